@@ -1,0 +1,111 @@
+"""One wrapper macro for each kind of target, so that options live in one place."""
+
+load("@rules_cc//cc:defs.bzl", "cc_binary", "cc_library", "cc_test")
+load("//third_party:cuda.bzl", "cuda_objects")
+load("//third_party:proto.bzl", "cc_proto_sources")
+
+_COPTS = ["-Wall", "-Wno-sign-compare", "-Wno-unknown-pragmas"]
+
+def tritonrl_cc_library(name, deps = [], copts = [], **kwargs):
+    """A C++ library; Abseil is always there."""
+    cc_library(
+        name = name,
+        deps = deps + ["//third_party:absl"],
+        copts = _COPTS + copts,
+        **kwargs
+    )
+
+def tritonrl_cc_binary(name, deps = [], copts = [], **kwargs):
+    """A C++ program."""
+    cc_binary(
+        name = name,
+        deps = deps + ["//third_party:absl"],
+        copts = _COPTS + copts,
+        **kwargs
+    )
+
+def tritonrl_cc_test(name, deps = [], copts = [], size = "small", **kwargs):
+    """A GoogleTest; its main comes with it."""
+    cc_test(
+        name = name,
+        size = size,
+        deps = deps + ["//third_party:gtest_main", "//third_party:absl"],
+        copts = _COPTS + copts,
+        **kwargs
+    )
+
+def tritonrl_proto_library(name, srcs, deps = [], grpc = False, visibility = None):
+    """C++ code of Protobuf messages: include "package/file.pb.h" (grpc = True: "file.grpc.pb.h" too)."""
+    cc_proto_sources(
+        name = name + "_sources",
+        srcs = srcs,
+        deps = [dep + "_sources" for dep in deps],
+        grpc = grpc,
+        visibility = visibility,
+    )
+    native.filegroup(
+        name = name + "_headers",
+        srcs = [":" + name + "_sources"],
+        output_group = "headers",
+    )
+    cc_library(
+        name = name,
+        srcs = [":" + name + "_sources"],
+        hdrs = [":" + name + "_headers"],
+        copts = ["-w"],
+        deps = deps + ["//third_party:protobuf"] + (["//third_party:grpc"] if grpc else []),
+        visibility = visibility,
+    )
+
+def tritonrl_cuda_library(name, srcs, hdrs = [], deps = [], copts = [], **kwargs):
+    """CUDA C++ compiled by the pinned nvcc for sm_80, sm_89 and sm_90a; links into any C++ target."""
+    cuda_objects(
+        name = name + "_objects",
+        srcs = srcs,
+        hdrs = hdrs,
+        deps = deps + ["//third_party:torch", "//third_party:absl"],
+        copts = copts,
+    )
+    cc_library(
+        name = name,
+        srcs = [":" + name + "_objects"],
+        hdrs = hdrs,
+        deps = deps + ["//third_party:torch", "//third_party:absl"],
+        linkstatic = True,
+        **kwargs
+    )
+
+def tritonrl_py_test(name, srcs, main = None, data = [], args = [], size = "small", env = {}, **kwargs):
+    """A Python test run by the pinned wheels' interpreter from the workspace's root.
+
+    srcs are test files; the first (or main) is executed; everything it imports is in data."""
+    main = main or srcs[0]
+    native.sh_test(
+        name = name,
+        size = size,
+        srcs = ["//tools:run_python.sh"],
+        args = ["$(location %s)" % main] + args,
+        data = srcs + data + ["//third_party:python_env"],
+        env = env,
+        **kwargs
+    )
+
+def tritonrl_sh_test(name, srcs, data = [], size = "small", **kwargs):
+    """A shell test."""
+    native.sh_test(
+        name = name,
+        size = size,
+        srcs = srcs,
+        data = data,
+        **kwargs
+    )
+
+def tritonrl_py_binary(name, main, data = [], args = [], **kwargs):
+    """A Python program run by the pinned wheels' interpreter."""
+    native.sh_binary(
+        name = name,
+        srcs = ["//tools:run_python.sh"],
+        args = ["$(location %s)" % main] + args,
+        data = [main] + data + ["//third_party:python_env"],
+        **kwargs
+    )

@@ -1,0 +1,42 @@
+#!/bin/bash
+# Unpacks the pinned wheels once for each lock file and prints the folder they are in.
+#
+#   install.sh wheels  PYTHON LOCK_FILE   site-packages folder of the wheels
+#   install.sh sources PYTHON LOCK_FILE   folder with the unpacked source packages
+#
+# The folder is named after the lock file's hash and is renamed into place only when it is complete, so an
+# interrupted set-up starts this step again, a second one finds it and needs no network, and several
+# checkouts share it. Root's copy lies outside /root, since checked programs run as another user.
+set -euo pipefail
+kind=$1 python=$2 lock=$3
+if [ -n "${TRITONRL_CACHE:-}" ]; then
+  cache=$TRITONRL_CACHE
+elif [ "$(id -u)" = 0 ]; then
+  cache=/var/cache/tritonrl
+else
+  cache=${XDG_CACHE_HOME:-$HOME/.cache}/tritonrl
+fi
+digest=$(sha256sum "$lock" | cut -c1-16)
+tag=$("$python" -c 'import sys; print("cp%d%d" % sys.version_info[:2])')
+target=$cache/$kind-$tag-$digest
+if [ -d "$target" ]; then echo "$target"; exit 0; fi
+
+mkdir -p "$cache"
+exec 9>"$cache/.lock-$kind"
+flock 9   # two set-ups at once: the second waits and finds the folder
+if [ -d "$target" ]; then echo "$target"; exit 0; fi
+rm -rf "$cache/.partial-$kind"-*
+partial=$(mktemp -d "$cache/.partial-$kind-XXXXXX")
+chmod 755 "$partial"
+umask 022
+pip=("$python" -m pip --disable-pip-version-check --no-input)
+if [ "$kind" = wheels ]; then
+  "${pip[@]}" install --quiet --no-deps --require-hashes --only-binary=:all: --no-compile \
+    --root-user-action=ignore --target "$partial" -r "$lock" >&2
+else
+  "${pip[@]}" download --quiet --no-deps --require-hashes --no-binary=:all: --no-build-isolation \
+    --dest "$partial" -r "$lock" >&2
+  for archive in "$partial"/*.tar.gz; do tar -xzf "$archive" -C "$partial" && rm "$archive"; done
+fi
+mv "$partial" "$target"
+echo "$target"
