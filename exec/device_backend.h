@@ -1,0 +1,51 @@
+// Runs a candidate kernel beside its reference on some device: the one door between the verdict
+// and what executes untrusted code.
+#ifndef TRITONRL_EXEC_DEVICE_BACKEND_H_
+#define TRITONRL_EXEC_DEVICE_BACKEND_H_
+
+#include <string>
+
+#include "absl/status/statusor.h"
+#include "absl/time/time.h"
+#include "exec/messages.pb.h"
+
+namespace tritonrl {
+
+class DeviceBackend {
+ public:
+  virtual ~DeviceBackend() = default;
+
+  // Compiles, executes and compares one candidate in a fresh sandboxed process. Blocks until
+  // there is an outcome, at most until `deadline` plus the few seconds that killing takes. Any
+  // number of threads may call; concurrency() of them make progress at once, others wait.
+  //
+  // Everything that happens to the candidate, to the task or to a worker is an ExecResult with
+  // its outcome and fault (see FaultOf). A Status is returned only for a request that makes no
+  // sense (InvalidArgument names the field).
+  virtual absl::StatusOr<ExecResult> Run(const ExecRequest& request, absl::Time deadline) = 0;
+
+  // Jobs that run at the same time.
+  virtual int concurrency() const = 0;
+
+  // "interpreter" or "cuda".
+  virtual std::string name() const = 0;
+
+  // True when times are computed by a roofline model; whatever shows them must say so.
+  virtual bool modelled() const = 0;
+
+  // One line on how candidates are confined here, for logs: "bubblewrap, cgroup v1 memory+pids".
+  virtual std::string sandbox_description() const = 0;
+};
+
+// Whose fault an outcome is.
+ExecFault FaultOf(ExecOutcome outcome);
+
+// True for faults of ours that may go away when the request is sent again.
+bool IsRetryable(ExecOutcome outcome);
+
+// "timeout" for EXEC_TIMEOUT; the name used in JSON and in messages.
+std::string OutcomeName(ExecOutcome outcome);
+
+}  // namespace tritonrl
+
+#endif  // TRITONRL_EXEC_DEVICE_BACKEND_H_
