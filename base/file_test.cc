@@ -1,0 +1,76 @@
+#include "base/file.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/status.h"
+
+namespace tritonrl {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+
+class FileTest : public ::testing::Test {
+ protected:
+  void SetUp() override { dir_ = MakeTempDirectory("file_test").value(); }
+  void TearDown() override { EXPECT_TRUE(RemoveTree(dir_).ok()); }
+  std::string dir_;
+};
+
+TEST_F(FileTest, WritesReadsAppends) {
+  std::string path = dir_ + "/a";
+  ASSERT_TRUE(WriteFileAtomic(path, "one\n").ok());
+  ASSERT_TRUE(AppendToFile(path, "two\n").ok());
+  EXPECT_EQ(ReadFile(path).value(), "one\ntwo\n");
+  EXPECT_EQ(FileSize(path).value(), 8);
+  ASSERT_TRUE(WriteFileAtomic(path, "three").ok());
+  EXPECT_EQ(ReadFile(path).value(), "three");
+  EXPECT_THAT(ListDirectory(dir_).value(), ElementsAre("a"));  // no temporary file is left
+}
+
+TEST_F(FileTest, ErrorsNamePathAndReason) {
+  EXPECT_EQ(Message(ReadFile(dir_ + "/none").status()),
+            "cannot read " + dir_ + "/none: No such file or directory");
+  EXPECT_EQ(ReadFile(dir_ + "/none").status().code(), absl::StatusCode::kNotFound);
+  EXPECT_THAT(Message(WriteFileAtomic(dir_ + "/no/file", "x")), HasSubstr(dir_ + "/no/file"));
+  ASSERT_TRUE(WriteFileAtomic(dir_ + "/f", "x").ok());
+  EXPECT_THAT(Message(CreateDirectories(dir_ + "/f/g")), HasSubstr(dir_ + "/f is a file"));
+}
+
+TEST_F(FileTest, FullDiskIsResourceExhausted) {
+  absl::Status status = AppendToFile("/dev/full", "x");
+  EXPECT_EQ(status.code(), absl::StatusCode::kResourceExhausted);
+  EXPECT_THAT(Message(status), HasSubstr("/dev/full: No space left on device"));
+}
+
+TEST_F(FileTest, RemovesTreesButNotWhatLinksPointTo) {
+  ASSERT_TRUE(CreateDirectories(dir_ + "/t/a/b").ok());
+  ASSERT_TRUE(WriteFileAtomic(dir_ + "/t/a/b/file", "x").ok());
+  ASSERT_TRUE(WriteFileAtomic(dir_ + "/kept", "x").ok());
+  ASSERT_EQ(symlink(dir_.c_str(), (dir_ + "/t/link").c_str()), 0);
+  EXPECT_TRUE(RemoveTree(dir_ + "/t").ok());
+  EXPECT_TRUE(RemoveTree(dir_ + "/t").ok());
+  EXPECT_THAT(ListDirectory(dir_).value(), ElementsAre("kept"));
+}
+
+TEST_F(FileTest, PathParts) {
+  EXPECT_EQ(BaseName("/a/b"), "b");
+  EXPECT_EQ(DirName("/a/b"), "/a");
+  EXPECT_EQ(DirName("/a"), "/");
+  EXPECT_EQ(DirName("a"), ".");
+  EXPECT_EQ(JoinPath("a/", "b"), "a/b");
+  EXPECT_EQ(JoinPath("a", "/b"), "/b");
+}
+
+TEST_F(FileTest, UserPathIsTakenFromWhereTheUserStands) {
+  setenv("BUILD_WORKING_DIRECTORY", "/somewhere", 1);
+  EXPECT_EQ(UserPath("x/y"), "/somewhere/x/y");
+  EXPECT_EQ(UserPath("/x"), "/x");
+  unsetenv("BUILD_WORKING_DIRECTORY");
+}
+
+}  // namespace
+}  // namespace tritonrl

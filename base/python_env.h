@@ -1,0 +1,33 @@
+// The Python interpreter and the pinned packages that the checked code runs with.
+#ifndef TRITONRL_BASE_PYTHON_ENV_H_
+#define TRITONRL_BASE_PYTHON_ENV_H_
+
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/status/statusor.h"
+
+namespace tritonrl {
+
+struct PythonEnv {
+  std::string interpreter;  // absolute path
+  // Folder for PYTHONPATH with torch, triton, ...; empty when the interpreter has them itself.
+  std::string site_packages;
+  // Folders for LD_LIBRARY_PATH; often empty, as the wheels find their libraries themselves.
+  std::vector<std::string> library_paths;
+
+  // Environment entries (PYTHONPATH with `extra_python_path` first, LD_LIBRARY_PATH, no user
+  // site, no bytecode files) for a child that runs the interpreter.
+  std::vector<std::pair<std::string, std::string>> Environment(
+      const std::vector<std::string>& extra_python_path = {}) const;
+};
+
+// $TRITONRL_PYTHON (an interpreter that has the packages), $TRITONRL_SITE_PACKAGES (a folder used
+// with it or with python3), else the interpreter and wheels of the build. Targets that call this
+// list //third_party:python_env under `data`.
+absl::StatusOr<PythonEnv> FindPythonEnv();
+
+}  // namespace tritonrl
+
+#endif  // TRITONRL_BASE_PYTHON_ENV_H_

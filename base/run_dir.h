@@ -1,0 +1,61 @@
+// The one folder that holds everything of a run, and the lock that keeps a second run out.
+#ifndef TRITONRL_BASE_RUN_DIR_H_
+#define TRITONRL_BASE_RUN_DIR_H_
+
+#include <map>
+#include <memory>
+#include <string>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
+
+namespace tritonrl {
+
+// Layout: config.textproto, versions.json, metrics.jsonl, report.html, samples/, checkpoints/,
+// tensorboard/, .lock.
+class RunDir {
+ public:
+  enum class Mode {
+    kCreate,          // must not hold a run yet
+    kResume,          // must hold one
+    kCreateOrResume,  // either
+  };
+
+  // Makes the folders that are missing and takes the lock (held until the object goes, also over
+  // kill -9). AlreadyExists: holds a run and mode is kCreate; NotFound: holds none and mode is
+  // kResume; FailedPrecondition: another process (its id is named) works in it.
+  static absl::StatusOr<std::unique_ptr<RunDir>> Open(const std::string& path, Mode mode);
+  ~RunDir();
+  RunDir(const RunDir&) = delete;
+  RunDir& operator=(const RunDir&) = delete;
+
+  bool resumed() const { return resumed_; }  // a configuration was already there
+  const std::string& path() const { return path_; }
+  std::string config_path() const { return path_ + "/config.textproto"; }
+  std::string versions_path() const { return path_ + "/versions.json"; }
+  std::string metrics_path() const { return path_ + "/metrics.jsonl"; }
+  std::string report_path() const { return path_ + "/report.html"; }
+  std::string samples_dir() const { return path_ + "/samples"; }
+  std::string checkpoints_dir() const { return path_ + "/checkpoints"; }
+  std::string tensorboard_dir() const { return path_ + "/tensorboard"; }
+
+  // First time: writes it. Resumed: FailedPrecondition with the first line that differs, since
+  // going on with other settings would not be the run that was begun.
+  absl::Status WriteConfig(absl::string_view text_proto);
+
+  // What ran: program, host, processors, compiler, time, plus what the caller knows ("torch",
+  // "triton", "device", ...). A resumed run appends its own entry to the list in the file.
+  absl::Status WriteVersions(const std::map<std::string, std::string>& entries);
+
+ private:
+  RunDir(std::string path, bool resumed, int lock_fd)
+      : path_(std::move(path)), resumed_(resumed), lock_fd_(lock_fd) {}
+  std::string path_;
+  bool resumed_;
+  int lock_fd_;
+};
+
+}  // namespace tritonrl
+
+#endif  // TRITONRL_BASE_RUN_DIR_H_

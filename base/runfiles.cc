@@ -1,0 +1,108 @@
+#include "base/runfiles.h"
+
+#include <limits.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include <vector>
+
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "base/file.h"
+#include "base/status.h"
+
+namespace tritonrl {
+namespace {
+
+std::string Environment(const char* name) {
+  const char* value = getenv(name);
+  return value != nullptr ? value : "";
+}
+
+// The path this program was started by. Differs from ProgramPath() for a program reached through
+// the link in another target's runfiles.
+std::string InvokedPath() {
+  absl::StatusOr<std::string> arguments = ReadFile("/proc/self/cmdline");
+  if (!arguments.ok() || arguments->empty()) return "";
+  std::string first = arguments->c_str();
+  if (first.find('/') == std::string::npos) return "";
+  char buffer[PATH_MAX];
+  if (first[0] != '/' && getcwd(buffer, sizeof(buffer)) != nullptr) {
+    first = JoinPath(buffer, first);
+  }
+  return first;
+}
+
+// Folders that hold one folder per repository.
+std::vector<std::string> RunfilesRoots() {
+  std::vector<std::string> roots;
+  for (const char* name : {"TRITONRL_RUNFILES", "RUNFILES_DIR", "TEST_SRCDIR"}) {
+    if (std::string value = Environment(name); !value.empty()) roots.push_back(value);
+  }
+  std::vector<std::string> programs = {InvokedPath()};
+  if (absl::StatusOr<std::string> program = ProgramPath(); program.ok()) {
+    programs.push_back(*program);
+  }
+  for (const std::string& program : programs) {
+    if (program.empty()) continue;
+    roots.push_back(program + ".runfiles");
+    // A folder named *.runfiles that the program lies in.
+    for (std::string folder = DirName(program); folder.size() > 1; folder = DirName(folder)) {
+      if (absl::EndsWith(folder, ".runfiles")) roots.push_back(folder);
+      if (folder == DirName(folder)) break;
+    }
+  }
+  return roots;
+}
+
+// The path below one root: in the main repository's folder, whatever its name, or in the folder
+// of an external repository.
+std::string FindBelow(const std::string& root, const std::string& path) {
+  for (absl::string_view prefix : {"../", "external/"}) {
+    if (absl::StartsWith(path, prefix)) {
+      std::string candidate = JoinPath(root, path.substr(prefix.size()));
+      if (FileExists(candidate)) return candidate;
+    }
+  }
+  std::vector<std::string> names = {Environment("TEST_WORKSPACE"), "tritonrl", "__main__"};
+  for (const std::string& name : names) {
+    if (name.empty()) continue;
+    std::string candidate = JoinPath(JoinPath(root, name), path);
+    if (FileExists(candidate)) return candidate;
+  }
+  return "";
+}
+
+}  // namespace
+
+absl::StatusOr<std::string> ProgramPath() {
+  char buffer[PATH_MAX];
+  ssize_t n = readlink("/proc/self/exe", buffer, sizeof(buffer));
+  if (n <= 0 || n == PATH_MAX) return absl::InternalError("cannot read /proc/self/exe");
+  return std::string(buffer, n);
+}
+
+absl::StatusOr<std::string> Runfile(const std::string& path_from_workspace_root) {
+  const std::string& path = path_from_workspace_root;
+  if (!path.empty() && path[0] == '/') return path;
+  std::vector<std::string> roots = RunfilesRoots();
+  for (const std::string& root : roots) {
+    if (std::string found = FindBelow(root, path); !found.empty()) return found;
+  }
+  // A program started by hand whose runfiles were not laid out: the source tree that Bazel's
+  // execution root, in which the program lies, links to.
+  if (absl::StatusOr<std::string> program = ProgramPath(); program.ok()) {
+    for (const char* marker : {"/bazel-out/", "/bazel-bin/"}) {
+      size_t at = program->find(marker);
+      if (at == std::string::npos) continue;
+      std::string candidate = JoinPath(program->substr(0, at), path);
+      if (FileExists(candidate)) return candidate;
+    }
+  }
+  return absl::NotFoundError(absl::StrCat(
+      "data file ", path, " not found; looked in ", absl::StrJoin(roots, ", "),
+      "; start the program with bazel run, or set TRITONRL_RUNFILES to its runfiles folder"));
+}
+
+}  // namespace tritonrl

@@ -1,0 +1,118 @@
+// Child processes: each in a process group of its own, so that it is ended with all it started.
+#ifndef TRITONRL_BASE_SUBPROCESS_H_
+#define TRITONRL_BASE_SUBPROCESS_H_
+
+#include <sys/types.h>
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/time/time.h"
+
+namespace tritonrl {
+
+// Where one of the child's standard streams goes.
+struct Stdio {
+  enum class Kind { kInherit, kNull, kPipe, kFile, kDescriptor };
+  Kind kind = Kind::kInherit;
+  std::string path;     // kFile: stdin reads it, stdout and stderr append to it
+  int descriptor = -1;  // kDescriptor: duplicated in the child, stays open here
+
+  static Stdio Inherit() { return {}; }
+  static Stdio Null() { return {Kind::kNull, "", -1}; }
+  static Stdio Pipe() { return {Kind::kPipe, "", -1}; }
+  static Stdio File(std::string path) { return {Kind::kFile, std::move(path), -1}; }
+  static Stdio Descriptor(int fd) { return {Kind::kDescriptor, "", fd}; }
+};
+
+struct SubprocessOptions {
+  std::vector<std::string> argv;  // argv[0] is looked up in PATH when it has no slash
+  // Set on top of this process's environment (clear_env: on top of nothing).
+  std::vector<std::pair<std::string, std::string>> env;
+  bool clear_env = false;
+  std::string cwd;  // empty: this process's
+  Stdio in = Stdio::Null();
+  Stdio out = Stdio::Inherit();
+  Stdio err = Stdio::Inherit();
+  // Descriptors passed to the child: (number here, number in the child, at least 3). All others
+  // above 2 are closed in the child.
+  std::vector<std::pair<int, int>> pass_fds;
+  // The kernel sends this signal to the child when the thread that started it ends; 0: none.
+  int parent_death_signal = 0;
+};
+
+// How a child ended.
+struct ExitStatus {
+  int exit_code = -1;  // -1 when a signal ended it
+  int signal = 0;      // 0 when it exited by itself
+  bool ok() const { return exit_code == 0 && signal == 0; }
+  bool operator==(const ExitStatus&) const = default;
+  std::string ToString() const;  // "exit code 3", "signal 9 (Killed)"
+};
+
+class Subprocess {
+ public:
+  // NotFound when the program does not exist; other errors name the step that failed.
+  static absl::StatusOr<Subprocess> Start(const SubprocessOptions& options);
+
+  Subprocess(Subprocess&& other) noexcept;
+  Subprocess& operator=(Subprocess&& other) noexcept;
+  ~Subprocess();  // kills the group and collects the child when it still runs
+
+  pid_t pid() const { return pid_; }
+  // This side of a kPipe stream, or -1. Owned by this object; Close* closes early.
+  int stdin_fd() const { return stdin_fd_; }
+  int stdout_fd() const { return stdout_fd_; }
+  int stderr_fd() const { return stderr_fd_; }
+  void CloseStdin();
+
+  // Waits until the child has ended; nothing when the deadline passed first.
+  std::optional<ExitStatus> Wait(absl::Duration timeout);
+  // Sends a signal to the whole process group; no effect once the child was collected.
+  void Signal(int signal);
+  // SIGKILL to the group, then collects the child.
+  ExitStatus Kill();
+
+ private:
+  Subprocess() = default;
+  void CloseAll();
+
+  pid_t pid_ = -1;
+  int stdin_fd_ = -1;
+  int stdout_fd_ = -1;
+  int stderr_fd_ = -1;
+  std::optional<ExitStatus> status_;
+};
+
+struct RunCommandOptions {
+  absl::Duration timeout = absl::Seconds(60);
+  std::string input;             // given on stdin
+  size_t max_output = 16 << 20;  // bytes kept of each stream; more is read and dropped
+  std::vector<std::pair<std::string, std::string>> env;
+  bool clear_env = false;
+  std::string cwd;
+};
+
+struct CommandResult {
+  int exit_code = -1;
+  int signal = 0;
+  std::string out;
+  std::string err;
+  bool timed_out = false;  // the group was killed when the time had passed
+  bool truncated = false;  // a stream was longer than max_output
+  bool ok() const { return exit_code == 0 && signal == 0 && !timed_out; }
+};
+
+// Runs a command to its end, or kills its group at the timeout. An error only when it could not
+// be started.
+absl::StatusOr<CommandResult> RunCommand(const std::vector<std::string>& argv,
+                                         const RunCommandOptions& options = {});
+
+}  // namespace tritonrl
+
+#endif  // TRITONRL_BASE_SUBPROCESS_H_
