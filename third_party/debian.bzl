@@ -109,7 +109,9 @@ def _debian_packages_impl(ctx):
     _check_versions(ctx, ctx.read(ctx.attr.packages))
     ctx.symlink(_MPI, "openmpi")
     build = "package(default_visibility = [\"//visibility:public\"])\n"
-    build += _library("absl", ["-Wl,--as-needed"] + ["-labsl_" + name for name in _ABSL] + ["-lpthread"])
+    # Bazel links a cc_library as a shared object without its libraries, so a test that only uses
+    # it must carry them whether or not it names one itself.
+    build += _library("absl", ["-Wl,--no-as-needed"] + ["-labsl_" + name for name in _ABSL] + ["-lpthread"])
     build += _library("protobuf", ["-lprotobuf"])
     build += _library("grpc", ["-lgrpc++", "-lgrpc", "-lgpr"])
     build += _library("gtest", ["-lgmock", "-lgtest", "-lpthread"])
