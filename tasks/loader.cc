@@ -1,0 +1,187 @@
+#include "tasks/loader.h"
+
+#include <sys/stat.h>
+
+#include <algorithm>
+#include <cctype>
+#include <optional>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/match.h"
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "absl/strings/str_split.h"
+#include "absl/strings/string_view.h"
+#include "absl/strings/strip.h"
+#include "base/file.h"
+#include "base/python_syntax.h"
+#include "base/status.h"
+
+namespace tritonrl {
+namespace {
+
+// KernelBench files have a few kilobytes; something far larger is data that ended up in the folder.
+constexpr int64_t kMaxSourceBytes = 1 << 20;
+// Deeper trees come from links that point upwards.
+constexpr int kMaxDepth = 16;
+constexpr size_t kProblemsInMessage = 3;
+
+// "2_x" before "10_x": runs of digits compare as numbers.
+bool NaturalLess(const std::string& a, const std::string& b) {
+  size_t i = 0, j = 0;
+  auto digit = [](char c) { return c >= '0' && c <= '9'; };
+  while (i < a.size() && j < b.size()) {
+    if (digit(a[i]) && digit(b[j])) {
+      size_t i_end = i, j_end = j;
+      while (i_end < a.size() && digit(a[i_end])) ++i_end;
+      while (j_end < b.size() && digit(b[j_end])) ++j_end;
+      while (i + 1 < i_end && a[i] == '0') ++i;
+      while (j + 1 < j_end && b[j] == '0') ++j;
+      if (i_end - i != j_end - j) return i_end - i < j_end - j;
+      const int order = a.compare(i, i_end - i, b, j, j_end - j);
+      if (order != 0) return order < 0;
+      i = i_end;
+      j = j_end;
+    } else {
+      if (a[i] != b[j]) return a[i] < b[j];
+      ++i;
+      ++j;
+    }
+  }
+  if (a.size() - i != b.size() - j) return a.size() - i < b.size() - j;
+  return a < b;
+}
+
+int LevelOf(const std::string& path) {
+  int level = 0;
+  for (absl::string_view part : absl::StrSplit(DirName(path), '/')) {
+    int number;
+    if (absl::ConsumePrefix(&part, "level") && absl::SimpleAtoi(part, &number) && number > 0) {
+      level = number;
+    }
+  }
+  return level;
+}
+
+// Collects task files below `folder`, as paths relative to the root of the set.
+absl::Status Collect(const std::string& root, const std::string& relative, int depth,
+                     std::vector<std::string>* files, std::vector<std::string>* problems) {
+  const std::string folder = relative.empty() ? root : JoinPath(root, relative);
+  if (depth > kMaxDepth) {
+    problems->push_back(
+        absl::StrCat(folder, ": folder is nested more than ", kMaxDepth, " levels deep, left out"));
+    return absl::OkStatus();
+  }
+  absl::StatusOr<std::vector<std::string>> names = ListDirectory(folder);
+  if (!names.ok()) {
+    if (depth == 0) return names.status();
+    problems->push_back(Message(names.status()));
+    return absl::OkStatus();
+  }
+  std::sort(names->begin(), names->end(), NaturalLess);
+  for (const std::string& name : *names) {
+    if (name[0] == '.' || name[0] == '_') continue;
+    const std::string below = relative.empty() ? name : JoinPath(relative, name);
+    if (DirectoryExists(JoinPath(root, below))) {
+      RETURN_IF_ERROR(Collect(root, below, depth + 1, files, problems));
+    } else if (absl::EndsWith(name, ".py")) {
+      files->push_back(below);
+    }
+  }
+  return absl::OkStatus();
+}
+
+// The definition of a kind ("class_definition") and name directly in a block, decorators allowed.
+PythonNode FindDefinition(const PythonNode& block, absl::string_view type, absl::string_view name) {
+  for (PythonNode statement : block.named_children()) {
+    if (statement.type() == "decorated_definition") statement = statement.field("definition");
+    if (statement.type() == type && statement.field("name").text() == name) return statement;
+  }
+  return PythonNode();
+}
+
+absl::Status Problem(const std::string& name, int line, const std::string& what) {
+  return absl::InvalidArgumentError(absl::StrCat(name, ":", line, ": ", what));
+}
+
+absl::StatusOr<Task> LoadAs(const std::string& path, std::string id) {
+  ASSIGN_OR_RETURN(const int64_t size, FileSize(path));
+  if (size > kMaxSourceBytes) {
+    return absl::InvalidArgumentError(
+        absl::StrCat(path, ": has ", size, " bytes; a task file has at most ", kMaxSourceBytes));
+  }
+  Task task;
+  ASSIGN_OR_RETURN(task.source, ReadFile(path));
+  RETURN_IF_ERROR(CheckTaskSource(path, task.source));
+  task.id = std::move(id);
+  task.path = path;
+  task.level = LevelOf(path);
+  return task;
+}
+
+}  // namespace
+
+absl::Status CheckTaskSource(const std::string& name, const std::string& source) {
+  const size_t nul = source.find('\0');
+  if (nul != std::string::npos) {
+    return Problem(name, 1 + std::count(source.begin(), source.begin() + nul, '\n'),
+                   "contains a NUL byte, so it is no Python source");
+  }
+  const PythonTree tree(source);
+  if (std::optional<PythonSyntaxError> error = tree.FirstError(); error.has_value()) {
+    return Problem(name, error->line,
+                   absl::StrCat("syntax error at column ", error->column, ": ", error->message));
+  }
+  const int last_line = std::max(1, tree.root().end_line());
+  const PythonNode model = FindDefinition(tree.root(), "class_definition", "Model");
+  if (model.null()) return Problem(name, last_line, "class Model is missing");
+  const PythonNode forward = FindDefinition(model.field("body"), "function_definition", "forward");
+  if (forward.null()) return Problem(name, model.line(), "class Model has no method forward");
+  for (const char* function : {"get_inputs", "get_init_inputs"}) {
+    if (FindDefinition(tree.root(), "function_definition", function).null()) {
+      return Problem(name, last_line, absl::StrCat("function ", function, "() is missing"));
+    }
+  }
+  return absl::OkStatus();
+}
+
+absl::StatusOr<Task> LoadTaskFile(const std::string& path) {
+  return LoadAs(path, std::string(absl::StripSuffix(BaseName(path), ".py")));
+}
+
+absl::StatusOr<TaskSet> LoadTasks(const std::string& folder) {
+  if (!FileExists(folder)) {
+    return absl::NotFoundError(absl::StrCat("task folder ", folder, " does not exist"));
+  }
+  TaskSet set;
+  if (!DirectoryExists(folder)) {
+    ASSIGN_OR_RETURN(Task task, LoadTaskFile(folder));
+    set.tasks.push_back(std::move(task));
+    return set;
+  }
+  std::vector<std::string> files;
+  RETURN_IF_ERROR(Collect(folder, "", 0, &files, &set.problems));
+  for (const std::string& file : files) {
+    absl::StatusOr<Task> task =
+        LoadAs(JoinPath(folder, file), std::string(absl::StripSuffix(file, ".py")));
+    if (task.ok()) {
+      set.tasks.push_back(*std::move(task));
+    } else {
+      set.problems.push_back(Message(task.status()));
+    }
+  }
+  if (set.tasks.empty()) {
+    std::string message =
+        absl::StrCat("task folder ", folder, " holds no valid task: ",
+                     files.empty() ? "there is no *.py file in it" : "each file has a problem");
+    for (size_t i = 0; i < std::min(set.problems.size(), kProblemsInMessage); ++i) {
+      absl::StrAppend(&message, "; ", set.problems[i]);
+    }
+    return absl::InvalidArgumentError(message);
+  }
+  return set;
+}
+
+}  // namespace tritonrl
