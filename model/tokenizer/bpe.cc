@@ -1,0 +1,155 @@
+#include "model/tokenizer/bpe.h"
+
+#include <optional>
+#include <queue>
+#include <tuple>
+
+#include "absl/strings/str_cat.h"
+#include "base/status.h"
+#include "model/tokenizer/byte_level.h"
+#include "model/tokenizer/utf8.h"
+
+namespace tritonrl {
+namespace {
+
+// Options of the file that must be absent, null, false or empty.
+constexpr const char* kUnsupportedOptions[] = {"dropout", "continuing_subword_prefix",
+                                               "end_of_word_suffix", "byte_fallback"};
+
+bool IsUnset(const nlohmann::json& json, const char* name) {
+  const auto it = json.find(name);
+  return it == json.end() || it->is_null() || *it == false || *it == "" || *it == 0.0;
+}
+
+absl::StatusOr<std::pair<std::string, std::string>> ReadPair(const nlohmann::json& entry,
+                                                             int rank) {
+  if (entry.is_array() && entry.size() == 2) {
+    return std::pair(entry[0].get<std::string>(), entry[1].get<std::string>());
+  }
+  if (entry.is_string()) {
+    const std::string text = entry.get<std::string>();
+    const size_t space = text.find(' ');
+    if (space != std::string::npos && text.find(' ', space + 1) == std::string::npos) {
+      return std::pair(text.substr(0, space), text.substr(space + 1));
+    }
+  }
+  return absl::InvalidArgumentError(absl::StrCat("model.merges entry ", rank, " is not a pair"));
+}
+
+}  // namespace
+
+absl::StatusOr<Bpe> Bpe::FromJson(const nlohmann::json& json) {
+  // Old files leave the type out.
+  const std::string type = json.is_object() ? json.value("type", "BPE") : "";
+  if (type != "BPE") {
+    return absl::InvalidArgumentError(
+        absl::StrCat("model type \"", type, "\" is not supported (BPE is)"));
+  }
+  for (const char* option : kUnsupportedOptions) {
+    if (!IsUnset(json, option)) {
+      return absl::InvalidArgumentError(absl::StrCat("model option ", option, " is not supported"));
+    }
+  }
+  Bpe bpe;
+  absl::flat_hash_map<std::string, int32_t> vocab;
+  for (const auto& [token, id] : json.at("vocab").items()) {
+    vocab[token] = id.get<int32_t>();
+    bpe.tokens_.emplace_back(token, id.get<int32_t>());
+  }
+  for (int byte = 0; byte < 256; ++byte) {
+    std::string written;
+    AppendUtf8(ByteToChar(static_cast<uint8_t>(byte)), &written);
+    const auto it = vocab.find(written);
+    bpe.byte_ids_[byte] = it == vocab.end() ? -1 : it->second;
+  }
+  if (json.value("ignore_merges", false)) {
+    for (const auto& [token, id] : bpe.tokens_) {
+      if (std::optional<std::string> bytes = WrittenToBytes(token)) {
+        bpe.whole_pieces_[*bytes] = id;
+      }
+    }
+  }
+  RETURN_IF_ERROR(bpe.ReadMerges(json.at("merges"), vocab));
+  return bpe;
+}
+
+absl::Status Bpe::ReadMerges(const nlohmann::json& list,
+                             const absl::flat_hash_map<std::string, int32_t>& vocab) {
+  merges_.reserve(list.size());
+  int32_t rank = 0;
+  for (const nlohmann::json& entry : list) {
+    std::pair<std::string, std::string> pair;
+    ASSIGN_OR_RETURN(pair, ReadPair(entry, rank));
+    const auto left = vocab.find(pair.first);
+    const auto right = vocab.find(pair.second);
+    const auto merged = vocab.find(absl::StrCat(pair.first, pair.second));
+    if (left == vocab.end() || right == vocab.end() || merged == vocab.end()) {
+      return absl::InvalidArgumentError(absl::StrCat("model.merges entry ", rank, " (\"",
+                                                     pair.first, "\" \"", pair.second,
+                                                     "\") names a token that is not in the "
+                                                     "vocabulary"));
+    }
+    merges_[PairKey(left->second, right->second)] = {rank++, merged->second};
+  }
+  return absl::OkStatus();
+}
+
+std::vector<Bpe::Symbol> Bpe::ByteSymbols(absl::string_view piece) const {
+  std::vector<Symbol> symbols;
+  symbols.reserve(piece.size());
+  for (char byte : piece) {
+    const int32_t id = byte_ids_[static_cast<uint8_t>(byte)];
+    if (id < 0) continue;
+    const int index = static_cast<int>(symbols.size());
+    if (index > 0) symbols.back().next = index;
+    symbols.push_back({id, index - 1, -1, false});
+  }
+  return symbols;
+}
+
+void Bpe::MergeAll(std::vector<Symbol>* symbols_ptr) const {
+  std::vector<Symbol>& symbols = *symbols_ptr;
+  // (rank, index of the left symbol, id of the result); an entry is stale once the pair at its
+  // index has another result.
+  using Entry = std::tuple<int32_t, int, int32_t>;
+  std::priority_queue<Entry, std::vector<Entry>, std::greater<Entry>> queue;
+  const auto offer = [&](int left) {
+    if (left < 0 || symbols[left].next < 0) return;
+    const auto it = merges_.find(PairKey(symbols[left].id, symbols[symbols[left].next].id));
+    if (it != merges_.end()) queue.emplace(it->second.rank, left, it->second.id);
+  };
+  for (int i = 0; i < static_cast<int>(symbols.size()); ++i) offer(i);
+  while (!queue.empty()) {
+    const auto [rank, left, id] = queue.top();
+    queue.pop();
+    Symbol& symbol = symbols[left];
+    if (symbol.merged_away || symbol.next < 0) continue;
+    Symbol& right = symbols[symbol.next];
+    const auto it = merges_.find(PairKey(symbol.id, right.id));
+    if (it == merges_.end() || it->second.id != id) continue;
+    symbol.id = id;
+    symbol.next = right.next;
+    right.merged_away = true;
+    if (right.next >= 0) symbols[right.next].previous = left;
+    offer(symbol.previous);
+    offer(left);
+  }
+}
+
+void Bpe::Encode(absl::string_view piece, std::vector<int32_t>* ids) const {
+  if (piece.empty()) return;
+  if (!whole_pieces_.empty()) {
+    const auto it = whole_pieces_.find(piece);
+    if (it != whole_pieces_.end()) {
+      ids->push_back(it->second);
+      return;
+    }
+  }
+  std::vector<Symbol> symbols = ByteSymbols(piece);
+  if (symbols.empty()) return;
+  MergeAll(&symbols);
+  // Symbol 0 is never merged away: merges keep the left one.
+  for (int i = 0; i >= 0; i = symbols[i].next) ids->push_back(symbols[i].id);
+}
+
+}  // namespace tritonrl
