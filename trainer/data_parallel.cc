@@ -1,0 +1,199 @@
+#include "trainer/data_parallel.h"
+
+#include <mpi.h>
+
+#include <algorithm>
+#include <cstdint>
+#include <cstdlib>
+#include <functional>
+#include <limits>
+
+#include "absl/strings/str_cat.h"
+#include "absl/time/clock.h"
+#include "base/status.h"
+
+namespace tritonrl {
+namespace {
+
+absl::Status MpiError(int code, const std::string& what) {
+  char text[MPI_MAX_ERROR_STRING];
+  int length = 0;
+  MPI_Error_string(code, text, &length);
+  return absl::UnavailableError(absl::StrCat(what, " failed: ", std::string(text, length)));
+}
+
+// Starts a non-blocking operation and polls it, so that a deadline can end the wait. Sleeps grow to
+// one millisecond: ranks may share cores with the verifier's workers.
+absl::Status Await(const std::function<int(MPI_Request*)>& start, const std::string& what, int rank,
+                   absl::Duration timeout) {
+  MPI_Request request = MPI_REQUEST_NULL;
+  const int started = start(&request);
+  if (started != MPI_SUCCESS) return MpiError(started, what);
+  const absl::Time deadline = absl::Now() + timeout;
+  absl::Duration pause = absl::Microseconds(20);
+  while (true) {
+    int done = 0;
+    const int tested = MPI_Test(&request, &done, MPI_STATUS_IGNORE);
+    if (tested != MPI_SUCCESS) return MpiError(tested, what);
+    if (done) return absl::OkStatus();
+    if (absl::Now() > deadline) {
+      return absl::DeadlineExceededError(
+          absl::StrCat("rank ", rank, ": the other ranks did not answer in ", what, " within ",
+                       absl::FormatDuration(timeout), "; one of them is stuck or gone"));
+    }
+    absl::SleepFor(pause);
+    pause = std::min(pause * 2, absl::Milliseconds(1));
+  }
+}
+
+}  // namespace
+
+bool DataParallel::LaunchedByMpi() {
+  // OpenMPI's launcher; PMIx and PMI through srun. A plain Slurm batch step sets none of them.
+  for (const char* name : {"OMPI_COMM_WORLD_SIZE", "PMIX_RANK", "PMI_RANK"}) {
+    if (std::getenv(name) != nullptr) return true;
+  }
+  return false;
+}
+
+absl::StatusOr<std::unique_ptr<DataParallel>> DataParallel::Join(absl::Duration timeout) {
+  if (!LaunchedByMpi()) {
+    return std::unique_ptr<DataParallel>(new DataParallel(false, timeout));
+  }
+  int initialized = 0;
+  MPI_Initialized(&initialized);
+  if (!initialized) {
+    int provided = 0;
+    const int code = MPI_Init_thread(nullptr, nullptr, MPI_THREAD_FUNNELED, &provided);
+    if (code != MPI_SUCCESS) return MpiError(code, "joining the MPI job");
+    if (provided < MPI_THREAD_FUNNELED) {
+      return absl::FailedPreconditionError("this MPI library does not support threads");
+    }
+  }
+  MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
+  std::unique_ptr<DataParallel> ranks(new DataParallel(!initialized, timeout));
+  MPI_Comm_rank(MPI_COMM_WORLD, &ranks->rank_);
+  MPI_Comm_size(MPI_COMM_WORLD, &ranks->size_);
+  MPI_Comm node;
+  MPI_Comm_split_type(MPI_COMM_WORLD, MPI_COMM_TYPE_SHARED, ranks->rank_, MPI_INFO_NULL, &node);
+  MPI_Comm_rank(node, &ranks->local_rank_);
+  MPI_Comm_size(node, &ranks->local_size_);
+  MPI_Comm_free(&node);
+  return ranks;
+}
+
+DataParallel::~DataParallel() {
+  if (!own_mpi_) return;
+  // MPI_Finalize waits for all ranks without a deadline, so make sure they are there first.
+  if (lost_ || !Barrier().ok()) Abort(1);
+  MPI_Finalize();
+}
+
+absl::Status DataParallel::Sum(std::span<double> values) {
+  if (size_ == 1 || values.empty()) return absl::OkStatus();
+  const absl::Status status = Await(
+      [&](MPI_Request* request) {
+        return MPI_Iallreduce(MPI_IN_PLACE, values.data(), static_cast<int>(values.size()),
+                              MPI_DOUBLE, MPI_SUM, MPI_COMM_WORLD, request);
+      },
+      "a sum of statistics", rank_, timeout_);
+  lost_ |= !status.ok();
+  return status;
+}
+
+absl::Status DataParallel::Max(std::span<double> values) {
+  if (size_ == 1 || values.empty()) return absl::OkStatus();
+  const absl::Status status = Await(
+      [&](MPI_Request* request) {
+        return MPI_Iallreduce(MPI_IN_PLACE, values.data(), static_cast<int>(values.size()),
+                              MPI_DOUBLE, MPI_MAX, MPI_COMM_WORLD, request);
+      },
+      "a maximum of statistics", rank_, timeout_);
+  lost_ |= !status.ok();
+  return status;
+}
+
+absl::Status DataParallel::SumTensor(at::Tensor tensor) {
+  if (size_ == 1) return absl::OkStatus();
+  if (tensor.scalar_type() != at::kFloat || !tensor.is_contiguous()) {
+    return absl::InternalError("SumTensor takes contiguous fp32 tensors");
+  }
+  const at::Tensor host = tensor.device().is_cpu() ? tensor : tensor.cpu();
+  float* data = host.mutable_data_ptr<float>();
+  // Pieces, since MPI counts are 32-bit.
+  constexpr int64_t kPiece = int64_t{1} << 28;
+  for (int64_t begin = 0; begin < host.numel(); begin += kPiece) {
+    const int count = static_cast<int>(std::min(kPiece, host.numel() - begin));
+    const absl::Status status = Await(
+        [&](MPI_Request* request) {
+          return MPI_Iallreduce(MPI_IN_PLACE, data + begin, count, MPI_FLOAT, MPI_SUM,
+                                MPI_COMM_WORLD, request);
+        },
+        "the sum of gradients", rank_, timeout_);
+    if (!status.ok()) {
+      lost_ = true;
+      return status;
+    }
+  }
+  if (!tensor.device().is_cpu()) tensor.copy_(host);
+  return absl::OkStatus();
+}
+
+absl::StatusOr<std::vector<std::string>> DataParallel::AllGather(const std::string& text) {
+  if (size_ == 1) return std::vector<std::string>{text};
+  // Sizes first (a sum of one-hot vectors), then all bytes in one go.
+  std::vector<double> sizes(size_, 0.0);
+  sizes[rank_] = static_cast<double>(text.size());
+  RETURN_IF_ERROR(Sum(std::span<double>(sizes)));
+  std::vector<int> counts(size_), offsets(size_);
+  double total = 0;
+  for (int r = 0; r < size_; ++r) {
+    counts[r] = static_cast<int>(sizes[r]);
+    offsets[r] = static_cast<int>(total);
+    total += sizes[r];
+  }
+  if (total > std::numeric_limits<int>::max()) {
+    return absl::ResourceExhaustedError("AllGather of more than 2 GiB");
+  }
+  std::string all(static_cast<size_t>(total), '\0');
+  const absl::Status status = Await(
+      [&](MPI_Request* request) {
+        return MPI_Iallgatherv(text.data(), counts[rank_], MPI_BYTE, all.data(), counts.data(),
+                               offsets.data(), MPI_BYTE, MPI_COMM_WORLD, request);
+      },
+      "an exchange of records", rank_, timeout_);
+  lost_ |= !status.ok();
+  RETURN_IF_ERROR(status);
+  std::vector<std::string> texts;
+  for (int r = 0; r < size_; ++r) texts.push_back(all.substr(offsets[r], counts[r]));
+  return texts;
+}
+
+absl::Status DataParallel::Broadcast(std::string* text) {
+  if (size_ == 1) return absl::OkStatus();
+  ASSIGN_OR_RETURN(std::vector<std::string> texts, AllGather(is_root() ? *text : std::string()));
+  *text = std::move(texts[0]);
+  return absl::OkStatus();
+}
+
+absl::Status DataParallel::Barrier() {
+  if (size_ == 1) return absl::OkStatus();
+  const absl::Status status =
+      Await([](MPI_Request* request) { return MPI_Ibarrier(MPI_COMM_WORLD, request); }, "a barrier",
+            rank_, timeout_);
+  lost_ |= !status.ok();
+  return status;
+}
+
+absl::StatusOr<bool> DataParallel::Any(bool flag) {
+  double value = flag ? 1 : 0;
+  RETURN_IF_ERROR(Max(std::span<double>(&value, 1)));
+  return value > 0;
+}
+
+void DataParallel::Abort(int exit_code) {
+  if (size_ > 1) MPI_Abort(MPI_COMM_WORLD, exit_code);
+  std::_Exit(exit_code);
+}
+
+}  // namespace tritonrl

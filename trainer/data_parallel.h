@@ -1,0 +1,75 @@
+// The ranks of an MPI job that train one policy together. Every collective operation has a
+// deadline: a rank that died or hangs ends the job with a message, never in silence.
+#ifndef TRITONRL_TRAINER_DATA_PARALLEL_H_
+#define TRITONRL_TRAINER_DATA_PARALLEL_H_
+
+#include <ATen/core/Tensor.h>
+
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/time/time.h"
+
+namespace tritonrl {
+
+// Only the thread that called Join may call the others. All ranks must make the same calls in the
+// same order. With one rank every operation returns at once and MPI is not touched.
+class DataParallel {
+ public:
+  // Joins the job when an MPI launcher (mpirun, srun --mpi=pmix) started this process, else makes a
+  // world of one. `timeout` is the deadline of each collective operation.
+  static absl::StatusOr<std::unique_ptr<DataParallel>> Join(absl::Duration timeout);
+  // Waits for the other ranks (up to the deadline) and leaves the job.
+  ~DataParallel();
+  DataParallel(const DataParallel&) = delete;
+  DataParallel& operator=(const DataParallel&) = delete;
+
+  int rank() const { return rank_; }
+  int size() const { return size_; }
+  // Rank among those on this machine: which GPU to take.
+  int local_rank() const { return local_rank_; }
+  // Ranks on this machine: they share its cores.
+  int local_size() const { return local_size_; }
+  bool is_root() const { return rank_ == 0; }
+
+  // Element-wise over all ranks, in place; the same bits on every rank.
+  absl::Status Sum(std::span<double> values);
+  absl::Status Max(std::span<double> values);
+  // fp32, contiguous; a GPU tensor goes through host memory.
+  absl::Status SumTensor(at::Tensor tensor);
+
+  // Every rank's text, by rank, on every rank.
+  absl::StatusOr<std::vector<std::string>> AllGather(const std::string& text);
+  // Rank 0's text for all.
+  absl::Status Broadcast(std::string* text);
+  absl::Status Barrier();
+
+  // True on every rank if `flag` is true on any.
+  absl::StatusOr<bool> Any(bool flag);
+
+  // Ends the whole job with an exit code; for errors of one rank that the others can't know of.
+  // With one rank it only exits.
+  [[noreturn]] void Abort(int exit_code);
+
+  // Whether the environment says that an MPI launcher started this process.
+  static bool LaunchedByMpi();
+
+ private:
+  DataParallel(bool own_mpi, absl::Duration timeout) : own_mpi_(own_mpi), timeout_(timeout) {}
+
+  int rank_ = 0;
+  int size_ = 1;
+  int local_rank_ = 0;
+  int local_size_ = 1;
+  bool own_mpi_;       // MPI was initialised here and is finalised in the destructor
+  bool lost_ = false;  // a collective failed: the others may never answer again
+  absl::Duration timeout_;
+};
+
+}  // namespace tritonrl
+
+#endif  // TRITONRL_TRAINER_DATA_PARALLEL_H_

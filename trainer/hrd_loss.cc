@@ -1,0 +1,56 @@
+// Keeps TensorOperators.h from including every operator.
+#define AT_PER_OPERATOR_HEADERS
+
+#include "trainer/hrd_loss.h"
+
+#include <ATen/TensorOperators.h>
+#include <ATen/ops/abs.h>
+#include <ATen/ops/clamp.h>
+#include <ATen/ops/exp.h>
+#include <ATen/ops/le.h>
+#include <ATen/ops/max.h>
+#include <ATen/ops/minimum.h>
+#include <ATen/ops/ne.h>
+#include <ATen/ops/stack.h>
+#include <ATen/ops/sum.h>
+#include <ATen/ops/zeros.h>
+
+namespace tritonrl {
+namespace {
+
+// Ratios are kept finite: e^20 is far beyond any clip, and inf * 0 would be NaN.
+constexpr double kMaxLogRatio = 20;
+
+at::Tensor Sum(const at::Tensor& values) { return at::sum(values, at::kDouble); }
+
+}  // namespace
+
+HrdResult HrdLoss(const at::Tensor& log_probs, const at::Tensor& entropy, const HrdTokens& tokens,
+                  double epsilon, double kl_coefficient) {
+  const at::Tensor difference = (log_probs - tokens.old_log_probs) * tokens.mask;
+  const at::Tensor ratio = at::exp(at::clamp(difference, -kMaxLogRatio, kMaxLogRatio));
+  const at::Tensor unclipped = tokens.advantage * ratio;
+  const at::Tensor clipped = tokens.advantage * at::clamp(ratio, 1 - epsilon, 1 + epsilon);
+  const at::Tensor active = unclipped.le(clipped).to(at::kFloat);
+
+  HrdResult result;
+  result.d_log_probs = unclipped * active * tokens.weight * -1;
+  at::Tensor loss = -Sum(at::minimum(unclipped, clipped) * tokens.weight);
+  at::Tensor kl_sum = at::zeros({}, loss.options());
+  if (kl_coefficient > 0) {
+    const at::Tensor log_r = at::clamp((tokens.reference_log_probs - log_probs) * tokens.mask,
+                                       -kMaxLogRatio, kMaxLogRatio);
+    const at::Tensor r = at::exp(log_r);
+    const at::Tensor kl = r - log_r - 1;
+    kl_sum = Sum(kl);
+    loss = loss + Sum(kl * tokens.kl_weight) * kl_coefficient;
+    result.d_log_probs = result.d_log_probs + (1 - r) * tokens.kl_weight * kl_coefficient;
+  }
+  const at::Tensor counted = tokens.mask * tokens.weight.ne(0);
+  result.statistics =
+      at::stack({loss, Sum(tokens.mask), Sum((1 - active) * counted), Sum(ratio * tokens.mask),
+                 Sum(entropy * tokens.mask), kl_sum, difference.abs().max().to(at::kDouble)});
+  return result;
+}
+
+}  // namespace tritonrl

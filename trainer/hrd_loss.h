@@ -1,0 +1,56 @@
+// The clipped objective of GRPO with hierarchical reward decomposition and its derivative.
+//
+// For one token t of response o with class c (plan or code), ratio s = pi(t) / pi_old(t) and
+// advantage A of its class, the objective to maximise is the sum over tokens of
+//   w * min(A s, A clip(s, 1 - epsilon, 1 + epsilon)),   w = class weight / (|o| * G * prompts)
+// with class weights (alpha, 1). Its derivative with respect to log pi(t) is w A s where the
+// unclipped term is the smaller one (or both are equal), else 0. The loss is minus the objective.
+//
+// With a KL coefficient k > 0 the loss also has k * w_kl * (r - log r - 1), r = pi_ref(t) / pi(t)
+// (the unbiased, non-negative estimate of KL(pi, pi_ref) from samples of pi; Schulman,
+// "Approximating KL divergence"), w_kl = 1 / (|o| * G * prompts), whose derivative is k * w_kl * (1
+// - r).
+#ifndef TRITONRL_TRAINER_HRD_LOSS_H_
+#define TRITONRL_TRAINER_HRD_LOSS_H_
+
+#include <ATen/core/Tensor.h>
+
+#include <array>
+
+namespace tritonrl {
+
+// One packed micro-batch of T rows; all tensors [T] fp32 on the device of the log-probabilities.
+// Rows without a response token have zeros everywhere.
+struct HrdTokens {
+  at::Tensor old_log_probs;
+  at::Tensor advantage;            // A of the token's class
+  at::Tensor weight;               // w
+  at::Tensor mask;                 // 1 for response tokens
+  at::Tensor reference_log_probs;  // undefined without KL penalty
+  at::Tensor kl_weight;            // w_kl; undefined without KL penalty
+};
+
+// Sums over response tokens, kept on the device so that nothing waits for it.
+enum HrdStatistic {
+  kLossSum = 0,     // loss (already weighted and normalised)
+  kTokenCount,      // response tokens
+  kClippedCount,    // tokens whose gradient the clip removed
+  kRatioSum,        // s
+  kEntropySum,      // entropy in nats
+  kKlSum,           // r - log r - 1 (0 without KL penalty)
+  kMaxLogProbDiff,  // largest |log pi - log pi_old|: a maximum, not a sum
+  kNumHrdStatistics,
+};
+
+struct HrdResult {
+  at::Tensor d_log_probs;  // [T] fp32: d loss / d log pi
+  at::Tensor statistics;   // [kNumHrdStatistics] fp64
+};
+
+// log_probs, entropy: [T] fp32 from Transformer::Forward.
+HrdResult HrdLoss(const at::Tensor& log_probs, const at::Tensor& entropy, const HrdTokens& tokens,
+                  double epsilon, double kl_coefficient);
+
+}  // namespace tritonrl
+
+#endif  // TRITONRL_TRAINER_HRD_LOSS_H_

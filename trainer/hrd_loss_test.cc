@@ -1,0 +1,142 @@
+#include "trainer/hrd_loss.h"
+
+#include <ATen/ops/from_blob.h>
+#include <ATen/ops/rand.h>
+#include <ATen/ops/zeros.h>
+
+#include <cmath>
+#include <vector>
+
+#include "base/random.h"
+#include "gtest/gtest.h"
+
+namespace tritonrl {
+namespace {
+
+at::Tensor Row(std::vector<float> values) {
+  return at::from_blob(values.data(), {static_cast<int64_t>(values.size())}, at::kFloat).clone();
+}
+
+struct Case {
+  std::vector<float> ratio, advantage, weight;
+};
+
+HrdResult LossOf(const Case& c, double epsilon) {
+  std::vector<float> log_probs;
+  for (const float s : c.ratio) log_probs.push_back(std::log(s) - 1);
+  HrdTokens tokens;
+  tokens.old_log_probs = Row(std::vector<float>(c.ratio.size(), -1));
+  tokens.advantage = Row(c.advantage);
+  tokens.weight = Row(c.weight);
+  tokens.mask = Row(std::vector<float>(c.ratio.size(), 1));
+  return HrdLoss(Row(log_probs), Row(std::vector<float>(c.ratio.size(), 0.5)), tokens, epsilon, 0);
+}
+
+std::vector<float> Values(const at::Tensor& t) {
+  const at::Tensor f = t.to(at::kFloat).contiguous();
+  return {f.const_data_ptr<float>(), f.const_data_ptr<float>() + f.numel()};
+}
+
+double Statistic(const HrdResult& result, HrdStatistic which) {
+  return result.statistics[which].item<double>();
+}
+
+TEST(HrdLoss, MatchesNumbersByHand) {
+  // epsilon 0.2. One column a case of the clipped objective:
+  //   s 1.0, A 2: inside            J = 2.0          dJ = A s = 2
+  //   s 1.5, A 2: above, clipped    J = 2 * 1.2      dJ = 0
+  //   s 1.5, A -2: above, A < 0     J = -2 * 1.5     dJ = -3 (the min takes the unclipped term)
+  //   s 0.5, A 2: below             J = 2 * 0.5      dJ = 1
+  //   s 0.5, A -2: below, A < 0     J = -2 * 0.8     dJ = 0
+  const Case c = {{1.0, 1.5, 1.5, 0.5, 0.5}, {2, 2, -2, 2, -2}, {1, 1, 1, 1, 1}};
+  const HrdResult result = LossOf(c, 0.2);
+  EXPECT_NEAR(Statistic(result, kLossSum), -(2.0 + 2.4 - 3.0 + 1.0 - 1.6), 1e-6);
+  const std::vector<float> wanted = {-2, 0, 3, -1, 0};
+  const std::vector<float> got = Values(result.d_log_probs);
+  for (size_t i = 0; i < wanted.size(); ++i) EXPECT_NEAR(got[i], wanted[i], 1e-6) << i;
+  EXPECT_EQ(Statistic(result, kTokenCount), 5);
+  EXPECT_EQ(Statistic(result, kClippedCount), 2);
+  EXPECT_NEAR(Statistic(result, kRatioSum), 5.0, 1e-6);
+  EXPECT_NEAR(Statistic(result, kEntropySum), 2.5, 1e-6);
+  EXPECT_NEAR(Statistic(result, kMaxLogProbDiff), std::log(2.0), 1e-6);
+}
+
+TEST(HrdLoss, WeightsEachTokenByItsClass) {
+  // One response of four tokens, two plan (alpha .1), two code, in a group of two, one prompt:
+  // w_plan = .1 / (4 * 2), w_code = 1 / (4 * 2).
+  const Case c = {{1, 1, 1, 1}, {1.5, 1.5, -0.5, -0.5}, {0.0125, 0.0125, 0.125, 0.125}};
+  const HrdResult result = LossOf(c, 0.2);
+  EXPECT_NEAR(Statistic(result, kLossSum), -(2 * 0.0125 * 1.5 - 2 * 0.125 * 0.5), 1e-7);
+  const std::vector<float> got = Values(result.d_log_probs);
+  EXPECT_NEAR(got[0], -0.0125 * 1.5, 1e-7);
+  EXPECT_NEAR(got[3], 0.125 * 0.5, 1e-7);
+}
+
+TEST(HrdLoss, RowsWithoutATokenHaveNoPart) {
+  HrdTokens tokens;
+  tokens.old_log_probs = Row({0, -1});
+  tokens.advantage = Row({0, 1});
+  tokens.weight = Row({0, 1});
+  tokens.mask = Row({0, 1});
+  const HrdResult result = HrdLoss(Row({-30, -1}), Row({0, 1}), tokens, 0.2, 0);
+  EXPECT_EQ(Values(result.d_log_probs), (std::vector<float>{-0.0f, -1}));
+  EXPECT_EQ(Statistic(result, kTokenCount), 1);
+  EXPECT_EQ(Statistic(result, kMaxLogProbDiff), 0);
+}
+
+TEST(HrdLoss, GradientMatchesFiniteDifferences) {
+  // Random tokens on both sides of the clip, with KL penalty; points near a kink are moved away.
+  Philox random(3);
+  const int n = 200;
+  const double epsilon = 0.2, kl = 0.3, h = 1e-3;
+  std::vector<float> log_probs, old_log_probs, advantage, weight, reference;
+  for (int i = 0; i < n; ++i) {
+    const double old = -3 * random.Uniform();
+    double ratio = std::exp(0.5 * random.Normal());
+    for (const double kink : {1 - epsilon, 1 + epsilon}) {
+      if (std::abs(ratio - kink) < 0.02) ratio += 0.05;
+    }
+    old_log_probs.push_back(static_cast<float>(old));
+    log_probs.push_back(static_cast<float>(old + std::log(ratio)));
+    advantage.push_back(static_cast<float>(random.Normal()));
+    weight.push_back(static_cast<float>(0.1 + random.Uniform()));
+    reference.push_back(static_cast<float>(old + 0.3 * random.Normal()));
+  }
+  HrdTokens tokens;
+  tokens.old_log_probs = Row(old_log_probs);
+  tokens.advantage = Row(advantage);
+  tokens.weight = Row(weight);
+  tokens.mask = Row(std::vector<float>(n, 1));
+  tokens.reference_log_probs = Row(reference);
+  tokens.kl_weight = Row(std::vector<float>(n, 0.7));
+  const at::Tensor entropy = at::zeros({n}, at::kFloat);
+  const auto loss = [&](const std::vector<float>& values) {
+    return Statistic(HrdLoss(Row(values), entropy, tokens, epsilon, kl), kLossSum);
+  };
+  const std::vector<float> gradient =
+      Values(HrdLoss(Row(log_probs), entropy, tokens, epsilon, kl).d_log_probs);
+  int nonzero = 0;
+  for (int i = 0; i < n; ++i) {
+    std::vector<float> up = log_probs, down = log_probs;
+    up[i] += h;
+    down[i] -= h;
+    const double numeric = (loss(up) - loss(down)) / (static_cast<double>(up[i]) - down[i]);
+    EXPECT_NEAR(gradient[i], numeric, 3e-3 * (1 + std::abs(numeric))) << i;
+    nonzero += std::abs(gradient[i]) > 1e-3 ? 1 : 0;
+  }
+  EXPECT_GT(nonzero, n / 2);
+}
+
+TEST(HrdLoss, StaysFiniteForAHugeRatio) {
+  HrdTokens tokens;
+  tokens.old_log_probs = Row({-200, 0});
+  tokens.advantage = Row({-1, 1});
+  tokens.weight = Row({1, 1});
+  tokens.mask = Row({1, 1});
+  const HrdResult result = HrdLoss(Row({0, -200}), Row({0, 0}), tokens, 0.2, 0);
+  for (const float g : Values(result.d_log_probs)) EXPECT_TRUE(std::isfinite(g));
+  EXPECT_TRUE(std::isfinite(Statistic(result, kLossSum)));
+}
+
+}  // namespace
+}  // namespace tritonrl
