@@ -1,0 +1,49 @@
+// What a forward pass keeps for the backward pass.
+
+#ifndef TRITONRL_MODEL_ACTIVATIONS_H_
+#define TRITONRL_MODEL_ACTIVATIONS_H_
+
+#include <ATen/core/Tensor.h>
+
+#include <cstdint>
+#include <vector>
+
+#include "model/packed_batch.h"
+
+namespace tritonrl {
+
+// T tokens, C hidden, H query heads, K key/value heads, D head dimension, F intermediate size.
+// Norm outputs and silu(gate) * up are not kept: they are cheaper to redo than to store.
+struct LayerActivations {
+  at::Tensor input;      // [T, C] residual stream before the layer
+  at::Tensor rstd1;      // [T] 1 / rms of input
+  at::Tensor qkv;        // [T, (H + 2K) D] projections before query/key norm
+  at::Tensor qk;         // [T, (H + K) D] queries and keys after norm and RoPE
+  at::Tensor qk_rstd;    // [T, H + K] 1 / rms of each query and key head; undefined without norm
+  at::Tensor attention;  // [T, H D] attention's output before o_proj
+  at::Tensor lse;        // [H, T] log of each softmax row's sum
+  at::Tensor middle;     // [T, C] residual stream between attention and MLP
+  at::Tensor rstd2;      // [T]
+  at::Tensor gate_up;    // [T, 2F] gate, then up projection
+};
+
+// The head works on the R rows that have a target.
+struct HeadActivations {
+  at::Tensor rows;     // [R] int64: row of the batch
+  at::Tensor targets;  // [R] int64
+  at::Tensor hidden;   // [R, C] after the final norm
+  at::Tensor lse;      // [R] fp32 log-sum-exp of logits / temperature
+  double temperature = 1.0;
+};
+
+struct Activations {
+  PackedBatch batch;
+  std::vector<LayerActivations> layers;
+  at::Tensor output;      // [T, C] residual stream after the last layer
+  at::Tensor final_rstd;  // [T]
+  HeadActivations head;
+};
+
+}  // namespace tritonrl
+
+#endif  // TRITONRL_MODEL_ACTIVATIONS_H_

@@ -1,0 +1,87 @@
+// Decoder-only transformer (Qwen3 and Llama families): forward, explicit backward, decoding.
+//
+// No autograd: each layer's backward is written out beside its forward. On the CPU in fp32
+// hand-written kernels run whose results depend neither on the number of threads nor on what else
+// is in the batch; everything else (CUDA, other types) runs through ATen.
+
+#ifndef TRITONRL_MODEL_TRANSFORMER_H_
+#define TRITONRL_MODEL_TRANSFORMER_H_
+
+#include <ATen/core/Tensor.h>
+
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include "absl/types/span.h"
+#include "model/activations.h"
+#include "model/config.h"
+#include "model/decode_cache.h"
+#include "model/packed_batch.h"
+#include "model/weights.h"
+
+namespace tritonrl {
+
+struct ForwardResult {
+  // [T] fp32: log softmax(logits / temperature)[target]; 0 where there is no target.
+  at::Tensor log_probs;
+  // [T] fp32: entropy in nats of softmax(logits / temperature); 0 where there is no target.
+  at::Tensor entropy;
+};
+
+class Transformer {
+ public:
+  struct Options {
+    // Threads for CPU kernels; 0 means all hardware threads. Does not change results.
+    int cpu_threads = 0;
+    // Rows of logits held at a time by the head.
+    int64_t head_chunk_rows = 1024;
+    // Runs everything through ATen even where CPU kernels exist (to compare the two).
+    bool force_aten = false;
+  };
+
+  // `weights` is shared: changes by the optimizer are seen by the next call.
+  Transformer(const ModelConfig& config, std::shared_ptr<Weights> weights, const Options& options);
+  Transformer(const ModelConfig& config, std::shared_ptr<Weights> weights);
+  ~Transformer();
+
+  const ModelConfig& config() const { return config_; }
+  const std::shared_ptr<Weights>& weights() const { return weights_; }
+
+  // targets: [T] int64, -1 = none (the head is not computed there). temperature > 0.
+  // saved: what Backward needs, or null. A Forward reuses the buffers of an Activations it gets.
+  ForwardResult Forward(const PackedBatch& batch, const at::Tensor& targets, double temperature,
+                        Activations* saved) const;
+
+  // Adds dLoss/dParameter to `gradients` (fp32), given d_log_probs = dLoss/dlog_probs [T] fp32.
+  void Backward(const Activations& saved, const at::Tensor& d_log_probs,
+                Gradients* gradients) const;
+
+  // Logits [T, vocab] fp32 of every token, unscaled: for tests and inspection of short batches.
+  at::Tensor Logits(const PackedBatch& batch) const;
+
+  // Computes each prompt once and stores its keys and values in all of its cache slots
+  // (slots[i] = slots of prompt i; they then hold positions [0, length of prompt i)).
+  // Returns the logits [num_sequences, vocab] fp32 after each prompt's last token, unscaled.
+  // Prompts must not be empty nor longer than the cache.
+  at::Tensor Prefill(const PackedBatch& prompts, absl::Span<const std::vector<int64_t>> slots,
+                     DecodeCache* cache) const;
+
+  // One token for each of B running sequences: row i appends tokens[i] at positions[i] of cache
+  // slot slots[i] (slots distinct) and sees positions [0, positions[i]].
+  // Returns logits [B, vocab] fp32, unscaled. A row's result does not depend on the other rows
+  // (bitwise on the CPU in fp32).
+  at::Tensor DecodeStep(absl::Span<const int64_t> tokens, absl::Span<const int64_t> slots,
+                        absl::Span<const int64_t> positions, DecodeCache* cache) const;
+
+ private:
+  struct Impl;
+
+  ModelConfig config_;
+  std::shared_ptr<Weights> weights_;
+  std::unique_ptr<Impl> impl_;
+};
+
+}  // namespace tritonrl
+
+#endif  // TRITONRL_MODEL_TRANSFORMER_H_

@@ -1,0 +1,106 @@
+// Parameters of a transformer and their gradients, under Hugging Face names.
+//
+// All parameters lie one behind the other in one flat buffer, so that the optimizer, the
+// gradient's all-reduce and a checkpoint touch one tensor; the named tensors are views of it.
+
+#ifndef TRITONRL_MODEL_WEIGHTS_H_
+#define TRITONRL_MODEL_WEIGHTS_H_
+
+#include <ATen/core/Tensor.h>
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "model/config.h"
+
+namespace tritonrl {
+
+struct ParameterInfo {
+  std::string name;            // e.g. "model.layers.0.self_attn.q_proj.weight"
+  std::vector<int64_t> shape;  // as in Hugging Face files: linear layers are [out, in]
+  int64_t offset = 0;          // first element in the flat buffer
+  int64_t size = 0;            // number of elements
+
+  // Matrices are decayed by AdamW, norm weights (one dimension) are not.
+  bool decay() const { return shape.size() > 1; }
+};
+
+// The parameters of a model in the order of the flat buffer. Each starts at a multiple of 64
+// elements; the gaps hold zeros. A tied head has no parameter of its own.
+struct ParameterLayout {
+  explicit ParameterLayout(const ModelConfig& config);
+
+  std::vector<ParameterInfo> parameters;
+  int64_t flat_size = 0;  // elements with gaps
+};
+
+// Views of one flat buffer by name; base of Weights and Gradients.
+class ParameterBuffer {
+ public:
+  ParameterBuffer(const ModelConfig& config, at::Device device, at::ScalarType dtype);
+  ParameterBuffer(const ParameterBuffer&) = delete;
+  ParameterBuffer& operator=(const ParameterBuffer&) = delete;
+
+  const ModelConfig& config() const { return config_; }
+  const ParameterLayout& layout() const { return layout_; }
+  // [layout().flat_size]
+  const at::Tensor& flat() const { return flat_; }
+  at::Device device() const { return flat_.device(); }
+  at::ScalarType dtype() const { return flat_.scalar_type(); }
+  // View of the named parameter. An unknown name is a programming error (throws c10::Error).
+  const at::Tensor& Get(const std::string& name) const;
+
+ private:
+  ModelConfig config_;
+  ParameterLayout layout_;
+  at::Tensor flat_;
+  std::unordered_map<std::string, at::Tensor> views_;
+};
+
+class Weights : public ParameterBuffer {
+ public:
+  // Zeros.
+  using ParameterBuffer::ParameterBuffer;
+
+  // Reads config.json and model.safetensors (or the shards of model.safetensors.index.json) of a
+  // Hugging Face folder, converting to `dtype`. Errors name the file and the tensor: truncated
+  // file, missing tensor, wrong shape, unsupported element type. Tensors the model does not have
+  // are ignored, as `transformers` does (a tied head is often stored twice).
+  static absl::StatusOr<std::shared_ptr<Weights>> Load(const std::string& dir, at::Device device,
+                                                       at::ScalarType dtype);
+
+  // Matrices normal(0, 0.02), the two that write into the residual stream scaled by
+  // 1/sqrt(2 * layers); norm weights one. Drawn by Philox keyed by (seed, parameter), so the values
+  // do not depend on device or dtype beyond rounding.
+  static std::shared_ptr<Weights> RandomInit(const ModelConfig& config, uint64_t seed,
+                                             at::Device device = at::kCPU,
+                                             at::ScalarType dtype = at::kFloat);
+
+  // Writes `dir`/config.json and model.safetensors in `dtype` (kFloat or kBFloat16), in several
+  // shards with an index when larger than `max_shard_bytes`. Files are replaced atomically.
+  absl::Status Save(const std::string& dir, at::ScalarType dtype,
+                    int64_t max_shard_bytes = int64_t{5} << 30) const;
+  absl::Status Save(const std::string& dir) const { return Save(dir, dtype()); }
+
+  // Copy of the values, on the same device and in the same type.
+  std::shared_ptr<Weights> Clone() const;
+};
+
+// fp32 sums of dLoss/dParameter, laid out as the weights.
+class Gradients : public ParameterBuffer {
+ public:
+  // Zeros on the device of `weights`.
+  explicit Gradients(const Weights& weights)
+      : ParameterBuffer(weights.config(), weights.device(), at::kFloat) {}
+
+  void Zero();
+};
+
+}  // namespace tritonrl
+
+#endif  // TRITONRL_MODEL_WEIGHTS_H_
