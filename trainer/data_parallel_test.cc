@@ -1,0 +1,62 @@
+// Runs data_parallel_test_program under mpirun: sums, exchanges, and what happens when a rank dies
+// or hangs.
+#include "trainer/data_parallel.h"
+
+#include <string>
+#include <vector>
+
+#include "absl/time/clock.h"
+#include "base/runfiles.h"
+#include "base/subprocess.h"
+#include "gtest/gtest.h"
+#include "trainer/mpi_launch.h"
+
+namespace tritonrl {
+namespace {
+
+CommandResult Launch(const std::string& what) {
+  const auto program = Runfile("trainer/data_parallel_test_program");
+  EXPECT_TRUE(program.ok()) << program.status();
+  RunCommandOptions options;
+  options.timeout = absl::Seconds(100);
+  options.env = MpiTestEnvironment();
+  const auto result = RunCommand(MpirunCommand(2, {*program, what}), options);
+  EXPECT_TRUE(result.ok()) << result.status();
+  EXPECT_FALSE(result->timed_out) << result->err;
+  return *result;
+}
+
+TEST(DataParallel, IsAWorldOfOneWithoutALauncher) {
+  auto ranks = DataParallel::Join(absl::Seconds(1));
+  ASSERT_TRUE(ranks.ok());
+  EXPECT_EQ((*ranks)->size(), 1);
+  double values[2] = {1, 2};
+  ASSERT_TRUE((*ranks)->Sum(values).ok());
+  EXPECT_EQ(values[1], 2);
+  const auto texts = (*ranks)->AllGather("a");
+  ASSERT_TRUE(texts.ok());
+  EXPECT_EQ(*texts, std::vector<std::string>{"a"});
+}
+
+TEST(DataParallel, SumsAndExchangesOverTwoRanks) {
+  const CommandResult result = Launch("collectives");
+  EXPECT_EQ(result.exit_code, 0) << result.out << result.err;
+  EXPECT_NE(result.out.find("rank 0 of 2 ok"), std::string::npos) << result.out;
+  EXPECT_NE(result.out.find("rank 1 of 2 ok"), std::string::npos) << result.out;
+}
+
+TEST(DataParallel, ADeadRankEndsTheJob) {
+  const CommandResult result = Launch("die");
+  EXPECT_NE(result.exit_code, 0);
+  EXPECT_EQ(result.out.find("survived"), std::string::npos) << result.out;
+}
+
+TEST(DataParallel, AHangingRankEndsTheJobWithAMessage) {
+  const CommandResult result = Launch("hang");
+  EXPECT_NE(result.exit_code, 0);
+  EXPECT_NE(result.err.find("did not answer in the sum of gradients"), std::string::npos)
+      << result.err;
+}
+
+}  // namespace
+}  // namespace tritonrl
