@@ -73,11 +73,11 @@ struct Sample {
 
 // Totals since the engine was made.
 struct EngineStats {
-  int64_t prompt_tokens = 0;      // Computed, each group's prompt once.
-  int64_t generated_tokens = 0;   // In samples.
-  int64_t decode_steps = 0;       // Batched forward passes.
-  int64_t finished_samples = 0;   // Including cancelled ones.
-  double busy_seconds = 0;        // Time in which the engine had something to generate.
+  int64_t prompt_tokens = 0;     // Computed, each group's prompt once.
+  int64_t generated_tokens = 0;  // In samples.
+  int64_t decode_steps = 0;      // Batched forward passes.
+  int64_t finished_samples = 0;  // Including cancelled ones.
+  double busy_seconds = 0;       // Time in which the engine had something to generate.
 };
 
 // Generates samples in the background. All methods may be called from any thread. Each accepted

@@ -1,0 +1,120 @@
+// Samples responses to a prompt from a Hugging Face folder and prints each as it ends.
+
+#include <iostream>
+#include <string>
+
+#include "absl/flags/flag.h"
+#include "absl/flags/parse.h"
+#include "absl/flags/usage.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "absl/time/clock.h"
+#include "base/file.h"
+#include "base/status.h"
+#include "rollout/load_model.h"
+#include "rollout/transformer_runner.h"
+
+ABSL_FLAG(std::string, model, "", "Folder with config.json, model.safetensors, tokenizer.json.");
+ABSL_FLAG(std::string, prompt, "", "The prompt's text.");
+ABSL_FLAG(std::string, prompt_file, "", "File that holds the prompt, instead of --prompt.");
+ABSL_FLAG(bool, chat, false, "Puts the prompt into a user's turn (Qwen's chat format).");
+ABSL_FLAG(int, n, 1, "Number of samples.");
+ABSL_FLAG(double, temperature, 1.0, "0 takes the most likely token each time.");
+ABSL_FLAG(double, top_p, 1.0, "Smallest set of tokens that holds this probability.");
+ABSL_FLAG(int, top_k, 0, "Number of most likely tokens drawn from; 0: all.");
+ABSL_FLAG(int, max_tokens, 512, "Most tokens of a sample.");
+ABSL_FLAG(uint64_t, seed, 0, "The same seed gives the same samples.");
+ABSL_FLAG(std::string, device, "auto", "cpu, cuda, cuda:N or auto.");
+ABSL_FLAG(int, slots, 64, "Samples that run side by side.");
+ABSL_FLAG(bool, quiet, false, "Prints the samples' text alone.");
+
+namespace tritonrl {
+namespace {
+
+absl::StatusOr<std::string> ReadPrompt() {
+  std::string prompt = absl::GetFlag(FLAGS_prompt);
+  if (!absl::GetFlag(FLAGS_prompt_file).empty()) {
+    ASSIGN_OR_RETURN(prompt, ReadFile(UserPath(absl::GetFlag(FLAGS_prompt_file))));
+  }
+  if (prompt.empty()) {
+    return absl::InvalidArgumentError("--prompt=TEXT or --prompt_file=FILE is needed");
+  }
+  if (absl::GetFlag(FLAGS_chat)) {
+    return absl::StrCat("<|im_start|>user\n", prompt, "<|im_end|>\n<|im_start|>assistant\n");
+  }
+  return prompt;
+}
+
+GenerateRequest MakeRequest(const LoadedModel& model, const std::string& prompt) {
+  GenerateRequest request;
+  request.prompt = model.tokenizer.Encode(prompt);
+  request.n = absl::GetFlag(FLAGS_n);
+  request.sampling.temperature = absl::GetFlag(FLAGS_temperature);
+  request.sampling.top_p = absl::GetFlag(FLAGS_top_p);
+  request.sampling.top_k = absl::GetFlag(FLAGS_top_k);
+  request.sampling.max_tokens = absl::GetFlag(FLAGS_max_tokens);
+  request.sampling.stop_ids = model.stop_ids;
+  request.key.run_seed = absl::GetFlag(FLAGS_seed);
+  return request;
+}
+
+absl::Status Print(const Tokenizer& tokenizer, int samples, Engine* engine) {
+  const bool quiet = absl::GetFlag(FLAGS_quiet);
+  for (int i = 0; i < samples; ++i) {
+    ASSIGN_OR_RETURN(const Sample sample, engine->Next(absl::InfiniteFuture()));
+    double log_prob = 0;
+    for (float value : sample.log_probs) log_prob += value;
+    if (!quiet) {
+      std::cout << absl::StreamFormat(
+          "--- sample %d: %d tokens, ended by %s, log-probability %.3f\n", sample.index,
+          sample.tokens.size(), FinishReasonName(sample.finish_reason), log_prob);
+    }
+    std::cout << tokenizer.Decode(sample.tokens, /*skip_special=*/true) << std::endl;
+  }
+  return absl::OkStatus();
+}
+
+absl::Status Run() {
+  if (absl::GetFlag(FLAGS_model).empty()) {
+    return absl::InvalidArgumentError("--model=FOLDER is needed");
+  }
+  ASSIGN_OR_RETURN(const std::string prompt, ReadPrompt());
+  ASSIGN_OR_RETURN(const at::Device device, ParseDevice(absl::GetFlag(FLAGS_device)));
+  ASSIGN_OR_RETURN(const LoadedModel model,
+                   LoadModel(UserPath(absl::GetFlag(FLAGS_model)), device));
+  GenerateRequest request = MakeRequest(model, prompt);
+  TransformerRunner::Options options;
+  options.num_slots = std::max(1, std::min(absl::GetFlag(FLAGS_slots), request.n));
+  options.max_length = std::min<int64_t>(
+      static_cast<int64_t>(request.prompt.size()) + std::max(request.sampling.max_tokens, 1),
+      model.weights->config().max_positions);
+  ASSIGN_OR_RETURN(std::unique_ptr<Engine> engine, MakeBatchedEngine(model.weights, options));
+  const absl::Time start = absl::Now();
+  const int samples = request.n;
+  RETURN_IF_ERROR(engine->Submit(std::move(request)));
+  RETURN_IF_ERROR(Print(model.tokenizer, samples, engine.get()));
+  const double seconds = absl::ToDoubleSeconds(absl::Now() - start);
+  const EngineStats stats = engine->Stats();
+  if (!absl::GetFlag(FLAGS_quiet)) {
+    std::cerr << absl::StreamFormat(
+        "%d samples, %d prompt and %d generated tokens in %.2f s: %.0f tokens/s\n", samples,
+        stats.prompt_tokens, stats.generated_tokens, seconds, stats.generated_tokens / seconds);
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace
+}  // namespace tritonrl
+
+int main(int argc, char** argv) {
+  absl::SetProgramUsageMessage(
+      "Samples responses to a prompt.\n"
+      "  bazel run //rollout:generate -- --model=FOLDER --prompt=TEXT [--n=4]");
+  absl::ParseCommandLine(argc, argv);
+  const absl::Status status = tritonrl::Run();
+  if (!status.ok()) {
+    std::cerr << "generate: " << tritonrl::Message(status) << "\n";
+    return status.code() == absl::StatusCode::kInvalidArgument ? 2 : 1;
+  }
+  return 0;
+}

@@ -1,0 +1,38 @@
+#ifndef TRITONRL_ROLLOUT_LOAD_MODEL_H_
+#define TRITONRL_ROLLOUT_LOAD_MODEL_H_
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "model/config.h"
+#include "model/tokenizer/tokenizer.h"
+#include "model/weights.h"
+
+namespace tritonrl {
+
+// "cpu", "cuda", "cuda:1", or "auto": CUDA if there is a GPU. InvalidArgument for other words and
+// for a GPU that is not there.
+absl::StatusOr<at::Device> ParseDevice(const std::string& name);
+
+// A Hugging Face folder ready for generation.
+struct LoadedModel {
+  std::shared_ptr<Weights> weights;
+  Tokenizer tokenizer;
+  // Tokens after which a response ends: eos_token_id of config.json, and <|im_end|> and
+  // <|endoftext|> where the vocabulary has them.
+  std::vector<int32_t> stop_ids;
+};
+
+// Reads config.json, the weights (as fp32 on the CPU, bf16 on CUDA) and tokenizer.json of `dir`.
+// Errors name the file; FailedPrecondition if the tokenizer has more ids than the model.
+absl::StatusOr<LoadedModel> LoadModel(const std::string& dir, at::Device device);
+
+// Ids after which a response ends, for a model and its tokenizer.
+std::vector<int32_t> StopIds(const ModelConfig& config, const Tokenizer& tokenizer);
+
+}  // namespace tritonrl
+
+#endif  // TRITONRL_ROLLOUT_LOAD_MODEL_H_
