@@ -1,0 +1,186 @@
+"""Tests of the report: contents, escaping, following a run, bad files."""
+
+import glob
+import json
+import os
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+import unittest
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+sys.path.insert(0, HERE)
+
+import figures  # noqa: E402
+import page  # noqa: E402
+import publish  # noqa: E402
+import run_data  # noqa: E402
+
+
+def step(number):
+    return {
+        "step": number,
+        "reward_plan": 0.5 + 0.01 * number,
+        "reward_code": 0.4,
+        "valid_rate": 0.8,
+        "compiled_rate": 0.7,
+        "correct_rate": 0.5,
+        "mean_speedup": 1.1,
+        "speedup_modelled": True,
+        "loss": None,
+        "seconds_rollout": 1.0,
+    }
+
+
+def evaluation(number, correct):
+    return {
+        "step": number,
+        "k": 2,
+        "temperature": 1.0,
+        "modelled": True,
+        "tasks": 2,
+        "correct": correct,
+        "valid": 0.9,
+        "mean_speedup": 1 + correct,
+        "pass_1_correct": correct,
+        "pass_2_correct": min(1.0, correct * 1.5),
+        "greedy_correct": correct,
+    }
+
+
+def sample(task, outcome, response, speedup=0.0):
+    verdict = {"outcome": outcome, "reason": "because", "speedup": {"speedup": speedup}}
+    return {"task": task, "prompt": "x = a < b\n", "response": response, "verdict": verdict}
+
+
+def append(path, *objects):
+    with open(path, "a", encoding="utf-8") as file:
+        for value in objects:
+            file.write(json.dumps(value) + "\n")
+
+
+class ReportTest(unittest.TestCase):
+    def setUp(self):
+        self.temporary = tempfile.TemporaryDirectory()
+        self.run_dir = self.temporary.name
+        os.mkdir(self.path("samples"))
+        with open(self.path("config.textproto"), "w", encoding="utf-8") as file:
+            file.write("steps: 4\nseed: 0\n")
+
+    def tearDown(self):
+        self.temporary.cleanup()
+
+    def path(self, name):
+        return os.path.join(self.run_dir, name)
+
+    def report(self):
+        with open(self.path("report.html"), encoding="utf-8") as file:
+            return file.read()
+
+    def write_finished_run(self):
+        append(self.path("metrics.jsonl"), *[step(i) for i in range(1, 5)])
+        append(self.path("evaluations.jsonl"), evaluation(0, 0.25), evaluation(4, 0.75))
+        append(
+            self.path("samples/greedy_000000.jsonl"),
+            sample("level1/1_a", "mismatch", "<think> two kernels </think> OLD<b>"),
+            sample("level1/2_b", "correct", "same", 1.0),
+        )
+        append(
+            self.path("samples/greedy_000004.jsonl"),
+            sample("level1/1_a", "correct", "<think> fuse </think> NEW", 2.5),
+            sample("level1/2_b", "correct", "same", 1.0),
+        )
+
+    def test_finished_run(self):
+        self.write_finished_run()
+        self.assertEqual(publish.main(["--run=" + self.run_dir]), 0)
+        text = self.report()
+        self.assertIn("4 of 4 steps done", text)
+        self.assertIn("<svg", text)
+        self.assertIn("<td>correct</td><td>25.0 %</td><td>75.0 %</td><td>+50.0</td>", text)
+        self.assertIn("<td>correct, any of 2</td><td>37.5 %</td><td>100.0 %</td><td>+62.5</td>", text)
+        self.assertIn("mean speedup (modelled)", text)
+        self.assertIn("speedup 2.50x (modelled)", text)
+        # What a model wrote must not become part of the page.
+        self.assertIn("OLD&lt;b&gt;", text)
+        self.assertNotIn("OLD<b>", text)
+        # The task that improved comes first; nothing is fetched from elsewhere.
+        self.assertLess(text.index("level1/1_a"), text.index("level1/2_b"))
+        for outside in ("<script", "<link", 'src="http', "@import"):
+            self.assertNotIn(outside, text)
+        self.assertEqual(len(glob.glob(self.path("tensorboard/events.out.tfevents.*"))), 1)
+
+    def test_events_hold_every_step_once(self):
+        self.write_finished_run()
+        publish.main(["--run=" + self.run_dir])
+        publish.main(["--run=" + self.run_dir])  # a resumed run publishes again
+        files = glob.glob(self.path("tensorboard/events.out.tfevents.*"))
+        self.assertEqual(len(files), 1)
+        steps = scalar_steps(files[0], "reward/reward_plan")
+        self.assertEqual(steps, [1, 2, 3, 4])
+        self.assertEqual(scalar_steps(files[0], "held_out/correct"), [0, 4])
+
+    def test_empty_and_damaged_files(self):
+        self.assertEqual(publish.main(["--run=" + self.run_dir]), 0)
+        self.assertIn("0 of 4 steps done", self.report())
+        append(self.path("metrics.jsonl"), step(1))
+        with open(self.path("metrics.jsonl"), "a", encoding="utf-8") as file:
+            file.write('garbage\n{"step": 2, "rew')
+        self.assertEqual([m["step"] for m in run_data.RunData(self.run_dir).metrics], [1])
+        self.assertEqual(publish.main(["--run=" + self.run_dir]), 0)
+        self.assertIn("1 of 4 steps done", self.report())
+
+    def test_missing_folder(self):
+        self.assertEqual(publish.main(["--run=" + self.path("none")]), 2)
+
+    def test_follow_until_sigterm(self):
+        append(self.path("metrics.jsonl"), step(1))
+        command = [sys.executable, os.path.join(HERE, "publish.py"), "--run=" + self.run_dir]
+        child = subprocess.Popen(command + ["--follow", "--interval=0.1"])
+        try:
+            self.wait_for("1 of 4 steps done")
+            append(self.path("metrics.jsonl"), step(2))
+            self.wait_for("2 of 4 steps done")
+            child.send_signal(signal.SIGTERM)
+            self.assertEqual(child.wait(timeout=60), 0)
+        finally:
+            child.kill()
+            child.wait()
+
+    def wait_for(self, text):
+        deadline = time.monotonic() + 60
+        while time.monotonic() < deadline:
+            if os.path.exists(self.path("report.html")) and text in self.report():
+                return
+            time.sleep(0.05)
+        self.fail(f"the report never said {text!r}")
+
+    def test_moving_mean(self):
+        self.assertEqual(figures.moving_mean([1, 2, 3, 4], width=2), [1, 1.5, 2.5, 3.5])
+
+    def test_one_evaluation_has_one_column(self):
+        text = page.table(evaluation(0, 0.5), None, modelled=False)
+        self.assertIn("<td>correct</td><td>50.0 %</td></tr>", text)
+        self.assertNotIn("after", text)
+
+
+def scalar_steps(path, tag):
+    """Steps of a scalar in an event file, read with the format's own framing."""
+    from tensorboardX.proto import event_pb2
+
+    steps = []
+    with open(path, "rb") as file:
+        data = file.read()
+    at = 0
+    while at < len(data):
+        length = int.from_bytes(data[at : at + 8], "little")
+        event = event_pb2.Event.FromString(data[at + 12 : at + 12 + length])
+        steps += [event.step for value in event.summary.value if value.tag == tag]
+        at += 12 + length + 4
+    return steps
+
+
+if __name__ == "__main__":
+    unittest.main()
