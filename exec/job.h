@@ -1,0 +1,49 @@
+// One job as the pool sees it: bytes in, and a report of how its process ended.
+#ifndef TRITONRL_EXEC_JOB_H_
+#define TRITONRL_EXEC_JOB_H_
+
+#include <cstdint>
+#include <string>
+
+#include "exec/messages.pb.h"
+
+namespace tritonrl {
+
+enum class JobEnd {
+  kExit,          // the process ended by itself: exit_code or signal
+  kTimeout,       // killed at the wall-clock limit
+  kDeadline,      // killed because the caller's deadline came before the limit
+  kOutputLimit,   // killed for printing too much
+  kChannelLimit,  // killed for writing too much into the result channel
+  kProcessLimit,  // killed for having too many processes
+  kWorkerDied,    // the worker ended while the job ran
+  kNotStarted,    // no worker could be started, or it died before the job began
+  kQueueTimeout,  // the deadline passed while the job waited for a worker
+  kStopped,       // the pool was stopped
+};
+
+struct JobReport {
+  JobEnd end = JobEnd::kNotStarted;
+  int exit_code = -1;
+  int signal = 0;
+  bool out_of_memory = false;  // the kernel killed a process of the job for memory
+  bool refused_forks = false;  // the kernel refused it more processes
+  std::string channel;         // what came through the result channel, not looked at
+  std::string output;          // beginning and end of stdout and stderr
+  int64_t output_bytes = 0;
+  double wall_seconds = 0;  // from handing the job over to its report
+  double queue_seconds = 0;
+  double cpu_seconds = 0;
+  int64_t peak_rss_bytes = 0;
+  std::string detail;  // for faults of ours: what went wrong
+};
+
+// The limits a job runs under when neither pool nor request says otherwise.
+ExecLimits DefaultLimits();
+
+// Each field of `request` that is set and smaller, else the one of `pool`.
+ExecLimits EffectiveLimits(const ExecLimits& request, const ExecLimits& pool);
+
+}  // namespace tritonrl
+
+#endif  // TRITONRL_EXEC_JOB_H_

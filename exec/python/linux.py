@@ -1,0 +1,71 @@
+"""System calls that Python 3.11 has no function for: namespaces, mounts, capabilities, prctl."""
+
+import ctypes
+import os
+
+CLONE_NEWNS = 0x00020000
+CLONE_NEWUTS = 0x04000000
+CLONE_NEWIPC = 0x08000000
+CLONE_NEWPID = 0x20000000
+
+MS_NOSUID = 2
+MS_NODEV = 4
+MS_NOEXEC = 8
+MS_REC = 0x4000
+MS_PRIVATE = 1 << 18
+
+PR_SET_PDEATHSIG = 1
+PR_SET_DUMPABLE = 4
+PR_CAPBSET_DROP = 24
+PR_SET_CHILD_SUBREAPER = 36
+PR_SET_NO_NEW_PRIVS = 38
+PR_CAP_AMBIENT = 47
+PR_CAP_AMBIENT_CLEAR_ALL = 4
+
+_CAPABILITY_VERSION_3 = 0x20080522
+_libc = ctypes.CDLL(None, use_errno=True)
+_libc.mount.argtypes = [
+    ctypes.c_char_p,
+    ctypes.c_char_p,
+    ctypes.c_char_p,
+    ctypes.c_ulong,
+    ctypes.c_char_p,
+]
+_libc.prctl.argtypes = [ctypes.c_int] + [ctypes.c_ulong] * 4
+
+
+def _check(result, action):
+    if result != 0:
+        error = ctypes.get_errno()
+        raise OSError(error, f"{action}: {os.strerror(error)}")
+
+
+def unshare(flags):
+    _check(_libc.unshare(flags), "unshare")
+
+
+def setns(fd, kind):
+    _check(_libc.setns(fd, kind), "setns")
+
+
+def mount(source, target, kind, flags, options=None):
+    encoded = None if options is None else options.encode()
+    kind = None if kind is None else kind.encode()
+    result = _libc.mount(source.encode(), target.encode(), kind, flags, encoded)
+    _check(result, f"mount {target}")
+
+
+def prctl(option, a=0, b=0, c=0, d=0):
+    _check(_libc.prctl(option, a, b, c, d), f"prctl {option}")
+
+
+def drop_all_capabilities():
+    """Empties every capability set of this thread, so that no later exec can bring one back."""
+    for capability in range(64):
+        if _libc.prctl(PR_CAPBSET_DROP, capability, 0, 0, 0) != 0:
+            break  # past the last one the kernel knows, or not allowed: NO_NEW_PRIVS covers it
+    _libc.prctl(PR_CAP_AMBIENT, PR_CAP_AMBIENT_CLEAR_ALL, 0, 0, 0)
+    header = (ctypes.c_uint32 * 2)(_CAPABILITY_VERSION_3, 0)
+    data = (ctypes.c_uint32 * 6)()  # effective, permitted, inheritable, twice 32 bits
+    _check(_libc.capset(header, data), "capset")
+    prctl(PR_SET_NO_NEW_PRIVS, 1)

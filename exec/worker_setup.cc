@@ -1,0 +1,189 @@
+#include "exec/worker_setup.h"
+
+#include <stdlib.h>
+#include <sys/stat.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "absl/strings/str_split.h"
+#include "absl/strings/strip.h"
+#include "base/file.h"
+#include "base/python_env.h"
+#include "base/runfiles.h"
+#include "base/status.h"
+#include "base/subprocess.h"
+
+namespace tritonrl {
+namespace {
+
+constexpr char kInside[] = "/opt/tritonrl";  // where our own folders appear in the sandbox
+
+// Folders may be links (Bazel's runfiles are); bubblewrap resolves a source itself, but the check
+// for readability and the prefix test below want the real place.
+std::string Resolve(const std::string& path) {
+  char resolved[4096];
+  return realpath(path.c_str(), resolved) != nullptr ? resolved : path;
+}
+
+absl::Status CopyPythonFiles(const std::string& from, const std::string& to) {
+  RETURN_IF_ERROR(CreateDirectories(to));
+  chmod(to.c_str(), 0755);
+  ASSIGN_OR_RETURN(std::vector<std::string> names, ListDirectory(from));
+  for (const std::string& name : names) {
+    const std::string source = JoinPath(from, name);
+    const std::string target = JoinPath(to, name);
+    if (DirectoryExists(source) && name != "__pycache__") {
+      RETURN_IF_ERROR(CopyPythonFiles(source, target));
+    }
+    if (!absl::EndsWith(name, ".py")) continue;
+    ASSIGN_OR_RETURN(std::string text, ReadFile(source));
+    RETURN_IF_ERROR(WriteFileAtomic(target, text));
+    chmod(target.c_str(), 0644);
+  }
+  return absl::OkStatus();
+}
+
+// An interpreter outside /usr (a virtual environment, pyenv) needs its own folders shown.
+absl::Status AddInterpreter(const PythonEnv& env, SandboxSpec* sandbox) {
+  const std::string real = Resolve(env.interpreter);
+  if (absl::StartsWith(real, "/usr/") && absl::StartsWith(env.interpreter, "/usr/")) {
+    return absl::OkStatus();
+  }
+  ASSIGN_OR_RETURN(
+      CommandResult result,
+      RunCommand({env.interpreter, "-c", "import sys; print(sys.prefix); print(sys.base_prefix)"}));
+  if (!result.ok()) {
+    return absl::FailedPreconditionError(
+        absl::StrCat("the Python interpreter ", env.interpreter, " does not run: ", result.err));
+  }
+  std::vector<std::string> prefixes = absl::StrSplit(result.out, '\n', absl::SkipEmpty());
+  std::sort(prefixes.begin(), prefixes.end());
+  prefixes.erase(std::unique(prefixes.begin(), prefixes.end()), prefixes.end());
+  for (const std::string& prefix : prefixes) {
+    if (prefix == "/usr" || absl::StartsWith(prefix, "/usr/")) continue;
+    RETURN_IF_ERROR(CheckReadableByAll(prefix));
+    sandbox->read_only.emplace_back(prefix, prefix);
+  }
+  return absl::OkStatus();
+}
+
+// Folders that hold the driver's user part (libcuda.so.1), by the linker's cache and environment.
+std::vector<std::string> DriverFolders() {
+  std::vector<std::string> folders;
+  auto cache = RunCommand({"/sbin/ldconfig", "-p"});
+  if (cache.ok() && cache->ok()) {
+    for (const absl::string_view line : absl::StrSplit(cache->out, '\n')) {
+      const size_t arrow = line.find("=> ");
+      if (line.find("libcuda.so.1 ") == absl::string_view::npos || arrow == line.npos) continue;
+      folders.push_back(DirName(std::string(line.substr(arrow + 3))));
+    }
+  }
+  const char* path = getenv("LD_LIBRARY_PATH");
+  std::vector<std::string> more = absl::StrSplit(path != nullptr ? path : "", ':');
+  more.insert(more.end(), {"/usr/local/nvidia/lib64", "/usr/lib/x86_64-linux-gnu"});
+  for (const std::string& folder : more) {
+    if (!folder.empty() && FileExists(JoinPath(folder, "libcuda.so.1"))) folders.push_back(folder);
+  }
+  return folders;
+}
+
+void AddCuda(SandboxSpec* sandbox, std::vector<std::string>* library_paths) {
+  sandbox->devices = NvidiaDevices();
+  std::vector<std::string> seen;
+  for (const std::string& folder : DriverFolders()) {
+    if (std::find(seen.begin(), seen.end(), folder) != seen.end()) continue;
+    seen.push_back(folder);
+    library_paths->push_back(folder);
+    if (!absl::StartsWith(folder, "/usr/") && !absl::StartsWith(folder, "/lib")) {
+      sandbox->read_only.emplace_back(folder, folder);
+    }
+  }
+}
+
+}  // namespace
+
+absl::StatusOr<std::string> StagePythonSources(const WorkerPoolOptions& options) {
+  std::string python_dir = options.python_dir;
+  if (python_dir.empty()) {
+    ASSIGN_OR_RETURN(std::string worker, Runfile("exec/python/worker.py"));
+    python_dir = DirName(worker);
+  }
+  // /tmp, not $TMPDIR or $TEST_TMPDIR, which can lie below a folder closed to others.
+  std::string staged = "/tmp/tritonrl-exec-XXXXXX";
+  if (mkdtemp(staged.data()) == nullptr) return ErrnoStatus(errno, "make", "a folder in /tmp");
+  chmod(staged.c_str(), 0755);
+  absl::Status status = CopyPythonFiles(python_dir, JoinPath(staged, "0"));
+  for (size_t i = 0; status.ok() && i < options.extra_python_dirs.size(); ++i) {
+    status = CopyPythonFiles(options.extra_python_dirs[i], JoinPath(staged, absl::StrCat(i + 1)));
+  }
+  if (!status.ok()) {
+    (void)RemoveTree(staged);
+    return status;
+  }
+  return staged;
+}
+
+absl::StatusOr<WorkerConfig> MakeWorkerConfig(const WorkerPoolOptions& options,
+                                              const std::string& staged_dir) {
+  ASSIGN_OR_RETURN(PythonEnv env, FindPythonEnv());
+  WorkerConfig config;
+  config.runner = options.runner;
+  config.start_timeout = options.start_timeout;
+  config.kill_grace = options.kill_grace;
+  config.sandbox.kind = options.sandbox;
+  config.limit_data = options.device != "cuda";
+
+  const bool confined = options.sandbox == SandboxKind::kBubblewrap;
+  // Fixed places inside, as the real ones can lie below /tmp, which is fresh in there.
+  auto show = [&](const std::string& path, const std::string& name) {
+    const std::string inside = JoinPath(kInside, name);
+    if (!confined) return path;
+    config.sandbox.read_only.emplace_back(Resolve(path), inside);
+    return inside;
+  };
+  const std::string python_root = show(staged_dir, "python");
+  std::vector<std::string> python_path;
+  for (size_t i = 0; i <= options.extra_python_dirs.size(); ++i) {
+    python_path.push_back(JoinPath(python_root, absl::StrCat(i)));
+  }
+  if (!env.site_packages.empty()) {
+    RETURN_IF_ERROR(CheckReadableByAll(env.site_packages));
+    env.site_packages = show(env.site_packages, "site");
+  }
+  for (size_t i = 0; i < env.library_paths.size(); ++i) {
+    env.library_paths[i] = show(env.library_paths[i], absl::StrCat("lib", i));
+  }
+  RETURN_IF_ERROR(AddInterpreter(env, &config.sandbox));
+  if (options.device == "cuda") AddCuda(&config.sandbox, &env.library_paths);
+
+  config.sandbox.env = env.Environment(python_path);
+  const char* const more[][2] = {{"PATH", "/usr/bin:/bin"}, {"HOME", "/tmp"},
+                                 {"USER", "nobody"},        {"LANG", "C.UTF-8"},
+                                 {"OMP_NUM_THREADS", "1"},  {"MKL_NUM_THREADS", "1"},
+                                 {"TMPDIR", "/tmp"},        {"OPENBLAS_NUM_THREADS", "1"}};
+  for (const auto& [name, value] : more) config.sandbox.env.emplace_back(name, value);
+  // -S would leave out site packages of an interpreter that has torch itself.
+  config.command = {env.interpreter, "-u", JoinPath(python_path[0], "worker.py")};
+  return config;
+}
+
+std::vector<std::string> NvidiaDevices() {
+  std::vector<std::string> devices;
+  auto names = ListDirectory("/dev");
+  if (!names.ok()) return devices;
+  for (const std::string& name : *names) {
+    const std::string path = JoinPath("/dev", name);
+    struct stat info;
+    if (absl::StartsWith(name, "nvidia") && stat(path.c_str(), &info) == 0 &&
+        S_ISCHR(info.st_mode)) {
+      devices.push_back(path);
+    }
+  }
+  return devices;
+}
+
+}  // namespace tritonrl
