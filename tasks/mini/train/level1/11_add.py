@@ -1,0 +1,18 @@
+import torch
+import torch.nn as nn
+import torch.nn.functional as F
+
+
+class Model(nn.Module):
+    """add."""
+
+    def forward(self, x):
+        return x + 0.2
+
+
+def get_inputs():
+    return [torch.randn(27, 152)]
+
+
+def get_init_inputs():
+    return []

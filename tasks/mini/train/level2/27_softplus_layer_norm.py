@@ -1,0 +1,19 @@
+import torch
+import torch.nn as nn
+import torch.nn.functional as F
+
+
+class Model(nn.Module):
+    """softplus, layer_norm."""
+
+    def forward(self, x):
+        x = F.softplus(x)
+        return F.layer_norm(x, x.shape[1:])
+
+
+def get_inputs():
+    return [torch.randn(20, 256)]
+
+
+def get_init_inputs():
+    return []

@@ -1,0 +1,52 @@
+// Lists the tasks of a folder with the prompt that a policy would see for them.
+#include <cstdio>
+#include <string>
+#include <vector>
+
+#include "absl/flags/flag.h"
+#include "absl/flags/parse.h"
+#include "absl/flags/usage.h"
+#include "base/file.h"
+#include "base/status.h"
+#include "tasks/loader.h"
+#include "tasks/prompt.h"
+
+ABSL_FLAG(std::string, tasks, "", "Folder (or single file) of tasks; required.");
+ABSL_FLAG(std::string, prompt, "", "Also print each prompt in this style: mini or full.");
+
+namespace {
+
+absl::Status Show(const std::string& folder, const std::string& style_name) {
+  tritonrl::PromptStyle style = tritonrl::PromptStyle::kMini;
+  if (!style_name.empty()) {
+    ASSIGN_OR_RETURN(style, tritonrl::ParsePromptStyle(style_name));
+  }
+  ASSIGN_OR_RETURN(const tritonrl::TaskSet set, tritonrl::LoadTasks(folder));
+  for (const tritonrl::Task& task : set.tasks) {
+    std::printf("%s (level %d)\n", task.id.c_str(), task.level);
+    if (!style_name.empty()) std::printf("%s\n", tritonrl::BuildPrompt(task, style).c_str());
+  }
+  for (const std::string& problem : set.problems) {
+    std::printf("left out: %s\n", problem.c_str());
+  }
+  std::printf("%zu tasks, %zu left out\n", set.tasks.size(), set.problems.size());
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  absl::SetProgramUsageMessage("show_tasks --tasks=FOLDER [--prompt=mini|full]");
+  const std::vector<char*> rest = absl::ParseCommandLine(argc, argv);
+  if (rest.size() > 1 || absl::GetFlag(FLAGS_tasks).empty()) {
+    std::fprintf(stderr, "show_tasks: pass --tasks=FOLDER and no other words; see --help\n");
+    return 2;
+  }
+  const absl::Status status =
+      Show(tritonrl::UserPath(absl::GetFlag(FLAGS_tasks)), absl::GetFlag(FLAGS_prompt));
+  if (!status.ok()) {
+    std::fprintf(stderr, "show_tasks: %s\n", tritonrl::Message(status).c_str());
+    return 1;
+  }
+  return 0;
+}
