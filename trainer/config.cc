@@ -166,6 +166,9 @@ void CheckVerifier(const VerifierConfig& v, Checks* checks) {
   checks->Range("verifier.workers", v.workers(), 0, 1024);
   checks->Range("verifier.trials", v.trials(), 1, kInfinity);
   checks->Positive("verifier.tolerance", v.tolerance());
+  checks->That(v.device_model() == "l40s" || v.device_model() == "l40s_mini",
+               absl::StrCat("verifier.device_model is '", v.device_model(),
+                            "'; it must be l40s or l40s_mini"));
   checks->Range("verifier.retries", v.retries(), 0, kInfinity);
   checks->Positive("verifier.limits.seconds", v.limits().seconds());
   checks->Range("verifier.limits.memory_mib", v.limits().memory_mib(), 64, kInfinity);

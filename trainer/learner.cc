@@ -1,0 +1,225 @@
+#include "trainer/learner.h"
+
+#include <ATen/ops/empty.h>
+#include <ATen/ops/stack.h>
+
+#include <algorithm>
+#include <cmath>
+#include <numeric>
+
+#include "absl/strings/str_cat.h"
+#include "absl/time/clock.h"
+#include "base/random.h"
+#include "base/status.h"
+#include "trainer/advantage.h"
+#include "trainer/hrd_tokens.h"
+#include "trainer/packing.h"
+#include "trainer/torch_status.h"
+
+namespace tritonrl {
+
+// Sums of a whole call of Learn. Device tensors are collected and read once at the end.
+struct Learner::Totals {
+  std::vector<at::Tensor> statistics;  // one [kNumHrdStatistics] for each micro-batch
+  std::vector<bool> before_update;     // whether it ran before the first update of the batch
+  bool updated = false;
+  int64_t tokens = 0;  // prompt and response tokens passed through the model
+};
+
+absl::Status ValidateRlBatch(const RlBatch& batch, bool with_reference) {
+  for (const RlGroup& group : batch) {
+    for (size_t j = 0; j < group.samples.size(); ++j) {
+      const RlSample& s = group.samples[j];
+      if (!s.counted) continue;
+      const auto fail = [&](const std::string& what) {
+        return absl::InvalidArgumentError(
+            absl::StrCat("sample ", j, " of task ", group.task_id, ": ", what));
+      };
+      if (s.prompt.empty()) return fail("the prompt has no token");
+      if (s.response.empty()) return fail("the response has no token");
+      if (s.old_log_probs.size() != s.response.size()) {
+        return fail(absl::StrCat(s.response.size(), " response tokens but ", s.old_log_probs.size(),
+                                 " log-probabilities"));
+      }
+      if (with_reference && s.reference_log_probs.size() != s.response.size()) {
+        return fail(absl::StrCat(s.response.size(), " response tokens but ",
+                                 s.reference_log_probs.size(), " reference log-probabilities"));
+      }
+      if (s.plan_end < 0 || s.plan_end > static_cast<int>(s.response.size())) {
+        return fail(absl::StrCat("plan_end ", s.plan_end, " lies outside the response"));
+      }
+    }
+  }
+  return absl::OkStatus();
+}
+
+Learner::Learner(LearnerOptions options, const Policy* policy, AdamW* optimizer,
+                 DataParallel* ranks)
+    : options_(std::move(options)),
+      policy_(policy),
+      optimizer_(optimizer),
+      ranks_(ranks),
+      gradients_(*policy->weights) {}
+
+absl::StatusOr<LearnStats> Learner::Learn(const RlBatch& batch, int64_t step) {
+  const absl::Time start = absl::Now();
+  RETURN_IF_ERROR(ValidateRlBatch(batch, options_.objective.kl_coefficient() > 0));
+  LearnStats stats;
+  RETURN_IF_ERROR(CatchTorch(absl::StrCat("learning in step ", step),
+                             "set micro_batch_tokens lower",
+                             [&] { return LearnAll(batch, step, &stats); }));
+  stats.seconds = absl::ToDoubleSeconds(absl::Now() - start);
+  return stats;
+}
+
+// Which local groups each optimizer step of an epoch takes. The order is drawn over the groups of
+// all ranks, so that it does not depend on how many ranks there are.
+std::vector<std::vector<int>> Learner::Partition(int64_t local_groups, int64_t all_groups,
+                                                 int64_t step, int epoch) const {
+  const int64_t parts = options_.objective.optimizer_steps_per_epoch();
+  std::vector<int64_t> order(all_groups);
+  std::iota(order.begin(), order.end(), 0);
+  if (parts > 1) {
+    Philox random(
+        MixKeys({options_.seed, static_cast<uint64_t>(step), static_cast<uint64_t>(epoch)}),
+        /*stream=*/0x6c6561726eULL);
+    random.Shuffle(&order);
+  }
+  std::vector<std::vector<int>> groups(parts);
+  for (int64_t i = 0; i < all_groups; ++i) {
+    const int64_t g = order[i];
+    const int64_t local = g / ranks_->size();
+    if (g % ranks_->size() == ranks_->rank() && local < local_groups) {
+      groups[i * parts / all_groups].push_back(static_cast<int>(local));
+    }
+  }
+  for (std::vector<int>& part : groups) std::sort(part.begin(), part.end());
+  return groups;
+}
+
+absl::Status Learner::LearnAll(const RlBatch& batch, int64_t step, LearnStats* stats) {
+  double all_groups = static_cast<double>(batch.size());
+  RETURN_IF_ERROR(ranks_->Sum(std::span<double>(&all_groups, 1)));
+  const ObjectiveConfig& objective = options_.objective;
+  Totals totals;
+  for (int epoch = 0; epoch < objective.epochs_per_batch(); ++epoch) {
+    const auto parts = Partition(static_cast<int64_t>(batch.size()),
+                                 static_cast<int64_t>(all_groups), step, epoch);
+    for (size_t part = 0; part < parts.size(); ++part) {
+      const int64_t update =
+          (step * objective.epochs_per_batch() + epoch) * static_cast<int64_t>(parts.size()) +
+          static_cast<int64_t>(part);
+      RETURN_IF_ERROR(LearnPart(batch, parts[part], update, &totals, stats));
+    }
+  }
+  return Finish(totals, stats);
+}
+
+absl::Status Learner::LearnPart(const RlBatch& batch, const std::vector<int>& groups,
+                                int64_t update, Totals* totals, LearnStats* stats) {
+  // Over all ranks: groups that count (the mean over prompts), samples with a gradient.
+  const ObjectiveConfig& objective = options_.objective;
+  const bool all_learn = objective.kl_coefficient() > 0;
+  std::vector<Item> items;
+  const RlSample* idle = nullptr;
+  double sums[3] = {0, 0, 0};  // groups, samples with gradient, counted samples without
+  for (const int g : groups) {
+    const int counted = batch[g].counted();
+    if (counted == 0) continue;
+    sums[0] += 1;
+    for (const RlSample& sample : batch[g].samples) {
+      if (!sample.counted) continue;
+      if (all_learn || HasGradient(objective, sample)) {
+        items.push_back({&sample, 1.0 / counted});
+      } else {
+        sums[2] += 1;
+        if (idle == nullptr) idle = &sample;
+      }
+    }
+  }
+  sums[1] = static_cast<double>(items.size());
+  RETURN_IF_ERROR(ranks_->Sum(sums));
+  stats->skipped_samples += static_cast<int64_t>(sums[2]) / objective.epochs_per_batch();
+  stats->samples += static_cast<int64_t>(sums[1]) / objective.epochs_per_batch();
+  for (Item& item : items) item.group_weight /= sums[0];
+  gradients_.Zero();
+  if (sums[1] == 0) {
+    // Nothing to learn anywhere: one forward pass still measures learner against engine.
+    if (idle != nullptr && !totals->updated) Accumulate({{idle, 0.0}}, false, totals);
+    ++stats->skipped_steps;
+    return absl::OkStatus();
+  }
+  Accumulate(items, true, totals);
+  RETURN_IF_ERROR(ranks_->SumTensor(gradients_.flat()));
+  totals->updated = true;
+  return Update(update, stats);
+}
+
+void Learner::Accumulate(const std::vector<Item>& items, bool with_gradient, Totals* totals) {
+  std::vector<int64_t> lengths;
+  for (const Item& item : items) {
+    lengths.push_back(
+        static_cast<int64_t>(item.sample->prompt.size() + item.sample->response.size()));
+  }
+  for (const std::vector<int>& pack : PackByTokens(lengths, options_.micro_batch_tokens)) {
+    std::vector<const RlSample*> samples;
+    std::vector<double> weights;
+    for (const int i : pack) {
+      samples.push_back(items[i].sample);
+      weights.push_back(items[i].group_weight);
+    }
+    const HrdMicroBatch micro =
+        BuildHrdMicroBatch(options_.objective, samples, weights, policy_->device());
+    const ForwardResult forward = policy_->transformer->Forward(
+        micro.batch, micro.targets, options_.temperature, with_gradient ? &activations_ : nullptr);
+    const HrdResult loss =
+        HrdLoss(forward.log_probs, forward.entropy, micro.tokens, options_.objective.epsilon(),
+                options_.objective.kl_coefficient());
+    if (with_gradient) {
+      policy_->transformer->Backward(activations_, loss.d_log_probs, &gradients_);
+    }
+    totals->tokens += micro.batch.num_tokens();
+    totals->statistics.push_back(loss.statistics);
+    totals->before_update.push_back(!totals->updated);
+  }
+}
+
+absl::Status Learner::Update(int64_t update, LearnStats* stats) {
+  const ObjectiveConfig& objective = options_.objective;
+  const int64_t total_updates =
+      options_.total_steps * objective.epochs_per_batch() * objective.optimizer_steps_per_epoch();
+  stats->learning_rate = LearningRate(options_.optimizer, update, total_updates);
+  const UpdateResult result = optimizer_->Step(stats->learning_rate, &gradients_);
+  stats->gradient_norm = result.gradient_norm;
+  ++(result.skipped ? stats->skipped_steps : stats->optimizer_steps);
+  return CountSkipped(options_.optimizer, result, &skipped_in_a_row_);
+}
+
+absl::Status Learner::Finish(const Totals& totals, LearnStats* stats) {
+  double sums[kMaxLogProbDiff + 1] =
+      {};  // the last entry counts tokens that went through the model
+  double max_difference = 0;
+  if (!totals.statistics.empty()) {
+    const at::Tensor all = at::stack(totals.statistics).cpu();
+    const double* row = all.const_data_ptr<double>();
+    for (size_t i = 0; i < totals.statistics.size(); ++i, row += kNumHrdStatistics) {
+      for (int k = 0; k < kMaxLogProbDiff; ++k) sums[k] += row[k];
+      if (totals.before_update[i]) max_difference = std::max(max_difference, row[kMaxLogProbDiff]);
+    }
+  }
+  sums[kMaxLogProbDiff] = static_cast<double>(totals.tokens);
+  RETURN_IF_ERROR(ranks_->Sum(sums));
+  RETURN_IF_ERROR(ranks_->Max(std::span<double>(&max_difference, 1)));
+  const double tokens = std::max(1.0, sums[kTokenCount]);
+  const double updates = std::max<double>(1, static_cast<double>(stats->optimizer_steps));
+  stats->loss = sums[kLossSum] / updates;
+  stats->clip_fraction = sums[kClippedCount] / tokens;
+  stats->mean_ratio = sums[kTokenCount] > 0 ? sums[kRatioSum] / tokens : 1.0;
+  stats->entropy = sums[kEntropySum] / tokens;
+  stats->kl = sums[kKlSum] / tokens;
+  stats->logprob_max_diff = max_difference;
+  stats->tokens = static_cast<int64_t>(sums[kMaxLogProbDiff]);
+  return absl::OkStatus();
+}
+
+}  // namespace tritonrl

@@ -1,0 +1,102 @@
+// Learns from one batch of judged responses: forward, HRD loss, backward in micro-batches, then the
+// optimizer, on the weights that the generation engine also reads.
+#ifndef TRITONRL_TRAINER_LEARNER_H_
+#define TRITONRL_TRAINER_LEARNER_H_
+
+#include <ATen/core/Tensor.h>
+
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "model/activations.h"
+#include "model/weights.h"
+#include "trainer/adamw.h"
+#include "trainer/config.pb.h"
+#include "trainer/data_parallel.h"
+#include "trainer/hrd_loss.h"
+#include "trainer/policy.h"
+#include "trainer/rl_batch.h"
+
+namespace tritonrl {
+
+struct LearnerOptions {
+  ObjectiveConfig objective;
+  OptimizerConfig optimizer;
+  int64_t micro_batch_tokens = 4096;  // token budget of one forward and backward pass
+  double temperature = 1.0;           // at which the responses were drawn
+  uint64_t seed = 0;                  // order of the groups over the optimizer steps of a batch
+  int64_t total_steps = 1;            // steps of the run, for the learning rate
+};
+
+// What one call of Learn did, over all ranks. Means are over response tokens that were learned
+// from.
+struct LearnStats {
+  double loss = 0;           // mean over the optimizer steps
+  double gradient_norm = 0;  // of the last optimizer step, before clipping
+  double learning_rate = 0;  // of the last optimizer step
+  double clip_fraction = 0;  // share of tokens whose gradient the clip removed
+  double mean_ratio = 1;     // pi / pi_old
+  double entropy = 0;        // nats a token
+  double kl = 0;             // from the starting policy; 0 without KL penalty
+  double logprob_max_diff =
+      0;                // largest |log pi - log pi_old| before the first update of the batch
+  int64_t samples = 0;  // samples passed through the model (per epoch)
+  int64_t skipped_samples = 0;  // counted samples without any gradient
+  int64_t tokens = 0;           // prompt and response tokens passed through the model, all epochs
+  int64_t optimizer_steps = 0;  // updates made
+  int64_t skipped_steps = 0;    // updates left out: nothing to learn, or a gradient not finite
+  double seconds = 0;
+};
+
+class Learner {
+ public:
+  // All pointers must outlive the learner. `optimizer` must hold the weights of `policy`.
+  Learner(LearnerOptions options, const Policy* policy, AdamW* optimizer, DataParallel* ranks);
+
+  // Advantages must have been filled in (FillAdvantages). `batch` is this rank's share: group g of
+  // the whole batch belongs to rank g % size, in order. The normalisation (groups, group size,
+  // response length) is that of the whole batch, so the result does not depend on the number of
+  // ranks nor on the micro-batches, up to rounding. `step` counts from 0.
+  // Error: a batch that does not fit (named), out of memory, a lost rank, or gradients that were
+  // not finite optimizer.max_skipped_in_a_row times in a row.
+  absl::StatusOr<LearnStats> Learn(const RlBatch& batch, int64_t step);
+
+  // For checkpoints.
+  int skipped_in_a_row() const { return skipped_in_a_row_; }
+  void set_skipped_in_a_row(int n) { skipped_in_a_row_ = n; }
+
+ private:
+  // A sample that goes through the model, with the factor 1 / (G * prompts) of its group.
+  struct Item {
+    const RlSample* sample;
+    double group_weight;
+  };
+  struct Totals;
+
+  std::vector<std::vector<int>> Partition(int64_t local_groups, int64_t all_groups, int64_t step,
+                                          int epoch) const;
+  absl::Status LearnAll(const RlBatch& batch, int64_t step, LearnStats* stats);
+  absl::Status LearnPart(const RlBatch& batch, const std::vector<int>& groups, int64_t update,
+                         Totals* totals, LearnStats* stats);
+  void Accumulate(const std::vector<Item>& items, bool with_gradient, Totals* totals);
+  absl::Status Update(int64_t update, LearnStats* stats);
+  absl::Status Finish(const Totals& totals, LearnStats* stats);
+
+  LearnerOptions options_;
+  const Policy* policy_;
+  AdamW* optimizer_;
+  DataParallel* ranks_;
+  Gradients gradients_;
+  Activations activations_;  // buffers are reused from pass to pass
+  int skipped_in_a_row_ = 0;
+};
+
+// Checks that lengths of tokens, log-probabilities and plan_end fit; the error names the task.
+absl::Status ValidateRlBatch(const RlBatch& batch, bool with_reference);
+
+}  // namespace tritonrl
+
+#endif  // TRITONRL_TRAINER_LEARNER_H_

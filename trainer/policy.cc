@@ -1,0 +1,130 @@
+#include "trainer/policy.h"
+
+#include <ATen/Context.h>
+
+#include <algorithm>
+
+#include "absl/strings/match.h"
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
+#include "base/file.h"
+#include "base/runfiles.h"
+#include "base/status.h"
+#include "trainer/torch_status.h"
+
+namespace tritonrl {
+namespace {
+
+// Files beside config.json and the weights that `transformers` wants.
+constexpr const char* kTokenizerFiles[] = {"tokenizer.json",
+                                           "tokenizer_config.json",
+                                           "special_tokens_map.json",
+                                           "generation_config.json",
+                                           "chat_template.jinja",
+                                           "vocab.json",
+                                           "merges.txt"};
+
+absl::Status CheckTokenizerFits(const ModelConfig& config, const Tokenizer& tokenizer,
+                                const std::string& dir) {
+  if (tokenizer.vocab_size() > config.vocab_size) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        dir, ": tokenizer.json has ids up to ", tokenizer.vocab_size() - 1, " but vocab_size in ",
+        "config.json is ", config.vocab_size, "; the two files do not belong together"));
+  }
+  if (config.eos_token_ids.empty()) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        dir, "/config.json: eos_token_id is missing; it is the token that ends a response"));
+  }
+  for (const int64_t id : config.eos_token_ids) {
+    if (id >= 0 && id < config.vocab_size) continue;
+    return absl::InvalidArgumentError(absl::StrCat(dir, "/config.json: eos_token_id ", id,
+                                                   " lies outside the vocabulary of ",
+                                                   config.vocab_size));
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+at::ScalarType ToScalarType(FloatType type) {
+  return type == BFLOAT16 ? at::kBFloat16 : at::kFloat;
+}
+
+absl::StatusOr<at::Device> ResolveDevice(const std::string& name, int local_rank) {
+  const int gpus = static_cast<int>(at::getNumGPUs());
+  if (name == "cpu" || (name == "auto" && gpus == 0)) return at::Device(at::kCPU);
+  int index = 0;
+  if (name == "auto" || name == "cuda") {
+    if (gpus > 0) index = local_rank % gpus;
+  } else if (!absl::StartsWith(name, "cuda:") || !absl::SimpleAtoi(name.substr(5), &index) ||
+             index < 0) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("policy.device is '", name, "'; it must be auto, cpu, cuda or cuda:N"));
+  }
+  if (index >= gpus) {
+    return absl::InvalidArgumentError(absl::StrCat("policy.device is '", name,
+                                                   "' but this machine has ", gpus,
+                                                   " usable GPUs; use auto or cpu"));
+  }
+  return at::Device(at::kCUDA, static_cast<at::DeviceIndex>(index));
+}
+
+std::string DescribeDevice(at::Device device) { return device.str(); }
+
+absl::StatusOr<std::string> FindInput(const std::string& path) {
+  const std::string user = UserPath(path);
+  if (FileExists(user)) return user;
+  if (!path.empty() && path[0] != '/') {
+    const absl::StatusOr<std::string> own = Runfile(path);
+    if (own.ok() && FileExists(*own)) return own;
+  }
+  return absl::NotFoundError(
+      absl::StrCat("'", path, "' was found neither at ", user, " nor among the program's files"));
+}
+
+absl::StatusOr<Policy> LoadPolicy(const PolicyConfig& policy_config, int threads, int local_rank) {
+  Policy policy;
+  absl::StatusOr<std::string> folder = FindInput(policy_config.dir());
+  if (!folder.ok()) return AddContext(folder.status(), "policy.dir");
+  policy.folder = *folder;
+  ASSIGN_OR_RETURN(const at::Device device, ResolveDevice(policy_config.device(), local_rank));
+  ASSIGN_OR_RETURN(policy.config, ReadModelConfig(policy.folder));
+  ASSIGN_OR_RETURN(Tokenizer tokenizer, Tokenizer::Load(JoinPath(policy.folder, "tokenizer.json")));
+  RETURN_IF_ERROR(CheckTokenizerFits(policy.config, tokenizer, policy.folder));
+  policy.tokenizer = std::make_shared<const Tokenizer>(std::move(tokenizer));
+  const at::ScalarType dtype = ToScalarType(policy_config.train_dtype());
+  RETURN_IF_ERROR(CatchTorch(
+      "loading the policy", "use a larger device or a smaller model", [&]() -> absl::Status {
+        if (device.is_cuda() && policy_config.allow_tf32()) {
+          at::globalContext().setAllowTF32CuBLAS(true);
+        }
+        if (policy_config.random_init()) {
+          policy.weights =
+              Weights::RandomInit(policy.config, policy_config.init_seed(), device, dtype);
+        } else {
+          ASSIGN_OR_RETURN(policy.weights, Weights::Load(policy.folder, device, dtype));
+        }
+        Transformer::Options options;
+        options.cpu_threads = threads;
+        policy.transformer = std::make_shared<Transformer>(policy.config, policy.weights, options);
+        return absl::OkStatus();
+      }));
+  return policy;
+}
+
+absl::Status SavePolicy(const Policy& policy, const std::string& dir, FloatType dtype) {
+  RETURN_IF_ERROR(CreateDirectories(dir));
+  RETURN_IF_ERROR(CatchTorch("saving the policy", "use a smaller model", [&]() -> absl::Status {
+    return policy.weights->Save(dir, ToScalarType(dtype));
+  }));
+  for (const char* name : kTokenizerFiles) {
+    const std::string from = JoinPath(policy.folder, name);
+    const std::string to = JoinPath(dir, name);
+    if (!FileExists(from) || from == to) continue;
+    ASSIGN_OR_RETURN(const std::string contents, ReadFile(from));
+    RETURN_IF_ERROR(WriteFileAtomic(to, contents));
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace tritonrl

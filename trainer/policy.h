@@ -1,0 +1,59 @@
+// The model that is trained, with all that belongs to it, from a folder and back into one.
+#ifndef TRITONRL_TRAINER_POLICY_H_
+#define TRITONRL_TRAINER_POLICY_H_
+
+#include <c10/core/Device.h>
+#include <c10/core/ScalarType.h>
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "model/config.h"
+#include "model/tokenizer/tokenizer.h"
+#include "model/transformer.h"
+#include "model/weights.h"
+#include "trainer/config.pb.h"
+
+namespace tritonrl {
+
+struct Policy {
+  ModelConfig config;
+  std::shared_ptr<Weights> weights;  // shared with the optimizer and the generation engine
+  std::shared_ptr<Transformer> transformer;
+  std::shared_ptr<const Tokenizer> tokenizer;
+  std::string folder;  // where it came from; Save copies the tokenizer's files from there
+
+  at::Device device() const { return weights->device(); }
+  // Ends a response: the first eos_token_id of config.json.
+  int32_t end_token() const { return static_cast<int32_t>(config.eos_token_ids.front()); }
+};
+
+// Loads config.json, tokenizer.json and the weights (or draws random ones) onto the device that
+// `policy_config` asks for. `threads`: CPU threads of the transformer, 0 for all cores. Errors name
+// the file, tensor or field.
+absl::StatusOr<Policy> LoadPolicy(const PolicyConfig& policy_config, int threads, int local_rank);
+
+// Writes config.json, model.safetensors and the tokenizer's files, so that LoadPolicy and
+// `transformers` load the folder.
+absl::Status SavePolicy(const Policy& policy, const std::string& dir, FloatType dtype);
+
+// The device named by "auto", "cpu", "cuda" or "cuda:N". InvalidArgument for a GPU that is not
+// there.
+absl::StatusOr<at::Device> ResolveDevice(const std::string& name, int local_rank);
+
+// "cpu", or "cuda:0 (name of the GPU)": for versions.json and the first lines a person sees.
+std::string DescribeDevice(at::Device device);
+
+// An existing path as the person gave it (relative to where he stands), else the same path among
+// the program's own files. NotFound names both places.
+absl::StatusOr<std::string> FindInput(const std::string& path);
+
+at::ScalarType ToScalarType(FloatType type);
+
+}  // namespace tritonrl
+
+#endif  // TRITONRL_TRAINER_POLICY_H_

@@ -1,0 +1,147 @@
+#include "trainer/sft_data.h"
+
+#include <algorithm>
+#include <numeric>
+#include <utility>
+
+#include "base/random.h"
+#include "base/status.h"
+#include "trainer/packing.h"
+#include "trainer/torch_status.h"
+
+namespace tritonrl {
+namespace {
+
+// Streams of the run seed's random numbers.
+constexpr uint64_t kPermutationStream = 0x7065726dULL;
+constexpr uint64_t kWindowStream = 0x77696e64ULL;
+
+}  // namespace
+
+SftOrder::SftOrder(const JsonlData* data, const SftConfig& config)
+    : data_(data),
+      batch_size_(config.batch_size()),
+      window_(config.batching() == LENGTH_BUCKETED
+                  ? int64_t{config.batch_size()} * config.bucket_batches()
+                  : 0),
+      seed_(config.seed()) {}
+
+std::shared_ptr<const std::vector<int64_t>> SftOrder::Permutation(int64_t epoch) {
+  absl::MutexLock lock(&mutex_);
+  auto& slot = permutations_[epoch];
+  if (slot == nullptr) {
+    auto order = std::make_shared<std::vector<int64_t>>(data_->size());
+    std::iota(order->begin(), order->end(), 0);
+    Philox random(MixKeys({seed_, static_cast<uint64_t>(epoch)}), kPermutationStream);
+    random.Shuffle(order.get());
+    slot = std::move(order);
+  }
+  std::shared_ptr<const std::vector<int64_t>> result = slot;
+  // Epochs before the last two are over.
+  while (permutations_.size() > 3) permutations_.erase(permutations_.begin());
+  return result;
+}
+
+int64_t SftOrder::At(int64_t position) {
+  return (*Permutation(position / data_->size()))[position % data_->size()];
+}
+
+std::vector<int64_t> SftOrder::Batch(int64_t step) {
+  if (window_ == 0) {
+    std::vector<int64_t> indices(batch_size_);
+    for (int64_t i = 0; i < batch_size_; ++i) indices[i] = At(step * batch_size_ + i);
+    return indices;
+  }
+  // All examples of this step's window by length; then the window's batches in random order.
+  const int64_t batches = window_ / batch_size_;
+  const int64_t window = step / batches;
+  std::vector<int64_t> members(window_);
+  for (int64_t i = 0; i < window_; ++i) members[i] = At(window * window_ + i);
+  std::stable_sort(members.begin(), members.end(),
+                   [&](int64_t a, int64_t b) { return data_->bytes(a) < data_->bytes(b); });
+  std::vector<int64_t> order(batches);
+  std::iota(order.begin(), order.end(), 0);
+  Philox random(MixKeys({seed_, static_cast<uint64_t>(window)}), kWindowStream);
+  random.Shuffle(&order);
+  const auto begin = members.begin() + order[step % batches] * batch_size_;
+  return std::vector<int64_t>(begin, begin + batch_size_);
+}
+
+absl::StatusOr<SftBatch> MakeSftBatch(const JsonlData& data, const std::vector<int64_t>& indices,
+                                      const Tokenizer& tokenizer, int32_t end_token,
+                                      int64_t max_sequence_tokens, int64_t micro_batch_tokens) {
+  SftBatch batch;
+  std::vector<std::vector<int32_t>> sequences;
+  std::vector<int64_t> prompt_lengths, lengths;
+  for (const int64_t index : indices) {
+    ASSIGN_OR_RETURN(const SftExample example, data.Read(index));
+    std::vector<int32_t> sequence = tokenizer.Encode(example.prompt);
+    const int64_t prompt_length = static_cast<int64_t>(sequence.size());
+    const std::vector<int32_t> response = tokenizer.Encode(example.response);
+    sequence.insert(sequence.end(), response.begin(), response.end());
+    if (response.empty() || response.back() != end_token) sequence.push_back(end_token);
+    const int64_t length = static_cast<int64_t>(sequence.size());
+    if (length > max_sequence_tokens || prompt_length == 0) {
+      ++batch.left_out;
+      continue;
+    }
+    batch.tokens += length;
+    batch.response_tokens += length - prompt_length;
+    lengths.push_back(length);
+    prompt_lengths.push_back(prompt_length);
+    sequences.push_back(std::move(sequence));
+  }
+  for (const std::vector<int>& pack : PackByTokens(lengths, micro_batch_tokens)) {
+    std::vector<std::vector<int32_t>> chosen;
+    std::vector<int64_t> first_target;
+    for (const int i : pack) {
+      chosen.push_back(std::move(sequences[i]));
+      first_target.push_back(prompt_lengths[i]);
+    }
+    SftMicroBatch& micro = batch.micro_batches.emplace_back();
+    micro.batch = PackSequences(chosen, at::kCPU);
+    micro.targets = NextTokenTargets(micro.batch, first_target);
+  }
+  return batch;
+}
+
+SftLoader::SftLoader(SftLoaderOptions options, const JsonlData* data, SftOrder* order,
+                     const Tokenizer* tokenizer)
+    : options_(options),
+      data_(data),
+      order_(order),
+      tokenizer_(tokenizer),
+      next_scheduled_(options.first_step),
+      pool_(options.threads) {
+  for (int i = 0; i < 2 * options_.threads + 1; ++i) ScheduleOne();
+}
+
+void SftLoader::ScheduleOne() {
+  if (next_scheduled_ >= options_.end_step) return;
+  const int64_t step = next_scheduled_++;
+  auto promise = std::make_shared<std::promise<absl::StatusOr<SftBatch>>>();
+  pending_.push_back(promise->get_future());
+  pool_.Schedule([this, step, promise] {
+    const std::vector<int64_t> all = order_->Batch(step);
+    std::vector<int64_t> mine;
+    for (size_t i = options_.rank; i < all.size(); i += options_.size) mine.push_back(all[i]);
+    absl::StatusOr<SftBatch> batch = absl::InternalError("not made");
+    const absl::Status status =
+        CatchTorch("preparing a batch", "set batch_size lower", [&]() -> absl::Status {
+          batch = MakeSftBatch(*data_, mine, *tokenizer_, options_.end_token,
+                               options_.max_sequence_tokens, options_.micro_batch_tokens);
+          return batch.status();
+        });
+    if (!status.ok()) batch = status;
+    promise->set_value(std::move(batch));
+  });
+}
+
+absl::StatusOr<SftBatch> SftLoader::Next() {
+  absl::StatusOr<SftBatch> batch = pending_.front().get();
+  pending_.pop_front();
+  ScheduleOne();
+  return batch;
+}
+
+}  // namespace tritonrl

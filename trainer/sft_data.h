@@ -1,0 +1,101 @@
+// The batches of supervised fine-tuning: which examples come in which step, tokenised and packed in
+// the background while the learner works on earlier ones.
+#ifndef TRITONRL_TRAINER_SFT_DATA_H_
+#define TRITONRL_TRAINER_SFT_DATA_H_
+
+#include <ATen/core/Tensor.h>
+
+#include <cstdint>
+#include <deque>
+#include <future>
+#include <map>
+#include <memory>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "absl/synchronization/mutex.h"
+#include "base/thread_pool.h"
+#include "model/packed_batch.h"
+#include "model/tokenizer/tokenizer.h"
+#include "trainer/config.pb.h"
+#include "trainer/jsonl_data.h"
+
+namespace tritonrl {
+
+// The endless order of examples: epoch after epoch, each a fresh permutation keyed by (seed,
+// epoch). A pure function of its arguments, so a resumed run needs nothing but its step.
+class SftOrder {
+ public:
+  SftOrder(const JsonlData* data, const SftConfig& config);
+
+  // Indices of the examples of step `step` (config.batch_size of them). Safe from several threads.
+  std::vector<int64_t> Batch(int64_t step);
+
+ private:
+  std::shared_ptr<const std::vector<int64_t>> Permutation(int64_t epoch);
+  int64_t At(int64_t position);
+
+  const JsonlData* data_;
+  const int64_t batch_size_;
+  const int64_t window_;  // examples in a window of LENGTH_BUCKETED, or 0
+  const uint64_t seed_;
+  absl::Mutex mutex_;
+  std::map<int64_t, std::shared_ptr<const std::vector<int64_t>>> permutations_
+      ABSL_GUARDED_BY(mutex_);
+};
+
+// One forward and backward pass.
+struct SftMicroBatch {
+  PackedBatch batch;   // prompt + response + end token of each example, on the CPU
+  at::Tensor targets;  // [T] int64, -1 except where the next token is part of a response
+};
+
+struct SftBatch {
+  std::vector<SftMicroBatch> micro_batches;
+  int64_t tokens = 0;           // all tokens
+  int64_t response_tokens = 0;  // tokens with a loss
+  int64_t left_out = 0;         // examples longer than max_sequence_tokens
+};
+
+// Tokenises and packs examples. The end token is put behind a response that does not end in it.
+absl::StatusOr<SftBatch> MakeSftBatch(const JsonlData& data, const std::vector<int64_t>& indices,
+                                      const Tokenizer& tokenizer, int32_t end_token,
+                                      int64_t max_sequence_tokens, int64_t micro_batch_tokens);
+
+struct SftLoaderOptions {
+  int32_t end_token = 0;
+  int64_t max_sequence_tokens = 1024;
+  int64_t micro_batch_tokens = 4096;
+  int rank = 0;  // takes examples rank, rank + size, ... of every batch
+  int size = 1;
+  int threads = 1;  // that tokenise
+  int64_t first_step = 0;
+  int64_t end_step = 0;  // one behind the last
+};
+
+// Keeps `2 * threads + 1` steps in the making and gives them out in order.
+class SftLoader {
+ public:
+  // The pointers must outlive the loader.
+  SftLoader(SftLoaderOptions options, const JsonlData* data, SftOrder* order,
+            const Tokenizer* tokenizer);
+
+  // The next step's batch (this rank's share); must not be called more than end_step - first_step
+  // times.
+  absl::StatusOr<SftBatch> Next();
+
+ private:
+  void ScheduleOne();
+
+  SftLoaderOptions options_;
+  const JsonlData* data_;
+  SftOrder* order_;
+  const Tokenizer* tokenizer_;
+  int64_t next_scheduled_;
+  std::deque<std::future<absl::StatusOr<SftBatch>>> pending_;
+  ThreadPool pool_;  // last: its threads end before the rest goes
+};
+
+}  // namespace tritonrl
+
+#endif  // TRITONRL_TRAINER_SFT_DATA_H_

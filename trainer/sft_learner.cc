@@ -1,0 +1,81 @@
+#include "trainer/sft_learner.h"
+
+#include <ATen/ops/ge.h>
+#include <ATen/ops/sum.h>
+
+#include "absl/strings/str_cat.h"
+#include "base/status.h"
+#include "trainer/torch_status.h"
+
+namespace tritonrl {
+
+SftLearner::SftLearner(const OptimizerConfig& optimizer_config, int64_t total_steps,
+                       const Policy* policy, AdamW* optimizer, DataParallel* ranks)
+    : config_(optimizer_config),
+      total_steps_(total_steps),
+      policy_(policy),
+      optimizer_(optimizer),
+      ranks_(ranks),
+      gradients_(*policy->weights) {}
+
+double SftLearner::Pass(const SftBatch& batch, double scale) {
+  const at::Device device = policy_->device();
+  at::Tensor log_prob_sum;
+  for (const SftMicroBatch& micro : batch.micro_batches) {
+    PackedBatch packed = micro.batch;
+    packed.tokens = packed.tokens.to(device);
+    packed.positions = packed.positions.to(device);
+    const at::Tensor targets = micro.targets.to(device);
+    const ForwardResult forward = policy_->transformer->Forward(
+        packed, targets, /*temperature=*/1.0, scale != 0 ? &activations_ : nullptr);
+    if (scale != 0) {
+      const at::Tensor d_log_probs = targets.ge(0).to(at::kFloat).mul_(scale);
+      policy_->transformer->Backward(activations_, d_log_probs, &gradients_);
+    }
+    const at::Tensor sum = at::sum(forward.log_probs, at::kDouble);
+    log_prob_sum = log_prob_sum.defined() ? log_prob_sum.add_(sum) : sum;
+  }
+  return log_prob_sum.defined() ? -log_prob_sum.item<double>() : 0.0;
+}
+
+absl::StatusOr<SftStepStats> SftLearner::Step(const SftBatch& batch, int64_t step) {
+  SftStepStats stats;
+  RETURN_IF_ERROR(CatchTorch(absl::StrCat("step ", step), "set micro_batch_tokens lower",
+                             [&] { return StepOn(batch, step, &stats); }));
+  return stats;
+}
+
+absl::Status SftLearner::StepOn(const SftBatch& batch, int64_t step, SftStepStats* stats) {
+  double counts[3] = {static_cast<double>(batch.tokens), static_cast<double>(batch.response_tokens),
+                      static_cast<double>(batch.left_out)};
+  RETURN_IF_ERROR(ranks_->Sum(counts));
+  stats->tokens = static_cast<int64_t>(counts[0]);
+  stats->response_tokens = static_cast<int64_t>(counts[1]);
+  stats->left_out = static_cast<int64_t>(counts[2]);
+  stats->learning_rate = LearningRate(config_, step, total_steps_);
+  if (stats->response_tokens == 0) {
+    stats->skipped = true;
+    return absl::OkStatus();
+  }
+  gradients_.Zero();
+  double loss = Pass(batch, -1.0 / counts[1]);
+  RETURN_IF_ERROR(ranks_->Sum(std::span<double>(&loss, 1)));
+  RETURN_IF_ERROR(ranks_->SumTensor(gradients_.flat()));
+  const UpdateResult result = optimizer_->Step(stats->learning_rate, &gradients_);
+  stats->loss = loss / counts[1];
+  stats->gradient_norm = result.gradient_norm;
+  stats->skipped = result.skipped;
+  return CountSkipped(config_, result, &skipped_in_a_row_);
+}
+
+absl::StatusOr<double> SftLearner::EvaluateLoss(const SftBatch& batch) {
+  double sums[2] = {0, static_cast<double>(batch.response_tokens)};
+  RETURN_IF_ERROR(CatchTorch("evaluation", "set micro_batch_tokens lower", [&] {
+    sums[0] = Pass(batch, 0.0);
+    return absl::OkStatus();
+  }));
+  RETURN_IF_ERROR(ranks_->Sum(sums));
+  return sums[1] > 0 ? sums[0] / sums[1] : 0.0;
+}
+
+}  // namespace tritonrl
