@@ -1,0 +1,83 @@
+"""The typed ways in which a job can end before the comparison, and how to find the line they belong to."""
+
+import traceback
+
+MAX_DETAIL = 4000
+
+
+class JobFailure(Exception):
+    """Ends the job with a typed outcome. `line` is 1-based in the candidate's source, 0 if unknown."""
+
+    def __init__(self, outcome, fault, phase, message, detail="", line=0):
+        super().__init__(message)
+        self.outcome = outcome
+        self.fault = fault
+        self.phase = phase
+        self.message = one_line(message)
+        self.detail = detail[-MAX_DETAIL:]
+        self.line = line
+
+
+class KernelError(Exception):
+    """Base of what the executor raises while a kernel runs; `loc` is the operation's MLIR location text."""
+
+    def __init__(self, message, loc=""):
+        super().__init__(message)
+        self.message = message
+        self.loc = loc
+        self.line = 0
+        self.kernel = ""
+        self.module = None  # of the IR, where the error came up before the kernel could run
+
+    def __str__(self):
+        where = f" in kernel {self.kernel}" if self.kernel else ""
+        return f"{self.message}{where}" + (f", line {self.line}" if self.line else "")
+
+
+class OutOfBounds(KernelError):
+    """A load, store or atomic outside the tensor's storage."""
+
+
+class DeviceAssert(KernelError):
+    """tl.device_assert failed."""
+
+
+class NotExecutable(KernelError):
+    """The kernel compiles, but the executor has no model of an operation in it: our fault, never the candidate's."""
+
+
+class DeadlinePassed(KernelError):
+    """The job's soft time limit passed while a kernel ran."""
+
+
+def one_line(text, limit=400):
+    """The text on one line, cut to `limit` characters."""
+    flat = " ".join(str(text).split())
+    return flat if len(flat) <= limit else flat[: limit - 3] + "..."
+
+
+def line_in_file(error, path):
+    """The innermost line of `path` on the traceback of `error` (or of its causes), 0 if none."""
+    seen = set()
+    while error is not None and id(error) not in seen:
+        seen.add(id(error))
+        if isinstance(error, SyntaxError) and error.filename == path:
+            return error.lineno or 0
+        line = 0
+        for frame in traceback.extract_tb(error.__traceback__):
+            if frame.filename == path:
+                line = frame.lineno or 0
+        if line:
+            return line
+        error = error.__cause__ or error.__context__
+    return 0
+
+
+def describe(error):
+    """'TypeName: message' on one line."""
+    return one_line(f"{type(error).__name__}: {error}")
+
+
+def traceback_text(error):
+    """The traceback as text, its end kept when it is long."""
+    return "".join(traceback.format_exception(error))[-MAX_DETAIL:]

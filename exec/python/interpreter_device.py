@@ -1,0 +1,140 @@
+"""The device "interpreter": no GPU. Kernels are compiled for real and executed from their Triton IR on the CPU; times are modelled."""
+
+import contextlib
+
+import roofline
+import sources
+from aten_counter import AtenCounter
+from compile_watch import Recorder, error_chain
+from failures import DeadlinePassed, KernelError, NotExecutable, OutOfBounds
+from fake_cuda import FakeCuda
+from stub_driver import StubDriver
+
+
+class InterpreterDevice:
+    """Context manager around a whole job."""
+
+    modelled = True
+
+    def __init__(self, job, folder, deadline):
+        self.job = job
+        self.model = roofline.device_model(job["device_model"])
+        self.name = self.model.name
+        self.recorder = Recorder(sources.candidate_path(folder), deadline)
+        self.reference_ops = {}
+        self.candidate_ops = {}
+        self._stack = contextlib.ExitStack()
+
+    def __enter__(self):
+        self._stack.enter_context(
+            StubDriver(self.job["arch"], self.recorder, lambda r: roofline.launch_seconds(self.model, r))
+        )
+        self._stack.enter_context(FakeCuda())
+        return self
+
+    def __exit__(self, *error):
+        self._stack.close()
+        return False
+
+    def place(self, value):
+        return value
+
+    def fetch(self, value):
+        """The output as plain CPU tensors of our own."""
+        return sources.detach(value)
+
+    def _watched(self, function, ops, counting):
+        counter = AtenCounter(counting)
+        with counter:
+            result = function()
+        if counting:
+            ops.update(counter.ops)
+        return result
+
+    def reference_call(self, function, trial):
+        return self._watched(function, self.reference_ops, trial == 0)
+
+    def candidate_call(self, function, trial):
+        """Trial 0 is counted; trial None is import or construction."""
+        self.recorder.counting = trial == 0
+        try:
+            return self._watched(function, self.candidate_ops, trial == 0)
+        finally:
+            self.recorder.counting = False
+
+    def misplaced(self, output):
+        """Nothing is: every tensor claims to be on the device."""
+        return None
+
+    def check_swallowed(self):
+        self.recorder.raise_swallowed()
+
+    def explain(self, error):
+        chain = error_chain(error)
+        for link in chain:
+            if isinstance(link, KernelError):
+                return _explain_kernel_error(link)
+        return self.recorder.explain_compile_error(chain, self.job["candidate_source"])
+
+    @property
+    def compiled(self):
+        return self.recorder.compile_state
+
+    def describe_launches(self):
+        return [describe_launch(r, roofline.launch_seconds(self.model, r)) for r in self.recorder.records]
+
+    def describe_ops(self, which):
+        ops = self.reference_ops if which == "reference" else self.candidate_ops
+        return describe_ops(ops)
+
+    def measure(self, job, reference, candidate_model, check_time):
+        """(reference seconds, candidate seconds), both modelled."""
+        return (
+            roofline.total_seconds(self.model, [], self.reference_ops),
+            roofline.total_seconds(self.model, self.recorder.records, self.candidate_ops),
+        )
+
+
+def _explain_kernel_error(error):
+    if isinstance(error, OutOfBounds):
+        return "out_of_bounds", "candidate", str(error), "", error.line
+    if isinstance(error, DeadlinePassed):
+        return "timeout", "candidate", str(error), "", error.line
+    if isinstance(error, NotExecutable):
+        return "not_executable", "ours", str(error), "", error.line
+    return "runtime_error", "candidate", str(error), "", error.line
+
+
+def describe_launch(record, seconds):
+    c = record.counters
+    return {
+        "name": record.name,
+        "line": record.line,
+        "grid": list(record.grid),
+        "num_warps": record.num_warps,
+        "num_stages": record.num_stages,
+        "shared_bytes": record.shared_bytes,
+        "load_bytes": c.load_bytes,
+        "store_bytes": c.store_bytes,
+        "atomic_bytes": c.atomic_bytes,
+        "sector_bytes": c.sector_bytes,
+        "unique_bytes": c.unique_bytes,
+        "flops": c.flops,
+        "dot_flops": c.dot_flops,
+        "tensor_flops": c.tensor_flops,
+        "modelled_seconds": seconds,
+    }
+
+
+def describe_ops(ops):
+    return [
+        {
+            "name": name,
+            "calls": c.calls,
+            "bytes": c.bytes,
+            "flops": c.flops,
+            "elements": c.elements,
+            "neutral": c.neutral,
+        }
+        for name, c in sorted(ops.items())
+    ]

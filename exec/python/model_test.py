@@ -1,0 +1,270 @@
+"""Pure parts: the roofline, counting of ATen operators, comparison rules, and what of the CUDA path needs no GPU."""
+
+import types
+import unittest
+import unittest.mock
+
+import torch
+
+import testing  # noqa: F401  (sets the import path)
+import compare
+import cuda_device
+import roofline
+import sources
+from aten_counter import AtenCounter
+from compile_watch import Recorder, compile_error_line, compiler_message
+from counters import LaunchCounters
+from failures import JobFailure, line_in_file, one_line
+from ttir_memory import storage_of
+
+
+def record(programs=64, warps=4, **counts):
+    counters = types.SimpleNamespace(
+        **{
+            "unique_bytes": 0,
+            "sector_bytes": 0,
+            "atomic_bytes": 0,
+            "flops": 0,
+            "dot_flops": 0,
+            "tensor_flops": 0,
+            **counts,
+        }
+    )
+    return types.SimpleNamespace(programs=programs, num_warps=warps, counters=counters)
+
+
+class RooflineTest(unittest.TestCase):
+    def test_the_slowest_resource_decides(self):
+        model = roofline.DeviceModel("test", 1.0, 10.0, 100.0, 1000.0, 2000.0, 8, 0.5)
+        seconds = lambda **counts: roofline.launch_seconds(model, record(programs=4, warps=2, **counts)) - 1.0 - 4 * 0.5
+        self.assertAlmostEqual(seconds(unique_bytes=20), 2.0)
+        self.assertAlmostEqual(seconds(unique_bytes=20, sector_bytes=300, atomic_bytes=200), 5.0)
+        self.assertAlmostEqual(seconds(flops=3000, dot_flops=1000), 4.0)
+        self.assertAlmostEqual(seconds(tensor_flops=3000), 1.5)
+        half = roofline.launch_seconds(model, record(programs=2, warps=2, unique_bytes=20)) - 1.0 - 2 * 0.5
+        self.assertAlmostEqual(half, 4.0)  # half the warps that fill the device: half the bandwidth
+
+    def test_names(self):
+        self.assertIn("modelled", roofline.device_model("l40s").name)
+        with self.assertRaisesRegex(ValueError, "l40s, l40s_mini"):
+            roofline.device_model("h100")
+
+    def test_mini_ratios(self):
+        model = roofline.device_model("l40s_mini")
+        one = roofline.launch_seconds(model, record(unique_bytes=131072, sector_bytes=131072))
+        self.assertAlmostEqual(one, 2.5e-6 + 131072 / 4.3e9 + 64 * 20e-9)
+
+
+class AtenCounterTest(unittest.TestCase):
+    def count(self, function):
+        counter = AtenCounter()
+        with torch.no_grad(), counter:
+            function()
+        return counter.ops
+
+    def test_flops_and_bytes(self):
+        a, b = torch.randn(8, 16), torch.randn(16, 4)
+        ops = self.count(lambda: a @ b)
+        self.assertEqual((ops["aten.mm"].flops, ops["aten.mm"].bytes), (2 * 8 * 16 * 4, 4 * (128 + 64 + 32)))
+        x, w = torch.randn(2, 3, 8, 8), torch.randn(5, 3, 3, 3)
+        ops = self.count(lambda: torch.conv2d(x, w, padding=1))
+        self.assertEqual(ops["aten.convolution"].flops, 2 * (2 * 5 * 8 * 8) * 27)
+        ops = self.count(lambda: torch.nn.functional.conv_transpose2d(torch.randn(2, 5, 8, 8), w))
+        self.assertEqual(ops["aten.convolution"].flops, 2 * (2 * 5 * 8 * 8) * 27)
+
+    def test_neutral_and_free(self):
+        x = torch.randn(100, 10)
+        ops = self.count(lambda: (x.t().contiguous().half(), torch.empty(5), x[3:].view(-1), x.sum() / 1000.0 * 2))
+        self.assertTrue(ops["aten.t"].free and ops["aten.empty"].free and ops["aten.slice"].free)
+        self.assertTrue(ops["aten.clone"].neutral and not ops["aten.clone"].free)
+        self.assertTrue(ops["aten._to_copy"].neutral)
+        self.assertTrue(ops["aten.div"].neutral and ops["aten.mul"].neutral)  # of one element
+        self.assertFalse(ops["aten.sum"].neutral)
+        self.assertEqual(roofline.aten_seconds(roofline.device_model("l40s"), ops["aten.t"]), 0.0)
+
+    def test_in_place_is_read_and_written(self):
+        x = torch.randn(100)
+        self.assertEqual(self.count(lambda: x.add_(1.0))["aten.add_"].bytes, 800)
+        self.assertEqual(self.count(lambda: x.zero_())["aten.zero_"].bytes, 400)
+
+    def test_fresh_memory_is_poisoned(self):
+        with AtenCounter(counting=False) as counter:
+            self.assertTrue(torch.empty(7).isnan().all())
+            self.assertTrue(torch.empty_like(torch.ones(3)).isnan().all())
+            self.assertTrue((torch.empty(3, dtype=torch.int64) == 2**63 - 1).all())
+        self.assertEqual(counter.ops, {})
+
+
+class CompareTest(unittest.TestCase):
+    def kind(self, want, got):
+        mismatch, _ = compare.compare_outputs(want, got, 1e-2, 1e-2)
+        return mismatch.kind if mismatch else None
+
+    def test_tolerance(self):
+        want = torch.tensor([0.0, 100.0])
+        self.assertIsNone(self.kind(want, torch.tensor([0.0099, 101.0])))
+        self.assertEqual(self.kind(want, torch.tensor([0.0101, 100.0])), "value")
+        self.assertEqual(self.kind(want, torch.tensor([0.0, 101.02])), "value")
+
+    def test_special_values(self):
+        inf, nan = float("inf"), float("nan")
+        self.assertIsNone(self.kind(torch.tensor([inf, -inf, nan]), torch.tensor([inf, -inf, nan])))
+        self.assertEqual(self.kind(torch.tensor([inf]), torch.tensor([-inf])), "value")
+        self.assertEqual(self.kind(torch.tensor([inf]), torch.tensor([1e30])), "value")
+        self.assertEqual(self.kind(torch.tensor([1.0]), torch.tensor([nan])), "nan")
+        self.assertEqual(self.kind(torch.tensor([nan]), torch.tensor([1.0])), "value")
+        self.assertIsNone(self.kind(torch.empty(0), torch.empty(0)))
+
+    def test_structure(self):
+        x = torch.ones(3)
+        self.assertIsNone(self.kind((x, {"a": [x, 2.0]}), [x, {"a": (x, 2.0)}]))
+        self.assertEqual(self.kind((x, x), x), "count")
+        self.assertEqual(self.kind(x, 1.0), "type")
+        self.assertEqual(self.kind(x, x.double()), "dtype")
+        self.assertEqual(self.kind(x, x.to_sparse()), "type")
+        self.assertEqual(self.kind(True, False), "value")
+
+    def test_evidence(self):
+        mismatch, largest = compare.compare_outputs(
+            torch.zeros(2, 3), torch.tensor([[0.0, 0, 0], [0, 2.5, 1]]), 1e-2, 1e-2
+        )
+        self.assertEqual((mismatch.bad_elements, mismatch.elements, mismatch.max_error, largest), (2, 6, 2.5, 2.5))
+        self.assertIn("element 4 is 2.5, expected 0", mismatch.message)
+        self.assertEqual(mismatch.as_dict(3)["trial"], 3)
+
+    def test_store_gives_back_equal_copies(self):
+        strided = torch.randn(4, 6).t()
+        value = [
+            torch.randn(3),
+            (strided, torch.tensor(2, dtype=torch.int64)),
+            {"b": torch.randn(2).bfloat16()},
+            5,
+            None,
+            torch.empty(0, 2),
+        ]
+        store = compare.Store()
+        key = store.put(value)
+        store.put(torch.zeros(1000))
+        first, second = store.get(key), store.get(key)
+        store.close()
+        self.assertTrue(compare.same_bits(value, first))
+        self.assertEqual(first[1][0].stride(), strided.stride())
+        self.assertEqual((first[3], first[4], tuple(first[5].shape)), (5, None, (0, 2)))
+        first[0].add_(1)
+        self.assertTrue(compare.same_bits(value, second))
+        self.assertFalse(compare.same_bits(value, first))
+
+
+class CountersTest(unittest.TestCase):
+    def test_transposed_rows_are_sorted_before_counting(self):
+        import numpy as np
+
+        storage = storage_of(torch.zeros(64))
+        counters = LaunchCounters()
+        order = np.arange(64).reshape(8, 8).T.reshape(1, 64)
+        counters.touch("load", storage, order, None, 4, 3)
+        self.assertEqual((counters.load_bytes, counters.sectors, counters.unique_bytes), (3 * 256, 3 * 8, 256))
+        counters.touch("store", storage, order, order < 4, 4, 1)
+        self.assertEqual((counters.store_bytes, counters.sectors, counters.unique_bytes), (16, 3 * 8 + 1, 256 + 32))
+
+
+class CudaPureTest(unittest.TestCase):
+    def test_turns_alternate_and_warm_ups_are_not_timed(self):
+        order = []
+
+        def timed(call):
+            order.append(call)
+            return float(len(order)), call
+
+        times, outputs = cuda_device.time_in_turns(["a", "b"], timed, lambda phase: None, warm_ups=1, runs=3)
+        self.assertEqual("".join(order), "abbaabba")
+        self.assertEqual(times, [[4.0, 5.0, 8.0], [3.0, 6.0, 7.0]])
+        self.assertEqual(outputs, ["a", "b"])
+
+    def test_time_limit_is_checked_between_turns(self):
+        def too_late(phase):
+            raise JobFailure("timeout", "candidate", phase, "late")
+
+        with self.assertRaises(JobFailure):
+            cuda_device.time_in_turns(["a"], lambda call: (0.0, None), too_late)
+
+    def test_cuda_errors_are_typed(self):
+        explain = lambda text: cuda_device.explain_cuda_error([RuntimeError(text)])
+        self.assertEqual(explain("CUDA error: an illegal memory access was encountered")[0], "out_of_bounds")
+        self.assertEqual(explain("CUDA out of memory. Tried to allocate 20 GiB")[0], "out_of_memory")
+        self.assertIsNone(explain("shape mismatch"))
+
+    def test_launches_are_noted(self):
+        class Base:
+            def __init__(self, src, metadata):
+                self.calls = []
+
+            def __call__(self, *args):
+                self.calls.append(args)
+
+        source = types.SimpleNamespace(
+            fn=types.SimpleNamespace(__name__="k", raw_src=["@triton.jit\n", "def k(x):\n"], starting_line_number=4)
+        )
+        metadata = types.SimpleNamespace(num_warps=8, num_stages=2, shared=64)
+        recorder = Recorder()
+        launcher = cuda_device.recording_launcher(Base, recorder)(source, metadata)
+        launcher(1, 2, 3, "stream")
+        recorder.counting = True
+        launcher(4, 5, 6, "stream")
+        self.assertEqual(launcher.calls, [(1, 2, 3, "stream"), (4, 5, 6, "stream")])
+        self.assertEqual((recorder.launches, recorder.launched), (2, {"k"}))
+        (noted,) = recorder.records
+        self.assertEqual((noted.name, noted.line, noted.grid, noted.num_warps), ("k", 5, (4, 5, 6), 8))
+
+    def test_map_tensors_keeps_structure(self):
+        mapped = cuda_device.map_tensors([torch.ones(1), (2, {"a": torch.ones(1)})], lambda t: t + 1)
+        self.assertEqual((mapped[0].item(), mapped[1][0], mapped[1][1]["a"].item()), (2.0, 2, 2.0))
+
+    def test_no_gpu_is_our_fault_and_says_so(self):
+        import runner
+
+        with unittest.mock.patch.object(torch.cuda, "is_available", return_value=False):
+            result = runner.run_job({"device": "cuda", "reference_source": "", "candidate_source": ""})
+        self.assertEqual((result["outcome"], result["fault"]), ("internal_error", "ours"))
+        self.assertIn("no GPU", result["message"])
+
+
+class HelpersTest(unittest.TestCase):
+    def test_seeds_differ_and_repeat(self):
+        seeds = {sources.mix(s, t) for s in range(20) for t in range(20)}
+        self.assertEqual(len(seeds), 400)
+        self.assertEqual(sources.mix(3, 4), sources.mix(3, 4))
+
+    def test_weights_are_copied_where_names_and_shapes_agree(self):
+        a, b = torch.nn.Linear(3, 4), torch.nn.Linear(3, 4)
+        c = torch.nn.Linear(3, 5)
+        kept = c.weight.clone()
+        sources.copy_state(sources.state_of(a), b)
+        sources.copy_state(sources.state_of(a), c)
+        self.assertTrue(torch.equal(a.weight, b.weight) and torch.equal(a.bias, b.bias))
+        self.assertTrue(torch.equal(c.weight, kept))
+
+    def test_innermost_line(self):
+        code = compile("def f():\n    g()\n\ndef g():\n    1 / 0\n", "cand.py", "exec")
+        space = {}
+        exec(code, space)
+        try:
+            space["f"]()
+        except ZeroDivisionError as error:
+            self.assertEqual(line_in_file(error, "cand.py"), 5)
+            self.assertEqual(line_in_file(error, "other.py"), 0)
+
+    def test_messages(self):
+        self.assertEqual(one_line("a\n  b\tc"), "a b c")
+        self.assertEqual(len(one_line("x" * 1000)), 400)
+        error = RuntimeError()
+        error.error_message = (
+            "Internal Triton PTX codegen error\n`ptxas` stderr:\nptxas x.ptx, line 69; error   : bad\nlong\nlong"
+        )
+        self.assertEqual(compiler_message(error), "ptxas x.ptx, line 69; error : bad")
+        error.src, error.node = "def k(x):\n    y\n", types.SimpleNamespace(lineno=2)
+        self.assertEqual(compile_error_line(error, "import a\n\ndef k(x):\n    y\n", 1), (error, 4))
+
+
+if __name__ == "__main__":
+    unittest.main()

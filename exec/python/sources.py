@@ -1,0 +1,119 @@
+"""Loads the reference and the candidate as modules and builds their models and inputs."""
+
+import copy
+import importlib.util
+import linecache
+import os
+import random
+import sys
+import types
+
+import numpy as np
+import torch
+
+from compare import flatten
+
+REFERENCE_FILE = "<reference>"
+
+
+def mix(*numbers):
+    """One 63-bit seed from several numbers."""
+    state = 0x9E3779B97F4A7C15
+    for number in numbers:
+        state = (state ^ (number & (2**64 - 1))) * 0xBF58476D1CE4E5B9 & (2**64 - 1)
+        state ^= state >> 29
+    return state & (2**63 - 1)
+
+
+def seed_everything(seed):
+    random.seed(seed)
+    np.random.seed(seed & 0xFFFFFFFF)
+    torch.manual_seed(seed)
+
+
+def load_reference(source):
+    """Module from text; tracebacks show its lines, no file holds it."""
+    linecache.cache[REFERENCE_FILE] = (len(source), None, source.splitlines(True), REFERENCE_FILE)
+    module = types.ModuleType("reference")
+    module.__file__ = REFERENCE_FILE
+    exec(compile(source, REFERENCE_FILE, "exec"), module.__dict__)
+    for name in ("Model", "get_inputs", "get_init_inputs"):
+        if not callable(getattr(module, name, None)):
+            raise AttributeError(f"the reference defines no {name}")
+    return module
+
+
+def forget_reference():
+    linecache.cache.pop(REFERENCE_FILE, None)
+
+
+def load_candidate(source, folder):
+    """(module, path). Triton needs the kernels' source in a real file."""
+    path = os.path.join(folder, "candidate.py")
+    with open(path, "w", encoding="utf-8") as file:
+        file.write(source)
+    spec = importlib.util.spec_from_file_location("candidate", path)
+    module = importlib.util.module_from_spec(spec)
+    sys.modules["candidate"] = module
+    linecache.checkcache(path)
+    sys.dont_write_bytecode = True
+    spec.loader.exec_module(module)
+    return module, path
+
+
+def candidate_path(folder):
+    return os.path.join(folder, "candidate.py")
+
+
+def init_inputs(module):
+    """Arguments of the model's constructor, as (args, kwargs): KernelBench allows a list or [args, kwargs]."""
+    value = module.get_init_inputs()
+    if isinstance(value, dict):
+        return [], value
+    return list(value), {}
+
+
+def build_model(model_class, arguments, seed):
+    """The model with weights drawn from `seed`; a class that is no nn.Module only has to be callable."""
+    args, kwargs = copy.deepcopy(arguments)
+    seed_everything(seed)
+    return model_class(*args, **kwargs)
+
+
+def copy_state(source_state, model):
+    """Gives `model` the reference's parameters and buffers wherever name and shape agree."""
+    if not isinstance(model, torch.nn.Module):
+        return
+    with torch.no_grad():
+        for name, target in model.state_dict(keep_vars=True).items():
+            value = source_state.get(name)
+            if isinstance(value, torch.Tensor) and isinstance(target, torch.Tensor) and value.shape == target.shape:
+                target.data.copy_(value)
+
+
+def state_of(model):
+    """Copies of the model's parameters and buffers by name."""
+    if not isinstance(model, torch.nn.Module):
+        return {}
+    return {
+        name: value.detach().clone() for name, value in model.state_dict().items() if isinstance(value, torch.Tensor)
+    }
+
+
+def detach(value):
+    """The same structure with tensors that carry no gradient and own their memory."""
+    if isinstance(value, torch.Tensor):
+        return value.detach().clone()
+    if isinstance(value, (list, tuple)):
+        return (
+            type(value)(detach(item) for item in value)
+            if type(value) in (list, tuple)
+            else tuple(detach(item) for item in value)
+        )
+    if isinstance(value, dict):
+        return {key: detach(item) for key, item in value.items()}
+    return value
+
+
+def tensor_count(value):
+    return sum(isinstance(leaf, torch.Tensor) for _, leaf in flatten(value))
