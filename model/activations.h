@@ -8,6 +8,7 @@
 #include <cstdint>
 #include <vector>
 
+#include "model/attention.h"
 #include "model/packed_batch.h"
 
 namespace tritonrl {
@@ -21,7 +22,7 @@ struct LayerActivations {
   at::Tensor qk;         // [T, (H + K) D] queries and keys after norm and RoPE
   at::Tensor qk_rstd;    // [T, H + K] 1 / rms of each query and key head; undefined without norm
   at::Tensor attention;  // [T, H D] attention's output before o_proj
-  at::Tensor lse;        // [H, T] log of each softmax row's sum
+  at::Tensor lse;        // log-sum-exp of each softmax row, see attention.h
   at::Tensor middle;     // [T, C] residual stream between attention and MLP
   at::Tensor rstd2;      // [T]
   at::Tensor gate_up;    // [T, 2F] gate, then up projection
@@ -31,16 +32,16 @@ struct LayerActivations {
 struct HeadActivations {
   at::Tensor rows;     // [R] int64: row of the batch
   at::Tensor targets;  // [R] int64
-  at::Tensor hidden;   // [R, C] after the final norm
+  at::Tensor input;    // [R, C] residual stream after the last layer
+  at::Tensor rstd;     // [R] of the final norm
   at::Tensor lse;      // [R] fp32 log-sum-exp of logits / temperature
   double temperature = 1.0;
 };
 
 struct Activations {
   PackedBatch batch;
+  SequenceLayout layout;
   std::vector<LayerActivations> layers;
-  at::Tensor output;      // [T, C] residual stream after the last layer
-  at::Tensor final_rstd;  // [T]
   HeadActivations head;
 };
 

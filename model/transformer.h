@@ -13,6 +13,7 @@
 #include <memory>
 #include <vector>
 
+#include "absl/functional/function_ref.h"
 #include "absl/types/span.h"
 #include "model/activations.h"
 #include "model/config.h"
@@ -34,8 +35,8 @@ class Transformer {
   struct Options {
     // Threads for CPU kernels; 0 means all hardware threads. Does not change results.
     int cpu_threads = 0;
-    // Rows of logits held at a time by the head.
-    int64_t head_chunk_rows = 1024;
+    // Rows of logits that the head holds at a time; 0 means about 128 MiB of them.
+    int64_t head_chunk_rows = 0;
     // Runs everything through ATen even where CPU kernels exist (to compare the two).
     bool force_aten = false;
   };
@@ -49,7 +50,7 @@ class Transformer {
   const std::shared_ptr<Weights>& weights() const { return weights_; }
 
   // targets: [T] int64, -1 = none (the head is not computed there). temperature > 0.
-  // saved: what Backward needs, or null. A Forward reuses the buffers of an Activations it gets.
+  // saved: what Backward needs, or null. Out of memory throws c10::Error or std::bad_alloc.
   ForwardResult Forward(const PackedBatch& batch, const at::Tensor& targets, double temperature,
                         Activations* saved) const;
 
@@ -76,6 +77,11 @@ class Transformer {
 
  private:
   struct Impl;
+
+  // Embedding and all layers; visit(layer, activations) after each. Returns [T, C].
+  at::Tensor RunLayers(const PackedBatch& batch, const SequenceLayout& layout,
+                       std::vector<LayerActivations>* saved,
+                       absl::FunctionRef<void(int64_t, const LayerActivations&)> visit) const;
 
   ModelConfig config_;
   std::shared_ptr<Weights> weights_;

@@ -1,0 +1,101 @@
+#include "model/config.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+
+#include "absl/strings/str_replace.h"
+#include "base/file.h"
+#include "model/test_util.h"
+
+namespace tritonrl {
+namespace {
+
+const char kQwen[] = R"({
+  "model_type": "qwen3", "hidden_size": 128, "num_hidden_layers": 4, "num_attention_heads": 4,
+  "num_key_value_heads": 2, "head_dim": 32, "intermediate_size": 480, "vocab_size": 768,
+  "max_position_embeddings": 1024, "rope_theta": 10000.0, "rms_norm_eps": 1e-06,
+  "tie_word_embeddings": true, "hidden_act": "silu", "attention_bias": false,
+  "use_sliding_window": false, "rope_scaling": null, "bos_token_id": null, "eos_token_id": [3, 5]
+})";
+
+TEST(ConfigTest, ReadsQwen3) {
+  const auto config = ParseModelConfig(kQwen, "c.json");
+  ASSERT_TRUE(config.ok()) << config.status();
+  EXPECT_TRUE(config->qk_norm());
+  EXPECT_EQ(config->head_dim, 32);
+  EXPECT_EQ(config->group_size(), 2);
+  EXPECT_EQ(config->eos_token_ids, (std::vector<int64_t>{3, 5}));
+  EXPECT_EQ(config->bos_token_id, -1);
+  // 768 * 128 + 4 * (128 * 256 + 128 * 128 + 3 * 128 * 480 + 2 * 128 + 2 * 32) + 128
+  EXPECT_EQ(config->NumParameters(), 98304 + 4 * 233792 + 128);
+}
+
+TEST(ConfigTest, WritesWhatItReads) {
+  const std::string dir = MakeTempDirectory("config").value();
+  for (ModelFamily family : {ModelFamily::kQwen3, ModelFamily::kLlama}) {
+    ModelConfig config = SmallConfig(family, false);
+    config.eos_token_ids = {7};
+    config.rope_theta = 500000.0;
+    if (family == ModelFamily::kLlama) config.rope_scaling = {8.0, 1.0, 4.0, 64};
+    ASSERT_TRUE(WriteModelConfig(config, dir).ok());
+    const auto again = ReadModelConfig(dir);
+    ASSERT_TRUE(again.ok()) << again.status();
+    EXPECT_EQ(again->family, family);
+    EXPECT_EQ(again->NumParameters(), config.NumParameters());
+    EXPECT_EQ(again->rope_theta, config.rope_theta);
+    EXPECT_EQ(again->rope_scaling.factor, config.rope_scaling.factor);
+    EXPECT_EQ(again->rope_scaling.original_max_positions,
+              config.rope_scaling.original_max_positions);
+    EXPECT_EQ(again->eos_token_ids, config.eos_token_ids);
+    EXPECT_EQ(again->tie_word_embeddings, false);
+    EXPECT_EQ(again->max_positions, config.max_positions);
+  }
+}
+
+TEST(ConfigTest, EachMistakeNamesFileAndField) {
+  const struct {
+    const char* from;
+    const char* to;
+    const char* message;
+  } cases[] = {
+      {"\"hidden_size\": 128,", "", "field hidden_size is missing"},
+      {"\"vocab_size\": 768", "\"vocab_size\": \"many\"", "field vocab_size must be a whole"},
+      {"\"num_key_value_heads\": 2", "\"num_key_value_heads\": 3", "num_key_value_heads 3"},
+      {"\"head_dim\": 32", "\"head_dim\": 33", "head_dim 33 must be even"},
+      {"\"qwen3\"", "\"gpt2\"", "field model_type is \"gpt2\""},
+      {"\"silu\"", "\"gelu\"", "field hidden_act"},
+      {"\"attention_bias\": false", "\"attention_bias\": true", "field attention_bias is true"},
+      {"\"num_hidden_layers\": 4", "\"num_hidden_layers\": 0", "field num_hidden_layers is 0"},
+      {"\"rope_scaling\": null", "\"rope_scaling\": {\"rope_type\": \"yarn\"}", "\"yarn\""},
+      {"\"rope_scaling\": null", "\"rope_scaling\": {\"rope_type\": \"llama3\"}", "factor"},
+      {"[3, 5]", "\"stop\"", "field eos_token_id"},
+      {"{\n", "[\n", "not a JSON object"},
+  };
+  for (const auto& c : cases) {
+    const std::string text = absl::StrReplaceAll(kQwen, {{c.from, c.to}});
+    ASSERT_NE(text, kQwen) << c.from;
+    const absl::Status status = ParseModelConfig(text, "some/config.json").status();
+    const std::string message(status.message());
+    EXPECT_NE(message.find("some/config.json"), std::string::npos) << message;
+    EXPECT_NE(message.find(c.message), std::string::npos) << message;
+  }
+  EXPECT_NE(ReadModelConfig("/nowhere").status().message().find("/nowhere/config.json"),
+            std::string::npos);
+}
+
+TEST(ConfigTest, Llama3ScalingKeepsShortWavesAndStretchesLongOnes) {
+  ModelConfig config = SmallConfig(ModelFamily::kLlama);
+  config.head_dim = 128;
+  config.rope_theta = 500000.0;
+  const std::vector<double> plain = RopeInverseFrequencies(config);
+  config.rope_scaling = {8.0, 1.0, 4.0, 8192};
+  const std::vector<double> scaled = RopeInverseFrequencies(config);
+  EXPECT_EQ(plain[0], 1.0);
+  EXPECT_EQ(scaled[0], 1.0);
+  EXPECT_NEAR(scaled[63], plain[63] / 8, 1e-15);
+  EXPECT_NEAR(plain[32], 1 / std::sqrt(500000.0), 1e-12);
+}
+
+}  // namespace
+}  // namespace tritonrl

@@ -1,0 +1,56 @@
+// One layer: x + attention(norm(x)), then that + mlp(norm(that)).
+
+#ifndef TRITONRL_MODEL_DECODER_LAYER_H_
+#define TRITONRL_MODEL_DECODER_LAYER_H_
+
+#include <ATen/core/Tensor.h>
+
+#include <cstdint>
+
+#include "model/activations.h"
+#include "model/config.h"
+#include "model/layer_context.h"
+#include "model/rotary.h"
+#include "model/weights.h"
+
+namespace tritonrl {
+
+// The parameters of one layer, or their gradients (views of a ParameterBuffer).
+// C hidden, H query heads, K key/value heads, D head dimension, F intermediate size.
+struct DecoderLayerParameters {
+  DecoderLayerParameters(const ParameterBuffer& buffer, int64_t layer);
+
+  at::Tensor input_norm;  // [C]
+  at::Tensor q, k, v;     // [H D, C], [K D, C], [K D, C]
+  at::Tensor q_norm;      // [D]; undefined in families without query/key norm
+  at::Tensor k_norm;      // [D]
+  at::Tensor o;           // [C, H D]
+  at::Tensor post_norm;   // [C]
+  at::Tensor gate, up;    // [F, C]
+  at::Tensor down;        // [C, F]
+};
+
+// What all layers of one pass share.
+struct LayerEnvironment {
+  const LayerContext& context;
+  const ModelConfig& config;
+  const RotaryTable& rotary;
+  const at::Tensor& positions;  // [T] int64
+  const SequenceLayout& layout;
+};
+
+// input: [T, C]. Fills *saved (queries, keys and values of the cache are read from it too) and
+// returns the output [T, C].
+at::Tensor DecoderLayerForward(const LayerEnvironment& environment,
+                               const DecoderLayerParameters& weights, const at::Tensor& input,
+                               LayerActivations* saved);
+
+// d: [T, C], the gradient of the output; becomes that of the input in place. Gradients of the
+// parameters are added to *gradients.
+void DecoderLayerBackward(const LayerEnvironment& environment,
+                          const DecoderLayerParameters& weights, const LayerActivations& saved,
+                          at::Tensor d, DecoderLayerParameters* gradients);
+
+}  // namespace tritonrl
+
+#endif  // TRITONRL_MODEL_DECODER_LAYER_H_

@@ -1,0 +1,141 @@
+#include "model/lm_head.h"
+
+#include <ATen/TensorOperators.h>
+#include <ATen/ops/empty.h>
+#include <ATen/ops/mm.h>
+#include <c10/util/Exception.h>
+
+#include <algorithm>
+
+#include "model/linear.h"
+
+namespace tritonrl {
+namespace {
+
+constexpr int64_t kChunkElements = int64_t{1} << 25;  // 128 MiB of fp32
+constexpr int64_t kMinChunkRows = 256;
+
+int64_t ChunkRows(const HeadSettings& settings, int64_t vocab) {
+  if (settings.chunk_rows > 0) return settings.chunk_rows;
+  return std::max(kMinChunkRows, kChunkElements / vocab);
+}
+
+// Rows of one CPU task: its logits stay near the core's cache.
+int64_t TaskRows(int64_t vocab) { return std::clamp<int64_t>((int64_t{1} << 17) / vocab, 8, 96); }
+
+HeadOutput ForwardAten(const at::Tensor& hidden, const at::Tensor& weight,
+                       const at::Tensor& targets, const HeadSettings& settings, HeadOutput output) {
+  const int64_t rows = hidden.size(0), chunk = ChunkRows(settings, weight.size(0));
+  for (int64_t begin = 0; begin < rows; begin += chunk) {
+    const int64_t end = std::min(rows, begin + chunk);
+    at::Tensor logits = ToComputeType(at::mm(hidden.slice(0, begin, end), weight.t()))
+                            .div_(settings.temperature);  // [chunk, V]
+    const at::Tensor lse = logits.logsumexp(-1);
+    logits.sub_(lse.unsqueeze(1));  // log softmax
+    output.lse.slice(0, begin, end).copy_(lse);
+    output.log_probs.slice(0, begin, end)
+        .copy_(logits.gather(1, targets.slice(0, begin, end).unsqueeze(1)).squeeze(1));
+    output.entropy.slice(0, begin, end).copy_(logits.exp().mul_(logits).sum(-1).neg_());
+  }
+  return output;
+}
+
+void BackwardAten(const at::Tensor& hidden, const at::Tensor& weight, const at::Tensor& targets,
+                  const HeadSettings& settings, const at::Tensor& lse,
+                  const at::Tensor& d_log_probs, const LayerContext& context, at::Tensor d_hidden,
+                  at::Tensor d_weight) {
+  const int64_t rows = hidden.size(0), chunk = ChunkRows(settings, weight.size(0));
+  for (int64_t begin = 0; begin < rows; begin += chunk) {
+    const int64_t end = std::min(rows, begin + chunk);
+    const at::Tensor part = hidden.slice(0, begin, end);
+    at::Tensor d_logits = ToComputeType(at::mm(part, weight.t())).div_(settings.temperature);
+    const at::Tensor scale =
+        (d_log_probs.slice(0, begin, end) / settings.temperature).unsqueeze(1).to(d_logits.dtype());
+    d_logits.sub_(lse.slice(0, begin, end).unsqueeze(1)).exp_().mul_(scale.neg());
+    d_logits.scatter_add_(1, targets.slice(0, begin, end).unsqueeze(1), scale);
+    const at::Tensor typed = d_logits.to(hidden.scalar_type());
+    LinearBackwardInput(context, typed, weight, false, d_hidden.slice(0, begin, end));
+    LinearBackwardWeight(context, typed, part, d_weight);
+  }
+}
+
+void CheckTargets(const at::Tensor& targets, int64_t vocab) {
+  const int64_t* ids = targets.data_ptr<int64_t>();
+  for (int64_t i = 0; i < targets.size(0); ++i) {
+    TORCH_CHECK(ids[i] >= 0 && ids[i] < vocab, "target ", ids[i], ", vocabulary ", vocab);
+  }
+}
+
+// [C, V] from [V, C].
+at::Tensor TransposedWeight(const LayerContext& context, const at::Tensor& weight) {
+  const int64_t vocab = weight.size(0), cols = weight.size(1);
+  at::Tensor transposed = context.Empty({cols, vocab}, weight);
+  const float* from = weight.data_ptr<float>();
+  float* to = transposed.data_ptr<float>();
+  context.ForRowBlocks(vocab, 256, [&](int64_t begin, int64_t end) {
+    context.kernels().transpose(end - begin, cols, from + begin * cols, cols, to + begin, vocab);
+  });
+  return transposed;
+}
+
+}  // namespace
+
+HeadOutput LmHeadForward(const LayerContext& context, const at::Tensor& hidden,
+                         const at::Tensor& weight, const at::Tensor& targets,
+                         const HeadSettings& settings) {
+  const int64_t rows = hidden.size(0), cols = hidden.size(1), vocab = weight.size(0);
+  const at::ScalarType type = ToComputeType(weight.narrow(0, 0, 0)).scalar_type();
+  HeadOutput output = {context.Empty({rows}, hidden, type), context.Empty({rows}, hidden, type),
+                       context.Empty({rows}, hidden, type)};
+  if (!context.UseKernels(hidden)) {
+    return ForwardAten(hidden, weight, targets, settings, output);
+  }
+  CheckTargets(targets, vocab);
+  const at::Tensor transposed = TransposedWeight(context, weight);
+  const float inverse_temperature = static_cast<float>(1.0 / settings.temperature);
+  context.ForRowBlocks(rows, TaskRows(vocab), [&](int64_t begin, int64_t end) {
+    float* logits = CpuThreads::Scratch((end - begin) * vocab);
+    context.kernels().gemm(end - begin, vocab, cols, hidden.data_ptr<float>() + begin * cols, cols,
+                           1, transposed.data_ptr<float>(), vocab, logits, vocab, false);
+    context.kernels().log_softmax(
+        end - begin, vocab, logits, inverse_temperature, targets.data_ptr<int64_t>() + begin,
+        output.log_probs.data_ptr<float>() + begin, output.entropy.data_ptr<float>() + begin,
+        output.lse.data_ptr<float>() + begin);
+  });
+  return output;
+}
+
+at::Tensor LmHeadBackward(const LayerContext& context, const at::Tensor& hidden,
+                          const at::Tensor& weight, const at::Tensor& targets,
+                          const HeadSettings& settings, const at::Tensor& lse,
+                          const at::Tensor& d_log_probs, at::Tensor d_weight) {
+  const int64_t rows = hidden.size(0), cols = hidden.size(1), vocab = weight.size(0);
+  at::Tensor d_hidden = context.Empty({rows, cols}, hidden);
+  if (!context.UseKernels(hidden)) {
+    BackwardAten(hidden, weight, targets, settings, lse, d_log_probs, context, d_hidden, d_weight);
+    return d_hidden;
+  }
+  const at::Tensor transposed = TransposedWeight(context, weight);
+  const float inverse_temperature = static_cast<float>(1.0 / settings.temperature);
+  const int64_t chunk = std::min(rows, ChunkRows(settings, vocab));
+  at::Tensor d_logits = context.Empty({chunk, vocab}, hidden);
+  for (int64_t first = 0; first < rows; first += chunk) {
+    const int64_t count = std::min(chunk, rows - first);
+    context.ForRowBlocks(count, TaskRows(vocab), [&](int64_t begin, int64_t end) {
+      float* logits = d_logits.data_ptr<float>() + begin * vocab;
+      const int64_t row = first + begin;
+      context.kernels().gemm(end - begin, vocab, cols, hidden.data_ptr<float>() + row * cols, cols,
+                             1, transposed.data_ptr<float>(), vocab, logits, vocab, false);
+      context.kernels().log_softmax_backward(
+          end - begin, vocab, logits, inverse_temperature, targets.data_ptr<int64_t>() + row,
+          lse.data_ptr<float>() + row, d_log_probs.data_ptr<float>() + row);
+      context.kernels().gemm(end - begin, cols, vocab, logits, vocab, 1, weight.data_ptr<float>(),
+                             cols, d_hidden.data_ptr<float>() + row * cols, cols, false);
+    });
+    LinearBackwardWeight(context, d_logits.narrow(0, 0, count), hidden.narrow(0, first, count),
+                         d_weight);
+  }
+  return d_hidden;
+}
+
+}  // namespace tritonrl

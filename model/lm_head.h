@@ -1,0 +1,41 @@
+// The head: log-probabilities and entropy of chosen tokens, a chunk of rows at a time, so that the
+// logits [R, V] are never held whole. The backward pass computes them again.
+
+#ifndef TRITONRL_MODEL_LM_HEAD_H_
+#define TRITONRL_MODEL_LM_HEAD_H_
+
+#include <ATen/core/Tensor.h>
+
+#include <cstdint>
+
+#include "model/layer_context.h"
+
+namespace tritonrl {
+
+struct HeadSettings {
+  double temperature = 1.0;
+  int64_t chunk_rows = 0;  // 0: as many as fit in 128 MiB of fp32 logits, at least 256
+};
+
+struct HeadOutput {
+  at::Tensor log_probs;  // [R] fp32, log softmax(logits / temperature)[target]
+  at::Tensor entropy;    // [R] fp32, of softmax(logits / temperature), in nats
+  at::Tensor lse;        // [R] fp32, log sum exp(logits / temperature)
+};
+
+// hidden: [R, C] after the final norm; weight: [V, C]; targets: [R] int64 in [0, V).
+HeadOutput LmHeadForward(const LayerContext& context, const at::Tensor& hidden,
+                         const at::Tensor& weight, const at::Tensor& targets,
+                         const HeadSettings& settings);
+
+// With p = softmax(logits / temperature):
+//   d_logits = d_log_prob / temperature (onehot(target) - p).
+// Returns d_hidden [R, C]; d_weight[V, C] (fp32) is added to.
+at::Tensor LmHeadBackward(const LayerContext& context, const at::Tensor& hidden,
+                          const at::Tensor& weight, const at::Tensor& targets,
+                          const HeadSettings& settings, const at::Tensor& lse,
+                          const at::Tensor& d_log_probs, at::Tensor d_weight);
+
+}  // namespace tritonrl
+
+#endif  // TRITONRL_MODEL_LM_HEAD_H_

@@ -1,0 +1,28 @@
+// RMSNorm (Zhang and Sennrich, 2019): y = weight * x * rstd, rstd = 1 / sqrt(mean(x^2) + eps).
+
+#ifndef TRITONRL_MODEL_RMS_NORM_H_
+#define TRITONRL_MODEL_RMS_NORM_H_
+
+#include <ATen/core/Tensor.h>
+
+#include "model/layer_context.h"
+
+namespace tritonrl {
+
+// x: [T, C]; weight: [C]. Returns y [T, C]; *rstd: [T] (fp32 for half types).
+at::Tensor RmsNormForward(const LayerContext& context, const at::Tensor& x,
+                          const at::Tensor& weight, double eps, at::Tensor* rstd);
+
+// y again from the saved rstd, the same bits.
+at::Tensor RmsNormAgain(const LayerContext& context, const at::Tensor& x, const at::Tensor& weight,
+                        const at::Tensor& rstd);
+
+// With xhat = x rstd and g = weight d_y:
+//   d_x [T, C] += rstd (g - xhat mean(g xhat)),  d_weight [C] (fp32) += sum over rows of d_y xhat.
+void RmsNormBackward(const LayerContext& context, const at::Tensor& x, const at::Tensor& weight,
+                     const at::Tensor& rstd, const at::Tensor& d_y, at::Tensor d_x,
+                     at::Tensor d_weight);
+
+}  // namespace tritonrl
+
+#endif  // TRITONRL_MODEL_RMS_NORM_H_

@@ -1,0 +1,201 @@
+#include "model/transformer.h"
+
+#include <ATen/ops/empty.h>
+#include <ATen/ops/linear.h>
+#include <ATen/ops/zeros.h>
+#include <c10/util/Exception.h>
+
+#include <algorithm>
+
+#include "model/decode.h"
+#include "model/decoder_layer.h"
+#include "model/embedding.h"
+#include "model/layer_context.h"
+#include "model/linear.h"
+#include "model/lm_head.h"
+#include "model/rms_norm.h"
+
+namespace tritonrl {
+namespace {
+
+const char* const kEmbedding = "model.embed_tokens.weight";
+const char* const kFinalNorm = "model.norm.weight";
+
+const at::Tensor& HeadWeight(const ParameterBuffer& buffer) {
+  return buffer.Get(buffer.config().tie_word_embeddings ? kEmbedding : "lm_head.weight");
+}
+
+}  // namespace
+
+struct Transformer::Impl {
+  Impl(const ModelConfig& config, const Weights& weights, const Options& options)
+      : options(options),
+        context(options.cpu_threads, options.force_aten),
+        rotary(MakeRotaryTable(config, weights.device(), weights.dtype())),
+        embedding(weights.Get(kEmbedding)),
+        final_norm(weights.Get(kFinalNorm)),
+        head(HeadWeight(weights)) {
+    for (int64_t i = 0; i < config.num_layers; ++i) layers.emplace_back(weights, i);
+  }
+
+  DecodeModel ForDecoding(const ModelConfig& config) const {
+    return {context, config, rotary, layers, embedding, final_norm, head};
+  }
+
+  HeadSettings Head(double temperature) const { return {temperature, options.head_chunk_rows}; }
+
+  const Options options;
+  const LayerContext context;
+  const RotaryTable rotary;
+  std::vector<DecoderLayerParameters> layers;
+  const at::Tensor embedding;
+  const at::Tensor final_norm;
+  const at::Tensor head;
+};
+
+Transformer::Transformer(const ModelConfig& config, std::shared_ptr<Weights> weights,
+                         const Options& options)
+    : config_(config),
+      weights_(std::move(weights)),
+      impl_(std::make_unique<Impl>(config_, *weights_, options)) {}
+
+Transformer::Transformer(const ModelConfig& config, std::shared_ptr<Weights> weights)
+    : Transformer(config, std::move(weights), Options()) {}
+
+Transformer::~Transformer() = default;
+
+at::Tensor Transformer::RunLayers(
+    const PackedBatch& batch, const SequenceLayout& layout, std::vector<LayerActivations>* saved,
+    absl::FunctionRef<void(int64_t, const LayerActivations&)> visit) const {
+  TORCH_CHECK(layout.max_length <= config_.max_positions, "a sequence of ", layout.max_length,
+              " tokens is longer than max_position_embeddings ", config_.max_positions);
+  const LayerEnvironment environment = {impl_->context, config_, impl_->rotary, batch.positions,
+                                        layout};
+  at::Tensor x = EmbeddingForward(impl_->context, impl_->embedding, batch.tokens);
+  for (int64_t i = 0; i < config_.num_layers; ++i) {
+    LayerActivations activations;
+    x = DecoderLayerForward(environment, impl_->layers[i], x, &activations);
+    visit(i, activations);
+    if (saved != nullptr) saved->push_back(std::move(activations));
+  }
+  return x;
+}
+
+ForwardResult Transformer::Forward(const PackedBatch& batch, const at::Tensor& targets,
+                                   double temperature, Activations* saved) const {
+  TORCH_CHECK(temperature > 0, "temperature must be positive");
+  const int64_t total = batch.num_tokens();
+  Activations local;
+  Activations& kept = saved != nullptr ? *saved : local;
+  kept = Activations();  // frees the last batch before this one is computed
+  kept.batch = batch;
+  kept.layout = MakeSequenceLayout(batch);
+  ForwardResult result = {at::zeros({total}, batch.tokens.options().dtype(at::kFloat)),
+                          at::zeros({total}, batch.tokens.options().dtype(at::kFloat))};
+  if (total == 0) return result;
+  const at::Tensor output = RunLayers(batch, kept.layout, saved != nullptr ? &kept.layers : nullptr,
+                                      [](int64_t, const LayerActivations&) {});
+  HeadActivations& head = kept.head;
+  head.temperature = temperature;
+  head.rows = targets.ge(0).nonzero().squeeze(1);
+  head.targets = targets.index_select(0, head.rows);
+  if (head.rows.size(0) == 0) return result;
+  head.input = GatherRows(impl_->context, output, head.rows);
+  const at::Tensor hidden = RmsNormForward(impl_->context, head.input, impl_->final_norm,
+                                           config_.rms_norm_eps, &head.rstd);
+  const HeadOutput out =
+      LmHeadForward(impl_->context, hidden, impl_->head, head.targets, impl_->Head(temperature));
+  head.lse = out.lse;
+  result.log_probs.index_copy_(0, head.rows, out.log_probs.to(at::kFloat));
+  result.entropy.index_copy_(0, head.rows, out.entropy.to(at::kFloat));
+  return result;
+}
+
+void Transformer::Backward(const Activations& saved, const at::Tensor& d_log_probs,
+                           Gradients* gradients) const {
+  const HeadActivations& head = saved.head;
+  if (!head.rows.defined() || head.rows.size(0) == 0) return;
+  TORCH_CHECK(saved.layers.size() == impl_->layers.size(), "Backward needs a saved Forward");
+  const LayerContext& context = impl_->context;
+  const at::Tensor hidden = RmsNormAgain(context, head.input, impl_->final_norm, head.rstd);
+  const at::Tensor d_hidden =
+      LmHeadBackward(context, hidden, impl_->head, head.targets, impl_->Head(head.temperature),
+                     head.lse, d_log_probs.index_select(0, head.rows), HeadWeight(*gradients));
+  at::Tensor d_rows = context.Empty(head.input.sizes(), head.input).zero_();
+  RmsNormBackward(context, head.input, impl_->final_norm, head.rstd, d_hidden, d_rows,
+                  gradients->Get(kFinalNorm));
+  at::Tensor d = ScatterRows(context, d_rows, head.rows, saved.batch.num_tokens());
+
+  const LayerEnvironment environment = {context, config_, impl_->rotary, saved.batch.positions,
+                                        saved.layout};
+  for (int64_t i = config_.num_layers - 1; i >= 0; --i) {
+    DecoderLayerParameters layer_gradients(*gradients, i);
+    DecoderLayerBackward(environment, impl_->layers[i], saved.layers[i], d, &layer_gradients);
+  }
+  EmbeddingBackward(context, saved.batch.tokens, d, gradients->Get(kEmbedding));
+}
+
+at::Tensor Transformer::Logits(const PackedBatch& batch) const {
+  at::Tensor rstd;
+  const at::Tensor output =
+      RunLayers(batch, MakeSequenceLayout(batch), nullptr, [](int64_t, const LayerActivations&) {});
+  const at::Tensor hidden =
+      RmsNormForward(impl_->context, output, impl_->final_norm, config_.rms_norm_eps, &rstd);
+  return at::linear(hidden, impl_->head).to(at::kFloat);
+}
+
+at::Tensor Transformer::Prefill(const PackedBatch& prompts,
+                                absl::Span<const std::vector<int64_t>> slots,
+                                DecodeCache* cache) const {
+  const int64_t n = prompts.num_sequences();
+  TORCH_CHECK(static_cast<int64_t>(slots.size()) == n, "one list of slots for each prompt");
+  at::Tensor last = at::empty({n}, at::kLong);
+  for (int64_t i = 0; i < n; ++i) {
+    const int64_t length = prompts.offsets[i + 1] - prompts.offsets[i];
+    TORCH_CHECK(length > 0 && length <= cache->max_length(), "prompt ", i, " has ", length,
+                " tokens, the cache holds ", cache->max_length());
+    for (int64_t slot : slots[i]) {
+      TORCH_CHECK(slot >= 0 && slot < cache->num_slots(), "slot ", slot, " is not in the cache");
+    }
+    last.data_ptr<int64_t>()[i] = prompts.offsets[i + 1] - 1;
+  }
+  const int64_t kv_heads = config_.num_kv_heads, dim = config_.head_dim;
+  auto store = [&](int64_t layer, const LayerActivations& activations) {
+    const at::Tensor keys = activations.qk.narrow(1, config_.query_size(), config_.kv_size());
+    const at::Tensor values =
+        activations.qkv.narrow(1, config_.query_size() + config_.kv_size(), config_.kv_size());
+    for (int64_t i = 0; i < n; ++i) {
+      const int64_t begin = prompts.offsets[i], length = prompts.offsets[i + 1] - begin;
+      cache->Store(layer, keys.narrow(0, begin, length).unflatten(1, {kv_heads, dim}),
+                   values.narrow(0, begin, length).unflatten(1, {kv_heads, dim}), slots[i]);
+    }
+  };
+  const at::Tensor output = RunLayers(prompts, MakeSequenceLayout(prompts), nullptr, store);
+  at::Tensor rstd;
+  const at::Tensor hidden =
+      RmsNormForward(impl_->context, output.index_select(0, last.to(output.device())),
+                     impl_->final_norm, config_.rms_norm_eps, &rstd);
+  at::Tensor logits = impl_->context.Empty({n, config_.vocab_size}, hidden);
+  LinearForward(impl_->context, hidden, impl_->head, false, logits);
+  return logits.to(at::kFloat);
+}
+
+at::Tensor Transformer::DecodeStep(absl::Span<const int64_t> tokens,
+                                   absl::Span<const int64_t> slots,
+                                   absl::Span<const int64_t> positions, DecodeCache* cache) const {
+  TORCH_CHECK(tokens.size() == slots.size() && tokens.size() == positions.size() && !tokens.empty(),
+              "tokens, slots and positions must have one length, not 0");
+  for (size_t i = 0; i < tokens.size(); ++i) {
+    TORCH_CHECK(tokens[i] >= 0 && tokens[i] < config_.vocab_size, "token ", tokens[i]);
+    TORCH_CHECK(slots[i] >= 0 && slots[i] < cache->num_slots(), "slot ", slots[i]);
+    TORCH_CHECK(positions[i] >= 0 && positions[i] < cache->max_length() &&
+                    positions[i] < config_.max_positions,
+                "position ", positions[i], ", the cache holds ", cache->max_length());
+  }
+  const DecodeModel model = impl_->ForDecoding(config_);
+  const DecodeRows rows = {tokens, slots, positions};
+  return impl_->context.UseKernels(impl_->embedding) ? DecodeStepKernels(model, rows, cache)
+                                                     : DecodeStepAten(model, rows, cache);
+}
+
+}  // namespace tritonrl

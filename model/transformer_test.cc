@@ -1,0 +1,171 @@
+#include "model/transformer.h"
+
+#include <ATen/TensorOperators.h>
+#include <ATen/ops/cat.h>
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <string>
+#include <vector>
+
+#include "model/test_util.h"
+
+namespace tritonrl {
+namespace {
+
+constexpr double kTemperature = 0.8;
+
+struct Step {
+  ForwardResult result;
+  std::shared_ptr<Gradients> gradients;
+};
+
+// Forward, and backward of sum(w * log_probs) with fixed w.
+Step RunStep(const Transformer& model, const PackedBatch& batch, const at::Tensor& targets) {
+  Step step;
+  Activations saved;
+  step.result = model.Forward(batch, targets, kTemperature, &saved);
+  step.gradients = std::make_shared<Gradients>(*model.weights());
+  model.Backward(saved, RandomTensor({batch.num_tokens()}, 9).to(at::kFloat), step.gradients.get());
+  return step;
+}
+
+Transformer::Options WithThreads(int threads, bool force_aten = false) {
+  Transformer::Options options;
+  options.cpu_threads = threads;
+  options.force_aten = force_aten;
+  return options;
+}
+
+TEST(TransformerTest, EveryGradientAgainstFiniteDifferences) {
+  for (ModelFamily family : {ModelFamily::kQwen3, ModelFamily::kLlama}) {
+    const ModelConfig config = SmallConfig(family, family == ModelFamily::kQwen3);
+    const auto weights = SmallWeights(config, 1, at::kDouble);
+    const Transformer model(config, weights);
+    const PackedBatch batch = PackSequences(RandomTokens(config, {13, 6}, 2));
+    const at::Tensor targets = NextTokenTargets(batch, {3, 1});
+    const at::Tensor w = RandomTensor({batch.num_tokens()}, 9).to(at::kFloat);
+    const Step step = RunStep(model, batch, targets);
+    for (const ParameterInfo& info : weights->layout().parameters) {
+      const at::Tensor& parameter = weights->Get(info.name);
+      const at::Tensor direction = RandomTensor(info.shape, 5), kept = parameter.clone();
+      double loss[2];
+      const double size = 1e-3;
+      for (int side = 0; side < 2; ++side) {
+        parameter.copy_(kept + direction * (side == 0 ? size : -size));
+        // log_probs come back in fp32: sum in fp64, and take a step well above its rounding.
+        const at::Tensor p = model.Forward(batch, targets, kTemperature, nullptr).log_probs;
+        loss[side] = (p.to(at::kDouble) * w.to(at::kDouble)).sum().item<double>();
+      }
+      parameter.copy_(kept);
+      const double expected = (loss[0] - loss[1]) / (2 * size);
+      const double actual =
+          (step.gradients->Get(info.name).to(at::kDouble) * direction).sum().item<double>();
+      EXPECT_NEAR(actual, expected, 2e-3 * (1 + std::fabs(expected))) << info.name;
+    }
+  }
+}
+
+TEST(TransformerTest, KernelsAgreeWithAten) {
+  for (bool tied : {true, false}) {
+    const ModelConfig config = SmallConfig(ModelFamily::kQwen3, tied);
+    const auto weights = SmallWeights(config, 1);
+    const PackedBatch batch = PackSequences(RandomTokens(config, {60, 1, 0, 121}, 2));
+    const at::Tensor targets = NextTokenTargets(batch, {10, 1, 1, 50});
+    const Step kernels = RunStep(Transformer(config, weights, WithThreads(2)), batch, targets);
+    const Step aten = RunStep(Transformer(config, weights, WithThreads(2, true)), batch, targets);
+    EXPECT_LT(MaxDifference(kernels.result.log_probs, aten.result.log_probs), 3e-5);
+    EXPECT_LT(MaxDifference(kernels.result.entropy, aten.result.entropy), 3e-5);
+    for (const ParameterInfo& info : weights->layout().parameters) {
+      EXPECT_LT(
+          RelativeDifference(kernels.gradients->Get(info.name), aten.gradients->Get(info.name)),
+          3e-5)
+          << info.name;
+    }
+  }
+}
+
+TEST(TransformerTest, RowsWithoutTargetAreZeroAndGradientsAccumulate) {
+  const ModelConfig config = SmallConfig();
+  const Transformer model(config, SmallWeights(config, 1));
+  const PackedBatch batch = PackSequences(RandomTokens(config, {30, 20}, 2));
+  const at::Tensor targets = NextTokenTargets(batch, {10, 5});
+  Activations saved;
+  const ForwardResult result = model.Forward(batch, targets, 1.0, &saved);
+  const at::Tensor none = targets.lt(0);
+  EXPECT_EQ(result.log_probs.masked_select(none).abs().max().item<float>(), 0.0f);
+  EXPECT_LT(result.log_probs.masked_select(none.logical_not()).max().item<float>(), 0.0f);
+  EXPECT_GT(result.entropy.masked_select(none.logical_not()).min().item<float>(), 0.0f);
+  const at::Tensor d = RandomTensor({50}, 3).to(at::kFloat);
+  Gradients once(*model.weights()), twice(*model.weights());
+  model.Backward(saved, d, &once);
+  model.Backward(saved, d, &twice);
+  model.Backward(saved, d, &twice);
+  EXPECT_LT(RelativeDifference(twice.flat(), once.flat() * 2), 1e-6);
+  twice.Zero();
+  EXPECT_EQ(twice.flat().abs().max().item<float>(), 0.0f);
+}
+
+TEST(TransformerTest, EmptyBatchesAndBatchesWithoutTargets) {
+  const ModelConfig config = SmallConfig();
+  const Transformer model(config, SmallWeights(config, 1));
+  for (const std::vector<int64_t>& lengths : {std::vector<int64_t>{}, {0}, {1}, {1, 1}}) {
+    const PackedBatch batch = PackSequences(RandomTokens(config, lengths, 2));
+    const Step step = RunStep(model, batch, NextTokenTargets(batch));
+    EXPECT_EQ(step.result.log_probs.numel(), batch.num_tokens());
+    EXPECT_EQ(step.gradients->flat().abs().max().item<float>(), 0.0f);
+  }
+}
+
+TEST(TransformerTest, PackingChangesNoBit) {
+  const ModelConfig config = SmallConfig();
+  const Transformer model(config, SmallWeights(config, 1));
+  const auto sequences = RandomTokens(config, {33, 5, 100, 64}, 2);
+  const PackedBatch packed = PackSequences(sequences);
+  const ForwardResult all = model.Forward(packed, NextTokenTargets(packed), 1.0, nullptr);
+  for (size_t i = 0; i < sequences.size(); ++i) {
+    const PackedBatch alone = PackSequences({sequences[i]});
+    const ForwardResult one = model.Forward(alone, NextTokenTargets(alone), 1.0, nullptr);
+    EXPECT_TRUE(
+        SameBits(one.log_probs, all.log_probs.slice(0, packed.offsets[i], packed.offsets[i + 1])));
+  }
+}
+
+TEST(TransformerTest, ThreadsChangeNoBit) {
+  const ModelConfig config = SmallConfig();
+  const auto weights = SmallWeights(config, 1);
+  const PackedBatch batch = PackSequences(RandomTokens(config, {90, 200, 17}, 2));
+  const at::Tensor targets = NextTokenTargets(batch);
+  const Step one = RunStep(Transformer(config, weights, WithThreads(1)), batch, targets);
+  for (int threads : {2, 5}) {
+    const Step more = RunStep(Transformer(config, weights, WithThreads(threads)), batch, targets);
+    EXPECT_TRUE(SameBits(one.result.log_probs, more.result.log_probs));
+    EXPECT_TRUE(SameBits(one.gradients->flat(), more.gradients->flat()));
+  }
+}
+
+TEST(TransformerTest, Bfloat16FollowsFp32) {
+  const ModelConfig config = SmallConfig();
+  const auto wide = SmallWeights(config, 1);
+  const auto narrow = SmallWeights(config, 1, at::kBFloat16);
+  wide->flat().copy_(narrow->flat());
+  const PackedBatch batch = PackSequences(RandomTokens(config, {40, 25}, 2));
+  const at::Tensor targets = NextTokenTargets(batch);
+  const Step a = RunStep(Transformer(config, wide), batch, targets);
+  const Step b = RunStep(Transformer(config, narrow), batch, targets);
+  EXPECT_LT(RelativeDifference(b.result.log_probs, a.result.log_probs), 0.05);
+  EXPECT_LT((b.gradients->flat() - a.gradients->flat()).norm().item<double>(),
+            0.05 * a.gradients->flat().norm().item<double>());
+}
+
+TEST(TransformerTest, MistakesOfTheCallerAreRefused) {
+  const ModelConfig config = SmallConfig();
+  const Transformer model(config, SmallWeights(config, 1));
+  const PackedBatch batch = PackSequences(RandomTokens(config, {300}, 2));
+  EXPECT_ANY_THROW(model.Forward(batch, NextTokenTargets(batch), 1.0, nullptr));  // too long
+  const PackedBatch unknown = PackSequences({std::vector<int32_t>{5, 101}});
+  EXPECT_ANY_THROW(model.Forward(unknown, NextTokenTargets(unknown), 1.0, nullptr));
+}
+
+}  // namespace
+}  // namespace tritonrl

@@ -1,0 +1,207 @@
+#include "model/weights.h"
+
+#include <ATen/ops/empty.h>
+#include <ATen/ops/zeros.h>
+#include <c10/util/Exception.h>
+
+#include <algorithm>
+#include <cmath>
+#include <cstdio>
+#include <nlohmann/json.hpp>
+#include <utility>
+
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "absl/strings/str_join.h"
+#include "base/file.h"
+#include "base/random.h"
+#include "base/status.h"
+#include "model/safetensors.h"
+
+namespace tritonrl {
+namespace {
+
+constexpr int64_t kAlignment = 64;  // elements
+constexpr double kInitStd = 0.02;
+
+// Files that some other run left and that this one does not write: they would be read instead of
+// or beside the new ones.
+absl::Status RemoveStaleFiles(const std::string& dir, const std::vector<std::string>& written) {
+  ASSIGN_OR_RETURN(const std::vector<std::string> names, ListDirectory(dir));
+  for (const std::string& name : names) {
+    const bool ours = name == "model.safetensors" || name == "model.safetensors.index.json" ||
+                      (absl::StartsWith(name, "model-") && absl::EndsWith(name, ".safetensors"));
+    if (ours && std::find(written.begin(), written.end(), name) == written.end()) {
+      RETURN_IF_ERROR(RemoveTree(JoinPath(dir, name)));
+    }
+  }
+  return absl::OkStatus();
+}
+
+using NamedTensors = std::vector<std::pair<std::string, at::Tensor>>;
+
+// Splits parameters into shards of at most `limit` bytes (a larger tensor gets its own).
+std::vector<NamedTensors> SplitShards(const Weights& weights, at::ScalarType dtype, int64_t limit) {
+  std::vector<NamedTensors> shards(1);
+  int64_t bytes = 0;
+  for (const ParameterInfo& info : weights.layout().parameters) {
+    const int64_t size = info.size * static_cast<int64_t>(c10::elementSize(dtype));
+    if (bytes > 0 && bytes + size > limit) {
+      shards.emplace_back();
+      bytes = 0;
+    }
+    bytes += size;
+    shards.back().emplace_back(info.name, weights.Get(info.name).to(dtype));
+  }
+  return shards;
+}
+
+}  // namespace
+
+ParameterLayout::ParameterLayout(const ModelConfig& c) {
+  auto add = [this](std::string name, std::vector<int64_t> shape) {
+    ParameterInfo info;
+    info.name = std::move(name);
+    info.size = 1;
+    for (int64_t extent : shape) info.size *= extent;
+    info.shape = std::move(shape);
+    info.offset = flat_size;
+    flat_size += (info.size + kAlignment - 1) / kAlignment * kAlignment;
+    parameters.push_back(std::move(info));
+  };
+  add("model.embed_tokens.weight", {c.vocab_size, c.hidden_size});
+  for (int64_t i = 0; i < c.num_layers; ++i) {
+    const std::string layer = absl::StrCat("model.layers.", i, ".");
+    add(layer + "input_layernorm.weight", {c.hidden_size});
+    add(layer + "self_attn.q_proj.weight", {c.query_size(), c.hidden_size});
+    add(layer + "self_attn.k_proj.weight", {c.kv_size(), c.hidden_size});
+    add(layer + "self_attn.v_proj.weight", {c.kv_size(), c.hidden_size});
+    if (c.qk_norm()) {
+      add(layer + "self_attn.q_norm.weight", {c.head_dim});
+      add(layer + "self_attn.k_norm.weight", {c.head_dim});
+    }
+    add(layer + "self_attn.o_proj.weight", {c.hidden_size, c.query_size()});
+    add(layer + "post_attention_layernorm.weight", {c.hidden_size});
+    add(layer + "mlp.gate_proj.weight", {c.intermediate_size, c.hidden_size});
+    add(layer + "mlp.up_proj.weight", {c.intermediate_size, c.hidden_size});
+    add(layer + "mlp.down_proj.weight", {c.hidden_size, c.intermediate_size});
+  }
+  add("model.norm.weight", {c.hidden_size});
+  if (!c.tie_word_embeddings) add("lm_head.weight", {c.vocab_size, c.hidden_size});
+}
+
+ParameterBuffer::ParameterBuffer(const ModelConfig& config, at::Device device, at::ScalarType dtype)
+    : config_(config), layout_(config) {
+  flat_ = at::zeros({layout_.flat_size}, at::TensorOptions(dtype).device(device));
+  for (const ParameterInfo& info : layout_.parameters) {
+    views_[info.name] = flat_.narrow(0, info.offset, info.size).view(info.shape);
+  }
+}
+
+const at::Tensor& ParameterBuffer::Get(const std::string& name) const {
+  const auto found = views_.find(name);
+  TORCH_CHECK(found != views_.end(), "no parameter named ", name);
+  return found->second;
+}
+
+absl::StatusOr<std::shared_ptr<Weights>> Weights::Load(const std::string& dir, at::Device device,
+                                                       at::ScalarType dtype) {
+  ASSIGN_OR_RETURN(const ModelConfig config, ReadModelConfig(dir));
+  ASSIGN_OR_RETURN(const SafetensorsReader reader, SafetensorsReader::OpenFolder(dir));
+  const ParameterLayout layout(config);
+  // All shapes before any allocation: a wrong folder is refused at once.
+  for (const ParameterInfo& info : layout.parameters) {
+    const auto found = reader.entries().find(info.name);
+    if (found == reader.entries().end()) {
+      return absl::NotFoundError(absl::StrCat(
+          dir, ": tensor ", info.name, " is missing, which config.json asks for with shape [",
+          absl::StrJoin(info.shape, ", "), "]"));
+    }
+    if (found->second.shape != info.shape) {
+      return absl::InvalidArgumentError(
+          absl::StrCat(found->second.path, ": tensor ", info.name, " has shape [",
+                       absl::StrJoin(found->second.shape, ", "), "], config.json asks for [",
+                       absl::StrJoin(info.shape, ", "), "]"));
+    }
+    if (!c10::isFloatingType(found->second.dtype)) {
+      return absl::InvalidArgumentError(absl::StrCat(found->second.path, ": tensor ", info.name,
+                                                     " does not hold floating-point numbers"));
+    }
+  }
+  try {
+    auto weights = std::make_shared<Weights>(config, device, dtype);
+    for (const ParameterInfo& info : layout.parameters) {
+      ASSIGN_OR_RETURN(const at::Tensor stored, reader.Read(info.name));
+      weights->Get(info.name).copy_(stored);
+    }
+    return weights;
+  } catch (const c10::Error& error) {
+    return absl::ResourceExhaustedError(absl::StrCat(
+        dir, ": can't hold the weights on ", device.str(), ": ", error.what_without_backtrace()));
+  }
+}
+
+std::shared_ptr<Weights> Weights::RandomInit(const ModelConfig& config, uint64_t seed,
+                                             at::Device device, at::ScalarType dtype) {
+  auto weights = std::make_shared<Weights>(config, device, dtype);
+  const double residual_std = kInitStd / std::sqrt(2.0 * config.num_layers);
+  const std::vector<ParameterInfo>& parameters = weights->layout().parameters;
+  for (size_t p = 0; p < parameters.size(); ++p) {
+    const at::Tensor& parameter = weights->Get(parameters[p].name);
+    if (parameters[p].shape.size() == 1) {
+      parameter.fill_(1.0);
+      continue;
+    }
+    const bool residual = absl::EndsWith(parameters[p].name, "o_proj.weight") ||
+                          absl::EndsWith(parameters[p].name, "down_proj.weight");
+    Philox random(MixKeys({seed, p}));
+    at::Tensor values = at::empty(parameters[p].shape, at::kFloat);
+    float* data = values.data_ptr<float>();
+    for (int64_t i = 0; i < parameters[p].size; ++i) {
+      data[i] = static_cast<float>(random.Normal() * (residual ? residual_std : kInitStd));
+    }
+    parameter.copy_(values);
+  }
+  return weights;
+}
+
+absl::Status Weights::Save(const std::string& dir, at::ScalarType dtype,
+                           int64_t max_shard_bytes) const {
+  if (dtype != at::kFloat && dtype != at::kBFloat16) {
+    return absl::InvalidArgumentError("weights are saved as float32 or bfloat16");
+  }
+  RETURN_IF_ERROR(CreateDirectories(dir));
+  const std::vector<NamedTensors> shards = SplitShards(*this, dtype, max_shard_bytes);
+  std::vector<std::string> written;
+  nlohmann::ordered_json index;
+  int64_t total = 0;
+  for (size_t i = 0; i < shards.size(); ++i) {
+    const std::string name = shards.size() == 1 ? "model.safetensors"
+                                                : absl::StrFormat("model-%05d-of-%05d.safetensors",
+                                                                  i + 1, shards.size());
+    RETURN_IF_ERROR(WriteSafetensors(JoinPath(dir, name), shards[i]));
+    written.push_back(name);
+    for (const auto& [tensor_name, tensor] : shards[i]) {
+      index["weight_map"][tensor_name] = name;
+      total += tensor.numel() * static_cast<int64_t>(tensor.element_size());
+    }
+  }
+  if (shards.size() > 1) {
+    index["metadata"]["total_size"] = total;
+    written.push_back("model.safetensors.index.json");
+    RETURN_IF_ERROR(WriteFileAtomic(JoinPath(dir, written.back()), index.dump(2) + "\n"));
+  }
+  RETURN_IF_ERROR(WriteModelConfig(config(), dir, dtype == at::kFloat ? "float32" : "bfloat16"));
+  return RemoveStaleFiles(dir, written);
+}
+
+std::shared_ptr<Weights> Weights::Clone() const {
+  auto copy = std::make_shared<Weights>(config(), device(), dtype());
+  copy->flat().copy_(flat());
+  return copy;
+}
+
+void Gradients::Zero() { flat().zero_(); }
+
+}  // namespace tritonrl
