@@ -109,14 +109,15 @@ absl::Status Learner::LearnAll(const RlBatch& batch, int64_t step, LearnStats* s
       const int64_t update =
           (step * objective.epochs_per_batch() + epoch) * static_cast<int64_t>(parts.size()) +
           static_cast<int64_t>(part);
-      RETURN_IF_ERROR(LearnPart(batch, parts[part], update, &totals, stats));
+      RETURN_IF_ERROR(LearnPart(batch, parts[part], update, epoch == 0, &totals, stats));
     }
   }
   return Finish(totals, stats);
 }
 
 absl::Status Learner::LearnPart(const RlBatch& batch, const std::vector<int>& groups,
-                                int64_t update, Totals* totals, LearnStats* stats) {
+                                int64_t update, bool first_epoch, Totals* totals,
+                                LearnStats* stats) {
   // Over all ranks: groups that count (the mean over prompts), samples with a gradient.
   const ObjectiveConfig& objective = options_.objective;
   const bool all_learn = objective.kl_coefficient() > 0;
@@ -139,8 +140,10 @@ absl::Status Learner::LearnPart(const RlBatch& batch, const std::vector<int>& gr
   }
   sums[1] = static_cast<double>(items.size());
   RETURN_IF_ERROR(ranks_->Sum(sums));
-  stats->skipped_samples += static_cast<int64_t>(sums[2]) / objective.epochs_per_batch();
-  stats->samples += static_cast<int64_t>(sums[1]) / objective.epochs_per_batch();
+  if (first_epoch) {
+    stats->samples += static_cast<int64_t>(sums[1]);
+    stats->skipped_samples += static_cast<int64_t>(sums[2]);
+  }
   for (Item& item : items) item.group_weight /= sums[0];
   gradients_.Zero();
   if (sums[1] == 0) {

@@ -80,7 +80,7 @@ class Learner {
                                           int epoch) const;
   absl::Status LearnAll(const RlBatch& batch, int64_t step, LearnStats* stats);
   absl::Status LearnPart(const RlBatch& batch, const std::vector<int>& groups, int64_t update,
-                         Totals* totals, LearnStats* stats);
+                         bool first_epoch, Totals* totals, LearnStats* stats);
   void Accumulate(const std::vector<Item>& items, bool with_gradient, Totals* totals);
   absl::Status Update(int64_t update, LearnStats* stats);
   absl::Status Finish(const Totals& totals, LearnStats* stats);

@@ -45,7 +45,7 @@ absl::Status SavePolicy(const Policy& policy, const std::string& dir, FloatType 
 // there.
 absl::StatusOr<at::Device> ResolveDevice(const std::string& name, int local_rank);
 
-// "cpu", or "cuda:0 (name of the GPU)": for versions.json and the first lines a person sees.
+// "cpu" or "cuda:0": for versions.json and the first lines a person sees.
 std::string DescribeDevice(at::Device device);
 
 // An existing path as the person gave it (relative to where he stands), else the same path among

@@ -1,0 +1,53 @@
+// The learner on two MPI ranks sees the same losses as one process on the same global batches.
+#include <cmath>
+#include <string>
+#include <vector>
+
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_split.h"
+#include "base/file.h"
+#include "base/runfiles.h"
+#include "base/subprocess.h"
+#include "gtest/gtest.h"
+#include "trainer/mpi_launch.h"
+
+namespace tritonrl {
+namespace {
+
+std::vector<double> Numbers(const std::vector<std::string>& argv) {
+  RunCommandOptions options;
+  options.timeout = absl::Seconds(50);
+  options.env = MpiTestEnvironment();
+  const auto result = RunCommand(argv, options);
+  EXPECT_TRUE(result.ok()) << result.status();
+  EXPECT_EQ(result->exit_code, 0) << result->err;
+  std::vector<double> numbers;
+  for (const auto& word : absl::StrSplit(result->out, absl::ByAnyChar(" \n"), absl::SkipEmpty())) {
+    double value = NAN;
+    EXPECT_TRUE(absl::SimpleAtod(word, &value)) << word;
+    numbers.push_back(value);
+  }
+  return numbers;
+}
+
+TEST(LearnerRanks, TwoRanksLearnTheSame) {
+  const auto program = Runfile("trainer/learner_test_program");
+  ASSERT_TRUE(program.ok()) << program.status();
+  const auto folder = MakeTempDirectory("ranks");
+  ASSERT_TRUE(folder.ok());
+  const std::vector<double> one = Numbers({*program, *folder});
+  const std::vector<double> two = Numbers(MpirunCommand(2, {*program, *folder}));
+  RemoveTree(*folder).IgnoreError();
+  ASSERT_EQ(one.size(), 27);
+  ASSERT_EQ(two.size(), 27);
+  for (size_t i = 0; i < one.size(); ++i) {
+    // The clip's share moves in whole tokens; everything else only by rounding.
+    EXPECT_NEAR(two[i], one[i], 1e-4 * std::abs(one[i]) + 1e-7) << "number " << i;
+  }
+  EXPECT_GT(one[2], 0.01);         // the clip was reached
+  EXPECT_EQ(one[6] + one[7], 14);  // all samples that count
+  EXPECT_GE(one[7], 3);            // at least the group with equal rewards has no gradient
+}
+
+}  // namespace
+}  // namespace tritonrl
