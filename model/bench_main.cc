@@ -1,0 +1,194 @@
+// Tokens per second of the learner (forward + backward) and of decoding, for the mini policy's
+// shape, and in the same run those of transformers + autograd on the same sequences.
+//
+//   bazel run //model:bench -- [--device=cpu|cuda] [--sequences=16] [--seconds=5] [--nopeer]
+
+#include <ATen/ops/empty.h>
+#include <c10/core/Device.h>
+
+#include <algorithm>
+#include <chrono>
+#include <cstdio>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <vector>
+
+#include "absl/flags/flag.h"
+#include "absl/flags/parse.h"
+#include "absl/flags/usage.h"
+#include "absl/strings/str_cat.h"
+#include "absl/time/time.h"
+#include "base/file.h"
+#include "base/python_env.h"
+#include "base/random.h"
+#include "base/runfiles.h"
+#include "base/status.h"
+#include "base/subprocess.h"
+#include "model/decode_cache.h"
+#include "model/transformer.h"
+
+ABSL_FLAG(std::string, device, "cpu", "cpu or cuda");
+ABSL_FLAG(int, sequences, 16, "Sequences in a micro-batch.");
+ABSL_FLAG(int, decode_rows, 64, "Sequences decoded at a time.");
+ABSL_FLAG(double, seconds, 5.0, "Seconds of each measurement.");
+ABSL_FLAG(int, threads, 0, "CPU threads; 0 means all.");
+ABSL_FLAG(bool, peer, true, "Also measure transformers + autograd.");
+
+namespace tritonrl {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+double SecondsSince(Clock::time_point start) {
+  return std::chrono::duration<double>(Clock::now() - start).count();
+}
+
+// The mini policy's shape, 1.03M parameters.
+ModelConfig MiniShape() {
+  ModelConfig config;
+  config.hidden_size = 128;
+  config.num_layers = 4;
+  config.num_heads = 4;
+  config.num_kv_heads = 2;
+  config.head_dim = 32;
+  config.intermediate_size = 480;
+  config.vocab_size = 768;
+  config.max_positions = 1024;
+  config.tie_word_embeddings = true;
+  return config;
+}
+
+struct Measurement {
+  std::string what;
+  std::string program;
+  double tokens_per_s = 0;  // mean over the measurement
+  double best = 0;          // fastest single step
+};
+
+// Runs step() for the given time; it processes `tokens` tokens and ends when they are done.
+template <typename Step>
+Measurement Measure(const std::string& what, int64_t tokens, double seconds, const Step& step) {
+  step();
+  double best = 1e30;
+  int steps = 0;
+  const Clock::time_point start = Clock::now();
+  while (steps < 2 || SecondsSince(start) < seconds) {
+    const Clock::time_point before = Clock::now();
+    step();
+    best = std::min(best, SecondsSince(before));
+    ++steps;
+  }
+  const double done = static_cast<double>(tokens);
+  return {what, "tritonrl", done * steps / SecondsSince(start), done / best};
+}
+
+std::vector<std::vector<int32_t>> Sequences(const ModelConfig& config, int count) {
+  Philox random(1);
+  std::vector<std::vector<int32_t>> sequences(count);
+  for (std::vector<int32_t>& sequence : sequences) {
+    sequence.resize(240 + random.Below(240));  // prompt and response of the mini suite
+    for (int32_t& token : sequence) token = static_cast<int32_t>(random.Below(config.vocab_size));
+  }
+  return sequences;
+}
+
+Measurement MeasureLearner(const Transformer& model,
+                           const std::vector<std::vector<int32_t>>& sequences, at::Device device) {
+  const PackedBatch batch = PackSequences(sequences, device);
+  const at::Tensor targets = NextTokenTargets(batch);
+  const at::Tensor d_log_probs =
+      at::empty({batch.num_tokens()}, at::TensorOptions(at::kFloat).device(device)).fill_(-1.0);
+  Gradients gradients(*model.weights());
+  Activations saved;
+  return Measure("learner, forward + backward", batch.num_tokens(), absl::GetFlag(FLAGS_seconds),
+                 [&] {
+                   model.Forward(batch, targets, 1.0, &saved);
+                   model.Backward(saved, d_log_probs, &gradients);
+                   gradients.flat().narrow(0, 0, 1).cpu();  // waits for a GPU
+                 });
+}
+
+// Positions 100 to 340 of all rows, as in a rollout.
+Measurement MeasureDecode(const Transformer& model, at::Device device) {
+  const int64_t rows = absl::GetFlag(FLAGS_decode_rows), first = 100, steps = 240;
+  DecodeCache cache(model.config(), rows, first + steps, device, at::kFloat);
+  std::vector<int64_t> slots, tokens(rows, 5);
+  for (int64_t i = 0; i < rows; ++i) slots.push_back(i);
+  return Measure(absl::StrCat("decode, ", rows, " sequences"), rows * steps,
+                 absl::GetFlag(FLAGS_seconds), [&] {
+                   for (int64_t t = 0; t < steps; ++t) {
+                     const std::vector<int64_t> positions(rows, first + t);
+                     model.DecodeStep(tokens, slots, positions, &cache).narrow(0, 0, 1).cpu();
+                   }
+                 });
+}
+
+absl::StatusOr<Measurement> MeasurePeer(const Weights& weights,
+                                        const std::vector<std::vector<int32_t>>& sequences) {
+  ASSIGN_OR_RETURN(const std::string dir, MakeTempDirectory("bench"));
+  RETURN_IF_ERROR(weights.Save(dir));
+  nlohmann::json lengths;
+  for (const auto& sequence : sequences) lengths.push_back(sequence.size());
+  RETURN_IF_ERROR(WriteFileAtomic(JoinPath(dir, "lengths.json"), lengths.dump()));
+  ASSIGN_OR_RETURN(const PythonEnv python, FindPythonEnv());
+  ASSIGN_OR_RETURN(const std::string script, Runfile("model/bench_peer.py"));
+  RunCommandOptions options;
+  options.timeout = absl::Minutes(5);
+  options.env = python.Environment();
+  ASSIGN_OR_RETURN(const CommandResult run,
+                   RunCommand({python.interpreter, script, dir, absl::GetFlag(FLAGS_device),
+                               absl::StrCat(absl::GetFlag(FLAGS_seconds))},
+                              options));
+  RETURN_IF_ERROR(RemoveTree(dir));
+  const nlohmann::json result = nlohmann::json::parse(run.out, nullptr, false);
+  if (!run.ok() || !result.is_object()) {
+    return absl::InternalError(absl::StrCat("the peer failed: ", run.err));
+  }
+  return Measurement{"learner, forward + backward", "transformers + autograd",
+                     result.value("tokens_per_s", 0.0), result.value("best", 0.0)};
+}
+
+int Main() {
+  const at::Device device(absl::GetFlag(FLAGS_device));
+  const ModelConfig config = MiniShape();
+  const std::shared_ptr<Weights> weights = Weights::RandomInit(config, 1, device);
+  Transformer::Options options;
+  options.cpu_threads = absl::GetFlag(FLAGS_threads);
+  const Transformer model(config, weights, options);
+  const auto sequences = Sequences(config, absl::GetFlag(FLAGS_sequences));
+  std::vector<Measurement> results = {MeasureLearner(model, sequences, device),
+                                      MeasureDecode(model, device)};
+  if (absl::GetFlag(FLAGS_peer)) {
+    const absl::StatusOr<Measurement> peer = MeasurePeer(*weights, sequences);
+    if (!peer.ok()) {
+      std::fprintf(stderr, "%s\n", Message(peer.status()).c_str());
+      return 1;
+    }
+    results.push_back(*peer);
+  }
+  for (const Measurement& m : results) {
+    std::printf("%s\n", nlohmann::ordered_json{{"what", m.what},
+                                               {"program", m.program},
+                                               {"device", absl::GetFlag(FLAGS_device)},
+                                               {"parameters", config.NumParameters()},
+                                               {"tokens_per_s", m.tokens_per_s},
+                                               {"best_tokens_per_s", m.best}}
+                            .dump()
+                            .c_str());
+  }
+  std::printf("\n%-30s %-26s %12s %12s\n", "", "", "tokens/s", "best step");
+  for (const Measurement& m : results) {
+    std::printf("%-30s %-26s %12.0f %12.0f\n", m.what.c_str(), m.program.c_str(), m.tokens_per_s,
+                m.best);
+  }
+  return 0;
+}
+
+}  // namespace
+}  // namespace tritonrl
+
+int main(int argc, char** argv) {
+  absl::SetProgramUsageMessage("Tokens per second of learner and decoder, beside transformers.");
+  absl::ParseCommandLine(argc, argv);
+  return tritonrl::Main();
+}
