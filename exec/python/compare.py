@@ -55,6 +55,7 @@ def _is_number(value):
 def compare_tensors(index, want, got, atol, rtol):
     """(Mismatch or None, largest absolute error). Tensors on one device; an element is right if
     |got - want| <= atol + rtol * |want|, if both are NaN, or if they are equal (infinities)."""
+    want, got = want.detach(), got.detach()
     if tuple(want.shape) != tuple(got.shape):
         return (
             Mismatch(
@@ -76,8 +77,12 @@ def compare_tensors(index, want, got, atol, rtol):
         )
     if want.numel() == 0:
         return None, 0.0
+    if want.dtype == torch.float32:  # the common case, four times as fast; anything odd goes the long way
+        error = (got - want).abs()
+        if bool((error <= atol + rtol * want.abs()).all()) and bool(want.isfinite().all()):
+            return None, float(error.max())
     wide = torch.complex128 if want.is_complex() else torch.float64
-    a, b = want.detach().to(wide), got.detach().to(wide)
+    a, b = want.to(wide), got.to(wide)
     error = (b - a).abs()
     same = (a == b) | (torch.isnan(a) & torch.isnan(b))
     error = torch.where(same, torch.zeros_like(error), error)

@@ -20,6 +20,7 @@ import phases
 from failures import JobFailure, describe, traceback_text
 from interpreter_device import InterpreterDevice
 
+_VERSIONS = {"torch": torch.__version__, "triton": triton.__version__, "python": platform.python_version()}
 DEFAULTS = {
     "task_id": "",
     "reference_source": "",
@@ -61,7 +62,7 @@ def blank_result():
         "speedup": None,
         "device_name": "",
         "seconds": {},
-        "versions": {"torch": torch.__version__, "triton": triton.__version__, "python": platform.python_version()},
+        "versions": dict(_VERSIONS),
     }
 
 

@@ -11,6 +11,7 @@ import torch
 import triton
 from triton.backends.compiler import GPUTarget
 from triton.backends.driver import DriverBase
+from triton.runtime.cache import FileCacheManager
 
 from compile_watch import CompileWatch, LaunchRecord, definition_line
 from counters import LaunchCounters
@@ -81,6 +82,16 @@ class Launcher:
 
 def _give_text(kernel):
     kernel._run.text = kernel.asm["ttir"]
+
+
+class PrivateCache(FileCacheManager):
+    """Triton's file cache in a folder that no other process writes: no lock, no temporary folder for each file."""
+
+    def put(self, data, filename, binary=True):
+        path = self._make_path(filename)
+        with open(path, "wb") as file:
+            file.write(data if isinstance(data, bytes) else str(data).encode())
+        return path
 
 
 class _Driver(DriverBase):
@@ -158,10 +169,14 @@ class StubDriver:
 
     def __enter__(self):
         self._watch.__enter__()
+        self._knobs = triton.knobs.cache.scope()
+        self._knobs.__enter__()
+        triton.knobs.cache.manager_class = PrivateCache
         self._active = triton.runtime.driver._active  # not reset_active(): that looks for a GPU
         triton.runtime.driver.set_active(self.driver)
         return self
 
     def __exit__(self, *error):
         triton.runtime.driver._active = self._active
+        self._knobs.__exit__(None, None, None)
         return self._watch.__exit__(*error)
