@@ -1,0 +1,151 @@
+// bazel run //verify:bench: verdicts per second of the verifier with a warm pool, with and without
+// repeats, beside a fresh `python naive_check.py` for each candidate, all in one run; and
+// candidates linted per second on one core.
+#include <cstdio>
+#include <future>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "absl/flags/flag.h"
+#include "absl/flags/parse.h"
+#include "absl/flags/usage.h"
+#include "absl/strings/str_cat.h"
+#include "absl/time/clock.h"
+#include "base/file.h"
+#include "base/python_env.h"
+#include "base/runfiles.h"
+#include "base/status.h"
+#include "base/subprocess.h"
+#include "exec/make_backend.h"
+#include "tasks/corpus.h"
+#include "tasks/response.h"
+#include "verify/linter/linter.h"
+#include "verify/verdict.h"
+#include "verify/verifier.h"
+
+ABSL_FLAG(int, workers, 0, "processes at once; 0: the number of cores");
+ABSL_FLAG(int, candidates, 64, "different candidates for the warm pool");
+ABSL_FLAG(int, repeats, 4, "how often each comes in the run with repeats");
+ABSL_FLAG(int, naive, 8, "candidates for the naive check");
+
+namespace tritonrl {
+namespace {
+
+struct Pair {
+  std::string reference, candidate, response;
+};
+
+// Right and wrong programs of the generated corpus, as a policy under training writes them.
+std::vector<Pair> MakePairs(int count) {
+  std::vector<Pair> pairs;
+  for (uint64_t i = 0; static_cast<int>(pairs.size()) < count; ++i) {
+    const CorpusExample example = MakeCorpusExample({.seed = 2024}, i);
+    pairs.push_back(
+        {example.reference, SplitResponseText(example.response).code, example.response});
+  }
+  return pairs;
+}
+
+double Seconds(absl::Time start) { return absl::ToDoubleSeconds(absl::Now() - start); }
+
+void BenchLint(const std::vector<Pair>& pairs) {
+  const absl::Time start = absl::Now();
+  int64_t linted = 0, accepted = 0;
+  while (Seconds(start) < 1.0) {
+    for (const Pair& pair : pairs) accepted += Lint(pair.candidate).ok();
+    linted += static_cast<int64_t>(pairs.size());
+  }
+  std::printf("lint, one core: %.0f candidates/s (%.0f%% accepted)\n", linted / Seconds(start),
+              100.0 * accepted / linted);
+}
+
+void BenchPool(const std::vector<Pair>& pairs, int repeats, int workers, DeviceBackend* backend) {
+  VerifierOptions options;
+  options.parallel = workers;
+  options.device_model = "l40s_mini";
+  Verifier verifier(options, backend, nullptr);
+  std::vector<std::future<Verdict>> futures;
+  const absl::Time start = absl::Now();
+  for (int r = 0; r < repeats; ++r) {
+    for (size_t i = 0; i < pairs.size(); ++i) {
+      futures.push_back(
+          verifier.Submit({.task = {.id = absl::StrCat("task ", i), .source = pairs[i].reference},
+                           .response = pairs[i].response}));
+    }
+  }
+  int correct = 0, faults = 0;
+  for (auto& future : futures) {
+    const Verdict v = future.get();
+    correct += IsCorrect(v);
+    faults += IsFaultOfOurs(v);
+  }
+  const double seconds = Seconds(start);
+  std::printf(
+      "warm pool, %s: %zu verdicts in %.1f s = %.1f/s (%d correct, %d faults of ours, %lld runs)\n",
+      repeats > 1 ? "with repeats" : "all different", futures.size(), seconds,
+      futures.size() / seconds, correct, faults, static_cast<long long>(verifier.counts().runs));
+}
+
+absl::Status BenchNaive(const std::vector<Pair>& pairs, int count, int workers) {
+  ASSIGN_OR_RETURN(PythonEnv env, FindPythonEnv());
+  ASSIGN_OR_RETURN(std::string script, Runfile("verify/naive_check.py"));
+  ASSIGN_OR_RETURN(std::string folder, MakeTempDirectory("verify_bench"));
+  RunCommandOptions options;
+  options.timeout = absl::Minutes(2);
+  options.env = env.Environment();
+  options.env.emplace_back("OMP_NUM_THREADS", "1");
+  const absl::Time start = absl::Now();
+  std::vector<std::thread> threads;
+  std::vector<int> ok(workers, 0);
+  for (int t = 0; t < workers; ++t) {
+    threads.emplace_back([&, t] {
+      for (int i = t; i < count; i += workers) {
+        const std::string a = JoinPath(folder, absl::StrCat("a", i, ".py")),
+                          b = JoinPath(folder, absl::StrCat("b", i, ".py"));
+        if (!WriteFileAtomic(a, pairs[i].reference).ok() ||
+            !WriteFileAtomic(b, pairs[i].candidate).ok())
+          continue;
+        auto result = RunCommand({env.interpreter, script, a, b}, options);
+        ok[t] += result.ok() && result->out == "ok\n";
+      }
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+  const double seconds = Seconds(start);
+  int good = 0;
+  for (int n : ok) good += n;
+  std::printf("fresh python each, allclose: %d verdicts in %.1f s = %.2f/s (%d called correct)\n",
+              count, seconds, count / seconds, good);
+  return RemoveTree(folder);
+}
+
+absl::Status Main() {
+  int workers = absl::GetFlag(FLAGS_workers);
+  if (workers <= 0) workers = static_cast<int>(std::thread::hardware_concurrency());
+  const std::vector<Pair> pairs = MakePairs(absl::GetFlag(FLAGS_candidates));
+  BenchLint(pairs);
+  BackendOptions options;
+  options.kind = BackendKind::kInterpreter;
+  options.workers = workers;
+  const absl::Time start = absl::Now();
+  ASSIGN_OR_RETURN(std::unique_ptr<DeviceBackend> backend, MakeBackend(options));
+  std::printf("pool of %d workers started in %.1f s (%s)\n", workers, Seconds(start),
+              backend->sandbox_description().c_str());
+  BenchPool(pairs, 1, workers, backend.get());
+  BenchPool(pairs, absl::GetFlag(FLAGS_repeats), workers, backend.get());
+  return BenchNaive(
+      pairs, std::min<int>(absl::GetFlag(FLAGS_naive), static_cast<int>(pairs.size())), workers);
+}
+
+}  // namespace
+}  // namespace tritonrl
+
+int main(int argc, char** argv) {
+  absl::SetProgramUsageMessage(
+      "Verdicts per second, against a fresh Python process for each candidate.");
+  absl::ParseCommandLine(argc, argv);
+  const absl::Status status = tritonrl::Main();
+  if (!status.ok()) std::fprintf(stderr, "bench: %s\n", tritonrl::Message(status).c_str());
+  return status.ok() ? 0 : 1;
+}

@@ -1,0 +1,213 @@
+#include "verify/judge.h"
+
+#include <curl/curl.h>
+
+#include <cstdlib>
+#include <mutex>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_split.h"
+#include "absl/strings/strip.h"
+#include "absl/time/clock.h"
+#include "base/file.h"
+#include "base/hash.h"
+#include "base/runfiles.h"
+#include "base/status.h"
+#include "nlohmann/json.hpp"
+
+namespace tritonrl {
+namespace {
+
+using Json = nlohmann::json;
+
+constexpr size_t kMaxReply = 4 << 20;
+
+// libcurl's own tables must be set up once in a process.
+void InitCurlOnce() {
+  static std::once_flag once;
+  std::call_once(once, [] { curl_global_init(CURL_GLOBAL_DEFAULT); });
+}
+
+size_t Collect(char* data, size_t size, size_t count, void* to) {
+  auto* text = static_cast<std::string*>(to);
+  if (text->size() + size * count > kMaxReply) return 0;  // ends the transfer with an error
+  text->append(data, size * count);
+  return size * count;
+}
+
+struct Reply {
+  long status = 0;
+  std::string body;
+};
+
+// One POST. Unavailable when there is no answer in time.
+absl::StatusOr<Reply> Post(const std::string& url, const std::string& key, const std::string& body,
+                           absl::Duration timeout) {
+  InitCurlOnce();
+  std::unique_ptr<CURL, decltype(&curl_easy_cleanup)> curl(curl_easy_init(), &curl_easy_cleanup);
+  if (curl == nullptr) return absl::UnavailableError("libcurl gives no handle");
+  curl_slist* list = curl_slist_append(nullptr, "Content-Type: application/json");
+  if (!key.empty())
+    list = curl_slist_append(list, absl::StrCat("Authorization: Bearer ", key).c_str());
+  std::unique_ptr<curl_slist, decltype(&curl_slist_free_all)> headers(list, &curl_slist_free_all);
+  Reply reply;
+  curl_easy_setopt(curl.get(), CURLOPT_URL, url.c_str());
+  curl_easy_setopt(curl.get(), CURLOPT_HTTPHEADER, headers.get());
+  curl_easy_setopt(curl.get(), CURLOPT_POSTFIELDS, body.c_str());
+  curl_easy_setopt(curl.get(), CURLOPT_POSTFIELDSIZE_LARGE, static_cast<curl_off_t>(body.size()));
+  curl_easy_setopt(curl.get(), CURLOPT_TIMEOUT_MS,
+                   static_cast<long>(absl::ToInt64Milliseconds(timeout)));
+  curl_easy_setopt(curl.get(), CURLOPT_NOSIGNAL, 1L);
+  curl_easy_setopt(curl.get(), CURLOPT_PROTOCOLS_STR, "http,https");
+  curl_easy_setopt(curl.get(), CURLOPT_WRITEFUNCTION, &Collect);
+  curl_easy_setopt(curl.get(), CURLOPT_WRITEDATA, &reply.body);
+  const CURLcode code = curl_easy_perform(curl.get());
+  if (code != CURLE_OK) return absl::UnavailableError(curl_easy_strerror(code));
+  curl_easy_getinfo(curl.get(), CURLINFO_RESPONSE_CODE, &reply.status);
+  return reply;
+}
+
+// The message text of a chat completion.
+absl::StatusOr<std::string> Content(const std::string& body) {
+  const Json json = Json::parse(body, nullptr, /*allow_exceptions=*/false);
+  if (json.is_discarded() || !json.is_object())
+    return absl::UnavailableError("the reply is not JSON");
+  const auto choices = json.find("choices");
+  if (choices == json.end() || !choices->is_array() || choices->empty()) {
+    return absl::UnavailableError("the reply has no choices");
+  }
+  const Json& choice = (*choices)[0];
+  if (!choice.is_object() || !choice.contains("message") || !choice["message"].is_object() ||
+      !choice["message"].contains("content") || !choice["message"]["content"].is_string()) {
+    return absl::UnavailableError("the reply has no message content");
+  }
+  return choice["message"]["content"].get<std::string>();
+}
+
+// Replaces both places at once, so that a program that holds "{candidate}" is not expanded.
+std::string Fill(const std::string& prompt, const std::string& reference,
+                 const std::string& candidate) {
+  std::string text;
+  size_t position = 0;
+  while (position < prompt.size()) {
+    if (prompt.compare(position, 11, "{reference}") == 0) {
+      text += reference;
+      position += 11;
+    } else if (prompt.compare(position, 11, "{candidate}") == 0) {
+      text += candidate;
+      position += 11;
+    } else {
+      text += prompt[position++];
+    }
+  }
+  return text;
+}
+
+class HttpJudge : public Judge {
+ public:
+  HttpJudge(HttpJudgeOptions options, std::string prompt)
+      : options_(std::move(options)), prompt_(std::move(prompt)) {
+    const char* key = options_.api_key_variable.empty()
+                          ? nullptr
+                          : std::getenv(options_.api_key_variable.c_str());
+    if (key != nullptr) key_ = key;
+    name_ = absl::StrCat(options_.model, " ", Sha256Hex(prompt_).substr(0, 12));
+  }
+
+  std::string name() const override { return name_; }
+
+  absl::StatusOr<JudgeOpinion> Ask(const std::string& reference,
+                                   const std::string& candidate) override {
+    const Json request = {
+        {"model", options_.model},
+        {"temperature", 0},
+        {"max_tokens", options_.max_tokens},
+        {"messages", {{{"role", "user"}, {"content", Fill(prompt_, reference, candidate)}}}}};
+    // Bytes that are not UTF-8 become U+FFFD instead of an exception.
+    const std::string body = request.dump(-1, ' ', false, Json::error_handler_t::replace);
+    absl::Status last = absl::UnavailableError("no attempt was made");
+    absl::Duration pause = options_.first_pause;
+    for (int attempt = 0; attempt < options_.attempts; ++attempt) {
+      if (attempt > 0) {
+        absl::SleepFor(pause);
+        pause *= 2;
+      }
+      absl::StatusOr<JudgeOpinion> opinion = Once(body);
+      if (opinion.ok()) return opinion;
+      last = opinion.status();
+    }
+    return absl::UnavailableError(absl::StrCat("the judge ", options_.model, " at ", options_.url,
+                                               " gave no usable answer in ", options_.attempts,
+                                               " attempts: ", Message(last)));
+  }
+
+ private:
+  absl::StatusOr<JudgeOpinion> Once(const std::string& body) {
+    ASSIGN_OR_RETURN(Reply reply, Post(options_.url, key_, body, options_.timeout));
+    if (reply.status != 200)
+      return absl::UnavailableError(absl::StrCat("HTTP status ", reply.status));
+    ASSIGN_OR_RETURN(std::string content, Content(reply.body));
+    return ParseJudgeAnswer(content);
+  }
+
+  const HttpJudgeOptions options_;
+  const std::string prompt_;
+  std::string key_;
+  std::string name_;
+};
+
+}  // namespace
+
+absl::StatusOr<JudgeOpinion> ParseJudgeAnswer(const std::string& answer) {
+  std::string last;
+  for (absl::string_view line : absl::StrSplit(answer, '\n')) {
+    line = absl::StripAsciiWhitespace(line);
+    if (!line.empty() && !absl::StartsWith(line, "```")) last = std::string(line);
+  }
+  const Json json = Json::parse(last, nullptr, /*allow_exceptions=*/false);
+  if (json.is_discarded() || !json.is_object()) {
+    return absl::UnavailableError("the answer does not end in a line with a JSON object");
+  }
+  if (json.size() != 3 || !json.contains("cheating") || !json["cheating"].is_boolean() ||
+      !json.contains("rule") || !json["rule"].is_number_integer() || !json.contains("reason") ||
+      !json["reason"].is_string()) {
+    return absl::UnavailableError(
+        "the answer's JSON needs exactly cheating (bool), rule (number), reason (text)");
+  }
+  JudgeOpinion opinion;
+  opinion.cheating = json["cheating"].get<bool>();
+  const int64_t rule = json["rule"].get<int64_t>();
+  opinion.reason = json["reason"].get<std::string>();
+  if (rule < 0 || rule > 5 || (rule == 0) == opinion.cheating) {
+    return absl::UnavailableError(absl::StrCat("the answer contradicts itself: cheating ",
+                                               opinion.cheating ? "true" : "false", " with rule ",
+                                               rule));
+  }
+  opinion.rule = static_cast<int>(rule);
+  return opinion;
+}
+
+absl::StatusOr<std::unique_ptr<Judge>> MakeHttpJudge(const HttpJudgeOptions& options) {
+  if (options.url.empty() || options.model.empty()) {
+    return absl::InvalidArgumentError("the judge needs both a url and a model");
+  }
+  if (options.attempts < 1)
+    return absl::InvalidArgumentError("the judge's attempts must be at least 1");
+  std::string path = options.prompt_file;
+  if (path.empty()) {
+    ASSIGN_OR_RETURN(path, Runfile("verify/judge_prompt.txt"));
+  }
+  ASSIGN_OR_RETURN(std::string prompt, ReadFile(path));
+  for (absl::string_view place : {"{reference}", "{candidate}"}) {
+    if (!absl::StrContains(prompt, place)) {
+      return absl::InvalidArgumentError(
+          absl::StrCat("the judge's prompt ", path, " lacks ", place));
+    }
+  }
+  return std::make_unique<HttpJudge>(options, std::move(prompt));
+}
+
+}  // namespace tritonrl

@@ -1,0 +1,287 @@
+#include "verify/linter/ast.h"
+
+#include <array>
+#include <string_view>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "tree_sitter/api.h"
+
+extern "C" const TSLanguage* tree_sitter_python(void);
+
+namespace tritonrl::lint {
+namespace {
+
+// Above these a program is refused unread: honest candidates have a few thousand nodes.
+constexpr int kMaxNodes = 200000;
+constexpr int kMaxDepth = 160;
+
+constexpr std::pair<std::string_view, Kind> kKinds[] = {
+    {"ERROR", Kind::kError},
+    {"module", Kind::kModule},
+    {"block", Kind::kBlock},
+    {"identifier", Kind::kIdentifier},
+    {"integer", Kind::kInteger},
+    {"float", Kind::kFloat},
+    {"string", Kind::kString},
+    {"string_content", Kind::kStringContent},
+    {"escape_sequence", Kind::kEscapeSequence},
+    {"interpolation", Kind::kInterpolation},
+    {"concatenated_string", Kind::kConcatenatedString},
+    {"true", Kind::kTrue},
+    {"false", Kind::kFalse},
+    {"none", Kind::kNone},
+    {"ellipsis", Kind::kEllipsis},
+    {"import_statement", Kind::kImport},
+    {"import_from_statement", Kind::kImportFrom},
+    {"future_import_statement", Kind::kFutureImport},
+    {"aliased_import", Kind::kAliasedImport},
+    {"wildcard_import", Kind::kWildcardImport},
+    {"dotted_name", Kind::kDottedName},
+    {"relative_import", Kind::kRelativeImport},
+    {"print_statement", Kind::kPrintStatement},
+    {"exec_statement", Kind::kExecStatement},
+    {"expression_statement", Kind::kExpressionStatement},
+    {"named_expression", Kind::kNamedExpression},
+    {"assert_statement", Kind::kAssert},
+    {"return_statement", Kind::kReturn},
+    {"delete_statement", Kind::kDelete},
+    {"raise_statement", Kind::kRaise},
+    {"pass_statement", Kind::kPass},
+    {"break_statement", Kind::kBreak},
+    {"continue_statement", Kind::kContinue},
+    {"if_statement", Kind::kIf},
+    {"elif_clause", Kind::kElif},
+    {"else_clause", Kind::kElse},
+    {"match_statement", Kind::kMatch},
+    {"case_clause", Kind::kCase},
+    {"for_statement", Kind::kFor},
+    {"while_statement", Kind::kWhile},
+    {"try_statement", Kind::kTry},
+    {"except_clause", Kind::kExcept},
+    {"except_group_clause", Kind::kExceptGroup},
+    {"finally_clause", Kind::kFinally},
+    {"with_statement", Kind::kWith},
+    {"with_clause", Kind::kWithClause},
+    {"with_item", Kind::kWithItem},
+    {"function_definition", Kind::kFunctionDef},
+    {"class_definition", Kind::kClassDef},
+    {"decorated_definition", Kind::kDecorated},
+    {"decorator", Kind::kDecorator},
+    {"lambda", Kind::kLambda},
+    {"parameters", Kind::kParameters},
+    {"lambda_parameters", Kind::kParameters},
+    {"default_parameter", Kind::kDefaultParameter},
+    {"typed_parameter", Kind::kTypedParameter},
+    {"typed_default_parameter", Kind::kTypedDefaultParameter},
+    {"list_splat", Kind::kListSplat},
+    {"parenthesized_list_splat", Kind::kListSplat},
+    {"dictionary_splat", Kind::kDictSplat},
+    {"list_splat_pattern", Kind::kListSplatPattern},
+    {"dictionary_splat_pattern", Kind::kDictSplatPattern},
+    {"positional_separator", Kind::kPositionalSeparator},
+    {"keyword_separator", Kind::kKeywordSeparator},
+    {"global_statement", Kind::kGlobal},
+    {"nonlocal_statement", Kind::kNonlocal},
+    {"argument_list", Kind::kArgumentList},
+    {"keyword_argument", Kind::kKeywordArgument},
+    {"expression_list", Kind::kExpressionList},
+    {"pattern_list", Kind::kPatternList},
+    {"tuple_pattern", Kind::kTuplePattern},
+    {"list_pattern", Kind::kListPattern},
+    {"as_pattern", Kind::kAsPattern},
+    {"as_pattern_target", Kind::kAsPatternTarget},
+    {"not_operator", Kind::kNot},
+    {"boolean_operator", Kind::kBoolean},
+    {"binary_operator", Kind::kBinary},
+    {"unary_operator", Kind::kUnary},
+    {"comparison_operator", Kind::kComparison},
+    {"assignment", Kind::kAssignment},
+    {"augmented_assignment", Kind::kAugmentedAssignment},
+    {"yield", Kind::kYield},
+    {"await", Kind::kAwait},
+    {"attribute", Kind::kAttribute},
+    {"subscript", Kind::kSubscript},
+    {"slice", Kind::kSlice},
+    {"call", Kind::kCall},
+    {"type", Kind::kType},
+    {"list", Kind::kList},
+    {"set", Kind::kSet},
+    {"tuple", Kind::kTuple},
+    {"dictionary", Kind::kDictionary},
+    {"pair", Kind::kPair},
+    {"list_comprehension", Kind::kListComprehension},
+    {"dictionary_comprehension", Kind::kDictComprehension},
+    {"set_comprehension", Kind::kSetComprehension},
+    {"generator_expression", Kind::kGenerator},
+    {"parenthesized_expression", Kind::kParenthesized},
+    {"for_in_clause", Kind::kForIn},
+    {"if_clause", Kind::kIfClause},
+    {"conditional_expression", Kind::kConditional},
+};
+
+constexpr std::pair<std::string_view, Field> kFields[] = {
+    {"alias", Field::kAlias},
+    {"alternative", Field::kAlternative},
+    {"argument", Field::kArgument},
+    {"arguments", Field::kArguments},
+    {"attribute", Field::kAttribute},
+    {"body", Field::kBody},
+    {"condition", Field::kCondition},
+    {"consequence", Field::kConsequence},
+    {"definition", Field::kDefinition},
+    {"function", Field::kFunction},
+    {"guard", Field::kGuard},
+    {"key", Field::kKey},
+    {"left", Field::kLeft},
+    {"module_name", Field::kModuleName},
+    {"name", Field::kName},
+    {"object", Field::kObject},
+    {"operator", Field::kOperator},
+    {"operators", Field::kOperators},
+    {"parameters", Field::kParameters},
+    {"return_type", Field::kReturnType},
+    {"right", Field::kRight},
+    {"subject", Field::kSubject},
+    {"subscript", Field::kSubscript},
+    {"superclasses", Field::kSuperclasses},
+    {"type", Field::kType},
+    {"value", Field::kValue},
+};
+
+// Grammar numbers to ours; depends on the linked grammar only.
+struct Grammar {
+  std::vector<Kind> kinds;
+  std::vector<Field> fields;
+};
+
+Grammar MakeGrammar() {
+  const TSLanguage* language = tree_sitter_python();
+  std::unordered_map<std::string_view, Kind> kinds(std::begin(kKinds), std::end(kKinds));
+  std::unordered_map<std::string_view, Field> fields(std::begin(kFields), std::end(kFields));
+  Grammar grammar;
+  for (uint32_t s = 0; s < ts_language_symbol_count(language); ++s) {
+    auto it = kinds.find(ts_language_symbol_name(language, s));
+    const bool named = ts_language_symbol_type(language, s) == TSSymbolTypeRegular;
+    grammar.kinds.push_back(named && it != kinds.end() ? it->second : Kind::kOther);
+  }
+  grammar.fields.push_back(Field::kNone);
+  for (uint32_t f = 1; f <= ts_language_field_count(language); ++f) {
+    auto it = fields.find(ts_language_field_name_for_id(language, f));
+    grammar.fields.push_back(it == fields.end() ? Field::kNone : it->second);
+  }
+  return grammar;
+}
+
+const Grammar& TheGrammar() {
+  static const Grammar grammar = MakeGrammar();
+  return grammar;
+}
+
+}  // namespace
+
+// Walks tree-sitter's tree with a cursor and makes our nodes.
+class Ast::Builder {
+ public:
+  Builder(Ast* ast, TSTree* tree)
+      : ast_(ast), cursor_(ts_tree_cursor_new(ts_tree_root_node(tree))) {}
+  ~Builder() { ts_tree_cursor_delete(&cursor_); }
+
+  // Makes the tree below the cursor's node; false when it is too large.
+  bool Build() {
+    ast_->root_ = Make(ts_tree_cursor_current_node(&cursor_), Field::kNone, nullptr);
+    return Children(ast_->root_, 0);
+  }
+
+ private:
+  bool Children(Node* node, int depth) {
+    if (depth > kMaxDepth) return false;
+    if (!ts_tree_cursor_goto_first_child(&cursor_)) return true;
+    do {
+      TSNode raw = ts_tree_cursor_current_node(&cursor_);
+      const Field field = TheGrammar().fields[ts_tree_cursor_current_field_id(&cursor_)];
+      const bool is_operator = field == Field::kOperator || field == Field::kOperators;
+      NoteError(raw);
+      if (ts_node_is_extra(raw) && !ts_node_is_error(raw)) continue;  // comments
+      if (!ts_node_is_named(raw) && !is_operator) continue;
+      Node* child = Make(raw, field, node);
+      node->children.push_back(child);
+      if (ast_->nodes_.size() > kMaxNodes || !Children(child, depth + 1)) return false;
+    } while (ts_tree_cursor_goto_next_sibling(&cursor_));
+    ts_tree_cursor_goto_parent(&cursor_);
+    return true;
+  }
+
+  Node* Make(TSNode raw, Field field, Node* parent) {
+    Node& node = ast_->nodes_.emplace_back();
+    const TSSymbol symbol = ts_node_symbol(raw);
+    node.kind = ts_node_is_named(raw) ? KindOf(symbol) : Kind::kToken;
+    node.field = field;
+    node.line = static_cast<int>(ts_node_start_point(raw).row) + 1;
+    node.parent = parent;
+    const uint32_t start = ts_node_start_byte(raw);
+    node.text = absl::string_view(ast_->source_).substr(start, ts_node_end_byte(raw) - start);
+    if (node.kind == Kind::kIdentifier) node.name = ast_->Intern(node.text);
+    if (node.kind == Kind::kPrintStatement || node.kind == Kind::kExecStatement) {
+      Error(node.line, "Python 2 syntax");
+    }
+    return &node;
+  }
+
+  static Kind KindOf(TSSymbol symbol) {
+    const auto& kinds = TheGrammar().kinds;
+    return symbol < kinds.size() ? kinds[symbol] : Kind::kError;
+  }
+
+  void NoteError(TSNode raw) {
+    if (ts_node_is_error(raw) || ts_node_is_missing(raw)) {
+      Error(static_cast<int>(ts_node_start_point(raw).row) + 1, "syntax error");
+    }
+  }
+
+  void Error(int line, const char* text) {
+    if (ast_->error_line != 0) return;
+    ast_->error_line = line;
+    ast_->error_text = text;
+  }
+
+  Ast* ast_;
+  TSTreeCursor cursor_;
+};
+
+bool Ast::Parse(absl::string_view source) {
+  source_ = std::string(source);
+  TSParser* parser = ts_parser_new();
+  ts_parser_set_language(parser, tree_sitter_python());
+  TSTree* tree = ts_parser_parse_string(parser, nullptr, source_.data(),
+                                        static_cast<uint32_t>(source_.size()));
+  ts_parser_delete(parser);
+  if (tree == nullptr) {
+    error_line = 1;
+    error_text = "the parser gave up";
+    return false;
+  }
+  {
+    Builder builder(this, tree);
+    too_large = !builder.Build();
+  }
+  const bool has_error = ts_node_has_error(ts_tree_root_node(tree));
+  ts_tree_delete(tree);
+  if (too_large) return false;
+  if (has_error && error_line == 0) {
+    error_line = 1;
+    error_text = "syntax error";
+  }
+  return error_line == 0;
+}
+
+int Ast::Intern(absl::string_view name) {
+  auto it = name_numbers_.find(std::string_view(name.data(), name.size()));
+  if (it != name_numbers_.end()) return it->second;
+  names_.emplace_back(name);
+  const int number = static_cast<int>(names_.size()) - 1;
+  name_numbers_.emplace(names_.back(), number);
+  return number;
+}
+
+}  // namespace tritonrl::lint

@@ -1,0 +1,140 @@
+#include "verify/linter/forbidden.h"
+
+#include <map>
+#include <set>
+#include <string>
+#include <utility>
+
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "verify/linter/interpreter.h"
+#include "verify/linter/tables.h"
+
+namespace tritonrl::lint {
+namespace {
+
+class Scan {
+ public:
+  explicit Scan(LintResult* result) : result_(result) {}
+
+  void Imports(const Node* node) {
+    if (node->kind == Kind::kImport) {
+      for (const Node* child : node->children) ImportName(child, "");
+    } else if (node->kind == Kind::kImportFrom) {
+      const Node* module = node->Get(Field::kModuleName);
+      if (module == nullptr) return;
+      if (module->kind == Kind::kRelativeImport) {
+        Add(node->line, std::string(module->text), "imports a file beside the candidate");
+        return;
+      }
+      const std::string name = DottedText(module);
+      CheckModule(name, node->line);
+      for (const Node* child : node->children) {
+        if (child->kind == Kind::kWildcardImport) Wildcard(name, node->line);
+        if (child != module) ImportName(child, name + ".");
+      }
+    }
+    for (const Node* child : node->children) Imports(child);
+  }
+
+  void Names(const Node* node) {
+    switch (node->kind) {
+      case Kind::kIdentifier:
+        Identifier(node);
+        break;
+      case Kind::kAttribute:
+        Attribute(node);
+        break;
+      case Kind::kFunctionDef: {
+        const Node* name = node->Get(Field::kName);
+        if (name != nullptr && IsForbiddenMethod(name->text)) {
+          Add(name->line, std::string(name->text), "is a special method that hides code");
+        }
+        break;
+      }
+      default:
+        break;
+    }
+    for (const Node* child : node->children) Names(child);
+  }
+
+ private:
+  void Add(int line, const std::string& name, const std::string& why) {
+    if (!seen_.emplace(line, name).second) return;
+    result_->findings.push_back(
+        {LintRule::kForbidden, line, name, absl::StrCat("'", name, "' ", why)});
+  }
+
+  void CheckModule(const std::string& name, int line) {
+    if (IsForbiddenModule(name)) Add(line, name, "is a module that a kernel has no use for");
+  }
+
+  void Wildcard(const std::string& module, int line) {
+    if (module != "math" && module != "triton.language" && module != "triton" &&
+        module != "typing") {
+      Add(line, absl::StrCat("from ", module, " import *"), "hides where names come from");
+    }
+  }
+
+  void ImportName(const Node* node, const std::string& prefix) {
+    const Node* name = node;
+    const Node* alias = nullptr;
+    if (node->kind == Kind::kAliasedImport) {
+      name = node->Get(Field::kName);
+      alias = node->Get(Field::kAlias);
+    } else if (node->kind != Kind::kDottedName) {
+      return;
+    }
+    if (name == nullptr) return;
+    const std::string full = prefix + DottedText(name);
+    CheckModule(full, node->line);
+    if (IsForbiddenFunction(full))
+      Add(node->line, full, "reaches into the interpreter or the operating system");
+    const std::string bound = alias != nullptr ? std::string(alias->text)
+                              : prefix.empty() ? full.substr(0, full.find('.'))
+                                               : full.substr(full.rfind('.') + 1);
+    aliases_[bound] = alias == nullptr && prefix.empty() ? bound : full;
+  }
+
+  void Identifier(const Node* node) {
+    if (!IsForbiddenBuiltin(node->text)) return;
+    // Names that people also give to their own variables are checked where they are looked up.
+    for (absl::string_view common :
+         {"input", "help", "exit", "quit", "memoryview", "compile", "open", "vars"}) {
+      if (node->text == common) return;
+    }
+    const bool names_something = node->field == Field::kAttribute ||
+                                 (node->field == Field::kName && node->parent != nullptr &&
+                                  node->parent->kind == Kind::kKeywordArgument);
+    if (!names_something) Add(node->line, std::string(node->text), "is refused in a candidate");
+  }
+
+  void Attribute(const Node* node) {
+    const Node* attribute = node->Get(Field::kAttribute);
+    if (attribute == nullptr) return;
+    if (IsForbiddenAttribute(attribute->text)) {
+      Add(attribute->line, std::string(attribute->text), "reaches into Python's own machinery");
+    }
+    const Node* object = node->Get(Field::kObject);
+    if (object == nullptr || object->kind != Kind::kIdentifier) return;
+    auto it = aliases_.find(std::string(object->text));
+    if (it == aliases_.end()) return;
+    const std::string full = absl::StrCat(it->second, ".", attribute->text);
+    if (IsForbiddenFunction(full))
+      Add(node->line, full, "reaches into the interpreter or the operating system");
+  }
+
+  LintResult* result_;
+  std::map<std::string, std::string> aliases_;  // of imports, anywhere in the program
+  std::set<std::pair<int, std::string>> seen_;
+};
+
+}  // namespace
+
+void FindForbidden(const Node* root, LintResult* result) {
+  Scan scan(result);
+  scan.Imports(root);
+  scan.Names(root);
+}
+
+}  // namespace tritonrl::lint

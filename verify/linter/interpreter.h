@@ -1,0 +1,245 @@
+// The abstract interpreter behind the linter. One object judges one program. The member functions
+// are spread over files by subject: interpreter_statements.cc, _expressions.cc, _operators.cc,
+// _objects.cc (attributes, classes), _calls.cc, _builtins.cc (Python's own library), _torch.cc
+// (torch, triton and other libraries), _verdict.cc.
+#ifndef TRITONRL_VERIFY_LINTER_INTERPRETER_H_
+#define TRITONRL_VERIFY_LINTER_INTERPRETER_H_
+
+#include <optional>
+#include <set>
+#include <string>
+#include <tuple>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/string_view.h"
+#include "verify/linter/ast.h"
+#include "verify/linter/linter.h"
+#include "verify/linter/tables.h"
+#include "verify/linter/values.h"
+
+namespace tritonrl::lint {
+
+class Interpreter {
+ public:
+  Interpreter(Ast* ast, LintResult* result) : ast_(ast), result_(result) {}
+
+  // Interprets the whole program and writes the findings.
+  void Run();
+
+ private:
+  // What is being interpreted. Computation counts as a finding only in kForward.
+  enum class Phase { kModule, kInit, kForward };
+  enum class Flow { kNext, kReturn, kBreak, kContinue, kRaise };
+
+  struct Args {
+    std::vector<Value> positional;
+    std::vector<std::pair<std::string, Value>> keyword;
+    Value rest = nullptr;  // what further arguments may be (from *x of unknown length or **x)
+    int line = 0;
+
+    Value Get(int index, absl::string_view name) const;  // null when absent
+    std::vector<Value> All() const;
+  };
+
+  struct Frame {
+    const FunctionObject* function = nullptr;
+    Scope* scope = nullptr;
+    Value self = nullptr;      // first argument, for super()
+    Value returned = nullptr;  // join of what return statements gave
+    Value yielded = nullptr;
+    bool is_forward = false;  // the outermost frame of phase kForward
+  };
+
+  struct Storage {
+    StorageSet sources;         // its elements may come from these
+    std::vector<int> launches;  // launches that wrote it
+    bool constant = false;      // filled with what stands in the program
+    StorageSet addresses;       // it holds the addresses of these storages
+    bool input = false;         // an argument of forward or a parameter of the model
+  };
+
+  struct Launch {
+    KernelObject* kernel = nullptr;
+    int line = 0;
+    StorageSet arguments;
+  };
+
+  // A value that a return statement of forward gives.
+  struct Returned {
+    Value value;
+    int line;
+    bool guarded_empty;  // under a test for an empty input
+  };
+
+  // --- findings ---
+  void Find(LintRule rule, int line, std::string name, std::string text);
+  void Forbid(int line, const std::string& name, const std::string& why);
+  // Records that `name` computes on tensors; only counts in forward. The result depends on
+  // `sources`.
+  Value Compute(const std::string& name, int line, StorageSet sources);
+  void Unresolved(const std::string& name, int line);
+  bool Spend();  // counts a step; false when the budget is used up
+
+  // --- statements ---
+  Flow ExecBlock(const Node* block);
+  Flow Exec(const Node* node);
+  Flow ExecIf(const Node* node);
+  Flow ExecAlternatives(const Node* node, size_t next_child);
+  Flow ExecFor(const Node* node);
+  Flow ExecWhile(const Node* node);
+  Flow ExecTry(const Node* node);
+  Flow ExecWith(const Node* node);
+  Flow ExecMatch(const Node* node);
+  Flow LoopElse(const Node* node, Flow flow);
+  void ExecReturn(const Node* node);
+  void ExecImport(const Node* node);
+  void ExecImportFrom(const Node* node);
+  void ExecFunctionDef(const Node* node, const std::vector<const Node*>& decorators);
+  void ExecClassDef(const Node* node, const std::vector<const Node*>& decorators);
+  void ExecDecorated(const Node* node);
+  void ExecDeclaration(const Node* node);
+  void ExecAugmented(const Node* node);
+  // Runs two alternatives from the same state and joins what they leave behind.
+  template <typename A, typename B>
+  Flow Branch(A&& first, B&& second);
+  static bool TestsForEmpty(const Node* condition);
+
+  // --- names and targets ---
+  Value Lookup(const Node* identifier);
+  Value LookupFrom(Scope* scope, int name);
+  void Bind(int name, Value value);
+  void Store(const Node* target, Value value);
+  void StoreAttribute(Value object, absl::string_view name, Value value, int line);
+  void StoreSubscript(const Node* target, Value value);
+  void StoreItem(Value container, Value index, Value value, int line);
+  void Unpack(const std::vector<const Node*>& targets, Value value);
+
+  // --- expressions ---
+  Value Eval(const Node* node);  // never null
+  Value EvalNode(const Node* node);
+  Value EvalString(const Node* node);
+  Value EvalNumber(const Node* node);
+  Value EvalCollection(const Node* node);
+  Value EvalDictionary(const Node* node);
+  Value EvalComprehension(const Node* node);
+  void Clauses(const Node* node, size_t index, int depth, const Node* body,
+               std::vector<Value>* out);
+  Value EvalLambda(const Node* node);
+  Value EvalConditional(const Node* node);
+  Value EvalBoolean(const Node* node);
+  Value EvalComparison(const Node* node);
+  Value EvalSubscript(const Node* node);
+  Value EvalIndex(const Node* subscript);
+  Value GetItem(Value object, Value index, const Node* index_node, int line);
+  Value IndexTensor(TensorObject* tensor, Value index, int line);
+  void AddItems(Value iterable, std::vector<Value>* items, bool* exact);
+  Value Element(Value iterable, int line);  // join of the elements
+
+  // --- operators ---
+  Value Binary(absl::string_view op, Value a, Value b, int line);
+  Value BinaryHost(absl::string_view op, HostObject* a, HostObject* b);
+  Value Unary(absl::string_view op, Value a, int line);
+  Value Compare(absl::string_view op, Value a, Value b, int line);
+  // An operation over all the values: small tensors and numbers are post-processing, others a
+  // computation.
+  Value Elementwise(const std::string& name, const std::vector<Value>& values, int line);
+
+  // --- objects ---
+  Value GetAttribute(Value object, absl::string_view name, int line);
+  Value TensorAttribute(Value tensor, absl::string_view name);
+  Value SymbolAttribute(const std::string& symbol, absl::string_view name, int line);
+  Value InstanceAttribute(InstanceObject* instance, absl::string_view name, int line);
+  Value ModuleAttribute(ModuleObject* module, absl::string_view name);
+  Value KernelAttribute(KernelObject* kernel, absl::string_view name);
+  // Looks in the class and its bases; `symbol` gets the name of a library base when it was not
+  // found before one.
+  Value ClassAttribute(ClassObject* type, absl::string_view name, std::string* symbol);
+  Value BindMethod(Value found, Value self, Value type);
+  bool DerivesFrom(ClassObject* type, absl::string_view symbol);
+  Value Instantiate(ClassObject* type, const Args& args);
+  std::vector<Value> AttributeValues(InstanceObject* instance);
+
+  // --- calls ---
+  Value EvalCall(const Node* node);
+  Args EvalArgs(const Node* arguments, int line);
+  Value Call(Value function, const Args& args);
+  Value CallOne(Value function, const Args& args);
+  Value CallFunction(FunctionObject* function, const Args& args);
+  void BindParameters(FunctionObject* function, const Args& args, Scope* scope, Frame* frame);
+  Value CallInstance(InstanceObject* instance, const Args& args);
+  Value CallModule(ModuleObject* module, const Args& args);
+  Value CallMethod(MethodObject* method, const Args& args);
+  Value CallTensorMethod(TensorObject* tensor, absl::string_view name, const Args& args);
+  Value CallListMethod(ListObject* list, absl::string_view name, const Args& args);
+  Value CallDictMethod(DictObject* dict, absl::string_view name, const Args& args);
+  Value CallInstanceMethod(InstanceObject* instance, absl::string_view name, const Args& args);
+  Value CallUnknown(Value function, const Args& args);
+  Value LaunchKernel(KernelObject* kernel, Value grid, const Args& args);
+  void AnalyseKernel(KernelObject* kernel);
+  Value Super(const Args& args);
+
+  // --- libraries ---
+  Value CallSymbol(const std::string& name, const Args& args);
+  Value CallBuiltin(absl::string_view name, const Args& args);
+  Value CallTorch(const std::string& name, const Args& args);
+  Value CallTriton(const std::string& name, const Args& args);
+  Value CallDecoratorResult(const std::string& name, const Args& args);
+  Value CallStandardLibrary(const std::string& name, const Args& args);
+  Value CallOtherLibrary(const std::string& name, const Args& args);
+  Value GetAttrBuiltin(const Args& args);
+  void SetAttrBuiltin(const Args& args);
+  Value MakeKernel(Value function);
+  Value Allocate(const Args& args, int first_size, bool constant, bool like);
+  Shape ShapeFromArgs(const Args& args, int first_size);
+  // Calls the functions among the arguments with values that may be anything out of the other
+  // arguments.
+  void CallCallbacks(const Args& args);
+  static bool AsBoundFunction(Value value);  // something callable that is not a plain function
+  Value MapCall(Value function, const std::vector<Value>& iterables, int line);
+
+  // --- storages and the result ---
+  int NewStorage(StorageSet sources = {});
+  Value NewTensor(StorageSet sources, Shape shape = std::nullopt);
+  Value InputTensor(Shape shape = std::nullopt);
+  StorageSet SourcesOf(const Args& args);
+  bool OnlySmall(const Args& args);  // every tensor among them has a handful of elements
+  void JudgeResult(FunctionObject* forward);
+  // Storages and launches that contribute to a value.
+  void Closure(const StorageSet& from, std::set<int>* storages, std::set<int>* launches);
+  void JudgeReturn(const Returned& returned, bool others_have_kernel);
+  void JudgeKernels(const std::set<int>& launches, const std::set<int>& storages, int line);
+  InstanceObject* MakeModel(ClassObject* type, int line);
+  Args ForwardArguments(FunctionObject* forward);
+
+  Frame& frame() { return frames_.back(); }
+  Value None() { return arena_.Constant(nullptr); }
+
+  Ast* ast_;
+  LintResult* result_;
+  Arena arena_;
+  Phase phase_ = Phase::kModule;
+  Scope* module_scope_ = nullptr;
+  std::vector<Frame> frames_;
+  std::vector<Storage> storages_;
+  std::vector<Launch> launches_;
+  std::vector<Returned> returned_;
+  std::vector<std::string> wildcards_;  // modules of "from m import *"
+  std::vector<KernelObject*> kernels_;
+  std::set<std::tuple<LintRule, int, std::string>> found_;
+  const FunctionObject* forward_ = nullptr;  // its first call is judged
+  StorageSet raised_;                        // what exceptions may carry
+  int undecided_ = 0;                        // enclosing branches and loops that may or may not run
+  int guarded_empty_ = 0;                    // enclosing tests for an empty input
+  int steps_ = 0;
+  bool has_forward_inputs_ = false;
+};
+
+// The sequence of identifiers below a dotted name, "a.b.c".
+std::string DottedText(const Node* node);
+// Result of folding the text of a plain string literal; nullopt when it has interpolations.
+std::optional<std::string> PlainString(const Node* node);
+
+}  // namespace tritonrl::lint
+
+#endif  // TRITONRL_VERIFY_LINTER_INTERPRETER_H_

@@ -1,0 +1,315 @@
+// Attributes, classes and instances.
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "verify/linter/interpreter.h"
+
+namespace tritonrl::lint {
+
+Value Interpreter::GetAttribute(Value object, absl::string_view name, int line) {
+  if (auto* any = AsUnion(object)) {
+    Value joined = nullptr;
+    for (Value option : any->options) {
+      if (IsNone(option)) continue;
+      joined = arena_.Join(joined, GetAttribute(option, name, line));
+    }
+    return joined == nullptr ? arena_.Host() : joined;
+  }
+  switch (object->kind) {
+    case ObjectKind::kTensor:
+      return TensorAttribute(object, name);
+    case ObjectKind::kSymbol:
+      return SymbolAttribute(AsSymbol(object)->name, name, line);
+    case ObjectKind::kInstance:
+      return InstanceAttribute(AsInstance(object), name, line);
+    case ObjectKind::kModule:
+      return ModuleAttribute(AsModule(object), name);
+    case ObjectKind::kKernel:
+      return KernelAttribute(AsKernel(object), name);
+    case ObjectKind::kClass: {
+      std::string symbol;
+      ClassObject* type = AsClass(object);
+      if (name == "apply" && DerivesFrom(type, "torch.autograd.Function"))
+        return arena_.Method(object, name);
+      Value found = ClassAttribute(type, name, &symbol);
+      if (found != nullptr) {
+        auto* function = AsFunction(found);
+        const bool is_class_method =
+            function != nullptr && function->binding == FunctionObject::Binding::kClass;
+        return is_class_method ? BindMethod(found, object, object) : found;
+      }
+      if (!symbol.empty()) return arena_.Symbol(absl::StrCat(symbol, ".", name));
+      return arena_.Host();
+    }
+    case ObjectKind::kSuper: {
+      auto* super = static_cast<SuperObject*>(object);
+      for (Value base : super->after->bases) {
+        if (auto* type = AsClass(base)) {
+          std::string symbol;
+          Value found = ClassAttribute(type, name, &symbol);
+          if (found != nullptr) return BindMethod(found, super->self, type);
+          if (!symbol.empty()) return arena_.Symbol(absl::StrCat(symbol, ".", name));
+        } else if (auto* symbol = AsSymbol(base)) {
+          return arena_.Symbol(absl::StrCat(symbol->name, ".", name));
+        }
+      }
+      return arena_.Symbol(absl::StrCat("builtins.object.", name));
+    }
+    case ObjectKind::kLauncher:
+      return name == "__call__" ? object : arena_.Method(object, name);
+    case ObjectKind::kFunction:
+    case ObjectKind::kBound:
+    case ObjectKind::kPartial:
+      if (name == "__call__") return object;
+      if (absl::StartsWith(name, "register_"))
+        return arena_.Symbol("functools.wraps()");  // of custom operators
+      if (absl::StartsWith(name, "__")) return arena_.Host();
+      return arena_.Method(object, name);
+    case ObjectKind::kUnknown:
+      return arena_.Unknown(Reachable(object));
+    default:
+      return arena_.Method(object, name);
+  }
+}
+
+Value Interpreter::TensorAttribute(Value object, absl::string_view name) {
+  TensorObject* tensor = AsTensor(object);
+  if (!IsTensorProperty(name)) return arena_.Method(object, name);
+  if (TensorUseOf(name) == TensorUse::kView) {
+    Shape shape = tensor->shape;
+    if (name == "T" && shape.has_value())
+      shape = std::vector<int64_t>(shape->rbegin(), shape->rend());
+    if (name == "mT" || name == "mH") shape.reset();
+    return arena_.Tensor(tensor->storages, shape);
+  }
+  if (name == "is_cuda")
+    return arena_.Constant(true);  // on the machine that counts, inputs are on the GPU
+  if (name == "is_cpu" || name == "is_meta" || name == "is_sparse") return arena_.Constant(false);
+  if (name == "shape") {
+    if (tensor->shape.has_value()) {
+      std::vector<Value> sizes;
+      for (int64_t size : *tensor->shape)
+        sizes.push_back(size < 0 ? arena_.Int() : arena_.Constant(size));
+      return arena_.List(std::move(sizes));
+    }
+    auto* shape = arena_.New<HostObject>();
+    shape->is_shape = true;
+    return shape;
+  }
+  if (name == "ndim") return arena_.Int();
+  if (name == "device") return arena_.Symbol("torch.device()");
+  return arena_.Host();
+}
+
+Value Interpreter::SymbolAttribute(const std::string& symbol, absl::string_view name, int line) {
+  if (symbol == "torch.device()") {
+    if (name == "type") return arena_.Constant(std::string("cuda"));
+    return arena_.Host();
+  }
+  std::string full = absl::StrCat(symbol, ".", name);
+  if (IsForbiddenFunction(full)) {
+    Forbid(line, full, "reaches into the interpreter or the operating system");
+    return arena_.Unknown();
+  }
+  if (absl::StartsWith(full, "torch.") && TorchUseOf(full) == TorchUse::kForbidden &&
+      phase_ == Phase::kForward) {
+    // Mentioned on forward's path, whatever it is then used for.
+    Find(LintRule::kTorchCompute, line, full,
+         absl::StrCat(full, " does work outside the program's own kernels"));
+  }
+  return arena_.Symbol(std::move(full));
+}
+
+Value Interpreter::KernelAttribute(KernelObject* kernel, absl::string_view name) {
+  if (name == "fn") return kernel;  // an autotuner's inner kernel
+  return arena_.Method(kernel, name);
+}
+
+Value Interpreter::ClassAttribute(ClassObject* type, absl::string_view name, std::string* symbol) {
+  const int number = ast_->Intern(name);
+  if (Value* found = type->body->Find(number)) return *found;
+  for (Value base : type->bases) {
+    if (auto* parent = AsClass(base)) {
+      if (Value found = ClassAttribute(parent, name, symbol)) return found;
+    } else if (auto* library = AsSymbol(base); library != nullptr && symbol->empty()) {
+      *symbol = library->name;
+    }
+  }
+  return nullptr;
+}
+
+bool Interpreter::DerivesFrom(ClassObject* type, absl::string_view symbol) {
+  for (Value base : type->bases) {
+    if (auto* parent = AsClass(base); parent != nullptr && DerivesFrom(parent, symbol)) return true;
+    if (auto* library = AsSymbol(base); library != nullptr && library->name == symbol) return true;
+  }
+  return false;
+}
+
+Value Interpreter::BindMethod(Value found, Value self, Value type) {
+  auto* function = AsFunction(found);
+  if (function == nullptr) return found;
+  switch (function->binding) {
+    case FunctionObject::Binding::kStatic:
+      return found;
+    case FunctionObject::Binding::kProperty:
+      return Call(found, {.positional = {self}, .line = function->node->line});
+    default: {
+      auto* bound = arena_.New<BoundObject>();
+      bound->function = found;
+      bound->self = function->binding == FunctionObject::Binding::kClass ? type : self;
+      return bound;
+    }
+  }
+}
+
+Value Interpreter::InstanceAttribute(InstanceObject* instance, absl::string_view name, int line) {
+  auto it = instance->attributes.find(std::string(name));
+  if (it != instance->attributes.end()) return it->second;
+  if (instance->type == nullptr) return arena_.Method(instance, name);
+  if (name == "__class__") return instance->type;
+  std::string symbol;
+  if (Value found = ClassAttribute(instance->type, name, &symbol))
+    return BindMethod(found, instance, instance->type);
+  std::string unused;
+  if (Value getter = ClassAttribute(instance->type, "__getattr__", &unused)) {
+    Args args{.positional = {arena_.Constant(std::string(name))}, .line = line};
+    return Call(BindMethod(getter, instance, instance->type), args);
+  }
+  if (!symbol.empty() && IsParameterName(name)) {
+    Value parameter = InputTensor();
+    instance->attributes.emplace(std::string(name), parameter);
+    return parameter;
+  }
+  if (name == "training") return arena_.Host();
+  // Attributes that were set under names computed at run time.
+  if (auto any = instance->attributes.find("*"); any != instance->attributes.end())
+    return any->second;
+  return arena_.Method(instance, name);
+}
+
+Value Interpreter::ModuleAttribute(ModuleObject* module, absl::string_view name) {
+  auto it = module->attributes.find(std::string(name));
+  if (it != module->attributes.end()) return it->second;
+  if (IsParameterName(name)) {
+    Value parameter = InputTensor();
+    module->attributes.emplace(std::string(name), parameter);
+    return parameter;
+  }
+  if (name == "out_proj") {
+    auto* inner = arena_.New<ModuleObject>();
+    inner->name = "torch.nn.Linear";
+    module->attributes.emplace("out_proj", inner);
+    return inner;
+  }
+  if (name == "training") return arena_.Host();
+  const bool size =
+      absl::StartsWith(name, "num_") || absl::EndsWith(name, "_features") ||
+      absl::EndsWith(name, "_channels") || name == "groups" || name == "eps" ||
+      name == "momentum" || name == "stride" || name == "padding" || name == "dilation" ||
+      name == "kernel_size" || name == "normalized_shape" || name == "p" || name == "dim" ||
+      name == "output_padding" || name == "padding_mode" || name == "affine" ||
+      name == "negative_slope" || name == "alpha" || name == "bias" || name == "inplace" ||
+      absl::EndsWith(name, "_size") || name == "embed_dim" || name == "head_dim" ||
+      name == "batch_first" || name == "beta" || name == "threshold" || name == "min_val" ||
+      name == "max_val" || name == "lambd" || name == "reduction" || name == "margin" ||
+      name == "transposed" || name == "approximate" || name == "elementwise_affine";
+  if (size) return arena_.Host();
+  return arena_.Method(module, name);
+}
+
+std::vector<Value> Interpreter::AttributeValues(InstanceObject* instance) {
+  std::vector<Value> values;
+  for (const auto& [name, value] : instance->attributes) values.push_back(value);
+  return values;
+}
+
+Value Interpreter::Instantiate(ClassObject* type, const Args& args) {
+  auto* instance = arena_.New<InstanceObject>();
+  instance->type = type;
+  std::string symbol;
+  if (Value constructor = ClassAttribute(type, "__new__", &symbol)) {
+    Args with_class = args;
+    with_class.positional.insert(with_class.positional.begin(), type);
+    Call(constructor, with_class);
+  }
+  Value init = ClassAttribute(type, "__init__", &symbol);
+  if (init != nullptr) {
+    Call(BindMethod(init, instance, type), args);
+    return instance;
+  }
+  // Dataclasses, named tuples: fields in the order of their annotations.
+  size_t position = 0;
+  const Node* body = type->node == nullptr ? nullptr : type->node->Get(Field::kBody);
+  for (const Node* statement : body == nullptr ? std::vector<Node*>() : body->children) {
+    const Node* assignment = statement->children.empty() ? nullptr : statement->children[0];
+    if (assignment == nullptr || assignment->kind != Kind::kAssignment) continue;
+    const Node* left = assignment->Get(Field::kLeft);
+    if (left == nullptr || left->kind != Kind::kIdentifier ||
+        assignment->Get(Field::kType) == nullptr)
+      continue;
+    Value given = args.Get(static_cast<int>(position++), left->text);
+    if (given != nullptr) instance->attributes[std::string(left->text)] = given;
+  }
+  if (position == 0) {
+    int index = 0;
+    for (Value value : args.positional) instance->attributes[absl::StrCat("args", index++)] = value;
+    for (const auto& [name, value] : args.keyword) instance->attributes[name] = value;
+  }
+  return instance;
+}
+
+void Interpreter::StoreAttribute(Value object, absl::string_view name, Value value, int line) {
+  if (auto* any = AsUnion(object)) {
+    ++undecided_;
+    for (Value option : any->options) StoreAttribute(option, name, value, line);
+    --undecided_;
+    return;
+  }
+  if (auto* instance = AsInstance(object)) {
+    Value& slot = instance->attributes[std::string(name)];
+    slot = undecided_ > 0 ? arena_.Join(slot, value) : value;
+  } else if (auto* module = AsModule(object)) {
+    if (name == "forward" || name == "__call__") {
+      Forbid(line, absl::StrCat(module->name, ".", name), "replaces a library's method");
+      return;
+    }
+    Value& slot = module->attributes[std::string(name)];
+    slot = undecided_ > 0 ? arena_.Join(slot, value) : value;
+  } else if (auto* type = AsClass(object)) {
+    const int number = ast_->Intern(name);
+    if (auto* function = AsFunction(value); function != nullptr && function->owner == nullptr)
+      function->owner = type;
+    if (Value* found = type->body->Find(number)) {
+      *found = undecided_ > 0 ? arena_.Join(*found, value) : value;
+    } else {
+      type->body->variables.emplace_back(number, value);
+    }
+  } else if (auto* symbol = AsSymbol(object)) {
+    const std::string full = absl::StrCat(symbol->name, ".", name);
+    if (!IsPermittedSetting(full)) Forbid(line, full, "assigns to an attribute of a library");
+  } else if (auto* tensor = AsTensor(object)) {
+    if (name == "data") {
+      AddTo(&tensor->storages, Reachable(value));
+    } else if (name != "grad" && name != "requires_grad") {
+      for (int storage : tensor->storages) AddTo(&storages_[storage].sources, Reachable(value));
+    }
+  } else if (AsKernel(object) != nullptr) {
+    Forbid(line, absl::StrCat(AsKernel(object)->function->name, ".", name),
+           "changes a compiled kernel object");
+  }
+}
+
+Value Interpreter::Super(const Args& args) {
+  auto* super = arena_.New<SuperObject>();
+  if (args.positional.size() >= 2) {
+    super->after = AsClass(args.positional[0]);
+    super->self = args.positional[1];
+  } else if (frame().function != nullptr) {
+    super->after = frame().function->owner;
+    super->self = frame().self;
+  }
+  if (super->after == nullptr) return arena_.Unknown();
+  return super;
+}
+
+}  // namespace tritonrl::lint

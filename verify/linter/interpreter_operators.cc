@@ -1,0 +1,360 @@
+// Operators, subscripts and iteration.
+#include <cmath>
+
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "verify/linter/interpreter.h"
+
+namespace tritonrl::lint {
+namespace {
+
+// Special methods of operators, tried on instances of the program's own classes.
+absl::string_view MethodOf(absl::string_view op) {
+  constexpr std::pair<absl::string_view, absl::string_view> kMethods[] = {
+      {"+", "__add__"},       {"-", "__sub__"},  {"*", "__mul__"},    {"/", "__truediv__"},
+      {"//", "__floordiv__"}, {"%", "__mod__"},  {"**", "__pow__"},   {"@", "__matmul__"},
+      {"&", "__and__"},       {"|", "__or__"},   {"^", "__xor__"},    {"<<", "__lshift__"},
+      {">>", "__rshift__"},   {"==", "__eq__"},  {"!=", "__ne__"},    {"<", "__lt__"},
+      {"<=", "__le__"},       {">", "__gt__"},   {">=", "__ge__"},    {"in", "__contains__"},
+      {"-x", "__neg__"},      {"+x", "__pos__"}, {"~x", "__invert__"}};
+  for (const auto& [name, method] : kMethods) {
+    if (name == op) return method;
+  }
+  return "";
+}
+
+std::optional<double> Number(const HostObject* host) {
+  if (const auto* i = std::get_if<int64_t>(&host->constant)) return static_cast<double>(*i);
+  if (const auto* d = std::get_if<double>(&host->constant)) return *d;
+  if (const auto* b = std::get_if<bool>(&host->constant)) return *b ? 1.0 : 0.0;
+  return std::nullopt;
+}
+
+// The result of an integer operation, where it is defined and small.
+std::optional<int64_t> FoldInt(absl::string_view op, int64_t a, int64_t b) {
+  constexpr int64_t kLimit = int64_t{1} << 31;
+  if (a > kLimit || b > kLimit || a < -kLimit || b < -kLimit) return std::nullopt;
+  if (op == "+") return a + b;
+  if (op == "-") return a - b;
+  if (op == "*") return a * b;
+  if (op == "//" && a >= 0 && b > 0) return a / b;
+  if (op == "%" && a >= 0 && b > 0) return a % b;
+  if (op == "<<" && b >= 0 && b < 31 && a >= 0) return a << b;
+  if (op == "**" && a == 2 && b >= 0 && b < 31) return int64_t{1} << b;
+  return std::nullopt;
+}
+
+std::optional<bool> FoldComparison(absl::string_view op, double a, double b) {
+  if (op == "==") return a == b;
+  if (op == "!=") return a != b;
+  if (op == "<") return a < b;
+  if (op == "<=") return a <= b;
+  if (op == ">") return a > b;
+  if (op == ">=") return a >= b;
+  return std::nullopt;
+}
+
+}  // namespace
+
+Value Interpreter::Elementwise(const std::string& name, const std::vector<Value>& values,
+                               int line) {
+  StorageSet sources;
+  bool small = true, any_tensor = false;
+  for (Value value : values) {
+    AddTo(&sources, Reachable(value));
+    if (const auto* tensor = AsTensor(value)) {
+      any_tensor = true;
+      small = small && tensor->IsSmall();
+    } else if (HoldsTensor(value)) {
+      any_tensor = true;
+      small = false;
+    }
+  }
+  if (!any_tensor) return arena_.Host(sources);
+  if (!small || name == "@") return Compute(name, line, sources);
+  return NewTensor(sources, std::vector<int64_t>{1});
+}
+
+Value Interpreter::Binary(absl::string_view op, Value a, Value b, int line) {
+  if (auto* x = AsHost(a), *y = AsHost(b); x != nullptr && y != nullptr)
+    return BinaryHost(op, x, y);
+  for (Value side : {a, b}) {
+    if (auto* instance = AsInstance(side); instance != nullptr && instance->type != nullptr) {
+      Value other = side == a ? b : a;
+      std::string method(MethodOf(op));
+      std::string symbol;
+      if (side == b && side != a)
+        method = absl::StrCat("__r", method.substr(std::min<size_t>(2, method.size())));
+      Value found = ClassAttribute(instance->type, method, &symbol);
+      if (found != nullptr)
+        return Call(BindMethod(found, instance, instance->type),
+                    {.positional = {other}, .line = line});
+    }
+  }
+  if (auto* x = AsList(a), *y = AsList(b); op == "+" && x != nullptr && y != nullptr) {
+    std::vector<Value> items = x->items;
+    items.insert(items.end(), y->items.begin(), y->items.end());
+    return arena_.List(std::move(items), x->exact && y->exact);
+  }
+  for (auto [list, other] : {std::pair{AsList(a), b}, std::pair{AsList(b), a}}) {
+    if (list == nullptr || AsHost(other) == nullptr) continue;
+    if (op == "*") {
+      const std::optional<int64_t> times = ConstantInt(other);
+      std::vector<Value> items;
+      const bool known = times.has_value() && *times >= 0 && *times * list->items.size() <= 64;
+      for (int64_t i = 0; known && i < *times; ++i) {
+        items.insert(items.end(), list->items.begin(), list->items.end());
+      }
+      return known ? arena_.List(items, list->exact) : arena_.List(list->items, false);
+    }
+    if (op == "+") return arena_.List(list->items, false);  // with a size
+  }
+  return Elementwise(std::string(op), {a, b}, line);
+}
+
+Value Interpreter::BinaryHost(absl::string_view op, HostObject* a, HostObject* b) {
+  StorageSet sources = a->sources;
+  AddTo(&sources, b->sources);
+  auto* x = std::get_if<int64_t>(&a->constant);
+  auto* y = std::get_if<int64_t>(&b->constant);
+  if (x != nullptr && y != nullptr) {
+    if (std::optional<int64_t> folded = FoldInt(op, *x, *y)) return arena_.Constant(*folded);
+  }
+  if (op == "+") {
+    const auto* s = std::get_if<std::string>(&a->constant);
+    const auto* t = std::get_if<std::string>(&b->constant);
+    if (s != nullptr && t != nullptr) return arena_.Constant(absl::StrCat(*s, *t));
+  }
+  auto* result = arena_.New<HostObject>();
+  result->is_int = a->is_int && b->is_int && op != "/";
+  result->is_shape = (a->is_shape || b->is_shape) && op == "+";
+  result->sources = std::move(sources);
+  result->addresses = a->addresses;
+  AddTo(&result->addresses, b->addresses);
+  return result;
+}
+
+Value Interpreter::Unary(absl::string_view op, Value a, int line) {
+  if (op == "not") {
+    const std::optional<bool> truth = Truth(a);
+    if (truth.has_value()) return arena_.Constant(!*truth);
+    if (AsHost(a) == nullptr && HoldsTensor(a)) Elementwise("not", {a}, line);
+    return arena_.Host();
+  }
+  if (auto* host = AsHost(a)) {
+    if (op == "-") {
+      if (const auto* i = std::get_if<int64_t>(&host->constant)) return arena_.Constant(-*i);
+      if (const auto* d = std::get_if<double>(&host->constant)) return arena_.Constant(-*d);
+    }
+    return host->is_int ? arena_.Int(host->sources) : arena_.Host(host->sources);
+  }
+  if (auto* instance = AsInstance(a); instance != nullptr && instance->type != nullptr) {
+    std::string symbol;
+    Value found = ClassAttribute(instance->type, MethodOf(absl::StrCat(op, "x")), &symbol);
+    if (found != nullptr) return Call(BindMethod(found, instance, instance->type), {.line = line});
+  }
+  return Elementwise(std::string(op), {a}, line);
+}
+
+Value Interpreter::Compare(absl::string_view op, Value a, Value b, int line) {
+  if (absl::StartsWith(op, "is")) {
+    const bool negated = op != "is";
+    if (IsNone(a) && IsNone(b)) return arena_.Constant(!negated);
+    auto never_none = [](Value v) {
+      return v != nullptr && v->kind != ObjectKind::kHost && v->kind != ObjectKind::kUnion &&
+             v->kind != ObjectKind::kUnknown;
+    };
+    if ((IsNone(a) && never_none(b)) || (IsNone(b) && never_none(a)))
+      return arena_.Constant(negated);
+    return arena_.Host();
+  }
+  if (auto* x = AsHost(a), *y = AsHost(b); x != nullptr && y != nullptr) {
+    const std::optional<double> left = Number(x), right = Number(y);
+    if (left.has_value() && right.has_value()) {
+      if (std::optional<bool> folded = FoldComparison(op, *left, *right))
+        return arena_.Constant(*folded);
+    }
+    const auto *s = std::get_if<std::string>(&x->constant),
+               *t = std::get_if<std::string>(&y->constant);
+    if (s != nullptr && t != nullptr && (op == "==" || op == "!=")) {
+      return arena_.Constant((*s == *t) == (op == "=="));
+    }
+    StorageSet sources = x->sources;
+    AddTo(&sources, y->sources);
+    return arena_.Host(sources);
+  }
+  for (Value side : {a, b}) {
+    if (auto* instance = AsInstance(side); instance != nullptr && instance->type != nullptr) {
+      std::string symbol;
+      Value found = ClassAttribute(instance->type, MethodOf(op), &symbol);
+      if (found != nullptr) {
+        return Call(BindMethod(found, instance, instance->type),
+                    {.positional = {side == a ? b : a}, .line = line});
+      }
+    }
+  }
+  if (op == "in" || op == "not in") {
+    if (AsDict(b) != nullptr && AsHost(a) != nullptr && !AsHost(a)->addresses.empty() &&
+        phase_ == Phase::kForward) {
+      Find(LintRule::kHardCoded, line, "cache by address",
+           "results are looked up by the address or identity of a tensor");
+    }
+    return arena_.Host();
+  }
+  // Tuples of sizes, functions, None: Python compares them without touching elements.
+  if (AsTensor(a) == nullptr && AsTensor(b) == nullptr && !HoldsTensor(a) && !HoldsTensor(b)) {
+    return arena_.Host();
+  }
+  return Elementwise(std::string(op), {a, b}, line);
+}
+
+Value Interpreter::GetItem(Value object, Value index, const Node* index_node, int line) {
+  if (auto* any = AsUnion(object)) {
+    Value joined = nullptr;
+    for (Value option : any->options)
+      joined = arena_.Join(joined, GetItem(option, index, index_node, line));
+    return joined;
+  }
+  switch (object->kind) {
+    case ObjectKind::kKernel: {
+      auto* launcher = arena_.New<LauncherObject>();
+      launcher->kernel = AsKernel(object);
+      launcher->grid = index;
+      return launcher;
+    }
+    case ObjectKind::kTensor:
+      if (index_node != nullptr &&
+          (index_node->kind == Kind::kList || index_node->kind == Kind::kListComprehension)) {
+        return Compute("index by a list", line, AsTensor(object)->storages);
+      }
+      if (index_node != nullptr && index_node->kind == Kind::kSlice) {
+        Shape shape = AsTensor(object)->shape;
+        if (shape.has_value() && !shape->empty()) (*shape)[0] = -1;
+        return arena_.Tensor(AsTensor(object)->storages, shape);
+      }
+      return IndexTensor(AsTensor(object), index, line);
+    case ObjectKind::kHost: {
+      auto* host = AsHost(object);
+      const bool slice = index_node != nullptr && index_node->kind == Kind::kSlice;
+      if (host->is_shape && slice) return object;
+      return host->is_shape ? arena_.Int(host->sources) : arena_.Host(host->sources);
+    }
+    case ObjectKind::kList: {
+      auto* list = AsList(object);
+      if (index_node != nullptr && index_node->kind == Kind::kSlice)
+        return arena_.List(list->items, false);
+      const std::optional<int64_t> position = ConstantInt(index);
+      const int64_t size = list->items.size();
+      if (position.has_value() && list->exact && *position < size && *position >= -size) {
+        return list->items[*position < 0 ? *position + size : *position];
+      }
+      Value joined = arena_.JoinAll(list->items);
+      return joined == nullptr ? arena_.Unknown() : joined;
+    }
+    case ObjectKind::kDict: {
+      auto* dict = AsDict(object);
+      const std::string* text = ConstantString(index);
+      const std::optional<int64_t> number = ConstantInt(index);
+      const std::string key = text != nullptr      ? absl::StrCat("s:", *text)
+                              : number.has_value() ? absl::StrCat("i:", *number)
+                                                   : "";
+      Value joined = dict->other;
+      for (const auto& [existing, item] : dict->items) {
+        if (key.empty() || existing == key) joined = arena_.Join(joined, item);
+      }
+      return joined == nullptr ? arena_.Unknown() : joined;
+    }
+    case ObjectKind::kModule: {
+      auto* module = AsModule(object);
+      const std::optional<int64_t> position = ConstantInt(index);
+      const int64_t size = module->children.size();
+      if (position.has_value() && *position < size && *position >= 0)
+        return module->children[*position];
+      Value joined = arena_.JoinAll(module->children);
+      return joined == nullptr ? arena_.Unknown() : joined;
+    }
+    case ObjectKind::kSymbol:
+      if (absl::StartsWith(AsSymbol(object)->name, "os.environ")) return arena_.Host();
+      return object;  // typing.List[int]
+    case ObjectKind::kClass:
+      return object;
+    case ObjectKind::kInstance:
+      return Call(GetAttribute(object, "__getitem__", line), {.positional = {index}, .line = line});
+    default: {
+      StorageSet sources = Reachable(object);
+      return arena_.Unknown(sources);
+    }
+  }
+}
+
+Value Interpreter::IndexTensor(TensorObject* tensor, Value index, int line) {
+  std::vector<Value> indices = {index};
+  if (auto* list = AsList(index)) indices = list->items;
+  Shape shape = tensor->shape;
+  size_t dimension = 0;
+  for (Value i : indices) {
+    if (AsTensor(i) != nullptr || AsList(i) != nullptr ||
+        (AsHost(i) == nullptr && HoldsTensor(i))) {
+      if (AsTensor(i) != nullptr && AsTensor(i)->IsSmall() && tensor->IsSmall()) continue;
+      StorageSet sources = tensor->storages;
+      AddTo(&sources, Reachable(i));
+      return Compute("index by a tensor", line, sources);
+    }
+    const HostObject* host = AsHost(i);
+    if (!shape.has_value()) continue;
+    if (host != nullptr && host->is_int) {
+      if (dimension < shape->size()) shape->erase(shape->begin() + dimension);
+    } else if (IsNone(i)) {
+      shape->insert(shape->begin() + dimension++, 1);
+    } else {
+      shape.reset();  // a slice among several, an ellipsis, or an unknown number
+    }
+  }
+  return arena_.Tensor(tensor->storages, shape);
+}
+
+void Interpreter::AddItems(Value iterable, std::vector<Value>* items, bool* exact) {
+  if (auto* list = AsList(iterable)) {
+    items->insert(items->end(), list->items.begin(), list->items.end());
+    *exact = *exact && list->exact;
+    return;
+  }
+  if (auto* module = AsModule(iterable)) {
+    items->insert(items->end(), module->children.begin(), module->children.end());
+    return;
+  }
+  *exact = false;
+  if (auto* any = AsUnion(iterable)) {
+    for (Value option : any->options) AddItems(option, items, exact);
+  } else if (auto* tensor = AsTensor(iterable)) {
+    Shape shape = tensor->shape;
+    if (shape.has_value() && !shape->empty()) shape->erase(shape->begin());
+    items->push_back(arena_.Tensor(tensor->storages, shape));
+  } else if (auto* host = AsHost(iterable)) {
+    items->push_back(host->is_shape ? arena_.Int() : arena_.Host(host->sources));
+  } else if (auto* dict = AsDict(iterable)) {
+    for (const auto& [key, value] : dict->items) {
+      if (absl::StartsWith(key, "s:")) items->push_back(arena_.Constant(key.substr(2)));
+    }
+    if (items->empty() || dict->other != nullptr) items->push_back(arena_.Host());
+  } else if (auto* instance = AsInstance(iterable)) {
+    Value iterator = Call(GetAttribute(instance, "__iter__", 0), {});
+    if (AsInstance(iterator) == nullptr) {
+      AddItems(iterator, items, exact);
+    } else {
+      items->push_back(Call(GetAttribute(iterator, "__next__", 0), {}));
+    }
+  } else {
+    items->push_back(arena_.Unknown(Reachable(iterable)));
+  }
+}
+
+Value Interpreter::Element(Value iterable, int line) {
+  std::vector<Value> items;
+  bool exact = true;
+  AddItems(iterable, &items, &exact);
+  Value joined = arena_.JoinAll(items);
+  return joined == nullptr ? arena_.Unknown() : joined;
+}
+
+}  // namespace tritonrl::lint

@@ -1,0 +1,479 @@
+// Statements, control flow and definitions.
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_split.h"
+#include "absl/strings/strip.h"
+#include "verify/linter/interpreter.h"
+
+namespace tritonrl::lint {
+namespace {
+
+// Loops of unknown length are run this often, so that what flows around them comes to rest.
+constexpr int kLoopPasses = 3;
+// Sequences up to this length are walked element by element.
+constexpr int kUnroll = 8;
+
+// True when a block does nothing but import what every checking machine has and assign constants.
+bool CannotRaise(const Node* body) {
+  if (body == nullptr) return false;
+  for (const Node* statement : body->children) {
+    if (statement->kind == Kind::kImport || statement->kind == Kind::kImportFrom) {
+      absl::string_view text = statement->text;
+      if (!absl::ConsumePrefix(&text, "import ") && !absl::ConsumePrefix(&text, "from "))
+        return false;
+      if (!absl::StartsWith(text, "triton") && !absl::StartsWith(text, "torch") &&
+          !absl::StartsWith(text, "math")) {
+        return false;
+      }
+    } else if (statement->kind == Kind::kExpressionStatement && statement->children.size() == 1) {
+      const Node* right = statement->children[0]->Get(Field::kRight);
+      if (right == nullptr || (right->kind != Kind::kTrue && right->kind != Kind::kFalse))
+        return false;
+    } else if (statement->kind != Kind::kPass) {
+      return false;
+    }
+  }
+  return true;
+}
+
+const Node* FirstBlock(const Node* node) {
+  for (const Node* child : node->children) {
+    if (child->kind == Kind::kBlock) return child;
+  }
+  return nullptr;
+}
+
+}  // namespace
+
+std::string DottedText(const Node* node) {
+  std::string text;
+  for (const Node* child : node->children) {
+    if (child->kind == Kind::kIdentifier)
+      absl::StrAppend(&text, text.empty() ? "" : ".", child->text);
+  }
+  return text.empty() ? std::string(node->text) : text;
+}
+
+Interpreter::Flow Interpreter::ExecBlock(const Node* block) {
+  if (block == nullptr) return Flow::kNext;
+  if (block->kind != Kind::kBlock && block->kind != Kind::kModule) return Exec(block);
+  for (const Node* child : block->children) {
+    Flow flow = Exec(child);
+    if (flow != Flow::kNext) return flow;
+  }
+  return Flow::kNext;
+}
+
+Interpreter::Flow Interpreter::Exec(const Node* node) {
+  if (!Spend()) return Flow::kReturn;
+  switch (node->kind) {
+    case Kind::kExpressionStatement:
+      for (const Node* child : node->children) Eval(child);
+      return Flow::kNext;
+    case Kind::kReturn:
+      ExecReturn(node);
+      return Flow::kReturn;
+    case Kind::kIf:
+      return ExecIf(node);
+    case Kind::kFor:
+      return ExecFor(node);
+    case Kind::kWhile:
+      return ExecWhile(node);
+    case Kind::kTry:
+      return ExecTry(node);
+    case Kind::kWith:
+      return ExecWith(node);
+    case Kind::kMatch:
+      return ExecMatch(node);
+    case Kind::kBreak:
+      return Flow::kBreak;
+    case Kind::kContinue:
+      return Flow::kContinue;
+    case Kind::kRaise:
+      for (const Node* child : node->children) AddTo(&raised_, Reachable(Eval(child)));
+      return Flow::kRaise;
+    case Kind::kImport:
+      ExecImport(node);
+      return Flow::kNext;
+    case Kind::kImportFrom:
+      ExecImportFrom(node);
+      return Flow::kNext;
+    case Kind::kFunctionDef:
+      ExecFunctionDef(node, {});
+      return Flow::kNext;
+    case Kind::kClassDef:
+      ExecClassDef(node, {});
+      return Flow::kNext;
+    case Kind::kDecorated:
+      ExecDecorated(node);
+      return Flow::kNext;
+    case Kind::kGlobal:
+    case Kind::kNonlocal:
+      ExecDeclaration(node);
+      return Flow::kNext;
+    case Kind::kAssert:
+      if (!node->children.empty()) Eval(node->children[0]);
+      return Flow::kNext;
+    case Kind::kBlock:
+      return ExecBlock(node);
+    default:
+      return Flow::kNext;
+  }
+}
+
+void Interpreter::ExecReturn(const Node* node) {
+  Value value = node->children.empty() ? None() : Eval(node->children[0]);
+  frame().returned = arena_.Join(frame().returned, value);
+  if (frame().is_forward) returned_.push_back({value, node->line, guarded_empty_ > 0});
+}
+
+template <typename A, typename B>
+Interpreter::Flow Interpreter::Branch(A&& first, B&& second) {
+  Scope* scope = frame().scope;
+  const auto before = scope->variables;
+  ++undecided_;
+  const Flow a = first();
+  auto after_first = std::move(scope->variables);
+  scope->variables = before;
+  const Flow b = second();
+  --undecided_;
+  // What a returning side bound is gone; all other ways out may be seen again (loops, handlers).
+  if (a == Flow::kReturn && b != Flow::kReturn) return b;
+  if (b == Flow::kReturn && a != Flow::kReturn) {
+    scope->variables = std::move(after_first);
+    return a;
+  }
+  for (auto& [name, value] : after_first) {
+    if (Value* other = scope->Find(name)) {
+      *other = arena_.Join(value, *other);
+    } else {
+      scope->variables.emplace_back(name, value);
+    }
+  }
+  if (a == b) return a;
+  // Different ways out: what follows may run, so the one that goes on furthest wins.
+  for (Flow flow : {Flow::kNext, Flow::kContinue, Flow::kBreak}) {
+    if (a == flow || b == flow) return flow;
+  }
+  return Flow::kRaise;
+}
+
+bool Interpreter::TestsForEmpty(const Node* condition) {
+  while (condition->kind == Kind::kParenthesized && !condition->children.empty()) {
+    condition = condition->children[0];
+  }
+  if (condition->kind == Kind::kBoolean) {
+    const Node* op = condition->Get(Field::kOperator);
+    const Node *left = condition->Get(Field::kLeft), *right = condition->Get(Field::kRight);
+    return op != nullptr && left != nullptr && right != nullptr && op->text == "or" &&
+           TestsForEmpty(left) && TestsForEmpty(right);
+  }
+  if (condition->kind == Kind::kNot) return absl::StrContains(condition->text, "numel");
+  if (condition->kind != Kind::kComparison || condition->children.size() != 3) return false;
+  const absl::string_view op = condition->children[1]->text, bound = condition->children[2]->text;
+  return ((op == "==" || op == "<=") && bound == "0") || (op == "<" && bound == "1");
+}
+
+Interpreter::Flow Interpreter::ExecIf(const Node* node) {
+  const Node* condition = node->Get(Field::kCondition);
+  const Node* consequence = node->Get(Field::kConsequence);
+  size_t next = 0;
+  while (next < node->children.size() && node->children[next] != consequence) ++next;
+  const std::optional<bool> truth = Truth(Eval(condition));
+  const bool empty = TestsForEmpty(condition);
+  auto then_part = [&] {
+    guarded_empty_ += empty;
+    const Flow flow = ExecBlock(consequence);
+    guarded_empty_ -= empty;
+    return flow;
+  };
+  auto else_part = [&] { return ExecAlternatives(node, next + 1); };
+  if (truth.has_value()) return *truth ? then_part() : else_part();
+  return Branch(then_part, else_part);
+}
+
+Interpreter::Flow Interpreter::ExecAlternatives(const Node* node, size_t next) {
+  if (next >= node->children.size()) return Flow::kNext;
+  const Node* child = node->children[next];
+  if (child->kind == Kind::kElse) return ExecBlock(FirstBlock(child));
+  if (child->kind != Kind::kElif) return ExecAlternatives(node, next + 1);
+  const std::optional<bool> truth = Truth(Eval(child->Get(Field::kCondition)));
+  auto then_part = [&] { return ExecBlock(child->Get(Field::kConsequence)); };
+  auto else_part = [&] { return ExecAlternatives(node, next + 1); };
+  if (truth.has_value()) return *truth ? then_part() : else_part();
+  return Branch(then_part, else_part);
+}
+
+Interpreter::Flow Interpreter::LoopElse(const Node* node, Flow flow) {
+  if (flow == Flow::kBreak) return Flow::kNext;
+  const Node* alternative = node->Get(Field::kAlternative);
+  if (alternative != nullptr) return ExecBlock(FirstBlock(alternative));
+  return Flow::kNext;
+}
+
+Interpreter::Flow Interpreter::ExecFor(const Node* node) {
+  const Node* target = node->Get(Field::kLeft);
+  const Node* body = node->Get(Field::kBody);
+  std::vector<Value> items;
+  bool exact = true;
+  AddItems(Eval(node->Get(Field::kRight)), &items, &exact);
+  if (exact && items.size() <= kUnroll) {
+    for (Value item : items) {
+      Store(target, item);
+      Flow flow = ExecBlock(body);
+      if (flow == Flow::kReturn || flow == Flow::kRaise) return flow;
+      if (flow == Flow::kBreak) return Flow::kNext;
+    }
+    return LoopElse(node, Flow::kNext);
+  }
+  Value element = arena_.JoinAll(items);
+  if (element == nullptr) element = arena_.Unknown();
+  auto passes = [&] {
+    for (int pass = 0; pass < kLoopPasses; ++pass) {
+      Store(target, element);
+      Branch([&] { return ExecBlock(body); }, [] { return Flow::kNext; });
+    }
+    return Flow::kNext;
+  };
+  Branch(passes, [] { return Flow::kNext; });
+  return LoopElse(node, Flow::kNext);
+}
+
+Interpreter::Flow Interpreter::ExecWhile(const Node* node) {
+  const Node* condition = node->Get(Field::kCondition);
+  const Node* body = node->Get(Field::kBody);
+  const std::optional<bool> truth = Truth(Eval(condition));
+  if (truth.has_value() && !*truth) return LoopElse(node, Flow::kNext);
+  auto passes = [&] {
+    for (int pass = 0; pass < kLoopPasses; ++pass) {
+      Branch([&] { return ExecBlock(body); }, [] { return Flow::kNext; });
+      Eval(condition);
+    }
+    return Flow::kNext;
+  };
+  Branch(passes, [] { return Flow::kNext; });
+  return LoopElse(node, Flow::kNext);
+}
+
+Interpreter::Flow Interpreter::ExecTry(const Node* node) {
+  const Node* body = node->Get(Field::kBody);
+  const bool safe = CannotRaise(body);
+  Flow flow =
+      safe ? ExecBlock(body) : Branch([&] { return ExecBlock(body); }, [] { return Flow::kRaise; });
+  for (const Node* child : node->children) {
+    if (safe && (child->kind == Kind::kExcept || child->kind == Kind::kExceptGroup)) continue;
+    if (child->kind == Kind::kExcept || child->kind == Kind::kExceptGroup) {
+      auto handler = [&] {
+        for (const Node* part : child->children) {
+          if (part->kind == Kind::kBlock) return ExecBlock(part);
+          if (part->kind == Kind::kAsPattern) {
+            for (const Node* alias : part->children) {
+              if (alias->kind == Kind::kAsPatternTarget && !alias->children.empty()) {
+                Store(alias->children[0], arena_.Unknown(raised_));
+              }
+            }
+          }
+        }
+        return Flow::kNext;
+      };
+      const Flow before = flow;
+      const Flow handled = Branch(handler, [&] { return before; });
+      flow = handled;
+    } else if (child->kind == Kind::kElse) {
+      if (flow == Flow::kNext)
+        flow = Branch([&] { return ExecBlock(FirstBlock(child)); }, [] { return Flow::kRaise; });
+    } else if (child->kind == Kind::kFinally) {
+      const Flow last = ExecBlock(FirstBlock(child));
+      if (last != Flow::kNext) flow = last;
+    }
+  }
+  return flow;
+}
+
+Interpreter::Flow Interpreter::ExecWith(const Node* node) {
+  std::vector<Value> managers;
+  for (const Node* clause : node->children) {
+    if (clause->kind != Kind::kWithClause) continue;
+    for (const Node* item : clause->children) {
+      const Node* value = item->Get(Field::kValue);
+      if (value == nullptr) continue;
+      const Node* alias = nullptr;
+      if (value->kind == Kind::kAsPattern) {
+        for (const Node* part : value->children) {
+          if (part->kind == Kind::kAsPatternTarget && !part->children.empty())
+            alias = part->children[0];
+        }
+        value = value->children[0];
+      }
+      Value manager = Eval(value);
+      Value entered = manager;
+      if (AsInstance(manager) != nullptr) {
+        entered = Call(GetAttribute(manager, "__enter__", item->line), {.line = item->line});
+        managers.push_back(manager);
+      } else if (AsList(manager) != nullptr) {
+        entered = Element(manager, item->line);
+      }
+      if (alias != nullptr) Store(alias, entered);
+    }
+  }
+  const Flow flow = ExecBlock(node->Get(Field::kBody));
+  for (Value manager : managers) {
+    Args args{.positional = {None(), None(), None()}, .line = node->line};
+    Call(GetAttribute(manager, "__exit__", node->line), args);
+  }
+  return flow;
+}
+
+Interpreter::Flow Interpreter::ExecMatch(const Node* node) {
+  Value subject = arena_.Unknown();
+  for (const Node* child : node->children) {
+    if (child->field == Field::kSubject) subject = Eval(child);
+  }
+  const Node* body = node->Get(Field::kBody);
+  Flow flow = Flow::kNext;
+  std::vector<const Node*> cases;
+  for (const Node* holder : {node, body}) {
+    if (holder == nullptr) continue;
+    for (const Node* child : holder->children) {
+      if (child->kind == Kind::kCase) cases.push_back(child);
+    }
+  }
+  for (const Node* option : cases) {
+    auto taken = [&] {
+      for (const Node* part : option->children) {
+        if (part->kind == Kind::kBlock) return ExecBlock(part);
+        Unpack({part}, arena_.Join(subject, arena_.Unknown(Reachable(subject))));
+      }
+      return Flow::kNext;
+    };
+    flow = Branch(taken, [] { return Flow::kNext; });
+  }
+  return flow;
+}
+
+void Interpreter::ExecImport(const Node* node) {
+  for (const Node* child : node->children) {
+    if (child->kind == Kind::kDottedName) {
+      const std::string name = DottedText(child);
+      const std::string top = name.substr(0, name.find('.'));
+      Bind(ast_->Intern(top), arena_.Symbol(top));
+    } else if (child->kind == Kind::kAliasedImport) {
+      const Node* alias = child->Get(Field::kAlias);
+      const Node* name = child->Get(Field::kName);
+      if (alias != nullptr && name != nullptr) Bind(alias->name, arena_.Symbol(DottedText(name)));
+    }
+  }
+}
+
+void Interpreter::ExecImportFrom(const Node* node) {
+  const Node* module_node = node->Get(Field::kModuleName);
+  if (module_node == nullptr) return;
+  const std::string module = module_node->kind == Kind::kDottedName
+                                 ? DottedText(module_node)
+                                 : std::string(module_node->text);
+  for (const Node* child : node->children) {
+    if (child == module_node) continue;
+    if (child->kind == Kind::kWildcardImport) {
+      wildcards_.push_back(module);
+    } else if (child->kind == Kind::kDottedName) {
+      Bind(child->children.empty() ? ast_->Intern(child->text) : child->children[0]->name,
+           arena_.Symbol(absl::StrCat(module, ".", DottedText(child))));
+    } else if (child->kind == Kind::kAliasedImport) {
+      const Node* alias = child->Get(Field::kAlias);
+      const Node* name = child->Get(Field::kName);
+      if (alias != nullptr && name != nullptr) {
+        Bind(alias->name, arena_.Symbol(absl::StrCat(module, ".", DottedText(name))));
+      }
+    }
+  }
+}
+
+void Interpreter::ExecDecorated(const Node* node) {
+  std::vector<const Node*> decorators;
+  for (const Node* child : node->children) {
+    if (child->kind == Kind::kDecorator && !child->children.empty())
+      decorators.push_back(child->children[0]);
+    if (child->kind == Kind::kFunctionDef) ExecFunctionDef(child, decorators);
+    if (child->kind == Kind::kClassDef) ExecClassDef(child, decorators);
+  }
+}
+
+void Interpreter::ExecFunctionDef(const Node* node, const std::vector<const Node*>& decorators) {
+  const Node* name = node->Get(Field::kName);
+  if (name == nullptr) return;
+  auto* function = arena_.New<FunctionObject>();
+  function->node = node;
+  function->name = std::string(name->text);
+  function->closure = frame().scope;
+  if (const Node* parameters = node->Get(Field::kParameters)) {
+    for (const Node* p : parameters->children) {
+      const Node* value = p->Get(Field::kValue);
+      if (value != nullptr) function->defaults.emplace_back(p, Eval(value));
+    }
+  }
+  Value value = function;
+  for (auto it = decorators.rbegin(); it != decorators.rend(); ++it) {
+    Args args{.positional = {value}, .line = (*it)->line};
+    value = Call(Eval(*it), args);
+  }
+  Bind(name->name, value);
+}
+
+void Interpreter::ExecClassDef(const Node* node, const std::vector<const Node*>& decorators) {
+  const Node* name = node->Get(Field::kName);
+  if (name == nullptr) return;
+  auto* type = arena_.New<ClassObject>();
+  type->name = std::string(name->text);
+  type->node = node;
+  if (const Node* bases = node->Get(Field::kSuperclasses)) {
+    for (const Node* base : bases->children) {
+      if (base->kind == Kind::kKeywordArgument) {
+        Forbid(base->line, std::string(base->text),
+               "a class keyword such as a metaclass hides what the class does");
+      } else {
+        type->bases.push_back(Eval(base));
+      }
+    }
+  }
+  type->body = arena_.NewScope(frame().scope);
+  type->body->is_class = true;
+  frames_.push_back({.scope = type->body});
+  ExecBlock(node->Get(Field::kBody));
+  frames_.pop_back();
+  for (auto& [key, value] : type->body->variables) {
+    if (auto* function = AsFunction(value); function != nullptr && function->owner == nullptr) {
+      function->owner = type;
+    }
+  }
+  Value value = type;
+  for (auto it = decorators.rbegin(); it != decorators.rend(); ++it) {
+    Args args{.positional = {value}, .line = (*it)->line};
+    value = Call(Eval(*it), args);
+  }
+  Bind(name->name, value);
+}
+
+void Interpreter::ExecDeclaration(const Node* node) {
+  for (const Node* child : node->children) {
+    auto& names = node->kind == Kind::kGlobal ? frame().scope->globals : frame().scope->nonlocals;
+    if (child->kind == Kind::kIdentifier) names.push_back(child->name);
+  }
+}
+
+void Interpreter::ExecAugmented(const Node* node) {
+  const Node* left = node->Get(Field::kLeft);
+  const Node* right = node->Get(Field::kRight);
+  const Node* op = node->Get(Field::kOperator);
+  if (left == nullptr || right == nullptr || op == nullptr) return;
+  absl::string_view name = op->text;
+  absl::ConsumeSuffix(&name, "=");
+  Value old_value = Eval(left);
+  Value added = Eval(right);
+  if (auto* list = AsList(old_value); list != nullptr && name == "+") {
+    AddItems(added, &list->items, &list->exact);
+    return;
+  }
+  Store(left, Binary(name, old_value, added, node->line));
+}
+
+}  // namespace tritonrl::lint

@@ -1,0 +1,71 @@
+// What the linter knows by name about torch, Python and other libraries. Whatever is not listed as
+// harmless and touches a tensor counts as computation.
+#ifndef TRITONRL_VERIFY_LINTER_TABLES_H_
+#define TRITONRL_VERIFY_LINTER_TABLES_H_
+
+#include "absl/strings/string_view.h"
+
+namespace tritonrl::lint {
+
+// What an attribute or method of a tensor does, "x.name" or "x.name(...)".
+enum class TensorUse {
+  kView,      // the same elements: view, transpose, contiguous, casts and device moves too
+  kCopy,      // the same elements in new storage: clone, repeat
+  kAllocate,  // new storage that holds nothing or constants: new_empty
+  kHost,      // sizes, strides, dtype: no elements
+  kAddress,   // data_ptr
+  kFill,      // writes constants or another tensor's elements into it, returns it: copy_, zero_
+  kItem,      // one element as a Python number
+  kToPython,  // all elements to Python or NumPy
+  kHook,      // registers code to run later
+  kCompute,   // anything else
+};
+TensorUse TensorUseOf(absl::string_view name);
+// True for attributes that are read without a call: x.T, x.data, x.shape.
+bool IsTensorProperty(absl::string_view name);
+
+// What a function of torch does; `name` is the full name, "torch.empty_like".
+enum class TorchUse {
+  kAllocate,
+  kConstant,  // allocates and fills with what is written in the program: ones, full, tensor, arange
+  kRandom,
+  kView,          // first argument's elements
+  kCopy,          // cat, stack, clone
+  kHost,          // no elements: finfo, cuda.synchronize
+  kWrapper,       // a decorator or context that runs its function as it is: no_grad, inference_mode
+  kModuleClass,   // torch.nn.Linear: a call makes a module
+  kParameter,     // torch.nn.Parameter(t)
+  kInit,          // torch.nn.init.*
+  kTensorMethod,  // torch.Tensor.name(t, ...)
+  kCustomOp,      // torch.library.custom_op and triton_op: wrap a function
+  kWrapKernel,    // torch.library.wrap_triton(kernel)
+  kForbidden,     // torch.compile, torch.jit, torch.utils.cpp_extension, CUDA graphs
+  kCompute,
+};
+TorchUse TorchUseOf(absl::string_view name);
+
+// Modules whose import is refused: they give ways around the checks.
+bool IsForbiddenModule(absl::string_view module);
+// Python's own functions whose mere mention is refused: exec, eval, globals, open, ...
+bool IsForbiddenBuiltin(absl::string_view name);
+// Attributes whose mention is refused wherever they stand: __globals__, __subclasses__, ...
+bool IsForbiddenAttribute(absl::string_view name);
+// Methods that a candidate must not define: __torch_function__, __del__, ...
+bool IsForbiddenMethod(absl::string_view name);
+// Functions of permitted modules that are refused: os.system, sys.settrace, types.CodeType.
+bool IsForbiddenFunction(absl::string_view name);
+// Library settings that honest programs assign: torch.backends.*.
+bool IsPermittedSetting(absl::string_view name);
+// Environment variables that honest programs set.
+bool IsPermittedVariable(absl::string_view name);
+bool IsPythonBuiltin(absl::string_view name);
+// Names of tensors that torch.nn modules hold: weight, bias, running_mean, ...
+bool IsParameterName(absl::string_view name);
+// torch.nn classes whose call only reshapes or passes on.
+bool IsNeutralModule(absl::string_view name);
+// torch.nn containers whose call runs their children, or that are never called.
+bool IsContainerModule(absl::string_view name);
+
+}  // namespace tritonrl::lint
+
+#endif  // TRITONRL_VERIFY_LINTER_TABLES_H_

@@ -1,0 +1,65 @@
+#include "verify/linter/testdata_reader.h"
+
+#include <map>
+
+#include "absl/status/status.h"
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_split.h"
+#include "absl/strings/strip.h"
+#include "base/file.h"
+#include "base/runfiles.h"
+#include "base/status.h"
+
+namespace tritonrl {
+namespace {
+
+absl::StatusOr<std::string> Load(const std::string& file) {
+  ASSIGN_OR_RETURN(std::string path, Runfile("verify/linter/testdata/" + file));
+  return ReadFile(path);
+}
+
+}  // namespace
+
+absl::StatusOr<std::vector<LintCase>> ReadLintCases(const std::string& file) {
+  ASSIGN_OR_RETURN(std::string snippet_text, Load("snippets.py"));
+  ASSIGN_OR_RETURN(std::string text, Load(file));
+  std::map<std::string, std::string> snippets;
+  std::string current;
+  for (absl::string_view line : absl::StrSplit(snippet_text, '\n')) {
+    if (absl::ConsumePrefix(&line, "# snippet: ")) {
+      current = std::string(line);
+    } else {
+      absl::StrAppend(&snippets[current], line, "\n");
+    }
+  }
+  std::vector<LintCase> cases;
+  int line_number = 0;
+  for (absl::string_view line : absl::StrSplit(text, '\n')) {
+    if (absl::ConsumePrefix(&line, "# case: ")) {
+      std::pair<std::string, std::string> halves = absl::StrSplit(line, absl::MaxSplits(" -> ", 1));
+      std::pair<std::string, std::string> expected =
+          absl::StrSplit(halves.second, absl::MaxSplits(' ', 1));
+      cases.push_back({.name = halves.first, .rule = expected.first, .found = expected.second});
+      cases.back().source = snippets["imports"];
+      line_number = static_cast<int>(
+          std::count(cases.back().source.begin(), cases.back().source.end(), '\n'));
+      continue;
+    }
+    if (cases.empty()) continue;
+    LintCase& current_case = cases.back();
+    if (absl::ConsumePrefix(&line, "# use: ")) {
+      auto it = snippets.find(std::string(line));
+      if (it == snippets.end()) return absl::NotFoundError(absl::StrCat("no snippet named ", line));
+      absl::StrAppend(&current_case.source, it->second, "\n");
+      line_number += static_cast<int>(std::count(it->second.begin(), it->second.end(), '\n')) + 1;
+      continue;
+    }
+    ++line_number;
+    if (absl::StrContains(line, "# BAD")) current_case.line = line_number;
+    absl::StrAppend(&current_case.source, line, "\n");
+  }
+  return cases;
+}
+
+}  // namespace tritonrl

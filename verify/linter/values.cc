@@ -1,0 +1,285 @@
+#include "verify/linter/values.h"
+
+#include <algorithm>
+#include <set>
+#include <string_view>
+
+namespace tritonrl::lint {
+namespace {
+
+// Beyond this many alternatives only their contents are remembered.
+constexpr int kMaxOptions = 16;
+
+void Collect(Value value, std::set<Value>* seen, StorageSet* out, bool* tensor);
+
+template <typename Map>
+void CollectValues(const Map& map, std::set<Value>* seen, StorageSet* out, bool* tensor) {
+  for (const auto& [key, value] : map) Collect(value, seen, out, tensor);
+}
+
+void Collect(Value value, std::set<Value>* seen, StorageSet* out, bool* tensor) {
+  if (value == nullptr) return;
+  switch (value->kind) {
+    case ObjectKind::kUnknown: {
+      const auto* unknown = static_cast<UnknownObject*>(value);
+      AddTo(out, unknown->sources);
+      if (!unknown->sources.empty()) *tensor = true;
+      return;
+    }
+    case ObjectKind::kHost: {
+      AddTo(out, AsHost(value)->sources);
+      AddTo(out, AsHost(value)->addresses);
+      return;
+    }
+    case ObjectKind::kTensor:
+      *tensor = true;
+      AddTo(out, AsTensor(value)->storages);
+      return;
+    default:
+      break;
+  }
+  if (!seen->insert(value).second) return;
+  if (auto* list = AsList(value)) {
+    for (Value item : list->items) Collect(item, seen, out, tensor);
+  } else if (auto* dict = AsDict(value)) {
+    CollectValues(dict->items, seen, out, tensor);
+    Collect(dict->other, seen, out, tensor);
+  } else if (auto* any = AsUnion(value)) {
+    for (Value option : any->options) Collect(option, seen, out, tensor);
+  } else if (auto* instance = AsInstance(value)) {
+    CollectValues(instance->attributes, seen, out, tensor);
+  } else if (auto* bound = As<BoundObject>(value, ObjectKind::kBound)) {
+    Collect(bound->self, seen, out, tensor);
+  } else if (auto* method = As<MethodObject>(value, ObjectKind::kMethod)) {
+    Collect(method->self, seen, out, tensor);
+  } else if (auto* partial = As<PartialObject>(value, ObjectKind::kPartial)) {
+    for (Value item : partial->positional) Collect(item, seen, out, tensor);
+    CollectValues(partial->keyword, seen, out, tensor);
+    Collect(partial->function, seen, out, tensor);
+  }
+}
+
+Shape JoinShapes(const Shape& a, const Shape& b) {
+  if (!a.has_value() || !b.has_value() || a->size() != b->size()) return std::nullopt;
+  Shape joined = a;
+  for (size_t i = 0; i < a->size(); ++i) {
+    if ((*a)[i] != (*b)[i]) (*joined)[i] = -1;
+  }
+  return joined;
+}
+
+void AppendOptions(Value value, std::vector<Value>* options) {
+  if (auto* any = AsUnion(value)) {
+    for (Value option : any->options) AppendOptions(option, options);
+    return;
+  }
+  if (std::find(options->begin(), options->end(), value) == options->end())
+    options->push_back(value);
+}
+
+}  // namespace
+
+void AddTo(StorageSet* set, const StorageSet& more) {
+  if (more.empty() || set == &more) return;
+  if (set->empty()) {
+    *set = more;
+    return;
+  }
+  StorageSet merged;
+  merged.reserve(set->size() + more.size());
+  std::set_union(set->begin(), set->end(), more.begin(), more.end(), std::back_inserter(merged));
+  *set = std::move(merged);
+}
+
+bool TensorObject::IsSmall() const {
+  if (!shape.has_value()) return false;
+  int64_t elements = 1;
+  for (int64_t size : *shape) {
+    if (size < 0) return false;
+    elements *= size;
+    if (elements > kScalarElements) return false;
+  }
+  return true;
+}
+
+Value* Scope::Find(int name) {
+  for (auto& [key, value] : variables) {
+    if (key == name) return &value;
+  }
+  return nullptr;
+}
+
+std::optional<int64_t> ConstantInt(Value value) {
+  const HostObject* host = AsHost(value);
+  if (host == nullptr) return std::nullopt;
+  if (const auto* number = std::get_if<int64_t>(&host->constant)) return *number;
+  if (const auto* truth = std::get_if<bool>(&host->constant)) return *truth ? 1 : 0;
+  return std::nullopt;
+}
+
+const std::string* ConstantString(Value value) {
+  const HostObject* host = AsHost(value);
+  return host == nullptr ? nullptr : std::get_if<std::string>(&host->constant);
+}
+
+bool IsNone(Value value) {
+  const HostObject* host = AsHost(value);
+  return host != nullptr && std::holds_alternative<std::nullptr_t>(host->constant);
+}
+
+std::optional<bool> Truth(Value value) {
+  if (const HostObject* host = AsHost(value)) {
+    const auto& c = host->constant;
+    if (std::holds_alternative<std::nullptr_t>(c)) return false;
+    if (const auto* truth = std::get_if<bool>(&c)) return *truth;
+    if (const auto* number = std::get_if<int64_t>(&c)) return *number != 0;
+    if (const auto* number = std::get_if<double>(&c)) return *number != 0;
+    if (const auto* text = std::get_if<std::string>(&c)) return !text->empty();
+    return std::nullopt;
+  }
+  if (const ListObject* list = AsList(value)) {
+    if (list->exact) return !list->items.empty();
+    return std::nullopt;
+  }
+  if (value == nullptr) return std::nullopt;
+  switch (value->kind) {
+    case ObjectKind::kFunction:
+    case ObjectKind::kClass:
+    case ObjectKind::kKernel:
+    case ObjectKind::kBound:
+    case ObjectKind::kModule:
+      return true;
+    default:
+      return std::nullopt;
+  }
+}
+
+Scope* Arena::NewScope(Scope* parent) {
+  scopes_.push_back(std::make_unique<Scope>());
+  scopes_.back()->parent = parent;
+  return scopes_.back().get();
+}
+
+Value Arena::Unknown(StorageSet sources) {
+  auto* unknown = New<UnknownObject>();
+  unknown->sources = std::move(sources);
+  return unknown;
+}
+
+Value Arena::Host(StorageSet sources) {
+  auto* host = New<HostObject>();
+  host->sources = std::move(sources);
+  return host;
+}
+
+Value Arena::Int(StorageSet sources) {
+  auto* host = New<HostObject>();
+  host->is_int = true;
+  host->sources = std::move(sources);
+  return host;
+}
+
+Value Arena::Constant(HostObject::Constant constant) {
+  auto* host = New<HostObject>();
+  host->is_int = std::holds_alternative<int64_t>(constant);
+  host->constant = std::move(constant);
+  return host;
+}
+
+Value Arena::Symbol(std::string name) {
+  auto* symbol = New<SymbolObject>();
+  symbol->name = std::move(name);
+  return symbol;
+}
+
+Value Arena::Tensor(StorageSet storages, Shape shape) {
+  auto* tensor = New<TensorObject>();
+  tensor->storages = std::move(storages);
+  tensor->shape = std::move(shape);
+  return tensor;
+}
+
+Value Arena::List(std::vector<Value> items, bool exact) {
+  auto* list = New<ListObject>();
+  list->items = std::move(items);
+  list->exact = exact;
+  return list;
+}
+
+Value Arena::Method(Value self, absl::string_view name) {
+  auto* method = New<MethodObject>();
+  method->self = self;
+  method->name = std::string(name);
+  return method;
+}
+
+Value Arena::Join(Value a, Value b) {
+  if (a == b || b == nullptr) return a;
+  if (a == nullptr) return b;
+  if (auto* x = AsHost(a), *y = AsHost(b); x != nullptr && y != nullptr) {
+    auto* joined = New<HostObject>();
+    if (x->constant == y->constant) joined->constant = x->constant;
+    // None beside something else stays an alternative: "bias is None" must not swallow a tensor.
+    joined->is_int = x->is_int && y->is_int;
+    joined->is_shape = x->is_shape && y->is_shape;
+    joined->sources = x->sources;
+    AddTo(&joined->sources, y->sources);
+    joined->addresses = x->addresses;
+    AddTo(&joined->addresses, y->addresses);
+    return joined;
+  }
+  if (auto* x = AsTensor(a), *y = AsTensor(b); x != nullptr && y != nullptr) {
+    StorageSet storages = x->storages;
+    AddTo(&storages, y->storages);
+    return Tensor(std::move(storages), JoinShapes(x->shape, y->shape));
+  }
+  if (auto* x = AsSymbol(a), *y = AsSymbol(b); x != nullptr && y != nullptr && x->name == y->name) {
+    return a;
+  }
+  std::vector<Value> options;
+  AppendOptions(a, &options);
+  AppendOptions(b, &options);
+  // Tensors among the options become one, hosts too, so that unions stay short.
+  Value tensor = nullptr, host = nullptr;
+  std::vector<Value> kept;
+  for (Value option : options) {
+    if (AsTensor(option) != nullptr) {
+      tensor = tensor == nullptr ? option : Join(tensor, option);
+    } else if (AsHost(option) != nullptr) {
+      host = host == nullptr ? option : Join(host, option);
+    } else {
+      kept.push_back(option);
+    }
+  }
+  if (tensor != nullptr) kept.push_back(tensor);
+  if (host != nullptr) kept.push_back(host);
+  if (kept.size() == 1) return kept[0];
+  auto* joined = New<UnionObject>();
+  joined->options = std::move(kept);
+  if (static_cast<int>(joined->options.size()) > kMaxOptions) return Unknown(Reachable(joined));
+  return joined;
+}
+
+Value Arena::JoinAll(const std::vector<Value>& values) {
+  Value joined = nullptr;
+  for (Value value : values) joined = Join(joined, value);
+  return joined;
+}
+
+StorageSet Reachable(Value value) {
+  StorageSet out;
+  bool tensor = false;
+  std::set<Value> seen;
+  Collect(value, &seen, &out, &tensor);
+  return out;
+}
+
+bool HoldsTensor(Value value) {
+  StorageSet out;
+  bool tensor = false;
+  std::set<Value> seen;
+  Collect(value, &seen, &out, &tensor);
+  return tensor;
+}
+
+}  // namespace tritonrl::lint

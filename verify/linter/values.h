@@ -1,0 +1,260 @@
+// What the abstract interpreter knows about a Python value. Objects live in an Arena until the
+// program is judged; a Value is a pointer to one. Containers and instances have identity,
+// everything else is immutable.
+#ifndef TRITONRL_VERIFY_LINTER_VALUES_H_
+#define TRITONRL_VERIFY_LINTER_VALUES_H_
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
+#include <variant>
+#include <vector>
+
+#include "absl/strings/string_view.h"
+#include "verify/linter/ast.h"
+#include "verify/linter/kernel_info.h"
+
+namespace tritonrl::lint {
+
+struct Object;
+using Value = Object*;
+
+// Numbers of tensor storages, sorted.
+using StorageSet = std::vector<int>;
+void AddTo(StorageSet* set, const StorageSet& more);
+
+// Sizes of a tensor, -1 where unknown; nullopt when even the number of dimensions is unknown.
+using Shape = std::optional<std::vector<int64_t>>;
+
+enum class ObjectKind : uint8_t {
+  kUnknown,
+  kHost,
+  kTensor,
+  kSymbol,
+  kFunction,
+  kBound,
+  kClass,
+  kInstance,
+  kModule,
+  kKernel,
+  kLauncher,
+  kMethod,
+  kList,
+  kDict,
+  kSuper,
+  kPartial,
+  kUnion,
+};
+
+struct Object {
+  explicit Object(ObjectKind k) : kind(k) {}
+  virtual ~Object() = default;
+  const ObjectKind kind;
+};
+
+// Nothing is known; `sources` are the storages its contents may come from.
+struct UnknownObject : Object {
+  UnknownObject() : Object(ObjectKind::kUnknown) {}
+  StorageSet sources;
+};
+
+// A Python scalar, string, None, dtype, size ...: no tensor.
+struct HostObject : Object {
+  using Constant = std::variant<std::monostate, std::nullptr_t, bool, int64_t, double, std::string>;
+  HostObject() : Object(ObjectKind::kHost) {}
+  Constant constant;      // monostate: not known; nullptr: None
+  bool is_int = false;    // an int for sure, known or not
+  bool is_shape = false;  // a torch.Size of unknown length
+  StorageSet sources;     // it was read from elements of these storages
+  StorageSet addresses;   // it is the address of these storages (data_ptr)
+};
+
+struct TensorObject : Object {
+  TensorObject() : Object(ObjectKind::kTensor) {}
+  StorageSet storages;  // those it may be a view of
+  Shape shape;
+  // At most kScalarElements elements for sure: post-processing such tensors on the host is no
+  // computation.
+  bool IsSmall() const;
+};
+inline constexpr int64_t kScalarElements = 8;
+
+// Something of a library or of Python itself, by its full name: "torch.nn.functional.relu",
+// "builtins.len". A name that ends in "()" stands for what a call of it gave (a decorator, a
+// context manager).
+struct SymbolObject : Object {
+  SymbolObject() : Object(ObjectKind::kSymbol) {}
+  std::string name;
+};
+
+// Variables of a function, class or module. Names are numbers of the Ast.
+struct Scope {
+  Scope* parent = nullptr;  // where it was defined
+  bool is_class = false;    // not seen from functions inside
+  std::vector<std::pair<int, Value>> variables;
+  std::vector<int> globals, nonlocals;
+
+  Value* Find(int name);
+};
+
+struct ClassObject;
+
+struct FunctionObject : Object {
+  FunctionObject() : Object(ObjectKind::kFunction) {}
+  const Node* node = nullptr;  // kFunctionDef or kLambda
+  std::string name;
+  Scope* closure = nullptr;
+  ClassObject* owner = nullptr;  // class in whose body it stands, for super()
+  enum class Binding : uint8_t { kPlain, kStatic, kClass, kProperty };
+  Binding binding = Binding::kPlain;
+  std::vector<std::pair<const Node*, Value>> defaults;  // parameter node, its default
+};
+
+// A function with its first argument filled in.
+struct BoundObject : Object {
+  BoundObject() : Object(ObjectKind::kBound) {}
+  Value function = nullptr;
+  Value self = nullptr;
+};
+
+struct ClassObject : Object {
+  ClassObject() : Object(ObjectKind::kClass) {}
+  std::string name;
+  const Node* node = nullptr;
+  std::vector<Value> bases;
+  Scope* body = nullptr;
+  bool is_dataclass = false;
+};
+
+struct InstanceObject : Object {
+  InstanceObject() : Object(ObjectKind::kInstance) {}
+  ClassObject* type = nullptr;  // null: an opaque helper object such as autograd's ctx
+  std::map<std::string, Value, std::less<>> attributes;
+};
+
+// A torch.nn module made by calling its class, such as nn.Linear(3, 4).
+struct ModuleObject : Object {
+  ModuleObject() : Object(ObjectKind::kModule) {}
+  std::string name;  // "torch.nn.Linear"
+  std::vector<Value> children;
+  std::map<std::string, Value, std::less<>> attributes;
+};
+
+struct KernelObject : Object {
+  KernelObject() : Object(ObjectKind::kKernel) {}
+  FunctionObject* function = nullptr;
+  bool analysed = false;
+  KernelInfo info;
+};
+
+// kernel[grid]
+struct LauncherObject : Object {
+  LauncherObject() : Object(ObjectKind::kLauncher) {}
+  KernelObject* kernel = nullptr;
+  Value grid = nullptr;
+};
+
+// tensor.name or container.name, not yet called.
+struct MethodObject : Object {
+  MethodObject() : Object(ObjectKind::kMethod) {}
+  Value self = nullptr;
+  std::string name;
+};
+
+// A list, tuple, set, generator or other sequence.
+struct ListObject : Object {
+  ListObject() : Object(ObjectKind::kList) {}
+  std::vector<Value> items;
+  bool exact = true;  // items are the elements in order; otherwise they are what elements may be
+};
+
+struct DictObject : Object {
+  DictObject() : Object(ObjectKind::kDict) {}
+  std::vector<std::pair<std::string, Value>> items;  // by constant key, "i:3" or "s:name"
+  Value other = nullptr;                             // join of all values under unknown keys
+};
+
+struct SuperObject : Object {
+  SuperObject() : Object(ObjectKind::kSuper) {}
+  ClassObject* after = nullptr;
+  Value self = nullptr;
+};
+
+struct PartialObject : Object {
+  PartialObject() : Object(ObjectKind::kPartial) {}
+  Value function = nullptr;
+  std::vector<Value> positional;
+  std::vector<std::pair<std::string, Value>> keyword;
+};
+
+// One of several; never nested.
+struct UnionObject : Object {
+  UnionObject() : Object(ObjectKind::kUnion) {}
+  std::vector<Value> options;
+};
+
+// Casts by kind; null when the value is of another kind.
+template <typename T>
+T* As(Value value, ObjectKind kind) {
+  return value != nullptr && value->kind == kind ? static_cast<T*>(value) : nullptr;
+}
+inline HostObject* AsHost(Value v) { return As<HostObject>(v, ObjectKind::kHost); }
+inline TensorObject* AsTensor(Value v) { return As<TensorObject>(v, ObjectKind::kTensor); }
+inline SymbolObject* AsSymbol(Value v) { return As<SymbolObject>(v, ObjectKind::kSymbol); }
+inline FunctionObject* AsFunction(Value v) { return As<FunctionObject>(v, ObjectKind::kFunction); }
+inline ClassObject* AsClass(Value v) { return As<ClassObject>(v, ObjectKind::kClass); }
+inline InstanceObject* AsInstance(Value v) { return As<InstanceObject>(v, ObjectKind::kInstance); }
+inline ModuleObject* AsModule(Value v) { return As<ModuleObject>(v, ObjectKind::kModule); }
+inline KernelObject* AsKernel(Value v) { return As<KernelObject>(v, ObjectKind::kKernel); }
+inline ListObject* AsList(Value v) { return As<ListObject>(v, ObjectKind::kList); }
+inline DictObject* AsDict(Value v) { return As<DictObject>(v, ObjectKind::kDict); }
+inline UnionObject* AsUnion(Value v) { return As<UnionObject>(v, ObjectKind::kUnion); }
+
+// The constant of a host value, if it is known and of that type.
+std::optional<int64_t> ConstantInt(Value value);
+const std::string* ConstantString(Value value);
+bool IsNone(Value value);
+// Truth of a value where it is certain.
+std::optional<bool> Truth(Value value);
+
+// Owns objects and makes the common ones.
+class Arena {
+ public:
+  template <typename T>
+  T* New() {
+    auto owned = std::make_unique<T>();
+    T* raw = owned.get();
+    objects_.push_back(std::move(owned));
+    return raw;
+  }
+  Scope* NewScope(Scope* parent);
+
+  Value Unknown(StorageSet sources = {});
+  Value Host(StorageSet sources = {});
+  Value Int(StorageSet sources = {});
+  Value Constant(HostObject::Constant constant);
+  Value Symbol(std::string name);
+  Value Tensor(StorageSet storages, Shape shape = std::nullopt);
+  Value List(std::vector<Value> items, bool exact = true);
+  Value Method(Value self, absl::string_view name);
+
+  // A value that may be either. Null stands for "not bound" and gives way to the other.
+  Value Join(Value a, Value b);
+  Value JoinAll(const std::vector<Value>& values);
+
+ private:
+  std::vector<std::unique_ptr<Object>> objects_;
+  std::vector<std::unique_ptr<Scope>> scopes_;
+};
+
+// All storages reachable from a value: views, elements, what numbers were read from.
+StorageSet Reachable(Value value);
+// True when a tensor, or something whose contents come from one, is inside.
+bool HoldsTensor(Value value);
+
+}  // namespace tritonrl::lint
+
+#endif  // TRITONRL_VERIFY_LINTER_VALUES_H_

@@ -1,0 +1,173 @@
+#include "verify/report.h"
+
+#include <cmath>
+#include <vector>
+
+#include "absl/strings/ascii.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "absl/strings/str_join.h"
+#include "absl/strings/str_split.h"
+#include "absl/strings/strip.h"
+#include "nlohmann/json.hpp"
+#include "verify/verdict.h"
+
+namespace tritonrl {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+// Pieces of evidence shown for one layer; the rest is counted.
+constexpr int kShown = 6;
+
+// 0.00000513 -> "5.13 us".
+std::string Duration(double seconds) {
+  if (seconds < 1e-3) return absl::StrFormat("%.3g us", seconds * 1e6);
+  if (seconds < 1) return absl::StrFormat("%.3g ms", seconds * 1e3);
+  return absl::StrFormat("%.3g s", seconds);
+}
+
+std::string SourceLine(const std::string& source, int line) {
+  std::vector<absl::string_view> lines = absl::StrSplit(source, '\n');
+  if (line < 1 || line > static_cast<int>(lines.size())) return "";
+  return std::string(absl::StripAsciiWhitespace(lines[line - 1]));
+}
+
+template <typename Result>
+void AppendEvidence(const Result& result, const std::string& source, std::string* text) {
+  int shown = 0;
+  for (const Evidence& e : result.evidence()) {
+    if (shown++ >= kShown) continue;
+    const std::string where = e.line() > 0 ? absl::StrCat("line ", e.line(), ": ") : "";
+    absl::StrAppend(text, "                 ", where, absl::StripTrailingAsciiWhitespace(e.text()),
+                    "\n");
+    const std::string quoted = e.line() > 0 ? SourceLine(source, e.line()) : "";
+    if (!quoted.empty()) absl::StrAppend(text, "                   > ", quoted, "\n");
+  }
+  if (shown > kShown) absl::StrAppend(text, "                 and ", shown - kShown, " more\n");
+}
+
+// One layer: its name, "ok" with a remark, or FAILED with the outcome and evidence.
+template <typename Result>
+void AppendLayer(const std::string& name, const Result& result, const std::string& remark,
+                 const std::string& source, std::string* text) {
+  absl::StrAppendFormat(text, "  %-14s ", name);
+  if (result.outcome() == Result::NOT_REACHED) {
+    absl::StrAppend(text, "not reached\n");
+  } else if (result.outcome() == Result::OK) {
+    absl::StrAppend(text, "ok", remark.empty() ? "" : ", ", remark, "\n");
+  } else {
+    absl::StrAppend(text, "FAILED, ", absl::AsciiStrToLower(Result::Outcome_Name(result.outcome())),
+                    "\n");
+    AppendEvidence(result, source, text);
+  }
+}
+
+std::string SpeedupRemark(const SpeedupResult& speedup) {
+  return absl::StrFormat("%.2fx (%s: reference %s, candidate %s)", speedup.speedup(),
+                         speedup.modelled() ? "modelled" : "measured",
+                         Duration(speedup.reference_seconds()),
+                         Duration(speedup.candidate_seconds()));
+}
+
+template <typename Result>
+Json LayerJson(const Result& result) {
+  Json layer = {{"outcome", absl::AsciiStrToLower(Result::Outcome_Name(result.outcome()))}};
+  Json evidence = Json::array();
+  for (const Evidence& e : result.evidence()) {
+    Json piece = {{"rule", e.rule()}, {"text", e.text()}};
+    if (e.line() > 0) piece["line"] = e.line();
+    if (!e.name().empty()) piece["name"] = e.name();
+    if (!e.kernel().empty()) piece["kernel"] = e.kernel();
+    if (e.value() != 0 && std::isfinite(e.value())) piece["value"] = e.value();
+    evidence.push_back(piece);
+  }
+  layer["evidence"] = evidence;
+  return layer;
+}
+
+// true, false, or null when the layer was not reached.
+template <typename Result>
+Json Reached(const Result& result) {
+  if (result.outcome() == Result::NOT_REACHED) return nullptr;
+  return result.outcome() == Result::OK;
+}
+
+Json ValidJson(const Verdict& v) {
+  const bool unknown =
+      v.syntax().outcome() == SyntaxResult::NOT_REACHED ||
+      (IsSyntaxOk(v) && v.functionality().outcome() == FunctionalityResult::NOT_REACHED) ||
+      v.judge().outcome() == JudgeResult::UNAVAILABLE;
+  if (unknown) return nullptr;
+  return IsValid(v);
+}
+
+}  // namespace
+
+std::string VerdictText(const Verdict& v, const std::string& source) {
+  std::string text;
+  if (IsFaultOfOurs(v)) {
+    text = absl::StrCat("No verdict: ", v.reason(), ".\n");
+  } else if (v.failed_layer() == LAYER_NONE) {
+    text = absl::StrCat("Correct: ", v.reason(), ".\n");
+  } else {
+    text = absl::StrCat("Failed at ", LayerName(v.failed_layer()), " (", v.outcome(),
+                        "): ", v.reason(), ".\n");
+  }
+  AppendLayer("syntax", v.syntax(), "", source, &text);
+  const auto& kernels = v.functionality().kernels();
+  AppendLayer("functionality", v.functionality(),
+              kernels.empty() ? "" : absl::StrCat("kernels: ", absl::StrJoin(kernels, ", ")),
+              source, &text);
+  AppendLayer("compiled", v.compiled(), "", source, &text);
+  AppendLayer(
+      "correct", v.correct(),
+      absl::StrFormat("%d of %d random inputs, largest error %.3g", v.correct().trials_passed(),
+                      v.correct().trials(), v.correct().max_abs_error()),
+      source, &text);
+  if (v.judge().outcome() == JudgeResult::OFF) {
+    absl::StrAppendFormat(&text, "  %-14s off\n", "judge");
+  } else {
+    AppendLayer("judge", v.judge(), "", source, &text);
+  }
+  AppendLayer("speedup", v.speedup(), SpeedupRemark(v.speedup()), source, &text);
+  return text;
+}
+
+std::string VerdictJson(const Verdict& v) {
+  Json json;
+  json["id"] = v.key();
+  json["task"] = v.task_id();
+  json["valid"] = ValidJson(v);
+  json["compiled"] = Reached(v.compiled());
+  json["correct"] = Reached(v.correct());
+  if (IsCorrect(v) && v.speedup().outcome() == SpeedupResult::OK) {
+    json["speedup"] = v.speedup().speedup();
+  } else {
+    json["speedup"] = nullptr;
+  }
+  json["modelled"] = v.modelled();
+  json["failed_layer"] = LayerName(v.failed_layer());
+  json["outcome"] = v.outcome();
+  json["reason"] = v.reason();
+  json["fault_of_ours"] = nullptr;
+  if (IsFaultOfOurs(v)) {
+    const std::string kind =
+        absl::AsciiStrToLower(FaultOfOurs::Kind_Name(v.fault_of_ours().kind()));
+    json["fault_of_ours"] = {{"kind", kind}, {"text", v.fault_of_ours().text()}};
+  }
+  json["kernels"] = Json::array();
+  for (const std::string& kernel : v.functionality().kernels()) json["kernels"].push_back(kernel);
+  json["backend"] = v.backend();
+  json["layers"] = {
+      {"syntax", LayerJson(v.syntax())},     {"functionality", LayerJson(v.functionality())},
+      {"compiled", LayerJson(v.compiled())}, {"correct", LayerJson(v.correct())},
+      {"judge", LayerJson(v.judge())},       {"speedup", LayerJson(v.speedup())}};
+  if (IsCorrect(v)) {
+    json["layers"]["speedup"]["reference_seconds"] = v.speedup().reference_seconds();
+    json["layers"]["speedup"]["candidate_seconds"] = v.speedup().candidate_seconds();
+  }
+  return json.dump(-1, ' ', false, Json::error_handler_t::replace);
+}
+
+}  // namespace tritonrl

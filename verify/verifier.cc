@@ -1,0 +1,301 @@
+#include "verify/verifier.h"
+
+#include <deque>
+#include <map>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include "absl/base/thread_annotations.h"
+#include "absl/strings/str_cat.h"
+#include "absl/synchronization/mutex.h"
+#include "absl/time/clock.h"
+#include "base/hash.h"
+#include "base/status.h"
+#include "exec/device_backend.h"
+#include "tasks/response.h"
+#include "verify/judge.h"
+#include "verify/layers.h"
+#include "verify/verdict.h"
+#include "verify/verdict_cache.h"
+
+namespace tritonrl {
+namespace {
+
+// Changes whenever the meaning of a stored verdict changes, so that old journals are not believed.
+constexpr int kVerdictVersion = 1;
+
+void SetFault(FaultOfOurs::Kind kind, const std::string& text, Verdict* verdict) {
+  verdict->mutable_fault_of_ours()->set_kind(kind);
+  verdict->mutable_fault_of_ours()->set_text(text);
+}
+
+}  // namespace
+
+class Verifier::Impl {
+ public:
+  Impl(const VerifierOptions& options, DeviceBackend* backend, Judge* judge)
+      : options_(options),
+        backend_(backend),
+        judge_(judge),
+        cache_(options.cache ? options.journal : "") {
+    settings_ = absl::StrCat("v", kVerdictVersion, " ", backend_->name(), " ",
+                             options_.device_model, " seed ", options_.seed, " trials ",
+                             options_.trials, " tol ", options_.atol, " ", options_.rtol, " time ",
+                             options_.measure_time, " func ", options_.check_functionality,
+                             " limit ", absl::FormatDuration(options_.run_limit), " judge ",
+                             judge_ == nullptr ? "off" : judge_->name());
+    for (int i = 0; i < std::max(1, options_.parallel); ++i)
+      threads_.emplace_back([this] { Work(); });
+  }
+
+  ~Impl() {
+    std::deque<Job> dropped;
+    {
+      absl::MutexLock lock(&mutex_);
+      closed_ = true;
+      dropped.swap(queue_);
+    }
+    for (Job& job : dropped) {
+      Verdict verdict = Start(job.request);
+      verdict.set_content_hash(job.hash);
+      SetFault(FaultOfOurs::CANCELLED, "the verifier was shut down before this candidate's turn",
+               &verdict);
+      Finish(job.hash, verdict, /*store=*/false);
+    }
+    for (std::thread& thread : threads_) thread.join();
+  }
+
+  absl::Status Open() {
+    ASSIGN_OR_RETURN(int64_t replayed, cache_.Open());
+    absl::MutexLock lock(&mutex_);
+    counts_.replayed = replayed;
+    return absl::OkStatus();
+  }
+
+  void Submit(VerifyRequest request, std::function<void(Verdict)> done) {
+    std::optional<SplitResponse> split;
+    if (!request.response.empty()) {
+      split = SplitResponseText(request.response, request.truncated);
+      request.code = split->code;
+    }
+    Job job{.hash = Hash(request, split), .request = std::move(request), .split = std::move(split)};
+    std::string key = job.request.key;
+    std::optional<Verdict> known = options_.cache ? cache_.Find(job.hash) : std::nullopt;
+    {
+      absl::MutexLock lock(&mutex_);
+      ++counts_.submitted;
+      if (known.has_value()) {
+        ++counts_.cache_hits;
+        ++counts_.finished;
+      } else {
+        if (!options_.cache) job.hash = absl::StrCat(job.hash, "#", counts_.submitted);
+        std::vector<Waiter>& waiters = waiting_[job.hash];
+        waiters.push_back({std::move(key), std::move(done)});
+        if (waiters.size() > 1) return;  // the same is being worked on
+        queue_.push_back(std::move(job));
+        return;
+      }
+    }
+    known->set_key(key);
+    done(*std::move(known));
+  }
+
+  absl::Status JournalStatus() const {
+    absl::MutexLock lock(&mutex_);
+    return journal_status_;
+  }
+
+  VerifierCounts counts() const {
+    absl::MutexLock lock(&mutex_);
+    return counts_;
+  }
+
+ private:
+  struct Job {
+    std::string hash;
+    VerifyRequest request;
+    std::optional<SplitResponse> split;
+  };
+  struct Waiter {
+    std::string key;
+    std::function<void(Verdict)> done;
+  };
+
+  std::string Hash(const VerifyRequest& request, const std::optional<SplitResponse>& split) const {
+    const std::string shape =
+        split.has_value() && !split->valid() ? std::string(ResponseShapeName(split->shape)) : "";
+    return Sha256Hex(absl::StrCat(settings_, "\n", request.task.id, "\n",
+                                  request.task.source.size(), "\n", request.task.source, "\n",
+                                  shape, "\n", request.code));
+  }
+
+  Verdict Start(const VerifyRequest& request) const {
+    Verdict verdict;
+    verdict.set_task_id(request.task.id);
+    if (judge_ == nullptr) verdict.mutable_judge()->set_outcome(JudgeResult::OFF);
+    return verdict;
+  }
+
+  void Work() {
+    while (true) {
+      Job job;
+      {
+        absl::MutexLock lock(&mutex_);
+        auto ready = [this] {
+          mutex_.AssertHeld();
+          return closed_ || !queue_.empty();
+        };
+        mutex_.Await(absl::Condition(&ready));
+        if (queue_.empty()) return;
+        job = std::move(queue_.front());
+        queue_.pop_front();
+      }
+      Verdict verdict = Walk(job);
+      verdict.set_content_hash(job.hash);
+      Finish(job.hash, verdict, options_.cache && !IsFaultOfOurs(verdict));
+    }
+  }
+
+  // All layers for one candidate.
+  Verdict Walk(const Job& job) {
+    Verdict verdict = Start(job.request);
+    if (job.split.has_value() && !job.split->valid()) {
+      RefuseResponse(*job.split, &verdict);
+      return verdict;
+    }
+    const absl::Time begin = absl::Now();
+    const bool go_on = CheckSource(job.request.code, options_.check_functionality,
+                                   options_.max_source_bytes, &verdict);
+    verdict.set_seconds_lint(absl::ToDoubleSeconds(absl::Now() - begin));
+    if (!go_on) return verdict;
+    const Verdict before_run = verdict;
+    for (int attempt = 1;; ++attempt) {
+      verdict = before_run;
+      const bool retry = RunOnce(job.request, &verdict);
+      if (IsFaultOfOurs(verdict)) verdict.mutable_fault_of_ours()->set_attempts(attempt);
+      if (!retry || attempt >= options_.max_attempts || Closed()) break;
+      absl::MutexLock lock(&mutex_);
+      ++counts_.retries;
+    }
+    if (judge_ != nullptr && !IsFaultOfOurs(verdict) && IsCorrect(verdict))
+      AskJudge(job.request, &verdict);
+    return verdict;
+  }
+
+  // One run at the backend. True when it ended in a fault of ours that may go away.
+  bool RunOnce(const VerifyRequest& request, Verdict* verdict) {
+    ExecRequest exec;
+    exec.set_task_id(request.task.id);
+    exec.set_reference_source(request.task.source);
+    exec.set_candidate_source(request.code);
+    exec.set_seed(options_.seed);
+    exec.set_trials(options_.trials);
+    exec.set_atol(options_.atol);
+    exec.set_rtol(options_.rtol);
+    exec.set_device_model(options_.device_model);
+    exec.set_skip_timing(!options_.measure_time);
+    exec.mutable_limits()->set_wall_seconds(absl::ToDoubleSeconds(options_.run_limit));
+    verdict->set_backend(backend_->name());
+    {
+      absl::MutexLock lock(&mutex_);
+      ++counts_.runs;
+    }
+    absl::StatusOr<ExecResult> result = backend_->Run(exec, absl::Now() + options_.wait_limit);
+    if (!result.ok()) {
+      SetFault(FaultOfOurs::BACKEND_ERROR, Message(result.status()), verdict);
+      return !absl::IsInvalidArgument(result.status());
+    }
+    ApplyRun(*result, options_.check_functionality, options_.measure_time, options_.trials,
+             verdict);
+    return verdict->fault_of_ours().kind() == FaultOfOurs::NO_TIME ||
+           IsRetryable(result->outcome());
+  }
+
+  void AskJudge(const VerifyRequest& request, Verdict* verdict) {
+    JudgeResult* judge = verdict->mutable_judge();
+    absl::StatusOr<JudgeOpinion> opinion = judge_->Ask(request.task.source, request.code);
+    if (!opinion.ok()) {
+      judge->set_outcome(JudgeResult::UNAVAILABLE);
+      SetFault(FaultOfOurs::JUDGE_UNAVAILABLE, Message(opinion.status()), verdict);
+      return;
+    }
+    judge->set_outcome(opinion->cheating ? JudgeResult::CHEATING : JudgeResult::OK);
+    Evidence* evidence = judge->add_evidence();
+    evidence->set_rule(absl::StrCat("judge_rule_", opinion->rule));
+    evidence->set_value(opinion->rule);
+    evidence->set_text(opinion->reason);
+  }
+
+  // Hands the verdict to all who wait for it.
+  void Finish(const std::string& hash, Verdict verdict, bool store) {
+    Summarize(&verdict);
+    absl::Status stored = store ? cache_.Add(verdict) : absl::OkStatus();
+    std::vector<Waiter> waiters;
+    {
+      absl::MutexLock lock(&mutex_);
+      if (!stored.ok() && journal_status_.ok()) journal_status_ = stored;
+      auto it = waiting_.find(hash);
+      if (it != waiting_.end()) {
+        waiters = std::move(it->second);
+        waiting_.erase(it);
+      }
+      counts_.finished += static_cast<int64_t>(waiters.size());
+      counts_.cache_hits += static_cast<int64_t>(waiters.size()) - (waiters.empty() ? 0 : 1);
+      if (IsFaultOfOurs(verdict)) counts_.faults_of_ours += static_cast<int64_t>(waiters.size());
+      counts_.seconds_lint += verdict.seconds_lint();
+      counts_.seconds_run += verdict.seconds_run();
+    }
+    bool first = true;
+    for (Waiter& waiter : waiters) {
+      Verdict own = verdict;
+      own.set_key(waiter.key);
+      own.set_from_cache(!first);
+      first = false;
+      waiter.done(std::move(own));
+    }
+  }
+
+  bool Closed() const {
+    absl::MutexLock lock(&mutex_);
+    return closed_;
+  }
+
+  const VerifierOptions options_;
+  DeviceBackend* const backend_;
+  Judge* const judge_;
+  std::string settings_;
+  VerdictCache cache_;
+  mutable absl::Mutex mutex_;
+  bool closed_ ABSL_GUARDED_BY(mutex_) = false;
+  std::deque<Job> queue_ ABSL_GUARDED_BY(mutex_);
+  std::map<std::string, std::vector<Waiter>> waiting_ ABSL_GUARDED_BY(mutex_);  // by content hash
+  VerifierCounts counts_ ABSL_GUARDED_BY(mutex_);
+  absl::Status journal_status_ ABSL_GUARDED_BY(mutex_);
+  std::vector<std::thread> threads_;  // last: they use all of the above
+};
+
+Verifier::Verifier(const VerifierOptions& options, DeviceBackend* backend, Judge* judge)
+    : impl_(std::make_unique<Impl>(options, backend, judge)) {}
+
+Verifier::~Verifier() = default;
+
+absl::Status Verifier::Open() { return impl_->Open(); }
+
+std::future<Verdict> Verifier::Submit(VerifyRequest request) {
+  auto promise = std::make_shared<std::promise<Verdict>>();
+  std::future<Verdict> future = promise->get_future();
+  Submit(std::move(request),
+         [promise](Verdict verdict) { promise->set_value(std::move(verdict)); });
+  return future;
+}
+
+void Verifier::Submit(VerifyRequest request, std::function<void(Verdict)> done) {
+  impl_->Submit(std::move(request), std::move(done));
+}
+
+absl::Status Verifier::JournalStatus() const { return impl_->JournalStatus(); }
+
+VerifierCounts Verifier::counts() const { return impl_->counts(); }
+
+}  // namespace tritonrl

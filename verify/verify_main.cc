@@ -1,0 +1,214 @@
+// Checks one candidate program against one reference program and prints the verdict.
+//
+//   bazel run //verify:verify -- --reference=a.py --candidate=b.py [--json]
+//   [--backend=auto|interpreter|cuda]
+//
+// Exit codes: 0 the candidate is correct; 1 the candidate failed a layer; 2 a mistake in the call
+// or in the reference (missing file, unknown value, a reference that does not run); 3 no verdict
+// for a reason of ours (no sandbox on this machine, a lost worker, a judge that does not answer).
+#include <cstdio>
+#include <iostream>
+#include <memory>
+#include <string>
+
+#include "absl/flags/flag.h"
+#include "absl/flags/reflection.h"
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/strip.h"
+#include "base/file.h"
+#include "base/status.h"
+#include "exec/make_backend.h"
+#include "verify/judge.h"
+#include "verify/report.h"
+#include "verify/verdict.h"
+#include "verify/verifier.h"
+
+ABSL_FLAG(std::string, reference, "", "Python file with Model, get_inputs and get_init_inputs");
+ABSL_FLAG(std::string, candidate, "", "Python file with ModelNew and its Triton kernels");
+ABSL_FLAG(bool, json, false, "print the verdict as one JSON object");
+ABSL_FLAG(std::string, backend, "auto",
+          "auto, interpreter (no GPU needed, times are modelled) or cuda");
+ABSL_FLAG(std::string, sandbox, "bubblewrap",
+          "bubblewrap, or none: run the candidate without confinement");
+ABSL_FLAG(std::string, device_model, "l40s",
+          "figures of modelled times: l40s, or l40s_mini for tiny tasks");
+ABSL_FLAG(uint64_t, seed, 0, "keys weights and random inputs");
+ABSL_FLAG(int, trials, 5, "random inputs on which both must agree");
+ABSL_FLAG(double, tolerance, 1e-2, "absolute and relative tolerance");
+ABSL_FLAG(double, time_limit, 30, "seconds for the whole run of the candidate");
+ABSL_FLAG(double, memory_gb, 0, "memory limit of the candidate in GiB; 0: the backend's own");
+ABSL_FLAG(bool, functionality, true,
+          "false: skip linter and run-time audit (figures without the robust verifier)");
+ABSL_FLAG(std::string, judge_url, "",
+          "OpenAI-compatible chat completions endpoint of a judge; empty: no judge");
+ABSL_FLAG(std::string, judge_model, "", "model name for --judge_url");
+ABSL_FLAG(std::string, judge_key_variable, "",
+          "environment variable that holds the endpoint's key");
+
+namespace tritonrl {
+namespace {
+
+constexpr int kCorrect = 0, kCandidateFailed = 1, kUserError = 2, kFaultOfOurs = 3;
+
+int Complain(int code, const std::string& sentence) {
+  std::fprintf(stderr, "verify: %s\n", sentence.c_str());
+  return code;
+}
+
+absl::StatusOr<std::string> ReadProgram(const std::string& flag, const std::string& path) {
+  if (path.empty())
+    return absl::InvalidArgumentError(absl::StrCat("--", flag, " is missing: give a Python file"));
+  absl::StatusOr<std::string> text = ReadFile(UserPath(path));
+  if (!text.ok()) return AddContext(text.status(), absl::StrCat("--", flag));
+  return text;
+}
+
+constexpr char kUsage[] =
+    "Checks a Triton program against its PyTorch reference and prints the verdict.\n"
+    "  bazel run //verify:verify -- --reference=a.py --candidate=b.py [--json]\n"
+    "Exit codes: 0 correct, 1 the candidate failed, 2 wrong call or broken reference, 3 no verdict "
+    "(fault of ours).\n"
+    "Flags:\n";
+
+// Absl's own parser ends the process with code 1 on a wrong flag, which here means "the candidate
+// failed".
+absl::Status ParseFlags(int argc, char** argv) {
+  for (int i = 1; i < argc; ++i) {
+    absl::string_view argument = argv[i];
+    if (!absl::ConsumePrefix(&argument, "--")) {
+      return absl::InvalidArgumentError(
+          absl::StrCat("unexpected argument '", argv[i],
+                       "': programs are given by --reference and --candidate"));
+    }
+    const size_t equals = argument.find('=');
+    const absl::string_view name = argument.substr(0, equals);
+    absl::CommandLineFlag* flag = absl::FindCommandLineFlag(name);
+    std::string value =
+        equals == absl::string_view::npos ? "" : std::string(argument.substr(equals + 1));
+    if (flag == nullptr && absl::StartsWith(name, "no") && equals == absl::string_view::npos) {
+      flag = absl::FindCommandLineFlag(name.substr(2));
+      value = "false";
+    } else if (flag != nullptr && equals == absl::string_view::npos) {
+      if (flag->IsOfType<bool>()) {
+        value = "true";
+      } else if (i + 1 < argc) {
+        value = argv[++i];
+      } else {
+        return absl::InvalidArgumentError(absl::StrCat("--", name, " needs a value"));
+      }
+    }
+    if (flag == nullptr)
+      return absl::InvalidArgumentError(absl::StrCat("unknown flag --", name, "; see --help"));
+    std::string error;
+    if (!flag->ParseFrom(value, &error)) {
+      return absl::InvalidArgumentError(
+          absl::StrCat("--", name, "='", value, "' is not a value it can take: ", error));
+    }
+  }
+  return absl::OkStatus();
+}
+
+int PrintHelp() {
+  std::cout << kUsage;
+  for (const char* name : {"reference", "candidate", "json", "backend", "sandbox", "device_model",
+                           "seed", "trials", "tolerance", "time_limit", "memory_gb",
+                           "functionality", "judge_url", "judge_model", "judge_key_variable"}) {
+    const absl::CommandLineFlag* flag = absl::FindCommandLineFlag(name);
+    std::cout << "  --" << name << ": " << flag->Help() << " (default '" << flag->DefaultValue()
+              << "')\n";
+  }
+  return kCorrect;
+}
+
+absl::Status CheckFlags() {
+  if (absl::GetFlag(FLAGS_trials) < 1 || absl::GetFlag(FLAGS_trials) > 1000) {
+    return absl::InvalidArgumentError("--trials must be 1 to 1000");
+  }
+  if (!(absl::GetFlag(FLAGS_tolerance) >= 0))
+    return absl::InvalidArgumentError("--tolerance must not be negative");
+  if (!(absl::GetFlag(FLAGS_time_limit) > 0))
+    return absl::InvalidArgumentError("--time_limit must be positive");
+  const std::string model = absl::GetFlag(FLAGS_device_model);
+  if (model != "l40s" && model != "l40s_mini") {
+    return absl::InvalidArgumentError(
+        absl::StrCat("--device_model=", model, " is unknown: l40s or l40s_mini"));
+  }
+  if (!absl::GetFlag(FLAGS_judge_url).empty() && absl::GetFlag(FLAGS_judge_model).empty()) {
+    return absl::InvalidArgumentError("--judge_url needs --judge_model");
+  }
+  return absl::OkStatus();
+}
+
+int Report(const Verdict& verdict, const std::string& source) {
+  if (absl::GetFlag(FLAGS_json)) {
+    std::cout << VerdictJson(verdict) << std::endl;
+  } else {
+    std::cout << VerdictText(verdict, source) << std::flush;
+  }
+  if (!IsFaultOfOurs(verdict))
+    return verdict.failed_layer() == LAYER_NONE ? kCorrect : kCandidateFailed;
+  const bool reference = verdict.fault_of_ours().kind() == FaultOfOurs::REFERENCE_FAILED;
+  return Complain(reference ? kUserError : kFaultOfOurs, verdict.fault_of_ours().text());
+}
+
+int Main(int argc, char** argv) {
+  for (int i = 1; i < argc; ++i) {
+    if (absl::string_view(argv[i]) == "--help") return PrintHelp();
+  }
+  absl::Status flags = ParseFlags(argc, argv);
+  if (!flags.ok()) return Complain(kUserError, Message(flags));
+  if (absl::Status status = CheckFlags(); !status.ok())
+    return Complain(kUserError, Message(status));
+  auto reference = ReadProgram("reference", absl::GetFlag(FLAGS_reference));
+  if (!reference.ok()) return Complain(kUserError, Message(reference.status()));
+  auto candidate = ReadProgram("candidate", absl::GetFlag(FLAGS_candidate));
+  if (!candidate.ok()) return Complain(kUserError, Message(candidate.status()));
+  auto kind = ParseBackendKind(absl::GetFlag(FLAGS_backend));
+  if (!kind.ok()) return Complain(kUserError, absl::StrCat("--backend: ", Message(kind.status())));
+
+  std::unique_ptr<Judge> judge;
+  if (!absl::GetFlag(FLAGS_judge_url).empty()) {
+    auto made = MakeHttpJudge({.url = absl::GetFlag(FLAGS_judge_url),
+                               .model = absl::GetFlag(FLAGS_judge_model),
+                               .api_key_variable = absl::GetFlag(FLAGS_judge_key_variable)});
+    if (!made.ok()) return Complain(kUserError, Message(made.status()));
+    judge = *std::move(made);
+  }
+  BackendOptions backend_options;
+  backend_options.kind = *kind;
+  backend_options.workers = 1;
+  backend_options.sandbox = absl::GetFlag(FLAGS_sandbox);
+  backend_options.pool.limits.set_wall_seconds(absl::GetFlag(FLAGS_time_limit));
+  if (absl::GetFlag(FLAGS_memory_gb) > 0) {
+    backend_options.pool.limits.set_memory_bytes(
+        static_cast<int64_t>(absl::GetFlag(FLAGS_memory_gb) * (1 << 30)));
+  }
+  auto backend = MakeBackend(backend_options);
+  if (!backend.ok()) {
+    const bool flags = absl::IsInvalidArgument(backend.status());
+    return Complain(flags ? kUserError : kFaultOfOurs, Message(backend.status()));
+  }
+  VerifierOptions options;
+  options.parallel = 1;
+  options.seed = absl::GetFlag(FLAGS_seed);
+  options.trials = absl::GetFlag(FLAGS_trials);
+  options.atol = options.rtol = absl::GetFlag(FLAGS_tolerance);
+  options.run_limit = absl::Seconds(absl::GetFlag(FLAGS_time_limit));
+  options.device_model = absl::GetFlag(FLAGS_device_model);
+  options.check_functionality = absl::GetFlag(FLAGS_functionality);
+  options.cache = false;
+  Verifier verifier(options, backend->get(), judge.get());
+  VerifyRequest request;
+  request.task = {.id = absl::GetFlag(FLAGS_reference),
+                  .path = absl::GetFlag(FLAGS_reference),
+                  .source = *reference};
+  request.code = *candidate;
+  request.key = absl::GetFlag(FLAGS_candidate);
+  return Report(verifier.Submit(std::move(request)).get(), *candidate);
+}
+
+}  // namespace
+}  // namespace tritonrl
+
+int main(int argc, char** argv) { return tritonrl::Main(argc, argv); }
