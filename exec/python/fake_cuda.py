@@ -1,8 +1,8 @@
 """Lets code that says "cuda" run on a machine without one: tensors stay on the CPU and claim to be on cuda:0.
 
 `FakeCuda` is a context manager. Inside it `device="cuda"` means the CPU, `x.is_cuda` is true, and torch.cuda answers like a
-machine with one L40S. Known limits: torch.Generator(device="cuda"), CUDA graphs and torch.compile are not covered, other
-threads are outside, and a forgotten `.cuda()` goes unnoticed because every tensor claims to be on the device.
+machine with one L40S. Known limits: CUDA graphs are not covered, other threads are outside (they fail with
+"no NVIDIA driver"), and a forgotten `.cuda()` goes unnoticed because every tensor claims to be on the device.
 """
 
 import contextlib
@@ -48,6 +48,8 @@ def _names_cuda(value):
 
 class _Mode(TorchFunctionMode):
     def __torch_function__(self, function, types_, args=(), kwargs=None):
+        if function is torch.device:  # a device object still says what was asked for
+            return function(*args, **(kwargs or {}))
         owner = getattr(function, "__self__", None)  # a property's getter arrives as its bound __get__
         if owner is _IS_CUDA:
             return True
@@ -121,6 +123,11 @@ class _Stream:
         return False
 
 
+class _Generator(torch.Generator):
+    def __new__(cls, device="cpu"):
+        return super().__new__(cls, device=CPU)
+
+
 def _constant(value):
     """A new function each time: torch._dynamo's tables refuse one function under two names."""
     return lambda *args, **kwargs: value
@@ -169,6 +176,8 @@ class FakeCuda:
         # A default-device mode would lie below ours and put "cuda" back.
         self._saved.append((torch, "set_default_device", torch.set_default_device))
         torch.set_default_device = _constant(None)
+        self._saved.append((torch, "Generator", torch.Generator))
+        torch.Generator = _Generator
         self._mode = _Mode()
         self._mode.__enter__()
         return self

@@ -92,7 +92,7 @@ class OutcomeTest(unittest.TestCase):
         source = FUSED.replace(
             "tl.store(o + i, tl.maximum(v * 1.5, 0.0), mask=i < n)",
             """
-    a = tl.arange(0, 256)[:, None] * 256 + tl.arange(0, 256)[None, :]
+    a = tl.arange(0, 128)[:, None] * 128 + tl.arange(0, 128)[None, :]
     big = tl.dot(tl.load(x + a, mask=a < n), tl.load(x + a + 1, mask=a + 1 < n), input_precision="tf32")
     tl.store(o + a, big, mask=a < n)""",
         )
