@@ -41,12 +41,19 @@ at::Tensor Attend(const ModelConfig& config, const StepTensors& step, int64_t la
   const at::Tensor& values = cache->values(layer);
   const at::Tensor k = qk.narrow(1, config.query_size(), config.kv_size());
   const at::Tensor v = qkv.narrow(1, config.query_size() + config.kv_size(), config.kv_size());
-  // Views whose second dimension is the position, so that one write serves all rows.
-  keys.permute({0, 3, 1, 2})
-      .index_put_({step.slots, step.positions}, k.reshape({batch, kv_heads, dim}));
+  // Views whose positions come before the heads, so that one write serves all rows.
+  keys.permute({0, 2, 4, 1, 3})
+      .index_put_({step.slots, step.positions.floor_divide(DecodeCache::kBlock),
+                   step.positions.remainder(DecodeCache::kBlock)},
+                  k.reshape({batch, kv_heads, dim}));
   values.permute({0, 2, 1, 3})
       .index_put_({step.slots, step.positions}, v.reshape({batch, kv_heads, dim}));
-  const at::Tensor all_keys = keys.narrow(3, 0, step.longest).index_select(0, step.slots);
+  const int64_t blocks = (step.longest + DecodeCache::kBlock - 1) / DecodeCache::kBlock;
+  const at::Tensor all_keys = keys.narrow(2, 0, blocks)
+                                  .index_select(0, step.slots)
+                                  .transpose(2, 3)  // [B, K, D, blocks, kBlock]
+                                  .reshape({batch, kv_heads, dim, blocks * DecodeCache::kBlock})
+                                  .narrow(3, 0, step.longest);
   const at::Tensor all_values = values.narrow(2, 0, step.longest).index_select(0, step.slots);
   const at::Tensor q =
       qk.narrow(1, 0, config.query_size()).reshape({batch, kv_heads, config.group_size(), dim});

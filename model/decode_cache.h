@@ -16,7 +16,7 @@ namespace tritonrl {
 // next Prefill into it.
 class DecodeCache {
  public:
-  // Memory: 2 * layers * slots * kv_heads * max_length * head_dim elements.
+  // See Bytes for the memory it takes.
   DecodeCache(const ModelConfig& config, int64_t num_slots, int64_t max_length, at::Device device,
               at::ScalarType dtype);
 
@@ -26,8 +26,11 @@ class DecodeCache {
   static int64_t Bytes(const ModelConfig& config, int64_t num_slots, int64_t max_length,
                        at::ScalarType dtype);
 
-  // [slots, kv_heads, head_dim, max_length]: positions innermost, so that scores of many positions
-  // are computed side by side.
+  // Keys stand in blocks of this many positions, which are innermost: scores of a block are
+  // computed side by side, and the blocks of a sequence are one stream of memory.
+  static constexpr int64_t kBlock = 16;
+
+  // [slots, kv_heads, ceil(max_length / kBlock), head_dim, kBlock]
   const at::Tensor& keys(int64_t layer) const { return keys_[layer]; }
   // [slots, kv_heads, max_length, head_dim]
   const at::Tensor& values(int64_t layer) const { return values_[layer]; }

@@ -124,23 +124,24 @@ class Chunk {
   // Appends row r's key and value to its slot and attends to all of the slot.
   void AttendRow(int64_t layer, int64_t r, int64_t width) {
     const int64_t dim = config_.head_dim, kv_heads = config_.num_kv_heads;
-    const int64_t max_length = cache_->max_length(), position = rows_.positions[begin_ + r];
-    const int64_t slot = rows_.slots[begin_ + r] * kv_heads * dim * max_length;
-    float* keys = cache_->keys(layer).data_ptr<float>() + slot;      // [K, D, max_length]
-    float* values = cache_->values(layer).data_ptr<float>() + slot;  // [K, max_length, D]
+    const int64_t position = rows_.positions[begin_ + r], slot = rows_.slots[begin_ + r];
+    const at::Tensor& keys = cache_->keys(layer);
+    const at::Tensor& values = cache_->values(layer);
     const float* row = qkv_ + r * width;
     const float* row_keys = row + config_.query_size();
     const float* row_values = row_keys + config_.kv_size();
     const float scale = 1.0f / std::sqrt(static_cast<float>(dim));
     for (int64_t h = 0; h < kv_heads; ++h) {
-      float* head_keys = keys + h * dim * max_length;
-      float* head_values = values + h * dim * max_length;
-      for (int64_t d = 0; d < dim; ++d)
-        head_keys[d * max_length + position] = row_keys[h * dim + d];
+      float* head_keys =
+          keys.data_ptr<float>() + slot * keys.stride(0) + h * keys.stride(1);  // [blocks, D, 16]
+      float* head_values =
+          values.data_ptr<float>() + slot * values.stride(0) + h * values.stride(1);
+      float* key = head_keys + position / kLanes * dim * kLanes + position % kLanes;
+      for (int64_t d = 0; d < dim; ++d) key[d * kLanes] = row_keys[h * dim + d];
       std::memcpy(head_values + position * dim, row_values + h * dim, dim * sizeof(float));
       const int64_t first = h * config_.group_size() * dim;
       kernels_.attention_decode(position + 1, dim, config_.group_size(), scale, row + first,
-                                head_keys, max_length, head_values,
+                                head_keys, head_values,
                                 attention_ + r * config_.query_size() + first, scores_);
     }
   }

@@ -87,11 +87,11 @@ struct CpuKernels {
   int64_t (*attention_scratch)(int64_t length, int64_t head_dim);  // floats
   void (*attention)(const AttentionTask& task);                    // causal
   void (*attention_backward)(const AttentionTask& task);
-  // One new token: q[group, D], keys[D, key_row] (positions innermost), values[length, D],
-  // out[group, D]; scratch: group * (length rounded up to 16) floats.
+  // One new token: q[group, D], keys[ceil(length / 16), D, 16] (16 positions side by side),
+  // values[length, D], out[group, D]; scratch: group * (length rounded up to 16) floats.
   void (*attention_decode)(int64_t length, int64_t head_dim, int64_t group, float scale,
-                           const float* q, const float* keys, int64_t key_row, const float* values,
-                           float* out, float* scratch);
+                           const float* q, const float* keys, const float* values, float* out,
+                           float* scratch);
 
   // For each row of logits[rows, vocab] with x = logits * inverse_temperature:
   // lse = log sum exp x; log_probs = x[target] - lse; entropy = lse - sum softmax(x) x.
