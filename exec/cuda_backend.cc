@@ -7,6 +7,23 @@
 #include "exec/make_backend.h"
 
 namespace tritonrl {
+namespace {
+
+// A CUDA context alone takes gigabytes of the host's memory, and full-size inputs take more.
+ExecLimits WithGpuDefaults(const ExecLimits& asked) {
+  ExecLimits limits;
+  limits.set_wall_seconds(180);
+  limits.set_cpu_seconds(600);
+  limits.set_memory_bytes(int64_t{48} << 30);
+  limits.set_processes(256);
+  limits.set_tmp_bytes(int64_t{1} << 30);
+  limits.set_shm_bytes(int64_t{1} << 30);
+  limits.set_open_files(1024);
+  limits.MergeFrom(asked);
+  return limits;
+}
+
+}  // namespace
 
 absl::StatusOr<std::unique_ptr<CudaBackend>> CudaBackend::Start(WorkerPoolOptions options) {
   if (!HasNvidiaGpu()) {
@@ -15,6 +32,7 @@ absl::StatusOr<std::unique_ptr<CudaBackend>> CudaBackend::Start(WorkerPoolOption
         "\"interpreter\"");
   }
   options.device = "cuda";
+  options.limits = WithGpuDefaults(options.limits);
   ASSIGN_OR_RETURN(auto pool, WorkerPool::Start(options));
   const ExecLimits limits = pool->limits();
   return std::unique_ptr<CudaBackend>(new CudaBackend("cuda", std::move(pool), limits));

@@ -69,6 +69,11 @@ std::string Explain(const std::string& error) {
            "them?); allow them (sysctl kernel.unprivileged_userns_clone=1, user.max_user_namespaces"
            ", kernel.apparmor_restrict_unprivileged_userns=0)";
   }
+  if (error.find("setpriv") != std::string::npos) {
+    return absl::StrCat("the user cannot be changed to ", kSandboxUid,
+                        " (a container that maps only one user?), and candidates must not run as "
+                        "root; start this as a normal user");
+  }
   if (error.find("/proc") != std::string::npos) {
     return "a fresh /proc may not be mounted here, as in a container with a masked /proc";
   }

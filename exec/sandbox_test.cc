@@ -50,6 +50,18 @@ TEST(SandboxTest, NoneStillCleansTheEnvironmentAndDropsTheUser) {
   }
 }
 
+TEST(SandboxTest, SaysWhatIsMissing) {
+  // A PATH with all that is needed except bubblewrap.
+  const std::string path = getenv("PATH");
+  setenv("PATH", "/nonexistent", 1);
+  const absl::Status status = CheckSandbox(SandboxKind::kBubblewrap);
+  setenv("PATH", path.c_str(), 1);
+  EXPECT_EQ(status.code(), absl::StatusCode::kFailedPrecondition);
+  EXPECT_NE(status.message().find("install the package bubblewrap"), absl::string_view::npos)
+      << status;
+  EXPECT_NE(status.message().find("sandbox \"none\""), absl::string_view::npos) << status;
+}
+
 TEST(SandboxTest, SaysWhichFolderIsClosed) {
   auto folder = MakeTempDirectory("closed");
   ASSERT_TRUE(folder.ok()) << folder.status();

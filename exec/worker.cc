@@ -203,8 +203,19 @@ JobReport Worker::Run(absl::string_view job_json, const ExecLimits& limits, absl
     if (!absl::IsInvalidArgument(sent)) Kill();
     return report;
   }
-  const absl::Time limit = start + absl::Seconds(limits.wall_seconds());
+  // The worker says when it has taken the job: until then the job can go to another one.
   std::string frame;
+  const absl::Time begin_limit = start + 2 * config_.kill_grace;
+  const WaitResult begun = WaitFrame(std::min(begin_limit, deadline), &frame);
+  if (begun != WaitResult::kFrame) {
+    report.end = begun == WaitResult::kStopped ? JobEnd::kStopped
+                 : absl::Now() >= deadline     ? JobEnd::kDeadline
+                                               : JobEnd::kNotStarted;
+    report.detail = absl::StrCat("the worker did not take the job: ", stderr_tail_);
+    Kill();
+    return report;
+  }
+  const absl::Time limit = absl::Now() + absl::Seconds(limits.wall_seconds());
   WaitResult wait = WaitFrame(std::min(limit, deadline), &frame);
   const bool overtime = wait == WaitResult::kDeadline;
   if (overtime) {

@@ -91,7 +91,9 @@ absl::Status WorkerPool::EnsureWorker(int index, std::unique_ptr<Worker>* worker
   if (*worker != nullptr && (*worker)->alive()) return absl::OkStatus();
   const bool lost = *worker != nullptr;
   worker->reset();
-  auto started = Worker::Start(config_, absl::StrCat("w", index));
+  // The folder's random letters tell several pools of one process apart.
+  const std::string pool_name = staged_dir_.substr(staged_dir_.size() - 6);
+  auto started = Worker::Start(config_, absl::StrCat(pool_name, "-w", index));
   absl::MutexLock lock(&mutex_);
   if (lost) ++counts_.workers_lost;
   if (!started.ok()) {

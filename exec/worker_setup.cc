@@ -65,6 +65,11 @@ absl::Status AddInterpreter(const PythonEnv& env, SandboxSpec* sandbox) {
   prefixes.erase(std::unique(prefixes.begin(), prefixes.end()), prefixes.end());
   for (const std::string& prefix : prefixes) {
     if (prefix == "/usr" || absl::StartsWith(prefix, "/usr/")) continue;
+    if (absl::StartsWith(Resolve(prefix), "/tmp/") && sandbox->kind == SandboxKind::kBubblewrap) {
+      return absl::InvalidArgumentError(
+          absl::StrCat("the Python interpreter ", env.interpreter, " lies below ", prefix,
+                       ", but candidates get a /tmp of their own; move it elsewhere"));
+    }
     RETURN_IF_ERROR(CheckReadableByAll(prefix));
     sandbox->read_only.emplace_back(prefix, prefix);
   }
@@ -93,6 +98,10 @@ std::vector<std::string> DriverFolders() {
 
 void AddCuda(SandboxSpec* sandbox, std::vector<std::string>* library_paths) {
   sandbox->devices = NvidiaDevices();
+  // Which GPUs are ours, as Slurm says it.
+  if (const char* visible = getenv("CUDA_VISIBLE_DEVICES")) {
+    sandbox->env.emplace_back("CUDA_VISIBLE_DEVICES", visible);
+  }
   std::vector<std::string> seen;
   for (const std::string& folder : DriverFolders()) {
     if (std::find(seen.begin(), seen.end(), folder) != seen.end()) continue;
@@ -160,7 +169,7 @@ absl::StatusOr<WorkerConfig> MakeWorkerConfig(const WorkerPoolOptions& options,
   RETURN_IF_ERROR(AddInterpreter(env, &config.sandbox));
   if (options.device == "cuda") AddCuda(&config.sandbox, &env.library_paths);
 
-  config.sandbox.env = env.Environment(python_path);
+  for (const auto& entry : env.Environment(python_path)) config.sandbox.env.push_back(entry);
   const char* const more[][2] = {{"PATH", "/usr/bin:/bin"}, {"HOME", "/tmp"},
                                  {"USER", "nobody"},        {"LANG", "C.UTF-8"},
                                  {"OMP_NUM_THREADS", "1"},  {"MKL_NUM_THREADS", "1"},

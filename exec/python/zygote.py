@@ -99,6 +99,7 @@ class Zygote:
             if frame is None:
                 return
             if "job" in frame:  # a late "kill" for a job that had just ended is no error
+                self._connection.write({"began": frame["id"]})
                 self._connection.write(self._run(frame))
 
     def _run(self, frame):
