@@ -1,4 +1,6 @@
 // Runs the program //trainer:sft as a person would: whole runs, kills, signals, MPI, bad input.
+#include "trainer/sft.h"
+
 #include <signal.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -17,6 +19,7 @@
 #include "base/subprocess.h"
 #include "gtest/gtest.h"
 #include "nlohmann/json.hpp"
+#include "trainer/config.h"
 #include "trainer/mpi_launch.h"
 #include "trainer/test_model.h"
 
@@ -172,40 +175,53 @@ TEST_F(SftTest, TwoRanksHaveTheSameLossesAsOne) {
   }
 }
 
-TEST_F(SftTest, BadInputEndsInOneSentence) {
-  const auto fails = [&](const std::vector<std::string>& sets, int code, const std::string& part) {
-    const CommandResult result = Run(Command("bad", sets));
-    EXPECT_EQ(result.exit_code, code) << result.err;
-    EXPECT_NE(result.err.find(part), std::string::npos) << result.err;
-    EXPECT_EQ(result.err.find("error: "), result.err.rfind("error: ")) << result.err;
-  };
-  fails({"optimizer.learningrate=1"}, 2, "closest is 'learning_rate'");
-  fails({"batch_size=0"}, 2, "batch_size is 0");
-  fails({"policy.dir=" + dir_ + "/nowhere"}, 1, "policy.dir: '" + dir_ + "/nowhere' was found");
-  fails({"train_data=" + dir_ + "/no.jsonl"}, 1, "no.jsonl");
-  fails({"policy.random_init=false"}, 1, "model.safetensors");
-  fails({"policy.device=cuda:7"}, 1, "cuda:7");
-  ASSERT_TRUE(WriteFileAtomic(dir_ + "/bad.jsonl", "{\"prompt\": \"x\"}\n").ok());
-  fails({"train_data=" + dir_ + "/bad.jsonl"}, 1, "bad.jsonl:1: the field \"response\" is missing");
-  ASSERT_TRUE(WriteFileAtomic(dir_ + "/file", "").ok());
-  fails({"output_dir=" + dir_ + "/file/run"}, 1, dir_ + "/file");
+TEST_F(SftTest, BadUsageEndsInOneSentence) {
+  const CommandResult result = Run(Command("bad", {"optimizer.learningrate=1"}));
+  EXPECT_EQ(result.exit_code, 2);
+  EXPECT_NE(result.err.find("closest is 'learning_rate'"), std::string::npos) << result.err;
+  EXPECT_EQ(result.err.find("error: "), 0) << result.err;
+  EXPECT_EQ(result.err.find('\n'), result.err.size() - 1) << result.err;
 }
 
-TEST_F(SftTest, TruncatedWeightsAreNamed) {
-  ASSERT_EQ(Run(Command("run", {"steps=1"})).exit_code, 0);
+TEST_F(SftTest, FailureEndsInOneSentence) {
+  const CommandResult result = Run(Command("bad", {"policy.dir=" + dir_ + "/nowhere"}));
+  EXPECT_EQ(result.exit_code, 1);
+  EXPECT_NE(result.err.find("policy.dir: '" + dir_ + "/nowhere' was found"), std::string::npos)
+      << result.err;
+}
+
+// The other messages without a process each.
+TEST_F(SftTest, BadInputIsNamed) {
+  const StopSignal stop;
+  auto ranks = DataParallel::Join(absl::Seconds(10));
+  ASSERT_TRUE(ranks.ok());
+  const auto fails = [&](std::vector<std::string> sets, const std::string& part) {
+    sets.push_back("output_dir=" + dir_ + "/bad");
+    std::swap(sets.front(), sets.back());  // a case may name another folder
+    const auto config = LoadSftConfig(dir_ + "/c.textproto", sets);
+    ASSERT_TRUE(config.ok()) << config.status();
+    const absl::Status status = RunSft(*config, ranks->get(), stop).status();
+    EXPECT_FALSE(status.ok());
+    EXPECT_NE(status.message().find(part), absl::string_view::npos) << status;
+  };
+  fails({"train_data=" + dir_ + "/no.jsonl"}, "no.jsonl");
+  fails({"policy.random_init=false"}, "model.safetensors");
+  fails({"policy.device=cuda:7"}, "cuda:7");
+  ASSERT_TRUE(WriteFileAtomic(dir_ + "/bad.jsonl", "{\"prompt\": \"x\"}\n").ok());
+  fails({"train_data=" + dir_ + "/bad.jsonl"}, "bad.jsonl:1: the field \"response\" is missing");
+  ASSERT_TRUE(WriteFileAtomic(dir_ + "/file", "").ok());
+  fails({"output_dir=" + dir_ + "/file/run"}, dir_ + "/file");
+
+  // Weights cut in half.
+  const auto config = LoadSftConfig(dir_ + "/c.textproto",
+                                    {"output_dir=" + dir_ + "/run", "steps=1", "eval_samples=0"});
+  ASSERT_TRUE(config.ok()) << config.status();
+  ASSERT_TRUE(RunSft(*config, ranks->get(), stop).ok());
   const std::string weights = dir_ + "/run/model/model.safetensors";
   ASSERT_EQ(truncate(weights.c_str(), *FileSize(weights) / 2), 0);
-  const CommandResult result =
-      Run(Command("next", {"policy.dir=" + dir_ + "/run/model", "policy.random_init=false"}));
-  EXPECT_EQ(result.exit_code, 1);
-  EXPECT_NE(result.err.find(weights), std::string::npos) << result.err;
-}
-
-TEST_F(SftTest, OtherSettingsInTheSameFolderAreRefused) {
-  ASSERT_EQ(Run(Command("run", {"steps=2"})).exit_code, 0);
-  const CommandResult result = Run(Command("run", {"steps=2", "seed=5"}));
-  EXPECT_EQ(result.exit_code, 1);
-  EXPECT_NE(result.err.find("seed"), std::string::npos) << result.err;
+  fails({"policy.random_init=false", "policy.dir=" + dir_ + "/run/model"}, weights);
+  // Other settings in a folder that holds a checkpoint.
+  fails({"seed=5", "output_dir=" + dir_ + "/run"}, "was begun with another configuration");
 }
 
 }  // namespace
