@@ -124,6 +124,10 @@ class AtenCounter(TorchDispatchMode):
         self.counting = counting
         self.ops = {}
 
+    @classmethod
+    def _should_skip_dynamo(cls):
+        return False  # else torch imports torch._dynamo for every mode: 800 modules, seconds
+
     def __torch_dispatch__(self, function, types_, args=(), kwargs=None):
         kwargs = kwargs or {}
         result = function(*args, **kwargs)

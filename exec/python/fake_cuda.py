@@ -128,6 +128,11 @@ class _Generator(torch.Generator):
         return super().__new__(cls, device=CPU)
 
 
+def _manual_seed(seed):
+    """torch.manual_seed without its first call's import of torch._dynamo, which takes seconds."""
+    return torch.default_generator.manual_seed(int(seed))
+
+
 def _constant(value):
     """A new function each time: torch._dynamo's tables refuse one function under two names."""
     return lambda *args, **kwargs: value
@@ -171,16 +176,19 @@ class FakeCuda:
     def __enter__(self):
         self._saved = []
         for name, stub in _stubs().items():
-            self._saved.append((torch.cuda, name, getattr(torch.cuda, name)))
-            setattr(torch.cuda, name, stub)
+            self._replace(torch.cuda, name, stub)
         # A default-device mode would lie below ours and put "cuda" back.
-        self._saved.append((torch, "set_default_device", torch.set_default_device))
-        torch.set_default_device = _constant(None)
-        self._saved.append((torch, "Generator", torch.Generator))
-        torch.Generator = _Generator
+        self._replace(torch, "set_default_device", _constant(None))
+        self._replace(torch, "Generator", _Generator)
+        self._replace(torch, "manual_seed", _manual_seed)
+        self._replace(torch.random, "manual_seed", _manual_seed)
         self._mode = _Mode()
         self._mode.__enter__()
         return self
+
+    def _replace(self, owner, name, value):
+        self._saved.append((owner, name, getattr(owner, name)))
+        setattr(owner, name, value)
 
     def __exit__(self, *error):
         self._mode.__exit__(*error)
