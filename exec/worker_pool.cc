@@ -65,8 +65,8 @@ absl::Status WorkerPool::Prepare(const WorkerPoolOptions& options) {
   queue_ = std::make_unique<BoundedQueue<std::shared_ptr<Pending>>>(kQueueCapacity);
   stop_fd_ = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
   if (stop_fd_ < 0) return ErrnoStatus(errno, "make", "an event descriptor");
-  ASSIGN_OR_RETURN(staged_dir_, StagePythonSources(options));
-  ASSIGN_OR_RETURN(config_, MakeWorkerConfig(options, staged_dir_));
+  ASSIGN_OR_RETURN(sources_, StagePythonSources(options));
+  ASSIGN_OR_RETURN(config_, MakeWorkerConfig(options, sources_->path()));
   config_.cgroup_memory_bytes = limits_.memory_bytes() + options.worker_bytes;
   config_.cgroup_processes = limits_.processes() + kWorkerProcesses;
   config_.stop_fd = stop_fd_;
@@ -77,7 +77,6 @@ WorkerPool::~WorkerPool() {
   Stop();
   for (std::thread& thread : threads_) thread.join();
   if (stop_fd_ >= 0) close(stop_fd_);
-  if (!staged_dir_.empty()) (void)RemoveTree(staged_dir_);
 }
 
 void WorkerPool::Stop() {
@@ -91,9 +90,8 @@ absl::Status WorkerPool::EnsureWorker(int index, std::unique_ptr<Worker>* worker
   if (*worker != nullptr && (*worker)->alive()) return absl::OkStatus();
   const bool lost = *worker != nullptr;
   worker->reset();
-  // The folder's random letters tell several pools of one process apart.
-  const std::string pool_name = staged_dir_.substr(staged_dir_.size() - 6);
-  auto started = Worker::Start(config_, absl::StrCat(pool_name, "-w", index));
+  // The letters tell several pools of one process apart.
+  auto started = Worker::Start(config_, absl::StrCat(sources_->id(), "-w", index));
   absl::MutexLock lock(&mutex_);
   if (lost) ++counts_.workers_lost;
   if (!started.ok()) {

@@ -17,6 +17,7 @@
 #include "base/bounded_queue.h"
 #include "exec/job.h"
 #include "exec/sandbox.h"
+#include "exec/staged_sources.h"
 #include "exec/worker.h"
 
 namespace tritonrl {
@@ -83,7 +84,7 @@ class WorkerPool {
   WorkerPoolOptions options_;
   ExecLimits limits_;
   WorkerConfig config_;
-  std::string staged_dir_;  // readable copy of the Python sources
+  std::unique_ptr<StagedSources> sources_;
   int stop_fd_ = -1;
   std::atomic<bool> stopping_{false};
   std::unique_ptr<BoundedQueue<std::shared_ptr<Pending>>> queue_;

@@ -29,24 +29,6 @@ std::string Resolve(const std::string& path) {
   return realpath(path.c_str(), resolved) != nullptr ? resolved : path;
 }
 
-absl::Status CopyPythonFiles(const std::string& from, const std::string& to) {
-  RETURN_IF_ERROR(CreateDirectories(to));
-  chmod(to.c_str(), 0755);
-  ASSIGN_OR_RETURN(std::vector<std::string> names, ListDirectory(from));
-  for (const std::string& name : names) {
-    const std::string source = JoinPath(from, name);
-    const std::string target = JoinPath(to, name);
-    if (DirectoryExists(source) && name != "__pycache__") {
-      RETURN_IF_ERROR(CopyPythonFiles(source, target));
-    }
-    if (!absl::EndsWith(name, ".py")) continue;
-    ASSIGN_OR_RETURN(std::string text, ReadFile(source));
-    RETURN_IF_ERROR(WriteFileAtomic(target, text));
-    chmod(target.c_str(), 0644);
-  }
-  return absl::OkStatus();
-}
-
 // An interpreter outside /usr (a virtual environment, pyenv) needs its own folders shown.
 absl::Status AddInterpreter(const PythonEnv& env, SandboxSpec* sandbox) {
   const std::string real = Resolve(env.interpreter);
@@ -115,25 +97,15 @@ void AddCuda(SandboxSpec* sandbox, std::vector<std::string>* library_paths) {
 
 }  // namespace
 
-absl::StatusOr<std::string> StagePythonSources(const WorkerPoolOptions& options) {
-  std::string python_dir = options.python_dir;
-  if (python_dir.empty()) {
+absl::StatusOr<std::unique_ptr<StagedSources>> StagePythonSources(
+    const WorkerPoolOptions& options) {
+  std::vector<std::string> folders = {options.python_dir};
+  if (options.python_dir.empty()) {
     ASSIGN_OR_RETURN(std::string worker, Runfile("exec/python/worker.py"));
-    python_dir = DirName(worker);
+    folders[0] = DirName(worker);
   }
-  // /tmp, not $TMPDIR or $TEST_TMPDIR, which can lie below a folder closed to others.
-  std::string staged = "/tmp/tritonrl-exec-XXXXXX";
-  if (mkdtemp(staged.data()) == nullptr) return ErrnoStatus(errno, "make", "a folder in /tmp");
-  chmod(staged.c_str(), 0755);
-  absl::Status status = CopyPythonFiles(python_dir, JoinPath(staged, "0"));
-  for (size_t i = 0; status.ok() && i < options.extra_python_dirs.size(); ++i) {
-    status = CopyPythonFiles(options.extra_python_dirs[i], JoinPath(staged, absl::StrCat(i + 1)));
-  }
-  if (!status.ok()) {
-    (void)RemoveTree(staged);
-    return status;
-  }
-  return staged;
+  folders.insert(folders.end(), options.extra_python_dirs.begin(), options.extra_python_dirs.end());
+  return StagedSources::Create(folders);
 }
 
 absl::StatusOr<WorkerConfig> MakeWorkerConfig(const WorkerPoolOptions& options,

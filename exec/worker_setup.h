@@ -2,18 +2,19 @@
 #ifndef TRITONRL_EXEC_WORKER_SETUP_H_
 #define TRITONRL_EXEC_WORKER_SETUP_H_
 
+#include <memory>
 #include <string>
 #include <vector>
 
 #include "absl/status/statusor.h"
+#include "exec/staged_sources.h"
 #include "exec/worker.h"
 #include "exec/worker_pool.h"
 
 namespace tritonrl {
 
-// Copies the Python sources into a fresh folder that the workers' user can read (the sources may
-// lie in a home folder closed to others). The caller removes it.
-absl::StatusOr<std::string> StagePythonSources(const WorkerPoolOptions& options);
+// Copies worker.py, the runner and options.extra_python_dirs, in this order.
+absl::StatusOr<std::unique_ptr<StagedSources>> StagePythonSources(const WorkerPoolOptions& options);
 
 // Everything of a worker's configuration except the cgroup's limits and the stop descriptor.
 absl::StatusOr<WorkerConfig> MakeWorkerConfig(const WorkerPoolOptions& options,
