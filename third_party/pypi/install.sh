@@ -33,6 +33,10 @@ pip=("$python" -m pip --disable-pip-version-check --no-input)
 if [ "$kind" = wheels ]; then
   "${pip[@]}" install --quiet --no-deps --require-hashes --only-binary=:all: --no-compile \
     --root-user-action=ignore --target "$partial" -r "$lock" >&2
+  # Byte code of what is imported at every start of a worker or test: 4 s instead of 10 s each time.
+  PYTHONPATH=$partial env -u PYTHONDONTWRITEBYTECODE "$python" -c '
+import torch, torch._dynamo, triton, numpy, sympy, safetensors.torch, tokenizers
+import matplotlib.pyplot, tensorboardX, transformers.models.qwen3.modeling_qwen3' >&2
 else
   "${pip[@]}" download --quiet --no-deps --require-hashes --no-binary=:all: --no-build-isolation \
     --dest "$partial" -r "$lock" >&2
