@@ -1,0 +1,172 @@
+#include "eval/benchmark.h"
+
+#include <memory>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "absl/time/clock.h"
+#include "base/file.h"
+#include "base/progress.h"
+#include "base/status.h"
+#include "eval/markdown_table.h"
+#include "nlohmann/json.hpp"
+#include "trainer/data_parallel.h"
+#include "trainer/grpo/run_parts.h"
+#include "trainer/grpo/sample_record.h"
+
+namespace tritonrl {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+Json ToJson(const Metrics& metrics) {
+  return Json{{"valid", metrics.valid},     {"compiled", metrics.compiled},
+              {"correct", metrics.correct}, {"fast_1", metrics.fast_1},
+              {"fast_2", metrics.fast_2},   {"mean_speedup", metrics.mean_speedup}};
+}
+
+absl::Status WriteOutput(const BenchmarkOptions& options, const BenchmarkResult& result) {
+  if (options.output.empty()) return absl::OkStatus();
+  RETURN_IF_ERROR(
+      WriteFileAtomic(options.output + "/samples.jsonl", RecordsToText(result.details.sampled)));
+  return WriteFileAtomic(options.output + "/results.json", BenchmarkJson(result, options));
+}
+
+// Tasks in the form the evaluator takes, at most `most` (0: all).
+std::vector<std::shared_ptr<const PreparedTask>> Share(std::vector<PreparedTask> tasks, int most) {
+  if (most > 0 && static_cast<int>(tasks.size()) > most) tasks.resize(most);
+  std::vector<std::shared_ptr<const PreparedTask>> shared;
+  for (PreparedTask& task : tasks) {
+    shared.push_back(std::make_shared<const PreparedTask>(std::move(task)));
+  }
+  return shared;
+}
+
+// Draws, judges and shows progress. Nothing when a stop was asked for.
+absl::StatusOr<std::optional<Evaluator::Finished>> Evaluate(Evaluator* evaluator,
+                                                            const Verification& verification,
+                                                            double timeout_s,
+                                                            const StopSignal& stop) {
+  const absl::Time deadline = absl::Now() + absl::Seconds(timeout_s);
+  ASSIGN_OR_RETURN(const Evaluator::Pending pending, evaluator->Start(0, /*hold=*/false));
+  ProgressOptions options;
+  options.label = "samples";
+  options.total = pending.wanted();
+  auto bar = std::make_unique<Progress>(options);
+  const absl::Status status = evaluator->WaitJudged(pending, deadline, [&] {
+    bar->Tick(pending.judged(), absl::StrCat("generated ", pending.generated()));
+    return !stop.requested() && verification.Health().ok();
+  });
+  bar.reset();
+  RETURN_IF_ERROR(verification.Health());
+  if (stop.requested()) return std::nullopt;
+  RETURN_IF_ERROR(status);
+  ASSIGN_OR_RETURN(Evaluator::Finished finished, evaluator->Gather(pending));
+  return finished;
+}
+
+}  // namespace
+
+absl::StatusOr<BenchmarkResult> RunBenchmark(const BenchmarkOptions& options,
+                                             const StopSignal& stop) {
+  if (options.k < 1) return absl::InvalidArgumentError("--k must be at least 1");
+  VerificationOptions verification_options;
+  verification_options.config = options.verifier;
+  verification_options.seed = options.seed;
+  if (!options.output.empty()) {
+    RETURN_IF_ERROR(CreateDirectories(options.output));
+    verification_options.journal = options.output + "/verdicts.jsonl";
+  }
+  ASSIGN_OR_RETURN(const Verification verification, StartVerification(verification_options));
+  ASSIGN_OR_RETURN(auto ranks, DataParallel::Join(absl::Seconds(60)));
+  if (ranks->size() > 1) {
+    return absl::UnimplementedError("the benchmark runs as one process, not under mpirun");
+  }
+  const int threads = ThreadsFor(options.threads, *ranks);
+  ASSIGN_OR_RETURN(const Policy policy, LoadPolicy(options.policy, threads, 0));
+  ASSIGN_OR_RETURN(PreparedTasks tasks,
+                   LoadPreparedTasks({options.tasks}, options.style, *policy.tokenizer,
+                                     options.max_prompt_tokens));
+  EngineSetup setup;
+  setup.slots = options.slots;
+  setup.max_prompt_tokens = options.max_prompt_tokens;
+  setup.max_response_tokens = options.max_response_tokens;
+  setup.threads = threads;
+  ASSIGN_OR_RETURN(const std::unique_ptr<Engine> engine, StartEngine(policy, setup));
+  ASSIGN_OR_RETURN(const std::unique_ptr<FaultJournal> faults, FaultJournal::Open(""));
+  SampleRunner runner(engine.get(), verification.verifier.get(), policy.tokenizer.get(),
+                      faults.get());
+  EvaluatorOptions eval;
+  eval.samples = options.k;
+  eval.greedy = false;
+  eval.seed = options.seed;
+  eval.sampling.temperature = options.temperature;
+  eval.sampling.top_p = options.top_p;
+  eval.sampling.max_tokens = options.max_response_tokens;
+  eval.sampling.stop_ids = StopTokens(policy);
+  Evaluator evaluator(eval, Share(std::move(tasks.tasks), options.max_tasks), &runner, ranks.get());
+  ASSIGN_OR_RETURN(std::optional<Evaluator::Finished> finished,
+                   Evaluate(&evaluator, verification, options.timeout_s, stop));
+  BenchmarkResult result;
+  result.problems = std::move(tasks.problems);
+  if (!finished.has_value()) {
+    result.stopped = true;
+    return result;
+  }
+  result.details = *std::move(finished);
+  MetricsBuilder builder;
+  for (const SampleRecord& record : result.details.sampled) builder.Add(record.verdict);
+  result.best = builder.MaxOverSamples();
+  RETURN_IF_ERROR(WriteOutput(options, result));
+  return result;
+}
+
+std::string BenchmarkTable(const BenchmarkResult& result, int k) {
+  const std::string note = result.best.modelled ? " (modelled)" : "";
+  const auto row = [](const std::string& name, const Metrics& m) {
+    return std::vector<std::string>{name,
+                                    Percent(m.valid),
+                                    Percent(m.compiled),
+                                    Percent(m.correct),
+                                    Percent(m.fast_1),
+                                    Percent(m.fast_2),
+                                    absl::StrFormat("%.2fx", m.mean_speedup)};
+  };
+  std::vector<std::vector<std::string>> rows;
+  for (const auto& [at, metrics] : result.details.result.pass_at) {
+    if (at != k) rows.push_back(row(absl::StrCat("pass@", at), metrics));
+  }
+  rows.push_back(row(absl::StrCat("max over ", k), result.best));
+  std::string text =
+      MarkdownTable({absl::StrCat(result.best.tasks, " tasks, %"), "valid", "compiled", "correct",
+                     "fast_1" + note, "fast_2" + note, "mean speedup" + note},
+                    rows);
+  if (result.best.faults_of_ours > 0) {
+    absl::StrAppend(&text, result.best.faults_of_ours,
+                    " samples could not be judged for reasons of ours and were left out",
+                    result.best.tasks_left_out > 0
+                        ? absl::StrCat(", with them all of ", result.best.tasks_left_out, " tasks")
+                        : "",
+                    ".\n");
+  }
+  return text;
+}
+
+std::string BenchmarkJson(const BenchmarkResult& result, const BenchmarkOptions& options) {
+  Json json = {{"model", options.policy.dir()},      {"task_folder", options.tasks},
+               {"tasks", result.best.tasks},         {"k", options.k},
+               {"temperature", options.temperature}, {"seed", options.seed}};
+  json.update(ToJson(result.best));
+  json["modelled"] = result.best.modelled;
+  for (const auto& [at, metrics] : result.details.result.pass_at) {
+    json["pass_at"][std::to_string(at)] = ToJson(metrics);
+  }
+  json["samples"] = result.best.samples;
+  json["faults_of_ours"] = result.best.faults_of_ours;
+  json["tasks_left_out"] = result.best.tasks_left_out;
+  json["problems"] = result.problems;
+  return json.dump(2) + "\n";
+}
+
+}  // namespace tritonrl

@@ -1,0 +1,57 @@
+// One benchmark of one checkpoint: k samples for each task of a folder, judged and summed up.
+#ifndef TRITONRL_EVAL_BENCHMARK_H_
+#define TRITONRL_EVAL_BENCHMARK_H_
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "tasks/prompt.h"
+#include "trainer/config.pb.h"
+#include "trainer/grpo/evaluator.h"
+#include "trainer/main_support.h"
+#include "verify/metrics.h"
+
+namespace tritonrl {
+
+struct BenchmarkOptions {
+  PolicyConfig policy;
+  std::string tasks;  // folder of task files
+  int k = 10;         // samples for each task
+  PromptStyle style = PromptStyle::kFull;
+  double temperature = 1.0;
+  double top_p = 1.0;
+  int max_prompt_tokens = 2048;
+  int max_response_tokens = 16384;
+  int slots = 64;
+  int threads = 0;
+  int max_tasks = 0;  // 0: all
+  uint64_t seed = 0;
+  VerifierConfig verifier;
+  double timeout_s = 24 * 3600;  // of the whole benchmark
+  // Folder for verdicts.jsonl (a repeated command does not check again what is there),
+  // samples.jsonl and results.json; empty: nothing is written.
+  std::string output;
+};
+
+struct BenchmarkResult {
+  Metrics best;                       // the paper's: maximum over the k samples of each task
+  std::vector<std::string> problems;  // task files left out
+  Evaluator::Finished details;
+  bool stopped = false;  // by a signal
+};
+
+absl::StatusOr<BenchmarkResult> RunBenchmark(const BenchmarkOptions& options,
+                                             const StopSignal& stop);
+
+// For a terminal; speedups are marked "modelled" where they are.
+std::string BenchmarkTable(const BenchmarkResult& result, int k);
+
+// {"tasks", "k", "valid", "compiled", "correct", "fast_1", "fast_2", "mean_speedup", "modelled",
+//  "pass_at": {...}, ...} as indented JSON.
+std::string BenchmarkJson(const BenchmarkResult& result, const BenchmarkOptions& options);
+
+}  // namespace tritonrl
+
+#endif  // TRITONRL_EVAL_BENCHMARK_H_

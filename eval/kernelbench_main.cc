@@ -1,0 +1,106 @@
+// Benchmarks a checkpoint on a folder of tasks. Example:
+//   bazel run //eval:kernelbench -- --model=runs/grpo_hrd_mini/model --prompt_style=mini --k=10
+//   with --tasks=tasks/mini/heldout --set device_model=l40s_mini
+#include <cstdio>
+#include <string>
+#include <vector>
+
+#include "absl/flags/flag.h"
+#include "absl/flags/parse.h"
+#include "absl/flags/usage.h"
+#include "base/file.h"
+#include "base/status.h"
+#include "eval/benchmark.h"
+#include "trainer/config.h"
+#include "trainer/main_support.h"
+
+ABSL_FLAG(std::string, model, "",
+          "folder of the checkpoint (config.json, tokenizer.json, weights)");
+ABSL_FLAG(std::string, tasks, "", "folder of task files in KernelBench form");
+ABSL_FLAG(int, k, 10, "samples for each task");
+ABSL_FLAG(std::string, prompt_style, "full", "full (language models) or mini (the mini policy)");
+ABSL_FLAG(double, temperature, 1.0, "sampling temperature; 0 takes the likeliest token");
+ABSL_FLAG(double, top_p, 1.0, "nucleus sampling; 1 is off");
+ABSL_FLAG(int, max_prompt_tokens, 2048,
+          "tasks with a longer prompt are left out, with their names");
+ABSL_FLAG(int, max_response_tokens, 16384, "a response is cut off after so many tokens");
+ABSL_FLAG(int, slots, 64, "sequences decoded at the same time");
+ABSL_FLAG(int, max_tasks, 0, "only the first so many tasks; 0: all");
+ABSL_FLAG(int, threads, 0, "CPU threads; 0: all cores");
+ABSL_FLAG(uint64_t, seed, 0, "seed of all draws");
+ABSL_FLAG(std::string, device, "auto", "auto, cpu, cuda or cuda:N");
+ABSL_FLAG(std::string, output, "", "folder for results.json, samples.jsonl and verdicts.jsonl");
+ABSL_FLAG(
+    std::string, set, "",
+    "path=value overrides a field of VerifierConfig (trainer/config.proto), as in workers=4 or "
+    "device_model=l40s_mini; may be repeated");
+
+namespace tritonrl {
+namespace {
+
+absl::StatusOr<BenchmarkOptions> OptionsFromFlags(const std::vector<std::string>& overrides) {
+  BenchmarkOptions options;
+  for (const std::string& override : overrides) {
+    RETURN_IF_ERROR(ApplyOverride(override, &options.verifier));
+  }
+  if (absl::GetFlag(FLAGS_model).empty()) return absl::InvalidArgumentError("--model is missing");
+  if (absl::GetFlag(FLAGS_tasks).empty()) return absl::InvalidArgumentError("--tasks is missing");
+  options.policy.set_dir(absl::GetFlag(FLAGS_model));
+  options.policy.set_device(absl::GetFlag(FLAGS_device));
+  options.tasks = absl::GetFlag(FLAGS_tasks);
+  ASSIGN_OR_RETURN(options.style, ParsePromptStyle(absl::GetFlag(FLAGS_prompt_style)));
+  options.k = absl::GetFlag(FLAGS_k);
+  options.temperature = absl::GetFlag(FLAGS_temperature);
+  options.top_p = absl::GetFlag(FLAGS_top_p);
+  options.max_prompt_tokens = absl::GetFlag(FLAGS_max_prompt_tokens);
+  options.max_response_tokens = absl::GetFlag(FLAGS_max_response_tokens);
+  options.slots = absl::GetFlag(FLAGS_slots);
+  options.max_tasks = absl::GetFlag(FLAGS_max_tasks);
+  options.threads = absl::GetFlag(FLAGS_threads);
+  options.seed = absl::GetFlag(FLAGS_seed);
+  if (const std::string output = absl::GetFlag(FLAGS_output); !output.empty()) {
+    options.output = UserPath(output);
+  }
+  return options;
+}
+
+int Main(const std::vector<std::string>& overrides) {
+  const StopSignal stop;
+  const absl::StatusOr<BenchmarkOptions> options = OptionsFromFlags(overrides);
+  if (!options.ok()) {
+    std::fprintf(stderr, "error: %s\n", Message(options.status()).c_str());
+    return kExitBadUsage;
+  }
+  const absl::StatusOr<BenchmarkResult> result = RunBenchmark(*options, stop);
+  if (!result.ok()) return ExitCodeFor(result.status(), nullptr);
+  for (const std::string& problem : result->problems) {
+    std::fprintf(stderr, "left out: %s\n", problem.c_str());
+  }
+  if (result->stopped) {
+    std::fprintf(stderr, "stopped by a signal; with --output the same command goes on\n");
+    return kExitRequeue;
+  }
+  std::printf("%s", BenchmarkTable(*result, options->k).c_str());
+  if (!options->output.empty()) {
+    std::printf("Written to %s: results.json, samples.jsonl, verdicts.jsonl\n",
+                options->output.c_str());
+  }
+  return kExitDone;
+}
+
+}  // namespace
+}  // namespace tritonrl
+
+int main(int argc, char** argv) {
+  const std::vector<std::string> overrides = tritonrl::TakeOverrides(&argc, argv);
+  absl::SetProgramUsageMessage(
+      "Samples k programs for each task, verifies them and reports valid / compiled / correct /\n"
+      "fast_1 / fast_2 / mean speedup as the maximum over k (the paper's definitions).\n"
+      "Exit codes: 0 done, 1 failed, 2 bad flag, 75 stopped by a signal.");
+  const std::vector<char*> rest = absl::ParseCommandLine(argc, argv);
+  if (rest.size() > 1) {
+    std::fprintf(stderr, "error: '%s' is no flag\n", rest[1]);
+    return tritonrl::kExitBadUsage;
+  }
+  return tritonrl::Main(overrides);
+}

@@ -1,0 +1,95 @@
+// Runs //eval:kernelbench with the committed mini policy: real compilation and execution.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "base/file.h"
+#include "base/runfiles.h"
+#include "base/subprocess.h"
+#include "nlohmann/json.hpp"
+
+namespace tritonrl {
+namespace {
+
+using ::testing::HasSubstr;
+
+class KernelbenchTest : public ::testing::Test {
+ protected:
+  void SetUp() override { dir_ = MakeTempDirectory("kernelbench").value(); }
+  void TearDown() override { EXPECT_TRUE(RemoveTree(dir_).ok()); }
+
+  CommandResult Run(std::vector<std::string> flags) const {
+    flags.insert(flags.begin(), Runfile("eval/kernelbench").value());
+    RunCommandOptions options;
+    options.timeout = absl::Seconds(200);
+    auto result = RunCommand(flags, options);
+    EXPECT_TRUE(result.ok()) << result.status();
+    EXPECT_FALSE(result->timed_out) << result->err;
+    return *result;
+  }
+
+  std::string dir_;
+};
+
+TEST_F(KernelbenchTest, ReportsTheMaximumOverSamples) {
+  // One good task and one file that is none.
+  ASSERT_TRUE(CreateDirectories(dir_ + "/tasks/level1").ok());
+  const std::string source = Runfile("tasks/mini/heldout/level1").value();
+  const std::string name = ListDirectory(source).value().at(0);
+  ASSERT_TRUE(
+      WriteFileAtomic(dir_ + "/tasks/level1/" + name, ReadFile(source + "/" + name).value()).ok());
+  ASSERT_TRUE(WriteFileAtomic(dir_ + "/tasks/level1/99_broken.py", "def f(:\n").ok());
+  const std::vector<std::string> flags = {"--model=model/mini",
+                                          "--tasks=" + dir_ + "/tasks",
+                                          "--k=4",
+                                          "--prompt_style=mini",
+                                          "--max_prompt_tokens=256",
+                                          "--max_response_tokens=640",
+                                          "--slots=8",
+                                          "--threads=1",
+                                          "--set=workers=1",
+                                          "--set=device_model=l40s_mini",
+                                          "--set=trials=2",
+                                          "--output=" + dir_ + "/out"};
+  const CommandResult result = Run(flags);
+  ASSERT_EQ(result.exit_code, 0) << result.err;
+  EXPECT_THAT(result.err, HasSubstr("left out:"));
+  EXPECT_THAT(result.err, HasSubstr("99_broken.py"));
+  EXPECT_THAT(result.out, HasSubstr("max over 4"));
+  EXPECT_THAT(result.out, HasSubstr("fast_2 (modelled)"));
+  EXPECT_THAT(result.out, HasSubstr("pass@1"));
+  const auto json = nlohmann::json::parse(ReadFile(dir_ + "/out/results.json").value());
+  EXPECT_EQ(json["tasks"], 1);
+  EXPECT_EQ(json["samples"], 4);
+  EXPECT_EQ(json["modelled"], true);
+  // The maximum over the samples of one task is 0 or 1, the mean lies between.
+  const double best = json["correct"], mean = json["pass_at"]["1"]["correct"];
+  EXPECT_EQ(best, mean > 0 ? 1.0 : 0.0);
+  EXPECT_EQ(json["pass_at"]["4"]["correct"], best);
+  EXPECT_GE(json["valid"], json["compiled"]);
+  EXPECT_GE(json["compiled"], json["correct"]);
+
+  // Again: every verdict is on file, and the figures are the same.
+  const CommandResult again = Run(flags);
+  EXPECT_EQ(again.exit_code, 0) << again.err;
+  EXPECT_EQ(again.out, result.out);
+}
+
+TEST_F(KernelbenchTest, BadFlagsAreNamed) {
+  const std::vector<std::pair<std::vector<std::string>, std::string>> cases = {
+      {{"--tasks=x"}, "--model is missing"},
+      {{"--model=x"}, "--tasks is missing"},
+      {{"--model=x", "--tasks=y", "--prompt_style=odd"}, "odd"},
+      {{"--model=x", "--tasks=y", "--set=wrokers=1"}, "wrokers"},
+  };
+  for (const auto& [flags, part] : cases) {
+    const CommandResult result = Run(flags);
+    EXPECT_EQ(result.exit_code, 2) << part;
+    EXPECT_THAT(result.err, HasSubstr(part));
+  }
+  const CommandResult result = Run({"--model=/no/model", "--tasks=" + dir_, "--k=1"});
+  EXPECT_EQ(result.exit_code, 1);
+  EXPECT_THAT(result.err, HasSubstr("/no/model"));
+}
+
+}  // namespace
+}  // namespace tritonrl

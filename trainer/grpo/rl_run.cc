@@ -1,0 +1,381 @@
+#include "trainer/grpo/rl_run.h"
+
+#include <algorithm>
+#include <cstdio>
+#include <memory>
+#include <optional>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "absl/time/clock.h"
+#include "base/file.h"
+#include "base/metrics_log.h"
+#include "base/progress.h"
+#include "base/status.h"
+#include "trainer/advantage.h"
+#include "trainer/checkpoint.h"
+#include "trainer/grpo/evaluation_log.h"
+#include "trainer/grpo/report_child.h"
+#include "trainer/grpo/rl_batch_builder.h"
+#include "trainer/grpo/run_parts.h"
+#include "trainer/grpo/step_metrics.h"
+
+namespace tritonrl {
+namespace {
+
+// How long the last rendering of the report may take.
+constexpr absl::Duration kReportTimeout = absl::Seconds(90);
+
+class RlRun {
+ public:
+  RlRun(std::unique_ptr<RunParts> parts, const StopSignal& stop)
+      : parts_(std::move(parts)),
+        config_(parts_->config),
+        ranks_(*parts_->ranks),
+        stop_(stop),
+        store_(parts_->paths.Checkpoints(), config_.checkpoint().keep()),
+        evaluations_(parts_->paths),
+        report_(parts_->paths.dir) {}
+
+  absl::StatusOr<RlOutcome> Run();
+
+ private:
+  using Stage = SampleRunner::Stage;
+
+  absl::Status Resume();
+  absl::Status Loop();
+  absl::Status Step();
+  absl::StatusOr<LearnStats> Learn(RlBatch* batch);
+  absl::Status Record(const SampleBatch& batch, const RlBatch& rl, const StepMetrics& metrics);
+  absl::Status SaveCheckpoint();
+  absl::Status SaveWhatIsDone();
+  // The evaluation after `done_` steps unless it is on file. False: a stop was asked for.
+  absl::StatusOr<bool> Evaluate();
+  absl::StatusOr<bool> FinishEvaluation(const Evaluator::Pending& pending);
+  absl::Status Finish();
+
+  bool EvaluationDue() const;
+  absl::Duration EvaluationTimeout() const;
+  // Called while waiting: moves the progress line; false ends the wait.
+  bool KeepGoing(const std::string& what);
+  // Whether any rank was asked to stop or failed; all ranks call it at the same places.
+  absl::StatusOr<bool> AnyStop(const absl::Status& status);
+  void Say(const std::string& text);
+
+  std::unique_ptr<RunParts> parts_;
+  const GrpoHrdConfig& config_;
+  DataParallel& ranks_;
+  const StopSignal& stop_;
+  CheckpointStore store_;
+  EvaluationLog evaluations_;
+  ReportChild report_;
+  std::unique_ptr<MetricsLog> metrics_;
+  std::unique_ptr<Progress> progress_;  // rank 0 only
+  std::optional<Evaluator::Pending> first_evaluation_;
+  int64_t done_ = 0;          // steps
+  int64_t saved_ = -1;        // step of the newest checkpoint
+  bool weights_good_ = true;  // the weights are those after `done_` steps
+  bool stopped_ = false;
+  absl::Time began_ = absl::Now();
+};
+
+void RlRun::Say(const std::string& text) {
+  if (!ranks_.is_root()) return;
+  if (progress_ != nullptr) {
+    progress_->Print(text);
+  } else {
+    std::fprintf(stderr, "%s\n", text.c_str());
+  }
+}
+
+bool RlRun::KeepGoing(const std::string& what) {
+  if (progress_ != nullptr) progress_->Tick(done_, what);
+  return !stop_.requested() && parts_->verification.Health().ok();
+}
+
+absl::StatusOr<bool> RlRun::AnyStop(const absl::Status& status) {
+  RETURN_IF_ERROR(parts_->verification.Health());
+  if (!status.ok() && !absl::IsCancelled(status)) return status;
+  return ranks_.Any(stop_.requested() || !status.ok());
+}
+
+bool RlRun::EvaluationDue() const {
+  if (parts_->held_out_tasks == 0) return false;
+  if (config_.eval().samples() == 0 && !config_.eval().greedy()) return false;
+  if (done_ == 0) return config_.eval().at_start();
+  if (done_ == config_.steps()) return config_.eval().at_end();
+  return config_.eval().every() > 0 && done_ % config_.eval().every() == 0;
+}
+
+absl::Duration RlRun::EvaluationTimeout() const {
+  // As much for each sample as a step has.
+  const double step_samples = config_.prompts_per_step() * config_.group_size();
+  const double samples = parts_->held_out_tasks * (config_.eval().samples() + 1.0);
+  return absl::Seconds(config_.step_timeout_s() * std::max(1.0, samples / step_samples));
+}
+
+absl::Status RlRun::Resume() {
+  TrainingState expected;
+  expected.program = "grpo_hrd";
+  expected.seed = config_.seed();
+  std::vector<std::string> warnings;
+  ASSIGN_OR_RETURN(
+      const std::optional<TrainingState> state,
+      store_.LoadNewest(expected, &parts_->policy, parts_->optimizer.get(), &warnings));
+  for (const std::string& warning : warnings) Say("warning: " + warning);
+  if (state.has_value()) {
+    done_ = saved_ = state->step;
+    parts_->learner->set_skipped_in_a_row(state->skipped_in_a_row);
+    if (done_ > config_.steps()) {
+      return absl::FailedPreconditionError(
+          absl::StrCat("run folder ", parts_->paths.dir, " already has ", done_,
+                       " steps, more than steps = ", config_.steps()));
+    }
+    Say(absl::StrCat("Going on after step ", done_, " of ", config_.steps(), "."));
+  }
+  RETURN_IF_ERROR(ranks_.Barrier());  // nobody writes before all have read
+  if (!ranks_.is_root()) return absl::OkStatus();
+  ASSIGN_OR_RETURN(metrics_, MetricsLog::Open(parts_->run_dir->metrics_path(), done_ + 1));
+  return evaluations_.Open(done_);
+}
+
+absl::StatusOr<RlOutcome> RlRun::Run() {
+  for (const std::string& note : parts_->notes) Say("left out: " + note);
+  const Policy& policy = parts_->policy;
+  Say(absl::StrFormat(
+      "GRPO-HRD: %.2fM parameters on %s; %d training tasks, %d held out; %d steps of %d prompts x "
+      "%d samples; %s.\nRun folder: %s",
+      policy.config.NumParameters() / 1e6, DescribeDevice(policy.device()), parts_->training_tasks,
+      parts_->held_out_tasks, config_.steps(), config_.prompts_per_step(), config_.group_size(),
+      parts_->verification.backend->modelled()
+          ? absl::StrCat("candidates compiled for sm_89 and executed on the CPU, times modelled (",
+                         config_.verifier().device_model(), ")")
+          : "candidates executed and timed on the GPU",
+      parts_->paths.dir));
+  RETURN_IF_ERROR(Resume());
+  if (ranks_.is_root()) {
+    ProgressOptions options;
+    options.label = "step";
+    options.total = config_.steps();
+    options.first = done_;
+    progress_ = std::make_unique<Progress>(options);
+  }
+  absl::Status status = Loop();
+  if (!status.ok()) {
+    parts_->runner->Abandon();
+    // The steps that are done must not be lost with the one that failed.
+    const absl::Status saved = SaveWhatIsDone();
+    if (ranks_.is_root() && saved.ok() && saved_ == done_ && done_ > 0) {
+      Say(absl::StrCat("The ", done_,
+                       " steps done are saved; the same command goes on from there."));
+    }
+    return status;
+  }
+  RlOutcome outcome;
+  outcome.steps = done_;
+  outcome.stopped = stopped_;
+  if (!stopped_) {
+    RETURN_IF_ERROR(Finish());
+    outcome.model_dir = parts_->paths.FinalModel();
+  }
+  return outcome;
+}
+
+absl::Status RlRun::Loop() {
+  while (!stopped_) {
+    if (EvaluationDue() && done_ > 0) {
+      ASSIGN_OR_RETURN(const bool finished, Evaluate());
+      if (!finished) stopped_ = true;
+    }
+    if (stopped_ || done_ == config_.steps()) break;
+    RETURN_IF_ERROR(Step());
+    if (stopped_) break;
+    if (ranks_.is_root()) report_.Start();
+    ASSIGN_OR_RETURN(const bool stop, AnyStop(absl::OkStatus()));
+    if (stop) stopped_ = true;
+    const int every = config_.checkpoint().every();
+    if (stopped_ || done_ == config_.steps() || (every > 0 && done_ % every == 0)) {
+      RETURN_IF_ERROR(SaveCheckpoint());
+    }
+  }
+  if (stopped_) {
+    parts_->runner->Abandon();
+    return SaveWhatIsDone();
+  }
+  return absl::OkStatus();
+}
+
+absl::Status RlRun::Step() {
+  const absl::Time start = absl::Now();
+  const absl::Time deadline = start + absl::Seconds(config_.step_timeout_s());
+  SampleRunner& runner = *parts_->runner;
+  auto batch = std::make_shared<SampleBatch>();
+  batch->name = absl::StrCat("step ", done_ + 1);
+  batch->seed = config_.seed();
+  batch->step = static_cast<uint64_t>(done_);
+  const auto tasks = parts_->prompts->Draw(done_, config_.prompts_per_step());
+  for (size_t i = ranks_.rank(); i < tasks.size(); i += ranks_.size()) {
+    SampleGroup group;
+    group.task = tasks[i];
+    group.slot = static_cast<int>(i);
+    group.sampling = parts_->TrainingSampling();
+    batch->groups.push_back(std::move(group));
+  }
+  RETURN_IF_ERROR(runner.Start(batch, config_.group_size()));
+  const bool evaluate_first = done_ == 0 && EvaluationDue() && !first_evaluation_.has_value();
+  absl::Time generation_deadline = deadline;
+  if (evaluate_first) {
+    // Drawn now, from the untrained weights, while the first step is verified; judged after it, so
+    // that a person sees the first step soon.
+    ASSIGN_OR_RETURN(first_evaluation_, parts_->evaluator->Start(0, /*hold=*/true));
+    generation_deadline += EvaluationTimeout();
+  }
+  const auto keep_going = [&] {
+    return KeepGoing(absl::StrFormat("generated %d/%d verified %d", batch->generated, batch->wanted,
+                                     batch->judged));
+  };
+  absl::Status status = runner.Wait(batch, Stage::kJudged, deadline, keep_going);
+  if (status.ok() && evaluate_first) {
+    status = parts_->evaluator->WaitGenerated(*first_evaluation_, generation_deadline, keep_going);
+  }
+  ASSIGN_OR_RETURN(stopped_, AnyStop(status));
+  if (stopped_) return absl::OkStatus();
+  if (evaluate_first) parts_->evaluator->Release(*first_evaluation_);
+
+  RlBatch rl = BuildRlBatch(*batch, config_.objective());
+  weights_good_ = false;
+  ASSIGN_OR_RETURN(const LearnStats learn, Learn(&rl));
+  weights_good_ = true;
+  StepMetrics metrics;
+  RETURN_IF_ERROR(GatherStepMetrics(*batch, rl, learn, absl::ToDoubleSeconds(absl::Now() - start),
+                                    &ranks_, &metrics));
+  if (metrics.samples == 0) {
+    return absl::UnavailableError(
+        absl::StrCat("no sample of step ", done_ + 1, " could be verified: ", FirstFault(*batch)));
+  }
+  RETURN_IF_ERROR(parts_->faults->Commit());
+  ++done_;
+  RETURN_IF_ERROR(Record(*batch, rl, metrics));
+  if (!evaluate_first) return absl::OkStatus();
+  ASSIGN_OR_RETURN(const bool finished, FinishEvaluation(*first_evaluation_));
+  first_evaluation_.reset();
+  if (!finished) stopped_ = true;
+  // Without the evaluation of the untrained policy there must be no checkpoint: the resumed run
+  // begins anew, with the verdicts of the journal.
+  if (!finished) weights_good_ = false;
+  return absl::OkStatus();
+}
+
+absl::StatusOr<LearnStats> RlRun::Learn(RlBatch* batch) {
+  if (parts_->reference != nullptr) RETURN_IF_ERROR(parts_->reference->Fill(batch));
+  RETURN_IF_ERROR(parts_->engine->BeginWeightUpdate());
+  absl::StatusOr<LearnStats> stats = parts_->learner->Learn(*batch, done_);
+  parts_->engine->EndWeightUpdate(static_cast<uint64_t>(done_) + 1);
+  return stats;
+}
+
+absl::Status RlRun::Record(const SampleBatch& batch, const RlBatch& rl,
+                           const StepMetrics& metrics) {
+  ASSIGN_OR_RETURN(const std::vector<std::string> texts,
+                   ranks_.AllGather(RecordsToText(MakeRecords(batch, &rl))));
+  if (!ranks_.is_root()) return absl::OkStatus();
+  ASSIGN_OR_RETURN(const std::vector<SampleRecord> records, MergeRecords(texts));
+  RETURN_IF_ERROR(WriteFileAtomic(parts_->paths.StepSamples(done_), RecordsToText(records)));
+  RETURN_IF_ERROR(metrics_->Append(done_, StepFields(metrics)));
+  progress_->Line(done_, StepLine(metrics));
+  return absl::OkStatus();
+}
+
+absl::Status RlRun::SaveCheckpoint() {
+  absl::Status status;
+  if (ranks_.is_root() && saved_ != done_) {
+    TrainingState state;
+    state.program = "grpo_hrd";
+    state.step = done_;
+    state.seed = config_.seed();
+    state.skipped_in_a_row = parts_->learner->skipped_in_a_row();
+    status = store_.Save(state, parts_->policy, *parts_->optimizer);
+  }
+  if (status.ok()) saved_ = done_;
+  return status;
+}
+
+absl::Status RlRun::SaveWhatIsDone() {
+  if (!weights_good_ || done_ == 0 || saved_ == done_) return absl::OkStatus();
+  return SaveCheckpoint();
+}
+
+absl::StatusOr<bool> RlRun::Evaluate() {
+  bool on_file = evaluations_.Find(done_) != nullptr;
+  ASSIGN_OR_RETURN(on_file, ranks_.Any(on_file));
+  if (on_file) return true;
+  ASSIGN_OR_RETURN(const Evaluator::Pending pending, parts_->evaluator->Start(done_, false));
+  return FinishEvaluation(pending);
+}
+
+absl::StatusOr<bool> RlRun::FinishEvaluation(const Evaluator::Pending& pending) {
+  std::unique_ptr<Progress> bar;
+  if (ranks_.is_root()) {
+    ProgressOptions options;
+    options.label = absl::StrCat("evaluation after ", pending.step, " steps");
+    options.total = pending.wanted();
+    options.quiet_interval = absl::Seconds(5);
+    bar = std::make_unique<Progress>(options);
+  }
+  const auto keep_going = [&] {
+    if (bar != nullptr) {
+      bar->Tick(pending.judged(), absl::StrCat("generated ", pending.generated()));
+    }
+    return !stop_.requested() && parts_->verification.Health().ok();
+  };
+  const absl::Status status =
+      parts_->evaluator->WaitJudged(pending, absl::Now() + EvaluationTimeout(), keep_going);
+  bar.reset();
+  ASSIGN_OR_RETURN(const bool stop, AnyStop(status));
+  if (stop) return false;
+  ASSIGN_OR_RETURN(const Evaluator::Finished finished, parts_->evaluator->Gather(pending));
+  RETURN_IF_ERROR(parts_->faults->Commit());
+  if (!ranks_.is_root()) return true;
+  RETURN_IF_ERROR(evaluations_.Add(finished));
+  Say(EvaluationLine(finished.result));
+  return true;
+}
+
+absl::Status RlRun::Finish() {
+  if (!ranks_.is_root()) return absl::OkStatus();
+  RETURN_IF_ERROR(
+      SavePolicy(parts_->policy, parts_->paths.FinalModel(), config_.policy().save_dtype()));
+  progress_.reset();
+  const EvaluationResult* before = evaluations_.Find(0);
+  const EvaluationResult* after = evaluations_.Find(done_);
+  if (before != nullptr && after != nullptr) {
+    std::printf("\n%s\n", EvaluationTable(*before, after).c_str());
+  } else if (after != nullptr) {
+    std::printf("\n%s\n", EvaluationTable(*after, nullptr).c_str());
+  }
+  const absl::Status report = report_.Finish(kReportTimeout);
+  if (!report.ok()) Say("warning: " + Message(report));
+  const std::string& dir = parts_->paths.dir;
+  std::printf("This took %s. In %s:\n", ShortDuration(absl::Now() - began_).c_str(), dir.c_str());
+  std::printf(
+      "  report.html        curves and example kernels, before and after\n"
+      "  model/             the trained policy (Hugging Face layout)\n"
+      "  metrics.jsonl      one object a step; evaluations.jsonl one an evaluation\n"
+      "  samples/           every sample with its verdict\n"
+      "  tensorboard/       events;  checkpoints/  to go on from;  config.textproto, "
+      "versions.json\n");
+  std::fflush(stdout);
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+absl::StatusOr<RlOutcome> RunGrpoHrd(const GrpoHrdConfig& config, DataParallel* ranks,
+                                     const StopSignal& stop) {
+  ASSIGN_OR_RETURN(std::unique_ptr<RunParts> parts, LoadRunParts(config, ranks));
+  return RlRun(std::move(parts), stop).Run();
+}
+
+}  // namespace tritonrl

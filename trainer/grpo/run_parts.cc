@@ -1,0 +1,235 @@
+#include "trainer/grpo/run_parts.h"
+
+#include <ATen/Parallel.h>
+
+#include <algorithm>
+#include <map>
+#include <utility>
+
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "base/file.h"
+#include "base/python_env.h"
+#include "base/status.h"
+#include "rollout/transformer_runner.h"
+#include "trainer/config.h"
+#include "trainer/main_support.h"
+
+namespace tritonrl {
+namespace {
+
+// A run may be made longer, and fields that do not change what is computed may differ; all else
+// must be as it was when the run began.
+absl::Status CheckSameRun(const std::string& path, const GrpoHrdConfig& config) {
+  ASSIGN_OR_RETURN(const std::string text, ReadFile(path));
+  GrpoHrdConfig stored;
+  RETURN_IF_ERROR(ParseTextProto(text, path, &stored));
+  stored.set_steps(std::max(stored.steps(), config.steps()));
+  stored.set_output_dir(config.output_dir());
+  stored.set_threads(config.threads());
+  stored.set_step_timeout_s(config.step_timeout_s());
+  stored.set_collective_timeout_s(config.collective_timeout_s());
+  *stored.mutable_checkpoint() = config.checkpoint();
+  stored.mutable_verifier()->set_workers(config.verifier().workers());
+  if (FullText(stored) == FullText(config)) return WriteFileAtomic(path, FullText(config));
+  return absl::OkStatus();  // RunDir::WriteConfig names the first difference
+}
+
+// Rank 0 opens the folder; the others learn whether that worked.
+absl::Status OpenRunDir(RunParts* parts) {
+  absl::Status status;
+  if (parts->ranks->is_root()) {
+    status = [&]() -> absl::Status {
+      const bool resume = parts->config.checkpoint().resume();
+      ASSIGN_OR_RETURN(parts->run_dir,
+                       RunDir::Open(parts->paths.dir, resume ? RunDir::Mode::kCreateOrResume
+                                                             : RunDir::Mode::kCreate));
+      if (parts->run_dir->resumed()) {
+        RETURN_IF_ERROR(CheckSameRun(parts->run_dir->config_path(), parts->config));
+      }
+      RETURN_IF_ERROR(CreateDirectories(parts->paths.JournalDir()));
+      return parts->run_dir->WriteConfig(FullText(parts->config));
+    }();
+  }
+  std::string message(status.message());
+  RETURN_IF_ERROR(parts->ranks->Broadcast(&message));
+  if (!status.ok()) return status;
+  if (!message.empty()) return absl::FailedPreconditionError(message);
+  return absl::OkStatus();
+}
+
+absl::Status LoadModel(RunParts* parts) {
+  const GrpoHrdConfig& config = parts->config;
+  const int threads = ThreadsFor(config.threads(), *parts->ranks);
+  at::set_num_threads(threads);
+  ASSIGN_OR_RETURN(parts->policy, LoadPolicy(config.policy(), threads, parts->ranks->local_rank()));
+  const Policy& policy = parts->policy;
+  parts->optimizer = std::make_unique<AdamW>(config.optimizer(), policy.weights);
+  LearnerOptions options;
+  options.objective = config.objective();
+  options.optimizer = config.optimizer();
+  options.micro_batch_tokens = config.micro_batch_tokens();
+  if (options.micro_batch_tokens == 0) {
+    options.micro_batch_tokens = policy.device().is_cpu() ? 4096 : 32768;
+  }
+  options.temperature = config.sampling().temperature();
+  options.seed = config.seed();
+  options.total_steps = config.steps();
+  parts->learner =
+      std::make_unique<Learner>(options, &policy, parts->optimizer.get(), parts->ranks);
+  if (config.objective().kl_coefficient() > 0) {
+    parts->reference = std::make_unique<ReferencePolicy>(
+        policy, threads, options.micro_batch_tokens, options.temperature);
+  }
+  EngineSetup setup;
+  setup.slots = config.sampling().slots();
+  setup.max_prompt_tokens = config.sampling().max_prompt_tokens();
+  setup.max_response_tokens = config.sampling().max_response_tokens();
+  setup.threads = threads;
+  ASSIGN_OR_RETURN(parts->engine, StartEngine(policy, setup));
+  return absl::OkStatus();
+}
+
+absl::Status LoadAllTasks(RunParts* parts) {
+  const GrpoHrdConfig& config = parts->config;
+  const PromptStyle style = StyleOf(config.tasks());
+  const Tokenizer& tokenizer = *parts->policy.tokenizer;
+  const std::vector<std::string> train(config.tasks().train().begin(),
+                                       config.tasks().train().end());
+  const std::vector<std::string> held_out(config.tasks().held_out().begin(),
+                                          config.tasks().held_out().end());
+  PreparedTasks tasks;
+  if (!train.empty() || config.tasks().generated_share() < 1) {
+    ASSIGN_OR_RETURN(
+        tasks, LoadPreparedTasks(train, style, tokenizer, config.sampling().max_prompt_tokens()));
+  }
+  parts->training_tasks = static_cast<int>(tasks.tasks.size());
+  parts->notes = tasks.problems;
+  PromptSamplerOptions options;
+  options.seed = config.seed();
+  options.level_mixture.assign(config.tasks().level_mixture().begin(),
+                               config.tasks().level_mixture().end());
+  options.generated_share = config.tasks().generated_share();
+  options.style = style;
+  ASSIGN_OR_RETURN(PromptSampler prompts,
+                   PromptSampler::Make(options, std::move(tasks.tasks), &tokenizer));
+  parts->prompts = std::move(prompts);
+
+  std::vector<std::shared_ptr<const PreparedTask>> evaluated;
+  if (!held_out.empty()) {
+    ASSIGN_OR_RETURN(
+        PreparedTasks loaded,
+        LoadPreparedTasks(held_out, style, tokenizer, config.sampling().max_prompt_tokens()));
+    for (PreparedTask& task : loaded.tasks) {
+      if (config.eval().max_tasks() > 0 &&
+          static_cast<int>(evaluated.size()) == config.eval().max_tasks()) {
+        break;
+      }
+      evaluated.push_back(std::make_shared<const PreparedTask>(std::move(task)));
+    }
+    parts->notes.insert(parts->notes.end(), loaded.problems.begin(), loaded.problems.end());
+  }
+  parts->held_out_tasks = static_cast<int>(evaluated.size());
+
+  EvaluatorOptions eval;
+  eval.samples = config.eval().samples();
+  eval.sampling = parts->TrainingSampling();
+  eval.sampling.temperature = config.eval().temperature();
+  eval.sampling.top_p = 1;
+  eval.sampling.top_k = 0;
+  eval.greedy = config.eval().greedy();
+  eval.seed = config.seed();
+  parts->evaluator =
+      std::make_unique<Evaluator>(eval, std::move(evaluated), parts->runner.get(), parts->ranks);
+  return absl::OkStatus();
+}
+
+// "triton-3.6.0.dist-info" -> "3.6.0"; empty when the packages are the interpreter's own.
+std::string PackageVersion(const std::string& site, const std::string& package) {
+  absl::StatusOr<std::vector<std::string>> names = ListDirectory(site);
+  if (!names.ok()) return "";
+  for (const std::string& name : *names) {
+    const std::string prefix = package + "-", suffix = ".dist-info";
+    if (absl::StartsWith(name, prefix) && absl::EndsWith(name, suffix)) {
+      return name.substr(prefix.size(), name.size() - prefix.size() - suffix.size());
+    }
+  }
+  return "";
+}
+
+absl::Status WriteVersions(RunParts* parts) {
+  std::map<std::string, std::string> entries = {
+      {"device", DescribeDevice(parts->policy.device())},
+      {"verification", parts->verification.backend->name()},
+      {"times", parts->verification.backend->modelled() ? "modelled" : "measured"},
+      {"ranks", absl::StrCat(parts->ranks->size())}};
+  if (absl::StatusOr<PythonEnv> python = FindPythonEnv(); python.ok()) {
+    entries["python"] = python->interpreter;
+    for (const char* package : {"torch", "triton", "numpy"}) {
+      entries[package] = PackageVersion(python->site_packages, package);
+    }
+  }
+  return parts->run_dir->WriteVersions(entries);
+}
+
+}  // namespace
+
+PromptStyle StyleOf(const TasksConfig& tasks) {
+  return tasks.prompt_style() == TasksConfig::FULL ? PromptStyle::kFull : PromptStyle::kMini;
+}
+
+std::vector<int32_t> StopTokens(const Policy& policy) {
+  return std::vector<int32_t>(policy.config.eos_token_ids.begin(),
+                              policy.config.eos_token_ids.end());
+}
+
+absl::StatusOr<std::unique_ptr<Engine>> StartEngine(const Policy& policy,
+                                                    const EngineSetup& setup) {
+  const int64_t length = setup.max_prompt_tokens + setup.max_response_tokens;
+  if (length > policy.config.max_positions) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        "sampling.max_prompt_tokens + sampling.max_response_tokens = ", length,
+        ", but the policy in ", policy.folder, " was made for ", policy.config.max_positions,
+        " positions (max_position_embeddings); lower one of the two"));
+  }
+  TransformerRunner::Options options;
+  options.num_slots = setup.slots;
+  options.max_length = length;
+  options.cpu_threads = setup.threads;
+  return MakeBatchedEngine(policy.weights, options);
+}
+
+SamplingSettings RunParts::TrainingSampling() const {
+  SamplingSettings sampling;
+  sampling.temperature = config.sampling().temperature();
+  sampling.top_p = config.sampling().top_p();
+  sampling.top_k = config.sampling().top_k();
+  sampling.max_tokens = config.sampling().max_response_tokens();
+  sampling.stop_ids = StopTokens(policy);
+  return sampling;
+}
+
+absl::StatusOr<std::unique_ptr<RunParts>> LoadRunParts(const GrpoHrdConfig& config,
+                                                       DataParallel* ranks) {
+  auto parts = std::make_unique<RunParts>();
+  parts->config = config;
+  parts->ranks = ranks;
+  parts->paths.dir = UserPath(config.output_dir());
+  RETURN_IF_ERROR(OpenRunDir(parts.get()));
+  VerificationOptions verification;
+  verification.config = config.verifier();
+  verification.seed = config.seed();
+  verification.journal = parts->paths.VerdictJournal(ranks->rank());
+  verification.ranks_here = ranks->local_size();
+  ASSIGN_OR_RETURN(parts->verification, StartVerification(verification));
+  RETURN_IF_ERROR(LoadModel(parts.get()));
+  ASSIGN_OR_RETURN(parts->faults, FaultJournal::Open(parts->paths.FaultJournal(ranks->rank())));
+  parts->runner =
+      std::make_unique<SampleRunner>(parts->engine.get(), parts->verification.verifier.get(),
+                                     parts->policy.tokenizer.get(), parts->faults.get());
+  RETURN_IF_ERROR(LoadAllTasks(parts.get()));
+  if (ranks->is_root()) RETURN_IF_ERROR(WriteVersions(parts.get()));
+  return parts;
+}
+
+}  // namespace tritonrl

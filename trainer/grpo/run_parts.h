@@ -1,0 +1,74 @@
+// All parts of a run of GRPO-HRD, loaded and connected.
+#ifndef TRITONRL_TRAINER_GRPO_RUN_PARTS_H_
+#define TRITONRL_TRAINER_GRPO_RUN_PARTS_H_
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "base/run_dir.h"
+#include "rollout/engine.h"
+#include "trainer/adamw.h"
+#include "trainer/config.pb.h"
+#include "trainer/data_parallel.h"
+#include "trainer/grpo/evaluator.h"
+#include "trainer/grpo/fault_journal.h"
+#include "trainer/grpo/prompt_sampler.h"
+#include "trainer/grpo/reference_policy.h"
+#include "trainer/grpo/run_paths.h"
+#include "trainer/grpo/sample_runner.h"
+#include "trainer/grpo/verification.h"
+#include "trainer/learner.h"
+#include "trainer/policy.h"
+
+namespace tritonrl {
+
+// In the order of construction; members use only those above them.
+struct RunParts {
+  GrpoHrdConfig config;
+  DataParallel* ranks = nullptr;
+  RunPaths paths;
+  std::unique_ptr<RunDir> run_dir;  // rank 0 only
+  Verification verification;
+  Policy policy;
+  std::unique_ptr<AdamW> optimizer;
+  std::unique_ptr<ReferencePolicy> reference;  // null without KL penalty
+  std::unique_ptr<Engine> engine;
+  std::unique_ptr<Learner> learner;
+  std::optional<PromptSampler> prompts;
+  std::unique_ptr<FaultJournal> faults;
+  std::unique_ptr<SampleRunner> runner;
+  std::unique_ptr<Evaluator> evaluator;
+  int held_out_tasks = 0;
+  int training_tasks = 0;
+  std::vector<std::string> notes;  // task files left out and the like, for the person
+
+  SamplingSettings TrainingSampling() const;
+};
+
+// Opens the run folder (rank 0) and loads everything. Errors name the file, field or task.
+absl::StatusOr<std::unique_ptr<RunParts>> LoadRunParts(const GrpoHrdConfig& config,
+                                                       DataParallel* ranks);
+
+// The style that the configuration names.
+PromptStyle StyleOf(const TasksConfig& tasks);
+
+// What a generation engine needs, apart from the policy.
+struct EngineSetup {
+  int slots = 64;
+  int max_prompt_tokens = 512;
+  int max_response_tokens = 640;
+  int threads = 0;  // on the CPU; 0: all
+};
+// Shares the policy's weights. Error: prompt and response do not fit the model's positions.
+absl::StatusOr<std::unique_ptr<Engine>> StartEngine(const Policy& policy, const EngineSetup& setup);
+
+// All tokens that end a response.
+std::vector<int32_t> StopTokens(const Policy& policy);
+
+}  // namespace tritonrl
+
+#endif  // TRITONRL_TRAINER_GRPO_RUN_PARTS_H_

@@ -1,0 +1,39 @@
+// Names of the files that a run of GRPO-HRD keeps in its folder beside those of base/run_dir.h.
+#ifndef TRITONRL_TRAINER_GRPO_RUN_PATHS_H_
+#define TRITONRL_TRAINER_GRPO_RUN_PATHS_H_
+
+#include <cstdint>
+#include <string>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+
+namespace tritonrl {
+
+struct RunPaths {
+  std::string dir;
+
+  // Each verdict as it was reached, one file a rank: what a resumed run does not check again.
+  std::string VerdictJournal(int rank) const {
+    return absl::StrCat(dir, "/journal/verdicts_", rank, ".jsonl");
+  }
+  std::string FaultJournal(int rank) const {
+    return absl::StrCat(dir, "/journal/faults_", rank, ".jsonl");
+  }
+  std::string JournalDir() const { return dir + "/journal"; }
+  std::string Checkpoints() const { return dir + "/checkpoints"; }
+  // One object for each evaluation.
+  std::string Evaluations() const { return dir + "/evaluations.jsonl"; }
+  std::string StepSamples(int64_t step) const {
+    return absl::StrFormat("%s/samples/step_%06d.jsonl", dir, step);
+  }
+  std::string EvaluationSamples(int64_t step, bool greedy) const {
+    return absl::StrFormat("%s/samples/%s_%06d.jsonl", dir, greedy ? "greedy" : "eval", step);
+  }
+  // The trained policy, in Hugging Face layout.
+  std::string FinalModel() const { return dir + "/model"; }
+};
+
+}  // namespace tritonrl
+
+#endif  // TRITONRL_TRAINER_GRPO_RUN_PATHS_H_

@@ -1,0 +1,309 @@
+// The runner between a prepared engine, the real verifier and a prepared device backend.
+#include "trainer/grpo/sample_runner.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <atomic>
+
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "absl/synchronization/notification.h"
+#include "absl/time/clock.h"
+#include "base/file.h"
+#include "base/status.h"
+#include "exec/device_backend.h"
+#include "rollout/fake_engine.h"
+#include "trainer/grpo/evaluator.h"
+#include "trainer/grpo/rl_batch_builder.h"
+#include "trainer/grpo/sample_record.h"
+#include "trainer/test_model.h"
+#include "verify/verdict.h"
+
+namespace tritonrl {
+namespace {
+
+using ::testing::HasSubstr;
+using Stage = SampleRunner::Stage;
+
+// A program that the linter accepts; `mark` tells the backend below what to answer.
+std::string Program(const std::string& mark) {
+  return absl::StrCat(
+      "import torch\nimport triton\nimport triton.language as tl\n\n"
+      "@triton.jit\ndef kernel(x_ptr, y_ptr, n, BLOCK: tl.constexpr):\n"
+      "    i = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)\n"
+      "    x = tl.load(x_ptr + i, mask=i < n)\n"
+      "    tl.store(y_ptr + i, x * x, mask=i < n)\n\n"
+      "class ModelNew(torch.nn.Module):\n    def forward(self, x):\n        # ",
+      mark,
+      "\n"
+      "        y = torch.empty_like(x)\n"
+      "        kernel[(triton.cdiv(x.numel(), 256),)](x, y, x.numel(), BLOCK=256)\n"
+      "        return y\n");
+}
+
+std::string Response(const std::string& mark) {
+  return absl::StrCat("<think>fuse mul relu in one kernel, block 256</think>\n```python\n",
+                      Program(mark), "```\n<|endoftext|>");
+}
+
+// GOOD: correct, speedup 3. SLOW: correct, 0.5. WRONG: mismatch. LOST: a fault of ours.
+class MarkedBackend : public DeviceBackend {
+ public:
+  absl::StatusOr<ExecResult> Run(const ExecRequest& request, absl::Time) override {
+    ++runs;
+    if (block != nullptr) block->WaitForNotificationWithTimeout(absl::Seconds(30));
+    const std::string& code = request.candidate_source();
+    ExecResult result;
+    result.set_modelled(true);
+    if (absl::StrContains(code, "LOST")) {
+      result.set_outcome(EXEC_WORKER_LOST);
+      result.set_fault(EXEC_FAULT_OURS);
+      result.set_message("the worker was lost");
+      return result;
+    }
+    result.set_compiled(true);
+    auto* launch = result.add_launches();
+    launch->set_name("kernel");
+    launch->add_grid(1);
+    result.set_trials_run(5);
+    if (absl::StrContains(code, "WRONG")) {
+      result.set_outcome(EXEC_MISMATCH);
+      result.set_fault(EXEC_FAULT_CANDIDATE);
+      result.set_correct(false);
+      result.set_message("output differs");
+      return result;
+    }
+    const double speedup = absl::StrContains(code, "GOOD") ? 3.0 : 0.5;
+    result.set_outcome(EXEC_OK);
+    result.set_fault(EXEC_FAULT_NONE);
+    result.set_correct(true);
+    result.set_reference_seconds(speedup * 1e-5);
+    result.set_candidate_seconds(1e-5);
+    result.set_speedup(speedup);
+    return result;
+  }
+  int concurrency() const override { return 2; }
+  std::string name() const override { return "interpreter"; }
+  bool modelled() const override { return true; }
+  std::string sandbox_description() const override { return "test"; }
+
+  std::atomic<int> runs{0};
+  absl::Notification* block = nullptr;
+};
+
+class SampleRunnerTest : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    dir_ = MakeTempDirectory("runner").value();
+    WriteTinyModel(dir_);
+    tokenizer_ = std::make_unique<Tokenizer>(Tokenizer::Load(dir_ + "/tokenizer.json").value());
+    auto task = std::make_shared<PreparedTask>();
+    task->task.id = "level1/1_square";
+    task->task.source =
+        "import torch\nclass Model(torch.nn.Module):\n    def forward(self, x):\n"
+        "        return x * x\ndef get_inputs():\n    return [torch.randn(8)]\n"
+        "def get_init_inputs():\n    return []\n";
+    task->prompt = "square";
+    task->tokens = tokenizer_->Encode("square");
+    task_ = task;
+    VerifierOptions options;
+    options.cache = false;
+    options.max_attempts = 1;
+    verifier_ = std::make_unique<Verifier>(options, &backend_, nullptr);
+    ASSERT_TRUE(verifier_->Open().ok());
+    engine_ = std::make_unique<FakeEngine>([this](const GenerateRequest&, int index) {
+      return tokenizer_->Encode(Response(marks_[index % marks_.size()]));
+    });
+    faults_ = FaultJournal::Open(dir_ + "/faults.jsonl").value();
+    MakeRunner();
+  }
+  void TearDown() override {
+    if (backend_.block != nullptr && !backend_.block->HasBeenNotified()) backend_.block->Notify();
+    runner_.reset();
+    verifier_.reset();
+    EXPECT_TRUE(RemoveTree(dir_).ok());
+  }
+  void MakeRunner() {
+    runner_ = std::make_unique<SampleRunner>(engine_.get(), verifier_.get(), tokenizer_.get(),
+                                             faults_.get());
+  }
+  std::shared_ptr<SampleBatch> Batch(int groups) const {
+    auto batch = std::make_shared<SampleBatch>();
+    batch->name = "step 1";
+    for (int g = 0; g < groups; ++g) {
+      SampleGroup group;
+      group.task = task_;
+      group.slot = g;
+      group.sampling.max_tokens = 4000;
+      group.sampling.stop_ids = {258};
+      batch->groups.push_back(group);
+    }
+    return batch;
+  }
+  absl::Status Wait(const std::shared_ptr<SampleBatch>& batch, Stage stage) {
+    return runner_->Wait(batch, stage, absl::Now() + absl::Seconds(60), [] { return true; });
+  }
+
+  std::string dir_;
+  std::unique_ptr<Tokenizer> tokenizer_;
+  std::shared_ptr<const PreparedTask> task_;
+  std::vector<std::string> marks_ = {"GOOD", "SLOW", "WRONG", "LOST"};
+  MarkedBackend backend_;
+  std::unique_ptr<Verifier> verifier_;
+  std::unique_ptr<FakeEngine> engine_;
+  std::unique_ptr<FaultJournal> faults_;
+  std::unique_ptr<SampleRunner> runner_;
+};
+
+TEST_F(SampleRunnerTest, JudgesEverySampleAndLeavesOutOurFaults) {
+  auto batch = Batch(2);
+  ASSERT_TRUE(runner_->Start(batch, 4).ok());
+  ASSERT_TRUE(Wait(batch, Stage::kJudged).ok());
+  EXPECT_EQ(batch->wanted, 8);
+  EXPECT_EQ(batch->faults_of_ours, 2);
+  EXPECT_GE(batch->all_judged, batch->all_generated);
+  const auto& samples = batch->groups[1].samples;
+  EXPECT_TRUE(IsCorrect(samples[0].verdict)) << samples[0].verdict.DebugString();
+  EXPECT_EQ(samples[0].plan_kind, PlanKind::kFused);
+  EXPECT_EQ(samples[2].verdict.outcome(), "mismatch");
+  EXPECT_TRUE(IsFaultOfOurs(samples[3].verdict));
+
+  // Rewards: plan = clipped speedup, code = correct; the lost sample moves nothing.
+  const RlBatch rl = BuildRlBatch(*batch, ObjectiveConfig());
+  ASSERT_EQ(rl.size(), 2);
+  const std::vector<RlSample>& group = rl[0].samples;
+  EXPECT_EQ(rl[0].counted(), 3);
+  EXPECT_EQ(group[0].reward_plan, 2.0);
+  EXPECT_EQ(group[1].reward_plan, 0.5);
+  EXPECT_EQ(group[2].reward_code, 0.0);
+  EXPECT_NEAR(group[0].advantage_plan, 2.0 - 2.5 / 3, 1e-12);
+  EXPECT_NEAR(group[1].advantage_code, 1.0 - 2.0 / 3, 1e-12);
+  EXPECT_FALSE(group[3].counted);
+  EXPECT_EQ(group[3].advantage_code, 0.0);
+  EXPECT_EQ(group[0].old_log_probs.size(), group[0].response.size());
+  // The plan ends with </think> (token 257).
+  EXPECT_EQ(group[0].response[group[0].plan_end - 1], 257);
+  EXPECT_THAT(FirstFault(*batch), HasSubstr("level1/1_square"));
+}
+
+TEST_F(SampleRunnerTest, DrawsAreKeyedBySlotAndStep) {
+  auto batch = Batch(2);
+  batch->seed = 11;
+  batch->step = 7;
+  ASSERT_TRUE(runner_->Start(batch, 1).ok());
+  ASSERT_TRUE(Wait(batch, Stage::kJudged).ok());
+  const auto requests = engine_->Requests();
+  ASSERT_EQ(requests.size(), 2);
+  EXPECT_EQ(requests[0].key.run_seed, 11);
+  EXPECT_EQ(requests[0].key.step, 7);
+  EXPECT_NE(requests[0].key.task, requests[1].key.task);  // one task drawn twice: other samples
+}
+
+TEST_F(SampleRunnerTest, HeldSamplesAreJudgedWhenReleased) {
+  auto batch = Batch(1);
+  batch->hold_verification = true;
+  ASSERT_TRUE(runner_->Start(batch, 2).ok());
+  ASSERT_TRUE(Wait(batch, Stage::kGenerated).ok());
+  EXPECT_EQ(backend_.runs, 0);
+  runner_->ReleaseVerification(batch);
+  ASSERT_TRUE(Wait(batch, Stage::kJudged).ok());
+  EXPECT_EQ(backend_.runs, 2);
+}
+
+TEST_F(SampleRunnerTest, JudgingBeginsBeforeGenerationEnds) {
+  absl::Notification block;
+  backend_.block = &block;
+  auto batch = Batch(1);
+  ASSERT_TRUE(runner_->Start(batch, 3).ok());
+  // The backend hangs on the first sample while the others are still taken from the engine.
+  ASSERT_TRUE(Wait(batch, Stage::kGenerated).ok());
+  EXPECT_EQ(batch->judged, 0);
+  block.Notify();
+  ASSERT_TRUE(Wait(batch, Stage::kJudged).ok());
+}
+
+TEST_F(SampleRunnerTest, WaitEndsAtItsDeadlineAndOnRequest) {
+  engine_->Hold(true);
+  auto batch = Batch(1);
+  ASSERT_TRUE(runner_->Start(batch, 3).ok());
+  const absl::Status late = runner_->Wait(
+      batch, Stage::kJudged, absl::Now() + absl::Milliseconds(50), [] { return true; });
+  EXPECT_EQ(late.code(), absl::StatusCode::kDeadlineExceeded);
+  EXPECT_THAT(Message(late), HasSubstr("step 1: 3 samples not generated"));
+  EXPECT_TRUE(absl::IsCancelled(
+      runner_->Wait(batch, Stage::kJudged, absl::InfiniteFuture(), [] { return false; })));
+  engine_->Hold(false);
+  runner_->Abandon();
+  EXPECT_EQ(engine_->Outstanding(), 0);
+}
+
+TEST_F(SampleRunnerTest, AnEngineThatFailsIsAnError) {
+  auto batch = Batch(1);
+  engine_->Hold(true);
+  ASSERT_TRUE(runner_->Start(batch, 1).ok());
+  engine_->Fail(absl::ResourceExhaustedError("out of memory"));
+  EXPECT_THAT(Message(Wait(batch, Stage::kJudged)), HasSubstr("out of memory"));
+}
+
+TEST_F(SampleRunnerTest, AResumedRunLeavesOutTheSameSamples) {
+  auto batch = Batch(1);
+  ASSERT_TRUE(runner_->Start(batch, 4).ok());
+  ASSERT_TRUE(Wait(batch, Stage::kJudged).ok());
+  ASSERT_TRUE(faults_->Commit().ok());
+  // A torn line, as a kill leaves it.
+  ASSERT_TRUE(AppendToFile(dir_ + "/faults.jsonl", "{\"key\":\"st").ok());
+  faults_ = FaultJournal::Open(dir_ + "/faults.jsonl").value();
+  marks_[3] = "GOOD";  // would be judged well this time
+  MakeRunner();
+  auto again = Batch(1);
+  ASSERT_TRUE(runner_->Start(again, 4).ok());
+  ASSERT_TRUE(Wait(again, Stage::kJudged).ok());
+  EXPECT_TRUE(IsFaultOfOurs(again->groups[0].samples[3].verdict));
+  // Another step is not concerned, nor is a step that was never committed.
+  auto next = Batch(1);
+  next->name = "step 2";
+  ASSERT_TRUE(runner_->Start(next, 4).ok());
+  ASSERT_TRUE(Wait(next, Stage::kJudged).ok());
+  EXPECT_TRUE(IsCorrect(next->groups[0].samples[3].verdict));
+}
+
+TEST_F(SampleRunnerTest, EvaluationGathersFiguresAndRecordsSurviveTheFile) {
+  auto ranks = DataParallel::Join(absl::Seconds(10)).value();
+  EvaluatorOptions options;
+  options.samples = 4;
+  options.sampling.max_tokens = 4000;
+  options.sampling.stop_ids = {258};
+  Evaluator evaluator(options, {task_}, runner_.get(), ranks.get());
+  auto pending = evaluator.Start(5, /*hold=*/true);
+  ASSERT_TRUE(pending.ok()) << pending.status();
+  const absl::Time deadline = absl::Now() + absl::Seconds(60);
+  ASSERT_TRUE(evaluator.WaitGenerated(*pending, deadline, [] { return true; }).ok());
+  evaluator.Release(*pending);
+  ASSERT_TRUE(evaluator.WaitJudged(*pending, deadline, [] { return true; }).ok());
+  const auto finished = evaluator.Gather(*pending);
+  ASSERT_TRUE(finished.ok()) << finished.status();
+  const EvaluationResult& result = finished->result;
+  EXPECT_EQ(result.step, 5);
+  EXPECT_EQ(result.faults_of_ours, 1);
+  EXPECT_NEAR(result.pass_at.at(1).correct, 2.0 / 3, 1e-9);
+  EXPECT_EQ(result.pass_at.at(3).correct, 1.0);
+  EXPECT_EQ(result.pass_at.count(4), 0);  // one of the four was left out
+  EXPECT_EQ(result.fused_share, 1.0);
+  EXPECT_TRUE(result.has_greedy);
+  EXPECT_EQ(result.greedy.correct, 1.0);
+  for (const auto& request : engine_->Requests()) {
+    EXPECT_EQ(request.sampling.temperature, request.n == 1 ? 0.0 : 1.0);
+  }
+
+  const std::string text = RecordsToText(finished->sampled);
+  const auto merged = MergeRecords({text});
+  ASSERT_TRUE(merged.ok()) << merged.status();
+  EXPECT_EQ(RecordsToText(*merged), text);
+  EXPECT_EQ((*merged)[0].prompt, "square");
+  EXPECT_EQ((*merged)[0].plan_kind, PlanKind::kFused);
+  EXPECT_TRUE(IsCorrect((*merged)[0].verdict));
+}
+
+}  // namespace
+}  // namespace tritonrl

@@ -1,0 +1,96 @@
+#include "trainer/grpo/verification.h"
+
+#include <algorithm>
+#include <thread>
+#include <utility>
+
+#include "absl/strings/match.h"
+#include "base/status.h"
+#include "exec/make_backend.h"
+
+namespace tritonrl {
+namespace {
+
+ExecLimits ToExecLimits(const LimitsConfig& limits) {
+  ExecLimits exec;
+  exec.set_wall_seconds(limits.seconds());
+  exec.set_cpu_seconds(limits.seconds());
+  exec.set_memory_bytes(int64_t{limits.memory_mib()} << 20);
+  exec.set_processes(limits.processes());
+  exec.set_output_bytes(limits.output_bytes());
+  exec.set_tmp_bytes(int64_t{limits.disk_mib()} << 20);
+  return exec;
+}
+
+BackendOptions ToBackendOptions(const VerificationOptions& options) {
+  const VerifierConfig& config = options.config;
+  BackendOptions backend;
+  switch (config.backend()) {
+    case VerifierConfig::AUTO:
+      backend.kind = HasNvidiaGpu() ? BackendKind::kCuda : BackendKind::kInterpreter;
+      break;
+    case VerifierConfig::INTERPRETER:
+      backend.kind = BackendKind::kInterpreter;
+      break;
+    case VerifierConfig::CUDA:
+      backend.kind = BackendKind::kCuda;
+      break;
+  }
+  backend.workers = config.workers();
+  if (backend.workers == 0) {
+    const int cores = std::max(1u, std::thread::hardware_concurrency());
+    backend.workers =
+        backend.kind == BackendKind::kCuda ? 1 : std::max(1, cores / options.ranks_here);
+  }
+  backend.sandbox = config.sandbox() == VerifierConfig::SANDBOX_NONE ? "none" : "bubblewrap";
+  backend.pool.limits = ToExecLimits(config.limits());
+  return backend;
+}
+
+// Null when none is configured.
+absl::StatusOr<std::unique_ptr<Judge>> MakeConfiguredJudge(const JudgeConfig& config) {
+  if (config.endpoint().empty()) return std::unique_ptr<Judge>();
+  HttpJudgeOptions options;
+  options.url = config.endpoint();
+  while (absl::EndsWith(options.url, "/")) options.url.pop_back();
+  options.url += "/chat/completions";
+  options.model = config.model();
+  options.api_key_variable = config.api_key_variable();
+  options.timeout = absl::Seconds(config.timeout_s());
+  options.attempts = config.retries() + 1;
+  return MakeHttpJudge(options);
+}
+
+}  // namespace
+
+absl::Status Verification::Health() const {
+  RETURN_IF_ERROR(backend->StartStatus());
+  return verifier->JournalStatus();
+}
+
+absl::StatusOr<Verification> StartVerification(const VerificationOptions& options) {
+  const VerifierConfig& config = options.config;
+  const BackendOptions backend = ToBackendOptions(options);
+  const bool cuda = backend.kind == BackendKind::kCuda;
+  Verification verification;
+  verification.backend = std::make_unique<StartingBackend>(
+      [backend] { return MakeBackend(backend); }, cuda ? "cuda" : "interpreter",
+      /*modelled=*/!cuda, backend.workers);
+  ASSIGN_OR_RETURN(verification.judge, MakeConfiguredJudge(config.judge()));
+  VerifierOptions verifier;
+  verifier.parallel = backend.workers;
+  verifier.seed = options.seed;
+  verifier.trials = config.trials();
+  verifier.atol = verifier.rtol = config.tolerance();
+  verifier.run_limit = absl::Seconds(config.limits().seconds());
+  verifier.max_attempts = config.retries() + 1;
+  verifier.cache = config.cache();
+  verifier.journal = options.journal;
+  verifier.device_model = config.device_model();
+  verification.verifier =
+      std::make_unique<Verifier>(verifier, verification.backend.get(), verification.judge.get());
+  RETURN_IF_ERROR(verification.verifier->Open());
+  return verification;
+}
+
+}  // namespace tritonrl
