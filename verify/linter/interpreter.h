@@ -1,7 +1,8 @@
 // The abstract interpreter behind the linter. One object judges one program. The member functions
-// are spread over files by subject: interpreter_statements.cc, _expressions.cc, _operators.cc,
-// _objects.cc (attributes, classes), _calls.cc, _builtins.cc (Python's own library), _torch.cc
-// (torch, triton and other libraries), _verdict.cc.
+// are spread over files by subject: interpreter_statements.cc, _definitions.cc, _names.cc,
+// _expressions.cc, _literals.cc, _operators.cc, _items.cc, _objects.cc (attributes, classes),
+// _calls.cc, _methods.cc, _containers.cc, _builtins.cc, _library.cc (Python's standard library),
+// _torch.cc, _tensors.cc, _kernels.cc (Triton) and _verdict.cc (findings and what forward returns).
 #ifndef TRITONRL_VERIFY_LINTER_INTERPRETER_H_
 #define TRITONRL_VERIFY_LINTER_INTERPRETER_H_
 
@@ -12,6 +13,7 @@
 #include <utility>
 #include <vector>
 
+#include "absl/functional/function_ref.h"
 #include "absl/strings/string_view.h"
 #include "verify/linter/ast.h"
 #include "verify/linter/linter.h"
@@ -101,8 +103,7 @@ class Interpreter {
   void ExecDeclaration(const Node* node);
   void ExecAugmented(const Node* node);
   // Runs two alternatives from the same state and joins what they leave behind.
-  template <typename A, typename B>
-  Flow Branch(A&& first, B&& second);
+  Flow Branch(absl::FunctionRef<Flow()> first, absl::FunctionRef<Flow()> second);
   static bool TestsForEmpty(const Node* condition);
 
   // --- names and targets ---
@@ -118,6 +119,8 @@ class Interpreter {
   // --- expressions ---
   Value Eval(const Node* node);  // never null
   Value EvalNode(const Node* node);
+  Value EvalYield(const Node* node);
+  Value EvalLiteral(const Node* node);
   Value EvalString(const Node* node);
   Value EvalNumber(const Node* node);
   Value EvalCollection(const Node* node);
@@ -132,6 +135,8 @@ class Interpreter {
   Value EvalSubscript(const Node* node);
   Value EvalIndex(const Node* subscript);
   Value GetItem(Value object, Value index, const Node* index_node, int line);
+  Value ItemOf(const std::vector<Value>& items, bool exact, Value index);
+  Value ItemOfTensor(TensorObject* tensor, Value index, const Node* index_node, int line);
   Value IndexTensor(TensorObject* tensor, Value index, int line);
   void AddItems(Value iterable, std::vector<Value>* items, bool* exact);
   Value Element(Value iterable, int line);  // join of the elements
@@ -148,6 +153,8 @@ class Interpreter {
   // --- objects ---
   Value GetAttribute(Value object, absl::string_view name, int line);
   Value TensorAttribute(Value tensor, absl::string_view name);
+  Value AttributeOfClass(ClassObject* type, absl::string_view name);
+  Value AttributeOfSuper(SuperObject* super, absl::string_view name);
   Value SymbolAttribute(const std::string& symbol, absl::string_view name, int line);
   Value InstanceAttribute(InstanceObject* instance, absl::string_view name, int line);
   Value ModuleAttribute(ModuleObject* module, absl::string_view name);
@@ -171,6 +178,8 @@ class Interpreter {
   Value CallModule(ModuleObject* module, const Args& args);
   Value CallMethod(MethodObject* method, const Args& args);
   Value CallTensorMethod(TensorObject* tensor, absl::string_view name, const Args& args);
+  Value CallModuleMethod(ModuleObject* module, absl::string_view name, const Args& args);
+  Value ApplyFunction(ClassObject* type, const Args& args);  // autograd.Function.apply
   Value CallListMethod(ListObject* list, absl::string_view name, const Args& args);
   Value CallDictMethod(DictObject* dict, absl::string_view name, const Args& args);
   Value CallInstanceMethod(InstanceObject* instance, absl::string_view name, const Args& args);
@@ -183,10 +192,21 @@ class Interpreter {
   Value CallSymbol(const std::string& name, const Args& args);
   Value CallBuiltin(absl::string_view name, const Args& args);
   Value CallTorch(const std::string& name, const Args& args);
+  Value MakeConstant(absl::string_view last, const Args& args);
+  Value CallTensorClass(absl::string_view method, const Args& args);  // torch.Tensor.add(t, ...)
+  Value MakeModule(const std::string& name, const Args& args);
+  // A function of torch that is on no list of harmless ones.
+  Value CallCompute(const std::string& name, const Args& args);
   Value CallTriton(const std::string& name, const Args& args);
   Value CallDecoratorResult(const std::string& name, const Args& args);
   Value CallStandardLibrary(const std::string& name, const Args& args);
   Value CallOtherLibrary(const std::string& name, const Args& args);
+  Value ObjectBuiltin(absl::string_view name, const Args& args);
+  Value SequenceBuiltin(absl::string_view name, const Args& args);
+  Value IteratorBuiltin(absl::string_view name, const Args& args);
+  Value NumberBuiltin(absl::string_view name, const Args& args);
+  Value OperatorModule(absl::string_view op, const Args& args);
+  Value FunctoolsModule(const std::string& name, const Args& args);
   Value GetAttrBuiltin(const Args& args);
   void SetAttrBuiltin(const Args& args);
   Value MakeKernel(Value function);

@@ -25,35 +25,10 @@ Value Interpreter::GetAttribute(Value object, absl::string_view name, int line) 
       return ModuleAttribute(AsModule(object), name);
     case ObjectKind::kKernel:
       return KernelAttribute(AsKernel(object), name);
-    case ObjectKind::kClass: {
-      std::string symbol;
-      ClassObject* type = AsClass(object);
-      if (name == "apply" && DerivesFrom(type, "torch.autograd.Function"))
-        return arena_.Method(object, name);
-      Value found = ClassAttribute(type, name, &symbol);
-      if (found != nullptr) {
-        auto* function = AsFunction(found);
-        const bool is_class_method =
-            function != nullptr && function->binding == FunctionObject::Binding::kClass;
-        return is_class_method ? BindMethod(found, object, object) : found;
-      }
-      if (!symbol.empty()) return arena_.Symbol(absl::StrCat(symbol, ".", name));
-      return arena_.Host();
-    }
-    case ObjectKind::kSuper: {
-      auto* super = static_cast<SuperObject*>(object);
-      for (Value base : super->after->bases) {
-        if (auto* type = AsClass(base)) {
-          std::string symbol;
-          Value found = ClassAttribute(type, name, &symbol);
-          if (found != nullptr) return BindMethod(found, super->self, type);
-          if (!symbol.empty()) return arena_.Symbol(absl::StrCat(symbol, ".", name));
-        } else if (auto* symbol = AsSymbol(base)) {
-          return arena_.Symbol(absl::StrCat(symbol->name, ".", name));
-        }
-      }
-      return arena_.Symbol(absl::StrCat("builtins.object.", name));
-    }
+    case ObjectKind::kClass:
+      return AttributeOfClass(AsClass(object), name);
+    case ObjectKind::kSuper:
+      return AttributeOfSuper(static_cast<SuperObject*>(object), name);
     case ObjectKind::kLauncher:
       return name == "__call__" ? object : arena_.Method(object, name);
     case ObjectKind::kFunction:
@@ -71,33 +46,33 @@ Value Interpreter::GetAttribute(Value object, absl::string_view name, int line) 
   }
 }
 
-Value Interpreter::TensorAttribute(Value object, absl::string_view name) {
-  TensorObject* tensor = AsTensor(object);
-  if (!IsTensorProperty(name)) return arena_.Method(object, name);
-  if (TensorUseOf(name) == TensorUse::kView) {
-    Shape shape = tensor->shape;
-    if (name == "T" && shape.has_value())
-      shape = std::vector<int64_t>(shape->rbegin(), shape->rend());
-    if (name == "mT" || name == "mH") shape.reset();
-    return arena_.Tensor(tensor->storages, shape);
+Value Interpreter::AttributeOfClass(ClassObject* type, absl::string_view name) {
+  std::string symbol;
+  if (name == "apply" && DerivesFrom(type, "torch.autograd.Function"))
+    return arena_.Method(type, name);
+  Value found = ClassAttribute(type, name, &symbol);
+  if (found != nullptr) {
+    auto* function = AsFunction(found);
+    const bool is_class_method =
+        function != nullptr && function->binding == FunctionObject::Binding::kClass;
+    return is_class_method ? BindMethod(found, type, type) : found;
   }
-  if (name == "is_cuda")
-    return arena_.Constant(true);  // on the machine that counts, inputs are on the GPU
-  if (name == "is_cpu" || name == "is_meta" || name == "is_sparse") return arena_.Constant(false);
-  if (name == "shape") {
-    if (tensor->shape.has_value()) {
-      std::vector<Value> sizes;
-      for (int64_t size : *tensor->shape)
-        sizes.push_back(size < 0 ? arena_.Int() : arena_.Constant(size));
-      return arena_.List(std::move(sizes));
-    }
-    auto* shape = arena_.New<HostObject>();
-    shape->is_shape = true;
-    return shape;
-  }
-  if (name == "ndim") return arena_.Int();
-  if (name == "device") return arena_.Symbol("torch.device()");
+  if (!symbol.empty()) return arena_.Symbol(absl::StrCat(symbol, ".", name));
   return arena_.Host();
+}
+
+Value Interpreter::AttributeOfSuper(SuperObject* super, absl::string_view name) {
+  for (Value base : super->after->bases) {
+    if (auto* type = AsClass(base)) {
+      std::string symbol;
+      Value found = ClassAttribute(type, name, &symbol);
+      if (found != nullptr) return BindMethod(found, super->self, type);
+      if (!symbol.empty()) return arena_.Symbol(absl::StrCat(symbol, ".", name));
+    } else if (auto* symbol = AsSymbol(base)) {
+      return arena_.Symbol(absl::StrCat(symbol->name, ".", name));
+    }
+  }
+  return arena_.Symbol(absl::StrCat("builtins.object.", name));
 }
 
 Value Interpreter::SymbolAttribute(const std::string& symbol, absl::string_view name, int line) {

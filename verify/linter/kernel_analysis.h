@@ -22,6 +22,7 @@ class KernelAnalysis {
     std::string symbol;              // full name of a library function: "triton.language.load"
     const Node* function = nullptr;  // definition of a function of the program (a device function)
     std::optional<double> constant;  // a number from the surrounding scope
+    bool undefined = false;          // no such name: the compiler will say so
   };
   // Resolves a name as seen from the function `inside`.
   using Resolver = std::function<Callee(const Node* name, const Node* inside)>;
@@ -48,6 +49,10 @@ class KernelAnalysis {
     Taint returned;
     Taint control;  // conditions around the current statement
   };
+
+  static constexpr int kMaxSteps = 60000;  // nodes looked at in one pass
+  static constexpr int kMaxText = 300;     // length to which canonical texts are cut
+  static void Clip(std::string* text);
 
   static Taint Join(const Taint& a, const Taint& b);
   static Taint Mix(const Taint& a, const Taint& b);  // result of an operation on both

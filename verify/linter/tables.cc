@@ -166,6 +166,12 @@ TorchUse TorchUseOf(absl::string_view name) {
   return ByPrefix(rest);
 }
 
+bool IsJitSymbol(absl::string_view name) {
+  return name == "triton.jit" || name == "triton.runtime.jit" || name == "triton.runtime.jit.jit" ||
+         name == "triton.JITFunction" || name == "triton.runtime.JITFunction" ||
+         name == "triton.runtime.jit.JITFunction" || name == "triton.experimental.gluon.jit";
+}
+
 bool IsForbiddenModule(absl::string_view module) {
   static const Names names = Words(
       "ctypes _ctypes cffi subprocess multiprocessing threading _thread concurrent asyncio socket "

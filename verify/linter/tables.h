@@ -44,6 +44,9 @@ enum class TorchUse {
 };
 TorchUse TorchUseOf(absl::string_view name);
 
+// triton.jit under one of its names.
+bool IsJitSymbol(absl::string_view name);
+
 // Modules whose import is refused: they give ways around the checks.
 bool IsForbiddenModule(absl::string_view module);
 // Python's own functions whose mere mention is refused: exec, eval, globals, open, ...

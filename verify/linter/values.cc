@@ -4,6 +4,8 @@
 #include <set>
 #include <string_view>
 
+#include "absl/strings/str_cat.h"
+
 namespace tritonrl::lint {
 namespace {
 
@@ -120,6 +122,12 @@ std::optional<int64_t> ConstantInt(Value value) {
 const std::string* ConstantString(Value value) {
   const HostObject* host = AsHost(value);
   return host == nullptr ? nullptr : std::get_if<std::string>(&host->constant);
+}
+
+std::string ConstantKey(Value index) {
+  if (const std::string* text = ConstantString(index)) return absl::StrCat("s:", *text);
+  if (std::optional<int64_t> number = ConstantInt(index)) return absl::StrCat("i:", *number);
+  return "";
 }
 
 bool IsNone(Value value) {

@@ -216,6 +216,9 @@ inline UnionObject* AsUnion(Value v) { return As<UnionObject>(v, ObjectKind::kUn
 // The constant of a host value, if it is known and of that type.
 std::optional<int64_t> ConstantInt(Value value);
 const std::string* ConstantString(Value value);
+// A text for a constant string or int as the key of a dictionary, "s:name" or "i:3"; "" when it is
+// not constant.
+std::string ConstantKey(Value index);
 bool IsNone(Value value);
 // Truth of a value where it is certain.
 std::optional<bool> Truth(Value value);

@@ -1,0 +1,95 @@
+// Methods of lists and dictionaries.
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "verify/linter/interpreter.h"
+
+namespace tritonrl::lint {
+
+Value Interpreter::CallListMethod(ListObject* list, absl::string_view name, const Args& args) {
+  Value first = args.Get(0, "");
+  if ((name == "append" || name == "add" || name == "appendleft") && first != nullptr) {
+    list->items.push_back(first);
+    if (undecided_ > 0) list->exact = false;
+    return None();
+  }
+  if (name == "extend" || name == "update" || name == "extendleft") {
+    if (first != nullptr) AddItems(first, &list->items, &list->exact);
+    return None();
+  }
+  if (name == "insert" && args.positional.size() >= 2) {
+    list->items.push_back(args.positional[1]);
+    list->exact = false;
+    return None();
+  }
+  if (name == "pop" || name == "popleft" || name == "__getitem__" || name == "__next__") {
+    Value joined = arena_.JoinAll(list->items);
+    if (name == "pop" && args.positional.empty() && list->exact && !list->items.empty() &&
+        undecided_ == 0) {
+      joined = list->items.back();
+      list->items.pop_back();
+    } else {
+      list->exact = false;
+    }
+    return joined == nullptr ? arena_.Unknown() : joined;
+  }
+  if (name == "numel" || name == "index" || name == "count" || name == "__len__")
+    return arena_.Int();
+  if (name == "copy" || name == "__iter__") return arena_.List(list->items, list->exact);
+  if (name == "sort" || name == "reverse" || name == "clear" || name == "remove") {
+    list->exact = false;
+    if (name == "clear" && undecided_ == 0) {
+      list->items.clear();
+      list->exact = true;
+    }
+    return None();
+  }
+  if (name == "__add__" && first != nullptr) return Binary("+", list, first, args.line);
+  // Methods of objects that are modelled as sequences: send, throw, as a context manager, ...
+  return arena_.Unknown(Reachable(list));
+}
+
+Value Interpreter::CallDictMethod(DictObject* dict, absl::string_view name, const Args& args) {
+  Value first = args.Get(0, "");
+  if (name == "get" || name == "pop" || name == "setdefault" || name == "__getitem__") {
+    if (name == "setdefault" && args.positional.size() > 1)
+      StoreItem(dict, first, args.positional[1], args.line);
+    if (first != nullptr && AsHost(first) != nullptr && !AsHost(first)->addresses.empty()) {
+      Compare("in", first, dict, args.line);
+    }
+    Value item = GetItem(dict, first == nullptr ? arena_.Host() : first, nullptr, args.line);
+    Value fallback = args.positional.size() > 1 ? args.positional[1] : None();
+    return arena_.Join(item, fallback);
+  }
+  std::vector<Value> values;
+  std::vector<Value> pairs;
+  for (const auto& [key, value] : dict->items) {
+    values.push_back(value);
+    Value text = absl::StartsWith(key, "s:") ? arena_.Constant(key.substr(2)) : arena_.Int();
+    pairs.push_back(arena_.List({text, value}));
+  }
+  const bool exact = dict->other == nullptr;
+  if (!exact) {
+    values.push_back(dict->other);
+    pairs.push_back(arena_.List({arena_.Host(), dict->other}));
+  }
+  if (name == "values") return arena_.List(values, exact);
+  if (name == "items") return arena_.List(pairs, exact);
+  if (name == "keys") return arena_.List({arena_.Host()}, false);
+  if (name == "update") {
+    if (auto* other = AsDict(first)) {
+      for (const auto& [key, value] : other->items) dict->items.emplace_back(key, value);
+      dict->other = arena_.Join(dict->other, other->other);
+    }
+    for (const auto& [key, value] : args.keyword) dict->items.emplace_back("s:" + key, value);
+    return None();
+  }
+  if (name == "copy") {
+    auto* copy = arena_.New<DictObject>();
+    copy->items = dict->items;
+    copy->other = dict->other;
+    return copy;
+  }
+  return arena_.Unknown(Reachable(dict));
+}
+
+}  // namespace tritonrl::lint

@@ -1,0 +1,146 @@
+// Imports and definitions of functions and classes, and match statements.
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_split.h"
+#include "absl/strings/strip.h"
+#include "verify/linter/interpreter.h"
+
+namespace tritonrl::lint {
+
+void Interpreter::ExecImport(const Node* node) {
+  for (const Node* child : node->children) {
+    if (child->kind == Kind::kDottedName) {
+      const std::string name = DottedText(child);
+      const std::string top = name.substr(0, name.find('.'));
+      Bind(ast_->Intern(top), arena_.Symbol(top));
+    } else if (child->kind == Kind::kAliasedImport) {
+      const Node* alias = child->Get(Field::kAlias);
+      const Node* name = child->Get(Field::kName);
+      if (alias != nullptr && name != nullptr) Bind(alias->name, arena_.Symbol(DottedText(name)));
+    }
+  }
+}
+
+void Interpreter::ExecImportFrom(const Node* node) {
+  const Node* module_node = node->Get(Field::kModuleName);
+  if (module_node == nullptr) return;
+  const std::string module = module_node->kind == Kind::kDottedName
+                                 ? DottedText(module_node)
+                                 : std::string(module_node->text);
+  for (const Node* child : node->children) {
+    if (child == module_node) continue;
+    if (child->kind == Kind::kWildcardImport) {
+      wildcards_.push_back(module);
+    } else if (child->kind == Kind::kDottedName) {
+      Bind(child->children.empty() ? ast_->Intern(child->text) : child->children[0]->name,
+           arena_.Symbol(absl::StrCat(module, ".", DottedText(child))));
+    } else if (child->kind == Kind::kAliasedImport) {
+      const Node* alias = child->Get(Field::kAlias);
+      const Node* name = child->Get(Field::kName);
+      if (alias != nullptr && name != nullptr) {
+        Bind(alias->name, arena_.Symbol(absl::StrCat(module, ".", DottedText(name))));
+      }
+    }
+  }
+}
+
+void Interpreter::ExecDecorated(const Node* node) {
+  std::vector<const Node*> decorators;
+  for (const Node* child : node->children) {
+    if (child->kind == Kind::kDecorator && !child->children.empty())
+      decorators.push_back(child->children[0]);
+    if (child->kind == Kind::kFunctionDef) ExecFunctionDef(child, decorators);
+    if (child->kind == Kind::kClassDef) ExecClassDef(child, decorators);
+  }
+}
+
+void Interpreter::ExecFunctionDef(const Node* node, const std::vector<const Node*>& decorators) {
+  const Node* name = node->Get(Field::kName);
+  if (name == nullptr) return;
+  auto* function = arena_.New<FunctionObject>();
+  function->node = node;
+  function->name = std::string(name->text);
+  function->closure = frame().scope;
+  if (const Node* parameters = node->Get(Field::kParameters)) {
+    for (const Node* p : parameters->children) {
+      const Node* value = p->Get(Field::kValue);
+      if (value != nullptr) function->defaults.emplace_back(p, Eval(value));
+    }
+  }
+  Value value = function;
+  for (auto it = decorators.rbegin(); it != decorators.rend(); ++it) {
+    Args args{.positional = {value}, .line = (*it)->line};
+    value = Call(Eval(*it), args);
+  }
+  Bind(name->name, value);
+}
+
+void Interpreter::ExecClassDef(const Node* node, const std::vector<const Node*>& decorators) {
+  const Node* name = node->Get(Field::kName);
+  if (name == nullptr) return;
+  auto* type = arena_.New<ClassObject>();
+  type->name = std::string(name->text);
+  type->node = node;
+  if (const Node* bases = node->Get(Field::kSuperclasses)) {
+    for (const Node* base : bases->children) {
+      if (base->kind == Kind::kKeywordArgument) {
+        Forbid(base->line, std::string(base->text),
+               "a class keyword such as a metaclass hides what the class does");
+      } else {
+        type->bases.push_back(Eval(base));
+      }
+    }
+  }
+  type->body = arena_.NewScope(frame().scope);
+  type->body->is_class = true;
+  frames_.push_back({.scope = type->body});
+  ExecBlock(node->Get(Field::kBody));
+  frames_.pop_back();
+  for (auto& [key, value] : type->body->variables) {
+    if (auto* function = AsFunction(value); function != nullptr && function->owner == nullptr) {
+      function->owner = type;
+    }
+  }
+  Value value = type;
+  for (auto it = decorators.rbegin(); it != decorators.rend(); ++it) {
+    Args args{.positional = {value}, .line = (*it)->line};
+    value = Call(Eval(*it), args);
+  }
+  Bind(name->name, value);
+}
+
+void Interpreter::ExecDeclaration(const Node* node) {
+  for (const Node* child : node->children) {
+    auto& names = node->kind == Kind::kGlobal ? frame().scope->globals : frame().scope->nonlocals;
+    if (child->kind == Kind::kIdentifier) names.push_back(child->name);
+  }
+}
+
+Interpreter::Flow Interpreter::ExecMatch(const Node* node) {
+  Value subject = arena_.Unknown();
+  for (const Node* child : node->children) {
+    if (child->field == Field::kSubject) subject = Eval(child);
+  }
+  const Node* body = node->Get(Field::kBody);
+  Flow flow = Flow::kNext;
+  std::vector<const Node*> cases;
+  for (const Node* holder : {node, body}) {
+    if (holder == nullptr) continue;
+    for (const Node* child : holder->children) {
+      if (child->kind == Kind::kCase) cases.push_back(child);
+    }
+  }
+  for (const Node* option : cases) {
+    auto taken = [&] {
+      for (const Node* part : option->children) {
+        if (part->kind == Kind::kBlock) return ExecBlock(part);
+        Unpack({part}, arena_.Join(subject, arena_.Unknown(Reachable(subject))));
+      }
+      return Flow::kNext;
+    };
+    flow = Branch(taken, [] { return Flow::kNext; });
+  }
+  return flow;
+}
+
+}  // namespace tritonrl::lint

@@ -1,0 +1,153 @@
+// Subscripts and iteration.
+#include <cmath>
+
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "verify/linter/interpreter.h"
+
+namespace tritonrl::lint {
+
+Value Interpreter::GetItem(Value object, Value index, const Node* index_node, int line) {
+  if (auto* any = AsUnion(object)) {
+    Value joined = nullptr;
+    for (Value option : any->options)
+      joined = arena_.Join(joined, GetItem(option, index, index_node, line));
+    return joined;
+  }
+  switch (object->kind) {
+    case ObjectKind::kKernel: {
+      auto* launcher = arena_.New<LauncherObject>();
+      launcher->kernel = AsKernel(object);
+      launcher->grid = index;
+      return launcher;
+    }
+    case ObjectKind::kTensor:
+      return ItemOfTensor(AsTensor(object), index, index_node, line);
+    case ObjectKind::kHost: {
+      auto* host = AsHost(object);
+      const bool slice = index_node != nullptr && index_node->kind == Kind::kSlice;
+      if (host->is_shape && slice) return object;
+      return host->is_shape ? arena_.Int(host->sources) : arena_.Host(host->sources);
+    }
+    case ObjectKind::kList:
+      if (index_node != nullptr && index_node->kind == Kind::kSlice) {
+        return arena_.List(AsList(object)->items, false);
+      }
+      return ItemOf(AsList(object)->items, AsList(object)->exact, index);
+    case ObjectKind::kModule:
+      return ItemOf(AsModule(object)->children, true, index);
+    case ObjectKind::kDict: {
+      const std::string key = ConstantKey(index);
+      Value joined = AsDict(object)->other;
+      for (const auto& [existing, item] : AsDict(object)->items) {
+        if (key.empty() || existing == key) joined = arena_.Join(joined, item);
+      }
+      return joined == nullptr ? arena_.Unknown() : joined;
+    }
+    case ObjectKind::kSymbol:
+      if (absl::StartsWith(AsSymbol(object)->name, "os.environ")) return arena_.Host();
+      return object;  // typing.List[int]
+    case ObjectKind::kClass:
+      return object;
+    case ObjectKind::kInstance:
+      return Call(GetAttribute(object, "__getitem__", line), {.positional = {index}, .line = line});
+    default: {
+      StorageSet sources = Reachable(object);
+      return arena_.Unknown(sources);
+    }
+  }
+}
+
+Value Interpreter::ItemOfTensor(TensorObject* tensor, Value index, const Node* index_node,
+                                int line) {
+  const Kind kind = index_node == nullptr ? Kind::kOther : index_node->kind;
+  if (kind == Kind::kList || kind == Kind::kListComprehension) {
+    return Compute("index by a list", line, tensor->storages);
+  }
+  if (kind != Kind::kSlice) return IndexTensor(tensor, index, line);
+  Shape shape = tensor->shape;
+  if (shape.has_value() && !shape->empty()) (*shape)[0] = -1;
+  return arena_.Tensor(tensor->storages, shape);
+}
+
+Value Interpreter::ItemOf(const std::vector<Value>& items, bool exact, Value index) {
+  const std::optional<int64_t> position = ConstantInt(index);
+  const int64_t size = static_cast<int64_t>(items.size());
+  if (position.has_value() && exact && *position < size && *position >= -size) {
+    return items[*position < 0 ? *position + size : *position];
+  }
+  Value joined = arena_.JoinAll(items);
+  return joined == nullptr ? arena_.Unknown() : joined;
+}
+
+Value Interpreter::IndexTensor(TensorObject* tensor, Value index, int line) {
+  std::vector<Value> indices = {index};
+  if (auto* list = AsList(index)) indices = list->items;
+  Shape shape = tensor->shape;
+  size_t dimension = 0;
+  for (Value i : indices) {
+    if (AsTensor(i) != nullptr || AsList(i) != nullptr ||
+        (AsHost(i) == nullptr && HoldsTensor(i))) {
+      if (AsTensor(i) != nullptr && AsTensor(i)->IsSmall() && tensor->IsSmall()) continue;
+      StorageSet sources = tensor->storages;
+      AddTo(&sources, Reachable(i));
+      return Compute("index by a tensor", line, sources);
+    }
+    const HostObject* host = AsHost(i);
+    if (!shape.has_value()) continue;
+    if (host != nullptr && host->is_int) {
+      if (dimension < shape->size()) shape->erase(shape->begin() + dimension);
+    } else if (IsNone(i)) {
+      shape->insert(shape->begin() + dimension++, 1);
+    } else {
+      shape.reset();  // a slice among several, an ellipsis, or an unknown number
+    }
+  }
+  return arena_.Tensor(tensor->storages, shape);
+}
+
+void Interpreter::AddItems(Value iterable, std::vector<Value>* items, bool* exact) {
+  if (auto* list = AsList(iterable)) {
+    items->insert(items->end(), list->items.begin(), list->items.end());
+    *exact = *exact && list->exact;
+    return;
+  }
+  if (auto* module = AsModule(iterable)) {
+    items->insert(items->end(), module->children.begin(), module->children.end());
+    return;
+  }
+  *exact = false;
+  if (auto* any = AsUnion(iterable)) {
+    for (Value option : any->options) AddItems(option, items, exact);
+  } else if (auto* tensor = AsTensor(iterable)) {
+    Shape shape = tensor->shape;
+    if (shape.has_value() && !shape->empty()) shape->erase(shape->begin());
+    items->push_back(arena_.Tensor(tensor->storages, shape));
+  } else if (auto* host = AsHost(iterable)) {
+    items->push_back(host->is_shape ? arena_.Int() : arena_.Host(host->sources));
+  } else if (auto* dict = AsDict(iterable)) {
+    for (const auto& [key, value] : dict->items) {
+      if (absl::StartsWith(key, "s:")) items->push_back(arena_.Constant(key.substr(2)));
+    }
+    if (items->empty() || dict->other != nullptr) items->push_back(arena_.Host());
+  } else if (auto* instance = AsInstance(iterable)) {
+    Value iterator = Call(GetAttribute(instance, "__iter__", 0), {});
+    if (AsInstance(iterator) == nullptr) {
+      AddItems(iterator, items, exact);
+    } else {
+      items->push_back(Call(GetAttribute(iterator, "__next__", 0), {}));
+    }
+  } else {
+    items->push_back(arena_.Unknown(Reachable(iterable)));
+  }
+}
+
+Value Interpreter::Element(Value iterable, int line) {
+  std::vector<Value> items;
+  bool exact = true;
+  AddItems(iterable, &items, &exact);
+  Value joined = arena_.JoinAll(items);
+  return joined == nullptr ? arena_.Unknown() : joined;
+}
+
+}  // namespace tritonrl::lint

@@ -1,0 +1,153 @@
+// Triton kernels: making, analysing and launching them.
+#include <algorithm>
+
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/strip.h"
+#include "verify/linter/interpreter.h"
+#include "verify/linter/kernel_analysis.h"
+
+namespace tritonrl::lint {
+namespace {
+
+// Decorators that take a kernel and give a kernel.
+bool IsKernelWrapper(absl::string_view name) {
+  return name == "triton.autotune" || name == "triton.heuristics" ||
+         name == "triton.runtime.autotune" || name == "triton.runtime.heuristics" ||
+         name == "triton.runtime.autotuner.autotune" ||
+         name == "triton.runtime.autotuner.heuristics" || name == "triton.runtime.Autotuner" ||
+         name == "triton.testing.perf_report";
+}
+
+bool IsHarmlessTriton(absl::string_view name) {
+  for (absl::string_view prefix :
+       {"triton.cdiv", "triton.next_power_of_2", "triton.Config", "triton.language.",
+        "triton.runtime.", "triton.testing.", "triton.set_allocator", "triton.knobs.",
+        "triton.tools.", "triton.__version__", "triton.backends.", "triton.TensorWrapper",
+        "triton.reinterpret", "triton.constexpr_function", "triton.compiler."}) {
+    if (absl::StartsWith(name, prefix)) return true;
+  }
+  return false;
+}
+
+}  // namespace
+
+void Interpreter::AnalyseKernel(KernelObject* kernel) {
+  if (kernel->analysed) return;
+  kernel->analysed = true;
+  // Names in a kernel mean what they mean where the kernel, or the device function around them, is
+  // defined.
+  auto resolve = [this, kernel](const Node* name, const Node* inside) {
+    KernelAnalysis::Callee callee;
+    Scope* scope = kernel->function->closure;
+    for (const KernelObject* other : kernels_) {
+      if (other->function->node == inside) scope = other->function->closure;
+    }
+    frames_.push_back({.scope = scope});
+    Value value = Eval(name);
+    frames_.pop_back();
+    if (auto* symbol = AsSymbol(value)) {
+      callee.symbol = symbol->name;
+      absl::string_view rest = symbol->name;
+      callee.undefined = absl::ConsumePrefix(&rest, "builtins.") && !IsPythonBuiltin(rest);
+    }
+    if (auto* device = AsKernel(value)) callee.function = device->function->node;
+    if (auto* host = AsHost(value)) {
+      if (const auto* i = std::get_if<int64_t>(&host->constant))
+        callee.constant = static_cast<double>(*i);
+      if (const auto* d = std::get_if<double>(&host->constant)) callee.constant = *d;
+    }
+    return callee;
+  };
+  kernel->info = KernelAnalysis(resolve).Analyse(kernel->function->node);
+}
+
+Value Interpreter::LaunchKernel(KernelObject* kernel, Value grid, const Args& args) {
+  AnalyseKernel(kernel);
+  const KernelInfo& info = kernel->info;
+  const std::vector<Value> sizes =
+      AsList(grid) != nullptr ? AsList(grid)->items : std::vector<Value>{grid};
+  for (Value size : sizes) {
+    if (ConstantInt(size) == std::optional<int64_t>(0)) {
+      Find(LintRule::kKernelNotUsed, args.line, info.name,
+           "the kernel is launched on an empty grid");
+      return None();
+    }
+  }
+  if (AsFunction(grid) != nullptr)
+    Call(grid, {.positional = {arena_.New<DictObject>()}, .line = args.line});
+  Launch launch{.kernel = kernel, .line = args.line, .arguments = SourcesOf(args)};
+  const int number = static_cast<int>(launches_.size());
+  auto mark = [&](Value value) {
+    for (int storage : Reachable(value)) {
+      storages_[storage].launches.push_back(number);
+      AddTo(&storages_[storage].sources, launch.arguments);
+      for (int pointee : storages_[storage].addresses) {
+        storages_[pointee].launches.push_back(number);
+        AddTo(&storages_[pointee].sources, launch.arguments);
+      }
+    }
+  };
+  const int parameters = static_cast<int>(info.parameters.size());
+  const bool open = info.variadic || args.rest != nullptr;
+  for (int p = 0; p < parameters; ++p) {
+    if (info.written.count(std::min(p, 63)) == 0) continue;
+    Value value = args.Get(p, info.parameters[p]);
+    if (value != nullptr) mark(value);
+  }
+  if (open && info.stores) {
+    for (Value value : args.All()) mark(value);
+  }
+  launches_.push_back(std::move(launch));
+  if (phase_ == Phase::kForward &&
+      std::find(result_->launched_kernels.begin(), result_->launched_kernels.end(), info.name) ==
+          result_->launched_kernels.end()) {
+    result_->launched_kernels.push_back(info.name);
+    result_->launch_lines.push_back(args.line);
+  }
+  return None();
+}
+
+Value Interpreter::MakeKernel(Value function) {
+  if (AsKernel(function) != nullptr) return function;
+  FunctionObject* inner = AsFunction(function);
+  if (inner == nullptr || inner->node->kind != Kind::kFunctionDef) return arena_.Unknown();
+  auto* kernel = arena_.New<KernelObject>();
+  kernel->function = inner;
+  kernels_.push_back(kernel);
+  return kernel;
+}
+
+Value Interpreter::CallTriton(const std::string& name, const Args& args) {
+  Value first = args.Get(0, "fn");
+  if (IsJitSymbol(name)) {
+    if (AsFunction(first) != nullptr) return MakeKernel(first);
+    return arena_.Symbol("triton.jit()");
+  }
+  if (IsKernelWrapper(name)) {
+    if (AsKernel(first) != nullptr) return first;
+    return arena_.Symbol(absl::StrCat(name, "()"));
+  }
+  if (name == "triton.cdiv" || name == "triton.next_power_of_2") {
+    const std::optional<int64_t> a = ConstantInt(first), b = ConstantInt(args.Get(1, "y"));
+    if (name == "triton.cdiv" && a.has_value() && b.has_value() && *a >= 0 && *b > 0) {
+      return arena_.Constant((*a + *b - 1) / *b);
+    }
+    return arena_.Int(SourcesOf(args));
+  }
+  if (absl::StrContains(name, "ensor_descriptor.TensorDescriptor") ||
+      absl::StartsWith(name, "triton.TensorWrapper") ||
+      absl::StartsWith(name, "triton.reinterpret") || absl::StartsWith(name, "triton.tools.")) {
+    Value base = args.Get(0, "base");
+    if (auto* tensor = AsTensor(base)) return arena_.Tensor(tensor->storages);
+    return arena_.Unknown(SourcesOf(args));
+  }
+  if (name == "triton.testing.do_bench" || name == "triton.testing.do_bench_cudagraph") {
+    CallCallbacks(args);
+    return arena_.Host();
+  }
+  if (IsHarmlessTriton(name)) return arena_.Host(SourcesOf(args));
+  return CallOtherLibrary(name, args);
+}
+
+}  // namespace tritonrl::lint

@@ -1,0 +1,123 @@
+// Python's standard library.
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "verify/linter/interpreter.h"
+
+namespace tritonrl::lint {
+
+// functools and decorators of other modules; null when `name` is none that matters.
+Value Interpreter::FunctoolsModule(const std::string& name, const Args& args) {
+  Value first = args.Get(0, "");
+  if (name == "functools.partial") {
+    auto* partial = arena_.New<PartialObject>();
+    if (args.positional.empty()) return arena_.Unknown();
+    partial->function = args.positional[0];
+    partial->positional.assign(args.positional.begin() + 1, args.positional.end());
+    partial->keyword = args.keyword;
+    return partial;
+  }
+  if (name == "functools.reduce" && args.positional.size() >= 2) {
+    Value element = Element(args.positional[1], args.line);
+    Value start = args.positional.size() > 2 ? args.positional[2] : element;
+    Value once = Call(first, {.positional = {start, element}, .line = args.line});
+    return arena_.Join(
+        once, Call(first, {.positional = {arena_.Join(start, once), element}, .line = args.line}));
+  }
+  const bool decorates =
+      name == "functools.wraps" || name == "functools.lru_cache" || name == "functools.cache" ||
+      name == "functools.update_wrapper" || name == "contextlib.contextmanager" ||
+      name == "functools.cached_property" || absl::StartsWith(name, "dataclasses.dataclass") ||
+      name == "abc.abstractmethod" || name == "functools.total_ordering";
+  if (decorates) {
+    const bool direct = AsFunction(first) != nullptr || AsClass(first) != nullptr;
+    if (name == "functools.cached_property" && AsFunction(first) != nullptr) {
+      AsFunction(first)->binding = FunctionObject::Binding::kProperty;
+    }
+    if (direct && name != "functools.wraps") return first;
+    return arena_.Symbol(absl::StrCat(name, "()"));
+  }
+  return nullptr;
+}
+
+Value Interpreter::OperatorModule(absl::string_view op, const Args& args) {
+  Value first = args.Get(0, "");
+  constexpr std::pair<absl::string_view, absl::string_view> kOperators[] = {
+      {"add", "+"},       {"sub", "-"},  {"mul", "*"},      {"truediv", "/"},
+      {"floordiv", "//"}, {"mod", "%"},  {"matmul", "@"},   {"pow", "**"},
+      {"iadd", "+"},      {"imul", "*"}, {"isub", "-"},     {"and_", "&"},
+      {"or_", "|"},       {"xor", "^"},  {"itruediv", "/"}, {"imatmul", "@"}};
+  for (const auto& [word, symbol] : kOperators) {
+    if (op == word && args.positional.size() >= 2) {
+      return Binary(symbol, args.positional[0], args.positional[1], args.line);
+    }
+  }
+  if ((op == "neg" || op == "abs" || op == "invert" || op == "pos") && first != nullptr) {
+    return Unary("-", first, args.line);
+  }
+  if (op == "getitem" && args.positional.size() >= 2)
+    return GetItem(first, args.positional[1], nullptr, args.line);
+  if (op == "itemgetter") return arena_.Symbol("builtins.next");
+  return Elementwise(absl::StrCat("operator.", op), args.All(), args.line);
+}
+
+Value Interpreter::CallStandardLibrary(const std::string& name, const Args& args) {
+  Value first = args.Get(0, "");
+  if (Value value = FunctoolsModule(name, args)) return value;
+  if (absl::StartsWith(name, "operator."))
+    return OperatorModule(absl::string_view(name).substr(9), args);
+  if (absl::StartsWith(name, "math.")) {
+    Value value = Elementwise(name, args.All(), args.line);
+    const bool is_int =
+        name == "math.ceil" || name == "math.floor" || name == "math.prod" || name == "math.gcd";
+    return AsHost(value) != nullptr && is_int ? arena_.Int(SourcesOf(args)) : value;
+  }
+  if (absl::StartsWith(name, "copy.") || name == "typing.cast") {
+    Value value = args.Get(name == "typing.cast" ? 1 : 0, "");
+    if (auto* tensor = AsTensor(value)) return NewTensor(tensor->storages, tensor->shape);
+    return value == nullptr ? None() : value;
+  }
+  if (name == "types.MethodType" && args.positional.size() >= 2) {
+    auto* bound = arena_.New<BoundObject>();
+    bound->function = first;
+    bound->self = args.positional[1];
+    return bound;
+  }
+  if (name == "types.SimpleNamespace") {
+    auto* instance = arena_.New<InstanceObject>();
+    for (const auto& [key, value] : args.keyword) instance->attributes[key] = value;
+    return instance;
+  }
+  if (absl::StartsWith(name, "itertools.") || absl::StartsWith(name, "collections.")) {
+    std::vector<Value> items;
+    bool exact = true;
+    for (Value value : args.All()) {
+      AsList(value) != nullptr ? AddItems(value, &items, &exact) : items.push_back(value);
+    }
+    CallCallbacks(args);
+    if (absl::StrContains(name, "Dict") || absl::StrContains(name, "defaultdict")) {
+      return arena_.New<DictObject>();
+    }
+    const bool same = name == "itertools.chain" || name == "collections.deque";
+    if (!same) items.push_back(arena_.List(items, false));
+    return arena_.List(items, false);
+  }
+  CallCallbacks(args);
+  return HoldsTensor(arena_.List(args.All())) ? arena_.Unknown(SourcesOf(args))
+                                              : arena_.Host(SourcesOf(args));
+}
+
+Value Interpreter::CallOtherLibrary(const std::string& name, const Args& args) {
+  CallCallbacks(args);
+  bool tensors = false;
+  for (Value value : args.All()) tensors = tensors || HoldsTensor(value);
+  if (!tensors) return arena_.Unknown(SourcesOf(args));
+  const bool numpy = absl::StartsWith(name, "numpy.") || absl::StartsWith(name, "scipy.");
+  if (numpy && phase_ == Phase::kForward) {
+    Find(LintRule::kPythonCompute, args.line, name,
+         absl::StrCat(name, " computes outside the Triton kernels"));
+    return NewTensor(SourcesOf(args));
+  }
+  return Compute(name, args.line, SourcesOf(args));
+}
+
+}  // namespace tritonrl::lint

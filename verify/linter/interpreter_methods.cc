@@ -1,0 +1,150 @@
+// Calls of methods that are not functions of the program.
+#include <algorithm>
+
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "verify/linter/interpreter.h"
+#include "verify/linter/kernel_analysis.h"
+
+namespace tritonrl::lint {
+
+Value Interpreter::CallMethod(MethodObject* method, const Args& args) {
+  Value self = method->self;
+  switch (self->kind) {
+    case ObjectKind::kTensor:
+      return CallTensorMethod(AsTensor(self), method->name, args);
+    case ObjectKind::kList:
+      return CallListMethod(AsList(self), method->name, args);
+    case ObjectKind::kDict:
+      return CallDictMethod(AsDict(self), method->name, args);
+    case ObjectKind::kInstance:
+      return CallInstanceMethod(AsInstance(self), method->name, args);
+    case ObjectKind::kClass:
+      return ApplyFunction(AsClass(self), args);
+    case ObjectKind::kKernel: {
+      KernelObject* kernel = AsKernel(self);
+      if (method->name == "run") return LaunchKernel(kernel, args.Get(-1, "grid"), args);
+      if (method->name == "__getitem__")
+        return GetItem(kernel, args.Get(0, "grid"), nullptr, args.line);
+      if (method->name == "warmup" || method->name == "__call__") return None();
+      return arena_.Unknown();
+    }
+    case ObjectKind::kModule:
+      return CallModuleMethod(AsModule(self), method->name, args);
+    case ObjectKind::kHost: {
+      StorageSet sources = SourcesOf(args);
+      AddTo(&sources, Reachable(self));
+      if (method->name == "numel" || method->name == "count" || method->name == "index")
+        return arena_.Int(sources);
+      return arena_.Host(sources);
+    }
+    default: {
+      if (method->name == "__get__" || method->name == "cache_clear" ||
+          method->name == "cache_info")
+        return self;
+      return CallUnknown(self, args);
+    }
+  }
+}
+
+Value Interpreter::CallInstanceMethod(InstanceObject* instance, absl::string_view name,
+                                      const Args& args) {
+  if (instance->type == nullptr) {  // autograd's ctx
+    for (Value value : args.All()) {
+      instance->attributes[absl::StrCat("saved", instance->attributes.size())] = value;
+    }
+    return None();
+  }
+  const std::string* key = ConstantString(args.Get(0, "name"));
+  if ((name == "register_buffer" || name == "register_parameter" || name == "add_module" ||
+       name == "register_module") &&
+      args.positional.size() + args.keyword.size() >= 2) {
+    Value value = args.Get(1, name == "register_buffer" ? "tensor"
+                              : name == "add_module"    ? "module"
+                                                        : "param");
+    Value& slot = instance->attributes[key == nullptr ? "*" : *key];
+    slot = key == nullptr || undecided_ > 0 ? arena_.Join(slot, value) : value;
+    return None();
+  }
+  if (absl::StartsWith(name, "register_") && absl::StrContains(name, "hook")) {
+    Forbid(args.line, std::string(name), "hides code in a hook");
+    return None();
+  }
+  if (name == "get_buffer" || name == "get_parameter" || name == "get_submodule") {
+    return key != nullptr ? GetAttribute(instance, *key, args.line)
+                          : arena_.JoinAll(AttributeValues(instance));
+  }
+  const std::vector<Value> values = AttributeValues(instance);
+  if (name == "parameters" || name == "buffers" || name == "children" || name == "modules" ||
+      name == "state_dict") {
+    return arena_.List(values, false);
+  }
+  if (absl::StartsWith(name, "named_")) {
+    Value joined = arena_.JoinAll(values);
+    return arena_.List({arena_.List({arena_.Host(), joined == nullptr ? arena_.Host() : joined})},
+                       false);
+  }
+  if (name == "to" || name == "cuda" || name == "eval" || name == "train" || name == "half" ||
+      name == "float" || name == "bfloat16" || name == "requires_grad_" || name == "__enter__" ||
+      name == "double") {
+    return instance;
+  }
+  if (name == "__exit__" || name == "extra_repr" || name == "zero_grad" ||
+      name == "load_state_dict")
+    return None();
+  for (Value value : args.All()) {
+    if (HoldsTensor(value)) {
+      Unresolved(std::string(name), args.line);
+      break;
+    }
+  }
+  return arena_.Unknown(SourcesOf(args));
+}
+
+Value Interpreter::ApplyFunction(ClassObject* type, const Args& args) {
+  InstanceObject* context = arena_.New<InstanceObject>();
+  std::string symbol;
+  Value forward = ClassAttribute(type, "forward", &symbol);
+  if (forward == nullptr) return CallUnknown(type, args);
+  std::string unused;
+  const bool old_style = ClassAttribute(type, "setup_context", &unused) == nullptr;
+  Args with_context = args;
+  if (old_style) with_context.positional.insert(with_context.positional.begin(), context);
+  return Call(forward, with_context);
+}
+
+Value Interpreter::CallModuleMethod(ModuleObject* module, absl::string_view name,
+                                    const Args& args) {
+  if (name == "forward" || name == "__call__") return CallModule(module, args);
+  if (absl::StartsWith(name, "register_") && absl::StrContains(name, "hook")) {
+    Forbid(args.line, std::string(name), "hides code in a hook");
+    return None();
+  }
+  if (name == "append" || name == "insert" || name == "add_module" || name == "extend") {
+    for (Value value : args.positional) {
+      bool exact = true;
+      name == "extend" ? AddItems(value, &module->children, &exact)
+                       : module->children.push_back(value);
+    }
+    return module;
+  }
+  if (name == "parameters" || name == "buffers" || name == "state_dict") {
+    return arena_.List({InputTensor()}, false);
+  }
+  if (name == "children" || name == "modules" || name == "values")
+    return arena_.List(module->children, false);
+  if (name == "items" || name == "named_children" || name == "named_modules") {
+    Value child = arena_.JoinAll(module->children);
+    return arena_.List({arena_.List({arena_.Host(), child == nullptr ? arena_.Host() : child})},
+                       false);
+  }
+  if (name == "named_parameters")
+    return arena_.List({arena_.List({arena_.Host(), InputTensor()})}, false);
+  for (Value value : args.All()) {
+    if (HoldsTensor(value))
+      return Compute(absl::StrCat(module->name, ".", name), args.line, SourcesOf(args));
+  }
+  return module;  // to, eval, half, ...
+}
+
+}  // namespace tritonrl::lint
