@@ -193,17 +193,22 @@ TEST_F(CheckpointTest, AFullDiskLeavesTheOlderOneAndSaysSo) {
 }
 
 TEST_F(CheckpointTest, NoPermissionNamesTheFolder) {
-  CheckpointStore store(dir_ + "/checkpoints", 2);
-  ASSERT_TRUE(CreateDirectories(dir_ + "/checkpoints").ok());
-  ASSERT_EQ(chmod((dir_ + "/checkpoints").c_str(), 0555), 0);
-  ASSERT_EQ(chmod(dir_.c_str(), 0755), 0);
+  // Below /tmp: root's test folder lies where the other user could not even look.
+  char dir[] = "/tmp/checkpoint_test_XXXXXX";
+  ASSERT_NE(mkdtemp(dir), nullptr);
+  const std::string checkpoints = std::string(dir) + "/checkpoints";
+  CheckpointStore store(checkpoints, 2);
+  ASSERT_TRUE(CreateDirectories(checkpoints).ok());
+  ASSERT_EQ(chmod(checkpoints.c_str(), 0555), 0);
+  ASSERT_EQ(chmod(dir, 0755), 0);
   state_.step = 2;
   const std::string message = InChild([&]() -> std::string {
     if (geteuid() == 0 && setuid(65534) != 0) return "setuid failed";  // root may write anywhere
     return std::string(store.Save(state_, policy_, *optimizer_).message());
   });
   EXPECT_NE(message.find("Permission denied"), std::string::npos) << message;
-  EXPECT_NE(message.find(dir_ + "/checkpoints"), std::string::npos) << message;
+  EXPECT_NE(message.find(checkpoints), std::string::npos) << message;
+  EXPECT_TRUE(RemoveTree(dir).ok());
   EXPECT_NE(message.find("there is no earlier checkpoint"), std::string::npos) << message;
 }
 
