@@ -96,7 +96,23 @@ class Scan {
     aliases_[bound] = alias == nullptr && prefix.empty() ? bound : full;
   }
 
+  // Python folds look-alikes of ASCII letters into them, so that other spellings of eval mean eval.
+  // Greek stays Greek.
+  static bool HasLookAlike(absl::string_view name) {
+    for (size_t i = 0; i < name.size(); ++i) {
+      const unsigned char c = name[i];
+      if (c < 0x80) continue;
+      if (c != 0xCD && c != 0xCE && c != 0xCF) return true;
+      ++i;
+    }
+    return false;
+  }
+
   void Identifier(const Node* node) {
+    if (HasLookAlike(node->text)) {
+      Add(node->line, std::string(node->text),
+          "is a name in letters that Python folds into others");
+    }
     if (!IsForbiddenBuiltin(node->text)) return;
     // Names that people also give to their own variables are checked where they are looked up.
     for (absl::string_view common :

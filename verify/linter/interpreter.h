@@ -185,6 +185,8 @@ class Interpreter {
   Value CallInstanceMethod(InstanceObject* instance, absl::string_view name, const Args& args);
   Value CallUnknown(Value function, const Args& args);
   Value LaunchKernel(KernelObject* kernel, Value grid, const Args& args);
+  void AddKernelHooks(const std::vector<Value>& values);
+  void CallKernelHooks(const KernelInfo& info, const Args& args);
   void AnalyseKernel(KernelObject* kernel);
   Value Super(const Args& args);
 
@@ -207,6 +209,7 @@ class Interpreter {
   Value NumberBuiltin(absl::string_view name, const Args& args);
   Value OperatorModule(absl::string_view op, const Args& args);
   Value FunctoolsModule(const std::string& name, const Args& args);
+  Value MakeNamedTuple(const Args& args);
   Value GetAttrBuiltin(const Args& args);
   void SetAttrBuiltin(const Args& args);
   Value MakeKernel(Value function);
@@ -223,8 +226,14 @@ class Interpreter {
   Value NewTensor(StorageSet sources, Shape shape = std::nullopt);
   Value InputTensor(Shape shape = std::nullopt);
   StorageSet SourcesOf(const Args& args);
+  bool AnyTensor(const Args& args);
   bool OnlySmall(const Args& args);  // every tensor among them has a handful of elements
-  void JudgeResult(FunctionObject* forward);
+  bool RunModule();                  // false when there is no kernel
+  void RunForward(Value bound, int line);
+  void JudgeResult(int line);
+  void JudgeSecondCall();
+  // Methods that Python calls by itself (__bool__, __get__, ...) of all classes with instances.
+  void CallSpecialMethods();
   // Storages and launches that contribute to a value.
   void Closure(const StorageSet& from, std::set<int>* storages, std::set<int>* launches);
   void JudgeReturn(const Returned& returned, bool others_have_kernel);
@@ -249,8 +258,12 @@ class Interpreter {
   std::set<std::tuple<LintRule, int, std::string>> found_;
   const FunctionObject* forward_ = nullptr;  // its first call is judged
   StorageSet raised_;                        // what exceptions may carry
-  int undecided_ = 0;                        // enclosing branches and loops that may or may not run
-  int guarded_empty_ = 0;                    // enclosing tests for an empty input
+  std::vector<InstanceObject*> instances_;   // of the program's own classes
+  std::vector<Value> kernel_hooks_;          // functions that Triton calls at a launch
+  std::vector<std::pair<std::string, Value>> custom_ops_;  // "namespace.name" and its function
+  int first_call_launches_ = 0;
+  int undecided_ = 0;      // enclosing branches and loops that may or may not run
+  int guarded_empty_ = 0;  // enclosing tests for an empty input
   int steps_ = 0;
   bool has_forward_inputs_ = false;
 };

@@ -214,6 +214,7 @@ Value Interpreter::NumberBuiltin(absl::string_view name, const Args& args) {
       name == "sum" || name == "max" || name == "min" || name == "any" || name == "all";
   if (!reduces && name != "abs" && name != "pow" && name != "round" && name != "divmod")
     return nullptr;
+  CallCallbacks(args);
   std::vector<Value> values;
   bool all_int = true;
   for (Value value : args.All()) {

@@ -147,6 +147,7 @@ Value Interpreter::CallOne(Value function, const Args& args) {
 }
 
 Value Interpreter::CallUnknown(Value function, const Args& args) {
+  CallCallbacks(args);
   StorageSet sources = SourcesOf(args);
   AddTo(&sources, Reachable(function));
   for (Value value : args.All()) {
@@ -212,12 +213,26 @@ void Interpreter::BindParameters(FunctionObject* function, const Args& args, Sco
   }
 }
 
-Value Interpreter::CallFunction(FunctionObject* function, const Args& args) {
+Value Interpreter::CallFunction(FunctionObject* function, const Args& given) {
   const auto same = std::count_if(frames_.begin(), frames_.end(),
                                   [&](const Frame& f) { return f.function == function; });
-  if (same >= kMaxRecursion || frames_.size() > kMaxCallDepth) {
-    if (same < kMaxRecursion) Unresolved(function->name, args.line);
-    return arena_.Unknown(SourcesOf(args));
+  if (same > kMaxRecursion || frames_.size() > kMaxCallDepth) {
+    if (same <= kMaxRecursion) Unresolved(function->name, given.line);
+    return arena_.Unknown(SourcesOf(given));
+  }
+  Args args = given;
+  if (same == kMaxRecursion) {
+    // The last level that is followed sees numbers as unknown, so that every branch is looked at.
+    for (Value& value : args.positional) {
+      if (AsHost(value) != nullptr) value = arena_.Host(AsHost(value)->sources);
+    }
+    for (auto& [name, value] : args.keyword) {
+      if (AsHost(value) != nullptr) value = arena_.Host(AsHost(value)->sources);
+    }
+  }
+  if (function->cached && phase_ == Phase::kForward && AnyTensor(args)) {
+    Find(LintRule::kHardCoded, args.line, function->name,
+         absl::StrCat("results of '", function->name, "' are kept by the identity of tensors"));
   }
   Frame inner;
   inner.function = function;

@@ -65,6 +65,8 @@ void Interpreter::ExecFunctionDef(const Node* node, const std::vector<const Node
     for (const Node* p : parameters->children) {
       const Node* value = p->Get(Field::kValue);
       if (value != nullptr) function->defaults.emplace_back(p, Eval(value));
+      // Python evaluates annotations too, when the definition runs.
+      if (phase_ == Phase::kForward && p->Get(Field::kType) != nullptr) Eval(p->Get(Field::kType));
     }
   }
   Value value = function;
@@ -134,6 +136,10 @@ Interpreter::Flow Interpreter::ExecMatch(const Node* node) {
     auto taken = [&] {
       for (const Node* part : option->children) {
         if (part->kind == Kind::kBlock) return ExecBlock(part);
+        if (part->kind == Kind::kIfClause && !part->children.empty()) {
+          Eval(part->children[0]);
+          continue;
+        }
         Unpack({part}, arena_.Join(subject, arena_.Unknown(Reachable(subject))));
       }
       return Flow::kNext;

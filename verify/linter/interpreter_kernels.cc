@@ -62,6 +62,32 @@ void Interpreter::AnalyseKernel(KernelObject* kernel) {
   kernel->info = KernelAnalysis(resolve).Analyse(kernel->function->node);
 }
 
+void Interpreter::AddKernelHooks(const std::vector<Value>& values) {
+  for (Value value : values) {
+    if (AsFunction(value) != nullptr) kernel_hooks_.push_back(value);
+    if (auto* list = AsList(value)) AddKernelHooks(list->items);
+    if (auto* dict = AsDict(value)) {
+      for (const auto& [key, item] : dict->items) AddKernelHooks({item});
+      AddKernelHooks({dict->other});
+    }
+  }
+}
+
+void Interpreter::CallKernelHooks(const KernelInfo& info, const Args& args) {
+  if (kernel_hooks_.empty()) return;
+  // Heuristics and hooks of configurations get the launch's arguments by name.
+  auto* by_name = arena_.New<DictObject>();
+  for (int p = 0; p < static_cast<int>(info.parameters.size()); ++p) {
+    if (Value value = args.Get(p, info.parameters[p]))
+      by_name->items.emplace_back("s:" + info.parameters[p], value);
+  }
+  by_name->other = args.rest;
+  Args hook_args{.positional = {by_name}, .rest = by_name, .line = args.line};
+  ++undecided_;
+  for (size_t i = 0; i < kernel_hooks_.size(); ++i) Call(kernel_hooks_[i], hook_args);
+  --undecided_;
+}
+
 Value Interpreter::LaunchKernel(KernelObject* kernel, Value grid, const Args& args) {
   AnalyseKernel(kernel);
   const KernelInfo& info = kernel->info;
@@ -76,6 +102,7 @@ Value Interpreter::LaunchKernel(KernelObject* kernel, Value grid, const Args& ar
   }
   if (AsFunction(grid) != nullptr)
     Call(grid, {.positional = {arena_.New<DictObject>()}, .line = args.line});
+  if (phase_ == Phase::kForward) CallKernelHooks(info, args);
   Launch launch{.kernel = kernel, .line = args.line, .arguments = SourcesOf(args)};
   const int number = static_cast<int>(launches_.size());
   auto mark = [&](Value value) {
@@ -124,6 +151,8 @@ Value Interpreter::CallTriton(const std::string& name, const Args& args) {
     if (AsFunction(first) != nullptr) return MakeKernel(first);
     return arena_.Symbol("triton.jit()");
   }
+  if (IsKernelWrapper(name) || name == "triton.Config" || name == "triton.set_allocator")
+    AddKernelHooks(args.All());
   if (IsKernelWrapper(name)) {
     if (AsKernel(first) != nullptr) return first;
     return arena_.Symbol(absl::StrCat(name, "()"));

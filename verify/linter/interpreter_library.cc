@@ -1,6 +1,7 @@
 // Python's standard library.
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_split.h"
 #include "verify/linter/interpreter.h"
 
 namespace tritonrl::lint {
@@ -33,6 +34,9 @@ Value Interpreter::FunctoolsModule(const std::string& name, const Args& args) {
     if (name == "functools.cached_property" && AsFunction(first) != nullptr) {
       AsFunction(first)->binding = FunctionObject::Binding::kProperty;
     }
+    if (AsFunction(first) != nullptr && name == "functools.cache") AsFunction(first)->cached = true;
+    if (AsFunction(first) != nullptr && name == "functools.lru_cache")
+      AsFunction(first)->cached = true;
     if (direct && name != "functools.wraps") return first;
     return arena_.Symbol(absl::StrCat(name, "()"));
   }
@@ -58,6 +62,25 @@ Value Interpreter::OperatorModule(absl::string_view op, const Args& args) {
     return GetItem(first, args.positional[1], nullptr, args.line);
   if (op == "itemgetter") return arena_.Symbol("builtins.next");
   return Elementwise(absl::StrCat("operator.", op), args.All(), args.line);
+}
+
+Value Interpreter::MakeNamedTuple(const Args& args) {
+  auto* type = arena_.New<ClassObject>();
+  type->name = "namedtuple";
+  type->body = arena_.NewScope(module_scope_);
+  Value fields = args.Get(1, "field_names");
+  if (const std::string* text = ConstantString(fields)) {
+    for (absl::string_view field :
+         absl::StrSplit(*text, absl::ByAnyChar(", "), absl::SkipEmpty())) {
+      type->fields.emplace_back(field);
+    }
+  } else if (auto* list = AsList(fields)) {
+    for (Value item : list->items) {
+      const std::string* field = ConstantString(item);
+      type->fields.push_back(field == nullptr ? "" : *field);
+    }
+  }
+  return type;
 }
 
 Value Interpreter::CallStandardLibrary(const std::string& name, const Args& args) {
@@ -87,6 +110,7 @@ Value Interpreter::CallStandardLibrary(const std::string& name, const Args& args
     for (const auto& [key, value] : args.keyword) instance->attributes[key] = value;
     return instance;
   }
+  if (name == "collections.namedtuple") return MakeNamedTuple(args);
   if (absl::StartsWith(name, "itertools.") || absl::StartsWith(name, "collections.")) {
     std::vector<Value> items;
     bool exact = true;

@@ -98,9 +98,15 @@ Value Interpreter::EvalNumber(const Node* node) {
 
 Value Interpreter::EvalString(const Node* node) {
   StorageSet sources;
-  for (const Node* child : node->children) {
-    if (child->kind == Kind::kInterpolation && !child->children.empty()) {
-      AddTo(&sources, Reachable(Eval(child->children[0])));
+  std::vector<const Node*> pending(node->children.begin(), node->children.end());
+  while (!pending.empty()) {  // interpolations, also those inside format specifiers
+    const Node* part = pending.back();
+    pending.pop_back();
+    if (part->kind == Kind::kInterpolation && !part->children.empty()) {
+      AddTo(&sources, Reachable(Eval(part->children[0])));
+      pending.insert(pending.end(), part->children.begin() + 1, part->children.end());
+    } else if (part->kind == Kind::kOther || part->kind == Kind::kString) {
+      pending.insert(pending.end(), part->children.begin(), part->children.end());
     }
   }
   const bool is_doc = node->parent != nullptr && node->parent->kind == Kind::kExpressionStatement;

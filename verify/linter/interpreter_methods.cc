@@ -32,6 +32,7 @@ Value Interpreter::CallMethod(MethodObject* method, const Args& args) {
     case ObjectKind::kModule:
       return CallModuleMethod(AsModule(self), method->name, args);
     case ObjectKind::kHost: {
+      CallCallbacks(args);
       StorageSet sources = SourcesOf(args);
       AddTo(&sources, Reachable(self));
       if (method->name == "numel" || method->name == "count" || method->name == "index")

@@ -81,6 +81,15 @@ Value Interpreter::SymbolAttribute(const std::string& symbol, absl::string_view 
     return arena_.Host();
   }
   std::string full = absl::StrCat(symbol, ".", name);
+  if (absl::StartsWith(full, "torch.ops.")) {
+    for (const auto& [op, function] : custom_ops_) {
+      if (full == absl::StrCat("torch.ops.", op) ||
+          full == absl::StrCat("torch.ops.", op, ".default"))
+        return function;
+      if (absl::StartsWith(op, absl::StrCat(name, ".")) && symbol == "torch.ops")
+        return arena_.Symbol(full);
+    }
+  }
   if (IsForbiddenFunction(full)) {
     Forbid(line, full, "reaches into the interpreter or the operating system");
     return arena_.Unknown();
@@ -201,6 +210,7 @@ std::vector<Value> Interpreter::AttributeValues(InstanceObject* instance) {
 Value Interpreter::Instantiate(ClassObject* type, const Args& args) {
   auto* instance = arena_.New<InstanceObject>();
   instance->type = type;
+  instances_.push_back(instance);
   std::string symbol;
   if (Value constructor = ClassAttribute(type, "__new__", &symbol)) {
     Args with_class = args;
@@ -224,6 +234,10 @@ Value Interpreter::Instantiate(ClassObject* type, const Args& args) {
       continue;
     Value given = args.Get(static_cast<int>(position++), left->text);
     if (given != nullptr) instance->attributes[std::string(left->text)] = given;
+  }
+  for (const std::string& field : type->fields) {
+    Value given = args.Get(static_cast<int>(position++), field);
+    if (given != nullptr) instance->attributes[field] = given;
   }
   if (position == 0) {
     int index = 0;

@@ -1,6 +1,8 @@
 // torch, triton and other libraries.
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_replace.h"
+#include "absl/strings/strip.h"
 #include "verify/linter/interpreter.h"
 
 namespace tritonrl::lint {
@@ -28,6 +30,13 @@ Value Interpreter::CallDecoratorResult(const std::string& name, const Args& args
   Value first = args.Get(0, "");
   if (IsJitSymbol(base)) return MakeKernel(first);
   if (first == nullptr) return arena_.Host();
+  if (auto* function = AsFunction(first); function != nullptr) {
+    if (base == "functools.lru_cache" || base == "functools.cache") function->cached = true;
+    absl::string_view op = base;
+    if (absl::ConsumePrefix(&op, "torch.library.op "))
+      custom_ops_.emplace_back(std::string(op), first);
+  }
+  if (HoldsTensor(first) && AsInstance(first) == nullptr) return CallUnknown(first, args);
   return first;  // no_grad(), wraps(f), autotune(...): the function itself
 }
 
@@ -82,10 +91,9 @@ Value Interpreter::CallCompute(const std::string& name, const Args& args) {
   }
   CallCallbacks(args);
   const bool functional = absl::StartsWith(name, "torch.nn.");
-  bool any_tensor = false;
-  for (Value value : args.All()) any_tensor = any_tensor || HoldsTensor(value);
-  if (!functional && any_tensor && OnlySmall(args))
-    return NewTensor(SourcesOf(args), std::vector<int64_t>{1});
+  const bool any_tensor = AnyTensor(args);
+  if (!functional && !any_tensor) return Allocate(args, 99, true, false);  // made from nothing
+  if (!functional && OnlySmall(args)) return NewTensor(SourcesOf(args), std::vector<int64_t>{1});
   return Compute(name, args.line, SourcesOf(args));
 }
 
@@ -102,6 +110,10 @@ Value Interpreter::CallTorch(const std::string& name, const Args& args) {
   const absl::string_view last = absl::string_view(name).substr(name.rfind('.') + 1);
   Value first = args.Get(0, "input");
   if (name == "torch.cuda.is_available") return arena_.Constant(true);
+  if (absl::StrContains(last, "hook")) {
+    Forbid(args.line, name, "hides code in a hook");
+    return arena_.Unknown(SourcesOf(args));
+  }
   if (name == "torch.device") return arena_.Symbol("torch.device()");
   switch (TorchUseOf(name)) {
     case TorchUse::kAllocate:
@@ -123,6 +135,10 @@ Value Interpreter::CallTorch(const std::string& name, const Args& args) {
       return NewTensor(SourcesOf(args),
                        OnlySmall(args) ? Shape(std::vector<int64_t>{-1}) : Shape());
     case TorchUse::kHost:
+      // Namespaces are listed as a whole, so something in them may compute after all.
+      if (absl::StrContains(name.substr(6), ".") && AnyTensor(args)) {
+        return Compute(name, args.line, SourcesOf(args));
+      }
       return last == "numel" ? arena_.Int() : arena_.Host();
     case TorchUse::kWrapper:
       if (AsFunction(first) != nullptr || AsBoundFunction(first)) return first;
@@ -140,8 +156,15 @@ Value Interpreter::CallTorch(const std::string& name, const Args& args) {
       return first == nullptr ? None() : first;
     case TorchUse::kTensorMethod:
       return CallTensorClass(last, args);
-    case TorchUse::kCustomOp:
-      return arena_.Symbol(absl::StrCat(name, "()"));
+    case TorchUse::kCustomOp: {
+      const std::string* op = ConstantString(args.Get(0, "name"));
+      const std::string dotted = op == nullptr ? "" : absl::StrReplaceAll(*op, {{"::", "."}});
+      Value function = args.Get(1, "fn");
+      if (AsFunction(function) == nullptr)
+        return arena_.Symbol(absl::StrCat("torch.library.op ", dotted, "()"));
+      custom_ops_.emplace_back(dotted, function);
+      return function;
+    }
     case TorchUse::kWrapKernel:
       return first == nullptr ? arena_.Unknown() : first;
     case TorchUse::kForbidden:

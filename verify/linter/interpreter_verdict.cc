@@ -72,6 +72,13 @@ StorageSet Interpreter::SourcesOf(const Args& args) {
   return sources;
 }
 
+bool Interpreter::AnyTensor(const Args& args) {
+  for (Value value : args.All()) {
+    if (HoldsTensor(value)) return true;
+  }
+  return false;
+}
+
 bool Interpreter::OnlySmall(const Args& args) {
   for (Value value : args.All()) {
     if (auto* tensor = AsTensor(value)) {
@@ -167,6 +174,9 @@ Interpreter::Args Interpreter::ForwardArguments(FunctionObject* forward) {
     if (p->kind == Kind::kListSplatPattern || p->kind == Kind::kDictSplatPattern) {
       args.rest = InputTensor();
       has_forward_inputs_ = true;
+    } else if (args.positional.empty() && args.rest == nullptr) {
+      args.positional.push_back(InputTensor());  // whatever its annotation claims
+      has_forward_inputs_ = true;
     } else if (text == "int" || text == "float" || text == "bool" || text == "str") {
       args.positional.push_back(text == "int" ? arena_.Int() : arena_.Host());
     } else if (fallback != nullptr &&
@@ -175,7 +185,9 @@ Interpreter::Args Interpreter::ForwardArguments(FunctionObject* forward) {
                 fallback->kind == Kind::kString)) {
       args.positional.push_back(arena_.Host());
     } else {
-      args.positional.push_back(InputTensor());
+      Value input = InputTensor();
+      if (fallback != nullptr && fallback->kind == Kind::kNone) input = arena_.Join(input, None());
+      args.positional.push_back(input);
       has_forward_inputs_ = true;
     }
   }
@@ -224,11 +236,10 @@ void Interpreter::JudgeKernels(const std::set<int>& launches, const std::set<int
   }
 }
 
-void Interpreter::JudgeResult(FunctionObject* forward) {
+void Interpreter::JudgeResult(int line) {
   std::set<int> storages, launches;
   for (const Returned& returned : returned_)
     Closure(Reachable(returned.value), &storages, &launches);
-  const int line = forward->node->line;
   if (launches_.empty() || result_->launched_kernels.empty()) {
     Find(LintRule::kKernelNotUsed, line, "forward",
          "no Triton kernel is launched on the path of forward");
@@ -242,51 +253,100 @@ void Interpreter::JudgeResult(FunctionObject* forward) {
   if (!launches.empty()) JudgeKernels(launches, storages, returned_.back().line);
 }
 
-void Interpreter::Run() {
+bool Interpreter::RunModule() {
   module_scope_ = arena_.NewScope(nullptr);
   frames_.reserve(256);
   frames_.push_back({.scope = module_scope_});
   ExecBlock(ast_->root());
-  phase_ = Phase::kInit;
-  if (kernels_.empty()) {
-    Find(LintRule::kNoKernel, 1, "triton.jit",
-         "the program has no function decorated with triton.jit");
+  if (!kernels_.empty()) return true;
+  Find(LintRule::kNoKernel, 1, "triton.jit",
+       "the program has no function decorated with triton.jit");
+  return false;
+}
+
+void Interpreter::RunForward(Value bound, int line) {
+  auto* method = As<BoundObject>(bound, ObjectKind::kBound);
+  FunctionObject* forward = AsFunction(method != nullptr ? method->function : bound);
+  returned_.clear();
+  if (forward == nullptr) {
+    // Something else stands in forward's place: it is called all the same, and judged by what it
+    // gives.
+    Value value = Call(bound, {.positional = {InputTensor()}, .line = line});
+    returned_.push_back({value, line, false});
     return;
   }
+  Args args = ForwardArguments(forward);
+  if (method == nullptr && !args.positional.empty()) {
+    args.positional.insert(args.positional.begin(), InputTensor());
+  }
+  forward_ = forward;
+  CallOne(bound, args);
+}
+
+void Interpreter::JudgeSecondCall() {
+  for (const Returned& returned : returned_) {
+    std::set<int> storages, launches;
+    Closure(Reachable(returned.value), &storages, &launches);
+    if (launches.empty() || *launches.rbegin() >= first_call_launches_ || returned.guarded_empty)
+      continue;
+    Find(LintRule::kHardCoded, returned.line, "kept result",
+         "a second call would return what the first one computed, without a launch");
+  }
+}
+
+void Interpreter::Run() {
+  if (!RunModule()) return;
+  phase_ = Phase::kInit;
   Value* model = module_scope_->Find(ast_->Intern("ModelNew"));
   ClassObject* type = model == nullptr ? nullptr : AsClass(*model);
   std::string symbol;
   Value found = type == nullptr ? nullptr : ClassAttribute(type, "forward", &symbol);
+  const int line = type == nullptr || type->node == nullptr ? 1 : type->node->line;
   if (found == nullptr) {
-    Find(LintRule::kNoModel, type == nullptr || type->node == nullptr ? 1 : type->node->line,
-         "ModelNew", "the program has no class ModelNew with a method forward");
+    Find(LintRule::kNoModel, line, "ModelNew",
+         "the program has no class ModelNew with a method forward");
     return;
   }
-  InstanceObject* instance = MakeModel(type, type->node->line);
+  InstanceObject* instance = MakeModel(type, line);
   std::string unused;
   if (Value call = ClassAttribute(type, "__call__", &unused)) found = call;
   auto own = instance->attributes.find("forward");
   Value bound = own != instance->attributes.end() ? own->second : BindMethod(found, instance, type);
-  FunctionObject* forward = AsFunction(bound);
-  auto* method = As<BoundObject>(bound, ObjectKind::kBound);
-  if (method != nullptr) forward = AsFunction(method->function);
   phase_ = Phase::kForward;
-  if (forward == nullptr) {
-    // Something else stands in forward's place: it is called all the same, and judged by what it
-    // gives.
-    Value value = Call(bound, {.positional = {InputTensor()}, .line = type->node->line});
-    returned_.push_back({value, type->node->line, false});
-    FunctionObject* place = arena_.New<FunctionObject>();
-    place->node = type->node;
-    JudgeResult(place);
-    return;
+  RunForward(bound, line);
+  JudgeResult(line);
+  // Once more in the state that the first call left behind: a result that was kept shows.
+  first_call_launches_ = static_cast<int>(launches_.size());
+  RunForward(bound, line);
+  JudgeSecondCall();
+  CallSpecialMethods();
+}
+
+void Interpreter::CallSpecialMethods() {
+  StorageSet everything;
+  for (int i = 0; i < static_cast<int>(storages_.size()); ++i) {
+    if (storages_[i].input) everything.push_back(i);
   }
-  Args args = ForwardArguments(forward);
-  if (method == nullptr && !args.positional.empty())
-    args.positional.insert(args.positional.begin(), InputTensor());
-  forward_ = forward;
-  CallOne(bound, args);
-  JudgeResult(forward);
+  const std::vector<InstanceObject*> instances = instances_;
+  for (InstanceObject* instance : instances) {
+    const auto variables = instance->type->body->variables;
+    for (const auto& [number, value] : variables) {
+      const std::string& name = ast_->NameOf(number);
+      auto* function = AsFunction(value);
+      const bool special = absl::StartsWith(name, "__") && absl::EndsWith(name, "__") &&
+                           name != "__init__" && name != "__new__" && name != "__call__" &&
+                           name != "__post_init__";
+      if (function == nullptr || !special) continue;
+      Args args;
+      args.line = function->node->line;
+      args.positional = {instance};
+      for (int i = 1; i < ParameterCount(function); ++i)
+        args.positional.push_back(arena_.Unknown(everything));
+      ++undecided_;
+      CallFunction(function, args);
+      --undecided_;
+    }
+  }
 }
 
 }  // namespace tritonrl::lint

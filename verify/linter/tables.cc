@@ -76,6 +76,7 @@ absl::flat_hash_map<absl::string_view, TorchUse> MakeTorchUses() {
       "profiler.record_function autograd.profiler.record_function");
   add(TorchUse::kParameter, "nn.Parameter nn.parameter.Parameter nn.Buffer nn.parameter.Buffer");
   add(TorchUse::kCustomOp, "library.custom_op library.triton_op");
+  add(TorchUse::kHost, "library.register_fake library.opcheck library");
   add(TorchUse::kWrapKernel, "library.wrap_triton _library.triton.wrap_triton");
   add(TorchUse::kForbidden,
       "compile cuda.CUDAGraph cuda.graph cuda.make_graphed_callables cuda.graphs.CUDAGraph load "
@@ -96,7 +97,8 @@ TorchUse ByPrefix(absl::string_view rest) {
     const bool is_class = !last.empty() && last[0] >= 'A' && last[0] <= 'Z';
     return is_class ? TorchUse::kModuleClass : TorchUse::kCompute;
   }
-  for (absl::string_view prefix : {"jit.",
+  for (absl::string_view prefix : {"library.",
+                                   "jit.",
                                    "fx.",
                                    "_inductor",
                                    "_C.",
@@ -128,8 +130,7 @@ TorchUse ByPrefix(absl::string_view rest) {
   }
   for (absl::string_view prefix :
        {"cuda.", "backends.", "version.", "random.", "Size.", "autograd.Function", "mps.", "xpu.",
-        "hip.", "device.", "types.", "compiler.is_", "Generator.", "library.", "accelerator.",
-        "cpu."}) {
+        "hip.", "device.", "types.", "compiler.is_", "Generator.", "accelerator.", "cpu."}) {
     if (absl::StartsWith(rest, prefix)) return TorchUse::kHost;
   }
   if (absl::StartsWith(rest, "Tensor.")) return TorchUse::kTensorMethod;
@@ -216,7 +217,9 @@ bool IsForbiddenAttribute(absl::string_view name) {
       "tb_frame "
       "tb_next __traceback__ __array_interface__ __cuda_array_interface__ __array_function__ "
       "__array_ufunc__ _getframe __weakref__ __slots__ __objclass__ __set_name__ __annotations__ "
-      "__module__ func_globals co_code co_consts");
+      "__module__ func_globals co_code co_consts _call_impl _wrapped_call_impl _slow_forward "
+      "_forward_hooks _forward_pre_hooks _backward_hooks _compiled_call_impl _modules _parameters "
+      "_buffers __weakrefoffset__ gi_yieldfrom ag_frame");
   return names.contains(name);
 }
 
@@ -225,7 +228,8 @@ bool IsForbiddenMethod(absl::string_view name) {
       "__torch_function__ __torch_dispatch__ __del__ __getattribute__ __setattr__ __delattr__ "
       "__init_subclass__ __set_name__ __instancecheck__ __subclasscheck__ __prepare__ "
       "__class_getitem__ __array_function__ __array_ufunc__ __reduce__ __reduce_ex__ __getstate__ "
-      "__setstate__ __deepcopy__ __copy__");
+      "__setstate__ __deepcopy__ __copy__ _call_impl _wrapped_call_impl _slow_forward "
+      "_compiled_call_impl _apply __match_args__");
   return names.contains(name);
 }
 

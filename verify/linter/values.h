@@ -110,6 +110,7 @@ struct FunctionObject : Object {
   ClassObject* owner = nullptr;  // class in whose body it stands, for super()
   enum class Binding : uint8_t { kPlain, kStatic, kClass, kProperty };
   Binding binding = Binding::kPlain;
+  bool cached = false;                                  // by functools.lru_cache or cache
   std::vector<std::pair<const Node*, Value>> defaults;  // parameter node, its default
 };
 
@@ -126,7 +127,7 @@ struct ClassObject : Object {
   const Node* node = nullptr;
   std::vector<Value> bases;
   Scope* body = nullptr;
-  bool is_dataclass = false;
+  std::vector<std::string> fields;  // of a named tuple
 };
 
 struct InstanceObject : Object {

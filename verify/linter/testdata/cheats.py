@@ -937,7 +937,7 @@ class ModelNew(nn.Module):
         g = torch.cuda.CUDAGraph()  # BAD
         return launch_relu(x)
 
-# case: vmap -> torch_compute torch.vmap
+# case: vmap -> unresolved call
 # use: relu
 # use: launch_relu
 class ModelNew(nn.Module):
@@ -990,4 +990,450 @@ class ModelNew(nn.Module):
     def forward(self, x):
         with open("/proc/self/maps") as f:  # BAD
             f.read()
+        return launch_relu(x)
+
+# case: result_kept_on_self -> hard_coded kept result
+# use: relu
+# use: launch_relu
+class ModelNew(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.out = None
+
+    def forward(self, x):
+        if self.out is None:
+            self.out = launch_relu(x)
+        return self.out  # BAD
+
+# case: result_kept_by_lru_cache -> hard_coded cached
+import functools
+# use: relu
+# use: launch_relu
+@functools.lru_cache(maxsize=None)
+def cached(x):
+    return launch_relu(x)
+
+
+class ModelNew(nn.Module):
+    def forward(self, x):
+        return cached(x)  # BAD
+
+# case: walrus -> torch_compute torch.exp
+# use: relu
+# use: launch_relu
+class ModelNew(nn.Module):
+    def forward(self, x):
+        return launch_relu(y := torch.exp(x))  # BAD
+
+# case: default_argument -> torch_compute torch.exp
+# use: relu
+# use: launch_relu
+def apply(x, op=torch.exp):
+    return op(x)  # BAD
+
+
+class ModelNew(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.op = apply
+
+    def forward(self, x):
+        return launch_relu(self.op(x))
+
+# case: class_attribute_function -> torch_compute torch.exp
+# use: relu
+# use: launch_relu
+class Ops:
+    run = torch.exp
+
+
+class ModelNew(nn.Module):
+    def forward(self, x):
+        return launch_relu(Ops.run(x))  # BAD
+
+# case: module_call_through_class -> torch_compute torch.nn.Module.__call__
+# use: relu
+# use: launch_relu
+class ModelNew(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.fc = nn.Linear(4, 4)
+
+    def forward(self, x):
+        return launch_relu(nn.Module.__call__(self.fc, x))  # BAD
+
+# case: partial_of_torch -> torch_compute torch.add
+from functools import partial
+# use: relu
+# use: launch_relu
+class ModelNew(nn.Module):
+    def forward(self, x, y):
+        return launch_relu(partial(torch.add, x)(y))  # BAD
+
+# case: keyword_function -> torch_compute torch.exp
+# use: relu
+# use: launch_relu
+class ModelNew(nn.Module):
+    def forward(self, x):
+        return launch_relu((lambda **k: k["f"](k["x"]))(f=torch.exp, x=x))  # BAD
+
+# case: out_argument -> torch_compute torch.add
+# use: relu
+# use: launch_relu
+class ModelNew(nn.Module):
+    def forward(self, x):
+        out = launch_relu(x)
+        torch.add(out, x, out=out)  # BAD
+        return out
+
+# case: in_place_method -> torch_compute add_
+# use: relu
+# use: launch_relu
+class ModelNew(nn.Module):
+    def forward(self, x):
+        out = launch_relu(x)
+        out.add_(x)  # BAD
+        return out
+
+# case: assigned_slice -> torch_compute exp
+# use: relu
+# use: launch_relu
+class ModelNew(nn.Module):
+    def forward(self, x):
+        out = launch_relu(x)
+        out[:] = x.exp()  # BAD
+        return out
+
+# case: match_statement -> torch_compute torch.exp
+# use: relu
+# use: launch_relu
+class ModelNew(nn.Module):
+    def forward(self, x):
+        match x.ndim:
+            case 1:
+                x = torch.exp(x)  # BAD
+            case _:
+                pass
+        return launch_relu(x)
+
+# case: loop_break_binds_function -> torch_compute torch.exp
+# use: relu
+# use: launch_relu
+class ModelNew(nn.Module):
+    def forward(self, x):
+        op = launch_relu
+        for i in range(x.shape[0]):
+            if i > 3:
+                op = torch.exp
+                break
+        return launch_relu(op(x))  # BAD
+
+# case: getattr_hook_class -> torch_compute torch.exp
+# use: relu
+# use: launch_relu
+class Lazy:
+    def __getattr__(self, name):
+        return torch.exp
+
+
+class ModelNew(nn.Module):
+    def forward(self, x):
+        return launch_relu(Lazy().anything(x))  # BAD
+
+# case: descriptor -> torch_compute *
+# use: relu
+# use: launch_relu
+class Twice:
+    def __get__(self, obj, owner):
+        return obj.x * 2  # BAD
+
+
+class Holder:
+    y = Twice()
+
+
+holder = Holder()
+
+
+class ModelNew(nn.Module):
+    def forward(self, x):
+        return launch_relu(x)
+
+# case: bool_method -> torch_compute exp
+# use: relu
+# use: launch_relu
+class Flag:
+    def __init__(self, t):
+        self.t = t
+
+    def __bool__(self):
+        self.t.copy_(self.t.exp())  # BAD
+        return True
+
+
+class ModelNew(nn.Module):
+    def forward(self, x):
+        flag = Flag(x)
+        if flag:
+            pass
+        return launch_relu(x)
+
+# case: context_manager_exit -> torch_compute exp
+# use: relu
+# use: launch_relu
+class Ctx:
+    def __init__(self, t):
+        self.t = t
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *args):
+        self.t.copy_(self.t.exp())  # BAD
+
+
+class ModelNew(nn.Module):
+    def forward(self, x):
+        with Ctx(x):
+            pass
+        return launch_relu(x)
+
+# case: exit_stack_callback -> torch_compute exp
+import contextlib
+# use: relu
+# use: launch_relu
+class ModelNew(nn.Module):
+    def forward(self, x):
+        out = launch_relu(x)
+        with contextlib.ExitStack() as stack:
+            stack.callback(lambda: out.copy_(x.exp()))  # BAD
+        return out
+
+# case: annotation_computes -> torch_compute exp
+# use: relu
+# use: launch_relu
+class ModelNew(nn.Module):
+    def forward(self, x):
+        out = launch_relu(x)
+        def f(a: out.copy_(x.exp())):  # BAD
+            pass
+        return out
+
+# case: f_string_computes -> torch_compute exp
+# use: relu
+# use: launch_relu
+class ModelNew(nn.Module):
+    def forward(self, x):
+        out = launch_relu(x)
+        f"{out.copy_(x.exp())}"  # BAD
+        return out
+
+# case: heuristic_computes -> torch_compute exp
+@triton.heuristics({"EVEN": lambda args: args["x_ptr"].copy_(args["x_ptr"].exp()) is None})  # BAD
+@triton.jit
+def k(x_ptr, out_ptr, n, BLOCK: tl.constexpr, EVEN: tl.constexpr):
+    o = tl.arange(0, BLOCK)
+    tl.store(out_ptr + o, tl.load(x_ptr + o) * 1.5)
+
+
+class ModelNew(nn.Module):
+    def forward(self, x):
+        out = torch.empty_like(x)
+        k[(1,)](x, out, x.numel(), BLOCK=64)
+        return out
+
+# case: pre_hook_computes -> torch_compute sin
+def hook(args):
+    args["x_ptr"].copy_(args["x_ptr"].sin())  # BAD
+
+
+@triton.autotune(configs=[triton.Config({"BLOCK": 64}, pre_hook=hook)], key=["n"])
+@triton.jit
+def k(x_ptr, out_ptr, n, BLOCK: tl.constexpr):
+    o = tl.arange(0, BLOCK)
+    tl.store(out_ptr + o, tl.load(x_ptr + o) * 1.5)
+
+
+class ModelNew(nn.Module):
+    def forward(self, x):
+        out = torch.empty_like(x)
+        k[(1,)](x, out, x.numel())
+        return out
+
+# case: grid_function_computes -> torch_compute exp
+# use: relu
+# use: launch_relu
+class ModelNew(nn.Module):
+    def forward(self, x):
+        out = torch.empty_like(x)
+        def grid(meta):
+            x.copy_(x.exp())  # BAD
+            return (1,)
+        relu_kernel[grid](x, out, x.numel(), BLOCK=64)
+        return out
+
+# case: global_module_hook -> forbidden torch.nn.modules.module.register_module_forward_hook
+# use: relu
+# use: launch_relu
+torch.nn.modules.module.register_module_forward_hook(lambda m, i, o: o.exp())  # BAD
+
+
+class ModelNew(nn.Module):
+    def forward(self, x):
+        return launch_relu(x)
+
+# case: library_override -> forbidden torch.library.Library
+# use: relu
+# use: launch_relu
+lib = torch.library.Library("aten", "IMPL")  # BAD
+lib.impl("empty_like", lambda *a, **k: a[0].exp())
+
+
+class ModelNew(nn.Module):
+    def forward(self, x):
+        return launch_relu(x)
+
+# case: custom_op_computes -> torch_compute exp
+# use: relu
+# use: launch_relu
+@torch.library.custom_op("mini::f", mutates_args=())
+def f(x: torch.Tensor) -> torch.Tensor:
+    return x.exp()  # BAD
+
+
+class ModelNew(nn.Module):
+    def forward(self, x):
+        return launch_relu(torch.ops.mini.f(x))
+
+# case: custom_op_by_function -> torch_compute exp
+# use: relu
+# use: launch_relu
+def f(x: torch.Tensor) -> torch.Tensor:
+    return x.exp()  # BAD
+
+
+op = torch.library.custom_op("mini::f", f, mutates_args=())
+
+
+class ModelNew(nn.Module):
+    def forward(self, x):
+        return launch_relu(op(x))
+
+# case: call_impl_overridden -> forbidden _call_impl
+# use: relu
+# use: launch_relu
+class ModelNew(nn.Module):
+    def _call_impl(self, *args):  # BAD
+        return args[0].exp()
+
+    def forward(self, x):
+        return launch_relu(x)
+
+# case: look_alike_letters -> forbidden ｅｖａｌ
+# use: relu
+# use: launch_relu
+class ModelNew(nn.Module):
+    def forward(self, x):
+        return launch_relu(ｅｖａｌ("x"))  # BAD
+
+# case: vars_lookup -> forbidden vars
+# use: relu
+# use: launch_relu
+class ModelNew(nn.Module):
+    def forward(self, x):
+        return launch_relu(vars(torch)["exp"](x))  # BAD
+
+# case: frozen_dict_of_lambdas -> torch_compute softmax
+# use: relu
+# use: launch_relu
+TABLE = dict(a=lambda t: t.softmax(-1))  # BAD
+
+
+class ModelNew(nn.Module):
+    def forward(self, x):
+        return TABLE.get("a", None)(launch_relu(x))
+
+# case: namedtuple_holds_function -> torch_compute torch.exp
+from collections import namedtuple
+# use: relu
+# use: launch_relu
+Pair = namedtuple("Pair", "f n")
+
+
+class ModelNew(nn.Module):
+    def forward(self, x):
+        return launch_relu(Pair(torch.exp, 1).f(x))  # BAD
+
+# case: star_arguments -> torch_compute torch.matmul
+# use: relu
+# use: launch_relu
+class ModelNew(nn.Module):
+    def forward(self, x):
+        args = [x, x]
+        return launch_relu(torch.matmul(*args))  # BAD
+
+# case: tensor_smuggled_in_exception -> torch_compute *
+# use: relu
+# use: launch_relu
+class ModelNew(nn.Module):
+    def forward(self, x):
+        try:
+            raise ValueError(x)
+        except ValueError as e:
+            y = e.args[0] * 2  # BAD
+        return launch_relu(y)
+
+# case: scalar_annotation_lies -> torch_compute *
+# use: relu
+# use: launch_relu
+class ModelNew(nn.Module):
+    def forward(self, x: float = 1.0):
+        return launch_relu(x * 2.0)  # BAD
+
+# case: interpreted_function -> unresolved call
+# use: relu
+# use: launch_relu
+class ModelNew(nn.Module):
+    def forward(self, x):
+        f = triton.runtime.interpreter.InterpretedFunction(lambda t: t)
+        return launch_relu(f(x))  # BAD
+
+# case: kernel_fn_called_on_host -> unresolved call
+# use: relu
+# use: launch_relu
+class ModelNew(nn.Module):
+    def forward(self, x):
+        return launch_relu(relu_kernel.fn(x, x, 1, 1))  # BAD
+
+# case: recursion_hides_compute -> torch_compute torch.exp
+# use: relu
+# use: launch_relu
+def walk(x, n):
+    if n == 0:
+        return torch.exp(x)  # BAD
+    return walk(x, n - 1)
+
+
+class ModelNew(nn.Module):
+    def forward(self, x):
+        return launch_relu(walk(x, 3))
+
+# case: reads_elements_one_by_one -> python_compute sum
+# use: relu
+# use: launch_relu
+class ModelNew(nn.Module):
+    def forward(self, x):
+        values = [v.item() for v in x.flatten()]
+        total = sum(values)  # BAD
+        return launch_relu(torch.tensor(total))
+
+# case: one_of_the_returns_is_constant -> hard_coded return
+# use: relu
+# use: launch_relu
+class ModelNew(nn.Module):
+    def forward(self, x):
+        if x.sum is None:
+            return launch_relu(x)
+        if x.shape[1] > 7:
+            return torch.ones((4, 4))  # BAD
         return launch_relu(x)

@@ -858,3 +858,200 @@ class ModelNew(nn.Module):
         grid = (triton.cdiv(M, 16), triton.cdiv(N, 16), split)
         matmul_kernel[grid](A, B, C, M, N, K, *A.stride(), *B.stride(), *C.stride(), BM=16, BN=16, BK=16)
         return C
+
+# case: prepared_weight_kept
+# use: relu
+# use: matmul
+# use: launch_matmul
+class ModelNew(nn.Module):
+    def __init__(self, n):
+        super().__init__()
+        self.weight = nn.Parameter(torch.randn(n, n))
+        self.prepared = None
+
+    def forward(self, x):
+        if self.prepared is None:
+            self.prepared = self.weight.t().contiguous()
+        return launch_matmul(x, self.prepared)
+
+# case: output_buffer_kept
+# use: relu
+class ModelNew(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.buffer = None
+
+    def forward(self, x):
+        if self.buffer is None or self.buffer.shape != x.shape:
+            self.buffer = torch.empty_like(x)
+        relu_kernel[(triton.cdiv(x.numel(), 256),)](x, self.buffer, x.numel(), BLOCK=256)
+        return self.buffer
+
+# case: optional_mask
+# use: relu
+# use: add
+class ModelNew(nn.Module):
+    def forward(self, x, mask=None, scale: float = 1.0):
+        out = torch.empty_like(x)
+        grid = (triton.cdiv(x.numel(), 256),)
+        if mask is None:
+            relu_kernel[grid](x, out, x.numel(), BLOCK=256)
+        else:
+            add_kernel[grid](x, mask, out, x.numel(), BLOCK=256)
+        return out
+
+# case: autotune_with_hooks
+def prune(configs, named_args, **kwargs):
+    return [c for c in configs if c.kwargs["BLOCK"] <= named_args["n"]]
+
+
+def zero(args):
+    args["out_ptr"].zero_()
+
+
+@triton.autotune(
+    configs=[triton.Config({"BLOCK": 128}, num_warps=4, pre_hook=zero)],
+    key=["n"],
+    prune_configs_by={"early_config_prune": prune},
+)
+@triton.jit
+def k(x_ptr, out_ptr, n, BLOCK: tl.constexpr):
+    offs = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    tl.atomic_add(out_ptr, tl.sum(tl.load(x_ptr + offs, mask=offs < n, other=0.0)))
+
+
+class ModelNew(nn.Module):
+    def forward(self, x):
+        out = torch.zeros((), device=x.device)
+        k[lambda meta: (triton.cdiv(x.numel(), meta["BLOCK"]),)](x, out, x.numel())
+        return out
+
+# case: namedtuple_and_enum
+from collections import namedtuple
+from enum import Enum
+from typing import NamedTuple, Optional
+# use: relu
+Sizes = namedtuple("Sizes", ["rows", "cols"])
+
+
+class Shape(NamedTuple):
+    block: int
+    warps: int
+
+
+class Kind(Enum):
+    RELU = 1
+
+
+class ModelNew(nn.Module):
+    kind: Optional[Kind] = Kind.RELU
+
+    def forward(self, x):
+        sizes = Sizes(*x.shape)
+        shape = Shape(block=128, warps=4)
+        out = torch.empty(sizes.rows, sizes.cols, device=x.device)
+        n = sizes.rows * sizes.cols
+        relu_kernel[(triton.cdiv(n, shape.block),)](x, out, n, BLOCK=shape.block, num_warps=shape.warps)
+        return out
+
+# case: own_operator_class
+# use: matmul
+# use: launch_matmul
+class Matrix:
+    def __init__(self, t):
+        self.t = t
+
+    def __matmul__(self, other):
+        return Matrix(launch_matmul(self.t, other.t))
+
+    def __len__(self):
+        return self.t.shape[0]
+
+    def __repr__(self):
+        return f"Matrix({tuple(self.t.shape)})"
+
+
+class ModelNew(nn.Module):
+    def forward(self, a, b):
+        return (Matrix(a) @ Matrix(b)).t
+
+# case: custom_op_through_namespace
+# use: relu
+# use: launch_relu
+@torch.library.triton_op("mini::relu2", mutates_args={})
+def relu2(x: torch.Tensor) -> torch.Tensor:
+    return launch_relu(x)
+
+
+class ModelNew(nn.Module):
+    def forward(self, x):
+        return torch.ops.mini.relu2(x)
+
+# case: main_guard_and_own_test
+# use: relu
+# use: launch_relu
+class ModelNew(nn.Module):
+    def forward(self, x):
+        return launch_relu(x)
+
+
+def get_inputs():
+    return [torch.rand(4, 4)]
+
+
+def get_init_inputs():
+    return []
+
+
+def test():
+    x = get_inputs()[0]
+    assert torch.allclose(ModelNew()(x), torch.relu(x))
+
+
+if __name__ == "__main__":
+    test()
+
+# case: greek_names_and_constants
+# use: softmax
+import math
+ε = 1e-5
+CONFIG = {torch.float32: 128, torch.float16: 256}
+
+
+class ModelNew(nn.Module):
+    def __init__(self, dim=-1):
+        super().__init__()
+        self.dim = dim
+        self.σ = 1.0 / math.sqrt(64)
+
+    def forward(self, x):
+        dim = self.dim % x.ndim
+        x = x.movedim(dim, -1).contiguous()
+        flat = x.view(-1, x.shape[-1])
+        out = torch.full_like(flat, float("-inf"))
+        block = max(CONFIG.get(x.dtype, 128), triton.next_power_of_2(flat.shape[1]))
+        softmax_kernel[(flat.shape[0],)](flat, out, flat.stride(0), flat.shape[1], BLOCK=block)
+        return out.view(x.shape).movedim(-1, dim)
+
+# case: cuda_streams_and_checks
+# use: relu
+# use: launch_relu
+torch.backends.cuda.matmul.allow_tf32 = True
+torch.set_float32_matmul_precision("high")
+
+
+class ModelNew(nn.Module):
+    def __init__(self):
+        super().__init__()
+        torch.manual_seed(0)
+        self.weight = nn.Parameter(torch.empty(4, 4))
+        nn.init.kaiming_uniform_(self.weight, a=5**0.5)
+
+    def forward(self, x):
+        torch._check(x.dim() >= 1)
+        stream = torch.cuda.current_stream()
+        major, minor = torch.cuda.get_device_capability()
+        y = launch_relu(x)
+        y.record_stream(stream)
+        torch.cuda.synchronize()
+        return y
