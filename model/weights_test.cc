@@ -2,9 +2,13 @@
 
 #include <ATen/ops/zeros.h>
 #include <gtest/gtest.h>
+#include <unistd.h>
 
-#include <algorithm>
-#include <cstdio>
+#include <cmath>
+#include <map>
+#include <string>
+#include <utility>
+#include <vector>
 
 #include "base/file.h"
 #include "model/packed_batch.h"

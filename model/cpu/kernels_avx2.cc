@@ -3,7 +3,7 @@
 namespace tritonrl {
 
 const CpuKernels& Avx2Kernels() {
-  static constexpr CpuKernels kTable = simd_avx2::MakeTable("avx2");
+  static constexpr CpuKernels kTable = TRITONRL_SIMD_NAMESPACE::MakeTable("avx2");
   return kTable;
 }
 

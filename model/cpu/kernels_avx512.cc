@@ -3,7 +3,7 @@
 namespace tritonrl {
 
 const CpuKernels& Avx512Kernels() {
-  static constexpr CpuKernels kTable = simd_avx512::MakeTable("avx512");
+  static constexpr CpuKernels kTable = TRITONRL_SIMD_NAMESPACE::MakeTable("avx512");
   return kTable;
 }
 

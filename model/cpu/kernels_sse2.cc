@@ -3,7 +3,7 @@
 namespace tritonrl {
 
 const CpuKernels& Sse2Kernels() {
-  static constexpr CpuKernels kTable = simd_sse2::MakeTable("sse2");
+  static constexpr CpuKernels kTable = TRITONRL_SIMD_NAMESPACE::MakeTable("sse2");
   return kTable;
 }
 

@@ -1,0 +1,100 @@
+// The ATen path on every device of this machine (the CPU, and a GPU where there is one) against
+// the CPU kernels: training step, decoding, and bfloat16.
+
+#include <ATen/Context.h>
+#include <ATen/TensorOperators.h>
+#include <gtest/gtest.h>
+
+#include <string>
+#include <vector>
+
+#include "model/decode_cache.h"
+#include "model/test_util.h"
+#include "model/transformer.h"
+
+namespace tritonrl {
+namespace {
+
+std::vector<std::string> Devices() {
+  std::vector<std::string> devices = {"cpu"};
+  if (at::globalContext().hasCUDA()) devices.push_back("cuda");
+  return devices;
+}
+
+class DeviceTest : public testing::TestWithParam<std::string> {
+ protected:
+  at::Device device() const { return at::Device(GetParam()); }
+
+  // `weights` on the tested device, to be run through ATen.
+  Transformer OnDevice(const Weights& weights, at::ScalarType dtype) const {
+    auto moved = std::make_shared<Weights>(weights.config(), device(), dtype);
+    moved->flat().copy_(weights.flat());
+    Transformer::Options options;
+    options.force_aten = true;
+    return Transformer(weights.config(), moved, options);
+  }
+};
+
+struct Step {
+  at::Tensor log_probs, entropy, gradients;
+};
+
+Step RunStep(const Transformer& model, const std::vector<std::vector<int32_t>>& sequences) {
+  const at::Device device = model.weights()->device();
+  const PackedBatch batch = PackSequences(sequences, device);
+  Activations saved;
+  Gradients gradients(*model.weights());
+  const ForwardResult result = model.Forward(batch, NextTokenTargets(batch), 0.8, &saved);
+  model.Backward(saved, RandomTensor({batch.num_tokens()}, 9).to(at::kFloat).to(device),
+                 &gradients);
+  return {result.log_probs.cpu(), result.entropy.cpu(), gradients.flat().cpu()};
+}
+
+TEST_P(DeviceTest, TrainingStep) {
+  for (ModelFamily family : {ModelFamily::kQwen3, ModelFamily::kLlama}) {
+    ModelConfig config = SmallConfig(family, family == ModelFamily::kQwen3);
+    config.head_dim = 32;  // fused attention of GPUs wants multiples of 8
+    const auto weights = SmallWeights(config, 1);
+    const auto sequences = RandomTokens(config, {70, 1, 0, 133, 32}, 2);
+    const Step expected = RunStep(Transformer(config, weights), sequences);
+    const Step actual = RunStep(OnDevice(*weights, at::kFloat), sequences);
+    EXPECT_LT(MaxDifference(actual.log_probs, expected.log_probs), 1e-4);
+    EXPECT_LT(MaxDifference(actual.entropy, expected.entropy), 1e-4);
+    for (const ParameterInfo& info : weights->layout().parameters) {
+      EXPECT_LT(RelativeDifference(actual.gradients.narrow(0, info.offset, info.size),
+                                   expected.gradients.narrow(0, info.offset, info.size)),
+                2e-4)
+          << info.name;
+    }
+    const Step rounded = RunStep(OnDevice(*weights, at::kBFloat16), sequences);
+    EXPECT_LT(RelativeDifference(rounded.log_probs, expected.log_probs), 0.1);
+    EXPECT_LT((rounded.gradients - expected.gradients).norm().item<double>(),
+              0.2 * expected.gradients.norm().item<double>());
+  }
+}
+
+TEST_P(DeviceTest, Decoding) {
+  const ModelConfig config = SmallConfig();
+  const auto weights = SmallWeights(config, 1);
+  const Transformer kernels(config, weights), aten = OnDevice(*weights, at::kFloat);
+  DecodeCache expected_cache(config, 5, 64, at::kCPU, at::kFloat);
+  DecodeCache cache(config, 5, 64, device(), at::kFloat);
+  const auto prompts = RandomTokens(config, {25, 9}, 4);
+  const std::vector<std::vector<int64_t>> slots = {{0, 3}, {1}};
+  const at::Tensor expected = kernels.Prefill(PackSequences(prompts), slots, &expected_cache);
+  const at::Tensor actual = aten.Prefill(PackSequences(prompts, device()), slots, &cache);
+  EXPECT_LT(MaxDifference(actual.cpu(), expected), 1e-4);
+  for (int64_t t = 0; t < 20; ++t) {
+    const std::vector<int64_t> tokens = {t, t + 1, t + 2}, positions = {25 + t, 9 + t, 25 + t};
+    const at::Tensor one = kernels.DecodeStep(tokens, {0, 1, 3}, positions, &expected_cache);
+    const at::Tensor other = aten.DecodeStep(tokens, {0, 1, 3}, positions, &cache);
+    ASSERT_LT(MaxDifference(other.cpu(), one), 1e-4) << t;
+  }
+}
+
+std::string DeviceName(const testing::TestParamInfo<std::string>& info) { return info.param; }
+
+INSTANTIATE_TEST_SUITE_P(Devices, DeviceTest, testing::ValuesIn(Devices()), DeviceName);
+
+}  // namespace
+}  // namespace tritonrl
