@@ -49,7 +49,7 @@ absl::StatusOr<std::optional<Evaluator::Finished>> Evaluate(Evaluator* evaluator
                                                             double timeout_s,
                                                             const StopSignal& stop) {
   const absl::Time deadline = absl::Now() + absl::Seconds(timeout_s);
-  ASSIGN_OR_RETURN(const Evaluator::Pending pending, evaluator->Start(0, /*hold=*/false));
+  ASSIGN_OR_RETURN(const Evaluator::Pending pending, evaluator->Start(0));
   ProgressOptions options;
   options.label = "samples";
   options.total = pending.wanted();

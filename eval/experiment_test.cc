@@ -116,7 +116,7 @@ TEST_F(ExperimentTest, AnArmThatFailsOrIsIncompleteIsAnError) {
 
 TEST_F(ExperimentTest, AStopIsPassedOnToTheTrainer) {
   const Experiment experiment = FindExperiment("reward_shape", "mini").value();
-  WriteTrainer("trap 'touch $out.told; exit 75' TERM\ntouch " + dir_ +
+  WriteTrainer("mkdir -p $out; trap 'touch $out.told; exit 75' TERM\ntouch " + dir_ +
                "/started\nwhile true; do sleep 0.05; done");
   options_.stopped = [this] { return FileExists(dir_ + "/started"); };
   EXPECT_TRUE(absl::IsCancelled(RunArm(experiment, experiment.arms[0], options_).status()));

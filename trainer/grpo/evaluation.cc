@@ -101,7 +101,7 @@ absl::StatusOr<EvaluationResult> Summarise(const std::vector<SampleRecord>& samp
     for (const auto& [task, n] : counted) {
       if (n > 0) k = std::min(k, n);
     }
-    for (int at : std::set<int>{1, 5, 10, 20, 50, 100, result.k}) {
+    for (int at : std::set<int>{1, 5, 10, 20, 50, 100, k}) {
       if (at > k) continue;
       ASSIGN_OR_RETURN(result.pass_at[at], builder.PassAtK(at));
       result.faults_of_ours = result.pass_at[at].faults_of_ours;

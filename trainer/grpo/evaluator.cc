@@ -41,21 +41,15 @@ std::shared_ptr<SampleBatch> Evaluator::MakeBatch(int64_t step, bool greedy) con
   return batch;
 }
 
-absl::StatusOr<Evaluator::Pending> Evaluator::Start(int64_t step, bool hold) {
+absl::StatusOr<Evaluator::Pending> Evaluator::Start(int64_t step) {
   Pending pending;
   pending.step = step;
   pending.started = absl::Now();
   pending.sampled = MakeBatch(step, /*greedy=*/false);
   pending.greedy = MakeBatch(step, /*greedy=*/true);
-  pending.Hold(hold);
   RETURN_IF_ERROR(runner_->Start(pending.sampled, options_.samples));
   RETURN_IF_ERROR(runner_->Start(pending.greedy, 1));
   return pending;
-}
-
-void Evaluator::Release(const Pending& pending) {
-  runner_->ReleaseVerification(pending.greedy);
-  runner_->ReleaseVerification(pending.sampled);
 }
 
 absl::Status Evaluator::WaitGenerated(const Pending& pending, absl::Time deadline,

@@ -40,12 +40,10 @@ class Evaluator {
     int wanted() const { return sampled->wanted + greedy->wanted; }
     int generated() const { return sampled->generated + greedy->generated; }
     int judged() const { return sampled->judged + greedy->judged; }
-    void Hold(bool hold) { sampled->hold_verification = greedy->hold_verification = hold; }
   };
 
-  // Submits all of it to the engine. With `hold`, nothing is judged before Release.
-  absl::StatusOr<Pending> Start(int64_t step, bool hold);
-  void Release(const Pending& pending);
+  // Submits all of it to the engine.
+  absl::StatusOr<Pending> Start(int64_t step);
   absl::Status WaitGenerated(const Pending& pending, absl::Time deadline,
                              const std::function<bool()>& keep_going);
   absl::Status WaitJudged(const Pending& pending, absl::Time deadline,

@@ -147,7 +147,7 @@ TEST_F(GrpoHrdTest, WholeRunThenKillsAndASignalChangeNothing) {
   EXPECT_THAT(whole.err, HasSubstr("3/3"));
   EXPECT_THAT(whole.err, HasSubstr("speedup"));
   EXPECT_THAT(whole.err, HasSubstr("Held-out tasks after 0 steps"));
-  EXPECT_THAT(whole.out, HasSubstr("before     after    change"));
+  EXPECT_THAT(whole.out, HasSubstr("before      after    change"));
   EXPECT_THAT(whole.out, HasSubstr("(modelled)"));
   EXPECT_THAT(whole.out, HasSubstr("report.html"));
   for (const char* file : {"/report.html", "/config.textproto", "/versions.json",
@@ -159,8 +159,10 @@ TEST_F(GrpoHrdTest, WholeRunThenKillsAndASignalChangeNothing) {
   EXPECT_EQ(Lines(Out("whole") + "/samples/eval_000003.jsonl"), 4);
   // The policy was trained: samples were right and wrong, and the weights moved.
   std::set<std::string> outcomes;
-  for (const auto& record :
-       MergeRecords({ReadFile(Out("whole") + "/samples/step_000001.jsonl").value()}).value()) {
+  const auto records =
+      MergeRecords({ReadFile(Out("whole") + "/samples/step_000001.jsonl").value()});
+  ASSERT_TRUE(records.ok()) << records.status();
+  for (const SampleRecord& record : *records) {
     outcomes.insert(record.verdict.outcome());
   }
   EXPECT_GT(outcomes.size(), 1);
@@ -191,7 +193,7 @@ TEST_F(GrpoHrdTest, WholeRunThenKillsAndASignalChangeNothing) {
   // The same command once more: nothing is trained, the table is shown again.
   const CommandResult again = Run(Command("cut"));
   EXPECT_EQ(again.exit_code, 0) << again.err;
-  EXPECT_THAT(again.out, HasSubstr("before     after    change"));
+  EXPECT_THAT(again.out, HasSubstr("before      after    change"));
   ExpectSameRun("whole", "cut");
 
   // Another learning rate in the same folder is refused.
@@ -249,7 +251,8 @@ TEST_F(GrpoHrdTest, BadFilesAreNamed) {
   const std::string mini = Runfile("model/mini").value();
   for (const char* name : {"short", "shape"}) {
     ASSERT_TRUE(CreateDirectories(Out(name)).ok());
-    for (const std::string& file : ListDirectory(mini).value()) {
+    const std::vector<std::string> files = ListDirectory(mini).value();
+    for (const std::string& file : files) {
       ASSERT_TRUE(
           WriteFileAtomic(Out(name) + "/" + file, ReadFile(mini + "/" + file).value()).ok());
     }
@@ -333,7 +336,7 @@ TEST_F(GrpoHrdTest, WorkersThatDoNotStartEndTheRun) {
   CommandResult result = Run(Command("false"), {{"TRITONRL_PYTHON", "/bin/false"}});
   EXPECT_EQ(result.exit_code, 1);
   EXPECT_THAT(result.err, HasSubstr("error: "));
-  const std::string hang = dir_ + "/hang";
+  const std::string hang = dir_ + "/hanging_python";
   ASSERT_TRUE(WriteFileAtomic(hang, "#!/bin/sh\nexec sleep 1000\n").ok());
   ASSERT_EQ(chmod(hang.c_str(), 0755), 0);
   ASSERT_EQ(chmod(dir_.c_str(), 0755), 0);

@@ -16,9 +16,9 @@
 #include "base/status.h"
 #include "trainer/advantage.h"
 #include "trainer/checkpoint.h"
-#include "trainer/grpo/evaluation_log.h"
 #include "trainer/grpo/report_child.h"
 #include "trainer/grpo/rl_batch_builder.h"
+#include "trainer/grpo/run_evaluations.h"
 #include "trainer/grpo/run_parts.h"
 #include "trainer/grpo/step_metrics.h"
 
@@ -36,7 +36,10 @@ class RlRun {
         ranks_(*parts_->ranks),
         stop_(stop),
         store_(parts_->paths.Checkpoints(), config_.checkpoint().keep()),
-        evaluations_(parts_->paths),
+        evaluations_(parts_.get(),
+                     {.keep_going = [this] { return !Interrupted(); },
+                      .any_stop = [this](const absl::Status& s) { return AnyStop(s); },
+                      .say = [this](const std::string& line) { Say(line); }}),
         report_(parts_->paths.dir) {}
 
   absl::StatusOr<RlOutcome> Run();
@@ -51,15 +54,10 @@ class RlRun {
   absl::Status Record(const SampleBatch& batch, const RlBatch& rl, const StepMetrics& metrics);
   absl::Status SaveCheckpoint();
   absl::Status SaveWhatIsDone();
-  // The evaluation after `done_` steps unless it is on file. False: a stop was asked for.
-  absl::StatusOr<bool> Evaluate();
-  absl::StatusOr<bool> FinishEvaluation(const Evaluator::Pending& pending);
   absl::Status Finish();
 
-  bool EvaluationDue() const;
-  absl::Duration EvaluationTimeout() const;
-  // Called while waiting: moves the progress line; false ends the wait.
-  bool KeepGoing(const std::string& what);
+  // Whether there is a reason not to wait any longer.
+  bool Interrupted() const { return stop_.requested() || !parts_->verification.Health().ok(); }
   // Whether any rank was asked to stop or failed; all ranks call it at the same places.
   absl::StatusOr<bool> AnyStop(const absl::Status& status);
   void Say(const std::string& text);
@@ -69,14 +67,13 @@ class RlRun {
   DataParallel& ranks_;
   const StopSignal& stop_;
   CheckpointStore store_;
-  EvaluationLog evaluations_;
+  RunEvaluations evaluations_;
   ReportChild report_;
   std::unique_ptr<MetricsLog> metrics_;
   std::unique_ptr<Progress> progress_;  // rank 0 only
-  std::optional<Evaluator::Pending> first_evaluation_;
-  int64_t done_ = 0;          // steps
-  int64_t saved_ = -1;        // step of the newest checkpoint
-  bool weights_good_ = true;  // the weights are those after `done_` steps
+  int64_t done_ = 0;                    // steps
+  int64_t saved_ = -1;                  // step of the newest checkpoint
+  bool weights_good_ = true;            // the weights are those after `done_` steps
   bool stopped_ = false;
   absl::Time began_ = absl::Now();
 };
@@ -90,30 +87,10 @@ void RlRun::Say(const std::string& text) {
   }
 }
 
-bool RlRun::KeepGoing(const std::string& what) {
-  if (progress_ != nullptr) progress_->Tick(done_, what);
-  return !stop_.requested() && parts_->verification.Health().ok();
-}
-
 absl::StatusOr<bool> RlRun::AnyStop(const absl::Status& status) {
   RETURN_IF_ERROR(parts_->verification.Health());
   if (!status.ok() && !absl::IsCancelled(status)) return status;
   return ranks_.Any(stop_.requested() || !status.ok());
-}
-
-bool RlRun::EvaluationDue() const {
-  if (parts_->held_out_tasks == 0) return false;
-  if (config_.eval().samples() == 0 && !config_.eval().greedy()) return false;
-  if (done_ == 0) return config_.eval().at_start();
-  if (done_ == config_.steps()) return config_.eval().at_end();
-  return config_.eval().every() > 0 && done_ % config_.eval().every() == 0;
-}
-
-absl::Duration RlRun::EvaluationTimeout() const {
-  // As much for each sample as a step has.
-  const double step_samples = config_.prompts_per_step() * config_.group_size();
-  const double samples = parts_->held_out_tasks * (config_.eval().samples() + 1.0);
-  return absl::Seconds(config_.step_timeout_s() * std::max(1.0, samples / step_samples));
 }
 
 absl::Status RlRun::Resume() {
@@ -185,18 +162,26 @@ absl::StatusOr<RlOutcome> RlRun::Run() {
 
 absl::Status RlRun::Loop() {
   while (!stopped_) {
-    if (EvaluationDue() && done_ > 0) {
-      ASSIGN_OR_RETURN(const bool finished, Evaluate());
+    if (done_ > 0 && evaluations_.Due(done_)) {
+      ASSIGN_OR_RETURN(const bool finished, evaluations_.Evaluate(done_));
       if (!finished) stopped_ = true;
     }
     if (stopped_ || done_ == config_.steps()) break;
+    if (done_ == 0 && evaluations_.Due(0)) evaluations_.KeepWeights();
     RETURN_IF_ERROR(Step());
     if (stopped_) break;
     if (ranks_.is_root()) report_.Start();
+    if (evaluations_.kept()) {
+      // Until it is on file there must be no checkpoint: a run resumed from one would lack it.
+      weights_good_ = false;
+      ASSIGN_OR_RETURN(const bool finished, evaluations_.EvaluateKept(done_));
+      weights_good_ = finished;
+      if (!finished) stopped_ = true;
+    }
     ASSIGN_OR_RETURN(const bool stop, AnyStop(absl::OkStatus()));
-    if (stop) stopped_ = true;
+    stopped_ = stopped_ || stop;
     const int every = config_.checkpoint().every();
-    if (stopped_ || done_ == config_.steps() || (every > 0 && done_ % every == 0)) {
+    if (!stopped_ && (done_ == config_.steps() || (every > 0 && done_ % every == 0))) {
       RETURN_IF_ERROR(SaveCheckpoint());
     }
   }
@@ -224,47 +209,32 @@ absl::Status RlRun::Step() {
     batch->groups.push_back(std::move(group));
   }
   RETURN_IF_ERROR(runner.Start(batch, config_.group_size()));
-  const bool evaluate_first = done_ == 0 && EvaluationDue() && !first_evaluation_.has_value();
-  absl::Time generation_deadline = deadline;
-  if (evaluate_first) {
-    // Drawn now, from the untrained weights, while the first step is verified; judged after it, so
-    // that a person sees the first step soon.
-    ASSIGN_OR_RETURN(first_evaluation_, parts_->evaluator->Start(0, /*hold=*/true));
-    generation_deadline += EvaluationTimeout();
-  }
   const auto keep_going = [&] {
-    return KeepGoing(absl::StrFormat("generated %d/%d verified %d", batch->generated, batch->wanted,
-                                     batch->judged));
+    if (progress_ != nullptr) {
+      progress_->Tick(done_, absl::StrFormat("generated %d/%d verified %d", batch->generated,
+                                             batch->wanted, batch->judged));
+    }
+    return !Interrupted();
   };
-  absl::Status status = runner.Wait(batch, Stage::kJudged, deadline, keep_going);
-  if (status.ok() && evaluate_first) {
-    status = parts_->evaluator->WaitGenerated(*first_evaluation_, generation_deadline, keep_going);
-  }
+  const absl::Status status = runner.Wait(batch, Stage::kJudged, deadline, keep_going);
   ASSIGN_OR_RETURN(stopped_, AnyStop(status));
   if (stopped_) return absl::OkStatus();
-  if (evaluate_first) parts_->evaluator->Release(*first_evaluation_);
 
   RlBatch rl = BuildRlBatch(*batch, config_.objective());
   weights_good_ = false;
   ASSIGN_OR_RETURN(const LearnStats learn, Learn(&rl));
-  weights_good_ = true;
   StepMetrics metrics;
   RETURN_IF_ERROR(GatherStepMetrics(*batch, rl, learn, absl::ToDoubleSeconds(absl::Now() - start),
                                     &ranks_, &metrics));
   if (metrics.samples == 0) {
+    weights_good_ = true;  // nothing was learned
     return absl::UnavailableError(
         absl::StrCat("no sample of step ", done_ + 1, " could be verified: ", FirstFault(*batch)));
   }
   RETURN_IF_ERROR(parts_->faults->Commit());
-  ++done_;
   RETURN_IF_ERROR(Record(*batch, rl, metrics));
-  if (!evaluate_first) return absl::OkStatus();
-  ASSIGN_OR_RETURN(const bool finished, FinishEvaluation(*first_evaluation_));
-  first_evaluation_.reset();
-  if (!finished) stopped_ = true;
-  // Without the evaluation of the untrained policy there must be no checkpoint: the resumed run
-  // begins anew, with the verdicts of the journal.
-  if (!finished) weights_good_ = false;
+  ++done_;
+  weights_good_ = true;
   return absl::OkStatus();
 }
 
@@ -282,9 +252,10 @@ absl::Status RlRun::Record(const SampleBatch& batch, const RlBatch& rl,
                    ranks_.AllGather(RecordsToText(MakeRecords(batch, &rl))));
   if (!ranks_.is_root()) return absl::OkStatus();
   ASSIGN_OR_RETURN(const std::vector<SampleRecord> records, MergeRecords(texts));
-  RETURN_IF_ERROR(WriteFileAtomic(parts_->paths.StepSamples(done_), RecordsToText(records)));
-  RETURN_IF_ERROR(metrics_->Append(done_, StepFields(metrics)));
-  progress_->Line(done_, StepLine(metrics));
+  const int64_t step = done_ + 1;
+  RETURN_IF_ERROR(WriteFileAtomic(parts_->paths.StepSamples(step), RecordsToText(records)));
+  RETURN_IF_ERROR(metrics_->Append(step, StepFields(metrics)));
+  progress_->Line(step, StepLine(metrics));
   return absl::OkStatus();
 }
 
@@ -305,42 +276,6 @@ absl::Status RlRun::SaveCheckpoint() {
 absl::Status RlRun::SaveWhatIsDone() {
   if (!weights_good_ || done_ == 0 || saved_ == done_) return absl::OkStatus();
   return SaveCheckpoint();
-}
-
-absl::StatusOr<bool> RlRun::Evaluate() {
-  bool on_file = evaluations_.Find(done_) != nullptr;
-  ASSIGN_OR_RETURN(on_file, ranks_.Any(on_file));
-  if (on_file) return true;
-  ASSIGN_OR_RETURN(const Evaluator::Pending pending, parts_->evaluator->Start(done_, false));
-  return FinishEvaluation(pending);
-}
-
-absl::StatusOr<bool> RlRun::FinishEvaluation(const Evaluator::Pending& pending) {
-  std::unique_ptr<Progress> bar;
-  if (ranks_.is_root()) {
-    ProgressOptions options;
-    options.label = absl::StrCat("evaluation after ", pending.step, " steps");
-    options.total = pending.wanted();
-    options.quiet_interval = absl::Seconds(5);
-    bar = std::make_unique<Progress>(options);
-  }
-  const auto keep_going = [&] {
-    if (bar != nullptr) {
-      bar->Tick(pending.judged(), absl::StrCat("generated ", pending.generated()));
-    }
-    return !stop_.requested() && parts_->verification.Health().ok();
-  };
-  const absl::Status status =
-      parts_->evaluator->WaitJudged(pending, absl::Now() + EvaluationTimeout(), keep_going);
-  bar.reset();
-  ASSIGN_OR_RETURN(const bool stop, AnyStop(status));
-  if (stop) return false;
-  ASSIGN_OR_RETURN(const Evaluator::Finished finished, parts_->evaluator->Gather(pending));
-  RETURN_IF_ERROR(parts_->faults->Commit());
-  if (!ranks_.is_root()) return true;
-  RETURN_IF_ERROR(evaluations_.Add(finished));
-  Say(EvaluationLine(finished.result));
-  return true;
 }
 
 absl::Status RlRun::Finish() {

@@ -38,8 +38,6 @@ struct SampleBatch {
   std::string name;   // "step 12": in messages and in the keys of verdicts
   uint64_t seed = 0;  // SampleKey::run_seed
   uint64_t step = 0;  // SampleKey::step
-  // Samples are judged from when ReleaseVerification is called, not as they end.
-  bool hold_verification = false;
   std::vector<SampleGroup> groups;
 
   // Kept by SampleRunner.

@@ -106,7 +106,7 @@ absl::Status SampleRunner::TakeSample(absl::Time deadline) {
   if (std::all_of(samples.begin(), samples.end(), [](const auto& s) { return s.generated; })) {
     requests_.erase(it);
   }
-  if (!batch->hold_verification) Judge(batch, g, index);
+  Judge(batch, g, index);
   return SubmitPending();
 }
 
@@ -132,18 +132,6 @@ void SampleRunner::Judge(const std::shared_ptr<SampleBatch>& batch, int group, i
     absl::MutexLock lock(&box->mutex);
     box->entries.push_back({batch, group, index, std::move(verdict)});
   });
-}
-
-void SampleRunner::ReleaseVerification(const std::shared_ptr<SampleBatch>& batch) {
-  if (!batch->hold_verification) return;
-  batch->hold_verification = false;
-  for (size_t g = 0; g < batch->groups.size(); ++g) {
-    for (size_t i = 0; i < batch->groups[g].samples.size(); ++i) {
-      if (batch->groups[g].samples[i].generated) {
-        Judge(batch, static_cast<int>(g), static_cast<int>(i));
-      }
-    }
-  }
 }
 
 void SampleRunner::TakeVerdicts(absl::Duration wait) {

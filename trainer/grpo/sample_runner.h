@@ -33,9 +33,6 @@ class SampleRunner {
   // Begins a batch: makes room for `samples_per_group` samples in each group and submits them.
   absl::Status Start(std::shared_ptr<SampleBatch> batch, int samples_per_group);
 
-  // Samples of a held batch are judged from now on.
-  void ReleaseVerification(const std::shared_ptr<SampleBatch>& batch);
-
   enum class Stage { kGenerated, kJudged };
   // Works on all batches until `batch` has reached the stage. `keep_going` is called several times
   // a second; Cancelled when it returns false. DeadlineExceeded says how many samples are missing.

@@ -200,17 +200,6 @@ TEST_F(SampleRunnerTest, DrawsAreKeyedBySlotAndStep) {
   EXPECT_NE(requests[0].key.task, requests[1].key.task);  // one task drawn twice: other samples
 }
 
-TEST_F(SampleRunnerTest, HeldSamplesAreJudgedWhenReleased) {
-  auto batch = Batch(1);
-  batch->hold_verification = true;
-  ASSERT_TRUE(runner_->Start(batch, 2).ok());
-  ASSERT_TRUE(Wait(batch, Stage::kGenerated).ok());
-  EXPECT_EQ(backend_.runs, 0);
-  runner_->ReleaseVerification(batch);
-  ASSERT_TRUE(Wait(batch, Stage::kJudged).ok());
-  EXPECT_EQ(backend_.runs, 2);
-}
-
 TEST_F(SampleRunnerTest, JudgingBeginsBeforeGenerationEnds) {
   absl::Notification block;
   backend_.block = &block;
@@ -275,11 +264,10 @@ TEST_F(SampleRunnerTest, EvaluationGathersFiguresAndRecordsSurviveTheFile) {
   options.sampling.max_tokens = 4000;
   options.sampling.stop_ids = {258};
   Evaluator evaluator(options, {task_}, runner_.get(), ranks.get());
-  auto pending = evaluator.Start(5, /*hold=*/true);
+  auto pending = evaluator.Start(5);
   ASSERT_TRUE(pending.ok()) << pending.status();
   const absl::Time deadline = absl::Now() + absl::Seconds(60);
   ASSERT_TRUE(evaluator.WaitGenerated(*pending, deadline, [] { return true; }).ok());
-  evaluator.Release(*pending);
   ASSERT_TRUE(evaluator.WaitJudged(*pending, deadline, [] { return true; }).ok());
   const auto finished = evaluator.Gather(*pending);
   ASSERT_TRUE(finished.ok()) << finished.status();

@@ -38,18 +38,21 @@ TEST(StartingBackendTest, RunsWaitForTheStart) {
   EXPECT_EQ(backend.Run(ExecRequest(), absl::Now() + absl::Milliseconds(20)).status().code(),
             absl::StatusCode::kDeadlineExceeded);
   go.Notify();
-  const auto result = backend.Run(ExecRequest(), absl::Now() + absl::Seconds(30));
+  ExecRequest request;
+  request.set_task_id("a task");
+  const auto result = backend.Run(request, absl::Now() + absl::Seconds(30));
   ASSERT_TRUE(result.ok()) << result.status();
   EXPECT_EQ(result->message(), "a task");
   EXPECT_EQ(backend.sandbox_description(), "a box");
 }
 
 TEST(StartingBackendTest, EndsWithoutWaitingForAStartThatHangs) {
-  absl::Notification hang;
+  // Shared: the thread that hangs outlives the backend, and may outlive this function.
+  auto hang = std::make_shared<absl::Notification>();
   {
     StartingBackend backend(
-        [&]() -> absl::StatusOr<std::unique_ptr<DeviceBackend>> {
-          hang.WaitForNotification();
+        [hang]() -> absl::StatusOr<std::unique_ptr<DeviceBackend>> {
+          hang->WaitForNotification();
           return absl::CancelledError("");
         },
         "interpreter", true, 1);
@@ -57,7 +60,7 @@ TEST(StartingBackendTest, EndsWithoutWaitingForAStartThatHangs) {
     EXPECT_TRUE(absl::IsCancelled(backend.Run(ExecRequest(), absl::InfiniteFuture()).status()));
     canceller.join();
   }
-  hang.Notify();
+  hang->Notify();
 }
 
 TEST(StartingBackendTest, AFailedStartIsToldToEverybody) {
