@@ -78,6 +78,7 @@ void Progress::Line(int64_t done, const std::string& text) { Print(Format(done, 
 
 void Progress::Print(const std::string& text) {
   ClearOpenLine();
+  last_tick_ = options_.now();
   std::fputs((text + "\n").c_str(), options_.out);
   std::fflush(options_.out);
 }

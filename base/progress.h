@@ -24,7 +24,7 @@ struct ProgressOptions {
   int64_t first = 0;  // units done before this run (a resumed run), left out of the rate
   std::FILE* out = stderr;
   // On a terminal Tick() rewrites one line, at most every 0.1 s. Elsewhere it prints a line of
-  // its own at most every `quiet_interval`, so that log files stay readable.
+  // its own when nothing was printed for `quiet_interval`, so that log files stay readable.
   absl::Duration quiet_interval = absl::Seconds(10);
   std::function<absl::Time()> now = absl::Now;
   int force_tty = -1;  // -1: ask isatty; 0 or 1: as given (tests)

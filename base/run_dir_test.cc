@@ -122,6 +122,7 @@ std::string Printed(int tty) {
     progress.Tick(0, "verify");  // too soon after the last one
     progress.Line(1, "reward 0.5");
     progress.Print("saved");
+    progress.Tick(1, "rollout");  // too soon after what was printed
     now += absl::Seconds(90);
     progress.Line(4, "end");
   }

@@ -61,6 +61,9 @@ class RlRun {
   // Whether any rank was asked to stop or failed; all ranks call it at the same places.
   absl::StatusOr<bool> AnyStop(const absl::Status& status);
   void Say(const std::string& text);
+  // The time left is reckoned from the steps after this call alone: the first one waits for the
+  // workers to start, and the evaluation after it is no step.
+  void StartProgress();
 
   std::unique_ptr<RunParts> parts_;
   const GrpoHrdConfig& config_;
@@ -85,6 +88,15 @@ void RlRun::Say(const std::string& text) {
   } else {
     std::fprintf(stderr, "%s\n", text.c_str());
   }
+}
+
+void RlRun::StartProgress() {
+  if (!ranks_.is_root()) return;
+  ProgressOptions options;
+  options.label = "step";
+  options.total = config_.steps();
+  options.first = done_;
+  progress_ = std::make_unique<Progress>(options);
 }
 
 absl::StatusOr<bool> RlRun::AnyStop(const absl::Status& status) {
@@ -132,13 +144,7 @@ absl::StatusOr<RlOutcome> RlRun::Run() {
           : "candidates executed and timed on the GPU",
       parts_->paths.dir));
   RETURN_IF_ERROR(Resume());
-  if (ranks_.is_root()) {
-    ProgressOptions options;
-    options.label = "step";
-    options.total = config_.steps();
-    options.first = done_;
-    progress_ = std::make_unique<Progress>(options);
-  }
+  StartProgress();
   absl::Status status = Loop();
   if (!status.ok()) {
     parts_->runner->Abandon();
@@ -177,6 +183,7 @@ absl::Status RlRun::Loop() {
       ASSIGN_OR_RETURN(const bool finished, evaluations_.EvaluateKept(done_));
       weights_good_ = finished;
       if (!finished) stopped_ = true;
+      StartProgress();
     }
     ASSIGN_OR_RETURN(const bool stop, AnyStop(absl::OkStatus()));
     stopped_ = stopped_ || stop;
