@@ -169,6 +169,26 @@ struct ChildPlan {
   ChildFail(plan, report, 2);
 }
 
+// Opens stdin, stdout and stderr; stops at the first error.
+absl::Status OpenStreams(const SubprocessOptions& options, StreamEnds* ends) {
+  const Stdio* streams[3] = {&options.in, &options.out, &options.err};
+  for (int i = 0; i < 3; ++i) {
+    ASSIGN_OR_RETURN(ends[i], OpenStream(*streams[i], i == 0));
+  }
+  return absl::OkStatus();
+}
+
+// What failed before exec; nothing when the pipe was closed by a successful exec.
+std::optional<ChildError> ReadReport(int fd) {
+  ChildError error;
+  ssize_t n;
+  do {
+    n = read(fd, &error, sizeof(error));
+  } while (n < 0 && errno == EINTR);
+  if (n != sizeof(error)) return std::nullopt;
+  return error;
+}
+
 ExitStatus DecodeStatus(int status) {
   ExitStatus result;
   if (WIFEXITED(status)) {
@@ -200,17 +220,13 @@ absl::StatusOr<Subprocess> Subprocess::Start(const SubprocessOptions& options) {
   auto cleanup = [&] {
     for (StreamEnds& e : ends) CloseFd(&e.child);
   };
-  const Stdio* streams[3] = {&options.in, &options.out, &options.err};
-  for (int i = 0; i < 3; ++i) {
-    absl::StatusOr<StreamEnds> opened = OpenStream(*streams[i], i == 0);
-    if (!opened.ok()) {
-      cleanup();
-      return opened.status();
-    }
-    ends[i] = *opened;
-    (i == 0   ? process.stdin_fd_
-     : i == 1 ? process.stdout_fd_
-              : process.stderr_fd_) = opened->parent;
+  absl::Status opened = OpenStreams(options, ends);
+  process.stdin_fd_ = ends[0].parent;
+  process.stdout_fd_ = ends[1].parent;
+  process.stderr_fd_ = ends[2].parent;
+  if (!opened.ok()) {
+    cleanup();
+    return opened;
   }
   int report[2];
   if (pipe2(report, O_CLOEXEC) != 0) {
@@ -243,15 +259,11 @@ absl::StatusOr<Subprocess> Subprocess::Start(const SubprocessOptions& options) {
   }
   setpgid(pid, pid);  // also here: the caller may signal the group at once
   process.pid_ = pid;
-  ChildError error;
-  ssize_t n;
-  do {
-    n = read(report[0], &error, sizeof(error));
-  } while (n < 0 && errno == EINTR);
+  const std::optional<ChildError> error = ReadReport(report[0]);
   close(report[0]);
-  if (n == sizeof(error)) {
+  if (error.has_value()) {
     process.Kill();
-    return ErrnoStatus(error.error, kSteps[error.step], error.step == 1 ? options.cwd : program);
+    return ErrnoStatus(error->error, kSteps[error->step], error->step == 1 ? options.cwd : program);
   }
   return process;
 }
