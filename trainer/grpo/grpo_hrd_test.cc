@@ -204,8 +204,7 @@ TEST_F(GrpoHrdTest, WholeRunThenKillsAndASignalChangeNothing) {
 }
 
 TEST_F(GrpoHrdTest, TwoRanksGiveTheLossesOfOne) {
-  const std::vector<std::string> sets = {"steps=2", "eval.at_end=false", "eval.greedy=false",
-                                         "eval.max_tasks=1"};
+  const std::vector<std::string> sets = {"steps=2", "eval.samples=0", "eval.greedy=false"};
   const CommandResult one = Run(Command("one", sets));
   ASSERT_EQ(one.exit_code, 0) << one.err;
   const CommandResult two = Run(MpirunCommand(2, Command("two", sets)));
