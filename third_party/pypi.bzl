@@ -23,7 +23,7 @@ def _python_tag(ctx):
     return result.stdout.strip()
 
 # Not linked: bindings to Python, plug-ins and profilers; libcaffe2_nvrtc needs the driver's
-# libcuda and is opened at run time where there is a GPU.
+# libcuda and is opened at run time where there is a GPU; libnvvm belongs to the compiler.
 _NOT_LINKED = [
     "libtorch_python",
     "libshm",
@@ -38,6 +38,7 @@ _NOT_LINKED = [
     "libcufftw",
     "libcufile_rdma",
     "libcusolverMg",
+    "libnvvm",
 ]
 
 _BUILD = """

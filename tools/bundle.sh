@@ -12,6 +12,7 @@ cd "$(dirname "${BASH_SOURCE[0]}")/.."
 folder=$(mktemp -d)
 trap 'rm -rf "$folder"' EXIT
 mkdir -p "$folder"/{bin,lib,runfiles/tritonrl}
+shared_names=$(printf '%s\n' "${@/*:/}" | sort | uniq -d)
 
 for target in "$@"; do
   path=${target#//}
@@ -22,7 +23,10 @@ for target in "$@"; do
     path=${actual#//}
     program=bazel-bin/${path/://}
   fi
-  cp -L "$program" "$folder/bin/"
+  name=${path/*:/}
+  # Programs of one name are told apart by their packages: model_bench, exec_bench.
+  if grep -qx "$name" <<< "$shared_names"; then name=$(tr '/:' '__' <<< "$path"); fi
+  cp -L "$program" "$folder/bin/$name"
   # Data files only: shared objects of the wheels are on the other machine.
   (cd "$program.runfiles/tritonrl" && find . \( -path ./_solib_k8 -o -path ./external \) -prune -o \
     \( -type f -o -type l \) ! -name "$(basename "$program")" -print0 |
