@@ -6,8 +6,6 @@
 #include <vector>
 
 #include "absl/flags/flag.h"
-#include "absl/flags/parse.h"
-#include "absl/flags/usage.h"
 #include "base/file.h"
 #include "base/status.h"
 #include "eval/benchmark.h"
@@ -38,6 +36,11 @@ ABSL_FLAG(
 namespace tritonrl {
 namespace {
 
+constexpr char kUsage[] =
+    "Samples k programs for each task, verifies them and reports valid / compiled / correct /\n"
+    "fast_1 / fast_2 / mean speedup as the maximum over k (the paper's definitions).\n"
+    "Exit codes: 0 done, 1 failed, 2 bad flag, 75 stopped by a signal.";
+
 absl::StatusOr<BenchmarkOptions> OptionsFromFlags(const std::vector<std::string>& overrides) {
   BenchmarkOptions options;
   for (const std::string& override : overrides) {
@@ -64,13 +67,12 @@ absl::StatusOr<BenchmarkOptions> OptionsFromFlags(const std::vector<std::string>
   return options;
 }
 
-int Main(const std::vector<std::string>& overrides) {
+int Main(int argc, char** argv) {
   const StopSignal stop;
-  const absl::StatusOr<BenchmarkOptions> options = OptionsFromFlags(overrides);
-  if (!options.ok()) {
-    std::fprintf(stderr, "error: %s\n", Message(options.status()).c_str());
-    return kExitBadUsage;
-  }
+  const auto overrides = ParseArguments(kUsage, argc, argv);
+  if (!overrides.ok()) return BadUsage(overrides.status());
+  const absl::StatusOr<BenchmarkOptions> options = OptionsFromFlags(*overrides);
+  if (!options.ok()) return BadUsage(options.status());
   const absl::StatusOr<BenchmarkResult> result = RunBenchmark(*options, stop);
   if (!result.ok()) return ExitCodeFor(result.status(), nullptr);
   for (const std::string& problem : result->problems) {
@@ -91,16 +93,4 @@ int Main(const std::vector<std::string>& overrides) {
 }  // namespace
 }  // namespace tritonrl
 
-int main(int argc, char** argv) {
-  const std::vector<std::string> overrides = tritonrl::TakeOverrides(&argc, argv);
-  absl::SetProgramUsageMessage(
-      "Samples k programs for each task, verifies them and reports valid / compiled / correct /\n"
-      "fast_1 / fast_2 / mean speedup as the maximum over k (the paper's definitions).\n"
-      "Exit codes: 0 done, 1 failed, 2 bad flag, 75 stopped by a signal.");
-  const std::vector<char*> rest = absl::ParseCommandLine(argc, argv);
-  if (rest.size() > 1) {
-    std::fprintf(stderr, "error: '%s' is no flag\n", rest[1]);
-    return tritonrl::kExitBadUsage;
-  }
-  return tritonrl::Main(overrides);
-}
+int main(int argc, char** argv) { return tritonrl::Main(argc, argv); }

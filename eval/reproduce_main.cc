@@ -5,8 +5,6 @@
 #include <vector>
 
 #include "absl/flags/flag.h"
-#include "absl/flags/parse.h"
-#include "absl/flags/usage.h"
 #include "absl/strings/str_cat.h"
 #include "base/file.h"
 #include "base/runfiles.h"
@@ -24,6 +22,11 @@ ABSL_FLAG(std::string, set, "",
 
 namespace tritonrl {
 namespace {
+
+constexpr char kUsage[] =
+    "Trains what a table of the paper compares and writes the table as Markdown. Trainings that\n"
+    "are complete are not repeated. Exit codes: 0 done, 1 failed, 2 bad flag, 75 stopped by a\n"
+    "signal (the same command goes on).";
 
 absl::Status Reproduce(const std::vector<std::string>& overrides, const StopSignal& stop) {
   const std::string table = absl::GetFlag(FLAGS_table), scale = absl::GetFlag(FLAGS_scale);
@@ -51,29 +54,20 @@ absl::Status Reproduce(const std::vector<std::string>& overrides, const StopSign
   return absl::OkStatus();
 }
 
+int Main(int argc, char** argv) {
+  const auto overrides = ParseArguments(kUsage, argc, argv);
+  if (!overrides.ok()) return BadUsage(overrides.status());
+  const StopSignal stop;
+  const absl::Status status = Reproduce(*overrides, stop);
+  if (absl::IsCancelled(status)) {
+    std::fprintf(stderr, "stopped by a signal; the same command goes on\n");
+    return kExitRequeue;
+  }
+  if (absl::IsInvalidArgument(status)) return BadUsage(status);
+  return ExitCodeFor(status, nullptr);
+}
+
 }  // namespace
 }  // namespace tritonrl
 
-int main(int argc, char** argv) {
-  const std::vector<std::string> overrides = tritonrl::TakeOverrides(&argc, argv);
-  absl::SetProgramUsageMessage(
-      "Trains what a table of the paper compares and writes the table as Markdown. Trainings that\n"
-      "are complete are not repeated. Exit codes: 0 done, 1 failed, 2 bad flag, 75 stopped by a\n"
-      "signal (the same command goes on).");
-  const std::vector<char*> rest = absl::ParseCommandLine(argc, argv);
-  if (rest.size() > 1) {
-    std::fprintf(stderr, "error: '%s' is no flag\n", rest[1]);
-    return tritonrl::kExitBadUsage;
-  }
-  const tritonrl::StopSignal stop;
-  const absl::Status status = tritonrl::Reproduce(overrides, stop);
-  if (absl::IsCancelled(status)) {
-    std::fprintf(stderr, "stopped by a signal; the same command goes on\n");
-    return tritonrl::kExitRequeue;
-  }
-  if (absl::IsInvalidArgument(status)) {
-    std::fprintf(stderr, "error: %s\n", tritonrl::Message(status).c_str());
-    return tritonrl::kExitBadUsage;
-  }
-  return tritonrl::ExitCodeFor(status, nullptr);
-}
+int main(int argc, char** argv) { return tritonrl::Main(argc, argv); }

@@ -44,21 +44,6 @@ double SecondsSince(Clock::time_point start) {
   return std::chrono::duration<double>(Clock::now() - start).count();
 }
 
-// The mini policy's shape, 1.03M parameters.
-ModelConfig MiniShape() {
-  ModelConfig config;
-  config.hidden_size = 128;
-  config.num_layers = 4;
-  config.num_heads = 4;
-  config.num_kv_heads = 2;
-  config.head_dim = 32;
-  config.intermediate_size = 480;
-  config.vocab_size = 768;
-  config.max_positions = 1024;
-  config.tie_word_embeddings = true;
-  return config;
-}
-
 struct Measurement {
   std::string what;
   std::string program;
@@ -155,9 +140,10 @@ absl::StatusOr<Measurement> MeasurePeer(const Weights& weights,
                      result.value("per_cpu_second", 0.0)};
 }
 
-int Main() {
+absl::Status Run() {
   const at::Device device(absl::GetFlag(FLAGS_device));
-  const ModelConfig config = MiniShape();
+  ASSIGN_OR_RETURN(const std::string mini, Runfile("model/mini"));
+  ASSIGN_OR_RETURN(const ModelConfig config, ReadModelConfig(mini));
   const std::shared_ptr<Weights> weights = Weights::RandomInit(config, 1, device);
   Transformer::Options options;
   options.cpu_threads = absl::GetFlag(FLAGS_threads);
@@ -166,12 +152,8 @@ int Main() {
   std::vector<Measurement> results = {MeasureLearner(model, sequences, device),
                                       MeasureDecode(model, device)};
   if (absl::GetFlag(FLAGS_peer)) {
-    const absl::StatusOr<Measurement> peer = MeasurePeer(*weights, sequences);
-    if (!peer.ok()) {
-      std::fprintf(stderr, "%s\n", Message(peer.status()).c_str());
-      return 1;
-    }
-    results.push_back(*peer);
+    ASSIGN_OR_RETURN(Measurement peer, MeasurePeer(*weights, sequences));
+    results.push_back(std::move(peer));
   }
   for (const Measurement& m : results) {
     std::printf("%s\n", nlohmann::ordered_json{{"what", m.what},
@@ -189,7 +171,7 @@ int Main() {
     std::printf("%-30s %-26s %12.0f %12.0f %14.0f\n", m.what.c_str(), m.program.c_str(),
                 m.tokens_per_s, m.best, m.per_cpu_second);
   }
-  return 0;
+  return absl::OkStatus();
 }
 
 }  // namespace
@@ -198,5 +180,7 @@ int Main() {
 int main(int argc, char** argv) {
   absl::SetProgramUsageMessage("Tokens per second of learner and decoder, beside transformers.");
   absl::ParseCommandLine(argc, argv);
-  return tritonrl::Main();
+  const absl::Status status = tritonrl::Run();
+  if (!status.ok()) std::fprintf(stderr, "bench: %s\n", tritonrl::Message(status).c_str());
+  return status.ok() ? 0 : 1;
 }

@@ -9,7 +9,11 @@
 #include <cstdio>
 #include <cstring>
 
+#include "absl/flags/parse.h"
+#include "absl/flags/usage.h"
 #include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "base/status.h"
 
 namespace tritonrl {
 namespace {
@@ -51,6 +55,21 @@ std::vector<std::string> TakeOverrides(int* argc, char** argv) {
   return overrides;
 }
 
+absl::StatusOr<std::vector<std::string>> ParseArguments(const char* usage, int argc, char** argv) {
+  std::vector<std::string> overrides = TakeOverrides(&argc, argv);
+  absl::SetProgramUsageMessage(usage);
+  const std::vector<char*> rest = absl::ParseCommandLine(argc, argv);
+  if (rest.size() > 1) {
+    return absl::InvalidArgumentError(absl::StrCat("'", rest[1], "' is no flag; see --help"));
+  }
+  return overrides;
+}
+
+int BadUsage(const absl::Status& status) {
+  std::fprintf(stderr, "error: %s\n", Message(status).c_str());
+  return kExitBadUsage;
+}
+
 StopSignal::StopSignal() {
   received_signal.store(0);
   struct sigaction action = {};
@@ -66,7 +85,7 @@ void StopSignal::Raise(int signal) { received_signal.store(signal); }
 int ExitCodeFor(const absl::Status& status, DataParallel* ranks) {
   if (status.ok()) return kExitDone;
   std::fflush(stdout);
-  std::fprintf(stderr, "error: %s\n", std::string(status.message()).c_str());
+  std::fprintf(stderr, "error: %s\n", Message(status).c_str());
   if (ranks != nullptr && ranks->size() > 1) {
     std::fflush(stderr);
     ranks->Abort(kExitFailed);

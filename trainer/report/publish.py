@@ -8,6 +8,7 @@ the lowest priority, so that it can neither hold up nor fail the run.
 """
 
 import argparse
+import importlib
 import os
 import signal
 import sys
@@ -16,12 +17,32 @@ import threading
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 
-import events  # noqa: E402
-import figures  # noqa: E402
 import page  # noqa: E402
 import run_data  # noqa: E402
 
 _EXAMPLES = 4
+
+
+def load_part(name):
+    """(module, None), or (None, why not): a machine with a GPU may have torch alone."""
+    try:
+        return importlib.import_module(name), None
+    except ModuleNotFoundError as error:
+        return None, f"not made here: this Python lacks {error.name}"
+
+
+figures, no_figures = load_part("figures")
+events, no_events = load_part("events")
+
+
+class NoEvents:
+    """Where tensorboardX is missing."""
+
+    def update(self, run):
+        pass
+
+    def close(self):
+        pass
 
 
 def write_atomic(path, text):
@@ -46,7 +67,10 @@ def publish(folder, writer):
         examples = run_data.choose_examples(
             run.samples(first["step"]), run.samples(last["step"]), _EXAMPLES
         )
-    svg = figures.curves(run.metrics, run.evaluations, run.modelled)
+    if figures is None:
+        svg = f"<p>Curves are {no_figures}; <code>trainer/report/publish.py --run=DIR</code> adds them elsewhere.</p>"
+    else:
+        svg = figures.curves(run.metrics, run.evaluations, run.modelled)
     write_atomic(os.path.join(folder, "report.html"), page.render(run, svg, examples))
     return len(run.metrics), len(run.evaluations)
 
@@ -71,7 +95,10 @@ def main(arguments):
     signal.signal(signal.SIGTERM, lambda *_: stop.set())
     if options.follow:
         os.nice(19)
-    writer = events.EventWriter(options.run)
+    for what, problem in (("curves", no_figures), ("TensorBoard events", no_events)):
+        if problem:
+            print(f"{what}: {problem}", file=sys.stderr)
+    writer = NoEvents() if events is None else events.EventWriter(options.run)
     try:
         shown = None
         while options.follow and not stop.is_set():

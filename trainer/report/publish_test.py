@@ -112,6 +112,20 @@ class ReportTest(unittest.TestCase):
             self.assertNotIn(outside, text)
         self.assertEqual(len(glob.glob(self.path("tensorboard/events.out.tfevents.*"))), 1)
 
+    def test_python_without_the_plotting_packages(self):
+        self.write_finished_run()
+        hidden = "import sys\nfor name in ('matplotlib', 'tensorboardX'): sys.modules[name] = None\n"
+        program = f"{hidden}sys.path.insert(0, {HERE!r})\nimport publish\nsys.exit(publish.main(sys.argv[1:]))\n"
+        run = subprocess.run(
+            [sys.executable, "-c", program, "--run=" + self.run_dir], capture_output=True, text=True, timeout=60
+        )
+        self.assertEqual(run.returncode, 0, run.stderr)
+        self.assertIn("curves: not made here: this Python lacks matplotlib", run.stderr)
+        self.assertIn("TensorBoard events: not made here: this Python lacks tensorboardX", run.stderr)
+        text = self.report()
+        self.assertIn("lacks matplotlib", text)
+        self.assertIn("<td>correct</td><td>25.0 %</td><td>75.0 %</td><td>+50.0</td>", text)
+
     def test_events_hold_every_step_once(self):
         self.write_finished_run()
         publish.main(["--run=" + self.run_dir])
