@@ -1,5 +1,6 @@
 #include "eval/benchmark.h"
 
+#include <algorithm>
 #include <memory>
 #include <utility>
 
@@ -31,6 +32,19 @@ absl::Status WriteOutput(const BenchmarkOptions& options, const BenchmarkResult&
   RETURN_IF_ERROR(
       WriteFileAtomic(options.output + "/samples.jsonl", RecordsToText(result.details.sampled)));
   return WriteFileAtomic(options.output + "/results.json", BenchmarkJson(result, options));
+}
+
+// The engine's lengths, for a checkpoint made for `positions`.
+EngineSetup LengthsFor(const BenchmarkOptions& options, int64_t positions) {
+  EngineSetup setup;
+  setup.max_prompt_tokens = options.max_prompt_tokens > 0
+                                ? options.max_prompt_tokens
+                                : static_cast<int>(std::min<int64_t>(2048, positions / 4));
+  setup.max_response_tokens =
+      options.max_response_tokens > 0
+          ? options.max_response_tokens
+          : static_cast<int>(std::clamp<int64_t>(positions - setup.max_prompt_tokens, 1, 16384));
+  return setup;
 }
 
 // Tasks in the form the evaluator takes, at most `most` (0: all).
@@ -85,13 +99,11 @@ absl::StatusOr<BenchmarkResult> RunBenchmark(const BenchmarkOptions& options,
   }
   const int threads = ThreadsFor(options.threads, *ranks);
   ASSIGN_OR_RETURN(const Policy policy, LoadPolicy(options.policy, threads, 0));
+  EngineSetup setup = LengthsFor(options, policy.config.max_positions);
   ASSIGN_OR_RETURN(PreparedTasks tasks,
                    LoadPreparedTasks({options.tasks}, options.style, *policy.tokenizer,
-                                     options.max_prompt_tokens));
-  EngineSetup setup;
+                                     setup.max_prompt_tokens));
   setup.slots = options.slots;
-  setup.max_prompt_tokens = options.max_prompt_tokens;
-  setup.max_response_tokens = options.max_response_tokens;
   setup.threads = threads;
   ASSIGN_OR_RETURN(const std::unique_ptr<Engine> engine, StartEngine(policy, setup));
   ASSIGN_OR_RETURN(const std::unique_ptr<FaultJournal> faults, FaultJournal::Open(""));
@@ -103,7 +115,7 @@ absl::StatusOr<BenchmarkResult> RunBenchmark(const BenchmarkOptions& options,
   eval.seed = options.seed;
   eval.sampling.temperature = options.temperature;
   eval.sampling.top_p = options.top_p;
-  eval.sampling.max_tokens = options.max_response_tokens;
+  eval.sampling.max_tokens = setup.max_response_tokens;
   eval.sampling.stop_ids = StopTokens(policy);
   Evaluator evaluator(eval, Share(std::move(tasks.tasks), options.max_tasks), &runner, ranks.get());
   ASSIGN_OR_RETURN(std::optional<Evaluator::Finished> finished,

@@ -22,8 +22,9 @@ struct BenchmarkOptions {
   PromptStyle style = PromptStyle::kFull;
   double temperature = 1.0;
   double top_p = 1.0;
-  int max_prompt_tokens = 2048;
-  int max_response_tokens = 16384;
+  // 0: 2048 and 16384 as in the paper, or what a checkpoint of fewer positions can hold.
+  int max_prompt_tokens = 0;
+  int max_response_tokens = 0;
   int slots = 64;
   int threads = 0;
   int max_tasks = 0;  // 0: all

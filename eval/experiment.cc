@@ -51,7 +51,9 @@ absl::StatusOr<std::map<int64_t, EvaluationResult>> ReadEvaluations(const std::s
   const std::vector<std::string> lines = absl::StrSplit(text, '\n', absl::SkipEmpty());
   for (const std::string& line : lines) {
     absl::StatusOr<EvaluationResult> result = EvaluationFromJson(line);
-    if (result.ok()) results[result->step] = *std::move(result);  // else a torn line
+    if (!result.ok()) continue;  // a torn line
+    const int64_t step = result->step;
+    results[step] = *std::move(result);
   }
   return results;
 }

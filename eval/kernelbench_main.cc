@@ -1,6 +1,6 @@
 // Benchmarks a checkpoint on a folder of tasks. Example:
-//   bazel run //eval:kernelbench -- --model=runs/grpo_hrd_mini/model --prompt_style=mini --k=10
-//   with --tasks=tasks/mini/heldout --set device_model=l40s_mini
+//   bazel run //eval:kernelbench -- --model=runs/grpo_hrd_mini/model --tasks=tasks/mini/heldout
+//       --prompt_style=mini --k=10 --set device_model=l40s_mini
 #include <cstdio>
 #include <string>
 #include <vector>
@@ -19,9 +19,11 @@ ABSL_FLAG(int, k, 10, "samples for each task");
 ABSL_FLAG(std::string, prompt_style, "full", "full (language models) or mini (the mini policy)");
 ABSL_FLAG(double, temperature, 1.0, "sampling temperature; 0 takes the likeliest token");
 ABSL_FLAG(double, top_p, 1.0, "nucleus sampling; 1 is off");
-ABSL_FLAG(int, max_prompt_tokens, 2048,
-          "tasks with a longer prompt are left out, with their names");
-ABSL_FLAG(int, max_response_tokens, 16384, "a response is cut off after so many tokens");
+ABSL_FLAG(int, max_prompt_tokens, 0,
+          "tasks with a longer prompt are left out, with their names; 0: 2048, or a quarter of the "
+          "checkpoint's positions");
+ABSL_FLAG(int, max_response_tokens, 0,
+          "a response is cut off after so many tokens; 0: 16384, or what the checkpoint holds");
 ABSL_FLAG(int, slots, 64, "sequences decoded at the same time");
 ABSL_FLAG(int, max_tasks, 0, "only the first so many tasks; 0: all");
 ABSL_FLAG(int, threads, 0, "CPU threads; 0: all cores");

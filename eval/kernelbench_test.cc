@@ -42,8 +42,6 @@ TEST_F(KernelbenchTest, ReportsTheMaximumOverSamples) {
                                           "--tasks=" + dir_ + "/tasks",
                                           "--k=4",
                                           "--prompt_style=mini",
-                                          "--max_prompt_tokens=256",
-                                          "--max_response_tokens=640",
                                           "--slots=8",
                                           "--threads=1",
                                           "--set=workers=1",

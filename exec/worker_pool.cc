@@ -45,7 +45,8 @@ absl::StatusOr<std::unique_ptr<WorkerPool>> WorkerPool::Start(const WorkerPoolOp
   for (int i = 0; i < options.workers; ++i) {
     pool->threads_.emplace_back([p = pool.get(), i] { p->Serve(i); });
   }
-  auto decided = [p = pool.get()]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(p->mutex_) {
+  WorkerPool* p = pool.get();
+  auto decided = [p]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(p->mutex_) {
     return p->ready_ > 0 || p->failed_ == p->options_.workers;
   };
   absl::Status error;

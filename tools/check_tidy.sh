@@ -2,14 +2,13 @@
 # Runs clang-tidy (.clang-tidy) over C++ sources with the flags that Bazel compiles them with, after a
 # `bazel build //...` (generated headers). Prints findings and fails if there are any.
 #   tools/check_tidy.sh [FILE ...]     default: every .cc of the repository, tests left out
-# A file without a finding is remembered by the hash of itself, of all headers and of the settings.
+# A file without a finding is remembered by the hash of the settings, of itself and of all of this
+# repository's headers that it includes, directly or not.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 if [ $# -gt 0 ]; then files=("$@"); else mapfile -t files < <(git ls-files '*.cc' ':!*_test.cc'); fi
 external=$(bazel info output_base 2> /dev/null)/external
 export TIDY_CACHE=${XDG_CACHE_HOME:-$HOME/.cache}/tritonrl/tidy
-export TIDY_BASE
-TIDY_BASE=$(git ls-files '*.h' '*.proto' .clang-tidy | xargs cat | sha256sum | cut -c1-32)
 export TIDY_FLAGS="-std=c++20 -w -DOMPI_SKIP_MPICXX=1 -DPCRE2_CODE_UNIT_WIDTH=8 -I. -Ibazel-bin
   -isystem $external/debian/openmpi -isystem $external/pypi/torch_include
   -isystem $external/pypi/torch_include/torch/csrc/api/include
@@ -17,13 +16,48 @@ export TIDY_FLAGS="-std=c++20 -w -DOMPI_SKIP_MPICXX=1 -DPCRE2_CODE_UNIT_WIDTH=8 
   -isystem $external/tree_sitter/core/lib/include"
 mkdir -p "$TIDY_CACHE"
 
+# Of each file of the repository its hash and what it includes (x.pb.h stands for x.proto).
+declare -A hash includes
+while read -r sum name; do hash[$name]=$sum; done < <(git ls-files '*.h' '*.cc' '*.proto' | xargs sha256sum)
+while IFS=: read -r name line; do
+  line=${line#*\"}
+  line=${line%%\"*}
+  line=${line/%.grpc.pb.h/.proto}
+  line=${line/%.pb.h/.proto}
+  if [ -n "${hash[$line]:-}" ]; then includes[$name]+=" $line"; fi
+done < <(git ls-files '*.h' '*.cc' '*.proto' | xargs grep -HE '^(#include|import) +"')
+
+# key FILE: hash of the settings and of all that the file is made of.
+settings=$(cat .clang-tidy tools/check_tidy.sh | sha256sum)
+key() {
+  local -A seen=([$1]=1)
+  local -a queue=("$1")
+  local next
+  while [ ${#queue[@]} -gt 0 ]; do
+    for next in ${includes[${queue[0]}]:-}; do
+      if [ -z "${seen[$next]:-}" ]; then
+        seen[$next]=1
+        queue+=("$next")
+      fi
+    done
+    queue=("${queue[@]:1}")
+  done
+  for next in "${!seen[@]}"; do echo "$next ${hash[$next]:-}"; done | sort | cat - <(echo "$settings $1") |
+    sha256sum | cut -c1-40
+}
+
 check() {
-  local key
-  key=$TIDY_CACHE/$(cat "$1" <(echo "$TIDY_BASE $1") | sha256sum | cut -c1-40)
-  if [ -e "$key" ]; then return 0; fi
   # shellcheck disable=SC2086  # the flags are words
-  clang-tidy --quiet "$1" -- $TIDY_FLAGS 2> /dev/null && touch "$key"
+  clang-tidy --quiet "$1" -- $TIDY_FLAGS 2> /dev/null && touch "$2"
 }
 export -f check
-printf '%s\0' "${files[@]}" | xargs -0 -n 1 -P "$(nproc)" bash -c 'check "$1"' check
-echo "clang-tidy: ${#files[@]} files without a finding"
+todo=()
+for file in "${files[@]}"; do
+  remembered=$TIDY_CACHE/$(key "$file")
+  if [ ! -e "$remembered" ]; then todo+=("$file" "$remembered"); fi
+done
+echo "clang-tidy: ${#files[@]} files, $((${#todo[@]} / 2)) of them to check"
+if [ ${#todo[@]} -gt 0 ]; then
+  printf '%s\0' "${todo[@]}" | xargs -0 -n 2 -P "${TIDY_JOBS:-$(nproc)}" bash -c 'check "$1" "$2"' check
+fi
+echo "clang-tidy: no findings"

@@ -187,10 +187,10 @@ absl::StatusOr<std::unique_ptr<Engine>> StartEngine(const Policy& policy,
                                                     const EngineSetup& setup) {
   const int64_t length = setup.max_prompt_tokens + setup.max_response_tokens;
   if (length > policy.config.max_positions) {
-    return absl::InvalidArgumentError(absl::StrCat(
-        "sampling.max_prompt_tokens + sampling.max_response_tokens = ", length,
-        ", but the policy in ", policy.folder, " was made for ", policy.config.max_positions,
-        " positions (max_position_embeddings); lower one of the two"));
+    return absl::InvalidArgumentError(
+        absl::StrCat("max_prompt_tokens + max_response_tokens = ", length, ", but the policy in ",
+                     policy.folder, " was made for ", policy.config.max_positions,
+                     " positions (max_position_embeddings); lower one of the two"));
   }
   TransformerRunner::Options options;
   options.num_slots = setup.slots;
