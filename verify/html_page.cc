@@ -34,7 +34,7 @@ body { font: 15px/1.4 system-ui, sans-serif; margin: 1.5em; color: #222; backgro
 table { border-collapse: collapse; width: 100%; }
 td, th { text-align: left; vertical-align: top; padding: .25em .6em; border-bottom: 1px solid #ddd; }
 th { position: sticky; top: 0; background: #f4f4f4; }
-.totals { width: auto; margin-bottom: 1em; } .totals td + td { text-align: right; }
+.totals { width: auto; margin-bottom: 1em; } .totals td:last-child { text-align: right; }
 .ok { color: #17692b; } .bad { color: #b3261e; } .off { color: #777; }
 summary { cursor: pointer; overflow-wrap: anywhere; }
 dl { display: grid; grid-template-columns: max-content 1fr; gap: .1em 1em; } dd { margin: 0; }

@@ -2,6 +2,7 @@
 # Batch mode as a user calls it: folder and JSONL, exit codes, Ctrl-C and kill -9 in mid-run, the page.
 set -u
 verify="$PWD/verify/verify"
+server="$PWD/exec/server"
 examples="$PWD/verify/examples"
 work="$(mktemp -d "${TEST_TMPDIR:-/tmp}/verify_batch.XXXXXX")"
 trap 'rm -rf "$work"' EXIT
@@ -81,6 +82,28 @@ printf '{"id": "honest 0", "torn' >>"$work/verdicts.jsonl"
 check resumed 0 "16 cases: 8 correct, 8 failed" "${run[@]:1}" --html="$work/page.html"
 complete "$work/cases.jsonl" "$work/verdicts.jsonl" "resumed: not the lines expected"
 [ "$(grep -c '<tr data-key=' "$work/page.html")" = 16 ] || fail "page: not 16 cases"
+
+# Through a server: the same verdicts; it ends in order.
+"$server" --backend=interpreter --workers=1 --register="$work/register" >"$work/server" 2>&1 &
+pid=$!
+for _ in $(seq 1200); do
+  ls "$work"/register/servers/*.json >/dev/null 2>&1 && break
+  sleep 0.1
+done
+check servers 0 "3 cases: 1 correct, 2 failed" --in="$examples" --out="$work/remote.jsonl" --servers="$work/register"
+python3 - "$work/folder.jsonl" "$work/remote.jsonl" <<'P' || fail "servers: other verdicts than here"
+import json, sys
+def read(path):
+    lines = [json.loads(line) for line in open(path)]
+    for line in lines:
+        line.pop("worker"), line.pop("input_hash")
+    return lines
+assert read(sys.argv[1]) == read(sys.argv[2])
+P
+kill -TERM "$pid"
+wait "$pid" || fail "servers: the server ended with code $?"
+cat "$work/server"
+check no_token 2 "--token_file" --in="$examples" --out="$work/remote2.jsonl" --servers=127.0.0.1:1
 
 echo "not json" >"$work/broken.jsonl"
 check broken_lines 2 "broken.jsonl, line 1: not a JSON object" --in="$work/broken.jsonl" --out="$work/broken_out.jsonl" \

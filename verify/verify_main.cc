@@ -25,6 +25,7 @@
 #include "base/interrupts.h"
 #include "base/status.h"
 #include "exec/make_backend.h"
+#include "exec/remote_backend.h"
 #include "verify/batch.h"
 #include "verify/cases.h"
 #include "verify/html_page.h"
@@ -40,6 +41,11 @@ ABSL_FLAG(std::string, in, "",
           "(NAME_reference.py beside NAME_*.py, or NAME/reference.py beside NAME/*.py)");
 ABSL_FLAG(std::string, out, "", "JSONL file for the verdicts on --in; goes on where it stopped");
 ABSL_FLAG(std::string, html, "", "also write a web page with every verdict to this file");
+ABSL_FLAG(
+    std::string, servers, "",
+    "run candidates at servers (//exec:server): the folder they --register in, written with a "
+    "'/', or HOST:PORT,HOST:PORT with --token_file");
+ABSL_FLAG(std::string, token_file, "", "file with the token of --servers given by address");
 ABSL_FLAG(int, workers, 0, "candidates run at the same time; 0: as the backend likes");
 ABSL_FLAG(bool, json, false, "print the verdict as one JSON object");
 ABSL_FLAG(std::string, backend, "auto",
@@ -131,10 +137,13 @@ absl::Status ParseFlags(int argc, char** argv) {
 
 int PrintHelp() {
   std::cout << kUsage;
-  for (const char* name :
-       {"reference", "candidate", "in", "out", "html", "json", "backend", "workers", "sandbox",
-        "device_model", "seed", "trials", "tolerance", "time_limit", "memory_gb", "functionality",
-        "judge_url", "judge_model", "judge_key_variable"}) {
+  for (const char* name : {"reference",  "candidate",   "in",
+                           "out",        "html",        "json",
+                           "backend",    "servers",     "token_file",
+                           "workers",    "sandbox",     "device_model",
+                           "seed",       "trials",      "tolerance",
+                           "time_limit", "memory_gb",   "functionality",
+                           "judge_url",  "judge_model", "judge_key_variable"}) {
     const absl::CommandLineFlag* flag = absl::FindCommandLineFlag(name);
     std::cout << "  --" << name << ": " << flag->Help() << " (default '" << flag->DefaultValue()
               << "')\n";
@@ -204,7 +213,18 @@ absl::StatusOr<std::unique_ptr<Judge>> MakeJudge() {
                         .api_key_variable = absl::GetFlag(FLAGS_judge_key_variable)});
 }
 
+absl::StatusOr<std::unique_ptr<DeviceBackend>> ConnectToServers() {
+  std::string servers = absl::GetFlag(FLAGS_servers);
+  if (absl::StrContains(servers, '/')) servers = UserPath(servers);
+  auto options = ParseServers(servers, UserPath(absl::GetFlag(FLAGS_token_file)));
+  if (!options.ok()) return AddContext(options.status(), "--servers");
+  auto backend = RemoteBackend::Connect(*options);
+  if (!backend.ok()) return AddContext(backend.status(), "--servers");
+  return *std::move(backend);
+}
+
 absl::StatusOr<std::unique_ptr<DeviceBackend>> MakeBackendFromFlags(int workers) {
+  if (!absl::GetFlag(FLAGS_servers).empty()) return ConnectToServers();
   BackendOptions options;
   auto kind = ParseBackendKind(absl::GetFlag(FLAGS_backend));
   if (!kind.ok()) return AddContext(kind.status(), "--backend");
@@ -221,7 +241,9 @@ absl::StatusOr<std::unique_ptr<DeviceBackend>> MakeBackendFromFlags(int workers)
 
 VerifierOptions OptionsFromFlags(const DeviceBackend& backend) {
   VerifierOptions options;
-  options.parallel = backend.concurrency();
+  // More servers may come later, so that a larger number can make sense.
+  const int asked = absl::GetFlag(FLAGS_servers).empty() ? 0 : absl::GetFlag(FLAGS_workers);
+  options.parallel = asked > 0 ? asked : backend.concurrency();
   options.seed = absl::GetFlag(FLAGS_seed);
   options.trials = absl::GetFlag(FLAGS_trials);
   options.atol = options.rtol = absl::GetFlag(FLAGS_tolerance);
