@@ -14,6 +14,7 @@
 #include "base/status.h"
 #include "exec/device_backend.h"
 #include "tasks/response.h"
+#include "verify/figures.h"
 #include "verify/judge.h"
 #include "verify/layers.h"
 #include "verify/verdict.h"
@@ -50,21 +51,21 @@ class Verifier::Impl {
   }
 
   ~Impl() {
+    Close();
+    for (std::thread& thread : threads_) thread.join();
+  }
+
+  void Close() {
     std::deque<Job> dropped;
     {
       absl::MutexLock lock(&mutex_);
       closed_ = true;
       dropped.swap(queue_);
     }
-    for (Job& job : dropped) {
-      Verdict verdict = Start(job.request);
-      verdict.set_content_hash(job.hash);
-      SetFault(FaultOfOurs::CANCELLED, "the verifier was shut down before this candidate's turn",
-               &verdict);
-      Finish(job.hash, verdict, /*store=*/false);
-    }
-    for (std::thread& thread : threads_) thread.join();
+    for (const Job& job : dropped) Cancel(job);
   }
+
+  const std::string& settings() const { return settings_; }
 
   absl::Status Open() {
     ASSIGN_OR_RETURN(int64_t replayed, cache_.Open());
@@ -93,10 +94,13 @@ class Verifier::Impl {
         std::vector<Waiter>& waiters = waiting_[job.hash];
         waiters.push_back({std::move(key), std::move(done)});
         if (waiters.size() > 1) return;  // the same is being worked on
-        queue_.push_back(std::move(job));
-        return;
+        if (!closed_) {
+          queue_.push_back(std::move(job));
+          return;
+        }
       }
     }
+    if (!known.has_value()) return Cancel(job);
     known->set_key(key);
     done(*std::move(known));
   }
@@ -128,6 +132,14 @@ class Verifier::Impl {
     return Sha256Hex(absl::StrCat(settings_, "\n", request.task.id, "\n",
                                   request.task.source.size(), "\n", request.task.source, "\n",
                                   shape, "\n", request.code));
+  }
+
+  void Cancel(const Job& job) {
+    Verdict verdict = Start(job.request);
+    verdict.set_content_hash(job.hash);
+    SetFault(FaultOfOurs::CANCELLED, "the verifier was shut down before this candidate's turn",
+             &verdict);
+    Finish(job.hash, verdict, /*store=*/false);
   }
 
   Verdict Start(const VerifyRequest& request) const {
@@ -206,6 +218,7 @@ class Verifier::Impl {
       SetFault(FaultOfOurs::BACKEND_ERROR, Message(result.status()), verdict);
       return !absl::IsInvalidArgument(result.status());
     }
+    NoteFigures(*result, verdict);
     ApplyRun(*result, options_.check_functionality, options_.measure_time, options_.trials,
              verdict);
     return verdict->fault_of_ours().kind() == FaultOfOurs::NO_TIME ||
@@ -293,6 +306,10 @@ std::future<Verdict> Verifier::Submit(VerifyRequest request) {
 void Verifier::Submit(VerifyRequest request, std::function<void(Verdict)> done) {
   impl_->Submit(std::move(request), std::move(done));
 }
+
+void Verifier::Close() { impl_->Close(); }
+
+std::string Verifier::settings() const { return impl_->settings(); }
 
 absl::Status Verifier::JournalStatus() const { return impl_->JournalStatus(); }
 

@@ -90,6 +90,14 @@ class Verifier {
   // The same, with a callback that is called exactly once, on a thread of the verifier.
   void Submit(VerifyRequest request, std::function<void(Verdict)> done);
 
+  // No more work is begun: what waits ends as fault_of_ours CANCELLED, as does what is submitted
+  // from now on; what runs goes on to its end. For a batch that was interrupted.
+  void Close();
+
+  // Everything besides task and program that a verdict depends on, as one line: backend, seed,
+  // tolerances, limits, judge. Verdicts of two settings are not to be mixed.
+  std::string settings() const;
+
   // The first error met while appending to the journal (disk full, ...); verdicts are still
   // delivered.
   absl::Status JournalStatus() const;

@@ -1,11 +1,16 @@
-// Checks one candidate program against one reference program and prints the verdict.
+// Checks one candidate program against one reference program and prints the verdict, or many and
+// writes a line for each.
 //
-//   bazel run //verify:verify -- --reference=a.py --candidate=b.py [--json]
-//   [--backend=auto|interpreter|cuda]
+//   bazel run //verify:verify -- --reference=a.py --candidate=b.py [--json] [--html=page.html]
+//   bazel run //verify:verify -- --in=cases.jsonl|FOLDER --out=verdicts.jsonl [--html=page.html]
 //
-// Exit codes: 0 the candidate is correct; 1 the candidate failed a layer; 2 a mistake in the call
-// or in the reference (missing file, unknown value, a reference that does not run); 3 no verdict
-// for a reason of ours (no sandbox on this machine, a lost worker, a judge that does not answer).
+// Exit codes of one pair: 0 the candidate is correct; 1 the candidate failed a layer; 2 a mistake
+// in the call or in the reference (missing file, unknown value, a reference that does not run); 3
+// no verdict for a reason of ours (no sandbox on this machine, a lost worker, a judge that does not
+// answer). Of a batch: 0 every case has a verdict, whichever; 2 a mistake in the call, or broken
+// cases in the input (the others are checked); 3 cases without a verdict, or a file that cannot be
+// written; 130 and 143 stopped by SIGINT or SIGTERM: the same command goes on.
+#include <algorithm>
 #include <cstdio>
 #include <iostream>
 #include <memory>
@@ -17,8 +22,13 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/strip.h"
 #include "base/file.h"
+#include "base/interrupts.h"
 #include "base/status.h"
 #include "exec/make_backend.h"
+#include "exec/remote_backend.h"
+#include "verify/batch.h"
+#include "verify/cases.h"
+#include "verify/html_page.h"
 #include "verify/judge.h"
 #include "verify/report.h"
 #include "verify/verdict.h"
@@ -26,6 +36,17 @@
 
 ABSL_FLAG(std::string, reference, "", "Python file with Model, get_inputs and get_init_inputs");
 ABSL_FLAG(std::string, candidate, "", "Python file with ModelNew and its Triton kernels");
+ABSL_FLAG(std::string, in, "",
+          "many cases: a JSONL file (id, reference_source, candidate_source) or a folder "
+          "(NAME_reference.py beside NAME_*.py, or NAME/reference.py beside NAME/*.py)");
+ABSL_FLAG(std::string, out, "", "JSONL file for the verdicts on --in; goes on where it stopped");
+ABSL_FLAG(std::string, html, "", "also write a web page with every verdict to this file");
+ABSL_FLAG(
+    std::string, servers, "",
+    "run candidates at servers (//exec:server): the folder they --register in, written with a "
+    "'/', or HOST:PORT,HOST:PORT with --token_file");
+ABSL_FLAG(std::string, token_file, "", "file with the token of --servers given by address");
+ABSL_FLAG(int, workers, 0, "candidates run at the same time; 0: as the backend likes");
 ABSL_FLAG(bool, json, false, "print the verdict as one JSON object");
 ABSL_FLAG(std::string, backend, "auto",
           "auto, interpreter (no GPU needed, times are modelled) or cuda");
@@ -50,6 +71,7 @@ namespace tritonrl {
 namespace {
 
 constexpr int kCorrect = 0, kCandidateFailed = 1, kUserError = 2, kFaultOfOurs = 3;
+constexpr int kSignalled = 128;
 
 int Complain(int code, const std::string& sentence) {
   std::fprintf(stderr, "verify: %s\n", sentence.c_str());
@@ -66,9 +88,13 @@ absl::StatusOr<std::string> ReadProgram(const std::string& flag, const std::stri
 
 constexpr char kUsage[] =
     "Checks a Triton program against its PyTorch reference and prints the verdict.\n"
-    "  bazel run //verify:verify -- --reference=a.py --candidate=b.py [--json]\n"
+    "  bazel run //verify:verify -- --reference=a.py --candidate=b.py [--json] [--html=page.html]\n"
+    "  bazel run //verify:verify -- --in=cases.jsonl|FOLDER --out=verdicts.jsonl "
+    "[--html=page.html]\n"
     "Exit codes: 0 correct, 1 the candidate failed, 2 wrong call or broken reference, 3 no verdict "
     "(fault of ours).\n"
+    "With --in: 0 all have a verdict, 2 wrong call or broken cases, 3 some have no verdict, 130 "
+    "interrupted.\n"
     "Flags:\n";
 
 // Absl's own parser ends the process with code 1 on a wrong flag, which here means "the candidate
@@ -111,9 +137,13 @@ absl::Status ParseFlags(int argc, char** argv) {
 
 int PrintHelp() {
   std::cout << kUsage;
-  for (const char* name : {"reference", "candidate", "json", "backend", "sandbox", "device_model",
-                           "seed", "trials", "tolerance", "time_limit", "memory_gb",
-                           "functionality", "judge_url", "judge_model", "judge_key_variable"}) {
+  for (const char* name : {"reference",  "candidate",   "in",
+                           "out",        "html",        "json",
+                           "backend",    "servers",     "token_file",
+                           "workers",    "sandbox",     "device_model",
+                           "seed",       "trials",      "tolerance",
+                           "time_limit", "memory_gb",   "functionality",
+                           "judge_url",  "judge_model", "judge_key_variable"}) {
     const absl::CommandLineFlag* flag = absl::FindCommandLineFlag(name);
     std::cout << "  --" << name << ": " << flag->Help() << " (default '" << flag->DefaultValue()
               << "')\n";
@@ -121,7 +151,30 @@ int PrintHelp() {
   return kCorrect;
 }
 
+absl::Status CheckMode() {
+  const bool pair =
+      !absl::GetFlag(FLAGS_reference).empty() || !absl::GetFlag(FLAGS_candidate).empty();
+  if (absl::GetFlag(FLAGS_in).empty()) {
+    if (absl::GetFlag(FLAGS_out).empty()) return absl::OkStatus();
+    return absl::InvalidArgumentError("--out needs --in; the verdict on one pair is printed");
+  }
+  if (pair) {
+    return absl::InvalidArgumentError("give either --in, or --reference and --candidate");
+  }
+  if (absl::GetFlag(FLAGS_out).empty()) {
+    return absl::InvalidArgumentError("--out is missing: the JSONL file for the verdicts");
+  }
+  if (UserPath(absl::GetFlag(FLAGS_in)) == UserPath(absl::GetFlag(FLAGS_out))) {
+    return absl::InvalidArgumentError("--in and --out are the same file");
+  }
+  return absl::OkStatus();
+}
+
 absl::Status CheckFlags() {
+  RETURN_IF_ERROR(CheckMode());
+  if (absl::GetFlag(FLAGS_workers) < 0 || absl::GetFlag(FLAGS_workers) > 1024) {
+    return absl::InvalidArgumentError("--workers must be 0 to 1024");
+  }
   if (absl::GetFlag(FLAGS_trials) < 1 || absl::GetFlag(FLAGS_trials) > 1000) {
     return absl::InvalidArgumentError("--trials must be 1 to 1000");
   }
@@ -152,60 +205,130 @@ int Report(const Verdict& verdict, const std::string& source) {
   return Complain(reference ? kUserError : kFaultOfOurs, verdict.fault_of_ours().text());
 }
 
-int Main(int argc, char** argv) {
-  for (int i = 1; i < argc; ++i) {
-    if (absl::string_view(argv[i]) == "--help") return PrintHelp();
-  }
-  absl::Status flags = ParseFlags(argc, argv);
-  if (!flags.ok()) return Complain(kUserError, Message(flags));
-  if (absl::Status status = CheckFlags(); !status.ok())
-    return Complain(kUserError, Message(status));
-  auto reference = ReadProgram("reference", absl::GetFlag(FLAGS_reference));
-  if (!reference.ok()) return Complain(kUserError, Message(reference.status()));
-  auto candidate = ReadProgram("candidate", absl::GetFlag(FLAGS_candidate));
-  if (!candidate.ok()) return Complain(kUserError, Message(candidate.status()));
-  auto kind = ParseBackendKind(absl::GetFlag(FLAGS_backend));
-  if (!kind.ok()) return Complain(kUserError, absl::StrCat("--backend: ", Message(kind.status())));
+// Null when none is asked for.
+absl::StatusOr<std::unique_ptr<Judge>> MakeJudge() {
+  if (absl::GetFlag(FLAGS_judge_url).empty()) return std::unique_ptr<Judge>();
+  return MakeHttpJudge({.url = absl::GetFlag(FLAGS_judge_url),
+                        .model = absl::GetFlag(FLAGS_judge_model),
+                        .api_key_variable = absl::GetFlag(FLAGS_judge_key_variable)});
+}
 
-  std::unique_ptr<Judge> judge;
-  if (!absl::GetFlag(FLAGS_judge_url).empty()) {
-    auto made = MakeHttpJudge({.url = absl::GetFlag(FLAGS_judge_url),
-                               .model = absl::GetFlag(FLAGS_judge_model),
-                               .api_key_variable = absl::GetFlag(FLAGS_judge_key_variable)});
-    if (!made.ok()) return Complain(kUserError, Message(made.status()));
-    judge = *std::move(made);
-  }
-  BackendOptions backend_options;
-  backend_options.kind = *kind;
-  backend_options.workers = 1;
-  backend_options.sandbox = absl::GetFlag(FLAGS_sandbox);
-  backend_options.pool.limits.set_wall_seconds(absl::GetFlag(FLAGS_time_limit));
+absl::StatusOr<std::unique_ptr<DeviceBackend>> ConnectToServers() {
+  std::string servers = absl::GetFlag(FLAGS_servers);
+  if (absl::StrContains(servers, '/')) servers = UserPath(servers);
+  auto options = ParseServers(servers, UserPath(absl::GetFlag(FLAGS_token_file)));
+  if (!options.ok()) return AddContext(options.status(), "--servers");
+  auto backend = RemoteBackend::Connect(*options);
+  if (!backend.ok()) return AddContext(backend.status(), "--servers");
+  return *std::move(backend);
+}
+
+absl::StatusOr<std::unique_ptr<DeviceBackend>> MakeBackendFromFlags(int workers) {
+  if (!absl::GetFlag(FLAGS_servers).empty()) return ConnectToServers();
+  BackendOptions options;
+  auto kind = ParseBackendKind(absl::GetFlag(FLAGS_backend));
+  if (!kind.ok()) return AddContext(kind.status(), "--backend");
+  options.kind = *kind;
+  options.workers = workers;
+  options.sandbox = absl::GetFlag(FLAGS_sandbox);
+  options.pool.limits.set_wall_seconds(absl::GetFlag(FLAGS_time_limit));
   if (absl::GetFlag(FLAGS_memory_gb) > 0) {
-    backend_options.pool.limits.set_memory_bytes(
+    options.pool.limits.set_memory_bytes(
         static_cast<int64_t>(absl::GetFlag(FLAGS_memory_gb) * (1 << 30)));
   }
-  auto backend = MakeBackend(backend_options);
-  if (!backend.ok()) {
-    const bool flags = absl::IsInvalidArgument(backend.status());
-    return Complain(flags ? kUserError : kFaultOfOurs, Message(backend.status()));
-  }
+  return MakeBackend(options);
+}
+
+VerifierOptions OptionsFromFlags(const DeviceBackend& backend) {
   VerifierOptions options;
-  options.parallel = 1;
+  // More servers may come later, so that a larger number can make sense.
+  const int asked = absl::GetFlag(FLAGS_servers).empty() ? 0 : absl::GetFlag(FLAGS_workers);
+  options.parallel = asked > 0 ? asked : backend.concurrency();
   options.seed = absl::GetFlag(FLAGS_seed);
   options.trials = absl::GetFlag(FLAGS_trials);
   options.atol = options.rtol = absl::GetFlag(FLAGS_tolerance);
   options.run_limit = absl::Seconds(absl::GetFlag(FLAGS_time_limit));
   options.device_model = absl::GetFlag(FLAGS_device_model);
   options.check_functionality = absl::GetFlag(FLAGS_functionality);
-  options.cache = false;
-  Verifier verifier(options, backend->get(), judge.get());
+  options.cache = false;  // would grow with the number of cases
+  return options;
+}
+
+int RunPair(DeviceBackend* backend, Judge* judge, const std::string& reference,
+            const std::string& candidate) {
+  Verifier verifier(OptionsFromFlags(*backend), backend, judge);
   VerifyRequest request;
   request.task = {.id = absl::GetFlag(FLAGS_reference),
                   .path = absl::GetFlag(FLAGS_reference),
-                  .source = *reference};
-  request.code = *candidate;
+                  .source = reference};
+  request.code = candidate;
   request.key = absl::GetFlag(FLAGS_candidate);
-  return Report(verifier.Submit(std::move(request)).get(), *candidate);
+  const Verdict verdict = verifier.Submit(std::move(request)).get();
+  const int code = Report(verdict, candidate);
+  const std::string page = absl::GetFlag(FLAGS_html);
+  if (page.empty()) return code;
+  const absl::Status written =
+      WritePairPage(VerdictJson(verdict), reference, candidate, UserPath(page));
+  return written.ok() ? code : Complain(kFaultOfOurs, absl::StrCat("--html: ", Message(written)));
+}
+
+int RunMany(DeviceBackend* backend, Judge* judge) {
+  const Interrupts interrupts;
+  const VerifierOptions verifier_options = OptionsFromFlags(*backend);
+  Verifier verifier(verifier_options, backend, judge);
+  BatchOptions options;
+  options.in = UserPath(absl::GetFlag(FLAGS_in));
+  options.out = UserPath(absl::GetFlag(FLAGS_out));
+  options.window = std::max(64, 8 * verifier_options.parallel);
+  options.stop = [&interrupts] { return interrupts.received() != 0; };
+  const absl::StatusOr<BatchSummary> summary = RunBatch(options, &verifier);
+  if (!summary.ok()) {
+    const bool writing =
+        absl::IsUnavailable(summary.status()) || absl::IsResourceExhausted(summary.status());
+    return Complain(writing ? kFaultOfOurs : kUserError, Message(summary.status()));
+  }
+  std::cout << SummaryText(*summary) << std::flush;
+  const std::string page = absl::GetFlag(FLAGS_html);
+  if (!page.empty()) {
+    const absl::Status written = WriteBatchPage(options.in, options.out, UserPath(page));
+    if (!written.ok()) return Complain(kFaultOfOurs, absl::StrCat("--html: ", Message(written)));
+  }
+  if (summary->interrupted) return kSignalled + interrupts.received();
+  if (summary->totals.input_errors > 0) return kUserError;
+  return summary->totals.inconclusive > 0 ? kFaultOfOurs : kCorrect;
+}
+
+int Main(int argc, char** argv) {
+  for (int i = 1; i < argc; ++i) {
+    if (absl::string_view(argv[i]) == "--help") return PrintHelp();
+  }
+  absl::Status flags = ParseFlags(argc, argv);
+  if (flags.ok()) flags = CheckFlags();
+  if (!flags.ok()) return Complain(kUserError, Message(flags));
+  // Mistakes in the call are told before workers are started.
+  const bool many = !absl::GetFlag(FLAGS_in).empty();
+  std::string reference, candidate;
+  if (many) {
+    const absl::Status readable = CaseReader::Open(UserPath(absl::GetFlag(FLAGS_in))).status();
+    if (!readable.ok()) return Complain(kUserError, absl::StrCat("--in: ", Message(readable)));
+  } else {
+    auto text = ReadProgram("reference", absl::GetFlag(FLAGS_reference));
+    if (!text.ok()) return Complain(kUserError, Message(text.status()));
+    reference = *std::move(text);
+    text = ReadProgram("candidate", absl::GetFlag(FLAGS_candidate));
+    if (!text.ok()) return Complain(kUserError, Message(text.status()));
+    candidate = *std::move(text);
+  }
+  auto judge = MakeJudge();
+  if (!judge.ok()) return Complain(kUserError, Message(judge.status()));
+  const int workers = absl::GetFlag(FLAGS_workers);
+  auto backend = MakeBackendFromFlags(many || workers > 0 ? workers : 1);
+  if (!backend.ok()) {
+    const bool user = absl::IsInvalidArgument(backend.status());
+    return Complain(user ? kUserError : kFaultOfOurs, Message(backend.status()));
+  }
+  return many ? RunMany(backend->get(), judge->get())
+              : RunPair(backend->get(), judge->get(), reference, candidate);
 }
 
 }  // namespace

@@ -1,0 +1,157 @@
+#include "exec/dispatcher.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "absl/cleanup/cleanup.h"
+#include "absl/strings/str_cat.h"
+#include "absl/time/clock.h"
+#include "base/status.h"
+
+namespace tritonrl {
+namespace {
+
+ExecResult NoTurnInTime(absl::Time entered) {
+  ExecResult result;
+  result.set_outcome(EXEC_NO_WORKER_IN_TIME);
+  result.set_fault(FaultOf(EXEC_NO_WORKER_IN_TIME));
+  result.set_phase("queue");
+  result.set_message("the deadline passed while it waited for its turn at the server");
+  result.set_queue_seconds(absl::ToDoubleSeconds(absl::Now() - entered));
+  return result;
+}
+
+bool WantsTime(const ExecRequest& request) {
+  return !request.skip_timing() && !request.reference_only();
+}
+
+}  // namespace
+
+absl::StatusOr<ServerRole> ParseServerRole(const std::string& name) {
+  if (name == "both") return SERVER_ROLE_BOTH;
+  if (name == "check") return SERVER_ROLE_CHECK;
+  if (name == "time") return SERVER_ROLE_TIME;
+  return absl::InvalidArgumentError(
+      absl::StrCat("role \"", name, "\" is unknown; use \"both\", \"check\" or \"time\""));
+}
+
+Dispatcher::Dispatcher(const DispatcherOptions& options,
+                       std::vector<std::unique_ptr<DeviceBackend>> backends)
+    : options_(options) {
+  for (std::unique_ptr<DeviceBackend>& backend : backends) {
+    auto device = std::make_unique<Device>();
+    const int slots = options_.role == SERVER_ROLE_TIME ? 1 : backend->concurrency();
+    concurrency_ += slots;
+    device->backend = std::move(backend);
+    device->budget = std::make_unique<MemoryBudget>(options_.memory_budget_bytes, slots);
+    devices_.push_back(std::move(device));
+  }
+}
+
+absl::Status Dispatcher::CheckRole(const ExecRequest& request) const {
+  if (options_.role == SERVER_ROLE_CHECK && WantsTime(request)) {
+    return absl::FailedPreconditionError(
+        "this server has the role \"check\" and takes no times; set skip_timing, or ask a server "
+        "with the role \"time\" or \"both\"");
+  }
+  return absl::OkStatus();
+}
+
+absl::StatusOr<Dispatcher::Device*> Dispatcher::Enter() {
+  absl::MutexLock lock(&mutex_);
+  if (draining_) return absl::UnavailableError("this server is being shut down");
+  if (jobs_ >= concurrency_ + options_.queue) {
+    return absl::ResourceExhaustedError(
+        absl::StrCat(jobs_ - concurrency_, " jobs wait at this server already"));
+  }
+  const auto least =
+      std::min_element(devices_.begin(), devices_.end(),
+                       [](const auto& a, const auto& b) { return a->jobs < b->jobs; });
+  ++jobs_;
+  ++(*least)->jobs;
+  return least->get();
+}
+
+void Dispatcher::Leave(Device* device, absl::Duration time) {
+  absl::MutexLock lock(&mutex_);
+  --jobs_;
+  --device->jobs;
+  ++finished_;
+  time_ += time;
+}
+
+absl::StatusOr<ExecResult> Dispatcher::RunOn(Device* device, const ExecRequest& request,
+                                             int64_t memory_bytes, absl::Time deadline,
+                                             const std::function<bool()>& cancelled) {
+  const absl::Time entered = absl::Now();
+  int64_t bytes = memory_bytes > 0 ? memory_bytes : options_.job_bytes;
+  if (bytes <= 0 && options_.memory_budget_bytes > 0) {
+    bytes = options_.memory_budget_bytes / std::max(1, device->backend->concurrency());
+  }
+  bool alone =
+      options_.role == SERVER_ROLE_TIME || (WantsTime(request) && !device->backend->modelled());
+  for (int attempt = 1;; ++attempt) {
+    std::unique_ptr<MemoryBudget::Ticket> ticket = device->budget->Admit(bytes, alone, deadline);
+    if (ticket == nullptr) return NoTurnInTime(entered);
+    if (cancelled()) return absl::CancelledError("the caller has gone");
+    const absl::Duration waited = absl::Now() - entered;
+    ASSIGN_OR_RETURN(ExecResult result, device->backend->Run(request, deadline));
+    if (attempt == 1) {
+      result.set_queue_seconds(result.queue_seconds() + absl::ToDoubleSeconds(waited));
+    } else {
+      result.set_attempts(std::max(result.attempts(), 1) + 1);
+    }
+    // Others may have held the memory that it lacked.
+    if (result.outcome() != EXEC_OUT_OF_MEMORY || !ticket->had_company()) return result;
+    alone = true;
+  }
+}
+
+absl::StatusOr<ExecResult> Dispatcher::Run(const ExecRequest& request, int64_t memory_bytes,
+                                           absl::Time deadline,
+                                           const std::function<bool()>& cancelled) {
+  RETURN_IF_ERROR(CheckRole(request));
+  ASSIGN_OR_RETURN(Device * device, Enter());
+  const absl::Time entered = absl::Now();
+  absl::Cleanup leave = [this, device, entered] { Leave(device, absl::Now() - entered); };
+  return RunOn(device, request, memory_bytes, deadline, cancelled);
+}
+
+void Dispatcher::Drain() {
+  absl::MutexLock lock(&mutex_);
+  draining_ = true;
+}
+
+bool Dispatcher::WaitIdle(absl::Time deadline) {
+  absl::MutexLock lock(&mutex_);
+  auto idle = [this]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) { return jobs_ == 0; };
+  return mutex_.AwaitWithDeadline(absl::Condition(&idle), deadline);
+}
+
+int64_t Dispatcher::RetryHint() const {
+  absl::MutexLock lock(&mutex_);
+  if (finished_ == 0) return 500;
+  return std::clamp<int64_t>(absl::ToInt64Milliseconds(time_ / finished_), 50, 5000);
+}
+
+ServerDescription Dispatcher::Describe() const {
+  ServerDescription description;
+  description.set_role(options_.role);
+  description.set_concurrency(concurrency_);
+  description.set_queue(options_.queue);
+  int running = 0;
+  for (const auto& device : devices_) {
+    running += device->budget->running();
+    description.set_backend(device->backend->name());
+    description.set_modelled(device->backend->modelled());
+    description.set_sandbox(device->backend->sandbox_description());
+  }
+  description.set_running(running);
+  absl::MutexLock lock(&mutex_);
+  description.set_waiting(std::max(0, jobs_ - running));
+  description.set_finished(finished_);
+  description.set_draining(draining_);
+  return description;
+}
+
+}  // namespace tritonrl

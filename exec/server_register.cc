@@ -1,0 +1,88 @@
+#include "exec/server_register.h"
+
+#include <errno.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "absl/time/clock.h"
+#include "absl/time/time.h"
+#include "base/file.h"
+#include "base/status.h"
+#include "exec/private_file.h"
+#include "nlohmann/json.hpp"
+
+namespace tritonrl {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+std::string HostName() {
+  char name[256] = {};
+  if (gethostname(name, sizeof(name) - 1) != 0 || name[0] == '\0') return "host";
+  return name;
+}
+
+std::string FolderOf(const std::string& dir) { return JoinPath(dir, "servers"); }
+
+std::string Text(const Json& json, const char* name) {
+  const auto member = json.find(name);
+  return member != json.end() && member->is_string() ? member->get<std::string>() : "";
+}
+
+}  // namespace
+
+absl::StatusOr<std::unique_ptr<Registration>> Registration::Create(const std::string& dir,
+                                                                   const ServerEntry& entry) {
+  RETURN_IF_ERROR(CreateDirectories(dir));
+  const std::string folder = FolderOf(dir);
+  if (mkdir(folder.c_str(), 0700) != 0 && errno != EEXIST) {
+    return ErrnoStatus(errno, "create folder", folder);
+  }
+  const Json json = {
+      {"address", entry.address},
+      {"token", entry.token},
+      {"role", entry.role},
+      {"host", HostName()},
+      {"pid", getpid()},
+      {"started", absl::FormatTime(absl::RFC3339_sec, absl::Now(), absl::UTCTimeZone())}};
+  const std::string file = JoinPath(folder, absl::StrCat(HostName(), "-", getpid(), ".json"));
+  RETURN_IF_ERROR(WritePrivateFile(file, json.dump(2) + "\n"));
+  return std::unique_ptr<Registration>(new Registration(file));
+}
+
+Registration::~Registration() { unlink(file_.c_str()); }
+
+absl::StatusOr<std::vector<ServerEntry>> ReadRegister(const std::string& dir,
+                                                      std::vector<std::string>* problems) {
+  std::vector<ServerEntry> entries;
+  const std::string folder = FolderOf(dir);
+  if (!DirectoryExists(folder)) return entries;
+  ASSIGN_OR_RETURN(const std::vector<std::string> names, ListDirectory(folder));
+  for (const std::string& name : names) {
+    if (!absl::EndsWith(name, ".json")) continue;
+    const std::string file = JoinPath(folder, name);
+    const absl::StatusOr<std::string> text = ReadPrivateFile(file);
+    if (absl::IsNotFound(text.status())) continue;  // its server has just ended
+    if (!text.ok()) {
+      problems->push_back(Message(text.status()));
+      continue;
+    }
+    const Json json = Json::parse(*text, /*cb=*/nullptr, /*allow_exceptions=*/false);
+    ServerEntry entry;
+    if (json.is_object()) {
+      entry = {.address = Text(json, "address"),
+               .token = Text(json, "token"),
+               .role = Text(json, "role")};
+    }
+    if (entry.address.empty() || entry.token.empty()) {
+      problems->push_back(absl::StrCat(file, " does not describe a server; remove it"));
+      continue;
+    }
+    entries.push_back(std::move(entry));
+  }
+  return entries;
+}
+
+}  // namespace tritonrl

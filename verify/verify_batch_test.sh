@@ -1,0 +1,116 @@
+#!/bin/bash
+# Batch mode as a user calls it: folder and JSONL, exit codes, Ctrl-C and kill -9 in mid-run, the page.
+set -u
+verify="$PWD/verify/verify"
+server="$PWD/exec/server"
+examples="$PWD/verify/examples"
+work="$(mktemp -d "${TEST_TMPDIR:-/tmp}/verify_batch.XXXXXX")"
+trap 'rm -rf "$work"' EXIT
+failures=0
+
+fail() {
+  echo "FAIL $1"
+  cat "$work/out" "$work/err"
+  failures=$((failures + 1))
+}
+
+# check NAME EXPECTED_CODE EXPECTED_TEXT ARGUMENTS...: text may stand on stdout or stderr.
+check() {
+  local name="$1" code="$2" text="$3"
+  shift 3
+  "$verify" "$@" >"$work/out" 2>"$work/err"
+  local got=$?
+  [ "$got" = "$code" ] || fail "$name: exit code $got, expected $code"
+  cat "$work/out" "$work/err" | grep -qF -- "$text" || fail "$name: '$text' is not in the output"
+}
+
+# Every id of the input once, and each line the JSON that is promised.
+complete() {
+  python3 - "$1" "$2" <<'P' || fail "$3"
+import json, sys
+given = [json.loads(line)["id"] for line in open(sys.argv[1])]
+lines = [json.loads(line) for line in open(sys.argv[2])]
+assert sorted(given) == sorted(line["id"] for line in lines), [line["id"] for line in lines]
+for line in lines:
+    for key in ("valid", "compiled", "correct", "speedup", "failed_layer", "reason", "outcome", "layers", "worker"):
+        assert key in line, key
+    expected = "mismatch" if "wrong" in line["id"] else "torch_compute" if "cheat" in line["id"] else "correct"
+    assert line["outcome"] == expected, line
+    assert line["correct"] is {"mismatch": False, "torch_compute": None, "correct": True}[expected], line
+    assert (line["speedup"] is not None) == (expected == "correct"), line
+P
+}
+
+check out_missing 2 "--out is missing" --in="$examples"
+check in_missing 2 "--out needs --in" --out="$work/x"
+check both_forms 2 "give either --in" --in="$examples" --out="$work/x" --reference=a.py
+check no_such_input 2 "no_such.jsonl" --in="$work/no_such.jsonl" --out="$work/x"
+check same_file 2 "the same file" --in="$work/x" --out="$work/x"
+
+check folder 0 "3 cases: 1 correct, 2 failed" --in="$examples" --out="$work/folder.jsonl" \
+  --html="$work/folder.html" --backend=interpreter
+grep -q "<mark>" "$work/folder.html" || fail "folder: no marked line in the page"
+check folder_again 0 "(0 written now, 3 were there)" --in="$examples" --out="$work/folder.jsonl" --backend=interpreter
+
+python3 - "$examples" "$work/cases.jsonl" <<'P'
+import json, sys
+read = lambda name: open(f"{sys.argv[1]}/softmax_{name}.py").read()
+with open(sys.argv[2], "w") as out:
+    for i in range(16):
+        name = ("honest", "wrong", "honest", "cheat")[i % 4]
+        case = {"id": f"{name} {i}", "reference_source": read("reference"), "candidate_source": read(name)}
+        out.write(json.dumps(case) + "\n")
+P
+# Killed twice at a moment of its own choosing, then interrupted, then left alone.
+run=("$verify" --in="$work/cases.jsonl" --out="$work/verdicts.jsonl" --backend=interpreter --workers=1)
+for signal in KILL KILL INT; do
+  lines=$(cat "$work/verdicts.jsonl" 2>/dev/null | wc -l)
+  "${run[@]}" >"$work/out" 2>"$work/err" &
+  pid=$!
+  for _ in $(seq 600); do
+    [ "$(cat "$work/verdicts.jsonl" 2>/dev/null | wc -l)" -gt "$lines" ] && break
+    kill -0 "$pid" 2>/dev/null || break
+    sleep 0.05
+  done
+  kill -"$signal" "$pid" 2>/dev/null
+  wait "$pid"
+  code=$?
+  if [ "$signal" = INT ] && [ "$code" != 130 ]; then fail "interrupted: exit code $code"; fi
+done
+[ "$(wc -l <"$work/verdicts.jsonl")" -lt 16 ] || fail "nothing was left to go on with"
+printf '{"id": "honest 0", "torn' >>"$work/verdicts.jsonl"
+check resumed 0 "16 cases: 8 correct, 8 failed" "${run[@]:1}" --html="$work/page.html"
+complete "$work/cases.jsonl" "$work/verdicts.jsonl" "resumed: not the lines expected"
+[ "$(grep -c '<tr data-key=' "$work/page.html")" = 16 ] || fail "page: not 16 cases"
+
+# Through a server: the same verdicts; it ends in order.
+"$server" --backend=interpreter --workers=1 --register="$work/register" >"$work/server" 2>&1 &
+pid=$!
+for _ in $(seq 1200); do
+  ls "$work"/register/servers/*.json >/dev/null 2>&1 && break
+  sleep 0.1
+done
+check servers 0 "3 cases: 1 correct, 2 failed" --in="$examples" --out="$work/remote.jsonl" --servers="$work/register"
+python3 - "$work/folder.jsonl" "$work/remote.jsonl" <<'P' || fail "servers: other verdicts than here"
+import json, sys
+def read(path):
+    lines = [json.loads(line) for line in open(path)]
+    for line in lines:
+        line.pop("worker"), line.pop("input_hash")
+    return lines
+assert read(sys.argv[1]) == read(sys.argv[2])
+P
+kill -TERM "$pid"
+wait "$pid" || fail "servers: the server ended with code $?"
+cat "$work/server"
+check no_token 2 "--token_file" --in="$examples" --out="$work/remote2.jsonl" --servers=127.0.0.1:1
+
+echo "not json" >"$work/broken.jsonl"
+check broken_lines 2 "broken.jsonl, line 1: not a JSON object" --in="$work/broken.jsonl" --out="$work/broken_out.jsonl" \
+  --backend=interpreter --workers=1
+grep -q '"outcome":"input_error"' "$work/broken_out.jsonl" || fail "broken_lines: no line in the output"
+cut -d, -f1 "$work/verdicts.jsonl" >"$work/notes"
+check foreign_output 2 "line 1 is not a verdict" --in="$work/cases.jsonl" --out="$work/notes" --backend=interpreter --workers=1
+
+[ "$failures" = 0 ] && echo "all checks passed"
+exit "$failures"
