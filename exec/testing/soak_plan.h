@@ -1,0 +1,34 @@
+// Candidates for a soak: honest ones and ten kinds of evil, each with what must become of it.
+#ifndef TRITONRL_EXEC_TESTING_SOAK_PLAN_H_
+#define TRITONRL_EXEC_TESTING_SOAK_PLAN_H_
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "exec/messages.pb.h"
+
+namespace tritonrl {
+
+struct SoakCase {
+  int id = 0;
+  const char* kind = "";              // "honest", "hang", "crash", ...
+  std::string source;                 // says its id on stdout before it does anything else
+  double wall_seconds = 0;            // limit
+  std::vector<ExecOutcome> outcomes;  // any of these is right
+};
+
+// `count` cases of which `evil_share` (0 to 1) are evil, drawn by `seed`. `torch_runner`: honest
+// ones are softmax kernels in Triton for kSoftmaxReference; else plain statements for the fake
+// runner of testing/fake_runner.py.
+std::vector<SoakCase> PlanSoak(int count, double evil_share, uint64_t seed, bool torch_runner);
+
+// What a case prints: "soak case 17." The point keeps 1 apart from 17.
+std::string SoakMark(int id);
+
+// "" when `result` is the verdict of `soak`, else what is wrong with it.
+std::string CheckSoakResult(const SoakCase& soak, const ExecResult& result);
+
+}  // namespace tritonrl
+
+#endif  // TRITONRL_EXEC_TESTING_SOAK_PLAN_H_
