@@ -1,6 +1,6 @@
 // bazel run //exec:soak: many candidates of which a share hangs, crashes, forks, fills memory.
 //
-// Exit codes: 0 every verdict came and was its own and nothing is left; 1 otherwise.
+// Exit codes: 0 every verdict came and was its own, nothing is left, memory is flat; 1 otherwise.
 #include <stdio.h>
 
 #include "absl/flags/flag.h"
@@ -12,6 +12,8 @@ ABSL_FLAG(int, count, 2000, "candidates");
 ABSL_FLAG(double, evil, 1.0 / 3, "share of evil ones, 0 to 1");
 ABSL_FLAG(uint64_t, seed, 1, "draws kinds and order");
 ABSL_FLAG(int, workers, 2, "candidates at once");
+ABSL_FLAG(std::string, device, "interpreter", "interpreter or cuda");
+ABSL_FLAG(std::string, sandbox, "bubblewrap", "bubblewrap or none");
 ABSL_FLAG(bool, torch_runner, true, "the real runner; false: plain Python without torch");
 
 namespace tritonrl {
@@ -33,8 +35,8 @@ void PrintReport(const SoakReport& report) {
          static_cast<long>(report.counts.workers_lost));
   for (const std::string& wrong : report.wrong) printf("WRONG %s\n", wrong.c_str());
   for (const std::string& left : report.left) printf("LEFT %s\n", left.c_str());
-  printf("wrong or lost verdicts: %zu; left behind: %zu\n", report.wrong.size(),
-         report.left.size());
+  printf("wrong or lost verdicts: %zu; left behind: %zu; memory %s\n", report.wrong.size(),
+         report.left.size(), report.MemoryIsFlat() ? "flat" : "GROWS");
 }
 
 int Main() {
@@ -43,6 +45,8 @@ int Main() {
   options.evil_share = absl::GetFlag(FLAGS_evil);
   options.seed = absl::GetFlag(FLAGS_seed);
   options.workers = absl::GetFlag(FLAGS_workers);
+  options.device = absl::GetFlag(FLAGS_device);
+  options.sandbox = absl::GetFlag(FLAGS_sandbox);
   options.torch_runner = absl::GetFlag(FLAGS_torch_runner);
   options.progress = [&](int done) {
     if (done % 100 == 0) fprintf(stderr, "%d of %d\n", done, options.count);
@@ -53,7 +57,7 @@ int Main() {
     return 1;
   }
   PrintReport(*report);
-  return report->wrong.empty() && report->left.empty() ? 0 : 1;
+  return report->wrong.empty() && report->left.empty() && report->MemoryIsFlat() ? 0 : 1;
 }
 
 }  // namespace

@@ -17,11 +17,12 @@ TEST(SoakTest, NoVerdictIsLostOrMixedUpAndNothingStays) {
   EXPECT_THAT(report->left, testing::IsEmpty());
   EXPECT_EQ(report->counts.jobs, 60 + report->counts.workers_lost);
   EXPECT_EQ(report->memory.size(), 3u);
+  EXPECT_TRUE(report->MemoryIsFlat());
   EXPECT_GT(report->kinds.size(), 5u);
 }
 
 TEST(SoakTest, AMixedUpVerdictIsNoticed) {
-  const std::vector<SoakCase> plan = PlanSoak(12, 0, 1, false);
+  const std::vector<SoakCase> plan = PlanSoak({.count = 12, .torch_runner = false});
   ExecResult result;
   result.set_outcome(EXEC_OK);
   result.set_output("soak case 11.\n");

@@ -1,5 +1,6 @@
 #include "exec/testing/soak.h"
 
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <atomic>
@@ -13,7 +14,7 @@
 #include "absl/time/clock.h"
 #include "base/file.h"
 #include "base/status.h"
-#include "exec/device_backend.h"
+#include "exec/cuda_backend.h"
 #include "exec/interpreter_backend.h"
 #include "exec/testing/pool_options.h"
 #include "exec/testing/process_tree.h"
@@ -27,18 +28,33 @@ WorkerPoolOptions PoolOptions(const SoakOptions& options) {
   WorkerPoolOptions pool;
   if (!options.torch_runner) return FakePoolOptions(options.workers);
   pool.workers = options.workers;
-  pool.limits.set_memory_bytes(512 << 20);
+  if (options.device != "cuda") pool.limits.set_memory_bytes(512 << 20);
   return pool;
 }
 
-// Names that a supervisor leaves in shared folders if it forgets something.
-std::set<std::string> NamesOfOurs() {
+// Folders of sources that our workers show in their command lines.
+std::set<std::string> StagedFolders() {
   std::set<std::string> found;
-  for (const char* folder : {"/dev/shm", "/tmp"}) {
-    const auto names = ListDirectory(folder);
-    for (const std::string& name : names.ok() ? *names : std::vector<std::string>()) {
-      if (absl::StartsWith(name, "tritonrl-")) found.insert(JoinPath(folder, name));
+  const std::set<pid_t> ours = Descendants(getpid());
+  const auto names = ListDirectory("/tmp");
+  for (const std::string& name : names.ok() ? *names : std::vector<std::string>()) {
+    const std::string path = JoinPath("/tmp", name);
+    if (!absl::StartsWith(name, "tritonrl-exec-")) continue;
+    for (const pid_t pid : ProcessesNaming(path)) {
+      if (ours.count(pid) != 0) found.insert(path);
     }
+  }
+  return found;
+}
+
+// Shared memory files of the candidates' user outside any sandbox.
+std::set<std::string> SharedMemoryOfCandidates() {
+  std::set<std::string> found;
+  const auto names = ListDirectory("/dev/shm");
+  for (const std::string& name : names.ok() ? *names : std::vector<std::string>()) {
+    struct stat info;
+    const std::string path = JoinPath("/dev/shm", name);
+    if (lstat(path.c_str(), &info) == 0 && info.st_uid == kSandboxUid) found.insert(path);
   }
   return found;
 }
@@ -54,25 +70,42 @@ void FindGroups(const std::string& folder, int depth, std::vector<std::string>* 
   }
 }
 
+absl::StatusOr<std::unique_ptr<PythonBackend>> StartBackend(const SoakOptions& options) {
+  WorkerPoolOptions pool = PoolOptions(options);
+  ASSIGN_OR_RETURN(pool.sandbox, ParseSandboxKind(options.sandbox));
+  if (options.device == "cuda") {
+    ASSIGN_OR_RETURN(auto cuda, CudaBackend::Start(std::move(pool)));
+    return std::unique_ptr<PythonBackend>(std::move(cuda));
+  }
+  ASSIGN_OR_RETURN(auto interpreter, InterpreterBackend::Start(std::move(pool)));
+  return std::unique_ptr<PythonBackend>(std::move(interpreter));
+}
+
 class Soak {
  public:
-  Soak(const SoakOptions& options, SoakReport* report)
-      : options_(options),
-        report_(report),
-        plan_(PlanSoak(options.count, options.evil_share, options.seed, options.torch_runner)) {}
+  Soak(const SoakOptions& options, SoakReport* report) : options_(options), report_(report) {}
 
   absl::Status Run() {
-    const std::set<std::string> before = NamesOfOurs();
+    const std::set<std::string> before = SharedMemoryOfCandidates();
     const std::set<pid_t> children = Descendants(getpid());
-    ASSIGN_OR_RETURN(backend_, InterpreterBackend::Start(PoolOptions(options_)));
+    ASSIGN_OR_RETURN(backend_, StartBackend(options_));
     report_->sandbox = backend_->sandbox_description();
+    const std::set<std::string> staged = StagedFolders();
+    MakePlan();
     const absl::Time start = absl::Now();
-    RunAll();
+    // Memory is looked at while nothing runs: after a start, halfway, at the end.
+    for (const int until : {options_.count / 10, options_.count / 2, options_.count}) {
+      RunUntil(until);
+      Measure(until);
+    }
     report_->seconds = absl::ToDoubleSeconds(absl::Now() - start);
     report_->counts = backend_->pool().counts();
     backend_.reset();
-    for (const std::string& name : NamesOfOurs()) {
-      if (before.count(name) == 0) report_->left.push_back(name);
+    for (const std::string& path : SharedMemoryOfCandidates()) {
+      if (before.count(path) == 0) report_->left.push_back(path);
+    }
+    for (const std::string& path : staged) {
+      if (FileExists(path)) report_->left.push_back(path);
     }
     for (const pid_t pid : Descendants(getpid())) {
       if (children.count(pid) == 0) report_->left.push_back(absl::StrCat("process ", pid));
@@ -82,15 +115,28 @@ class Soak {
   }
 
  private:
-  void RunAll() {
+  void MakePlan() {
+    SoakPlanOptions plan;
+    plan.count = options_.count;
+    plan.evil_share = options_.evil_share;
+    plan.seed = options_.seed;
+    plan.torch_runner = options_.torch_runner;
+    plan.fill_memory = absl::StrContains(report_->sandbox, "memory");
+    // A process that makes a CUDA context takes seconds before the candidate's first line.
+    if (options_.torch_runner) plan.extra_seconds = options_.device == "cuda" ? 15 : 2;
+    plan_ = PlanSoak(plan);
+  }
+
+  void RunUntil(int end) {
     // One more caller than workers, so that a job always waits.
     std::vector<std::thread> callers;
     for (int i = 0; i <= options_.workers; ++i) {
-      callers.emplace_back([this] {
-        for (int at = next_++; at < options_.count; at = next_++) RunOne(plan_[at]);
+      callers.emplace_back([this, end] {
+        for (int at = next_++; at < end; at = next_++) RunOne(plan_[at]);
       });
     }
     for (std::thread& caller : callers) caller.join();
+    next_ = end;
   }
 
   void RunOne(const SoakCase& soak) {
@@ -111,29 +157,34 @@ class Soak {
       wrong = absl::StrCat("case ", soak.id, ": ", result.status().message());
     }
     if (!wrong.empty()) report_->wrong.push_back(wrong);
-    ++done_;
-    if (done_ == options_.count / 20 || done_ == options_.count / 2 || done_ == options_.count) {
-      Measure();
-    }
-    options_.progress(done_);
+    options_.progress(++done_);
   }
 
-  void Measure() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
-    SoakMemory memory = {done_, PrivateBytes(getpid()), 0};
+  void Measure(int verdicts) {
+    SoakMemory memory = {verdicts, PrivateBytes(getpid()), 0};
     for (const pid_t pid : Descendants(getpid())) memory.workers += PrivateBytes(pid);
     report_->memory.push_back(memory);
   }
 
   const SoakOptions options_;
   SoakReport* const report_;
-  const std::vector<SoakCase> plan_;
-  std::unique_ptr<InterpreterBackend> backend_;
+  std::vector<SoakCase> plan_;
+  std::unique_ptr<PythonBackend> backend_;
   std::atomic<int> next_{0};
   absl::Mutex mutex_;
   int done_ ABSL_GUARDED_BY(mutex_) = 0;
 };
 
 }  // namespace
+
+bool SoakReport::MemoryIsFlat() const {
+  if (memory.empty()) return false;
+  const auto flat = [](int64_t first, int64_t last) {
+    return last < first + first / 10 + (16 << 20);
+  };
+  return flat(memory.front().supervisor, memory.back().supervisor) &&
+         flat(memory.front().workers, memory.back().workers);
+}
 
 absl::StatusOr<SoakReport> RunSoak(const SoakOptions& options) {
   SoakReport report;

