@@ -36,6 +36,10 @@ TEST(DefencesTest, WithoutASandboxItSaysWhatIsMissing) {
        {"system calls", "no new rights", "no core dumps", "descriptors", "environment"}) {
     EXPECT_TRUE(found.at(name).in_force) << name << ": " << found.at(name).how;
   }
+  // A user who is not root cannot empty the bounding set.
+  if (geteuid() == 0) {
+    EXPECT_TRUE(found.at("no capabilities").in_force);
+  }
 }
 
 }  // namespace

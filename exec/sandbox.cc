@@ -28,10 +28,14 @@ void Append(std::vector<std::string>* argv, std::initializer_list<std::string> m
   argv->insert(argv->end(), more);
 }
 
-void AppendDropUid(std::vector<std::string>* argv) {
+void AppendDropUid(SandboxKind kind, std::vector<std::string>* argv) {
   if (geteuid() != 0) return;
   const std::string uid = absl::StrCat(kSandboxUid);
   Append(argv, {kSetpriv, "--reuid", uid, "--regid", uid, "--clear-groups"});
+  // Bubblewrap empties these sets itself, in a user namespace that it must be able to make.
+  if (kind == SandboxKind::kNone) {
+    Append(argv, {"--inh-caps", "-all", "--bounding-set", "-all", "--no-new-privs"});
+  }
 }
 
 void AppendMounts(const SandboxSpec& spec, std::vector<std::string>* argv) {
@@ -132,7 +136,7 @@ std::vector<std::string> SandboxCommand(const SandboxSpec& spec,
   if (!spec.cgroup_procs.empty()) {
     Append(&argv, {"/bin/sh", "-c", kJoinScript, "sh", absl::StrJoin(spec.cgroup_procs, " ")});
   }
-  AppendDropUid(&argv);
+  AppendDropUid(spec.kind, &argv);
   if (spec.kind == SandboxKind::kBubblewrap) {
     const std::string bwrap = BubblewrapPath();
     argv.push_back(bwrap.empty() ? "bwrap" : bwrap);
