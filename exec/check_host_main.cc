@@ -1,6 +1,6 @@
-// bazel run //exec:check_host: says how candidates can be confined on this machine.
+// bazel run //exec:check_host: says for each line of defence whether it is in force here, and how.
 //
-// Exit codes: 0 they can be confined, 1 they cannot (what is missing is printed).
+// Exit codes: 0 candidates can be confined as asked, 1 they cannot (what is missing is printed).
 #include <stdio.h>
 #include <sys/utsname.h>
 #include <unistd.h>
@@ -12,12 +12,14 @@
 #include "absl/strings/str_join.h"
 #include "base/python_env.h"
 #include "base/subprocess.h"
-#include "exec/cgroup.h"
+#include "exec/defences.h"
 #include "exec/make_backend.h"
 #include "exec/sandbox.h"
 #include "exec/worker_pool.h"
 #include "exec/worker_setup.h"
 
+ABSL_FLAG(std::string, sandbox, "bubblewrap", "what is to confine candidates: bubblewrap or none");
+ABSL_FLAG(std::string, device, "interpreter", "interpreter, or cuda, which also gets GPU nodes");
 ABSL_FLAG(bool, start_worker, false, "also start one real worker, which imports torch and Triton");
 
 namespace tritonrl {
@@ -27,8 +29,14 @@ void Line(const char* what, const std::string& text) { printf("%-12s %s\n", what
 
 std::string FirstLine(const std::vector<std::string>& argv) {
   const auto result = RunCommand(argv);
-  if (!result.ok() || !result->ok()) return "missing";
+  if (!result.ok() || !result->ok()) return "does not run";
   return result->out.substr(0, result->out.find('\n'));
+}
+
+std::string Bubblewrap() {
+  const std::string program = BubblewrapPath();
+  if (program.empty()) return "none on PATH";
+  return absl::StrCat(FirstLine({program, "--version"}), " (", program, ")");
 }
 
 absl::Status CheckPython() {
@@ -43,47 +51,53 @@ void PrintMachine() {
   utsname system;
   uname(&system);
   Line("kernel", absl::StrCat(system.sysname, " ", system.release));
-  Line("user", geteuid() == 0 ? absl::StrCat("root; candidates run as uid ", kSandboxUid)
-                              : absl::StrCat("uid ", geteuid(), "; candidates run as the same"));
-  Line("bubblewrap", FirstLine({"bwrap", "--version"}));
-  Line("setpriv", FirstLine({"setpriv", "--version"}));
-  const WorkerCgroup group = WorkerCgroup::Create("check", int64_t{1} << 30, 64);
-  Line("memory", group.limits_memory() ? absl::StrCat("limited by ", group.description())
-                                       : "limited by RLIMIT_DATA for each process (no writable "
-                                         "memory cgroup)");
-  Line("processes", group.limits_processes()
-                        ? absl::StrCat("limited by ", group.description(), " and RLIMIT_NPROC")
-                        : "limited by RLIMIT_NPROC");
+  Line("bubblewrap", Bubblewrap());
   const std::vector<std::string> devices = NvidiaDevices();
   Line("gpu", HasNvidiaGpu() ? absl::StrJoin(devices, " ") : "none");
 }
 
-absl::Status StartWorker() {
-  auto pool = WorkerPool::Start({});
+absl::Status PrintDefences(SandboxKind kind) {
+  auto defences = ProbeDefences(kind, absl::GetFlag(FLAGS_device));
+  if (!defences.ok()) return defences.status();
+  for (const Defence& defence : *defences) {
+    printf("%-12s %-18s %s\n", defence.in_force ? "in force" : "MISSING", defence.name.c_str(),
+           defence.how.c_str());
+  }
+  return absl::OkStatus();
+}
+
+absl::Status StartWorker(SandboxKind kind) {
+  WorkerPoolOptions options;
+  options.sandbox = kind;
+  options.device = absl::GetFlag(FLAGS_device);
+  auto pool = WorkerPool::Start(options);
   if (!pool.ok()) return pool.status();
   Line("worker", absl::StrCat("started; ", (*pool)->sandbox_description()));
   return absl::OkStatus();
 }
 
-int Main() {
+absl::Status Check() {
+  auto kind = ParseSandboxKind(absl::GetFlag(FLAGS_sandbox));
+  if (!kind.ok()) return kind.status();
   PrintMachine();
   absl::Status status = CheckPython();
-  if (status.ok()) status = CheckSandbox(SandboxKind::kBubblewrap);
-  Line("sandbox", status.ok() ? "works: namespaces for user, pid, mount, network, IPC and host "
-                                "name; no capabilities; read-only system"
-                              : std::string(status.message()));
-  if (status.ok() && absl::GetFlag(FLAGS_start_worker)) {
-    status = StartWorker();
-    if (!status.ok()) Line("worker", std::string(status.message()));
-  }
-  return status.ok() ? 0 : 1;
+  if (status.ok()) status = PrintDefences(*kind);
+  if (status.ok() && absl::GetFlag(FLAGS_start_worker)) status = StartWorker(*kind);
+  return status;
+}
+
+int Main() {
+  const absl::Status status = Check();
+  if (status.ok()) return 0;
+  printf("%s\n", std::string(status.message()).c_str());
+  return 1;
 }
 
 }  // namespace
 }  // namespace tritonrl
 
 int main(int argc, char** argv) {
-  absl::SetProgramUsageMessage("Says how candidates can be confined on this machine.");
+  absl::SetProgramUsageMessage("Says for each line of defence whether it is in force here.");
   absl::ParseCommandLine(argc, argv);
   return tritonrl::Main();
 }

@@ -241,7 +241,8 @@ TEST_F(MisbehaviourTest, FilesOfTheHostAreOutOfSight) {
 TEST_F(MisbehaviourTest, ThereIsNoNetwork) {
   const std::string connect = "s = socket.socket(); s.settimeout(2); s.connect(('10.0.0.1', 80))";
   EXPECT_EQ(Ask(Try(connect)), "OSError");
-  EXPECT_EQ(Ask("import socket\nresult['message'] = str([n for _, n in socket.if_nameindex()])"),
+  EXPECT_EQ(Ask("lines = open('/proc/net/dev').read().split('\\n')[2:]\n"
+                "result['message'] = str([l.split(':')[0].strip() for l in lines if l])"),
             "['lo']");
 }
 

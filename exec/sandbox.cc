@@ -1,18 +1,23 @@
 #include "exec/sandbox.h"
 
+#include <stdlib.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "absl/strings/str_split.h"
 #include "base/file.h"
+#include "base/status.h"
 #include "base/subprocess.h"
 
 namespace tritonrl {
 namespace {
 
 constexpr char kSetpriv[] = "/usr/bin/setpriv";
+
+constexpr char kBwrapVariable[] = "TRITONRL_BWRAP";
 
 // Joins the cgroups with the pid that the program will have, then becomes the program. A process
 // moved later would already have children outside.
@@ -23,10 +28,14 @@ void Append(std::vector<std::string>* argv, std::initializer_list<std::string> m
   argv->insert(argv->end(), more);
 }
 
-void AppendDropUid(std::vector<std::string>* argv) {
+void AppendDropUid(SandboxKind kind, std::vector<std::string>* argv) {
   if (geteuid() != 0) return;
   const std::string uid = absl::StrCat(kSandboxUid);
   Append(argv, {kSetpriv, "--reuid", uid, "--regid", uid, "--clear-groups"});
+  // Bubblewrap empties these sets itself, in a user namespace that it must be able to make.
+  if (kind == SandboxKind::kNone) {
+    Append(argv, {"--inh-caps", "-all", "--bounding-set", "-all", "--no-new-privs"});
+  }
 }
 
 void AppendMounts(const SandboxSpec& spec, std::vector<std::string>* argv) {
@@ -83,6 +92,23 @@ std::string Explain(const std::string& error) {
   return "bubblewrap does not work here";
 }
 
+// The program itself: there, and readable for the user that starts it.
+absl::Status CheckBubblewrap(const char* advice) {
+  const std::string program = BubblewrapPath();
+  if (program.empty()) {
+    return absl::FailedPreconditionError(
+        absl::StrCat("candidates cannot be confined: bwrap is not installed; install the package "
+                     "bubblewrap",
+                     advice));
+  }
+  if (access(program.c_str(), X_OK) != 0) {
+    return absl::FailedPreconditionError(absl::StrCat(
+        "candidates cannot be confined: ", program, " (from ", kBwrapVariable,
+        ") cannot be executed; unset the variable or name a bubblewrap of at least 0.8", advice));
+  }
+  return CheckReadableByAll(program);
+}
+
 }  // namespace
 
 absl::StatusOr<SandboxKind> ParseSandboxKind(const std::string& name) {
@@ -92,15 +118,28 @@ absl::StatusOr<SandboxKind> ParseSandboxKind(const std::string& name) {
       absl::StrCat("sandbox \"", name, "\" is unknown; use \"bubblewrap\" or \"none\""));
 }
 
+std::string BubblewrapPath() {
+  if (const char* own = getenv(kBwrapVariable); own != nullptr && *own != '\0') return own;
+  const char* path = getenv("PATH");
+  for (const absl::string_view folder : absl::StrSplit(path != nullptr ? path : "", ':')) {
+    // The worker starts in another folder, and candidates must not choose the program.
+    if (folder.empty() || folder[0] != '/') continue;
+    const std::string program = JoinPath(std::string(folder), "bwrap");
+    if (access(program.c_str(), X_OK) == 0) return program;
+  }
+  return "";
+}
+
 std::vector<std::string> SandboxCommand(const SandboxSpec& spec,
                                         const std::vector<std::string>& command) {
   std::vector<std::string> argv;
   if (!spec.cgroup_procs.empty()) {
     Append(&argv, {"/bin/sh", "-c", kJoinScript, "sh", absl::StrJoin(spec.cgroup_procs, " ")});
   }
-  AppendDropUid(&argv);
+  AppendDropUid(spec.kind, &argv);
   if (spec.kind == SandboxKind::kBubblewrap) {
-    argv.push_back("bwrap");
+    const std::string bwrap = BubblewrapPath();
+    argv.push_back(bwrap.empty() ? "bwrap" : bwrap);
     AppendMounts(spec, &argv);
     AppendConfinement(&argv);
     for (const auto& [name, value] : spec.env) Append(&argv, {"--setenv", name, value});
@@ -121,6 +160,10 @@ absl::Status CheckSandbox(SandboxKind kind) {
                      "drop the user before a candidate runs"));
   }
   if (kind == SandboxKind::kNone) return absl::OkStatus();
+  const char* advice =
+      ", or ask for sandbox \"none\" where only trusted candidates run (no file, network or "
+      "process isolation)";
+  RETURN_IF_ERROR(CheckBubblewrap(advice));
   SandboxSpec spec;
   spec.env = {{"PATH", "/usr/bin"}};
   // Inside, what the zygote does for each job: new pid and mount namespaces, a fresh /proc.
@@ -128,22 +171,9 @@ absl::Status CheckSandbox(SandboxKind kind) {
       RunCommand(SandboxCommand(spec, {"/usr/bin/unshare", "--mount", "--pid", "--fork",
                                        "--mount-proc", "/usr/bin/true"}),
                  {.timeout = absl::Seconds(20)});
-  const char* advice =
-      ", or ask for sandbox \"none\" where only trusted candidates run (no file, network or "
-      "process isolation)";
-  if (!result.ok()) {
-    return absl::FailedPreconditionError(
-        absl::StrCat("candidates cannot be confined: ", result.status().message(),
-                     "; install the package bubblewrap", advice));
-  }
+  RETURN_IF_ERROR(result.status());
   if (result->ok()) return absl::OkStatus();
   std::string error(absl::StripAsciiWhitespace(result->err));
-  if (result->exit_code == 127 && error.find("bwrap") != std::string::npos) {
-    return absl::FailedPreconditionError(
-        absl::StrCat("candidates cannot be confined: bwrap is not installed; install the package "
-                     "bubblewrap",
-                     advice));
-  }
   if (result->timed_out) error = "no answer in 20 s";
   return absl::FailedPreconditionError(
       absl::StrCat("candidates cannot be confined: ", Explain(error), " [", error, "]", advice));

@@ -35,6 +35,10 @@ struct SandboxSpec {
   std::vector<std::string> cgroup_procs;  // cgroup.procs files to join before anything else
 };
 
+// The bubblewrap that is used: $TRITONRL_BWRAP (a bundle's own copy), else the first bwrap on PATH
+// as an absolute path, "" when there is none.
+std::string BubblewrapPath();
+
 // argv that runs `command` confined by `spec`. `command` is given in paths inside the sandbox
 // (kNone: paths here).
 std::vector<std::string> SandboxCommand(const SandboxSpec& spec,

@@ -184,7 +184,8 @@ WorkerPoolCounts WorkerPool::counts() const {
 std::string WorkerPool::sandbox_description() const {
   absl::MutexLock lock(&mutex_);
   const bool none = options_.sandbox == SandboxKind::kNone;
-  return absl::StrCat(none ? "NO sandbox" : "bubblewrap", ", ",
+  return absl::StrCat(none ? "NO sandbox" : "bubblewrap",
+                      config_.job_filter ? ", seccomp, " : ", no seccomp, ",
                       limits_description_.empty() ? "no cgroup" : limits_description_, ", rlimits");
 }
 

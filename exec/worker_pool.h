@@ -68,7 +68,7 @@ class WorkerPool {
   // The most a job gets, all fields set.
   const ExecLimits& limits() const { return limits_; }
   WorkerPoolCounts counts() const;
-  // "bubblewrap, cgroup v1 memory+pids, rlimits".
+  // "bubblewrap, seccomp, cgroup v1 memory+pids, rlimits".
   std::string sandbox_description() const;
 
  private:

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "absl/strings/escaping.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
@@ -16,6 +17,7 @@
 #include "base/runfiles.h"
 #include "base/status.h"
 #include "base/subprocess.h"
+#include "exec/job_filter.h"
 
 namespace tritonrl {
 namespace {
@@ -95,6 +97,19 @@ void AddCuda(SandboxSpec* sandbox, std::vector<std::string>* library_paths) {
   }
 }
 
+// Hands the zygote the filter that it sets on each job.
+absl::Status AddJobFilter(const WorkerPoolOptions& options, WorkerConfig* config) {
+  if (const absl::Status check = CheckJobFilter(); !check.ok()) {
+    if (options.sandbox == SandboxKind::kBubblewrap) return check;
+    config->job_filter = false;
+    return absl::OkStatus();
+  }
+  ASSIGN_OR_RETURN(const std::string program,
+                   JobFilter({.unix_sockets = options.device == "cuda"}));
+  config->sandbox.env.emplace_back("TRITONRL_JOB_FILTER", absl::BytesToHexString(program));
+  return absl::OkStatus();
+}
+
 }  // namespace
 
 absl::StatusOr<std::unique_ptr<StagedSources>> StagePythonSources(
@@ -147,6 +162,7 @@ absl::StatusOr<WorkerConfig> MakeWorkerConfig(const WorkerPoolOptions& options,
                                  {"OMP_NUM_THREADS", "1"},  {"MKL_NUM_THREADS", "1"},
                                  {"TMPDIR", "/tmp"},        {"OPENBLAS_NUM_THREADS", "1"}};
   for (const auto& [name, value] : more) config.sandbox.env.emplace_back(name, value);
+  RETURN_IF_ERROR(AddJobFilter(options, &config));
   // -S would leave out site packages of an interpreter that has torch itself.
   config.command = {env.interpreter, "-u", JoinPath(python_path[0], "worker.py")};
   return config;

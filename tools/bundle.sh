@@ -2,7 +2,7 @@
 # Packs programs for a machine with a GPU that has torch's wheels but no build tools:
 #   tools/bundle.sh OUT.tar.gz //trainer:sft //trainer:grpo_hrd ...
 # In the archive: bin/ (programs), runfiles/ (their data), lib/ (Debian's libraries, without glibc and
-# libstdc++) and `run`, which starts one of them:  ./run sft --config=...
+# libstdc++), sandbox/ (bubblewrap) and `run`, which starts one of them:  ./run sft --config=...
 # The machine needs Python with torch 2.11 (CUDA 13) and triton 3.6; ./run asks python3 where they are.
 set -euo pipefail
 out=$(realpath -m "$1")
@@ -36,6 +36,7 @@ for target in "$@"; do
     xargs -r cp -nL -t "$folder/lib"
 done
 chmod -R u+w "$folder"
+tools/bundle_sandbox.sh "$folder"
 
 cat > "$folder/run" << 'RUN'
 #!/bin/bash
@@ -52,6 +53,10 @@ P
 )
 export LD_LIBRARY_PATH=$libraries:$here/lib${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}
 export TRITONRL_RUNFILES=$here/runfiles TRITONRL_PYTHON=$python
+# The host's bubblewrap may be the one that its security policy lets make user namespaces; else our copy.
+if [ -z "${TRITONRL_BWRAP:-}" ] && ! bwrap --help 2> /dev/null | grep -q -- --disable-userns; then
+  export TRITONRL_BWRAP=$here/sandbox/bwrap
+fi
 program=$1
 shift
 exec "$here/bin/$program" "$@"

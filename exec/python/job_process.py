@@ -14,6 +14,8 @@ import linux
 
 RESULT_FD = 3  # the only descriptor above 2 that a job keeps
 MAX_RESULT = 1 << 20
+# The seccomp program that the supervisor made (exec/job_filter.h), taken before any job sees the environment.
+_JOB_FILTER = bytes.fromhex(os.environ.pop("TRITONRL_JOB_FILTER", ""))
 
 
 class Isolation:
@@ -75,6 +77,14 @@ def _for_json(value):
     return value
 
 
+def _filter_system_calls(isolation):
+    """Last of all: what confines a job needs calls that the job must not make."""
+    if _JOB_FILTER:
+        linux.install_filter(_JOB_FILTER)
+    elif isolation.namespaces:
+        raise RuntimeError("the supervisor gave no system call filter")
+
+
 def _enter(isolation, limits, result_fd, out_fd):
     os.setsid()
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGCHLD):
@@ -93,6 +103,7 @@ def _enter(isolation, limits, result_fd, out_fd):
     limits_module.apply(limits)
     linux.drop_all_capabilities()
     faulthandler.enable(file=2, all_threads=False)
+    _filter_system_calls(isolation)
 
 
 def run(isolation, limits, job, runner, result_fd, out_fd):

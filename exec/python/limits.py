@@ -44,7 +44,8 @@ def _set(kind, value):
 
 def apply(limits):
     """Sets the rlimits of this process; all it starts inherits them and none can raise them."""
-    _set(resource.RLIMIT_CORE, 0)
+    # With 1 the kernel neither writes a core file nor starts the host's core handler, which it does at 0.
+    _set(resource.RLIMIT_CORE, 1)
     _set(resource.RLIMIT_FSIZE, limits.file_bytes)
     _set(resource.RLIMIT_NOFILE, limits.open_files)
     _set(resource.RLIMIT_MEMLOCK, 8 << 20 if limits.limit_data else resource.RLIM_INFINITY)

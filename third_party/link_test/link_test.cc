@@ -8,6 +8,7 @@
 #include <mpi.h>
 #include <nccl.h>
 #include <pcre2.h>
+#include <seccomp.h>
 #include <tree_sitter/api.h>
 #include <unicode/normalizer2.h>
 
@@ -49,6 +50,11 @@ TEST(LinkTest, ProtobufAndGrpcAndAbseil) {
   EXPECT_EQ(copy.seconds(), 7);
   EXPECT_EQ(grpc::Version().substr(0, 4), "1.51");
   EXPECT_EQ(absl::NotFoundError(absl::StrCat("a", 1)).message(), "a1");
+}
+
+TEST(LinkTest, SeccompKnowsSystemCalls) {
+  EXPECT_EQ(seccomp_syscall_resolve_name("read"), SCMP_SYS(read));
+  EXPECT_EQ(seccomp_syscall_resolve_name("no_such_call"), __NR_SCMP_ERROR);
 }
 
 TEST(LinkTest, MpiKnowsItsVersion) {
