@@ -71,12 +71,15 @@ class Session {
     for (const auto& leaves : oracle_.inputs) inputs = std::max(inputs, RoomFor(leaves));
     ASSIGN_OR_RETURN(memory_, SharedMemory::Create("memory", outputs + inputs));
     RETURN_IF_ERROR(memory_.Map(memory_.bytes()).status());
-    ASSIGN_OR_RETURN(auto job, JobDialogue::Start(
-                                   runners, RunnerJobJson(context_, oracle_.visible_layout),
-                                   limits_, deadline_,
-                                   {{"visible", oracle_.visible.fd()}, {"memory", memory_.fd()}}));
+    ASSIGN_OR_RETURN(
+        auto job, JobDialogue::Start(
+                      runners, RunnerJobJson(context_, oracle_.visible_layout), limits_, deadline_,
+                      {{"visible", oracle_.visible.fd()}, {"memory", memory_.fd()}}));
     while (const std::optional<std::string> message = job->Next()) {
-      if (over_) continue;  // nobody listens any more, but it may not be blocked either
+      if (over_) {  // nobody listens any more, but it may not wait for ever either
+        job->Send(Json{{"go", false}}.dump());
+        continue;
+      }
       const absl::Status taken = TakeCall(*message);
       if (!taken.ok()) violation_ = taken;
       over_ = !taken.ok() || !wrong_.equal;
@@ -201,7 +204,8 @@ class Session {
       if (oracle_.run.has_reference_seconds()) {
         result->set_reference_seconds(oracle_.run.reference_seconds());
       }
-      if (oracle_.bytes_per_second > 0) floor = oracle_.CompulsoryBytes() / oracle_.bytes_per_second;
+      if (oracle_.bytes_per_second > 0)
+        floor = oracle_.CompulsoryBytes() / oracle_.bytes_per_second;
     } else {
       if (!timing_.has_value() || timing_->kind != TimingResult::Kind::kTimed) {
         return Say(EXEC_INTERNAL_ERROR, timing_.has_value() ? timing_->text : "no timing", result);
@@ -214,12 +218,12 @@ class Session {
         floor = bytes / (kMeasuredRateMargin * timing_->bytes_per_second);
       }
       if (!IsBelievable(result->candidate_seconds(), result->outside_seconds())) {
-        return Say(EXEC_INCONCLUSIVE,
-                   absl::StrFormat("its process reports %.1f us for one forward, but by the clock "
-                                   "outside one takes %.1f us",
-                                   1e6 * result->candidate_seconds(),
-                                   1e6 * result->outside_seconds()),
-                   result);
+        return Say(
+            EXEC_INCONCLUSIVE,
+            absl::StrFormat("its process reports %.1f us for one forward, but by the clock "
+                            "outside one takes %.1f us",
+                            1e6 * result->candidate_seconds(), 1e6 * result->outside_seconds()),
+            result);
       }
     }
     result->set_floor_seconds(floor);

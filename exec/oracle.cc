@@ -115,9 +115,8 @@ std::shared_ptr<const OracleResult> RunOracle(const JobContext& context, WorkerP
   std::string text;
   result->run = Classify(report, limits, JobRole::kOracle, &text);
   if (report.end == JobEnd::kWorkerDied && !report.out_of_memory) {
-    Fail(EXEC_REFERENCE_FAILED, absl::StrCat("its worker died under the reference twice: ",
-                                             report.detail),
-         result.get());
+    Fail(EXEC_REFERENCE_FAILED,
+         absl::StrCat("its worker died under the reference twice: ", report.detail), result.get());
   }
   if (!result->ok()) return result;
   const Json json = Json::parse(text, nullptr, /*allow_exceptions=*/false);

@@ -65,8 +65,7 @@ absl::StatusOr<BackendPools> StartPools(WorkerPoolOptions options, int64_t cache
   oracle_options.workers = (options.workers + 1) / 2;
   oracle_options.kept_bytes = cache_bytes;
   if (options.runner == "runner") oracle_options.runner = "oracle_worker";
-  auto oracles =
-      std::async(std::launch::async, [&] { return WorkerPool::Start(oracle_options); });
+  auto oracles = std::async(std::launch::async, [&] { return WorkerPool::Start(oracle_options); });
   BackendPools pools;
   auto runners = WorkerPool::Start(options);
   auto started = oracles.get();
@@ -104,8 +103,7 @@ absl::StatusOr<ExecResult> PythonBackend::Run(const ExecRequest& request, absl::
     if (!run.worker_died) break;
   }
   if (run.worker_died) {
-    run.result.set_message(
-        absl::StrCat("its worker died under it twice: ", run.result.message()));
+    run.result.set_message(absl::StrCat("its worker died under it twice: ", run.result.message()));
     run.result.set_outcome(EXEC_KILLED_WORKER);
     run.result.set_fault(FaultOf(EXEC_KILLED_WORKER));
   }

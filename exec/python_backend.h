@@ -34,9 +34,7 @@ class PythonBackend : public DeviceBackend {
 
   int concurrency() const override { return pools_.runners->workers(); }
   std::string name() const override { return device_; }
-  std::string sandbox_description() const override {
-    return pools_.runners->sandbox_description();
-  }
+  std::string sandbox_description() const override { return pools_.runners->sandbox_description(); }
   const WorkerPool& pool() const { return *pools_.runners; }
   const WorkerPool& oracle_pool() const { return *pools_.oracles; }
   OracleCache::Counts oracle_counts() const { return cache_.counts(); }

@@ -178,7 +178,8 @@ void ReadRunnerFields(const Fields& f, absl::Status* status, ExecResult* result)
 }
 
 void ReadOracleFields(const Fields& f, absl::Status* status, ExecResult* result) {
-  for (const Json& item : f.List("reference_ops")) ReadOp(item, status, result->add_reference_ops());
+  for (const Json& item : f.List("reference_ops"))
+    ReadOp(item, status, result->add_reference_ops());
   if (f.Has("reference_seconds")) result->set_reference_seconds(f.Number("reference_seconds"));
   // The rest is read by ReadOracleMemory.
   for (const char* name :

@@ -192,8 +192,7 @@ void JudgeValues(int index, int64_t elements, const Difference& d, Comparison* r
 }
 
 void CompareTensorLeaf(int index, const Leaf& want, absl::string_view want_memory, const Leaf& got,
-                       absl::string_view got_memory, double atol, double rtol,
-                       Comparison* result) {
+                       absl::string_view got_memory, double atol, double rtol, Comparison* result) {
   const std::string output = absl::StrCat("output ", index);
   if (want.device != got.device) {
     Differ("device", absl::StrCat(output, " is on ", got.device, ", expected ", want.device),

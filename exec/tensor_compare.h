@@ -15,9 +15,9 @@ namespace tritonrl {
 
 struct Comparison {
   bool equal = true;
-  std::string message;                // one sentence when they differ
-  OutputMismatch mismatch;            // filled in when they differ, without the trial
-  std::optional<double> max_error;    // largest absolute error seen, if a number was compared
+  std::string message;              // one sentence when they differ
+  OutputMismatch mismatch;          // filled in when they differ, without the trial
+  std::optional<double> max_error;  // largest absolute error seen, if a number was compared
 };
 
 // Leaves and the memory that their offsets point into.

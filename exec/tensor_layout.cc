@@ -58,7 +58,8 @@ absl::StatusOr<std::vector<int64_t>> Sizes(const Json& node, const char* name) {
   }
   std::vector<int64_t> sizes;
   for (const Json& item : *found) {
-    if (!item.is_number_integer() || item.get<int64_t>() < 0 || item.get<int64_t>() > kMaxElements) {
+    if (!item.is_number_integer() || item.get<int64_t>() < 0 ||
+        item.get<int64_t>() > kMaxElements) {
       return NoSense(absl::StrCat(name, " holds ", item.dump(-1, ' ', true).substr(0, kMaxName)));
     }
     sizes.push_back(item.get<int64_t>());
@@ -129,10 +130,14 @@ absl::StatusOr<Leaf> ReadSpecialFloat(const Json& value) {
   leaf.kind = Leaf::Kind::kNumber;
   leaf.type_name = "number";
   const double infinity = std::numeric_limits<double>::infinity();
-  if (value == "nan") leaf.number = std::nan("");
-  else if (value == "inf") leaf.number = infinity;
-  else if (value == "-inf") leaf.number = -infinity;
-  else return NoSense("a float is neither nan, inf nor -inf");
+  if (value == "nan")
+    leaf.number = std::nan("");
+  else if (value == "inf")
+    leaf.number = infinity;
+  else if (value == "-inf")
+    leaf.number = -infinity;
+  else
+    return NoSense("a float is neither nan, inf nor -inf");
   return leaf;
 }
 

@@ -15,8 +15,23 @@ namespace tritonrl {
 
 // Element types that can be compared; names as torch's without "torch.".
 enum class DType {
-  kBool, kUint8, kUint16, kUint32, kUint64, kInt8, kInt16, kInt32, kInt64,
-  kFloat8E4M3Fn, kFloat8E5M2, kFloat16, kBFloat16, kFloat32, kFloat64, kComplex64, kComplex128,
+  kBool,
+  kUint8,
+  kUint16,
+  kUint32,
+  kUint64,
+  kInt8,
+  kInt16,
+  kInt32,
+  kInt64,
+  kFloat8E4M3Fn,
+  kFloat8E5M2,
+  kFloat16,
+  kBFloat16,
+  kFloat32,
+  kFloat64,
+  kComplex64,
+  kComplex128,
 };
 
 // Nothing for a type that cannot be compared.

@@ -17,9 +17,9 @@ namespace {
 using Json = nlohmann::json;
 using Kind = TimingResult::Kind;
 
-constexpr int kBlocks = 3;                // A B B A so often, with n, n, 2n and 2n calls
-constexpr int kMostCalls = 8;             // n
-constexpr double kRoundSeconds = 0.05;    // n is lowered so that a round of n takes about this long
+constexpr int kBlocks = 3;              // A B B A so often, with n, n, 2n and 2n calls
+constexpr int kMostCalls = 8;           // n
+constexpr double kRoundSeconds = 0.05;  // n is lowered so that a round of n takes about this long
 constexpr double kToleranceSeconds = 20e-6;
 constexpr double kToleranceShare = 0.5;
 
@@ -105,9 +105,12 @@ class Turns {
     std::string output;
     bool ended = false;
     if (!OrderRound(calls, trial, is_candidate ? candidate_ : timer_, &round, &output, &ended)) {
-      if (!is_candidate) Failed(Kind::kTimerFailed, "it did not answer a round");
-      else if (ended) Failed(Kind::kCandidateEnded, "");
-      else Failed(Kind::kBadMessage, "its answer to a timed round makes no sense");
+      if (!is_candidate)
+        Failed(Kind::kTimerFailed, "it did not answer a round");
+      else if (ended)
+        Failed(Kind::kCandidateEnded, "");
+      else
+        Failed(Kind::kBadMessage, "its answer to a timed round makes no sense");
       return false;
     }
     if (is_candidate && !judge_(trial, output)) {
