@@ -207,8 +207,11 @@ class Session {
       if (oracle_.bytes_per_second > 0)
         floor = oracle_.CompulsoryBytes() / oracle_.bytes_per_second;
     } else {
-      if (!timing_.has_value() || timing_->kind != TimingResult::Kind::kTimed) {
-        return Say(EXEC_INTERNAL_ERROR, timing_.has_value() ? timing_->text : "no timing", result);
+      if (!timing_.has_value() || timing_->kind == TimingResult::Kind::kCandidateEnded) {
+        return Say(EXEC_BAD_RESULT, "it ended before its timed rounds were over", result);
+      }
+      if (timing_->kind != TimingResult::Kind::kTimed) {
+        return Say(EXEC_INTERNAL_ERROR, timing_->text, result);
       }
       result->set_reference_seconds(timing_->reference.event);
       result->set_candidate_seconds(timing_->candidate.event);

@@ -35,7 +35,7 @@ class ForgeryTest : public testing::Test {
     request.set_candidate_source(candidate);
     request.set_seed(seed);
     request.mutable_limits()->set_wall_seconds(seconds);
-    auto result = backend_->Run(request, absl::Now() + absl::Seconds(60));
+    auto result = backend_->Run(request, absl::Now() + absl::Seconds(120));
     EXPECT_TRUE(result.ok()) << result.status();
     return result.ok() ? *result : ExecResult();
   }
@@ -95,7 +95,8 @@ def everything():
         for line in maps.read().splitlines():
             start, end, mode = re.match(r"(\w+)-(\w+) (\S+)", line).groups()
             start, end = int(start, 16), int(end, 16)
-            if mode[0] != "r" or mode[:2] == "r-" and "/usr" in line or "[v" in line:
+            library = "/" in line and "memfd" not in line and mode[1] != "w"
+            if mode[0] != "r" or library or "[v" in line:
                 continue
             try:
                 memory.seek(start)
@@ -121,7 +122,7 @@ class ModelNew(torch.nn.Module):
 )py";
 
 TEST_F(ForgeryTest, NothingSecretIsWithinReach) {
-  const uint64_t seed = 1234567890123456789u;
+  const uint64_t seed = 7316829450182736455u;
   const JobSeeds seeds = DeriveSeeds(seed, 5);
   const std::string run = absl::StrCat(seed), inputs = absl::StrCat(seeds.inputs[0]),
                     weights = absl::StrCat(seeds.weights);
@@ -131,7 +132,7 @@ TEST_F(ForgeryTest, NothingSecretIsWithinReach) {
                                                      {"INPUT_TAIL", inputs.substr(4)},
                                                      {"WEIGHT_HEAD", weights.substr(0, 4)},
                                                      {"WEIGHT_TAIL", weights.substr(4)}});
-  const ExecResult result = Run(spy, kMarkedReference, seed);
+  const ExecResult result = Run(spy, kMarkedReference, seed, 60);
   EXPECT_EQ(result.outcome(), EXEC_MISMATCH) << result.DebugString();
   // It does find what it was given, so the search itself works; the seed of weights came as text.
   EXPECT_NE(result.output().find("'inputs'"), std::string::npos) << result.output();
@@ -200,7 +201,6 @@ TEST_F(ForgeryTest, LiesAboutLayoutsAreRefused) {
       "{**t, 'stride': [-s for s in t['stride']]}",
       "{**t, 'shape': [-64, -200]}",
       "{**t, 'shape': [1 << 60, 1 << 60]}",
-      "{**t, 'dtype': 'float64'}",
       "{**t, 'dtype': 'x' * 1000}",
       "{**t, 'shape': 'none'}",
       "[t]",

@@ -278,18 +278,18 @@ TEST_F(MisbehaviourTest, EnvironmentSaysNothingOfTheHost) {
 
 TEST_F(MisbehaviourTest, ForgedResultsAreRefused) {
   const std::string forged = "import os, json\nos.write(3, json.dumps({'result': result}).encode()";
-  EXPECT_EQ(Run(absl::StrCat(forged, " + b'\n')")).outcome(), EXEC_BAD_RESULT);
+  EXPECT_EQ(Run(absl::StrCat(forged, " + b'\\n')")).outcome(), EXEC_BAD_RESULT);
   EXPECT_EQ(Run(absl::StrCat(forged, ")")).outcome(), EXEC_BAD_RESULT);
   // In time and alone: a result, but nothing was handed over.
-  EXPECT_EQ(Run(absl::StrCat(forged, " + b'\n'); os._exit(0)")).outcome(), EXEC_BAD_RESULT);
-  EXPECT_EQ(Run("import os\nos.write(3, b'garbage\n')").outcome(), EXEC_BAD_RESULT);
+  EXPECT_EQ(Run(absl::StrCat(forged, " + b'\\n'); os._exit(0)")).outcome(), EXEC_BAD_RESULT);
+  EXPECT_EQ(Run("import os\nos.write(3, b'garbage\\n')").outcome(), EXEC_BAD_RESULT);
   EXPECT_EQ(Run("result['correct'] = True").outcome(), EXEC_BAD_RESULT);
   EXPECT_EQ(Run("result['outcome'] = 'ok'").outcome(), EXEC_BAD_RESULT);
   EXPECT_EQ(Run("result['speedup'] = 100.0").outcome(), EXEC_BAD_RESULT);
   EXPECT_EQ(Run("del result['launches']").outcome(), EXEC_BAD_RESULT);
   EXPECT_EQ(Run("import os\nos.write(3, b'[' * 500000)").outcome(), EXEC_BAD_RESULT);
   EXPECT_EQ(Run("import os\nwhile True: os.write(3, b'x' * 60000)").outcome(), EXEC_BAD_RESULT);
-  EXPECT_EQ(Run("import os\nos.write(3, b'{\"setup_error\": \"x\"}\n'); os._exit(0)").fault(),
+  EXPECT_EQ(Run("import os\nos.write(3, b'{\"setup_error\": \"x\"}\\n'); os._exit(0)").fault(),
             EXEC_FAULT_CANDIDATE);
   EXPECT_EQ(Run("import os\nos.close(3)").outcome(), EXEC_EXITED);
 }

@@ -71,6 +71,15 @@ ssize_t SendWithFds(int socket, absl::string_view bytes, const std::vector<JobFd
   return sendmsg(socket, &message, MSG_NOSIGNAL);
 }
 
+// The job is spliced in as text: parsing it again would cost more than it checks.
+std::string JobFrame(int64_t id, absl::string_view job_json, const Json& limits,
+                     const std::vector<JobFd>& fds) {
+  Json names = Json::array();
+  for (const JobFd& fd : fds) names.push_back(fd.name);
+  return absl::StrCat("{\"id\":", id, ",\"limits\":", limits.dump(), ",\"fds\":", names.dump(),
+                      ",\"job\":", job_json, "}");
+}
+
 JobEnd EndFromName(const std::string& name) {
   if (name == "output_limit") return JobEnd::kOutputLimit;
   if (name == "channel_limit") return JobEnd::kChannelLimit;
@@ -222,12 +231,7 @@ JobReport Worker::Run(absl::string_view job_json, const ExecLimits& limits, absl
   const int64_t oom_before = cgroup_.OomKills();
   const int64_t forks_before = cgroup_.RefusedForks();
   const absl::Time start = absl::Now();
-  // Spliced as text: parsing the job again would cost more than it checks.
-  Json names = Json::array();
-  for (const JobFd& fd : fds) names.push_back(fd.name);
-  const std::string request =
-      absl::StrCat("{\"id\":", id, ",\"limits\":", LimitsJson(limits, config_).dump(),
-                   ",\"fds\":", names.dump(), ",\"job\":", job_json, "}");
+  const std::string request = JobFrame(id, job_json, LimitsJson(limits, config_), fds);
   if (absl::Status sent = Send(request, start + absl::Seconds(30), fds); !sent.ok()) {
     report.detail = std::string(sent.message());
     // Too large a job leaves the worker as it was.

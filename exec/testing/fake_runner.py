@@ -1,8 +1,11 @@
 """A runner without torch for tests of the pool and the backend: executes the sources as plain Python.
 
 As an oracle it executes the reference and expects one number from each call. As a runner it executes the candidate,
-which can change `result`, the dict that is returned, and hands that number over for each call.
+which can change `result`, the dict that is returned, and hands that number over for each call. Where the reference says
+that times are not modelled, both serve rounds of timed calls, which sleep as long as `timing` says.
 """
+
+import time
 
 import channel
 
@@ -24,26 +27,43 @@ def blank_result(role):
     }
     if role == "runner":
         result.update(compiled=True, launches=[], aten_ops=[], candidate_seconds=1e-6)
-    else:
+    if role == "oracle":
         result.update(mutates_inputs=False, has_buffers=False, reference_ops=[], reference_seconds=2e-6)
         result["bytes_per_second"] = 1e9
     return result
 
 
+def serve_rounds(control, timing):
+    order = control.ask({"ready": {"seconds": timing["sleep"], "bytes_per_second": 1e9}})
+    while "round" in order:
+        seconds = []
+        for _ in range(order["round"]["calls"]):
+            start = time.perf_counter()
+            time.sleep(timing["sleep"])
+            seconds.append(timing["claim"] or time.perf_counter() - start)
+        order = control.ask({"round": {"seconds": seconds, "output": timing["output"]}})
+
+
 def run_job(job, on_phase):
     role = job.get("role", "runner")
     result = blank_result(role)
-    if role == "oracle":
+    timing = {"sleep": 0.01, "claim": None, "output": _EXPECTED}
+    names = {"result": result, "job": job, "timing": timing}
+    if role in ("oracle", "timer"):
         on_phase("reference")
-        exec(compile(job["reference_source"], "reference", "exec"), {"result": result})
+        exec(compile(job["reference_source"], "reference", "exec"), names)
+    if role == "oracle":
         empty = {"list": []}
         trials = max(job["calls"]) + 1
         result["visible"] = {"arguments": empty, "state": empty, "inputs": [empty] * trials}
         result["calls"] = [{"trial": trial, "output": _EXPECTED} for trial in job["calls"]]
         return result
+    if role == "timer":
+        serve_rounds(channel.Control(job["fds"]["control"]), timing)
+        return result
     on_phase("import")
     try:
-        exec(compile(job["candidate_source"], "candidate", "exec"), {"result": result, "job": job})
+        exec(compile(job["candidate_source"], "candidate", "exec"), names)
     except Exception as error:
         kind = "out_of_memory" if isinstance(error, MemoryError) else "runtime_error"
         result.update(outcome=kind, fault="candidate", message=f"{type(error).__name__}: {error}")
@@ -52,4 +72,6 @@ def run_job(job, on_phase):
         control = channel.Control(job["fds"]["control"])
         for index in range(len(job["calls"])):
             control.ask({"call": index, "output": _EXPECTED, "inputs": {"list": []}})
+        if job["measure_time"] and job["device"] == "cuda":
+            serve_rounds(control, timing)
     return result
