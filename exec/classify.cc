@@ -100,8 +100,25 @@ void AddMeasurements(const JobReport& report, ExecResult* result) {
   result->set_attempts(1);
 }
 
+// Moves the blame for what a job did to where it belongs: the reference's deeds are the task's, and
+// before any foreign code began nothing is anybody's but ours.
+Finding Blame(const JobReport& report, const JobChannel& channel, JobRole role,
+              const Finding& finding) {
+  const bool began = role == JobRole::kRunner ? channel.candidate_began : !channel.phase.empty();
+  if (!began && !channel.setup_error.empty()) {
+    return {EXEC_INTERNAL_ERROR,
+            absl::StrCat("the job's process was not confined: ", channel.setup_error)};
+  }
+  // With the worker itself the channel is lost, which says nothing.
+  if (!began && report.end != JobEnd::kWorkerDied) {
+    return {EXEC_INTERNAL_ERROR, absl::StrCat("before the job began: ", finding.message)};
+  }
+  if (role == JobRole::kRunner) return finding;
+  return {EXEC_REFERENCE_FAILED, absl::StrCat("the reference ", finding.message)};
+}
+
 ExecResult Unfinished(const JobReport& report, const ExecLimits& limits,
-                      const absl::StatusOr<JobChannel>& channel) {
+                      const absl::StatusOr<JobChannel>& channel, JobRole role) {
   ExecResult result;
   Finding finding;
   const std::string phase = channel.ok() ? channel->phase : "";
@@ -112,16 +129,10 @@ ExecResult Unfinished(const JobReport& report, const ExecLimits& limits,
     if (!channel.ok() && (ended_normally || report.end == JobEnd::kChannelLimit)) {
       finding = {EXEC_BAD_RESULT, std::string(channel.status().message())};
     }
-    if (channel.ok() && !channel->candidate_began && report.end != JobEnd::kWorkerDied) {
-      if (!channel->setup_error.empty()) {
-        finding = {EXEC_INTERNAL_ERROR,
-                   absl::StrCat("the job's process was not confined: ", channel->setup_error)};
-      } else if (phase == "reference") {
-        finding = {EXEC_REFERENCE_FAILED, absl::StrCat("the reference ", finding.message)};
-      } else {
-        finding = {EXEC_INTERNAL_ERROR,
-                   absl::StrCat("before the reference began: ", finding.message)};
-      }
+    if (channel.ok()) {
+      finding = Blame(report, *channel, role, finding);
+    } else if (role != JobRole::kRunner) {
+      finding = {EXEC_REFERENCE_FAILED, absl::StrCat("the reference ", finding.message)};
     }
   }
   result.set_outcome(finding.outcome);
@@ -133,11 +144,13 @@ ExecResult Unfinished(const JobReport& report, const ExecLimits& limits,
 
 }  // namespace
 
-ExecResult Classify(const JobReport& report, const ExecLimits& limits) {
-  const absl::StatusOr<JobChannel> channel = ParseChannel(report.channel);
+ExecResult Classify(const JobReport& report, const ExecLimits& limits, JobRole role,
+                    std::string* result_text) {
+  const absl::StatusOr<JobChannel> channel = ParseChannel(report.channel, role);
   const bool finished =
       report.end == JobEnd::kExit && report.exit_code == 0 && channel.ok() && channel->has_result;
-  ExecResult result = finished ? channel->result : Unfinished(report, limits, channel);
+  ExecResult result = finished ? channel->result : Unfinished(report, limits, channel, role);
+  if (finished && result_text != nullptr) *result_text = channel->result_text;
   if (finished && HidesProcessLimit(report, result)) {
     result.set_detail(absl::StrCat(result.message(), "\n", result.detail()));
     result.set_outcome(EXEC_PROCESS_LIMIT);

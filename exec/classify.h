@@ -2,14 +2,20 @@
 #ifndef TRITONRL_EXEC_CLASSIFY_H_
 #define TRITONRL_EXEC_CLASSIFY_H_
 
+#include <string>
+
 #include "exec/job.h"
 #include "exec/messages.pb.h"
+#include "exec/result_json.h"
 
 namespace tritonrl {
 
-// The result that the runner wrote, or the reason why there is none. Whatever happens before the
-// candidate's code begins is the task's fault or ours, never the candidate's.
-ExecResult Classify(const JobReport& report, const ExecLimits& limits);
+// The result that the job of this role wrote, or the reason why there is none. What happens in a
+// job that runs the reference is the task's fault or ours, what happens in a runner before the
+// candidate's code begins is ours. A runner's EXEC_OK means that it ran to its end and no more.
+// `result_text`, if given, gets the job's result object where there was one.
+ExecResult Classify(const JobReport& report, const ExecLimits& limits, JobRole role,
+                    std::string* result_text = nullptr);
 
 }  // namespace tritonrl
 

@@ -3,21 +3,24 @@
 #include <gtest/gtest.h>
 #include <signal.h>
 
+#include <tuple>
+
 #include "exec/device_backend.h"
 
 namespace tritonrl {
 namespace {
 
 constexpr char kReference[] = "{\"phase\": \"reference\"}\n";
-constexpr char kForward[] = "{\"phase\": \"reference\"}\n{\"phase\": \"forward\"}\n";
+constexpr char kForward[] = "{\"phase\": \"import\"}\n{\"phase\": \"forward\"}\n";
 
-ExecResult Outcome(JobEnd end, const std::string& channel, int signal = 0) {
+ExecResult Outcome(JobEnd end, const std::string& channel, int signal = 0,
+                   JobRole role = JobRole::kRunner) {
   JobReport report;
   report.end = end;
   report.signal = signal;
   report.exit_code = signal == 0 ? 0 : -1;
   report.channel = channel;
-  return Classify(report, DefaultLimits());
+  return Classify(report, DefaultLimits(), role);
 }
 
 TEST(ClassifyTest, CandidatesFaults) {
@@ -38,18 +41,31 @@ TEST(ClassifyTest, MemoryExplainsAKill) {
   report.signal = SIGKILL;
   report.out_of_memory = true;
   report.channel = kForward;
-  EXPECT_EQ(Classify(report, DefaultLimits()).outcome(), EXEC_OUT_OF_MEMORY);
+  EXPECT_EQ(Classify(report, DefaultLimits(), JobRole::kRunner).outcome(), EXEC_OUT_OF_MEMORY);
   report.end = JobEnd::kWorkerDied;  // the kernel chose the worker itself
   report.channel = "";
-  EXPECT_EQ(Classify(report, DefaultLimits()).outcome(), EXEC_OUT_OF_MEMORY);
+  EXPECT_EQ(Classify(report, DefaultLimits(), JobRole::kRunner).outcome(), EXEC_OUT_OF_MEMORY);
 }
 
 TEST(ClassifyTest, BeforeTheCandidateItIsNotItsFault) {
-  EXPECT_EQ(Outcome(JobEnd::kTimeout, kReference).outcome(), EXEC_REFERENCE_FAILED);
-  EXPECT_EQ(Outcome(JobEnd::kExit, kReference, SIGSEGV).fault(), EXEC_FAULT_TASK);
   EXPECT_EQ(Outcome(JobEnd::kTimeout, "").outcome(), EXEC_INTERNAL_ERROR);
   EXPECT_EQ(Outcome(JobEnd::kExit, "{\"setup_error\": \"mount\"}\n").outcome(),
             EXEC_INTERNAL_ERROR);
+}
+
+TEST(ClassifyTest, WhatTheReferenceDoesIsTheTasksFault) {
+  for (const JobRole role : {JobRole::kOracle, JobRole::kTimer}) {
+    for (const auto& [end, channel, signal] : {std::tuple(JobEnd::kTimeout, kReference, 0),
+                                               {JobEnd::kExit, kReference, SIGSEGV},
+                                               {JobEnd::kOutputLimit, kReference, 0},
+                                               {JobEnd::kExit, "garbage", 0}}) {
+      const ExecResult result = Outcome(end, channel, signal, role);
+      EXPECT_EQ(result.outcome(), EXEC_REFERENCE_FAILED) << result.ShortDebugString();
+      EXPECT_EQ(result.fault(), EXEC_FAULT_TASK);
+    }
+    EXPECT_EQ(Outcome(JobEnd::kTimeout, "", 0, role).outcome(), EXEC_INTERNAL_ERROR);
+    EXPECT_EQ(Outcome(JobEnd::kStopped, kReference, 0, role).outcome(), EXEC_POOL_STOPPED);
+  }
 }
 
 TEST(ClassifyTest, OurFaultsHideNothing) {
@@ -73,6 +89,8 @@ TEST(OutcomeTest, NamesFaultsAndRetries) {
   EXPECT_EQ(FaultOf(EXEC_NOT_EXECUTABLE), EXEC_FAULT_OURS);
   EXPECT_TRUE(IsRetryable(EXEC_WORKER_LOST));
   EXPECT_FALSE(IsRetryable(EXEC_NOT_EXECUTABLE));
+  EXPECT_EQ(FaultOf(EXEC_INCONCLUSIVE), EXEC_FAULT_OURS);
+  EXPECT_FALSE(IsRetryable(EXEC_INCONCLUSIVE));
   EXPECT_FALSE(IsRetryable(EXEC_TIMEOUT));
 }
 

@@ -9,6 +9,9 @@
 namespace tritonrl {
 namespace {
 
+// Inputs and outputs of a dozen tasks at KernelBench's full shapes.
+constexpr int64_t kCacheBytes = int64_t{16} << 30;
+
 // A CUDA context alone takes gigabytes of the host's memory, and full-size inputs take more.
 ExecLimits WithGpuDefaults(const ExecLimits& asked) {
   ExecLimits limits;
@@ -33,9 +36,8 @@ absl::StatusOr<std::unique_ptr<CudaBackend>> CudaBackend::Start(WorkerPoolOption
   }
   options.device = "cuda";
   options.limits = WithGpuDefaults(options.limits);
-  ASSIGN_OR_RETURN(auto pool, WorkerPool::Start(options));
-  const ExecLimits limits = pool->limits();
-  return std::unique_ptr<CudaBackend>(new CudaBackend("cuda", std::move(pool), limits));
+  ASSIGN_OR_RETURN(BackendPools pools, StartPools(std::move(options), kCacheBytes));
+  return std::unique_ptr<CudaBackend>(new CudaBackend("cuda", std::move(pools)));
 }
 
 }  // namespace tritonrl

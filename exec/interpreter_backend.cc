@@ -5,14 +5,16 @@
 #include "base/status.h"
 
 namespace tritonrl {
+namespace {
+constexpr int64_t kCacheBytes = 256 << 20;  // tasks of the mini suite take some 100 KB each
+}
 
 absl::StatusOr<std::unique_ptr<InterpreterBackend>> InterpreterBackend::Start(
     WorkerPoolOptions options) {
   options.device = "interpreter";
-  ASSIGN_OR_RETURN(auto pool, WorkerPool::Start(options));
-  const ExecLimits limits = pool->limits();
+  ASSIGN_OR_RETURN(BackendPools pools, StartPools(std::move(options), kCacheBytes));
   return std::unique_ptr<InterpreterBackend>(
-      new InterpreterBackend("interpreter", std::move(pool), limits));
+      new InterpreterBackend("interpreter", std::move(pools)));
 }
 
 }  // namespace tritonrl

@@ -5,6 +5,7 @@
 
 #include <string>
 
+#include "absl/strings/str_cat.h"
 #include "absl/strings/str_replace.h"
 #include "absl/time/clock.h"
 #include "exec/testing/softmax.h"
@@ -71,6 +72,58 @@ TEST_F(InterpreterBackendTest, TheSameSeedGivesTheSameResult) {
   EXPECT_EQ(a.speedup(), b.speedup());
 }
 
+TEST_F(InterpreterBackendTest, TheReferenceRunsOncePerTaskAndSeed) {
+  const std::string reference = absl::StrCat("# once\n", kSoftmaxReference);
+  const OracleCache::Counts before = backend_->oracle_counts();
+  EXPECT_FALSE(Run(kSoftmaxCandidate, reference).oracle_cached());
+  EXPECT_TRUE(Run("class Other: pass\n", reference).oracle_cached());
+  EXPECT_TRUE(Run(kSoftmaxCandidate, reference).oracle_cached());
+  const OracleCache::Counts after = backend_->oracle_counts();
+  EXPECT_EQ(after.runs - before.runs, 1);
+  EXPECT_EQ(after.hits - before.hits, 2);
+  EXPECT_GT(after.bytes, before.bytes + 5 * 2 * 64 * 200 * 4);
+}
+
+TEST_F(InterpreterBackendTest, TheReferenceAloneCanBeRun) {
+  ExecRequest request;
+  request.set_reference_source(kSoftmaxReference);
+  request.set_reference_only(true);
+  const auto result = backend_->Run(request, absl::Now() + absl::Seconds(60));
+  ASSERT_TRUE(result.ok()) << result.status();
+  EXPECT_EQ(result->outcome(), EXEC_OK) << result->DebugString();
+  EXPECT_FALSE(result->has_correct());
+  EXPECT_FALSE(result->has_compiled());
+  ASSERT_EQ(result->reference_ops_size(), 1);
+}
+
+TEST_F(InterpreterBackendTest, KindsOfMismatch) {
+  EXPECT_EQ(RunChanged("return y", "return y.view(-1)").mismatch().kind(), "shape");
+  EXPECT_EQ(RunChanged("return y", "return y.half()").mismatch().kind(), "dtype");
+  EXPECT_EQ(RunChanged("return y", "return y, y").mismatch().kind(), "count");
+  EXPECT_EQ(RunChanged("return y", "return None").mismatch().kind(), "type");
+  EXPECT_EQ(RunChanged("return y", "return y.to_sparse()").mismatch().kind(), "type");
+  EXPECT_EQ(RunChanged("return y", "x.copy_(y); return y").mismatch().kind(), "input_changed");
+  EXPECT_EQ(RunChanged("(x.shape[0],)", "(0,)").mismatch().kind(), "nan");
+  EXPECT_EQ(RunChanged("(x.shape[0],)", "(x.shape[0] // 2,)").mismatch().kind(), "nan");
+}
+
+TEST_F(InterpreterBackendTest, WhatIsKeptFromAnEarlierCallIsWrong) {
+  const std::string by_address = absl::StrReplaceAll(
+      kSoftmaxCandidate, {{"return y", "return KEPT.setdefault(x.data_ptr(), y)"},
+                          {"@triton.jit", "KEPT = {}\n@triton.jit"}});
+  ExecResult result = Run(by_address);
+  EXPECT_EQ(result.outcome(), EXEC_MISMATCH) << result.DebugString();
+  EXPECT_EQ(result.mismatch().trial(), 1);
+  EXPECT_EQ(result.trials_run(), 2);
+  const std::string once = absl::StrReplaceAll(
+      kSoftmaxCandidate, {{"return y", "CALLS.append(0); return y / len(CALLS)"},
+                          {"@triton.jit", "CALLS = []\n@triton.jit"}});
+  result = Run(once);
+  EXPECT_EQ(result.outcome(), EXEC_MISMATCH);
+  EXPECT_NE(result.message().find("trial 1 of 5, called once more"), std::string::npos)
+      << result.message();
+}
+
 TEST_F(InterpreterBackendTest, WrongValuesAreAMismatch) {
   const ExecResult result = RunChanged("e / tl.sum(e, 0)", "e");
   EXPECT_EQ(result.outcome(), EXEC_MISMATCH);
@@ -78,6 +131,8 @@ TEST_F(InterpreterBackendTest, WrongValuesAreAMismatch) {
   EXPECT_FALSE(result.correct());
   EXPECT_EQ(result.mismatch().kind(), "value");
   EXPECT_GT(result.mismatch().bad_elements(), 0);
+  EXPECT_GT(result.mismatch().max_error(), 1e-2);
+  EXPECT_EQ(result.trials_run(), 1);
 }
 
 TEST_F(InterpreterBackendTest, TritonsErrorsAreCompileErrors) {

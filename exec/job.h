@@ -22,6 +22,12 @@ enum class JobEnd {
   kStopped,       // the pool was stopped
 };
 
+// A descriptor handed to a job under a name; stays open here.
+struct JobFd {
+  std::string name;
+  int fd = -1;
+};
+
 struct JobReport {
   JobEnd end = JobEnd::kNotStarted;
   int exit_code = -1;

@@ -268,7 +268,7 @@ TEST_F(MisbehaviourTest, HoldsOnlyItsOwnDescriptors) {
                 "held = [os.readlink(f'/proc/self/fd/{n}').split(':')[0] for n in range(256)\n"
                 "        if os.path.islink(f'/proc/self/fd/{n}')]\n"
                 "result['message'] = str(held)"),
-            "['/dev/null', 'pipe', 'pipe', 'pipe']");
+            "['/dev/null', 'pipe', 'pipe', 'pipe', '/memfd', '/memfd', 'socket']");
 }
 
 TEST_F(MisbehaviourTest, EnvironmentSaysNothingOfTheHost) {
@@ -278,20 +278,57 @@ TEST_F(MisbehaviourTest, EnvironmentSaysNothingOfTheHost) {
 }
 
 TEST_F(MisbehaviourTest, ForgedResultsAreRefused) {
-  // Before the real one: two results. In this process a forger that also ends the process in time
-  // can still pass; the oracle moves to a process of its own with the separated runner.
   const std::string forged = "import os, json\nos.write(3, json.dumps({'result': result}).encode()";
   EXPECT_EQ(Run(absl::StrCat(forged, " + b'\\n')")).outcome(), EXEC_BAD_RESULT);
   EXPECT_EQ(Run(absl::StrCat(forged, ")")).outcome(), EXEC_BAD_RESULT);
+  // In time and alone: a result, but nothing was handed over.
+  EXPECT_EQ(Run(absl::StrCat(forged, " + b'\\n'); os._exit(0)")).outcome(), EXEC_BAD_RESULT);
   EXPECT_EQ(Run("import os\nos.write(3, b'garbage\\n')").outcome(), EXEC_BAD_RESULT);
-  EXPECT_EQ(Run("result['correct'] = 'yes'").outcome(), EXEC_BAD_RESULT);
-  EXPECT_EQ(Run("result['outcome'] = 'perfect'").outcome(), EXEC_BAD_RESULT);
+  EXPECT_EQ(Run("result['correct'] = True").outcome(), EXEC_BAD_RESULT);
+  EXPECT_EQ(Run("result['outcome'] = 'ok'").outcome(), EXEC_BAD_RESULT);
+  EXPECT_EQ(Run("result['speedup'] = 100.0").outcome(), EXEC_BAD_RESULT);
   EXPECT_EQ(Run("del result['launches']").outcome(), EXEC_BAD_RESULT);
   EXPECT_EQ(Run("import os\nos.write(3, b'[' * 500000)").outcome(), EXEC_BAD_RESULT);
   EXPECT_EQ(Run("import os\nwhile True: os.write(3, b'x' * 60000)").outcome(), EXEC_BAD_RESULT);
   EXPECT_EQ(Run("import os\nos.write(3, b'{\"setup_error\": \"x\"}\\n'); os._exit(0)").fault(),
             EXEC_FAULT_CANDIDATE);
   EXPECT_EQ(Run("import os\nos.close(3)").outcome(), EXEC_EXITED);
+}
+
+TEST_F(MisbehaviourTest, NonsenseOnTheControlChannelIsRefused) {
+  for (const char* message :
+       {"b'garbage'", "b'{}'", "b'x' * 100000",
+        "json.dumps({'call': 1, 'output': {'value': 1}, 'inputs': {'list': []}}).encode()",
+        "json.dumps({'call': 0, 'output': {'value': 1}, 'inputs': {'list': []}, 'go': 1}).encode()",
+        "json.dumps({'correct': True}).encode()"}) {
+    const ExecResult result =
+        Run(absl::StrCat("import os, json\nos.write(job['fds']['control'], ", message, ")"), 1);
+    EXPECT_EQ(result.outcome(), EXEC_BAD_RESULT) << message << ": " << result.ShortDebugString();
+  }
+  // A flood is stopped by the job's own limit.
+  EXPECT_EQ(Run("import os\nwhile True: os.write(job['fds']['control'], b'x')", 0.5).fault(),
+            EXEC_FAULT_CANDIDATE);
+  EXPECT_EQ(Run("import os\nos.close(job['fds']['control'])").fault(), EXEC_FAULT_CANDIDATE);
+  // The right number for every call, twice too often.
+  const ExecResult eager =
+      Run("import os, json\nfor call in range(12): os.write(job['fds']['control'], json.dumps("
+          "{'call': call, 'output': {'value': 1}, 'inputs': {'list': []}}).encode())");
+  EXPECT_EQ(eager.fault(), EXEC_FAULT_NONE) << eager.ShortDebugString();  // they were right
+}
+
+TEST_F(MisbehaviourTest, SealedMemoryStaysAsItIs) {
+  const std::string seen = "import os, fcntl, mmap\nfd = job['fds']['visible']\n";
+  for (const char* action :
+       {"os.pwrite(fd, b'x', 0)", "os.ftruncate(fd, 0)", "os.ftruncate(fd, 1 << 40)",
+        "mmap.mmap(fd, 4096)", "fcntl.fcntl(fd, fcntl.F_ADD_SEALS, fcntl.F_SEAL_GROW)",
+        "os.write(os.open(f'/proc/self/fd/{fd}', os.O_RDWR), b'x')",
+        "os.ftruncate(job['fds']['memory'], 1 << 40)", "os.ftruncate(job['fds']['memory'], 0)"}) {
+    EXPECT_EQ(Ask(absl::StrCat(seen, "try:\n  ", action,
+                               "\n  result['message'] = 'allowed'\nexcept (OSError, "
+                               "ValueError) as e:\n  result['message'] = 'refused'\n")),
+              "refused")
+        << action;
+  }
 }
 
 TEST_F(MisbehaviourTest, TheReferencesFaultsAreTheTasks) {

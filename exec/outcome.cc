@@ -15,7 +15,7 @@ ExecFault FaultOf(ExecOutcome outcome) {
 
 bool IsRetryable(ExecOutcome outcome) {
   return FaultOf(outcome) == EXEC_FAULT_OURS && outcome != EXEC_NOT_EXECUTABLE &&
-         outcome != EXEC_POOL_STOPPED;
+         outcome != EXEC_POOL_STOPPED && outcome != EXEC_INCONCLUSIVE;
 }
 
 std::string OutcomeName(ExecOutcome outcome) {

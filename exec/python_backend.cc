@@ -1,12 +1,14 @@
 #include "exec/python_backend.h"
 
 #include <cmath>
+#include <future>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "base/hash.h"
 #include "base/status.h"
-#include "exec/classify.h"
-#include "exec/result_json.h"
+#include "exec/candidate_run.h"
+#include "exec/job_json.h"
 
 namespace tritonrl {
 namespace {
@@ -38,28 +40,75 @@ absl::Status CheckRequest(const ExecRequest& request) {
   return absl::OkStatus();
 }
 
+// Everything that what a reference makes depends on.
+std::string OracleKey(const ExecRequest& request, const std::string& device,
+                      const ExecLimits& limits) {
+  return Sha256Hex(absl::StrCat(device, " ", request.device_model(), " ", request.seed(), " ",
+                                TrialsOf(request), " ", request.skip_timing(), " ",
+                                limits.wall_seconds(), " ", limits.memory_bytes(), "\n",
+                                request.reference_source()));
+}
+
+ExecResult OutOfTime() {
+  ExecResult result;
+  result.set_outcome(EXEC_NO_WORKER_IN_TIME);
+  result.set_fault(FaultOf(EXEC_NO_WORKER_IN_TIME));
+  result.set_phase("reference");
+  result.set_message("the caller's deadline passed while another request ran the reference");
+  return result;
+}
+
 }  // namespace
 
-PythonBackend::PythonBackend(std::string device, std::unique_ptr<WorkerPool> pool,
-                             const ExecLimits& limits)
-    : device_(std::move(device)), pool_(std::move(pool)), limits_(limits) {}
+absl::StatusOr<BackendPools> StartPools(WorkerPoolOptions options, int64_t cache_bytes) {
+  WorkerPoolOptions oracle_options = options;
+  oracle_options.workers = (options.workers + 1) / 2;
+  oracle_options.kept_bytes = cache_bytes;
+  if (options.runner == "runner") oracle_options.runner = "oracle_worker";
+  auto oracles = std::async(std::launch::async, [&] { return WorkerPool::Start(oracle_options); });
+  BackendPools pools;
+  auto runners = WorkerPool::Start(options);
+  auto started = oracles.get();
+  RETURN_IF_ERROR(runners.status());
+  RETURN_IF_ERROR(started.status());
+  pools.runners = *std::move(runners);
+  pools.oracles = *std::move(started);
+  pools.cache_bytes = cache_bytes;
+  return pools;
+}
+
+PythonBackend::PythonBackend(std::string device, BackendPools pools)
+    : device_(std::move(device)), pools_(std::move(pools)), cache_(pools_.cache_bytes) {}
 
 absl::StatusOr<ExecResult> PythonBackend::Run(const ExecRequest& request, absl::Time deadline) {
   RETURN_IF_ERROR(CheckRequest(request));
-  const ExecLimits limits = EffectiveLimits(request.limits(), limits_);
-  const std::string job = JobJson(request, device_, limits.wall_seconds());
-  JobReport report = pool_->Run(job, limits, deadline);
-  if (report.end != JobEnd::kWorkerDied || report.out_of_memory) return Classify(report, limits);
-
-  report = pool_->Run(job, limits, deadline);
-  ExecResult result = Classify(report, limits);
-  result.set_attempts(2);
-  if (report.end == JobEnd::kWorkerDied && !report.out_of_memory) {
-    result.set_outcome(EXEC_KILLED_WORKER);
-    result.set_fault(FaultOf(EXEC_KILLED_WORKER));
-    result.set_message(absl::StrCat("its worker died under it twice: ", report.detail));
+  const ExecLimits limits = EffectiveLimits(request.limits(), pools_.runners->limits());
+  const JobContext context{request, device_, DeriveSeeds(request.seed(), TrialsOf(request)),
+                           limits.wall_seconds()};
+  bool cached = false;
+  const std::shared_ptr<const OracleResult> oracle = cache_.Get(
+      OracleKey(request, device_, limits), deadline,
+      [&] { return RunOracle(context, pools_.oracles.get(), limits, deadline); }, &cached);
+  if (oracle == nullptr) return OutOfTime();
+  if (!oracle->ok() || request.reference_only()) {
+    ExecResult result = oracle->run;
+    result.set_oracle_cached(cached);
+    return result;
   }
-  return result;
+  CandidateRun run;
+  for (int attempt = 1; attempt <= 2; ++attempt) {
+    run = RunCandidate(context, *oracle, pools_.runners.get(), pools_.oracles.get(), limits,
+                       deadline);
+    run.result.set_attempts(attempt);
+    if (!run.worker_died) break;
+  }
+  if (run.worker_died) {
+    run.result.set_message(absl::StrCat("its worker died under it twice: ", run.result.message()));
+    run.result.set_outcome(EXEC_KILLED_WORKER);
+    run.result.set_fault(FaultOf(EXEC_KILLED_WORKER));
+  }
+  run.result.set_oracle_cached(cached);
+  return run.result;
 }
 
 }  // namespace tritonrl

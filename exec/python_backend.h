@@ -1,4 +1,5 @@
-// What the backends share: requests become jobs of a worker pool, reports become results.
+// What the backends share: a pool of workers for references and one for candidates, what references
+// made kept for the next candidate, and the way of a request through them.
 #ifndef TRITONRL_EXEC_PYTHON_BACKEND_H_
 #define TRITONRL_EXEC_PYTHON_BACKEND_H_
 
@@ -6,28 +7,42 @@
 #include <string>
 
 #include "exec/device_backend.h"
+#include "exec/oracle_cache.h"
 #include "exec/worker_pool.h"
 
 namespace tritonrl {
 
+// Workers of one backend. No candidate ever runs in a worker that runs references.
+struct BackendPools {
+  std::unique_ptr<WorkerPool> runners;
+  std::unique_ptr<WorkerPool> oracles;
+  int64_t cache_bytes = 0;  // of references' results
+};
+
+// Starts both; `options` are the runners'. There is one worker for references to two for
+// candidates, as most of what references make is asked for more than once.
+absl::StatusOr<BackendPools> StartPools(WorkerPoolOptions options, int64_t cache_bytes);
+
 class PythonBackend : public DeviceBackend {
  public:
   // `device` is the runner's word for it: "interpreter" or "cuda".
-  PythonBackend(std::string device, std::unique_ptr<WorkerPool> pool, const ExecLimits& limits);
+  PythonBackend(std::string device, BackendPools pools);
 
   // A job under which the worker died is run once more; if the second dies too, the candidate is
   // taken to have killed them.
   absl::StatusOr<ExecResult> Run(const ExecRequest& request, absl::Time deadline) override;
 
-  int concurrency() const override { return pool_->workers(); }
+  int concurrency() const override { return pools_.runners->workers(); }
   std::string name() const override { return device_; }
-  std::string sandbox_description() const override { return pool_->sandbox_description(); }
-  const WorkerPool& pool() const { return *pool_; }
+  std::string sandbox_description() const override { return pools_.runners->sandbox_description(); }
+  const WorkerPool& pool() const { return *pools_.runners; }
+  const WorkerPool& oracle_pool() const { return *pools_.oracles; }
+  OracleCache::Counts oracle_counts() const { return cache_.counts(); }
 
  private:
   const std::string device_;
-  const std::unique_ptr<WorkerPool> pool_;
-  const ExecLimits limits_;
+  const BackendPools pools_;
+  OracleCache cache_;
 };
 
 }  // namespace tritonrl

@@ -4,6 +4,7 @@
 #include <cmath>
 #include <map>
 #include <nlohmann/json.hpp>
+#include <set>
 
 #include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
@@ -66,6 +67,7 @@ class Fields {
   }
   // True when the field is there and not null.
   bool Has(const char* name) const {
+    seen_.insert(name);
     return object_.is_object() && object_.contains(name) && !object_[name].is_null();
   }
   const Json& List(const char* name) const {
@@ -82,19 +84,18 @@ class Fields {
     if (!value->is_object() || value->size() > kMaxItems) return Fail("an object", name), *empty;
     return *value;
   }
-  // A value of any kind as JSON text.
-  std::string AnyText(const char* name) const {
-    const Json* value = Find(name);
-    if (value == nullptr || value->is_null()) return "";
-    const std::string text = value->is_string()
-                                 ? value->get<std::string>()
-                                 : value->dump(-1, ' ', true, Json::error_handler_t::replace);
-    return Prefix(text);
+  // An error when the object holds a field that nobody asked for.
+  void NothingElse() const {
+    if (!status_->ok()) return;
+    for (const auto& [name, value] : object_.items()) {
+      if (seen_.count(name) == 0) Fail("known", Prefix(name).c_str());
+    }
   }
 
  private:
   // Null when the field is missing (an error) or there was one before.
   const Json* Find(const char* name) const {
+    seen_.insert(name);
     if (!status_->ok()) return nullptr;
     const auto found = object_.find(name);
     if (found == object_.end()) return Fail("there", name), nullptr;
@@ -109,25 +110,33 @@ class Fields {
   const Json& object_;
   const std::string where_;
   absl::Status* status_;
+  mutable std::set<std::string> seen_;
 };
 
-const std::map<std::string, ExecOutcome>& RunnerOutcomes() {
-  static const auto* const outcomes = new std::map<std::string, ExecOutcome>{
+using Outcomes = std::map<std::string, ExecOutcome>;
+
+// What a job of each role may say of how it went.
+const Outcomes& OutcomesOf(JobRole role) {
+  static const auto* const reference = new Outcomes{
       {"ok", EXEC_OK},
       {"reference_error", EXEC_REFERENCE_FAILED},
+      {"internal_error", EXEC_INTERNAL_ERROR},
+  };
+  static const auto* const runner = new Outcomes{
+      {"ran", EXEC_OK},
+      {"stopped", EXEC_OK},  // the supervisor wanted no more calls
       {"import_error", EXEC_IMPORT_ERROR},
       {"no_model_new", EXEC_NO_MODEL_NEW},
       {"construct_error", EXEC_CONSTRUCT_ERROR},
       {"compile_error", EXEC_COMPILE_ERROR},
       {"runtime_error", EXEC_RUNTIME_ERROR},
       {"out_of_bounds", EXEC_OUT_OF_BOUNDS},
-      {"mismatch", EXEC_MISMATCH},
       {"out_of_memory", EXEC_OUT_OF_MEMORY},
       {"timeout", EXEC_TIMEOUT},
       {"not_executable", EXEC_NOT_EXECUTABLE},
       {"internal_error", EXEC_INTERNAL_ERROR},
   };
-  return *outcomes;
+  return role == JobRole::kRunner ? *runner : *reference;
 }
 
 void ReadLaunch(const Json& json, absl::Status* status, KernelLaunch* launch) {
@@ -161,69 +170,58 @@ void ReadOp(const Json& json, absl::Status* status, AtenOp* op) {
   op->set_neutral(f.Bool("neutral"));
 }
 
-void ReadMismatch(const Json& json, absl::Status* status, OutputMismatch* mismatch) {
-  const Fields f(json, "mismatch.", status);
-  mismatch->set_trial(f.Small("trial"));
-  if (f.Has("output")) mismatch->set_output(f.Small("output"));
-  mismatch->set_kind(f.Text("kind"));
-  if (f.Has("max_error")) mismatch->set_max_error(f.Number("max_error"));
-  if (f.Has("bad_elements")) mismatch->set_bad_elements(f.Integer("bad_elements"));
-  if (f.Has("elements")) mismatch->set_elements(f.Integer("elements"));
-  mismatch->set_want(f.AnyText("want"));
-  mismatch->set_got(f.AnyText("got"));
-}
-
-void ReadTimes(const Fields& f, ExecResult* result) {
-  result->set_modelled(f.Bool("modelled"));
-  result->set_device_name(f.Text("device_name"));
-  if (f.Has("reference_seconds")) result->set_reference_seconds(f.Number("reference_seconds"));
+void ReadRunnerFields(const Fields& f, absl::Status* status, ExecResult* result) {
+  if (f.Has("compiled")) result->set_compiled(f.Bool("compiled"));
+  for (const Json& item : f.List("launches")) ReadLaunch(item, status, result->add_launches());
+  for (const Json& item : f.List("aten_ops")) ReadOp(item, status, result->add_candidate_ops());
   if (f.Has("candidate_seconds")) result->set_candidate_seconds(f.Number("candidate_seconds"));
-  if (f.Has("speedup")) result->set_speedup(f.Number("speedup"));
 }
 
-absl::StatusOr<ExecResult> ReadResult(const Json& json) {
+void ReadOracleFields(const Fields& f, absl::Status* status, ExecResult* result) {
+  for (const Json& item : f.List("reference_ops"))
+    ReadOp(item, status, result->add_reference_ops());
+  if (f.Has("reference_seconds")) result->set_reference_seconds(f.Number("reference_seconds"));
+  // The rest is read by ReadOracleMemory.
+  for (const char* name :
+       {"visible", "calls", "mutates_inputs", "has_buffers", "bytes_per_second"}) {
+    (void)f.Has(name);
+  }
+}
+
+absl::StatusOr<ExecResult> ReadResult(const Json& json, JobRole role) {
   absl::Status status;
   ExecResult result;
   const Fields f(json, "", &status);
   RETURN_IF_ERROR(status);
   const std::string name = f.Text("outcome");
-  const auto outcome = RunnerOutcomes().find(name);
-  if (status.ok() && outcome == RunnerOutcomes().end()) {
+  const auto outcome = OutcomesOf(role).find(name);
+  if (status.ok() && outcome == OutcomesOf(role).end()) {
     return absl::InvalidArgumentError(absl::StrCat("the result's outcome is unknown: ", name));
   }
   RETURN_IF_ERROR(status);
   result.set_outcome(outcome->second);
   result.set_fault(FaultOf(outcome->second));
+  (void)f.Has("fault");  // follows from the outcome
   result.set_phase(f.Text("phase"));
   result.set_message(f.Text("message"));
   result.set_detail(f.Text("detail"));
   if (f.Has("line")) result.set_line(f.Small("line"));
-  if (f.Has("compiled")) result.set_compiled(f.Bool("compiled"));
-  if (f.Has("correct")) result.set_correct(f.Bool("correct"));
-  result.set_trials_run(f.Small("trials_run"));
-  if (f.Has("max_error")) result.set_max_error(f.Number("max_error"));
-  if (f.Has("mismatch")) ReadMismatch(f.Object("mismatch"), &status, result.mutable_mismatch());
-  for (const Json& item : f.List("launches")) ReadLaunch(item, &status, result.add_launches());
-  for (const Json& item : f.List("aten_ops")) ReadOp(item, &status, result.add_candidate_ops());
-  for (const Json& item : f.List("reference_ops")) {
-    ReadOp(item, &status, result.add_reference_ops());
-  }
-  ReadTimes(f, &result);
+  result.set_modelled(f.Bool("modelled"));
+  result.set_device_name(f.Text("device_name"));
+  if (role == JobRole::kRunner) ReadRunnerFields(f, &status, &result);
+  if (role == JobRole::kOracle) ReadOracleFields(f, &status, &result);
   for (const auto& [phase, seconds] : f.Object("seconds").items()) {
     if (seconds.is_number()) (*result.mutable_phase_seconds())[phase] = seconds.get<double>();
   }
   for (const auto& [package, version] : f.Object("versions").items()) {
     if (version.is_string()) (*result.mutable_versions())[package] = version.get<std::string>();
   }
+  f.NothingElse();
   RETURN_IF_ERROR(status);
-  // "ok" with a comparison that failed, or an outcome that contradicts the rest, is no result.
-  if (result.outcome() == EXEC_OK && result.has_correct() && !result.correct()) {
-    return absl::InvalidArgumentError("the result says \"ok\" and not correct");
-  }
   return result;
 }
 
-absl::Status ReadLine(absl::string_view line, JobChannel* channel) {
+absl::Status ReadLine(absl::string_view line, JobRole role, JobChannel* channel) {
   const Json json = Json::parse(line.begin(), line.end(), nullptr, /*allow_exceptions=*/false);
   if (!json.is_object() || json.size() != 1) {
     return absl::InvalidArgumentError("a line of the result channel is no message");
@@ -240,40 +238,20 @@ absl::Status ReadLine(absl::string_view line, JobChannel* channel) {
     return absl::OkStatus();
   }
   if (message.key() != "result") return absl::InvalidArgumentError("an unknown message");
-  ASSIGN_OR_RETURN(channel->result, ReadResult(*message));
+  ASSIGN_OR_RETURN(channel->result, ReadResult(*message, role));
+  channel->result_text = message->dump();
   channel->has_result = true;
   return absl::OkStatus();
 }
 
 }  // namespace
 
-absl::StatusOr<JobChannel> ParseChannel(absl::string_view bytes) {
+absl::StatusOr<JobChannel> ParseChannel(absl::string_view bytes, JobRole role) {
   JobChannel channel;
   for (const absl::string_view line : absl::StrSplit(bytes, '\n', absl::SkipEmpty())) {
-    RETURN_IF_ERROR(ReadLine(line, &channel));
+    RETURN_IF_ERROR(ReadLine(line, role, &channel));
   }
   return channel;
-}
-
-std::string JobJson(const ExecRequest& request, const std::string& device,
-                    double time_limit_seconds) {
-  const bool default_tolerance = request.atol() == 0 && request.rtol() == 0;
-  const Json job{
-      {"task_id", request.task_id()},
-      {"reference_source", request.reference_source()},
-      {"candidate_source", request.candidate_source()},
-      {"seed", request.seed()},
-      {"trials", request.trials() > 0 ? request.trials() : 5},
-      {"atol", default_tolerance ? 1e-2 : request.atol()},
-      {"rtol", default_tolerance ? 1e-2 : request.rtol()},
-      {"device", device},
-      {"device_model", request.device_model().empty() ? "l40s" : request.device_model()},
-      {"time_limit_s", time_limit_seconds},
-      {"reference_only", request.reference_only()},
-      {"measure_time", !request.skip_timing()},
-  };
-  // Sources come from a language model: bytes that are no UTF-8 become a replacement character.
-  return job.dump(-1, ' ', /*ensure_ascii=*/true, Json::error_handler_t::replace);
 }
 
 }  // namespace tritonrl

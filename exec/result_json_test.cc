@@ -3,8 +3,11 @@
 #include <gtest/gtest.h>
 
 #include <nlohmann/json.hpp>
+#include <set>
 
 #include "absl/strings/str_cat.h"
+#include "exec/job_json.h"
+#include "exec/seeds.h"
 
 namespace tritonrl {
 namespace {
@@ -13,24 +16,20 @@ using Json = nlohmann::json;
 
 Json Result() {
   return Json::parse(R"({
-    "outcome": "mismatch", "fault": "candidate", "phase": "compare", "message": "m",
-    "detail": "d", "line": 7, "compiled": true, "correct": false, "trials_run": 2,
-    "max_error": 0.5,
-    "mismatch": {"trial": 1, "output": 0, "kind": "value", "max_error": 0.5, "bad_elements": 3,
-                 "elements": 64, "want": 1.0, "got": "1.5"},
+    "outcome": "ran", "fault": "none", "phase": "done", "message": "m",
+    "detail": "d", "line": 7, "compiled": true,
     "launches": [{"name": "k", "line": 4, "grid": [8, 1, 1], "num_warps": 4, "num_stages": 3,
                   "shared_bytes": 1024, "load_bytes": 4096, "store_bytes": 2048,
                   "atomic_bytes": 0, "sector_bytes": 6144, "unique_bytes": 6144, "flops": 1e12,
                   "dot_flops": 0, "tensor_flops": 0, "modelled_seconds": 2e-6}],
     "aten_ops": [{"name": "empty", "calls": 1, "bytes": 0, "flops": 0, "elements": 64,
                   "neutral": true}],
-    "reference_ops": [], "modelled": true, "reference_seconds": 4e-6, "candidate_seconds": 2e-6,
-    "speedup": 2.0, "device_name": "x", "seconds": {"forward": 0.1},
-    "versions": {"torch": "2.11.0"}})");
+    "modelled": true, "candidate_seconds": 2e-6,
+    "device_name": "x", "seconds": {"forward": 0.1}, "versions": {"torch": "2.11.0"}})");
 }
 
-absl::StatusOr<JobChannel> Parse(const Json& result) {
-  return ParseChannel("{\"phase\": \"import\"}\n" + Json{{"result", result}}.dump() + "\n");
+absl::StatusOr<JobChannel> Parse(const Json& result, JobRole role = JobRole::kRunner) {
+  return ParseChannel("{\"phase\": \"import\"}\n" + Json{{"result", result}}.dump() + "\n", role);
 }
 
 TEST(ResultJsonTest, ReadsEveryField) {
@@ -38,38 +37,63 @@ TEST(ResultJsonTest, ReadsEveryField) {
   ASSERT_TRUE(channel.ok()) << channel.status();
   EXPECT_TRUE(channel->has_result);
   EXPECT_TRUE(channel->candidate_began);
+  EXPECT_EQ(Json::parse(channel->result_text), Result());
   const ExecResult& r = channel->result;
-  EXPECT_EQ(r.outcome(), EXEC_MISMATCH);
-  EXPECT_EQ(r.fault(), EXEC_FAULT_CANDIDATE);
+  EXPECT_EQ(r.outcome(), EXEC_OK);
+  EXPECT_FALSE(r.has_correct());
   EXPECT_EQ(r.line(), 7);
   EXPECT_TRUE(r.compiled());
-  EXPECT_TRUE(r.has_correct());
-  EXPECT_FALSE(r.correct());
-  EXPECT_EQ(r.mismatch().bad_elements(), 3);
-  EXPECT_EQ(r.mismatch().want(), "1.0");
   ASSERT_EQ(r.launches_size(), 1);
   EXPECT_EQ(r.launches(0).grid(0), 8);
   EXPECT_EQ(r.launches(0).flops(), 1e12);
   ASSERT_EQ(r.candidate_ops_size(), 1);
   EXPECT_TRUE(r.candidate_ops(0).neutral());
   EXPECT_TRUE(r.modelled());
-  EXPECT_EQ(r.speedup(), 2.0);
+  EXPECT_EQ(r.candidate_seconds(), 2e-6);
   EXPECT_EQ(r.phase_seconds().at("forward"), 0.1);
   EXPECT_EQ(r.versions().at("torch"), "2.11.0");
 }
 
 TEST(ResultJsonTest, NullMeansAbsent) {
   Json result = Result();
-  for (const char* name : {"compiled", "correct", "max_error", "mismatch", "reference_seconds",
-                           "candidate_seconds", "speedup"}) {
-    result[name] = nullptr;
-  }
+  for (const char* name : {"compiled", "candidate_seconds"}) result[name] = nullptr;
   const auto channel = Parse(result);
   ASSERT_TRUE(channel.ok()) << channel.status();
   EXPECT_FALSE(channel->result.has_compiled());
-  EXPECT_FALSE(channel->result.has_correct());
-  EXPECT_FALSE(channel->result.has_speedup());
-  EXPECT_FALSE(channel->result.has_mismatch());
+  EXPECT_FALSE(channel->result.has_candidate_seconds());
+}
+
+TEST(ResultJsonTest, ARunnerHasNoWordForCorrect) {
+  for (const char* outcome : {"ok", "mismatch", "reference_error", "correct"}) {
+    Json result = Result();
+    result["outcome"] = outcome;
+    EXPECT_FALSE(Parse(result).ok()) << outcome;
+  }
+  for (const char* field : {"correct", "speedup", "reference_seconds", "trials_run", "max_error"}) {
+    Json result = Result();
+    result[field] = 1;
+    EXPECT_FALSE(Parse(result).ok()) << field;
+  }
+}
+
+TEST(ResultJsonTest, AnOraclesResultHasItsOwnFields) {
+  Json result = Result();
+  for (const char* name : {"compiled", "launches", "aten_ops", "candidate_seconds"}) {
+    result.erase(name);
+  }
+  result["outcome"] = "ok";
+  result["reference_ops"] = Result()["aten_ops"];
+  result["reference_seconds"] = 3e-6;
+  for (const char* name :
+       {"visible", "calls", "mutates_inputs", "has_buffers", "bytes_per_second"}) {
+    result[name] = nullptr;
+  }
+  const auto channel = Parse(result, JobRole::kOracle);
+  ASSERT_TRUE(channel.ok()) << channel.status();
+  EXPECT_EQ(channel->result.reference_ops(0).name(), "empty");
+  EXPECT_EQ(channel->result.reference_seconds(), 3e-6);
+  EXPECT_FALSE(Parse(result, JobRole::kRunner).ok());
+  EXPECT_FALSE(Parse(Result(), JobRole::kOracle).ok());
 }
 
 TEST(ResultJsonTest, EveryFieldOfTheWrongTypeIsRefused) {
@@ -82,7 +106,7 @@ TEST(ResultJsonTest, EveryFieldOfTheWrongTypeIsRefused) {
     // The fault follows from the outcome; the runner's word for it is not read.
     EXPECT_EQ(channel.ok(), name == "fault") << name;
   }
-  for (const char* name : {"launches", "aten_ops", "outcome", "trials_run", "modelled"}) {
+  for (const char* name : {"launches", "aten_ops", "outcome", "modelled"}) {
     Json result = Result();
     result.erase(name);
     EXPECT_FALSE(Parse(result).ok()) << name;
@@ -90,23 +114,20 @@ TEST(ResultJsonTest, EveryFieldOfTheWrongTypeIsRefused) {
   Json result = Result();
   result["launches"][0]["shared_bytes"] = 1e30;
   EXPECT_FALSE(Parse(result).ok());
-  result = Result();
-  result["outcome"] = "ok";  // and not correct
-  EXPECT_FALSE(Parse(result).ok());
 }
 
 TEST(ResultJsonTest, ChannelRules) {
   const std::string result = Json{{"result", Result()}}.dump() + "\n";
-  EXPECT_TRUE(ParseChannel("").ok());
-  EXPECT_FALSE(ParseChannel("")->has_result);
-  EXPECT_FALSE(ParseChannel("{\"phase\": \"reference\"}\n")->candidate_began);
-  EXPECT_TRUE(ParseChannel(result).ok());
+  EXPECT_TRUE(ParseChannel("", JobRole::kRunner).ok());
+  EXPECT_FALSE(ParseChannel("", JobRole::kRunner)->has_result);
+  EXPECT_FALSE(ParseChannel("{\"phase\": \"reference\"}\n", JobRole::kRunner)->candidate_began);
+  EXPECT_TRUE(ParseChannel(result, JobRole::kRunner).ok());
   for (const std::string& bad :
        {result + result, result + "{\"phase\": \"x\"}\n", std::string("{\"phase\": 3}\n"),
         std::string("{\"verdict\": {}}\n"), std::string("[]\n"), std::string("{\"result\": 1}\n"),
         std::string("{\"phase\": \"a\", \"result\": {}}\n"), std::string("\xff\xfe\n"),
         result.substr(0, result.size() / 2), std::string("{\"result\": NaN}\n")}) {
-    EXPECT_FALSE(ParseChannel(bad).ok()) << bad;
+    EXPECT_FALSE(ParseChannel(bad, JobRole::kRunner).ok()) << bad;
   }
 }
 
@@ -130,26 +151,57 @@ TEST(ResultJsonTest, HostileBytesNeverBreakTheParser) {
       state = state * 1664525 + 1013904223;
       text[(state >> 8) % text.size()] = static_cast<char>(state >> 24);
     }
-    refused += !ParseChannel(text).ok();
+    refused += !ParseChannel(text, JobRole::kRunner).ok();
   }
   EXPECT_GT(refused, 1000);
-  EXPECT_FALSE(ParseChannel(std::string(1 << 20, '[')).ok());
+  EXPECT_FALSE(ParseChannel(std::string(1 << 20, '['), JobRole::kRunner).ok());
 }
 
 TEST(JobJsonTest, FillsDefaultsAndKeepsBytes) {
   ExecRequest request;
-  request.set_reference_source("r");
+  request.set_reference_source("the reference");
   request.set_candidate_source("é\n\"quoted\"");
-  const Json job = Json::parse(JobJson(request, "interpreter", 5));
-  EXPECT_EQ(job["trials"], 5);
-  EXPECT_EQ(job["atol"], 1e-2);
-  EXPECT_EQ(job["candidate_source"], "é\n\"quoted\"");
-  EXPECT_EQ(job["device_model"], "l40s");
-  EXPECT_EQ(job["measure_time"], true);
-  request.set_rtol(1e-4);
   request.set_seed(uint64_t{1} << 63);
-  EXPECT_EQ(Json::parse(JobJson(request, "cuda", 5))["atol"], 0.0);
-  EXPECT_EQ(Json::parse(JobJson(request, "cuda", 5))["seed"], uint64_t{1} << 63);
+  request.set_atol(0.125);
+  const JobContext context{request, "interpreter", DeriveSeeds(request.seed(), 5), 5};
+  const Json oracle = Json::parse(OracleJobJson(context));
+  EXPECT_EQ(oracle["role"], "oracle");
+  EXPECT_EQ(oracle["calls"], Json({0, 0, 1, 2, 3, 4}));
+  EXPECT_EQ(oracle["reference_source"], "the reference");
+  EXPECT_EQ(oracle["input_seeds"].size(), 5u);
+  EXPECT_FALSE(oracle.contains("candidate_source"));
+  const std::string text = RunnerJobJson(context, "{\"inputs\":[]}");
+  const Json runner = Json::parse(text);
+  EXPECT_EQ(runner["candidate_source"], "é\n\"quoted\"");
+  EXPECT_EQ(runner["device_model"], "l40s");
+  EXPECT_EQ(runner["measure_time"], true);
+  EXPECT_EQ(runner["visible"], Json::parse("{\"inputs\":[]}"));
+  // What a candidate must not know.
+  for (const char* name : {"reference_source", "input_seeds", "seed", "atol", "rtol"}) {
+    EXPECT_FALSE(runner.contains(name)) << name;
+  }
+  EXPECT_EQ(text.find("the reference"), std::string::npos);
+  EXPECT_EQ(text.find("0.125"), std::string::npos);
+  EXPECT_EQ(text.find(absl::StrCat(request.seed())), std::string::npos);
+  for (const uint64_t seed : context.seeds.inputs) {
+    EXPECT_EQ(text.find(absl::StrCat(seed)), std::string::npos);
+  }
+  const Json timer = Json::parse(TimerJobJson(context, "{}"));
+  EXPECT_EQ(timer["reference_source"], "the reference");
+  EXPECT_FALSE(timer.contains("candidate_source"));
+}
+
+TEST(SeedsTest, DifferAndRepeat) {
+  std::set<uint64_t> seen;
+  for (uint64_t run = 0; run < 20; ++run) {
+    const JobSeeds seeds = DeriveSeeds(run, 5);
+    seen.insert(seeds.weights);
+    seen.insert(seeds.inputs.begin(), seeds.inputs.end());
+    seen.insert(seeds.forward.begin(), seeds.forward.end());
+    EXPECT_EQ(DeriveSeeds(run, 5).inputs, seeds.inputs);
+  }
+  EXPECT_EQ(seen.size(), 20u * 11);
+  EXPECT_EQ(*seen.rbegin() >> 63, 0u);
 }
 
 }  // namespace

@@ -4,7 +4,9 @@
 #include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
+#include <string.h>
 #include <sys/socket.h>
+#include <sys/uio.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -26,6 +28,7 @@ constexpr size_t kMaxJobFrame = 16 << 20;
 constexpr size_t kMaxReportFrame = 16 << 20;  // 1 MiB of result, escaped at worst sixfold
 constexpr size_t kStderrKept = 4096;
 constexpr int kWorkerSocket = 3;
+constexpr size_t kMaxJobFds = 8;
 
 int PollMilliseconds(absl::Time deadline) {
   const absl::Duration left = deadline - absl::Now();
@@ -45,6 +48,36 @@ Json LimitsJson(const ExecLimits& limits, const WorkerConfig& config) {
               {"open_files", limits.open_files()},
               {"limit_data", config.limit_data},
               {"limit_nproc", config.sandbox.kind == SandboxKind::kBubblewrap}};
+}
+
+// Sends what fits of `bytes`, together with `fds` (at most kMaxJobFds).
+ssize_t SendWithFds(int socket, absl::string_view bytes, const std::vector<JobFd>& fds) {
+  alignas(cmsghdr) char control[CMSG_SPACE(kMaxJobFds * sizeof(int))] = {};
+  iovec part = {const_cast<char*>(bytes.data()), bytes.size()};
+  msghdr message = {};
+  message.msg_iov = &part;
+  message.msg_iovlen = 1;
+  if (!fds.empty()) {
+    message.msg_control = control;
+    message.msg_controllen = CMSG_SPACE(fds.size() * sizeof(int));
+    cmsghdr* header = CMSG_FIRSTHDR(&message);
+    header->cmsg_level = SOL_SOCKET;
+    header->cmsg_type = SCM_RIGHTS;
+    header->cmsg_len = CMSG_LEN(fds.size() * sizeof(int));
+    for (size_t i = 0; i < fds.size(); ++i) {
+      memcpy(CMSG_DATA(header) + i * sizeof(int), &fds[i].fd, sizeof(int));
+    }
+  }
+  return sendmsg(socket, &message, MSG_NOSIGNAL);
+}
+
+// The job is spliced in as text: parsing it again would cost more than it checks.
+std::string JobFrame(int64_t id, absl::string_view job_json, const Json& limits,
+                     const std::vector<JobFd>& fds) {
+  Json names = Json::array();
+  for (const JobFd& fd : fds) names.push_back(fd.name);
+  return absl::StrCat("{\"id\":", id, ",\"limits\":", limits.dump(), ",\"fds\":", names.dump(),
+                      ",\"job\":", job_json, "}");
 }
 
 JobEnd EndFromName(const std::string& name) {
@@ -170,11 +203,15 @@ Worker::WaitResult Worker::WaitFrame(absl::Time deadline, std::string* frame) {
   }
 }
 
-absl::Status Worker::Send(absl::string_view payload, absl::Time deadline) {
+absl::Status Worker::Send(absl::string_view payload, absl::Time deadline,
+                          const std::vector<JobFd>& fds) {
+  if (fds.size() > kMaxJobFds) return absl::InvalidArgumentError("too many descriptors for a job");
   ASSIGN_OR_RETURN(std::string bytes, EncodeFrame(payload, kMaxJobFrame));
   absl::string_view rest = bytes;
   while (!rest.empty()) {
-    const ssize_t n = send(socket_, rest.data(), rest.size(), MSG_NOSIGNAL);
+    // The descriptors travel with the first bytes.
+    const bool first = rest.size() == bytes.size();
+    const ssize_t n = SendWithFds(socket_, rest, first ? fds : std::vector<JobFd>());
     if (n > 0) {
       rest.remove_prefix(n);
       continue;
@@ -187,17 +224,15 @@ absl::Status Worker::Send(absl::string_view payload, absl::Time deadline) {
   return absl::OkStatus();
 }
 
-JobReport Worker::Run(absl::string_view job_json, const ExecLimits& limits, absl::Time deadline) {
+JobReport Worker::Run(absl::string_view job_json, const ExecLimits& limits, absl::Time deadline,
+                      const std::vector<JobFd>& fds) {
   JobReport report;
   const int64_t id = next_id_++;
   const int64_t oom_before = cgroup_.OomKills();
   const int64_t forks_before = cgroup_.RefusedForks();
   const absl::Time start = absl::Now();
-  // Spliced as text: parsing the job again would cost more than it checks.
-  const std::string request =
-      absl::StrCat("{\"id\":", id, ",\"limits\":", LimitsJson(limits, config_).dump(),
-                   ",\"job\":", job_json, "}");
-  if (absl::Status sent = Send(request, start + absl::Seconds(30)); !sent.ok()) {
+  const std::string request = JobFrame(id, job_json, LimitsJson(limits, config_), fds);
+  if (absl::Status sent = Send(request, start + absl::Seconds(30), fds); !sent.ok()) {
     report.detail = std::string(sent.message());
     // Too large a job leaves the worker as it was.
     if (!absl::IsInvalidArgument(sent)) Kill();

@@ -43,10 +43,12 @@ class Worker {
                                                        const std::string& name);
   ~Worker();  // kills everything
 
-  // Runs one job (a JSON object as text) under `limits`, of which every field is set. Returns
-  // within the wall-clock limit, the deadline and kill_grace. After kWorkerDied or kStopped, or
-  // when alive() is false, the worker is of no more use.
-  JobReport Run(absl::string_view job_json, const ExecLimits& limits, absl::Time deadline);
+  // Runs one job (a JSON object as text) under `limits`, of which every field is set. Its process
+  // holds `fds` under the numbers that its field "fds" tells it by name. Returns within the
+  // wall-clock limit, the deadline and kill_grace. After kWorkerDied or kStopped, or when alive()
+  // is false, the worker is of no more use.
+  JobReport Run(absl::string_view job_json, const ExecLimits& limits, absl::Time deadline,
+                const std::vector<JobFd>& fds = {});
 
   bool alive() const { return alive_; }
   std::string limits_description() const { return cgroup_.description(); }
@@ -62,7 +64,8 @@ class Worker {
   // Reads what is there; false at the end of the stream.
   bool ReadSocket();
   bool ReadStderr();
-  absl::Status Send(absl::string_view payload, absl::Time deadline);
+  absl::Status Send(absl::string_view payload, absl::Time deadline,
+                    const std::vector<JobFd>& fds = {});
   void Kill();
   JobReport Collect(absl::string_view frame, JobReport report);
 

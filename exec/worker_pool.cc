@@ -29,6 +29,7 @@ struct WorkerPool::Pending {
   std::string job_json;
   ExecLimits limits;
   absl::Time deadline;
+  std::vector<JobFd> fds;
   absl::Time queued = absl::Now();
   JobReport report;
   absl::Notification done;
@@ -68,7 +69,7 @@ absl::Status WorkerPool::Prepare(const WorkerPoolOptions& options) {
   if (stop_fd_ < 0) return ErrnoStatus(errno, "make", "an event descriptor");
   ASSIGN_OR_RETURN(sources_, StagePythonSources(options));
   ASSIGN_OR_RETURN(config_, MakeWorkerConfig(options, sources_->path()));
-  config_.cgroup_memory_bytes = limits_.memory_bytes() + options.worker_bytes;
+  config_.cgroup_memory_bytes = limits_.memory_bytes() + options.worker_bytes + options.kept_bytes;
   config_.cgroup_processes = limits_.processes() + kWorkerProcesses;
   config_.stop_fd = stop_fd_;
   return absl::OkStatus();
@@ -146,18 +147,19 @@ JobReport WorkerPool::RunOn(int index, std::unique_ptr<Worker>* worker, const Pe
       report.detail = std::string(status.message());
       continue;
     }
-    report = (*worker)->Run(job.job_json, job.limits, job.deadline);
+    report = (*worker)->Run(job.job_json, job.limits, job.deadline, job.fds);
     if (report.end != JobEnd::kNotStarted || (*worker)->alive()) break;
   }
   return report;
 }
 
 JobReport WorkerPool::Run(const std::string& job_json, const ExecLimits& limits,
-                          absl::Time deadline) {
+                          absl::Time deadline, const std::vector<JobFd>& fds) {
   auto job = std::make_shared<Pending>();
   job->job_json = job_json;
   job->limits = EffectiveLimits(limits, limits_);
   job->deadline = deadline;
+  job->fds = fds;
   std::shared_ptr<Pending> in_queue = job;
   JobReport none;
   if (!queue_->Push(std::move(in_queue))) {

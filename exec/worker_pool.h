@@ -35,6 +35,8 @@ struct WorkerPoolOptions {
   std::string runner = "runner";
   // What a warm worker itself may hold, beside its job: torch, Triton and file cache.
   int64_t worker_bytes = int64_t{1} << 30;
+  // Memory of finished jobs that stays charged to the workers because it is kept here.
+  int64_t kept_bytes = 0;
   absl::Duration start_timeout = absl::Seconds(120);
   absl::Duration kill_grace = absl::Seconds(5);
 };
@@ -56,10 +58,11 @@ class WorkerPool {
   WorkerPool(const WorkerPool&) = delete;
   WorkerPool& operator=(const WorkerPool&) = delete;
 
-  // Runs one job, a JSON object as text. Blocks, at most until `deadline` plus kill_grace; any
-  // number of threads may call. Limits above the pool's are lowered to them. A job whose worker
-  // died before it began is given to a fresh worker once.
-  JobReport Run(const std::string& job_json, const ExecLimits& limits, absl::Time deadline);
+  // Runs one job, a JSON object as text, which gets `fds` (see Worker::Run). Blocks, at most until
+  // `deadline` plus kill_grace; any number of threads may call. Limits above the pool's are lowered
+  // to them. A job whose worker died before it began is given to a fresh worker once.
+  JobReport Run(const std::string& job_json, const ExecLimits& limits, absl::Time deadline,
+                const std::vector<JobFd>& fds = {});
 
   // Ends everything early, as the destructor does.
   void Stop();

@@ -76,6 +76,8 @@ FaultOfOurs::Kind FaultKind(ExecOutcome outcome) {
       return FaultOfOurs::DEADLINE;
     case EXEC_POOL_STOPPED:
       return FaultOfOurs::CANCELLED;
+    case EXEC_INCONCLUSIVE:
+      return FaultOfOurs::INCONCLUSIVE;
     default:
       return FaultOfOurs::BACKEND_ERROR;
   }

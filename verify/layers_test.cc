@@ -61,7 +61,8 @@ TEST(LayersTest, FaultsThatAreNotTheCandidates) {
            {EXEC_INTERNAL_ERROR, FaultOfOurs::BACKEND_ERROR},
            {EXEC_WORKER_LOST, FaultOfOurs::WORKER_LOST},
            {EXEC_NO_WORKER_IN_TIME, FaultOfOurs::DEADLINE},
-           {EXEC_POOL_STOPPED, FaultOfOurs::CANCELLED}}) {
+           {EXEC_POOL_STOPPED, FaultOfOurs::CANCELLED},
+           {EXEC_INCONCLUSIVE, FaultOfOurs::INCONCLUSIVE}}) {
     const Verdict v = Walk(FakeBackend::Bad(outcome, "sorry"));
     EXPECT_EQ(v.fault_of_ours().kind(), kind);
     EXPECT_EQ(v.outcome(), "inconclusive");

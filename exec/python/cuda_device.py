@@ -1,21 +1,17 @@
 """The device "cuda": a real GPU. Kernels are launched by Triton itself and timed with CUDA events."""
 
 import contextlib
-import statistics
 
 import torch
 import triton
 
-import compare
-import phases
 import sources
 from aten_counter import AtenCounter
 from compile_watch import CompileWatch, LaunchRecord, Recorder, definition_line, error_chain
-from failures import JobFailure, describe
+from failures import describe
 from interpreter_device import describe_ops
+from layout import map_tensors
 
-WARM_UPS = 3  # calls of each before the clock runs
-RUNS = 10  # timed calls of each
 FLUSH_BYTES = 256 << 20  # written before each timed call: more than any L2 cache
 _STICKY = ("illegal memory access", "misaligned address", "an illegal instruction", "unspecified launch failure")
 
@@ -54,14 +50,6 @@ class CudaDevice:
     def fetch(self, value):
         return map_tensors(value, lambda tensor: tensor.detach().cpu())
 
-    def misplaced(self, output):
-        for index, (_, leaf) in enumerate(compare.flatten(output)):
-            if isinstance(leaf, torch.Tensor) and not leaf.is_cuda:
-                return compare.Mismatch(
-                    index, "device", f"output {index} is on {leaf.device}, expected cuda", want="cuda", got=leaf.device
-                )
-        return None
-
     def _watched(self, function, ops, counting):
         counter = AtenCounter(counting)
         with counter:
@@ -71,13 +59,13 @@ class CudaDevice:
             ops.update(counter.ops)
         return result
 
-    def reference_call(self, function, trial):
-        return self._watched(function, self.reference_ops, trial == 0)
+    def reference_call(self, function, index):
+        return self._watched(function, self.reference_ops, index == 0)
 
-    def candidate_call(self, function, trial):
-        self.recorder.counting = trial == 0
+    def candidate_call(self, function, index):
+        self.recorder.counting = index == 0
         try:
-            return self._watched(function, self.candidate_ops, trial == 0)
+            return self._watched(function, self.candidate_ops, index == 0)
         finally:
             self.recorder.counting = False
 
@@ -124,33 +112,20 @@ class CudaDevice:
     def describe_ops(self, which):
         return describe_ops(self.reference_ops if which == "reference" else self.candidate_ops)
 
-    def measure(self, job, reference, candidate_model, check_time):
-        """(reference seconds, candidate seconds): means of RUNS calls each, in turns, with the L2 cache flushed before
-        each. The candidate's last timed output is compared once more."""
-        module = sources.load_reference(job["reference_source"])
-        reference_model = self.place(sources.build_model(module.Model, reference.arguments, job["seed"]))
-        sources.forget_reference()
-        inputs = self.place(reference.store.get(reference.inputs[0]))
+    def modelled_seconds(self, which):
+        return None  # measured in rounds, see timing.py
+
+    def bytes_per_second(self):
+        """Rate at which this GPU writes a block that no cache holds; the best of a few. Measured in the process that
+        times the reference alone."""
+        if self.job["role"] != "timer":
+            return None
+        block = torch.empty(FLUSH_BYTES, dtype=torch.int8, device="cuda")
+        return FLUSH_BYTES / min(timed_call(block.zero_, block)[0] for _ in range(8))
+
+    def timer(self):
         flush = torch.empty(FLUSH_BYTES, dtype=torch.int8, device="cuda")
-        calls = [lambda: reference_model(*inputs), lambda: candidate_model(*inputs)]
-        with torch.no_grad():
-            try:
-                times, outputs = time_in_turns(calls, lambda call: timed_call(call, flush), check_time)
-            except JobFailure:
-                raise
-            except Exception as error:
-                raise JobFailure(
-                    "runtime_error", "candidate", "timing", f"a timed run failed: {describe(error)}"
-                ) from error
-        if not reference.mutates_inputs and not _has_state(reference_model):
-            outcome = {"max_error": None, "trials_run": 0, "mismatch": None}
-            phases.compare_trial(job, self, reference, 0, outcome, inputs, outputs[1])
-        return statistics.fmean(times[0]), statistics.fmean(times[1])
-
-
-def _has_state(model):
-    """Whether a model's output may depend on earlier calls (buffers such as running statistics)."""
-    return any(True for _ in model.buffers()) if isinstance(model, torch.nn.Module) else False
+        return lambda call: timed_call(call, flush)
 
 
 def timed_call(call, flush):
@@ -162,31 +137,6 @@ def timed_call(call, flush):
     end.record()
     torch.cuda.synchronize()
     return start.elapsed_time(end) * 1e-3, output
-
-
-def time_in_turns(calls, timed, check_time, warm_ups=WARM_UPS, runs=RUNS):
-    """(times, last outputs) of each call: all take turns, A B B A ..., first untimed, then timed."""
-    times, outputs = [[] for _ in calls], [None] * len(calls)
-    for turn in range(warm_ups + runs):
-        check_time("timing")
-        order = range(len(calls)) if turn % 2 == 0 else reversed(range(len(calls)))
-        for which in order:
-            seconds, outputs[which] = timed(calls[which])
-            if turn >= warm_ups:
-                times[which].append(seconds)
-    return times, outputs
-
-
-def map_tensors(value, function):
-    """The structure with `function` applied to its tensors."""
-    if isinstance(value, torch.Tensor):
-        return function(value)
-    if isinstance(value, (list, tuple)):
-        items = [map_tensors(item, function) for item in value]
-        return items if isinstance(value, list) else tuple(items)
-    if isinstance(value, dict):
-        return {key: map_tensors(item, function) for key, item in value.items()}
-    return value
 
 
 def recording_launcher(base, recorder):

@@ -2,6 +2,7 @@
 
 import contextlib
 
+import layout
 import roofline
 import sources
 from aten_counter import AtenCounter
@@ -40,8 +41,7 @@ class InterpreterDevice:
         return value
 
     def fetch(self, value):
-        """The output as plain CPU tensors of our own."""
-        return sources.detach(value)
+        return layout.map_tensors(value, lambda tensor: tensor.detach())
 
     def _watched(self, function, ops, counting):
         counter = AtenCounter(counting)
@@ -51,20 +51,16 @@ class InterpreterDevice:
             ops.update(counter.ops)
         return result
 
-    def reference_call(self, function, trial):
-        return self._watched(function, self.reference_ops, trial == 0)
+    def reference_call(self, function, index):
+        return self._watched(function, self.reference_ops, index == 0)
 
-    def candidate_call(self, function, trial):
-        """Trial 0 is counted; trial None is import or construction."""
-        self.recorder.counting = trial == 0
+    def candidate_call(self, function, index):
+        """Call 0 of forward is counted; index None is import or construction."""
+        self.recorder.counting = index == 0
         try:
-            return self._watched(function, self.candidate_ops, trial == 0)
+            return self._watched(function, self.candidate_ops, index == 0)
         finally:
             self.recorder.counting = False
-
-    def misplaced(self, output):
-        """Nothing is: every tensor claims to be on the device."""
-        return None
 
     def check_swallowed(self):
         self.recorder.raise_swallowed()
@@ -87,12 +83,14 @@ class InterpreterDevice:
         ops = self.reference_ops if which == "reference" else self.candidate_ops
         return describe_ops(ops)
 
-    def measure(self, job, reference, candidate_model, check_time):
-        """(reference seconds, candidate seconds), both modelled."""
-        return (
-            roofline.total_seconds(self.model, [], self.reference_ops),
-            roofline.total_seconds(self.model, self.recorder.records, self.candidate_ops),
-        )
+    def modelled_seconds(self, which):
+        if which == "reference":
+            return roofline.total_seconds(self.model, [], self.reference_ops)
+        return roofline.total_seconds(self.model, self.recorder.records, self.candidate_ops)
+
+    def bytes_per_second(self):
+        """What the memory of the modelled GPU moves: no kernel reads its inputs and writes its outputs faster."""
+        return self.model.dram_bytes
 
 
 def _explain_kernel_error(error):

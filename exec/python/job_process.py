@@ -12,7 +12,7 @@ import sys
 import limits as limits_module
 import linux
 
-RESULT_FD = 3  # the only descriptor above 2 that a job keeps
+RESULT_FD = 3  # above it a job keeps those that the supervisor passed for it, and no other
 MAX_RESULT = 1 << 20
 # The seccomp program that the supervisor made (exec/job_filter.h), taken before any job sees the environment.
 _JOB_FILTER = bytes.fromhex(os.environ.pop("TRITONRL_JOB_FILTER", ""))
@@ -46,16 +46,22 @@ def _first_to_be_killed():
         pass  # no such file in some containers; the job is the largest process anyway
 
 
-def _wire_descriptors(result_fd, out_fd):
-    """stdin: nothing; stdout and stderr: the capture pipe; RESULT_FD: the result; no other."""
+def _wire_descriptors(result_fd, out_fd, passed):
+    """stdin: nothing; stdout and stderr: the capture pipe; RESULT_FD: the result; then those of `passed` (number by
+    name), no other. Returns their new numbers by name."""
     # Sources are first moved out of the way of the numbers they are to get.
-    result_fd = fcntl.fcntl(result_fd, fcntl.F_DUPFD, 10)
-    out_fd = fcntl.fcntl(out_fd, fcntl.F_DUPFD, 10)
+    result_fd = fcntl.fcntl(result_fd, fcntl.F_DUPFD, 64)
+    out_fd = fcntl.fcntl(out_fd, fcntl.F_DUPFD, 64)
+    moved = {name: fcntl.fcntl(fd, fcntl.F_DUPFD, 64) for name, fd in passed.items()}
     os.dup2(os.open("/dev/null", os.O_RDONLY), 0)
     os.dup2(out_fd, 1)
     os.dup2(out_fd, 2)
     os.dup2(result_fd, RESULT_FD, inheritable=False)
-    os.closerange(RESULT_FD + 1, os.sysconf("SC_OPEN_MAX"))
+    numbers = {}
+    for number, (name, fd) in enumerate(moved.items(), RESULT_FD + 1):
+        numbers[name] = os.dup2(fd, number, inheritable=False)
+    os.closerange(RESULT_FD + 1 + len(numbers), os.sysconf("SC_OPEN_MAX"))
+    return numbers
 
 
 def _send(message):
@@ -85,13 +91,14 @@ def _filter_system_calls(isolation):
         raise RuntimeError("the supervisor gave no system call filter")
 
 
-def _enter(isolation, limits, result_fd, out_fd):
+def _enter(isolation, limits, result_fd, out_fd, passed):
+    """Confines this process; the numbers that the passed descriptors have now."""
     os.setsid()
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGCHLD):
         signal.signal(number, signal.SIG_DFL)
     linux.prctl(linux.PR_SET_DUMPABLE, 1)  # the zygote is not; /proc/self belongs to root then
     _first_to_be_killed()
-    _wire_descriptors(result_fd, out_fd)
+    numbers = _wire_descriptors(result_fd, out_fd, passed)
     if isolation.namespaces:
         _private_mounts(limits)
     else:
@@ -104,20 +111,21 @@ def _enter(isolation, limits, result_fd, out_fd):
     linux.drop_all_capabilities()
     faulthandler.enable(file=2, all_threads=False)
     _filter_system_calls(isolation)
+    return numbers
 
 
-def run(isolation, limits, job, runner, result_fd, out_fd):
+def run(isolation, limits, job, runner, result_fd, out_fd, passed):
     """Never returns. Exit status 0 after exactly one result; anything else is not a result."""
     status = 70
     try:
-        _enter(isolation, limits, result_fd, out_fd)
+        numbers = _enter(isolation, limits, result_fd, out_fd, passed)
     except BaseException as error:  # our fault, said as such
         try:
             os.write(RESULT_FD, json.dumps({"setup_error": str(error)}).encode() + b"\n")
         finally:
             os._exit(71)
     try:
-        job = dict(job, work_dir=isolation.work_dir)
+        job = dict(job, work_dir=isolation.work_dir, fds=numbers)
         if len(inspect.signature(runner.run_job).parameters) > 1:
             result = runner.run_job(job, lambda phase: _send({"phase": str(phase)}))
         else:

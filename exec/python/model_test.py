@@ -1,5 +1,7 @@
-"""Pure parts: the roofline, counting of ATen operators, comparison rules, and what of the CUDA path needs no GPU."""
+"""Pure parts: the roofline, counting of ATen operators, values in memory, and what of the CUDA path needs no GPU."""
 
+import json
+import os
 import types
 import unittest
 import unittest.mock
@@ -7,14 +9,15 @@ import unittest.mock
 import torch
 
 import testing  # noqa: F401  (sets the import path)
-import compare
 import cuda_device
+import layout
 import roofline
 import sources
+import timing
 from aten_counter import AtenCounter
 from compile_watch import Recorder, compile_error_line, compiler_message
 from counters import LaunchCounters
-from failures import JobFailure, line_in_file, one_line
+from failures import line_in_file, one_line
 from ttir_memory import storage_of
 
 
@@ -95,64 +98,107 @@ class AtenCounterTest(unittest.TestCase):
         self.assertEqual(counter.ops, {})
 
 
-class CompareTest(unittest.TestCase):
-    def kind(self, want, got):
-        mismatch, _ = compare.compare_outputs(want, got, 1e-2, 1e-2)
-        return mismatch.kind if mismatch else None
+class LayoutTest(unittest.TestCase):
+    def setUp(self):
+        self.fd = os.memfd_create("test")
+        os.ftruncate(self.fd, 4096)
+        self.addCleanup(os.close, self.fd)
+        self.writer, self.reader = layout.Writer(self.fd), layout.Reader(self.fd)
 
-    def test_tolerance(self):
-        want = torch.tensor([0.0, 100.0])
-        self.assertIsNone(self.kind(want, torch.tensor([0.0099, 101.0])))
-        self.assertEqual(self.kind(want, torch.tensor([0.0101, 100.0])), "value")
-        self.assertEqual(self.kind(want, torch.tensor([0.0, 101.02])), "value")
+    def copy(self, value):
+        return self.reader.get(json.loads(json.dumps(self.writer.put(value), allow_nan=False)))
 
-    def test_special_values(self):
-        inf, nan = float("inf"), float("nan")
-        self.assertIsNone(self.kind(torch.tensor([inf, -inf, nan]), torch.tensor([inf, -inf, nan])))
-        self.assertEqual(self.kind(torch.tensor([inf]), torch.tensor([-inf])), "value")
-        self.assertEqual(self.kind(torch.tensor([inf]), torch.tensor([1e30])), "value")
-        self.assertEqual(self.kind(torch.tensor([1.0]), torch.tensor([nan])), "nan")
-        self.assertEqual(self.kind(torch.tensor([nan]), torch.tensor([1.0])), "value")
-        self.assertIsNone(self.kind(torch.empty(0), torch.empty(0)))
-
-    def test_structure(self):
-        x = torch.ones(3)
-        self.assertIsNone(self.kind((x, {"a": [x, 2.0]}), [x, {"a": (x, 2.0)}]))
-        self.assertEqual(self.kind((x, x), x), "count")
-        self.assertEqual(self.kind(x, 1.0), "type")
-        self.assertEqual(self.kind(x, x.double()), "dtype")
-        self.assertEqual(self.kind(x, x.to_sparse()), "type")
-        self.assertEqual(self.kind(True, False), "value")
-
-    def test_evidence(self):
-        mismatch, largest = compare.compare_outputs(
-            torch.zeros(2, 3), torch.tensor([[0.0, 0, 0], [0, 2.5, 1]]), 1e-2, 1e-2
-        )
-        self.assertEqual((mismatch.bad_elements, mismatch.elements, mismatch.max_error, largest), (2, 6, 2.5, 2.5))
-        self.assertIn("element 4 is 2.5, expected 0", mismatch.message)
-        self.assertEqual(mismatch.as_dict(3)["trial"], 3)
-
-    def test_store_gives_back_equal_copies(self):
+    def test_values_come_back(self):
         strided = torch.randn(4, 6).t()
         value = [
             torch.randn(3),
             (strided, torch.tensor(2, dtype=torch.int64)),
-            {"b": torch.randn(2).bfloat16()},
-            5,
-            None,
+            {"b": torch.randn(2).bfloat16(), 3: True},
+            [5, None, "text", float("-inf"), 2 + 3j, torch.float16, torch.device("cuda", 0)],
             torch.empty(0, 2),
+            torch.randn(2, dtype=torch.complex64).conj(),
         ]
-        store = compare.Store()
-        key = store.put(value)
-        store.put(torch.zeros(1000))
-        first, second = store.get(key), store.get(key)
-        store.close()
-        self.assertTrue(compare.same_bits(value, first))
+        first, second = self.copy(value), self.copy(value)
+        for a, b in zip(layout.tensors(value), layout.tensors(first)):
+            self.assertTrue(torch.equal(a, b) and a.dtype == b.dtype)
         self.assertEqual(first[1][0].stride(), strided.stride())
-        self.assertEqual((first[3], first[4], tuple(first[5].shape)), (5, None, (0, 2)))
+        self.assertEqual((first[3], list(first[2])), (value[3], ["b", 3]))
+        self.assertIs(type(first[2][3]), bool)
         first[0].add_(1)
-        self.assertTrue(compare.same_bits(value, second))
-        self.assertFalse(compare.same_bits(value, first))
+        self.assertTrue(torch.equal(second[0], value[0]))
+
+    def test_elements_that_share_a_place_get_their_own(self):
+        copy = self.copy(torch.arange(3.0).expand(2, 3))
+        copy[0, 0] = 7
+        self.assertEqual(copy.tolist(), [[7, 1, 2], [0, 1, 2]])
+
+    def test_what_cannot_be_kept_has_no_offset(self):
+        for value in (torch.zeros(1025), torch.eye(2).to_sparse(), torch.empty(2, device="meta")):
+            description = self.writer.put(value)["tensor"]
+            self.assertIsNone(description["offset"])
+            with self.assertRaisesRegex(ValueError, "cannot be handed over"):
+                self.reader.get({"tensor": description})
+        self.assertEqual(self.writer.put(object()), {"other": "object"})
+        self.assertEqual(self.writer.put(2**80), {"other": "int"})
+
+    def test_reset_starts_again(self):
+        a = self.writer.put(torch.ones(3))["tensor"]["offset"]
+        b = self.writer.put(torch.ones(3))["tensor"]["offset"]
+        self.writer.reset()
+        self.assertEqual((a, b, self.writer.put(torch.ones(3))["tensor"]["offset"]), (0, 64, 0))
+
+
+class _Supervisor:
+    """Orders rounds of these sizes and keeps the answers."""
+
+    def __init__(self, orders):
+        self.orders = [{"round": {"calls": n, "trial": t}} for n, t in orders] + [{"done": True}]
+        self.answers = []
+
+    def ask(self, message):
+        self.answers.append(message)
+        return self.orders.pop(0)
+
+
+class TimingTest(unittest.TestCase):
+    def run_rounds(self, orders):
+        fd = os.memfd_create("test")
+        self.addCleanup(os.close, fd)
+        os.ftruncate(fd, 1 << 16)
+        inputs = [[torch.full((4,), 1.0 + trial), torch.tensor([trial])] for trial in range(2)]
+        source = layout.Writer(fd)
+        job = {"visible": {"inputs": [source.put(value) for value in inputs]}, "forward_seeds": [1, 2]}
+        seen = []
+
+        def model(x, k):
+            seen.append((x.data_ptr(), float(x[0]), int(k)))
+            return x + torch.rand(1)
+
+        device = types.SimpleNamespace(place=lambda value: value, timer=lambda: lambda call: (0.5, call()))
+        supervisor = _Supervisor(orders)
+        out = os.memfd_create("out")
+        self.addCleanup(os.close, out)
+        os.ftruncate(out, 4096)
+        rounds = timing.Rounds(job, device, model, layout.Reader(fd), layout.Writer(out), supervisor)
+        rounds.serve(lambda phase: None, {"extra": 1})
+        return supervisor.answers, seen, layout.Reader(out)
+
+    def test_each_call_gets_its_own_inputs_at_one_address(self):
+        answers, seen, reader = self.run_rounds([(2, 1), (4, 1)])
+        self.assertEqual(answers[0], {"ready": {"seconds": 0.5, "extra": 1}})
+        self.assertEqual([a["round"]["seconds"] for a in answers[1:]], [[0.5] * 2, [0.5] * 4])
+        self.assertEqual(len({address for address, _, _ in seen}), 1)
+        last = [value for _, value, _ in seen[-4:]]
+        self.assertEqual(len(set(last)), 4)
+        self.assertEqual(last[-1], 2.0)  # the trial's inputs as they are
+        self.assertTrue(all(0.9 * 2 < value <= 2.0 for value in last))
+        self.assertEqual([k for _, _, k in seen[-4:]], [1] * 4)  # integers stay
+        sources.seed_everything(2)
+        self.assertTrue(torch.equal(reader.get(answers[-1]["round"]["output"]), 2.0 + torch.rand(1).expand(4)))
+
+    def test_no_round_at_all(self):
+        answers, seen, _ = self.run_rounds([])
+        self.assertEqual((len(answers), len(seen)), (1, timing.WARM_UPS))
 
 
 class CountersTest(unittest.TestCase):
@@ -169,25 +215,6 @@ class CountersTest(unittest.TestCase):
 
 
 class CudaPureTest(unittest.TestCase):
-    def test_turns_alternate_and_warm_ups_are_not_timed(self):
-        order = []
-
-        def timed(call):
-            order.append(call)
-            return float(len(order)), call
-
-        times, outputs = cuda_device.time_in_turns(["a", "b"], timed, lambda phase: None, warm_ups=1, runs=3)
-        self.assertEqual("".join(order), "abbaabba")
-        self.assertEqual(times, [[4.0, 5.0, 8.0], [3.0, 6.0, 7.0]])
-        self.assertEqual(outputs, ["a", "b"])
-
-    def test_time_limit_is_checked_between_turns(self):
-        def too_late(phase):
-            raise JobFailure("timeout", "candidate", phase, "late")
-
-        with self.assertRaises(JobFailure):
-            cuda_device.time_in_turns(["a"], lambda call: (0.0, None), too_late)
-
     def test_cuda_errors_are_typed(self):
         explain = lambda text: cuda_device.explain_cuda_error([RuntimeError(text)])
         self.assertEqual(explain("CUDA error: an illegal memory access was encountered")[0], "out_of_bounds")
@@ -224,17 +251,13 @@ class CudaPureTest(unittest.TestCase):
         import runner
 
         with unittest.mock.patch.object(torch.cuda, "is_available", return_value=False):
-            result = runner.run_job({"device": "cuda", "reference_source": "", "candidate_source": ""})
+            job = {"reference_source": "", "input_seeds": [], "forward_seeds": [], "calls": [], "fds": {}}
+            result = runner.run_job({"role": "oracle", "device": "cuda", **job})
         self.assertEqual((result["outcome"], result["fault"]), ("internal_error", "ours"))
         self.assertIn("no GPU", result["message"])
 
 
 class HelpersTest(unittest.TestCase):
-    def test_seeds_differ_and_repeat(self):
-        seeds = {sources.mix(s, t) for s in range(20) for t in range(20)}
-        self.assertEqual(len(seeds), 400)
-        self.assertEqual(sources.mix(3, 4), sources.mix(3, 4))
-
     def test_weights_are_copied_where_names_and_shapes_agree(self):
         a, b = torch.nn.Linear(3, 4), torch.nn.Linear(3, 4)
         c = torch.nn.Linear(3, 5)

@@ -1,4 +1,8 @@
-"""Runs one job: see README.md in this folder for the formats. `run_job` never raises and is meant to be called once per process."""
+"""Runs one job: see README.md in this folder for the formats. `run_job` never raises and is meant to be called once per process.
+
+A job has one of three roles: "oracle" runs the reference and makes inputs and expected outputs, "runner" runs a
+candidate on inputs it is given, "timer" times the reference on a GPU beside a runner.
+"""
 
 import os
 
@@ -16,66 +20,78 @@ sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 import torch
 import triton
 
+import layout
+import oracle
 import phases
+import sources
+from channel import Control
 from failures import JobFailure, describe, traceback_text
 from interpreter_device import InterpreterDevice
 
 _VERSIONS = {"torch": torch.__version__, "triton": triton.__version__, "python": platform.python_version()}
-DEFAULTS = {
+_COMMON = {
+    "role": None,
     "task_id": "",
-    "reference_source": "",
-    "candidate_source": "",
-    "seed": 0,
-    "trials": 5,
-    "atol": 1e-2,
-    "rtol": 1e-2,
+    "fds": None,
+    "weights_seed": 0,
+    "forward_seeds": None,
     "device": "interpreter",
     "arch": 89,
     "device_model": "l40s",
     "time_limit_s": 60.0,
     "work_dir": "",
-    "reference_only": False,
     "measure_time": True,
+}
+# Fields of a job by role, with their defaults; None: has to be there.
+FIELDS = {
+    "oracle": {**_COMMON, "reference_source": None, "input_seeds": None, "calls": None},
+    "runner": {**_COMMON, "candidate_source": None, "visible": None, "calls": None},
+    "timer": {**_COMMON, "reference_source": None, "visible": None},
+}
+_RESULT = {"modelled": True, "device_name": ""}
+_RESULTS = {
+    "oracle": {
+        "visible": None,
+        "calls": [],
+        "mutates_inputs": False,
+        "has_buffers": False,
+        "reference_ops": [],
+        "reference_seconds": None,
+        "bytes_per_second": None,
+    },
+    "runner": {"compiled": None, "launches": [], "aten_ops": [], "candidate_seconds": None},
+    "timer": {},
 }
 
 
-def blank_result():
-    """A result with every field of the format."""
+def blank_result(role):
+    """A result with every field of the format for that role."""
     return {
         "outcome": "internal_error",
         "fault": "ours",
-        "phase": "reference",
+        "phase": "start",
         "message": "",
         "detail": "",
         "line": 0,
-        "compiled": None,
-        "correct": None,
-        "trials_run": 0,
-        "max_error": None,
-        "mismatch": None,
-        "launches": [],
-        "aten_ops": [],
-        "reference_ops": [],
-        "modelled": True,
-        "reference_seconds": None,
-        "candidate_seconds": None,
-        "speedup": None,
-        "device_name": "",
+        **_RESULT,
+        **{name: list(value) if isinstance(value, list) else value for name, value in _RESULTS[role].items()},
         "seconds": {},
         "versions": dict(_VERSIONS),
     }
 
 
 def complete_job(job):
-    """The job with defaults filled in; ValueError names a field that is unknown or has an impossible value."""
-    unknown = sorted(set(job) - set(DEFAULTS))
+    """The job with defaults filled in; ValueError names a field that is unknown, missing or has an impossible value."""
+    fields = FIELDS[job["role"]]
+    unknown = sorted(set(job) - set(fields))
     if unknown:
         raise ValueError(f"unknown job field {unknown[0]!r}")
-    full = {**DEFAULTS, **job}
+    full = {**fields, **job}
+    missing = [name for name, value in full.items() if value is None]
+    if missing:
+        raise ValueError(f"job field {missing[0]} is missing")
     if full["device"] not in ("interpreter", "cuda"):
         raise ValueError(f"job field device is {full['device']!r}, expected interpreter or cuda")
-    if int(full["trials"]) < 1:
-        raise ValueError(f"job field trials is {full['trials']}, expected at least 1")
     return full
 
 
@@ -87,70 +103,113 @@ def _device(job, folder, deadline):
     return InterpreterDevice(job, folder, deadline)
 
 
-def _run(job, folder, result, on_phase):
-    deadline = time.monotonic() + job["time_limit_s"]
-    clock = phases.Clock()
+class _Run:
+    """One job on its device."""
 
-    def check_time(phase):
-        if time.monotonic() > deadline:
-            raise JobFailure(
-                "timeout",
-                "task" if phase == "reference" else "candidate",
-                phase,
-                f"the time limit of {job['time_limit_s']:g} s passed",
-            )
+    def __init__(self, job, folder, result, on_phase):
+        self.job = job
+        self.folder = folder
+        self.result = result
+        self.on_phase = on_phase
+        self.clock = phases.Clock()
+        self.deadline = time.monotonic() + job["time_limit_s"]
 
-    with _device(job, folder, deadline) as device:
-        result["modelled"], result["device_name"] = device.modelled, device.name
-        reference = phases.Reference()
+    def check_time(self, phase):
+        if time.monotonic() > self.deadline:
+            message = f"the time limit of {self.job['time_limit_s']:g} s passed"
+            if phase == "reference":
+                raise JobFailure("reference_error", "task", phase, f"the reference is too slow: {message}")
+            raise JobFailure("timeout", "candidate", phase, message)
+
+    def run(self):
+        with _device(self.job, self.folder, self.deadline) as device:
+            self.result["modelled"], self.result["device_name"] = device.modelled, device.name
+            try:
+                getattr(self, self.job["role"])(device)
+            finally:
+                self.clock.lap("rest")
+                self.result["seconds"] = self.clock.seconds
+
+    def oracle(self, device):
+        self.on_phase("reference")
+        oracle.run(self.job, device, self.result, self.check_time)
+        self.clock.lap("reference")
+        self.result["reference_ops"] = device.describe_ops("reference")
+        self.result["bytes_per_second"] = device.bytes_per_second()
+        if self.job["measure_time"]:
+            self.result["reference_seconds"] = device.modelled_seconds("reference")
+        self.result.update(outcome="ok", fault="none", phase="done")
+
+    def timer(self, device):
+        self.on_phase("reference")
+        reader, writer, control = self._lines()
+        _, _, model = oracle.build(self.job, device)
+        sources.copy_state(reader.get(self.job["visible"]["state"]), model)
+        self._serve_rounds(device, model, reader, writer, control, {"bytes_per_second": device.bytes_per_second()})
+        self.result.update(outcome="ok", fault="none", phase="done")
+
+    def runner(self, device):
         try:
-            on_phase("reference")
-            phases.run_reference(job, device, reference, check_time)
-            clock.lap("reference")
-            if not job["reference_only"]:
-                _run_candidate(job, device, reference, folder, result, clock, check_time, on_phase)
-            result.update(outcome="ok", fault="none", phase="done", message="")
+            self._run_candidate(device)
         finally:
-            reference.store.close()
-            clock.lap("rest")
-            result["seconds"] = clock.seconds
-            if not job["reference_only"]:
-                result["compiled"] = device.compiled
-                result["launches"] = device.describe_launches()
-                result["aten_ops"] = device.describe_ops("candidate")
-            result["reference_ops"] = device.describe_ops("reference")
+            self.result["compiled"] = device.compiled
+            self.result["launches"] = device.describe_launches()
+            self.result["aten_ops"] = device.describe_ops("candidate")
 
+    def _lines(self):
+        fds = self.job["fds"]
+        return layout.Reader(fds["visible"]), layout.Writer(fds["memory"]), Control(fds["control"])
 
-def _run_candidate(job, device, reference, folder, result, clock, check_time, on_phase):
-    on_phase("import")
-    model_class = phases.import_candidate(job, device, folder)
-    clock.lap("import")
-    on_phase("construct")
-    model = phases.construct(job, device, model_class, reference, folder)
-    clock.lap("construct")
-    on_phase("forward")
-    try:
-        for trial in range(job["trials"]):
-            check_time("forward")
-            phases.check_trial(job, device, model, reference, trial, folder, result)
-            clock.lap("first_forward" if trial == 0 else "other_forwards")
-    except JobFailure as failure:
-        if failure.outcome == "mismatch":
-            result["correct"] = False
-        raise
-    result["correct"] = True
-    if job["measure_time"]:
-        on_phase("timing")
-        seconds = device.measure(job, reference, model, check_time)
-        clock.lap("timing")
-        result["reference_seconds"], result["candidate_seconds"] = seconds
-        if seconds[0] and seconds[1]:
-            result["speedup"] = seconds[0] / seconds[1]
+    def _serve_rounds(self, device, model, reader, writer, control, extra):
+        from timing import Rounds
+
+        Rounds(self.job, device, model, reader, writer, control).serve(self.check_time, extra)
+        self.clock.lap("timing")
+
+    def _run_candidate(self, device):
+        job, visible = self.job, self.job["visible"]
+        reader, writer, control = self._lines()
+        self.on_phase("import")
+        model_class = phases.import_candidate(job, device, self.folder)
+        self.clock.lap("import")
+        self.on_phase("construct")
+        arguments, state = reader.get(visible["arguments"]), reader.get(visible["state"])
+        model = phases.construct(job, device, model_class, arguments, state, self.folder)
+        self.clock.lap("construct")
+        self.on_phase("forward")
+        inputs = None
+        for index, trial in enumerate(job["calls"]):
+            self.check_time("forward")
+            fresh = device.place(reader.get(visible["inputs"][trial]))
+            # The first calls share their addresses: the same content again, then another one.
+            inputs = phases.in_place(inputs, fresh) if index in (1, 2) else fresh
+            output = phases.forward(job, device, model, inputs, job["forward_seeds"][trial], index, self.folder)
+            writer.reset()
+            described = phases.hand_over(writer, device, output, self.folder)
+            reply = control.ask({"call": index, "output": described, "inputs": writer.put(inputs)})
+            self.clock.lap("other_forwards" if index else "first_forward")
+            if not reply["go"]:
+                self.result.update(outcome="stopped", fault="none", phase="compare")
+                return
+        if job["measure_time"]:
+            self.on_phase("timing")
+            if device.modelled:
+                self.result["candidate_seconds"] = device.modelled_seconds("candidate")
+            else:
+                try:
+                    self._serve_rounds(device, model, reader, writer, control, {})
+                except JobFailure:
+                    raise
+                except Exception as error:
+                    raise JobFailure(
+                        "runtime_error", "candidate", "timing", f"a timed run failed: {describe(error)}"
+                    ) from error
+        self.result.update(outcome="ran", fault="none", phase="done")
 
 
 def run_job(job, on_phase=lambda name: None):
     """Result of the job (both as in README.md). on_phase(name) is called when a phase begins."""
-    result = blank_result()
+    result = blank_result(job["role"])
     folder, own = "", False
     try:
         job = complete_job(job)
@@ -158,7 +217,7 @@ def run_job(job, on_phase=lambda name: None):
         if own:
             folder = tempfile.mkdtemp(prefix="tritonrl-job-")
         os.environ["TRITON_CACHE_DIR"] = os.path.join(folder, "triton")
-        _run(job, folder, result, on_phase)
+        _Run(job, folder, result, on_phase).run()
     except JobFailure as failure:
         result.update(
             outcome=failure.outcome,
@@ -181,7 +240,7 @@ def run_job(job, on_phase=lambda name: None):
     return result
 
 
-_WARM_REFERENCE = """
+WARM_REFERENCE = """
 import torch
 class Model(torch.nn.Module):
     def forward(self, x): return torch.softmax(x, -1) + 1
@@ -206,7 +265,11 @@ class ModelNew(torch.nn.Module):
 
 def warm_up():
     """Once in a parent that forks jobs: imports everything and runs one job, so that LLVM and numpy are started."""
+    import one_process
+
     torch.set_num_threads(1)
-    result = run_job({"reference_source": _WARM_REFERENCE, "candidate_source": _WARM_CANDIDATE, "trials": 1})
-    if result["outcome"] != "ok":
-        raise RuntimeError(f"the warm-up job ended with {result['outcome']}: {result['message']}\n{result['detail']}")
+    for result in one_process.run_both(WARM_REFERENCE, _WARM_CANDIDATE, trials=1).results:
+        if result["outcome"] not in ("ok", "ran"):
+            raise RuntimeError(
+                f"the warm-up job ended with {result['outcome']}: {result['message']}\n{result['detail']}"
+            )

@@ -11,18 +11,7 @@ import types
 import numpy as np
 import torch
 
-from compare import flatten
-
 REFERENCE_FILE = "<reference>"
-
-
-def mix(*numbers):
-    """One 63-bit seed from several numbers."""
-    state = 0x9E3779B97F4A7C15
-    for number in numbers:
-        state = (state ^ (number & (2**64 - 1))) * 0xBF58476D1CE4E5B9 & (2**64 - 1)
-        state ^= state >> 29
-    return state & (2**63 - 1)
 
 
 def seed_everything(seed):
@@ -44,10 +33,6 @@ def load_reference(source):
         if not callable(getattr(module, name, None)):
             raise AttributeError(f"the reference defines no {name}")
     return module
-
-
-def forget_reference():
-    linecache.cache.pop(REFERENCE_FILE, None)
 
 
 def load_candidate(source, folder):
@@ -101,22 +86,3 @@ def state_of(model):
     return {
         name: value.detach().clone() for name, value in model.state_dict().items() if isinstance(value, torch.Tensor)
     }
-
-
-def detach(value):
-    """The same structure with tensors that carry no gradient and own their memory."""
-    if isinstance(value, torch.Tensor):
-        return value.detach().clone()
-    if isinstance(value, (list, tuple)):
-        return (
-            type(value)(detach(item) for item in value)
-            if type(value) in (list, tuple)
-            else tuple(detach(item) for item in value)
-        )
-    if isinstance(value, dict):
-        return {key: detach(item) for key, item in value.items()}
-    return value
-
-
-def tensor_count(value):
-    return sum(isinstance(leaf, torch.Tensor) for _, leaf in flatten(value))

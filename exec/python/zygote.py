@@ -106,15 +106,19 @@ class Zygote:
         limits = limits_module.parse(frame["limits"])
         work_dir = "/tmp" if self._namespaces else tempfile.mkdtemp(prefix="job-")
         isolation = job_process.Isolation(self._namespaces, work_dir)
+        names = frame["fds"]
+        passed = dict(zip(names, self._connection.take_fds(len(names))))
         namespace = _PidNamespace(self._own_namespace) if self._namespaces else None
         try:
             run = _JobRun(self._connection, limits, namespace)
-            run.start(isolation, frame["job"], self._runner)
+            run.start(isolation, frame["job"], self._runner, passed)
             if namespace is not None:
                 namespace.leave()
             run.watch()
             report = run.finish()
         finally:
+            for fd in passed.values():
+                os.close(fd)
             if namespace is None:
                 _remove_tree(work_dir)
         report["id"] = frame["id"]
@@ -141,12 +145,12 @@ class _JobRun:
         self._most_processes = 0
         self._pid = -1
 
-    def start(self, isolation, job, runner):
+    def start(self, isolation, job, runner, passed):
         self._result_read, result_write = os.pipe()
         self._out_read, out_write = os.pipe()
         self._pid = os.fork()
         if self._pid == 0:
-            job_process.run(isolation, self._limits, job, runner, result_write, out_write)
+            job_process.run(isolation, self._limits, job, runner, result_write, out_write, passed)
         os.close(result_write)
         os.close(out_write)
         self._pidfd = os.pidfd_open(self._pid)

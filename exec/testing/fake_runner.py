@@ -1,43 +1,77 @@
-"""A runner without torch for tests of the pool: executes the sources as plain Python.
+"""A runner without torch for tests of the pool and the backend: executes the sources as plain Python.
 
-The candidate can change `result`, the dict that is returned.
+As an oracle it executes the reference and expects one number from each call. As a runner it executes the candidate,
+which can change `result`, the dict that is returned, and hands that number over for each call. Where the reference says
+that times are not modelled, both serve rounds of timed calls, which sleep as long as `timing` says.
 """
 
+import time
 
-def blank_result():
-    return {
-        "outcome": "ok",
+import channel
+
+_EXPECTED = {"value": 1}
+
+
+def blank_result(role):
+    result = {
+        "outcome": "ran" if role == "runner" else "ok",
         "fault": "none",
         "phase": "done",
         "message": "",
         "detail": "",
         "line": 0,
-        "compiled": True,
-        "correct": True,
-        "trials_run": 5,
-        "max_error": 0.0,
-        "mismatch": None,
-        "launches": [],
-        "aten_ops": [],
-        "reference_ops": [],
         "modelled": True,
-        "reference_seconds": 2e-6,
-        "candidate_seconds": 1e-6,
-        "speedup": 2.0,
         "device_name": "none",
         "seconds": {"forward": 0.0},
         "versions": {"python": "3"},
     }
+    if role == "runner":
+        result.update(compiled=True, launches=[], aten_ops=[], candidate_seconds=1e-6)
+    if role == "oracle":
+        result.update(mutates_inputs=False, has_buffers=False, reference_ops=[], reference_seconds=2e-6)
+        result["bytes_per_second"] = 1e9
+    return result
+
+
+def serve_rounds(control, timing):
+    order = control.ask({"ready": {"seconds": timing["sleep"], "bytes_per_second": 1e9}})
+    while "round" in order:
+        seconds = []
+        for _ in range(order["round"]["calls"]):
+            start = time.perf_counter()
+            time.sleep(timing["sleep"])
+            seconds.append(timing["claim"] or time.perf_counter() - start)
+        order = control.ask({"round": {"seconds": seconds, "output": timing["output"]}})
 
 
 def run_job(job, on_phase):
-    result = blank_result()
-    on_phase("reference")
-    exec(compile(job["reference_source"], "reference", "exec"), {"result": result})
+    role = job.get("role", "runner")
+    result = blank_result(role)
+    timing = {"sleep": 0.01, "claim": None, "output": _EXPECTED}
+    names = {"result": result, "job": job, "timing": timing}
+    if role in ("oracle", "timer"):
+        on_phase("reference")
+        exec(compile(job["reference_source"], "reference", "exec"), names)
+    if role == "oracle":
+        empty = {"list": []}
+        trials = max(job["calls"]) + 1
+        result["visible"] = {"arguments": empty, "state": empty, "inputs": [empty] * trials}
+        result["calls"] = [{"trial": trial, "output": _EXPECTED} for trial in job["calls"]]
+        return result
+    if role == "timer":
+        serve_rounds(channel.Control(job["fds"]["control"]), timing)
+        return result
     on_phase("import")
     try:
-        exec(compile(job["candidate_source"], "candidate", "exec"), {"result": result, "job": job})
+        exec(compile(job["candidate_source"], "candidate", "exec"), names)
     except Exception as error:
         kind = "out_of_memory" if isinstance(error, MemoryError) else "runtime_error"
         result.update(outcome=kind, fault="candidate", message=f"{type(error).__name__}: {error}")
+        return result
+    if "control" in job["fds"]:
+        control = channel.Control(job["fds"]["control"])
+        for index in range(len(job["calls"])):
+            control.ask({"call": index, "output": _EXPECTED, "inputs": {"list": []}})
+        if job["measure_time"] and job["device"] == "cuda":
+            serve_rounds(control, timing)
     return result

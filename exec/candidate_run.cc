@@ -1,0 +1,278 @@
+#include "exec/candidate_run.h"
+
+#include <algorithm>
+#include <cmath>
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "base/status.h"
+#include "exec/classify.h"
+#include "exec/device_backend.h"
+#include "exec/job_dialogue.h"
+#include "exec/tensor_compare.h"
+#include "exec/timing_rounds.h"
+
+namespace tritonrl {
+namespace {
+
+using Json = nlohmann::json;
+
+// A GPU's cache may keep what was written last, and a write test does not reach the full rate: the
+// floor of measured times is made lower by these, so that no honest kernel is below it.
+constexpr double kMeasuredCacheBytes = 64 << 20;
+constexpr double kMeasuredRateMargin = 1.5;
+
+// Bytes for the tensors of all leaves, each aligned as the writer does it.
+uint64_t RoomFor(const std::vector<Leaf>& leaves) {
+  constexpr uint64_t kAlignment = 64;
+  uint64_t room = 0;
+  for (const Leaf& leaf : leaves) {
+    if (leaf.kind == Leaf::Kind::kTensor) room += static_cast<uint64_t>(leaf.bytes()) + kAlignment;
+  }
+  return room;
+}
+
+class Session {
+ public:
+  Session(const JobContext& context, const OracleResult& oracle, WorkerPool* oracles,
+          const ExecLimits& limits, absl::Time deadline)
+      : context_(context),
+        oracle_(oracle),
+        oracles_(oracles),
+        limits_(limits),
+        deadline_(deadline),
+        calls_(CallsOf(TrialsOf(context.request))) {}
+
+  CandidateRun Run(WorkerPool* runners) {
+    CandidateRun run;
+    JobReport report;
+    if (absl::Status talked = Talk(runners, &report); !talked.ok()) {
+      run.result.set_outcome(EXEC_INTERNAL_ERROR);
+      run.result.set_fault(EXEC_FAULT_OURS);
+      run.result.set_message(Message(talked));
+      return run;
+    }
+    run.result = Classify(report, limits_, JobRole::kRunner);
+    Conclude(&run.result);
+    run.worker_died = report.end == JobEnd::kWorkerDied && !report.out_of_memory &&
+                      FaultOf(run.result.outcome()) == EXEC_FAULT_OURS;
+    return run;
+  }
+
+ private:
+  absl::Status Talk(WorkerPool* runners, JobReport* report) {
+    uint64_t outputs = 0, inputs = 0;
+    for (const auto& leaves : oracle_.outputs) outputs = std::max(outputs, RoomFor(leaves));
+    for (const auto& leaves : oracle_.inputs) inputs = std::max(inputs, RoomFor(leaves));
+    ASSIGN_OR_RETURN(memory_, SharedMemory::Create("memory", outputs + inputs));
+    RETURN_IF_ERROR(memory_.Map(memory_.bytes()).status());
+    ASSIGN_OR_RETURN(
+        auto job, JobDialogue::Start(
+                      runners, RunnerJobJson(context_, oracle_.visible_layout), limits_, deadline_,
+                      {{"visible", oracle_.visible.fd()}, {"memory", memory_.fd()}}));
+    while (const std::optional<std::string> message = job->Next()) {
+      if (over_) {  // nobody listens any more, but it may not wait for ever either
+        job->Send(Json{{"go", false}}.dump());
+        continue;
+      }
+      const absl::Status taken = TakeCall(*message);
+      if (!taken.ok()) violation_ = taken;
+      over_ = !taken.ok() || !wrong_.equal;
+      job->Send(Json{{"go", !over_}}.dump());
+      if (!over_ && compared_ == calls_.size()) {
+        over_ = true;
+        if (!oracle_.run.modelled() && !context_.request.skip_timing()) Time(job.get());
+      }
+    }
+    *report = job->Finish();
+    return absl::OkStatus();
+  }
+
+  absl::StatusOr<std::vector<Leaf>> ReadLeaves(const Json& layout) {
+    return ParseLayout(layout, memory_.bytes());
+  }
+
+  // The next call's output and inputs, which lie in memory_.
+  absl::Status TakeCall(const std::string& message) {
+    const Json json = Json::parse(message, nullptr, /*allow_exceptions=*/false);
+    const char* names[] = {"call", "inputs", "output"};
+    bool whole = json.is_object() && json.size() == std::size(names);
+    for (const char* name : names) whole = whole && json.contains(name);
+    if (!whole || json["call"] != compared_) {
+      return absl::InvalidArgumentError(
+          absl::StrCat("a message is not the result of call ", compared_));
+    }
+    ASSIGN_OR_RETURN(std::vector<Leaf> output, ReadLeaves(json["output"]));
+    ASSIGN_OR_RETURN(std::vector<Leaf> inputs, ReadLeaves(json["inputs"]));
+    const int trial = calls_[compared_];
+    const bool right = Judge(trial, compared_, output);
+    if (right && !oracle_.mutates_inputs &&
+        !SameTensors({oracle_.inputs[trial], visible_}, {inputs, memory_.view()})) {
+      wrong_.equal = false;
+      wrong_.message = "forward changed its inputs in place";
+      wrong_.mismatch.Clear();
+      wrong_.mismatch.set_kind("input_changed");
+      wrong_.mismatch.set_trial(trial);
+    }
+    ++compared_;
+    return absl::OkStatus();
+  }
+
+  // Compares an output with that of the oracle's call; false, and wrong_ says why, when it differs.
+  bool Judge(int trial, size_t call, const std::vector<Leaf>& output) {
+    const bool default_tolerance = context_.request.atol() == 0 && context_.request.rtol() == 0;
+    Comparison found = CompareOutputs({oracle_.outputs[call], hidden_}, {output, memory_.view()},
+                                      default_tolerance ? 1e-2 : context_.request.atol(),
+                                      default_tolerance ? 1e-2 : context_.request.rtol());
+    if (found.max_error.has_value() && std::isfinite(*found.max_error)) {
+      max_error_ = std::max(max_error_.value_or(0), *found.max_error);
+    }
+    if (found.equal) return true;
+    found.mismatch.set_trial(trial);
+    wrong_ = std::move(found);
+    repeated_ = call == 1;
+    return false;
+  }
+
+  void Time(JobDialogue* job) {
+    const auto judge = [this](int trial, const std::string& layout) {
+      auto output = ReadLeaves(Json::parse(layout, nullptr, /*allow_exceptions=*/false));
+      if (!output.ok()) {
+        violation_ = output.status();
+        return false;
+      }
+      // With state, a forward called once more may rightly give something else.
+      if (oracle_.mutates_inputs || oracle_.has_buffers) return true;
+      timed_ = true;
+      return Judge(trial, trial == 0 ? 0 : trial + 1, *output);
+    };
+    timing_ = TimeInTurns(context_, oracle_, oracles_, limits_, deadline_, job, judge);
+    if (timing_->kind == TimingResult::Kind::kBadMessage) {
+      violation_ = absl::InvalidArgumentError(timing_->text);
+    }
+  }
+
+  // From what the process said of itself to what is so.
+  void Conclude(ExecResult* result) {
+    result->set_modelled(oracle_.run.modelled());
+    result->set_device_name(oracle_.run.device_name());
+    *result->mutable_versions() = oracle_.run.versions();
+    *result->mutable_reference_ops() = oracle_.run.reference_ops();
+    for (const auto& [phase, seconds] : oracle_.run.phase_seconds()) {
+      if (phase != "rest") (*result->mutable_phase_seconds())[phase] = seconds;
+    }
+    if (compared_ > 0) result->set_trials_run(calls_[compared_ - 1] + 1);
+    if (max_error_.has_value()) result->set_max_error(*max_error_);
+    if (!wrong_.equal) return ConcludeWrong(result);
+    if (!violation_.ok()) {
+      return Say(EXEC_BAD_RESULT, "what it handed over makes no sense: " + Message(violation_),
+                 result);
+    }
+    if (result->outcome() != EXEC_OK) return;
+    if (compared_ < calls_.size()) {
+      return Say(EXEC_BAD_RESULT,
+                 absl::StrCat("it claims to have run, but handed over the results of ", compared_,
+                              " calls instead of ", calls_.size()),
+                 result);
+    }
+    result->set_correct(true);
+    if (!context_.request.skip_timing()) ConcludeTime(result);
+  }
+
+  void ConcludeWrong(ExecResult* result) {
+    const int trials = TrialsOf(context_.request);
+    *result->mutable_mismatch() = wrong_.mismatch;
+    result->set_correct(false);
+    result->set_phase("compare");
+    result->clear_detail();
+    result->set_line(0);
+    const char* again = timed_ ? ", in a timed call" : repeated_ ? ", called once more" : "";
+    Say(EXEC_MISMATCH,
+        absl::StrCat("trial ", wrong_.mismatch.trial() + 1, " of ", trials, again, ": ",
+                     wrong_.message),
+        result);
+  }
+
+  void ConcludeTime(ExecResult* result) {
+    double floor = 0;
+    if (oracle_.run.modelled()) {
+      if (oracle_.run.has_reference_seconds()) {
+        result->set_reference_seconds(oracle_.run.reference_seconds());
+      }
+      if (oracle_.bytes_per_second > 0)
+        floor = oracle_.CompulsoryBytes() / oracle_.bytes_per_second;
+    } else {
+      if (!timing_.has_value() || timing_->kind == TimingResult::Kind::kCandidateEnded) {
+        return Say(EXEC_BAD_RESULT, "it ended before its timed rounds were over", result);
+      }
+      if (timing_->kind != TimingResult::Kind::kTimed) {
+        return Say(EXEC_INTERNAL_ERROR, timing_->text, result);
+      }
+      result->set_reference_seconds(timing_->reference.event);
+      result->set_candidate_seconds(timing_->candidate.event);
+      result->set_outside_seconds(OutsideSeconds(timing_->reference, timing_->candidate));
+      const double bytes = oracle_.CompulsoryBytes() - kMeasuredCacheBytes;
+      if (timing_->bytes_per_second > 0 && bytes > 0) {
+        floor = bytes / (kMeasuredRateMargin * timing_->bytes_per_second);
+      }
+      if (!IsBelievable(result->candidate_seconds(), result->outside_seconds())) {
+        return Say(
+            EXEC_INCONCLUSIVE,
+            absl::StrFormat("its process reports %.1f us for one forward, but by the clock "
+                            "outside one takes %.1f us",
+                            1e6 * result->candidate_seconds(), 1e6 * result->outside_seconds()),
+            result);
+      }
+    }
+    result->set_floor_seconds(floor);
+    if (!result->has_candidate_seconds()) return;
+    const double seconds = result->candidate_seconds();
+    if (!(seconds >= floor) || !std::isfinite(seconds)) {
+      return Say(EXEC_INCONCLUSIVE,
+                 absl::StrFormat("its time of %.3g us is below the %.3g us that reading the inputs "
+                                 "and writing the outputs once takes",
+                                 1e6 * seconds, 1e6 * floor),
+                 result);
+    }
+    if (seconds > 0) result->set_speedup(result->reference_seconds() / seconds);
+  }
+
+  static void Say(ExecOutcome outcome, const std::string& message, ExecResult* result) {
+    result->set_outcome(outcome);
+    result->set_fault(FaultOf(outcome));
+    result->set_message(message);
+  }
+
+  const JobContext& context_;
+  const OracleResult& oracle_;
+  WorkerPool* const oracles_;
+  const ExecLimits& limits_;
+  const absl::Time deadline_;
+  const std::vector<int> calls_;
+  const absl::string_view visible_ = oracle_.visible.view();
+  const absl::string_view hidden_ = oracle_.hidden.view();
+  SharedMemory memory_;  // the candidate writes here what it hands over
+
+  size_t compared_ = 0;  // calls
+  bool over_ = false;
+  Comparison wrong_;  // equal as long as nothing differed
+  bool repeated_ = false, timed_ = false;
+  std::optional<double> max_error_;
+  absl::Status violation_;
+  std::optional<TimingResult> timing_;
+};
+
+}  // namespace
+
+CandidateRun RunCandidate(const JobContext& context, const OracleResult& oracle,
+                          WorkerPool* runners, WorkerPool* oracles, const ExecLimits& limits,
+                          absl::Time deadline) {
+  return Session(context, oracle, oracles, limits, deadline).Run(runners);
+}
+
+}  // namespace tritonrl

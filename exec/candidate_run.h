@@ -1,0 +1,26 @@
+// One run of a candidate against what the oracle made: the talk with its process, the comparison of
+// what it hands over, and the conclusion. The candidate's process never says what is right.
+#ifndef TRITONRL_EXEC_CANDIDATE_RUN_H_
+#define TRITONRL_EXEC_CANDIDATE_RUN_H_
+
+#include "absl/time/time.h"
+#include "exec/job_json.h"
+#include "exec/oracle.h"
+#include "exec/worker_pool.h"
+
+namespace tritonrl {
+
+struct CandidateRun {
+  ExecResult result;
+  bool worker_died = false;  // under the candidate, which may be why
+};
+
+// Runs the candidate in a fresh process of `runners`; `oracles` times the reference beside it where
+// times are measured. Tolerances stay here. `oracle` must be ok().
+CandidateRun RunCandidate(const JobContext& context, const OracleResult& oracle,
+                          WorkerPool* runners, WorkerPool* oracles, const ExecLimits& limits,
+                          absl::Time deadline);
+
+}  // namespace tritonrl
+
+#endif  // TRITONRL_EXEC_CANDIDATE_RUN_H_

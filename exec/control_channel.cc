@@ -1,0 +1,61 @@
+#include "exec/control_channel.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "absl/time/clock.h"
+#include "base/file.h"
+
+namespace tritonrl {
+
+absl::StatusOr<ControlChannel> ControlChannel::Create() {
+  int sockets[2];
+  // Sequenced packets keep messages whole without any framing.
+  if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, sockets) != 0) {
+    return ErrnoStatus(errno, "make", "a socket pair for a job");
+  }
+  return ControlChannel(sockets[0], sockets[1]);
+}
+
+ControlChannel::ControlChannel(ControlChannel&& other) noexcept
+    : own_end_(std::exchange(other.own_end_, -1)), job_end_(std::exchange(other.job_end_, -1)) {}
+
+ControlChannel::~ControlChannel() {
+  if (own_end_ >= 0) close(own_end_);
+  if (job_end_ >= 0) close(job_end_);
+}
+
+ControlChannel::Event ControlChannel::Wait(int other_fd, absl::Time deadline,
+                                           std::string* message) {
+  while (true) {
+    message->resize(kMaxMessage);
+    const ssize_t n = recv(own_end_, message->data(), message->size(), MSG_DONTWAIT);
+    if (n >= 0) {
+      message->resize(n);
+      return Event::kMessage;
+    }
+    message->clear();
+    pollfd polls[2] = {{own_end_, POLLIN, 0}, {other_fd, POLLIN, 0}};
+    // The other side is looked at only after all messages.
+    if (poll(&polls[1], 1, 0) > 0 && poll(&polls[0], 1, 0) == 0) return Event::kOther;
+    const absl::Duration left = deadline - absl::Now();
+    if (left <= absl::ZeroDuration()) return Event::kDeadline;
+    const int64_t milliseconds = absl::ToInt64Milliseconds(std::min(left, absl::Seconds(10))) + 1;
+    poll(polls, 2, static_cast<int>(milliseconds));
+  }
+}
+
+absl::Status ControlChannel::Send(absl::string_view message) {
+  while (send(own_end_, message.data(), message.size(), MSG_DONTWAIT | MSG_NOSIGNAL) < 0) {
+    if (errno == EINTR) continue;
+    return absl::UnavailableError("the job does not read its control channel");
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace tritonrl

@@ -1,0 +1,269 @@
+// Candidates that attack the verdict itself, in the real runner and the real sandbox: they look for
+// what they must not know, and try to make the supervisor believe that they are right or fast.
+#include <gtest/gtest.h>
+
+#include <string>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_replace.h"
+#include "absl/time/clock.h"
+#include "exec/interpreter_backend.h"
+#include "exec/seeds.h"
+#include "exec/testing/softmax.h"
+
+namespace tritonrl {
+namespace {
+
+class ForgeryTest : public testing::Test {
+ protected:
+  static void SetUpTestSuite() {
+    auto backend = InterpreterBackend::Start(WorkerPoolOptions());
+    ASSERT_TRUE(backend.ok()) << backend.status();
+    backend_ = backend->release();
+  }
+  static void TearDownTestSuite() {
+    delete backend_;
+    backend_ = nullptr;
+  }
+  void SetUp() override { ASSERT_NE(backend_, nullptr); }
+
+  ExecResult Run(const std::string& candidate, const std::string& reference = kSoftmaxReference,
+                 uint64_t seed = 0, double seconds = 20) {
+    ExecRequest request;
+    request.set_task_id("t");
+    request.set_reference_source(reference);
+    request.set_candidate_source(candidate);
+    request.set_seed(seed);
+    request.mutable_limits()->set_wall_seconds(seconds);
+    auto result = backend_->Run(request, absl::Now() + absl::Seconds(120));
+    EXPECT_TRUE(result.ok()) << result.status();
+    return result.ok() ? *result : ExecResult();
+  }
+
+  // An honest kernel, or one that forgets to divide, after statements that run at import.
+  static std::string Right(const std::string& before) {
+    return absl::StrCat("import sys, os, json\n", before, kSoftmaxCandidate);
+  }
+  static std::string Wrong(const std::string& before) {
+    return absl::StrReplaceAll(Right(before), {{"e / tl.sum(e, 0)", "e"}});
+  }
+
+  static InterpreterBackend* backend_;
+};
+
+InterpreterBackend* ForgeryTest::backend_ = nullptr;
+
+// Outputs are filled with 12345.678, inputs with 54321.125.
+constexpr char kMarkedReference[] = R"py(
+import torch
+ORACLE_ONLY_MARKER = 12345.678
+class Model(torch.nn.Module):
+    def forward(self, x):
+        return x * 0 + ORACLE_ONLY_MARKER
+def get_inputs():
+    return [torch.full((64, 64), 54321.125)]
+def get_init_inputs():
+    return []
+)py";
+
+// Reads all memory of its process and all that its descriptors give. What it looks for stands here
+// in two halves, so that it does not find itself.
+constexpr char kSpy[] = R"py(
+import os, re, struct
+TEXTS = [(b"ORA", b"CLE_ONLY_MARKER"), (b"SEED_HEAD", b"SEED_TAIL"), (b"INPUT_HEAD", b"INPUT_TAIL"),
+         (b"WEIGHT_HEAD", b"WEIGHT_TAIL")]
+FLOATS = {"expected": struct.pack("<f", 12345.678), "inputs": struct.pack("<f", 54321.125)}
+
+def look(data, found):
+    for head, tail in TEXTS:
+        at = data.find(tail)
+        while at >= 0:
+            if data[max(0, at - len(head)):at] == head:
+                found.add(tail.decode())
+            at = data.find(tail, at + 1)
+    for name, four in FLOATS.items():
+        at = data.find(four * 4)
+        while at >= 0:
+            if all(data[at + 4 * i:at + 4 * i + 4] == four for i in range(64)):
+                found.add(name)
+                break
+            at = data.find(four * 4, at + 4)
+
+def everything():
+    found = set()
+    with open("/proc/self/maps") as maps, open("/proc/self/mem", "rb", 0) as memory:
+        for line in maps.read().splitlines():
+            start, end, mode = re.match(r"(\w+)-(\w+) (\S+)", line).groups()
+            start, end = int(start, 16), int(end, 16)
+            library = "/" in line and "memfd" not in line and mode[1] != "w"
+            if mode[0] != "r" or library or "[v" in line:
+                continue
+            try:
+                memory.seek(start)
+                for at in range(start, end, 1 << 24):
+                    look(memory.read(min(1 << 24, end - at)), found)
+            except (OSError, ValueError):
+                pass
+    for number in os.listdir("/proc/self/fd"):
+        try:
+            if "memfd" in os.readlink(f"/proc/self/fd/{number}"):
+                look(os.pread(int(number), 1 << 24, 0), found)
+        except OSError:
+            pass
+    for path in ("/proc/self/environ", "/proc/self/cmdline"):
+        look(open(path, "rb").read(), found)
+    return found
+
+import torch, triton
+class ModelNew(torch.nn.Module):
+    def forward(self, x):
+        print("FOUND", sorted(everything()), flush=True)
+        return x
+)py";
+
+TEST_F(ForgeryTest, NothingSecretIsWithinReach) {
+  const uint64_t seed = 7316829450182736455u;
+  const JobSeeds seeds = DeriveSeeds(seed, 5);
+  const std::string run = absl::StrCat(seed), inputs = absl::StrCat(seeds.inputs[0]),
+                    weights = absl::StrCat(seeds.weights);
+  const std::string spy = absl::StrReplaceAll(kSpy, {{"SEED_HEAD", run.substr(0, 4)},
+                                                     {"SEED_TAIL", run.substr(4)},
+                                                     {"INPUT_HEAD", inputs.substr(0, 4)},
+                                                     {"INPUT_TAIL", inputs.substr(4)},
+                                                     {"WEIGHT_HEAD", weights.substr(0, 4)},
+                                                     {"WEIGHT_TAIL", weights.substr(4)}});
+  const ExecResult result = Run(spy, kMarkedReference, seed, 60);
+  EXPECT_EQ(result.outcome(), EXEC_MISMATCH) << result.DebugString();
+  // It does find what it was given, so the search itself works; the seed of weights came as text.
+  EXPECT_NE(result.output().find("'inputs'"), std::string::npos) << result.output();
+  EXPECT_NE(result.output().find(weights.substr(4)), std::string::npos) << result.output();
+  EXPECT_EQ(result.output().find("'expected'"), std::string::npos) << result.output();
+  EXPECT_EQ(result.output().find("CLE_ONLY"), std::string::npos) << result.output();
+  EXPECT_EQ(result.output().find(run.substr(4)), std::string::npos) << result.output();
+  EXPECT_EQ(result.output().find(inputs.substr(4)), std::string::npos) << result.output();
+}
+
+TEST_F(ForgeryTest, PatchingPythonDoesNotMakeAWrongResultRight) {
+  const char* patches[] = {
+      "import torch\n"
+      "for name in ('allclose', 'equal', 'isclose'): setattr(torch, name, lambda *a, **k: True)\n"
+      "torch.testing.assert_close = lambda *a, **k: None\n"
+      "torch.Tensor.equal = lambda *a: True\n",
+      "old = json.dumps\n"
+      "json.dumps = lambda value, **k: old(value, **k).replace('mismatch', 'ok')"
+      ".replace('stopped', 'ran')\n",
+      "import builtins\nbuiltins.abs = lambda x: 0\nbuiltins.all = lambda x: True\n",
+      "import time\ntime.monotonic = time.perf_counter = time.time = lambda: 0.0\n",
+      "import channel\n"
+      "old = channel.Control.receive\n"
+      "channel.Control.receive = lambda self: (old(self), {'go': True})[1]\n",
+      "import runner\nrunner.run_job = lambda *a, **k: {'outcome': 'ok', 'correct': True}\n",
+      "import failures\nfailures.JobFailure.__init__ = lambda self, *a, **k: None\n",
+  };
+  for (const char* patch : patches) {
+    const ExecResult result = Run(Wrong(patch));
+    EXPECT_EQ(result.outcome(), EXEC_MISMATCH) << patch << result.DebugString();
+  }
+}
+
+TEST_F(ForgeryTest, ResultsThatNobodyHandedOverAreRefused) {
+  const std::string forged =
+      "forged = json.dumps({'result': {'outcome': 'ran', 'fault': 'none', 'phase': 'done', "
+      "'message': '', 'detail': '', 'line': 0, 'modelled': True, 'device_name': '', 'compiled': "
+      "True, 'launches': [], 'aten_ops': [], 'candidate_seconds': 1e-9, 'seconds': {}, "
+      "'versions': {}}}).encode() + b'\\n'\n";
+  ExecResult result = Run(Wrong(absl::StrCat(forged, "os.write(3, forged); os._exit(0)\n")));
+  EXPECT_EQ(result.outcome(), EXEC_BAD_RESULT) << result.DebugString();
+  EXPECT_NE(result.message().find("of 0 calls"), std::string::npos) << result.message();
+  // On every descriptor, before and beside the honest way of things.
+  result = Run(Wrong(absl::StrCat(forged,
+                                  "for number in range(64):\n  try: os.write(number, forged)\n"
+                                  "  except OSError: pass\n")));
+  EXPECT_EQ(result.outcome(), EXEC_BAD_RESULT) << result.DebugString();
+  // A talk that never takes place.
+  result = Run(Wrong("import channel\nchannel.Control.ask = lambda self, m: {'go': True}\n"));
+  EXPECT_EQ(result.outcome(), EXEC_BAD_RESULT) << result.DebugString();
+  // A good-looking end after the first call.
+  result = Run(absl::StrReplaceAll(
+      Right(forged), {{"return y",
+                       "CALLS.append(0)\n        if len(CALLS) > 1: os.write(3, forged); "
+                       "os._exit(0)\n        return y"},
+                      {"@triton.jit", "CALLS = []\n@triton.jit"}}));
+  EXPECT_EQ(result.outcome(), EXEC_BAD_RESULT) << result.DebugString();
+  EXPECT_FALSE(result.has_speedup());
+}
+
+TEST_F(ForgeryTest, LiesAboutLayoutsAreRefused) {
+  const char* lies[] = {
+      "{**t, 'offset': 1 << 40}",
+      "{**t, 'offset': -8}",
+      "{**t, 'offset': (1 << 64) - 64}",
+      "{**t, 'stride': [-s for s in t['stride']]}",
+      "{**t, 'shape': [-64, -200]}",
+      "{**t, 'shape': [1 << 60, 1 << 60]}",
+      "{**t, 'dtype': 'x' * 1000}",
+      "{**t, 'shape': 'none'}",
+      "[t]",
+      "None",
+  };
+  const char* patch =
+      "import layout\nold = layout.Writer.put\ndef put(self, value):\n"
+      "    node = old(self, value)\n    if 'tensor' in node:\n"
+      "        t = node['tensor']; node['tensor'] = %LIE%\n    return node\n"
+      "layout.Writer.put = put\n";
+  for (const char* lie : lies) {
+    const ExecResult result = Run(Right(absl::StrReplaceAll(patch, {{"%LIE%", lie}})));
+    EXPECT_EQ(result.outcome(), EXEC_BAD_RESULT) << lie << result.DebugString();
+    EXPECT_NE(result.message().find("makes no sense"), std::string::npos) << result.message();
+  }
+  // Inside the memory, but elsewhere: other bytes, which are compared like any others.
+  for (const char* lie :
+       {"{**t, 'offset': t['offset'] + 4}", "{**t, 'shape': [200, 64]}", "{**t, 'dtype': 'int32'}",
+        "{**t, 'offset': None}", "{**t, 'device': 'cuda'}"}) {
+    const ExecResult result = Run(Right(absl::StrReplaceAll(patch, {{"%LIE%", lie}})));
+    EXPECT_TRUE(result.outcome() == EXEC_MISMATCH || result.outcome() == EXEC_BAD_RESULT)
+        << lie << result.DebugString();
+  }
+}
+
+TEST_F(ForgeryTest, TimesThatCannotBeAreInconclusive) {
+  const char* patch =
+      "import interpreter_device\n"
+      "interpreter_device.InterpreterDevice.modelled_seconds = lambda self, which: %TIME%\n";
+  for (const char* time : {"1e-9", "1e-300", "0.0", "-1.0"}) {
+    const ExecResult result = Run(Right(absl::StrReplaceAll(patch, {{"%TIME%", time}})));
+    EXPECT_EQ(result.outcome(), EXEC_INCONCLUSIVE) << time << result.DebugString();
+    EXPECT_FALSE(result.has_speedup());
+    EXPECT_GT(result.floor_seconds(), 0);
+    EXPECT_NE(result.message().find("reading the inputs"), std::string::npos) << result.message();
+  }
+  // Not a number: there is no time at all.
+  const ExecResult none = Run(Right(absl::StrReplaceAll(patch, {{"%TIME%", "float('nan')"}})));
+  EXPECT_FALSE(none.has_speedup()) << none.DebugString();
+  // Slower than it is: its own loss.
+  EXPECT_EQ(Run(Right(absl::StrReplaceAll(patch, {{"%TIME%", "1.0"}}))).outcome(), EXEC_OK);
+  EXPECT_EQ(Run(Right("")).outcome(), EXEC_OK);
+}
+
+TEST_F(ForgeryTest, WhatIsSharedCannotBeTurnedAround) {
+  // Closing, swapping and remapping the descriptors harms only the candidate itself.
+  for (const char* patch : {"os.close(4)\n", "os.close(5)\n", "os.dup2(0, 4)\n",
+                            "os.dup2(5, 4); os.dup2(6, 5)\n", "os.closerange(3, 64)\n"}) {
+    const ExecResult result = Run(Wrong(patch), kSoftmaxReference, 0, 5);
+    EXPECT_NE(result.outcome(), EXEC_OK) << patch << result.DebugString();
+  }
+  // A thread that scribbles over the memory while it is compared.
+  const ExecResult result =
+      Run(Wrong("import threading, mmap\n"
+                "def scribble():\n"
+                "    for fd in (4, 5, 6):\n"
+                "        try: memory = mmap.mmap(fd, 0)\n"
+                "        except (OSError, ValueError): continue\n"
+                "        for _ in range(3000): memory[:4096] = os.urandom(4096)\n"
+                "threading.Thread(target=scribble, daemon=True).start()\n"));
+  EXPECT_EQ(result.outcome(), EXEC_MISMATCH) << result.DebugString();
+  EXPECT_EQ(Run(Right("")).outcome(), EXEC_OK);  // the kept results are untouched
+}
+
+}  // namespace
+}  // namespace tritonrl

@@ -1,0 +1,39 @@
+// The job objects that Python is given (format in exec/python/README.md), one for each role.
+#ifndef TRITONRL_EXEC_JOB_JSON_H_
+#define TRITONRL_EXEC_JOB_JSON_H_
+
+#include <string>
+#include <vector>
+
+#include "exec/messages.pb.h"
+#include "exec/seeds.h"
+
+namespace tritonrl {
+
+// Trials of a request: 5 as in the paper unless it says otherwise.
+int TrialsOf(const ExecRequest& request);
+
+// The trial of each call of forward, in order: the first trial twice (a repeated call must give the
+// same), then one call for each of the others.
+std::vector<int> CallsOf(int trials);
+
+// What all jobs of one request share.
+struct JobContext {
+  const ExecRequest& request;
+  std::string device;  // "interpreter" or "cuda"
+  JobSeeds seeds;
+  // Soft limit that a job holds itself, between two launches, with a better message than a kill.
+  double time_limit_seconds = 0;
+};
+
+std::string OracleJobJson(const JobContext& context);
+
+// `visible` is the oracle's description of what candidates may see, as JSON. Neither reference, nor
+// tolerance, nor the seeds of inputs are in the job.
+std::string RunnerJobJson(const JobContext& context, const std::string& visible);
+
+std::string TimerJobJson(const JobContext& context, const std::string& visible);
+
+}  // namespace tritonrl
+
+#endif  // TRITONRL_EXEC_JOB_JSON_H_

@@ -1,0 +1,173 @@
+"""Nested Python values with tensors as bytes in shared memory and a description of what lies where (README.md has the format)."""
+
+import math
+import mmap
+import os
+
+import numpy as np
+import torch
+
+from plain_torch import plain_torch
+
+ALIGNMENT = 64
+_CHUNK = 1 << 30  # one read call moves at most 2 GiB
+# Element types that the supervisor can compare.
+COMPARABLE = {
+    getattr(torch, name)
+    for name in (
+        "bool uint8 uint16 uint32 uint64 int8 int16 int32 int64 float8_e4m3fn float8_e5m2 float16 bfloat16 float32 "
+        "float64 complex64 complex128"
+    ).split()
+}
+
+
+def flatten(value, path=""):
+    """[(path, leaf)] of nested lists, tuples and dictionaries."""
+    if isinstance(value, (list, tuple)):
+        return [leaf for i, item in enumerate(value) for leaf in flatten(item, f"{path}[{i}]")]
+    if isinstance(value, dict):
+        return [leaf for key, item in value.items() for leaf in flatten(item, f"{path}[{key!r}]")]
+    return [(path, value)]
+
+
+def tensors(value):
+    return [leaf for _, leaf in flatten(value) if isinstance(leaf, torch.Tensor)]
+
+
+def map_tensors(value, function):
+    """The structure with `function` applied to its tensors."""
+    if isinstance(value, torch.Tensor):
+        return function(value)
+    if isinstance(value, (list, tuple)):
+        items = [map_tensors(item, function) for item in value]
+        return items if isinstance(value, list) else tuple(items)
+    if isinstance(value, dict):
+        return {key: map_tensors(item, function) for key, item in value.items()}
+    return value
+
+
+def _leaf(value):
+    """Description of a value that is neither a container nor a tensor."""
+    if isinstance(value, np.generic):
+        value = value.item()
+    if isinstance(value, float) and not math.isfinite(value):
+        return {"float": "nan" if math.isnan(value) else "inf" if value > 0 else "-inf"}
+    if isinstance(value, int) and not isinstance(value, bool) and abs(value) >= 1 << 63:
+        return {"other": "int"}
+    for kind in (bool, int, float, str):
+        if isinstance(value, kind):
+            return {"value": kind(value)}
+    if value is None:
+        return {"value": None}
+    if isinstance(value, complex):
+        return {"complex": [repr(value.real), repr(value.imag)]}
+    if isinstance(value, torch.dtype):
+        return {"dtype": str(value).removeprefix("torch.")}
+    if isinstance(value, torch.device):
+        return {"device": str(value)}
+    return {"other": type(value).__name__[:80]}
+
+
+def _key(key):
+    return key if key is None or isinstance(key, (str, bool)) or type(key) is int else repr(key)
+
+
+class Writer:
+    """Puts values one behind the other into shared memory of a fixed size."""
+
+    def __init__(self, fd):
+        self._size = os.fstat(fd).st_size
+        self._bytes = torch.frombuffer(mmap.mmap(fd, self._size), dtype=torch.uint8)
+        self._end = 0
+
+    def reset(self):
+        """The next value overwrites what was put so far."""
+        self._end = 0
+
+    @plain_torch()
+    def put(self, value):
+        """The value's description. A tensor that cannot be compared or does not fit has no offset in it."""
+        return self._put(value)
+
+    def _put(self, value):
+        if isinstance(value, torch.Tensor):
+            return {"tensor": self._tensor(value.detach())}
+        if isinstance(value, (list, tuple)):
+            return {"list" if isinstance(value, list) else "tuple": [self._put(item) for item in value]}
+        if isinstance(value, dict):
+            return {"dict": [[_key(key), self._put(item)] for key, item in value.items()]}
+        return _leaf(value)
+
+    def _tensor(self, tensor):
+        strided = tensor.layout == torch.strided
+        description = {
+            "dtype": str(tensor.dtype).removeprefix("torch."),
+            "shape": list(tensor.shape),
+            "stride": list(tensor.stride()) if strided else [1] * tensor.dim(),
+            "device": tensor.device.type,
+            "layout": str(tensor.layout).removeprefix("torch."),
+            "offset": None,
+        }
+        if strided and tensor.dtype in COMPARABLE and tensor.device.type in ("cpu", "cuda"):
+            description["offset"] = self._store(tensor)
+        return description
+
+    def _store(self, tensor):
+        start = -(-self._end // ALIGNMENT) * ALIGNMENT
+        size = tensor.numel() * tensor.element_size()
+        if start + size > self._size:
+            return None
+        if size:
+            dense = tensor.resolve_conj().resolve_neg().contiguous()
+            self._bytes[start : start + size].copy_(dense.reshape(-1).view(torch.uint8))
+            self._end = start + size
+        return start
+
+
+class Reader:
+    """Fresh copies of values that a Writer put into memory, read through its descriptor."""
+
+    def __init__(self, fd):
+        self._fd = fd
+
+    @plain_torch()
+    def get(self, node):
+        return self._get(node)
+
+    def _get(self, node):
+        ((kind, value),) = node.items()
+        if kind == "tensor":
+            return self._tensor(value)
+        if kind in ("list", "tuple"):
+            items = [self._get(item) for item in value]
+            return items if kind == "list" else tuple(items)
+        if kind == "dict":
+            return {key: self._get(item) for key, item in value}
+        if kind == "value":
+            return value
+        if kind == "float":
+            return float(value)
+        if kind == "complex":
+            return complex(*(float(part) for part in value))
+        if kind == "dtype":
+            return getattr(torch, value)
+        if kind == "device":
+            return torch.device(value)
+        raise ValueError(f"a value of type {value} cannot be handed over")
+
+    def _tensor(self, node):
+        dtype, shape, stride = getattr(torch, node["dtype"]), node["shape"], node["stride"]
+        if node["offset"] is None:
+            raise ValueError(f"a tensor of type {node['dtype']} and layout {node['layout']} cannot be handed over")
+        size = math.prod(shape) * dtype.itemsize
+        raw = torch.empty(size, dtype=torch.uint8)
+        target, done = memoryview(raw.numpy()), 0
+        while done < size:
+            done += os.preadv(self._fd, [target[done : done + _CHUNK]], node["offset"] + done)
+        dense = raw.view(dtype).reshape(shape)
+        if list(dense.stride()) == stride or not size:
+            return dense
+        try:
+            return torch.empty_strided(shape, stride, dtype=dtype).copy_(dense)
+        except RuntimeError:
+            return dense  # elements shared one place (an expanded tensor); each has its own now

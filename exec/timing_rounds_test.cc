@@ -1,0 +1,127 @@
+#include "exec/timing_rounds.h"
+
+#include <gtest/gtest.h>
+
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/time/clock.h"
+#include "exec/python_backend.h"
+#include "exec/testing/pool_options.h"
+
+namespace tritonrl {
+namespace {
+
+// Pairs of n and 2n calls: `fixed` a round, `call` a call outside, `event` a call inside.
+std::vector<TimedRound> Rounds(double fixed, double call, double event, int n = 8) {
+  std::vector<TimedRound> rounds;
+  for (const int calls : {n, 2 * n, n, 2 * n, 2 * n, n}) {
+    rounds.push_back({calls, fixed + call * calls, std::vector<double>(calls, event)});
+  }
+  return rounds;
+}
+
+TEST(TimingRoundsTest, TheSlopeLeavesOutWhatARoundCosts) {
+  const TimePerCall time = Summarize(Rounds(0.5, 3e-4, 2e-4));
+  EXPECT_NEAR(time.event, 2e-4, 1e-12);
+  EXPECT_NEAR(time.outside, 3e-4, 1e-9);
+  EXPECT_EQ(Summarize({}).event, 0);
+}
+
+TEST(TimingRoundsTest, OneDisturbedPairDoesNotMoveTheMedian) {
+  std::vector<TimedRound> rounds = Rounds(0.5, 3e-4, 2e-4);
+  rounds[1].outside_seconds += 1;
+  EXPECT_NEAR(Summarize(rounds).outside, 3e-4, 1e-9);
+}
+
+TEST(TimingRoundsTest, WhatSurroundsACallIsTakenFromTheReference) {
+  const TimePerCall reference = Summarize(Rounds(0.1, 250e-6, 150e-6));  // 100 us around a call
+  EXPECT_NEAR(OutsideSeconds(reference, Summarize(Rounds(0.2, 180e-6, 80e-6))), 80e-6, 1e-9);
+}
+
+TEST(TimingRoundsTest, AFasterStoryThanTheClockIsNotBelieved) {
+  EXPECT_TRUE(IsBelievable(80e-6, 80e-6));
+  EXPECT_TRUE(IsBelievable(80e-6, 60e-6));  // slower than it need be: its own loss
+  EXPECT_TRUE(IsBelievable(10e-6, 29e-6));  // within 20 us
+  EXPECT_FALSE(IsBelievable(10e-6, 31e-6));
+  EXPECT_TRUE(IsBelievable(51e-5, 100e-5));  // within half
+  EXPECT_FALSE(IsBelievable(49e-5, 100e-5));
+  EXPECT_FALSE(IsBelievable(1e-9, 1.0));
+}
+
+// The whole course of it between three processes; a sleep stands for a GPU at work.
+class TurnsTest : public testing::Test {
+ protected:
+  class MeasuringBackend : public PythonBackend {
+   public:
+    using PythonBackend::PythonBackend;
+    bool modelled() const override { return false; }
+  };
+
+  static void SetUpTestSuite() {
+    auto pools = StartPools(FakePoolOptions(1), 1 << 20);
+    ASSERT_TRUE(pools.ok()) << pools.status();
+    backend_ = new MeasuringBackend("cuda", *std::move(pools));
+  }
+  static void TearDownTestSuite() {
+    delete backend_;
+    backend_ = nullptr;
+  }
+
+  ExecResult Run(const std::string& candidate, const std::string& reference = "") {
+    ExecRequest request;
+    request.set_reference_source(reference +
+                                 "if job['role'] == 'oracle': result['modelled'] = False\n");
+    request.set_candidate_source(candidate);
+    auto result = backend_->Run(request, absl::Now() + absl::Seconds(60));
+    EXPECT_TRUE(result.ok()) << result.status();
+    return result.ok() ? *result : ExecResult();
+  }
+
+  static PythonBackend* backend_;
+};
+
+PythonBackend* TurnsTest::backend_ = nullptr;
+
+TEST_F(TurnsTest, HonestTimesAreTaken) {
+  const ExecResult result = Run("pass");
+  EXPECT_EQ(result.outcome(), EXEC_OK) << result.ShortDebugString();
+  EXPECT_GE(result.reference_seconds(), 0.01);
+  EXPECT_GE(result.candidate_seconds(), 0.01);
+  EXPECT_DOUBLE_EQ(result.speedup(), result.reference_seconds() / result.candidate_seconds());
+  EXPECT_FALSE(result.modelled());
+}
+
+TEST_F(TurnsTest, ATimeThatTheClockOutsideContradictsIsInconclusive) {
+  const ExecResult result = Run("timing['claim'] = 1e-4");
+  EXPECT_EQ(result.outcome(), EXEC_INCONCLUSIVE) << result.ShortDebugString();
+  EXPECT_FALSE(result.has_speedup());
+  EXPECT_GT(result.outside_seconds(), 1e-3);
+}
+
+TEST_F(TurnsTest, TimedOutputsAreComparedToo) {
+  const ExecResult result = Run("timing['output'] = {'value': 2}");
+  EXPECT_EQ(result.outcome(), EXEC_MISMATCH) << result.ShortDebugString();
+  EXPECT_NE(result.message().find("in a timed call"), std::string::npos) << result.message();
+}
+
+TEST_F(TurnsTest, AnswersWithoutSenseAreRefused) {
+  for (const char* candidate : {"timing['claim'] = -1.0", "timing['claim'] = '1'",
+                                "timing['output'] = {'value': []}", "timing['output'] = 3",
+                                "import channel\nold = channel.Control.ask\n"
+                                "channel.Control.ask = lambda s, m: old(s, {'round': {}})"}) {
+    EXPECT_EQ(Run(candidate).outcome(), EXEC_BAD_RESULT) << candidate;
+  }
+  EXPECT_EQ(Run("import os\ntiming['sleep'] = 'x'").fault(), EXEC_FAULT_CANDIDATE);
+}
+
+TEST_F(TurnsTest, AReferenceThatCannotBeTimedIsNobodysFaultButOurs) {
+  const ExecResult result = Run("pass", "import os\nif job['role'] == 'timer': os._exit(3)\n");
+  EXPECT_EQ(result.outcome(), EXEC_INTERNAL_ERROR) << result.ShortDebugString();
+  EXPECT_NE(result.message().find("timing the reference failed"), std::string::npos);
+}
+
+}  // namespace
+}  // namespace tritonrl
