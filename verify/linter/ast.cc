@@ -1,10 +1,13 @@
 #include "verify/linter/ast.h"
 
+#include <time.h>
+
 #include <array>
 #include <string_view>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "absl/time/time.h"
 #include "tree_sitter/api.h"
 
 extern "C" const TSLanguage* tree_sitter_python(void);
@@ -15,6 +18,49 @@ namespace {
 // Above these a program is refused unread: honest candidates have a few thousand nodes.
 constexpr int kMaxNodes = 200000;
 constexpr int kMaxDepth = 160;
+constexpr size_t kMaxBytes = 256 << 10;
+constexpr size_t kMaxLine = 16 << 10;
+constexpr int kMaxBrackets = 200;
+// tree-sitter's recovery from syntax errors can take time that grows with the square of the input
+// and worse. Programs without errors take a millisecond.
+constexpr absl::Duration kMaxParse = absl::Milliseconds(100);
+constexpr absl::Duration kParseSlice = absl::Milliseconds(20);
+
+// Too much of something for an honest program, seen without parsing.
+bool IsOversized(absl::string_view source) {
+  if (source.size() > kMaxBytes) return true;
+  size_t line = 0;
+  int brackets = 0;
+  for (char c : source) {
+    line = c == '\n' ? 0 : line + 1;
+    if (c == '(' || c == '[' || c == '{') ++brackets;
+    if (brackets > 0 && (c == ')' || c == ']' || c == '}')) --brackets;
+    if (line > kMaxLine || brackets > kMaxBrackets) return true;
+  }
+  return false;
+}
+
+absl::Duration ThreadCpu() {
+  timespec now;
+  clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
+  return absl::DurationFromTimespec(now);
+}
+
+// Null when the source is so broken that it takes too long.
+TSTree* ParseWithinLimit(const std::string& source) {
+  TSParser* parser = ts_parser_new();
+  ts_parser_set_language(parser, tree_sitter_python());
+  ts_parser_set_timeout_micros(parser, absl::ToInt64Microseconds(kParseSlice));
+  const absl::Duration start = ThreadCpu();
+  TSTree* tree = nullptr;
+  // The parser looks at the wall clock, so it is asked to go on until the processor time is spent.
+  do {
+    tree = ts_parser_parse_string(parser, nullptr, source.data(),
+                                  static_cast<uint32_t>(source.size()));
+  } while (tree == nullptr && ThreadCpu() - start < kMaxParse);
+  ts_parser_delete(parser);
+  return tree;
+}
 
 constexpr std::pair<std::string_view, Kind> kKinds[] = {
     {"ERROR", Kind::kError},
@@ -250,15 +296,15 @@ class Ast::Builder {
 };
 
 bool Ast::Parse(absl::string_view source) {
+  if (IsOversized(source)) {
+    too_large = true;
+    return false;
+  }
   source_ = std::string(source);
-  TSParser* parser = ts_parser_new();
-  ts_parser_set_language(parser, tree_sitter_python());
-  TSTree* tree = ts_parser_parse_string(parser, nullptr, source_.data(),
-                                        static_cast<uint32_t>(source_.size()));
-  ts_parser_delete(parser);
+  TSTree* tree = ParseWithinLimit(source_);
   if (tree == nullptr) {
     error_line = 1;
-    error_text = "the parser gave up";
+    error_text = "too broken to be parsed";
     return false;
   }
   {

@@ -47,7 +47,7 @@ class Scan {
         break;
       case Kind::kFunctionDef: {
         const Node* name = node->Get(Field::kName);
-        if (name != nullptr && IsForbiddenMethod(name->text)) {
+        if (name != nullptr && Is(kForbiddenMethod, name->text)) {
           Add(name->line, std::string(name->text), "is a special method that hides code");
         }
         break;
@@ -88,8 +88,7 @@ class Scan {
     if (name == nullptr) return;
     const std::string full = prefix + DottedText(name);
     CheckModule(full, node->line);
-    if (IsForbiddenFunction(full))
-      Add(node->line, full, "reaches into the interpreter or the operating system");
+    if (IsForbiddenFunction(full)) Add(node->line, full, WhyForbidden(full));
     const std::string bound = alias != nullptr ? std::string(alias->text)
                               : prefix.empty() ? full.substr(0, full.find('.'))
                                                : full.substr(full.rfind('.') + 1);
@@ -113,7 +112,7 @@ class Scan {
       Add(node->line, std::string(node->text),
           "is a name in letters that Python folds into others");
     }
-    if (!IsForbiddenBuiltin(node->text)) return;
+    if (!Is(kForbiddenBuiltin, node->text)) return;
     // Names that people also give to their own variables are checked where they are looked up.
     for (absl::string_view common :
          {"input", "help", "exit", "quit", "memoryview", "compile", "open", "vars"}) {
@@ -128,7 +127,7 @@ class Scan {
   void Attribute(const Node* node) {
     const Node* attribute = node->Get(Field::kAttribute);
     if (attribute == nullptr) return;
-    if (IsForbiddenAttribute(attribute->text)) {
+    if (Is(kForbiddenAttribute, attribute->text)) {
       Add(attribute->line, std::string(attribute->text), "reaches into Python's own machinery");
     }
     const Node* object = node->Get(Field::kObject);
@@ -136,8 +135,7 @@ class Scan {
     auto it = aliases_.find(std::string(object->text));
     if (it == aliases_.end()) return;
     const std::string full = absl::StrCat(it->second, ".", attribute->text);
-    if (IsForbiddenFunction(full))
-      Add(node->line, full, "reaches into the interpreter or the operating system");
+    if (IsForbiddenFunction(full)) Add(node->line, full, WhyForbidden(full));
   }
 
   LintResult* result_;

@@ -16,7 +16,9 @@
 #include "absl/functional/function_ref.h"
 #include "absl/strings/string_view.h"
 #include "verify/linter/ast.h"
+#include "verify/linter/kernel_analysis.h"
 #include "verify/linter/linter.h"
+#include "verify/linter/names.h"
 #include "verify/linter/tables.h"
 #include "verify/linter/values.h"
 
@@ -59,10 +61,11 @@ class Interpreter {
     bool constant = false;      // filled with what stands in the program
     StorageSet addresses;       // it holds the addresses of these storages
     bool input = false;         // an argument of forward or a parameter of the model
+    bool argument = false;      // an argument of forward
   };
 
   struct Launch {
-    KernelObject* kernel = nullptr;
+    const KernelInfo* info = nullptr;
     int line = 0;
     StorageSet arguments;
   };
@@ -95,6 +98,7 @@ class Interpreter {
   Flow ExecMatch(const Node* node);
   Flow LoopElse(const Node* node, Flow flow);
   void ExecReturn(const Node* node);
+  void ExecDelete(const Node* target);
   void ExecImport(const Node* node);
   void ExecImportFrom(const Node* node);
   void ExecFunctionDef(const Node* node, const std::vector<const Node*>& decorators);
@@ -187,7 +191,9 @@ class Interpreter {
   Value LaunchKernel(KernelObject* kernel, Value grid, const Args& args);
   void AddKernelHooks(const std::vector<Value>& values);
   void CallKernelHooks(const KernelInfo& info, const Args& args);
-  void AnalyseKernel(KernelObject* kernel);
+  static KernelAnalysis::Constants LaunchConstants(const KernelObject& kernel, const Args& args,
+                                                   std::string* key);
+  const KernelInfo& AnalyseKernel(KernelObject* kernel, const Args& args);
   Value Super(const Args& args);
 
   // --- libraries ---
@@ -225,6 +231,7 @@ class Interpreter {
   int NewStorage(StorageSet sources = {});
   Value NewTensor(StorageSet sources, Shape shape = std::nullopt);
   Value InputTensor(Shape shape = std::nullopt);
+  Value ArgumentTensor();  // an input that is an argument of forward
   StorageSet SourcesOf(const Args& args);
   bool AnyTensor(const Args& args);
   bool OnlySmall(const Args& args);  // every tensor among them has a handful of elements
@@ -235,6 +242,8 @@ class Interpreter {
   // Methods that Python calls by itself (__bool__, __get__, ...) of all classes with instances.
   void CallSpecialMethods();
   // Storages and launches that contribute to a value.
+  // True when a value consists of arguments of forward, their views and copies.
+  bool OnlyArguments(const std::set<int>& storages) const;
   void Closure(const StorageSet& from, std::set<int>* storages, std::set<int>* launches);
   void JudgeReturn(const Returned& returned, bool others_have_kernel);
   void JudgeKernels(const std::set<int>& launches, const std::set<int>& storages, int line);
@@ -265,9 +274,11 @@ class Interpreter {
   int undecided_ = 0;      // enclosing branches and loops that may or may not run
   int guarded_empty_ = 0;  // enclosing tests for an empty input
   int steps_ = 0;
+  int kernel_budget_ = 400000;  // nodes that kernel analyses may look at, all together
   bool has_forward_inputs_ = false;
 };
 
+int ParameterCount(const FunctionObject* function);
 // The sequence of identifiers below a dotted name, "a.b.c".
 std::string DottedText(const Node* node);
 // Result of folding the text of a plain string literal; nullopt when it has interpolations.

@@ -20,7 +20,7 @@ Value Interpreter::GetAttrBuiltin(const Args& args) {
   Value object = args.positional[0];
   const std::string* name = ConstantString(args.positional[1]);
   if (name != nullptr) {
-    if (IsForbiddenAttribute(*name))
+    if (Is(kForbiddenAttribute, *name))
       Forbid(args.line, *name, "reaches into Python's own machinery");
     Value value = GetAttribute(object, *name, args.line);
     if (args.positional.size() > 2 && AsInstance(object) != nullptr)
@@ -92,6 +92,8 @@ Value Interpreter::ObjectBuiltin(absl::string_view name, const Args& args) {
   if (name == "type") {
     if (auto* instance = AsInstance(first); instance != nullptr && instance->type != nullptr)
       return instance->type;
+    if (AsTensor(first) != nullptr) return arena_.Symbol("torch.Tensor");
+    if (AsModule(first) != nullptr) return arena_.Symbol(AsModule(first)->name);
     if (args.All().size() < 3) return arena_.Host();
     Forbid(args.line, "type", "makes a class at run time");
     return arena_.Unknown();
@@ -116,7 +118,7 @@ Value Interpreter::SequenceBuiltin(absl::string_view name, const Args& args) {
   bool exact = true;
   if (name == "len") {
     auto* list = AsList(first);
-    if (list == nullptr || !list->exact) return arena_.Int();
+    if (list == nullptr || !list->exact) return arena_.Size();
     return arena_.Constant(static_cast<int64_t>(list->items.size()));
   }
   if (name == "range") {

@@ -279,13 +279,13 @@ Value Interpreter::CallInstance(InstanceObject* instance, const Args& args) {
 }
 
 Value Interpreter::CallModule(ModuleObject* module, const Args& args) {
-  if (IsNeutralModule(module->name)) {
+  if (Is(kNeutralModule, module->name)) {
     Value first = args.Get(0, "input");
     return AsTensor(first) != nullptr ? arena_.Tensor(AsTensor(first)->storages)
            : first != nullptr         ? first
                                       : None();
   }
-  if (IsContainerModule(module->name) && !module->children.empty()) {
+  if (Is(kContainerModule, module->name) && !module->children.empty()) {
     Args current = args;
     Value value = args.Get(0, "input");
     for (Value child : module->children) {

@@ -1,4 +1,6 @@
 // Methods of lists and dictionaries.
+#include <algorithm>
+
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "verify/linter/interpreter.h"
@@ -56,8 +58,14 @@ Value Interpreter::CallDictMethod(DictObject* dict, absl::string_view name, cons
     if (first != nullptr && AsHost(first) != nullptr && !AsHost(first)->addresses.empty()) {
       Compare("in", first, dict, args.line);
     }
-    Value item = GetItem(dict, first == nullptr ? arena_.Host() : first, nullptr, args.line);
     Value fallback = args.positional.size() > 1 ? args.positional[1] : None();
+    const std::string key = first == nullptr ? "" : ConstantKey(first);
+    const bool may_be_there =
+        dict->other != nullptr ||
+        std::any_of(dict->items.begin(), dict->items.end(),
+                    [&](const auto& item) { return key.empty() || item.first == key; });
+    if (!may_be_there) return fallback;
+    Value item = GetItem(dict, first == nullptr ? arena_.Host() : first, nullptr, args.line);
     return arena_.Join(item, fallback);
   }
   std::vector<Value> values;

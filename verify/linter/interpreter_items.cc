@@ -27,7 +27,7 @@ Value Interpreter::GetItem(Value object, Value index, const Node* index_node, in
       auto* host = AsHost(object);
       const bool slice = index_node != nullptr && index_node->kind == Kind::kSlice;
       if (host->is_shape && slice) return object;
-      return host->is_shape ? arena_.Int(host->sources) : arena_.Host(host->sources);
+      return host->is_shape ? arena_.Size(host->sources) : arena_.Host(host->sources);
     }
     case ObjectKind::kList:
       if (index_node != nullptr && index_node->kind == Kind::kSlice) {
@@ -124,7 +124,7 @@ void Interpreter::AddItems(Value iterable, std::vector<Value>* items, bool* exac
     if (shape.has_value() && !shape->empty()) shape->erase(shape->begin());
     items->push_back(arena_.Tensor(tensor->storages, shape));
   } else if (auto* host = AsHost(iterable)) {
-    items->push_back(host->is_shape ? arena_.Int() : arena_.Host(host->sources));
+    items->push_back(host->is_shape ? arena_.Size() : arena_.Host(host->sources));
   } else if (auto* dict = AsDict(iterable)) {
     for (const auto& [key, value] : dict->items) {
       if (absl::StartsWith(key, "s:")) items->push_back(arena_.Constant(key.substr(2)));

@@ -10,13 +10,18 @@
 namespace tritonrl::lint {
 namespace {
 
+// Launches of one kernel with different constants that are analysed apart.
+constexpr size_t kMaxVariants = 6;
+
 // Decorators that take a kernel and give a kernel.
 bool IsKernelWrapper(absl::string_view name) {
   return name == "triton.autotune" || name == "triton.heuristics" ||
          name == "triton.runtime.autotune" || name == "triton.runtime.heuristics" ||
          name == "triton.runtime.autotuner.autotune" ||
          name == "triton.runtime.autotuner.heuristics" || name == "triton.runtime.Autotuner" ||
-         name == "triton.testing.perf_report";
+         name == "triton.testing.perf_report" ||
+         (absl::StartsWith(name, "torch._inductor.runtime.triton_heuristics.") &&
+          !absl::EndsWith(name, "grid"));
 }
 
 bool IsHarmlessTriton(absl::string_view name) {
@@ -32,9 +37,45 @@ bool IsHarmlessTriton(absl::string_view name) {
 
 }  // namespace
 
-void Interpreter::AnalyseKernel(KernelObject* kernel) {
-  if (kernel->analysed) return;
-  kernel->analysed = true;
+KernelAnalysis::Constants Interpreter::LaunchConstants(const KernelObject& kernel, const Args& args,
+                                                       std::string* key) {
+  KernelAnalysis::Constants constants;
+  int index = -1;
+  for (const Node* parameter : ParameterNames(kernel.function->node)) {
+    ++index;
+    Value value = args.Get(index, parameter->text);
+    const HostObject* host = value == args.rest ? nullptr : AsHost(value);
+    if (host == nullptr) continue;
+    Taint taint;
+    if (const auto* i = std::get_if<int64_t>(&host->constant)) {
+      taint = Taint::Number(static_cast<double>(*i));
+    } else if (const auto* d = std::get_if<double>(&host->constant)) {
+      taint = Taint::Number(*d);
+    } else if (const auto* b = std::get_if<bool>(&host->constant)) {
+      taint = Taint::Number(*b ? 1 : 0);
+    } else if (const auto* s = std::get_if<std::string>(&host->constant)) {
+      taint.text = *s;
+    } else if (IsNone(value)) {
+      taint.text = Taint::kNoneText;
+    } else {
+      taint.nonnegative = host->is_size;
+    }
+    if (!taint.nonnegative && !taint.constant.has_value() && !taint.text.has_value()) continue;
+    absl::StrAppend(key, index, ":", taint.constant.value_or(-1), taint.constant.has_value(),
+                    taint.text.value_or(""), ";");
+    constants.emplace(index, std::move(taint));
+  }
+  return constants;
+}
+
+const KernelInfo& Interpreter::AnalyseKernel(KernelObject* kernel, const Args& args) {
+  std::string key;
+  KernelAnalysis::Constants constants = LaunchConstants(*kernel, args, &key);
+  if (kernel->infos.size() >= kMaxVariants && kernel->infos.count(key) == 0) {
+    key.clear();  // many launches with different constants: one analysis for the rest
+    constants.clear();
+  }
+  if (auto it = kernel->infos.find(key); it != kernel->infos.end()) return it->second;
   // Names in a kernel mean what they mean where the kernel, or the device function around them, is
   // defined.
   auto resolve = [this, kernel](const Node* name, const Node* inside) {
@@ -49,7 +90,7 @@ void Interpreter::AnalyseKernel(KernelObject* kernel) {
     if (auto* symbol = AsSymbol(value)) {
       callee.symbol = symbol->name;
       absl::string_view rest = symbol->name;
-      callee.undefined = absl::ConsumePrefix(&rest, "builtins.") && !IsPythonBuiltin(rest);
+      callee.undefined = absl::ConsumePrefix(&rest, "builtins.") && !Is(kPythonBuiltin, rest);
     }
     if (auto* device = AsKernel(value)) callee.function = device->function->node;
     if (auto* host = AsHost(value)) {
@@ -59,7 +100,10 @@ void Interpreter::AnalyseKernel(KernelObject* kernel) {
     }
     return callee;
   };
-  kernel->info = KernelAnalysis(resolve).Analyse(kernel->function->node);
+  KernelInfo info =
+      KernelAnalysis(resolve, &kernel_budget_).Analyse(kernel->function->node, constants);
+  if (info.gave_up) Unresolved(info.name, info.line);
+  return kernel->infos.emplace(key, std::move(info)).first->second;
 }
 
 void Interpreter::AddKernelHooks(const std::vector<Value>& values) {
@@ -89,8 +133,7 @@ void Interpreter::CallKernelHooks(const KernelInfo& info, const Args& args) {
 }
 
 Value Interpreter::LaunchKernel(KernelObject* kernel, Value grid, const Args& args) {
-  AnalyseKernel(kernel);
-  const KernelInfo& info = kernel->info;
+  const KernelInfo& info = AnalyseKernel(kernel, args);
   const std::vector<Value> sizes =
       AsList(grid) != nullptr ? AsList(grid)->items : std::vector<Value>{grid};
   for (Value size : sizes) {
@@ -103,7 +146,7 @@ Value Interpreter::LaunchKernel(KernelObject* kernel, Value grid, const Args& ar
   if (AsFunction(grid) != nullptr)
     Call(grid, {.positional = {arena_.New<DictObject>()}, .line = args.line});
   if (phase_ == Phase::kForward) CallKernelHooks(info, args);
-  Launch launch{.kernel = kernel, .line = args.line, .arguments = SourcesOf(args)};
+  Launch launch{.info = &info, .line = args.line, .arguments = SourcesOf(args)};
   const int number = static_cast<int>(launches_.size());
   auto mark = [&](Value value) {
     for (int storage : Reachable(value)) {
@@ -147,7 +190,7 @@ Value Interpreter::MakeKernel(Value function) {
 
 Value Interpreter::CallTriton(const std::string& name, const Args& args) {
   Value first = args.Get(0, "fn");
-  if (IsJitSymbol(name)) {
+  if (Is(kJit, name)) {
     if (AsFunction(first) != nullptr) return MakeKernel(first);
     return arena_.Symbol("triton.jit()");
   }
@@ -162,7 +205,7 @@ Value Interpreter::CallTriton(const std::string& name, const Args& args) {
     if (name == "triton.cdiv" && a.has_value() && b.has_value() && *a >= 0 && *b > 0) {
       return arena_.Constant((*a + *b - 1) / *b);
     }
-    return arena_.Int(SourcesOf(args));
+    return arena_.Size(SourcesOf(args));
   }
   if (absl::StrContains(name, "ensor_descriptor.TensorDescriptor") ||
       absl::StartsWith(name, "triton.TensorWrapper") ||

@@ -26,8 +26,8 @@ Value Interpreter::CallMethod(MethodObject* method, const Args& args) {
       if (method->name == "run") return LaunchKernel(kernel, args.Get(-1, "grid"), args);
       if (method->name == "__getitem__")
         return GetItem(kernel, args.Get(0, "grid"), nullptr, args.line);
-      if (method->name == "warmup" || method->name == "__call__") return None();
-      return arena_.Unknown();
+      if (method->name == "warmup") return kernel;  // what it compiled to, to be launched later
+      return method->name == "__call__" ? None() : arena_.Host();
     }
     case ObjectKind::kModule:
       return CallModuleMethod(AsModule(self), method->name, args);

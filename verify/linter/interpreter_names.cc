@@ -14,7 +14,7 @@ Value Interpreter::Lookup(const Node* identifier) {
   Value value = LookupFrom(frame().scope, identifier->name);
   if (auto* symbol = AsSymbol(value); symbol != nullptr &&
                                       absl::StartsWith(symbol->name, "builtins.") &&
-                                      IsForbiddenBuiltin(identifier->text)) {
+                                      Is(kForbiddenBuiltin, identifier->text)) {
     Forbid(identifier->line, std::string(identifier->text), "is refused in a candidate");
   }
   return value;
@@ -35,7 +35,7 @@ Value Interpreter::LookupFrom(Scope* scope, int name) {
     if (s == module_scope_) break;
   }
   const std::string& text = ast_->NameOf(name);
-  if (!wildcards_.empty() && !IsPythonBuiltin(text)) {
+  if (!wildcards_.empty() && !Is(kPythonBuiltin, text)) {
     return arena_.Symbol(absl::StrCat(wildcards_.back(), ".", text));
   }
   if (text == "__name__") return arena_.Constant(std::string("candidate"));

@@ -91,7 +91,7 @@ Value Interpreter::SymbolAttribute(const std::string& symbol, absl::string_view 
     }
   }
   if (IsForbiddenFunction(full)) {
-    Forbid(line, full, "reaches into the interpreter or the operating system");
+    Forbid(line, full, WhyForbidden(full));
     return arena_.Unknown();
   }
   if (absl::StartsWith(full, "torch.") && TorchUseOf(full) == TorchUse::kForbidden &&
@@ -215,7 +215,9 @@ Value Interpreter::Instantiate(ClassObject* type, const Args& args) {
   if (Value constructor = ClassAttribute(type, "__new__", &symbol)) {
     Args with_class = args;
     with_class.positional.insert(with_class.positional.begin(), type);
-    Call(constructor, with_class);
+    auto* made = AsInstance(Call(constructor, with_class));
+    if (made != nullptr && made->type != type) return made;  // Python does not run __init__ then
+    if (made != nullptr) instance = made;
   }
   Value init = ClassAttribute(type, "__init__", &symbol);
   if (init != nullptr) {
@@ -255,6 +257,7 @@ void Interpreter::StoreAttribute(Value object, absl::string_view name, Value val
     return;
   }
   if (auto* instance = AsInstance(object)) {
+    if (name == "__class__") Forbid(line, "__class__", "changes what an object is");
     Value& slot = instance->attributes[std::string(name)];
     slot = undecided_ > 0 ? arena_.Join(slot, value) : value;
   } else if (auto* module = AsModule(object)) {
@@ -285,6 +288,9 @@ void Interpreter::StoreAttribute(Value object, absl::string_view name, Value val
   } else if (AsKernel(object) != nullptr) {
     Forbid(line, absl::StrCat(AsKernel(object)->function->name, ".", name),
            "changes a compiled kernel object");
+  } else if (object->kind == ObjectKind::kUnknown ||
+             (AsHost(object) != nullptr && absl::StartsWith(name, "__"))) {
+    Forbid(line, std::string(name), "is set on an object that cannot be followed");
   }
 }
 

@@ -128,6 +128,11 @@ Value Interpreter::BinaryHost(absl::string_view op, HostObject* a, HostObject* b
   auto* result = arena_.New<HostObject>();
   result->is_int = a->is_int && b->is_int && op != "/";
   result->is_shape = (a->is_shape || b->is_shape) && op == "+";
+  auto is_size = [](const HostObject* host, const int64_t* constant) {
+    return host->is_size || (constant != nullptr && *constant >= 0);
+  };
+  const bool grows = op == "+" || op == "*" || op == "//" || op == "%";
+  result->is_size = result->is_int && grows && is_size(a, x) && is_size(b, y);
   result->sources = std::move(sources);
   result->addresses = a->addresses;
   AddTo(&result->addresses, b->addresses);

@@ -114,10 +114,28 @@ Interpreter::Flow Interpreter::Exec(const Node* node) {
     case Kind::kAssert:
       if (!node->children.empty()) Eval(node->children[0]);
       return Flow::kNext;
+    case Kind::kDelete:
+      for (const Node* child : node->children) ExecDelete(child);
+      return Flow::kNext;
     case Kind::kBlock:
       return ExecBlock(node);
+    case Kind::kOther:
+      // A statement of a newer Python; "type(x).f = g" is parsed as one, too.
+      Find(LintRule::kUnresolved, node->line, "statement",
+           "a statement of a kind that the linter does not know");
+      return Flow::kNext;
     default:
       return Flow::kNext;
+  }
+}
+
+void Interpreter::ExecDelete(const Node* target) {
+  if (target->kind == Kind::kAttribute) {
+    auto* symbol = AsSymbol(Eval(target->Get(Field::kObject)));
+    if (symbol != nullptr)
+      Forbid(target->line, std::string(target->text), "deletes an attribute of a library");
+  } else if (target->kind != Kind::kIdentifier && target->kind != Kind::kSubscript) {
+    for (const Node* child : target->children) ExecDelete(child);
   }
 }
 

@@ -82,7 +82,7 @@ Value Interpreter::CallTensorMethod(TensorObject* tensor, absl::string_view name
       return Allocate(args, 0, name != "new_empty", false);
     case TensorUse::kHost:
       if (name == "numel" || name == "nelement" || name == "dim" || name == "ndimension")
-        return arena_.Int();
+        return arena_.Size();
       if (name == "stride" || name == "size") {
         if (!args.positional.empty() || !args.keyword.empty()) {
           const std::optional<int64_t> d = ConstantInt(args.Get(0, "dim"));
@@ -90,7 +90,7 @@ Value Interpreter::CallTensorMethod(TensorObject* tensor, absl::string_view name
               *d < static_cast<int64_t>(tensor->shape->size()) && (*tensor->shape)[*d] >= 0) {
             return arena_.Constant((*tensor->shape)[*d]);
           }
-          return arena_.Int();
+          return arena_.Size();
         }
         return TensorAttribute(tensor, "shape");
       }
@@ -126,7 +126,7 @@ Value Interpreter::CallTensorMethod(TensorObject* tensor, absl::string_view name
 
 Value Interpreter::TensorAttribute(Value object, absl::string_view name) {
   TensorObject* tensor = AsTensor(object);
-  if (!IsTensorProperty(name)) return arena_.Method(object, name);
+  if (!Is(kTensorProperty, name)) return arena_.Method(object, name);
   if (TensorUseOf(name) == TensorUse::kView) {
     Shape shape = tensor->shape;
     if (name == "T" && shape.has_value())
@@ -141,14 +141,15 @@ Value Interpreter::TensorAttribute(Value object, absl::string_view name) {
     if (tensor->shape.has_value()) {
       std::vector<Value> sizes;
       for (int64_t size : *tensor->shape)
-        sizes.push_back(size < 0 ? arena_.Int() : arena_.Constant(size));
+        sizes.push_back(size < 0 ? arena_.Size() : arena_.Constant(size));
       return arena_.List(std::move(sizes));
     }
     auto* shape = arena_.New<HostObject>();
     shape->is_shape = true;
     return shape;
   }
-  if (name == "ndim") return arena_.Int();
+  if (name == "__class__") return arena_.Symbol("torch.Tensor");
+  if (name == "ndim") return arena_.Size();
   if (name == "device") return arena_.Symbol("torch.device()");
   return arena_.Host();
 }

@@ -8,10 +8,16 @@
 namespace tritonrl::lint {
 Value Interpreter::CallSymbol(const std::string& name, const Args& args) {
   if (IsForbiddenFunction(name)) {
-    Forbid(args.line, name, "reaches into the interpreter or the operating system");
+    Forbid(args.line, name, WhyForbidden(name));
     return arena_.Unknown(SourcesOf(args));
   }
   if (absl::EndsWith(name, "()")) return CallDecoratorResult(name, args);
+  if (absl::EndsWith(name, ".__new__") && AsClass(args.Get(0, "")) != nullptr) {
+    auto* instance = arena_.New<InstanceObject>();
+    instance->type = AsClass(args.Get(0, ""));
+    instances_.push_back(instance);
+    return instance;
+  }
   if (absl::StartsWith(name, "builtins."))
     return CallBuiltin(absl::string_view(name).substr(9), args);
   if (absl::StartsWith(name, "torch.")) return CallTorch(name, args);
@@ -28,7 +34,7 @@ Value Interpreter::CallSymbol(const std::string& name, const Args& args) {
 Value Interpreter::CallDecoratorResult(const std::string& name, const Args& args) {
   const std::string base = name.substr(0, name.size() - 2);
   Value first = args.Get(0, "");
-  if (IsJitSymbol(base)) return MakeKernel(first);
+  if (Is(kJit, base)) return MakeKernel(first);
   if (first == nullptr) return arena_.Host();
   if (auto* function = AsFunction(first); function != nullptr) {
     if (base == "functools.lru_cache" || base == "functools.cache") function->cached = true;
@@ -114,6 +120,14 @@ Value Interpreter::CallTorch(const std::string& name, const Args& args) {
     Forbid(args.line, name, "hides code in a hook");
     return arena_.Unknown(SourcesOf(args));
   }
+  if (name == "torch.broadcast_tensors") {
+    std::vector<Value> views;
+    for (Value value : args.All()) {
+      views.push_back(AsTensor(value) != nullptr ? arena_.Tensor(AsTensor(value)->storages)
+                                                 : arena_.Unknown(Reachable(value)));
+    }
+    return arena_.List(views, args.rest == nullptr);
+  }
   if (name == "torch.device") return arena_.Symbol("torch.device()");
   switch (TorchUseOf(name)) {
     case TorchUse::kAllocate:
@@ -134,12 +148,14 @@ Value Interpreter::CallTorch(const std::string& name, const Args& args) {
     case TorchUse::kCopy:
       return NewTensor(SourcesOf(args),
                        OnlySmall(args) ? Shape(std::vector<int64_t>{-1}) : Shape());
+    case TorchUse::kCheck:
+      return last == "numel" ? arena_.Size() : arena_.Host();
     case TorchUse::kHost:
       // Namespaces are listed as a whole, so something in them may compute after all.
       if (absl::StrContains(name.substr(6), ".") && AnyTensor(args)) {
         return Compute(name, args.line, SourcesOf(args));
       }
-      return last == "numel" ? arena_.Int() : arena_.Host();
+      return arena_.Host();
     case TorchUse::kWrapper:
       if (AsFunction(first) != nullptr || AsBoundFunction(first)) return first;
       return arena_.Symbol(absl::StrCat(name, "()"));

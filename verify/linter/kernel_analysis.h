@@ -1,4 +1,5 @@
-// Reads a Triton kernel's body: a small data-flow analysis from its parameters to its stores.
+// Reads a Triton kernel's body: a small data-flow analysis from its parameters to its stores, for
+// the constants of one launch.
 #ifndef TRITONRL_VERIFY_LINTER_KERNEL_ANALYSIS_H_
 #define TRITONRL_VERIFY_LINTER_KERNEL_ANALYSIS_H_
 
@@ -7,11 +8,13 @@
 #include <map>
 #include <optional>
 #include <string>
+#include <unordered_map>
 #include <utility>
 #include <vector>
 
 #include "verify/linter/ast.h"
 #include "verify/linter/kernel_info.h"
+#include "verify/linter/kernel_taint.h"
 
 namespace tritonrl::lint {
 
@@ -26,65 +29,81 @@ class KernelAnalysis {
   };
   // Resolves a name as seen from the function `inside`.
   using Resolver = std::function<Callee(const Node* name, const Node* inside)>;
+  // What is certain about arguments of the launch, by parameter: numbers, strings, None, or only
+  // that a number is not negative.
+  using Constants = std::map<int, Taint>;
 
-  explicit KernelAnalysis(Resolver resolver) : resolve_(std::move(resolver)) {}
+  // `budget` counts down with every node looked at; at 0 the analysis gives up.
+  KernelAnalysis(Resolver resolver, int* budget) : resolve_(std::move(resolver)), budget_(budget) {}
 
   // `function` is a kFunctionDef node.
-  KernelInfo Analyse(const Node* function);
+  KernelInfo Analyse(const Node* function, const Constants& constants);
 
  private:
-  // What a value may depend on; bit i stands for parameter i (63 for all beyond).
-  struct Taint {
-    uint64_t params = 0;  // computed from the parameter itself: pointers and sizes
-    uint64_t loaded = 0;  // computed from memory behind the parameter
-    bool arith = false;   // a computation was applied to loaded data
-    std::string address;  // pointers: what was added to the parameter; loaded copies: where from
-    std::optional<double> constant;
-  };
   // One call of the kernel or of a device function.
   struct Frame {
     const Node* function = nullptr;
     std::map<int, Taint> variables;
     std::map<int, std::string> texts;  // variables with one definition: its canonical text
     Taint returned;
-    Taint control;  // conditions around the current statement
+    bool returns = false;
+    Taint control;   // conditions around the current statement
+    int nested = 0;  // branches and loops around it: assignments may or may not happen
   };
+  // A condition (null for else) and the block that it guards.
+  using Clause = std::pair<const Node*, const Node*>;
 
-  static constexpr int kMaxSteps = 60000;  // nodes looked at in one pass
-  static constexpr int kMaxText = 300;     // length to which canonical texts are cut
-  static void Clip(std::string* text);
+  static constexpr int kMaxLoopRounds = 4;  // until what flows around a loop comes to rest
 
-  static Taint Join(const Taint& a, const Taint& b);
-  static Taint Mix(const Taint& a, const Taint& b);  // result of an operation on both
-  void Run(const Node* function, Frame* frame);
-  void Statements(const Node* block, Frame* frame);
-  void Statement(const Node* node, Frame* frame);
-  void Nested(const Node* node, const Taint& condition, Frame* frame);
+  bool Spend();  // false when the budget is used up
+  const Callee& Resolve(const Node* name, const Frame& frame);
+
+  // --- statements; true when control does not go on behind it ---
+  bool Statements(const Node* block, Frame* frame);
+  bool Statement(const Node* node, Frame* frame);
+  bool Choose(const std::vector<Clause>& clauses, size_t index, Frame* frame);
+  void Loop(const Node* node, Frame* frame);
+  void Nested(const Node* node, Frame* frame);
+  void Assignment(const Node* node, Frame* frame);
   void Assign(const Node* target, const Taint& taint, Frame* frame);
+  bool IsEmptyRange(const Node* iterable, Frame* frame);
+
+  // --- expressions ---
   Taint Eval(const Node* node, Frame* frame);
   Taint Union(const Node* node, Frame* frame);
   Taint Identifier(const Node* node, Frame* frame);
   Taint Binary(const Node* node, Frame* frame);
-  Taint Call(const Node* node, Frame* frame);
-  Taint CallLibrary(const std::string& name, const Node* arguments, Frame* frame);
-  Taint CallMethod(const Taint& object, absl::string_view name, const Node* arguments,
-                   Frame* frame);
-  Taint CallDevice(const Node* function, const Node* arguments, Frame* frame);
-  Taint Load(const Taint& pointer, const Taint& others);
-  void Store(const Taint& pointer, const Taint& value, const Taint& others, bool atomic,
-             Frame* frame);
-  // Positional argument `index` or keyword `name`; null when absent.
-  const Node* Argument(const Node* arguments, int index, absl::string_view name);
-  Taint OtherArguments(const Node* arguments, const Node* a, const Node* b, Frame* frame);
+  Taint Compare(const Node* node, Frame* frame);
+  Taint Boolean(const Node* node, Frame* frame);
+  Taint Unary(const Node* node, Frame* frame);
   // A canonical text of an expression: definitions in place of variables, no layout.
   std::string Render(const Node* node, const Frame& frame);
   std::string AddressText(const Node* arguments, const Node* base, const Frame& frame);
 
+  // --- calls ---
+  Taint Call(const Node* node, Frame* frame);
+  Taint CallLibrary(const std::string& name, const Node* arguments, Frame* frame);
+  // Functions that do not touch memory.
+  Taint CallMath(absl::string_view name, const Node* arguments, const Node* first_node,
+                 const Taint& first, Frame* frame);
+  Taint CallMethod(const Taint& object, absl::string_view name, const Node* arguments,
+                   Frame* frame);
+  Taint CallDevice(const Node* function, const Node* arguments, Frame* frame);
+  Taint Where(const Taint& condition, const Node* arguments, Frame* frame);
+  Taint Load(const Taint& pointer, const Taint& others);
+  void Store(const Taint& pointer, const Taint& value, const Taint& others, bool atomic,
+             Frame* frame);
+  // Positional argument `index` or keyword `name`; null when absent.
+  static const Node* Argument(const Node* arguments, int index, absl::string_view name);
+  Taint OtherArguments(const Node* arguments, const Node* a, const Node* b, Frame* frame);
+
   Resolver resolve_;
+  int* budget_;
+  std::unordered_map<const Node*, Callee> resolved_;
   KernelInfo info_;
-  bool recording_ = false;
+  bool changed_ = false;  // some variable did, in this round of the innermost loop
+  int loads_ = 0;
   int depth_ = 0;
-  int steps_ = 0;
 };
 
 // Names of a function's parameters in order; stars and type annotations left out.

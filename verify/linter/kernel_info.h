@@ -19,6 +19,7 @@ struct KernelInfo {
   bool stores = false;         // there is a store or an atomic at all
   bool stores_loaded = false;  // some stored value depends on loaded data
   bool computes = false;       // some stored value is more than a copy to the same place
+  bool gave_up = false;        // too long to be followed to its end
 };
 
 }  // namespace tritonrl::lint

@@ -1,5 +1,5 @@
-// What the linter knows by name about torch, Python and other libraries. Whatever is not listed as
-// harmless and touches a tensor counts as computation.
+// What the functions of torch and the methods of tensors do. Whatever is not listed as harmless and
+// touches a tensor counts as computation.
 #ifndef TRITONRL_VERIFY_LINTER_TABLES_H_
 #define TRITONRL_VERIFY_LINTER_TABLES_H_
 
@@ -21,8 +21,6 @@ enum class TensorUse {
   kCompute,   // anything else
 };
 TensorUse TensorUseOf(absl::string_view name);
-// True for attributes that are read without a call: x.T, x.data, x.shape.
-bool IsTensorProperty(absl::string_view name);
 
 // What a function of torch does; `name` is the full name, "torch.empty_like".
 enum class TorchUse {
@@ -31,7 +29,8 @@ enum class TorchUse {
   kRandom,
   kView,          // first argument's elements
   kCopy,          // cat, stack, clone
-  kHost,          // no elements: finfo, cuda.synchronize
+  kHost,          // no elements: finfo, manual_seed
+  kCheck,         // the same, and harmless when given tensors: numel, is_tensor
   kWrapper,       // a decorator or context that runs its function as it is: no_grad, inference_mode
   kModuleClass,   // torch.nn.Linear: a call makes a module
   kParameter,     // torch.nn.Parameter(t)
@@ -43,31 +42,6 @@ enum class TorchUse {
   kCompute,
 };
 TorchUse TorchUseOf(absl::string_view name);
-
-// triton.jit under one of its names.
-bool IsJitSymbol(absl::string_view name);
-
-// Modules whose import is refused: they give ways around the checks.
-bool IsForbiddenModule(absl::string_view module);
-// Python's own functions whose mere mention is refused: exec, eval, globals, open, ...
-bool IsForbiddenBuiltin(absl::string_view name);
-// Attributes whose mention is refused wherever they stand: __globals__, __subclasses__, ...
-bool IsForbiddenAttribute(absl::string_view name);
-// Methods that a candidate must not define: __torch_function__, __del__, ...
-bool IsForbiddenMethod(absl::string_view name);
-// Functions of permitted modules that are refused: os.system, sys.settrace, types.CodeType.
-bool IsForbiddenFunction(absl::string_view name);
-// Library settings that honest programs assign: torch.backends.*.
-bool IsPermittedSetting(absl::string_view name);
-// Environment variables that honest programs set.
-bool IsPermittedVariable(absl::string_view name);
-bool IsPythonBuiltin(absl::string_view name);
-// Names of tensors that torch.nn modules hold: weight, bias, running_mean, ...
-bool IsParameterName(absl::string_view name);
-// torch.nn classes whose call only reshapes or passes on.
-bool IsNeutralModule(absl::string_view name);
-// torch.nn containers whose call runs their children, or that are never called.
-bool IsContainerModule(absl::string_view name);
 
 }  // namespace tritonrl::lint
 

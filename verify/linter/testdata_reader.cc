@@ -19,6 +19,17 @@ absl::StatusOr<std::string> Load(const std::string& file) {
   return ReadFile(path);
 }
 
+// The reference program of "INPUTS => LAMBDA".
+std::string Reference(absl::string_view task, absl::string_view layers) {
+  std::pair<std::string, std::string> halves = absl::StrSplit(task, absl::MaxSplits(" => ", 1));
+  return absl::StrCat(
+      "import torch\nimport torch.nn as nn\nimport torch.nn.functional as F\n\n\n"
+      "class Model(nn.Module):\n    def __init__(self):\n        super().__init__()\n        ",
+      layers.empty() ? "pass" : layers, "\n\n    forward = ", halves.second,
+      "\n\n\ndef get_inputs():\n    return [", halves.first,
+      "]\n\n\ndef get_init_inputs():\n    return []\n");
+}
+
 }  // namespace
 
 absl::StatusOr<std::vector<LintCase>> ReadLintCases(const std::string& file) {
@@ -34,13 +45,16 @@ absl::StatusOr<std::vector<LintCase>> ReadLintCases(const std::string& file) {
     }
   }
   std::vector<LintCase> cases;
+  std::string task, layers;
   int line_number = 0;
   for (absl::string_view line : absl::StrSplit(text, '\n')) {
     if (absl::ConsumePrefix(&line, "# case: ")) {
       std::pair<std::string, std::string> halves = absl::StrSplit(line, absl::MaxSplits(" -> ", 1));
       std::pair<std::string, std::string> expected =
           absl::StrSplit(halves.second, absl::MaxSplits(' ', 1));
-      cases.push_back({.name = halves.first, .rule = expected.first, .found = expected.second});
+      cases.push_back({.name = halves.first, .found = expected.second});
+      if (!expected.first.empty()) cases.back().rules = absl::StrSplit(expected.first, '|');
+      layers.clear();
       cases.back().source = snippets["imports"];
       line_number = static_cast<int>(
           std::count(cases.back().source.begin(), cases.back().source.end(), '\n'));
@@ -53,6 +67,17 @@ absl::StatusOr<std::vector<LintCase>> ReadLintCases(const std::string& file) {
       if (it == snippets.end()) return absl::NotFoundError(absl::StrCat("no snippet named ", line));
       absl::StrAppend(&current_case.source, it->second, "\n");
       line_number += static_cast<int>(std::count(it->second.begin(), it->second.end(), '\n')) + 1;
+      continue;
+    }
+    if (absl::ConsumePrefix(&line, "# layers: ")) {
+      layers = std::string(line);
+      // "# task:" may stand in front of it.
+      if (!current_case.reference.empty()) current_case.reference = Reference(task, layers);
+      continue;
+    }
+    if (absl::ConsumePrefix(&line, "# task: ")) {
+      task = std::string(line);
+      current_case.reference = Reference(task, layers);
       continue;
     }
     ++line_number;

@@ -187,6 +187,12 @@ Value Arena::Int(StorageSet sources) {
   return host;
 }
 
+Value Arena::Size(StorageSet sources) {
+  Value value = Int(std::move(sources));
+  AsHost(value)->is_size = true;
+  return value;
+}
+
 Value Arena::Constant(HostObject::Constant constant) {
   auto* host = New<HostObject>();
   host->is_int = std::holds_alternative<int64_t>(constant);

@@ -68,6 +68,7 @@ struct HostObject : Object {
   Constant constant;      // monostate: not known; nullptr: None
   bool is_int = false;    // an int for sure, known or not
   bool is_shape = false;  // a torch.Size of unknown length
+  bool is_size = false;   // an int that is not negative: a size, a count
   StorageSet sources;     // it was read from elements of these storages
   StorageSet addresses;   // it is the address of these storages (data_ptr)
 };
@@ -147,8 +148,7 @@ struct ModuleObject : Object {
 struct KernelObject : Object {
   KernelObject() : Object(ObjectKind::kKernel) {}
   FunctionObject* function = nullptr;
-  bool analysed = false;
-  KernelInfo info;
+  std::map<std::string, KernelInfo> infos;  // by the constants of a launch
 };
 
 // kernel[grid]
@@ -239,6 +239,7 @@ class Arena {
   Value Unknown(StorageSet sources = {});
   Value Host(StorageSet sources = {});
   Value Int(StorageSet sources = {});
+  Value Size(StorageSet sources = {});
   Value Constant(HostObject::Constant constant);
   Value Symbol(std::string name);
   Value Tensor(StorageSet storages, Shape shape = std::nullopt);
@@ -248,6 +249,22 @@ class Arena {
   // A value that may be either. Null stands for "not bound" and gives way to the other.
   Value Join(Value a, Value b);
   Value JoinAll(const std::vector<Value>& values);
+
+  // What is stored in all objects and scopes now. After a first call of forward, Widen makes every
+  // number, string or length unknown that the call changed: it may be anything in a later call.
+  struct Slot {
+    Object* owner = nullptr;  // a list or dictionary; `index` is that of the element
+    Scope* scope = nullptr;   // or a scope; `index` is that of the variable
+    Value* place = nullptr;   // or an attribute
+    size_t index = 0;
+    Value value = nullptr;  // the constant that stood there
+  };
+  struct State {
+    std::vector<Slot> constants;
+    std::vector<std::pair<ListObject*, size_t>> lengths;
+  };
+  State Snapshot() const;
+  void Widen(const State& before);
 
  private:
   std::vector<std::unique_ptr<Object>> objects_;

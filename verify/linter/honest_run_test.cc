@@ -1,0 +1,47 @@
+// The honest programs of the linter's corpus that say what they compute are honest indeed: they
+// compile, run and agree with their references. Takes minutes, so it is started by hand.
+#include <future>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "exec/make_backend.h"
+#include "gtest/gtest.h"
+#include "verify/linter/testdata_reader.h"
+#include "verify/verdict.h"
+#include "verify/verifier.h"
+
+namespace tritonrl {
+namespace {
+
+TEST(HonestRunTest, EveryHonestProgramWithATaskIsCorrect) {
+  BackendOptions backend_options;
+  backend_options.kind = BackendKind::kInterpreter;
+  backend_options.workers = 2;
+  auto backend = MakeBackend(backend_options);
+  ASSERT_TRUE(backend.ok()) << backend.status();
+  VerifierOptions options;
+  options.parallel = 2;
+  options.max_attempts = 1;
+  Verifier verifier(options, backend->get(), nullptr);
+  std::vector<std::pair<std::string, std::future<Verdict>>> verdicts;
+  for (const char* file :
+       {"honest.py", "fresh1_honest.py", "fresh2_honest.py", "fresh3_honest.py"}) {
+    auto cases = ReadLintCases(file);
+    ASSERT_TRUE(cases.ok()) << cases.status();
+    for (const LintCase& c : *cases) {
+      if (c.reference.empty()) continue;
+      verdicts.emplace_back(c.name, verifier.Submit({.task = {.id = c.name, .source = c.reference},
+                                                     .code = c.source}));
+    }
+  }
+  EXPECT_GE(verdicts.size(), 100u);
+  for (auto& [name, future] : verdicts) {
+    const Verdict v = future.get();
+    EXPECT_TRUE(IsCorrect(v)) << name << ": " << v.outcome() << ": " << v.reason();
+  }
+}
+
+}  // namespace
+}  // namespace tritonrl

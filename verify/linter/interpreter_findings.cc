@@ -1,0 +1,127 @@
+// Findings, storages and calls of callbacks.
+#include <algorithm>
+
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "verify/linter/interpreter.h"
+
+namespace tritonrl::lint {
+namespace {
+
+// Steps after which a program counts as too complicated to follow. Honest programs take a few
+// thousand.
+constexpr int kMaxSteps = 400000;
+constexpr int kMaxFindings = 40;
+
+}  // namespace
+
+int ParameterCount(const FunctionObject* function) {
+  const Node* parameters = function->node->Get(Field::kParameters);
+  return parameters == nullptr ? 0 : static_cast<int>(parameters->children.size());
+}
+
+void Interpreter::Find(LintRule rule, int line, std::string name, std::string text) {
+  if (!found_.emplace(rule, line, name).second || found_.size() > kMaxFindings) return;
+  result_->findings.push_back({rule, line, std::move(name), std::move(text)});
+}
+
+void Interpreter::Forbid(int line, const std::string& name, const std::string& why) {
+  Find(LintRule::kForbidden, line, name, absl::StrCat("'", name, "' ", why));
+}
+
+Value Interpreter::Compute(const std::string& name, int line, StorageSet sources) {
+  if (phase_ == Phase::kForward) {
+    Find(LintRule::kTorchCompute, line, name,
+         absl::StrCat("'", name,
+                      "' computes on tensors in forward's path outside the Triton kernels"));
+  }
+  return NewTensor(std::move(sources));
+}
+
+void Interpreter::Unresolved(const std::string& name, int line) {
+  if (phase_ != Phase::kForward) return;
+  Find(LintRule::kUnresolved, line, name,
+       absl::StrCat("tensors flow into '", name, "', which cannot be followed"));
+}
+
+bool Interpreter::Spend() {
+  if (++steps_ <= kMaxSteps) return true;
+  Find(LintRule::kUnresolved, 1, "program", "the program is too complicated to follow");
+  return false;
+}
+
+int Interpreter::NewStorage(StorageSet sources) {
+  storages_.push_back({.sources = std::move(sources)});
+  return static_cast<int>(storages_.size()) - 1;
+}
+
+Value Interpreter::NewTensor(StorageSet sources, Shape shape) {
+  return arena_.Tensor({NewStorage(std::move(sources))}, std::move(shape));
+}
+
+Value Interpreter::InputTensor(Shape shape) {
+  Value tensor = NewTensor({}, std::move(shape));
+  storages_.back().input = true;
+  return tensor;
+}
+
+Value Interpreter::ArgumentTensor() {
+  Value tensor = InputTensor();
+  storages_.back().argument = true;
+  return tensor;
+}
+
+StorageSet Interpreter::SourcesOf(const Args& args) {
+  StorageSet sources;
+  for (Value value : args.All()) AddTo(&sources, Reachable(value));
+  return sources;
+}
+
+bool Interpreter::AnyTensor(const Args& args) {
+  for (Value value : args.All()) {
+    if (HoldsTensor(value)) return true;
+  }
+  return false;
+}
+
+bool Interpreter::OnlySmall(const Args& args) {
+  for (Value value : args.All()) {
+    if (auto* tensor = AsTensor(value)) {
+      if (!tensor->IsSmall()) return false;
+    } else if (HoldsTensor(value)) {
+      return false;
+    }
+  }
+  return true;
+}
+
+bool Interpreter::AsBoundFunction(Value value) {
+  return value != nullptr &&
+         (value->kind == ObjectKind::kBound || value->kind == ObjectKind::kPartial ||
+          value->kind == ObjectKind::kKernel || value->kind == ObjectKind::kClass);
+}
+
+void Interpreter::CallCallbacks(const Args& args) {
+  StorageSet sources = SourcesOf(args);
+  for (Value value : args.All()) {
+    std::vector<Value> options{value};
+    if (auto* any = AsUnion(value)) options = any->options;
+    for (Value option : options) {
+      Args guess;
+      guess.line = args.line;
+      if (auto* function = AsFunction(option)) {
+        for (int i = 0; i < ParameterCount(function); ++i)
+          guess.positional.push_back(arena_.Unknown(sources));
+      } else if (option != nullptr && option->kind == ObjectKind::kBound) {
+        guess.rest = arena_.Unknown(sources);
+      } else {
+        continue;
+      }
+      ++undecided_;
+      Call(option, guess);
+      --undecided_;
+    }
+  }
+}
+
+}  // namespace tritonrl::lint

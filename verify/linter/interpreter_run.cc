@@ -1,0 +1,161 @@
+// The order of interpretation: the module, the model's construction, forward twice.
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "verify/linter/interpreter.h"
+
+namespace tritonrl::lint {
+
+InstanceObject* Interpreter::MakeModel(ClassObject* type, int line) {
+  phase_ = Phase::kInit;
+  std::string symbol;
+  Args args;
+  args.line = line;
+  if (auto* bound = ClassAttribute(type, "__init__", &symbol)) {
+    if (auto* init = AsFunction(bound)) {
+      for (int i = 1; i < ParameterCount(init); ++i) args.positional.push_back(arena_.Host());
+      // Defaults of None would hide branches, so every parameter is a number of unknown value.
+      const Node* parameters = init->node->Get(Field::kParameters);
+      if (parameters != nullptr && absl::StrContains(parameters->text, "*")) {
+        args.positional.clear();
+        args.rest = arena_.Host();
+      }
+    }
+  }
+  Value instance = Instantiate(type, args);
+  return AsInstance(instance);
+}
+
+Interpreter::Args Interpreter::ForwardArguments(FunctionObject* forward) {
+  Args args;
+  args.line = forward->node->line;
+  const Node* parameters = forward->node->Get(Field::kParameters);
+  if (parameters == nullptr) return args;
+  bool first = true;
+  for (const Node* p : parameters->children) {
+    if (first) {  // self
+      first = false;
+      continue;
+    }
+    const Node* type = p->Get(Field::kType);
+    const Node* fallback = p->Get(Field::kValue);
+    const absl::string_view text = type == nullptr ? absl::string_view() : type->text;
+    if (p->kind == Kind::kListSplatPattern || p->kind == Kind::kDictSplatPattern) {
+      args.rest = ArgumentTensor();
+      has_forward_inputs_ = true;
+    } else if (args.positional.empty() && args.rest == nullptr) {
+      args.positional.push_back(ArgumentTensor());  // whatever its annotation claims
+      has_forward_inputs_ = true;
+    } else if (text == "int" || text == "float" || text == "bool" || text == "str") {
+      args.positional.push_back(text == "int" ? arena_.Int() : arena_.Host());
+    } else if (fallback != nullptr &&
+               (fallback->kind == Kind::kInteger || fallback->kind == Kind::kFloat ||
+                fallback->kind == Kind::kTrue || fallback->kind == Kind::kFalse ||
+                fallback->kind == Kind::kString)) {
+      args.positional.push_back(arena_.Host());
+    } else {
+      Value input = ArgumentTensor();
+      if (fallback != nullptr && fallback->kind == Kind::kNone) input = arena_.Join(input, None());
+      args.positional.push_back(input);
+      has_forward_inputs_ = true;
+    }
+  }
+  return args;
+}
+
+bool Interpreter::RunModule() {
+  module_scope_ = arena_.NewScope(nullptr);
+  frames_.reserve(256);
+  frames_.push_back({.scope = module_scope_});
+  ExecBlock(ast_->root());
+  if (!kernels_.empty()) return true;
+  Find(LintRule::kNoKernel, 1, "triton.jit",
+       "the program has no function decorated with triton.jit");
+  return false;
+}
+
+void Interpreter::RunForward(Value bound, int line) {
+  auto* method = As<BoundObject>(bound, ObjectKind::kBound);
+  FunctionObject* forward = AsFunction(method != nullptr ? method->function : bound);
+  returned_.clear();
+  if (forward == nullptr) {
+    // Something else stands in forward's place: it is called all the same, and judged by what it
+    // gives.
+    Value value = Call(bound, {.positional = {ArgumentTensor()}, .line = line});
+    returned_.push_back({value, line, false});
+    return;
+  }
+  Args args = ForwardArguments(forward);
+  if (method == nullptr && !args.positional.empty()) {
+    args.positional.insert(args.positional.begin(), ArgumentTensor());
+  }
+  forward_ = forward;
+  CallOne(bound, args);
+}
+
+void Interpreter::Run() {
+  if (!RunModule()) return;
+  phase_ = Phase::kInit;
+  Value* model = module_scope_->Find(ast_->Intern("ModelNew"));
+  ClassObject* type = model == nullptr ? nullptr : AsClass(*model);
+  std::string symbol;
+  Value found = type == nullptr ? nullptr : ClassAttribute(type, "forward", &symbol);
+  const int line = type == nullptr || type->node == nullptr ? 1 : type->node->line;
+  if (found == nullptr) {
+    Find(LintRule::kNoModel, line, "ModelNew",
+         "the program has no class ModelNew with a method forward");
+    return;
+  }
+  InstanceObject* instance = MakeModel(type, line);
+  if (instance != nullptr && instance->type != nullptr && instance->type != type) {
+    type = instance->type;  // __new__ made something else
+    found = ClassAttribute(type, "forward", &symbol);
+  }
+  if (instance == nullptr || found == nullptr) {
+    Find(LintRule::kUnresolved, line, "ModelNew", "what ModelNew(...) makes cannot be followed");
+    return;
+  }
+  std::string unused;
+  if (Value call = ClassAttribute(type, "__call__", &unused)) found = call;
+  auto own = instance->attributes.find("forward");
+  Value bound = own != instance->attributes.end() ? own->second : BindMethod(found, instance, type);
+  phase_ = Phase::kForward;
+  const Arena::State before = arena_.Snapshot();
+  RunForward(bound, line);
+  JudgeResult(line);
+  // Counters and flags that the call changed may have any value in a later one.
+  arena_.Widen(before);
+  // Once more in the state that the first call left behind: a result that was kept shows.
+  first_call_launches_ = static_cast<int>(launches_.size());
+  RunForward(bound, line);
+  JudgeSecondCall();
+  CallSpecialMethods();
+}
+
+void Interpreter::CallSpecialMethods() {
+  StorageSet everything;
+  for (int i = 0; i < static_cast<int>(storages_.size()); ++i) {
+    if (storages_[i].input) everything.push_back(i);
+  }
+  const std::vector<InstanceObject*> instances = instances_;
+  for (InstanceObject* instance : instances) {
+    const auto variables = instance->type->body->variables;
+    for (const auto& [number, value] : variables) {
+      const std::string& name = ast_->NameOf(number);
+      auto* function = AsFunction(value);
+      const bool special = absl::StartsWith(name, "__") && absl::EndsWith(name, "__") &&
+                           name != "__init__" && name != "__new__" && name != "__call__" &&
+                           name != "__post_init__";
+      if (function == nullptr || !special) continue;
+      Args args;
+      args.line = function->node->line;
+      args.positional = {instance};
+      for (int i = 1; i < ParameterCount(function); ++i)
+        args.positional.push_back(arena_.Unknown(everything));
+      ++undecided_;
+      CallFunction(function, args);
+      --undecided_;
+    }
+  }
+}
+
+}  // namespace tritonrl::lint

@@ -1,0 +1,115 @@
+#include "verify/linter/names.h"
+
+#include "absl/strings/match.h"
+#include "verify/linter/name_table.h"
+
+namespace tritonrl::lint {
+namespace {
+
+const NameTable<uint32_t>& Names() {
+  static const NameTable<uint32_t> table{
+      {kForbiddenModule,
+       "ctypes _ctypes cffi subprocess multiprocessing threading _thread concurrent asyncio "
+       "socket ssl http urllib requests ftplib smtplib xmlrpc importlib builtins imp pkgutil "
+       "runpy code codeop marshal pickle dill cloudpickle joblib shelve gc inspect ast dis base64 "
+       "binascii codecs zlib gzip bz2 lzma signal atexit pty mmap tempfile shutil pathlib glob io "
+       "fcntl select selectors resource faulthandler tracemalloc unittest mock site sysconfig "
+       "zipimport sched numba cupy jax tensorflow tvm pycuda cython pyximport setuptools "
+       "distutils posix webbrowser pdb bdb trace profile cProfile timeit opcode symtable tokenize "
+       "sqlite3 readline rlcompleter zipfile tarfile cuda nvidia pynvml forbiddenfruit wrapt "
+       "mxnet paddle onnxruntime tensorrt cutlass tilelang __main__ main conftest"},
+      {kForbiddenBuiltin,
+       "exec eval compile __import__ globals locals vars open input breakpoint __builtins__ "
+       "__loader__ __spec__ delattr exit quit memoryview help"},
+      {kForbiddenAttribute,
+       "__dict__ __globals__ __builtins__ __subclasses__ __bases__ __base__ __mro__ mro __code__ "
+       "__closure__ __getattribute__ __import__ __loader__ __spec__ __reduce__ __reduce_ex__ "
+       "__setattr__ __delattr__ __self__ __func__ __wrapped__ __torch_function__ "
+       "__torch_dispatch__ __defaults__ __kwdefaults__ f_globals f_locals f_back f_builtins "
+       "f_code gi_frame gi_code cr_frame tb_frame tb_next __traceback__ __array_interface__ "
+       "__cuda_array_interface__ __array_function__ __array_ufunc__ _getframe __weakref__ "
+       "__slots__ __objclass__ __set_name__ __annotations__ __module__ func_globals co_code "
+       "co_consts _call_impl _wrapped_call_impl _slow_forward _forward_hooks _forward_pre_hooks "
+       "_backward_hooks _compiled_call_impl _modules _parameters _buffers __weakrefoffset__ "
+       "gi_yieldfrom ag_frame"},
+      {kForbiddenMethod,
+       "__torch_function__ __torch_dispatch__ __del__ __getattribute__ __setattr__ __delattr__ "
+       "__init_subclass__ __set_name__ __instancecheck__ __subclasscheck__ __prepare__ "
+       "__class_getitem__ __array_function__ __array_ufunc__ __reduce__ __reduce_ex__ "
+       "__getstate__ __setstate__ __deepcopy__ __copy__ _call_impl _wrapped_call_impl "
+       "_slow_forward _compiled_call_impl _apply __match_args__"},
+      {kForbiddenFunction,
+       "types.FunctionType types.CodeType types.ModuleType types.LambdaType operator.attrgetter "
+       "operator.methodcaller functools.singledispatch"},
+      {kPermittedFunction,
+       "os.environ os.getenv os.path os.cpu_count os.getpid os.sep os.linesep os.name os.getcwd "
+       "sys.version sys.version_info sys.platform sys.maxsize sys.argv sys.byteorder sys.stderr "
+       "sys.stdout sys.float_info sys.executable sys.implementation"},
+      {kPythonBuiltin,
+       "abs aiter all anext any ascii bin bool bytearray bytes callable chr classmethod complex "
+       "dict dir divmod enumerate filter float format frozenset getattr hasattr hash hex id int "
+       "isinstance issubclass iter len list map max min next object oct ord pow print property "
+       "range repr reversed round set setattr slice sorted staticmethod str sum super tuple type "
+       "zip Ellipsis NotImplemented __name__ __file__ __debug__ __doc__"},
+      {kTensorProperty,
+       "T mT H mH data grad real imag shape dtype device layout ndim requires_grad is_cuda is_cpu "
+       "is_meta is_leaf itemsize nbytes names is_sparse is_quantized grad_fn __class__"},
+      {kParameterName,
+       "weight bias running_mean running_var num_batches_tracked in_proj_weight in_proj_bias "
+       "q_proj_weight k_proj_weight v_proj_weight bias_k bias_v weight_g weight_v"},
+      {kNeutralModule, "torch.nn.Identity torch.nn.Flatten torch.nn.Unflatten"},
+      {kContainerModule,
+       "torch.nn.Sequential torch.nn.ModuleList torch.nn.ModuleDict torch.nn.ParameterList "
+       "torch.nn.ParameterDict torch.nn.Module"},
+      {kJit,
+       "triton.jit triton.runtime.jit triton.runtime.jit.jit triton.JITFunction "
+       "triton.runtime.JITFunction triton.runtime.jit.JITFunction triton.experimental.gluon.jit"},
+      {kStreamFunction,
+       "torch.cuda.Stream torch.cuda.ExternalStream torch.cuda.set_stream torch.Stream "
+       "torch.cuda.streams.Stream torch.cuda.streams.ExternalStream"}};
+  return table;
+}
+
+// "os.path" of "os.path.join".
+absl::string_view FirstTwo(absl::string_view name) {
+  return name.substr(0, name.find('.', name.find('.') + 1));
+}
+
+}  // namespace
+
+bool Is(NameTrait trait, absl::string_view name) {
+  const std::optional<uint32_t> traits = Names().Find(name);
+  return traits.has_value() && (*traits & trait) != 0;
+}
+
+bool IsForbiddenModule(absl::string_view module) {
+  return Is(kForbiddenModule, module.substr(0, module.find('.'))) ||
+         StartsWithAny(
+             module, {"torch.utils.cpp_extension", "torch._inductor.codecache", "torch.jit",
+                      "torch.utils._python_dispatch", "torch.overrides", "torch.multiprocessing"});
+}
+
+bool IsForbiddenFunction(absl::string_view name) {
+  if (Is(kForbiddenFunction, name) || Is(kStreamFunction, name)) return true;
+  return StartsWithAny(name, {"os.", "sys."}) && !Is(kPermittedFunction, FirstTwo(name));
+}
+
+std::string WhyForbidden(absl::string_view name) {
+  return Is(kStreamFunction, name) ? "moves work away from the stream whose time is taken"
+                                   : "reaches into the interpreter or the operating system";
+}
+
+bool IsPermittedSetting(absl::string_view name) {
+  return absl::StartsWith(name, "torch.backends.") && !absl::StrContains(name, "._");
+}
+
+bool IsPermittedVariable(absl::string_view name) {
+  return StartsWithAny(name, {"CUDA_", "TORCH_", "PYTORCH_", "OMP_"}) ||
+         name == "TRITON_PRINT_AUTOTUNING";
+}
+
+bool IsParameterName(absl::string_view name) {
+  return Is(kParameterName, name) || StartsWithAny(name, {"weight_", "bias_"});
+}
+
+}  // namespace tritonrl::lint
