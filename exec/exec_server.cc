@@ -179,10 +179,10 @@ bool ExecServer::Drain(absl::Duration wait) {
   if (health != nullptr) health->SetServingStatus(false);
   parts_->dispatcher->Drain();
   const absl::Time deadline = absl::Now() + wait;
-  const bool idle = parts_->dispatcher->WaitIdle(deadline);
+  if (!parts_->dispatcher->WaitIdle(deadline)) return false;
   // Answers on their way out get a moment more.
-  parts_->server->Shutdown(absl::ToChronoTime(absl::Now() + absl::Seconds(idle ? 2 : 0)));
-  return idle;
+  parts_->server->Shutdown(absl::ToChronoTime(absl::Now() + absl::Seconds(2)));
+  return true;
 }
 
 ExecServer::~ExecServer() {

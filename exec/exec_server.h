@@ -28,7 +28,7 @@ class ExecServer {
   // Listens when it returns. The dispatcher must outlive the server.
   static absl::StatusOr<std::unique_ptr<ExecServer>> Start(const ExecServerOptions& options,
                                                            Dispatcher* dispatcher);
-  ~ExecServer();  // refuses and ends what runs, within seconds
+  ~ExecServer();  // refuses new work and waits for what runs; what waits is dropped
   ExecServer(const ExecServer&) = delete;
   ExecServer& operator=(const ExecServer&) = delete;
 
@@ -36,7 +36,7 @@ class ExecServer {
   const std::string& address() const { return address_; }
 
   // Says NOT_SERVING to health checks, refuses new work and waits until what waits and runs has
-  // its answer, at most `wait`. False when something was left.
+  // its answer, at most `wait`. False when something was left; it still runs then.
   bool Drain(absl::Duration wait);
 
  private:

@@ -164,23 +164,25 @@ void RemotePool::Maintain() {
 absl::Status RemotePool::WaitReady(absl::Time deadline) {
   absl::MutexLock lock(&mutex_);
   auto ready = [this]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
-    bool up = false;
+    bool decided = false;
     for (const auto& [address, endpoint] : endpoints_) {
       if (endpoint->state == RemoteEndpoint::State::kUnknown) return false;
-      if (endpoint->state == RemoteEndpoint::State::kRefused) return true;  // will not change
-      up = up || endpoint->state == RemoteEndpoint::State::kUp;
+      decided = decided || endpoint->state != RemoteEndpoint::State::kDown;
     }
-    return up;
+    return decided;
   };
   mutex_.AwaitWithDeadline(absl::Condition(&ready), deadline);
   bool up = false;
+  absl::Status refused;
   for (const auto& [address, endpoint] : endpoints_) {
     up = up || endpoint->state == RemoteEndpoint::State::kUp;
-    if (endpoint->state == RemoteEndpoint::State::kRefused) {
-      return AddContext(endpoint->error, absl::StrCat("server ", address));
-    }
+    if (endpoint->state != RemoteEndpoint::State::kRefused) continue;
+    refused = AddContext(endpoint->error, absl::StrCat("server ", address));
+    if (absl::IsInvalidArgument(refused)) return refused;
   }
+  // One that does not know our token may be another's at an address that a killed one had.
   if (up) return absl::OkStatus();
+  RETURN_IF_ERROR(refused);
   if (endpoints_.empty()) {
     return absl::NotFoundError(absl::StrCat(
         "no server is registered in ", register_dir_, "; start one with --register=", register_dir_,

@@ -6,6 +6,7 @@
 #include <google/protobuf/stubs/logging.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <unistd.h>
 
 #include <memory>
 #include <string>
@@ -177,7 +178,10 @@ absl::StatusOr<int> Serve() {
   printf("server: ended after %lld jobs%s\n",
          static_cast<long long>(dispatcher.Describe().finished()),
          finished ? "" : "; some had no answer in time");
-  return finished ? kEnded : kLeftWork;
+  fflush(stdout);
+  // Objects would wait for the jobs; the workers end with this process.
+  if (!finished) _exit(kLeftWork);
+  return kEnded;
 }
 
 int Main() {

@@ -153,6 +153,27 @@ TEST_F(ServerProcessTest, AllVerdictsArriveWhenOneOfTwoServersIsKilled) {
   EXPECT_GT((*client)->losses(), 0);
 }
 
+TEST_F(ServerProcessTest, AnEndThatCannotWaitSaysSo) {
+  auto server = StartServer({"--drain_seconds=0.2"});
+  ASSERT_TRUE(server.ok()) << server.status();
+  const auto entries = WaitRegistered(1);
+  RemoteOptions options;
+  options.register_dir = folder_;
+  auto client = RemoteBackend::Connect(options);
+  ASSERT_TRUE(client.ok()) << client.status();
+  std::thread caller([&] {
+    auto cut =
+        (*client)->Run(Softmax("import time; time.sleep(20)\n"), absl::Now() + absl::Seconds(3));
+    EXPECT_TRUE(cut.ok() && cut->fault() == EXEC_FAULT_OURS);
+  });
+  EXPECT_TRUE(WaitRunning(entries));
+  ASSERT_EQ(kill(server->pid(), SIGTERM), 0);
+  const auto exit = server->Wait(absl::Seconds(15));
+  caller.join();
+  ASSERT_TRUE(exit.has_value()) << "it must not wait for the job";
+  EXPECT_EQ(exit->exit_code, 1);
+}
+
 TEST_F(ServerProcessTest, MistakesInTheCallAreToldInOneSentence) {
   auto program = Runfile("exec/server");
   ASSERT_TRUE(program.ok());

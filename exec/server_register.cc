@@ -4,10 +4,11 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <map>
+
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
-#include "absl/time/time.h"
 #include "base/file.h"
 #include "base/status.h"
 #include "exec/private_file.h"
@@ -40,13 +41,9 @@ absl::StatusOr<std::unique_ptr<Registration>> Registration::Create(const std::st
   if (mkdir(folder.c_str(), 0700) != 0 && errno != EEXIST) {
     return ErrnoStatus(errno, "create folder", folder);
   }
-  const Json json = {
-      {"address", entry.address},
-      {"token", entry.token},
-      {"role", entry.role},
-      {"host", HostName()},
-      {"pid", getpid()},
-      {"started", absl::FormatTime(absl::RFC3339_sec, absl::Now(), absl::UTCTimeZone())}};
+  const Json json = {{"address", entry.address}, {"token", entry.token},
+                     {"role", entry.role},       {"host", HostName()},
+                     {"pid", getpid()},          {"started", absl::GetCurrentTimeNanos()}};
   const std::string file = JoinPath(folder, absl::StrCat(HostName(), "-", getpid(), ".json"));
   RETURN_IF_ERROR(WritePrivateFile(file, json.dump(2) + "\n"));
   return std::unique_ptr<Registration>(new Registration(file));
@@ -56,9 +53,9 @@ Registration::~Registration() { unlink(file_.c_str()); }
 
 absl::StatusOr<std::vector<ServerEntry>> ReadRegister(const std::string& dir,
                                                       std::vector<std::string>* problems) {
-  std::vector<ServerEntry> entries;
+  std::map<std::string, ServerEntry> entries;  // by address
   const std::string folder = FolderOf(dir);
-  if (!DirectoryExists(folder)) return entries;
+  if (!DirectoryExists(folder)) return std::vector<ServerEntry>();
   ASSIGN_OR_RETURN(const std::vector<std::string> names, ListDirectory(folder));
   for (const std::string& name : names) {
     if (!absl::EndsWith(name, ".json")) continue;
@@ -75,14 +72,23 @@ absl::StatusOr<std::vector<ServerEntry>> ReadRegister(const std::string& dir,
       entry = {.address = Text(json, "address"),
                .token = Text(json, "token"),
                .role = Text(json, "role")};
+      const auto started = json.find("started");
+      if (started != json.end() && started->is_number_integer()) {
+        entry.started = started->get<int64_t>();
+      }
     }
     if (entry.address.empty() || entry.token.empty()) {
       problems->push_back(absl::StrCat(file, " does not describe a server; remove it"));
       continue;
     }
-    entries.push_back(std::move(entry));
+    // A killed server leaves its file, and its port may have gone to another since.
+    ServerEntry& known = entries[entry.address];
+    if (known.address.empty() || known.started < entry.started) known = std::move(entry);
   }
-  return entries;
+  std::vector<ServerEntry> list;
+  list.reserve(entries.size());
+  for (auto& [address, entry] : entries) list.push_back(std::move(entry));
+  return list;
 }
 
 }  // namespace tritonrl

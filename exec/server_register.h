@@ -3,6 +3,7 @@
 #ifndef TRITONRL_EXEC_SERVER_REGISTER_H_
 #define TRITONRL_EXEC_SERVER_REGISTER_H_
 
+#include <cstdint>
 #include <memory>
 #include <string>
 #include <utility>
@@ -16,7 +17,8 @@ namespace tritonrl {
 struct ServerEntry {
   std::string address;  // "host:port"
   std::string token;
-  std::string role;  // for people; clients ask the server
+  std::string role;     // for people; clients ask the server
+  int64_t started = 0;  // nanoseconds since 1970; set when it registers
 };
 
 class Registration {
@@ -35,7 +37,8 @@ class Registration {
   const std::string file_;
 };
 
-// All servers registered below `dir`, also those that were killed and could not remove their file.
+// All servers registered below `dir`, also those that were killed and could not remove their file;
+// of several at one address the last that started.
 // A file that is no entry, or that others may read, is passed over and named in `problems`. An
 // empty list when the folder does not exist yet.
 absl::StatusOr<std::vector<ServerEntry>> ReadRegister(const std::string& dir,

@@ -7,6 +7,7 @@
 #include <cmath>
 
 #include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
 #include "base/file.h"
 #include "base/utf8.h"
 #include "exec/private_file.h"
@@ -145,6 +146,15 @@ TEST_F(PrivateFileTest, ServersRegisterAndGo) {
   EXPECT_EQ((*entries)[0].address, "127.0.0.1:5");
   EXPECT_EQ((*entries)[0].token, "t");
   EXPECT_EQ(problems.size(), 2);
+  // What a killed server left at the same address does not hide the one that is there.
+  for (const char* name : {"a-1", "z-1"}) {
+    ASSERT_TRUE(WritePrivateFile(absl::StrCat(folder_, "/servers/", name, ".json"),
+                                 R"({"address":"127.0.0.1:5","token":"old","started":17})")
+                    .ok());
+  }
+  entries = ReadRegister(folder_, &problems);
+  ASSERT_EQ(entries->size(), 1);
+  EXPECT_EQ((*entries)[0].token, "t");
   const std::string file = (*registration)->file();
   registration->reset();
   EXPECT_FALSE(FileExists(file));

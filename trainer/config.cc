@@ -169,6 +169,12 @@ void CheckVerifier(const VerifierConfig& v, Checks* checks) {
   checks->That(v.device_model() == "l40s" || v.device_model() == "l40s_mini",
                absl::StrCat("verifier.device_model is '", v.device_model(),
                             "'; it must be l40s or l40s_mini"));
+  checks->That(v.servers().empty() || v.backend() != VerifierConfig::AUTO,
+               "verifier.servers is set but verifier.backend is AUTO; say INTERPRETER or CUDA, as "
+               "the servers have it");
+  checks->That(v.servers().empty() || v.workers() > 0,
+               "verifier.servers is set but verifier.workers is 0; say how many candidates to send "
+               "at the same time");
   checks->Range("verifier.retries", v.retries(), 0, kInfinity);
   checks->Positive("verifier.limits.seconds", v.limits().seconds());
   checks->Range("verifier.limits.memory_mib", v.limits().memory_mib(), 64, kInfinity);

@@ -106,6 +106,7 @@ TEST(ValidateGrpoHrdConfig, NamesTheFieldThatCannotWork) {
                             {"optimizer.beta2=1", "optimizer.beta2"},
                             {"policy.device=tpu", "policy.device"},
                             {"verifier.judge.endpoint=http://x", "verifier.judge.model"},
+                            {"verifier.servers=runs/x/", "verifier.servers"},
                             {"objective.optimizer_steps_per_epoch=9", "optimizer_steps_per_epoch"},
                             {"tasks.level_mixture=0,0", "tasks.level_mixture"},
                             {"checkpoint.keep=0", "checkpoint.keep"},

@@ -250,8 +250,8 @@ std::string EscapeHtml(absl::string_view text) {
   return html;
 }
 
-absl::Status WriteBatchPage(const std::string& in, const std::string& out,
-                            const std::string& page) {
+absl::Status WriteBatchPage(const std::string& in, const std::string& out, const std::string& page,
+                            int64_t most_cases) {
   OutputIndex index;
   RETURN_IF_ERROR(index.Load(out));
   // Twice over the input: totals stand above the table.
@@ -263,9 +263,16 @@ absl::Status WriteBatchPage(const std::string& in, const std::string& out,
                    }));
   PageFile file(page);
   RETURN_IF_ERROR(file.Open());
-  RETURN_IF_ERROR(file.Write(absl::StrCat(Head(absl::StrCat("Verdicts on ", BaseName(in))),
-                                          Totals(totals, missing), kTableBegin)));
-  const auto written = ForEachChecked(in, &index, [&file](const Case& c, const Json& line) {
+  RETURN_IF_ERROR(file.Write(
+      absl::StrCat(Head(absl::StrCat("Verdicts on ", BaseName(in))), Totals(totals, missing))));
+  if (totals.all() > most_cases) {
+    RETURN_IF_ERROR(
+        file.Write(absl::StrCat("<p>The table holds the first ", most_cases, " of them.</p>\n")));
+  }
+  RETURN_IF_ERROR(file.Write(kTableBegin));
+  int64_t shown = 0;
+  const auto written = ForEachChecked(in, &index, [&](const Case& c, const Json& line) {
+    if (++shown > most_cases) return absl::OkStatus();
     return file.Write(HtmlCase(line, c.reference_source, c.candidate_source));
   });
   RETURN_IF_ERROR(written.status());

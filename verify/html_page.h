@@ -3,6 +3,7 @@
 #ifndef TRITONRL_VERIFY_HTML_PAGE_H_
 #define TRITONRL_VERIFY_HTML_PAGE_H_
 
+#include <cstdint>
 #include <string>
 
 #include "absl/status/status.h"
@@ -15,8 +16,10 @@ namespace tritonrl {
 // but its own, which is named by its hash, and lets nothing be loaded.
 
 // Page of a batch: `in` as given to RunBatch, `out` its output. Cases without a line in `out` are
-// counted as not checked. Reads both files case by case, so that memory does not grow with them.
-absl::Status WriteBatchPage(const std::string& in, const std::string& out, const std::string& page);
+// counted as not checked. The table holds the first `most_cases`, as a browser has its limits too;
+// totals are of all. Reads both files case by case, so that memory does not grow with them.
+absl::Status WriteBatchPage(const std::string& in, const std::string& out, const std::string& page,
+                            int64_t most_cases = 10000);
 
 // Page of one pair; `verdict_json` is VerdictJson's line.
 absl::Status WritePairPage(const std::string& verdict_json, const std::string& reference_source,

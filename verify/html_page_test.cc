@@ -138,6 +138,15 @@ TEST_F(HtmlPageTest, TwoThousandCases) {
   EXPECT_EQ(Count(page, "<tr data-key="), 2000);
   EXPECT_TRUE(absl::StrContains(page, "<td>mismatch</td><td>1333</td>"));
   EXPECT_LT(page.size(), 8 << 20);
+  // A table has its limit, totals have none.
+  const std::string path = folder_ + "/short.html";
+  ASSERT_TRUE(
+      WriteBatchPage(folder_ + "/in.jsonl", folder_ + "/out.jsonl", path, /*most_cases=*/10).ok());
+  auto limited = ReadFile(path);
+  ASSERT_TRUE(limited.ok());
+  EXPECT_EQ(Count(*limited, "<tr data-key="), 10);
+  EXPECT_TRUE(absl::StrContains(*limited, "<td>mismatch</td><td>1333</td>"));
+  EXPECT_TRUE(absl::StrContains(*limited, "the first 10 of them"));
 }
 
 TEST_F(HtmlPageTest, OnePair) {

@@ -80,29 +80,34 @@ class Verifier::Impl {
       split = SplitResponseText(request.response, request.truncated);
       request.code = split->code;
     }
-    Job job{.hash = Hash(request, split), .request = std::move(request), .split = std::move(split)};
-    std::string key = job.request.key;
-    std::optional<Verdict> known = options_.cache ? cache_.Find(job.hash) : std::nullopt;
+    std::string hash = Hash(request, split);
+    std::string key = request.key;
+    std::optional<Verdict> known = options_.cache ? cache_.Find(hash) : std::nullopt;
+    if (known.has_value()) {
+      {
+        absl::MutexLock lock(&mutex_);
+        ++counts_.submitted;
+        ++counts_.cache_hits;
+        ++counts_.finished;
+      }
+      known->set_key(key);
+      done(*std::move(known));
+      return;
+    }
+    Job job{.hash = std::move(hash), .request = std::move(request), .split = std::move(split)};
     {
       absl::MutexLock lock(&mutex_);
       ++counts_.submitted;
-      if (known.has_value()) {
-        ++counts_.cache_hits;
-        ++counts_.finished;
-      } else {
-        if (!options_.cache) job.hash = absl::StrCat(job.hash, "#", counts_.submitted);
-        std::vector<Waiter>& waiters = waiting_[job.hash];
-        waiters.push_back({std::move(key), std::move(done)});
-        if (waiters.size() > 1) return;  // the same is being worked on
-        if (!closed_) {
-          queue_.push_back(std::move(job));
-          return;
-        }
+      if (!options_.cache) job.hash = absl::StrCat(job.hash, "#", counts_.submitted);
+      std::vector<Waiter>& waiters = waiting_[job.hash];
+      waiters.push_back({std::move(key), std::move(done)});
+      if (waiters.size() > 1) return;  // the same is being worked on
+      if (!closed_) {
+        queue_.push_back(std::move(job));
+        return;
       }
     }
-    if (!known.has_value()) return Cancel(job);
-    known->set_key(key);
-    done(*std::move(known));
+    Cancel(job);
   }
 
   absl::Status JournalStatus() const {

@@ -304,5 +304,29 @@ TEST(VerifierTest, ResponsesAreSplitAndMalformedOnesFailSyntax) {
   EXPECT_EQ(backend.calls(), 1);
 }
 
+TEST(VerifierTest, ClosedItFinishesWhatRunsAndBeginsNothing) {
+  absl::Notification begun, go_on;
+  FakeBackend backend([&](const ExecRequest&, int) {
+    if (!begun.HasBeenNotified()) begun.Notify();
+    go_on.WaitForNotificationWithTimeout(absl::Seconds(20));
+    return FakeBackend::Good(2);
+  });
+  VerifierOptions options;
+  options.parallel = 1;
+  Verifier verifier(options, &backend, nullptr);
+  const auto submit = [&verifier](const std::string& tag) {
+    return verifier.Submit({.task = {.id = "t", .source = "r"}, .code = HonestProgram(tag)});
+  };
+  std::future<Verdict> runs = submit("runs");
+  begun.WaitForNotification();
+  std::future<Verdict> waits = submit("waits");
+  verifier.Close();
+  EXPECT_EQ(waits.get().fault_of_ours().kind(), FaultOfOurs::CANCELLED);
+  EXPECT_EQ(submit("comes late").get().fault_of_ours().kind(), FaultOfOurs::CANCELLED);
+  go_on.Notify();
+  EXPECT_TRUE(IsCorrect(runs.get()));
+  EXPECT_EQ(backend.calls(), 1);
+}
+
 }  // namespace
 }  // namespace tritonrl

@@ -5,8 +5,11 @@
 #include <utility>
 
 #include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "base/file.h"
 #include "base/status.h"
 #include "exec/make_backend.h"
+#include "exec/remote_backend.h"
 
 namespace tritonrl {
 namespace {
@@ -47,6 +50,20 @@ BackendOptions ToBackendOptions(const VerificationOptions& options) {
   return backend;
 }
 
+absl::StatusOr<std::unique_ptr<DeviceBackend>> ConnectToServers(const VerifierConfig& config,
+                                                                const std::string& expected) {
+  std::string servers = config.servers();
+  if (absl::StrContains(servers, '/')) servers = UserPath(servers);
+  ASSIGN_OR_RETURN(const RemoteOptions options,
+                   ParseServers(servers, UserPath(config.token_file())));
+  ASSIGN_OR_RETURN(std::unique_ptr<RemoteBackend> backend, RemoteBackend::Connect(options));
+  if (backend->name() != expected) {
+    return absl::FailedPreconditionError(absl::StrCat(
+        "the servers have the backend ", backend->name(), ", but verifier.backend is ", expected));
+  }
+  return backend;
+}
+
 // Null when none is configured.
 absl::StatusOr<std::unique_ptr<Judge>> MakeConfiguredJudge(const JudgeConfig& config) {
   if (config.endpoint().empty()) return std::unique_ptr<Judge>();
@@ -72,10 +89,12 @@ absl::StatusOr<Verification> StartVerification(const VerificationOptions& option
   const VerifierConfig& config = options.config;
   const BackendOptions backend = ToBackendOptions(options);
   const bool cuda = backend.kind == BackendKind::kCuda;
+  const std::string name = cuda ? "cuda" : "interpreter";
+  StartingBackend::Maker make = [backend] { return MakeBackend(backend); };
+  if (!config.servers().empty()) make = [config, name] { return ConnectToServers(config, name); };
   Verification verification;
-  verification.backend = std::make_unique<StartingBackend>(
-      [backend] { return MakeBackend(backend); }, cuda ? "cuda" : "interpreter",
-      /*modelled=*/!cuda, backend.workers);
+  verification.backend = std::make_unique<StartingBackend>(std::move(make), name,
+                                                           /*modelled=*/!cuda, backend.workers);
   ASSIGN_OR_RETURN(verification.judge, MakeConfiguredJudge(config.judge()));
   VerifierOptions verifier;
   verifier.parallel = backend.workers;

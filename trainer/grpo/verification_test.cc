@@ -1,0 +1,81 @@
+// Verification at a server, as a configuration asks for it.
+#include "trainer/grpo/verification.h"
+
+#include <gtest/gtest.h>
+
+#include <utility>
+#include <vector>
+
+#include "absl/strings/match.h"
+#include "base/file.h"
+#include "exec/exec_server.h"
+#include "exec/server_register.h"
+#include "exec/testing/scripted_backend.h"
+#include "verify/fake_backend.h"
+#include "verify/verdict.h"
+
+namespace tritonrl {
+namespace {
+
+class VerificationTest : public testing::Test {
+ protected:
+  void SetUp() override {
+    auto folder = MakeTempDirectory("verification");
+    ASSERT_TRUE(folder.ok()) << folder.status();
+    folder_ = *folder;
+    std::vector<std::unique_ptr<DeviceBackend>> backends;
+    backends.push_back(std::make_unique<ScriptedBackend>(
+        [](const ExecRequest&, absl::Time) { return FakeBackend::Good(1.5); }));
+    dispatcher_ = std::make_unique<Dispatcher>(DispatcherOptions(), std::move(backends));
+    const std::string token(64, 't');
+    auto server = ExecServer::Start({.token = token}, dispatcher_.get());
+    ASSERT_TRUE(server.ok()) << server.status();
+    server_ = *std::move(server);
+    auto registration =
+        Registration::Create(folder_, {.address = server_->address(), .token = token});
+    ASSERT_TRUE(registration.ok()) << registration.status();
+    registration_ = *std::move(registration);
+    options_.config.set_servers(folder_ + "/");
+    options_.config.set_backend(VerifierConfig::INTERPRETER);
+    options_.config.set_workers(2);
+    options_.config.set_retries(0);
+  }
+  void TearDown() override {
+    registration_.reset();
+    EXPECT_TRUE(RemoveTree(folder_).ok());
+  }
+
+  Verdict Check() {
+    auto verification = StartVerification(options_);
+    EXPECT_TRUE(verification.ok()) << verification.status();
+    if (!verification.ok()) return Verdict();
+    return verification->verifier
+        ->Submit({.task = {.id = "task", .source = "reference"}, .code = HonestProgram()})
+        .get();
+  }
+
+  std::string folder_;
+  std::unique_ptr<Dispatcher> dispatcher_;
+  std::unique_ptr<ExecServer> server_;
+  std::unique_ptr<Registration> registration_;
+  VerificationOptions options_;
+};
+
+TEST_F(VerificationTest, VerdictsComeFromTheServers) {
+  const Verdict verdict = Check();
+  EXPECT_TRUE(IsCorrect(verdict)) << verdict.DebugString();
+  EXPECT_EQ(SpeedupOf(verdict), 1.5);
+  EXPECT_EQ(dispatcher_->Describe().finished(), 1);
+}
+
+TEST_F(VerificationTest, ServersOfAnotherBackendAreOurFault) {
+  options_.config.set_backend(VerifierConfig::CUDA);
+  const Verdict verdict = Check();
+  EXPECT_TRUE(IsFaultOfOurs(verdict)) << verdict.DebugString();
+  EXPECT_TRUE(absl::StrContains(verdict.reason(), "the servers have the backend interpreter"))
+      << verdict.reason();
+  EXPECT_EQ(dispatcher_->Describe().finished(), 0);
+}
+
+}  // namespace
+}  // namespace tritonrl
