@@ -2,6 +2,7 @@
 
 import ctypes
 import os
+import re
 
 CLONE_NEWNS = 0x00020000
 CLONE_NEWUTS = 0x04000000
@@ -22,6 +23,9 @@ PR_SET_NO_NEW_PRIVS = 38
 PR_CAP_AMBIENT = 47
 PR_CAP_AMBIENT_CLEAR_ALL = 4
 
+_HUGE = 2 << 20
+_MADV_COLLAPSE = 25
+
 _CAPABILITY_VERSION_3 = 0x20080522
 _libc = ctypes.CDLL(None, use_errno=True)
 _libc.mount.argtypes = [
@@ -31,6 +35,7 @@ _libc.mount.argtypes = [
     ctypes.c_ulong,
     ctypes.c_char_p,
 ]
+_libc.madvise.argtypes = [ctypes.c_void_p, ctypes.c_size_t, ctypes.c_int]
 _libc.prctl.argtypes = [ctypes.c_int] + [ctypes.c_ulong] * 4
 
 
@@ -57,6 +62,21 @@ def mount(source, target, kind, flags, options=None):
 
 def prctl(option, a=0, b=0, c=0, d=0):
     _check(_libc.prctl(option, a, b, c, d), f"prctl {option}")
+
+
+def use_huge_pages():
+    """Puts this process's private memory into pages of 2 MiB as far as the kernel can, so that forks copy and later free a
+    fraction of the page tables (a third of what a short job takes). Where it can't, nothing happens."""
+    with open("/proc/self/maps", encoding="ascii", errors="replace") as maps:
+        lines = maps.read().splitlines()
+    for line in lines:
+        found = re.match(r"([0-9a-f]+)-([0-9a-f]+) rw.p \S+ \S+ \S+\s*(\[heap\])?$", line)
+        if found is None:
+            continue
+        start, end = int(found[1], 16), int(found[2], 16)
+        start, end = (start + _HUGE - 1) // _HUGE * _HUGE, end // _HUGE * _HUGE
+        if start < end:
+            _libc.madvise(start, end - start, _MADV_COLLAPSE)
 
 
 def drop_all_capabilities():
