@@ -55,6 +55,7 @@ def main():
         warm_up()
     gc.collect()
     gc.freeze()  # forks share the pages of what is here now
+    linux.use_huge_pages()
     connection.write({"ready": True, "seconds": time.monotonic() - start})
     zygote.Zygote(connection, runner, namespaces).serve()
 
