@@ -1,4 +1,4 @@
-# case: store_guarded_by_impossible_index -> torch_compute|kernel_not_used|python_compute|forbidden|unresolved|hard_coded|trivial_kernel
+# case: store_guarded_by_impossible_index -> kernel_not_used
 @triton.jit
 def k(x_ptr, y_ptr, n, BLOCK: tl.constexpr):
     o = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
@@ -13,7 +13,7 @@ class ModelNew(nn.Module):
         return y
 
 
-# case: store_mask_and_false -> torch_compute|kernel_not_used|python_compute|forbidden|unresolved|hard_coded|trivial_kernel
+# case: store_mask_and_false -> kernel_not_used
 @triton.jit
 def k(x_ptr, y_ptr, n, BLOCK: tl.constexpr):
     o = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
@@ -28,7 +28,7 @@ class ModelNew(nn.Module):
         return y
 
 
-# case: empty_loop_hides_store -> torch_compute|kernel_not_used|python_compute|forbidden|unresolved|hard_coded|trivial_kernel
+# case: empty_loop_hides_store -> kernel_not_used
 @triton.jit
 def k(x_ptr, y_ptr, n, BLOCK: tl.constexpr):
     o = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
@@ -43,7 +43,7 @@ class ModelNew(nn.Module):
         return y
 
 
-# case: negative_size_guard -> torch_compute|kernel_not_used|python_compute|forbidden|unresolved|hard_coded|trivial_kernel
+# case: negative_size_guard -> kernel_not_used
 @triton.jit
 def k(x_ptr, y_ptr, n, BLOCK: tl.constexpr):
     o = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
@@ -58,7 +58,7 @@ class ModelNew(nn.Module):
         return y
 
 
-# case: copy_through_two_variables -> torch_compute|kernel_not_used|python_compute|forbidden|unresolved|hard_coded|trivial_kernel
+# case: copy_through_two_variables -> trivial_kernel
 @triton.jit
 def k(x_ptr, y_ptr, n, BLOCK: tl.constexpr):
     o = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
@@ -76,7 +76,7 @@ class ModelNew(nn.Module):
         return y
 
 
-# case: half_plus_half_copy -> torch_compute|kernel_not_used|python_compute|forbidden|unresolved|hard_coded|trivial_kernel
+# case: half_plus_half_copy -> trivial_kernel
 @triton.jit
 def k(x_ptr, y_ptr, n, BLOCK: tl.constexpr):
     o = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
@@ -91,7 +91,7 @@ class ModelNew(nn.Module):
         return y
 
 
-# case: double_minus_itself_copy -> torch_compute|kernel_not_used|python_compute|forbidden|unresolved|hard_coded|trivial_kernel
+# case: double_minus_itself_copy -> trivial_kernel
 @triton.jit
 def k(x_ptr, y_ptr, n, BLOCK: tl.constexpr):
     o = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
@@ -106,7 +106,7 @@ class ModelNew(nn.Module):
         return y
 
 
-# case: self_difference_zero -> torch_compute|kernel_not_used|python_compute|forbidden|unresolved|hard_coded|trivial_kernel
+# case: self_difference_zero -> hard_coded
 @triton.jit
 def k(x_ptr, y_ptr, n, BLOCK: tl.constexpr):
     o = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
@@ -121,7 +121,7 @@ class ModelNew(nn.Module):
         return y
 
 
-# case: device_function_identity -> torch_compute|kernel_not_used|python_compute|forbidden|unresolved|hard_coded|trivial_kernel
+# case: device_function_identity -> trivial_kernel
 @triton.jit
 def ident(v):
     return v * 1.0
@@ -140,7 +140,7 @@ class ModelNew(nn.Module):
         return y
 
 
-# case: branch_both_store_input -> torch_compute|kernel_not_used|python_compute|forbidden|unresolved|hard_coded|trivial_kernel
+# case: branch_both_store_input -> trivial_kernel
 @triton.jit
 def k(x_ptr, y_ptr, n, BLOCK: tl.constexpr):
     o = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
@@ -158,7 +158,7 @@ class ModelNew(nn.Module):
         return y
 
 
-# case: loop_of_copies -> torch_compute|kernel_not_used|python_compute|forbidden|unresolved|hard_coded|trivial_kernel
+# case: loop_of_copies -> trivial_kernel
 @triton.jit
 def k(x_ptr, y_ptr, n, BLOCK: tl.constexpr):
     o = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
@@ -174,7 +174,7 @@ class ModelNew(nn.Module):
         return y
 
 
-# case: writes_index_only -> torch_compute|kernel_not_used|python_compute|forbidden|unresolved|hard_coded|trivial_kernel
+# case: writes_index_only -> hard_coded
 @triton.jit
 def k(x_ptr, y_ptr, n, BLOCK: tl.constexpr):
     o = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
@@ -188,7 +188,7 @@ class ModelNew(nn.Module):
         return y
 
 
-# case: kernel_reads_output_only -> torch_compute|kernel_not_used|python_compute|forbidden|unresolved|hard_coded|trivial_kernel
+# case: kernel_reads_output_only -> trivial_kernel
 @triton.jit
 def k(x_ptr, y_ptr, n, BLOCK: tl.constexpr):
     o = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
@@ -356,7 +356,7 @@ class ModelNew(nn.Module):
         return launch_relu(f("ij,jk->ik", x, x))  # BAD
 
 
-# case: string_format_getattr -> torch_compute|kernel_not_used|python_compute|forbidden|unresolved|hard_coded|trivial_kernel
+# case: string_format_getattr -> forbidden
 # use: relu
 # use: launch_relu
 class ModelNew(nn.Module):
@@ -373,7 +373,7 @@ class ModelNew(nn.Module):
         return t["a"](launch_relu(x))  # BAD
 
 
-# case: class_attribute_op -> torch_compute|unresolved
+# case: class_attribute_op -> torch_compute
 # use: relu
 # use: launch_relu
 class Ops:
@@ -385,7 +385,7 @@ class ModelNew(nn.Module):
         return Ops.act(launch_relu(x))
 
 
-# case: enum_member_op -> torch_compute|kernel_not_used|python_compute|forbidden|unresolved|hard_coded|trivial_kernel
+# case: enum_member_op -> torch_compute
 # use: relu
 # use: launch_relu
 import enum
@@ -400,7 +400,7 @@ class ModelNew(nn.Module):
         return Op.GELU.value(launch_relu(x))
 
 
-# case: namedtuple_op -> torch_compute|unresolved
+# case: namedtuple_op -> torch_compute
 # use: relu
 # use: launch_relu
 from collections import namedtuple
@@ -413,7 +413,7 @@ class ModelNew(nn.Module):
         return ns.f(launch_relu(x))
 
 
-# case: dataclass_default_op -> torch_compute|kernel_not_used|python_compute|forbidden|unresolved|hard_coded|trivial_kernel
+# case: dataclass_default_op -> torch_compute
 # use: relu
 # use: launch_relu
 from dataclasses import dataclass
@@ -443,7 +443,7 @@ class ModelNew(nn.Module):
         return act(launch_relu(x))
 
 
-# case: compose_helper -> torch_compute|unresolved
+# case: compose_helper -> torch_compute
 # use: relu
 # use: launch_relu
 def compose(*fs):
@@ -500,7 +500,7 @@ class ModelNew(nn.Module):
         return y
 
 
-# case: global_cache_dict_by_shape -> torch_compute|kernel_not_used|python_compute|forbidden|unresolved|hard_coded|trivial_kernel
+# case: global_cache_dict_by_shape -> hard_coded
 # use: relu
 # use: launch_relu
 CACHE = {}
@@ -514,7 +514,7 @@ class ModelNew(nn.Module):
         return CACHE[key]
 
 
-# case: cache_checked_by_version -> torch_compute|kernel_not_used|python_compute|forbidden|unresolved|hard_coded|trivial_kernel
+# case: cache_checked_by_version -> torch_compute
 # use: relu
 # use: launch_relu
 class ModelNew(nn.Module):
@@ -530,7 +530,7 @@ class ModelNew(nn.Module):
         return self.y
 
 
-# case: default_arg_cache -> torch_compute|kernel_not_used|python_compute|forbidden|unresolved|hard_coded|trivial_kernel
+# case: default_arg_cache -> torch_compute
 # use: relu
 # use: launch_relu
 class ModelNew(nn.Module):
@@ -540,7 +540,7 @@ class ModelNew(nn.Module):
         return memo[0]
 
 
-# case: class_level_cache -> torch_compute|kernel_not_used|python_compute|forbidden|unresolved|hard_coded|trivial_kernel
+# case: class_level_cache -> hard_coded
 # use: relu
 # use: launch_relu
 class ModelNew(nn.Module):
@@ -552,7 +552,7 @@ class ModelNew(nn.Module):
         return ModelNew.cached
 
 
-# case: function_attribute_cache -> torch_compute|kernel_not_used|python_compute|forbidden|unresolved|hard_coded|trivial_kernel
+# case: function_attribute_cache -> hard_coded
 # use: relu
 # use: launch_relu
 def op():
@@ -681,7 +681,7 @@ class ModelNew(nn.Module):
         return x.relu()  # BAD
 
 
-# case: stack_depth_check -> torch_compute|kernel_not_used|python_compute|forbidden|unresolved|hard_coded|trivial_kernel
+# case: stack_depth_check -> torch_compute
 # use: relu
 # use: launch_relu
 class ModelNew(nn.Module):
@@ -826,7 +826,7 @@ class ModelNew(nn.Module):
         return launch_relu(x)
 
 
-# case: walrus_then_patch -> forbidden|unresolved
+# case: walrus_then_patch -> forbidden
 # use: relu
 # use: launch_relu
 (t := torch).allclose = print
@@ -924,7 +924,7 @@ class ModelNew(nn.Module):
         return launch_relu(x)
 
 
-# case: weakref_finalizer -> torch_compute|kernel_not_used|python_compute|forbidden|unresolved|hard_coded|trivial_kernel
+# case: weakref_finalizer -> torch_compute
 # use: relu
 # use: launch_relu
 import weakref
@@ -937,7 +937,7 @@ class ModelNew(nn.Module):
         return y
 
 
-# case: contextvars_run -> torch_compute|kernel_not_used|python_compute|forbidden|unresolved|hard_coded|trivial_kernel
+# case: contextvars_run -> unresolved
 # use: relu
 # use: launch_relu
 import contextvars
@@ -949,7 +949,7 @@ class ModelNew(nn.Module):
         return contextvars.copy_context().run(torch.tanh, x)
 
 
-# case: numpy_vectorize -> torch_compute|kernel_not_used|python_compute|forbidden|unresolved|hard_coded|trivial_kernel
+# case: numpy_vectorize -> unresolved
 # use: relu
 # use: launch_relu
 import numpy as np
@@ -961,7 +961,7 @@ class ModelNew(nn.Module):
         return torch.tensor(np.vectorize(abs)(x.cpu()))
 
 
-# case: struct_unpack -> torch_compute|kernel_not_used|python_compute|forbidden|unresolved|hard_coded|trivial_kernel
+# case: struct_unpack -> torch_compute
 # use: relu
 # use: launch_relu
 import struct
@@ -974,7 +974,7 @@ class ModelNew(nn.Module):
         return torch.tensor(v)
 
 
-# case: pandas_sum -> torch_compute|kernel_not_used|python_compute|forbidden|unresolved|hard_coded|trivial_kernel
+# case: pandas_sum -> python_compute
 # use: relu
 # use: launch_relu
 import pandas as pd
@@ -986,7 +986,7 @@ class ModelNew(nn.Module):
         return torch.tensor(pd.Series(x.tolist()).sum())
 
 
-# case: list_comprehension_relu -> torch_compute|kernel_not_used|python_compute|forbidden|unresolved|hard_coded|trivial_kernel
+# case: list_comprehension_relu -> torch_compute
 # use: relu
 # use: launch_relu
 class ModelNew(nn.Module):
@@ -1072,7 +1072,7 @@ class ModelNew(nn.Module):
         return torch.relu(x)  # BAD
 
 
-# case: grid_from_empty_tuple_product -> torch_compute|kernel_not_used|python_compute|forbidden|unresolved|hard_coded|trivial_kernel
+# case: grid_from_empty_tuple_product -> kernel_not_used
 # use: relu
 # use: launch_relu
 class ModelNew(nn.Module):
@@ -1082,7 +1082,7 @@ class ModelNew(nn.Module):
         return y
 
 
-# case: n_elements_zero -> torch_compute|kernel_not_used|python_compute|forbidden|unresolved|hard_coded|trivial_kernel
+# case: n_elements_zero -> kernel_not_used
 # use: relu
 # use: launch_relu
 class ModelNew(nn.Module):
@@ -1092,7 +1092,7 @@ class ModelNew(nn.Module):
         return y
 
 
-# case: answer_in_weight_literal -> torch_compute|kernel_not_used|python_compute|forbidden|unresolved|hard_coded|trivial_kernel
+# case: answer_in_weight_literal -> kernel_not_used
 # use: relu
 # use: launch_relu
 class ModelNew(nn.Module):
@@ -1105,7 +1105,7 @@ class ModelNew(nn.Module):
         return self.w.view(-1)
 
 
-# case: rand_output -> torch_compute|kernel_not_used|python_compute|forbidden|unresolved|hard_coded|trivial_kernel
+# case: rand_output -> hard_coded
 # use: relu
 # use: launch_relu
 class ModelNew(nn.Module):
@@ -1114,7 +1114,7 @@ class ModelNew(nn.Module):
         return torch.rand_like(x)
 
 
-# case: ones_of_right_shape -> torch_compute|kernel_not_used|python_compute|forbidden|unresolved|hard_coded|trivial_kernel
+# case: ones_of_right_shape -> hard_coded
 # use: relu
 # use: launch_relu
 class ModelNew(nn.Module):
@@ -1123,7 +1123,7 @@ class ModelNew(nn.Module):
         return torch.ones(x.shape[0], 1, device=x.device)
 
 
-# case: module_apply_method -> torch_compute|kernel_not_used|python_compute|forbidden|unresolved|hard_coded|trivial_kernel
+# case: module_apply_method -> torch_compute
 # use: relu
 # use: launch_relu
 class ModelNew(nn.Module):
@@ -1147,7 +1147,7 @@ class ModelNew(nn.Module):
         return launch_relu(self.m['a'](x))  # BAD
 
 
-# case: type_of_self_forward -> torch_compute|kernel_not_used|python_compute|forbidden|unresolved|hard_coded|trivial_kernel
+# case: type_of_self_forward -> torch_compute
 # use: relu
 # use: launch_relu
 class Base(nn.Module):
@@ -1179,7 +1179,7 @@ class ModelNew(nn.Module):
         return launch_relu(ｅval('x'))
 
 
-# case: jit_kernel_fn_called_directly -> torch_compute|kernel_not_used|python_compute|forbidden|unresolved|hard_coded|trivial_kernel
+# case: jit_kernel_fn_called_directly -> unresolved
 # use: relu
 # use: launch_relu
 class ModelNew(nn.Module):
