@@ -26,7 +26,8 @@ namespace tritonrl::lint {
 
 class Interpreter {
  public:
-  Interpreter(Ast* ast, LintResult* result) : ast_(ast), result_(result) {}
+  // Findings that are in `result` already are not repeated.
+  Interpreter(Ast* ast, LintResult* result);
 
   // Interprets the whole program and writes the findings.
   void Run();

@@ -20,6 +20,11 @@ int ParameterCount(const FunctionObject* function) {
   return parameters == nullptr ? 0 : static_cast<int>(parameters->children.size());
 }
 
+Interpreter::Interpreter(Ast* ast, LintResult* result) : ast_(ast), result_(result) {
+  for (const LintFinding& finding : result->findings)
+    found_.emplace(finding.rule, finding.line, finding.name);
+}
+
 void Interpreter::Find(LintRule rule, int line, std::string name, std::string text) {
   if (!found_.emplace(rule, line, name).second || found_.size() > kMaxFindings) return;
   result_->findings.push_back({rule, line, std::move(name), std::move(text)});

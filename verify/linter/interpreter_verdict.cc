@@ -96,8 +96,14 @@ void Interpreter::JudgeSecondCall() {
   for (const Returned& returned : returned_) {
     std::set<int> storages, launches;
     Closure(Reachable(returned.value), &storages, &launches);
-    if (launches.empty() || *launches.rbegin() >= first_call_launches_ || returned.guarded_empty)
-      continue;
+    // Wholly, or in one of the alternatives that the value may be.
+    const StorageSet direct = Reachable(returned.value);
+    const bool kept = std::any_of(direct.begin(), direct.end(), [this](int s) {
+      const std::vector<int>& written = storages_[s].launches;
+      return !written.empty() && written.back() < first_call_launches_;
+    });
+    const bool only_old = !launches.empty() && *launches.rbegin() < first_call_launches_;
+    if ((!only_old && !kept) || returned.guarded_empty) continue;
     Find(LintRule::kHardCoded, returned.line, "kept result",
          "a second call would return what the first one computed, without a launch");
   }

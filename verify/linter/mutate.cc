@@ -7,6 +7,8 @@
 
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "absl/strings/str_split.h"
 #include "absl/strings/string_view.h"
 #include "absl/time/clock.h"
 #include "base/status.h"
@@ -145,6 +147,8 @@ absl::Status CheckSplit(const std::string& text, const SplitResponse& split) {
 
 void Mutator::ChangeStructure(std::string* text, int kind, Random* random) const {
   const size_t at = Below(text->size() + 1, random);
+  // Mostly moderate, now and then beyond all limits.
+  const size_t factor = Below(8, random) == 0 ? 50 : 1;
   switch (kind) {
     case 0: {  // the end of another program
       const std::string& other = corpus_[Below(corpus_.size(), random)];
@@ -157,7 +161,8 @@ void Mutator::ChangeStructure(std::string* text, int kind, Random* random) const
       return;
     }
     case 2:  // deep nesting, closed or not
-      text->insert(at, Repeat(kNests[Below(std::size(kNests), random)], 1 + Below(3000, random)));
+      text->insert(
+          at, Repeat(kNests[Below(std::size(kNests), random)], 1 + factor * Below(60, random)));
       return;
     case 3: {  // blocks inside blocks
       std::string blocks = "\n";
@@ -167,33 +172,59 @@ void Mutator::ChangeStructure(std::string* text, int kind, Random* random) const
       return;
     }
     case 4:  // a huge line
-      text->insert(at, Repeat(kTokens[Below(std::size(kTokens), random)], Below(20000, random)));
+      text->insert(at,
+                   Repeat(kTokens[Below(std::size(kTokens), random)], factor * Below(400, random)));
       return;
     default: {  // a line many times
       const size_t start = text->rfind('\n', at == 0 ? 0 : at - 1);
       const size_t from = start == std::string::npos ? 0 : start;
       const std::string line = text->substr(from, text->find('\n', at) - from);
-      text->insert(from, Repeat(line, 1 + Below(200, random)));
+      text->insert(from, Repeat(line, 1 + factor * Below(4, random)));
     }
   }
+}
+
+// Whole lines deleted, doubled or exchanged: most of what comes out is Python still.
+void Mutator::ChangeLines(std::string* text, Random* random) const {
+  std::vector<std::string> lines = absl::StrSplit(*text, '\n');
+  const size_t a = Below(lines.size(), random), b = Below(lines.size(), random);
+  switch (Below(4, random)) {
+    case 0:
+      lines.erase(lines.begin() + static_cast<std::ptrdiff_t>(a));
+      break;
+    case 1:
+      lines.insert(lines.begin() + static_cast<std::ptrdiff_t>(b), std::string(lines[a]));
+      break;
+    case 2:
+      std::swap(lines[a], lines[b]);
+      break;
+    default: {  // a line of another program
+      const std::string& other = corpus_[Below(corpus_.size(), random)];
+      const std::vector<std::string> others = absl::StrSplit(other, '\n');
+      lines[a] = others[Below(others.size(), random)];
+    }
+  }
+  *text = absl::StrJoin(lines, "\n");
 }
 
 void Mutator::Change(std::string* text, Random* random) const {
   const int kind = static_cast<int>(Below(24, random));
   const size_t at = Below(text->size(), random);
-  if (kind < 6) {
+  if (kind < 3) {
     if (!text->empty()) (*text)[at] = static_cast<char>(Below(256, random));
-  } else if (kind < 10) {
-    if (!text->empty()) text->erase(at, 1 + Below(kind == 9 ? 400 : 12, random));
-  } else if (kind < 14) {
+  } else if (kind < 5) {
+    if (!text->empty()) text->erase(at, 1 + Below(kind == 4 ? 400 : 12, random));
+  } else if (kind < 7) {
     text->insert(at, std::string(kTokens[Below(std::size(kTokens), random)]));
-  } else if (kind < 18) {  // one word in place of another
+  } else if (kind < 15) {  // one word in place of another
     const auto [from, from_end] = Word(*text, Below(text->size(), random));
     const std::string word = text->substr(from, from_end - from);
     const auto [to, to_end] = Word(*text, at);
     if (to < text->size()) text->replace(to, to_end - to, word);
+  } else if (kind < 22) {
+    ChangeLines(text, random);
   } else {
-    ChangeStructure(text, kind - 18, random);
+    ChangeStructure(text, static_cast<int>(Below(6, random)), random);
   }
 }
 
@@ -201,7 +232,7 @@ std::string Mutator::Program(uint64_t index) const {
   std::seed_seq sequence{seed_ & 0xffffffff, seed_ >> 32, index & 0xffffffff, index >> 32};
   Random random(sequence);
   std::string text = corpus_[Below(corpus_.size(), &random)];
-  const size_t changes = 1 + Below(6, &random);
+  const size_t changes = 1 + Below(4, &random);
   for (size_t i = 0; i < changes; ++i) Change(&text, &random);
   return text;
 }
@@ -211,15 +242,16 @@ std::string Mutator::Response(uint64_t index) const {
   Random random(sequence);
   std::string text = absl::StrCat("<think>\nplan\n</think>\n```python\n",
                                   corpus_[Below(corpus_.size(), &random)], "\n```\n");
-  const size_t changes = 1 + Below(6, &random);
+  const size_t changes = 1 + Below(4, &random);
   for (size_t i = 0; i < changes; ++i) Change(&text, &random);
   return text;
 }
 
 absl::StatusOr<std::vector<std::string>> FuzzCorpus() {
   std::vector<std::string> programs;
-  for (const char* file : {"honest.py", "cheats.py", "fresh1_honest.py", "fresh1_cheats.py",
-                           "fresh2_honest.py", "fresh2_cheats.py"}) {
+  for (const char* file :
+       {"honest.py", "cheats.py", "fresh1_honest.py", "fresh1_cheats.py", "fresh2_honest.py",
+        "fresh2_cheats.py", "fresh3_honest.py", "fresh3_cheats.py"}) {
     ASSIGN_OR_RETURN(std::vector<LintCase> cases, ReadLintCases(file));
     for (LintCase& c : cases) programs.push_back(std::move(c.source));
   }

@@ -20,9 +20,9 @@ class Mutator {
   Mutator(std::vector<std::string> corpus, uint64_t seed)
       : corpus_(std::move(corpus)), seed_(seed) {}
 
-  // Program number `index` with one to six changes: bytes flipped, ranges deleted or repeated,
-  // tokens swapped, parts of other programs spliced in, deep nesting, huge lines, bytes that are no
-  // UTF-8.
+  // Program number `index` with one to four changes: bytes flipped, ranges deleted, words
+  // replaced, lines moved, parts of other programs spliced in, deep nesting, huge lines, bytes that
+  // are no UTF-8.
   std::string Program(uint64_t index) const;
   // The same inside a model's response, `<think>` and fences mutated as well.
   std::string Response(uint64_t index) const;
@@ -30,6 +30,7 @@ class Mutator {
  private:
   using Random = std::mt19937_64;
   void Change(std::string* text, Random* random) const;
+  void ChangeLines(std::string* text, Random* random) const;
   void ChangeStructure(std::string* text, int kind, Random* random) const;
 
   std::vector<std::string> corpus_;

@@ -1461,9 +1461,9 @@ class ModelNew(nn.Module):
 import functools
 
 
-@functools.singledispatch
+@functools.singledispatch  # BAD
 def op(x):
-    return x.tanh()  # BAD
+    return x.tanh()
 
 
 class ModelNew(nn.Module):
