@@ -1,4 +1,4 @@
-// Server and client in one process over loopback, with a backend that answers as told.
+// A server in this process, called over loopback; its backend answers as told.
 #include "exec/exec_server.h"
 
 #include <arpa/inet.h>
@@ -19,62 +19,12 @@
 #include "absl/time/clock.h"
 #include "base/random.h"
 #include "exec/health.grpc.pb.h"
-#include "exec/remote_backend.h"
 #include "exec/service.grpc.pb.h"
-#include "exec/testing/scripted_backend.h"
+#include "exec/testing/test_server.h"
 #include "exec/wire.h"
 
 namespace tritonrl {
 namespace {
-
-const std::string& Token() {
-  static const std::string* const token = new std::string(64, 'k');
-  return *token;
-}
-
-absl::Time Soon() { return absl::Now() + absl::Seconds(20); }
-
-ScriptedBackend::Answer Ok() {
-  return [](const ExecRequest& request, absl::Time) {
-    ExecResult result = ScriptedBackend::Result(EXEC_OK);
-    result.set_output(request.candidate_source());
-    return result;
-  };
-}
-
-// A server on a free port of loopback.
-struct TestServer {
-  explicit TestServer(ScriptedBackend::Answer answer, DispatcherOptions options = {},
-                      int concurrency = 2, bool modelled = true, int port = 0) {
-    auto made = std::make_unique<ScriptedBackend>(std::move(answer), concurrency, modelled);
-    backend = made.get();
-    std::vector<std::unique_ptr<DeviceBackend>> backends;
-    backends.push_back(std::move(made));
-    dispatcher = std::make_unique<Dispatcher>(options, std::move(backends));
-    auto started = ExecServer::Start({.port = port, .token = Token()}, dispatcher.get());
-    EXPECT_TRUE(started.ok()) << started.status();
-    if (started.ok()) server = *std::move(started);
-  }
-  std::string address() const { return server->address(); }
-  int port() const {
-    int port = 0;
-    EXPECT_TRUE(absl::SimpleAtoi(address().substr(address().rfind(':') + 1), &port));
-    return port;
-  }
-
-  ScriptedBackend* backend = nullptr;
-  std::unique_ptr<Dispatcher> dispatcher;
-  std::unique_ptr<ExecServer> server;
-};
-
-std::unique_ptr<RemoteBackend> Connect(const std::vector<const TestServer*>& servers) {
-  RemoteOptions options;
-  for (const TestServer* server : servers) options.servers.push_back({server->address(), Token()});
-  options.connect_timeout = absl::Seconds(10);
-  auto backend = RemoteBackend::Connect(options);
-  EXPECT_TRUE(backend.ok()) << backend.status();
-  return backend.ok() ? *std::move(backend) : nullptr;
-}
 
 // A call without any of the client's own care.
 grpc::Status RawRun(const TestServer& server, const RunRequest& request,
@@ -125,7 +75,7 @@ TEST(ExecServerTest, ResultsComeThroughWhateverTheyHold) {
 }
 
 TEST(ExecServerTest, WithoutTheTokenNothingRuns) {
-  TestServer server(Ok());
+  TestServer server(AnswerOk());
   const RunRequest request = Wrapped(SomeRequest());
   const std::string good = absl::StrCat("Bearer ", Token());
   RunReply reply;
@@ -159,7 +109,7 @@ TEST(ExecServerTest, ATokenMustBeLong) {
 }
 
 TEST(ExecServerTest, OversizedAndSenselessRequestsAreRefused) {
-  TestServer server(Ok());
+  TestServer server(AnswerOk());
   const std::string good = absl::StrCat("Bearer ", Token());
   RunReply reply;
   const grpc::Status large =
@@ -278,95 +228,8 @@ TEST(ExecServerTest, DrainingFinishesWhatRunsAndSendsTheRestElsewhere) {
   EXPECT_EQ(begun, EXEC_MISMATCH) << "what ran has its answer";
 }
 
-TEST(ExecServerTest, ALostServersJobsGoToAnother) {
-  absl::Notification release;
-  auto lost = std::make_unique<TestServer>([&](const ExecRequest&, absl::Time) {
-    release.WaitForNotificationWithTimeout(absl::Seconds(20));
-    return ScriptedBackend::Result(EXEC_POOL_STOPPED);  // what a pool says that is torn down
-  });
-  TestServer other(Ok());
-  auto client = Connect({lost.get(), &other});
-  ASSERT_NE(client, nullptr);
-  EXPECT_EQ(client->concurrency(), 4);
-  std::atomic<int> ok{0};
-  std::vector<std::thread> callers;
-  for (int i = 0; i < 6; ++i) {
-    callers.emplace_back([&] {
-      const auto result = client->Run(SomeRequest(), Soon());
-      if (result.ok() && result->outcome() == EXEC_OK) ++ok;
-    });
-  }
-  while (lost->backend->running() == 0) absl::SleepFor(absl::Milliseconds(5));
-  release.Notify();
-  lost.reset();
-  for (std::thread& caller : callers) caller.join();
-  EXPECT_EQ(ok, 6);
-  EXPECT_GT(client->losses(), 0);
-}
-
-TEST(ExecServerTest, WithNoServerLeftItIsOurFault) {
-  auto server = std::make_unique<TestServer>(Ok());
-  const int port = server->port();
-  auto client = Connect({server.get()});
-  ASSERT_NE(client, nullptr);
-  server.reset();
-  const auto result = client->Run(SomeRequest(), absl::Now() + absl::Milliseconds(300));
-  ASSERT_TRUE(result.ok()) << result.status();
-  EXPECT_EQ(result->fault(), EXEC_FAULT_OURS) << result->DebugString();
-  EXPECT_TRUE(IsRetryable(result->outcome()));
-  // It comes back at the same address.
-  TestServer again(Ok(), {}, 2, true, port);
-  const auto later = client->Run(SomeRequest(), Soon());
-  ASSERT_TRUE(later.ok());
-  EXPECT_EQ(later->outcome(), EXEC_OK) << later->DebugString();
-}
-
-TEST(ExecServerTest, WithNoServerAtAllConnectingSaysSo) {
-  RemoteOptions options;
-  options.connect_timeout = absl::Milliseconds(300);
-  options.register_dir = "/no/such/folder";
-  EXPECT_TRUE(absl::IsNotFound(RemoteBackend::Connect(options).status()));
-  options.register_dir = "";
-  options.servers = {{"127.0.0.1:1", Token()}};
-  const absl::Status status = RemoteBackend::Connect(options).status();
-  EXPECT_TRUE(absl::IsUnavailable(status)) << status;
-  EXPECT_TRUE(absl::StrContains(status.message(), "127.0.0.1:1")) << status;
-}
-
-TEST(ExecServerTest, CheckedInOnePlaceAndTimedInAnother) {
-  const ScriptedBackend::Answer answer = [](const ExecRequest& request, absl::Time) {
-    ExecResult result =
-        ScriptedBackend::Result(request.candidate_source() == "wrong" ? EXEC_MISMATCH : EXEC_OK);
-    if (!request.skip_timing()) result.set_speedup(2);
-    return result;
-  };
-  TestServer check(answer, {.role = SERVER_ROLE_CHECK}, 4, /*modelled=*/false);
-  TestServer time(answer, {.role = SERVER_ROLE_TIME}, 4, /*modelled=*/false);
-  auto client = Connect({&check, &time});
-  ASSERT_NE(client, nullptr);
-  const auto wrong = client->Run(SomeRequest("wrong", /*timing=*/true), Soon());
-  ASSERT_TRUE(wrong.ok());
-  EXPECT_EQ(wrong->outcome(), EXEC_MISMATCH);
-  EXPECT_EQ(time.backend->calls(), 0) << "no time of the GPU for what is wrong";
-  const auto good = client->Run(SomeRequest("good", /*timing=*/true), Soon());
-  ASSERT_TRUE(good.ok());
-  EXPECT_EQ(good->speedup(), 2);
-  EXPECT_EQ(check.backend->calls(), 2);
-  EXPECT_EQ(time.backend->calls(), 1);
-}
-
-TEST(ExecServerTest, ServersOfTwoBackendsAreNotMixed) {
-  TestServer one(Ok(), {}, 2, /*modelled=*/true);
-  TestServer other(Ok(), {}, 2, /*modelled=*/false);
-  RemoteOptions options;
-  options.servers = {{one.address(), Token()}, {other.address(), Token()}};
-  const absl::Status status = RemoteBackend::Connect(options).status();
-  EXPECT_TRUE(absl::IsInvalidArgument(status)) << status;
-  EXPECT_TRUE(absl::StrContains(status.message(), "cannot be mixed"));
-}
-
 TEST(ExecServerTest, GarbageOnThePortHarmsNobody) {
-  TestServer server(Ok());
+  TestServer server(AnswerOk());
   const std::string preface = "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
   for (int i = 0; i < 40; ++i) {
     Philox random(11, i);
@@ -389,12 +252,6 @@ TEST(ExecServerTest, GarbageOnThePortHarmsNobody) {
   ASSERT_TRUE(result.ok()) << result.status();
   EXPECT_EQ(result->outcome(), EXEC_OK);
   EXPECT_EQ(server.backend->calls(), 1);
-}
-
-TEST(ParseServersTest, AddressesAndFolders) {
-  EXPECT_EQ(ParseServers("/some/folder", "")->register_dir, "/some/folder");
-  EXPECT_TRUE(absl::IsInvalidArgument(ParseServers("host:1", "").status()));
-  EXPECT_TRUE(absl::IsNotFound(ParseServers("host:1", "/no/such/token").status()));
 }
 
 }  // namespace
