@@ -1,4 +1,4 @@
-"""Nested Python values with tensors as bytes in shared memory and a description of what lies where (README.md has the format)."""
+"""Nested Python values with tensors as bytes in shared memory, and a description of what lies where (see README.md)."""
 
 import math
 import mmap

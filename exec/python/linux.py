@@ -80,8 +80,8 @@ def install_filter(program):
 
 
 def use_huge_pages():
-    """Puts this process's private memory into pages of 2 MiB as far as the kernel can, so that forks copy and later free a
-    fraction of the page tables (a third of what a short job takes). Where it can't, nothing happens."""
+    """Puts this process's private memory into pages of 2 MiB as far as the kernel can, so that forks copy and free
+    a fraction of the page tables (a third of what a short job takes). Where it can't, nothing happens."""
     with open("/proc/self/maps", encoding="ascii", errors="replace") as maps:
         lines = maps.read().splitlines()
     for line in lines:

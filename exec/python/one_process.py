@@ -41,7 +41,7 @@ def _answer(line, memory, both, expected):
 
 
 def run_both(reference_source, candidate_source, trials=5, seed=0, measure_time=True, oracle_fields=None, **fields):
-    """Both with the results of an oracle job and, if that one went well, of a runner job. `fields` go into both jobs."""
+    """Both with the results of an oracle job and, if that went well, of a runner job. `fields` go into both jobs."""
     both = Both()
     fds = {name: os.memfd_create(name) for name in ("visible", "hidden", "memory")}
     for fd in fds.values():

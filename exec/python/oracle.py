@@ -1,4 +1,4 @@
-"""The oracle: runs the trusted reference and writes what a candidate may see into one memory, what it may not into another."""
+"""The oracle runs the trusted reference: what a candidate may see goes into one memory, what it may not into another."""
 
 import torch
 
@@ -26,18 +26,13 @@ def _fits(description, what):
     """The description, if all in it can be handed over; else the task is refused."""
     for kind, leaf in _leaves(description):
         if kind == "other":
-            raise JobFailure(
-                "reference_error", "task", "reference", f"{what} holds a value of type {leaf}, which cannot be handed over"
-            )
+            message = f"{what} holds a value of type {leaf}, which cannot be handed over"
+            raise JobFailure("reference_error", "task", "reference", message)
         if kind == "tensor" and leaf["offset"] is None:
             known = leaf["layout"] == "strided" and getattr(torch, leaf["dtype"]) in layout.COMPARABLE
             reason = "does not fit into the memory for it" if known else "is of a kind that cannot be compared"
-            raise JobFailure(
-                "reference_error",
-                "task",
-                "reference",
-                f"{what}: a tensor of type {leaf['dtype']}, layout {leaf['layout']} and shape {tuple(leaf['shape'])} {reason}",
-            )
+            tensor = f"a tensor of type {leaf['dtype']}, layout {leaf['layout']} and shape {tuple(leaf['shape'])}"
+            raise JobFailure("reference_error", "task", "reference", f"{what}: {tensor} {reason}")
     return description
 
 

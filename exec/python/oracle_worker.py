@@ -1,4 +1,4 @@
-"""What an oracle's worker imports: the same jobs as runner.py, warmed up for references alone (no kernel is compiled)."""
+"""What an oracle's worker imports: the jobs of runner.py, warmed up for references alone (no kernel is compiled)."""
 
 import torch
 

@@ -2,7 +2,7 @@
 
 Each function ends with its result or raises JobFailure. The device object says how code runs:
   place(value)                tensors or modules where the code is to run
-  reference_call(f, index), candidate_call(f, index)   run f() while watching it; the first call of forward (0) is counted
+  reference_call(f, index), candidate_call(f, index)   run f() while watching it; call 0 of forward is counted
   fetch(value)                a copy of tensors on the CPU
   check_swallowed()           raises an error that forward hid
   explain(error)              (outcome, fault, message, detail, line) of an error of the device's own, or None
