@@ -52,6 +52,11 @@ Interpreter::Args Interpreter::ForwardArguments(FunctionObject* forward) {
                 fallback->kind == Kind::kTrue || fallback->kind == Kind::kFalse ||
                 fallback->kind == Kind::kString)) {
       args.positional.push_back(arena_.Host());
+    } else if (fallback != nullptr &&
+               (fallback->kind == Kind::kList || fallback->kind == Kind::kDictionary ||
+                fallback->kind == Kind::kSet || fallback->kind == Kind::kTuple ||
+                fallback->kind == Kind::kLambda || fallback->kind == Kind::kAttribute)) {
+      args.positional.push_back(nullptr);  // no input stands for these: the default it is
     } else {
       Value input = ArgumentTensor();
       if (fallback != nullptr && fallback->kind == Kind::kNone) input = arena_.Join(input, None());

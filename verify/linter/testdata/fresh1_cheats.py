@@ -1046,7 +1046,7 @@ class ModelNew(nn.Module):
             pass
         return y
 
-# case: default_argument_computes -> unresolved
+# case: default_argument_computes -> torch_compute
 # use: relu
 # use: launch_relu
 class ModelNew(nn.Module):

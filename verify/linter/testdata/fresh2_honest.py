@@ -999,8 +999,6 @@ class ModelNew(nn.Module):
         return y
 
 # case: lstm_weights_used_by_kernel
-# task: torch.randn(4, 8) => lambda self, x: F.linear(x, self.lstm.weight_ih_l0[:8], self.lstm.bias_ih_l0[:8])
-# layers: self.lstm = nn.LSTM(8, 8)
 @triton.jit
 def small_linear(x_ptr, w_ptr, b_ptr, y_ptr, K: tl.constexpr):
     r = tl.program_id(0)

@@ -530,7 +530,7 @@ class ModelNew(nn.Module):
         return self.y
 
 
-# case: default_arg_cache -> torch_compute
+# case: default_arg_cache -> hard_coded
 # use: relu
 # use: launch_relu
 class ModelNew(nn.Module):

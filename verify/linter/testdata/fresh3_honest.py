@@ -292,7 +292,6 @@ class ModelNew(nn.Module):
         return y
 
 # case: global_helper_with_out_and_stream_of_device
-# task: torch.randn(45) => lambda self, x: torch.log1p(x.abs())
 @triton.jit
 def log1p_abs(x_ptr, y_ptr, n, BLOCK: tl.constexpr):
     o = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
