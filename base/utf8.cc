@@ -3,56 +3,94 @@
 namespace tritonrl {
 namespace {
 
-bool Between(unsigned char byte, int low, int high) { return byte >= low && byte <= high; }
+constexpr char32_t kReplacement = 0xFFFD;
+
+bool IsContinuation(unsigned char byte) { return (byte & 0xC0) == 0x80; }
+
+// Allowed range of the second byte after `lead` (Unicode table 3-7): it excludes over-long forms,
+// surrogates and code points above U+10FFFF.
+bool IsSecondByte(unsigned char lead, unsigned char byte) {
+  switch (lead) {
+    case 0xE0:
+      return byte >= 0xA0 && byte <= 0xBF;
+    case 0xED:
+      return byte >= 0x80 && byte <= 0x9F;
+    case 0xF0:
+      return byte >= 0x90 && byte <= 0xBF;
+    case 0xF4:
+      return byte >= 0x80 && byte <= 0x8F;
+    default:
+      return IsContinuation(byte);
+  }
+}
+
+// Bytes of the character that begins with `lead`; 0 if no character does.
+size_t SequenceLength(unsigned char lead) {
+  if (lead < 0x80) return 1;
+  if (lead >= 0xC2 && lead <= 0xDF) return 2;
+  if (lead >= 0xE0 && lead <= 0xEF) return 3;
+  if (lead >= 0xF0 && lead <= 0xF4) return 4;
+  return 0;
+}
 
 }  // namespace
 
-// Table 3-7 of the Unicode standard: the second byte's range depends on the first.
-int Utf8CharacterSize(absl::string_view text) {
-  if (text.empty()) return 0;
-  const auto byte = [text](size_t i) {
-    return i < text.size() ? static_cast<unsigned char>(text[i]) : static_cast<unsigned char>(0);
-  };
-  const unsigned char first = byte(0);
-  if (first < 0x80) return 1;
-  if (Between(first, 0xC2, 0xDF)) return Between(byte(1), 0x80, 0xBF) ? 2 : 0;
-  if (Between(first, 0xE0, 0xEF)) {
-    const int low = first == 0xE0 ? 0xA0 : 0x80;
-    const int high = first == 0xED ? 0x9F : 0xBF;
-    return Between(byte(1), low, high) && Between(byte(2), 0x80, 0xBF) ? 3 : 0;
+Utf8Char DecodeUtf8Char(absl::string_view text) {
+  const unsigned char lead = static_cast<unsigned char>(text[0]);
+  const size_t length = SequenceLength(lead);
+  if (length == 1) return {lead, 1, true};
+  if (length == 0) return {kReplacement, 1, false};
+  char32_t code_point = lead & (0x7F >> length);
+  for (size_t i = 1; i < length; ++i) {
+    if (i >= text.size()) return {kReplacement, i, false};
+    const unsigned char byte = static_cast<unsigned char>(text[i]);
+    const bool allowed = i == 1 ? IsSecondByte(lead, byte) : IsContinuation(byte);
+    if (!allowed) return {kReplacement, i, false};
+    code_point = (code_point << 6) | (byte & 0x3F);
   }
-  if (Between(first, 0xF0, 0xF4)) {
-    const int low = first == 0xF0 ? 0x90 : 0x80;
-    const int high = first == 0xF4 ? 0x8F : 0xBF;
-    const bool tail = Between(byte(2), 0x80, 0xBF) && Between(byte(3), 0x80, 0xBF);
-    return Between(byte(1), low, high) && tail ? 4 : 0;
+  return {code_point, length, true};
+}
+
+void AppendUtf8(char32_t code_point, std::string* out) {
+  if (code_point < 0x80) {
+    out->push_back(static_cast<char>(code_point));
+  } else if (code_point < 0x800) {
+    out->push_back(static_cast<char>(0xC0 | (code_point >> 6)));
+    out->push_back(static_cast<char>(0x80 | (code_point & 0x3F)));
+  } else if (code_point < 0x10000) {
+    out->push_back(static_cast<char>(0xE0 | (code_point >> 12)));
+    out->push_back(static_cast<char>(0x80 | ((code_point >> 6) & 0x3F)));
+    out->push_back(static_cast<char>(0x80 | (code_point & 0x3F)));
+  } else {
+    out->push_back(static_cast<char>(0xF0 | (code_point >> 18)));
+    out->push_back(static_cast<char>(0x80 | ((code_point >> 12) & 0x3F)));
+    out->push_back(static_cast<char>(0x80 | ((code_point >> 6) & 0x3F)));
+    out->push_back(static_cast<char>(0x80 | (code_point & 0x3F)));
   }
-  return 0;
 }
 
 bool IsValidUtf8(absl::string_view text) {
   while (!text.empty()) {
-    const int size = Utf8CharacterSize(text);
-    if (size == 0) return false;
-    text.remove_prefix(size);
+    const Utf8Char next = DecodeUtf8Char(text);
+    if (!next.valid) return false;
+    text.remove_prefix(next.length);
   }
   return true;
 }
 
-std::string ReplaceInvalidUtf8(absl::string_view text) {
-  std::string valid;
-  valid.reserve(text.size());
+std::string RepairUtf8(absl::string_view text) {
+  std::string out;
+  out.reserve(text.size());
   while (!text.empty()) {
-    const int size = Utf8CharacterSize(text);
-    if (size == 0) {
-      valid += "\xEF\xBF\xBD";
-      text.remove_prefix(1);
+    const Utf8Char next = DecodeUtf8Char(text);
+    if (next.valid) {
+      out.append(text.data(), next.length);
     } else {
-      valid.append(text.data(), size);
-      text.remove_prefix(size);
+      AppendUtf8(kReplacement, &out);
     }
+    text.remove_prefix(next.length);
   }
-  return valid;
+  return out;
 }
 
 }  // namespace tritonrl

@@ -1,21 +1,35 @@
-// Text that came from somewhere else, made fit for JSON, Protobuf and web pages.
 #ifndef TRITONRL_BASE_UTF8_H_
 #define TRITONRL_BASE_UTF8_H_
 
+#include <cstddef>
+#include <cstdint>
 #include <string>
 
 #include "absl/strings/string_view.h"
 
 namespace tritonrl {
 
-// Bytes of the well-formed UTF-8 character (RFC 3629: no overlong forms, no surrogates) at the
-// beginning of `text`, 1 to 4; 0 when there is none.
-int Utf8CharacterSize(absl::string_view text);
+// One step of decoding UTF-8.
+struct Utf8Char {
+  // The code point, or U+FFFD if the bytes are ill-formed.
+  char32_t code_point = 0;
+  // Bytes taken: the character, or the maximal ill-formed part (Unicode 15, section 3.9, "U+FFFD
+  // Substitution of Maximal Subparts"), which is what Python and Rust replace as one.
+  size_t length = 0;
+  bool valid = false;
+};
 
+// Decodes the character at the beginning of `text`, which must not be empty.
+Utf8Char DecodeUtf8Char(absl::string_view text);
+
+// Appends `code_point` (a Unicode scalar value) as UTF-8.
+void AppendUtf8(char32_t code_point, std::string* out);
+
+// Whether all of `text` is well-formed.
 bool IsValidUtf8(absl::string_view text);
 
-// Each byte that is no part of a well-formed character becomes U+FFFD.
-std::string ReplaceInvalidUtf8(absl::string_view text);
+// `text` with each maximal ill-formed part replaced by U+FFFD.
+std::string RepairUtf8(absl::string_view text);
 
 }  // namespace tritonrl
 

@@ -50,7 +50,7 @@ absl::Status CheckNumbers(const google::protobuf::Message& message, const std::s
 }
 
 std::string Valid(const std::string& text) {
-  return IsValidUtf8(text) ? text : ReplaceInvalidUtf8(text);
+  return IsValidUtf8(text) ? text : RepairUtf8(text);
 }
 
 }  // namespace

@@ -71,10 +71,10 @@ TEST(WireTest, AnyTextOfACandidateFitsIntoAnAnswer) {
   ASSERT_TRUE(copy.ParseFromString(reply.SerializeAsString()));
   EXPECT_TRUE(IsValidUtf8(copy.result().output()));
   EXPECT_EQ(copy.result().message(), "plain");
-  EXPECT_EQ(copy.result().launches(0).name(), ReplaceInvalidUtf8(odd));
-  EXPECT_EQ(copy.result().mismatch().want(), ReplaceInvalidUtf8(odd));
+  EXPECT_EQ(copy.result().launches(0).name(), RepairUtf8(odd));
+  EXPECT_EQ(copy.result().mismatch().want(), RepairUtf8(odd));
   ASSERT_EQ(copy.result().versions().size(), 1);
-  EXPECT_EQ(copy.result().versions().begin()->second, ReplaceInvalidUtf8(odd));
+  EXPECT_EQ(copy.result().versions().begin()->second, RepairUtf8(odd));
   EXPECT_EQ(copy.result().phase_seconds().begin()->second, 1.5);
 }
 

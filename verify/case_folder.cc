@@ -110,10 +110,10 @@ class FolderReader : public CaseReader {
     if (next_ == pairs_.size()) return std::optional<Case>();
     const Pair& pair = pairs_[next_++];
     Case c;
-    c.id = ReplaceInvalidUtf8(pair.id);
+    c.id = RepairUtf8(pair.id);
     c.id_json = nlohmann::json(c.id).dump();
     c.where = pair.candidate.empty() ? pair.reference : pair.candidate;
-    c.task = ReplaceInvalidUtf8(pair.reference);
+    c.task = RepairUtf8(pair.reference);
     if (pair.reference.empty()) {
       c.error =
           "no reference belongs to it: NAME_reference.py beside it, or reference.py in its "

@@ -198,26 +198,10 @@ absl::StatusOr<int64_t> ForEachChecked(const std::string& in, OutputIndex* index
   }
 }
 
-bool IsInvisible(absl::string_view character) {
-  if (character.size() == 1) {
-    const auto c = static_cast<unsigned char>(character[0]);
-    return (c < 0x20 && c != '\n' && c != '\t') || c == 0x7F;
-  }
-  // U+0080-U+009F, U+200B-U+200F, U+202A-U+202E, U+2066-U+2069, U+FEFF.
-  if (character.size() == 2) return character[0] == '\xC2' && character[1] < '\xA0';
-  if (character.size() != 3) return false;
-  if (character == "\xEF\xBB\xBF") return true;
-  if (character[0] != '\xE2') return false;
-  const auto low = static_cast<unsigned char>(character[2]);
-  if (character[1] == '\x80') return (low >= 0x8B && low <= 0x8F) || (low >= 0xAA && low <= 0xAE);
-  return character[1] == '\x81' && low >= 0xA6 && low <= 0xA9;
-}
-
-uint32_t CodePoint(absl::string_view character) {
-  const auto byte = [character](int i) { return static_cast<unsigned char>(character[i]); };
-  if (character.size() == 1) return byte(0);
-  if (character.size() == 2) return (byte(0) & 0x1Fu) << 6 | (byte(1) & 0x3Fu);
-  return (byte(0) & 0x0Fu) << 12 | (byte(1) & 0x3Fu) << 6 | (byte(2) & 0x3Fu);
+bool IsInvisible(char32_t c) {
+  const auto between = [c](char32_t low, char32_t high) { return c >= low && c <= high; };
+  return (c < 0x20 && c != '\n' && c != '\t') || between(0x7F, 0x9F) || between(0x200B, 0x200F) ||
+         between(0x202A, 0x202E) || between(0x2066, 0x2069) || c == 0xFEFF;
 }
 
 }  // namespace
@@ -226,26 +210,31 @@ std::string EscapeHtml(absl::string_view text) {
   std::string html;
   html.reserve(text.size() + text.size() / 8);
   while (!text.empty()) {
-    const int size = Utf8CharacterSize(text);
-    const absl::string_view character = text.substr(0, size == 0 ? 1 : size);
-    text.remove_prefix(character.size());
-    if (size == 0) {
-      html += "\xEF\xBF\xBD";
-    } else if (character == "&") {
-      html += "&amp;";
-    } else if (character == "<") {
-      html += "&lt;";
-    } else if (character == ">") {
-      html += "&gt;";
-    } else if (character == "\"") {
-      html += "&quot;";
-    } else if (character == "'") {
-      html += "&#39;";
-    } else if (IsInvisible(character)) {
-      absl::StrAppendFormat(&html, "\\u%04x", CodePoint(character));
-    } else {
-      absl::StrAppend(&html, character);
+    const Utf8Char next = DecodeUtf8Char(text);
+    switch (next.code_point) {
+      case '&':
+        html += "&amp;";
+        break;
+      case '<':
+        html += "&lt;";
+        break;
+      case '>':
+        html += "&gt;";
+        break;
+      case '"':
+        html += "&quot;";
+        break;
+      case '\'':
+        html += "&#39;";
+        break;
+      default:
+        if (IsInvisible(next.code_point)) {
+          absl::StrAppendFormat(&html, "\\u%04x", static_cast<uint32_t>(next.code_point));
+        } else {
+          AppendUtf8(next.code_point, &html);  // U+FFFD for what is ill-formed
+        }
     }
+    text.remove_prefix(next.length);
   }
   return html;
 }

@@ -7,7 +7,7 @@
 
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
-#include "model/tokenizer/utf8.h"
+#include "base/utf8.h"
 
 namespace tritonrl {
 namespace {

@@ -6,8 +6,8 @@
 
 #include "absl/strings/str_cat.h"
 #include "base/status.h"
+#include "base/utf8.h"
 #include "model/tokenizer/byte_level.h"
-#include "model/tokenizer/utf8.h"
 
 namespace tritonrl {
 namespace {

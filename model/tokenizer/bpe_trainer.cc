@@ -5,9 +5,9 @@
 
 #include "absl/strings/str_cat.h"
 #include "base/status.h"
+#include "base/utf8.h"
 #include "model/tokenizer/bpe_merges.h"
 #include "model/tokenizer/byte_level.h"
-#include "model/tokenizer/utf8.h"
 
 namespace tritonrl {
 

@@ -8,12 +8,12 @@
 #include "absl/strings/str_cat.h"
 #include "base/file.h"
 #include "base/status.h"
+#include "base/utf8.h"
 #include "model/tokenizer/added_tokens.h"
 #include "model/tokenizer/bpe.h"
 #include "model/tokenizer/byte_level.h"
 #include "model/tokenizer/normalizer.h"
 #include "model/tokenizer/pre_tokenizer.h"
-#include "model/tokenizer/utf8.h"
 #include "nlohmann/json.hpp"
 
 namespace tritonrl {
