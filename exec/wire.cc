@@ -49,9 +49,7 @@ absl::Status CheckNumbers(const google::protobuf::Message& message, const std::s
   return absl::OkStatus();
 }
 
-std::string Valid(const std::string& text) {
-  return IsValidUtf8(text) ? text : RepairUtf8(text);
-}
+std::string Valid(const std::string& text) { return IsValidUtf8(text) ? text : RepairUtf8(text); }
 
 }  // namespace
 

@@ -198,6 +198,7 @@ absl::StatusOr<int64_t> ForEachChecked(const std::string& in, OutputIndex* index
   }
 }
 
+// Controls, and characters that hide or reorder what stands beside them.
 bool IsInvisible(char32_t c) {
   const auto between = [c](char32_t low, char32_t high) { return c >= low && c <= high; };
   return (c < 0x20 && c != '\n' && c != '\t') || between(0x7F, 0x9F) || between(0x200B, 0x200F) ||
