@@ -129,8 +129,7 @@ PythonTree::PythonTree(std::string source)
     : source_(std::move(source)), impl_(std::make_unique<Impl>()) {
   TSParser* parser = ts_parser_new();
   ts_parser_set_language(parser, tree_sitter_python());
-  // Recovery from errors can take minutes on a text that is broken in the right way; a file of a
-  // megabyte that is not takes a tenth of a second.
+  // Recovery from errors can take minutes on a text that is broken in the right way.
   constexpr uint64_t kMostMicroseconds = 10'000'000;
   ts_parser_set_timeout_micros(parser, kMostMicroseconds);
   impl_->tree = ts_parser_parse_string(parser, nullptr, source_.data(),
