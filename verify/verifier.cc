@@ -226,7 +226,9 @@ class Verifier::Impl {
     NoteFigures(*result, verdict);
     ApplyRun(*result, options_.check_functionality, options_.measure_time, options_.trials,
              verdict);
-    return verdict->fault_of_ours().kind() == FaultOfOurs::NO_TIME ||
+    // A clock that others disturbed may agree next time; a modelled time stays what it is.
+    const bool doubtful_clock = result->outcome() == EXEC_INCONCLUSIVE && !result->modelled();
+    return verdict->fault_of_ours().kind() == FaultOfOurs::NO_TIME || doubtful_clock ||
            IsRetryable(result->outcome());
   }
 

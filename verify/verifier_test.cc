@@ -99,6 +99,20 @@ TEST(VerifierTest, FaultsOfOursAreRetriedUpToTheBound) {
   EXPECT_EQ(dead.calls(), 6);
 }
 
+TEST(VerifierTest, ADoubtfulClockIsReadAgainAndAModelIsNot) {
+  for (const bool modelled : {false, true}) {
+    FakeBackend backend([modelled](const ExecRequest&, int) {
+      ExecResult result = FakeBackend::Bad(EXEC_INCONCLUSIVE, "the clocks disagree");
+      result.set_modelled(modelled);
+      return result;
+    });
+    Verifier verifier({}, &backend, nullptr);
+    const Verdict v = verifier.Submit(Request(HonestProgram())).get();
+    EXPECT_EQ(v.fault_of_ours().kind(), FaultOfOurs::INCONCLUSIVE);
+    EXPECT_EQ(backend.calls(), modelled ? 1 : 3);
+  }
+}
+
 TEST(VerifierTest, HopelessFaultsAndCandidateFaultsAreNotRetried) {
   for (ExecOutcome outcome :
        {EXEC_NOT_EXECUTABLE, EXEC_REFERENCE_FAILED, EXEC_TIMEOUT, EXEC_CRASHED}) {
