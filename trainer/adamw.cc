@@ -53,7 +53,7 @@ AdamW::AdamW(const OptimizerConfig& config, std::shared_ptr<Weights> weights)
 }
 
 UpdateResult AdamW::Step(double learning_rate, Gradients* gradients) {
-  at::Tensor g = gradients->flat();
+  const at::Tensor& g = gradients->flat();
   UpdateResult result;
   result.gradient_norm = at::linalg_vector_norm(g, 2).item<float>();
   if (!std::isfinite(result.gradient_norm)) {
