@@ -2,6 +2,7 @@
 
 #include <cmath>
 #include <future>
+#include <optional>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -49,12 +50,12 @@ std::string OracleKey(const ExecRequest& request, const std::string& device,
                                 request.reference_source()));
 }
 
-ExecResult OutOfTime() {
+ExecResult OutOfTime(const char* meanwhile) {
   ExecResult result;
   result.set_outcome(EXEC_NO_WORKER_IN_TIME);
   result.set_fault(FaultOf(EXEC_NO_WORKER_IN_TIME));
   result.set_phase("reference");
-  result.set_message("the caller's deadline passed while another request ran the reference");
+  result.set_message(absl::StrCat("the caller's deadline passed while ", meanwhile));
   return result;
 }
 
@@ -78,18 +79,27 @@ absl::StatusOr<BackendPools> StartPools(WorkerPoolOptions options, int64_t cache
 }
 
 PythonBackend::PythonBackend(std::string device, BackendPools pools)
-    : device_(std::move(device)), pools_(std::move(pools)), cache_(pools_.cache_bytes) {}
+    : device_(std::move(device)),
+      pools_(std::move(pools)),
+      cache_(pools_.cache_bytes),
+      gate_(pools_.runners->workers()) {}
 
 absl::StatusOr<ExecResult> PythonBackend::Run(const ExecRequest& request, absl::Time deadline) {
   RETURN_IF_ERROR(CheckRequest(request));
   const ExecLimits limits = EffectiveLimits(request.limits(), pools_.runners->limits());
-  const JobContext context{request, device_, DeriveSeeds(request.seed(), TrialsOf(request)),
-                           limits.wall_seconds()};
+  JobContext context{request, device_, DeriveSeeds(request.seed(), TrialsOf(request)),
+                     limits.wall_seconds()};
+  std::optional<GpuGate::Place> place;
+  if (!modelled()) {
+    place.emplace(&gate_, deadline);
+    if (!place->ok()) return OutOfTime("other requests used the GPU");
+    context.place = &*place;
+  }
   bool cached = false;
   const std::shared_ptr<const OracleResult> oracle = cache_.Get(
       OracleKey(request, device_, limits), deadline,
       [&] { return RunOracle(context, pools_.oracles.get(), limits, deadline); }, &cached);
-  if (oracle == nullptr) return OutOfTime();
+  if (oracle == nullptr) return OutOfTime("another request ran the reference");
   if (!oracle->ok() || request.reference_only()) {
     ExecResult result = oracle->run;
     result.set_oracle_cached(cached);

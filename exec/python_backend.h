@@ -7,6 +7,7 @@
 #include <string>
 
 #include "exec/device_backend.h"
+#include "exec/gpu_gate.h"
 #include "exec/oracle_cache.h"
 #include "exec/worker_pool.h"
 
@@ -28,6 +29,7 @@ class PythonBackend : public DeviceBackend {
   // `device` is the runner's word for it: "interpreter" or "cuda".
   PythonBackend(std::string device, BackendPools pools);
 
+  // Where times are measured they are taken while no other request uses the GPU.
   // A job under which the worker died is run once more; if the second dies too, the candidate is
   // taken to have killed them.
   absl::StatusOr<ExecResult> Run(const ExecRequest& request, absl::Time deadline) override;
@@ -43,6 +45,7 @@ class PythonBackend : public DeviceBackend {
   const std::string device_;
   const BackendPools pools_;
   OracleCache cache_;
+  GpuGate gate_;  // passed by requests of a backend that measures
 };
 
 }  // namespace tritonrl

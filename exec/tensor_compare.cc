@@ -6,10 +6,13 @@
 #include <cmath>
 #include <complex>
 #include <limits>
+#include <thread>
+#include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
+#include "exec/all_near.h"
 
 namespace tritonrl {
 namespace {
@@ -92,6 +95,8 @@ std::string Digits(const std::complex<double>& x, int digits) {
   return absl::StrFormat("%.*g%+.*gj", digits, x.real(), digits, x.imag());
 }
 
+constexpr int64_t kBytesForThread = 2 << 20;  // less is not worth starting one
+
 // What a pass over all elements of a pair of tensors found.
 struct Difference {
   double largest = 0;
@@ -102,10 +107,16 @@ struct Difference {
 };
 
 template <typename Type>
-Difference CompareElements(const char* want, const char* got, int64_t count, double atol,
-                           double rtol) {
+Difference CompareElements(DType type, const char* want, const char* got, int64_t count,
+                           double atol, double rtol) {
   Difference result;
   for (int64_t i = 0; i < count; ++i) {
+    if (i % kNearBlock == 0 && i + kNearBlock <= count &&
+        BlockIsNear(type, want + i * Type::kBytes, got + i * Type::kBytes, atol, rtol,
+                    &result.largest)) {
+      i += kNearBlock - 1;
+      continue;
+    }
     const typename Type::Wide a = Type::Get(want + i * Type::kBytes);
     const typename Type::Wide b = Type::Get(got + i * Type::kBytes);
     const double error = std::abs(b - a);
@@ -131,12 +142,12 @@ Difference CompareElements(const char* want, const char* got, int64_t count, dou
   return result;
 }
 
-Difference CompareTyped(DType type, const char* want, const char* got, int64_t count, double atol,
-                        double rtol) {
+Difference ComparePart(DType type, const char* want, const char* got, int64_t count, double atol,
+                       double rtol) {
   switch (type) {
 #define TRITONRL_CASE(name, reader) \
   case DType::name:                 \
-    return CompareElements<reader>(want, got, count, atol, rtol)
+    return CompareElements<reader>(type, want, got, count, atol, rtol)
     TRITONRL_CASE(kBool, Bool);
     TRITONRL_CASE(kUint8, Plain<uint8_t>);
     TRITONRL_CASE(kUint16, Plain<uint16_t>);
@@ -157,6 +168,43 @@ Difference CompareTyped(DType type, const char* want, const char* got, int64_t c
 #undef TRITONRL_CASE
   }
   return {};
+}
+
+// Large tensors are compared by several threads, each of which takes one stretch of the elements.
+Difference CompareTyped(DType type, const char* want, const char* got, int64_t count, double atol,
+                        double rtol) {
+  const int64_t bytes = SizeOf(type);
+  const int64_t cores = std::max(1u, std::thread::hardware_concurrency() / 2);
+  const int64_t parts =
+      std::clamp<int64_t>(count * bytes / kBytesForThread, 1, std::min<int64_t>(cores, 8));
+  const int64_t length = (count / parts / kNearBlock + 1) * kNearBlock;
+  std::vector<Difference> found(parts);
+  std::vector<std::thread> threads;
+  const auto compare = [&](int64_t part) {
+    const int64_t first = std::min(part * length, count);
+    found[part] = ComparePart(type, want + first * bytes, got + first * bytes,
+                              std::min(length, count - first), atol, rtol);
+    found[part].first += first;
+  };
+  for (int64_t part = 1; part < parts; ++part) threads.emplace_back(compare, part);
+  compare(0);
+  for (std::thread& thread : threads) thread.join();
+  Difference all = std::move(found[0]);
+  for (int64_t part = 1; part < parts; ++part) {
+    Difference& next = found[part];
+    next.largest = std::max(all.largest, next.largest);
+    next.nan = next.nan || all.nan;
+    next.bad += all.bad;
+    if (all.bad > 0 || next.bad == 0) {
+      // The first bad element found so far stays the one that is told.
+      all.largest = next.largest;
+      all.nan = next.nan;
+      all.bad = next.bad;
+    } else {
+      all = std::move(next);
+    }
+  }
+  return all;
 }
 
 std::string ShapeText(const std::vector<int64_t>& shape) {
@@ -242,8 +290,10 @@ Comparison CompareOutputs(const Tensors& want, const Tensors& got, double atol, 
     } else if (a.kind == Leaf::Kind::kNumber) {
       const char* want_value = reinterpret_cast<const char*>(&a.number);
       const char* got_value = reinterpret_cast<const char*>(&b.number);
-      JudgeValues(index, 1, CompareElements<Plain<double>>(want_value, got_value, 1, atol, rtol),
-                  &result);
+      JudgeValues(
+          index, 1,
+          CompareElements<Plain<double>>(DType::kFloat64, want_value, got_value, 1, atol, rtol),
+          &result);
     } else if (a.text != b.text) {
       Differ("value",
              absl::StrCat("output ", i, " is ", b.text.substr(0, 80), ", expected ",

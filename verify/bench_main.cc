@@ -30,6 +30,8 @@ ABSL_FLAG(int, workers, 0, "processes at once; 0: the number of cores");
 ABSL_FLAG(int, candidates, 64, "different candidates for the warm pool");
 ABSL_FLAG(int, repeats, 4, "how often each comes in the run with repeats");
 ABSL_FLAG(int, naive, 8, "candidates for the naive check");
+ABSL_FLAG(std::string, backend, "interpreter", "interpreter or cuda");
+ABSL_FLAG(bool, timing, true, "false: the speedup layer is left out");
 
 namespace tritonrl {
 namespace {
@@ -75,6 +77,7 @@ void BenchPool(const std::vector<Pair>& pairs, int repeats, int workers, DeviceB
   VerifierOptions options;
   options.parallel = workers;
   options.device_model = "l40s_mini";
+  options.measure_time = absl::GetFlag(FLAGS_timing);
   Verifier verifier(options, backend, nullptr);
   std::vector<std::future<Verdict>> futures;
   const absl::Time start = absl::Now();
@@ -137,7 +140,7 @@ absl::Status Main() {
   const std::vector<Pair> pairs = MakePairs(absl::GetFlag(FLAGS_candidates));
   BenchLint(pairs);
   BackendOptions options;
-  options.kind = BackendKind::kInterpreter;
+  ASSIGN_OR_RETURN(options.kind, ParseBackendKind(absl::GetFlag(FLAGS_backend)));
   options.workers = workers;
   const absl::Time start = absl::Now();
   ASSIGN_OR_RETURN(std::unique_ptr<DeviceBackend> backend, MakeBackend(options));

@@ -3,6 +3,7 @@
 import math
 import mmap
 import os
+import warnings
 
 import numpy as np
 import torch
@@ -44,6 +45,16 @@ def map_tensors(value, function):
     if isinstance(value, dict):
         return {key: map_tensors(item, function) for key, item in value.items()}
     return value
+
+
+@plain_torch()
+def same(a, b):
+    """Whether two structures hold bitwise the same tensors (NaN equals NaN)."""
+    return all(x.shape == y.shape and _raw(x).equal(_raw(y)) for x, y in zip(tensors(a), tensors(b)))
+
+
+def _raw(tensor):
+    return tensor.detach().resolve_conj().resolve_neg().contiguous().reshape(-1).view(torch.uint8)
 
 
 def _leaf(value):
@@ -129,9 +140,13 @@ class Reader:
 
     def __init__(self, fd):
         self._fd = fd
+        self._device = "cpu"
+        self._mapped = None
 
     @plain_torch()
-    def get(self, node):
+    def get(self, node, device="cpu"):
+        """The value, its tensors on that device. On a GPU they come straight from the memory, which is mapped."""
+        self._device = device
         return self._get(node)
 
     def _get(self, node):
@@ -160,14 +175,31 @@ class Reader:
         if node["offset"] is None:
             raise ValueError(f"a tensor of type {node['dtype']} and layout {node['layout']} cannot be handed over")
         size = math.prod(shape) * dtype.itemsize
+        if self._device != "cpu" and size:
+            return _strided(self._view(node["offset"], size).to(self._device).view(dtype).reshape(shape), stride)
         raw = torch.empty(size, dtype=torch.uint8)
         target, done = memoryview(raw.numpy()), 0
         while done < size:
             done += os.preadv(self._fd, [target[done : done + _CHUNK]], node["offset"] + done)
         dense = raw.view(dtype).reshape(shape)
-        if list(dense.stride()) == stride or not size:
-            return dense
-        try:
-            return torch.empty_strided(shape, stride, dtype=dtype).copy_(dense)
-        except RuntimeError:
-            return dense  # elements shared one place (an expanded tensor); each has its own now
+        return _strided(dense, stride) if size else dense
+
+    def _view(self, offset, size):
+        """Bytes of the memory itself, never to be written. Mapped privately: sealed memory allows nothing else."""
+        if self._mapped is None:
+            length = os.fstat(self._fd).st_size
+            memory = mmap.mmap(self._fd, length, flags=mmap.MAP_PRIVATE, prot=mmap.PROT_READ)
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")  # torch has no read-only tensors
+                self._mapped = torch.frombuffer(memory, dtype=torch.uint8)
+        return self._mapped[offset : offset + size]
+
+
+def _strided(dense, stride):
+    """The same values with these strides, where every element can have a place of its own."""
+    if list(dense.stride()) == stride:
+        return dense
+    try:
+        return torch.empty_strided(dense.shape, stride, dtype=dense.dtype, device=dense.device).copy_(dense)
+    except RuntimeError:
+        return dense  # elements shared one place (an expanded tensor); each has its own now
