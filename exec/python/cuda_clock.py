@@ -18,6 +18,7 @@ from plain_torch import plain_torch
 
 FLUSH_BYTES = 256 << 20  # written before each timed call: more than any L2 cache
 LATE_SECONDS = 50e-6  # a host that looks again so much later than usual was held up by work, not by chance
+LEAST_SECONDS = 1e-7  # two events with nothing between them can have the same time
 _CALIBRATION = 2_000_000  # cycles
 
 
@@ -109,7 +110,7 @@ class CudaClock:
         last = self._event()
         last.record()
         late = self._idle_since(last) - self._idle
-        seconds = start.elapsed_time(end) * 1e-3
+        seconds = max(start.elapsed_time(end) * 1e-3, LEAST_SECONDS)
         return (seconds + late if late > max(LATE_SECONDS, seconds / 4) else seconds), kept
 
     def bytes_per_second(self):
