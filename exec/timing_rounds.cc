@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <map>
 #include <nlohmann/json.hpp>
 #include <utility>
 
@@ -22,6 +23,7 @@ constexpr int kFewestSlowBlocks = 3;    // where the budget is used before
 constexpr int kMostBlocks = 60;         // more would not make it better: what is left is systematic
 constexpr double kNarrow = 0.005;       // half width of the interval at which it is good enough
 constexpr double kBudgetSeconds = 2;    // of rounds
+constexpr double kDoubtFactor = 3;      // times the budget while the clock outside contradicts
 constexpr int kBlocksOnTrial = 3;       // inputs change after so many, as large ones take time
 constexpr int kMostCalls = 8;           // n
 constexpr double kRoundSeconds = 0.05;  // n is lowered so that a round of n takes about this long
@@ -210,8 +212,17 @@ class Turns {
   }
 
   bool Enough(int blocks) const {
-    if (used_seconds_ > kBudgetSeconds && blocks >= kFewestSlowBlocks) return true;
-    return blocks >= kFewestBlocks && EstimateSpeedup(blocks_).HalfWidth() < kNarrow;
+    if (blocks < kFewestSlowBlocks) return false;
+    // On a busy host it takes more rounds until some of each kind were not held up.
+    const double budget = ClocksAgree() ? kBudgetSeconds : kDoubtFactor * kBudgetSeconds;
+    if (used_seconds_ > budget) return true;
+    return blocks >= kFewestBlocks && ClocksAgree() &&
+           EstimateSpeedup(blocks_).HalfWidth() < kNarrow;
+  }
+
+  bool ClocksAgree() const {
+    const TimePerCall candidate = Summarize(candidate_rounds_);
+    return IsBelievable(candidate.event, OutsideSeconds(Summarize(reference_rounds_), candidate));
   }
 
   bool Turn(bool is_candidate, RoundOrder order, TimedRound* round) {
@@ -262,17 +273,19 @@ class Turns {
 
 TimePerCall Summarize(const std::vector<TimedRound>& rounds) {
   TimePerCall result;
-  std::vector<double> events, slopes;
-  for (size_t i = 0; i < rounds.size(); ++i) {
-    events.insert(events.end(), rounds[i].event_seconds.begin(), rounds[i].event_seconds.end());
-    if (i % 2 == 0) continue;
-    const int more = rounds[i].calls - rounds[i - 1].calls;
-    if (more != 0) {
-      slopes.push_back((rounds[i].outside_seconds - rounds[i - 1].outside_seconds) / more);
-    }
+  std::vector<double> events;
+  std::map<int, double> shortest;  // by number of calls
+  for (const TimedRound& round : rounds) {
+    events.insert(events.end(), round.event_seconds.begin(), round.event_seconds.end());
+    const auto [place, first] = shortest.emplace(round.calls, round.outside_seconds);
+    if (!first) place->second = std::min(place->second, round.outside_seconds);
   }
   result.event = Median(std::move(events));
-  result.outside = Median(std::move(slopes));
+  if (shortest.size() > 1) {
+    const auto& [few, few_seconds] = *shortest.begin();
+    const auto& [many, many_seconds] = *shortest.rbegin();
+    result.outside = (many_seconds - few_seconds) / (many - few);
+  }
   return result;
 }
 

@@ -37,12 +37,13 @@ struct TimedRound {
 
 // What rounds of one process say about one forward, in seconds.
 struct TimePerCall {
-  double event = 0;    // mean of all events
+  double event = 0;    // median of all events
   double outside = 0;  // what one call more costs in outside time, flush of the cache included
 };
 
-// `rounds` hold pairs of n and 2n calls (in either order within a pair): the outside time is the
-// median over the pairs of the difference divided by n, so that what a round costs once drops out.
+// `rounds` are of n and of 2n calls. The outside time of one is the difference between the shortest
+// round of either kind, divided by n: what a round costs once drops out, and so does what a busy
+// host adds to some of them. The event time is the median of all.
 TimePerCall Summarize(const std::vector<TimedRound>& rounds);
 
 // One forward of the candidate by the outside clock: what a call costs beyond its events is taken
