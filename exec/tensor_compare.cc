@@ -170,41 +170,44 @@ Difference ComparePart(DType type, const char* want, const char* got, int64_t co
   return {};
 }
 
-// Large tensors are compared by several threads, each of which takes one stretch of the elements.
-Difference CompareTyped(DType type, const char* want, const char* got, int64_t count, double atol,
-                        double rtol) {
-  const int64_t bytes = SizeOf(type);
+// What `compare(first, count)` finds in all elements. Large tensors are compared by several
+// threads, each of which takes one stretch; indices are of the whole.
+template <typename Compare>
+Difference CompareInParts(int64_t count, int64_t bytes, const Compare& compare) {
   const int64_t cores = std::max(1u, std::thread::hardware_concurrency() / 2);
   const int64_t parts =
       std::clamp<int64_t>(count * bytes / kBytesForThread, 1, std::min<int64_t>(cores, 8));
   const int64_t length = (count / parts / kNearBlock + 1) * kNearBlock;
   std::vector<Difference> found(parts);
   std::vector<std::thread> threads;
-  const auto compare = [&](int64_t part) {
+  const auto compare_part = [&](int64_t part) {
     const int64_t first = std::min(part * length, count);
-    found[part] = ComparePart(type, want + first * bytes, got + first * bytes,
-                              std::min(length, count - first), atol, rtol);
+    found[part] = compare(first, std::min(length, count - first));
     found[part].first += first;
   };
-  for (int64_t part = 1; part < parts; ++part) threads.emplace_back(compare, part);
-  compare(0);
+  for (int64_t part = 1; part < parts; ++part) threads.emplace_back(compare_part, part);
+  compare_part(0);
   for (std::thread& thread : threads) thread.join();
   Difference all = std::move(found[0]);
   for (int64_t part = 1; part < parts; ++part) {
     Difference& next = found[part];
-    next.largest = std::max(all.largest, next.largest);
-    next.nan = next.nan || all.nan;
-    next.bad += all.bad;
-    if (all.bad > 0 || next.bad == 0) {
-      // The first bad element found so far stays the one that is told.
-      all.largest = next.largest;
-      all.nan = next.nan;
-      all.bad = next.bad;
-    } else {
-      all = std::move(next);
-    }
+    const double largest = std::max(all.largest, next.largest);
+    const bool nan = all.nan || next.nan;
+    const int64_t bad = all.bad + next.bad;
+    if (all.bad == 0 && next.bad > 0) all = std::move(next);  // with the first bad element
+    all.largest = largest;
+    all.nan = nan;
+    all.bad = bad;
   }
   return all;
+}
+
+Difference CompareTyped(DType type, const char* want, const char* got, int64_t count, double atol,
+                        double rtol) {
+  const int64_t bytes = SizeOf(type);
+  return CompareInParts(count, bytes, [&](int64_t first, int64_t part) {
+    return ComparePart(type, want + first * bytes, got + first * bytes, part, atol, rtol);
+  });
 }
 
 std::string ShapeText(const std::vector<int64_t>& shape) {
