@@ -63,7 +63,8 @@ ExecResult OutOfTime(const char* meanwhile) {
 
 absl::StatusOr<BackendPools> StartPools(WorkerPoolOptions options, int64_t cache_bytes) {
   WorkerPoolOptions oracle_options = options;
-  oracle_options.workers = (options.workers + 1) / 2;
+  // On a GPU each candidate that is timed takes one beside it.
+  if (options.device != "cuda") oracle_options.workers = (options.workers + 1) / 2;
   oracle_options.kept_bytes = cache_bytes;
   if (options.runner == "runner") oracle_options.runner = "oracle_worker";
   auto oracles = std::async(std::launch::async, [&] { return WorkerPool::Start(oracle_options); });

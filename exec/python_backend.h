@@ -21,7 +21,8 @@ struct BackendPools {
 };
 
 // Starts both; `options` are the runners'. There is one worker for references to two for
-// candidates, as most of what references make is asked for more than once.
+// candidates, as most of what references make is asked for more than once; on a GPU as many, since
+// references are timed there too.
 absl::StatusOr<BackendPools> StartPools(WorkerPoolOptions options, int64_t cache_bytes);
 
 class PythonBackend : public DeviceBackend {

@@ -1,9 +1,9 @@
 // Timing on a GPU: reference and candidate take turns, each in its own process, and the supervisor
 // holds a clock of its own beside theirs.
 //
-// A block is A B B A: n calls of the reference, n and 2n of the candidate, 2n of the reference.
-// Blocks go on until the interval of the speedup is narrow or the budget is used. Before the blocks
-// each side makes the ten calls of the paper's figure.
+// A block is A B B A: n calls of the reference, n and 2n of the candidate, 2n of the reference; in
+// every other one 2n, 2n, n and n. Blocks go on until the interval of the speedup is narrow or the
+// budget is used. Before the blocks each side makes the ten calls of the paper's figure.
 #ifndef TRITONRL_EXEC_TIMING_ROUNDS_H_
 #define TRITONRL_EXEC_TIMING_ROUNDS_H_
 

@@ -83,6 +83,7 @@ std::vector<std::string> DriverFolders() {
 void AddCuda(const std::string& gpu, SandboxSpec* sandbox,
              std::vector<std::string>* library_paths) {
   sandbox->devices = NvidiaDevices();
+  sandbox->env.emplace_back("TRITONRL_DEVICE", "cuda");
   // Kernels are loaded when they are first launched: a context is there sooner.
   sandbox->env.emplace_back("CUDA_MODULE_LOADING", "LAZY");
   // Which GPUs are ours, as Slurm says it.

@@ -5,6 +5,7 @@
 
 #include <cstdio>
 #include <future>
+#include <map>
 #include <string>
 #include <thread>
 #include <vector>
@@ -89,16 +90,26 @@ void BenchPool(const std::vector<Pair>& pairs, int repeats, int workers, DeviceB
     }
   }
   int correct = 0, faults = 0;
+  std::map<std::string, std::pair<double, int>> phases;
   for (auto& future : futures) {
     const Verdict v = future.get();
     correct += IsCorrect(v);
     faults += IsFaultOfOurs(v);
+    for (const auto& [phase, spent] : v.worker().phase_seconds()) {
+      phases[phase].first += spent;
+      ++phases[phase].second;
+    }
   }
   const double seconds = Seconds(start);
   std::printf(
       "warm pool, %s: %zu verdicts in %.1f s = %.1f/s (%d correct, %d faults of ours, %lld runs)\n",
       repeats > 1 ? "with repeats" : "all different", futures.size(), seconds,
       futures.size() / seconds, correct, faults, static_cast<long long>(verifier.counts().runs));
+  std::printf("  mean seconds by phase:");
+  for (const auto& [phase, sum] : phases) {
+    std::printf(" %s %.3f", phase.c_str(), sum.first / sum.second);
+  }
+  std::printf("\n");
 }
 
 absl::Status BenchNaive(const std::vector<Pair>& pairs, int count, int workers) {

@@ -9,6 +9,7 @@ import numpy as np
 import torch
 
 from plain_torch import plain_torch
+from populate import populate
 
 ALIGNMENT = 64
 _CHUNK = 1 << 30  # one read call moves at most 2 GiB
@@ -90,6 +91,7 @@ class Writer:
         self._size = os.fstat(fd).st_size
         self._bytes = torch.frombuffer(mmap.mmap(fd, self._size), dtype=torch.uint8)
         self._end = 0
+        self._present = 0  # pages up to here were written before
 
     def reset(self):
         """The next value overwrites what was put so far."""
@@ -130,7 +132,11 @@ class Writer:
             return None
         if size:
             dense = tensor.resolve_conj().resolve_neg().contiguous()
-            self._bytes[start : start + size].copy_(dense.reshape(-1).view(torch.uint8))
+            place = self._bytes[start : start + size]
+            if dense.device.type == "cuda" and start + size > self._present:
+                populate(place, writing=True)
+                self._present = start + size
+            place.copy_(dense.reshape(-1).view(torch.uint8))
             self._end = start + size
         return start
 
@@ -192,7 +198,9 @@ class Reader:
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore")  # torch has no read-only tensors
                 self._mapped = torch.frombuffer(memory, dtype=torch.uint8)
-        return self._mapped[offset : offset + size]
+        view = self._mapped[offset : offset + size]
+        populate(view, writing=False)
+        return view
 
 
 def _strided(dense, stride):

@@ -265,11 +265,28 @@ class ModelNew(torch.nn.Module):
 """
 
 
+def _build_driver_once():
+    """Triton's own binding to the driver is compiled by gcc for a new cache folder, that is, for every job: here it is
+    compiled before they fork. Nothing of CUDA is started by that. Where it does not work jobs do it themselves."""
+    try:
+        from triton.backends.nvidia.driver import CudaUtils
+
+        with tempfile.TemporaryDirectory() as folder:
+            os.environ["TRITON_CACHE_DIR"] = folder
+            CudaUtils()
+    except Exception as error:
+        print(f"Triton's binding to the driver is not built ahead: {describe(error)}", file=sys.stderr)
+    else:
+        CudaUtils.__init__ = lambda self: None  # of the one instance there is
+
+
 def warm_up():
     """Once in a parent that forks jobs: imports everything and runs one job, so that LLVM and numpy are started."""
     import one_process
 
     torch.set_num_threads(1)
+    if os.environ.get("TRITONRL_DEVICE") == "cuda":
+        _build_driver_once()
     for result in one_process.run_both(WARM_REFERENCE, _WARM_CANDIDATE, trials=1).results:
         if result["outcome"] not in ("ok", "ran"):
             raise RuntimeError(
