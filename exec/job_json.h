@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "exec/gpu_gate.h"
 #include "exec/messages.pb.h"
 #include "exec/seeds.h"
 
@@ -24,6 +25,7 @@ struct JobContext {
   JobSeeds seeds;
   // Soft limit that a job holds itself, between two launches, with a better message than a kill.
   double time_limit_seconds = 0;
+  GpuGate::Place* place = nullptr;  // on the GPU, where times are measured
 };
 
 std::string OracleJobJson(const JobContext& context);

@@ -100,6 +100,14 @@ double OracleResult::CompulsoryBytes() const {
   return std::min(moved, reference);
 }
 
+double OracleResult::LeastOperations() const {
+  double elements = 0;
+  for (const Leaf& leaf : outputs.empty() ? std::vector<Leaf>() : outputs[0]) {
+    if (leaf.kind == Leaf::Kind::kTensor) elements += static_cast<double>(leaf.distinct_elements);
+  }
+  return elements;
+}
+
 std::shared_ptr<const OracleResult> RunOracle(const JobContext& context, WorkerPool* pool,
                                               const ExecLimits& limits, absl::Time deadline) {
   auto result = std::make_shared<OracleResult>();

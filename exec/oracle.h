@@ -42,6 +42,8 @@ struct OracleResult {
   // but never more than the reference itself moves by its own count, as it may need only a part of
   // an input.
   double CompulsoryBytes() const;
+  // Operations that any forward has to make: one for each element of the first call's outputs.
+  double LeastOperations() const;
 };
 
 // Runs the reference, twice if the worker died under it. Always gives a result.

@@ -2,6 +2,7 @@
 
 #include <cmath>
 #include <future>
+#include <optional>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -62,7 +63,8 @@ ExecResult Failed(ExecOutcome outcome, const std::string& phase, const std::stri
 
 absl::StatusOr<BackendPools> StartPools(WorkerPoolOptions options, int64_t cache_bytes) {
   WorkerPoolOptions oracle_options = options;
-  oracle_options.workers = (options.workers + 1) / 2;
+  // On a GPU each candidate that is timed takes one beside it.
+  if (options.device != "cuda") oracle_options.workers = (options.workers + 1) / 2;
   oracle_options.kept_bytes = cache_bytes;
   if (options.runner == "runner") oracle_options.runner = "oracle_worker";
   auto oracles = std::async(std::launch::async, [&] { return WorkerPool::Start(oracle_options); });
@@ -81,18 +83,28 @@ PythonBackend::PythonBackend(std::string device, BackendPools pools)
     : device_(std::move(device)),
       pools_(std::move(pools)),
       cache_(pools_.cache_bytes),
-      doubt_(device_, pools_.oracles.get()) {}
+      doubt_(device_, pools_.oracles.get()),
+      gate_(pools_.runners->workers()) {}
 
 absl::StatusOr<ExecResult> PythonBackend::Run(const ExecRequest& request, absl::Time deadline) {
   RETURN_IF_ERROR(CheckRequest(request));
   const ExecLimits limits = EffectiveLimits(request.limits(), pools_.runners->limits());
+  JobContext context{request, device_, DeriveSeeds(request.seed(), TrialsOf(request)),
+                     limits.wall_seconds()};
+  std::optional<GpuGate::Place> place;
+  if (!modelled()) {
+    place.emplace(&gate_, deadline);
+    if (!place->ok()) {
+      return Failed(EXEC_NO_WORKER_IN_TIME, "start",
+                    "the caller's deadline passed while other requests used the GPU");
+    }
+    context.place = &*place;
+  }
   if (const absl::Status sound = doubt_.Settle(pools_.runners->limits(), deadline); !sound.ok()) {
     return Failed(
         EXEC_INTERNAL_ERROR, "start",
         absl::StrCat("the GPU failed a check of ours after a candidate's error: ", Message(sound)));
   }
-  const JobContext context{request, device_, DeriveSeeds(request.seed(), TrialsOf(request)),
-                           limits.wall_seconds()};
   bool cached = false;
   const std::shared_ptr<const OracleResult> oracle = cache_.Get(
       OracleKey(request, device_, limits), deadline,

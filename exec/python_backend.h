@@ -8,6 +8,7 @@
 
 #include "exec/device_backend.h"
 #include "exec/device_check.h"
+#include "exec/gpu_gate.h"
 #include "exec/oracle_cache.h"
 #include "exec/worker_pool.h"
 
@@ -21,7 +22,8 @@ struct BackendPools {
 };
 
 // Starts both; `options` are the runners'. There is one worker for references to two for
-// candidates, as most of what references make is asked for more than once.
+// candidates, as most of what references make is asked for more than once; on a GPU as many, since
+// references are timed there too.
 absl::StatusOr<BackendPools> StartPools(WorkerPoolOptions options, int64_t cache_bytes);
 
 class PythonBackend : public DeviceBackend {
@@ -29,6 +31,7 @@ class PythonBackend : public DeviceBackend {
   // `device` is the runner's word for it: "interpreter" or "cuda".
   PythonBackend(std::string device, BackendPools pools);
 
+  // Where times are measured they are taken while no other request uses the GPU.
   // A job under which the worker died is run once more; if the second dies too, the candidate is
   // taken to have killed them. After a crash, a hang or an illegal access the GPU is checked before
   // it takes another candidate; while the check fails the outcome is a fault of ours.
@@ -46,6 +49,7 @@ class PythonBackend : public DeviceBackend {
   const BackendPools pools_;
   OracleCache cache_;
   DeviceDoubt doubt_;
+  GpuGate gate_;  // passed by requests of a backend that measures
 };
 
 }  // namespace tritonrl

@@ -69,7 +69,7 @@ int Complain(const absl::Status& status) {
 
 int64_t Gibibytes(double value) { return static_cast<int64_t>(value * (int64_t{1} << 30)); }
 
-// Values for CUDA_VISIBLE_DEVICES, one for each pool of workers; "" leaves it as it is.
+// The GPU of each pool of workers, as WorkerPoolOptions::gpu takes it.
 absl::StatusOr<std::vector<std::string>> ChooseGpus() {
   const std::string flag = absl::GetFlag(FLAGS_gpus);
   if (flag.empty()) return std::vector<std::string>{""};
@@ -105,8 +105,7 @@ absl::StatusOr<std::vector<std::unique_ptr<DeviceBackend>>> StartBackends() {
   ASSIGN_OR_RETURN(const std::vector<std::string> gpus, ChooseGpus());
   std::vector<std::unique_ptr<DeviceBackend>> backends;
   for (const std::string& gpu : gpus) {
-    // A pool's workers take the variable as it stands when the pool starts.
-    if (!gpu.empty()) setenv("CUDA_VISIBLE_DEVICES", gpu.c_str(), 1);
+    options.pool.gpu = gpu;
     ASSIGN_OR_RETURN(std::unique_ptr<DeviceBackend> backend, MakeBackend(options));
     if (!absl::GetFlag(FLAGS_gpus).empty() && backend->modelled()) {
       return absl::InvalidArgumentError("--gpus needs the backend cuda");

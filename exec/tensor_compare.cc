@@ -6,10 +6,13 @@
 #include <cmath>
 #include <complex>
 #include <limits>
+#include <thread>
+#include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
+#include "exec/all_near.h"
 
 namespace tritonrl {
 namespace {
@@ -92,6 +95,8 @@ std::string Digits(const std::complex<double>& x, int digits) {
   return absl::StrFormat("%.*g%+.*gj", digits, x.real(), digits, x.imag());
 }
 
+constexpr int64_t kBytesForThread = 2 << 20;  // less is not worth starting one
+
 // What a pass over all elements of a pair of tensors found.
 struct Difference {
   double largest = 0;
@@ -102,10 +107,16 @@ struct Difference {
 };
 
 template <typename Type>
-Difference CompareElements(const char* want, const char* got, int64_t count, double atol,
-                           double rtol) {
+Difference CompareElements(DType type, const char* want, const char* got, int64_t count,
+                           double atol, double rtol) {
   Difference result;
   for (int64_t i = 0; i < count; ++i) {
+    if (i % kNearBlock == 0 && i + kNearBlock <= count &&
+        BlockIsNear(type, want + i * Type::kBytes, got + i * Type::kBytes, atol, rtol,
+                    &result.largest)) {
+      i += kNearBlock - 1;
+      continue;
+    }
     const typename Type::Wide a = Type::Get(want + i * Type::kBytes);
     const typename Type::Wide b = Type::Get(got + i * Type::kBytes);
     const double error = std::abs(b - a);
@@ -131,12 +142,12 @@ Difference CompareElements(const char* want, const char* got, int64_t count, dou
   return result;
 }
 
-Difference CompareTyped(DType type, const char* want, const char* got, int64_t count, double atol,
-                        double rtol) {
+Difference ComparePart(DType type, const char* want, const char* got, int64_t count, double atol,
+                       double rtol) {
   switch (type) {
 #define TRITONRL_CASE(name, reader) \
   case DType::name:                 \
-    return CompareElements<reader>(want, got, count, atol, rtol)
+    return CompareElements<reader>(type, want, got, count, atol, rtol)
     TRITONRL_CASE(kBool, Bool);
     TRITONRL_CASE(kUint8, Plain<uint8_t>);
     TRITONRL_CASE(kUint16, Plain<uint16_t>);
@@ -157,6 +168,46 @@ Difference CompareTyped(DType type, const char* want, const char* got, int64_t c
 #undef TRITONRL_CASE
   }
   return {};
+}
+
+// What `compare(first, count)` finds in all elements. Large tensors are compared by several
+// threads, each of which takes one stretch; indices are of the whole.
+template <typename Compare>
+Difference CompareInParts(int64_t count, int64_t bytes, const Compare& compare) {
+  const int64_t cores = std::max(1u, std::thread::hardware_concurrency() / 2);
+  const int64_t parts =
+      std::clamp<int64_t>(count * bytes / kBytesForThread, 1, std::min<int64_t>(cores, 8));
+  const int64_t length = (count / parts / kNearBlock + 1) * kNearBlock;
+  std::vector<Difference> found(parts);
+  std::vector<std::thread> threads;
+  const auto compare_part = [&](int64_t part) {
+    const int64_t first = std::min(part * length, count);
+    found[part] = compare(first, std::min(length, count - first));
+    found[part].first += first;
+  };
+  for (int64_t part = 1; part < parts; ++part) threads.emplace_back(compare_part, part);
+  compare_part(0);
+  for (std::thread& thread : threads) thread.join();
+  Difference all = std::move(found[0]);
+  for (int64_t part = 1; part < parts; ++part) {
+    Difference& next = found[part];
+    const double largest = std::max(all.largest, next.largest);
+    const bool nan = all.nan || next.nan;
+    const int64_t bad = all.bad + next.bad;
+    if (all.bad == 0 && next.bad > 0) all = std::move(next);  // with the first bad element
+    all.largest = largest;
+    all.nan = nan;
+    all.bad = bad;
+  }
+  return all;
+}
+
+Difference CompareTyped(DType type, const char* want, const char* got, int64_t count, double atol,
+                        double rtol) {
+  const int64_t bytes = SizeOf(type);
+  return CompareInParts(count, bytes, [&](int64_t first, int64_t part) {
+    return ComparePart(type, want + first * bytes, got + first * bytes, part, atol, rtol);
+  });
 }
 
 std::string ShapeText(const std::vector<int64_t>& shape) {
@@ -242,8 +293,10 @@ Comparison CompareOutputs(const Tensors& want, const Tensors& got, double atol, 
     } else if (a.kind == Leaf::Kind::kNumber) {
       const char* want_value = reinterpret_cast<const char*>(&a.number);
       const char* got_value = reinterpret_cast<const char*>(&b.number);
-      JudgeValues(index, 1, CompareElements<Plain<double>>(want_value, got_value, 1, atol, rtol),
-                  &result);
+      JudgeValues(
+          index, 1,
+          CompareElements<Plain<double>>(DType::kFloat64, want_value, got_value, 1, atol, rtol),
+          &result);
     } else if (a.text != b.text) {
       Differ("value",
              absl::StrCat("output ", i, " is ", b.text.substr(0, 80), ", expected ",

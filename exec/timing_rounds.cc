@@ -2,12 +2,13 @@
 
 #include <algorithm>
 #include <cmath>
+#include <map>
 #include <nlohmann/json.hpp>
-#include <optional>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
+#include "base/random.h"
 #include "base/status.h"
 #include "exec/classify.h"
 
@@ -17,9 +18,21 @@ namespace {
 using Json = nlohmann::json;
 using Kind = TimingResult::Kind;
 
-constexpr int kBlocks = 3;              // A B B A so often, with n, n, 2n and 2n calls
+constexpr int kFewestBlocks = 6;        // before the interval is looked at
+constexpr int kFewestSlowBlocks = 3;    // where the budget is used before
+constexpr int kMostBlocks = 60;         // more would not make it better: what is left is systematic
+constexpr double kNarrow = 0.005;       // half width of the interval at which it is good enough
+constexpr double kBudgetSeconds = 2;    // of rounds
+constexpr double kDoubtFactor = 3;      // times the budget while the clock outside contradicts
+constexpr int kBlocksOnTrial = 3;       // inputs change after so many, as large ones take time
 constexpr int kMostCalls = 8;           // n
 constexpr double kRoundSeconds = 0.05;  // n is lowered so that a round of n takes about this long
+constexpr int kPaperCalls = 10;
+constexpr double kMostPaperSeconds = 10;  // slower forwards have no paper's figure
+// The GPU waits so long before each call that all its launches are queued by then.
+constexpr double kSpinMargin = 1.5, kLeastSpin = 30e-6, kMostSpin = 2e-3;
+constexpr double kShownBytes = 16 << 20;  // outputs up to this size are judged after every round
+constexpr double kLeastShown = 0.25;      // share of rounds
 constexpr double kToleranceSeconds = 20e-6;
 constexpr double kToleranceShare = 0.5;
 
@@ -28,7 +41,7 @@ Json Member(const std::optional<std::string>& message, const char* name) {
   if (!message.has_value()) return nullptr;
   const Json json = Json::parse(*message, nullptr, /*allow_exceptions=*/false);
   if (!json.is_object() || json.size() != 1 || !json.contains(name)) return nullptr;
-  return json[name].is_object() ? json[name] : Json();
+  return json[name];
 }
 
 double PositiveNumber(const Json& object, const char* name) {
@@ -38,94 +51,225 @@ double PositiveNumber(const Json& object, const char* name) {
   return std::isfinite(value) && value > 0 ? value : 0;
 }
 
-// Orders one round and reads its times; the layout of its last output goes to `output`. False when
-// the answer is not what was asked for.
-bool OrderRound(int calls, int trial, JobDialogue* job, TimedRound* round, std::string* output,
-                bool* ended) {
-  const absl::Time start = absl::Now();
-  job->Send(Json{{"round", {{"calls", calls}, {"trial", trial}}}}.dump());
-  const std::optional<std::string> message = job->Next();
-  round->calls = calls;
-  round->outside_seconds = absl::ToDoubleSeconds(absl::Now() - start);
-  *ended = !message.has_value();
-  const Json answer = Member(message, "round");
-  if (!answer.is_object() || !answer.contains("output") || !answer.contains("seconds")) {
-    return false;
+// What a round is to be like.
+struct RoundOrder {
+  int calls = 1;
+  int trial = 0;
+  int checked = 0;  // number of the call on the trial's own inputs
+  double spin_seconds = 0;
+  bool plain = false;  // as the paper's figure is taken: no waiting, no flush of the cache
+};
+
+std::vector<GpuState> ReadGpu(const Json& answer) {
+  std::vector<GpuState> states;
+  const auto found = answer.find("gpu");
+  if (found == answer.end() || !found->is_array()) return states;
+  for (const Json& json : *found) {
+    if (!json.is_object()) continue;
+    const auto throttled = json.find("throttled");
+    states.push_back(
+        {.sm_mhz = PositiveNumber(json, "sm_mhz"),
+         .other_programs = static_cast<int>(std::min(PositiveNumber(json, "other_programs"), 1e6)),
+         .throttled =
+             throttled != json.end() && throttled->is_boolean() && throttled->get<bool>()});
   }
+  return states;
+}
+
+// Orders one round and reads its times. False when the answer is not what was asked for.
+bool OrderRound(const RoundOrder& order, JobDialogue* job, TimedRound* round, bool* ended) {
+  const Json message{{"round",
+                      {{"calls", order.calls},
+                       {"trial", order.trial},  // the one loaded last
+                       {"checked", order.checked},
+                       {"spin_seconds", order.spin_seconds},
+                       {"plain", order.plain}}}};
+  const absl::Time start = absl::Now();
+  job->Send(message.dump());
+  const std::optional<std::string> reply = job->Next();
+  round->calls = order.calls;
+  round->outside_seconds = absl::ToDoubleSeconds(absl::Now() - start);
+  *ended = !reply.has_value();
+  const Json answer = Member(reply, "round");
+  if (!answer.is_object() || !answer.contains("seconds")) return false;
   const Json& seconds = answer["seconds"];
-  if (!seconds.is_array() || seconds.size() != static_cast<size_t>(calls)) return false;
+  if (!seconds.is_array() || seconds.size() != static_cast<size_t>(order.calls)) return false;
   for (const Json& value : seconds) {
     if (!value.is_number() || !std::isfinite(value.get<double>()) || value.get<double>() <= 0) {
       return false;
     }
     round->event_seconds.push_back(value.get<double>());
   }
-  *output = answer["output"].dump();
+  round->gpu = ReadGpu(answer);
   return true;
 }
 
 // The two sides and what they have said so far.
 class Turns {
  public:
-  Turns(int trials, JobDialogue* timer, JobDialogue* candidate, const JudgeOutput& judge)
-      : trials_(trials), timer_(timer), candidate_(candidate), judge_(judge) {}
+  Turns(const ExecRequest& request, const OracleResult& oracle, JobDialogue* timer,
+        JobDialogue* candidate, const JudgeOutput& judge)
+      : trials_(std::min(static_cast<int>(oracle.inputs.size()), TrialsOf(request))),
+        random_(MixKeys({request.seed(), 0x7153})),
+        timer_(timer),
+        candidate_(candidate),
+        judge_(judge) {
+    double bytes = 0;
+    for (const Leaf& leaf : oracle.outputs.empty() ? std::vector<Leaf>() : oracle.outputs[0]) {
+      if (leaf.kind == Leaf::Kind::kTensor) bytes += static_cast<double>(leaf.bytes());
+    }
+    shown_ = std::clamp(kShownBytes / std::max(bytes, 1.0), kLeastShown, 1.0);
+  }
 
   TimingResult Run() {
-    const Json reference = Member(timer_->Next(), "ready");
-    if (!reference.is_object()) return Failed(Kind::kTimerFailed, "it never got ready");
-    const std::optional<std::string> message = candidate_->Next();
-    if (!message.has_value()) return Failed(Kind::kCandidateEnded, "");
-    if (!Member(message, "ready").is_object()) {
-      return Failed(Kind::kBadMessage, "it did not say that it is ready for timing");
-    }
-    result_.bytes_per_second = PositiveNumber(reference, "bytes_per_second");
-    const double one_call = std::max(PositiveNumber(reference, "seconds"), 1e-6);
-    const int calls = std::clamp(static_cast<int>(kRoundSeconds / one_call), 1, kMostCalls);
-    for (int block = 0; block < kBlocks; ++block) {
-      const int trial = (block + 1) % trials_;
-      for (const auto& [is_candidate, factor] :
-           {std::pair(false, 1), {true, 1}, {true, 2}, {false, 2}}) {
-        if (!Turn(is_candidate, factor * calls, trial)) return result_;
-      }
+    if (!GetReady() || !Paper()) return result_;
+    for (int block = 0; block < kMostBlocks && !Enough(block); ++block) {
+      if (!Block((block / kBlocksOnTrial + 1) % trials_)) return result_;
     }
     result_.reference = Summarize(reference_rounds_);
     result_.candidate = Summarize(candidate_rounds_);
+    result_.speedup = WithSystematicError(EstimateSpeedup(blocks_), blocks_);
+    result_.blocks = static_cast<int>(blocks_.size());
     return result_;
   }
 
  private:
-  TimingResult Failed(Kind kind, const std::string& text) {
+  bool Failed(Kind kind, const std::string& text) {
     result_.kind = kind;
     result_.text = text;
-    return result_;
+    return false;
   }
 
-  bool Turn(bool is_candidate, int calls, int trial) {
-    TimedRound round;
-    std::string output;
-    bool ended = false;
-    if (!OrderRound(calls, trial, is_candidate ? candidate_ : timer_, &round, &output, &ended)) {
-      if (!is_candidate)
-        Failed(Kind::kTimerFailed, "it did not answer a round");
-      else if (ended)
-        Failed(Kind::kCandidateEnded, "");
-      else
-        Failed(Kind::kBadMessage, "its answer to a timed round makes no sense");
-      return false;
+  // Both say that they are ready, and how fast they are roughly.
+  bool GetReady() {
+    const Json reference = Member(timer_->Next(), "ready");
+    if (!reference.is_object()) return Failed(Kind::kTimerFailed, "it never got ready");
+    const std::optional<std::string> message = candidate_->Next();
+    if (!message.has_value()) return Failed(Kind::kCandidateEnded, "");
+    const Json candidate = Member(message, "ready");
+    if (!candidate.is_object()) {
+      return Failed(Kind::kBadMessage, "it did not say that it is ready for timing");
     }
-    if (is_candidate && !judge_(trial, output)) {
-      Failed(Kind::kWrongOutput, "");
-      return false;
-    }
-    (is_candidate ? candidate_rounds_ : reference_rounds_).push_back(std::move(round));
+    result_.bytes_per_second = PositiveNumber(reference, "bytes_per_second");
+    result_.operations_per_second = PositiveNumber(reference, "operations_per_second");
+    // What the candidate says can only make rounds shorter and the wait longer.
+    one_call_ = std::max(
+        {PositiveNumber(reference, "seconds"), PositiveNumber(candidate, "seconds"), 1e-6});
+    const double enqueue = std::max(PositiveNumber(reference, "enqueue_seconds"),
+                                    PositiveNumber(candidate, "enqueue_seconds"));
+    spin_ = std::clamp(kSpinMargin * enqueue + kLeastSpin, kLeastSpin, kMostSpin);
     return true;
   }
 
+  // The paper's figure: the mean of ten calls on each side, one after the other.
+  bool Paper() {
+    if (2 * kPaperCalls * one_call_ > kMostPaperSeconds) return true;
+    double mean[2] = {0, 0};
+    for (const bool is_candidate : {false, true}) {
+      TimedRound round;
+      if (!Turn(is_candidate, {.calls = kPaperCalls, .trial = 0, .plain = true}, &round)) {
+        return false;
+      }
+      for (const double seconds : round.event_seconds) mean[is_candidate] += seconds / kPaperCalls;
+    }
+    result_.paper_speedup = mean[0] / mean[1];
+    return true;
+  }
+
+  // Both sides get a trial's inputs ready, so that this is not in the time of a round.
+  bool Load(int trial) {
+    if (std::exchange(loaded_, trial) == trial) return true;
+    const std::string order = Json{{"load", trial}}.dump();
+    timer_->Send(order);
+    candidate_->Send(order);
+    if (Member(timer_->Next(), "loaded") != true) {
+      return Failed(Kind::kTimerFailed, "it did not load its inputs");
+    }
+    const std::optional<std::string> reply = candidate_->Next();
+    if (!reply.has_value()) return Failed(Kind::kCandidateEnded, "");
+    return Member(reply, "loaded") == true ||
+           Failed(Kind::kBadMessage, "it did not load the inputs of a timed round");
+  }
+
+  bool Block(int trial) {
+    if (!Load(trial)) return false;
+    const int calls = std::clamp(static_cast<int>(kRoundSeconds / one_call_), 1, kMostCalls);
+    std::vector<double> seconds[2];
+    // The GPU changes over between two processes before the second and the last round of a block,
+    // which takes time outside. In every other block the long rounds come first, so that each side
+    // has long and short ones with and without it.
+    const int first = blocks_.size() % 2 == 0 ? 1 : 2;
+    for (const auto& [is_candidate, factor] :
+         {std::pair(false, first), {true, first}, {true, 3 - first}, {false, 3 - first}}) {
+      TimedRound round;
+      if (!Turn(is_candidate, {.calls = factor * calls, .trial = trial, .spin_seconds = spin_},
+                &round)) {
+        return false;
+      }
+      used_seconds_ += round.outside_seconds;
+      std::vector<double>* const side = &seconds[is_candidate];
+      side->insert(side->end(), round.event_seconds.begin(), round.event_seconds.end());
+      (is_candidate ? candidate_rounds_ : reference_rounds_).push_back(std::move(round));
+    }
+    blocks_.push_back({Median(std::move(seconds[0])), Median(std::move(seconds[1]))});
+    return true;
+  }
+
+  bool Enough(int blocks) const {
+    if (blocks < kFewestSlowBlocks) return false;
+    // On a busy host it takes more rounds until some of each kind were not held up.
+    const double budget = ClocksAgree() ? kBudgetSeconds : kDoubtFactor * kBudgetSeconds;
+    if (used_seconds_ > budget) return true;
+    return blocks >= kFewestBlocks && ClocksAgree() &&
+           EstimateSpeedup(blocks_).HalfWidth() < kNarrow;
+  }
+
+  bool ClocksAgree() const {
+    const TimePerCall candidate = Summarize(candidate_rounds_);
+    return IsBelievable(candidate.event, OutsideSeconds(Summarize(reference_rounds_), candidate));
+  }
+
+  bool Turn(bool is_candidate, RoundOrder order, TimedRound* round) {
+    order.checked = static_cast<int>(random_.Below(static_cast<uint64_t>(order.calls)));
+    bool ended = false;
+    if (!OrderRound(order, is_candidate ? candidate_ : timer_, round, &ended)) {
+      if (!is_candidate) return Failed(Kind::kTimerFailed, "it did not answer a round");
+      if (ended) return Failed(Kind::kCandidateEnded, "");
+      return Failed(Kind::kBadMessage, "its answer to a timed round makes no sense");
+    }
+    if (!is_candidate) {
+      result_.gpu.insert(result_.gpu.end(), round->gpu.begin(), round->gpu.end());
+      return true;
+    }
+    const bool first = std::exchange(first_round_, false);
+    return random_.Uniform() >= shown_ && !first ? true : Show(order.trial);
+  }
+
+  // Has the candidate hand over the output of the round's checked call, and judges it.
+  bool Show(int trial) {
+    candidate_->Send(Json{{"show", true}}.dump());
+    const std::optional<std::string> reply = candidate_->Next();
+    if (!reply.has_value()) return Failed(Kind::kCandidateEnded, "");
+    const Json output = Member(reply, "output");
+    if (output.is_null()) {
+      return Failed(Kind::kBadMessage, "it did not hand over the output of a timed round");
+    }
+    return judge_(trial, output.dump()) || Failed(Kind::kWrongOutput, "");
+  }
+
   const int trials_;
+  Philox random_;
   JobDialogue* const timer_;
   JobDialogue* const candidate_;
   const JudgeOutput& judge_;
+  double shown_ = 1;         // share of rounds whose output is judged
+  double one_call_ = 0;      // seconds, of the slower side
+  double spin_ = 0;          // seconds
+  double used_seconds_ = 0;  // by the rounds of blocks
+  bool first_round_ = true;
+  int loaded_ = 0;  // the trial whose inputs are at hand
   TimingResult result_;
+  std::vector<TimedBlock> blocks_;
   std::vector<TimedRound> reference_rounds_, candidate_rounds_;
 };
 
@@ -133,22 +277,18 @@ class Turns {
 
 TimePerCall Summarize(const std::vector<TimedRound>& rounds) {
   TimePerCall result;
-  double sum = 0;
-  int64_t events = 0;
-  std::vector<double> slopes;
-  for (size_t i = 0; i < rounds.size(); ++i) {
-    for (const double seconds : rounds[i].event_seconds) sum += seconds;
-    events += static_cast<int64_t>(rounds[i].event_seconds.size());
-    if (i % 2 == 0) continue;
-    const int more = rounds[i].calls - rounds[i - 1].calls;
-    if (more != 0) {
-      slopes.push_back((rounds[i].outside_seconds - rounds[i - 1].outside_seconds) / more);
-    }
+  std::vector<double> events;
+  std::map<int, double> shortest;  // by number of calls
+  for (const TimedRound& round : rounds) {
+    events.insert(events.end(), round.event_seconds.begin(), round.event_seconds.end());
+    const auto [place, first] = shortest.emplace(round.calls, round.outside_seconds);
+    if (!first) place->second = std::min(place->second, round.outside_seconds);
   }
-  if (events > 0) result.event = sum / static_cast<double>(events);
-  if (!slopes.empty()) {
-    std::nth_element(slopes.begin(), slopes.begin() + slopes.size() / 2, slopes.end());
-    result.outside = slopes[slopes.size() / 2];
+  result.event = Median(std::move(events));
+  if (shortest.size() > 1) {
+    const auto& [few, few_seconds] = *shortest.begin();
+    const auto& [many, many_seconds] = *shortest.rbegin();
+    result.outside = (many_seconds - few_seconds) / (many - few);
   }
   return result;
 }
@@ -166,8 +306,8 @@ TimingResult TimeInTurns(const JobContext& context, const OracleResult& oracle,
                          WorkerPool* oracle_pool, const ExecLimits& limits, absl::Time deadline,
                          JobDialogue* candidate, const JudgeOutput& judge) {
   TimingResult failed{.kind = Kind::kTimerFailed};
-  absl::StatusOr<SharedMemory> memory =
-      SharedMemory::Create("memory", static_cast<uint64_t>(limits.memory_bytes()));
+  // The reference hands nothing over while it is timed.
+  absl::StatusOr<SharedMemory> memory = SharedMemory::Create("memory", 1);
   if (!memory.ok()) {
     failed.text = Message(memory.status());
     return failed;
@@ -179,8 +319,7 @@ TimingResult TimeInTurns(const JobContext& context, const OracleResult& oracle,
     failed.text = Message(timer.status());
     return failed;
   }
-  const int trials = static_cast<int>(oracle.inputs.size());
-  TimingResult result = Turns(trials, timer->get(), candidate, judge).Run();
+  TimingResult result = Turns(context.request, oracle, timer->get(), candidate, judge).Run();
   const std::string end = Json{{"done", true}}.dump();
   candidate->Send(end);
   (*timer)->Send(end);

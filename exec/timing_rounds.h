@@ -1,9 +1,14 @@
 // Timing on a GPU: reference and candidate take turns, each in its own process, and the supervisor
 // holds a clock of its own beside theirs.
+//
+// A block is A B B A: n calls of the reference, n and 2n of the candidate, 2n of the reference; in
+// every other one 2n, 2n, n and n. Blocks go on until the interval of the speedup is narrow or the
+// budget is used. Before the blocks each side makes the ten calls of the paper's figure.
 #ifndef TRITONRL_EXEC_TIMING_ROUNDS_H_
 #define TRITONRL_EXEC_TIMING_ROUNDS_H_
 
 #include <functional>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -11,24 +16,34 @@
 #include "absl/strings/string_view.h"
 #include "exec/job_dialogue.h"
 #include "exec/oracle.h"
+#include "exec/speedup_interval.h"
 
 namespace tritonrl {
+
+// What the timing process of the reference saw of the GPU around a round (by NVML).
+struct GpuState {
+  double sm_mhz = 0;       // clock of its multiprocessors
+  int other_programs = 0;  // that hold memory on it, beside reference and candidate
+  bool throttled = false;  // by power or heat
+};
 
 // One round: `calls` forwards one after the other.
 struct TimedRound {
   int calls = 0;
   double outside_seconds = 0;         // from the order to the answer, by the supervisor's clock
   std::vector<double> event_seconds;  // of each call, by CUDA events in the process itself
+  std::vector<GpuState> gpu;          // before and after; empty where it cannot be read
 };
 
 // What rounds of one process say about one forward, in seconds.
 struct TimePerCall {
-  double event = 0;    // mean of all events
+  double event = 0;    // median of all events
   double outside = 0;  // what one call more costs in outside time, flush of the cache included
 };
 
-// `rounds` hold pairs of n and 2n calls (in either order within a pair): the outside time is the
-// median over the pairs of the difference divided by n, so that what a round costs once drops out.
+// `rounds` are of n and of 2n calls. The outside time of one is the difference between the shortest
+// round of either kind, divided by n: what a round costs once drops out, and so does what a busy
+// host adds to some of them. The event time is the median of all.
 TimePerCall Summarize(const std::vector<TimedRound>& rounds);
 
 // One forward of the candidate by the outside clock: what a call costs beyond its events is taken
@@ -50,15 +65,22 @@ struct TimingResult {
   Kind kind = Kind::kTimed;
   std::string text;  // what went wrong
   TimePerCall reference, candidate;
-  double bytes_per_second = 0;  // at which the GPU writes memory
+  SpeedupInterval speedup;
+  int blocks = 0;
+  std::optional<double> paper_speedup;  // ratio of the means of ten plain calls each
+  double bytes_per_second = 0;          // at which the GPU writes memory
+  double operations_per_second = 0;     // no GPU of its kind does more simple operations
+  std::vector<GpuState> gpu;            // over all rounds
 };
 
 // Judges the output of a timed round on a trial's inputs; false ends the timing.
 using JudgeOutput = std::function<bool(int trial, const std::string& output_layout)>;
 
-// Starts a process for the reference on `oracle_pool` and orders rounds A B B A from it (A) and
-// from `candidate` (B), which has just been told to go on after its last call. Both are told to end
-// when it is over.
+// Starts a process for the reference on `oracle_pool` and orders rounds from it and from
+// `candidate`, which has just been told to go on after its last call. Of each round one call, which
+// nobody could foresee, is on a trial's own inputs; its output is judged after the first round and
+// after a random choice of the others: all where outputs are small, a quarter where they are large.
+// Both processes are told to end when it is over.
 TimingResult TimeInTurns(const JobContext& context, const OracleResult& oracle,
                          WorkerPool* oracle_pool, const ExecLimits& limits, absl::Time deadline,
                          JobDialogue* candidate, const JudgeOutput& judge);

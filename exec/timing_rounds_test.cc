@@ -30,10 +30,14 @@ TEST(TimingRoundsTest, TheSlopeLeavesOutWhatARoundCosts) {
   EXPECT_EQ(Summarize({}).event, 0);
 }
 
-TEST(TimingRoundsTest, OneDisturbedPairDoesNotMoveTheMedian) {
+TEST(TimingRoundsTest, ABusyHostDoesNotMoveIt) {
   std::vector<TimedRound> rounds = Rounds(0.5, 3e-4, 2e-4);
+  rounds[0].outside_seconds += 0.1;
   rounds[1].outside_seconds += 1;
+  rounds[4].outside_seconds += 0.01;
   EXPECT_NEAR(Summarize(rounds).outside, 3e-4, 1e-9);
+  rounds[2].event_seconds[0] = 1;
+  EXPECT_NEAR(Summarize(rounds).event, 2e-4, 1e-12);
 }
 
 TEST(TimingRoundsTest, WhatSurroundsACallIsTakenFromTheReference) {
@@ -90,8 +94,38 @@ TEST_F(TurnsTest, HonestTimesAreTaken) {
   EXPECT_EQ(result.outcome(), EXEC_OK) << result.ShortDebugString();
   EXPECT_GE(result.reference_seconds(), 0.01);
   EXPECT_GE(result.candidate_seconds(), 0.01);
-  EXPECT_DOUBLE_EQ(result.speedup(), result.reference_seconds() / result.candidate_seconds());
   EXPECT_FALSE(result.modelled());
+  EXPECT_GT(result.speedup(), 0);
+  const MeasuredTiming& timing = result.timing();
+  EXPECT_LT(timing.speedup_low(), result.speedup());
+  EXPECT_GT(timing.speedup_high(), result.speedup());
+  EXPECT_GT(timing.paper_speedup(), 0);
+  EXPECT_GE(timing.blocks(), 3);
+  EXPECT_FALSE(timing.has_sm_mhz_low());
+  EXPECT_FALSE(timing.gpu_shared());
+}
+
+TEST_F(TurnsTest, TheSpeedupIsTheRatio) {
+  const ExecResult result = Run("timing['sleep'] = 0.005");
+  EXPECT_EQ(result.outcome(), EXEC_OK) << result.ShortDebugString();
+  EXPECT_GT(result.timing().speedup_low(), 1) << result.ShortDebugString();
+}
+
+TEST_F(TurnsTest, WhatTheReferencesProcessSawOfTheGpuIsTold) {
+  const std::string see = R"(
+if job['role'] == 'timer':
+  timing['gpu'] = [{'sm_mhz': 1500, 'other_programs': 0, 'throttled': False},
+                   {'sm_mhz': 1700, 'other_programs': 2, 'throttled': True}]
+)";
+  const MeasuredTiming timing = Run("pass", see).timing();
+  EXPECT_EQ(timing.sm_mhz_low(), 1500);
+  EXPECT_EQ(timing.sm_mhz_high(), 1700);
+  EXPECT_TRUE(timing.gpu_shared());
+  EXPECT_TRUE(timing.gpu_throttled());
+  // A candidate's word for it is not asked for.
+  const MeasuredTiming own = Run("timing['gpu'] = [{'sm_mhz': 9, 'other_programs': 3}]").timing();
+  EXPECT_FALSE(own.has_sm_mhz_low());
+  EXPECT_FALSE(own.gpu_shared());
 }
 
 TEST_F(TurnsTest, ATimeThatTheClockOutsideContradictsIsInconclusive) {
@@ -111,7 +145,10 @@ TEST_F(TurnsTest, AnswersWithoutSenseAreRefused) {
   for (const char* candidate : {"timing['claim'] = -1.0", "timing['claim'] = '1'",
                                 "timing['output'] = {'value': []}", "timing['output'] = 3",
                                 "import channel\nold = channel.Control.ask\n"
-                                "channel.Control.ask = lambda s, m: old(s, {'round': {}})"}) {
+                                "channel.Control.ask = lambda s, m: old(s, {'round': {}})",
+                                "import channel\nold = channel.Control.ask\n"
+                                "channel.Control.ask = lambda s, m: "
+                                "old(s, {} if 'output' in m and 'call' not in m else m)"}) {
     EXPECT_EQ(Run(candidate).outcome(), EXEC_BAD_RESULT) << candidate;
   }
   EXPECT_EQ(Run("import os\ntiming['sleep'] = 'x'").fault(), EXEC_FAULT_CANDIDATE);

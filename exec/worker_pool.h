@@ -25,6 +25,9 @@ namespace tritonrl {
 struct WorkerPoolOptions {
   int workers = 1;
   std::string device = "interpreter";  // "cuda" binds the GPU's device nodes
+  // GPUs that jobs see, as CUDA_VISIBLE_DEVICES names them ("1", "GPU-..."); "": as this process's
+  // own CUDA_VISIBLE_DEVICES says. Jobs use the first.
+  std::string gpu;
   SandboxKind sandbox = SandboxKind::kBubblewrap;
   // Most that a job may use; a field left 0 takes DefaultLimits().
   ExecLimits limits;

@@ -15,6 +15,7 @@
 #include "base/file.h"
 #include "exec/make_backend.h"
 #include "exec/testing/pool_options.h"
+#include "exec/worker_setup.h"
 
 namespace tritonrl {
 namespace {
@@ -211,6 +212,29 @@ TEST(WorkerPoolTest, WithoutASandboxJobsAreStillKilledAsATree) {
                 .end,
             JobEnd::kProcessLimit);
   EXPECT_EQ((*pool)->Run(Job("pass"), ExecLimits(), Soon()).end, JobEnd::kExit);
+}
+
+TEST(WorkerSetupTest, AGpuIsChosenByThePool) {
+  const auto visible = [](const std::string& device, const std::string& gpu) {
+    WorkerPoolOptions options;
+    options.device = device;
+    options.gpu = gpu;
+    const auto config = MakeWorkerConfig(options, "/nonexistent");
+    EXPECT_TRUE(config.ok()) << config.status();
+    std::string value = "none";
+    for (const auto& [name, text] : config->sandbox.env) {
+      if (name == "CUDA_VISIBLE_DEVICES") value = text;
+    }
+    return value;
+  };
+  unsetenv("CUDA_VISIBLE_DEVICES");
+  EXPECT_EQ(visible("cuda", "3"), "3");
+  EXPECT_EQ(visible("cuda", ""), "none");
+  EXPECT_EQ(visible("interpreter", "3"), "none");
+  setenv("CUDA_VISIBLE_DEVICES", "5,6", 1);
+  EXPECT_EQ(visible("cuda", ""), "5,6");
+  EXPECT_EQ(visible("cuda", "6"), "6");
+  unsetenv("CUDA_VISIBLE_DEVICES");
 }
 
 TEST(MakeBackendTest, NamesOfBackends) {

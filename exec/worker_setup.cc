@@ -80,12 +80,15 @@ std::vector<std::string> DriverFolders() {
   return folders;
 }
 
-void AddCuda(SandboxSpec* sandbox, std::vector<std::string>* library_paths) {
+void AddCuda(const std::string& gpu, SandboxSpec* sandbox,
+             std::vector<std::string>* library_paths) {
   sandbox->devices = NvidiaDevices();
+  sandbox->env.emplace_back("TRITONRL_DEVICE", "cuda");
+  // Kernels are loaded when they are first launched: a context is there sooner.
+  sandbox->env.emplace_back("CUDA_MODULE_LOADING", "LAZY");
   // Which GPUs are ours, as Slurm says it.
-  if (const char* visible = getenv("CUDA_VISIBLE_DEVICES")) {
-    sandbox->env.emplace_back("CUDA_VISIBLE_DEVICES", visible);
-  }
+  const char* visible = gpu.empty() ? getenv("CUDA_VISIBLE_DEVICES") : gpu.c_str();
+  if (visible != nullptr) sandbox->env.emplace_back("CUDA_VISIBLE_DEVICES", visible);
   std::vector<std::string> seen;
   for (const std::string& folder : DriverFolders()) {
     if (std::find(seen.begin(), seen.end(), folder) != seen.end()) continue;
@@ -154,7 +157,7 @@ absl::StatusOr<WorkerConfig> MakeWorkerConfig(const WorkerPoolOptions& options,
     env.library_paths[i] = show(env.library_paths[i], absl::StrCat("lib", i));
   }
   RETURN_IF_ERROR(AddInterpreter(env, &config.sandbox));
-  if (options.device == "cuda") AddCuda(&config.sandbox, &env.library_paths);
+  if (options.device == "cuda") AddCuda(options.gpu, &config.sandbox, &env.library_paths);
 
   for (const auto& entry : env.Environment(python_path)) config.sandbox.env.push_back(entry);
   const char* const more[][2] = {{"PATH", "/usr/bin:/bin"}, {"HOME", "/tmp"},

@@ -5,6 +5,7 @@
 
 #include <cstdio>
 #include <future>
+#include <map>
 #include <string>
 #include <thread>
 #include <vector>
@@ -30,6 +31,8 @@ ABSL_FLAG(int, workers, 0, "processes at once; 0: the number of cores");
 ABSL_FLAG(int, candidates, 64, "different candidates for the warm pool");
 ABSL_FLAG(int, repeats, 4, "how often each comes in the run with repeats");
 ABSL_FLAG(int, naive, 8, "candidates for the naive check");
+ABSL_FLAG(std::string, backend, "interpreter", "interpreter or cuda");
+ABSL_FLAG(bool, timing, true, "false: the speedup layer is left out");
 
 namespace tritonrl {
 namespace {
@@ -75,6 +78,7 @@ void BenchPool(const std::vector<Pair>& pairs, int repeats, int workers, DeviceB
   VerifierOptions options;
   options.parallel = workers;
   options.device_model = "l40s_mini";
+  options.measure_time = absl::GetFlag(FLAGS_timing);
   Verifier verifier(options, backend, nullptr);
   std::vector<std::future<Verdict>> futures;
   const absl::Time start = absl::Now();
@@ -86,16 +90,26 @@ void BenchPool(const std::vector<Pair>& pairs, int repeats, int workers, DeviceB
     }
   }
   int correct = 0, faults = 0;
+  std::map<std::string, std::pair<double, int>> phases;
   for (auto& future : futures) {
     const Verdict v = future.get();
     correct += IsCorrect(v);
     faults += IsFaultOfOurs(v);
+    for (const auto& [phase, spent] : v.worker().phase_seconds()) {
+      phases[phase].first += spent;
+      ++phases[phase].second;
+    }
   }
   const double seconds = Seconds(start);
   std::printf(
       "warm pool, %s: %zu verdicts in %.1f s = %.1f/s (%d correct, %d faults of ours, %lld runs)\n",
       repeats > 1 ? "with repeats" : "all different", futures.size(), seconds,
       futures.size() / seconds, correct, faults, static_cast<long long>(verifier.counts().runs));
+  std::printf("  mean seconds by phase:");
+  for (const auto& [phase, sum] : phases) {
+    std::printf(" %s %.3f", phase.c_str(), sum.first / sum.second);
+  }
+  std::printf("\n");
 }
 
 absl::Status BenchNaive(const std::vector<Pair>& pairs, int count, int workers) {
@@ -137,7 +151,7 @@ absl::Status Main() {
   const std::vector<Pair> pairs = MakePairs(absl::GetFlag(FLAGS_candidates));
   BenchLint(pairs);
   BackendOptions options;
-  options.kind = BackendKind::kInterpreter;
+  ASSIGN_OR_RETURN(options.kind, ParseBackendKind(absl::GetFlag(FLAGS_backend)));
   options.workers = workers;
   const absl::Time start = absl::Now();
   ASSIGN_OR_RETURN(std::unique_ptr<DeviceBackend> backend, MakeBackend(options));

@@ -119,7 +119,12 @@ std::string Speedup(const Json& line) {
   if (speedup == line.end() || !speedup->is_number()) return "";
   const auto modelled = line.find("modelled");
   const bool model = modelled != line.end() && modelled->is_boolean() && modelled->get<bool>();
-  return absl::StrFormat("%.2fx%s", speedup->get<double>(), model ? " (modelled)" : "");
+  std::string text = absl::StrFormat("%.2fx%s", speedup->get<double>(), model ? " (modelled)" : "");
+  const auto low = line.find("speedup_low"), high = line.find("speedup_high");
+  if (low != line.end() && low->is_number() && high != line.end() && high->is_number()) {
+    absl::StrAppendFormat(&text, " [%.3f, %.3f]", low->get<double>(), high->get<double>());
+  }
+  return text;
 }
 
 }  // namespace

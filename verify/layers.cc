@@ -194,6 +194,17 @@ void ApplyCorrect(const ExecResult& result, int trials, Verdict* verdict) {
   if (!result.detail().empty()) AddEvidence(correct, "detail", result.detail());
 }
 
+void ApplyTiming(const MeasuredTiming& timing, SpeedupResult* speedup) {
+  speedup->set_speedup_low(timing.speedup_low());
+  speedup->set_speedup_high(timing.speedup_high());
+  if (timing.has_paper_speedup()) speedup->set_paper_speedup(timing.paper_speedup());
+  speedup->set_blocks(timing.blocks());
+  speedup->set_gpu_shared(timing.gpu_shared());
+  speedup->set_gpu_throttled(timing.gpu_throttled());
+  if (timing.has_sm_mhz_low()) speedup->set_sm_mhz_low(timing.sm_mhz_low());
+  if (timing.has_sm_mhz_high()) speedup->set_sm_mhz_high(timing.sm_mhz_high());
+}
+
 void ApplySpeedup(const ExecResult& result, Verdict* verdict) {
   SpeedupResult* speedup = verdict->mutable_speedup();
   speedup->set_modelled(result.modelled());
@@ -208,7 +219,8 @@ void ApplySpeedup(const ExecResult& result, Verdict* verdict) {
   speedup->set_outcome(SpeedupResult::OK);
   speedup->set_reference_seconds(reference);
   speedup->set_candidate_seconds(candidate);
-  speedup->set_speedup(reference / candidate);
+  speedup->set_speedup(result.has_timing() ? result.speedup() : reference / candidate);
+  if (result.has_timing()) ApplyTiming(result.timing(), speedup);
   for (const KernelLaunch& launch : result.launches()) {
     const double seconds = launch.modelled_seconds();
     Evidence* evidence = AddEvidence(

@@ -22,8 +22,10 @@ Metrics Average(const std::map<std::string, std::vector<SampleScore>>& scores, c
     m.valid += rate(samples, [](const SampleScore& s) { return s.valid; });
     m.compiled += rate(samples, [](const SampleScore& s) { return s.compiled; });
     m.correct += rate(samples, [](const SampleScore& s) { return s.correct; });
-    m.fast_1 += rate(samples, [](const SampleScore& s) { return s.correct && s.speedup > 1.0; });
-    m.fast_2 += rate(samples, [](const SampleScore& s) { return s.correct && s.speedup > 2.0; });
+    m.fast_1 +=
+        rate(samples, [](const SampleScore& s) { return s.correct && s.speedup_low > 1.0; });
+    m.fast_2 +=
+        rate(samples, [](const SampleScore& s) { return s.correct && s.speedup_low > 2.0; });
     m.mean_speedup += speedup(samples);
     m.samples += static_cast<int>(samples.size());
     ++m.tasks;
@@ -58,7 +60,8 @@ SampleScore ScoreOf(const Verdict& verdict) {
           .valid = IsValid(verdict),
           .compiled = IsCompiled(verdict),
           .correct = IsCorrect(verdict),
-          .speedup = SpeedupOf(verdict)};
+          .speedup = SpeedupOf(verdict),
+          .speedup_low = SpeedupLowOf(verdict)};
 }
 
 void MetricsBuilder::Add(const Verdict& verdict) {

@@ -20,6 +20,9 @@ struct SampleScore {
   bool compiled = false;
   bool correct = false;
   double speedup = 0.0;  // 0 unless correct; not clipped.
+  // What is compared with p in fast_p: the lower end of the speedup's interval if it was measured;
+  // a modelled speedup has none and counts itself. 0 unless correct.
+  double speedup_low = 0.0;
 };
 
 SampleScore ScoreOf(const Verdict& verdict);
@@ -30,8 +33,8 @@ struct Metrics {
   double valid = 0.0;
   double compiled = 0.0;
   double correct = 0.0;
-  double fast_1 = 0.0;  // correct and speedup > 1
-  double fast_2 = 0.0;  // correct and speedup > 2
+  double fast_1 = 0.0;  // correct and the lower end of the speedup's interval > 1
+  double fast_2 = 0.0;  // the same above 2
   double mean_speedup = 0.0;
   int tasks = 0;  // N: tasks with at least one sample.
   int samples = 0;

@@ -86,6 +86,28 @@ TEST(RewardTest, UniformMixesByBeta) {
   EXPECT_DOUBLE_EQ(UniformReward(rewards, 0.25), 0.25 + 0.75 * 1.6);
 }
 
+TEST(MetricsTest, FastNeedsTheLowerEndOfAMeasuredInterval) {
+  const auto measured = [](const std::string& task, double low, double speedup) {
+    Verdict v = Make(task, 4, speedup);
+    v.mutable_speedup()->set_modelled(false);
+    v.mutable_speedup()->set_speedup_low(low);
+    v.mutable_speedup()->set_speedup_high(2 * speedup - low);
+    return v;
+  };
+  MetricsBuilder builder;
+  builder.Add(measured("a", 0.99, 1.05));  // may be no faster
+  builder.Add(measured("b", 1.01, 1.05));
+  builder.Add(measured("c", 1.9, 2.1));
+  builder.Add(measured("d", 2.05, 2.1));
+  const Metrics m = builder.MaxOverSamples();
+  EXPECT_DOUBLE_EQ(m.fast_1, 0.75);
+  EXPECT_DOUBLE_EQ(m.fast_2, 0.25);
+  EXPECT_NEAR(m.mean_speedup, (1.05 + 1.05 + 2.1 + 2.1) / 4, 1e-12);
+  // A modelled speedup has no interval and counts itself.
+  EXPECT_DOUBLE_EQ(SpeedupLowOf(Make("t", 4, 1.3)), 1.3);
+  EXPECT_DOUBLE_EQ(SpeedupLowOf(Make("t", 3, 1.3)), 0);
+}
+
 TEST(MetricsTest, MaximumOverSamplesThenMeanOverTasks) {
   MetricsBuilder builder;
   builder.Add(Make("a", 1));  // functionally invalid

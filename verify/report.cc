@@ -64,10 +64,41 @@ void AppendLayer(const std::string& name, const Result& result, const std::strin
 }
 
 std::string SpeedupRemark(const SpeedupResult& speedup) {
-  return absl::StrFormat("%.2fx (%s: reference %s, candidate %s)", speedup.speedup(),
-                         speedup.modelled() ? "modelled" : "measured",
-                         Duration(speedup.reference_seconds()),
-                         Duration(speedup.candidate_seconds()));
+  std::string text =
+      absl::StrFormat("%.2fx (%s: reference %s, candidate %s", speedup.speedup(),
+                      speedup.modelled() ? "modelled" : "measured",
+                      Duration(speedup.reference_seconds()), Duration(speedup.candidate_seconds()));
+  if (speedup.has_speedup_low()) {
+    absl::StrAppendFormat(&text, "; 95 %% interval %.3f to %.3f of %d blocks",
+                          speedup.speedup_low(), speedup.speedup_high(), speedup.blocks());
+  }
+  if (speedup.has_paper_speedup()) {
+    absl::StrAppendFormat(&text, "; with launches, mean of 10 each: %.2fx",
+                          speedup.paper_speedup());
+  }
+  if (speedup.has_sm_mhz_low()) {
+    absl::StrAppendFormat(&text, "; %.0f to %.0f MHz", speedup.sm_mhz_low(), speedup.sm_mhz_high());
+  }
+  if (speedup.gpu_throttled()) absl::StrAppend(&text, "; the GPU held its clocks down");
+  if (speedup.gpu_shared()) absl::StrAppend(&text, "; other programs were on the GPU");
+  return text + ")";
+}
+
+// What is known of a measured speedup beyond the number.
+Json TimingJson(const SpeedupResult& speedup) {
+  if (!speedup.has_speedup_low()) return nullptr;
+  Json json = {{"speedup_low", speedup.speedup_low()},
+               {"speedup_high", speedup.speedup_high()},
+               {"paper_speedup", nullptr},
+               {"blocks", speedup.blocks()},
+               {"sm_mhz", nullptr},
+               {"gpu_shared", speedup.gpu_shared()},
+               {"gpu_throttled", speedup.gpu_throttled()}};
+  if (speedup.has_paper_speedup()) json["paper_speedup"] = speedup.paper_speedup();
+  if (speedup.has_sm_mhz_low()) {
+    json["sm_mhz"] = {speedup.sm_mhz_low(), speedup.sm_mhz_high()};
+  }
+  return json;
 }
 
 template <typename Result>
@@ -146,6 +177,10 @@ std::string VerdictJson(const Verdict& v) {
   } else {
     json["speedup"] = nullptr;
   }
+  for (const char* name : {"speedup_low", "speedup_high", "paper_speedup"}) {
+    const Json timing = IsCorrect(v) ? TimingJson(v.speedup()) : Json();
+    json[name] = timing.is_object() ? timing[name] : Json();
+  }
   json["modelled"] = v.modelled();
   json["failed_layer"] = LayerName(v.failed_layer());
   json["outcome"] = v.outcome();
@@ -166,6 +201,7 @@ std::string VerdictJson(const Verdict& v) {
   if (IsCorrect(v)) {
     json["layers"]["speedup"]["reference_seconds"] = v.speedup().reference_seconds();
     json["layers"]["speedup"]["candidate_seconds"] = v.speedup().candidate_seconds();
+    json["layers"]["speedup"]["timing"] = TimingJson(v.speedup());
   }
   return json.dump(-1, ' ', false, Json::error_handler_t::replace);
 }

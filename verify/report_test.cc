@@ -36,6 +36,39 @@ TEST(ReportTest, CorrectSaysModelled) {
   EXPECT_TRUE(json["fault_of_ours"].is_null());
 }
 
+TEST(ReportTest, AMeasuredSpeedupComesWithItsInterval) {
+  ExecResult result = FakeBackend::Good(1.5);
+  result.set_modelled(false);
+  result.set_speedup(1.52);  // the median ratio, not the ratio of the medians
+  MeasuredTiming* timing = result.mutable_timing();
+  timing->set_speedup_low(1.49);
+  timing->set_speedup_high(1.55);
+  timing->set_paper_speedup(1.25);
+  timing->set_blocks(12);
+  timing->set_sm_mhz_low(1500);
+  timing->set_sm_mhz_high(1980);
+  timing->set_gpu_shared(true);
+  const Verdict v = Walk(HonestProgram(), result);
+  const std::string text = VerdictText(v, HonestProgram());
+  EXPECT_NE(
+      text.find("1.52x (measured: reference 15 us, candidate 10 us; 95 % interval 1.490 to "
+                "1.550 of 12 blocks; with launches, mean of 10 each: 1.25x; 1500 to 1980 MHz; "
+                "other programs were on the GPU)"),
+      std::string::npos)
+      << text;
+  auto json = nlohmann::json::parse(VerdictJson(v));
+  EXPECT_EQ(json["speedup"], 1.52);
+  EXPECT_EQ(json["speedup_low"], 1.49);
+  EXPECT_EQ(json["speedup_high"], 1.55);
+  EXPECT_EQ(json["paper_speedup"], 1.25);
+  EXPECT_EQ(json["layers"]["speedup"]["timing"]["sm_mhz"][1], 1980);
+  EXPECT_EQ(json["layers"]["speedup"]["timing"]["gpu_shared"], true);
+  json = nlohmann::json::parse(VerdictJson(Walk(HonestProgram(), FakeBackend::Good(1.5))));
+  EXPECT_TRUE(json["speedup_low"].is_null());
+  EXPECT_TRUE(json["paper_speedup"].is_null());
+  EXPECT_TRUE(json["layers"]["speedup"]["timing"].is_null());
+}
+
 TEST(ReportTest, FailureQuotesTheLine) {
   std::string cheat = HonestProgram();
   cheat.replace(cheat.find("return out"), 10, "return out.exp()");

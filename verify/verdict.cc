@@ -54,6 +54,12 @@ double SpeedupOf(const Verdict& verdict) {
   return verdict.speedup().speedup();
 }
 
+double SpeedupLowOf(const Verdict& verdict) {
+  const double speedup = SpeedupOf(verdict);
+  return speedup > 0 && verdict.speedup().has_speedup_low() ? verdict.speedup().speedup_low()
+                                                            : speedup;
+}
+
 bool IsFaultOfOurs(const Verdict& verdict) {
   return verdict.fault_of_ours().kind() != FaultOfOurs::NONE;
 }

@@ -23,6 +23,8 @@ bool IsCorrect(const Verdict& verdict);
 
 // speedup(g, o) = time(reference) / time(candidate), not clipped; 0 unless IsCorrect.
 double SpeedupOf(const Verdict& verdict);
+// The lower end of its interval; of a modelled speedup, which has none, the speedup itself.
+double SpeedupLowOf(const Verdict& verdict);
 
 // True when the verdict says nothing about the candidate because something of ours failed. Such
 // samples are left out of groups and metrics and counted apart.

@@ -24,7 +24,7 @@ namespace tritonrl {
 namespace {
 
 // Changes whenever the meaning of a stored verdict changes, so that old journals are not believed.
-constexpr int kVerdictVersion = 2;
+constexpr int kVerdictVersion = 3;
 
 void SetFault(FaultOfOurs::Kind kind, const std::string& text, Verdict* verdict) {
   verdict->mutable_fault_of_ours()->set_kind(kind);

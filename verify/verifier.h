@@ -47,7 +47,8 @@ struct VerifierOptions {
   // The functionality layer (linter, run-time audit, judge). False reproduces the paper's figures
   // "without robust verifier": such verdicts say OK there without having looked.
   bool check_functionality = true;
-  absl::Duration run_limit = absl::Seconds(30);  // Wall clock for one run of one candidate.
+  // Wall clock for one run of one candidate; zero: as long as the backend allows.
+  absl::Duration run_limit = absl::ZeroDuration();
   absl::Duration wait_limit = absl::Minutes(5);  // Waiting for a worker and running, one attempt.
   int max_attempts = 3;                          // Runs spent on faults of ours before giving up.
   int64_t max_source_bytes = 256 << 10;

@@ -10,9 +10,8 @@ from aten_counter import AtenCounter
 from compile_watch import CompileWatch, LaunchRecord, Recorder, definition_line, error_chain
 from failures import describe
 from interpreter_device import describe_ops
-from layout import map_tensors
+from layout import map_tensors, same
 
-FLUSH_BYTES = 256 << 20  # written before each timed call: more than any L2 cache
 _STICKY = ("illegal memory access", "misaligned address", "an illegal instruction", "unspecified launch failure")
 
 
@@ -46,6 +45,25 @@ class CudaDevice:
         if isinstance(value, torch.nn.Module):
             return value.cuda()
         return map_tensors(value, lambda tensor: tensor.cuda())
+
+    def make(self, function):
+        """What `function` builds, on the GPU: torch's default device is the GPU meanwhile, as one core of the host is
+        too slow for inputs and weights of gigabytes. Code that cannot work so is run without it."""
+        try:
+            with torch.device("cuda"):
+                return self.place(function())
+        except Exception:
+            torch.cuda.empty_cache()
+            return self.place(function())
+
+    def read(self, reader, node):
+        return self.place(reader.get(node, "cuda"))
+
+    def watch_inputs(self, inputs, put):
+        """As gigabytes are at stake, the inputs are not handed over, but compared here with a copy. A process that lies
+        about it could as well have put them back, and has harmed nobody outside itself."""
+        before = map_tensors(inputs, lambda tensor: tensor.clone())
+        return lambda: {"value": same(before, inputs)}
 
     def fetch(self, value):
         return map_tensors(value, lambda tensor: tensor.detach().cpu())
@@ -116,27 +134,24 @@ class CudaDevice:
         return None  # measured in rounds, see timing.py
 
     def bytes_per_second(self):
-        """Rate at which this GPU writes a block that no cache holds; the best of a few. Measured in the process that
-        times the reference alone."""
+        return None  # the process that times the reference measures it, see clock()
+
+    def clock(self):
+        """(clock, watch, what the supervisor is to know of the GPU) for rounds of timed calls. The process that times
+        the reference says how fast the GPU is at best and who else uses it."""
+        from cuda_clock import CudaClock
+
+        clock = CudaClock()
         if self.job["role"] != "timer":
-            return None
-        block = torch.empty(FLUSH_BYTES, dtype=torch.int8, device="cuda")
-        return FLUSH_BYTES / min(timed_call(block.zero_, block)[0] for _ in range(8))
+            return clock, lambda: None, {}
+        import nvml
 
-    def timer(self):
-        flush = torch.empty(FLUSH_BYTES, dtype=torch.int8, device="cuda")
-        return lambda call: timed_call(call, flush)
-
-
-def timed_call(call, flush):
-    """(seconds, output) of one call after a flush of the L2 cache."""
-    flush.zero_()
-    start, end = torch.cuda.Event(enable_timing=True), torch.cuda.Event(enable_timing=True)
-    start.record()
-    output = call()
-    end.record()
-    torch.cuda.synchronize()
-    return start.elapsed_time(end) * 1e-3, output
+        watch = nvml.open_watch(f"GPU-{getattr(torch.cuda.get_device_properties(), 'uuid', '')}")
+        best = {
+            "bytes_per_second": clock.bytes_per_second(),
+            "operations_per_second": clock.operations_per_second(),
+        }
+        return clock, (watch.read if watch else lambda: None), best
 
 
 def recording_launcher(base, recorder):

@@ -40,6 +40,18 @@ class InterpreterDevice:
     def place(self, value):
         return value
 
+    def make(self, function):
+        """What `function` builds, a module or tensors, where code is to run."""
+        return function()
+
+    def read(self, reader, node):
+        """A value that was handed over, where code is to run."""
+        return reader.get(node)
+
+    def watch_inputs(self, inputs, put):
+        """A function for after a call of forward: the inputs as they are then, handed over by `put`."""
+        return lambda: put(inputs)
+
     def fetch(self, value):
         return layout.map_tensors(value, lambda tensor: tensor.detach())
 

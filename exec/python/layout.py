@@ -3,11 +3,13 @@
 import math
 import mmap
 import os
+import warnings
 
 import numpy as np
 import torch
 
 from plain_torch import plain_torch
+from populate import populate
 
 ALIGNMENT = 64
 _CHUNK = 1 << 30  # one read call moves at most 2 GiB
@@ -46,6 +48,16 @@ def map_tensors(value, function):
     return value
 
 
+@plain_torch()
+def same(a, b):
+    """Whether two structures hold bitwise the same tensors (NaN equals NaN)."""
+    return all(x.shape == y.shape and _raw(x).equal(_raw(y)) for x, y in zip(tensors(a), tensors(b)))
+
+
+def _raw(tensor):
+    return tensor.detach().resolve_conj().resolve_neg().contiguous().reshape(-1).view(torch.uint8)
+
+
 def _leaf(value):
     """Description of a value that is neither a container nor a tensor."""
     if isinstance(value, np.generic):
@@ -79,6 +91,7 @@ class Writer:
         self._size = os.fstat(fd).st_size
         self._bytes = torch.frombuffer(mmap.mmap(fd, self._size), dtype=torch.uint8)
         self._end = 0
+        self._present = 0  # pages up to here were written before
 
     def reset(self):
         """The next value overwrites what was put so far."""
@@ -119,7 +132,11 @@ class Writer:
             return None
         if size:
             dense = tensor.resolve_conj().resolve_neg().contiguous()
-            self._bytes[start : start + size].copy_(dense.reshape(-1).view(torch.uint8))
+            place = self._bytes[start : start + size]
+            if dense.device.type == "cuda" and start + size > self._present:
+                populate(place, writing=True)
+                self._present = start + size
+            place.copy_(dense.reshape(-1).view(torch.uint8))
             self._end = start + size
         return start
 
@@ -129,9 +146,13 @@ class Reader:
 
     def __init__(self, fd):
         self._fd = fd
+        self._device = "cpu"
+        self._mapped = None
 
     @plain_torch()
-    def get(self, node):
+    def get(self, node, device="cpu"):
+        """The value, its tensors on that device. On a GPU they come straight from the memory, which is mapped."""
+        self._device = device
         return self._get(node)
 
     def _get(self, node):
@@ -160,14 +181,33 @@ class Reader:
         if node["offset"] is None:
             raise ValueError(f"a tensor of type {node['dtype']} and layout {node['layout']} cannot be handed over")
         size = math.prod(shape) * dtype.itemsize
+        if self._device != "cpu" and size:
+            return _strided(self._view(node["offset"], size).to(self._device).view(dtype).reshape(shape), stride)
         raw = torch.empty(size, dtype=torch.uint8)
         target, done = memoryview(raw.numpy()), 0
         while done < size:
             done += os.preadv(self._fd, [target[done : done + _CHUNK]], node["offset"] + done)
         dense = raw.view(dtype).reshape(shape)
-        if list(dense.stride()) == stride or not size:
-            return dense
-        try:
-            return torch.empty_strided(shape, stride, dtype=dtype).copy_(dense)
-        except RuntimeError:
-            return dense  # elements shared one place (an expanded tensor); each has its own now
+        return _strided(dense, stride) if size else dense
+
+    def _view(self, offset, size):
+        """Bytes of the memory itself, never to be written. Mapped privately: sealed memory allows nothing else."""
+        if self._mapped is None:
+            length = os.fstat(self._fd).st_size
+            memory = mmap.mmap(self._fd, length, flags=mmap.MAP_PRIVATE, prot=mmap.PROT_READ)
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")  # torch has no read-only tensors
+                self._mapped = torch.frombuffer(memory, dtype=torch.uint8)
+        view = self._mapped[offset : offset + size]
+        populate(view, writing=False)
+        return view
+
+
+def _strided(dense, stride):
+    """The same values with these strides, where every element can have a place of its own."""
+    if list(dense.stride()) == stride:
+        return dense
+    try:
+        return torch.empty_strided(dense.shape, stride, dtype=dense.dtype, device=dense.device).copy_(dense)
+    except RuntimeError:
+        return dense  # elements shared one place (an expanded tensor); each has its own now

@@ -53,7 +53,7 @@ def build(job, device):
         raise _refused(error, "does not load") from error
     try:
         arguments = sources.init_inputs(module)
-        model = device.place(sources.build_model(module.Model, arguments, job["weights_seed"]))
+        model = device.make(lambda: sources.build_model(module.Model, arguments, job["weights_seed"]))
     except BaseException as error:
         raise _refused(error, "cannot be constructed") from error
     return module, arguments, model
@@ -74,17 +74,19 @@ def run(job, device, result, check_time):
         check_time("reference")
         try:
             if trial == len(shown["inputs"]):
-                sources.seed_everything(job["input_seeds"][trial])
-                shown["inputs"].append(_fits(visible.put(list(module.get_inputs())), "get_inputs()"))
+                made = device.make(lambda: list(_made_inputs(module, job["input_seeds"][trial])))
+                shown["inputs"].append(_fits(visible.put(made), "get_inputs()"))
+                del made
             # Read back, so that the reference gets exactly what a candidate will get.
-            inputs = reader.get(shown["inputs"][trial])
-            placed = device.place(inputs)
+            placed = device.read(reader, shown["inputs"][trial])
+            before = layout.map_tensors(placed, lambda tensor: tensor.clone()) if index == 0 else None
             sources.seed_everything(job["forward_seeds"][trial])
             with torch.no_grad():
                 output = device.reference_call(lambda: model(*placed), index)
             result["calls"].append({"trial": trial, "output": _fits(hidden.put(output), "forward's result")})
             if index == 0:
-                result["mutates_inputs"] = not _same(reader.get(shown["inputs"][0]), device.fetch(placed))
+                result["mutates_inputs"] = not layout.same(before, placed)
+                del before
         except BaseException as error:
             raise _refused(error, "does not run") from error
     if not any(kind == "tensor" for kind, _ in _leaves(result["calls"][0]["output"])):
@@ -93,10 +95,6 @@ def run(job, device, result, check_time):
     result["visible"] = shown
 
 
-def _same(a, b):
-    """Whether two structures hold bitwise the same tensors (NaN equals NaN)."""
-    return all(x.shape == y.shape and _raw(x).equal(_raw(y)) for x, y in zip(layout.tensors(a), layout.tensors(b)))
-
-
-def _raw(tensor):
-    return tensor.contiguous().reshape(-1).view(torch.uint8)
+def _made_inputs(module, seed):
+    sources.seed_everything(seed)
+    return module.get_inputs()

@@ -2,6 +2,8 @@
 
 Each function ends with its result or raises JobFailure. The device object says how code runs:
   place(value)                tensors or modules where the code is to run
+  make(f), read(reader, node) what f() builds, and what was handed over, there
+  watch_inputs(inputs, put)   called before forward; the result called after it describes the inputs as they are then
   reference_call(f, index), candidate_call(f, index)   run f() while watching it; call 0 of forward is counted
   fetch(value)                a copy of tensors on the CPU
   check_swallowed()           raises an error that forward hid
@@ -54,8 +56,8 @@ def construct(job, device, model_class, arguments, state, folder):
     """A ModelNew with the weights that were handed over."""
     path = sources.candidate_path(folder)
     try:
-        model = device.candidate_call(lambda: sources.build_model(model_class, arguments, job["weights_seed"]), None)
-        model = device.place(model)
+        build = lambda: sources.build_model(model_class, arguments, job["weights_seed"])  # noqa: E731
+        model = device.make(lambda: device.candidate_call(build, None))
         sources.copy_state(state, model)
     except BaseException as error:
         raise _refused(error, device, "construct_error", "construct", "ModelNew cannot be constructed", path) from error

@@ -145,7 +145,7 @@ class _Run:
         reader, writer, control = self._lines()
         _, _, model = oracle.build(self.job, device)
         sources.copy_state(reader.get(self.job["visible"]["state"]), model)
-        self._serve_rounds(device, model, reader, writer, control, {"bytes_per_second": device.bytes_per_second()})
+        self._serve_rounds(device, model, reader, writer, control)
         self.result.update(outcome="ok", fault="none", phase="done")
 
     def runner(self, device):
@@ -160,10 +160,11 @@ class _Run:
         fds = self.job["fds"]
         return layout.Reader(fds["visible"]), layout.Writer(fds["memory"]), Control(fds["control"])
 
-    def _serve_rounds(self, device, model, reader, writer, control, extra):
+    def _serve_rounds(self, device, model, reader, writer, control):
         from timing import Rounds
 
-        Rounds(self.job, device, model, reader, writer, control).serve(self.check_time, extra)
+        clock, watch, extra = device.clock()
+        Rounds(self.job, model, clock, reader, writer, control, watch).serve(self.check_time, extra)
         self.clock.lap("timing")
 
     def _run_candidate(self, device):
@@ -180,13 +181,14 @@ class _Run:
         inputs = None
         for index, trial in enumerate(job["calls"]):
             self.check_time("forward")
-            fresh = device.place(reader.get(visible["inputs"][trial]))
+            fresh = device.read(reader, visible["inputs"][trial])
             # The first calls share their addresses: the same content again, then another one.
             inputs = phases.in_place(inputs, fresh) if index in (1, 2) else fresh
+            inputs_now = device.watch_inputs(inputs, writer.put)
             output = phases.forward(job, device, model, inputs, job["forward_seeds"][trial], index, self.folder)
             writer.reset()
             described = phases.hand_over(writer, device, output, self.folder)
-            reply = control.ask({"call": index, "output": described, "inputs": writer.put(inputs)})
+            reply = control.ask({"call": index, "output": described, "inputs": inputs_now()})
             self.clock.lap("other_forwards" if index else "first_forward")
             if not reply["go"]:
                 self.result.update(outcome="stopped", fault="none", phase="compare")
@@ -197,7 +199,7 @@ class _Run:
                 self.result["candidate_seconds"] = device.modelled_seconds("candidate")
             else:
                 try:
-                    self._serve_rounds(device, model, reader, writer, control, {})
+                    self._serve_rounds(device, model, reader, writer, control)
                 except JobFailure:
                     raise
                 except Exception as error:
@@ -263,11 +265,28 @@ class ModelNew(torch.nn.Module):
 """
 
 
+def _build_driver_once():
+    """Triton's own binding to the driver is compiled by gcc for a new cache folder, that is, for every job: here it is
+    compiled before they fork. Nothing of CUDA is started by that. Where it does not work jobs do it themselves."""
+    try:
+        from triton.backends.nvidia.driver import CudaUtils
+
+        with tempfile.TemporaryDirectory() as folder:
+            os.environ["TRITON_CACHE_DIR"] = folder
+            CudaUtils()
+    except Exception as error:
+        print(f"Triton's binding to the driver is not built ahead: {describe(error)}", file=sys.stderr)
+    else:
+        CudaUtils.__init__ = lambda self: None  # of the one instance there is
+
+
 def warm_up():
     """Once in a parent that forks jobs: imports everything and runs one job, so that LLVM and numpy are started."""
     import one_process
 
     torch.set_num_threads(1)
+    if os.environ.get("TRITONRL_DEVICE") == "cuda":
+        _build_driver_once()
     for result in one_process.run_both(WARM_REFERENCE, _WARM_CANDIDATE, trials=1).results:
         if result["outcome"] not in ("ok", "ran"):
             raise RuntimeError(

@@ -1,6 +1,7 @@
 """Rounds of timed calls on a GPU, ordered by the supervisor, which takes the time from outside as well.
 
-The same code times the reference (in an oracle's process) and the candidate (in its own).
+The same code times the reference (in an oracle's process) and the candidate (in its own). What a candidate could do
+to look faster, and why it does not help, stands in exec/README.md.
 """
 
 import statistics
@@ -8,56 +9,129 @@ import statistics
 import torch
 
 import layout
-import sources
+from plain_torch import plain_torch
 
 WARM_UPS = 3
-STEP = 1.0 / 1024  # by so much the inputs of one timed call differ from those of the one before
+STEP = 1.0 / 1024  # by so much at least the inputs of one timed call differ from those of another
+KEPT_SHARE = 0.1  # of the free GPU memory: for the inputs of all trials, so that they need not be read again
 
 
 class Rounds:
-    """Serves rounds until the supervisor has enough. `timed(f)` gives (seconds, result) of one call of f."""
+    """Serves rounds until the supervisor has enough.
 
-    def __init__(self, job, device, model, reader, writer, control):
+    `clock` takes times, see cuda_clock.py: queued(prepare, call, keep, spin), plain(prepare, call, keep), both giving
+    (seconds, kept); enqueue_seconds(prepare, call); free_bytes(). `watch()` gives the GPU's state or None.
+    """
+
+    def __init__(self, job, model, clock, reader, writer, control, watch=lambda: None):
         self._job = job
-        self._device = device
         self._model = model
+        self._clock = clock
         self._reader = reader
         self._writer = writer
         self._control = control
-        self._timed = device.timer()
-        self._base = device.place(reader.get(job["visible"]["inputs"][0]))
-        self._inputs = layout.map_tensors(self._base, lambda tensor: tensor.clone())
+        self._watch = watch
+        self._seeds = job["forward_seeds"]
+        self._bases = {}  # inputs by trial
+        self._most_bases = 1
+        self._inputs = self._base = []
+        self._load(0)
+        size = sum(tensor.numel() * tensor.element_size() for tensor in layout.tensors(self._base))
+        self._most_bases = int(max(1, KEPT_SHARE * clock.free_bytes() / max(1, size)))
+        self._varies = any(_scalable(tensor) for tensor in layout.tensors(self._base))
 
     def serve(self, check_time, extra):
         """Says that it is ready, with what one call takes and `extra`; then a reply to each order."""
-        seconds = [self._call()[0] for _ in range(WARM_UPS)]
-        order = self._control.ask({"ready": {"seconds": statistics.median(seconds), **extra}})
-        while "round" in order:
+        plain = [self._clock.plain(lambda: self._fill(0, 0), self._call, False)[0] for _ in range(WARM_UPS)]
+        enqueue = [self._clock.enqueue_seconds(lambda: self._fill(0, 0), self._call) for _ in range(WARM_UPS)]
+        ready = {"seconds": statistics.median(plain), "enqueue_seconds": statistics.median(enqueue), **extra}
+        order = self._control.ask({"ready": ready})
+        kept = None
+        while "done" not in order:
             check_time("timing")
-            order = self._control.ask({"round": self._round(order["round"]["calls"], order["round"]["trial"])})
+            if "show" in order:
+                self._writer.reset()
+                order = self._control.ask({"output": self._writer.put(kept)})
+            elif "load" in order:
+                self._load(order["load"])
+                order = self._control.ask({"loaded": True})
+            else:
+                kept = None  # its memory may be needed
+                answer, kept = self._round(order["round"])
+                order = self._control.ask({"round": answer})
+
+    def _inputs_of(self, trial):
+        if trial not in self._bases:
+            while len(self._bases) >= self._most_bases:
+                del self._bases[next(iter(self._bases))]
+            self._bases[trial] = self._clock.place(self._reader, self._job["visible"]["inputs"][trial])
+        return self._bases[trial]
+
+    @plain_torch()
+    def _load(self, trial):
+        """Gets a trial's inputs ready; calls find them in the same places as those of the trial before."""
+        self._base = self._inputs_of(trial)
+        old = iter(layout.tensors(self._inputs))
+
+        def place(tensor):
+            before = next(old, None)
+            return before if before is not None and _alike(before, tensor) else tensor.clone()
+
+        self._inputs = layout.map_tensors(self._base, place)
 
     def _call(self):
         with torch.no_grad():
-            return self._timed(lambda: self._model(*self._inputs))
+            return self._model(*self._inputs)
 
-    def _fill(self, factor):
-        for base, target in zip(layout.tensors(self._base), layout.tensors(self._inputs)):
-            if factor != 1.0 and base.is_floating_point():
-                torch.mul(base, factor, out=target)
+    @plain_torch()
+    def _fill(self, trial, away):
+        """The trial's inputs as they are (away 0), or others like them; no two of a round are the same."""
+        base, trials = self._base, len(self._job["visible"]["inputs"])
+        if away and not self._varies and self._most_bases >= trials:
+            base = self._inputs_of((trial + away) % trials)  # whole numbers only: another trial's, with rows moved
+        for source, target in zip(layout.tensors(base), layout.tensors(self._inputs)):
+            if not _alike(source, target):
+                continue  # a trial of another shape: these keep what they held
+            if not away:
+                target.copy_(source)
+            elif _scalable(source):
+                torch.mul(source, 1.0 - away * _step(source.dtype), out=target)
+            elif not self._varies and source.dim() > 1:
+                target.copy_(source.roll(away, 0))
             else:
-                target.copy_(base)
+                target.copy_(source)
 
-    def _round(self, calls, trial):
-        """`calls` timed calls, each on inputs of its own, so that nothing kept from an earlier one is of use. The last
-        one is on the trial's inputs as they are; its output goes to the supervisor."""
-        fresh = self._device.place(self._reader.get(self._job["visible"]["inputs"][trial]))
-        self._base = fresh
-        seconds = []
-        for left in range(calls - 1, -1, -1):
-            self._fill(1.0 - left * STEP)
-            if left == 0:
-                sources.seed_everything(self._job["forward_seeds"][trial])
-            taken, output = self._call()
+    def _round(self, order):
+        """(answer, output of the checked call). Each call gets inputs of its own, so that nothing kept from an earlier
+        one is of use; that of number order["checked"] is on the trial's inputs as they are."""
+        calls, trial, checked = order["calls"], order["trial"], order["checked"]
+        before = self._watch()
+        seconds, kept = [], None
+        for number in range(calls):
+            keep = number == checked
+
+            def prepare(away=(number - checked) % calls):
+                self._clock.seed(self._seeds[trial])
+                self._fill(trial, away)
+
+            if order["plain"]:
+                taken, output = self._clock.plain(prepare, self._call, keep)
+            else:
+                taken, output = self._clock.queued(prepare, self._call, keep, order["spin_seconds"])
             seconds.append(taken)
-        self._writer.reset()
-        return {"seconds": seconds, "output": self._writer.put(output)}
+            kept = output if keep else kept
+        after = self._watch()
+        return {"seconds": seconds, "gpu": [state for state in (before, after) if state is not None]}, kept
+
+
+def _alike(a, b):
+    return a.shape == b.shape and a.dtype == b.dtype and a.stride() == b.stride()
+
+
+def _scalable(tensor):
+    return (tensor.is_floating_point() or tensor.is_complex()) and tensor.element_size() > 1
+
+
+def _step(dtype):
+    """Large enough that rounding does not undo it."""
+    return max(STEP, 2 * torch.finfo(dtype).eps)

@@ -34,20 +34,26 @@ def blank_result(role):
 
 
 def serve_rounds(control, timing):
-    order = control.ask({"ready": {"seconds": timing["sleep"], "bytes_per_second": 1e9}})
-    while "round" in order:
+    order = control.ask({"ready": {"seconds": timing["sleep"], "enqueue_seconds": 1e-5, "bytes_per_second": 1e9}})
+    while "done" not in order:
+        if "show" in order:
+            order = control.ask({"output": timing["output"]})
+            continue
+        if "load" in order:
+            order = control.ask({"loaded": True})
+            continue
         seconds = []
         for _ in range(order["round"]["calls"]):
             start = time.perf_counter()
             time.sleep(timing["sleep"])
             seconds.append(timing["claim"] or time.perf_counter() - start)
-        order = control.ask({"round": {"seconds": seconds, "output": timing["output"]}})
+        order = control.ask({"round": {"seconds": seconds, "gpu": timing["gpu"]}})
 
 
 def run_job(job, on_phase):
     role = job.get("role", "runner")
     result = blank_result(role)
-    timing = {"sleep": 0.01, "claim": None, "output": _EXPECTED}
+    timing = {"sleep": 0.01, "claim": None, "output": _EXPECTED, "gpu": []}
     names = {"result": result, "job": job, "timing": timing}
     if role in ("oracle", "timer"):
         on_phase("reference")

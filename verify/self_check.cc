@@ -1,0 +1,219 @@
+#include "verify/self_check.h"
+
+#include <algorithm>
+#include <cmath>
+#include <set>
+#include <thread>
+#include <utility>
+
+#include "absl/base/thread_annotations.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "absl/strings/str_split.h"
+#include "absl/synchronization/mutex.h"
+#include "absl/time/clock.h"
+#include "base/file.h"
+#include "base/progress.h"
+#include "base/status.h"
+#include "nlohmann/json.hpp"
+
+namespace tritonrl {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+constexpr int kShown = 40;  // tasks named in the text
+
+bool OneInside(const ExecResult& result) {
+  if (!result.has_speedup()) return false;
+  if (!result.has_timing()) return std::abs(result.speedup() - 1) < 1e-9;
+  return result.timing().speedup_low() <= 1 && 1 <= result.timing().speedup_high();
+}
+
+std::string Line(const SelfCheckEntry& entry) {
+  const ExecResult& r = entry.result;
+  Json json = {{"id", entry.id},
+               {"outcome", OutcomeName(r.outcome())},
+               {"message", r.message()},
+               {"device", r.device_name()},
+               {"modelled", r.modelled()}};
+  if (r.has_max_error()) json["max_error"] = r.max_error();
+  if (r.has_speedup()) json["speedup"] = r.speedup();
+  if (r.has_timing()) {
+    const MeasuredTiming& timing = r.timing();
+    json["speedup_low"] = timing.speedup_low();
+    json["speedup_high"] = timing.speedup_high();
+    if (timing.has_paper_speedup()) json["paper_speedup"] = timing.paper_speedup();
+    json["blocks"] = timing.blocks();
+    if (timing.has_sm_mhz_low()) {
+      json["sm_mhz"] = {timing.sm_mhz_low(), timing.sm_mhz_high()};
+    }
+    json["gpu_shared"] = timing.gpu_shared();
+    json["gpu_throttled"] = timing.gpu_throttled();
+  }
+  if (r.has_reference_seconds()) json["reference_us"] = 1e6 * r.reference_seconds();
+  if (r.has_candidate_seconds()) json["candidate_us"] = 1e6 * r.candidate_seconds();
+  if (r.has_outside_seconds()) json["outside_us"] = 1e6 * r.outside_seconds();
+  if (r.has_floor_seconds()) json["floor_us"] = 1e6 * r.floor_seconds();
+  json["one_inside"] = entry.one_inside;
+  json["wall_seconds"] = r.wall_seconds();
+  json["phase_seconds"] = Json::object();
+  const std::map<std::string, double> phases(r.phase_seconds().begin(), r.phase_seconds().end());
+  for (const auto& [phase, seconds] : phases) json["phase_seconds"][phase] = seconds;
+  return json.dump(-1, ' ', false, Json::error_handler_t::replace) + "\n";
+}
+
+// Ids of the whole lines of `out`; a torn last line is cut off.
+absl::StatusOr<std::set<std::string>> Written(const std::string& out) {
+  std::set<std::string> ids;
+  if (out.empty() || !FileExists(out)) return ids;
+  ASSIGN_OR_RETURN(std::string text, ReadFile(out));
+  const size_t end = text.rfind('\n');
+  const std::string whole = end == std::string::npos ? "" : text.substr(0, end + 1);
+  if (whole.size() != text.size()) RETURN_IF_ERROR(WriteFileAtomic(out, whole));
+  int number = 0;
+  for (const absl::string_view line : absl::StrSplit(whole, '\n', absl::SkipEmpty())) {
+    ++number;
+    const Json json = Json::parse(line.begin(), line.end(), nullptr, /*allow_exceptions=*/false);
+    if (!json.is_object() || !json.contains("id") || !json["id"].is_string() ||
+        !json.contains("one_inside")) {
+      return absl::DataLossError(
+          absl::StrCat(out, ", line ", number, " is none of a self check; choose another file"));
+    }
+    ids.insert(json["id"].get<std::string>());
+  }
+  return ids;
+}
+
+class SelfCheck {
+ public:
+  SelfCheck(std::vector<const Task*> tasks, const SelfCheckOptions& options, DeviceBackend* backend)
+      : tasks_(std::move(tasks)),
+        options_(options),
+        backend_(backend),
+        progress_({.label = "self check",
+                   .total = static_cast<int64_t>(tasks_.size()),
+                   .out = options.messages}) {}
+
+  absl::StatusOr<SelfCheckSummary> Run() {
+    const absl::Time start = absl::Now();
+    std::vector<std::thread> threads;
+    for (int i = 0; i < std::max(1, options_.parallel); ++i) {
+      threads.emplace_back([this] { Work(); });
+    }
+    for (std::thread& thread : threads) thread.join();
+    absl::MutexLock lock(&mutex_);
+    RETURN_IF_ERROR(status_);
+    summary_.seconds = absl::ToDoubleSeconds(absl::Now() - start);
+    return std::move(summary_);
+  }
+
+ private:
+  void Work() {
+    while (const Task* task = Next()) {
+      ExecRequest request;
+      request.set_task_id(task->id);
+      request.set_reference_source(task->source);
+      request.set_candidate_source(AsItsOwnCandidate(task->source));
+      request.set_seed(options_.seed);
+      request.set_trials(options_.trials);
+      request.set_skip_timing(!options_.measure_time);
+      const auto result = backend_->Run(request, absl::Now() + options_.wait_limit);
+      absl::MutexLock lock(&mutex_);
+      if (!result.ok()) {
+        status_.Update(result.status());
+        return;
+      }
+      Keep({.id = task->id, .result = *result, .one_inside = OneInside(*result)});
+    }
+  }
+
+  const Task* Next() {
+    absl::MutexLock lock(&mutex_);
+    if (next_ == tasks_.size() || !status_.ok() || options_.stop()) return nullptr;
+    return tasks_[next_++];
+  }
+
+  void Keep(SelfCheckEntry entry) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
+    if (!options_.out.empty()) status_.Update(AppendToFile(options_.out, Line(entry)));
+    one_inside_ += entry.one_inside;
+    summary_.entries.push_back(std::move(entry));
+    const auto done = static_cast<int64_t>(summary_.entries.size());
+    progress_.Tick(done, absl::StrCat("1 inside: ", one_inside_));
+  }
+
+  const std::vector<const Task*> tasks_;
+  const SelfCheckOptions& options_;
+  DeviceBackend* const backend_;
+  absl::Mutex mutex_;
+  size_t next_ ABSL_GUARDED_BY(mutex_) = 0;
+  int one_inside_ ABSL_GUARDED_BY(mutex_) = 0;
+  absl::Status status_ ABSL_GUARDED_BY(mutex_);
+  SelfCheckSummary summary_ ABSL_GUARDED_BY(mutex_);
+  Progress progress_;
+};
+
+}  // namespace
+
+std::string AsItsOwnCandidate(const std::string& reference_source) {
+  return absl::StrCat(reference_source, "\n\nModelNew = Model\n");
+}
+
+absl::StatusOr<SelfCheckSummary> RunSelfCheck(const std::vector<Task>& tasks,
+                                              const SelfCheckOptions& options,
+                                              DeviceBackend* backend) {
+  ASSIGN_OR_RETURN(const std::set<std::string> written, Written(options.out));
+  std::vector<const Task*> left;
+  for (const Task& task : tasks) {
+    if (written.count(task.id) == 0) left.push_back(&task);
+  }
+  const auto was_there = static_cast<int64_t>(tasks.size() - left.size());
+  ASSIGN_OR_RETURN(SelfCheckSummary summary, SelfCheck(std::move(left), options, backend).Run());
+  summary.was_there = was_there;
+  return summary;
+}
+
+std::string SelfCheckText(const SelfCheckSummary& summary) {
+  std::map<std::string, int> outcomes;
+  std::map<std::string, std::pair<double, int>> phases;
+  int timed = 0, inside = 0, shown = 0;
+  std::string odd;
+  for (const SelfCheckEntry& entry : summary.entries) {
+    const ExecResult& r = entry.result;
+    ++outcomes[OutcomeName(r.outcome())];
+    timed += r.has_speedup();
+    inside += entry.one_inside;
+    for (const auto& [phase, seconds] : r.phase_seconds()) {
+      phases[phase].first += seconds;
+      ++phases[phase].second;
+    }
+    const bool fine = r.outcome() == EXEC_OK && (entry.one_inside || !r.has_speedup());
+    if (fine || shown++ >= kShown) continue;
+    absl::StrAppend(&odd, "  ", entry.id, ": ", OutcomeName(r.outcome()));
+    if (r.has_timing()) {
+      absl::StrAppendFormat(&odd, ", %.4fx [%.4f, %.4f] of %d blocks, %.1f us", r.speedup(),
+                            r.timing().speedup_low(), r.timing().speedup_high(),
+                            r.timing().blocks(), 1e6 * r.reference_seconds());
+    }
+    absl::StrAppend(&odd, r.message().empty() ? "" : ", ", r.message(), "\n");
+  }
+  const auto tasks = static_cast<double>(summary.entries.size());
+  std::string text =
+      absl::StrFormat("%d tasks against themselves in %.1f s = %.2f/s (%d were there before)\n",
+                      summary.entries.size(), summary.seconds,
+                      tasks / std::max(summary.seconds, 1e-9), summary.was_there);
+  for (const auto& [outcome, count] : outcomes) {
+    absl::StrAppendFormat(&text, "  %-20s %d\n", outcome, count);
+  }
+  if (timed > 0) {
+    absl::StrAppendFormat(&text, "  speedup 1.00 within its interval: %d of %d = %.1f %%\n", inside,
+                          timed, 100.0 * inside / timed);
+  }
+  absl::StrAppend(&text, "  mean seconds by phase:");
+  for (const auto& [phase, sum] : phases) {
+    absl::StrAppendFormat(&text, " %s %.2f", phase, sum.first / sum.second);
+  }
+  return absl::StrCat(text, "\n", odd);
+}
+
+}  // namespace tritonrl
