@@ -5,12 +5,15 @@
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <string>
+#include <tuple>
 #include <utility>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "absl/time/clock.h"
 #include "base/status.h"
+#include "exec/ablation.h"
 #include "exec/classify.h"
 #include "exec/device_backend.h"
 #include "exec/job_dialogue.h"
@@ -26,6 +29,10 @@ using Json = nlohmann::json;
 // floor of measured times is made lower by these, so that no honest kernel is below it.
 constexpr double kMeasuredCacheBytes = 64 << 20;
 constexpr double kMeasuredRateMargin = 1.5;
+
+// Ablated calls get this share of a job's limit, and end this long before the limit does.
+constexpr double kAblationShare = 0.25;
+constexpr double kAblationMarginSeconds = 2;
 
 // Bytes for the tensors of all leaves, each aligned as the writer does it.
 uint64_t RoomFor(const std::vector<Leaf>& leaves) {
@@ -57,6 +64,7 @@ class Session {
       run.result.set_message(Message(talked));
       return run;
     }
+    if (ablation_.ended) ForgetEnd(&report);
     run.result = Classify(report, limits_, JobRole::kRunner);
     Conclude(&run.result);
     run.worker_died = report.end == JobEnd::kWorkerDied && !report.out_of_memory &&
@@ -76,17 +84,24 @@ class Session {
                       runners, RunnerJobJson(context_, oracle_.visible_layout), limits_, deadline_,
                       {{"visible", oracle_.visible.fd()}, {"memory", memory_.fd()}}));
     while (const std::optional<std::string> message = job->Next()) {
+      if (begin_ == absl::InfinitePast()) begin_ = absl::Now();
       if (over_) {  // nobody listens any more, but it may not wait for ever either
         job->Send(Json{{"go", false}}.dump());
+        continue;
+      }
+      if (compared_ == calls_.size()) {
+        TakeKernels(*message, job.get());
+        over_ = true;
         continue;
       }
       const absl::Status taken = TakeCall(*message);
       if (!taken.ok()) violation_ = taken;
       over_ = !taken.ok() || !wrong_.equal;
       job->Send(Json{{"go", !over_}}.dump());
-      if (!over_ && compared_ == calls_.size()) {
-        over_ = true;
-        if (!oracle_.run.modelled() && !context_.request.skip_timing()) Time(job.get());
+      if (!over_ && compared_ == calls_.size() && !oracle_.run.modelled() &&
+          !context_.request.skip_timing()) {
+        Time(job.get());
+        over_ = timing_->kind != TimingResult::Kind::kTimed;
       }
     }
     *report = job->Finish();
@@ -125,10 +140,9 @@ class Session {
 
   // Compares an output with that of the oracle's call; false, and wrong_ says why, when it differs.
   bool Judge(int trial, size_t call, const std::vector<Leaf>& output) {
-    const bool default_tolerance = context_.request.atol() == 0 && context_.request.rtol() == 0;
-    Comparison found = CompareOutputs({oracle_.outputs[call], hidden_}, {output, memory_.view()},
-                                      default_tolerance ? 1e-2 : context_.request.atol(),
-                                      default_tolerance ? 1e-2 : context_.request.rtol());
+    const auto [atol, rtol] = Tolerances();
+    Comparison found =
+        CompareOutputs({oracle_.outputs[call], hidden_}, {output, memory_.view()}, atol, rtol);
     if (found.max_error.has_value() && std::isfinite(*found.max_error)) {
       max_error_ = std::max(max_error_.value_or(0), *found.max_error);
     }
@@ -137,6 +151,43 @@ class Session {
     wrong_ = std::move(found);
     repeated_ = call == 1;
     return false;
+  }
+
+  // All calls were right and its result is handed over: it names its kernels and asks what comes.
+  void TakeKernels(const std::string& message, JobDialogue* job) {
+    asked_ = true;
+    if (!context_.request.skip_ablation()) {
+      AblationSetup setup;
+      for (int trial = 0; trial < TrialsOf(context_.request); ++trial) {
+        setup.expected.push_back({oracle_.outputs[trial == 0 ? 0 : trial + 1], hidden_});
+      }
+      setup.memory = memory_.view();
+      std::tie(setup.atol, setup.rtol) = Tolerances();
+      const double wall = limits_.wall_seconds();
+      const absl::Duration left =
+          begin_ + absl::Seconds(wall - kAblationMarginSeconds) - absl::Now();
+      setup.until = absl::Now() + std::min(left, absl::Seconds(wall * kAblationShare));
+      ablation_ = Ablate(setup, message, [job](const std::string& order) {
+        job->Send(order);
+        return job->Next();
+      });
+      if (!ablation_.violation.ok()) violation_ = ablation_.violation;
+    }
+    job->Send(Json{{"done", true}}.dump());
+  }
+
+  // How a process ended in an ablated call is no matter: its result had come before.
+  static void ForgetEnd(JobReport* report) {
+    if (report->end == JobEnd::kWorkerDied) return;  // the result is lost as well
+    report->end = JobEnd::kExit;
+    report->exit_code = report->signal = 0;
+    report->out_of_memory = report->refused_forks = false;
+  }
+
+  std::pair<double, double> Tolerances() const {
+    const ExecRequest& request = context_.request;
+    if (request.atol() == 0 && request.rtol() == 0) return {1e-2, 1e-2};
+    return {request.atol(), request.rtol()};
   }
 
   void Time(JobDialogue* job) {
@@ -180,8 +231,23 @@ class Session {
                               " calls instead of ", calls_.size()),
                  result);
     }
+    if (!asked_ && (!timing_.has_value() || timing_->kind == TimingResult::Kind::kTimed)) {
+      return Say(EXEC_BAD_RESULT, "it ended before it named the kernels that it had launched",
+                 result);
+    }
     result->set_correct(true);
+    if (!ConcludeAblation(result)) return;
     if (!context_.request.skip_timing()) ConcludeTime(result);
+  }
+
+  // False when it cannot be known whether the kernels do the work.
+  bool ConcludeAblation(ExecResult* result) {
+    result->set_ablation_all(ablation_.all);
+    for (const KernelAblation& kernel : ablation_.kernels) *result->add_ablations() = kernel;
+    if (ablation_.all != ABLATION_UNCLEAR) return true;
+    Say(EXEC_INCONCLUSIVE,
+        absl::StrCat("without its kernels the result ", ablation_.kernels[0].text()), result);
+    return false;
   }
 
   void ConcludeWrong(ExecResult* result) {
@@ -265,6 +331,9 @@ class Session {
   std::optional<double> max_error_;
   absl::Status violation_;
   std::optional<TimingResult> timing_;
+  absl::Time begin_ = absl::InfinitePast();  // of its first message
+  bool asked_ = false;                       // it came to its end and asked what comes
+  AblationResult ablation_;
 };
 
 }  // namespace

@@ -24,7 +24,7 @@ namespace tritonrl {
 namespace {
 
 // Changes whenever the meaning of a stored verdict changes, so that old journals are not believed.
-constexpr int kVerdictVersion = 2;
+constexpr int kVerdictVersion = 3;
 
 void SetFault(FaultOfOurs::Kind kind, const std::string& text, Verdict* verdict) {
   verdict->mutable_fault_of_ours()->set_kind(kind);
@@ -44,6 +44,7 @@ class Verifier::Impl {
                              options_.device_model, " seed ", options_.seed, " trials ",
                              options_.trials, " tol ", options_.atol, " ", options_.rtol, " time ",
                              options_.measure_time, " func ", options_.check_functionality,
+                             " ablation ", options_.ablation,
                              " limit ", absl::FormatDuration(options_.run_limit), " judge ",
                              judge_ == nullptr ? "off" : judge_->name());
     for (int i = 0; i < std::max(1, options_.parallel); ++i)
@@ -212,6 +213,7 @@ class Verifier::Impl {
     exec.set_rtol(options_.rtol);
     exec.set_device_model(options_.device_model);
     exec.set_skip_timing(!options_.measure_time);
+    exec.set_skip_ablation(!options_.check_functionality || !options_.ablation);
     exec.mutable_limits()->set_wall_seconds(absl::ToDoubleSeconds(options_.run_limit));
     verdict->set_backend(backend_->name());
     {

@@ -47,6 +47,8 @@ struct VerifierOptions {
   // The functionality layer (linter, run-time audit, judge). False reproduces the paper's figures
   // "without robust verifier": such verdicts say OK there without having looked.
   bool check_functionality = true;
+  // Part of the functionality layer: forward is called again with kernels that write nothing.
+  bool ablation = true;
   absl::Duration run_limit = absl::Seconds(30);  // Wall clock for one run of one candidate.
   absl::Duration wait_limit = absl::Minutes(5);  // Waiting for a worker and running, one attempt.
   int max_attempts = 3;                          // Runs spent on faults of ours before giving up.

@@ -61,6 +61,7 @@ ABSL_FLAG(double, time_limit, 30, "seconds for the whole run of the candidate");
 ABSL_FLAG(double, memory_gb, 0, "memory limit of the candidate in GiB; 0: the backend's own");
 ABSL_FLAG(bool, functionality, true,
           "false: skip linter and run-time audit (figures without the robust verifier)");
+ABSL_FLAG(bool, ablation, true, "false: do not call forward again with kernels that write nothing");
 ABSL_FLAG(std::string, judge_url, "",
           "OpenAI-compatible chat completions endpoint of a judge; empty: no judge");
 ABSL_FLAG(std::string, judge_model, "", "model name for --judge_url");
@@ -137,13 +138,17 @@ absl::Status ParseFlags(int argc, char** argv) {
 
 int PrintHelp() {
   std::cout << kUsage;
-  for (const char* name : {"reference",  "candidate",   "in",
-                           "out",        "html",        "json",
-                           "backend",    "servers",     "token_file",
-                           "workers",    "sandbox",     "device_model",
-                           "seed",       "trials",      "tolerance",
-                           "time_limit", "memory_gb",   "functionality",
-                           "judge_url",  "judge_model", "judge_key_variable"}) {
+  for (const char* name : {"reference",   "candidate",
+                           "in",          "out",
+                           "html",        "json",
+                           "backend",     "servers",
+                           "token_file",  "workers",
+                           "sandbox",     "device_model",
+                           "seed",        "trials",
+                           "tolerance",   "time_limit",
+                           "memory_gb",   "functionality",
+                           "ablation",    "judge_url",
+                           "judge_model", "judge_key_variable"}) {
     const absl::CommandLineFlag* flag = absl::FindCommandLineFlag(name);
     std::cout << "  --" << name << ": " << flag->Help() << " (default '" << flag->DefaultValue()
               << "')\n";
@@ -250,6 +255,7 @@ VerifierOptions OptionsFromFlags(const DeviceBackend& backend) {
   options.run_limit = absl::Seconds(absl::GetFlag(FLAGS_time_limit));
   options.device_model = absl::GetFlag(FLAGS_device_model);
   options.check_functionality = absl::GetFlag(FLAGS_functionality);
+  options.ablation = absl::GetFlag(FLAGS_ablation);
   options.cache = false;  // would grow with the number of cases
   return options;
 }

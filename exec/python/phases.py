@@ -3,6 +3,8 @@
 Each function ends with its result or raises JobFailure. The device object says how code runs:
   place(value)                tensors or modules where the code is to run
   reference_call(f, index), candidate_call(f, index)   run f() while watching it; call 0 of forward is counted
+  pattern                     0 or 1: what fresh memory of integers holds in these calls
+  name_arguments(inputs, model, output)   after call 0: what the tensors are that kernels were launched with
   fetch(value)                a copy of tensors on the CPU
   check_swallowed()           raises an error that forward hid
   explain(error)              (outcome, fault, message, detail, line) of an error of the device's own, or None

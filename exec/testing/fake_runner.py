@@ -44,7 +44,16 @@ def serve_rounds(control, timing):
         order = control.ask({"round": {"seconds": seconds, "output": timing["output"]}})
 
 
-def run_job(job, on_phase):
+def serve_ablation(control, names):
+    """Names the candidate's `kernels`; in each ablated call hands over what its function `ablated(order)` gives."""
+    ablated = names.get("ablated", lambda order: {"output": {"value": 0}})
+    order, done = control.ask({"kernels": names.get("kernels", [])}), 0
+    while "ablate" in order:
+        answer = {"ablated": done, "output": None, "raised": "", "late": False, **ablated(order["ablate"])}
+        order, done = control.ask(answer), done + 1
+
+
+def run_job(job, on_phase, on_result):
     role = job.get("role", "runner")
     result = blank_result(role)
     timing = {"sleep": 0.01, "claim": None, "output": _EXPECTED}
@@ -74,4 +83,6 @@ def run_job(job, on_phase):
             control.ask({"call": index, "output": _EXPECTED, "inputs": {"list": []}})
         if job["measure_time"] and job["device"] == "cuda":
             serve_rounds(control, timing)
+        on_result(result)
+        serve_ablation(control, names)
     return result
