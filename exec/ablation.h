@@ -12,7 +12,7 @@
 #include "absl/strings/string_view.h"
 #include "absl/time/time.h"
 #include "exec/messages.pb.h"
-#include "exec/tensor_compare.h"
+#include "exec/tensor_layout.h"
 
 namespace tritonrl {
 
@@ -20,11 +20,11 @@ namespace tritonrl {
 inline constexpr int kMostAblations = 8;
 
 struct AblationSetup {
-  std::vector<Tensors> expected;  // right output of each trial
-  absl::string_view memory;       // where the runner puts what it hands over
-  double atol = 1e-2;             // of "right"
-  double rtol = 1e-2;
-  absl::Time until;  // no call begins after that, and each is told to end by then
+  int trials = 0;  // whose inputs there are
+  // Whether that is a right output for that trial.
+  std::function<bool(int trial, const std::vector<Leaf>& output)> is_right;
+  absl::string_view memory;  // where the runner puts what it hands over
+  absl::Time until;          // no call begins after that, and each is told to end by then
 };
 
 // Sends one message to the runner and waits for its answer (formats in exec/python/README.md);
@@ -40,10 +40,10 @@ struct AblationResult {
 
 // `named` is the runner's message that names its kernels. Never two calls in a row on inputs of one
 // trial (if there are several), so that memory kept from the call before holds another result. A
-// result that looks unchanged is tried twice more before that is believed: against the same call
-// with all kernels, for outputs so small that the tolerance lets anything pass, and on inputs
-// scaled by a negative number with another pattern in fresh memory, for tasks whose own inputs or
-// results leave a kernel nothing to do.
+// result that looks unchanged is tried again before that is believed: with another pattern in fresh
+// memory, that may have been right by chance; against the same call with all kernels, for outputs
+// so small that the tolerance lets anything pass; and on inputs scaled by a negative number, for
+// inputs that leave a kernel nothing to do (relu of positive numbers).
 AblationResult Ablate(const AblationSetup& setup, const std::string& named, const AskRunner& ask);
 
 }  // namespace tritonrl

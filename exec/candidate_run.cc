@@ -5,7 +5,6 @@
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <string>
-#include <tuple>
 #include <utility>
 #include <vector>
 
@@ -13,9 +12,9 @@
 #include "absl/strings/str_format.h"
 #include "absl/time/clock.h"
 #include "base/status.h"
-#include "exec/ablation.h"
 #include "exec/classify.h"
 #include "exec/device_backend.h"
+#include "exec/follow_up.h"
 #include "exec/job_dialogue.h"
 #include "exec/tensor_compare.h"
 #include "exec/timing_rounds.h"
@@ -29,10 +28,6 @@ using Json = nlohmann::json;
 // floor of measured times is made lower by these, so that no honest kernel is below it.
 constexpr double kMeasuredCacheBytes = 64 << 20;
 constexpr double kMeasuredRateMargin = 1.5;
-
-// Ablated calls get this share of a job's limit, and end this long before the limit does.
-constexpr double kAblationShare = 0.25;
-constexpr double kAblationMarginSeconds = 2;
 
 // Bytes for the tensors of all leaves, each aligned as the writer does it.
 uint64_t RoomFor(const std::vector<Leaf>& leaves) {
@@ -64,7 +59,7 @@ class Session {
       run.result.set_message(Message(talked));
       return run;
     }
-    if (ablation_.ended) ForgetEnd(&report);
+    if (follow_up_.ended) ForgetEnd(&report);
     run.result = Classify(report, limits_, JobRole::kRunner);
     Conclude(&run.result);
     run.worker_died = report.end == JobEnd::kWorkerDied && !report.out_of_memory &&
@@ -138,11 +133,17 @@ class Session {
     return absl::OkStatus();
   }
 
+  // An output in memory_ against that of the oracle's call.
+  Comparison Compare(size_t call, const std::vector<Leaf>& output) const {
+    const bool default_tolerance = context_.request.atol() == 0 && context_.request.rtol() == 0;
+    return CompareOutputs({oracle_.outputs[call], hidden_}, {output, memory_.view()},
+                          default_tolerance ? 1e-2 : context_.request.atol(),
+                          default_tolerance ? 1e-2 : context_.request.rtol());
+  }
+
   // Compares an output with that of the oracle's call; false, and wrong_ says why, when it differs.
   bool Judge(int trial, size_t call, const std::vector<Leaf>& output) {
-    const auto [atol, rtol] = Tolerances();
-    Comparison found =
-        CompareOutputs({oracle_.outputs[call], hidden_}, {output, memory_.view()}, atol, rtol);
+    Comparison found = Compare(call, output);
     if (found.max_error.has_value() && std::isfinite(*found.max_error)) {
       max_error_ = std::max(max_error_.value_or(0), *found.max_error);
     }
@@ -154,40 +155,27 @@ class Session {
   }
 
   // All calls were right and its result is handed over: it names its kernels and asks what comes.
-  void TakeKernels(const std::string& message, JobDialogue* job) {
+  void TakeKernels(const std::string& named, JobDialogue* job) {
     asked_ = true;
-    if (!context_.request.skip_ablation()) {
-      AblationSetup setup;
-      for (int trial = 0; trial < TrialsOf(context_.request); ++trial) {
-        setup.expected.push_back({oracle_.outputs[trial == 0 ? 0 : trial + 1], hidden_});
-      }
-      setup.memory = memory_.view();
-      std::tie(setup.atol, setup.rtol) = Tolerances();
-      const double wall = limits_.wall_seconds();
-      const absl::Duration left =
-          begin_ + absl::Seconds(wall - kAblationMarginSeconds) - absl::Now();
-      setup.until = absl::Now() + std::min(left, absl::Seconds(wall * kAblationShare));
-      ablation_ = Ablate(setup, message, [job](const std::string& order) {
-        job->Send(order);
-        return job->Next();
-      });
-      if (!ablation_.violation.ok()) violation_ = ablation_.violation;
-    }
+    FollowUpSetup setup;
+    setup.profile = !oracle_.run.modelled() && !context_.request.skip_gpu_profile();
+    setup.ablate = !context_.request.skip_ablation();
+    setup.judge_profiled = [this](const std::vector<Leaf>& output) {
+      // With state, a forward called once more may rightly give something else.
+      return oracle_.mutates_inputs || oracle_.has_buffers || Judge(0, 0, output);
+    };
+    setup.ablation.trials = static_cast<int>(oracle_.inputs.size());
+    setup.ablation.is_right = [this](int trial, const std::vector<Leaf>& output) {
+      return Compare(trial == 0 ? 0 : trial + 1, output).equal;
+    };
+    setup.ablation.memory = memory_.view();
+    setup.ablation.until = FollowUpDeadline(begin_, limits_);
+    follow_up_ = RunFollowUp(setup, named, [job](const std::string& order) {
+      job->Send(order);
+      return job->Next();
+    });
+    if (!follow_up_.violation.ok()) violation_ = follow_up_.violation;
     job->Send(Json{{"done", true}}.dump());
-  }
-
-  // How a process ended in an ablated call is no matter: its result had come before.
-  static void ForgetEnd(JobReport* report) {
-    if (report->end == JobEnd::kWorkerDied) return;  // the result is lost as well
-    report->end = JobEnd::kExit;
-    report->exit_code = report->signal = 0;
-    report->out_of_memory = report->refused_forks = false;
-  }
-
-  std::pair<double, double> Tolerances() const {
-    const ExecRequest& request = context_.request;
-    if (request.atol() == 0 && request.rtol() == 0) return {1e-2, 1e-2};
-    return {request.atol(), request.rtol()};
   }
 
   void Time(JobDialogue* job) {
@@ -242,11 +230,11 @@ class Session {
 
   // False when it cannot be known whether the kernels do the work.
   bool ConcludeAblation(ExecResult* result) {
-    result->set_ablation_all(ablation_.all);
-    for (const KernelAblation& kernel : ablation_.kernels) *result->add_ablations() = kernel;
-    if (ablation_.all != ABLATION_UNCLEAR) return true;
+    DescribeFollowUp(follow_up_, result);
+    if (follow_up_.ablation.all != ABLATION_UNCLEAR) return true;
     Say(EXEC_INCONCLUSIVE,
-        absl::StrCat("without its kernels the result ", ablation_.kernels[0].text()), result);
+        absl::StrCat("without its kernels the result ", follow_up_.ablation.kernels[0].text()),
+        result);
     return false;
   }
 
@@ -257,7 +245,10 @@ class Session {
     result->set_phase("compare");
     result->clear_detail();
     result->set_line(0);
-    const char* again = timed_ ? ", in a timed call" : repeated_ ? ", called once more" : "";
+    const char* again = follow_up_.profile_wrong ? ", in a profiled call"
+                        : timed_                 ? ", in a timed call"
+                        : repeated_              ? ", called once more"
+                                                 : "";
     Say(EXEC_MISMATCH,
         absl::StrCat("trial ", wrong_.mismatch.trial() + 1, " of ", trials, again, ": ",
                      wrong_.message),
@@ -333,7 +324,7 @@ class Session {
   std::optional<TimingResult> timing_;
   absl::Time begin_ = absl::InfinitePast();  // of its first message
   bool asked_ = false;                       // it came to its end and asked what comes
-  AblationResult ablation_;
+  FollowUpResult follow_up_;
 };
 
 }  // namespace

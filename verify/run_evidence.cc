@@ -7,6 +7,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "verify/gpu_share.h"
 #include "verify/neutral_ops.h"
 
 namespace tritonrl {
@@ -61,8 +62,8 @@ void AddDecoration(const KernelAblation& kernel, const std::string& rule, const 
   evidence->set_line(kernel.line());
 }
 
-// False when the result needs none of the kernels.
-bool CheckAblation(const ExecResult& result, FunctionalityResult* functionality) {
+// Fails the layer when the result needs none of the kernels.
+void CheckAblation(const ExecResult& result, FunctionalityResult* functionality) {
   const bool decoration = result.ablation_all() == ABLATION_UNCHANGED;
   if (decoration && functionality->outcome() == FunctionalityResult::OK) {
     functionality->set_outcome(FunctionalityResult::DECORATION);
@@ -88,7 +89,6 @@ bool CheckAblation(const ExecResult& result, FunctionalityResult* functionality)
                     functionality);
     }
   }
-  return !decoration;
 }
 
 }  // namespace
@@ -110,9 +110,10 @@ bool CheckRunTime(const ExecResult& result, FunctionalityResult* functionality) 
     evidence->set_name(op.name());
     evidence->set_value(op.elements());
   }
-  const bool works = CheckAblation(result, functionality);
+  CheckAblation(result, functionality);
+  CheckGpuShare(result, functionality);
   AddLaunches(result, functionality);
-  return works && functionality->outcome() == FunctionalityResult::OK;
+  return functionality->outcome() == FunctionalityResult::OK;
 }
 
 }  // namespace tritonrl

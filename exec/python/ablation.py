@@ -1,4 +1,5 @@
-"""Calls of forward with kernels left out, ordered by the supervisor one by one once everything else is done.
+"""Further calls of forward that the supervisor orders one by one once everything else is done: profiled, or with
+kernels left out.
 
 Nothing is judged here: an output goes to the supervisor as in an ordinary call, and an error is an answer like any other.
 """
@@ -8,10 +9,13 @@ import math
 import signal
 import time
 
+import torch
+
 import layout
 import phases
+import sources
 from channel import SupervisorGone
-from failures import JobFailure, one_line
+from failures import JobFailure, describe, one_line
 from plain_torch import plain_torch
 
 MAX_KERNELS = 64  # that are named to the supervisor
@@ -35,12 +39,29 @@ class Ablation:
     def serve(self):
         try:
             order = self._control.ask({"kernels": [[name[:_MAX_NAME], line] for name, line in self._kernels]})
+            if "profile" in order:
+                order = self._control.ask({"profiled": self._profile(order["profile"])})
             index = 0
             while "ablate" in order:
                 order = self._control.ask({"ablated": index, **self._call(order["ablate"], index)})
                 index += 1
         except SupervisorGone:
             pass
+
+    def _profile(self, order):
+        """{"output", "kernels", "note"} of one call, in which nothing of ours watches; without output after an error."""
+        device, job, trial = self._device, self._job, order["trial"]
+        try:
+            with self._within(order["seconds"]):
+                inputs = device.place(self._reader.get(job["visible"]["inputs"][trial]))
+                sources.seed_everything(job["forward_seeds"][trial])
+                with torch.no_grad():
+                    output, kernels, note = device.profiled_call(lambda: self._model(*inputs))
+                self._writer.reset()
+                described = phases.hand_over(self._writer, device, output, self._folder)
+            return {"output": described, "kernels": kernels, "note": one_line(note, _MAX_TEXT)}
+        except Exception as error:
+            return {"output": None, "kernels": [], "note": one_line(f"the call failed: {describe(error)}", _MAX_TEXT)}
 
     def _left_out(self, skip):
         """Whether a kernel, (name, line), is left out by an order's "skip"."""
@@ -50,9 +71,9 @@ class Ablation:
         return lambda kernel: kernel == chosen
 
     def _call(self, order, index):
-        """{"output", "raised", "late"} of one call; exactly one of output and a text in raised is there."""
+        """{"output", "raised", "late", "left_out"} of one call; exactly one of output and a text in raised is there."""
         device, job, trial = self._device, self._job, order["trial"]
-        device.pattern = order["pattern"]
+        device.pattern, device.recorder.not_run = order["pattern"], 0
         try:
             with self._within(order["seconds"]):
                 inputs = device.place(self._reader.get(job["visible"]["inputs"][trial]))
@@ -62,13 +83,14 @@ class Ablation:
                 output = phases.forward(job, device, self._model, inputs, seed, len(job["calls"]) + index, self._folder)
                 self._writer.reset()
                 described = phases.hand_over(self._writer, device, output, self._folder)
-            return {"output": described, "raised": "", "late": False}
+            answer = {"output": described, "raised": "", "late": False}
         except JobFailure as failure:
             text = one_line(failure.message, _MAX_TEXT) or failure.outcome
-            return {"output": None, "raised": text, "late": failure.outcome == "timeout"}
+            answer = {"output": None, "raised": text, "late": failure.outcome == "timeout"}
         finally:
             device.recorder.left_out = lambda kernel: False
             device.recorder.kernel_errors.clear()
+        return {**answer, "left_out": device.recorder.not_run}
 
     @contextlib.contextmanager
     def _within(self, seconds):

@@ -41,7 +41,9 @@ class Recorder:
         self.launches = 0  # all launches
         self.launched = set()  # names of kernels that were launched
         self.kernels = {}  # (name, line) of each kernel of which programs ran -> launches, in the order of the first
+        self.binaries = {}  # on a GPU: name of the compiled kernel -> launches since this was last cleared
         self.left_out = lambda kernel: False  # kernels that are to write nothing in this call
+        self.not_run = 0  # launches that were left out
         self.compiled = 0
         self.compile_failures = []  # (kernel name, line of its def, error)
         self.kernel_errors = []  # also those that the candidate swallowed
@@ -54,7 +56,10 @@ class Recorder:
             return False
         kernel = (name, line)
         self.kernels[kernel] = self.kernels.get(kernel, 0) + 1
-        return not self.left_out(kernel)
+        if self.left_out(kernel):
+            self.not_run += 1
+            return False
+        return True
 
     @property
     def compile_state(self):

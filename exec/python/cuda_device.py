@@ -5,6 +5,7 @@ import contextlib
 import torch
 import triton
 
+import gpu_profile
 import launch_arguments
 import sources
 from aten_counter import AtenCounter
@@ -70,6 +71,10 @@ class CudaDevice:
             return self._watched(function, self.candidate_ops, index == 0)
         finally:
             self.recorder.counting = False
+
+    def profiled_call(self, function):
+        """(result, kernels, note) of function(), see gpu_profile."""
+        return gpu_profile.measure(function, self.recorder)
 
     def check_swallowed(self):
         self.recorder.raise_swallowed()
@@ -152,11 +157,13 @@ def recording_launcher(base, recorder):
         def __init__(self, src, metadata):
             super().__init__(src, metadata)
             self._note = (src.fn.__name__, definition_line(src.fn), metadata, src.signature)
+            self._binary = getattr(metadata, "name", src.fn.__name__)
 
         def __call__(self, gx, gy, gz, *args, **kwargs):
             name, line, metadata, signature = self._note
             if not recorder.begin(name, line, (gx, gy, gz)):
                 return None
+            recorder.binaries[self._binary] = recorder.binaries.get(self._binary, 0) + 1
             if recorder.counting:
                 # After the grid: stream, function, metadata twice, two hooks; then the kernel's own arguments.
                 tensors = launch_arguments.note(signature, args[6:])
