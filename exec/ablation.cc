@@ -157,7 +157,8 @@ class Orders {
           {"seconds", seconds}}}}.dump());
     if (!answer.has_value()) {
       over_ = result_.ended = true;
-      return {End::kProcessEnded, {}, "its process ended"};
+      result_.ended_in_all = calls_ == 0;
+      return {End::kProcessEnded, {}, kProcessEnded};
     }
     Call call = Read(*answer);
     ++calls_;

@@ -19,6 +19,9 @@ namespace tritonrl {
 // Kernels that are left out one by one; of those after them it is said that they were not tried.
 inline constexpr int kMostAblations = 8;
 
+// The text of a kernel in whose call the process ended.
+inline constexpr char kProcessEnded[] = "its process ended";
+
 struct AblationSetup {
   int trials = 0;  // whose inputs there are
   // Whether that is a right output for that trial.
@@ -35,6 +38,7 @@ struct AblationResult {
   AblationEffect all = ABLATION_NOT_TRIED;  // all kernels left out together
   std::vector<KernelAblation> kernels;      // in the order of their first launch
   bool ended = false;                       // the process ended in an ablated call
+  bool ended_in_all = false;                // namely the first, without all kernels
   absl::Status violation;                   // an answer that makes no sense
 };
 

@@ -59,7 +59,7 @@ class Session {
       run.result.set_message(Message(talked));
       return run;
     }
-    if (follow_up_.ended) ForgetEnd(&report);
+    if (follow_up_.ended) ForgetEnd(&report, &follow_up_);
     run.result = Classify(report, limits_, JobRole::kRunner);
     Conclude(&run.result);
     run.worker_died = report.end == JobEnd::kWorkerDied && !report.out_of_memory &&

@@ -60,7 +60,18 @@ void DescribeFollowUp(const FollowUpResult& found, ExecResult* result) {
   result->set_gpu_profile_note(found.profile.note);
 }
 
-void ForgetEnd(JobReport* report) {
+void ForgetEnd(JobReport* report, FollowUpResult* found) {
+  if (report->end == JobEnd::kTimeout || report->end == JobEnd::kDeadline) {
+    AblationResult& ablation = found->ablation;
+    if (ablation.all == ABLATION_CHANGED && ablation.ended_in_all) {
+      ablation.all = ABLATION_NOT_TRIED;
+    }
+    for (KernelAblation& kernel : ablation.kernels) {
+      if (kernel.text() != kProcessEnded) continue;
+      kernel.set_effect(ABLATION_NOT_TRIED);
+      kernel.set_text("without it forward did not end in time");
+    }
+  }
   if (report->end == JobEnd::kWorkerDied) return;
   report->end = JobEnd::kExit;
   report->exit_code = report->signal = 0;

@@ -45,9 +45,10 @@ FollowUpResult RunFollowUp(const FollowUpSetup& setup, const std::string& named,
 // Writes down what was found.
 void DescribeFollowUp(const FollowUpResult& found, ExecResult* result);
 
-// A process that ended in such a call had handed over its result before, and how it ended is no
-// matter. A worker that died took the result along: that stays as it is.
-void ForgetEnd(JobReport* report);
+// To be called with the report of a process that ended in such a call. It had handed over its
+// result before, so how it ended is no matter to that; a worker that died took the result along,
+// which stays as it is. A kernel without which it hung until its limit has not been tried.
+void ForgetEnd(JobReport* report, FollowUpResult* found);
 
 }  // namespace tritonrl
 
