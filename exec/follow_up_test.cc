@@ -7,9 +7,9 @@
 #include <string>
 
 #include "absl/strings/str_cat.h"
-#include "absl/time/clock.h"
 #include "exec/interpreter_backend.h"
 #include "exec/testing/pool_options.h"
+#include "exec/testing/run_request.h"
 
 namespace tritonrl {
 namespace {
@@ -38,16 +38,11 @@ class FollowUpTest : public testing::Test {
 
   static ExecResult Run(const std::string& candidate, double seconds = 10,
                         PythonBackend* backend = backend_, bool ablation = true) {
-    ExecRequest request;
-    request.set_task_id("t");
-    request.set_reference_source(backend == backend_ ? "pass" : "result['modelled'] = False");
-    request.set_candidate_source(candidate);
+    ExecRequest request = MakeExecRequest(
+        candidate, backend == backend_ ? "pass" : "result['modelled'] = False", seconds);
     request.set_skip_timing(true);
     request.set_skip_ablation(!ablation);
-    request.mutable_limits()->set_wall_seconds(seconds);
-    auto result = backend->Run(request, absl::Now() + absl::Seconds(60));
-    EXPECT_TRUE(result.ok()) << result.status();
-    return result.ok() ? *result : ExecResult();
+    return RunOrFail(backend, request);
   }
 
   static InterpreterBackend* backend_;
