@@ -32,7 +32,7 @@ TSNode ToNode(const Raw& raw) {
 template <typename Raw>
 Raw FromNode(const TSNode& node) {
   Raw raw;
-  std::memcpy(&raw, &node, sizeof(node));
+  std::memcpy(static_cast<void*>(&raw), &node, sizeof(node));
   return raw;
 }
 

@@ -183,6 +183,7 @@ void CheckVerifier(const VerifierConfig& v, Checks* checks) {
   checks->Range("verifier.limits.disk_mib", v.limits().disk_mib(), 1, kInfinity);
   checks->Positive("verifier.judge.timeout_s", v.judge().timeout_s());
   checks->Range("verifier.judge.retries", v.judge().retries(), 0, kInfinity);
+  checks->Range("verifier.judge.parallel", v.judge().parallel(), 1, 1024);
   checks->That(v.judge().endpoint().empty() || !v.judge().model().empty(),
                "verifier.judge.endpoint is set but verifier.judge.model is empty; name the model");
 }

@@ -15,7 +15,7 @@
 #include "exec/device_backend.h"
 #include "tasks/response.h"
 #include "verify/figures.h"
-#include "verify/judge.h"
+#include "verify/judge_queue.h"
 #include "verify/layers.h"
 #include "verify/verdict.h"
 #include "verify/verdict_cache.h"
@@ -47,6 +47,10 @@ class Verifier::Impl {
                              " ablation ", options_.ablation,
                              " limit ", absl::FormatDuration(options_.run_limit), " judge ",
                              judge_ == nullptr ? "off" : judge_->name());
+    if (judge_ != nullptr) {
+      judge_queue_ =
+          std::make_unique<JudgeQueue>(judge_, options_.judge_parallel, options_.judge_cache);
+    }
     for (int i = 0; i < std::max(1, options_.parallel); ++i)
       threads_.emplace_back([this] { Work(); });
   }
@@ -54,6 +58,7 @@ class Verifier::Impl {
   ~Impl() {
     Close();
     for (std::thread& thread : threads_) thread.join();
+    judge_queue_.reset();  // its answers still come here
   }
 
   void Close() {
@@ -64,12 +69,14 @@ class Verifier::Impl {
       dropped.swap(queue_);
     }
     for (const Job& job : dropped) Cancel(job);
+    if (judge_queue_ != nullptr) judge_queue_->Close();
   }
 
   const std::string& settings() const { return settings_; }
 
   absl::Status Open() {
     ASSIGN_OR_RETURN(int64_t replayed, cache_.Open());
+    if (judge_queue_ != nullptr) RETURN_IF_ERROR(judge_queue_->Open().status());
     absl::MutexLock lock(&mutex_);
     counts_.replayed = replayed;
     return absl::OkStatus();
@@ -113,7 +120,8 @@ class Verifier::Impl {
 
   absl::Status JournalStatus() const {
     absl::MutexLock lock(&mutex_);
-    return journal_status_;
+    if (!journal_status_.ok() || judge_queue_ == nullptr) return journal_status_;
+    return judge_queue_->FileStatus();
   }
 
   VerifierCounts counts() const {
@@ -170,12 +178,21 @@ class Verifier::Impl {
         queue_.pop_front();
       }
       Verdict verdict = Walk(job);
-      verdict.set_content_hash(job.hash);
-      Finish(job.hash, verdict, options_.cache && !IsFaultOfOurs(verdict));
+      if (judge_queue_ != nullptr && !IsFaultOfOurs(verdict) && IsCorrect(verdict)) {
+        AskJudge(job, std::move(verdict));
+      } else {
+        Complete(job.hash, std::move(verdict));
+      }
     }
   }
 
-  // All layers for one candidate.
+  void Complete(const std::string& hash, Verdict verdict) {
+    verdict.set_content_hash(hash);
+    const bool store = options_.cache && !IsFaultOfOurs(verdict);
+    Finish(hash, std::move(verdict), store);
+  }
+
+  // All layers for one candidate but the judge, who is asked beside the runs of others.
   Verdict Walk(const Job& job) {
     Verdict verdict = Start(job.request);
     if (job.split.has_value() && !job.split->valid()) {
@@ -196,8 +213,6 @@ class Verifier::Impl {
       absl::MutexLock lock(&mutex_);
       ++counts_.retries;
     }
-    if (judge_ != nullptr && !IsFaultOfOurs(verdict) && IsCorrect(verdict))
-      AskJudge(job.request, &verdict);
     return verdict;
   }
 
@@ -234,12 +249,23 @@ class Verifier::Impl {
            IsRetryable(result->outcome());
   }
 
-  void AskJudge(const VerifyRequest& request, Verdict* verdict) {
+  void AskJudge(const Job& job, Verdict verdict) {
+    judge_queue_->Ask(job.request.task.source, job.request.code,
+                      [this, hash = job.hash,
+                       verdict = std::move(verdict)](absl::StatusOr<JudgeOpinion> opinion) {
+                        Verdict judged = verdict;
+                        NoteOpinion(opinion, &judged);
+                        Complete(hash, std::move(judged));
+                      });
+  }
+
+  static void NoteOpinion(const absl::StatusOr<JudgeOpinion>& opinion, Verdict* verdict) {
     JudgeResult* judge = verdict->mutable_judge();
-    absl::StatusOr<JudgeOpinion> opinion = judge_->Ask(request.task.source, request.code);
     if (!opinion.ok()) {
       judge->set_outcome(JudgeResult::UNAVAILABLE);
-      SetFault(FaultOfOurs::JUDGE_UNAVAILABLE, Message(opinion.status()), verdict);
+      SetFault(absl::IsCancelled(opinion.status()) ? FaultOfOurs::CANCELLED
+                                                   : FaultOfOurs::JUDGE_UNAVAILABLE,
+               Message(opinion.status()), verdict);
       return;
     }
     judge->set_outcome(opinion->cheating ? JudgeResult::CHEATING : JudgeResult::OK);
@@ -286,6 +312,7 @@ class Verifier::Impl {
   const VerifierOptions options_;
   DeviceBackend* const backend_;
   Judge* const judge_;
+  std::unique_ptr<JudgeQueue> judge_queue_;
   std::string settings_;
   VerdictCache cache_;
   mutable absl::Mutex mutex_;

@@ -7,7 +7,7 @@
 //
 // Layers are walked cheapest first and the walk stops at the first that fails: syntax and linter on
 // a thread here, then one run at the device backend (compile, correctness, times), then the judge
-// if one is given. What goes wrong on our side is retried a bounded number of times and in the end
+// if one is given (`judge_queue.h`: many questions at once, each asked once). What goes wrong on our side is retried a bounded number of times and in the end
 // reported as fault_of_ours, never as a failure of the candidate.
 #ifndef TRITONRL_VERIFY_VERIFIER_H_
 #define TRITONRL_VERIFY_VERIFIER_H_
@@ -55,6 +55,8 @@ struct VerifierOptions {
   int64_t max_source_bytes = 256 << 10;
   bool cache = true;    // Equal (task, program, settings) is answered from memory or the journal.
   std::string journal;  // JSONL file to which each verdict is appended; read by Open. "" = none.
+  int judge_parallel = 16;  // Questions to the judge in flight; they hold up no run.
+  std::string judge_cache;  // JSONL file of the judge's opinions, read by Open. "" = memory only.
   std::string device_model =
       "l40s";  // Figures of modelled times: "l40s", or "l40s_mini" for the mini suite.
 };
@@ -80,9 +82,8 @@ class Verifier {
   Verifier(const Verifier&) = delete;
   Verifier& operator=(const Verifier&) = delete;
 
-  // Replays the journal, if there is one, and opens it for appending. A torn last line is cut off;
-  // any other line that does not parse is an error naming the file and line. Call once, before
-  // Submit.
+  // Replays the journal and the judge's opinions, if there are any. A torn last line is cut off; any
+  // other line that does not parse is an error naming the file and line. Call once, before Submit.
   absl::Status Open();
 
   // Never blocks for the work; the future always gets a value. Equal requests in flight are run
@@ -100,8 +101,8 @@ class Verifier {
   // tolerances, limits, judge. Verdicts of two settings are not to be mixed.
   std::string settings() const;
 
-  // The first error met while appending to the journal (disk full, ...); verdicts are still
-  // delivered.
+  // The first error met while appending to the journal or the opinions (disk full, ...); verdicts
+  // are still delivered.
   absl::Status JournalStatus() const;
 
   VerifierCounts counts() const;

@@ -20,6 +20,7 @@
 #include "absl/flags/reflection.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_split.h"
 #include "absl/strings/strip.h"
 #include "base/file.h"
 #include "base/interrupts.h"
@@ -67,6 +68,9 @@ ABSL_FLAG(std::string, judge_url, "",
 ABSL_FLAG(std::string, judge_model, "", "model name for --judge_url");
 ABSL_FLAG(std::string, judge_key_variable, "",
           "environment variable that holds the endpoint's key");
+ABSL_FLAG(int, judge_parallel, 16, "questions to the judge that are in flight at the same time");
+ABSL_FLAG(std::string, judge_cache, "",
+          "file that keeps the judge's opinions for later runs; empty: none is kept");
 
 namespace tritonrl {
 namespace {
@@ -138,17 +142,12 @@ absl::Status ParseFlags(int argc, char** argv) {
 
 int PrintHelp() {
   std::cout << kUsage;
-  for (const char* name : {"reference",   "candidate",
-                           "in",          "out",
-                           "html",        "json",
-                           "backend",     "servers",
-                           "token_file",  "workers",
-                           "sandbox",     "device_model",
-                           "seed",        "trials",
-                           "tolerance",   "time_limit",
-                           "memory_gb",   "functionality",
-                           "ablation",    "judge_url",
-                           "judge_model", "judge_key_variable"}) {
+  constexpr absl::string_view kFlags =
+      "reference candidate in out html json backend servers token_file workers sandbox "
+      "device_model "
+      "seed trials tolerance time_limit memory_gb functionality ablation judge_url judge_model "
+      "judge_key_variable judge_parallel judge_cache";
+  for (const absl::string_view name : absl::StrSplit(kFlags, ' ')) {
     const absl::CommandLineFlag* flag = absl::FindCommandLineFlag(name);
     std::cout << "  --" << name << ": " << flag->Help() << " (default '" << flag->DefaultValue()
               << "')\n";
@@ -256,6 +255,8 @@ VerifierOptions OptionsFromFlags(const DeviceBackend& backend) {
   options.device_model = absl::GetFlag(FLAGS_device_model);
   options.check_functionality = absl::GetFlag(FLAGS_functionality);
   options.ablation = absl::GetFlag(FLAGS_ablation);
+  options.judge_parallel = absl::GetFlag(FLAGS_judge_parallel);
+  options.judge_cache = UserPath(absl::GetFlag(FLAGS_judge_cache));
   options.cache = false;  // would grow with the number of cases
   return options;
 }
@@ -263,13 +264,15 @@ VerifierOptions OptionsFromFlags(const DeviceBackend& backend) {
 int RunPair(DeviceBackend* backend, Judge* judge, const std::string& reference,
             const std::string& candidate) {
   Verifier verifier(OptionsFromFlags(*backend), backend, judge);
-  VerifyRequest request;
-  request.task = {.id = absl::GetFlag(FLAGS_reference),
-                  .path = absl::GetFlag(FLAGS_reference),
-                  .source = reference};
-  request.code = candidate;
-  request.key = absl::GetFlag(FLAGS_candidate);
-  const Verdict verdict = verifier.Submit(std::move(request)).get();
+  if (const absl::Status opened = verifier.Open(); !opened.ok()) {
+    return Complain(kUserError, Message(opened));
+  }
+  const std::string task = absl::GetFlag(FLAGS_reference);
+  const Verdict verdict = verifier
+                              .Submit({.task = {.id = task, .path = task, .source = reference},
+                                       .code = candidate,
+                                       .key = absl::GetFlag(FLAGS_candidate)})
+                              .get();
   const int code = Report(verdict, candidate);
   const std::string page = absl::GetFlag(FLAGS_html);
   if (page.empty()) return code;
@@ -282,6 +285,9 @@ int RunMany(DeviceBackend* backend, Judge* judge) {
   const Interrupts interrupts;
   const VerifierOptions verifier_options = OptionsFromFlags(*backend);
   Verifier verifier(verifier_options, backend, judge);
+  if (const absl::Status opened = verifier.Open(); !opened.ok()) {
+    return Complain(kUserError, Message(opened));
+  }
   BatchOptions options;
   options.in = UserPath(absl::GetFlag(FLAGS_in));
   options.out = UserPath(absl::GetFlag(FLAGS_out));
@@ -294,6 +300,9 @@ int RunMany(DeviceBackend* backend, Judge* judge) {
     return Complain(writing ? kFaultOfOurs : kUserError, Message(summary.status()));
   }
   std::cout << SummaryText(*summary) << std::flush;
+  if (const absl::Status kept = verifier.JournalStatus(); !kept.ok()) {
+    return Complain(kFaultOfOurs, absl::StrCat("--judge_cache: ", Message(kept)));
+  }
   const std::string page = absl::GetFlag(FLAGS_html);
   if (!page.empty()) {
     const absl::Status written = WriteBatchPage(options.in, options.out, UserPath(page));
