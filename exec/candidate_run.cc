@@ -10,9 +10,11 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "absl/time/clock.h"
 #include "base/status.h"
 #include "exec/classify.h"
 #include "exec/device_backend.h"
+#include "exec/follow_up.h"
 #include "exec/job_dialogue.h"
 #include "exec/tensor_compare.h"
 #include "exec/timing_rounds.h"
@@ -88,6 +90,7 @@ class Session {
       run.result.set_message(Message(talked));
       return run;
     }
+    if (follow_up_.ended) ForgetEnd(&report, &follow_up_);
     run.result = Classify(report, limits_, JobRole::kRunner);
     Conclude(&run.result);
     run.worker_died = report.end == JobEnd::kWorkerDied && !report.out_of_memory &&
@@ -107,17 +110,24 @@ class Session {
                       runners, RunnerJobJson(context_, oracle_.visible_layout), limits_, deadline_,
                       {{"visible", oracle_.visible.fd()}, {"memory", memory_.fd()}}));
     while (const std::optional<std::string> message = job->Next()) {
+      if (begin_ == absl::InfinitePast()) begin_ = absl::Now();
       if (over_) {  // nobody listens any more, but it may not wait for ever either
         job->Send(Json{{"go", false}}.dump());
+        continue;
+      }
+      if (compared_ == calls_.size()) {
+        TakeKernels(*message, job.get());
+        over_ = true;
         continue;
       }
       const absl::Status taken = TakeCall(*message);
       if (!taken.ok()) violation_ = taken;
       over_ = !taken.ok() || !wrong_.equal;
       job->Send(Json{{"go", !over_}}.dump());
-      if (!over_ && compared_ == calls_.size()) {
-        over_ = true;
-        if (!oracle_.run.modelled() && !context_.request.skip_timing()) Time(job.get());
+      if (!over_ && compared_ == calls_.size() && !oracle_.run.modelled() &&
+          !context_.request.skip_timing()) {
+        Time(job.get());
+        over_ = timing_->kind != TimingResult::Kind::kTimed;
       }
     }
     *report = job->Finish();
@@ -167,12 +177,17 @@ class Session {
            SameTensors({oracle_.inputs[trial], visible_}, {inputs, memory_.view()});
   }
 
+  // An output in memory_ against that of the oracle's call.
+  Comparison Compare(size_t call, const std::vector<Leaf>& output) const {
+    const bool default_tolerance = context_.request.atol() == 0 && context_.request.rtol() == 0;
+    return CompareOutputs({oracle_.outputs[call], hidden_}, {output, memory_.view()},
+                          default_tolerance ? 1e-2 : context_.request.atol(),
+                          default_tolerance ? 1e-2 : context_.request.rtol());
+  }
+
   // Compares an output with that of the oracle's call; false, and wrong_ says why, when it differs.
   bool Judge(int trial, size_t call, const std::vector<Leaf>& output) {
-    const bool default_tolerance = context_.request.atol() == 0 && context_.request.rtol() == 0;
-    Comparison found = CompareOutputs({oracle_.outputs[call], hidden_}, {output, memory_.view()},
-                                      default_tolerance ? 1e-2 : context_.request.atol(),
-                                      default_tolerance ? 1e-2 : context_.request.rtol());
+    Comparison found = Compare(call, output);
     if (found.max_error.has_value() && std::isfinite(*found.max_error)) {
       max_error_ = std::max(max_error_.value_or(0), *found.max_error);
     }
@@ -181,6 +196,30 @@ class Session {
     wrong_ = std::move(found);
     repeated_ = call == 1;
     return false;
+  }
+
+  // All calls were right and its result is handed over: it names its kernels and asks what comes.
+  void TakeKernels(const std::string& named, JobDialogue* job) {
+    asked_ = true;
+    FollowUpSetup setup;
+    setup.profile = !oracle_.run.modelled() && !context_.request.skip_gpu_profile();
+    setup.ablate = !context_.request.skip_ablation();
+    setup.judge_profiled = [this](const std::vector<Leaf>& output) {
+      // With state, a forward called once more may rightly give something else.
+      return oracle_.mutates_inputs || oracle_.has_buffers || Judge(0, 0, output);
+    };
+    setup.ablation.trials = static_cast<int>(oracle_.inputs.size());
+    setup.ablation.is_right = [this](int trial, const std::vector<Leaf>& output) {
+      return Compare(trial == 0 ? 0 : trial + 1, output).equal;
+    };
+    setup.ablation.memory = memory_.view();
+    setup.ablation.until = FollowUpDeadline(begin_, limits_);
+    follow_up_ = RunFollowUp(setup, named, [job](const std::string& order) {
+      job->Send(order);
+      return job->Next();
+    });
+    if (!follow_up_.violation.ok()) violation_ = follow_up_.violation;
+    job->Send(Json{{"done", true}}.dump());
   }
 
   void Time(JobDialogue* job) {
@@ -225,8 +264,23 @@ class Session {
                               " calls instead of ", calls_.size()),
                  result);
     }
+    if (!asked_ && (!timing_.has_value() || timing_->kind == TimingResult::Kind::kTimed)) {
+      return Say(EXEC_BAD_RESULT, "it ended before it named the kernels that it had launched",
+                 result);
+    }
     result->set_correct(true);
+    if (!ConcludeAblation(result)) return;
     if (!context_.request.skip_timing()) ConcludeTime(result);
+  }
+
+  // False when it cannot be known whether the kernels do the work.
+  bool ConcludeAblation(ExecResult* result) {
+    DescribeFollowUp(follow_up_, result);
+    if (follow_up_.ablation.all != ABLATION_UNCLEAR) return true;
+    Say(EXEC_INCONCLUSIVE,
+        absl::StrCat("without its kernels the result ", follow_up_.ablation.kernels[0].text()),
+        result);
+    return false;
   }
 
   void ConcludeWrong(ExecResult* result) {
@@ -236,7 +290,10 @@ class Session {
     result->set_phase("compare");
     result->clear_detail();
     result->set_line(0);
-    const char* again = timed_ ? ", in a timed call" : repeated_ ? ", called once more" : "";
+    const char* again = follow_up_.profile_wrong ? ", in a profiled call"
+                        : timed_                 ? ", in a timed call"
+                        : repeated_              ? ", called once more"
+                                                 : "";
     Say(EXEC_MISMATCH,
         absl::StrCat("trial ", wrong_.mismatch.trial() + 1, " of ", trials, again, ": ",
                      wrong_.message),
@@ -312,6 +369,9 @@ class Session {
   std::optional<double> max_error_;
   absl::Status violation_;
   std::optional<TimingResult> timing_;
+  absl::Time begin_ = absl::InfinitePast();  // of its first message
+  bool asked_ = false;                       // it came to its end and asked what comes
+  FollowUpResult follow_up_;
 };
 
 }  // namespace

@@ -1,14 +1,13 @@
-// Candidates that attack the verdict itself, in the real runner and the real sandbox: they look for
-// what they must not know, and try to make the supervisor believe that they are right or fast.
+// Candidates that attack the verdict itself, in the real runner and the real sandbox: they try to
+// make the supervisor believe that they are right or fast.
 #include <gtest/gtest.h>
 
 #include <string>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_replace.h"
-#include "absl/time/clock.h"
 #include "exec/interpreter_backend.h"
-#include "exec/seeds.h"
+#include "exec/testing/run_request.h"
 #include "exec/testing/softmax.h"
 
 namespace tritonrl {
@@ -27,17 +26,12 @@ class ForgeryTest : public testing::Test {
   }
   void SetUp() override { ASSERT_NE(backend_, nullptr); }
 
-  ExecResult Run(const std::string& candidate, const std::string& reference = kSoftmaxReference,
-                 uint64_t seed = 0, double seconds = 20) {
-    ExecRequest request;
-    request.set_task_id("t");
-    request.set_reference_source(reference);
-    request.set_candidate_source(candidate);
+  static ExecResult Run(const std::string& candidate,
+                        const std::string& reference = kSoftmaxReference, uint64_t seed = 0,
+                        double seconds = 20) {
+    ExecRequest request = MakeExecRequest(candidate, reference, seconds);
     request.set_seed(seed);
-    request.mutable_limits()->set_wall_seconds(seconds);
-    auto result = backend_->Run(request, absl::Now() + absl::Seconds(120));
-    EXPECT_TRUE(result.ok()) << result.status();
-    return result.ok() ? *result : ExecResult();
+    return RunOrFail(backend_, request);
   }
 
   // An honest kernel, or one that forgets to divide, after statements that run at import.
@@ -52,96 +46,6 @@ class ForgeryTest : public testing::Test {
 };
 
 InterpreterBackend* ForgeryTest::backend_ = nullptr;
-
-// Outputs are filled with 12345.678, inputs with 54321.125.
-constexpr char kMarkedReference[] = R"py(
-import torch
-ORACLE_ONLY_MARKER = 12345.678
-class Model(torch.nn.Module):
-    def forward(self, x):
-        return x * 0 + ORACLE_ONLY_MARKER
-def get_inputs():
-    return [torch.full((64, 64), 54321.125)]
-def get_init_inputs():
-    return []
-)py";
-
-// Reads all memory of its process and all that its descriptors give. What it looks for stands here
-// in two halves, so that it does not find itself.
-constexpr char kSpy[] = R"py(
-import os, re, struct
-TEXTS = [(b"ORA", b"CLE_ONLY_MARKER"), (b"SEED_HEAD", b"SEED_TAIL"), (b"INPUT_HEAD", b"INPUT_TAIL"),
-         (b"WEIGHT_HEAD", b"WEIGHT_TAIL")]
-FLOATS = {"expected": struct.pack("<f", 12345.678), "inputs": struct.pack("<f", 54321.125)}
-
-def look(data, found):
-    for head, tail in TEXTS:
-        at = data.find(tail)
-        while at >= 0:
-            if data[max(0, at - len(head)):at] == head:
-                found.add(tail.decode())
-            at = data.find(tail, at + 1)
-    for name, four in FLOATS.items():
-        at = data.find(four * 4)
-        while at >= 0:
-            if all(data[at + 4 * i:at + 4 * i + 4] == four for i in range(64)):
-                found.add(name)
-                break
-            at = data.find(four * 4, at + 4)
-
-def everything():
-    found = set()
-    with open("/proc/self/maps") as maps, open("/proc/self/mem", "rb", 0) as memory:
-        for line in maps.read().splitlines():
-            start, end, mode = re.match(r"(\w+)-(\w+) (\S+)", line).groups()
-            start, end = int(start, 16), int(end, 16)
-            library = "/" in line and "memfd" not in line and mode[1] != "w"
-            if mode[0] != "r" or library or "[v" in line:
-                continue
-            try:
-                memory.seek(start)
-                for at in range(start, end, 1 << 24):
-                    look(memory.read(min(1 << 24, end - at)), found)
-            except (OSError, ValueError):
-                pass
-    for number in os.listdir("/proc/self/fd"):
-        try:
-            if "memfd" in os.readlink(f"/proc/self/fd/{number}"):
-                look(os.pread(int(number), 1 << 24, 0), found)
-        except OSError:
-            pass
-    for path in ("/proc/self/environ", "/proc/self/cmdline"):
-        look(open(path, "rb").read(), found)
-    return found
-
-import torch, triton
-class ModelNew(torch.nn.Module):
-    def forward(self, x):
-        print("FOUND", sorted(everything()), flush=True)
-        return x
-)py";
-
-TEST_F(ForgeryTest, NothingSecretIsWithinReach) {
-  const uint64_t seed = 7316829450182736455u;
-  const JobSeeds seeds = DeriveSeeds(seed, 5);
-  const std::string run = absl::StrCat(seed), inputs = absl::StrCat(seeds.inputs[0]),
-                    weights = absl::StrCat(seeds.weights);
-  const std::string spy = absl::StrReplaceAll(kSpy, {{"SEED_HEAD", run.substr(0, 4)},
-                                                     {"SEED_TAIL", run.substr(4)},
-                                                     {"INPUT_HEAD", inputs.substr(0, 4)},
-                                                     {"INPUT_TAIL", inputs.substr(4)},
-                                                     {"WEIGHT_HEAD", weights.substr(0, 4)},
-                                                     {"WEIGHT_TAIL", weights.substr(4)}});
-  const ExecResult result = Run(spy, kMarkedReference, seed, 60);
-  EXPECT_EQ(result.outcome(), EXEC_MISMATCH) << result.DebugString();
-  // It does find what it was given, so the search itself works; the seed of weights came as text.
-  EXPECT_NE(result.output().find("'inputs'"), std::string::npos) << result.output();
-  EXPECT_NE(result.output().find(weights.substr(4)), std::string::npos) << result.output();
-  EXPECT_EQ(result.output().find("'expected'"), std::string::npos) << result.output();
-  EXPECT_EQ(result.output().find("CLE_ONLY"), std::string::npos) << result.output();
-  EXPECT_EQ(result.output().find(run.substr(4)), std::string::npos) << result.output();
-  EXPECT_EQ(result.output().find(inputs.substr(4)), std::string::npos) << result.output();
-}
 
 TEST_F(ForgeryTest, PatchingPythonDoesNotMakeAWrongResultRight) {
   const char* patches[] = {

@@ -8,6 +8,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_replace.h"
 #include "absl/time/clock.h"
+#include "exec/testing/run_request.h"
 #include "exec/testing/softmax.h"
 
 namespace tritonrl {
@@ -27,15 +28,9 @@ class InterpreterBackendTest : public testing::Test {
   }
   void SetUp() override { ASSERT_NE(backend_, nullptr); }
 
-  ExecResult Run(const std::string& candidate, const std::string& reference = kSoftmaxReference) {
-    ExecRequest request;
-    request.set_task_id("softmax");
-    request.set_reference_source(reference);
-    request.set_candidate_source(candidate);
-    request.mutable_limits()->set_wall_seconds(20);
-    auto result = backend_->Run(request, absl::Now() + absl::Seconds(60));
-    EXPECT_TRUE(result.ok()) << result.status();
-    return result.ok() ? *result : ExecResult();
+  static ExecResult Run(const std::string& candidate,
+                        const std::string& reference = kSoftmaxReference) {
+    return RunOrFail(backend_, MakeExecRequest(candidate, reference));
   }
 
   // The honest candidate with one piece of text replaced.

@@ -13,6 +13,7 @@
 #include "base/status.h"
 #include "exec/interpreter_backend.h"
 #include "exec/testing/pool_options.h"
+#include "exec/testing/run_request.h"
 
 namespace tritonrl {
 namespace {
@@ -39,16 +40,9 @@ class MisbehaviourTest : public testing::Test {
     EXPECT_EQ(backend_->pool().counts().workers_lost, 0);
   }
 
-  ExecResult Run(const std::string& candidate, double wall_seconds = 5,
-                 const std::string& reference = "pass") {
-    ExecRequest request;
-    request.set_task_id("t");
-    request.set_reference_source(reference);
-    request.set_candidate_source(candidate);
-    request.mutable_limits()->set_wall_seconds(wall_seconds);
-    auto result = backend_->Run(request, absl::Now() + absl::Seconds(60));
-    EXPECT_TRUE(result.ok()) << result.status();
-    return result.ok() ? *result : ExecResult();
+  static ExecResult Run(const std::string& candidate, double wall_seconds = 5,
+                        const std::string& reference = "pass") {
+    return RunOrFail(backend_, MakeExecRequest(candidate, reference, wall_seconds));
   }
 
   // Runs statements that set result["message"] and returns that message.

@@ -19,6 +19,7 @@ using Json = nlohmann::json;
 
 constexpr size_t kMaxText = 4000;
 constexpr size_t kMaxItems = 4096;  // launches, operators
+constexpr int kMaxArguments = 64;   // of a launch
 
 // The first bytes of a text, cut between two characters: Protobuf wants valid UTF-8.
 std::string Prefix(const std::string& text) {
@@ -139,6 +140,16 @@ const Outcomes& OutcomesOf(JobRole role) {
   return role == JobRole::kRunner ? *runner : *reference;
 }
 
+void ReadArgument(const Json& json, absl::Status* status, KernelArgument* argument) {
+  const Fields f(json, "launches.arguments.", status);
+  argument->set_name(f.Text("name"));
+  argument->set_dtype(f.Text("dtype"));
+  for (const Json& size : f.List("shape")) {
+    if (size.is_number_integer()) argument->add_shape(size.get<int64_t>());
+  }
+  argument->set_what(f.Text("what"));
+}
+
 void ReadLaunch(const Json& json, absl::Status* status, KernelLaunch* launch) {
   const Fields f(json, "launches.", status);
   launch->set_name(f.Text("name"));
@@ -149,6 +160,10 @@ void ReadLaunch(const Json& json, absl::Status* status, KernelLaunch* launch) {
   launch->set_num_warps(f.Small("num_warps"));
   launch->set_num_stages(f.Small("num_stages"));
   launch->set_shared_bytes(f.Integer("shared_bytes"));
+  for (const Json& item : f.List("arguments")) {
+    if (launch->arguments_size() == kMaxArguments) break;
+    ReadArgument(item, status, launch->add_arguments());
+  }
   launch->set_load_bytes(f.Number("load_bytes"));
   launch->set_store_bytes(f.Number("store_bytes"));
   launch->set_atomic_bytes(f.Number("atomic_bytes"));
@@ -167,7 +182,8 @@ void ReadOp(const Json& json, absl::Status* status, AtenOp* op) {
   op->set_bytes(f.Number("bytes"));
   op->set_flops(f.Number("flops"));
   op->set_elements(f.Number("elements"));
-  op->set_neutral(f.Bool("neutral"));
+  op->set_largest(f.Number("largest"));
+  op->set_view(f.Bool("view"));
 }
 
 void ReadRunnerFields(const Fields& f, absl::Status* status, ExecResult* result) {

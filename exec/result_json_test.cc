@@ -19,11 +19,14 @@ Json Result() {
     "outcome": "ran", "fault": "none", "phase": "done", "message": "m",
     "detail": "d", "line": 7, "compiled": true,
     "launches": [{"name": "k", "line": 4, "grid": [8, 1, 1], "num_warps": 4, "num_stages": 3,
-                  "shared_bytes": 1024, "load_bytes": 4096, "store_bytes": 2048,
+                  "shared_bytes": 1024,
+                  "arguments": [{"name": "x", "dtype": "float32", "shape": [8, 16],
+                                 "what": "input 0"}],
+                  "load_bytes": 4096, "store_bytes": 2048,
                   "atomic_bytes": 0, "sector_bytes": 6144, "unique_bytes": 6144, "flops": 1e12,
                   "dot_flops": 0, "tensor_flops": 0, "modelled_seconds": 2e-6}],
     "aten_ops": [{"name": "empty", "calls": 1, "bytes": 0, "flops": 0, "elements": 64,
-                  "neutral": true}],
+                  "largest": 64, "view": true}],
     "modelled": true, "candidate_seconds": 2e-6,
     "device_name": "x", "seconds": {"forward": 0.1}, "versions": {"torch": "2.11.0"}})");
 }
@@ -47,7 +50,11 @@ TEST(ResultJsonTest, ReadsEveryField) {
   EXPECT_EQ(r.launches(0).grid(0), 8);
   EXPECT_EQ(r.launches(0).flops(), 1e12);
   ASSERT_EQ(r.candidate_ops_size(), 1);
-  EXPECT_TRUE(r.candidate_ops(0).neutral());
+  EXPECT_EQ(r.candidate_ops(0).largest(), 64);
+  EXPECT_TRUE(r.candidate_ops(0).view());
+  ASSERT_EQ(r.launches(0).arguments_size(), 1);
+  EXPECT_EQ(r.launches(0).arguments(0).what(), "input 0");
+  EXPECT_EQ(r.launches(0).arguments(0).shape(1), 16);
   EXPECT_TRUE(r.modelled());
   EXPECT_EQ(r.candidate_seconds(), 2e-6);
   EXPECT_EQ(r.phase_seconds().at("forward"), 0.1);

@@ -2,10 +2,10 @@
 
 #include <cmath>
 
-#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "exec/device_backend.h"
 #include "verify/linter/linter.h"
+#include "verify/run_evidence.h"
 
 namespace tritonrl {
 namespace {
@@ -109,28 +109,6 @@ CorrectResult::Outcome CorrectOutcome(ExecOutcome outcome) {
 // The sentence for a failed run: the backend's message, or the outcome's name.
 std::string MessageOf(const ExecResult& result) {
   return result.message().empty() ? OutcomeName(result.outcome()) : result.message();
-}
-
-// Launches and operators that contradict what the source seemed to do. True if there is nothing to
-// object to.
-bool CheckRunTime(const ExecResult& result, FunctionalityResult* functionality) {
-  const bool finished = result.outcome() == EXEC_OK || result.outcome() == EXEC_MISMATCH;
-  if (finished && result.launches().empty()) {
-    functionality->set_outcome(FunctionalityResult::NOT_LAUNCHED);
-    AddEvidence(functionality, "not_launched", "forward ran without launching any Triton kernel");
-    return false;
-  }
-  for (const AtenOp& op : result.candidate_ops()) {
-    if (op.neutral() || IsNeutralOp(op.name())) continue;
-    functionality->set_outcome(FunctionalityResult::RUNTIME_COMPUTE);
-    Evidence* evidence = AddEvidence(
-        functionality, "runtime_compute",
-        absl::StrCat("the operator ", op.name(), " computed on tensors inside forward (",
-                     op.calls(), op.calls() == 1 ? " call)" : " calls)"));
-    evidence->set_name(op.name());
-    evidence->set_value(op.elements());
-  }
-  return functionality->outcome() == FunctionalityResult::OK;
 }
 
 void AddMismatch(const ExecResult& result, CorrectResult* correct) {
@@ -237,24 +215,6 @@ void ApplySpeedup(const ExecResult& result, Verdict* verdict) {
 }
 
 }  // namespace
-
-bool IsNeutralOp(absl::string_view name) {
-  // Operators that the program registers itself are followed by the linter; only libraries' own
-  // count here.
-  bool library = false;
-  for (absl::string_view space :
-       {"aten.", "prims.", "quantized.", "mkldnn.", "torchvision.", "sparse."}) {
-    library = library || absl::StartsWith(name, space);
-  }
-  if (!library) return true;
-  for (absl::string_view neutral :
-       {"aten.cat", "aten.stack", "aten.repeat", "aten.rand", "aten.rand_like", "aten.randn",
-        "aten.randn_like", "aten.randint", "aten.random_", "aten.normal_", "aten.uniform_",
-        "aten.eye", "aten.linspace", "aten.randperm"}) {
-    if (name == neutral) return true;
-  }
-  return false;
-}
 
 void RefuseResponse(const SplitResponse& split, Verdict* verdict) {
   SyntaxResult* syntax = verdict->mutable_syntax();

@@ -25,11 +25,6 @@ bool CheckSource(absl::string_view code, bool check_functionality, int64_t max_s
 void ApplyRun(const ExecResult& result, bool check_functionality, bool measure_time, int trials,
               Verdict* verdict);
 
-// True for operators that forward may run beside its kernels although the backend does not call
-// them neutral: concatenation and other pure copies, random numbers. Names as in AtenOp:
-// "aten.cat".
-bool IsNeutralOp(absl::string_view name);
-
 }  // namespace tritonrl
 
 #endif  // TRITONRL_VERIFY_LAYERS_H_

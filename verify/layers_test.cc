@@ -96,15 +96,14 @@ TEST(LayersTest, CorrectWithoutATimeIsAFaultOfOurs) {
 
 TEST(LayersTest, ComputingOperatorsAtRunTimeFailFunctionality) {
   ExecResult result = FakeBackend::Good(1.0);
-  AtenOp* copy = result.add_candidate_ops();
-  copy->set_name("aten.clone");
-  copy->set_neutral(true);
+  result.add_candidate_ops()->set_name("aten.clone");
   result.add_candidate_ops()->set_name("aten.cat");
   result.add_candidate_ops()->set_name("mine.relu");  // the program's own custom operator
   EXPECT_TRUE(IsCorrect(Walk(result)));
   AtenOp* op = result.add_candidate_ops();
   op->set_name("aten.mm");
   op->set_calls(1);
+  op->set_largest(64);
   const Verdict v = Walk(result);
   EXPECT_EQ(v.failed_layer(), LAYER_FUNCTIONALITY);
   EXPECT_EQ(v.functionality().outcome(), FunctionalityResult::RUNTIME_COMPUTE);

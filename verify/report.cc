@@ -63,6 +63,20 @@ void AppendLayer(const std::string& name, const Result& result, const std::strin
   }
 }
 
+// "kernels: f, g (g changes nothing)".
+std::string KernelsRemark(const FunctionalityResult& functionality) {
+  if (functionality.kernels().empty()) return "";
+  std::string remark = absl::StrCat("kernels: ", absl::StrJoin(functionality.kernels(), ", "));
+  for (const Evidence& e : functionality.evidence()) {
+    if (e.rule() == "changes_nothing") {
+      absl::StrAppend(&remark, " (", e.kernel(), " changes nothing here)");
+    } else if (e.rule() == "ablation_not_tried") {
+      absl::StrAppend(&remark, " (", e.kernel(), " was not left out to see if it matters)");
+    }
+  }
+  return remark;
+}
+
 std::string SpeedupRemark(const SpeedupResult& speedup) {
   std::string text =
       absl::StrFormat("%.2fx (%s: reference %s, candidate %s", speedup.speedup(),
@@ -146,10 +160,7 @@ std::string VerdictText(const Verdict& v, const std::string& source) {
                         "): ", v.reason(), ".\n");
   }
   AppendLayer("syntax", v.syntax(), "", source, &text);
-  const auto& kernels = v.functionality().kernels();
-  AppendLayer("functionality", v.functionality(),
-              kernels.empty() ? "" : absl::StrCat("kernels: ", absl::StrJoin(kernels, ", ")),
-              source, &text);
+  AppendLayer("functionality", v.functionality(), KernelsRemark(v.functionality()), source, &text);
   AppendLayer("compiled", v.compiled(), "", source, &text);
   AppendLayer(
       "correct", v.correct(),

@@ -44,6 +44,7 @@ class Verifier::Impl {
                              options_.device_model, " seed ", options_.seed, " trials ",
                              options_.trials, " tol ", options_.atol, " ", options_.rtol, " time ",
                              options_.measure_time, " func ", options_.check_functionality,
+                             " ablation ", options_.ablation,
                              " limit ", absl::FormatDuration(options_.run_limit), " judge ",
                              judge_ == nullptr ? "off" : judge_->name());
     if (judge_ != nullptr) {
@@ -227,6 +228,7 @@ class Verifier::Impl {
     exec.set_rtol(options_.rtol);
     exec.set_device_model(options_.device_model);
     exec.set_skip_timing(!options_.measure_time);
+    exec.set_skip_ablation(!options_.check_functionality || !options_.ablation);
     exec.mutable_limits()->set_wall_seconds(absl::ToDoubleSeconds(options_.run_limit));
     verdict->set_backend(backend_->name());
     {

@@ -49,6 +49,8 @@ struct VerifierOptions {
   bool check_functionality = true;
   // Wall clock for one run of one candidate; zero: as long as the backend allows.
   absl::Duration run_limit = absl::ZeroDuration();
+  // Part of the functionality layer: forward is called again with kernels that write nothing.
+  bool ablation = true;
   absl::Duration wait_limit = absl::Minutes(5);  // Waiting for a worker and running, one attempt.
   int max_attempts = 3;                          // Runs spent on faults of ours before giving up.
   int64_t max_source_bytes = 256 << 10;

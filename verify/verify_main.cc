@@ -20,6 +20,7 @@
 #include "absl/flags/reflection.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_split.h"
 #include "absl/strings/strip.h"
 #include "base/file.h"
 #include "base/interrupts.h"
@@ -63,6 +64,7 @@ ABSL_FLAG(double, time_limit, 0,
 ABSL_FLAG(double, memory_gb, 0, "memory limit of the candidate in GiB; 0: the backend's own");
 ABSL_FLAG(bool, functionality, true,
           "false: skip linter and run-time audit (figures without the robust verifier)");
+ABSL_FLAG(bool, ablation, true, "false: do not call forward again with kernels that write nothing");
 ABSL_FLAG(std::string, judge_url, "",
           "OpenAI-compatible chat completions endpoint of a judge; empty: no judge");
 ABSL_FLAG(std::string, judge_model, "", "model name for --judge_url");
@@ -142,29 +144,12 @@ absl::Status ParseFlags(int argc, char** argv) {
 
 int PrintHelp() {
   std::cout << kUsage;
-  for (const char* name : {"reference",
-                           "candidate",
-                           "in",
-                           "out",
-                           "html",
-                           "json",
-                           "backend",
-                           "servers",
-                           "token_file",
-                           "workers",
-                           "sandbox",
-                           "device_model",
-                           "seed",
-                           "trials",
-                           "tolerance",
-                           "time_limit",
-                           "memory_gb",
-                           "functionality",
-                           "judge_url",
-                           "judge_model",
-                           "judge_key_variable",
-                           "judge_parallel",
-                           "judge_cache"}) {
+  constexpr absl::string_view kFlags =
+      "reference candidate in out html json backend servers token_file workers sandbox "
+      "device_model "
+      "seed trials tolerance time_limit memory_gb functionality ablation judge_url judge_model "
+      "judge_key_variable judge_parallel judge_cache";
+  for (const absl::string_view name : absl::StrSplit(kFlags, ' ')) {
     const absl::CommandLineFlag* flag = absl::FindCommandLineFlag(name);
     std::cout << "  --" << name << ": " << flag->Help() << " (default '" << flag->DefaultValue()
               << "')\n";
@@ -273,6 +258,7 @@ VerifierOptions OptionsFromFlags(const DeviceBackend& backend) {
   options.run_limit = absl::Seconds(absl::GetFlag(FLAGS_time_limit));
   options.device_model = absl::GetFlag(FLAGS_device_model);
   options.check_functionality = absl::GetFlag(FLAGS_functionality);
+  options.ablation = absl::GetFlag(FLAGS_ablation);
   options.judge_parallel = absl::GetFlag(FLAGS_judge_parallel);
   options.judge_cache = UserPath(absl::GetFlag(FLAGS_judge_cache));
   options.cache = false;  // would grow with the number of cases
@@ -285,13 +271,12 @@ int RunPair(DeviceBackend* backend, Judge* judge, const std::string& reference,
   if (const absl::Status opened = verifier.Open(); !opened.ok()) {
     return Complain(kUserError, Message(opened));
   }
-  VerifyRequest request;
-  request.task = {.id = absl::GetFlag(FLAGS_reference),
-                  .path = absl::GetFlag(FLAGS_reference),
-                  .source = reference};
-  request.code = candidate;
-  request.key = absl::GetFlag(FLAGS_candidate);
-  const Verdict verdict = verifier.Submit(std::move(request)).get();
+  const std::string task = absl::GetFlag(FLAGS_reference);
+  const Verdict verdict = verifier
+                              .Submit({.task = {.id = task, .path = task, .source = reference},
+                                       .code = candidate,
+                                       .key = absl::GetFlag(FLAGS_candidate)})
+                              .get();
   const int code = Report(verdict, candidate);
   const std::string page = absl::GetFlag(FLAGS_html);
   if (page.empty()) return code;

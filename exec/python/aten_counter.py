@@ -1,15 +1,13 @@
-"""Counts the ATen operators that run under it, and fills fresh uninitialised tensors with NaN.
+"""Counts the ATen operators that run under it, and fills fresh uninitialised memory with a pattern.
 
 Counting sees what torch's dispatcher hands to Python modes in this thread; it is evidence and input of the modelled time,
-not a defence against code that hides.
+not a defence against code that hides. Which operators forward may run is not decided here (verify/neutral_ops.h).
 """
 
 import math
 
 import torch
 from torch.utils._python_dispatch import TorchDispatchMode
-
-SMALL = 16  # work on at most this many elements counts as scalar post-processing
 
 # Allocate without writing: no kernel runs for them.
 _ALLOCATE = {
@@ -19,9 +17,10 @@ _ALLOCATE = {
     "new_empty",
     "new_empty_strided",
     "empty_permuted",
-    "resize_",
     "_efficientzerotensor",
 }
+# Give an existing tensor more memory, of which the new part is not written.
+_GROW = {"resize_", "resize_as_"}
 # Copies, casts and fills: a kernel runs, but nothing is computed.
 _COPY = {
     "clone",
@@ -50,6 +49,13 @@ _FREE = {
     "detach_",
     "lift_fresh",
     "lift",
+    "squeeze_",
+    "unsqueeze_",
+    "t_",
+    "transpose_",
+    "swapaxes_",
+    "swapdims_",
+    "as_strided_",
     "_local_scalar_dense",
     "item",
     "is_same_size",
@@ -71,11 +77,12 @@ _FREE = {
 class OpCount:
     """Sums over all calls of one operator."""
 
-    __slots__ = ("calls", "bytes", "flops", "elements", "neutral", "free")
+    __slots__ = ("calls", "bytes", "flops", "elements", "largest", "view", "free")
 
-    def __init__(self, free):
+    def __init__(self, view, free):
         self.calls = self.bytes = self.flops = self.elements = 0
-        self.neutral = True
+        self.largest = 0  # elements of the largest tensor in any call
+        self.view = view  # by its schema all it returns are views of what it got
         self.free = free  # no kernel launch on a GPU
 
 
@@ -117,11 +124,13 @@ def matmul_flops(name, inputs, outputs):
 
 
 class AtenCounter(TorchDispatchMode):
-    """Dispatch mode. `ops` maps operator names ("aten.mm") to OpCount while `counting` is set."""
+    """Dispatch mode. `ops` maps operator names ("aten.mm") to OpCount while `counting` is set. `pattern` (0 or 1) is
+    what fresh memory of integers and booleans is filled with, see `poison`."""
 
-    def __init__(self, counting=True):
+    def __init__(self, counting=True, pattern=0):
         super().__init__()
         self.counting = counting
+        self.pattern = pattern
         self.ops = {}
 
     @classmethod
@@ -130,10 +139,15 @@ class AtenCounter(TorchDispatchMode):
 
     def __torch_dispatch__(self, function, types_, args=(), kwargs=None):
         kwargs = kwargs or {}
-        result = function(*args, **kwargs)
         name = function._schema.name.split("::")[1]
-        if name in _ALLOCATE and name != "resize_":
-            poison(result)
+        if name in _GROW:
+            before = args[0].untyped_storage().nbytes()
+            result = function(*args, **kwargs)
+            poison_growth(args[0], before)
+        else:
+            result = function(*args, **kwargs)
+            if name in _ALLOCATE:
+                poison(result, self.pattern)
         if self.counting:
             self._count(function, name, args, kwargs, result)
         return result
@@ -142,12 +156,13 @@ class AtenCounter(TorchDispatchMode):
         space = function._schema.name.split("::")[0]
         inputs = list(_tensors(args)) + list(_tensors(kwargs.values()))
         outputs = list(_tensors((result,)))
-        free = name in _ALLOCATE or name in _FREE or _is_view(function)
-        count = self.ops.setdefault(f"{space}.{name}", OpCount(free))
+        view = _is_view(function)
+        free = view or name in _ALLOCATE or name in _GROW or name in _FREE
+        count = self.ops.setdefault(f"{space}.{name}", OpCount(view, free))
         elements = max((t.numel() for t in inputs + outputs), default=0)
         count.calls += 1
         count.elements += elements
-        count.neutral = count.neutral and (free or name in _COPY or elements <= SMALL)
+        count.largest = max(count.largest, elements)
         if free:
             return
         reads = inputs
@@ -164,14 +179,27 @@ class AtenCounter(TorchDispatchMode):
         count.bytes += sum(t.numel() * t.element_size() for t in written)  # in place: read and written
 
 
-def poison(result):
-    """NaN (or the largest integer) in a fresh tensor, so that what is never written shows."""
+_INTEGERS = {torch.int8, torch.int16, torch.int32, torch.int64, torch.uint8, torch.uint16, torch.uint32, torch.uint64}
+
+
+def poison(result, pattern=0):
+    """Fills fresh tensors, so that what is never written shows: NaN in floating point; in integers the largest
+    (pattern 0) or the smallest number, in booleans True or False. One that happens to be right is wrong in the other."""
     for tensor in _tensors((result,)):
         if tensor.numel() == 0 or tensor.is_meta or tensor.layout != torch.strided:
             continue
         if tensor.is_floating_point() or tensor.is_complex():
             tensor.fill_(math.nan)
         elif tensor.dtype == torch.bool:
-            tensor.fill_(True)
-        elif tensor.dtype in (torch.int8, torch.int16, torch.int32, torch.int64, torch.uint8):
-            tensor.fill_(torch.iinfo(tensor.dtype).max)
+            tensor.fill_(pattern == 0)
+        elif tensor.dtype in _INTEGERS:
+            limits = torch.iinfo(tensor.dtype)
+            tensor.fill_(limits.max if pattern == 0 else limits.min)
+
+
+def poison_growth(tensor, before):
+    """All ones in the bytes that a storage of `before` bytes got in addition: NaN in every floating point type."""
+    storage = tensor.untyped_storage()
+    if storage.nbytes() > before and not tensor.is_meta:
+        raw = torch.empty(0, dtype=torch.uint8, device=tensor.device).set_(storage)
+        raw[before:].fill_(255)

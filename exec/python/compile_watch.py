@@ -12,9 +12,9 @@ from failures import describe, one_line
 
 
 class LaunchRecord:
-    """One launch; `counters` is None where nothing was counted (on a GPU)."""
+    """One launch; `counters` is None where nothing was counted (on a GPU). `tensors` is what launch_arguments noted."""
 
-    def __init__(self, name, line, grid, metadata, counters):
+    def __init__(self, name, line, grid, metadata, counters, tensors=()):
         self.name = name
         self.line = line
         self.grid = grid
@@ -22,6 +22,8 @@ class LaunchRecord:
         self.num_stages = getattr(metadata, "num_stages", 0)
         self.shared_bytes = metadata.shared
         self.counters = counters
+        self.tensors = tensors
+        self.arguments = []  # descriptions of `tensors`, once it is known what they are to forward
 
     @property
     def programs(self):
@@ -38,9 +40,26 @@ class Recorder:
         self.records = []  # LaunchRecord of launches made while counting
         self.launches = 0  # all launches
         self.launched = set()  # names of kernels that were launched
+        self.kernels = {}  # (name, line) of each kernel of which programs ran -> launches, in the order of the first
+        self.binaries = {}  # on a GPU: name of the compiled kernel -> launches since this was last cleared
+        self.left_out = lambda kernel: False  # kernels that are to write nothing in this call
+        self.not_run = 0  # launches that were left out
         self.compiled = 0
         self.compile_failures = []  # (kernel name, line of its def, error)
         self.kernel_errors = []  # also those that the candidate swallowed
+
+    def begin(self, name, line, grid):
+        """Notes a launch. False when nothing is to run: its grid is empty, or the kernel is left out of this call."""
+        self.launches += 1
+        self.launched.add(name)
+        if min(grid) == 0:
+            return False
+        kernel = (name, line)
+        self.kernels[kernel] = self.kernels.get(kernel, 0) + 1
+        if self.left_out(kernel):
+            self.not_run += 1
+            return False
+        return True
 
     @property
     def compile_state(self):

@@ -5,6 +5,8 @@ import contextlib
 import torch
 import triton
 
+import gpu_profile
+import launch_arguments
 import sources
 from aten_counter import AtenCounter
 from compile_watch import CompileWatch, LaunchRecord, Recorder, definition_line, error_chain
@@ -28,6 +30,7 @@ class CudaDevice:
         self.recorder = Recorder(sources.candidate_path(folder), deadline)
         self.reference_ops = {}
         self.candidate_ops = {}
+        self.pattern = 0  # of fresh memory in calls of forward, see aten_counter.poison
         self._stack = contextlib.ExitStack()
 
     def __enter__(self):
@@ -69,7 +72,7 @@ class CudaDevice:
         return map_tensors(value, lambda tensor: tensor.detach().cpu())
 
     def _watched(self, function, ops, counting):
-        counter = AtenCounter(counting)
+        counter = AtenCounter(counting, self.pattern)
         with counter:
             result = function()
             torch.cuda.synchronize()  # errors of kernels surface here
@@ -87,6 +90,10 @@ class CudaDevice:
         finally:
             self.recorder.counting = False
 
+    def profiled_call(self, function):
+        """(result, kernels, note) of function(), see gpu_profile."""
+        return gpu_profile.measure(function, self.recorder)
+
     def check_swallowed(self):
         self.recorder.raise_swallowed()
 
@@ -98,6 +105,9 @@ class CudaDevice:
     @property
     def compiled(self):
         return self.recorder.compile_state
+
+    def name_arguments(self, inputs, model, output):
+        launch_arguments.describe(self.recorder.records, inputs, model, output)
 
     def describe_launches(self):
         zeros = dict.fromkeys(
@@ -121,6 +131,7 @@ class CudaDevice:
                 "num_warps": r.num_warps,
                 "num_stages": r.num_stages,
                 "shared_bytes": r.shared_bytes,
+                "arguments": r.arguments,
                 **zeros,
                 "modelled_seconds": None,
             }
@@ -160,14 +171,18 @@ def recording_launcher(base, recorder):
     class RecordingLauncher(base):
         def __init__(self, src, metadata):
             super().__init__(src, metadata)
-            self._note = (src.fn.__name__, definition_line(src.fn), metadata)
+            self._note = (src.fn.__name__, definition_line(src.fn), metadata, src.signature)
+            self._binary = getattr(metadata, "name", src.fn.__name__)
 
         def __call__(self, gx, gy, gz, *args, **kwargs):
-            name, line, metadata = self._note
-            recorder.launches += 1
-            recorder.launched.add(name)
+            name, line, metadata, signature = self._note
+            if not recorder.begin(name, line, (gx, gy, gz)):
+                return None
+            recorder.binaries[self._binary] = recorder.binaries.get(self._binary, 0) + 1
             if recorder.counting:
-                recorder.records.append(LaunchRecord(name, line, (gx, gy, gz), metadata, None))
+                # After the grid: stream, function, metadata twice, two hooks; then the kernel's own arguments.
+                tensors = launch_arguments.note(signature, args[6:])
+                recorder.records.append(LaunchRecord(name, line, (gx, gy, gz), metadata, None, tensors))
             return super().__call__(gx, gy, gz, *args, **kwargs)
 
     return RecordingLauncher

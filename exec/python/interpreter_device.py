@@ -2,6 +2,7 @@
 
 import contextlib
 
+import launch_arguments
 import layout
 import roofline
 import sources
@@ -24,6 +25,7 @@ class InterpreterDevice:
         self.recorder = Recorder(sources.candidate_path(folder), deadline)
         self.reference_ops = {}
         self.candidate_ops = {}
+        self.pattern = 0  # of fresh memory in calls of forward, see aten_counter.poison
         self._stack = contextlib.ExitStack()
 
     def __enter__(self):
@@ -56,7 +58,7 @@ class InterpreterDevice:
         return layout.map_tensors(value, lambda tensor: tensor.detach())
 
     def _watched(self, function, ops, counting):
-        counter = AtenCounter(counting)
+        counter = AtenCounter(counting, self.pattern)
         with counter:
             result = function()
         if counting:
@@ -87,6 +89,10 @@ class InterpreterDevice:
     @property
     def compiled(self):
         return self.recorder.compile_state
+
+    def name_arguments(self, inputs, model, output):
+        """After the counted call: what the tensors of its launches are."""
+        launch_arguments.describe(self.recorder.records, inputs, model, output)
 
     def describe_launches(self):
         return [describe_launch(r, roofline.launch_seconds(self.model, r)) for r in self.recorder.records]
@@ -124,6 +130,7 @@ def describe_launch(record, seconds):
         "num_warps": record.num_warps,
         "num_stages": record.num_stages,
         "shared_bytes": record.shared_bytes,
+        "arguments": record.arguments,
         "load_bytes": c.load_bytes,
         "store_bytes": c.store_bytes,
         "atomic_bytes": c.atomic_bytes,
@@ -144,7 +151,8 @@ def describe_ops(ops):
             "bytes": c.bytes,
             "flops": c.flops,
             "elements": c.elements,
-            "neutral": c.neutral,
+            "largest": c.largest,
+            "view": c.view,
         }
         for name, c in sorted(ops.items())
     ]

@@ -83,6 +83,14 @@ def _for_json(value):
     return value
 
 
+def _flush():
+    for stream in (sys.stdout, sys.stderr):
+        try:
+            stream.flush()
+        except (OSError, ValueError):
+            pass
+
+
 def _filter_system_calls(isolation):
     """Last of all: what confines a job needs calls that the job must not make."""
     if _JOB_FILTER:
@@ -91,7 +99,7 @@ def _filter_system_calls(isolation):
         raise RuntimeError("the supervisor gave no system call filter")
 
 
-def _enter(isolation, limits, result_fd, out_fd, passed):
+def _enter(isolation, limits, job, result_fd, out_fd, passed):
     """Confines this process; the numbers that the passed descriptors have now."""
     os.setsid()
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGCHLD):
@@ -110,6 +118,9 @@ def _enter(isolation, limits, result_fd, out_fd, passed):
     limits_module.apply(limits)
     linux.drop_all_capabilities()
     faulthandler.enable(file=2, all_threads=False)
+    if job.get("role", "runner") != "runner":
+        # With sandbox "none" a candidate may run as the same user at the same time.
+        linux.prctl(linux.PR_SET_DUMPABLE, 0)
     _filter_system_calls(isolation)
     return numbers
 
@@ -118,7 +129,7 @@ def run(isolation, limits, job, runner, result_fd, out_fd, passed):
     """Never returns. Exit status 0 after exactly one result; anything else is not a result."""
     status = 70
     try:
-        numbers = _enter(isolation, limits, result_fd, out_fd, passed)
+        numbers = _enter(isolation, limits, job, result_fd, out_fd, passed)
     except BaseException as error:  # our fault, said as such
         try:
             os.write(RESULT_FD, json.dumps({"setup_error": str(error)}).encode() + b"\n")
@@ -126,16 +137,18 @@ def run(isolation, limits, job, runner, result_fd, out_fd, passed):
             os._exit(71)
     try:
         job = dict(job, work_dir=isolation.work_dir, fds=numbers)
-        if len(inspect.signature(runner.run_job).parameters) > 1:
-            result = runner.run_job(job, lambda phase: _send({"phase": str(phase)}))
-        else:
-            result = runner.run_job(job)
-        for stream in (sys.stdout, sys.stderr):
-            try:
-                stream.flush()
-            except (OSError, ValueError):
-                pass
-        _send({"result": _for_json(result)})
+        handed_over = []
+
+        def hand_over(result):
+            _flush()
+            handed_over.append(True)
+            _send({"result": _for_json(result)})
+
+        arguments = (job, lambda phase: _send({"phase": str(phase)}), hand_over)
+        result = runner.run_job(*arguments[: len(inspect.signature(runner.run_job).parameters)])
+        if not handed_over:
+            hand_over(result)
+        _flush()
         status = 0
     except SystemExit as error:
         status = error.code if isinstance(error.code, int) else 1

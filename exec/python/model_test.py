@@ -75,15 +75,16 @@ class AtenCounterTest(unittest.TestCase):
         ops = self.count(lambda: torch.nn.functional.conv_transpose2d(torch.randn(2, 5, 8, 8), w))
         self.assertEqual(ops["aten.convolution"].flops, 2 * (2 * 5 * 8 * 8) * 27)
 
-    def test_neutral_and_free(self):
+    def test_views_sizes_and_what_is_free(self):
         x = torch.randn(100, 10)
         ops = self.count(lambda: (x.t().contiguous().half(), torch.empty(5), x[3:].view(-1), x.sum() / 1000.0 * 2))
         self.assertTrue(ops["aten.t"].free and ops["aten.empty"].free and ops["aten.slice"].free)
-        self.assertTrue(ops["aten.clone"].neutral and not ops["aten.clone"].free)
-        self.assertTrue(ops["aten._to_copy"].neutral)
-        self.assertTrue(ops["aten.div"].neutral and ops["aten.mul"].neutral)  # of one element
-        self.assertFalse(ops["aten.sum"].neutral)
+        self.assertTrue(ops["aten.t"].view and not ops["aten.clone"].view and not ops["aten.clone"].free)
+        self.assertFalse(self.count(lambda: x.clone().add_(1))["aten.add_"].view)
+        self.assertEqual((ops["aten.div"].largest, ops["aten.sum"].largest), (1, 1000))
         self.assertEqual(roofline.aten_seconds(roofline.device_model("l40s"), ops["aten.t"]), 0.0)
+        ops = self.count(lambda: [torch.empty(n) for n in (3, 70, 5)])
+        self.assertEqual((ops["aten.empty"].calls, ops["aten.empty"].largest, ops["aten.empty"].elements), (3, 70, 78))
 
     def test_in_place_is_read_and_written(self):
         x = torch.randn(100)
@@ -96,6 +97,20 @@ class AtenCounterTest(unittest.TestCase):
             self.assertTrue(torch.empty_like(torch.ones(3)).isnan().all())
             self.assertTrue((torch.empty(3, dtype=torch.int64) == 2**63 - 1).all())
         self.assertEqual(counter.ops, {})
+
+    def test_integers_are_poisoned_in_two_ways(self):
+        found = []
+        for pattern in (0, 1):
+            with AtenCounter(counting=False, pattern=pattern):
+                kinds = (torch.int8, torch.uint8, torch.uint16, torch.int32, torch.int64, torch.bool)
+                found.append([torch.empty(2, dtype=kind).tolist() for kind in kinds])
+        self.assertTrue(all(a != b for a, b in zip(*found)), found)
+
+    def test_memory_that_a_tensor_grows_by_is_poisoned(self):
+        with AtenCounter(counting=False):
+            for kind in (torch.float32, torch.float16, torch.bfloat16, torch.float64):
+                x = torch.ones(4, dtype=kind).resize_(100)
+                self.assertTrue((x[:4] == 1).all() and x[4:].isnan().all(), kind)
 
 
 class LayoutTest(unittest.TestCase):
@@ -230,18 +245,27 @@ class CudaPureTest(unittest.TestCase):
                 self.calls.append(args)
 
         source = types.SimpleNamespace(
-            fn=types.SimpleNamespace(__name__="k", raw_src=["@triton.jit\n", "def k(x):\n"], starting_line_number=4)
+            fn=types.SimpleNamespace(__name__="k", raw_src=["@triton.jit\n", "def k(x):\n"], starting_line_number=4),
+            signature={"x": "*fp32"},
         )
-        metadata = types.SimpleNamespace(num_warps=8, num_stages=2, shared=64)
+        metadata = types.SimpleNamespace(num_warps=8, num_stages=2, shared=64, name="k_0")
         recorder = Recorder()
         launcher = cuda_device.recording_launcher(Base, recorder)(source, metadata)
-        launcher(1, 2, 3, "stream")
+        rest = ("stream", "function", "packed", "metadata", None, None, torch.ones(3))
+        launcher(1, 2, 3, *rest)
         recorder.counting = True
-        launcher(4, 5, 6, "stream")
-        self.assertEqual(launcher.calls, [(1, 2, 3, "stream"), (4, 5, 6, "stream")])
-        self.assertEqual((recorder.launches, recorder.launched), (2, {"k"}))
+        launcher(4, 5, 6, *rest)
+        launcher(0, 1, 1, *rest)
+        self.assertEqual([call[:3] for call in launcher.calls], [(1, 2, 3), (4, 5, 6)])
+        self.assertEqual((recorder.launches, recorder.launched), (3, {"k"}))
+        self.assertEqual((recorder.kernels, recorder.binaries), ({("k", 5): 2}, {"k_0": 2}))
         (noted,) = recorder.records
         self.assertEqual((noted.name, noted.line, noted.grid, noted.num_warps), ("k", 5, (4, 5, 6), 8))
+        self.assertEqual([tensor.shape for tensor in noted.tensors], [[3]])
+        # Left out: noted, but not run.
+        recorder.left_out = lambda kernel: kernel == ("k", 5)
+        launcher(4, 5, 6, *rest)
+        self.assertEqual((len(launcher.calls), recorder.not_run, len(recorder.records)), (2, 1, 1))
 
     def test_map_tensors_keeps_structure(self):
         mapped = cuda_device.map_tensors([torch.ones(1), (2, {"a": torch.ones(1)})], lambda t: t + 1)

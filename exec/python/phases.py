@@ -5,6 +5,8 @@ Each function ends with its result or raises JobFailure. The device object says 
   make(f), read(reader, node) what f() builds, and what was handed over, there
   watch_inputs(inputs, put)   called before forward; the result called after it describes the inputs as they are then
   reference_call(f, index), candidate_call(f, index)   run f() while watching it; call 0 of forward is counted
+  pattern                     0 or 1: what fresh memory of integers holds in these calls
+  name_arguments(inputs, model, output)   after call 0: what the tensors are that kernels were launched with
   fetch(value)                a copy of tensors on the CPU
   check_swallowed()           raises an error that forward hid
   explain(error)              (outcome, fault, message, detail, line) of an error of the device's own, or None

@@ -20,6 +20,7 @@ sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 import torch
 import triton
 
+import ablation
 import layout
 import oracle
 import phases
@@ -106,11 +107,12 @@ def _device(job, folder, deadline):
 class _Run:
     """One job on its device."""
 
-    def __init__(self, job, folder, result, on_phase):
+    def __init__(self, job, folder, result, on_phase, on_result):
         self.job = job
         self.folder = folder
         self.result = result
         self.on_phase = on_phase
+        self.on_result = on_result
         self.clock = phases.Clock()
         self.deadline = time.monotonic() + job["time_limit_s"]
 
@@ -149,12 +151,18 @@ class _Run:
         self.result.update(outcome="ok", fault="none", phase="done")
 
     def runner(self, device):
+        rest = None
         try:
-            self._run_candidate(device)
+            rest = self._run_candidate(device)
         finally:
             self.result["compiled"] = device.compiled
             self.result["launches"] = device.describe_launches()
             self.result["aten_ops"] = device.describe_ops("candidate")
+        if rest is not None:
+            # Handed over before, so that nothing that happens in these calls can spoil it.
+            self.result["seconds"] = dict(self.clock.seconds)
+            self.on_result(self.result)
+            rest.serve()
 
     def _lines(self):
         fds = self.job["fds"]
@@ -168,6 +176,7 @@ class _Run:
         self.clock.lap("timing")
 
     def _run_candidate(self, device):
+        """All calls that the result depends on. What is still to be served then, None if the supervisor has enough."""
         job, visible = self.job, self.job["visible"]
         reader, writer, control = self._lines()
         self.on_phase("import")
@@ -185,14 +194,17 @@ class _Run:
             # The first calls share their addresses: the same content again, then another one.
             inputs = phases.in_place(inputs, fresh) if index in (1, 2) else fresh
             inputs_now = device.watch_inputs(inputs, writer.put)
+            device.pattern = index % 2
             output = phases.forward(job, device, model, inputs, job["forward_seeds"][trial], index, self.folder)
+            if index == 0:
+                device.name_arguments(inputs, model, output)
             writer.reset()
             described = phases.hand_over(writer, device, output, self.folder)
             reply = control.ask({"call": index, "output": described, "inputs": inputs_now()})
             self.clock.lap("other_forwards" if index else "first_forward")
             if not reply["go"]:
                 self.result.update(outcome="stopped", fault="none", phase="compare")
-                return
+                return None
         if job["measure_time"]:
             self.on_phase("timing")
             if device.modelled:
@@ -207,10 +219,12 @@ class _Run:
                         "runtime_error", "candidate", "timing", f"a timed run failed: {describe(error)}"
                     ) from error
         self.result.update(outcome="ran", fault="none", phase="done")
+        return ablation.Ablation(job, device, model, reader, writer, control, self.folder)
 
 
-def run_job(job, on_phase=lambda name: None):
-    """Result of the job (both as in README.md). on_phase(name) is called when a phase begins."""
+def run_job(job, on_phase=lambda name: None, on_result=lambda result: None):
+    """Result of the job (both as in README.md). on_phase(name) is called when a phase begins. A runner whose calls all
+    went well calls on_result(result) before it serves ablated calls, which change nothing in the result any more."""
     result = blank_result(job["role"])
     folder, own = "", False
     try:
@@ -219,7 +233,7 @@ def run_job(job, on_phase=lambda name: None):
         if own:
             folder = tempfile.mkdtemp(prefix="tritonrl-job-")
         os.environ["TRITON_CACHE_DIR"] = os.path.join(folder, "triton")
-        _Run(job, folder, result, on_phase).run()
+        _Run(job, folder, result, on_phase, on_result).run()
     except JobFailure as failure:
         result.update(
             outcome=failure.outcome,

@@ -13,6 +13,7 @@ from triton.backends.compiler import GPUTarget
 from triton.backends.driver import DriverBase
 from triton.runtime.cache import FileCacheManager
 
+import launch_arguments
 from compile_watch import CompileWatch, LaunchRecord, definition_line
 from counters import LaunchCounters
 from failures import KernelError
@@ -57,11 +58,9 @@ class Launcher:
         grid = tuple(operator.index(size) for size in (gx, gy, gz))
         if min(grid) < 0 or grid[0] > 2**31 - 1 or max(grid[1:]) > 65535:
             raise RuntimeError(f"Triton Error [CUDA]: invalid argument (grid {grid})")
-        recorder = self.recorder
-        recorder.launches += 1
-        recorder.launched.add(self.src.fn.__name__)
-        if min(grid) == 0:
-            return  # as the real launcher: an empty grid runs nothing
+        recorder, name, line = self.recorder, self.src.fn.__name__, definition_line(self.src.fn)
+        if not recorder.begin(name, line, grid):
+            return
         counters = LaunchCounters() if recorder.counting else None
         with plain_torch():
             try:
@@ -69,15 +68,14 @@ class Launcher:
                 flat = flatten_arguments(self.src.signature.values(), args)
                 kernel.launch(flat, grid, counters, recorder.deadline, recorder.source_path)
             except KernelError as error:
-                error.kernel = error.kernel or self.src.fn.__name__
+                error.kernel = error.kernel or name
                 if not error.line and error.module is not None:
                     error.line = error.module.find_line(error.loc, recorder.source_path)
                 recorder.kernel_errors.append(error)
                 raise
         if counters is not None:
-            recorder.records.append(
-                LaunchRecord(self.src.fn.__name__, definition_line(self.src.fn), grid, self.metadata, counters)
-            )
+            tensors = launch_arguments.note(self.src.signature, args)
+            recorder.records.append(LaunchRecord(name, line, grid, self.metadata, counters, tensors))
 
 
 def _give_text(kernel):

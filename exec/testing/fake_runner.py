@@ -50,7 +50,18 @@ def serve_rounds(control, timing):
         order = control.ask({"round": {"seconds": seconds, "gpu": timing["gpu"]}})
 
 
-def run_job(job, on_phase):
+def serve_ablation(control, names):
+    """Names the candidate's `kernels`; in each ablated call hands over what its function `ablated(order)` gives."""
+    ablated = names.get("ablated", lambda order: {"output": {"value": 0}})
+    order, done = control.ask({"kernels": names.get("kernels", [])}), 0
+    if "profile" in order:
+        order = control.ask({"profiled": names.get("profiled", {"output": _EXPECTED, "kernels": [], "note": "fake"})})
+    while "ablate" in order:
+        answer = {"ablated": done, "output": None, "raised": "", "late": False, "left_out": 1, **ablated(order["ablate"])}
+        order, done = control.ask(answer), done + 1
+
+
+def run_job(job, on_phase, on_result):
     role = job.get("role", "runner")
     result = blank_result(role)
     timing = {"sleep": 0.01, "claim": None, "output": _EXPECTED, "gpu": []}
@@ -80,4 +91,6 @@ def run_job(job, on_phase):
             control.ask({"call": index, "output": _EXPECTED, "inputs": {"list": []}})
         if job["measure_time"] and job["device"] == "cuda":
             serve_rounds(control, timing)
+        on_result(result)
+        serve_ablation(control, names)
     return result

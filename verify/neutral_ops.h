@@ -1,0 +1,23 @@
+// The one table of what forward may run beside its kernels, as seen at run time. It says the same
+// as the linter's tables (verify/linter/tables.h) say of source text; neutral_ops_test holds them
+// together.
+#ifndef TRITONRL_VERIFY_NEUTRAL_OPS_H_
+#define TRITONRL_VERIFY_NEUTRAL_OPS_H_
+
+#include "absl/strings/string_view.h"
+#include "exec/messages.pb.h"
+
+namespace tritonrl {
+
+// Work on at most this many elements is scalar post-processing, whatever it is.
+inline constexpr double kScalarElements = 16;
+
+// True for an operator that does no work of the kernels': a view by its schema, an allocation, a
+// copy, cast, fill, concatenation or random numbers by name (as in AtenOp: "aten.cat"), anything on
+// at most kScalarElements elements a call. Operators that a program registers itself are true as
+// well: what they run inside is listed on its own, and the linter follows them.
+bool IsNeutralOp(const AtenOp& op);
+
+}  // namespace tritonrl
+
+#endif  // TRITONRL_VERIFY_NEUTRAL_OPS_H_

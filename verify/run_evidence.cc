@@ -1,0 +1,119 @@
+#include "verify/run_evidence.h"
+
+#include <set>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "verify/gpu_share.h"
+#include "verify/neutral_ops.h"
+
+namespace tritonrl {
+namespace {
+
+// Kernels that are described, and tensors of each.
+constexpr size_t kMostKernels = 16;
+constexpr int kMostTensors = 12;
+
+Evidence* AddEvidence(FunctionalityResult* result, const std::string& rule,
+                      const std::string& text) {
+  Evidence* evidence = result->add_evidence();
+  evidence->set_rule(rule);
+  evidence->set_text(text);
+  return evidence;
+}
+
+// "x = input 0 float32[64, 200], y = output 0 float32[64, 200]".
+std::string TensorsText(const KernelLaunch& launch) {
+  std::vector<std::string> texts;
+  for (const KernelArgument& argument : launch.arguments()) {
+    if (static_cast<int>(texts.size()) == kMostTensors) {
+      texts.push_back(absl::StrCat(launch.arguments_size() - kMostTensors, " more"));
+      break;
+    }
+    texts.push_back(absl::StrCat(argument.name(), " = ", argument.what(), " ", argument.dtype(),
+                                 "[", absl::StrJoin(argument.shape(), ", "), "]"));
+  }
+  return absl::StrJoin(texts, ", ");
+}
+
+// The first launch of each kernel, with its tensors.
+void AddLaunches(const ExecResult& result, FunctionalityResult* functionality) {
+  std::set<std::pair<std::string, int>> seen;
+  for (const KernelLaunch& launch : result.launches()) {
+    if (!seen.insert({launch.name(), launch.line()}).second) continue;
+    if (seen.size() > kMostKernels) return;
+    const std::string tensors = TensorsText(launch);
+    Evidence* evidence = AddEvidence(
+        functionality, "launched",
+        absl::StrCat("kernel ", launch.name(), " ran on a grid of ",
+                     absl::StrJoin(launch.grid(), "x"), tensors.empty() ? "" : " with ", tensors));
+    evidence->set_kernel(launch.name());
+    evidence->set_line(launch.line());
+  }
+}
+
+void AddDecoration(const KernelAblation& kernel, const std::string& rule, const std::string& text,
+                   FunctionalityResult* functionality) {
+  Evidence* evidence = AddEvidence(functionality, rule, text);
+  evidence->set_kernel(kernel.name());
+  evidence->set_line(kernel.line());
+}
+
+// Fails the layer when the result needs none of the kernels.
+void CheckAblation(const ExecResult& result, FunctionalityResult* functionality) {
+  const bool decoration = result.ablation_all() == ABLATION_UNCHANGED;
+  if (decoration && functionality->outcome() == FunctionalityResult::OK) {
+    functionality->set_outcome(FunctionalityResult::DECORATION);
+  }
+  for (const KernelAblation& kernel : result.ablations()) {
+    const std::string name = absl::StrCat("kernel ", kernel.name());
+    if (decoration) {
+      AddDecoration(kernel, "decoration",
+                    absl::StrCat(name, " is decoration: when ",
+                                 result.ablations_size() == 1 ? "it writes" : "all kernels write",
+                                 " nothing, forward's result is still right"),
+                    functionality);
+    } else if (kernel.effect() == ABLATION_UNCHANGED) {
+      AddDecoration(kernel, "changes_nothing",
+                    absl::StrCat(name,
+                                 " changes nothing here: when it alone writes nothing, "
+                                 "forward's result is still right"),
+                    functionality);
+    } else if (kernel.effect() == ABLATION_NOT_TRIED || kernel.effect() == ABLATION_UNCLEAR) {
+      AddDecoration(kernel, "ablation_not_tried",
+                    absl::StrCat(name, " was not left out to see if it matters",
+                                 kernel.text().empty() ? "" : ": ", kernel.text()),
+                    functionality);
+    }
+  }
+}
+
+}  // namespace
+
+bool CheckRunTime(const ExecResult& result, FunctionalityResult* functionality) {
+  const bool finished = result.outcome() == EXEC_OK || result.outcome() == EXEC_MISMATCH;
+  if (finished && result.launches().empty()) {
+    functionality->set_outcome(FunctionalityResult::NOT_LAUNCHED);
+    AddEvidence(functionality, "not_launched", "forward ran without launching any Triton kernel");
+    return false;
+  }
+  for (const AtenOp& op : result.candidate_ops()) {
+    if (IsNeutralOp(op)) continue;
+    functionality->set_outcome(FunctionalityResult::RUNTIME_COMPUTE);
+    Evidence* evidence = AddEvidence(
+        functionality, "runtime_compute",
+        absl::StrCat("the operator ", op.name(), " computed on tensors inside forward (",
+                     op.calls(), op.calls() == 1 ? " call)" : " calls)"));
+    evidence->set_name(op.name());
+    evidence->set_value(op.elements());
+  }
+  CheckAblation(result, functionality);
+  CheckGpuShare(result, functionality);
+  AddLaunches(result, functionality);
+  return functionality->outcome() == FunctionalityResult::OK;
+}
+
+}  // namespace tritonrl
