@@ -9,6 +9,7 @@
 #include "base/status.h"
 #include "exec/candidate_run.h"
 #include "exec/job_json.h"
+#include "exec/task_probes.h"
 
 namespace tritonrl {
 namespace {
@@ -37,6 +38,10 @@ absl::Status CheckRequest(const ExecRequest& request) {
       return absl::InvalidArgumentError(absl::StrCat(task, "a tolerance must not be negative"));
     }
   }
+  if (request.probe_task() && !request.reference_only()) {
+    return absl::InvalidArgumentError(
+        absl::StrCat(task, "probe_task is for requests with reference_only"));
+  }
   return absl::OkStatus();
 }
 
@@ -44,9 +49,9 @@ absl::Status CheckRequest(const ExecRequest& request) {
 std::string OracleKey(const ExecRequest& request, const std::string& device,
                       const ExecLimits& limits) {
   return Sha256Hex(absl::StrCat(device, " ", request.device_model(), " ", request.seed(), " ",
-                                TrialsOf(request), " ", request.skip_timing(), " ",
-                                limits.wall_seconds(), " ", limits.memory_bytes(), "\n",
-                                request.reference_source()));
+                                TrialsOf(request), " ", request.skip_timing(), " ", request.mode(),
+                                " ", request.probe_task(), " ", limits.wall_seconds(), " ",
+                                limits.memory_bytes(), "\n", request.reference_source()));
 }
 
 ExecResult OutOfTime() {
@@ -83,7 +88,8 @@ PythonBackend::PythonBackend(std::string device, BackendPools pools)
 absl::StatusOr<ExecResult> PythonBackend::Run(const ExecRequest& request, absl::Time deadline) {
   RETURN_IF_ERROR(CheckRequest(request));
   const ExecLimits limits = EffectiveLimits(request.limits(), pools_.runners->limits());
-  const JobContext context{request, device_, DeriveSeeds(request.seed(), TrialsOf(request)),
+  const JobContext context{request, device_,
+                           DeriveSeeds(request.seed(), TrialsOf(request), MostVariants(request)),
                            limits.wall_seconds()};
   bool cached = false;
   const std::shared_ptr<const OracleResult> oracle = cache_.Get(
@@ -93,6 +99,7 @@ absl::StatusOr<ExecResult> PythonBackend::Run(const ExecRequest& request, absl::
   if (!oracle->ok() || request.reference_only()) {
     ExecResult result = oracle->run;
     result.set_oracle_cached(cached);
+    if (oracle->ok() && request.probe_task()) ProbeTask(request, *oracle, &result);
     return result;
   }
   CandidateRun run;

@@ -179,7 +179,7 @@ TimingResult TimeInTurns(const JobContext& context, const OracleResult& oracle,
     failed.text = Message(timer.status());
     return failed;
   }
-  const int trials = static_cast<int>(oracle.inputs.size());
+  const int trials = TrialsOf(context.request);  // not on variants: other shapes take other times
   TimingResult result = Turns(trials, timer->get(), candidate, judge).Run();
   const std::string end = Json{{"done", true}}.dump();
   candidate->Send(end);

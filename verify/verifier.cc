@@ -45,7 +45,9 @@ class Verifier::Impl {
                              options_.trials, " tol ", options_.atol, " ", options_.rtol, " time ",
                              options_.measure_time, " func ", options_.check_functionality,
                              " limit ", absl::FormatDuration(options_.run_limit), " judge ",
-                             judge_ == nullptr ? "off" : judge_->name());
+                             judge_ == nullptr ? "off" : judge_->name(),
+                             // Said only where it is not the paper's: journals stay good.
+                             options_.mode == EXEC_MODE_ROBUST ? " mode robust" : "");
     for (int i = 0; i < std::max(1, options_.parallel); ++i)
       threads_.emplace_back([this] { Work(); });
   }
@@ -210,6 +212,7 @@ class Verifier::Impl {
     exec.set_trials(options_.trials);
     exec.set_atol(options_.atol);
     exec.set_rtol(options_.rtol);
+    exec.set_mode(options_.mode);
     exec.set_device_model(options_.device_model);
     exec.set_skip_timing(!options_.measure_time);
     exec.mutable_limits()->set_wall_seconds(absl::ToDoubleSeconds(options_.run_limit));

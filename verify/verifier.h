@@ -20,6 +20,7 @@
 
 #include "absl/status/status.h"
 #include "absl/time/time.h"
+#include "exec/messages.pb.h"
 #include "tasks/task.h"
 #include "verify/verdict.pb.h"
 
@@ -43,6 +44,9 @@ struct VerifierOptions {
   int trials = 5;      // Random inputs that must all agree.
   double atol = 1e-2;  // |got - want| <= atol + rtol * |want|
   double rtol = 1e-2;
+  // EXEC_MODE_ROBUST judges against float64 on further inputs; atol and rtol then count only where
+  // there is no float64 result.
+  ExecMode mode = EXEC_MODE_PAPER;
   bool measure_time = true;  // False: the speedup layer is not walked.
   // The functionality layer (linter, run-time audit, judge). False reproduces the paper's figures
   // "without robust verifier": such verdicts say OK there without having looked.

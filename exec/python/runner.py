@@ -44,7 +44,15 @@ _COMMON = {
 }
 # Fields of a job by role, with their defaults; None: has to be there.
 FIELDS = {
-    "oracle": {**_COMMON, "reference_source": None, "input_seeds": None, "calls": None},
+    "oracle": {
+        **_COMMON,
+        "reference_source": None,
+        "input_seeds": None,
+        "calls": None,
+        "mode": "paper",
+        "variant_seeds": [],
+        "probes": False,
+    },
     "runner": {**_COMMON, "candidate_source": None, "visible": None, "calls": None},
     "timer": {**_COMMON, "reference_source": None, "visible": None},
 }
@@ -53,6 +61,8 @@ _RESULTS = {
     "oracle": {
         "visible": None,
         "calls": [],
+        "trials": [],
+        "shares_memory": False,
         "mutates_inputs": False,
         "has_buffers": False,
         "reference_ops": [],
@@ -158,7 +168,7 @@ class _Run:
 
     def _lines(self):
         fds = self.job["fds"]
-        return layout.Reader(fds["visible"]), layout.Writer(fds["memory"]), Control(fds["control"])
+        return layout.Reader(fds["visible"]), layout.Writer(fds["memory"], addresses=True), Control(fds["control"])
 
     def _serve_rounds(self, device, model, reader, writer, control, extra):
         from timing import Rounds
