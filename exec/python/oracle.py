@@ -99,6 +99,7 @@ class Oracle:
             self._precision = precision.Precision(self._model, rebuild, run_beside)
         self._low = probes.LowPrecision(self._model, rebuild, run_beside) if job["probes"] else None
         self._judged = None  # of the last call
+        self._steepest = 0.0  # of the random trials
         self._not_finite = False  # a random trial's result holds NaN or infinities
 
     def run(self):
@@ -154,6 +155,7 @@ class Oracle:
         self._judged = judged
         exact = [tensor for tensor in judged.exact if tensor is not None]
         if not is_variant:
+            self._steepest = max(self._steepest, judged.steepest)
             self._not_finite = self._not_finite or any(not bool(torch.isfinite(t).all()) for t in exact)
         return {
             "exact": _fits(self._hidden.put(judged.exact), "forward's result in float64"),
@@ -186,26 +188,35 @@ class Oracle:
     def _run_variants(self):
         """Trials on inputs made from the task's own. One that the reference is not made for is left out."""
         for name, seed in zip(variants.NAMES, self._job["variant_seeds"]):
-            self._check_time("reference")
-            trial = len(self._shown["inputs"])
-            marks = self._visible.mark(), self._hidden.mark()
-            state = (copy.deepcopy(self._model.state_dict()), self._precision.state()) if self._stateful else None
-            try:
-                sources.seed_everything(seed)
-                inputs = variants.make(name, list(self._module.get_inputs()), seed)
-                if inputs is None:
-                    continue
-                self._show(inputs, "get_inputs()", name)
-                output = self._call(len(self._result["calls"]), trial, is_variant=True)
-                if self._is_fair(output, name):
-                    continue
-            except Exception:
-                pass
-            self._forget(trial, marks, state)
+            for strength in variants.STRENGTHS.get(name, (1.0,)):
+                self._check_time("reference")
+                if self._try_variant(name, seed, strength):
+                    break
+
+    def _try_variant(self, name, seed, strength):
+        """Whether the variant became a trial."""
+        trial = len(self._shown["inputs"])
+        marks = self._visible.mark(), self._hidden.mark()
+        state = (copy.deepcopy(self._model.state_dict()), self._precision.state()) if self._stateful else None
+        try:
+            sources.seed_everything(seed)
+            inputs = variants.make(name, list(self._module.get_inputs()), seed, strength)
+            if inputs is None:
+                return False
+            self._show(inputs, "get_inputs()", name)
+            output = self._call(len(self._result["calls"]), trial, is_variant=True)
+            if self._is_fair(output, name):
+                return True
+        except Exception:
+            pass
+        self._forget(trial, marks, state)
+        return False
 
     def _is_fair(self, output, name):
         """Whether the result of a variant can be asked for: exact, and as finite as the task's own results."""
         judged = self._judged
+        if judged.steepest > max(variants.STEEPEST, self._steepest):
+            return False
         if not judged.any or (name == "ties" and any(tensor is None for tensor in judged.exact)):
             return False
         for (_, own), exact in zip(layout.flatten(output), judged.exact):

@@ -117,6 +117,21 @@ class PrecisionTest(unittest.TestCase):
                 halves += x[:, k : k + 64].sum(1).half()
             self.assertGreater(made.share(call, halves.float()), 3, inputs)
 
+    def test_formulas_by_exp_are_right_where_results_are_small(self):
+        for forward, formula in {
+            "torch.tanh(x)": lambda x: 2 * torch.sigmoid(2 * x) - 1,
+            "F.layer_norm(torch.tanh(x), x.shape[1:])": lambda x: torch.nn.functional.layer_norm(
+                2 * torch.sigmoid(2 * x) - 1, x.shape[1:]
+            ),
+            "F.softplus(x)": lambda x: torch.log(1 + torch.exp(x)),
+            "F.elu(x)": lambda x: torch.where(x > 0, x, torch.exp(x) - 1),
+        }.items():
+            made = Made(task_source(forward))
+            for call in made.calls:
+                x = made.inputs[call["trial"]][0]
+                share = made.share(call, formula(x))
+                self.assertLess(share, 0.8, (forward, made.result["trials"][call["trial"]]))
+
     def test_half_precision_tasks_have_their_own_rounding(self):
         for kind in ("half", "bfloat16"):
             made = Made(task_source("x @ y", f"[torch.randn(32, 256).{kind}(), torch.randn(256, 32).{kind}()]"))
@@ -177,8 +192,11 @@ class VariantsTest(unittest.TestCase):
         self.assertEqual(ties[0].unique().numel(), 1)
 
     def test_what_the_reference_is_not_made_for_is_left_out(self):
-        # exp of 30 standard deviations overflows; the others are fine.
+        # exp(6 * 3 * x) goes too far; the others are fine.
         self.assertNotIn("heavy_tailed", Made(task_source("torch.exp(x * 3)")).result["trials"])
+        # log(1 + exp(x)) is a right softplus as far as exp goes: a weaker variant is taken.
+        made = Made(task_source("F.softplus(x)"))
+        self.assertLess(made.inputs[made.result["trials"].index("heavy_tailed")][0].abs().max(), 40)
         # A root of what must be positive, but is scaled within its domain.
         made = Made(task_source("torch.sqrt(x).log()", "[torch.rand(8, 64) + 0.1]"))
         self.assertIn("small", made.result["trials"])

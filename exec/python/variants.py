@@ -10,9 +10,12 @@ import layout
 
 NAMES = ("shifted", "small", "heavy_tailed", "ties")
 _SAMPLED = 4096
-_SHIFT = 3.0  # standard deviations
 _SMALL = 1e-3
-_LARGE = 30.0  # one element in ten
+# How far a variant goes: standard deviations of a shift, the factor of one element in ten. The second is tried where the
+# first goes too far for the reference.
+STRENGTHS = {"shifted": (3.0, 0.5), "heavy_tailed": (30.0, 6.0)}
+# Formulas by exp, which people may write, are given no larger numbers than this (nor than the task's own).
+STEEPEST = 40.0
 
 
 def looks_continuous(tensor):
@@ -29,8 +32,10 @@ def looks_continuous(tensor):
     return True
 
 
-def make(name, inputs, seed):
-    """The inputs changed in the way of `name`, or None where it changes nothing."""
+def make(name, inputs, seed, strength=None):
+    """The inputs changed in the way of `name`, or None where it changes nothing. The strength is the first one of
+    STRENGTHS unless another is given."""
+    strength = strength or STRENGTHS.get(name, (1.0,))[0]
     generator = torch.Generator().manual_seed(seed & 0xFFFFFFFF)
     changed = False
 
@@ -42,30 +47,30 @@ def make(name, inputs, seed):
         wide = tensor.double()
         low, high = float(wide.min()), float(wide.max())
         unit = low >= 0 and high <= 1
-        result = _CHANGES[name](wide, low >= 0, unit, generator)
+        result = _CHANGES[name](wide, low >= 0, unit, generator, strength)
         return result.clamp(low, high).to(tensor.dtype) if unit else result.to(tensor.dtype)
 
     result = layout.map_tensors(inputs, change)
     return result if changed else None
 
 
-def _shifted(x, positive, unit, generator):
+def _shifted(x, positive, unit, generator, strength):
     """The mean far from zero, compared with the spread."""
-    return 1 - (1 - x) / 8 if unit else x + _SHIFT * x.std()
+    return 1 - (1 - x) / 8 if unit else x + strength * x.std()
 
 
-def _small(x, positive, unit, generator):
+def _small(x, positive, unit, generator, strength):
     return x * _SMALL
 
 
-def _heavy_tailed(x, positive, unit, generator):
+def _heavy_tailed(x, positive, unit, generator, strength):
     if unit:
         return x**4
     far = torch.rand(x.shape, generator=generator, dtype=torch.float64) < 0.1
-    return torch.where(far, x * _LARGE, x)
+    return torch.where(far, x * strength, x)
 
 
-def _ties(x, positive, unit, generator):
+def _ties(x, positive, unit, generator, strength):
     """Few distinct values, and a first row that is constant."""
     step = 0.125 if unit else 0.5
     x = (x / step).round() * step + 0.0
