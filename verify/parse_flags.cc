@@ -1,5 +1,6 @@
 #include "verify/parse_flags.h"
 
+#include <map>
 #include <string>
 
 #include "absl/flags/flag.h"
@@ -44,6 +45,19 @@ absl::Status ParseFlags(int argc, char** argv) {
     }
   }
   return absl::OkStatus();
+}
+
+std::string FlagsHelp(absl::string_view source_file) {
+  std::map<absl::string_view, absl::CommandLineFlag*> flags;
+  for (const auto& [name, flag] : absl::GetAllFlags()) {
+    if (absl::EndsWith(flag->Filename(), source_file)) flags[name] = flag;
+  }
+  std::string text;
+  for (const auto& [name, flag] : flags) {
+    absl::StrAppend(&text, "  --", name, ": ", flag->Help(), " (default '", flag->DefaultValue(),
+                    "')\n");
+  }
+  return text;
 }
 
 }  // namespace tritonrl

@@ -2,7 +2,10 @@
 #ifndef TRITONRL_VERIFY_PARSE_FLAGS_H_
 #define TRITONRL_VERIFY_PARSE_FLAGS_H_
 
+#include <string>
+
 #include "absl/status/status.h"
+#include "absl/strings/string_view.h"
 
 namespace tritonrl {
 
@@ -10,6 +13,9 @@ namespace tritonrl {
 // parser ends the process with code 1 on a wrong flag, which can mean "the candidate failed".
 // InvalidArgument: one sentence that names the flag.
 absl::Status ParseFlags(int argc, char** argv);
+
+// A line for each flag that the source file defines, by name: what it means and its default.
+std::string FlagsHelp(absl::string_view source_file);
 
 }  // namespace tritonrl
 

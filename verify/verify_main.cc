@@ -22,7 +22,6 @@
 #include <vector>
 
 #include "absl/flags/flag.h"
-#include "absl/flags/reflection.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "base/file.h"
@@ -142,17 +141,7 @@ constexpr char kUsage[] =
     "Flags:\n";
 
 int PrintHelp() {
-  std::cout << kUsage;
-  for (const char* name : {"reference",     "candidate", "in",          "out",
-                           "html",          "json",      "backend",     "servers",
-                           "token_file",    "workers",   "sandbox",     "device_model",
-                           "seed",          "trials",    "tolerance",   "mode",
-                           "preflight",     "tasks",     "time_limit",  "memory_gb",
-                           "functionality", "judge_url", "judge_model", "judge_key_variable"}) {
-    const absl::CommandLineFlag* flag = absl::FindCommandLineFlag(name);
-    std::cout << "  --" << name << ": " << flag->Help() << " (default '" << flag->DefaultValue()
-              << "')\n";
-  }
+  std::cout << kUsage << FlagsHelp("verify/verify_main.cc");
   return kCorrect;
 }
 
@@ -323,8 +312,7 @@ int CheckTheTasks(DeviceBackend* backend, const std::vector<Task>& tasks) {
   options.stop = [&interrupts] { return interrupts.received() != 0; };
   const std::string out = absl::GetFlag(FLAGS_out);
   const auto checks = RunPreflight(tasks, backend, options, out.empty() ? "" : UserPath(out));
-  if (!checks.ok())
-    return Complain(kFaultOfOurs, absl::StrCat("--out: ", Message(checks.status())));
+  if (!checks.ok()) return Complain(kFaultOfOurs, "--out: " + Message(checks.status()));
   std::cout << PreflightTable(*checks, options.mode) << std::flush;
   if (interrupts.received() != 0) return kSignalled + interrupts.received();
   const PreflightTotals totals = Count(*checks);

@@ -32,6 +32,7 @@ check() {
 
 reference="--reference=$examples/softmax_reference.py"
 check help 0 "Exit codes" --help
+check help_flags 0 "--preflight: check the tasks" --help
 check no_arguments 2 "--reference is missing"
 check missing_file 2 "no_such_file.py" "$reference" --candidate="$work/no_such_file.py"
 check unknown_flag 2 "unknown flag --colour" --colour=red
