@@ -15,6 +15,7 @@
 #include "trainer/data_parallel.h"
 #include "trainer/grpo/run_parts.h"
 #include "trainer/grpo/sample_record.h"
+#include "trainer/grpo/task_preflight.h"
 
 namespace tritonrl {
 namespace {
@@ -47,9 +48,8 @@ EngineSetup LengthsFor(const BenchmarkOptions& options, int64_t positions) {
   return setup;
 }
 
-// Tasks in the form the evaluator takes, at most `most` (0: all).
-std::vector<std::shared_ptr<const PreparedTask>> Share(std::vector<PreparedTask> tasks, int most) {
-  if (most > 0 && static_cast<int>(tasks.size()) > most) tasks.resize(most);
+// Tasks in the form the evaluator takes.
+std::vector<std::shared_ptr<const PreparedTask>> Share(std::vector<PreparedTask> tasks) {
   std::vector<std::shared_ptr<const PreparedTask>> shared;
   for (PreparedTask& task : tasks) {
     shared.push_back(std::make_shared<const PreparedTask>(std::move(task)));
@@ -103,6 +103,10 @@ absl::StatusOr<BenchmarkResult> RunBenchmark(const BenchmarkOptions& options,
   ASSIGN_OR_RETURN(PreparedTasks tasks,
                    LoadPreparedTasks({options.tasks}, options.style, *policy.tokenizer,
                                      setup.max_prompt_tokens));
+  if (options.max_tasks > 0 && static_cast<int>(tasks.tasks.size()) > options.max_tasks) {
+    tasks.tasks.resize(options.max_tasks);
+  }
+  if (options.preflight) RETURN_IF_ERROR(LeaveOutUnsound(verification, ranks.get(), &tasks));
   setup.slots = options.slots;
   setup.threads = threads;
   ASSIGN_OR_RETURN(const std::unique_ptr<Engine> engine, StartEngine(policy, setup));
@@ -117,7 +121,7 @@ absl::StatusOr<BenchmarkResult> RunBenchmark(const BenchmarkOptions& options,
   eval.sampling.top_p = options.top_p;
   eval.sampling.max_tokens = setup.max_response_tokens;
   eval.sampling.stop_ids = StopTokens(policy);
-  Evaluator evaluator(eval, Share(std::move(tasks.tasks), options.max_tasks), &runner, ranks.get());
+  Evaluator evaluator(eval, Share(std::move(tasks.tasks)), &runner, ranks.get());
   ASSIGN_OR_RETURN(std::optional<Evaluator::Finished> finished,
                    Evaluate(&evaluator, verification, options.timeout_s, stop));
   BenchmarkResult result;
@@ -176,6 +180,7 @@ std::string BenchmarkJson(const BenchmarkResult& result, const BenchmarkOptions&
   }
   json["samples"] = result.best.samples;
   json["faults_of_ours"] = result.best.faults_of_ours;
+  json["preflight"] = options.preflight;
   json["tasks_left_out"] = result.best.tasks_left_out;
   json["problems"] = result.problems;
   return json.dump(2) + "\n";

@@ -30,6 +30,7 @@ struct BenchmarkOptions {
   int max_tasks = 0;  // 0: all
   uint64_t seed = 0;
   VerifierConfig verifier;
+  bool preflight = false;        // leave out tasks on which a result passes that ought not to
   double timeout_s = 24 * 3600;  // of the whole benchmark
   // Folder for verdicts.jsonl (a repeated command does not check again what is there),
   // samples.jsonl and results.json; empty: nothing is written.

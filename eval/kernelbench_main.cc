@@ -26,6 +26,9 @@ ABSL_FLAG(int, max_response_tokens, 0,
           "a response is cut off after so many tokens; 0: 16384, or what the checkpoint holds");
 ABSL_FLAG(int, slots, 64, "sequences decoded at the same time");
 ABSL_FLAG(int, max_tasks, 0, "only the first so many tasks; 0: all");
+ABSL_FLAG(bool, preflight, false,
+          "first try results that ought not to pass (zeros, a constant, the input, ...) on every "
+          "task, and leave out, with their names, those on which one passes");
 ABSL_FLAG(int, threads, 0, "CPU threads; 0: all cores");
 ABSL_FLAG(uint64_t, seed, 0, "seed of all draws");
 ABSL_FLAG(std::string, device, "auto", "auto, cpu, cuda or cuda:N");
@@ -61,6 +64,7 @@ absl::StatusOr<BenchmarkOptions> OptionsFromFlags(const std::vector<std::string>
   options.max_response_tokens = absl::GetFlag(FLAGS_max_response_tokens);
   options.slots = absl::GetFlag(FLAGS_slots);
   options.max_tasks = absl::GetFlag(FLAGS_max_tasks);
+  options.preflight = absl::GetFlag(FLAGS_preflight);
   options.threads = absl::GetFlag(FLAGS_threads);
   options.seed = absl::GetFlag(FLAGS_seed);
   if (const std::string output = absl::GetFlag(FLAGS_output); !output.empty()) {

@@ -50,7 +50,7 @@ double Largest(const Leaf& leaf, absl::string_view memory) {
   zero.offset = 0;
   const double all = std::numeric_limits<double>::max();
   const std::vector<Leaf> want = {zero}, got = {leaf};
-  const Comparison found = CompareOutputs({want, zeros}, {got, memory}, all, 0);
+  const Comparison found = CompareOutputs({want, zeros}, {got, memory}, {.atol = all, .rtol = 0});
   if (!found.equal || !found.max_error.has_value()) return std::numeric_limits<double>::infinity();
   return *found.max_error;
 }
@@ -58,7 +58,8 @@ double Largest(const Leaf& leaf, absl::string_view memory) {
 // Whether two results of the candidate's own are the same to within a share of their size.
 bool SameResult(const Tensors& whole, const Tensors& other) {
   if (whole.leaves.size() != other.leaves.size()) return false;
-  if (SameTensors(whole, other)) return CompareOutputs(whole, other, 0, kSameShare).equal;
+  if (SameTensors(whole, other))
+    return CompareOutputs(whole, other, {.atol = 0, .rtol = kSameShare}).equal;
   for (size_t i = 0; i < whole.leaves.size(); ++i) {
     const std::vector<Leaf> a = {whole.leaves[i]}, b = {other.leaves[i]};
     double atol = 0;
@@ -66,7 +67,8 @@ bool SameResult(const Tensors& whole, const Tensors& other) {
       const double largest = Largest(a[0], whole.memory);
       if (std::isfinite(largest)) atol = kSameShare * largest;
     }
-    if (!CompareOutputs({a, whole.memory}, {b, other.memory}, atol, 0).equal) return false;
+    if (!CompareOutputs({a, whole.memory}, {b, other.memory}, {.atol = atol, .rtol = 0}).equal)
+      return false;
   }
   return true;
 }

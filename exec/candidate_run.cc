@@ -17,6 +17,7 @@
 #include "exec/follow_up.h"
 #include "exec/job_dialogue.h"
 #include "exec/tensor_compare.h"
+#include "exec/tensor_sharing.h"
 #include "exec/timing_rounds.h"
 
 namespace tritonrl {
@@ -79,7 +80,8 @@ class Session {
         oracles_(oracles),
         limits_(limits),
         deadline_(deadline),
-        calls_(CallsOf(TrialsOf(context.request))) {}
+        trials_(static_cast<int>(oracle.inputs.size())),
+        calls_(CallsOf(trials_)) {}
 
   CandidateRun Run(WorkerPool* runners) {
     CandidateRun run;
@@ -105,10 +107,10 @@ class Session {
     for (const auto& leaves : oracle_.inputs) inputs = std::max(inputs, RoomFor(leaves));
     ASSIGN_OR_RETURN(memory_, SharedMemory::Create("memory", outputs + inputs));
     RETURN_IF_ERROR(memory_.Map(memory_.bytes()).status());
-    ASSIGN_OR_RETURN(
-        auto job, JobDialogue::Start(
-                      runners, RunnerJobJson(context_, oracle_.visible_layout), limits_, deadline_,
-                      {{"visible", oracle_.visible.fd()}, {"memory", memory_.fd()}}));
+    ASSIGN_OR_RETURN(auto job,
+                     JobDialogue::Start(
+                         runners, RunnerJobJson(context_, oracle_.visible_layout, trials_), limits_,
+                         deadline_, {{"visible", oracle_.visible.fd()}, {"memory", memory_.fd()}}));
     while (const std::optional<std::string> message = job->Next()) {
       if (begin_ == absl::InfinitePast()) begin_ = absl::Now();
       if (over_) {  // nobody listens any more, but it may not wait for ever either
@@ -149,10 +151,11 @@ class Session {
           absl::StrCat("a message is not the result of call ", compared_));
     }
     ASSIGN_OR_RETURN(std::vector<Leaf> output, ReadLeaves(json["output"]));
-    ASSIGN_OR_RETURN(const bool unchanged, InputsUnchanged(json["inputs"], calls_[compared_]));
+    ASSIGN_OR_RETURN(const InputsAfter inputs, ReadInputs(json["inputs"], calls_[compared_]));
     const int trial = calls_[compared_];
-    const bool right = Judge(trial, compared_, output);
-    if (right && !oracle_.mutates_inputs && !unchanged) {
+    const bool right =
+        Judge(trial, compared_, output) && CheckSharing(trial, output, inputs.leaves);
+    if (right && !oracle_.mutates_inputs && !inputs.unchanged) {
       wrong_.equal = false;
       wrong_.message = "forward changed its inputs in place";
       wrong_.mismatch.Clear();
@@ -163,26 +166,34 @@ class Session {
     return absl::OkStatus();
   }
 
-  // Whether forward left its inputs as they were. On a GPU the process says so itself: one that
-  // lies could as well have put them back. Elsewhere they lie in memory_.
-  absl::StatusOr<bool> InputsUnchanged(const Json& description, int trial) {
+  struct InputsAfter {
+    std::vector<Leaf> leaves;
+    bool unchanged = false;
+  };
+
+  // The inputs after a call of forward. Without a GPU they lie in memory_. On a GPU the process
+  // says itself, in front of what describes them, whether they are unchanged: one that lies could
+  // as well have put them back.
+  absl::StatusOr<InputsAfter> ReadInputs(const Json& description, int trial) {
+    InputsAfter inputs;
+    ASSIGN_OR_RETURN(inputs.leaves, ReadLeaves(description));
     if (!oracle_.run.modelled()) {
-      const auto found = description.is_object() ? description.find("value") : description.end();
-      if (description.size() == 1 && found != description.end() && found->is_boolean()) {
-        return found->get<bool>();
+      if (inputs.leaves.empty() || inputs.leaves[0].kind != Leaf::Kind::kNumber) {
+        return absl::InvalidArgumentError("it does not say whether its inputs are unchanged");
       }
+      inputs.unchanged = inputs.leaves[0].number == 1;
+      inputs.leaves.erase(inputs.leaves.begin());
+      return inputs;
     }
-    ASSIGN_OR_RETURN(std::vector<Leaf> inputs, ReadLeaves(description));
-    return oracle_.mutates_inputs ||
-           SameTensors({oracle_.inputs[trial], visible_}, {inputs, memory_.view()});
+    inputs.unchanged = oracle_.mutates_inputs || SameTensors({oracle_.inputs[trial], visible_},
+                                                             {inputs.leaves, memory_.view()});
+    return inputs;
   }
 
   // An output in memory_ against that of the oracle's call.
   Comparison Compare(size_t call, const std::vector<Leaf>& output) const {
-    const bool default_tolerance = context_.request.atol() == 0 && context_.request.rtol() == 0;
     return CompareOutputs({oracle_.outputs[call], hidden_}, {output, memory_.view()},
-                          default_tolerance ? 1e-2 : context_.request.atol(),
-                          default_tolerance ? 1e-2 : context_.request.rtol());
+                          oracle_.ToleranceOf(context_.request, call));
   }
 
   // Compares an output with that of the oracle's call; false, and wrong_ says why, when it differs.
@@ -191,6 +202,7 @@ class Session {
     if (found.max_error.has_value() && std::isfinite(*found.max_error)) {
       max_error_ = std::max(max_error_.value_or(0), *found.max_error);
     }
+    NoteShare(found, trial);
     if (found.equal) return true;
     found.mismatch.set_trial(trial);
     wrong_ = std::move(found);
@@ -220,6 +232,32 @@ class Session {
     });
     if (!follow_up_.violation.ok()) violation_ = follow_up_.violation;
     job->Send(Json{{"done", true}}.dump());
+  }
+
+  // How near the outputs came to what is allowed.
+  void NoteShare(const Comparison& found, int trial) {
+    if (!found.worst_share.has_value() ||
+        (robust_.has_worst_share() && robust_.worst_share() >= *found.worst_share)) {
+      return;
+    }
+    robust_.set_worst_share(*found.worst_share);
+    robust_.set_worst_error(found.worst_error);
+    robust_.set_worst_tolerance(found.worst_tolerance);
+    robust_.set_worst_trial(oracle_.trial_names[trial]);
+  }
+
+  // False, and wrong_ says why, when an output lies in memory that is not its own although the
+  // reference's do not.
+  bool CheckSharing(int trial, const std::vector<Leaf>& output, const std::vector<Leaf>& inputs) {
+    if (context_.request.mode() != EXEC_MODE_ROBUST || oracle_.shares_memory) return true;
+    const std::string shared = FindSharedOutputs(output, inputs);
+    if (shared.empty()) return true;
+    wrong_ = Comparison();
+    wrong_.equal = false;
+    wrong_.message = absl::StrCat(shared, ", but the reference's do not");
+    wrong_.mismatch.set_kind("shared_memory");
+    wrong_.mismatch.set_trial(trial);
+    return false;
   }
 
   void Time(JobDialogue* job) {
@@ -252,6 +290,11 @@ class Session {
     }
     if (compared_ > 0) result->set_trials_run(calls_[compared_ - 1] + 1);
     if (max_error_.has_value()) result->set_max_error(*max_error_);
+    if (context_.request.mode() == EXEC_MODE_ROBUST) {
+      for (const std::string& name : oracle_.trial_names) robust_.add_trial_names(name);
+      for (const std::string& note : oracle_.notes) robust_.add_notes(note);
+      *result->mutable_robust() = robust_;
+    }
     if (!wrong_.equal) return ConcludeWrong(result);
     if (!violation_.ok()) {
       return Say(EXEC_BAD_RESULT, "what it handed over makes no sense: " + Message(violation_),
@@ -284,7 +327,8 @@ class Session {
   }
 
   void ConcludeWrong(ExecResult* result) {
-    const int trials = TrialsOf(context_.request);
+    const std::string name = oracle_.trial_names[wrong_.mismatch.trial()];
+    wrong_.mismatch.set_trial_name(name);
     *result->mutable_mismatch() = wrong_.mismatch;
     result->set_correct(false);
     result->set_phase("compare");
@@ -295,7 +339,8 @@ class Session {
                         : repeated_              ? ", called once more"
                                                  : "";
     Say(EXEC_MISMATCH,
-        absl::StrCat("trial ", wrong_.mismatch.trial() + 1, " of ", trials, again, ": ",
+        absl::StrCat("trial ", wrong_.mismatch.trial() + 1, " of ", trials_,
+                     name == "random" ? "" : absl::StrCat(" (inputs: ", name, ")"), again, ": ",
                      wrong_.message),
         result);
   }
@@ -357,6 +402,7 @@ class Session {
   WorkerPool* const oracles_;
   const ExecLimits& limits_;
   const absl::Time deadline_;
+  const int trials_;
   const std::vector<int> calls_;
   const absl::string_view visible_ = oracle_.visible.view();
   const absl::string_view hidden_ = oracle_.hidden.view();
@@ -367,6 +413,7 @@ class Session {
   Comparison wrong_;  // equal as long as nothing differed
   bool repeated_ = false, timed_ = false;
   std::optional<double> max_error_;
+  RobustEvidence robust_;
   absl::Status violation_;
   std::optional<TimingResult> timing_;
   absl::Time begin_ = absl::InfinitePast();  // of its first message

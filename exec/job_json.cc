@@ -45,18 +45,31 @@ std::vector<int> CallsOf(int trials) {
   return calls;
 }
 
+int MostVariants(const ExecRequest& request) {
+  constexpr int kDerived = 4, kShapes = 8;  // as in variants.py and oracle.py
+  return request.mode() == EXEC_MODE_ROBUST ? kDerived + kShapes : 0;
+}
+
 std::string OracleJobJson(const JobContext& context) {
   Json job = Common(context, "oracle");
+  if (context.request.mode() == EXEC_MODE_ROBUST) {
+    job["mode"] = "robust";
+    job["variant_seeds"] = context.seeds.variants;
+  }
+  if (context.request.probe_task()) job["probes"] = true;
   job["reference_source"] = context.request.reference_source();
   job["input_seeds"] = context.seeds.inputs;
   job["calls"] = CallsOf(TrialsOf(context.request));
   return Text(job);
 }
 
-std::string RunnerJobJson(const JobContext& context, const std::string& visible) {
+std::string RunnerJobJson(const JobContext& context, const std::string& visible, int trials) {
   Json job = Common(context, "runner");
+  std::vector<uint64_t> seeds = context.seeds.forward;
+  if (seeds.size() > static_cast<size_t>(trials)) seeds.resize(trials);
+  job["forward_seeds"] = seeds;
   job["candidate_source"] = context.request.candidate_source();
-  job["calls"] = CallsOf(TrialsOf(context.request));
+  job["calls"] = CallsOf(trials);
   return WithMember(job, "visible", visible);
 }
 

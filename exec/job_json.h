@@ -18,6 +18,10 @@ int TrialsOf(const ExecRequest& request);
 // same), then one call for each of the others.
 std::vector<int> CallsOf(int trials);
 
+// Trials that may follow the random ones: 4 variants of the inputs and 8 lists of the task's own in
+// the robust mode, none else.
+int MostVariants(const ExecRequest& request);
+
 // What all jobs of one request share.
 struct JobContext {
   const ExecRequest& request;
@@ -30,9 +34,10 @@ struct JobContext {
 
 std::string OracleJobJson(const JobContext& context);
 
-// `visible` is the oracle's description of what candidates may see, as JSON. Neither reference, nor
-// tolerance, nor the seeds of inputs are in the job.
-std::string RunnerJobJson(const JobContext& context, const std::string& visible);
+// `visible` is the oracle's description of what candidates may see, as JSON, `trials` the number of
+// inputs in it. Neither reference, nor mode and tolerance, nor the seeds and names of inputs are in
+// the job.
+std::string RunnerJobJson(const JobContext& context, const std::string& visible, int trials);
 
 std::string TimerJobJson(const JobContext& context, const std::string& visible);
 

@@ -20,50 +20,115 @@ void Fail(ExecOutcome outcome, const std::string& message, OracleResult* result)
   result->run.set_message(message);
 }
 
-// Where the last of these tensors ends in its memory.
-uint64_t End(const std::vector<std::vector<Leaf>>& values) {
-  uint64_t end = 0;
-  for (const std::vector<Leaf>& leaves : values) {
+// Parses layouts of one memory and notes where the last of their tensors ends.
+class MemoryReader {
+ public:
+  explicit MemoryReader(uint64_t bytes) : bytes_(bytes) {}
+
+  absl::StatusOr<std::vector<Leaf>> Read(const Json& layout) {
+    ASSIGN_OR_RETURN(std::vector<Leaf> leaves, ParseLayout(layout, bytes_));
     for (const Leaf& leaf : leaves) {
       if (!leaf.offset.has_value()) continue;
-      end = std::max(end, *leaf.offset + static_cast<uint64_t>(leaf.bytes()));
+      end_ = std::max(end_, *leaf.offset + static_cast<uint64_t>(leaf.bytes()));
+    }
+    return leaves;
+  }
+  uint64_t end() const { return end_; }
+
+ private:
+  const uint64_t bytes_;
+  uint64_t end_ = 0;
+};
+
+// The member "precise" of a call whose output has so many leaves.
+absl::Status ReadExact(const Json& json, size_t count, MemoryReader* hidden, OracleResult* result) {
+  ASSIGN_OR_RETURN(const std::vector<Leaf> exact, hidden->Read(json.at("exact")));
+  ASSIGN_OR_RETURN(const std::vector<Leaf> slack, hidden->Read(json.at("slack")));
+  const Json& limits = json.at("limits");
+  if (exact.size() != count || slack.size() != count || limits.size() != count) {
+    return absl::InvalidArgumentError("the oracle's float64 results are not those of its outputs");
+  }
+  std::vector<std::optional<ExactLeaf>> leaves(count);
+  for (size_t i = 0; i < count; ++i) {
+    if (exact[i].kind != Leaf::Kind::kTensor || slack[i].kind != Leaf::Kind::kTensor) continue;
+    leaves[i] =
+        ExactLeaf{exact[i], slack[i], limits[i].at(0).get<double>(), limits[i].at(1).get<double>()};
+  }
+  result->exact.push_back(std::move(leaves));
+  for (const Json& note : json.at("notes")) {
+    std::string text = note.get<std::string>();
+    auto& notes = result->notes;
+    if (std::find(notes.begin(), notes.end(), text) == notes.end()) notes.push_back(text);
+  }
+  return absl::OkStatus();
+}
+
+// Inputs, arguments and state, which lie in the visible memory.
+absl::Status ReadVisible(const Json& json, const ExecRequest& request, OracleResult* result) {
+  MemoryReader memory(result->visible.bytes());
+  for (const Json& inputs : json.at("inputs")) {
+    ASSIGN_OR_RETURN(std::vector<Leaf> leaves, memory.Read(inputs));
+    result->inputs.push_back(std::move(leaves));
+  }
+  const uint64_t end = memory.end();
+  // Only looked at; candidates get them as they are.
+  for (const char* part : {"arguments", "state"}) {
+    RETURN_IF_ERROR(memory.Read(json.at(part)).status());
+  }
+  const int trials = static_cast<int>(result->inputs.size()), random = TrialsOf(request);
+  if (trials < random || trials > random + MostVariants(request)) {
+    return absl::InvalidArgumentError("the oracle made other inputs than it was asked for");
+  }
+  result->visible_layout = json.dump();
+  RETURN_IF_ERROR(result->visible.Seal());
+  return result->visible.Map(end).status();
+}
+
+// What lies in the hidden memory, call by call.
+absl::Status ReadHidden(const Json& json, const ExecRequest& request, OracleResult* result) {
+  MemoryReader memory(result->hidden.bytes());
+  const std::vector<int> calls = CallsOf(static_cast<int>(result->inputs.size()));
+  if (json.size() != calls.size()) {
+    return absl::InvalidArgumentError("the oracle made other calls than it was asked for");
+  }
+  for (size_t i = 0; i < calls.size(); ++i) {
+    const Json& call = json[i];
+    if (call.at("trial") != calls[i]) {
+      return absl::InvalidArgumentError("the oracle made other calls than it was asked for");
+    }
+    ASSIGN_OR_RETURN(std::vector<Leaf> leaves, memory.Read(call.at("output")));
+    if (request.mode() == EXEC_MODE_ROBUST) {
+      RETURN_IF_ERROR(ReadExact(call.at("precise"), leaves.size(), &memory, result));
+    }
+    result->outputs.push_back(std::move(leaves));
+    if (!call.contains("probes")) continue;
+    for (const auto& [name, layout] : call.at("probes").items()) {
+      std::vector<std::optional<std::vector<Leaf>>>& of_calls = result->probes[name];
+      of_calls.resize(calls.size());
+      if (layout.is_null()) continue;
+      ASSIGN_OR_RETURN(of_calls[i], memory.Read(layout));
     }
   }
-  return end;
+  RETURN_IF_ERROR(result->hidden.Seal());
+  return result->hidden.Map(memory.end()).status();
 }
 
 // The part of an oracle's result object that describes its memory.
-absl::Status ReadMemory(const Json& json, const std::vector<int>& calls, OracleResult* result) {
-  const Json& visible = json.at("visible");
-  for (const Json& inputs : visible.at("inputs")) {
-    ASSIGN_OR_RETURN(std::vector<Leaf> leaves, ParseLayout(inputs, result->visible.bytes()));
-    result->inputs.push_back(std::move(leaves));
+absl::Status ReadMemory(const Json& json, const ExecRequest& request, OracleResult* result) {
+  RETURN_IF_ERROR(ReadVisible(json.at("visible"), request, result));
+  RETURN_IF_ERROR(ReadHidden(json.at("calls"), request, result));
+  for (const Json& name : json.at("trials")) {
+    result->trial_names.push_back(name.get<std::string>());
   }
-  // Only looked at; candidates get them as they are.
-  for (const char* part : {"arguments", "state"}) {
-    RETURN_IF_ERROR(ParseLayout(visible.at(part), result->visible.bytes()).status());
+  if (result->trial_names.size() != result->inputs.size()) {
+    return absl::InvalidArgumentError("the oracle did not name its trials");
   }
-  const Json& made = json.at("calls");
-  for (size_t i = 0; i < made.size(); ++i) {
-    if (i >= calls.size() || made[i].at("trial") != calls[i]) break;
-    ASSIGN_OR_RETURN(std::vector<Leaf> leaves,
-                     ParseLayout(made[i].at("output"), result->hidden.bytes()));
-    result->outputs.push_back(std::move(leaves));
-  }
-  const int trials = *std::max_element(calls.begin(), calls.end()) + 1;
-  if (result->outputs.size() != calls.size() || made.size() != calls.size() ||
-      result->inputs.size() != static_cast<size_t>(trials)) {
-    return absl::InvalidArgumentError("the oracle made other calls than it was asked for");
-  }
-  result->visible_layout = visible.dump();
+  result->shares_memory = json.at("shares_memory").get<bool>();
   result->mutates_inputs = json.at("mutates_inputs").get<bool>();
   result->has_buffers = json.at("has_buffers").get<bool>();
   const Json& rate = json.at("bytes_per_second");
   if (rate.is_number()) result->bytes_per_second = rate.get<double>();
-  RETURN_IF_ERROR(result->visible.Seal());
-  RETURN_IF_ERROR(result->hidden.Seal());
-  RETURN_IF_ERROR(result->visible.Map(End(result->inputs)).status());
-  return result->hidden.Map(End(result->outputs)).status();
+  return absl::OkStatus();
 }
 
 absl::Status RunOnce(const JobContext& context, WorkerPool* pool, const ExecLimits& limits,
@@ -81,6 +146,16 @@ absl::Status RunOnce(const JobContext& context, WorkerPool* pool, const ExecLimi
 int64_t OracleResult::bytes() const {
   return visible.resident_bytes() + hidden.resident_bytes() +
          static_cast<int64_t>(sizeof(*this) + visible_layout.size() + run.ByteSizeLong());
+}
+
+Tolerance OracleResult::ToleranceOf(const ExecRequest& request, size_t call) const {
+  Tolerance tolerance;
+  if (request.atol() != 0 || request.rtol() != 0) {
+    tolerance.atol = request.atol();
+    tolerance.rtol = request.rtol();
+  }
+  if (call < exact.size()) tolerance.exact = &exact[call];
+  return tolerance;
 }
 
 double OracleResult::CompulsoryBytes() const {
@@ -130,7 +205,7 @@ std::shared_ptr<const OracleResult> RunOracle(const JobContext& context, WorkerP
   const Json json = Json::parse(text, nullptr, /*allow_exceptions=*/false);
   absl::Status read;
   try {
-    read = ReadMemory(json, CallsOf(TrialsOf(context.request)), result.get());
+    read = ReadMemory(json, context.request, result.get());
   } catch (const Json::exception& error) {
     read = absl::InvalidArgumentError(absl::StrCat("the oracle's result: ", error.what()));
   }

@@ -3,7 +3,9 @@
 #ifndef TRITONRL_EXEC_ORACLE_H_
 #define TRITONRL_EXEC_ORACLE_H_
 
+#include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -11,6 +13,7 @@
 #include "exec/job_json.h"
 #include "exec/messages.pb.h"
 #include "exec/shared_memory.h"
+#include "exec/tensor_compare.h"
 #include "exec/tensor_layout.h"
 #include "exec/worker_pool.h"
 
@@ -31,6 +34,17 @@ struct OracleResult {
   SharedMemory hidden;
   std::vector<std::vector<Leaf>> outputs;  // of each call (see CallsOf), in `hidden`
 
+  // Robust mode, by call and leaf of its output: the float64 result and its tolerance, in `hidden`.
+  // Empty in the paper's mode.
+  std::vector<std::vector<std::optional<ExactLeaf>>> exact;
+  std::vector<std::string> trial_names;  // "random", or the variant of the inputs
+  std::vector<std::string> notes;        // outputs without a float64 result, and why
+  bool shares_memory = false;            // outputs lie in each other's memory, or in the inputs'
+
+  // If the request asked for probes: by name and call, results that must not pass, in `hidden`;
+  // nothing where one could not be made.
+  std::map<std::string, std::vector<std::optional<std::vector<Leaf>>>> probes;
+
   bool mutates_inputs = false;  // the reference changes its inputs, so a candidate may as well
   bool has_buffers = false;     // outputs may depend on how often forward was called before
   double bytes_per_second = 0;  // of the modelled GPU's memory; 0: not known
@@ -38,6 +52,8 @@ struct OracleResult {
   bool ok() const { return run.outcome() == EXEC_OK; }
   // Memory that keeping it takes.
   int64_t bytes() const;
+  // How call number `call` is to be judged. Null `exact` in the paper's mode.
+  Tolerance ToleranceOf(const ExecRequest& request, size_t call) const;
   // Bytes that any forward has to move: the first trial's inputs read and outputs written once,
   // but never more than the reference itself moves by its own count, as it may need only a part of
   // an input.

@@ -10,6 +10,7 @@
 #include "base/status.h"
 #include "exec/candidate_run.h"
 #include "exec/job_json.h"
+#include "exec/task_probes.h"
 
 namespace tritonrl {
 namespace {
@@ -38,6 +39,10 @@ absl::Status CheckRequest(const ExecRequest& request) {
       return absl::InvalidArgumentError(absl::StrCat(task, "a tolerance must not be negative"));
     }
   }
+  if (request.probe_task() && !request.reference_only()) {
+    return absl::InvalidArgumentError(
+        absl::StrCat(task, "probe_task is for requests with reference_only"));
+  }
   return absl::OkStatus();
 }
 
@@ -45,9 +50,9 @@ absl::Status CheckRequest(const ExecRequest& request) {
 std::string OracleKey(const ExecRequest& request, const std::string& device,
                       const ExecLimits& limits) {
   return Sha256Hex(absl::StrCat(device, " ", request.device_model(), " ", request.seed(), " ",
-                                TrialsOf(request), " ", request.skip_timing(), " ",
-                                limits.wall_seconds(), " ", limits.memory_bytes(), "\n",
-                                request.reference_source()));
+                                TrialsOf(request), " ", request.skip_timing(), " ", request.mode(),
+                                " ", request.probe_task(), " ", limits.wall_seconds(), " ",
+                                limits.memory_bytes(), "\n", request.reference_source()));
 }
 
 ExecResult Failed(ExecOutcome outcome, const std::string& phase, const std::string& message) {
@@ -89,7 +94,8 @@ PythonBackend::PythonBackend(std::string device, BackendPools pools)
 absl::StatusOr<ExecResult> PythonBackend::Run(const ExecRequest& request, absl::Time deadline) {
   RETURN_IF_ERROR(CheckRequest(request));
   const ExecLimits limits = EffectiveLimits(request.limits(), pools_.runners->limits());
-  JobContext context{request, device_, DeriveSeeds(request.seed(), TrialsOf(request)),
+  JobContext context{request, device_,
+                     DeriveSeeds(request.seed(), TrialsOf(request), MostVariants(request)),
                      limits.wall_seconds()};
   std::optional<GpuGate::Place> place;
   if (!modelled()) {
@@ -116,6 +122,7 @@ absl::StatusOr<ExecResult> PythonBackend::Run(const ExecRequest& request, absl::
   if (!oracle->ok() || request.reference_only()) {
     ExecResult result = oracle->run;
     result.set_oracle_cached(cached);
+    if (oracle->ok() && request.probe_task()) ProbeTask(request, *oracle, &result);
     return result;
   }
   CandidateRun run;

@@ -198,8 +198,8 @@ void ReadOracleFields(const Fields& f, absl::Status* status, ExecResult* result)
     ReadOp(item, status, result->add_reference_ops());
   if (f.Has("reference_seconds")) result->set_reference_seconds(f.Number("reference_seconds"));
   // The rest is read by ReadOracleMemory.
-  for (const char* name :
-       {"visible", "calls", "mutates_inputs", "has_buffers", "bytes_per_second"}) {
+  for (const char* name : {"visible", "calls", "trials", "shares_memory", "mutates_inputs",
+                           "has_buffers", "bytes_per_second"}) {
     (void)f.Has(name);
   }
 }

@@ -91,8 +91,8 @@ TEST(ResultJsonTest, AnOraclesResultHasItsOwnFields) {
   result["outcome"] = "ok";
   result["reference_ops"] = Result()["aten_ops"];
   result["reference_seconds"] = 3e-6;
-  for (const char* name :
-       {"visible", "calls", "mutates_inputs", "has_buffers", "bytes_per_second"}) {
+  for (const char* name : {"visible", "calls", "trials", "shares_memory", "mutates_inputs",
+                           "has_buffers", "bytes_per_second"}) {
     result[name] = nullptr;
   }
   const auto channel = Parse(result, JobRole::kOracle);
@@ -177,7 +177,7 @@ TEST(JobJsonTest, FillsDefaultsAndKeepsBytes) {
   EXPECT_EQ(oracle["reference_source"], "the reference");
   EXPECT_EQ(oracle["input_seeds"].size(), 5u);
   EXPECT_FALSE(oracle.contains("candidate_source"));
-  const std::string text = RunnerJobJson(context, "{\"inputs\":[]}");
+  const std::string text = RunnerJobJson(context, "{\"inputs\":[]}", 5);
   const Json runner = Json::parse(text);
   EXPECT_EQ(runner["candidate_source"], "é\n\"quoted\"");
   EXPECT_EQ(runner["device_model"], "l40s");
@@ -196,6 +196,27 @@ TEST(JobJsonTest, FillsDefaultsAndKeepsBytes) {
   const Json timer = Json::parse(TimerJobJson(context, "{}"));
   EXPECT_EQ(timer["reference_source"], "the reference");
   EXPECT_FALSE(timer.contains("candidate_source"));
+}
+
+TEST(JobJsonTest, OnlyTheOracleIsToldTheMode) {
+  ExecRequest request;
+  request.set_mode(EXEC_MODE_ROBUST);
+  const JobContext context{request, "interpreter", DeriveSeeds(1, 5, MostVariants(request)), 5};
+  const Json oracle = Json::parse(OracleJobJson(context));
+  EXPECT_EQ(oracle["mode"], "robust");
+  EXPECT_EQ(oracle["variant_seeds"].size(), 12u);
+  EXPECT_EQ(oracle["forward_seeds"].size(), 17u);
+  const std::string text = RunnerJobJson(context, "{}", 7);
+  const Json runner = Json::parse(text);
+  EXPECT_EQ(runner["calls"], Json({0, 0, 1, 2, 3, 4, 5, 6}));
+  EXPECT_EQ(runner["forward_seeds"].size(), 7u);  // no more than there are trials
+  for (const char* word : {"robust", "mode\"", "variant"}) {
+    EXPECT_EQ(text.find(word), std::string::npos) << word;
+  }
+  // The paper's mode derives the same seeds as without one.
+  EXPECT_EQ(DeriveSeeds(1, 5).forward, std::vector<uint64_t>(context.seeds.forward.begin(),
+                                                             context.seeds.forward.begin() + 5));
+  EXPECT_EQ(DeriveSeeds(1, 5).inputs, context.seeds.inputs);
 }
 
 TEST(SeedsTest, DifferAndRepeat) {

@@ -8,14 +8,16 @@
 namespace tritonrl {
 
 struct JobSeeds {
-  uint64_t weights = 0;           // the candidate knows it, as it may draw its parameters alike
-  std::vector<uint64_t> inputs;   // of each trial; the oracle alone knows them
-  std::vector<uint64_t> forward;  // of each trial: random layers must draw alike on both sides
+  uint64_t weights = 0;            // the candidate knows it, as it may draw its parameters alike
+  std::vector<uint64_t> inputs;    // of each trial; the oracle alone knows them
+  std::vector<uint64_t> forward;   // of each trial: random layers must draw alike on both sides
+  std::vector<uint64_t> variants;  // of each further trial; the oracle alone knows them
 };
 
 // Below 2^63 each. None can be computed from another one; whoever guesses the run's seed itself
 // knows them all, but has gained nothing, as inputs are handed over anyway.
-JobSeeds DeriveSeeds(uint64_t run_seed, int trials);
+// `more` trials follow the random ones; they have seeds of forward as well.
+JobSeeds DeriveSeeds(uint64_t run_seed, int trials, int more = 0);
 
 }  // namespace tritonrl
 

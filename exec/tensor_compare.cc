@@ -13,78 +13,10 @@
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
 #include "exec/all_near.h"
+#include "exec/tensor_elements.h"
 
 namespace tritonrl {
 namespace {
-
-// Memory of a running job may change under us and offsets need not be aligned: each element is
-// copied out before it is looked at.
-template <typename T>
-T Load(const char* at) {
-  T value;
-  memcpy(&value, at, sizeof(T));
-  return value;
-}
-
-// A float of `exponent_bits` and `mantissa_bits`, IEEE 754 style. Types without infinities (fn)
-// have NaN at all ones and finite numbers elsewhere in the top binade.
-double SmallFloat(uint32_t bits, int exponent_bits, int mantissa_bits, bool finite_only) {
-  const uint32_t mantissa = bits & ((1u << mantissa_bits) - 1);
-  const uint32_t top = (1u << exponent_bits) - 1;
-  const uint32_t exponent = bits >> mantissa_bits & top;
-  const double sign = bits >> (exponent_bits + mantissa_bits) & 1 ? -1.0 : 1.0;
-  const int bias = static_cast<int>(top >> 1);
-  if (exponent == top) {
-    if (!finite_only) {
-      return mantissa == 0 ? sign * std::numeric_limits<double>::infinity() : std::nan("");
-    }
-    if (mantissa == (1u << mantissa_bits) - 1) return std::nan("");
-  }
-  if (exponent == 0) return sign * std::ldexp(mantissa, 1 - bias - mantissa_bits);
-  return sign * std::ldexp((1u << mantissa_bits) + mantissa,
-                           static_cast<int>(exponent) - bias - mantissa_bits);
-}
-
-struct Half {
-  using Wide = double;
-  static constexpr int kBytes = 2;
-  static Wide Get(const char* at) { return SmallFloat(Load<uint16_t>(at), 5, 10, false); }
-};
-struct BFloat {
-  using Wide = double;
-  static constexpr int kBytes = 2;
-  static Wide Get(const char* at) {
-    const uint32_t bits = static_cast<uint32_t>(Load<uint16_t>(at)) << 16;
-    return Load<float>(reinterpret_cast<const char*>(&bits));
-  }
-};
-struct E4M3 {
-  using Wide = double;
-  static constexpr int kBytes = 1;
-  static Wide Get(const char* at) { return SmallFloat(Load<uint8_t>(at), 4, 3, true); }
-};
-struct E5M2 {
-  using Wide = double;
-  static constexpr int kBytes = 1;
-  static Wide Get(const char* at) { return SmallFloat(Load<uint8_t>(at), 5, 2, false); }
-};
-template <typename T>
-struct Plain {
-  using Wide = double;
-  static constexpr int kBytes = sizeof(T);
-  static Wide Get(const char* at) { return static_cast<double>(Load<T>(at)); }
-};
-struct Bool {
-  using Wide = double;
-  static constexpr int kBytes = 1;
-  static Wide Get(const char* at) { return Load<uint8_t>(at) != 0 ? 1.0 : 0.0; }
-};
-template <typename T>
-struct Complex {
-  using Wide = std::complex<double>;
-  static constexpr int kBytes = 2 * sizeof(T);
-  static Wide Get(const char* at) { return {Load<T>(at), Load<T>(at + sizeof(T))}; }
-};
 
 bool IsNan(double x) { return std::isnan(x); }
 bool IsNan(const std::complex<double>& x) { return std::isnan(x.real()) || std::isnan(x.imag()); }
@@ -103,8 +35,27 @@ struct Difference {
   int64_t bad = 0;
   int64_t first = 0;  // index of the first bad element
   std::string want, got, want_short, got_short;
-  bool nan = false;  // NaN where a number is expected
+  bool nan = false;                 // NaN where a number is expected
+  double error = 0, tolerance = 0;  // of the first bad element
+  std::optional<double> share;      // the largest error / tolerance, and what it was made of
+  double share_error = 0, share_tolerance = 0;
 };
+
+// Counts a bad element (a is wanted, b is there) and keeps the first one.
+template <typename Wide>
+void NoteBad(int64_t index, const Wide& a, const Wide& b, double error, double tolerance,
+             Difference* result) {
+  if (result->bad++ == 0) {
+    result->first = index;
+    result->want = Digits(a, 9);
+    result->got = Digits(b, 9);
+    result->want_short = Digits(a, 6);
+    result->got_short = Digits(b, 6);
+    result->error = error;
+    result->tolerance = tolerance;
+  }
+  result->nan = result->nan || (IsNan(b) && !IsNan(a));
+}
 
 template <typename Type>
 Difference CompareElements(DType type, const char* want, const char* got, int64_t count,
@@ -130,44 +81,47 @@ Difference CompareElements(DType type, const char* want, const char* got, int64_
     result.largest =
         std::max(result.largest, finite ? error : std::numeric_limits<double>::infinity());
     if (error <= atol + rtol * std::abs(a) && !IsInf(a)) continue;
-    if (result.bad++ == 0) {
-      result.first = i;
-      result.want = Digits(a, 9);
-      result.got = Digits(b, 9);
-      result.want_short = Digits(a, 6);
-      result.got_short = Digits(b, 6);
-    }
-    result.nan = result.nan || (IsNan(b) && !IsNan(a));
+    NoteBad(i, a, b, error, atol + rtol * std::abs(a), &result);
   }
   return result;
 }
 
-Difference ComparePart(DType type, const char* want, const char* got, int64_t count, double atol,
-                       double rtol) {
-  switch (type) {
-#define TRITONRL_CASE(name, reader) \
-  case DType::name:                 \
-    return CompareElements<reader>(type, want, got, count, atol, rtol)
-    TRITONRL_CASE(kBool, Bool);
-    TRITONRL_CASE(kUint8, Plain<uint8_t>);
-    TRITONRL_CASE(kUint16, Plain<uint16_t>);
-    TRITONRL_CASE(kUint32, Plain<uint32_t>);
-    TRITONRL_CASE(kUint64, Plain<uint64_t>);
-    TRITONRL_CASE(kInt8, Plain<int8_t>);
-    TRITONRL_CASE(kInt16, Plain<int16_t>);
-    TRITONRL_CASE(kInt32, Plain<int32_t>);
-    TRITONRL_CASE(kInt64, Plain<int64_t>);
-    TRITONRL_CASE(kFloat8E4M3Fn, E4M3);
-    TRITONRL_CASE(kFloat8E5M2, E5M2);
-    TRITONRL_CASE(kFloat16, Half);
-    TRITONRL_CASE(kBFloat16, BFloat);
-    TRITONRL_CASE(kFloat32, Plain<float>);
-    TRITONRL_CASE(kFloat64, Plain<double>);
-    TRITONRL_CASE(kComplex64, Complex<float>);
-    TRITONRL_CASE(kComplex128, Complex<double>);
-#undef TRITONRL_CASE
+// Bytes of a float64 result and of the slack, both kept as float32.
+struct ExactBytes {
+  const char* exact;
+  const char* slack;
+  double absolute, relative;
+};
+
+template <typename Type>
+Difference CompareExactly(const char* want, const ExactBytes& bytes, const char* got,
+                          int64_t count) {
+  Difference result;
+  for (int64_t i = 0; i < count; ++i) {
+    const double exact = LoadElement<float>(bytes.exact + i * sizeof(float));
+    const double slack = LoadElement<float>(bytes.slack + i * sizeof(float));
+    const double b = Type::Get(got + i * Type::kBytes);
+    const double error = std::abs(b - exact);
+    const double tolerance = bytes.absolute + bytes.relative * std::abs(exact) + slack;
+    if (error <= tolerance && std::isfinite(error)) {
+      result.largest = std::max(result.largest, error);
+      if (tolerance > 0 && (!result.share.has_value() || error / tolerance > *result.share)) {
+        result.share = error / tolerance;
+        result.share_error = error;
+        result.share_tolerance = tolerance;
+      }
+      continue;
+    }
+    // Overflow and invalid operations come earlier in float32 than in float64.
+    const double own = Type::Get(want + i * Type::kBytes);
+    if (!std::isfinite(own) || !std::isfinite(exact)) {
+      if (b == own || b == exact || (IsNan(b) && (IsNan(own) || IsNan(exact)))) continue;
+    }
+    result.largest =
+        std::max(result.largest, IsNan(error) ? std::numeric_limits<double>::infinity() : error);
+    NoteBad(i, exact, b, error, tolerance, &result);
   }
-  return {};
+  return result;
 }
 
 // What `compare(first, count)` finds in all elements. Large tensors are compared by several
@@ -194,20 +148,54 @@ Difference CompareInParts(int64_t count, int64_t bytes, const Compare& compare) 
     const double largest = std::max(all.largest, next.largest);
     const bool nan = all.nan || next.nan;
     const int64_t bad = all.bad + next.bad;
+    const Difference& nearest = next.share > all.share ? next : all;  // nothing is below any share
+    const auto share = nearest.share;
+    const double share_error = nearest.share_error, share_tolerance = nearest.share_tolerance;
     if (all.bad == 0 && next.bad > 0) all = std::move(next);  // with the first bad element
     all.largest = largest;
     all.nan = nan;
     all.bad = bad;
+    all.share = share;
+    all.share_error = share_error;
+    all.share_tolerance = share_tolerance;
   }
   return all;
 }
 
-Difference CompareTyped(DType type, const char* want, const char* got, int64_t count, double atol,
+Difference CompareTyped(const Leaf& leaf, const char* want, const char* got, double atol,
                         double rtol) {
-  const int64_t bytes = SizeOf(type);
-  return CompareInParts(count, bytes, [&](int64_t first, int64_t part) {
-    return ComparePart(type, want + first * bytes, got + first * bytes, part, atol, rtol);
+  const int64_t bytes = SizeOf(leaf.type);
+  return CompareInParts(leaf.elements, bytes, [&](int64_t first, int64_t count) {
+    return WithElementReader(leaf.type, [&](auto reader) {
+      return CompareElements<decltype(reader)>(leaf.type, want + first * bytes, got + first * bytes,
+                                               count, atol, rtol);
+    });
   });
+}
+
+// Nothing for types that have no float64 result.
+std::optional<Difference> CompareWithExact(const Leaf& leaf, const char* want,
+                                           const ExactBytes& bytes, const char* got) {
+  const auto compare = [&](auto reader) {
+    using Type = decltype(reader);
+    return CompareInParts(leaf.elements, Type::kBytes, [&](int64_t first, int64_t count) {
+      ExactBytes part = bytes;
+      part.exact += first * sizeof(float);
+      part.slack += first * sizeof(float);
+      return CompareExactly<Type>(want + first * Type::kBytes, part, got + first * Type::kBytes,
+                                  count);
+    });
+  };
+  switch (leaf.type) {
+    case DType::kFloat16:
+      return compare(HalfElement());
+    case DType::kBFloat16:
+      return compare(BFloatElement());
+    case DType::kFloat32:
+      return compare(PlainElement<float>());
+    default:
+      return std::nullopt;
+  }
 }
 
 std::string ShapeText(const std::vector<int64_t>& shape) {
@@ -229,21 +217,46 @@ void NoteError(double error, Comparison* result) {
 }
 
 // The values of output `index` differ as `d` says, or do not.
-void JudgeValues(int index, int64_t elements, const Difference& d, Comparison* result) {
+void JudgeValues(int index, int64_t elements, const Difference& d, bool exact, Comparison* result) {
   NoteError(d.largest, result);
+  if (d.share.has_value() &&
+      (!result->worst_share.has_value() || *d.share > *result->worst_share)) {
+    result->worst_share = d.share;
+    result->worst_error = d.share_error;
+    result->worst_tolerance = d.share_tolerance;
+  }
   if (d.bad == 0) return;
-  Differ(d.nan ? "nan" : "value",
-         absl::StrFormat("output %d: %d of %d elements differ, largest error %.3g; element %d is "
-                         "%s, expected %s",
-                         index, d.bad, elements, d.largest, d.first, d.got_short, d.want_short),
-         d.want, d.got, result);
+  std::string message = absl::StrFormat(
+      "output %d: %d of %d elements differ, largest error %.3g; element %d is %s, expected %s",
+      index, d.bad, elements, d.largest, d.first, d.got_short, d.want_short);
+  if (exact) absl::StrAppendFormat(&message, " in float64 within %.2g", d.tolerance);
+  Differ(d.nan ? "nan" : "value", message, d.want, d.got, result);
+  if (std::isfinite(d.error)) result->mismatch.set_error(d.error);
+  result->mismatch.set_tolerance(d.tolerance);
   if (std::isfinite(d.largest)) result->mismatch.set_max_error(d.largest);
   result->mismatch.set_bad_elements(d.bad);
   result->mismatch.set_elements(elements);
 }
 
+// The float64 result of a leaf, null without one. Both its tensors are whole.
+const ExactLeaf* ExactOf(const Tolerance& tolerance, int index, const Leaf& want) {
+  if (tolerance.exact == nullptr || index >= static_cast<int>(tolerance.exact->size()) ||
+      !(*tolerance.exact)[index].has_value()) {
+    return nullptr;
+  }
+  const ExactLeaf& exact = *(*tolerance.exact)[index];
+  for (const Leaf* leaf : {&exact.exact, &exact.slack}) {
+    if (leaf->type != DType::kFloat32 || leaf->elements != want.elements ||
+        !leaf->offset.has_value()) {
+      return nullptr;
+    }
+  }
+  return &exact;
+}
+
 void CompareTensorLeaf(int index, const Leaf& want, absl::string_view want_memory, const Leaf& got,
-                       absl::string_view got_memory, double atol, double rtol, Comparison* result) {
+                       absl::string_view got_memory, const Tolerance& tolerance,
+                       Comparison* result) {
   const std::string output = absl::StrCat("output ", index);
   if (want.device != got.device) {
     Differ("device", absl::StrCat(output, " is on ", got.device, ", expected ", want.device),
@@ -262,16 +275,27 @@ void CompareTensorLeaf(int index, const Leaf& want, absl::string_view want_memor
   } else if (!want.offset.has_value() || !got.offset.has_value()) {
     Differ("type", absl::StrCat(output, " was not handed over"), "its values", "none", result);
   } else {
-    JudgeValues(index, want.elements,
-                CompareTyped(want.type, want_memory.data() + *want.offset,
-                             got_memory.data() + *got.offset, want.elements, atol, rtol),
-                result);
+    const char* a = want_memory.data() + *want.offset;
+    const char* b = got_memory.data() + *got.offset;
+    const ExactLeaf* exact = ExactOf(tolerance, index, want);
+    std::optional<Difference> found;
+    if (exact != nullptr) {
+      found = CompareWithExact(want, a,
+                               {.exact = want_memory.data() + *exact->exact.offset,
+                                .slack = want_memory.data() + *exact->slack.offset,
+                                .absolute = exact->absolute,
+                                .relative = exact->relative},
+                               b);
+    }
+    const bool exactly = found.has_value();
+    if (!exactly) found = CompareTyped(want, a, b, tolerance.atol, tolerance.rtol);
+    JudgeValues(index, want.elements, *found, exactly, result);
   }
 }
 
 }  // namespace
 
-Comparison CompareOutputs(const Tensors& want, const Tensors& got, double atol, double rtol) {
+Comparison CompareOutputs(const Tensors& want, const Tensors& got, const Tolerance& tolerance) {
   Comparison result;
   const size_t count = want.leaves.size();
   if (count != got.leaves.size()) {
@@ -289,14 +313,14 @@ Comparison CompareOutputs(const Tensors& want, const Tensors& got, double atol, 
              absl::StrCat("output ", i, " is a ", b.type_name, ", expected a ", a.type_name),
              a.type_name, b.type_name, &result);
     } else if (a.kind == Leaf::Kind::kTensor) {
-      CompareTensorLeaf(index, a, want.memory, b, got.memory, atol, rtol, &result);
+      CompareTensorLeaf(index, a, want.memory, b, got.memory, tolerance, &result);
     } else if (a.kind == Leaf::Kind::kNumber) {
       const char* want_value = reinterpret_cast<const char*>(&a.number);
       const char* got_value = reinterpret_cast<const char*>(&b.number);
-      JudgeValues(
-          index, 1,
-          CompareElements<Plain<double>>(DType::kFloat64, want_value, got_value, 1, atol, rtol),
-          &result);
+      JudgeValues(index, 1,
+                  CompareElements<PlainElement<double>>(DType::kFloat64, want_value, got_value, 1,
+                                                        tolerance.atol, tolerance.rtol),
+                  /*exact=*/false, &result);
     } else if (a.text != b.text) {
       Differ("value",
              absl::StrCat("output ", i, " is ", b.text.substr(0, 80), ", expected ",

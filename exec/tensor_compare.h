@@ -18,6 +18,9 @@ struct Comparison {
   std::string message;              // one sentence when they differ
   OutputMismatch mismatch;          // filled in when they differ, without the trial
   std::optional<double> max_error;  // largest absolute error seen, if a number was compared
+  // Of elements compared with float64: the largest share of the tolerance that an error took.
+  std::optional<double> worst_share;
+  double worst_error = 0, worst_tolerance = 0;  // there
 };
 
 // Leaves and the memory that their offsets point into.
@@ -26,12 +29,30 @@ struct Tensors {
   absl::string_view memory;
 };
 
+// The float64 result of one leaf, and how far a right one may be from it, element by element:
+// |got - exact| <= absolute + relative * |exact| + slack (exec/python/precision.py makes them).
+struct ExactLeaf {
+  Leaf exact;  // float32
+  Leaf slack;  // float32
+  double absolute = 0;
+  double relative = 0;
+};
+
+struct Tolerance {
+  double atol = 1e-2;
+  double rtol = 1e-2;
+  // By leaf of `want`, whose memory they are in; null, or nothing for a leaf: atol and rtol count.
+  const std::vector<std::optional<ExactLeaf>>* exact = nullptr;
+};
+
 // Compares leaf by leaf: their number, then of each its type, device, layout, shape, element type
 // and values. A value is right if |got - want| <= atol + rtol * |want| (in double precision), if
 // both are NaN, or if they are equal (which lets infinities agree); an infinity where a finite
-// value is expected, or the other way round, is wrong. The first leaf that differs ends it. A
-// tensor of the right shape that was not handed over is a mismatch of kind "type".
-Comparison CompareOutputs(const Tensors& want, const Tensors& got, double atol, double rtol);
+// value is expected, or the other way round, is wrong. Where there is a float64 result it takes the
+// place of `want` with its own tolerance; an element that is not finite in either may be as it is
+// there. The first leaf that differs ends it. A tensor of the right shape that was not handed over
+// is a mismatch of kind "type".
+Comparison CompareOutputs(const Tensors& want, const Tensors& got, const Tolerance& tolerance);
 
 // True when both hold bit for bit the same tensors; other leaves are not looked at.
 bool SameTensors(const Tensors& want, const Tensors& got);

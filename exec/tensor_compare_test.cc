@@ -5,6 +5,7 @@
 
 #include <cmath>
 #include <limits>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -51,7 +52,7 @@ struct Values {
 };
 
 Comparison Compare(const Values& want, const Values& got) {
-  return CompareOutputs({want.leaves, want.memory}, {got.leaves, got.memory}, 1e-2, 1e-2);
+  return CompareOutputs({want.leaves, want.memory}, {got.leaves, got.memory}, Tolerance());
 }
 
 std::string Kind(const Values& want, const Values& got) {
@@ -143,11 +144,12 @@ TEST(TensorCompareTest, IntegersAndBooleans) {
 // The value that one element of these bits has: what it differs from 0 by.
 template <typename T>
 double ValueOf(const char* dtype, T bits) {
-  const Comparison result =
-      CompareOutputs({Values().Number(0).leaves, ""}, {Values().Number(0).leaves, ""}, 0, 0);
+  const Comparison result = CompareOutputs({Values().Number(0).leaves, ""},
+                                           {Values().Number(0).leaves, ""}, {.atol = 0, .rtol = 0});
   EXPECT_TRUE(result.equal);
   const Values want = Values().Add<T>(dtype, {0}), got = Values().Add<T>(dtype, {bits});
-  const Comparison c = CompareOutputs({want.leaves, want.memory}, {got.leaves, got.memory}, 0, 0);
+  const Comparison c =
+      CompareOutputs({want.leaves, want.memory}, {got.leaves, got.memory}, {.atol = 0, .rtol = 0});
   return c.equal ? 0 : atof(c.mismatch.got().c_str());
 }
 
@@ -189,6 +191,63 @@ TEST(TensorCompareTest, SameTensorsIsBitForBit) {
   missing.leaves[0].offset.reset();
   EXPECT_FALSE(SameTensors({a.leaves, a.memory}, {missing.leaves, missing.memory}));
   EXPECT_FALSE(SameTensors({a.leaves, a.memory}, {{}, ""}));
+}
+
+// `exact` and `slack` behind the wanted values, in their memory.
+Tolerance Exactly(const std::vector<float>& exact, const std::vector<float>& slack, double absolute,
+                  double relative, Values* want, std::vector<std::optional<ExactLeaf>>* leaves) {
+  Values more;
+  more.memory = want->memory;
+  more.Add("float32", exact).Add("float32", slack);
+  want->memory = more.memory;
+  *leaves = {ExactLeaf{more.leaves[0], more.leaves[1], absolute, relative}};
+  return {.atol = 1e-2, .rtol = 1e-2, .exact = leaves};
+}
+
+TEST(TensorCompareTest, AFloat64ResultTakesThePlaceOfTheOther) {
+  Values want = Floats({1, 2, 3});
+  std::vector<std::optional<ExactLeaf>> leaves;
+  const Tolerance tolerance = Exactly({1, 2, 3.5f}, {0, 0.5f, 0}, 0.001, 0.01, &want, &leaves);
+  const auto compare = [&](const Values& got) {
+    return CompareOutputs({want.leaves, want.memory}, {got.leaves, got.memory}, tolerance);
+  };
+  const Comparison right = compare(Floats({1.002f, 2.26f, 3.5f}));
+  EXPECT_TRUE(right.equal) << right.message;
+  EXPECT_NEAR(*right.worst_share, 0.5, 1e-3);
+  EXPECT_NEAR(right.worst_error, 0.26, 1e-6);  // of 0.521 allowed
+  EXPECT_NEAR(right.worst_tolerance, 0.521, 1e-6);
+  const Comparison wrong = compare(Floats({1, 2, 3}));  // as the reference has it
+  EXPECT_FALSE(wrong.equal);
+  EXPECT_NEAR(wrong.mismatch.error(), 0.5, 1e-6);
+  EXPECT_NEAR(wrong.mismatch.tolerance(), 0.036, 1e-6);
+  EXPECT_NE(wrong.message.find("in float64 within 0.036"), std::string::npos) << wrong.message;
+  EXPECT_EQ(compare(Floats({1, std::nanf(""), 3.5f})).mismatch.kind(), "nan");
+  EXPECT_FALSE(compare(Floats({1, 2, static_cast<float>(kInf)})).equal);
+}
+
+TEST(TensorCompareTest, WhereNothingIsFiniteAnythingLikeItIsRight) {
+  const float inf = static_cast<float>(kInf), nan = std::nanf("");
+  Values want = Floats({inf, nan, inf});
+  std::vector<std::optional<ExactLeaf>> leaves;
+  const Tolerance tolerance = Exactly({1e38f, 5, inf}, {0, 0, 0}, 0.1, 0, &want, &leaves);
+  const auto equal = [&](const Values& got) {
+    return CompareOutputs({want.leaves, want.memory}, {got.leaves, got.memory}, tolerance).equal;
+  };
+  EXPECT_TRUE(equal(Floats({inf, nan, inf})));
+  EXPECT_TRUE(equal(Floats({1e38f, 5, inf})));
+  EXPECT_FALSE(equal(Floats({nan, nan, inf})));
+  EXPECT_FALSE(equal(Floats({inf, 6, inf})));
+  EXPECT_FALSE(equal(Floats({inf, nan, 1})));
+  EXPECT_FALSE(equal(Floats({inf, nan, -inf})));
+}
+
+TEST(TensorCompareTest, AFloat64ResultOfAnotherSizeIsNotUsed) {
+  Values want = Floats({1, 2, 3});
+  std::vector<std::optional<ExactLeaf>> leaves;
+  const Tolerance tolerance = Exactly({1, 2}, {0, 0}, 0, 0, &want, &leaves);
+  const Values got = Floats({1.001f, 2, 3});
+  EXPECT_TRUE(
+      CompareOutputs({want.leaves, want.memory}, {got.leaves, got.memory}, tolerance).equal);
 }
 
 }  // namespace

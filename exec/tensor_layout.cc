@@ -1,5 +1,6 @@
 #include "exec/tensor_layout.h"
 
+#include <algorithm>
 #include <cmath>
 #include <limits>
 #include <nlohmann/json.hpp>
@@ -77,6 +78,16 @@ absl::StatusOr<std::string> Name(const Json& node, const char* name) {
   return text;
 }
 
+// Row-major without gaps; dimensions of size 1 can have any stride.
+bool IsDense(const std::vector<int64_t>& shape, const std::vector<int64_t>& strides) {
+  int64_t step = 1;
+  for (size_t i = shape.size(); i-- > 0;) {
+    if (shape[i] != 1 && strides[i] != step) return false;
+    step *= std::max<int64_t>(shape[i], 1);
+  }
+  return true;
+}
+
 absl::StatusOr<Leaf> ReadTensor(const Json& node, uint64_t memory_bytes) {
   if (!node.is_object()) return NoSense("a tensor is no object");
   Leaf leaf;
@@ -94,6 +105,11 @@ absl::StatusOr<Leaf> ReadTensor(const Json& node, uint64_t memory_bytes) {
     if (size > 0 && leaf.elements > kMaxElements / size) return NoSense("the shape is too large");
     leaf.elements *= size;
     if (strides[i] > 0 || size == 0) leaf.distinct_elements *= size;
+  }
+  leaf.dense = leaf.elements == 0 || IsDense(leaf.shape, strides);
+  const auto address = node.find("address");
+  if (address != node.end() && address->is_number_unsigned()) {
+    leaf.address = address->get<uint64_t>();
   }
   const std::optional<DType> type = ParseDType(leaf.dtype);
   if (type.has_value()) leaf.type = *type;

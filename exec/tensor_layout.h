@@ -53,6 +53,10 @@ struct Leaf {
   std::string layout = "strided";  // else there are no bytes
   std::optional<uint64_t> offset;  // bytes from the start of the memory; nothing: not handed over
 
+  // Where it was in the memory of the process that handed it over, if that said so.
+  std::optional<uint64_t> address;
+  bool dense = true;  // it was row-major without gaps
+
   double number = 0;  // kNumber: int, float or bool
 
   std::string type_name;  // Python's: "tensor", "number", "str", "NoneType", ...

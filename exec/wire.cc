@@ -68,6 +68,10 @@ absl::Status CheckRunRequest(const RunRequest& request) {
   }
   if (exec.task_id().size() > kMaxNameBytes) return Refuse("task_id", "is too long");
   if (exec.device_model().size() > kMaxNameBytes) return Refuse("device_model", "is too long");
+  if (!ExecMode_IsValid(exec.mode())) return Refuse("mode", "is unknown");
+  if (exec.probe_task() && !exec.reference_only()) {
+    return Refuse("probe_task", "is for requests with reference_only");
+  }
   if (exec.trials() > kMaxTrials) return Refuse("trials", "must be 0 to 1000");
   RETURN_IF_ERROR(CheckNumbers(exec, ""));
   return CheckNumbers(exec.limits(), "limits.");

@@ -3,6 +3,8 @@
 #include <cmath>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "absl/strings/str_join.h"
 #include "exec/device_backend.h"
 #include "verify/linter/linter.h"
 #include "verify/run_evidence.h"
@@ -111,6 +113,25 @@ std::string MessageOf(const ExecResult& result) {
   return result.message().empty() ? OutcomeName(result.outcome()) : result.message();
 }
 
+// How near a robust comparison came to its tolerance, on which inputs, and what it could not judge.
+void AddRobustEvidence(const RobustEvidence& robust, CorrectResult* correct) {
+  correct->set_robust(true);
+  if (robust.has_worst_share()) {
+    Evidence* share = AddEvidence(
+        correct, "tolerance_share",
+        absl::StrFormat("nearest to its tolerance in a trial of inputs \"%s\": error %.3g, allowed "
+                        "%.3g from the float64 result",
+                        robust.worst_trial(), robust.worst_error(), robust.worst_tolerance()));
+    share->set_value(robust.worst_share());
+  }
+  Evidence* trials =
+      AddEvidence(correct, "trials", "inputs: " + absl::StrJoin(robust.trial_names(), ", "));
+  trials->set_value(robust.trial_names_size());
+  for (const std::string& note : robust.notes()) {
+    AddEvidence(correct, "not_exact", "compared with the tolerance of the paper: " + note);
+  }
+}
+
 void AddMismatch(const ExecResult& result, CorrectResult* correct) {
   const OutputMismatch& m = result.mismatch();
   Evidence* evidence = AddEvidence(correct, absl::StrCat("mismatch_", m.kind()), MessageOf(result));
@@ -122,6 +143,12 @@ void AddMismatch(const ExecResult& result, CorrectResult* correct) {
                                  m.output(), " differ in trial ", m.trial() + 1,
                                  ", the first: expected ", m.want(), ", got ", m.got()));
     count->set_value(static_cast<double>(m.bad_elements()));
+    if (m.tolerance() > 0) {
+      Evidence* tolerance = AddEvidence(
+          correct, "tolerance",
+          absl::StrFormat("the first differs by %.3g, allowed are %.3g", m.error(), m.tolerance()));
+      tolerance->set_value(m.tolerance());
+    }
   }
 }
 
@@ -156,15 +183,18 @@ void ApplyCorrect(const ExecResult& result, int trials, Verdict* verdict) {
   const bool mismatch = result.outcome() == EXEC_MISMATCH;
   correct->set_trials_passed(result.trials_run() - (mismatch && result.trials_run() > 0 ? 1 : 0));
   if (result.has_max_error()) correct->set_max_abs_error(result.max_error());
+  if (result.has_robust()) correct->set_trials(result.robust().trial_names_size());
   if (result.outcome() == EXEC_OK) {
     Evidence* evidence =
         AddEvidence(correct, "max_abs_error",
                     absl::StrCat("largest absolute error over all trials: ", result.max_error()));
     evidence->set_value(result.max_error());
+    if (result.has_robust()) AddRobustEvidence(result.robust(), correct);
     return;
   }
   if (mismatch) {
     AddMismatch(result, correct);
+    if (result.has_robust()) AddRobustEvidence(result.robust(), correct);
     return;
   }
   Evidence* evidence = AddEvidence(correct, OutcomeName(result.outcome()), MessageOf(result));

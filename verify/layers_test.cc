@@ -86,6 +86,49 @@ TEST(LayersTest, CorrectRunHasSpeedupAndEvidence) {
   EXPECT_EQ(v.speedup().evidence(0).kernel(), "relu_kernel");
 }
 
+TEST(LayersTest, RobustRunsSayHowNearTheyCame) {
+  ExecResult result = FakeBackend::Good(1.0);
+  result.set_trials_run(7);
+  RobustEvidence* robust = result.mutable_robust();
+  for (const char* name : {"random", "random", "random", "random", "random", "small", "shape 1"}) {
+    robust->add_trial_names(name);
+  }
+  robust->set_worst_share(0.25);
+  robust->set_worst_error(1e-6);
+  robust->set_worst_tolerance(4e-6);
+  robust->set_worst_trial("small");
+  robust->add_notes("output 1 is of type int64");
+  const Verdict v = Walk(result);
+  EXPECT_TRUE(IsCorrect(v));
+  EXPECT_TRUE(v.correct().robust());
+  EXPECT_EQ(v.correct().trials(), 7);
+  EXPECT_EQ(v.correct().trials_passed(), 7);
+  ASSERT_EQ(v.correct().evidence_size(), 4);
+  EXPECT_EQ(v.correct().evidence(1).rule(), "tolerance_share");
+  EXPECT_EQ(v.correct().evidence(1).value(), 0.25);
+  EXPECT_NE(v.correct().evidence(1).text().find("\"small\": error 1e-06, allowed 4e-06"),
+            std::string::npos)
+      << v.correct().evidence(1).text();
+  EXPECT_NE(v.correct().evidence(2).text().find("shape 1"), std::string::npos);
+  EXPECT_NE(v.correct().evidence(3).text().find("int64"), std::string::npos);
+
+  ExecResult wrong = result;
+  wrong.set_outcome(EXEC_MISMATCH);
+  wrong.set_message("trial 6 of 7 (inputs: small): output 0 differs");
+  wrong.set_trials_run(6);
+  OutputMismatch* mismatch = wrong.mutable_mismatch();
+  mismatch->set_kind("value");
+  mismatch->set_elements(8);
+  mismatch->set_bad_elements(2);
+  mismatch->set_error(0.5);
+  mismatch->set_tolerance(0.125);
+  const Verdict bad = Walk(wrong);
+  EXPECT_EQ(bad.outcome(), "mismatch");
+  EXPECT_EQ(bad.correct().trials_passed(), 5);
+  EXPECT_EQ(bad.correct().evidence(2).rule(), "tolerance");
+  EXPECT_EQ(bad.correct().evidence(2).value(), 0.125);
+}
+
 TEST(LayersTest, CorrectWithoutATimeIsAFaultOfOurs) {
   ExecResult result = FakeBackend::Good(1.0);
   result.clear_candidate_seconds();

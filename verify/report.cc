@@ -164,8 +164,9 @@ std::string VerdictText(const Verdict& v, const std::string& source) {
   AppendLayer("compiled", v.compiled(), "", source, &text);
   AppendLayer(
       "correct", v.correct(),
-      absl::StrFormat("%d of %d random inputs, largest error %.3g", v.correct().trials_passed(),
-                      v.correct().trials(), v.correct().max_abs_error()),
+      absl::StrFormat("%d of %d %s inputs, largest error %.3g", v.correct().trials_passed(),
+                      v.correct().trials(), v.correct().robust() ? "robust mode's" : "random",
+                      v.correct().max_abs_error()),
       source, &text);
   if (v.judge().outcome() == JudgeResult::OFF) {
     absl::StrAppendFormat(&text, "  %-14s off\n", "judge");

@@ -7,8 +7,9 @@
 //
 // Layers are walked cheapest first and the walk stops at the first that fails: syntax and linter on
 // a thread here, then one run at the device backend (compile, correctness, times), then the judge
-// if one is given (`judge_queue.h`: many questions at once, each asked once). What goes wrong on our side is retried a bounded number of times and in the end
-// reported as fault_of_ours, never as a failure of the candidate.
+// if one is given (`judge_queue.h`: many questions at once, each asked once). What goes wrong on
+// our side is retried a bounded number of times and in the end reported as fault_of_ours, never as
+// a failure of the candidate.
 #ifndef TRITONRL_VERIFY_VERIFIER_H_
 #define TRITONRL_VERIFY_VERIFIER_H_
 
@@ -20,6 +21,7 @@
 
 #include "absl/status/status.h"
 #include "absl/time/time.h"
+#include "exec/messages.pb.h"
 #include "tasks/task.h"
 #include "verify/verdict.pb.h"
 
@@ -43,6 +45,9 @@ struct VerifierOptions {
   int trials = 5;      // Random inputs that must all agree.
   double atol = 1e-2;  // |got - want| <= atol + rtol * |want|
   double rtol = 1e-2;
+  // EXEC_MODE_ROBUST judges against float64 on further inputs; atol and rtol then count only where
+  // there is no float64 result.
+  ExecMode mode = EXEC_MODE_PAPER;
   bool measure_time = true;  // False: the speedup layer is not walked.
   // The functionality layer (linter, run-time audit, judge). False reproduces the paper's figures
   // "without robust verifier": such verdicts say OK there without having looked.
@@ -83,8 +88,9 @@ class Verifier {
   Verifier(const Verifier&) = delete;
   Verifier& operator=(const Verifier&) = delete;
 
-  // Replays the journal and the judge's opinions, if there are any. A torn last line is cut off; any
-  // other line that does not parse is an error naming the file and line. Call once, before Submit.
+  // Replays the journal and the judge's opinions, if there are any. A torn last line is cut off;
+  // any other line that does not parse is an error naming the file and line. Call once, before
+  // Submit.
   absl::Status Open();
 
   // Never blocks for the work; the future always gets a value. Equal requests in flight are run

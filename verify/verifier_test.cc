@@ -61,7 +61,10 @@ TEST(VerifierTest, SettingsReachTheBackend) {
   options.run_limit = absl::Seconds(9);
   options.device_model = "l40s_mini";
   options.measure_time = false;
+  options.mode = EXEC_MODE_ROBUST;
   Verifier verifier(options, &backend, nullptr);
+  EXPECT_NE(verifier.settings().find("mode robust"), std::string::npos);
+  EXPECT_EQ(Verifier({}, &backend, nullptr).settings().find("mode"), std::string::npos);
   const Verdict v = verifier.Submit(Request(HonestProgram())).get();
   const ExecRequest request = backend.requests().at(0);
   EXPECT_EQ(request.seed(), 7u);
@@ -70,6 +73,7 @@ TEST(VerifierTest, SettingsReachTheBackend) {
   EXPECT_DOUBLE_EQ(request.rtol(), 0.25);
   EXPECT_DOUBLE_EQ(request.limits().wall_seconds(), 9);
   EXPECT_EQ(request.device_model(), "l40s_mini");
+  EXPECT_EQ(request.mode(), EXEC_MODE_ROBUST);
   EXPECT_TRUE(request.skip_timing());
   EXPECT_EQ(request.reference_source(), "class Model: pass");
   EXPECT_TRUE(IsCorrect(v));

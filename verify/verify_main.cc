@@ -3,34 +3,40 @@
 //
 //   bazel run //verify:verify -- --reference=a.py --candidate=b.py [--json] [--html=page.html]
 //   bazel run //verify:verify -- --in=cases.jsonl|FOLDER --out=verdicts.jsonl [--html=page.html]
+//   bazel run //verify:verify -- --preflight --tasks=FOLDER|reference.py [--out=preflight.jsonl]
 //
 // Exit codes of one pair: 0 the candidate is correct; 1 the candidate failed a layer; 2 a mistake
 // in the call or in the reference (missing file, unknown value, a reference that does not run); 3
 // no verdict for a reason of ours (no sandbox on this machine, a lost worker, a judge that does not
 // answer). Of a batch: 0 every case has a verdict, whichever; 2 a mistake in the call, or broken
 // cases in the input (the others are checked); 3 cases without a verdict, or a file that cannot be
-// written; 130 and 143 stopped by SIGINT or SIGTERM: the same command goes on.
+// written; 130 and 143 stopped by SIGINT or SIGTERM: the same command goes on. Of a preflight: 0
+// every task is sound; 1 some are unsound; 2 a mistake in the call, or references that do not run;
+// 3 tasks that could not be checked; 130 and 143 stopped.
 #include <algorithm>
 #include <cstdio>
 #include <iostream>
 #include <memory>
 #include <string>
+#include <utility>
+#include <vector>
 
 #include "absl/flags/flag.h"
-#include "absl/flags/reflection.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
-#include "absl/strings/str_split.h"
-#include "absl/strings/strip.h"
 #include "base/file.h"
 #include "base/interrupts.h"
 #include "base/status.h"
 #include "exec/make_backend.h"
 #include "exec/remote_backend.h"
+#include "tasks/loader.h"
 #include "verify/batch.h"
 #include "verify/cases.h"
+#include "verify/exec_mode.h"
 #include "verify/html_page.h"
 #include "verify/judge.h"
+#include "verify/parse_flags.h"
+#include "verify/preflight_report.h"
 #include "verify/report.h"
 #include "verify/verdict.h"
 #include "verify/verifier.h"
@@ -58,6 +64,13 @@ ABSL_FLAG(std::string, device_model, "l40s",
 ABSL_FLAG(uint64_t, seed, 0, "keys weights and random inputs");
 ABSL_FLAG(int, trials, 5, "random inputs on which both must agree");
 ABSL_FLAG(double, tolerance, 1e-2, "absolute and relative tolerance");
+ABSL_FLAG(std::string, mode, "paper",
+          "paper (its rules exactly), or robust: against float64 with a tolerance made of the "
+          "reference's own error, on further inputs");
+ABSL_FLAG(
+    bool, preflight, false,
+    "check the tasks of --tasks themselves: results that ought not to pass are tried on them");
+ABSL_FLAG(std::string, tasks, "", "folder of task files, or one of them, for --preflight");
 ABSL_FLAG(double, time_limit, 0,
           "seconds for the whole run of the candidate; 0: the backend's own (interpreter 30, cuda "
           "180)");
@@ -93,73 +106,64 @@ absl::StatusOr<std::string> ReadProgram(const std::string& flag, const std::stri
   return text;
 }
 
+// What is to be checked, read before workers are started: mistakes in the call are told first.
+struct Inputs {
+  std::string reference, candidate;  // of one pair
+  std::vector<Task> tasks;           // of a preflight
+};
+
+absl::StatusOr<Inputs> ReadInputs() {
+  Inputs inputs;
+  if (absl::GetFlag(FLAGS_preflight)) {
+    auto set = LoadTasks(UserPath(absl::GetFlag(FLAGS_tasks)));
+    if (!set.ok()) return AddContext(set.status(), "--tasks");
+    for (const std::string& problem : set->problems) {
+      std::fprintf(stderr, "left out: %s\n", problem.c_str());
+    }
+    inputs.tasks = std::move(set->tasks);
+  } else if (!absl::GetFlag(FLAGS_in).empty()) {
+    const absl::Status readable = CaseReader::Open(UserPath(absl::GetFlag(FLAGS_in))).status();
+    if (!readable.ok()) return AddContext(readable, "--in");
+  } else {
+    ASSIGN_OR_RETURN(inputs.reference, ReadProgram("reference", absl::GetFlag(FLAGS_reference)));
+    ASSIGN_OR_RETURN(inputs.candidate, ReadProgram("candidate", absl::GetFlag(FLAGS_candidate)));
+  }
+  return inputs;
+}
+
 constexpr char kUsage[] =
     "Checks a Triton program against its PyTorch reference and prints the verdict.\n"
     "  bazel run //verify:verify -- --reference=a.py --candidate=b.py [--json] [--html=page.html]\n"
     "  bazel run //verify:verify -- --in=cases.jsonl|FOLDER --out=verdicts.jsonl "
     "[--html=page.html]\n"
+    "  bazel run //verify:verify -- --preflight --tasks=FOLDER|reference.py [--mode=robust] "
+    "[--out=preflight.jsonl]\n"
     "Exit codes: 0 correct, 1 the candidate failed, 2 wrong call or broken reference, 3 no verdict "
     "(fault of ours).\n"
     "With --in: 0 all have a verdict, 2 wrong call or broken cases, 3 some have no verdict, 130 "
     "interrupted.\n"
+    "With --preflight: 0 all tasks are sound, 1 some are unsound, 2 wrong call or broken "
+    "references, 3 some not checked, 130 interrupted.\n"
     "Flags:\n";
 
-// Absl's own parser ends the process with code 1 on a wrong flag, which here means "the candidate
-// failed".
-absl::Status ParseFlags(int argc, char** argv) {
-  for (int i = 1; i < argc; ++i) {
-    absl::string_view argument = argv[i];
-    if (!absl::ConsumePrefix(&argument, "--")) {
-      return absl::InvalidArgumentError(
-          absl::StrCat("unexpected argument '", argv[i],
-                       "': programs are given by --reference and --candidate"));
-    }
-    const size_t equals = argument.find('=');
-    const absl::string_view name = argument.substr(0, equals);
-    absl::CommandLineFlag* flag = absl::FindCommandLineFlag(name);
-    std::string value =
-        equals == absl::string_view::npos ? "" : std::string(argument.substr(equals + 1));
-    if (flag == nullptr && absl::StartsWith(name, "no") && equals == absl::string_view::npos) {
-      flag = absl::FindCommandLineFlag(name.substr(2));
-      value = "false";
-    } else if (flag != nullptr && equals == absl::string_view::npos) {
-      if (flag->IsOfType<bool>()) {
-        value = "true";
-      } else if (i + 1 < argc) {
-        value = argv[++i];
-      } else {
-        return absl::InvalidArgumentError(absl::StrCat("--", name, " needs a value"));
-      }
-    }
-    if (flag == nullptr)
-      return absl::InvalidArgumentError(absl::StrCat("unknown flag --", name, "; see --help"));
-    std::string error;
-    if (!flag->ParseFrom(value, &error)) {
-      return absl::InvalidArgumentError(
-          absl::StrCat("--", name, "='", value, "' is not a value it can take: ", error));
-    }
-  }
-  return absl::OkStatus();
-}
-
 int PrintHelp() {
-  std::cout << kUsage;
-  constexpr absl::string_view kFlags =
-      "reference candidate in out html json backend servers token_file workers sandbox "
-      "device_model "
-      "seed trials tolerance time_limit memory_gb functionality ablation judge_url judge_model "
-      "judge_key_variable judge_parallel judge_cache";
-  for (const absl::string_view name : absl::StrSplit(kFlags, ' ')) {
-    const absl::CommandLineFlag* flag = absl::FindCommandLineFlag(name);
-    std::cout << "  --" << name << ": " << flag->Help() << " (default '" << flag->DefaultValue()
-              << "')\n";
-  }
+  std::cout << kUsage << FlagsHelp("verify/verify_main.cc");
   return kCorrect;
 }
 
 absl::Status CheckMode() {
   const bool pair =
       !absl::GetFlag(FLAGS_reference).empty() || !absl::GetFlag(FLAGS_candidate).empty();
+  if (absl::GetFlag(FLAGS_preflight)) {
+    if (pair || !absl::GetFlag(FLAGS_in).empty() || !absl::GetFlag(FLAGS_html).empty()) {
+      return absl::InvalidArgumentError("--preflight goes with --tasks and --out alone");
+    }
+    if (!absl::GetFlag(FLAGS_tasks).empty()) return absl::OkStatus();
+    return absl::InvalidArgumentError("--tasks is missing: a folder of task files, or one of them");
+  }
+  if (!absl::GetFlag(FLAGS_tasks).empty()) {
+    return absl::InvalidArgumentError("--tasks goes with --preflight");
+  }
   if (absl::GetFlag(FLAGS_in).empty()) {
     if (absl::GetFlag(FLAGS_out).empty()) return absl::OkStatus();
     return absl::InvalidArgumentError("--out needs --in; the verdict on one pair is printed");
@@ -178,6 +182,9 @@ absl::Status CheckMode() {
 
 absl::Status CheckFlags() {
   RETURN_IF_ERROR(CheckMode());
+  if (const auto mode = ParseExecMode(absl::GetFlag(FLAGS_mode)); !mode.ok()) {
+    return AddContext(mode.status(), "--mode");
+  }
   if (absl::GetFlag(FLAGS_workers) < 0 || absl::GetFlag(FLAGS_workers) > 1024) {
     return absl::InvalidArgumentError("--workers must be 0 to 1024");
   }
@@ -255,6 +262,7 @@ VerifierOptions OptionsFromFlags(const DeviceBackend& backend) {
   options.seed = absl::GetFlag(FLAGS_seed);
   options.trials = absl::GetFlag(FLAGS_trials);
   options.atol = options.rtol = absl::GetFlag(FLAGS_tolerance);
+  options.mode = *ParseExecMode(absl::GetFlag(FLAGS_mode));
   options.run_limit = absl::Seconds(absl::GetFlag(FLAGS_time_limit));
   options.device_model = absl::GetFlag(FLAGS_device_model);
   options.check_functionality = absl::GetFlag(FLAGS_functionality);
@@ -317,6 +325,21 @@ int RunMany(DeviceBackend* backend, Judge* judge) {
   return summary->totals.inconclusive > 0 ? kFaultOfOurs : kCorrect;
 }
 
+int CheckTheTasks(DeviceBackend* backend, const std::vector<Task>& tasks) {
+  const Interrupts interrupts;
+  PreflightOptions options = PreflightLike(OptionsFromFlags(*backend));
+  options.stop = [&interrupts] { return interrupts.received() != 0; };
+  const std::string out = absl::GetFlag(FLAGS_out);
+  const auto checks = RunPreflight(tasks, backend, options, out.empty() ? "" : UserPath(out));
+  if (!checks.ok()) return Complain(kFaultOfOurs, "--out: " + Message(checks.status()));
+  std::cout << PreflightTable(*checks, options.mode) << std::flush;
+  if (interrupts.received() != 0) return kSignalled + interrupts.received();
+  const PreflightTotals totals = Count(*checks);
+  if (totals.broken > 0) return kUserError;
+  if (totals.not_checked > 0) return kFaultOfOurs;
+  return totals.unsound > 0 ? kCandidateFailed : kCorrect;
+}
+
 int Main(int argc, char** argv) {
   for (int i = 1; i < argc; ++i) {
     if (absl::string_view(argv[i]) == "--help") return PrintHelp();
@@ -324,30 +347,20 @@ int Main(int argc, char** argv) {
   absl::Status flags = ParseFlags(argc, argv);
   if (flags.ok()) flags = CheckFlags();
   if (!flags.ok()) return Complain(kUserError, Message(flags));
-  // Mistakes in the call are told before workers are started.
-  const bool many = !absl::GetFlag(FLAGS_in).empty();
-  std::string reference, candidate;
-  if (many) {
-    const absl::Status readable = CaseReader::Open(UserPath(absl::GetFlag(FLAGS_in))).status();
-    if (!readable.ok()) return Complain(kUserError, absl::StrCat("--in: ", Message(readable)));
-  } else {
-    auto text = ReadProgram("reference", absl::GetFlag(FLAGS_reference));
-    if (!text.ok()) return Complain(kUserError, Message(text.status()));
-    reference = *std::move(text);
-    text = ReadProgram("candidate", absl::GetFlag(FLAGS_candidate));
-    if (!text.ok()) return Complain(kUserError, Message(text.status()));
-    candidate = *std::move(text);
-  }
+  const absl::StatusOr<Inputs> inputs = ReadInputs();
+  if (!inputs.ok()) return Complain(kUserError, Message(inputs.status()));
   auto judge = MakeJudge();
   if (!judge.ok()) return Complain(kUserError, Message(judge.status()));
+  const bool many = !absl::GetFlag(FLAGS_in).empty(), tasks = absl::GetFlag(FLAGS_preflight);
   const int workers = absl::GetFlag(FLAGS_workers);
-  auto backend = MakeBackendFromFlags(many || workers > 0 ? workers : 1);
+  auto backend = MakeBackendFromFlags(many || tasks || workers > 0 ? workers : 1);
   if (!backend.ok()) {
     const bool user = absl::IsInvalidArgument(backend.status());
     return Complain(user ? kUserError : kFaultOfOurs, Message(backend.status()));
   }
+  if (tasks) return CheckTheTasks(backend->get(), inputs->tasks);
   return many ? RunMany(backend->get(), judge->get())
-              : RunPair(backend->get(), judge->get(), reference, candidate);
+              : RunPair(backend->get(), judge->get(), inputs->reference, inputs->candidate);
 }
 
 }  // namespace

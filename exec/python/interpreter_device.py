@@ -50,9 +50,9 @@ class InterpreterDevice:
         """A value that was handed over, where code is to run."""
         return reader.get(node)
 
-    def watch_inputs(self, inputs, put):
-        """A function for after a call of forward: the inputs as they are then, handed over by `put`."""
-        return lambda: put(inputs)
+    def watch_inputs(self, inputs, writer):
+        """A function for after a call of forward: the inputs as they are then, handed over by `writer`."""
+        return lambda: writer.put(inputs)
 
     def fetch(self, value):
         return layout.map_tensors(value, lambda tensor: tensor.detach())

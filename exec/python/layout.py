@@ -84,23 +84,55 @@ def _key(key):
     return key if key is None or isinstance(key, (str, bool)) or type(key) is int else repr(key)
 
 
+def share_memory(a, b):
+    """Whether two strided tensors have bytes in common: the same place and form, or dense ranges that overlap. Views of
+    one buffer that interleave without meeting do not count."""
+    if a is b:
+        return True
+    if not a.numel() or not b.numel() or a.layout != torch.strided or b.layout != torch.strided:
+        return False
+    if a.data_ptr() == b.data_ptr():
+        return True
+    if not a.is_contiguous() or not b.is_contiguous() or a.device != b.device:
+        return False
+    ends = [t.data_ptr() + t.numel() * t.element_size() for t in (a, b)]
+    return a.data_ptr() < ends[1] and b.data_ptr() < ends[0]
+
+
 class Writer:
     """Puts values one behind the other into shared memory of a fixed size."""
 
-    def __init__(self, fd):
+    def __init__(self, fd, addresses=False):
         self._size = os.fstat(fd).st_size
         self._bytes = torch.frombuffer(mmap.mmap(fd, self._size), dtype=torch.uint8)
         self._end = 0
         self._present = 0  # pages up to here were written before
+        self._addresses = addresses  # descriptions say where a tensor was in the process
+        self._storing = True
 
     def reset(self):
         """The next value overwrites what was put so far."""
         self._end = 0
 
+    def mark(self):
+        return self._end
+
+    def rewind(self, mark):
+        """Forgets what was put since mark()."""
+        self._end = mark
+
     @plain_torch()
     def put(self, value):
         """The value's description. A tensor that cannot be compared or does not fit has no offset in it."""
         return self._put(value)
+
+    def describe(self, value):
+        """As put(), but no tensor's content is handed over."""
+        self._storing = False
+        try:
+            return self.put(value)
+        finally:
+            self._storing = True
 
     def _put(self, value):
         if isinstance(value, torch.Tensor):
@@ -121,7 +153,10 @@ class Writer:
             "layout": str(tensor.layout).removeprefix("torch."),
             "offset": None,
         }
-        if strided and tensor.dtype in COMPARABLE and tensor.device.type in ("cpu", "cuda"):
+        if self._addresses and strided:
+            description["address"] = tensor.data_ptr()
+        known = strided and tensor.dtype in COMPARABLE and tensor.device.type in ("cpu", "cuda")
+        if known and self._storing:
             description["offset"] = self._store(tensor)
         return description
 

@@ -86,6 +86,7 @@ def _run_candidate(both, made, source, fds, common, orders):
     thread.start()
     try:
         job = {"role": "runner", "candidate_source": source, "visible": made["visible"], **common}
+        job["calls"] = [call["trial"] for call in made["calls"]]
         job["fds"] = {**fds, "control": theirs.fileno()}
         both.results.append(runner.run_job(job))
     finally:

@@ -45,7 +45,15 @@ _COMMON = {
 }
 # Fields of a job by role, with their defaults; None: has to be there.
 FIELDS = {
-    "oracle": {**_COMMON, "reference_source": None, "input_seeds": None, "calls": None},
+    "oracle": {
+        **_COMMON,
+        "reference_source": None,
+        "input_seeds": None,
+        "calls": None,
+        "mode": "paper",
+        "variant_seeds": [],
+        "probes": False,
+    },
     "runner": {**_COMMON, "candidate_source": None, "visible": None, "calls": None},
     "timer": {**_COMMON, "reference_source": None, "visible": None},
 }
@@ -54,6 +62,8 @@ _RESULTS = {
     "oracle": {
         "visible": None,
         "calls": [],
+        "trials": [],
+        "shares_memory": False,
         "mutates_inputs": False,
         "has_buffers": False,
         "reference_ops": [],
@@ -166,7 +176,7 @@ class _Run:
 
     def _lines(self):
         fds = self.job["fds"]
-        return layout.Reader(fds["visible"]), layout.Writer(fds["memory"]), Control(fds["control"])
+        return layout.Reader(fds["visible"]), layout.Writer(fds["memory"], addresses=True), Control(fds["control"])
 
     def _serve_rounds(self, device, model, reader, writer, control):
         from timing import Rounds
@@ -193,7 +203,7 @@ class _Run:
             fresh = device.read(reader, visible["inputs"][trial])
             # The first calls share their addresses: the same content again, then another one.
             inputs = phases.in_place(inputs, fresh) if index in (1, 2) else fresh
-            inputs_now = device.watch_inputs(inputs, writer.put)
+            inputs_now = device.watch_inputs(inputs, writer)
             device.pattern = index % 2
             output = phases.forward(job, device, model, inputs, job["forward_seeds"][trial], index, self.folder)
             if index == 0:

@@ -29,7 +29,7 @@ def blank_result(role):
         result.update(compiled=True, launches=[], aten_ops=[], candidate_seconds=1e-6)
     if role == "oracle":
         result.update(mutates_inputs=False, has_buffers=False, reference_ops=[], reference_seconds=2e-6)
-        result["bytes_per_second"] = 1e9
+        result.update(bytes_per_second=1e9, shares_memory=False, trials=[])
     return result
 
 
@@ -73,6 +73,7 @@ def run_job(job, on_phase, on_result):
         empty = {"list": []}
         trials = max(job["calls"]) + 1
         result["visible"] = {"arguments": empty, "state": empty, "inputs": [empty] * trials}
+        result["trials"] = ["random"] * trials
         result["calls"] = [{"trial": trial, "output": _EXPECTED} for trial in job["calls"]]
         return result
     if role == "timer":

@@ -13,6 +13,7 @@
 #include "base/status.h"
 #include "rollout/transformer_runner.h"
 #include "trainer/config.h"
+#include "trainer/grpo/task_preflight.h"
 #include "trainer/main_support.h"
 
 namespace tritonrl {
@@ -102,6 +103,9 @@ absl::Status LoadAllTasks(RunParts* parts) {
   if (!train.empty() || config.tasks().generated_share() < 1) {
     ASSIGN_OR_RETURN(
         tasks, LoadPreparedTasks(train, style, tokenizer, config.sampling().max_prompt_tokens()));
+    if (config.tasks().preflight()) {
+      RETURN_IF_ERROR(LeaveOutUnsound(parts->verification, parts->ranks, &tasks));
+    }
   }
   parts->training_tasks = static_cast<int>(tasks.tasks.size());
   parts->notes = tasks.problems;
@@ -120,6 +124,9 @@ absl::Status LoadAllTasks(RunParts* parts) {
     ASSIGN_OR_RETURN(
         PreparedTasks loaded,
         LoadPreparedTasks(held_out, style, tokenizer, config.sampling().max_prompt_tokens()));
+    if (config.tasks().preflight()) {
+      RETURN_IF_ERROR(LeaveOutUnsound(parts->verification, parts->ranks, &loaded));
+    }
     for (PreparedTask& task : loaded.tasks) {
       if (config.eval().max_tasks() > 0 &&
           static_cast<int>(evaluated.size()) == config.eval().max_tasks()) {

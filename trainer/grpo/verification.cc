@@ -101,6 +101,7 @@ absl::StatusOr<Verification> StartVerification(const VerificationOptions& option
   verifier.seed = options.seed;
   verifier.trials = config.trials();
   verifier.atol = verifier.rtol = config.tolerance();
+  verifier.mode = config.mode() == VerifierConfig::ROBUST ? EXEC_MODE_ROBUST : EXEC_MODE_PAPER;
   verifier.run_limit = absl::Seconds(config.limits().seconds());
   verifier.max_attempts = config.retries() + 1;
   verifier.ablation = config.ablation();
@@ -109,6 +110,7 @@ absl::StatusOr<Verification> StartVerification(const VerificationOptions& option
   verifier.judge_parallel = config.judge().parallel();
   verifier.judge_cache = UserPath(config.judge().cache());
   verifier.device_model = config.device_model();
+  verification.options = verifier;
   verification.verifier =
       std::make_unique<Verifier>(verifier, verification.backend.get(), verification.judge.get());
   RETURN_IF_ERROR(verification.verifier->Open());

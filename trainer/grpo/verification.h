@@ -34,6 +34,7 @@ struct Verification {
   std::unique_ptr<StartingBackend> backend;
   std::unique_ptr<Judge> judge;  // null: off
   std::unique_ptr<Verifier> verifier;
+  VerifierOptions options;  // the verifier's
 
   // An error of the workers' start, or of the journal's file.
   absl::Status Health() const;

@@ -1,0 +1,255 @@
+// The robust mode on real candidates in the real runner: what it sees that the paper's mode cannot,
+// and what it must let pass.
+#include <gtest/gtest.h>
+
+#include <string>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_replace.h"
+#include "absl/time/clock.h"
+#include "exec/interpreter_backend.h"
+#include "exec/testing/softmax.h"
+
+namespace tritonrl {
+namespace {
+
+class RobustTest : public testing::Test {
+ protected:
+  static void SetUpTestSuite() {
+    auto backend = InterpreterBackend::Start(WorkerPoolOptions());
+    ASSERT_TRUE(backend.ok()) << backend.status();
+    backend_ = backend->release();
+  }
+  static void TearDownTestSuite() {
+    delete backend_;
+    backend_ = nullptr;
+  }
+  void SetUp() override { ASSERT_NE(backend_, nullptr); }
+
+  ExecResult Run(const std::string& reference, const std::string& candidate,
+                 ExecMode mode = EXEC_MODE_ROBUST) {
+    ExecRequest request;
+    request.set_task_id("t");
+    request.set_reference_source(reference);
+    request.set_candidate_source(candidate);
+    request.set_mode(mode);
+    request.mutable_limits()->set_wall_seconds(30);
+    auto result = backend_->Run(request, absl::Now() + absl::Seconds(120));
+    EXPECT_TRUE(result.ok()) << result.status();
+    return result.ok() ? *result : ExecResult();
+  }
+
+  static InterpreterBackend* backend_;
+};
+
+InterpreterBackend* RobustTest::backend_ = nullptr;
+
+// forward is an expression of x (and y).
+std::string Reference(const std::string& forward, const std::string& inputs,
+                      const std::string& more = "") {
+  return absl::StrCat(
+      "import torch\nclass Model(torch.nn.Module):\n    def forward(self, x, y=None):\n",
+      "        return ", forward, "\ndef get_inputs():\n    return ", inputs,
+      "\ndef get_init_inputs():\n    return []\n", more);
+}
+
+// Sums of rows, block by block; ACC is the accumulator's type.
+constexpr char kRowSum[] = R"py(
+import torch, triton, triton.language as tl
+@triton.jit
+def row_sum(x, y, n, BLOCK: tl.constexpr):
+    row = tl.program_id(0)
+    acc = tl.zeros((BLOCK,), dtype=tl.float32).to(ACC)
+    for k in range(0, n, BLOCK):
+        i = k + tl.arange(0, BLOCK)
+        acc += tl.load(x + row * n + i, mask=i < n, other=0.0).to(ACC)
+    tl.store(y + row, tl.sum(acc, 0).to(tl.float32))
+class ModelNew(torch.nn.Module):
+    def forward(self, x):
+        y = torch.empty(x.shape[0])
+        row_sum[(x.shape[0],)](x, y, x.shape[1], BLOCK=64)
+        return y
+)py";
+
+// One program for the whole product; LOAD is what becomes of the operands.
+constexpr char kDot[] = R"py(
+import torch, triton, triton.language as tl
+@triton.jit
+def dot(a, b, c, M: tl.constexpr, N: tl.constexpr, K: tl.constexpr, BK: tl.constexpr):
+    m, n = tl.arange(0, M), tl.arange(0, N)
+    acc = tl.zeros((M, N), dtype=tl.float32)
+    for k in range(0, K, BK):
+        i = k + tl.arange(0, BK)
+        p = tl.load(a + m[:, None] * K + i[None, :])
+        q = tl.load(b + i[:, None] * N + n[None, :])
+        acc += tl.dot(LOAD)
+    tl.store(c + m[:, None] * N + n[None, :], acc.to(c.dtype.element_ty))
+class ModelNew(torch.nn.Module):
+    def forward(self, a, b):
+        c = torch.empty((a.shape[0], b.shape[1]), dtype=a.dtype)
+        dot[(1,)](a, b, c, a.shape[0], b.shape[1], a.shape[1], BK=64)
+        return c
+)py";
+
+std::string RowSum(const char* type) { return absl::StrReplaceAll(kRowSum, {{"ACC", type}}); }
+std::string Dot(const char* load) { return absl::StrReplaceAll(kDot, {{"LOAD", load}}); }
+
+TEST_F(RobustTest, SumsInHalfPrecisionAreSeen) {
+  const std::string reference = Reference("x.sum(1)", "[torch.randn(4, 2048) * 0.05]");
+  EXPECT_EQ(Run(reference, RowSum("tl.float16"), EXEC_MODE_PAPER).outcome(), EXEC_OK);
+  const ExecResult result = Run(reference, RowSum("tl.float16"));
+  EXPECT_EQ(result.outcome(), EXEC_MISMATCH) << result.DebugString();
+  EXPECT_EQ(result.mismatch().trial_name(), "random");
+  EXPECT_GT(result.mismatch().error(), result.mismatch().tolerance());
+  EXPECT_GT(result.mismatch().max_error(), 5 * result.mismatch().tolerance());
+  EXPECT_GT(result.mismatch().tolerance(), 0);
+  EXPECT_NE(result.message().find("in float64 within"), std::string::npos) << result.message();
+  const ExecResult honest = Run(reference, RowSum("tl.float32"));
+  EXPECT_EQ(honest.outcome(), EXEC_OK) << honest.DebugString();
+  EXPECT_LT(honest.robust().worst_share(), 0.7);
+  EXPECT_GT(honest.robust().worst_share(), 0);
+}
+
+TEST_F(RobustTest, ZerosWhereResultsAreTinyAreSeen) {
+  const std::string reference = Reference("torch.softmax(x, -1) * 1e-3", "[torch.randn(4, 256)]");
+  const std::string honest =
+      absl::StrReplaceAll(kSoftmaxCandidate, {{"tl.sum(e, 0)", "tl.sum(e, 0) * 1e-3"}});
+  const std::string zeros = absl::StrReplaceAll(kSoftmaxCandidate, {{"e / tl.sum(e, 0)", "e * 0"}});
+  EXPECT_EQ(Run(reference, zeros, EXEC_MODE_PAPER).outcome(), EXEC_OK);
+  EXPECT_EQ(Run(reference, zeros).outcome(), EXEC_MISMATCH);
+  const ExecResult result = Run(reference, honest);
+  EXPECT_EQ(result.outcome(), EXEC_OK) << result.DebugString();
+}
+
+TEST_F(RobustTest, HonestProductsPassAndLossOfPrecisionDoesNot) {
+  const std::string reference =
+      Reference("x @ y", "[torch.randn(32, 256) * 0.1, torch.randn(256, 32) * 0.1]");
+  // The operands as tensor cores cut them, in half precision, and with an exponent only.
+  for (const char* load :
+       {"p, q", "p, q, input_precision='ieee'", "p.to(tl.float16), q.to(tl.float16)",
+        "(p.to(tl.int32, bitcast=True) & -8192).to(tl.float32, bitcast=True), "
+        "(q.to(tl.int32, bitcast=True) & -8192).to(tl.float32, bitcast=True)"}) {
+    const ExecResult result = Run(reference, Dot(load));
+    EXPECT_EQ(result.outcome(), EXEC_OK) << load << result.DebugString();
+  }
+  const char* bfloat = "p.to(tl.bfloat16), q.to(tl.bfloat16)";
+  EXPECT_EQ(Run(reference, Dot(bfloat), EXEC_MODE_PAPER).outcome(), EXEC_OK);
+  EXPECT_EQ(Run(reference, Dot(bfloat)).outcome(), EXEC_MISMATCH);
+  // Where the task itself is in bfloat16, so is an honest product.
+  const std::string half = Reference(
+      "x @ y", "[torch.randn(32, 256).bfloat16() * 0.1, torch.randn(256, 32).bfloat16() * 0.1]");
+  const ExecResult result = Run(half, Dot("p, q"));
+  EXPECT_EQ(result.outcome(), EXEC_OK) << result.DebugString();
+}
+
+TEST_F(RobustTest, FurtherInputsFindWhatRandomOnesDoNot) {
+  // Without subtracting the maximum exp overflows once inputs are large.
+  const std::string naive = absl::StrReplaceAll(
+      kSoftmaxCandidate, {{"tl.exp(v - tl.max(v, 0))", "tl.where(i < n, tl.exp(v), 0.0)"}});
+  EXPECT_EQ(Run(kSoftmaxReference, naive, EXEC_MODE_PAPER).outcome(), EXEC_OK);
+  const ExecResult result = Run(kSoftmaxReference, naive);
+  EXPECT_EQ(result.outcome(), EXEC_MISMATCH) << result.DebugString();
+  EXPECT_EQ(result.mismatch().trial_name(), "heavy_tailed");
+  EXPECT_NE(result.message().find("(inputs: heavy_tailed)"), std::string::npos) << result.message();
+  const ExecResult honest = Run(kSoftmaxReference, kSoftmaxCandidate);
+  EXPECT_EQ(honest.outcome(), EXEC_OK) << honest.DebugString();
+  EXPECT_EQ(honest.trials_run(), 9);
+  EXPECT_EQ(honest.robust().trial_names_size(), 9);
+  EXPECT_EQ(Run(kSoftmaxReference, kSoftmaxCandidate, EXEC_MODE_PAPER).trials_run(), 5);
+}
+
+TEST_F(RobustTest, ATasksOwnShapesAreTried) {
+  const std::string shapes =
+      "def get_input_variants():\n    return [[torch.randn(3, 77)], [torch.randn(1, 200)]]\n";
+  const std::string reference = absl::StrCat(kSoftmaxReference, shapes);
+  const ExecResult honest = Run(reference, kSoftmaxCandidate);
+  EXPECT_EQ(honest.outcome(), EXEC_OK) << honest.DebugString();
+  EXPECT_EQ(honest.robust().trial_names(10), "shape 2");
+  // Right for the shape of get_inputs() alone.
+  const std::string fixed =
+      absl::StrReplaceAll(kSoftmaxCandidate, {{"x.shape[1], BLOCK", "200, BLOCK"}});
+  EXPECT_EQ(Run(kSoftmaxReference, fixed).outcome(), EXEC_OK);
+  const ExecResult result = Run(reference, fixed);
+  EXPECT_NE(result.outcome(), EXEC_OK) << result.DebugString();
+  EXPECT_EQ(result.fault(), EXEC_FAULT_CANDIDATE);
+  const ExecResult broken =
+      Run(absl::StrCat(kSoftmaxReference, "def get_input_variants():\n    return [[1 / 0]]\n"),
+          kSoftmaxCandidate);
+  EXPECT_EQ(broken.outcome(), EXEC_REFERENCE_FAILED) << broken.DebugString();
+  EXPECT_NE(broken.message().find("get_input_variants()"), std::string::npos) << broken.message();
+  // The paper's mode does not look at them.
+  EXPECT_EQ(Run(reference, fixed, EXEC_MODE_PAPER).outcome(), EXEC_OK);
+}
+
+TEST_F(RobustTest, OutputsInOneMemoryAreSeen) {
+  const std::string reference = Reference("(x * 2, x * 2)", "[torch.randn(8, 64)]");
+  const std::string candidate = R"py(
+import torch, triton, triton.language as tl
+@triton.jit
+def twice(x, y, n, BLOCK: tl.constexpr):
+    i = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    tl.store(y + i, tl.load(x + i, mask=i < n) * 2, mask=i < n)
+class ModelNew(torch.nn.Module):
+    def forward(self, x):
+        both = torch.empty((2, *x.shape))
+        for y in both:
+            twice[(2,)](x, y, x.numel(), BLOCK=256)
+        return RESULT
+)py";
+  const auto with = [&](const char* result) {
+    return absl::StrReplaceAll(candidate, {{"RESULT", result}});
+  };
+  EXPECT_EQ(Run(reference, with("both[0], both[1]")).outcome(), EXEC_OK);
+  const ExecResult result = Run(reference, with("both[0], both[0]"));
+  EXPECT_EQ(result.outcome(), EXEC_MISMATCH) << result.DebugString();
+  EXPECT_EQ(result.mismatch().kind(), "shared_memory");
+  EXPECT_EQ(Run(reference, with("both[0], both[0]"), EXEC_MODE_PAPER).outcome(), EXEC_OK);
+}
+
+TEST_F(RobustTest, OutputsWithoutFloat64AreComparedAsInThePaper) {
+  const std::string reference = Reference(
+      "x + torch.nn.functional.dropout(x, 0.5, training=True) * 0", "[torch.randn(8, 64)]");
+  const std::string candidate = R"py(
+import torch, triton, triton.language as tl
+@triton.jit
+def copy(x, y, n, BLOCK: tl.constexpr):
+    i = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    tl.store(y + i, tl.load(x + i, mask=i < n) * 1.001, mask=i < n)
+class ModelNew(torch.nn.Module):
+    def forward(self, x):
+        y = torch.empty_like(x)
+        copy[(2,)](x, y, x.numel(), BLOCK=256)
+        return y
+)py";
+  const ExecResult result = Run(reference, candidate);
+  EXPECT_EQ(result.outcome(), EXEC_OK) << result.DebugString();
+  ASSERT_EQ(result.robust().notes_size(), 1);
+  EXPECT_NE(result.robust().notes(0).find("random numbers"), std::string::npos);
+  EXPECT_FALSE(result.robust().has_worst_share());
+  // The same without dropout has a float64 result, and 0.1 % is too much.
+  EXPECT_EQ(Run(Reference("x * 1", "[torch.randn(8, 64)]"), candidate).outcome(), EXEC_MISMATCH);
+}
+
+// What a candidate finds in its own process.
+TEST_F(RobustTest, NothingTellsACandidateItsModeOrTheVariant) {
+  const std::string spy = R"py(
+import gc, torch, triton
+WORDS = [a + b for a, b in (("rob", "ust"), ("heavy", "_tailed"), ("shif", "ted"), ("variant", "_seeds"),
+                            ("sla", "ck"), ("get_input", "_variants"))]
+class ModelNew(torch.nn.Module):
+    def forward(self, x):
+        found = set()
+        for thing in gc.get_objects():
+            if isinstance(thing, dict) and "visible" in thing:
+                found |= {word for word in WORDS if word in repr(thing)}
+                found.add("job")
+        print("FOUND", sorted(found), flush=True)
+        return x
+)py";
+  const ExecResult result = Run(kSoftmaxReference, spy);
+  EXPECT_EQ(result.outcome(), EXEC_MISMATCH) << result.DebugString();
+  EXPECT_NE(result.output().find("FOUND ['job']"), std::string::npos) << result.output();
+}
+
+}  // namespace
+}  // namespace tritonrl

@@ -1,0 +1,77 @@
+// Unsound tasks are left out with a sentence, and nothing else is.
+#include "trainer/grpo/task_preflight.h"
+
+#include <gtest/gtest.h>
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "absl/strings/match.h"
+#include "base/status.h"
+#include "verify/fake_backend.h"
+
+namespace tritonrl {
+namespace {
+
+// The source of a task says which of its probes passes.
+absl::StatusOr<ExecResult> Answer(const ExecRequest& request, int) {
+  if (request.reference_source() == "broken") {
+    return FakeBackend::Bad(EXEC_REFERENCE_FAILED, "no\nModel");
+  }
+  if (request.reference_source() == "lost") return FakeBackend::Bad(EXEC_WORKER_LOST, "gone");
+  ExecResult result;
+  result.set_outcome(EXEC_OK);
+  TaskProbe* probe = result.add_probes();
+  probe->set_name("zeros");
+  probe->set_passes(request.reference_source() == "zeros");
+  probe->set_text("right on all 5 trials");
+  return result;
+}
+
+Verification WithFakeBackend() {
+  Verification verification;
+  verification.backend = std::make_unique<StartingBackend>(
+      [] { return std::make_unique<FakeBackend>(Answer); }, "fake", true, 1);
+  return verification;
+}
+
+PreparedTasks Tasks(const std::vector<std::string>& sources) {
+  PreparedTasks tasks;
+  for (const std::string& source : sources) {
+    PreparedTask task;
+    task.task = {.id = "level1/" + source, .source = source};
+    tasks.tasks.push_back(task);
+  }
+  return tasks;
+}
+
+TEST(TaskPreflightTest, UnsoundAndBrokenTasksGo) {
+  const Verification verification = WithFakeBackend();
+  auto ranks = DataParallel::Join(absl::Seconds(10));
+  ASSERT_TRUE(ranks.ok());
+  PreparedTasks tasks = Tasks({"good", "zeros", "broken", "lost"});
+  const absl::Status status = LeaveOutUnsound(verification, ranks->get(), &tasks);
+  ASSERT_TRUE(status.ok()) << status;
+  ASSERT_EQ(tasks.tasks.size(), 2u);
+  EXPECT_EQ(tasks.tasks[0].task.id, "level1/good");
+  EXPECT_EQ(tasks.tasks[1].task.id, "level1/lost");
+  ASSERT_EQ(tasks.problems.size(), 3u);
+  EXPECT_TRUE(absl::StrContains(tasks.problems[0],
+                                "level1/zeros: left out by the preflight, unsound: zeros passes"))
+      << tasks.problems[0];
+  EXPECT_TRUE(absl::StrContains(tasks.problems[1], "broken: no Model")) << tasks.problems[1];
+  EXPECT_TRUE(absl::StrContains(tasks.problems[2], "not_checked: gone")) << tasks.problems[2];
+}
+
+TEST(TaskPreflightTest, NoTaskLeftIsAnError) {
+  const Verification verification = WithFakeBackend();
+  auto ranks = DataParallel::Join(absl::Seconds(10));
+  ASSERT_TRUE(ranks.ok());
+  PreparedTasks tasks = Tasks({"zeros"});
+  const absl::Status status = LeaveOutUnsound(verification, ranks->get(), &tasks);
+  EXPECT_TRUE(absl::StrContains(Message(status), "leaves no task")) << status;
+}
+
+}  // namespace
+}  // namespace tritonrl
