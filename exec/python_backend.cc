@@ -50,12 +50,12 @@ std::string OracleKey(const ExecRequest& request, const std::string& device,
                                 request.reference_source()));
 }
 
-ExecResult OutOfTime(const char* meanwhile) {
+ExecResult Failed(ExecOutcome outcome, const std::string& phase, const std::string& message) {
   ExecResult result;
-  result.set_outcome(EXEC_NO_WORKER_IN_TIME);
-  result.set_fault(FaultOf(EXEC_NO_WORKER_IN_TIME));
-  result.set_phase("reference");
-  result.set_message(absl::StrCat("the caller's deadline passed while ", meanwhile));
+  result.set_outcome(outcome);
+  result.set_fault(FaultOf(outcome));
+  result.set_phase(phase);
+  result.set_message(message);
   return result;
 }
 
@@ -83,7 +83,8 @@ PythonBackend::PythonBackend(std::string device, BackendPools pools)
     : device_(std::move(device)),
       pools_(std::move(pools)),
       cache_(pools_.cache_bytes),
-      gate_(pools_.runners->workers()) {}
+      gate_(pools_.runners->workers()),
+      doubt_(device_, pools_.oracles.get()) {}
 
 absl::StatusOr<ExecResult> PythonBackend::Run(const ExecRequest& request, absl::Time deadline) {
   RETURN_IF_ERROR(CheckRequest(request));
@@ -93,14 +94,25 @@ absl::StatusOr<ExecResult> PythonBackend::Run(const ExecRequest& request, absl::
   std::optional<GpuGate::Place> place;
   if (!modelled()) {
     place.emplace(&gate_, deadline);
-    if (!place->ok()) return OutOfTime("other requests used the GPU");
+    if (!place->ok()) {
+      return Failed(EXEC_NO_WORKER_IN_TIME, "start",
+                    "the caller's deadline passed while other requests used the GPU");
+    }
     context.place = &*place;
+  }
+  if (const absl::Status sound = doubt_.Settle(pools_.runners->limits(), deadline); !sound.ok()) {
+    return Failed(
+        EXEC_INTERNAL_ERROR, "start",
+        absl::StrCat("the GPU failed a check of ours after a candidate's error: ", Message(sound)));
   }
   bool cached = false;
   const std::shared_ptr<const OracleResult> oracle = cache_.Get(
       OracleKey(request, device_, limits), deadline,
       [&] { return RunOracle(context, pools_.oracles.get(), limits, deadline); }, &cached);
-  if (oracle == nullptr) return OutOfTime("another request ran the reference");
+  if (oracle == nullptr) {
+    return Failed(EXEC_NO_WORKER_IN_TIME, "reference",
+                  "the caller's deadline passed while another request ran the reference");
+  }
   if (!oracle->ok() || request.reference_only()) {
     ExecResult result = oracle->run;
     result.set_oracle_cached(cached);
@@ -118,6 +130,7 @@ absl::StatusOr<ExecResult> PythonBackend::Run(const ExecRequest& request, absl::
     run.result.set_outcome(EXEC_KILLED_WORKER);
     run.result.set_fault(FaultOf(EXEC_KILLED_WORKER));
   }
+  doubt_.Note(run.result.outcome());
   run.result.set_oracle_cached(cached);
   return run.result;
 }
