@@ -20,8 +20,8 @@ def _madvise():
 
 
 def populate(tensor, writing):
-    """Makes the pages under a byte tensor of mapped memory present. Does nothing where the kernel cannot, or where there
-    is no room: whoever touches them then finds out."""
+    """Makes the pages under a byte tensor of mapped memory present. Does nothing where the kernel cannot, or where
+    there is no room: whoever touches them then finds out."""
     size = tensor.numel()
     if size < LEAST:
         return
@@ -35,7 +35,8 @@ def populate(tensor, writing):
         while True:
             with lock:
                 piece = next(pieces, None)
-            if piece is None or madvise(piece, min(_PIECE, end - piece), advice) != 0:  # releases the interpreter's lock
+            # The call releases the interpreter's lock.
+            if piece is None or madvise(piece, min(_PIECE, end - piece), advice) != 0:
                 return
 
     threads = [threading.Thread(target=work) for _ in range(min(_MOST_THREADS, os.cpu_count() or 1) - 1)]

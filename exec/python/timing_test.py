@@ -205,14 +205,16 @@ class RoundsTest(unittest.TestCase):
         def model(x):
             return kept.setdefault(x.data_ptr(), x * 2)
 
-        answers = self.serve([[torch.ones(4)], [torch.full((4,), 3.0)]], model, [{"load": 1}, order(4, 2), {"show": True}])
+        orders = [{"load": 1}, order(4, 2), {"show": True}]
+        answers = self.serve([[torch.ones(4)], [torch.full((4,), 3.0)]], model, orders)
         self.assertFalse(answers[-1]["output"].equal(torch.full((4,), 6.0)))
 
     def test_a_trial_of_another_shape_and_other_values(self):
         def model(x, factor):
             return x * factor
 
-        orders = [{"load": 1}, order(3, 0, trial=1), {"show": True}, {"load": 0}, order(2, 1, plain=True), {"show": True}]
+        show = {"show": True}
+        orders = [{"load": 1}, order(3, 0, trial=1), show, {"load": 0}, order(2, 1, plain=True), show]
         answers = self.serve([[torch.ones(4), 2], [torch.ones(2, 3), 5]], model, orders)
         self.assertEqual([list(answer) for answer in answers[1:]], [["loaded"], ["round"], ["output"]] * 2)
         self.assertTrue(answers[3]["output"].equal(torch.full((2, 3), 5.0)))
