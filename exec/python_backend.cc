@@ -49,12 +49,12 @@ std::string OracleKey(const ExecRequest& request, const std::string& device,
                                 request.reference_source()));
 }
 
-ExecResult OutOfTime() {
+ExecResult Failed(ExecOutcome outcome, const std::string& phase, const std::string& message) {
   ExecResult result;
-  result.set_outcome(EXEC_NO_WORKER_IN_TIME);
-  result.set_fault(FaultOf(EXEC_NO_WORKER_IN_TIME));
-  result.set_phase("reference");
-  result.set_message("the caller's deadline passed while another request ran the reference");
+  result.set_outcome(outcome);
+  result.set_fault(FaultOf(outcome));
+  result.set_phase(phase);
+  result.set_message(message);
   return result;
 }
 
@@ -78,18 +78,29 @@ absl::StatusOr<BackendPools> StartPools(WorkerPoolOptions options, int64_t cache
 }
 
 PythonBackend::PythonBackend(std::string device, BackendPools pools)
-    : device_(std::move(device)), pools_(std::move(pools)), cache_(pools_.cache_bytes) {}
+    : device_(std::move(device)),
+      pools_(std::move(pools)),
+      cache_(pools_.cache_bytes),
+      doubt_(device_, pools_.oracles.get()) {}
 
 absl::StatusOr<ExecResult> PythonBackend::Run(const ExecRequest& request, absl::Time deadline) {
   RETURN_IF_ERROR(CheckRequest(request));
   const ExecLimits limits = EffectiveLimits(request.limits(), pools_.runners->limits());
+  if (const absl::Status sound = doubt_.Settle(pools_.runners->limits(), deadline); !sound.ok()) {
+    return Failed(
+        EXEC_INTERNAL_ERROR, "start",
+        absl::StrCat("the GPU failed a check of ours after a candidate's error: ", Message(sound)));
+  }
   const JobContext context{request, device_, DeriveSeeds(request.seed(), TrialsOf(request)),
                            limits.wall_seconds()};
   bool cached = false;
   const std::shared_ptr<const OracleResult> oracle = cache_.Get(
       OracleKey(request, device_, limits), deadline,
       [&] { return RunOracle(context, pools_.oracles.get(), limits, deadline); }, &cached);
-  if (oracle == nullptr) return OutOfTime();
+  if (oracle == nullptr) {
+    return Failed(EXEC_NO_WORKER_IN_TIME, "reference",
+                  "the caller's deadline passed while another request ran the reference");
+  }
   if (!oracle->ok() || request.reference_only()) {
     ExecResult result = oracle->run;
     result.set_oracle_cached(cached);
@@ -107,6 +118,7 @@ absl::StatusOr<ExecResult> PythonBackend::Run(const ExecRequest& request, absl::
     run.result.set_outcome(EXEC_KILLED_WORKER);
     run.result.set_fault(FaultOf(EXEC_KILLED_WORKER));
   }
+  doubt_.Note(run.result.outcome());
   run.result.set_oracle_cached(cached);
   return run.result;
 }

@@ -7,6 +7,7 @@
 #include <string>
 
 #include "exec/device_backend.h"
+#include "exec/device_check.h"
 #include "exec/oracle_cache.h"
 #include "exec/worker_pool.h"
 
@@ -29,7 +30,8 @@ class PythonBackend : public DeviceBackend {
   PythonBackend(std::string device, BackendPools pools);
 
   // A job under which the worker died is run once more; if the second dies too, the candidate is
-  // taken to have killed them.
+  // taken to have killed them. After a crash, a hang or an illegal access the GPU is checked before
+  // it takes another candidate; while the check fails the outcome is a fault of ours.
   absl::StatusOr<ExecResult> Run(const ExecRequest& request, absl::Time deadline) override;
 
   int concurrency() const override { return pools_.runners->workers(); }
@@ -43,6 +45,7 @@ class PythonBackend : public DeviceBackend {
   const std::string device_;
   const BackendPools pools_;
   OracleCache cache_;
+  DeviceDoubt doubt_;
 };
 
 }  // namespace tritonrl

@@ -121,6 +121,7 @@ class Soak {
     plan.evil_share = options_.evil_share;
     plan.seed = options_.seed;
     plan.torch_runner = options_.torch_runner;
+    plan.cuda = options_.device == "cuda";
     plan.fill_memory = absl::StrContains(report_->sandbox, "memory");
     // A process that makes a CUDA context takes seconds before the candidate's first line.
     if (options_.torch_runner) plan.extra_seconds = options_.device == "cuda" ? 15 : 2;

@@ -75,6 +75,45 @@ const std::vector<Evil>& Evils() {
   return evils;
 }
 
+// What only a GPU can be made to suffer.
+const std::vector<Evil>& GpuEvils() {
+  static const auto& evils = *new std::vector<Evil>{
+      // The kernel writes far outside of every allocation: no call of this context works any more.
+      {"corrupt context",
+       "import torch, triton, triton.language as tl\n"
+       "@triton.jit\n"
+       "def far(x): tl.store(x + (1 << 50), 1.0)\n"
+       "class ModelNew(torch.nn.Module):\n"
+       "  def forward(self, x):\n"
+       "    y = torch.zeros_like(x)\n"
+       "    far[(1,)](y)\n"
+       "    return y",
+       30,
+       {EXEC_OUT_OF_BOUNDS, EXEC_RUNTIME_ERROR, EXEC_CRASHED}},
+      {"kernel that asserts",
+       "import torch\n"
+       "class ModelNew(torch.nn.Module):\n"
+       "  def forward(self, x):\n"
+       "    return x[torch.full((4,), 1 << 30, device=x.device)]",
+       30,
+       {EXEC_OUT_OF_BOUNDS, EXEC_RUNTIME_ERROR, EXEC_CRASHED}},
+      {"endless kernel",
+       "import torch, triton, triton.language as tl\n"
+       "@triton.jit\n"
+       "def endless(x):\n"
+       "  while tl.load(x, volatile=True) < 1e30: pass\n"
+       "class ModelNew(torch.nn.Module):\n"
+       "  def forward(self, x):\n"
+       "    y = torch.zeros_like(x)\n"
+       "    endless[(1,)](y)\n"
+       "    torch.cuda.synchronize()\n"
+       "    return y",
+       5,
+       {EXEC_TIMEOUT}},
+  };
+  return evils;
+}
+
 std::string Honest(int id, bool torch_runner) {
   if (torch_runner) return kSoftmaxCandidate;
   return absl::StrCat("result['message'] = '", SoakMark(id), "'");
@@ -89,6 +128,7 @@ std::vector<SoakCase> PlanSoak(const SoakPlanOptions& options) {
   for (const Evil& evil : Evils()) {
     if (options.fill_memory || !absl::StartsWith(evil.kind, "fill")) evils.push_back(evil);
   }
+  if (options.cuda) evils.insert(evils.end(), GpuEvils().begin(), GpuEvils().end());
   std::mt19937_64 random(options.seed);
   std::vector<SoakCase> plan(options.count);
   for (int id = 0; id < options.count; ++id) {

@@ -1,4 +1,4 @@
-// Candidates for a soak: honest ones and ten kinds of evil, each with what must become of it.
+// Candidates for a soak: honest ones and a dozen kinds of evil, each with what must become of it.
 #ifndef TRITONRL_EXEC_TESTING_SOAK_PLAN_H_
 #define TRITONRL_EXEC_TESTING_SOAK_PLAN_H_
 
@@ -26,6 +26,7 @@ struct SoakPlanOptions {
   // the fake runner of testing/fake_runner.py.
   bool torch_runner = true;
   bool fill_memory = true;   // only where a memory cgroup protects the machine
+  bool cuda = false;         // kinds that leave a CUDA context of no use, or never end on the GPU
   double extra_seconds = 0;  // what a job takes until the candidate's first line runs
 };
 

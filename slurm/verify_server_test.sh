@@ -1,0 +1,40 @@
+#!/bin/bash
+# verify_server.sbatch under a real Slurm with the real server: a client finds it, it comes back
+# from the queue when asked to, and it ends when told to.
+set -euo pipefail
+source slurm/testing.sh
+slurm/lab.sh start "$lab" 1 2 >/dev/null
+
+export TRITONRL_SERVER=$PWD/exec/server
+TRITONRL_RUNFILES=$(dirname "$PWD")
+export TRITONRL_RUNFILES
+run=$lab/run
+examples=verify/examples
+
+registered() { [ -n "$(ls "$run/servers" 2>/dev/null)" ]; }
+gone() { ! registered; }
+log_has() { grep -q "$1" "$log"; }
+check() { # CANDIDATE EXIT_CODE
+  local code=0
+  timeout 120 verify/verify --servers="$run/" --reference=$examples/softmax_reference.py \
+    --candidate="$examples/$1" >"$lab/verdict.log" 2>&1 || code=$?
+  [ "$code" = "$2" ] || { cat "$lab/verdict.log" >&2; fail "$1: exit code $code"; }
+}
+
+job=$(submit slurm/verify_server.sbatch --register="$run" --backend=interpreter --workers=1)
+log=$lab/job-$job.log
+wait_until 120 "the server is registered" registered
+check softmax_honest.py 0
+check softmax_wrong.py 1
+
+scancel --batch --signal=USR1 "$job"
+wait_until 120 "it is back in the queue" log_has "back into the queue"
+wait_until 180 "its second start" log_has "start 2: server"
+wait_until 120 "the server is registered again" registered
+check softmax_honest.py 0
+
+scancel --batch --signal=TERM "$job"
+wait_until 120 "the job ends" job_ended "$job"
+wait_until 10 "its registration is gone" gone
+[ "$(job_field "$job" JobState)" = COMPLETED ] || fail "ended as $(job_field "$job" JobState)"
+echo PASSED
