@@ -307,7 +307,7 @@ TEST_F(MisbehaviourTest, NonsenseOnTheControlChannelIsRefused) {
   const ExecResult eager =
       Run("import os, json\nfor call in range(12): os.write(job['fds']['control'], json.dumps("
           "{'call': call, 'output': {'value': 1}, 'inputs': {'list': []}}).encode())");
-  EXPECT_EQ(eager.fault(), EXEC_FAULT_NONE) << eager.ShortDebugString();  // they were right
+  EXPECT_EQ(eager.outcome(), EXEC_BAD_RESULT) << eager.ShortDebugString();
 }
 
 TEST_F(MisbehaviourTest, SealedMemoryStaysAsItIs) {

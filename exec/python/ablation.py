@@ -1,7 +1,8 @@
 """Further calls of forward that the supervisor orders one by one once everything else is done: profiled, or with
 kernels left out.
 
-Nothing is judged here: an output goes to the supervisor as in an ordinary call, and an error is an answer like any other.
+Nothing is judged here: an output goes to the supervisor as in an ordinary call, and an error is an answer like any
+other.
 """
 
 import contextlib

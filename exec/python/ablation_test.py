@@ -87,16 +87,21 @@ class AblationTest(unittest.TestCase):
 
     def test_autotuned_kernels_are_left_out(self):
         source = FUSED.replace(
-            "@triton.jit", "@triton.autotune([triton.Config({'BLOCK': b}) for b in (256, 1024)], key=['n'])\n@triton.jit"
+            "@triton.jit",
+            "@triton.autotune([triton.Config({'BLOCK': b}) for b in (256, 1024)], key=['n'])\n@triton.jit",
         )
-        source = source.replace("kernel[(triton.cdiv(n, 1024),)](x, o, n, BLOCK=1024)", "kernel[lambda m: (triton.cdiv(n, m['BLOCK']),)](x, o, n)")
+        source = source.replace(
+            "kernel[(triton.cdiv(n, 1024),)](x, o, n, BLOCK=1024)",
+            "kernel[lambda m: (triton.cdiv(n, m['BLOCK']),)](x, o, n)",
+        )
         both = run(source, {}, {"skip": "none"})
         self.assertTrue(both.ablated[0][1].isnan().all())
         self.assertFalse(both.ablated[1][1].isnan().any())
 
     def test_an_error_is_an_answer(self):
         checked = elementwise_candidate("tl.maximum(v * 1.5, 0.0)", result="self.check(o)").replace(
-            "    def forward", "    def check(self, o):\n        assert not o.isnan().any(), 'NaN'\n        return o\n\n    def forward"
+            "    def forward",
+            "    def check(self, o):\n        assert not o.isnan().any(), 'NaN'\n        return o\n\n    def forward",
         )
         both = run(checked, {}, {"skip": "none"})
         self.assertIn("NaN", both.ablated[0][0]["raised"])
@@ -108,7 +113,8 @@ class AblationTest(unittest.TestCase):
     def test_a_call_that_takes_too_long_is_late(self):
         waiting = elementwise_candidate("tl.maximum(v * 1.5, 0.0)", result="self.wait(o)").replace(
             "    def forward",
-            "    def wait(self, o):\n        while o.view(-1)[0].isnan():\n            pass\n        return o\n\n    def forward",
+            "    def wait(self, o):\n        while o.view(-1)[0].isnan():\n            pass\n        return o\n\n"
+            "    def forward",
         )
         start = time.monotonic()
         both = run(waiting, {"seconds": 0.2}, {"skip": "none"})
@@ -117,7 +123,12 @@ class AblationTest(unittest.TestCase):
         self.assertLess(time.monotonic() - start, 60)
 
     def test_a_result_kept_from_earlier_needs_no_launch(self):
-        kept = elementwise_candidate("tl.maximum(v * 1.5, 0.0)", before="if KEPT: return KEPT[0]", result="KEPT.append(o) or o", head="KEPT = []")
+        kept = elementwise_candidate(
+            "tl.maximum(v * 1.5, 0.0)",
+            before="if KEPT: return KEPT[0]",
+            result="KEPT.append(o) or o",
+            head="KEPT = []",
+        )
         both = run(kept, {})
         self.assertEqual(both.ablated[0][0]["left_out"], 0)
         self.assertTrue(torch.equal(both.ablated[0][1], both.calls[0][1]))

@@ -1,5 +1,5 @@
-// Writes the linter's corpus as cases for `//verify:verify --in`: honest programs that say what they
-// compute, with their references, and all cheats.
+// Writes the linter's corpus as cases for `//verify:verify --in`: honest programs that say what
+// they compute, with their references, and all cheats.
 //   bazel run //verify/linter:cases > cases.jsonl
 #include <cstdio>
 #include <nlohmann/json.hpp>
@@ -11,7 +11,7 @@
 namespace tritonrl {
 namespace {
 
-// The linter refuses cheats before anything runs: any reference will do.
+// For cheats that the linter refuses before anything runs: any reference will do.
 constexpr char kAnyReference[] = R"(import torch
 class Model(torch.nn.Module):
     def forward(self, x): return torch.softmax(x, -1)
@@ -21,7 +21,7 @@ def get_init_inputs(): return []
 
 int Main() {
   for (const char* kind : {"honest", "cheats"}) {
-    for (const char* set : {"", "fresh1_", "fresh2_", "fresh3_"}) {
+    for (const char* set : {"", "fresh1_", "fresh2_", "fresh3_", "ablation_"}) {
       const std::string file = absl::StrCat(set, kind, ".py");
       const auto cases = ReadLintCases(file);
       if (!cases.ok()) {
@@ -31,10 +31,11 @@ int Main() {
       for (const LintCase& c : *cases) {
         const bool cheat = !c.rules.empty();
         if (!cheat && c.reference.empty()) continue;
-        const nlohmann::json line = {{"id", absl::StrCat(file, ":", c.name)},
-                                     {"task", c.name},
-                                     {"reference_source", cheat ? kAnyReference : c.reference},
-                                     {"candidate_source", c.source}};
+        const nlohmann::json line = {
+            {"id", absl::StrCat(file, ":", c.name)},
+            {"task", c.name},
+            {"reference_source", c.reference.empty() ? kAnyReference : c.reference},
+            {"candidate_source", c.source}};
         std::printf("%s\n", line.dump().c_str());
       }
     }
