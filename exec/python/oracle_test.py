@@ -90,7 +90,10 @@ class PrecisionTest(unittest.TestCase):
         self.assertLess(made.share(call, call["output"]), 0.5)
 
     def test_products_may_be_tf32_but_not_bfloat16_nor_summed_in_half(self):
-        for inputs in ("[torch.randn(64, 1024), torch.randn(1024, 64)]", "[torch.rand(64, 1024), torch.rand(1024, 64)]"):
+        for inputs in (
+            "[torch.randn(64, 1024), torch.randn(1024, 64)]",
+            "[torch.rand(64, 1024), torch.rand(1024, 64)]",
+        ):
             made = Made(task_source("x @ y", inputs))
             call = only(made)
             a, b = made.inputs[0]
@@ -201,7 +204,9 @@ class VariantsTest(unittest.TestCase):
         made = Made(task_source("torch.sqrt(x).log()", "[torch.rand(8, 64) + 0.1]"))
         self.assertIn("small", made.result["trials"])
         # Raises on all that is not near zero.
-        made = Made(task_source("self.check(x)", body="        self.check = lambda v: v * [1][int(v.abs().max() > 6)]\n"))
+        made = Made(
+            task_source("self.check(x)", body="        self.check = lambda v: v * [1][int(v.abs().max() > 6)]\n")
+        )
         self.assertEqual(made.result["outcome"], "ok")
         self.assertNotIn("heavy_tailed", made.result["trials"])
         # Ties decide which index is meant: nobody knows.

@@ -65,7 +65,19 @@ _ALONG_DIM = ("softmax", "cumsum", "cumprod", "logcumsumexp")
 
 
 # Exact to some ulp of 1, as they are written by hand; and by exp, which overflows from 88 on (tanh's from 44 on).
-_BY_FORMULA = {"tanh", "sigmoid", "softplus", "gelu", "silu", "mish", "elu", "celu", "selu", "expm1", "log_sigmoid_forward"}
+_BY_FORMULA = {
+    "tanh",
+    "sigmoid",
+    "softplus",
+    "gelu",
+    "silu",
+    "mish",
+    "elu",
+    "celu",
+    "selu",
+    "expm1",
+    "log_sigmoid_forward",
+}
 _BY_FORMULA |= {"erf", "erfc", "log", "log1p", "log2", "log10", "sin", "cos", "binary_cross_entropy_with_logits"}
 _STEEP = _BY_FORMULA - {"erf", "erfc", "log", "log1p", "log2", "log10", "sin", "cos"} | {"exp", "exp2", "sinh", "cosh"}
 
@@ -228,7 +240,9 @@ class Precision:
 
     def state(self):
         """What restore() needs to take back the calls that follow; models without buffers have none."""
-        return {name: copy.deepcopy(model.state_dict()) for name, model in self._models.items()} if self._stateful else {}
+        return (
+            {name: copy.deepcopy(model.state_dict()) for name, model in self._models.items()} if self._stateful else {}
+        )
 
     def restore(self, state):
         for name, values in state.items():
