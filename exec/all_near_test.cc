@@ -100,11 +100,11 @@ TEST_P(LargeTensorTest, FindsWhatALoopFinds) {
   }
   std::string got = want;
   const std::vector<Leaf> leaves = {leaf};
-  EXPECT_TRUE(CompareOutputs({leaves, want}, {leaves, got}, 1e-2, 1e-2).equal);
+  EXPECT_TRUE(CompareOutputs({leaves, want}, {leaves, got}, Tolerance{}).equal);
   for (const int64_t bad : {int64_t{0}, int64_t{1'234'567}, leaf.elements - 1}) {
     got = want;
     for (const int64_t at : {bad, leaf.elements - 1}) got[at * size + size - 1] |= '\x80';  // sign
-    const Comparison found = CompareOutputs({leaves, want}, {leaves, got}, 1e-2, 1e-2);
+    const Comparison found = CompareOutputs({leaves, want}, {leaves, got}, Tolerance{});
     EXPECT_FALSE(found.equal);
     EXPECT_EQ(found.mismatch.bad_elements(), bad == leaf.elements - 1 ? 1 : 2);
     EXPECT_NE(found.message.find("; element " + std::to_string(bad) + " is"), std::string::npos)

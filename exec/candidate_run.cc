@@ -365,7 +365,8 @@ class Session {
       result->set_outside_seconds(OutsideSeconds(timing_->reference, timing_->candidate));
       DescribeTiming(*timing_, result->mutable_timing());
       floor = MeasuredFloor(oracle_, *timing_);
-      if (!IsBelievable(result->candidate_seconds(), result->outside_seconds())) {
+      if (!IsBelievable(result->candidate_seconds(), result->outside_seconds(),
+                        timing_->spin_seconds)) {
         return Say(
             EXEC_INCONCLUSIVE,
             absl::StrFormat("its process reports %.1f us for one forward, but by the clock "

@@ -35,6 +35,7 @@ constexpr double kShownBytes = 16 << 20;  // outputs up to this size are judged 
 constexpr double kLeastShown = 0.25;      // share of rounds
 constexpr double kToleranceSeconds = 20e-6;
 constexpr double kToleranceShare = 0.5;
+constexpr double kSpinError = 0.1;
 
 // A job's message as an object with the one member `name`; null if it is anything else.
 Json Member(const std::optional<std::string>& message, const char* name) {
@@ -158,6 +159,7 @@ class Turns {
     const double enqueue = std::max(PositiveNumber(reference, "enqueue_seconds"),
                                     PositiveNumber(candidate, "enqueue_seconds"));
     spin_ = std::clamp(kSpinMargin * enqueue + kLeastSpin, kLeastSpin, kMostSpin);
+    result_.spin_seconds = spin_;
     return true;
   }
 
@@ -226,7 +228,8 @@ class Turns {
 
   bool ClocksAgree() const {
     const TimePerCall candidate = Summarize(candidate_rounds_);
-    return IsBelievable(candidate.event, OutsideSeconds(Summarize(reference_rounds_), candidate));
+    return IsBelievable(candidate.event, OutsideSeconds(Summarize(reference_rounds_), candidate),
+                        spin_);
   }
 
   bool Turn(bool is_candidate, RoundOrder order, TimedRound* round) {
@@ -297,9 +300,9 @@ double OutsideSeconds(const TimePerCall& reference, const TimePerCall& candidate
   return candidate.outside - (reference.outside - reference.event);
 }
 
-bool IsBelievable(double event_seconds, double outside_seconds) {
-  return event_seconds >=
-         outside_seconds - std::max(kToleranceSeconds, kToleranceShare * outside_seconds);
+bool IsBelievable(double event_seconds, double outside_seconds, double spin_seconds) {
+  return event_seconds >= outside_seconds - std::max(kToleranceSeconds + kSpinError * spin_seconds,
+                                                     kToleranceShare * outside_seconds);
 }
 
 TimingResult TimeInTurns(const JobContext& context, const OracleResult& oracle,

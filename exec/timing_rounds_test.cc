@@ -46,13 +46,15 @@ TEST(TimingRoundsTest, WhatSurroundsACallIsTakenFromTheReference) {
 }
 
 TEST(TimingRoundsTest, AFasterStoryThanTheClockIsNotBelieved) {
-  EXPECT_TRUE(IsBelievable(80e-6, 80e-6));
-  EXPECT_TRUE(IsBelievable(80e-6, 60e-6));  // slower than it need be: its own loss
-  EXPECT_TRUE(IsBelievable(10e-6, 29e-6));  // within 20 us
-  EXPECT_FALSE(IsBelievable(10e-6, 31e-6));
-  EXPECT_TRUE(IsBelievable(51e-5, 100e-5));  // within half
-  EXPECT_FALSE(IsBelievable(49e-5, 100e-5));
-  EXPECT_FALSE(IsBelievable(1e-9, 1.0));
+  EXPECT_TRUE(IsBelievable(80e-6, 80e-6, 0));
+  EXPECT_TRUE(IsBelievable(80e-6, 60e-6, 0));  // slower than it need be: its own loss
+  EXPECT_TRUE(IsBelievable(10e-6, 29e-6, 0));  // within 20 us
+  EXPECT_FALSE(IsBelievable(10e-6, 31e-6, 0));
+  EXPECT_TRUE(IsBelievable(51e-5, 100e-5, 0));  // within half
+  EXPECT_FALSE(IsBelievable(49e-5, 100e-5, 0));
+  EXPECT_FALSE(IsBelievable(1e-9, 1.0, 0));
+  EXPECT_TRUE(IsBelievable(10e-6, 220e-6, 2e-3));  // a tenth of the wait more
+  EXPECT_FALSE(IsBelievable(10e-6, 240e-6, 2e-3));
 }
 
 // The whole course of it between three processes; a sleep stands for a GPU at work.
