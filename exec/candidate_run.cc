@@ -18,17 +18,13 @@
 #include "exec/job_dialogue.h"
 #include "exec/tensor_compare.h"
 #include "exec/tensor_sharing.h"
+#include "exec/time_conclusion.h"
 #include "exec/timing_rounds.h"
 
 namespace tritonrl {
 namespace {
 
 using Json = nlohmann::json;
-
-// A GPU's cache may keep what was written last, and a write test does not reach the full rate: the
-// floor of measured times is made lower by these, so that no honest kernel is below it.
-constexpr double kMeasuredCacheBytes = 64 << 20;
-constexpr double kMeasuredRateMargin = 1.5;
 
 // Bytes for the tensors of all leaves, each aligned as the writer does it.
 uint64_t RoomFor(const std::vector<Leaf>& leaves) {
@@ -38,37 +34,6 @@ uint64_t RoomFor(const std::vector<Leaf>& leaves) {
     if (leaf.kind == Leaf::Kind::kTensor) room += static_cast<uint64_t>(leaf.bytes()) + kAlignment;
   }
   return room;
-}
-
-// Seconds that no forward of the task can be faster than on the GPU that `timing` is of: memory
-// traffic, or one operation for each element of the outputs. More operations cannot be asked for: a
-// matrix product of a diagonal matrix is a scaling of rows, and so on for any structure of inputs.
-double MeasuredFloor(const OracleResult& oracle, const TimingResult& timing) {
-  double floor = 0;
-  const double bytes = oracle.CompulsoryBytes() - kMeasuredCacheBytes;
-  if (timing.bytes_per_second > 0 && bytes > 0) {
-    floor = bytes / (kMeasuredRateMargin * timing.bytes_per_second);
-  }
-  if (timing.operations_per_second > 0) {
-    floor = std::max(floor, oracle.LeastOperations() / timing.operations_per_second);
-  }
-  return floor;
-}
-
-void DescribeTiming(const TimingResult& timing, MeasuredTiming* description) {
-  description->set_speedup_low(timing.speedup.low);
-  description->set_speedup_high(timing.speedup.high);
-  if (timing.paper_speedup.has_value()) description->set_paper_speedup(*timing.paper_speedup);
-  description->set_blocks(timing.blocks);
-  for (const GpuState& state : timing.gpu) {
-    if (state.other_programs > 0) description->set_gpu_shared(true);
-    if (state.throttled) description->set_gpu_throttled(true);
-    if (state.sm_mhz <= 0) continue;
-    const bool first = !description->has_sm_mhz_low();
-    description->set_sm_mhz_low(first ? state.sm_mhz
-                                      : std::min(description->sm_mhz_low(), state.sm_mhz));
-    description->set_sm_mhz_high(std::max(description->sm_mhz_high(), state.sm_mhz));
-  }
 }
 
 class Session {
@@ -297,30 +262,31 @@ class Session {
     }
     if (!wrong_.equal) return ConcludeWrong(result);
     if (!violation_.ok()) {
-      return Say(EXEC_BAD_RESULT, "what it handed over makes no sense: " + Message(violation_),
-                 result);
+      return SetOutcome(EXEC_BAD_RESULT,
+                        "what it handed over makes no sense: " + Message(violation_), result);
     }
     if (result->outcome() != EXEC_OK) return;
     if (compared_ < calls_.size()) {
-      return Say(EXEC_BAD_RESULT,
-                 absl::StrCat("it claims to have run, but handed over the results of ", compared_,
-                              " calls instead of ", calls_.size()),
-                 result);
+      return SetOutcome(EXEC_BAD_RESULT,
+                        absl::StrCat("it claims to have run, but handed over the results of ",
+                                     compared_, " calls instead of ", calls_.size()),
+                        result);
     }
     if (!asked_ && (!timing_.has_value() || timing_->kind == TimingResult::Kind::kTimed)) {
-      return Say(EXEC_BAD_RESULT, "it ended before it named the kernels that it had launched",
-                 result);
+      return SetOutcome(EXEC_BAD_RESULT,
+                        "it ended before it named the kernels that it had launched", result);
     }
     result->set_correct(true);
     if (!ConcludeAblation(result)) return;
-    if (!context_.request.skip_timing()) ConcludeTime(result);
+    if (!context_.request.skip_timing()) ConcludeTime(oracle_, timing_, result);
   }
 
   // False when it cannot be known whether the kernels do the work.
   bool ConcludeAblation(ExecResult* result) {
     DescribeFollowUp(follow_up_, result);
     if (follow_up_.ablation.all != ABLATION_UNCLEAR) return true;
-    Say(EXEC_INCONCLUSIVE,
+    SetOutcome(
+        EXEC_INCONCLUSIVE,
         absl::StrCat("without its kernels the result ", follow_up_.ablation.kernels[0].text()),
         result);
     return false;
@@ -338,64 +304,11 @@ class Session {
                         : timed_                 ? ", in a timed call"
                         : repeated_              ? ", called once more"
                                                  : "";
-    Say(EXEC_MISMATCH,
-        absl::StrCat("trial ", wrong_.mismatch.trial() + 1, " of ", trials_,
-                     name == "random" ? "" : absl::StrCat(" (inputs: ", name, ")"), again, ": ",
-                     wrong_.message),
-        result);
-  }
-
-  void ConcludeTime(ExecResult* result) {
-    double floor = 0;
-    if (oracle_.run.modelled()) {
-      if (oracle_.run.has_reference_seconds()) {
-        result->set_reference_seconds(oracle_.run.reference_seconds());
-      }
-      if (oracle_.bytes_per_second > 0)
-        floor = oracle_.CompulsoryBytes() / oracle_.bytes_per_second;
-    } else {
-      if (!timing_.has_value() || timing_->kind == TimingResult::Kind::kCandidateEnded) {
-        return Say(EXEC_BAD_RESULT, "it ended before its timed rounds were over", result);
-      }
-      if (timing_->kind != TimingResult::Kind::kTimed) {
-        return Say(EXEC_INTERNAL_ERROR, timing_->text, result);
-      }
-      result->set_reference_seconds(timing_->reference.event);
-      result->set_candidate_seconds(timing_->candidate.event);
-      result->set_outside_seconds(OutsideSeconds(timing_->reference, timing_->candidate));
-      DescribeTiming(*timing_, result->mutable_timing());
-      floor = MeasuredFloor(oracle_, *timing_);
-      if (!IsBelievable(result->candidate_seconds(), result->outside_seconds(),
-                        timing_->spin_seconds)) {
-        return Say(
-            EXEC_INCONCLUSIVE,
-            absl::StrFormat("its process reports %.1f us for one forward, but by the clock "
-                            "outside one takes %.1f us",
-                            1e6 * result->candidate_seconds(), 1e6 * result->outside_seconds()),
-            result);
-      }
-    }
-    result->set_floor_seconds(floor);
-    if (!result->has_candidate_seconds()) return;
-    const double seconds = result->candidate_seconds();
-    if (!(seconds >= floor) || !std::isfinite(seconds)) {
-      return Say(EXEC_INCONCLUSIVE,
-                 absl::StrFormat("its time of %.3g us is below the %.3g us that reading the inputs "
-                                 "and writing the outputs once takes at least",
-                                 1e6 * seconds, 1e6 * floor),
-                 result);
-    }
-    if (timing_.has_value()) {
-      result->set_speedup(timing_->speedup.speedup);
-    } else if (seconds > 0) {
-      result->set_speedup(result->reference_seconds() / seconds);
-    }
-  }
-
-  static void Say(ExecOutcome outcome, const std::string& message, ExecResult* result) {
-    result->set_outcome(outcome);
-    result->set_fault(FaultOf(outcome));
-    result->set_message(message);
+    SetOutcome(EXEC_MISMATCH,
+               absl::StrCat("trial ", wrong_.mismatch.trial() + 1, " of ", trials_,
+                            name == "random" ? "" : absl::StrCat(" (inputs: ", name, ")"), again,
+                            ": ", wrong_.message),
+               result);
   }
 
   const JobContext& context_;

@@ -160,4 +160,10 @@ ExecResult Classify(const JobReport& report, const ExecLimits& limits, JobRole r
   return result;
 }
 
+void SetOutcome(ExecOutcome outcome, const std::string& message, ExecResult* result) {
+  result->set_outcome(outcome);
+  result->set_fault(FaultOf(outcome));
+  result->set_message(message);
+}
+
 }  // namespace tritonrl

@@ -17,6 +17,9 @@ namespace tritonrl {
 ExecResult Classify(const JobReport& report, const ExecLimits& limits, JobRole role,
                     std::string* result_text = nullptr);
 
+// An outcome with its fault and its message.
+void SetOutcome(ExecOutcome outcome, const std::string& message, ExecResult* result);
+
 }  // namespace tritonrl
 
 #endif  // TRITONRL_EXEC_CLASSIFY_H_

@@ -14,12 +14,6 @@ namespace {
 
 using Json = nlohmann::json;
 
-void Fail(ExecOutcome outcome, const std::string& message, OracleResult* result) {
-  result->run.set_outcome(outcome);
-  result->run.set_fault(FaultOf(outcome));
-  result->run.set_message(message);
-}
-
 // Parses layouts of one memory and notes where the last of their tensors ends.
 class MemoryReader {
  public:
@@ -190,7 +184,7 @@ std::shared_ptr<const OracleResult> RunOracle(const JobContext& context, WorkerP
   for (int attempt = 0; attempt < 2; ++attempt) {
     if (absl::Status made = RunOnce(context, pool, limits, deadline, &report, result.get());
         !made.ok()) {
-      Fail(EXEC_INTERNAL_ERROR, Message(made), result.get());
+      SetOutcome(EXEC_INTERNAL_ERROR, Message(made), &result->run);
       return result;
     }
     if (report.end != JobEnd::kWorkerDied || report.out_of_memory) break;
@@ -198,8 +192,9 @@ std::shared_ptr<const OracleResult> RunOracle(const JobContext& context, WorkerP
   std::string text;
   result->run = Classify(report, limits, JobRole::kOracle, &text);
   if (report.end == JobEnd::kWorkerDied && !report.out_of_memory) {
-    Fail(EXEC_REFERENCE_FAILED,
-         absl::StrCat("its worker died under the reference twice: ", report.detail), result.get());
+    SetOutcome(EXEC_REFERENCE_FAILED,
+               absl::StrCat("its worker died under the reference twice: ", report.detail),
+               &result->run);
   }
   if (!result->ok()) return result;
   const Json json = Json::parse(text, nullptr, /*allow_exceptions=*/false);
@@ -209,7 +204,7 @@ std::shared_ptr<const OracleResult> RunOracle(const JobContext& context, WorkerP
   } catch (const Json::exception& error) {
     read = absl::InvalidArgumentError(absl::StrCat("the oracle's result: ", error.what()));
   }
-  if (!read.ok()) Fail(EXEC_REFERENCE_FAILED, Message(read), result.get());
+  if (!read.ok()) SetOutcome(EXEC_REFERENCE_FAILED, Message(read), &result->run);
   return result;
 }
 

@@ -9,6 +9,7 @@
 #include "base/hash.h"
 #include "base/status.h"
 #include "exec/candidate_run.h"
+#include "exec/classify.h"
 #include "exec/job_json.h"
 #include "exec/task_probes.h"
 
@@ -57,10 +58,8 @@ std::string OracleKey(const ExecRequest& request, const std::string& device,
 
 ExecResult Failed(ExecOutcome outcome, const std::string& phase, const std::string& message) {
   ExecResult result;
-  result.set_outcome(outcome);
-  result.set_fault(FaultOf(outcome));
+  SetOutcome(outcome, message, &result);
   result.set_phase(phase);
-  result.set_message(message);
   return result;
 }
 
@@ -133,9 +132,8 @@ absl::StatusOr<ExecResult> PythonBackend::Run(const ExecRequest& request, absl::
     if (!run.worker_died) break;
   }
   if (run.worker_died) {
-    run.result.set_message(absl::StrCat("its worker died under it twice: ", run.result.message()));
-    run.result.set_outcome(EXEC_KILLED_WORKER);
-    run.result.set_fault(FaultOf(EXEC_KILLED_WORKER));
+    SetOutcome(EXEC_KILLED_WORKER,
+               absl::StrCat("its worker died under it twice: ", run.result.message()), &run.result);
   }
   doubt_.Note(run.result.outcome());
   run.result.set_oracle_cached(cached);

@@ -157,4 +157,12 @@ absl::StatusOr<ExecResult> RemoteBackend::Run(const ExecRequest& request, absl::
   return RunAt(/*timing=*/true, run, deadline);
 }
 
+absl::StatusOr<std::unique_ptr<RemoteBackend>> ConnectToServers(const std::string& servers,
+                                                                const std::string& token_file) {
+  const bool folder = absl::StrContains(servers, '/');
+  ASSIGN_OR_RETURN(const RemoteOptions options,
+                   ParseServers(folder ? UserPath(servers) : servers, UserPath(token_file)));
+  return RemoteBackend::Connect(options);
+}
+
 }  // namespace tritonrl

@@ -28,6 +28,11 @@ struct RemoteOptions {
 absl::StatusOr<RemoteOptions> ParseServers(const std::string& servers,
                                            const std::string& token_file);
 
+class RemoteBackend;
+// ParseServers with paths as a person gives them (see UserPath), then Connect.
+absl::StatusOr<std::unique_ptr<RemoteBackend>> ConnectToServers(const std::string& servers,
+                                                                const std::string& token_file);
+
 class RemoteBackend : public DeviceBackend {
  public:
   // Returns when every server was asked and one at least answers. InvalidArgument,

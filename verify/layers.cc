@@ -5,6 +5,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
+#include "base/status.h"
 #include "exec/device_backend.h"
 #include "verify/linter/linter.h"
 #include "verify/run_evidence.h"
@@ -310,6 +311,22 @@ void ApplyRun(const ExecResult& result, bool check_functionality, bool measure_t
   }
   ApplyCorrect(result, trials, verdict);
   if (result.outcome() == EXEC_OK && measure_time) ApplySpeedup(result, verdict);
+}
+
+void ApplyOpinion(const absl::StatusOr<JudgeOpinion>& opinion, Verdict* verdict) {
+  JudgeResult* judge = verdict->mutable_judge();
+  if (!opinion.ok()) {
+    judge->set_outcome(JudgeResult::UNAVAILABLE);
+    FaultOfOurs* fault = verdict->mutable_fault_of_ours();
+    fault->set_kind(absl::IsCancelled(opinion.status()) ? FaultOfOurs::CANCELLED
+                                                        : FaultOfOurs::JUDGE_UNAVAILABLE);
+    fault->set_text(Message(opinion.status()));
+    return;
+  }
+  judge->set_outcome(opinion->cheating ? JudgeResult::CHEATING : JudgeResult::OK);
+  Evidence* evidence =
+      AddEvidence(judge, absl::StrCat("judge_rule_", opinion->rule), opinion->reason);
+  evidence->set_value(opinion->rule);
 }
 
 }  // namespace tritonrl

@@ -5,9 +5,11 @@
 
 #include <string>
 
+#include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 #include "exec/messages.pb.h"
 #include "tasks/response.h"
+#include "verify/judge.h"
 #include "verify/verdict.pb.h"
 
 namespace tritonrl {
@@ -24,6 +26,9 @@ bool CheckSource(absl::string_view code, bool check_functionality, int64_t max_s
 // are not the candidate's are put into fault_of_ours.
 void ApplyRun(const ExecResult& result, bool check_functionality, bool measure_time, int trials,
               Verdict* verdict);
+
+// What the judge said of a candidate that was right; an error is a fault of ours.
+void ApplyOpinion(const absl::StatusOr<JudgeOpinion>& opinion, Verdict* verdict);
 
 }  // namespace tritonrl
 

@@ -256,25 +256,9 @@ class Verifier::Impl {
                       [this, hash = job.hash,
                        verdict = std::move(verdict)](absl::StatusOr<JudgeOpinion> opinion) {
                         Verdict judged = verdict;
-                        NoteOpinion(opinion, &judged);
+                        ApplyOpinion(opinion, &judged);
                         Complete(hash, std::move(judged));
                       });
-  }
-
-  static void NoteOpinion(const absl::StatusOr<JudgeOpinion>& opinion, Verdict* verdict) {
-    JudgeResult* judge = verdict->mutable_judge();
-    if (!opinion.ok()) {
-      judge->set_outcome(JudgeResult::UNAVAILABLE);
-      SetFault(absl::IsCancelled(opinion.status()) ? FaultOfOurs::CANCELLED
-                                                   : FaultOfOurs::JUDGE_UNAVAILABLE,
-               Message(opinion.status()), verdict);
-      return;
-    }
-    judge->set_outcome(opinion->cheating ? JudgeResult::CHEATING : JudgeResult::OK);
-    Evidence* evidence = judge->add_evidence();
-    evidence->set_rule(absl::StrCat("judge_rule_", opinion->rule));
-    evidence->set_value(opinion->rule);
-    evidence->set_text(opinion->reason);
   }
 
   // Hands the verdict to all who wait for it.

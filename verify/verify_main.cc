@@ -226,18 +226,12 @@ absl::StatusOr<std::unique_ptr<Judge>> MakeJudge() {
                         .api_key_variable = absl::GetFlag(FLAGS_judge_key_variable)});
 }
 
-absl::StatusOr<std::unique_ptr<DeviceBackend>> ConnectToServers() {
-  std::string servers = absl::GetFlag(FLAGS_servers);
-  if (absl::StrContains(servers, '/')) servers = UserPath(servers);
-  auto options = ParseServers(servers, UserPath(absl::GetFlag(FLAGS_token_file)));
-  if (!options.ok()) return AddContext(options.status(), "--servers");
-  auto backend = RemoteBackend::Connect(*options);
-  if (!backend.ok()) return AddContext(backend.status(), "--servers");
-  return *std::move(backend);
-}
-
 absl::StatusOr<std::unique_ptr<DeviceBackend>> MakeBackendFromFlags(int workers) {
-  if (!absl::GetFlag(FLAGS_servers).empty()) return ConnectToServers();
+  if (!absl::GetFlag(FLAGS_servers).empty()) {
+    auto remote = ConnectToServers(absl::GetFlag(FLAGS_servers), absl::GetFlag(FLAGS_token_file));
+    if (!remote.ok()) return AddContext(remote.status(), "--servers");
+    return *std::move(remote);
+  }
   BackendOptions options;
   auto kind = ParseBackendKind(absl::GetFlag(FLAGS_backend));
   if (!kind.ok()) return AddContext(kind.status(), "--backend");

@@ -13,7 +13,6 @@ import cuda_device
 import layout
 import roofline
 import sources
-import timing
 from aten_counter import AtenCounter
 from compile_watch import Recorder, compile_error_line, compiler_message
 from counters import LaunchCounters
@@ -161,59 +160,6 @@ class LayoutTest(unittest.TestCase):
         b = self.writer.put(torch.ones(3))["tensor"]["offset"]
         self.writer.reset()
         self.assertEqual((a, b, self.writer.put(torch.ones(3))["tensor"]["offset"]), (0, 64, 0))
-
-
-class _Supervisor:
-    """Orders rounds of these sizes and keeps the answers."""
-
-    def __init__(self, orders):
-        self.orders = [{"round": {"calls": n, "trial": t}} for n, t in orders] + [{"done": True}]
-        self.answers = []
-
-    def ask(self, message):
-        self.answers.append(message)
-        return self.orders.pop(0)
-
-
-class TimingTest(unittest.TestCase):
-    def run_rounds(self, orders):
-        fd = os.memfd_create("test")
-        self.addCleanup(os.close, fd)
-        os.ftruncate(fd, 1 << 16)
-        inputs = [[torch.full((4,), 1.0 + trial), torch.tensor([trial])] for trial in range(2)]
-        source = layout.Writer(fd)
-        job = {"visible": {"inputs": [source.put(value) for value in inputs]}, "forward_seeds": [1, 2]}
-        seen = []
-
-        def model(x, k):
-            seen.append((x.data_ptr(), float(x[0]), int(k)))
-            return x + torch.rand(1)
-
-        device = types.SimpleNamespace(place=lambda value: value, timer=lambda: lambda call: (0.5, call()))
-        supervisor = _Supervisor(orders)
-        out = os.memfd_create("out")
-        self.addCleanup(os.close, out)
-        os.ftruncate(out, 4096)
-        rounds = timing.Rounds(job, device, model, layout.Reader(fd), layout.Writer(out), supervisor)
-        rounds.serve(lambda phase: None, {"extra": 1})
-        return supervisor.answers, seen, layout.Reader(out)
-
-    def test_each_call_gets_its_own_inputs_at_one_address(self):
-        answers, seen, reader = self.run_rounds([(2, 1), (4, 1)])
-        self.assertEqual(answers[0], {"ready": {"seconds": 0.5, "extra": 1}})
-        self.assertEqual([a["round"]["seconds"] for a in answers[1:]], [[0.5] * 2, [0.5] * 4])
-        self.assertEqual(len({address for address, _, _ in seen}), 1)
-        last = [value for _, value, _ in seen[-4:]]
-        self.assertEqual(len(set(last)), 4)
-        self.assertEqual(last[-1], 2.0)  # the trial's inputs as they are
-        self.assertTrue(all(0.9 * 2 < value <= 2.0 for value in last))
-        self.assertEqual([k for _, _, k in seen[-4:]], [1] * 4)  # integers stay
-        sources.seed_everything(2)
-        self.assertTrue(torch.equal(reader.get(answers[-1]["round"]["output"]), 2.0 + torch.rand(1).expand(4)))
-
-    def test_no_round_at_all(self):
-        answers, seen, _ = self.run_rounds([])
-        self.assertEqual((len(answers), len(seen)), (1, timing.WARM_UPS))
 
 
 class CountersTest(unittest.TestCase):

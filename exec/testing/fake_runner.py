@@ -88,8 +88,9 @@ def run_job(job, on_phase, on_result):
         return result
     if "control" in job["fds"]:
         control = channel.Control(job["fds"]["control"])
+        inputs = {"tuple": [{"value": True}]} if job["device"] == "cuda" else {"list": []}
         for index in range(len(job["calls"])):
-            control.ask({"call": index, "output": _EXPECTED, "inputs": {"list": []}})
+            control.ask({"call": index, "output": _EXPECTED, "inputs": inputs})
         if job["measure_time"] and job["device"] == "cuda":
             serve_rounds(control, timing)
         on_result(result)

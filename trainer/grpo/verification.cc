@@ -50,13 +50,10 @@ BackendOptions ToBackendOptions(const VerificationOptions& options) {
   return backend;
 }
 
-absl::StatusOr<std::unique_ptr<DeviceBackend>> ConnectToServers(const VerifierConfig& config,
-                                                                const std::string& expected) {
-  std::string servers = config.servers();
-  if (absl::StrContains(servers, '/')) servers = UserPath(servers);
-  ASSIGN_OR_RETURN(const RemoteOptions options,
-                   ParseServers(servers, UserPath(config.token_file())));
-  ASSIGN_OR_RETURN(std::unique_ptr<RemoteBackend> backend, RemoteBackend::Connect(options));
+absl::StatusOr<std::unique_ptr<DeviceBackend>> ConnectToConfigured(const VerifierConfig& config,
+                                                                   const std::string& expected) {
+  ASSIGN_OR_RETURN(std::unique_ptr<RemoteBackend> backend,
+                   ConnectToServers(config.servers(), config.token_file()));
   if (backend->name() != expected) {
     return absl::FailedPreconditionError(absl::StrCat(
         "the servers have the backend ", backend->name(), ", but verifier.backend is ", expected));
@@ -91,7 +88,8 @@ absl::StatusOr<Verification> StartVerification(const VerificationOptions& option
   const bool cuda = backend.kind == BackendKind::kCuda;
   const std::string name = cuda ? "cuda" : "interpreter";
   StartingBackend::Maker make = [backend] { return MakeBackend(backend); };
-  if (!config.servers().empty()) make = [config, name] { return ConnectToServers(config, name); };
+  if (!config.servers().empty())
+    make = [config, name] { return ConnectToConfigured(config, name); };
   Verification verification;
   verification.backend = std::make_unique<StartingBackend>(std::move(make), name,
                                                            /*modelled=*/!cuda, backend.workers);
