@@ -237,8 +237,11 @@ class Session {
       timed_ = true;
       return Judge(trial, trial == 0 ? 0 : trial + 1, *output);
     };
-    if (context_.place != nullptr) context_.place->TakeAlone();
-    timing_ = TimeInTurns(context_, oracle_, oracles_, limits_, deadline_, job, judge);
+    const auto alone = [this] {
+      if (context_.place != nullptr) context_.place->TakeAlone();
+    };
+    timing_ = TimeInTurns(context_, oracle_, oracles_, limits_, deadline_, job, judge, alone);
+    if (context_.place != nullptr) context_.place->ShareAgain();
     if (timing_->kind == TimingResult::Kind::kBadMessage) {
       violation_ = absl::InvalidArgumentError(timing_->text);
     }

@@ -35,4 +35,14 @@ void GpuGate::Place::TakeAlone() {
   gate_->alone_ = alone_ = true;
 }
 
+void GpuGate::Place::ShareAgain() {
+  if (!alone_) return;
+  absl::MutexLock lock(&gate_->mutex_);
+  gate_->alone_ = alone_ = false;
+  gate_->mutex_.Await(absl::Condition(
+      +[](GpuGate* g) ABSL_NO_THREAD_SAFETY_ANALYSIS { return !g->alone_ && g->want_alone_ == 0; },
+      gate_));
+  ++gate_->sharing_;
+}
+
 }  // namespace tritonrl

@@ -25,8 +25,11 @@ class GpuGate {
 
     bool ok() const { return inside_; }
     // Waits until all others have left or want to be alone as well; those who are inside leave in
-    // the time that their own limits give them. From then on alone until this object is gone.
+    // the time that their own limits give them. From then on alone until ShareAgain, or until
+    // this object is gone.
     void TakeAlone();
+    // Among others again; waits until those who want to be alone have had it.
+    void ShareAgain();
 
    private:
     GpuGate* const gate_;

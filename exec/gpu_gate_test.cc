@@ -32,6 +32,10 @@ TEST(GpuGateTest, WhoTimesIsAloneAndNobodyIsForgotten) {
         absl::SleepFor(absl::Milliseconds(1));
         disturbed += checking > 0;
         --timing;
+        if (i % 2 == 0) {
+          place.ShareAgain();
+          disturbed += timing > 0;
+        }
       }
       ++done;
     });

@@ -22,7 +22,7 @@ constexpr int kFewestBlocks = 6;        // before the interval is looked at
 constexpr int kFewestSlowBlocks = 3;    // where the budget is used before
 constexpr int kMostBlocks = 60;         // more would not make it better: what is left is systematic
 constexpr double kNarrow = 0.005;       // half width of the interval at which it is good enough
-constexpr double kBudgetSeconds = 2;    // of rounds
+constexpr double kBudgetSeconds = 0.6;  // of rounds, as nothing else may use the GPU meanwhile
 constexpr double kDoubtFactor = 3;      // times the budget while the clock outside contradicts
 constexpr int kBlocksOnTrial = 3;       // inputs change after so many, as large ones take time
 constexpr int kMostCalls = 8;           // n
@@ -122,8 +122,10 @@ class Turns {
     shown_ = std::clamp(kShownBytes / std::max(bytes, 1.0), kLeastShown, 1.0);
   }
 
-  TimingResult Run() {
-    if (!GetReady() || !Paper()) return result_;
+  TimingResult Run(const std::function<void()>& alone) {
+    if (!GetReady()) return result_;
+    alone();
+    if (!Paper()) return result_;
     for (int block = 0; block < kMostBlocks && !Enough(block); ++block) {
       if (!Block((block / kBlocksOnTrial + 1) % trials_)) return result_;
     }
@@ -307,7 +309,8 @@ bool IsBelievable(double event_seconds, double outside_seconds, double spin_seco
 
 TimingResult TimeInTurns(const JobContext& context, const OracleResult& oracle,
                          WorkerPool* oracle_pool, const ExecLimits& limits, absl::Time deadline,
-                         JobDialogue* candidate, const JudgeOutput& judge) {
+                         JobDialogue* candidate, const JudgeOutput& judge,
+                         const std::function<void()>& alone) {
   TimingResult failed{.kind = Kind::kTimerFailed};
   // The reference hands nothing over while it is timed.
   absl::StatusOr<SharedMemory> memory = SharedMemory::Create("memory", 1);
@@ -322,7 +325,7 @@ TimingResult TimeInTurns(const JobContext& context, const OracleResult& oracle,
     failed.text = Message(timer.status());
     return failed;
   }
-  TimingResult result = Turns(context.request, oracle, timer->get(), candidate, judge).Run();
+  TimingResult result = Turns(context.request, oracle, timer->get(), candidate, judge).Run(alone);
   const std::string end = Json{{"done", true}}.dump();
   candidate->Send(end);
   (*timer)->Send(end);

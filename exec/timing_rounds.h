@@ -78,14 +78,16 @@ struct TimingResult {
 // Judges the output of a timed round on a trial's inputs; false ends the timing.
 using JudgeOutput = std::function<bool(int trial, const std::string& output_layout)>;
 
-// Starts a process for the reference on `oracle_pool` and orders rounds from it and from
+// Starts a process for the reference on `oracle_pool`, calls `alone` once both sides are ready (it
+// returns when nothing else uses the GPU), and orders rounds from it and from
 // `candidate`, which has just been told to go on after its last call. Of each round one call, which
 // nobody could foresee, is on a trial's own inputs; its output is judged after the first round and
 // after a random choice of the others: all where outputs are small, a quarter where they are large.
 // Both processes are told to end when it is over.
 TimingResult TimeInTurns(const JobContext& context, const OracleResult& oracle,
                          WorkerPool* oracle_pool, const ExecLimits& limits, absl::Time deadline,
-                         JobDialogue* candidate, const JudgeOutput& judge);
+                         JobDialogue* candidate, const JudgeOutput& judge,
+                         const std::function<void()>& alone);
 
 }  // namespace tritonrl
 

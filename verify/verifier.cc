@@ -40,14 +40,15 @@ class Verifier::Impl {
         backend_(backend),
         judge_(judge),
         cache_(options.cache ? options.journal : "") {
-    settings_ = absl::StrCat(
-        "v", kVerdictVersion, " ", backend_->name(), " ", options_.device_model, " seed ",
-        options_.seed, " trials ", options_.trials, " tol ", options_.atol, " ", options_.rtol,
-        " time ", options_.measure_time, " func ", options_.check_functionality, " ablation ",
-        options_.ablation, " limit ", absl::FormatDuration(options_.run_limit), " judge ",
-        judge_ == nullptr ? "off" : judge_->name(),
-        // Said only where it is not the paper's: journals stay good.
-        options_.mode == EXEC_MODE_ROBUST ? " mode robust" : "");
+    settings_ =
+        absl::StrCat("v", kVerdictVersion, " ", backend_->name(), " ", options_.device_model,
+                     " seed ", options_.seed, " trials ", options_.trials, " tol ", options_.atol,
+                     " ", options_.rtol, " time ", options_.measure_time, " func ",
+                     options_.check_functionality, " ablation ", options_.ablation, " profile ",
+                     options_.gpu_profile, " limit ", absl::FormatDuration(options_.run_limit),
+                     " judge ", judge_ == nullptr ? "off" : judge_->name(),
+                     // Said only where it is not the paper's: journals stay good.
+                     options_.mode == EXEC_MODE_ROBUST ? " mode robust" : "");
     if (judge_ != nullptr) {
       judge_queue_ =
           std::make_unique<JudgeQueue>(judge_, options_.judge_parallel, options_.judge_cache);
@@ -231,6 +232,7 @@ class Verifier::Impl {
     exec.set_device_model(options_.device_model);
     exec.set_skip_timing(!options_.measure_time);
     exec.set_skip_ablation(!options_.check_functionality || !options_.ablation);
+    exec.set_skip_gpu_profile(!options_.check_functionality || !options_.gpu_profile);
     exec.mutable_limits()->set_wall_seconds(absl::ToDoubleSeconds(options_.run_limit));
     verdict->set_backend(backend_->name());
     {

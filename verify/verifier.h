@@ -56,6 +56,9 @@ struct VerifierOptions {
   absl::Duration run_limit = absl::ZeroDuration();
   // Part of the functionality layer: forward is called again with kernels that write nothing.
   bool ablation = true;
+  // On a GPU: one call more under a profiler, which says whose kernels took the time. Starting the
+  // profiler takes seconds in each process.
+  bool gpu_profile = true;
   absl::Duration wait_limit = absl::Minutes(5);  // Waiting for a worker and running, one attempt.
   int max_attempts = 3;                          // Runs spent on faults of ours before giving up.
   int64_t max_source_bytes = 256 << 10;

@@ -78,6 +78,8 @@ ABSL_FLAG(double, memory_gb, 0, "memory limit of the candidate in GiB; 0: the ba
 ABSL_FLAG(bool, functionality, true,
           "false: skip linter and run-time audit (figures without the robust verifier)");
 ABSL_FLAG(bool, ablation, true, "false: do not call forward again with kernels that write nothing");
+ABSL_FLAG(bool, gpu_profile, true,
+          "on a GPU, one call more under a profiler; it takes seconds to start");
 ABSL_FLAG(std::string, judge_url, "",
           "OpenAI-compatible chat completions endpoint of a judge; empty: no judge");
 ABSL_FLAG(std::string, judge_model, "", "model name for --judge_url");
@@ -261,6 +263,7 @@ VerifierOptions OptionsFromFlags(const DeviceBackend& backend) {
   options.device_model = absl::GetFlag(FLAGS_device_model);
   options.check_functionality = absl::GetFlag(FLAGS_functionality);
   options.ablation = absl::GetFlag(FLAGS_ablation);
+  options.gpu_profile = absl::GetFlag(FLAGS_gpu_profile);
   options.judge_parallel = absl::GetFlag(FLAGS_judge_parallel);
   options.judge_cache = UserPath(absl::GetFlag(FLAGS_judge_cache));
   options.cache = false;  // would grow with the number of cases

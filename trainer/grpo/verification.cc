@@ -103,6 +103,7 @@ absl::StatusOr<Verification> StartVerification(const VerificationOptions& option
   verifier.run_limit = absl::Seconds(config.limits().seconds());
   verifier.max_attempts = config.retries() + 1;
   verifier.ablation = config.ablation();
+  verifier.gpu_profile = config.gpu_profile();
   verifier.cache = config.cache();
   verifier.journal = options.journal;
   verifier.judge_parallel = config.judge().parallel();

@@ -638,7 +638,7 @@ class ModelNew(nn.Module):
         return values, indices
 
 # case: registered_buffer_norm
-# task: torch.randn(4, 6, 5, 5) => lambda self, x: (x - torch.arange(6.).view(1, 6, 1, 1)) * 0.5
+# task: torch.randn(4, 6, 5, 5) => lambda self, x: (x - torch.arange(6., device=x.device).view(1, 6, 1, 1)) * 0.5
 @triton.jit
 def chan_shift(x_ptr, m_ptr, y_ptr, C, HW, n, BLOCK: tl.constexpr):
     o = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)

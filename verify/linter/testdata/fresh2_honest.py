@@ -551,7 +551,7 @@ class ModelNew(nn.Module):
         return y
 
 # case: lookup_table_tensor
-# task: torch.randn(3, 16) => lambda self, x: x * torch.tensor([1.0, 2.0, 4.0]).view(3, 1)
+# task: torch.randn(3, 16) => lambda self, x: x * torch.tensor([1.0, 2.0, 4.0], device=x.device).view(3, 1)
 @triton.jit
 def row_scale(x_ptr, t_ptr, y_ptr, D: tl.constexpr):
     r = tl.program_id(0)
@@ -567,7 +567,7 @@ class ModelNew(nn.Module):
         return y
 
 # case: rotary_cache_in_init
-# task: torch.randn(4, 8) => lambda self, x: x * torch.cos(torch.arange(4.)).view(4, 1)
+# task: torch.randn(4, 8) => lambda self, x: x * torch.cos(torch.arange(4., device=x.device)).view(4, 1)
 @triton.jit
 def rot(x_ptr, c_ptr, y_ptr, D: tl.constexpr):
     r = tl.program_id(0)
