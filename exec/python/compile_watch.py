@@ -11,6 +11,9 @@ from triton.runtime.jit import JITFunction
 from failures import describe, one_line
 
 
+MOST_SHOWN = 200  # launches in a result
+
+
 class LaunchRecord:
     """One launch; `counters` is None where nothing was counted (on a GPU). `tensors` is what launch_arguments noted."""
 
@@ -60,6 +63,12 @@ class Recorder:
             self.not_run += 1
             return False
         return True
+
+    @property
+    def shown_records(self):
+        """What is told of the launches: the last ones, as the result has a limited size and an autotuner on a GPU tries
+        its configurations hundreds of times before the launch that counts."""
+        return self.records[-MOST_SHOWN:]
 
     @property
     def compile_state(self):

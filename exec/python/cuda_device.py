@@ -135,7 +135,7 @@ class CudaDevice:
                 **zeros,
                 "modelled_seconds": None,
             }
-            for r in self.recorder.records
+            for r in self.recorder.shown_records
         ]
 
     def describe_ops(self, which):

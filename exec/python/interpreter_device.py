@@ -95,7 +95,7 @@ class InterpreterDevice:
         launch_arguments.describe(self.recorder.records, inputs, model, output)
 
     def describe_launches(self):
-        return [describe_launch(r, roofline.launch_seconds(self.model, r)) for r in self.recorder.records]
+        return [describe_launch(r, roofline.launch_seconds(self.model, r)) for r in self.recorder.shown_records]
 
     def describe_ops(self, which):
         ops = self.reference_ops if which == "reference" else self.candidate_ops

@@ -182,6 +182,11 @@ class CudaPureTest(unittest.TestCase):
         self.assertEqual(explain("CUDA out of memory. Tried to allocate 20 GiB")[0], "out_of_memory")
         self.assertIsNone(explain("shape mismatch"))
 
+    def test_of_many_launches_the_last_are_told(self):
+        recorder = Recorder()
+        recorder.records = list(range(1000))
+        self.assertEqual(recorder.shown_records, list(range(800, 1000)))
+
     def test_launches_are_noted(self):
         class Base:
             def __init__(self, src, metadata):
