@@ -6,26 +6,15 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_replace.h"
-#include "exec/interpreter_backend.h"
+#include "exec/testing/interpreter_suite.h"
 #include "exec/testing/run_request.h"
 #include "exec/testing/softmax.h"
 
 namespace tritonrl {
 namespace {
 
-class ForgeryTest : public testing::Test {
+class ForgeryTest : public InterpreterSuite {
  protected:
-  static void SetUpTestSuite() {
-    auto backend = InterpreterBackend::Start(WorkerPoolOptions());
-    ASSERT_TRUE(backend.ok()) << backend.status();
-    backend_ = backend->release();
-  }
-  static void TearDownTestSuite() {
-    delete backend_;
-    backend_ = nullptr;
-  }
-  void SetUp() override { ASSERT_NE(backend_, nullptr); }
-
   static ExecResult Run(const std::string& candidate,
                         const std::string& reference = kSoftmaxReference, uint64_t seed = 0,
                         double seconds = 20) {
@@ -41,11 +30,7 @@ class ForgeryTest : public testing::Test {
   static std::string Wrong(const std::string& before) {
     return absl::StrReplaceAll(Right(before), {{"e / tl.sum(e, 0)", "e"}});
   }
-
-  static InterpreterBackend* backend_;
 };
-
-InterpreterBackend* ForgeryTest::backend_ = nullptr;
 
 TEST_F(ForgeryTest, PatchingPythonDoesNotMakeAWrongResultRight) {
   const char* patches[] = {

@@ -8,26 +8,15 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_replace.h"
 #include "absl/time/clock.h"
+#include "exec/testing/interpreter_suite.h"
 #include "exec/testing/run_request.h"
 #include "exec/testing/softmax.h"
 
 namespace tritonrl {
 namespace {
 
-class InterpreterBackendTest : public testing::Test {
+class InterpreterBackendTest : public InterpreterSuite {
  protected:
-  static void SetUpTestSuite() {
-    WorkerPoolOptions options;
-    auto backend = InterpreterBackend::Start(options);
-    ASSERT_TRUE(backend.ok()) << backend.status();
-    backend_ = backend->release();
-  }
-  static void TearDownTestSuite() {
-    delete backend_;
-    backend_ = nullptr;
-  }
-  void SetUp() override { ASSERT_NE(backend_, nullptr); }
-
   static ExecResult Run(const std::string& candidate,
                         const std::string& reference = kSoftmaxReference) {
     return RunOrFail(backend_, MakeExecRequest(candidate, reference));
@@ -39,11 +28,7 @@ class InterpreterBackendTest : public testing::Test {
     EXPECT_NE(changed, kSoftmaxCandidate);
     return Run(changed);
   }
-
-  static InterpreterBackend* backend_;
 };
-
-InterpreterBackend* InterpreterBackendTest::backend_ = nullptr;
 
 TEST_F(InterpreterBackendTest, AnHonestKernelIsCorrectAndItsTimeModelled) {
   const ExecResult result = Run(kSoftmaxCandidate);

@@ -6,43 +6,22 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_replace.h"
-#include "absl/time/clock.h"
-#include "exec/interpreter_backend.h"
+#include "exec/testing/interpreter_suite.h"
+#include "exec/testing/run_request.h"
 #include "exec/testing/softmax.h"
 
 namespace tritonrl {
 namespace {
 
-class RobustTest : public testing::Test {
+class RobustTest : public InterpreterSuite {
  protected:
-  static void SetUpTestSuite() {
-    auto backend = InterpreterBackend::Start(WorkerPoolOptions());
-    ASSERT_TRUE(backend.ok()) << backend.status();
-    backend_ = backend->release();
-  }
-  static void TearDownTestSuite() {
-    delete backend_;
-    backend_ = nullptr;
-  }
-  void SetUp() override { ASSERT_NE(backend_, nullptr); }
-
   ExecResult Run(const std::string& reference, const std::string& candidate,
                  ExecMode mode = EXEC_MODE_ROBUST) {
-    ExecRequest request;
-    request.set_task_id("t");
-    request.set_reference_source(reference);
-    request.set_candidate_source(candidate);
+    ExecRequest request = MakeExecRequest(candidate, reference, /*seconds=*/30);
     request.set_mode(mode);
-    request.mutable_limits()->set_wall_seconds(30);
-    auto result = backend_->Run(request, absl::Now() + absl::Seconds(120));
-    EXPECT_TRUE(result.ok()) << result.status();
-    return result.ok() ? *result : ExecResult();
+    return RunOrFail(backend_, request);
   }
-
-  static InterpreterBackend* backend_;
 };
-
-InterpreterBackend* RobustTest::backend_ = nullptr;
 
 // forward is an expression of x (and y).
 std::string Reference(const std::string& forward, const std::string& inputs,

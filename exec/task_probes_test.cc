@@ -8,24 +8,13 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
-#include "exec/interpreter_backend.h"
+#include "exec/testing/interpreter_suite.h"
 
 namespace tritonrl {
 namespace {
 
-class TaskProbesTest : public testing::Test {
+class TaskProbesTest : public InterpreterSuite {
  protected:
-  static void SetUpTestSuite() {
-    auto backend = InterpreterBackend::Start(WorkerPoolOptions());
-    ASSERT_TRUE(backend.ok()) << backend.status();
-    backend_ = backend->release();
-  }
-  static void TearDownTestSuite() {
-    delete backend_;
-    backend_ = nullptr;
-  }
-  void SetUp() override { ASSERT_NE(backend_, nullptr); }
-
   ExecResult Probe(const std::string& forward, const std::string& inputs, ExecMode mode) {
     ExecRequest request;
     request.set_task_id("t");
@@ -56,11 +45,7 @@ class TaskProbesTest : public testing::Test {
     }
     return found;
   }
-
-  static InterpreterBackend* backend_;
 };
-
-InterpreterBackend* TaskProbesTest::backend_ = nullptr;
 
 using Names = std::set<std::string>;
 

@@ -1,0 +1,29 @@
+// A fixture: one backend without a GPU for all tests of a suite, as starting one takes seconds.
+#ifndef TRITONRL_EXEC_TESTING_INTERPRETER_SUITE_H_
+#define TRITONRL_EXEC_TESTING_INTERPRETER_SUITE_H_
+
+#include <gtest/gtest.h>
+
+#include "exec/interpreter_backend.h"
+
+namespace tritonrl {
+
+class InterpreterSuite : public testing::Test {
+ protected:
+  static void SetUpTestSuite() {
+    auto backend = InterpreterBackend::Start(WorkerPoolOptions());
+    ASSERT_TRUE(backend.ok()) << backend.status();
+    backend_ = backend->release();
+  }
+  static void TearDownTestSuite() {
+    delete backend_;
+    backend_ = nullptr;
+  }
+  void SetUp() override { ASSERT_NE(backend_, nullptr); }
+
+  static inline InterpreterBackend* backend_ = nullptr;
+};
+
+}  // namespace tritonrl
+
+#endif  // TRITONRL_EXEC_TESTING_INTERPRETER_SUITE_H_
