@@ -5,7 +5,7 @@ import os
 import socket
 import unittest
 
-import testing
+import testing  # first: it finds the others
 import torch
 
 import gpu_memory

@@ -3,7 +3,7 @@
 import types
 import unittest
 
-import testing
+import testing  # first: it finds the others
 import torch
 
 import layout
