@@ -212,6 +212,8 @@ class KeptOutlet:
         """(exact, slack) of one leaf, flat; ValueError if it has none."""
         if call == 1 and 1 not in self._precise:
             call = 0  # the first call once more
+        if call not in self._precise:
+            raise ValueError(f"call {call} has no float64 result")
         exact, slack, make = self._precise[call]
         leaves = self.store.get(("precise", call), make, hold=True)
         half = len(leaves) // 2

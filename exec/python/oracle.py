@@ -207,8 +207,11 @@ class Oracle:
         return False
 
     def _variant(self, name, seed, strength):
-        sources.seed_everything(seed)
-        return variants.make(name, list(self._module.get_inputs()), seed, strength)
+        def make():
+            sources.seed_everything(seed)
+            return variants.make(name, list(self._module.get_inputs()), seed, strength)
+
+        return self._device.make(make)
 
     def _is_fair(self, output, name):
         """Whether the result of a variant can be asked for: exact, and as finite as the task's own results."""

@@ -189,7 +189,7 @@ def _moved(value, amount, generator):
 
 def _signs(like, generator):
     """1 and -1 at random."""
-    bits = torch.randint(0, 2, like.shape, generator=generator, dtype=torch.int8)
+    bits = torch.randint(0, 2, like.shape, generator=generator, dtype=torch.int8, device=generator.device)
     return 2 * bits.to(like.device, like.dtype) - 1
 
 
@@ -282,7 +282,8 @@ class Precision:
         with _Watch() as watch:
             exact = self._exact_run("exact", fresh(), seed)
         root = math.sqrt(watch.longest)
-        generator = torch.Generator().manual_seed(seed & 0xFFFFFFFF)
+        place = next((leaf.device for leaf in own if isinstance(leaf, torch.Tensor)), "cpu")
+        generator = torch.Generator(place).manual_seed(seed & 0xFFFFFFFF)
         fine, tensor = [own], []
         judged.steepest = watch.steepest
         for name in ("moved0", "moved1"):

@@ -98,6 +98,7 @@ class Host:
         try:
             while "end" not in (order := control.receive()):
                 answer, fds = self._answer(order)
+                self._outlet.store.release("inputs")
                 try:
                     control.send(answer, fds)
                 finally:
@@ -147,7 +148,6 @@ class Host:
             together = "in_turn" not in self._result["visible"]
             for trial in range(self._outlet.trials() if together else 1):
                 self._outlet.write_trial(windows[0].bytes, trial)
-            self._outlet.store.release("inputs")
             gpu_memory.synchronize(kind)
         except BaseException:
             for window in windows:
@@ -167,7 +167,6 @@ class Host:
 
     def _fill(self, order):
         self._outlet.write_trial(self._session(order).inputs.bytes, order["trial"])
-        self._outlet.store.release("inputs")
         gpu_memory.synchronize(self._job["device"])
         return {"filled": True}
 
