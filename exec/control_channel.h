@@ -26,13 +26,15 @@ class ControlChannel {
   int job_end() const { return job_end_; }
 
   enum class Event { kMessage, kOther, kDeadline };
-  // Waits for a message. kOther: `other_fd` is readable and no message is left.
+  // Waits for a message. kOther: `other_fd` is readable and no message is left. A line that the job
+  // has shut down brings no more messages.
   Event Wait(int other_fd, absl::Time deadline, std::string* message);
 
   // Never blocks; Unavailable when the job does not read what it was sent.
   absl::Status Send(absl::string_view message);
 
  private:
+  bool ShutDown() const;
   ControlChannel(int own_end, int job_end) : own_end_(own_end), job_end_(job_end) {}
 
   int own_end_;
