@@ -11,8 +11,8 @@ import sources
 from aten_counter import AtenCounter
 from compile_watch import CompileWatch, LaunchRecord, Recorder, definition_line, error_chain
 from failures import describe
-from interpreter_device import describe_ops
-from layout import map_tensors, same
+from interpreter_device import compare_afterwards, describe_ops
+from layout import map_tensors
 
 _STICKY = ("illegal memory access", "misaligned address", "an illegal instruction", "unspecified launch failure")
 
@@ -65,8 +65,7 @@ class CudaDevice:
     def watch_inputs(self, inputs, writer):
         """As gigabytes are at stake, the inputs are not handed over, but compared here with a copy. A process that lies
         about it could as well have put them back, and has harmed nobody outside itself."""
-        before = map_tensors(inputs, lambda tensor: tensor.clone())
-        return lambda: {"tuple": [{"value": same(before, inputs)}, writer.describe(inputs)]}
+        return compare_afterwards(inputs, writer)
 
     def fetch(self, value):
         return map_tensors(value, lambda tensor: tensor.detach().cpu())
@@ -148,12 +147,12 @@ class CudaDevice:
         return None  # the process that times the reference measures it, see clock()
 
     def clock(self):
-        """(clock, watch, what the supervisor is to know of the GPU) for rounds of timed calls. The process that times
+        """(clock, watch, what the supervisor is to know of the GPU) for rounds of timed calls. A process that times
         the reference says how fast the GPU is at best and who else uses it."""
         from cuda_clock import CudaClock
 
         clock = CudaClock()
-        if self.job["role"] != "timer":
+        if self.job["role"] == "runner":
             return clock, lambda: None, {}
         import nvml
 

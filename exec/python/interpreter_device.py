@@ -8,6 +8,8 @@ import roofline
 import sources
 from aten_counter import AtenCounter
 from compile_watch import Recorder, error_chain
+from cpu_stand_in import CpuStandIn
+from cuda_clock import CudaClock
 from failures import DeadlinePassed, KernelError, NotExecutable, OutOfBounds
 from fake_cuda import FakeCuda
 from stub_driver import StubDriver
@@ -51,7 +53,10 @@ class InterpreterDevice:
         return reader.get(node)
 
     def watch_inputs(self, inputs, writer):
-        """A function for after a call of forward: the inputs as they are then, handed over by `writer`."""
+        """A function for after a call of forward: the inputs as they are then, handed over by `writer`; or, where they
+        came through a window, compared here as on a GPU."""
+        if self.job.get("windows"):
+            return compare_afterwards(inputs, writer)
         return lambda: writer.put(inputs)
 
     def fetch(self, value):
@@ -109,6 +114,17 @@ class InterpreterDevice:
     def bytes_per_second(self):
         """What the memory of the modelled GPU moves: no kernel reads its inputs and writes its outputs faster."""
         return self.model.dram_bytes
+
+    def clock(self):
+        """As CudaDevice.clock(), of this machine's CPU."""
+        clock = CudaClock(CpuStandIn(), "cpu")
+        return clock, lambda: None, {"bytes_per_second": self.model.dram_bytes, "operations_per_second": 1e15}
+
+
+def compare_afterwards(inputs, writer):
+    """A function for after a call of forward: whether the inputs are as they were, and a description without content."""
+    before = layout.map_tensors(inputs, lambda tensor: tensor.clone())
+    return lambda: {"tuple": [{"value": layout.same(before, inputs)}, writer.describe(inputs)]}
 
 
 def _explain_kernel_error(error):

@@ -4,13 +4,13 @@ import faulthandler
 import fcntl
 import inspect
 import json
-import math
 import os
 import signal
 import sys
 
 import limits as limits_module
 import linux
+from channel import for_json
 
 RESULT_FD = 3  # above it a job keeps those that the supervisor passed for it, and no other
 MAX_RESULT = 1 << 20
@@ -68,19 +68,6 @@ def _send(message):
     data = memoryview(json.dumps(message, allow_nan=False).encode() + b"\n")
     while data:
         data = data[os.write(RESULT_FD, data) :]
-
-
-def _for_json(value):
-    """The same value with NaN and infinities as None and broken Unicode mended, as JSON wants it."""
-    if isinstance(value, float) and not math.isfinite(value):
-        return None
-    if isinstance(value, str):
-        return value.encode("utf-8", "replace").decode()
-    if isinstance(value, dict):
-        return {str(key): _for_json(item) for key, item in value.items()}
-    if isinstance(value, (list, tuple)):
-        return [_for_json(item) for item in value]
-    return value
 
 
 def _flush():
@@ -142,7 +129,7 @@ def run(isolation, limits, job, runner, result_fd, out_fd, passed):
         def hand_over(result):
             _flush()
             handed_over.append(True)
-            _send({"result": _for_json(result)})
+            _send({"result": for_json(result)})
 
         arguments = (job, lambda phase: _send({"phase": str(phase)}), hand_over)
         result = runner.run_job(*arguments[: len(inspect.signature(runner.run_job).parameters)])

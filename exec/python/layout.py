@@ -1,4 +1,4 @@
-"""Nested Python values with tensors as bytes in shared memory, and a description of what lies where (see README.md)."""
+"""Nested Python values with their tensors as bytes in memory, and a description of what lies where (see README.md)."""
 
 import math
 import mmap
@@ -99,27 +99,12 @@ def share_memory(a, b):
     return a.data_ptr() < ends[1] and b.data_ptr() < ends[0]
 
 
-class Writer:
-    """Puts values one behind the other into shared memory of a fixed size."""
+class Describer:
+    """Describes values; what becomes of their tensors is a subclass's `_store(tensor)`, which gives an offset or None."""
 
-    def __init__(self, fd, addresses=False):
-        self._size = os.fstat(fd).st_size
-        self._bytes = torch.frombuffer(mmap.mmap(fd, self._size), dtype=torch.uint8)
-        self._end = 0
-        self._present = 0  # pages up to here were written before
+    def __init__(self, addresses=False):
         self._addresses = addresses  # descriptions say where a tensor was in the process
         self._storing = True
-
-    def reset(self):
-        """The next value overwrites what was put so far."""
-        self._end = 0
-
-    def mark(self):
-        return self._end
-
-    def rewind(self, mark):
-        """Forgets what was put since mark()."""
-        self._end = mark
 
     @plain_torch()
     def put(self, value):
@@ -160,8 +145,41 @@ class Writer:
             description["offset"] = self._store(tensor)
         return description
 
+
+class Writer(Describer):
+    """Puts values one behind the other into memory of a fixed size: shared memory by its descriptor, or a tensor of
+    bytes, which is done when put() returns also on a GPU."""
+
+    def __init__(self, target, addresses=False):
+        super().__init__(addresses)
+        self._present = 0  # pages up to here were written before
+        if isinstance(target, int):
+            self._size = os.fstat(target).st_size
+            self._bytes = torch.frombuffer(mmap.mmap(target, self._size), dtype=torch.uint8)
+        else:
+            self._bytes, self._size = target, target.numel()
+            self._present = self._size
+        self._end = 0
+
+    def reset(self):
+        """The next value overwrites what was put so far."""
+        self._end = 0
+
+    def mark(self):
+        return self._end
+
+    def rewind(self, mark):
+        """Forgets what was put since mark()."""
+        self._end = mark
+
+    @plain_torch()
+    def put(self, value):
+        described = self._put(value)
+        _settle(self._bytes)
+        return described
+
     def _store(self, tensor):
-        start = -(-self._end // ALIGNMENT) * ALIGNMENT
+        start = aligned(self._end)
         size = tensor.numel() * tensor.element_size()
         if start + size > self._size:
             return None
@@ -176,17 +194,16 @@ class Writer:
         return start
 
 
-class Reader:
-    """Fresh copies of values that a Writer put into memory, read through its descriptor."""
+class Builder:
+    """Makes values of descriptions; where a tensor's elements come from is a subclass's `_dense(node, dtype, size)`, a
+    flat tensor that is nobody else's."""
 
-    def __init__(self, fd):
-        self._fd = fd
+    def __init__(self):
         self._device = "cpu"
-        self._mapped = None
 
     @plain_torch()
     def get(self, node, device="cpu"):
-        """The value, its tensors on that device. On a GPU they come straight from the memory, which is mapped."""
+        """The value, its tensors on that device."""
         self._device = device
         return self._get(node)
 
@@ -216,26 +233,72 @@ class Reader:
         if node["offset"] is None:
             raise ValueError(f"a tensor of type {node['dtype']} and layout {node['layout']} cannot be handed over")
         size = math.prod(shape) * dtype.itemsize
+        dense = self._dense(node, dtype, size).reshape(shape)
+        return _strided(dense, stride) if size else dense
+
+
+class Reader(Builder):
+    """Fresh copies of values that a Writer put into memory, read through its descriptor or from its tensor of bytes."""
+
+    def __init__(self, source):
+        super().__init__()
+        self._source = source
+        self._mapped = None
+
+    @plain_torch()
+    def get(self, node, device="cpu"):
+        """The value, its tensors on that device. On a GPU they come straight from the memory, which is mapped."""
+        value = super().get(node, device)
+        if not isinstance(self._source, int):
+            _settle(self._source)  # whoever owns the memory may write it from here on
+        return value
+
+    def _dense(self, node, dtype, size):
+        offset = node["offset"]
+        if not isinstance(self._source, int):
+            if offset < 0 or offset + size > self._source.numel():
+                raise ValueError(f"a tensor of {size} bytes at {offset} lies outside its memory")
+            return self._source[offset : offset + size].clone().to(self._device).view(dtype)
         if self._device != "cpu" and size:
-            return _strided(self._view(node["offset"], size).to(self._device).view(dtype).reshape(shape), stride)
+            return self._view(offset, size).to(self._device).view(dtype)
         raw = torch.empty(size, dtype=torch.uint8)
         target, done = memoryview(raw.numpy()), 0
         while done < size:
-            done += os.preadv(self._fd, [target[done : done + _CHUNK]], node["offset"] + done)
-        dense = raw.view(dtype).reshape(shape)
-        return _strided(dense, stride) if size else dense
+            done += os.preadv(self._source, [target[done : done + _CHUNK]], offset + done)
+        return raw.view(dtype)
 
     def _view(self, offset, size):
         """Bytes of the memory itself, never to be written. Mapped privately: sealed memory allows nothing else."""
         if self._mapped is None:
-            length = os.fstat(self._fd).st_size
-            memory = mmap.mmap(self._fd, length, flags=mmap.MAP_PRIVATE, prot=mmap.PROT_READ)
+            length = os.fstat(self._source).st_size
+            memory = mmap.mmap(self._source, length, flags=mmap.MAP_PRIVATE, prot=mmap.PROT_READ)
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore")  # torch has no read-only tensors
                 self._mapped = torch.frombuffer(memory, dtype=torch.uint8)
         view = self._mapped[offset : offset + size]
         populate(view, writing=False)
         return view
+
+
+def aligned(offset):
+    """The next place where a tensor may lie."""
+    return -(-offset // ALIGNMENT) * ALIGNMENT
+
+
+def leaves_of(node):
+    """[(kind, value)] of a description, in the order of flatten()."""
+    ((kind, value),) = node.items()
+    if kind in ("list", "tuple"):
+        return [leaf for item in value for leaf in leaves_of(item)]
+    if kind == "dict":
+        return [leaf for _, item in value for leaf in leaves_of(item)]
+    return [(kind, value)]
+
+
+def _settle(memory):
+    """Waits for what was queued on a GPU's memory."""
+    if memory.device.type == "cuda":
+        torch.cuda.synchronize()
 
 
 def _strided(dense, stride):

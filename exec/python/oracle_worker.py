@@ -3,7 +3,8 @@
 import torch
 
 import one_process
-from runner import WARM_REFERENCE, run_job
+from runner import run_job
+from warm import WARM_REFERENCE
 
 __all__ = ["run_job", "warm_up"]
 

@@ -238,11 +238,13 @@ class Precision:
         except Exception as error:
             self.failure = f"the reference has no float64 form: {type(error).__name__}"
 
+    def models(self):
+        """By name the models whose buffers have to stay in step with the reference's own."""
+        return dict(self._models) if self._stateful else {}
+
     def state(self):
         """What restore() needs to take back the calls that follow; models without buffers have none."""
-        return (
-            {name: copy.deepcopy(model.state_dict()) for name, model in self._models.items()} if self._stateful else {}
-        )
+        return {name: copy.deepcopy(model.state_dict()) for name, model in self.models().items()}
 
     def restore(self, state):
         for name, values in state.items():

@@ -4,6 +4,7 @@ A job has one of three roles: "oracle" runs the reference and makes inputs and e
 candidate on inputs it is given, "timer" times the reference on a GPU beside a runner.
 """
 
+import json
 import os
 
 for _name in ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS"):  # a fork after a thread pool ran can hang
@@ -23,12 +24,18 @@ import triton
 import ablation
 import layout
 import oracle
+import outlets
 import phases
+import reference
+import reference_host
 import sources
-from channel import Control
+import timing
+from channel import Control, for_json
 from failures import JobFailure, describe, traceback_text
+from gpu_memory import Window
 from interpreter_device import InterpreterDevice
 
+WARMED_BY = "warm"  # the module whose warm_up() a worker calls before it forks jobs
 _VERSIONS = {"torch": torch.__version__, "triton": triton.__version__, "python": platform.python_version()}
 _COMMON = {
     "role": None,
@@ -43,6 +50,7 @@ _COMMON = {
     "work_dir": "",
     "measure_time": True,
 }
+_WINDOWS = {"windows": False, "in_bytes": 0, "out_bytes": 0}
 # Fields of a job by role, with their defaults; None: has to be there.
 FIELDS = {
     "oracle": {
@@ -53,10 +61,14 @@ FIELDS = {
         "mode": "paper",
         "variant_seeds": [],
         "probes": False,
+        "host": False,
+        "keep_bytes": 4 << 30,
     },
-    "runner": {**_COMMON, "candidate_source": None, "visible": None, "calls": None},
-    "timer": {**_COMMON, "reference_source": None, "visible": None},
+    "runner": {**_COMMON, **_WINDOWS, "candidate_source": None, "visible": None, "calls": None},
+    "timer": {**_COMMON, **_WINDOWS, "reference_source": None, "visible": None},
 }
+# Further fields of the result of an oracle that is a reference host.
+_HOST_RESULT = {"in_bytes": 0, "out_bytes": 0, "peak_bytes": 0, "call_bytes": 0, "device_bytes": 0}
 _RESULT = {"modelled": True, "device_name": ""}
 _RESULTS = {
     "oracle": {
@@ -124,6 +136,7 @@ class _Run:
         self.on_phase = on_phase
         self.on_result = on_result
         self.clock = phases.Clock()
+        self._windows = []  # mapped as long as the job lives
         self.deadline = time.monotonic() + job["time_limit_s"]
 
     def check_time(self, phase):
@@ -144,19 +157,42 @@ class _Run:
 
     def oracle(self, device):
         self.on_phase("reference")
-        oracle.run(self.job, device, self.result, self.check_time)
+        job, result, host = self.job, self.result, None
+        if job["host"]:
+            result.update(_HOST_RESULT)
+            host = reference_host.Host(job, device, result, self.check_time)
+            host.make()
+        else:
+            outlet = outlets.SharedOutlet(device, job["fds"])
+            made = oracle.Oracle(job, device, result, self.check_time, outlet)
+            made.run()
+            result["visible"] = made.visible(outlet.inputs)
         self.clock.lap("reference")
-        self.result["reference_ops"] = device.describe_ops("reference")
-        self.result["bytes_per_second"] = device.bytes_per_second()
-        if self.job["measure_time"]:
-            self.result["reference_seconds"] = device.modelled_seconds("reference")
-        self.result.update(outcome="ok", fault="none", phase="done")
+        result["reference_ops"] = device.describe_ops("reference")
+        result["bytes_per_second"] = device.bytes_per_second()
+        if job["measure_time"]:
+            result["reference_seconds"] = device.modelled_seconds("reference")
+        result.update(outcome="ok", fault="none", phase="done")
+        if host is not None:
+            self._serve(host)
+
+    def _serve(self, host):
+        """Says what was made, and stays until nobody orders anything any more."""
+        result, fds = self.result, self.job["fds"]
+        text = json.dumps(for_json({**result, "seconds": dict(self.clock.seconds)}), allow_nan=False).encode()
+        if len(text) > os.fstat(fds["result"]).st_size:
+            raise RuntimeError(f"the result of {len(text)} bytes does not fit into the memory for it")
+        os.pwrite(fds["result"], text, 0)
+        control = Control(fds["control"])
+        control.send({"made": len(text)})
+        host.serve(control)
+        result.update(visible={}, calls=[])
 
     def timer(self, device):
         self.on_phase("reference")
         reader, writer, control = self._lines()
-        _, _, model = oracle.build(self.job, device)
-        sources.copy_state(reader.get(self.job["visible"]["state"]), model)
+        _, _, model = reference.build(self.job, device)
+        sources.copy_state(self._state(reader), model)
         self._serve_rounds(device, model, reader, writer, control)
         self.result.update(outcome="ok", fault="none", phase="done")
 
@@ -175,14 +211,28 @@ class _Run:
             rest.serve()
 
     def _lines(self):
-        fds = self.job["fds"]
-        return layout.Reader(fds["visible"]), layout.Writer(fds["memory"], addresses=True), Control(fds["control"])
+        """(reader of what was made for this job, writer of what it hands over, control channel)."""
+        job, fds = self.job, self.job["fds"]
+        sides = fds["visible"], fds["memory"]
+        if job["windows"]:
+            sizes = job["in_bytes"], job["out_bytes"]
+            self._windows = [Window.open(fd, size, job["device"]) for fd, size in zip(sides, sizes)]
+            sides = [window.bytes for window in self._windows]
+        return layout.Reader(sides[0]), layout.Writer(sides[1], addresses=True), Control(fds["control"])
+
+    def _state(self, reader):
+        """The reference's state: from a window straight to where it is needed."""
+        on_gpu = self.job["windows"] and self.job["device"] == "cuda"
+        return reader.get(self.job["visible"]["state"], "cuda" if on_gpu else "cpu")
 
     def _serve_rounds(self, device, model, reader, writer, control):
-        from timing import Rounds
-
         clock, watch, extra = device.clock()
-        Rounds(self.job, model, clock, reader, writer, control, watch).serve(self.check_time, extra)
+        visible = self.job["visible"]
+        inputs = visible["inputs"]
+        read = lambda trial: clock.place(reader, inputs[trial])
+        in_turn = visible.get("in_turn", False)
+        rounds = timing.Rounds(model, clock, self.job["forward_seeds"], read, len(inputs), in_turn, watch)
+        timing.serve(rounds, writer, control, self.check_time, extra)
         self.clock.lap("timing")
 
     def _run_candidate(self, device):
@@ -193,7 +243,7 @@ class _Run:
         model_class = phases.import_candidate(job, device, self.folder)
         self.clock.lap("import")
         self.on_phase("construct")
-        arguments, state = reader.get(visible["arguments"]), reader.get(visible["state"])
+        arguments, state = reader.get(visible["arguments"]), self._state(reader)
         model = phases.construct(job, device, model_class, arguments, state, self.folder)
         self.clock.lap("construct")
         self.on_phase("forward")
@@ -264,55 +314,3 @@ def run_job(job, on_phase=lambda name: None, on_result=lambda result: None):
         if own and folder:
             shutil.rmtree(folder, ignore_errors=True)
     return result
-
-
-WARM_REFERENCE = """
-import torch
-class Model(torch.nn.Module):
-    def forward(self, x): return torch.softmax(x, -1) + 1
-def get_inputs(): return [torch.randn(8, 33)]
-def get_init_inputs(): return []
-"""
-_WARM_CANDIDATE = """
-import torch, triton, triton.language as tl
-@triton.jit
-def warm(x, y, n, BLOCK: tl.constexpr):
-    i = tl.arange(0, BLOCK)
-    v = tl.load(x + tl.program_id(0) * n + i, mask=i < n, other=-float("inf"))
-    e = tl.exp(v - tl.max(v, 0))
-    tl.store(y + tl.program_id(0) * n + i, e / tl.sum(e, 0) + 1, mask=i < n)
-class ModelNew(torch.nn.Module):
-    def forward(self, x):
-        y = torch.empty_like(x)
-        warm[(x.shape[0],)](x, y, x.shape[1], BLOCK=64)
-        return y
-"""
-
-
-def _build_driver_once():
-    """Triton's own binding to the driver is compiled by gcc for a new cache folder, that is, for every job: here it is
-    compiled before they fork. Nothing of CUDA is started by that. Where it does not work jobs do it themselves."""
-    try:
-        from triton.backends.nvidia.driver import CudaUtils
-
-        with tempfile.TemporaryDirectory() as folder:
-            os.environ["TRITON_CACHE_DIR"] = folder
-            CudaUtils()
-    except Exception as error:
-        print(f"Triton's binding to the driver is not built ahead: {describe(error)}", file=sys.stderr)
-    else:
-        CudaUtils.__init__ = lambda self: None  # of the one instance there is
-
-
-def warm_up():
-    """Once in a parent that forks jobs: imports everything and runs one job, so that LLVM and numpy are started."""
-    import one_process
-
-    torch.set_num_threads(1)
-    if os.environ.get("TRITONRL_DEVICE") == "cuda":
-        _build_driver_once()
-    for result in one_process.run_both(WARM_REFERENCE, _WARM_CANDIDATE, trials=1).results:
-        if result["outcome"] not in ("ok", "ran"):
-            raise RuntimeError(
-                f"the warm-up job ended with {result['outcome']}: {result['message']}\n{result['detail']}"
-            )

@@ -17,58 +17,45 @@ KEPT_SHARE = 0.1  # of the free GPU memory: for the inputs of all trials, so tha
 
 
 class Rounds:
-    """Serves rounds until the supervisor has enough.
+    """The rounds of one model.
 
     `clock` takes times, see cuda_clock.py: queued(prepare, call, keep, spin), plain(prepare, call, keep), both giving
-    (seconds, kept); enqueue_seconds(prepare, call); free_bytes(). `watch()` gives the GPU's state or None.
+    (seconds, kept); enqueue_seconds(prepare, call); free_bytes(). `seeds` are those of forward by trial, read(trial) a
+    trial's inputs on the device, only to be read. `in_turn`: a trial's inputs are there only when load() asks for them.
+    `watch()` gives the GPU's state or None.
     """
 
-    def __init__(self, job, model, clock, reader, writer, control, watch=lambda: None):
-        self._job = job
+    def __init__(self, model, clock, seeds, read, trials, in_turn=False, watch=lambda: None):
         self._model = model
         self._clock = clock
-        self._reader = reader
-        self._writer = writer
-        self._control = control
+        self._seeds = seeds
+        self._read = read
+        self._trials = trials
         self._watch = watch
-        self._seeds = job["forward_seeds"]
         self._bases = {}  # inputs by trial
         self._most_bases = 1
         self._inputs = self._base = []
-        self._load(0)
-        size = sum(tensor.numel() * tensor.element_size() for tensor in layout.tensors(self._base))
-        self._most_bases = int(max(1, KEPT_SHARE * clock.free_bytes() / max(1, size)))
+        self.load(0)
+        if not in_turn:
+            size = sum(tensor.numel() * tensor.element_size() for tensor in layout.tensors(self._base))
+            self._most_bases = int(max(1, KEPT_SHARE * clock.free_bytes() / max(1, size)))
         self._varies = any(_scalable(tensor) for tensor in layout.tensors(self._base))
 
-    def serve(self, check_time, extra):
-        """Says that it is ready, with what one call takes and `extra`; then a reply to each order."""
+    def ready(self, extra):
+        """What one call takes, measured before the rounds, and `extra`."""
         plain = [self._clock.plain(lambda: self._fill(0, 0), self._call, False)[0] for _ in range(WARM_UPS)]
         enqueue = [self._clock.enqueue_seconds(lambda: self._fill(0, 0), self._call) for _ in range(WARM_UPS)]
-        ready = {"seconds": statistics.median(plain), "enqueue_seconds": statistics.median(enqueue), **extra}
-        order = self._control.ask({"ready": ready})
-        kept = None
-        while "done" not in order:
-            check_time("timing")
-            if "show" in order:
-                self._writer.reset()
-                order = self._control.ask({"output": self._writer.put(kept)})
-            elif "load" in order:
-                self._load(order["load"])
-                order = self._control.ask({"loaded": True})
-            else:
-                kept = None  # its memory may be needed
-                answer, kept = self._round(order["round"])
-                order = self._control.ask({"round": answer})
+        return {"seconds": statistics.median(plain), "enqueue_seconds": statistics.median(enqueue), **extra}
 
     def _inputs_of(self, trial):
         if trial not in self._bases:
             while len(self._bases) >= self._most_bases:
                 del self._bases[next(iter(self._bases))]
-            self._bases[trial] = self._clock.place(self._reader, self._job["visible"]["inputs"][trial])
+            self._bases[trial] = self._read(trial)
         return self._bases[trial]
 
     @plain_torch()
-    def _load(self, trial):
+    def load(self, trial):
         """Gets a trial's inputs ready; calls find them in the same places as those of the trial before."""
         self._base = self._inputs_of(trial)
         old = iter(layout.tensors(self._inputs))
@@ -86,9 +73,9 @@ class Rounds:
     @plain_torch()
     def _fill(self, trial, away):
         """The trial's inputs as they are (away 0), or others like them; no two of a round are the same."""
-        base, trials = self._base, len(self._job["visible"]["inputs"])
-        if away and not self._varies and self._most_bases >= trials:
-            base = self._inputs_of((trial + away) % trials)  # whole numbers only: another trial's, with rows moved
+        base = self._base
+        if away and not self._varies and self._most_bases >= self._trials:
+            base = self._inputs_of((trial + away) % self._trials)  # whole numbers only: another trial's, with rows moved
         for source, target in zip(layout.tensors(base), layout.tensors(self._inputs)):
             if not _alike(source, target):
                 continue  # a trial of another shape: these keep what they held
@@ -101,7 +88,7 @@ class Rounds:
             else:
                 target.copy_(source)
 
-    def _round(self, order):
+    def round(self, order):
         """(answer, output of the checked call). Each call gets inputs of its own, so that nothing kept from an earlier
         one is of use; that of number order["checked"] is on the trial's inputs as they are."""
         calls, trial, checked = order["calls"], order["trial"], order["checked"]
@@ -122,6 +109,24 @@ class Rounds:
             kept = output if keep else kept
         after = self._watch()
         return {"seconds": seconds, "gpu": [state for state in (before, after) if state is not None]}, kept
+
+
+def serve(rounds, writer, control, check_time, extra):
+    """Says that the rounds are ready; then a reply to each order until the supervisor has enough."""
+    order = control.ask({"ready": rounds.ready(extra)})
+    kept = None
+    while "done" not in order:
+        check_time("timing")
+        if "show" in order:
+            writer.reset()
+            order = control.ask({"output": writer.put(kept)})
+        elif "load" in order:
+            rounds.load(order["load"])
+            order = control.ask({"loaded": True})
+        else:
+            kept = None  # its memory may be needed
+            answer, kept = rounds.round(order["round"])
+            order = control.ask({"round": answer})
 
 
 def _alike(a, b):

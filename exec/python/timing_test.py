@@ -159,13 +159,13 @@ def order(calls, checked, plain=False, trial=0):
 class RoundsTest(unittest.TestCase):
     def serve(self, inputs, model, orders, watch=lambda: None):
         """The answers to `orders`; `inputs` holds a list for each trial."""
-        job = {"forward_seeds": [11 + i for i in range(len(inputs))], "visible": {"inputs": inputs}}
-        reader = types.SimpleNamespace(get=lambda node, device: layout.map_tensors(node, torch.clone))
+        seeds = [11 + i for i in range(len(inputs))]
         writer = types.SimpleNamespace(reset=lambda: None, put=lambda value: value)
         script = Script(orders)
         clock = cuda_clock.CudaClock(Gpu(), "cpu")
-        rounds = timing.Rounds(job, model, clock, reader, writer, script, watch)
-        rounds.serve(lambda phase: None, {"bytes_per_second": 5.0})
+        read = lambda trial: layout.map_tensors(inputs[trial], torch.clone)
+        rounds = timing.Rounds(model, clock, seeds, read, len(inputs), watch=watch)
+        timing.serve(rounds, writer, script, lambda phase: None, {"bytes_per_second": 5.0})
         return script.answers
 
     def seen(self, inputs, calls=8, checked=5):

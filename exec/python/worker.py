@@ -50,7 +50,8 @@ def main():
     connection = protocol.Connection(socket_fd)
     start = time.monotonic()
     runner = importlib.import_module(runner_name)
-    warm_up = getattr(runner, "warm_up", None)
+    # A runner can name another module that warms it up.
+    warm_up = getattr(importlib.import_module(getattr(runner, "WARMED_BY", runner_name)), "warm_up", None)
     if warm_up is not None:
         warm_up()
     gc.collect()
