@@ -28,8 +28,8 @@ class ControlChannel {
 
   enum class Event { kMessage, kOther, kDeadline };
   // Waits for a message. kOther: `other_fd` is readable and no message is left. Descriptors that
-  // came along are put into `fds`, which owns them; with null the kernel drops them. A line that the
-  // job has shut down brings no more messages.
+  // came along are put into `fds`, which owns them; with null the kernel drops them. A line that
+  // the job has shut down brings no more messages.
   Event Wait(int other_fd, absl::Time deadline, std::string* message,
              std::vector<int>* fds = nullptr);
 
