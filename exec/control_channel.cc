@@ -62,17 +62,27 @@ ControlChannel::~ControlChannel() {
   if (job_end_ >= 0) close(job_end_);
 }
 
+// A job can shut its end of the line down, which is open here too: from then on every read gives
+// nothing at once, which is no message.
+bool ControlChannel::ShutDown() const {
+  pollfd own = {own_end_, POLLRDHUP, 0};
+  return poll(&own, 1, 0) > 0 && (own.revents & (POLLRDHUP | POLLHUP)) != 0;
+}
+
 ControlChannel::Event ControlChannel::Wait(int other_fd, absl::Time deadline, std::string* message,
                                            std::vector<int>* fds) {
+  bool open = true;
   while (true) {
     message->resize(kMaxMessage);
-    const ssize_t n = Receive(own_end_, message, fds);
-    if (n >= 0) {
+    const ssize_t n = open ? Receive(own_end_, message, fds) : ssize_t{-1};
+    if (n > 0 || (n == 0 && !ShutDown())) {
       message->resize(n);
       return Event::kMessage;
     }
     message->clear();
-    pollfd polls[2] = {{own_end_, POLLIN, 0}, {other_fd, POLLIN, 0}};
+    open = open && n != 0;
+    // A negative descriptor is passed over.
+    pollfd polls[2] = {{open ? own_end_ : -1, POLLIN, 0}, {other_fd, POLLIN, 0}};
     // The other side is looked at only after all messages.
     if (poll(&polls[1], 1, 0) > 0 && poll(&polls[0], 1, 0) == 0) return Event::kOther;
     const absl::Duration left = deadline - absl::Now();

@@ -28,7 +28,8 @@ class ControlChannel {
 
   enum class Event { kMessage, kOther, kDeadline };
   // Waits for a message. kOther: `other_fd` is readable and no message is left. Descriptors that
-  // came along are put into `fds`, which owns them; with null the kernel drops them.
+  // came along are put into `fds`, which owns them; with null the kernel drops them. A line that
+  // the job has shut down brings no more messages.
   Event Wait(int other_fd, absl::Time deadline, std::string* message,
              std::vector<int>* fds = nullptr);
 
@@ -36,6 +37,7 @@ class ControlChannel {
   absl::Status Send(absl::string_view message);
 
  private:
+  bool ShutDown() const;
   ControlChannel(int own_end, int job_end) : own_end_(own_end), job_end_(job_end) {}
 
   int own_end_;
