@@ -51,20 +51,17 @@ class HostProcess:
     """Runs an oracle's job as a host. `result` is what it made (or how it failed); then order() until finish()."""
 
     def __init__(self, job):
-        result = os.memfd_create("result")
-        os.ftruncate(result, RESULT_BYTES)
+        self.papers = os.memfd_create("result")  # jobs and results
+        os.ftruncate(self.papers, RESULT_BYTES)
         self._end = os.memfd_create("end")  # what run_job returned in the child
         self._line, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         self._line.settimeout(_SECONDS)
-        job = {**job, "host": True, "fds": {"control": theirs.fileno(), "result": result}}
+        job = {**job, "host": True, "fds": {"control": theirs.fileno(), "result": self.papers}}
         # CUDA does not survive a fork: with a GPU the process is a fresh one, which takes seconds.
         self._child = (_spawn if job.get("device") == "cuda" else _fork)(job, self._end)
         theirs.close()
-        try:
-            made = self._line.recv(1 << 20)
-            self.result = json.loads(os.pread(result, json.loads(made)["made"], 0)) if made else self._wait()
-        finally:
-            os.close(result)
+        made = self._line.recv(1 << 20)
+        self.result = json.loads(os.pread(self.papers, json.loads(made)["made"], 0)) if made else self._wait()
 
     def order(self, message):
         """The answer, without its name; ({...}, descriptors) for "open"."""
@@ -100,6 +97,7 @@ class HostProcess:
         size = os.fstat(self._end).st_size
         self.end = json.loads(os.pread(self._end, size, 0)) if status == 0 else {"outcome": "worker_lost"}
         os.close(self._end)
+        os.close(self.papers)
         return self.end
 
 

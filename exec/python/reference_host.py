@@ -18,7 +18,7 @@ import reference
 import sources
 import timing
 from channel import SupervisorGone
-from failures import describe
+from failures import describe, is_out_of_memory
 from kept import KeptOutlet
 from oracle import Oracle
 from plain_torch import plain_torch
@@ -94,9 +94,11 @@ class Host:
         self._empty_cache()
 
     def serve(self, control):
-        """One answer to each order, until there are no more."""
+        """One answer to each order, until there are no more. Whether the process is wanted for another task."""
         try:
             while "end" not in (order := control.receive()):
+                if "drop" in order:
+                    return True
                 answer, fds = self._answer(order)
                 self._outlet.store.release("inputs")
                 try:
@@ -110,6 +112,7 @@ class Host:
             for session in self._sessions.values():
                 session.close()
             self._sessions.clear()
+        return False
 
     def _answer(self, order):
         """(message, descriptors that go with it)."""
@@ -117,7 +120,7 @@ class Host:
             try:
                 return self._obey(order)
             except Exception as error:
-                if not _out_of_memory(error):
+                if not is_out_of_memory(error):
                     raise
             self._outlet.store.clear()
             self._forger.drop()
@@ -125,7 +128,7 @@ class Host:
             return self._obey(order)
         except Exception as error:
             message = {"error": describe(error)}
-            return ({**message, "out_of_memory": True} if _out_of_memory(error) else message), ()
+            return ({**message, "out_of_memory": True} if is_out_of_memory(error) else message), ()
 
     def _obey(self, order):
         (name, what), = order.items()
@@ -260,10 +263,6 @@ class Host:
     def _empty_cache(self):
         if not self._device.modelled:
             torch.cuda.empty_cache()
-
-
-def _out_of_memory(error):
-    return isinstance(error, (MemoryError, torch.OutOfMemoryError)) or "can't allocate memory" in str(error)
 
 
 def _room(memory, offset, size):
