@@ -220,9 +220,9 @@ class SameTest(unittest.TestCase):
         self.assertTrue(self.same(torch.tensor([0.0, -0.0]), torch.tensor([-0.0, 0.0])))
 
     def test_the_first_ones_size_counts(self):
-        small, large = torch.tensor([1.0, 1.0]), torch.tensor([1.0, 1.02])
+        small, large = torch.tensor([1.0, 100.0]), torch.tensor([1.0, 101.005])
         self.assertFalse(self.same(small, large))
-        self.assertTrue(self.same(torch.tensor([1.0, 100.0]), torch.tensor([1.02, 100.0])))
+        self.assertTrue(self.same(large, small))
         self.assertTrue(self.same(torch.tensor([3 + 4j]), torch.tensor([3 + 4.04j])))
         self.assertFalse(self.same(torch.tensor([3 + 4j]), torch.tensor([3 + 4.06j])))
 

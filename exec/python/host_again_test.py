@@ -1,6 +1,7 @@
 """What a reference host makes when it is asked for: what it did not keep, and results that must not pass."""
 
 import os
+import time
 import unittest
 
 import torch
@@ -10,6 +11,9 @@ from testing_host import BATCH_NORM, COUNTER, TRIALS, Session, job
 import forged
 import layout
 import runner
+from interpreter_device import InterpreterDevice
+from kept import KeptOutlet
+from oracle import Oracle
 
 
 class AgainTest(unittest.TestCase):
@@ -59,6 +63,18 @@ class AgainTest(unittest.TestCase):
                 self.assertEqual(a, b, (name, part))
             found = large[4]
             self.assertTrue(found and found[0]["bad"] > 0, (name, found))
+
+    def test_a_tolerance_alone_is_made_again(self):
+        source, mode = self.SOURCES["a counter"]
+        full = runner.complete_job({**job(source, mode), "host": True, "fds": {}})
+        with InterpreterDevice(full, "", time.monotonic() + 60) as device:
+            outlet = KeptOutlet(device, 1 << 20)
+            Oracle(full, device, runner.blank_result("oracle"), lambda phase: None, outlet, again=True).run()
+            before = [outlet.precise_leaf(call, 0) for call in range(4)]
+            outlet.store.release()
+            for call in (3, 1, 2):
+                outlet.store.drop(("precise", call))
+                self.assertTrue(layout.same(before[call], outlet.precise_leaf(call, 0)))
 
     def test_a_counter_counts_on(self):
         with Session(*self.SOURCES["a counter"], keep_bytes=0, **self.FIELDS) as s:

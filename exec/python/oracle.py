@@ -88,17 +88,18 @@ class Oracle:
         if self._snapshots is not None:
             self._before.append(self._snapshots.take())
         placed = outlet.read(trial)
-        untouched = layout.map_tensors(placed, lambda tensor: tensor.clone()) if index == 0 else None
+        untouched = outlet.untouched(trial, placed) if index == 0 else None
         sources.seed_everything(self._job["forward_seeds"][trial])
         before = precision.random_state(self._device) if self._precision else None
         output = self.peak.around(lambda: self._forward(placed, index))
         drew = self._precision is not None and precision.random_state(self._device) != before
-        call = {"trial": trial, "output": outlet.expect(output, lambda: self._output_again(index, trial))}
         if index == 0:
             result["mutates_inputs"] = not layout.same(untouched, placed)
-            del untouched
         if self._precision is not None:
             result["shares_memory"] = result["shares_memory"] or _shares(output, placed)
+        del untouched, placed  # gigabytes at full size
+        call = {"trial": trial, "output": outlet.expect(output, lambda: self._output_again(index, trial))}
+        if self._precision is not None:
             call["precise"] = self._judge(index, trial, output, drew, is_variant)
         if self._low is not None and index != 1:
             made = outlet.probes(lambda: self._probes(trial, output))
