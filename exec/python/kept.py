@@ -3,6 +3,8 @@ to go is made again when it is asked for."""
 
 import collections
 
+import torch
+
 import layout
 import leaves as leaves_module
 from leaves import Collector, Leaves, by_leaf, byte_count
@@ -141,8 +143,12 @@ class KeptOutlet:
         slack, kept_slack = self._collect(judged.slack, "the tolerance of forward's result")
         self.store.put(("precise", call), kept_exact.leaves + kept_slack.leaves)
 
+        tensors = len(kept_exact.leaves)
+
         def again():
             once_more = make()
+            if len(layout.tensors(once_more.exact)) != tensors:  # it was there before
+                raise torch.OutOfMemoryError(f"out of memory for float64 results: {'; '.join(once_more.notes)}")
             return [leaf for value in (once_more.exact, once_more.slack) for leaf in self._collect(value, "")[1].leaves]
 
         self._precise[call] = (exact, slack, again)

@@ -151,23 +151,17 @@ class Oracle:
         duplicate = precision.duplicate(self._model, lambda: self._model) if self.stateful else self._model
         return {
             "identity_cast": probes.casts(self._outlet.read(trial), output),
-            "half_input": self._half_input(duplicate, trial),
-            "low_precision": self._low_precision(self._low, trial, output),
+            "half_input": _tried(lambda: self._half_input(duplicate, trial)),
+            "low_precision": _tried(lambda: self._low_precision(self._low, trial, output)),
         }
 
     def _half_input(self, model, trial):
-        try:
-            halved = probes.half_input(self._outlet.read(trial))
-            return None if halved is None else self._run_beside(model, halved, self._job["forward_seeds"][trial])
-        except Exception:
-            return None
+        halved = probes.half_input(self._outlet.read(trial))
+        return None if halved is None else self._run_beside(model, halved, self._job["forward_seeds"][trial])
 
     def _low_precision(self, low, trial, output):
-        try:
-            inputs = self._outlet.read(trial)
-            return low(self._job["mode"], inputs, output, self._job["forward_seeds"][trial])
-        except Exception:
-            return None
+        inputs = self._outlet.read(trial)
+        return low(self._job["mode"], inputs, output, self._job["forward_seeds"][trial])
 
     def probe(self, name, index):
         """The probe `name` of call `index`, made now by the reference as it was before that call; None where it cannot
@@ -178,8 +172,11 @@ class Oracle:
         output = self._outlet.output(index) if name == "low_precision" else None
         self._go_back(index)
         if name == "half_input":
-            return self._half_input(self._model, trial)
-        return self._low_precision(self._low_model() if self.stateful else self._low, trial, output)
+            make = lambda: self._half_input(self._model, trial)
+        else:
+            low = self._low_model() if self.stateful else self._low
+            make = lambda: self._low_precision(low, trial, output)
+        return _tried(make, torch.OutOfMemoryError)
 
     def _run_variants(self):
         """Trials on inputs made from the task's own. One that the reference is not made for is left out."""
@@ -273,6 +270,16 @@ class Oracle:
                 self._call(len(self._result["calls"]), len(self._result["trials"]) - 1, is_variant=True)
             except BaseException as error:
                 raise refused(error, f"does not run on {what}[{number}]") from error
+
+
+def _tried(make, *passed_on):
+    """What `make` makes; None where it raises anything but those."""
+    try:
+        return make()
+    except passed_on:
+        raise
+    except Exception:
+        return None
 
 
 def _shares(output, placed):

@@ -13,7 +13,6 @@ import torch
 import compare
 import forged
 import gpu_memory
-import layout
 import reference
 import sources
 import timing
@@ -128,7 +127,7 @@ class Host:
             return ({**message, "out_of_memory": True} if _out_of_memory(error) else message), ()
 
     def _obey(self, order):
-        (name, what), = order.items()
+        ((name, what),) = order.items()
         if name == "open":
             return self._open()
         if name not in ("fill", "compare", "keep", "same", "probe", "time", "close"):
