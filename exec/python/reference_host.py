@@ -223,6 +223,8 @@ class Host:
                 return {"ready": self._begin()}
             if "end" in order:
                 self._rounds = None
+                if self._clock is not None:
+                    self._clock[0].rest()
                 self._outlet.store.release()
                 self._empty_cache()
                 return {"ended": True}
