@@ -110,7 +110,8 @@ class AgainTest(unittest.TestCase):
 class ProbesTest(unittest.TestCase):
     def test_results_that_must_not_pass(self):
         with Session(task_source("x * 2", "[torch.randn(4, 64)]"), probes=True) as s:
-            self.assertEqual({name: s.probe(name)["bad"] > 0 for name in forged.NAMES}, dict.fromkeys(forged.NAMES, True))
+            for name in forged.NAMES:
+                self.assertGreater(s.probe(name)["bad"], 0, name)
             self.assertAlmostEqual(float(s.probe("half_output")["bad"]), 128, delta=3)
             self.assertAlmostEqual(float(s.probe("half_input", 2)["bad"]), 128, delta=3)
 

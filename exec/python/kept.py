@@ -14,8 +14,8 @@ MOST_TOGETHER = 1 << 30  # bytes of all trials' inputs that may lie in a window 
 
 
 class Store:
-    """Lists of tensors by key, (kind, number), of at most so many bytes; the least recently used go first. What was used
-    last of a kind can be held beyond that, until another of the kind is."""
+    """Lists of tensors by key, (kind, number), of at most so many bytes; the least recently used go first. What was
+    used last of a kind can be held beyond that, until another of the kind is."""
 
     def __init__(self, most_bytes):
         self._most = most_bytes
