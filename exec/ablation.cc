@@ -1,7 +1,6 @@
 #include "exec/ablation.h"
 
 #include <algorithm>
-#include <cmath>
 #include <limits>
 #include <nlohmann/json.hpp>
 #include <utility>
@@ -9,7 +8,6 @@
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
 #include "base/status.h"
-#include "exec/tensor_compare.h"
 
 namespace tritonrl {
 namespace {
@@ -18,60 +16,9 @@ using Json = nlohmann::json;
 
 constexpr size_t kMaxKernels = 64;  // that a runner may name
 constexpr size_t kMaxText = 400;
-// Outputs are the same if they differ by at most this share of the largest element. An addition of
-// 1e-6 to hide behind is no work.
-constexpr double kSameShare = 1e-2;
 // Negative and beyond the usual bounds of clamps, for inputs on which a kernel has nothing to do
 // (relu of positive numbers).
 constexpr double kOtherScale = -3.0;
-
-// Leaves with a copy of their bytes, as the memory they came in is written again.
-struct Kept {
-  std::vector<Leaf> leaves;
-  std::string bytes;
-  Tensors tensors() const { return {leaves, bytes}; }
-};
-
-Kept Keep(const Tensors& from) {
-  Kept kept{from.leaves, ""};
-  for (Leaf& leaf : kept.leaves) {
-    if (!leaf.offset.has_value()) continue;
-    const absl::string_view bytes = from.memory.substr(*leaf.offset, leaf.bytes());
-    leaf.offset = kept.bytes.size();
-    kept.bytes.append(bytes.data(), bytes.size());
-  }
-  return kept;
-}
-
-// Largest absolute element; infinite if one is not finite.
-double Largest(const Leaf& leaf, absl::string_view memory) {
-  const std::string zeros(leaf.bytes(), '\0');
-  Leaf zero = leaf;
-  zero.offset = 0;
-  const double all = std::numeric_limits<double>::max();
-  const std::vector<Leaf> want = {zero}, got = {leaf};
-  const Comparison found = CompareOutputs({want, zeros}, {got, memory}, {.atol = all, .rtol = 0});
-  if (!found.equal || !found.max_error.has_value()) return std::numeric_limits<double>::infinity();
-  return *found.max_error;
-}
-
-// Whether two results of the candidate's own are the same to within a share of their size.
-bool SameResult(const Tensors& whole, const Tensors& other) {
-  if (whole.leaves.size() != other.leaves.size()) return false;
-  if (SameTensors(whole, other))
-    return CompareOutputs(whole, other, {.atol = 0, .rtol = kSameShare}).equal;
-  for (size_t i = 0; i < whole.leaves.size(); ++i) {
-    const std::vector<Leaf> a = {whole.leaves[i]}, b = {other.leaves[i]};
-    double atol = 0;
-    if (a[0].kind == Leaf::Kind::kTensor && a[0].offset.has_value() && a[0].elements > 0) {
-      const double largest = Largest(a[0], whole.memory);
-      if (std::isfinite(largest)) atol = kSameShare * largest;
-    }
-    if (!CompareOutputs({a, whole.memory}, {b, other.memory}, {.atol = atol, .rtol = 0}).equal)
-      return false;
-  }
-  return true;
-}
 
 class Orders {
  public:
@@ -150,6 +97,7 @@ class Orders {
     const double seconds = absl::ToDoubleSeconds(setup_.until - absl::Now());
     if (over_) return {End::kProcessEnded, {}, "its process had ended before"};
     if (seconds <= 0) return {End::kLate, {}, "no time was left for it"};
+    setup_.provide(trial);
     const std::optional<std::string> answer = ask_(Json{
         {"ablate",
          {{"trial", trial},
@@ -186,7 +134,7 @@ class Orders {
     if (text.size() > kMaxText) return {End::kBroken, {}, what};
     if (json["late"].get<bool>()) return {End::kLate, {}, std::move(text)};
     if (json["output"].is_null()) return {End::kRaised, {}, std::move(text)};
-    auto leaves = ParseLayout(json["output"], setup_.memory.size());
+    auto leaves = ParseLayout(json["output"], setup_.memory_bytes);
     if (!leaves.ok()) return {End::kBroken, {}, Message(leaves.status())};
     return {End::kOutput, *std::move(leaves), "", json["left_out"].get<int64_t>()};
   }
@@ -226,10 +174,10 @@ class Orders {
     if (call.end == End::kRaised) return ABLATION_CHANGED;
     if (call.end != End::kOutput) return Unclear(call, text);
     if (!setup_.is_right(trial, call.leaves)) return ABLATION_CHANGED;
-    const Kept kept = Keep({call.leaves, setup_.memory});
+    setup_.keep(call.leaves);
     const Call whole = Order(trial, "none", 1, 0);
     if (whole.end != End::kOutput) return Unclear(whole, text);
-    if (!SameResult({whole.leaves, setup_.memory}, kept.tensors())) return ABLATION_CHANGED;
+    if (!setup_.same_as_kept(whole.leaves)) return ABLATION_CHANGED;
     return TryOtherInputs(skip, text);
   }
 
@@ -238,13 +186,12 @@ class Orders {
     const int trial = NextTrial();
     const Call call = Order(trial, skip, kOtherScale, 1);
     if (call.end == End::kLate || call.end == End::kProcessEnded) return Unclear(call, text);
-    const Kept kept = Keep({call.leaves, setup_.memory});
+    if (call.end == End::kOutput) setup_.keep(call.leaves);
     const Call whole = Order(trial, "none", kOtherScale, 0);
     if (whole.end == End::kLate || whole.end == End::kProcessEnded) return Unclear(whole, text);
     if (call.end != whole.end) return ABLATION_CHANGED;
     if (call.end == End::kRaised) return ABLATION_UNCHANGED;  // on these inputs it always does
-    return SameResult({whole.leaves, setup_.memory}, kept.tensors()) ? ABLATION_UNCHANGED
-                                                                     : ABLATION_CHANGED;
+    return setup_.same_as_kept(whole.leaves) ? ABLATION_UNCHANGED : ABLATION_CHANGED;
   }
 
   // The result looked unchanged, and then a call that was to confirm it gave none.

@@ -3,13 +3,13 @@
 #ifndef TRITONRL_EXEC_ABLATION_H_
 #define TRITONRL_EXEC_ABLATION_H_
 
+#include <cstdint>
 #include <functional>
 #include <optional>
 #include <string>
 #include <vector>
 
 #include "absl/status/status.h"
-#include "absl/strings/string_view.h"
 #include "absl/time/time.h"
 #include "exec/messages.pb.h"
 #include "exec/tensor_layout.h"
@@ -26,8 +26,14 @@ struct AblationSetup {
   int trials = 0;  // whose inputs there are
   // Whether that is a right output for that trial.
   std::function<bool(int trial, const std::vector<Leaf>& output)> is_right;
-  absl::string_view memory;  // where the runner puts what it hands over
-  absl::Time until;          // no call begins after that, and each is told to end by then
+  // Puts a trial's inputs where the runner will look for them.
+  std::function<void(int trial)> provide = [](int) {};
+  // Keeps a copy of an output, as the memory it came in is written again; the one before is gone.
+  std::function<void(const std::vector<Leaf>& output)> keep;
+  // Whether an output is the same as the one kept, to within a share of its size.
+  std::function<bool(const std::vector<Leaf>& output)> same_as_kept;
+  uint64_t memory_bytes = 0;  // of the memory that the runner hands over in
+  absl::Time until;           // no call begins after that, and each is told to end by then
 };
 
 // Sends one message to the runner and waits for its answer (formats in exec/python/README.md);

@@ -8,6 +8,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
+#include "exec/kept_output.h"
 #include "exec/tensor_layout.h"
 
 namespace tritonrl {
@@ -30,7 +31,12 @@ class FakeRunner {
   AblationResult Run(const Json& kernels, absl::Duration time = absl::Seconds(60)) {
     AblationSetup setup;
     setup.trials = kTrials;
-    setup.memory = absl::string_view(memory_, sizeof(memory_));
+    setup.memory_bytes = sizeof(memory_);
+    setup.provide = [this](int trial) { provided.push_back(trial); };
+    setup.keep = [this](const std::vector<Leaf>& output) { kept_.Keep({output, memory()}); };
+    setup.same_as_kept = [this](const std::vector<Leaf>& output) {
+      return kept_.IsSame({output, memory()});
+    };
     setup.is_right = [this](int trial, const std::vector<Leaf>&) {
       for (int i = 0; i < 4; ++i) {
         float value;
@@ -70,11 +76,15 @@ class FakeRunner {
   double atol = 1e-2;
   int left_out = 1;
   std::vector<Json> orders;
+  std::vector<int> provided;  // trials
   // Takes the place of Answer where it is set.
   std::function<std::optional<std::string>(const Json&)> answer;
 
  private:
+  absl::string_view memory() const { return absl::string_view(memory_, sizeof(memory_)); }
+
   const Forward forward_;
+  KeptOutput kept_;
   alignas(8) char memory_[16] = {};
 };
 

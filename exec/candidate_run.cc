@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <memory>
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <string>
@@ -16,7 +17,7 @@
 #include "exec/device_backend.h"
 #include "exec/follow_up.h"
 #include "exec/job_dialogue.h"
-#include "exec/tensor_compare.h"
+#include "exec/tensor_exchange.h"
 #include "exec/tensor_sharing.h"
 #include "exec/time_conclusion.h"
 #include "exec/timing_rounds.h"
@@ -26,23 +27,12 @@ namespace {
 
 using Json = nlohmann::json;
 
-// Bytes for the tensors of all leaves, each aligned as the writer does it.
-uint64_t RoomFor(const std::vector<Leaf>& leaves) {
-  constexpr uint64_t kAlignment = 64;
-  uint64_t room = 0;
-  for (const Leaf& leaf : leaves) {
-    if (leaf.kind == Leaf::Kind::kTensor) room += static_cast<uint64_t>(leaf.bytes()) + kAlignment;
-  }
-  return room;
-}
-
 class Session {
  public:
-  Session(const JobContext& context, const OracleResult& oracle, WorkerPool* oracles,
-          const ExecLimits& limits, absl::Time deadline)
+  Session(const JobContext& context, const OracleResult& oracle, const ExecLimits& limits,
+          absl::Time deadline)
       : context_(context),
         oracle_(oracle),
-        oracles_(oracles),
         limits_(limits),
         deadline_(deadline),
         trials_(static_cast<int>(oracle.inputs.size())),
@@ -51,10 +41,12 @@ class Session {
   CandidateRun Run(WorkerPool* runners) {
     CandidateRun run;
     JobReport report;
-    if (absl::Status talked = Talk(runners, &report); !talked.ok()) {
-      run.result.set_outcome(EXEC_INTERNAL_ERROR);
-      run.result.set_fault(EXEC_FAULT_OURS);
-      run.result.set_message(Message(talked));
+    absl::Status talked = Talk(runners, &report);
+    if (talked.ok()) talked = lost_;
+    if (!talked.ok()) {
+      SetOutcome(EXEC_INTERNAL_ERROR, Message(talked), &run.result);
+      run.exchange_failed = true;
+      run.out_of_memory = absl::IsResourceExhausted(talked);
       return run;
     }
     if (follow_up_.ended) ForgetEnd(&report, &follow_up_);
@@ -67,15 +59,13 @@ class Session {
 
  private:
   absl::Status Talk(WorkerPool* runners, JobReport* report) {
-    uint64_t outputs = 0, inputs = 0;
-    for (const auto& leaves : oracle_.outputs) outputs = std::max(outputs, RoomFor(leaves));
-    for (const auto& leaves : oracle_.inputs) inputs = std::max(inputs, RoomFor(leaves));
-    ASSIGN_OR_RETURN(memory_, SharedMemory::Create("memory", outputs + inputs));
-    RETURN_IF_ERROR(memory_.Map(memory_.bytes()).status());
-    ASSIGN_OR_RETURN(auto job,
-                     JobDialogue::Start(
-                         runners, RunnerJobJson(context_, oracle_.visible_layout, trials_), limits_,
-                         deadline_, {{"visible", oracle_.visible.fd()}, {"memory", memory_.fd()}}));
+    ASSIGN_OR_RETURN(exchange_, OpenExchange(context_.request, oracle_,
+                                             absl::Seconds(limits_.wall_seconds()), deadline_));
+    const std::string description =
+        RunnerJobJson(context_, oracle_.visible_layout, trials_, oracle_.windows.in_bytes,
+                      oracle_.windows.out_bytes);
+    ASSIGN_OR_RETURN(
+        auto job, JobDialogue::Start(runners, description, limits_, deadline_, exchange_->fds()));
     while (const std::optional<std::string> message = job->Next()) {
       if (begin_ == absl::InfinitePast()) begin_ = absl::Now();
       if (over_) {  // nobody listens any more, but it may not wait for ever either
@@ -89,7 +79,7 @@ class Session {
       }
       const absl::Status taken = TakeCall(*message);
       if (!taken.ok()) violation_ = taken;
-      over_ = !taken.ok() || !wrong_.equal;
+      over_ = !taken.ok() || !wrong_.equal || !Lay(NextTrial());
       job->Send(Json{{"go", !over_}}.dump());
       if (!over_ && compared_ == calls_.size() && !oracle_.run.modelled() &&
           !context_.request.skip_timing()) {
@@ -102,10 +92,27 @@ class Session {
   }
 
   absl::StatusOr<std::vector<Leaf>> ReadLeaves(const Json& layout) {
-    return ParseLayout(layout, memory_.bytes());
+    return ParseLayout(layout, exchange_->memory_bytes());
   }
 
-  // The next call's output and inputs, which lie in memory_.
+  // The trial that the runner looks for next: that of the next call, and for rounds the first.
+  int NextTrial() const { return compared_ < calls_.size() ? calls_[compared_] : 0; }
+
+  // Has the exchange put a trial's inputs in place; false, and lost_ says why, if it cannot.
+  bool Lay(int trial) {
+    if (lost_.ok()) lost_ = exchange_->Provide(trial);
+    return lost_.ok();
+  }
+
+  // What the exchange says, or `otherwise` if it fails, and lost_ says why.
+  template <typename T>
+  T Answered(absl::StatusOr<T> answer, T otherwise) {
+    if (answer.ok()) return *std::move(answer);
+    if (lost_.ok()) lost_ = answer.status();
+    return otherwise;
+  }
+
+  // The next call's output and inputs, which the exchange holds.
   absl::Status TakeCall(const std::string& message) {
     const Json json = Json::parse(message, nullptr, /*allow_exceptions=*/false);
     const char* names[] = {"call", "inputs", "output"};
@@ -136,13 +143,13 @@ class Session {
     bool unchanged = false;
   };
 
-  // The inputs after a call of forward. Without a GPU they lie in memory_. On a GPU the process
-  // says itself, in front of what describes them, whether they are unchanged: one that lies could
-  // as well have put them back.
+  // The inputs after a call of forward. Where they do not come back the process says itself, in
+  // front of what describes them, whether they are unchanged: one that lies could as well have put
+  // them back.
   absl::StatusOr<InputsAfter> ReadInputs(const Json& description, int trial) {
     InputsAfter inputs;
     ASSIGN_OR_RETURN(inputs.leaves, ReadLeaves(description));
-    if (!oracle_.run.modelled()) {
+    if (!exchange_->inputs_come_back()) {
       if (inputs.leaves.empty() || inputs.leaves[0].kind != Leaf::Kind::kNumber) {
         return absl::InvalidArgumentError("it does not say whether its inputs are unchanged");
       }
@@ -150,15 +157,15 @@ class Session {
       inputs.leaves.erase(inputs.leaves.begin());
       return inputs;
     }
-    inputs.unchanged = oracle_.mutates_inputs || SameTensors({oracle_.inputs[trial], visible_},
-                                                             {inputs.leaves, memory_.view()});
+    inputs.unchanged = oracle_.mutates_inputs || exchange_->SameInputs(trial, inputs.leaves);
     return inputs;
   }
 
-  // An output in memory_ against that of the oracle's call.
-  Comparison Compare(size_t call, const std::vector<Leaf>& output) const {
-    return CompareOutputs({oracle_.outputs[call], hidden_}, {output, memory_.view()},
-                          oracle_.ToleranceOf(context_.request, call));
+  // An output against that of the oracle's call.
+  Comparison Compare(size_t call, const std::vector<Leaf>& output) {
+    Comparison unknown;
+    unknown.equal = false;
+    return Answered(exchange_->Compare(call, output), unknown);
   }
 
   // Compares an output with that of the oracle's call; false, and wrong_ says why, when it differs.
@@ -189,7 +196,14 @@ class Session {
     setup.ablation.is_right = [this](int trial, const std::vector<Leaf>& output) {
       return Compare(trial == 0 ? 0 : trial + 1, output).equal;
     };
-    setup.ablation.memory = memory_.view();
+    setup.ablation.provide = [this](int trial) { Lay(trial); };
+    setup.ablation.keep = [this](const std::vector<Leaf>& output) {
+      if (const absl::Status kept = exchange_->Keep(output); !kept.ok() && lost_.ok()) lost_ = kept;
+    };
+    setup.ablation.same_as_kept = [this](const std::vector<Leaf>& output) {
+      return Answered(exchange_->IsSameAsKept(output), false);
+    };
+    setup.ablation.memory_bytes = exchange_->memory_bytes();
     setup.ablation.until = FollowUpDeadline(begin_, limits_);
     follow_up_ = RunFollowUp(setup, named, [job](const std::string& order) {
       job->Send(order);
@@ -226,7 +240,11 @@ class Session {
   }
 
   void Time(JobDialogue* job) {
-    const auto judge = [this](int trial, const std::string& layout) {
+    TimingSides sides;
+    sides.candidate = job;
+    sides.reference = [this](const std::string& order) { return exchange_->AskTimer(order); };
+    sides.provide = [this](int trial) { return exchange_->Provide(trial); };
+    sides.judge = [this](int trial, const std::string& layout) {
       auto output = ReadLeaves(Json::parse(layout, nullptr, /*allow_exceptions=*/false));
       if (!output.ok()) {
         violation_ = output.status();
@@ -237,10 +255,10 @@ class Session {
       timed_ = true;
       return Judge(trial, trial == 0 ? 0 : trial + 1, *output);
     };
-    const auto alone = [this] {
+    sides.alone = [this] {
       if (context_.place != nullptr) context_.place->TakeAlone();
     };
-    timing_ = TimeInTurns(context_, oracle_, oracles_, limits_, deadline_, job, judge, alone);
+    timing_ = TimeInTurns(context_.request, oracle_, sides);
     if (context_.place != nullptr) context_.place->ShareAgain();
     if (timing_->kind == TimingResult::Kind::kBadMessage) {
       violation_ = absl::InvalidArgumentError(timing_->text);
@@ -316,14 +334,12 @@ class Session {
 
   const JobContext& context_;
   const OracleResult& oracle_;
-  WorkerPool* const oracles_;
   const ExecLimits& limits_;
   const absl::Time deadline_;
   const int trials_;
   const std::vector<int> calls_;
-  const absl::string_view visible_ = oracle_.visible.view();
-  const absl::string_view hidden_ = oracle_.hidden.view();
-  SharedMemory memory_;  // the candidate writes here what it hands over
+  std::unique_ptr<TensorExchange> exchange_;
+  absl::Status lost_;  // why the exchange has failed
 
   size_t compared_ = 0;  // calls
   bool over_ = false;
@@ -341,9 +357,8 @@ class Session {
 }  // namespace
 
 CandidateRun RunCandidate(const JobContext& context, const OracleResult& oracle,
-                          WorkerPool* runners, WorkerPool* oracles, const ExecLimits& limits,
-                          absl::Time deadline) {
-  return Session(context, oracle, oracles, limits, deadline).Run(runners);
+                          WorkerPool* runners, const ExecLimits& limits, absl::Time deadline) {
+  return Session(context, oracle, limits, deadline).Run(runners);
 }
 
 }  // namespace tritonrl

@@ -13,13 +13,13 @@ namespace tritonrl {
 struct CandidateRun {
   ExecResult result;
   bool worker_died = false;  // under the candidate, which may be why
+  // The exchange of tensors failed, which is a fault of ours; for want of GPU memory, perhaps.
+  bool exchange_failed = false, out_of_memory = false;
 };
 
-// Runs the candidate in a fresh process of `runners`; `oracles` times the reference beside it where
-// times are measured. Tolerances stay here. `oracle` must be ok().
+// Runs the candidate in a fresh process of `runners`. Tolerances stay here. `oracle` must be ok().
 CandidateRun RunCandidate(const JobContext& context, const OracleResult& oracle,
-                          WorkerPool* runners, WorkerPool* oracles, const ExecLimits& limits,
-                          absl::Time deadline);
+                          WorkerPool* runners, const ExecLimits& limits, absl::Time deadline);
 
 }  // namespace tritonrl
 

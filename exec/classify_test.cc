@@ -54,7 +54,7 @@ TEST(ClassifyTest, BeforeTheCandidateItIsNotItsFault) {
 }
 
 TEST(ClassifyTest, WhatTheReferenceDoesIsTheTasksFault) {
-  for (const JobRole role : {JobRole::kOracle, JobRole::kTimer}) {
+  for (const JobRole role : {JobRole::kOracle}) {
     for (const auto& [end, channel, signal] : {std::tuple(JobEnd::kTimeout, kReference, 0),
                                                {JobEnd::kExit, kReference, SIGSEGV},
                                                {JobEnd::kOutputLimit, kReference, 0},

@@ -4,6 +4,7 @@
 #define TRITONRL_EXEC_CONTROL_CHANNEL_H_
 
 #include <string>
+#include <vector>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
@@ -26,13 +27,17 @@ class ControlChannel {
   int job_end() const { return job_end_; }
 
   enum class Event { kMessage, kOther, kDeadline };
-  // Waits for a message. kOther: `other_fd` is readable and no message is left.
-  Event Wait(int other_fd, absl::Time deadline, std::string* message);
+  // Waits for a message. kOther: `other_fd` is readable and no message is left. Descriptors that
+  // came along are put into `fds`, which owns them; with null the kernel drops them. A line that
+  // the job has shut down brings no more messages.
+  Event Wait(int other_fd, absl::Time deadline, std::string* message,
+             std::vector<int>* fds = nullptr);
 
   // Never blocks; Unavailable when the job does not read what it was sent.
   absl::Status Send(absl::string_view message);
 
  private:
+  bool ShutDown() const;
   ControlChannel(int own_end, int job_end) : own_end_(own_end), job_end_(job_end) {}
 
   int own_end_;

@@ -18,7 +18,8 @@ class DeviceBackend {
   // Runs the reference in one sandboxed process (unless its results are at hand), compiles and
   // executes the candidate in another, fresh one, and compares here. Blocks until there is an
   // outcome, at most until `deadline` plus the few seconds that killing takes. Any number of
-  // threads may call; concurrency() of them make progress at once, others wait.
+  // threads may call; concurrency() of them make progress at once, others wait. While one is
+  // measured no other uses the device.
   //
   // Everything that happens to the candidate, to the task or to a worker is an ExecResult with
   // its outcome and fault (see FaultOf). A Status is returned only for a request that makes no

@@ -43,6 +43,7 @@ Dispatcher::Dispatcher(const DispatcherOptions& options,
     const int slots = options_.role == SERVER_ROLE_TIME ? 1 : backend->concurrency();
     concurrency_ += slots;
     device->backend = std::move(backend);
+    if (devices_.size() < options_.gpus.size()) device->gpu = options_.gpus[devices_.size()];
     device->budget = std::make_unique<MemoryBudget>(options_.memory_budget_bytes, slots);
     devices_.push_back(std::move(device));
   }
@@ -88,14 +89,16 @@ absl::StatusOr<ExecResult> Dispatcher::RunOn(Device* device, const ExecRequest& 
   if (bytes <= 0 && options_.memory_budget_bytes > 0) {
     bytes = options_.memory_budget_bytes / std::max(1, device->backend->concurrency());
   }
-  bool alone =
-      options_.role == SERVER_ROLE_TIME || (WantsTime(request) && !device->backend->modelled());
+  // Among jobs of the other roles the backend itself gives whoever measures its device alone, for
+  // that part of the job only.
+  bool alone = options_.role == SERVER_ROLE_TIME;
   for (int attempt = 1;; ++attempt) {
     std::unique_ptr<MemoryBudget::Ticket> ticket = device->budget->Admit(bytes, alone, deadline);
     if (ticket == nullptr) return NoTurnInTime(entered);
     if (cancelled()) return absl::CancelledError("the caller has gone");
     const absl::Duration waited = absl::Now() - entered;
     ASSIGN_OR_RETURN(ExecResult result, device->backend->Run(request, deadline));
+    result.set_gpu(device->gpu);
     if (attempt == 1) {
       result.set_queue_seconds(result.queue_seconds() + absl::ToDoubleSeconds(waited));
     } else {

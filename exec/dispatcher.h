@@ -1,6 +1,6 @@
 // What a server does with its jobs: a bounded queue in front of one or several devices, admission
-// by memory, the device to itself for whoever is timed, and a second try for who ran out of memory
-// in company.
+// by memory, one job at a time where the role is to time, and a second try for who ran out of
+// memory in company.
 #ifndef TRITONRL_EXEC_DISPATCHER_H_
 #define TRITONRL_EXEC_DISPATCHER_H_
 
@@ -28,6 +28,8 @@ struct DispatcherOptions {
   int queue = 256;                  // jobs that may wait, over all devices
   int64_t memory_budget_bytes = 0;  // of each device; 0: no admission by memory
   int64_t job_bytes = 0;  // estimate for a job that names none; 0: an equal share of the budget
+  // GPUs by the backends' order, told in the results; missing ones are not told.
+  std::vector<std::string> gpus = {};
 };
 
 class Dispatcher {
@@ -42,7 +44,8 @@ class Dispatcher {
   // errors of DeviceBackend::Run. A deadline that passes while it waits is an outcome,
   // EXEC_NO_WORKER_IN_TIME.
   //
-  // A measured time is taken with the device to itself; a modelled one needs no silence.
+  // With the role TIME a job has its device to itself from beginning to end; else the backend sees
+  // to it that nobody uses the device while it measures.
   // EXEC_OUT_OF_MEMORY of a job that had company is not believed: it runs again alone.
   absl::StatusOr<ExecResult> Run(const ExecRequest& request, int64_t memory_bytes,
                                  absl::Time deadline, const std::function<bool()>& cancelled);
@@ -59,6 +62,7 @@ class Dispatcher {
  private:
   struct Device {
     std::unique_ptr<DeviceBackend> backend;
+    std::string gpu;
     std::unique_ptr<MemoryBudget> budget;
     int jobs = 0;  // waiting and running; guarded by mutex_
   };

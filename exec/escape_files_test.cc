@@ -25,6 +25,8 @@ const std::vector<Attempt>& Attempts() {
       {"files", "cache_folder_with_dots", kOwnHarm},
       {"files", "fill_the_inodes"},
       {"files", "make_a_huge_file"},
+      {"files", "lock_what_everybody_reads"},
+      {"files", "watch_what_others_do"},
       {"leftovers", "poison_the_triton_cache", kOwnHarm},
       {"leftovers", "leave_python_hooks", kOwnHarm},
       {"leftovers", "leave_a_preload", kOwnHarm},

@@ -29,6 +29,12 @@ const std::vector<Attempt>& Attempts() {
       {"processes", "close_every_descriptor", {EXEC_EXITED, EXEC_BAD_RESULT}},
       {"processes", "a_core_dump", {EXEC_CRASHED}},
       {"processes", "many_terminals"},
+      {"processes", "signal_by_other_calls"},
+      {"processes", "names_that_confuse_proc"},
+      {"processes", "a_program_from_memory", {EXEC_BAD_RESULT, EXEC_EXITED}},
+      {"processes", "a_parent_that_waits_for_its_copy", kTime, 2},
+      {"processes", "a_thousand_zombies", {EXEC_OK, EXEC_PROCESS_LIMIT}},
+      {"processes", "first_in_every_queue"},
   };
   return attempts;
 }

@@ -24,6 +24,10 @@ const std::vector<Attempt>& Attempts() {
       {"resources", "page_cache"},
       {"resources", "timers_and_watches"},
       {"resources", "memory_of_many_processes", WhenFull(), 10, 10, true},
+      {"resources", "a_flood_of_timers"},
+      {"resources", "signals_that_wait"},
+      {"resources", "huge_arguments", {EXEC_OK, EXEC_OUT_OF_MEMORY}, 10, 10, true},
+      {"resources", "attributes_of_files", {EXEC_OK, EXEC_OUT_OF_MEMORY}, 10, 10, true},
   };
   return attempts;
 }

@@ -18,13 +18,14 @@ void Profile(const FollowUpSetup& setup, const AskRunner& ask, FollowUpResult* f
     found->profile.note = "no time was left for it";
     return;
   }
+  setup.ablation.provide(0);
   const std::optional<std::string> answer = ask(ProfileOrder(0, seconds));
   if (!answer.has_value()) {
     found->profile.note = "its process ended in the profiled call";
     found->ended = true;
     return;
   }
-  absl::StatusOr<GpuProfile> profile = ParseGpuProfile(*answer, setup.ablation.memory.size());
+  absl::StatusOr<GpuProfile> profile = ParseGpuProfile(*answer, setup.ablation.memory_bytes);
   if (!profile.ok()) {
     found->violation = profile.status();
     return;

@@ -29,6 +29,7 @@ class FollowUpTest : public testing::Test {
     backend_ = backend->release();
     auto pools = StartPools(FakePoolOptions(1), 1 << 20);
     ASSERT_TRUE(pools.ok()) << pools.status();
+    pools->windows = true;
     measuring_ = new MeasuringBackend("cuda", *std::move(pools));
   }
   static void TearDownTestSuite() {

@@ -1,6 +1,14 @@
 #include "exec/gpu_gate.h"
 
+#include <algorithm>
+#include <utility>
+
 namespace tritonrl {
+
+void GpuGate::SetMemory(int64_t bytes) {
+  absl::MutexLock lock(&mutex_);
+  memory_ = bytes;
+}
 
 GpuGate::Place::Place(GpuGate* gate, absl::Time deadline) : gate_(gate) {
   absl::MutexLock lock(&gate_->mutex_);
@@ -11,23 +19,23 @@ GpuGate::Place::Place(GpuGate* gate, absl::Time deadline) : gate_(gate) {
   if (!inside_) return;
   ++gate_->taken_;
   ++gate_->sharing_;
+  sharing_ = true;
 }
 
 GpuGate::Place::~Place() {
   if (!inside_) return;
   absl::MutexLock lock(&gate_->mutex_);
   --gate_->taken_;
-  if (alone_) {
-    gate_->alone_ = false;
-  } else {
-    --gate_->sharing_;
-  }
+  if (alone_) gate_->alone_ = false;
+  if (sharing_) --gate_->sharing_;
+  gate_->reserved_ -= reserved_;
 }
 
 void GpuGate::Place::TakeAlone() {
-  if (!inside_ || alone_) return;
+  if (!sharing_) return;
   absl::MutexLock lock(&gate_->mutex_);
   --gate_->sharing_;
+  sharing_ = false;
   ++gate_->want_alone_;
   gate_->mutex_.Await(absl::Condition(
       +[](GpuGate* g) ABSL_NO_THREAD_SAFETY_ANALYSIS { return g->CanBeAlone(); }, gate_));
@@ -43,6 +51,26 @@ void GpuGate::Place::ShareAgain() {
       +[](GpuGate* g) ABSL_NO_THREAD_SAFETY_ANALYSIS { return !g->alone_ && g->want_alone_ == 0; },
       gate_));
   ++gate_->sharing_;
+  sharing_ = true;
+}
+
+bool GpuGate::Place::Reserve(int64_t bytes, absl::Time deadline) {
+  if (!sharing_) return false;
+  absl::MutexLock lock(&gate_->mutex_);
+  --gate_->sharing_;
+  sharing_ = false;
+  gate_->reserved_ -= std::exchange(reserved_, 0);
+  wanted_ = gate_->memory_ > 0 ? std::min(bytes, gate_->memory_) : bytes;
+  gate_->queue_.push_back(this);
+  const auto ready = [this]() ABSL_NO_THREAD_SAFETY_ANALYSIS { return gate_->CanReserve(this); };
+  const bool had = gate_->mutex_.AwaitWithDeadline(absl::Condition(&ready), deadline);
+  gate_->queue_.remove(this);
+  if (!had) return false;
+  reserved_ = wanted_;
+  gate_->reserved_ += reserved_;
+  ++gate_->sharing_;
+  sharing_ = true;
+  return true;
 }
 
 }  // namespace tritonrl

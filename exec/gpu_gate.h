@@ -1,6 +1,9 @@
-// Who may use a GPU: checks side by side, times alone.
+// Who may use a GPU: checks side by side as far as its memory goes, times alone.
 #ifndef TRITONRL_EXEC_GPU_GATE_H_
 #define TRITONRL_EXEC_GPU_GATE_H_
+
+#include <cstdint>
+#include <list>
 
 #include "absl/base/thread_annotations.h"
 #include "absl/synchronization/mutex.h"
@@ -12,6 +15,9 @@ class GpuGate {
  public:
   // At most `places` requests are inside at the same time.
   explicit GpuGate(int places) : places_(places) {}
+
+  // Bytes that reservations share; 0, as at first: any number.
+  void SetMemory(int64_t bytes);
 
   // A request's stay. It begins among others; once it wants the GPU alone, nobody new comes in
   // until it and all who want the same have had it, one after the other.
@@ -30,16 +36,29 @@ class GpuGate {
     void TakeAlone();
     // Among others again; waits until those who want to be alone have had it.
     void ShareAgain();
+    // Has so many bytes of the memory until this object is gone, in place of what it had before;
+    // more than there are is all of it. Waits for its turn, in the order of asking, and does not
+    // count as one of the others meanwhile; not to be called while alone. False when `deadline`
+    // passed, or without a place: then only leaving is left.
+    bool Reserve(int64_t bytes, absl::Time deadline);
 
    private:
+    friend class GpuGate;
     GpuGate* const gate_;
     bool inside_ = false;
+    bool sharing_ = false;
     bool alone_ = false;
+    int64_t wanted_ = 0, reserved_ = 0;
   };
 
  private:
   bool CanEnter() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
     return taken_ < places_ && !alone_ && want_alone_ == 0;
+  }
+  // Whether a reservation can be had now. None is made while somebody times or wants to.
+  bool CanReserve(const Place* place) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
+    return queue_.front() == place && !alone_ && want_alone_ == 0 &&
+           (memory_ == 0 || reserved_ + place->wanted_ <= memory_);
   }
   bool CanBeAlone() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) { return sharing_ == 0 && !alone_; }
 
@@ -49,6 +68,9 @@ class GpuGate {
   int sharing_ ABSL_GUARDED_BY(mutex_) = 0;
   int want_alone_ ABSL_GUARDED_BY(mutex_) = 0;
   bool alone_ ABSL_GUARDED_BY(mutex_) = false;
+  int64_t memory_ ABSL_GUARDED_BY(mutex_) = 0;
+  int64_t reserved_ ABSL_GUARDED_BY(mutex_) = 0;
+  std::list<const Place*> queue_ ABSL_GUARDED_BY(mutex_);  // for reservations
 };
 
 }  // namespace tritonrl

@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <atomic>
 #include <thread>
 #include <vector>
@@ -57,6 +58,50 @@ TEST(GpuGateTest, ADeadlineEndsTheWaitForAPlace) {
   first.TakeAlone();
   GpuGate::Place third(&gate, absl::Now());
   EXPECT_FALSE(third.ok());
+}
+
+TEST(GpuGateTest, ReservationsFitTheMemoryAndComeInTurn) {
+  constexpr int64_t kMemory = 100;
+  GpuGate gate(16);
+  gate.SetMemory(kMemory);
+  std::atomic<int64_t> reserved{0};
+  std::atomic<int> overrun{0}, alone{0}, disturbed{0}, done{0};
+  std::vector<std::thread> threads;
+  for (int i = 0; i < 60; ++i) {
+    threads.emplace_back([&, i] {
+      GpuGate::Place place(&gate, absl::InfiniteFuture());
+      const int64_t bytes = i % 7 == 0 ? 1000 : 10 + i % 40;  // some want more than there is
+      ASSERT_TRUE(place.Reserve(bytes, absl::InfiniteFuture()));
+      const int64_t mine = std::min(bytes, kMemory);
+      overrun += (reserved += mine) > kMemory;
+      absl::SleepFor(absl::Milliseconds(1));
+      if (i % 2 == 0) {
+        place.TakeAlone();
+        disturbed += alone++ > 0;
+        absl::SleepFor(absl::Milliseconds(1));
+        --alone;
+        if (i % 4 == 0) place.ShareAgain();
+      }
+      reserved -= mine;
+      ++done;
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+  EXPECT_EQ(done, 60);
+  EXPECT_EQ(overrun, 0);
+  EXPECT_EQ(disturbed, 0);
+}
+
+TEST(GpuGateTest, AReservationTakesThePlaceOfTheOneBefore) {
+  GpuGate gate(2);
+  gate.SetMemory(100);
+  GpuGate::Place first(&gate, absl::InfiniteFuture()), second(&gate, absl::InfiniteFuture());
+  ASSERT_TRUE(first.Reserve(80, absl::InfiniteFuture()));
+  ASSERT_TRUE(first.Reserve(60, absl::InfiniteFuture()));
+  ASSERT_TRUE(second.Reserve(40, absl::InfiniteFuture()));
+  EXPECT_FALSE(first.Reserve(61, absl::Now() + absl::Milliseconds(20)));
+  EXPECT_FALSE(first.Reserve(1, absl::InfiniteFuture()));  // only leaving is left
+  EXPECT_TRUE(second.Reserve(1000, absl::InfiniteFuture()));
 }
 
 }  // namespace

@@ -22,6 +22,14 @@ enum class JobEnd {
   kStopped,       // the pool was stopped
 };
 
+// What may end a job beside its limits.
+struct JobEnds {
+  // Readable: the job is killed, and its end is kDeadline. -1: nothing but limits ends it.
+  int cancel_fd = -1;
+  // It serves until it is cancelled or its control channel closes: no limit of time counts.
+  bool serves = false;
+};
+
 // A descriptor handed to a job under a name; stays open here.
 struct JobFd {
   std::string name;

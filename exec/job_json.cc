@@ -60,22 +60,24 @@ std::string OracleJobJson(const JobContext& context) {
   job["reference_source"] = context.request.reference_source();
   job["input_seeds"] = context.seeds.inputs;
   job["calls"] = CallsOf(TrialsOf(context.request));
+  if (context.windows) job["host"] = true;
+  if (context.keep_bytes > 0) job["keep_bytes"] = context.keep_bytes;
   return Text(job);
 }
 
-std::string RunnerJobJson(const JobContext& context, const std::string& visible, int trials) {
+std::string RunnerJobJson(const JobContext& context, const std::string& visible, int trials,
+                          uint64_t in_bytes, uint64_t out_bytes) {
   Json job = Common(context, "runner");
   std::vector<uint64_t> seeds = context.seeds.forward;
   if (seeds.size() > static_cast<size_t>(trials)) seeds.resize(trials);
   job["forward_seeds"] = seeds;
   job["candidate_source"] = context.request.candidate_source();
   job["calls"] = CallsOf(trials);
-  return WithMember(job, "visible", visible);
-}
-
-std::string TimerJobJson(const JobContext& context, const std::string& visible) {
-  Json job = Common(context, "timer");
-  job["reference_source"] = context.request.reference_source();
+  if (context.windows) {
+    job["windows"] = true;
+    job["in_bytes"] = in_bytes;
+    job["out_bytes"] = out_bytes;
+  }
   return WithMember(job, "visible", visible);
 }
 

@@ -30,16 +30,18 @@ struct JobContext {
   // Soft limit that a job holds itself, between two launches, with a better message than a kill.
   double time_limit_seconds = 0;
   GpuGate::Place* place = nullptr;  // on the GPU, where times are measured
+  // References are hosts, and tensors go through windows (reference_host.h).
+  bool windows = false;
+  int64_t keep_bytes = 0;  // of a GPU's memory that a host may keep; 0: its own default
 };
 
 std::string OracleJobJson(const JobContext& context);
 
 // `visible` is the oracle's description of what candidates may see, as JSON, `trials` the number of
-// inputs in it. Neither reference, nor mode and tolerance, nor the seeds and names of inputs are in
-// the job.
-std::string RunnerJobJson(const JobContext& context, const std::string& visible, int trials);
-
-std::string TimerJobJson(const JobContext& context, const std::string& visible);
+// inputs in it; with windows their sizes are needed. Neither reference, nor mode and tolerance, nor
+// the seeds and names of inputs are in the job.
+std::string RunnerJobJson(const JobContext& context, const std::string& visible, int trials,
+                          uint64_t in_bytes = 0, uint64_t out_bytes = 0);
 
 }  // namespace tritonrl
 

@@ -14,6 +14,8 @@ namespace {
 
 using Json = nlohmann::json;
 
+constexpr uint64_t kElsewhere = uint64_t{1} << 62;  // the size of memory that is not looked at here
+
 // Parses layouts of one memory and notes where the last of their tensors ends.
 class MemoryReader {
  public:
@@ -59,7 +61,8 @@ absl::Status ReadExact(const Json& json, size_t count, MemoryReader* hidden, Ora
 
 // Inputs, arguments and state, which lie in the visible memory.
 absl::Status ReadVisible(const Json& json, const ExecRequest& request, OracleResult* result) {
-  MemoryReader memory(result->visible.bytes());
+  const bool hosted = result->host != nullptr;
+  MemoryReader memory(hosted ? result->windows.in_bytes : result->visible.bytes());
   for (const Json& inputs : json.at("inputs")) {
     ASSIGN_OR_RETURN(std::vector<Leaf> leaves, memory.Read(inputs));
     result->inputs.push_back(std::move(leaves));
@@ -74,13 +77,15 @@ absl::Status ReadVisible(const Json& json, const ExecRequest& request, OracleRes
     return absl::InvalidArgumentError("the oracle made other inputs than it was asked for");
   }
   result->visible_layout = json.dump();
+  if (hosted) return absl::OkStatus();
   RETURN_IF_ERROR(result->visible.Seal());
   return result->visible.Map(end).status();
 }
 
 // What lies in the hidden memory, call by call.
 absl::Status ReadHidden(const Json& json, const ExecRequest& request, OracleResult* result) {
-  MemoryReader memory(result->hidden.bytes());
+  const bool hosted = result->host != nullptr;
+  MemoryReader memory(hosted ? kElsewhere : result->hidden.bytes());
   const std::vector<int> calls = CallsOf(static_cast<int>(result->inputs.size()));
   if (json.size() != calls.size()) {
     return absl::InvalidArgumentError("the oracle made other calls than it was asked for");
@@ -103,12 +108,36 @@ absl::Status ReadHidden(const Json& json, const ExecRequest& request, OracleResu
       ASSIGN_OR_RETURN(of_calls[i], memory.Read(layout));
     }
   }
+  if (hosted) return absl::OkStatus();
   RETURN_IF_ERROR(result->hidden.Seal());
   return result->hidden.Map(memory.end()).status();
 }
 
+absl::Status ReadSize(const Json& json, const char* name, uint64_t* bytes) {
+  const auto found = json.find(name);
+  if (found == json.end() || !found->is_number_unsigned()) {
+    return absl::InvalidArgumentError(absl::StrCat("the oracle does not tell its ", name));
+  }
+  *bytes = found->get<uint64_t>();
+  return absl::OkStatus();
+}
+
+// The part of a host's result object that tells of its windows.
+absl::Status ReadWindows(const Json& json, Windows* windows) {
+  uint64_t call = 0, device = 0;
+  RETURN_IF_ERROR(ReadSize(json, "in_bytes", &windows->in_bytes));
+  RETURN_IF_ERROR(ReadSize(json, "out_bytes", &windows->out_bytes));
+  RETURN_IF_ERROR(ReadSize(json, "call_bytes", &call));
+  RETURN_IF_ERROR(ReadSize(json, "device_bytes", &device));
+  windows->call_bytes = static_cast<int64_t>(call);
+  windows->device_bytes = static_cast<int64_t>(device);
+  windows->in_turn = json.at("visible").value("in_turn", false);
+  return absl::OkStatus();
+}
+
 // The part of an oracle's result object that describes its memory.
 absl::Status ReadMemory(const Json& json, const ExecRequest& request, OracleResult* result) {
+  if (result->host != nullptr) RETURN_IF_ERROR(ReadWindows(json, &result->windows));
   RETURN_IF_ERROR(ReadVisible(json.at("visible"), request, result));
   RETURN_IF_ERROR(ReadHidden(json.at("calls"), request, result));
   for (const Json& name : json.at("trials")) {
@@ -122,6 +151,16 @@ absl::Status ReadMemory(const Json& json, const ExecRequest& request, OracleResu
   result->has_buffers = json.at("has_buffers").get<bool>();
   const Json& rate = json.at("bytes_per_second");
   if (rate.is_number()) result->bytes_per_second = rate.get<double>();
+  return absl::OkStatus();
+}
+
+// A job whose process goes on as a host, if it comes to that.
+absl::Status RunHosted(const JobContext& context, WorkerPool* pool, const ExecLimits& limits,
+                       absl::Time deadline, JobReport* report, OracleResult* result) {
+  ASSIGN_OR_RETURN(ReferenceHost::Started started,
+                   ReferenceHost::Start(OracleJobJson(context), pool, limits, deadline));
+  *report = std::move(started.report);
+  result->host = std::move(started.host);
   return absl::OkStatus();
 }
 
@@ -177,13 +216,31 @@ double OracleResult::LeastOperations() const {
   return elements;
 }
 
+int64_t Windows::CandidateBytes(int64_t inputs, int64_t outputs) const {
+  constexpr int64_t kContext = int64_t{5} << 28;  // and the buffer that flushes the cache
+  return kContext + static_cast<int64_t>(in_bytes) + static_cast<int64_t>(out_bytes) + 3 * inputs +
+         2 * outputs + call_bytes + call_bytes / 2;
+}
+
+int64_t OracleResult::CandidateBytes() const {
+  int64_t in = 0, out = 0;
+  for (const Leaf& leaf : inputs.empty() ? std::vector<Leaf>() : inputs[0]) {
+    if (leaf.kind == Leaf::Kind::kTensor) in += leaf.bytes();
+  }
+  for (const Leaf& leaf : outputs.empty() ? std::vector<Leaf>() : outputs[0]) {
+    if (leaf.kind == Leaf::Kind::kTensor) out += leaf.bytes();
+  }
+  return windows.CandidateBytes(in, out);
+}
+
 std::shared_ptr<const OracleResult> RunOracle(const JobContext& context, WorkerPool* pool,
                                               const ExecLimits& limits, absl::Time deadline) {
   auto result = std::make_shared<OracleResult>();
   JobReport report;
   for (int attempt = 0; attempt < 2; ++attempt) {
-    if (absl::Status made = RunOnce(context, pool, limits, deadline, &report, result.get());
-        !made.ok()) {
+    const auto run = context.windows ? RunHosted : RunOnce;
+    const absl::Status made = run(context, pool, limits, deadline, &report, result.get());
+    if (!made.ok()) {
       SetOutcome(EXEC_INTERNAL_ERROR, Message(made), &result->run);
       return result;
     }
@@ -196,15 +253,22 @@ std::shared_ptr<const OracleResult> RunOracle(const JobContext& context, WorkerP
                absl::StrCat("its worker died under the reference twice: ", report.detail),
                &result->run);
   }
-  if (!result->ok()) return result;
   const Json json = Json::parse(text, nullptr, /*allow_exceptions=*/false);
+  if (!result->ok()) {
+    result->host = nullptr;
+    result->out_of_memory = json.is_object() && json.value("out_of_memory", false);
+    return result;
+  }
   absl::Status read;
   try {
     read = ReadMemory(json, context.request, result.get());
   } catch (const Json::exception& error) {
     read = absl::InvalidArgumentError(absl::StrCat("the oracle's result: ", error.what()));
   }
-  if (!read.ok()) SetOutcome(EXEC_REFERENCE_FAILED, Message(read), &result->run);
+  if (!read.ok()) {
+    SetOutcome(EXEC_REFERENCE_FAILED, Message(read), &result->run);
+    result->host = nullptr;
+  }
   return result;
 }
 

@@ -12,12 +12,26 @@
 #include "absl/time/time.h"
 #include "exec/job_json.h"
 #include "exec/messages.pb.h"
+#include "exec/reference_host.h"
 #include "exec/shared_memory.h"
 #include "exec/tensor_compare.h"
 #include "exec/tensor_layout.h"
 #include "exec/worker_pool.h"
 
 namespace tritonrl {
+
+// The sizes of a reference's windows and of the memory that it took on the GPU.
+struct Windows {
+  uint64_t in_bytes = 0, out_bytes = 0;
+  bool in_turn = false;      // one trial's inputs at a time are in the window
+  int64_t call_bytes = 0;    // most that one call took beyond inputs and weights
+  int64_t device_bytes = 0;  // the GPU's memory; 0: not known
+
+  // What a candidate's process is likely to take, for these inputs and outputs: its context, three
+  // copies of inputs (now, before, as they came), two of outputs, and what a call took in the
+  // reference, half as much again.
+  int64_t CandidateBytes(int64_t inputs, int64_t outputs) const;
+};
 
 // All that is kept of a reference for one seed. Immutable once made, and shared by all candidates
 // of the task.
@@ -45,6 +59,13 @@ struct OracleResult {
   // nothing where one could not be made.
   std::map<std::string, std::vector<std::optional<std::vector<Leaf>>>> probes;
 
+  // Set where the reference's process goes on and keeps all tensors itself: `visible`, `hidden` and
+  // what lies in them are empty then, and offsets in `inputs` are places in a window.
+  std::shared_ptr<ReferenceHost> host;
+  Windows windows;
+
+  bool out_of_memory = false;  // why it is not ok(): the GPU's memory, which others may have used
+
   bool mutates_inputs = false;  // the reference changes its inputs, so a candidate may as well
   bool has_buffers = false;     // outputs may depend on how often forward was called before
   double bytes_per_second = 0;  // of the modelled GPU's memory; 0: not known
@@ -58,11 +79,14 @@ struct OracleResult {
   // but never more than the reference itself moves by its own count, as it may need only a part of
   // an input.
   double CompulsoryBytes() const;
+  // What a candidate's process is likely to take of the GPU's memory (Windows::CandidateBytes).
+  int64_t CandidateBytes() const;
   // Operations that any forward has to make: one for each element of the first call's outputs.
   double LeastOperations() const;
 };
 
-// Runs the reference, twice if the worker died under it. Always gives a result.
+// Runs the reference, twice if the worker died under it. Always gives a result. With
+// context.windows it has a host if it is ok().
 std::shared_ptr<const OracleResult> RunOracle(const JobContext& context, WorkerPool* pool,
                                               const ExecLimits& limits, absl::Time deadline);
 

@@ -8,6 +8,7 @@
 #include <map>
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "absl/base/thread_annotations.h"
 #include "absl/synchronization/mutex.h"
@@ -20,7 +21,10 @@ class OracleCache {
  public:
   // Least recently used results go first once all together take more than `max_bytes`; those that
   // somebody still uses live on until he is done.
-  explicit OracleCache(int64_t max_bytes) : max_bytes_(max_bytes) {}
+  // Results whose references have a host (reference_host.h) are kept `max_hosts` at most, those
+  // that are being made included: room for one is made before it is.
+  explicit OracleCache(int64_t max_bytes, int max_hosts = 0)
+      : max_bytes_(max_bytes), max_hosts_(max_hosts) {}
 
   using Make = std::function<std::shared_ptr<const OracleResult>()>;
 
@@ -30,6 +34,11 @@ class OracleCache {
   // awaited. `cached` says whether the result was made for somebody else.
   std::shared_ptr<const OracleResult> Get(const std::string& key, absl::Time deadline,
                                           const Make& make, bool* cached);
+
+  // Forgets what is kept for `key`, if it is that result.
+  void Forget(const std::string& key, const std::shared_ptr<const OracleResult>& result);
+  // Ends all hosts that nobody uses.
+  void DropIdleHosts();
 
   struct Counts {
     int64_t runs = 0;
@@ -49,7 +58,15 @@ class OracleCache {
   void Store(const std::string& key, std::shared_ptr<const OracleResult> result)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
+  using Dropped = std::vector<std::shared_ptr<const OracleResult>>;
+  // Takes out an entry that has a result.
+  void Erase(const std::string& key, Dropped* dropped) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // Hosts nobody uses go, the least recently used first, until at most `most` are left; those of
+  // results that are being made count.
+  void DropHosts(int most, Dropped* dropped) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+
   const int64_t max_bytes_;
+  const int max_hosts_;
   mutable absl::Mutex mutex_;
   absl::CondVar changed_;
   std::map<std::string, Entry> entries_ ABSL_GUARDED_BY(mutex_);

@@ -2,13 +2,14 @@
 
 #include <cmath>
 #include <future>
+#include <limits>
 #include <optional>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "absl/time/clock.h"
 #include "base/hash.h"
 #include "base/status.h"
-#include "exec/candidate_run.h"
 #include "exec/classify.h"
 #include "exec/job_json.h"
 #include "exec/task_probes.h"
@@ -17,6 +18,9 @@ namespace tritonrl {
 namespace {
 
 constexpr size_t kMaxSource = 2 << 20;
+constexpr int64_t kAllMemory = std::numeric_limits<int64_t>::max();
+// Of a GPU's memory, for candidates and their windows; the rest is for references' processes.
+constexpr double kCandidatesShare = 0.6;
 
 absl::Status CheckRequest(const ExecRequest& request) {
   const std::string task = absl::StrCat("task ", request.task_id(), ": ");
@@ -67,12 +71,13 @@ ExecResult Failed(ExecOutcome outcome, const std::string& phase, const std::stri
 
 absl::StatusOr<BackendPools> StartPools(WorkerPoolOptions options, int64_t cache_bytes) {
   WorkerPoolOptions oracle_options = options;
-  // On a GPU each candidate that is timed takes one beside it.
+  // On a GPU each candidate needs the host of its reference at the same time.
   if (options.device != "cuda") oracle_options.workers = (options.workers + 1) / 2;
   oracle_options.kept_bytes = cache_bytes;
   if (options.runner == "runner") oracle_options.runner = "oracle_worker";
   auto oracles = std::async(std::launch::async, [&] { return WorkerPool::Start(oracle_options); });
   BackendPools pools;
+  pools.windows = options.device == "cuda";
   auto runners = WorkerPool::Start(options);
   auto started = oracles.get();
   RETURN_IF_ERROR(runners.status());
@@ -86,9 +91,62 @@ absl::StatusOr<BackendPools> StartPools(WorkerPoolOptions options, int64_t cache
 PythonBackend::PythonBackend(std::string device, BackendPools pools)
     : device_(std::move(device)),
       pools_(std::move(pools)),
-      cache_(pools_.cache_bytes),
+      // A host takes a worker; those of requests at work are at most as many.
+      cache_(pools_.cache_bytes, pools_.windows ? pools_.oracles->workers() : 0),
       doubt_(device_, pools_.oracles.get()),
       gate_(pools_.runners->workers()) {}
+
+bool PythonBackend::TakeMemory(GpuGate::Place* place, absl::Time deadline) {
+  if (place == nullptr || !place->Reserve(kAllMemory, deadline)) return false;
+  cache_.DropIdleHosts();
+  return true;
+}
+
+std::shared_ptr<const OracleResult> PythonBackend::GetOracle(const JobContext& context,
+                                                             const std::string& key,
+                                                             const ExecLimits& limits,
+                                                             absl::Time deadline, bool* cached) {
+  const auto make = [&] {
+    auto made = RunOracle(context, pools_.oracles.get(), limits, deadline);
+    if (made->out_of_memory && TakeMemory(context.place, deadline)) {
+      made = RunOracle(context, pools_.oracles.get(), limits, deadline);
+    }
+    return made;
+  };
+  auto oracle = cache_.Get(key, deadline, make, cached);
+  if (oracle != nullptr && oracle->windows.device_bytes > 0) {
+    gate_.SetMemory(
+        static_cast<int64_t>(kCandidatesShare * static_cast<double>(oracle->windows.device_bytes)));
+  }
+  return oracle;
+}
+
+CandidateRun PythonBackend::RunOn(const JobContext& context, const std::string& key,
+                                  const ExecLimits& limits, absl::Time deadline,
+                                  std::shared_ptr<const OracleResult> oracle) {
+  CandidateRun run;
+  for (int attempt = 1; attempt <= 2; ++attempt) {
+    run = RunCandidate(context, *oracle, pools_.runners.get(), limits, deadline);
+    run.result.set_attempts(attempt);
+    const bool out_of_memory = run.out_of_memory || run.result.outcome() == EXEC_OUT_OF_MEMORY;
+    if (attempt == 2 || absl::Now() >= deadline) break;
+    if (out_of_memory && pools_.windows) {
+      if (!TakeMemory(context.place, deadline)) break;
+    } else if (run.exchange_failed) {
+      cache_.Forget(key, oracle);
+      bool cached = false;
+      oracle = GetOracle(context, key, limits, deadline, &cached);
+      if (oracle == nullptr || !oracle->ok()) break;
+    } else if (!run.worker_died) {
+      break;
+    }
+  }
+  if (run.worker_died) {
+    SetOutcome(EXEC_KILLED_WORKER,
+               absl::StrCat("its worker died under it twice: ", run.result.message()), &run.result);
+  }
+  return run;
+}
 
 absl::StatusOr<ExecResult> PythonBackend::Run(const ExecRequest& request, absl::Time deadline) {
   RETURN_IF_ERROR(CheckRequest(request));
@@ -96,8 +154,9 @@ absl::StatusOr<ExecResult> PythonBackend::Run(const ExecRequest& request, absl::
   JobContext context{request, device_,
                      DeriveSeeds(request.seed(), TrialsOf(request), MostVariants(request)),
                      limits.wall_seconds()};
+  context.windows = pools_.windows;
   std::optional<GpuGate::Place> place;
-  if (!modelled()) {
+  if (!modelled() || pools_.windows) {
     place.emplace(&gate_, deadline);
     if (!place->ok()) {
       return Failed(EXEC_NO_WORKER_IN_TIME, "start",
@@ -111,9 +170,8 @@ absl::StatusOr<ExecResult> PythonBackend::Run(const ExecRequest& request, absl::
         absl::StrCat("the GPU failed a check of ours after a candidate's error: ", Message(sound)));
   }
   bool cached = false;
-  const std::shared_ptr<const OracleResult> oracle = cache_.Get(
-      OracleKey(request, device_, limits), deadline,
-      [&] { return RunOracle(context, pools_.oracles.get(), limits, deadline); }, &cached);
+  const std::string key = OracleKey(request, device_, limits);
+  const auto oracle = GetOracle(context, key, limits, deadline, &cached);
   if (oracle == nullptr) {
     return Failed(EXEC_NO_WORKER_IN_TIME, "reference",
                   "the caller's deadline passed while another request ran the reference");
@@ -121,20 +179,14 @@ absl::StatusOr<ExecResult> PythonBackend::Run(const ExecRequest& request, absl::
   if (!oracle->ok() || request.reference_only()) {
     ExecResult result = oracle->run;
     result.set_oracle_cached(cached);
-    if (oracle->ok() && request.probe_task()) ProbeTask(request, *oracle, &result);
+    if (oracle->ok() && request.probe_task()) ProbeTask(request, *oracle, deadline, &result);
     return result;
   }
-  CandidateRun run;
-  for (int attempt = 1; attempt <= 2; ++attempt) {
-    run = RunCandidate(context, *oracle, pools_.runners.get(), pools_.oracles.get(), limits,
-                       deadline);
-    run.result.set_attempts(attempt);
-    if (!run.worker_died) break;
+  if (pools_.windows && !place->Reserve(oracle->CandidateBytes(), deadline)) {
+    return Failed(EXEC_NO_WORKER_IN_TIME, "start",
+                  "the caller's deadline passed while other requests used the GPU's memory");
   }
-  if (run.worker_died) {
-    SetOutcome(EXEC_KILLED_WORKER,
-               absl::StrCat("its worker died under it twice: ", run.result.message()), &run.result);
-  }
+  CandidateRun run = RunOn(context, key, limits, deadline, oracle);
   doubt_.Note(run.result.outcome());
   run.result.set_oracle_cached(cached);
   return run.result;

@@ -6,6 +6,7 @@
 #include <memory>
 #include <string>
 
+#include "exec/candidate_run.h"
 #include "exec/device_backend.h"
 #include "exec/device_check.h"
 #include "exec/gpu_gate.h"
@@ -19,6 +20,9 @@ struct BackendPools {
   std::unique_ptr<WorkerPool> runners;
   std::unique_ptr<WorkerPool> oracles;
   int64_t cache_bytes = 0;  // of references' results
+  // References are hosts and tensors go through windows (reference_host.h): on a GPU. Elsewhere for
+  // tests.
+  bool windows = false;
 };
 
 // Starts both; `options` are the runners'. There is one worker for references to two for
@@ -34,7 +38,9 @@ class PythonBackend : public DeviceBackend {
   // Where times are measured they are taken while no other request uses the GPU.
   // A job under which the worker died is run once more; if the second dies too, the candidate is
   // taken to have killed them. After a crash, a hang or an illegal access the GPU is checked before
-  // it takes another candidate; while the check fails the outcome is a fault of ours.
+  // it takes another candidate; while the check fails the outcome is a fault of ours. Requests wait
+  // until the GPU's memory is likely to hold them beside those that run; what runs out of it all
+  // the same is tried once more alone before that counts.
   absl::StatusOr<ExecResult> Run(const ExecRequest& request, absl::Time deadline) override;
 
   int concurrency() const override { return pools_.runners->workers(); }
@@ -45,6 +51,16 @@ class PythonBackend : public DeviceBackend {
   OracleCache::Counts oracle_counts() const { return cache_.counts(); }
 
  private:
+  // The oracle of a request, kept or made.
+  std::shared_ptr<const OracleResult> GetOracle(const JobContext& context, const std::string& key,
+                                                const ExecLimits& limits, absl::Time deadline,
+                                                bool* cached);
+  // All of the GPU's memory for one request; false when the deadline passed.
+  bool TakeMemory(GpuGate::Place* place, absl::Time deadline);
+  // Runs the candidate, again if what went wrong need not be its own doing.
+  CandidateRun RunOn(const JobContext& context, const std::string& key, const ExecLimits& limits,
+                     absl::Time deadline, std::shared_ptr<const OracleResult> oracle);
+
   const std::string device_;
   const BackendPools pools_;
   OracleCache cache_;

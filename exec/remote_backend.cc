@@ -115,6 +115,7 @@ absl::StatusOr<ExecResult> RemoteBackend::RunAt(bool timing, const RunRequest& r
     const absl::Status status = FromGrpc(answer);
     if (status.ok() && reply.result().outcome() != EXEC_POOL_STOPPED) {
       pool_.Done(endpoint.get());
+      reply.mutable_result()->set_server(endpoint->address);
       return std::move(*reply.mutable_result());
     }
     switch (status.code()) {

@@ -7,6 +7,7 @@
 #include <thread>
 
 #include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
 #include "absl/synchronization/notification.h"
 #include "exec/testing/test_server.h"
 
@@ -54,6 +55,7 @@ TEST(RemoteBackendTest, WithNoServerLeftItIsOurFault) {
   const auto later = client->Run(SomeRequest(), Soon());
   ASSERT_TRUE(later.ok());
   EXPECT_EQ(later->outcome(), EXEC_OK) << later->DebugString();
+  EXPECT_EQ(later->server(), absl::StrCat("127.0.0.1:", port));
 }
 
 TEST(RemoteBackendTest, WithNoServerAtAllConnectingSaysSo) {

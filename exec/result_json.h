@@ -14,7 +14,6 @@ namespace tritonrl {
 enum class JobRole {
   kOracle,  // runs the reference, makes inputs and expected outputs
   kRunner,  // runs the candidate
-  kTimer,   // times the reference beside a runner
 };
 
 // What a job's process wrote into its result channel, taken apart line by line.

@@ -91,7 +91,8 @@ absl::StatusOr<std::vector<std::string>> ChooseGpus() {
   return chosen;
 }
 
-absl::StatusOr<std::vector<std::unique_ptr<DeviceBackend>>> StartBackends() {
+absl::StatusOr<std::vector<std::unique_ptr<DeviceBackend>>> StartBackends(
+    const std::vector<std::string>& gpus) {
   BackendOptions options;
   ASSIGN_OR_RETURN(options.kind, ParseBackendKind(absl::GetFlag(FLAGS_backend)));
   options.workers = absl::GetFlag(FLAGS_workers);
@@ -102,7 +103,6 @@ absl::StatusOr<std::vector<std::unique_ptr<DeviceBackend>>> StartBackends() {
   if (absl::GetFlag(FLAGS_memory_gb) > 0) {
     options.pool.limits.set_memory_bytes(Gibibytes(absl::GetFlag(FLAGS_memory_gb)));
   }
-  ASSIGN_OR_RETURN(const std::vector<std::string> gpus, ChooseGpus());
   std::vector<std::unique_ptr<DeviceBackend>> backends;
   for (const std::string& gpu : gpus) {
     options.pool.gpu = gpu;
@@ -148,11 +148,13 @@ absl::StatusOr<int> Serve() {
   ASSIGN_OR_RETURN(const ServerRole role, ParseServerRole(absl::GetFlag(FLAGS_role)));
   ASSIGN_OR_RETURN(const std::string token, Token());
   RETURN_IF_ERROR(InterfaceAddress(absl::GetFlag(FLAGS_interface)).status());
-  ASSIGN_OR_RETURN(auto backends, StartBackends());
+  ASSIGN_OR_RETURN(const std::vector<std::string> gpus, ChooseGpus());
+  ASSIGN_OR_RETURN(auto backends, StartBackends(gpus));
   Dispatcher dispatcher({.role = role,
                          .queue = absl::GetFlag(FLAGS_queue),
                          .memory_budget_bytes = Gibibytes(absl::GetFlag(FLAGS_memory_budget_gib)),
-                         .job_bytes = Gibibytes(absl::GetFlag(FLAGS_job_memory_gib))},
+                         .job_bytes = Gibibytes(absl::GetFlag(FLAGS_job_memory_gib)),
+                         .gpus = gpus},
                         std::move(backends));
   ASSIGN_OR_RETURN(auto server, ExecServer::Start({.interface = absl::GetFlag(FLAGS_interface),
                                                    .port = absl::GetFlag(FLAGS_port),

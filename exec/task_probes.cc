@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cmath>
 #include <functional>
+#include <nlohmann/json.hpp>
 #include <optional>
 #include <string>
 #include <type_traits>
@@ -13,12 +14,17 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "base/status.h"
+#include "exec/classify.h"
 #include "exec/job_json.h"
 #include "exec/tensor_compare.h"
 #include "exec/tensor_elements.h"
+#include "exec/window_exchange.h"
 
 namespace tritonrl {
 namespace {
+
+using Json = nlohmann::json;
 
 // What stands in for the outputs of one call.
 struct Forged {
@@ -30,6 +36,10 @@ struct Forged {
 
 // Of one call; nothing where the probe cannot be made.
 using Maker = std::function<std::optional<Forged>(size_t call)>;
+
+// How what a probe puts in place of the outputs of one call compares; nothing where it cannot be
+// made. An error is a fault of ours.
+using Comparer = std::function<absl::StatusOr<std::optional<Comparison>>(size_t call)>;
 
 // Writes the bytes of a leaf; false if it cannot.
 using Fill = std::function<bool(size_t leaf, char* bytes)>;
@@ -102,25 +112,28 @@ std::string ConstantOf(const Leaf& leaf, absl::string_view memory, Constant cons
 
 class Prober {
  public:
-  Prober(const ExecRequest& request, const OracleResult& oracle)
+  Prober(const ExecRequest& request, const OracleResult& oracle, absl::Time deadline)
       : request_(request),
         oracle_(oracle),
+        deadline_(deadline),
         calls_(CallsOf(static_cast<int>(oracle.inputs.size()))) {}
 
-  void Run(ExecResult* result) {
-    const auto add = [&](const char* name, const Maker& maker) {
-      *result->add_probes() = Try(name, maker);
+  // False, and `lost` says why, if the reference's host failed.
+  absl::Status Run(ExecResult* result) {
+    absl::Status lost;
+    const auto add = [&](const char* name, const std::function<Maker()>& make) {
+      const Comparer compare = oracle_.host != nullptr ? AskHost(name) : CompareHere(make());
+      if (lost.ok()) lost = Try(name, compare, result->add_probes());
     };
-    add("zeros", [this](size_t call) {
-      return Forge(oracle_.outputs[call], true, [](size_t, char*) { return true; });
-    });
-    add("constant_mean", ConstantMaker(Constant::kMean));
-    add("constant_first", ConstantMaker(Constant::kFirst));
-    add("constant_middle", ConstantMaker(Constant::kMiddle));
-    add("identity", [this](size_t call) { return Identity(call); });
-    add("half_output", [this](size_t call) { return HalfOutput(call); });
-    add("half_input", MadeByOracle("half_input"));
-    add("low_precision", MadeByOracle("low_precision"));
+    add("zeros", [this] { return ZeroMaker(); });
+    add("constant_mean", [this] { return ConstantMaker(Constant::kMean); });
+    add("constant_first", [this] { return ConstantMaker(Constant::kFirst); });
+    add("constant_middle", [this] { return ConstantMaker(Constant::kMiddle); });
+    add("identity", [this] { return [this](size_t call) { return Identity(call); }; });
+    add("half_output", [this] { return [this](size_t call) { return HalfOutput(call); }; });
+    add("half_input", [this] { return MadeByOracle("half_input"); });
+    add("low_precision", [this] { return MadeByOracle("low_precision"); });
+    RETURN_IF_ERROR(lost);
     // Rounding that changes nothing (of integers, say) is no loss of precision.
     TaskProbe* rounded = result->mutable_probes(result->probes_size() - 1);
     if (rounded->passes() && rounded->max_error() == 0) {
@@ -128,9 +141,57 @@ class Prober {
       rounded->set_passes(false);
       rounded->set_text("rounding changes nothing here");
     }
+    return absl::OkStatus();
   }
 
  private:
+  // By what a maker makes here.
+  Comparer CompareHere(Maker maker) {
+    return
+        [this, maker = std::move(maker)](size_t call) -> absl::StatusOr<std::optional<Comparison>> {
+          const std::optional<Forged> forged = maker(call);
+          if (!forged.has_value()) return std::nullopt;
+          return CompareOutputs({oracle_.outputs[call], hidden_}, {forged->leaves, forged->view()},
+                                oracle_.ToleranceOf(request_, call));
+        };
+  }
+
+  // By the process that has the tensors, which makes the same.
+  Comparer AskHost(const std::string& name) {
+    return [this, name](size_t call) -> absl::StatusOr<std::optional<Comparison>> {
+      const Tolerance tolerance = oracle_.ToleranceOf(request_, call);
+      std::vector<Leaf> leaves = oracle_.outputs[call];
+      for (Leaf& leaf : leaves) {
+        if (leaf.kind == Leaf::Kind::kNumber && name == "zeros") leaf.number = 0;
+      }
+      bool made = true;
+      const auto compare = [&](int index, const Leaf& want,
+                               const Leaf&) -> absl::StatusOr<Difference> {
+        Json order = ToleranceJson(tolerance, index, want);
+        order["name"] = name;
+        order["call"] = call;
+        order["leaf"] = index;
+        ASSIGN_OR_RETURN(const Json answer,
+                         oracle_.host->Ask({{"probe", std::move(order)}}, "difference", deadline_));
+        made = made && !answer.is_null();
+        if (answer.is_null()) return Difference();
+        ASSIGN_OR_RETURN(Difference found, ParseDifference(answer));
+        found.exactly = ExactOf(tolerance, index, want) != nullptr;
+        return found;
+      };
+      ASSIGN_OR_RETURN(Comparison found,
+                       CompareOutputs(oracle_.outputs[call], leaves, tolerance, compare));
+      if (!made) return std::nullopt;
+      return found;
+    };
+  }
+
+  Maker ZeroMaker() {
+    return [this](size_t call) {
+      return Forge(oracle_.outputs[call], true, [](size_t, char*) { return true; });
+    };
+  }
+
   Maker ConstantMaker(Constant constant) {
     std::vector<std::string> values;
     for (const Leaf& leaf : oracle_.outputs[0]) {
@@ -184,47 +245,48 @@ class Prober {
     };
   }
 
-  TaskProbe Try(const char* name, const Maker& maker) {
-    TaskProbe probe;
-    probe.set_name(name);
-    probe.set_applies(true);
+  absl::Status Try(const char* name, const Comparer& compare, TaskProbe* probe) {
+    probe->set_name(name);
+    probe->set_applies(true);
     double largest = 0;
     for (size_t call = 0; call < calls_.size(); ++call) {
       if (call == 1) continue;  // the first trial once more
-      const std::optional<Forged> forged = maker(call);
-      if (!forged.has_value()) {
-        probe.set_applies(false);
-        probe.set_text("cannot be made here");
-        return probe;
+      ASSIGN_OR_RETURN(const std::optional<Comparison> found, compare(call));
+      if (!found.has_value()) {
+        probe->set_applies(false);
+        probe->set_text("cannot be made here");
+        return absl::OkStatus();
       }
-      const Comparison found =
-          CompareOutputs({oracle_.outputs[call], hidden_}, {forged->leaves, forged->view()},
-                         oracle_.ToleranceOf(request_, call));
-      if (!found.equal) {
+      if (!found->equal) {
         const std::string& trial = oracle_.trial_names[calls_[call]];
-        probe.set_text(absl::StrCat("refused in trial ", calls_[call] + 1, " (inputs: ", trial,
-                                    "): ", found.message));
-        return probe;
+        probe->set_text(absl::StrCat("refused in trial ", calls_[call] + 1, " (inputs: ", trial,
+                                     "): ", found->message));
+        return absl::OkStatus();
       }
-      largest = std::max(largest, found.max_error.value_or(0));
+      largest = std::max(largest, found->max_error.value_or(0));
     }
-    probe.set_passes(true);
-    probe.set_max_error(largest);
-    probe.set_text(absl::StrFormat("right on all %d trials, largest error %.3g",
-                                   oracle_.inputs.size(), largest));
-    return probe;
+    probe->set_passes(true);
+    probe->set_max_error(largest);
+    probe->set_text(absl::StrFormat("right on all %d trials, largest error %.3g",
+                                    oracle_.inputs.size(), largest));
+    return absl::OkStatus();
   }
 
   const ExecRequest& request_;
   const OracleResult& oracle_;
+  const absl::Time deadline_;
   const std::vector<int> calls_;
   const absl::string_view hidden_ = oracle_.hidden.view();
 };
 
 }  // namespace
 
-void ProbeTask(const ExecRequest& request, const OracleResult& oracle, ExecResult* result) {
-  Prober(request, oracle).Run(result);
+void ProbeTask(const ExecRequest& request, const OracleResult& oracle, absl::Time deadline,
+               ExecResult* result) {
+  const absl::Status lost = Prober(request, oracle, deadline).Run(result);
+  if (lost.ok()) return;
+  result->clear_probes();
+  SetOutcome(EXEC_INTERNAL_ERROR, Message(lost), result);
 }
 
 }  // namespace tritonrl

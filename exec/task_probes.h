@@ -3,12 +3,14 @@
 #ifndef TRITONRL_EXEC_TASK_PROBES_H_
 #define TRITONRL_EXEC_TASK_PROBES_H_
 
+#include "absl/time/time.h"
 #include "exec/messages.pb.h"
 #include "exec/oracle.h"
 
 namespace tritonrl {
 
-// Fills in result->probes. `oracle` must be ok(), and made for a request with probe_task.
+// Fills in result->probes, by `deadline`. `oracle` must be ok(), and made for a request with
+// probe_task.
 //   zeros            every output zero
 //   constant_mean, constant_first, constant_middle
 //                    one value for all elements of an output and all trials: the one of the first
@@ -22,7 +24,8 @@ namespace tritonrl {
 //                    where the task itself is in half precision
 // A probe passes when it is right on every trial. It does not apply where it cannot be made, or is
 // bit for bit the expected output everywhere.
-void ProbeTask(const ExecRequest& request, const OracleResult& oracle, ExecResult* result);
+void ProbeTask(const ExecRequest& request, const OracleResult& oracle, absl::Time deadline,
+               ExecResult* result);
 
 }  // namespace tritonrl
 

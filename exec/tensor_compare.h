@@ -3,11 +3,15 @@
 #ifndef TRITONRL_EXEC_TENSOR_COMPARE_H_
 #define TRITONRL_EXEC_TENSOR_COMPARE_H_
 
+#include <cstdint>
+#include <functional>
 #include <optional>
 #include <string>
 #include <vector>
 
+#include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
+#include "exec/compare_elements.h"
 #include "exec/messages.pb.h"
 #include "exec/tensor_layout.h"
 
@@ -53,6 +57,18 @@ struct Tolerance {
 // there. The first leaf that differs ends it. A tensor of the right shape that was not handed over
 // is a mismatch of kind "type".
 Comparison CompareOutputs(const Tensors& want, const Tensors& got, const Tolerance& tolerance);
+
+// The passes over elements of CompareOutputs, for tensors that lie elsewhere: of leaf `index`, both
+// of the same shape and type and with some elements.
+using CompareElementsOf =
+    std::function<absl::StatusOr<Difference>(int index, const Leaf& want, const Leaf& got)>;
+absl::StatusOr<Comparison> CompareOutputs(const std::vector<Leaf>& want,
+                                          const std::vector<Leaf>& got, const Tolerance& tolerance,
+                                          const CompareElementsOf& compare);
+
+// The float64 result that leaf `index` of `want` is to be compared with, null without one. Both its
+// tensors are whole.
+const ExactLeaf* ExactOf(const Tolerance& tolerance, int index, const Leaf& want);
 
 // True when both hold bit for bit the same tensors; other leaves are not looked at.
 bool SameTensors(const Tensors& want, const Tensors& got);

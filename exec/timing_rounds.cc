@@ -10,7 +10,6 @@
 #include "absl/time/clock.h"
 #include "base/random.h"
 #include "base/status.h"
-#include "exec/classify.h"
 
 namespace tritonrl {
 namespace {
@@ -77,8 +76,10 @@ std::vector<GpuState> ReadGpu(const Json& answer) {
   return states;
 }
 
-// Orders one round and reads its times. False when the answer is not what was asked for.
-bool OrderRound(const RoundOrder& order, JobDialogue* job, TimedRound* round, bool* ended) {
+// Orders one round by `ask` and reads its times. False when the answer is not what was asked for.
+bool OrderRound(const RoundOrder& order,
+                const std::function<std::optional<std::string>(const std::string&)>& ask,
+                TimedRound* round, bool* ended) {
   const Json message{{"round",
                       {{"calls", order.calls},
                        {"trial", order.trial},  // the one loaded last
@@ -86,8 +87,7 @@ bool OrderRound(const RoundOrder& order, JobDialogue* job, TimedRound* round, bo
                        {"spin_seconds", order.spin_seconds},
                        {"plain", order.plain}}}};
   const absl::Time start = absl::Now();
-  job->Send(message.dump());
-  const std::optional<std::string> reply = job->Next();
+  const std::optional<std::string> reply = ask(message.dump());
   round->calls = order.calls;
   round->outside_seconds = absl::ToDoubleSeconds(absl::Now() - start);
   *ended = !reply.has_value();
@@ -108,13 +108,10 @@ bool OrderRound(const RoundOrder& order, JobDialogue* job, TimedRound* round, bo
 // The two sides and what they have said so far.
 class Turns {
  public:
-  Turns(const ExecRequest& request, const OracleResult& oracle, JobDialogue* timer,
-        JobDialogue* candidate, const JudgeOutput& judge)
+  Turns(const ExecRequest& request, const OracleResult& oracle, const TimingSides& sides)
       : trials_(std::min(static_cast<int>(oracle.inputs.size()), TrialsOf(request))),
         random_(MixKeys({request.seed(), 0x7153})),
-        timer_(timer),
-        candidate_(candidate),
-        judge_(judge) {
+        sides_(sides) {
     double bytes = 0;
     for (const Leaf& leaf : oracle.outputs.empty() ? std::vector<Leaf>() : oracle.outputs[0]) {
       if (leaf.kind == Leaf::Kind::kTensor) bytes += static_cast<double>(leaf.bytes());
@@ -122,9 +119,9 @@ class Turns {
     shown_ = std::clamp(kShownBytes / std::max(bytes, 1.0), kLeastShown, 1.0);
   }
 
-  TimingResult Run(const std::function<void()>& alone) {
+  TimingResult Run() {
     if (!GetReady()) return result_;
-    alone();
+    sides_.alone();
     if (!Paper()) return result_;
     for (int block = 0; block < kMostBlocks && !Enough(block); ++block) {
       if (!Block((block / kBlocksOnTrial + 1) % trials_)) return result_;
@@ -143,11 +140,28 @@ class Turns {
     return false;
   }
 
+  std::optional<std::string> AskReference(const std::string& order) {
+    absl::StatusOr<std::string> answer = sides_.reference(order);
+    if (answer.ok()) return *std::move(answer);
+    why_ = Message(answer.status());
+    return std::nullopt;
+  }
+
+  std::optional<std::string> AskCandidate(const std::string& order) {
+    sides_.candidate->Send(order);
+    return sides_.candidate->Next();
+  }
+
+  bool TimerFailed(const char* what) {
+    return Failed(Kind::kTimerFailed,
+                  absl::StrCat("timing the reference failed: ", what, ": ", why_));
+  }
+
   // Both say that they are ready, and how fast they are roughly.
   bool GetReady() {
-    const Json reference = Member(timer_->Next(), "ready");
-    if (!reference.is_object()) return Failed(Kind::kTimerFailed, "it never got ready");
-    const std::optional<std::string> message = candidate_->Next();
+    const Json reference = Member(AskReference(Json{{"begin", true}}.dump()), "ready");
+    if (!reference.is_object()) return TimerFailed("it never got ready");
+    const std::optional<std::string> message = sides_.candidate->Next();
     if (!message.has_value()) return Failed(Kind::kCandidateEnded, "");
     const Json candidate = Member(message, "ready");
     if (!candidate.is_object()) {
@@ -184,12 +198,15 @@ class Turns {
   bool Load(int trial) {
     if (std::exchange(loaded_, trial) == trial) return true;
     const std::string order = Json{{"load", trial}}.dump();
-    timer_->Send(order);
-    candidate_->Send(order);
-    if (Member(timer_->Next(), "loaded") != true) {
-      return Failed(Kind::kTimerFailed, "it did not load its inputs");
+    if (const absl::Status provided = sides_.provide(trial); !provided.ok()) {
+      why_ = Message(provided);
+      return TimerFailed("it did not hand over inputs");
     }
-    const std::optional<std::string> reply = candidate_->Next();
+    sides_.candidate->Send(order);  // both at the same time
+    if (Member(AskReference(order), "loaded") != true) {
+      return TimerFailed("it did not load its inputs");
+    }
+    const std::optional<std::string> reply = sides_.candidate->Next();
     if (!reply.has_value()) return Failed(Kind::kCandidateEnded, "");
     return Member(reply, "loaded") == true ||
            Failed(Kind::kBadMessage, "it did not load the inputs of a timed round");
@@ -237,8 +254,11 @@ class Turns {
   bool Turn(bool is_candidate, RoundOrder order, TimedRound* round) {
     order.checked = static_cast<int>(random_.Below(static_cast<uint64_t>(order.calls)));
     bool ended = false;
-    if (!OrderRound(order, is_candidate ? candidate_ : timer_, round, &ended)) {
-      if (!is_candidate) return Failed(Kind::kTimerFailed, "it did not answer a round");
+    const auto ask = [&](const std::string& message) {
+      return is_candidate ? AskCandidate(message) : AskReference(message);
+    };
+    if (!OrderRound(order, ask, round, &ended)) {
+      if (!is_candidate) return TimerFailed("it did not answer a round");
       if (ended) return Failed(Kind::kCandidateEnded, "");
       return Failed(Kind::kBadMessage, "its answer to a timed round makes no sense");
     }
@@ -252,21 +272,19 @@ class Turns {
 
   // Has the candidate hand over the output of the round's checked call, and judges it.
   bool Show(int trial) {
-    candidate_->Send(Json{{"show", true}}.dump());
-    const std::optional<std::string> reply = candidate_->Next();
+    const std::optional<std::string> reply = AskCandidate(Json{{"show", true}}.dump());
     if (!reply.has_value()) return Failed(Kind::kCandidateEnded, "");
     const Json output = Member(reply, "output");
     if (output.is_null()) {
       return Failed(Kind::kBadMessage, "it did not hand over the output of a timed round");
     }
-    return judge_(trial, output.dump()) || Failed(Kind::kWrongOutput, "");
+    return sides_.judge(trial, output.dump()) || Failed(Kind::kWrongOutput, "");
   }
 
   const int trials_;
   Philox random_;
-  JobDialogue* const timer_;
-  JobDialogue* const candidate_;
-  const JudgeOutput& judge_;
+  const TimingSides& sides_;
+  std::string why_;          // the reference's side gave no answer
   double shown_ = 1;         // share of rounds whose output is judged
   double one_call_ = 0;      // seconds, of the slower side
   double spin_ = 0;          // seconds
@@ -307,32 +325,11 @@ bool IsBelievable(double event_seconds, double outside_seconds, double spin_seco
                                                      kToleranceShare * outside_seconds);
 }
 
-TimingResult TimeInTurns(const JobContext& context, const OracleResult& oracle,
-                         WorkerPool* oracle_pool, const ExecLimits& limits, absl::Time deadline,
-                         JobDialogue* candidate, const JudgeOutput& judge,
-                         const std::function<void()>& alone) {
-  TimingResult failed{.kind = Kind::kTimerFailed};
-  // The reference hands nothing over while it is timed.
-  absl::StatusOr<SharedMemory> memory = SharedMemory::Create("memory", 1);
-  if (!memory.ok()) {
-    failed.text = Message(memory.status());
-    return failed;
-  }
-  auto timer =
-      JobDialogue::Start(oracle_pool, TimerJobJson(context, oracle.visible_layout), limits,
-                         deadline, {{"visible", oracle.visible.fd()}, {"memory", memory->fd()}});
-  if (!timer.ok()) {
-    failed.text = Message(timer.status());
-    return failed;
-  }
-  TimingResult result = Turns(context.request, oracle, timer->get(), candidate, judge).Run(alone);
-  const std::string end = Json{{"done", true}}.dump();
-  candidate->Send(end);
-  (*timer)->Send(end);
-  const ExecResult timed = Classify((*timer)->Finish(), limits, JobRole::kTimer);
-  if (result.kind == Kind::kTimerFailed) {
-    result.text = absl::StrCat("timing the reference failed: ", result.text, ": ", timed.message());
-  }
+TimingResult TimeInTurns(const ExecRequest& request, const OracleResult& oracle,
+                         const TimingSides& sides) {
+  TimingResult result = Turns(request, oracle, sides).Run();
+  sides.candidate->Send(Json{{"done", true}}.dump());
+  (void)sides.reference(Json{{"end", true}}.dump());  // a host that has gone ends by itself
   return result;
 }
 

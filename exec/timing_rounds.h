@@ -12,8 +12,7 @@
 #include <string>
 #include <vector>
 
-#include "absl/status/status.h"
-#include "absl/strings/string_view.h"
+#include "absl/status/statusor.h"
 #include "exec/job_dialogue.h"
 #include "exec/oracle.h"
 #include "exec/speedup_interval.h"
@@ -61,7 +60,7 @@ struct TimingResult {
     kCandidateEnded,  // its process ended before it was done
     kBadMessage,      // it answered something else than was asked
     kWrongOutput,     // `judge` did not accept the output of a timed round
-    kTimerFailed,     // the reference's process ended: a fault of ours
+    kTimerFailed,     // the reference's side gave no answer: a fault of ours
   };
   Kind kind = Kind::kTimed;
   std::string text;  // what went wrong
@@ -78,16 +77,24 @@ struct TimingResult {
 // Judges the output of a timed round on a trial's inputs; false ends the timing.
 using JudgeOutput = std::function<bool(int trial, const std::string& output_layout)>;
 
-// Starts a process for the reference on `oracle_pool`, calls `alone` once both sides are ready (it
-// returns when nothing else uses the GPU), and orders rounds from it and from
-// `candidate`, which has just been told to go on after its last call. Of each round one call, which
+// The two sides that are timed in turn, and what they need.
+struct TimingSides {
+  // An order to the reference's side and its answer; an error is a fault of ours.
+  std::function<absl::StatusOr<std::string>(const std::string& order)> reference;
+  JobDialogue* candidate = nullptr;
+  // Puts a trial's inputs where the candidate will look for them.
+  std::function<absl::Status(int trial)> provide;
+  JudgeOutput judge;
+  std::function<void()> alone;  // returns when nothing else uses the GPU
+};
+
+// Calls `alone` once both sides are ready, and orders rounds from the reference and from the
+// candidate, which has just been told to go on after its last call. Of each round one call, which
 // nobody could foresee, is on a trial's own inputs; its output is judged after the first round and
 // after a random choice of the others: all where outputs are small, a quarter where they are large.
-// Both processes are told to end when it is over.
-TimingResult TimeInTurns(const JobContext& context, const OracleResult& oracle,
-                         WorkerPool* oracle_pool, const ExecLimits& limits, absl::Time deadline,
-                         JobDialogue* candidate, const JudgeOutput& judge,
-                         const std::function<void()>& alone);
+// Both sides are told to end when it is over.
+TimingResult TimeInTurns(const ExecRequest& request, const OracleResult& oracle,
+                         const TimingSides& sides);
 
 }  // namespace tritonrl
 

@@ -69,6 +69,7 @@ class TurnsTest : public testing::Test {
   static void SetUpTestSuite() {
     auto pools = StartPools(FakePoolOptions(1), 1 << 20);
     ASSERT_TRUE(pools.ok()) << pools.status();
+    pools->windows = true;
     backend_ = new MeasuringBackend("cuda", *std::move(pools));
   }
   static void TearDownTestSuite() {
@@ -115,7 +116,7 @@ TEST_F(TurnsTest, TheSpeedupIsTheRatio) {
 
 TEST_F(TurnsTest, WhatTheReferencesProcessSawOfTheGpuIsTold) {
   const std::string see = R"(
-if job['role'] == 'timer':
+if job['role'] == 'oracle':
   timing['gpu'] = [{'sm_mhz': 1500, 'other_programs': 0, 'throttled': False},
                    {'sm_mhz': 1700, 'other_programs': 2, 'throttled': True}]
 )";
@@ -157,7 +158,9 @@ TEST_F(TurnsTest, AnswersWithoutSenseAreRefused) {
 }
 
 TEST_F(TurnsTest, AReferenceThatCannotBeTimedIsNobodysFaultButOurs) {
-  const ExecResult result = Run("pass", "import os\nif job['role'] == 'timer': os._exit(3)\n");
+  const ExecResult result =
+      Run("pass",
+          "import os\norder = lambda m: os._exit(3) if 'round' in m.get('time', {}) else None\n");
   EXPECT_EQ(result.outcome(), EXEC_INTERNAL_ERROR) << result.ShortDebugString();
   EXPECT_NE(result.message().find("timing the reference failed"), std::string::npos);
 }

@@ -136,6 +136,7 @@ absl::StatusOr<std::unique_ptr<Worker>> Worker::Start(const WorkerConfig& config
                                                  absl::FormatDuration(config.start_timeout), ": ",
                                                  worker->stderr_tail_));
     case WaitResult::kDied:
+    case WaitResult::kCancelled:
       break;
   }
   return absl::UnavailableError(
@@ -180,7 +181,7 @@ bool Worker::ReadSocket() {
   return n > 0;
 }
 
-Worker::WaitResult Worker::WaitFrame(absl::Time deadline, std::string* frame) {
+Worker::WaitResult Worker::WaitFrame(absl::Time deadline, std::string* frame, int cancel_fd) {
   while (true) {
     auto next = reader_.Next();
     if (!next.ok()) return WaitResult::kDied;
@@ -189,11 +190,13 @@ Worker::WaitResult Worker::WaitFrame(absl::Time deadline, std::string* frame) {
       return WaitResult::kFrame;
     }
     if (absl::Now() >= deadline) return WaitResult::kDeadline;
-    pollfd polls[3] = {{socket_, POLLIN, 0},
+    pollfd polls[4] = {{socket_, POLLIN, 0},
                        {config_.stop_fd, POLLIN, 0},
-                       {stderr_open_ ? process_.stderr_fd() : -1, POLLIN, 0}};
-    poll(polls, 3, PollMilliseconds(deadline));
+                       {stderr_open_ ? process_.stderr_fd() : -1, POLLIN, 0},
+                       {cancel_fd, POLLIN, 0}};
+    poll(polls, 4, PollMilliseconds(deadline));
     if (polls[1].revents != 0) return WaitResult::kStopped;
+    if (polls[3].revents != 0) return WaitResult::kCancelled;
     if (polls[2].revents != 0) stderr_open_ = ReadStderr();
     if (polls[0].revents != 0 && !ReadSocket()) {
       while (stderr_open_ && ReadStderr() && poll(&polls[2], 1, 100) > 0) {
@@ -225,7 +228,7 @@ absl::Status Worker::Send(absl::string_view payload, absl::Time deadline,
 }
 
 JobReport Worker::Run(absl::string_view job_json, const ExecLimits& limits, absl::Time deadline,
-                      const std::vector<JobFd>& fds) {
+                      const std::vector<JobFd>& fds, const JobEnds& ends) {
   JobReport report;
   const int64_t id = next_id_++;
   const int64_t oom_before = cgroup_.OomKills();
@@ -250,9 +253,11 @@ JobReport Worker::Run(absl::string_view job_json, const ExecLimits& limits, absl
     Kill();
     return report;
   }
-  const absl::Time limit = absl::Now() + absl::Seconds(limits.wall_seconds());
-  WaitResult wait = WaitFrame(std::min(limit, deadline), &frame);
-  const bool overtime = wait == WaitResult::kDeadline;
+  const absl::Time limit =
+      ends.serves ? absl::InfiniteFuture() : absl::Now() + absl::Seconds(limits.wall_seconds());
+  WaitResult wait = WaitFrame(std::min(limit, deadline), &frame, ends.cancel_fd);
+  const bool cancelled = wait == WaitResult::kCancelled;
+  const bool overtime = cancelled || wait == WaitResult::kDeadline;
   if (overtime) {
     const absl::Time grace = absl::Now() + config_.kill_grace;
     wait = Send(absl::StrCat("{\"id\":", id, ",\"kill\":true}"), grace).ok()
@@ -266,12 +271,15 @@ JobReport Worker::Run(absl::string_view job_json, const ExecLimits& limits, absl
   switch (wait) {
     case WaitResult::kFrame:
       // A report that crossed the order to kill came too late all the same.
-      if (overtime) report.end = limit <= deadline ? JobEnd::kTimeout : JobEnd::kDeadline;
+      if (overtime) {
+        report.end = !cancelled && limit <= deadline ? JobEnd::kTimeout : JobEnd::kDeadline;
+      }
       return report;
     case WaitResult::kStopped:
       report.end = JobEnd::kStopped;
       break;
     case WaitResult::kDied:
+    case WaitResult::kCancelled:
     case WaitResult::kDeadline:
       report.end = JobEnd::kWorkerDied;
       report.detail =

@@ -45,22 +45,22 @@ class Worker {
 
   // Runs one job (a JSON object as text) under `limits`, of which every field is set. Its process
   // holds `fds` under the numbers that its field "fds" tells it by name. Returns within the
-  // wall-clock limit, the deadline and kill_grace. After kWorkerDied or kStopped, or when alive()
-  // is false, the worker is of no more use.
+  // wall-clock limit, the deadline and kill_grace, or after it was cancelled. After kWorkerDied or
+  // kStopped, or when alive() is false, the worker is of no more use.
   JobReport Run(absl::string_view job_json, const ExecLimits& limits, absl::Time deadline,
-                const std::vector<JobFd>& fds = {});
+                const std::vector<JobFd>& fds = {}, const JobEnds& ends = {});
 
   bool alive() const { return alive_; }
   std::string limits_description() const { return cgroup_.description(); }
   double start_seconds() const { return start_seconds_; }
 
  private:
-  enum class WaitResult { kFrame, kDeadline, kDied, kStopped };
+  enum class WaitResult { kFrame, kDeadline, kDied, kStopped, kCancelled };
 
   Worker(const WorkerConfig& config, Subprocess process, WorkerCgroup cgroup, int socket);
 
-  // Waits for a frame, reading stderr meanwhile.
-  WaitResult WaitFrame(absl::Time deadline, std::string* frame);
+  // Waits for a frame, reading stderr meanwhile, until `cancel_fd` (if any) is readable.
+  WaitResult WaitFrame(absl::Time deadline, std::string* frame, int cancel_fd = -1);
   // Reads what is there; false at the end of the stream.
   bool ReadSocket();
   bool ReadStderr();

@@ -17,6 +17,7 @@ namespace tritonrl {
 namespace {
 
 constexpr size_t kQueueCapacity = 1 << 16;  // callers block in Run, so their number is the bound
+constexpr double kServingCpuSeconds = 1e6;
 constexpr int kWorkerProcesses =
     6;  // of a worker itself: shell or bwrap twice, launcher, zygote...
 
@@ -30,6 +31,7 @@ struct WorkerPool::Pending {
   ExecLimits limits;
   absl::Time deadline;
   std::vector<JobFd> fds;
+  JobEnds ends;
   absl::Time queued = absl::Now();
   JobReport report;
   absl::Notification done;
@@ -147,19 +149,22 @@ JobReport WorkerPool::RunOn(int index, std::unique_ptr<Worker>* worker, const Pe
       report.detail = std::string(status.message());
       continue;
     }
-    report = (*worker)->Run(job.job_json, job.limits, job.deadline, job.fds);
+    report = (*worker)->Run(job.job_json, job.limits, job.deadline, job.fds, job.ends);
     if (report.end != JobEnd::kNotStarted || (*worker)->alive()) break;
   }
   return report;
 }
 
 JobReport WorkerPool::Run(const std::string& job_json, const ExecLimits& limits,
-                          absl::Time deadline, const std::vector<JobFd>& fds) {
+                          absl::Time deadline, const std::vector<JobFd>& fds, const JobEnds& ends) {
   auto job = std::make_shared<Pending>();
   job->job_json = job_json;
   job->limits = EffectiveLimits(limits, limits_);
-  job->deadline = deadline;
+  job->deadline = ends.serves ? absl::InfiniteFuture() : deadline;
   job->fds = fds;
+  job->ends = ends;
+  // The limit of processor time is enforced by the kernel and has to be a number.
+  if (ends.serves) job->limits.set_cpu_seconds(kServingCpuSeconds);
   std::shared_ptr<Pending> in_queue = job;
   JobReport none;
   if (!queue_->Push(std::move(in_queue))) {

@@ -63,9 +63,11 @@ class WorkerPool {
 
   // Runs one job, a JSON object as text, which gets `fds` (see Worker::Run). Blocks, at most until
   // `deadline` plus kill_grace; any number of threads may call. Limits above the pool's are lowered
-  // to them. A job whose worker died before it began is given to a fresh worker once.
+  // to them. A job whose worker died before it began is given to a fresh worker once. One that is
+  // cancelled while it waits begins all the same, and ends then; for one that serves the deadline
+  // bounds that wait alone.
   JobReport Run(const std::string& job_json, const ExecLimits& limits, absl::Time deadline,
-                const std::vector<JobFd>& fds = {});
+                const std::vector<JobFd>& fds = {}, const JobEnds& ends = {});
 
   // Ends everything early, as the destructor does.
   void Stop();

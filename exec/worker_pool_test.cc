@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 #include <signal.h>
 #include <stdlib.h>
+#include <sys/eventfd.h>
 #include <unistd.h>
 
 #include <nlohmann/json.hpp>
@@ -136,6 +137,26 @@ TEST(WorkerPoolTest, DeadlinesOfTheCaller) {
       (*pool)->Run(Job("pass"), ExecLimits(), absl::Now() + absl::Milliseconds(50));
   EXPECT_EQ(waited.end, JobEnd::kQueueTimeout);
   busy.join();
+  EXPECT_EQ((*pool)->Run(Job("pass"), ExecLimits(), Soon()).end, JobEnd::kExit);
+}
+
+TEST(WorkerPoolTest, AJobThatServesEndsWhenItIsCancelled) {
+  WorkerPoolOptions options = FakePoolOptions(1);
+  options.limits.set_wall_seconds(0.3);
+  auto pool = WorkerPool::Start(options);
+  ASSERT_TRUE(pool.ok()) << pool.status();
+  const int cancel = eventfd(0, EFD_CLOEXEC);
+  std::thread canceller([&] {
+    absl::SleepFor(absl::Seconds(1));
+    EXPECT_EQ(eventfd_write(cancel, 1), 0);
+  });
+  const JobReport report = (*pool)->Run(Job("import time; time.sleep(30)"), ExecLimits(), Soon(),
+                                        {}, {.cancel_fd = cancel, .serves = true});
+  canceller.join();
+  close(cancel);
+  EXPECT_EQ(report.end, JobEnd::kDeadline);
+  EXPECT_GT(report.wall_seconds, 0.5);  // no limit of time was in force
+  EXPECT_LT(report.wall_seconds, 20);
   EXPECT_EQ((*pool)->Run(Job("pass"), ExecLimits(), Soon()).end, JobEnd::kExit);
 }
 

@@ -79,6 +79,7 @@ void BenchPool(const std::vector<Pair>& pairs, int repeats, int workers, DeviceB
   options.parallel = workers;
   options.device_model = "l40s_mini";
   options.measure_time = absl::GetFlag(FLAGS_timing);
+  options.gpu_profile = false;  // takes seconds of each process; training does without
   Verifier verifier(options, backend, nullptr);
   std::vector<std::future<Verdict>> futures;
   const absl::Time start = absl::Now();

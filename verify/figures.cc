@@ -8,6 +8,8 @@ namespace tritonrl {
 void NoteFigures(const ExecResult& result, Verdict* verdict) {
   WorkerFigures* worker = verdict->mutable_worker();
   worker->set_device(result.device_name());
+  worker->set_server(result.server());
+  worker->set_gpu(result.gpu());
   worker->set_queue_seconds(result.queue_seconds());
   worker->set_wall_seconds(result.wall_seconds());
   worker->set_cpu_seconds(result.cpu_seconds());
@@ -21,6 +23,8 @@ nlohmann::ordered_json FiguresJson(const Verdict& verdict) {
   const WorkerFigures& worker = verdict.worker();
   nlohmann::ordered_json json;
   json["device"] = worker.device();
+  if (!worker.server().empty()) json["server"] = worker.server();
+  if (!worker.gpu().empty()) json["gpu"] = worker.gpu();
   json["queue_seconds"] = worker.queue_seconds();
   json["wall_seconds"] = worker.wall_seconds();
   json["cpu_seconds"] = worker.cpu_seconds();

@@ -90,6 +90,10 @@ std::string Figures(const Json& line) {
   if (worker != line.end() && worker->is_object()) {
     const std::string device = JsonText(*worker, "device");
     if (!device.empty()) figures.push_back(EscapeHtml(device));
+    for (const char* name : {"server", "gpu"}) {
+      const std::string text = JsonText(*worker, name);
+      if (!text.empty()) figures.push_back(absl::StrCat(name, " ", EscapeHtml(text)));
+    }
     for (const char* name : {"wall_seconds", "cpu_seconds", "queue_seconds", "peak_rss_bytes"}) {
       const auto value = worker->find(name);
       if (value != worker->end()) figures.push_back(absl::StrCat(name, " ", Number(*value)));

@@ -25,6 +25,7 @@
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
 #include "base/file.h"
+#include "base/hash.h"
 #include "base/python_env.h"
 #include "base/status.h"
 #include "exec/sandbox.h"
@@ -59,6 +60,11 @@ void Describe(const std::string& path, int depth, std::string* text) {
     // Other programs that use the wheels write byte code.
     if (name != "__pycache__") Describe(JoinPath(path, name), depth - 1, text);
   }
+}
+
+// A hash of what stands in a file: pages in memory can be changed without any sign of it elsewhere.
+std::string Contents(const std::string& path) {
+  return absl::StrCat(path, " ", Sha256Hex(ReadOrEmpty(path)), "\n");
 }
 
 std::string FileHandle(const std::string& path) {
@@ -170,6 +176,13 @@ void EscapeWorld::LookAtFiles(Facts* facts) const {
     for (const pid_t pid : ProcessesNaming(path)) {
       if (ours.count(pid) == 0) continue;
       Describe(path, 3, &checker);
+      for (const char* folder : {"0", "1"}) {
+        const auto sources = ListDirectory(JoinPath(path, folder));
+        if (!sources.ok()) continue;
+        for (const std::string& source : *sources) {
+          absl::StrAppend(&checker, Contents(JoinPath(JoinPath(path, folder), source)));
+        }
+      }
       break;
     }
   }
@@ -177,6 +190,8 @@ void EscapeWorld::LookAtFiles(Facts* facts) const {
   for (const char* name : {"", "torch", "triton", "triton/runtime", "triton/backends/nvidia/lib"}) {
     Describe(JoinPath(site_packages_, name), 1, &wheels);
   }
+  absl::StrAppend(&wheels, Contents(JoinPath(site_packages_, "torch/__init__.py")),
+                  Contents("/usr/bin/python3"));
   std::string& left = (*facts)["files left behind"];
   for (const char* folder : {"/", "/tmp", "/dev", "/dev/shm", "/var/tmp", "/usr", "/opt", "/root",
                              "/usr/lib", "/usr/bin", "/etc", "/home"}) {

@@ -1,15 +1,21 @@
 """A runner without torch for tests of the pool and the backend: executes the sources as plain Python.
 
-As an oracle it executes the reference and expects one number from each call. As a runner it executes the candidate,
-which can change `result`, the dict that is returned, and hands that number over for each call. Where the reference says
-that times are not modelled, both serve rounds of timed calls, which sleep as long as `timing` says.
+As an oracle it executes the reference and expects one number from each call; as a host it goes on and takes orders, to
+which a function `order(message)` of the reference may give other answers. As a runner it executes the candidate, which
+can change `result`, the dict that is returned, and hands that number over for each call. Where the reference says that
+times are not modelled, both serve rounds of timed calls, which sleep as long as `timing` says.
 """
 
+import array
+import json
+import os
+import socket
 import time
 
 import channel
 
 _EXPECTED = {"value": 1}
+_WINDOW = 4096
 
 
 def blank_result(role):
@@ -33,21 +39,51 @@ def blank_result(role):
     return result
 
 
+def timed(order, timing):
+    """The answer to an order of timed calls."""
+    if "begin" in order:
+        return {"ready": {"seconds": timing["sleep"], "enqueue_seconds": 1e-5, "bytes_per_second": 1e9}}
+    if "show" in order:
+        return {"output": timing["output"]}
+    if "load" in order:
+        return {"loaded": True}
+    if "end" in order:
+        return {"ended": True}
+    seconds = []
+    for _ in range(order["round"]["calls"]):
+        start = time.perf_counter()
+        time.sleep(timing["sleep"])
+        seconds.append(timing["claim"] or time.perf_counter() - start)
+    return {"round": {"seconds": seconds, "gpu": timing["gpu"]}}
+
+
 def serve_rounds(control, timing):
-    order = control.ask({"ready": {"seconds": timing["sleep"], "enqueue_seconds": 1e-5, "bytes_per_second": 1e9}})
+    order = control.ask(timed({"begin": True}, timing))
     while "done" not in order:
-        if "show" in order:
-            order = control.ask({"output": timing["output"]})
-            continue
-        if "load" in order:
-            order = control.ask({"loaded": True})
-            continue
-        seconds = []
-        for _ in range(order["round"]["calls"]):
-            start = time.perf_counter()
-            time.sleep(timing["sleep"])
-            seconds.append(timing["claim"] or time.perf_counter() - start)
-        order = control.ask({"round": {"seconds": seconds, "gpu": timing["gpu"]}})
+        order = control.ask(timed(order, timing))
+
+
+def serve_as_host(job, result, names):
+    """What was made goes into the memory "result"; then one answer to each order."""
+    result.update(in_bytes=_WINDOW, out_bytes=_WINDOW, peak_bytes=0, call_bytes=0, device_bytes=0)
+    made = json.dumps(result).encode()
+    os.pwrite(job["fds"]["result"], made, 0)
+    line = socket.socket(fileno=job["fds"]["control"])
+    line.send(json.dumps({"made": len(made)}).encode())
+    answer_as_told = names.get("order", lambda message: None)
+    while data := line.recv(1 << 20):
+        order = json.loads(data)
+        if "end" in order:
+            return
+        windows = [os.memfd_create("window") for _ in range(2 if "open" in order else 0)]
+        answers = {"open": {"opened": {"session": 1}}, "fill": {"filled": True}, "close": {"closed": True}}
+        if (answer := answer_as_told(order)) is None:
+            (name,) = order
+            answer = timed(order[name], names["timing"]) if name == "time" else answers[name]
+        rights = [(socket.SOL_SOCKET, socket.SCM_RIGHTS, array.array("i", windows))] if windows else []
+        line.sendmsg([json.dumps(answer).encode()], rights)
+        for window in windows:
+            os.close(window)
 
 
 def serve_ablation(control, names):
@@ -66,18 +102,16 @@ def run_job(job, on_phase, on_result):
     result = blank_result(role)
     timing = {"sleep": 0.01, "claim": None, "output": _EXPECTED, "gpu": []}
     names = {"result": result, "job": job, "timing": timing}
-    if role in ("oracle", "timer"):
+    if role == "oracle":
         on_phase("reference")
         exec(compile(job["reference_source"], "reference", "exec"), names)
-    if role == "oracle":
         empty = {"list": []}
         trials = max(job["calls"]) + 1
         result["visible"] = {"arguments": empty, "state": empty, "inputs": [empty] * trials}
         result["trials"] = ["random"] * trials
         result["calls"] = [{"trial": trial, "output": _EXPECTED} for trial in job["calls"]]
-        return result
-    if role == "timer":
-        serve_rounds(channel.Control(job["fds"]["control"]), timing)
+        if job.get("host"):
+            serve_as_host(job, result, names)
         return result
     on_phase("import")
     try:

@@ -1,21 +1,23 @@
 #include "exec/testing/soak.h"
 
-#include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <atomic>
-#include <set>
+#include <memory>
 #include <thread>
 #include <utility>
+#include <vector>
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/synchronization/mutex.h"
+#include "absl/synchronization/notification.h"
 #include "absl/time/clock.h"
-#include "base/file.h"
 #include "base/status.h"
 #include "exec/cuda_backend.h"
 #include "exec/interpreter_backend.h"
+#include "exec/testing/leftovers.h"
 #include "exec/testing/pool_options.h"
 #include "exec/testing/process_tree.h"
 #include "exec/testing/soak_plan.h"
@@ -24,56 +26,20 @@
 namespace tritonrl {
 namespace {
 
-WorkerPoolOptions PoolOptions(const SoakOptions& options) {
-  WorkerPoolOptions pool;
-  if (!options.torch_runner) return FakePoolOptions(options.workers);
-  pool.workers = options.workers;
-  if (options.device != "cuda") pool.limits.set_memory_bytes(512 << 20);
-  return pool;
-}
-
-// Folders of sources that our workers show in their command lines.
-std::set<std::string> StagedFolders() {
-  std::set<std::string> found;
-  const std::set<pid_t> ours = Descendants(getpid());
-  const auto names = ListDirectory("/tmp");
-  for (const std::string& name : names.ok() ? *names : std::vector<std::string>()) {
-    const std::string path = JoinPath("/tmp", name);
-    if (!absl::StartsWith(name, "tritonrl-exec-")) continue;
-    for (const pid_t pid : ProcessesNaming(path)) {
-      if (ours.count(pid) != 0) found.insert(path);
-    }
-  }
-  return found;
-}
-
-// Shared memory files of the candidates' user outside any sandbox.
-std::set<std::string> SharedMemoryOfCandidates() {
-  std::set<std::string> found;
-  const auto names = ListDirectory("/dev/shm");
-  for (const std::string& name : names.ok() ? *names : std::vector<std::string>()) {
-    struct stat info;
-    const std::string path = JoinPath("/dev/shm", name);
-    if (lstat(path.c_str(), &info) == 0 && info.st_uid == kSandboxUid) found.insert(path);
-  }
-  return found;
-}
-
-// Control groups named after this process, in any hierarchy below `folder`.
-void FindGroups(const std::string& folder, int depth, std::vector<std::string>* found) {
-  const auto names = ListDirectory(folder);
-  if (!names.ok()) return;
-  for (const std::string& name : *names) {
-    const std::string path = JoinPath(folder, name);
-    if (absl::StartsWith(name, absl::StrCat("tritonrl-", getpid(), "-"))) found->push_back(path);
-    if (depth > 0 && DirectoryExists(path)) FindGroups(path, depth - 1, found);
-  }
-}
+constexpr absl::Duration kLongest = absl::Minutes(5);  // for one candidate, waiting included
+// For what runs when the time is over.
+constexpr absl::Duration kFinish = absl::Seconds(10);
 
 absl::StatusOr<std::unique_ptr<PythonBackend>> StartBackend(const SoakOptions& options) {
-  WorkerPoolOptions pool = PoolOptions(options);
+  WorkerPoolOptions pool;
+  if (options.torch_runner) {
+    pool.workers = options.workers;
+    if (options.backend != "cuda") pool.limits.set_memory_bytes(512 << 20);
+  } else {
+    pool = FakePoolOptions(options.workers);
+  }
   ASSIGN_OR_RETURN(pool.sandbox, ParseSandboxKind(options.sandbox));
-  if (options.device == "cuda") {
+  if (options.backend == "cuda") {
     ASSIGN_OR_RETURN(auto cuda, CudaBackend::Start(std::move(pool)));
     return std::unique_ptr<PythonBackend>(std::move(cuda));
   }
@@ -81,37 +47,49 @@ absl::StatusOr<std::unique_ptr<PythonBackend>> StartBackend(const SoakOptions& o
   return std::unique_ptr<PythonBackend>(std::move(interpreter));
 }
 
+// Whether the end of the time, not the candidate, may have made this outcome.
+bool EndedByDeadline(const absl::StatusOr<ExecResult>& result) {
+  if (!result.ok()) return false;
+  switch (result->outcome()) {
+    case EXEC_NO_WORKER_IN_TIME:
+    case EXEC_TIMEOUT:
+    case EXEC_REFERENCE_FAILED:
+    case EXEC_WORKER_LOST:
+      return true;
+    default:
+      return false;
+  }
+}
+
 class Soak {
  public:
-  Soak(const SoakOptions& options, SoakReport* report) : options_(options), report_(report) {}
+  explicit Soak(const SoakOptions& options) : options_(options) {}
 
-  absl::Status Run() {
-    const std::set<std::string> before = SharedMemoryOfCandidates();
-    const std::set<pid_t> children = Descendants(getpid());
+  absl::StatusOr<SoakReport> Run() {
+    Leftovers leftovers;
+    const absl::Time begin = absl::Now();
     ASSIGN_OR_RETURN(backend_, StartBackend(options_));
-    report_->sandbox = backend_->sandbox_description();
-    const std::set<std::string> staged = StagedFolders();
+    report_.start_seconds = absl::ToDoubleSeconds(absl::Now() - begin);
+    leftovers.NotePool();
+    report_.sandbox = backend_->sandbox_description();
     MakePlan();
-    const absl::Time start = absl::Now();
+    if (options_.torch_runner) RETURN_IF_ERROR(WarmUp());
+    start_ = absl::Now();
+    if (options_.seconds > 0) end_ = start_ + absl::Seconds(options_.seconds);
+    std::thread teller([this] {
+      while (!ended_.WaitForNotificationWithTimeout(options_.tell_every)) options_.tell(State());
+    });
     // Memory is looked at while nothing runs: after a start, halfway, at the end.
     for (const int until : {options_.count / 10, options_.count / 2, options_.count}) {
       RunUntil(until);
-      Measure(until);
+      Measure();
     }
-    report_->seconds = absl::ToDoubleSeconds(absl::Now() - start);
-    report_->counts = backend_->pool().counts();
+    ended_.Notify();
+    teller.join();
+    Conclude();
     backend_.reset();
-    for (const std::string& path : SharedMemoryOfCandidates()) {
-      if (before.count(path) == 0) report_->left.push_back(path);
-    }
-    for (const std::string& path : staged) {
-      if (FileExists(path)) report_->left.push_back(path);
-    }
-    for (const pid_t pid : Descendants(getpid())) {
-      if (children.count(pid) == 0) report_->left.push_back(absl::StrCat("process ", pid));
-    }
-    FindGroups("/sys/fs/cgroup", 4, &report_->left);
-    return absl::OkStatus();
+    report_.left = leftovers.Find();
+    return std::move(report_);
   }
 
  private:
@@ -121,11 +99,48 @@ class Soak {
     plan.evil_share = options_.evil_share;
     plan.seed = options_.seed;
     plan.torch_runner = options_.torch_runner;
-    plan.cuda = options_.device == "cuda";
-    plan.fill_memory = absl::StrContains(report_->sandbox, "memory");
-    // A process that makes a CUDA context takes seconds before the candidate's first line.
-    if (options_.torch_runner) plan.extra_seconds = options_.device == "cuda" ? 15 : 2;
+    plan.cuda = options_.backend == "cuda";
+    plan.fill_memory = absl::StrContains(report_.sandbox, "memory");
+    plan.extra_seconds = options_.torch_runner ? options_.extra_seconds : 0;
     plan_ = PlanSoak(plan);
+  }
+
+  ExecRequest RequestFor(const SoakCase& soak) const {
+    ExecRequest request;
+    request.set_task_id(absl::StrCat(soak.id));
+    request.set_reference_source(options_.torch_runner ? kSoftmaxReference : "pass");
+    request.set_candidate_source(soak.source);
+    request.set_trials(1);
+    request.set_skip_timing(!options_.timing);
+    request.set_skip_gpu_profile(true);  // seconds for each, and nothing that a soak asks for
+    request.mutable_limits()->set_wall_seconds(soak.wall_seconds);
+    return request;
+  }
+
+  // The first jobs of all workers at once take long on a cold machine; the limits of the plan are
+  // for warm ones.
+  absl::Status WarmUp() {
+    std::vector<absl::Status> status(options_.workers);
+    std::vector<std::thread> callers;
+    for (int i = 0; i < options_.workers; ++i) {
+      callers.emplace_back([this, i, &status] {
+        SoakCase soak;
+        soak.source = kSoftmaxCandidate;
+        ExecRequest request = RequestFor(soak);
+        request.set_seed(i + 1);  // a run of the reference for each
+        const auto result = backend_->Run(request, absl::Now() + kLongest);
+        status[i] = result.status();
+        if (result.ok() && result->outcome() != EXEC_OK) {
+          status[i] = absl::InternalError(absl::StrCat(
+              "an honest candidate before the soak: ", ExecOutcome_Name(result->outcome()), ": ",
+              result->message()));
+        }
+      });
+    }
+    for (std::thread& caller : callers) caller.join();
+    for (const absl::Status& one : status) RETURN_IF_ERROR(one);
+    warm_jobs_ = backend_->pool().counts().jobs;
+    return absl::OkStatus();
   }
 
   void RunUntil(int end) {
@@ -133,64 +148,87 @@ class Soak {
     std::vector<std::thread> callers;
     for (int i = 0; i <= options_.workers; ++i) {
       callers.emplace_back([this, end] {
-        for (int at = next_++; at < end; at = next_++) RunOne(plan_[at]);
+        while (absl::Now() < end_) {
+          const int at = next_++;
+          if (at >= end) return;
+          RunOne(plan_[at]);
+        }
       });
     }
     for (std::thread& caller : callers) caller.join();
-    next_ = end;
+    next_ = std::min<int>(next_, end);
   }
 
   void RunOne(const SoakCase& soak) {
-    ExecRequest request;
-    request.set_task_id(absl::StrCat(soak.id));
-    request.set_reference_source(options_.torch_runner ? kSoftmaxReference : "pass");
-    request.set_candidate_source(soak.source);
-    request.set_trials(1);
-    request.mutable_limits()->set_wall_seconds(soak.wall_seconds);
-    const auto result = backend_->Run(request, absl::Now() + absl::Minutes(5));
-    absl::MutexLock lock(&mutex_);
-    ++report_->kinds[soak.kind];
-    std::string wrong;
-    if (result.ok()) {
-      ++report_->outcomes[ExecOutcome_Name(result->outcome())];
-      wrong = CheckSoakResult(soak, *result);
-    } else {
-      wrong = absl::StrCat("case ", soak.id, ": ", result.status().message());
+    {
+      absl::MutexLock lock(&mutex_);
+      ++running_[soak.kind];
     }
-    if (!wrong.empty()) report_->wrong.push_back(wrong);
-    options_.progress(++done_);
+    const absl::Time begin = absl::Now(), deadline = std::min(begin + kLongest, end_ + kFinish);
+    const auto result = backend_->Run(RequestFor(soak), deadline);
+    const absl::Time now = absl::Now();
+    absl::MutexLock lock(&mutex_);
+    if (--running_[soak.kind] == 0) running_.erase(soak.kind);
+    std::string wrong = result.ok()
+                            ? CheckSoakResult(soak, *result)
+                            : absl::StrCat("case ", soak.id, ": ", Message(result.status()));
+    if (!wrong.empty() && now >= end_ + kFinish && EndedByDeadline(result)) {
+      ++report_.unfinished[soak.kind];
+      return;
+    }
+    ++report_.done;
+    SoakKind& kind = report_.kinds[soak.kind];
+    const double seconds = absl::ToDoubleSeconds(now - begin);
+    ++kind.count;
+    kind.seconds += seconds;
+    kind.longest = std::max(kind.longest, seconds);
+    if (result.ok()) ++report_.outcomes[ExecOutcome_Name(result->outcome())];
+    if (!wrong.empty()) report_.wrong.push_back(std::move(wrong));
   }
 
-  void Measure(int verdicts) {
-    SoakMemory memory = {verdicts, PrivateBytes(getpid()), 0};
+  SoakState State() {
+    absl::MutexLock lock(&mutex_);
+    SoakState state;
+    state.planned = options_.count;
+    state.done = report_.done;
+    state.wrong = static_cast<int>(report_.wrong.size());
+    state.seconds = absl::ToDoubleSeconds(absl::Now() - start_);
+    state.running = running_;
+    state.kinds = report_.kinds;
+    return state;
+  }
+
+  void Measure() {
+    absl::MutexLock lock(&mutex_);
+    // Once the time is over nothing is new between two looks.
+    if (!report_.memory.empty() && report_.memory.back().verdicts == report_.done) return;
+    SoakMemory memory = {report_.done, PrivateBytes(getpid()), 0};
     for (const pid_t pid : Descendants(getpid())) memory.workers += PrivateBytes(pid);
-    report_->memory.push_back(memory);
+    report_.memory.push_back(memory);
+  }
+
+  void Conclude() {
+    absl::MutexLock lock(&mutex_);
+    report_.planned = options_.count;
+    report_.seconds = absl::ToDoubleSeconds(absl::Now() - start_);
+    report_.counts = backend_->pool().counts();
+    report_.counts.jobs -= warm_jobs_;
   }
 
   const SoakOptions options_;
-  SoakReport* const report_;
   std::vector<SoakCase> plan_;
   std::unique_ptr<PythonBackend> backend_;
   std::atomic<int> next_{0};
+  int64_t warm_jobs_ = 0;
+  absl::Time start_, end_ = absl::InfiniteFuture();
+  absl::Notification ended_;
   absl::Mutex mutex_;
-  int done_ ABSL_GUARDED_BY(mutex_) = 0;
+  std::map<std::string, int> running_ ABSL_GUARDED_BY(mutex_);
+  SoakReport report_;  // what RunOne writes: under mutex_
 };
 
 }  // namespace
 
-bool SoakReport::MemoryIsFlat() const {
-  if (memory.empty()) return false;
-  const auto flat = [](int64_t first, int64_t last) {
-    return last < first + first / 10 + (16 << 20);
-  };
-  return flat(memory.front().supervisor, memory.back().supervisor) &&
-         flat(memory.front().workers, memory.back().workers);
-}
-
-absl::StatusOr<SoakReport> RunSoak(const SoakOptions& options) {
-  SoakReport report;
-  RETURN_IF_ERROR(Soak(options, &report).Run());
-  return report;
-}
+absl::StatusOr<SoakReport> RunSoak(const SoakOptions& options) { return Soak(options).Run(); }
 
 }  // namespace tritonrl

@@ -4,12 +4,11 @@
 
 #include <cstdint>
 #include <functional>
-#include <map>
 #include <string>
-#include <vector>
 
 #include "absl/status/statusor.h"
-#include "exec/worker_pool.h"
+#include "absl/time/time.h"
+#include "exec/testing/soak_report.h"
 
 namespace tritonrl {
 
@@ -19,34 +18,22 @@ struct SoakOptions {
   uint64_t seed = 1;
   int workers = 2;
   bool torch_runner = true;  // false: the fake runner, for a quick test of the pool itself
-  std::string device = "interpreter";  // or "cuda"
-  std::string sandbox = "bubblewrap";  // or "none"
-  // Called now and then with the number of verdicts so far.
-  std::function<void(int)> progress = [](int) {};
-};
-
-// Memory that processes do not share, in bytes, while no job runs.
-struct SoakMemory {
-  int verdicts = 0;  // so many had come
-  int64_t supervisor = 0;
-  int64_t workers = 0;  // all processes below it
-};
-
-struct SoakReport {
-  std::map<std::string, int> kinds;     // how many of each
-  std::map<std::string, int> outcomes;  // by name
-  std::vector<std::string> wrong;       // each wrong or missing verdict
-  std::vector<std::string> left;        // processes, shared memory, groups, folders after the end
-  std::vector<SoakMemory> memory;       // at the start, in the middle, at the end
-  WorkerPoolCounts counts;
-  std::string sandbox;
+  std::string backend = "interpreter";  // or "cuda"
+  std::string sandbox = "bubblewrap";   // or "none"
+  // Honest candidates are timed as well. On a GPU whoever is timed waits until all others have left
+  // it, those that hang too, so that little else would be soaked.
+  bool timing = true;
+  // Added to each candidate's wall limit: what a job takes until the candidate's first line runs.
+  double extra_seconds = 2;
+  // No candidate begins after so many seconds; those that run then have ten more to end, and what
+  // was done is concluded. 0: no end.
   double seconds = 0;
-
-  // At the end neither the supervisor nor its workers hold a tenth and 16 MiB more than at first.
-  bool MemoryIsFlat() const;
+  absl::Duration tell_every = absl::Seconds(3);
+  std::function<void(const SoakState&)> tell = [](const SoakState&) {};
 };
 
-// Runs the soak. An error only when no worker starts.
+// Runs the soak: first an honest candidate at each worker, for warmth and not counted, then the
+// plan. An error when no worker starts or those first ones have no verdict.
 absl::StatusOr<SoakReport> RunSoak(const SoakOptions& options);
 
 }  // namespace tritonrl

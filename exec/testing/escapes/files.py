@@ -189,3 +189,43 @@ def make_a_huge_file():
         allocate=lambda: os.posix_fallocate(fd, 0, 1 << 40),
         at_the_end=lambda: os.pwrite(fd, b"x", 1 << 40),
     )
+
+
+def lock_what_everybody_reads():
+    """Locks and leases that make others wait, held by a daemon: on sources, libraries, Triton's compiler."""
+    import fcntl
+    import runner
+
+    site = os.path.dirname(os.path.dirname(torch.__file__))
+    paths = [runner.__file__, os.path.dirname(runner.__file__), torch.__file__, "/usr/bin/python3", "/usr/bin/setpriv"]
+    paths += glob.glob(site + "/triton/backends/nvidia/bin/ptxas*")[:1] + ["/usr", "/proc/1/ns/pid", "/dev/null"]
+    said = []
+    for path in paths:
+        try:
+            fd = os.open(path, os.O_RDONLY)
+        except OSError as error:
+            said.append(f"{path} {name_of(error)}")
+            continue
+        actions = {
+            "flock": lambda fd=fd: fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB),
+            "lock": lambda fd=fd: fcntl.lockf(fd, fcntl.LOCK_SH | fcntl.LOCK_NB),
+            "write lease": lambda fd=fd: fcntl.fcntl(fd, 1024, fcntl.F_WRLCK),
+            "read lease": lambda fd=fd: fcntl.fcntl(fd, 1024, fcntl.F_RDLCK),
+        }
+        said.append(f"{os.path.basename(path)}: {each(**actions)}")
+    if os.fork() == 0:
+        os.setsid()
+        time.sleep(1000)
+    return said
+
+
+def watch_what_others_do():
+    """Notices of what is opened and written in folders that workers share, kept by a daemon."""
+    watch = LIBC.inotify_init()
+    folders = ["/tmp", "/dev/shm", "/opt/tritonrl/python", "/usr/bin", os.path.dirname(torch.__file__), "/proc", "/", "/dev"]
+    numbers = [LIBC.inotify_add_watch(watch, folder.encode(), 0xFFF) for folder in folders]
+    if os.fork() == 0:
+        os.setsid()
+        os.read(watch, 1 << 16)
+        time.sleep(1000)
+    return f"watches {numbers}"

@@ -204,3 +204,73 @@ def a_filter_of_ones_own():
     steps = ctypes.create_string_buffer(step)
     program = ctypes.create_string_buffer(struct.pack("H6xQ", 1, ctypes.addressof(steps)))
     return each(own=lambda: call(157, 22, 2, ctypes.addressof(program)), unshare=lambda: call(272, USER))
+
+
+def calls_with_the_number_of_another():
+    """Calls that take a process and are seldom thought of: to look into it, to move its pages, to take its limits."""
+    page = ctypes.c_long(PARAM["address"] & ~4095)
+    status, node, one = ctypes.c_int(0), ctypes.c_int(0), ctypes.c_ulong(1)
+    words = (ctypes.c_long * 32)()
+    handle = ctypes.create_string_buffer(struct.pack("Ii", 128, 0) + bytes(128))
+    address = ctypes.addressof
+    actions = {"name_to_handle": lambda: call(303, -100, b"/usr\0", handle, address(status), 0)}
+    for name, pid in {"init": 1, "sentinel": PARAM["sentinel"], "supervisor": PARAM["supervisor"]}.items():
+        actions[f"kcmp {name}"] = lambda pid=pid: call(312, os.getpid(), pid, 1, 0, 0)
+        actions[f"move_pages {name}"] = lambda pid=pid: call(279, pid, 1, address(page), address(node), address(status), 0)
+        actions[f"migrate {name}"] = lambda pid=pid: call(256, pid, 64, address(one), address(one))
+        actions[f"robust list {name}"] = lambda pid=pid: call(274, pid, address(words), address(words) + 8)
+        actions[f"limits {name}"] = lambda pid=pid: call(302, pid, 7, 0, address(words))
+        actions[f"release {name}"] = lambda pid=pid: call(448, os.pidfd_open(pid), 0)
+        actions[f"advise {name}"] = lambda pid=pid: call(440, os.pidfd_open(pid), address(words), 1, 21, 0)
+        actions[f"clock of {name}"] = lambda pid=pid: call(228, (~pid << 3) | 2, words)
+    return each(**actions)
+
+
+def a_notifier_of_ones_own():
+    """A filter that asks this process, which answers "go on": the call still has to pass ours."""
+    steps = b"".join(
+        [
+            struct.pack("HBBI", 0x20, 0, 0, 0),  # the call's number
+            struct.pack("HBBI", 0x15, 0, 1, 272),  # unshare:
+            struct.pack("HBBI", 0x06, 0, 0, 0x7FC00000),  # ask
+            struct.pack("HBBI", 0x06, 0, 0, 0x7FFF0000),  # anything else: yes
+        ]
+    )
+    space = ctypes.create_string_buffer(steps)
+    program = ctypes.create_string_buffer(struct.pack("H6xQ", 4, ctypes.addressof(space)))
+    listener = call(317, 1, 8, program)  # SECCOMP_FILTER_FLAG_NEW_LISTENER
+    child = os.fork()
+    if child == 0:
+        try:
+            call(272, USER)
+            os._exit(1)
+        except OSError as error:
+            os._exit(100 + error.errno % 100)
+    LIBC.ioctl.argtypes = [ctypes.c_int, ctypes.c_ulong, ctypes.c_char_p]
+    os.set_blocking(listener, False)
+    notice = ctypes.create_string_buffer(80)
+    answered = 0
+    end = time.monotonic() + 0.5
+    while time.monotonic() < end and os.waitpid(child, os.WNOHANG)[0] == 0:
+        import select
+
+        if not select.select([listener], [], [], 0.1)[0]:
+            continue
+        if LIBC.ioctl(listener, 0xC0502100, notice) == 0:  # SECCOMP_IOCTL_NOTIF_RECV
+            answer = ctypes.create_string_buffer(notice.raw[:8] + struct.pack("qiI", 0, 0, 1))  # CONTINUE
+            answered += LIBC.ioctl(listener, 0xC0182101, answer) == 0
+    return f"asked and answered {answered} times"
+
+
+def every_option_of_prctl():
+    """Among them: who may trace us, timers, speculation, names, the memory's layout, back to being dumpable."""
+    done = []
+    for option in range(1, 80):
+        if option in (21, 22, 59):  # seccomp; every later call as a signal to this process
+            continue
+        for arguments in ((1, 0, 0, 0), (PARAM["sentinel"], 0, 0, 0), (0xFFFFFFFF, 1, 4096, 0)):
+            if option == 1 and arguments[0] != 1:
+                continue  # signals that would end this process with its parent
+            if LIBC.prctl(option, *(ctypes.c_ulong(a) for a in arguments)) >= 0:
+                done.append(option)
+    return f"options taken: {sorted(set(done))}"

@@ -236,3 +236,88 @@ def many_terminals():
     except OSError as error:
         return f"{name_of(error)} after {count}"
     return f"DONE {count}"
+
+
+def signal_by_other_calls():
+    """tkill, tgkill, and signals with a sender's name of one's own choice."""
+    import ctypes
+
+    forged = ctypes.create_string_buffer(struct.pack("iii4xii", signal.SIGKILL, 0, -1, 1, 0) + bytes(112))
+    done = []
+    for pid in _targets():
+        for number in (signal.SIGKILL, signal.SIGSTOP):
+            for name, arguments in {
+                "tkill": (200, pid, number),
+                "tgkill": (234, pid, pid, number),
+                "sigqueue": (129, pid, number, forged),
+                "tgsigqueue": (297, pid, pid, number, forged),
+            }.items():
+                try:
+                    call(*arguments)
+                    done.append(f"{name} {pid}")
+                except OSError:
+                    pass
+    return f"signals taken: {done}"
+
+
+def names_that_confuse_proc():
+    """Whoever reads /proc/N/stat finds a name with brackets, spaces, a line's end and false numbers in it."""
+    for name in (b") R 1 1 (", b"x) Z 0\n1 (y", b"(((((((((((((((", b"\xff\xfe) S 2"):
+        if os.fork() == 0:
+            LIBC.prctl(15, name)
+            if os.fork() == 0:
+                LIBC.prctl(15, name)
+            os.setsid()
+            time.sleep(1000)
+    return "named"
+
+
+def a_program_from_memory():
+    """A program that lies in no file system, with what Python closes on exec kept open."""
+    fd = os.memfd_create("program", 0)
+    with open("/usr/bin/python3", "rb") as source:
+        os.write(fd, source.read())
+    for number in range(3, 16):
+        try:
+            os.set_inheritable(number, True)
+        except OSError:
+            pass
+    program = "import os\nfor fd in range(3, 16):\n  try: os.write(fd, b'{\"result\": {\"outcome\": \"ran\"}}\\n')\n  except OSError: pass\n"
+    os.execv(f"/proc/self/fd/{fd}", ["python3", "-c", program])
+
+
+def a_parent_that_waits_for_its_copy():
+    """vfork: the parent cannot be woken until the child, which sleeps, runs another program."""
+    call(58)
+    time.sleep(1000)
+
+
+def a_thousand_zombies():
+    count = 0
+    try:
+        while count < 1000:
+            if os.fork() == 0:
+                os._exit(0)
+            count += 1
+    except OSError as error:
+        return f"{name_of(error)} after {count}"
+    return f"DONE {count}"
+
+
+def first_in_every_queue():
+    """Scheduling classes, deadlines, priorities of input and output, processors: of this process and of others."""
+    import ctypes
+
+    deadline = struct.pack("IIQiIQQQ", 48, 6, 0, 0, 0, 9_000_000, 10_000_000, 10_000_000)
+    fifo = struct.pack("IIQiIQQQ", 48, 1, 0, 0, 99, 0, 0, 0)
+    actions = {"autogroup": lambda: write("/proc/self/autogroup", b"-20")}
+    for name, pid in {"own": 0, "init": 1, "sentinel": PARAM["sentinel"], "supervisor": PARAM["supervisor"]}.items():
+        actions[f"deadline {name}"] = lambda pid=pid: call(314, pid, ctypes.create_string_buffer(deadline), 0)
+        actions[f"fifo {name}"] = lambda pid=pid: call(314, pid, ctypes.create_string_buffer(fifo), 0)
+        actions[f"round robin {name}"] = lambda pid=pid: os.sched_setscheduler(pid, os.SCHED_RR, os.sched_param(99))
+        actions[f"input {name}"] = lambda pid=pid: call(251, 1, pid, 1 << 13)
+        if pid != 0:
+            actions[f"idle {name}"] = lambda pid=pid: os.sched_setscheduler(pid, os.SCHED_IDLE, os.sched_param(0))
+            actions[f"affinity {name}"] = lambda pid=pid: os.sched_setaffinity(pid, {0})
+            actions[f"nice {name}"] = lambda pid=pid: os.setpriority(os.PRIO_PROCESS, pid, 19)
+    return each(**actions)

@@ -144,3 +144,81 @@ def memory_of_many_processes():
             del block
     os.wait()
     time.sleep(1000)
+
+
+def a_flood_of_timers():
+    """As many timers as there may be, each due every nanosecond, and somebody who waits for all."""
+    import select
+
+    waiting, count = select.epoll(), 0
+    every = ctypes.create_string_buffer(struct.pack("qqqq", 0, 1, 0, 1))
+    try:
+        while count < 5000:
+            fd = call(283, 1, 0)
+            call(286, fd, 0, every, 0)
+            waiting.register(fd, select.EPOLLIN)
+            count += 1
+    except OSError:
+        pass
+    end, noticed = time.monotonic() + 1.5, 0
+    while time.monotonic() < end:
+        for fd, _ in waiting.poll(0):
+            os.read(fd, 8)
+            noticed += 1
+    os.closerange(16, 6000)
+    return f"{count} timers, noticed {noticed} times"
+
+
+def signals_that_wait():
+    """Queued signals count for the user, not for the job."""
+    signal.pthread_sigmask(signal.SIG_BLOCK, range(34, 65))
+    notice = ctypes.create_string_buffer(struct.pack("iii4xii", 40, 0, -1, os.getpid(), os.getuid()) + bytes(112))
+    count = 0
+    try:
+        while count < 1 << 20:
+            call(129, os.getpid(), 40, notice)
+            count += 1
+    except OSError as error:
+        return f"{name_of(error)} after {count}"
+    return f"no end after {count}"
+
+
+def huge_arguments():
+    """Programs whose arguments and surroundings fill the kernel's memory, many at once."""
+    argument = "x" * ((128 << 10) - 16)
+    said = []
+    for pieces in (100, 15, 10):
+        for _ in range(8):
+            child = os.fork()
+            if child == 0:
+                try:
+                    os.execve("/usr/bin/sleep", ["sleep", "0.2"], {f"V{n}": argument for n in range(pieces)})
+                except OSError as error:
+                    os._exit(error.errno)
+        codes = {os.waitstatus_to_exitcode(os.wait()[1]) for _ in range(8)}
+        said.append(f"{pieces * 128} KiB: {sorted(codes)}")
+    return said
+
+
+def attributes_of_files():
+    """Extended attributes are kept beside a file's bytes: not counted by the size of /tmp."""
+    value, kept = bytes(60 << 10), 0
+    end = time.monotonic() + 3
+    try:
+        for number in range(16000):
+            path = f"/tmp/attribute-{number}"
+            write(path, b"")
+            for name in ("user.a", "user.b", "security.a", "trusted.a"):
+                try:
+                    os.setxattr(path, name, value)
+                    kept += len(value)
+                except OSError:
+                    pass
+            if time.monotonic() > end:
+                break
+    except OSError as error:
+        return f"{name_of(error)} with {kept >> 20} MiB"
+    finally:
+        for path in glob.glob("/tmp/attribute-*"):
+            os.unlink(path)
+    return f"{kept >> 20} MiB"

@@ -1,0 +1,167 @@
+// A host by itself, and what is kept of several, with a runner that only plays one.
+#include "exec/reference_host.h"
+
+#include <fcntl.h>
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "absl/time/clock.h"
+#include "exec/oracle.h"
+#include "exec/oracle_cache.h"
+#include "exec/testing/pool_options.h"
+
+namespace tritonrl {
+namespace {
+
+using Json = nlohmann::json;
+
+absl::Time Soon(double seconds = 60) { return absl::Now() + absl::Seconds(seconds); }
+
+class ReferenceHostTest : public testing::Test {
+ protected:
+  static void SetUpTestSuite() {
+    auto pool = WorkerPool::Start(FakePoolOptions(2));
+    ASSERT_TRUE(pool.ok()) << pool.status();
+    pool_ = pool->release();
+  }
+  static void TearDownTestSuite() {
+    delete pool_;
+    pool_ = nullptr;
+  }
+
+  // A host whose reference may have a function `order` that answers in place of the fake one.
+  static std::shared_ptr<const OracleResult> Run(const std::string& reference,
+                                                 double wall_seconds = 10) {
+    ExecRequest request;
+    request.set_reference_source(reference);
+    request.set_trials(1);
+    JobContext context{request, "interpreter", DeriveSeeds(0, 1), wall_seconds};
+    context.windows = true;
+    ExecLimits limits = pool_->limits();
+    limits.set_wall_seconds(wall_seconds);
+    return RunOracle(context, pool_, limits, Soon());
+  }
+
+  static inline WorkerPool* pool_ = nullptr;
+};
+
+TEST_F(ReferenceHostTest, OpensWindowsAndAnswersUntilItIsGone) {
+  auto oracle = Run("pass");
+  ASSERT_TRUE(oracle->ok()) << oracle->run.message();
+  EXPECT_EQ(oracle->windows.in_bytes, 4096u);
+  EXPECT_FALSE(oracle->windows.in_turn);
+  std::vector<int> fds;
+  const auto opened = oracle->host->Ask({{"open", true}}, "opened", Soon(), &fds);
+  ASSERT_TRUE(opened.ok()) << opened.status();
+  EXPECT_EQ((*opened)["session"], 1);
+  ASSERT_EQ(fds.size(), 2u);
+  for (const int fd : fds) {
+    EXPECT_NE(fcntl(fd, F_GETFD) & FD_CLOEXEC, 0);
+    close(fd);
+  }
+  EXPECT_EQ(*oracle->host->Ask({{"close", {{"session", 1}}}}, "closed", Soon()), true);
+  oracle = nullptr;
+  // Its worker is free again.
+  for (int i = 0; i < 2; ++i) EXPECT_TRUE(Run("pass")->ok());
+}
+
+TEST_F(ReferenceHostTest, SaysWhatWentWrong) {
+  const auto oracle = Run(R"(
+def order(message):
+  name = next(iter(message))
+  if name == 'fill': return {'error': 'CUDA out of memory', 'out_of_memory': True}
+  if name == 'keep': return {'error': 'no such session'}
+  if name == 'same': return [1]
+)");
+  ASSERT_TRUE(oracle->ok()) << oracle->run.message();
+  const auto ask = [&](const char* name) {
+    return oracle->host->Ask({{name, true}}, "done", Soon()).status();
+  };
+  EXPECT_TRUE(absl::IsResourceExhausted(ask("fill"))) << ask("fill");
+  EXPECT_TRUE(absl::IsInternal(ask("keep")));
+  EXPECT_NE(ask("keep").message().find("no such session"), std::string::npos);
+  EXPECT_TRUE(absl::IsInternal(ask("same")));
+  EXPECT_TRUE(oracle->host->alive());
+}
+
+TEST_F(ReferenceHostTest, OneThatEndsOrHangsIsGoneForGood) {
+  for (const char* reference :
+       {"import os\norder = lambda m: os._exit(3)", "order = lambda m: time.sleep(60)\nimport time",
+        "import signal\nsignal.signal(15, signal.SIG_IGN)\nimport time\n"
+        "order = lambda m: time.sleep(60)"}) {
+    const auto oracle = Run(reference);
+    ASSERT_TRUE(oracle->ok()) << oracle->run.message();
+    const absl::Time begin = absl::Now();
+    const auto answer = oracle->host->Ask({{"open", true}}, "opened", Soon(0.3));
+    EXPECT_TRUE(absl::IsUnavailable(answer.status())) << answer.status();
+    EXPECT_FALSE(oracle->host->alive());
+    EXPECT_TRUE(absl::IsUnavailable(oracle->host->Ask({{"open", 1}}, "opened", Soon()).status()));
+    EXPECT_LT(absl::Now() - begin, absl::Seconds(20));
+  }
+}
+
+TEST_F(ReferenceHostTest, AReferenceThatFailsOrIsTooSlowHasNone) {
+  const auto broken =
+      Run("result['outcome'] = 'reference_error'\nresult['message'] = 'no'\n"
+          "job['host'] = False");
+  EXPECT_EQ(broken->run.outcome(), EXEC_REFERENCE_FAILED);
+  EXPECT_EQ(broken->host, nullptr);
+  EXPECT_FALSE(broken->out_of_memory);
+  const auto full =
+      Run("result.update(outcome='reference_error', out_of_memory=True)\n"
+          "job['host'] = False");
+  EXPECT_TRUE(full->out_of_memory);
+  const auto slow = Run("import time; time.sleep(60)", 0.5);
+  EXPECT_EQ(slow->run.outcome(), EXEC_REFERENCE_FAILED) << slow->run.ShortDebugString();
+  EXPECT_NE(slow->run.message().find("0.5"), std::string::npos) << slow->run.message();
+}
+
+TEST_F(ReferenceHostTest, NoMoreAreKeptThanThereAreWorkers) {
+  OracleCache cache(1 << 20, /*max_hosts=*/2);
+  const auto get = [&](const std::string& key) {
+    bool cached = false;
+    auto oracle = cache.Get(
+        key, Soon(), [&] { return Run("pass"); }, &cached);
+    EXPECT_TRUE(oracle->ok()) << oracle->run.message();
+    return std::pair(std::move(oracle), cached);
+  };
+  get("a");
+  get("b");
+  EXPECT_TRUE(get("a").second);
+  get("c");  // b goes
+  EXPECT_TRUE(get("a").second);
+  EXPECT_FALSE(get("b").second);  // c goes
+  EXPECT_EQ(cache.counts().entries, 2);
+  // One that is used stays, whatever its turn.
+  const auto used = get("a").first;
+  get("b");
+  get("c");
+  EXPECT_TRUE(used->host->alive());
+  cache.DropIdleHosts();
+  EXPECT_EQ(cache.counts().entries, 1);
+  EXPECT_TRUE(get("a").second);
+  cache.Forget("a", nullptr);
+  EXPECT_TRUE(get("a").second);
+  cache.Forget("a", used);
+  EXPECT_FALSE(get("a").second);
+}
+
+TEST_F(ReferenceHostTest, ADeadOneIsMadeAgain) {
+  OracleCache cache(1 << 20, 2);
+  bool cached = false;
+  const auto make = [&] { return Run("import os\norder = lambda m: os._exit(1)"); };
+  const auto first = cache.Get("a", Soon(), make, &cached);
+  EXPECT_FALSE(first->host->Ask({{"open", true}}, "opened", Soon()).ok());
+  const auto second = cache.Get("a", Soon(), make, &cached);
+  EXPECT_FALSE(cached);
+  EXPECT_TRUE(second->host->alive());
+}
+
+}  // namespace
+}  // namespace tritonrl
