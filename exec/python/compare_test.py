@@ -104,7 +104,8 @@ def pairs(dtype, count, generator):
     special = torch.tensor([0.0, -0.0, 1.0, 1e-3, INF, -INF, NAN, 240.0], dtype=torch.float64)
     grid = torch.cartesian_prod(special, special)
     if dtype.is_complex:
-        grid = torch.view_as_complex(torch.cartesian_prod(*[special] * 4)[torch.randperm(4096, generator=generator)[:900]].reshape(-1, 2, 2))
+        some = torch.randperm(4096, generator=generator)[:900]
+        grid = torch.view_as_complex(torch.cartesian_prod(*[special] * 4)[some].reshape(-1, 2, 2))
         a = torch.complex(torch.randn(count, generator=generator), torch.randn(count, generator=generator))
     else:
         a = torch.randn(count, generator=generator, dtype=torch.float64)
@@ -220,9 +221,9 @@ class SameTest(unittest.TestCase):
         self.assertTrue(self.same(torch.tensor([0.0, -0.0]), torch.tensor([-0.0, 0.0])))
 
     def test_the_first_ones_size_counts(self):
-        small, large = torch.tensor([1.0, 1.0]), torch.tensor([1.0, 1.02])
+        small, large = torch.tensor([1.0, 100.0]), torch.tensor([1.0, 101.005])
         self.assertFalse(self.same(small, large))
-        self.assertTrue(self.same(torch.tensor([1.0, 100.0]), torch.tensor([1.02, 100.0])))
+        self.assertTrue(self.same(large, small))
         self.assertTrue(self.same(torch.tensor([3 + 4j]), torch.tensor([3 + 4.04j])))
         self.assertFalse(self.same(torch.tensor([3 + 4j]), torch.tensor([3 + 4.06j])))
 

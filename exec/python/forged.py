@@ -12,8 +12,8 @@ NAMES = ("zeros", *_CONSTANTS, "identity", "half_output", *_BY_REFERENCE)
 
 
 class Forger:
-    """Makes them call by call. `outlet` is a kept.KeptOutlet, `calls` are the result's, `probe(name, call)` is what only
-    the reference can make."""
+    """Makes them call by call. `outlet` is a kept.KeptOutlet, `calls` are the result's, `probe(name, call)` is what
+    only the reference can make."""
 
     def __init__(self, outlet, calls, probe):
         self._outlet = outlet

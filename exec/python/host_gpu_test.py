@@ -142,6 +142,7 @@ class AgainOnGpuTest(host_again_test.AgainTest):
     """What is not kept is made again, the same, on a GPU as well."""
 
     FIELDS = CUDA
+    test_a_tolerance_alone_is_made_again = None  # without a GPU
     test_robust_results_are_those_of_an_ordinary_oracle = None  # of another random generator
 
 

@@ -2,6 +2,8 @@
 
 import types
 import unittest
+import unittest.mock
+import weakref
 
 import testing  # first: it finds the others
 import torch
@@ -11,6 +13,7 @@ import leaves
 from kept import KeptOutlet, Store
 from snapshots import Snapshots
 
+EMPTY = torch.empty
 _DEVICE = types.SimpleNamespace(modelled=True)
 
 
@@ -154,6 +157,32 @@ class OutletTest(unittest.TestCase):
         outlet.rewind(mark)
         self.assertEqual((outlet.store.bytes, outlet.trials(), outlet.calls()), (before, 2, 1))
         self.assertEqual(outlet.out_bytes, 128)
+
+    def test_what_is_not_kept_is_nowhere(self):
+        outlet, watched = self.outlet(0), []
+
+        def watch(tensor):
+            watched.append(weakref.ref(tensor))
+            return tensor
+
+        with unittest.mock.patch.object(torch, "empty", lambda *args, **kwargs: watch(EMPTY(*args, **kwargs))):
+            outlet.expect(torch.ones(4), None)
+            outlet.precise(types.SimpleNamespace(exact=[torch.ones(4)], slack=[torch.ones(4)]), None)
+            outlet.show([torch.ones(4)], "inputs", None)
+        outlet.store.release()
+        self.assertEqual([reference() for reference in watched], [None] * 4)
+
+    def test_tolerances_are_made_again_whole_or_not_at_all(self):
+        outlet = self.outlet(0)
+        outlet.expect(torch.ones(4), None)
+        make = lambda *tensors: types.SimpleNamespace(exact=[*tensors, None], slack=[*tensors, None], notes=["no room"])
+        made = [make(torch.ones(4)), make(None)]
+        outlet.precise(make(torch.ones(4)), lambda: made.pop(0))
+        exact, slack = outlet.precise_leaf(0, 0)
+        self.assertEqual((exact.tolist(), slack.tolist()), ([1.0] * 4, [1.0] * 4))
+        outlet.store.release()
+        with self.assertRaisesRegex(torch.OutOfMemoryError, "no room"):
+            outlet.precise_leaf(0, 0)
 
     def test_one_result_for_the_call_that_comes_twice(self):
         outlet = self.outlet(1 << 20)

@@ -1,5 +1,6 @@
 """The reference host: an oracle's process that stays alive. It keeps inputs and expected outputs to itself, exchanges
-tensors with a candidate's process through two windows of memory, compares and times, as the supervisor orders (README.md).
+tensors with a candidate's process through two windows of memory, compares and times, as the supervisor orders (formats
+in README.md).
 
 The candidate can write its windows at any time: nothing is read from one but the candidate's outputs, and those are
 copied before they are looked at.
@@ -13,7 +14,6 @@ import torch
 import compare
 import forged
 import gpu_memory
-import layout
 import reference
 import sources
 import timing
@@ -131,7 +131,7 @@ class Host:
             return ({**message, "out_of_memory": True} if is_out_of_memory(error) else message), ()
 
     def _obey(self, order):
-        (name, what), = order.items()
+        ((name, what),) = order.items()
         if name == "open":
             return self._open()
         if name not in ("fill", "compare", "keep", "same", "probe", "time", "close"):
@@ -227,6 +227,8 @@ class Host:
                 return {"ready": self._begin()}
             if "end" in order:
                 self._rounds = None
+                if self._clock is not None:
+                    self._clock[0].rest()
                 self._outlet.store.release()
                 self._empty_cache()
                 return {"ended": True}

@@ -1,6 +1,7 @@
 """The reference host in a process of its own, without a GPU: windows, comparisons, times, ways to end."""
 
 import os
+import types
 import unittest
 
 import torch
@@ -11,6 +12,7 @@ import gpu_memory
 import host_client
 import kept
 import layout
+import reference_host
 
 
 class OrdersTest(unittest.TestCase):
@@ -137,6 +139,37 @@ class OrdersTest(unittest.TestCase):
             self.assertTrue(s.right(0, (x, x[:1], x.sum())))
 
 
+class MemoryTest(unittest.TestCase):
+    def test_what_can_be_made_again_is_let_go_when_memory_is_short(self):
+        let_go = []
+        store = types.SimpleNamespace(clear=lambda: let_go.append(True), release=lambda *kinds: None)
+        for failures, error, answer in (
+            (1, torch.OutOfMemoryError("CUDA out of memory"), {"filled": True}),
+            (2, torch.OutOfMemoryError("CUDA out of memory"), None),
+            (1, RuntimeError("other"), {"error": "RuntimeError: other"}),
+        ):
+            host = reference_host.Host.__new__(reference_host.Host)
+            host._outlet = types.SimpleNamespace(store=store)
+            host._forger = types.SimpleNamespace(drop=lambda: None)
+            host._device = types.SimpleNamespace(modelled=True)
+            errors = [error] * failures
+
+            def fill(order):
+                if errors:
+                    raise errors.pop()
+                return {"filled": True}
+
+            host._fill = fill
+            let_go.clear()
+            message, fds = host._answer({"fill": {}})
+            self.assertEqual((len(let_go), fds), (int("memory" in str(error)), ()))
+            if answer is None:
+                self.assertTrue(message["out_of_memory"])
+                self.assertIn("CUDA out of memory", message["error"])
+            else:
+                self.assertEqual(message, answer)
+
+
 class TurnsTest(unittest.TestCase):
     def setUp(self):
         self.most, kept.MOST_TOGETHER = kept.MOST_TOGETHER, 5000
@@ -183,7 +216,7 @@ class TimesTest(unittest.TestCase):
         flag = "torch.backends.cuda.matmul.allow_tf32"
         # The module is loaded once more for the times.
         head = f"import os, torch\n{flag} = True\nTIMED = 'LOADED' in os.environ\nos.environ['LOADED'] = '1'\n"
-        source = head + task_source(f"x / int({flag} == TIMED)", "[torch.ones(8)]")
+        source = head + task_source(f"(x, None)[{flag} != TIMED] * 1", "[torch.ones(8)]")
         with Session(source, "robust", keep_bytes=0) as s:
             self.assertEqual(s.result["calls"][0]["precise"]["notes"], [])
             for _ in range(2):
