@@ -10,9 +10,9 @@
 #include "absl/strings/str_format.h"
 #include "absl/synchronization/mutex.h"
 #include "absl/time/time.h"
-#include "base/progress.h"
 #include "base/status.h"
 #include "verify/cases.h"
+#include "verify/work_list.h"
 
 namespace tritonrl {
 namespace {
@@ -71,10 +71,10 @@ class Batch {
       window_->mutex.AwaitWithTimeout(absl::Condition(window_.get(), &Window::FrontReady),
                                       absl::Milliseconds(100));
     }
-    if (progress_.has_value() && !summary_.interrupted && summary_.checked > 0) {
-      progress_->Line(done_, Counts());
+    if (recorder_.has_value() && !summary_.interrupted && summary_.checked > 0) {
+      recorder_->Finish(Counts());
     }
-    progress_.reset();
+    recorder_.reset();
     return absl::OkStatus();
   }
 
@@ -90,10 +90,10 @@ class Batch {
       ASSIGN_OR_RETURN(const bool there, file_->Has(*next, hash));
       if (there) {
         ++summary_.was_there;
-        ++done_;
+        if (recorder_.has_value()) recorder_->Done();
         continue;
       }
-      StartProgress();
+      StartRecorder();
       Begin(*std::move(next), hash);
     }
     return absl::OkStatus();
@@ -104,11 +104,13 @@ class Batch {
     return window_->slots.size();
   }
 
-  // The rate counts from the first case of this run on.
-  void StartProgress() {
-    if (progress_.has_value()) return;
-    progress_.emplace(ProgressOptions{
-        .label = "verify", .total = summary_.cases, .first = done_, .out = options_.messages});
+  // The rate counts from the first case of this run on. Lines are the batch file's.
+  void StartRecorder() {
+    if (recorder_.has_value()) return;
+    recorder_.emplace(ProgressOptions{.label = "verify",
+                                      .total = summary_.cases,
+                                      .first = summary_.was_there,
+                                      .out = options_.messages});
   }
 
   void Begin(Case c, const std::string& hash) {
@@ -135,9 +137,9 @@ class Batch {
 
   void Complain(const Case& c) {
     if (++errors_ <= kErrorsShown) {
-      progress_->Print(absl::StrCat("verify: ", c.where, ": ", c.error));
+      recorder_->Print(absl::StrCat("verify: ", c.where, ": ", c.error));
     } else if (errors_ == kErrorsShown + 1) {
-      progress_->Print("verify: more broken cases follow; the output names them all");
+      recorder_->Print("verify: more broken cases follow; the output names them all");
     }
   }
 
@@ -154,12 +156,10 @@ class Batch {
       RETURN_IF_ERROR(file_->Append(slot->c.error.empty()
                                         ? VerdictLine(slot->c, slot->verdict, slot->input_hash)
                                         : InputErrorLine(slot->c)));
-      ++done_;
+      recorder_->Done();
       ++summary_.checked;
     }
-    if (progress_.has_value() && summary_.checked > 0 && done_ < summary_.cases) {
-      progress_->Tick(done_, Counts());
-    }
+    if (recorder_.has_value() && summary_.checked > 0) recorder_->Show(Counts());
     return absl::OkStatus();
   }
 
@@ -177,9 +177,8 @@ class Batch {
   const std::unique_ptr<CaseReader> reader_;
   const std::unique_ptr<BatchFile> file_;
   const std::shared_ptr<Window> window_ = std::make_shared<Window>();
-  std::optional<Progress> progress_;
+  std::optional<Recorder> recorder_;
   BatchSummary summary_;
-  int64_t done_ = 0;
   int errors_ = 0;
   bool at_end_ = false;
 };

@@ -1,15 +1,7 @@
 #include "verify/batch_file.h"
 
-#include <errno.h>
-#include <fcntl.h>
-#include <sys/file.h>
-#include <sys/stat.h>
-#include <unistd.h>
-
 #include "absl/strings/str_cat.h"
-#include "base/file.h"
 #include "base/hash.h"
-#include "base/line_reader.h"
 #include "base/status.h"
 #include "verify/figures.h"
 #include "verify/report.h"
@@ -90,41 +82,17 @@ void BatchTotals::Count(const Json& line) {
 }
 
 absl::StatusOr<std::unique_ptr<BatchFile>> BatchFile::Open(const std::string& path) {
-  const int fd = open(path.c_str(), O_RDWR | O_APPEND | O_CREAT | O_CLOEXEC | O_NONBLOCK, 0644);
-  if (fd < 0) return ErrnoStatus(errno, "write", path);
-  std::unique_ptr<BatchFile> file(new BatchFile(path, fd));
-  struct stat info;
-  if (fstat(fd, &info) != 0 || !S_ISREG(info.st_mode)) {
-    return absl::FailedPreconditionError(absl::StrCat("cannot write ", path, ": not a plain file"));
-  }
-  if (flock(fd, LOCK_EX | LOCK_NB) != 0) {
-    return absl::FailedPreconditionError(
-        absl::StrCat(path, " is being written by another process; wait for it"));
-  }
-  RETURN_IF_ERROR(file->Load());
+  std::unique_ptr<BatchFile> file(new BatchFile());
+  ASSIGN_OR_RETURN(file->lines_, LineFile::Open(path, kMaxVerdictBytes, [&](const Line& line) {
+                     return file->Note(path, line);
+                   }));
   return file;
 }
 
-BatchFile::~BatchFile() { close(fd_); }
-
-absl::Status BatchFile::Load() {
-  ASSIGN_OR_RETURN(std::unique_ptr<LineReader> lines, LineReader::Open(path_, kMaxVerdictBytes));
-  while (true) {
-    ASSIGN_OR_RETURN(std::optional<Line> line, lines->Next());
-    if (!line.has_value()) return absl::OkStatus();
-    if (!line->complete) {
-      // A kill in the middle of a write.
-      if (ftruncate(fd_, line->offset) != 0) return ErrnoStatus(errno, "cut", path_);
-      return absl::OkStatus();
-    }
-    RETURN_IF_ERROR(Note(line->text, line->number));
-  }
-}
-
-absl::Status BatchFile::Note(const std::string& text, int64_t number) {
-  const Json json = Json::parse(text, /*cb=*/nullptr, /*allow_exceptions=*/false);
+absl::Status BatchFile::Note(const std::string& path, const Line& line) {
+  const Json json = Json::parse(line.text, /*cb=*/nullptr, /*allow_exceptions=*/false);
   if (!json.is_object() || Text(json, "outcome").empty()) {
-    return absl::DataLossError(absl::StrCat(path_, ", line ", number,
+    return absl::DataLossError(absl::StrCat(path, ", line ", line.number,
                                             " is not a verdict; remove the line, or give another "
                                             "file to --out"));
   }
@@ -138,21 +106,14 @@ absl::StatusOr<bool> BatchFile::Has(const Case& c, const std::string& input_hash
   if (found == hashes_.end()) return false;
   if (c.error.empty() && found->second != Hash64(input_hash)) {
     return absl::FailedPreconditionError(
-        absl::StrCat(c.where, ": ", path_, " holds a verdict for id ", c.id_json,
+        absl::StrCat(c.where, ": ", lines_->path(), " holds a verdict for id ", c.id_json,
                      " with other sources or settings; give another file to --out"));
   }
   return true;
 }
 
 absl::Status BatchFile::Append(const std::string& line) {
-  const std::string bytes = line + "\n";
-  size_t written = 0;
-  while (written < bytes.size()) {
-    const ssize_t n = write(fd_, bytes.data() + written, bytes.size() - written);
-    if (n < 0 && errno == EINTR) continue;
-    if (n < 0) return ErrnoStatus(errno, "write", path_);
-    written += n;
-  }
+  RETURN_IF_ERROR(lines_->Append(line));
   totals_.Count(Json::parse(line));
   return absl::OkStatus();
 }

@@ -11,6 +11,7 @@
 #include "absl/container/flat_hash_map.h"
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "base/line_file.h"
 #include "nlohmann/json.hpp"
 #include "verify/cases.h"
 #include "verify/verdict.pb.h"
@@ -47,7 +48,6 @@ class BatchFile {
   // Opens or creates the file, reads what is there and cuts off a torn last line. DataLoss names
   // a line that is none of ours; FailedPrecondition when another process is writing the file.
   static absl::StatusOr<std::unique_ptr<BatchFile>> Open(const std::string& path);
-  ~BatchFile();
   BatchFile(const BatchFile&) = delete;
   BatchFile& operator=(const BatchFile&) = delete;
 
@@ -61,12 +61,10 @@ class BatchFile {
   const BatchTotals& totals() const { return totals_; }  // of what is in the file
 
  private:
-  BatchFile(std::string path, int fd) : path_(std::move(path)), fd_(fd) {}
-  absl::Status Load();
-  absl::Status Note(const std::string& text, int64_t number);
+  BatchFile() = default;
+  absl::Status Note(const std::string& path, const Line& line);
 
-  const std::string path_;
-  const int fd_;
+  std::unique_ptr<LineFile> lines_;
   absl::flat_hash_map<uint64_t, uint64_t> hashes_;  // hash of LineKey -> hash of input_hash
   BatchTotals totals_;
 };

@@ -1,8 +1,5 @@
 #include "verify/preflight.h"
 
-#include <algorithm>
-#include <atomic>
-#include <thread>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -13,6 +10,7 @@
 #include "exec/device_backend.h"
 #include "nlohmann/json.hpp"
 #include "verify/exec_mode.h"
+#include "verify/work_list.h"
 
 namespace tritonrl {
 namespace {
@@ -104,20 +102,13 @@ PreflightOptions PreflightLike(const VerifierOptions& options) {
 std::vector<TaskCheck> CheckTasks(const std::vector<Task>& tasks, DeviceBackend* backend,
                                   const PreflightOptions& options) {
   std::vector<TaskCheck> checks(tasks.size());
-  std::atomic<size_t> next{0};
   absl::Mutex mutex;
-  const auto work = [&] {
-    for (size_t i = next++; i < tasks.size(); i = next++) {
-      checks[i] = CheckOne(tasks[i], backend, options);
-      absl::MutexLock lock(&mutex);
-      options.done(checks[i]);
-    }
-  };
-  const int threads = std::clamp<int>(options.parallel, 1, std::max<size_t>(tasks.size(), 1));
-  std::vector<std::thread> others;
-  for (int i = 1; i < threads; ++i) others.emplace_back(work);
-  work();
-  for (std::thread& thread : others) thread.join();
+  WorkThrough(tasks.size(), options.parallel, [&](size_t i) {
+    checks[i] = CheckOne(tasks[i], backend, options);
+    absl::MutexLock lock(&mutex);
+    options.done(checks[i]);
+    return true;  // those that are left are told as not checked
+  });
   return checks;
 }
 

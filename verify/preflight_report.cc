@@ -2,13 +2,14 @@
 
 #include <algorithm>
 #include <memory>
+#include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
-#include "base/file.h"
-#include "base/progress.h"
+#include "base/line_file.h"
 #include "base/status.h"
 #include "verify/exec_mode.h"
+#include "verify/work_list.h"
 
 namespace tritonrl {
 namespace {
@@ -49,37 +50,25 @@ absl::StatusOr<std::vector<TaskCheck>> RunPreflight(const std::vector<Task>& tas
                                                     DeviceBackend* backend,
                                                     const PreflightOptions& options,
                                                     const std::string& out, std::FILE* messages) {
-  std::unique_ptr<std::FILE, int (*)(std::FILE*)> file(nullptr, &std::fclose);
+  std::unique_ptr<LineFile> file;
   if (!out.empty()) {
-    RETURN_IF_ERROR(CreateDirectories(DirName(out)));
-    file.reset(std::fopen(out.c_str(), "w"));
-    if (file == nullptr) {
-      return absl::UnavailableError(absl::StrCat(out, " cannot be opened for writing"));
-    }
+    ASSIGN_OR_RETURN(file, LineFile::Create(out));
   }
-  bool written = true;
+  Recorder recorder(
+      {.label = "preflight", .total = static_cast<int64_t>(tasks.size()), .out = messages},
+      std::move(file));
+  absl::Status written;
   std::vector<TaskCheck> so_far;
-  ProgressOptions progress_options;
-  progress_options.label = "preflight";
-  progress_options.total = static_cast<int64_t>(tasks.size());
-  progress_options.out = messages;
-  Progress progress(progress_options);
   PreflightOptions watched = options;
   watched.done = [&](const TaskCheck& check) {
     so_far.push_back(check);
-    if (file != nullptr) {
-      const std::string line = TaskCheckJson(check, options.mode) + "\n";
-      written = written && std::fwrite(line.data(), 1, line.size(), file.get()) == line.size() &&
-                std::fflush(file.get()) == 0;
-    }
-    if (so_far.size() < tasks.size()) {
-      progress.Tick(static_cast<int64_t>(so_far.size()), TotalsText(Count(so_far)));
-    }
+    written.Update(recorder.Keep(TaskCheckJson(check, options.mode)));
+    recorder.Show(TotalsText(Count(so_far)));
     options.done(check);
   };
   std::vector<TaskCheck> checks = CheckTasks(tasks, backend, watched);
-  progress.Line(static_cast<int64_t>(so_far.size()), TotalsText(Count(so_far)));
-  if (!written) return absl::UnavailableError(absl::StrCat(out, " cannot be written: disk full?"));
+  recorder.Finish(TotalsText(Count(so_far)));
+  RETURN_IF_ERROR(written);
   return checks;
 }
 

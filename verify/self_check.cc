@@ -2,20 +2,19 @@
 
 #include <algorithm>
 #include <cmath>
+#include <memory>
 #include <set>
-#include <thread>
 #include <utility>
 
 #include "absl/base/thread_annotations.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
-#include "absl/strings/str_split.h"
 #include "absl/synchronization/mutex.h"
 #include "absl/time/clock.h"
-#include "base/file.h"
-#include "base/progress.h"
+#include "base/line_file.h"
 #include "base/status.h"
 #include "nlohmann/json.hpp"
+#include "verify/work_list.h"
 
 namespace tritonrl {
 namespace {
@@ -23,6 +22,7 @@ namespace {
 using Json = nlohmann::ordered_json;
 
 constexpr int kShown = 40;  // tasks named in the text
+constexpr int64_t kMaxLineBytes = 1 << 20;
 
 bool OneInside(const ExecResult& result) {
   if (!result.has_speedup()) return false;
@@ -30,7 +30,7 @@ bool OneInside(const ExecResult& result) {
   return result.timing().speedup_low() <= 1 && 1 <= result.timing().speedup_high();
 }
 
-std::string Line(const SelfCheckEntry& entry) {
+std::string EntryLine(const SelfCheckEntry& entry) {
   const ExecResult& r = entry.result;
   Json json = {{"id", entry.id},
                {"outcome", OutcomeName(r.outcome())},
@@ -60,98 +60,97 @@ std::string Line(const SelfCheckEntry& entry) {
   json["phase_seconds"] = Json::object();
   const std::map<std::string, double> phases(r.phase_seconds().begin(), r.phase_seconds().end());
   for (const auto& [phase, seconds] : phases) json["phase_seconds"][phase] = seconds;
-  return json.dump(-1, ' ', false, Json::error_handler_t::replace) + "\n";
+  return json.dump(-1, ' ', false, Json::error_handler_t::replace);
 }
 
-// Ids of the whole lines of `out`; a torn last line is cut off.
-absl::StatusOr<std::set<std::string>> Written(const std::string& out) {
+// The output, and the ids that it holds already.
+struct Output {
+  std::unique_ptr<LineFile> file;  // null: none
   std::set<std::string> ids;
-  if (out.empty() || !FileExists(out)) return ids;
-  ASSIGN_OR_RETURN(std::string text, ReadFile(out));
-  const size_t end = text.rfind('\n');
-  const std::string whole = end == std::string::npos ? "" : text.substr(0, end + 1);
-  if (whole.size() != text.size()) RETURN_IF_ERROR(WriteFileAtomic(out, whole));
-  int number = 0;
-  for (const absl::string_view line : absl::StrSplit(whole, '\n', absl::SkipEmpty())) {
-    ++number;
-    const Json json = Json::parse(line.begin(), line.end(), nullptr, /*allow_exceptions=*/false);
-    if (!json.is_object() || !json.contains("id") || !json["id"].is_string() ||
-        !json.contains("one_inside")) {
-      return absl::DataLossError(
-          absl::StrCat(out, ", line ", number, " is none of a self check; choose another file"));
-    }
-    ids.insert(json["id"].get<std::string>());
-  }
-  return ids;
+};
+
+absl::StatusOr<Output> OpenOutput(const std::string& out) {
+  Output output;
+  if (out.empty()) return output;
+  ASSIGN_OR_RETURN(
+      output.file, LineFile::Open(out, kMaxLineBytes, [&](const Line& line) {
+        const Json json = Json::parse(line.text, nullptr, /*allow_exceptions=*/false);
+        if (!json.is_object() || !json.contains("id") || !json["id"].is_string() ||
+            !json.contains("one_inside")) {
+          return absl::DataLossError(absl::StrCat(out, ", line ", line.number,
+                                                  " is none of a self check; choose another file"));
+        }
+        output.ids.insert(json["id"].get<std::string>());
+        return absl::OkStatus();
+      }));
+  return output;
 }
 
 class SelfCheck {
  public:
-  SelfCheck(std::vector<const Task*> tasks, const SelfCheckOptions& options, DeviceBackend* backend)
+  SelfCheck(std::vector<const Task*> tasks, const SelfCheckOptions& options,
+            std::unique_ptr<LineFile> file, DeviceBackend* backend)
       : tasks_(std::move(tasks)),
         options_(options),
         backend_(backend),
-        progress_({.label = "self check",
+        recorder_({.label = "self check",
                    .total = static_cast<int64_t>(tasks_.size()),
-                   .out = options.messages}) {}
+                   .out = options.messages},
+                  std::move(file)) {}
 
   absl::StatusOr<SelfCheckSummary> Run() {
     const absl::Time start = absl::Now();
-    std::vector<std::thread> threads;
-    for (int i = 0; i < std::max(1, options_.parallel); ++i) {
-      threads.emplace_back([this] { Work(); });
-    }
-    for (std::thread& thread : threads) thread.join();
+    WorkThrough(tasks_.size(), options_.parallel, [this](size_t i) { return RunOne(*tasks_[i]); });
     absl::MutexLock lock(&mutex_);
     RETURN_IF_ERROR(status_);
+    if (!summary_.entries.empty()) recorder_.Finish(Counts());
     summary_.seconds = absl::ToDoubleSeconds(absl::Now() - start);
     return std::move(summary_);
   }
 
  private:
-  void Work() {
-    while (const Task* task = Next()) {
-      ExecRequest request;
-      request.set_task_id(task->id);
-      request.set_reference_source(task->source);
-      request.set_candidate_source(AsItsOwnCandidate(task->source));
-      request.set_seed(options_.seed);
-      request.set_trials(options_.trials);
-      request.set_skip_timing(!options_.measure_time);
-      request.set_skip_gpu_profile(true);  // a reference has no kernels of its own
-      const auto result = backend_->Run(request, absl::Now() + options_.wait_limit);
+  // False when no other task is to begin.
+  bool RunOne(const Task& task) {
+    {
       absl::MutexLock lock(&mutex_);
-      if (!result.ok()) {
-        status_.Update(result.status());
-        return;
-      }
-      Keep({.id = task->id, .result = *result, .one_inside = OneInside(*result)});
+      if (!status_.ok() || options_.stop()) return false;
     }
-  }
-
-  const Task* Next() {
+    ExecRequest request;
+    request.set_task_id(task.id);
+    request.set_reference_source(task.source);
+    request.set_candidate_source(AsItsOwnCandidate(task.source));
+    request.set_seed(options_.seed);
+    request.set_trials(options_.trials);
+    request.set_skip_timing(!options_.measure_time);
+    request.set_skip_gpu_profile(true);  // a reference has no kernels of its own
+    const auto result = backend_->Run(request, absl::Now() + options_.wait_limit);
     absl::MutexLock lock(&mutex_);
-    if (next_ == tasks_.size() || !status_.ok() || options_.stop()) return nullptr;
-    return tasks_[next_++];
+    status_.Update(result.status());
+    if (result.ok()) {
+      Keep({.id = task.id, .result = *result, .one_inside = OneInside(*result)});
+    }
+    return status_.ok();
   }
 
   void Keep(SelfCheckEntry entry) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
-    if (!options_.out.empty()) status_.Update(AppendToFile(options_.out, Line(entry)));
+    status_.Update(recorder_.Keep(EntryLine(entry)));
     one_inside_ += entry.one_inside;
     summary_.entries.push_back(std::move(entry));
-    const auto done = static_cast<int64_t>(summary_.entries.size());
-    progress_.Tick(done, absl::StrCat("1 inside: ", one_inside_));
+    recorder_.Show(Counts());
+  }
+
+  std::string Counts() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
+    return absl::StrCat("1 inside: ", one_inside_);
   }
 
   const std::vector<const Task*> tasks_;
   const SelfCheckOptions& options_;
   DeviceBackend* const backend_;
   absl::Mutex mutex_;
-  size_t next_ ABSL_GUARDED_BY(mutex_) = 0;
   int one_inside_ ABSL_GUARDED_BY(mutex_) = 0;
   absl::Status status_ ABSL_GUARDED_BY(mutex_);
   SelfCheckSummary summary_ ABSL_GUARDED_BY(mutex_);
-  Progress progress_;
+  Recorder recorder_ ABSL_GUARDED_BY(mutex_);
 };
 
 }  // namespace
@@ -163,13 +162,14 @@ std::string AsItsOwnCandidate(const std::string& reference_source) {
 absl::StatusOr<SelfCheckSummary> RunSelfCheck(const std::vector<Task>& tasks,
                                               const SelfCheckOptions& options,
                                               DeviceBackend* backend) {
-  ASSIGN_OR_RETURN(const std::set<std::string> written, Written(options.out));
+  ASSIGN_OR_RETURN(Output output, OpenOutput(options.out));
   std::vector<const Task*> left;
   for (const Task& task : tasks) {
-    if (written.count(task.id) == 0) left.push_back(&task);
+    if (output.ids.count(task.id) == 0) left.push_back(&task);
   }
   const auto was_there = static_cast<int64_t>(tasks.size() - left.size());
-  ASSIGN_OR_RETURN(SelfCheckSummary summary, SelfCheck(std::move(left), options, backend).Run());
+  ASSIGN_OR_RETURN(SelfCheckSummary summary,
+                   SelfCheck(std::move(left), options, std::move(output.file), backend).Run());
   summary.was_there = was_there;
   return summary;
 }
