@@ -13,6 +13,7 @@ from compile_watch import CompileWatch, LaunchRecord, Recorder, definition_line,
 from failures import describe
 from interpreter_device import compare_afterwards, describe_ops
 from layout import map_tensors
+from plain_torch import check_modes
 
 _STICKY = ("illegal memory access", "misaligned address", "an illegal instruction", "unspecified launch failure")
 
@@ -53,6 +54,7 @@ class CudaDevice:
         """What `function` builds, on the GPU: torch's default device is the GPU meanwhile, as one core of the host is
         too slow for inputs and weights of gigabytes. Code that cannot work so is run without it; that the GPU's memory is
         full does not count as that, or what is made again later could be drawn by another generator."""
+        check_modes()
         try:
             with torch.device("cuda"):
                 return self.place(function())

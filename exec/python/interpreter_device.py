@@ -12,6 +12,7 @@ from cpu_stand_in import CpuStandIn
 from cuda_clock import CudaClock
 from failures import DeadlinePassed, KernelError, NotExecutable, OutOfBounds
 from fake_cuda import FakeCuda
+from plain_torch import check_modes
 from stub_driver import StubDriver
 
 
@@ -49,6 +50,7 @@ class InterpreterDevice:
 
     def make(self, function):
         """What `function` builds, a module or tensors, where code is to run."""
+        check_modes()  # of no consequence here, but where there is a GPU
         return function()
 
     def read(self, reader, node):

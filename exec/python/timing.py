@@ -54,10 +54,13 @@ class Rounds:
             self._bases[trial] = self._read(trial)
         return self._bases[trial]
 
-    @plain_torch()
     def load(self, trial):
         """Gets a trial's inputs ready; calls find them in the same places as those of the trial before."""
-        self._base = self._inputs_of(trial)
+        self._base = self._inputs_of(trial)  # under torch's modes, as a reference host may have to make them again
+        self._place_base()
+
+    @plain_torch()
+    def _place_base(self):
         old = iter(layout.tensors(self._inputs))
 
         def place(tensor):
@@ -70,12 +73,15 @@ class Rounds:
         with torch.no_grad():
             return self._model(*self._inputs)
 
-    @plain_torch()
     def _fill(self, trial, away):
         """The trial's inputs as they are (away 0), or others like them; no two of a round are the same."""
         base = self._base
         if away and not self._varies and self._most_bases >= self._trials:
             base = self._inputs_of((trial + away) % self._trials)  # whole numbers only: another trial's, with rows moved
+        self._fill_from(base, away)
+
+    @plain_torch()
+    def _fill_from(self, base, away):
         for source, target in zip(layout.tensors(base), layout.tensors(self._inputs)):
             if not _alike(source, target):
                 continue  # a trial of another shape: these keep what they held
