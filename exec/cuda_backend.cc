@@ -36,7 +36,8 @@ absl::StatusOr<std::unique_ptr<CudaBackend>> CudaBackend::Start(WorkerPoolOption
   }
   options.device = "cuda";
   options.limits = WithGpuDefaults(options.limits);
-  ASSIGN_OR_RETURN(BackendPools pools, StartPools(std::move(options), kCacheBytes));
+  ASSIGN_OR_RETURN(BackendPools pools,
+                   StartPools(std::move(options), kCacheBytes, /*windows=*/true));
   return std::unique_ptr<CudaBackend>(new CudaBackend("cuda", std::move(pools)));
 }
 

@@ -17,7 +17,7 @@ TEST(DeviceCheckTest, ADeviceThatComputesPasses) {
   WorkerPoolOptions options;
   options.workers = 1;
   options.device = "interpreter";
-  auto pools = StartPools(std::move(options), 1 << 20);
+  auto pools = StartPools(std::move(options), 1 << 20, /*windows=*/false);
   ASSERT_TRUE(pools.ok()) << pools.status();
   const absl::Status sound =
       CheckDevice("interpreter", pools->oracles.get(), pools->oracles->limits(), Soon());

@@ -27,9 +27,8 @@ class FollowUpTest : public testing::Test {
     auto backend = InterpreterBackend::Start(FakePoolOptions(1));
     ASSERT_TRUE(backend.ok()) << backend.status();
     backend_ = backend->release();
-    auto pools = StartPools(FakePoolOptions(1), 1 << 20);
+    auto pools = StartPools(FakePoolOptions(1), 1 << 20, /*windows=*/true);
     ASSERT_TRUE(pools.ok()) << pools.status();
-    pools->windows = true;
     measuring_ = new MeasuringBackend("cuda", *std::move(pools));
   }
   static void TearDownTestSuite() {

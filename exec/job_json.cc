@@ -60,7 +60,7 @@ std::string OracleJobJson(const JobContext& context) {
   job["reference_source"] = context.request.reference_source();
   job["input_seeds"] = context.seeds.inputs;
   job["calls"] = CallsOf(TrialsOf(context.request));
-  if (context.windows) job["host"] = true;
+  if (context.hosts != nullptr) job["host"] = true;
   if (context.keep_bytes > 0) job["keep_bytes"] = context.keep_bytes;
   return Text(job);
 }
@@ -73,7 +73,7 @@ std::string RunnerJobJson(const JobContext& context, const std::string& visible,
   job["forward_seeds"] = seeds;
   job["candidate_source"] = context.request.candidate_source();
   job["calls"] = CallsOf(trials);
-  if (context.windows) {
+  if (context.hosts != nullptr) {
     job["windows"] = true;
     job["in_bytes"] = in_bytes;
     job["out_bytes"] = out_bytes;

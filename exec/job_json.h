@@ -7,6 +7,7 @@
 
 #include "exec/gpu_gate.h"
 #include "exec/messages.pb.h"
+#include "exec/reference_host.h"
 #include "exec/seeds.h"
 
 namespace tritonrl {
@@ -30,8 +31,8 @@ struct JobContext {
   // Soft limit that a job holds itself, between two launches, with a better message than a kill.
   double time_limit_seconds = 0;
   GpuGate::Place* place = nullptr;  // on the GPU, where times are measured
-  // References are hosts, and tensors go through windows (reference_host.h).
-  bool windows = false;
+  // References have hosts here, and tensors go through windows; null: through shared memory.
+  HostPool* hosts = nullptr;
   int64_t keep_bytes = 0;  // of a GPU's memory that a host may keep; 0: its own default
 };
 

@@ -155,12 +155,9 @@ absl::Status ReadMemory(const Json& json, const ExecRequest& request, OracleResu
 }
 
 // A job whose process goes on as a host, if it comes to that.
-absl::Status RunHosted(const JobContext& context, WorkerPool* pool, const ExecLimits& limits,
+absl::Status RunHosted(const JobContext& context, WorkerPool*, const ExecLimits& limits,
                        absl::Time deadline, JobReport* report, OracleResult* result) {
-  ASSIGN_OR_RETURN(ReferenceHost::Started started,
-                   ReferenceHost::Start(OracleJobJson(context), pool, limits, deadline));
-  *report = std::move(started.report);
-  result->host = std::move(started.host);
+  *report = context.hosts->Make(OracleJobJson(context), limits, deadline, &result->host);
   return absl::OkStatus();
 }
 
@@ -238,7 +235,7 @@ std::shared_ptr<const OracleResult> RunOracle(const JobContext& context, WorkerP
   auto result = std::make_shared<OracleResult>();
   JobReport report;
   for (int attempt = 0; attempt < 2; ++attempt) {
-    const auto run = context.windows ? RunHosted : RunOnce;
+    const auto run = context.hosts != nullptr ? RunHosted : RunOnce;
     const absl::Status made = run(context, pool, limits, deadline, &report, result.get());
     if (!made.ok()) {
       SetOutcome(EXEC_INTERNAL_ERROR, Message(made), &result->run);

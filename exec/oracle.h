@@ -86,7 +86,7 @@ struct OracleResult {
 };
 
 // Runs the reference, twice if the worker died under it. Always gives a result. With
-// context.windows it has a host if it is ok().
+// context.hosts it has a host if it is ok().
 std::shared_ptr<const OracleResult> RunOracle(const JobContext& context, WorkerPool* pool,
                                               const ExecLimits& limits, absl::Time deadline);
 

@@ -69,15 +69,16 @@ ExecResult Failed(ExecOutcome outcome, const std::string& phase, const std::stri
 
 }  // namespace
 
-absl::StatusOr<BackendPools> StartPools(WorkerPoolOptions options, int64_t cache_bytes) {
+absl::StatusOr<BackendPools> StartPools(WorkerPoolOptions options, int64_t cache_bytes,
+                                        bool windows) {
   WorkerPoolOptions oracle_options = options;
-  // On a GPU each candidate needs the host of its reference at the same time.
-  if (options.device != "cuda") oracle_options.workers = (options.workers + 1) / 2;
+  // Each candidate needs the host of its reference at the same time; one more is for checks.
+  oracle_options.workers = windows ? options.workers + 1 : (options.workers + 1) / 2;
   oracle_options.kept_bytes = cache_bytes;
   if (options.runner == "runner") oracle_options.runner = "oracle_worker";
   auto oracles = std::async(std::launch::async, [&] { return WorkerPool::Start(oracle_options); });
   BackendPools pools;
-  pools.windows = options.device == "cuda";
+  pools.windows = windows;
   auto runners = WorkerPool::Start(options);
   auto started = oracles.get();
   RETURN_IF_ERROR(runners.status());
@@ -91,14 +92,17 @@ absl::StatusOr<BackendPools> StartPools(WorkerPoolOptions options, int64_t cache
 PythonBackend::PythonBackend(std::string device, BackendPools pools)
     : device_(std::move(device)),
       pools_(std::move(pools)),
-      // A host takes a worker; those of requests at work are at most as many.
-      cache_(pools_.cache_bytes, pools_.windows ? pools_.oracles->workers() : 0),
+      hosts_(pools_.windows ? std::make_shared<HostPool>(pools_.oracles.get()) : nullptr),
+      // A host takes a worker; those of requests at work are at most as many, and one worker is
+      // left for checks of the device.
+      cache_(pools_.cache_bytes, pools_.windows ? pools_.runners->workers() : 0),
       doubt_(device_, pools_.oracles.get()),
       gate_(pools_.runners->workers()) {}
 
 bool PythonBackend::TakeMemory(GpuGate::Place* place, absl::Time deadline) {
   if (place == nullptr || !place->Reserve(kAllMemory, deadline)) return false;
   cache_.DropIdleHosts();
+  hosts_->EndIdle();
   return true;
 }
 
@@ -154,7 +158,7 @@ absl::StatusOr<ExecResult> PythonBackend::Run(const ExecRequest& request, absl::
   JobContext context{request, device_,
                      DeriveSeeds(request.seed(), TrialsOf(request), MostVariants(request)),
                      limits.wall_seconds()};
-  context.windows = pools_.windows;
+  context.hosts = hosts_.get();
   std::optional<GpuGate::Place> place;
   if (!modelled() || pools_.windows) {
     place.emplace(&gate_, deadline);

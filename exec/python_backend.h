@@ -20,15 +20,14 @@ struct BackendPools {
   std::unique_ptr<WorkerPool> runners;
   std::unique_ptr<WorkerPool> oracles;
   int64_t cache_bytes = 0;  // of references' results
-  // References are hosts and tensors go through windows (reference_host.h): on a GPU. Elsewhere for
-  // tests.
-  bool windows = false;
+  bool windows = false;     // references have hosts, tensors go through windows (reference_host.h)
 };
 
 // Starts both; `options` are the runners'. There is one worker for references to two for
-// candidates, as most of what references make is asked for more than once; on a GPU as many, since
-// references are timed there too.
-absl::StatusOr<BackendPools> StartPools(WorkerPoolOptions options, int64_t cache_bytes);
+// candidates, as most of what references make is asked for more than once; with `windows`, which is
+// for GPUs (and tests), as many and one more.
+absl::StatusOr<BackendPools> StartPools(WorkerPoolOptions options, int64_t cache_bytes,
+                                        bool windows);
 
 class PythonBackend : public DeviceBackend {
  public:
@@ -63,6 +62,7 @@ class PythonBackend : public DeviceBackend {
 
   const std::string device_;
   const BackendPools pools_;
+  const std::shared_ptr<HostPool> hosts_;  // null without windows
   OracleCache cache_;
   DeviceDoubt doubt_;
   GpuGate gate_;  // passed by requests of a backend that measures

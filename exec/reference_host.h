@@ -1,62 +1,68 @@
-// The reference host of a task: an oracle's job that goes on after it has made inputs and expected
-// outputs. They stay in its own memory on the GPU; candidates get inputs and hand over outputs
-// through windows of GPU memory, and the host compares and times the reference. Orders and answers:
-// exec/python/README.md.
+// The reference host of a task: inputs and expected outputs stay in the memory of its process on
+// the GPU; candidates get inputs and hand over outputs through windows of GPU memory, and the host
+// compares and times the reference. A process outlives its task: making a GPU context takes a
+// quarter of a second, and a GPU makes some five of them a second, whoever asks.
 #ifndef TRITONRL_EXEC_REFERENCE_HOST_H_
 #define TRITONRL_EXEC_REFERENCE_HOST_H_
 
 #include <memory>
-#include <nlohmann/json.hpp>
 #include <string>
 #include <vector>
 
 #include "absl/base/thread_annotations.h"
 #include "absl/status/statusor.h"
 #include "absl/synchronization/mutex.h"
-#include "absl/time/time.h"
-#include "exec/job_dialogue.h"
-#include "exec/job_json.h"
-#include "exec/messages.pb.h"
-#include "exec/shared_memory.h"
-#include "exec/worker_pool.h"
+#include "exec/host_process.h"
 
 namespace tritonrl {
 
+class HostPool;
+
 class ReferenceHost {
  public:
-  struct Started {
-    std::unique_ptr<ReferenceHost> host;  // null when the job ended instead
-    // How it ended. With a host: as if it had ended with what it made as its result.
-    JobReport report;
-  };
-  // Starts the job, one of JobRole::kOracle, and waits until all is made, for
-  // the wall-clock limit at most. The job takes a worker of the pool until the host is gone.
-  static absl::StatusOr<Started> Start(const std::string& job_json, WorkerPool* pool,
-                                       const ExecLimits& limits, absl::Time deadline);
-
-  ~ReferenceHost();  // ends the job
+  ReferenceHost(std::shared_ptr<HostPool> pool, std::unique_ptr<HostProcess> process)
+      : pool_(std::move(pool)), process_(std::move(process)) {}
+  ~ReferenceHost();  // gives the task's memory, and the process back
   ReferenceHost(const ReferenceHost&) = delete;
   ReferenceHost& operator=(const ReferenceHost&) = delete;
 
-  // Sends an order and waits for its answer, an object with the one member `answer`, whose value
-  // is given. Descriptors that came along are added to `fds`; null takes none. Any number of
-  // threads may ask; orders are served one by one. ResourceExhausted: the GPU's memory was not
-  // enough for this order. Unavailable: the host has ended, or did not answer in time, in which
-  // case it is killed; every later order fails at once.
+  // See HostProcess.
   absl::StatusOr<nlohmann::json> Ask(const nlohmann::json& order, const char* answer,
-                                     absl::Time deadline, std::vector<int>* fds = nullptr);
-
-  // False after it has ended.
-  bool alive() const;
+                                     absl::Time deadline, std::vector<int>* fds = nullptr) {
+    return process_->Ask(order, answer, deadline, fds);
+  }
+  // False after the process has ended.
+  bool alive() const { return process_->serving(); }
 
  private:
-  ReferenceHost(SharedMemory result, std::unique_ptr<JobDialogue> job)
-      : result_(std::move(result)), job_(std::move(job)) {}
+  const std::shared_ptr<HostPool> pool_;
+  std::unique_ptr<HostProcess> process_;
+};
 
-  const SharedMemory result_;
-  mutable absl::Mutex mutex_;
-  std::unique_ptr<JobDialogue> job_ ABSL_GUARDED_BY(mutex_);
-  std::string lost_ ABSL_GUARDED_BY(mutex_);  // why it has ended
+// Processes for hosts; idle ones wait for the next task. Held by a shared pointer.
+class HostPool : public std::enable_shared_from_this<HostPool> {
+ public:
+  // Each process takes a worker of `pool`, idle ones too.
+  explicit HostPool(WorkerPool* pool) : pool_(pool) {}
+
+  // Has the job made by an idle process, if there is one, else by a new one. What fails in a
+  // process that had other tasks before is tried in a new one before it counts. `host` is null when
+  // it failed; the report says how.
+  JobReport Make(const std::string& job_json, const ExecLimits& limits, absl::Time deadline,
+                 std::shared_ptr<ReferenceHost>* host);
+
+  // Ends all idle processes, for their memory.
+  void EndIdle();
+
+ private:
+  friend class ReferenceHost;
+  // An idle one, or nothing.
+  std::unique_ptr<HostProcess> Take();
+  void GiveBack(std::unique_ptr<HostProcess> process);
+
+  WorkerPool* const pool_;
+  absl::Mutex mutex_;
+  std::vector<std::unique_ptr<HostProcess>> idle_ ABSL_GUARDED_BY(mutex_);
 };
 
 }  // namespace tritonrl

@@ -29,8 +29,10 @@ class ReferenceHostTest : public testing::Test {
     auto pool = WorkerPool::Start(FakePoolOptions(2));
     ASSERT_TRUE(pool.ok()) << pool.status();
     pool_ = pool->release();
+    hosts_ = std::make_shared<HostPool>(pool_);
   }
   static void TearDownTestSuite() {
+    hosts_ = nullptr;
     delete pool_;
     pool_ = nullptr;
   }
@@ -42,13 +44,14 @@ class ReferenceHostTest : public testing::Test {
     request.set_reference_source(reference);
     request.set_trials(1);
     JobContext context{request, "interpreter", DeriveSeeds(0, 1), wall_seconds};
-    context.windows = true;
+    context.hosts = hosts_.get();
     ExecLimits limits = pool_->limits();
     limits.set_wall_seconds(wall_seconds);
     return RunOracle(context, pool_, limits, Soon());
   }
 
   static inline WorkerPool* pool_ = nullptr;
+  static inline std::shared_ptr<HostPool> hosts_;
 };
 
 TEST_F(ReferenceHostTest, OpensWindowsAndAnswersUntilItIsGone) {
@@ -150,6 +153,27 @@ TEST_F(ReferenceHostTest, NoMoreAreKeptThanThereAreWorkers) {
   EXPECT_TRUE(get("a").second);
   cache.Forget("a", used);
   EXPECT_FALSE(get("a").second);
+}
+
+TEST_F(ReferenceHostTest, AProcessGoesOnToTheNextTask) {
+  hosts_->EndIdle();
+  const std::string count =
+      "import fake_runner\nfake_runner.count = getattr(fake_runner, 'count', 0) + 1\n"
+      "result['device_name'] = str(fake_runner.count)\n";
+  EXPECT_EQ(Run(count)->run.device_name(), "1");
+  EXPECT_EQ(Run(count)->run.device_name(), "2");
+  {
+    const auto used = Run(count);
+    EXPECT_EQ(used->run.device_name(), "3");
+    EXPECT_EQ(Run(count)->run.device_name(), "1");  // beside it a new one
+  }
+  hosts_->EndIdle();
+  EXPECT_EQ(Run(count)->run.device_name(), "1");
+  // What fails in a process with a past is tried in one without.
+  const auto picky = Run(count + "if fake_runner.count > 1:\n  job['host'] = False\n"
+                                 "  result['outcome'] = 'reference_error'\n");
+  EXPECT_TRUE(picky->ok()) << picky->run.message();
+  EXPECT_EQ(picky->run.device_name(), "1");
 }
 
 TEST_F(ReferenceHostTest, ADeadOneIsMadeAgain) {

@@ -67,9 +67,8 @@ class TurnsTest : public testing::Test {
   };
 
   static void SetUpTestSuite() {
-    auto pools = StartPools(FakePoolOptions(1), 1 << 20);
+    auto pools = StartPools(FakePoolOptions(1), 1 << 20, /*windows=*/true);
     ASSERT_TRUE(pools.ok()) << pools.status();
-    pools->windows = true;
     backend_ = new MeasuringBackend("cuda", *std::move(pools));
   }
   static void TearDownTestSuite() {

@@ -65,9 +65,8 @@ class WindowExchangeTest : public testing::Test {
 
   static void SetUpTestSuite() {
     for (const bool windows : {false, true}) {
-      auto pools = StartPools(WorkerPoolOptions(), 64 << 20);
+      auto pools = StartPools(WorkerPoolOptions(), 64 << 20, windows);
       ASSERT_TRUE(pools.ok()) << pools.status();
-      pools->windows = windows;
       backends_[windows] = new Backend("interpreter", *std::move(pools));
     }
   }

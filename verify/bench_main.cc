@@ -86,6 +86,7 @@ void BenchPool(const std::vector<Pair>& pairs, ExecMode mode, int repeats, int w
   options.parallel = workers;
   options.device_model = "l40s_mini";
   options.measure_time = absl::GetFlag(FLAGS_timing);
+  options.gpu_profile = false;  // takes seconds of each process; training does without
   Verifier verifier(options, backend, nullptr);
   std::vector<std::future<Verdict>> futures;
   const absl::Time start = absl::Now();

@@ -28,9 +28,19 @@ class CudaClock:
     def __init__(self, cuda=torch.cuda, device="cuda"):
         self._cuda = cuda
         self._device = device
-        self._flush = torch.empty(FLUSH_BYTES if device == "cuda" else 64, dtype=torch.int8, device=device)
+        self._flush = None
         self._cycles_per_second = self._calibrate()
         self._idle = min(self._after_end() for _ in range(8))
+
+    def _flush_cache(self):
+        if self._flush is None:
+            size = FLUSH_BYTES if self._device == "cuda" else 64
+            self._flush = torch.empty(size, dtype=torch.int8, device=self._device)
+        self._flush.zero_()
+
+    def rest(self):
+        """Holds no memory until the next call is timed."""
+        self._flush = None
 
     def _event(self):
         return self._cuda.Event(enable_timing=True)
@@ -76,7 +86,7 @@ class CudaClock:
         self._cuda._sleep(int(2e-3 * self._cycles_per_second))
         start = time.perf_counter()
         prepare()
-        self._flush.zero_()
+        self._flush_cache()
         self._event().record()
         _settled(call())
         taken = time.perf_counter() - start
@@ -89,7 +99,7 @@ class CudaClock:
         self._cuda.synchronize()
         self._cuda._sleep(int(spin_seconds * self._cycles_per_second))
         prepare()
-        self._flush.zero_()
+        self._flush_cache()
         start.record()
         output = _settled(call())
         end.record()
@@ -118,9 +128,9 @@ class CudaClock:
         times = []
         for _ in range(8):
             start, end = self._event(), self._event()
-            self._flush.zero_()
+            self._flush_cache()
             start.record()
-            self._flush.zero_()
+            self._flush_cache()
             end.record()
             self._cuda.synchronize()
             times.append(start.elapsed_time(end) * 1e-3)

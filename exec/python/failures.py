@@ -2,7 +2,13 @@
 
 import traceback
 
+import torch
+
 MAX_DETAIL = 4000
+
+
+def is_out_of_memory(error):
+    return isinstance(error, (MemoryError, torch.OutOfMemoryError)) or "can't allocate memory" in str(error)
 
 
 class JobFailure(Exception):
@@ -16,6 +22,7 @@ class JobFailure(Exception):
         self.message = one_line(message)
         self.detail = detail[-MAX_DETAIL:]
         self.line = line
+        self.out_of_memory = False  # of the device, which others may have used
 
 
 class KernelError(Exception):

@@ -12,8 +12,8 @@ NAMES = ("zeros", *_CONSTANTS, "identity", "half_output", *_BY_REFERENCE)
 
 
 class Forger:
-    """Makes them call by call. `outlet` is a kept.KeptOutlet, `calls` are the result's, `probe(name, call)` is what only
-    the reference can make."""
+    """Makes them call by call. `outlet` is a kept.KeptOutlet, `calls` are the result's, `probe(name, call)` is what
+    only the reference can make."""
 
     def __init__(self, outlet, calls, probe):
         self._outlet = outlet
@@ -45,10 +45,10 @@ class Forger:
         if name == "identity":
             made = self._identity(call)
             return made if made is not None else self._of_value(self._probe("identity_cast", call), call)
-        want = self._outlet.output_leaves(call)
         if name in _CONSTANTS:
-            return _constants(name, self._outlet.output_leaves(0), self._outlet.output_leaves(call))
-        return _each(want, torch.zeros_like if name == "zeros" else _half)
+            first = self._outlet.output_leaves(0)
+            return _constants(name, first, self._outlet.output_leaves(call))
+        return _each(self._outlet.output_leaves(call), torch.zeros_like if name == "zeros" else _half)
 
     def _of_value(self, value, call):
         if value is None:

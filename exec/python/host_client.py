@@ -3,6 +3,8 @@
 import json
 import os
 import socket
+import subprocess
+import sys
 
 import runner
 from layout import leaves_of
@@ -11,33 +13,55 @@ RESULT_BYTES = 64 << 20
 _SECONDS = 120.0  # nothing here takes longer
 
 
+def _run(job, end):
+    """In the child: runs the job and leaves what comes of it."""
+    os.pwrite(end, json.dumps(runner.run_job(job)).encode(), 0)
+
+
+def _fork(job, end):
+    """Process id of a child that runs the job and has no other descriptors of ours but its own."""
+    child = os.fork()
+    if child:
+        return child
+    status = 1
+    try:
+        keep = {end, *job["fds"].values()}
+        for fd in range(3, 256):
+            if fd not in keep:
+                try:
+                    os.close(fd)
+                except OSError:
+                    pass
+        _run(job, end)
+        status = 0
+    finally:
+        os._exit(status)
+
+
+def _spawn(job, end):
+    text = os.memfd_create("job")
+    os.pwrite(text, json.dumps(job).encode(), 0)
+    fds = (text, end, *job["fds"].values())
+    child = subprocess.Popen([sys.executable, os.path.abspath(__file__), str(text), str(end)], pass_fds=fds)
+    os.close(text)
+    return child.pid
+
+
 class HostProcess:
     """Runs an oracle's job as a host. `result` is what it made (or how it failed); then order() until finish()."""
 
     def __init__(self, job):
-        result = os.memfd_create("result")
-        os.ftruncate(result, RESULT_BYTES)
+        self.papers = os.memfd_create("result")  # jobs and results
+        os.ftruncate(self.papers, RESULT_BYTES)
         self._end = os.memfd_create("end")  # what run_job returned in the child
         self._line, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         self._line.settimeout(_SECONDS)
-        self._child = os.fork()
-        if self._child == 0:
-            self._run({**job, "host": True, "fds": {"control": theirs.fileno(), "result": result}})
+        job = {**job, "host": True, "fds": {"control": theirs.fileno(), "result": self.papers}}
+        # CUDA does not survive a fork: with a GPU the process is a fresh one, which takes seconds.
+        self._child = (_spawn if job.get("device") == "cuda" else _fork)(job, self._end)
         theirs.close()
-        try:
-            made = self._line.recv(1 << 20)
-            self.result = json.loads(os.pread(result, json.loads(made)["made"], 0)) if made else self._wait()
-        finally:
-            os.close(result)
-
-    def _run(self, job):
-        status = 1
-        try:
-            self._line.close()
-            os.pwrite(self._end, json.dumps(runner.run_job(job)).encode(), 0)
-            status = 0
-        finally:
-            os._exit(status)
+        made = self._line.recv(1 << 20)
+        self.result = json.loads(os.pread(self.papers, json.loads(made)["made"], 0)) if made else self._wait()
 
     def order(self, message):
         """The answer, without its name; ({...}, descriptors) for "open"."""
@@ -73,6 +97,7 @@ class HostProcess:
         size = os.fstat(self._end).st_size
         self.end = json.loads(os.pread(self._end, size, 0)) if status == 0 else {"outcome": "worker_lost"}
         os.close(self._end)
+        os.close(self.papers)
         return self.end
 
 
@@ -110,3 +135,8 @@ def tolerance(call, leaf):
     if leaf < len(limits) and limits[leaf] is not None:
         return {"exact": True, "absolute": limits[leaf][0], "relative": limits[leaf][1]}
     return {"atol": 1e-2, "rtol": 1e-2}
+
+
+if __name__ == "__main__":
+    with open(int(sys.argv[1]), encoding="utf-8") as _file:
+        _run(json.load(_file), int(sys.argv[2]))

@@ -3,6 +3,8 @@ to go is made again when it is asked for."""
 
 import collections
 
+import torch
+
 import layout
 import leaves as leaves_module
 from leaves import Collector, Leaves, by_leaf, byte_count
@@ -12,8 +14,8 @@ MOST_TOGETHER = 1 << 30  # bytes of all trials' inputs that may lie in a window 
 
 
 class Store:
-    """Lists of tensors by key, (kind, number), of at most so many bytes; the least recently used go first. What was used
-    last of a kind can be held beyond that, until another of the kind is."""
+    """Lists of tensors by key, (kind, number), of at most so many bytes; the least recently used go first. What was
+    used last of a kind can be held beyond that, until another of the kind is."""
 
     def __init__(self, most_bytes):
         self._most = most_bytes
@@ -118,6 +120,9 @@ class KeptOutlet:
         """A trial's inputs, only to be read."""
         return Leaves(self._leaves_of(trial), copy=False).get(self._inputs[trial][0])
 
+    def untouched(self, trial, placed):
+        return self.view(trial)
+
     def expect(self, output, make):
         described, collector = self._collect(output, "forward's result")
         tensors = [leaf for leaf in collector.leaves if leaf is not None]
@@ -138,8 +143,12 @@ class KeptOutlet:
         slack, kept_slack = self._collect(judged.slack, "the tolerance of forward's result")
         self.store.put(("precise", call), kept_exact.leaves + kept_slack.leaves)
 
+        tensors = len(kept_exact.leaves)
+
         def again():
             once_more = make()
+            if len(layout.tensors(once_more.exact)) != tensors:  # it was there before
+                raise torch.OutOfMemoryError(f"out of memory for float64 results: {'; '.join(once_more.notes)}")
             return [leaf for value in (once_more.exact, once_more.slack) for leaf in self._collect(value, "")[1].leaves]
 
         self._precise[call] = (exact, slack, again)
@@ -212,6 +221,8 @@ class KeptOutlet:
         """(exact, slack) of one leaf, flat; ValueError if it has none."""
         if call == 1 and 1 not in self._precise:
             call = 0  # the first call once more
+        if call not in self._precise:
+            raise ValueError(f"call {call} has no float64 result")
         exact, slack, make = self._precise[call]
         leaves = self.store.get(("precise", call), make, hold=True)
         half = len(leaves) // 2

@@ -100,7 +100,7 @@ def share_memory(a, b):
 
 
 class Describer:
-    """Describes values; what becomes of their tensors is a subclass's `_store(tensor)`, which gives an offset or None."""
+    """Describes values; what becomes of their tensors is a subclass's `_store(tensor)`: an offset, or None."""
 
     def __init__(self, addresses=False):
         self._addresses = addresses  # descriptions say where a tensor was in the process

@@ -17,8 +17,9 @@ _BYTES = 256 << 20
 
 class Both:
     """Results of the two jobs, by call (expected output, output, inputs afterwards) as values, the kernels that the
-    runner names in the end, and for each order of an ablated call (answer, output). With windows, by call (what the host
-    says of the output, the output's description, the inputs' description) instead, and the ablated calls' answers."""
+    runner names in the end, and for each order of an ablated call (answer, output). With windows, by call (what the
+    host says of the output, the output's description, the inputs' description) instead, and descriptions for outputs of
+    ablated calls."""
 
     def __init__(self):
         self.results = []
@@ -116,7 +117,8 @@ def run_both(
         **fields,
     }
     seeds = [seed + 200 + trial for trial in range(trials)]
-    job = {"role": "oracle", "reference_source": reference_source, "input_seeds": seeds, **common, **(oracle_fields or {})}
+    job = {"role": "oracle", "reference_source": reference_source, "input_seeds": seeds, **common}
+    job.update(oracle_fields or {})
     run = _run_with_windows if windows else _run_with_memory
     run(both, job, candidate_source, common, orders)
     return both

@@ -17,9 +17,9 @@ MOST_SHAPES = 8  # lists of get_input_variants()
 
 
 class Oracle:
-    """One oracle job. run() fills in `result`: one entry in "calls" for each of job["calls"], a trial's number each, and
-    in the robust mode one more for each variant of the inputs. With `again` what it hands to the outlet can be made once
-    more later, also by models with buffers."""
+    """One oracle job. run() fills in `result`: one entry in "calls" for each of job["calls"], a trial's number each,
+    and in the robust mode one more for each variant of the inputs. With `again` what it hands to the outlet can be made
+    once more later, also by models with buffers."""
 
     def __init__(self, job, device, result, check_time, outlet, again=False):
         self._job, self._device, self._result, self._check_time = job, device, result, check_time
@@ -88,17 +88,18 @@ class Oracle:
         if self._snapshots is not None:
             self._before.append(self._snapshots.take())
         placed = outlet.read(trial)
-        untouched = layout.map_tensors(placed, lambda tensor: tensor.clone()) if index == 0 else None
+        untouched = outlet.untouched(trial, placed) if index == 0 else None
         sources.seed_everything(self._job["forward_seeds"][trial])
         before = precision.random_state(self._device) if self._precision else None
         output = self.peak.around(lambda: self._forward(placed, index))
         drew = self._precision is not None and precision.random_state(self._device) != before
-        call = {"trial": trial, "output": outlet.expect(output, lambda: self._output_again(index, trial))}
         if index == 0:
             result["mutates_inputs"] = not layout.same(untouched, placed)
-            del untouched
         if self._precision is not None:
             result["shares_memory"] = result["shares_memory"] or _shares(output, placed)
+        del untouched, placed  # gigabytes at full size
+        call = {"trial": trial, "output": outlet.expect(output, lambda: self._output_again(index, trial))}
+        if self._precision is not None:
             call["precise"] = self._judge(index, trial, output, drew, is_variant)
         if self._low is not None and index != 1:
             made = outlet.probes(lambda: self._probes(trial, output))
@@ -150,23 +151,17 @@ class Oracle:
         duplicate = precision.duplicate(self._model, lambda: self._model) if self.stateful else self._model
         return {
             "identity_cast": probes.casts(self._outlet.read(trial), output),
-            "half_input": self._half_input(duplicate, trial),
-            "low_precision": self._low_precision(self._low, trial, output),
+            "half_input": _tried(lambda: self._half_input(duplicate, trial)),
+            "low_precision": _tried(lambda: self._low_precision(self._low, trial, output)),
         }
 
     def _half_input(self, model, trial):
-        try:
-            halved = probes.half_input(self._outlet.read(trial))
-            return None if halved is None else self._run_beside(model, halved, self._job["forward_seeds"][trial])
-        except Exception:
-            return None
+        halved = probes.half_input(self._outlet.read(trial))
+        return None if halved is None else self._run_beside(model, halved, self._job["forward_seeds"][trial])
 
     def _low_precision(self, low, trial, output):
-        try:
-            inputs = self._outlet.read(trial)
-            return low(self._job["mode"], inputs, output, self._job["forward_seeds"][trial])
-        except Exception:
-            return None
+        inputs = self._outlet.read(trial)
+        return low(self._job["mode"], inputs, output, self._job["forward_seeds"][trial])
 
     def probe(self, name, index):
         """The probe `name` of call `index`, made now by the reference as it was before that call; None where it cannot
@@ -177,8 +172,11 @@ class Oracle:
         output = self._outlet.output(index) if name == "low_precision" else None
         self._go_back(index)
         if name == "half_input":
-            return self._half_input(self._model, trial)
-        return self._low_precision(self._low_model() if self.stateful else self._low, trial, output)
+            make = lambda: self._half_input(self._model, trial)
+        else:
+            low = self._low_model() if self.stateful else self._low
+            make = lambda: self._low_precision(low, trial, output)
+        return _tried(make, torch.OutOfMemoryError)
 
     def _run_variants(self):
         """Trials on inputs made from the task's own. One that the reference is not made for is left out."""
@@ -207,8 +205,11 @@ class Oracle:
         return False
 
     def _variant(self, name, seed, strength):
-        sources.seed_everything(seed)
-        return variants.make(name, list(self._module.get_inputs()), seed, strength)
+        def make():
+            sources.seed_everything(seed)
+            return variants.make(name, list(self._module.get_inputs()), seed, strength)
+
+        return self._device.make(make)
 
     def _is_fair(self, output, name):
         """Whether the result of a variant can be asked for: exact, and as finite as the task's own results."""
@@ -269,6 +270,16 @@ class Oracle:
                 self._call(len(self._result["calls"]), len(self._result["trials"]) - 1, is_variant=True)
             except BaseException as error:
                 raise refused(error, f"does not run on {what}[{number}]") from error
+
+
+def _tried(make, *passed_on):
+    """What `make` makes; None where it raises anything but those."""
+    try:
+        return make()
+    except passed_on:
+        raise
+    except Exception:
+        return None
 
 
 def _shares(output, placed):

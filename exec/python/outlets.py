@@ -2,6 +2,7 @@
   constant(value, what)        description of the constructor's arguments, or of the state
   show(inputs, what, make)     takes the next trial's inputs; make() makes the same ones again
   read(trial)                  a trial's inputs as a candidate will get them, on the device
+  untouched(trial, placed)     those inputs once more, to see later whether forward changed them
   expect(output, make)         description of the next call's expected output
   precise(judged, make)        {"exact", "slack"}: descriptions, of the call before
   probes(made)                 descriptions of made() by name; None if they are not made yet
@@ -30,6 +31,9 @@ class SharedOutlet:
 
     def read(self, trial):
         return self._device.read(self._reader, self.inputs[trial])
+
+    def untouched(self, trial, placed):
+        return layout.map_tensors(placed, lambda tensor: tensor.clone())
 
     def expect(self, output, make):
         return fits(self._hidden.put(output), "forward's result")

@@ -4,7 +4,7 @@ import torch
 
 import layout
 import sources
-from failures import JobFailure, describe, line_in_file, traceback_text
+from failures import JobFailure, describe, is_out_of_memory, line_in_file, traceback_text
 
 
 def refused(error, what):
@@ -13,14 +13,10 @@ def refused(error, what):
         return error
     line = line_in_file(error, sources.REFERENCE_FILE)
     where = f" at line {line}" if line else ""
-    return JobFailure(
-        "reference_error",
-        "task",
-        "reference",
-        f"the reference {what}{where}: {describe(error)}",
-        traceback_text(error),
-        line,
-    )
+    message = f"the reference {what}{where}: {describe(error)}"
+    failure = JobFailure("reference_error", "task", "reference", message, traceback_text(error), line)
+    failure.out_of_memory = is_out_of_memory(error)
+    return failure
 
 
 def task_fault(message):

@@ -1,5 +1,6 @@
 """The reference host: an oracle's process that stays alive. It keeps inputs and expected outputs to itself, exchanges
-tensors with a candidate's process through two windows of memory, compares and times, as the supervisor orders (README.md).
+tensors with a candidate's process through two windows of memory, compares and times, as the supervisor orders (formats
+in README.md).
 
 The candidate can write its windows at any time: nothing is read from one but the candidate's outputs, and those are
 copied before they are looked at.
@@ -13,12 +14,11 @@ import torch
 import compare
 import forged
 import gpu_memory
-import layout
 import reference
 import sources
 import timing
 from channel import SupervisorGone
-from failures import describe
+from failures import describe, is_out_of_memory
 from kept import KeptOutlet
 from oracle import Oracle
 from plain_torch import plain_torch
@@ -94,10 +94,13 @@ class Host:
         self._empty_cache()
 
     def serve(self, control):
-        """One answer to each order, until there are no more."""
+        """One answer to each order, until there are no more. Whether the process is wanted for another task."""
         try:
             while "end" not in (order := control.receive()):
+                if "drop" in order:
+                    return True
                 answer, fds = self._answer(order)
+                self._outlet.store.release("inputs")
                 try:
                     control.send(answer, fds)
                 finally:
@@ -109,6 +112,7 @@ class Host:
             for session in self._sessions.values():
                 session.close()
             self._sessions.clear()
+        return False
 
     def _answer(self, order):
         """(message, descriptors that go with it)."""
@@ -116,7 +120,7 @@ class Host:
             try:
                 return self._obey(order)
             except Exception as error:
-                if not _out_of_memory(error):
+                if not is_out_of_memory(error):
                     raise
             self._outlet.store.clear()
             self._forger.drop()
@@ -124,10 +128,10 @@ class Host:
             return self._obey(order)
         except Exception as error:
             message = {"error": describe(error)}
-            return ({**message, "out_of_memory": True} if _out_of_memory(error) else message), ()
+            return ({**message, "out_of_memory": True} if is_out_of_memory(error) else message), ()
 
     def _obey(self, order):
-        (name, what), = order.items()
+        ((name, what),) = order.items()
         if name == "open":
             return self._open()
         if name not in ("fill", "compare", "keep", "same", "probe", "time", "close"):
@@ -147,7 +151,6 @@ class Host:
             together = "in_turn" not in self._result["visible"]
             for trial in range(self._outlet.trials() if together else 1):
                 self._outlet.write_trial(windows[0].bytes, trial)
-            self._outlet.store.release("inputs")
             gpu_memory.synchronize(kind)
         except BaseException:
             for window in windows:
@@ -167,7 +170,6 @@ class Host:
 
     def _fill(self, order):
         self._outlet.write_trial(self._session(order).inputs.bytes, order["trial"])
-        self._outlet.store.release("inputs")
         gpu_memory.synchronize(self._job["device"])
         return {"filled": True}
 
@@ -225,6 +227,8 @@ class Host:
                 return {"ready": self._begin()}
             if "end" in order:
                 self._rounds = None
+                if self._clock is not None:
+                    self._clock[0].rest()
                 self._outlet.store.release()
                 self._empty_cache()
                 return {"ended": True}
@@ -261,10 +265,6 @@ class Host:
     def _empty_cache(self):
         if not self._device.modelled:
             torch.cuda.empty_cache()
-
-
-def _out_of_memory(error):
-    return isinstance(error, (MemoryError, torch.OutOfMemoryError)) or "can't allocate memory" in str(error)
 
 
 def _room(memory, offset, size):

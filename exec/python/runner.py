@@ -1,16 +1,14 @@
 """Runs one job: see README.md in this folder for the formats. `run_job` never raises and is meant to be called once per process.
 
-A job has one of three roles: "oracle" runs the reference and makes inputs and expected outputs, "runner" runs a
-candidate on inputs it is given, "timer" times the reference on a GPU beside a runner.
+A job has one of two roles: "oracle" runs the reference and makes inputs and expected outputs, "runner" runs a candidate
+on inputs it is given.
 """
 
-import json
 import os
 
 for _name in ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS"):  # a fork after a thread pool ran can hang
     os.environ.setdefault(_name, "1")
 
-import platform
 import shutil
 import sys
 import tempfile
@@ -19,105 +17,23 @@ import time
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 
 import torch
-import triton
+import triton  # noqa: F401  (imported here once for all jobs)
 
 import ablation
+import host_tasks
 import layout
 import oracle
 import outlets
 import phases
-import reference
 import reference_host
-import sources
 import timing
-from channel import Control, for_json
+from channel import Control
 from failures import JobFailure, describe, traceback_text
 from gpu_memory import Window
 from interpreter_device import InterpreterDevice
+from job_fields import HOST_RESULT, blank_result, complete_job
 
 WARMED_BY = "warm"  # the module whose warm_up() a worker calls before it forks jobs
-_VERSIONS = {"torch": torch.__version__, "triton": triton.__version__, "python": platform.python_version()}
-_COMMON = {
-    "role": None,
-    "task_id": "",
-    "fds": None,
-    "weights_seed": 0,
-    "forward_seeds": None,
-    "device": "interpreter",
-    "arch": 89,
-    "device_model": "l40s",
-    "time_limit_s": 60.0,
-    "work_dir": "",
-    "measure_time": True,
-}
-_WINDOWS = {"windows": False, "in_bytes": 0, "out_bytes": 0}
-# Fields of a job by role, with their defaults; None: has to be there.
-FIELDS = {
-    "oracle": {
-        **_COMMON,
-        "reference_source": None,
-        "input_seeds": None,
-        "calls": None,
-        "mode": "paper",
-        "variant_seeds": [],
-        "probes": False,
-        "host": False,
-        "keep_bytes": 4 << 30,
-    },
-    "runner": {**_COMMON, **_WINDOWS, "candidate_source": None, "visible": None, "calls": None},
-    "timer": {**_COMMON, **_WINDOWS, "reference_source": None, "visible": None},
-}
-# Further fields of the result of an oracle that is a reference host.
-_HOST_RESULT = {"in_bytes": 0, "out_bytes": 0, "peak_bytes": 0, "call_bytes": 0, "device_bytes": 0}
-_RESULT = {"modelled": True, "device_name": ""}
-_RESULTS = {
-    "oracle": {
-        "visible": None,
-        "calls": [],
-        "trials": [],
-        "shares_memory": False,
-        "mutates_inputs": False,
-        "has_buffers": False,
-        "reference_ops": [],
-        "reference_seconds": None,
-        "bytes_per_second": None,
-    },
-    "runner": {"compiled": None, "launches": [], "aten_ops": [], "candidate_seconds": None},
-    "timer": {},
-}
-
-
-def blank_result(role):
-    """A result with every field of the format for that role."""
-    return {
-        "outcome": "internal_error",
-        "fault": "ours",
-        "phase": "start",
-        "message": "",
-        "detail": "",
-        "line": 0,
-        **_RESULT,
-        **{name: list(value) if isinstance(value, list) else value for name, value in _RESULTS[role].items()},
-        "seconds": {},
-        "versions": dict(_VERSIONS),
-    }
-
-
-def complete_job(job):
-    """The job with defaults filled in; ValueError names a field that is unknown, missing or has an impossible value."""
-    fields = FIELDS[job["role"]]
-    unknown = sorted(set(job) - set(fields))
-    if unknown:
-        raise ValueError(f"unknown job field {unknown[0]!r}")
-    full = {**fields, **job}
-    missing = [name for name, value in full.items() if value is None]
-    if missing:
-        raise ValueError(f"job field {missing[0]} is missing")
-    if full["device"] not in ("interpreter", "cuda"):
-        raise ValueError(f"job field device is {full['device']!r}, expected interpreter or cuda")
-    return full
-
-
 def _device(job, folder, deadline):
     if job["device"] == "cuda":
         from cuda_device import CudaDevice
@@ -129,12 +45,13 @@ def _device(job, folder, deadline):
 class _Run:
     """One job on its device."""
 
-    def __init__(self, job, folder, result, on_phase, on_result):
+    def __init__(self, job, folder, result, on_phase, on_result, serve):
         self.job = job
         self.folder = folder
         self.result = result
         self.on_phase = on_phase
         self.on_result = on_result
+        self.serve = serve  # a reference host's orders
         self.clock = phases.Clock()
         self._windows = []  # mapped as long as the job lives
         self.deadline = time.monotonic() + job["time_limit_s"]
@@ -159,7 +76,7 @@ class _Run:
         self.on_phase("reference")
         job, result, host = self.job, self.result, None
         if job["host"]:
-            result.update(_HOST_RESULT)
+            result.update(HOST_RESULT)
             host = reference_host.Host(job, device, result, self.check_time)
             host.make()
         else:
@@ -174,27 +91,8 @@ class _Run:
             result["reference_seconds"] = device.modelled_seconds("reference")
         result.update(outcome="ok", fault="none", phase="done")
         if host is not None:
-            self._serve(host)
-
-    def _serve(self, host):
-        """Says what was made, and stays until nobody orders anything any more."""
-        result, fds = self.result, self.job["fds"]
-        text = json.dumps(for_json({**result, "seconds": dict(self.clock.seconds)}), allow_nan=False).encode()
-        if len(text) > os.fstat(fds["result"]).st_size:
-            raise RuntimeError(f"the result of {len(text)} bytes does not fit into the memory for it")
-        os.pwrite(fds["result"], text, 0)
-        control = Control(fds["control"])
-        control.send({"made": len(text)})
-        host.serve(control)
-        result.update(visible={}, calls=[])
-
-    def timer(self, device):
-        self.on_phase("reference")
-        reader, writer, control = self._lines()
-        _, _, model = reference.build(self.job, device)
-        sources.copy_state(self._state(reader), model)
-        self._serve_rounds(device, model, reader, writer, control)
-        self.result.update(outcome="ok", fault="none", phase="done")
+            self.serve(host, {**result, "seconds": dict(self.clock.seconds)})
+            result.update(visible={}, calls=[])
 
     def runner(self, device):
         rest = None
@@ -284,7 +182,16 @@ class _Run:
 
 def run_job(job, on_phase=lambda name: None, on_result=lambda result: None):
     """Result of the job (both as in README.md). on_phase(name) is called when a phase begins. A runner whose calls all
-    went well calls on_result(result) before it serves ablated calls, which change nothing in the result any more."""
+    went well calls on_result(result) before it serves ablated calls, which change nothing in the result any more. A
+    reference host goes on with other tasks as long as it is given some."""
+    if not job.get("host"):
+        return _run_one(job, on_phase, on_result, None)
+    on_phases = iter([on_phase])  # of the first task alone: of later ones the control channel tells
+    run_one = lambda task, serve: _run_one(task, next(on_phases, lambda name: None), on_result, serve)
+    return host_tasks.Tasks(job, run_one).run(job)
+
+
+def _run_one(job, on_phase, on_result, serve):
     result = blank_result(job["role"])
     folder, own = "", False
     try:
@@ -293,7 +200,7 @@ def run_job(job, on_phase=lambda name: None, on_result=lambda result: None):
         if own:
             folder = tempfile.mkdtemp(prefix="tritonrl-job-")
         os.environ["TRITON_CACHE_DIR"] = os.path.join(folder, "triton")
-        _Run(job, folder, result, on_phase, on_result).run()
+        _Run(job, folder, result, on_phase, on_result, serve).run()
     except JobFailure as failure:
         result.update(
             outcome=failure.outcome,
@@ -303,6 +210,8 @@ def run_job(job, on_phase=lambda name: None, on_result=lambda result: None):
             detail=failure.detail,
             line=failure.line,
         )
+        if failure.out_of_memory and job.get("host"):
+            result["out_of_memory"] = True
     except Exception as error:  # a bug of ours, or a machine without disk or memory
         result.update(
             outcome="internal_error",

@@ -9,6 +9,7 @@ import torch
 
 from testing import elementwise_candidate, task_source
 
+import job_fields
 import one_process
 import runner
 
@@ -21,7 +22,7 @@ def run_both(reference, candidate, **fields):
     both = one_process.run_both(reference, candidate, **fields)
     for role, result in zip(("oracle", "runner"), both.results):
         json.dumps(result, allow_nan=False)  # every result is plain JSON
-        assert set(result) == set(runner.blank_result(role))
+        assert set(result) == set(job_fields.blank_result(role))
     return both
 
 

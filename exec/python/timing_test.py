@@ -220,6 +220,24 @@ class RoundsTest(unittest.TestCase):
         self.assertTrue(answers[3]["output"].equal(torch.full((2, 3), 5.0)))
         self.assertTrue(answers[6]["output"].equal(torch.full((4,), 2.0)))
 
+    def test_trials_that_take_turns_are_read_when_they_are_loaded(self):
+        read = []
+
+        def inputs_of(trial):
+            read.append(trial)
+            return [torch.arange(8).reshape(4, 2) + trial]
+
+        clock = cuda_clock.CudaClock(Gpu(), "cpu")
+        for in_turn, reads in ((True, [0, 1, 0]), (False, [0, 1, 2])):
+            read.clear()
+            rounds = timing.Rounds(lambda x: x, clock, [1, 2, 3], inputs_of, 3, in_turn)
+            rounds.ready({})
+            for trial in (1, 0):
+                rounds.load(trial)
+                _, kept = rounds.round(order(4, 1, trial=trial)["round"])
+                self.assertEqual(kept.tolist(), (torch.arange(8).reshape(4, 2) + trial).tolist())
+            self.assertEqual(read, reads)
+
     def test_says_what_it_saw(self):
         state = {"sm_mhz": 1500, "other_programs": 0, "throttled": False}
         answers = self.serve([[torch.ones(4)]], lambda x: x * 2, [order(3, 0)], lambda: state)

@@ -36,7 +36,8 @@ def make(name, inputs, seed, strength=None):
     """The inputs changed in the way of `name`, or None where it changes nothing. The strength is the first one of
     STRENGTHS unless another is given."""
     strength = strength or STRENGTHS.get(name, (1.0,))[0]
-    generator = torch.Generator().manual_seed(seed & 0xFFFFFFFF)
+    place = next((tensor.device for tensor in layout.tensors(inputs)), "cpu")
+    generator = torch.Generator(place).manual_seed(seed & 0xFFFFFFFF)
     changed = False
 
     def change(tensor):
@@ -66,7 +67,7 @@ def _small(x, positive, unit, generator, strength):
 def _heavy_tailed(x, positive, unit, generator, strength):
     if unit:
         return x**4
-    far = torch.rand(x.shape, generator=generator, dtype=torch.float64) < 0.1
+    far = torch.rand(x.shape, generator=generator, dtype=torch.float64, device=generator.device).to(x.device) < 0.1
     return torch.where(far, x * strength, x)
 
 

@@ -68,12 +68,19 @@ def serve_as_host(job, result, names):
     result.update(in_bytes=_WINDOW, out_bytes=_WINDOW, peak_bytes=0, call_bytes=0, device_bytes=0)
     made = json.dumps(result).encode()
     os.pwrite(job["fds"]["result"], made, 0)
-    line = socket.socket(fileno=job["fds"]["control"])
+    line = socket.socket(fileno=os.dup(job["fds"]["control"]))
     line.send(json.dumps({"made": len(made)}).encode())
     answer_as_told = names.get("order", lambda message: None)
     while data := line.recv(1 << 20):
         order = json.loads(data)
         if "end" in order:
+            return
+        if "drop" in order:
+            line.send(b'{"dropped": true}')
+            order = json.loads(line.recv(1 << 20))
+            if "task" in order:
+                task = json.loads(os.pread(job["fds"]["result"], order["task"], 0))
+                run_job({**task, "fds": job["fds"]}, lambda phase: None, None)
             return
         windows = [os.memfd_create("window") for _ in range(2 if "open" in order else 0)]
         answers = {"open": {"opened": {"session": 1}}, "fill": {"filled": True}, "close": {"closed": True}}
