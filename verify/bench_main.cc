@@ -35,7 +35,7 @@ ABSL_FLAG(int, workers, 0, "processes at once; 0: the number of cores");
 ABSL_FLAG(int, candidates, 64, "different candidates for the warm pool");
 ABSL_FLAG(int, repeats, 4, "how often each comes in the run with repeats");
 ABSL_FLAG(int, naive, 8, "candidates for the naive check");
-ABSL_FLAG(int, preflight, 24, "different tasks for preflight, in each mode");
+ABSL_FLAG(int, preflight, 60, "different tasks for preflight, in each mode");
 ABSL_FLAG(std::string, backend, "interpreter", "interpreter or cuda");
 ABSL_FLAG(bool, timing, true, "false: the speedup layer is left out");
 
