@@ -274,6 +274,7 @@ class Session {
     for (const auto& [phase, seconds] : oracle_.run.phase_seconds()) {
       if (phase != "rest") (*result->mutable_phase_seconds())[phase] = seconds;
     }
+    if (timing_.has_value()) NoteTiming(*timing_, result);
     if (compared_ > 0) result->set_trials_run(calls_[compared_ - 1] + 1);
     if (max_error_.has_value()) result->set_max_error(*max_error_);
     if (context_.request.mode() == EXEC_MODE_ROBUST) {
@@ -300,6 +301,15 @@ class Session {
     result->set_correct(true);
     if (!ConcludeAblation(result)) return;
     if (!context_.request.skip_timing()) ConcludeTime(oracle_, timing_, result);
+  }
+
+  static void NoteTiming(const TimingResult& timing, ExecResult* result) {
+    auto& seconds = *result->mutable_phase_seconds();
+    seconds["timing: ready"] = timing.ready_seconds;
+    seconds["timing: wait for the GPU"] = timing.wait_seconds;
+    seconds["timing: rounds"] = timing.round_seconds;
+    seconds["timing: inputs"] = timing.load_seconds;
+    seconds["timing: outputs judged"] = timing.judge_seconds;
   }
 
   // False when it cannot be known whether the kernels do the work.

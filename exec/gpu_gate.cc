@@ -54,11 +54,17 @@ void GpuGate::Place::ShareAgain() {
   sharing_ = true;
 }
 
-bool GpuGate::Place::Reserve(int64_t bytes, absl::Time deadline) {
-  if (!sharing_) return false;
+void GpuGate::Place::StepAside() {
+  if (!sharing_) return;
   absl::MutexLock lock(&gate_->mutex_);
   --gate_->sharing_;
   sharing_ = false;
+}
+
+bool GpuGate::Place::Reserve(int64_t bytes, absl::Time deadline) {
+  if (!inside_ || alone_) return false;
+  StepAside();
+  absl::MutexLock lock(&gate_->mutex_);
   gate_->reserved_ -= std::exchange(reserved_, 0);
   wanted_ = gate_->memory_ > 0 ? std::min(bytes, gate_->memory_) : bytes;
   gate_->queue_.push_back(this);

@@ -36,10 +36,12 @@ class GpuGate {
     void TakeAlone();
     // Among others again; waits until those who want to be alone have had it.
     void ShareAgain();
+    // Does not use the GPU from now on until Reserve, and is not waited for.
+    void StepAside();
     // Has so many bytes of the memory until this object is gone, in place of what it had before;
     // more than there are is all of it. Waits for its turn, in the order of asking, and does not
-    // count as one of the others meanwhile; not to be called while alone. False when `deadline`
-    // passed, or without a place: then only leaving is left.
+    // count as one of the others meanwhile; then it does. Not to be called while alone. False when
+    // `deadline` passed (it is aside then), or without a place.
     bool Reserve(int64_t bytes, absl::Time deadline);
 
    private:

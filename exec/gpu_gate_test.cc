@@ -100,8 +100,18 @@ TEST(GpuGateTest, AReservationTakesThePlaceOfTheOneBefore) {
   ASSERT_TRUE(first.Reserve(60, absl::InfiniteFuture()));
   ASSERT_TRUE(second.Reserve(40, absl::InfiniteFuture()));
   EXPECT_FALSE(first.Reserve(61, absl::Now() + absl::Milliseconds(20)));
-  EXPECT_FALSE(first.Reserve(1, absl::InfiniteFuture()));  // only leaving is left
-  EXPECT_TRUE(second.Reserve(1000, absl::InfiniteFuture()));
+  EXPECT_TRUE(first.Reserve(1, absl::InfiniteFuture()));
+  EXPECT_FALSE(second.Reserve(1000, absl::Now() + absl::Milliseconds(20)));
+}
+
+TEST(GpuGateTest, WhoSteppedAsideIsNotWaitedFor) {
+  GpuGate gate(2);
+  GpuGate::Place waiting(&gate, absl::InfiniteFuture()), timing(&gate, absl::InfiniteFuture());
+  waiting.StepAside();
+  timing.TakeAlone();
+  EXPECT_FALSE(waiting.Reserve(1, absl::Now() + absl::Milliseconds(20)));
+  timing.ShareAgain();
+  EXPECT_TRUE(waiting.Reserve(1, absl::InfiniteFuture()));
 }
 
 }  // namespace

@@ -215,8 +215,8 @@ double OracleResult::LeastOperations() const {
 
 int64_t Windows::CandidateBytes(int64_t inputs, int64_t outputs) const {
   constexpr int64_t kContext = int64_t{5} << 28;  // and the buffer that flushes the cache
-  return kContext + static_cast<int64_t>(in_bytes) + static_cast<int64_t>(out_bytes) + 3 * inputs +
-         2 * outputs + call_bytes + call_bytes / 2;
+  return kContext + static_cast<int64_t>(in_bytes) + static_cast<int64_t>(out_bytes) + 5 * inputs +
+         3 * outputs + 2 * call_bytes;
 }
 
 int64_t OracleResult::CandidateBytes() const {

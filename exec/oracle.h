@@ -27,9 +27,10 @@ struct Windows {
   int64_t call_bytes = 0;    // most that one call took beyond inputs and weights
   int64_t device_bytes = 0;  // the GPU's memory; 0: not known
 
-  // What a candidate's process is likely to take, for these inputs and outputs: its context, three
-  // copies of inputs (now, before, as they came), two of outputs, and what a call took in the
-  // reference, half as much again.
+  // What a candidate is likely to take, for these inputs and outputs. Its own process: a context,
+  // three copies of inputs (now, before, as they came), two of outputs, and what a call took in the
+  // reference. The host beside it, beyond what it keeps anyway: two of inputs and one of outputs at
+  // hand, and a call. And the windows.
   int64_t CandidateBytes(int64_t inputs, int64_t outputs) const;
 };
 
@@ -79,7 +80,7 @@ struct OracleResult {
   // but never more than the reference itself moves by its own count, as it may need only a part of
   // an input.
   double CompulsoryBytes() const;
-  // What a candidate's process is likely to take of the GPU's memory (Windows::CandidateBytes).
+  // What a candidate is likely to take of the GPU's memory (Windows::CandidateBytes).
   int64_t CandidateBytes() const;
   // Operations that any forward has to make: one for each element of the first call's outputs.
   double LeastOperations() const;

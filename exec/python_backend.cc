@@ -1,5 +1,6 @@
 #include "exec/python_backend.h"
 
+#include <algorithm>
 #include <cmath>
 #include <future>
 #include <limits>
@@ -19,8 +20,13 @@ namespace {
 
 constexpr size_t kMaxSource = 2 << 20;
 constexpr int64_t kAllMemory = std::numeric_limits<int64_t>::max();
-// Of a GPU's memory, for candidates and their windows; the rest is for references' processes.
-constexpr double kCandidatesShare = 0.6;
+// Of a GPU's memory: what stays free, as allocators need more than they are asked for; what each
+// host keeps; what its context and weights take.
+constexpr double kFreeShare = 0.08;
+constexpr int64_t kHostKeeps = int64_t{2} << 30;
+constexpr int64_t kHostItself = int64_t{1} << 30;
+// Reserved while a reference is run for the first time, of which nothing is known yet.
+constexpr double kMakingShare = 0.12;
 
 absl::Status CheckRequest(const ExecRequest& request) {
   const std::string task = absl::StrCat("task ", request.task_id(), ": ");
@@ -99,6 +105,13 @@ PythonBackend::PythonBackend(std::string device, BackendPools pools)
       doubt_(device_, pools_.oracles.get()),
       gate_(pools_.runners->workers()) {}
 
+void PythonBackend::NoteMemory(int64_t device_bytes) {
+  const double free = (1 - kFreeShare) * static_cast<double>(device_bytes);
+  const int64_t hosts = concurrency() * (kHostKeeps + kHostItself);
+  gate_.SetMemory(std::max(static_cast<int64_t>(free) - hosts, device_bytes / 4));
+  making_bytes_ = static_cast<int64_t>(kMakingShare * static_cast<double>(device_bytes));
+}
+
 bool PythonBackend::TakeMemory(GpuGate::Place* place, absl::Time deadline) {
   if (place == nullptr || !place->Reserve(kAllMemory, deadline)) return false;
   cache_.DropIdleHosts();
@@ -111,6 +124,12 @@ std::shared_ptr<const OracleResult> PythonBackend::GetOracle(const JobContext& c
                                                              const ExecLimits& limits,
                                                              absl::Time deadline, bool* cached) {
   const auto make = [&] {
+    if (context.place != nullptr && !context.place->Reserve(making_bytes_, deadline)) {
+      auto late = std::make_shared<OracleResult>();
+      late->run = Failed(EXEC_NO_WORKER_IN_TIME, "reference",
+                         "the caller's deadline passed while other requests used the GPU");
+      return std::shared_ptr<const OracleResult>(std::move(late));
+    }
     auto made = RunOracle(context, pools_.oracles.get(), limits, deadline);
     if (made->out_of_memory && TakeMemory(context.place, deadline)) {
       made = RunOracle(context, pools_.oracles.get(), limits, deadline);
@@ -119,8 +138,7 @@ std::shared_ptr<const OracleResult> PythonBackend::GetOracle(const JobContext& c
   };
   auto oracle = cache_.Get(key, deadline, make, cached);
   if (oracle != nullptr && oracle->windows.device_bytes > 0) {
-    gate_.SetMemory(
-        static_cast<int64_t>(kCandidatesShare * static_cast<double>(oracle->windows.device_bytes)));
+    NoteMemory(oracle->windows.device_bytes);
   }
   return oracle;
 }
@@ -159,6 +177,7 @@ absl::StatusOr<ExecResult> PythonBackend::Run(const ExecRequest& request, absl::
                      DeriveSeeds(request.seed(), TrialsOf(request), MostVariants(request)),
                      limits.wall_seconds()};
   context.hosts = hosts_.get();
+  context.keep_bytes = kHostKeeps;
   std::optional<GpuGate::Place> place;
   if (!modelled() || pools_.windows) {
     place.emplace(&gate_, deadline);
@@ -175,6 +194,8 @@ absl::StatusOr<ExecResult> PythonBackend::Run(const ExecRequest& request, absl::
   }
   bool cached = false;
   const std::string key = OracleKey(request, device_, limits);
+  // Who waits for another one's run of the reference must not hold up those who want to be alone.
+  if (place.has_value()) place->StepAside();
   const auto oracle = GetOracle(context, key, limits, deadline, &cached);
   if (oracle == nullptr) {
     return Failed(EXEC_NO_WORKER_IN_TIME, "reference",
@@ -183,10 +204,14 @@ absl::StatusOr<ExecResult> PythonBackend::Run(const ExecRequest& request, absl::
   if (!oracle->ok() || request.reference_only()) {
     ExecResult result = oracle->run;
     result.set_oracle_cached(cached);
+    if (place.has_value() && !place->Reserve(making_bytes_, deadline)) {
+      return Failed(EXEC_NO_WORKER_IN_TIME, "reference",
+                    "the caller's deadline passed while other requests used the GPU");
+    }
     if (oracle->ok() && request.probe_task()) ProbeTask(request, *oracle, deadline, &result);
     return result;
   }
-  if (pools_.windows && !place->Reserve(oracle->CandidateBytes(), deadline)) {
+  if (place.has_value() && !place->Reserve(oracle->CandidateBytes(), deadline)) {
     return Failed(EXEC_NO_WORKER_IN_TIME, "start",
                   "the caller's deadline passed while other requests used the GPU's memory");
   }

@@ -3,6 +3,7 @@
 #ifndef TRITONRL_EXEC_PYTHON_BACKEND_H_
 #define TRITONRL_EXEC_PYTHON_BACKEND_H_
 
+#include <atomic>
 #include <memory>
 #include <string>
 
@@ -54,6 +55,8 @@ class PythonBackend : public DeviceBackend {
   std::shared_ptr<const OracleResult> GetOracle(const JobContext& context, const std::string& key,
                                                 const ExecLimits& limits, absl::Time deadline,
                                                 bool* cached);
+  // How much memory there is to be shared out, once a reference has told.
+  void NoteMemory(int64_t device_bytes);
   // All of the GPU's memory for one request; false when the deadline passed.
   bool TakeMemory(GpuGate::Place* place, absl::Time deadline);
   // Runs the candidate, again if what went wrong need not be its own doing.
@@ -66,6 +69,7 @@ class PythonBackend : public DeviceBackend {
   OracleCache cache_;
   DeviceDoubt doubt_;
   GpuGate gate_;  // passed by requests of a backend that measures
+  std::atomic<int64_t> making_bytes_{0};
 };
 
 }  // namespace tritonrl

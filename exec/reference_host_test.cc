@@ -170,8 +170,9 @@ TEST_F(ReferenceHostTest, AProcessGoesOnToTheNextTask) {
   hosts_->EndIdle();
   EXPECT_EQ(Run(count)->run.device_name(), "1");
   // What fails in a process with a past is tried in one without.
-  const auto picky = Run(count + "if fake_runner.count > 1:\n  job['host'] = False\n"
-                                 "  result['outcome'] = 'reference_error'\n");
+  const auto picky = Run(count +
+                         "if fake_runner.count > 1:\n  job['host'] = False\n"
+                         "  result['outcome'] = 'reference_error'\n");
   EXPECT_TRUE(picky->ok()) << picky->run.message();
   EXPECT_EQ(picky->run.device_name(), "1");
 }

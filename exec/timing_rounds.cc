@@ -120,8 +120,9 @@ class Turns {
   }
 
   TimingResult Run() {
-    if (!GetReady()) return result_;
-    sides_.alone();
+    const bool ready = Timed(&result_.ready_seconds, [&] { return GetReady(); });
+    if (!ready) return result_;
+    Timed(&result_.wait_seconds, [&] { return sides_.alone(), true; });
     if (!Paper()) return result_;
     for (int block = 0; block < kMostBlocks && !Enough(block); ++block) {
       if (!Block((block / kBlocksOnTrial + 1) % trials_)) return result_;
@@ -134,6 +135,15 @@ class Turns {
   }
 
  private:
+  // What `part` gives; its time is added to `seconds`.
+  template <typename Part>
+  static bool Timed(double* seconds, const Part& part) {
+    const absl::Time start = absl::Now();
+    const bool result = part();
+    *seconds += absl::ToDoubleSeconds(absl::Now() - start);
+    return result;
+  }
+
   bool Failed(Kind kind, const std::string& text) {
     result_.kind = kind;
     result_.text = text;
@@ -213,7 +223,7 @@ class Turns {
   }
 
   bool Block(int trial) {
-    if (!Load(trial)) return false;
+    if (!Timed(&result_.load_seconds, [&] { return Load(trial); })) return false;
     const int calls = std::clamp(static_cast<int>(kRoundSeconds / one_call_), 1, kMostCalls);
     std::vector<double> seconds[2];
     // The GPU changes over between two processes before the second and the last round of a block,
@@ -257,7 +267,9 @@ class Turns {
     const auto ask = [&](const std::string& message) {
       return is_candidate ? AskCandidate(message) : AskReference(message);
     };
-    if (!OrderRound(order, ask, round, &ended)) {
+    const bool answered =
+        Timed(&result_.round_seconds, [&] { return OrderRound(order, ask, round, &ended); });
+    if (!answered) {
       if (!is_candidate) return TimerFailed("it did not answer a round");
       if (ended) return Failed(Kind::kCandidateEnded, "");
       return Failed(Kind::kBadMessage, "its answer to a timed round makes no sense");
@@ -267,7 +279,8 @@ class Turns {
       return true;
     }
     const bool first = std::exchange(first_round_, false);
-    return random_.Uniform() >= shown_ && !first ? true : Show(order.trial);
+    if (random_.Uniform() >= shown_ && !first) return true;
+    return Timed(&result_.judge_seconds, [&] { return Show(order.trial); });
   }
 
   // Has the candidate hand over the output of the round's checked call, and judges it.

@@ -72,6 +72,10 @@ struct TimingResult {
   double spin_seconds = 0;              // wait before each call
   double operations_per_second = 0;     // no GPU of its kind does more simple operations
   std::vector<GpuState> gpu;            // over all rounds
+  // Where the time went: getting ready, waiting for the GPU, rounds, loading trials, judging
+  // outputs.
+  double ready_seconds = 0, wait_seconds = 0, round_seconds = 0, load_seconds = 0,
+         judge_seconds = 0;
 };
 
 // Judges the output of a timed round on a trial's inputs; false ends the timing.

@@ -87,8 +87,8 @@ void AddCuda(const std::string& gpu, SandboxSpec* sandbox,
   // Kernels are loaded when they are first launched: a context is there sooner.
   sandbox->env.emplace_back("CUDA_MODULE_LOADING", "LAZY");
   // Making contexts is what a GPU does slowest here, one after the other, and most of it is the
-  // hardware's queues: an H200 makes 5.3 a second with the usual eight, 9.6 with two. Two are enough
-  // for a second stream to run beside the first.
+  // hardware's queues: an H200 makes 5.3 a second with the usual eight, 9.6 with two. Two are
+  // enough for a second stream to run beside the first.
   sandbox->env.emplace_back("CUDA_DEVICE_MAX_CONNECTIONS", "2");
   // Which GPUs are ours, as Slurm says it.
   const char* visible = gpu.empty() ? getenv("CUDA_VISIBLE_DEVICES") : gpu.c_str();

@@ -51,13 +51,20 @@ class CudaDevice:
 
     def make(self, function):
         """What `function` builds, on the GPU: torch's default device is the GPU meanwhile, as one core of the host is
-        too slow for inputs and weights of gigabytes. Code that cannot work so is run without it."""
+        too slow for inputs and weights of gigabytes. Code that cannot work so is run without it; that the GPU's memory is
+        full does not count as that, or what is made again later could be drawn by another generator."""
         try:
             with torch.device("cuda"):
                 return self.place(function())
+        except torch.OutOfMemoryError:
+            raise
         except Exception:
             torch.cuda.empty_cache()
             return self.place(function())
+
+    def release(self):
+        """Gives unused memory back to the GPU, which others use as well."""
+        torch.cuda.empty_cache()
 
     def read(self, reader, node):
         return self.place(reader.get(node, "cuda"))

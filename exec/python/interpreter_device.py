@@ -44,6 +44,9 @@ class InterpreterDevice:
     def place(self, value):
         return value
 
+    def release(self):
+        """Nothing is held here beyond what is used."""
+
     def make(self, function):
         """What `function` builds, a module or tensors, where code is to run."""
         return function()

@@ -159,10 +159,13 @@ class _Run:
             writer.reset()
             described = phases.hand_over(writer, device, output, self.folder)
             reply = control.ask({"call": index, "output": described, "inputs": inputs_now()})
+            output = inputs_now = None  # gigabytes at full size
             self.clock.lap("other_forwards" if index else "first_forward")
             if not reply["go"]:
                 self.result.update(outcome="stopped", fault="none", phase="compare")
                 return None
+        inputs = fresh = None
+        device.release()
         if job["measure_time"]:
             self.on_phase("timing")
             if device.modelled:
