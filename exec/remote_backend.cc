@@ -20,6 +20,7 @@
 namespace tritonrl {
 namespace {
 
+constexpr absl::Duration kSilence = absl::Seconds(2);           // before somebody who waits is told
 constexpr absl::Duration kBusyPause = absl::Milliseconds(500);  // when a server names none
 
 ExecResult FaultOfOurs(ExecOutcome outcome, const std::string& message) {
@@ -158,11 +159,19 @@ absl::StatusOr<ExecResult> RemoteBackend::Run(const ExecRequest& request, absl::
   return RunAt(/*timing=*/true, run, deadline);
 }
 
-absl::StatusOr<std::unique_ptr<RemoteBackend>> ConnectToServers(const std::string& servers,
-                                                                const std::string& token_file) {
+absl::StatusOr<std::unique_ptr<RemoteBackend>> ConnectToServers(
+    const std::string& servers, const std::string& token_file,
+    const std::function<void(const std::string&)>& tell) {
   const bool folder = absl::StrContains(servers, '/');
   ASSIGN_OR_RETURN(const RemoteOptions options,
                    ParseServers(folder ? UserPath(servers) : servers, UserPath(token_file)));
+  RemoteOptions hasty = options;
+  hasty.connect_timeout = std::min(options.connect_timeout, kSilence);
+  auto backend = RemoteBackend::Connect(hasty);
+  const bool may_come = absl::IsUnavailable(backend.status()) || absl::IsNotFound(backend.status());
+  if (!may_come) return backend;
+  tell(absl::StrCat("waiting ", absl::FormatDuration(options.connect_timeout),
+                    " for a server: ", Message(backend.status())));
   return RemoteBackend::Connect(options);
 }
 

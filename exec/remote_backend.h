@@ -4,6 +4,7 @@
 #define TRITONRL_EXEC_REMOTE_BACKEND_H_
 
 #include <atomic>
+#include <functional>
 #include <memory>
 #include <string>
 #include <vector>
@@ -29,9 +30,11 @@ absl::StatusOr<RemoteOptions> ParseServers(const std::string& servers,
                                            const std::string& token_file);
 
 class RemoteBackend;
-// ParseServers with paths as a person gives them (see UserPath), then Connect.
-absl::StatusOr<std::unique_ptr<RemoteBackend>> ConnectToServers(const std::string& servers,
-                                                                const std::string& token_file);
+// ParseServers with paths as a person gives them (see UserPath), then Connect. When no server has
+// answered after a moment, `tell` gets one sentence, and the wait goes on.
+absl::StatusOr<std::unique_ptr<RemoteBackend>> ConnectToServers(
+    const std::string& servers, const std::string& token_file,
+    const std::function<void(const std::string&)>& tell = [](const std::string&) {});
 
 class RemoteBackend : public DeviceBackend {
  public:

@@ -196,6 +196,8 @@ int Main() {
 int main(int argc, char** argv) {
   absl::SetProgramUsageMessage("Checks candidates for others over the network.");
   absl::ParseCommandLine(argc, argv);
+  // gRPC's own lines repeat at length what is told in a sentence here.
+  setenv("GRPC_VERBOSITY", "NONE", /*overwrite=*/0);
   // Protobuf would write a line for each malformed message, and those are a stranger's.
   google::protobuf::SetLogHandler(nullptr);
   return tritonrl::Main();

@@ -1,11 +1,13 @@
 // bazel run //verify:bench: verdicts per second of the verifier with a warm pool, with and without
-// repeats, beside a fresh `python naive_check.py` for each candidate, all in one run; and
-// candidates linted per second on one core.
+// repeats, in the paper's mode and in robust mode, beside a fresh `python naive_check.py` for each
+// candidate, all in one run; tasks that preflight looks at per second; and candidates linted per
+// second on one core.
 #include <time.h>
 
 #include <cstdio>
 #include <future>
 #include <map>
+#include <set>
 #include <string>
 #include <thread>
 #include <vector>
@@ -23,7 +25,9 @@
 #include "exec/make_backend.h"
 #include "tasks/corpus.h"
 #include "tasks/response.h"
+#include "verify/exec_mode.h"
 #include "verify/linter/linter.h"
+#include "verify/preflight_report.h"
 #include "verify/verdict.h"
 #include "verify/verifier.h"
 
@@ -31,6 +35,7 @@ ABSL_FLAG(int, workers, 0, "processes at once; 0: the number of cores");
 ABSL_FLAG(int, candidates, 64, "different candidates for the warm pool");
 ABSL_FLAG(int, repeats, 4, "how often each comes in the run with repeats");
 ABSL_FLAG(int, naive, 8, "candidates for the naive check");
+ABSL_FLAG(int, preflight, 60, "different tasks for preflight, in each mode");
 ABSL_FLAG(std::string, backend, "interpreter", "interpreter or cuda");
 ABSL_FLAG(bool, timing, true, "false: the speedup layer is left out");
 
@@ -74,8 +79,10 @@ void BenchLint(const std::vector<Pair>& pairs) {
               100.0 * static_cast<double>(accepted) / static_cast<double>(linted));
 }
 
-void BenchPool(const std::vector<Pair>& pairs, int repeats, int workers, DeviceBackend* backend) {
+void BenchPool(const std::vector<Pair>& pairs, ExecMode mode, int repeats, int workers,
+               DeviceBackend* backend) {
   VerifierOptions options;
+  options.mode = mode;
   options.parallel = workers;
   options.device_model = "l40s_mini";
   options.measure_time = absl::GetFlag(FLAGS_timing);
@@ -103,14 +110,42 @@ void BenchPool(const std::vector<Pair>& pairs, int repeats, int workers, DeviceB
   }
   const double seconds = Seconds(start);
   std::printf(
-      "warm pool, %s: %zu verdicts in %.1f s = %.1f/s (%d correct, %d faults of ours, %lld runs)\n",
-      repeats > 1 ? "with repeats" : "all different", futures.size(), seconds,
-      futures.size() / seconds, correct, faults, static_cast<long long>(verifier.counts().runs));
+      "warm pool, mode %s, %s: %zu verdicts in %.1f s = %.1f/s (%d correct, %d faults of ours, "
+      "%lld "
+      "runs)\n",
+      ExecModeName(mode).c_str(), repeats > 1 ? "with repeats" : "all different", futures.size(),
+      seconds, futures.size() / seconds, correct, faults,
+      static_cast<long long>(verifier.counts().runs));
   std::printf("  mean seconds by phase:");
   for (const auto& [phase, sum] : phases) {
     std::printf(" %s %.3f", phase.c_str(), sum.first / sum.second);
   }
   std::printf("\n");
+}
+
+// Different tasks of the corpus, each with all its probes.
+void BenchPreflight(const std::vector<Pair>& pairs, ExecMode mode, int count, int workers,
+                    DeviceBackend* backend) {
+  std::vector<Task> tasks;
+  std::set<std::string> sources;
+  for (const Pair& pair : pairs) {
+    if (static_cast<int>(tasks.size()) == count) break;
+    if (!sources.insert(pair.reference).second) continue;
+    tasks.push_back({.id = absl::StrCat("task ", tasks.size()), .source = pair.reference});
+  }
+  PreflightOptions options;
+  options.mode = mode;
+  options.device_model = "l40s_mini";
+  options.parallel = workers;
+  const absl::Time start = absl::Now();
+  const PreflightTotals totals = Count(CheckTasks(tasks, backend, options));
+  const double seconds = Seconds(start);
+  std::printf(
+      "preflight, mode %s: %zu tasks in %.1f s = %.1f/s (%d sound, %d unsound, %d broken, %d not "
+      "checked)\n",
+      ExecModeName(mode).c_str(), tasks.size(), seconds,
+      static_cast<double>(tasks.size()) / seconds, totals.sound, totals.unsound, totals.broken,
+      totals.not_checked);
 }
 
 absl::Status BenchNaive(const std::vector<Pair>& pairs, int count, int workers) {
@@ -158,8 +193,12 @@ absl::Status Main() {
   ASSIGN_OR_RETURN(std::unique_ptr<DeviceBackend> backend, MakeBackend(options));
   std::printf("pool of %d workers started in %.1f s (%s)\n", workers, Seconds(start),
               backend->sandbox_description().c_str());
-  BenchPool(pairs, 1, workers, backend.get());
-  BenchPool(pairs, absl::GetFlag(FLAGS_repeats), workers, backend.get());
+  BenchPool(pairs, EXEC_MODE_PAPER, 1, workers, backend.get());
+  BenchPool(pairs, EXEC_MODE_PAPER, absl::GetFlag(FLAGS_repeats), workers, backend.get());
+  BenchPool(pairs, EXEC_MODE_ROBUST, 1, workers, backend.get());
+  for (const ExecMode mode : {EXEC_MODE_PAPER, EXEC_MODE_ROBUST}) {
+    BenchPreflight(pairs, mode, absl::GetFlag(FLAGS_preflight), workers, backend.get());
+  }
   return BenchNaive(
       pairs, std::min<int>(absl::GetFlag(FLAGS_naive), static_cast<int>(pairs.size())), workers);
 }

@@ -106,7 +106,9 @@ absl::StatusOr<std::unique_ptr<Judge>> MakeCallJudge(const VerifyCall& call) {
 
 absl::StatusOr<std::unique_ptr<DeviceBackend>> StartCallBackend(const VerifyCall& call) {
   if (!call.servers.empty()) {
-    auto remote = ConnectToServers(call.servers, call.token_file);
+    auto remote = ConnectToServers(call.servers, call.token_file, [](const std::string& text) {
+      std::fprintf(stderr, "verify: %s\n", text.c_str());
+    });
     if (!remote.ok()) return AddContext(remote.status(), "--servers");
     return *std::move(remote);
   }

@@ -55,7 +55,8 @@ absl::StatusOr<CallInputs> ReadInputs(const VerifyCall& call);
 // Null when no judge is asked for.
 absl::StatusOr<std::unique_ptr<Judge>> MakeCallJudge(const VerifyCall& call);
 
-// Connects to servers or starts workers here. InvalidArgument for a mistake in the call.
+// Connects to servers or starts workers here. InvalidArgument, Unauthenticated, PermissionDenied or
+// NotFound for a mistake in the call.
 absl::StatusOr<std::unique_ptr<DeviceBackend>> StartCallBackend(const VerifyCall& call);
 
 VerifierOptions VerifierOptionsOf(const VerifyCall& call, const DeviceBackend& backend);

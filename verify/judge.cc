@@ -194,6 +194,15 @@ absl::StatusOr<std::unique_ptr<Judge>> MakeHttpJudge(const HttpJudgeOptions& opt
   if (options.url.empty() || options.model.empty()) {
     return absl::InvalidArgumentError("the judge needs both a url and a model");
   }
+  if (!absl::StartsWith(options.url, "http://") && !absl::StartsWith(options.url, "https://")) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("the judge's url \"", options.url, "\" must begin with http:// or https://"));
+  }
+  const std::string& variable = options.api_key_variable;
+  if (!variable.empty() && std::getenv(variable.c_str()) == nullptr) {
+    return absl::InvalidArgumentError(absl::StrCat("the judge's key is to stand in the variable ",
+                                                   variable, ", which is not set"));
+  }
   if (options.attempts < 1)
     return absl::InvalidArgumentError("the judge's attempts must be at least 1");
   std::string path = options.prompt_file;

@@ -34,8 +34,7 @@ class Judge {
 struct HttpJudgeOptions {
   std::string url;    // "http://host:port/v1/chat/completions"
   std::string model;  // "Qwen3-235B-A22B-Instruct-2507"
-  // Name of the environment variable with the key sent as a bearer token; "" or unset: none is
-  // sent.
+  // Name of the environment variable with the key sent as a bearer token; "": none is sent.
   std::string api_key_variable;
   std::string prompt_file;                     // "": the prompt of this folder, judge_prompt.txt
   absl::Duration timeout = absl::Seconds(60);  // one attempt
@@ -45,7 +44,8 @@ struct HttpJudgeOptions {
 };
 
 // NotFound or InvalidArgument when the prompt cannot be read or lacks {reference} or {candidate},
-// or url or model are missing. Does not connect.
+// url or model are missing, the url is none of http or https, or the key's variable is not set.
+// Does not connect.
 absl::StatusOr<std::unique_ptr<Judge>> MakeHttpJudge(const HttpJudgeOptions& options);
 
 // Reads a model's answer: its last non-empty line, or the text of its last fenced block, must be

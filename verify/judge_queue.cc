@@ -52,7 +52,8 @@ JudgeQueue::~JudgeQueue() {
 }
 
 absl::StatusOr<int64_t> JudgeQueue::Open() {
-  if (file_.empty() || !FileExists(file_)) return 0;
+  if (file_.empty()) return 0;
+  RETURN_IF_ERROR(AppendToFile(file_, ""));  // a folder that cannot be written is found now
   ASSIGN_OR_RETURN(std::unique_ptr<LineReader> reader, LineReader::Open(file_, kMaxLine));
   absl::MutexLock lock(&mutex_);
   while (true) {

@@ -32,8 +32,9 @@ class JudgeQueue {
   JudgeQueue(const JudgeQueue&) = delete;
   JudgeQueue& operator=(const JudgeQueue&) = delete;
 
-  // Reads the file if it exists and cuts off a torn last line. DataLoss names file and line of any
-  // other line that is no opinion. Returns the number of opinions read. Call before Ask.
+  // Reads the file, which is made if it is missing, and cuts off a torn last line. DataLoss names
+  // file and line of any other line that is no opinion. Returns the number of opinions read. Call
+  // before Ask.
   absl::StatusOr<int64_t> Open();
 
   // Calls `done` exactly once: here and now when the judge of this name has given its opinion on

@@ -117,6 +117,12 @@ TEST(JudgeQueueTest, AForeignLineIsNamed) {
   EXPECT_NE(opened.status().message().find("line 1 is not an opinion"), std::string::npos);
 }
 
+TEST(JudgeQueueTest, AFileThatCannotBeWrittenIsFoundAtOnce) {
+  SlowJudge judge;
+  JudgeQueue queue(&judge, 1, FreshFile("no_such_folder") + "/opinions.jsonl");
+  EXPECT_FALSE(queue.Open().ok());
+}
+
 TEST(JudgeQueueTest, WhatWaitsIsCancelledAndWhatRunsIsAnswered) {
   SlowJudge judge;
   judge.expected_in_flight = 1;

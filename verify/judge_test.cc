@@ -103,6 +103,14 @@ TEST_F(JudgeTest, TimeoutAndDeadServerAreUnavailable) {
 
 TEST(JudgeOptionsTest, MistakesAreNamed) {
   EXPECT_FALSE(MakeHttpJudge({.url = "http://x"}).ok());
+  const auto scheme = MakeHttpJudge({.url = "ftp://x", .model = "m"});
+  EXPECT_NE(scheme.status().message().find("must begin with http://"), std::string::npos)
+      << scheme.status();
+  unsetenv("TEST_JUDGE_NO_KEY");
+  const auto key =
+      MakeHttpJudge({.url = "http://x", .model = "m", .api_key_variable = "TEST_JUDGE_NO_KEY"});
+  EXPECT_NE(key.status().message().find("TEST_JUDGE_NO_KEY, which is not set"), std::string::npos)
+      << key.status();
   EXPECT_FALSE(
       MakeHttpJudge({.url = "http://x", .model = "m", .prompt_file = "/no/such/prompt"}).ok());
 }

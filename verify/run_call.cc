@@ -122,7 +122,9 @@ int RunCall(const VerifyCall& call) {
   if (!judge.ok()) return ComplainOfCall(judge.status());
   auto backend = StartCallBackend(call);
   if (!backend.ok()) {
-    const bool user = absl::IsInvalidArgument(backend.status());
+    const absl::Status& status = backend.status();
+    const bool user = absl::IsInvalidArgument(status) || absl::IsNotFound(status) ||
+                      absl::IsPermissionDenied(status) || absl::IsUnauthenticated(status);
     return Complain(user ? kCallUserError : kCallFaultOfOurs, Message(backend.status()));
   }
   if (call.preflight) return CheckTheTasks(call, backend->get(), inputs->tasks);

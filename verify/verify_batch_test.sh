@@ -100,9 +100,17 @@ def read(path):
     return lines
 assert read(sys.argv[1]) == read(sys.argv[2])
 P
+head -c 64 /dev/zero | tr '\0' a >"$work/wrong_token"
+chmod 600 "$work/wrong_token"
+address=$(sed -n 's/^server: \([^,]*\),.*/\1/p' "$work/server")
+check wrong_token 2 "is not this server's" --in="$examples" --out="$work/remote2.jsonl" --servers="$address" --token_file="$work/wrong_token"
 kill -TERM "$pid"
 wait "$pid" || fail "servers: the server ended with code $?"
 cat "$work/server"
+head -c 64 /dev/zero | tr '\0' a >"$work/token"
+chmod 644 "$work/token"
+check open_token 2 "mode 600" --in="$examples" --out="$work/remote2.jsonl" --servers=127.0.0.1:1 --token_file="$work/token"
+check no_token_file 2 "no_such_token" --in="$examples" --out="$work/remote2.jsonl" --servers=127.0.0.1:1 --token_file="$work/no_such_token"
 check no_token 2 "--token_file" --in="$examples" --out="$work/remote2.jsonl" --servers=127.0.0.1:1
 
 echo "not json" >"$work/broken.jsonl"

@@ -222,7 +222,8 @@ def lock_what_everybody_reads():
 def watch_what_others_do():
     """Notices of what is opened and written in folders that workers share, kept by a daemon."""
     watch = LIBC.inotify_init()
-    folders = ["/tmp", "/dev/shm", "/opt/tritonrl/python", "/usr/bin", os.path.dirname(torch.__file__), "/proc", "/", "/dev"]
+    folders = ["/tmp", "/dev/shm", "/opt/tritonrl/python", "/usr/bin", "/proc", "/", "/dev"]
+    folders.append(os.path.dirname(torch.__file__))
     numbers = [LIBC.inotify_add_watch(watch, folder.encode(), 0xFFF) for folder in folders]
     if os.fork() == 0:
         os.setsid()

@@ -216,7 +216,8 @@ def calls_with_the_number_of_another():
     actions = {"name_to_handle": lambda: call(303, -100, b"/usr\0", handle, address(status), 0)}
     for name, pid in {"init": 1, "sentinel": PARAM["sentinel"], "supervisor": PARAM["supervisor"]}.items():
         actions[f"kcmp {name}"] = lambda pid=pid: call(312, os.getpid(), pid, 1, 0, 0)
-        actions[f"move_pages {name}"] = lambda pid=pid: call(279, pid, 1, address(page), address(node), address(status), 0)
+        moved = (1, address(page), address(node), address(status), 0)
+        actions[f"move_pages {name}"] = lambda pid=pid, moved=moved: call(279, pid, *moved)
         actions[f"migrate {name}"] = lambda pid=pid: call(256, pid, 64, address(one), address(one))
         actions[f"robust list {name}"] = lambda pid=pid: call(274, pid, address(words), address(words) + 8)
         actions[f"limits {name}"] = lambda pid=pid: call(302, pid, 7, 0, address(words))

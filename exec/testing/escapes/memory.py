@@ -124,8 +124,8 @@ def a_child_that_keeps_the_memory():
 
 
 def write_to_pages_of_read_only_files():
-    """Pages of the checker's sources and of Python are shared with every worker: by a pipe that holds one (CVE-2022-0847),
-    by a private mapping and a race (CVE-2016-5195), by the debugger's way."""
+    """Pages of the checker's sources and of Python are shared with every worker: by a pipe that holds one
+    (CVE-2022-0847), by a private mapping and a race (CVE-2016-5195), by the debugger's way."""
     import runner
 
     said = []

@@ -282,7 +282,12 @@ def a_program_from_memory():
             os.set_inheritable(number, True)
         except OSError:
             pass
-    program = "import os\nfor fd in range(3, 16):\n  try: os.write(fd, b'{\"result\": {\"outcome\": \"ran\"}}\\n')\n  except OSError: pass\n"
+    program = (
+        "import os\n"
+        "for fd in range(3, 16):\n"
+        "  try: os.write(fd, b'{\"result\": {\"outcome\": \"ran\"}}\\n')\n"
+        "  except OSError: pass\n"
+    )
     os.execv(f"/proc/self/fd/{fd}", ["python3", "-c", program])
 
 
