@@ -58,9 +58,12 @@ bool IsLibrarys(absl::string_view name) {
 
 bool IsNeutralOp(const AtenOp& op) {
   absl::string_view name = op.name();
-  if (!IsLibrarys(name) || op.view()) return true;
   // A call without tensors (largest 0) has nothing to compute on.
-  if (op.calls() > 0 && op.largest() <= kScalarElements) return true;
+  const bool small = op.calls() > 0 && op.largest() <= kScalarElements &&
+                     op.elements() <= kMostScalarElements;
+  if (absl::StartsWith(name, "python.")) return small;
+  if (name == "aten._local_scalar_dense") return op.calls() <= kMostReadBack;
+  if (!IsLibrarys(name) || op.view() || small) return true;
   return absl::ConsumePrefix(&name, "aten.") && NeutralNames().contains(name);
 }
 

@@ -9,12 +9,18 @@
 
 namespace tritonrl {
 
-// Work on at most this many elements is scalar post-processing, whatever it is.
+// Work on at most this many elements a call is scalar post-processing, whatever it is, as long as
+// all calls of the operator together touch no more than kMostScalarElements: a result can be made
+// out of many small pieces.
 inline constexpr double kScalarElements = 16;
+inline constexpr double kMostScalarElements = 256;
+// Single elements that forward may read back into Python: a loop over all of them is Python's work.
+inline constexpr int64_t kMostReadBack = 64;
 
 // True for an operator that does no work of the kernels': a view by its schema, an allocation, a
 // copy, cast, fill, concatenation or random numbers by name (as in AtenOp: "aten.cat"), anything on
-// at most kScalarElements elements a call. Operators that a program registers itself are true as
+// at most kScalarElements elements a call. "python.tolist" and the like, elements that leave torch
+// (exec/python/element_reads.py), are neutral for such small tensors only. Operators that a program registers itself are true as
 // well: what they run inside is listed on its own, and the linter follows them.
 bool IsNeutralOp(const AtenOp& op);
 

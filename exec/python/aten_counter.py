@@ -85,6 +85,17 @@ class OpCount:
         self.view = view  # by its schema all it returns are views of what it got
         self.free = free  # no kernel launch on a GPU
 
+    def at_least(self, other):
+        """Raises each figure to that of `other`, the same operator in another call of forward."""
+        for name in ("calls", "bytes", "flops", "elements", "largest"):
+            setattr(self, name, max(getattr(self, name), getattr(other, name)))
+
+
+def most_of(ops, more):
+    """Raises the figures in `ops` to the largest in any call of forward; `more` are those of one call."""
+    for name, count in more.items():
+        ops.setdefault(name, OpCount(count.view, count.free)).at_least(count)
+
 
 def _tensors(values):
     for value in values:
