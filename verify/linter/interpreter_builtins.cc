@@ -9,8 +9,11 @@ Value Interpreter::MapCall(Value function, const std::vector<Value>& iterables, 
   Args args;
   args.line = line;
   for (Value iterable : iterables) args.positional.push_back(Element(iterable, line));
+  if (phase_ != Phase::kForward) Hide(function, line);  // it runs when its results are asked for
   ++undecided_;
+  ++loops_;
   Value value = Call(function, args);
+  --loops_;
   --undecided_;
   return arena_.List({value}, false);
 }
@@ -77,6 +80,10 @@ Value Interpreter::ObjectBuiltin(absl::string_view name, const Args& args) {
   if (name == "staticmethod" || name == "classmethod" || name == "property") {
     using Binding = FunctionObject::Binding;
     if (auto* function = AsFunction(first)) {
+      if (name == "property") {
+        function->setter = AsFunction(args.Get(1, "fset"));
+        function->deleter = AsFunction(args.Get(2, "fdel"));
+      }
       function->binding = name == "property"       ? Binding::kProperty
                           : name == "staticmethod" ? Binding::kStatic
                                                    : Binding::kClass;
@@ -106,7 +113,13 @@ Value Interpreter::ObjectBuiltin(absl::string_view name, const Args& args) {
   }
   for (absl::string_view harmless :
        {"hasattr", "callable", "issubclass", "print", "repr", "hash", "dir", "slice", "object"}) {
-    if (name == harmless) return arena_.Host();
+    if (name != harmless) continue;
+    if (name == "hasattr" && ConstantString(args.Get(1, "")) != nullptr && first != nullptr)
+      GetAttribute(first, *ConstantString(args.Get(1, "")), args.line);  // runs a property
+    if (name == "print" || name == "repr" || name == "hasattr" || name == "dir" || name == "hash")
+      Hide(arena_.List(args.All()), args.line);
+    if (name == "repr") return arena_.Host(SourcesOf(args));
+    return arena_.Host();
   }
   return nullptr;
 }
@@ -132,6 +145,8 @@ Value Interpreter::SequenceBuiltin(absl::string_view name, const Args& args) {
   if (name == "list" || name == "tuple" || name == "set" || name == "frozenset" ||
       name == "reversed" || name == "sorted" || name == "iter") {
     if (first == nullptr) return arena_.List({});
+    if (name == "iter" && args.positional.size() == 2)
+      return arena_.List({Call(first, {.line = args.line})}, false);  // called until it gives that
     if (AsInstance(first) != nullptr && name == "iter") return first;
     AddItems(first, &items, &exact);
     if (Value key = args.Get(-1, "key"); key != nullptr && key != args.rest)
@@ -208,6 +223,7 @@ Value Interpreter::NumberBuiltin(absl::string_view name, const Args& args) {
     if (tensor != nullptr && !tensor->IsSmall() && tensor->shape.has_value()) {
       Compute(std::string(name), args.line, tensor->storages);
     }
+    if (AsInstance(first) != nullptr) Hide(first, args.line);
     if (name != "int") return arena_.Host(SourcesOf(args));
     if (std::optional<int64_t> value = ConstantInt(first)) return arena_.Constant(*value);
     return arena_.Int(SourcesOf(args));

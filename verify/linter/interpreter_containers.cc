@@ -46,6 +46,7 @@ Value Interpreter::CallListMethod(ListObject* list, absl::string_view name, cons
     return None();
   }
   if (name == "__add__" && first != nullptr) return Binary("+", list, first, args.line);
+  if (name == "send" && AnyTensor(args)) Unresolved("send", args.line);
   // Methods of objects that are modelled as sequences: send, throw, as a context manager, ...
   return arena_.Unknown(Reachable(list));
 }

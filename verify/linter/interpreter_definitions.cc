@@ -69,6 +69,7 @@ void Interpreter::ExecFunctionDef(const Node* node, const std::vector<const Node
       if (phase_ == Phase::kForward && p->Get(Field::kType) != nullptr) Eval(p->Get(Field::kType));
     }
   }
+  if (phase_ == Phase::kForward) Eval(node->Get(Field::kReturnType));
   Value value = function;
   for (auto it = decorators.rbegin(); it != decorators.rend(); ++it) {
     Args args{.positional = {value}, .line = (*it)->line};
@@ -83,6 +84,7 @@ void Interpreter::ExecClassDef(const Node* node, const std::vector<const Node*>&
   auto* type = arena_.New<ClassObject>();
   type->name = std::string(name->text);
   type->node = node;
+  classes_.push_back(type);
   if (const Node* bases = node->Get(Field::kSuperclasses)) {
     for (const Node* base : bases->children) {
       if (base->kind == Kind::kKeywordArgument) {
@@ -123,6 +125,7 @@ Interpreter::Flow Interpreter::ExecMatch(const Node* node) {
   for (const Node* child : node->children) {
     if (child->field == Field::kSubject) subject = Eval(child);
   }
+  Hide(subject, node->line);  // a class pattern reads its properties
   const Node* body = node->Get(Field::kBody);
   Flow flow = Flow::kNext;
   std::vector<const Node*> cases;

@@ -108,7 +108,7 @@ const KernelInfo& Interpreter::AnalyseKernel(KernelObject* kernel, const Args& a
 
 void Interpreter::AddKernelHooks(const std::vector<Value>& values) {
   for (Value value : values) {
-    if (AsFunction(value) != nullptr) kernel_hooks_.push_back(value);
+    if (IsCallable(value)) kernel_hooks_.push_back(value);
     if (auto* list = AsList(value)) AddKernelHooks(list->items);
     if (auto* dict = AsDict(value)) {
       for (const auto& [key, item] : dict->items) AddKernelHooks({item});
@@ -143,8 +143,11 @@ Value Interpreter::LaunchKernel(KernelObject* kernel, Value grid, const Args& ar
       return None();
     }
   }
-  if (AsFunction(grid) != nullptr)
+  if (IsCallable(grid) || AsUnion(grid) != nullptr)
     Call(grid, {.positional = {arena_.New<DictObject>()}, .line = args.line});
+  for (Value value : args.All()) {
+    if (AsInstance(value) != nullptr) Hide(value, args.line);  // Triton asks it for data_ptr()
+  }
   if (phase_ == Phase::kForward) CallKernelHooks(info, args);
   Launch launch{.info = &info, .line = args.line, .arguments = SourcesOf(args)};
   const int number = static_cast<int>(launches_.size());

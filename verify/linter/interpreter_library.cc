@@ -20,10 +20,16 @@ Value Interpreter::FunctoolsModule(const std::string& name, const Args& args) {
   if (name == "functools.reduce" && args.positional.size() >= 2) {
     Value element = Element(args.positional[1], args.line);
     Value start = args.positional.size() > 2 ? args.positional[2] : element;
+    ++loops_;
     Value once = Call(first, {.positional = {start, element}, .line = args.line});
-    return arena_.Join(
-        once, Call(first, {.positional = {arena_.Join(start, once), element}, .line = args.line}));
+    Value again =
+        Call(first, {.positional = {arena_.Join(start, once), element}, .line = args.line});
+    --loops_;
+    return arena_.Join(once, again);
   }
+  if (name == "functools.partialmethod") return first == nullptr ? arena_.Unknown() : first;
+  if (name == "functools.update_wrapper" && first != nullptr && AsFunction(first) == nullptr)
+    Forbid(args.line, name, "copies attributes from one object to another");
   const bool decorates =
       name == "functools.wraps" || name == "functools.lru_cache" || name == "functools.cache" ||
       name == "functools.update_wrapper" || name == "contextlib.contextmanager" ||
@@ -118,12 +124,31 @@ Value Interpreter::CallStandardLibrary(const std::string& name, const Args& args
       AsList(value) != nullptr ? AddItems(value, &items, &exact) : items.push_back(value);
     }
     CallCallbacks(args);
-    if (absl::StrContains(name, "Dict") || absl::StrContains(name, "defaultdict")) {
-      return arena_.New<DictObject>();
+    if (absl::StrContains(name, "Dict") || absl::StrContains(name, "defaultdict") ||
+        absl::StrContains(name, "ChainMap") || absl::StrContains(name, "Counter")) {
+      auto* dict = arena_.New<DictObject>();
+      for (Value value : args.All()) {
+        auto* other = AsDict(value);
+        if (other == nullptr) continue;
+        dict->items.insert(dict->items.end(), other->items.begin(), other->items.end());
+        dict->other = arena_.Join(dict->other, other->other);
+      }
+      if (auto* pairs = AsList(first); pairs != nullptr && !AsDict(first)) {
+        for (Value pair : pairs->items) {
+          auto* both = AsList(pair);
+          if (both != nullptr && both->exact && both->items.size() == 2)
+            StoreItem(dict, both->items[0], both->items[1], args.line);
+        }
+      }
+      return dict;
     }
     const bool same = name == "itertools.chain" || name == "collections.deque";
     if (!same) items.push_back(arena_.List(items, false));
     return arena_.List(items, false);
+  }
+  // Kept for later: by an object's constructor, by atexit, by a logger.
+  if (phase_ != Phase::kForward && !absl::StartsWith(name, "types.")) {
+    for (Value value : args.All()) Hide(value, args.line);
   }
   CallCallbacks(args);
   return HoldsTensor(arena_.List(args.All())) ? arena_.Unknown(SourcesOf(args))

@@ -40,9 +40,16 @@ Value Interpreter::CallMethod(MethodObject* method, const Args& args) {
       return arena_.Host(sources);
     }
     default: {
+      auto* property = AsFunction(self);
+      if (auto* function = AsFunction(args.Get(0, "")); property != nullptr && function != nullptr) {
+        if (method->name == "setter") property->setter = function;
+        if (method->name == "deleter") property->deleter = function;
+        if (method->name == "setter" || method->name == "deleter") return property;
+      }
       if (method->name == "__get__" || method->name == "cache_clear" ||
           method->name == "cache_info")
         return self;
+      if (IsCallable(self)) CallWithAnything(self, SourcesOf(args), args.line);  // f.run(), f.map()
       return CallUnknown(self, args);
     }
   }
@@ -88,6 +95,10 @@ Value Interpreter::CallInstanceMethod(InstanceObject* instance, absl::string_vie
   if (name == "to" || name == "cuda" || name == "eval" || name == "train" || name == "half" ||
       name == "float" || name == "bfloat16" || name == "requires_grad_" || name == "__enter__" ||
       name == "double") {
+    return instance;
+  }
+  if (name == "apply" && phase_ == Phase::kForward) {
+    CallCallbacks(args);
     return instance;
   }
   if (name == "__exit__" || name == "extra_repr" || name == "zero_grad" ||

@@ -145,6 +145,7 @@ void Interpreter::StoreItem(Value container, Value index, Value value, int line)
       item = undecided_ > 0 ? arena_.Join(item, value) : value;
     } else {
       list->items.push_back(value);
+      if (AsList(value) != nullptr) AddItems(value, &list->items, &list->exact);  // list[1:] = ...
       list->exact = false;
     }
   } else if (auto* dict = AsDict(container)) {
@@ -189,6 +190,10 @@ void Interpreter::ExecAugmented(const Node* node) {
   Value added = Eval(right);
   if (auto* list = AsList(old_value); list != nullptr && name == "+") {
     AddItems(added, &list->items, &list->exact);
+    return;
+  }
+  if (auto* dict = AsDict(old_value); dict != nullptr && name == "|") {
+    CallDictMethod(dict, "update", {.positional = {added}, .line = node->line});
     return;
   }
   Store(left, Binary(name, old_value, added, node->line));

@@ -1,4 +1,6 @@
 // Attributes, classes and instances.
+#include <algorithm>
+
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "verify/linter/interpreter.h"
@@ -35,12 +37,15 @@ Value Interpreter::GetAttribute(Value object, absl::string_view name, int line) 
     case ObjectKind::kBound:
     case ObjectKind::kPartial:
       if (name == "__call__") return object;
+      if (auto* property = AsFunction(object);
+          property != nullptr && property->binding == FunctionObject::Binding::kProperty)
+        return arena_.Method(object, name);  // y.setter
       if (absl::StartsWith(name, "register_"))
         return arena_.Symbol("functools.wraps()");  // of custom operators
       if (absl::StartsWith(name, "__")) return arena_.Host();
       return arena_.Method(object, name);
     case ObjectKind::kUnknown:
-      return arena_.Unknown(Reachable(object));
+      return arena_.UnknownLike(object);
     default:
       return arena_.Method(object, name);
   }
@@ -62,13 +67,20 @@ Value Interpreter::AttributeOfClass(ClassObject* type, absl::string_view name) {
 }
 
 Value Interpreter::AttributeOfSuper(SuperObject* super, absl::string_view name) {
-  for (Value base : super->after->bases) {
-    if (auto* type = AsClass(base)) {
-      std::string symbol;
-      Value found = ClassAttribute(type, name, &symbol);
-      if (found != nullptr) return BindMethod(found, super->self, type);
-      if (!symbol.empty()) return arena_.Symbol(absl::StrCat(symbol, ".", name));
-    } else if (auto* symbol = AsSymbol(base)) {
+  // What follows in the order of the object's own class, which may bring classes in between.
+  auto* self = AsInstance(super->self);
+  std::vector<Value> order = SearchOrder(self != nullptr && self->type != nullptr ? self->type
+                                                                                   : super->after);
+  auto after = std::find(order.begin(), order.end(), super->after);
+  if (after == order.end()) {
+    order = SearchOrder(super->after);
+    after = order.begin();
+  }
+  const int number = ast_->Intern(name);
+  for (auto it = after + 1; it < order.end(); ++it) {
+    if (auto* type = AsClass(*it)) {
+      if (Value* found = type->body->Find(number)) return BindMethod(*found, super->self, type);
+    } else if (auto* symbol = AsSymbol(*it)) {
       return arena_.Symbol(absl::StrCat(symbol->name, ".", name));
     }
   }
@@ -80,6 +92,13 @@ Value Interpreter::SymbolAttribute(const std::string& symbol, absl::string_view 
     if (name == "type") return arena_.Constant(std::string("cuda"));
     return arena_.Host();
   }
+  if (const std::string module = ReexportedModule(symbol, name); !module.empty()) {
+    if (IsForbiddenModule(module))
+      Forbid(line, absl::StrCat(symbol, ".", name), "is a module that a kernel has no use for");
+    return arena_.Symbol(module);
+  }
+  if (symbol == "builtins" && Is(kForbiddenBuiltin, name))
+    Forbid(line, std::string(name), "is refused in a candidate");
   std::string full = absl::StrCat(symbol, ".", name);
   if (absl::StartsWith(full, "torch.ops.")) {
     for (const auto& [op, function] : custom_ops_) {
@@ -110,10 +129,9 @@ Value Interpreter::KernelAttribute(KernelObject* kernel, absl::string_view name)
 
 Value Interpreter::ClassAttribute(ClassObject* type, absl::string_view name, std::string* symbol) {
   const int number = ast_->Intern(name);
-  if (Value* found = type->body->Find(number)) return *found;
-  for (Value base : type->bases) {
+  for (Value base : SearchOrder(type)) {
     if (auto* parent = AsClass(base)) {
-      if (Value found = ClassAttribute(parent, name, symbol)) return found;
+      if (Value* found = parent->body->Find(number)) return *found;
     } else if (auto* library = AsSymbol(base); library != nullptr && symbol->empty()) {
       *symbol = library->name;
     }
@@ -210,6 +228,7 @@ std::vector<Value> Interpreter::AttributeValues(InstanceObject* instance) {
 Value Interpreter::Instantiate(ClassObject* type, const Args& args) {
   auto* instance = arena_.New<InstanceObject>();
   instance->type = type;
+  instance->made_in_forward = phase_ == Phase::kForward;
   instances_.push_back(instance);
   std::string symbol;
   if (Value constructor = ClassAttribute(type, "__new__", &symbol)) {
@@ -246,6 +265,8 @@ Value Interpreter::Instantiate(ClassObject* type, const Args& args) {
     for (Value value : args.positional) instance->attributes[absl::StrCat("args", index++)] = value;
     for (const auto& [name, value] : args.keyword) instance->attributes[name] = value;
   }
+  if (Value after = ClassAttribute(type, "__post_init__", &symbol))
+    Call(BindMethod(after, instance, type), {.rest = arena_.Unknown(), .line = args.line});
   return instance;
 }
 
@@ -258,6 +279,14 @@ void Interpreter::StoreAttribute(Value object, absl::string_view name, Value val
   }
   if (auto* instance = AsInstance(object)) {
     if (name == "__class__") Forbid(line, "__class__", "changes what an object is");
+    std::string unused;
+    auto* property = instance->type == nullptr
+                         ? nullptr
+                         : AsFunction(ClassAttribute(instance->type, name, &unused));
+    if (property != nullptr && property->setter != nullptr) {
+      CallFunction(property->setter, {.positional = {instance, value}, .line = line});
+      return;
+    }
     Value& slot = instance->attributes[std::string(name)];
     slot = undecided_ > 0 ? arena_.Join(slot, value) : value;
   } else if (auto* module = AsModule(object)) {

@@ -70,14 +70,19 @@ Value Interpreter::Elementwise(const std::string& name, const std::vector<Value>
       small = false;
     }
   }
-  if (!any_tensor) return arena_.Host(sources);
-  if (!small || name == "@") return Compute(name, line, sources);
+  if (!any_tensor) {
+    CheckNumbers(name, values, line);
+    return arena_.Host(sources);
+  }
+  if (!small || name == "@" || InPieces(sources)) return Compute(name, line, sources);
   return NewTensor(sources, std::vector<int64_t>{1});
 }
 
 Value Interpreter::Binary(absl::string_view op, Value a, Value b, int line) {
-  if (auto* x = AsHost(a), *y = AsHost(b); x != nullptr && y != nullptr)
+  if (auto* x = AsHost(a), *y = AsHost(b); x != nullptr && y != nullptr) {
+    CheckNumbers(std::string(op), {a, b}, line);
     return BinaryHost(op, x, y);
+  }
   for (Value side : {a, b}) {
     if (auto* instance = AsInstance(side); instance != nullptr && instance->type != nullptr) {
       Value other = side == a ? b : a;
@@ -95,6 +100,11 @@ Value Interpreter::Binary(absl::string_view op, Value a, Value b, int line) {
     std::vector<Value> items = x->items;
     items.insert(items.end(), y->items.begin(), y->items.end());
     return arena_.List(std::move(items), x->exact && y->exact);
+  }
+  if (op == "|" && AsDict(a) != nullptr && AsDict(b) != nullptr) {
+    Value merged = CallDictMethod(AsDict(a), "copy", {.line = line});
+    CallDictMethod(AsDict(merged), "update", {.positional = {b}, .line = line});
+    return merged;
   }
   for (auto [list, other] : {std::pair{AsList(a), b}, std::pair{AsList(b), a}}) {
     if (list == nullptr || AsHost(other) == nullptr) continue;

@@ -10,6 +10,8 @@ namespace {
 
 // Loops of unknown length are run this often, so that what flows around them comes to rest.
 constexpr int kLoopPasses = 3;
+// And at most this often, while what its variables may call changes.
+constexpr int kMostLoopPasses = 12;
 // Sequences up to this length are walked element by element.
 constexpr int kUnroll = 8;
 
@@ -131,7 +133,15 @@ Interpreter::Flow Interpreter::Exec(const Node* node) {
 
 void Interpreter::ExecDelete(const Node* target) {
   if (target->kind == Kind::kAttribute) {
-    auto* symbol = AsSymbol(Eval(target->Get(Field::kObject)));
+    Value object = Eval(target->Get(Field::kObject));
+    auto* symbol = AsSymbol(object);
+    const Node* name = target->Get(Field::kAttribute);
+    if (auto* instance = AsInstance(object); instance != nullptr && instance->type != nullptr) {
+      std::string unused;
+      auto* property = AsFunction(ClassAttribute(instance->type, name->text, &unused));
+      if (property != nullptr && property->deleter != nullptr)
+        CallFunction(property->deleter, {.positional = {instance}, .line = target->line});
+    }
     if (symbol != nullptr)
       Forbid(target->line, std::string(target->text), "deletes an attribute of a library");
   } else if (target->kind != Kind::kIdentifier && target->kind != Kind::kSubscript) {
@@ -176,6 +186,11 @@ Interpreter::Flow Interpreter::Branch(absl::FunctionRef<Flow()> first,
   return Flow::kRaise;
 }
 
+std::optional<bool> Interpreter::Decide(Value condition) const {
+  if (hidden_calls_ > 0 && AsList(condition) != nullptr) return std::nullopt;
+  return Truth(condition);
+}
+
 bool Interpreter::TestsForEmpty(const Node* condition) {
   while (condition->kind == Kind::kParenthesized && !condition->children.empty()) {
     condition = condition->children[0];
@@ -197,7 +212,7 @@ Interpreter::Flow Interpreter::ExecIf(const Node* node) {
   const Node* consequence = node->Get(Field::kConsequence);
   size_t next = 0;
   while (next < node->children.size() && node->children[next] != consequence) ++next;
-  const std::optional<bool> truth = Truth(Eval(condition));
+  const std::optional<bool> truth = Decide(Eval(condition));
   const bool empty = TestsForEmpty(condition);
   auto then_part = [&] {
     guarded_empty_ += empty;
@@ -215,7 +230,7 @@ Interpreter::Flow Interpreter::ExecAlternatives(const Node* node, size_t next) {
   const Node* child = node->children[next];
   if (child->kind == Kind::kElse) return ExecBlock(FirstBlock(child));
   if (child->kind != Kind::kElif) return ExecAlternatives(node, next + 1);
-  const std::optional<bool> truth = Truth(Eval(child->Get(Field::kCondition)));
+  const std::optional<bool> truth = Decide(Eval(child->Get(Field::kCondition)));
   auto then_part = [&] { return ExecBlock(child->Get(Field::kConsequence)); };
   auto else_part = [&] { return ExecAlternatives(node, next + 1); };
   if (truth.has_value()) return *truth ? then_part() : else_part();
@@ -227,6 +242,26 @@ Interpreter::Flow Interpreter::LoopElse(const Node* node, Flow flow) {
   const Node* alternative = node->Get(Field::kAlternative);
   if (alternative != nullptr) return ExecBlock(FirstBlock(alternative));
   return Flow::kNext;
+}
+
+void Interpreter::RunPasses(absl::FunctionRef<void()> pass, int line) {
+  auto callables = [this] {
+    uint64_t hash = 0;
+    for (const auto& [name, value] : frame().scope->variables)
+      hash += CallableHash(value) * (2 * static_cast<uint64_t>(name) + 1);
+    return hash;
+  };
+  ++loops_;
+  for (int i = 0; i < kMostLoopPasses; ++i) {
+    const uint64_t before = i + 1 < kLoopPasses ? 0 : callables();
+    pass();
+    if (i + 1 >= kLoopPasses && callables() == before) break;
+    if (i + 1 == kMostLoopPasses) {
+      Find(LintRule::kUnresolved, line, "loop",
+           "a loop calls other code in each round, which cannot be followed to its end");
+    }
+  }
+  --loops_;
 }
 
 Interpreter::Flow Interpreter::ExecFor(const Node* node) {
@@ -247,10 +282,12 @@ Interpreter::Flow Interpreter::ExecFor(const Node* node) {
   Value element = arena_.JoinAll(items);
   if (element == nullptr) element = arena_.Unknown();
   auto passes = [&] {
-    for (int pass = 0; pass < kLoopPasses; ++pass) {
-      Store(target, element);
-      Branch([&] { return ExecBlock(body); }, [] { return Flow::kNext; });
-    }
+    RunPasses(
+        [&] {
+          Store(target, element);
+          Branch([&] { return ExecBlock(body); }, [] { return Flow::kNext; });
+        },
+        node->line);
     return Flow::kNext;
   };
   Branch(passes, [] { return Flow::kNext; });
@@ -260,13 +297,15 @@ Interpreter::Flow Interpreter::ExecFor(const Node* node) {
 Interpreter::Flow Interpreter::ExecWhile(const Node* node) {
   const Node* condition = node->Get(Field::kCondition);
   const Node* body = node->Get(Field::kBody);
-  const std::optional<bool> truth = Truth(Eval(condition));
+  const std::optional<bool> truth = Decide(Eval(condition));
   if (truth.has_value() && !*truth) return LoopElse(node, Flow::kNext);
   auto passes = [&] {
-    for (int pass = 0; pass < kLoopPasses; ++pass) {
-      Branch([&] { return ExecBlock(body); }, [] { return Flow::kNext; });
-      Eval(condition);
-    }
+    RunPasses(
+        [&] {
+          Branch([&] { return ExecBlock(body); }, [] { return Flow::kNext; });
+          Eval(condition);
+        },
+        node->line);
     return Flow::kNext;
   };
   Branch(passes, [] { return Flow::kNext; });

@@ -1,6 +1,7 @@
 #include "verify/linter/names.h"
 
 #include "absl/strings/match.h"
+#include "absl/strings/strip.h"
 #include "verify/linter/name_table.h"
 
 namespace tritonrl::lint {
@@ -40,7 +41,8 @@ const NameTable<uint32_t>& Names() {
        "_slow_forward _compiled_call_impl _apply __match_args__"},
       {kForbiddenFunction,
        "types.FunctionType types.CodeType types.ModuleType types.LambdaType operator.attrgetter "
-       "operator.methodcaller functools.singledispatch"},
+       "operator.methodcaller functools.singledispatch typing.get_type_hints typing.ForwardRef "
+       "typing_extensions.get_type_hints types.new_class types.resolve_bases types.coroutine"},
       {kPermittedFunction,
        "os.environ os.getenv os.path os.cpu_count os.getpid os.sep os.linesep os.name os.getcwd "
        "sys.version sys.version_info sys.platform sys.maxsize sys.argv sys.byteorder sys.stderr "
@@ -64,10 +66,32 @@ const NameTable<uint32_t>& Names() {
       {kJit,
        "triton.jit triton.runtime.jit triton.runtime.jit.jit triton.JITFunction "
        "triton.runtime.JITFunction triton.runtime.jit.JITFunction triton.experimental.gluon.jit"},
+      {kModuleMethod,
+       "train eval to cuda cpu float half double bfloat16 type apply extra_repr state_dict "
+       "load_state_dict parameters named_parameters buffers named_buffers children modules "
+       "named_modules named_children zero_grad share_memory requires_grad_ get_submodule "
+       "get_parameter get_buffer add_module register_module register_buffer register_parameter "
+       "_get_name _save_to_state_dict _load_from_state_dict _named_members to_empty ipu xpu "
+       "set_submodule compile get_extra_state set_extra_state _replicate_for_data_parallel "
+       "_maybe_warn_non_full_backward_hook _register_load_state_dict_pre_hook"},
+      {kReexported,
+       "np numpy torch os sys builtins bltns subprocess importlib inspect ctypes threading gc io "
+       "pickle tempfile shutil socket signal runpy code marshal codecs mmap types weakref "
+       "contextvars platform pathlib glob _os _sys _thread _io _weakref thread atexit linecache "
+       "tokenize ast dis"},
       {kStreamFunction,
        "torch.cuda.Stream torch.cuda.ExternalStream torch.cuda.set_stream torch.Stream "
        "torch.cuda.streams.Stream torch.cuda.streams.ExternalStream"}};
   return table;
+}
+
+// Modules in which a name above means a part of their own.
+bool OwnsName(absl::string_view module, absl::string_view name) {
+  if (module == "os" || module == "sys" || module == name) return true;
+  const bool torch = module == "torch" || absl::StartsWith(module, "torch.");
+  if (!torch) return name == "types" && absl::StartsWith(module, "triton.language");
+  return name == "numpy" || name == "types" || name == "signal" || name == "code" ||
+         name == "platform";
 }
 
 // "os.path" of "os.path.join".
@@ -92,6 +116,14 @@ bool IsForbiddenModule(absl::string_view module) {
 bool IsForbiddenFunction(absl::string_view name) {
   if (Is(kForbiddenFunction, name) || Is(kStreamFunction, name)) return true;
   return StartsWithAny(name, {"os.", "sys."}) && !Is(kPermittedFunction, FirstTwo(name));
+}
+
+std::string ReexportedModule(absl::string_view module, absl::string_view name) {
+  if (!Is(kReexported, name) || OwnsName(module, name)) return "";
+  if (name == "np") return "numpy";
+  if (name == "bltns") return "builtins";
+  absl::ConsumePrefix(&name, "_");
+  return std::string(name);
 }
 
 std::string WhyForbidden(absl::string_view name) {

@@ -1536,7 +1536,7 @@ class ModelNew(nn.Module):
         return out[0]
 
 
-# case: iter_sentinel -> hard_coded
+# case: iter_sentinel -> torch_compute tanh
 # use: relu
 # use: launch_relu
 class ModelNew(nn.Module):
