@@ -191,6 +191,7 @@ class Interpreter {
   Value ApplyFunction(ClassObject* type, const Args& args);  // autograd.Function.apply
   Value CallListMethod(ListObject* list, absl::string_view name, const Args& args);
   Value CallDictMethod(DictObject* dict, absl::string_view name, const Args& args);
+  void Loosen(Value container, const Args& args);
   Value CallInstanceMethod(InstanceObject* instance, absl::string_view name, const Args& args);
   Value CallUnknown(Value function, const Args& args);
   Value LaunchKernel(KernelObject* kernel, Value grid, const Args& args);

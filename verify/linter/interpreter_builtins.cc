@@ -18,6 +18,16 @@ Value Interpreter::MapCall(Value function, const std::vector<Value>& iterables, 
   return arena_.List({value}, false);
 }
 
+namespace {
+
+// "_Class__name", what Python makes of "__name" inside of Class.
+bool LooksMangled(absl::string_view name) {
+  return name.size() > 4 && name[0] == '_' && name[1] != '_' && absl::StrContains(name, "__") &&
+         !absl::EndsWith(name, "__");
+}
+
+}  // namespace
+
 Value Interpreter::GetAttrBuiltin(const Args& args) {
   if (args.positional.size() < 2) return arena_.Unknown(SourcesOf(args));
   Value object = args.positional[0];
@@ -25,6 +35,8 @@ Value Interpreter::GetAttrBuiltin(const Args& args) {
   if (name != nullptr) {
     if (Is(kForbiddenAttribute, *name))
       Forbid(args.line, *name, "reaches into Python's own machinery");
+    if (LooksMangled(*name))
+      Forbid(args.line, *name, "is what Python makes of another name in a class");
     Value value = GetAttribute(object, *name, args.line);
     if (args.positional.size() > 2 && AsInstance(object) != nullptr)
       value = arena_.Join(value, args.positional[2]);
@@ -47,6 +59,8 @@ void Interpreter::SetAttrBuiltin(const Args& args) {
   if (args.positional.size() < 3) return;
   Value object = args.positional[0];
   const std::string* name = ConstantString(args.positional[1]);
+  if (name != nullptr && LooksMangled(*name))
+    Forbid(args.line, *name, "is what Python makes of another name in a class");
   if (name != nullptr) {
     StoreAttribute(object, *name, args.positional[2], args.line);
   } else if (auto* instance = AsInstance(object)) {
@@ -58,6 +72,13 @@ void Interpreter::SetAttrBuiltin(const Args& args) {
 }
 
 Value Interpreter::CallBuiltin(absl::string_view name, const Args& args) {
+  if (absl::StartsWith(name, "list.") || absl::StartsWith(name, "dict.")) {
+    Value self = args.Get(0, "self");
+    Args rest = args;
+    if (!rest.positional.empty()) rest.positional.erase(rest.positional.begin());
+    if (AsList(self) != nullptr) return CallListMethod(AsList(self), name.substr(5), rest);
+    if (AsDict(self) != nullptr) return CallDictMethod(AsDict(self), name.substr(5), rest);
+  }
   for (auto group : {&Interpreter::ObjectBuiltin, &Interpreter::SequenceBuiltin,
                      &Interpreter::IteratorBuiltin, &Interpreter::NumberBuiltin}) {
     if (Value value = (this->*group)(name, args)) return value;

@@ -66,6 +66,10 @@ Value Interpreter::OperatorModule(absl::string_view op, const Args& args) {
   }
   if (op == "getitem" && args.positional.size() >= 2)
     return GetItem(first, args.positional[1], nullptr, args.line);
+  if (AsList(first) != nullptr || AsDict(first) != nullptr) {
+    Loosen(first, args);  // setitem, iadd, ...
+    return first;
+  }
   if (op == "itemgetter") return arena_.Symbol("builtins.next");
   return Elementwise(absl::StrCat("operator.", op), args.All(), args.line);
 }
@@ -157,6 +161,9 @@ Value Interpreter::CallStandardLibrary(const std::string& name, const Args& args
 
 Value Interpreter::CallOtherLibrary(const std::string& name, const Args& args) {
   CallCallbacks(args);
+  for (Value value : args.positional) {
+    if (AsList(value) != nullptr || AsDict(value) != nullptr) Loosen(value, args);  // shuffle
+  }
   bool tensors = false;
   for (Value value : args.All()) tensors = tensors || HoldsTensor(value);
   if (!tensors) return arena_.Unknown(SourcesOf(args));

@@ -131,6 +131,9 @@ Value Interpreter::EvalString(const Node* node) {
     Find(LintRule::kHardCoded, node->line, "long string",
          "a long string literal may hold data or code");
   }
+  const absl::string_view prefix = node->text.substr(0, node->text.find_first_of("'\""));
+  if (absl::StrContains(prefix, "b") || absl::StrContains(prefix, "B"))
+    return arena_.Host(sources);  // bytes equal no string
   if (std::optional<std::string> text = PlainString(node)) return arena_.Constant(*text);
   return arena_.Host(sources);
 }

@@ -33,6 +33,8 @@ Value Interpreter::CallMethod(MethodObject* method, const Args& args) {
       return CallModuleMethod(AsModule(self), method->name, args);
     case ObjectKind::kHost: {
       CallCallbacks(args);
+      if (absl::StartsWith(method->name, "__") && AnyTensor(args))
+        return Elementwise(method->name, args.All(), args.line);
       StorageSet sources = SourcesOf(args);
       AddTo(&sources, Reachable(self));
       if (method->name == "numel" || method->name == "count" || method->name == "index")

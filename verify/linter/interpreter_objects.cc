@@ -166,7 +166,10 @@ Value Interpreter::BindMethod(Value found, Value self, Value type) {
 
 Value Interpreter::InstanceAttribute(InstanceObject* instance, absl::string_view name, int line) {
   auto it = instance->attributes.find(std::string(name));
-  if (it != instance->attributes.end()) return it->second;
+  if (it != instance->attributes.end()) {
+    auto any = instance->attributes.find("*");  // set under a name that is not known
+    return any == instance->attributes.end() ? it->second : arena_.Join(it->second, any->second);
+  }
   if (instance->type == nullptr) return arena_.Method(instance, name);
   if (name == "__class__") return instance->type;
   std::string symbol;
@@ -317,6 +320,9 @@ void Interpreter::StoreAttribute(Value object, absl::string_view name, Value val
   } else if (AsKernel(object) != nullptr) {
     Forbid(line, absl::StrCat(AsKernel(object)->function->name, ".", name),
            "changes a compiled kernel object");
+  } else if (AsFunction(object) != nullptr || object->kind == ObjectKind::kBound ||
+             object->kind == ObjectKind::kPartial || AsList(object) != nullptr) {
+    Hide(value, line);  // found again through the attribute
   } else if (object->kind == ObjectKind::kUnknown ||
              (AsHost(object) != nullptr && absl::StartsWith(name, "__"))) {
     Forbid(line, std::string(name), "is set on an object that cannot be followed");

@@ -24,7 +24,12 @@ absl::string_view MethodOf(absl::string_view op) {
 }
 
 std::optional<double> Number(const HostObject* host) {
-  if (const auto* i = std::get_if<int64_t>(&host->constant)) return static_cast<double>(*i);
+  // Beyond this size a double no longer tells neighbours apart.
+  constexpr int64_t kExact = int64_t{1} << 53;
+  if (const auto* i = std::get_if<int64_t>(&host->constant)) {
+    if (*i > kExact || *i < -kExact) return std::nullopt;
+    return static_cast<double>(*i);
+  }
   if (const auto* d = std::get_if<double>(&host->constant)) return *d;
   if (const auto* b = std::get_if<bool>(&host->constant)) return *b ? 1.0 : 0.0;
   return std::nullopt;
@@ -176,8 +181,12 @@ Value Interpreter::Compare(absl::string_view op, Value a, Value b, int line) {
     const bool negated = op != "is";
     if (IsNone(a) && IsNone(b)) return arena_.Constant(!negated);
     auto never_none = [](Value v) {
-      return v != nullptr && v->kind != ObjectKind::kHost && v->kind != ObjectKind::kUnion &&
-             v->kind != ObjectKind::kUnknown;
+      if (v == nullptr) return false;
+      if (auto* symbol = AsSymbol(v))  // an imported module; what libraries hold may be None
+        return symbol->name == "torch" || symbol->name == "torch.nn" ||
+               symbol->name == "torch.nn.functional" || absl::StartsWith(symbol->name, "triton");
+      return v->kind != ObjectKind::kHost && v->kind != ObjectKind::kUnion &&
+             v->kind != ObjectKind::kUnknown && v->kind != ObjectKind::kMethod;
     };
     if ((IsNone(a) && never_none(b)) || (IsNone(b) && never_none(a)))
       return arena_.Constant(negated);

@@ -1,4 +1,7 @@
 // Statements, control flow and definitions.
+#include <algorithm>
+
+#include "absl/strings/ascii.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
@@ -15,21 +18,34 @@ constexpr int kMostLoopPasses = 12;
 // Sequences up to this length are walked element by element.
 constexpr int kUnroll = 8;
 
-// True when a block does nothing but import what every checking machine has and assign constants.
+// Imports that work on every checking machine, as they are written.
+bool IsSureImport(const Node* statement) {
+  const absl::string_view text = absl::StripAsciiWhitespace(statement->text);
+  for (absl::string_view sure :
+       {"import torch", "import torch.nn as nn", "import torch.nn.functional as F", "import triton",
+        "import triton.language as tl", "import math", "from torch import nn",
+        "from triton import language as tl", "import triton.language",
+        "from triton import jit, cdiv", "from triton import jit", "from triton import cdiv",
+        "import torch.nn", "import torch.nn.functional", "import torch, triton",
+        "import triton, triton.language as tl", "from triton.language.extra import libdevice",
+        "from triton.language.extra.cuda import libdevice"}) {
+    if (text == sure) return true;
+  }
+  return false;
+}
+
+// True when a block does nothing but import what every checking machine has and give constants to
+// names.
 bool CannotRaise(const Node* body) {
   if (body == nullptr) return false;
   for (const Node* statement : body->children) {
     if (statement->kind == Kind::kImport || statement->kind == Kind::kImportFrom) {
-      absl::string_view text = statement->text;
-      if (!absl::ConsumePrefix(&text, "import ") && !absl::ConsumePrefix(&text, "from "))
-        return false;
-      if (!absl::StartsWith(text, "triton") && !absl::StartsWith(text, "torch") &&
-          !absl::StartsWith(text, "math")) {
-        return false;
-      }
+      if (!IsSureImport(statement)) return false;
     } else if (statement->kind == Kind::kExpressionStatement && statement->children.size() == 1) {
+      const Node* left = statement->children[0]->Get(Field::kLeft);
       const Node* right = statement->children[0]->Get(Field::kRight);
-      if (right == nullptr || (right->kind != Kind::kTrue && right->kind != Kind::kFalse))
+      if (left == nullptr || left->kind != Kind::kIdentifier || right == nullptr ||
+          (right->kind != Kind::kTrue && right->kind != Kind::kFalse))
         return false;
     } else if (statement->kind != Kind::kPass) {
       return false;
@@ -144,7 +160,20 @@ void Interpreter::ExecDelete(const Node* target) {
     }
     if (symbol != nullptr)
       Forbid(target->line, std::string(target->text), "deletes an attribute of a library");
-  } else if (target->kind != Kind::kIdentifier && target->kind != Kind::kSubscript) {
+  } else if (target->kind == Kind::kIdentifier) {
+    // What the name means then is what it means further out, such as Python's own function.
+    Scope* scope = frame().scope;
+    auto& variables = scope->variables;
+    auto it = std::find_if(variables.begin(), variables.end(),
+                           [target](const auto& v) { return v.first == target->name; });
+    if (it == variables.end() || scope->parent != nullptr) return;
+    const Value kept = it->second;
+    variables.erase(it);
+    if (undecided_ > 0)
+      variables.emplace_back(target->name, arena_.Join(kept, LookupFrom(scope, target->name)));
+  } else if (target->kind == Kind::kSubscript) {
+    if (auto* list = AsList(Eval(target->Get(Field::kValue)))) list->exact = false;
+  } else {
     for (const Node* child : target->children) ExecDelete(child);
   }
 }
@@ -315,14 +344,23 @@ Interpreter::Flow Interpreter::ExecWhile(const Node* node) {
 Interpreter::Flow Interpreter::ExecTry(const Node* node) {
   const Node* body = node->Get(Field::kBody);
   const bool safe = CannotRaise(body);
-  Flow flow =
-      safe ? ExecBlock(body) : Branch([&] { return ExecBlock(body); }, [] { return Flow::kRaise; });
+  const Node* last_words = nullptr;
+  for (const Node* child : node->children) {
+    if (child->kind == Kind::kFinally) last_words = FirstBlock(child);
+  }
+  // A block that leaves the function takes what it bound with it, but not before "finally" ran.
+  auto run = [&](const Node* block) {
+    const Flow way_out = ExecBlock(block);
+    if (way_out != Flow::kNext && last_words != nullptr) ExecBlock(last_words);
+    return way_out;
+  };
+  Flow flow = safe ? run(body) : Branch([&] { return run(body); }, [] { return Flow::kRaise; });
   for (const Node* child : node->children) {
     if (safe && (child->kind == Kind::kExcept || child->kind == Kind::kExceptGroup)) continue;
     if (child->kind == Kind::kExcept || child->kind == Kind::kExceptGroup) {
       auto handler = [&] {
         for (const Node* part : child->children) {
-          if (part->kind == Kind::kBlock) return ExecBlock(part);
+          if (part->kind == Kind::kBlock) return run(part);
           if (part->kind == Kind::kAsPattern) {
             for (const Node* alias : part->children) {
               if (alias->kind == Kind::kAsPatternTarget && !alias->children.empty()) {
@@ -340,7 +378,7 @@ Interpreter::Flow Interpreter::ExecTry(const Node* node) {
       if (flow == Flow::kNext)
         flow = Branch([&] { return ExecBlock(FirstBlock(child)); }, [] { return Flow::kRaise; });
     } else if (child->kind == Kind::kFinally) {
-      const Flow last = ExecBlock(FirstBlock(child));
+      const Flow last = ExecBlock(last_words);
       if (last != Flow::kNext) flow = last;
     }
   }
@@ -373,7 +411,8 @@ Interpreter::Flow Interpreter::ExecWith(const Node* node) {
       if (alias != nullptr) Store(alias, entered);
     }
   }
-  const Flow flow = ExecBlock(node->Get(Field::kBody));
+  Flow flow = ExecBlock(node->Get(Field::kBody));
+  if (flow == Flow::kRaise) flow = Flow::kNext;  // the manager may swallow it
   for (Value manager : managers) {
     Args args{.positional = {None(), None(), None()}, .line = node->line};
     Call(GetAttribute(manager, "__exit__", node->line), args);

@@ -155,7 +155,6 @@ std::optional<bool> Truth(Value value) {
     case ObjectKind::kClass:
     case ObjectKind::kKernel:
     case ObjectKind::kBound:
-    case ObjectKind::kModule:
       return true;
     default:
       return std::nullopt;

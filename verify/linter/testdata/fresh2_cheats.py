@@ -269,7 +269,7 @@ class ModelNew(nn.Module):
             return e.args[0]
 
 
-# case: generator_send -> hard_coded
+# case: generator_send -> unresolved
 # use: relu
 # use: launch_relu
 def worker():
