@@ -24,6 +24,10 @@ inline constexpr int64_t kMostReadBack = 64;
 // well: what they run inside is listed on its own, and the linter follows them.
 bool IsNeutralOp(const AtenOp& op);
 
+// Elements on which operators worked that are neutral only as long as there are few of them: sums
+// over all calls of forward's operators above kMostScalarElements are no post-processing.
+double ScalarElements(const google::protobuf::RepeatedPtrField<AtenOp>& ops);
+
 }  // namespace tritonrl
 
 #endif  // TRITONRL_VERIFY_NEUTRAL_OPS_H_

@@ -76,6 +76,10 @@ std::string OperatorText(const AtenOp& op) {
                         " single elements of tensors back into Python (item, float, ...), where no "
                         "kernel works on them");
   }
+  if (name == "aten.cast_to_whole_numbers_and_back") {
+    return absl::StrCat("forward rounded ", op.elements(),
+                        " elements of tensors by casts to whole numbers and back (", calls, ")");
+  }
   return absl::StrCat("the operator ", name, " computed on tensors inside forward (", calls, ")");
 }
 
@@ -123,6 +127,13 @@ bool CheckRunTime(const ExecResult& result, FunctionalityResult* functionality) 
     Evidence* evidence = AddEvidence(functionality, "runtime_compute", OperatorText(op));
     evidence->set_name(op.name());
     evidence->set_value(op.elements());
+  }
+  const double scalars = ScalarElements(result.candidate_ops());
+  if (functionality->outcome() == FunctionalityResult::OK && scalars > kMostScalarElements) {
+    functionality->set_outcome(FunctionalityResult::RUNTIME_COMPUTE);
+    AddEvidence(functionality, "runtime_compute",
+                absl::StrCat("operators on few elements worked on ", scalars,
+                             " elements of tensors inside forward, all together"));
   }
   CheckAblation(result, functionality);
   CheckGpuShare(result, functionality);

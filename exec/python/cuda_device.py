@@ -72,13 +72,13 @@ class CudaDevice:
     def fetch(self, value):
         return map_tensors(value, lambda tensor: tensor.detach().cpu())
 
-    def _watched(self, function, ops, counting):
-        counter = AtenCounter(counting, self.pattern)
+    def _watched(self, function, ops, counting, inside=contextlib.nullcontext):
+        counter = AtenCounter(counting, self.pattern, inside)
         with counter:
             result = function()
             torch.cuda.synchronize()  # errors of kernels surface here
         if counting:
-            ops.update(counter.ops)
+            most_of(ops, counter.ops)
         return result
 
     def reference_call(self, function, index):
@@ -92,7 +92,7 @@ class CudaDevice:
             if index is None:
                 return self._watched(function, ops, False)
             with ElementReads(ops):
-                return self._watched(function, ops, True)
+                return self._watched(function, ops, True, lambda: ElementReads(ops))
         finally:
             self.recorder.counting = False
             most_of(self.candidate_ops, ops)

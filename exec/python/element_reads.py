@@ -23,6 +23,18 @@ _HAND_OVER = {
 }
 
 
+# Functions that make tensors out of memory that other code filled.
+_TAKE_OVER = {"from_numpy", "frombuffer", "from_dlpack", "as_tensor", "asarray", "tensor"}
+
+
+def _is_foreign(name, args, kwargs):
+    """True for a call that makes a tensor out of another library's array."""
+    if name not in _TAKE_OVER:
+        return False
+    data = args[0] if args else next(iter(kwargs.values()), None)
+    return not isinstance(data, (torch.Tensor, list, tuple, int, float, bool))
+
+
 class ElementReads(TorchFunctionMode):
     """Function mode that adds "python.tolist" and the like to `ops`, a dict as AtenCounter has it."""
 
@@ -31,12 +43,19 @@ class ElementReads(TorchFunctionMode):
         self.ops = ops
 
     def __torch_function__(self, function, types_, args=(), kwargs=None):
+        kwargs = kwargs or {}
         name = getattr(function, "__name__", "")
         if name in _HAND_OVER and args and isinstance(args[0], torch.Tensor):
-            with torch._C.DisableTorchFunction():
-                elements = args[0].numel()
-            count = self.ops.setdefault(f"python.{name}", OpCount(view=False, free=True))
-            count.calls += 1
-            count.elements += elements
-            count.largest = max(count.largest, elements)
-        return function(*args, **(kwargs or {}))
+            self._count(name, args[0])
+        result = function(*args, **kwargs)
+        if _is_foreign(name, args, kwargs) and isinstance(result, torch.Tensor):
+            self._count(name, result)
+        return result
+
+    def _count(self, name, tensor):
+        with torch._C.DisableTorchFunction():
+            elements = tensor.numel()
+        count = self.ops.setdefault(f"python.{name}", OpCount(view=False, free=True))
+        count.calls += 1
+        count.elements += elements
+        count.largest = max(count.largest, elements)

@@ -59,12 +59,12 @@ class InterpreterDevice:
     def fetch(self, value):
         return layout.map_tensors(value, lambda tensor: tensor.detach())
 
-    def _watched(self, function, ops, counting):
-        counter = AtenCounter(counting, self.pattern)
+    def _watched(self, function, ops, counting, inside=contextlib.nullcontext):
+        counter = AtenCounter(counting, self.pattern, inside)
         with counter:
             result = function()
         if counting:
-            ops.update(counter.ops)
+            most_of(ops, counter.ops)
         return result
 
     def reference_call(self, function, index):
@@ -78,7 +78,7 @@ class InterpreterDevice:
             if index is None:
                 return self._watched(function, ops, False)
             with ElementReads(ops):
-                return self._watched(function, ops, True)
+                return self._watched(function, ops, True, lambda: ElementReads(ops))
         finally:
             self.recorder.counting = False
             most_of(self.audited_ops, ops)

@@ -56,6 +56,8 @@ class Scan {
         break;
       case Kind::kFunctionDef: {
         const Node* name = node->Get(Field::kName);
+        if (name != nullptr && IsBufferProtocol(name->text))
+          Add(name->line, std::string(name->text), "gives memory away as an array");
         if (name != nullptr && Is(kForbiddenMethod, name->text)) {
           Add(name->line, std::string(name->text), "is a special method that hides code");
         }
@@ -120,6 +122,12 @@ class Scan {
     return false;
   }
 
+  static bool IsBufferProtocol(absl::string_view name) {
+    return name == "__array_interface__" || name == "__cuda_array_interface__" ||
+           name == "__array_struct__" || name == "__buffer__" || name == "to_dlpack" ||
+           name == "_to_dlpack" || name == "__dlpack__" || name == "__array__";
+  }
+
   // "_Class__name" is what Python makes of "__name" inside of Class.
   bool IsMangled(absl::string_view name) const {
     if (name.size() < 4 || name[0] != '_' || name[1] == '_' || absl::EndsWith(name, "__"))
@@ -135,6 +143,8 @@ class Scan {
       Add(node->line, std::string(node->text),
           "is a name in letters that Python folds into others");
     }
+    if (IsBufferProtocol(node->text))
+      Add(node->line, std::string(node->text), "gives memory away as an array");
     if (IsMangled(node->text))
       Add(node->line, std::string(node->text), "is what Python makes of another name in a class");
     if (!Is(kForbiddenBuiltin, node->text)) return;

@@ -246,7 +246,9 @@ class Interpreter {
   void CallOverrides();
   void CallMembers(InstanceObject* instance, int line);
   Value BindFunction(FunctionObject* function, InstanceObject* instance);
-  void RunLaterCalls(Value bound, int line, const Arena::State& before);
+  void RunLaterCalls(Value bound, int line, Arena::State* before);
+  // Stores, and notes in changes_ whether that may change what runs later.
+  void Put(Value* slot, Value value);
   // Runs a loop's body until what its variables may call comes to rest.
   void RunPasses(absl::FunctionRef<void()> pass, int line);
   static bool AsBoundFunction(Value value);  // something callable that is not a plain function
@@ -305,6 +307,7 @@ class Interpreter {
   int first_call_launches_ = 0;
   int undecided_ = 0;      // enclosing branches and loops that may or may not run
   int guarded_empty_ = 0;  // enclosing tests for an empty input
+  uint64_t changes_ = 0;   // stores outside of the running function that changed something
   int loops_ = 0;          // enclosing loops of unknown length
   int hidden_calls_ = 0;   // enclosing calls that Python or a library makes by itself
   int steps_ = 0;

@@ -44,6 +44,18 @@ Value Interpreter::GetAttrBuiltin(const Args& args) {
   }
   if (auto* instance = AsInstance(object)) {
     Value joined = arena_.JoinAll(AttributeValues(instance));
+    if (instance->type != nullptr) {  // or a method or property of its class
+      for (Value base : std::vector<Value>(SearchOrder(instance->type))) {
+        auto* type = AsClass(base);
+        if (type == nullptr) continue;
+        const auto variables = type->body->variables;
+        for (const auto& [number, value] : variables) {
+          const std::string& member = ast_->NameOf(number);
+          if (absl::StartsWith(member, "__") || member == "forward") continue;
+          joined = arena_.Join(joined, BindMethod(value, instance, type));
+        }
+      }
+    }
     return joined == nullptr ? arena_.Unknown() : joined;
   }
   if (auto* symbol = AsSymbol(object);
@@ -59,6 +71,8 @@ void Interpreter::SetAttrBuiltin(const Args& args) {
   if (args.positional.size() < 3) return;
   Value object = args.positional[0];
   const std::string* name = ConstantString(args.positional[1]);
+  if (name != nullptr && (Is(kForbiddenAttribute, *name) || Is(kForbiddenMethod, *name)))
+    Forbid(args.line, *name, "reaches into Python's own machinery");
   if (name != nullptr && LooksMangled(*name))
     Forbid(args.line, *name, "is what Python makes of another name in a class");
   if (name != nullptr) {

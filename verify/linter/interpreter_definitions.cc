@@ -27,18 +27,26 @@ void Interpreter::ExecImportFrom(const Node* node) {
   const std::string module = module_node->kind == Kind::kDottedName
                                  ? DottedText(module_node)
                                  : std::string(module_node->text);
+  // What a module holds may be another module.
+  auto symbol = [&](const std::string& name) {
+    const std::string inner = ReexportedModule(module, name);
+    if (inner.empty()) return arena_.Symbol(absl::StrCat(module, ".", name));
+    if (IsForbiddenModule(inner))
+      Forbid(node->line, absl::StrCat(module, ".", name), "is a module that a kernel has no use for");
+    return arena_.Symbol(inner);
+  };
   for (const Node* child : node->children) {
     if (child == module_node) continue;
     if (child->kind == Kind::kWildcardImport) {
       wildcards_.push_back(module);
     } else if (child->kind == Kind::kDottedName) {
       Bind(child->children.empty() ? ast_->Intern(child->text) : child->children[0]->name,
-           arena_.Symbol(absl::StrCat(module, ".", DottedText(child))));
+           symbol(DottedText(child)));
     } else if (child->kind == Kind::kAliasedImport) {
       const Node* alias = child->Get(Field::kAlias);
       const Node* name = child->Get(Field::kName);
       if (alias != nullptr && name != nullptr) {
-        Bind(alias->name, arena_.Symbol(absl::StrCat(module, ".", DottedText(name))));
+        Bind(alias->name, symbol(DottedText(name)));
       }
     }
   }

@@ -52,6 +52,11 @@ bool Interpreter::IsCallable(Value value) {
   }
 }
 
+void Interpreter::Put(Value* slot, Value value) {
+  if (loops_ > 0 && StateHash(*slot) != StateHash(value)) ++changes_;
+  *slot = value;
+}
+
 void Interpreter::CallWithAnything(Value function, StorageSet sources, int line) {
   Args guess;
   guess.line = line;
@@ -95,6 +100,9 @@ void Interpreter::CallCallbacks(const Args& args) {
     if (auto* any = AsUnion(value)) options = any->options;
     for (Value option : options) {
       if (IsCallable(option)) CallWithAnything(option, sources, args.line);
+      if (const auto* method = As<MethodObject>(option, ObjectKind::kMethod);
+          method != nullptr && AsTensor(method->self) != nullptr)
+        CallWithAnything(option, sources, args.line);
       if (AsInstance(option) != nullptr || AsList(option) != nullptr || AsDict(option) != nullptr)
         Hide(option, args.line);
     }
@@ -176,14 +184,15 @@ void Interpreter::CallHidden() {
 }
 
 // Whether what is called goes on changing from call to call.
-void Interpreter::RunLaterCalls(Value bound, int line, const Arena::State& before) {
+void Interpreter::RunLaterCalls(Value bound, int line, Arena::State* before) {
   constexpr int kMostCalls = 10;
-  uint64_t now = arena_.Callables(before);
+  uint64_t now = arena_.Callables(*before);
   ++undecided_;  // each call may be the last: what it stores stands beside what was there
   for (int call = 0; call < kMostCalls; ++call) {
     RunForward(bound, line);
-    const uint64_t next = arena_.Callables(before);
-    if (next == now) break;
+    const uint64_t next = arena_.Callables(*before);
+    const bool widened = arena_.Widen(before);
+    if (next == now && !widened) break;
     now = next;
     if (call + 1 == kMostCalls) {
       Find(LintRule::kUnresolved, line, "forward",

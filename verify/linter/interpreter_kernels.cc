@@ -194,6 +194,9 @@ Value Interpreter::MakeKernel(Value function) {
 Value Interpreter::CallTriton(const std::string& name, const Args& args) {
   Value first = args.Get(0, "fn");
   if (Is(kJit, name)) {
+    for (const auto& [option, value] : args.keyword) {
+      if (option != "fn") Hide(value, args.line);  // launch_metadata, repr
+    }
     if (AsFunction(first) != nullptr) return MakeKernel(first);
     return arena_.Symbol("triton.jit()");
   }
@@ -221,7 +224,10 @@ Value Interpreter::CallTriton(const std::string& name, const Args& args) {
     CallCallbacks(args);
     return arena_.Host();
   }
-  if (IsHarmlessTriton(name)) return arena_.Host(SourcesOf(args));
+  if (IsHarmlessTriton(name)) {
+    if (name != "triton.Config") Hide(arena_.List(args.All()), args.line);
+    return arena_.Host(SourcesOf(args));
+  }
   return CallOtherLibrary(name, args);
 }
 

@@ -118,10 +118,16 @@ Value Interpreter::CallStandardLibrary(const std::string& name, const Args& args
   if (name == "types.SimpleNamespace") {
     auto* instance = arena_.New<InstanceObject>();
     for (const auto& [key, value] : args.keyword) instance->attributes[key] = value;
+    if (args.rest != nullptr) instance->attributes["*"] = args.rest;  // under unknown names
     return instance;
   }
   if (name == "collections.namedtuple") return MakeNamedTuple(args);
   if (absl::StartsWith(name, "itertools.") || absl::StartsWith(name, "collections.")) {
+    const auto* torch = AsSymbol(first);  // starmap(torch.mul, pairs), accumulate(x, torch.add)
+    if (torch == nullptr) torch = AsSymbol(args.Get(1, "func"));
+    if (torch != nullptr && absl::StartsWith(torch->name, "torch.") && AnyTensor(args))
+      return arena_.List({CallSymbol(torch->name, {.rest = arena_.Guess(SourcesOf(args)),
+                                                   .line = args.line})}, false);
     std::vector<Value> items;
     bool exact = true;
     for (Value value : args.All()) {
@@ -164,10 +170,24 @@ Value Interpreter::CallOtherLibrary(const std::string& name, const Args& args) {
   for (Value value : args.positional) {
     if (AsList(value) != nullptr || AsDict(value) != nullptr) Loosen(value, args);  // shuffle
   }
+  for (Value value : args.All()) {
+    std::vector<Value> items{value};
+    if (auto* list = AsList(value)) items = list->items;
+    for (Value item : items) {
+      const HostObject* host = AsHost(item);
+      if (host == nullptr || host->addresses.empty()) continue;
+      Find(LintRule::kPythonCompute, args.line, name,
+           absl::StrCat("the address of a tensor goes to '", name, "', which can read its memory"));
+    }
+  }
   bool tensors = false;
   for (Value value : args.All()) tensors = tensors || HoldsTensor(value);
-  if (!tensors) return arena_.Unknown(SourcesOf(args));
   const bool numpy = absl::StartsWith(name, "numpy.") || absl::StartsWith(name, "scipy.");
+  // An object that holds an address or numbers out of a tensor is as good as the tensor.
+  for (Value value : args.All()) {
+    tensors = tensors || (numpy && AsHost(value) == nullptr && !Reachable(value).empty());
+  }
+  if (!tensors) return arena_.Unknown(SourcesOf(args));
   if (numpy && phase_ == Phase::kForward) {
     Find(LintRule::kPythonCompute, args.line, name,
          absl::StrCat(name, " computes outside the Triton kernels"));

@@ -121,10 +121,15 @@ Value Interpreter::ApplyFunction(ClassObject* type, const Args& args) {
   Value forward = ClassAttribute(type, "forward", &symbol);
   if (forward == nullptr) return CallUnknown(type, args);
   std::string unused;
-  const bool old_style = ClassAttribute(type, "setup_context", &unused) == nullptr;
+  Value setup = ClassAttribute(type, "setup_context", &unused);
   Args with_context = args;
-  if (old_style) with_context.positional.insert(with_context.positional.begin(), context);
-  return Call(forward, with_context);
+  if (setup == nullptr)
+    with_context.positional.insert(with_context.positional.begin(), context);
+  Value output = Call(forward, with_context);
+  if (setup != nullptr) {
+    Call(setup, {.positional = {context, arena_.List(args.positional), output}, .line = args.line});
+  }
+  return output;
 }
 
 Value Interpreter::CallModuleMethod(ModuleObject* module, absl::string_view name,

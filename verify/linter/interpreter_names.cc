@@ -61,7 +61,8 @@ void Interpreter::Bind(int name, Value value) {
     }
   }
   if (Value* found = scope->Find(name)) {
-    *found = weak ? arena_.Join(*found, value) : value;
+    Value bound = weak ? arena_.Join(*found, value) : value;
+    scope == frame().scope ? void(*found = bound) : Put(found, bound);
   } else {
     scope->variables.emplace_back(name, value);
   }
@@ -142,7 +143,7 @@ void Interpreter::StoreItem(Value container, Value index, Value value, int line)
     const int64_t size = list->items.size();
     if (position.has_value() && list->exact && *position < size && *position >= -size) {
       Value& item = list->items[*position < 0 ? *position + size : *position];
-      item = undecided_ > 0 ? arena_.Join(item, value) : value;
+      Put(&item, undecided_ > 0 ? arena_.Join(item, value) : value);
     } else {
       list->items.push_back(value);
       if (AsList(value) != nullptr) AddItems(value, &list->items, &list->exact);  // list[1:] = ...
@@ -162,7 +163,7 @@ void Interpreter::StoreItem(Value container, Value index, Value value, int line)
     }
     for (auto& [existing, item] : dict->items) {
       if (existing == key) {
-        item = undecided_ > 0 ? arena_.Join(item, value) : value;
+        Put(&item, undecided_ > 0 ? arena_.Join(item, value) : value);
         return;
       }
     }

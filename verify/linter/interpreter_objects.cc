@@ -40,6 +40,8 @@ Value Interpreter::GetAttribute(Value object, absl::string_view name, int line) 
       if (auto* property = AsFunction(object);
           property != nullptr && property->binding == FunctionObject::Binding::kProperty)
         return arena_.Method(object, name);  // y.setter
+      if (name == "register_kernel")  // runs in place of the operator
+        return arena_.Symbol("torch.library.registered()");
       if (absl::StartsWith(name, "register_"))
         return arena_.Symbol("functools.wraps()");  // of custom operators
       if (absl::StartsWith(name, "__")) return arena_.Host();
@@ -97,6 +99,10 @@ Value Interpreter::SymbolAttribute(const std::string& symbol, absl::string_view 
       Forbid(line, absl::StrCat(symbol, ".", name), "is a module that a kernel has no use for");
     return arena_.Symbol(module);
   }
+  if (absl::StartsWith(symbol, "triton") && IsForbiddenModule(absl::StrCat(symbol, ".", name)))
+    Forbid(line, absl::StrCat(symbol, ".", name), "is a module that a kernel has no use for");
+  if (absl::StartsWith(symbol, "triton.knobs") && absl::StrContains(name, "hook"))
+    Forbid(line, absl::StrCat(symbol, ".", name), "hides code in a hook");
   if (symbol == "builtins" && Is(kForbiddenBuiltin, name))
     Forbid(line, std::string(name), "is refused in a candidate");
   std::string full = absl::StrCat(symbol, ".", name);
@@ -124,6 +130,9 @@ Value Interpreter::SymbolAttribute(const std::string& symbol, absl::string_view 
 
 Value Interpreter::KernelAttribute(KernelObject* kernel, absl::string_view name) {
   if (name == "fn") return kernel;  // an autotuner's inner kernel
+  if (absl::StrContains(name, "hook"))
+    Forbid(kernel->function->node->line, absl::StrCat(kernel->function->name, ".", name),
+           "hides code in a hook");
   return arena_.Method(kernel, name);
 }
 
@@ -267,6 +276,7 @@ Value Interpreter::Instantiate(ClassObject* type, const Args& args) {
     int index = 0;
     for (Value value : args.positional) instance->attributes[absl::StrCat("args", index++)] = value;
     for (const auto& [name, value] : args.keyword) instance->attributes[name] = value;
+    if (args.rest != nullptr) instance->attributes["*"] = args.rest;
   }
   if (Value after = ClassAttribute(type, "__post_init__", &symbol))
     Call(BindMethod(after, instance, type), {.rest = arena_.Unknown(), .line = args.line});
@@ -291,20 +301,20 @@ void Interpreter::StoreAttribute(Value object, absl::string_view name, Value val
       return;
     }
     Value& slot = instance->attributes[std::string(name)];
-    slot = undecided_ > 0 ? arena_.Join(slot, value) : value;
+    Put(&slot, undecided_ > 0 ? arena_.Join(slot, value) : value);
   } else if (auto* module = AsModule(object)) {
     if (name == "forward" || name == "__call__") {
       Forbid(line, absl::StrCat(module->name, ".", name), "replaces a library's method");
       return;
     }
     Value& slot = module->attributes[std::string(name)];
-    slot = undecided_ > 0 ? arena_.Join(slot, value) : value;
+    Put(&slot, undecided_ > 0 ? arena_.Join(slot, value) : value);
   } else if (auto* type = AsClass(object)) {
     const int number = ast_->Intern(name);
     if (auto* function = AsFunction(value); function != nullptr && function->owner == nullptr)
       function->owner = type;
     if (Value* found = type->body->Find(number)) {
-      *found = undecided_ > 0 ? arena_.Join(*found, value) : value;
+      Put(found, undecided_ > 0 ? arena_.Join(*found, value) : value);
     } else {
       type->body->variables.emplace_back(number, value);
     }

@@ -274,20 +274,20 @@ Interpreter::Flow Interpreter::LoopElse(const Node* node, Flow flow) {
 }
 
 void Interpreter::RunPasses(absl::FunctionRef<void()> pass, int line) {
-  auto callables = [this] {
-    uint64_t hash = 0;
+  auto state = [this] {
+    uint64_t hash = changes_;
     for (const auto& [name, value] : frame().scope->variables)
-      hash += CallableHash(value) * (2 * static_cast<uint64_t>(name) + 1);
+      hash += StateHash(value) * (2 * static_cast<uint64_t>(name) + 1);
     return hash;
   };
   ++loops_;
   for (int i = 0; i < kMostLoopPasses; ++i) {
-    const uint64_t before = i + 1 < kLoopPasses ? 0 : callables();
+    const uint64_t before = i + 1 < kLoopPasses ? 0 : state();
     pass();
-    if (i + 1 >= kLoopPasses && callables() == before) break;
+    if (i + 1 >= kLoopPasses && state() == before) break;
     if (i + 1 == kMostLoopPasses) {
       Find(LintRule::kUnresolved, line, "loop",
-           "a loop calls other code in each round, which cannot be followed to its end");
+           "a loop goes on changing what it does, which cannot be followed to its end");
     }
   }
   --loops_;

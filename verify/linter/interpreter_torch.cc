@@ -35,6 +35,10 @@ Value Interpreter::CallDecoratorResult(const std::string& name, const Args& args
   const std::string base = name.substr(0, name.size() - 2);
   Value first = args.Get(0, "");
   if (Is(kJit, base)) return MakeKernel(first);
+  if (base == "torch.library.registered") {
+    for (Value value : args.All()) Hide(value, args.line);
+    return AsFunction(first) != nullptr ? first : arena_.Symbol(name);
+  }
   if (first == nullptr) return arena_.Host();
   if (auto* function = AsFunction(first); function != nullptr) {
     if (base == "functools.lru_cache" || base == "functools.cache") function->cached = true;

@@ -266,6 +266,7 @@ class Arena {
     Value* place = nullptr;   // or an attribute
     size_t index = 0;
     Value value = nullptr;  // the constant that stood there
+    bool changed = false;   // since the snapshot
   };
   struct State {
     std::vector<Slot> constants;
@@ -273,7 +274,7 @@ class Arena {
     size_t objects = 0, scopes = 0;  // that existed
   };
   State Snapshot() const;
-  void Widen(const State& before);
+  bool Widen(State* before);  // true when something was found changed that was not before
   // A number for what can be called through all that existed when `state` was taken: where a call
   // of forward changes it, a later call may run other code.
   uint64_t Callables(const State& state) const;
@@ -286,6 +287,8 @@ class Arena {
 // A number for the functions, classes, kernels and instances that a value is or holds in lists and
 // dictionaries, in their order; 0 when there are none.
 uint64_t CallableHash(Value value);
+// The same for numbers and texts that are certain as well, outside of lists.
+uint64_t StateHash(Value value);
 // The classes and symbols in which an attribute is searched, in Python's order.
 const std::vector<Value>& SearchOrder(ClassObject* type);
 

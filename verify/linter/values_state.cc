@@ -130,6 +130,10 @@ Arena::State Arena::Snapshot() const {
       for (auto& [name, value] : instance->attributes) {
         if (IsConstant(value)) state.constants.push_back({.place = &value, .value = value});
       }
+    } else if (auto* module = AsModule(object)) {
+      for (auto& [name, value] : module->attributes) {
+        if (IsConstant(value)) state.constants.push_back({.place = &value, .value = value});
+      }
     }
   }
   for (const auto& scope : scopes_) {
@@ -142,17 +146,32 @@ Arena::State Arena::Snapshot() const {
   return state;
 }
 
-void Arena::Widen(const State& before) {
-  for (const Slot& slot : before.constants) {
+bool Arena::Widen(State* before) {
+  bool widened = false;
+  for (Slot& slot : before->constants) {
     Value* now = Current(slot);
     if (now == nullptr || *now == slot.value || AsHost(*now) == nullptr) continue;
     const auto *old_host = AsHost(slot.value), *new_host = AsHost(*now);
     if (old_host->constant == new_host->constant) continue;
+    widened = widened || !slot.changed;
+    slot.changed = true;
     *now = old_host->is_int && new_host->is_int ? Int(new_host->sources) : Host(new_host->sources);
   }
-  for (const auto& [list, length] : before.lengths) {
+  for (const auto& [list, length] : before->lengths) {
     if (list->items.size() != length) list->exact = false;
   }
+  return widened;
+}
+
+uint64_t StateHash(Value value) {
+  if (value == nullptr) return 0;
+  const HostObject* host = AsHost(value);
+  if (host == nullptr) return CallableHash(value);
+  if (const auto* text = std::get_if<std::string>(&host->constant))
+    return std::hash<std::string>()(*text) | 1;
+  const std::optional<int64_t> number = ConstantInt(value);
+  if (number.has_value()) return Mix(static_cast<uint64_t>(*number) + 7, 11) | 1;
+  return host->constant.index() == 0 ? 0 : 2 * host->constant.index() + 1;
 }
 
 }  // namespace tritonrl::lint
