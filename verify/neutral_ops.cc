@@ -60,7 +60,8 @@ double ScalarElements(const google::protobuf::RepeatedPtrField<AtenOp>& ops) {
   double sum = 0;
   for (const AtenOp& op : ops) {
     absl::string_view name = op.name();
-    if (op.view() || !absl::ConsumePrefix(&name, "aten.") || NeutralNames().contains(name)) continue;
+    if (op.view() || !absl::ConsumePrefix(&name, "aten.") || NeutralNames().contains(name))
+      continue;
     if (op.largest() <= kScalarElements) sum += op.elements();
   }
   return sum;
@@ -69,8 +70,8 @@ double ScalarElements(const google::protobuf::RepeatedPtrField<AtenOp>& ops) {
 bool IsNeutralOp(const AtenOp& op) {
   absl::string_view name = op.name();
   // A call without tensors (largest 0) has nothing to compute on.
-  const bool small = op.calls() > 0 && op.largest() <= kScalarElements &&
-                     op.elements() <= kMostScalarElements;
+  const bool small =
+      op.calls() > 0 && op.largest() <= kScalarElements && op.elements() <= kMostScalarElements;
   if (absl::StartsWith(name, "python.")) return small;
   if (name == "aten._local_scalar_dense") return op.calls() <= kMostReadBack;
   // Views that change signs.

@@ -20,8 +20,9 @@ inline constexpr int64_t kMostReadBack = 64;
 // True for an operator that does no work of the kernels': a view by its schema, an allocation, a
 // copy, cast, fill, concatenation or random numbers by name (as in AtenOp: "aten.cat"), anything on
 // at most kScalarElements elements a call. "python.tolist" and the like, elements that leave torch
-// (exec/python/element_reads.py), are neutral for such small tensors only. Operators that a program registers itself are true as
-// well: what they run inside is listed on its own, and the linter follows them.
+// (exec/python/element_reads.py), are neutral for such small tensors only. Operators that a program
+// registers itself are true as well: what they run inside is listed on its own, and the linter
+// follows them.
 bool IsNeutralOp(const AtenOp& op);
 
 // Elements on which operators worked that are neutral only as long as there are few of them: sums

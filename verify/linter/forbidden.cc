@@ -51,7 +51,8 @@ class Scan {
         Attribute(node);
         break;
       case Kind::kString:
-        if (std::optional<std::string> text = PlainString(node); text.has_value() && IsMangled(*text))
+        if (std::optional<std::string> text = PlainString(node);
+            text.has_value() && IsMangled(*text))
           Add(node->line, *text, "is what Python makes of another name in a class");
         break;
       case Kind::kFunctionDef: {
@@ -174,7 +175,7 @@ class Scan {
   }
 
   LintResult* result_;
-  std::set<std::string> classes_;  // of the program, without leading underscores
+  std::set<std::string> classes_;               // of the program, without leading underscores
   std::map<std::string, std::string> aliases_;  // of imports, anywhere in the program
   std::set<std::pair<int, std::string>> seen_;
 };

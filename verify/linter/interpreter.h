@@ -2,7 +2,8 @@
 // are spread over files by subject: interpreter_statements.cc, _definitions.cc, _names.cc,
 // _expressions.cc, _literals.cc, _operators.cc, _items.cc, _objects.cc (attributes, classes),
 // _calls.cc, _methods.cc, _containers.cc, _builtins.cc, _library.cc (Python's standard library),
-// _torch.cc, _tensors.cc, _hidden.cc (code that is called unseen), _kernels.cc (Triton) and _verdict.cc (findings and what forward returns).
+// _torch.cc, _tensors.cc, _kernels.cc (Triton) and
+// _verdict.cc (findings and what forward returns).
 #ifndef TRITONRL_VERIFY_LINTER_INTERPRETER_H_
 #define TRITONRL_VERIFY_LINTER_INTERPRETER_H_
 
@@ -267,7 +268,7 @@ class Interpreter {
   bool InPieces(const StorageSet& sources) const;
   // Finds Python's work on numbers that were read from tensors one by one in a loop.
   void CheckNumbers(const std::string& name, const std::vector<Value>& values, int line);
-  bool RunModule();                  // false when there is no kernel
+  bool RunModule();  // false when there is no kernel
   void RunForward(Value bound, int line);
   void JudgeResult(int line);
   void JudgeSecondCall();
@@ -302,7 +303,7 @@ class Interpreter {
   std::vector<InstanceObject*> instances_;   // of the program's own classes
   std::vector<ClassObject*> classes_;        // of the program
   std::vector<Hidden> hidden_;
-  std::vector<Value> kernel_hooks_;          // functions that Triton calls at a launch
+  std::vector<Value> kernel_hooks_;  // functions that Triton calls at a launch
   std::vector<std::pair<std::string, Value>> custom_ops_;  // "namespace.name" and its function
   int first_call_launches_ = 0;
   int undecided_ = 0;      // enclosing branches and loops that may or may not run
@@ -316,6 +317,8 @@ class Interpreter {
 };
 
 int ParameterCount(const FunctionObject* function);
+// The block among a node's children, null without one.
+const Node* FirstBlock(const Node* node);
 // The sequence of identifiers below a dotted name, "a.b.c".
 std::string DottedText(const Node* node);
 // Result of folding the text of a plain string literal; nullopt when it has interpolations.

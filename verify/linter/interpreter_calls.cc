@@ -232,7 +232,7 @@ Value Interpreter::CallFunction(FunctionObject* function, const Args& given) {
       return f.function == function && f.callables == callables;
     });
     if (same <= kMaxRecursion || turning) Unresolved(function->name, given.line);
-    return arena_.Unknown(SourcesOf(given));
+    return arena_.Guess(SourcesOf(given));
   }
   Args args = given;
   if (same == kMaxRecursion) {

@@ -32,7 +32,8 @@ void Interpreter::ExecImportFrom(const Node* node) {
     const std::string inner = ReexportedModule(module, name);
     if (inner.empty()) return arena_.Symbol(absl::StrCat(module, ".", name));
     if (IsForbiddenModule(inner))
-      Forbid(node->line, absl::StrCat(module, ".", name), "is a module that a kernel has no use for");
+      Forbid(node->line, absl::StrCat(module, ".", name),
+             "is a module that a kernel has no use for");
     return arena_.Symbol(inner);
   };
   for (const Node* child : node->children) {

@@ -17,9 +17,9 @@ constexpr int kMaxEscapeDepth = 3;
 bool IsPassiveBase(absl::string_view name) {
   if (absl::EndsWith(name, "Error") || absl::EndsWith(name, "Exception")) return true;
   for (absl::string_view passive :
-       {"builtins.object", "torch.autograd.Function", "torch.autograd.function.Function",
-        "abc.ABC", "builtins.dict", "builtins.list", "builtins.tuple", "builtins.str",
-        "builtins.int", "builtins.float", "builtins.set", "builtins.Warning"}) {
+       {"builtins.object", "torch.autograd.Function", "torch.autograd.function.Function", "abc.ABC",
+        "builtins.dict", "builtins.list", "builtins.tuple", "builtins.str", "builtins.int",
+        "builtins.float", "builtins.set", "builtins.Warning"}) {
     if (name == passive) return true;
   }
   return absl::StartsWith(name, "typing.") || absl::StartsWith(name, "typing_extensions.");
@@ -50,11 +50,6 @@ bool Interpreter::IsCallable(Value value) {
     default:
       return false;
   }
-}
-
-void Interpreter::Put(Value* slot, Value value) {
-  if (loops_ > 0 && StateHash(*slot) != StateHash(value)) ++changes_;
-  *slot = value;
 }
 
 void Interpreter::CallWithAnything(Value function, StorageSet sources, int line) {

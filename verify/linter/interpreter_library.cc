@@ -126,8 +126,9 @@ Value Interpreter::CallStandardLibrary(const std::string& name, const Args& args
     const auto* torch = AsSymbol(first);  // starmap(torch.mul, pairs), accumulate(x, torch.add)
     if (torch == nullptr) torch = AsSymbol(args.Get(1, "func"));
     if (torch != nullptr && absl::StartsWith(torch->name, "torch.") && AnyTensor(args))
-      return arena_.List({CallSymbol(torch->name, {.rest = arena_.Guess(SourcesOf(args)),
-                                                   .line = args.line})}, false);
+      return arena_.List(
+          {CallSymbol(torch->name, {.rest = arena_.Guess(SourcesOf(args)), .line = args.line})},
+          false);
     std::vector<Value> items;
     bool exact = true;
     for (Value value : args.All()) {

@@ -43,7 +43,8 @@ Value Interpreter::CallMethod(MethodObject* method, const Args& args) {
     }
     default: {
       auto* property = AsFunction(self);
-      if (auto* function = AsFunction(args.Get(0, "")); property != nullptr && function != nullptr) {
+      if (auto* function = AsFunction(args.Get(0, ""));
+          property != nullptr && function != nullptr) {
         if (method->name == "setter") property->setter = function;
         if (method->name == "deleter") property->deleter = function;
         if (method->name == "setter" || method->name == "deleter") return property;
@@ -123,8 +124,7 @@ Value Interpreter::ApplyFunction(ClassObject* type, const Args& args) {
   std::string unused;
   Value setup = ClassAttribute(type, "setup_context", &unused);
   Args with_context = args;
-  if (setup == nullptr)
-    with_context.positional.insert(with_context.positional.begin(), context);
+  if (setup == nullptr) with_context.positional.insert(with_context.positional.begin(), context);
   Value output = Call(forward, with_context);
   if (setup != nullptr) {
     Call(setup, {.positional = {context, arena_.List(args.positional), output}, .line = args.line});

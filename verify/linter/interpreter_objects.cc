@@ -40,7 +40,7 @@ Value Interpreter::GetAttribute(Value object, absl::string_view name, int line) 
       if (auto* property = AsFunction(object);
           property != nullptr && property->binding == FunctionObject::Binding::kProperty)
         return arena_.Method(object, name);  // y.setter
-      if (name == "register_kernel")  // runs in place of the operator
+      if (name == "register_kernel")         // runs in place of the operator
         return arena_.Symbol("torch.library.registered()");
       if (absl::StartsWith(name, "register_"))
         return arena_.Symbol("functools.wraps()");  // of custom operators
@@ -71,8 +71,8 @@ Value Interpreter::AttributeOfClass(ClassObject* type, absl::string_view name) {
 Value Interpreter::AttributeOfSuper(SuperObject* super, absl::string_view name) {
   // What follows in the order of the object's own class, which may bring classes in between.
   auto* self = AsInstance(super->self);
-  std::vector<Value> order = SearchOrder(self != nullptr && self->type != nullptr ? self->type
-                                                                                   : super->after);
+  std::vector<Value> order =
+      SearchOrder(self != nullptr && self->type != nullptr ? self->type : super->after);
   auto after = std::find(order.begin(), order.end(), super->after);
   if (after == order.end()) {
     order = SearchOrder(super->after);
@@ -281,62 +281,6 @@ Value Interpreter::Instantiate(ClassObject* type, const Args& args) {
   if (Value after = ClassAttribute(type, "__post_init__", &symbol))
     Call(BindMethod(after, instance, type), {.rest = arena_.Unknown(), .line = args.line});
   return instance;
-}
-
-void Interpreter::StoreAttribute(Value object, absl::string_view name, Value value, int line) {
-  if (auto* any = AsUnion(object)) {
-    ++undecided_;
-    for (Value option : any->options) StoreAttribute(option, name, value, line);
-    --undecided_;
-    return;
-  }
-  if (auto* instance = AsInstance(object)) {
-    if (name == "__class__") Forbid(line, "__class__", "changes what an object is");
-    std::string unused;
-    auto* property = instance->type == nullptr
-                         ? nullptr
-                         : AsFunction(ClassAttribute(instance->type, name, &unused));
-    if (property != nullptr && property->setter != nullptr) {
-      CallFunction(property->setter, {.positional = {instance, value}, .line = line});
-      return;
-    }
-    Value& slot = instance->attributes[std::string(name)];
-    Put(&slot, undecided_ > 0 ? arena_.Join(slot, value) : value);
-  } else if (auto* module = AsModule(object)) {
-    if (name == "forward" || name == "__call__") {
-      Forbid(line, absl::StrCat(module->name, ".", name), "replaces a library's method");
-      return;
-    }
-    Value& slot = module->attributes[std::string(name)];
-    Put(&slot, undecided_ > 0 ? arena_.Join(slot, value) : value);
-  } else if (auto* type = AsClass(object)) {
-    const int number = ast_->Intern(name);
-    if (auto* function = AsFunction(value); function != nullptr && function->owner == nullptr)
-      function->owner = type;
-    if (Value* found = type->body->Find(number)) {
-      Put(found, undecided_ > 0 ? arena_.Join(*found, value) : value);
-    } else {
-      type->body->variables.emplace_back(number, value);
-    }
-  } else if (auto* symbol = AsSymbol(object)) {
-    const std::string full = absl::StrCat(symbol->name, ".", name);
-    if (!IsPermittedSetting(full)) Forbid(line, full, "assigns to an attribute of a library");
-  } else if (auto* tensor = AsTensor(object)) {
-    if (name == "data") {
-      AddTo(&tensor->storages, Reachable(value));
-    } else if (name != "grad" && name != "requires_grad") {
-      for (int storage : tensor->storages) AddTo(&storages_[storage].sources, Reachable(value));
-    }
-  } else if (AsKernel(object) != nullptr) {
-    Forbid(line, absl::StrCat(AsKernel(object)->function->name, ".", name),
-           "changes a compiled kernel object");
-  } else if (AsFunction(object) != nullptr || object->kind == ObjectKind::kBound ||
-             object->kind == ObjectKind::kPartial || AsList(object) != nullptr) {
-    Hide(value, line);  // found again through the attribute
-  } else if (object->kind == ObjectKind::kUnknown ||
-             (AsHost(object) != nullptr && absl::StartsWith(name, "__"))) {
-    Forbid(line, std::string(name), "is set on an object that cannot be followed");
-  }
 }
 
 Value Interpreter::Super(const Args& args) {

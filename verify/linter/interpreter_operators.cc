@@ -156,7 +156,7 @@ Value Interpreter::BinaryHost(absl::string_view op, HostObject* a, HostObject* b
 
 Value Interpreter::Unary(absl::string_view op, Value a, int line) {
   if (op == "not") {
-    const std::optional<bool> truth = Truth(a);
+    const std::optional<bool> truth = Decide(a);
     if (truth.has_value()) return arena_.Constant(!*truth);
     if (AsHost(a) == nullptr && HoldsTensor(a)) Elementwise("not", {a}, line);
     return arena_.Host();

@@ -133,7 +133,8 @@ Value Interpreter::TensorAttribute(Value object, absl::string_view name) {
     if (name == "T" && shape.has_value())
       shape = std::vector<int64_t>(shape->rbegin(), shape->rend());
     if (name == "mT" || name == "mH") shape.reset();
-    if (name == "grad" || name == "_base") return arena_.Join(arena_.Tensor(tensor->storages, shape), None());
+    if (name == "grad" || name == "_base")
+      return arena_.Join(arena_.Tensor(tensor->storages, shape), None());
     return arena_.Tensor(tensor->storages, shape);
   }
   if (name == "is_cuda")

@@ -108,7 +108,8 @@ Value Interpreter::CallCompute(const std::string& name, const Args& args) {
   const bool functional = absl::StartsWith(name, "torch.nn.");
   const bool any_tensor = AnyTensor(args);
   if (!functional && !any_tensor) return Allocate(args, 99, true, false);  // made from nothing
-  if (!functional && OnlySmall(args) && !InPieces(SourcesOf(args))) return NewTensor(SourcesOf(args), std::vector<int64_t>{1});
+  if (!functional && OnlySmall(args) && !InPieces(SourcesOf(args)))
+    return NewTensor(SourcesOf(args), std::vector<int64_t>{1});
   return Compute(name, args.line, SourcesOf(args));
 }
 
@@ -124,6 +125,10 @@ Value Interpreter::CallTensorClass(absl::string_view last, const Args& args) {
 Value Interpreter::CallTorch(const std::string& name, const Args& args) {
   const absl::string_view last = absl::string_view(name).substr(name.rfind('.') + 1);
   Value first = args.Get(0, "input");
+  if (absl::StartsWith(name, "torch.nn.Module.") && Is(kModuleMethod, last)) {
+    CallCallbacks(args);  // super().train(mode)
+    return first == nullptr ? None() : first;
+  }
   if (name == "torch.cuda.is_available") return arena_.Constant(true);
   if (absl::StrContains(last, "hook")) {
     Forbid(args.line, name, "hides code in a hook");

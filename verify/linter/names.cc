@@ -55,7 +55,8 @@ const NameTable<uint32_t>& Names() {
        "zip Ellipsis NotImplemented __name__ __file__ __debug__ __doc__"},
       {kTensorProperty,
        "T mT H mH data grad real imag shape dtype device layout ndim requires_grad is_cuda is_cpu "
-       "_version _base is_meta is_leaf itemsize nbytes names is_sparse is_quantized grad_fn __class__"},
+       "_version _base is_meta is_leaf itemsize nbytes names is_sparse is_quantized grad_fn "
+       "__class__"},
       {kParameterName,
        "weight bias running_mean running_var num_batches_tracked in_proj_weight in_proj_bias "
        "q_proj_weight k_proj_weight v_proj_weight bias_k bias_v weight_g weight_v"},
@@ -109,7 +110,8 @@ bool Is(NameTrait trait, absl::string_view name) {
 bool IsForbiddenModule(absl::string_view module) {
   return Is(kForbiddenModule, module.substr(0, module.find('.'))) ||
          StartsWithAny(
-             module, {"triton._C", "triton.runtime.interpreter", "torch.utils.cpp_extension", "torch.utils.dlpack", "torch._inductor.codecache", "torch.jit",
+             module, {"triton._C", "triton.runtime.interpreter", "torch.utils.cpp_extension",
+                      "torch.utils.dlpack", "torch._inductor.codecache", "torch.jit",
                       "torch.utils._python_dispatch", "torch.overrides", "torch.multiprocessing"});
 }
 

@@ -25,7 +25,8 @@ const NameTable<TensorUse>& TensorUses() {
        "storage_offset get_device device dtype shape layout requires_grad is_floating_point "
        "is_complex is_leaf itemsize nbytes names is_sparse is_pinned dim_order is_same_size "
        "record_stream is_inference is_meta is_cpu __len__ __class__ grad_fn is_quantized "
-       "_version is_signed is_conj is_neg is_set_to is_shared storage_type has_names __dlpack_device__ "
+       "_version is_signed is_conj is_neg is_set_to is_shared storage_type has_names "
+       "__dlpack_device__ "
        "__repr__ __hash__ __format__"},
       {TensorUse::kAddress, "data_ptr"},
       {TensorUse::kFill,

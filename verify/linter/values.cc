@@ -296,8 +296,8 @@ const std::vector<Value>& SearchOrder(ClassObject* type) {
   std::vector<Value> all = {type};
   for (Value base : type->bases) {
     auto* parent = AsClass(base);
-    const std::vector<Value> above = parent != nullptr ? SearchOrder(parent)
-                                                       : std::vector<Value>{base};
+    const std::vector<Value> above =
+        parent != nullptr ? SearchOrder(parent) : std::vector<Value>{base};
     all.insert(all.end(), above.begin(), above.end());
   }
   // Where a class stands twice, as under a diamond, its last place counts: that is what Python's

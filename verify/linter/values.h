@@ -59,7 +59,8 @@ struct Object {
 struct UnknownObject : Object {
   UnknownObject() : Object(ObjectKind::kUnknown) {}
   StorageSet sources;
-  bool guess = false;  // an argument made up for a function that somebody else calls, or a part of it
+  bool guess =
+      false;  // an argument made up for a function that somebody else calls, or a part of it
 };
 
 // A Python scalar, string, None, dtype, size ...: no tensor.
@@ -94,8 +95,8 @@ struct SymbolObject : Object {
 
 // Variables of a function, class or module. Names are numbers of the Ast.
 struct Scope {
-  Scope* parent = nullptr;  // where it was defined
-  bool is_class = false;    // not seen from functions inside
+  Scope* parent = nullptr;        // where it was defined
+  bool is_class = false;          // not seen from functions inside
   bool is_comprehension = false;  // := inside binds outside of it
   std::vector<std::pair<int, Value>> variables;
   std::vector<int> globals, nonlocals;
@@ -113,9 +114,9 @@ struct FunctionObject : Object {
   ClassObject* owner = nullptr;  // class in whose body it stands, for super()
   enum class Binding : uint8_t { kPlain, kStatic, kClass, kProperty };
   Binding binding = Binding::kPlain;
-  bool cached = false;                // by functools.lru_cache or cache
-  FunctionObject* setter = nullptr;   // of a property
-  FunctionObject* deleter = nullptr;  // of a property
+  bool cached = false;                                  // by functools.lru_cache or cache
+  FunctionObject* setter = nullptr;                     // of a property
+  FunctionObject* deleter = nullptr;                    // of a property
   std::vector<std::pair<const Node*, Value>> defaults;  // parameter node, its default
 };
 
