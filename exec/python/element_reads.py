@@ -23,8 +23,8 @@ _HAND_OVER = {
 }
 
 
-# Functions that make tensors out of memory that other code filled.
-_TAKE_OVER = {"from_numpy", "frombuffer", "from_dlpack", "as_tensor", "asarray", "tensor"}
+# Functions that make tensors out of memory that other code filled. (torch.from_numpy asks no mode.)
+_TAKE_OVER = {"from_dlpack", "as_tensor", "asarray", "tensor"}
 
 
 def _is_foreign(name, args, kwargs):
