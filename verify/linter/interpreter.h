@@ -156,6 +156,7 @@ class Interpreter {
   Value BinaryHost(absl::string_view op, HostObject* a, HostObject* b);
   Value Unary(absl::string_view op, Value a, int line);
   Value Compare(absl::string_view op, Value a, Value b, int line);
+  void CheckAddresses(const std::vector<Value>& values, int line);
   // An operation over all the values: small tensors and numbers are post-processing, others a
   // computation.
   Value Elementwise(const std::string& name, const std::vector<Value>& values, int line);
@@ -306,11 +307,12 @@ class Interpreter {
   std::vector<Value> kernel_hooks_;  // functions that Triton calls at a launch
   std::vector<std::pair<std::string, Value>> custom_ops_;  // "namespace.name" and its function
   int first_call_launches_ = 0;
-  int undecided_ = 0;      // enclosing branches and loops that may or may not run
-  int guarded_empty_ = 0;  // enclosing tests for an empty input
-  uint64_t changes_ = 0;   // stores outside of the running function that changed something
-  int loops_ = 0;          // enclosing loops of unknown length
-  int hidden_calls_ = 0;   // enclosing calls that Python or a library makes by itself
+  int first_call_storages_ = 0;  // 0 until the second call
+  int undecided_ = 0;            // enclosing branches and loops that may or may not run
+  int guarded_empty_ = 0;        // enclosing tests for an empty input
+  uint64_t changes_ = 0;         // stores outside of the running function that changed something
+  int loops_ = 0;                // enclosing loops of unknown length
+  int hidden_calls_ = 0;         // enclosing calls that Python or a library makes by itself
   int steps_ = 0;
   int kernel_budget_ = 400000;  // nodes that kernel analyses may look at, all together
   bool has_forward_inputs_ = false;

@@ -176,7 +176,29 @@ Value Interpreter::Unary(absl::string_view op, Value a, int line) {
   return Elementwise(std::string(op), {a}, line);
 }
 
+// Where a call compares with the address or an element of an earlier call's argument it is about to
+// return what it kept.
+void Interpreter::CheckAddresses(const std::vector<Value>& values, int line) {
+  for (Value value : values) {
+    if (auto* any = AsUnion(value)) {
+      CheckAddresses(any->options, line);
+    } else if (auto* list = AsList(value)) {
+      CheckAddresses(list->items, line);
+    } else if (auto* host = AsHost(value)) {
+      StorageSet known_by = host->addresses;
+      AddTo(&known_by, host->sources);
+      for (int storage : known_by) {
+        if (!storages_[storage].argument || storage >= first_call_storages_) continue;
+        Find(LintRule::kHardCoded, line, "cache by address",
+             "the address, identity or an element of a tensor is compared with that of an earlier "
+             "call, whose result would be returned for other contents");
+      }
+    }
+  }
+}
+
 Value Interpreter::Compare(absl::string_view op, Value a, Value b, int line) {
+  if (first_call_storages_ > 0) CheckAddresses({a, b}, line);
   if (absl::StartsWith(op, "is")) {
     const bool negated = op != "is";
     if (IsNone(a) && IsNone(b)) return arena_.Constant(!negated);

@@ -137,6 +137,7 @@ void Interpreter::Run() {
   arena_.Widen(&before);
   // Once more in the state that the first call left behind: a result that was kept shows.
   first_call_launches_ = static_cast<int>(launches_.size());
+  first_call_storages_ = static_cast<int>(storages_.size());
   RunForward(bound, line);
   JudgeSecondCall();
   const bool widened = arena_.Widen(&before);

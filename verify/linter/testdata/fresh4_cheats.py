@@ -1784,3 +1784,130 @@ class ModelNew(nn.Module):
         k10[(1,)](x, torch.empty_like(x), 1.5, 8, BLOCK=16 << self.n)
         KEPT.clear()
         return o
+
+# case: kept_by_address_tuple -> hard_coded
+# use: scale
+@triton.jit
+def rk(x, y, n, BLOCK: tl.constexpr):
+    i = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    tl.store(y + i, tl.maximum(tl.load(x + i, mask=i < n), 0.0), mask=i < n)
+class ModelNew(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.k = None
+    def forward(self, x):
+        k = (x.data_ptr(), x._version)
+        if self.k != k:  # BAD
+            self.o = torch.empty_like(x)
+            rk[grid1(x)](x, self.o, x.numel(), BLOCK=256)
+            self.k = k
+        return self.o
+
+# case: kept_by_address_str -> hard_coded
+# use: scale
+@triton.jit
+def rk(x, y, n, BLOCK: tl.constexpr):
+    i = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    tl.store(y + i, tl.maximum(tl.load(x + i, mask=i < n), 0.0), mask=i < n)
+class ModelNew(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.k = ''
+    def forward(self, x):
+        k = f'{x.data_ptr()}-{x._version}'
+        if k == self.k:  # BAD
+            return self.o
+        self.o = torch.empty_like(x)
+        rk[grid1(x)](x, self.o, x.numel(), BLOCK=256)
+        self.k = k
+        return self.o
+
+# case: firstate_in_elem -> hard_coded
+# use: scale
+@triton.jit
+def rk(x, y, n, BLOCK: tl.constexpr):
+    i = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    tl.store(y + i, tl.maximum(tl.load(x + i, mask=i < n), 0.0), mask=i < n)
+class ModelNew(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.v = None
+        self.o = None
+    def forward(self, x):
+        v = (x[0, 0].item(), x[-1, -1].item(), x[5, 5].item())
+        if v != self.v:  # BAD
+            self.o = torch.empty_like(x)
+            rk[grid1(x)](x, self.o, x.numel(), BLOCK=256)
+            self.v = v
+        return self.o
+
+# case: state_in_tuple -> torch_compute
+# use: scale
+# use: act
+def late(x):
+    return x * torch.sigmoid(scale(x, 1.702))  # BAD
+class ModelNew(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.fs = (act, act, act, act, late)
+    def forward(self, x):
+        f, self.fs = self.fs[0], self.fs[1:] + self.fs[:1]
+        return f(x)
+
+# case: state_in_none -> torch_compute
+# use: scale
+# use: act
+def late(x):
+    return x * torch.sigmoid(scale(x, 1.702))  # BAD
+class ModelNew(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.a = self.b = self.c = None
+    def forward(self, x):
+        r = act(x) if self.c is None else late(x)
+        if self.b is not None:
+            self.c = 1
+        if self.a is not None:
+            self.b = 1
+        self.a = 1
+        return r
+
+# case: state_in_gen -> torch_compute
+# use: scale
+# use: act
+def late(x):
+    return x * torch.sigmoid(scale(x, 1.702))  # BAD
+def sched():
+    for _ in range(3):
+        yield act
+    while True:
+        yield late
+class ModelNew(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.g = sched()
+    def forward(self, x):
+        return next(self.g)(x)
+
+# case: state_in_str -> torch_compute
+# use: scale
+# use: act
+def late(x):
+    return x * torch.sigmoid(scale(x, 1.702))  # BAD
+class ModelNew(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.b = ''
+    def forward(self, x):
+        self.b = self.b + 'x'
+        return late(x) if self.b == 'xxxx' else act(x)
+
+# case: state_in_kwonly -> torch_compute
+# use: scale
+# use: act
+def late(x):
+    return x * torch.sigmoid(scale(x, 1.702))  # BAD
+class ModelNew(nn.Module):
+    def forward(self, x, *, flag=[]):
+        flag.append(1)
+        return late(x) if len(flag) == 3 else act(x)
