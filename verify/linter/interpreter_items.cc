@@ -51,10 +51,8 @@ Value Interpreter::GetItem(Value object, Value index, const Node* index_node, in
       return object;
     case ObjectKind::kInstance:
       return Call(GetAttribute(object, "__getitem__", line), {.positional = {index}, .line = line});
-    default: {
-      StorageSet sources = Reachable(object);
-      return arena_.Unknown(sources);
-    }
+    default:
+      return arena_.UnknownLike(object);
   }
 }
 
@@ -138,7 +136,7 @@ void Interpreter::AddItems(Value iterable, std::vector<Value>* items, bool* exac
       items->push_back(Call(GetAttribute(iterator, "__next__", 0), {}));
     }
   } else {
-    items->push_back(arena_.Unknown(Reachable(iterable)));
+    items->push_back(arena_.UnknownLike(iterable));
   }
 }
 

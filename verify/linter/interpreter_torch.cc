@@ -35,6 +35,10 @@ Value Interpreter::CallDecoratorResult(const std::string& name, const Args& args
   const std::string base = name.substr(0, name.size() - 2);
   Value first = args.Get(0, "");
   if (Is(kJit, base)) return MakeKernel(first);
+  if (base == "torch.library.registered") {
+    for (Value value : args.All()) Hide(value, args.line);
+    return AsFunction(first) != nullptr ? first : arena_.Symbol(name);
+  }
   if (first == nullptr) return arena_.Host();
   if (auto* function = AsFunction(first); function != nullptr) {
     if (base == "functools.lru_cache" || base == "functools.cache") function->cached = true;
@@ -64,7 +68,12 @@ Value Interpreter::MakeConstant(absl::string_view last, const Args& args) {
   if (last == "full") {
     Args size_only = args;
     if (size_only.positional.size() > 1) size_only.positional.resize(1);
-    return Allocate(size_only, 0, true, false);
+    Value made = Allocate(size_only, 0, true, false);
+    if (auto* fill = AsHost(args.Get(1, "fill_value")); fill != nullptr && !fill->sources.empty()) {
+      storages_.back().sources = fill->sources;  // a number that was read from a tensor
+      storages_.back().constant = false;
+    }
+    return made;
   }
   return Allocate(args, last == "arange" || last == "linspace" ? 99 : 0, true,
                   absl::EndsWith(last, "_like"));
@@ -99,7 +108,8 @@ Value Interpreter::CallCompute(const std::string& name, const Args& args) {
   const bool functional = absl::StartsWith(name, "torch.nn.");
   const bool any_tensor = AnyTensor(args);
   if (!functional && !any_tensor) return Allocate(args, 99, true, false);  // made from nothing
-  if (!functional && OnlySmall(args)) return NewTensor(SourcesOf(args), std::vector<int64_t>{1});
+  if (!functional && OnlySmall(args) && !InPieces(SourcesOf(args)))
+    return NewTensor(SourcesOf(args), std::vector<int64_t>{1});
   return Compute(name, args.line, SourcesOf(args));
 }
 
@@ -115,6 +125,10 @@ Value Interpreter::CallTensorClass(absl::string_view last, const Args& args) {
 Value Interpreter::CallTorch(const std::string& name, const Args& args) {
   const absl::string_view last = absl::string_view(name).substr(name.rfind('.') + 1);
   Value first = args.Get(0, "input");
+  if (absl::StartsWith(name, "torch.nn.Module.") && Is(kModuleMethod, last)) {
+    CallCallbacks(args);  // super().train(mode)
+    return first == nullptr ? None() : first;
+  }
   if (name == "torch.cuda.is_available") return arena_.Constant(true);
   if (absl::StrContains(last, "hook")) {
     Forbid(args.line, name, "hides code in a hook");

@@ -23,6 +23,8 @@ enum NameTrait : uint32_t {
   kContainerModule = 1 << 10,  // torch.nn classes whose call runs their children, or never called
   kJit = 1 << 11,              // triton.jit under one of its names
   kStreamFunction = 1 << 12,   // makes or picks a stream
+  kModuleMethod = 1 << 13,     // methods of torch.nn.Module that torch and the checker call
+  kReexported = 1 << 14,       // modules that other modules hold as attributes: np, os
 };
 bool Is(NameTrait trait, absl::string_view name);
 
@@ -30,6 +32,9 @@ bool Is(NameTrait trait, absl::string_view name);
 bool IsForbiddenModule(absl::string_view module);
 // Functions of permitted modules that are refused: os.system, sys.settrace, torch.cuda.Stream.
 bool IsForbiddenFunction(absl::string_view name);
+// The module that `module`.`name` is when a library holds another one as an attribute, as
+// triton.runtime.interpreter.np does; empty when it is not known to be one.
+std::string ReexportedModule(absl::string_view module, absl::string_view name);
 // What is wrong with a function that IsForbiddenFunction names, as the end of a sentence.
 std::string WhyForbidden(absl::string_view name);
 // Library settings that honest programs assign: torch.backends.*.
