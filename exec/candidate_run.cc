@@ -17,9 +17,9 @@
 #include "exec/device_backend.h"
 #include "exec/follow_up.h"
 #include "exec/job_dialogue.h"
+#include "exec/run_conclusion.h"
 #include "exec/tensor_exchange.h"
 #include "exec/tensor_sharing.h"
-#include "exec/time_conclusion.h"
 #include "exec/timing_rounds.h"
 
 namespace tritonrl {
@@ -49,9 +49,10 @@ class Session {
       run.out_of_memory = absl::IsResourceExhausted(talked);
       return run;
     }
-    if (follow_up_.ended) ForgetEnd(&report, &follow_up_);
+    run.device_doubtful = MayHaveHarmedDevice(found_.follow_up);
+    if (found_.follow_up.ended) ForgetEnd(&report, &found_.follow_up);
     run.result = Classify(report, limits_, JobRole::kRunner);
-    Conclude(&run.result);
+    Conclude(context_.request, oracle_, found_, &run.result);
     run.worker_died = report.end == JobEnd::kWorkerDied && !report.out_of_memory &&
                       FaultOf(run.result.outcome()) == EXEC_FAULT_OURS;
     return run;
@@ -72,19 +73,19 @@ class Session {
         job->Send(Json{{"go", false}}.dump());
         continue;
       }
-      if (compared_ == calls_.size()) {
+      if (found_.compared == calls_.size()) {
         TakeKernels(*message, job.get());
         over_ = true;
         continue;
       }
       const absl::Status taken = TakeCall(*message);
-      if (!taken.ok()) violation_ = taken;
-      over_ = !taken.ok() || !wrong_.equal || !Lay(NextTrial());
+      if (!taken.ok()) found_.violation = taken;
+      over_ = !taken.ok() || !found_.wrong.equal || !Lay(NextTrial());
       job->Send(Json{{"go", !over_}}.dump());
-      if (!over_ && compared_ == calls_.size() && !oracle_.run.modelled() &&
+      if (!over_ && found_.compared == calls_.size() && !oracle_.run.modelled() &&
           !context_.request.skip_timing()) {
         Time(job.get());
-        over_ = timing_->kind != TimingResult::Kind::kTimed;
+        over_ = found_.timing->kind != TimingResult::Kind::kTimed;
       }
     }
     *report = job->Finish();
@@ -96,7 +97,7 @@ class Session {
   }
 
   // The trial that the runner looks for next: that of the next call, and for rounds the first.
-  int NextTrial() const { return compared_ < calls_.size() ? calls_[compared_] : 0; }
+  int NextTrial() const { return found_.compared < calls_.size() ? calls_[found_.compared] : 0; }
 
   // Has the exchange put a trial's inputs in place; false, and lost_ says why, if it cannot.
   bool Lay(int trial) {
@@ -118,23 +119,23 @@ class Session {
     const char* names[] = {"call", "inputs", "output"};
     bool whole = json.is_object() && json.size() == std::size(names);
     for (const char* name : names) whole = whole && json.contains(name);
-    if (!whole || json["call"] != compared_) {
+    if (!whole || json["call"] != found_.compared) {
       return absl::InvalidArgumentError(
-          absl::StrCat("a message is not the result of call ", compared_));
+          absl::StrCat("a message is not the result of call ", found_.compared));
     }
     ASSIGN_OR_RETURN(std::vector<Leaf> output, ReadLeaves(json["output"]));
-    ASSIGN_OR_RETURN(const InputsAfter inputs, ReadInputs(json["inputs"], calls_[compared_]));
-    const int trial = calls_[compared_];
+    ASSIGN_OR_RETURN(const InputsAfter inputs, ReadInputs(json["inputs"], calls_[found_.compared]));
+    const int trial = calls_[found_.compared];
     const bool right =
-        Judge(trial, compared_, output) && CheckSharing(trial, output, inputs.leaves);
+        Judge(trial, found_.compared, output) && CheckSharing(trial, output, inputs.leaves);
     if (right && !oracle_.mutates_inputs && !inputs.unchanged) {
-      wrong_.equal = false;
-      wrong_.message = "forward changed its inputs in place";
-      wrong_.mismatch.Clear();
-      wrong_.mismatch.set_kind("input_changed");
-      wrong_.mismatch.set_trial(trial);
+      found_.wrong.equal = false;
+      found_.wrong.message = "forward changed its inputs in place";
+      found_.wrong.mismatch.Clear();
+      found_.wrong.mismatch.set_kind("input_changed");
+      found_.wrong.mismatch.set_trial(trial);
     }
-    ++compared_;
+    ++found_.compared;
     return absl::OkStatus();
   }
 
@@ -168,23 +169,24 @@ class Session {
     return Answered(exchange_->Compare(call, output), unknown);
   }
 
-  // Compares an output with that of the oracle's call; false, and wrong_ says why, when it differs.
+  // Compares an output with that of the oracle's call; false, and found_.wrong says why, when it
+  // differs.
   bool Judge(int trial, size_t call, const std::vector<Leaf>& output) {
     Comparison found = Compare(call, output);
     if (found.max_error.has_value() && std::isfinite(*found.max_error)) {
-      max_error_ = std::max(max_error_.value_or(0), *found.max_error);
+      found_.max_error = std::max(found_.max_error.value_or(0), *found.max_error);
     }
     NoteShare(found, trial);
     if (found.equal) return true;
     found.mismatch.set_trial(trial);
-    wrong_ = std::move(found);
-    repeated_ = call == 1;
+    found_.wrong = std::move(found);
+    found_.repeated = call == 1;
     return false;
   }
 
   // All calls were right and its result is handed over: it names its kernels and asks what comes.
   void TakeKernels(const std::string& named, JobDialogue* job) {
-    asked_ = true;
+    found_.asked = true;
     FollowUpSetup setup;
     setup.profile = !oracle_.run.modelled() && !context_.request.skip_gpu_profile();
     setup.ablate = !context_.request.skip_ablation();
@@ -205,37 +207,37 @@ class Session {
     };
     setup.ablation.memory_bytes = exchange_->memory_bytes();
     setup.ablation.until = FollowUpDeadline(begin_, limits_);
-    follow_up_ = RunFollowUp(setup, named, [job](const std::string& order) {
+    found_.follow_up = RunFollowUp(setup, named, [job](const std::string& order) {
       job->Send(order);
       return job->Next();
     });
-    if (!follow_up_.violation.ok()) violation_ = follow_up_.violation;
+    if (!found_.follow_up.violation.ok()) found_.violation = found_.follow_up.violation;
     job->Send(Json{{"done", true}}.dump());
   }
 
   // How near the outputs came to what is allowed.
   void NoteShare(const Comparison& found, int trial) {
     if (!found.worst_share.has_value() ||
-        (robust_.has_worst_share() && robust_.worst_share() >= *found.worst_share)) {
+        (found_.robust.has_worst_share() && found_.robust.worst_share() >= *found.worst_share)) {
       return;
     }
-    robust_.set_worst_share(*found.worst_share);
-    robust_.set_worst_error(found.worst_error);
-    robust_.set_worst_tolerance(found.worst_tolerance);
-    robust_.set_worst_trial(oracle_.trial_names[trial]);
+    found_.robust.set_worst_share(*found.worst_share);
+    found_.robust.set_worst_error(found.worst_error);
+    found_.robust.set_worst_tolerance(found.worst_tolerance);
+    found_.robust.set_worst_trial(oracle_.trial_names[trial]);
   }
 
-  // False, and wrong_ says why, when an output lies in memory that is not its own although the
-  // reference's do not.
+  // False, and found_.wrong says why, when an output lies in memory that is not its own although
+  // the reference's do not.
   bool CheckSharing(int trial, const std::vector<Leaf>& output, const std::vector<Leaf>& inputs) {
     if (context_.request.mode() != EXEC_MODE_ROBUST || oracle_.shares_memory) return true;
     const std::string shared = FindSharedOutputs(output, inputs);
     if (shared.empty()) return true;
-    wrong_ = Comparison();
-    wrong_.equal = false;
-    wrong_.message = absl::StrCat(shared, ", but the reference's do not");
-    wrong_.mismatch.set_kind("shared_memory");
-    wrong_.mismatch.set_trial(trial);
+    found_.wrong = Comparison();
+    found_.wrong.equal = false;
+    found_.wrong.message = absl::StrCat(shared, ", but the reference's do not");
+    found_.wrong.mismatch.set_kind("shared_memory");
+    found_.wrong.mismatch.set_trial(trial);
     return false;
   }
 
@@ -247,99 +249,22 @@ class Session {
     sides.judge = [this](int trial, const std::string& layout) {
       auto output = ReadLeaves(Json::parse(layout, nullptr, /*allow_exceptions=*/false));
       if (!output.ok()) {
-        violation_ = output.status();
+        found_.violation = output.status();
         return false;
       }
       // With state, a forward called once more may rightly give something else.
       if (oracle_.mutates_inputs || oracle_.has_buffers) return true;
-      timed_ = true;
+      found_.timed = true;
       return Judge(trial, trial == 0 ? 0 : trial + 1, *output);
     };
     sides.alone = [this] {
       if (context_.place != nullptr) context_.place->TakeAlone();
     };
-    timing_ = TimeInTurns(context_.request, oracle_, sides);
+    found_.timing = TimeInTurns(context_.request, oracle_, sides);
     if (context_.place != nullptr) context_.place->ShareAgain();
-    if (timing_->kind == TimingResult::Kind::kBadMessage) {
-      violation_ = absl::InvalidArgumentError(timing_->text);
+    if (found_.timing->kind == TimingResult::Kind::kBadMessage) {
+      found_.violation = absl::InvalidArgumentError(found_.timing->text);
     }
-  }
-
-  // From what the process said of itself to what is so.
-  void Conclude(ExecResult* result) {
-    result->set_modelled(oracle_.run.modelled());
-    result->set_device_name(oracle_.run.device_name());
-    *result->mutable_versions() = oracle_.run.versions();
-    *result->mutable_reference_ops() = oracle_.run.reference_ops();
-    for (const auto& [phase, seconds] : oracle_.run.phase_seconds()) {
-      if (phase != "rest") (*result->mutable_phase_seconds())[phase] = seconds;
-    }
-    if (timing_.has_value()) NoteTiming(*timing_, result);
-    if (compared_ > 0) result->set_trials_run(calls_[compared_ - 1] + 1);
-    if (max_error_.has_value()) result->set_max_error(*max_error_);
-    if (context_.request.mode() == EXEC_MODE_ROBUST) {
-      for (const std::string& name : oracle_.trial_names) robust_.add_trial_names(name);
-      for (const std::string& note : oracle_.notes) robust_.add_notes(note);
-      *result->mutable_robust() = robust_;
-    }
-    if (!wrong_.equal) return ConcludeWrong(result);
-    if (!violation_.ok()) {
-      return SetOutcome(EXEC_BAD_RESULT,
-                        "what it handed over makes no sense: " + Message(violation_), result);
-    }
-    if (result->outcome() != EXEC_OK) return;
-    if (compared_ < calls_.size()) {
-      return SetOutcome(EXEC_BAD_RESULT,
-                        absl::StrCat("it claims to have run, but handed over the results of ",
-                                     compared_, " calls instead of ", calls_.size()),
-                        result);
-    }
-    if (!asked_ && (!timing_.has_value() || timing_->kind == TimingResult::Kind::kTimed)) {
-      return SetOutcome(EXEC_BAD_RESULT,
-                        "it ended before it named the kernels that it had launched", result);
-    }
-    result->set_correct(true);
-    if (!ConcludeAblation(result)) return;
-    if (!context_.request.skip_timing()) ConcludeTime(oracle_, timing_, result);
-  }
-
-  static void NoteTiming(const TimingResult& timing, ExecResult* result) {
-    auto& seconds = *result->mutable_phase_seconds();
-    seconds["timing: ready"] = timing.ready_seconds;
-    seconds["timing: wait for the GPU"] = timing.wait_seconds;
-    seconds["timing: rounds"] = timing.round_seconds;
-    seconds["timing: inputs"] = timing.load_seconds;
-    seconds["timing: outputs judged"] = timing.judge_seconds;
-  }
-
-  // False when it cannot be known whether the kernels do the work.
-  bool ConcludeAblation(ExecResult* result) {
-    DescribeFollowUp(follow_up_, result);
-    if (follow_up_.ablation.all != ABLATION_UNCLEAR) return true;
-    SetOutcome(
-        EXEC_INCONCLUSIVE,
-        absl::StrCat("without its kernels the result ", follow_up_.ablation.kernels[0].text()),
-        result);
-    return false;
-  }
-
-  void ConcludeWrong(ExecResult* result) {
-    const std::string name = oracle_.trial_names[wrong_.mismatch.trial()];
-    wrong_.mismatch.set_trial_name(name);
-    *result->mutable_mismatch() = wrong_.mismatch;
-    result->set_correct(false);
-    result->set_phase("compare");
-    result->clear_detail();
-    result->set_line(0);
-    const char* again = follow_up_.profile_wrong ? ", in a profiled call"
-                        : timed_                 ? ", in a timed call"
-                        : repeated_              ? ", called once more"
-                                                 : "";
-    SetOutcome(EXEC_MISMATCH,
-               absl::StrCat("trial ", wrong_.mismatch.trial() + 1, " of ", trials_,
-                            name == "random" ? "" : absl::StrCat(" (inputs: ", name, ")"), again,
-                            ": ", wrong_.message),
-               result);
   }
 
   const JobContext& context_;
@@ -351,17 +276,9 @@ class Session {
   std::unique_ptr<TensorExchange> exchange_;
   absl::Status lost_;  // why the exchange has failed
 
-  size_t compared_ = 0;  // calls
   bool over_ = false;
-  Comparison wrong_;  // equal as long as nothing differed
-  bool repeated_ = false, timed_ = false;
-  std::optional<double> max_error_;
-  RobustEvidence robust_;
-  absl::Status violation_;
-  std::optional<TimingResult> timing_;
   absl::Time begin_ = absl::InfinitePast();  // of its first message
-  bool asked_ = false;                       // it came to its end and asked what comes
-  FollowUpResult follow_up_;
+  RunFindings found_;
 };
 
 }  // namespace

@@ -13,6 +13,9 @@ namespace tritonrl {
 struct CandidateRun {
   ExecResult result;
   bool worker_died = false;  // under the candidate, which may be why
+  // A call after the ordinary ones ended badly: that is nothing to the result, but the device ought
+  // to be looked at.
+  bool device_doubtful = false;
   // The exchange of tensors failed, which is a fault of ours; for want of GPU memory, perhaps.
   bool exchange_failed = false, out_of_memory = false;
 };

@@ -60,8 +60,9 @@ absl::Status CheckDevice(const std::string& device, WorkerPool* oracles, const E
   return Compare(*result);
 }
 
-void DeviceDoubt::Note(ExecOutcome outcome) {
+void DeviceDoubt::Note(ExecOutcome outcome, bool doubtful) {
   if (device_ != "cuda") return;
+  if (doubtful) outcome = EXEC_CRASHED;
   switch (outcome) {
     case EXEC_OUT_OF_BOUNDS:
     case EXEC_TIMEOUT:

@@ -25,8 +25,9 @@ class DeviceDoubt {
  public:
   DeviceDoubt(std::string device, WorkerPool* oracles) : device_(device), oracles_(oracles) {}
 
-  // After each candidate: a crash, a hang or an illegal access on a GPU is a reason for doubt.
-  void Note(ExecOutcome outcome);
+  // After each candidate: a crash, a hang or an illegal access on a GPU is a reason for doubt, also
+  // (`doubtful`) in calls after those that the outcome is about.
+  void Note(ExecOutcome outcome, bool doubtful = false);
 
   // Before each candidate: at once when there is no doubt, else by one check that all callers wait
   // for. A check that fails leaves the doubt, so that the next caller checks again.

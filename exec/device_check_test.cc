@@ -36,7 +36,7 @@ TEST(DeviceCheckTest, ADeviceThatAnswersNonsenseDoesNot) {
   doubt.Note(EXEC_MISMATCH);
   EXPECT_TRUE(doubt.Settle((*pool)->limits(), Soon()).ok());
   EXPECT_EQ(doubt.checks(), 0);
-  doubt.Note(EXEC_OUT_OF_BOUNDS);
+  doubt.Note(EXEC_OK, /*doubtful=*/true);
   EXPECT_FALSE(doubt.Settle((*pool)->limits(), Soon()).ok());
   EXPECT_FALSE(doubt.Settle((*pool)->limits(), Soon()).ok());
   EXPECT_EQ(doubt.checks(), 2);

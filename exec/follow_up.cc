@@ -4,6 +4,7 @@
 #include <optional>
 #include <utility>
 
+#include "absl/strings/match.h"
 #include "absl/time/clock.h"
 
 namespace tritonrl {
@@ -52,6 +53,15 @@ FollowUpResult RunFollowUp(const FollowUpSetup& setup, const std::string& named,
   found.ended = found.ablation.ended;
   found.violation = found.ablation.violation;
   return found;
+}
+
+bool MayHaveHarmedDevice(const FollowUpResult& found) {
+  if (found.ended || absl::StrContains(found.profile.note, "CUDA")) return true;
+  for (const KernelAblation& kernel : found.ablation.kernels) {
+    // "a kernel touched memory that is not its own: CUDA error: ..."
+    if (absl::StrContains(kernel.text(), "CUDA")) return true;
+  }
+  return false;
 }
 
 void DescribeFollowUp(const FollowUpResult& found, ExecResult* result) {

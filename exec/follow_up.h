@@ -42,6 +42,10 @@ absl::Time FollowUpDeadline(absl::Time begin, const ExecLimits& limits);
 FollowUpResult RunFollowUp(const FollowUpSetup& setup, const std::string& named,
                            const AskRunner& ask);
 
+// Whether one of these calls may have left the device in a bad state: its process ended in it, or
+// it raised an error of CUDA.
+bool MayHaveHarmedDevice(const FollowUpResult& found);
+
 // Writes down what was found.
 void DescribeFollowUp(const FollowUpResult& found, ExecResult* result);
 

@@ -151,5 +151,18 @@ TEST_F(FollowUpTest, AWrongOutputInTheProfiledCallIsAMismatch) {
   EXPECT_EQ(result.outcome(), EXEC_BAD_RESULT) << result.DebugString();
 }
 
+TEST(MayHaveHarmedDeviceTest, AnEndOrAnErrorOfCudaMay) {
+  FollowUpResult found;
+  EXPECT_FALSE(MayHaveHarmedDevice(found));
+  found.ablation.kernels.emplace_back().set_text("ValueError: no");
+  EXPECT_FALSE(MayHaveHarmedDevice(found));
+  FollowUpResult illegal = found;
+  illegal.ablation.kernels[0].set_text(
+      "a kernel touched memory that is not its own: CUDA error: an illegal memory access");
+  EXPECT_TRUE(MayHaveHarmedDevice(illegal));
+  found.ended = true;
+  EXPECT_TRUE(MayHaveHarmedDevice(found));
+}
+
 }  // namespace
 }  // namespace tritonrl

@@ -216,7 +216,7 @@ absl::StatusOr<ExecResult> PythonBackend::Run(const ExecRequest& request, absl::
                   "the caller's deadline passed while other requests used the GPU's memory");
   }
   CandidateRun run = RunOn(context, key, limits, deadline, oracle);
-  doubt_.Note(run.result.outcome());
+  doubt_.Note(run.result.outcome(), run.device_doubtful);
   run.result.set_oracle_cached(cached);
   return run.result;
 }

@@ -193,9 +193,6 @@ TEST(JobJsonTest, FillsDefaultsAndKeepsBytes) {
   for (const uint64_t seed : context.seeds.inputs) {
     EXPECT_EQ(text.find(absl::StrCat(seed)), std::string::npos);
   }
-  const Json timer = Json::parse(TimerJobJson(context, "{}"));
-  EXPECT_EQ(timer["reference_source"], "the reference");
-  EXPECT_FALSE(timer.contains("candidate_source"));
 }
 
 TEST(JobJsonTest, OnlyTheOracleIsToldTheMode) {

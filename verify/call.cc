@@ -143,6 +143,7 @@ VerifierOptions VerifierOptionsOf(const VerifyCall& call, const DeviceBackend& b
   options.check_functionality = call.functionality;
   options.ablation = call.ablation;
   options.gpu_profile = call.gpu_profile;
+  options.measure_time = call.timing;
   options.judge_parallel = call.judge_parallel;
   options.judge_cache = UserPath(call.judge_cache);
   options.cache = false;  // would grow with the number of cases

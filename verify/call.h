@@ -36,7 +36,7 @@ struct VerifyCall {
   int trials = 5;
   double tolerance = 0;
   std::string mode;
-  bool functionality = true, ablation = true, gpu_profile = true;
+  bool functionality = true, ablation = true, gpu_profile = true, timing = true;
   std::string judge_url, judge_model, judge_key_variable, judge_cache;
   int judge_parallel = 1;
 };

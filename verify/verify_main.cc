@@ -59,6 +59,8 @@ ABSL_FLAG(double, memory_gb, 0, "memory limit of the candidate in GiB; 0: the ba
 ABSL_FLAG(bool, functionality, true,
           "false: skip linter and run-time audit (figures without the robust verifier)");
 ABSL_FLAG(bool, ablation, true, "false: do not call forward again with kernels that write nothing");
+ABSL_FLAG(bool, timing, true,
+          "false: no times and no speedup, which on a GPU is several times faster");
 ABSL_FLAG(bool, gpu_profile, true,
           "on a GPU, one call more under a profiler; it takes seconds to start");
 ABSL_FLAG(std::string, judge_url, "",
@@ -113,6 +115,7 @@ VerifyCall CallFromFlags() {
   call.functionality = absl::GetFlag(FLAGS_functionality);
   call.ablation = absl::GetFlag(FLAGS_ablation);
   call.gpu_profile = absl::GetFlag(FLAGS_gpu_profile);
+  call.timing = absl::GetFlag(FLAGS_timing);
   call.judge_url = absl::GetFlag(FLAGS_judge_url);
   call.judge_model = absl::GetFlag(FLAGS_judge_model);
   call.judge_key_variable = absl::GetFlag(FLAGS_judge_key_variable);
