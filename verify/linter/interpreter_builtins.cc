@@ -4,6 +4,20 @@
 #include "verify/linter/interpreter.h"
 
 namespace tritonrl::lint {
+namespace {
+
+// A list of pairs, each of known length: what dict(...) takes.
+bool ArePairs(Value value) {
+  const auto* list = AsList(value);
+  if (list == nullptr || !list->exact) return false;
+  for (Value item : list->items) {
+    const auto* pair = AsList(item);
+    if (pair == nullptr || !pair->exact || pair->items.size() != 2) return false;
+  }
+  return true;
+}
+
+}  // namespace
 
 Value Interpreter::MapCall(Value function, const std::vector<Value>& iterables, int line) {
   Args args;
@@ -145,6 +159,9 @@ Value Interpreter::SequenceBuiltin(absl::string_view name, const Args& args) {
     if (auto* other = AsDict(first)) {
       dict->items.insert(dict->items.begin(), other->items.begin(), other->items.end());
       dict->other = other->other;
+    } else if (first != nullptr && ArePairs(first)) {
+      for (Value pair : AsList(first)->items)
+        StoreItem(dict, AsList(pair)->items[0], AsList(pair)->items[1], args.line);
     } else if (first != nullptr) {
       Value pair = Element(first, args.line);
       dict->other = AsList(pair) != nullptr ? arena_.JoinAll(AsList(pair)->items) : pair;

@@ -244,6 +244,7 @@ Value Interpreter::CallFunction(FunctionObject* function, const Args& given) {
     frames_.push_back(inner);
     Value value = Eval(body);
     frames_.pop_back();
+    if (inner.is_forward) returned_.push_back({value, function->node->line, guarded_empty_ > 0});
     return value;
   }
   frames_.push_back(inner);

@@ -118,9 +118,15 @@ Value Interpreter::CallStandardLibrary(const std::string& name, const Args& args
       AsList(value) != nullptr ? AddItems(value, &items, &exact) : items.push_back(value);
     }
     CallCallbacks(args);
-    if (absl::StrContains(name, "Dict") || absl::StrContains(name, "defaultdict")) {
-      return arena_.New<DictObject>();
+    if (name == "collections.defaultdict") {
+      Args rest = args;
+      if (!rest.positional.empty()) rest.positional.erase(rest.positional.begin());
+      Value dict = SequenceBuiltin("dict", rest);
+      if (first != nullptr && !IsNone(first))
+        AsDict(dict)->other = arena_.Join(AsDict(dict)->other, Call(first, {.line = args.line}));
+      return dict;
     }
+    if (absl::EndsWith(name, "Dict")) return SequenceBuiltin("dict", args);
     const bool same = name == "itertools.chain" || name == "collections.deque";
     if (!same) items.push_back(arena_.List(items, false));
     return arena_.List(items, false);

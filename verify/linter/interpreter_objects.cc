@@ -4,6 +4,15 @@
 #include "verify/linter/interpreter.h"
 
 namespace tritonrl::lint {
+namespace {
+
+// What is known of the shape of a library module's parameter or buffer.
+Shape ParameterShape(absl::string_view name) {
+  if (name == "num_batches_tracked") return std::vector<int64_t>{};
+  return std::nullopt;
+}
+
+}  // namespace
 
 Value Interpreter::GetAttribute(Value object, absl::string_view name, int line) {
   if (auto* any = AsUnion(object)) {
@@ -160,7 +169,7 @@ Value Interpreter::InstanceAttribute(InstanceObject* instance, absl::string_view
     return Call(BindMethod(getter, instance, instance->type), args);
   }
   if (!symbol.empty() && IsParameterName(name)) {
-    Value parameter = InputTensor();
+    Value parameter = InputTensor(ParameterShape(name));
     instance->attributes.emplace(std::string(name), parameter);
     return parameter;
   }
@@ -175,7 +184,7 @@ Value Interpreter::ModuleAttribute(ModuleObject* module, absl::string_view name)
   auto it = module->attributes.find(std::string(name));
   if (it != module->attributes.end()) return it->second;
   if (IsParameterName(name)) {
-    Value parameter = InputTensor();
+    Value parameter = InputTensor(ParameterShape(name));
     module->attributes.emplace(std::string(name), parameter);
     return parameter;
   }

@@ -72,7 +72,13 @@ Value Interpreter::Elementwise(const std::string& name, const std::vector<Value>
   }
   if (!any_tensor) return arena_.Host(sources);
   if (!small || name == "@") return Compute(name, line, sources);
-  return NewTensor(sources, std::vector<int64_t>{1});
+  int tensors = 0;
+  Shape shape;  // one tensor among numbers gives its shape
+  for (Value value : values) {
+    if (const auto* tensor = AsTensor(value); tensor != nullptr && ++tensors == 1)
+      shape = tensor->shape;
+  }
+  return NewTensor(sources, tensors == 1 ? shape : std::vector<int64_t>{1});
 }
 
 Value Interpreter::Binary(absl::string_view op, Value a, Value b, int line) {

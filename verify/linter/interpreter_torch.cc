@@ -120,6 +120,15 @@ Value Interpreter::CallTorch(const std::string& name, const Args& args) {
     Forbid(args.line, name, "hides code in a hook");
     return arena_.Unknown(SourcesOf(args));
   }
+  if (name == "torch.nn.functional.pad" || name == "torch.constant_pad_nd") {
+    // With a constant it only copies; the other modes choose elements.
+    const Value mode = args.Get(2, "mode");
+    const std::string* text = ConstantString(mode);
+    if (mode == nullptr || name == "torch.constant_pad_nd" ||
+        (text != nullptr && *text == "constant")) {
+      return NewTensor(SourcesOf(args));
+    }
+  }
   if (name == "torch.broadcast_tensors") {
     std::vector<Value> views;
     for (Value value : args.All()) {

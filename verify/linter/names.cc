@@ -1,5 +1,8 @@
 #include "verify/linter/names.h"
 
+#include <unicode/normalizer2.h>
+#include <unicode/unistr.h>
+
 #include "absl/strings/match.h"
 #include "verify/linter/name_table.h"
 
@@ -9,8 +12,8 @@ namespace {
 const NameTable<uint32_t>& Names() {
   static const NameTable<uint32_t> table{
       {kForbiddenModule,
-       "ctypes _ctypes cffi subprocess multiprocessing threading _thread concurrent asyncio "
-       "socket ssl http urllib requests ftplib smtplib xmlrpc importlib builtins imp pkgutil "
+       "ctypes _ctypes cffi subprocess multiprocessing _thread concurrent asyncio "
+       "socket ssl http urllib requests ftplib smtplib xmlrpc builtins imp pkgutil "
        "runpy code codeop marshal pickle dill cloudpickle joblib shelve gc inspect ast dis base64 "
        "binascii codecs zlib gzip bz2 lzma signal atexit pty mmap tempfile shutil pathlib glob io "
        "fcntl select selectors resource faulthandler tracemalloc unittest mock site sysconfig "
@@ -44,7 +47,9 @@ const NameTable<uint32_t>& Names() {
       {kPermittedFunction,
        "os.environ os.getenv os.path os.cpu_count os.getpid os.sep os.linesep os.name os.getcwd "
        "sys.version sys.version_info sys.platform sys.maxsize sys.argv sys.byteorder sys.stderr "
-       "sys.stdout sys.float_info sys.executable sys.implementation"},
+       "sys.stdout sys.float_info sys.executable sys.implementation importlib.util "
+       "importlib.metadata importlib.util.find_spec importlib.metadata.version "
+       "importlib.metadata.PackageNotFoundError threading.Lock threading.RLock"},
       {kPythonBuiltin,
        "abs aiter all anext any ascii bin bool bytearray bytes callable chr classmethod complex "
        "dict dir divmod enumerate filter float format frozenset getattr hasattr hash hex id int "
@@ -53,11 +58,14 @@ const NameTable<uint32_t>& Names() {
        "zip Ellipsis NotImplemented __name__ __file__ __debug__ __doc__"},
       {kTensorProperty,
        "T mT H mH data grad real imag shape dtype device layout ndim requires_grad is_cuda is_cpu "
-       "is_meta is_leaf itemsize nbytes names is_sparse is_quantized grad_fn __class__"},
+       "is_meta is_leaf itemsize nbytes names is_sparse is_quantized grad_fn __class__ _version"},
       {kParameterName,
        "weight bias running_mean running_var num_batches_tracked in_proj_weight in_proj_bias "
        "q_proj_weight k_proj_weight v_proj_weight bias_k bias_v weight_g weight_v"},
-      {kNeutralModule, "torch.nn.Identity torch.nn.Flatten torch.nn.Unflatten"},
+      {kNeutralModule,
+       "torch.nn.Identity torch.nn.Flatten torch.nn.Unflatten torch.nn.ZeroPad1d "
+       "torch.nn.ZeroPad2d "
+       "torch.nn.ZeroPad3d torch.nn.ConstantPad1d torch.nn.ConstantPad2d torch.nn.ConstantPad3d"},
       {kContainerModule,
        "torch.nn.Sequential torch.nn.ModuleList torch.nn.ModuleDict torch.nn.ParameterList "
        "torch.nn.ParameterDict torch.nn.Module"},
@@ -91,7 +99,21 @@ bool IsForbiddenModule(absl::string_view module) {
 
 bool IsForbiddenFunction(absl::string_view name) {
   if (Is(kForbiddenFunction, name) || Is(kStreamFunction, name)) return true;
+  if (StartsWithAny(name, {"importlib.", "threading."})) return !Is(kPermittedFunction, name);
   return StartsWithAny(name, {"os.", "sys."}) && !Is(kPermittedFunction, FirstTwo(name));
+}
+
+bool FoldsIntoAnother(absl::string_view name) {
+  bool ascii = true;
+  for (const char c : name) ascii = ascii && static_cast<unsigned char>(c) < 0x80;
+  if (ascii) return false;
+  UErrorCode status = U_ZERO_ERROR;
+  const icu::Normalizer2* nfkc = icu::Normalizer2::getNFKCInstance(status);
+  if (U_FAILURE(status)) return true;
+  const auto text = icu::UnicodeString::fromUTF8(
+      icu::StringPiece(name.data(), static_cast<int32_t>(name.size())));
+  const bool stable = nfkc->isNormalized(text, status) && text.indexOf(char16_t{0xFFFD}) < 0;
+  return U_FAILURE(status) || !stable;
 }
 
 std::string WhyForbidden(absl::string_view name) {

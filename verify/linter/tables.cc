@@ -26,7 +26,7 @@ const NameTable<TensorUse>& TensorUses() {
        "is_complex is_leaf itemsize nbytes names is_sparse is_pinned dim_order is_same_size "
        "record_stream is_inference is_meta is_cpu __len__ __class__ grad_fn is_quantized "
        "is_signed is_conj is_neg is_set_to is_shared storage_type has_names __dlpack_device__ "
-       "__repr__ __hash__ __format__"},
+       "__repr__ __hash__ __format__ _version"},
       {TensorUse::kAddress, "data_ptr"},
       {TensorUse::kFill,
        "copy_ fill_ zero_ uniform_ normal_ random_ bernoulli_ resize_ set_ resize_as_"},

@@ -514,7 +514,7 @@ class ModelNew(nn.Module):
         return CACHE[key]
 
 
-# case: cache_checked_by_version -> torch_compute
+# case: cache_checked_by_version -> hard_coded
 # use: relu
 # use: launch_relu
 class ModelNew(nn.Module):
