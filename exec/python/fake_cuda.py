@@ -12,6 +12,8 @@ import types
 import torch
 from torch.overrides import TorchFunctionMode
 
+import fake_library
+
 CPU = torch.device("cpu")
 CUDA = torch.device("cuda", 0)
 DEVICE_NAME = "NVIDIA L40S (modelled)"
@@ -208,9 +210,10 @@ class FakeCuda:
         self._saved = []
         for name, stub in _stubs().items():
             self._replace(torch.cuda, name, stub)
-        for owner, name, stub in _bindings():
+        for owner, name, stub in _bindings() + fake_library.stubs():
             if hasattr(owner, name):
                 self._replace(owner, name, stub)
+        self._replace(torch.Tensor, "record_stream", _constant(None))
         # A default-device mode would lie below ours and put "cuda" back.
         self._replace(torch, "set_default_device", _constant(None))
         self._replace(torch, "Generator", _Generator)

@@ -36,7 +36,9 @@ class Scan {
         if (child != module) ImportName(child, name + ".");
       }
     }
-    for (const Node* child : node->children) Imports(child, in_class);
+    for (const Node* child : node->children) {
+      if (!IsUnderMainGuard(child)) Imports(child, in_class);
+    }
   }
 
   // Modules that a kernel has no use for, where their name is used: programs are full of imports
@@ -62,14 +64,6 @@ class Scan {
 
   void Names(const Node* node) {
     switch (node->kind) {
-      case Kind::kIf:
-        if (keeps_name_ && TestsForMain(node->Get(Field::kCondition))) {
-          for (const Node* child : node->children) {
-            if (child->field != Field::kConsequence) Names(child);
-          }
-          return;
-        }
-        break;
       case Kind::kIdentifier:
         Identifier(node);
         break;
@@ -86,7 +80,9 @@ class Scan {
       default:
         break;
     }
-    for (const Node* child : node->children) Names(child);
+    for (const Node* child : node->children) {
+      if (!IsUnderMainGuard(child)) Names(child);
+    }
   }
 
  private:
@@ -116,11 +112,18 @@ class Scan {
            (value == "\"__main__\"" || value == "'__main__'");
   }
 
-  static void CollectNames(const Node* node, absl::flat_hash_set<absl::string_view>* names) {
+  bool IsUnderMainGuard(const Node* node) const {
+    return keeps_name_ && node->field == Field::kConsequence && node->parent != nullptr &&
+           node->parent->kind == Kind::kIf && TestsForMain(node->parent->Get(Field::kCondition));
+  }
+
+  void CollectNames(const Node* node, absl::flat_hash_set<absl::string_view>* names) const {
     if (node->kind == Kind::kImport || node->kind == Kind::kImportFrom) return;
     if (node->kind == Kind::kIdentifier && node->field != Field::kAttribute)
       names->insert(node->text);
-    for (const Node* child : node->children) CollectNames(child, names);
+    for (const Node* child : node->children) {
+      if (!IsUnderMainGuard(child)) CollectNames(child, names);
+    }
   }
 
   void Wildcard(const std::string& module, int line) {
@@ -209,9 +212,9 @@ class Scan {
 
 void FindForbidden(const Node* root, LintResult* result) {
   Scan scan(result);
+  scan.MainGuard(root);
   scan.Imports(root, false);
   scan.UsesOfImports(root);
-  scan.MainGuard(root);
   scan.Names(root);
 }
 

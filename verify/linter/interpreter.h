@@ -33,6 +33,7 @@ class Interpreter {
   void Run();
 
  private:
+  void RunModel();  // construction and forward of ModelNew
   // What is being interpreted. Computation counts as a finding only in kForward.
   enum class Phase { kModule, kInit, kForward };
   enum class Flow { kNext, kReturn, kBreak, kContinue, kRaise };
@@ -169,6 +170,9 @@ class Interpreter {
   Value ClassAttribute(ClassObject* type, absl::string_view name, std::string* symbol);
   Value BindMethod(Value found, Value self, Value type);
   bool DerivesFrom(ClassObject* type, absl::string_view symbol);
+  // Names of a named tuple's or dataclass's fields in order.
+  static std::vector<std::string> FieldsOf(const ClassObject* type);
+  bool IsNamedTuple(InstanceObject* instance);
   Value Instantiate(ClassObject* type, const Args& args);
   std::vector<Value> AttributeValues(InstanceObject* instance);
 
@@ -182,6 +186,8 @@ class Interpreter {
   Value CallInstance(InstanceObject* instance, const Args& args);
   Value CallModule(ModuleObject* module, const Args& args);
   Value CallMethod(MethodObject* method, const Args& args);
+  // op.register_kernel(devices, function) of a custom operator.
+  Value RegisterKernel(MethodObject* method, const Args& args);
   Value CallTensorMethod(TensorObject* tensor, absl::string_view name, const Args& args);
   Value CallModuleMethod(ModuleObject* module, absl::string_view name, const Args& args);
   Value ApplyFunction(ClassObject* type, const Args& args);  // autograd.Function.apply
@@ -202,6 +208,8 @@ class Interpreter {
   Value CallBuiltin(absl::string_view name, const Args& args);
   Value CallTorch(const std::string& name, const Args& args);
   Value MakeConstant(absl::string_view last, const Args& args);
+  // torch.library's older ways to define an operator; null when `name` is none of them.
+  Value CallLibrary(const std::string& name, const Args& args);
   Value CallTensorClass(absl::string_view method, const Args& args);  // torch.Tensor.add(t, ...)
   Value MakeModule(const std::string& name, const Args& args);
   // A function of torch that is on no list of harmless ones.

@@ -257,6 +257,11 @@ Value Interpreter::CallFunction(FunctionObject* function, const Args& given) {
     return arena_.List(items, false);
   }
   if (flow == Flow::kNext) done.returned = arena_.Join(done.returned, None());
+  for (Value other : function->also) {
+    ++undecided_;
+    done.returned = arena_.Join(done.returned, Call(other, given));
+    --undecided_;
+  }
   return done.returned == nullptr ? None() : done.returned;
 }
 

@@ -50,6 +50,13 @@ Value Interpreter::GetItem(Value object, Value index, const Node* index_node, in
     case ObjectKind::kClass:
       return object;
     case ObjectKind::kInstance:
+      if (IsNamedTuple(AsInstance(object))) {
+        std::vector<Value> items;
+        bool exact = true;
+        AddItems(object, &items, &exact);
+        const bool slice = index_node != nullptr && index_node->kind == Kind::kSlice;
+        return slice ? arena_.List(items, false) : ItemOf(items, exact, index);
+      }
       return Call(GetAttribute(object, "__getitem__", line), {.positional = {index}, .line = line});
     default: {
       StorageSet sources = Reachable(object);
@@ -116,6 +123,7 @@ void Interpreter::AddItems(Value iterable, std::vector<Value>* items, bool* exac
     items->insert(items->end(), module->children.begin(), module->children.end());
     return;
   }
+  const bool all_before = *exact;
   *exact = false;
   if (auto* any = AsUnion(iterable)) {
     for (Value option : any->options) AddItems(option, items, exact);
@@ -130,6 +138,19 @@ void Interpreter::AddItems(Value iterable, std::vector<Value>* items, bool* exac
       if (absl::StartsWith(key, "s:")) items->push_back(arena_.Constant(key.substr(2)));
     }
     if (items->empty() || dict->other != nullptr) items->push_back(arena_.Host());
+  } else if (auto* instance = AsInstance(iterable); instance != nullptr && IsNamedTuple(instance)) {
+    // Fields in order, as MakeNamedTuple and annotations give them.
+    bool known = true;
+    for (const std::string& field : FieldsOf(instance->type)) {
+      auto it = instance->attributes.find(field);
+      known = known && it != instance->attributes.end();
+      if (known) items->push_back(it->second);
+    }
+    if (known) {
+      *exact = all_before;
+    } else {
+      for (Value value : AttributeValues(instance)) items->push_back(value);
+    }
   } else if (auto* instance = AsInstance(iterable)) {
     Value iterator = Call(GetAttribute(instance, "__iter__", 0), {});
     if (AsInstance(iterator) == nullptr) {

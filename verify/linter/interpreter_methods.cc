@@ -40,12 +40,27 @@ Value Interpreter::CallMethod(MethodObject* method, const Args& args) {
       return arena_.Host(sources);
     }
     default: {
+      if (method->name == "register_kernel") return RegisterKernel(method, args);
       if (method->name == "__get__" || method->name == "cache_clear" ||
           method->name == "cache_info")
         return self;
       return CallUnknown(self, args);
     }
   }
+}
+
+Value Interpreter::RegisterKernel(MethodObject* method, const Args& args) {
+  Value function = args.Get(1, "fn");
+  if (function == nullptr) {  // a decorator
+    auto* decorator = arena_.New<PartialObject>();
+    decorator->function = method;
+    decorator->positional = {args.Get(0, "device_types")};
+    return decorator;
+  }
+  const std::string* device = ConstantString(args.Get(0, "device_types"));
+  auto* op = AsFunction(method->self);
+  if (op != nullptr && (device == nullptr || *device != "cpu")) op->also.push_back(function);
+  return function;
 }
 
 Value Interpreter::CallInstanceMethod(InstanceObject* instance, absl::string_view name,

@@ -44,6 +44,7 @@ Value Interpreter::GetAttribute(Value object, absl::string_view name, int line) 
     case ObjectKind::kBound:
     case ObjectKind::kPartial:
       if (name == "__call__") return object;
+      if (name == "register_kernel") return arena_.Method(object, name);
       if (absl::StartsWith(name, "register_"))
         return arena_.Symbol("functools.wraps()");  // of custom operators
       if (absl::StartsWith(name, "__")) return arena_.Host();
@@ -216,6 +217,31 @@ std::vector<Value> Interpreter::AttributeValues(InstanceObject* instance) {
   return values;
 }
 
+std::vector<std::string> Interpreter::FieldsOf(const ClassObject* type) {
+  if (!type->fields.empty()) return type->fields;
+  std::vector<std::string> fields;
+  const Node* body = type->node == nullptr ? nullptr : type->node->Get(Field::kBody);
+  for (const Node* statement : body == nullptr ? std::vector<Node*>() : body->children) {
+    const Node* assignment = statement->children.empty() ? nullptr : statement->children[0];
+    if (assignment == nullptr || assignment->kind != Kind::kAssignment) continue;
+    const Node* left = assignment->Get(Field::kLeft);
+    if (left != nullptr && left->kind == Kind::kIdentifier &&
+        assignment->Get(Field::kType) != nullptr) {
+      fields.emplace_back(left->text);
+    }
+  }
+  return fields;
+}
+
+bool Interpreter::IsNamedTuple(InstanceObject* instance) {
+  if (instance->type == nullptr) return false;
+  for (Value base : instance->type->bases) {
+    auto* parent = AsClass(base);
+    if (parent != nullptr && !parent->fields.empty()) return true;
+  }
+  return !instance->type->fields.empty() || DerivesFrom(instance->type, "typing.NamedTuple");
+}
+
 Value Interpreter::Instantiate(ClassObject* type, const Args& args) {
   auto* instance = arena_.New<InstanceObject>();
   instance->type = type;
@@ -235,18 +261,7 @@ Value Interpreter::Instantiate(ClassObject* type, const Args& args) {
   }
   // Dataclasses, named tuples: fields in the order of their annotations.
   size_t position = 0;
-  const Node* body = type->node == nullptr ? nullptr : type->node->Get(Field::kBody);
-  for (const Node* statement : body == nullptr ? std::vector<Node*>() : body->children) {
-    const Node* assignment = statement->children.empty() ? nullptr : statement->children[0];
-    if (assignment == nullptr || assignment->kind != Kind::kAssignment) continue;
-    const Node* left = assignment->Get(Field::kLeft);
-    if (left == nullptr || left->kind != Kind::kIdentifier ||
-        assignment->Get(Field::kType) == nullptr)
-      continue;
-    Value given = args.Get(static_cast<int>(position++), left->text);
-    if (given != nullptr) instance->attributes[std::string(left->text)] = given;
-  }
-  for (const std::string& field : type->fields) {
+  for (const std::string& field : FieldsOf(type)) {
     Value given = args.Get(static_cast<int>(position++), field);
     if (given != nullptr) instance->attributes[field] = given;
   }

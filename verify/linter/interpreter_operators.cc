@@ -149,7 +149,10 @@ Value Interpreter::Unary(absl::string_view op, Value a, int line) {
   if (op == "not") {
     const std::optional<bool> truth = Truth(a);
     if (truth.has_value()) return arena_.Constant(!*truth);
-    if (AsHost(a) == nullptr && HoldsTensor(a)) Elementwise("not", {a}, line);
+    // Of containers Python asks the length, of objects a method that is looked at by itself.
+    const bool asks_elements = AsHost(a) == nullptr && AsList(a) == nullptr &&
+                               AsDict(a) == nullptr && AsInstance(a) == nullptr;
+    if (asks_elements && HoldsTensor(a)) Elementwise("not", {a}, line);
     return arena_.Host();
   }
   if (auto* host = AsHost(a)) {

@@ -34,6 +34,7 @@ Value Interpreter::CallSymbol(const std::string& name, const Args& args) {
 Value Interpreter::CallDecoratorResult(const std::string& name, const Args& args) {
   const std::string base = name.substr(0, name.size() - 2);
   Value first = args.Get(0, "");
+  if (base == "torch.compiler") return arena_.Symbol("torch.compiled_function");
   if (Is(kJit, base)) return MakeKernel(first);
   if (first == nullptr) return arena_.Host();
   if (auto* function = AsFunction(first); function != nullptr) {
@@ -112,6 +113,45 @@ Value Interpreter::CallTensorClass(absl::string_view last, const Args& args) {
   return CallTensorMethod(AsTensor(self), last, rest);
 }
 
+Value Interpreter::CallLibrary(const std::string& name, const Args& args) {
+  constexpr absl::string_view kLibrary = "torch.library.of ";
+  const std::string* text = ConstantString(args.Get(0, "name"));
+  const std::string* key = ConstantString(args.Get(1, "types"));
+  const std::string op = text == nullptr ? "" : absl::StrReplaceAll(*text, {{"::", "."}});
+  auto is_own = [](absl::string_view library) {
+    return !library.empty() && library != "aten" && library != "prims" && library != "prim" &&
+           library != "torch" && library != "quantized" && library[0] != '_';
+  };
+  if (name == "torch.library.Library") {
+    if (text == nullptr || !is_own(*text) || key == nullptr ||
+        (*key != "DEF" && *key != "FRAGMENT"))
+      return nullptr;
+    return arena_.Symbol(absl::StrCat(kLibrary, *text));
+  }
+  const bool of_own = is_own(op.substr(0, op.find('.')));
+  if (name == "torch.library.define") return of_own ? None() : nullptr;
+  auto runs_nowhere = [](absl::string_view device) {
+    return device == "cpu" || device == "CPU" || device == "Meta" || device == "meta";
+  };
+  if (name == "torch.library.impl" && of_own && key != nullptr) {
+    if (runs_nowhere(*key)) return arena_.Symbol("functools.wraps()");
+    Value function = args.Get(2, "func");
+    if (function == nullptr) return arena_.Symbol(absl::StrCat("torch.library.op ", op, "()"));
+    custom_ops_.emplace_back(op, function);
+    return function;
+  }
+  absl::string_view rest = name;
+  if (!absl::ConsumePrefix(&rest, kLibrary)) return nullptr;
+  const absl::string_view library = rest.substr(0, rest.find('.'));
+  if (absl::EndsWith(name, ".define")) return None();
+  Value function = args.Get(1, "fn");
+  const std::string* device = ConstantString(args.Get(2, "dispatch_key"));
+  if (!absl::EndsWith(name, ".impl") || text == nullptr || function == nullptr) return nullptr;
+  if (device == nullptr || !runs_nowhere(*device))
+    custom_ops_.emplace_back(absl::StrCat(library, ".", op.substr(op.find('.') + 1)), function);
+  return None();
+}
+
 Value Interpreter::CallTorch(const std::string& name, const Args& args) {
   const absl::string_view last = absl::string_view(name).substr(name.rfind('.') + 1);
   Value first = args.Get(0, "input");
@@ -128,6 +168,14 @@ Value Interpreter::CallTorch(const std::string& name, const Args& args) {
         (text != nullptr && *text == "constant")) {
       return NewTensor(SourcesOf(args));
     }
+  }
+  if (name == "torch.compiled_function") {
+    Find(LintRule::kForbidden, args.line, "torch.compile",
+         "torch.compile does work outside the program's own kernels");
+    return NewTensor(SourcesOf(args));
+  }
+  if (absl::StartsWith(name, "torch.library.")) {
+    if (Value value = CallLibrary(name, args)) return value;
   }
   if (name == "torch.broadcast_tensors") {
     std::vector<Value> views;
@@ -193,6 +241,10 @@ Value Interpreter::CallTorch(const std::string& name, const Args& args) {
     case TorchUse::kWrapKernel:
       return first == nullptr ? arena_.Unknown() : first;
     case TorchUse::kForbidden:
+      // Where nothing of forward calls what it gives, a compiled reference does no harm; a call
+      // computes.
+      if (name == "torch.compile" && phase_ == Phase::kModule)
+        return arena_.Symbol(first != nullptr ? "torch.compiled_function" : "torch.compiler()");
       Find(phase_ == Phase::kForward ? LintRule::kTorchCompute : LintRule::kForbidden, args.line,
            name, absl::StrCat(name, " does work outside the program's own kernels"));
       CallCallbacks(args);

@@ -71,7 +71,7 @@ const NameTable<TorchUse>& TorchUses() {
        "no_grad inference_mode enable_grad set_grad_enabled autocast device is_autocast_enabled "
        "autograd.function.once_differentiable _dynamo.disable compiler.disable "
        "_dynamo.allow_in_graph profiler.record_function autograd.profiler.record_function "
-       "cuda._DeviceGuard cuda.device_of"},
+       "cuda._DeviceGuard cuda.device_of jit.ignore jit.unused jit.export"},
       {TorchUse::kParameter, "nn.Parameter nn.parameter.Parameter nn.Buffer nn.parameter.Buffer"},
       {TorchUse::kCustomOp, "library.custom_op library.triton_op"},
       {TorchUse::kWrapKernel, "library.wrap_triton _library.triton.wrap_triton"},

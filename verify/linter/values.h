@@ -113,6 +113,7 @@ struct FunctionObject : Object {
   Binding binding = Binding::kPlain;
   bool cached = false;                                  // by functools.lru_cache or cache
   std::vector<std::pair<const Node*, Value>> defaults;  // parameter node, its default
+  std::vector<Value> also;  // of a custom operator: functions registered for devices
 };
 
 // A function with its first argument filled in.

@@ -521,14 +521,14 @@ class ModelNew(nn.Module):
 # case: torch_compile_decorator -> forbidden torch.compile
 # use: relu
 # use: launch_relu
-@torch.compile  # BAD
+@torch.compile
 def f(x):
     return x
 
 
 class ModelNew(nn.Module):
     def forward(self, x):
-        return launch_relu(f(x))
+        return launch_relu(f(x))  # BAD
 
 # case: torch_jit_script -> forbidden torch.jit.script
 # use: relu
