@@ -174,6 +174,11 @@ Value Interpreter::CallTorch(const std::string& name, const Args& args) {
          "torch.compile does work outside the program's own kernels");
     return NewTensor(SourcesOf(args));
   }
+  if (name == "torch.repeat_interleave" && AsTensor(first) != nullptr) {
+    Args rest = args;
+    if (!rest.positional.empty()) rest.positional.erase(rest.positional.begin());
+    return CallTensorMethod(AsTensor(first), last, rest);
+  }
   if (absl::StartsWith(name, "torch.library.")) {
     if (Value value = CallLibrary(name, args)) return value;
   }
@@ -206,6 +211,9 @@ Value Interpreter::CallTorch(const std::string& name, const Args& args) {
       return NewTensor(SourcesOf(args),
                        OnlySmall(args) ? Shape(std::vector<int64_t>{-1}) : Shape());
     case TorchUse::kCheck:
+      // Nobody compiles a candidate.
+      if (absl::EndsWith(last, "_compiling") || last == "is_scripting" || last == "is_tracing")
+        return arena_.Constant(false);
       return last == "numel" ? arena_.Size() : arena_.Host();
     case TorchUse::kHost:
       // Namespaces are listed as a whole, so something in them may compute after all.

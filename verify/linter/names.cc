@@ -47,7 +47,7 @@ const NameTable<uint32_t>& Names() {
       {kPermittedFunction,
        "os.environ os.getenv os.path os.cpu_count os.getpid os.sep os.linesep os.name os.getcwd "
        "sys.version sys.version_info sys.platform sys.maxsize sys.argv sys.byteorder sys.stderr "
-       "sys.stdout sys.float_info sys.executable sys.implementation importlib.util "
+       "sys.stdout sys.path sys.float_info sys.executable sys.implementation importlib.util "
        "importlib.metadata importlib.util.find_spec importlib.metadata.version "
        "importlib.metadata.PackageNotFoundError threading.Lock threading.RLock"},
       {kPythonBuiltin,
