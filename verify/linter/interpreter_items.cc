@@ -1,11 +1,27 @@
 // Subscripts and iteration.
+#include <algorithm>
 #include <cmath>
 
 #include "absl/strings/match.h"
+#include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_split.h"
 #include "verify/linter/interpreter.h"
 
 namespace tritonrl::lint {
+namespace {
+
+// Most elements of "2:6" or ":4"; -1 where it cannot be told.
+int64_t SliceLength(absl::string_view text) {
+  const std::pair<absl::string_view, absl::string_view> ends =
+      absl::StrSplit(text, absl::MaxSplits(':', 1));
+  int64_t first = 0, last = 0;
+  if (!ends.first.empty() && !absl::SimpleAtoi(ends.first, &first)) return -1;
+  if (!absl::SimpleAtoi(ends.second, &last) || first < 0 || last < first) return -1;
+  return last - first;
+}
+
+}  // namespace
 
 Value Interpreter::GetItem(Value object, Value index, const Node* index_node, int line) {
   if (auto* any = AsUnion(object)) {
@@ -73,7 +89,12 @@ Value Interpreter::ItemOfTensor(TensorObject* tensor, Value index, const Node* i
   }
   if (kind != Kind::kSlice) return IndexTensor(tensor, index, line);
   Shape shape = tensor->shape;
-  if (shape.has_value() && !shape->empty()) (*shape)[0] = -1;
+  if (shape.has_value() && !shape->empty()) {
+    // A few elements of an argument of forward are still its elements, of results they are numbers.
+    const bool of_argument = std::any_of(tensor->storages.begin(), tensor->storages.end(),
+                                         [this](int s) { return storages_[s].argument; });
+    (*shape)[0] = of_argument ? -1 : SliceLength(index_node->text);
+  }
   return arena_.Tensor(tensor->storages, shape);
 }
 

@@ -105,8 +105,8 @@ Value Interpreter::CallInstanceMethod(InstanceObject* instance, absl::string_vie
       name == "double") {
     return instance;
   }
-  if (name == "__exit__" || name == "extra_repr" || name == "zero_grad" ||
-      name == "load_state_dict")
+  if (name == "__exit__" || name == "extra_repr" || name == "_check_input_dim" ||
+      name == "zero_grad" || name == "load_state_dict")
     return None();
   for (Value value : args.All()) {
     if (HoldsTensor(value)) {

@@ -12,6 +12,15 @@ Shape ParameterShape(absl::string_view name) {
   return std::nullopt;
 }
 
+// Numbers and flags that library modules keep of their constructor's arguments.
+bool IsModuleSetting(absl::string_view name) {
+  if (absl::StartsWith(name, "_")) return false;
+  for (absl::string_view ending : {"_features", "_channels", "_size", "_dim", "_shape", "_mode"}) {
+    if (absl::EndsWith(name, ending)) return true;
+  }
+  return absl::StartsWith(name, "num_") || Is(kModuleSetting, name);
+}
+
 }  // namespace
 
 Value Interpreter::GetAttribute(Value object, absl::string_view name, int line) {
@@ -178,6 +187,7 @@ Value Interpreter::InstanceAttribute(InstanceObject* instance, absl::string_view
   // Attributes that were set under names computed at run time.
   if (auto any = instance->attributes.find("*"); any != instance->attributes.end())
     return any->second;
+  if (absl::StartsWith(symbol, "torch.nn.") && IsModuleSetting(name)) return arena_.Host();
   return arena_.Method(instance, name);
 }
 
@@ -196,18 +206,7 @@ Value Interpreter::ModuleAttribute(ModuleObject* module, absl::string_view name)
     return inner;
   }
   if (name == "training") return arena_.Host();
-  const bool size =
-      absl::StartsWith(name, "num_") || absl::EndsWith(name, "_features") ||
-      absl::EndsWith(name, "_channels") || name == "groups" || name == "eps" ||
-      name == "momentum" || name == "stride" || name == "padding" || name == "dilation" ||
-      name == "kernel_size" || name == "normalized_shape" || name == "p" || name == "dim" ||
-      name == "output_padding" || name == "padding_mode" || name == "affine" ||
-      name == "negative_slope" || name == "alpha" || name == "bias" || name == "inplace" ||
-      absl::EndsWith(name, "_size") || name == "embed_dim" || name == "head_dim" ||
-      name == "batch_first" || name == "beta" || name == "threshold" || name == "min_val" ||
-      name == "max_val" || name == "lambd" || name == "reduction" || name == "margin" ||
-      name == "transposed" || name == "approximate" || name == "elementwise_affine";
-  if (size) return arena_.Host();
+  if (IsModuleSetting(name)) return arena_.Host();
   return arena_.Method(module, name);
 }
 

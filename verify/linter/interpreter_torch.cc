@@ -169,6 +169,8 @@ Value Interpreter::CallTorch(const std::string& name, const Args& args) {
       return NewTensor(SourcesOf(args));
     }
   }
+  // Reached where no attribute was found: it raises, and what the handler gives counts.
+  if (name == "torch.nn.Module.__getattr__") return arena_.Host();
   if (name == "torch.compiled_function") {
     Find(LintRule::kForbidden, args.line, "torch.compile",
          "torch.compile does work outside the program's own kernels");

@@ -72,6 +72,13 @@ const NameTable<uint32_t>& Names() {
       {kJit,
        "triton.jit triton.runtime.jit triton.runtime.jit.jit triton.JITFunction "
        "triton.runtime.JITFunction triton.runtime.jit.JITFunction triton.experimental.gluon.jit"},
+      {kModuleSetting,
+       "groups eps momentum stride padding dilation normalized_shape p dim output_padding affine "
+       "negative_slope alpha bias inplace batch_first beta threshold min_val max_val lambd "
+       "reduction margin transposed approximate elementwise_affine track_running_stats ceil_mode "
+       "return_indices count_include_pad divisor_override mode scale_factor align_corners "
+       "padding_idx max_norm norm_type sparse bidirectional dropout upscale_factor "
+       "downscale_factor nonlinearity ignore_index label_smoothing delta swap size"},
       {kStreamFunction,
        "torch.cuda.Stream torch.cuda.ExternalStream torch.cuda.set_stream torch.Stream "
        "torch.cuda.streams.Stream torch.cuda.streams.ExternalStream"}};

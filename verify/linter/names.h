@@ -23,6 +23,7 @@ enum NameTrait : uint32_t {
   kContainerModule = 1 << 10,  // torch.nn classes whose call runs their children, or never called
   kJit = 1 << 11,              // triton.jit under one of its names
   kStreamFunction = 1 << 12,   // makes or picks a stream
+  kModuleSetting = 1 << 13,    // numbers and flags of torch.nn modules: eps, stride, affine
 };
 bool Is(NameTrait trait, absl::string_view name);
 

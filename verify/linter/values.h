@@ -77,11 +77,11 @@ struct TensorObject : Object {
   TensorObject() : Object(ObjectKind::kTensor) {}
   StorageSet storages;  // those it may be a view of
   Shape shape;
-  // At most kScalarElements elements for sure: post-processing such tensors on the host is no
-  // computation.
+  // At most kScalarElements elements in one dimension for sure, or half as many in several:
+  // post-processing such tensors on the host is no computation.
   bool IsSmall() const;
 };
-inline constexpr int64_t kScalarElements = 8;
+inline constexpr int64_t kScalarElements = 16;
 
 // Something of a library or of Python itself, by its full name: "torch.nn.functional.relu",
 // "builtins.len". A name that ends in "()" stands for what a call of it gave (a decorator, a
