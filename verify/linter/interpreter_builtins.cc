@@ -50,6 +50,8 @@ Value Interpreter::GetAttrBuiltin(const Args& args) {
     return arena_.Host();  // a dtype by name
   }
   if (AsHost(object) != nullptr) return arena_.Host();
+  // A parameter of a library's module, as of an LSTM's layers; what it is called for computes.
+  if (AsModule(object) != nullptr) return InputTensor();
   Forbid(args.line, "getattr", "looks an attribute up by a name that is made at run time");
   return arena_.Unknown(SourcesOf(args));
 }

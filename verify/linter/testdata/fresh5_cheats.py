@@ -258,7 +258,7 @@ class ModelNew(nn.Module):
 # case: kernel_registered_for_cuda -> torch_compute torch.exp
 # use: relu
 # use: launch_relu
-@torch.library.custom_op("fresh4c::f", mutates_args=())
+@torch.library.custom_op("fresh5c::f", mutates_args=())
 def op(x: torch.Tensor) -> torch.Tensor:
     return launch_relu(x)
 
@@ -275,14 +275,14 @@ class ModelNew(nn.Module):
 # case: library_impl_computes -> torch_compute torch.exp
 # use: relu
 # use: launch_relu
-lib = torch.library.Library("fresh4d", "FRAGMENT")
+lib = torch.library.Library("fresh5d", "FRAGMENT")
 lib.define("f(Tensor x) -> Tensor")
 lib.impl("f", lambda x: torch.exp(x), "CUDA")  # BAD
 
 
 class ModelNew(nn.Module):
     def forward(self, x):
-        return launch_relu(torch.ops.fresh4d.f(x))
+        return launch_relu(torch.ops.fresh5d.f(x))
 
 # case: library_over_aten -> forbidden torch.library.Library
 # use: relu
@@ -298,17 +298,17 @@ class ModelNew(nn.Module):
 # case: impl_by_qualified_name -> torch_compute torch.exp
 # use: relu
 # use: launch_relu
-torch.library.define("fresh4e::f", "(Tensor x) -> Tensor")
+torch.library.define("fresh5e::f", "(Tensor x) -> Tensor")
 
 
-@torch.library.impl("fresh4e::f", "cuda")
+@torch.library.impl("fresh5e::f", "cuda")
 def _(x):
     return torch.exp(x)  # BAD
 
 
 class ModelNew(nn.Module):
     def forward(self, x):
-        return launch_relu(torch.ops.fresh4e.f(x))
+        return launch_relu(torch.ops.fresh5e.f(x))
 
 # case: named_tuple_gives_the_other -> torch_compute torch.relu
 from typing import NamedTuple
@@ -546,6 +546,19 @@ class ModelNew(nn.Module):
     def forward(self, x):
         launch_relu(x)
         return self.activation(x)  # BAD
+
+# case: module_called_by_a_made_name -> torch_compute|unresolved
+# use: relu
+# use: launch_relu
+class ModelNew(nn.Module):
+    def __init__(self, name):
+        super().__init__()
+        self.fc = nn.Linear(4, 4)
+        self.name = name
+
+    def forward(self, x):
+        launch_relu(x)
+        return getattr(self.fc, self.name + "ward")(x)  # BAD
 
 # case: setting_that_is_called -> torch_compute|unresolved
 # use: relu

@@ -214,7 +214,7 @@ class ModelNew(nn.Module):
 # case: operators_for_devices
 # use: relu
 # use: launch_relu
-@torch.library.custom_op("fresh4::relu", mutates_args=(), device_types="cuda")
+@torch.library.custom_op("fresh5::relu", mutates_args=(), device_types="cuda")
 def relu_op(x: torch.Tensor) -> torch.Tensor:
     return launch_relu(x)
 
@@ -224,7 +224,7 @@ def _(x):
     return torch.relu(x)
 
 
-library = torch.library.Library("fresh4b", "DEF")
+library = torch.library.Library("fresh5b", "DEF")
 library.define("relu(Tensor x) -> Tensor")
 library.impl("relu", launch_relu, "CUDA")
 
@@ -232,7 +232,7 @@ library.impl("relu", launch_relu, "CUDA")
 # task: torch.randn(64, 40) => lambda self, x: torch.relu(x)
 class ModelNew(nn.Module):
     def forward(self, x):
-        return torch.ops.fresh4b.relu(relu_op(x))
+        return torch.ops.fresh5b.relu(relu_op(x))
 
 # case: abstract_bases
 import sys
@@ -320,6 +320,29 @@ class ModelNew(nn.Module):
     def forward(self, x):
         assert self.block == 128
         return self.inner(x)
+
+# case: parameters_of_a_layer_by_number
+@triton.jit
+def gate_sums(x, w, b, y, I: tl.constexpr, H, BH: tl.constexpr):
+    r = tl.program_id(0)
+    h = tl.program_id(1) * BH + tl.arange(0, BH)
+    i = tl.arange(0, I)
+    acc = tl.sum(tl.load(w + h[:, None] * I + i[None, :], mask=h[:, None] < H, other=0.0) * tl.load(x + r * I + i)[None, :], 1)
+    tl.store(y + r * H + h, acc + tl.load(b + h, mask=h < H), mask=h < H)
+
+
+# layers: self.rnn = nn.GRU(8, 16)
+# task: torch.randn(5, 8) => lambda self, x: x @ self.rnn.weight_ih_l0.T + self.rnn.bias_ih_l0
+class ModelNew(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.rnn = nn.GRU(8, 16)
+
+    def forward(self, x):
+        w, b = (getattr(self.rnn, f"{kind}_ih_l{0}") for kind in ("weight", "bias"))
+        y = torch.empty(x.shape[0], w.shape[0], device=x.device)
+        gate_sums[(x.shape[0], 3)](x, w, b, y, I=8, H=48, BH=16)
+        return y
 
 # case: code_of_the_generator
 from torch._inductor.runtime import triton_helpers
