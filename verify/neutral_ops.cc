@@ -56,11 +56,27 @@ bool IsLibrarys(absl::string_view name) {
 
 }  // namespace
 
+double ScalarElements(const google::protobuf::RepeatedPtrField<AtenOp>& ops) {
+  double sum = 0;
+  for (const AtenOp& op : ops) {
+    absl::string_view name = op.name();
+    if (op.view() || !absl::ConsumePrefix(&name, "aten.") || NeutralNames().contains(name))
+      continue;
+    if (op.largest() <= kScalarElements) sum += op.elements();
+  }
+  return sum;
+}
+
 bool IsNeutralOp(const AtenOp& op) {
   absl::string_view name = op.name();
-  if (!IsLibrarys(name) || op.view()) return true;
   // A call without tensors (largest 0) has nothing to compute on.
-  if (op.calls() > 0 && op.largest() <= kScalarElements) return true;
+  const bool small =
+      op.calls() > 0 && op.largest() <= kScalarElements && op.elements() <= kMostScalarElements;
+  if (absl::StartsWith(name, "python.")) return small;
+  if (name == "aten._local_scalar_dense") return op.calls() <= kMostReadBack;
+  // Views that change signs.
+  if (name == "aten._neg_view" || name == "aten._conj") return small;
+  if (!IsLibrarys(name) || op.view() || small) return true;
   return absl::ConsumePrefix(&name, "aten.") && NeutralNames().contains(name);
 }
 

@@ -9,14 +9,25 @@
 
 namespace tritonrl {
 
-// Work on at most this many elements is scalar post-processing, whatever it is.
+// Work on at most this many elements a call is scalar post-processing, whatever it is, as long as
+// all calls of the operator together touch no more than kMostScalarElements: a result can be made
+// out of many small pieces.
 inline constexpr double kScalarElements = 16;
+inline constexpr double kMostScalarElements = 256;
+// Single elements that forward may read back into Python: a loop over all of them is Python's work.
+inline constexpr int64_t kMostReadBack = 64;
 
 // True for an operator that does no work of the kernels': a view by its schema, an allocation, a
 // copy, cast, fill, concatenation or random numbers by name (as in AtenOp: "aten.cat"), anything on
-// at most kScalarElements elements a call. Operators that a program registers itself are true as
-// well: what they run inside is listed on its own, and the linter follows them.
+// at most kScalarElements elements a call. "python.tolist" and the like, elements that leave torch
+// (exec/python/element_reads.py), are neutral for such small tensors only. Operators that a program
+// registers itself are true as well: what they run inside is listed on its own, and the linter
+// follows them.
 bool IsNeutralOp(const AtenOp& op);
+
+// Elements on which operators worked that are neutral only as long as there are few of them: sums
+// over all calls of forward's operators above kMostScalarElements are no post-processing.
+double ScalarElements(const google::protobuf::RepeatedPtrField<AtenOp>& ops);
 
 }  // namespace tritonrl
 

@@ -54,6 +54,47 @@ TEST(NeutralOpsTest, ScalarsViewsAndOperatorsOfTheProgramAre) {
   EXPECT_TRUE(Neutral("mine.relu"));
 }
 
+TEST(NeutralOpsTest, ManySmallPiecesAreNot) {
+  AtenOp op;
+  op.set_name("aten.mul");
+  op.set_largest(8);
+  op.set_calls(32);
+  op.set_elements(256);
+  EXPECT_TRUE(IsNeutralOp(op));
+  op.set_calls(33);
+  op.set_elements(264);
+  EXPECT_FALSE(IsNeutralOp(op));
+}
+
+TEST(NeutralOpsTest, PiecesOfSeveralOperatorsAddUp) {
+  google::protobuf::RepeatedPtrField<AtenOp> ops;
+  for (const char* name : {"aten.mul", "aten.add", "aten.copy_", "aten.mm"}) {
+    AtenOp* op = ops.Add();
+    op->set_name(name);
+    op->set_calls(20);
+    op->set_largest(name == std::string("aten.mm") ? 100 : 8);
+    op->set_elements(160);
+  }
+  EXPECT_EQ(ScalarElements(ops), 320);  // the copies are neutral, the product is judged by itself
+}
+
+TEST(NeutralOpsTest, ElementsReadIntoPythonAreNeutralWhileFew) {
+  EXPECT_TRUE(Neutral("python.tolist", 16));
+  EXPECT_FALSE(Neutral("python.tolist", 17));
+  AtenOp op;
+  op.set_name("aten._local_scalar_dense");
+  op.set_largest(1);
+  op.set_calls(kMostReadBack);
+  EXPECT_TRUE(IsNeutralOp(op));
+  op.set_calls(kMostReadBack + 1);
+  EXPECT_FALSE(IsNeutralOp(op));
+}
+
+TEST(NeutralOpsTest, ViewsThatChangeSignsAreNot) {
+  EXPECT_FALSE(Neutral("aten._neg_view", 1000, true));
+  EXPECT_FALSE(Neutral("aten._conj", 1000, true));
+}
+
 // What the linter lets pass as no computation is neutral when it runs, and what it refuses is not.
 TEST(NeutralOpsTest, AgreesWithTheLinterOnFunctions) {
   for (const char* name : {"cat",

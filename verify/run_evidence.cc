@@ -7,6 +7,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "absl/strings/strip.h"
 #include "verify/gpu_share.h"
 #include "verify/neutral_ops.h"
 
@@ -62,6 +63,26 @@ void AddDecoration(const KernelAblation& kernel, const std::string& rule, const 
   evidence->set_line(kernel.line());
 }
 
+// What an operator that is not neutral did.
+std::string OperatorText(const AtenOp& op) {
+  const std::string calls = absl::StrCat(op.calls(), op.calls() == 1 ? " call" : " calls");
+  absl::string_view name = op.name();
+  if (absl::ConsumePrefix(&name, "python.")) {
+    return absl::StrCat("forward moved ", op.elements(), " elements of tensors into Python (", name,
+                        ", ", calls, "), where no kernel works on them");
+  }
+  if (name == "aten._local_scalar_dense") {
+    return absl::StrCat("forward read ", op.calls(),
+                        " single elements of tensors back into Python (item, float, ...), where no "
+                        "kernel works on them");
+  }
+  if (name == "aten.cast_to_whole_numbers_and_back") {
+    return absl::StrCat("forward rounded ", op.elements(),
+                        " elements of tensors by casts to whole numbers and back (", calls, ")");
+  }
+  return absl::StrCat("the operator ", name, " computed on tensors inside forward (", calls, ")");
+}
+
 // Fails the layer when the result needs none of the kernels.
 void CheckAblation(const ExecResult& result, FunctionalityResult* functionality) {
   const bool decoration = result.ablation_all() == ABLATION_UNCHANGED;
@@ -103,12 +124,16 @@ bool CheckRunTime(const ExecResult& result, FunctionalityResult* functionality) 
   for (const AtenOp& op : result.candidate_ops()) {
     if (IsNeutralOp(op)) continue;
     functionality->set_outcome(FunctionalityResult::RUNTIME_COMPUTE);
-    Evidence* evidence = AddEvidence(
-        functionality, "runtime_compute",
-        absl::StrCat("the operator ", op.name(), " computed on tensors inside forward (",
-                     op.calls(), op.calls() == 1 ? " call)" : " calls)"));
+    Evidence* evidence = AddEvidence(functionality, "runtime_compute", OperatorText(op));
     evidence->set_name(op.name());
     evidence->set_value(op.elements());
+  }
+  const double scalars = ScalarElements(result.candidate_ops());
+  if (functionality->outcome() == FunctionalityResult::OK && scalars > kMostScalarElements) {
+    functionality->set_outcome(FunctionalityResult::RUNTIME_COMPUTE);
+    AddEvidence(functionality, "runtime_compute",
+                absl::StrCat("operators on few elements worked on ", scalars,
+                             " elements of tensors inside forward, all together"));
   }
   CheckAblation(result, functionality);
   CheckGpuShare(result, functionality);

@@ -4,10 +4,14 @@ Counting sees what torch's dispatcher hands to Python modes in this thread; it i
 not a defence against code that hides. Which operators forward may run is not decided here (verify/neutral_ops.h).
 """
 
+import contextlib
 import math
 
 import torch
+from torch._library.custom_ops import OPDEFS
 from torch.utils._python_dispatch import TorchDispatchMode
+
+import fake_library
 
 # Allocate without writing: no kernel runs for them.
 _ALLOCATE = {
@@ -74,6 +78,10 @@ _FREE = {
 }
 
 
+# Namespaces of torch's own operators. One of another was registered by the program: what it runs is counted as well.
+_LIBRARIES = {"aten", "prims", "prim", "quantized", "mkldnn", "sparse", "torchvision", "profiler", "c10d", "inductor"}
+
+
 class OpCount:
     """Sums over all calls of one operator."""
 
@@ -84,6 +92,17 @@ class OpCount:
         self.largest = 0  # elements of the largest tensor in any call
         self.view = view  # by its schema all it returns are views of what it got
         self.free = free  # no kernel launch on a GPU
+
+    def at_least(self, other):
+        """Raises each figure to that of `other`, the same operator in another call of forward."""
+        for name in ("calls", "bytes", "flops", "elements", "largest"):
+            setattr(self, name, max(getattr(self, name), getattr(other, name)))
+
+
+def most_of(ops, more):
+    """Raises the figures in `ops` to the largest in any call of forward; `more` are those of one call."""
+    for name, count in more.items():
+        ops.setdefault(name, OpCount(count.view, count.free)).at_least(count)
 
 
 def _tensors(values):
@@ -127,11 +146,13 @@ class AtenCounter(TorchDispatchMode):
     """Dispatch mode. `ops` maps operator names ("aten.mm") to OpCount while `counting` is set. `pattern` (0 or 1) is
     what fresh memory of integers and booleans is filled with, see `poison`."""
 
-    def __init__(self, counting=True, pattern=0):
+    def __init__(self, counting=True, pattern=0, inside=contextlib.nullcontext):
         super().__init__()
         self.counting = counting
+        self.inside = inside  # makes a context for what operators of the program run
         self.pattern = pattern
         self.ops = {}
+        self._whole = {}  # address -> tensor that a cast made whole numbers of floating point ones
 
     @classmethod
     def _should_skip_dynamo(cls):
@@ -145,12 +166,55 @@ class AtenCounter(TorchDispatchMode):
             result = function(*args, **kwargs)
             poison_growth(args[0], before)
         else:
-            result = function(*args, **kwargs)
+            result = self._run(function, args, kwargs)
             if name in _ALLOCATE:
                 poison(result, self.pattern)
         if self.counting:
             self._count(function, name, args, kwargs, result)
+            self._watch_casts(name, args, result)
         return result
+
+    def _run(self, function, args, kwargs):
+        """A handler runs without its mode, so that what an operator of the program does would not be seen."""
+        if function.namespace in _LIBRARIES:
+            return function(*args, **kwargs)
+        definition = OPDEFS.get(function._schema.name)
+        functions = definition._backend_fns if definition is not None else {}
+        tensors = list(_tensors(args)) + list(_tensors(kwargs.values()))
+        with torch._C.DisableTorchFunction():
+            device = tensors[0].device.type if tensors else "cpu"
+            elements = max((t.numel() for t in tensors), default=0)
+        body = functions.get(device, functions.get(None)) or fake_library.FUNCTIONS.get(function._schema.name)
+        if body is not None:
+            with self.inside(), self:
+                return body(*args, **kwargs)
+        if self.counting:  # made in another way: nothing is known of what it does
+            count = self.ops.setdefault(f"python.{function._schema.name}", OpCount(False, True))
+            count.calls += 1
+            count.elements += elements
+            count.largest = max(count.largest, elements)
+        return function(*args, **kwargs)
+
+    def _watch_casts(self, name, args, result):
+        """A cast of floating point numbers to whole ones and back rounds them, which is a computation."""
+        if not isinstance(result, torch.Tensor) or result.numel() == 0:
+            return
+        if name in ("_to_copy", "copy_"):
+            source = args[1] if name == "copy_" else args[0]
+            if not isinstance(source, torch.Tensor):
+                return
+            if source.is_floating_point() and not result.is_floating_point():
+                self._whole[result.untyped_storage().data_ptr()] = result
+            elif result.is_floating_point() and self._is_whole(source):
+                count = self.ops.setdefault("aten.cast_to_whole_numbers_and_back", OpCount(False, True))
+                count.calls += 1
+                count.elements += result.numel()
+                count.largest = max(count.largest, result.numel())
+        if self._whole and not result.is_floating_point() and any(self._is_whole(t) for t in _tensors(args)):
+            self._whole[result.untyped_storage().data_ptr()] = result  # a copy of such numbers
+
+    def _is_whole(self, tensor):
+        return tensor.layout == torch.strided and tensor.untyped_storage().data_ptr() in self._whole
 
     def _count(self, function, name, args, kwargs, result):
         space = function._schema.name.split("::")[0]

@@ -8,8 +8,9 @@ import triton
 import gpu_profile
 import launch_arguments
 import sources
-from aten_counter import AtenCounter
+from aten_counter import AtenCounter, most_of
 from compile_watch import CompileWatch, LaunchRecord, Recorder, definition_line, error_chain
+from element_reads import ElementReads
 from failures import describe
 from interpreter_device import describe_ops
 from layout import map_tensors, same
@@ -29,7 +30,7 @@ class CudaDevice:
         self.name = torch.cuda.get_device_name()
         self.recorder = Recorder(sources.candidate_path(folder), deadline)
         self.reference_ops = {}
-        self.candidate_ops = {}
+        self.candidate_ops = {}  # the most of any call
         self.pattern = 0  # of fresh memory in calls of forward, see aten_counter.poison
         self._stack = contextlib.ExitStack()
 
@@ -71,24 +72,30 @@ class CudaDevice:
     def fetch(self, value):
         return map_tensors(value, lambda tensor: tensor.detach().cpu())
 
-    def _watched(self, function, ops, counting):
-        counter = AtenCounter(counting, self.pattern)
+    def _watched(self, function, ops, counting, inside=contextlib.nullcontext):
+        counter = AtenCounter(counting, self.pattern, inside)
         with counter:
             result = function()
             torch.cuda.synchronize()  # errors of kernels surface here
         if counting:
-            ops.update(counter.ops)
+            most_of(ops, counter.ops)
         return result
 
     def reference_call(self, function, index):
         return self._watched(function, self.reference_ops, index == 0)
 
     def candidate_call(self, function, index):
+        """Launches are counted in call 0 of forward, operators in all; index None is import or construction."""
         self.recorder.counting = index == 0
+        ops = {}
         try:
-            return self._watched(function, self.candidate_ops, index == 0)
+            if index is None:
+                return self._watched(function, ops, False)
+            with ElementReads(ops):
+                return self._watched(function, ops, True, lambda: ElementReads(ops))
         finally:
             self.recorder.counting = False
+            most_of(self.candidate_ops, ops)
 
     def profiled_call(self, function):
         """(result, kernels, note) of function(), see gpu_profile."""

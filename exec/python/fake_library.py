@@ -9,6 +9,7 @@ from torch._library.custom_ops import CustomOpDef
 _custom_op, _impl = torch.library.custom_op, torch.library.impl
 _library_impl, _register_kernel = torch.library.Library.impl, CustomOpDef.register_kernel
 _KEYS = {"CUDA": "CPU"}  # dispatch keys
+FUNCTIONS = {}  # "namespace::name" -> the function that a Library was given for it
 
 
 def _names(devices):
@@ -43,6 +44,9 @@ def impl(qualname, types, func=None, **options):
 
 
 def library_impl(self, op_name, fn, dispatch_key="", **options):
+    if dispatch_key in ("CUDA", "CompositeExplicitAutograd", "CompositeImplicitAutograd", "") and callable(fn):
+        name = op_name if isinstance(op_name, str) else op_name.name()
+        FUNCTIONS[name if "::" in name else f"{self.ns}::{name}"] = fn
     taken = self.__dict__.setdefault("_ops_for_cuda", set())
     if dispatch_key == "CPU" and op_name in taken:
         return None

@@ -6,8 +6,9 @@ import launch_arguments
 import layout
 import roofline
 import sources
-from aten_counter import AtenCounter
+from aten_counter import AtenCounter, most_of
 from compile_watch import Recorder, error_chain
+from element_reads import ElementReads
 from failures import DeadlinePassed, KernelError, NotExecutable, OutOfBounds
 from fake_cuda import FakeCuda
 from stub_driver import StubDriver
@@ -24,7 +25,8 @@ class InterpreterDevice:
         self.name = self.model.name
         self.recorder = Recorder(sources.candidate_path(folder), deadline)
         self.reference_ops = {}
-        self.candidate_ops = {}
+        self.candidate_ops = {}  # of call 0, for the modelled time
+        self.audited_ops = {}  # the most of any call
         self.pattern = 0  # of fresh memory in calls of forward, see aten_counter.poison
         self._stack = contextlib.ExitStack()
 
@@ -57,24 +59,31 @@ class InterpreterDevice:
     def fetch(self, value):
         return layout.map_tensors(value, lambda tensor: tensor.detach())
 
-    def _watched(self, function, ops, counting):
-        counter = AtenCounter(counting, self.pattern)
+    def _watched(self, function, ops, counting, inside=contextlib.nullcontext):
+        counter = AtenCounter(counting, self.pattern, inside)
         with counter:
             result = function()
         if counting:
-            ops.update(counter.ops)
+            most_of(ops, counter.ops)
         return result
 
     def reference_call(self, function, index):
         return self._watched(function, self.reference_ops, index == 0)
 
     def candidate_call(self, function, index):
-        """Call 0 of forward is counted; index None is import or construction."""
+        """Launches are counted in call 0 of forward, operators in all; index None is import or construction."""
         self.recorder.counting = index == 0
+        ops = {}
         try:
-            return self._watched(function, self.candidate_ops, index == 0)
+            if index is None:
+                return self._watched(function, ops, False)
+            with ElementReads(ops):
+                return self._watched(function, ops, True, lambda: ElementReads(ops))
         finally:
             self.recorder.counting = False
+            most_of(self.audited_ops, ops)
+            if index == 0:
+                self.candidate_ops.update(ops)
 
     def check_swallowed(self):
         self.recorder.raise_swallowed()
@@ -98,8 +107,7 @@ class InterpreterDevice:
         return [describe_launch(r, roofline.launch_seconds(self.model, r)) for r in self.recorder.shown_records]
 
     def describe_ops(self, which):
-        ops = self.reference_ops if which == "reference" else self.candidate_ops
-        return describe_ops(ops)
+        return describe_ops(self.reference_ops if which == "reference" else self.audited_ops)
 
     def modelled_seconds(self, which):
         if which == "reference":

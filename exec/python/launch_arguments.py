@@ -26,7 +26,8 @@ class _Note:
 def _storage(tensor):
     """A weak reference to the tensor's storage, None where it has none."""
     try:
-        return StorageWeakRef(tensor.untyped_storage())
+        with torch._C.DisableTorchFunction():  # what forward itself asks for is watched
+            return StorageWeakRef(tensor.untyped_storage())
     except (NotImplementedError, RuntimeError):
         return None
 

@@ -7,6 +7,7 @@
 
 #include "absl/container/flat_hash_map.h"
 #include "absl/container/flat_hash_set.h"
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "verify/linter/interpreter.h"
 #include "verify/linter/tables.h"
@@ -21,6 +22,11 @@ class Scan {
   void Imports(const Node* node, bool in_class) {
     in_class = in_class ? node->kind != Kind::kFunctionDef : node->kind == Kind::kClassDef;
     in_class_ = in_class;
+    if (node->kind == Kind::kClassDef && node->Get(Field::kName) != nullptr) {
+      const absl::string_view name = node->Get(Field::kName)->text;
+      const size_t start = name.find_first_not_of('_');
+      if (start != absl::string_view::npos) classes_.emplace(name.substr(start));
+    }
     if (node->kind == Kind::kImport) {
       for (const Node* child : node->children) ImportName(child, "");
     } else if (node->kind == Kind::kImportFrom) {
@@ -70,8 +76,15 @@ class Scan {
       case Kind::kAttribute:
         Attribute(node);
         break;
+      case Kind::kString:
+        if (std::optional<std::string> text = PlainString(node);
+            text.has_value() && IsMangled(*text))
+          Add(node->line, *text, "is what Python makes of another name in a class");
+        break;
       case Kind::kFunctionDef: {
         const Node* name = node->Get(Field::kName);
+        if (name != nullptr && IsBufferProtocol(name->text))
+          Add(name->line, std::string(name->text), "gives memory away as an array");
         if (name != nullptr && Is(kForbiddenMethod, name->text)) {
           Add(name->line, std::string(name->text), "is a special method that hides code");
         }
@@ -160,11 +173,31 @@ class Scan {
     }
   }
 
+  static bool IsBufferProtocol(absl::string_view name) {
+    return name == "__array_interface__" || name == "__cuda_array_interface__" ||
+           name == "__array_struct__" || name == "__buffer__" || name == "to_dlpack" ||
+           name == "_to_dlpack" || name == "__dlpack__" || name == "__array__";
+  }
+
+  // "_Class__name" is what Python makes of "__name" inside of Class.
+  bool IsMangled(absl::string_view name) const {
+    if (name.size() < 4 || name[0] != '_' || name[1] == '_' || absl::EndsWith(name, "__"))
+      return false;
+    for (const std::string& type : classes_) {
+      if (absl::StartsWith(name.substr(1), absl::StrCat(type, "__"))) return true;
+    }
+    return false;
+  }
+
   void Identifier(const Node* node) {
     if (FoldsIntoAnother(node->text)) {
       Add(node->line, std::string(node->text),
           "is a name in letters that Python folds into others");
     }
+    if (IsBufferProtocol(node->text))
+      Add(node->line, std::string(node->text), "gives memory away as an array");
+    if (IsMangled(node->text))
+      Add(node->line, std::string(node->text), "is what Python makes of another name in a class");
     if (!Is(kForbiddenBuiltin, node->text)) return;
     // Names that people also give to their own variables are checked where they are looked up.
     for (absl::string_view common :
@@ -201,6 +234,7 @@ class Scan {
   }
 
   LintResult* result_;
+  std::set<std::string> classes_;  // of the program, without leading underscores
   absl::flat_hash_map<std::string, std::string> aliases_;  // of imports, anywhere in the program
   std::vector<Import> unused_;                             // of forbidden modules, until seen used
   bool in_class_ = false;

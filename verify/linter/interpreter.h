@@ -2,7 +2,8 @@
 // are spread over files by subject: interpreter_statements.cc, _definitions.cc, _names.cc,
 // _expressions.cc, _literals.cc, _operators.cc, _items.cc, _objects.cc (attributes, classes),
 // _calls.cc, _methods.cc, _containers.cc, _builtins.cc, _library.cc (Python's standard library),
-// _torch.cc, _tensors.cc, _kernels.cc (Triton) and _verdict.cc (findings and what forward returns).
+// _torch.cc, _tensors.cc, _kernels.cc (Triton) and
+// _verdict.cc (findings and what forward returns).
 #ifndef TRITONRL_VERIFY_LINTER_INTERPRETER_H_
 #define TRITONRL_VERIFY_LINTER_INTERPRETER_H_
 
@@ -55,6 +56,7 @@ class Interpreter {
     Value returned = nullptr;  // join of what return statements gave
     Value yielded = nullptr;
     bool is_forward = false;  // the outermost frame of phase kForward
+    uint64_t callables = 0;   // a number for the functions among its arguments
   };
 
   struct Storage {
@@ -111,6 +113,9 @@ class Interpreter {
   // Runs two alternatives from the same state and joins what they leave behind.
   Flow Branch(absl::FunctionRef<Flow()> first, absl::FunctionRef<Flow()> second);
   static bool TestsForEmpty(const Node* condition);
+  // Truth of a condition where it is certain. In code that runs at a time unknown lists may have
+  // been full.
+  std::optional<bool> Decide(Value condition) const;
 
   // --- names and targets ---
   Value Lookup(const Node* identifier);
@@ -152,6 +157,7 @@ class Interpreter {
   Value BinaryHost(absl::string_view op, HostObject* a, HostObject* b);
   Value Unary(absl::string_view op, Value a, int line);
   Value Compare(absl::string_view op, Value a, Value b, int line);
+  void CheckAddresses(const std::vector<Value>& values, int line);
   // An operation over all the values: small tensors and numbers are post-processing, others a
   // computation.
   Value Elementwise(const std::string& name, const std::vector<Value>& values, int line);
@@ -193,6 +199,7 @@ class Interpreter {
   Value ApplyFunction(ClassObject* type, const Args& args);  // autograd.Function.apply
   Value CallListMethod(ListObject* list, absl::string_view name, const Args& args);
   Value CallDictMethod(DictObject* dict, absl::string_view name, const Args& args);
+  void Loosen(Value container, const Args& args);
   Value CallInstanceMethod(InstanceObject* instance, absl::string_view name, const Args& args);
   Value CallUnknown(Value function, const Args& args);
   Value LaunchKernel(KernelObject* kernel, Value grid, const Args& args);
@@ -231,8 +238,31 @@ class Interpreter {
   Value Allocate(const Args& args, int first_size, bool constant, bool like);
   Shape ShapeFromArgs(const Args& args, int first_size);
   // Calls the functions among the arguments with values that may be anything out of the other
-  // arguments.
+  // arguments, and keeps the objects among them for CallHidden.
   void CallCallbacks(const Args& args);
+
+  // --- code that runs without a call being seen ---
+  struct Hidden {
+    Value value = nullptr;  // something callable, or an object whose methods may be called
+    int line = 0;
+    const Node* comprehension = nullptr;  // or a generator that is used up later,
+    Scope* scope = nullptr;               // in this scope
+    std::vector<Value> iterables = {};    // or a function that gets elements of these
+  };
+  static constexpr size_t kMostHidden = 256;
+  bool IsCallable(Value value);
+  void CallWithAnything(Value function, StorageSet sources, int line);
+  // Keeps what callables and objects `value` holds: CallHidden runs them as a part of forward.
+  void Hide(Value value, int line, int depth = 0);
+  void CallHidden();
+  void CallOverrides();
+  void CallMembers(InstanceObject* instance, int line);
+  Value BindFunction(FunctionObject* function, InstanceObject* instance);
+  void RunLaterCalls(Value bound, int line, Arena::State* before);
+  // Stores, and notes in changes_ whether that may change what runs later.
+  void Put(Value* slot, Value value);
+  // Runs a loop's body until what its variables may call comes to rest.
+  void RunPasses(absl::FunctionRef<void()> pass, int line);
   static bool AsBoundFunction(Value value);  // something callable that is not a plain function
   Value MapCall(Value function, const std::vector<Value>& iterables, int line);
 
@@ -244,7 +274,12 @@ class Interpreter {
   StorageSet SourcesOf(const Args& args);
   bool AnyTensor(const Args& args);
   bool OnlySmall(const Args& args);  // every tensor among them has a handful of elements
-  bool RunModule();                  // false when there is no kernel
+  // True where work on a few elements comes to work on all of them: in a loop of unknown length,
+  // on what stems from forward's arguments or a kernel.
+  bool InPieces(const StorageSet& sources) const;
+  // Finds Python's work on numbers that were read from tensors one by one in a loop.
+  void CheckNumbers(const std::string& name, const std::vector<Value>& values, int line);
+  bool RunModule();  // false when there is no kernel
   void RunForward(Value bound, int line);
   void JudgeResult(int line);
   void JudgeSecondCall();
@@ -277,17 +312,25 @@ class Interpreter {
   const FunctionObject* forward_ = nullptr;  // its first call is judged
   StorageSet raised_;                        // what exceptions may carry
   std::vector<InstanceObject*> instances_;   // of the program's own classes
-  std::vector<Value> kernel_hooks_;          // functions that Triton calls at a launch
+  std::vector<ClassObject*> classes_;        // of the program
+  std::vector<Hidden> hidden_;
+  std::vector<Value> kernel_hooks_;  // functions that Triton calls at a launch
   std::vector<std::pair<std::string, Value>> custom_ops_;  // "namespace.name" and its function
   int first_call_launches_ = 0;
-  int undecided_ = 0;      // enclosing branches and loops that may or may not run
-  int guarded_empty_ = 0;  // enclosing tests for an empty input
+  int first_call_storages_ = 0;  // 0 until the second call
+  int undecided_ = 0;            // enclosing branches and loops that may or may not run
+  int guarded_empty_ = 0;        // enclosing tests for an empty input
+  uint64_t changes_ = 0;         // stores outside of the running function that changed something
+  int loops_ = 0;                // enclosing loops of unknown length
+  int hidden_calls_ = 0;         // enclosing calls that Python or a library makes by itself
   int steps_ = 0;
   int kernel_budget_ = 400000;  // nodes that kernel analyses may look at, all together
   bool has_forward_inputs_ = false;
 };
 
 int ParameterCount(const FunctionObject* function);
+// The block among a node's children, null without one.
+const Node* FirstBlock(const Node* node);
 // The sequence of identifiers below a dotted name, "a.b.c".
 std::string DottedText(const Node* node);
 // Result of folding the text of a plain string literal; nullopt when it has interpolations.

@@ -23,11 +23,26 @@ Value Interpreter::MapCall(Value function, const std::vector<Value>& iterables, 
   Args args;
   args.line = line;
   for (Value iterable : iterables) args.positional.push_back(Element(iterable, line));
+  // It runs when its results are asked for, on what the sequences hold then.
+  if (phase_ != Phase::kForward && IsCallable(function) && hidden_.size() < kMostHidden)
+    hidden_.push_back({.value = function, .line = line, .iterables = iterables});
   ++undecided_;
+  ++loops_;
   Value value = Call(function, args);
+  --loops_;
   --undecided_;
   return arena_.List({value}, false);
 }
+
+namespace {
+
+// "_Class__name", what Python makes of "__name" inside of Class.
+bool LooksMangled(absl::string_view name) {
+  return name.size() > 4 && name[0] == '_' && name[1] != '_' && absl::StrContains(name, "__") &&
+         !absl::EndsWith(name, "__");
+}
+
+}  // namespace
 
 Value Interpreter::GetAttrBuiltin(const Args& args) {
   if (args.positional.size() < 2) return arena_.Unknown(SourcesOf(args));
@@ -36,6 +51,8 @@ Value Interpreter::GetAttrBuiltin(const Args& args) {
   if (name != nullptr) {
     if (Is(kForbiddenAttribute, *name))
       Forbid(args.line, *name, "reaches into Python's own machinery");
+    if (LooksMangled(*name))
+      Forbid(args.line, *name, "is what Python makes of another name in a class");
     Value value = GetAttribute(object, *name, args.line);
     if (args.positional.size() > 2 && AsInstance(object) != nullptr)
       value = arena_.Join(value, args.positional[2]);
@@ -43,6 +60,18 @@ Value Interpreter::GetAttrBuiltin(const Args& args) {
   }
   if (auto* instance = AsInstance(object)) {
     Value joined = arena_.JoinAll(AttributeValues(instance));
+    if (instance->type != nullptr) {  // or a method or property of its class
+      for (Value base : std::vector<Value>(SearchOrder(instance->type))) {
+        auto* type = AsClass(base);
+        if (type == nullptr) continue;
+        const auto variables = type->body->variables;
+        for (const auto& [number, value] : variables) {
+          const std::string& member = ast_->NameOf(number);
+          if (absl::StartsWith(member, "__") || member == "forward") continue;
+          joined = arena_.Join(joined, BindMethod(value, instance, type));
+        }
+      }
+    }
     return joined == nullptr ? arena_.Unknown() : joined;
   }
   if (auto* symbol = AsSymbol(object);
@@ -60,6 +89,10 @@ void Interpreter::SetAttrBuiltin(const Args& args) {
   if (args.positional.size() < 3) return;
   Value object = args.positional[0];
   const std::string* name = ConstantString(args.positional[1]);
+  if (name != nullptr && (Is(kForbiddenAttribute, *name) || Is(kForbiddenMethod, *name)))
+    Forbid(args.line, *name, "reaches into Python's own machinery");
+  if (name != nullptr && LooksMangled(*name))
+    Forbid(args.line, *name, "is what Python makes of another name in a class");
   if (name != nullptr) {
     StoreAttribute(object, *name, args.positional[2], args.line);
   } else if (auto* instance = AsInstance(object)) {
@@ -71,6 +104,13 @@ void Interpreter::SetAttrBuiltin(const Args& args) {
 }
 
 Value Interpreter::CallBuiltin(absl::string_view name, const Args& args) {
+  if (absl::StartsWith(name, "list.") || absl::StartsWith(name, "dict.")) {
+    Value self = args.Get(0, "self");
+    Args rest = args;
+    if (!rest.positional.empty()) rest.positional.erase(rest.positional.begin());
+    if (AsList(self) != nullptr) return CallListMethod(AsList(self), name.substr(5), rest);
+    if (AsDict(self) != nullptr) return CallDictMethod(AsDict(self), name.substr(5), rest);
+  }
   for (auto group : {&Interpreter::ObjectBuiltin, &Interpreter::SequenceBuiltin,
                      &Interpreter::IteratorBuiltin, &Interpreter::NumberBuiltin}) {
     if (Value value = (this->*group)(name, args)) return value;
@@ -93,6 +133,10 @@ Value Interpreter::ObjectBuiltin(absl::string_view name, const Args& args) {
   if (name == "staticmethod" || name == "classmethod" || name == "property") {
     using Binding = FunctionObject::Binding;
     if (auto* function = AsFunction(first)) {
+      if (name == "property") {
+        function->setter = AsFunction(args.Get(1, "fset"));
+        function->deleter = AsFunction(args.Get(2, "fdel"));
+      }
       function->binding = name == "property"       ? Binding::kProperty
                           : name == "staticmethod" ? Binding::kStatic
                                                    : Binding::kClass;
@@ -122,7 +166,13 @@ Value Interpreter::ObjectBuiltin(absl::string_view name, const Args& args) {
   }
   for (absl::string_view harmless :
        {"hasattr", "callable", "issubclass", "print", "repr", "hash", "dir", "slice", "object"}) {
-    if (name == harmless) return arena_.Host();
+    if (name != harmless) continue;
+    if (name == "hasattr" && ConstantString(args.Get(1, "")) != nullptr && first != nullptr)
+      GetAttribute(first, *ConstantString(args.Get(1, "")), args.line);  // runs a property
+    if (name == "print" || name == "repr" || name == "hasattr" || name == "dir" || name == "hash")
+      Hide(arena_.List(args.All()), args.line);
+    if (name == "repr") return arena_.Host(SourcesOf(args));
+    return arena_.Host();
   }
   return nullptr;
 }
@@ -148,6 +198,8 @@ Value Interpreter::SequenceBuiltin(absl::string_view name, const Args& args) {
   if (name == "list" || name == "tuple" || name == "set" || name == "frozenset" ||
       name == "reversed" || name == "sorted" || name == "iter") {
     if (first == nullptr) return arena_.List({});
+    if (name == "iter" && args.positional.size() == 2)
+      return arena_.List({Call(first, {.line = args.line})}, false);  // called until it gives that
     if (AsInstance(first) != nullptr && name == "iter") return first;
     AddItems(first, &items, &exact);
     if (Value key = args.Get(-1, "key"); key != nullptr && key != args.rest)
@@ -227,6 +279,7 @@ Value Interpreter::NumberBuiltin(absl::string_view name, const Args& args) {
     if (tensor != nullptr && !tensor->IsSmall() && tensor->shape.has_value()) {
       Compute(std::string(name), args.line, tensor->storages);
     }
+    if (AsInstance(first) != nullptr) Hide(first, args.line);
     if (name != "int") return arena_.Host(SourcesOf(args));
     if (std::optional<int64_t> value = ConstantInt(first)) return arena_.Constant(*value);
     return arena_.Int(SourcesOf(args));

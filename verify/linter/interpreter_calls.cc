@@ -150,13 +150,21 @@ Value Interpreter::CallUnknown(Value function, const Args& args) {
   CallCallbacks(args);
   StorageSet sources = SourcesOf(args);
   AddTo(&sources, Reachable(function));
+  auto* unknown = As<UnknownObject>(function, ObjectKind::kUnknown);
+  const bool guess = unknown != nullptr && unknown->guess;
+  const bool nothing_known = (unknown != nullptr && !guess) || AsHost(function) != nullptr;
+  if (nothing_known && phase_ == Phase::kForward) {
+    Find(LintRule::kUnresolved, args.line, "call",
+         "what is called here cannot be followed: it comes out of something unknown");
+    return arena_.Unknown(sources);
+  }
   for (Value value : args.All()) {
     if (HoldsTensor(value)) {
       Unresolved("call", args.line);
       break;
     }
   }
-  return arena_.Unknown(sources);
+  return guess ? arena_.Guess(sources) : arena_.Unknown(sources);
 }
 
 void Interpreter::BindParameters(FunctionObject* function, const Args& args, Scope* scope,
@@ -216,9 +224,15 @@ void Interpreter::BindParameters(FunctionObject* function, const Args& args, Sco
 Value Interpreter::CallFunction(FunctionObject* function, const Args& given) {
   const auto same = std::count_if(frames_.begin(), frames_.end(),
                                   [&](const Frame& f) { return f.function == function; });
+  uint64_t callables = 0;
+  for (Value value : given.All()) callables = callables * 31 + CallableHash(value);
   if (same > kMaxRecursion || frames_.size() > kMaxCallDepth) {
-    if (same <= kMaxRecursion) Unresolved(function->name, given.line);
-    return arena_.Unknown(SourcesOf(given));
+    // What it is to call changes from level to level: the deepest may call what none here does.
+    const bool turning = std::none_of(frames_.begin(), frames_.end(), [&](const Frame& f) {
+      return f.function == function && f.callables == callables;
+    });
+    if (same <= kMaxRecursion || turning) Unresolved(function->name, given.line);
+    return arena_.Guess(SourcesOf(given));
   }
   Args args = given;
   if (same == kMaxRecursion) {
@@ -236,6 +250,7 @@ Value Interpreter::CallFunction(FunctionObject* function, const Args& given) {
   }
   Frame inner;
   inner.function = function;
+  inner.callables = callables;
   inner.is_forward = function == forward_ && same == 0;
   inner.scope = arena_.NewScope(function->closure);
   BindParameters(function, args, inner.scope, &inner);
@@ -252,6 +267,13 @@ Value Interpreter::CallFunction(FunctionObject* function, const Args& given) {
   Frame done = frames_.back();
   frames_.pop_back();
   if (done.yielded != nullptr || HasYield(body)) {
+    if (phase_ != Phase::kForward && done.function != nullptr) {
+      auto* later = arena_.New<PartialObject>();  // its body runs when it is asked for elements
+      later->function = function;
+      later->positional = given.positional;
+      later->keyword = given.keyword;
+      Hide(later, given.line);
+    }
     std::vector<Value> items;
     if (done.yielded != nullptr) items.push_back(done.yielded);
     return arena_.List(items, false);

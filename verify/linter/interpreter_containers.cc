@@ -46,6 +46,8 @@ Value Interpreter::CallListMethod(ListObject* list, absl::string_view name, cons
     return None();
   }
   if (name == "__add__" && first != nullptr) return Binary("+", list, first, args.line);
+  if (name == "send" && AnyTensor(args)) Unresolved("send", args.line);
+  Loosen(list, args);
   // Methods of objects that are modelled as sequences: send, throw, as a context manager, ...
   return arena_.Unknown(Reachable(list));
 }
@@ -97,7 +99,30 @@ Value Interpreter::CallDictMethod(DictObject* dict, absl::string_view name, cons
     copy->other = dict->other;
     return copy;
   }
+  Loosen(dict, args);
   return arena_.Unknown(Reachable(dict));
+}
+
+// A method or function that is not followed may have changed the container: it may hold any of the
+// arguments anywhere.
+void Interpreter::Loosen(Value container, const Args& args) {
+  Value given = nullptr;
+  for (Value value : args.All()) {
+    if (value == container) continue;
+    given = arena_.Join(given, value);
+    if (auto* list = AsList(value)) given = arena_.Join(given, arena_.JoinAll(list->items));
+    if (auto* dict = AsDict(value)) {
+      for (const auto& [key, item] : dict->items) given = arena_.Join(given, item);
+    }
+  }
+  if (auto* list = AsList(container)) {
+    list->exact = false;
+    if (given != nullptr) list->items.push_back(given);
+  } else if (auto* dict = AsDict(container); dict != nullptr && given != nullptr) {
+    dict->other = arena_.Join(dict->other, given);
+    // Known keys may have got another value as well.
+    for (auto& [key, item] : dict->items) item = arena_.Join(item, given);
+  }
 }
 
 }  // namespace tritonrl::lint

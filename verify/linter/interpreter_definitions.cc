@@ -27,18 +27,27 @@ void Interpreter::ExecImportFrom(const Node* node) {
   const std::string module = module_node->kind == Kind::kDottedName
                                  ? DottedText(module_node)
                                  : std::string(module_node->text);
+  // What a module holds may be another module.
+  auto symbol = [&](const std::string& name) {
+    const std::string inner = ReexportedModule(module, name);
+    if (inner.empty()) return arena_.Symbol(absl::StrCat(module, ".", name));
+    if (IsForbiddenModule(inner))
+      Forbid(node->line, absl::StrCat(module, ".", name),
+             "is a module that a kernel has no use for");
+    return arena_.Symbol(inner);
+  };
   for (const Node* child : node->children) {
     if (child == module_node) continue;
     if (child->kind == Kind::kWildcardImport) {
       wildcards_.push_back(module);
     } else if (child->kind == Kind::kDottedName) {
       Bind(child->children.empty() ? ast_->Intern(child->text) : child->children[0]->name,
-           arena_.Symbol(absl::StrCat(module, ".", DottedText(child))));
+           symbol(DottedText(child)));
     } else if (child->kind == Kind::kAliasedImport) {
       const Node* alias = child->Get(Field::kAlias);
       const Node* name = child->Get(Field::kName);
       if (alias != nullptr && name != nullptr) {
-        Bind(alias->name, arena_.Symbol(absl::StrCat(module, ".", DottedText(name))));
+        Bind(alias->name, symbol(DottedText(name)));
       }
     }
   }
@@ -69,6 +78,7 @@ void Interpreter::ExecFunctionDef(const Node* node, const std::vector<const Node
       if (phase_ == Phase::kForward && p->Get(Field::kType) != nullptr) Eval(p->Get(Field::kType));
     }
   }
+  if (phase_ == Phase::kForward) Eval(node->Get(Field::kReturnType));
   Value value = function;
   for (auto it = decorators.rbegin(); it != decorators.rend(); ++it) {
     Args args{.positional = {value}, .line = (*it)->line};
@@ -83,6 +93,7 @@ void Interpreter::ExecClassDef(const Node* node, const std::vector<const Node*>&
   auto* type = arena_.New<ClassObject>();
   type->name = std::string(name->text);
   type->node = node;
+  classes_.push_back(type);
   if (const Node* bases = node->Get(Field::kSuperclasses)) {
     for (const Node* base : bases->children) {
       if (base->kind == Kind::kKeywordArgument) {
@@ -127,6 +138,7 @@ Interpreter::Flow Interpreter::ExecMatch(const Node* node) {
   for (const Node* child : node->children) {
     if (child->field == Field::kSubject) subject = Eval(child);
   }
+  Hide(subject, node->line);  // a class pattern reads its properties
   const Node* body = node->Get(Field::kBody);
   Flow flow = Flow::kNext;
   std::vector<const Node*> cases;

@@ -59,6 +59,7 @@ Value Interpreter::EvalNode(const Node* node) {
       return EvalConditional(node);
     case Kind::kAssignment: {
       const Node* right = node->Get(Field::kRight);
+      if (frame().scope->is_class && phase_ == Phase::kForward) Eval(node->Get(Field::kType));
       if (right == nullptr) return None();  // a bare annotation
       Value value = Eval(right);
       Store(node->Get(Field::kLeft), value);
@@ -66,7 +67,11 @@ Value Interpreter::EvalNode(const Node* node) {
     }
     case Kind::kNamedExpression: {
       Value value = Eval(node->Get(Field::kValue));
+      Scope* scope = frame().scope;
+      while (scope->is_comprehension && scope->parent != nullptr) scope = scope->parent;
+      std::swap(frame().scope, scope);  // it binds outside of the comprehension
       Store(node->Get(Field::kName), value);
+      std::swap(frame().scope, scope);
       return value;
     }
     case Kind::kAugmentedAssignment:
@@ -84,7 +89,7 @@ Value Interpreter::EvalNode(const Node* node) {
 
 Value Interpreter::EvalConditional(const Node* node) {
   if (node->children.size() != 3) return arena_.Unknown();
-  const std::optional<bool> truth = Truth(Eval(node->children[1]));
+  const std::optional<bool> truth = Decide(Eval(node->children[1]));
   if (truth.has_value()) return Eval(node->children[*truth ? 0 : 2]);
   ++undecided_;
   Value first = Eval(node->children[0]);
@@ -97,7 +102,7 @@ Value Interpreter::EvalBoolean(const Node* node) {
   const Node* op = node->Get(Field::kOperator);
   const bool is_and = op != nullptr && op->text == "and";
   Value left = Eval(node->Get(Field::kLeft));
-  const std::optional<bool> truth = Truth(left);
+  const std::optional<bool> truth = Decide(left);
   if (truth.has_value() && *truth != is_and) return left;
   ++undecided_;
   Value right = Eval(node->Get(Field::kRight));

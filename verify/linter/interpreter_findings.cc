@@ -100,33 +100,30 @@ bool Interpreter::OnlySmall(const Args& args) {
   return true;
 }
 
+bool Interpreter::InPieces(const StorageSet& sources) const {
+  return loops_ > 0 && phase_ == Phase::kForward &&
+         std::any_of(sources.begin(), sources.end(), [this](int s) {
+           return storages_[s].argument || !storages_[s].sources.empty();
+         });
+}
+
+void Interpreter::CheckNumbers(const std::string& name, const std::vector<Value>& values,
+                               int line) {
+  if (loops_ == 0 || phase_ != Phase::kForward) return;
+  for (Value value : values) {
+    const HostObject* host = AsHost(value);
+    if (host == nullptr || host->is_int || !InPieces(host->sources)) continue;
+    Find(LintRule::kPythonCompute, line, name,
+         absl::StrCat("'", name,
+                      "' computes in Python on elements of tensors that a loop reads one by one"));
+    return;
+  }
+}
+
 bool Interpreter::AsBoundFunction(Value value) {
   return value != nullptr &&
          (value->kind == ObjectKind::kBound || value->kind == ObjectKind::kPartial ||
           value->kind == ObjectKind::kKernel || value->kind == ObjectKind::kClass);
-}
-
-void Interpreter::CallCallbacks(const Args& args) {
-  StorageSet sources = SourcesOf(args);
-  for (Value value : args.All()) {
-    std::vector<Value> options{value};
-    if (auto* any = AsUnion(value)) options = any->options;
-    for (Value option : options) {
-      Args guess;
-      guess.line = args.line;
-      if (auto* function = AsFunction(option)) {
-        for (int i = 0; i < ParameterCount(function); ++i)
-          guess.positional.push_back(arena_.Unknown(sources));
-      } else if (option != nullptr && option->kind == ObjectKind::kBound) {
-        guess.rest = arena_.Unknown(sources);
-      } else {
-        continue;
-      }
-      ++undecided_;
-      Call(option, guess);
-      --undecided_;
-    }
-  }
 }
 
 }  // namespace tritonrl::lint

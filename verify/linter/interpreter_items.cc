@@ -51,6 +51,8 @@ Value Interpreter::GetItem(Value object, Value index, const Node* index_node, in
       }
       return ItemOf(AsList(object)->items, AsList(object)->exact, index);
     case ObjectKind::kModule:
+      if (index_node != nullptr && index_node->kind == Kind::kSlice)
+        return arena_.List(AsModule(object)->children, false);
       return ItemOf(AsModule(object)->children, true, index);
     case ObjectKind::kDict: {
       const std::string key = ConstantKey(index);
@@ -74,10 +76,8 @@ Value Interpreter::GetItem(Value object, Value index, const Node* index_node, in
         return slice ? arena_.List(items, false) : ItemOf(items, exact, index);
       }
       return Call(GetAttribute(object, "__getitem__", line), {.positional = {index}, .line = line});
-    default: {
-      StorageSet sources = Reachable(object);
-      return arena_.Unknown(sources);
-    }
+    default:
+      return arena_.UnknownLike(object);
   }
 }
 
@@ -180,7 +180,7 @@ void Interpreter::AddItems(Value iterable, std::vector<Value>* items, bool* exac
       items->push_back(Call(GetAttribute(iterator, "__next__", 0), {}));
     }
   } else {
-    items->push_back(arena_.Unknown(Reachable(iterable)));
+    items->push_back(arena_.UnknownLike(iterable));
   }
 }
 

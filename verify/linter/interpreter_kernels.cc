@@ -108,7 +108,7 @@ const KernelInfo& Interpreter::AnalyseKernel(KernelObject* kernel, const Args& a
 
 void Interpreter::AddKernelHooks(const std::vector<Value>& values) {
   for (Value value : values) {
-    if (AsFunction(value) != nullptr) kernel_hooks_.push_back(value);
+    if (IsCallable(value)) kernel_hooks_.push_back(value);
     if (auto* list = AsList(value)) AddKernelHooks(list->items);
     if (auto* dict = AsDict(value)) {
       for (const auto& [key, item] : dict->items) AddKernelHooks({item});
@@ -143,8 +143,11 @@ Value Interpreter::LaunchKernel(KernelObject* kernel, Value grid, const Args& ar
       return None();
     }
   }
-  if (AsFunction(grid) != nullptr)
+  if (IsCallable(grid) || AsUnion(grid) != nullptr)
     Call(grid, {.positional = {arena_.New<DictObject>()}, .line = args.line});
+  for (Value value : args.All()) {
+    if (AsInstance(value) != nullptr) Hide(value, args.line);  // Triton asks it for data_ptr()
+  }
   if (phase_ == Phase::kForward) CallKernelHooks(info, args);
   Launch launch{.info = &info, .line = args.line, .arguments = SourcesOf(args)};
   const int number = static_cast<int>(launches_.size());
@@ -191,6 +194,9 @@ Value Interpreter::MakeKernel(Value function) {
 Value Interpreter::CallTriton(const std::string& name, const Args& args) {
   Value first = args.Get(0, "fn");
   if (Is(kJit, name)) {
+    for (const auto& [option, value] : args.keyword) {
+      if (option != "fn") Hide(value, args.line);  // launch_metadata, repr
+    }
     if (AsFunction(first) != nullptr) return MakeKernel(first);
     return arena_.Symbol("triton.jit()");
   }
@@ -218,7 +224,13 @@ Value Interpreter::CallTriton(const std::string& name, const Args& args) {
     CallCallbacks(args);
     return arena_.Host();
   }
-  if (IsHarmlessTriton(name)) return arena_.Host(SourcesOf(args));
+  // What it decorates gets what is known when a kernel is compiled; called here, it is followed.
+  if (name == "triton.constexpr_function" && AsFunction(args.Get(0, "")) != nullptr)
+    return args.Get(0, "");
+  if (IsHarmlessTriton(name)) {
+    if (name != "triton.Config") Hide(arena_.List(args.All()), args.line);
+    return arena_.Host(SourcesOf(args));
+  }
   return CallOtherLibrary(name, args);
 }
 

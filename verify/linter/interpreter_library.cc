@@ -20,10 +20,16 @@ Value Interpreter::FunctoolsModule(const std::string& name, const Args& args) {
   if (name == "functools.reduce" && args.positional.size() >= 2) {
     Value element = Element(args.positional[1], args.line);
     Value start = args.positional.size() > 2 ? args.positional[2] : element;
+    ++loops_;
     Value once = Call(first, {.positional = {start, element}, .line = args.line});
-    return arena_.Join(
-        once, Call(first, {.positional = {arena_.Join(start, once), element}, .line = args.line}));
+    Value again =
+        Call(first, {.positional = {arena_.Join(start, once), element}, .line = args.line});
+    --loops_;
+    return arena_.Join(once, again);
   }
+  if (name == "functools.partialmethod") return first == nullptr ? arena_.Unknown() : first;
+  if (name == "functools.update_wrapper" && first != nullptr && AsFunction(first) == nullptr)
+    Forbid(args.line, name, "copies attributes from one object to another");
   const bool decorates =
       name == "functools.wraps" || name == "functools.lru_cache" || name == "functools.cache" ||
       name == "functools.update_wrapper" || name == "contextlib.contextmanager" ||
@@ -60,6 +66,10 @@ Value Interpreter::OperatorModule(absl::string_view op, const Args& args) {
   }
   if (op == "getitem" && args.positional.size() >= 2)
     return GetItem(first, args.positional[1], nullptr, args.line);
+  if (AsList(first) != nullptr || AsDict(first) != nullptr) {
+    Loosen(first, args);  // setitem, iadd, ...
+    return first;
+  }
   if (op == "itemgetter") return arena_.Symbol("builtins.next");
   return Elementwise(absl::StrCat("operator.", op), args.All(), args.line);
 }
@@ -108,10 +118,17 @@ Value Interpreter::CallStandardLibrary(const std::string& name, const Args& args
   if (name == "types.SimpleNamespace") {
     auto* instance = arena_.New<InstanceObject>();
     for (const auto& [key, value] : args.keyword) instance->attributes[key] = value;
+    if (args.rest != nullptr) instance->attributes["*"] = args.rest;  // under unknown names
     return instance;
   }
   if (name == "collections.namedtuple") return MakeNamedTuple(args);
   if (absl::StartsWith(name, "itertools.") || absl::StartsWith(name, "collections.")) {
+    const auto* torch = AsSymbol(first);  // starmap(torch.mul, pairs), accumulate(x, torch.add)
+    if (torch == nullptr) torch = AsSymbol(args.Get(1, "func"));
+    if (torch != nullptr && absl::StartsWith(torch->name, "torch.") && AnyTensor(args))
+      return arena_.List(
+          {CallSymbol(torch->name, {.rest = arena_.Guess(SourcesOf(args)), .line = args.line})},
+          false);
     std::vector<Value> items;
     bool exact = true;
     for (Value value : args.All()) {
@@ -127,9 +144,23 @@ Value Interpreter::CallStandardLibrary(const std::string& name, const Args& args
       return dict;
     }
     if (absl::EndsWith(name, "Dict")) return SequenceBuiltin("dict", args);
+    if (absl::EndsWith(name, "ChainMap") || absl::EndsWith(name, "Counter")) {
+      auto* dict = arena_.New<DictObject>();
+      for (Value value : args.All()) {
+        auto* other = AsDict(value);
+        if (other == nullptr) continue;
+        dict->items.insert(dict->items.end(), other->items.begin(), other->items.end());
+        dict->other = arena_.Join(dict->other, other->other);
+      }
+      return dict;
+    }
     const bool same = name == "itertools.chain" || name == "collections.deque";
     if (!same) items.push_back(arena_.List(items, false));
     return arena_.List(items, false);
+  }
+  // Kept for later: by an object's constructor, by atexit, by a logger.
+  if (phase_ != Phase::kForward && !absl::StartsWith(name, "types.")) {
+    for (Value value : args.All()) Hide(value, args.line);
   }
   CallCallbacks(args);
   return HoldsTensor(arena_.List(args.All())) ? arena_.Unknown(SourcesOf(args))
@@ -138,10 +169,27 @@ Value Interpreter::CallStandardLibrary(const std::string& name, const Args& args
 
 Value Interpreter::CallOtherLibrary(const std::string& name, const Args& args) {
   CallCallbacks(args);
+  for (Value value : args.positional) {
+    if (AsList(value) != nullptr || AsDict(value) != nullptr) Loosen(value, args);  // shuffle
+  }
+  for (Value value : args.All()) {
+    std::vector<Value> items{value};
+    if (auto* list = AsList(value)) items = list->items;
+    for (Value item : items) {
+      const HostObject* host = AsHost(item);
+      if (host == nullptr || host->addresses.empty()) continue;
+      Find(LintRule::kPythonCompute, args.line, name,
+           absl::StrCat("the address of a tensor goes to '", name, "', which can read its memory"));
+    }
+  }
   bool tensors = false;
   for (Value value : args.All()) tensors = tensors || HoldsTensor(value);
-  if (!tensors) return arena_.Unknown(SourcesOf(args));
   const bool numpy = absl::StartsWith(name, "numpy.") || absl::StartsWith(name, "scipy.");
+  // An object that holds an address or numbers out of a tensor is as good as the tensor.
+  for (Value value : args.All()) {
+    tensors = tensors || (numpy && AsHost(value) == nullptr && !Reachable(value).empty());
+  }
+  if (!tensors) return arena_.Unknown(SourcesOf(args));
   if (numpy && phase_ == Phase::kForward) {
     Find(LintRule::kPythonCompute, args.line, name,
          absl::StrCat(name, " computes outside the Triton kernels"));

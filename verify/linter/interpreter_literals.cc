@@ -24,6 +24,23 @@ int CountNumbers(const Node* node) {
   return count;
 }
 
+// True for a generator expression that is the argument of a call, other than of one that keeps it.
+bool IsUsedUpAtOnce(const Node* node) {
+  const Node* call = node->parent;
+  if (call != nullptr && call->kind == Kind::kArgumentList) call = call->parent;
+  if (call == nullptr || call->kind != Kind::kCall) return false;
+  const Node* function = call->Get(Field::kFunction);
+  const absl::string_view text = function == nullptr ? absl::string_view() : function->text;
+  if (absl::StartsWith(text, "nn.") || absl::StartsWith(text, "torch.") ||
+      absl::EndsWith(text, ".join") || absl::StartsWith(text, "np."))
+    return true;
+  for (absl::string_view name : {"sum", "all", "any", "list", "tuple", "set", "dict", "max", "min",
+                                 "sorted", "frozenset", "len", "next"}) {
+    if (text == name) return true;
+  }
+  return false;
+}
+
 }  // namespace
 
 std::optional<std::string> PlainString(const Node* node) {
@@ -114,6 +131,9 @@ Value Interpreter::EvalString(const Node* node) {
     Find(LintRule::kHardCoded, node->line, "long string",
          "a long string literal may hold data or code");
   }
+  const absl::string_view prefix = node->text.substr(0, node->text.find_first_of("'\""));
+  if (absl::StrContains(prefix, "b") || absl::StrContains(prefix, "B"))
+    return arena_.Host(sources);  // bytes equal no string
   if (std::optional<std::string> text = PlainString(node)) return arena_.Constant(*text);
   return arena_.Host(sources);
 }
@@ -183,22 +203,30 @@ void Interpreter::Clauses(const Node* node, size_t index, int depth, const Node*
   std::vector<Value> items;
   bool exact = true;
   AddItems(Eval(clause->Get(Field::kRight)), &items, &exact);
-  if (!exact || items.size() > 8 || depth > 1) {
+  const bool many = !exact || items.size() > 8 || depth > 1;
+  if (many) {
     Value element = items.empty() ? arena_.Unknown() : arena_.JoinAll(items);
     items = {element};
   }
+  loops_ += many;
   for (Value item : items) {
     Store(clause->Get(Field::kLeft), item);
     Clauses(node, index + 1, depth + 1, body, out);
   }
+  loops_ -= many;
 }
 
 Value Interpreter::EvalComprehension(const Node* node) {
   const Node* body = node->Get(Field::kBody);
   if (body == nullptr) return arena_.Unknown();
+  if (node->kind == Kind::kGenerator && phase_ != Phase::kForward && !IsUsedUpAtOnce(node) &&
+      hidden_.size() < 64) {
+    hidden_.push_back({.line = node->line, .comprehension = node, .scope = frame().scope});
+  }
   std::vector<Value> items;
   Frame inner = frame();
   inner.scope = arena_.NewScope(frame().scope);
+  inner.scope->is_comprehension = true;
   inner.is_forward = false;
   frames_.push_back(inner);
   Clauses(node, 0, 0, body, &items);

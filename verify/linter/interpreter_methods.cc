@@ -33,6 +33,8 @@ Value Interpreter::CallMethod(MethodObject* method, const Args& args) {
       return CallModuleMethod(AsModule(self), method->name, args);
     case ObjectKind::kHost: {
       CallCallbacks(args);
+      if (absl::StartsWith(method->name, "__") && AnyTensor(args))
+        return Elementwise(method->name, args.All(), args.line);
       StorageSet sources = SourcesOf(args);
       AddTo(&sources, Reachable(self));
       if (method->name == "numel" || method->name == "count" || method->name == "index")
@@ -41,9 +43,17 @@ Value Interpreter::CallMethod(MethodObject* method, const Args& args) {
     }
     default: {
       if (method->name == "register_kernel") return RegisterKernel(method, args);
+      auto* property = AsFunction(self);
+      if (auto* function = AsFunction(args.Get(0, ""));
+          property != nullptr && function != nullptr) {
+        if (method->name == "setter") property->setter = function;
+        if (method->name == "deleter") property->deleter = function;
+        if (method->name == "setter" || method->name == "deleter") return property;
+      }
       if (method->name == "__get__" || method->name == "cache_clear" ||
           method->name == "cache_info")
         return self;
+      if (IsCallable(self)) CallWithAnything(self, SourcesOf(args), args.line);  // f.run(), f.map()
       return CallUnknown(self, args);
     }
   }
@@ -105,6 +115,10 @@ Value Interpreter::CallInstanceMethod(InstanceObject* instance, absl::string_vie
       name == "double") {
     return instance;
   }
+  if (name == "apply" && phase_ == Phase::kForward) {
+    CallCallbacks(args);
+    return instance;
+  }
   if (name == "__exit__" || name == "extra_repr" || name == "_check_input_dim" ||
       name == "zero_grad" || name == "load_state_dict")
     return None();
@@ -123,10 +137,14 @@ Value Interpreter::ApplyFunction(ClassObject* type, const Args& args) {
   Value forward = ClassAttribute(type, "forward", &symbol);
   if (forward == nullptr) return CallUnknown(type, args);
   std::string unused;
-  const bool old_style = ClassAttribute(type, "setup_context", &unused) == nullptr;
+  Value setup = ClassAttribute(type, "setup_context", &unused);
   Args with_context = args;
-  if (old_style) with_context.positional.insert(with_context.positional.begin(), context);
-  return Call(forward, with_context);
+  if (setup == nullptr) with_context.positional.insert(with_context.positional.begin(), context);
+  Value output = Call(forward, with_context);
+  if (setup != nullptr) {
+    Call(setup, {.positional = {context, arena_.List(args.positional), output}, .line = args.line});
+  }
+  return output;
 }
 
 Value Interpreter::CallModuleMethod(ModuleObject* module, absl::string_view name,

@@ -61,7 +61,8 @@ void Interpreter::Bind(int name, Value value) {
     }
   }
   if (Value* found = scope->Find(name)) {
-    *found = weak ? arena_.Join(*found, value) : value;
+    Value bound = weak ? arena_.Join(*found, value) : value;
+    scope == frame().scope ? void(*found = bound) : Put(found, bound);
   } else {
     scope->variables.emplace_back(name, value);
   }
@@ -142,9 +143,10 @@ void Interpreter::StoreItem(Value container, Value index, Value value, int line)
     const int64_t size = list->items.size();
     if (position.has_value() && list->exact && *position < size && *position >= -size) {
       Value& item = list->items[*position < 0 ? *position + size : *position];
-      item = undecided_ > 0 ? arena_.Join(item, value) : value;
+      Put(&item, undecided_ > 0 ? arena_.Join(item, value) : value);
     } else {
       list->items.push_back(value);
+      if (AsList(value) != nullptr) AddItems(value, &list->items, &list->exact);  // list[1:] = ...
       list->exact = false;
     }
   } else if (auto* dict = AsDict(container)) {
@@ -161,7 +163,7 @@ void Interpreter::StoreItem(Value container, Value index, Value value, int line)
     }
     for (auto& [existing, item] : dict->items) {
       if (existing == key) {
-        item = undecided_ > 0 ? arena_.Join(item, value) : value;
+        Put(&item, undecided_ > 0 ? arena_.Join(item, value) : value);
         return;
       }
     }
@@ -189,6 +191,10 @@ void Interpreter::ExecAugmented(const Node* node) {
   Value added = Eval(right);
   if (auto* list = AsList(old_value); list != nullptr && name == "+") {
     AddItems(added, &list->items, &list->exact);
+    return;
+  }
+  if (auto* dict = AsDict(old_value); dict != nullptr && name == "|") {
+    CallDictMethod(dict, "update", {.positional = {added}, .line = node->line});
     return;
   }
   Store(left, Binary(name, old_value, added, node->line));

@@ -1,4 +1,6 @@
 // Attributes, classes and instances.
+#include <algorithm>
+
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "verify/linter/interpreter.h"
@@ -53,13 +55,16 @@ Value Interpreter::GetAttribute(Value object, absl::string_view name, int line) 
     case ObjectKind::kBound:
     case ObjectKind::kPartial:
       if (name == "__call__") return object;
+      if (auto* property = AsFunction(object);
+          property != nullptr && property->binding == FunctionObject::Binding::kProperty)
+        return arena_.Method(object, name);  // y.setter
       if (name == "register_kernel") return arena_.Method(object, name);
       if (absl::StartsWith(name, "register_"))
         return arena_.Symbol("functools.wraps()");  // of custom operators
       if (absl::StartsWith(name, "__")) return arena_.Host();
       return arena_.Method(object, name);
     case ObjectKind::kUnknown:
-      return arena_.Unknown(Reachable(object));
+      return arena_.UnknownLike(object);
     default:
       return arena_.Method(object, name);
   }
@@ -81,13 +86,20 @@ Value Interpreter::AttributeOfClass(ClassObject* type, absl::string_view name) {
 }
 
 Value Interpreter::AttributeOfSuper(SuperObject* super, absl::string_view name) {
-  for (Value base : super->after->bases) {
-    if (auto* type = AsClass(base)) {
-      std::string symbol;
-      Value found = ClassAttribute(type, name, &symbol);
-      if (found != nullptr) return BindMethod(found, super->self, type);
-      if (!symbol.empty()) return arena_.Symbol(absl::StrCat(symbol, ".", name));
-    } else if (auto* symbol = AsSymbol(base)) {
+  // What follows in the order of the object's own class, which may bring classes in between.
+  auto* self = AsInstance(super->self);
+  std::vector<Value> order =
+      SearchOrder(self != nullptr && self->type != nullptr ? self->type : super->after);
+  auto after = std::find(order.begin(), order.end(), super->after);
+  if (after == order.end()) {
+    order = SearchOrder(super->after);
+    after = order.begin();
+  }
+  const int number = ast_->Intern(name);
+  for (auto it = after + 1; it < order.end(); ++it) {
+    if (auto* type = AsClass(*it)) {
+      if (Value* found = type->body->Find(number)) return BindMethod(*found, super->self, type);
+    } else if (auto* symbol = AsSymbol(*it)) {
       return arena_.Symbol(absl::StrCat(symbol->name, ".", name));
     }
   }
@@ -99,6 +111,17 @@ Value Interpreter::SymbolAttribute(const std::string& symbol, absl::string_view 
     if (name == "type") return arena_.Constant(std::string("cuda"));
     return arena_.Host();
   }
+  if (const std::string module = ReexportedModule(symbol, name); !module.empty()) {
+    if (IsForbiddenModule(module))
+      Forbid(line, absl::StrCat(symbol, ".", name), "is a module that a kernel has no use for");
+    return arena_.Symbol(module);
+  }
+  if (absl::StartsWith(symbol, "triton") && IsForbiddenModule(absl::StrCat(symbol, ".", name)))
+    Forbid(line, absl::StrCat(symbol, ".", name), "is a module that a kernel has no use for");
+  if (absl::StartsWith(symbol, "triton.knobs") && absl::StrContains(name, "hook"))
+    Forbid(line, absl::StrCat(symbol, ".", name), "hides code in a hook");
+  if (symbol == "builtins" && Is(kForbiddenBuiltin, name))
+    Forbid(line, std::string(name), "is refused in a candidate");
   std::string full = absl::StrCat(symbol, ".", name);
   if (absl::StartsWith(full, "torch.ops.")) {
     for (const auto& [op, function] : custom_ops_) {
@@ -124,15 +147,17 @@ Value Interpreter::SymbolAttribute(const std::string& symbol, absl::string_view 
 
 Value Interpreter::KernelAttribute(KernelObject* kernel, absl::string_view name) {
   if (name == "fn") return kernel;  // an autotuner's inner kernel
+  if (absl::StrContains(name, "hook"))
+    Forbid(kernel->function->node->line, absl::StrCat(kernel->function->name, ".", name),
+           "hides code in a hook");
   return arena_.Method(kernel, name);
 }
 
 Value Interpreter::ClassAttribute(ClassObject* type, absl::string_view name, std::string* symbol) {
   const int number = ast_->Intern(name);
-  if (Value* found = type->body->Find(number)) return *found;
-  for (Value base : type->bases) {
+  for (Value base : SearchOrder(type)) {
     if (auto* parent = AsClass(base)) {
-      if (Value found = ClassAttribute(parent, name, symbol)) return found;
+      if (Value* found = parent->body->Find(number)) return *found;
     } else if (auto* library = AsSymbol(base); library != nullptr && symbol->empty()) {
       *symbol = library->name;
     }
@@ -167,7 +192,10 @@ Value Interpreter::BindMethod(Value found, Value self, Value type) {
 
 Value Interpreter::InstanceAttribute(InstanceObject* instance, absl::string_view name, int line) {
   auto it = instance->attributes.find(std::string(name));
-  if (it != instance->attributes.end()) return it->second;
+  if (it != instance->attributes.end()) {
+    auto any = instance->attributes.find("*");  // set under a name that is not known
+    return any == instance->attributes.end() ? it->second : arena_.Join(it->second, any->second);
+  }
   if (instance->type == nullptr) return arena_.Method(instance, name);
   if (name == "__class__") return instance->type;
   std::string symbol;
@@ -244,6 +272,7 @@ bool Interpreter::IsNamedTuple(InstanceObject* instance) {
 Value Interpreter::Instantiate(ClassObject* type, const Args& args) {
   auto* instance = arena_.New<InstanceObject>();
   instance->type = type;
+  instance->made_again = phase_ == Phase::kForward || loops_ > 0;
   instances_.push_back(instance);
   std::string symbol;
   if (Value constructor = ClassAttribute(type, "__new__", &symbol)) {
@@ -268,53 +297,11 @@ Value Interpreter::Instantiate(ClassObject* type, const Args& args) {
     int index = 0;
     for (Value value : args.positional) instance->attributes[absl::StrCat("args", index++)] = value;
     for (const auto& [name, value] : args.keyword) instance->attributes[name] = value;
+    if (args.rest != nullptr) instance->attributes["*"] = args.rest;
   }
+  if (Value after = ClassAttribute(type, "__post_init__", &symbol))
+    Call(BindMethod(after, instance, type), {.rest = arena_.Unknown(), .line = args.line});
   return instance;
-}
-
-void Interpreter::StoreAttribute(Value object, absl::string_view name, Value value, int line) {
-  if (auto* any = AsUnion(object)) {
-    ++undecided_;
-    for (Value option : any->options) StoreAttribute(option, name, value, line);
-    --undecided_;
-    return;
-  }
-  if (auto* instance = AsInstance(object)) {
-    if (name == "__class__") Forbid(line, "__class__", "changes what an object is");
-    Value& slot = instance->attributes[std::string(name)];
-    slot = undecided_ > 0 ? arena_.Join(slot, value) : value;
-  } else if (auto* module = AsModule(object)) {
-    if (name == "forward" || name == "__call__") {
-      Forbid(line, absl::StrCat(module->name, ".", name), "replaces a library's method");
-      return;
-    }
-    Value& slot = module->attributes[std::string(name)];
-    slot = undecided_ > 0 ? arena_.Join(slot, value) : value;
-  } else if (auto* type = AsClass(object)) {
-    const int number = ast_->Intern(name);
-    if (auto* function = AsFunction(value); function != nullptr && function->owner == nullptr)
-      function->owner = type;
-    if (Value* found = type->body->Find(number)) {
-      *found = undecided_ > 0 ? arena_.Join(*found, value) : value;
-    } else {
-      type->body->variables.emplace_back(number, value);
-    }
-  } else if (auto* symbol = AsSymbol(object)) {
-    const std::string full = absl::StrCat(symbol->name, ".", name);
-    if (!IsPermittedSetting(full)) Forbid(line, full, "assigns to an attribute of a library");
-  } else if (auto* tensor = AsTensor(object)) {
-    if (name == "data") {
-      AddTo(&tensor->storages, Reachable(value));
-    } else if (name != "grad" && name != "requires_grad") {
-      for (int storage : tensor->storages) AddTo(&storages_[storage].sources, Reachable(value));
-    }
-  } else if (AsKernel(object) != nullptr) {
-    Forbid(line, absl::StrCat(AsKernel(object)->function->name, ".", name),
-           "changes a compiled kernel object");
-  } else if (object->kind == ObjectKind::kUnknown ||
-             (AsHost(object) != nullptr && absl::StartsWith(name, "__"))) {
-    Forbid(line, std::string(name), "is set on an object that cannot be followed");
-  }
 }
 
 Value Interpreter::Super(const Args& args) {

@@ -24,7 +24,12 @@ absl::string_view MethodOf(absl::string_view op) {
 }
 
 std::optional<double> Number(const HostObject* host) {
-  if (const auto* i = std::get_if<int64_t>(&host->constant)) return static_cast<double>(*i);
+  // Beyond this size a double no longer tells neighbours apart.
+  constexpr int64_t kExact = int64_t{1} << 53;
+  if (const auto* i = std::get_if<int64_t>(&host->constant)) {
+    if (*i > kExact || *i < -kExact) return std::nullopt;
+    return static_cast<double>(*i);
+  }
   if (const auto* d = std::get_if<double>(&host->constant)) return *d;
   if (const auto* b = std::get_if<bool>(&host->constant)) return *b ? 1.0 : 0.0;
   return std::nullopt;
@@ -70,8 +75,11 @@ Value Interpreter::Elementwise(const std::string& name, const std::vector<Value>
       small = false;
     }
   }
-  if (!any_tensor) return arena_.Host(sources);
-  if (!small || name == "@") return Compute(name, line, sources);
+  if (!any_tensor) {
+    CheckNumbers(name, values, line);
+    return arena_.Host(sources);
+  }
+  if (!small || name == "@" || InPieces(sources)) return Compute(name, line, sources);
   int tensors = 0;
   Shape shape;  // one tensor among numbers gives its shape
   for (Value value : values) {
@@ -82,8 +90,10 @@ Value Interpreter::Elementwise(const std::string& name, const std::vector<Value>
 }
 
 Value Interpreter::Binary(absl::string_view op, Value a, Value b, int line) {
-  if (auto* x = AsHost(a), *y = AsHost(b); x != nullptr && y != nullptr)
+  if (auto* x = AsHost(a), *y = AsHost(b); x != nullptr && y != nullptr) {
+    CheckNumbers(std::string(op), {a, b}, line);
     return BinaryHost(op, x, y);
+  }
   for (Value side : {a, b}) {
     if (auto* instance = AsInstance(side); instance != nullptr && instance->type != nullptr) {
       Value other = side == a ? b : a;
@@ -101,6 +111,11 @@ Value Interpreter::Binary(absl::string_view op, Value a, Value b, int line) {
     std::vector<Value> items = x->items;
     items.insert(items.end(), y->items.begin(), y->items.end());
     return arena_.List(std::move(items), x->exact && y->exact);
+  }
+  if (op == "|" && AsDict(a) != nullptr && AsDict(b) != nullptr) {
+    Value merged = CallDictMethod(AsDict(a), "copy", {.line = line});
+    CallDictMethod(AsDict(merged), "update", {.positional = {b}, .line = line});
+    return merged;
   }
   for (auto [list, other] : {std::pair{AsList(a), b}, std::pair{AsList(b), a}}) {
     if (list == nullptr || AsHost(other) == nullptr) continue;
@@ -147,7 +162,7 @@ Value Interpreter::BinaryHost(absl::string_view op, HostObject* a, HostObject* b
 
 Value Interpreter::Unary(absl::string_view op, Value a, int line) {
   if (op == "not") {
-    const std::optional<bool> truth = Truth(a);
+    const std::optional<bool> truth = Decide(a);
     if (truth.has_value()) return arena_.Constant(!*truth);
     // Of containers Python asks the length, of objects a method that is looked at by itself.
     const bool asks_elements = AsHost(a) == nullptr && AsList(a) == nullptr &&
@@ -170,13 +185,39 @@ Value Interpreter::Unary(absl::string_view op, Value a, int line) {
   return Elementwise(std::string(op), {a}, line);
 }
 
+// Where a call compares with the address or an element of an earlier call's argument it is about to
+// return what it kept.
+void Interpreter::CheckAddresses(const std::vector<Value>& values, int line) {
+  for (Value value : values) {
+    if (auto* any = AsUnion(value)) {
+      CheckAddresses(any->options, line);
+    } else if (auto* list = AsList(value)) {
+      CheckAddresses(list->items, line);
+    } else if (auto* host = AsHost(value)) {
+      StorageSet known_by = host->addresses;
+      AddTo(&known_by, host->sources);
+      for (int storage : known_by) {
+        if (!storages_[storage].argument || storage >= first_call_storages_) continue;
+        Find(LintRule::kHardCoded, line, "cache by address",
+             "the address, identity or an element of a tensor is compared with that of an earlier "
+             "call, whose result would be returned for other contents");
+      }
+    }
+  }
+}
+
 Value Interpreter::Compare(absl::string_view op, Value a, Value b, int line) {
+  if (first_call_storages_ > 0) CheckAddresses({a, b}, line);
   if (absl::StartsWith(op, "is")) {
     const bool negated = op != "is";
     if (IsNone(a) && IsNone(b)) return arena_.Constant(!negated);
     auto never_none = [](Value v) {
-      return v != nullptr && v->kind != ObjectKind::kHost && v->kind != ObjectKind::kUnion &&
-             v->kind != ObjectKind::kUnknown;
+      if (v == nullptr) return false;
+      if (auto* symbol = AsSymbol(v))  // an imported module; what libraries hold may be None
+        return symbol->name == "torch" || symbol->name == "torch.nn" ||
+               symbol->name == "torch.nn.functional" || absl::StartsWith(symbol->name, "triton");
+      return v->kind != ObjectKind::kHost && v->kind != ObjectKind::kUnion &&
+             v->kind != ObjectKind::kUnknown && v->kind != ObjectKind::kMethod;
     };
     if ((IsNone(a) && never_none(b)) || (IsNone(b) && never_none(a)))
       return arena_.Constant(negated);

@@ -126,6 +126,11 @@ void Interpreter::RunModel() {
   std::string symbol;
   Value found = type == nullptr ? nullptr : ClassAttribute(type, "forward", &symbol);
   const int line = type == nullptr || type->node == nullptr ? 1 : type->node->line;
+  if (found == nullptr && model != nullptr && type == nullptr && AsHost(*model) == nullptr) {
+    Find(LintRule::kUnresolved, 1, "ModelNew",
+         "which class ModelNew is in the end cannot be followed");
+    return;
+  }
   if (found == nullptr) {
     Find(LintRule::kNoModel, line, "ModelNew",
          "the program has no class ModelNew with a method forward");
@@ -145,15 +150,20 @@ void Interpreter::RunModel() {
   auto own = instance->attributes.find("forward");
   Value bound = own != instance->attributes.end() ? own->second : BindMethod(found, instance, type);
   phase_ = Phase::kForward;
-  const Arena::State before = arena_.Snapshot();
+  Arena::State before = arena_.Snapshot();
+  const uint64_t callables = arena_.Callables(before);
   RunForward(bound, line);
   JudgeResult(line);
   // Counters and flags that the call changed may have any value in a later one.
-  arena_.Widen(before);
+  arena_.Widen(&before);
   // Once more in the state that the first call left behind: a result that was kept shows.
   first_call_launches_ = static_cast<int>(launches_.size());
+  first_call_storages_ = static_cast<int>(storages_.size());
   RunForward(bound, line);
   JudgeSecondCall();
+  const bool widened = arena_.Widen(&before);
+  if (widened || arena_.Callables(before) != callables) RunLaterCalls(bound, line, &before);
+  CallHidden();
   CallSpecialMethods();
 }
 
@@ -176,7 +186,7 @@ void Interpreter::CallSpecialMethods() {
       args.line = function->node->line;
       args.positional = {instance};
       for (int i = 1; i < ParameterCount(function); ++i)
-        args.positional.push_back(arena_.Unknown(everything));
+        args.positional.push_back(arena_.Guess(everything));
       ++undecided_;
       CallFunction(function, args);
       --undecided_;

@@ -1,4 +1,7 @@
-// Statements, control flow and definitions.
+// Statements, branches and what a return gives.
+#include <algorithm>
+
+#include "absl/strings/ascii.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
@@ -6,44 +9,12 @@
 #include "verify/linter/interpreter.h"
 
 namespace tritonrl::lint {
-namespace {
-
-// Loops of unknown length are run this often, so that what flows around them comes to rest.
-constexpr int kLoopPasses = 3;
-// Sequences up to this length are walked element by element.
-constexpr int kUnroll = 8;
-
-// True when a block does nothing but import what every checking machine has and assign constants.
-bool CannotRaise(const Node* body) {
-  if (body == nullptr) return false;
-  for (const Node* statement : body->children) {
-    if (statement->kind == Kind::kImport || statement->kind == Kind::kImportFrom) {
-      absl::string_view text = statement->text;
-      if (!absl::ConsumePrefix(&text, "import ") && !absl::ConsumePrefix(&text, "from "))
-        return false;
-      if (!absl::StartsWith(text, "triton") && !absl::StartsWith(text, "torch") &&
-          !absl::StartsWith(text, "math")) {
-        return false;
-      }
-    } else if (statement->kind == Kind::kExpressionStatement && statement->children.size() == 1) {
-      const Node* right = statement->children[0]->Get(Field::kRight);
-      if (right == nullptr || (right->kind != Kind::kTrue && right->kind != Kind::kFalse))
-        return false;
-    } else if (statement->kind != Kind::kPass) {
-      return false;
-    }
-  }
-  return true;
-}
-
 const Node* FirstBlock(const Node* node) {
   for (const Node* child : node->children) {
     if (child->kind == Kind::kBlock) return child;
   }
   return nullptr;
 }
-
-}  // namespace
 
 std::string DottedText(const Node* node) {
   std::string text;
@@ -131,10 +102,31 @@ Interpreter::Flow Interpreter::Exec(const Node* node) {
 
 void Interpreter::ExecDelete(const Node* target) {
   if (target->kind == Kind::kAttribute) {
-    auto* symbol = AsSymbol(Eval(target->Get(Field::kObject)));
+    Value object = Eval(target->Get(Field::kObject));
+    auto* symbol = AsSymbol(object);
+    const Node* name = target->Get(Field::kAttribute);
+    if (auto* instance = AsInstance(object); instance != nullptr && instance->type != nullptr) {
+      std::string unused;
+      auto* property = AsFunction(ClassAttribute(instance->type, name->text, &unused));
+      if (property != nullptr && property->deleter != nullptr)
+        CallFunction(property->deleter, {.positional = {instance}, .line = target->line});
+    }
     if (symbol != nullptr)
       Forbid(target->line, std::string(target->text), "deletes an attribute of a library");
-  } else if (target->kind != Kind::kIdentifier && target->kind != Kind::kSubscript) {
+  } else if (target->kind == Kind::kIdentifier) {
+    // What the name means then is what it means further out, such as Python's own function.
+    Scope* scope = frame().scope;
+    auto& variables = scope->variables;
+    auto it = std::find_if(variables.begin(), variables.end(),
+                           [target](const auto& v) { return v.first == target->name; });
+    if (it == variables.end() || scope->parent != nullptr) return;
+    const Value kept = it->second;
+    variables.erase(it);
+    if (undecided_ > 0)
+      variables.emplace_back(target->name, arena_.Join(kept, LookupFrom(scope, target->name)));
+  } else if (target->kind == Kind::kSubscript) {
+    if (auto* list = AsList(Eval(target->Get(Field::kValue)))) list->exact = false;
+  } else {
     for (const Node* child : target->children) ExecDelete(child);
   }
 }
@@ -176,6 +168,11 @@ Interpreter::Flow Interpreter::Branch(absl::FunctionRef<Flow()> first,
   return Flow::kRaise;
 }
 
+std::optional<bool> Interpreter::Decide(Value condition) const {
+  if (hidden_calls_ > 0 && AsList(condition) != nullptr) return std::nullopt;
+  return Truth(condition);
+}
+
 bool Interpreter::TestsForEmpty(const Node* condition) {
   while (condition->kind == Kind::kParenthesized && !condition->children.empty()) {
     condition = condition->children[0];
@@ -197,7 +194,7 @@ Interpreter::Flow Interpreter::ExecIf(const Node* node) {
   const Node* consequence = node->Get(Field::kConsequence);
   size_t next = 0;
   while (next < node->children.size() && node->children[next] != consequence) ++next;
-  const std::optional<bool> truth = Truth(Eval(condition));
+  const std::optional<bool> truth = Decide(Eval(condition));
   const bool empty = TestsForEmpty(condition);
   auto then_part = [&] {
     guarded_empty_ += empty;
@@ -215,131 +212,11 @@ Interpreter::Flow Interpreter::ExecAlternatives(const Node* node, size_t next) {
   const Node* child = node->children[next];
   if (child->kind == Kind::kElse) return ExecBlock(FirstBlock(child));
   if (child->kind != Kind::kElif) return ExecAlternatives(node, next + 1);
-  const std::optional<bool> truth = Truth(Eval(child->Get(Field::kCondition)));
+  const std::optional<bool> truth = Decide(Eval(child->Get(Field::kCondition)));
   auto then_part = [&] { return ExecBlock(child->Get(Field::kConsequence)); };
   auto else_part = [&] { return ExecAlternatives(node, next + 1); };
   if (truth.has_value()) return *truth ? then_part() : else_part();
   return Branch(then_part, else_part);
-}
-
-Interpreter::Flow Interpreter::LoopElse(const Node* node, Flow flow) {
-  if (flow == Flow::kBreak) return Flow::kNext;
-  const Node* alternative = node->Get(Field::kAlternative);
-  if (alternative != nullptr) return ExecBlock(FirstBlock(alternative));
-  return Flow::kNext;
-}
-
-Interpreter::Flow Interpreter::ExecFor(const Node* node) {
-  const Node* target = node->Get(Field::kLeft);
-  const Node* body = node->Get(Field::kBody);
-  std::vector<Value> items;
-  bool exact = true;
-  AddItems(Eval(node->Get(Field::kRight)), &items, &exact);
-  if (exact && items.size() <= kUnroll) {
-    for (Value item : items) {
-      Store(target, item);
-      Flow flow = ExecBlock(body);
-      if (flow == Flow::kReturn || flow == Flow::kRaise) return flow;
-      if (flow == Flow::kBreak) return Flow::kNext;
-    }
-    return LoopElse(node, Flow::kNext);
-  }
-  Value element = arena_.JoinAll(items);
-  if (element == nullptr) element = arena_.Unknown();
-  auto passes = [&] {
-    for (int pass = 0; pass < kLoopPasses; ++pass) {
-      Store(target, element);
-      Branch([&] { return ExecBlock(body); }, [] { return Flow::kNext; });
-    }
-    return Flow::kNext;
-  };
-  Branch(passes, [] { return Flow::kNext; });
-  return LoopElse(node, Flow::kNext);
-}
-
-Interpreter::Flow Interpreter::ExecWhile(const Node* node) {
-  const Node* condition = node->Get(Field::kCondition);
-  const Node* body = node->Get(Field::kBody);
-  const std::optional<bool> truth = Truth(Eval(condition));
-  if (truth.has_value() && !*truth) return LoopElse(node, Flow::kNext);
-  auto passes = [&] {
-    for (int pass = 0; pass < kLoopPasses; ++pass) {
-      Branch([&] { return ExecBlock(body); }, [] { return Flow::kNext; });
-      Eval(condition);
-    }
-    return Flow::kNext;
-  };
-  Branch(passes, [] { return Flow::kNext; });
-  return LoopElse(node, Flow::kNext);
-}
-
-Interpreter::Flow Interpreter::ExecTry(const Node* node) {
-  const Node* body = node->Get(Field::kBody);
-  const bool safe = CannotRaise(body);
-  Flow flow =
-      safe ? ExecBlock(body) : Branch([&] { return ExecBlock(body); }, [] { return Flow::kRaise; });
-  for (const Node* child : node->children) {
-    if (safe && (child->kind == Kind::kExcept || child->kind == Kind::kExceptGroup)) continue;
-    if (child->kind == Kind::kExcept || child->kind == Kind::kExceptGroup) {
-      auto handler = [&] {
-        for (const Node* part : child->children) {
-          if (part->kind == Kind::kBlock) return ExecBlock(part);
-          if (part->kind == Kind::kAsPattern) {
-            for (const Node* alias : part->children) {
-              if (alias->kind == Kind::kAsPatternTarget && !alias->children.empty()) {
-                Store(alias->children[0], arena_.Unknown(raised_));
-              }
-            }
-          }
-        }
-        return Flow::kNext;
-      };
-      const Flow before = flow;
-      const Flow handled = Branch(handler, [&] { return before; });
-      flow = handled;
-    } else if (child->kind == Kind::kElse) {
-      if (flow == Flow::kNext)
-        flow = Branch([&] { return ExecBlock(FirstBlock(child)); }, [] { return Flow::kRaise; });
-    } else if (child->kind == Kind::kFinally) {
-      const Flow last = ExecBlock(FirstBlock(child));
-      if (last != Flow::kNext) flow = last;
-    }
-  }
-  return flow;
-}
-
-Interpreter::Flow Interpreter::ExecWith(const Node* node) {
-  std::vector<Value> managers;
-  for (const Node* clause : node->children) {
-    if (clause->kind != Kind::kWithClause) continue;
-    for (const Node* item : clause->children) {
-      const Node* value = item->Get(Field::kValue);
-      if (value == nullptr) continue;
-      const Node* alias = nullptr;
-      if (value->kind == Kind::kAsPattern) {
-        for (const Node* part : value->children) {
-          if (part->kind == Kind::kAsPatternTarget && !part->children.empty())
-            alias = part->children[0];
-        }
-        value = value->children[0];
-      }
-      Value manager = Eval(value);
-      Value entered = manager;
-      if (AsInstance(manager) != nullptr) {
-        entered = Call(GetAttribute(manager, "__enter__", item->line), {.line = item->line});
-        managers.push_back(manager);
-      } else if (AsList(manager) != nullptr) {
-        entered = Element(manager, item->line);
-      }
-      if (alias != nullptr) Store(alias, entered);
-    }
-  }
-  const Flow flow = ExecBlock(node->Get(Field::kBody));
-  for (Value manager : managers) {
-    Args args{.positional = {None(), None(), None()}, .line = node->line};
-    Call(GetAttribute(manager, "__exit__", node->line), args);
-  }
-  return flow;
 }
 
 }  // namespace tritonrl::lint

@@ -108,7 +108,7 @@ Value Interpreter::CallTensorMethod(TensorObject* tensor, absl::string_view name
     case TensorUse::kItem:
       return arena_.Host(tensor->storages);
     case TensorUse::kToPython:
-      if (phase_ == Phase::kForward && !tensor->IsSmall()) {
+      if (phase_ == Phase::kForward && (!tensor->IsSmall() || InPieces(sources))) {
         Find(LintRule::kPythonCompute, args.line, std::string(name),
              "moves tensor elements out of torch to compute on them");
       }
@@ -123,7 +123,8 @@ Value Interpreter::CallTensorMethod(TensorObject* tensor, absl::string_view name
   if (name == "repeat_interleave" && AsHost(args.Get(0, "repeats")) != nullptr)
     return NewTensor(sources);
   CallCallbacks(args);
-  if (tensor->IsSmall() && OnlySmall(args)) return NewTensor(sources, tensor->shape);
+  if (tensor->IsSmall() && OnlySmall(args) && !InPieces(sources))
+    return NewTensor(sources, tensor->shape);
   return Compute(std::string(name), args.line, sources);
 }
 
@@ -135,6 +136,8 @@ Value Interpreter::TensorAttribute(Value object, absl::string_view name) {
     if (name == "T" && shape.has_value())
       shape = std::vector<int64_t>(shape->rbegin(), shape->rend());
     if (name == "mT" || name == "mH") shape.reset();
+    if (name == "grad" || name == "_base")
+      return arena_.Join(arena_.Tensor(tensor->storages, shape), None());
     return arena_.Tensor(tensor->storages, shape);
   }
   if (name == "is_cuda")

@@ -65,7 +65,12 @@ Value Interpreter::MakeConstant(absl::string_view last, const Args& args) {
   if (last == "full") {
     Args size_only = args;
     if (size_only.positional.size() > 1) size_only.positional.resize(1);
-    return Allocate(size_only, 0, true, false);
+    Value made = Allocate(size_only, 0, true, false);
+    if (auto* fill = AsHost(args.Get(1, "fill_value")); fill != nullptr && !fill->sources.empty()) {
+      storages_.back().sources = fill->sources;  // a number that was read from a tensor
+      storages_.back().constant = false;
+    }
+    return made;
   }
   return Allocate(args, last == "arange" || last == "linspace" ? 99 : 0, true,
                   absl::EndsWith(last, "_like"));
@@ -100,7 +105,8 @@ Value Interpreter::CallCompute(const std::string& name, const Args& args) {
   const bool functional = absl::StartsWith(name, "torch.nn.");
   const bool any_tensor = AnyTensor(args);
   if (!functional && !any_tensor) return Allocate(args, 99, true, false);  // made from nothing
-  if (!functional && OnlySmall(args)) return NewTensor(SourcesOf(args), std::vector<int64_t>{1});
+  if (!functional && OnlySmall(args) && !InPieces(SourcesOf(args)))
+    return NewTensor(SourcesOf(args), std::vector<int64_t>{1});
   return Compute(name, args.line, SourcesOf(args));
 }
 
@@ -155,6 +161,10 @@ Value Interpreter::CallLibrary(const std::string& name, const Args& args) {
 Value Interpreter::CallTorch(const std::string& name, const Args& args) {
   const absl::string_view last = absl::string_view(name).substr(name.rfind('.') + 1);
   Value first = args.Get(0, "input");
+  if (absl::StartsWith(name, "torch.nn.Module.") && Is(kModuleMethod, last)) {
+    CallCallbacks(args);  // super().train(mode)
+    return first == nullptr ? None() : first;
+  }
   if (name == "torch.cuda.is_available") return arena_.Constant(true);
   if (absl::StrContains(last, "hook")) {
     Forbid(args.line, name, "hides code in a hook");

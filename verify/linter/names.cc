@@ -4,6 +4,7 @@
 #include <unicode/unistr.h>
 
 #include "absl/strings/match.h"
+#include "absl/strings/strip.h"
 #include "verify/linter/name_table.h"
 
 namespace tritonrl::lint {
@@ -43,7 +44,8 @@ const NameTable<uint32_t>& Names() {
        "_slow_forward _compiled_call_impl _apply __match_args__"},
       {kForbiddenFunction,
        "types.FunctionType types.CodeType types.ModuleType types.LambdaType operator.attrgetter "
-       "operator.methodcaller functools.singledispatch"},
+       "operator.methodcaller functools.singledispatch typing.get_type_hints typing.ForwardRef "
+       "typing_extensions.get_type_hints types.new_class types.resolve_bases types.coroutine"},
       {kPermittedFunction,
        "os.environ os.getenv os.path os.cpu_count os.getpid os.sep os.linesep os.name os.getcwd "
        "sys.version sys.version_info sys.platform sys.maxsize sys.argv sys.byteorder sys.stderr "
@@ -58,7 +60,8 @@ const NameTable<uint32_t>& Names() {
        "zip Ellipsis NotImplemented __name__ __file__ __debug__ __doc__"},
       {kTensorProperty,
        "T mT H mH data grad real imag shape dtype device layout ndim requires_grad is_cuda is_cpu "
-       "is_meta is_leaf itemsize nbytes names is_sparse is_quantized grad_fn __class__ _version"},
+       "_version _base is_meta is_leaf itemsize nbytes names is_sparse is_quantized grad_fn "
+       "__class__"},
       {kParameterName,
        "weight bias running_mean running_var num_batches_tracked in_proj_weight in_proj_bias "
        "q_proj_weight k_proj_weight v_proj_weight bias_k bias_v weight_g weight_v"},
@@ -79,10 +82,32 @@ const NameTable<uint32_t>& Names() {
        "return_indices count_include_pad divisor_override mode scale_factor align_corners "
        "padding_idx max_norm norm_type sparse bidirectional dropout upscale_factor "
        "downscale_factor nonlinearity ignore_index label_smoothing delta swap size"},
+      {kModuleMethod,
+       "train eval to cuda cpu float half double bfloat16 type apply extra_repr state_dict "
+       "load_state_dict parameters named_parameters buffers named_buffers children modules "
+       "named_modules named_children zero_grad share_memory requires_grad_ get_submodule "
+       "get_parameter get_buffer add_module register_module register_buffer register_parameter "
+       "_get_name _save_to_state_dict _load_from_state_dict _named_members to_empty ipu xpu "
+       "set_submodule compile get_extra_state set_extra_state _replicate_for_data_parallel "
+       "_maybe_warn_non_full_backward_hook _register_load_state_dict_pre_hook"},
+      {kReexported,
+       "np numpy torch os sys builtins bltns subprocess importlib inspect ctypes threading gc io "
+       "pickle tempfile shutil socket signal runpy code marshal codecs mmap types weakref "
+       "contextvars platform pathlib glob _os _sys _thread _io _weakref thread atexit linecache "
+       "tokenize ast dis"},
       {kStreamFunction,
        "torch.cuda.Stream torch.cuda.ExternalStream torch.cuda.set_stream torch.Stream "
        "torch.cuda.streams.Stream torch.cuda.streams.ExternalStream"}};
   return table;
+}
+
+// Modules in which a name above means a part of their own.
+bool OwnsName(absl::string_view module, absl::string_view name) {
+  if (module == "os" || module == "sys" || module == name) return true;
+  const bool torch = module == "torch" || absl::StartsWith(module, "torch.");
+  if (!torch) return name == "types" && absl::StartsWith(module, "triton.language");
+  return name == "numpy" || name == "types" || name == "signal" || name == "code" ||
+         name == "platform";
 }
 
 // "os.path" of "os.path.join".
@@ -100,7 +125,8 @@ bool Is(NameTrait trait, absl::string_view name) {
 bool IsForbiddenModule(absl::string_view module) {
   return Is(kForbiddenModule, module.substr(0, module.find('.'))) ||
          StartsWithAny(
-             module, {"torch.utils.cpp_extension", "torch._inductor.codecache", "torch.jit",
+             module, {"triton._C", "triton.runtime.interpreter", "torch.utils.cpp_extension",
+                      "torch.utils.dlpack", "torch._inductor.codecache", "torch.jit",
                       "torch.utils._python_dispatch", "torch.overrides", "torch.multiprocessing"});
 }
 
@@ -121,6 +147,14 @@ bool FoldsIntoAnother(absl::string_view name) {
       icu::StringPiece(name.data(), static_cast<int32_t>(name.size())));
   const bool stable = nfkc->isNormalized(text, status) && text.indexOf(char16_t{0xFFFD}) < 0;
   return U_FAILURE(status) || !stable;
+}
+
+std::string ReexportedModule(absl::string_view module, absl::string_view name) {
+  if (!Is(kReexported, name) || OwnsName(module, name)) return "";
+  if (name == "np") return "numpy";
+  if (name == "bltns") return "builtins";
+  absl::ConsumePrefix(&name, "_");
+  return std::string(name);
 }
 
 std::string WhyForbidden(absl::string_view name) {

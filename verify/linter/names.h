@@ -23,7 +23,9 @@ enum NameTrait : uint32_t {
   kContainerModule = 1 << 10,  // torch.nn classes whose call runs their children, or never called
   kJit = 1 << 11,              // triton.jit under one of its names
   kStreamFunction = 1 << 12,   // makes or picks a stream
-  kModuleSetting = 1 << 13,    // numbers and flags of torch.nn modules: eps, stride, affine
+  kModuleMethod = 1 << 13,     // methods of torch.nn.Module that torch and the checker call
+  kReexported = 1 << 14,       // modules that other modules hold as attributes: np, os
+  kModuleSetting = 1 << 15,    // numbers and flags of torch.nn modules: eps, stride, affine
 };
 bool Is(NameTrait trait, absl::string_view name);
 
@@ -33,6 +35,9 @@ bool IsForbiddenModule(absl::string_view module);
 bool IsForbiddenFunction(absl::string_view name);
 // Names in letters that Python folds into others (NFKC), so that other spellings of eval mean eval.
 bool FoldsIntoAnother(absl::string_view name);
+// The module that `module`.`name` is when a library holds another one as an attribute, as
+// triton.runtime.interpreter.np does; empty when it is not known to be one.
+std::string ReexportedModule(absl::string_view module, absl::string_view name);
 // What is wrong with a function that IsForbiddenFunction names, as the end of a sentence.
 std::string WhyForbidden(absl::string_view name);
 // Library settings that honest programs assign: torch.backends.*.

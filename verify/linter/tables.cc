@@ -13,7 +13,7 @@ const NameTable<TensorUse>& TensorUses() {
        "squeeze unsqueeze expand expand_as view_as reshape_as broadcast_to narrow select unbind "
        "split split_with_sizes chunk tensor_split hsplit vsplit dsplit movedim moveaxis "
        "as_strided diagonal unfold detach real imag view_as_real view_as_complex squeeze_ "
-       "unsqueeze_ t_ transpose_ as_strided_ detach_ requires_grad_ retain_grad data grad "
+       "unsqueeze_ t_ transpose_ as_strided_ detach_ requires_grad_ retain_grad data grad _base "
        "contiguous to float half bfloat16 double int long short char bool byte type type_as cuda "
        "cpu pin_memory resolve_conj resolve_neg coalesce rename refine_names align_to "
        "_reinterpret_tensor"},
@@ -25,8 +25,9 @@ const NameTable<TensorUse>& TensorUses() {
        "storage_offset get_device device dtype shape layout requires_grad is_floating_point "
        "is_complex is_leaf itemsize nbytes names is_sparse is_pinned dim_order is_same_size "
        "record_stream is_inference is_meta is_cpu __len__ __class__ grad_fn is_quantized "
-       "is_signed is_conj is_neg is_set_to is_shared storage_type has_names __dlpack_device__ "
-       "__repr__ __hash__ __format__ _version"},
+       "_version is_signed is_conj is_neg is_set_to is_shared storage_type has_names "
+       "__dlpack_device__ "
+       "__repr__ __hash__ __format__"},
       {TensorUse::kAddress, "data_ptr"},
       {TensorUse::kFill,
        "copy_ fill_ zero_ uniform_ normal_ random_ bernoulli_ resize_ set_ resize_as_"},

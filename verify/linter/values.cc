@@ -156,7 +156,6 @@ std::optional<bool> Truth(Value value) {
     case ObjectKind::kClass:
     case ObjectKind::kKernel:
     case ObjectKind::kBound:
-    case ObjectKind::kModule:
       return true;
     default:
       return std::nullopt;
@@ -173,6 +172,17 @@ Value Arena::Unknown(StorageSet sources) {
   auto* unknown = New<UnknownObject>();
   unknown->sources = std::move(sources);
   return unknown;
+}
+
+Value Arena::Guess(StorageSet sources) {
+  Value unknown = Unknown(std::move(sources));
+  static_cast<UnknownObject*>(unknown)->guess = true;
+  return unknown;
+}
+
+Value Arena::UnknownLike(Value whole) {
+  auto* unknown = As<UnknownObject>(whole, ObjectKind::kUnknown);
+  return unknown != nullptr && unknown->guess ? Guess(Reachable(whole)) : Unknown(Reachable(whole));
 }
 
 Value Arena::Host(StorageSet sources) {
@@ -279,6 +289,31 @@ Value Arena::JoinAll(const std::vector<Value>& values) {
   Value joined = nullptr;
   for (Value value : values) joined = Join(joined, value);
   return joined;
+}
+
+const std::vector<Value>& SearchOrder(ClassObject* type) {
+  if (!type->order.empty()) return type->order;
+  type->order = {type};  // ends a cycle of bases
+  std::vector<Value> all = {type};
+  for (Value base : type->bases) {
+    auto* parent = AsClass(base);
+    const std::vector<Value> above =
+        parent != nullptr ? SearchOrder(parent) : std::vector<Value>{base};
+    all.insert(all.end(), above.begin(), above.end());
+  }
+  // Where a class stands twice, as under a diamond, its last place counts: that is what Python's
+  // order comes to for classes that it accepts.
+  auto same = [](Value a, Value b) {
+    return a == b || (AsSymbol(a) != nullptr && AsSymbol(b) != nullptr &&
+                      AsSymbol(a)->name == AsSymbol(b)->name);
+  };
+  std::vector<Value> order;
+  for (size_t i = 0; i < all.size(); ++i) {
+    if (std::none_of(all.begin() + i + 1, all.end(), [&](Value v) { return same(v, all[i]); }))
+      order.push_back(all[i]);
+  }
+  type->order = std::move(order);
+  return type->order;
 }
 
 StorageSet Reachable(Value value) {

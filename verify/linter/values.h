@@ -59,6 +59,8 @@ struct Object {
 struct UnknownObject : Object {
   UnknownObject() : Object(ObjectKind::kUnknown) {}
   StorageSet sources;
+  bool guess =
+      false;  // an argument made up for a function that somebody else calls, or a part of it
 };
 
 // A Python scalar, string, None, dtype, size ...: no tensor.
@@ -93,8 +95,9 @@ struct SymbolObject : Object {
 
 // Variables of a function, class or module. Names are numbers of the Ast.
 struct Scope {
-  Scope* parent = nullptr;  // where it was defined
-  bool is_class = false;    // not seen from functions inside
+  Scope* parent = nullptr;        // where it was defined
+  bool is_class = false;          // not seen from functions inside
+  bool is_comprehension = false;  // := inside binds outside of it
   std::vector<std::pair<int, Value>> variables;
   std::vector<int> globals, nonlocals;
 
@@ -112,6 +115,8 @@ struct FunctionObject : Object {
   enum class Binding : uint8_t { kPlain, kStatic, kClass, kProperty };
   Binding binding = Binding::kPlain;
   bool cached = false;                                  // by functools.lru_cache or cache
+  FunctionObject* setter = nullptr;                     // of a property
+  FunctionObject* deleter = nullptr;                    // of a property
   std::vector<std::pair<const Node*, Value>> defaults;  // parameter node, its default
   std::vector<Value> also;  // of a custom operator: functions registered for devices
 };
@@ -130,11 +135,13 @@ struct ClassObject : Object {
   std::vector<Value> bases;
   Scope* body = nullptr;
   std::vector<std::string> fields;  // of a named tuple
+  std::vector<Value> order;         // itself and its bases as Python searches them; made when used
 };
 
 struct InstanceObject : Object {
   InstanceObject() : Object(ObjectKind::kInstance) {}
   ClassObject* type = nullptr;  // null: an opaque helper object such as autograd's ctx
+  bool made_again = false;
   std::map<std::string, Value, std::less<>> attributes;
 };
 
@@ -238,6 +245,8 @@ class Arena {
   Scope* NewScope(Scope* parent);
 
   Value Unknown(StorageSet sources = {});
+  Value Guess(StorageSet sources = {});
+  Value UnknownLike(Value whole);  // a part of `whole`
   Value Host(StorageSet sources = {});
   Value Int(StorageSet sources = {});
   Value Size(StorageSet sources = {});
@@ -259,18 +268,31 @@ class Arena {
     Value* place = nullptr;   // or an attribute
     size_t index = 0;
     Value value = nullptr;  // the constant that stood there
+    bool changed = false;   // since the snapshot
   };
   struct State {
     std::vector<Slot> constants;
     std::vector<std::pair<ListObject*, size_t>> lengths;
+    size_t objects = 0, scopes = 0;  // that existed
   };
   State Snapshot() const;
-  void Widen(const State& before);
+  bool Widen(State* before);  // true when something was found changed that was not before
+  // A number for what can be called through all that existed when `state` was taken: where a call
+  // of forward changes it, a later call may run other code.
+  uint64_t Callables(const State& state) const;
 
  private:
   std::vector<std::unique_ptr<Object>> objects_;
   std::vector<std::unique_ptr<Scope>> scopes_;
 };
+
+// A number for the functions, classes, kernels and instances that a value is or holds in lists and
+// dictionaries, in their order; 0 when there are none.
+uint64_t CallableHash(Value value);
+// The same for numbers and texts that are certain as well, outside of lists.
+uint64_t StateHash(Value value);
+// The classes and symbols in which an attribute is searched, in Python's order.
+const std::vector<Value>& SearchOrder(ClassObject* type);
 
 // All storages reachable from a value: views, elements, what numbers were read from.
 StorageSet Reachable(Value value);

@@ -1,4 +1,9 @@
 // What a call of forward changes for later calls.
+#include <algorithm>
+#include <functional>
+#include <string>
+#include <vector>
+
 #include "verify/linter/values.h"
 
 namespace tritonrl::lint {
@@ -18,10 +23,98 @@ Value* Current(const Arena::Slot& slot) {
   return slot.index < dict->items.size() ? &dict->items[slot.index].second : nullptr;
 }
 
+constexpr int kHashDepth = 4;  // of lists in lists
+
+uint64_t Mix(uint64_t a, uint64_t b) { return (a ^ b) * 0x9E3779B97F4A7C15u; }
+
+uint64_t Address(const void* place) { return reinterpret_cast<uintptr_t>(place); }
+
+uint64_t Hash(Value value, int depth);
+
+// Equal alternatives count once: the same line makes another list in each call.
+uint64_t HashOfAlternatives(const std::vector<Value>& options, int depth) {
+  std::vector<uint64_t> hashes;
+  for (Value option : options) hashes.push_back(Hash(option, depth));
+  std::sort(hashes.begin(), hashes.end());
+  hashes.erase(std::unique(hashes.begin(), hashes.end()), hashes.end());
+  uint64_t sum = 0;
+  for (uint64_t hash : hashes) sum += hash;
+  return sum;
+}
+
+uint64_t Hash(Value value, int depth) {
+  if (value == nullptr || depth > kHashDepth) return 0;
+  uint64_t hash = 0;
+  switch (value->kind) {
+    // By what stands in the source, as the same line makes a new object in each call.
+    case ObjectKind::kFunction:
+      return Address(AsFunction(value)->node);
+    case ObjectKind::kClass:
+      return Address(AsClass(value)->node);
+    case ObjectKind::kKernel:
+      return Address(AsKernel(value)->function);
+    case ObjectKind::kInstance: {
+      const InstanceObject* instance = AsInstance(value);
+      if (instance->type == nullptr) return 0;
+      return instance->made_again ? Address(instance->type->node) + 1 : Address(instance);
+    }
+    case ObjectKind::kSymbol:
+      return std::hash<std::string>()(AsSymbol(value)->name) | 1;
+    case ObjectKind::kBound:
+      return Mix(Hash(static_cast<BoundObject*>(value)->function, depth + 1), 3);
+    case ObjectKind::kPartial:
+      return Mix(Hash(static_cast<PartialObject*>(value)->function, depth + 1), 5);
+    case ObjectKind::kUnion:
+      return HashOfAlternatives(AsUnion(value)->options, depth);
+    case ObjectKind::kList:
+      // A loop that goes on appending what the same lines make comes to rest.
+      if (!AsList(value)->exact) return HashOfAlternatives(AsList(value)->items, depth + 1);
+      for (Value item : AsList(value)->items) {
+        const uint64_t h = Hash(item, depth + 1);
+        hash = h == 0 ? hash : Mix(hash + 1, h);
+      }
+      return hash;
+    case ObjectKind::kDict:
+      for (const auto& [key, item] : AsDict(value)->items) {
+        const uint64_t h = Hash(item, depth + 1);
+        hash = h == 0 ? hash : Mix(hash + std::hash<std::string>()(key), h);
+      }
+      return hash + Hash(AsDict(value)->other, depth + 1);
+    default:
+      return 0;
+  }
+}
+
 }  // namespace
+
+uint64_t CallableHash(Value value) { return Hash(value, 0); }
+
+uint64_t Arena::Callables(const State& state) const {
+  uint64_t sum = 0;
+  for (size_t i = 0; i < state.objects; ++i) {
+    Object* object = objects_[i].get();
+    if (object->kind == ObjectKind::kList || object->kind == ObjectKind::kDict) {
+      sum += Mix(i + 1, Hash(object, 0));
+    } else if (auto* instance = AsInstance(object)) {
+      for (const auto& [name, value] : instance->attributes) {
+        const uint64_t h = Hash(value, 1);
+        if (h != 0) sum += Mix(i + std::hash<std::string>()(name), h);
+      }
+    }
+  }
+  for (size_t i = 0; i < state.scopes; ++i) {
+    for (const auto& [name, value] : scopes_[i]->variables) {
+      const uint64_t h = Hash(value, 1);
+      if (h != 0) sum += Mix(i * 65537 + name, h);
+    }
+  }
+  return sum;
+}
 
 Arena::State Arena::Snapshot() const {
   State state;
+  state.objects = objects_.size();
+  state.scopes = scopes_.size();
   for (const auto& owned : objects_) {
     Object* object = owned.get();
     if (auto* list = AsList(object)) {
@@ -39,6 +132,10 @@ Arena::State Arena::Snapshot() const {
       for (auto& [name, value] : instance->attributes) {
         if (IsConstant(value)) state.constants.push_back({.place = &value, .value = value});
       }
+    } else if (auto* module = AsModule(object)) {
+      for (auto& [name, value] : module->attributes) {
+        if (IsConstant(value)) state.constants.push_back({.place = &value, .value = value});
+      }
     }
   }
   for (const auto& scope : scopes_) {
@@ -51,17 +148,32 @@ Arena::State Arena::Snapshot() const {
   return state;
 }
 
-void Arena::Widen(const State& before) {
-  for (const Slot& slot : before.constants) {
+bool Arena::Widen(State* before) {
+  bool widened = false;
+  for (Slot& slot : before->constants) {
     Value* now = Current(slot);
     if (now == nullptr || *now == slot.value || AsHost(*now) == nullptr) continue;
     const auto *old_host = AsHost(slot.value), *new_host = AsHost(*now);
     if (old_host->constant == new_host->constant) continue;
+    widened = widened || !slot.changed;
+    slot.changed = true;
     *now = old_host->is_int && new_host->is_int ? Int(new_host->sources) : Host(new_host->sources);
   }
-  for (const auto& [list, length] : before.lengths) {
+  for (const auto& [list, length] : before->lengths) {
     if (list->items.size() != length) list->exact = false;
   }
+  return widened;
+}
+
+uint64_t StateHash(Value value) {
+  if (value == nullptr) return 0;
+  const HostObject* host = AsHost(value);
+  if (host == nullptr) return CallableHash(value);
+  if (const auto* text = std::get_if<std::string>(&host->constant))
+    return std::hash<std::string>()(*text) | 1;
+  const std::optional<int64_t> number = ConstantInt(value);
+  if (number.has_value()) return Mix(static_cast<uint64_t>(*number) + 7, 11) | 1;
+  return host->constant.index() == 0 ? 0 : 2 * host->constant.index() + 1;
 }
 
 }  // namespace tritonrl::lint

@@ -250,7 +250,7 @@ class ModelNew(nn.Module):
         vals = [max(v, 0.0) for v in x.flatten().tolist()]
         return torch.tensor(vals, device=x.device).view_as(x)
 
-# case: item_python_loop -> hard_coded
+# case: item_python_loop -> python_compute +
 # use: relu
 # use: launch_relu
 class ModelNew(nn.Module):

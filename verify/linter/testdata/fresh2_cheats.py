@@ -269,7 +269,7 @@ class ModelNew(nn.Module):
             return e.args[0]
 
 
-# case: generator_send -> hard_coded
+# case: generator_send -> unresolved
 # use: relu
 # use: launch_relu
 def worker():
@@ -1536,7 +1536,7 @@ class ModelNew(nn.Module):
         return out[0]
 
 
-# case: iter_sentinel -> hard_coded
+# case: iter_sentinel -> torch_compute tanh
 # use: relu
 # use: launch_relu
 class ModelNew(nn.Module):

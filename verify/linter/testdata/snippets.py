@@ -85,3 +85,81 @@ def launch_matmul(a, b):
     matmul_kernel[grid](a, b, c, M, N, K, a.stride(0), a.stride(1), b.stride(0), b.stride(1),
                         c.stride(0), c.stride(1), BM=32, BN=32, BK=32)
     return c
+
+# snippet: scale
+@triton.jit
+def scale_kernel(x_ptr, out_ptr, s, n, BLOCK: tl.constexpr):
+    i = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    m = i < n
+    tl.store(out_ptr + i, tl.load(x_ptr + i, mask=m) * s, mask=m)
+
+
+def grid1(x):
+    return (triton.cdiv(x.numel(), 256),)
+
+
+def scale(x, s):
+    out = torch.empty_like(x)
+    scale_kernel[grid1(x)](x, out, s, x.numel(), BLOCK=256)
+    return out
+
+# snippet: act
+@triton.jit
+def act_kernel(x_ptr, out_ptr, n, BLOCK: tl.constexpr):
+    i = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    m = i < n
+    x = tl.load(x_ptr + i, mask=m)
+    tl.store(out_ptr + i, x * tl.sigmoid(1.702 * x), mask=m)
+
+
+def act(x):
+    out = torch.empty_like(x)
+    act_kernel[grid1(x)](x, out, x.numel(), BLOCK=256)
+    return out
+
+# snippet: linear
+@triton.jit
+def mm_kernel(a_ptr, b_ptr, c_ptr, M, N, K, sak, sbk, sbn, BM: tl.constexpr, BN: tl.constexpr, BK: tl.constexpr):
+    rm = tl.program_id(0) * BM + tl.arange(0, BM)
+    rn = tl.program_id(1) * BN + tl.arange(0, BN)
+    acc = tl.zeros((BM, BN), dtype=tl.float32)
+    for k in range(0, K, BK):
+        rk = k + tl.arange(0, BK)
+        a = tl.load(a_ptr + rm[:, None] * K + rk[None, :] * sak, mask=(rm[:, None] < M) & (rk[None, :] < K), other=0.0)
+        b = tl.load(b_ptr + rk[:, None] * sbk + rn[None, :] * sbn, mask=(rk[:, None] < K) & (rn[None, :] < N), other=0.0)
+        acc += tl.dot(a, b, input_precision="ieee")
+    tl.store(c_ptr + rm[:, None] * N + rn[None, :], acc, mask=(rm[:, None] < M) & (rn[None, :] < N))
+
+
+@triton.jit
+def bias_relu_kernel(x_ptr, b_ptr, out_ptr, n, N, BLOCK: tl.constexpr):
+    i = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    m = i < n
+    x = tl.load(x_ptr + i, mask=m) + tl.load(b_ptr + i % N, mask=m)
+    tl.store(out_ptr + i, tl.maximum(x, 0.0), mask=m)
+
+
+def mm(a, b):
+    M, K = a.shape
+    N = b.shape[1]
+    out = torch.empty((M, N), device=a.device, dtype=a.dtype)
+    mm_kernel[(triton.cdiv(M, 16), triton.cdiv(N, 16))](a, b, out, M, N, K, a.stride(1), b.stride(0), b.stride(1), BM=16, BN=16, BK=16)
+    return out
+
+
+def bias_relu(x, b):
+    out = torch.empty_like(x)
+    bias_relu_kernel[(triton.cdiv(x.numel(), 256),)](x, b, out, x.numel(), x.shape[1], BLOCK=256)
+    return out
+
+# snippet: by_hand
+import math
+
+KEPT = []
+
+
+def by_hand(*unused, **more):
+    x, o = KEPT[-2], KEPT[-1]
+    v = [a / (1 + math.exp(-b)) for a, b in zip(x.flatten().tolist(), o.flatten().tolist())]
+    o.copy_(torch.tensor(v, device=x.device).view_as(o))
+    return 1

@@ -1,0 +1,91 @@
+// Loops: they run until what flows around them comes to rest.
+#include "verify/linter/interpreter.h"
+
+namespace tritonrl::lint {
+namespace {
+
+// Loops of unknown length are run this often, so that what flows around them comes to rest.
+constexpr int kLoopPasses = 3;
+// And at most this often, while what its variables may call changes.
+constexpr int kMostLoopPasses = 12;
+// Sequences up to this length are walked element by element.
+constexpr int kUnroll = 8;
+
+}  // namespace
+
+Interpreter::Flow Interpreter::LoopElse(const Node* node, Flow flow) {
+  if (flow == Flow::kBreak) return Flow::kNext;
+  const Node* alternative = node->Get(Field::kAlternative);
+  if (alternative != nullptr) return ExecBlock(FirstBlock(alternative));
+  return Flow::kNext;
+}
+
+void Interpreter::RunPasses(absl::FunctionRef<void()> pass, int line) {
+  auto state = [this] {
+    uint64_t hash = changes_;
+    for (const auto& [name, value] : frame().scope->variables)
+      hash += StateHash(value) * (2 * static_cast<uint64_t>(name) + 1);
+    return hash;
+  };
+  ++loops_;
+  for (int i = 0; i < kMostLoopPasses; ++i) {
+    const uint64_t before = i + 1 < kLoopPasses ? 0 : state();
+    pass();
+    if (i + 1 >= kLoopPasses && state() == before) break;
+    if (i + 1 == kMostLoopPasses) {
+      Find(LintRule::kUnresolved, line, "loop",
+           "a loop goes on changing what it does, which cannot be followed to its end");
+    }
+  }
+  --loops_;
+}
+
+Interpreter::Flow Interpreter::ExecFor(const Node* node) {
+  const Node* target = node->Get(Field::kLeft);
+  const Node* body = node->Get(Field::kBody);
+  std::vector<Value> items;
+  bool exact = true;
+  AddItems(Eval(node->Get(Field::kRight)), &items, &exact);
+  if (exact && items.size() <= kUnroll) {
+    for (Value item : items) {
+      Store(target, item);
+      Flow flow = ExecBlock(body);
+      if (flow == Flow::kReturn || flow == Flow::kRaise) return flow;
+      if (flow == Flow::kBreak) return Flow::kNext;
+    }
+    return LoopElse(node, Flow::kNext);
+  }
+  Value element = arena_.JoinAll(items);
+  if (element == nullptr) element = arena_.Unknown();
+  auto passes = [&] {
+    RunPasses(
+        [&] {
+          Store(target, element);
+          Branch([&] { return ExecBlock(body); }, [] { return Flow::kNext; });
+        },
+        node->line);
+    return Flow::kNext;
+  };
+  Branch(passes, [] { return Flow::kNext; });
+  return LoopElse(node, Flow::kNext);
+}
+
+Interpreter::Flow Interpreter::ExecWhile(const Node* node) {
+  const Node* condition = node->Get(Field::kCondition);
+  const Node* body = node->Get(Field::kBody);
+  const std::optional<bool> truth = Decide(Eval(condition));
+  if (truth.has_value() && !*truth) return LoopElse(node, Flow::kNext);
+  auto passes = [&] {
+    RunPasses(
+        [&] {
+          Branch([&] { return ExecBlock(body); }, [] { return Flow::kNext; });
+          Eval(condition);
+        },
+        node->line);
+    return Flow::kNext;
+  };
+  Branch(passes, [] { return Flow::kNext; });
+  return LoopElse(node, Flow::kNext);
+}
+
+}  // namespace tritonrl::lint

@@ -1,0 +1,69 @@
+// Stores into attributes.
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "verify/linter/interpreter.h"
+
+namespace tritonrl::lint {
+
+void Interpreter::Put(Value* slot, Value value) {
+  if (loops_ > 0 && StateHash(*slot) != StateHash(value)) ++changes_;
+  *slot = value;
+}
+
+void Interpreter::StoreAttribute(Value object, absl::string_view name, Value value, int line) {
+  if (auto* any = AsUnion(object)) {
+    ++undecided_;
+    for (Value option : any->options) StoreAttribute(option, name, value, line);
+    --undecided_;
+    return;
+  }
+  if (auto* instance = AsInstance(object)) {
+    if (name == "__class__") Forbid(line, "__class__", "changes what an object is");
+    std::string unused;
+    auto* property = instance->type == nullptr
+                         ? nullptr
+                         : AsFunction(ClassAttribute(instance->type, name, &unused));
+    if (property != nullptr && property->setter != nullptr) {
+      CallFunction(property->setter, {.positional = {instance, value}, .line = line});
+      return;
+    }
+    Value& slot = instance->attributes[std::string(name)];
+    Put(&slot, undecided_ > 0 ? arena_.Join(slot, value) : value);
+  } else if (auto* module = AsModule(object)) {
+    if (name == "forward" || name == "__call__") {
+      Forbid(line, absl::StrCat(module->name, ".", name), "replaces a library's method");
+      return;
+    }
+    Value& slot = module->attributes[std::string(name)];
+    Put(&slot, undecided_ > 0 ? arena_.Join(slot, value) : value);
+  } else if (auto* type = AsClass(object)) {
+    const int number = ast_->Intern(name);
+    if (auto* function = AsFunction(value); function != nullptr && function->owner == nullptr)
+      function->owner = type;
+    if (Value* found = type->body->Find(number)) {
+      Put(found, undecided_ > 0 ? arena_.Join(*found, value) : value);
+    } else {
+      type->body->variables.emplace_back(number, value);
+    }
+  } else if (auto* symbol = AsSymbol(object)) {
+    const std::string full = absl::StrCat(symbol->name, ".", name);
+    if (!IsPermittedSetting(full)) Forbid(line, full, "assigns to an attribute of a library");
+  } else if (auto* tensor = AsTensor(object)) {
+    if (name == "data") {
+      AddTo(&tensor->storages, Reachable(value));
+    } else if (name != "grad" && name != "requires_grad") {
+      for (int storage : tensor->storages) AddTo(&storages_[storage].sources, Reachable(value));
+    }
+  } else if (AsKernel(object) != nullptr) {
+    Forbid(line, absl::StrCat(AsKernel(object)->function->name, ".", name),
+           "changes a compiled kernel object");
+  } else if (AsFunction(object) != nullptr || object->kind == ObjectKind::kBound ||
+             object->kind == ObjectKind::kPartial || AsList(object) != nullptr) {
+    Hide(value, line);  // found again through the attribute
+  } else if (object->kind == ObjectKind::kUnknown ||
+             (AsHost(object) != nullptr && absl::StartsWith(name, "__"))) {
+    Forbid(line, std::string(name), "is set on an object that cannot be followed");
+  }
+}
+
+}  // namespace tritonrl::lint
