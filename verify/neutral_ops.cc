@@ -23,7 +23,7 @@ constexpr absl::string_view kNeutral[] = {
     "_local_scalar_dense item is_nonzero is_same_size is_pinned _pin_memory sym_size sym_stride "
     "sym_numel sym_storage_offset record_stream",
     // Copies and casts.
-    "clone copy_ _to_copy to contiguous cat stack repeat",
+    "clone copy_ _to_copy to contiguous cat stack repeat constant_pad_nd",
     // Fills with what stands in the program.
     "zeros zeros_like new_zeros ones ones_like new_ones full full_like new_full fill fill_ zero_ "
     "zero scalar_tensor arange linspace logspace range eye tensor",

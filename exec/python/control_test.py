@@ -127,7 +127,7 @@ def asserts(x, n):
 @triton.jit
 def assembly(x, o):
     v = tl.load(x + tl.arange(0, 16))
-    r = tl.inline_asm_elementwise("add.f32 $0, $1, $1;", "=f,f", [v], dtype=tl.float32, is_pure=True, pack=1)
+    r = tl.inline_asm_elementwise("{ .reg .u32 t; mov.u32 t, %laneid; cvt.rn.f32.u32 $0, t; }", "=f,f", [v], dtype=tl.float32, is_pure=True, pack=1)
     tl.store(o + tl.arange(0, 16), r)
 
 
@@ -232,7 +232,7 @@ class ControlTest(DeviceTest):
     def test_what_has_no_model_is_our_fault(self):
         with self.assertRaises(NotExecutable) as caught:
             assembly[(1,)](torch.randn(16), torch.empty(16))
-        self.assertIn("elementwise_inline_asm", str(caught.exception))
+        self.assertIn("%laneid", str(caught.exception))
         self.assertIsInstance(self.recorder.kernel_errors[0], KernelError)
 
     def test_pointers_through_integers(self):

@@ -12,6 +12,8 @@ import types
 import torch
 from torch.overrides import TorchFunctionMode
 
+import fake_library
+
 CPU = torch.device("cpu")
 CUDA = torch.device("cuda", 0)
 DEVICE_NAME = "NVIDIA L40S (modelled)"
@@ -138,6 +140,17 @@ def _constant(value):
     return lambda *args, **kwargs: value
 
 
+class _Guard(contextlib.nullcontext):
+    """For torch.cuda.device and its relatives: all there is is one device."""
+
+    def __init__(self, *args, **kwargs):
+        super().__init__()
+
+
+def _empty_strided(size, stride, dtype):
+    return torch.empty_strided(size, stride, dtype=dtype)
+
+
 def _stubs():
     seed = lambda number: torch.default_generator.manual_seed(number)
     return {
@@ -166,8 +179,28 @@ def _stubs():
         "current_stream": lambda *a, **k: _Stream(),
         "default_stream": lambda *a, **k: _Stream(),
         "stream": lambda stream: contextlib.nullcontext(),
-        "device": lambda device: contextlib.nullcontext(),
+        "device": _Guard,
+        "device_of": _Guard,
+        "_DeviceGuard": _Guard,
+        "_exchange_device": _constant(0),
+        "_maybe_exchange_device": _constant(0),
+        "is_current_stream_capturing": _constant(False),
+        "nvtx": types.SimpleNamespace(
+            range=_Guard, range_push=_constant(0), range_pop=_constant(0), mark=_constant(None), annotate=_Guard
+        ),
     }
+
+
+def _bindings():
+    """What is asked or called below torch.cuda, by programs of torch.compile's code generator above all: (owner, name, stub)."""
+    guards = torch._C._dynamo.guards
+    return [
+        (torch._C, "_cuda_getCurrentRawStream", _constant(0)),
+        (torch._C, "_cuda_getDevice", _constant(0)),
+        (torch._C, "_cuda_setDevice", _constant(None)),
+        (guards, "_empty_strided_cuda", _empty_strided),
+        (torch.backends.cudnn, "is_acceptable", _constant(False)),  # else recurrent modules flatten their weights for it
+    ]
 
 
 class FakeCuda:
@@ -177,6 +210,10 @@ class FakeCuda:
         self._saved = []
         for name, stub in _stubs().items():
             self._replace(torch.cuda, name, stub)
+        for owner, name, stub in _bindings() + fake_library.stubs():
+            if hasattr(owner, name):
+                self._replace(owner, name, stub)
+        self._replace(torch.Tensor, "record_stream", _constant(None))
         # A default-device mode would lie below ours and put "cuda" back.
         self._replace(torch, "set_default_device", _constant(None))
         self._replace(torch, "Generator", _Generator)

@@ -33,6 +33,17 @@ class FakeCudaTest(DeviceTest):
         self.assertEqual(x.to(torch.device("cuda:0"), torch.float16).dtype, torch.float16)
         self.assertEqual(x.to(0).shape, x.shape)
 
+    def test_what_generated_code_calls(self):
+        raw_stream, guards = torch._C._cuda_getCurrentRawStream, torch._C._dynamo.guards
+        x = torch.randn(4, 6)
+        guards.assert_size_stride(x, (4, 6), (6, 1))
+        with torch.cuda._DeviceGuard(0), torch.cuda.device(0), torch.cuda.device_of(x), torch.cuda.nvtx.range("step"):
+            torch.cuda.set_device(0)
+            made = guards._empty_strided_cuda((4, 6), (6, 1), torch.float16)
+            self.assertEqual(raw_stream(0), 0)
+        self.assertEqual((made.shape, made.stride(), made.dtype), (x.shape, x.stride(), torch.float16))
+        self.assertTrue(made.is_cuda)
+
     def test_factories(self):
         x = torch.randn(4)
         made = [

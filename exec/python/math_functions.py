@@ -1,9 +1,7 @@
-"""Mathematical functions of Triton IR and of CUDA's libdevice as functions on numpy arrays."""
+"""Mathematical functions of Triton IR and of CUDA's libdevice as functions on numpy arrays; libdevice.py has the rest."""
 
 import numpy as np
 import torch
-
-from failures import NotExecutable
 
 
 def unsigned(a):
@@ -167,7 +165,6 @@ LIBDEVICE = {
     "fadd_rn": np.add,
     "fmul_rn": np.multiply,
     "frcp_rn": lambda x: 1 / x,
-    "ffs": None,
     "isnan": np.isnan,
     "isinf": np.isinf,
     "isfinite": np.isfinite,
@@ -180,16 +177,3 @@ LIBDEVICE = {
     "max": np.maximum,
     "ldexp": np.ldexp,
 }
-
-
-def libdevice(op):
-    """Function on arrays for a tt.extern_elementwise operation."""
-    symbol = (op.attribute("symbol") or "").removeprefix("__nv_")
-    for name in (
-        symbol,
-        symbol[:-1] if symbol.endswith(("f", "d")) else "",
-        symbol[:-2] if symbol.endswith("ll") else "",
-    ):
-        if LIBDEVICE.get(name) is not None:
-            return LIBDEVICE[name]
-    raise NotExecutable(f"libdevice function __nv_{symbol} has no model", op.loc)

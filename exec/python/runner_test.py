@@ -153,9 +153,9 @@ class OutcomeTest(unittest.TestCase):
 
     def test_not_executable_is_our_fault(self):
         source = elementwise_candidate(
-            'tl.inline_asm_elementwise("add.f32 $0, $1, $1;", "=f,f", [v], dtype=tl.float32, is_pure=True, pack=1)'
+            'tl.inline_asm_elementwise("{ .reg .u32 t; mov.u32 t, %laneid; cvt.rn.f32.u32 $0, t; }", "=f,f", [v], dtype=tl.float32, is_pure=True, pack=1)'
         )
-        result = self.check(run(RELU, source), "not_executable", "ours", "inline_asm", source)
+        result = self.check(run(RELU, source), "not_executable", "ours", "%laneid", source)
 
     def test_time_limit(self):
         source = elementwise_candidate("v + k").replace(

@@ -219,6 +219,30 @@ def build_while(op, compile_block):
     return run
 
 
+def build_map(op, types, compile_block):
+    """tt.map_elementwise: scalar code for each element (or `pack` neighbours), which are the programs of a frame of their own."""
+    if len(op.regions[0]) != 1:
+        raise NotExecutable("tt.map_elementwise with several blocks", op.loc)
+    code, pack = compile_block(op.regions[0][0]), op.attribute_int("pack")
+    shape = types[op.operands[0]].shape
+    groups = int(np.prod(shape, dtype=np.int64)) // pack
+
+    def run(frame):
+        n = frame.n
+        sub = Frame(frame, np.repeat(np.arange(n), groups), n * groups)
+        columns = []
+        for name in op.operands:
+            values = _full(frame[name], n).reshape(n * groups, pack)
+            columns += [values[:, i] for i in range(pack)]
+        sub.update(zip(code.args, columns))
+        code.run(sub)
+        made = [_full(sub[name], sub.n) for name in code.outputs]
+        for i, result in enumerate(op.results):
+            frame[result] = np.stack(made[i * pack : (i + 1) * pack], axis=-1).reshape((n,) + shape)
+
+    return run
+
+
 class FunctionCode:
     """A function's blocks; `call` runs them and returns the function's results."""
 

@@ -9,6 +9,7 @@ import torch
 
 import numeric
 import ttir_analysis
+import ttir_asm
 import ttir_control
 import ttir_ops
 import ttir_parser
@@ -53,6 +54,10 @@ class _FunctionBuilder:
             return ttir_control.build_for(op, self.block), 0, 0, 0
         if op.name == "scf.while":
             return ttir_control.build_while(op, self.block), 0, 0, 0
+        if op.name == "tt.map_elementwise":
+            return ttir_control.build_map(op, self.types, self.block), 0, 0, 0
+        if op.name == "tt.elementwise_inline_asm":
+            return ttir_asm.build(op, self.types), 0, 0, 0
         if op.name == "tt.call":
             return ttir_control.build_call(op), 0, 0, 0
         builder = getattr(self, "_" + op.name.replace(".", "_"), None)

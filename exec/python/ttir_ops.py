@@ -6,8 +6,9 @@ dimension, so that one call computes an operation for all programs of a launch.
 
 import numpy as np
 
+import libdevice
 import numeric
-from math_functions import MATH, libdevice, mulhi, unsigned
+from math_functions import MATH, mulhi, unsigned
 
 
 def _on_unsigned(f):
@@ -214,7 +215,7 @@ def build(op, types):
     elif op.name == "tt.fp_to_fp":
         return _fp_to_fp(op, source, target), 0
     elif op.name == "tt.extern_elementwise":
-        return _as_type(libdevice(op), target), 1
+        return _as_type(libdevice.find(op), target), 1
     elif op.name in ("tt.bitcast", "arith.bitcast") and source != "ptr":
         return (lambda x: numeric.bitcast(x, source, target)), 0
     if op.name == "arith.bitcast":

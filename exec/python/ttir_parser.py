@@ -224,7 +224,10 @@ class _Parser:
         name, rest = match.groups()
         if rest.endswith("{"):
             return self._op_with_regions(name, printed, rest, loc)
-        if name in ("tt.assert", "tt.print", "ttg.assert"):
+        literal = ""
+        if name in ("tt.assert", "tt.print", "ttg.assert", "tt.elementwise_inline_asm"):
+            literal = _STRING.search(rest)
+            literal = literal.group(0)[1:-1] if literal else ""
             rest = _STRING.sub("", rest, count=1)
         attrs = ", ".join(_ATTRS.findall(rest))
         rest = _ATTRS.sub("", rest)
@@ -238,6 +241,8 @@ class _Parser:
         else:
             types = result_types(name, types_text, len(printed))
         op = Op(name, [], self._operands(body), attrs, body.strip(), types, loc)
+        if name == "tt.elementwise_inline_asm":
+            op.body = literal
         op.results = [self._define(n, t) for n, t in zip(printed, types)]
         return op
 

@@ -1,7 +1,8 @@
 """Other inputs for a task, made from its own: shifted, small, heavy-tailed, with ties.
 
 Only floating tensors that look continuous are touched, and they stay in their domain: what is positive stays positive,
-what lies in [0, 1] stays there; masks, one-hot rows, probabilities that sum to 1 and indices are left alone.
+what lies in [0, 1] stays there; masks, one-hot rows, probabilities that sum to 1 and indices are left alone. Structure that
+a program may rely on stays: zeros of triangular, banded and sparse tensors, symmetric matrices, sorted rows.
 """
 
 import torch
@@ -11,6 +12,7 @@ import layout
 NAMES = ("shifted", "small", "heavy_tailed", "ties")
 _SAMPLED = 4096
 _SMALL = 1e-3
+_MANY_ZEROS = 0.02  # from this share on, zeros stand where they do on purpose
 # How far a variant goes: standard deviations of a shift, the factor of one element in ten. The second is tried where the
 # first goes too far for the reference.
 STRENGTHS = {"shifted": (3.0, 0.5), "heavy_tailed": (30.0, 6.0)}
@@ -48,11 +50,20 @@ def make(name, inputs, seed, strength=None):
         wide = tensor.double()
         low, high = float(wide.min()), float(wide.max())
         unit = low >= 0 and high <= 1
-        result = _CHANGES[name](wide, low >= 0, unit, generator, strength)
+        result = _keep_structure(wide, _CHANGES[name](wide, low >= 0, unit, generator, strength))
         return result.clamp(low, high).to(tensor.dtype) if unit else result.to(tensor.dtype)
 
     result = layout.map_tensors(inputs, change)
     return result if changed else None
+
+
+def _keep_structure(x, result):
+    if x.dim() and x.shape[-1] > 2 and bool((x.diff(dim=-1) >= 0).all()):
+        result = result.sort(dim=-1).values
+    if x.dim() >= 2 and x.shape[-1] == x.shape[-2] and torch.equal(x, x.mT):
+        result = result.tril() + result.tril(-1).mT
+    zero = x == 0
+    return result.masked_fill(zero, 0) if float(zero.double().mean()) > _MANY_ZEROS else result
 
 
 def _shifted(x, positive, unit, generator, strength):

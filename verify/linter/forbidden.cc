@@ -1,10 +1,12 @@
 #include "verify/linter/forbidden.h"
 
-#include <map>
 #include <set>
 #include <string>
 #include <utility>
+#include <vector>
 
+#include "absl/container/flat_hash_map.h"
+#include "absl/container/flat_hash_set.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "verify/linter/interpreter.h"
@@ -17,7 +19,9 @@ class Scan {
  public:
   explicit Scan(LintResult* result) : result_(result) {}
 
-  void Imports(const Node* node) {
+  void Imports(const Node* node, bool in_class) {
+    in_class = in_class ? node->kind != Kind::kFunctionDef : node->kind == Kind::kClassDef;
+    in_class_ = in_class;
     if (node->kind == Kind::kClassDef && node->Get(Field::kName) != nullptr) {
       const absl::string_view name = node->Get(Field::kName)->text;
       const size_t start = name.find_first_not_of('_');
@@ -33,13 +37,35 @@ class Scan {
         return;
       }
       const std::string name = DottedText(module);
-      CheckModule(name, node->line);
       for (const Node* child : node->children) {
         if (child->kind == Kind::kWildcardImport) Wildcard(name, node->line);
         if (child != module) ImportName(child, name + ".");
       }
     }
-    for (const Node* child : node->children) Imports(child);
+    for (const Node* child : node->children) {
+      if (!IsUnderMainGuard(child)) Imports(child, in_class);
+    }
+  }
+
+  // Modules that a kernel has no use for, where their name is used: programs are full of imports
+  // that nothing follows.
+  void UsesOfImports(const Node* root) {
+    if (unused_.empty()) return;
+    absl::flat_hash_set<absl::string_view> names;
+    CollectNames(root, &names);
+    for (const Import& import : unused_) {
+      if (names.contains(import.bound)) AddModule(import.module, import.line);
+    }
+  }
+
+  // Looks whether the program leaves __name__ alone, so that what stands under a test for being the
+  // main program does not run.
+  void MainGuard(const Node* node) {
+    if (node->kind == Kind::kIdentifier && node->text == "__name__") {
+      const Kind parent = node->parent == nullptr ? Kind::kOther : node->parent->kind;
+      if (parent != Kind::kComparison && parent != Kind::kArgumentList) keeps_name_ = false;
+    }
+    for (const Node* child : node->children) MainGuard(child);
   }
 
   void Names(const Node* node) {
@@ -67,7 +93,9 @@ class Scan {
       default:
         break;
     }
-    for (const Node* child : node->children) Names(child);
+    for (const Node* child : node->children) {
+      if (!IsUnderMainGuard(child)) Names(child);
+    }
   }
 
  private:
@@ -77,8 +105,38 @@ class Scan {
         {LintRule::kForbidden, line, name, absl::StrCat("'", name, "' ", why)});
   }
 
-  void CheckModule(const std::string& name, int line) {
-    if (IsForbiddenModule(name)) Add(line, name, "is a module that a kernel has no use for");
+  struct Import {
+    std::string module;
+    std::string bound;  // the name in the program
+    int line;
+  };
+
+  void AddModule(const std::string& name, int line) {
+    Add(line, name, "is a module that a kernel has no use for");
+  }
+
+  static bool TestsForMain(const Node* condition) {
+    if (condition == nullptr || condition->kind != Kind::kComparison ||
+        condition->children.size() != 3) {
+      return false;
+    }
+    const absl::string_view value = condition->children[2]->text;
+    return condition->children[0]->text == "__name__" && condition->children[1]->text == "==" &&
+           (value == "\"__main__\"" || value == "'__main__'");
+  }
+
+  bool IsUnderMainGuard(const Node* node) const {
+    return keeps_name_ && node->field == Field::kConsequence && node->parent != nullptr &&
+           node->parent->kind == Kind::kIf && TestsForMain(node->parent->Get(Field::kCondition));
+  }
+
+  void CollectNames(const Node* node, absl::flat_hash_set<absl::string_view>* names) const {
+    if (node->kind == Kind::kImport || node->kind == Kind::kImportFrom) return;
+    if (node->kind == Kind::kIdentifier && node->field != Field::kAttribute)
+      names->insert(node->text);
+    for (const Node* child : node->children) {
+      if (!IsUnderMainGuard(child)) CollectNames(child, names);
+    }
   }
 
   void Wildcard(const std::string& module, int line) {
@@ -99,28 +157,20 @@ class Scan {
     }
     if (name == nullptr) return;
     const std::string full = prefix + DottedText(name);
-    CheckModule(full, node->line);
     if (IsForbiddenFunction(full)) Add(node->line, full, WhyForbidden(full));
     const std::string bound = alias != nullptr ? std::string(alias->text)
                               : prefix.empty() ? full.substr(0, full.find('.'))
                                                : full.substr(full.rfind('.') + 1);
     aliases_[bound] = alias == nullptr && prefix.empty() ? bound : full;
-  }
-
-  // Python folds look-alikes of ASCII letters into them, so that other spellings of eval mean eval.
-  // Greek stays Greek.
-  static bool HasLookAlike(absl::string_view name) {
-    for (size_t i = 0; i < name.size(); ++i) {
-      const unsigned char c = name[i];
-      if (c < 0x80) continue;
-      if (c != 0xCD && c != 0xCE && c != 0xCF) return true;
-      const unsigned char d = ++i < name.size() ? name[i] : 0;
-      // Greek symbols that fold into Greek letters.
-      const bool folds = (c == 0xCF && ((d >= 0x90 && d <= 0x96) || d >= 0xB0)) ||
-                         (c == 0xCD && d >= 0xB4) || (c == 0xCE && d < 0x88);
-      if (folds) return true;
+    if (!IsForbiddenModule(full)) return;
+    // A name in a class can be had as its attribute.
+    const std::string module = prefix.empty() ? full : prefix.substr(0, prefix.size() - 1);
+    const std::string& shown = IsForbiddenModule(module) ? module : full;
+    if (in_class_) {
+      AddModule(shown, node->line);
+    } else {
+      unused_.push_back({shown, bound, node->line});
     }
-    return false;
   }
 
   static bool IsBufferProtocol(absl::string_view name) {
@@ -140,7 +190,7 @@ class Scan {
   }
 
   void Identifier(const Node* node) {
-    if (HasLookAlike(node->text)) {
+    if (FoldsIntoAnother(node->text)) {
       Add(node->line, std::string(node->text),
           "is a name in letters that Python folds into others");
     }
@@ -166,17 +216,29 @@ class Scan {
     if (Is(kForbiddenAttribute, attribute->text)) {
       Add(attribute->line, std::string(attribute->text), "reaches into Python's own machinery");
     }
-    const Node* object = node->Get(Field::kObject);
-    if (object == nullptr || object->kind != Kind::kIdentifier) return;
-    auto it = aliases_.find(std::string(object->text));
-    if (it == aliases_.end()) return;
-    const std::string full = absl::StrCat(it->second, ".", attribute->text);
-    if (IsForbiddenFunction(full)) Add(node->line, full, WhyForbidden(full));
+    const std::string full = FullName(node);
+    if (!full.empty() && IsForbiddenFunction(full)) Add(node->line, full, WhyForbidden(full));
+  }
+
+  // "os.path.join" for j.join after "from os import path as j"; "" where it begins with no import.
+  std::string FullName(const Node* node) const {
+    if (node == nullptr) return "";
+    if (node->kind == Kind::kIdentifier) {
+      auto it = aliases_.find(node->text);
+      return it == aliases_.end() ? "" : it->second;
+    }
+    const Node* attribute = node->Get(Field::kAttribute);
+    if (node->kind != Kind::kAttribute || attribute == nullptr) return "";
+    const std::string object = FullName(node->Get(Field::kObject));
+    return object.empty() ? "" : absl::StrCat(object, ".", attribute->text);
   }
 
   LintResult* result_;
-  std::set<std::string> classes_;               // of the program, without leading underscores
-  std::map<std::string, std::string> aliases_;  // of imports, anywhere in the program
+  std::set<std::string> classes_;  // of the program, without leading underscores
+  absl::flat_hash_map<std::string, std::string> aliases_;  // of imports, anywhere in the program
+  std::vector<Import> unused_;                             // of forbidden modules, until seen used
+  bool in_class_ = false;
+  bool keeps_name_ = true;
   std::set<std::pair<int, std::string>> seen_;
 };
 
@@ -184,7 +246,9 @@ class Scan {
 
 void FindForbidden(const Node* root, LintResult* result) {
   Scan scan(result);
-  scan.Imports(root);
+  scan.MainGuard(root);
+  scan.Imports(root, false);
+  scan.UsesOfImports(root);
   scan.Names(root);
 }
 

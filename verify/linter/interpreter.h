@@ -34,6 +34,7 @@ class Interpreter {
   void Run();
 
  private:
+  void RunModel();  // construction and forward of ModelNew
   // What is being interpreted. Computation counts as a finding only in kForward.
   enum class Phase { kModule, kInit, kForward };
   enum class Flow { kNext, kReturn, kBreak, kContinue, kRaise };
@@ -175,6 +176,9 @@ class Interpreter {
   Value ClassAttribute(ClassObject* type, absl::string_view name, std::string* symbol);
   Value BindMethod(Value found, Value self, Value type);
   bool DerivesFrom(ClassObject* type, absl::string_view symbol);
+  // Names of a named tuple's or dataclass's fields in order.
+  static std::vector<std::string> FieldsOf(const ClassObject* type);
+  bool IsNamedTuple(InstanceObject* instance);
   Value Instantiate(ClassObject* type, const Args& args);
   std::vector<Value> AttributeValues(InstanceObject* instance);
 
@@ -188,6 +192,8 @@ class Interpreter {
   Value CallInstance(InstanceObject* instance, const Args& args);
   Value CallModule(ModuleObject* module, const Args& args);
   Value CallMethod(MethodObject* method, const Args& args);
+  // op.register_kernel(devices, function) of a custom operator.
+  Value RegisterKernel(MethodObject* method, const Args& args);
   Value CallTensorMethod(TensorObject* tensor, absl::string_view name, const Args& args);
   Value CallModuleMethod(ModuleObject* module, absl::string_view name, const Args& args);
   Value ApplyFunction(ClassObject* type, const Args& args);  // autograd.Function.apply
@@ -209,6 +215,8 @@ class Interpreter {
   Value CallBuiltin(absl::string_view name, const Args& args);
   Value CallTorch(const std::string& name, const Args& args);
   Value MakeConstant(absl::string_view last, const Args& args);
+  // torch.library's older ways to define an operator; null when `name` is none of them.
+  Value CallLibrary(const std::string& name, const Args& args);
   Value CallTensorClass(absl::string_view method, const Args& args);  // torch.Tensor.add(t, ...)
   Value MakeModule(const std::string& name, const Args& args);
   // A function of torch that is on no list of harmless ones.
@@ -239,7 +247,9 @@ class Interpreter {
     int line = 0;
     const Node* comprehension = nullptr;  // or a generator that is used up later,
     Scope* scope = nullptr;               // in this scope
+    std::vector<Value> iterables = {};    // or a function that gets elements of these
   };
+  static constexpr size_t kMostHidden = 256;
   bool IsCallable(Value value);
   void CallWithAnything(Value function, StorageSet sources, int line);
   // Keeps what callables and objects `value` holds: CallHidden runs them as a part of forward.

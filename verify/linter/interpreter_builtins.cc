@@ -4,12 +4,28 @@
 #include "verify/linter/interpreter.h"
 
 namespace tritonrl::lint {
+namespace {
+
+// A list of pairs, each of known length: what dict(...) takes.
+bool ArePairs(Value value) {
+  const auto* list = AsList(value);
+  if (list == nullptr || !list->exact) return false;
+  for (Value item : list->items) {
+    const auto* pair = AsList(item);
+    if (pair == nullptr || !pair->exact || pair->items.size() != 2) return false;
+  }
+  return true;
+}
+
+}  // namespace
 
 Value Interpreter::MapCall(Value function, const std::vector<Value>& iterables, int line) {
   Args args;
   args.line = line;
   for (Value iterable : iterables) args.positional.push_back(Element(iterable, line));
-  if (phase_ != Phase::kForward) Hide(function, line);  // it runs when its results are asked for
+  // It runs when its results are asked for, on what the sequences hold then.
+  if (phase_ != Phase::kForward && IsCallable(function) && hidden_.size() < kMostHidden)
+    hidden_.push_back({.value = function, .line = line, .iterables = iterables});
   ++undecided_;
   ++loops_;
   Value value = Call(function, args);
@@ -63,6 +79,8 @@ Value Interpreter::GetAttrBuiltin(const Args& args) {
     return arena_.Host();  // a dtype by name
   }
   if (AsHost(object) != nullptr) return arena_.Host();
+  // A parameter of a library's module, as of an LSTM's layers; what it is called for computes.
+  if (AsModule(object) != nullptr) return InputTensor();
   Forbid(args.line, "getattr", "looks an attribute up by a name that is made at run time");
   return arena_.Unknown(SourcesOf(args));
 }
@@ -195,6 +213,9 @@ Value Interpreter::SequenceBuiltin(absl::string_view name, const Args& args) {
     if (auto* other = AsDict(first)) {
       dict->items.insert(dict->items.begin(), other->items.begin(), other->items.end());
       dict->other = other->other;
+    } else if (first != nullptr && ArePairs(first)) {
+      for (Value pair : AsList(first)->items)
+        StoreItem(dict, AsList(pair)->items[0], AsList(pair)->items[1], args.line);
     } else if (first != nullptr) {
       Value pair = Element(first, args.line);
       dict->other = AsList(pair) != nullptr ? arena_.JoinAll(AsList(pair)->items) : pair;

@@ -259,6 +259,7 @@ Value Interpreter::CallFunction(FunctionObject* function, const Args& given) {
     frames_.push_back(inner);
     Value value = Eval(body);
     frames_.pop_back();
+    if (inner.is_forward) returned_.push_back({value, function->node->line, guarded_empty_ > 0});
     return value;
   }
   frames_.push_back(inner);
@@ -278,6 +279,11 @@ Value Interpreter::CallFunction(FunctionObject* function, const Args& given) {
     return arena_.List(items, false);
   }
   if (flow == Flow::kNext) done.returned = arena_.Join(done.returned, None());
+  for (Value other : function->also) {
+    ++undecided_;
+    done.returned = arena_.Join(done.returned, Call(other, given));
+    --undecided_;
+  }
   return done.returned == nullptr ? None() : done.returned;
 }
 

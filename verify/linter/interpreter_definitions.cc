@@ -97,6 +97,10 @@ void Interpreter::ExecClassDef(const Node* node, const std::vector<const Node*>&
   if (const Node* bases = node->Get(Field::kSuperclasses)) {
     for (const Node* base : bases->children) {
       if (base->kind == Kind::kKeywordArgument) {
+        const Node* key = base->Get(Field::kName);
+        const auto* given = AsSymbol(Eval(base->Get(Field::kValue)));
+        const bool abstract = given != nullptr && given->name == "abc.ABCMeta";
+        if (abstract || (key != nullptr && key->text == "total")) continue;  // of a TypedDict
         Forbid(base->line, std::string(base->text),
                "a class keyword such as a metaclass hides what the class does");
       } else {

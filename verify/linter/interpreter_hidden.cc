@@ -10,7 +10,6 @@
 namespace tritonrl::lint {
 namespace {
 
-constexpr size_t kMostHidden = 256;
 constexpr int kMaxEscapeDepth = 3;
 
 // Bases that call no method by themselves but those that CallSpecialMethods runs anyway.
@@ -171,6 +170,10 @@ void Interpreter::CallHidden() {
       frames_.push_back({.scope = hidden.scope});
       EvalComprehension(hidden.comprehension);
       frames_.pop_back();
+      continue;
+    }
+    if (!hidden.iterables.empty()) {
+      MapCall(hidden.value, hidden.iterables, hidden.line);
       continue;
     }
     if (auto* instance = AsInstance(hidden.value)) CallMembers(instance, hidden.line);

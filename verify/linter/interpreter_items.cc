@@ -1,11 +1,27 @@
 // Subscripts and iteration.
+#include <algorithm>
 #include <cmath>
 
 #include "absl/strings/match.h"
+#include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_split.h"
 #include "verify/linter/interpreter.h"
 
 namespace tritonrl::lint {
+namespace {
+
+// Most elements of "2:6" or ":4"; -1 where it cannot be told.
+int64_t SliceLength(absl::string_view text) {
+  const std::pair<absl::string_view, absl::string_view> ends =
+      absl::StrSplit(text, absl::MaxSplits(':', 1));
+  int64_t first = 0, last = 0;
+  if (!ends.first.empty() && !absl::SimpleAtoi(ends.first, &first)) return -1;
+  if (!absl::SimpleAtoi(ends.second, &last) || first < 0 || last < first) return -1;
+  return last - first;
+}
+
+}  // namespace
 
 Value Interpreter::GetItem(Value object, Value index, const Node* index_node, int line) {
   if (auto* any = AsUnion(object)) {
@@ -35,6 +51,8 @@ Value Interpreter::GetItem(Value object, Value index, const Node* index_node, in
       }
       return ItemOf(AsList(object)->items, AsList(object)->exact, index);
     case ObjectKind::kModule:
+      if (index_node != nullptr && index_node->kind == Kind::kSlice)
+        return arena_.List(AsModule(object)->children, false);
       return ItemOf(AsModule(object)->children, true, index);
     case ObjectKind::kDict: {
       const std::string key = ConstantKey(index);
@@ -50,6 +68,13 @@ Value Interpreter::GetItem(Value object, Value index, const Node* index_node, in
     case ObjectKind::kClass:
       return object;
     case ObjectKind::kInstance:
+      if (IsNamedTuple(AsInstance(object))) {
+        std::vector<Value> items;
+        bool exact = true;
+        AddItems(object, &items, &exact);
+        const bool slice = index_node != nullptr && index_node->kind == Kind::kSlice;
+        return slice ? arena_.List(items, false) : ItemOf(items, exact, index);
+      }
       return Call(GetAttribute(object, "__getitem__", line), {.positional = {index}, .line = line});
     default:
       return arena_.UnknownLike(object);
@@ -64,7 +89,12 @@ Value Interpreter::ItemOfTensor(TensorObject* tensor, Value index, const Node* i
   }
   if (kind != Kind::kSlice) return IndexTensor(tensor, index, line);
   Shape shape = tensor->shape;
-  if (shape.has_value() && !shape->empty()) (*shape)[0] = -1;
+  if (shape.has_value() && !shape->empty()) {
+    // A few elements of an argument of forward are still its elements, of results they are numbers.
+    const bool of_argument = std::any_of(tensor->storages.begin(), tensor->storages.end(),
+                                         [this](int s) { return storages_[s].argument; });
+    (*shape)[0] = of_argument ? -1 : SliceLength(index_node->text);
+  }
   return arena_.Tensor(tensor->storages, shape);
 }
 
@@ -114,6 +144,7 @@ void Interpreter::AddItems(Value iterable, std::vector<Value>* items, bool* exac
     items->insert(items->end(), module->children.begin(), module->children.end());
     return;
   }
+  const bool all_before = *exact;
   *exact = false;
   if (auto* any = AsUnion(iterable)) {
     for (Value option : any->options) AddItems(option, items, exact);
@@ -128,6 +159,19 @@ void Interpreter::AddItems(Value iterable, std::vector<Value>* items, bool* exac
       if (absl::StartsWith(key, "s:")) items->push_back(arena_.Constant(key.substr(2)));
     }
     if (items->empty() || dict->other != nullptr) items->push_back(arena_.Host());
+  } else if (auto* instance = AsInstance(iterable); instance != nullptr && IsNamedTuple(instance)) {
+    // Fields in order, as MakeNamedTuple and annotations give them.
+    bool known = true;
+    for (const std::string& field : FieldsOf(instance->type)) {
+      auto it = instance->attributes.find(field);
+      known = known && it != instance->attributes.end();
+      if (known) items->push_back(it->second);
+    }
+    if (known) {
+      *exact = all_before;
+    } else {
+      for (Value value : AttributeValues(instance)) items->push_back(value);
+    }
   } else if (auto* instance = AsInstance(iterable)) {
     Value iterator = Call(GetAttribute(instance, "__iter__", 0), {});
     if (AsInstance(iterator) == nullptr) {

@@ -135,21 +135,22 @@ Value Interpreter::CallStandardLibrary(const std::string& name, const Args& args
       AsList(value) != nullptr ? AddItems(value, &items, &exact) : items.push_back(value);
     }
     CallCallbacks(args);
-    if (absl::StrContains(name, "Dict") || absl::StrContains(name, "defaultdict") ||
-        absl::StrContains(name, "ChainMap") || absl::StrContains(name, "Counter")) {
+    if (name == "collections.defaultdict") {
+      Args rest = args;
+      if (!rest.positional.empty()) rest.positional.erase(rest.positional.begin());
+      Value dict = SequenceBuiltin("dict", rest);
+      if (first != nullptr && !IsNone(first))
+        AsDict(dict)->other = arena_.Join(AsDict(dict)->other, Call(first, {.line = args.line}));
+      return dict;
+    }
+    if (absl::EndsWith(name, "Dict")) return SequenceBuiltin("dict", args);
+    if (absl::EndsWith(name, "ChainMap") || absl::EndsWith(name, "Counter")) {
       auto* dict = arena_.New<DictObject>();
       for (Value value : args.All()) {
         auto* other = AsDict(value);
         if (other == nullptr) continue;
         dict->items.insert(dict->items.end(), other->items.begin(), other->items.end());
         dict->other = arena_.Join(dict->other, other->other);
-      }
-      if (auto* pairs = AsList(first); pairs != nullptr && !AsDict(first)) {
-        for (Value pair : pairs->items) {
-          auto* both = AsList(pair);
-          if (both != nullptr && both->exact && both->items.size() == 2)
-            StoreItem(dict, both->items[0], both->items[1], args.line);
-        }
       }
       return dict;
     }

@@ -42,6 +42,7 @@ Value Interpreter::CallMethod(MethodObject* method, const Args& args) {
       return arena_.Host(sources);
     }
     default: {
+      if (method->name == "register_kernel") return RegisterKernel(method, args);
       auto* property = AsFunction(self);
       if (auto* function = AsFunction(args.Get(0, ""));
           property != nullptr && function != nullptr) {
@@ -56,6 +57,20 @@ Value Interpreter::CallMethod(MethodObject* method, const Args& args) {
       return CallUnknown(self, args);
     }
   }
+}
+
+Value Interpreter::RegisterKernel(MethodObject* method, const Args& args) {
+  Value function = args.Get(1, "fn");
+  if (function == nullptr) {  // a decorator
+    auto* decorator = arena_.New<PartialObject>();
+    decorator->function = method;
+    decorator->positional = {args.Get(0, "device_types")};
+    return decorator;
+  }
+  const std::string* device = ConstantString(args.Get(0, "device_types"));
+  auto* op = AsFunction(method->self);
+  if (op != nullptr && (device == nullptr || *device != "cpu")) op->also.push_back(function);
+  return function;
 }
 
 Value Interpreter::CallInstanceMethod(InstanceObject* instance, absl::string_view name,
@@ -104,8 +119,8 @@ Value Interpreter::CallInstanceMethod(InstanceObject* instance, absl::string_vie
     CallCallbacks(args);
     return instance;
   }
-  if (name == "__exit__" || name == "extra_repr" || name == "zero_grad" ||
-      name == "load_state_dict")
+  if (name == "__exit__" || name == "extra_repr" || name == "_check_input_dim" ||
+      name == "zero_grad" || name == "load_state_dict")
     return None();
   for (Value value : args.All()) {
     if (HoldsTensor(value)) {

@@ -6,6 +6,24 @@
 #include "verify/linter/interpreter.h"
 
 namespace tritonrl::lint {
+namespace {
+
+// What is known of the shape of a library module's parameter or buffer.
+Shape ParameterShape(absl::string_view name) {
+  if (name == "num_batches_tracked") return std::vector<int64_t>{};
+  return std::nullopt;
+}
+
+// Numbers and flags that library modules keep of their constructor's arguments.
+bool IsModuleSetting(absl::string_view name) {
+  if (absl::StartsWith(name, "_")) return false;
+  for (absl::string_view ending : {"_features", "_channels", "_size", "_dim", "_shape", "_mode"}) {
+    if (absl::EndsWith(name, ending)) return true;
+  }
+  return absl::StartsWith(name, "num_") || Is(kModuleSetting, name);
+}
+
+}  // namespace
 
 Value Interpreter::GetAttribute(Value object, absl::string_view name, int line) {
   if (auto* any = AsUnion(object)) {
@@ -40,8 +58,7 @@ Value Interpreter::GetAttribute(Value object, absl::string_view name, int line) 
       if (auto* property = AsFunction(object);
           property != nullptr && property->binding == FunctionObject::Binding::kProperty)
         return arena_.Method(object, name);  // y.setter
-      if (name == "register_kernel")         // runs in place of the operator
-        return arena_.Symbol("torch.library.registered()");
+      if (name == "register_kernel") return arena_.Method(object, name);
       if (absl::StartsWith(name, "register_"))
         return arena_.Symbol("functools.wraps()");  // of custom operators
       if (absl::StartsWith(name, "__")) return arena_.Host();
@@ -190,7 +207,7 @@ Value Interpreter::InstanceAttribute(InstanceObject* instance, absl::string_view
     return Call(BindMethod(getter, instance, instance->type), args);
   }
   if (!symbol.empty() && IsParameterName(name)) {
-    Value parameter = InputTensor();
+    Value parameter = InputTensor(ParameterShape(name));
     instance->attributes.emplace(std::string(name), parameter);
     return parameter;
   }
@@ -198,6 +215,7 @@ Value Interpreter::InstanceAttribute(InstanceObject* instance, absl::string_view
   // Attributes that were set under names computed at run time.
   if (auto any = instance->attributes.find("*"); any != instance->attributes.end())
     return any->second;
+  if (absl::StartsWith(symbol, "torch.nn.") && IsModuleSetting(name)) return arena_.Host();
   return arena_.Method(instance, name);
 }
 
@@ -205,7 +223,7 @@ Value Interpreter::ModuleAttribute(ModuleObject* module, absl::string_view name)
   auto it = module->attributes.find(std::string(name));
   if (it != module->attributes.end()) return it->second;
   if (IsParameterName(name)) {
-    Value parameter = InputTensor();
+    Value parameter = InputTensor(ParameterShape(name));
     module->attributes.emplace(std::string(name), parameter);
     return parameter;
   }
@@ -216,18 +234,7 @@ Value Interpreter::ModuleAttribute(ModuleObject* module, absl::string_view name)
     return inner;
   }
   if (name == "training") return arena_.Host();
-  const bool size =
-      absl::StartsWith(name, "num_") || absl::EndsWith(name, "_features") ||
-      absl::EndsWith(name, "_channels") || name == "groups" || name == "eps" ||
-      name == "momentum" || name == "stride" || name == "padding" || name == "dilation" ||
-      name == "kernel_size" || name == "normalized_shape" || name == "p" || name == "dim" ||
-      name == "output_padding" || name == "padding_mode" || name == "affine" ||
-      name == "negative_slope" || name == "alpha" || name == "bias" || name == "inplace" ||
-      absl::EndsWith(name, "_size") || name == "embed_dim" || name == "head_dim" ||
-      name == "batch_first" || name == "beta" || name == "threshold" || name == "min_val" ||
-      name == "max_val" || name == "lambd" || name == "reduction" || name == "margin" ||
-      name == "transposed" || name == "approximate" || name == "elementwise_affine";
-  if (size) return arena_.Host();
+  if (IsModuleSetting(name)) return arena_.Host();
   return arena_.Method(module, name);
 }
 
@@ -237,10 +244,35 @@ std::vector<Value> Interpreter::AttributeValues(InstanceObject* instance) {
   return values;
 }
 
+std::vector<std::string> Interpreter::FieldsOf(const ClassObject* type) {
+  if (!type->fields.empty()) return type->fields;
+  std::vector<std::string> fields;
+  const Node* body = type->node == nullptr ? nullptr : type->node->Get(Field::kBody);
+  for (const Node* statement : body == nullptr ? std::vector<Node*>() : body->children) {
+    const Node* assignment = statement->children.empty() ? nullptr : statement->children[0];
+    if (assignment == nullptr || assignment->kind != Kind::kAssignment) continue;
+    const Node* left = assignment->Get(Field::kLeft);
+    if (left != nullptr && left->kind == Kind::kIdentifier &&
+        assignment->Get(Field::kType) != nullptr) {
+      fields.emplace_back(left->text);
+    }
+  }
+  return fields;
+}
+
+bool Interpreter::IsNamedTuple(InstanceObject* instance) {
+  if (instance->type == nullptr) return false;
+  for (Value base : instance->type->bases) {
+    auto* parent = AsClass(base);
+    if (parent != nullptr && !parent->fields.empty()) return true;
+  }
+  return !instance->type->fields.empty() || DerivesFrom(instance->type, "typing.NamedTuple");
+}
+
 Value Interpreter::Instantiate(ClassObject* type, const Args& args) {
   auto* instance = arena_.New<InstanceObject>();
   instance->type = type;
-  instance->made_in_forward = phase_ == Phase::kForward;
+  instance->made_again = phase_ == Phase::kForward || loops_ > 0;
   instances_.push_back(instance);
   std::string symbol;
   if (Value constructor = ClassAttribute(type, "__new__", &symbol)) {
@@ -257,18 +289,7 @@ Value Interpreter::Instantiate(ClassObject* type, const Args& args) {
   }
   // Dataclasses, named tuples: fields in the order of their annotations.
   size_t position = 0;
-  const Node* body = type->node == nullptr ? nullptr : type->node->Get(Field::kBody);
-  for (const Node* statement : body == nullptr ? std::vector<Node*>() : body->children) {
-    const Node* assignment = statement->children.empty() ? nullptr : statement->children[0];
-    if (assignment == nullptr || assignment->kind != Kind::kAssignment) continue;
-    const Node* left = assignment->Get(Field::kLeft);
-    if (left == nullptr || left->kind != Kind::kIdentifier ||
-        assignment->Get(Field::kType) == nullptr)
-      continue;
-    Value given = args.Get(static_cast<int>(position++), left->text);
-    if (given != nullptr) instance->attributes[std::string(left->text)] = given;
-  }
-  for (const std::string& field : type->fields) {
+  for (const std::string& field : FieldsOf(type)) {
     Value given = args.Get(static_cast<int>(position++), field);
     if (given != nullptr) instance->attributes[field] = given;
   }

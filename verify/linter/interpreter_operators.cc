@@ -80,7 +80,13 @@ Value Interpreter::Elementwise(const std::string& name, const std::vector<Value>
     return arena_.Host(sources);
   }
   if (!small || name == "@" || InPieces(sources)) return Compute(name, line, sources);
-  return NewTensor(sources, std::vector<int64_t>{1});
+  int tensors = 0;
+  Shape shape;  // one tensor among numbers gives its shape
+  for (Value value : values) {
+    if (const auto* tensor = AsTensor(value); tensor != nullptr && ++tensors == 1)
+      shape = tensor->shape;
+  }
+  return NewTensor(sources, tensors == 1 ? shape : std::vector<int64_t>{1});
 }
 
 Value Interpreter::Binary(absl::string_view op, Value a, Value b, int line) {
@@ -158,7 +164,10 @@ Value Interpreter::Unary(absl::string_view op, Value a, int line) {
   if (op == "not") {
     const std::optional<bool> truth = Decide(a);
     if (truth.has_value()) return arena_.Constant(!*truth);
-    if (AsHost(a) == nullptr && HoldsTensor(a)) Elementwise("not", {a}, line);
+    // Of containers Python asks the length, of objects a method that is looked at by itself.
+    const bool asks_elements = AsHost(a) == nullptr && AsList(a) == nullptr &&
+                               AsDict(a) == nullptr && AsInstance(a) == nullptr;
+    if (asks_elements && HoldsTensor(a)) Elementwise("not", {a}, line);
     return arena_.Host();
   }
   if (auto* host = AsHost(a)) {

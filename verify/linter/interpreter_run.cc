@@ -5,6 +5,20 @@
 
 namespace tritonrl::lint {
 
+namespace {
+
+// Kernels can be defined in functions that run later.
+bool MentionsJit(const Node* node, bool in_function) {
+  if (in_function && node->kind == Kind::kIdentifier && node->text == "jit") return true;
+  in_function = in_function || node->kind == Kind::kFunctionDef;
+  for (const Node* child : node->children) {
+    if (MentionsJit(child, in_function)) return true;
+  }
+  return false;
+}
+
+}  // namespace
+
 InstanceObject* Interpreter::MakeModel(ClassObject* type, int line) {
   phase_ = Phase::kInit;
   std::string symbol;
@@ -72,7 +86,7 @@ bool Interpreter::RunModule() {
   frames_.reserve(256);
   frames_.push_back({.scope = module_scope_});
   ExecBlock(ast_->root());
-  if (!kernels_.empty()) return true;
+  if (!kernels_.empty() || MentionsJit(ast_->root(), false)) return true;
   Find(LintRule::kNoKernel, 1, "triton.jit",
        "the program has no function decorated with triton.jit");
   return false;
@@ -99,6 +113,13 @@ void Interpreter::RunForward(Value bound, int line) {
 
 void Interpreter::Run() {
   if (!RunModule()) return;
+  RunModel();
+  if (!kernels_.empty()) return;
+  Find(LintRule::kNoKernel, 1, "triton.jit",
+       "the program makes no function with triton.jit on its way");
+}
+
+void Interpreter::RunModel() {
   phase_ = Phase::kInit;
   Value* model = module_scope_->Find(ast_->Intern("ModelNew"));
   ClassObject* type = model == nullptr ? nullptr : AsClass(*model);

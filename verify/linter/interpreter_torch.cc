@@ -34,11 +34,8 @@ Value Interpreter::CallSymbol(const std::string& name, const Args& args) {
 Value Interpreter::CallDecoratorResult(const std::string& name, const Args& args) {
   const std::string base = name.substr(0, name.size() - 2);
   Value first = args.Get(0, "");
+  if (base == "torch.compiler") return arena_.Symbol("torch.compiled_function");
   if (Is(kJit, base)) return MakeKernel(first);
-  if (base == "torch.library.registered") {
-    for (Value value : args.All()) Hide(value, args.line);
-    return AsFunction(first) != nullptr ? first : arena_.Symbol(name);
-  }
   if (first == nullptr) return arena_.Host();
   if (auto* function = AsFunction(first); function != nullptr) {
     if (base == "functools.lru_cache" || base == "functools.cache") function->cached = true;
@@ -122,6 +119,45 @@ Value Interpreter::CallTensorClass(absl::string_view last, const Args& args) {
   return CallTensorMethod(AsTensor(self), last, rest);
 }
 
+Value Interpreter::CallLibrary(const std::string& name, const Args& args) {
+  constexpr absl::string_view kLibrary = "torch.library.of ";
+  const std::string* text = ConstantString(args.Get(0, "name"));
+  const std::string* key = ConstantString(args.Get(1, "types"));
+  const std::string op = text == nullptr ? "" : absl::StrReplaceAll(*text, {{"::", "."}});
+  auto is_own = [](absl::string_view library) {
+    return !library.empty() && library != "aten" && library != "prims" && library != "prim" &&
+           library != "torch" && library != "quantized" && library[0] != '_';
+  };
+  if (name == "torch.library.Library") {
+    if (text == nullptr || !is_own(*text) || key == nullptr ||
+        (*key != "DEF" && *key != "FRAGMENT"))
+      return nullptr;
+    return arena_.Symbol(absl::StrCat(kLibrary, *text));
+  }
+  const bool of_own = is_own(op.substr(0, op.find('.')));
+  if (name == "torch.library.define") return of_own ? None() : nullptr;
+  auto runs_nowhere = [](absl::string_view device) {
+    return device == "cpu" || device == "CPU" || device == "Meta" || device == "meta";
+  };
+  if (name == "torch.library.impl" && of_own && key != nullptr) {
+    if (runs_nowhere(*key)) return arena_.Symbol("functools.wraps()");
+    Value function = args.Get(2, "func");
+    if (function == nullptr) return arena_.Symbol(absl::StrCat("torch.library.op ", op, "()"));
+    custom_ops_.emplace_back(op, function);
+    return function;
+  }
+  absl::string_view rest = name;
+  if (!absl::ConsumePrefix(&rest, kLibrary)) return nullptr;
+  const absl::string_view library = rest.substr(0, rest.find('.'));
+  if (absl::EndsWith(name, ".define")) return None();
+  Value function = args.Get(1, "fn");
+  const std::string* device = ConstantString(args.Get(2, "dispatch_key"));
+  if (!absl::EndsWith(name, ".impl") || text == nullptr || function == nullptr) return nullptr;
+  if (device == nullptr || !runs_nowhere(*device))
+    custom_ops_.emplace_back(absl::StrCat(library, ".", op.substr(op.find('.') + 1)), function);
+  return None();
+}
+
 Value Interpreter::CallTorch(const std::string& name, const Args& args) {
   const absl::string_view last = absl::string_view(name).substr(name.rfind('.') + 1);
   Value first = args.Get(0, "input");
@@ -133,6 +169,30 @@ Value Interpreter::CallTorch(const std::string& name, const Args& args) {
   if (absl::StrContains(last, "hook")) {
     Forbid(args.line, name, "hides code in a hook");
     return arena_.Unknown(SourcesOf(args));
+  }
+  if (name == "torch.nn.functional.pad" || name == "torch.constant_pad_nd") {
+    // With a constant it only copies; the other modes choose elements.
+    const Value mode = args.Get(2, "mode");
+    const std::string* text = ConstantString(mode);
+    if (mode == nullptr || name == "torch.constant_pad_nd" ||
+        (text != nullptr && *text == "constant")) {
+      return NewTensor(SourcesOf(args));
+    }
+  }
+  // Reached where no attribute was found: it raises, and what the handler gives counts.
+  if (name == "torch.nn.Module.__getattr__") return arena_.Host();
+  if (name == "torch.compiled_function") {
+    Find(LintRule::kForbidden, args.line, "torch.compile",
+         "torch.compile does work outside the program's own kernels");
+    return NewTensor(SourcesOf(args));
+  }
+  if (name == "torch.repeat_interleave" && AsTensor(first) != nullptr) {
+    Args rest = args;
+    if (!rest.positional.empty()) rest.positional.erase(rest.positional.begin());
+    return CallTensorMethod(AsTensor(first), last, rest);
+  }
+  if (absl::StartsWith(name, "torch.library.")) {
+    if (Value value = CallLibrary(name, args)) return value;
   }
   if (name == "torch.broadcast_tensors") {
     std::vector<Value> views;
@@ -163,6 +223,9 @@ Value Interpreter::CallTorch(const std::string& name, const Args& args) {
       return NewTensor(SourcesOf(args),
                        OnlySmall(args) ? Shape(std::vector<int64_t>{-1}) : Shape());
     case TorchUse::kCheck:
+      // Nobody compiles a candidate.
+      if (absl::EndsWith(last, "_compiling") || last == "is_scripting" || last == "is_tracing")
+        return arena_.Constant(false);
       return last == "numel" ? arena_.Size() : arena_.Host();
     case TorchUse::kHost:
       // Namespaces are listed as a whole, so something in them may compute after all.
@@ -198,6 +261,10 @@ Value Interpreter::CallTorch(const std::string& name, const Args& args) {
     case TorchUse::kWrapKernel:
       return first == nullptr ? arena_.Unknown() : first;
     case TorchUse::kForbidden:
+      // Where nothing of forward calls what it gives, a compiled reference does no harm; a call
+      // computes.
+      if (name == "torch.compile" && phase_ == Phase::kModule)
+        return arena_.Symbol(first != nullptr ? "torch.compiled_function" : "torch.compiler()");
       Find(phase_ == Phase::kForward ? LintRule::kTorchCompute : LintRule::kForbidden, args.line,
            name, absl::StrCat(name, " does work outside the program's own kernels"));
       CallCallbacks(args);

@@ -1,5 +1,8 @@
 #include "verify/linter/names.h"
 
+#include <unicode/normalizer2.h>
+#include <unicode/unistr.h>
+
 #include "absl/strings/match.h"
 #include "absl/strings/strip.h"
 #include "verify/linter/name_table.h"
@@ -10,8 +13,8 @@ namespace {
 const NameTable<uint32_t>& Names() {
   static const NameTable<uint32_t> table{
       {kForbiddenModule,
-       "ctypes _ctypes cffi subprocess multiprocessing threading _thread concurrent asyncio "
-       "socket ssl http urllib requests ftplib smtplib xmlrpc importlib builtins imp pkgutil "
+       "ctypes _ctypes cffi subprocess multiprocessing _thread concurrent asyncio "
+       "socket ssl http urllib requests ftplib smtplib xmlrpc builtins imp pkgutil "
        "runpy code codeop marshal pickle dill cloudpickle joblib shelve gc inspect ast dis base64 "
        "binascii codecs zlib gzip bz2 lzma signal atexit pty mmap tempfile shutil pathlib glob io "
        "fcntl select selectors resource faulthandler tracemalloc unittest mock site sysconfig "
@@ -46,7 +49,9 @@ const NameTable<uint32_t>& Names() {
       {kPermittedFunction,
        "os.environ os.getenv os.path os.cpu_count os.getpid os.sep os.linesep os.name os.getcwd "
        "sys.version sys.version_info sys.platform sys.maxsize sys.argv sys.byteorder sys.stderr "
-       "sys.stdout sys.float_info sys.executable sys.implementation"},
+       "sys.stdout sys.path sys.float_info sys.executable sys.implementation importlib.util "
+       "importlib.metadata importlib.util.find_spec importlib.metadata.version "
+       "importlib.metadata.PackageNotFoundError threading.Lock threading.RLock"},
       {kPythonBuiltin,
        "abs aiter all anext any ascii bin bool bytearray bytes callable chr classmethod complex "
        "dict dir divmod enumerate filter float format frozenset getattr hasattr hash hex id int "
@@ -60,13 +65,23 @@ const NameTable<uint32_t>& Names() {
       {kParameterName,
        "weight bias running_mean running_var num_batches_tracked in_proj_weight in_proj_bias "
        "q_proj_weight k_proj_weight v_proj_weight bias_k bias_v weight_g weight_v"},
-      {kNeutralModule, "torch.nn.Identity torch.nn.Flatten torch.nn.Unflatten"},
+      {kNeutralModule,
+       "torch.nn.Identity torch.nn.Flatten torch.nn.Unflatten torch.nn.ZeroPad1d "
+       "torch.nn.ZeroPad2d "
+       "torch.nn.ZeroPad3d torch.nn.ConstantPad1d torch.nn.ConstantPad2d torch.nn.ConstantPad3d"},
       {kContainerModule,
        "torch.nn.Sequential torch.nn.ModuleList torch.nn.ModuleDict torch.nn.ParameterList "
        "torch.nn.ParameterDict torch.nn.Module"},
       {kJit,
        "triton.jit triton.runtime.jit triton.runtime.jit.jit triton.JITFunction "
        "triton.runtime.JITFunction triton.runtime.jit.JITFunction triton.experimental.gluon.jit"},
+      {kModuleSetting,
+       "groups eps momentum stride padding dilation normalized_shape p dim output_padding affine "
+       "negative_slope alpha bias inplace batch_first beta threshold min_val max_val lambd "
+       "reduction margin transposed approximate elementwise_affine track_running_stats ceil_mode "
+       "return_indices count_include_pad divisor_override mode scale_factor align_corners "
+       "padding_idx max_norm norm_type sparse bidirectional dropout upscale_factor "
+       "downscale_factor nonlinearity ignore_index label_smoothing delta swap size"},
       {kModuleMethod,
        "train eval to cuda cpu float half double bfloat16 type apply extra_repr state_dict "
        "load_state_dict parameters named_parameters buffers named_buffers children modules "
@@ -117,7 +132,21 @@ bool IsForbiddenModule(absl::string_view module) {
 
 bool IsForbiddenFunction(absl::string_view name) {
   if (Is(kForbiddenFunction, name) || Is(kStreamFunction, name)) return true;
+  if (StartsWithAny(name, {"importlib.", "threading."})) return !Is(kPermittedFunction, name);
   return StartsWithAny(name, {"os.", "sys."}) && !Is(kPermittedFunction, FirstTwo(name));
+}
+
+bool FoldsIntoAnother(absl::string_view name) {
+  bool ascii = true;
+  for (const char c : name) ascii = ascii && static_cast<unsigned char>(c) < 0x80;
+  if (ascii) return false;
+  UErrorCode status = U_ZERO_ERROR;
+  const icu::Normalizer2* nfkc = icu::Normalizer2::getNFKCInstance(status);
+  if (U_FAILURE(status)) return true;
+  const auto text = icu::UnicodeString::fromUTF8(
+      icu::StringPiece(name.data(), static_cast<int32_t>(name.size())));
+  const bool stable = nfkc->isNormalized(text, status) && text.indexOf(char16_t{0xFFFD}) < 0;
+  return U_FAILURE(status) || !stable;
 }
 
 std::string ReexportedModule(absl::string_view module, absl::string_view name) {

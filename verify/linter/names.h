@@ -10,12 +10,12 @@
 namespace tritonrl::lint {
 
 enum NameTrait : uint32_t {
-  kForbiddenModule = 1 << 0,     // top-level modules whose import is refused
+  kForbiddenModule = 1 << 0,     // top-level modules that must not be used
   kForbiddenBuiltin = 1 << 1,    // Python's functions whose mention is refused: exec, eval, open
   kForbiddenAttribute = 1 << 2,  // attributes refused wherever they stand: __globals__
   kForbiddenMethod = 1 << 3,     // methods that a candidate must not define: __torch_function__
   kForbiddenFunction = 1 << 4,   // functions of permitted modules: types.CodeType
-  kPermittedFunction = 1 << 5,   // what is left of os and sys
+  kPermittedFunction = 1 << 5,   // what is left of os, sys, importlib and threading
   kPythonBuiltin = 1 << 6,
   kTensorProperty = 1 << 7,    // attributes of tensors that are read without a call: x.T, x.shape
   kParameterName = 1 << 8,     // tensors that torch.nn modules hold: weight, running_mean
@@ -25,13 +25,16 @@ enum NameTrait : uint32_t {
   kStreamFunction = 1 << 12,   // makes or picks a stream
   kModuleMethod = 1 << 13,     // methods of torch.nn.Module that torch and the checker call
   kReexported = 1 << 14,       // modules that other modules hold as attributes: np, os
+  kModuleSetting = 1 << 15,    // numbers and flags of torch.nn modules: eps, stride, affine
 };
 bool Is(NameTrait trait, absl::string_view name);
 
-// Modules whose import is refused: they give ways around the checks. Full names.
+// Modules that must not be used: they give ways around the checks. Full names.
 bool IsForbiddenModule(absl::string_view module);
 // Functions of permitted modules that are refused: os.system, sys.settrace, torch.cuda.Stream.
 bool IsForbiddenFunction(absl::string_view name);
+// Names in letters that Python folds into others (NFKC), so that other spellings of eval mean eval.
+bool FoldsIntoAnother(absl::string_view name);
 // The module that `module`.`name` is when a library holds another one as an attribute, as
 // triton.runtime.interpreter.np does; empty when it is not known to be one.
 std::string ReexportedModule(absl::string_view module, absl::string_view name);

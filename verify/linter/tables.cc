@@ -49,7 +49,9 @@ const NameTable<TorchUse>& TorchUses() {
       {TorchUse::kRandom, "rand randn rand_like randn_like randint randint_like randperm"},
       {TorchUse::kView, "_C._dynamo.guards._reinterpret_tensor"},
       {TorchUse::kCopy,
-       "clone cat concat concatenate stack hstack vstack dstack tile atleast_1d atleast_2d "
+       "clone cat concat concatenate stack hstack vstack dstack column_stack row_stack tile "
+       "atleast_1d "
+       "atleast_2d "
        "atleast_3d"},
       {TorchUse::kHost,
        "finfo iinfo dtype Size Generator promote_types result_type broadcast_shapes "
@@ -59,7 +61,9 @@ const NameTable<TorchUse>& TorchUses() {
        "get_num_threads set_num_threads can_cast get_rng_state set_rng_state memory_format "
        "get_device_module __version__ Event library.register_fake library.opcheck library"},
       {TorchUse::kCheck,
-       "is_tensor is_floating_point is_complex numel typename is_storage _assert "
+       "jit.is_scripting jit.is_tracing compiler.is_compiling compiler.is_dynamo_compiling "
+       "_dynamo.is_compiling is_tensor is_floating_point is_complex numel typename is_storage "
+       "_assert "
        "cuda.get_device_capability cuda.get_device_properties cuda.get_device_name "
        "cuda.current_device cuda.synchronize _C._cuda_getCurrentRawStream "
        "_C._dynamo.guards.assert_size_stride _C._dynamo.guards.assert_alignment "
@@ -72,7 +76,7 @@ const NameTable<TorchUse>& TorchUses() {
        "no_grad inference_mode enable_grad set_grad_enabled autocast device is_autocast_enabled "
        "autograd.function.once_differentiable _dynamo.disable compiler.disable "
        "_dynamo.allow_in_graph profiler.record_function autograd.profiler.record_function "
-       "cuda._DeviceGuard cuda.device_of"},
+       "cuda._DeviceGuard cuda.device_of jit.ignore jit.unused jit.export"},
       {TorchUse::kParameter, "nn.Parameter nn.parameter.Parameter nn.Buffer nn.parameter.Buffer"},
       {TorchUse::kCustomOp, "library.custom_op library.triton_op"},
       {TorchUse::kWrapKernel, "library.wrap_triton _library.triton.wrap_triton"},

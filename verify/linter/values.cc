@@ -101,7 +101,8 @@ bool TensorObject::IsSmall() const {
     elements *= size;
     if (elements > kScalarElements) return false;
   }
-  return true;
+  // Rows of partial results may be longer than what could be a small matrix.
+  return shape->size() <= 1 || elements <= kScalarElements / 2;
 }
 
 Value* Scope::Find(int name) {

@@ -79,11 +79,11 @@ struct TensorObject : Object {
   TensorObject() : Object(ObjectKind::kTensor) {}
   StorageSet storages;  // those it may be a view of
   Shape shape;
-  // At most kScalarElements elements for sure: post-processing such tensors on the host is no
-  // computation.
+  // At most kScalarElements elements in one dimension for sure, or half as many in several:
+  // post-processing such tensors on the host is no computation.
   bool IsSmall() const;
 };
-inline constexpr int64_t kScalarElements = 8;
+inline constexpr int64_t kScalarElements = 16;
 
 // Something of a library or of Python itself, by its full name: "torch.nn.functional.relu",
 // "builtins.len". A name that ends in "()" stands for what a call of it gave (a decorator, a
@@ -118,6 +118,7 @@ struct FunctionObject : Object {
   FunctionObject* setter = nullptr;                     // of a property
   FunctionObject* deleter = nullptr;                    // of a property
   std::vector<std::pair<const Node*, Value>> defaults;  // parameter node, its default
+  std::vector<Value> also;  // of a custom operator: functions registered for devices
 };
 
 // A function with its first argument filled in.
@@ -140,7 +141,7 @@ struct ClassObject : Object {
 struct InstanceObject : Object {
   InstanceObject() : Object(ObjectKind::kInstance) {}
   ClassObject* type = nullptr;  // null: an opaque helper object such as autograd's ctx
-  bool made_in_forward = false;
+  bool made_again = false;
   std::map<std::string, Value, std::less<>> attributes;
 };
 

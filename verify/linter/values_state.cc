@@ -56,7 +56,7 @@ uint64_t Hash(Value value, int depth) {
     case ObjectKind::kInstance: {
       const InstanceObject* instance = AsInstance(value);
       if (instance->type == nullptr) return 0;
-      return instance->made_in_forward ? Address(instance->type->node) + 1 : Address(instance);
+      return instance->made_again ? Address(instance->type->node) + 1 : Address(instance);
     }
     case ObjectKind::kSymbol:
       return std::hash<std::string>()(AsSymbol(value)->name) | 1;
@@ -67,6 +67,8 @@ uint64_t Hash(Value value, int depth) {
     case ObjectKind::kUnion:
       return HashOfAlternatives(AsUnion(value)->options, depth);
     case ObjectKind::kList:
+      // A loop that goes on appending what the same lines make comes to rest.
+      if (!AsList(value)->exact) return HashOfAlternatives(AsList(value)->items, depth + 1);
       for (Value item : AsList(value)->items) {
         const uint64_t h = Hash(item, depth + 1);
         hash = h == 0 ? hash : Mix(hash + 1, h);

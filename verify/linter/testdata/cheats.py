@@ -521,14 +521,14 @@ class ModelNew(nn.Module):
 # case: torch_compile_decorator -> forbidden torch.compile
 # use: relu
 # use: launch_relu
-@torch.compile  # BAD
+@torch.compile
 def f(x):
     return x
 
 
 class ModelNew(nn.Module):
     def forward(self, x):
-        return launch_relu(f(x))
+        return launch_relu(f(x))  # BAD
 
 # case: torch_jit_script -> forbidden torch.jit.script
 # use: relu
@@ -625,7 +625,7 @@ import base64  # BAD
 # use: launch_relu
 class ModelNew(nn.Module):
     def forward(self, x):
-        return launch_relu(x)
+        return launch_relu(getattr(torch, base64.b64decode("ZXhw").decode())(x))
 
 # case: dunder_import -> forbidden __import__
 # use: relu
@@ -634,13 +634,13 @@ class ModelNew(nn.Module):
     def forward(self, x):
         return launch_relu(__import__("torch").exp(x))  # BAD
 
-# case: importlib -> forbidden importlib
-import importlib  # BAD
+# case: importlib -> forbidden importlib.import_module
+import importlib
 # use: relu
 # use: launch_relu
 class ModelNew(nn.Module):
     def forward(self, x):
-        return launch_relu(importlib.import_module("torch").exp(x))
+        return launch_relu(importlib.import_module("torch").exp(x))  # BAD
 
 # case: globals_lookup -> forbidden globals
 # use: relu
@@ -699,14 +699,14 @@ class ModelNew(nn.Module):
     def forward(self, x):
         return launch_relu(x)
 
-# case: threading -> forbidden threading
-import threading  # BAD
+# case: threading -> forbidden threading.Thread
+import threading
 # use: relu
 # use: launch_relu
 class ModelNew(nn.Module):
     def forward(self, x):
         out = []
-        t = threading.Thread(target=lambda: out.append(x.exp()))
+        t = threading.Thread(target=lambda: out.append(x.exp()))  # BAD
         t.start()
         t.join()
         return launch_relu(out[0])
