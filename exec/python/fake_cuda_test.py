@@ -44,6 +44,30 @@ class FakeCudaTest(DeviceTest):
         self.assertEqual((made.shape, made.stride(), made.dtype), (x.shape, x.stride(), torch.float16))
         self.assertTrue(made.is_cuda)
 
+    def test_operators_registered_for_cuda_run(self):
+        @torch.library.custom_op("faketest::both", mutates_args=(), device_types="cpu")
+        def both(x: torch.Tensor) -> torch.Tensor:
+            return x + 100
+
+        both.register_kernel("cuda")(lambda x: x + 1)
+
+        @torch.library.custom_op("faketest::cuda_only", mutates_args=(), device_types="cuda")
+        def cuda_only(x: torch.Tensor) -> torch.Tensor:
+            return x + 1
+
+        cuda_only.register_kernel("cpu")(lambda x: x + 100)
+        library = torch.library.Library("faketest2", "DEF")
+        library.define("op(Tensor x) -> Tensor")
+        library.impl("op", lambda x: x + 1, "CUDA")
+        library.impl("op", lambda x: x + 100, "CPU")
+        x = torch.zeros(3)
+        for operator in (both, cuda_only, torch.ops.faketest2.op):
+            self.assertEqual(operator(x).tolist(), [1.0, 1.0, 1.0])
+
+    def test_recurrent_modules_are_made(self):
+        out, _ = torch.nn.LSTM(4, 5)(torch.randn(2, 3, 4))
+        self.assertEqual(out.shape, (2, 3, 5))
+
     def test_factories(self):
         x = torch.randn(4)
         made = [

@@ -236,6 +236,20 @@ class VariantsTest(unittest.TestCase):
         self.assertEqual([tuple(inputs[0].shape) for inputs in made.inputs[TRIALS:]], [(3, 7), (1, 130)])
         self.assertEqual(tuple(made.calls[-1]["output"].shape), (1, 130))
 
+    def test_structure_of_inputs_stays(self):
+        square = torch.randn(32, 32)
+        tensors = {"triangle": square.triu(), "symmetric": square + square.mT, "sorted": square.sort(-1).values}
+        for name in variants.NAMES:
+            for kind, values in tensors.items():
+                (changed,) = variants.make(name, [values], 3)
+                self.assertFalse(torch.equal(changed, values), (name, kind))
+                kept = {
+                    "triangle": torch.equal(changed, changed.triu()),
+                    "symmetric": torch.equal(changed, changed.mT),
+                    "sorted": bool((changed.diff(dim=-1) >= 0).all()),
+                }
+                self.assertTrue(kept[kind], (name, kind))
+
     def test_broken_input_variants_are_the_tasks_fault(self):
         for body, message in {
             "return [[1 / 0]]": "get_input_variants()",
