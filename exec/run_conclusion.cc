@@ -64,7 +64,7 @@ void Conclude(const ExecRequest& request, const OracleResult& oracle, const RunF
     if (phase != "rest") (*result->mutable_phase_seconds())[phase] = seconds;
   }
   if (found.timing.has_value()) NoteTiming(*found.timing, result);
-  if (found.compared > 0) result->set_trialsrun(calls[found.compared - 1] + 1);
+  if (found.compared > 0) result->set_trials_run(calls[found.compared - 1] + 1);
   if (found.max_error.has_value()) result->set_max_error(*found.max_error);
   if (request.mode() == EXEC_MODE_ROBUST) {
     RobustEvidence* const robust = result->mutable_robust();
