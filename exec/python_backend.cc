@@ -108,7 +108,8 @@ PythonBackend::PythonBackend(std::string device, BackendPools pools)
 void PythonBackend::NoteMemory(int64_t device_bytes) {
   const double free = (1 - kFreeShare) * static_cast<double>(device_bytes);
   const int64_t hosts = concurrency() * (kHostKeeps + kHostItself);
-  gate_.SetMemory(std::max(static_cast<int64_t>(free) - hosts, device_bytes / 4));
+  memory_bytes_ = std::max(static_cast<int64_t>(free) - hosts, device_bytes / 4);
+  gate_.SetMemory(memory_bytes_);
   making_bytes_ = static_cast<int64_t>(kMakingShare * static_cast<double>(device_bytes));
 }
 
@@ -211,7 +212,10 @@ absl::StatusOr<ExecResult> PythonBackend::Run(const ExecRequest& request, absl::
     if (oracle->ok() && request.probe_task()) ProbeTask(request, *oracle, deadline, &result);
     return result;
   }
-  if (place.has_value() && !place->Reserve(oracle->CandidateBytes(), deadline)) {
+  const bool fits = !place.has_value() || (oracle->CandidateBytes() < memory_bytes_
+                                               ? place->Reserve(oracle->CandidateBytes(), deadline)
+                                               : TakeMemory(&*place, deadline));
+  if (!fits) {
     return Failed(EXEC_NO_WORKER_IN_TIME, "start",
                   "the caller's deadline passed while other requests used the GPU's memory");
   }

@@ -4,6 +4,7 @@
 #define TRITONRL_EXEC_PYTHON_BACKEND_H_
 
 #include <atomic>
+#include <limits>
 #include <memory>
 #include <string>
 
@@ -70,6 +71,8 @@ class PythonBackend : public DeviceBackend {
   DeviceDoubt doubt_;
   GpuGate gate_;  // passed by requests of a backend that measures
   std::atomic<int64_t> making_bytes_{0};
+  // That requests share, once it is known.
+  std::atomic<int64_t> memory_bytes_{std::numeric_limits<int64_t>::max()};
 };
 
 }  // namespace tritonrl

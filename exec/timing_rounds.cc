@@ -36,75 +36,6 @@ constexpr double kToleranceSeconds = 20e-6;
 constexpr double kToleranceShare = 0.5;
 constexpr double kSpinError = 0.1;
 
-// A job's message as an object with the one member `name`; null if it is anything else.
-Json Member(const std::optional<std::string>& message, const char* name) {
-  if (!message.has_value()) return nullptr;
-  const Json json = Json::parse(*message, nullptr, /*allow_exceptions=*/false);
-  if (!json.is_object() || json.size() != 1 || !json.contains(name)) return nullptr;
-  return json[name];
-}
-
-double PositiveNumber(const Json& object, const char* name) {
-  const auto found = object.find(name);
-  if (found == object.end() || !found->is_number()) return 0;
-  const double value = found->get<double>();
-  return std::isfinite(value) && value > 0 ? value : 0;
-}
-
-// What a round is to be like.
-struct RoundOrder {
-  int calls = 1;
-  int trial = 0;
-  int checked = 0;  // number of the call on the trial's own inputs
-  double spin_seconds = 0;
-  bool plain = false;  // as the paper's figure is taken: no waiting, no flush of the cache
-};
-
-std::vector<GpuState> ReadGpu(const Json& answer) {
-  std::vector<GpuState> states;
-  const auto found = answer.find("gpu");
-  if (found == answer.end() || !found->is_array()) return states;
-  for (const Json& json : *found) {
-    if (!json.is_object()) continue;
-    const auto throttled = json.find("throttled");
-    states.push_back(
-        {.sm_mhz = PositiveNumber(json, "sm_mhz"),
-         .other_programs = static_cast<int>(std::min(PositiveNumber(json, "other_programs"), 1e6)),
-         .throttled =
-             throttled != json.end() && throttled->is_boolean() && throttled->get<bool>()});
-  }
-  return states;
-}
-
-// Orders one round by `ask` and reads its times. False when the answer is not what was asked for.
-bool OrderRound(const RoundOrder& order,
-                const std::function<std::optional<std::string>(const std::string&)>& ask,
-                TimedRound* round, bool* ended) {
-  const Json message{{"round",
-                      {{"calls", order.calls},
-                       {"trial", order.trial},  // the one loaded last
-                       {"checked", order.checked},
-                       {"spin_seconds", order.spin_seconds},
-                       {"plain", order.plain}}}};
-  const absl::Time start = absl::Now();
-  const std::optional<std::string> reply = ask(message.dump());
-  round->calls = order.calls;
-  round->outside_seconds = absl::ToDoubleSeconds(absl::Now() - start);
-  *ended = !reply.has_value();
-  const Json answer = Member(reply, "round");
-  if (!answer.is_object() || !answer.contains("seconds")) return false;
-  const Json& seconds = answer["seconds"];
-  if (!seconds.is_array() || seconds.size() != static_cast<size_t>(order.calls)) return false;
-  for (const Json& value : seconds) {
-    if (!value.is_number() || !std::isfinite(value.get<double>()) || value.get<double>() <= 0) {
-      return false;
-    }
-    round->event_seconds.push_back(value.get<double>());
-  }
-  round->gpu = ReadGpu(answer);
-  return true;
-}
-
 // The two sides and what they have said so far.
 class Turns {
  public:
@@ -120,9 +51,7 @@ class Turns {
   }
 
   TimingResult Run() {
-    const bool ready = Timed(&result_.ready_seconds, [&] { return GetReady(); });
-    if (!ready) return result_;
-    Timed(&result_.wait_seconds, [&] { return sides_.alone(), true; });
+    if (!GetReady()) return result_;
     if (!Paper()) return result_;
     for (int block = 0; block < kMostBlocks && !Enough(block); ++block) {
       if (!Block((block / kBlocksOnTrial + 1) % trials_)) return result_;
@@ -167,16 +96,30 @@ class Turns {
                   absl::StrCat("timing the reference failed: ", what, ": ", why_));
   }
 
-  // Both say that they are ready, and how fast they are roughly.
+  // Both are ready, and alone on the GPU: candidates of one task share the reference's process, so
+  // its rounds begin only now.
   bool GetReady() {
-    const Json reference = Member(AskReference(Json{{"begin", true}}.dump()), "ready");
-    if (!reference.is_object()) return TimerFailed("it never got ready");
-    const std::optional<std::string> message = sides_.candidate->Next();
-    if (!message.has_value()) return Failed(Kind::kCandidateEnded, "");
+    std::optional<std::string> message;
+    const bool ready = Timed(&result_.ready_seconds, [&] {
+      if (Member(AskReference(Json{{"prepare", true}}.dump()), "prepared") != true) {
+        return TimerFailed("it never got ready");
+      }
+      message = sides_.candidate->Next();
+      return message.has_value() || Failed(Kind::kCandidateEnded, "");
+    });
+    if (!ready) return false;
     const Json candidate = Member(message, "ready");
     if (!candidate.is_object()) {
       return Failed(Kind::kBadMessage, "it did not say that it is ready for timing");
     }
+    Timed(&result_.wait_seconds, [&] { return sides_.alone(), true; });
+    const Json reference = Member(AskReference(Json{{"begin", true}}.dump()), "ready");
+    if (!reference.is_object()) return TimerFailed("it did not begin");
+    NoteReady(reference, candidate);
+    return true;
+  }
+
+  void NoteReady(const Json& reference, const Json& candidate) {
     result_.bytes_per_second = PositiveNumber(reference, "bytes_per_second");
     result_.operations_per_second = PositiveNumber(reference, "operations_per_second");
     // What the candidate says can only make rounds shorter and the wait longer.
@@ -186,7 +129,6 @@ class Turns {
                                     PositiveNumber(candidate, "enqueue_seconds"));
     spin_ = std::clamp(kSpinMargin * enqueue + kLeastSpin, kLeastSpin, kMostSpin);
     result_.spin_seconds = spin_;
-    return true;
   }
 
   // The paper's figure: the mean of ten calls on each side, one after the other.

@@ -16,23 +16,9 @@
 #include "exec/job_dialogue.h"
 #include "exec/oracle.h"
 #include "exec/speedup_interval.h"
+#include "exec/timed_round.h"
 
 namespace tritonrl {
-
-// What the timing process of the reference saw of the GPU around a round (by NVML).
-struct GpuState {
-  double sm_mhz = 0;       // clock of its multiprocessors
-  int other_programs = 0;  // that hold memory on it, beside reference and candidate
-  bool throttled = false;  // by power or heat
-};
-
-// One round: `calls` forwards one after the other.
-struct TimedRound {
-  int calls = 0;
-  double outside_seconds = 0;         // from the order to the answer, by the supervisor's clock
-  std::vector<double> event_seconds;  // of each call, by CUDA events in the process itself
-  std::vector<GpuState> gpu;          // before and after; empty where it cannot be read
-};
 
 // What rounds of one process say about one forward, in seconds.
 struct TimePerCall {
@@ -92,11 +78,11 @@ struct TimingSides {
   std::function<void()> alone;  // returns when nothing else uses the GPU
 };
 
-// Calls `alone` once both sides are ready, and orders rounds from the reference and from the
-// candidate, which has just been told to go on after its last call. Of each round one call, which
-// nobody could foresee, is on a trial's own inputs; its output is judged after the first round and
-// after a random choice of the others: all where outputs are small, a quarter where they are large.
-// Both sides are told to end when it is over.
+// Calls `alone` once both sides are ready, begins on the reference's side then, and orders rounds
+// from the reference and from the candidate, which has just been told to go on after its last call.
+// Of each round one call, which nobody could foresee, is on a trial's own inputs; its output is
+// judged after the first round and after a random choice of the others: all where outputs are
+// small, a quarter where they are large. Both sides are told to end when it is over.
 TimingResult TimeInTurns(const ExecRequest& request, const OracleResult& oracle,
                          const TimingSides& sides);
 

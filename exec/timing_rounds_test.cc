@@ -4,6 +4,7 @@
 
 #include <memory>
 #include <string>
+#include <thread>
 #include <utility>
 #include <vector>
 
@@ -105,6 +106,25 @@ TEST_F(TurnsTest, HonestTimesAreTaken) {
   EXPECT_GE(timing.blocks(), 3);
   EXPECT_FALSE(timing.has_sm_mhz_low());
   EXPECT_FALSE(timing.gpu_shared());
+}
+
+TEST_F(TurnsTest, CandidatesOfOneTaskTakeTurnsAtItsHost) {
+  auto pools = StartPools(FakePoolOptions(3), 1 << 20, /*windows=*/true);
+  ASSERT_TRUE(pools.ok()) << pools.status();
+  MeasuringBackend backend("cuda", *std::move(pools));
+  ExecRequest request;
+  request.set_reference_source("if job['role'] == 'oracle': result['modelled'] = False\n");
+  request.set_candidate_source("pass");
+  std::vector<std::thread> callers;
+  for (int i = 0; i < 3; ++i) {
+    callers.emplace_back([&] {
+      const auto result = backend.Run(request, absl::Now() + absl::Seconds(60));
+      ASSERT_TRUE(result.ok()) << result.status();
+      EXPECT_EQ(result->outcome(), EXEC_OK) << result->message();
+    });
+  }
+  for (std::thread& caller : callers) caller.join();
+  EXPECT_EQ(backend.oracle_counts().runs, 1);
 }
 
 TEST_F(TurnsTest, TheSpeedupIsTheRatio) {

@@ -132,10 +132,11 @@ class WindowExchange : public TensorExchange {
     const Json inner = Json::parse(order, nullptr, /*allow_exceptions=*/false);
     if (!inner.is_object() || inner.empty()) return absl::InternalError("no order to a timer");
     const std::string name = inner.begin().key();
-    const char* const answer = name == "begin"  ? "ready"
-                               : name == "load" ? "loaded"
-                               : name == "end"  ? "ended"
-                                                : "round";
+    const char* const answer = name == "prepare" ? "prepared"
+                               : name == "begin" ? "ready"
+                               : name == "load"  ? "loaded"
+                               : name == "end"   ? "ended"
+                                                 : "round";
     ASSIGN_OR_RETURN(Json value, Ask({{"time", inner}}, answer));
     return Json{{answer, std::move(value)}}.dump();
   }

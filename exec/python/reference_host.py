@@ -223,6 +223,9 @@ class Host:
 
     def _time(self, order):
         with self._tf32.as_at_first():
+            if "prepare" in order:
+                self._prepare()
+                return {"prepared": True}
             if "begin" in order:
                 return {"ready": self._begin()}
             if "end" in order:
@@ -239,14 +242,19 @@ class Host:
                 return {"loaded": True}
             return {"round": self._rounds.round(order["round"])[0]}
 
-    def _begin(self):
-        self._rounds = None
+    def _prepare(self):
+        """What rounds need and keep: it takes a while the first time."""
         if self._clock is None:
             self._clock = self._device.clock()
         if self._model is None:
             _, _, model = reference.build(self._job, self._device)
             sources.copy_state(self._outlet.state(), model)
             self._model = model
+
+    def _begin(self):
+        """There are the rounds of one candidate at a time, as the GPU is its own from begin to end."""
+        self._rounds = None
+        self._prepare()
         clock, watch, extra = self._clock
         outlet = self._outlet
         in_turn = "in_turn" in self._result["visible"]

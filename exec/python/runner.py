@@ -28,7 +28,7 @@ import phases
 import reference_host
 import timing
 from channel import Control
-from failures import JobFailure, describe, traceback_text
+from failures import JobFailure, describe, is_out_of_memory, traceback_text
 from gpu_memory import Window
 from interpreter_device import InterpreterDevice
 from job_fields import HOST_RESULT, blank_result, complete_job
@@ -176,8 +176,9 @@ class _Run:
                 except JobFailure:
                     raise
                 except Exception as error:
+                    outcome = "out_of_memory" if is_out_of_memory(error) else "runtime_error"
                     raise JobFailure(
-                        "runtime_error", "candidate", "timing", f"a timed run failed: {describe(error)}"
+                        outcome, "candidate", "timing", f"a timed run failed: {describe(error)}"
                     ) from error
         self.result.update(outcome="ran", fault="none", phase="done")
         return ablation.Ablation(job, device, model, reader, writer, control, self.folder)

@@ -41,6 +41,11 @@ def blank_result(role):
 
 def timed(order, timing):
     """The answer to an order of timed calls."""
+    if "prepare" in order:
+        return {"prepared": True}
+    if ("begin" in order) == timing.setdefault("begun", False):  # one begins after the other has ended, nothing before
+        return {"error": "out of turn"}
+    timing["begun"] = "end" not in order
     if "begin" in order:
         return {"ready": {"seconds": timing["sleep"], "enqueue_seconds": 1e-5, "bytes_per_second": 1e9}}
     if "show" in order:
