@@ -34,7 +34,8 @@ absl::StatusOr<std::unique_ptr<PythonBackend>> StartBackend(const SoakOptions& o
   WorkerPoolOptions pool;
   if (options.torch_runner) {
     pool.workers = options.workers;
-    if (options.backend != "cuda") pool.limits.set_memory_bytes(512 << 20);
+    // So little that who fills it gets there before its limit of time.
+    pool.limits.set_memory_bytes(options.backend == "cuda" ? int64_t{8} << 30 : 512 << 20);
   } else {
     pool = FakePoolOptions(options.workers);
   }
