@@ -244,8 +244,15 @@ class Session {
   void Time(JobDialogue* job) {
     TimingSides sides;
     sides.candidate = job;
-    sides.reference = [this](const std::string& order) { return exchange_->AskTimer(order); };
-    sides.provide = [this](int trial) { return exchange_->Provide(trial); };
+    sides.reference = [this](const std::string& order) {
+      auto answer = exchange_->AskTimer(order);
+      if (!answer.ok() && lost_.ok()) lost_ = answer.status();
+      return answer;
+    };
+    sides.provide = [this](int trial) {
+      (void)Lay(trial);
+      return lost_;
+    };
     sides.judge = [this](int trial, const std::string& layout) {
       auto output = ReadLeaves(Json::parse(layout, nullptr, /*allow_exceptions=*/false));
       if (!output.ok()) {

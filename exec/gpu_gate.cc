@@ -59,13 +59,13 @@ void GpuGate::Place::StepAside() {
   absl::MutexLock lock(&gate_->mutex_);
   --gate_->sharing_;
   sharing_ = false;
+  gate_->reserved_ -= std::exchange(reserved_, 0);
 }
 
 bool GpuGate::Place::Reserve(int64_t bytes, absl::Time deadline) {
   if (!inside_ || alone_) return false;
   StepAside();
   absl::MutexLock lock(&gate_->mutex_);
-  gate_->reserved_ -= std::exchange(reserved_, 0);
   wanted_ = gate_->memory_ > 0 ? std::min(bytes, gate_->memory_) : bytes;
   gate_->queue_.push_back(this);
   const auto ready = [this]() ABSL_NO_THREAD_SAFETY_ANALYSIS { return gate_->CanReserve(this); };

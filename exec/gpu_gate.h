@@ -36,7 +36,8 @@ class GpuGate {
     void TakeAlone();
     // Among others again; waits until those who want to be alone have had it.
     void ShareAgain();
-    // Does not use the GPU from now on until Reserve, and is not waited for.
+    // Does not use the GPU from now on until Reserve, and is not waited for; what it had reserved
+    // is given back.
     void StepAside();
     // Has so many bytes of the memory until this object is gone, in place of what it had before;
     // more than there are is all of it. Waits for its turn, in the order of asking, and does not

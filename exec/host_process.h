@@ -4,6 +4,7 @@
 #ifndef TRITONRL_EXEC_HOST_PROCESS_H_
 #define TRITONRL_EXEC_HOST_PROCESS_H_
 
+#include <atomic>
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <string>
@@ -36,8 +37,9 @@ class HostProcess {
   // Sends an order and waits for its answer, an object with the one member `answer`, whose value
   // is given. Descriptors that came along are added to `fds`; null takes none. Any number of
   // threads may ask; orders are served one by one. ResourceExhausted: the GPU's memory was not
-  // enough for this order. Unavailable: the process has ended, or did not answer in time, in which
-  // case it is killed; every later order fails at once.
+  // enough for this order. DeadlineExceeded: its turn had not come by then. Unavailable: the
+  // process has ended, or did not answer in time (some seconds at least), in which case it is
+  // killed; every later order fails at once.
   absl::StatusOr<nlohmann::json> Ask(const nlohmann::json& order, const char* answer,
                                      absl::Time deadline, std::vector<int>* fds = nullptr);
 
@@ -45,7 +47,7 @@ class HostProcess {
   bool Drop();
 
   // A task is made, and the process has not ended since.
-  bool serving() const;
+  bool serving() const { return serving_; }
 
  private:
   HostProcess(WorkerPool* pool, SharedMemory papers) : pool_(pool), papers_(std::move(papers)) {}
@@ -64,7 +66,7 @@ class HostProcess {
   mutable absl::Mutex mutex_;
   SharedMemory papers_ ABSL_GUARDED_BY(mutex_);  // jobs go in here, and results come back
   std::unique_ptr<JobDialogue> job_ ABSL_GUARDED_BY(mutex_);
-  bool serving_ ABSL_GUARDED_BY(mutex_) = false;
+  std::atomic<bool> serving_{false};  // read while an order is served, which can take long
   std::string lost_ ABSL_GUARDED_BY(mutex_) = "the reference's process was not started";
 };
 

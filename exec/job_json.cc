@@ -61,6 +61,7 @@ std::string OracleJobJson(const JobContext& context) {
   job["input_seeds"] = context.seeds.inputs;
   job["calls"] = CallsOf(TrialsOf(context.request));
   if (context.hosts != nullptr) job["host"] = true;
+  if (context.has_all_memory) job["has_all_memory"] = true;
   if (context.keep_bytes > 0) job["keep_bytes"] = context.keep_bytes;
   return Text(job);
 }

@@ -33,6 +33,8 @@ struct JobContext {
   GpuGate::Place* place = nullptr;  // on the GPU, where times are measured
   // References have hosts here, and tensors go through windows; null: through shared memory.
   HostPool* hosts = nullptr;
+  // Nobody else uses the GPU's memory: what fails for want of it cannot be had.
+  bool has_all_memory = false;
   int64_t keep_bytes = 0;  // of a GPU's memory that a host may keep; 0: its own default
 };
 

@@ -35,12 +35,13 @@ std::shared_ptr<const OracleResult> OracleCache::Get(const std::string& key, abs
   dropped.clear();
   std::shared_ptr<const OracleResult> result = make();
   absl::MutexLock lock(&mutex_);
-  Store(key, result);
+  Store(key, result, &dropped);
   changed_.SignalAll();
   return result;
 }
 
-void OracleCache::Store(const std::string& key, std::shared_ptr<const OracleResult> result) {
+void OracleCache::Store(const std::string& key, std::shared_ptr<const OracleResult> result,
+                        Dropped* dropped) {
   if (FaultOf(result->run.outcome()) == EXEC_FAULT_OURS) {
     entries_.erase(key);
     return;
@@ -52,9 +53,8 @@ void OracleCache::Store(const std::string& key, std::shared_ptr<const OracleResu
   entry.place = recent_.begin();
   counts_.bytes += entry.bytes;
   ++counts_.entries;
-  Dropped dropped;
   while (counts_.bytes > max_bytes_ && !recent_.empty()) {
-    Erase(std::string(recent_.back()), &dropped);
+    Erase(std::string(recent_.back()), dropped);
   }
 }
 

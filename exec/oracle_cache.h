@@ -55,10 +55,9 @@ class OracleCache {
     std::list<std::string>::iterator place;  // in recent_, once there is a result
   };
 
-  void Store(const std::string& key, std::shared_ptr<const OracleResult> result)
-      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-
   using Dropped = std::vector<std::shared_ptr<const OracleResult>>;
+  void Store(const std::string& key, std::shared_ptr<const OracleResult> result, Dropped* dropped)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   // Takes out an entry that has a result.
   void Erase(const std::string& key, Dropped* dropped) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   // Hosts nobody uses go, the least recently used first, until at most `most` are left; those of

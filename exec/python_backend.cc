@@ -19,7 +19,7 @@ namespace tritonrl {
 namespace {
 
 constexpr size_t kMaxSource = 2 << 20;
-constexpr int64_t kAllMemory = std::numeric_limits<int64_t>::max();
+constexpr int64_t kAllMemory = int64_t{1} << 50;  // more than any GPU has
 // Of a GPU's memory: what stays free, as allocators need more than they are asked for; what each
 // host keeps; what its context and weights take.
 constexpr double kFreeShare = 0.08;
@@ -27,6 +27,7 @@ constexpr int64_t kHostKeeps = int64_t{2} << 30;
 constexpr int64_t kHostItself = int64_t{1} << 30;
 // Reserved while a reference is run for the first time, of which nothing is known yet.
 constexpr double kMakingShare = 0.12;
+constexpr char kTooLate[] = "the caller's deadline passed while other requests used the GPU";
 
 absl::Status CheckRequest(const ExecRequest& request) {
   const std::string task = absl::StrCat("task ", request.task_id(), ": ");
@@ -120,22 +121,29 @@ bool PythonBackend::TakeMemory(GpuGate::Place* place, absl::Time deadline) {
   return true;
 }
 
-std::shared_ptr<const OracleResult> PythonBackend::GetOracle(const JobContext& context,
+bool PythonBackend::Admit(const OracleResult& oracle, GpuGate::Place* place, absl::Time deadline) {
+  if (place == nullptr) return true;
+  const int64_t bytes = oracle.CandidateBytes();
+  return bytes < memory_bytes_ ? place->Reserve(bytes, deadline) : TakeMemory(place, deadline);
+}
+
+std::shared_ptr<const OracleResult> PythonBackend::GetOracle(JobContext context,
                                                              const std::string& key,
                                                              const ExecLimits& limits,
                                                              absl::Time deadline, bool* cached) {
+  const auto late = [] {
+    auto result = std::make_shared<OracleResult>();
+    result->run = Failed(EXEC_NO_WORKER_IN_TIME, "reference", kTooLate);
+    return std::shared_ptr<const OracleResult>(std::move(result));
+  };
   const auto make = [&] {
-    if (context.place != nullptr && !context.place->Reserve(making_bytes_, deadline)) {
-      auto late = std::make_shared<OracleResult>();
-      late->run = Failed(EXEC_NO_WORKER_IN_TIME, "reference",
-                         "the caller's deadline passed while other requests used the GPU");
-      return std::shared_ptr<const OracleResult>(std::move(late));
-    }
+    if (context.place != nullptr && !context.place->Reserve(making_bytes_, deadline)) return late();
     auto made = RunOracle(context, pools_.oracles.get(), limits, deadline);
-    if (made->out_of_memory && TakeMemory(context.place, deadline)) {
-      made = RunOracle(context, pools_.oracles.get(), limits, deadline);
-    }
-    return made;
+    if (!made->out_of_memory) return made;
+    // Others may have used the memory: that is no fault of the task.
+    if (!TakeMemory(context.place, deadline)) return late();
+    context.has_all_memory = true;
+    return RunOracle(context, pools_.oracles.get(), limits, deadline);
   };
   auto oracle = cache_.Get(key, deadline, make, cached);
   if (oracle != nullptr && oracle->windows.device_bytes > 0) {
@@ -153,16 +161,19 @@ CandidateRun PythonBackend::RunOn(const JobContext& context, const std::string& 
     run.result.set_attempts(attempt);
     const bool out_of_memory = run.out_of_memory || run.result.outcome() == EXEC_OUT_OF_MEMORY;
     if (attempt == 2 || absl::Now() >= deadline) break;
+    bool again = run.worker_died;
     if (out_of_memory && pools_.windows) {
-      if (!TakeMemory(context.place, deadline)) break;
+      again = TakeMemory(context.place, deadline);
+      if (!again) run.result = Failed(EXEC_NO_WORKER_IN_TIME, "start", kTooLate);
     } else if (run.exchange_failed) {
-      cache_.Forget(key, oracle);
+      if (!oracle->host->alive()) cache_.Forget(key, oracle);
+      // As in Run: who waits here must hold nobody up.
+      if (context.place != nullptr) context.place->StepAside();
       bool cached = false;
       oracle = GetOracle(context, key, limits, deadline, &cached);
-      if (oracle == nullptr || !oracle->ok()) break;
-    } else if (!run.worker_died) {
-      break;
+      again = oracle != nullptr && oracle->ok() && Admit(*oracle, context.place, deadline);
     }
+    if (!again) break;
   }
   if (run.worker_died) {
     SetOutcome(EXEC_KILLED_WORKER,
@@ -183,8 +194,7 @@ absl::StatusOr<ExecResult> PythonBackend::Run(const ExecRequest& request, absl::
   if (!modelled() || pools_.windows) {
     place.emplace(&gate_, deadline);
     if (!place->ok()) {
-      return Failed(EXEC_NO_WORKER_IN_TIME, "start",
-                    "the caller's deadline passed while other requests used the GPU");
+      return Failed(EXEC_NO_WORKER_IN_TIME, "start", kTooLate);
     }
     context.place = &*place;
   }
@@ -206,18 +216,13 @@ absl::StatusOr<ExecResult> PythonBackend::Run(const ExecRequest& request, absl::
     ExecResult result = oracle->run;
     result.set_oracle_cached(cached);
     if (place.has_value() && !place->Reserve(making_bytes_, deadline)) {
-      return Failed(EXEC_NO_WORKER_IN_TIME, "reference",
-                    "the caller's deadline passed while other requests used the GPU");
+      return Failed(EXEC_NO_WORKER_IN_TIME, "reference", kTooLate);
     }
     if (oracle->ok() && request.probe_task()) ProbeTask(request, *oracle, deadline, &result);
     return result;
   }
-  const bool fits = !place.has_value() || (oracle->CandidateBytes() < memory_bytes_
-                                               ? place->Reserve(oracle->CandidateBytes(), deadline)
-                                               : TakeMemory(&*place, deadline));
-  if (!fits) {
-    return Failed(EXEC_NO_WORKER_IN_TIME, "start",
-                  "the caller's deadline passed while other requests used the GPU's memory");
+  if (!Admit(*oracle, context.place, deadline)) {
+    return Failed(EXEC_NO_WORKER_IN_TIME, "start", kTooLate);
   }
   CandidateRun run = RunOn(context, key, limits, deadline, oracle);
   doubt_.Note(run.result.outcome(), run.device_doubtful);

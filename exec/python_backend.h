@@ -53,11 +53,13 @@ class PythonBackend : public DeviceBackend {
 
  private:
   // The oracle of a request, kept or made.
-  std::shared_ptr<const OracleResult> GetOracle(const JobContext& context, const std::string& key,
+  std::shared_ptr<const OracleResult> GetOracle(JobContext context, const std::string& key,
                                                 const ExecLimits& limits, absl::Time deadline,
                                                 bool* cached);
   // How much memory there is to be shared out, once a reference has told.
   void NoteMemory(int64_t device_bytes);
+  // Waits until a candidate of that reference is likely to find the memory it needs.
+  bool Admit(const OracleResult& oracle, GpuGate::Place* place, absl::Time deadline);
   // All of the GPU's memory for one request; false when the deadline passed.
   bool TakeMemory(GpuGate::Place* place, absl::Time deadline);
   // Runs the candidate, again if what went wrong need not be its own doing.

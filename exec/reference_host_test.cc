@@ -93,6 +93,18 @@ def order(message):
   EXPECT_TRUE(oracle->host->alive());
 }
 
+TEST_F(ReferenceHostTest, WhoComesTooLateDoesNotHarmIt) {
+  const auto oracle = Run("pass");
+  ASSERT_TRUE(oracle->ok()) << oracle->run.message();
+  const auto late = oracle->host->Ask({{"open", true}}, "opened", Soon(-1));
+  EXPECT_TRUE(absl::IsDeadlineExceeded(late.status())) << late.status();
+  EXPECT_TRUE(oracle->host->alive());
+  // An order that is begun has some seconds, whatever its deadline.
+  const auto slow = Run("import time\norder = lambda m: time.sleep(0.3)\n");
+  ASSERT_TRUE(slow->ok()) << slow->run.message();
+  EXPECT_TRUE(slow->host->Ask({{"fill", true}}, "filled", Soon(0.05)).ok());
+}
+
 TEST_F(ReferenceHostTest, OneThatEndsOrHangsIsGoneForGood) {
   for (const char* reference :
        {"import os\norder = lambda m: os._exit(3)", "order = lambda m: time.sleep(60)\nimport time",

@@ -181,7 +181,9 @@ TEST_F(TurnsTest, AReferenceThatCannotBeTimedIsNobodysFaultButOurs) {
       Run("pass",
           "import os\norder = lambda m: os._exit(3) if 'round' in m.get('time', {}) else None\n");
   EXPECT_EQ(result.outcome(), EXEC_INTERNAL_ERROR) << result.ShortDebugString();
-  EXPECT_NE(result.message().find("timing the reference failed"), std::string::npos);
+  EXPECT_NE(result.message().find("the reference's process ended at \"time\""), std::string::npos)
+      << result.message();
+  EXPECT_EQ(result.attempts(), 2);
 }
 
 }  // namespace

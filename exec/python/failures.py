@@ -7,8 +7,13 @@ import torch
 MAX_DETAIL = 4000
 
 
+# What a full GPU gives beside torch's own error: CUDA's, and those of libraries that find no memory to begin with.
+_FULL = ("CUDA error: out of memory", "ALLOC_FAILED", "CUBLAS_STATUS_NOT_INITIALIZED", "can't allocate memory")
+
+
 def is_out_of_memory(error):
-    return isinstance(error, (MemoryError, torch.OutOfMemoryError)) or "can't allocate memory" in str(error)
+    text = str(error)
+    return isinstance(error, (MemoryError, torch.OutOfMemoryError)) or any(words in text for words in _FULL)
 
 
 class JobFailure(Exception):

@@ -31,6 +31,7 @@ FIELDS = {
         "variant_seeds": [],
         "probes": False,
         "host": False,
+        "has_all_memory": False,
         "keep_bytes": 4 << 30,
     },
     "runner": {**_COMMON, **_WINDOWS, "candidate_source": None, "visible": None, "calls": None},

@@ -9,6 +9,7 @@ import precision
 import probes
 import sources
 import variants
+from failures import is_out_of_memory
 from peak import Peak
 from reference import build, refused, task_fault
 from snapshots import Snapshots
@@ -39,7 +40,12 @@ class Oracle:
         if job["mode"] == "robust":
             # A GPU's own tf32 is no part of what the reference means.
             torch.backends.cudnn.allow_tf32 = torch.backends.cuda.matmul.allow_tf32 = False
-            self._precision = precision.Precision(self._model, self._rebuild, self._run_beside)
+            try:
+                self._precision = precision.Precision(
+                    self._model, self._rebuild, self._run_beside, self._wants_memory
+                )
+            except Exception as error:
+                raise refused(error, "does not fit into the memory in float64") from error
         self._low = self._low_model() if job["probes"] else None
         self._snapshots, self._before = None, []  # by call, for models with buffers
         if again and self.stateful:
@@ -199,10 +205,19 @@ class Oracle:
             output = self._call(len(self._result["calls"]), trial, is_variant=True)
             if self._is_fair(output, name):
                 return True
-        except Exception:
-            pass
+        except Exception as error:
+            if self._wants_memory(error):
+                raise refused(error, "does not run on variants of its inputs") from error
         self._forget(trial, mark, state)
         return False
+
+    def _wants_memory(self, error):
+        """With more of the device's memory it may go well: others use it now."""
+        return self._job["host"] and not self._job["has_all_memory"] and is_out_of_memory(error)
+
+    def rebuild(self):
+        """The model as it was built at first."""
+        return self._rebuild()
 
     def _variant(self, name, seed, strength):
         def make():

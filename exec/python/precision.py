@@ -224,8 +224,9 @@ class Judged:
 class Precision:
     """Runs of one reference beside its own. `run(model, inputs, seed)` is one forward on the device."""
 
-    def __init__(self, model, make, run):
+    def __init__(self, model, make, run, wants_memory=lambda error: False):
         self._run = run
+        self._wants_memory = wants_memory  # whether an error is no answer, as it was made with too little memory
         self._stateful = isinstance(model, torch.nn.Module) and any(True for _ in model.buffers())
         self._scales = {}  # by leaf: the largest M of the random trials
         self._tf32 = {}  # by leaf: the largest T * tensor / M of the random trials
@@ -239,11 +240,16 @@ class Precision:
             for name in ("cut", "rounded"):
                 self._models[name] = duplicate(model, make) if self._stateful else model
         except Exception as error:
+            self._unless_memory(error)
             self.failure = f"the reference has no float64 form: {type(error).__name__}"
 
     def models(self):
         """By name the models whose buffers have to stay in step with the reference's own."""
         return dict(self._models) if self._stateful else {}
+
+    def _unless_memory(self, error):
+        if self._wants_memory(error):
+            raise error
 
     def state(self):
         """What restore() needs to take back the calls that follow; models without buffers have none."""
@@ -266,6 +272,7 @@ class Precision:
             try:
                 self._judge(judged, inputs, own, seed, is_variant)
             except Exception as error:
+                self._unless_memory(error)
                 judged.notes.append(f"the reference does not run in float64: {type(error).__name__}")
         return judged
 

@@ -217,9 +217,10 @@ def _run_one(job, on_phase, on_result, serve):
         if failure.out_of_memory and job.get("host"):
             result["out_of_memory"] = True
     except Exception as error:  # a bug of ours, or a machine without disk or memory
+        full = job["role"] == "runner" and is_out_of_memory(error)  # by copies of ours for it: tried alone then
         result.update(
-            outcome="internal_error",
-            fault="ours",
+            outcome="out_of_memory" if full else "internal_error",
+            fault="candidate" if full else "ours",
             message=f"internal error: {describe(error)}",
             detail=traceback_text(error),
         )

@@ -88,7 +88,8 @@ class Interpreter {
   // `sources`.
   Value Compute(const std::string& name, int line, StorageSet sources);
   void Unresolved(const std::string& name, int line);
-  bool Spend();  // counts a step; false when the budget is used up
+  bool Spend();             // counts a step; false when the budget is used up
+  void Grow(size_t items);  // counts as many, as a container gets so many items more
 
   // --- statements ---
   Flow ExecBlock(const Node* block);
@@ -250,10 +251,14 @@ class Interpreter {
     std::vector<Value> iterables = {};    // or a function that gets elements of these
   };
   static constexpr size_t kMostHidden = 256;
+  static constexpr int kStepsForAll = 400000;
+  static constexpr size_t kMostItems = 1 << 16;    // of a container
+  static constexpr size_t kLongestText = 1 << 16;  // that is made of others
   bool IsCallable(Value value);
   void CallWithAnything(Value function, StorageSet sources, int line);
   // Keeps what callables and objects `value` holds: CallHidden runs them as a part of forward.
   void Hide(Value value, int line, int depth = 0);
+  void TooHidden(int line);  // a limit of what is followed cut something off
   void CallHidden();
   void CallOverrides();
   void CallMembers(InstanceObject* instance, int line);

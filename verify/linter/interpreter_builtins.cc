@@ -24,8 +24,11 @@ Value Interpreter::MapCall(Value function, const std::vector<Value>& iterables, 
   args.line = line;
   for (Value iterable : iterables) args.positional.push_back(Element(iterable, line));
   // It runs when its results are asked for, on what the sequences hold then.
-  if (phase_ != Phase::kForward && IsCallable(function) && hidden_.size() < kMostHidden)
-    hidden_.push_back({.value = function, .line = line, .iterables = iterables});
+  if (phase_ != Phase::kForward && IsCallable(function)) {
+    if (hidden_.size() >= kMostHidden) TooHidden(line);
+    if (hidden_.size() < kMostHidden)
+      hidden_.push_back({.value = function, .line = line, .iterables = iterables});
+  }
   ++undecided_;
   ++loops_;
   Value value = Call(function, args);

@@ -264,6 +264,14 @@ Value Interpreter::CallFunction(FunctionObject* function, const Args& given) {
   }
   frames_.push_back(inner);
   const Flow flow = ExecBlock(body);
+  // Under the function's own frame, so that one that is registered for itself is a recursion.
+  const std::vector<Value> also = function->also;
+  std::vector<Value> others;
+  for (Value other : also) {
+    ++undecided_;
+    others.push_back(Call(other, given));
+    --undecided_;
+  }
   Frame done = frames_.back();
   frames_.pop_back();
   if (done.yielded != nullptr || HasYield(body)) {
@@ -279,11 +287,7 @@ Value Interpreter::CallFunction(FunctionObject* function, const Args& given) {
     return arena_.List(items, false);
   }
   if (flow == Flow::kNext) done.returned = arena_.Join(done.returned, None());
-  for (Value other : function->also) {
-    ++undecided_;
-    done.returned = arena_.Join(done.returned, Call(other, given));
-    --undecided_;
-  }
+  for (Value other : others) done.returned = arena_.Join(done.returned, other);
   return done.returned == nullptr ? None() : done.returned;
 }
 

@@ -87,7 +87,9 @@ Value Interpreter::CallDictMethod(DictObject* dict, absl::string_view name, cons
   if (name == "keys") return arena_.List({arena_.Host()}, false);
   if (name == "update") {
     if (auto* other = AsDict(first)) {
-      for (const auto& [key, value] : other->items) dict->items.emplace_back(key, value);
+      const auto more = other->items;  // a copy, as it may be the same one
+      Grow(more.size());
+      for (const auto& [key, value] : more) dict->items.emplace_back(key, value);
       dict->other = arena_.Join(dict->other, other->other);
     }
     for (const auto& [key, value] : args.keyword) dict->items.emplace_back("s:" + key, value);

@@ -60,7 +60,15 @@ Value Interpreter::EvalNode(const Node* node) {
     case Kind::kAssignment: {
       const Node* right = node->Get(Field::kRight);
       if (frame().scope->is_class && phase_ == Phase::kForward) Eval(node->Get(Field::kType));
-      if (right == nullptr) return None();  // a bare annotation
+      if (right == nullptr) {  // a bare annotation: where it would be stored is evaluated
+        const Node* left = node->Get(Field::kLeft);
+        if (left != nullptr && left->kind != Kind::kIdentifier) {
+          for (const Node* child : left->children) {
+            if (child->kind != Kind::kIdentifier || left->kind == Kind::kSubscript) Eval(child);
+          }
+        }
+        return None();
+      }
       Value value = Eval(right);
       Store(node->Get(Field::kLeft), value);
       return value;

@@ -10,7 +10,6 @@ namespace {
 
 // Steps after which a program counts as too complicated to follow. Honest programs take a few
 // thousand.
-constexpr int kMaxSteps = 400000;
 constexpr int kMaxFindings = 40;
 
 }  // namespace
@@ -50,9 +49,14 @@ void Interpreter::Unresolved(const std::string& name, int line) {
 }
 
 bool Interpreter::Spend() {
-  if (++steps_ <= kMaxSteps) return true;
+  if (++steps_ <= kStepsForAll) return true;
   Find(LintRule::kUnresolved, 1, "program", "the program is too complicated to follow");
   return false;
+}
+
+void Interpreter::Grow(size_t items) {
+  steps_ = static_cast<int>(std::min<size_t>(steps_ + items, kStepsForAll));
+  (void)Spend();
 }
 
 int Interpreter::NewStorage(StorageSet sources) {

@@ -67,8 +67,20 @@ void Interpreter::CallWithAnything(Value function, StorageSet sources, int line)
   --undecided_;
 }
 
+void Interpreter::TooHidden(int line) {
+  Find(LintRule::kUnresolved, line, "callbacks",
+       "more is given away to be called later, or deeper inside of other things, than is followed");
+}
+
 void Interpreter::Hide(Value value, int line, int depth) {
-  if (value == nullptr || depth > kMaxEscapeDepth || hidden_.size() >= kMostHidden) return;
+  if (value == nullptr) return;
+  if (depth > kMaxEscapeDepth || hidden_.size() >= kMostHidden) {
+    const bool plain = !IsCallable(value) && AsInstance(value) == nullptr &&
+                       AsList(value) == nullptr && AsDict(value) == nullptr &&
+                       AsUnion(value) == nullptr;
+    if (!plain) TooHidden(line);
+    return;
+  }
   if (auto* any = AsUnion(value)) {
     for (Value option : any->options) Hide(option, line, depth + 1);
   } else if (auto* list = AsList(value)) {

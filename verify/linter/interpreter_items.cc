@@ -136,8 +136,16 @@ Value Interpreter::IndexTensor(TensorObject* tensor, Value index, int line) {
 
 void Interpreter::AddItems(Value iterable, std::vector<Value>* items, bool* exact) {
   if (auto* list = AsList(iterable)) {
-    items->insert(items->end(), list->items.begin(), list->items.end());
-    *exact = *exact && list->exact;
+    const std::vector<Value> more = list->items;  // a copy, as it may be the same one
+    Grow(more.size());
+    if (items->size() + more.size() <= kMostItems) {
+      items->insert(items->end(), more.begin(), more.end());
+      *exact = *exact && list->exact;
+      return;
+    }
+    *exact = false;
+    steps_ = std::max(steps_, kStepsForAll);  // what is left out cannot be followed
+    (void)Spend();
     return;
   }
   if (auto* module = AsModule(iterable)) {

@@ -119,10 +119,12 @@ Value Interpreter::EvalString(const Node* node) {
   while (!pending.empty()) {  // interpolations, also those inside format specifiers
     const Node* part = pending.back();
     pending.pop_back();
-    if (part->kind == Kind::kInterpolation && !part->children.empty()) {
+    // Inside a format specifier the parser has another name for one.
+    const bool nested = part->kind == Kind::kOther && absl::StartsWith(part->text, "{");
+    if ((part->kind == Kind::kInterpolation || nested) && !part->children.empty()) {
       AddTo(&sources, Reachable(Eval(part->children[0])));
       pending.insert(pending.end(), part->children.begin() + 1, part->children.end());
-    } else if (part->kind == Kind::kOther || part->kind == Kind::kString) {
+    } else {
       pending.insert(pending.end(), part->children.begin(), part->children.end());
     }
   }
@@ -219,9 +221,10 @@ void Interpreter::Clauses(const Node* node, size_t index, int depth, const Node*
 Value Interpreter::EvalComprehension(const Node* node) {
   const Node* body = node->Get(Field::kBody);
   if (body == nullptr) return arena_.Unknown();
-  if (node->kind == Kind::kGenerator && phase_ != Phase::kForward && !IsUsedUpAtOnce(node) &&
-      hidden_.size() < 64) {
-    hidden_.push_back({.line = node->line, .comprehension = node, .scope = frame().scope});
+  if (node->kind == Kind::kGenerator && phase_ != Phase::kForward && !IsUsedUpAtOnce(node)) {
+    if (hidden_.size() >= kMostHidden) TooHidden(node->line);
+    if (hidden_.size() < kMostHidden)
+      hidden_.push_back({.line = node->line, .comprehension = node, .scope = frame().scope});
   }
   std::vector<Value> items;
   Frame inner = frame();

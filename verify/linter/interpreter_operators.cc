@@ -144,7 +144,8 @@ Value Interpreter::BinaryHost(absl::string_view op, HostObject* a, HostObject* b
   if (op == "+") {
     const auto* s = std::get_if<std::string>(&a->constant);
     const auto* t = std::get_if<std::string>(&b->constant);
-    if (s != nullptr && t != nullptr) return arena_.Constant(absl::StrCat(*s, *t));
+    if (s != nullptr && t != nullptr && s->size() + t->size() <= kLongestText)
+      return arena_.Constant(absl::StrCat(*s, *t));
   }
   auto* result = arena_.New<HostObject>();
   result->is_int = a->is_int && b->is_int && op != "/";

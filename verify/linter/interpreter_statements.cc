@@ -83,7 +83,7 @@ Interpreter::Flow Interpreter::Exec(const Node* node) {
       ExecDeclaration(node);
       return Flow::kNext;
     case Kind::kAssert:
-      if (!node->children.empty()) Eval(node->children[0]);
+      for (const Node* child : node->children) Eval(child);  // the condition, and the message
       return Flow::kNext;
     case Kind::kDelete:
       for (const Node* child : node->children) ExecDelete(child);
@@ -125,7 +125,11 @@ void Interpreter::ExecDelete(const Node* target) {
     if (undecided_ > 0)
       variables.emplace_back(target->name, arena_.Join(kept, LookupFrom(scope, target->name)));
   } else if (target->kind == Kind::kSubscript) {
-    if (auto* list = AsList(Eval(target->Get(Field::kValue)))) list->exact = false;
+    Value container = Eval(target->Get(Field::kValue));
+    for (const Node* child : target->children) {
+      if (child != target->Get(Field::kValue)) Eval(child);
+    }
+    if (auto* list = AsList(container)) list->exact = false;
   } else {
     for (const Node* child : target->children) ExecDelete(child);
   }

@@ -64,10 +64,14 @@ Interpreter::Flow Interpreter::ExecTry(const Node* node) {
       auto handler = [&] {
         for (const Node* part : child->children) {
           if (part->kind == Kind::kBlock) return run(part);
+          // Which exceptions it is for is evaluated like any other expression.
+          if (part->kind != Kind::kAsPattern && part->kind != Kind::kIdentifier) Eval(part);
           if (part->kind == Kind::kAsPattern) {
             for (const Node* alias : part->children) {
               if (alias->kind == Kind::kAsPatternTarget && !alias->children.empty()) {
                 Store(alias->children[0], arena_.Unknown(raised_));
+              } else if (alias->kind != Kind::kIdentifier) {
+                Eval(alias);
               }
             }
           }

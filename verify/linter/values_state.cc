@@ -1,7 +1,9 @@
 // What a call of forward changes for later calls.
 #include <algorithm>
 #include <functional>
+#include <map>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "verify/linter/values.h"
@@ -29,82 +31,97 @@ uint64_t Mix(uint64_t a, uint64_t b) { return (a ^ b) * 0x9E3779B97F4A7C15u; }
 
 uint64_t Address(const void* place) { return reinterpret_cast<uintptr_t>(place); }
 
-uint64_t Hash(Value value, int depth);
-
-// Equal alternatives count once: the same line makes another list in each call.
-uint64_t HashOfAlternatives(const std::vector<Value>& options, int depth) {
-  std::vector<uint64_t> hashes;
-  for (Value option : options) hashes.push_back(Hash(option, depth));
-  std::sort(hashes.begin(), hashes.end());
-  hashes.erase(std::unique(hashes.begin(), hashes.end()), hashes.end());
-  uint64_t sum = 0;
-  for (uint64_t hash : hashes) sum += hash;
-  return sum;
-}
-
-uint64_t Hash(Value value, int depth) {
-  if (value == nullptr || depth > kHashDepth) return 0;
-  uint64_t hash = 0;
-  switch (value->kind) {
-    // By what stands in the source, as the same line makes a new object in each call.
-    case ObjectKind::kFunction:
-      return Address(AsFunction(value)->node);
-    case ObjectKind::kClass:
-      return Address(AsClass(value)->node);
-    case ObjectKind::kKernel:
-      return Address(AsKernel(value)->function);
-    case ObjectKind::kInstance: {
-      const InstanceObject* instance = AsInstance(value);
-      if (instance->type == nullptr) return 0;
-      return instance->made_again ? Address(instance->type->node) + 1 : Address(instance);
-    }
-    case ObjectKind::kSymbol:
-      return std::hash<std::string>()(AsSymbol(value)->name) | 1;
-    case ObjectKind::kBound:
-      return Mix(Hash(static_cast<BoundObject*>(value)->function, depth + 1), 3);
-    case ObjectKind::kPartial:
-      return Mix(Hash(static_cast<PartialObject*>(value)->function, depth + 1), 5);
-    case ObjectKind::kUnion:
-      return HashOfAlternatives(AsUnion(value)->options, depth);
-    case ObjectKind::kList:
-      // A loop that goes on appending what the same lines make comes to rest.
-      if (!AsList(value)->exact) return HashOfAlternatives(AsList(value)->items, depth + 1);
-      for (Value item : AsList(value)->items) {
-        const uint64_t h = Hash(item, depth + 1);
-        hash = h == 0 ? hash : Mix(hash + 1, h);
-      }
-      return hash;
-    case ObjectKind::kDict:
-      for (const auto& [key, item] : AsDict(value)->items) {
-        const uint64_t h = Hash(item, depth + 1);
-        hash = h == 0 ? hash : Mix(hash + std::hash<std::string>()(key), h);
-      }
-      return hash + Hash(AsDict(value)->other, depth + 1);
-    default:
-      return 0;
+// By what callables a value holds. Each object is looked at once for each depth, as lists can hold
+// each other and themselves in many ways.
+class Hasher {
+ public:
+  uint64_t Hash(Value value, int depth) {
+    if (value == nullptr || depth > kHashDepth) return 0;
+    const auto [known, first] = seen_.try_emplace({value, depth}, 0);
+    if (!first) return known->second;
+    const uint64_t hash = HashOnce(value, depth);
+    seen_[{value, depth}] = hash;
+    return hash;
   }
-}
+
+ private:
+  // Equal alternatives count once: the same line makes another list in each call.
+  uint64_t HashOfAlternatives(const std::vector<Value>& options, int depth) {
+    std::vector<uint64_t> hashes;
+    for (Value option : options) hashes.push_back(Hash(option, depth));
+    std::sort(hashes.begin(), hashes.end());
+    hashes.erase(std::unique(hashes.begin(), hashes.end()), hashes.end());
+    uint64_t sum = 0;
+    for (uint64_t hash : hashes) sum += hash;
+    return sum;
+  }
+
+  uint64_t HashOnce(Value value, int depth) {
+    uint64_t hash = 0;
+    switch (value->kind) {
+      // By what stands in the source, as the same line makes a new object in each call.
+      case ObjectKind::kFunction:
+        return Address(AsFunction(value)->node);
+      case ObjectKind::kClass:
+        return Address(AsClass(value)->node);
+      case ObjectKind::kKernel:
+        return Address(AsKernel(value)->function);
+      case ObjectKind::kInstance: {
+        const InstanceObject* instance = AsInstance(value);
+        if (instance->type == nullptr) return 0;
+        return instance->made_again ? Address(instance->type->node) + 1 : Address(instance);
+      }
+      case ObjectKind::kSymbol:
+        return std::hash<std::string>()(AsSymbol(value)->name) | 1;
+      case ObjectKind::kBound:
+        return Mix(Hash(static_cast<BoundObject*>(value)->function, depth + 1), 3);
+      case ObjectKind::kPartial:
+        return Mix(Hash(static_cast<PartialObject*>(value)->function, depth + 1), 5);
+      case ObjectKind::kUnion:
+        return HashOfAlternatives(AsUnion(value)->options, depth);
+      case ObjectKind::kList:
+        // A loop that goes on appending what the same lines make comes to rest.
+        if (!AsList(value)->exact) return HashOfAlternatives(AsList(value)->items, depth + 1);
+        for (Value item : AsList(value)->items) {
+          const uint64_t h = Hash(item, depth + 1);
+          hash = h == 0 ? hash : Mix(hash + 1, h);
+        }
+        return hash;
+      case ObjectKind::kDict:
+        for (const auto& [key, item] : AsDict(value)->items) {
+          const uint64_t h = Hash(item, depth + 1);
+          hash = h == 0 ? hash : Mix(hash + std::hash<std::string>()(key), h);
+        }
+        return hash + Hash(AsDict(value)->other, depth + 1);
+      default:
+        return 0;
+    }
+  }
+
+  std::map<std::pair<Value, int>, uint64_t> seen_;
+};
 
 }  // namespace
 
-uint64_t CallableHash(Value value) { return Hash(value, 0); }
+uint64_t CallableHash(Value value) { return Hasher().Hash(value, 0); }
 
 uint64_t Arena::Callables(const State& state) const {
   uint64_t sum = 0;
+  Hasher hasher;
   for (size_t i = 0; i < state.objects; ++i) {
     Object* object = objects_[i].get();
     if (object->kind == ObjectKind::kList || object->kind == ObjectKind::kDict) {
-      sum += Mix(i + 1, Hash(object, 0));
+      sum += Mix(i + 1, hasher.Hash(object, 0));
     } else if (auto* instance = AsInstance(object)) {
       for (const auto& [name, value] : instance->attributes) {
-        const uint64_t h = Hash(value, 1);
+        const uint64_t h = hasher.Hash(value, 1);
         if (h != 0) sum += Mix(i + std::hash<std::string>()(name), h);
       }
     }
   }
   for (size_t i = 0; i < state.scopes; ++i) {
     for (const auto& [name, value] : scopes_[i]->variables) {
-      const uint64_t h = Hash(value, 1);
+      const uint64_t h = hasher.Hash(value, 1);
       if (h != 0) sum += Mix(i * 65537 + name, h);
     }
   }

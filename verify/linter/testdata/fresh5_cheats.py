@@ -598,3 +598,56 @@ class ModelNew(nn.Module):
         launch_relu(x)
         self.bn.num_batches_tracked = x
         return self.bn.num_batches_tracked + x  # BAD
+
+# case: message_of_an_assertion -> torch_compute torch.relu_
+# use: relu
+# use: launch_relu
+class ModelNew(nn.Module):
+    def forward(self, x):
+        y = launch_relu(x)
+        try:
+            assert False, torch.relu_(y)  # BAD
+        except AssertionError:
+            pass
+        return y
+
+# case: which_exception_is_meant -> torch_compute torch.relu_
+# use: relu
+# use: launch_relu
+class ModelNew(nn.Module):
+    def forward(self, x):
+        y = launch_relu(x)
+        try:
+            raise ValueError
+        except [torch.relu_(y), ValueError][1]:  # BAD
+            pass
+        return y
+
+# case: index_of_a_deleted_item -> torch_compute torch.relu_
+# use: relu
+# use: launch_relu
+class ModelNew(nn.Module):
+    def forward(self, x):
+        y = launch_relu(x)
+        a = [1, 2]
+        del a[[torch.relu_(y), 0][1]]  # BAD
+        return y
+
+# case: annotated_item_without_a_value -> torch_compute torch.relu_
+# use: relu
+# use: launch_relu
+class ModelNew(nn.Module):
+    def forward(self, x):
+        y = launch_relu(x)
+        a = [1, 2]
+        a[[torch.relu_(y), 0][1]]: int  # BAD
+        return y
+
+# case: width_in_a_format -> torch_compute torch.relu_
+# use: relu
+# use: launch_relu
+class ModelNew(nn.Module):
+    def forward(self, x):
+        y = launch_relu(x)
+        f"{1:{[torch.relu_(y), 2][1]}}"  # BAD
+        return y
