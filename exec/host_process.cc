@@ -89,44 +89,34 @@ JobReport HostProcess::Make(const std::string& job_json, const ExecLimits& limit
   absl::MutexLock lock(&mutex_);
   const absl::Time begin = absl::Now();
   const absl::Time limit = begin + absl::Seconds(limits.wall_seconds());
-  JobReport report = job_ == nullptr ? MakeFirst(job_json, limits, deadline)
-                                     : MakeNext(job_json, limits, deadline);
+  JobReport report;
+  const absl::Status given = job_ == nullptr ? Begin(job_json, limits, deadline) : Give(job_json);
+  if (!given.ok()) {
+    report.detail = Message(given);
+  } else {
+    bool passed = false;
+    const auto message = job_->NextUntil(std::min(limit, deadline), nullptr, &passed);
+    if (!message.has_value() || !ReadMade(*message, &report)) {
+      report = Lose("the reference's process made nothing", passed || message.has_value());
+    }
+  }
   // Killed at one of the two limits.
   if (report.end == JobEnd::kDeadline && limit <= deadline) report.end = JobEnd::kTimeout;
   report.wall_seconds = absl::ToDoubleSeconds(absl::Now() - begin);
   return report;
 }
 
-JobReport HostProcess::MakeFirst(const std::string& job_json, const ExecLimits& limits,
-                                 absl::Time deadline) {
-  const absl::Time limit = absl::Now() + absl::Seconds(limits.wall_seconds());
-  JobReport report;
-  auto job = JobDialogue::Start(pool_, job_json, limits, deadline, {{"result", papers_.fd()}},
-                                /*serves=*/true);
-  if (!job.ok()) {
-    report.detail = Message(job.status());
-    return report;
-  }
-  job_ = *std::move(job);
-  bool passed = false;
-  const auto message = job_->NextUntil(std::min(limit, deadline), nullptr, &passed);
-  if (message.has_value() && ReadMade(*message, &report)) return report;
-  return Lose("the reference's process made nothing", passed || message.has_value());
+absl::Status HostProcess::Begin(const std::string& job_json, const ExecLimits& limits,
+                                absl::Time deadline) {
+  ASSIGN_OR_RETURN(job_, JobDialogue::Start(pool_, job_json, limits, deadline,
+                                            {{"result", papers_.fd()}}, /*serves=*/true));
+  return absl::OkStatus();
 }
 
-JobReport HostProcess::MakeNext(const std::string& job_json, const ExecLimits& limits,
-                                absl::Time deadline) {
-  const absl::Time limit = absl::Now() + absl::Seconds(limits.wall_seconds());
-  JobReport report;
-  if (const absl::Status written = WriteAll(papers_.fd(), job_json); !written.ok()) {
-    report.detail = Message(written);
-    return report;
-  }
+absl::Status HostProcess::Give(const std::string& job_json) {
+  RETURN_IF_ERROR(WriteAll(papers_.fd(), job_json));
   job_->Send(Json{{"task", job_json.size()}}.dump());
-  bool passed = false;
-  const auto message = job_->NextUntil(std::min(limit, deadline), nullptr, &passed);
-  if (message.has_value() && ReadMade(*message, &report)) return report;
-  return Lose("the reference's process made nothing", passed || message.has_value());
+  return absl::OkStatus();
 }
 
 bool HostProcess::Drop() {

@@ -52,10 +52,11 @@ class HostProcess {
  private:
   HostProcess(WorkerPool* pool, SharedMemory papers) : pool_(pool), papers_(std::move(papers)) {}
 
-  JobReport MakeFirst(const std::string& job_json, const ExecLimits& limits, absl::Time deadline)
+  // Starts the process with its first task.
+  absl::Status Begin(const std::string& job_json, const ExecLimits& limits, absl::Time deadline)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  JobReport MakeNext(const std::string& job_json, const ExecLimits& limits, absl::Time deadline)
-      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // Gives it another one.
+  absl::Status Give(const std::string& job_json) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   // Kills the process, if it has not ended, and says why there is none.
   JobReport Lose(const std::string& why, bool kill) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   // What a message tells of a result that was made (or that tells of a failure).

@@ -11,10 +11,9 @@ import layout
 import precision
 import probes
 import runner
+import testing_host
 import variants
-
-TRIALS = 3
-MORE = 12
+from testing_host import TRIALS
 
 
 class Made:
@@ -24,18 +23,7 @@ class Made:
         fds = {name: os.memfd_create(name) for name in ("visible", "hidden")}
         for fd in fds.values():
             os.ftruncate(fd, 64 << 20)
-        job = {
-            "role": "oracle",
-            "reference_source": source,
-            "weights_seed": 1,
-            "input_seeds": list(range(10, 10 + TRIALS)),
-            "forward_seeds": list(range(20, 20 + TRIALS + MORE)),
-            "variant_seeds": list(range(50, 50 + MORE)) if mode == "robust" else [],
-            "calls": [0, *range(TRIALS)],
-            "mode": mode,
-            "fds": fds,
-            **fields,
-        }
+        job = testing_host.job(source, mode, fds=fds, **fields)
         try:
             self.result = runner.run_job(job)
             self.calls, self.inputs = [], []
