@@ -28,6 +28,11 @@ struct DecoderLayerParameters {
   at::Tensor post_norm;   // [C]
   at::Tensor gate, up;    // [F, C]
   at::Tensor down;        // [C, F]
+
+  // The same memory as one matrix each, for one product instead of three or two; undefined where
+  // the parameters do not lie side by side.
+  at::Tensor qkv;      // [(H + 2K) D, C]
+  at::Tensor gate_up;  // [2F, C]
 };
 
 // What all layers of one pass share.

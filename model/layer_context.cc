@@ -17,6 +17,12 @@ at::Tensor LayerContext::Empty(at::IntArrayRef shape, const at::Tensor& like,
   return at::empty(shape, like.options().dtype(dtype));
 }
 
+CudaGemm& LayerContext::gemm(const at::Tensor& x) const {
+  std::call_once(gemm_once_,
+                 [&] { gemm_ = std::make_unique<CudaGemm>(x.device(), tuned_products_); });
+  return *gemm_;
+}
+
 at::Tensor CopyOf(const LayerContext& context, const at::Tensor& x) {
   if (!context.UseKernels(x)) return x.clone();
   const int64_t cols = x.size(1);

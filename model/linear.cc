@@ -28,6 +28,10 @@ void RowParallelProduct(const LayerContext& context, const at::Tensor& a, const 
 
 void LinearForward(const LayerContext& context, const at::Tensor& x, const at::Tensor& weight,
                    bool accumulate, at::Tensor out) {
+  if (context.UseCuda(weight)) {
+    context.gemm(x).Multiply(x, weight.t(), accumulate ? &out : nullptr, out);
+    return;
+  }
   if (!context.UseKernels(x)) {
     if (accumulate) {
       out.addmm_(x, weight.t());
@@ -47,8 +51,24 @@ void LinearForward(const LayerContext& context, const at::Tensor& x, const at::T
   RowParallelProduct(context, x, to, n, accumulate, &out);
 }
 
+at::Tensor LinearOnto(const LayerContext& context, const at::Tensor& base, const at::Tensor& x,
+                      const at::Tensor& weight) {
+  if (context.UseCuda(weight)) {
+    at::Tensor out = context.Empty(base.sizes(), base);
+    context.gemm(x).Multiply(x, weight.t(), &base, out);
+    return out;
+  }
+  at::Tensor out = CopyOf(context, base);
+  LinearForward(context, x, weight, true, out);
+  return out;
+}
+
 void LinearBackwardInput(const LayerContext& context, const at::Tensor& d_out,
                          const at::Tensor& weight, bool accumulate, at::Tensor d_x) {
+  if (context.UseCuda(weight)) {
+    context.gemm(weight).Multiply(d_out, weight, accumulate ? &d_x : nullptr, d_x);
+    return;
+  }
   if (!context.UseKernels(d_out)) {
     if (accumulate) {
       d_x.addmm_(d_out, weight);
@@ -62,6 +82,10 @@ void LinearBackwardInput(const LayerContext& context, const at::Tensor& d_out,
 
 void LinearBackwardWeight(const LayerContext& context, const at::Tensor& d_out, const at::Tensor& x,
                           at::Tensor d_weight) {
+  if (context.UseCuda(d_weight)) {
+    context.gemm(x).Multiply(d_out.t(), x, &d_weight, d_weight);
+    return;
+  }
   if (!context.UseKernels(x)) {
     if (x.scalar_type() == d_weight.scalar_type()) {
       d_weight.addmm_(d_out.t(), x);

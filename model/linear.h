@@ -13,6 +13,10 @@ namespace tritonrl {
 void LinearForward(const LayerContext& context, const at::Tensor& x, const at::Tensor& weight,
                    bool accumulate, at::Tensor out);
 
+// base[T, N] + x[T, K] W^T: a residual stream and what a layer adds to it.
+at::Tensor LinearOnto(const LayerContext& context, const at::Tensor& base, const at::Tensor& x,
+                      const at::Tensor& weight);
+
 // d_x[T, K] = d_out[T, N] W, or += if accumulate.
 void LinearBackwardInput(const LayerContext& context, const at::Tensor& d_out,
                          const at::Tensor& weight, bool accumulate, at::Tensor d_x);

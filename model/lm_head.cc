@@ -7,18 +7,34 @@
 
 #include <algorithm>
 
+#include "model/cuda/layers.h"
 #include "model/linear.h"
 
 namespace tritonrl {
 namespace {
 
 constexpr int64_t kChunkElements = int64_t{1} << 25;  // 128 MiB of fp32
+constexpr int64_t kCudaChunkElements = int64_t{5} << 26;  // 1.25 GiB of fp32
 constexpr int64_t kMinChunkRows = 256;
 
 int64_t ChunkRows(const HeadSettings& settings, int64_t vocab) {
   if (settings.chunk_rows > 0) return settings.chunk_rows;
   return std::max(kMinChunkRows, kChunkElements / vocab);
 }
+
+// On a GPU: products of fewer rows are slower.
+int64_t CudaChunkRows(const HeadSettings& settings, int64_t vocab) {
+  if (settings.chunk_rows > 0) return settings.chunk_rows;
+  return std::max(kMinChunkRows, kCudaChunkElements / vocab);
+}
+
+// A run of rows whose logits are there.
+struct HeadChunk {
+  at::Tensor hidden;   // [R, C]
+  at::Tensor logits;   // [R, V] fp32
+  at::Tensor targets;  // [R]
+  at::Tensor lse;      // [R]
+};
 
 // Rows of one CPU task: its logits stay near the core's cache.
 int64_t TaskRows(int64_t vocab) { return std::clamp<int64_t>((int64_t{1} << 17) / vocab, 8, 96); }
@@ -59,6 +75,61 @@ void BackwardAten(const at::Tensor& hidden, const at::Tensor& weight, const at::
   }
 }
 
+// Logits [count, V] of a chunk of rows, in fp32: rounded to bf16, one of 20 is off by 0.06.
+at::Tensor ChunkLogits(const LayerContext& context, const at::Tensor& rows,
+                       const at::Tensor& weight, const at::Tensor& room) {
+  at::Tensor logits = room.narrow(0, 0, rows.size(0));
+  LinearForward(context, rows, weight, false, logits);
+  return logits;
+}
+
+at::Tensor ChunkRoom(const LayerContext& context, const at::Tensor& hidden,
+                     const at::Tensor& weight, int64_t chunk, at::ScalarType type) {
+  return context.Empty({std::min(chunk, hidden.size(0)), weight.size(0)}, hidden, type);
+}
+
+HeadOutput ForwardCuda(const LayerContext& context, const at::Tensor& hidden,
+                       const at::Tensor& weight, const at::Tensor& targets,
+                       const HeadSettings& settings, HeadOutput output) {
+  const int64_t rows = hidden.size(0), chunk = CudaChunkRows(settings, weight.size(0));
+  const at::Tensor room = ChunkRoom(context, hidden, weight, chunk, at::kFloat);
+  for (int64_t begin = 0; begin < rows; begin += chunk) {
+    const int64_t end = std::min(rows, begin + chunk);
+    const at::Tensor logits = ChunkLogits(context, hidden.slice(0, begin, end), weight, room);
+    CudaLogSoftmaxForward(logits, settings.temperature, targets.slice(0, begin, end),
+                          output.log_probs.slice(0, begin, end),
+                          output.entropy.slice(0, begin, end), output.lse.slice(0, begin, end));
+  }
+  return output;
+}
+
+// Gradients of one chunk from its logits.
+void ChunkBackward(const LayerContext& context, const HeadChunk& chunk, const at::Tensor& weight,
+                   double temperature, const at::Tensor& d_log_probs, at::Tensor d_logits,
+                   at::Tensor d_hidden, at::Tensor d_weight) {
+  CudaLogSoftmaxBackward(chunk.logits, temperature, chunk.targets, chunk.lse, d_log_probs,
+                         d_logits);
+  LinearBackwardInput(context, d_logits, weight, false, d_hidden);
+  LinearBackwardWeight(context, d_logits, chunk.hidden, d_weight);
+}
+
+void BackwardCuda(const LayerContext& context, const at::Tensor& hidden, const at::Tensor& weight,
+                  const at::Tensor& targets, const HeadSettings& settings, const at::Tensor& lse,
+                  const at::Tensor& d_log_probs, at::Tensor d_hidden, at::Tensor d_weight) {
+  const int64_t rows = hidden.size(0), size = CudaChunkRows(settings, weight.size(0));
+  const at::Tensor room = ChunkRoom(context, hidden, weight, size, at::kFloat);
+  at::Tensor d_room = ChunkRoom(context, hidden, weight, size, hidden.scalar_type());
+  for (int64_t begin = 0; begin < rows; begin += size) {
+    const int64_t end = std::min(rows, begin + size);
+    const at::Tensor part = hidden.slice(0, begin, end);
+    const HeadChunk chunk = {part, ChunkLogits(context, part, weight, room),
+                             targets.slice(0, begin, end), lse.slice(0, begin, end)};
+    ChunkBackward(context, chunk, weight, settings.temperature,
+                  d_log_probs.slice(0, begin, end).contiguous(), d_room.narrow(0, 0, end - begin),
+                  d_hidden.slice(0, begin, end), d_weight);
+  }
+}
+
 void CheckTargets(const at::Tensor& targets, int64_t vocab) {
   const int64_t* ids = targets.data_ptr<int64_t>();
   for (int64_t i = 0; i < targets.size(0); ++i) {
@@ -87,6 +158,9 @@ HeadOutput LmHeadForward(const LayerContext& context, const at::Tensor& hidden,
   const at::ScalarType type = ToComputeType(weight.narrow(0, 0, 0)).scalar_type();
   HeadOutput output = {context.Empty({rows}, hidden, type), context.Empty({rows}, hidden, type),
                        context.Empty({rows}, hidden, type)};
+  if (context.UseCuda(weight)) {
+    return ForwardCuda(context, hidden, weight, targets, settings, output);
+  }
   if (!context.UseKernels(hidden)) {
     return ForwardAten(hidden, weight, targets, settings, output);
   }
@@ -111,6 +185,10 @@ at::Tensor LmHeadBackward(const LayerContext& context, const at::Tensor& hidden,
                           const at::Tensor& d_log_probs, at::Tensor d_weight) {
   const int64_t rows = hidden.size(0), cols = hidden.size(1), vocab = weight.size(0);
   at::Tensor d_hidden = context.Empty({rows, cols}, hidden);
+  if (context.UseCuda(weight)) {
+    BackwardCuda(context, hidden, weight, targets, settings, lse, d_log_probs, d_hidden, d_weight);
+    return d_hidden;
+  }
   if (!context.UseKernels(hidden)) {
     BackwardAten(hidden, weight, targets, settings, lse, d_log_probs, context, d_hidden, d_weight);
     return d_hidden;
@@ -136,6 +214,40 @@ at::Tensor LmHeadBackward(const LayerContext& context, const at::Tensor& hidden,
                          d_weight);
   }
   return d_hidden;
+}
+
+HeadOutput LmHeadLearn(const LayerContext& context, const at::Tensor& hidden,
+                       const at::Tensor& weight, const at::Tensor& targets,
+                       const HeadSettings& settings, ChunkLoss loss, at::Tensor d_hidden,
+                       at::Tensor d_weight) {
+  const int64_t rows = hidden.size(0);
+  if (!context.UseCuda(weight)) {
+    HeadOutput output = LmHeadForward(context, hidden, weight, targets, settings);
+    const at::Tensor d = loss(0, rows, output.log_probs, output.entropy);
+    d_hidden.copy_(LmHeadBackward(context, hidden, weight, targets, settings, output.lse, d,
+                                  d_weight));
+    return output;
+  }
+  const int64_t size = CudaChunkRows(settings, weight.size(0));
+  HeadOutput output = {context.Empty({rows}, hidden, at::kFloat),
+                       context.Empty({rows}, hidden, at::kFloat),
+                       context.Empty({rows}, hidden, at::kFloat)};
+  const at::Tensor room = ChunkRoom(context, hidden, weight, size, at::kFloat);
+  at::Tensor d_room = ChunkRoom(context, hidden, weight, size, hidden.scalar_type());
+  for (int64_t begin = 0; begin < rows; begin += size) {
+    const int64_t end = std::min(rows, begin + size);
+    const at::Tensor part = hidden.slice(0, begin, end);
+    const HeadChunk chunk = {part, ChunkLogits(context, part, weight, room),
+                             targets.slice(0, begin, end), output.lse.slice(0, begin, end)};
+    const at::Tensor log_probs = output.log_probs.slice(0, begin, end);
+    const at::Tensor entropy = output.entropy.slice(0, begin, end);
+    CudaLogSoftmaxForward(chunk.logits, settings.temperature, chunk.targets, log_probs, entropy,
+                          chunk.lse);
+    ChunkBackward(context, chunk, weight, settings.temperature,
+                  loss(begin, end, log_probs, entropy), d_room.narrow(0, 0, end - begin),
+                  d_hidden.slice(0, begin, end), d_weight);
+  }
+  return output;
 }
 
 }  // namespace tritonrl

@@ -8,6 +8,7 @@
 
 #include <cstdint>
 
+#include "absl/functional/function_ref.h"
 #include "model/layer_context.h"
 
 namespace tritonrl {
@@ -35,6 +36,19 @@ at::Tensor LmHeadBackward(const LayerContext& context, const at::Tensor& hidden,
                           const at::Tensor& weight, const at::Tensor& targets,
                           const HeadSettings& settings, const at::Tensor& lse,
                           const at::Tensor& d_log_probs, at::Tensor d_weight);
+
+// The gradient of the loss with respect to the log-probabilities [end - begin] fp32 of rows begin to
+// end, given these and the entropies.
+using ChunkLoss = absl::FunctionRef<at::Tensor(
+    int64_t begin, int64_t end, const at::Tensor& log_probs, const at::Tensor& entropy)>;
+
+// Forward and backward in one, where each chunk's logits are computed once: on a GPU the product
+// with the head's weight is a fortieth of a step of an 8B model. Writes d_hidden [R, C], adds to
+// d_weight. On the CPU `loss` is called once, for all rows.
+HeadOutput LmHeadLearn(const LayerContext& context, const at::Tensor& hidden,
+                       const at::Tensor& weight, const at::Tensor& targets,
+                       const HeadSettings& settings, ChunkLoss loss, at::Tensor d_hidden,
+                       at::Tensor d_weight);
 
 }  // namespace tritonrl
 

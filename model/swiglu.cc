@@ -12,6 +12,7 @@ constexpr int64_t kRows = 64;  // rows of one task
 }  // namespace
 
 at::Tensor SwigluForward(const LayerContext& context, const at::Tensor& gate_up) {
+  if (context.UseCuda(gate_up)) return CudaSwigluForward(gate_up);
   const int64_t rows = gate_up.size(0), size = gate_up.size(1) / 2;
   if (!context.UseKernels(gate_up)) {
     return at::silu(gate_up.narrow(1, 0, size)).mul_(gate_up.narrow(1, size, size));
@@ -27,6 +28,10 @@ at::Tensor SwigluForward(const LayerContext& context, const at::Tensor& gate_up)
 
 at::Tensor SwigluBackward(const LayerContext& context, const at::Tensor& gate_up, at::Tensor d_out,
                           at::Tensor* out) {
+  if (context.UseCuda(gate_up) && context.UseCuda(d_out)) {
+    *out = d_out;
+    return CudaSwigluBackward(gate_up, d_out);
+  }
   const int64_t rows = gate_up.size(0), size = gate_up.size(1) / 2;
   at::Tensor d_gate_up = context.Empty({rows, 2 * size}, gate_up);
   if (!context.UseKernels(gate_up)) {

@@ -39,6 +39,8 @@ class Transformer {
     int64_t head_chunk_rows = 0;
     // Runs everything through ATen even where CPU kernels exist (to compare the two).
     bool force_aten = false;
+    // On a GPU: see CudaGemm.
+    bool tuned_products = false;
   };
 
   // `weights` is shared: changes by the optimizer are seen by the next call.
@@ -57,6 +59,15 @@ class Transformer {
   // Adds dLoss/dParameter to `gradients` (fp32), given d_log_probs = dLoss/dlog_probs [T] fp32.
   void Backward(const Activations& saved, const at::Tensor& d_log_probs,
                 Gradients* gradients) const;
+
+  // Forward, loss and backward of one batch, in which nothing is computed or held longer than it
+  // must be: the head's logits once, a layer's activations until its backward is done. `loss` is
+  // called for runs of rows that have a target, in rising order: `rows` [R] int64 are their
+  // places in the batch; it returns dLoss/dlog_probs [R] fp32. Adds to `gradients`.
+  using TokenLoss = absl::FunctionRef<at::Tensor(
+      const at::Tensor& rows, const at::Tensor& log_probs, const at::Tensor& entropy)>;
+  ForwardResult ForwardBackward(const PackedBatch& batch, const at::Tensor& targets,
+                                double temperature, TokenLoss loss, Gradients* gradients) const;
 
   // Logits [T, vocab] fp32 of every token, unscaled: for tests and inspection of short batches.
   at::Tensor Logits(const PackedBatch& batch) const;
@@ -77,6 +88,15 @@ class Transformer {
 
  private:
   struct Impl;
+
+  // The layers' share of Forward: their output's rows with a target, after the final norm.
+  // Undefined if no row has one.
+  at::Tensor HiddenRows(const PackedBatch& batch, const at::Tensor& targets, double temperature,
+                        Activations* kept, bool save_layers) const;
+  // From the gradient of those rows to all parameters but the head's. Frees each layer's
+  // activations if `free` is set.
+  void BackwardLayers(Activations* saved, const at::Tensor& d_hidden, bool free,
+                      Gradients* gradients) const;
 
   // Embedding and all layers; visit(layer, activations) after each. Returns [T, C].
   at::Tensor RunLayers(const PackedBatch& batch, const SequenceLayout& layout,

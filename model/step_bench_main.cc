@@ -1,0 +1,165 @@
+// Tokens per second of forward and backward at the shapes of real models on one GPU, with random
+// weights, and where the time goes.
+//
+//   bazel run //model:step_bench -- --shape=qwen3_8b --lengths=16384 --lengths=8192,8192
+
+#include <ATen/TensorOperators.h>
+#include <ATen/ops/empty.h>
+#include <ATen/ops/full_like.h>
+#include <c10/cuda/CUDACachingAllocator.h>
+#include <c10/cuda/CUDAFunctions.h>
+
+#include <chrono>
+#include <cstdio>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <vector>
+
+#include "absl/flags/flag.h"
+#include "absl/flags/parse.h"
+#include "absl/flags/usage.h"
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_split.h"
+#include "base/file.h"
+#include "base/random.h"
+#include "base/runfiles.h"
+#include "base/status.h"
+#include "model/step_profile.h"
+#include "model/transformer.h"
+
+ABSL_FLAG(std::string, shape, "qwen3_8b", "One of model/configs.");
+ABSL_FLAG(std::string, lengths, "16384",
+          "Lengths of the packed sequences, divided by commas; several batches by semicolons.");
+ABSL_FLAG(int, steps, 4, "Steps that are timed, after two others.");
+ABSL_FLAG(bool, tuned, true, "Products by the fastest of cuBLASLt's proposals.");
+ABSL_FLAG(int, kernels, 12, "Kernels to name, by time.");
+
+namespace tritonrl {
+namespace {
+
+// Matrix products of a step count 6 FLOP a parameter and token (the embedding none), causal
+// attention 6 H D L for each token of a sequence of L, forward and backward.
+double FlopsOfStep(const ModelConfig& config, const std::vector<int64_t>& lengths) {
+  double flops = 0;
+  const double parameters =
+      static_cast<double>(config.NumParameters()) -
+      (config.tie_word_embeddings ? 0.0
+                                  : static_cast<double>(config.vocab_size * config.hidden_size));
+  for (const int64_t length : lengths) {
+    const double n = static_cast<double>(length);
+    flops += n * (6 * parameters +
+                  6 * static_cast<double>(config.num_layers * config.query_size()) * n);
+  }
+  return flops;
+}
+
+std::shared_ptr<Weights> RandomWeights(const ModelConfig& config, at::Device device) {
+  auto weights = std::make_shared<Weights>(config, device, at::kBFloat16);
+  weights->flat().normal_(0, 0.02);
+  for (const ParameterInfo& info : weights->layout().parameters) {
+    if (!info.decay()) weights->flat().narrow(0, info.offset, info.size).fill_(1.0);
+  }
+  return weights;
+}
+
+PackedBatch RandomBatch(const ModelConfig& config, const std::vector<int64_t>& lengths,
+                        at::Device device) {
+  Philox random(1);
+  std::vector<std::vector<int32_t>> sequences;
+  for (const int64_t length : lengths) {
+    std::vector<int32_t>& sequence = sequences.emplace_back(length);
+    for (int32_t& token : sequence) token = static_cast<int32_t>(random.Below(config.vocab_size));
+  }
+  return PackSequences(sequences, device);
+}
+
+void MeasureBatch(const Transformer& model, const std::vector<int64_t>& lengths,
+                  Gradients* gradients) {
+  const at::Device device = model.weights()->device();
+  const PackedBatch batch = RandomBatch(model.config(), lengths, device);
+  const at::Tensor targets = NextTokenTargets(batch);
+  const auto step = [&] {
+    model.ForwardBackward(
+        batch, targets, 1.0,
+        [](const at::Tensor&, const at::Tensor& log_probs, const at::Tensor&) {
+          return at::full_like(log_probs, -1.0 / 1024);
+        },
+        gradients);
+  };
+  c10::cuda::CUDACachingAllocator::emptyCache();
+  c10::cuda::CUDACachingAllocator::resetPeakStats(device.index());
+  for (int i = 0; i < 2; ++i) step();
+  c10::cuda::device_synchronize();
+  const auto start = std::chrono::steady_clock::now();
+  const int steps = absl::GetFlag(FLAGS_steps);
+  for (int i = 0; i < steps; ++i) step();
+  c10::cuda::device_synchronize();
+  const double seconds =
+      std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count() / steps;
+  const double peak = static_cast<double>(
+      c10::cuda::CUDACachingAllocator::getDeviceStats(device.index()).allocated_bytes[0].peak);
+  const StepProfile profile = ProfileStep(step);
+  const double tokens = static_cast<double>(batch.num_tokens());
+  nlohmann::ordered_json line{{"shape", absl::GetFlag(FLAGS_shape)},
+                              {"lengths", lengths},
+                              {"tokens_per_s", tokens / seconds},
+                              {"tflops", FlopsOfStep(model.config(), lengths) / seconds / 1e12},
+                              {"peak_gib", peak / (1 << 30)},
+                              {"seconds", seconds},
+                              {"gemm_s", profile.gemm},
+                              {"attention_s", profile.attention},
+                              {"rest_s", profile.rest},
+                              {"gaps_s", profile.gaps},
+                              {"profiled_s", profile.seconds}};
+  std::printf("%s\n", line.dump().c_str());
+  for (int i = 0; i < absl::GetFlag(FLAGS_kernels) && i < static_cast<int>(profile.kernels.size());
+       ++i) {
+    const StepProfile::Kernel& kernel = profile.kernels[i];
+    std::printf("  %8.2f ms %6d  %.100s\n", 1e3 * kernel.seconds, kernel.calls,
+                kernel.name.c_str());
+  }
+  std::fflush(stdout);
+}
+
+absl::Status Run() {
+  ASSIGN_OR_RETURN(const std::string path,
+                   Runfile(absl::StrCat("model/configs/", absl::GetFlag(FLAGS_shape), ".json")));
+  ASSIGN_OR_RETURN(const std::string text, ReadFile(path));
+  ASSIGN_OR_RETURN(const ModelConfig config, ParseModelConfig(text, path));
+  const at::Device device(at::kCUDA, 0);
+  const std::shared_ptr<Weights> weights = RandomWeights(config, device);
+  Transformer::Options options;
+  options.tuned_products = absl::GetFlag(FLAGS_tuned);
+  const Transformer model(config, weights, options);
+  Gradients gradients(*weights);
+  for (const absl::string_view batch : absl::StrSplit(absl::GetFlag(FLAGS_lengths), ';')) {
+    std::vector<int64_t> lengths;
+    for (const absl::string_view number : absl::StrSplit(batch, ',')) {
+      int64_t length = 0;
+      if (!absl::SimpleAtoi(number, &length) || length < 1) {
+        return absl::InvalidArgumentError(
+            absl::StrCat("--lengths: \"", number, "\" is no length of a sequence"));
+      }
+      lengths.push_back(length);
+    }
+    MeasureBatch(model, lengths, &gradients);
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace
+}  // namespace tritonrl
+
+int main(int argc, char** argv) {
+  absl::SetProgramUsageMessage("Tokens per second of forward and backward on one GPU.");
+  absl::ParseCommandLine(argc, argv);
+  try {
+    const absl::Status status = tritonrl::Run();
+    if (!status.ok()) std::fprintf(stderr, "step_bench: %s\n", tritonrl::Message(status).c_str());
+    return status.ok() ? 0 : 1;
+  } catch (const c10::Error& error) {
+    std::fprintf(stderr, "step_bench: %s\n", error.what_without_backtrace());
+    return 1;
+  }
+}
