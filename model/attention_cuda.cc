@@ -1,7 +1,5 @@
 #include "model/attention_cuda.h"
 
-#include <ATen/ops/_cudnn_attention_backward.h>
-#include <ATen/ops/_cudnn_attention_forward.h>
 #include <ATen/ops/_efficient_attention_backward.h>
 #include <ATen/ops/_efficient_attention_forward.h>
 #include <ATen/ops/empty.h>
@@ -32,67 +30,10 @@ PackedHeads SplitHeads(const ModelConfig& config, const at::Tensor& qk, const at
   return {take(qk, 0, heads), take(qk, heads, kv_heads), take(qkv, heads + kv_heads, kv_heads)};
 }
 
-// cuDNN's fused attention reads grouped keys and values as they are.
-bool UseCudnn(const ModelConfig& config, const at::Tensor& qk) {
-  return qk.scalar_type() == at::kBFloat16 && (config.head_dim == 64 || config.head_dim == 128);
-}
-
-// One sequence of a packed batch, [1, heads, length, D], without a copy.
-at::Tensor SequenceHeads(const at::Tensor& x, const SequenceLayout& layout, int64_t sequence,
-                         int64_t first, int64_t heads, int64_t dim) {
-  const int64_t begin = layout.offsets[sequence], end = layout.offsets[sequence + 1];
-  return x.slice(0, begin, end)
-      .narrow(1, first * dim, heads * dim)
-      .unflatten(1, {heads, dim})
-      .transpose(0, 1)
-      .unsqueeze(0);
-}
-
-at::Tensor CudnnForward(const ModelConfig& config, const SequenceLayout& layout,
-                        const at::Tensor& qk, const at::Tensor& qkv, at::Tensor* lse) {
-  const int64_t heads = config.num_heads, keys = config.num_kv_heads, dim = config.head_dim;
-  at::Tensor out = at::empty({qk.size(0), config.query_size()}, qk.options());
-  *lse = at::empty({heads * qk.size(0)}, qk.options().dtype(at::kFloat));
-  for (int64_t i = 0; i < layout.num_sequences(); ++i) {
-    const int64_t begin = layout.offsets[i], length = layout.offsets[i + 1] - begin;
-    const auto result = at::_cudnn_attention_forward(
-        SequenceHeads(qk, layout, i, 0, heads, dim), SequenceHeads(qk, layout, i, heads, keys, dim),
-        SequenceHeads(qkv, layout, i, heads + keys, keys, dim), /*attn_bias=*/std::nullopt,
-        std::nullopt, std::nullopt, length, length, /*compute_log_sumexp=*/true, 0.0,
-        /*is_causal=*/true, false, 1.0 / std::sqrt(static_cast<double>(dim)));
-    SequenceHeads(out, layout, i, 0, heads, dim).copy_(std::get<0>(result));
-    lse->narrow(0, heads * begin, heads * length).copy_(std::get<1>(result).reshape({-1}));
-  }
-  return out;
-}
-
-void CudnnBackward(const ModelConfig& config, const SequenceLayout& layout, const at::Tensor& qk,
-                   const at::Tensor& qkv, const at::Tensor& out, const at::Tensor& lse,
-                   const at::Tensor& d_out, at::Tensor d_qkv) {
-  const int64_t heads = config.num_heads, keys = config.num_kv_heads, dim = config.head_dim;
-  const at::Tensor none;
-  const at::Tensor no_dropout = at::empty({}, qk.options().dtype(at::kLong));
-  for (int64_t i = 0; i < layout.num_sequences(); ++i) {
-    const int64_t begin = layout.offsets[i], length = layout.offsets[i + 1] - begin;
-    const auto result = at::_cudnn_attention_backward(
-        SequenceHeads(d_out, layout, i, 0, heads, dim), SequenceHeads(qk, layout, i, 0, heads, dim),
-        SequenceHeads(qk, layout, i, heads, keys, dim),
-        SequenceHeads(qkv, layout, i, heads + keys, keys, dim),
-        SequenceHeads(out, layout, i, 0, heads, dim),
-        lse.narrow(0, heads * begin, heads * length).view({1, heads, length, 1}), no_dropout,
-        no_dropout, none, none, none, length, length, 0.0, /*is_causal=*/true,
-        1.0 / std::sqrt(static_cast<double>(dim)));
-    SequenceHeads(d_qkv, layout, i, 0, heads, dim).copy_(std::get<0>(result));
-    SequenceHeads(d_qkv, layout, i, heads, keys, dim).copy_(std::get<1>(result));
-    SequenceHeads(d_qkv, layout, i, heads + keys, keys, dim).copy_(std::get<2>(result));
-  }
-}
-
 }  // namespace
 
 at::Tensor AttentionForwardCuda(const ModelConfig& config, const SequenceLayout& layout,
                                 const at::Tensor& qk, const at::Tensor& qkv, at::Tensor* lse) {
-  if (UseCudnn(config, qk)) return CudnnForward(config, layout, qk, qkv, lse);
   const PackedHeads heads = SplitHeads(config, qk, qkv);
   auto result = at::_efficient_attention_forward(
       heads.q, heads.k, heads.v, /*bias=*/std::nullopt, layout.device_offsets,
@@ -106,9 +47,6 @@ at::Tensor AttentionForwardCuda(const ModelConfig& config, const SequenceLayout&
 void AttentionBackwardCuda(const ModelConfig& config, const SequenceLayout& layout,
                            const at::Tensor& qk, const at::Tensor& qkv, const at::Tensor& out,
                            const at::Tensor& lse, const at::Tensor& d_out, at::Tensor d_qkv) {
-  if (UseCudnn(config, qk)) {
-    return CudnnBackward(config, layout, qk, qkv, out, lse, d_out, d_qkv);
-  }
   const int64_t heads = config.num_heads, kv_heads = config.num_kv_heads, dim = config.head_dim;
   const int64_t rows = qk.size(0);
   const PackedHeads packed = SplitHeads(config, qk, qkv);

@@ -23,6 +23,13 @@ CudaGemm& LayerContext::gemm(const at::Tensor& x) const {
   return *gemm_;
 }
 
+CudnnAttention& LayerContext::attention(const at::Tensor& x) const {
+  std::call_once(attention_once_, [&] {
+    attention_ = std::make_unique<CudnnAttention>(x.device(), deterministic_);
+  });
+  return *attention_;
+}
+
 at::Tensor CopyOf(const LayerContext& context, const at::Tensor& x) {
   if (!context.UseKernels(x)) return x.clone();
   const int64_t cols = x.size(1);

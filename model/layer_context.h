@@ -13,6 +13,7 @@
 #include "model/cpu/buffer_pool.h"
 #include "model/cpu/kernels.h"
 #include "model/cpu/threads.h"
+#include "model/cuda/attention.h"
 #include "model/cuda/gemm.h"
 #include "model/cuda/layers.h"
 
@@ -21,10 +22,12 @@ namespace tritonrl {
 class LayerContext {
  public:
   // cpu_threads: 0 means all hardware threads. force_aten: never use the CPU kernels.
-  // tuned_products: see CudaGemm.
-  explicit LayerContext(int cpu_threads, bool force_aten = false, bool tuned_products = false)
+  // tuned_products: see CudaGemm; deterministic: see CudnnAttention.
+  explicit LayerContext(int cpu_threads, bool force_aten = false, bool tuned_products = false,
+                        bool deterministic = true)
       : force_aten_(force_aten),
         tuned_products_(tuned_products),
+        deterministic_(deterministic),
         threads_(std::make_unique<CpuThreads>(cpu_threads)) {}
 
   // Whether the CPU kernels take this tensor: fp32 on the CPU. Everything else goes through ATen.
@@ -35,6 +38,7 @@ class LayerContext {
   bool UseCuda(const at::Tensor& x) const { return !force_aten_ && CudaTakes(x); }
   // Products on the GPU where x lies: made at the first call.
   CudaGemm& gemm(const at::Tensor& x) const;
+  CudnnAttention& attention(const at::Tensor& x) const;
   const CpuKernels& kernels() const { return kernels_; }
   CpuThreads& threads() const { return *threads_; }
 
@@ -55,10 +59,13 @@ class LayerContext {
  private:
   bool force_aten_;
   bool tuned_products_;
+  bool deterministic_;
   const CpuKernels& kernels_ = BestCpuKernels();
   std::unique_ptr<CpuThreads> threads_;
   mutable std::once_flag gemm_once_;
   mutable std::unique_ptr<CudaGemm> gemm_;
+  mutable std::once_flag attention_once_;
+  mutable std::unique_ptr<CudnnAttention> attention_;
   std::shared_ptr<BufferPool> pool_ = std::make_shared<BufferPool>();
 };
 

@@ -33,6 +33,7 @@ ABSL_FLAG(std::string, lengths, "16384",
           "Lengths of the packed sequences, divided by commas; several batches by semicolons.");
 ABSL_FLAG(int, steps, 4, "Steps that are timed, after two others.");
 ABSL_FLAG(bool, tuned, true, "Products by the fastest of cuBLASLt's proposals.");
+ABSL_FLAG(bool, deterministic, false, "The same bits in every run.");
 ABSL_FLAG(int, kernels, 12, "Kernels to name, by time.");
 
 namespace tritonrl {
@@ -131,6 +132,7 @@ absl::Status Run() {
   const std::shared_ptr<Weights> weights = RandomWeights(config, device);
   Transformer::Options options;
   options.tuned_products = absl::GetFlag(FLAGS_tuned);
+  options.deterministic = absl::GetFlag(FLAGS_deterministic);
   const Transformer model(config, weights, options);
   Gradients gradients(*weights);
   for (const absl::string_view batch : absl::StrSplit(absl::GetFlag(FLAGS_lengths), ';')) {

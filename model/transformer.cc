@@ -35,7 +35,8 @@ ForwardResult NoResult(const PackedBatch& batch) {
 struct Transformer::Impl {
   Impl(const ModelConfig& config, const Weights& weights, const Options& options)
       : options(options),
-        context(options.cpu_threads, options.force_aten, options.tuned_products),
+        context(options.cpu_threads, options.force_aten, options.tuned_products,
+                options.deterministic),
         rotary(MakeRotaryTable(config, weights.device(), weights.dtype())),
         embedding(weights.Get(kEmbedding)),
         final_norm(weights.Get(kFinalNorm)),

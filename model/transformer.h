@@ -39,8 +39,9 @@ class Transformer {
     int64_t head_chunk_rows = 0;
     // Runs everything through ATen even where CPU kernels exist (to compare the two).
     bool force_aten = false;
-    // On a GPU: see CudaGemm.
+    // On a GPU: see CudaGemm and CudnnAttention.
     bool tuned_products = false;
+    bool deterministic = true;
   };
 
   // `weights` is shared: changes by the optimizer are seen by the next call.
