@@ -11,7 +11,6 @@
 #include <algorithm>
 #include <array>
 #include <bit>
-#include <climits>
 #include <cmath>
 #include <map>
 #include <mutex>
@@ -27,6 +26,10 @@ using Attributes = std::shared_ptr<fe::graph::Tensor_attributes>;
 
 // Names of what a graph reads and writes.
 enum Uid : int64_t { kQ = 1, kK, kV, kOut, kLse, kDOut, kDQ, kDK, kDV, kLengths, kOffsets = 100 };
+
+// Elements from one sequence to the next, which the offsets say: any number will do that cuDNN
+// accepts for the alignment.
+constexpr int64_t kApart = int64_t{1} << 30;
 
 void Check(fe::error_t error, const char* what) {
   TORCH_CHECK(error.is_good(), "cuDNN attention: ", what, ": ", error.get_message());
@@ -92,7 +95,7 @@ class PlanBuilder {
   std::vector<int64_t> Dim(int64_t heads) const {
     return {shape_.sequences, heads, shape_.max_length, shape_.dim};
   }
-  std::vector<int64_t> Stride(int64_t row) const { return {INT_MAX, shape_.dim, row, 1}; }
+  std::vector<int64_t> Stride(int64_t row) const { return {kApart, shape_.dim, row, 1}; }
 
   Attributes Rows(const char* name, int64_t uid, int64_t heads, int64_t row) {
     const Attributes rows = plan_.graph->tensor(
@@ -110,7 +113,7 @@ class PlanBuilder {
     lse->set_uid(kLse)
         .set_data_type(fe::DataType_t::FLOAT)
         .set_dim({shape_.sequences, shape_.heads, shape_.max_length, 1})
-        .set_stride({INT_MAX, 1, shape_.heads, 1});
+        .set_stride({kApart, 1, shape_.heads, 1});
     lse->set_ragged_offset(Offsets(shape_.heads));
   }
 
