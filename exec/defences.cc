@@ -19,6 +19,7 @@ namespace {
 using Json = nlohmann::json;
 
 constexpr uint64_t kUnlimited = ~uint64_t{0};
+constexpr uint64_t kMostSignals = 4096;
 
 std::string OwnNamespace(const std::string& name) {
   char target[64];
@@ -148,6 +149,11 @@ class Assessment {
     Add("other limits", Limit("FSIZE") != kUnlimited && Limit("CPU") != kUnlimited,
         absl::StrCat("rlimits: file ", Amount(Limit("FSIZE")), ", open files ",
                      Amount(Limit("NOFILE")), ", processor time ", Amount(Limit("CPU")), " s"));
+    Add("kernel queues",
+        Limit("SIGPENDING") <= kMostSignals && Limit("MSGQUEUE") == 0 && Limit("RTPRIO") == 0,
+        absl::StrCat("rlimits: waiting signals and timers ", Amount(Limit("SIGPENDING")),
+                     ", message queues ", Amount(Limit("MSGQUEUE")), " bytes, real-time priority ",
+                     Amount(Limit("RTPRIO"))));
     Add("no core dumps", Limit("CORE") <= 1,
         absl::StrCat("RLIMIT_CORE ", Amount(Limit("CORE")),
                      Limit("CORE") == 1 ? ": no file, and no core handler is started" : ""));

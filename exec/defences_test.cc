@@ -32,8 +32,8 @@ TEST(DefencesTest, WithoutASandboxItSaysWhatIsMissing) {
        {"user namespace", "mount namespace", "process namespace", "IPC namespace", "no network"}) {
     EXPECT_FALSE(found.at(name).in_force) << name;
   }
-  for (const char* name :
-       {"system calls", "no new rights", "no core dumps", "descriptors", "environment"}) {
+  for (const char* name : {"system calls", "no new rights", "no core dumps", "kernel queues",
+                           "descriptors", "environment"}) {
     EXPECT_TRUE(found.at(name).in_force) << name << ": " << found.at(name).how;
   }
   // A user who is not root cannot empty the bounding set.

@@ -12,7 +12,7 @@ import resource
 import socket
 
 _NAMESPACES = ("user", "pid", "mnt", "net", "ipc", "uts")
-_LIMITS = ("CORE", "FSIZE", "NOFILE", "CPU", "DATA", "NPROC", "MEMLOCK")
+_LIMITS = ("CORE", "FSIZE", "NOFILE", "CPU", "DATA", "NPROC", "MEMLOCK", "SIGPENDING", "MSGQUEUE", "RTPRIO")
 # x86-64 numbers of calls that the filter refuses, with arguments that do no harm where it does not.
 _CALLS = {"ptrace": (101, 0x4206, 0, 0, 0), "keyctl": (250, 0, -3, 0, 0), "unshare": (272, 0, 0, 0, 0)}
 
