@@ -61,12 +61,14 @@ class Session {
  private:
   absl::Status Talk(WorkerPool* runners, JobReport* report) {
     ASSIGN_OR_RETURN(exchange_, OpenExchange(context_.request, oracle_,
-                                             absl::Seconds(limits_.wall_seconds()), deadline_));
+                                             absl::Seconds(limits_.wall_seconds()), deadline_,
+                                             &waited_));
     const std::string description =
         RunnerJobJson(context_, oracle_.visible_layout, trials_, oracle_.windows.in_bytes,
                       oracle_.windows.out_bytes);
     ASSIGN_OR_RETURN(
-        auto job, JobDialogue::Start(runners, description, limits_, deadline_, exchange_->fds()));
+        auto job, JobDialogue::Start(runners, description, limits_, deadline_, exchange_->fds(),
+                                     {.waited = &waited_}));
     while (const std::optional<std::string> message = job->Next()) {
       if (begin_ == absl::InfinitePast()) begin_ = absl::Now();
       if (over_) {  // nobody listens any more, but it may not wait for ever either
@@ -206,7 +208,7 @@ class Session {
       return Answered(exchange_->IsSameAsKept(output), false);
     };
     setup.ablation.memory_bytes = exchange_->memory_bytes();
-    setup.ablation.until = FollowUpDeadline(begin_, limits_);
+    setup.ablation.until = FollowUpDeadline(begin_ + waited_.Total(), limits_);
     found_.follow_up = RunFollowUp(setup, named, [job](const std::string& order) {
       job->Send(order);
       return job->Next();
@@ -265,10 +267,14 @@ class Session {
       return Judge(trial, trial == 0 ? 0 : trial + 1, *output);
     };
     sides.alone = [this] {
-      if (context_.place != nullptr) context_.place->TakeAlone();
+      const WaitedTime::Span span(&waited_);
+      return context_.place == nullptr || context_.place->TakeAlone(deadline_);
     };
     found_.timing = TimeInTurns(context_.request, oracle_, sides);
-    if (context_.place != nullptr) context_.place->ShareAgain();
+    if (context_.place != nullptr) {
+      const WaitedTime::Span span(&waited_);
+      context_.place->ShareAgain(deadline_);  // if not, its end is near
+    }
     if (found_.timing->kind == TimingResult::Kind::kBadMessage) {
       found_.violation = absl::InvalidArgumentError(found_.timing->text);
     }
@@ -280,6 +286,7 @@ class Session {
   const absl::Time deadline_;
   const int trials_;
   const std::vector<int> calls_;
+  WaitedTime waited_;  // for other requests, which is nothing to the candidate's limit
   std::unique_ptr<TensorExchange> exchange_;
   absl::Status lost_;  // why the exchange has failed
 

@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <utility>
 
-#include "absl/cleanup/cleanup.h"
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
 #include "base/status.h"
@@ -44,7 +43,7 @@ Dispatcher::Dispatcher(const DispatcherOptions& options,
     concurrency_ += slots;
     device->backend = std::move(backend);
     if (devices_.size() < options_.gpus.size()) device->gpu = options_.gpus[devices_.size()];
-    device->budget = std::make_unique<MemoryBudget>(options_.memory_budget_bytes, slots);
+    device->gate = std::make_unique<DeviceGate>(slots, options_.memory_budget_bytes);
     devices_.push_back(std::move(device));
   }
 }
@@ -62,6 +61,7 @@ absl::StatusOr<Dispatcher::Device*> Dispatcher::Enter() {
   absl::MutexLock lock(&mutex_);
   if (draining_) return absl::UnavailableError("this server is being shut down");
   if (jobs_ >= concurrency_ + options_.queue) {
+    ++refused_;
     return absl::ResourceExhaustedError(
         absl::StrCat(jobs_ - concurrency_, " jobs wait at this server already"));
   }
@@ -73,12 +73,20 @@ absl::StatusOr<Dispatcher::Device*> Dispatcher::Enter() {
   return least->get();
 }
 
-void Dispatcher::Leave(Device* device, absl::Duration time) {
+void Dispatcher::Leave(Device* device, absl::Duration time,
+                       const absl::StatusOr<ExecResult>& result) {
   absl::MutexLock lock(&mutex_);
   --jobs_;
   --device->jobs;
   ++finished_;
   time_ += time;
+  ++outcomes_[result.ok() ? OutcomeName(result->outcome()) : "no_result"];
+  if (result.ok() && result->fault() == EXEC_FAULT_OURS) ++faults_of_ours_;
+}
+
+void Dispatcher::NoteBusy(absl::Duration time) {
+  absl::MutexLock lock(&mutex_);
+  busy_ += time;
 }
 
 absl::StatusOr<ExecResult> Dispatcher::RunOn(Device* device, const ExecRequest& request,
@@ -89,23 +97,27 @@ absl::StatusOr<ExecResult> Dispatcher::RunOn(Device* device, const ExecRequest& 
   if (bytes <= 0 && options_.memory_budget_bytes > 0) {
     bytes = options_.memory_budget_bytes / std::max(1, device->backend->concurrency());
   }
-  // Among jobs of the other roles the backend itself gives whoever measures its device alone, for
-  // that part of the job only.
-  bool alone = options_.role == SERVER_ROLE_TIME;
+  bool alone = false;
   for (int attempt = 1;; ++attempt) {
-    std::unique_ptr<MemoryBudget::Ticket> ticket = device->budget->Admit(bytes, alone, deadline);
-    if (ticket == nullptr) return NoTurnInTime(entered);
+    // With the role TIME there is one place; with others the backend itself gives whoever measures
+    // its device alone, for that part of the job only.
+    DeviceGate::Place place(device->gate.get(), deadline);
+    const bool in = alone ? place.TakeAlone(deadline) : place.Reserve(bytes, deadline);
+    if (!in) return NoTurnInTime(entered);
     if (cancelled()) return absl::CancelledError("the caller has gone");
-    const absl::Duration waited = absl::Now() - entered;
-    ASSIGN_OR_RETURN(ExecResult result, device->backend->Run(request, deadline));
+    const absl::Time begin = absl::Now();
+    absl::StatusOr<ExecResult> run = device->backend->Run(request, deadline);
+    NoteBusy(absl::Now() - begin);
+    RETURN_IF_ERROR(run.status());
+    ExecResult result = *std::move(run);
     result.set_gpu(device->gpu);
     if (attempt == 1) {
-      result.set_queue_seconds(result.queue_seconds() + absl::ToDoubleSeconds(waited));
+      result.set_queue_seconds(result.queue_seconds() + absl::ToDoubleSeconds(begin - entered));
     } else {
       result.set_attempts(std::max(result.attempts(), 1) + 1);
     }
     // Others may have held the memory that it lacked.
-    if (result.outcome() != EXEC_OUT_OF_MEMORY || !ticket->had_company()) return result;
+    if (result.outcome() != EXEC_OUT_OF_MEMORY || !place.had_company()) return result;
     alone = true;
   }
 }
@@ -116,8 +128,9 @@ absl::StatusOr<ExecResult> Dispatcher::Run(const ExecRequest& request, int64_t m
   RETURN_IF_ERROR(CheckRole(request));
   ASSIGN_OR_RETURN(Device * device, Enter());
   const absl::Time entered = absl::Now();
-  absl::Cleanup leave = [this, device, entered] { Leave(device, absl::Now() - entered); };
-  return RunOn(device, request, memory_bytes, deadline, cancelled);
+  absl::StatusOr<ExecResult> result = RunOn(device, request, memory_bytes, deadline, cancelled);
+  Leave(device, absl::Now() - entered, result);
+  return result;
 }
 
 void Dispatcher::Drain() {
@@ -144,16 +157,29 @@ ServerDescription Dispatcher::Describe() const {
   description.set_queue(options_.queue);
   int running = 0;
   for (const auto& device : devices_) {
-    running += device->budget->running();
+    const DeviceGate::State state = device->gate->state();
+    const DeviceMemory memory = device->backend->memory();
+    DeviceState* const told = description.add_devices();
+    told->set_gpu(device->gpu);
+    told->set_running(state.users);
+    told->set_memory_bytes(memory.shared_out);
+    told->set_reserved_bytes(memory.reserved);
+    told->set_held_bytes(memory.held);
+    running += state.users;
     description.set_backend(device->backend->name());
     description.set_modelled(device->backend->modelled());
     description.set_sandbox(device->backend->sandbox_description());
   }
   description.set_running(running);
+  description.set_uptime_seconds(absl::ToDoubleSeconds(absl::Now() - started_));
   absl::MutexLock lock(&mutex_);
   description.set_waiting(std::max(0, jobs_ - running));
   description.set_finished(finished_);
   description.set_draining(draining_);
+  description.mutable_outcomes()->insert(outcomes_.begin(), outcomes_.end());
+  description.set_faults_of_ours(faults_of_ours_);
+  description.set_refused(refused_);
+  description.set_busy_seconds(absl::ToDoubleSeconds(busy_));
   return description;
 }
 

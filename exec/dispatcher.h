@@ -6,6 +6,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <map>
 #include <memory>
 #include <string>
 #include <vector>
@@ -13,9 +14,10 @@
 #include "absl/base/thread_annotations.h"
 #include "absl/status/statusor.h"
 #include "absl/synchronization/mutex.h"
+#include "absl/time/clock.h"
 #include "absl/time/time.h"
 #include "exec/device_backend.h"
-#include "exec/memory_budget.h"
+#include "exec/device_gate.h"
 #include "exec/service.pb.h"
 
 namespace tritonrl {
@@ -57,20 +59,22 @@ class Dispatcher {
 
   // Milliseconds after which a refused caller may find room: the mean time of a job.
   int64_t RetryHint() const;
+  // What it is, how busy, and what became of its jobs so far.
   ServerDescription Describe() const;
 
  private:
   struct Device {
     std::unique_ptr<DeviceBackend> backend;
     std::string gpu;
-    std::unique_ptr<MemoryBudget> budget;
+    std::unique_ptr<DeviceGate> gate;
     int jobs = 0;  // waiting and running; guarded by mutex_
   };
 
   absl::Status CheckRole(const ExecRequest& request) const;
   // Takes a place in the queue of the device with the fewest jobs.
   absl::StatusOr<Device*> Enter();
-  void Leave(Device* device, absl::Duration time);
+  void Leave(Device* device, absl::Duration time, const absl::StatusOr<ExecResult>& result);
+  void NoteBusy(absl::Duration time);
   absl::StatusOr<ExecResult> RunOn(Device* device, const ExecRequest& request, int64_t memory_bytes,
                                    absl::Time deadline, const std::function<bool()>& cancelled);
 
@@ -82,6 +86,11 @@ class Dispatcher {
   int jobs_ ABSL_GUARDED_BY(mutex_) = 0;
   int64_t finished_ ABSL_GUARDED_BY(mutex_) = 0;
   absl::Duration time_ ABSL_GUARDED_BY(mutex_) = absl::ZeroDuration();
+  absl::Duration busy_ ABSL_GUARDED_BY(mutex_) = absl::ZeroDuration();
+  std::map<std::string, int64_t> outcomes_ ABSL_GUARDED_BY(mutex_);
+  int64_t faults_of_ours_ ABSL_GUARDED_BY(mutex_) = 0;
+  int64_t refused_ ABSL_GUARDED_BY(mutex_) = 0;
+  const absl::Time started_ = absl::Now();
 };
 
 }  // namespace tritonrl

@@ -109,7 +109,7 @@ JobReport HostProcess::Make(const std::string& job_json, const ExecLimits& limit
 absl::Status HostProcess::Begin(const std::string& job_json, const ExecLimits& limits,
                                 absl::Time deadline) {
   ASSIGN_OR_RETURN(job_, JobDialogue::Start(pool_, job_json, limits, deadline,
-                                            {{"result", papers_.fd()}}, /*serves=*/true));
+                                            {{"result", papers_.fd()}}, {.serves = true}));
   return absl::OkStatus();
 }
 
@@ -120,25 +120,41 @@ absl::Status HostProcess::Give(const std::string& job_json) {
 }
 
 bool HostProcess::Drop() {
-  const absl::StatusOr<Json> fit = Ask({{"drop", true}}, "dropped", absl::Now() + kDropLimit);
+  const absl::StatusOr<Json> fit = Ask({{"drop", true}}, "dropped", {.deadline = absl::Now() + kDropLimit});
   serving_ = false;
   return fit.ok() && *fit == true;
 }
 
-absl::StatusOr<Json> HostProcess::Ask(const Json& order, const char* answer, absl::Time deadline,
-                                      std::vector<int>* fds) {
+absl::StatusOr<Json> HostProcess::Ask(const Json& order, const char* answer,
+                                      const AskOptions& options) {
+  {
+    const WaitedTime::Span span(options.queued);
+    absl::MutexLock turn(&turn_mutex_);
+    const auto free = [this]() ABSL_NO_THREAD_SAFETY_ANALYSIS { return !asking_; };
+    const bool mine = turn_mutex_.AwaitWithDeadline(absl::Condition(&free), options.deadline);
+    if (!mine || absl::Now() >= options.deadline) {
+      return absl::DeadlineExceededError(
+          "the reference's process was busy with others until too late");
+    }
+    asking_ = true;
+  }
+  absl::StatusOr<Json> value = AskNow(order, answer, options);
+  absl::MutexLock turn(&turn_mutex_);
+  asking_ = false;
+  return value;
+}
+
+absl::StatusOr<Json> HostProcess::AskNow(const Json& order, const char* answer,
+                                         const AskOptions& options) {
   absl::MutexLock lock(&mutex_);
   if (job_ == nullptr) return absl::UnavailableError(lost_);
   const absl::Time now = absl::Now();
-  if (now >= deadline) {
-    return absl::DeadlineExceededError(
-        "the reference's process was busy with others until too late");
-  }
   job_->Send(order.dump());
   bool passed = false;
   std::vector<int> received;
   // Others use the process too: it is not killed because one of them comes late.
-  const absl::Time limit = std::max(deadline, now + kLeastPatience);
+  const absl::Time limit =
+      std::max(std::min(options.deadline, now + options.patience), now + kLeastPatience);
   const auto message = job_->NextUntil(limit, &received, &passed);
   if (!message.has_value()) {
     const std::string name = order.begin().key();
@@ -149,8 +165,8 @@ absl::StatusOr<Json> HostProcess::Ask(const Json& order, const char* answer, abs
   }
   Json json = Json::parse(*message, nullptr, /*allow_exceptions=*/false);
   const bool whole = json.is_object() && json.contains(answer);
-  if (fds != nullptr && whole) {
-    fds->insert(fds->end(), received.begin(), received.end());
+  if (options.fds != nullptr && whole) {
+    options.fds->insert(options.fds->end(), received.begin(), received.end());
   } else {
     CloseAll(&received);
   }

@@ -21,6 +21,13 @@
 
 namespace tritonrl {
 
+struct AskOptions {
+  absl::Time deadline = absl::InfiniteFuture();         // for its turn and the answer
+  absl::Duration patience = absl::InfiniteDuration();   // for the answer, from its turn on
+  std::vector<int>* fds = nullptr;  // takes descriptors that come along; null: none are taken
+  WaitedTime* queued = nullptr;     // adds the time until its turn
+};
+
 class HostProcess {
  public:
   // Takes a worker of the pool until this object is gone; nothing is started yet.
@@ -35,13 +42,12 @@ class HostProcess {
   JobReport Make(const std::string& job_json, const ExecLimits& limits, absl::Time deadline);
 
   // Sends an order and waits for its answer, an object with the one member `answer`, whose value
-  // is given. Descriptors that came along are added to `fds`; null takes none. Any number of
-  // threads may ask; orders are served one by one. ResourceExhausted: the GPU's memory was not
-  // enough for this order. DeadlineExceeded: its turn had not come by then. Unavailable: the
-  // process has ended, or did not answer in time (some seconds at least), in which case it is
-  // killed; every later order fails at once.
+  // is given. Any number of threads may ask; orders are served one by one. ResourceExhausted: the
+  // GPU's memory was not enough for this order. DeadlineExceeded: its turn had not come by then.
+  // Unavailable: the process has ended, or did not answer in time (some seconds at least), in which
+  // case it is killed; every later order fails at once.
   absl::StatusOr<nlohmann::json> Ask(const nlohmann::json& order, const char* answer,
-                                     absl::Time deadline, std::vector<int>* fds = nullptr);
+                                     const AskOptions& options);
 
   // Gives the task's memory back. Whether the process is fit for another task.
   bool Drop();
@@ -63,7 +69,13 @@ class HostProcess {
   bool ReadMade(const std::string& message, JobReport* report)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
+  // One order and its answer; its turn has come.
+  absl::StatusOr<nlohmann::json> AskNow(const nlohmann::json& order, const char* answer,
+                                        const AskOptions& options) ABSL_LOCKS_EXCLUDED(mutex_);
+
   WorkerPool* const pool_;
+  absl::Mutex turn_mutex_;
+  bool asking_ ABSL_GUARDED_BY(turn_mutex_) = false;
   mutable absl::Mutex mutex_;
   SharedMemory papers_ ABSL_GUARDED_BY(mutex_);  // jobs go in here, and results come back
   std::unique_ptr<JobDialogue> job_ ABSL_GUARDED_BY(mutex_);

@@ -1,5 +1,7 @@
 #include "exec/job.h"
 
+#include "absl/time/clock.h"
+
 namespace tritonrl {
 namespace {
 
@@ -10,6 +12,21 @@ T Smaller(T request, T pool) {
 }
 
 }  // namespace
+
+void WaitedTime::Begin() {
+  absl::MutexLock lock(&mutex_);
+  if (waits_++ == 0) since_ = absl::Now();
+}
+
+void WaitedTime::End() {
+  absl::MutexLock lock(&mutex_);
+  if (--waits_ == 0) ended_ += absl::Now() - since_;
+}
+
+absl::Duration WaitedTime::Total() const {
+  absl::MutexLock lock(&mutex_);
+  return waits_ > 0 ? ended_ + (absl::Now() - since_) : ended_;
+}
 
 ExecLimits DefaultLimits() {
   ExecLimits limits;

@@ -5,6 +5,9 @@
 #include <cstdint>
 #include <string>
 
+#include "absl/base/thread_annotations.h"
+#include "absl/synchronization/mutex.h"
+#include "absl/time/time.h"
 #include "exec/messages.pb.h"
 
 namespace tritonrl {
@@ -22,12 +25,46 @@ enum class JobEnd {
   kStopped,       // the pool was stopped
 };
 
+// Time for which a job had to wait for others, by no doing of its own: it does not count against
+// its limit of wall-clock time. For any number of threads, each of which ends what it began.
+class WaitedTime {
+ public:
+  void Begin();
+  void End();
+  // Until now.
+  absl::Duration Total() const;
+
+  // Waits as long as it lives; null: nothing is counted.
+  class Span {
+   public:
+    explicit Span(WaitedTime* time) : time_(time) {
+      if (time_ != nullptr) time_->Begin();
+    }
+    ~Span() {
+      if (time_ != nullptr) time_->End();
+    }
+    Span(const Span&) = delete;
+    Span& operator=(const Span&) = delete;
+
+   private:
+    WaitedTime* const time_;
+  };
+
+ private:
+  mutable absl::Mutex mutex_;
+  int waits_ ABSL_GUARDED_BY(mutex_) = 0;  // that go on; together they are one
+  absl::Time since_ ABSL_GUARDED_BY(mutex_);
+  absl::Duration ended_ ABSL_GUARDED_BY(mutex_) = absl::ZeroDuration();
+};
+
 // What may end a job beside its limits.
 struct JobEnds {
   // Readable: the job is killed, and its end is kDeadline. -1: nothing but limits ends it.
   int cancel_fd = -1;
   // It serves until it is cancelled or its control channel closes: no limit of time counts.
   bool serves = false;
+  // What its wall-clock limit is extended by; stays where it is until the job has ended.
+  const WaitedTime* waited = nullptr;
 };
 
 // A descriptor handed to a job under a name; stays open here.

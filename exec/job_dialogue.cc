@@ -13,7 +13,7 @@ namespace tritonrl {
 
 absl::StatusOr<std::unique_ptr<JobDialogue>> JobDialogue::Start(
     WorkerPool* pool, std::string job_json, const ExecLimits& limits, absl::Time deadline,
-    std::vector<JobFd> fds, bool serves) {
+    std::vector<JobFd> fds, JobEnds ends) {
   ASSIGN_OR_RETURN(ControlChannel control, ControlChannel::Create());
   const int ended = eventfd(0, EFD_CLOEXEC);
   if (ended < 0) return ErrnoStatus(errno, "make", "an event descriptor for a job");
@@ -25,9 +25,9 @@ absl::StatusOr<std::unique_ptr<JobDialogue>> JobDialogue::Start(
   fds.push_back({"control", control.job_end()});
   std::unique_ptr<JobDialogue> dialogue(new JobDialogue(std::move(control), ended, cancel));
   dialogue->thread_ = std::thread([d = dialogue.get(), pool, job = std::move(job_json), limits,
-                                   deadline, fds = std::move(fds), serves] {
-    d->report_ =
-        pool->Run(job, limits, deadline, fds, {.cancel_fd = d->cancel_fd_, .serves = serves});
+                                   deadline, fds = std::move(fds), ends]() mutable {
+    ends.cancel_fd = d->cancel_fd_;
+    d->report_ = pool->Run(job, limits, deadline, fds, ends);
     const uint64_t one = 1;
     (void)!write(d->ended_fd_, &one, sizeof(one));
   });

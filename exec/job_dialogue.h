@@ -18,13 +18,13 @@ namespace tritonrl {
 class JobDialogue {
  public:
   // Hands the job to the pool on a thread of its own. `fds` must stay open until this object is
-  // gone; the control channel is added to them under the name "control". A job that `serves` has no
-  // limit of time but Cancel.
+  // gone; the control channel is added to them under the name "control". `ends`
+  // are its ends but for Cancel, which is always one.
   static absl::StatusOr<std::unique_ptr<JobDialogue>> Start(WorkerPool* pool, std::string job_json,
                                                             const ExecLimits& limits,
                                                             absl::Time deadline,
                                                             std::vector<JobFd> fds,
-                                                            bool serves = false);
+                                                            JobEnds ends = {});
   ~JobDialogue();  // waits for the job's end, which its limits, the deadline or Cancel bound
   JobDialogue(const JobDialogue&) = delete;
   JobDialogue& operator=(const JobDialogue&) = delete;

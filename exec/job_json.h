@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "exec/gpu_gate.h"
+#include "exec/device_gate.h"
 #include "exec/messages.pb.h"
 #include "exec/reference_host.h"
 #include "exec/seeds.h"
@@ -30,7 +30,7 @@ struct JobContext {
   JobSeeds seeds;
   // Soft limit that a job holds itself, between two launches, with a better message than a kill.
   double time_limit_seconds = 0;
-  GpuGate::Place* place = nullptr;  // on the GPU, where times are measured
+  DeviceGate::Place* place = nullptr;  // on the GPU, where times are measured
   // References have hosts here, and tensors go through windows; null: through shared memory.
   HostPool* hosts = nullptr;
   // Nobody else uses the GPU's memory: what fails for want of it cannot be had.

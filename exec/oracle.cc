@@ -124,12 +124,14 @@ absl::Status ReadSize(const Json& json, const char* name, uint64_t* bytes) {
 
 // The part of a host's result object that tells of its windows.
 absl::Status ReadWindows(const Json& json, Windows* windows) {
-  uint64_t call = 0, device = 0;
+  uint64_t call = 0, held = 0, device = 0;
   RETURN_IF_ERROR(ReadSize(json, "in_bytes", &windows->in_bytes));
   RETURN_IF_ERROR(ReadSize(json, "out_bytes", &windows->out_bytes));
   RETURN_IF_ERROR(ReadSize(json, "call_bytes", &call));
+  RETURN_IF_ERROR(ReadSize(json, "held_bytes", &held));
   RETURN_IF_ERROR(ReadSize(json, "device_bytes", &device));
   windows->call_bytes = static_cast<int64_t>(call);
+  windows->held_bytes = static_cast<int64_t>(held);
   windows->device_bytes = static_cast<int64_t>(device);
   windows->in_turn = json.at("visible").value("in_turn", false);
   return absl::OkStatus();
@@ -137,7 +139,10 @@ absl::Status ReadWindows(const Json& json, Windows* windows) {
 
 // The part of an oracle's result object that describes its memory.
 absl::Status ReadMemory(const Json& json, const ExecRequest& request, OracleResult* result) {
-  if (result->host != nullptr) RETURN_IF_ERROR(ReadWindows(json, &result->windows));
+  if (result->host != nullptr) {
+    RETURN_IF_ERROR(ReadWindows(json, &result->windows));
+    result->host->Hold(result->windows.held_bytes);
+  }
   RETURN_IF_ERROR(ReadVisible(json.at("visible"), request, result));
   RETURN_IF_ERROR(ReadHidden(json.at("calls"), request, result));
   for (const Json& name : json.at("trials")) {
@@ -154,15 +159,14 @@ absl::Status ReadMemory(const Json& json, const ExecRequest& request, OracleResu
   return absl::OkStatus();
 }
 
-// A job whose process goes on as a host, if it comes to that.
-absl::Status RunHosted(const JobContext& context, WorkerPool*, const ExecLimits& limits,
-                       absl::Time deadline, JobReport* report, OracleResult* result) {
-  *report = context.hosts->Make(OracleJobJson(context), limits, deadline, &result->host);
-  return absl::OkStatus();
-}
-
+// A job whose process goes on as a host, if it comes to that; without hosts one that ends with what
+// it made.
 absl::Status RunOnce(const JobContext& context, WorkerPool* pool, const ExecLimits& limits,
                      absl::Time deadline, JobReport* report, OracleResult* result) {
+  if (context.hosts != nullptr) {
+    *report = context.hosts->Make(OracleJobJson(context), limits, deadline, &result->host);
+    return absl::OkStatus();
+  }
   const uint64_t size = static_cast<uint64_t>(limits.memory_bytes());
   ASSIGN_OR_RETURN(result->visible, SharedMemory::Create("visible", size));
   ASSIGN_OR_RETURN(result->hidden, SharedMemory::Create("hidden", size));
@@ -235,8 +239,7 @@ std::shared_ptr<const OracleResult> RunOracle(const JobContext& context, WorkerP
   auto result = std::make_shared<OracleResult>();
   JobReport report;
   for (int attempt = 0; attempt < 2; ++attempt) {
-    const auto run = context.hosts != nullptr ? RunHosted : RunOnce;
-    const absl::Status made = run(context, pool, limits, deadline, &report, result.get());
+    const absl::Status made = RunOnce(context, pool, limits, deadline, &report, result.get());
     if (!made.ok()) {
       SetOutcome(EXEC_INTERNAL_ERROR, Message(made), &result->run);
       return result;

@@ -20,11 +20,11 @@ namespace {
 
 constexpr size_t kMaxSource = 2 << 20;
 constexpr int64_t kAllMemory = int64_t{1} << 50;  // more than any GPU has
-// Of a GPU's memory: what stays free, as allocators need more than they are asked for; what each
-// host keeps; what its context and weights take.
+// Of a GPU's memory: what stays free, as allocators need more than they are asked for; and what the
+// context of each host's process takes. What hosts keep they hold at the gate.
 constexpr double kFreeShare = 0.08;
+constexpr int64_t kHostContext = int64_t{1} << 30;
 constexpr int64_t kHostKeeps = int64_t{2} << 30;
-constexpr int64_t kHostItself = int64_t{1} << 30;
 // Reserved while a reference is run for the first time, of which nothing is known yet.
 constexpr double kMakingShare = 0.12;
 constexpr char kTooLate[] = "the caller's deadline passed while other requests used the GPU";
@@ -99,32 +99,51 @@ absl::StatusOr<BackendPools> StartPools(WorkerPoolOptions options, int64_t cache
 PythonBackend::PythonBackend(std::string device, BackendPools pools)
     : device_(std::move(device)),
       pools_(std::move(pools)),
-      hosts_(pools_.windows ? std::make_shared<HostPool>(pools_.oracles.get()) : nullptr),
+      gate_(pools_.runners->workers()),
+      hosts_(pools_.windows ? std::make_shared<HostPool>(pools_.oracles.get(), &gate_) : nullptr),
       // A host takes a worker; those of requests at work are at most as many, and one worker is
       // left for checks of the device.
       cache_(pools_.cache_bytes, pools_.windows ? pools_.runners->workers() : 0),
-      doubt_(device_, pools_.oracles.get()),
-      gate_(pools_.runners->workers()) {}
+      doubt_(device_, pools_.oracles.get()) {}
+
+DeviceMemory PythonBackend::memory() const {
+  const DeviceGate::State state = gate_.state();
+  return {.shared_out = state.memory, .reserved = state.reserved, .held = state.held};
+}
 
 void PythonBackend::NoteMemory(int64_t device_bytes) {
   const double free = (1 - kFreeShare) * static_cast<double>(device_bytes);
-  const int64_t hosts = concurrency() * (kHostKeeps + kHostItself);
-  memory_bytes_ = std::max(static_cast<int64_t>(free) - hosts, device_bytes / 4);
+  const int64_t contexts = concurrency() * kHostContext;
+  memory_bytes_ = std::max(static_cast<int64_t>(free) - contexts, device_bytes / 4);
   gate_.SetMemory(memory_bytes_);
   making_bytes_ = static_cast<int64_t>(kMakingShare * static_cast<double>(device_bytes));
 }
 
-bool PythonBackend::TakeMemory(GpuGate::Place* place, absl::Time deadline) {
-  if (place == nullptr || !place->Reserve(kAllMemory, deadline)) return false;
+void PythonBackend::EndIdleHosts() {
   cache_.DropIdleHosts();
-  hosts_->EndIdle();
+  if (hosts_ != nullptr) hosts_->EndIdle();
+}
+
+bool PythonBackend::Reserve(int64_t bytes, DeviceGate::Place* place, absl::Time deadline) {
+  if (place == nullptr) return true;
+  if (!gate_.HasRoom(bytes)) cache_.DropIdleHosts();
+  if (!place->Reserve(bytes, deadline)) return false;
+  // Hosts whose requests have ended while it waited.
+  if (!gate_.HasRoom(0)) EndIdleHosts();
   return true;
 }
 
-bool PythonBackend::Admit(const OracleResult& oracle, GpuGate::Place* place, absl::Time deadline) {
+bool PythonBackend::TakeMemory(DeviceGate::Place* place, absl::Time deadline) {
+  if (place == nullptr || !place->Reserve(kAllMemory, deadline)) return false;
+  EndIdleHosts();
+  return true;
+}
+
+bool PythonBackend::Admit(const OracleResult& oracle, DeviceGate::Place* place,
+                          absl::Time deadline) {
   if (place == nullptr) return true;
   const int64_t bytes = oracle.CandidateBytes();
-  return bytes < memory_bytes_ ? place->Reserve(bytes, deadline) : TakeMemory(place, deadline);
+  return bytes < memory_bytes_ ? Reserve(bytes, place, deadline) : TakeMemory(place, deadline);
 }
 
 std::shared_ptr<const OracleResult> PythonBackend::GetOracle(JobContext context,
@@ -137,7 +156,7 @@ std::shared_ptr<const OracleResult> PythonBackend::GetOracle(JobContext context,
     return std::shared_ptr<const OracleResult>(std::move(result));
   };
   const auto make = [&] {
-    if (context.place != nullptr && !context.place->Reserve(making_bytes_, deadline)) return late();
+    if (!Reserve(making_bytes_, context.place, deadline)) return late();
     auto made = RunOracle(context, pools_.oracles.get(), limits, deadline);
     if (!made->out_of_memory) return made;
     // Others may have used the memory: that is no fault of the task.
@@ -150,6 +169,19 @@ std::shared_ptr<const OracleResult> PythonBackend::GetOracle(JobContext context,
     NoteMemory(oracle->windows.device_bytes);
   }
   return oracle;
+}
+
+std::shared_ptr<const OracleResult> PythonBackend::Renew(
+    const JobContext& context, const std::string& key, const ExecLimits& limits,
+    absl::Time deadline, std::shared_ptr<const OracleResult> oracle) {
+  if (oracle->host != nullptr && !oracle->host->alive()) cache_.Forget(key, oracle);
+  oracle = nullptr;
+  // As in Run: who waits here must hold nobody up.
+  if (context.place != nullptr) context.place->StepAside();
+  bool cached = false;
+  oracle = GetOracle(context, key, limits, deadline, &cached);
+  if (oracle == nullptr || !oracle->ok()) return nullptr;
+  return Admit(*oracle, context.place, deadline) ? oracle : nullptr;
 }
 
 CandidateRun PythonBackend::RunOn(const JobContext& context, const std::string& key,
@@ -166,12 +198,9 @@ CandidateRun PythonBackend::RunOn(const JobContext& context, const std::string& 
       again = TakeMemory(context.place, deadline);
       if (!again) run.result = Failed(EXEC_NO_WORKER_IN_TIME, "start", kTooLate);
     } else if (run.exchange_failed) {
-      if (!oracle->host->alive()) cache_.Forget(key, oracle);
-      // As in Run: who waits here must hold nobody up.
-      if (context.place != nullptr) context.place->StepAside();
-      bool cached = false;
-      oracle = GetOracle(context, key, limits, deadline, &cached);
-      again = oracle != nullptr && oracle->ok() && Admit(*oracle, context.place, deadline);
+      auto renewed = Renew(context, key, limits, deadline, oracle);
+      again = renewed != nullptr;
+      if (again) oracle = std::move(renewed);
     }
     if (!again) break;
   }
@@ -182,6 +211,26 @@ CandidateRun PythonBackend::RunOn(const JobContext& context, const std::string& 
   return run;
 }
 
+void PythonBackend::Probe(const JobContext& context, const std::string& key,
+                          const ExecLimits& limits, absl::Time deadline,
+                          std::shared_ptr<const OracleResult> oracle, ExecResult* result) {
+  absl::Status lost;
+  for (int attempt = 1; attempt <= 2; ++attempt) {
+    lost = ProbeTask(context.request, *oracle, deadline, result);
+    result->set_attempts(attempt);
+    if (lost.ok()) return;
+    if (attempt == 2 || absl::Now() >= deadline || !pools_.windows) break;
+    if (absl::IsResourceExhausted(lost)) {  // others may have used the memory
+      if (!TakeMemory(context.place, deadline)) break;
+      continue;
+    }
+    auto renewed = Renew(context, key, limits, deadline, oracle);
+    if (renewed == nullptr) break;
+    oracle = std::move(renewed);
+  }
+  SetOutcome(EXEC_INTERNAL_ERROR, Message(lost), result);
+}
+
 absl::StatusOr<ExecResult> PythonBackend::Run(const ExecRequest& request, absl::Time deadline) {
   RETURN_IF_ERROR(CheckRequest(request));
   const ExecLimits limits = EffectiveLimits(request.limits(), pools_.runners->limits());
@@ -190,10 +239,10 @@ absl::StatusOr<ExecResult> PythonBackend::Run(const ExecRequest& request, absl::
                      limits.wall_seconds()};
   context.hosts = hosts_.get();
   context.keep_bytes = kHostKeeps;
-  std::optional<GpuGate::Place> place;
+  std::optional<DeviceGate::Place> place;
   if (!modelled() || pools_.windows) {
     place.emplace(&gate_, deadline);
-    if (!place->ok()) {
+    if (!place->ok() || !place->Reserve(0, deadline)) {
       return Failed(EXEC_NO_WORKER_IN_TIME, "start", kTooLate);
     }
     context.place = &*place;
@@ -215,10 +264,11 @@ absl::StatusOr<ExecResult> PythonBackend::Run(const ExecRequest& request, absl::
   if (!oracle->ok() || request.reference_only()) {
     ExecResult result = oracle->run;
     result.set_oracle_cached(cached);
-    if (place.has_value() && !place->Reserve(making_bytes_, deadline)) {
+    if (!oracle->ok() || !request.probe_task()) return result;
+    if (!Admit(*oracle, context.place, deadline)) {
       return Failed(EXEC_NO_WORKER_IN_TIME, "reference", kTooLate);
     }
-    if (oracle->ok() && request.probe_task()) ProbeTask(request, *oracle, deadline, &result);
+    Probe(context, key, limits, deadline, oracle, &result);
     return result;
   }
   if (!Admit(*oracle, context.place, deadline)) {

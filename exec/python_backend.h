@@ -11,7 +11,7 @@
 #include "exec/candidate_run.h"
 #include "exec/device_backend.h"
 #include "exec/device_check.h"
-#include "exec/gpu_gate.h"
+#include "exec/device_gate.h"
 #include "exec/oracle_cache.h"
 #include "exec/worker_pool.h"
 
@@ -41,9 +41,10 @@ class PythonBackend : public DeviceBackend {
   // taken to have killed them. After a crash, a hang or an illegal access the GPU is checked before
   // it takes another candidate; while the check fails the outcome is a fault of ours. Requests wait
   // until the GPU's memory is likely to hold them beside those that run; what runs out of it all
-  // the same is tried once more alone before that counts.
+  // the same is tried once more alone before that counts, also by the probes of a task.
   absl::StatusOr<ExecResult> Run(const ExecRequest& request, absl::Time deadline) override;
 
+  DeviceMemory memory() const override;
   int concurrency() const override { return pools_.runners->workers(); }
   std::string name() const override { return device_; }
   std::string sandbox_description() const override { return pools_.runners->sandbox_description(); }
@@ -59,19 +60,30 @@ class PythonBackend : public DeviceBackend {
   // How much memory there is to be shared out, once a reference has told.
   void NoteMemory(int64_t device_bytes);
   // Waits until a candidate of that reference is likely to find the memory it needs.
-  bool Admit(const OracleResult& oracle, GpuGate::Place* place, absl::Time deadline);
+  bool Admit(const OracleResult& oracle, DeviceGate::Place* place, absl::Time deadline);
+  // So many bytes for one request. Hosts that nobody uses go if it would lack them otherwise.
+  bool Reserve(int64_t bytes, DeviceGate::Place* place, absl::Time deadline);
   // All of the GPU's memory for one request; false when the deadline passed.
-  bool TakeMemory(GpuGate::Place* place, absl::Time deadline);
+  bool TakeMemory(DeviceGate::Place* place, absl::Time deadline);
+  // Ends all hosts that nobody uses; by who uses the device himself.
+  void EndIdleHosts();
+  // An oracle once more, if its host has gone; nothing when that failed.
+  std::shared_ptr<const OracleResult> Renew(const JobContext& context, const std::string& key,
+                                            const ExecLimits& limits, absl::Time deadline,
+                                            std::shared_ptr<const OracleResult> oracle);
+  // The task's probes into `result`, again if what went wrong need not be the task's doing.
+  void Probe(const JobContext& context, const std::string& key, const ExecLimits& limits,
+             absl::Time deadline, std::shared_ptr<const OracleResult> oracle, ExecResult* result);
   // Runs the candidate, again if what went wrong need not be its own doing.
   CandidateRun RunOn(const JobContext& context, const std::string& key, const ExecLimits& limits,
                      absl::Time deadline, std::shared_ptr<const OracleResult> oracle);
 
   const std::string device_;
   const BackendPools pools_;
+  DeviceGate gate_;  // passed by requests of a backend that measures; hosts need it to the last
   const std::shared_ptr<HostPool> hosts_;  // null without windows
   OracleCache cache_;
   DeviceDoubt doubt_;
-  GpuGate gate_;  // passed by requests of a backend that measures
   std::atomic<int64_t> making_bytes_{0};
   // That requests share, once it is known.
   std::atomic<int64_t> memory_bytes_{std::numeric_limits<int64_t>::max()};

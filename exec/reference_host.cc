@@ -8,7 +8,24 @@
 namespace tritonrl {
 
 ReferenceHost::~ReferenceHost() {
-  if (process_->Drop()) pool_->GiveBack(std::move(process_));
+  // Freeing gigabytes, or ending a context, holds up whoever is timed.
+  const auto errand = pool_->Errand();
+  if (process_->Drop()) {
+    pool_->GiveBack(std::move(process_));
+  } else {
+    process_ = nullptr;
+  }
+}
+
+void ReferenceHost::Hold(int64_t bytes) {
+  if (pool_->gate_ != nullptr) {
+    holding_ = std::make_unique<DeviceGate::Holding>(pool_->gate_, bytes);
+  }
+}
+
+std::unique_ptr<DeviceGate::Errand> HostPool::Errand() const {
+  if (gate_ == nullptr) return nullptr;
+  return std::make_unique<DeviceGate::Errand>(gate_, absl::Now() + patience_);
 }
 
 std::unique_ptr<HostProcess> HostPool::Take() {
@@ -30,6 +47,8 @@ void HostPool::EndIdle() {
     absl::MutexLock lock(&mutex_);
     ending.swap(idle_);
   }
+  if (ending.empty()) return;
+  const auto errand = Errand();
   ending.clear();  // without the lock, as it takes a while
 }
 

@@ -12,6 +12,7 @@
 #include "absl/base/thread_annotations.h"
 #include "absl/status/statusor.h"
 #include "absl/synchronization/mutex.h"
+#include "exec/device_gate.h"
 #include "exec/host_process.h"
 
 namespace tritonrl {
@@ -22,28 +23,36 @@ class ReferenceHost {
  public:
   ReferenceHost(std::shared_ptr<HostPool> pool, std::unique_ptr<HostProcess> process)
       : pool_(std::move(pool)), process_(std::move(process)) {}
-  ~ReferenceHost();  // gives the task's memory, and the process back
+  // Gives the task's memory and the process back, while nobody is alone on the device.
+  ~ReferenceHost();
   ReferenceHost(const ReferenceHost&) = delete;
   ReferenceHost& operator=(const ReferenceHost&) = delete;
 
   // See HostProcess.
   absl::StatusOr<nlohmann::json> Ask(const nlohmann::json& order, const char* answer,
-                                     absl::Time deadline, std::vector<int>* fds = nullptr) {
-    return process_->Ask(order, answer, deadline, fds);
+                                     const AskOptions& options) {
+    return process_->Ask(order, answer, options);
   }
+  // Counts so many bytes of the device's memory as held, as long as the host lives.
+  void Hold(int64_t bytes);
   // False after the process has ended.
   bool alive() const { return process_->serving(); }
 
  private:
   const std::shared_ptr<HostPool> pool_;
   std::unique_ptr<HostProcess> process_;
+  std::unique_ptr<DeviceGate::Holding> holding_;
 };
 
 // Processes for hosts; idle ones wait for the next task. Held by a shared pointer.
 class HostPool : public std::enable_shared_from_this<HostPool> {
  public:
-  // Each process takes a worker of `pool`, idle ones too.
-  explicit HostPool(WorkerPool* pool) : pool_(pool) {}
+  // Each process takes a worker of `pool`, idle ones too. `gate`, if any, is told of the memory that
+  // hosts hold, and hosts and processes end outside of the times in which somebody is alone there;
+  // after `patience` they do so nevertheless.
+  explicit HostPool(WorkerPool* pool, DeviceGate* gate = nullptr,
+                    absl::Duration patience = absl::Minutes(2))
+      : pool_(pool), gate_(gate), patience_(patience) {}
 
   // Has the job made by an idle process, if there is one, else by a new one. What fails in a
   // process that had other tasks before is tried in a new one before it counts. `host` is null when
@@ -60,7 +69,12 @@ class HostPool : public std::enable_shared_from_this<HostPool> {
   std::unique_ptr<HostProcess> Take();
   void GiveBack(std::unique_ptr<HostProcess> process);
 
+  // What ends something on the device does it inside.
+  std::unique_ptr<DeviceGate::Errand> Errand() const;
+
   WorkerPool* const pool_;
+  DeviceGate* const gate_;
+  const absl::Duration patience_;
   absl::Mutex mutex_;
   std::vector<std::unique_ptr<HostProcess>> idle_ ABSL_GUARDED_BY(mutex_);
 };

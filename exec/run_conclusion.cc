@@ -13,8 +13,6 @@
 namespace tritonrl {
 namespace {
 
-constexpr double kLongWait = 1;  // seconds
-
 void NoteTiming(const TimingResult& timing, ExecResult* result) {
   auto& seconds = *result->mutable_phase_seconds();
   seconds["timing: ready"] = timing.ready_seconds;
@@ -79,17 +77,6 @@ void Conclude(const ExecRequest& request, const OracleResult& oracle, const RunF
   if (!found.violation.ok()) {
     return SetOutcome(EXEC_BAD_RESULT,
                       "what it handed over makes no sense: " + Message(found.violation), result);
-  }
-  if (result->outcome() == EXEC_TIMEOUT && found.timing.has_value() &&
-      found.timing->kind == TimingResult::Kind::kCandidateEnded &&
-      found.timing->wait_seconds > kLongWait) {
-    // Its limit of time ran while others used the GPU.
-    return SetOutcome(
-        EXEC_NO_WORKER_IN_TIME,
-        absl::StrFormat("it was ended at its limit of time after it had waited %.0f s "
-                        "for the GPU to be free",
-                        found.timing->wait_seconds),
-        result);
   }
   if (result->outcome() != EXEC_OK) return;
   if (found.compared < calls.size()) {

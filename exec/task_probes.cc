@@ -15,7 +15,6 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "base/status.h"
-#include "exec/classify.h"
 #include "exec/job_json.h"
 #include "exec/tensor_compare.h"
 #include "exec/tensor_elements.h"
@@ -172,7 +171,8 @@ class Prober {
         order["call"] = call;
         order["leaf"] = index;
         ASSIGN_OR_RETURN(const Json answer,
-                         oracle_.host->Ask({{"probe", std::move(order)}}, "difference", deadline_));
+                         oracle_.host->Ask({{"probe", std::move(order)}}, "difference",
+                                            {.deadline = deadline_}));
         made = made && !answer.is_null();
         if (answer.is_null()) return Difference();
         ASSIGN_OR_RETURN(Difference found, ParseDifference(answer));
@@ -281,12 +281,11 @@ class Prober {
 
 }  // namespace
 
-void ProbeTask(const ExecRequest& request, const OracleResult& oracle, absl::Time deadline,
-               ExecResult* result) {
+absl::Status ProbeTask(const ExecRequest& request, const OracleResult& oracle, absl::Time deadline,
+                       ExecResult* result) {
   const absl::Status lost = Prober(request, oracle, deadline).Run(result);
-  if (lost.ok()) return;
-  result->clear_probes();
-  SetOutcome(EXEC_INTERNAL_ERROR, Message(lost), result);
+  if (!lost.ok()) result->clear_probes();
+  return lost;
 }
 
 }  // namespace tritonrl

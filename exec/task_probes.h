@@ -3,6 +3,7 @@
 #ifndef TRITONRL_EXEC_TASK_PROBES_H_
 #define TRITONRL_EXEC_TASK_PROBES_H_
 
+#include "absl/status/status.h"
 #include "absl/time/time.h"
 #include "exec/messages.pb.h"
 #include "exec/oracle.h"
@@ -24,8 +25,10 @@ namespace tritonrl {
 //                    where the task itself is in half precision
 // A probe passes when it is right on every trial. It does not apply where it cannot be made, or is
 // bit for bit the expected output everywhere.
-void ProbeTask(const ExecRequest& request, const OracleResult& oracle, absl::Time deadline,
-               ExecResult* result);
+// An error is a fault of ours, and there are no probes then; ResourceExhausted: the GPU's memory was
+// not enough.
+absl::Status ProbeTask(const ExecRequest& request, const OracleResult& oracle, absl::Time deadline,
+                       ExecResult* result);
 
 }  // namespace tritonrl
 

@@ -66,8 +66,9 @@ class MemoryExchange : public TensorExchange {
 absl::StatusOr<std::unique_ptr<TensorExchange>> OpenExchange(const ExecRequest& request,
                                                              const OracleResult& oracle,
                                                              absl::Duration call_limit,
-                                                             absl::Time deadline) {
-  if (oracle.host != nullptr) return OpenWindows(request, oracle, call_limit, deadline);
+                                                             absl::Time deadline,
+                                                             WaitedTime* queued) {
+  if (oracle.host != nullptr) return OpenWindows(request, oracle, call_limit, deadline, queued);
   uint64_t outputs = 0, inputs = 0;
   for (const auto& leaves : oracle.outputs) outputs = std::max(outputs, RoomFor(leaves));
   for (const auto& leaves : oracle.inputs) inputs = std::max(inputs, RoomFor(leaves));

@@ -53,11 +53,13 @@ class TensorExchange {
 
 // The exchange for a candidate of that reference: by sealed shared memory that is compared here, or
 // by windows into a GPU's memory where a reference host serves. `oracle` must outlive it. No call
-// takes longer than until `deadline`, and none longer than `call_limit`.
+// takes longer than until `deadline`, and none longer than `call_limit` from its turn at the host
+// on; the time until its turn is added to `queued`, if there is one.
 absl::StatusOr<std::unique_ptr<TensorExchange>> OpenExchange(const ExecRequest& request,
                                                              const OracleResult& oracle,
                                                              absl::Duration call_limit,
-                                                             absl::Time deadline);
+                                                             absl::Time deadline,
+                                                             WaitedTime* queued = nullptr);
 
 }  // namespace tritonrl
 

@@ -112,7 +112,10 @@ class Turns {
     if (!candidate.is_object()) {
       return Failed(Kind::kBadMessage, "it did not say that it is ready for timing");
     }
-    Timed(&result_.wait_seconds, [&] { return sides_.alone(), true; });
+    if (!Timed(&result_.wait_seconds, sides_.alone)) {
+      why_ = "others used the GPU until the caller's deadline";
+      return TimerFailed("it never began");
+    }
     const Json reference = Member(AskReference(Json{{"begin", true}}.dump()), "ready");
     if (!reference.is_object()) return TimerFailed("it did not begin");
     NoteReady(reference, candidate);

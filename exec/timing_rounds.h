@@ -75,7 +75,8 @@ struct TimingSides {
   // Puts a trial's inputs where the candidate will look for them.
   std::function<absl::Status(int trial)> provide;
   JudgeOutput judge;
-  std::function<void()> alone;  // returns when nothing else uses the GPU
+  // Returns when nothing else uses the GPU; false when that took too long, which is a fault of ours.
+  std::function<bool()> alone;
 };
 
 // Calls `alone` once both sides are ready, begins on the reference's side then, and orders rounds

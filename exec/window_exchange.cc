@@ -49,8 +49,12 @@ absl::StatusOr<std::vector<double>> ReadElement(const Json& json, const char* na
 class WindowExchange : public TensorExchange {
  public:
   WindowExchange(const ExecRequest& request, const OracleResult& oracle, absl::Duration call_limit,
-                 absl::Time deadline)
-      : request_(request), oracle_(oracle), call_limit_(call_limit), deadline_(deadline) {}
+                 absl::Time deadline, WaitedTime* queued)
+      : request_(request),
+        oracle_(oracle),
+        call_limit_(call_limit),
+        deadline_(deadline),
+        queued_(queued) {}
 
   absl::Status Open() {
     ASSIGN_OR_RETURN(const Json opened, Ask({{"open", true}}, "opened", &windows_));
@@ -144,15 +148,17 @@ class WindowExchange : public TensorExchange {
  private:
   absl::StatusOr<Json> Ask(const Json& order, const char* answer, std::vector<int>* fds = nullptr) {
     // Giving back what was opened is no matter of the candidate's time.
-    const absl::Time limit = absl::Now() + call_limit_;
-    return oracle_.host->Ask(order, answer,
-                             order.contains("close") ? limit : std::min(limit, deadline_), fds);
+    const absl::Time deadline = order.contains("close") ? absl::Now() + call_limit_ : deadline_;
+    return oracle_.host->Ask(
+        order, answer,
+        {.deadline = deadline, .patience = call_limit_, .fds = fds, .queued = queued_});
   }
 
   const ExecRequest& request_;
   const OracleResult& oracle_;
   const absl::Duration call_limit_;
   const absl::Time deadline_;
+  WaitedTime* const queued_;
   std::vector<int> windows_;  // in, out
   int64_t session_ = 0;
   int provided_ = 0;  // a fresh window holds the first trial
@@ -206,8 +212,9 @@ Json ToleranceJson(const Tolerance& tolerance, int index, const Leaf& want) {
 absl::StatusOr<std::unique_ptr<TensorExchange>> OpenWindows(const ExecRequest& request,
                                                             const OracleResult& oracle,
                                                             absl::Duration call_limit,
-                                                            absl::Time deadline) {
-  auto exchange = std::make_unique<WindowExchange>(request, oracle, call_limit, deadline);
+                                                            absl::Time deadline,
+                                                            WaitedTime* queued) {
+  auto exchange = std::make_unique<WindowExchange>(request, oracle, call_limit, deadline, queued);
   RETURN_IF_ERROR(exchange->Open());
   return exchange;
 }

@@ -17,7 +17,8 @@ namespace tritonrl {
 absl::StatusOr<std::unique_ptr<TensorExchange>> OpenWindows(const ExecRequest& request,
                                                             const OracleResult& oracle,
                                                             absl::Duration call_limit,
-                                                            absl::Time deadline);
+                                                            absl::Time deadline,
+                                                            WaitedTime* queued = nullptr);
 
 // What a host says of a comparison (format in exec/python/README.md); InvalidArgument if that makes
 // no sense.

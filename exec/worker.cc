@@ -24,6 +24,7 @@ namespace {
 
 using Json = nlohmann::json;
 
+constexpr absl::Duration kLookAgain = absl::Milliseconds(20);  // at a limit that moves
 constexpr size_t kMaxJobFrame = 16 << 20;
 constexpr size_t kMaxReportFrame = 16 << 20;  // 1 MiB of result, escaped at worst sixfold
 constexpr size_t kStderrKept = 4096;
@@ -227,6 +228,25 @@ absl::Status Worker::Send(absl::string_view payload, absl::Time deadline,
   return absl::OkStatus();
 }
 
+Worker::WaitResult Worker::WaitReport(absl::Time begun, const ExecLimits& limits,
+                                      absl::Time deadline, const JobEnds& ends, std::string* frame,
+                                      absl::Time* limit) {
+  const auto limit_now = [&] {
+    if (ends.serves) return absl::InfiniteFuture();
+    const absl::Duration waited = ends.waited != nullptr ? ends.waited->Total() : absl::Duration();
+    return begun + absl::Seconds(limits.wall_seconds()) + waited;
+  };
+  absl::Time least = absl::InfinitePast();
+  while (true) {
+    *limit = limit_now();
+    const WaitResult wait =
+        WaitFrame(std::min(std::max(*limit, least), deadline), frame, ends.cancel_fd);
+    if (wait != WaitResult::kDeadline || absl::Now() >= deadline) return wait;
+    if (absl::Now() >= limit_now()) return wait;
+    least = absl::Now() + kLookAgain;
+  }
+}
+
 JobReport Worker::Run(absl::string_view job_json, const ExecLimits& limits, absl::Time deadline,
                       const std::vector<JobFd>& fds, const JobEnds& ends) {
   JobReport report;
@@ -253,9 +273,8 @@ JobReport Worker::Run(absl::string_view job_json, const ExecLimits& limits, absl
     Kill();
     return report;
   }
-  const absl::Time limit =
-      ends.serves ? absl::InfiniteFuture() : absl::Now() + absl::Seconds(limits.wall_seconds());
-  WaitResult wait = WaitFrame(std::min(limit, deadline), &frame, ends.cancel_fd);
+  absl::Time limit;
+  WaitResult wait = WaitReport(absl::Now(), limits, deadline, ends, &frame, &limit);
   const bool cancelled = wait == WaitResult::kCancelled;
   const bool overtime = cancelled || wait == WaitResult::kDeadline;
   if (overtime) {

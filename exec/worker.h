@@ -61,6 +61,10 @@ class Worker {
 
   // Waits for a frame, reading stderr meanwhile, until `cancel_fd` (if any) is readable.
   WaitResult WaitFrame(absl::Time deadline, std::string* frame, int cancel_fd = -1);
+  // Waits for the report of a job that began at `begun`, until `deadline` or its limit, which is
+  // put into `limit` and moves on while the job waits for others.
+  WaitResult WaitReport(absl::Time begun, const ExecLimits& limits, absl::Time deadline,
+                        const JobEnds& ends, std::string* frame, absl::Time* limit);
   // Reads what is there; false at the end of the stream.
   bool ReadSocket();
   bool ReadStderr();
