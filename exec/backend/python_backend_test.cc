@@ -64,7 +64,7 @@ std::string ProbedReference(const std::string& second) {
   return absl::StrCat(
       "import fake_runner\n"
       "fake_runner._EXPECTED = {'tensor': {'dtype': 'float32', 'shape': [4], 'stride': [1],"
-      " 'device': 'cpu', 'layout': 'strided', 'offset': 0}}\n"
+      " 'device': 'cuda', 'layout': 'strided', 'offset': 0}}\n"
       "asked = []\n"
       "def order(message):\n"
       "  if 'probe' not in message: return None\n"
@@ -93,18 +93,23 @@ TEST_F(PythonBackendTest, WhoOnlyAsksForAResultWaitsForNobodysMemory) {
   // A candidate that fills the GPU by its reference's sizes.
   const ExecRequest large = Request("sizes = {'in_bytes': 100 << 30, 'device_bytes': 80 << 30}",
                                     "import time; time.sleep(2)");
-  ExecRequest small = Request("sizes = {'device_bytes': 80 << 30}", "pass");
-  EXPECT_EQ(Run(small).outcome(), EXEC_OK);
+  // One that failed is kept without a host, so that it is at hand whatever the memory is used for.
+  const ExecRequest failed = Request(
+      "result['outcome'] = 'reference_error'\nresult['message'] = 'no'\njob['host'] = False\n",
+      "pass");
+  EXPECT_EQ(Run(failed).outcome(), EXEC_REFERENCE_FAILED);
   std::atomic<bool> done{false};
   std::thread filling([&] {
     EXPECT_EQ(Run(large).outcome(), EXEC_OK);
     done = true;
   });
-  while (backend_->memory().reserved < int64_t{60} << 30) absl::SleepFor(absl::Milliseconds(1));
-  small.set_reference_only(true);
-  const ExecResult told = Run(small);
+  const absl::Time limit = absl::Now() + absl::Seconds(20);
+  while (backend_->memory().reserved < int64_t{60} << 30 && absl::Now() < limit) {
+    absl::SleepFor(absl::Milliseconds(1));
+  }
+  const ExecResult told = Run(failed);
   EXPECT_FALSE(done) << "it waited";
-  EXPECT_EQ(told.outcome(), EXEC_OK);
+  EXPECT_EQ(told.outcome(), EXEC_REFERENCE_FAILED);
   EXPECT_TRUE(told.oracle_cached());
   filling.join();
   EXPECT_EQ(backend_->memory().reserved, 0);
