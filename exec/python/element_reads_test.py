@@ -116,7 +116,8 @@ class ElementReadsTest(unittest.TestCase):
 
 
     def test_what_a_library_was_given_is_run_in_sight(self):
-        for number, (key, its_key) in enumerate((("CPU", ""), ("", "CPU"), ("CompositeExplicitAutograd", ""), ("", ""))):
+        keys = (("CPU", ""), ("", "CPU"), ("CompositeExplicitAutograd", ""), ("", ""))
+        for number, (key, its_key) in enumerate(keys):
             space = f"elementreadstest3{number}"
             with operators.noted():
                 definition = torch.library.Library(space, "DEF")
@@ -177,7 +178,8 @@ class CastTest(unittest.TestCase):
     def test_complex_numbers_are_not_whole(self):
         x = torch.randn(64)
         self.assertNotIn(self.NAME, audited(lambda: x.to(torch.complex64).real.double()))
-        self.assertNotIn(self.NAME, audited(lambda: torch.view_as_real(torch.empty(64, dtype=torch.cfloat).copy_(x)).half()))
+        pairs = torch.empty(64, dtype=torch.cfloat)
+        self.assertNotIn(self.NAME, audited(lambda: torch.view_as_real(pairs.copy_(x)).half()))
         self.assertEqual(audited(lambda: x.int().to(torch.complex64))[self.NAME].largest, 64)
 
     def test_memory_is_let_go_of(self):
