@@ -7,6 +7,7 @@
 #ifndef TRITONRL_VERIFY_LINTER_INTERPRETER_H_
 #define TRITONRL_VERIFY_LINTER_INTERPRETER_H_
 
+#include <map>
 #include <optional>
 #include <set>
 #include <string>
@@ -17,6 +18,7 @@
 #include "absl/functional/function_ref.h"
 #include "absl/strings/string_view.h"
 #include "verify/linter/ast.h"
+#include "verify/linter/interpreter_types.h"
 #include "verify/linter/kernel_analysis.h"
 #include "verify/linter/linter.h"
 #include "verify/linter/names.h"
@@ -39,48 +41,6 @@ class Interpreter {
   enum class Phase { kModule, kInit, kForward };
   enum class Flow { kNext, kReturn, kBreak, kContinue, kRaise };
 
-  struct Args {
-    std::vector<Value> positional;
-    std::vector<std::pair<std::string, Value>> keyword;
-    Value rest = nullptr;  // what further arguments may be (from *x of unknown length or **x)
-    int line = 0;
-
-    Value Get(int index, absl::string_view name) const;  // null when absent
-    std::vector<Value> All() const;
-  };
-
-  struct Frame {
-    const FunctionObject* function = nullptr;
-    Scope* scope = nullptr;
-    Value self = nullptr;      // first argument, for super()
-    Value returned = nullptr;  // join of what return statements gave
-    Value yielded = nullptr;
-    bool is_forward = false;  // the outermost frame of phase kForward
-    uint64_t callables = 0;   // a number for the functions among its arguments
-  };
-
-  struct Storage {
-    StorageSet sources;         // its elements may come from these
-    std::vector<int> launches;  // launches that wrote it
-    bool constant = false;      // filled with what stands in the program
-    StorageSet addresses;       // it holds the addresses of these storages
-    bool input = false;         // an argument of forward or a parameter of the model
-    bool argument = false;      // an argument of forward
-  };
-
-  struct Launch {
-    const KernelInfo* info = nullptr;
-    int line = 0;
-    StorageSet arguments;
-  };
-
-  // A value that a return statement of forward gives.
-  struct Returned {
-    Value value;
-    int line;
-    bool guarded_empty;  // under a test for an empty input
-  };
-
   // --- findings ---
   void Find(LintRule rule, int line, std::string name, std::string text);
   void Forbid(int line, const std::string& name, const std::string& why);
@@ -88,8 +48,9 @@ class Interpreter {
   // `sources`.
   Value Compute(const std::string& name, int line, StorageSet sources);
   void Unresolved(const std::string& name, int line);
-  bool Spend();             // counts a step; false when the budget is used up
-  void Grow(size_t items);  // counts as many, as a container gets so many items more
+  bool Spend();  // counts a step; false when the budget is used up
+  // A finding where something is nested deeper than is followed.
+  bool TooDeep(int depth, int limit, int line);
 
   // --- statements ---
   Flow ExecBlock(const Node* block);
@@ -178,7 +139,7 @@ class Interpreter {
   Value BindMethod(Value found, Value self, Value type);
   bool DerivesFrom(ClassObject* type, absl::string_view symbol);
   // Names of a named tuple's or dataclass's fields in order.
-  static std::vector<std::string> FieldsOf(const ClassObject* type);
+  const std::vector<std::string>& FieldsOf(ClassObject* type);
   bool IsNamedTuple(InstanceObject* instance);
   Value Instantiate(ClassObject* type, const Args& args);
   std::vector<Value> AttributeValues(InstanceObject* instance);
@@ -243,15 +204,9 @@ class Interpreter {
   void CallCallbacks(const Args& args);
 
   // --- code that runs without a call being seen ---
-  struct Hidden {
-    Value value = nullptr;  // something callable, or an object whose methods may be called
-    int line = 0;
-    const Node* comprehension = nullptr;  // or a generator that is used up later,
-    Scope* scope = nullptr;               // in this scope
-    std::vector<Value> iterables = {};    // or a function that gets elements of these
-  };
+  // Calls inside calls of partial functions, methods and modules, whatever they come to.
+  static constexpr int kMaxCallsInCalls = 400;
   static constexpr size_t kMostHidden = 256;
-  static constexpr int kStepsForAll = 400000;
   static constexpr size_t kMostItems = 1 << 16;    // of a container
   static constexpr size_t kLongestText = 1 << 16;  // that is made of others
   bool IsCallable(Value value);
@@ -299,12 +254,20 @@ class Interpreter {
   InstanceObject* MakeModel(ClassObject* type, int line);
   Args ForwardArguments(FunctionObject* forward);
 
+  StorageSet Reachable(Value value) { return arena_.Reachable(value); }
+  bool HoldsTensor(Value value) { return arena_.HoldsTensor(value); }
+  const std::vector<Value>& SearchOrder(ClassObject* type) { return arena_.SearchOrder(type); }
+
   Frame& frame() { return frames_.back(); }
   Value None() { return arena_.Constant(nullptr); }
 
   Ast* ast_;
   LintResult* result_;
-  Arena arena_;
+  // Honest programs take a twentieth of it.
+  static constexpr uint64_t kWorkForAll = 6400000;
+  static constexpr uint64_t kWorkOfStep = 16;
+  Budget budget_{kWorkForAll};
+  Arena arena_{&budget_};
   Phase phase_ = Phase::kModule;
   Scope* module_scope_ = nullptr;
   std::vector<Frame> frames_;
@@ -328,8 +291,9 @@ class Interpreter {
   uint64_t changes_ = 0;         // stores outside of the running function that changed something
   int loops_ = 0;                // enclosing loops of unknown length
   int hidden_calls_ = 0;         // enclosing calls that Python or a library makes by itself
-  int steps_ = 0;
-  int kernel_budget_ = 400000;  // nodes that kernel analyses may look at, all together
+  int eval_depth_ = 0, call_depth_ = 0;
+  std::map<const Node*, bool> generators_;  // function bodies: whether a yield is in them
+  int kernel_budget_ = 400000;              // nodes that kernel analyses may look at, all together
   bool has_forward_inputs_ = false;
 };
 

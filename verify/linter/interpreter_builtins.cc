@@ -67,6 +67,7 @@ Value Interpreter::GetAttrBuiltin(const Args& args) {
       for (Value base : std::vector<Value>(SearchOrder(instance->type))) {
         auto* type = AsClass(base);
         if (type == nullptr) continue;
+        budget_.Spend(2 * type->body->variables.size());
         const auto variables = type->body->variables;
         for (const auto& [number, value] : variables) {
           const std::string& member = ast_->NameOf(number);
@@ -214,6 +215,7 @@ Value Interpreter::SequenceBuiltin(absl::string_view name, const Args& args) {
     auto* dict = arena_.New<DictObject>();
     for (const auto& [key, value] : args.keyword) dict->items.emplace_back("s:" + key, value);
     if (auto* other = AsDict(first)) {
+      budget_.Spend(4 * other->items.size());
       dict->items.insert(dict->items.begin(), other->items.begin(), other->items.end());
       dict->other = other->other;
     } else if (first != nullptr && ArePairs(first)) {

@@ -29,7 +29,7 @@ bool HasYield(const Node* node) {
 
 }  // namespace
 
-Value Interpreter::Args::Get(int index, absl::string_view name) const {
+Value Args::Get(int index, absl::string_view name) const {
   for (const auto& [key, value] : keyword) {
     if (key == name) return value;
   }
@@ -37,14 +37,14 @@ Value Interpreter::Args::Get(int index, absl::string_view name) const {
   return rest;
 }
 
-std::vector<Value> Interpreter::Args::All() const {
+std::vector<Value> Args::All() const {
   std::vector<Value> all = positional;
   for (const auto& [name, value] : keyword) all.push_back(value);
   if (rest != nullptr) all.push_back(rest);
   return all;
 }
 
-Interpreter::Args Interpreter::EvalArgs(const Node* arguments, int line) {
+Args Interpreter::EvalArgs(const Node* arguments, int line) {
   Args args;
   args.line = line;
   if (arguments == nullptr) return args;
@@ -89,6 +89,8 @@ Value Interpreter::EvalCall(const Node* node) {
 }
 
 Value Interpreter::Call(Value function, const Args& args) {
+  const Nested nested(&call_depth_);
+  if (TooDeep(call_depth_, kMaxCallsInCalls, args.line)) return arena_.Unknown();
   auto* any = AsUnion(function);
   if (any == nullptr) {
     Value value = CallOne(function, args);
@@ -105,6 +107,7 @@ Value Interpreter::Call(Value function, const Args& args) {
 }
 
 Value Interpreter::CallOne(Value function, const Args& args) {
+  budget_.Spend((args.positional.size() + args.keyword.size()) / 2);
   if (function == nullptr || !Spend()) return arena_.Unknown(SourcesOf(args));
   switch (function->kind) {
     case ObjectKind::kFunction:
@@ -171,6 +174,7 @@ void Interpreter::BindParameters(FunctionObject* function, const Args& args, Sco
                                  Frame* frame) {
   const Node* parameters = function->node->Get(Field::kParameters);
   if (parameters == nullptr) return;
+  budget_.SpendSearch(parameters->children.size(), 8 + args.keyword.size());
   std::vector<std::string> named;
   size_t position = 0;
   bool keyword_only = false;
@@ -225,7 +229,7 @@ Value Interpreter::CallFunction(FunctionObject* function, const Args& given) {
   const auto same = std::count_if(frames_.begin(), frames_.end(),
                                   [&](const Frame& f) { return f.function == function; });
   uint64_t callables = 0;
-  for (Value value : given.All()) callables = callables * 31 + CallableHash(value);
+  for (Value value : given.All()) callables = callables * 31 + arena_.CallableHash(value);
   if (same > kMaxRecursion || frames_.size() > kMaxCallDepth) {
     // What it is to call changes from level to level: the deepest may call what none here does.
     const bool turning = std::none_of(frames_.begin(), frames_.end(), [&](const Frame& f) {
@@ -274,7 +278,9 @@ Value Interpreter::CallFunction(FunctionObject* function, const Args& given) {
   }
   Frame done = frames_.back();
   frames_.pop_back();
-  if (done.yielded != nullptr || HasYield(body)) {
+  auto [generator, fresh] = generators_.try_emplace(body, false);
+  if (fresh) generator->second = HasYield(body);
+  if (done.yielded != nullptr || generator->second) {
     if (phase_ != Phase::kForward && done.function != nullptr) {
       auto* later = arena_.New<PartialObject>();  // its body runs when it is asked for elements
       later->function = function;

@@ -70,6 +70,7 @@ Value Interpreter::CallDictMethod(DictObject* dict, absl::string_view name, cons
     Value item = GetItem(dict, first == nullptr ? arena_.Host() : first, nullptr, args.line);
     return arena_.Join(item, fallback);
   }
+  budget_.Spend(8 * dict->items.size());
   std::vector<Value> values;
   std::vector<Value> pairs;
   for (const auto& [key, value] : dict->items) {
@@ -88,7 +89,7 @@ Value Interpreter::CallDictMethod(DictObject* dict, absl::string_view name, cons
   if (name == "update") {
     if (auto* other = AsDict(first)) {
       const auto more = other->items;  // a copy, as it may be the same one
-      Grow(more.size());
+      budget_.Spend(4 * more.size());
       for (const auto& [key, value] : more) dict->items.emplace_back(key, value);
       dict->other = arena_.Join(dict->other, other->other);
     }

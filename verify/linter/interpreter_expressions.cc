@@ -8,9 +8,17 @@
 #include "verify/linter/interpreter.h"
 
 namespace tritonrl::lint {
+namespace {
+
+// Expressions in each other, through calls.
+constexpr int kMaxNesting = 1000;
+
+}  // namespace
+
 Value Interpreter::Eval(const Node* node) {
   if (node == nullptr) return arena_.Host();
-  if (!Spend()) return arena_.Unknown();
+  const Nested nested(&eval_depth_);
+  if (!Spend() || TooDeep(eval_depth_, kMaxNesting, node->line)) return arena_.Unknown();
   Value value = EvalNode(node);
   return value == nullptr ? arena_.Unknown() : value;
 }

@@ -56,6 +56,7 @@ Value Interpreter::GetItem(Value object, Value index, const Node* index_node, in
       return ItemOf(AsModule(object)->children, true, index);
     case ObjectKind::kDict: {
       const std::string key = ConstantKey(index);
+      budget_.SpendSearch(1, 2 * AsDict(object)->items.size());
       Value joined = AsDict(object)->other;
       for (const auto& [existing, item] : AsDict(object)->items) {
         if (key.empty() || existing == key) joined = arena_.Join(joined, item);
@@ -135,20 +136,23 @@ Value Interpreter::IndexTensor(TensorObject* tensor, Value index, int line) {
 }
 
 void Interpreter::AddItems(Value iterable, std::vector<Value>* items, bool* exact) {
+  const Nested nested(&call_depth_);
+  if (TooDeep(call_depth_, kMaxCallsInCalls, 1)) return;
   if (auto* list = AsList(iterable)) {
     const std::vector<Value> more = list->items;  // a copy, as it may be the same one
-    Grow(more.size());
+    budget_.Spend(more.size());
     if (items->size() + more.size() <= kMostItems) {
       items->insert(items->end(), more.begin(), more.end());
       *exact = *exact && list->exact;
       return;
     }
     *exact = false;
-    steps_ = std::max(steps_, kStepsForAll);  // what is left out cannot be followed
+    budget_.UseUp();  // what is left out cannot be followed
     (void)Spend();
     return;
   }
   if (auto* module = AsModule(iterable)) {
+    budget_.Spend(module->children.size());
     items->insert(items->end(), module->children.begin(), module->children.end());
     return;
   }
@@ -163,6 +167,7 @@ void Interpreter::AddItems(Value iterable, std::vector<Value>* items, bool* exac
   } else if (auto* host = AsHost(iterable)) {
     items->push_back(host->is_shape ? arena_.Size() : arena_.Host(host->sources));
   } else if (auto* dict = AsDict(iterable)) {
+    budget_.Spend(4 * dict->items.size());
     for (const auto& [key, value] : dict->items) {
       if (absl::StartsWith(key, "s:")) items->push_back(arena_.Constant(key.substr(2)));
     }

@@ -149,6 +149,7 @@ Value Interpreter::CallStandardLibrary(const std::string& name, const Args& args
       for (Value value : args.All()) {
         auto* other = AsDict(value);
         if (other == nullptr) continue;
+        budget_.Spend(4 * other->items.size());
         dict->items.insert(dict->items.end(), other->items.begin(), other->items.end());
         dict->other = arena_.Join(dict->other, other->other);
       }

@@ -100,6 +100,7 @@ Value Interpreter::EvalLiteral(const Node* node) {
 }
 
 Value Interpreter::EvalNumber(const Node* node) {
+  budget_.Spend(node->text.size() / 16);
   std::string text = absl::StrReplaceAll(node->text, {{"_", ""}});
   int64_t number = 0;
   double real = 0;
@@ -114,6 +115,7 @@ Value Interpreter::EvalNumber(const Node* node) {
 }
 
 Value Interpreter::EvalString(const Node* node) {
+  budget_.Spend(node->text.size() / 16);
   StorageSet sources;
   std::vector<const Node*> pending(node->children.begin(), node->children.end());
   while (!pending.empty()) {  // interpolations, also those inside format specifiers
@@ -168,6 +170,7 @@ Value Interpreter::EvalDictionary(const Node* node) {
     } else if (child->kind == Kind::kDictSplat && !child->children.empty()) {
       Value more = Eval(child->children[0]);
       if (auto* other = AsDict(more)) {
+        budget_.Spend(4 * other->items.size());
         for (const auto& item : other->items) dict->items.push_back(item);
         dict->other = arena_.Join(dict->other, other->other);
       } else {

@@ -23,8 +23,9 @@ Interpreter::Flow Interpreter::LoopElse(const Node* node, Flow flow) {
 void Interpreter::RunPasses(absl::FunctionRef<void()> pass, int line) {
   auto state = [this] {
     uint64_t hash = changes_;
+    budget_.Spend(frame().scope->variables.size());
     for (const auto& [name, value] : frame().scope->variables)
-      hash += StateHash(value) * (2 * static_cast<uint64_t>(name) + 1);
+      hash += arena_.StateHash(value) * (2 * static_cast<uint64_t>(name) + 1);
     return hash;
   };
   ++loops_;

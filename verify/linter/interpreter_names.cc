@@ -27,9 +27,11 @@ Value Interpreter::LookupFrom(Scope* scope, int name) {
   };
   for (Scope* s = scope; s != nullptr; s = s->parent) {
     if (s->is_class && !innermost) continue;
+    if (innermost) budget_.SpendSearch(1, s->globals.size());
     if (innermost && has(s->globals)) {
       s = module_scope_;
     }
+    budget_.SpendSearch(1, s->variables.size());
     if (Value* found = s->Find(name)) return *found;
     innermost = false;
     if (s == module_scope_) break;
@@ -44,6 +46,7 @@ Value Interpreter::LookupFrom(Scope* scope, int name) {
 
 void Interpreter::Bind(int name, Value value) {
   Scope* scope = frame().scope;
+  budget_.SpendSearch(1, scope->variables.size() + scope->globals.size() + scope->nonlocals.size());
   auto has = [name](const std::vector<int>& names) {
     return std::find(names.begin(), names.end(), name) != names.end();
   };
@@ -161,6 +164,7 @@ void Interpreter::StoreItem(Value container, Value index, Value value, int line)
       }
       return;
     }
+    budget_.SpendSearch(1, 2 * dict->items.size());
     for (auto& [existing, item] : dict->items) {
       if (existing == key) {
         Put(&item, undecided_ > 0 ? arena_.Join(item, value) : value);

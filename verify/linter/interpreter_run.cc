@@ -39,7 +39,7 @@ InstanceObject* Interpreter::MakeModel(ClassObject* type, int line) {
   return AsInstance(instance);
 }
 
-Interpreter::Args Interpreter::ForwardArguments(FunctionObject* forward) {
+Args Interpreter::ForwardArguments(FunctionObject* forward) {
   Args args;
   args.line = forward->node->line;
   const Node* parameters = forward->node->Get(Field::kParameters);
@@ -154,6 +154,7 @@ void Interpreter::RunModel() {
   const uint64_t callables = arena_.Callables(before);
   RunForward(bound, line);
   JudgeResult(line);
+  if (budget_.used_up()) return;  // refused for that
   // Counters and flags that the call changed may have any value in a later one.
   arena_.Widen(&before);
   // Once more in the state that the first call left behind: a result that was kept shows.
@@ -161,6 +162,7 @@ void Interpreter::RunModel() {
   first_call_storages_ = static_cast<int>(storages_.size());
   RunForward(bound, line);
   JudgeSecondCall();
+  if (budget_.used_up()) return;
   const bool widened = arena_.Widen(&before);
   if (widened || arena_.Callables(before) != callables) RunLaterCalls(bound, line, &before);
   CallHidden();
@@ -174,6 +176,8 @@ void Interpreter::CallSpecialMethods() {
   }
   const std::vector<InstanceObject*> instances = instances_;
   for (InstanceObject* instance : instances) {
+    budget_.Spend(instance->type->body->variables.size());
+    if (!Spend()) return;
     const auto variables = instance->type->body->variables;
     for (const auto& [number, value] : variables) {
       const std::string& name = ast_->NameOf(number);

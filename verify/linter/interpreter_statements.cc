@@ -144,6 +144,7 @@ void Interpreter::ExecReturn(const Node* node) {
 Interpreter::Flow Interpreter::Branch(absl::FunctionRef<Flow()> first,
                                       absl::FunctionRef<Flow()> second) {
   Scope* scope = frame().scope;
+  budget_.Spend(scope->variables.size() / 2);
   const auto before = scope->variables;
   ++undecided_;
   const Flow a = first();
@@ -157,11 +158,17 @@ Interpreter::Flow Interpreter::Branch(absl::FunctionRef<Flow()> first,
     scope->variables = std::move(after_first);
     return a;
   }
-  for (auto& [name, value] : after_first) {
-    if (Value* other = scope->Find(name)) {
+  for (size_t i = 0; i < after_first.size(); ++i) {
+    const auto& [name, value] = after_first[i];
+    auto& variables = scope->variables;
+    // Both sides began with the same variables, which stand where they stood unless one was
+    // deleted.
+    const bool in_place = i < variables.size() && variables[i].first == name;
+    if (!in_place) budget_.SpendSearch(1, variables.size());
+    if (Value* other = in_place ? &variables[i].second : scope->Find(name)) {
       *other = arena_.Join(value, *other);
     } else {
-      scope->variables.emplace_back(name, value);
+      variables.emplace_back(name, value);
     }
   }
   if (a == b) return a;
@@ -212,6 +219,8 @@ Interpreter::Flow Interpreter::ExecIf(const Node* node) {
 }
 
 Interpreter::Flow Interpreter::ExecAlternatives(const Node* node, size_t next) {
+  const Nested nested(&call_depth_);  // each elif is an if in the else of the one before
+  if (TooDeep(call_depth_, kMaxCallsInCalls, node->line)) return Flow::kNext;
   if (next >= node->children.size()) return Flow::kNext;
   const Node* child = node->children[next];
   if (child->kind == Kind::kElse) return ExecBlock(FirstBlock(child));

@@ -6,7 +6,7 @@
 namespace tritonrl::lint {
 
 void Interpreter::Put(Value* slot, Value value) {
-  if (loops_ > 0 && StateHash(*slot) != StateHash(value)) ++changes_;
+  if (loops_ > 0 && arena_.StateHash(*slot) != arena_.StateHash(value)) ++changes_;
   *slot = value;
 }
 
