@@ -39,6 +39,7 @@ class Interpreter {
   void RunModel();  // construction and forward of ModelNew
   // What is being interpreted. Computation counts as a finding only in kForward.
   enum class Phase { kModule, kInit, kForward };
+  class LoopState;
   enum class Flow { kNext, kReturn, kBreak, kContinue, kRaise };
 
   // --- findings ---
@@ -61,6 +62,7 @@ class Interpreter {
   Flow ExecWhile(const Node* node);
   Flow ExecTry(const Node* node);
   Flow ExecWith(const Node* node);
+  bool MaySwallow(Value manager);  // whether a context manager may end an exception
   Flow ExecMatch(const Node* node);
   Flow LoopElse(const Node* node, Flow flow);
   void ExecReturn(const Node* node);
@@ -74,6 +76,13 @@ class Interpreter {
   void ExecAugmented(const Node* node);
   // Runs two alternatives from the same state and joins what they leave behind.
   Flow Branch(absl::FunctionRef<Flow()> first, absl::FunctionRef<Flow()> second);
+  // Joins variables of another way here into those of the running function.
+  void JoinVariables(const Variables& others);
+  // Runs a block that an exception may end anywhere.
+  Flow RunTry(absl::FunctionRef<Flow()> block, Flow otherwise);
+  // Notes that a path may have left by `flow`, with these variables.
+  void NoteExit(Flow flow, const Variables& variables);
+  void EndOfPass();  // of a loop: joins the variables of paths that left it
   static bool TestsForEmpty(const Node* condition);
   // Truth of a condition where it is certain. In code that runs at a time unknown lists may have
   // been full.
@@ -99,8 +108,8 @@ class Interpreter {
   Value EvalCollection(const Node* node);
   Value EvalDictionary(const Node* node);
   Value EvalComprehension(const Node* node);
-  void Clauses(const Node* node, size_t index, int depth, const Node* body,
-               std::vector<Value>* out);
+  void Clauses(const Node* node, size_t index, int depth, const Node* body, std::vector<Value>* out,
+               bool* counted);
   Value EvalLambda(const Node* node);
   Value EvalConditional(const Node* node);
   Value EvalBoolean(const Node* node);
@@ -113,6 +122,12 @@ class Interpreter {
   Value IndexTensor(TensorObject* tensor, Value index, int line);
   void AddItems(Value iterable, std::vector<Value>* items, bool* exact);
   Value Element(Value iterable, int line);  // join of the elements
+  // Something that goes over `containers` and has these elements if they stay as they are.
+  Value Iterator(std::vector<Value> items, bool exact, const std::vector<Value>& containers,
+                 bool view = false);
+  // The elements of a list, iterator or view, as of now; uses an iterator up.
+  std::vector<Value> ItemsOf(ListObject* list, bool* exact);
+  Value CopyOf(Value value, bool deep, int depth = 0);
 
   // --- operators ---
   Value Binary(absl::string_view op, Value a, Value b, int line);
@@ -150,6 +165,7 @@ class Interpreter {
   Value Call(Value function, const Args& args);
   Value CallOne(Value function, const Args& args);
   Value CallFunction(FunctionObject* function, const Args& args);
+  Value CallCached(FunctionObject* function, const Args& args);
   void BindParameters(FunctionObject* function, const Args& args, Scope* scope, Frame* frame);
   Value CallInstance(InstanceObject* instance, const Args& args);
   Value CallModule(ModuleObject* module, const Args& args);
@@ -162,6 +178,7 @@ class Interpreter {
   Value CallListMethod(ListObject* list, absl::string_view name, const Args& args);
   Value CallDictMethod(DictObject* dict, absl::string_view name, const Args& args);
   void Loosen(Value container, const Args& args);
+  void PutItem(DictObject* dict, const std::string& key, Value value);
   Value CallInstanceMethod(InstanceObject* instance, absl::string_view name, const Args& args);
   Value CallUnknown(Value function, const Args& args);
   Value LaunchKernel(KernelObject* kernel, Value grid, const Args& args);
@@ -210,6 +227,8 @@ class Interpreter {
   static constexpr size_t kMostItems = 1 << 16;    // of a container
   static constexpr size_t kLongestText = 1 << 16;  // that is made of others
   bool IsCallable(Value value);
+  // A library's function that computes is given to something that is not followed.
+  void HandsAway(const std::string& name, int line);
   void CallWithAnything(Value function, StorageSet sources, int line);
   // Keeps what callables and objects `value` holds: CallHidden runs them as a part of forward.
   void Hide(Value value, int line, int depth = 0);
@@ -237,6 +256,8 @@ class Interpreter {
   // True where work on a few elements comes to work on all of them: in a loop of unknown length,
   // on what stems from forward's arguments or a kernel.
   bool InPieces(const StorageSet& sources) const;
+  // Counts an operation on a small tensor; false when all of them are too much.
+  bool IsPostProcessing(const std::vector<Value>& values);
   // Finds Python's work on numbers that were read from tensors one by one in a loop.
   void CheckNumbers(const std::string& name, const std::vector<Value>& values, int line);
   bool RunModule();  // false when there is no kernel
@@ -258,6 +279,8 @@ class Interpreter {
   bool HoldsTensor(Value value) { return arena_.HoldsTensor(value); }
   const std::vector<Value>& SearchOrder(ClassObject* type) { return arena_.SearchOrder(type); }
 
+  // Whether what is stored in an object may or may not be stored.
+  bool Weak(const Object* object) const { return undecided_ > 0 || object->birth < early_exit_; }
   Frame& frame() { return frames_.back(); }
   Value None() { return arena_.Constant(nullptr); }
 
@@ -286,6 +309,8 @@ class Interpreter {
   std::vector<std::pair<std::string, Value>> custom_ops_;  // "namespace.name" and its function
   int first_call_launches_ = 0;
   int first_call_storages_ = 0;  // 0 until the second call
+  size_t early_exit_ = 0;        // objects that there were where a path may have left
+  int64_t small_elements_ = 0;   // that operations on small tensors touched in this call of forward
   int undecided_ = 0;            // enclosing branches and loops that may or may not run
   int guarded_empty_ = 0;        // enclosing tests for an empty input
   uint64_t changes_ = 0;         // stores outside of the running function that changed something

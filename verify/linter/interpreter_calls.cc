@@ -111,7 +111,8 @@ Value Interpreter::CallOne(Value function, const Args& args) {
   if (function == nullptr || !Spend()) return arena_.Unknown(SourcesOf(args));
   switch (function->kind) {
     case ObjectKind::kFunction:
-      return CallFunction(AsFunction(function), args);
+      return AsFunction(function)->cached ? CallCached(AsFunction(function), args)
+                                          : CallFunction(AsFunction(function), args);
     case ObjectKind::kBound: {
       auto* bound = static_cast<BoundObject*>(function);
       Args with_self = args;
@@ -225,6 +226,20 @@ void Interpreter::BindParameters(FunctionObject* function, const Args& args, Sco
   }
 }
 
+// Its body runs once for the same arguments; later calls give what the first one gave.
+Value Interpreter::CallCached(FunctionObject* function, const Args& args) {
+  uint64_t key = 0;
+  for (Value value : args.All()) key = key * 31 + arena_.StateHash(value);
+  const auto known = function->kept.find(key);
+  const bool again = known != function->kept.end();
+  Value before = again ? known->second : nullptr;
+  undecided_ += again;
+  Value value = arena_.Join(before, CallFunction(function, args));
+  undecided_ -= again;
+  function->kept[key] = value;
+  return value;
+}
+
 Value Interpreter::CallFunction(FunctionObject* function, const Args& given) {
   const auto same = std::count_if(frames_.begin(), frames_.end(),
                                   [&](const Frame& f) { return f.function == function; });
@@ -259,15 +274,19 @@ Value Interpreter::CallFunction(FunctionObject* function, const Args& given) {
   inner.scope = arena_.NewScope(function->closure);
   BindParameters(function, args, inner.scope, &inner);
   const Node* body = function->node->Get(Field::kBody);
+  loops_ += same > 0;  // a recursion goes round as a loop does
   if (function->node->kind == Kind::kLambda) {
     frames_.push_back(inner);
     Value value = Eval(body);
     frames_.pop_back();
+    loops_ -= same > 0;
     if (inner.is_forward) returned_.push_back({value, function->node->line, guarded_empty_ > 0});
     return value;
   }
+  const size_t early_exit = early_exit_;
   frames_.push_back(inner);
   const Flow flow = ExecBlock(body);
+  early_exit_ = early_exit;
   // Under the function's own frame, so that one that is registered for itself is a recursion.
   const std::vector<Value> also = function->also;
   std::vector<Value> others;
@@ -276,8 +295,9 @@ Value Interpreter::CallFunction(FunctionObject* function, const Args& given) {
     others.push_back(Call(other, given));
     --undecided_;
   }
-  Frame done = frames_.back();
+  Frame done = std::move(frames_.back());
   frames_.pop_back();
+  loops_ -= same > 0;
   auto [generator, fresh] = generators_.try_emplace(body, false);
   if (fresh) generator->second = HasYield(body);
   if (done.yielded != nullptr || generator->second) {

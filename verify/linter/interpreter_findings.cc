@@ -9,6 +9,9 @@ namespace tritonrl::lint {
 namespace {
 
 constexpr int kMaxFindings = 40;
+// Elements of small tensors that may be worked on in one call of forward, all operations together;
+// as in verify/neutral_ops.h.
+constexpr int64_t kMostSmallElements = 256;
 
 }  // namespace
 
@@ -111,6 +114,20 @@ bool Interpreter::InPieces(const StorageSet& sources) const {
          std::any_of(sources.begin(), sources.end(), [this](int s) {
            return storages_[s].argument || !storages_[s].sources.empty();
          });
+}
+
+bool Interpreter::IsPostProcessing(const std::vector<Value>& values) {
+  if (phase_ != Phase::kForward || hidden_calls_ > 0) return true;
+  int64_t most = 1;
+  for (Value value : values) {
+    const auto* tensor = AsTensor(value);
+    if (tensor == nullptr || !tensor->shape.has_value()) continue;
+    int64_t elements = 1;
+    for (int64_t size : *tensor->shape) elements *= size;
+    most = std::max(most, elements);
+  }
+  small_elements_ += most;
+  return small_elements_ <= kMostSmallElements;
 }
 
 void Interpreter::CheckNumbers(const std::string& name, const std::vector<Value>& values,

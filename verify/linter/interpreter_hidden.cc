@@ -100,13 +100,27 @@ void Interpreter::Hide(Value value, int line, int depth) {
   }
 }
 
+void Interpreter::HandsAway(const std::string& name, int line) {
+  if (phase_ == Phase::kModule) return;
+  Find(LintRule::kTorchCompute, line, name,
+       absl::StrCat("'", name, "' is handed to something that may call it out of sight"));
+}
+
 void Interpreter::CallCallbacks(const Args& args) {
   const StorageSet sources = SourcesOf(args);
   for (Value value : args.All()) {
     std::vector<Value> options{value};
     if (auto* any = AsUnion(value)) options = any->options;
     for (Value option : options) {
-      if (IsCallable(option)) CallWithAnything(option, sources, args.line);
+      if (IsCallable(option) || AsModule(option) != nullptr)
+        CallWithAnything(option, sources, args.line);
+      if (auto* symbol = AsSymbol(option); symbol != nullptr && IsComputingFunction(symbol->name))
+        HandsAway(symbol->name, args.line);
+      if (auto* partial = As<PartialObject>(option, ObjectKind::kPartial)) {
+        auto* symbol = AsSymbol(partial->function);
+        if (symbol != nullptr && IsComputingFunction(symbol->name))
+          HandsAway(symbol->name, args.line);
+      }
       if (const auto* method = As<MethodObject>(option, ObjectKind::kMethod);
           method != nullptr && AsTensor(method->self) != nullptr)
         CallWithAnything(option, sources, args.line);

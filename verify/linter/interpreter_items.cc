@@ -53,7 +53,7 @@ Value Interpreter::GetItem(Value object, Value index, const Node* index_node, in
     case ObjectKind::kModule:
       if (index_node != nullptr && index_node->kind == Kind::kSlice)
         return arena_.List(AsModule(object)->children, false);
-      return ItemOf(AsModule(object)->children, true, index);
+      return ItemOf(AsModule(object)->children, AsModule(object)->exact, index);
     case ObjectKind::kDict: {
       const std::string key = ConstantKey(index);
       budget_.SpendSearch(1, 2 * AsDict(object)->items.size());
@@ -139,11 +139,11 @@ void Interpreter::AddItems(Value iterable, std::vector<Value>* items, bool* exac
   const Nested nested(&call_depth_);
   if (TooDeep(call_depth_, kMaxCallsInCalls, 1)) return;
   if (auto* list = AsList(iterable)) {
-    const std::vector<Value> more = list->items;  // a copy, as it may be the same one
-    budget_.Spend(more.size());
+    bool same = true;
+    const std::vector<Value> more = ItemsOf(list, &same);
     if (items->size() + more.size() <= kMostItems) {
       items->insert(items->end(), more.begin(), more.end());
-      *exact = *exact && list->exact;
+      *exact = *exact && same;
       return;
     }
     *exact = false;
@@ -154,6 +154,7 @@ void Interpreter::AddItems(Value iterable, std::vector<Value>* items, bool* exac
   if (auto* module = AsModule(iterable)) {
     budget_.Spend(module->children.size());
     items->insert(items->end(), module->children.begin(), module->children.end());
+    *exact = *exact && module->exact;
     return;
   }
   const bool all_before = *exact;

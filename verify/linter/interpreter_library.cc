@@ -106,9 +106,11 @@ Value Interpreter::CallStandardLibrary(const std::string& name, const Args& args
   }
   if (absl::StartsWith(name, "copy.") || name == "typing.cast") {
     Value value = args.Get(name == "typing.cast" ? 1 : 0, "");
-    if (auto* tensor = AsTensor(value)) return NewTensor(tensor->storages, tensor->shape);
-    return value == nullptr ? None() : value;
+    if (name == "typing.cast" && AsTensor(value) == nullptr && value != nullptr) return value;
+    return value == nullptr ? None() : CopyOf(value, name == "copy.deepcopy");
   }
+  if (name == "contextlib.suppress" || name == "warnings.catch_warnings")
+    return arena_.Symbol(absl::StrCat(name, "()"));
   if (name == "types.MethodType" && args.positional.size() >= 2) {
     auto* bound = arena_.New<BoundObject>();
     bound->function = first;
@@ -146,6 +148,9 @@ Value Interpreter::CallStandardLibrary(const std::string& name, const Args& args
     if (absl::EndsWith(name, "Dict")) return SequenceBuiltin("dict", args);
     if (absl::EndsWith(name, "ChainMap") || absl::EndsWith(name, "Counter")) {
       auto* dict = arena_.New<DictObject>();
+      // A ChainMap looks into its dictionaries when it is asked, a Counter adds.
+      dict->other =
+          absl::EndsWith(name, "Counter") ? arena_.Int() : arena_.Unknown(SourcesOf(args));
       for (Value value : args.All()) {
         auto* other = AsDict(value);
         if (other == nullptr) continue;

@@ -52,10 +52,10 @@ void Interpreter::Bind(int name, Value value) {
   };
   bool weak = false;
   if (has(scope->globals)) {
-    weak = undecided_ > 0;
+    weak = undecided_ > 0 || early_exit_ > 0;
     scope = module_scope_;
   } else if (has(scope->nonlocals)) {
-    weak = undecided_ > 0;
+    weak = undecided_ > 0 || early_exit_ > 0;
     for (Scope* s = scope->parent; s != nullptr; s = s->parent) {
       if (!s->is_class && s->Find(name) != nullptr) {
         scope = s;
@@ -63,6 +63,7 @@ void Interpreter::Bind(int name, Value value) {
       }
     }
   }
+  if (scope == frame().scope && frame().tries > 0) frame().tried.emplace_back(name, value);
   if (Value* found = scope->Find(name)) {
     Value bound = weak ? arena_.Join(*found, value) : value;
     scope == frame().scope ? void(*found = bound) : Put(found, bound);
@@ -146,7 +147,7 @@ void Interpreter::StoreItem(Value container, Value index, Value value, int line)
     const int64_t size = list->items.size();
     if (position.has_value() && list->exact && *position < size && *position >= -size) {
       Value& item = list->items[*position < 0 ? *position + size : *position];
-      Put(&item, undecided_ > 0 ? arena_.Join(item, value) : value);
+      Put(&item, Weak(list) ? arena_.Join(item, value) : value);
     } else {
       list->items.push_back(value);
       if (AsList(value) != nullptr) AddItems(value, &list->items, &list->exact);  // list[1:] = ...
@@ -164,14 +165,7 @@ void Interpreter::StoreItem(Value container, Value index, Value value, int line)
       }
       return;
     }
-    budget_.SpendSearch(1, 2 * dict->items.size());
-    for (auto& [existing, item] : dict->items) {
-      if (existing == key) {
-        Put(&item, undecided_ > 0 ? arena_.Join(item, value) : value);
-        return;
-      }
-    }
-    dict->items.emplace_back(key, value);
+    PutItem(dict, key, value);
   } else if (auto* symbol = AsSymbol(container)) {
     const std::string* key = ConstantString(index);
     if (symbol->name == "os.environ" && key != nullptr && IsPermittedVariable(*key)) return;
@@ -195,6 +189,11 @@ void Interpreter::ExecAugmented(const Node* node) {
   Value added = Eval(right);
   if (auto* list = AsList(old_value); list != nullptr && name == "+") {
     AddItems(added, &list->items, &list->exact);
+    if (Weak(list)) list->exact = false;
+    return;
+  }
+  if (auto* list = AsList(old_value); list != nullptr && name == "*") {
+    list->exact = false;
     return;
   }
   if (auto* dict = AsDict(old_value); dict != nullptr && name == "|") {

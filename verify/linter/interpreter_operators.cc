@@ -79,7 +79,8 @@ Value Interpreter::Elementwise(const std::string& name, const std::vector<Value>
     CheckNumbers(name, values, line);
     return arena_.Host(sources);
   }
-  if (!small || name == "@" || InPieces(sources)) return Compute(name, line, sources);
+  if (!small || name == "@" || InPieces(sources) || !IsPostProcessing(values))
+    return Compute(name, line, sources);
   int tensors = 0;
   Shape shape;  // one tensor among numbers gives its shape
   for (Value value : values) {

@@ -26,9 +26,17 @@ InstanceObject* Interpreter::MakeModel(ClassObject* type, int line) {
   args.line = line;
   if (auto* bound = ClassAttribute(type, "__init__", &symbol)) {
     if (auto* init = AsFunction(bound)) {
-      for (int i = 1; i < ParameterCount(init); ++i) args.positional.push_back(arena_.Host());
-      // Defaults of None would hide branches, so every parameter is a number of unknown value.
+      // Defaults of None would hide branches, so every parameter is a number of unknown value, or a
+      // function, layer or list that is its default.
       const Node* parameters = init->node->Get(Field::kParameters);
+      for (int i = 1; i < ParameterCount(init); ++i) {
+        Value value = arena_.Host();
+        for (const auto& [parameter, fallback] : init->defaults) {
+          if (parameter == parameters->children[i] && AsHost(fallback) == nullptr)
+            value = arena_.Join(fallback, value);
+        }
+        args.positional.push_back(value);
+      }
       if (parameters != nullptr && absl::StrContains(parameters->text, "*")) {
         args.positional.clear();
         args.rest = arena_.Host();
@@ -96,6 +104,7 @@ void Interpreter::RunForward(Value bound, int line) {
   auto* method = As<BoundObject>(bound, ObjectKind::kBound);
   FunctionObject* forward = AsFunction(method != nullptr ? method->function : bound);
   returned_.clear();
+  small_elements_ = 0;
   if (forward == nullptr) {
     // Something else stands in forward's place: it is called all the same, and judged by what it
     // gives.

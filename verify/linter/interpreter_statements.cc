@@ -152,31 +152,67 @@ Interpreter::Flow Interpreter::Branch(absl::FunctionRef<Flow()> first,
   scope->variables = before;
   const Flow b = second();
   --undecided_;
+  if (a != b) {
+    NoteExit(a, after_first);
+    NoteExit(b, scope->variables);
+  }
   // What a returning side bound is gone; all other ways out may be seen again (loops, handlers).
   if (a == Flow::kReturn && b != Flow::kReturn) return b;
   if (b == Flow::kReturn && a != Flow::kReturn) {
     scope->variables = std::move(after_first);
     return a;
   }
-  for (size_t i = 0; i < after_first.size(); ++i) {
-    const auto& [name, value] = after_first[i];
-    auto& variables = scope->variables;
-    // Both sides began with the same variables, which stand where they stood unless one was
-    // deleted.
-    const bool in_place = i < variables.size() && variables[i].first == name;
-    if (!in_place) budget_.SpendSearch(1, variables.size());
-    if (Value* other = in_place ? &variables[i].second : scope->Find(name)) {
-      *other = arena_.Join(value, *other);
-    } else {
-      variables.emplace_back(name, value);
+  // At the top a name that only one side bound may be Python's own.
+  const size_t common = before.size();
+  if (scope->parent == nullptr && scope->variables.size() > common) {
+    for (size_t i = common; i < scope->variables.size(); ++i) {
+      auto& [name, value] = scope->variables[i];
+      if (Is(kPythonBuiltin, ast_->NameOf(name)))
+        value = arena_.Join(value, arena_.Symbol(absl::StrCat("builtins.", ast_->NameOf(name))));
     }
   }
+  JoinVariables(after_first);
   if (a == b) return a;
   // Different ways out: what follows may run, so the one that goes on furthest wins.
   for (Flow flow : {Flow::kNext, Flow::kContinue, Flow::kBreak}) {
     if (a == flow || b == flow) return flow;
   }
   return Flow::kRaise;
+}
+
+void Interpreter::JoinVariables(const Variables& others) {
+  auto& variables = frame().scope->variables;
+  for (size_t i = 0; i < others.size(); ++i) {
+    const auto& [name, value] = others[i];
+    // Both began with the same variables, which stand where they stood unless one was deleted.
+    const bool in_place = i < variables.size() && variables[i].first == name;
+    if (!in_place) budget_.SpendSearch(1, variables.size());
+    if (Value* mine = in_place ? &variables[i].second : frame().scope->Find(name)) {
+      *mine = arena_.Join(value, *mine);
+      continue;
+    }
+    Value joined = value;
+    const std::string& text = ast_->NameOf(name);
+    if (frame().scope->parent == nullptr && Is(kPythonBuiltin, text))
+      joined = arena_.Join(value, arena_.Symbol(absl::StrCat("builtins.", text)));
+    variables.emplace_back(name, joined);
+  }
+}
+
+void Interpreter::NoteExit(Flow flow, const Variables& variables) {
+  if (flow == Flow::kReturn) {
+    frame().early_return = early_exit_ = arena_.size();
+  } else if (flow == Flow::kBreak || flow == Flow::kContinue) {
+    early_exit_ = arena_.size();
+    budget_.Spend(variables.size() / 2);
+    frame().left.push_back(variables);
+  }
+}
+
+void Interpreter::EndOfPass() {
+  const std::vector<Variables> left = std::move(frame().left);
+  frame().left.clear();
+  for (const Variables& variables : left) JoinVariables(variables);
 }
 
 std::optional<bool> Interpreter::Decide(Value condition) const {

@@ -81,11 +81,11 @@ Value Interpreter::MakeModule(const std::string& name, const Args& args) {
   module->name = name;
   std::vector<Value> parts = args.All();
   for (Value part : parts) {
-    bool exact = true;
+    if (part == args.rest) module->exact = false;
     if (auto* dict = AsDict(part)) {
       for (const auto& [key, value] : dict->items) module->children.push_back(value);
     } else if (AsList(part) != nullptr) {
-      AddItems(part, &module->children, &exact);
+      AddItems(part, &module->children, &module->exact);
     } else if (AsHost(part) == nullptr) {
       module->children.push_back(part);
     }
@@ -105,7 +105,7 @@ Value Interpreter::CallCompute(const std::string& name, const Args& args) {
   const bool functional = absl::StartsWith(name, "torch.nn.");
   const bool any_tensor = AnyTensor(args);
   if (!functional && !any_tensor) return Allocate(args, 99, true, false);  // made from nothing
-  if (!functional && OnlySmall(args) && !InPieces(SourcesOf(args)))
+  if (!functional && OnlySmall(args) && !InPieces(SourcesOf(args)) && IsPostProcessing(args.All()))
     return NewTensor(SourcesOf(args), std::vector<int64_t>{1});
   return Compute(name, args.line, SourcesOf(args));
 }

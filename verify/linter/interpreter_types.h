@@ -25,6 +25,8 @@ struct Args {
   std::vector<Value> All() const;
 };
 
+using Variables = std::vector<std::pair<int, Value>>;
+
 // A function that is being run.
 struct Frame {
   const FunctionObject* function = nullptr;
@@ -32,8 +34,12 @@ struct Frame {
   Value self = nullptr;      // first argument, for super()
   Value returned = nullptr;  // join of what return statements gave
   Value yielded = nullptr;
-  bool is_forward = false;  // the outermost frame of phase kForward
-  uint64_t callables = 0;   // a number for the functions among its arguments
+  bool is_forward = false;      // the outermost frame of phase kForward
+  uint64_t callables = 0;       // a number for the functions among its arguments
+  size_t early_return = 0;      // objects that there were where a path may have returned
+  int tries = 0;                // enclosing blocks that may end anywhere
+  Variables tried;              // what was bound in them
+  std::vector<Variables> left;  // variables where a path may have left the running loop
 };
 
 // The memory of a tensor.

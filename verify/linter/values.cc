@@ -97,7 +97,7 @@ std::optional<bool> Truth(Value value) {
     return std::nullopt;
   }
   if (const ListObject* list = AsList(value)) {
-    if (list->exact) return !list->items.empty();
+    if (list->exact && list->use == ListObject::Use::kList) return !list->items.empty();
     return std::nullopt;
   }
   if (value == nullptr) return std::nullopt;

@@ -54,6 +54,7 @@ struct Object {
   explicit Object(ObjectKind k) : kind(k) {}
   virtual ~Object() = default;
   const ObjectKind kind;
+  size_t birth = 0;   // how many objects were made before it
   uint64_t walk = 0;  // number of the walk that came by last
 };
 
@@ -117,6 +118,7 @@ struct FunctionObject : Object {
   enum class Binding : uint8_t { kPlain, kStatic, kClass, kProperty };
   Binding binding = Binding::kPlain;
   bool cached = false;                                  // by functools.lru_cache or cache
+  std::map<uint64_t, Value> kept;                       // what it gave, by a number for arguments
   FunctionObject* setter = nullptr;                     // of a property
   FunctionObject* deleter = nullptr;                    // of a property
   std::vector<std::pair<const Node*, Value>> defaults;  // parameter node, its default
@@ -154,6 +156,7 @@ struct ModuleObject : Object {
   ModuleObject() : Object(ObjectKind::kModule) {}
   std::string name;  // "torch.nn.Linear"
   std::vector<Value> children;
+  bool exact = true;  // children are all in order; otherwise they are what there may be
   std::map<std::string, Value, std::less<>> attributes;
 };
 
@@ -182,6 +185,11 @@ struct ListObject : Object {
   ListObject() : Object(ObjectKind::kList) {}
   std::vector<Value> items;
   bool exact = true;  // items are the elements in order; otherwise they are what elements may be
+  // Iterators give their elements once; they and views look at the containers that they go over
+  // when they are asked. `over` has what those held when it was made.
+  enum class Use : uint8_t { kList, kIterator, kView };
+  Use use = Use::kList;
+  std::vector<std::pair<Value, std::vector<Value>>> over;
 };
 
 struct DictObject : Object {
@@ -245,10 +253,12 @@ class Arena {
   T* New() {
     auto owned = std::make_unique<T>();
     T* raw = owned.get();
+    raw->birth = objects_.size();
     objects_.push_back(std::move(owned));
     return raw;
   }
   Scope* NewScope(Scope* parent);
+  size_t size() const { return objects_.size(); }
 
   Value Unknown(StorageSet sources = {});
   Value Guess(StorageSet sources = {});
