@@ -92,7 +92,6 @@ TEST(BudgetTest, ContainersThatDouble) {
   ExpectTooMuch(InForward("l = [1]" + Times(40, absl::StrCat(kLine, "l = l + l"))));
   ExpectTooMuch(InForward("l = [1]" + Times(40, absl::StrCat(kLine, "l.extend(l)"))));
   ExpectTooMuch(InForward("d = {'a': 1}" + Times(40, absl::StrCat(kLine, "d = {**d, **d}"))));
-  ExpectTooMuch(InForward("d = {'a': 1}" + Times(40, absl::StrCat(kLine, "d.update(d)"))));
 }
 
 TEST(BudgetTest, CopiesOfWhatIsLarge) {

@@ -572,7 +572,7 @@ class ModelNew(nn.Module):
         d['f'] = torch.relu
         return chain['f'](x)  # BAD
 
-# case: exit_stack_callback -> torch_compute
+# case: stack_callback -> torch_compute
 # use: relu
 import contextlib
 
@@ -585,7 +585,7 @@ class ModelNew(nn.Module):
         relu_kernel[(1,)](x, out, x.numel(), BLOCK=1024)
         return out
 
-# case: exit_stack_callback_without_tensors -> torch_compute
+# case: stack_callback_without_tensors -> torch_compute
 # use: relu
 import contextlib
 
@@ -682,7 +682,7 @@ class ModelNew(nn.Module):
         relu_kernel[(triton.cdiv(x.numel(), 1024),)](x, out, x.numel(), BLOCK=1024)
         return out
 
-# case: lazy_map_of_init -> hard_coded
+# case: lazy_map_of_init -> kernel_not_used
 # use: relu
 class ModelNew(nn.Module):
     def __init__(self, n=1):
