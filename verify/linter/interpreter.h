@@ -93,6 +93,7 @@ class Interpreter {
   Value LookupFrom(Scope* scope, int name);
   void Bind(int name, Value value);
   void Store(const Node* target, Value value);
+  void StoreInInstance(InstanceObject* instance, absl::string_view name, Value value, int line);
   void StoreAttribute(Value object, absl::string_view name, Value value, int line);
   void StoreSubscript(const Node* target, Value value);
   void StoreItem(Value container, Value index, Value value, int line);
@@ -102,6 +103,7 @@ class Interpreter {
   Value Eval(const Node* node);  // never null
   Value EvalNode(const Node* node);
   Value EvalYield(const Node* node);
+  Value EvalAssignment(const Node* node);
   Value EvalLiteral(const Node* node);
   Value EvalString(const Node* node);
   Value EvalNumber(const Node* node);
@@ -121,6 +123,7 @@ class Interpreter {
   Value ItemOfTensor(TensorObject* tensor, Value index, const Node* index_node, int line);
   Value IndexTensor(TensorObject* tensor, Value index, int line);
   void AddItems(Value iterable, std::vector<Value>* items, bool* exact);
+  void AddInstanceItems(InstanceObject* instance, std::vector<Value>* items, bool* exact);
   Value Element(Value iterable, int line);  // join of the elements
   // Something that goes over `containers` and has these elements if they stay as they are.
   Value Iterator(std::vector<Value> items, bool exact, const std::vector<Value>& containers,
@@ -166,6 +169,7 @@ class Interpreter {
   Value CallOne(Value function, const Args& args);
   Value CallFunction(FunctionObject* function, const Args& args);
   Value CallCached(FunctionObject* function, const Args& args);
+  Value RunBody(FunctionObject* function, const Args& given);
   void BindParameters(FunctionObject* function, const Args& args, Scope* scope, Frame* frame);
   Value CallInstance(InstanceObject* instance, const Args& args);
   Value CallModule(ModuleObject* module, const Args& args);
@@ -193,6 +197,8 @@ class Interpreter {
   Value CallSymbol(const std::string& name, const Args& args);
   Value CallBuiltin(absl::string_view name, const Args& args);
   Value CallTorch(const std::string& name, const Args& args);
+  // Functions of torch with rules of their own; null when `name` is none of them.
+  Value CallSpecialTorch(const std::string& name, const Args& args);
   Value MakeConstant(absl::string_view last, const Args& args);
   // torch.library's older ways to define an operator; null when `name` is none of them.
   Value CallLibrary(const std::string& name, const Args& args);
@@ -203,6 +209,7 @@ class Interpreter {
   Value CallTriton(const std::string& name, const Args& args);
   Value CallDecoratorResult(const std::string& name, const Args& args);
   Value CallStandardLibrary(const std::string& name, const Args& args);
+  Value CollectionsModule(const std::string& name, const Args& args);  // and itertools
   Value CallOtherLibrary(const std::string& name, const Args& args);
   Value ObjectBuiltin(absl::string_view name, const Args& args);
   Value SequenceBuiltin(absl::string_view name, const Args& args);

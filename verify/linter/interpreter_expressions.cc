@@ -30,6 +30,23 @@ Value Interpreter::EvalYield(const Node* node) {
   return arena_.Unknown();
 }
 
+Value Interpreter::EvalAssignment(const Node* node) {
+  const Node* right = node->Get(Field::kRight);
+  if (frame().scope->is_class && phase_ == Phase::kForward) Eval(node->Get(Field::kType));
+  if (right == nullptr) {  // a bare annotation: where it would be stored is evaluated
+    const Node* left = node->Get(Field::kLeft);
+    if (left != nullptr && left->kind != Kind::kIdentifier) {
+      for (const Node* child : left->children) {
+        if (child->kind != Kind::kIdentifier || left->kind == Kind::kSubscript) Eval(child);
+      }
+    }
+    return None();
+  }
+  Value value = Eval(right);
+  Store(node->Get(Field::kLeft), value);
+  return value;
+}
+
 Value Interpreter::EvalNode(const Node* node) {
   switch (node->kind) {
     case Kind::kIdentifier:
@@ -65,22 +82,8 @@ Value Interpreter::EvalNode(const Node* node) {
       return EvalComparison(node);
     case Kind::kConditional:
       return EvalConditional(node);
-    case Kind::kAssignment: {
-      const Node* right = node->Get(Field::kRight);
-      if (frame().scope->is_class && phase_ == Phase::kForward) Eval(node->Get(Field::kType));
-      if (right == nullptr) {  // a bare annotation: where it would be stored is evaluated
-        const Node* left = node->Get(Field::kLeft);
-        if (left != nullptr && left->kind != Kind::kIdentifier) {
-          for (const Node* child : left->children) {
-            if (child->kind != Kind::kIdentifier || left->kind == Kind::kSubscript) Eval(child);
-          }
-        }
-        return None();
-      }
-      Value value = Eval(right);
-      Store(node->Get(Field::kLeft), value);
-      return value;
-    }
+    case Kind::kAssignment:
+      return EvalAssignment(node);
     case Kind::kNamedExpression: {
       Value value = Eval(node->Get(Field::kValue));
       Scope* scope = frame().scope;

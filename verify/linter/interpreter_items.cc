@@ -135,6 +135,31 @@ Value Interpreter::IndexTensor(TensorObject* tensor, Value index, int line) {
   return arena_.Tensor(tensor->storages, shape);
 }
 
+// Elements of a named tuple, or of an object that the program iterates over by its own methods.
+void Interpreter::AddInstanceItems(InstanceObject* instance, std::vector<Value>* items,
+                                   bool* exact) {
+  if (IsNamedTuple(instance)) {
+    // Fields in order, as MakeNamedTuple and annotations give them.
+    bool known = true;
+    for (const std::string& field : FieldsOf(instance->type)) {
+      auto it = instance->attributes.find(field);
+      known = known && it != instance->attributes.end();
+      if (known) items->push_back(it->second);
+    }
+    if (known) return;
+    *exact = false;
+    for (Value value : AttributeValues(instance)) items->push_back(value);
+    return;
+  }
+  *exact = false;
+  Value iterator = Call(GetAttribute(instance, "__iter__", 0), {});
+  if (AsInstance(iterator) == nullptr) {
+    AddItems(iterator, items, exact);
+  } else {
+    items->push_back(Call(GetAttribute(iterator, "__next__", 0), {}));
+  }
+}
+
 void Interpreter::AddItems(Value iterable, std::vector<Value>* items, bool* exact) {
   const Nested nested(&call_depth_);
   if (TooDeep(call_depth_, kMaxCallsInCalls, 1)) return;
@@ -173,26 +198,9 @@ void Interpreter::AddItems(Value iterable, std::vector<Value>* items, bool* exac
       if (absl::StartsWith(key, "s:")) items->push_back(arena_.Constant(key.substr(2)));
     }
     if (items->empty() || dict->other != nullptr) items->push_back(arena_.Host());
-  } else if (auto* instance = AsInstance(iterable); instance != nullptr && IsNamedTuple(instance)) {
-    // Fields in order, as MakeNamedTuple and annotations give them.
-    bool known = true;
-    for (const std::string& field : FieldsOf(instance->type)) {
-      auto it = instance->attributes.find(field);
-      known = known && it != instance->attributes.end();
-      if (known) items->push_back(it->second);
-    }
-    if (known) {
-      *exact = all_before;
-    } else {
-      for (Value value : AttributeValues(instance)) items->push_back(value);
-    }
   } else if (auto* instance = AsInstance(iterable)) {
-    Value iterator = Call(GetAttribute(instance, "__iter__", 0), {});
-    if (AsInstance(iterator) == nullptr) {
-      AddItems(iterator, items, exact);
-    } else {
-      items->push_back(Call(GetAttribute(iterator, "__next__", 0), {}));
-    }
+    *exact = all_before;
+    AddInstanceItems(instance, items, exact);
   } else {
     items->push_back(arena_.UnknownLike(iterable));
   }

@@ -10,6 +10,27 @@ void Interpreter::Put(Value* slot, Value value) {
   *slot = value;
 }
 
+void Interpreter::StoreInInstance(InstanceObject* instance, absl::string_view name, Value value,
+                                  int line) {
+  if (name == "__class__") Forbid(line, "__class__", "changes what an object is");
+  std::string unused;
+  auto* property = instance->type == nullptr
+                       ? nullptr
+                       : AsFunction(ClassAttribute(instance->type, name, &unused));
+  if (property != nullptr && property->setter != nullptr) {
+    CallFunction(property->setter, {.positional = {instance, value}, .line = line});
+    return;
+  }
+  Value& slot = instance->attributes[std::string(name)];
+  if (slot == nullptr && Weak(instance)) {
+    // Otherwise it is the class's.
+    Value inherited =
+        instance->type == nullptr ? nullptr : ClassAttribute(instance->type, name, &unused);
+    if (AsHost(inherited) != nullptr) slot = inherited;
+  }
+  Put(&slot, Weak(instance) ? arena_.Join(slot, value) : value);
+}
+
 void Interpreter::StoreAttribute(Value object, absl::string_view name, Value value, int line) {
   if (auto* any = AsUnion(object)) {
     ++undecided_;
@@ -18,23 +39,7 @@ void Interpreter::StoreAttribute(Value object, absl::string_view name, Value val
     return;
   }
   if (auto* instance = AsInstance(object)) {
-    if (name == "__class__") Forbid(line, "__class__", "changes what an object is");
-    std::string unused;
-    auto* property = instance->type == nullptr
-                         ? nullptr
-                         : AsFunction(ClassAttribute(instance->type, name, &unused));
-    if (property != nullptr && property->setter != nullptr) {
-      CallFunction(property->setter, {.positional = {instance, value}, .line = line});
-      return;
-    }
-    Value& slot = instance->attributes[std::string(name)];
-    if (slot == nullptr && Weak(instance)) {
-      // Otherwise it is the class's.
-      Value inherited =
-          instance->type == nullptr ? nullptr : ClassAttribute(instance->type, name, &unused);
-      if (AsHost(inherited) != nullptr) slot = inherited;
-    }
-    Put(&slot, Weak(instance) ? arena_.Join(slot, value) : value);
+    StoreInInstance(instance, name, value, line);
   } else if (auto* module = AsModule(object)) {
     if (name == "forward" || name == "__call__") {
       Forbid(line, absl::StrCat(module->name, ".", name), "replaces a library's method");

@@ -158,7 +158,7 @@ Value Interpreter::CallLibrary(const std::string& name, const Args& args) {
   return None();
 }
 
-Value Interpreter::CallTorch(const std::string& name, const Args& args) {
+Value Interpreter::CallSpecialTorch(const std::string& name, const Args& args) {
   const absl::string_view last = absl::string_view(name).substr(name.rfind('.') + 1);
   Value first = args.Get(0, "input");
   if (absl::StartsWith(name, "torch.nn.Module.") && Is(kModuleMethod, last)) {
@@ -203,6 +203,13 @@ Value Interpreter::CallTorch(const std::string& name, const Args& args) {
     return arena_.List(views, args.rest == nullptr);
   }
   if (name == "torch.device") return arena_.Symbol("torch.device()");
+  return nullptr;
+}
+
+Value Interpreter::CallTorch(const std::string& name, const Args& args) {
+  if (Value value = CallSpecialTorch(name, args)) return value;
+  const absl::string_view last = absl::string_view(name).substr(name.rfind('.') + 1);
+  Value first = args.Get(0, "input");
   switch (TorchUseOf(name)) {
     case TorchUse::kAllocate:
     case TorchUse::kRandom: {
