@@ -223,6 +223,8 @@ class Interpreter {
   // A function of torch that is on no list of harmless ones.
   Value CallCompute(const std::string& name, const Args& args);
   Value CallTriton(const std::string& name, const Args& args);
+  // A module by the text of its name, of which only the version may be asked.
+  Value ImportModule(const std::string& name, const Args& args);
   Value CallDecoratorResult(const std::string& name, const Args& args);
   Value CallStandardLibrary(const std::string& name, const Args& args);
   Value CallOtherLibrary(const std::string& name, const Args& args);
@@ -231,6 +233,7 @@ class Interpreter {
   Value IteratorBuiltin(absl::string_view name, const Args& args);
   Value NumberBuiltin(absl::string_view name, const Args& args);
   Value OperatorModule(absl::string_view op, const Args& args);
+  Value DataclassesModule(const std::string& name, const Args& args);
   Value FunctoolsModule(const std::string& name, const Args& args);
   Value MakeNamedTuple(const Args& args);
   Value GetAttrBuiltin(const Args& args);
@@ -266,6 +269,10 @@ class Interpreter {
   void RunLaterCalls(Value bound, int line, Arena::State* before);
   // Stores, and notes in changes_ whether that may change what runs later.
   void Put(Value* slot, Value value);
+  // The same for an attribute; what goes into an object that the running pass of a loop made anew
+  // is compared with what the pass before it stored there.
+  bool HoldsFromEarlierPass(Value value, int depth) const;
+  void PutAttribute(InstanceObject* instance, Value* slot, absl::string_view name, Value value);
   // Runs a loop's body until what its variables may call comes to rest.
   void RunPasses(absl::FunctionRef<void()> pass, int line);
   static bool AsBoundFunction(Value value);  // something callable that is not a plain function
@@ -326,6 +333,10 @@ class Interpreter {
   int undecided_ = 0;            // enclosing branches and loops that may or may not run
   int guarded_empty_ = 0;        // enclosing tests for an empty input
   uint64_t changes_ = 0;         // stores outside of the running function that changed something
+  uint64_t made_ = 0;            // what was stored into objects that their own pass of a loop made
+  int passes_ = 0;               // of loops, all together
+  int pass_ = 0;                 // the innermost one's number
+  int loop_ = 0;                 // the number of its loop's first pass
   int loops_ = 0;                // enclosing loops of unknown length
   int hidden_calls_ = 0;         // enclosing calls that Python or a library makes by itself
   int steps_ = 0;

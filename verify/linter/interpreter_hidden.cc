@@ -119,8 +119,10 @@ void Interpreter::CallCallbacks(const Args& args) {
 void Interpreter::CallMembers(InstanceObject* instance, int line) {
   if (instance->type == nullptr) return;
   const bool is_model = DerivesFrom(instance->type, "torch.nn.Module");
+  // What torch calls of a model (train, to, load_state_dict) gets flags, devices and names, no
+  // tensors that forward computes on.
   StorageSet everything;
-  for (int i = 0; i < static_cast<int>(storages_.size()); ++i) {
+  for (int i = 0; i < static_cast<int>(storages_.size()) && !is_model; ++i) {
     if (storages_[i].input) everything.push_back(i);
   }
   for (Value base : std::vector<Value>(SearchOrder(instance->type))) {

@@ -28,10 +28,19 @@ void Interpreter::RunPasses(absl::FunctionRef<void()> pass, int line) {
     return hash;
   };
   ++loops_;
+  const int outer_pass = pass_, outer_loop = loop_, first = passes_ + 1;
+  uint64_t made_before = 0;
   for (int i = 0; i < kMostLoopPasses; ++i) {
     const uint64_t before = i + 1 < kLoopPasses ? 0 : state();
+    const uint64_t made = made_;
+    pass_ = ++passes_;
+    loop_ = first;
     pass();
-    if (i + 1 >= kLoopPasses && state() == before) break;
+    pass_ = outer_pass;
+    loop_ = outer_loop;
+    const bool same = made_ - made == made_before;
+    made_before = made_ - made;
+    if (i + 1 >= kLoopPasses && same && state() == before) break;
     if (i + 1 == kMostLoopPasses) {
       Find(LintRule::kUnresolved, line, "loop",
            "a loop goes on changing what it does, which cannot be followed to its end");

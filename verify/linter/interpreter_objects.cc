@@ -111,6 +111,11 @@ Value Interpreter::SymbolAttribute(const std::string& symbol, absl::string_view 
     if (name == "type") return arena_.Constant(std::string("cuda"));
     return arena_.Host();
   }
+  if (symbol.size() > kImportModule.size() && absl::StartsWith(symbol, kImportModule)) {
+    if (name == "__version__") return arena_.Host();
+    Forbid(line, std::string(kImportModule), WhyForbidden(kImportModule));
+    return arena_.Unknown();
+  }
   if (const std::string module = ReexportedModule(symbol, name); !module.empty()) {
     if (IsForbiddenModule(module))
       Forbid(line, absl::StrCat(symbol, ".", name), "is a module that a kernel has no use for");
@@ -273,6 +278,7 @@ Value Interpreter::Instantiate(ClassObject* type, const Args& args) {
   auto* instance = arena_.New<InstanceObject>();
   instance->type = type;
   instance->made_again = phase_ == Phase::kForward || loops_ > 0;
+  instance->pass = passes_;
   instances_.push_back(instance);
   std::string symbol;
   if (Value constructor = ClassAttribute(type, "__new__", &symbol)) {

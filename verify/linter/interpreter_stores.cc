@@ -1,4 +1,6 @@
 // Stores into attributes.
+#include <algorithm>
+
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "verify/linter/interpreter.h"
@@ -7,6 +9,39 @@ namespace tritonrl::lint {
 
 void Interpreter::Put(Value* slot, Value value) {
   if (loops_ > 0 && StateHash(*slot) != StateHash(value)) ++changes_;
+  *slot = value;
+}
+
+// Whether a chain of objects goes on growing from pass to pass.
+bool Interpreter::HoldsFromEarlierPass(Value value, int depth) const {
+  constexpr int kDepth = 3;
+  auto any = [&](const std::vector<Value>& values) {
+    return std::any_of(values.begin(), values.end(),
+                       [&](Value v) { return HoldsFromEarlierPass(v, depth + 1); });
+  };
+  if (value == nullptr || depth > kDepth) return false;
+  if (const auto* instance = AsInstance(value))
+    return instance->pass >= loop_ && instance->pass < pass_;
+  if (const auto* choice = AsUnion(value)) return any(choice->options);
+  if (const auto* list = AsList(value)) return any(list->items);
+  if (const auto* bound = As<BoundObject>(value, ObjectKind::kBound))
+    return HoldsFromEarlierPass(bound->self, depth + 1);
+  if (const auto* partial = As<PartialObject>(value, ObjectKind::kPartial))
+    return any(partial->positional);
+  if (const auto* dict = AsDict(value)) {
+    return HoldsFromEarlierPass(dict->other, depth + 1) ||
+           std::any_of(dict->items.begin(), dict->items.end(), [&](const auto& item) {
+             return HoldsFromEarlierPass(item.second, depth + 1);
+           });
+  }
+  return false;
+}
+
+void Interpreter::PutAttribute(InstanceObject* instance, Value* slot, absl::string_view name,
+                               Value value) {
+  if (loops_ == 0 || pass_ == 0 || instance->pass < pass_ || HoldsFromEarlierPass(value, 0))
+    return Put(slot, value);
+  made_ += StateHash(value) * (2 * static_cast<uint64_t>(ast_->Intern(name)) + 1);
   *slot = value;
 }
 
@@ -28,7 +63,7 @@ void Interpreter::StoreAttribute(Value object, absl::string_view name, Value val
       return;
     }
     Value& slot = instance->attributes[std::string(name)];
-    Put(&slot, undecided_ > 0 ? arena_.Join(slot, value) : value);
+    PutAttribute(instance, &slot, name, undecided_ > 0 ? arena_.Join(slot, value) : value);
   } else if (auto* module = AsModule(object)) {
     if (name == "forward" || name == "__call__") {
       Forbid(line, absl::StrCat(module->name, ".", name), "replaces a library's method");

@@ -142,6 +142,7 @@ struct InstanceObject : Object {
   InstanceObject() : Object(ObjectKind::kInstance) {}
   ClassObject* type = nullptr;  // null: an opaque helper object such as autograd's ctx
   bool made_again = false;
+  int pass = 0;  // of a loop in which it was made
   std::map<std::string, Value, std::less<>> attributes;
 };
 
