@@ -33,10 +33,21 @@ def grid(*numels):
     return grid_fn
 
 
+def split_scan_grid(xnumel, rnumel):
+    """The launch grid of a scan that is split: blocks of RBLOCK for each x."""
+
+    def grid_fn(meta):
+        assert meta.get("XBLOCK", 1) == 1
+        return _blocks(rnumel, meta.get("RBLOCK", 1)), xnumel, 1
+
+    return grid_fn
+
+
 def provide_names(source):
     """Adds what is missing to the module that `source` may import it from. It takes long to import: not without need."""
     if MODULE not in source:
         return
     module = importlib.import_module(MODULE)
-    if not hasattr(module, "grid"):
-        module.grid = grid
+    for function in (grid, split_scan_grid):
+        if not hasattr(module, function.__name__):
+            setattr(module, function.__name__, function)

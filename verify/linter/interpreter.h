@@ -258,7 +258,8 @@ class Interpreter {
   static constexpr size_t kMostItems = 1 << 16;    // of a container
   static constexpr size_t kLongestText = 1 << 16;  // that is made of others
   bool IsCallable(Value value);
-  void CallWithAnything(Value function, StorageSet sources, int line);
+  // `remote`: nobody is seen to give it a tensor (values.h).
+  void CallWithAnything(Value function, StorageSet sources, int line, bool remote = false);
   // Keeps what callables and objects `value` holds: CallHidden runs them as a part of forward.
   void Hide(Value value, int line, int depth = 0);
   void TooHidden(int line);  // a limit of what is followed cut something off
@@ -297,6 +298,10 @@ class Interpreter {
   void JudgeSecondCall();
   // Methods that Python calls by itself (__bool__, __get__, ...) of all classes with instances.
   void CallSpecialMethods();
+  static bool IsFollowedOperator(absl::string_view name);
+  // Where Python or a library compares, adds or looks up things by itself: objects of the program
+  // among tensors get them as operands.
+  void MeetTensors(const std::vector<Value>& values, int line);
   // Storages and launches that contribute to a value.
   // True when a value consists of arguments of forward, their views and copies.
   bool OnlyArguments(const std::set<int>& storages) const;

@@ -196,12 +196,17 @@ Value Interpreter::BindMethod(Value found, Value self, Value type) {
 }
 
 Value Interpreter::InstanceAttribute(InstanceObject* instance, absl::string_view name, int line) {
-  auto it = instance->attributes.find(std::string(name));
-  if (it != instance->attributes.end()) {
-    auto any = instance->attributes.find("*");  // set under a name that is not known
-    return any == instance->attributes.end() ? it->second : arena_.Join(it->second, any->second);
+  // What was set under a name that is not known, but may be this one.
+  Value made = nullptr;
+  for (auto any = instance->attributes.lower_bound("*");
+       any != instance->attributes.end() && any->first[0] == '*'; ++any) {
+    if (absl::StartsWith(name, any->first.substr(1))) made = arena_.Join(made, any->second);
   }
-  if (instance->type == nullptr) return arena_.Method(instance, name);
+  auto it = instance->attributes.find(std::string(name));
+  if (it != instance->attributes.end()) return arena_.Join(it->second, made);
+  if (instance->type == nullptr ||
+      ((name == "_replace" || name == "_asdict") && IsNamedTuple(instance)))
+    return arena_.Method(instance, name);
   if (name == "__class__") return instance->type;
   std::string symbol;
   if (Value found = ClassAttribute(instance->type, name, &symbol))
@@ -217,9 +222,7 @@ Value Interpreter::InstanceAttribute(InstanceObject* instance, absl::string_view
     return parameter;
   }
   if (name == "training") return arena_.Host();
-  // Attributes that were set under names computed at run time.
-  if (auto any = instance->attributes.find("*"); any != instance->attributes.end())
-    return any->second;
+  if (made != nullptr) return made;
   if (absl::StartsWith(symbol, "torch.nn.") && IsModuleSetting(name)) return arena_.Host();
   return arena_.Method(instance, name);
 }
