@@ -122,7 +122,7 @@ void Interpreter::MeetTensors(const std::vector<Value>& values, int line) {
       if (found == nullptr) continue;
       ++undecided_;
       Call(BindMethod(found, instance, instance->type),
-           {.positional = {arena_.Guess(sources)}, .line = line});
+           {.positional = {arena_.Tensor(sources)}, .line = line});
       --undecided_;
     }
   }

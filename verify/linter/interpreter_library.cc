@@ -69,6 +69,12 @@ Value Interpreter::DataclassesModule(const std::string& name, const Args& args) 
       made.keyword.emplace_back(field, GetAttribute(instance, field, args.line));
   }
   if (replaces) return Instantiate(instance->type, made);
+  if (Value factory = args.Get(-1, "dict_factory")) {
+    std::vector<Value> pairs;
+    for (const auto& [field, value] : made.keyword)
+      pairs.push_back(arena_.List({arena_.Constant(field), value}));
+    return Call(factory, {.positional = {arena_.List(pairs)}, .line = args.line});
+  }
   if (!args.keyword.empty()) return nullptr;
   if (name == "dataclasses.astuple") return arena_.List(made.All());
   if (name != "dataclasses.asdict") return nullptr;

@@ -185,6 +185,7 @@ Value Interpreter::CallTorch(const std::string& name, const Args& args) {
   Value first = args.Get(0, "input");
   if (absl::StartsWith(name, "torch.nn.Module.") && Is(kModuleMethod, last)) {
     CallCallbacks(args);  // super().train(mode)
+    if (AsInstance(first) == nullptr && AsInstance(frame().self) != nullptr) return frame().self;
     return first == nullptr ? None() : first;
   }
   if (name == "torch.cuda.is_available") return arena_.Constant(true);
