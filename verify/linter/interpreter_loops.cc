@@ -1,4 +1,6 @@
 // Loops: they run until what flows around them comes to rest.
+#include <algorithm>
+
 #include "verify/linter/interpreter.h"
 
 namespace tritonrl::lint {
@@ -23,23 +25,24 @@ Interpreter::Flow Interpreter::LoopElse(const Node* node, Flow flow) {
 void Interpreter::RunPasses(absl::FunctionRef<void()> pass, int line) {
   auto state = [this] {
     uint64_t hash = changes_;
+    budget_.Spend(frame().scope->variables.size());
     for (const auto& [name, value] : frame().scope->variables)
-      hash += StateHash(value) * (2 * static_cast<uint64_t>(name) + 1);
+      hash += arena_.StateHash(value) * (2 * static_cast<uint64_t>(name) + 1);
     return hash;
   };
   ++loops_;
-  const int outer_pass = pass_, outer_loop = loop_, first = passes_ + 1;
+  const int outer_pass = passes_.current, outer_loop = passes_.first, first = passes_.all + 1;
   uint64_t made_before = 0;
   for (int i = 0; i < kMostLoopPasses; ++i) {
     const uint64_t before = i + 1 < kLoopPasses ? 0 : state();
-    const uint64_t made = made_;
-    pass_ = ++passes_;
-    loop_ = first;
+    const uint64_t made = passes_.made;
+    passes_.current = ++passes_.all;
+    passes_.first = first;
     pass();
-    pass_ = outer_pass;
-    loop_ = outer_loop;
-    const bool same = made_ - made == made_before;
-    made_before = made_ - made;
+    passes_.current = outer_pass;
+    passes_.first = outer_loop;
+    const bool same = passes_.made - made == made_before;
+    made_before = passes_.made - made;
     if (i + 1 >= kLoopPasses && same && state() == before) break;
     if (i + 1 == kMostLoopPasses) {
       Find(LintRule::kUnresolved, line, "loop",
@@ -49,16 +52,39 @@ void Interpreter::RunPasses(absl::FunctionRef<void()> pass, int line) {
   --loops_;
 }
 
+// What paths that left an outer loop have to do with an inner one: nothing.
+class Interpreter::LoopState {
+ public:
+  explicit LoopState(Interpreter* interpreter)
+      : interpreter_(interpreter),
+        early_exit_(interpreter->early_exit_),
+        left_(std::move(interpreter->frame().left)) {
+    interpreter->frame().left.clear();
+  }
+  ~LoopState() {
+    interpreter_->EndOfPass();
+    interpreter_->early_exit_ = std::max(early_exit_, interpreter_->frame().early_return);
+    interpreter_->frame().left = std::move(left_);
+  }
+
+ private:
+  Interpreter* interpreter_;
+  size_t early_exit_;
+  std::vector<Variables> left_;
+};
+
 Interpreter::Flow Interpreter::ExecFor(const Node* node) {
   const Node* target = node->Get(Field::kLeft);
   const Node* body = node->Get(Field::kBody);
   std::vector<Value> items;
   bool exact = true;
   AddItems(Eval(node->Get(Field::kRight)), &items, &exact);
+  const LoopState loop(this);
   if (exact && items.size() <= kUnroll) {
     for (Value item : items) {
       Store(target, item);
       Flow flow = ExecBlock(body);
+      EndOfPass();
       if (flow == Flow::kReturn || flow == Flow::kRaise) return flow;
       if (flow == Flow::kBreak) return Flow::kNext;
     }
@@ -71,6 +97,7 @@ Interpreter::Flow Interpreter::ExecFor(const Node* node) {
         [&] {
           Store(target, element);
           Branch([&] { return ExecBlock(body); }, [] { return Flow::kNext; });
+          EndOfPass();
         },
         node->line);
     return Flow::kNext;
@@ -84,10 +111,12 @@ Interpreter::Flow Interpreter::ExecWhile(const Node* node) {
   const Node* body = node->Get(Field::kBody);
   const std::optional<bool> truth = Decide(Eval(condition));
   if (truth.has_value() && !*truth) return LoopElse(node, Flow::kNext);
+  const LoopState loop(this);
   auto passes = [&] {
     RunPasses(
         [&] {
           Branch([&] { return ExecBlock(body); }, [] { return Flow::kNext; });
+          EndOfPass();
           Eval(condition);
         },
         node->line);

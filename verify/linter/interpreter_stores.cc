@@ -8,7 +8,7 @@
 namespace tritonrl::lint {
 
 void Interpreter::Put(Value* slot, Value value) {
-  if (loops_ > 0 && StateHash(*slot) != StateHash(value)) ++changes_;
+  if (loops_ > 0 && arena_.StateHash(*slot) != arena_.StateHash(value)) ++changes_;
   *slot = value;
 }
 
@@ -21,7 +21,7 @@ bool Interpreter::HoldsFromEarlierPass(Value value, int depth) const {
   };
   if (value == nullptr || depth > kDepth) return false;
   if (const auto* instance = AsInstance(value))
-    return instance->pass >= loop_ && instance->pass < pass_;
+    return instance->pass >= passes_.first && instance->pass < passes_.current;
   if (const auto* choice = AsUnion(value)) return any(choice->options);
   if (const auto* list = AsList(value)) return any(list->items);
   if (const auto* bound = As<BoundObject>(value, ObjectKind::kBound))
@@ -39,10 +39,32 @@ bool Interpreter::HoldsFromEarlierPass(Value value, int depth) const {
 
 void Interpreter::PutAttribute(InstanceObject* instance, Value* slot, absl::string_view name,
                                Value value) {
-  if (loops_ == 0 || pass_ == 0 || instance->pass < pass_ || HoldsFromEarlierPass(value, 0))
+  if (loops_ == 0 || passes_.current == 0 || instance->pass < passes_.current ||
+      HoldsFromEarlierPass(value, 0))
     return Put(slot, value);
-  made_ += StateHash(value) * (2 * static_cast<uint64_t>(ast_->Intern(name)) + 1);
+  passes_.made += arena_.StateHash(value) * (2 * static_cast<uint64_t>(ast_->Intern(name)) + 1);
   *slot = value;
+}
+
+void Interpreter::StoreInInstance(InstanceObject* instance, absl::string_view name, Value value,
+                                  int line) {
+  if (name == "__class__") Forbid(line, "__class__", "changes what an object is");
+  std::string unused;
+  auto* property = instance->type == nullptr
+                       ? nullptr
+                       : AsFunction(ClassAttribute(instance->type, name, &unused));
+  if (property != nullptr && property->setter != nullptr) {
+    CallFunction(property->setter, {.positional = {instance, value}, .line = line});
+    return;
+  }
+  Value& slot = instance->attributes[std::string(name)];
+  if (slot == nullptr && Weak(instance)) {
+    // Otherwise it is the class's.
+    Value inherited =
+        instance->type == nullptr ? nullptr : ClassAttribute(instance->type, name, &unused);
+    if (AsHost(inherited) != nullptr) slot = inherited;
+  }
+  PutAttribute(instance, &slot, name, Weak(instance) ? arena_.Join(slot, value) : value);
 }
 
 void Interpreter::StoreAttribute(Value object, absl::string_view name, Value value, int line) {
@@ -53,32 +75,24 @@ void Interpreter::StoreAttribute(Value object, absl::string_view name, Value val
     return;
   }
   if (auto* instance = AsInstance(object)) {
-    if (name == "__class__") Forbid(line, "__class__", "changes what an object is");
-    std::string unused;
-    auto* property = instance->type == nullptr
-                         ? nullptr
-                         : AsFunction(ClassAttribute(instance->type, name, &unused));
-    if (property != nullptr && property->setter != nullptr) {
-      CallFunction(property->setter, {.positional = {instance, value}, .line = line});
-      return;
-    }
-    Value& slot = instance->attributes[std::string(name)];
-    PutAttribute(instance, &slot, name, undecided_ > 0 ? arena_.Join(slot, value) : value);
+    StoreInInstance(instance, name, value, line);
   } else if (auto* module = AsModule(object)) {
     if (name == "forward" || name == "__call__") {
       Forbid(line, absl::StrCat(module->name, ".", name), "replaces a library's method");
       return;
     }
     Value& slot = module->attributes[std::string(name)];
-    Put(&slot, undecided_ > 0 ? arena_.Join(slot, value) : value);
+    Put(&slot, Weak(module) ? arena_.Join(slot, value) : value);
   } else if (auto* type = AsClass(object)) {
     const int number = ast_->Intern(name);
     if (auto* function = AsFunction(value); function != nullptr && function->owner == nullptr)
       function->owner = type;
     if (Value* found = type->body->Find(number)) {
-      Put(found, undecided_ > 0 ? arena_.Join(*found, value) : value);
+      Put(found, Weak(type) ? arena_.Join(*found, value) : value);
     } else {
-      type->body->variables.emplace_back(number, value);
+      std::string unused;
+      Value inherited = Weak(type) ? ClassAttribute(type, name, &unused) : nullptr;
+      type->body->variables.emplace_back(number, arena_.Join(inherited, value));
     }
   } else if (auto* symbol = AsSymbol(object)) {
     const std::string full = absl::StrCat(symbol->name, ".", name);
@@ -95,6 +109,8 @@ void Interpreter::StoreAttribute(Value object, absl::string_view name, Value val
   } else if (AsFunction(object) != nullptr || object->kind == ObjectKind::kBound ||
              object->kind == ObjectKind::kPartial || AsList(object) != nullptr) {
     Hide(value, line);  // found again through the attribute
+  } else if (AsHost(object) != nullptr && !absl::StartsWith(name, "__")) {
+    CallCallbacks({.positional = {value}, .line = line});  // an object of a library's
   } else if (object->kind == ObjectKind::kUnknown ||
              (AsHost(object) != nullptr && absl::StartsWith(name, "__"))) {
     Forbid(line, std::string(name), "is set on an object that cannot be followed");

@@ -123,7 +123,9 @@ Value Interpreter::CallTensorMethod(TensorObject* tensor, absl::string_view name
   if (name == "repeat_interleave" && AsHost(args.Get(0, "repeats")) != nullptr)
     return NewTensor(sources);
   CallCallbacks(args);
-  if (tensor->IsSmall() && OnlySmall(args) && !InPieces(sources))
+  std::vector<Value> operands = args.All();
+  operands.push_back(tensor);
+  if (tensor->IsSmall() && OnlySmall(args) && !InPieces(sources) && IsPostProcessing(operands))
     return NewTensor(sources, tensor->shape);
   return Compute(std::string(name), args.line, sources);
 }
