@@ -196,6 +196,14 @@ class Scan {
     return false;
   }
 
+  // Directly in the body of a class, decorated or not.
+  static bool IsMethod(const Node* function) {
+    const Node* around = function->parent;
+    if (around != nullptr && around->kind == Kind::kDecorated) around = around->parent;
+    return around != nullptr && around->kind == Kind::kBlock && around->parent != nullptr &&
+           around->parent->kind == Kind::kClassDef;
+  }
+
   void Identifier(const Node* node) {
     if (FoldsIntoAnother(node->text)) {
       Add(node->line, std::string(node->text),
@@ -210,6 +218,11 @@ class Scan {
     for (absl::string_view common :
          {"input", "help", "exit", "quit", "memoryview", "compile", "open", "vars"}) {
       if (node->text == common) return;
+    }
+    // A class may have a method of that name, as torch.nn.Module has eval.
+    if (node->field == Field::kName && node->parent != nullptr &&
+        node->parent->kind == Kind::kFunctionDef && IsMethod(node->parent)) {
+      return;
     }
     const bool names_something = node->field == Field::kAttribute ||
                                  (node->field == Field::kName && node->parent != nullptr &&

@@ -207,6 +207,7 @@ class Interpreter {
   // A function of torch that is on no list of harmless ones.
   Value CallCompute(const std::string& name, const Args& args);
   Value CallTriton(const std::string& name, const Args& args);
+  Value ImportModule(const std::string& name, const Args& args);
   Value CallDecoratorResult(const std::string& name, const Args& args);
   Value CallStandardLibrary(const std::string& name, const Args& args);
   Value CollectionsModule(const std::string& name, const Args& args);  // and itertools
@@ -216,6 +217,7 @@ class Interpreter {
   Value IteratorBuiltin(absl::string_view name, const Args& args);
   Value NumberBuiltin(absl::string_view name, const Args& args);
   Value OperatorModule(absl::string_view op, const Args& args);
+  Value DataclassesModule(const std::string& name, const Args& args);
   Value FunctoolsModule(const std::string& name, const Args& args);
   Value MakeNamedTuple(const Args& args);
   Value GetAttrBuiltin(const Args& args);
@@ -236,7 +238,7 @@ class Interpreter {
   bool IsCallable(Value value);
   // A library's function that computes is given to something that is not followed.
   void HandsAway(const std::string& name, int line);
-  void CallWithAnything(Value function, StorageSet sources, int line);
+  void CallWithAnything(Value function, StorageSet sources, int line, bool remote = false);
   // Keeps what callables and objects `value` holds: CallHidden runs them as a part of forward.
   void Hide(Value value, int line, int depth = 0);
   void TooHidden(int line);  // a limit of what is followed cut something off
@@ -247,6 +249,9 @@ class Interpreter {
   void RunLaterCalls(Value bound, int line, Arena::State* before);
   // Stores, and notes in changes_ whether that may change what runs later.
   void Put(Value* slot, Value value);
+  // The same for an attribute, also of an object that the running pass of a loop made.
+  bool HoldsFromEarlierPass(Value value, int depth) const;
+  void PutAttribute(InstanceObject* instance, Value* slot, absl::string_view name, Value value);
   // Runs a loop's body until what its variables may call comes to rest.
   void RunPasses(absl::FunctionRef<void()> pass, int line);
   static bool AsBoundFunction(Value value);  // something callable that is not a plain function
@@ -273,6 +278,8 @@ class Interpreter {
   void JudgeSecondCall();
   // Methods that Python calls by itself (__bool__, __get__, ...) of all classes with instances.
   void CallSpecialMethods();
+  // Objects of the program among tensors get them as operands where a library compares or adds.
+  void MeetTensors(const std::vector<Value>& values, int line);
   // Storages and launches that contribute to a value.
   // True when a value consists of arguments of forward, their views and copies.
   bool OnlyArguments(const std::set<int>& storages) const;
@@ -321,8 +328,9 @@ class Interpreter {
   int undecided_ = 0;            // enclosing branches and loops that may or may not run
   int guarded_empty_ = 0;        // enclosing tests for an empty input
   uint64_t changes_ = 0;         // stores outside of the running function that changed something
-  int loops_ = 0;                // enclosing loops of unknown length
-  int hidden_calls_ = 0;         // enclosing calls that Python or a library makes by itself
+  LoopPasses passes_;
+  int loops_ = 0;         // enclosing loops of unknown length
+  int hidden_calls_ = 0;  // enclosing calls that Python or a library makes by itself
   int eval_depth_ = 0, call_depth_ = 0;
   std::map<const Node*, bool> generators_;  // function bodies: whether a yield is in them
   int kernel_budget_ = 400000;              // nodes that kernel analyses may look at, all together

@@ -1,6 +1,7 @@
 // Python's own functions and the standard library.
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/strip.h"
 #include "verify/linter/interpreter.h"
 
 namespace tritonrl::lint {
@@ -62,7 +63,14 @@ Value Interpreter::GetAttrBuiltin(const Args& args) {
     return value;
   }
   if (auto* instance = AsInstance(object)) {
-    Value joined = arena_.JoinAll(AttributeValues(instance));
+    const std::string start = UnknownName(args.positional[1]).substr(1);
+    Value joined = nullptr;
+    for (const auto& [attribute, value] : instance->attributes) {
+      absl::string_view made = attribute;
+      const bool is_made = absl::ConsumePrefix(&made, "*");
+      if (absl::StartsWith(made, start) || (is_made && absl::StartsWith(start, made)))
+        joined = arena_.Join(joined, value);
+    }
     if (instance->type != nullptr) {  // or a method or property of its class
       for (Value base : std::vector<Value>(SearchOrder(instance->type))) {
         auto* type = AsClass(base);
@@ -71,7 +79,9 @@ Value Interpreter::GetAttrBuiltin(const Args& args) {
         const auto variables = type->body->variables;
         for (const auto& [number, value] : variables) {
           const std::string& member = ast_->NameOf(number);
-          if (absl::StartsWith(member, "__") || member == "forward") continue;
+          if (absl::StartsWith(member, "__") || member == "forward" ||
+              !absl::StartsWith(member, start))
+            continue;
           joined = arena_.Join(joined, BindMethod(value, instance, type));
         }
       }
@@ -100,7 +110,7 @@ void Interpreter::SetAttrBuiltin(const Args& args) {
   if (name != nullptr) {
     StoreAttribute(object, *name, args.positional[2], args.line);
   } else if (auto* instance = AsInstance(object)) {
-    Value& slot = instance->attributes["*"];
+    Value& slot = instance->attributes[UnknownName(args.positional[1])];
     slot = arena_.Join(slot, args.positional[2]);
   } else {
     Forbid(args.line, "setattr", "sets an attribute by a name that is made at run time");
@@ -114,6 +124,9 @@ Value Interpreter::CallBuiltin(absl::string_view name, const Args& args) {
     if (!rest.positional.empty()) rest.positional.erase(rest.positional.begin());
     if (AsList(self) != nullptr) return CallListMethod(AsList(self), name.substr(5), rest);
     if (AsDict(self) != nullptr) return CallDictMethod(AsDict(self), name.substr(5), rest);
+  }
+  for (absl::string_view compares : {"sorted", "min", "max", "sum", "set", "frozenset", "dict"}) {
+    if (name == compares) MeetTensors(args.All(), args.line);
   }
   for (auto group : {&Interpreter::ObjectBuiltin, &Interpreter::SequenceBuiltin,
                      &Interpreter::IteratorBuiltin, &Interpreter::NumberBuiltin}) {

@@ -9,6 +9,11 @@ namespace tritonrl::lint {
 
 Value Interpreter::CallListMethod(ListObject* list, absl::string_view name, const Args& args) {
   Value first = args.Get(0, "");
+  if (name == "sort" || name == "index" || name == "count" || name == "remove") {
+    std::vector<Value> values = args.All();
+    values.push_back(list);
+    MeetTensors(values, args.line);
+  }
   if ((name == "append" || name == "add" || name == "appendleft") && first != nullptr) {
     list->items.push_back(first);
     if (Weak(list) || name == "add") list->exact = false;  // a set may have had it

@@ -51,14 +51,14 @@ bool Interpreter::IsCallable(Value value) {
   }
 }
 
-void Interpreter::CallWithAnything(Value function, StorageSet sources, int line) {
+void Interpreter::CallWithAnything(Value function, StorageSet sources, int line, bool remote) {
+  auto argument = [&] { return remote ? arena_.Remote(sources) : arena_.Guess(sources); };
   Args guess;
   guess.line = line;
   if (auto* plain = AsFunction(function)) {
-    for (int i = 0; i < ParameterCount(plain); ++i)
-      guess.positional.push_back(arena_.Guess(sources));
+    for (int i = 0; i < ParameterCount(plain); ++i) guess.positional.push_back(argument());
   } else {
-    guess.rest = arena_.Guess(sources);
+    guess.rest = argument();
   }
   ++undecided_;
   ++hidden_calls_;
@@ -100,6 +100,35 @@ void Interpreter::Hide(Value value, int line, int depth) {
   }
 }
 
+void Interpreter::MeetTensors(const std::vector<Value>& values, int line) {
+  constexpr size_t kMost = 64;
+  std::vector<Value> items;
+  for (Value value : values) {
+    items.push_back(value);
+    if (auto* list = AsList(value))
+      items.insert(items.end(), list->items.begin(), list->items.end());
+  }
+  StorageSet sources;
+  for (Value item : items) {
+    if (AsInstance(item) == nullptr && HoldsTensor(item)) AddTo(&sources, Reachable(item));
+  }
+  if (sources.empty()) return;
+  for (size_t i = 0; i < items.size() && i < kMost; ++i) {
+    auto* instance = AsInstance(items[i]);
+    if (instance == nullptr || instance->type == nullptr) continue;
+    for (absl::string_view method : {"__eq__", "__ne__", "__lt__", "__le__", "__gt__", "__ge__",
+                                     "__add__", "__radd__", "__contains__", "__getitem__"}) {
+      std::string unused;
+      Value found = ClassAttribute(instance->type, method, &unused);
+      if (found == nullptr) continue;
+      ++undecided_;
+      Call(BindMethod(found, instance, instance->type),
+           {.positional = {arena_.Tensor(sources)}, .line = line});
+      --undecided_;
+    }
+  }
+}
+
 void Interpreter::HandsAway(const std::string& name, int line) {
   if (phase_ == Phase::kModule) return;
   Find(LintRule::kTorchCompute, line, name,
@@ -107,6 +136,7 @@ void Interpreter::HandsAway(const std::string& name, int line) {
 }
 
 void Interpreter::CallCallbacks(const Args& args) {
+  MeetTensors(args.All(), args.line);
   const StorageSet sources = SourcesOf(args);
   for (Value value : args.All()) {
     std::vector<Value> options{value};
@@ -134,8 +164,10 @@ void Interpreter::CallCallbacks(const Args& args) {
 void Interpreter::CallMembers(InstanceObject* instance, int line) {
   if (instance->type == nullptr) return;
   const bool is_model = DerivesFrom(instance->type, "torch.nn.Module");
+  // What torch calls of a model (train, to, load_state_dict) gets flags, devices and names, no
+  // tensors that forward computes on.
   StorageSet everything;
-  for (int i = 0; i < static_cast<int>(storages_.size()); ++i) {
+  for (int i = 0; i < static_cast<int>(storages_.size()) && !is_model; ++i) {
     if (storages_[i].input) everything.push_back(i);
   }
   for (Value base : std::vector<Value>(SearchOrder(instance->type))) {
@@ -148,7 +180,7 @@ void Interpreter::CallMembers(InstanceObject* instance, int line) {
       auto* function = AsFunction(value);
       const std::string& name = ast_->NameOf(number);
       if (function == nullptr || IsSpecial(name) || (is_model && !IsModuleMethod(name))) continue;
-      CallWithAnything(BindFunction(function, instance), everything, line);
+      CallWithAnything(BindFunction(function, instance), everything, line, /*remote=*/true);
     }
   }
 }

@@ -49,6 +49,40 @@ Value Interpreter::FunctoolsModule(const std::string& name, const Args& args) {
   return nullptr;
 }
 
+// Functions of dataclasses on their instances; null when `name` is none that matters.
+Value Interpreter::DataclassesModule(const std::string& name, const Args& args) {
+  if (name == "dataclasses.field") {
+    if (Value value = args.Get(-1, "default")) return value;
+    Value factory = args.Get(-1, "default_factory");
+    if (factory == nullptr) return nullptr;
+    Hide(factory, args.line);  // each object that is made calls it
+    return Call(factory, {.line = args.line});
+  }
+  auto* instance = AsInstance(args.Get(0, "obj"));
+  if (instance == nullptr || instance->type == nullptr || args.rest != nullptr) return nullptr;
+  const std::vector<std::string> fields = FieldsOf(instance->type);
+  const bool replaces = name == "dataclasses.replace";
+  if (fields.empty() || args.positional.size() != 1) return nullptr;
+  Args made{.keyword = replaces ? args.keyword : decltype(args.keyword)(), .line = args.line};
+  for (const std::string& field : fields) {
+    if (made.Get(-1, field) == nullptr)
+      made.keyword.emplace_back(field, GetAttribute(instance, field, args.line));
+  }
+  if (replaces) return Instantiate(instance->type, made);
+  if (Value factory = args.Get(-1, "dict_factory")) {
+    std::vector<Value> pairs;
+    for (const auto& [field, value] : made.keyword)
+      pairs.push_back(arena_.List({arena_.Constant(field), value}));
+    return Call(factory, {.positional = {arena_.List(pairs)}, .line = args.line});
+  }
+  if (!args.keyword.empty()) return nullptr;
+  if (name == "dataclasses.astuple") return arena_.List(made.All());
+  if (name != "dataclasses.asdict") return nullptr;
+  auto* dict = arena_.New<DictObject>();
+  for (const auto& [field, value] : made.keyword) dict->items.emplace_back("s:" + field, value);
+  return dict;
+}
+
 Value Interpreter::OperatorModule(absl::string_view op, const Args& args) {
   Value first = args.Get(0, "");
   constexpr std::pair<absl::string_view, absl::string_view> kOperators[] = {
@@ -137,6 +171,9 @@ Value Interpreter::CollectionsModule(const std::string& name, const Args& args) 
 Value Interpreter::CallStandardLibrary(const std::string& name, const Args& args) {
   Value first = args.Get(0, "");
   if (Value value = FunctoolsModule(name, args)) return value;
+  if (absl::StartsWith(name, "dataclasses.")) {
+    if (Value value = DataclassesModule(name, args)) return value;
+  }
   if (absl::StartsWith(name, "operator."))
     return OperatorModule(absl::string_view(name).substr(9), args);
   if (absl::StartsWith(name, "math.")) {
@@ -177,6 +214,11 @@ Value Interpreter::CallStandardLibrary(const std::string& name, const Args& args
 }
 
 Value Interpreter::CallOtherLibrary(const std::string& name, const Args& args) {
+  if (name == "einops.rearrange" || name == "einops.repeat") {  // views and copies
+    auto* tensor = AsTensor(args.Get(0, "tensor"));
+    if (tensor != nullptr && name == "einops.rearrange") return arena_.Tensor(tensor->storages);
+    return NewTensor(SourcesOf(args));
+  }
   CallCallbacks(args);
   for (Value value : args.positional) {
     if (AsList(value) != nullptr || AsDict(value) != nullptr) Loosen(value, args);  // shuffle

@@ -139,7 +139,18 @@ Value Interpreter::EvalString(const Node* node) {
   if (absl::StrContains(prefix, "b") || absl::StrContains(prefix, "B"))
     return arena_.Host(sources);  // bytes equal no string
   if (std::optional<std::string> text = PlainString(node)) return arena_.Constant(*text);
-  return arena_.Host(sources);
+  Value made = arena_.Host(sources);
+  const Node* first = node->children.empty() ? nullptr : node->children[0];
+  for (const Node* child : node->children) {  // behind the opening quote
+    if (child->kind != Kind::kOther) {
+      first = child;
+      break;
+    }
+  }
+  if (first != nullptr && first->kind == Kind::kStringContent && first->children.empty() &&
+      node->kind == Kind::kString)
+    AsHost(made)->prefix = std::string(first->text);
+  return made;
 }
 
 Value Interpreter::EvalCollection(const Node* node) {

@@ -31,10 +31,19 @@ void Interpreter::RunPasses(absl::FunctionRef<void()> pass, int line) {
     return hash;
   };
   ++loops_;
+  const int outer_pass = passes_.current, outer_loop = passes_.first, first = passes_.all + 1;
+  uint64_t made_before = 0;
   for (int i = 0; i < kMostLoopPasses; ++i) {
     const uint64_t before = i + 1 < kLoopPasses ? 0 : state();
+    const uint64_t made = passes_.made;
+    passes_.current = ++passes_.all;
+    passes_.first = first;
     pass();
-    if (i + 1 >= kLoopPasses && state() == before) break;
+    passes_.current = outer_pass;
+    passes_.first = outer_loop;
+    const bool same = passes_.made - made == made_before;
+    made_before = passes_.made - made;
+    if (i + 1 >= kLoopPasses && same && state() == before) break;
     if (i + 1 == kMostLoopPasses) {
       Find(LintRule::kUnresolved, line, "loop",
            "a loop goes on changing what it does, which cannot be followed to its end");

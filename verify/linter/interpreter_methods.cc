@@ -81,6 +81,12 @@ Value Interpreter::CallInstanceMethod(InstanceObject* instance, absl::string_vie
     }
     return None();
   }
+  if ((name == "_replace" || name == "_asdict") && IsNamedTuple(instance)) {
+    Args with_self = args;
+    with_self.positional.insert(with_self.positional.begin(), instance);
+    const std::string same = name == "_replace" ? "dataclasses.replace" : "dataclasses.asdict";
+    if (Value value = DataclassesModule(same, with_self)) return value;
+  }
   const std::string* key = ConstantString(args.Get(0, "name"));
   if ((name == "register_buffer" || name == "register_parameter" || name == "add_module" ||
        name == "register_module") &&
@@ -88,7 +94,7 @@ Value Interpreter::CallInstanceMethod(InstanceObject* instance, absl::string_vie
     Value value = args.Get(1, name == "register_buffer" ? "tensor"
                               : name == "add_module"    ? "module"
                                                         : "param");
-    Value& slot = instance->attributes[key == nullptr ? "*" : *key];
+    Value& slot = instance->attributes[key == nullptr ? UnknownName(args.Get(0, "name")) : *key];
     slot = key == nullptr || Weak(instance) ? arena_.Join(slot, value) : value;
     return None();
   }
@@ -105,7 +111,11 @@ Value Interpreter::CallInstanceMethod(InstanceObject* instance, absl::string_vie
       name == "state_dict") {
     return arena_.List(values, false);
   }
-  if (absl::StartsWith(name, "named_")) {
+  const bool is_dict = DerivesFrom(instance->type, "torch.nn.ModuleDict") ||
+                       DerivesFrom(instance->type, "torch.nn.ParameterDict");
+  if (is_dict && name == "values") return arena_.List(values, false);
+  if (is_dict && name == "keys") return arena_.List({arena_.Host()}, false);
+  if (absl::StartsWith(name, "named_") || (is_dict && name == "items")) {
     Value joined = arena_.JoinAll(values);
     return arena_.List({arena_.List({arena_.Host(), joined == nullptr ? arena_.Host() : joined})},
                        false);

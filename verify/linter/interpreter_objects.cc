@@ -111,6 +111,11 @@ Value Interpreter::SymbolAttribute(const std::string& symbol, absl::string_view 
     if (name == "type") return arena_.Constant(std::string("cuda"));
     return arena_.Host();
   }
+  if (symbol.size() > kImportModule.size() && absl::StartsWith(symbol, kImportModule)) {
+    if (name == "__version__") return arena_.Host();
+    Forbid(line, std::string(kImportModule), WhyForbidden(kImportModule));
+    return arena_.Unknown();
+  }
   if (const std::string module = ReexportedModule(symbol, name); !module.empty()) {
     if (IsForbiddenModule(module))
       Forbid(line, absl::StrCat(symbol, ".", name), "is a module that a kernel has no use for");
@@ -193,12 +198,17 @@ Value Interpreter::BindMethod(Value found, Value self, Value type) {
 }
 
 Value Interpreter::InstanceAttribute(InstanceObject* instance, absl::string_view name, int line) {
-  auto it = instance->attributes.find(std::string(name));
-  if (it != instance->attributes.end()) {
-    auto any = instance->attributes.find("*");  // set under a name that is not known
-    return any == instance->attributes.end() ? it->second : arena_.Join(it->second, any->second);
+  // What was set under a name that is not known, but may be this one.
+  Value made = nullptr;
+  for (auto any = instance->attributes.lower_bound("*");
+       any != instance->attributes.end() && any->first[0] == '*'; ++any) {
+    if (absl::StartsWith(name, any->first.substr(1))) made = arena_.Join(made, any->second);
   }
-  if (instance->type == nullptr) return arena_.Method(instance, name);
+  auto it = instance->attributes.find(std::string(name));
+  if (it != instance->attributes.end()) return arena_.Join(it->second, made);
+  if (instance->type == nullptr ||
+      ((name == "_replace" || name == "_asdict") && IsNamedTuple(instance)))
+    return arena_.Method(instance, name);
   if (name == "__class__") return instance->type;
   std::string symbol;
   if (Value found = ClassAttribute(instance->type, name, &symbol))
@@ -214,9 +224,7 @@ Value Interpreter::InstanceAttribute(InstanceObject* instance, absl::string_view
     return parameter;
   }
   if (name == "training") return arena_.Host();
-  // Attributes that were set under names computed at run time.
-  if (auto any = instance->attributes.find("*"); any != instance->attributes.end())
-    return any->second;
+  if (made != nullptr) return made;
   if (absl::StartsWith(symbol, "torch.nn.") && IsModuleSetting(name)) return arena_.Host();
   return arena_.Method(instance, name);
 }
@@ -280,6 +288,7 @@ Value Interpreter::Instantiate(ClassObject* type, const Args& args) {
   auto* instance = arena_.New<InstanceObject>();
   instance->type = type;
   instance->made_again = phase_ == Phase::kForward || loops_ > 0;
+  instance->pass = passes_.all;
   instances_.push_back(instance);
   std::string symbol;
   if (Value constructor = ClassAttribute(type, "__new__", &symbol)) {

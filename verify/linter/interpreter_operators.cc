@@ -64,10 +64,12 @@ std::optional<bool> FoldComparison(absl::string_view op, double a, double b) {
 Value Interpreter::Elementwise(const std::string& name, const std::vector<Value>& values,
                                int line) {
   StorageSet sources;
-  bool small = true, any_tensor = false;
+  bool small = true, any_tensor = false, any_remote = false;
   for (Value value : values) {
     AddTo(&sources, Reachable(value));
-    if (const auto* tensor = AsTensor(value)) {
+    if (IsRemote(value)) {
+      any_remote = true;
+    } else if (const auto* tensor = AsTensor(value)) {
       any_tensor = true;
       small = small && tensor->IsSmall();
     } else if (HoldsTensor(value)) {
@@ -76,6 +78,7 @@ Value Interpreter::Elementwise(const std::string& name, const std::vector<Value>
     }
   }
   if (!any_tensor) {
+    if (any_remote) return arena_.Remote(sources);
     CheckNumbers(name, values, line);
     return arena_.Host(sources);
   }
@@ -149,6 +152,12 @@ Value Interpreter::BinaryHost(absl::string_view op, HostObject* a, HostObject* b
       return arena_.Constant(absl::StrCat(*s, *t));
   }
   auto* result = arena_.New<HostObject>();
+  if (const auto* text = std::get_if<std::string>(&a->constant)) {
+    if (op == "+") result->prefix = *text;
+    if (op == "%") result->prefix = text->substr(0, text->find('%'));
+  } else if (op == "+") {
+    result->prefix = a->prefix;
+  }
   result->is_int = a->is_int && b->is_int && op != "/";
   result->is_shape = (a->is_shape || b->is_shape) && op == "+";
   auto is_size = [](const HostObject* host, const int64_t* constant) {
@@ -247,6 +256,7 @@ Value Interpreter::Compare(absl::string_view op, Value a, Value b, int line) {
     }
   }
   if (op == "in" || op == "not in") {
+    MeetTensors({a, b}, line);
     if (AsDict(b) != nullptr && AsHost(a) != nullptr && !AsHost(a)->addresses.empty() &&
         phase_ == Phase::kForward) {
       Find(LintRule::kHardCoded, line, "cache by address",

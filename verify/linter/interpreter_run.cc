@@ -7,6 +7,21 @@ namespace tritonrl::lint {
 
 namespace {
 
+// Special methods that are called where an operator or a subscript stands, with what stands there,
+// and those that only get names, exceptions or nothing.
+bool IsFollowedOperator(absl::string_view name) {
+  for (absl::string_view method :
+       {"__add__",    "__sub__",    "__mul__",      "__truediv__", "__floordiv__", "__mod__",
+        "__pow__",    "__matmul__", "__and__",      "__or__",      "__xor__",      "__lshift__",
+        "__rshift__", "__radd__",   "__rsub__",     "__rmul__",    "__rtruediv__", "__rfloordiv__",
+        "__rmod__",   "__rpow__",   "__eq__",       "__ne__",      "__lt__",       "__le__",
+        "__gt__",     "__ge__",     "__contains__", "__getitem__", "__exit__",     "__format__",
+        "__missing__"}) {
+    if (name == method) return true;
+  }
+  return false;
+}
+
 // Kernels can be defined in functions that run later.
 bool MentionsJit(const Node* node, bool in_function) {
   if (in_function && node->kind == Kind::kIdentifier && node->text == "jit") return true;
@@ -199,7 +214,8 @@ void Interpreter::CallSpecialMethods() {
       args.line = function->node->line;
       args.positional = {instance};
       for (int i = 1; i < ParameterCount(function); ++i)
-        args.positional.push_back(arena_.Guess(everything));
+        args.positional.push_back(IsFollowedOperator(name) ? arena_.Remote(everything)
+                                                           : arena_.Guess(everything));
       ++undecided_;
       CallFunction(function, args);
       --undecided_;

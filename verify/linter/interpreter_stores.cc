@@ -1,4 +1,6 @@
 // Stores into attributes.
+#include <algorithm>
+
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "verify/linter/interpreter.h"
@@ -7,6 +9,40 @@ namespace tritonrl::lint {
 
 void Interpreter::Put(Value* slot, Value value) {
   if (loops_ > 0 && arena_.StateHash(*slot) != arena_.StateHash(value)) ++changes_;
+  *slot = value;
+}
+
+// Whether a chain of objects goes on growing from pass to pass.
+bool Interpreter::HoldsFromEarlierPass(Value value, int depth) const {
+  constexpr int kDepth = 3;
+  auto any = [&](const std::vector<Value>& values) {
+    return std::any_of(values.begin(), values.end(),
+                       [&](Value v) { return HoldsFromEarlierPass(v, depth + 1); });
+  };
+  if (value == nullptr || depth > kDepth) return false;
+  if (const auto* instance = AsInstance(value))
+    return instance->pass >= passes_.first && instance->pass < passes_.current;
+  if (const auto* choice = AsUnion(value)) return any(choice->options);
+  if (const auto* list = AsList(value)) return any(list->items);
+  if (const auto* bound = As<BoundObject>(value, ObjectKind::kBound))
+    return HoldsFromEarlierPass(bound->self, depth + 1);
+  if (const auto* partial = As<PartialObject>(value, ObjectKind::kPartial))
+    return any(partial->positional);
+  if (const auto* dict = AsDict(value)) {
+    return HoldsFromEarlierPass(dict->other, depth + 1) ||
+           std::any_of(dict->items.begin(), dict->items.end(), [&](const auto& item) {
+             return HoldsFromEarlierPass(item.second, depth + 1);
+           });
+  }
+  return false;
+}
+
+void Interpreter::PutAttribute(InstanceObject* instance, Value* slot, absl::string_view name,
+                               Value value) {
+  if (loops_ == 0 || passes_.current == 0 || instance->pass < passes_.current ||
+      HoldsFromEarlierPass(value, 0))
+    return Put(slot, value);
+  passes_.made += arena_.StateHash(value) * (2 * static_cast<uint64_t>(ast_->Intern(name)) + 1);
   *slot = value;
 }
 
@@ -28,7 +64,7 @@ void Interpreter::StoreInInstance(InstanceObject* instance, absl::string_view na
         instance->type == nullptr ? nullptr : ClassAttribute(instance->type, name, &unused);
     if (AsHost(inherited) != nullptr) slot = inherited;
   }
-  Put(&slot, Weak(instance) ? arena_.Join(slot, value) : value);
+  PutAttribute(instance, &slot, name, Weak(instance) ? arena_.Join(slot, value) : value);
 }
 
 void Interpreter::StoreAttribute(Value object, absl::string_view name, Value value, int line) {

@@ -6,11 +6,18 @@
 #include "verify/linter/interpreter.h"
 
 namespace tritonrl::lint {
+namespace {
+
+constexpr int64_t kMostDimensions = 8;  // of tensors that people use
+
+}  // namespace
+
 Value Interpreter::CallSymbol(const std::string& name, const Args& args) {
   if (IsForbiddenFunction(name)) {
     Forbid(args.line, name, WhyForbidden(name));
     return arena_.Unknown(SourcesOf(args));
   }
+  if (absl::StartsWith(name, kImportModule)) return ImportModule(name, args);
   if (absl::EndsWith(name, "()")) return CallDecoratorResult(name, args);
   if (absl::EndsWith(name, ".__new__") && AsClass(args.Get(0, "")) != nullptr) {
     auto* instance = arena_.New<InstanceObject>();
@@ -29,6 +36,15 @@ Value Interpreter::CallSymbol(const std::string& name, const Args& args) {
     if (absl::StartsWith(name, module)) return CallStandardLibrary(name, args);
   }
   return CallOtherLibrary(name, args);
+}
+
+Value Interpreter::ImportModule(const std::string& name, const Args& args) {
+  const std::string* module = ConstantString(args.Get(0, "name"));
+  const bool known = name == kImportModule && module != nullptr && args.All().size() == 1;
+  if (known && !IsForbiddenModule(*module))
+    return arena_.Symbol(absl::StrCat(kImportModule, " ", *module));
+  Forbid(args.line, std::string(kImportModule), WhyForbidden(kImportModule));
+  return arena_.Unknown(SourcesOf(args));
 }
 
 Value Interpreter::CallDecoratorResult(const std::string& name, const Args& args) {
@@ -52,8 +68,10 @@ Value Interpreter::MakeConstant(absl::string_view last, const Args& args) {
   if (last == "tensor" || last == "as_tensor" || last == "asarray" || last == "scalar_tensor") {
     if (auto* tensor = AsTensor(first)) return arena_.Tensor(tensor->storages, tensor->shape);
     Value made = Allocate(args, 99, true, false);
-    if (AsHost(first) != nullptr && !AsHost(first)->is_shape)
-      AsTensor(made)->shape = std::vector<int64_t>{};
+    // Of a torch.Size as many elements as a tensor has dimensions.
+    if (AsHost(first) != nullptr)
+      AsTensor(made)->shape =
+          AsHost(first)->is_shape ? std::vector<int64_t>{kMostDimensions} : std::vector<int64_t>{};
     if (auto* list = AsList(first); list != nullptr && list->exact) {
       bool flat = true;
       for (Value item : list->items) flat = flat && AsHost(item) != nullptr;
@@ -83,7 +101,11 @@ Value Interpreter::MakeModule(const std::string& name, const Args& args) {
   for (Value part : parts) {
     if (part == args.rest) module->exact = false;
     if (auto* dict = AsDict(part)) {
-      for (const auto& [key, value] : dict->items) module->children.push_back(value);
+      for (const auto& [key, value] : dict->items) {
+        module->children.push_back(value);
+        absl::string_view child = key;
+        if (absl::ConsumePrefix(&child, "s:")) module->attributes.emplace(child, value);
+      }
     } else if (AsList(part) != nullptr) {
       AddItems(part, &module->children, &module->exact);
     } else if (AsHost(part) == nullptr) {
@@ -163,6 +185,7 @@ Value Interpreter::CallSpecialTorch(const std::string& name, const Args& args) {
   Value first = args.Get(0, "input");
   if (absl::StartsWith(name, "torch.nn.Module.") && Is(kModuleMethod, last)) {
     CallCallbacks(args);  // super().train(mode)
+    if (AsInstance(first) == nullptr && AsInstance(frame().self) != nullptr) return frame().self;
     return first == nullptr ? None() : first;
   }
   if (name == "torch.cuda.is_available") return arena_.Constant(true);

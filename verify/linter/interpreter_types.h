@@ -74,6 +74,16 @@ struct Hidden {
   std::vector<Value> iterables = {};    // or a function that gets elements of these
 };
 
+// Passes of loops of unknown length, by number over the whole interpretation.
+struct LoopPasses {
+  int all = 0;      // that were begun
+  int current = 0;  // the innermost one that runs, 0 outside of loops
+  int first = 0;    // the first one of its loop
+  // A sum over what went into objects that their own pass made: a loop is at rest only when it is
+  // the same for two passes.
+  uint64_t made = 0;
+};
+
 }  // namespace tritonrl::lint
 
 #endif  // TRITONRL_VERIFY_LINTER_INTERPRETER_TYPES_H_

@@ -32,6 +32,7 @@ bool Is(NameTrait trait, absl::string_view name);
 // Modules that must not be used: they give ways around the checks. Full names.
 bool IsForbiddenModule(absl::string_view module);
 // Functions of permitted modules that are refused: os.system, sys.settrace, torch.cuda.Stream.
+inline constexpr absl::string_view kImportModule = "importlib.import_module";
 bool IsForbiddenFunction(absl::string_view name);
 // Names in letters that Python folds into others (NFKC), so that other spellings of eval mean eval.
 bool FoldsIntoAnother(absl::string_view name);

@@ -59,7 +59,9 @@ const NameTable<TorchUse>& TorchUses() {
        "seed initial_seed is_grad_enabled is_inference_mode_enabled set_float32_matmul_precision "
        "get_float32_matmul_precision use_deterministic_algorithms set_printoptions "
        "get_num_threads set_num_threads can_cast get_rng_state set_rng_state memory_format "
-       "get_device_module __version__ Event library.register_fake library.opcheck library"},
+       "get_device_module __version__ Event library.register_fake library.opcheck library "
+       "_C._dynamo _C._dynamo.guards _inductor _inductor.runtime "
+       "_inductor.runtime.triton_heuristics"},
       {TorchUse::kCheck,
        "jit.is_scripting jit.is_tracing compiler.is_compiling compiler.is_dynamo_compiling "
        "_dynamo.is_compiling is_tensor is_floating_point is_complex numel typename is_storage "

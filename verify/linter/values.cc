@@ -75,6 +75,11 @@ const std::string* ConstantString(Value value) {
   return host == nullptr ? nullptr : std::get_if<std::string>(&host->constant);
 }
 
+std::string UnknownName(Value name) {
+  const HostObject* host = AsHost(name);
+  return host == nullptr ? "*" : absl::StrCat("*", host->prefix);
+}
+
 std::string ConstantKey(Value index) {
   if (const std::string* text = ConstantString(index)) return absl::StrCat("s:", *text);
   if (std::optional<int64_t> number = ConstantInt(index)) return absl::StrCat("i:", *number);
@@ -131,7 +136,14 @@ Value Arena::Guess(StorageSet sources) {
   return unknown;
 }
 
+Value Arena::Remote(StorageSet sources) {
+  Value guess = Guess(std::move(sources));
+  static_cast<UnknownObject*>(guess)->remote = true;
+  return guess;
+}
+
 Value Arena::UnknownLike(Value whole) {
+  if (IsRemote(whole)) return Remote(Reachable(whole));
   auto* unknown = As<UnknownObject>(whole, ObjectKind::kUnknown);
   return unknown != nullptr && unknown->guess ? Guess(Reachable(whole)) : Unknown(Reachable(whole));
 }

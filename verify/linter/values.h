@@ -64,6 +64,9 @@ struct UnknownObject : Object {
   StorageSet sources;
   bool guess =
       false;  // an argument made up for a function that somebody else calls, or a part of it
+  // A guess for a method that Python or a library calls without being given any tensor here:
+  // operators on it alone are those of numbers and of the program's own objects.
+  bool remote = false;
 };
 
 // A Python scalar, string, None, dtype, size ...: no tensor.
@@ -71,6 +74,7 @@ struct HostObject : Object {
   using Constant = std::variant<std::monostate, std::nullptr_t, bool, int64_t, double, std::string>;
   HostObject() : Object(ObjectKind::kHost) {}
   Constant constant;      // monostate: not known; nullptr: None
+  std::string prefix;     // a text that is not known begins so
   bool is_int = false;    // an int for sure, known or not
   bool is_shape = false;  // a torch.Size of unknown length
   bool is_size = false;   // an int that is not negative: a size, a count
@@ -148,6 +152,7 @@ struct InstanceObject : Object {
   InstanceObject() : Object(ObjectKind::kInstance) {}
   ClassObject* type = nullptr;  // null: an opaque helper object such as autograd's ctx
   bool made_again = false;
+  int pass = 0;  // of a loop in which it was made
   std::map<std::string, Value, std::less<>> attributes;
 };
 
@@ -234,9 +239,16 @@ inline ListObject* AsList(Value v) { return As<ListObject>(v, ObjectKind::kList)
 inline DictObject* AsDict(Value v) { return As<DictObject>(v, ObjectKind::kDict); }
 inline UnionObject* AsUnion(Value v) { return As<UnionObject>(v, ObjectKind::kUnion); }
 
+inline bool IsRemote(Value v) {
+  const auto* unknown = As<UnknownObject>(v, ObjectKind::kUnknown);
+  return unknown != nullptr && unknown->remote;
+}
+
 // The constant of a host value, if it is known and of that type.
 std::optional<int64_t> ConstantInt(Value value);
 const std::string* ConstantString(Value value);
+// Under which attribute a value is kept whose name is not known: "*" and what the name begins with.
+std::string UnknownName(Value name);
 // A text for a constant string or int as the key of a dictionary, "s:name" or "i:3"; "" when it is
 // not constant.
 std::string ConstantKey(Value index);
@@ -262,6 +274,7 @@ class Arena {
 
   Value Unknown(StorageSet sources = {});
   Value Guess(StorageSet sources = {});
+  Value Remote(StorageSet sources = {});
   Value UnknownLike(Value whole);  // a part of `whole`
   Value Host(StorageSet sources = {});
   Value Int(StorageSet sources = {});
