@@ -142,6 +142,7 @@ bool CheckRunTime(const ExecResult& result, FunctionalityResult* functionality) 
     Evidence* evidence = AddEvidence(functionality, "runtime_compute", OperatorText(op));
     evidence->set_name(op.name());
     evidence->set_value(op.elements());
+    if (op.line() > 0) evidence->set_line(op.line());
   }
   const double scalars = ScalarElements(result.candidate_ops());
   if (functionality->outcome() == FunctionalityResult::OK && scalars > kMostScalarElements) {

@@ -282,6 +282,13 @@ class Interpreter {
   // True where work on a few elements comes to work on all of them: in a loop of unknown length,
   // on what stems from forward's arguments or a kernel.
   bool InPieces(const StorageSet& sources) const;
+  // True where a number among the sources counts calls of forward.
+  bool Counts(const StorageSet& sources) const;
+  Value CountOfCalls();  // an int that does
+  // True for a view that was chosen by an element read from a tensor, one by one in a loop, or
+  // something that holds such views.
+  static bool IsPicked(Value value, int depth = 0);
+  bool ChosenByElement(const std::vector<Value>& indices) const;
   // Finds Python's work on numbers that were read from tensors one by one in a loop.
   void CheckNumbers(const std::string& name, const std::vector<Value>& values, int line);
   bool RunModule();  // false when there is no kernel
@@ -326,6 +333,8 @@ class Interpreter {
   int undecided_ = 0;            // enclosing branches and loops that may or may not run
   int guarded_empty_ = 0;        // enclosing tests for an empty input
   uint64_t changes_ = 0;         // stores outside of the running function that changed something
+  int counted_ = 0;              // enclosing branches that depend on how often forward was called
+  int call_count_ = -1;          // a storage that such numbers name as their source
   int loops_ = 0;                // enclosing loops of unknown length
   int hidden_calls_ = 0;         // enclosing calls that Python or a library makes by itself
   int steps_ = 0;

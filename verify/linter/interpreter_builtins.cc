@@ -174,6 +174,11 @@ Value Interpreter::ObjectBuiltin(absl::string_view name, const Args& args) {
       GetAttribute(first, *ConstantString(args.Get(1, "")), args.line);  // runs a property
     if (name == "print" || name == "repr" || name == "hasattr" || name == "dir" || name == "hash")
       Hide(arena_.List(args.All()), args.line);
+    if (auto* tensor = AsTensor(first);
+        name == "repr" && tensor != nullptr && !tensor->IsSmall() && phase_ == Phase::kForward) {
+      Find(LintRule::kPythonCompute, args.line, "repr",
+           "moves tensor elements out of torch to compute on them");
+    }
     if (name == "repr") return arena_.Host(SourcesOf(args));
     return arena_.Host();
   }
@@ -187,6 +192,7 @@ Value Interpreter::SequenceBuiltin(absl::string_view name, const Args& args) {
   bool exact = true;
   if (name == "len") {
     auto* list = AsList(first);
+    if (list != nullptr && list->grows) return CountOfCalls();
     if (list == nullptr || !list->exact) return arena_.Size();
     return arena_.Constant(static_cast<int64_t>(list->items.size()));
   }
@@ -204,11 +210,15 @@ Value Interpreter::SequenceBuiltin(absl::string_view name, const Args& args) {
     if (name == "iter" && args.positional.size() == 2)
       return arena_.List({Call(first, {.line = args.line})}, false);  // called until it gives that
     if (AsInstance(first) != nullptr && name == "iter") return first;
+    if (auto* tensor = AsTensor(first); name == "sorted" && tensor != nullptr && !tensor->IsSmall())
+      return Compute("sorted", args.line, SourcesOf(args));
     AddItems(first, &items, &exact);
     if (Value key = args.Get(-1, "key"); key != nullptr && key != args.rest)
       MapCall(key, {first}, args.line);
     const bool same_order = name == "list" || name == "tuple" || name == "iter";
-    return arena_.List(items, exact && same_order);
+    Value made = arena_.List(items, exact && same_order);
+    AsList(made)->lasts = name == "iter" && phase_ != Phase::kForward;
+    return made;
   }
   if (name == "dict") {
     auto* dict = arena_.New<DictObject>();
@@ -237,6 +247,9 @@ Value Interpreter::IteratorBuiltin(absl::string_view name, const Args& args) {
     Value element = AsInstance(first) != nullptr
                         ? Call(GetAttribute(first, "__next__", args.line), {.line = args.line})
                         : Element(first, args.line);
+    if (AsList(first) != nullptr && AsList(first)->lasts && phase_ == Phase::kForward &&
+        AsHost(element) != nullptr)
+      element = CountOfCalls();
     return all.size() > 1 ? arena_.Join(element, all[1]) : element;
   }
   if (name == "enumerate" && first != nullptr) {

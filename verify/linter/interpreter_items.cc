@@ -131,7 +131,7 @@ Value Interpreter::IndexTensor(TensorObject* tensor, Value index, int line) {
       shape.reset();  // a slice among several, an ellipsis, or an unknown number
     }
   }
-  return arena_.Tensor(tensor->storages, shape);
+  return arena_.Tensor(tensor->storages, shape, tensor->picked || ChosenByElement(indices));
 }
 
 void Interpreter::AddItems(Value iterable, std::vector<Value>* items, bool* exact) {

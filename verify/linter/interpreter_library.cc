@@ -122,6 +122,11 @@ Value Interpreter::CallStandardLibrary(const std::string& name, const Args& args
     return instance;
   }
   if (name == "collections.namedtuple") return MakeNamedTuple(args);
+  if (name == "itertools.count") {
+    Value numbers = arena_.List({arena_.Int(SourcesOf(args))}, false);
+    AsList(numbers)->lasts = phase_ != Phase::kForward;
+    return numbers;
+  }
   if (absl::StartsWith(name, "itertools.") || absl::StartsWith(name, "collections.")) {
     const auto* torch = AsSymbol(first);  // starmap(torch.mul, pairs), accumulate(x, torch.add)
     if (torch == nullptr) torch = AsSymbol(args.Get(1, "func"));

@@ -198,7 +198,9 @@ Interpreter::Flow Interpreter::ExecIf(const Node* node) {
   const Node* consequence = node->Get(Field::kConsequence);
   size_t next = 0;
   while (next < node->children.size() && node->children[next] != consequence) ++next;
-  const std::optional<bool> truth = Decide(Eval(condition));
+  Value asked = Eval(condition);
+  const std::optional<bool> truth = Decide(asked);
+  const bool counts = Counts(Reachable(asked));
   const bool empty = TestsForEmpty(condition);
   auto then_part = [&] {
     guarded_empty_ += empty;
@@ -208,7 +210,10 @@ Interpreter::Flow Interpreter::ExecIf(const Node* node) {
   };
   auto else_part = [&] { return ExecAlternatives(node, next + 1); };
   if (truth.has_value()) return *truth ? then_part() : else_part();
-  return Branch(then_part, else_part);
+  counted_ += counts;
+  const Flow flow = Branch(then_part, else_part);
+  counted_ -= counts;
+  return flow;
 }
 
 Interpreter::Flow Interpreter::ExecAlternatives(const Node* node, size_t next) {
@@ -216,11 +221,16 @@ Interpreter::Flow Interpreter::ExecAlternatives(const Node* node, size_t next) {
   const Node* child = node->children[next];
   if (child->kind == Kind::kElse) return ExecBlock(FirstBlock(child));
   if (child->kind != Kind::kElif) return ExecAlternatives(node, next + 1);
-  const std::optional<bool> truth = Decide(Eval(child->Get(Field::kCondition)));
+  Value asked = Eval(child->Get(Field::kCondition));
+  const std::optional<bool> truth = Decide(asked);
+  const bool counts = Counts(Reachable(asked));
   auto then_part = [&] { return ExecBlock(child->Get(Field::kConsequence)); };
   auto else_part = [&] { return ExecAlternatives(node, next + 1); };
   if (truth.has_value()) return *truth ? then_part() : else_part();
-  return Branch(then_part, else_part);
+  counted_ += counts;
+  const Flow flow = Branch(then_part, else_part);
+  counted_ -= counts;
+  return flow;
 }
 
 }  // namespace tritonrl::lint

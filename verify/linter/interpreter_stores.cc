@@ -27,6 +27,17 @@ void Interpreter::StoreAttribute(Value object, absl::string_view name, Value val
       CallFunction(property->setter, {.positional = {instance, value}, .line = line});
       return;
     }
+    if (instance->type != nullptr) {
+      auto* descriptor = AsInstance(ClassAttribute(instance->type, name, &unused));
+      Value setter = descriptor == nullptr || descriptor->type == nullptr
+                         ? nullptr
+                         : ClassAttribute(descriptor->type, "__set__", &unused);
+      if (setter != nullptr) {
+        Call(BindMethod(setter, descriptor, descriptor->type),
+             {.positional = {instance, value}, .line = line});
+        return;
+      }
+    }
     Value& slot = instance->attributes[std::string(name)];
     Put(&slot, undecided_ > 0 ? arena_.Join(slot, value) : value);
   } else if (auto* module = AsModule(object)) {

@@ -83,7 +83,8 @@ const NameTable<TorchUse>& TorchUses() {
       {TorchUse::kForbidden,
        "compile cuda.CUDAGraph cuda.graph cuda.make_graphed_callables cuda.graphs.CUDAGraph load "
        "save package hub set_default_tensor_type cuda.set_sync_debug_mode frombuffer from_file "
-       "from_dlpack"},
+       "from_dlpack autograd.grad autograd.backward cuda.MemPool cuda.use_mem_pool "
+       "cuda.CUDAPluggableAllocator cuda.change_current_allocator"},
       {TorchUse::kCompute, "cuda.jiterator cuda.comm cuda.nccl"}};
   return table;
 }
@@ -107,6 +108,16 @@ TorchUse ByPrefix(absl::string_view rest) {
                            "_ops",
                            "classes.",
                            "cuda._",
+                           "cuda.graphs.",
+                           "cuda.memory.CUDAPluggable",
+                           "cuda.memory.MemPool",
+                           "cuda.memory.change_",
+                           "cuda.memory.use_",
+                           "autograd.functional.",
+                           "autograd.forward_ad",
+                           "UntypedStorage",
+                           "TypedStorage",
+                           "storage.",
                            "hub.",
                            "onnx.",
                            "export",
