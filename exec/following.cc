@@ -13,7 +13,7 @@ namespace {
 // Outputs that vary by less are at the mercy of rounding: a mean of normalised numbers is zero but
 // for it.
 constexpr double kLeastVariation = 1e-4;
-constexpr double kLeastPart = 0.25;
+constexpr double kLeastPart = 0.1;
 constexpr double kHalfRounding = 0x1p-11;   // of half precision and of tf32
 constexpr double kBFloatRounding = 0x1p-8;  // of bfloat16
 constexpr double kSmallRounding = 0x1p-3;   // of types of a byte

@@ -26,7 +26,7 @@ struct Following {
   double VariationPerElement() const;  // root mean squares
   double ErrorPerElement() const;
 
-  // True where what is wanted varies noticeably and the errors take more than a quarter of it: a
+  // True where what is wanted varies noticeably and the errors take more than a tenth of it: a
   // constant would be as good, or so few of the inputs go in that it is little better.
   bool NoBetterThanConstant() const;
 };

@@ -20,6 +20,7 @@ _HAND_OVER = {
     "apply_",
     "map_",
     "map2_",
+    "__repr__",  # str, format and print come to it as well
 }
 
 

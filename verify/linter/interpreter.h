@@ -55,6 +55,7 @@ class Interpreter {
     Value self = nullptr;      // first argument, for super()
     Value returned = nullptr;  // join of what return statements gave
     Value yielded = nullptr;
+    bool counted = false;     // went on only by how often forward was called
     bool is_forward = false;  // the outermost frame of phase kForward
     uint64_t callables = 0;   // a number for the functions among its arguments
   };
@@ -96,6 +97,8 @@ class Interpreter {
   Flow Exec(const Node* node);
   Flow ExecIf(const Node* node);
   Flow ExecAlternatives(const Node* node, size_t next_child);
+  // Branch for a condition that may depend on how often forward was called.
+  Flow BranchBy(Value asked, absl::FunctionRef<Flow()> first, absl::FunctionRef<Flow()> second);
   Flow ExecFor(const Node* node);
   Flow ExecWhile(const Node* node);
   Flow ExecTry(const Node* node);
@@ -148,6 +151,7 @@ class Interpreter {
   Value EvalIndex(const Node* subscript);
   Value GetItem(Value object, Value index, const Node* index_node, int line);
   Value ItemOf(const std::vector<Value>& items, bool exact, Value index);
+  Value ItemOfContainer(Value container, Value index, const Node* index_node);
   Value ItemOfTensor(TensorObject* tensor, Value index, const Node* index_node, int line);
   Value IndexTensor(TensorObject* tensor, Value index, int line);
   void AddItems(Value iterable, std::vector<Value>* items, bool* exact);
@@ -284,7 +288,8 @@ class Interpreter {
   bool InPieces(const StorageSet& sources) const;
   // True where a number among the sources counts calls of forward.
   bool Counts(const StorageSet& sources) const;
-  Value CountOfCalls();  // an int that does
+  bool CountsCalls(Value value) const;  // the same of a value, or of a list's length
+  Value CountOfCalls();                 // an int that does
   // True for a view that was chosen by an element read from a tensor, one by one in a loop, or
   // something that holds such views.
   static bool IsPicked(Value value, int depth = 0);

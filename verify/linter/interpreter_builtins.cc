@@ -192,14 +192,14 @@ Value Interpreter::SequenceBuiltin(absl::string_view name, const Args& args) {
   bool exact = true;
   if (name == "len") {
     auto* list = AsList(first);
-    if (list != nullptr && list->grows) return CountOfCalls();
+    if (first != nullptr && CountsCalls(first)) return CountOfCalls();
     if (list == nullptr || !list->exact) return arena_.Size();
     return arena_.Constant(static_cast<int64_t>(list->items.size()));
   }
   if (name == "range") {
     const std::optional<int64_t> count = ConstantInt(first);
     if (!count.has_value() || args.All().size() != 1 || *count < 0 || *count > 8) {
-      return arena_.List({arena_.Int()}, false);
+      return arena_.List({Counts(SourcesOf(args)) ? CountOfCalls() : arena_.Int()}, false);
     }
     for (int64_t i = 0; i < *count; ++i) items.push_back(arena_.Constant(i));
     return arena_.List(items);

@@ -284,7 +284,9 @@ Value Interpreter::CallFunction(FunctionObject* function, const Args& given) {
     }
     std::vector<Value> items;
     if (done.yielded != nullptr) items.push_back(done.yielded);
-    return arena_.List(items, false);
+    Value made = arena_.List(items, false);
+    AsList(made)->lasts = phase_ != Phase::kForward;
+    return made;
   }
   if (flow == Flow::kNext) done.returned = arena_.Join(done.returned, None());
   for (Value other : others) done.returned = arena_.Join(done.returned, other);

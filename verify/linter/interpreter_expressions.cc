@@ -100,7 +100,7 @@ Value Interpreter::EvalConditional(const Node* node) {
   Value asked = Eval(node->children[1]);
   const std::optional<bool> truth = Decide(asked);
   if (truth.has_value()) return Eval(node->children[*truth ? 0 : 2]);
-  const bool counts = Counts(Reachable(asked));
+  const bool counts = CountsCalls(asked);
   ++undecided_;
   counted_ += counts;
   Value first = Eval(node->children[0]);
@@ -117,7 +117,7 @@ Value Interpreter::EvalBoolean(const Node* node) {
   Value left = Eval(node->Get(Field::kLeft));
   const std::optional<bool> truth = Decide(left);
   if (truth.has_value() && *truth != is_and) return left;
-  const bool counts = Counts(Reachable(left));
+  const bool counts = CountsCalls(left);
   ++undecided_;
   counted_ += counts;
   Value right = Eval(node->Get(Field::kRight));

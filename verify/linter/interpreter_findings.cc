@@ -115,6 +115,11 @@ bool Interpreter::Counts(const StorageSet& sources) const {
   return call_count_ >= 0 && std::binary_search(sources.begin(), sources.end(), call_count_);
 }
 
+bool Interpreter::CountsCalls(Value value) const {
+  const ListObject* list = AsList(value);
+  return (list != nullptr && list->grows) || Counts(Reachable(value));
+}
+
 Value Interpreter::CountOfCalls() {
   if (call_count_ < 0) call_count_ = NewStorage();
   return arena_.Int({call_count_});

@@ -148,9 +148,12 @@ Value Interpreter::LaunchKernel(KernelObject* kernel, Value grid, const Args& ar
     Value size = Call(grid, {.positional = {arena_.New<DictObject>()}, .line = args.line});
     AddTo(&grid_sources, Reachable(size));
   }
-  if (phase_ == Phase::kForward && (counted_ > 0 || Counts(grid_sources))) {
-    Find(LintRule::kHardCoded, args.line, info.name,
-         "what the kernel does depends on how often forward was called before");
+  if (phase_ == Phase::kForward &&
+      (counted_ > 0 || Counts(grid_sources) ||
+       std::any_of(frames_.begin(), frames_.end(), [](const Frame& f) { return f.counted; }))) {
+    Find(
+        LintRule::kHardCoded, args.line, info.name,
+        "whether and how far the kernel runs depends on chance or on how often forward was called");
   }
   for (Value value : args.All()) {
     if (AsInstance(value) != nullptr) Hide(value, args.line);  // Triton asks it for data_ptr()

@@ -172,6 +172,21 @@ Interpreter::Flow Interpreter::Branch(absl::FunctionRef<Flow()> first,
   return Flow::kRaise;
 }
 
+Interpreter::Flow Interpreter::BranchBy(Value asked, absl::FunctionRef<Flow()> first,
+                                        absl::FunctionRef<Flow()> second) {
+  if (!CountsCalls(asked)) return Branch(first, second);
+  bool leaves = false;
+  auto noted = [&leaves](Flow flow) {
+    leaves = leaves || flow == Flow::kReturn;
+    return flow;
+  };
+  ++counted_;
+  const Flow flow = Branch([&] { return noted(first()); }, [&] { return noted(second()); });
+  --counted_;
+  frame().counted = frame().counted || leaves;  // what follows runs in the other case
+  return flow;
+}
+
 std::optional<bool> Interpreter::Decide(Value condition) const {
   if (hidden_calls_ > 0 && AsList(condition) != nullptr) return std::nullopt;
   return Truth(condition);
@@ -200,7 +215,6 @@ Interpreter::Flow Interpreter::ExecIf(const Node* node) {
   while (next < node->children.size() && node->children[next] != consequence) ++next;
   Value asked = Eval(condition);
   const std::optional<bool> truth = Decide(asked);
-  const bool counts = Counts(Reachable(asked));
   const bool empty = TestsForEmpty(condition);
   auto then_part = [&] {
     guarded_empty_ += empty;
@@ -210,10 +224,7 @@ Interpreter::Flow Interpreter::ExecIf(const Node* node) {
   };
   auto else_part = [&] { return ExecAlternatives(node, next + 1); };
   if (truth.has_value()) return *truth ? then_part() : else_part();
-  counted_ += counts;
-  const Flow flow = Branch(then_part, else_part);
-  counted_ -= counts;
-  return flow;
+  return BranchBy(asked, then_part, else_part);
 }
 
 Interpreter::Flow Interpreter::ExecAlternatives(const Node* node, size_t next) {
@@ -223,14 +234,10 @@ Interpreter::Flow Interpreter::ExecAlternatives(const Node* node, size_t next) {
   if (child->kind != Kind::kElif) return ExecAlternatives(node, next + 1);
   Value asked = Eval(child->Get(Field::kCondition));
   const std::optional<bool> truth = Decide(asked);
-  const bool counts = Counts(Reachable(asked));
   auto then_part = [&] { return ExecBlock(child->Get(Field::kConsequence)); };
   auto else_part = [&] { return ExecAlternatives(node, next + 1); };
   if (truth.has_value()) return *truth ? then_part() : else_part();
-  counted_ += counts;
-  const Flow flow = Branch(then_part, else_part);
-  counted_ -= counts;
-  return flow;
+  return BranchBy(asked, then_part, else_part);
 }
 
 }  // namespace tritonrl::lint

@@ -16,6 +16,10 @@ Value Interpreter::CallSymbol(const std::string& name, const Args& args) {
   // timed.
   if (phase_ == Phase::kForward && IsClock(name))
     Forbid(args.line, name, "looks at the clock in forward's path");
+  if (phase_ == Phase::kForward && IsChance(name)) {
+    CallCallbacks(args);
+    if (!AnyTensor(args)) return CountOfCalls();
+  }
   if (phase_ == Phase::kForward && ChangesProcess(name))
     Forbid(args.line, name, "changes a setting of the whole process in forward's path");
   if (absl::EndsWith(name, ".__new__") && AsClass(args.Get(0, "")) != nullptr) {

@@ -178,6 +178,11 @@ bool IsClock(absl::string_view name) {
 
 bool ChangesProcess(absl::string_view name) { return Is(kProcessSetting, name); }
 
+bool IsChance(absl::string_view name) {
+  return StartsWithAny(name, {"random.", "numpy.random.", "secrets.", "uuid."}) &&
+         !Is(kProcessSetting, name);
+}
+
 bool IsDriverChange(absl::string_view name) {
   return absl::StartsWith(name, "triton.") &&
          (absl::EndsWith(name, ".set_active") || absl::EndsWith(name, ".reset_active"));

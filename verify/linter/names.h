@@ -46,6 +46,8 @@ std::string WhyForbidden(absl::string_view name);
 bool IsClock(absl::string_view name);
 // True for functions that seed generators or set what holds for the whole process.
 bool ChangesProcess(absl::string_view name);
+// True for Python's and numpy's random numbers.
+bool IsChance(absl::string_view name);
 // True for what replaces the driver that launches kernels.
 bool IsDriverChange(absl::string_view name);
 bool IsPermittedSetting(absl::string_view name);
