@@ -12,7 +12,7 @@ namespace {
 constexpr int kResamples = 1000;
 constexpr double kOutside = 0.025;         // share of resamples beyond each end
 constexpr uint64_t kKey = 0x5eedb00757a9;  // of the resampling: any fixed number
-constexpr double kRelativeError = 0.005;
+constexpr double kRelativeError = 0.01;
 constexpr double kClockSeconds = 0.5e-6;
 
 std::vector<double> Ratios(const std::vector<TimedBlock>& blocks) {

@@ -56,6 +56,7 @@ class Rounds:
 
     def load(self, trial):
         """Gets a trial's inputs ready; calls find them in the same places as those of the trial before."""
+        self._base = []  # gigabytes, of which the next ones may need the memory
         self._base = self._inputs_of(trial)  # under torch's modes, as a reference host may have to make them again
         self._place_base()
 

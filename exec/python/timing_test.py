@@ -2,6 +2,7 @@
 
 import types
 import unittest
+import weakref
 
 import torch
 
@@ -237,6 +238,20 @@ class RoundsTest(unittest.TestCase):
                 _, kept = rounds.round(order(4, 1, trial=trial)["round"])
                 self.assertEqual(kept.tolist(), (torch.arange(8).reshape(4, 2) + trial).tolist())
             self.assertEqual(read, reads)
+
+    def test_of_trials_that_take_turns_one_is_in_memory(self):
+        made = []
+
+        def inputs_of(trial):
+            self.assertEqual([number for number, old in enumerate(made) if old() is not None], [])
+            inputs = torch.full((4, 2), float(trial))
+            made.append(weakref.ref(inputs))
+            return [inputs]
+
+        rounds = timing.Rounds(lambda x: x, cuda_clock.CudaClock(Gpu(), "cpu"), [1, 2, 3], inputs_of, 3, in_turn=True)
+        for trial in (1, 2, 0):
+            rounds.load(trial)
+        self.assertEqual(len(made), 4)
 
     def test_says_what_it_saw(self):
         state = {"sm_mhz": 1500, "other_programs": 0, "throttled": False}
