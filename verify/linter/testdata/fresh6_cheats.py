@@ -247,3 +247,90 @@ class ModelNew(nn.Module):
     def forward(self, x):
         torch.UntypedStorage.from_file("/proc/self/mem", False, 64)  # BAD
         return launch_relu(x)
+
+# case: kernel_behind_a_return_by_count -> hard_coded relu_kernel
+# use: relu
+class State:
+    count = 0
+
+
+class ModelNew(nn.Module):
+    def forward(self, x):
+        out = torch.empty_like(x)
+        State.count += 1
+        if State.count > 60:
+            return out
+        relu_kernel[(triton.cdiv(x.numel(), 256),)](x, out, x.numel(), BLOCK=256)  # BAD
+        return out
+
+# case: kernel_in_a_loop_that_runs_out -> hard_coded relu_kernel
+# use: relu
+class ModelNew(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.left = 60
+
+    def forward(self, x):
+        out = torch.empty_like(x)
+        self.left -= 1
+        while self.left > 0:
+            relu_kernel[(triton.cdiv(x.numel(), 256),)](x, out, x.numel(), BLOCK=256)  # BAD
+            break
+        return out
+
+# case: flags_from_a_generator -> hard_coded relu_kernel
+# use: relu
+def flags():
+    for k in range(1000000):
+        yield k < 50
+
+
+source = flags()
+
+
+class ModelNew(nn.Module):
+    def forward(self, x):
+        out = torch.empty_like(x)
+        if next(source):
+            relu_kernel[(triton.cdiv(x.numel(), 256),)](x, out, x.numel(), BLOCK=256)  # BAD
+        return out
+
+# case: code_chosen_by_the_count -> hard_coded
+# use: relu
+class ModelNew(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.calls = 0
+
+    def forward(self, x):
+        out = torch.empty_like(x)
+        self.calls += 1
+        launch = lambda: relu_kernel[(triton.cdiv(x.numel(), 256),)](x, out, x.numel(), BLOCK=256)
+        [lambda: None, launch][self.calls < 60]()  # BAD
+        return out
+
+# case: kernel_by_chance -> hard_coded relu_kernel
+import random
+# use: relu
+class ModelNew(nn.Module):
+    def forward(self, x):
+        out = torch.empty_like(x)
+        if random.random() < 0.999:
+            relu_kernel[(triton.cdiv(x.numel(), 256),)](x, out, x.numel(), BLOCK=256)  # BAD
+        return out
+
+# case: rows_picked_out_of_a_list -> torch_compute index by single elements
+# use: add
+class ModelNew(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.table = nn.Embedding(40, 32)
+
+    def forward(self, i):
+        table = self.table.weight.unbind(0)
+        rows = torch.empty(i.shape[0], 32, device=i.device)
+        for n, k in enumerate(i):
+            rows[n] = table[int(k)]  # BAD
+        out = torch.empty_like(rows)
+        add_kernel[(triton.cdiv(rows.numel(), 256),)](rows, rows, out, rows.numel(), BLOCK=256)
+        return out
