@@ -20,7 +20,8 @@ _HAND_OVER = {
     "apply_",
     "map_",
     "map2_",
-    "__repr__",  # str, format and print come to it as well
+    "__repr__",  # str and print come to it as well
+    "__format__",
 }
 
 
