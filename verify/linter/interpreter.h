@@ -1,9 +1,5 @@
 // The abstract interpreter behind the linter. One object judges one program. The member functions
-// are spread over files by subject: interpreter_statements.cc, _definitions.cc, _names.cc,
-// _expressions.cc, _literals.cc, _operators.cc, _items.cc, _objects.cc (attributes, classes),
-// _calls.cc, _methods.cc, _containers.cc, _builtins.cc, _library.cc (Python's standard library),
-// _torch.cc, _tensors.cc, _kernels.cc (Triton) and
-// _verdict.cc (findings and what forward returns).
+// are spread over files by subject, interpreter_*.cc; each says at its top which.
 #ifndef TRITONRL_VERIFY_LINTER_INTERPRETER_H_
 #define TRITONRL_VERIFY_LINTER_INTERPRETER_H_
 
@@ -27,7 +23,6 @@ namespace tritonrl::lint {
 
 class Interpreter {
  public:
-  // Findings that are in `result` already are not repeated.
   Interpreter(Ast* ast, LintResult* result);
 
   // Interprets the whole program and writes the findings.
@@ -75,7 +70,6 @@ class Interpreter {
     StorageSet arguments;
   };
 
-  // A value that a return statement of forward gives.
   struct Returned {
     Value value;
     int line;
@@ -224,7 +218,6 @@ class Interpreter {
   Value CallLibrary(const std::string& name, const Args& args);
   Value CallTensorClass(absl::string_view method, const Args& args);  // torch.Tensor.add(t, ...)
   Value MakeModule(const std::string& name, const Args& args);
-  // A function of torch that is on no list of harmless ones.
   Value CallCompute(const std::string& name, const Args& args);
   Value CallTriton(const std::string& name, const Args& args);
   Value CallDecoratorResult(const std::string& name, const Args& args);
@@ -290,11 +283,9 @@ class Interpreter {
   bool Counts(const StorageSet& sources) const;
   bool CountsCalls(Value value) const;  // the same of a value, or of a list's length
   Value CountOfCalls();                 // an int that does
-  // True for a view that was chosen by an element read from a tensor, one by one in a loop, or
-  // something that holds such views.
+  // True for a view that a loop chose by an element of a tensor, or what holds such views.
   static bool IsPicked(Value value, int depth = 0);
   bool ChosenByElement(const std::vector<Value>& indices) const;
-  // Finds Python's work on numbers that were read from tensors one by one in a loop.
   void CheckNumbers(const std::string& name, const std::vector<Value>& values, int line);
   bool RunModule();  // false when there is no kernel
   void RunForward(Value bound, int line);
@@ -302,7 +293,6 @@ class Interpreter {
   void JudgeSecondCall();
   // Methods that Python calls by itself (__bool__, __get__, ...) of all classes with instances.
   void CallSpecialMethods();
-  // Storages and launches that contribute to a value.
   // True when a value consists of arguments of forward, their views and copies.
   bool OnlyArguments(const std::set<int>& storages) const;
   void Closure(const StorageSet& from, std::set<int>* storages, std::set<int>* launches);
