@@ -25,7 +25,10 @@ class Scan {
     if (node->kind == Kind::kClassDef && node->Get(Field::kName) != nullptr) {
       const absl::string_view name = node->Get(Field::kName)->text;
       const size_t start = name.find_first_not_of('_');
-      if (start != absl::string_view::npos) classes_.emplace(name.substr(start));
+      if (start != absl::string_view::npos) {
+        classes_.insert(name.substr(start));
+        class_lengths_.insert(name.size() - start);
+      }
     }
     if (node->kind == Kind::kImport) {
       for (const Node* child : node->children) ImportName(child, "");
@@ -183,8 +186,12 @@ class Scan {
   bool IsMangled(absl::string_view name) const {
     if (name.size() < 4 || name[0] != '_' || name[1] == '_' || absl::EndsWith(name, "__"))
       return false;
-    for (const std::string& type : classes_) {
-      if (absl::StartsWith(name.substr(1), absl::StrCat(type, "__"))) return true;
+    const absl::string_view rest = name.substr(1);
+    for (const size_t length : class_lengths_) {
+      if (length + 2 > rest.size()) break;
+      if (rest[length] == '_' && rest[length + 1] == '_' &&
+          classes_.contains(rest.substr(0, length)))
+        return true;
     }
     return false;
   }
@@ -234,7 +241,9 @@ class Scan {
   }
 
   LintResult* result_;
-  std::set<std::string> classes_;  // of the program, without leading underscores
+  // Of the program's classes, without leading underscores.
+  absl::flat_hash_set<absl::string_view> classes_;
+  std::set<size_t> class_lengths_;
   absl::flat_hash_map<std::string, std::string> aliases_;  // of imports, anywhere in the program
   std::vector<Import> unused_;                             // of forbidden modules, until seen used
   bool in_class_ = false;

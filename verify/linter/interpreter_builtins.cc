@@ -34,7 +34,7 @@ Value Interpreter::MapCall(Value function, const std::vector<Value>& iterables, 
   Value value = Call(function, args);
   --loops_;
   --undecided_;
-  return arena_.List({value}, false);
+  return Iterator({value}, false, iterables);
 }
 
 namespace {
@@ -67,6 +67,7 @@ Value Interpreter::GetAttrBuiltin(const Args& args) {
       for (Value base : std::vector<Value>(SearchOrder(instance->type))) {
         auto* type = AsClass(base);
         if (type == nullptr) continue;
+        budget_.Spend(2 * type->body->variables.size());
         const auto variables = type->body->variables;
         for (const auto& [number, value] : variables) {
           const std::string& member = ast_->NameOf(number);
@@ -193,7 +194,8 @@ Value Interpreter::SequenceBuiltin(absl::string_view name, const Args& args) {
   if (name == "len") {
     auto* list = AsList(first);
     if (first != nullptr && CountsCalls(first)) return CountOfCalls();
-    if (list == nullptr || !list->exact) return arena_.Size();
+    if (list == nullptr || !list->exact || list->use != ListObject::Use::kList)
+      return arena_.Size();
     return arena_.Constant(static_cast<int64_t>(list->items.size()));
   }
   if (name == "range") {
@@ -205,25 +207,21 @@ Value Interpreter::SequenceBuiltin(absl::string_view name, const Args& args) {
     return arena_.List(items);
   }
   if (name == "list" || name == "tuple" || name == "set" || name == "frozenset" ||
-      name == "reversed" || name == "sorted" || name == "iter") {
+      name == "reversed" || name == "sorted") {
     if (first == nullptr) return arena_.List({});
-    if (name == "iter" && args.positional.size() == 2)
-      return arena_.List({Call(first, {.line = args.line})}, false);  // called until it gives that
-    if (AsInstance(first) != nullptr && name == "iter") return first;
     if (auto* tensor = AsTensor(first); name == "sorted" && tensor != nullptr && !tensor->IsSmall())
       return Compute("sorted", args.line, SourcesOf(args));
     AddItems(first, &items, &exact);
     if (Value key = args.Get(-1, "key"); key != nullptr && key != args.rest)
       MapCall(key, {first}, args.line);
-    const bool same_order = name == "list" || name == "tuple" || name == "iter";
-    Value made = arena_.List(items, exact && same_order);
-    AsList(made)->lasts = name == "iter" && phase_ != Phase::kForward;
-    return made;
+    if (name == "reversed") return Iterator(std::move(items), false, {first});
+    return arena_.List(items, exact && (name == "list" || name == "tuple"));
   }
   if (name == "dict") {
     auto* dict = arena_.New<DictObject>();
     for (const auto& [key, value] : args.keyword) dict->items.emplace_back("s:" + key, value);
     if (auto* other = AsDict(first)) {
+      budget_.Spend(4 * other->items.size());
       dict->items.insert(dict->items.begin(), other->items.begin(), other->items.end());
       dict->other = other->other;
     } else if (first != nullptr && ArePairs(first)) {
@@ -252,13 +250,29 @@ Value Interpreter::IteratorBuiltin(absl::string_view name, const Args& args) {
       element = CountOfCalls();
     return all.size() > 1 ? arena_.Join(element, all[1]) : element;
   }
+  if (name == "iter" && first != nullptr) {
+    if (args.positional.size() == 2)
+      return arena_.List({Call(first, {.line = args.line})}, false);  // called until it gives that
+    if (AsInstance(first) != nullptr) return first;
+    if (AsList(first) != nullptr && AsList(first)->use == ListObject::Use::kIterator) return first;
+    std::vector<Value> items;
+    AddItems(first, &items, &exact);
+    Value made = Iterator(std::move(items), exact, {first});
+    AsList(made)->lasts = phase_ != Phase::kForward;
+    return made;
+  }
   if (name == "enumerate" && first != nullptr) {
     std::vector<Value> items;
     AddItems(first, &items, &exact);
-    int64_t index = 0;
-    for (Value& item : items)
-      item = arena_.List({exact ? arena_.Constant(index++) : arena_.Int(), item});
-    return arena_.List(items, exact);
+    Value start = args.Get(1, "start");
+    std::optional<int64_t> index =
+        start == nullptr ? std::optional<int64_t>(0) : ConstantInt(start);
+    if (!exact) index.reset();
+    for (Value& item : items) {
+      item = arena_.List({index.has_value() ? arena_.Constant(*index) : arena_.Int(), item});
+      if (index.has_value()) ++*index;
+    }
+    return Iterator(std::move(items), exact, {first});
   }
   if (name == "zip") {
     std::vector<std::vector<Value>> columns;
@@ -273,9 +287,9 @@ Value Interpreter::IteratorBuiltin(absl::string_view name, const Args& args) {
     for (size_t i = 0; i < length; ++i) {
       std::vector<Value> row;
       for (const auto& column : columns) row.push_back(exact ? column[i] : arena_.JoinAll(column));
-      rows.push_back(arena_.List(row));
+      rows.push_back(arena_.List(row, args.rest == nullptr));
     }
-    return arena_.List(rows, exact);
+    return Iterator(std::move(rows), exact, all);
   }
   if (name == "map" && all.size() >= 2)
     return MapCall(first, {all.begin() + 1, all.end()}, args.line);

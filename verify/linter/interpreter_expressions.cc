@@ -8,9 +8,17 @@
 #include "verify/linter/interpreter.h"
 
 namespace tritonrl::lint {
+namespace {
+
+// Expressions in each other, through calls.
+constexpr int kMaxNesting = 1000;
+
+}  // namespace
+
 Value Interpreter::Eval(const Node* node) {
   if (node == nullptr) return arena_.Host();
-  if (!Spend()) return arena_.Unknown();
+  const Nested nested(&eval_depth_);
+  if (!Spend() || TooDeep(eval_depth_, kMaxNesting, node->line)) return arena_.Unknown();
   Value value = EvalNode(node);
   return value == nullptr ? arena_.Unknown() : value;
 }
@@ -20,6 +28,23 @@ Value Interpreter::EvalYield(const Node* node) {
   if (absl::StartsWith(node->text, "yield from")) value = Element(value, node->line);
   frame().yielded = arena_.Join(frame().yielded, value);
   return arena_.Unknown();
+}
+
+Value Interpreter::EvalAssignment(const Node* node) {
+  const Node* right = node->Get(Field::kRight);
+  if (frame().scope->is_class && phase_ == Phase::kForward) Eval(node->Get(Field::kType));
+  if (right == nullptr) {  // a bare annotation: where it would be stored is evaluated
+    const Node* left = node->Get(Field::kLeft);
+    if (left != nullptr && left->kind != Kind::kIdentifier) {
+      for (const Node* child : left->children) {
+        if (child->kind != Kind::kIdentifier || left->kind == Kind::kSubscript) Eval(child);
+      }
+    }
+    return None();
+  }
+  Value value = Eval(right);
+  Store(node->Get(Field::kLeft), value);
+  return value;
 }
 
 Value Interpreter::EvalNode(const Node* node) {
@@ -57,22 +82,8 @@ Value Interpreter::EvalNode(const Node* node) {
       return EvalComparison(node);
     case Kind::kConditional:
       return EvalConditional(node);
-    case Kind::kAssignment: {
-      const Node* right = node->Get(Field::kRight);
-      if (frame().scope->is_class && phase_ == Phase::kForward) Eval(node->Get(Field::kType));
-      if (right == nullptr) {  // a bare annotation: where it would be stored is evaluated
-        const Node* left = node->Get(Field::kLeft);
-        if (left != nullptr && left->kind != Kind::kIdentifier) {
-          for (const Node* child : left->children) {
-            if (child->kind != Kind::kIdentifier || left->kind == Kind::kSubscript) Eval(child);
-          }
-        }
-        return None();
-      }
-      Value value = Eval(right);
-      Store(node->Get(Field::kLeft), value);
-      return value;
-    }
+    case Kind::kAssignment:
+      return EvalAssignment(node);
     case Kind::kNamedExpression: {
       Value value = Eval(node->Get(Field::kValue));
       Scope* scope = frame().scope;

@@ -74,6 +74,7 @@ void Interpreter::TooHidden(int line) {
 
 void Interpreter::Hide(Value value, int line, int depth) {
   if (value == nullptr) return;
+  budget_.Spend(1);
   if (depth > kMaxEscapeDepth || hidden_.size() >= kMostHidden) {
     const bool plain = !IsCallable(value) && AsInstance(value) == nullptr &&
                        AsList(value) == nullptr && AsDict(value) == nullptr &&
@@ -99,13 +100,27 @@ void Interpreter::Hide(Value value, int line, int depth) {
   }
 }
 
+void Interpreter::HandsAway(const std::string& name, int line) {
+  if (phase_ == Phase::kModule) return;
+  Find(LintRule::kTorchCompute, line, name,
+       absl::StrCat("'", name, "' is handed to something that may call it out of sight"));
+}
+
 void Interpreter::CallCallbacks(const Args& args) {
   const StorageSet sources = SourcesOf(args);
   for (Value value : args.All()) {
     std::vector<Value> options{value};
     if (auto* any = AsUnion(value)) options = any->options;
     for (Value option : options) {
-      if (IsCallable(option)) CallWithAnything(option, sources, args.line);
+      if (IsCallable(option) || AsModule(option) != nullptr)
+        CallWithAnything(option, sources, args.line);
+      if (auto* symbol = AsSymbol(option); symbol != nullptr && IsComputingFunction(symbol->name))
+        HandsAway(symbol->name, args.line);
+      if (auto* partial = As<PartialObject>(option, ObjectKind::kPartial)) {
+        auto* symbol = AsSymbol(partial->function);
+        if (symbol != nullptr && IsComputingFunction(symbol->name))
+          HandsAway(symbol->name, args.line);
+      }
       if (const auto* method = As<MethodObject>(option, ObjectKind::kMethod);
           method != nullptr && AsTensor(method->self) != nullptr)
         CallWithAnything(option, sources, args.line);
@@ -126,6 +141,8 @@ void Interpreter::CallMembers(InstanceObject* instance, int line) {
   for (Value base : std::vector<Value>(SearchOrder(instance->type))) {
     auto* type = AsClass(base);
     if (type == nullptr) continue;
+    budget_.Spend(type->body->variables.size());
+    if (budget_.used_up()) return;
     const auto variables = type->body->variables;
     for (const auto& [number, value] : variables) {
       auto* function = AsFunction(value);
@@ -161,7 +178,8 @@ void Interpreter::CallOverrides() {
                  return IsModuleMethod(ast_->NameOf(variable.first));
                });
     }
-    if (!active) continue;
+    if (!active || !Spend()) continue;
+    budget_.Spend(instances_.size() / 8);
     auto it = std::find_if(instances_.begin(), instances_.end(),
                            [type](InstanceObject* i) { return i->type == type; });
     InstanceObject* instance = it != instances_.end() ? *it : arena_.New<InstanceObject>();
@@ -176,7 +194,7 @@ void Interpreter::CallHidden() {
   for (int i = 0; i < static_cast<int>(storages_.size()); ++i) {
     if (storages_[i].input) everything.push_back(i);
   }
-  for (size_t i = 0; i < hidden_.size(); ++i) {  // it may grow meanwhile
+  for (size_t i = 0; i < hidden_.size() && Spend(); ++i) {  // it may grow meanwhile
     const Hidden hidden = hidden_[i];
     if (hidden.comprehension != nullptr) {
       frames_.push_back({.scope = hidden.scope});

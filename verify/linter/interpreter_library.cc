@@ -93,6 +93,47 @@ Value Interpreter::MakeNamedTuple(const Args& args) {
   return type;
 }
 
+Value Interpreter::CollectionsModule(const std::string& name, const Args& args) {
+  Value first = args.Get(0, "");
+  const auto* torch = AsSymbol(first);  // starmap(torch.mul, pairs), accumulate(x, torch.add)
+  if (torch == nullptr) torch = AsSymbol(args.Get(1, "func"));
+  if (torch != nullptr && absl::StartsWith(torch->name, "torch.") && AnyTensor(args))
+    return arena_.List(
+        {CallSymbol(torch->name, {.rest = arena_.Guess(SourcesOf(args)), .line = args.line})},
+        false);
+  std::vector<Value> items;
+  bool exact = true;
+  for (Value value : args.All()) {
+    AsList(value) != nullptr ? AddItems(value, &items, &exact) : items.push_back(value);
+  }
+  CallCallbacks(args);
+  if (name == "collections.defaultdict") {
+    Args rest = args;
+    if (!rest.positional.empty()) rest.positional.erase(rest.positional.begin());
+    Value dict = SequenceBuiltin("dict", rest);
+    if (first != nullptr && !IsNone(first))
+      AsDict(dict)->other = arena_.Join(AsDict(dict)->other, Call(first, {.line = args.line}));
+    return dict;
+  }
+  if (absl::EndsWith(name, "Dict")) return SequenceBuiltin("dict", args);
+  if (absl::EndsWith(name, "ChainMap") || absl::EndsWith(name, "Counter")) {
+    auto* dict = arena_.New<DictObject>();
+    // A ChainMap looks into its dictionaries when it is asked, a Counter adds.
+    dict->other = absl::EndsWith(name, "Counter") ? arena_.Int() : arena_.Unknown(SourcesOf(args));
+    for (Value value : args.All()) {
+      auto* other = AsDict(value);
+      if (other == nullptr) continue;
+      budget_.Spend(4 * other->items.size());
+      dict->items.insert(dict->items.end(), other->items.begin(), other->items.end());
+      dict->other = arena_.Join(dict->other, other->other);
+    }
+    return dict;
+  }
+  const bool same = name == "itertools.chain" || name == "collections.deque";
+  if (!same) items.push_back(arena_.List(items, false));
+  return arena_.List(items, false);
+}
+
 Value Interpreter::CallStandardLibrary(const std::string& name, const Args& args) {
   Value first = args.Get(0, "");
   if (Value value = FunctoolsModule(name, args)) return value;
@@ -106,9 +147,11 @@ Value Interpreter::CallStandardLibrary(const std::string& name, const Args& args
   }
   if (absl::StartsWith(name, "copy.") || name == "typing.cast") {
     Value value = args.Get(name == "typing.cast" ? 1 : 0, "");
-    if (auto* tensor = AsTensor(value)) return NewTensor(tensor->storages, tensor->shape);
-    return value == nullptr ? None() : value;
+    if (name == "typing.cast" && AsTensor(value) == nullptr && value != nullptr) return value;
+    return value == nullptr ? None() : CopyOf(value, name == "copy.deepcopy");
   }
+  if (name == "contextlib.suppress" || name == "warnings.catch_warnings")
+    return arena_.Symbol(absl::StrCat(name, "()"));
   if (name == "types.MethodType" && args.positional.size() >= 2) {
     auto* bound = arena_.New<BoundObject>();
     bound->function = first;
@@ -127,42 +170,8 @@ Value Interpreter::CallStandardLibrary(const std::string& name, const Args& args
     AsList(numbers)->lasts = phase_ != Phase::kForward;
     return numbers;
   }
-  if (absl::StartsWith(name, "itertools.") || absl::StartsWith(name, "collections.")) {
-    const auto* torch = AsSymbol(first);  // starmap(torch.mul, pairs), accumulate(x, torch.add)
-    if (torch == nullptr) torch = AsSymbol(args.Get(1, "func"));
-    if (torch != nullptr && absl::StartsWith(torch->name, "torch.") && AnyTensor(args))
-      return arena_.List(
-          {CallSymbol(torch->name, {.rest = arena_.Guess(SourcesOf(args)), .line = args.line})},
-          false);
-    std::vector<Value> items;
-    bool exact = true;
-    for (Value value : args.All()) {
-      AsList(value) != nullptr ? AddItems(value, &items, &exact) : items.push_back(value);
-    }
-    CallCallbacks(args);
-    if (name == "collections.defaultdict") {
-      Args rest = args;
-      if (!rest.positional.empty()) rest.positional.erase(rest.positional.begin());
-      Value dict = SequenceBuiltin("dict", rest);
-      if (first != nullptr && !IsNone(first))
-        AsDict(dict)->other = arena_.Join(AsDict(dict)->other, Call(first, {.line = args.line}));
-      return dict;
-    }
-    if (absl::EndsWith(name, "Dict")) return SequenceBuiltin("dict", args);
-    if (absl::EndsWith(name, "ChainMap") || absl::EndsWith(name, "Counter")) {
-      auto* dict = arena_.New<DictObject>();
-      for (Value value : args.All()) {
-        auto* other = AsDict(value);
-        if (other == nullptr) continue;
-        dict->items.insert(dict->items.end(), other->items.begin(), other->items.end());
-        dict->other = arena_.Join(dict->other, other->other);
-      }
-      return dict;
-    }
-    const bool same = name == "itertools.chain" || name == "collections.deque";
-    if (!same) items.push_back(arena_.List(items, false));
-    return arena_.List(items, false);
-  }
+  if (absl::StartsWith(name, "itertools.") || absl::StartsWith(name, "collections."))
+    return CollectionsModule(name, args);
   // Kept for later: by an object's constructor, by atexit, by a logger.
   if (phase_ != Phase::kForward && !absl::StartsWith(name, "types.")) {
     for (Value value : args.All()) Hide(value, args.line);

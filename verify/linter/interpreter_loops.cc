@@ -1,4 +1,6 @@
 // Loops: they run until what flows around them comes to rest.
+#include <algorithm>
+
 #include "verify/linter/interpreter.h"
 
 namespace tritonrl::lint {
@@ -23,8 +25,9 @@ Interpreter::Flow Interpreter::LoopElse(const Node* node, Flow flow) {
 void Interpreter::RunPasses(absl::FunctionRef<void()> pass, int line) {
   auto state = [this] {
     uint64_t hash = changes_;
+    budget_.Spend(frame().scope->variables.size());
     for (const auto& [name, value] : frame().scope->variables)
-      hash += StateHash(value) * (2 * static_cast<uint64_t>(name) + 1);
+      hash += arena_.StateHash(value) * (2 * static_cast<uint64_t>(name) + 1);
     return hash;
   };
   ++loops_;
@@ -40,16 +43,39 @@ void Interpreter::RunPasses(absl::FunctionRef<void()> pass, int line) {
   --loops_;
 }
 
+// What paths that left an outer loop have to do with an inner one: nothing.
+class Interpreter::LoopState {
+ public:
+  explicit LoopState(Interpreter* interpreter)
+      : interpreter_(interpreter),
+        early_exit_(interpreter->early_exit_),
+        left_(std::move(interpreter->frame().left)) {
+    interpreter->frame().left.clear();
+  }
+  ~LoopState() {
+    interpreter_->EndOfPass();
+    interpreter_->early_exit_ = std::max(early_exit_, interpreter_->frame().early_return);
+    interpreter_->frame().left = std::move(left_);
+  }
+
+ private:
+  Interpreter* interpreter_;
+  size_t early_exit_;
+  std::vector<Variables> left_;
+};
+
 Interpreter::Flow Interpreter::ExecFor(const Node* node) {
   const Node* target = node->Get(Field::kLeft);
   const Node* body = node->Get(Field::kBody);
   std::vector<Value> items;
   bool exact = true;
   AddItems(Eval(node->Get(Field::kRight)), &items, &exact);
+  const LoopState loop(this);
   if (exact && items.size() <= kUnroll) {
     for (Value item : items) {
       Store(target, item);
       Flow flow = ExecBlock(body);
+      EndOfPass();
       if (flow == Flow::kReturn || flow == Flow::kRaise) return flow;
       if (flow == Flow::kBreak) return Flow::kNext;
     }
@@ -63,6 +89,7 @@ Interpreter::Flow Interpreter::ExecFor(const Node* node) {
         [&] {
           Store(target, element);
           Branch([&] { return ExecBlock(body); }, [] { return Flow::kNext; });
+          EndOfPass();
         },
         node->line);
     return Flow::kNext;
@@ -80,10 +107,12 @@ Interpreter::Flow Interpreter::ExecWhile(const Node* node) {
   const std::optional<bool> truth = Decide(asked);
   const bool counts = CountsCalls(asked);
   if (truth.has_value() && !*truth) return LoopElse(node, Flow::kNext);
+  const LoopState loop(this);
   auto passes = [&] {
     RunPasses(
         [&] {
           Branch([&] { return ExecBlock(body); }, [] { return Flow::kNext; });
+          EndOfPass();
           Eval(condition);
         },
         node->line);

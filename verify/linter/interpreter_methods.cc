@@ -89,7 +89,7 @@ Value Interpreter::CallInstanceMethod(InstanceObject* instance, absl::string_vie
                               : name == "add_module"    ? "module"
                                                         : "param");
     Value& slot = instance->attributes[key == nullptr ? "*" : *key];
-    slot = key == nullptr || undecided_ > 0 ? arena_.Join(slot, value) : value;
+    slot = key == nullptr || Weak(instance) ? arena_.Join(slot, value) : value;
     return None();
   }
   if (absl::StartsWith(name, "register_") && absl::StrContains(name, "hook")) {
@@ -156,10 +156,10 @@ Value Interpreter::CallModuleMethod(ModuleObject* module, absl::string_view name
   }
   if (name == "append" || name == "insert" || name == "add_module" || name == "extend") {
     for (Value value : args.positional) {
-      bool exact = true;
-      name == "extend" ? AddItems(value, &module->children, &exact)
+      name == "extend" ? AddItems(value, &module->children, &module->exact)
                        : module->children.push_back(value);
     }
+    if (Weak(module) || name == "insert") module->exact = false;
     return module;
   }
   if (name == "parameters" || name == "buffers" || name == "state_dict") {
@@ -167,6 +167,7 @@ Value Interpreter::CallModuleMethod(ModuleObject* module, absl::string_view name
   }
   if (name == "children" || name == "modules" || name == "values")
     return arena_.List(module->children, false);
+  if (name == "apply" && phase_ == Phase::kForward) CallCallbacks(args);
   if (name == "items" || name == "named_children" || name == "named_modules") {
     Value child = arena_.JoinAll(module->children);
     return arena_.List({arena_.List({arena_.Host(), child == nullptr ? arena_.Host() : child})},

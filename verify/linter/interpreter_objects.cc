@@ -124,6 +124,7 @@ Value Interpreter::SymbolAttribute(const std::string& symbol, absl::string_view 
     Forbid(line, std::string(name), "is refused in a candidate");
   std::string full = absl::StrCat(symbol, ".", name);
   if (absl::StartsWith(full, "torch.ops.")) {
+    budget_.Spend(16 * custom_ops_.size());
     for (const auto& [op, function] : custom_ops_) {
       if (full == absl::StrCat("torch.ops.", op) ||
           full == absl::StrCat("torch.ops.", op, ".default"))
@@ -157,6 +158,7 @@ Value Interpreter::ClassAttribute(ClassObject* type, absl::string_view name, std
   const int number = ast_->Intern(name);
   for (Value base : SearchOrder(type)) {
     if (auto* parent = AsClass(base)) {
+      budget_.SpendSearch(1, parent->body->variables.size());
       if (Value* found = parent->body->Find(number)) return *found;
     } else if (auto* library = AsSymbol(base); library != nullptr && symbol->empty()) {
       *symbol = library->name;
@@ -166,11 +168,11 @@ Value Interpreter::ClassAttribute(ClassObject* type, absl::string_view name, std
 }
 
 bool Interpreter::DerivesFrom(ClassObject* type, absl::string_view symbol) {
-  for (Value base : type->bases) {
-    if (auto* parent = AsClass(base); parent != nullptr && DerivesFrom(parent, symbol)) return true;
-    if (auto* library = AsSymbol(base); library != nullptr && library->name == symbol) return true;
-  }
-  return false;
+  const std::vector<Value>& order = SearchOrder(type);
+  return std::any_of(order.begin(), order.end(), [symbol](Value base) {
+    auto* library = AsSymbol(base);
+    return library != nullptr && library->name == symbol;
+  });
 }
 
 Value Interpreter::BindMethod(Value found, Value self, Value type) {
@@ -246,25 +248,30 @@ Value Interpreter::ModuleAttribute(ModuleObject* module, absl::string_view name)
 }
 
 std::vector<Value> Interpreter::AttributeValues(InstanceObject* instance) {
+  budget_.Spend(2 * instance->attributes.size());
   std::vector<Value> values;
   for (const auto& [name, value] : instance->attributes) values.push_back(value);
   return values;
 }
 
-std::vector<std::string> Interpreter::FieldsOf(const ClassObject* type) {
+const std::vector<std::string>& Interpreter::FieldsOf(ClassObject* type) {
+  budget_.Spend(8 * type->fields.size());
   if (!type->fields.empty()) return type->fields;
-  std::vector<std::string> fields;
-  const Node* body = type->node == nullptr ? nullptr : type->node->Get(Field::kBody);
-  for (const Node* statement : body == nullptr ? std::vector<Node*>() : body->children) {
-    const Node* assignment = statement->children.empty() ? nullptr : statement->children[0];
-    if (assignment == nullptr || assignment->kind != Kind::kAssignment) continue;
-    const Node* left = assignment->Get(Field::kLeft);
-    if (left != nullptr && left->kind == Kind::kIdentifier &&
-        assignment->Get(Field::kType) != nullptr) {
-      fields.emplace_back(left->text);
+  if (!type->annotated.has_value()) {
+    type->annotated.emplace();
+    const Node* body = type->node == nullptr ? nullptr : type->node->Get(Field::kBody);
+    for (const Node* statement : body == nullptr ? std::vector<Node*>() : body->children) {
+      const Node* assignment = statement->children.empty() ? nullptr : statement->children[0];
+      if (assignment == nullptr || assignment->kind != Kind::kAssignment) continue;
+      const Node* left = assignment->Get(Field::kLeft);
+      if (left != nullptr && left->kind == Kind::kIdentifier &&
+          assignment->Get(Field::kType) != nullptr) {
+        type->annotated->emplace_back(left->text);
+      }
     }
   }
-  return fields;
+  budget_.Spend(8 * type->annotated->size());
+  return *type->annotated;
 }
 
 bool Interpreter::IsNamedTuple(InstanceObject* instance) {
@@ -294,6 +301,7 @@ Value Interpreter::Instantiate(ClassObject* type, const Args& args) {
     Call(BindMethod(init, instance, type), args);
     return instance;
   }
+  budget_.SpendSearch(FieldsOf(type).size(), args.keyword.size());
   // Dataclasses, named tuples: fields in the order of their annotations.
   size_t position = 0;
   for (const std::string& field : FieldsOf(type)) {

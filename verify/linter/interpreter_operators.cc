@@ -79,7 +79,8 @@ Value Interpreter::Elementwise(const std::string& name, const std::vector<Value>
     CheckNumbers(name, values, line);
     return arena_.Host(sources);
   }
-  if (!small || name == "@" || InPieces(sources)) return Compute(name, line, sources);
+  if (!small || name == "@" || InPieces(sources) || !IsPostProcessing(values))
+    return Compute(name, line, sources);
   int tensors = 0;
   Shape shape;  // one tensor among numbers gives its shape
   for (Value value : values) {
@@ -189,20 +190,16 @@ Value Interpreter::Unary(absl::string_view op, Value a, int line) {
 // Where a call compares with the address or an element of an earlier call's argument it is about to
 // return what it kept.
 void Interpreter::CheckAddresses(const std::vector<Value>& values, int line) {
-  for (Value value : values) {
-    if (auto* any = AsUnion(value)) {
-      CheckAddresses(any->options, line);
-    } else if (auto* list = AsList(value)) {
-      CheckAddresses(list->items, line);
-    } else if (auto* host = AsHost(value)) {
-      StorageSet known_by = host->addresses;
-      AddTo(&known_by, host->sources);
-      for (int storage : known_by) {
-        if (!storages_[storage].argument || storage >= first_call_storages_) continue;
-        Find(LintRule::kHardCoded, line, "cache by address",
-             "the address, identity or an element of a tensor is compared with that of an earlier "
-             "call, whose result would be returned for other contents");
-      }
+  for (Value value : arena_.Flat(arena_.List(values))) {
+    auto* host = AsHost(value);
+    if (host == nullptr) continue;
+    StorageSet known_by = host->addresses;
+    AddTo(&known_by, host->sources);
+    for (int storage : known_by) {
+      if (!storages_[storage].argument || storage >= first_call_storages_) continue;
+      Find(LintRule::kHardCoded, line, "cache by address",
+           "the address, identity or an element of a tensor is compared with that of an earlier "
+           "call, whose result would be returned for other contents");
     }
   }
 }

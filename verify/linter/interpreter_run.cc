@@ -26,9 +26,17 @@ InstanceObject* Interpreter::MakeModel(ClassObject* type, int line) {
   args.line = line;
   if (auto* bound = ClassAttribute(type, "__init__", &symbol)) {
     if (auto* init = AsFunction(bound)) {
-      for (int i = 1; i < ParameterCount(init); ++i) args.positional.push_back(arena_.Host());
-      // Defaults of None would hide branches, so every parameter is a number of unknown value.
+      // Defaults of None would hide branches, so every parameter is a number of unknown value, or a
+      // function, layer or list that is its default.
       const Node* parameters = init->node->Get(Field::kParameters);
+      for (int i = 1; i < ParameterCount(init); ++i) {
+        Value value = arena_.Host();
+        for (const auto& [parameter, fallback] : init->defaults) {
+          if (parameter == parameters->children[i] && AsHost(fallback) == nullptr)
+            value = arena_.Join(fallback, value);
+        }
+        args.positional.push_back(value);
+      }
       if (parameters != nullptr && absl::StrContains(parameters->text, "*")) {
         args.positional.clear();
         args.rest = arena_.Host();
@@ -39,7 +47,7 @@ InstanceObject* Interpreter::MakeModel(ClassObject* type, int line) {
   return AsInstance(instance);
 }
 
-Interpreter::Args Interpreter::ForwardArguments(FunctionObject* forward) {
+Args Interpreter::ForwardArguments(FunctionObject* forward) {
   Args args;
   args.line = forward->node->line;
   const Node* parameters = forward->node->Get(Field::kParameters);
@@ -96,6 +104,7 @@ void Interpreter::RunForward(Value bound, int line) {
   auto* method = As<BoundObject>(bound, ObjectKind::kBound);
   FunctionObject* forward = AsFunction(method != nullptr ? method->function : bound);
   returned_.clear();
+  small_elements_ = 0;
   if (forward == nullptr) {
     // Something else stands in forward's place: it is called all the same, and judged by what it
     // gives.
@@ -155,6 +164,7 @@ void Interpreter::RunModel() {
   const uint64_t callables = arena_.Callables(before);
   RunForward(bound, line);
   JudgeResult(line);
+  if (budget_.used_up()) return;  // refused for that
   // Counters and flags that the call changed may have any value in a later one.
   arena_.Widen(&before, call_count_);
   // Once more in the state that the first call left behind: a result that was kept shows.
@@ -162,6 +172,7 @@ void Interpreter::RunModel() {
   first_call_storages_ = static_cast<int>(storages_.size());
   RunForward(bound, line);
   JudgeSecondCall();
+  if (budget_.used_up()) return;
   const bool widened = arena_.Widen(&before, call_count_);
   if (widened || arena_.Callables(before) != callables) RunLaterCalls(bound, line, &before);
   CallHidden();
@@ -175,6 +186,8 @@ void Interpreter::CallSpecialMethods() {
   }
   const std::vector<InstanceObject*> instances = instances_;
   for (InstanceObject* instance : instances) {
+    budget_.Spend(instance->type->body->variables.size());
+    if (!Spend()) return;
     const auto variables = instance->type->body->variables;
     for (const auto& [number, value] : variables) {
       const std::string& name = ast_->NameOf(number);

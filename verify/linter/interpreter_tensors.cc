@@ -126,7 +126,10 @@ Value Interpreter::CallTensorMethod(TensorObject* tensor, absl::string_view name
   if (name == "repeat_interleave" && AsHost(args.Get(0, "repeats")) != nullptr)
     return NewTensor(sources);
   CallCallbacks(args);
-  if (name != "backward" && tensor->IsSmall() && OnlySmall(args) && !InPieces(sources))
+  std::vector<Value> operands = args.All();
+  operands.push_back(tensor);
+  if (name != "backward" && tensor->IsSmall() && OnlySmall(args) && !InPieces(sources) &&
+      IsPostProcessing(operands))
     return NewTensor(sources, tensor->shape);
   return Compute(std::string(name), args.line, sources);
 }

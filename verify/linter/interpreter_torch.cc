@@ -91,11 +91,11 @@ Value Interpreter::MakeModule(const std::string& name, const Args& args) {
   module->name = name;
   std::vector<Value> parts = args.All();
   for (Value part : parts) {
-    bool exact = true;
+    if (part == args.rest) module->exact = false;
     if (auto* dict = AsDict(part)) {
       for (const auto& [key, value] : dict->items) module->children.push_back(value);
     } else if (AsList(part) != nullptr) {
-      AddItems(part, &module->children, &exact);
+      AddItems(part, &module->children, &module->exact);
     } else if (AsHost(part) == nullptr) {
       module->children.push_back(part);
     }
@@ -115,7 +115,7 @@ Value Interpreter::CallCompute(const std::string& name, const Args& args) {
   const bool functional = absl::StartsWith(name, "torch.nn.");
   const bool any_tensor = AnyTensor(args);
   if (!functional && !any_tensor) return Allocate(args, 99, true, false);  // made from nothing
-  if (!functional && OnlySmall(args) && !InPieces(SourcesOf(args)))
+  if (!functional && OnlySmall(args) && !InPieces(SourcesOf(args)) && IsPostProcessing(args.All()))
     return NewTensor(SourcesOf(args), std::vector<int64_t>{1});
   return Compute(name, args.line, SourcesOf(args));
 }
@@ -168,7 +168,7 @@ Value Interpreter::CallLibrary(const std::string& name, const Args& args) {
   return None();
 }
 
-Value Interpreter::CallTorch(const std::string& name, const Args& args) {
+Value Interpreter::CallSpecialTorch(const std::string& name, const Args& args) {
   const absl::string_view last = absl::string_view(name).substr(name.rfind('.') + 1);
   Value first = args.Get(0, "input");
   if (absl::StartsWith(name, "torch.nn.Module.") && Is(kModuleMethod, last)) {
@@ -213,6 +213,13 @@ Value Interpreter::CallTorch(const std::string& name, const Args& args) {
     return arena_.List(views, args.rest == nullptr);
   }
   if (name == "torch.device") return arena_.Symbol("torch.device()");
+  return nullptr;
+}
+
+Value Interpreter::CallTorch(const std::string& name, const Args& args) {
+  if (Value value = CallSpecialTorch(name, args)) return value;
+  const absl::string_view last = absl::string_view(name).substr(name.rfind('.') + 1);
+  Value first = args.Get(0, "input");
   switch (TorchUseOf(name)) {
     case TorchUse::kAllocate:
     case TorchUse::kRandom: {

@@ -232,7 +232,10 @@ Taint KernelAnalysis::CallDevice(const Node* function, const Node* arguments, Fr
   inner.function = function;
   inner.control = frame->control;
   int index = 0;
-  for (const Node* parameter : ParameterNames(function)) {
+  const std::vector<const Node*> parameters = ParameterNames(function);
+  // Each looks for its argument among all.
+  *budget_ -= static_cast<int>(parameters.size() * arguments->children.size() / 64);
+  for (const Node* parameter : parameters) {
     const Node* name = parameter;
     const bool splat =
         parameter->kind == Kind::kListSplatPattern || parameter->kind == Kind::kDictSplatPattern;

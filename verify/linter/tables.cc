@@ -159,6 +159,36 @@ TensorUse TensorUseOf(absl::string_view name) {
   return TensorUses().Find(name).value_or(TensorUse::kCompute);
 }
 
+bool IsComputingFunction(absl::string_view name) {
+  const absl::string_view last = name.substr(name.rfind('.') + 1);
+  const bool torch = absl::StartsWith(name, "torch.");
+  const bool numpy = absl::StartsWith(name, "numpy.") || absl::StartsWith(name, "scipy.");
+  if ((!torch && !numpy) || absl::EndsWith(name, "()")) return false;
+  if (last.empty() || last[0] < 'a' || last[0] > 'z') return false;  // a class, or private
+  static const NameTable<bool> others{
+      {true,
+       "float float16 float32 float64 half double bfloat16 float8_e4m3fn float8_e5m2 "
+       "float8_e4m3fnuz float8_e5m2fnuz float8_e8m0fnu int int8 int16 int32 int64 short long uint8 "
+       "uint16 uint32 uint64 bool bool_ complex32 complex64 complex128 cfloat cdouble chalf qint8 "
+       "quint8 qint32 quint4x2 bits8 strided sparse_coo sparse_csr sparse_csc sparse_bsr "
+       "sparse_bsc "
+       "jagged contiguous_format channels_last channels_last_3d preserve_format inf nan pi e "
+       "newaxis "
+       "ndarray dtype generic number integer floating torch numpy nn functional cuda linalg fft "
+       "special backends version autograd testing utils ops library random distributions"}};
+  if (others.Find(last).has_value()) return false;
+  if (numpy) return true;
+  switch (TorchUseOf(name)) {
+    case TorchUse::kCompute:
+    case TorchUse::kForbidden:
+      return true;
+    case TorchUse::kTensorMethod:
+      return TensorUseOf(last) == TensorUse::kCompute || TensorUseOf(last) == TensorUse::kToPython;
+    default:
+      return false;
+  }
+}
+
 TorchUse TorchUseOf(absl::string_view name) {
   absl::string_view rest = name;
   if (!absl::ConsumePrefix(&rest, "torch.")) return TorchUse::kCompute;
