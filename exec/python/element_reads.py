@@ -3,7 +3,7 @@
 import torch
 from torch.overrides import TorchFunctionMode
 
-from aten_counter import OpCount
+from aten_counter import count_of
 
 # Methods of tensors that give their elements, or the memory they lie in, to code outside torch. Reading one element back
 # (item, float, bool) is the operator aten._local_scalar_dense, which the dispatcher shows.
@@ -20,6 +20,8 @@ _HAND_OVER = {
     "apply_",
     "map_",
     "map2_",
+    "__repr__",  # str and print come to it as well
+    "__format__",
 }
 
 
@@ -55,7 +57,7 @@ class ElementReads(TorchFunctionMode):
     def _count(self, name, tensor):
         with torch._C.DisableTorchFunction():
             elements = tensor.numel()
-        count = self.ops.setdefault(f"python.{name}", OpCount(view=False, free=True))
+        count = count_of(self.ops, f"python.{name}", view=False, free=True)
         count.calls += 1
         count.elements += elements
         count.largest = max(count.largest, elements)

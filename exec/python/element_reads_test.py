@@ -32,6 +32,8 @@ class ElementReadsTest(unittest.TestCase):
             "__array__": lambda: np.asarray(x),
             "untyped_storage": lambda: x.untyped_storage(),
             "__dlpack__": lambda: np.from_dlpack(x),
+            "__repr__": lambda: str(x),
+            "__format__": lambda: f"{x}",
         }.items():
             ops = audited(read)
             self.assertEqual(ops[f"python.{name}"].calls, 1, name)

@@ -1,9 +1,5 @@
 // The abstract interpreter behind the linter. One object judges one program. The member functions
-// are spread over files by subject: interpreter_statements.cc, _definitions.cc, _names.cc,
-// _expressions.cc, _literals.cc, _operators.cc, _items.cc, _objects.cc (attributes, classes),
-// _calls.cc, _methods.cc, _containers.cc, _builtins.cc, _library.cc (Python's standard library),
-// _torch.cc, _tensors.cc, _kernels.cc (Triton) and
-// _verdict.cc (findings and what forward returns).
+// are spread over files by subject, interpreter_*.cc; each says at its top which.
 #ifndef TRITONRL_VERIFY_LINTER_INTERPRETER_H_
 #define TRITONRL_VERIFY_LINTER_INTERPRETER_H_
 
@@ -29,7 +25,6 @@ namespace tritonrl::lint {
 
 class Interpreter {
  public:
-  // Findings that are in `result` already are not repeated.
   Interpreter(Ast* ast, LintResult* result);
 
   // Interprets the whole program and writes the findings.
@@ -58,6 +53,8 @@ class Interpreter {
   Flow Exec(const Node* node);
   Flow ExecIf(const Node* node);
   Flow ExecAlternatives(const Node* node, size_t next_child);
+  // Branch for a condition that may depend on how often forward was called.
+  Flow BranchBy(Value asked, absl::FunctionRef<Flow()> first, absl::FunctionRef<Flow()> second);
   Flow ExecFor(const Node* node);
   Flow ExecWhile(const Node* node);
   Flow ExecTry(const Node* node);
@@ -120,6 +117,7 @@ class Interpreter {
   Value EvalIndex(const Node* subscript);
   Value GetItem(Value object, Value index, const Node* index_node, int line);
   Value ItemOf(const std::vector<Value>& items, bool exact, Value index);
+  Value ItemOfContainer(Value container, Value index, const Node* index_node);
   Value ItemOfTensor(TensorObject* tensor, Value index, const Node* index_node, int line);
   Value IndexTensor(TensorObject* tensor, Value index, int line);
   void AddItems(Value iterable, std::vector<Value>* items, bool* exact);
@@ -204,7 +202,6 @@ class Interpreter {
   Value CallLibrary(const std::string& name, const Args& args);
   Value CallTensorClass(absl::string_view method, const Args& args);  // torch.Tensor.add(t, ...)
   Value MakeModule(const std::string& name, const Args& args);
-  // A function of torch that is on no list of harmless ones.
   Value CallCompute(const std::string& name, const Args& args);
   Value CallTriton(const std::string& name, const Args& args);
   Value ImportModule(const std::string& name, const Args& args);
@@ -268,6 +265,13 @@ class Interpreter {
   // True where work on a few elements comes to work on all of them: in a loop of unknown length,
   // on what stems from forward's arguments or a kernel.
   bool InPieces(const StorageSet& sources) const;
+  // True where a number among the sources counts calls of forward.
+  bool Counts(const StorageSet& sources) const;
+  bool CountsCalls(Value value);  // the same of a value, or of a list's length
+  Value CountOfCalls();           // an int that does
+  // True for a view that a loop chose by an element of a tensor, or what holds such views.
+  static bool IsPicked(Value value, int depth = 0);
+  bool ChosenByElement(const std::vector<Value>& indices) const;
   // Counts an operation on a small tensor; false when all of them are too much.
   bool IsPostProcessing(const std::vector<Value>& values);
   // Finds Python's work on numbers that were read from tensors one by one in a loop.
@@ -280,7 +284,6 @@ class Interpreter {
   void CallSpecialMethods();
   // Objects of the program among tensors get them as operands where a library compares or adds.
   void MeetTensors(const std::vector<Value>& values, int line);
-  // Storages and launches that contribute to a value.
   // True when a value consists of arguments of forward, their views and copies.
   bool OnlyArguments(const std::set<int>& storages) const;
   void Closure(const StorageSet& from, std::set<int>* storages, std::set<int>* launches);
@@ -329,8 +332,10 @@ class Interpreter {
   int guarded_empty_ = 0;        // enclosing tests for an empty input
   uint64_t changes_ = 0;         // stores outside of the running function that changed something
   LoopPasses passes_;
-  int loops_ = 0;         // enclosing loops of unknown length
-  int hidden_calls_ = 0;  // enclosing calls that Python or a library makes by itself
+  int counted_ = 0;              // enclosing branches that depend on how often forward was called
+  int call_count_ = -1;          // a storage that such numbers name as their source
+  int loops_ = 0;                // enclosing loops of unknown length
+  int hidden_calls_ = 0;         // enclosing calls that Python or a library makes by itself
   int eval_depth_ = 0, call_depth_ = 0;
   std::map<const Node*, bool> generators_;  // function bodies: whether a yield is in them
   int kernel_budget_ = 400000;              // nodes that kernel analyses may look at, all together

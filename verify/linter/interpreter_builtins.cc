@@ -188,6 +188,11 @@ Value Interpreter::ObjectBuiltin(absl::string_view name, const Args& args) {
       GetAttribute(first, *ConstantString(args.Get(1, "")), args.line);  // runs a property
     if (name == "print" || name == "repr" || name == "hasattr" || name == "dir" || name == "hash")
       Hide(arena_.List(args.All()), args.line);
+    if (auto* tensor = AsTensor(first);
+        name == "repr" && tensor != nullptr && !tensor->IsSmall() && phase_ == Phase::kForward) {
+      Find(LintRule::kPythonCompute, args.line, "repr",
+           "moves tensor elements out of torch to compute on them");
+    }
     if (name == "repr") return arena_.Host(SourcesOf(args));
     return arena_.Host();
   }
@@ -201,6 +206,7 @@ Value Interpreter::SequenceBuiltin(absl::string_view name, const Args& args) {
   bool exact = true;
   if (name == "len") {
     auto* list = AsList(first);
+    if (first != nullptr && CountsCalls(first)) return CountOfCalls();
     if (list == nullptr || !list->exact || list->use != ListObject::Use::kList)
       return arena_.Size();
     return arena_.Constant(static_cast<int64_t>(list->items.size()));
@@ -208,7 +214,7 @@ Value Interpreter::SequenceBuiltin(absl::string_view name, const Args& args) {
   if (name == "range") {
     const std::optional<int64_t> count = ConstantInt(first);
     if (!count.has_value() || args.All().size() != 1 || *count < 0 || *count > 8) {
-      return arena_.List({arena_.Int()}, false);
+      return arena_.List({Counts(SourcesOf(args)) ? CountOfCalls() : arena_.Int()}, false);
     }
     for (int64_t i = 0; i < *count; ++i) items.push_back(arena_.Constant(i));
     return arena_.List(items);
@@ -216,6 +222,8 @@ Value Interpreter::SequenceBuiltin(absl::string_view name, const Args& args) {
   if (name == "list" || name == "tuple" || name == "set" || name == "frozenset" ||
       name == "reversed" || name == "sorted") {
     if (first == nullptr) return arena_.List({});
+    if (auto* tensor = AsTensor(first); name == "sorted" && tensor != nullptr && !tensor->IsSmall())
+      return Compute("sorted", args.line, SourcesOf(args));
     AddItems(first, &items, &exact);
     if (Value key = args.Get(-1, "key"); key != nullptr && key != args.rest)
       MapCall(key, {first}, args.line);
@@ -250,6 +258,9 @@ Value Interpreter::IteratorBuiltin(absl::string_view name, const Args& args) {
     Value element = AsInstance(first) != nullptr
                         ? Call(GetAttribute(first, "__next__", args.line), {.line = args.line})
                         : Element(first, args.line);
+    if (AsList(first) != nullptr && AsList(first)->lasts && phase_ == Phase::kForward &&
+        AsHost(element) != nullptr)
+      element = CountOfCalls();
     return all.size() > 1 ? arena_.Join(element, all[1]) : element;
   }
   if (name == "iter" && first != nullptr) {
@@ -259,7 +270,9 @@ Value Interpreter::IteratorBuiltin(absl::string_view name, const Args& args) {
     if (AsList(first) != nullptr && AsList(first)->use == ListObject::Use::kIterator) return first;
     std::vector<Value> items;
     AddItems(first, &items, &exact);
-    return Iterator(std::move(items), exact, {first});
+    Value made = Iterator(std::move(items), exact, {first});
+    AsList(made)->lasts = phase_ != Phase::kForward;
+    return made;
   }
   if (name == "enumerate" && first != nullptr) {
     std::vector<Value> items;

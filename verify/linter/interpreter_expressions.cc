@@ -108,13 +108,18 @@ Value Interpreter::EvalNode(const Node* node) {
 
 Value Interpreter::EvalConditional(const Node* node) {
   if (node->children.size() != 3) return arena_.Unknown();
-  const std::optional<bool> truth = Decide(Eval(node->children[1]));
+  Value asked = Eval(node->children[1]);
+  const std::optional<bool> truth = Decide(asked);
   if (truth.has_value()) return Eval(node->children[*truth ? 0 : 2]);
+  const bool counts = CountsCalls(asked);
   ++undecided_;
+  counted_ += counts;
   Value first = Eval(node->children[0]);
   Value second = Eval(node->children[2]);
+  counted_ -= counts;
   --undecided_;
-  return arena_.Join(first, second);
+  const bool numbers = AsHost(first) != nullptr && AsHost(second) != nullptr;
+  return counts && numbers ? CountOfCalls() : arena_.Join(first, second);
 }
 
 Value Interpreter::EvalBoolean(const Node* node) {
@@ -123,8 +128,11 @@ Value Interpreter::EvalBoolean(const Node* node) {
   Value left = Eval(node->Get(Field::kLeft));
   const std::optional<bool> truth = Decide(left);
   if (truth.has_value() && *truth != is_and) return left;
+  const bool counts = CountsCalls(left);
   ++undecided_;
+  counted_ += counts;
   Value right = Eval(node->Get(Field::kRight));
+  counted_ -= counts;
   --undecided_;
   return truth.has_value() ? right : arena_.Join(left, right);
 }

@@ -116,6 +116,38 @@ bool Interpreter::InPieces(const StorageSet& sources) const {
          });
 }
 
+bool Interpreter::Counts(const StorageSet& sources) const {
+  return call_count_ >= 0 && std::binary_search(sources.begin(), sources.end(), call_count_);
+}
+
+bool Interpreter::CountsCalls(Value value) {
+  const ListObject* list = AsList(value);
+  return (list != nullptr && list->grows) || Counts(Reachable(value));
+}
+
+Value Interpreter::CountOfCalls() {
+  if (call_count_ < 0) call_count_ = NewStorage();
+  return arena_.Int({call_count_});
+}
+
+bool Interpreter::ChosenByElement(const std::vector<Value>& indices) const {
+  return std::any_of(indices.begin(), indices.end(), [this](Value index) {
+    const HostObject* host = AsHost(index);
+    return host != nullptr && InPieces(host->sources);
+  });
+}
+
+bool Interpreter::IsPicked(Value value, int depth) {
+  constexpr int kMostDepth = 3;
+  if (value == nullptr || depth > kMostDepth) return false;
+  if (auto* tensor = AsTensor(value)) return tensor->picked;
+  const std::vector<Value>* parts = AsList(value) != nullptr    ? &AsList(value)->items
+                                    : AsUnion(value) != nullptr ? &AsUnion(value)->options
+                                                                : nullptr;
+  return parts != nullptr && std::any_of(parts->begin(), parts->end(),
+                                         [depth](Value v) { return IsPicked(v, depth + 1); });
+}
+
 bool Interpreter::IsPostProcessing(const std::vector<Value>& values) {
   if (phase_ != Phase::kForward || hidden_calls_ > 0) return true;
   int64_t most = 1;

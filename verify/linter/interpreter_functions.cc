@@ -168,7 +168,9 @@ Value Interpreter::RunBody(FunctionObject* function, const Args& given) {
     }
     std::vector<Value> items;
     if (done.yielded != nullptr) items.push_back(done.yielded);
-    return arena_.List(items, false);
+    Value made = arena_.List(items, false);
+    AsList(made)->lasts = phase_ != Phase::kForward;
+    return made;
   }
   Value returned = flow == Flow::kNext ? arena_.Join(done.returned, None()) : done.returned;
   for (Value other : others) returned = arena_.Join(returned, other);

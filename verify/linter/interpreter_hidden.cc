@@ -251,7 +251,7 @@ void Interpreter::RunLaterCalls(Value bound, int line, Arena::State* before) {
   for (int call = 0; call < kMostCalls; ++call) {
     RunForward(bound, line);
     const uint64_t next = arena_.Callables(*before);
-    const bool widened = arena_.Widen(before);
+    const bool widened = arena_.Widen(before, call_count_);
     if (next == now && !widened) break;
     now = next;
     if (call + 1 == kMostCalls) {

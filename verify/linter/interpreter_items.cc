@@ -39,30 +39,23 @@ Value Interpreter::GetItem(Value object, Value index, const Node* index_node, in
     }
     case ObjectKind::kTensor:
       return ItemOfTensor(AsTensor(object), index, index_node, line);
+    case ObjectKind::kList:
+    case ObjectKind::kDict: {
+      Value item = ItemOfContainer(object, index, index_node);
+      auto* tensor = AsTensor(item);
+      if (tensor == nullptr || !ChosenByElement({index})) return item;
+      return arena_.Tensor(tensor->storages, tensor->shape, true);
+    }
     case ObjectKind::kHost: {
       auto* host = AsHost(object);
       const bool slice = index_node != nullptr && index_node->kind == Kind::kSlice;
       if (host->is_shape && slice) return object;
       return host->is_shape ? arena_.Size(host->sources) : arena_.Host(host->sources);
     }
-    case ObjectKind::kList:
-      if (index_node != nullptr && index_node->kind == Kind::kSlice) {
-        return arena_.List(AsList(object)->items, false);
-      }
-      return ItemOf(AsList(object)->items, AsList(object)->exact, index);
     case ObjectKind::kModule:
       if (index_node != nullptr && index_node->kind == Kind::kSlice)
         return arena_.List(AsModule(object)->children, false);
       return ItemOf(AsModule(object)->children, AsModule(object)->exact, index);
-    case ObjectKind::kDict: {
-      const std::string key = ConstantKey(index);
-      budget_.SpendSearch(1, 2 * AsDict(object)->items.size());
-      Value joined = AsDict(object)->other;
-      for (const auto& [existing, item] : AsDict(object)->items) {
-        if (key.empty() || existing == key) joined = arena_.Join(joined, item);
-      }
-      return joined == nullptr ? arena_.Unknown() : joined;
-    }
     case ObjectKind::kSymbol:
       if (absl::StartsWith(AsSymbol(object)->name, "os.environ")) return arena_.Host();
       return object;  // typing.List[int]
@@ -80,6 +73,28 @@ Value Interpreter::GetItem(Value object, Value index, const Node* index_node, in
     default:
       return arena_.UnknownLike(object);
   }
+}
+
+Value Interpreter::ItemOfContainer(Value container, Value index, const Node* index_node) {
+  if (CountsCalls(index) && phase_ == Phase::kForward && AsList(container) != nullptr) {
+    for (Value item : AsList(container)->items) {
+      if (!IsCallable(item) && AsKernel(item) == nullptr) continue;
+      Find(LintRule::kHardCoded, index_node == nullptr ? 1 : index_node->line, "index",
+           "which code runs depends on chance or on how often forward was called");
+    }
+  }
+  if (auto* list = AsList(container)) {
+    if (index_node != nullptr && index_node->kind == Kind::kSlice)
+      return arena_.List(list->items, false);
+    return ItemOf(list->items, list->exact, index);
+  }
+  const std::string key = ConstantKey(index);
+  budget_.SpendSearch(1, 2 * AsDict(container)->items.size());
+  Value joined = AsDict(container)->other;
+  for (const auto& [existing, item] : AsDict(container)->items) {
+    if (key.empty() || existing == key) joined = arena_.Join(joined, item);
+  }
+  return joined == nullptr ? arena_.Unknown() : joined;
 }
 
 Value Interpreter::ItemOfTensor(TensorObject* tensor, Value index, const Node* index_node,
@@ -132,7 +147,7 @@ Value Interpreter::IndexTensor(TensorObject* tensor, Value index, int line) {
       shape.reset();  // a slice among several, an ellipsis, or an unknown number
     }
   }
-  return arena_.Tensor(tensor->storages, shape);
+  return arena_.Tensor(tensor->storages, shape, tensor->picked || ChosenByElement(indices));
 }
 
 // Elements of a named tuple, or of an object that the program iterates over by its own methods.

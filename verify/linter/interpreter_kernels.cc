@@ -140,8 +140,18 @@ Value Interpreter::LaunchKernel(KernelObject* kernel, Value grid, const Args& ar
       return None();
     }
   }
-  if (IsCallable(grid) || AsUnion(grid) != nullptr)
-    Call(grid, {.positional = {arena_.New<DictObject>()}, .line = args.line});
+  StorageSet grid_sources = Reachable(grid);
+  if (IsCallable(grid) || AsUnion(grid) != nullptr) {
+    Value size = Call(grid, {.positional = {arena_.New<DictObject>()}, .line = args.line});
+    AddTo(&grid_sources, Reachable(size));
+  }
+  if (phase_ == Phase::kForward &&
+      (counted_ > 0 || Counts(grid_sources) ||
+       std::any_of(frames_.begin(), frames_.end(), [](const Frame& f) { return f.counted; }))) {
+    Find(
+        LintRule::kHardCoded, args.line, info.name,
+        "whether and how far the kernel runs depends on chance or on how often forward was called");
+  }
   for (Value value : args.All()) {
     if (AsInstance(value) != nullptr) Hide(value, args.line);  // Triton asks it for data_ptr()
   }
@@ -205,6 +215,7 @@ Value Interpreter::CallTriton(const std::string& name, const Args& args) {
     if (AsKernel(first) != nullptr) return first;
     return arena_.Symbol(absl::StrCat(name, "()"));
   }
+  if (IsDriverChange(name)) Forbid(args.line, name, "replaces the driver that launches kernels");
   if (name == "triton.cdiv" || name == "triton.next_power_of_2") {
     const std::optional<int64_t> a = ConstantInt(first), b = ConstantInt(args.Get(1, "y"));
     if (name == "triton.cdiv" && a.has_value() && b.has_value() && *a >= 0 && *b > 0) {

@@ -202,6 +202,11 @@ Value Interpreter::CallStandardLibrary(const std::string& name, const Args& args
     return instance;
   }
   if (name == "collections.namedtuple") return MakeNamedTuple(args);
+  if (name == "itertools.count") {
+    Value numbers = arena_.List({arena_.Int(SourcesOf(args))}, false);
+    AsList(numbers)->lasts = phase_ != Phase::kForward;
+    return numbers;
+  }
   if (absl::StartsWith(name, "itertools.") || absl::StartsWith(name, "collections."))
     return CollectionsModule(name, args);
   // Kept for later: by an object's constructor, by atexit, by a logger.

@@ -91,6 +91,7 @@ Interpreter::Flow Interpreter::ExecFor(const Node* node) {
     return LoopElse(node, Flow::kNext);
   }
   Value element = arena_.JoinAll(items);
+  const bool counts = element != nullptr && Counts(Reachable(element));
   if (element == nullptr) element = arena_.Unknown();
   auto passes = [&] {
     RunPasses(
@@ -102,14 +103,18 @@ Interpreter::Flow Interpreter::ExecFor(const Node* node) {
         node->line);
     return Flow::kNext;
   };
+  counted_ += counts;
   Branch(passes, [] { return Flow::kNext; });
+  counted_ -= counts;
   return LoopElse(node, Flow::kNext);
 }
 
 Interpreter::Flow Interpreter::ExecWhile(const Node* node) {
   const Node* condition = node->Get(Field::kCondition);
   const Node* body = node->Get(Field::kBody);
-  const std::optional<bool> truth = Decide(Eval(condition));
+  Value asked = Eval(condition);
+  const std::optional<bool> truth = Decide(asked);
+  const bool counts = CountsCalls(asked);
   if (truth.has_value() && !*truth) return LoopElse(node, Flow::kNext);
   const LoopState loop(this);
   auto passes = [&] {
@@ -122,7 +127,9 @@ Interpreter::Flow Interpreter::ExecWhile(const Node* node) {
         node->line);
     return Flow::kNext;
   };
+  counted_ += counts;
   Branch(passes, [] { return Flow::kNext; });
+  counted_ -= counts;
   return LoopElse(node, Flow::kNext);
 }
 

@@ -141,6 +141,7 @@ void Interpreter::StoreItem(Value container, Value index, Value value, int line)
   if (auto* tensor = AsTensor(container)) {
     // Writing elements is a copy; choosing them by a tensor is a computation.
     if (HoldsTensor(index)) Compute("index assignment by a tensor", line, tensor->storages);
+    if (IsPicked(value)) Compute("index by single elements", line, tensor->storages);
     for (int storage : tensor->storages) AddTo(&storages_[storage].sources, Reachable(value));
   } else if (auto* list = AsList(container)) {
     const std::optional<int64_t> position = ConstantInt(index);

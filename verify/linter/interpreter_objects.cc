@@ -182,6 +182,13 @@ bool Interpreter::DerivesFrom(ClassObject* type, absl::string_view symbol) {
 
 Value Interpreter::BindMethod(Value found, Value self, Value type) {
   auto* function = AsFunction(found);
+  if (auto* descriptor = AsInstance(found); descriptor != nullptr && descriptor->type != nullptr) {
+    std::string unused;
+    Value getter = ClassAttribute(descriptor->type, "__get__", &unused);
+    if (AsFunction(getter) == nullptr) return found;
+    return Call(BindMethod(getter, descriptor, descriptor->type),
+                {.positional = {self, type}, .line = AsFunction(getter)->node->line});
+  }
   if (function == nullptr) return found;
   switch (function->binding) {
     case FunctionObject::Binding::kStatic:

@@ -179,7 +179,7 @@ Value Interpreter::Unary(absl::string_view op, Value a, int line) {
     const bool asks_elements = AsHost(a) == nullptr && AsList(a) == nullptr &&
                                AsDict(a) == nullptr && AsInstance(a) == nullptr;
     if (asks_elements && HoldsTensor(a)) Elementwise("not", {a}, line);
-    return arena_.Host();
+    return Counts(Reachable(a)) ? CountOfCalls() : arena_.Host();
   }
   if (auto* host = AsHost(a)) {
     if (op == "-") {

@@ -174,20 +174,21 @@ void Interpreter::RunModel() {
   auto own = instance->attributes.find("forward");
   Value bound = own != instance->attributes.end() ? own->second : BindMethod(found, instance, type);
   phase_ = Phase::kForward;
+  (void)CountOfCalls();
   Arena::State before = arena_.Snapshot();
   const uint64_t callables = arena_.Callables(before);
   RunForward(bound, line);
   JudgeResult(line);
   if (budget_.used_up()) return;  // refused for that
   // Counters and flags that the call changed may have any value in a later one.
-  arena_.Widen(&before);
+  arena_.Widen(&before, call_count_);
   // Once more in the state that the first call left behind: a result that was kept shows.
   first_call_launches_ = static_cast<int>(launches_.size());
   first_call_storages_ = static_cast<int>(storages_.size());
   RunForward(bound, line);
   JudgeSecondCall();
   if (budget_.used_up()) return;
-  const bool widened = arena_.Widen(&before);
+  const bool widened = arena_.Widen(&before, call_count_);
   if (widened || arena_.Callables(before) != callables) RunLaterCalls(bound, line, &before);
   CallHidden();
   CallSpecialMethods();

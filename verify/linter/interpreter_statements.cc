@@ -180,6 +180,21 @@ Interpreter::Flow Interpreter::Branch(absl::FunctionRef<Flow()> first,
   return Flow::kRaise;
 }
 
+Interpreter::Flow Interpreter::BranchBy(Value asked, absl::FunctionRef<Flow()> first,
+                                        absl::FunctionRef<Flow()> second) {
+  if (!CountsCalls(asked)) return Branch(first, second);
+  bool leaves = false;
+  auto noted = [&leaves](Flow flow) {
+    leaves = leaves || flow == Flow::kReturn;
+    return flow;
+  };
+  ++counted_;
+  const Flow flow = Branch([&] { return noted(first()); }, [&] { return noted(second()); });
+  --counted_;
+  frame().counted = frame().counted || leaves;  // what follows runs in the other case
+  return flow;
+}
+
 void Interpreter::JoinVariables(const Variables& others) {
   auto& variables = frame().scope->variables;
   for (size_t i = 0; i < others.size(); ++i) {
@@ -241,7 +256,8 @@ Interpreter::Flow Interpreter::ExecIf(const Node* node) {
   const Node* consequence = node->Get(Field::kConsequence);
   size_t next = 0;
   while (next < node->children.size() && node->children[next] != consequence) ++next;
-  const std::optional<bool> truth = Decide(Eval(condition));
+  Value asked = Eval(condition);
+  const std::optional<bool> truth = Decide(asked);
   const bool empty = TestsForEmpty(condition);
   auto then_part = [&] {
     guarded_empty_ += empty;
@@ -251,7 +267,7 @@ Interpreter::Flow Interpreter::ExecIf(const Node* node) {
   };
   auto else_part = [&] { return ExecAlternatives(node, next + 1); };
   if (truth.has_value()) return *truth ? then_part() : else_part();
-  return Branch(then_part, else_part);
+  return BranchBy(asked, then_part, else_part);
 }
 
 Interpreter::Flow Interpreter::ExecAlternatives(const Node* node, size_t next) {
@@ -261,11 +277,12 @@ Interpreter::Flow Interpreter::ExecAlternatives(const Node* node, size_t next) {
   const Node* child = node->children[next];
   if (child->kind == Kind::kElse) return ExecBlock(FirstBlock(child));
   if (child->kind != Kind::kElif) return ExecAlternatives(node, next + 1);
-  const std::optional<bool> truth = Decide(Eval(child->Get(Field::kCondition)));
+  Value asked = Eval(child->Get(Field::kCondition));
+  const std::optional<bool> truth = Decide(asked);
   auto then_part = [&] { return ExecBlock(child->Get(Field::kConsequence)); };
   auto else_part = [&] { return ExecAlternatives(node, next + 1); };
   if (truth.has_value()) return *truth ? then_part() : else_part();
-  return Branch(then_part, else_part);
+  return BranchBy(asked, then_part, else_part);
 }
 
 }  // namespace tritonrl::lint

@@ -57,6 +57,17 @@ void Interpreter::StoreInInstance(InstanceObject* instance, absl::string_view na
     CallFunction(property->setter, {.positional = {instance, value}, .line = line});
     return;
   }
+  if (instance->type != nullptr) {
+    auto* descriptor = AsInstance(ClassAttribute(instance->type, name, &unused));
+    Value setter = descriptor == nullptr || descriptor->type == nullptr
+                       ? nullptr
+                       : ClassAttribute(descriptor->type, "__set__", &unused);
+    if (setter != nullptr) {
+      Call(BindMethod(setter, descriptor, descriptor->type),
+           {.positional = {instance, value}, .line = line});
+      return;
+    }
+  }
   Value& slot = instance->attributes[std::string(name)];
   if (slot == nullptr && Weak(instance)) {
     // Otherwise it is the class's.

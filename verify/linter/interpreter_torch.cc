@@ -19,6 +19,16 @@ Value Interpreter::CallSymbol(const std::string& name, const Args& args) {
   }
   if (absl::StartsWith(name, kImportModule)) return ImportModule(name, args);
   if (absl::EndsWith(name, "()")) return CallDecoratorResult(name, args);
+  // What the time says has nothing to do with the result; a program that looks knows when it is
+  // timed.
+  if (phase_ == Phase::kForward && IsClock(name))
+    Forbid(args.line, name, "looks at the clock in forward's path");
+  if (phase_ == Phase::kForward && IsChance(name)) {
+    CallCallbacks(args);
+    if (!AnyTensor(args)) return CountOfCalls();
+  }
+  if (phase_ == Phase::kForward && ChangesProcess(name))
+    Forbid(args.line, name, "changes a setting of the whole process in forward's path");
   if (absl::EndsWith(name, ".__new__") && AsClass(args.Get(0, "")) != nullptr) {
     auto* instance = arena_.New<InstanceObject>();
     instance->type = AsClass(args.Get(0, ""));
@@ -250,6 +260,8 @@ Value Interpreter::CallTorch(const std::string& name, const Args& args) {
       return CallTensorMethod(AsTensor(first), last, rest);
     }
     case TorchUse::kCopy:
+      if (IsPicked(arena_.List(args.All(), false)))
+        return Compute("index by single elements", args.line, SourcesOf(args));
       return NewTensor(SourcesOf(args),
                        OnlySmall(args) ? Shape(std::vector<int64_t>{-1}) : Shape());
     case TorchUse::kCheck:

@@ -34,6 +34,7 @@ struct Frame {
   Value self = nullptr;      // first argument, for super()
   Value returned = nullptr;  // join of what return statements gave
   Value yielded = nullptr;
+  bool counted = false;         // went on only by how often forward was called
   bool is_forward = false;      // the outermost frame of phase kForward
   uint64_t callables = 0;       // a number for the functions among its arguments
   size_t early_return = 0;      // objects that there were where a path may have returned

@@ -27,12 +27,13 @@ const NameTable<TensorUse>& TensorUses() {
        "record_stream is_inference is_meta is_cpu __len__ __class__ grad_fn is_quantized "
        "_version is_signed is_conj is_neg is_set_to is_shared storage_type has_names "
        "__dlpack_device__ "
-       "__repr__ __hash__ __format__"},
+       "__hash__"},
       {TensorUse::kAddress, "data_ptr"},
       {TensorUse::kFill,
        "copy_ fill_ zero_ uniform_ normal_ random_ bernoulli_ resize_ set_ resize_as_"},
       {TensorUse::kItem, "item __int__ __float__ __bool__ __index__"},
-      {TensorUse::kToPython, "tolist numpy __array__ untyped_storage storage __dlpack__"},
+      {TensorUse::kToPython,
+       "tolist numpy __array__ untyped_storage storage __dlpack__ __repr__ __str__ __format__"},
       {TensorUse::kHook, "register_hook register_post_accumulate_grad_hook"}};
   return table;
 }
@@ -85,7 +86,8 @@ const NameTable<TorchUse>& TorchUses() {
       {TorchUse::kForbidden,
        "compile cuda.CUDAGraph cuda.graph cuda.make_graphed_callables cuda.graphs.CUDAGraph load "
        "save package hub set_default_tensor_type cuda.set_sync_debug_mode frombuffer from_file "
-       "from_dlpack"},
+       "from_dlpack autograd.grad autograd.backward cuda.MemPool cuda.use_mem_pool "
+       "cuda.CUDAPluggableAllocator cuda.change_current_allocator"},
       {TorchUse::kCompute, "cuda.jiterator cuda.comm cuda.nccl"}};
   return table;
 }
@@ -109,6 +111,16 @@ TorchUse ByPrefix(absl::string_view rest) {
                            "_ops",
                            "classes.",
                            "cuda._",
+                           "cuda.graphs.",
+                           "cuda.memory.CUDAPluggable",
+                           "cuda.memory.MemPool",
+                           "cuda.memory.change_",
+                           "cuda.memory.use_",
+                           "autograd.functional.",
+                           "autograd.forward_ad",
+                           "UntypedStorage",
+                           "TypedStorage",
+                           "storage.",
                            "hub.",
                            "onnx.",
                            "export",

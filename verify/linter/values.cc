@@ -183,11 +183,12 @@ Value Arena::Symbol(std::string name) {
   return symbol;
 }
 
-Value Arena::Tensor(StorageSet storages, Shape shape) {
+Value Arena::Tensor(StorageSet storages, Shape shape, bool picked) {
   budget_->Spend(storages.size() / 4);
   auto* tensor = New<TensorObject>();
   tensor->storages = std::move(storages);
   tensor->shape = std::move(shape);
+  tensor->picked = picked;
   return tensor;
 }
 

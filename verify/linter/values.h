@@ -85,6 +85,7 @@ struct HostObject : Object {
 struct TensorObject : Object {
   TensorObject() : Object(ObjectKind::kTensor) {}
   StorageSet storages;  // those it may be a view of
+  bool picked = false;  // chosen by an element that a loop reads from a tensor
   Shape shape;
   // At most kScalarElements elements in one dimension for sure, or half as many in several:
   // post-processing such tensors on the host is no computation.
@@ -189,7 +190,9 @@ struct MethodObject : Object {
 struct ListObject : Object {
   ListObject() : Object(ObjectKind::kList) {}
   std::vector<Value> items;
-  bool exact = true;  // items are the elements in order; otherwise they are what elements may be
+  bool lasts = false;  // an iterator that was made before forward and goes on from call to call
+  bool grows = false;  // it was longer or shorter after a call of forward
+  bool exact = true;   // items are the elements in order; otherwise they are what elements may be
   // Iterators give their elements once; they and views look at the containers that they go over
   // when they are asked. `over` has what those held when it was made.
   enum class Use : uint8_t { kList, kIterator, kView };
@@ -281,7 +284,7 @@ class Arena {
   Value Size(StorageSet sources = {});
   Value Constant(HostObject::Constant constant);
   Value Symbol(std::string name);
-  Value Tensor(StorageSet storages, Shape shape = std::nullopt);
+  Value Tensor(StorageSet storages, Shape shape = std::nullopt, bool picked = false);
   Value List(std::vector<Value> items, bool exact = true);
   Value Method(Value self, absl::string_view name);
 
@@ -305,7 +308,9 @@ class Arena {
     size_t objects = 0, scopes = 0;  // that existed
   };
   State Snapshot();
-  bool Widen(State* before);  // true when something was found changed that was not before
+  // True when something was found changed that was not before. Numbers that count calls (of which
+  // both are whole and known) get `call_count` as a source.
+  bool Widen(State* before, int call_count);
   // A number for what can be called through all that existed when `state` was taken: where a call
   // of forward changes it, a later call may run other code.
   uint64_t Callables(const State& state);

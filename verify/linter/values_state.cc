@@ -177,7 +177,7 @@ Arena::State Arena::Snapshot() {
   return state;
 }
 
-bool Arena::Widen(State* before) {
+bool Arena::Widen(State* before, int call_count) {
   bool widened = false;
   for (Slot& slot : before->constants) {
     Value* now = Current(slot);
@@ -186,10 +186,15 @@ bool Arena::Widen(State* before) {
     if (old_host->constant == new_host->constant) continue;
     widened = widened || !slot.changed;
     slot.changed = true;
-    *now = old_host->is_int && new_host->is_int ? Int(new_host->sources) : Host(new_host->sources);
+    StorageSet sources = new_host->sources;
+    if (ConstantInt(slot.value).has_value() && ConstantInt(*now).has_value())
+      AddTo(&sources, {call_count});
+    *now = old_host->is_int && new_host->is_int ? Int(sources) : Host(sources);
   }
   for (const auto& [list, length] : before->lengths) {
-    if (list->items.size() != length) list->exact = false;
+    if (list->items.size() == length) continue;
+    list->exact = false;
+    list->grows = true;
   }
   return widened;
 }
