@@ -129,6 +129,7 @@ class Session {
     const int trial = calls_[found_.compared];
     const bool right =
         Judge(trial, found_.compared, output) && CheckSharing(trial, output, inputs.leaves);
+    if (right) NoteFollowing(trial, found_.compared, output);
     if (right && !oracle_.mutates_inputs && !inputs.unchanged) {
       found_.wrong.equal = false;
       found_.wrong.message = "forward changed its inputs in place";
@@ -183,6 +184,23 @@ class Session {
     found_.wrong = std::move(found);
     found_.repeated = call == 1;
     return false;
+  }
+
+  // How the outputs of a right call follow their inputs, which in the first call is only begun.
+  void NoteFollowing(int trial, size_t call, const std::vector<Leaf>& output) {
+    if (call == 1 || oracle_.trial_names[trial] != "random") return;
+    const std::vector<Leaf>& first = oracle_.outputs[0];
+    if (output.size() != first.size()) return;
+    found_.following.resize(output.size());
+    for (size_t i = 0; i < output.size(); ++i) {
+      if (output[i].kind != Leaf::Kind::kTensor || !output[i].offset.has_value() ||
+          output[i].elements == 0 || output[i].shape != first[i].shape ||
+          !IsFollowed(output[i].type)) {
+        continue;
+      }
+      found_.following[i].Add(
+          Answered(exchange_->Follow(call, static_cast<int>(i), output[i]), Following()));
+    }
   }
 
   // All calls were right and its result is handed over: it names its kernels and asks what comes.

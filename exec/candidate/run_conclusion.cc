@@ -33,6 +33,18 @@ bool ConcludeAblation(const RunFindings& found, ExecResult* result) {
   return false;
 }
 
+// Names the first output that is no better than a constant.
+void NoteConstants(const RunFindings& found, ExecResult* result) {
+  for (size_t i = 0; i < found.following.size(); ++i) {
+    const Following& sums = found.following[i];
+    if (!sums.NoBetterThanConstant()) continue;
+    result->mutable_constant_output()->set_output(static_cast<int>(i));
+    result->mutable_constant_output()->set_variation(sums.VariationPerElement());
+    result->mutable_constant_output()->set_error(sums.ErrorPerElement());
+    return;
+  }
+}
+
 void ConcludeWrong(const OracleResult& oracle, const RunFindings& found, ExecResult* result) {
   const std::string name = oracle.trial_names[found.wrong.mismatch.trial()];
   *result->mutable_mismatch() = found.wrong.mismatch;
@@ -91,6 +103,7 @@ void Conclude(const ExecRequest& request, const OracleResult& oracle, const RunF
                       result);
   }
   result->set_correct(true);
+  NoteConstants(found, result);
   if (!ConcludeAblation(found, result)) return;
   if (!request.skip_timing()) ConcludeTime(oracle, found.timing, result);
 }

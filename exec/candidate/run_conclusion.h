@@ -4,9 +4,11 @@
 
 #include <cstddef>
 #include <optional>
+#include <vector>
 
 #include "absl/status/status.h"
 #include "exec/candidate/follow_up.h"
+#include "exec/compare/following.h"
 #include "exec/compare/tensor_compare.h"
 #include "exec/messages.pb.h"
 #include "exec/oracle/oracle.h"
@@ -22,7 +24,8 @@ struct RunFindings {
   bool repeated = false, timed = false;
   std::optional<double> max_error;
   RobustEvidence robust;
-  absl::Status violation;  // it handed over something that makes no sense
+  std::vector<Following> following;  // by leaf of the outputs, over trials with random inputs
+  absl::Status violation;            // it handed over something that makes no sense
   std::optional<TimingResult> timing;
   bool asked = false;  // it came to its end and asked what comes
   FollowUpResult follow_up;

@@ -37,6 +37,15 @@ class MemoryExchange : public TensorExchange {
                           oracle_.ToleranceOf(request_, call));
   }
 
+  absl::StatusOr<Following> Follow(size_t call, int leaf, const Leaf& got) override {
+    const Leaf& first = oracle_.outputs[0][leaf];
+    const Leaf& want = oracle_.outputs[call][leaf];
+    if (call == 0 || !first.offset.has_value() || !want.offset.has_value()) return Following();
+    const char* const hidden = oracle_.hidden.view().data();
+    return FollowElements(want, hidden + *first.offset, hidden + *want.offset,
+                          memory_.view().data() + *got.offset);
+  }
+
   bool inputs_come_back() const override { return true; }
   bool SameInputs(int trial, const std::vector<Leaf>& inputs) const override {
     return SameTensors({oracle_.inputs[trial], oracle_.visible.view()}, {inputs, memory_.view()});

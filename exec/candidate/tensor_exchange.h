@@ -11,6 +11,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
+#include "exec/compare/following.h"
 #include "exec/compare/kept_output.h"
 #include "exec/compare/tensor_compare.h"
 #include "exec/oracle/oracle.h"
@@ -35,6 +36,11 @@ class TensorExchange {
 
   // An output in memory with that of the oracle's call (see CallsOf).
   virtual absl::StatusOr<Comparison> Compare(size_t call, const std::vector<Leaf>& output) = 0;
+
+  // How one tensor of an output in memory, alike in type and shape to that of the oracle's call,
+  // follows what is wanted there, as against its first call (FollowElements). To be asked for the
+  // first call once that was compared, which gives no sums.
+  virtual absl::StatusOr<Following> Follow(size_t call, int leaf, const Leaf& got) = 0;
 
   // Whether the runner hands over its inputs after a call. Else it says itself whether they are
   // as they were: one that lies could as well have put them back.

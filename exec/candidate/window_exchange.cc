@@ -100,6 +100,25 @@ class WindowExchange : public TensorExchange {
     return CompareOutputs(oracle_.outputs[call], output, tolerance, compare);
   }
 
+  absl::StatusOr<Following> Follow(size_t call, int leaf, const Leaf& got) override {
+    const Json order = {{"session", session_},
+                        {"call", call},
+                        {"leaf", leaf},
+                        {"offset", *got.offset},
+                        {"step", FollowedStep(got.elements)},
+                        {"rounding", FollowedRounding(got.type)}};
+    ASSIGN_OR_RETURN(const Json answer, Ask({{"follow", order}}, "followed"));
+    Following sums;
+    if (!answer.is_object() || !answer.contains("elements") ||
+        !answer["elements"].is_number_unsigned()) {
+      return Nonsense("a result that follows nothing");
+    }
+    sums.elements = answer["elements"].get<int64_t>();
+    RETURN_IF_ERROR(ReadNumber(answer, "variation", &sums.variation));
+    RETURN_IF_ERROR(ReadNumber(answer, "error", &sums.error));
+    return sums;
+  }
+
   bool inputs_come_back() const override { return false; }
   bool SameInputs(int, const std::vector<Leaf>&) const override { return false; }
 

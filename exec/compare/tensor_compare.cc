@@ -125,6 +125,13 @@ absl::StatusOr<Comparison> CompareOutputs(const std::vector<Leaf>& want,
            absl::StrCat(got.size()), &result);
     return result;
   }
+  if (count == 1 && want[0].bare != got[0].bare) {
+    const char* const names[] = {"a value in a list, tuple or dict", "a value of its own"};
+    const char* const a = names[want[0].bare ? 1 : 0];
+    const char* const b = names[got[0].bare ? 1 : 0];
+    Differ("type", absl::StrCat("the result is ", b, ", expected ", a), a, b, &result);
+    return result;
+  }
   for (size_t i = 0; i < count && result.equal; ++i) {
     const Leaf& a = want[i];
     const Leaf& b = got[i];

@@ -49,13 +49,13 @@ struct Tolerance {
   const std::vector<std::optional<ExactLeaf>>* exact = nullptr;
 };
 
-// Compares leaf by leaf: their number, then of each its type, device, layout, shape, element type
-// and values. A value is right if |got - want| <= atol + rtol * |want| (in double precision), if
-// both are NaN, or if they are equal (which lets infinities agree); an infinity where a finite
-// value is expected, or the other way round, is wrong. Where there is a float64 result it takes the
-// place of `want` with its own tolerance; an element that is not finite in either may be as it is
-// there. The first leaf that differs ends it. A tensor of the right shape that was not handed over
-// is a mismatch of kind "type".
+// Compares leaf by leaf: their number, for one whether it stands in a container, then of each its
+// type, device, layout, shape, element type and values. A value is right if |got - want| <= atol +
+// rtol * |want| (in double precision), if both are NaN, or if they are equal (which lets infinities
+// agree); an infinity where a finite value is expected, or the other way round, is wrong. Where
+// there is a float64 result it takes the place of `want` with its own tolerance; an element that is
+// not finite in either may be as it is there. The first leaf that differs ends it. A tensor of the
+// right shape that was not handed over is a mismatch of kind "type".
 Comparison CompareOutputs(const Tensors& want, const Tensors& got, const Tolerance& tolerance);
 
 // The passes over elements of CompareOutputs, for tensors that lie elsewhere: of leaf `index`, both

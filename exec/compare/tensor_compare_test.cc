@@ -250,5 +250,18 @@ TEST(TensorCompareTest, AFloat64ResultOfAnotherSizeIsNotUsed) {
       CompareOutputs({want.leaves, want.memory}, {got.leaves, got.memory}, tolerance).equal);
 }
 
+TEST(TensorCompareTest, AValueInAListIsNoValueOfItsOwn) {
+  Values alone, listed;
+  alone.Add<float>("float32", {1, 2});
+  listed.Add<float>("float32", {1, 2});
+  alone.leaves[0].bare = true;
+  EXPECT_EQ(Kind(alone, alone), "");
+  EXPECT_EQ(Kind(listed, listed), "");
+  EXPECT_EQ(Kind(alone, listed), "type");
+  EXPECT_EQ(Kind(listed, alone), "type");
+  EXPECT_EQ(Compare(alone, listed).message,
+            "the result is a value in a list, tuple or dict, expected a value of its own");
+}
+
 }  // namespace
 }  // namespace tritonrl

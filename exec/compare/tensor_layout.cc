@@ -181,6 +181,7 @@ class Reader {
       leaf->text = value.dump(-1, ' ', true, Json::error_handler_t::replace);
     }
     RETURN_IF_ERROR(leaf.status());
+    leaf->bare = depth == 0;
     leaves_.push_back(*std::move(leaf));
     return absl::OkStatus();
   }

@@ -59,6 +59,8 @@ struct Leaf {
 
   double number = 0;  // kNumber: int, float or bool
 
+  bool bare = false;  // it is the whole value, in no list, tuple or dict
+
   std::string type_name;  // Python's: "tensor", "number", "str", "NoneType", ...
   std::string text;       // kOther: the value as JSON
 

@@ -183,6 +183,7 @@ void ReadOp(const Json& json, absl::Status* status, AtenOp* op) {
   op->set_flops(f.Number("flops"));
   op->set_elements(f.Number("elements"));
   op->set_largest(f.Number("largest"));
+  if (f.Has("line")) op->set_line(f.Small("line"));
   op->set_view(f.Bool("view"));
 }
 

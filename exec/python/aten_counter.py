@@ -6,6 +6,7 @@ not a defence against code that hides. Which operators forward may run is not de
 
 import contextlib
 import math
+import sys
 
 import torch
 from torch._library.custom_ops import OPDEFS
@@ -86,18 +87,37 @@ _LIBRARIES = {"aten", "prims", "prim", "quantized", "mkldnn", "sparse", "torchvi
 class OpCount:
     """Sums over all calls of one operator."""
 
-    __slots__ = ("calls", "bytes", "flops", "elements", "largest", "view", "free")
+    __slots__ = ("calls", "bytes", "flops", "elements", "largest", "view", "free", "line")
 
     def __init__(self, view, free):
         self.calls = self.bytes = self.flops = self.elements = 0
         self.largest = 0  # elements of the largest tensor in any call
         self.view = view  # by its schema all it returns are views of what it got
         self.free = free  # no kernel launch on a GPU
+        self.line = 0  # of the program, at the first call
 
     def at_least(self, other):
         """Raises each figure to that of `other`, the same operator in another call of forward."""
         for name in ("calls", "bytes", "flops", "elements", "largest"):
             setattr(self, name, max(getattr(self, name), getattr(other, name)))
+        self.line = self.line or other.line
+
+
+def count_of(ops, name, view, free):
+    """The OpCount of that name; a new one notes which line of the program runs."""
+    count = ops.get(name)
+    if count is None:
+        count = ops[name] = OpCount(view, free)
+        count.line = _program_line()
+    return count
+
+
+def _program_line():
+    """The innermost line of the candidate that runs; 0 if none does."""
+    frame = sys._getframe(1)
+    while frame is not None and not frame.f_code.co_filename.endswith("candidate.py"):
+        frame = frame.f_back
+    return 0 if frame is None else frame.f_lineno
 
 
 def most_of(ops, more):
@@ -212,7 +232,7 @@ class AtenCounter(TorchDispatchMode):
         return function(*args, **kwargs)
 
     def _note(self, name, elements):
-        count = self.ops.setdefault(name, OpCount(False, True))
+        count = count_of(self.ops, name, False, True)
         count.calls += 1
         count.elements += elements
         count.largest = max(count.largest, elements)
@@ -248,7 +268,7 @@ class AtenCounter(TorchDispatchMode):
         outputs = list(_tensors((result,)))
         view = _is_view(function)
         free = view or name in _ALLOCATE or name in _GROW or name in _FREE
-        count = self.ops.setdefault(f"{space}.{name}", OpCount(view, free))
+        count = count_of(self.ops, f"{space}.{name}", view, free)
         elements = max((t.numel() for t in inputs + outputs), default=0)
         count.calls += 1
         count.elements += elements

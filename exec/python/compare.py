@@ -166,6 +166,27 @@ def compare_exactly(want, exact, slack, raw, absolute, relative):
 
 
 @plain_torch()
+def in_steps(flat, step):
+    """Each `step`th element, as float64."""
+    return flat[::step].double()
+
+
+@plain_torch()
+def follow(first, want, raw, step, rounding):
+    """(elements, variation, error) of exec/compare/following.h, of each `step`th element of the tensor that lies in `raw`; `first`
+    are those elements as wanted in the first call."""
+    got = raw.view(-1, want.element_size())[::step].clone().view(want.dtype).view(-1).double()
+    want = in_steps(want, step)
+    if want.shape != first.shape:
+        return 0, 0.0, 0.0
+    finite = first.isfinite() & want.isfinite() & got.isfinite()
+    error = ((got - want).abs_() - rounding * want.abs()).clamp_(min=0)
+    variation = torch.where(finite, (want - first) ** 2 / 2, 0.0)
+    numbers = torch.stack([finite.sum().double(), variation.sum(), torch.where(finite, error**2, 0.0).sum()]).tolist()
+    return int(numbers[0]), numbers[1], numbers[2]
+
+
+@plain_torch()
 def same(leaves, whole, kept, share):
     """Whether two results of a candidate, bytes each, are the same bit for bit, or each tensor to within `share` of the
     largest absolute element of `whole`'s. `leaves`: [(dtype, elements, offset in whole, offset in kept)]."""

@@ -7,7 +7,7 @@ import inspect
 import torch
 from torch.overrides import TorchFunctionMode
 
-from aten_counter import OpCount
+from aten_counter import count_of
 
 # Methods of tensors that give their elements to code outside torch. Reading one element back (item, float, bool) is the
 # operator aten._local_scalar_dense, which the dispatcher shows.
@@ -20,6 +20,8 @@ _HAND_OVER = {
     "apply_",
     "map_",
     "map2_",
+    "__repr__",  # str and print come to it as well
+    "__format__",
 }
 
 # What a storage says of itself, its address as well: no element is read by it. All else that it can do moves elements.
@@ -103,7 +105,7 @@ class ElementReads(TorchFunctionMode):
             self.count(name, tensor.numel())
 
     def count(self, name, elements):
-        count = self.ops.setdefault(f"python.{name}", OpCount(view=False, free=True))
+        count = count_of(self.ops, f"python.{name}", view=False, free=True)
         count.calls += 1
         count.elements += elements
         count.largest = max(count.largest, elements)

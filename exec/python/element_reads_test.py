@@ -35,6 +35,8 @@ class ElementReadsTest(unittest.TestCase):
             "numpy": lambda: x.numpy(),
             "__array__": lambda: np.asarray(x),
             "__dlpack__": lambda: np.from_dlpack(x),
+            "__repr__": lambda: str(x),
+            "__format__": lambda: f"{x}",
         }.items():
             ops = audited(read)
             self.assertEqual(ops[f"python.{name}"].calls, 1, name)
