@@ -10,9 +10,10 @@ import sys
 
 import torch
 from torch._library.custom_ops import OPDEFS
+from torch.multiprocessing.reductions import StorageWeakRef
 from torch.utils._python_dispatch import TorchDispatchMode
 
-import fake_library
+import operators
 
 # Allocate without writing: no kernel runs for them.
 _ALLOCATE = {
@@ -133,6 +134,10 @@ def _tensors(values):
             yield from _tensors(value)
 
 
+def _is_whole(dtype):
+    return not dtype.is_floating_point and not dtype.is_complex
+
+
 def _is_view(function):
     returns = function._schema.returns
     return bool(returns) and all(r.alias_info is not None and not r.alias_info.is_write for r in returns)
@@ -170,13 +175,25 @@ class AtenCounter(TorchDispatchMode):
         super().__init__()
         self.counting = counting
         self.inside = inside  # makes a context for what operators of the program run
+        self._audits = []
         self.pattern = pattern
         self.ops = {}
-        self._whole = {}  # address -> tensor that a cast made whole numbers of floating point ones
+        # Storages that casts filled with whole numbers made of others, by identity, which nobody else gets as long as
+        # there is a weak reference; the memory itself goes when the program lets go of it.
+        self._rounded, self._alive_at_last = {}, 32
 
     @classmethod
     def _should_skip_dynamo(cls):
         return False  # else torch imports torch._dynamo for every mode: 800 modules, seconds
+
+    def __enter__(self):
+        self._audits.append(operators.audit(lambda: self.inside()))
+        self._audits[-1].__enter__()
+        return super().__enter__()
+
+    def __exit__(self, *error):
+        super().__exit__(*error)
+        self._audits.pop().__exit__(None, None, None)
 
     def __torch_dispatch__(self, function, types_, args=(), kwargs=None):
         kwargs = kwargs or {}
@@ -196,45 +213,54 @@ class AtenCounter(TorchDispatchMode):
 
     def _run(self, function, args, kwargs):
         """A handler runs without its mode, so that what an operator of the program does would not be seen."""
-        if function.namespace in _LIBRARIES:
-            return function(*args, **kwargs)
-        definition = OPDEFS.get(function._schema.name)
-        functions = definition._backend_fns if definition is not None else {}
         tensors = list(_tensors(args)) + list(_tensors(kwargs.values()))
         with torch._C.DisableTorchFunction():
             device = tensors[0].device.type if tensors else "cpu"
             elements = max((t.numel() for t in tensors), default=0)
-        body = functions.get(device, functions.get(None)) or fake_library.FUNCTIONS.get(function._schema.name)
+        registered, body = operators.find(function, device)  # torch's own operators can be registered anew, too
+        if not registered and function.namespace in _LIBRARIES:
+            return function(*args, **kwargs)
+        if not registered:
+            definition = OPDEFS.get(function._schema.name)
+            functions = definition._backend_fns if definition is not None else {}
+            body = functions.get(device, functions.get(None))
         if body is not None:
             with self.inside(), self:
                 return body(*args, **kwargs)
         if self.counting:  # made in another way: nothing is known of what it does
-            count = count_of(self.ops, f"python.{function._schema.name}", False, True)
-            count.calls += 1
-            count.elements += elements
-            count.largest = max(count.largest, elements)
+            self._note(f"python.{function._schema.name}", elements)
         return function(*args, **kwargs)
+
+    def _note(self, name, elements):
+        count = count_of(self.ops, name, False, True)
+        count.calls += 1
+        count.elements += elements
+        count.largest = max(count.largest, elements)
 
     def _watch_casts(self, name, args, result):
         """A cast of floating point numbers to whole ones and back rounds them, which is a computation."""
-        if not isinstance(result, torch.Tensor) or result.numel() == 0:
+        if not isinstance(result, torch.Tensor) or result.layout != torch.strided or result.numel() == 0:
             return
         if name in ("_to_copy", "copy_"):
             source = args[1] if name == "copy_" else args[0]
             if not isinstance(source, torch.Tensor):
                 return
-            if source.is_floating_point() and not result.is_floating_point():
-                self._whole[result.untyped_storage().data_ptr()] = result
-            elif result.is_floating_point() and self._is_whole(source):
-                count = count_of(self.ops, "aten.cast_to_whole_numbers_and_back", False, True)
-                count.calls += 1
-                count.elements += result.numel()
-                count.largest = max(count.largest, result.numel())
-        if self._whole and not result.is_floating_point() and any(self._is_whole(t) for t in _tensors(args)):
-            self._whole[result.untyped_storage().data_ptr()] = result  # a copy of such numbers
+            if not _is_whole(source.dtype) and _is_whole(result.dtype):
+                self._remember(result)
+            elif not _is_whole(result.dtype) and self._was_rounded(source):
+                self._note("aten.cast_to_whole_numbers_and_back", result.numel())
+        if self._rounded and _is_whole(result.dtype) and any(self._was_rounded(t) for t in _tensors(args)):
+            self._remember(result)  # a copy of such numbers
 
-    def _is_whole(self, tensor):
-        return tensor.layout == torch.strided and tensor.untyped_storage().data_ptr() in self._whole
+    def _remember(self, tensor):
+        storage = StorageWeakRef(tensor.untyped_storage())
+        self._rounded[storage.cdata] = storage
+        if len(self._rounded) > 2 * self._alive_at_last:
+            self._rounded = {key: kept for key, kept in self._rounded.items() if not kept.expired()}
+            self._alive_at_last = max(32, len(self._rounded))
+
+    def _was_rounded(self, tensor):
+        return tensor.layout == torch.strided and tensor.untyped_storage()._cdata in self._rounded
 
     def _count(self, function, name, args, kwargs, result):
         space = function._schema.name.split("::")[0]

@@ -1,5 +1,5 @@
 """Compares a candidate's output with the expected one where both are, element by element in float64, by the same rules
-as exec/tensor_compare.cc. In stretches, so that little memory is taken beside what is compared.
+as exec/compare/tensor_compare.cc. In stretches, so that little memory is taken beside what is compared.
 """
 
 import math
@@ -14,7 +14,7 @@ JUDGED = (torch.float16, torch.bfloat16, torch.float32)
 
 
 class Difference:
-    """What was found in all elements; struct Difference of exec/tensor_compare.cc. Numbers are tuples of a real and,
+    """What was found in all elements; struct Difference of exec/compare/tensor_compare.cc. Numbers are tuples of a real and,
     for complex types, an imaginary part."""
 
     def __init__(self, parts=1):
@@ -173,7 +173,7 @@ def in_steps(flat, step):
 
 @plain_torch()
 def follow(first, want, raw, step, rounding):
-    """(elements, variation, error) of exec/following.h, of each `step`th element of the tensor that lies in `raw`; `first`
+    """(elements, variation, error) of exec/compare/following.h, of each `step`th element of the tensor that lies in `raw`; `first`
     are those elements as wanted in the first call."""
     got = raw.view(-1, want.element_size())[::step].clone().view(want.dtype).view(-1).double()
     want = in_steps(want, step)

@@ -1,4 +1,4 @@
-"""The comparison on the device against the rules told element by element in plain Python (exec/tensor_compare.cc)."""
+"""The comparison on the device against the rules told element by element in plain Python (exec/compare/tensor_compare.cc)."""
 
 import math
 import unittest

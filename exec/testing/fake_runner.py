@@ -1,9 +1,10 @@
 """A runner without torch for tests of the pool and the backend: executes the sources as plain Python.
 
 As an oracle it executes the reference and expects one number from each call; as a host it goes on and takes orders, to
-which a function `order(message)` of the reference may give other answers. As a runner it executes the candidate, which
-can change `result`, the dict that is returned, and hands that number over for each call. Where the reference says that
-times are not modelled, both serve rounds of timed calls, which sleep as long as `timing` says.
+which a function `order(message)` of the reference may give other answers, and a dict `sizes` other sizes. As a runner it
+executes the candidate, which can change `result`, the dict that is returned, and hands that number over for each call.
+Where the reference says that times are not modelled, both serve rounds of timed calls, which sleep as long as `timing`
+says.
 """
 
 import array
@@ -70,7 +71,8 @@ def serve_rounds(control, timing):
 
 def serve_as_host(job, result, names):
     """What was made goes into the memory "result"; then one answer to each order."""
-    result.update(in_bytes=_WINDOW, out_bytes=_WINDOW, peak_bytes=0, call_bytes=0, device_bytes=0)
+    result.update(in_bytes=_WINDOW, out_bytes=_WINDOW, held_bytes=0, call_bytes=0, device_bytes=0)
+    result.update(names.get("sizes", {}))
     made = json.dumps(result).encode()
     os.pwrite(job["fds"]["result"], made, 0)
     line = socket.socket(fileno=os.dup(job["fds"]["control"]))
