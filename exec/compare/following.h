@@ -1,7 +1,7 @@
 // Whether an output follows the inputs, or is a constant that happens to lie within a wide
 // tolerance (the mean of many uniform numbers is 0.5 to within 1e-2, whatever the numbers).
-#ifndef TRITONRL_EXEC_FOLLOWING_H_
-#define TRITONRL_EXEC_FOLLOWING_H_
+#ifndef TRITONRL_EXEC_COMPARE_FOLLOWING_H_
+#define TRITONRL_EXEC_COMPARE_FOLLOWING_H_
 
 #include <cstdint>
 
@@ -48,4 +48,4 @@ bool IsFollowed(DType type);
 
 }  // namespace tritonrl
 
-#endif  // TRITONRL_EXEC_FOLLOWING_H_
+#endif  // TRITONRL_EXEC_COMPARE_FOLLOWING_H_
