@@ -20,11 +20,11 @@ namespace {
 
 constexpr size_t kMaxSource = 2 << 20;
 constexpr int64_t kAllMemory = int64_t{1} << 50;  // more than any GPU has
-// Of a GPU's memory: what stays free, as allocators need more than they are asked for; and what the
-// context of each host's process takes. What hosts keep they hold at the gate.
+// Of a GPU's memory: what stays free, as allocators need more than they are asked for; what each
+// host keeps; what its context and weights take.
 constexpr double kFreeShare = 0.08;
-constexpr int64_t kHostContext = int64_t{1} << 30;
 constexpr int64_t kHostKeeps = int64_t{2} << 30;
+constexpr int64_t kHostItself = int64_t{1} << 30;
 // Reserved while a reference is run for the first time, of which nothing is known yet.
 constexpr double kMakingShare = 0.12;
 constexpr char kTooLate[] = "the caller's deadline passed while other requests used the GPU";
@@ -100,7 +100,10 @@ PythonBackend::PythonBackend(std::string device, BackendPools pools)
     : device_(std::move(device)),
       pools_(std::move(pools)),
       gate_(pools_.runners->workers()),
-      hosts_(pools_.windows ? std::make_shared<HostPool>(pools_.oracles.get(), &gate_) : nullptr),
+      // Hosts tell the gate nothing: with the memory that they hold counted there, and their ends
+      // kept out of timed turns, eight requests for half of a GPU's memory each came to a
+      // standstill. A fixed share is left for each instead (NoteMemory).
+      hosts_(pools_.windows ? std::make_shared<HostPool>(pools_.oracles.get()) : nullptr),
       // A host takes a worker; those of requests at work are at most as many, and one worker is
       // left for checks of the device.
       cache_(pools_.cache_bytes, pools_.windows ? pools_.runners->workers() : 0),
@@ -113,8 +116,8 @@ DeviceMemory PythonBackend::memory() const {
 
 void PythonBackend::NoteMemory(int64_t device_bytes) {
   const double free = (1 - kFreeShare) * static_cast<double>(device_bytes);
-  const int64_t contexts = concurrency() * kHostContext;
-  memory_bytes_ = std::max(static_cast<int64_t>(free) - contexts, device_bytes / 4);
+  const int64_t hosts = concurrency() * (kHostKeeps + kHostItself);
+  memory_bytes_ = std::max(static_cast<int64_t>(free) - hosts, device_bytes / 4);
   gate_.SetMemory(memory_bytes_);
   making_bytes_ = static_cast<int64_t>(kMakingShare * static_cast<double>(device_bytes));
 }
@@ -125,16 +128,7 @@ void PythonBackend::EndIdleHosts() {
 }
 
 bool PythonBackend::Reserve(int64_t bytes, DeviceGate::Place* place, absl::Time deadline) {
-  if (place == nullptr) return true;
-  // Only who uses the device can end hosts without a wait for whoever is alone.
-  if (!gate_.HasRoom(bytes)) {
-    if (!place->Reserve(0, deadline)) return false;
-    cache_.DropIdleHosts();
-  }
-  if (!place->Reserve(bytes, deadline)) return false;
-  // Hosts whose requests have ended while it waited.
-  if (!gate_.HasRoom(0)) EndIdleHosts();
-  return true;
+  return place == nullptr || place->Reserve(bytes, deadline);
 }
 
 bool PythonBackend::TakeMemory(DeviceGate::Place* place, absl::Time deadline) {

@@ -1,5 +1,6 @@
 #include "exec/host/reference_host.h"
 
+#include <algorithm>
 #include <utility>
 
 #include "absl/time/clock.h"
@@ -13,7 +14,9 @@ ReferenceHost::~ReferenceHost() {
   if (process_->Drop()) {
     pool_->GiveBack(std::move(process_));
   } else {
-    process_ = nullptr;
+    std::vector<std::unique_ptr<HostProcess>> unfit;
+    unfit.push_back(std::move(process_));
+    pool_->End(std::move(unfit));
   }
 }
 
@@ -28,8 +31,14 @@ std::unique_ptr<DeviceGate::Errand> HostPool::Errand() const {
   return std::make_unique<DeviceGate::Errand>(gate_, absl::Now() + patience_);
 }
 
-std::unique_ptr<HostProcess> HostPool::Take() {
+std::unique_ptr<HostProcess> HostPool::Take(absl::Time deadline) {
   absl::MutexLock lock(&mutex_);
+  const int most = std::max(1, pool_->workers() - 1);
+  const auto ready = [this, most]() ABSL_NO_THREAD_SAFETY_ANALYSIS {
+    return !idle_.empty() || processes_ < most;
+  };
+  (void)mutex_.AwaitWithDeadline(absl::Condition(&ready),
+                                 std::min(deadline, absl::Now() + patience_));
   if (idle_.empty()) return nullptr;
   std::unique_ptr<HostProcess> process = std::move(idle_.back());
   idle_.pop_back();
@@ -49,16 +58,28 @@ void HostPool::EndIdle() {
   }
   if (ending.empty()) return;
   const auto errand = Errand();
-  ending.clear();  // without the lock, as it takes a while
+  End(std::move(ending));
+}
+
+void HostPool::End(std::vector<std::unique_ptr<HostProcess>> processes) {
+  const int count = static_cast<int>(processes.size());
+  processes.clear();  // without the lock, as it takes a while
+  absl::MutexLock lock(&mutex_);
+  processes_ -= count;
 }
 
 JobReport HostPool::Make(const std::string& job_json, const ExecLimits& limits, absl::Time deadline,
                          std::shared_ptr<ReferenceHost>* host) {
   JobReport report;
-  std::unique_ptr<HostProcess> process = Take();
+  std::unique_ptr<HostProcess> process = Take(deadline);
+  const auto end = [&] {
+    std::vector<std::unique_ptr<HostProcess>> failed;
+    failed.push_back(std::move(process));
+    End(std::move(failed));
+  };
   if (process != nullptr) {
     report = process->Make(job_json, limits, deadline);
-    if (!process->serving()) process = nullptr;
+    if (!process->serving()) end();
   }
   if (process == nullptr && absl::Now() < deadline) {
     absl::StatusOr<std::unique_ptr<HostProcess>> fresh = HostProcess::Create(pool_);
@@ -67,9 +88,14 @@ JobReport HostPool::Make(const std::string& job_json, const ExecLimits& limits, 
       return report;
     }
     process = *std::move(fresh);
+    {
+      absl::MutexLock lock(&mutex_);
+      ++processes_;
+    }
     report = process->Make(job_json, limits, deadline);
+    if (!process->serving()) end();
   }
-  if (process != nullptr && process->serving()) {
+  if (process != nullptr) {
     *host = std::make_shared<ReferenceHost>(shared_from_this(), std::move(process));
   }
   return report;

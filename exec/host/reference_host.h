@@ -54,7 +54,9 @@ class HostPool : public std::enable_shared_from_this<HostPool> {
                     absl::Duration patience = absl::Seconds(30))
       : pool_(pool), gate_(gate), patience_(patience) {}
 
-  // Has the job made by an idle process, if there is one, else by a new one. What fails in a
+  // Has the job made by an idle process, if there is one, else by a new one, as long as that leaves
+  // one worker of the pool; else it waits for a process to become idle, for `patience` at most: who
+  // waited for a worker instead would wait for ever, as idle processes keep theirs. What fails in a
   // process that had other tasks before is tried in a new one before it counts. `host` is null when
   // it failed; the report says how.
   JobReport Make(const std::string& job_json, const ExecLimits& limits, absl::Time deadline,
@@ -65,9 +67,11 @@ class HostPool : public std::enable_shared_from_this<HostPool> {
 
  private:
   friend class ReferenceHost;
-  // An idle one, or nothing.
-  std::unique_ptr<HostProcess> Take();
+  // An idle one, or nothing where a new one is to be started.
+  std::unique_ptr<HostProcess> Take(absl::Time deadline);
   void GiveBack(std::unique_ptr<HostProcess> process);
+  // Ends them.
+  void End(std::vector<std::unique_ptr<HostProcess>> processes);
 
   // What ends something on the device does it inside.
   std::unique_ptr<DeviceGate::Errand> Errand() const;
@@ -77,6 +81,7 @@ class HostPool : public std::enable_shared_from_this<HostPool> {
   const absl::Duration patience_;
   absl::Mutex mutex_;
   std::vector<std::unique_ptr<HostProcess>> idle_ ABSL_GUARDED_BY(mutex_);
+  int processes_ ABSL_GUARDED_BY(mutex_) = 0;  // idle ones, and those that hosts have
 };
 
 }  // namespace tritonrl

@@ -1,8 +1,8 @@
 """A runner without torch for tests of the pool and the backend: executes the sources as plain Python.
 
 As an oracle it executes the reference and expects one number from each call; as a host it goes on and takes orders, to
-which a function `order(message)` of the reference may give other answers, and a dict `sizes` other sizes. As a runner it
-executes the candidate, which can change `result`, the dict that is returned, and hands that number over for each call.
+which a function `order(message)` of the reference may give other answers, and a dict `sizes` other sizes; giving its
+memory back takes `drop_seconds`. As a runner it executes the candidate, which can change `result`, the dict that is returned, and hands that number over for each call.
 Where the reference says that times are not modelled, both serve rounds of timed calls, which sleep as long as `timing`
 says.
 """
@@ -83,6 +83,7 @@ def serve_as_host(job, result, names):
         if "end" in order:
             return
         if "drop" in order:
+            time.sleep(names.get("drop_seconds", 0))
             line.send(b'{"dropped": true}')
             order = json.loads(line.recv(1 << 20))
             if "task" in order:
