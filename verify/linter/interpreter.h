@@ -332,10 +332,10 @@ class Interpreter {
   int guarded_empty_ = 0;        // enclosing tests for an empty input
   uint64_t changes_ = 0;         // stores outside of the running function that changed something
   LoopPasses passes_;
-  int counted_ = 0;              // enclosing branches that depend on how often forward was called
-  int call_count_ = -1;          // a storage that such numbers name as their source
-  int loops_ = 0;                // enclosing loops of unknown length
-  int hidden_calls_ = 0;         // enclosing calls that Python or a library makes by itself
+  int counted_ = 0;       // enclosing branches that depend on how often forward was called
+  int call_count_ = -1;   // a storage that such numbers name as their source
+  int loops_ = 0;         // enclosing loops of unknown length
+  int hidden_calls_ = 0;  // enclosing calls that Python or a library makes by itself
   int eval_depth_ = 0, call_depth_ = 0;
   std::map<const Node*, bool> generators_;  // function bodies: whether a yield is in them
   int kernel_budget_ = 400000;              // nodes that kernel analyses may look at, all together
