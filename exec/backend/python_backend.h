@@ -44,6 +44,7 @@ class PythonBackend : public DeviceBackend {
   // the same is tried once more alone before that counts, also by the probes of a task.
   absl::StatusOr<ExecResult> Run(const ExecRequest& request, absl::Time deadline) override;
 
+  // What hosts hold is 0: they tell the gate nothing (see the constructor).
   DeviceMemory memory() const override;
   int concurrency() const override { return pools_.runners->workers(); }
   std::string name() const override { return device_; }
@@ -61,7 +62,8 @@ class PythonBackend : public DeviceBackend {
   void NoteMemory(int64_t device_bytes);
   // Waits until a candidate of that reference is likely to find the memory it needs.
   bool Admit(const OracleResult& oracle, DeviceGate::Place* place, absl::Time deadline);
-  // So many bytes for one request. Hosts that nobody uses go if it would lack them otherwise.
+  // So many bytes for one request; nothing to wait for where there is no gate. False when the
+  // deadline passed.
   bool Reserve(int64_t bytes, DeviceGate::Place* place, absl::Time deadline);
   // All of the GPU's memory for one request; false when the deadline passed.
   bool TakeMemory(DeviceGate::Place* place, absl::Time deadline);
