@@ -3,6 +3,7 @@
 #ifndef TRITONRL_EXEC_DEVICE_BACKEND_H_
 #define TRITONRL_EXEC_DEVICE_BACKEND_H_
 
+#include <cstdint>
 #include <string>
 
 #include "absl/status/statusor.h"
@@ -10,6 +11,13 @@
 #include "exec/messages.pb.h"
 
 namespace tritonrl {
+
+// Of a device, in bytes. All 0 where nobody keeps count.
+struct DeviceMemory {
+  int64_t shared_out = 0;  // for requests and what references keep
+  int64_t reserved = 0;    // by requests at work
+  int64_t held = 0;        // by what references keep
+};
 
 class DeviceBackend {
  public:
@@ -34,6 +42,9 @@ class DeviceBackend {
 
   // True when times are computed by a roofline model; whatever shows them must say so.
   virtual bool modelled() const = 0;
+
+  // How the device's memory is used now.
+  virtual DeviceMemory memory() const { return {}; }
 
   // One line on how candidates are confined here, for logs: "bubblewrap, cgroup v1 memory+pids".
   virtual std::string sandbox_description() const = 0;

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
-#include "exec/make_backend.h"
+#include "exec/backend/make_backend.h"
 #include "gtest/gtest.h"
 #include "verify/linter/testdata_reader.h"
 #include "verify/verdict.h"

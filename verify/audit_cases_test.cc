@@ -4,7 +4,7 @@
 #include <utility>
 #include <vector>
 
-#include "exec/make_backend.h"
+#include "exec/backend/make_backend.h"
 #include "gtest/gtest.h"
 #include "verify/linter/testdata_reader.h"
 #include "verify/verdict.h"

@@ -22,7 +22,7 @@
 #include "base/runfiles.h"
 #include "base/status.h"
 #include "base/subprocess.h"
-#include "exec/make_backend.h"
+#include "exec/backend/make_backend.h"
 #include "tasks/corpus.h"
 #include "tasks/response.h"
 #include "verify/exec_mode.h"

@@ -8,7 +8,7 @@
 #include "absl/strings/str_cat.h"
 #include "base/file.h"
 #include "base/runfiles.h"
-#include "exec/make_backend.h"
+#include "exec/backend/make_backend.h"
 #include "gtest/gtest.h"
 #include "verify/fake_backend.h"
 #include "verify/verdict.h"

@@ -35,7 +35,7 @@ struct TaskCheck {
   TaskState state = TaskState::kNotChecked;
   // One sentence: the probes that passed with their numbers, or what went wrong. Empty if sound.
   std::string reason;
-  std::vector<TaskProbe> probes;  // all, in the order of exec/task_probes.h
+  std::vector<TaskProbe> probes;  // all, in the order of exec/candidate/task_probes.h
   double seconds = 0;             // wall time
 };
 

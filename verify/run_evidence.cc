@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/strip.h"
 #include "verify/gpu_share.h"
@@ -112,6 +113,20 @@ void CheckAblation(const ExecResult& result, FunctionalityResult* functionality)
   }
 }
 
+// Fails the layer when an output is right only as everything near the mean of all right ones is.
+void CheckConstants(const ExecResult& result, FunctionalityResult* functionality) {
+  if (!result.has_constant_output() || functionality->outcome() != FunctionalityResult::OK) return;
+  const ConstantOutput& constant = result.constant_output();
+  functionality->set_outcome(FunctionalityResult::HARD_CODED);
+  Evidence* evidence = AddEvidence(
+      functionality, "ignores_inputs",
+      absl::StrFormat("output %d follows the inputs no better than a constant would: what is "
+                      "expected varies by %.2g from trial to trial, and the output misses it by "
+                      "%.2g, which only the tolerance hides",
+                      constant.output(), constant.variation(), constant.error()));
+  evidence->set_value(constant.error());
+}
+
 }  // namespace
 
 bool CheckRunTime(const ExecResult& result, FunctionalityResult* functionality) {
@@ -127,6 +142,7 @@ bool CheckRunTime(const ExecResult& result, FunctionalityResult* functionality) 
     Evidence* evidence = AddEvidence(functionality, "runtime_compute", OperatorText(op));
     evidence->set_name(op.name());
     evidence->set_value(op.elements());
+    if (op.line() > 0) evidence->set_line(op.line());
   }
   const double scalars = ScalarElements(result.candidate_ops());
   if (functionality->outcome() == FunctionalityResult::OK && scalars > kMostScalarElements) {
@@ -135,6 +151,7 @@ bool CheckRunTime(const ExecResult& result, FunctionalityResult* functionality) 
                 absl::StrCat("operators on few elements worked on ", scalars,
                              " elements of tensors inside forward, all together"));
   }
+  CheckConstants(result, functionality);
   CheckAblation(result, functionality);
   CheckGpuShare(result, functionality);
   AddLaunches(result, functionality);

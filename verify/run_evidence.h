@@ -8,10 +8,10 @@
 
 namespace tritonrl {
 
-// Fails the layer with NOT_LAUNCHED, RUNTIME_COMPUTE or DECORATION where the run contradicts what
-// the source seemed to do; true if there is nothing to object to. Either way the layer gets
-// evidence: which kernels were launched with which tensors, and which of them change nothing when
-// they are left out (which on its own is no failure: a bias of zeros, an empty tail).
+// Fails the layer with NOT_LAUNCHED, RUNTIME_COMPUTE, HARD_CODED or DECORATION where the run
+// contradicts what the source seemed to do; true if there is nothing to object to. Either way the
+// layer gets evidence: which kernels were launched with which tensors, and which of them change
+// nothing when they are left out (which on its own is no failure: a bias of zeros, an empty tail).
 bool CheckRunTime(const ExecResult& result, FunctionalityResult* functionality);
 
 }  // namespace tritonrl

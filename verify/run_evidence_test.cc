@@ -89,5 +89,27 @@ TEST(RunEvidenceTest, AnOperatorThatComputesComesBeforeDecoration) {
   EXPECT_EQ(Find(f, "decoration").kernel(), "f");
 }
 
+TEST(RunEvidenceTest, AnOutputThatIsNoBetterThanAConstantIsHardCoded) {
+  ExecResult result = GoodRun(ABLATION_CHANGED, {ABLATION_CHANGED});
+  result.mutable_constant_output()->set_output(1);
+  result.mutable_constant_output()->set_variation(0.0045);
+  result.mutable_constant_output()->set_error(0.0043);
+  const FunctionalityResult f = Check(result);
+  EXPECT_EQ(f.outcome(), FunctionalityResult::HARD_CODED);
+  EXPECT_EQ(f.evidence(0).rule(), "ignores_inputs");
+  EXPECT_EQ(f.evidence(0).text().find("output 1 follows the inputs no better than a constant"), 0U);
+  EXPECT_EQ(f.evidence(0).value(), 0.0043);
+}
+
+TEST(RunEvidenceTest, AnOperatorIsShownWhereItRan) {
+  ExecResult result = GoodRun(ABLATION_CHANGED, {ABLATION_CHANGED});
+  AtenOp* op = result.add_candidate_ops();
+  op->set_name("aten.mm");
+  op->set_calls(1);
+  op->set_largest(64);
+  op->set_line(17);
+  EXPECT_EQ(Find(Check(result), "runtime_compute").line(), 17);
+}
+
 }  // namespace
 }  // namespace tritonrl

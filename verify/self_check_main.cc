@@ -16,7 +16,7 @@
 #include "base/file.h"
 #include "base/interrupts.h"
 #include "base/status.h"
-#include "exec/make_backend.h"
+#include "exec/backend/make_backend.h"
 #include "tasks/loader.h"
 #include "verify/self_check.h"
 

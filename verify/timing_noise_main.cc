@@ -11,8 +11,8 @@
 #include "absl/time/clock.h"
 #include "base/file.h"
 #include "base/status.h"
-#include "exec/make_backend.h"
-#include "exec/speedup_interval.h"
+#include "exec/backend/make_backend.h"
+#include "exec/timing/speedup_interval.h"
 #include "verify/self_check.h"
 
 ABSL_FLAG(std::string, reference, "", "Python file with Model, get_inputs and get_init_inputs");

@@ -6,12 +6,14 @@ not a defence against code that hides. Which operators forward may run is not de
 
 import contextlib
 import math
+import sys
 
 import torch
 from torch._library.custom_ops import OPDEFS
+from torch.multiprocessing.reductions import StorageWeakRef
 from torch.utils._python_dispatch import TorchDispatchMode
 
-import fake_library
+import operators
 
 # Allocate without writing: no kernel runs for them.
 _ALLOCATE = {
@@ -85,18 +87,37 @@ _LIBRARIES = {"aten", "prims", "prim", "quantized", "mkldnn", "sparse", "torchvi
 class OpCount:
     """Sums over all calls of one operator."""
 
-    __slots__ = ("calls", "bytes", "flops", "elements", "largest", "view", "free")
+    __slots__ = ("calls", "bytes", "flops", "elements", "largest", "view", "free", "line")
 
     def __init__(self, view, free):
         self.calls = self.bytes = self.flops = self.elements = 0
         self.largest = 0  # elements of the largest tensor in any call
         self.view = view  # by its schema all it returns are views of what it got
         self.free = free  # no kernel launch on a GPU
+        self.line = 0  # of the program, at the first call
 
     def at_least(self, other):
         """Raises each figure to that of `other`, the same operator in another call of forward."""
         for name in ("calls", "bytes", "flops", "elements", "largest"):
             setattr(self, name, max(getattr(self, name), getattr(other, name)))
+        self.line = self.line or other.line
+
+
+def count_of(ops, name, view, free):
+    """The OpCount of that name; a new one notes which line of the program runs."""
+    count = ops.get(name)
+    if count is None:
+        count = ops[name] = OpCount(view, free)
+        count.line = _program_line()
+    return count
+
+
+def _program_line():
+    """The innermost line of the candidate that runs; 0 if none does."""
+    frame = sys._getframe(1)
+    while frame is not None and not frame.f_code.co_filename.endswith("candidate.py"):
+        frame = frame.f_back
+    return 0 if frame is None else frame.f_lineno
 
 
 def most_of(ops, more):
@@ -111,6 +132,10 @@ def _tensors(values):
             yield value
         elif isinstance(value, (list, tuple)):
             yield from _tensors(value)
+
+
+def _is_whole(dtype):
+    return not dtype.is_floating_point and not dtype.is_complex
 
 
 def _is_view(function):
@@ -150,13 +175,25 @@ class AtenCounter(TorchDispatchMode):
         super().__init__()
         self.counting = counting
         self.inside = inside  # makes a context for what operators of the program run
+        self._audits = []
         self.pattern = pattern
         self.ops = {}
-        self._whole = {}  # address -> tensor that a cast made whole numbers of floating point ones
+        # Storages that casts filled with whole numbers made of others, by identity, which nobody else gets as long as
+        # there is a weak reference; the memory itself goes when the program lets go of it.
+        self._rounded, self._alive_at_last = {}, 32
 
     @classmethod
     def _should_skip_dynamo(cls):
         return False  # else torch imports torch._dynamo for every mode: 800 modules, seconds
+
+    def __enter__(self):
+        self._audits.append(operators.audit(lambda: self.inside()))
+        self._audits[-1].__enter__()
+        return super().__enter__()
+
+    def __exit__(self, *error):
+        super().__exit__(*error)
+        self._audits.pop().__exit__(None, None, None)
 
     def __torch_dispatch__(self, function, types_, args=(), kwargs=None):
         kwargs = kwargs or {}
@@ -176,45 +213,54 @@ class AtenCounter(TorchDispatchMode):
 
     def _run(self, function, args, kwargs):
         """A handler runs without its mode, so that what an operator of the program does would not be seen."""
-        if function.namespace in _LIBRARIES:
-            return function(*args, **kwargs)
-        definition = OPDEFS.get(function._schema.name)
-        functions = definition._backend_fns if definition is not None else {}
         tensors = list(_tensors(args)) + list(_tensors(kwargs.values()))
         with torch._C.DisableTorchFunction():
             device = tensors[0].device.type if tensors else "cpu"
             elements = max((t.numel() for t in tensors), default=0)
-        body = functions.get(device, functions.get(None)) or fake_library.FUNCTIONS.get(function._schema.name)
+        registered, body = operators.find(function, device)  # torch's own operators can be registered anew, too
+        if not registered and function.namespace in _LIBRARIES:
+            return function(*args, **kwargs)
+        if not registered:
+            definition = OPDEFS.get(function._schema.name)
+            functions = definition._backend_fns if definition is not None else {}
+            body = functions.get(device, functions.get(None))
         if body is not None:
             with self.inside(), self:
                 return body(*args, **kwargs)
         if self.counting:  # made in another way: nothing is known of what it does
-            count = self.ops.setdefault(f"python.{function._schema.name}", OpCount(False, True))
-            count.calls += 1
-            count.elements += elements
-            count.largest = max(count.largest, elements)
+            self._note(f"python.{function._schema.name}", elements)
         return function(*args, **kwargs)
+
+    def _note(self, name, elements):
+        count = count_of(self.ops, name, False, True)
+        count.calls += 1
+        count.elements += elements
+        count.largest = max(count.largest, elements)
 
     def _watch_casts(self, name, args, result):
         """A cast of floating point numbers to whole ones and back rounds them, which is a computation."""
-        if not isinstance(result, torch.Tensor) or result.numel() == 0:
+        if not isinstance(result, torch.Tensor) or result.layout != torch.strided or result.numel() == 0:
             return
         if name in ("_to_copy", "copy_"):
             source = args[1] if name == "copy_" else args[0]
             if not isinstance(source, torch.Tensor):
                 return
-            if source.is_floating_point() and not result.is_floating_point():
-                self._whole[result.untyped_storage().data_ptr()] = result
-            elif result.is_floating_point() and self._is_whole(source):
-                count = self.ops.setdefault("aten.cast_to_whole_numbers_and_back", OpCount(False, True))
-                count.calls += 1
-                count.elements += result.numel()
-                count.largest = max(count.largest, result.numel())
-        if self._whole and not result.is_floating_point() and any(self._is_whole(t) for t in _tensors(args)):
-            self._whole[result.untyped_storage().data_ptr()] = result  # a copy of such numbers
+            if not _is_whole(source.dtype) and _is_whole(result.dtype):
+                self._remember(result)
+            elif not _is_whole(result.dtype) and self._was_rounded(source):
+                self._note("aten.cast_to_whole_numbers_and_back", result.numel())
+        if self._rounded and _is_whole(result.dtype) and any(self._was_rounded(t) for t in _tensors(args)):
+            self._remember(result)  # a copy of such numbers
 
-    def _is_whole(self, tensor):
-        return tensor.layout == torch.strided and tensor.untyped_storage().data_ptr() in self._whole
+    def _remember(self, tensor):
+        storage = StorageWeakRef(tensor.untyped_storage())
+        self._rounded[storage.cdata] = storage
+        if len(self._rounded) > 2 * self._alive_at_last:
+            self._rounded = {key: kept for key, kept in self._rounded.items() if not kept.expired()}
+            self._alive_at_last = max(32, len(self._rounded))
+
+    def _was_rounded(self, tensor):
+        return tensor.layout == torch.strided and tensor.untyped_storage()._cdata in self._rounded
 
     def _count(self, function, name, args, kwargs, result):
         space = function._schema.name.split("::")[0]
@@ -222,7 +268,7 @@ class AtenCounter(TorchDispatchMode):
         outputs = list(_tensors((result,)))
         view = _is_view(function)
         free = view or name in _ALLOCATE or name in _GROW or name in _FREE
-        count = self.ops.setdefault(f"{space}.{name}", OpCount(view, free))
+        count = count_of(self.ops, f"{space}.{name}", view, free)
         elements = max((t.numel() for t in inputs + outputs), default=0)
         count.calls += 1
         count.elements += elements

@@ -4,6 +4,7 @@ import json
 import math
 import os
 import socket
+import time
 
 MAX_MESSAGE = 120 << 10  # the supervisor takes a little more
 
@@ -34,6 +35,7 @@ class Control:
 
     def __init__(self, fd):
         self._fd = fd
+        self.waited = 0.0  # seconds for which receive() had nothing to read
 
     def send(self, message, fds=()):
         """Descriptors go along in the same packet."""
@@ -47,7 +49,9 @@ class Control:
             socket.send_fds(line, [data], list(fds))
 
     def receive(self):
+        start = time.monotonic()
         data = os.read(self._fd, 2 * MAX_MESSAGE)
+        self.waited += time.monotonic() - start
         if not data:
             raise SupervisorGone()
         return json.loads(data)

@@ -1,5 +1,5 @@
 """Compares a candidate's output with the expected one where both are, element by element in float64, by the same rules
-as exec/tensor_compare.cc. In stretches, so that little memory is taken beside what is compared.
+as exec/compare/tensor_compare.cc. In stretches, so that little memory is taken beside what is compared.
 """
 
 import math
@@ -14,7 +14,7 @@ JUDGED = (torch.float16, torch.bfloat16, torch.float32)
 
 
 class Difference:
-    """What was found in all elements; struct Difference of exec/tensor_compare.cc. Numbers are tuples of a real and,
+    """What was found in all elements; struct Difference of exec/compare/tensor_compare.cc. Numbers are tuples of a real and,
     for complex types, an imaginary part."""
 
     def __init__(self, parts=1):
@@ -163,6 +163,27 @@ def compare_exactly(want, exact, slack, raw, absolute, relative):
         result.note_largest(_greatest(error, near), _greatest(error, bad))
         result.note_bad(first, bad, (a,), (b,), error, tolerance)
     return result
+
+
+@plain_torch()
+def in_steps(flat, step):
+    """Each `step`th element, as float64."""
+    return flat[::step].double()
+
+
+@plain_torch()
+def follow(first, want, raw, step, rounding):
+    """(elements, variation, error) of exec/compare/following.h, of each `step`th element of the tensor that lies in `raw`; `first`
+    are those elements as wanted in the first call."""
+    got = raw.view(-1, want.element_size())[::step].clone().view(want.dtype).view(-1).double()
+    want = in_steps(want, step)
+    if want.shape != first.shape:
+        return 0, 0.0, 0.0
+    finite = first.isfinite() & want.isfinite() & got.isfinite()
+    error = ((got - want).abs_() - rounding * want.abs()).clamp_(min=0)
+    variation = torch.where(finite, (want - first) ** 2 / 2, 0.0)
+    numbers = torch.stack([finite.sum().double(), variation.sum(), torch.where(finite, error**2, 0.0).sum()]).tolist()
+    return int(numbers[0]), numbers[1], numbers[2]
 
 
 @plain_torch()

@@ -1,4 +1,4 @@
-"""The comparison on the device against the rules told element by element in plain Python (exec/tensor_compare.cc)."""
+"""The comparison on the device against the rules told element by element in plain Python (exec/compare/tensor_compare.cc)."""
 
 import math
 import unittest
@@ -243,6 +243,31 @@ class SameTest(unittest.TestCase):
             self.assertFalse(self.same(x, torch.where(x.isinf(), x, x + 0.9)))
         finally:
             compare._STRETCH = whole
+
+
+class FollowTest(unittest.TestCase):
+    def test_sums_are_those_of_the_elements(self):
+        first, want, got = torch.randn(3, 1000).unbind()
+        got[7], want[8] = NAN, INF
+        for offset in (0, 3):  # not aligned
+            memory = torch.zeros(4096, dtype=torch.uint8)
+            memory[offset : offset + 4000] = got.view(torch.uint8)
+            raw = memory[offset : offset + 4000]
+            elements, variation, error = compare.follow(compare.in_steps(first, 3), want, raw, 3, 0.25)
+            counted = variation_sum = error_sum = 0
+            for i in range(0, 1000, 3):
+                a, b, c = (float(t[i]) for t in (first, want, got))
+                if all(map(math.isfinite, (a, b, c))):
+                    counted += 1
+                    variation_sum += (b - a) ** 2 / 2
+                    error_sum += max(0.0, abs(c - b) - 0.25 * abs(b)) ** 2
+            self.assertEqual(elements, counted)
+            self.assertAlmostEqual(variation, variation_sum, places=6)
+            self.assertAlmostEqual(error, error_sum, places=6)
+
+    def test_another_shape_follows_nothing(self):
+        want = torch.randn(10)
+        self.assertEqual(compare.follow(compare.in_steps(want, 1), want[:5], want[:5].view(torch.uint8), 1, 0.0)[0], 0)
 
 
 if __name__ == "__main__":

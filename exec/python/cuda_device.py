@@ -7,6 +7,7 @@ import triton
 
 import gpu_profile
 import launch_arguments
+import operators
 import sources
 from aten_counter import AtenCounter, most_of
 from compile_watch import CompileWatch, LaunchRecord, Recorder, definition_line, error_chain
@@ -37,6 +38,7 @@ class CudaDevice:
 
     def __enter__(self):
         self._stack.enter_context(CompileWatch(self.recorder))
+        self._stack.enter_context(operators.noted())
         driver = triton.runtime.driver.active
         self._stack.callback(setattr, driver, "launcher_cls", driver.launcher_cls)
         driver.launcher_cls = recording_launcher(driver.launcher_cls, self.recorder)

@@ -6,10 +6,10 @@
 import torch
 from torch._library.custom_ops import CustomOpDef
 
-_custom_op, _impl = torch.library.custom_op, torch.library.impl
-_library_impl, _register_kernel = torch.library.Library.impl, CustomOpDef.register_kernel
+import operators
+
+_custom_op, _impl, _register_kernel = torch.library.custom_op, torch.library.impl, CustomOpDef.register_kernel
 _KEYS = {"CUDA": "CPU"}  # dispatch keys
-FUNCTIONS = {}  # "namespace::name" -> the function that a Library was given for it
 
 
 def _names(devices):
@@ -44,16 +44,14 @@ def impl(qualname, types, func=None, **options):
 
 
 def library_impl(self, op_name, fn, dispatch_key="", **options):
-    if dispatch_key in ("CUDA", "CompositeExplicitAutograd", "CompositeImplicitAutograd", "") and callable(fn):
-        name = op_name if isinstance(op_name, str) else op_name.name()
-        FUNCTIONS[name if "::" in name else f"{self.ns}::{name}"] = fn
+    dispatch_key = dispatch_key or self.dispatch_key
     taken = self.__dict__.setdefault("_ops_for_cuda", set())
     if dispatch_key == "CPU" and op_name in taken:
         return None
     if dispatch_key == "CUDA":
         taken.add(op_name)
         options["allow_override"] = True
-    return _library_impl(self, op_name, fn, _KEYS.get(dispatch_key, dispatch_key), **options)
+    return operators.register(self, op_name, fn, _KEYS.get(dispatch_key, dispatch_key), **options)
 
 
 def stubs():

@@ -1,5 +1,5 @@
 """Results that a task must not accept, made on the reference host when they are asked for. What each is stands in
-exec/task_probes.h."""
+exec/candidate/task_probes.h."""
 
 import torch
 

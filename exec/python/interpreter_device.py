@@ -182,6 +182,7 @@ def describe_ops(ops):
             "elements": c.elements,
             "largest": c.largest,
             "view": c.view,
+            "line": c.line,
         }
         for name, c in sorted(ops.items())
     ]

@@ -4,6 +4,9 @@ import dataclasses
 import resource
 
 
+_SIGNALS = 1024  # that wait, of all processes of the user together
+
+
 @dataclasses.dataclass(frozen=True)
 class Limits:
     cpu_seconds: float
@@ -49,6 +52,11 @@ def apply(limits):
     _set(resource.RLIMIT_FSIZE, limits.file_bytes)
     _set(resource.RLIMIT_NOFILE, limits.open_files)
     _set(resource.RLIMIT_MEMLOCK, 8 << 20 if limits.limit_data else resource.RLIM_INFINITY)
+    # Queued signals, timers and message queues take memory of the kernel that is no process's.
+    _set(resource.RLIMIT_SIGPENDING, _SIGNALS)
+    _set(resource.RLIMIT_MSGQUEUE, 0)
+    for kind in (resource.RLIMIT_NICE, resource.RLIMIT_RTPRIO):
+        _set(kind, 0)
     cpu = max(1, int(limits.cpu_seconds + 0.999))
     _, hard = resource.getrlimit(resource.RLIMIT_CPU)
     # SIGXCPU at the soft limit says why; SIGKILL a second later ends those who ignore it.

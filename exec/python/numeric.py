@@ -116,6 +116,20 @@ def to_memory(values, elem):
     return values.astype(np.uint8) if elem == "i1" else values
 
 
+def join_bits(parts, width):
+    """(..., n) array of unsigned numbers -> (...) array of `width` bits, the first number in the lowest ones."""
+    joined, size = np.zeros(parts.shape[:-1], np.uint64), parts.dtype.itemsize * 8
+    for i in range(parts.shape[-1]):
+        joined |= parts[..., i].astype(np.uint64) << np.uint64(i * size)
+    return joined.astype(f"u{width // 8}")
+
+
+def split_bits(joined, count, width):
+    """(...) array -> (..., count) array of unsigned numbers of `width` bits, the lowest bits first."""
+    joined = joined.astype(np.uint64)
+    return np.stack([(joined >> np.uint64(i * width)).astype(f"u{width // 8}") for i in range(count)], axis=-1)
+
+
 def rounder(elem):
     """Function that brings an arithmetic result back to the type, or None where numpy's own type does it."""
     return (lambda x: to_float(x, elem)) if elem == "bf16" or elem in FP8 else None

@@ -1,4 +1,4 @@
-"""How much GPU memory a process needed at most, by torch's own count."""
+"""How much GPU memory calls needed at most, by torch's own count."""
 
 import torch
 
@@ -8,19 +8,11 @@ class Peak:
 
     def __init__(self, has_gpu):
         self._has_gpu = has_gpu
-        self._bytes = 0
         self.call_bytes = 0  # the most that a call in around() took beyond what was there before
-
-    def bytes(self):
-        """The most that was allocated so far."""
-        if self._has_gpu:
-            self._bytes = max(self._bytes, torch.cuda.max_memory_allocated())
-        return self._bytes
 
     def around(self, function):
         if not self._has_gpu:
             return function()
-        self.bytes()
         torch.cuda.reset_peak_memory_stats()
         before = torch.cuda.memory_allocated()
         result = function()

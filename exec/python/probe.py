@@ -1,7 +1,7 @@
 """A runner that looks around instead of running a kernel: what confines a job, as seen from inside one.
 
 `run_job` prints one JSON object on stdout; the supervisor compares it with what it sees itself
-(exec/defences.h). Nothing is imported that a warm worker needs, so that it starts in tenths of a second.
+(exec/defences/defences.h). Nothing is imported that a warm worker needs, so that it starts in tenths of a second.
 """
 
 import ctypes
@@ -12,7 +12,7 @@ import resource
 import socket
 
 _NAMESPACES = ("user", "pid", "mnt", "net", "ipc", "uts")
-_LIMITS = ("CORE", "FSIZE", "NOFILE", "CPU", "DATA", "NPROC", "MEMLOCK")
+_LIMITS = ("CORE", "FSIZE", "NOFILE", "CPU", "DATA", "NPROC", "MEMLOCK", "SIGPENDING", "MSGQUEUE", "RTPRIO")
 # x86-64 numbers of calls that the filter refuses, with arguments that do no harm where it does not.
 _CALLS = {"ptrace": (101, 0x4206, 0, 0, 0), "keyctl": (250, 0, -3, 0, 0), "unshare": (272, 0, 0, 0, 0)}
 

@@ -73,9 +73,8 @@ def _decode(raw, kind):
     pair = kind.endswith("x2")
     single = kind.removesuffix("x2")
     width = _width(single)
-    raw = raw.astype(np.uint64)
-    parts = [(raw >> np.uint64(i * width)).astype(f"u{width // 8}") for i in range(2 if pair else 1)]
-    values = np.stack(parts, axis=-1) if pair else parts[0]
+    values = numeric.split_bits(raw, 2 if pair else 1, width)
+    values = values if pair else values[..., 0]
     if single in _FLOAT_ELEMS:
         elem = _FLOAT_ELEMS[single]
         return numeric.from_memory(values.view(numeric.memory_dtype(elem)), elem)
@@ -93,11 +92,7 @@ def _encode(values, kind):
         raw = np.ascontiguousarray(numeric.to_memory(numeric.to_float(values, elem), elem)).view(f"u{width // 8}")
     else:
         raw = np.asarray(values).astype(f"u{width // 8}")
-    if not pair:
-        return raw
-    return (raw[..., 0].astype(np.uint64) | (raw[..., 1].astype(np.uint64) << np.uint64(width))).astype(
-        f"u{width // 4}"
-    )
+    return numeric.join_bits(raw, 2 * width) if pair else raw
 
 
 def _number(text, kind):

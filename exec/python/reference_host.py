@@ -72,6 +72,7 @@ class Host:
         self._outlet = KeptOutlet(device, job["keep_bytes"])
         self._oracle = Oracle(job, device, result, check_time, self._outlet, again=True)
         self._sessions, self._last_session = {}, 0
+        self._first = {}  # by leaf: elements of what is wanted in the first call
         self._forger = None
         self._clock = self._model = self._rounds = None
 
@@ -85,12 +86,21 @@ class Host:
             visible=visible,
             in_bytes=gpu_memory.round_up(in_bytes, kind),
             out_bytes=gpu_memory.round_up(self._outlet.out_bytes, kind),
-            peak_bytes=self._oracle.peak.bytes(),
             call_bytes=self._oracle.peak.call_bytes,
             device_bytes=0 if self._device.modelled else torch.cuda.get_device_properties().total_memory,
         )
         self._forger = forged.Forger(self._outlet, self._result["calls"], self._oracle.probe)
         self._empty_cache()
+        self._result["held_bytes"] = self._held_bytes()
+
+    def _held_bytes(self):
+        """GPU memory that the task takes as long as it is served: what is there now, as much as may be kept of what can
+        be made again, and a model to be timed."""
+        if self._device.modelled:
+            return 0
+        store, timed = self._outlet.store, self._job["measure_time"]
+        held = torch.cuda.memory_allocated() - store.bytes + store.most_bytes()
+        return held + (self._outlet.state_bytes() if timed else 0)
 
     def serve(self, control):
         """One answer to each order, until there are no more. Whether the process is wanted for another task."""
@@ -133,7 +143,7 @@ class Host:
         ((name, what),) = order.items()
         if name == "open":
             return self._open()
-        if name not in ("fill", "compare", "keep", "same", "probe", "time", "close"):
+        if name not in ("fill", "compare", "follow", "keep", "same", "probe", "time", "close"):
             raise ValueError(f"there is no order {name!r}")
         return getattr(self, f"_{name}")(what), ()
 
@@ -177,6 +187,17 @@ class Host:
         want = self._want(call, leaf)
         raw = _room(memory, order["offset"], want.numel() * want.element_size())
         return {"difference": self._difference(order, want, raw).message()}
+
+    def _follow(self, order):
+        """Sums over elements in equal steps, see exec/compare/following.h. The first call only begins them."""
+        memory, call, leaf = self._session(order).outputs.bytes, order["call"], order["leaf"]
+        want, sums = self._want(call, leaf), (0, 0.0, 0.0)
+        raw = _room(memory, order["offset"], want.numel() * want.element_size())
+        if call == 0:
+            self._first[leaf] = compare.in_steps(want, order["step"])
+        elif leaf in self._first:
+            sums = compare.follow(self._first[leaf], want, raw, order["step"], order["rounding"])
+        return {"followed": {"elements": sums[0], "variation": repr(sums[1]), "error": repr(sums[2])}}
 
     def _want(self, call, leaf):
         leaves = self._outlet.output_leaves(call)

@@ -54,9 +54,12 @@ class _Run:
         self.serve = serve  # a reference host's orders
         self.clock = phases.Clock()
         self._windows = []  # mapped as long as the job lives
-        self.deadline = time.monotonic() + job["time_limit_s"]
+        self._control = self._recorder = None
+        self._limit = self.deadline = time.monotonic() + job["time_limit_s"]
 
     def check_time(self, phase):
+        if self._control is not None:  # what it waits for the supervisor is not its own time
+            self.deadline = self._recorder.deadline = self._limit + self._control.waited
         if time.monotonic() > self.deadline:
             message = f"the time limit of {self.job['time_limit_s']:g} s passed"
             if phase == "reference":
@@ -137,6 +140,7 @@ class _Run:
         """All calls that the result depends on. What is still to be served then, None if the supervisor has enough."""
         job, visible = self.job, self.job["visible"]
         reader, writer, control = self._lines()
+        self._control, self._recorder = control, device.recorder
         self.on_phase("import")
         model_class = phases.import_candidate(job, device, self.folder)
         self.clock.lap("import")

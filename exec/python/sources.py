@@ -11,6 +11,8 @@ import types
 import numpy as np
 import torch
 
+import older_inductor
+
 REFERENCE_FILE = "<reference>"
 
 
@@ -45,6 +47,7 @@ def load_candidate(source, folder):
     sys.modules["candidate"] = module
     linecache.checkcache(path)
     sys.dont_write_bytecode = True
+    older_inductor.provide_names(source)
     spec.loader.exec_module(module)
     return module, path
 

@@ -103,16 +103,6 @@ def _operand_layout(op, types):
     return layout, pack
 
 
-def _pack(values, per, letter):
-    """(elements, per) array of bits -> register, the first element in the lowest bits."""
-    width = _WIDTHS[letter]
-    register = np.zeros(values.shape[0], np.uint64)
-    size = values.dtype.itemsize * 8
-    for i in range(per):
-        register |= values[:, i].astype(np.uint64) << np.uint64(i * size)
-    return register.astype(f"u{width // 8}")
-
-
 def build(op, types):
     statements = list(_statements(op.body))
     layout, pack = _operand_layout(op, types)
@@ -131,7 +121,7 @@ def build(op, types):
         for number, (is_result, position, offset, per, letter) in enumerate(layout):
             registers.widths[f"${number}"] = _WIDTHS[letter]
             if not is_result:
-                registers[f"${number}"] = _pack(bits[position][:, offset : offset + per], per, letter)
+                registers[f"${number}"] = numeric.join_bits(bits[position][:, offset : offset + per], _WIDTHS[letter])
         _run_statements(statements, registers, op)
         _give_results(op, layout, registers, frame, lead, shape, pack)
 
@@ -159,10 +149,9 @@ def _give_results(op, layout, registers, frame, lead, shape, pack):
     for number, (is_result, position, offset, per, _) in enumerate(layout):
         if not is_result:
             continue
-        register = registers[f"${number}"].astype(np.uint64)
         target = made[position]
-        for i in range(per):
-            target[:, offset + i] = (register >> np.uint64(i * target.dtype.itemsize * 8)).astype(target.dtype)
+        parts = numeric.split_bits(registers[f"${number}"], per, target.dtype.itemsize * 8)
+        target[:, offset : offset + per] = parts
     for name, result, raw in zip(op.results, op.types, made):
         raw = raw.reshape((lead,) + shape).view(numeric.memory_dtype(result.elem))
         frame[name] = numeric.from_memory(raw, result.elem)

@@ -1,9 +1,10 @@
 """A runner without torch for tests of the pool and the backend: executes the sources as plain Python.
 
 As an oracle it executes the reference and expects one number from each call; as a host it goes on and takes orders, to
-which a function `order(message)` of the reference may give other answers. As a runner it executes the candidate, which
-can change `result`, the dict that is returned, and hands that number over for each call. Where the reference says that
-times are not modelled, both serve rounds of timed calls, which sleep as long as `timing` says.
+which a function `order(message)` of the reference may give other answers, and a dict `sizes` other sizes; giving its
+memory back takes `drop_seconds`. As a runner it executes the candidate, which can change `result`, the dict that is returned, and hands that number over for each call.
+Where the reference says that times are not modelled, both serve rounds of timed calls, which sleep as long as `timing`
+says.
 """
 
 import array
@@ -70,7 +71,8 @@ def serve_rounds(control, timing):
 
 def serve_as_host(job, result, names):
     """What was made goes into the memory "result"; then one answer to each order."""
-    result.update(in_bytes=_WINDOW, out_bytes=_WINDOW, peak_bytes=0, call_bytes=0, device_bytes=0)
+    result.update(in_bytes=_WINDOW, out_bytes=_WINDOW, held_bytes=0, call_bytes=0, device_bytes=0)
+    result.update(names.get("sizes", {}))
     made = json.dumps(result).encode()
     os.pwrite(job["fds"]["result"], made, 0)
     line = socket.socket(fileno=os.dup(job["fds"]["control"]))
@@ -81,6 +83,7 @@ def serve_as_host(job, result, names):
         if "end" in order:
             return
         if "drop" in order:
+            time.sleep(names.get("drop_seconds", 0))
             line.send(b'{"dropped": true}')
             order = json.loads(line.recv(1 << 20))
             if "task" in order:
@@ -89,6 +92,7 @@ def serve_as_host(job, result, names):
             return
         windows = [os.memfd_create("window") for _ in range(2 if "open" in order else 0)]
         answers = {"open": {"opened": {"session": 1}}, "fill": {"filled": True}, "close": {"closed": True}}
+        answers["follow"] = {"followed": {"elements": 0, "variation": "0.0", "error": "0.0"}}
         if (answer := answer_as_told(order)) is None:
             (name,) = order
             answer = timed(order[name], names["timing"]) if name == "time" else answers[name]

@@ -4,7 +4,7 @@
 
 #include "base/file.h"
 #include "base/runfiles.h"
-#include "exec/worker_pool.h"
+#include "exec/workers/worker_pool.h"
 
 namespace tritonrl {
 

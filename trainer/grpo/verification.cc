@@ -8,8 +8,8 @@
 #include "absl/strings/str_cat.h"
 #include "base/file.h"
 #include "base/status.h"
-#include "exec/make_backend.h"
-#include "exec/remote_backend.h"
+#include "exec/backend/make_backend.h"
+#include "exec/service/remote_backend.h"
 
 namespace tritonrl {
 namespace {

@@ -8,8 +8,8 @@
 
 #include "absl/strings/match.h"
 #include "base/file.h"
-#include "exec/exec_server.h"
-#include "exec/server_register.h"
+#include "exec/service/exec_server.h"
+#include "exec/service/server_register.h"
 #include "exec/testing/scripted_backend.h"
 #include "verify/fake_backend.h"
 #include "verify/verdict.h"

@@ -22,8 +22,9 @@ constexpr size_t kMaxBytes = 256 << 10;
 constexpr size_t kMaxLine = 16 << 10;
 constexpr int kMaxBrackets = 200;
 // tree-sitter's recovery from syntax errors can take time that grows with the square of the input
-// and worse. Programs without errors take a millisecond.
+// and worse. Programs without errors take a millisecond, or a fifth of one for each KiB.
 constexpr absl::Duration kMaxParse = absl::Milliseconds(100);
+constexpr absl::Duration kMaxParseOfKiB = absl::Milliseconds(1);
 constexpr absl::Duration kParseSlice = absl::Milliseconds(20);
 
 // Too much of something for an honest program, seen without parsing.
@@ -52,12 +53,14 @@ TSTree* ParseWithinLimit(const std::string& source) {
   ts_parser_set_language(parser, tree_sitter_python());
   ts_parser_set_timeout_micros(parser, absl::ToInt64Microseconds(kParseSlice));
   const absl::Duration start = ThreadCpu();
+  const absl::Duration limit =
+      kMaxParse + static_cast<int64_t>(source.size() >> 10) * kMaxParseOfKiB;
   TSTree* tree = nullptr;
   // The parser looks at the wall clock, so it is asked to go on until the processor time is spent.
   do {
     tree = ts_parser_parse_string(parser, nullptr, source.data(),
                                   static_cast<uint32_t>(source.size()));
-  } while (tree == nullptr && ThreadCpu() - start < kMaxParse);
+  } while (tree == nullptr && ThreadCpu() - start < limit);
   ts_parser_delete(parser);
   return tree;
 }

@@ -21,8 +21,8 @@ def get_init_inputs(): return []
 
 int Main() {
   for (const char* kind : {"honest", "cheats"}) {
-    for (const char* set :
-         {"", "fresh1_", "fresh2_", "fresh3_", "fresh4_", "fresh5_", "ablation_"}) {
+    for (const char* set : {"", "fresh1_", "fresh2_", "fresh3_", "fresh4_", "fresh5_", "fresh6_",
+                            "followed_", "ablation_"}) {
       const std::string file = absl::StrCat(set, kind, ".py");
       const auto cases = ReadLintCases(file);
       if (!cases.ok()) {

@@ -25,7 +25,10 @@ class Scan {
     if (node->kind == Kind::kClassDef && node->Get(Field::kName) != nullptr) {
       const absl::string_view name = node->Get(Field::kName)->text;
       const size_t start = name.find_first_not_of('_');
-      if (start != absl::string_view::npos) classes_.emplace(name.substr(start));
+      if (start != absl::string_view::npos) {
+        classes_.insert(name.substr(start));
+        class_lengths_.insert(name.size() - start);
+      }
     }
     if (node->kind == Kind::kImport) {
       for (const Node* child : node->children) ImportName(child, "");
@@ -183,10 +186,22 @@ class Scan {
   bool IsMangled(absl::string_view name) const {
     if (name.size() < 4 || name[0] != '_' || name[1] == '_' || absl::EndsWith(name, "__"))
       return false;
-    for (const std::string& type : classes_) {
-      if (absl::StartsWith(name.substr(1), absl::StrCat(type, "__"))) return true;
+    const absl::string_view rest = name.substr(1);
+    for (const size_t length : class_lengths_) {
+      if (length + 2 > rest.size()) break;
+      if (rest[length] == '_' && rest[length + 1] == '_' &&
+          classes_.contains(rest.substr(0, length)))
+        return true;
     }
     return false;
+  }
+
+  // Directly in the body of a class, decorated or not.
+  static bool IsMethod(const Node* function) {
+    const Node* around = function->parent;
+    if (around != nullptr && around->kind == Kind::kDecorated) around = around->parent;
+    return around != nullptr && around->kind == Kind::kBlock && around->parent != nullptr &&
+           around->parent->kind == Kind::kClassDef;
   }
 
   void Identifier(const Node* node) {
@@ -203,6 +218,11 @@ class Scan {
     for (absl::string_view common :
          {"input", "help", "exit", "quit", "memoryview", "compile", "open", "vars"}) {
       if (node->text == common) return;
+    }
+    // A class may have a method of that name, as torch.nn.Module has eval.
+    if (node->field == Field::kName && node->parent != nullptr &&
+        node->parent->kind == Kind::kFunctionDef && IsMethod(node->parent)) {
+      return;
     }
     const bool names_something = node->field == Field::kAttribute ||
                                  (node->field == Field::kName && node->parent != nullptr &&
@@ -234,7 +254,9 @@ class Scan {
   }
 
   LintResult* result_;
-  std::set<std::string> classes_;  // of the program, without leading underscores
+  // Of the program's classes, without leading underscores.
+  absl::flat_hash_set<absl::string_view> classes_;
+  std::set<size_t> class_lengths_;
   absl::flat_hash_map<std::string, std::string> aliases_;  // of imports, anywhere in the program
   std::vector<Import> unused_;                             // of forbidden modules, until seen used
   bool in_class_ = false;

@@ -1,5 +1,6 @@
 // Fuzzes the linter and the response splitter. Meant for AddressSanitizer:
 //   bazel run --config=asan //verify/linter:fuzz -- --count=1000000
+//   bazel run //verify/linter:fuzz -- --seed=12 --only=314986 --print
 // Exit code 1 when an input broke a promise or took too long; a crash is the sanitizer's to report.
 #include <cstdio>
 #include <string>
@@ -14,7 +15,8 @@
 
 ABSL_FLAG(uint64_t, count, 100000, "inputs: programs to lint and responses to split");
 ABSL_FLAG(uint64_t, seed, 1, "of the mutations");
-ABSL_FLAG(uint64_t, first, 0, "number of the first input; with --count=1 one input again");
+ABSL_FLAG(uint64_t, first, 0, "number of the first input");
+ABSL_FLAG(int64_t, only, -1, "number of one input to run again; with --print to see it");
 ABSL_FLAG(absl::Duration, limit, absl::Seconds(10), "CPU time that one input may take");
 ABSL_FLAG(absl::Duration, stop_after, absl::InfiniteDuration(), "stop early after this long");
 ABSL_FLAG(bool, print, false, "print the programs in place of linting them");
@@ -29,7 +31,9 @@ int Main() {
     return 2;
   }
   const Mutator mutator(*std::move(corpus), absl::GetFlag(FLAGS_seed));
-  const uint64_t first = absl::GetFlag(FLAGS_first), count = absl::GetFlag(FLAGS_count);
+  const int64_t only = absl::GetFlag(FLAGS_only);
+  const uint64_t first = only >= 0 ? static_cast<uint64_t>(only) : absl::GetFlag(FLAGS_first);
+  const uint64_t count = only >= 0 ? 1 : absl::GetFlag(FLAGS_count);
   if (absl::GetFlag(FLAGS_print)) {
     for (uint64_t i = first; i < first + count; ++i) std::fputs(mutator.Program(i).c_str(), stdout);
     return 0;

@@ -8,7 +8,7 @@
 #include <utility>
 #include <vector>
 
-#include "exec/make_backend.h"
+#include "exec/backend/make_backend.h"
 #include "gtest/gtest.h"
 #include "verify/linter/testdata_reader.h"
 #include "verify/verdict.h"
@@ -39,8 +39,9 @@ TEST_P(HonestRunTest, EveryHonestProgramWithATaskIsCorrect) {
   options.mode = GetParam();
   Verifier verifier(options, backend->get(), nullptr);
   std::vector<std::pair<std::string, std::future<Verdict>>> verdicts;
-  for (const char* file : {"honest.py", "fresh1_honest.py", "fresh2_honest.py", "fresh3_honest.py",
-                           "fresh4_honest.py", "fresh5_honest.py"}) {
+  for (const char* file :
+       {"honest.py", "fresh1_honest.py", "fresh2_honest.py", "fresh3_honest.py", "fresh4_honest.py",
+        "fresh5_honest.py", "fresh6_honest.py", "followed_honest.py"}) {
     auto cases = ReadLintCases(file);
     ASSERT_TRUE(cases.ok()) << cases.status();
     for (const LintCase& c : *cases) {

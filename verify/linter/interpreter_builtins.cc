@@ -1,6 +1,7 @@
 // Python's own functions and the standard library.
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/strip.h"
 #include "verify/linter/interpreter.h"
 
 namespace tritonrl::lint {
@@ -34,7 +35,7 @@ Value Interpreter::MapCall(Value function, const std::vector<Value>& iterables, 
   Value value = Call(function, args);
   --loops_;
   --undecided_;
-  return arena_.List({value}, false);
+  return Iterator({value}, false, iterables);
 }
 
 namespace {
@@ -62,15 +63,25 @@ Value Interpreter::GetAttrBuiltin(const Args& args) {
     return value;
   }
   if (auto* instance = AsInstance(object)) {
-    Value joined = arena_.JoinAll(AttributeValues(instance));
+    const std::string start = UnknownName(args.positional[1]).substr(1);
+    Value joined = nullptr;
+    for (const auto& [attribute, value] : instance->attributes) {
+      absl::string_view made = attribute;
+      const bool is_made = absl::ConsumePrefix(&made, "*");
+      if (absl::StartsWith(made, start) || (is_made && absl::StartsWith(start, made)))
+        joined = arena_.Join(joined, value);
+    }
     if (instance->type != nullptr) {  // or a method or property of its class
       for (Value base : std::vector<Value>(SearchOrder(instance->type))) {
         auto* type = AsClass(base);
         if (type == nullptr) continue;
+        budget_.Spend(2 * type->body->variables.size());
         const auto variables = type->body->variables;
         for (const auto& [number, value] : variables) {
           const std::string& member = ast_->NameOf(number);
-          if (absl::StartsWith(member, "__") || member == "forward") continue;
+          if (absl::StartsWith(member, "__") || member == "forward" ||
+              !absl::StartsWith(member, start))
+            continue;
           joined = arena_.Join(joined, BindMethod(value, instance, type));
         }
       }
@@ -99,7 +110,7 @@ void Interpreter::SetAttrBuiltin(const Args& args) {
   if (name != nullptr) {
     StoreAttribute(object, *name, args.positional[2], args.line);
   } else if (auto* instance = AsInstance(object)) {
-    Value& slot = instance->attributes["*"];
+    Value& slot = instance->attributes[UnknownName(args.positional[1])];
     slot = arena_.Join(slot, args.positional[2]);
   } else {
     Forbid(args.line, "setattr", "sets an attribute by a name that is made at run time");
@@ -113,6 +124,9 @@ Value Interpreter::CallBuiltin(absl::string_view name, const Args& args) {
     if (!rest.positional.empty()) rest.positional.erase(rest.positional.begin());
     if (AsList(self) != nullptr) return CallListMethod(AsList(self), name.substr(5), rest);
     if (AsDict(self) != nullptr) return CallDictMethod(AsDict(self), name.substr(5), rest);
+  }
+  for (absl::string_view compares : {"sorted", "min", "max", "sum", "set", "frozenset", "dict"}) {
+    if (name == compares) MeetTensors(args.All(), args.line);
   }
   for (auto group : {&Interpreter::ObjectBuiltin, &Interpreter::SequenceBuiltin,
                      &Interpreter::IteratorBuiltin, &Interpreter::NumberBuiltin}) {
@@ -174,6 +188,11 @@ Value Interpreter::ObjectBuiltin(absl::string_view name, const Args& args) {
       GetAttribute(first, *ConstantString(args.Get(1, "")), args.line);  // runs a property
     if (name == "print" || name == "repr" || name == "hasattr" || name == "dir" || name == "hash")
       Hide(arena_.List(args.All()), args.line);
+    if (auto* tensor = AsTensor(first);
+        name == "repr" && tensor != nullptr && !tensor->IsSmall() && phase_ == Phase::kForward) {
+      Find(LintRule::kPythonCompute, args.line, "repr",
+           "moves tensor elements out of torch to compute on them");
+    }
     if (name == "repr") return arena_.Host(SourcesOf(args));
     return arena_.Host();
   }
@@ -187,33 +206,35 @@ Value Interpreter::SequenceBuiltin(absl::string_view name, const Args& args) {
   bool exact = true;
   if (name == "len") {
     auto* list = AsList(first);
-    if (list == nullptr || !list->exact) return arena_.Size();
+    if (first != nullptr && CountsCalls(first)) return CountOfCalls();
+    if (list == nullptr || !list->exact || list->use != ListObject::Use::kList)
+      return arena_.Size();
     return arena_.Constant(static_cast<int64_t>(list->items.size()));
   }
   if (name == "range") {
     const std::optional<int64_t> count = ConstantInt(first);
     if (!count.has_value() || args.All().size() != 1 || *count < 0 || *count > 8) {
-      return arena_.List({arena_.Int()}, false);
+      return arena_.List({Counts(SourcesOf(args)) ? CountOfCalls() : arena_.Int()}, false);
     }
     for (int64_t i = 0; i < *count; ++i) items.push_back(arena_.Constant(i));
     return arena_.List(items);
   }
   if (name == "list" || name == "tuple" || name == "set" || name == "frozenset" ||
-      name == "reversed" || name == "sorted" || name == "iter") {
+      name == "reversed" || name == "sorted") {
     if (first == nullptr) return arena_.List({});
-    if (name == "iter" && args.positional.size() == 2)
-      return arena_.List({Call(first, {.line = args.line})}, false);  // called until it gives that
-    if (AsInstance(first) != nullptr && name == "iter") return first;
+    if (auto* tensor = AsTensor(first); name == "sorted" && tensor != nullptr && !tensor->IsSmall())
+      return Compute("sorted", args.line, SourcesOf(args));
     AddItems(first, &items, &exact);
     if (Value key = args.Get(-1, "key"); key != nullptr && key != args.rest)
       MapCall(key, {first}, args.line);
-    const bool same_order = name == "list" || name == "tuple" || name == "iter";
-    return arena_.List(items, exact && same_order);
+    if (name == "reversed") return Iterator(std::move(items), false, {first});
+    return arena_.List(items, exact && (name == "list" || name == "tuple"));
   }
   if (name == "dict") {
     auto* dict = arena_.New<DictObject>();
     for (const auto& [key, value] : args.keyword) dict->items.emplace_back("s:" + key, value);
     if (auto* other = AsDict(first)) {
+      budget_.Spend(4 * other->items.size());
       dict->items.insert(dict->items.begin(), other->items.begin(), other->items.end());
       dict->other = other->other;
     } else if (first != nullptr && ArePairs(first)) {
@@ -237,15 +258,34 @@ Value Interpreter::IteratorBuiltin(absl::string_view name, const Args& args) {
     Value element = AsInstance(first) != nullptr
                         ? Call(GetAttribute(first, "__next__", args.line), {.line = args.line})
                         : Element(first, args.line);
+    if (AsList(first) != nullptr && AsList(first)->lasts && phase_ == Phase::kForward &&
+        AsHost(element) != nullptr)
+      element = CountOfCalls();
     return all.size() > 1 ? arena_.Join(element, all[1]) : element;
+  }
+  if (name == "iter" && first != nullptr) {
+    if (args.positional.size() == 2)
+      return arena_.List({Call(first, {.line = args.line})}, false);  // called until it gives that
+    if (AsInstance(first) != nullptr) return first;
+    if (AsList(first) != nullptr && AsList(first)->use == ListObject::Use::kIterator) return first;
+    std::vector<Value> items;
+    AddItems(first, &items, &exact);
+    Value made = Iterator(std::move(items), exact, {first});
+    AsList(made)->lasts = phase_ != Phase::kForward;
+    return made;
   }
   if (name == "enumerate" && first != nullptr) {
     std::vector<Value> items;
     AddItems(first, &items, &exact);
-    int64_t index = 0;
-    for (Value& item : items)
-      item = arena_.List({exact ? arena_.Constant(index++) : arena_.Int(), item});
-    return arena_.List(items, exact);
+    Value start = args.Get(1, "start");
+    std::optional<int64_t> index =
+        start == nullptr ? std::optional<int64_t>(0) : ConstantInt(start);
+    if (!exact) index.reset();
+    for (Value& item : items) {
+      item = arena_.List({index.has_value() ? arena_.Constant(*index) : arena_.Int(), item});
+      if (index.has_value()) ++*index;
+    }
+    return Iterator(std::move(items), exact, {first});
   }
   if (name == "zip") {
     std::vector<std::vector<Value>> columns;
@@ -260,9 +300,9 @@ Value Interpreter::IteratorBuiltin(absl::string_view name, const Args& args) {
     for (size_t i = 0; i < length; ++i) {
       std::vector<Value> row;
       for (const auto& column : columns) row.push_back(exact ? column[i] : arena_.JoinAll(column));
-      rows.push_back(arena_.List(row));
+      rows.push_back(arena_.List(row, args.rest == nullptr));
     }
-    return arena_.List(rows, exact);
+    return Iterator(std::move(rows), exact, all);
   }
   if (name == "map" && all.size() >= 2)
     return MapCall(first, {all.begin() + 1, all.end()}, args.line);

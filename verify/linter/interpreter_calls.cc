@@ -7,29 +7,7 @@
 #include "verify/linter/kernel_analysis.h"
 
 namespace tritonrl::lint {
-namespace {
-
-constexpr int kMaxCallDepth = 60;
-// The same function this often on the stack is a recursion that is not followed further.
-constexpr int kMaxRecursion = 3;
-
-bool IsSplat(const Node* node) {
-  return node->kind == Kind::kListSplatPattern || node->kind == Kind::kDictSplatPattern;
-}
-
-bool HasYield(const Node* node) {
-  for (const Node* child : node->children) {
-    if (child->kind == Kind::kYield) return true;
-    const bool inner = child->kind == Kind::kFunctionDef || child->kind == Kind::kLambda ||
-                       child->kind == Kind::kClassDef;
-    if (!inner && HasYield(child)) return true;
-  }
-  return false;
-}
-
-}  // namespace
-
-Value Interpreter::Args::Get(int index, absl::string_view name) const {
+Value Args::Get(int index, absl::string_view name) const {
   for (const auto& [key, value] : keyword) {
     if (key == name) return value;
   }
@@ -37,14 +15,14 @@ Value Interpreter::Args::Get(int index, absl::string_view name) const {
   return rest;
 }
 
-std::vector<Value> Interpreter::Args::All() const {
+std::vector<Value> Args::All() const {
   std::vector<Value> all = positional;
   for (const auto& [name, value] : keyword) all.push_back(value);
   if (rest != nullptr) all.push_back(rest);
   return all;
 }
 
-Interpreter::Args Interpreter::EvalArgs(const Node* arguments, int line) {
+Args Interpreter::EvalArgs(const Node* arguments, int line) {
   Args args;
   args.line = line;
   if (arguments == nullptr) return args;
@@ -89,6 +67,8 @@ Value Interpreter::EvalCall(const Node* node) {
 }
 
 Value Interpreter::Call(Value function, const Args& args) {
+  const Nested nested(&call_depth_);
+  if (TooDeep(call_depth_, kMaxCallsInCalls, args.line)) return arena_.Unknown();
   auto* any = AsUnion(function);
   if (any == nullptr) {
     Value value = CallOne(function, args);
@@ -105,10 +85,12 @@ Value Interpreter::Call(Value function, const Args& args) {
 }
 
 Value Interpreter::CallOne(Value function, const Args& args) {
+  budget_.Spend((args.positional.size() + args.keyword.size()) / 2);
   if (function == nullptr || !Spend()) return arena_.Unknown(SourcesOf(args));
   switch (function->kind) {
     case ObjectKind::kFunction:
-      return CallFunction(AsFunction(function), args);
+      return AsFunction(function)->cached ? CallCached(AsFunction(function), args)
+                                          : CallFunction(AsFunction(function), args);
     case ObjectKind::kBound: {
       auto* bound = static_cast<BoundObject*>(function);
       Args with_self = args;
@@ -165,130 +147,6 @@ Value Interpreter::CallUnknown(Value function, const Args& args) {
     }
   }
   return guess ? arena_.Guess(sources) : arena_.Unknown(sources);
-}
-
-void Interpreter::BindParameters(FunctionObject* function, const Args& args, Scope* scope,
-                                 Frame* frame) {
-  const Node* parameters = function->node->Get(Field::kParameters);
-  if (parameters == nullptr) return;
-  std::vector<std::string> named;
-  size_t position = 0;
-  bool keyword_only = false;
-  for (const Node* p : parameters->children) {
-    if (p->kind == Kind::kPositionalSeparator) continue;
-    if (p->kind == Kind::kKeywordSeparator) {
-      keyword_only = true;
-      continue;
-    }
-    const Node* name = p;
-    if (p->kind == Kind::kDefaultParameter || p->kind == Kind::kTypedDefaultParameter)
-      name = p->Get(Field::kName);
-    if (p->kind == Kind::kTypedParameter && !p->children.empty()) name = p->children[0];
-    if (name == nullptr) continue;
-    if (IsSplat(name)) {
-      const Node* inner = name->children.empty() ? nullptr : name->children[0];
-      if (inner == nullptr) continue;
-      if (name->kind == Kind::kListSplatPattern) {
-        std::vector<Value> items(
-            args.positional.begin() + std::min(position, args.positional.size()),
-            args.positional.end());
-        if (args.rest != nullptr) items.push_back(args.rest);
-        scope->variables.emplace_back(inner->name, arena_.List(items, args.rest == nullptr));
-        position = args.positional.size();
-        keyword_only = true;
-      } else {
-        auto* dict = arena_.New<DictObject>();
-        for (const auto& [key, value] : args.keyword) {
-          if (std::find(named.begin(), named.end(), key) == named.end())
-            dict->items.emplace_back("s:" + key, value);
-        }
-        dict->other = args.rest;
-        scope->variables.emplace_back(inner->name, dict);
-      }
-      continue;
-    }
-    named.emplace_back(name->text);
-    Value value = args.Get(keyword_only ? -1 : static_cast<int>(position), name->text);
-    if (!keyword_only) ++position;
-    if (value == nullptr || value == args.rest) {
-      for (const auto& [node, fallback] : function->defaults) {
-        if (node == p) value = arena_.Join(value, fallback);
-      }
-    }
-    if (value == nullptr) value = arena_.Unknown();
-    if (frame->self == nullptr) frame->self = value;
-    scope->variables.emplace_back(name->name, value);
-  }
-}
-
-Value Interpreter::CallFunction(FunctionObject* function, const Args& given) {
-  const auto same = std::count_if(frames_.begin(), frames_.end(),
-                                  [&](const Frame& f) { return f.function == function; });
-  uint64_t callables = 0;
-  for (Value value : given.All()) callables = callables * 31 + CallableHash(value);
-  if (same > kMaxRecursion || frames_.size() > kMaxCallDepth) {
-    // What it is to call changes from level to level: the deepest may call what none here does.
-    const bool turning = std::none_of(frames_.begin(), frames_.end(), [&](const Frame& f) {
-      return f.function == function && f.callables == callables;
-    });
-    if (same <= kMaxRecursion || turning) Unresolved(function->name, given.line);
-    return arena_.Guess(SourcesOf(given));
-  }
-  Args args = given;
-  if (same == kMaxRecursion) {
-    // The last level that is followed sees numbers as unknown, so that every branch is looked at.
-    for (Value& value : args.positional) {
-      if (AsHost(value) != nullptr) value = arena_.Host(AsHost(value)->sources);
-    }
-    for (auto& [name, value] : args.keyword) {
-      if (AsHost(value) != nullptr) value = arena_.Host(AsHost(value)->sources);
-    }
-  }
-  if (function->cached && phase_ == Phase::kForward && AnyTensor(args)) {
-    Find(LintRule::kHardCoded, args.line, function->name,
-         absl::StrCat("results of '", function->name, "' are kept by the identity of tensors"));
-  }
-  Frame inner;
-  inner.function = function;
-  inner.callables = callables;
-  inner.is_forward = function == forward_ && same == 0;
-  inner.scope = arena_.NewScope(function->closure);
-  BindParameters(function, args, inner.scope, &inner);
-  const Node* body = function->node->Get(Field::kBody);
-  if (function->node->kind == Kind::kLambda) {
-    frames_.push_back(inner);
-    Value value = Eval(body);
-    frames_.pop_back();
-    if (inner.is_forward) returned_.push_back({value, function->node->line, guarded_empty_ > 0});
-    return value;
-  }
-  frames_.push_back(inner);
-  const Flow flow = ExecBlock(body);
-  // Under the function's own frame, so that one that is registered for itself is a recursion.
-  const std::vector<Value> also = function->also;
-  std::vector<Value> others;
-  for (Value other : also) {
-    ++undecided_;
-    others.push_back(Call(other, given));
-    --undecided_;
-  }
-  Frame done = frames_.back();
-  frames_.pop_back();
-  if (done.yielded != nullptr || HasYield(body)) {
-    if (phase_ != Phase::kForward && done.function != nullptr) {
-      auto* later = arena_.New<PartialObject>();  // its body runs when it is asked for elements
-      later->function = function;
-      later->positional = given.positional;
-      later->keyword = given.keyword;
-      Hide(later, given.line);
-    }
-    std::vector<Value> items;
-    if (done.yielded != nullptr) items.push_back(done.yielded);
-    return arena_.List(items, false);
-  }
-  if (flow == Flow::kNext) done.returned = arena_.Join(done.returned, None());
-  for (Value other : others) done.returned = arena_.Join(done.returned, other);
-  return done.returned == nullptr ? None() : done.returned;
 }
 
 Value Interpreter::CallInstance(InstanceObject* instance, const Args& args) {

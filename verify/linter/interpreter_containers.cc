@@ -9,13 +9,19 @@ namespace tritonrl::lint {
 
 Value Interpreter::CallListMethod(ListObject* list, absl::string_view name, const Args& args) {
   Value first = args.Get(0, "");
+  if (name == "sort" || name == "index" || name == "count" || name == "remove") {
+    std::vector<Value> values = args.All();
+    values.push_back(list);
+    MeetTensors(values, args.line);
+  }
   if ((name == "append" || name == "add" || name == "appendleft") && first != nullptr) {
     list->items.push_back(first);
-    if (undecided_ > 0) list->exact = false;
+    if (Weak(list) || name == "add") list->exact = false;  // a set may have had it
     return None();
   }
   if (name == "extend" || name == "update" || name == "extendleft") {
     if (first != nullptr) AddItems(first, &list->items, &list->exact);
+    if (Weak(list) || name == "update") list->exact = false;
     return None();
   }
   if (name == "insert" && args.positional.size() >= 2) {
@@ -26,7 +32,7 @@ Value Interpreter::CallListMethod(ListObject* list, absl::string_view name, cons
   if (name == "pop" || name == "popleft" || name == "__getitem__" || name == "__next__") {
     Value joined = arena_.JoinAll(list->items);
     if (name == "pop" && args.positional.empty() && list->exact && !list->items.empty() &&
-        undecided_ == 0) {
+        !Weak(list)) {
       joined = list->items.back();
       list->items.pop_back();
     } else {
@@ -36,10 +42,13 @@ Value Interpreter::CallListMethod(ListObject* list, absl::string_view name, cons
   }
   if (name == "numel" || name == "index" || name == "count" || name == "__len__")
     return arena_.Int();
-  if (name == "copy" || name == "__iter__") return arena_.List(list->items, list->exact);
+  if (name == "copy") return arena_.List(list->items, list->exact);
+  if (name == "__iter__") return IteratorBuiltin("iter", {.positional = {list}, .line = args.line});
   if (name == "sort" || name == "reverse" || name == "clear" || name == "remove") {
     list->exact = false;
-    if (name == "clear" && undecided_ == 0) {
+    if (Value key = args.Get(-1, "key"); name == "sort" && key != nullptr)
+      MapCall(key, {list}, args.line);
+    if (name == "clear" && !Weak(list)) {
       list->items.clear();
       list->exact = true;
     }
@@ -47,6 +56,7 @@ Value Interpreter::CallListMethod(ListObject* list, absl::string_view name, cons
   }
   if (name == "__add__" && first != nullptr) return Binary("+", list, first, args.line);
   if (name == "send" && AnyTensor(args)) Unresolved("send", args.line);
+  CallCallbacks(args);
   Loosen(list, args);
   // Methods of objects that are modelled as sequences: send, throw, as a context manager, ...
   return arena_.Unknown(Reachable(list));
@@ -55,8 +65,11 @@ Value Interpreter::CallListMethod(ListObject* list, absl::string_view name, cons
 Value Interpreter::CallDictMethod(DictObject* dict, absl::string_view name, const Args& args) {
   Value first = args.Get(0, "");
   if (name == "get" || name == "pop" || name == "setdefault" || name == "__getitem__") {
-    if (name == "setdefault" && args.positional.size() > 1)
+    if (name == "setdefault" && args.positional.size() > 1) {
+      ++undecided_;  // what is there stays
       StoreItem(dict, first, args.positional[1], args.line);
+      --undecided_;
+    }
     if (first != nullptr && AsHost(first) != nullptr && !AsHost(first)->addresses.empty()) {
       Compare("in", first, dict, args.line);
     }
@@ -70,6 +83,7 @@ Value Interpreter::CallDictMethod(DictObject* dict, absl::string_view name, cons
     Value item = GetItem(dict, first == nullptr ? arena_.Host() : first, nullptr, args.line);
     return arena_.Join(item, fallback);
   }
+  budget_.Spend(8 * dict->items.size());
   std::vector<Value> values;
   std::vector<Value> pairs;
   for (const auto& [key, value] : dict->items) {
@@ -82,17 +96,17 @@ Value Interpreter::CallDictMethod(DictObject* dict, absl::string_view name, cons
     values.push_back(dict->other);
     pairs.push_back(arena_.List({arena_.Host(), dict->other}));
   }
-  if (name == "values") return arena_.List(values, exact);
-  if (name == "items") return arena_.List(pairs, exact);
+  if (name == "values") return Iterator(std::move(values), exact, {dict}, /*view=*/true);
+  if (name == "items") return Iterator(std::move(pairs), exact, {dict}, /*view=*/true);
   if (name == "keys") return arena_.List({arena_.Host()}, false);
   if (name == "update") {
     if (auto* other = AsDict(first)) {
       const auto more = other->items;  // a copy, as it may be the same one
-      Grow(more.size());
-      for (const auto& [key, value] : more) dict->items.emplace_back(key, value);
+      budget_.Spend(4 * more.size());
+      for (const auto& [key, value] : more) PutItem(dict, key, value);
       dict->other = arena_.Join(dict->other, other->other);
     }
-    for (const auto& [key, value] : args.keyword) dict->items.emplace_back("s:" + key, value);
+    for (const auto& [key, value] : args.keyword) PutItem(dict, "s:" + key, value);
     return None();
   }
   if (name == "copy") {
@@ -101,8 +115,21 @@ Value Interpreter::CallDictMethod(DictObject* dict, absl::string_view name, cons
     copy->other = dict->other;
     return copy;
   }
+  CallCallbacks(args);
   Loosen(dict, args);
   return arena_.Unknown(Reachable(dict));
+}
+
+void Interpreter::PutItem(DictObject* dict, const std::string& key, Value value) {
+  budget_.SpendSearch(1, 2 * dict->items.size());
+  for (auto& [existing, item] : dict->items) {
+    if (existing != key) continue;
+    Put(&item, Weak(dict) ? arena_.Join(item, value) : value);
+    return;
+  }
+  // Where it may be missing its number is not certain: something else may stand in for it.
+  if (Weak(dict) && AsHost(value) != nullptr) value = arena_.Join(value, arena_.Host());
+  dict->items.emplace_back(key, value);
 }
 
 // A method or function that is not followed may have changed the container: it may hold any of the

@@ -1,4 +1,6 @@
 // Imports and definitions of functions and classes, and match statements.
+#include <algorithm>
+
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
@@ -108,6 +110,9 @@ void Interpreter::ExecClassDef(const Node* node, const std::vector<const Node*>&
       }
     }
   }
+  SearchOrder(type);
+  if (type->cut)
+    Find(LintRule::kUnresolved, node->line, type->name, "a class has more bases than are followed");
   type->body = arena_.NewScope(frame().scope);
   type->body->is_class = true;
   frames_.push_back({.scope = type->body});
@@ -129,7 +134,10 @@ void Interpreter::ExecClassDef(const Node* node, const std::vector<const Node*>&
 void Interpreter::ExecDeclaration(const Node* node) {
   for (const Node* child : node->children) {
     auto& names = node->kind == Kind::kGlobal ? frame().scope->globals : frame().scope->nonlocals;
-    if (child->kind == Kind::kIdentifier) names.push_back(child->name);
+    budget_.SpendSearch(1, names.size());
+    if (child->kind == Kind::kIdentifier &&
+        std::find(names.begin(), names.end(), child->name) == names.end())
+      names.push_back(child->name);
   }
 }
 

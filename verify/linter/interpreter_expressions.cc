@@ -8,9 +8,17 @@
 #include "verify/linter/interpreter.h"
 
 namespace tritonrl::lint {
+namespace {
+
+// Expressions in each other, through calls.
+constexpr int kMaxNesting = 1000;
+
+}  // namespace
+
 Value Interpreter::Eval(const Node* node) {
   if (node == nullptr) return arena_.Host();
-  if (!Spend()) return arena_.Unknown();
+  const Nested nested(&eval_depth_);
+  if (!Spend() || TooDeep(eval_depth_, kMaxNesting, node->line)) return arena_.Unknown();
   Value value = EvalNode(node);
   return value == nullptr ? arena_.Unknown() : value;
 }
@@ -20,6 +28,23 @@ Value Interpreter::EvalYield(const Node* node) {
   if (absl::StartsWith(node->text, "yield from")) value = Element(value, node->line);
   frame().yielded = arena_.Join(frame().yielded, value);
   return arena_.Unknown();
+}
+
+Value Interpreter::EvalAssignment(const Node* node) {
+  const Node* right = node->Get(Field::kRight);
+  if (frame().scope->is_class && phase_ == Phase::kForward) Eval(node->Get(Field::kType));
+  if (right == nullptr) {  // a bare annotation: where it would be stored is evaluated
+    const Node* left = node->Get(Field::kLeft);
+    if (left != nullptr && left->kind != Kind::kIdentifier) {
+      for (const Node* child : left->children) {
+        if (child->kind != Kind::kIdentifier || left->kind == Kind::kSubscript) Eval(child);
+      }
+    }
+    return None();
+  }
+  Value value = Eval(right);
+  Store(node->Get(Field::kLeft), value);
+  return value;
 }
 
 Value Interpreter::EvalNode(const Node* node) {
@@ -57,22 +82,8 @@ Value Interpreter::EvalNode(const Node* node) {
       return EvalComparison(node);
     case Kind::kConditional:
       return EvalConditional(node);
-    case Kind::kAssignment: {
-      const Node* right = node->Get(Field::kRight);
-      if (frame().scope->is_class && phase_ == Phase::kForward) Eval(node->Get(Field::kType));
-      if (right == nullptr) {  // a bare annotation: where it would be stored is evaluated
-        const Node* left = node->Get(Field::kLeft);
-        if (left != nullptr && left->kind != Kind::kIdentifier) {
-          for (const Node* child : left->children) {
-            if (child->kind != Kind::kIdentifier || left->kind == Kind::kSubscript) Eval(child);
-          }
-        }
-        return None();
-      }
-      Value value = Eval(right);
-      Store(node->Get(Field::kLeft), value);
-      return value;
-    }
+    case Kind::kAssignment:
+      return EvalAssignment(node);
     case Kind::kNamedExpression: {
       Value value = Eval(node->Get(Field::kValue));
       Scope* scope = frame().scope;
@@ -97,13 +108,18 @@ Value Interpreter::EvalNode(const Node* node) {
 
 Value Interpreter::EvalConditional(const Node* node) {
   if (node->children.size() != 3) return arena_.Unknown();
-  const std::optional<bool> truth = Decide(Eval(node->children[1]));
+  Value asked = Eval(node->children[1]);
+  const std::optional<bool> truth = Decide(asked);
   if (truth.has_value()) return Eval(node->children[*truth ? 0 : 2]);
+  const bool counts = CountsCalls(asked);
   ++undecided_;
+  counted_ += counts;
   Value first = Eval(node->children[0]);
   Value second = Eval(node->children[2]);
+  counted_ -= counts;
   --undecided_;
-  return arena_.Join(first, second);
+  const bool numbers = AsHost(first) != nullptr && AsHost(second) != nullptr;
+  return counts && numbers ? CountOfCalls() : arena_.Join(first, second);
 }
 
 Value Interpreter::EvalBoolean(const Node* node) {
@@ -112,8 +128,11 @@ Value Interpreter::EvalBoolean(const Node* node) {
   Value left = Eval(node->Get(Field::kLeft));
   const std::optional<bool> truth = Decide(left);
   if (truth.has_value() && *truth != is_and) return left;
+  const bool counts = CountsCalls(left);
   ++undecided_;
+  counted_ += counts;
   Value right = Eval(node->Get(Field::kRight));
+  counted_ -= counts;
   --undecided_;
   return truth.has_value() ? right : arena_.Join(left, right);
 }

@@ -8,9 +8,10 @@
 namespace tritonrl::lint {
 namespace {
 
-// Steps after which a program counts as too complicated to follow. Honest programs take a few
-// thousand.
 constexpr int kMaxFindings = 40;
+// Elements of small tensors that may be worked on in one call of forward, all operations together;
+// as in verify/neutral_ops.h.
+constexpr int64_t kMostSmallElements = 256;
 
 }  // namespace
 
@@ -25,7 +26,8 @@ Interpreter::Interpreter(Ast* ast, LintResult* result) : ast_(ast), result_(resu
 }
 
 void Interpreter::Find(LintRule rule, int line, std::string name, std::string text) {
-  if (!found_.emplace(rule, line, name).second || found_.size() > kMaxFindings) return;
+  line = std::max(line, 1);
+  if (found_.size() > kMaxFindings || !found_.emplace(rule, line, name).second) return;
   result_->findings.push_back({rule, line, std::move(name), std::move(text)});
 }
 
@@ -49,17 +51,20 @@ void Interpreter::Unresolved(const std::string& name, int line) {
 }
 
 bool Interpreter::Spend() {
-  if (++steps_ <= kStepsForAll) return true;
+  budget_.Spend(kWorkOfStep);
+  if (!budget_.used_up()) return true;
   Find(LintRule::kUnresolved, 1, "program", "the program is too complicated to follow");
   return false;
 }
 
-void Interpreter::Grow(size_t items) {
-  steps_ = static_cast<int>(std::min<size_t>(steps_ + items, kStepsForAll));
-  (void)Spend();
+bool Interpreter::TooDeep(int depth, int limit, int line) {
+  if (depth <= limit) return false;
+  Find(LintRule::kUnresolved, line, "nesting", "something is nested deeper than is followed");
+  return true;
 }
 
 int Interpreter::NewStorage(StorageSet sources) {
+  budget_.Spend(4 + sources.size() / 4);
   storages_.push_back({.sources = std::move(sources)});
   return static_cast<int>(storages_.size()) - 1;
 }
@@ -109,6 +114,52 @@ bool Interpreter::InPieces(const StorageSet& sources) const {
          std::any_of(sources.begin(), sources.end(), [this](int s) {
            return storages_[s].argument || !storages_[s].sources.empty();
          });
+}
+
+bool Interpreter::Counts(const StorageSet& sources) const {
+  return call_count_ >= 0 && std::binary_search(sources.begin(), sources.end(), call_count_);
+}
+
+bool Interpreter::CountsCalls(Value value) {
+  const ListObject* list = AsList(value);
+  return (list != nullptr && list->grows) || Counts(Reachable(value));
+}
+
+Value Interpreter::CountOfCalls() {
+  if (call_count_ < 0) call_count_ = NewStorage();
+  return arena_.Int({call_count_});
+}
+
+bool Interpreter::ChosenByElement(const std::vector<Value>& indices) const {
+  return std::any_of(indices.begin(), indices.end(), [this](Value index) {
+    const HostObject* host = AsHost(index);
+    return host != nullptr && InPieces(host->sources);
+  });
+}
+
+bool Interpreter::IsPicked(Value value, int depth) {
+  constexpr int kMostDepth = 3;
+  if (value == nullptr || depth > kMostDepth) return false;
+  if (auto* tensor = AsTensor(value)) return tensor->picked;
+  const std::vector<Value>* parts = AsList(value) != nullptr    ? &AsList(value)->items
+                                    : AsUnion(value) != nullptr ? &AsUnion(value)->options
+                                                                : nullptr;
+  return parts != nullptr && std::any_of(parts->begin(), parts->end(),
+                                         [depth](Value v) { return IsPicked(v, depth + 1); });
+}
+
+bool Interpreter::IsPostProcessing(const std::vector<Value>& values) {
+  if (phase_ != Phase::kForward || hidden_calls_ > 0) return true;
+  int64_t most = 1;
+  for (Value value : values) {
+    const auto* tensor = AsTensor(value);
+    if (tensor == nullptr || !tensor->shape.has_value()) continue;
+    int64_t elements = 1;
+    for (int64_t size : *tensor->shape) elements *= size;
+    most = std::max(most, elements);
+  }
+  small_elements_ += most;
+  return small_elements_ <= kMostSmallElements;
 }
 
 void Interpreter::CheckNumbers(const std::string& name, const std::vector<Value>& values,

@@ -51,14 +51,14 @@ bool Interpreter::IsCallable(Value value) {
   }
 }
 
-void Interpreter::CallWithAnything(Value function, StorageSet sources, int line) {
+void Interpreter::CallWithAnything(Value function, StorageSet sources, int line, bool remote) {
+  auto argument = [&] { return remote ? arena_.Remote(sources) : arena_.Guess(sources); };
   Args guess;
   guess.line = line;
   if (auto* plain = AsFunction(function)) {
-    for (int i = 0; i < ParameterCount(plain); ++i)
-      guess.positional.push_back(arena_.Guess(sources));
+    for (int i = 0; i < ParameterCount(plain); ++i) guess.positional.push_back(argument());
   } else {
-    guess.rest = arena_.Guess(sources);
+    guess.rest = argument();
   }
   ++undecided_;
   ++hidden_calls_;
@@ -74,6 +74,7 @@ void Interpreter::TooHidden(int line) {
 
 void Interpreter::Hide(Value value, int line, int depth) {
   if (value == nullptr) return;
+  budget_.Spend(1);
   if (depth > kMaxEscapeDepth || hidden_.size() >= kMostHidden) {
     const bool plain = !IsCallable(value) && AsInstance(value) == nullptr &&
                        AsList(value) == nullptr && AsDict(value) == nullptr &&
@@ -99,13 +100,57 @@ void Interpreter::Hide(Value value, int line, int depth) {
   }
 }
 
+void Interpreter::MeetTensors(const std::vector<Value>& values, int line) {
+  constexpr size_t kMost = 64;
+  std::vector<Value> items;
+  for (Value value : values) {
+    items.push_back(value);
+    if (auto* list = AsList(value))
+      items.insert(items.end(), list->items.begin(), list->items.end());
+  }
+  StorageSet sources;
+  for (Value item : items) {
+    if (AsInstance(item) == nullptr && HoldsTensor(item)) AddTo(&sources, Reachable(item));
+  }
+  if (sources.empty()) return;
+  for (size_t i = 0; i < items.size() && i < kMost; ++i) {
+    auto* instance = AsInstance(items[i]);
+    if (instance == nullptr || instance->type == nullptr) continue;
+    for (absl::string_view method : {"__eq__", "__ne__", "__lt__", "__le__", "__gt__", "__ge__",
+                                     "__add__", "__radd__", "__contains__", "__getitem__"}) {
+      std::string unused;
+      Value found = ClassAttribute(instance->type, method, &unused);
+      if (found == nullptr) continue;
+      ++undecided_;
+      Call(BindMethod(found, instance, instance->type),
+           {.positional = {arena_.Tensor(sources)}, .line = line});
+      --undecided_;
+    }
+  }
+}
+
+void Interpreter::HandsAway(const std::string& name, int line) {
+  if (phase_ == Phase::kModule) return;
+  Find(LintRule::kTorchCompute, line, name,
+       absl::StrCat("'", name, "' is handed to something that may call it out of sight"));
+}
+
 void Interpreter::CallCallbacks(const Args& args) {
+  MeetTensors(args.All(), args.line);
   const StorageSet sources = SourcesOf(args);
   for (Value value : args.All()) {
     std::vector<Value> options{value};
     if (auto* any = AsUnion(value)) options = any->options;
     for (Value option : options) {
-      if (IsCallable(option)) CallWithAnything(option, sources, args.line);
+      if (IsCallable(option) || AsModule(option) != nullptr)
+        CallWithAnything(option, sources, args.line);
+      if (auto* symbol = AsSymbol(option); symbol != nullptr && IsComputingFunction(symbol->name))
+        HandsAway(symbol->name, args.line);
+      if (auto* partial = As<PartialObject>(option, ObjectKind::kPartial)) {
+        auto* symbol = AsSymbol(partial->function);
+        if (symbol != nullptr && IsComputingFunction(symbol->name))
+          HandsAway(symbol->name, args.line);
+      }
       if (const auto* method = As<MethodObject>(option, ObjectKind::kMethod);
           method != nullptr && AsTensor(method->self) != nullptr)
         CallWithAnything(option, sources, args.line);
@@ -119,19 +164,23 @@ void Interpreter::CallCallbacks(const Args& args) {
 void Interpreter::CallMembers(InstanceObject* instance, int line) {
   if (instance->type == nullptr) return;
   const bool is_model = DerivesFrom(instance->type, "torch.nn.Module");
+  // What torch calls of a model (train, to, load_state_dict) gets flags, devices and names, no
+  // tensors that forward computes on.
   StorageSet everything;
-  for (int i = 0; i < static_cast<int>(storages_.size()); ++i) {
+  for (int i = 0; i < static_cast<int>(storages_.size()) && !is_model; ++i) {
     if (storages_[i].input) everything.push_back(i);
   }
   for (Value base : std::vector<Value>(SearchOrder(instance->type))) {
     auto* type = AsClass(base);
     if (type == nullptr) continue;
+    budget_.Spend(type->body->variables.size());
+    if (budget_.used_up()) return;
     const auto variables = type->body->variables;
     for (const auto& [number, value] : variables) {
       auto* function = AsFunction(value);
       const std::string& name = ast_->NameOf(number);
       if (function == nullptr || IsSpecial(name) || (is_model && !IsModuleMethod(name))) continue;
-      CallWithAnything(BindFunction(function, instance), everything, line);
+      CallWithAnything(BindFunction(function, instance), everything, line, /*remote=*/true);
     }
   }
 }
@@ -161,7 +210,8 @@ void Interpreter::CallOverrides() {
                  return IsModuleMethod(ast_->NameOf(variable.first));
                });
     }
-    if (!active) continue;
+    if (!active || !Spend()) continue;
+    budget_.Spend(instances_.size() / 8);
     auto it = std::find_if(instances_.begin(), instances_.end(),
                            [type](InstanceObject* i) { return i->type == type; });
     InstanceObject* instance = it != instances_.end() ? *it : arena_.New<InstanceObject>();
@@ -176,7 +226,7 @@ void Interpreter::CallHidden() {
   for (int i = 0; i < static_cast<int>(storages_.size()); ++i) {
     if (storages_[i].input) everything.push_back(i);
   }
-  for (size_t i = 0; i < hidden_.size(); ++i) {  // it may grow meanwhile
+  for (size_t i = 0; i < hidden_.size() && Spend(); ++i) {  // it may grow meanwhile
     const Hidden hidden = hidden_[i];
     if (hidden.comprehension != nullptr) {
       frames_.push_back({.scope = hidden.scope});
@@ -201,7 +251,7 @@ void Interpreter::RunLaterCalls(Value bound, int line, Arena::State* before) {
   for (int call = 0; call < kMostCalls; ++call) {
     RunForward(bound, line);
     const uint64_t next = arena_.Callables(*before);
-    const bool widened = arena_.Widen(before);
+    const bool widened = arena_.Widen(before, call_count_);
     if (next == now && !widened) break;
     now = next;
     if (call + 1 == kMostCalls) {

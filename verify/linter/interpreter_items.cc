@@ -39,29 +39,23 @@ Value Interpreter::GetItem(Value object, Value index, const Node* index_node, in
     }
     case ObjectKind::kTensor:
       return ItemOfTensor(AsTensor(object), index, index_node, line);
+    case ObjectKind::kList:
+    case ObjectKind::kDict: {
+      Value item = ItemOfContainer(object, index, index_node);
+      auto* tensor = AsTensor(item);
+      if (tensor == nullptr || !ChosenByElement({index})) return item;
+      return arena_.Tensor(tensor->storages, tensor->shape, true);
+    }
     case ObjectKind::kHost: {
       auto* host = AsHost(object);
       const bool slice = index_node != nullptr && index_node->kind == Kind::kSlice;
       if (host->is_shape && slice) return object;
       return host->is_shape ? arena_.Size(host->sources) : arena_.Host(host->sources);
     }
-    case ObjectKind::kList:
-      if (index_node != nullptr && index_node->kind == Kind::kSlice) {
-        return arena_.List(AsList(object)->items, false);
-      }
-      return ItemOf(AsList(object)->items, AsList(object)->exact, index);
     case ObjectKind::kModule:
       if (index_node != nullptr && index_node->kind == Kind::kSlice)
         return arena_.List(AsModule(object)->children, false);
-      return ItemOf(AsModule(object)->children, true, index);
-    case ObjectKind::kDict: {
-      const std::string key = ConstantKey(index);
-      Value joined = AsDict(object)->other;
-      for (const auto& [existing, item] : AsDict(object)->items) {
-        if (key.empty() || existing == key) joined = arena_.Join(joined, item);
-      }
-      return joined == nullptr ? arena_.Unknown() : joined;
-    }
+      return ItemOf(AsModule(object)->children, AsModule(object)->exact, index);
     case ObjectKind::kSymbol:
       if (absl::StartsWith(AsSymbol(object)->name, "os.environ")) return arena_.Host();
       return object;  // typing.List[int]
@@ -79,6 +73,28 @@ Value Interpreter::GetItem(Value object, Value index, const Node* index_node, in
     default:
       return arena_.UnknownLike(object);
   }
+}
+
+Value Interpreter::ItemOfContainer(Value container, Value index, const Node* index_node) {
+  if (CountsCalls(index) && phase_ == Phase::kForward && AsList(container) != nullptr) {
+    for (Value item : AsList(container)->items) {
+      if (!IsCallable(item) && AsKernel(item) == nullptr) continue;
+      Find(LintRule::kHardCoded, index_node == nullptr ? 1 : index_node->line, "index",
+           "which code runs depends on chance or on how often forward was called");
+    }
+  }
+  if (auto* list = AsList(container)) {
+    if (index_node != nullptr && index_node->kind == Kind::kSlice)
+      return arena_.List(list->items, false);
+    return ItemOf(list->items, list->exact, index);
+  }
+  const std::string key = ConstantKey(index);
+  budget_.SpendSearch(1, 2 * AsDict(container)->items.size());
+  Value joined = AsDict(container)->other;
+  for (const auto& [existing, item] : AsDict(container)->items) {
+    if (key.empty() || existing == key) joined = arena_.Join(joined, item);
+  }
+  return joined == nullptr ? arena_.Unknown() : joined;
 }
 
 Value Interpreter::ItemOfTensor(TensorObject* tensor, Value index, const Node* index_node,
@@ -131,25 +147,54 @@ Value Interpreter::IndexTensor(TensorObject* tensor, Value index, int line) {
       shape.reset();  // a slice among several, an ellipsis, or an unknown number
     }
   }
-  return arena_.Tensor(tensor->storages, shape);
+  return arena_.Tensor(tensor->storages, shape, tensor->picked || ChosenByElement(indices));
+}
+
+// Elements of a named tuple, or of an object that the program iterates over by its own methods.
+void Interpreter::AddInstanceItems(InstanceObject* instance, std::vector<Value>* items,
+                                   bool* exact) {
+  if (IsNamedTuple(instance)) {
+    // Fields in order, as MakeNamedTuple and annotations give them.
+    bool known = true;
+    for (const std::string& field : FieldsOf(instance->type)) {
+      auto it = instance->attributes.find(field);
+      known = known && it != instance->attributes.end();
+      if (known) items->push_back(it->second);
+    }
+    if (known) return;
+    *exact = false;
+    for (Value value : AttributeValues(instance)) items->push_back(value);
+    return;
+  }
+  *exact = false;
+  Value iterator = Call(GetAttribute(instance, "__iter__", 0), {});
+  if (AsInstance(iterator) == nullptr) {
+    AddItems(iterator, items, exact);
+  } else {
+    items->push_back(Call(GetAttribute(iterator, "__next__", 0), {}));
+  }
 }
 
 void Interpreter::AddItems(Value iterable, std::vector<Value>* items, bool* exact) {
+  const Nested nested(&call_depth_);
+  if (TooDeep(call_depth_, kMaxCallsInCalls, 1)) return;
   if (auto* list = AsList(iterable)) {
-    const std::vector<Value> more = list->items;  // a copy, as it may be the same one
-    Grow(more.size());
+    bool same = true;
+    const std::vector<Value> more = ItemsOf(list, &same);
     if (items->size() + more.size() <= kMostItems) {
       items->insert(items->end(), more.begin(), more.end());
-      *exact = *exact && list->exact;
+      *exact = *exact && same;
       return;
     }
     *exact = false;
-    steps_ = std::max(steps_, kStepsForAll);  // what is left out cannot be followed
+    budget_.UseUp();  // what is left out cannot be followed
     (void)Spend();
     return;
   }
   if (auto* module = AsModule(iterable)) {
+    budget_.Spend(module->children.size());
     items->insert(items->end(), module->children.begin(), module->children.end());
+    *exact = *exact && module->exact;
     return;
   }
   const bool all_before = *exact;
@@ -163,30 +208,14 @@ void Interpreter::AddItems(Value iterable, std::vector<Value>* items, bool* exac
   } else if (auto* host = AsHost(iterable)) {
     items->push_back(host->is_shape ? arena_.Size() : arena_.Host(host->sources));
   } else if (auto* dict = AsDict(iterable)) {
+    budget_.Spend(4 * dict->items.size());
     for (const auto& [key, value] : dict->items) {
       if (absl::StartsWith(key, "s:")) items->push_back(arena_.Constant(key.substr(2)));
     }
     if (items->empty() || dict->other != nullptr) items->push_back(arena_.Host());
-  } else if (auto* instance = AsInstance(iterable); instance != nullptr && IsNamedTuple(instance)) {
-    // Fields in order, as MakeNamedTuple and annotations give them.
-    bool known = true;
-    for (const std::string& field : FieldsOf(instance->type)) {
-      auto it = instance->attributes.find(field);
-      known = known && it != instance->attributes.end();
-      if (known) items->push_back(it->second);
-    }
-    if (known) {
-      *exact = all_before;
-    } else {
-      for (Value value : AttributeValues(instance)) items->push_back(value);
-    }
   } else if (auto* instance = AsInstance(iterable)) {
-    Value iterator = Call(GetAttribute(instance, "__iter__", 0), {});
-    if (AsInstance(iterator) == nullptr) {
-      AddItems(iterator, items, exact);
-    } else {
-      items->push_back(Call(GetAttribute(iterator, "__next__", 0), {}));
-    }
+    *exact = all_before;
+    AddInstanceItems(instance, items, exact);
   } else {
     items->push_back(arena_.UnknownLike(iterable));
   }

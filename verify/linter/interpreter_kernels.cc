@@ -71,6 +71,7 @@ KernelAnalysis::Constants Interpreter::LaunchConstants(const KernelObject& kerne
 const KernelInfo& Interpreter::AnalyseKernel(KernelObject* kernel, const Args& args) {
   std::string key;
   KernelAnalysis::Constants constants = LaunchConstants(*kernel, args, &key);
+  budget_.Spend(key.size() / 8);
   if (kernel->infos.size() >= kMaxVariants && kernel->infos.count(key) == 0) {
     key.clear();  // many launches with different constants: one analysis for the rest
     constants.clear();
@@ -80,6 +81,7 @@ const KernelInfo& Interpreter::AnalyseKernel(KernelObject* kernel, const Args& a
   // defined.
   auto resolve = [this, kernel](const Node* name, const Node* inside) {
     KernelAnalysis::Callee callee;
+    budget_.Spend(kernels_.size() / 4);
     Scope* scope = kernel->function->closure;
     for (const KernelObject* other : kernels_) {
       if (other->function->node == inside) scope = other->function->closure;
@@ -107,13 +109,8 @@ const KernelInfo& Interpreter::AnalyseKernel(KernelObject* kernel, const Args& a
 }
 
 void Interpreter::AddKernelHooks(const std::vector<Value>& values) {
-  for (Value value : values) {
+  for (Value value : arena_.Flat(arena_.List(values))) {
     if (IsCallable(value)) kernel_hooks_.push_back(value);
-    if (auto* list = AsList(value)) AddKernelHooks(list->items);
-    if (auto* dict = AsDict(value)) {
-      for (const auto& [key, item] : dict->items) AddKernelHooks({item});
-      AddKernelHooks({dict->other});
-    }
   }
 }
 
@@ -143,8 +140,18 @@ Value Interpreter::LaunchKernel(KernelObject* kernel, Value grid, const Args& ar
       return None();
     }
   }
-  if (IsCallable(grid) || AsUnion(grid) != nullptr)
-    Call(grid, {.positional = {arena_.New<DictObject>()}, .line = args.line});
+  StorageSet grid_sources = Reachable(grid);
+  if (IsCallable(grid) || AsUnion(grid) != nullptr) {
+    Value size = Call(grid, {.positional = {arena_.New<DictObject>()}, .line = args.line});
+    AddTo(&grid_sources, Reachable(size));
+  }
+  if (phase_ == Phase::kForward &&
+      (counted_ > 0 || Counts(grid_sources) ||
+       std::any_of(frames_.begin(), frames_.end(), [](const Frame& f) { return f.counted; }))) {
+    Find(
+        LintRule::kHardCoded, args.line, info.name,
+        "whether and how far the kernel runs depends on chance or on how often forward was called");
+  }
   for (Value value : args.All()) {
     if (AsInstance(value) != nullptr) Hide(value, args.line);  // Triton asks it for data_ptr()
   }
@@ -153,6 +160,7 @@ Value Interpreter::LaunchKernel(KernelObject* kernel, Value grid, const Args& ar
   const int number = static_cast<int>(launches_.size());
   auto mark = [&](Value value) {
     for (int storage : Reachable(value)) {
+      budget_.Spend(2 + (launch.arguments.size() + storages_[storage].sources.size()) / 4);
       storages_[storage].launches.push_back(number);
       AddTo(&storages_[storage].sources, launch.arguments);
       for (int pointee : storages_[storage].addresses) {
@@ -162,6 +170,7 @@ Value Interpreter::LaunchKernel(KernelObject* kernel, Value grid, const Args& ar
     }
   };
   const int parameters = static_cast<int>(info.parameters.size());
+  budget_.SpendSearch(parameters, 8 + args.keyword.size());
   const bool open = info.variadic || args.rest != nullptr;
   for (int p = 0; p < parameters; ++p) {
     if (info.written.count(std::min(p, 63)) == 0) continue;
@@ -206,6 +215,7 @@ Value Interpreter::CallTriton(const std::string& name, const Args& args) {
     if (AsKernel(first) != nullptr) return first;
     return arena_.Symbol(absl::StrCat(name, "()"));
   }
+  if (IsDriverChange(name)) Forbid(args.line, name, "replaces the driver that launches kernels");
   if (name == "triton.cdiv" || name == "triton.next_power_of_2") {
     const std::optional<int64_t> a = ConstantInt(first), b = ConstantInt(args.Get(1, "y"));
     if (name == "triton.cdiv" && a.has_value() && b.has_value() && *a >= 0 && *b > 0) {

@@ -49,6 +49,40 @@ Value Interpreter::FunctoolsModule(const std::string& name, const Args& args) {
   return nullptr;
 }
 
+// Functions of dataclasses on their instances; null when `name` is none that matters.
+Value Interpreter::DataclassesModule(const std::string& name, const Args& args) {
+  if (name == "dataclasses.field") {
+    if (Value value = args.Get(-1, "default")) return value;
+    Value factory = args.Get(-1, "default_factory");
+    if (factory == nullptr) return nullptr;
+    Hide(factory, args.line);  // each object that is made calls it
+    return Call(factory, {.line = args.line});
+  }
+  auto* instance = AsInstance(args.Get(0, "obj"));
+  if (instance == nullptr || instance->type == nullptr || args.rest != nullptr) return nullptr;
+  const std::vector<std::string> fields = FieldsOf(instance->type);
+  const bool replaces = name == "dataclasses.replace";
+  if (fields.empty() || args.positional.size() != 1) return nullptr;
+  Args made{.keyword = replaces ? args.keyword : decltype(args.keyword)(), .line = args.line};
+  for (const std::string& field : fields) {
+    if (made.Get(-1, field) == nullptr)
+      made.keyword.emplace_back(field, GetAttribute(instance, field, args.line));
+  }
+  if (replaces) return Instantiate(instance->type, made);
+  if (Value factory = args.Get(-1, "dict_factory")) {
+    std::vector<Value> pairs;
+    for (const auto& [field, value] : made.keyword)
+      pairs.push_back(arena_.List({arena_.Constant(field), value}));
+    return Call(factory, {.positional = {arena_.List(pairs)}, .line = args.line});
+  }
+  if (!args.keyword.empty()) return nullptr;
+  if (name == "dataclasses.astuple") return arena_.List(made.All());
+  if (name != "dataclasses.asdict") return nullptr;
+  auto* dict = arena_.New<DictObject>();
+  for (const auto& [field, value] : made.keyword) dict->items.emplace_back("s:" + field, value);
+  return dict;
+}
+
 Value Interpreter::OperatorModule(absl::string_view op, const Args& args) {
   Value first = args.Get(0, "");
   constexpr std::pair<absl::string_view, absl::string_view> kOperators[] = {
@@ -93,9 +127,53 @@ Value Interpreter::MakeNamedTuple(const Args& args) {
   return type;
 }
 
+Value Interpreter::CollectionsModule(const std::string& name, const Args& args) {
+  Value first = args.Get(0, "");
+  const auto* torch = AsSymbol(first);  // starmap(torch.mul, pairs), accumulate(x, torch.add)
+  if (torch == nullptr) torch = AsSymbol(args.Get(1, "func"));
+  if (torch != nullptr && absl::StartsWith(torch->name, "torch.") && AnyTensor(args))
+    return arena_.List(
+        {CallSymbol(torch->name, {.rest = arena_.Guess(SourcesOf(args)), .line = args.line})},
+        false);
+  std::vector<Value> items;
+  bool exact = true;
+  for (Value value : args.All()) {
+    AsList(value) != nullptr ? AddItems(value, &items, &exact) : items.push_back(value);
+  }
+  CallCallbacks(args);
+  if (name == "collections.defaultdict") {
+    Args rest = args;
+    if (!rest.positional.empty()) rest.positional.erase(rest.positional.begin());
+    Value dict = SequenceBuiltin("dict", rest);
+    if (first != nullptr && !IsNone(first))
+      AsDict(dict)->other = arena_.Join(AsDict(dict)->other, Call(first, {.line = args.line}));
+    return dict;
+  }
+  if (absl::EndsWith(name, "Dict")) return SequenceBuiltin("dict", args);
+  if (absl::EndsWith(name, "ChainMap") || absl::EndsWith(name, "Counter")) {
+    auto* dict = arena_.New<DictObject>();
+    // A ChainMap looks into its dictionaries when it is asked, a Counter adds.
+    dict->other = absl::EndsWith(name, "Counter") ? arena_.Int() : arena_.Unknown(SourcesOf(args));
+    for (Value value : args.All()) {
+      auto* other = AsDict(value);
+      if (other == nullptr) continue;
+      budget_.Spend(4 * other->items.size());
+      dict->items.insert(dict->items.end(), other->items.begin(), other->items.end());
+      dict->other = arena_.Join(dict->other, other->other);
+    }
+    return dict;
+  }
+  const bool same = name == "itertools.chain" || name == "collections.deque";
+  if (!same) items.push_back(arena_.List(items, false));
+  return arena_.List(items, false);
+}
+
 Value Interpreter::CallStandardLibrary(const std::string& name, const Args& args) {
   Value first = args.Get(0, "");
   if (Value value = FunctoolsModule(name, args)) return value;
+  if (absl::StartsWith(name, "dataclasses.")) {
+    if (Value value = DataclassesModule(name, args)) return value;
+  }
   if (absl::StartsWith(name, "operator."))
     return OperatorModule(absl::string_view(name).substr(9), args);
   if (absl::StartsWith(name, "math.")) {
@@ -106,9 +184,11 @@ Value Interpreter::CallStandardLibrary(const std::string& name, const Args& args
   }
   if (absl::StartsWith(name, "copy.") || name == "typing.cast") {
     Value value = args.Get(name == "typing.cast" ? 1 : 0, "");
-    if (auto* tensor = AsTensor(value)) return NewTensor(tensor->storages, tensor->shape);
-    return value == nullptr ? None() : value;
+    if (name == "typing.cast" && AsTensor(value) == nullptr && value != nullptr) return value;
+    return value == nullptr ? None() : CopyOf(value, name == "copy.deepcopy");
   }
+  if (name == "contextlib.suppress" || name == "warnings.catch_warnings")
+    return arena_.Symbol(absl::StrCat(name, "()"));
   if (name == "types.MethodType" && args.positional.size() >= 2) {
     auto* bound = arena_.New<BoundObject>();
     bound->function = first;
@@ -122,42 +202,13 @@ Value Interpreter::CallStandardLibrary(const std::string& name, const Args& args
     return instance;
   }
   if (name == "collections.namedtuple") return MakeNamedTuple(args);
-  if (absl::StartsWith(name, "itertools.") || absl::StartsWith(name, "collections.")) {
-    const auto* torch = AsSymbol(first);  // starmap(torch.mul, pairs), accumulate(x, torch.add)
-    if (torch == nullptr) torch = AsSymbol(args.Get(1, "func"));
-    if (torch != nullptr && absl::StartsWith(torch->name, "torch.") && AnyTensor(args))
-      return arena_.List(
-          {CallSymbol(torch->name, {.rest = arena_.Guess(SourcesOf(args)), .line = args.line})},
-          false);
-    std::vector<Value> items;
-    bool exact = true;
-    for (Value value : args.All()) {
-      AsList(value) != nullptr ? AddItems(value, &items, &exact) : items.push_back(value);
-    }
-    CallCallbacks(args);
-    if (name == "collections.defaultdict") {
-      Args rest = args;
-      if (!rest.positional.empty()) rest.positional.erase(rest.positional.begin());
-      Value dict = SequenceBuiltin("dict", rest);
-      if (first != nullptr && !IsNone(first))
-        AsDict(dict)->other = arena_.Join(AsDict(dict)->other, Call(first, {.line = args.line}));
-      return dict;
-    }
-    if (absl::EndsWith(name, "Dict")) return SequenceBuiltin("dict", args);
-    if (absl::EndsWith(name, "ChainMap") || absl::EndsWith(name, "Counter")) {
-      auto* dict = arena_.New<DictObject>();
-      for (Value value : args.All()) {
-        auto* other = AsDict(value);
-        if (other == nullptr) continue;
-        dict->items.insert(dict->items.end(), other->items.begin(), other->items.end());
-        dict->other = arena_.Join(dict->other, other->other);
-      }
-      return dict;
-    }
-    const bool same = name == "itertools.chain" || name == "collections.deque";
-    if (!same) items.push_back(arena_.List(items, false));
-    return arena_.List(items, false);
+  if (name == "itertools.count") {
+    Value numbers = arena_.List({arena_.Int(SourcesOf(args))}, false);
+    AsList(numbers)->lasts = phase_ != Phase::kForward;
+    return numbers;
   }
+  if (absl::StartsWith(name, "itertools.") || absl::StartsWith(name, "collections."))
+    return CollectionsModule(name, args);
   // Kept for later: by an object's constructor, by atexit, by a logger.
   if (phase_ != Phase::kForward && !absl::StartsWith(name, "types.")) {
     for (Value value : args.All()) Hide(value, args.line);
@@ -168,6 +219,11 @@ Value Interpreter::CallStandardLibrary(const std::string& name, const Args& args
 }
 
 Value Interpreter::CallOtherLibrary(const std::string& name, const Args& args) {
+  if (name == "einops.rearrange" || name == "einops.repeat") {  // views and copies
+    auto* tensor = AsTensor(args.Get(0, "tensor"));
+    if (tensor != nullptr && name == "einops.rearrange") return arena_.Tensor(tensor->storages);
+    return NewTensor(SourcesOf(args));
+  }
   CallCallbacks(args);
   for (Value value : args.positional) {
     if (AsList(value) != nullptr || AsDict(value) != nullptr) Loosen(value, args);  // shuffle

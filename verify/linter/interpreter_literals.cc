@@ -60,7 +60,7 @@ std::optional<std::string> PlainString(const Node* node) {
     if (!child->children.empty()) return std::nullopt;  // escapes
     text += std::string(child->text);
   }
-  return text;
+  return absl::StrReplaceAll(text, {{"\r\n", "\n"}});  // as Python reads it
 }
 
 Value Interpreter::EvalLiteral(const Node* node) {
@@ -100,6 +100,7 @@ Value Interpreter::EvalLiteral(const Node* node) {
 }
 
 Value Interpreter::EvalNumber(const Node* node) {
+  budget_.Spend(node->text.size() / 16);
   std::string text = absl::StrReplaceAll(node->text, {{"_", ""}});
   int64_t number = 0;
   double real = 0;
@@ -114,6 +115,7 @@ Value Interpreter::EvalNumber(const Node* node) {
 }
 
 Value Interpreter::EvalString(const Node* node) {
+  budget_.Spend(node->text.size() / 16);
   StorageSet sources;
   std::vector<const Node*> pending(node->children.begin(), node->children.end());
   while (!pending.empty()) {  // interpolations, also those inside format specifiers
@@ -137,7 +139,18 @@ Value Interpreter::EvalString(const Node* node) {
   if (absl::StrContains(prefix, "b") || absl::StrContains(prefix, "B"))
     return arena_.Host(sources);  // bytes equal no string
   if (std::optional<std::string> text = PlainString(node)) return arena_.Constant(*text);
-  return arena_.Host(sources);
+  Value made = arena_.Host(sources);
+  const Node* first = node->children.empty() ? nullptr : node->children[0];
+  for (const Node* child : node->children) {  // behind the opening quote
+    if (child->kind != Kind::kOther) {
+      first = child;
+      break;
+    }
+  }
+  if (first != nullptr && first->kind == Kind::kStringContent && first->children.empty() &&
+      node->kind == Kind::kString)
+    AsHost(made)->prefix = std::string(first->text);
+  return made;
 }
 
 Value Interpreter::EvalCollection(const Node* node) {
@@ -156,7 +169,7 @@ Value Interpreter::EvalCollection(const Node* node) {
       items.push_back(Eval(child));
     }
   }
-  return arena_.List(std::move(items), exact);
+  return arena_.List(std::move(items), exact && node->kind != Kind::kSet);  // equal ones are one
 }
 
 Value Interpreter::EvalDictionary(const Node* node) {
@@ -168,6 +181,7 @@ Value Interpreter::EvalDictionary(const Node* node) {
     } else if (child->kind == Kind::kDictSplat && !child->children.empty()) {
       Value more = Eval(child->children[0]);
       if (auto* other = AsDict(more)) {
+        budget_.Spend(4 * other->items.size());
         for (const auto& item : other->items) dict->items.push_back(item);
         dict->other = arena_.Join(dict->other, other->other);
       } else {
@@ -179,7 +193,7 @@ Value Interpreter::EvalDictionary(const Node* node) {
 }
 
 void Interpreter::Clauses(const Node* node, size_t index, int depth, const Node* body,
-                          std::vector<Value>* out) {
+                          std::vector<Value>* out, bool* counted) {
   const auto& children = node->children;
   while (index < children.size() && children[index]->kind != Kind::kForIn &&
          children[index]->kind != Kind::kIfClause) {
@@ -198,7 +212,7 @@ void Interpreter::Clauses(const Node* node, size_t index, int depth, const Node*
   if (clause->kind == Kind::kIfClause) {
     if (!clause->children.empty()) Eval(clause->children[0]);
     ++undecided_;
-    Clauses(node, index + 1, depth, body, out);
+    Clauses(node, index + 1, depth, body, out, counted);
     --undecided_;
     return;
   }
@@ -206,6 +220,7 @@ void Interpreter::Clauses(const Node* node, size_t index, int depth, const Node*
   bool exact = true;
   AddItems(Eval(clause->Get(Field::kRight)), &items, &exact);
   const bool many = !exact || items.size() > 8 || depth > 1;
+  *counted = *counted && !many;
   if (many) {
     Value element = items.empty() ? arena_.Unknown() : arena_.JoinAll(items);
     items = {element};
@@ -213,7 +228,7 @@ void Interpreter::Clauses(const Node* node, size_t index, int depth, const Node*
   loops_ += many;
   for (Value item : items) {
     Store(clause->Get(Field::kLeft), item);
-    Clauses(node, index + 1, depth + 1, body, out);
+    Clauses(node, index + 1, depth + 1, body, out, counted);
   }
   loops_ -= many;
 }
@@ -221,18 +236,29 @@ void Interpreter::Clauses(const Node* node, size_t index, int depth, const Node*
 Value Interpreter::EvalComprehension(const Node* node) {
   const Node* body = node->Get(Field::kBody);
   if (body == nullptr) return arena_.Unknown();
-  if (node->kind == Kind::kGenerator && phase_ != Phase::kForward && !IsUsedUpAtOnce(node)) {
-    if (hidden_.size() >= kMostHidden) TooHidden(node->line);
-    if (hidden_.size() < kMostHidden)
+  if (node->kind == Kind::kGenerator && !IsUsedUpAtOnce(node)) {
+    // It runs when it is asked for elements, with what its names mean then.
+    const auto known = std::find_if(hidden_.begin(), hidden_.end(),
+                                    [node](const Hidden& h) { return h.comprehension == node; });
+    if (phase_ == Phase::kForward && known != hidden_.end()) {
+      known->scope = frame().scope;
+    } else if (hidden_.size() >= kMostHidden) {
+      TooHidden(node->line);
+    } else {
       hidden_.push_back({.line = node->line, .comprehension = node, .scope = frame().scope});
+    }
   }
   std::vector<Value> items;
-  Frame inner = frame();
+  Frame inner;
+  inner.function = frame().function;
+  inner.self = frame().self;
+  inner.callables = frame().callables;
   inner.scope = arena_.NewScope(frame().scope);
   inner.scope->is_comprehension = true;
   inner.is_forward = false;
   frames_.push_back(inner);
-  Clauses(node, 0, 0, body, &items);
+  bool counted = node->kind == Kind::kListComprehension || node->kind == Kind::kGenerator;
+  Clauses(node, 0, 0, body, &items, &counted);
   Value yielded = frame().yielded;
   frames_.pop_back();
   frame().yielded = arena_.Join(frame().yielded, yielded);
@@ -244,7 +270,9 @@ Value Interpreter::EvalComprehension(const Node* node) {
     dict->other = arena_.JoinAll(items);
     return dict;
   }
-  return arena_.List(items, !filtered && items.size() > 1);
+  counted = counted && !filtered && items.size() > 1;
+  if (node->kind == Kind::kGenerator) return Iterator(std::move(items), counted, {});
+  return arena_.List(std::move(items), counted);
 }
 
 Value Interpreter::EvalLambda(const Node* node) {

@@ -81,6 +81,12 @@ Value Interpreter::CallInstanceMethod(InstanceObject* instance, absl::string_vie
     }
     return None();
   }
+  if ((name == "_replace" || name == "_asdict") && IsNamedTuple(instance)) {
+    Args with_self = args;
+    with_self.positional.insert(with_self.positional.begin(), instance);
+    const std::string same = name == "_replace" ? "dataclasses.replace" : "dataclasses.asdict";
+    if (Value value = DataclassesModule(same, with_self)) return value;
+  }
   const std::string* key = ConstantString(args.Get(0, "name"));
   if ((name == "register_buffer" || name == "register_parameter" || name == "add_module" ||
        name == "register_module") &&
@@ -88,8 +94,8 @@ Value Interpreter::CallInstanceMethod(InstanceObject* instance, absl::string_vie
     Value value = args.Get(1, name == "register_buffer" ? "tensor"
                               : name == "add_module"    ? "module"
                                                         : "param");
-    Value& slot = instance->attributes[key == nullptr ? "*" : *key];
-    slot = key == nullptr || undecided_ > 0 ? arena_.Join(slot, value) : value;
+    Value& slot = instance->attributes[key == nullptr ? UnknownName(args.Get(0, "name")) : *key];
+    slot = key == nullptr || Weak(instance) ? arena_.Join(slot, value) : value;
     return None();
   }
   if (absl::StartsWith(name, "register_") && absl::StrContains(name, "hook")) {
@@ -105,7 +111,11 @@ Value Interpreter::CallInstanceMethod(InstanceObject* instance, absl::string_vie
       name == "state_dict") {
     return arena_.List(values, false);
   }
-  if (absl::StartsWith(name, "named_")) {
+  const bool is_dict = DerivesFrom(instance->type, "torch.nn.ModuleDict") ||
+                       DerivesFrom(instance->type, "torch.nn.ParameterDict");
+  if (is_dict && name == "values") return arena_.List(values, false);
+  if (is_dict && name == "keys") return arena_.List({arena_.Host()}, false);
+  if (absl::StartsWith(name, "named_") || (is_dict && name == "items")) {
     Value joined = arena_.JoinAll(values);
     return arena_.List({arena_.List({arena_.Host(), joined == nullptr ? arena_.Host() : joined})},
                        false);
@@ -156,10 +166,10 @@ Value Interpreter::CallModuleMethod(ModuleObject* module, absl::string_view name
   }
   if (name == "append" || name == "insert" || name == "add_module" || name == "extend") {
     for (Value value : args.positional) {
-      bool exact = true;
-      name == "extend" ? AddItems(value, &module->children, &exact)
+      name == "extend" ? AddItems(value, &module->children, &module->exact)
                        : module->children.push_back(value);
     }
+    if (Weak(module) || name == "insert") module->exact = false;
     return module;
   }
   if (name == "parameters" || name == "buffers" || name == "state_dict") {
@@ -167,6 +177,7 @@ Value Interpreter::CallModuleMethod(ModuleObject* module, absl::string_view name
   }
   if (name == "children" || name == "modules" || name == "values")
     return arena_.List(module->children, false);
+  if (name == "apply" && phase_ == Phase::kForward) CallCallbacks(args);
   if (name == "items" || name == "named_children" || name == "named_modules") {
     Value child = arena_.JoinAll(module->children);
     return arena_.List({arena_.List({arena_.Host(), child == nullptr ? arena_.Host() : child})},

@@ -27,9 +27,11 @@ Value Interpreter::LookupFrom(Scope* scope, int name) {
   };
   for (Scope* s = scope; s != nullptr; s = s->parent) {
     if (s->is_class && !innermost) continue;
+    if (innermost) budget_.SpendSearch(1, s->globals.size());
     if (innermost && has(s->globals)) {
       s = module_scope_;
     }
+    budget_.SpendSearch(1, s->variables.size());
     if (Value* found = s->Find(name)) return *found;
     innermost = false;
     if (s == module_scope_) break;
@@ -44,15 +46,16 @@ Value Interpreter::LookupFrom(Scope* scope, int name) {
 
 void Interpreter::Bind(int name, Value value) {
   Scope* scope = frame().scope;
+  budget_.SpendSearch(1, scope->variables.size() + scope->globals.size() + scope->nonlocals.size());
   auto has = [name](const std::vector<int>& names) {
     return std::find(names.begin(), names.end(), name) != names.end();
   };
   bool weak = false;
   if (has(scope->globals)) {
-    weak = undecided_ > 0;
+    weak = undecided_ > 0 || early_exit_ > 0;
     scope = module_scope_;
   } else if (has(scope->nonlocals)) {
-    weak = undecided_ > 0;
+    weak = undecided_ > 0 || early_exit_ > 0;
     for (Scope* s = scope->parent; s != nullptr; s = s->parent) {
       if (!s->is_class && s->Find(name) != nullptr) {
         scope = s;
@@ -60,6 +63,7 @@ void Interpreter::Bind(int name, Value value) {
       }
     }
   }
+  if (scope == frame().scope && frame().tries > 0) frame().tried.emplace_back(name, value);
   if (Value* found = scope->Find(name)) {
     Value bound = weak ? arena_.Join(*found, value) : value;
     scope == frame().scope ? void(*found = bound) : Put(found, bound);
@@ -137,13 +141,14 @@ void Interpreter::StoreItem(Value container, Value index, Value value, int line)
   if (auto* tensor = AsTensor(container)) {
     // Writing elements is a copy; choosing them by a tensor is a computation.
     if (HoldsTensor(index)) Compute("index assignment by a tensor", line, tensor->storages);
+    if (IsPicked(value)) Compute("index by single elements", line, tensor->storages);
     for (int storage : tensor->storages) AddTo(&storages_[storage].sources, Reachable(value));
   } else if (auto* list = AsList(container)) {
     const std::optional<int64_t> position = ConstantInt(index);
     const int64_t size = list->items.size();
     if (position.has_value() && list->exact && *position < size && *position >= -size) {
       Value& item = list->items[*position < 0 ? *position + size : *position];
-      Put(&item, undecided_ > 0 ? arena_.Join(item, value) : value);
+      Put(&item, Weak(list) ? arena_.Join(item, value) : value);
     } else {
       list->items.push_back(value);
       if (AsList(value) != nullptr) AddItems(value, &list->items, &list->exact);  // list[1:] = ...
@@ -161,13 +166,7 @@ void Interpreter::StoreItem(Value container, Value index, Value value, int line)
       }
       return;
     }
-    for (auto& [existing, item] : dict->items) {
-      if (existing == key) {
-        Put(&item, undecided_ > 0 ? arena_.Join(item, value) : value);
-        return;
-      }
-    }
-    dict->items.emplace_back(key, value);
+    PutItem(dict, key, value);
   } else if (auto* symbol = AsSymbol(container)) {
     const std::string* key = ConstantString(index);
     if (symbol->name == "os.environ" && key != nullptr && IsPermittedVariable(*key)) return;
@@ -191,6 +190,11 @@ void Interpreter::ExecAugmented(const Node* node) {
   Value added = Eval(right);
   if (auto* list = AsList(old_value); list != nullptr && name == "+") {
     AddItems(added, &list->items, &list->exact);
+    if (Weak(list)) list->exact = false;
+    return;
+  }
+  if (auto* list = AsList(old_value); list != nullptr && name == "*") {
+    list->exact = false;
     return;
   }
   if (auto* dict = AsDict(old_value); dict != nullptr && name == "|") {

@@ -111,6 +111,11 @@ Value Interpreter::SymbolAttribute(const std::string& symbol, absl::string_view 
     if (name == "type") return arena_.Constant(std::string("cuda"));
     return arena_.Host();
   }
+  if (symbol.size() > kImportModule.size() && absl::StartsWith(symbol, kImportModule)) {
+    if (name == "__version__") return arena_.Host();
+    Forbid(line, std::string(kImportModule), WhyForbidden(kImportModule));
+    return arena_.Unknown();
+  }
   if (const std::string module = ReexportedModule(symbol, name); !module.empty()) {
     if (IsForbiddenModule(module))
       Forbid(line, absl::StrCat(symbol, ".", name), "is a module that a kernel has no use for");
@@ -124,6 +129,7 @@ Value Interpreter::SymbolAttribute(const std::string& symbol, absl::string_view 
     Forbid(line, std::string(name), "is refused in a candidate");
   std::string full = absl::StrCat(symbol, ".", name);
   if (absl::StartsWith(full, "torch.ops.")) {
+    budget_.Spend(16 * custom_ops_.size());
     for (const auto& [op, function] : custom_ops_) {
       if (full == absl::StrCat("torch.ops.", op) ||
           full == absl::StrCat("torch.ops.", op, ".default"))
@@ -157,6 +163,7 @@ Value Interpreter::ClassAttribute(ClassObject* type, absl::string_view name, std
   const int number = ast_->Intern(name);
   for (Value base : SearchOrder(type)) {
     if (auto* parent = AsClass(base)) {
+      budget_.SpendSearch(1, parent->body->variables.size());
       if (Value* found = parent->body->Find(number)) return *found;
     } else if (auto* library = AsSymbol(base); library != nullptr && symbol->empty()) {
       *symbol = library->name;
@@ -166,15 +173,22 @@ Value Interpreter::ClassAttribute(ClassObject* type, absl::string_view name, std
 }
 
 bool Interpreter::DerivesFrom(ClassObject* type, absl::string_view symbol) {
-  for (Value base : type->bases) {
-    if (auto* parent = AsClass(base); parent != nullptr && DerivesFrom(parent, symbol)) return true;
-    if (auto* library = AsSymbol(base); library != nullptr && library->name == symbol) return true;
-  }
-  return false;
+  const std::vector<Value>& order = SearchOrder(type);
+  return std::any_of(order.begin(), order.end(), [symbol](Value base) {
+    auto* library = AsSymbol(base);
+    return library != nullptr && library->name == symbol;
+  });
 }
 
 Value Interpreter::BindMethod(Value found, Value self, Value type) {
   auto* function = AsFunction(found);
+  if (auto* descriptor = AsInstance(found); descriptor != nullptr && descriptor->type != nullptr) {
+    std::string unused;
+    Value getter = ClassAttribute(descriptor->type, "__get__", &unused);
+    if (AsFunction(getter) == nullptr) return found;
+    return Call(BindMethod(getter, descriptor, descriptor->type),
+                {.positional = {self, type}, .line = AsFunction(getter)->node->line});
+  }
   if (function == nullptr) return found;
   switch (function->binding) {
     case FunctionObject::Binding::kStatic:
@@ -191,12 +205,17 @@ Value Interpreter::BindMethod(Value found, Value self, Value type) {
 }
 
 Value Interpreter::InstanceAttribute(InstanceObject* instance, absl::string_view name, int line) {
-  auto it = instance->attributes.find(std::string(name));
-  if (it != instance->attributes.end()) {
-    auto any = instance->attributes.find("*");  // set under a name that is not known
-    return any == instance->attributes.end() ? it->second : arena_.Join(it->second, any->second);
+  // What was set under a name that is not known, but may be this one.
+  Value made = nullptr;
+  for (auto any = instance->attributes.lower_bound("*");
+       any != instance->attributes.end() && any->first[0] == '*'; ++any) {
+    if (absl::StartsWith(name, any->first.substr(1))) made = arena_.Join(made, any->second);
   }
-  if (instance->type == nullptr) return arena_.Method(instance, name);
+  auto it = instance->attributes.find(std::string(name));
+  if (it != instance->attributes.end()) return arena_.Join(it->second, made);
+  if (instance->type == nullptr ||
+      ((name == "_replace" || name == "_asdict") && IsNamedTuple(instance)))
+    return arena_.Method(instance, name);
   if (name == "__class__") return instance->type;
   std::string symbol;
   if (Value found = ClassAttribute(instance->type, name, &symbol))
@@ -212,9 +231,7 @@ Value Interpreter::InstanceAttribute(InstanceObject* instance, absl::string_view
     return parameter;
   }
   if (name == "training") return arena_.Host();
-  // Attributes that were set under names computed at run time.
-  if (auto any = instance->attributes.find("*"); any != instance->attributes.end())
-    return any->second;
+  if (made != nullptr) return made;
   if (absl::StartsWith(symbol, "torch.nn.") && IsModuleSetting(name)) return arena_.Host();
   return arena_.Method(instance, name);
 }
@@ -239,25 +256,30 @@ Value Interpreter::ModuleAttribute(ModuleObject* module, absl::string_view name)
 }
 
 std::vector<Value> Interpreter::AttributeValues(InstanceObject* instance) {
+  budget_.Spend(2 * instance->attributes.size());
   std::vector<Value> values;
   for (const auto& [name, value] : instance->attributes) values.push_back(value);
   return values;
 }
 
-std::vector<std::string> Interpreter::FieldsOf(const ClassObject* type) {
+const std::vector<std::string>& Interpreter::FieldsOf(ClassObject* type) {
+  budget_.Spend(8 * type->fields.size());
   if (!type->fields.empty()) return type->fields;
-  std::vector<std::string> fields;
-  const Node* body = type->node == nullptr ? nullptr : type->node->Get(Field::kBody);
-  for (const Node* statement : body == nullptr ? std::vector<Node*>() : body->children) {
-    const Node* assignment = statement->children.empty() ? nullptr : statement->children[0];
-    if (assignment == nullptr || assignment->kind != Kind::kAssignment) continue;
-    const Node* left = assignment->Get(Field::kLeft);
-    if (left != nullptr && left->kind == Kind::kIdentifier &&
-        assignment->Get(Field::kType) != nullptr) {
-      fields.emplace_back(left->text);
+  if (!type->annotated.has_value()) {
+    type->annotated.emplace();
+    const Node* body = type->node == nullptr ? nullptr : type->node->Get(Field::kBody);
+    for (const Node* statement : body == nullptr ? std::vector<Node*>() : body->children) {
+      const Node* assignment = statement->children.empty() ? nullptr : statement->children[0];
+      if (assignment == nullptr || assignment->kind != Kind::kAssignment) continue;
+      const Node* left = assignment->Get(Field::kLeft);
+      if (left != nullptr && left->kind == Kind::kIdentifier &&
+          assignment->Get(Field::kType) != nullptr) {
+        type->annotated->emplace_back(left->text);
+      }
     }
   }
-  return fields;
+  budget_.Spend(8 * type->annotated->size());
+  return *type->annotated;
 }
 
 bool Interpreter::IsNamedTuple(InstanceObject* instance) {
@@ -273,6 +295,7 @@ Value Interpreter::Instantiate(ClassObject* type, const Args& args) {
   auto* instance = arena_.New<InstanceObject>();
   instance->type = type;
   instance->made_again = phase_ == Phase::kForward || loops_ > 0;
+  instance->pass = passes_.all;
   instances_.push_back(instance);
   std::string symbol;
   if (Value constructor = ClassAttribute(type, "__new__", &symbol)) {
@@ -287,6 +310,7 @@ Value Interpreter::Instantiate(ClassObject* type, const Args& args) {
     Call(BindMethod(init, instance, type), args);
     return instance;
   }
+  budget_.SpendSearch(FieldsOf(type).size(), args.keyword.size());
   // Dataclasses, named tuples: fields in the order of their annotations.
   size_t position = 0;
   for (const std::string& field : FieldsOf(type)) {

@@ -64,10 +64,12 @@ std::optional<bool> FoldComparison(absl::string_view op, double a, double b) {
 Value Interpreter::Elementwise(const std::string& name, const std::vector<Value>& values,
                                int line) {
   StorageSet sources;
-  bool small = true, any_tensor = false;
+  bool small = true, any_tensor = false, any_remote = false;
   for (Value value : values) {
     AddTo(&sources, Reachable(value));
-    if (const auto* tensor = AsTensor(value)) {
+    if (IsRemote(value)) {
+      any_remote = true;
+    } else if (const auto* tensor = AsTensor(value)) {
       any_tensor = true;
       small = small && tensor->IsSmall();
     } else if (HoldsTensor(value)) {
@@ -76,10 +78,12 @@ Value Interpreter::Elementwise(const std::string& name, const std::vector<Value>
     }
   }
   if (!any_tensor) {
+    if (any_remote) return arena_.Remote(sources);
     CheckNumbers(name, values, line);
     return arena_.Host(sources);
   }
-  if (!small || name == "@" || InPieces(sources)) return Compute(name, line, sources);
+  if (!small || name == "@" || InPieces(sources) || !IsPostProcessing(values))
+    return Compute(name, line, sources);
   int tensors = 0;
   Shape shape;  // one tensor among numbers gives its shape
   for (Value value : values) {
@@ -148,6 +152,12 @@ Value Interpreter::BinaryHost(absl::string_view op, HostObject* a, HostObject* b
       return arena_.Constant(absl::StrCat(*s, *t));
   }
   auto* result = arena_.New<HostObject>();
+  if (const auto* text = std::get_if<std::string>(&a->constant)) {
+    if (op == "+") result->prefix = *text;
+    if (op == "%") result->prefix = text->substr(0, text->find('%'));
+  } else if (op == "+") {
+    result->prefix = a->prefix;
+  }
   result->is_int = a->is_int && b->is_int && op != "/";
   result->is_shape = (a->is_shape || b->is_shape) && op == "+";
   auto is_size = [](const HostObject* host, const int64_t* constant) {
@@ -169,7 +179,7 @@ Value Interpreter::Unary(absl::string_view op, Value a, int line) {
     const bool asks_elements = AsHost(a) == nullptr && AsList(a) == nullptr &&
                                AsDict(a) == nullptr && AsInstance(a) == nullptr;
     if (asks_elements && HoldsTensor(a)) Elementwise("not", {a}, line);
-    return arena_.Host();
+    return Counts(Reachable(a)) ? CountOfCalls() : arena_.Host();
   }
   if (auto* host = AsHost(a)) {
     if (op == "-") {
@@ -189,20 +199,16 @@ Value Interpreter::Unary(absl::string_view op, Value a, int line) {
 // Where a call compares with the address or an element of an earlier call's argument it is about to
 // return what it kept.
 void Interpreter::CheckAddresses(const std::vector<Value>& values, int line) {
-  for (Value value : values) {
-    if (auto* any = AsUnion(value)) {
-      CheckAddresses(any->options, line);
-    } else if (auto* list = AsList(value)) {
-      CheckAddresses(list->items, line);
-    } else if (auto* host = AsHost(value)) {
-      StorageSet known_by = host->addresses;
-      AddTo(&known_by, host->sources);
-      for (int storage : known_by) {
-        if (!storages_[storage].argument || storage >= first_call_storages_) continue;
-        Find(LintRule::kHardCoded, line, "cache by address",
-             "the address, identity or an element of a tensor is compared with that of an earlier "
-             "call, whose result would be returned for other contents");
-      }
+  for (Value value : arena_.Flat(arena_.List(values))) {
+    auto* host = AsHost(value);
+    if (host == nullptr) continue;
+    StorageSet known_by = host->addresses;
+    AddTo(&known_by, host->sources);
+    for (int storage : known_by) {
+      if (!storages_[storage].argument || storage >= first_call_storages_) continue;
+      Find(LintRule::kHardCoded, line, "cache by address",
+           "the address, identity or an element of a tensor is compared with that of an earlier "
+           "call, whose result would be returned for other contents");
     }
   }
 }
@@ -250,6 +256,7 @@ Value Interpreter::Compare(absl::string_view op, Value a, Value b, int line) {
     }
   }
   if (op == "in" || op == "not in") {
+    MeetTensors({a, b}, line);
     if (AsDict(b) != nullptr && AsHost(a) != nullptr && !AsHost(a)->addresses.empty() &&
         phase_ == Phase::kForward) {
       Find(LintRule::kHardCoded, line, "cache by address",

@@ -7,6 +7,21 @@ namespace tritonrl::lint {
 
 namespace {
 
+// Special methods that are called where an operator or a subscript stands, with what stands there,
+// and those that only get names, exceptions or nothing.
+bool IsFollowedOperator(absl::string_view name) {
+  for (absl::string_view method :
+       {"__add__",    "__sub__",    "__mul__",      "__truediv__", "__floordiv__", "__mod__",
+        "__pow__",    "__matmul__", "__and__",      "__or__",      "__xor__",      "__lshift__",
+        "__rshift__", "__radd__",   "__rsub__",     "__rmul__",    "__rtruediv__", "__rfloordiv__",
+        "__rmod__",   "__rpow__",   "__eq__",       "__ne__",      "__lt__",       "__le__",
+        "__gt__",     "__ge__",     "__contains__", "__getitem__", "__exit__",     "__format__",
+        "__missing__"}) {
+    if (name == method) return true;
+  }
+  return false;
+}
+
 // Kernels can be defined in functions that run later.
 bool MentionsJit(const Node* node, bool in_function) {
   if (in_function && node->kind == Kind::kIdentifier && node->text == "jit") return true;
@@ -26,9 +41,17 @@ InstanceObject* Interpreter::MakeModel(ClassObject* type, int line) {
   args.line = line;
   if (auto* bound = ClassAttribute(type, "__init__", &symbol)) {
     if (auto* init = AsFunction(bound)) {
-      for (int i = 1; i < ParameterCount(init); ++i) args.positional.push_back(arena_.Host());
-      // Defaults of None would hide branches, so every parameter is a number of unknown value.
+      // Defaults of None would hide branches, so every parameter is a number of unknown value, or a
+      // function, layer or list that is its default.
       const Node* parameters = init->node->Get(Field::kParameters);
+      for (int i = 1; i < ParameterCount(init); ++i) {
+        Value value = arena_.Host();
+        for (const auto& [parameter, fallback] : init->defaults) {
+          if (parameter == parameters->children[i] && AsHost(fallback) == nullptr)
+            value = arena_.Join(fallback, value);
+        }
+        args.positional.push_back(value);
+      }
       if (parameters != nullptr && absl::StrContains(parameters->text, "*")) {
         args.positional.clear();
         args.rest = arena_.Host();
@@ -39,7 +62,7 @@ InstanceObject* Interpreter::MakeModel(ClassObject* type, int line) {
   return AsInstance(instance);
 }
 
-Interpreter::Args Interpreter::ForwardArguments(FunctionObject* forward) {
+Args Interpreter::ForwardArguments(FunctionObject* forward) {
   Args args;
   args.line = forward->node->line;
   const Node* parameters = forward->node->Get(Field::kParameters);
@@ -96,6 +119,7 @@ void Interpreter::RunForward(Value bound, int line) {
   auto* method = As<BoundObject>(bound, ObjectKind::kBound);
   FunctionObject* forward = AsFunction(method != nullptr ? method->function : bound);
   returned_.clear();
+  small_elements_ = 0;
   if (forward == nullptr) {
     // Something else stands in forward's place: it is called all the same, and judged by what it
     // gives.
@@ -150,18 +174,21 @@ void Interpreter::RunModel() {
   auto own = instance->attributes.find("forward");
   Value bound = own != instance->attributes.end() ? own->second : BindMethod(found, instance, type);
   phase_ = Phase::kForward;
+  (void)CountOfCalls();
   Arena::State before = arena_.Snapshot();
   const uint64_t callables = arena_.Callables(before);
   RunForward(bound, line);
   JudgeResult(line);
+  if (budget_.used_up()) return;  // refused for that
   // Counters and flags that the call changed may have any value in a later one.
-  arena_.Widen(&before);
+  arena_.Widen(&before, call_count_);
   // Once more in the state that the first call left behind: a result that was kept shows.
   first_call_launches_ = static_cast<int>(launches_.size());
   first_call_storages_ = static_cast<int>(storages_.size());
   RunForward(bound, line);
   JudgeSecondCall();
-  const bool widened = arena_.Widen(&before);
+  if (budget_.used_up()) return;
+  const bool widened = arena_.Widen(&before, call_count_);
   if (widened || arena_.Callables(before) != callables) RunLaterCalls(bound, line, &before);
   CallHidden();
   CallSpecialMethods();
@@ -174,6 +201,8 @@ void Interpreter::CallSpecialMethods() {
   }
   const std::vector<InstanceObject*> instances = instances_;
   for (InstanceObject* instance : instances) {
+    budget_.Spend(instance->type->body->variables.size());
+    if (!Spend()) return;
     const auto variables = instance->type->body->variables;
     for (const auto& [number, value] : variables) {
       const std::string& name = ast_->NameOf(number);
@@ -186,7 +215,8 @@ void Interpreter::CallSpecialMethods() {
       args.line = function->node->line;
       args.positional = {instance};
       for (int i = 1; i < ParameterCount(function); ++i)
-        args.positional.push_back(arena_.Guess(everything));
+        args.positional.push_back(IsFollowedOperator(name) ? arena_.Remote(everything)
+                                                           : arena_.Guess(everything));
       ++undecided_;
       CallFunction(function, args);
       --undecided_;

@@ -144,6 +144,7 @@ void Interpreter::ExecReturn(const Node* node) {
 Interpreter::Flow Interpreter::Branch(absl::FunctionRef<Flow()> first,
                                       absl::FunctionRef<Flow()> second) {
   Scope* scope = frame().scope;
+  budget_.Spend(scope->variables.size() / 2);
   const auto before = scope->variables;
   ++undecided_;
   const Flow a = first();
@@ -151,25 +152,82 @@ Interpreter::Flow Interpreter::Branch(absl::FunctionRef<Flow()> first,
   scope->variables = before;
   const Flow b = second();
   --undecided_;
+  if (a != b) {
+    NoteExit(a, after_first);
+    NoteExit(b, scope->variables);
+  }
   // What a returning side bound is gone; all other ways out may be seen again (loops, handlers).
   if (a == Flow::kReturn && b != Flow::kReturn) return b;
   if (b == Flow::kReturn && a != Flow::kReturn) {
     scope->variables = std::move(after_first);
     return a;
   }
-  for (auto& [name, value] : after_first) {
-    if (Value* other = scope->Find(name)) {
-      *other = arena_.Join(value, *other);
-    } else {
-      scope->variables.emplace_back(name, value);
+  // At the top a name that only one side bound may be Python's own.
+  const size_t common = before.size();
+  if (scope->parent == nullptr && scope->variables.size() > common) {
+    for (size_t i = common; i < scope->variables.size(); ++i) {
+      auto& [name, value] = scope->variables[i];
+      if (Is(kPythonBuiltin, ast_->NameOf(name)))
+        value = arena_.Join(value, arena_.Symbol(absl::StrCat("builtins.", ast_->NameOf(name))));
     }
   }
+  JoinVariables(after_first);
   if (a == b) return a;
   // Different ways out: what follows may run, so the one that goes on furthest wins.
   for (Flow flow : {Flow::kNext, Flow::kContinue, Flow::kBreak}) {
     if (a == flow || b == flow) return flow;
   }
   return Flow::kRaise;
+}
+
+Interpreter::Flow Interpreter::BranchBy(Value asked, absl::FunctionRef<Flow()> first,
+                                        absl::FunctionRef<Flow()> second) {
+  if (!CountsCalls(asked)) return Branch(first, second);
+  bool leaves = false;
+  auto noted = [&leaves](Flow flow) {
+    leaves = leaves || flow == Flow::kReturn;
+    return flow;
+  };
+  ++counted_;
+  const Flow flow = Branch([&] { return noted(first()); }, [&] { return noted(second()); });
+  --counted_;
+  frame().counted = frame().counted || leaves;  // what follows runs in the other case
+  return flow;
+}
+
+void Interpreter::JoinVariables(const Variables& others) {
+  auto& variables = frame().scope->variables;
+  for (size_t i = 0; i < others.size(); ++i) {
+    const auto& [name, value] = others[i];
+    // Both began with the same variables, which stand where they stood unless one was deleted.
+    const bool in_place = i < variables.size() && variables[i].first == name;
+    if (!in_place) budget_.SpendSearch(1, variables.size());
+    if (Value* mine = in_place ? &variables[i].second : frame().scope->Find(name)) {
+      *mine = arena_.Join(value, *mine);
+      continue;
+    }
+    Value joined = value;
+    const std::string& text = ast_->NameOf(name);
+    if (frame().scope->parent == nullptr && Is(kPythonBuiltin, text))
+      joined = arena_.Join(value, arena_.Symbol(absl::StrCat("builtins.", text)));
+    variables.emplace_back(name, joined);
+  }
+}
+
+void Interpreter::NoteExit(Flow flow, const Variables& variables) {
+  if (flow == Flow::kReturn) {
+    frame().early_return = early_exit_ = arena_.size();
+  } else if (flow == Flow::kBreak || flow == Flow::kContinue) {
+    early_exit_ = arena_.size();
+    budget_.Spend(variables.size() / 2);
+    frame().left.push_back(variables);
+  }
+}
+
+void Interpreter::EndOfPass() {
+  const std::vector<Variables> left = std::move(frame().left);
+  frame().left.clear();
+  for (const Variables& variables : left) JoinVariables(variables);
 }
 
 std::optional<bool> Interpreter::Decide(Value condition) const {
@@ -198,7 +256,8 @@ Interpreter::Flow Interpreter::ExecIf(const Node* node) {
   const Node* consequence = node->Get(Field::kConsequence);
   size_t next = 0;
   while (next < node->children.size() && node->children[next] != consequence) ++next;
-  const std::optional<bool> truth = Decide(Eval(condition));
+  Value asked = Eval(condition);
+  const std::optional<bool> truth = Decide(asked);
   const bool empty = TestsForEmpty(condition);
   auto then_part = [&] {
     guarded_empty_ += empty;
@@ -208,19 +267,22 @@ Interpreter::Flow Interpreter::ExecIf(const Node* node) {
   };
   auto else_part = [&] { return ExecAlternatives(node, next + 1); };
   if (truth.has_value()) return *truth ? then_part() : else_part();
-  return Branch(then_part, else_part);
+  return BranchBy(asked, then_part, else_part);
 }
 
 Interpreter::Flow Interpreter::ExecAlternatives(const Node* node, size_t next) {
+  const Nested nested(&call_depth_);  // each elif is an if in the else of the one before
+  if (TooDeep(call_depth_, kMaxCallsInCalls, node->line)) return Flow::kNext;
   if (next >= node->children.size()) return Flow::kNext;
   const Node* child = node->children[next];
   if (child->kind == Kind::kElse) return ExecBlock(FirstBlock(child));
   if (child->kind != Kind::kElif) return ExecAlternatives(node, next + 1);
-  const std::optional<bool> truth = Decide(Eval(child->Get(Field::kCondition)));
+  Value asked = Eval(child->Get(Field::kCondition));
+  const std::optional<bool> truth = Decide(asked);
   auto then_part = [&] { return ExecBlock(child->Get(Field::kConsequence)); };
   auto else_part = [&] { return ExecAlternatives(node, next + 1); };
   if (truth.has_value()) return *truth ? then_part() : else_part();
-  return Branch(then_part, else_part);
+  return BranchBy(asked, then_part, else_part);
 }
 
 }  // namespace tritonrl::lint

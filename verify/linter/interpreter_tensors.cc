@@ -65,9 +65,11 @@ Value Interpreter::CallTensorMethod(TensorObject* tensor, absl::string_view name
           name == "bfloat16" || name == "double" || name == "detach" || name == "cuda" ||
           name == "requires_grad_" || name == "int" || name == "long" || name == "type" ||
           name == "detach_" || name == "cpu" || name == "bool" || name == "pin_memory";
-      if (same_shape) return arena_.Tensor(tensor->storages, tensor->shape);
-      if (tensor->IsSmall()) return arena_.Tensor(tensor->storages, std::vector<int64_t>{1});
-      Value view = arena_.Tensor(tensor->storages);
+      const bool picked = tensor->picked || ChosenByElement(args.All());
+      if (same_shape) return arena_.Tensor(tensor->storages, tensor->shape, picked);
+      if (tensor->IsSmall())
+        return arena_.Tensor(tensor->storages, std::vector<int64_t>{1}, picked);
+      Value view = arena_.Tensor(tensor->storages, std::nullopt, picked);
       if (name == "view" || name == "reshape") AsTensor(view)->shape = ShapeFromArgs(args, 0);
       if (name == "flatten" && args.positional.empty())
         AsTensor(view)->shape = std::vector<int64_t>{-1};
@@ -102,6 +104,7 @@ Value Interpreter::CallTensorMethod(TensorObject* tensor, absl::string_view name
       return address;
     }
     case TensorUse::kFill:
+      if (IsPicked(args.Get(0, "src"))) Compute("index by single elements", args.line, sources);
       for (int storage : tensor->storages) AddTo(&storages_[storage].sources, SourcesOf(args));
       if (name == "set_") AddTo(&tensor->storages, SourcesOf(args));
       return tensor;
@@ -123,7 +126,10 @@ Value Interpreter::CallTensorMethod(TensorObject* tensor, absl::string_view name
   if (name == "repeat_interleave" && AsHost(args.Get(0, "repeats")) != nullptr)
     return NewTensor(sources);
   CallCallbacks(args);
-  if (tensor->IsSmall() && OnlySmall(args) && !InPieces(sources))
+  std::vector<Value> operands = args.All();
+  operands.push_back(tensor);
+  if (name != "backward" && tensor->IsSmall() && OnlySmall(args) && !InPieces(sources) &&
+      IsPostProcessing(operands))
     return NewTensor(sources, tensor->shape);
   return Compute(std::string(name), args.line, sources);
 }

@@ -6,12 +6,29 @@
 #include "verify/linter/interpreter.h"
 
 namespace tritonrl::lint {
+namespace {
+
+constexpr int64_t kMostDimensions = 8;  // of tensors that people use
+
+}  // namespace
+
 Value Interpreter::CallSymbol(const std::string& name, const Args& args) {
   if (IsForbiddenFunction(name)) {
     Forbid(args.line, name, WhyForbidden(name));
     return arena_.Unknown(SourcesOf(args));
   }
+  if (absl::StartsWith(name, kImportModule)) return ImportModule(name, args);
   if (absl::EndsWith(name, "()")) return CallDecoratorResult(name, args);
+  // What the time says has nothing to do with the result; a program that looks knows when it is
+  // timed.
+  if (phase_ == Phase::kForward && IsClock(name))
+    Forbid(args.line, name, "looks at the clock in forward's path");
+  if (phase_ == Phase::kForward && IsChance(name)) {
+    CallCallbacks(args);
+    if (!AnyTensor(args)) return CountOfCalls();
+  }
+  if (phase_ == Phase::kForward && ChangesProcess(name))
+    Forbid(args.line, name, "changes a setting of the whole process in forward's path");
   if (absl::EndsWith(name, ".__new__") && AsClass(args.Get(0, "")) != nullptr) {
     auto* instance = arena_.New<InstanceObject>();
     instance->type = AsClass(args.Get(0, ""));
@@ -29,6 +46,15 @@ Value Interpreter::CallSymbol(const std::string& name, const Args& args) {
     if (absl::StartsWith(name, module)) return CallStandardLibrary(name, args);
   }
   return CallOtherLibrary(name, args);
+}
+
+Value Interpreter::ImportModule(const std::string& name, const Args& args) {
+  const std::string* module = ConstantString(args.Get(0, "name"));
+  const bool known = name == kImportModule && module != nullptr && args.All().size() == 1;
+  if (known && !IsForbiddenModule(*module))
+    return arena_.Symbol(absl::StrCat(kImportModule, " ", *module));
+  Forbid(args.line, std::string(kImportModule), WhyForbidden(kImportModule));
+  return arena_.Unknown(SourcesOf(args));
 }
 
 Value Interpreter::CallDecoratorResult(const std::string& name, const Args& args) {
@@ -52,8 +78,10 @@ Value Interpreter::MakeConstant(absl::string_view last, const Args& args) {
   if (last == "tensor" || last == "as_tensor" || last == "asarray" || last == "scalar_tensor") {
     if (auto* tensor = AsTensor(first)) return arena_.Tensor(tensor->storages, tensor->shape);
     Value made = Allocate(args, 99, true, false);
-    if (AsHost(first) != nullptr && !AsHost(first)->is_shape)
-      AsTensor(made)->shape = std::vector<int64_t>{};
+    // Of a torch.Size as many elements as a tensor has dimensions.
+    if (AsHost(first) != nullptr)
+      AsTensor(made)->shape =
+          AsHost(first)->is_shape ? std::vector<int64_t>{kMostDimensions} : std::vector<int64_t>{};
     if (auto* list = AsList(first); list != nullptr && list->exact) {
       bool flat = true;
       for (Value item : list->items) flat = flat && AsHost(item) != nullptr;
@@ -81,11 +109,15 @@ Value Interpreter::MakeModule(const std::string& name, const Args& args) {
   module->name = name;
   std::vector<Value> parts = args.All();
   for (Value part : parts) {
-    bool exact = true;
+    if (part == args.rest) module->exact = false;
     if (auto* dict = AsDict(part)) {
-      for (const auto& [key, value] : dict->items) module->children.push_back(value);
+      for (const auto& [key, value] : dict->items) {
+        module->children.push_back(value);
+        absl::string_view child = key;
+        if (absl::ConsumePrefix(&child, "s:")) module->attributes.emplace(child, value);
+      }
     } else if (AsList(part) != nullptr) {
-      AddItems(part, &module->children, &exact);
+      AddItems(part, &module->children, &module->exact);
     } else if (AsHost(part) == nullptr) {
       module->children.push_back(part);
     }
@@ -105,7 +137,7 @@ Value Interpreter::CallCompute(const std::string& name, const Args& args) {
   const bool functional = absl::StartsWith(name, "torch.nn.");
   const bool any_tensor = AnyTensor(args);
   if (!functional && !any_tensor) return Allocate(args, 99, true, false);  // made from nothing
-  if (!functional && OnlySmall(args) && !InPieces(SourcesOf(args)))
+  if (!functional && OnlySmall(args) && !InPieces(SourcesOf(args)) && IsPostProcessing(args.All()))
     return NewTensor(SourcesOf(args), std::vector<int64_t>{1});
   return Compute(name, args.line, SourcesOf(args));
 }
@@ -158,11 +190,12 @@ Value Interpreter::CallLibrary(const std::string& name, const Args& args) {
   return None();
 }
 
-Value Interpreter::CallTorch(const std::string& name, const Args& args) {
+Value Interpreter::CallSpecialTorch(const std::string& name, const Args& args) {
   const absl::string_view last = absl::string_view(name).substr(name.rfind('.') + 1);
   Value first = args.Get(0, "input");
   if (absl::StartsWith(name, "torch.nn.Module.") && Is(kModuleMethod, last)) {
     CallCallbacks(args);  // super().train(mode)
+    if (AsInstance(first) == nullptr && AsInstance(frame().self) != nullptr) return frame().self;
     return first == nullptr ? None() : first;
   }
   if (name == "torch.cuda.is_available") return arena_.Constant(true);
@@ -203,6 +236,13 @@ Value Interpreter::CallTorch(const std::string& name, const Args& args) {
     return arena_.List(views, args.rest == nullptr);
   }
   if (name == "torch.device") return arena_.Symbol("torch.device()");
+  return nullptr;
+}
+
+Value Interpreter::CallTorch(const std::string& name, const Args& args) {
+  if (Value value = CallSpecialTorch(name, args)) return value;
+  const absl::string_view last = absl::string_view(name).substr(name.rfind('.') + 1);
+  Value first = args.Get(0, "input");
   switch (TorchUseOf(name)) {
     case TorchUse::kAllocate:
     case TorchUse::kRandom: {
@@ -220,6 +260,8 @@ Value Interpreter::CallTorch(const std::string& name, const Args& args) {
       return CallTensorMethod(AsTensor(first), last, rest);
     }
     case TorchUse::kCopy:
+      if (IsPicked(arena_.List(args.All(), false)))
+        return Compute("index by single elements", args.line, SourcesOf(args));
       return NewTensor(SourcesOf(args),
                        OnlySmall(args) ? Shape(std::vector<int64_t>{-1}) : Shape());
     case TorchUse::kCheck:

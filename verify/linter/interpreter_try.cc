@@ -1,4 +1,6 @@
 // Statements that catch: try and with.
+#include <algorithm>
+
 #include "absl/strings/ascii.h"
 #include "absl/strings/match.h"
 #include "verify/linter/interpreter.h"
@@ -42,7 +44,30 @@ bool CannotRaise(const Node* body) {
   return true;
 }
 
+// True when a function gives something back, as "__exit__" does that swallows an exception.
+bool Returns(const Node* node) {
+  if (node == nullptr || node->kind == Kind::kFunctionDef) return false;
+  if (node->kind == Kind::kReturn)
+    return !node->children.empty() && node->children[0]->kind != Kind::kNone &&
+           node->children[0]->kind != Kind::kFalse;
+  return std::any_of(node->children.begin(), node->children.end(), Returns);
+}
+
 }  // namespace
+
+Interpreter::Flow Interpreter::RunTry(absl::FunctionRef<Flow()> block, Flow otherwise) {
+  const size_t before = frame().tried.size();
+  ++frame().tries;
+  const Flow flow = Branch(block, [otherwise] { return otherwise; });
+  --frame().tries;
+  // Each of the values that a variable had meanwhile may be the last.
+  const Variables tried(frame().tried.begin() + static_cast<std::ptrdiff_t>(before),
+                        frame().tried.end());
+  budget_.Spend(tried.size());
+  if (frame().tries == 0) frame().tried.clear();
+  JoinVariables(tried);
+  return flow;
+}
 
 Interpreter::Flow Interpreter::ExecTry(const Node* node) {
   const Node* body = node->Get(Field::kBody);
@@ -57,7 +82,7 @@ Interpreter::Flow Interpreter::ExecTry(const Node* node) {
     if (way_out != Flow::kNext && last_words != nullptr) ExecBlock(last_words);
     return way_out;
   };
-  Flow flow = safe ? run(body) : Branch([&] { return run(body); }, [] { return Flow::kRaise; });
+  Flow flow = safe ? run(body) : RunTry([&] { return run(body); }, Flow::kRaise);
   for (const Node* child : node->children) {
     if (safe && (child->kind == Kind::kExcept || child->kind == Kind::kExceptGroup)) continue;
     if (child->kind == Kind::kExcept || child->kind == Kind::kExceptGroup) {
@@ -92,8 +117,18 @@ Interpreter::Flow Interpreter::ExecTry(const Node* node) {
   return flow;
 }
 
+bool Interpreter::MaySwallow(Value manager) {
+  if (auto* symbol = AsSymbol(manager)) return symbol->name == "contextlib.suppress()";
+  auto* instance = AsInstance(manager);
+  if (instance == nullptr || instance->type == nullptr) return true;
+  std::string unused;
+  auto* exit = AsFunction(ClassAttribute(instance->type, "__exit__", &unused));
+  return exit == nullptr || Returns(exit->node->Get(Field::kBody));
+}
+
 Interpreter::Flow Interpreter::ExecWith(const Node* node) {
   std::vector<Value> managers;
+  bool swallows = false;
   for (const Node* clause : node->children) {
     if (clause->kind != Kind::kWithClause) continue;
     for (const Node* item : clause->children) {
@@ -109,6 +144,7 @@ Interpreter::Flow Interpreter::ExecWith(const Node* node) {
       }
       Value manager = Eval(value);
       Value entered = manager;
+      swallows = swallows || MaySwallow(manager);
       if (AsInstance(manager) != nullptr) {
         entered = Call(GetAttribute(manager, "__enter__", item->line), {.line = item->line});
         managers.push_back(manager);
@@ -118,7 +154,8 @@ Interpreter::Flow Interpreter::ExecWith(const Node* node) {
       if (alias != nullptr) Store(alias, entered);
     }
   }
-  Flow flow = ExecBlock(node->Get(Field::kBody));
+  auto body = [&] { return ExecBlock(node->Get(Field::kBody)); };
+  Flow flow = swallows ? RunTry(body, Flow::kNext) : body();
   if (flow == Flow::kRaise) flow = Flow::kNext;  // the manager may swallow it
   for (Value manager : managers) {
     Args args{.positional = {None(), None(), None()}, .line = node->line};

@@ -14,6 +14,8 @@ void Interpreter::Closure(const StorageSet& from, std::set<int>* storages,
     pending.pop_back();
     if (!storages->insert(storage).second) continue;
     const Storage& s = storages_[storage];
+    budget_.Spend(8 + s.sources.size() + s.addresses.size() + s.launches.size());
+    if (!Spend()) return;
     pending.insert(pending.end(), s.sources.begin(), s.sources.end());
     pending.insert(pending.end(), s.addresses.begin(), s.addresses.end());
     for (int launch : s.launches) {

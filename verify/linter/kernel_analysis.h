@@ -89,6 +89,8 @@ class KernelAnalysis {
   Taint CallMethod(const Taint& object, absl::string_view name, const Node* arguments,
                    Frame* frame);
   Taint CallDevice(const Node* function, const Node* arguments, Frame* frame);
+  // True where a store or an atomic operation certainly writes nothing.
+  bool IsMaskedOut(const Node* mask, Frame* frame);
   Taint Where(const Taint& condition, const Node* arguments, Frame* frame);
   Taint Load(const Taint& pointer, const Taint& others);
   void Store(const Taint& pointer, const Taint& value, const Taint& others, bool atomic,

@@ -146,21 +146,27 @@ Taint KernelAnalysis::CallLibrary(const std::string& name, const Node* arguments
   if (IsStoreName(last)) {
     const bool at_one = last == "store" || (descriptor && last != "store_tensor_descriptor");
     const Node* value = Argument(arguments, at_one ? 1 : 2, "value");
-    const Node* mask = last == "store" ? Argument(arguments, 2, "mask") : nullptr;
-    if (mask != nullptr && Truth(Eval(mask, frame)) == std::optional<bool>(false)) return {};
+    if (last == "store" && IsMaskedOut(Argument(arguments, 2, "mask"), frame)) return {};
     Taint stored =
         value == nullptr ? OtherArguments(arguments, first, nullptr, frame) : Eval(value, frame);
     Store(pointer, stored, OtherArguments(arguments, first, value, frame), descriptor, frame);
     return {};
   }
   if (absl::StartsWith(last, "atomic_")) {
-    const Node* mask = Argument(arguments, 2, "mask");
-    if (mask != nullptr && Truth(Eval(mask, frame)) == std::optional<bool>(false)) return {};
+    if (IsMaskedOut(Argument(arguments, 2, "mask"), frame)) return {};
     const Taint value = OtherArguments(arguments, first, nullptr, frame);
     Store(pointer, value, Taint(), /*atomic=*/true, frame);
     return Load(pointer, value);
   }
   return CallMath(last, arguments, first, pointer, frame);
+}
+
+bool KernelAnalysis::IsMaskedOut(const Node* mask, Frame* frame) {
+  if (mask == nullptr) return false;
+  const Taint condition = Eval(mask, frame);
+  // None, as generated code writes it, is no mask at all.
+  if (condition.text == std::string(Taint::kNoneText)) return false;
+  return Truth(condition) == std::optional<bool>(false);
 }
 
 Taint KernelAnalysis::Where(const Taint& condition, const Node* arguments, Frame* frame) {
@@ -232,7 +238,10 @@ Taint KernelAnalysis::CallDevice(const Node* function, const Node* arguments, Fr
   inner.function = function;
   inner.control = frame->control;
   int index = 0;
-  for (const Node* parameter : ParameterNames(function)) {
+  const std::vector<const Node*> parameters = ParameterNames(function);
+  // Each looks for its argument among all.
+  *budget_ -= static_cast<int>(parameters.size() * arguments->children.size() / 64);
+  for (const Node* parameter : parameters) {
     const Node* name = parameter;
     const bool splat =
         parameter->kind == Kind::kListSplatPattern || parameter->kind == Kind::kDictSplatPattern;

@@ -11,6 +11,7 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "absl/strings/str_replace.h"
 #include "gtest/gtest.h"
 #include "verify/linter/testdata_reader.h"
 
@@ -40,12 +41,12 @@ std::vector<LintCase> Cases(const std::vector<std::string>& files) {
 
 std::vector<LintCase> Honest() {
   return Cases({"honest.py", "fresh1_honest.py", "fresh2_honest.py", "fresh3_honest.py",
-                "fresh4_honest.py", "fresh5_honest.py"});
+                "fresh4_honest.py", "fresh5_honest.py", "fresh6_honest.py", "followed_honest.py"});
 }
 
 std::vector<LintCase> Cheats() {
   return Cases({"cheats.py", "fresh1_cheats.py", "fresh2_cheats.py", "fresh3_cheats.py",
-                "fresh4_cheats.py", "fresh5_cheats.py"});
+                "fresh4_cheats.py", "fresh5_cheats.py", "fresh6_cheats.py", "followed_cheats.py"});
 }
 
 // One line of the matrix: case, layer, rule, line.
@@ -156,6 +157,28 @@ class ModelNew(torch.nn.Module):
         return out
 )";
   EXPECT_TRUE(Lint(source).ok()) << Describe(Lint(source));
+}
+
+TEST(LinterTest, LinesOfTextEndAsPythonReadsThem) {
+  const std::string source = R"(
+import torch, triton
+import triton.language as tl
+@triton.jit
+def k(p, q, n, B: tl.constexpr):
+    o = tl.arange(0, B)
+    tl.store(q + o, tl.load(p + o) * 2)
+class ModelNew(torch.nn.Module):
+    def forward(self, x):
+        if '''a@
+b''' == '''a
+b''':
+            return torch.relu(x)
+        out = torch.empty_like(x)
+        k[(1,)](x, out, 1, B=64)
+        return out
+)";
+  EXPECT_TRUE(Lint(source).ok()) << Describe(Lint(source));
+  EXPECT_FALSE(Lint(absl::StrReplaceAll(source, {{"@\n", "\r\n"}})).ok());
 }
 
 TEST(LinterTest, CutOffProgramsNeverCrash) {

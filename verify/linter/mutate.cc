@@ -252,7 +252,8 @@ absl::StatusOr<std::vector<std::string>> FuzzCorpus() {
   for (const char* file :
        {"honest.py", "cheats.py", "fresh1_honest.py", "fresh1_cheats.py", "fresh2_honest.py",
         "fresh2_cheats.py", "fresh3_honest.py", "fresh3_cheats.py", "fresh4_honest.py",
-        "fresh4_cheats.py", "fresh5_honest.py", "fresh5_cheats.py"}) {
+        "fresh4_cheats.py", "fresh5_honest.py", "fresh5_cheats.py", "fresh6_honest.py",
+        "fresh6_cheats.py", "followed_honest.py", "followed_cheats.py"}) {
     ASSIGN_OR_RETURN(std::vector<LintCase> cases, ReadLintCases(file));
     for (LintCase& c : cases) programs.push_back(std::move(c.source));
   }

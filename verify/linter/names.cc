@@ -95,6 +95,14 @@ const NameTable<uint32_t>& Names() {
        "pickle tempfile shutil socket signal runpy code marshal codecs mmap types weakref "
        "contextvars platform pathlib glob _os _sys _thread _io _weakref thread atexit linecache "
        "tokenize ast dis"},
+      {kProcessSetting,
+       "torch.manual_seed torch.seed torch.set_rng_state torch.set_default_dtype "
+       "torch.set_default_device torch.use_deterministic_algorithms torch.set_num_threads "
+       "torch.set_num_interop_threads torch.set_flush_denormal torch.cuda.manual_seed "
+       "torch.cuda.manual_seed_all torch.cuda.seed torch.cuda.seed_all torch.cuda.set_rng_state "
+       "torch.random.manual_seed torch.random.seed "
+       "torch.random.set_rng_state random.seed numpy.random.seed torch.cuda.init "
+       "torch.cuda.set_per_process_memory_fraction torch.set_default_tensor_type"},
       {kStreamFunction,
        "torch.cuda.Stream torch.cuda.ExternalStream torch.cuda.set_stream torch.Stream "
        "torch.cuda.streams.Stream torch.cuda.streams.ExternalStream"}};
@@ -131,6 +139,7 @@ bool IsForbiddenModule(absl::string_view module) {
 }
 
 bool IsForbiddenFunction(absl::string_view name) {
+  if (name == kImportModule) return false;  // its calls are looked at one by one
   if (Is(kForbiddenFunction, name) || Is(kStreamFunction, name)) return true;
   if (StartsWithAny(name, {"importlib.", "threading."})) return !Is(kPermittedFunction, name);
   return StartsWithAny(name, {"os.", "sys."}) && !Is(kPermittedFunction, FirstTwo(name));
@@ -160,6 +169,24 @@ std::string ReexportedModule(absl::string_view module, absl::string_view name) {
 std::string WhyForbidden(absl::string_view name) {
   return Is(kStreamFunction, name) ? "moves work away from the stream whose time is taken"
                                    : "reaches into the interpreter or the operating system";
+}
+
+bool IsClock(absl::string_view name) {
+  return StartsWithAny(name, {"time.", "timeit.", "datetime.datetime.", "datetime.date.today",
+                              "torch.utils.benchmark"}) ||
+         name == "torch.cuda.Event" || name == "torch.Event" || name == "torch.cuda.streams.Event";
+}
+
+bool ChangesProcess(absl::string_view name) { return Is(kProcessSetting, name); }
+
+bool IsChance(absl::string_view name) {
+  return StartsWithAny(name, {"random.", "numpy.random.", "secrets.", "uuid."}) &&
+         !Is(kProcessSetting, name);
+}
+
+bool IsDriverChange(absl::string_view name) {
+  return absl::StartsWith(name, "triton.") &&
+         (absl::EndsWith(name, ".set_active") || absl::EndsWith(name, ".reset_active"));
 }
 
 bool IsPermittedSetting(absl::string_view name) {

@@ -26,12 +26,14 @@ enum NameTrait : uint32_t {
   kModuleMethod = 1 << 13,     // methods of torch.nn.Module that torch and the checker call
   kReexported = 1 << 14,       // modules that other modules hold as attributes: np, os
   kModuleSetting = 1 << 15,    // numbers and flags of torch.nn modules: eps, stride, affine
+  kProcessSetting = 1 << 16,   // functions that seed generators or set what holds for the process
 };
 bool Is(NameTrait trait, absl::string_view name);
 
 // Modules that must not be used: they give ways around the checks. Full names.
 bool IsForbiddenModule(absl::string_view module);
 // Functions of permitted modules that are refused: os.system, sys.settrace, torch.cuda.Stream.
+inline constexpr absl::string_view kImportModule = "importlib.import_module";
 bool IsForbiddenFunction(absl::string_view name);
 // Names in letters that Python folds into others (NFKC), so that other spellings of eval mean eval.
 bool FoldsIntoAnother(absl::string_view name);
@@ -41,6 +43,14 @@ std::string ReexportedModule(absl::string_view module, absl::string_view name);
 // What is wrong with a function that IsForbiddenFunction names, as the end of a sentence.
 std::string WhyForbidden(absl::string_view name);
 // Library settings that honest programs assign: torch.backends.*.
+// True for functions that tell the time or wait.
+bool IsClock(absl::string_view name);
+// True for functions that seed generators or set what holds for the whole process.
+bool ChangesProcess(absl::string_view name);
+// True for Python's and numpy's random numbers.
+bool IsChance(absl::string_view name);
+// True for what replaces the driver that launches kernels.
+bool IsDriverChange(absl::string_view name);
 bool IsPermittedSetting(absl::string_view name);
 // Environment variables that honest programs set.
 bool IsPermittedVariable(absl::string_view name);

@@ -27,12 +27,13 @@ const NameTable<TensorUse>& TensorUses() {
        "record_stream is_inference is_meta is_cpu __len__ __class__ grad_fn is_quantized "
        "_version is_signed is_conj is_neg is_set_to is_shared storage_type has_names "
        "__dlpack_device__ "
-       "__repr__ __hash__ __format__"},
+       "__hash__"},
       {TensorUse::kAddress, "data_ptr"},
       {TensorUse::kFill,
        "copy_ fill_ zero_ uniform_ normal_ random_ bernoulli_ resize_ set_ resize_as_"},
       {TensorUse::kItem, "item __int__ __float__ __bool__ __index__"},
-      {TensorUse::kToPython, "tolist numpy __array__ untyped_storage storage __dlpack__"},
+      {TensorUse::kToPython,
+       "tolist numpy __array__ untyped_storage storage __dlpack__ __repr__ __str__ __format__"},
       {TensorUse::kHook, "register_hook register_post_accumulate_grad_hook"}};
   return table;
 }
@@ -59,7 +60,9 @@ const NameTable<TorchUse>& TorchUses() {
        "seed initial_seed is_grad_enabled is_inference_mode_enabled set_float32_matmul_precision "
        "get_float32_matmul_precision use_deterministic_algorithms set_printoptions "
        "get_num_threads set_num_threads can_cast get_rng_state set_rng_state memory_format "
-       "get_device_module __version__ Event library.register_fake library.opcheck library"},
+       "get_device_module __version__ Event library.register_fake library.opcheck library "
+       "_C._dynamo _C._dynamo.guards _inductor _inductor.runtime "
+       "_inductor.runtime.triton_heuristics"},
       {TorchUse::kCheck,
        "jit.is_scripting jit.is_tracing compiler.is_compiling compiler.is_dynamo_compiling "
        "_dynamo.is_compiling is_tensor is_floating_point is_complex numel typename is_storage "
@@ -83,7 +86,8 @@ const NameTable<TorchUse>& TorchUses() {
       {TorchUse::kForbidden,
        "compile cuda.CUDAGraph cuda.graph cuda.make_graphed_callables cuda.graphs.CUDAGraph load "
        "save package hub set_default_tensor_type cuda.set_sync_debug_mode frombuffer from_file "
-       "from_dlpack"},
+       "from_dlpack autograd.grad autograd.backward cuda.MemPool cuda.use_mem_pool "
+       "cuda.CUDAPluggableAllocator cuda.change_current_allocator"},
       {TorchUse::kCompute, "cuda.jiterator cuda.comm cuda.nccl"}};
   return table;
 }
@@ -107,6 +111,16 @@ TorchUse ByPrefix(absl::string_view rest) {
                            "_ops",
                            "classes.",
                            "cuda._",
+                           "cuda.graphs.",
+                           "cuda.memory.CUDAPluggable",
+                           "cuda.memory.MemPool",
+                           "cuda.memory.change_",
+                           "cuda.memory.use_",
+                           "autograd.functional.",
+                           "autograd.forward_ad",
+                           "UntypedStorage",
+                           "TypedStorage",
+                           "storage.",
                            "hub.",
                            "onnx.",
                            "export",
@@ -145,6 +159,36 @@ TorchUse ByPrefix(absl::string_view rest) {
 
 TensorUse TensorUseOf(absl::string_view name) {
   return TensorUses().Find(name).value_or(TensorUse::kCompute);
+}
+
+bool IsComputingFunction(absl::string_view name) {
+  const absl::string_view last = name.substr(name.rfind('.') + 1);
+  const bool torch = absl::StartsWith(name, "torch.");
+  const bool numpy = absl::StartsWith(name, "numpy.") || absl::StartsWith(name, "scipy.");
+  if ((!torch && !numpy) || absl::EndsWith(name, "()")) return false;
+  if (last.empty() || last[0] < 'a' || last[0] > 'z') return false;  // a class, or private
+  static const NameTable<bool> others{
+      {true,
+       "float float16 float32 float64 half double bfloat16 float8_e4m3fn float8_e5m2 "
+       "float8_e4m3fnuz float8_e5m2fnuz float8_e8m0fnu int int8 int16 int32 int64 short long uint8 "
+       "uint16 uint32 uint64 bool bool_ complex32 complex64 complex128 cfloat cdouble chalf qint8 "
+       "quint8 qint32 quint4x2 bits8 strided sparse_coo sparse_csr sparse_csc sparse_bsr "
+       "sparse_bsc "
+       "jagged contiguous_format channels_last channels_last_3d preserve_format inf nan pi e "
+       "newaxis "
+       "ndarray dtype generic number integer floating torch numpy nn functional cuda linalg fft "
+       "special backends version autograd testing utils ops library random distributions"}};
+  if (others.Find(last).has_value()) return false;
+  if (numpy) return true;
+  switch (TorchUseOf(name)) {
+    case TorchUse::kCompute:
+    case TorchUse::kForbidden:
+      return true;
+    case TorchUse::kTensorMethod:
+      return TensorUseOf(last) == TensorUse::kCompute || TensorUseOf(last) == TensorUse::kToPython;
+    default:
+      return false;
+  }
 }
 
 TorchUse TorchUseOf(absl::string_view name) {

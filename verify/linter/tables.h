@@ -43,6 +43,10 @@ enum class TorchUse {
 };
 TorchUse TorchUseOf(absl::string_view name);
 
+// True for a function of torch or NumPy that computes on what it is given; `name` is the full name.
+// False for their classes, types and constants.
+bool IsComputingFunction(absl::string_view name);
+
 }  // namespace tritonrl::lint
 
 #endif  // TRITONRL_VERIFY_LINTER_TABLES_H_

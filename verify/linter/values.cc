@@ -1,7 +1,6 @@
 #include "verify/linter/values.h"
 
 #include <algorithm>
-#include <set>
 #include <string_view>
 
 #include "absl/strings/str_cat.h"
@@ -11,55 +10,6 @@ namespace {
 
 // Beyond this many alternatives only their contents are remembered.
 constexpr int kMaxOptions = 16;
-
-void Collect(Value value, std::set<Value>* seen, StorageSet* out, bool* tensor);
-
-template <typename Map>
-void CollectValues(const Map& map, std::set<Value>* seen, StorageSet* out, bool* tensor) {
-  for (const auto& [key, value] : map) Collect(value, seen, out, tensor);
-}
-
-void Collect(Value value, std::set<Value>* seen, StorageSet* out, bool* tensor) {
-  if (value == nullptr) return;
-  switch (value->kind) {
-    case ObjectKind::kUnknown: {
-      const auto* unknown = static_cast<UnknownObject*>(value);
-      AddTo(out, unknown->sources);
-      if (!unknown->sources.empty()) *tensor = true;
-      return;
-    }
-    case ObjectKind::kHost: {
-      AddTo(out, AsHost(value)->sources);
-      AddTo(out, AsHost(value)->addresses);
-      return;
-    }
-    case ObjectKind::kTensor:
-      *tensor = true;
-      AddTo(out, AsTensor(value)->storages);
-      return;
-    default:
-      break;
-  }
-  if (!seen->insert(value).second) return;
-  if (auto* list = AsList(value)) {
-    for (Value item : list->items) Collect(item, seen, out, tensor);
-  } else if (auto* dict = AsDict(value)) {
-    CollectValues(dict->items, seen, out, tensor);
-    Collect(dict->other, seen, out, tensor);
-  } else if (auto* any = AsUnion(value)) {
-    for (Value option : any->options) Collect(option, seen, out, tensor);
-  } else if (auto* instance = AsInstance(value)) {
-    CollectValues(instance->attributes, seen, out, tensor);
-  } else if (auto* bound = As<BoundObject>(value, ObjectKind::kBound)) {
-    Collect(bound->self, seen, out, tensor);
-  } else if (auto* method = As<MethodObject>(value, ObjectKind::kMethod)) {
-    Collect(method->self, seen, out, tensor);
-  } else if (auto* partial = As<PartialObject>(value, ObjectKind::kPartial)) {
-    for (Value item : partial->positional) Collect(item, seen, out, tensor);
-    CollectValues(partial->keyword, seen, out, tensor);
-    Collect(partial->function, seen, out, tensor);
-  }
-}
 
 Shape JoinShapes(const Shape& a, const Shape& b) {
   if (!a.has_value() || !b.has_value() || a->size() != b->size()) return std::nullopt;
@@ -125,6 +75,11 @@ const std::string* ConstantString(Value value) {
   return host == nullptr ? nullptr : std::get_if<std::string>(&host->constant);
 }
 
+std::string UnknownName(Value name) {
+  const HostObject* host = AsHost(name);
+  return host == nullptr ? "*" : absl::StrCat("*", host->prefix);
+}
+
 std::string ConstantKey(Value index) {
   if (const std::string* text = ConstantString(index)) return absl::StrCat("s:", *text);
   if (std::optional<int64_t> number = ConstantInt(index)) return absl::StrCat("i:", *number);
@@ -147,7 +102,7 @@ std::optional<bool> Truth(Value value) {
     return std::nullopt;
   }
   if (const ListObject* list = AsList(value)) {
-    if (list->exact) return !list->items.empty();
+    if (list->exact && list->use == ListObject::Use::kList) return !list->items.empty();
     return std::nullopt;
   }
   if (value == nullptr) return std::nullopt;
@@ -169,6 +124,7 @@ Scope* Arena::NewScope(Scope* parent) {
 }
 
 Value Arena::Unknown(StorageSet sources) {
+  budget_->Spend(sources.size() / 4);
   auto* unknown = New<UnknownObject>();
   unknown->sources = std::move(sources);
   return unknown;
@@ -180,12 +136,20 @@ Value Arena::Guess(StorageSet sources) {
   return unknown;
 }
 
+Value Arena::Remote(StorageSet sources) {
+  Value guess = Guess(std::move(sources));
+  static_cast<UnknownObject*>(guess)->remote = true;
+  return guess;
+}
+
 Value Arena::UnknownLike(Value whole) {
+  if (IsRemote(whole)) return Remote(Reachable(whole));
   auto* unknown = As<UnknownObject>(whole, ObjectKind::kUnknown);
   return unknown != nullptr && unknown->guess ? Guess(Reachable(whole)) : Unknown(Reachable(whole));
 }
 
 Value Arena::Host(StorageSet sources) {
+  budget_->Spend(sources.size() / 4);
   auto* host = New<HostObject>();
   host->sources = std::move(sources);
   return host;
@@ -206,25 +170,30 @@ Value Arena::Size(StorageSet sources) {
 
 Value Arena::Constant(HostObject::Constant constant) {
   auto* host = New<HostObject>();
+  if (const auto* text = std::get_if<std::string>(&constant)) budget_->Spend(text->size() / 16);
   host->is_int = std::holds_alternative<int64_t>(constant);
   host->constant = std::move(constant);
   return host;
 }
 
 Value Arena::Symbol(std::string name) {
+  budget_->Spend(name.size() / 16);
   auto* symbol = New<SymbolObject>();
   symbol->name = std::move(name);
   return symbol;
 }
 
-Value Arena::Tensor(StorageSet storages, Shape shape) {
+Value Arena::Tensor(StorageSet storages, Shape shape, bool picked) {
+  budget_->Spend(storages.size() / 4);
   auto* tensor = New<TensorObject>();
   tensor->storages = std::move(storages);
   tensor->shape = std::move(shape);
+  tensor->picked = picked;
   return tensor;
 }
 
 Value Arena::List(std::vector<Value> items, bool exact) {
+  budget_->Spend(items.size());
   auto* list = New<ListObject>();
   list->items = std::move(items);
   list->exact = exact;
@@ -249,6 +218,7 @@ Value Arena::Join(Value a, Value b) {
     joined->is_shape = x->is_shape && y->is_shape;
     joined->sources = x->sources;
     AddTo(&joined->sources, y->sources);
+    budget_->Spend(joined->sources.size() / 4);
     joined->addresses = x->addresses;
     AddTo(&joined->addresses, y->addresses);
     return joined;
@@ -264,6 +234,7 @@ Value Arena::Join(Value a, Value b) {
   std::vector<Value> options;
   AppendOptions(a, &options);
   AppendOptions(b, &options);
+  budget_->Spend(4 + 2 * options.size());
   // Tensors among the options become one, hosts too, so that unions stay short.
   Value tensor = nullptr, host = nullptr;
   std::vector<Value> kept;
@@ -291,7 +262,7 @@ Value Arena::JoinAll(const std::vector<Value>& values) {
   return joined;
 }
 
-const std::vector<Value>& SearchOrder(ClassObject* type) {
+const std::vector<Value>& Arena::SearchOrder(ClassObject* type) {
   if (!type->order.empty()) return type->order;
   type->order = {type};  // ends a cycle of bases
   std::vector<Value> all = {type};
@@ -300,6 +271,9 @@ const std::vector<Value>& SearchOrder(ClassObject* type) {
     const std::vector<Value> above =
         parent != nullptr ? SearchOrder(parent) : std::vector<Value>{base};
     all.insert(all.end(), above.begin(), above.end());
+    budget_->Spend(above.size());
+    type->cut = type->cut || (parent != nullptr && parent->cut) || all.size() > 4 * kMostBases;
+    if (type->cut) break;
   }
   // Where a class stands twice, as under a diamond, its last place counts: that is what Python's
   // order comes to for classes that it accepts.
@@ -308,28 +282,15 @@ const std::vector<Value>& SearchOrder(ClassObject* type) {
                       AsSymbol(a)->name == AsSymbol(b)->name);
   };
   std::vector<Value> order;
+  budget_->SpendSearch(all.size(), all.size());
   for (size_t i = 0; i < all.size(); ++i) {
     if (std::none_of(all.begin() + i + 1, all.end(), [&](Value v) { return same(v, all[i]); }))
       order.push_back(all[i]);
   }
+  type->cut = type->cut || order.size() > kMostBases;
+  if (type->cut) order.resize(std::min(order.size(), kMostBases));
   type->order = std::move(order);
   return type->order;
-}
-
-StorageSet Reachable(Value value) {
-  StorageSet out;
-  bool tensor = false;
-  std::set<Value> seen;
-  Collect(value, &seen, &out, &tensor);
-  return out;
-}
-
-bool HoldsTensor(Value value) {
-  StorageSet out;
-  bool tensor = false;
-  std::set<Value> seen;
-  Collect(value, &seen, &out, &tensor);
-  return tensor;
 }
 
 }  // namespace tritonrl::lint

@@ -15,6 +15,7 @@
 
 #include "absl/strings/string_view.h"
 #include "verify/linter/ast.h"
+#include "verify/linter/budget.h"
 #include "verify/linter/kernel_info.h"
 
 namespace tritonrl::lint {
@@ -53,6 +54,8 @@ struct Object {
   explicit Object(ObjectKind k) : kind(k) {}
   virtual ~Object() = default;
   const ObjectKind kind;
+  size_t birth = 0;   // how many objects were made before it
+  uint64_t walk = 0;  // number of the walk that came by last
 };
 
 // Nothing is known; `sources` are the storages its contents may come from.
@@ -61,6 +64,9 @@ struct UnknownObject : Object {
   StorageSet sources;
   bool guess =
       false;  // an argument made up for a function that somebody else calls, or a part of it
+  // A guess for a method that Python or a library calls without being given any tensor here:
+  // operators on it alone are those of numbers and of the program's own objects.
+  bool remote = false;
 };
 
 // A Python scalar, string, None, dtype, size ...: no tensor.
@@ -68,6 +74,7 @@ struct HostObject : Object {
   using Constant = std::variant<std::monostate, std::nullptr_t, bool, int64_t, double, std::string>;
   HostObject() : Object(ObjectKind::kHost) {}
   Constant constant;      // monostate: not known; nullptr: None
+  std::string prefix;     // a text that is not known begins so
   bool is_int = false;    // an int for sure, known or not
   bool is_shape = false;  // a torch.Size of unknown length
   bool is_size = false;   // an int that is not negative: a size, a count
@@ -78,6 +85,7 @@ struct HostObject : Object {
 struct TensorObject : Object {
   TensorObject() : Object(ObjectKind::kTensor) {}
   StorageSet storages;  // those it may be a view of
+  bool picked = false;  // chosen by an element that a loop reads from a tensor
   Shape shape;
   // At most kScalarElements elements in one dimension for sure, or half as many in several:
   // post-processing such tensors on the host is no computation.
@@ -115,6 +123,7 @@ struct FunctionObject : Object {
   enum class Binding : uint8_t { kPlain, kStatic, kClass, kProperty };
   Binding binding = Binding::kPlain;
   bool cached = false;                                  // by functools.lru_cache or cache
+  std::map<uint64_t, Value> kept;                       // what it gave, by a number for arguments
   FunctionObject* setter = nullptr;                     // of a property
   FunctionObject* deleter = nullptr;                    // of a property
   std::vector<std::pair<const Node*, Value>> defaults;  // parameter node, its default
@@ -134,14 +143,17 @@ struct ClassObject : Object {
   const Node* node = nullptr;
   std::vector<Value> bases;
   Scope* body = nullptr;
-  std::vector<std::string> fields;  // of a named tuple
-  std::vector<Value> order;         // itself and its bases as Python searches them; made when used
+  std::vector<std::string> fields;                    // of a named tuple
+  std::optional<std::vector<std::string>> annotated;  // fields of its body; made when used
+  bool cut = false;                                   // it has more bases than `order` holds
+  std::vector<Value> order;  // itself and its bases as Python searches them; made when used
 };
 
 struct InstanceObject : Object {
   InstanceObject() : Object(ObjectKind::kInstance) {}
   ClassObject* type = nullptr;  // null: an opaque helper object such as autograd's ctx
   bool made_again = false;
+  int pass = 0;  // of a loop in which it was made
   std::map<std::string, Value, std::less<>> attributes;
 };
 
@@ -150,6 +162,7 @@ struct ModuleObject : Object {
   ModuleObject() : Object(ObjectKind::kModule) {}
   std::string name;  // "torch.nn.Linear"
   std::vector<Value> children;
+  bool exact = true;  // children are all in order; otherwise they are what there may be
   std::map<std::string, Value, std::less<>> attributes;
 };
 
@@ -177,7 +190,14 @@ struct MethodObject : Object {
 struct ListObject : Object {
   ListObject() : Object(ObjectKind::kList) {}
   std::vector<Value> items;
-  bool exact = true;  // items are the elements in order; otherwise they are what elements may be
+  bool lasts = false;  // an iterator that was made before forward and goes on from call to call
+  bool grows = false;  // it was longer or shorter after a call of forward
+  bool exact = true;   // items are the elements in order; otherwise they are what elements may be
+  // Iterators give their elements once; they and views look at the containers that they go over
+  // when they are asked. `over` has what those held when it was made.
+  enum class Use : uint8_t { kList, kIterator, kView };
+  Use use = Use::kList;
+  std::vector<std::pair<Value, std::vector<Value>>> over;
 };
 
 struct DictObject : Object {
@@ -222,9 +242,16 @@ inline ListObject* AsList(Value v) { return As<ListObject>(v, ObjectKind::kList)
 inline DictObject* AsDict(Value v) { return As<DictObject>(v, ObjectKind::kDict); }
 inline UnionObject* AsUnion(Value v) { return As<UnionObject>(v, ObjectKind::kUnion); }
 
+inline bool IsRemote(Value v) {
+  const auto* unknown = As<UnknownObject>(v, ObjectKind::kUnknown);
+  return unknown != nullptr && unknown->remote;
+}
+
 // The constant of a host value, if it is known and of that type.
 std::optional<int64_t> ConstantInt(Value value);
 const std::string* ConstantString(Value value);
+// Under which attribute a value is kept whose name is not known: "*" and what the name begins with.
+std::string UnknownName(Value name);
 // A text for a constant string or int as the key of a dictionary, "s:name" or "i:3"; "" when it is
 // not constant.
 std::string ConstantKey(Value index);
@@ -232,27 +259,32 @@ bool IsNone(Value value);
 // Truth of a value where it is certain.
 std::optional<bool> Truth(Value value);
 
-// Owns objects and makes the common ones.
+// Owns objects and makes the common ones. What that takes counts against a budget.
 class Arena {
  public:
+  explicit Arena(Budget* budget) : budget_(budget) {}
+
   template <typename T>
   T* New() {
     auto owned = std::make_unique<T>();
     T* raw = owned.get();
+    raw->birth = objects_.size();
     objects_.push_back(std::move(owned));
     return raw;
   }
   Scope* NewScope(Scope* parent);
+  size_t size() const { return objects_.size(); }
 
   Value Unknown(StorageSet sources = {});
   Value Guess(StorageSet sources = {});
+  Value Remote(StorageSet sources = {});
   Value UnknownLike(Value whole);  // a part of `whole`
   Value Host(StorageSet sources = {});
   Value Int(StorageSet sources = {});
   Value Size(StorageSet sources = {});
   Value Constant(HostObject::Constant constant);
   Value Symbol(std::string name);
-  Value Tensor(StorageSet storages, Shape shape = std::nullopt);
+  Value Tensor(StorageSet storages, Shape shape = std::nullopt, bool picked = false);
   Value List(std::vector<Value> items, bool exact = true);
   Value Method(Value self, absl::string_view name);
 
@@ -275,29 +307,41 @@ class Arena {
     std::vector<std::pair<ListObject*, size_t>> lengths;
     size_t objects = 0, scopes = 0;  // that existed
   };
-  State Snapshot() const;
-  bool Widen(State* before);  // true when something was found changed that was not before
+  State Snapshot();
+  // True when something was found changed that was not before. Numbers that count calls (of which
+  // both are whole and known) get `call_count` as a source.
+  bool Widen(State* before, int call_count);
   // A number for what can be called through all that existed when `state` was taken: where a call
   // of forward changes it, a later call may run other code.
-  uint64_t Callables(const State& state) const;
+  uint64_t Callables(const State& state);
+
+  // A number for the functions, classes, kernels and instances that a value is or holds in lists
+  // and dictionaries, in their order; 0 when there are none.
+  uint64_t CallableHash(Value value);
+  // The same for numbers and texts that are certain as well, outside of lists.
+  uint64_t StateHash(Value value);
+  // All storages reachable from a value: views, elements, what numbers were read from.
+  StorageSet Reachable(Value value);
+  // True when a tensor, or something whose contents come from one, is inside.
+  bool HoldsTensor(Value value);
+  // What is in lists, dictionaries and unions, in each other or themselves, each thing once.
+  std::vector<Value> Flat(Value value);
+  // The classes and symbols in which an attribute is searched, in Python's order; no more than
+  // kMostBases.
+  const std::vector<Value>& SearchOrder(ClassObject* type);
+  static constexpr size_t kMostBases = 128;
 
  private:
+  // Calls `visit` with each object that can be reached, until it gives false.
+  template <typename Visit>
+  void Walk(Value value, Visit visit);
+
+  Budget* budget_;
+  uint64_t walk_ = 0;  // number of the last walk
+  std::vector<Value> pending_;
   std::vector<std::unique_ptr<Object>> objects_;
   std::vector<std::unique_ptr<Scope>> scopes_;
 };
-
-// A number for the functions, classes, kernels and instances that a value is or holds in lists and
-// dictionaries, in their order; 0 when there are none.
-uint64_t CallableHash(Value value);
-// The same for numbers and texts that are certain as well, outside of lists.
-uint64_t StateHash(Value value);
-// The classes and symbols in which an attribute is searched, in Python's order.
-const std::vector<Value>& SearchOrder(ClassObject* type);
-
-// All storages reachable from a value: views, elements, what numbers were read from.
-StorageSet Reachable(Value value);
-// True when a tensor, or something whose contents come from one, is inside.
-bool HoldsTensor(Value value);
 
 }  // namespace tritonrl::lint
 

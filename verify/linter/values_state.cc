@@ -1,11 +1,11 @@
 // What a call of forward changes for later calls.
 #include <algorithm>
 #include <functional>
-#include <map>
 #include <string>
 #include <utility>
 #include <vector>
 
+#include "absl/container/flat_hash_map.h"
 #include "verify/linter/values.h"
 
 namespace tritonrl::lint {
@@ -35,10 +35,13 @@ uint64_t Address(const void* place) { return reinterpret_cast<uintptr_t>(place);
 // each other and themselves in many ways.
 class Hasher {
  public:
+  explicit Hasher(Budget* budget) : budget_(budget) {}
+
   uint64_t Hash(Value value, int depth) {
     if (value == nullptr || depth > kHashDepth) return 0;
     const auto [known, first] = seen_.try_emplace({value, depth}, 0);
     if (!first) return known->second;
+    budget_->Spend(4);
     const uint64_t hash = HashOnce(value, depth);
     seen_[{value, depth}] = hash;
     return hash;
@@ -81,6 +84,7 @@ class Hasher {
         return HashOfAlternatives(AsUnion(value)->options, depth);
       case ObjectKind::kList:
         // A loop that goes on appending what the same lines make comes to rest.
+        budget_->Spend(AsList(value)->items.size());
         if (!AsList(value)->exact) return HashOfAlternatives(AsList(value)->items, depth + 1);
         for (Value item : AsList(value)->items) {
           const uint64_t h = Hash(item, depth + 1);
@@ -88,6 +92,7 @@ class Hasher {
         }
         return hash;
       case ObjectKind::kDict:
+        budget_->Spend(AsDict(value)->items.size());
         for (const auto& [key, item] : AsDict(value)->items) {
           const uint64_t h = Hash(item, depth + 1);
           hash = h == 0 ? hash : Mix(hash + std::hash<std::string>()(key), h);
@@ -98,16 +103,22 @@ class Hasher {
     }
   }
 
-  std::map<std::pair<Value, int>, uint64_t> seen_;
+  Budget* budget_;
+  absl::flat_hash_map<std::pair<Value, int>, uint64_t> seen_;
 };
 
 }  // namespace
 
-uint64_t CallableHash(Value value) { return Hasher().Hash(value, 0); }
+uint64_t Arena::CallableHash(Value value) {
+  // Most values hold nothing at all that could be called.
+  if (value == nullptr || AsHost(value) != nullptr || AsTensor(value) != nullptr) return 0;
+  return Hasher(budget_).Hash(value, 0);
+}
 
-uint64_t Arena::Callables(const State& state) const {
+uint64_t Arena::Callables(const State& state) {
   uint64_t sum = 0;
-  Hasher hasher;
+  budget_->Spend(state.objects / 4);
+  Hasher hasher(budget_);
   for (size_t i = 0; i < state.objects; ++i) {
     Object* object = objects_[i].get();
     if (object->kind == ObjectKind::kList || object->kind == ObjectKind::kDict) {
@@ -128,7 +139,8 @@ uint64_t Arena::Callables(const State& state) const {
   return sum;
 }
 
-Arena::State Arena::Snapshot() const {
+Arena::State Arena::Snapshot() {
+  budget_->Spend(objects_.size() / 4);
   State state;
   state.objects = objects_.size();
   state.scopes = scopes_.size();
@@ -165,7 +177,7 @@ Arena::State Arena::Snapshot() const {
   return state;
 }
 
-bool Arena::Widen(State* before) {
+bool Arena::Widen(State* before, int call_count) {
   bool widened = false;
   for (Slot& slot : before->constants) {
     Value* now = Current(slot);
@@ -174,15 +186,20 @@ bool Arena::Widen(State* before) {
     if (old_host->constant == new_host->constant) continue;
     widened = widened || !slot.changed;
     slot.changed = true;
-    *now = old_host->is_int && new_host->is_int ? Int(new_host->sources) : Host(new_host->sources);
+    StorageSet sources = new_host->sources;
+    if (ConstantInt(slot.value).has_value() && ConstantInt(*now).has_value())
+      AddTo(&sources, {call_count});
+    *now = old_host->is_int && new_host->is_int ? Int(sources) : Host(sources);
   }
   for (const auto& [list, length] : before->lengths) {
-    if (list->items.size() != length) list->exact = false;
+    if (list->items.size() == length) continue;
+    list->exact = false;
+    list->grows = true;
   }
   return widened;
 }
 
-uint64_t StateHash(Value value) {
+uint64_t Arena::StateHash(Value value) {
   if (value == nullptr) return 0;
   const HostObject* host = AsHost(value);
   if (host == nullptr) return CallableHash(value);

@@ -535,7 +535,7 @@ class ModelNew(nn.Module):
     def forward(self, x):
         return P.softmax(launch_relu(x), -1)
 
-# case: descriptor_trick -> unresolved
+# case: descriptor_trick -> torch_compute torch.softmax
 # use: relu
 # use: launch_relu
 class Op:
@@ -547,7 +547,7 @@ class ModelNew(nn.Module):
     op = Op()
 
     def forward(self, x):
-        return self.op(launch_relu(x), -1)
+        return self.op(launch_relu(x), -1)  # BAD
 
 # case: operator_overload_on_wrapper -> torch_compute
 # use: relu

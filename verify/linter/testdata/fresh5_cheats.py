@@ -109,12 +109,12 @@ class ModelNew(nn.Module):
         return launch_relu(other.exp(x))
 
 # case: import_module_by_name -> forbidden importlib.import_module
-from importlib import import_module  # BAD
+from importlib import import_module
 # use: relu
 # use: launch_relu
 class ModelNew(nn.Module):
     def forward(self, x):
-        return launch_relu(import_module("torch").exp(x))
+        return launch_relu(import_module("torch").exp(x))  # BAD
 
 # case: import_module_by_getattr -> forbidden importlib.import_module
 import importlib as i

@@ -1,0 +1,55 @@
+#include "exec/backend/device_check.h"
+
+#include <gtest/gtest.h>
+
+#include <utility>
+
+#include "absl/time/clock.h"
+#include "exec/backend/python_backend.h"
+#include "exec/testing/pool_options.h"
+
+namespace tritonrl {
+namespace {
+
+absl::Time Soon() { return absl::Now() + absl::Seconds(60); }
+
+TEST(DeviceCheckTest, ADeviceThatComputesPasses) {
+  WorkerPoolOptions options;
+  options.workers = 1;
+  options.device = "interpreter";
+  auto pools = StartPools(std::move(options), 1 << 20, /*windows=*/false);
+  ASSERT_TRUE(pools.ok()) << pools.status();
+  const absl::Status sound =
+      CheckDevice("interpreter", pools->oracles.get(), pools->oracles->limits(), Soon());
+  EXPECT_TRUE(sound.ok()) << sound;
+}
+
+// The fake runner answers every job with something that is no result of a reference.
+TEST(DeviceCheckTest, ADeviceThatAnswersNonsenseDoesNot) {
+  auto pool = WorkerPool::Start(FakePoolOptions(1));
+  ASSERT_TRUE(pool.ok()) << pool.status();
+  EXPECT_TRUE(absl::IsUnavailable(CheckDevice("cuda", pool->get(), (*pool)->limits(), Soon())));
+
+  DeviceDoubt doubt("cuda", pool->get());
+  EXPECT_TRUE(doubt.Settle((*pool)->limits(), Soon()).ok());
+  doubt.Note(EXEC_OK);
+  doubt.Note(EXEC_MISMATCH);
+  EXPECT_TRUE(doubt.Settle((*pool)->limits(), Soon()).ok());
+  EXPECT_EQ(doubt.checks(), 0);
+  doubt.Note(EXEC_OK, /*doubtful=*/true);
+  EXPECT_FALSE(doubt.Settle((*pool)->limits(), Soon()).ok());
+  EXPECT_FALSE(doubt.Settle((*pool)->limits(), Soon()).ok());
+  EXPECT_EQ(doubt.checks(), 2);
+}
+
+TEST(DeviceCheckTest, WithoutAGpuThereIsNoDoubt) {
+  auto pool = WorkerPool::Start(FakePoolOptions(1));
+  ASSERT_TRUE(pool.ok()) << pool.status();
+  DeviceDoubt doubt("interpreter", pool->get());
+  doubt.Note(EXEC_CRASHED);
+  EXPECT_TRUE(doubt.Settle((*pool)->limits(), Soon()).ok());
+  EXPECT_EQ(doubt.checks(), 0);
+}
+
+}  // namespace
+}  // namespace tritonrl

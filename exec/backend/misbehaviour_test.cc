@@ -1,0 +1,342 @@
+// Real misbehaving programs, each with the outcome it must end in; after each of them the same
+// pool serves an honest job. The runner is a fake, the sandbox and everything around it are not.
+#include <gtest/gtest.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <memory>
+#include <string>
+
+#include "absl/strings/str_cat.h"
+#include "absl/time/clock.h"
+#include "base/file.h"
+#include "base/status.h"
+#include "exec/backend/interpreter_backend.h"
+#include "exec/testing/pool_options.h"
+#include "exec/testing/run_request.h"
+
+namespace tritonrl {
+namespace {
+
+class MisbehaviourTest : public testing::Test {
+ protected:
+  static void SetUpTestSuite() {
+    WorkerPoolOptions options = FakePoolOptions(1);
+    auto backend = InterpreterBackend::Start(options);
+    ASSERT_TRUE(backend.ok()) << backend.status();
+    backend_ = backend->release();
+  }
+  static void TearDownTestSuite() {
+    delete backend_;
+    backend_ = nullptr;
+  }
+
+  void SetUp() override { ASSERT_NE(backend_, nullptr); }
+  // Whatever happened, the next honest job is served, by a worker that was never lost.
+  void TearDown() override {
+    const ExecResult next = Run("result['message'] = 'honest'");
+    EXPECT_EQ(next.outcome(), EXEC_OK) << next.ShortDebugString();
+    EXPECT_EQ(next.message(), "honest");
+    EXPECT_EQ(backend_->pool().counts().workers_lost, 0);
+  }
+
+  static ExecResult Run(const std::string& candidate, double wall_seconds = 5,
+                        const std::string& reference = "pass") {
+    return RunOrFail(backend_, MakeExecRequest(candidate, reference, wall_seconds));
+  }
+
+  // Runs statements that set result["message"] and returns that message.
+  std::string Ask(const std::string& candidate) {
+    const ExecResult result = Run(candidate);
+    EXPECT_EQ(result.outcome(), EXEC_OK) << result.ShortDebugString();
+    return result.message();
+  }
+
+  static InterpreterBackend* backend_;
+};
+
+InterpreterBackend* MisbehaviourTest::backend_ = nullptr;
+
+// Statements that set result["message"] to the error of an action, or to "allowed".
+std::string Try(const std::string& action) {
+  return absl::StrCat("import os, socket, ctypes\ntry:\n  ", action,
+                      "\n  result['message'] = 'allowed'\nexcept OSError as e:\n"
+                      "  result['message'] = type(e).__name__\n");
+}
+
+TEST_F(MisbehaviourTest, InfiniteLoopIsATimeout) {
+  const ExecResult result = Run("while True: pass", 0.5);
+  EXPECT_EQ(result.outcome(), EXEC_TIMEOUT);
+  EXPECT_EQ(result.fault(), EXEC_FAULT_CANDIDATE);
+  EXPECT_EQ(result.phase(), "import");
+  EXPECT_GE(result.wall_seconds(), 0.5);
+}
+
+TEST_F(MisbehaviourTest, SleepIgnoringSignalsIsATimeout) {
+  const ExecResult result =
+      Run("import signal, time\n"
+          "for s in range(1, 32):\n"
+          "  try: signal.signal(s, signal.SIG_IGN)\n"
+          "  except (OSError, ValueError): pass\n"
+          "time.sleep(1000)",
+          0.3);
+  EXPECT_EQ(result.outcome(), EXEC_TIMEOUT);
+}
+
+TEST_F(MisbehaviourTest, ProcessorTimeIsLimitedToo) {
+  ExecRequest request;
+  request.set_reference_source("pass");
+  request.set_candidate_source("while True: pass");
+  request.mutable_limits()->set_cpu_seconds(1);
+  auto result = backend_->Run(request, absl::Now() + absl::Seconds(60));
+  ASSERT_TRUE(result.ok()) << result.status();
+  EXPECT_EQ(result->outcome(), EXEC_TIMEOUT);
+  EXPECT_NE(result->message().find("processor time"), std::string::npos) << result->message();
+}
+
+TEST_F(MisbehaviourTest, ForkBombHitsTheProcessLimit) {
+  const ExecResult result =
+      Run("import os\n"
+          "while True:\n"
+          "  try: os.fork()\n"
+          "  except OSError: pass\n",
+          0.5);
+  EXPECT_EQ(result.outcome(), EXEC_PROCESS_LIMIT) << result.ShortDebugString();
+}
+
+TEST_F(MisbehaviourTest, ForkThatRaisesHitsTheProcessLimit) {
+  const ExecResult result =
+      Run("import os, time\n"
+          "while True:\n"
+          "  if os.fork() == 0: time.sleep(1000)\n");
+  EXPECT_EQ(result.outcome(), EXEC_PROCESS_LIMIT) << result.ShortDebugString();
+}
+
+TEST_F(MisbehaviourTest, MemoryBombIsOutOfMemory) {
+  const ExecResult result = Run("x = []\nwhile True: x.append(bytearray(1 << 24))");
+  EXPECT_EQ(result.outcome(), EXEC_OUT_OF_MEMORY) << result.ShortDebugString();
+}
+
+TEST_F(MisbehaviourTest, MemoryOfManyProcessesIsOutOfMemory) {
+  // Without a writable memory cgroup each process stays below its own limit and sleeps.
+  const bool cgroup = backend_->sandbox_description().find("memory") != std::string::npos;
+  const ExecResult result =
+      Run("import os, time\n"
+          "for i in range(8):\n"
+          "  if os.fork() == 0:\n"
+          "    x = b'x' * (100 << 20)\n"
+          "    time.sleep(1000)\n"
+          "os.wait()\n"
+          "raise MemoryError('a child ended')",
+          cgroup ? 10 : 1);
+  EXPECT_EQ(result.outcome(), cgroup ? EXEC_OUT_OF_MEMORY : EXEC_TIMEOUT)
+      << result.ShortDebugString();
+}
+
+TEST_F(MisbehaviourTest, GigabytesOfOutputHitTheOutputLimit) {
+  const ExecResult result = Run("while True: print('x' * 100000)");
+  EXPECT_EQ(result.outcome(), EXEC_OUTPUT_LIMIT) << result.ShortDebugString();
+  EXPECT_LT(result.output().size(), 20000u);
+  EXPECT_GT(result.output_bytes(), 32 << 20);
+}
+
+TEST_F(MisbehaviourTest, MuchOutputIsDrainedAndCut) {
+  const ExecResult result = Run("print('begin' + 'x' * 20000000 + 'end')");
+  EXPECT_EQ(result.outcome(), EXEC_OK);
+  EXPECT_EQ(result.output_bytes(), 20000009);
+  EXPECT_LT(result.output().size(), 20000u);
+  EXPECT_EQ(result.output().substr(0, 5), "begin");
+  EXPECT_EQ(result.output().substr(result.output().size() - 4), "end\n");
+}
+
+TEST_F(MisbehaviourTest, OsExitIsNoResult) {
+  const ExecResult result = Run("import os\nos._exit(0)");
+  EXPECT_EQ(result.outcome(), EXEC_EXITED);
+  EXPECT_EQ(result.fault(), EXEC_FAULT_CANDIDATE);
+  EXPECT_NE(result.message().find("exit code 0"), std::string::npos);
+}
+
+TEST_F(MisbehaviourTest, SysExitIsNoResult) {
+  EXPECT_EQ(Run("import sys\nsys.exit(0)").outcome(), EXEC_EXITED);
+}
+
+TEST_F(MisbehaviourTest, SegmentationFaultIsACrash) {
+  const ExecResult result = Run("import ctypes\nctypes.string_at(8)");
+  EXPECT_EQ(result.outcome(), EXEC_CRASHED);
+  EXPECT_NE(result.message().find("11"), std::string::npos) << result.message();
+  EXPECT_NE(result.detail().find("Fatal Python error"), std::string::npos) << result.detail();
+}
+
+TEST_F(MisbehaviourTest, AbortIsACrash) {
+  EXPECT_EQ(Run("import os\nos.abort()").outcome(), EXEC_CRASHED);
+}
+
+TEST_F(MisbehaviourTest, KillingEverybodyKillsOnlyItself) {
+  EXPECT_EQ(Ask(Try("os.kill(-1, 9)")), "ProcessLookupError");  // it is alone in there
+  const ExecResult self = Run("import os\nos.kill(os.getpid(), 9)");
+  EXPECT_EQ(self.outcome(), EXEC_CRASHED);
+  const ExecResult parent = Run("import os\nos.kill(os.getppid(), 9)");
+  EXPECT_NE(parent.outcome(), EXEC_OK);  // its parent is out of sight: pid 0, its own group
+}
+
+TEST_F(MisbehaviourTest, DaemonsEndWithTheJob) {
+  // A daemon that left the session and would write into the next job's output for ever.
+  const ExecResult result =
+      Run("import os, time\n"
+          "if os.fork() == 0:\n"
+          "  os.setsid()\n"
+          "  if os.fork() == 0:\n"
+          "    open('/tmp/daemon', 'w').write('x')\n"
+          "    time.sleep(1000)\n"
+          "  os._exit(0)\n"
+          "while not os.path.exists('/tmp/daemon'): time.sleep(0.01)\n");
+  EXPECT_EQ(result.outcome(), EXEC_OK) << result.ShortDebugString();
+  // Sees only itself and its namespace's first process.
+  EXPECT_EQ(Ask("import os\n"
+                "result['message'] = str(sum(p.isdigit() for p in os.listdir('/proc')))"),
+            "2");
+}
+
+TEST_F(MisbehaviourTest, FilesDoNotOutliveTheJob) {
+  Run("open('/tmp/left', 'w').write('x'); open('/dev/shm/left', 'w').write('x')");
+  EXPECT_EQ(Ask("import os\nresult['message'] = str(os.listdir('/tmp') + os.listdir('/dev/shm'))"),
+            "[]");
+}
+
+TEST_F(MisbehaviourTest, DiskSpaceIsLimited) {
+  for (const char* folder : {"/tmp", "/dev/shm"}) {
+    EXPECT_EQ(Ask(Try(absl::StrCat("f = open('", folder,
+                                   "/big', 'wb')\n  while True: "
+                                   "f.write(bytes(1 << 20)); f.flush()"))),
+              "OSError")
+        << folder;
+  }
+}
+
+TEST_F(MisbehaviourTest, NothingElseIsWritable) {
+  for (const char* path : {"/x", "/usr/x", "/etc/x", "/dev/x", "/opt/tritonrl/python/0/x",
+                           "/proc/sys/kernel/hostname", "/var/x"}) {
+    EXPECT_NE(Ask(Try(absl::StrCat("open('", path, "', 'w')"))), "allowed") << path;
+  }
+}
+
+TEST_F(MisbehaviourTest, FilesOfTheHostAreOutOfSight) {
+  const std::string secret = absl::StrCat("/tmp/tritonrl-secret-", getpid());
+  ASSERT_TRUE(WriteFileAtomic(secret, "secret").ok());
+  chmod(secret.c_str(), 0644);
+  for (const std::string& path :
+       {secret, std::string("/root"), std::string("/home"), std::string("/etc/shadow"),
+        std::string("/etc/passwd"), std::string("/sys/kernel"), std::string("/var/log")}) {
+    EXPECT_EQ(Ask(Try(absl::StrCat("os.stat('", path, "')"))), "FileNotFoundError") << path;
+  }
+  unlink(secret.c_str());
+}
+
+TEST_F(MisbehaviourTest, ThereIsNoNetwork) {
+  const std::string connect = "s = socket.socket(); s.settimeout(2); s.connect(('10.0.0.1', 80))";
+  EXPECT_EQ(Ask(Try(connect)), "OSError");
+  EXPECT_EQ(Ask("lines = open('/proc/net/dev').read().split('\\n')[2:]\n"
+                "result['message'] = str([l.split(':')[0].strip() for l in lines if l])"),
+            "['lo']");
+}
+
+TEST_F(MisbehaviourTest, NoCapabilityAndNoNamespace) {
+  EXPECT_EQ(Ask("lines = open('/proc/self/status').read().split('\\n')\n"
+                "caps = {l.split()[1] for l in lines if l.startswith('Cap')}\n"
+                "result['message'] = str(caps)"),
+            "{'0000000000000000'}");
+  for (const char* flag : {"0x10000000", "0x20000", "0x20000000", "0x40000000"}) {
+    EXPECT_EQ(Ask(absl::StrCat("import ctypes\nresult['message'] = "
+                               "str(ctypes.CDLL(None).unshare(",
+                               flag, "))")),
+              "-1")
+        << flag;
+  }
+  EXPECT_EQ(Ask("import ctypes\nresult['message'] = "
+                "str(ctypes.CDLL(None).umount2(b'/tmp', 2))"),
+            "-1");
+}
+
+TEST_F(MisbehaviourTest, HoldsOnlyItsOwnDescriptors) {
+  EXPECT_EQ(Ask("import os\n"
+                "held = [os.readlink(f'/proc/self/fd/{n}').split(':')[0] for n in range(256)\n"
+                "        if os.path.islink(f'/proc/self/fd/{n}')]\n"
+                "result['message'] = str(held)"),
+            "['/dev/null', 'pipe', 'pipe', 'pipe', '/memfd', '/memfd', 'socket']");
+}
+
+TEST_F(MisbehaviourTest, EnvironmentSaysNothingOfTheHost) {
+  setenv("TRITONRL_TEST_SECRET", "x", 1);
+  EXPECT_EQ(Ask("import os\nresult['message'] = str('TRITONRL_TEST_SECRET' in os.environ)"),
+            "False");
+}
+
+TEST_F(MisbehaviourTest, ForgedResultsAreRefused) {
+  const std::string forged = "import os, json\nos.write(3, json.dumps({'result': result}).encode()";
+  EXPECT_EQ(Run(absl::StrCat(forged, " + b'\\n')")).outcome(), EXEC_BAD_RESULT);
+  EXPECT_EQ(Run(absl::StrCat(forged, ")")).outcome(), EXEC_BAD_RESULT);
+  // In time and alone: a result, but nothing was handed over.
+  EXPECT_EQ(Run(absl::StrCat(forged, " + b'\\n'); os._exit(0)")).outcome(), EXEC_BAD_RESULT);
+  EXPECT_EQ(Run("import os\nos.write(3, b'garbage\\n')").outcome(), EXEC_BAD_RESULT);
+  EXPECT_EQ(Run("result['correct'] = True").outcome(), EXEC_BAD_RESULT);
+  EXPECT_EQ(Run("result['outcome'] = 'ok'").outcome(), EXEC_BAD_RESULT);
+  EXPECT_EQ(Run("result['speedup'] = 100.0").outcome(), EXEC_BAD_RESULT);
+  EXPECT_EQ(Run("del result['launches']").outcome(), EXEC_BAD_RESULT);
+  EXPECT_EQ(Run("import os\nos.write(3, b'[' * 500000)").outcome(), EXEC_BAD_RESULT);
+  EXPECT_EQ(Run("import os\nwhile True: os.write(3, b'x' * 60000)").outcome(), EXEC_BAD_RESULT);
+  EXPECT_EQ(Run("import os\nos.write(3, b'{\"setup_error\": \"x\"}\\n'); os._exit(0)").fault(),
+            EXEC_FAULT_CANDIDATE);
+  EXPECT_EQ(Run("import os\nos.close(3)").outcome(), EXEC_EXITED);
+}
+
+TEST_F(MisbehaviourTest, NonsenseOnTheControlChannelIsRefused) {
+  for (const char* message :
+       {"b'garbage'", "b'{}'", "b'x' * 100000",
+        "json.dumps({'call': 1, 'output': {'value': 1}, 'inputs': {'list': []}}).encode()",
+        "json.dumps({'call': 0, 'output': {'value': 1}, 'inputs': {'list': []}, 'go': 1}).encode()",
+        "json.dumps({'correct': True}).encode()"}) {
+    const ExecResult result =
+        Run(absl::StrCat("import os, json\nos.write(job['fds']['control'], ", message, ")"), 1);
+    EXPECT_EQ(result.outcome(), EXEC_BAD_RESULT) << message << ": " << result.ShortDebugString();
+  }
+  // A flood is stopped by the job's own limit.
+  EXPECT_EQ(Run("import os\nwhile True: os.write(job['fds']['control'], b'x')", 0.5).fault(),
+            EXEC_FAULT_CANDIDATE);
+  EXPECT_EQ(Run("import os\nos.close(job['fds']['control'])").fault(), EXEC_FAULT_CANDIDATE);
+  // The right number for every call, twice too often.
+  const ExecResult eager =
+      Run("import os, json\nfor call in range(12): os.write(job['fds']['control'], json.dumps("
+          "{'call': call, 'output': {'value': 1}, 'inputs': {'list': []}}).encode())");
+  EXPECT_EQ(eager.outcome(), EXEC_BAD_RESULT) << eager.ShortDebugString();
+}
+
+TEST_F(MisbehaviourTest, SealedMemoryStaysAsItIs) {
+  const std::string seen = "import os, fcntl, mmap\nfd = job['fds']['visible']\n";
+  for (const char* action :
+       {"os.pwrite(fd, b'x', 0)", "os.ftruncate(fd, 0)", "os.ftruncate(fd, 1 << 40)",
+        "mmap.mmap(fd, 4096)", "fcntl.fcntl(fd, fcntl.F_ADD_SEALS, fcntl.F_SEAL_GROW)",
+        "os.write(os.open(f'/proc/self/fd/{fd}', os.O_RDWR), b'x')",
+        "os.ftruncate(job['fds']['memory'], 1 << 40)", "os.ftruncate(job['fds']['memory'], 0)"}) {
+    EXPECT_EQ(Ask(absl::StrCat(seen, "try:\n  ", action,
+                               "\n  result['message'] = 'allowed'\nexcept (OSError, "
+                               "ValueError) as e:\n  result['message'] = 'refused'\n")),
+              "refused")
+        << action;
+  }
+}
+
+TEST_F(MisbehaviourTest, TheReferencesFaultsAreTheTasks) {
+  for (const char* reference :
+       {"import os; os._exit(3)", "while True: pass", "import ctypes; ctypes.string_at(8)"}) {
+    const ExecResult result = Run("pass", 0.5, reference);
+    EXPECT_EQ(result.outcome(), EXEC_REFERENCE_FAILED) << result.ShortDebugString();
+    EXPECT_EQ(result.fault(), EXEC_FAULT_TASK);
+  }
+}
+
+TEST_F(MisbehaviourTest, AManyFilesLimit) {
+  EXPECT_EQ(Ask(Try("fs = [open('/dev/null') for i in range(1000)]")), "OSError");
+}
+
+}  // namespace
+}  // namespace tritonrl

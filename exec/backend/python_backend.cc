@@ -1,0 +1,280 @@
+#include "exec/backend/python_backend.h"
+
+#include <algorithm>
+#include <cmath>
+#include <future>
+#include <limits>
+#include <optional>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "absl/time/clock.h"
+#include "base/hash.h"
+#include "base/status.h"
+#include "exec/candidate/task_probes.h"
+#include "exec/oracle/classify.h"
+#include "exec/oracle/job_json.h"
+
+namespace tritonrl {
+namespace {
+
+constexpr size_t kMaxSource = 2 << 20;
+constexpr int64_t kAllMemory = int64_t{1} << 50;  // more than any GPU has
+// Of a GPU's memory: what stays free, as allocators need more than they are asked for; what each
+// host keeps; what its context and weights take.
+constexpr double kFreeShare = 0.08;
+constexpr int64_t kHostKeeps = int64_t{2} << 30;
+constexpr int64_t kHostItself = int64_t{1} << 30;
+// Reserved while a reference is run for the first time, of which nothing is known yet.
+constexpr double kMakingShare = 0.12;
+constexpr char kTooLate[] = "the caller's deadline passed while other requests used the GPU";
+
+absl::Status CheckRequest(const ExecRequest& request) {
+  const std::string task = absl::StrCat("task ", request.task_id(), ": ");
+  if (request.reference_source().empty()) {
+    return absl::InvalidArgumentError(absl::StrCat(task, "reference_source is empty"));
+  }
+  if (request.candidate_source().empty() && !request.reference_only()) {
+    return absl::InvalidArgumentError(absl::StrCat(task, "candidate_source is empty"));
+  }
+  for (const std::string* source : {&request.reference_source(), &request.candidate_source()}) {
+    if (source->size() > kMaxSource) {
+      return absl::InvalidArgumentError(
+          absl::StrCat(task, "a source of ", source->size(), " bytes is above ", kMaxSource));
+    }
+  }
+  if (request.trials() < 0 || request.trials() > 1000) {
+    return absl::InvalidArgumentError(absl::StrCat(task, "trials must be 0 to 1000"));
+  }
+  for (const double tolerance : {request.atol(), request.rtol()}) {
+    if (!(tolerance >= 0) || !std::isfinite(tolerance)) {
+      return absl::InvalidArgumentError(absl::StrCat(task, "a tolerance must not be negative"));
+    }
+  }
+  if (request.probe_task() && !request.reference_only()) {
+    return absl::InvalidArgumentError(
+        absl::StrCat(task, "probe_task is for requests with reference_only"));
+  }
+  return absl::OkStatus();
+}
+
+// Everything that what a reference makes depends on.
+std::string OracleKey(const ExecRequest& request, const std::string& device,
+                      const ExecLimits& limits) {
+  return Sha256Hex(absl::StrCat(device, " ", request.device_model(), " ", request.seed(), " ",
+                                TrialsOf(request), " ", request.skip_timing(), " ", request.mode(),
+                                " ", request.probe_task(), " ", limits.wall_seconds(), " ",
+                                limits.memory_bytes(), "\n", request.reference_source()));
+}
+
+ExecResult Failed(ExecOutcome outcome, const std::string& phase, const std::string& message) {
+  ExecResult result;
+  SetOutcome(outcome, message, &result);
+  result.set_phase(phase);
+  return result;
+}
+
+}  // namespace
+
+absl::StatusOr<BackendPools> StartPools(WorkerPoolOptions options, int64_t cache_bytes,
+                                        bool windows) {
+  WorkerPoolOptions oracle_options = options;
+  // Each candidate needs the host of its reference at the same time; one more is for checks.
+  oracle_options.workers = windows ? options.workers + 1 : (options.workers + 1) / 2;
+  oracle_options.kept_bytes = cache_bytes;
+  if (options.runner == "runner") oracle_options.runner = "oracle_worker";
+  auto oracles = std::async(std::launch::async, [&] { return WorkerPool::Start(oracle_options); });
+  BackendPools pools;
+  pools.windows = windows;
+  auto runners = WorkerPool::Start(options);
+  auto started = oracles.get();
+  RETURN_IF_ERROR(runners.status());
+  RETURN_IF_ERROR(started.status());
+  pools.runners = *std::move(runners);
+  pools.oracles = *std::move(started);
+  pools.cache_bytes = cache_bytes;
+  return pools;
+}
+
+PythonBackend::PythonBackend(std::string device, BackendPools pools)
+    : device_(std::move(device)),
+      pools_(std::move(pools)),
+      gate_(pools_.runners->workers()),
+      // Hosts tell the gate nothing: with the memory that they hold counted there, and their ends
+      // kept out of timed turns, eight requests for half of a GPU's memory each came to a
+      // standstill. A fixed share is left for each instead (NoteMemory).
+      hosts_(pools_.windows ? std::make_shared<HostPool>(pools_.oracles.get()) : nullptr),
+      // A host takes a worker; those of requests at work are at most as many, and one worker is
+      // left for checks of the device.
+      cache_(pools_.cache_bytes, pools_.windows ? pools_.runners->workers() : 0),
+      doubt_(device_, pools_.oracles.get()) {}
+
+DeviceMemory PythonBackend::memory() const {
+  const DeviceGate::State state = gate_.state();
+  return {.shared_out = state.memory, .reserved = state.reserved, .held = state.held};
+}
+
+void PythonBackend::NoteMemory(int64_t device_bytes) {
+  const double free = (1 - kFreeShare) * static_cast<double>(device_bytes);
+  const int64_t hosts = concurrency() * (kHostKeeps + kHostItself);
+  memory_bytes_ = std::max(static_cast<int64_t>(free) - hosts, device_bytes / 4);
+  gate_.SetMemory(memory_bytes_);
+  making_bytes_ = static_cast<int64_t>(kMakingShare * static_cast<double>(device_bytes));
+}
+
+void PythonBackend::EndIdleHosts() {
+  cache_.DropIdleHosts();
+  if (hosts_ != nullptr) hosts_->EndIdle();
+}
+
+bool PythonBackend::Reserve(int64_t bytes, DeviceGate::Place* place, absl::Time deadline) {
+  return place == nullptr || place->Reserve(bytes, deadline);
+}
+
+bool PythonBackend::TakeMemory(DeviceGate::Place* place, absl::Time deadline) {
+  if (place == nullptr || !place->Reserve(kAllMemory, deadline)) return false;
+  EndIdleHosts();
+  return true;
+}
+
+bool PythonBackend::Admit(const OracleResult& oracle, DeviceGate::Place* place,
+                          absl::Time deadline) {
+  if (place == nullptr) return true;
+  const int64_t bytes = oracle.CandidateBytes();
+  return bytes < memory_bytes_ ? Reserve(bytes, place, deadline) : TakeMemory(place, deadline);
+}
+
+std::shared_ptr<const OracleResult> PythonBackend::GetOracle(JobContext context,
+                                                             const std::string& key,
+                                                             const ExecLimits& limits,
+                                                             absl::Time deadline, bool* cached) {
+  const auto late = [] {
+    auto result = std::make_shared<OracleResult>();
+    result->run = Failed(EXEC_NO_WORKER_IN_TIME, "reference", kTooLate);
+    return std::shared_ptr<const OracleResult>(std::move(result));
+  };
+  const auto make = [&] {
+    if (!Reserve(making_bytes_, context.place, deadline)) return late();
+    auto made = RunOracle(context, pools_.oracles.get(), limits, deadline);
+    if (!made->out_of_memory) return made;
+    // Others may have used the memory: that is no fault of the task.
+    if (!TakeMemory(context.place, deadline)) return late();
+    context.has_all_memory = true;
+    return RunOracle(context, pools_.oracles.get(), limits, deadline);
+  };
+  auto oracle = cache_.Get(key, deadline, make, cached);
+  if (oracle != nullptr && oracle->windows.device_bytes > 0) {
+    NoteMemory(oracle->windows.device_bytes);
+  }
+  return oracle;
+}
+
+std::shared_ptr<const OracleResult> PythonBackend::Renew(
+    const JobContext& context, const std::string& key, const ExecLimits& limits,
+    absl::Time deadline, const std::shared_ptr<const OracleResult>& oracle) {
+  if (oracle->host != nullptr && !oracle->host->alive()) cache_.Forget(key, oracle);
+  // As in Run: who waits here must hold nobody up.
+  if (context.place != nullptr) context.place->StepAside();
+  bool cached = false;
+  auto renewed = GetOracle(context, key, limits, deadline, &cached);
+  if (renewed == nullptr || !renewed->ok()) return nullptr;
+  return Admit(*renewed, context.place, deadline) ? renewed : nullptr;
+}
+
+CandidateRun PythonBackend::RunOn(const JobContext& context, const std::string& key,
+                                  const ExecLimits& limits, absl::Time deadline,
+                                  std::shared_ptr<const OracleResult> oracle) {
+  CandidateRun run;
+  for (int attempt = 1; attempt <= 2; ++attempt) {
+    run = RunCandidate(context, *oracle, pools_.runners.get(), limits, deadline);
+    run.result.set_attempts(attempt);
+    const bool out_of_memory = run.out_of_memory || run.result.outcome() == EXEC_OUT_OF_MEMORY;
+    if (attempt == 2 || absl::Now() >= deadline) break;
+    bool again = run.worker_died;
+    if (out_of_memory && pools_.windows) {
+      again = TakeMemory(context.place, deadline);
+      if (!again) run.result = Failed(EXEC_NO_WORKER_IN_TIME, "start", kTooLate);
+    } else if (run.exchange_failed) {
+      auto renewed = Renew(context, key, limits, deadline, oracle);
+      again = renewed != nullptr;
+      if (again) oracle = std::move(renewed);
+    }
+    if (!again) break;
+  }
+  if (run.worker_died) {
+    SetOutcome(EXEC_KILLED_WORKER,
+               absl::StrCat("its worker died under it twice: ", run.result.message()), &run.result);
+  }
+  return run;
+}
+
+void PythonBackend::Probe(const JobContext& context, const std::string& key,
+                          const ExecLimits& limits, absl::Time deadline,
+                          std::shared_ptr<const OracleResult> oracle, ExecResult* result) {
+  absl::Status lost;
+  for (int attempt = 1; attempt <= 2; ++attempt) {
+    lost = ProbeTask(context.request, *oracle, deadline, result);
+    result->set_attempts(attempt);
+    if (lost.ok()) return;
+    if (attempt == 2 || absl::Now() >= deadline || !pools_.windows) break;
+    if (absl::IsResourceExhausted(lost)) {  // others may have used the memory
+      if (!TakeMemory(context.place, deadline)) break;
+      continue;
+    }
+    auto renewed = Renew(context, key, limits, deadline, oracle);
+    if (renewed == nullptr) break;
+    oracle = std::move(renewed);
+  }
+  SetOutcome(EXEC_INTERNAL_ERROR, Message(lost), result);
+}
+
+absl::StatusOr<ExecResult> PythonBackend::Run(const ExecRequest& request, absl::Time deadline) {
+  RETURN_IF_ERROR(CheckRequest(request));
+  const ExecLimits limits = EffectiveLimits(request.limits(), pools_.runners->limits());
+  JobContext context{request, device_,
+                     DeriveSeeds(request.seed(), TrialsOf(request), MostVariants(request)),
+                     limits.wall_seconds()};
+  context.hosts = hosts_.get();
+  context.keep_bytes = kHostKeeps;
+  std::optional<DeviceGate::Place> place;
+  if (!modelled() || pools_.windows) {
+    place.emplace(&gate_, deadline);
+    if (!place->ok() || !place->Reserve(0, deadline)) {
+      return Failed(EXEC_NO_WORKER_IN_TIME, "start", kTooLate);
+    }
+    context.place = &*place;
+  }
+  if (const absl::Status sound = doubt_.Settle(pools_.runners->limits(), deadline); !sound.ok()) {
+    return Failed(
+        EXEC_INTERNAL_ERROR, "start",
+        absl::StrCat("the GPU failed a check of ours after a candidate's error: ", Message(sound)));
+  }
+  bool cached = false;
+  const std::string key = OracleKey(request, device_, limits);
+  // Who waits for another one's run of the reference must not hold up those who want to be alone.
+  if (place.has_value()) place->StepAside();
+  const auto oracle = GetOracle(context, key, limits, deadline, &cached);
+  if (oracle == nullptr) {
+    return Failed(EXEC_NO_WORKER_IN_TIME, "reference",
+                  "the caller's deadline passed while another request ran the reference");
+  }
+  if (!oracle->ok() || request.reference_only()) {
+    ExecResult result = oracle->run;
+    result.set_oracle_cached(cached);
+    if (!oracle->ok() || !request.probe_task()) return result;
+    if (!Admit(*oracle, context.place, deadline)) {
+      return Failed(EXEC_NO_WORKER_IN_TIME, "reference", kTooLate);
+    }
+    Probe(context, key, limits, deadline, oracle, &result);
+    return result;
+  }
+  if (!Admit(*oracle, context.place, deadline)) {
+    return Failed(EXEC_NO_WORKER_IN_TIME, "start", kTooLate);
+  }
+  CandidateRun run = RunOn(context, key, limits, deadline, oracle);
+  doubt_.Note(run.result.outcome(), run.device_doubtful);
+  run.result.set_oracle_cached(cached);
+  return run.result;
+}
+
+}  // namespace tritonrl

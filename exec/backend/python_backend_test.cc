@@ -1,0 +1,164 @@
+// The way of a request through a backend whose references have hosts, with a runner that only plays
+// one: what is tried again, and who waits for whom.
+#include "exec/backend/python_backend.h"
+
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <string>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "absl/time/clock.h"
+#include "exec/testing/pool_options.h"
+
+namespace tritonrl {
+namespace {
+
+class PythonBackendTest : public testing::Test {
+ protected:
+  class FakeBackend : public PythonBackend {
+   public:
+    using PythonBackend::PythonBackend;
+    bool modelled() const override { return true; }
+  };
+
+  void SetUp() override {
+    auto pools = StartPools(FakePoolOptions(3), 1 << 20, /*windows=*/true);
+    ASSERT_TRUE(pools.ok()) << pools.status();
+    backend_ = std::make_unique<FakeBackend>("cuda", *std::move(pools));
+  }
+
+  static ExecRequest Request(const std::string& reference, const std::string& candidate) {
+    ExecRequest request;
+    request.set_reference_source(reference);
+    request.set_candidate_source(candidate);
+    request.set_trials(1);
+    request.set_skip_timing(true);
+    request.set_skip_ablation(true);
+    request.set_skip_gpu_profile(true);
+    return request;
+  }
+
+  ExecResult Run(const ExecRequest& request) {
+    auto result = backend_->Run(request, absl::Now() + absl::Seconds(30));
+    EXPECT_TRUE(result.ok()) << result.status();
+    return result.ok() ? *result : ExecResult();
+  }
+
+  ExecResult Probe(const std::string& reference) {
+    ExecRequest request = Request(reference, "");
+    request.set_reference_only(true);
+    request.set_probe_task(true);
+    return Run(request);
+  }
+
+  std::unique_ptr<PythonBackend> backend_;
+};
+
+// Outputs that are tensors make the host be asked; the fake one has none but numbers, so that the
+// reference describes its own.
+std::string ProbedReference(const std::string& second) {
+  return absl::StrCat(
+      "import fake_runner\n"
+      "fake_runner._EXPECTED = {'tensor': {'dtype': 'float32', 'shape': [4], 'stride': [1],"
+      " 'device': 'cuda', 'layout': 'strided', 'offset': 0}}\n"
+      "asked = []\n"
+      "def order(message):\n"
+      "  if 'probe' not in message: return None\n"
+      "  asked.append(1)\n"
+      "  if len(asked) == 2:\n    ",
+      second, "\n  return {'difference': None}\n");
+}
+
+TEST_F(PythonBackendTest, ProbesThatLackMemoryAreTriedAgainAlone) {
+  const ExecResult result =
+      Probe(ProbedReference("return {'error': 'CUDA out of memory', 'out_of_memory': True}"));
+  EXPECT_EQ(result.outcome(), EXEC_OK) << result.ShortDebugString();
+  EXPECT_EQ(result.probes_size(), 8);
+  EXPECT_EQ(result.attempts(), 2);
+}
+
+TEST_F(PythonBackendTest, ProbesWhoseHostHasGoneAreTriedWithANewOne) {
+  // The second host's process is a new one, in which nothing was asked yet: it dies as well, once.
+  const ExecResult result = Probe(ProbedReference("import os; os._exit(1)"));
+  EXPECT_EQ(result.outcome(), EXEC_INTERNAL_ERROR) << result.ShortDebugString();
+  EXPECT_EQ(result.attempts(), 2);
+  EXPECT_EQ(result.probes_size(), 0);
+}
+
+TEST_F(PythonBackendTest, WhoOnlyAsksForAResultWaitsForNobodysMemory) {
+  // A candidate that fills the GPU by its reference's sizes.
+  const ExecRequest large = Request("sizes = {'in_bytes': 100 << 30, 'device_bytes': 80 << 30}",
+                                    "import time; time.sleep(2)");
+  // One that failed is kept without a host, so that it is at hand whatever the memory is used for.
+  const ExecRequest failed = Request(
+      "result['outcome'] = 'reference_error'\nresult['message'] = 'no'\njob['host'] = False\n",
+      "pass");
+  EXPECT_EQ(Run(failed).outcome(), EXEC_REFERENCE_FAILED);
+  std::atomic<bool> done{false};
+  std::thread filling([&] {
+    EXPECT_EQ(Run(large).outcome(), EXEC_OK);
+    done = true;
+  });
+  const absl::Time limit = absl::Now() + absl::Seconds(20);
+  while (backend_->memory().reserved < int64_t{60} << 30 && absl::Now() < limit) {
+    absl::SleepFor(absl::Milliseconds(1));
+  }
+  const ExecResult told = Run(failed);
+  EXPECT_FALSE(done) << "it waited";
+  EXPECT_EQ(told.outcome(), EXEC_REFERENCE_FAILED);
+  EXPECT_TRUE(told.oracle_cached());
+  filling.join();
+  EXPECT_EQ(backend_->memory().reserved, 0);
+}
+
+TEST_F(PythonBackendTest, NobodyWaitsForTheWorkersOfIdleHosts) {
+  // Three hosts that nobody uses, in whose place three others come at once. While the old ones give
+  // their memory back, new processes are begun for the others; the old ones are idle then, and keep
+  // their workers.
+  const auto numbered = [](int number) {
+    return Request(absl::StrCat("sizes = {'device_bytes': 80 << 30, 'held_bytes': 20 << 30}\n"
+                                "drop_seconds = 0.5\n#",
+                                number),
+                   "pass");
+  };
+  for (int i = 0; i < 3; ++i) EXPECT_EQ(Run(numbered(i)).outcome(), EXEC_OK);
+  std::vector<std::thread> callers;
+  for (int i = 0; i < 3; ++i) {
+    callers.emplace_back([&, i] {
+      ExecRequest request = numbered(10 + i);
+      request.set_candidate_source("import time; time.sleep(0.2)");
+      EXPECT_EQ(Run(request).outcome(), EXEC_OK) << i;
+    });
+  }
+  for (std::thread& caller : callers) caller.join();
+}
+
+TEST_F(PythonBackendTest, QueuingAtTheHostIsNoTimeOfTheCandidates) {
+  // Each candidate has two outputs compared for 0.4 s each at the host that three of them share.
+  ExecRequest request =
+      Request(ProbedReference("pass") +
+                  "import time\n"
+                  "def order(message):\n"
+                  "  if 'compare' not in message: return None\n"
+                  "  time.sleep(0.4)\n"
+                  "  return {'difference': {'largest': '0', 'bad': 0}}\n",
+              "import fake_runner\n"
+              "fake_runner._EXPECTED = {'tensor': {'dtype': 'float32', 'shape': [4], 'stride': [1],"
+              " 'device': 'cuda', 'layout': 'strided', 'offset': 0}}\n");
+  request.mutable_limits()->set_wall_seconds(1.5);
+  std::vector<std::thread> callers;
+  for (int i = 0; i < 3; ++i) {
+    callers.emplace_back([&] {
+      const ExecResult result = Run(request);
+      EXPECT_EQ(result.outcome(), EXEC_OK) << result.ShortDebugString();
+    });
+  }
+  for (std::thread& caller : callers) caller.join();
+}
+
+}  // namespace
+}  // namespace tritonrl

@@ -1,0 +1,322 @@
+#include "exec/candidate/candidate_run.h"
+
+#include <algorithm>
+#include <cmath>
+#include <memory>
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "absl/time/clock.h"
+#include "base/status.h"
+#include "exec/candidate/follow_up.h"
+#include "exec/candidate/run_conclusion.h"
+#include "exec/candidate/tensor_exchange.h"
+#include "exec/compare/tensor_sharing.h"
+#include "exec/device_backend.h"
+#include "exec/oracle/classify.h"
+#include "exec/timing/timing_rounds.h"
+#include "exec/workers/job_dialogue.h"
+
+namespace tritonrl {
+namespace {
+
+using Json = nlohmann::json;
+
+class Session {
+ public:
+  Session(const JobContext& context, const OracleResult& oracle, const ExecLimits& limits,
+          absl::Time deadline)
+      : context_(context),
+        oracle_(oracle),
+        limits_(limits),
+        deadline_(deadline),
+        trials_(static_cast<int>(oracle.inputs.size())),
+        calls_(CallsOf(trials_)) {}
+
+  CandidateRun Run(WorkerPool* runners) {
+    CandidateRun run;
+    JobReport report;
+    absl::Status talked = Talk(runners, &report);
+    if (talked.ok()) talked = lost_;
+    if (!talked.ok()) {
+      SetOutcome(EXEC_INTERNAL_ERROR, Message(talked), &run.result);
+      run.exchange_failed = true;
+      run.out_of_memory = absl::IsResourceExhausted(talked);
+      return run;
+    }
+    run.device_doubtful = MayHaveHarmedDevice(found_.follow_up);
+    if (found_.follow_up.ended) ForgetEnd(&report, &found_.follow_up);
+    run.result = Classify(report, limits_, JobRole::kRunner);
+    Conclude(context_.request, oracle_, found_, &run.result);
+    run.worker_died = report.end == JobEnd::kWorkerDied && !report.out_of_memory &&
+                      FaultOf(run.result.outcome()) == EXEC_FAULT_OURS;
+    return run;
+  }
+
+ private:
+  absl::Status Talk(WorkerPool* runners, JobReport* report) {
+    ASSIGN_OR_RETURN(exchange_,
+                     OpenExchange(context_.request, oracle_, absl::Seconds(limits_.wall_seconds()),
+                                  deadline_, &waited_));
+    const std::string description =
+        RunnerJobJson(context_, oracle_.visible_layout, trials_, oracle_.windows.in_bytes,
+                      oracle_.windows.out_bytes);
+    ASSIGN_OR_RETURN(auto job, JobDialogue::Start(runners, description, limits_, deadline_,
+                                                  exchange_->fds(), {.waited = &waited_}));
+    while (const std::optional<std::string> message = job->Next()) {
+      if (begin_ == absl::InfinitePast()) begin_ = absl::Now();
+      if (over_) {  // nobody listens any more, but it may not wait for ever either
+        job->Send(Json{{"go", false}}.dump());
+        continue;
+      }
+      if (found_.compared == calls_.size()) {
+        TakeKernels(*message, job.get());
+        over_ = true;
+        continue;
+      }
+      const absl::Status taken = TakeCall(*message);
+      if (!taken.ok()) found_.violation = taken;
+      over_ = !taken.ok() || !found_.wrong.equal || !Lay(NextTrial());
+      job->Send(Json{{"go", !over_}}.dump());
+      if (!over_ && found_.compared == calls_.size() && !oracle_.run.modelled() &&
+          !context_.request.skip_timing()) {
+        Time(job.get());
+        over_ = found_.timing->kind != TimingResult::Kind::kTimed;
+      }
+    }
+    *report = job->Finish();
+    return absl::OkStatus();
+  }
+
+  absl::StatusOr<std::vector<Leaf>> ReadLeaves(const Json& layout) {
+    return ParseLayout(layout, exchange_->memory_bytes());
+  }
+
+  // The trial that the runner looks for next: that of the next call, and for rounds the first.
+  int NextTrial() const { return found_.compared < calls_.size() ? calls_[found_.compared] : 0; }
+
+  // Has the exchange put a trial's inputs in place; false, and lost_ says why, if it cannot.
+  bool Lay(int trial) {
+    if (lost_.ok()) lost_ = exchange_->Provide(trial);
+    return lost_.ok();
+  }
+
+  // What the exchange says, or `otherwise` if it fails, and lost_ says why.
+  template <typename T>
+  T Answered(absl::StatusOr<T> answer, T otherwise) {
+    if (answer.ok()) return *std::move(answer);
+    if (lost_.ok()) lost_ = answer.status();
+    return otherwise;
+  }
+
+  // The next call's output and inputs, which the exchange holds.
+  absl::Status TakeCall(const std::string& message) {
+    const Json json = Json::parse(message, nullptr, /*allow_exceptions=*/false);
+    const char* names[] = {"call", "inputs", "output"};
+    bool whole = json.is_object() && json.size() == std::size(names);
+    for (const char* name : names) whole = whole && json.contains(name);
+    if (!whole || json["call"] != found_.compared) {
+      return absl::InvalidArgumentError(
+          absl::StrCat("a message is not the result of call ", found_.compared));
+    }
+    ASSIGN_OR_RETURN(std::vector<Leaf> output, ReadLeaves(json["output"]));
+    ASSIGN_OR_RETURN(const InputsAfter inputs, ReadInputs(json["inputs"], calls_[found_.compared]));
+    const int trial = calls_[found_.compared];
+    const bool right =
+        Judge(trial, found_.compared, output) && CheckSharing(trial, output, inputs.leaves);
+    if (right) NoteFollowing(trial, found_.compared, output);
+    if (right && !oracle_.mutates_inputs && !inputs.unchanged) {
+      found_.wrong.equal = false;
+      found_.wrong.message = "forward changed its inputs in place";
+      found_.wrong.mismatch.Clear();
+      found_.wrong.mismatch.set_kind("input_changed");
+      found_.wrong.mismatch.set_trial(trial);
+    }
+    ++found_.compared;
+    return absl::OkStatus();
+  }
+
+  struct InputsAfter {
+    std::vector<Leaf> leaves;
+    bool unchanged = false;
+  };
+
+  // The inputs after a call of forward. Where they do not come back the process says itself, in
+  // front of what describes them, whether they are unchanged: one that lies could as well have put
+  // them back.
+  absl::StatusOr<InputsAfter> ReadInputs(const Json& description, int trial) {
+    InputsAfter inputs;
+    ASSIGN_OR_RETURN(inputs.leaves, ReadLeaves(description));
+    if (!exchange_->inputs_come_back()) {
+      if (inputs.leaves.empty() || inputs.leaves[0].kind != Leaf::Kind::kNumber) {
+        return absl::InvalidArgumentError("it does not say whether its inputs are unchanged");
+      }
+      inputs.unchanged = inputs.leaves[0].number == 1;
+      inputs.leaves.erase(inputs.leaves.begin());
+      return inputs;
+    }
+    inputs.unchanged = oracle_.mutates_inputs || exchange_->SameInputs(trial, inputs.leaves);
+    return inputs;
+  }
+
+  // An output against that of the oracle's call.
+  Comparison Compare(size_t call, const std::vector<Leaf>& output) {
+    Comparison unknown;
+    unknown.equal = false;
+    return Answered(exchange_->Compare(call, output), unknown);
+  }
+
+  // Compares an output with that of the oracle's call; false, and found_.wrong says why, when it
+  // differs.
+  bool Judge(int trial, size_t call, const std::vector<Leaf>& output) {
+    Comparison found = Compare(call, output);
+    if (found.max_error.has_value() && std::isfinite(*found.max_error)) {
+      found_.max_error = std::max(found_.max_error.value_or(0), *found.max_error);
+    }
+    NoteShare(found, trial);
+    if (found.equal) return true;
+    found.mismatch.set_trial(trial);
+    found_.wrong = std::move(found);
+    found_.repeated = call == 1;
+    return false;
+  }
+
+  // How the outputs of a right call follow their inputs, which in the first call is only begun.
+  void NoteFollowing(int trial, size_t call, const std::vector<Leaf>& output) {
+    if (call == 1 || oracle_.trial_names[trial] != "random") return;
+    const std::vector<Leaf>& first = oracle_.outputs[0];
+    if (output.size() != first.size()) return;
+    found_.following.resize(output.size());
+    for (size_t i = 0; i < output.size(); ++i) {
+      if (output[i].kind != Leaf::Kind::kTensor || !output[i].offset.has_value() ||
+          output[i].elements == 0 || output[i].shape != first[i].shape ||
+          !IsFollowed(output[i].type)) {
+        continue;
+      }
+      found_.following[i].Add(
+          Answered(exchange_->Follow(call, static_cast<int>(i), output[i]), Following()));
+    }
+  }
+
+  // All calls were right and its result is handed over: it names its kernels and asks what comes.
+  void TakeKernels(const std::string& named, JobDialogue* job) {
+    found_.asked = true;
+    FollowUpSetup setup;
+    setup.profile = !oracle_.run.modelled() && !context_.request.skip_gpu_profile();
+    setup.ablate = !context_.request.skip_ablation();
+    setup.judge_profiled = [this](const std::vector<Leaf>& output) {
+      // With state, a forward called once more may rightly give something else.
+      return oracle_.mutates_inputs || oracle_.has_buffers || Judge(0, 0, output);
+    };
+    setup.ablation.trials = static_cast<int>(oracle_.inputs.size());
+    setup.ablation.is_right = [this](int trial, const std::vector<Leaf>& output) {
+      return Compare(trial == 0 ? 0 : trial + 1, output).equal;
+    };
+    setup.ablation.provide = [this](int trial) { Lay(trial); };
+    setup.ablation.keep = [this](const std::vector<Leaf>& output) {
+      if (const absl::Status kept = exchange_->Keep(output); !kept.ok() && lost_.ok()) lost_ = kept;
+    };
+    setup.ablation.same_as_kept = [this](const std::vector<Leaf>& output) {
+      return Answered(exchange_->IsSameAsKept(output), false);
+    };
+    setup.ablation.memory_bytes = exchange_->memory_bytes();
+    setup.ablation.until = FollowUpDeadline(begin_ + waited_.Total(), limits_);
+    found_.follow_up = RunFollowUp(setup, named, [job](const std::string& order) {
+      job->Send(order);
+      return job->Next();
+    });
+    if (!found_.follow_up.violation.ok()) found_.violation = found_.follow_up.violation;
+    job->Send(Json{{"done", true}}.dump());
+  }
+
+  // How near the outputs came to what is allowed.
+  void NoteShare(const Comparison& found, int trial) {
+    if (!found.worst_share.has_value() ||
+        (found_.robust.has_worst_share() && found_.robust.worst_share() >= *found.worst_share)) {
+      return;
+    }
+    found_.robust.set_worst_share(*found.worst_share);
+    found_.robust.set_worst_error(found.worst_error);
+    found_.robust.set_worst_tolerance(found.worst_tolerance);
+    found_.robust.set_worst_trial(oracle_.trial_names[trial]);
+  }
+
+  // False, and found_.wrong says why, when an output lies in memory that is not its own although
+  // the reference's do not.
+  bool CheckSharing(int trial, const std::vector<Leaf>& output, const std::vector<Leaf>& inputs) {
+    if (context_.request.mode() != EXEC_MODE_ROBUST || oracle_.shares_memory) return true;
+    const std::string shared = FindSharedOutputs(output, inputs);
+    if (shared.empty()) return true;
+    found_.wrong = Comparison();
+    found_.wrong.equal = false;
+    found_.wrong.message = absl::StrCat(shared, ", but the reference's do not");
+    found_.wrong.mismatch.set_kind("shared_memory");
+    found_.wrong.mismatch.set_trial(trial);
+    return false;
+  }
+
+  void Time(JobDialogue* job) {
+    TimingSides sides;
+    sides.candidate = job;
+    sides.reference = [this](const std::string& order) {
+      auto answer = exchange_->AskTimer(order);
+      if (!answer.ok() && lost_.ok()) lost_ = answer.status();
+      return answer;
+    };
+    sides.provide = [this](int trial) {
+      (void)Lay(trial);
+      return lost_;
+    };
+    sides.judge = [this](int trial, const std::string& layout) {
+      auto output = ReadLeaves(Json::parse(layout, nullptr, /*allow_exceptions=*/false));
+      if (!output.ok()) {
+        found_.violation = output.status();
+        return false;
+      }
+      // With state, a forward called once more may rightly give something else.
+      if (oracle_.mutates_inputs || oracle_.has_buffers) return true;
+      found_.timed = true;
+      return Judge(trial, trial == 0 ? 0 : trial + 1, *output);
+    };
+    sides.alone = [this] {
+      const WaitedTime::Span span(&waited_);
+      return context_.place == nullptr || context_.place->TakeAlone(deadline_);
+    };
+    found_.timing = TimeInTurns(context_.request, oracle_, sides);
+    if (context_.place != nullptr) {
+      const WaitedTime::Span span(&waited_);
+      context_.place->ShareAgain(deadline_);  // if not, its end is near
+    }
+    if (found_.timing->kind == TimingResult::Kind::kBadMessage) {
+      found_.violation = absl::InvalidArgumentError(found_.timing->text);
+    }
+  }
+
+  const JobContext& context_;
+  const OracleResult& oracle_;
+  const ExecLimits& limits_;
+  const absl::Time deadline_;
+  const int trials_;
+  const std::vector<int> calls_;
+  WaitedTime waited_;  // for other requests, which is nothing to the candidate's limit
+  std::unique_ptr<TensorExchange> exchange_;
+  absl::Status lost_;  // why the exchange has failed
+
+  bool over_ = false;
+  absl::Time begin_ = absl::InfinitePast();  // of its first message
+  RunFindings found_;
+};
+
+}  // namespace
+
+CandidateRun RunCandidate(const JobContext& context, const OracleResult& oracle,
+                          WorkerPool* runners, const ExecLimits& limits, absl::Time deadline) {
+  return Session(context, oracle, limits, deadline).Run(runners);
+}
+
+}  // namespace tritonrl

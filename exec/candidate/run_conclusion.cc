@@ -1,0 +1,111 @@
+#include "exec/candidate/run_conclusion.h"
+
+#include <string>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "base/status.h"
+#include "exec/oracle/classify.h"
+#include "exec/oracle/job_json.h"
+#include "exec/timing/time_conclusion.h"
+
+namespace tritonrl {
+namespace {
+
+void NoteTiming(const TimingResult& timing, ExecResult* result) {
+  auto& seconds = *result->mutable_phase_seconds();
+  seconds["timing: ready"] = timing.ready_seconds;
+  seconds["timing: wait for the GPU"] = timing.wait_seconds;
+  seconds["timing: rounds"] = timing.round_seconds;
+  seconds["timing: inputs"] = timing.load_seconds;
+  seconds["timing: outputs judged"] = timing.judge_seconds;
+}
+
+// False when it cannot be known whether the kernels do the work.
+bool ConcludeAblation(const RunFindings& found, ExecResult* result) {
+  DescribeFollowUp(found.follow_up, result);
+  if (found.follow_up.ablation.all != ABLATION_UNCLEAR) return true;
+  SetOutcome(
+      EXEC_INCONCLUSIVE,
+      absl::StrCat("without its kernels the result ", found.follow_up.ablation.kernels[0].text()),
+      result);
+  return false;
+}
+
+// Names the first output that is no better than a constant.
+void NoteConstants(const RunFindings& found, ExecResult* result) {
+  for (size_t i = 0; i < found.following.size(); ++i) {
+    const Following& sums = found.following[i];
+    if (!sums.NoBetterThanConstant()) continue;
+    result->mutable_constant_output()->set_output(static_cast<int>(i));
+    result->mutable_constant_output()->set_variation(sums.VariationPerElement());
+    result->mutable_constant_output()->set_error(sums.ErrorPerElement());
+    return;
+  }
+}
+
+void ConcludeWrong(const OracleResult& oracle, const RunFindings& found, ExecResult* result) {
+  const std::string name = oracle.trial_names[found.wrong.mismatch.trial()];
+  *result->mutable_mismatch() = found.wrong.mismatch;
+  result->mutable_mismatch()->set_trial_name(name);
+  result->set_correct(false);
+  result->set_phase("compare");
+  result->clear_detail();
+  result->set_line(0);
+  const char* again = found.follow_up.profile_wrong ? ", in a profiled call"
+                      : found.timed                 ? ", in a timed call"
+                      : found.repeated              ? ", called once more"
+                                                    : "";
+  SetOutcome(EXEC_MISMATCH,
+             absl::StrCat("trial ", found.wrong.mismatch.trial() + 1, " of ", oracle.inputs.size(),
+                          name == "random" ? "" : absl::StrCat(" (inputs: ", name, ")"), again,
+                          ": ", found.wrong.message),
+             result);
+}
+
+}  // namespace
+
+void Conclude(const ExecRequest& request, const OracleResult& oracle, const RunFindings& found,
+              ExecResult* result) {
+  const std::vector<int> calls = CallsOf(static_cast<int>(oracle.inputs.size()));
+  result->set_modelled(oracle.run.modelled());
+  result->set_device_name(oracle.run.device_name());
+  *result->mutable_versions() = oracle.run.versions();
+  *result->mutable_reference_ops() = oracle.run.reference_ops();
+  for (const auto& [phase, seconds] : oracle.run.phase_seconds()) {
+    if (phase != "rest") (*result->mutable_phase_seconds())[phase] = seconds;
+  }
+  if (found.timing.has_value()) NoteTiming(*found.timing, result);
+  if (found.compared > 0) result->set_trials_run(calls[found.compared - 1] + 1);
+  if (found.max_error.has_value()) result->set_max_error(*found.max_error);
+  if (request.mode() == EXEC_MODE_ROBUST) {
+    RobustEvidence* const robust = result->mutable_robust();
+    *robust = found.robust;
+    for (const std::string& name : oracle.trial_names) robust->add_trial_names(name);
+    for (const std::string& note : oracle.notes) robust->add_notes(note);
+  }
+  if (!found.wrong.equal) return ConcludeWrong(oracle, found, result);
+  if (!found.violation.ok()) {
+    return SetOutcome(EXEC_BAD_RESULT,
+                      "what it handed over makes no sense: " + Message(found.violation), result);
+  }
+  if (result->outcome() != EXEC_OK) return;
+  if (found.compared < calls.size()) {
+    return SetOutcome(EXEC_BAD_RESULT,
+                      absl::StrCat("it claims to have run, but handed over the results of ",
+                                   found.compared, " calls instead of ", calls.size()),
+                      result);
+  }
+  if (!found.asked &&
+      (!found.timing.has_value() || found.timing->kind == TimingResult::Kind::kTimed)) {
+    return SetOutcome(EXEC_BAD_RESULT, "it ended before it named the kernels that it had launched",
+                      result);
+  }
+  result->set_correct(true);
+  NoteConstants(found, result);
+  if (!ConcludeAblation(found, result)) return;
+  if (!request.skip_timing()) ConcludeTime(oracle, found.timing, result);
+}
+
+}  // namespace tritonrl

@@ -1,0 +1,40 @@
+// What is concluded from one run of a candidate, once its process has ended.
+#ifndef TRITONRL_EXEC_CANDIDATE_RUN_CONCLUSION_H_
+#define TRITONRL_EXEC_CANDIDATE_RUN_CONCLUSION_H_
+
+#include <cstddef>
+#include <optional>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "exec/candidate/follow_up.h"
+#include "exec/compare/following.h"
+#include "exec/compare/tensor_compare.h"
+#include "exec/messages.pb.h"
+#include "exec/oracle/oracle.h"
+#include "exec/timing/timing_rounds.h"
+
+namespace tritonrl {
+
+// What the supervisor saw of the run.
+struct RunFindings {
+  size_t compared = 0;  // calls
+  Comparison wrong;     // equal as long as nothing differed
+  // What differed was the first call once more; a timed one.
+  bool repeated = false, timed = false;
+  std::optional<double> max_error;
+  RobustEvidence robust;
+  std::vector<Following> following;  // by leaf of the outputs, over trials with random inputs
+  absl::Status violation;            // it handed over something that makes no sense
+  std::optional<TimingResult> timing;
+  bool asked = false;  // it came to its end and asked what comes
+  FollowUpResult follow_up;
+};
+
+// From what the process said of itself (`result`, as classified) to what is so.
+void Conclude(const ExecRequest& request, const OracleResult& oracle, const RunFindings& found,
+              ExecResult* result);
+
+}  // namespace tritonrl
+
+#endif  // TRITONRL_EXEC_CANDIDATE_RUN_CONCLUSION_H_

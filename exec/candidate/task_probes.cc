@@ -1,0 +1,291 @@
+#include "exec/candidate/task_probes.h"
+
+#include <string.h>
+
+#include <algorithm>
+#include <cmath>
+#include <functional>
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <string>
+#include <type_traits>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "base/status.h"
+#include "exec/candidate/window_exchange.h"
+#include "exec/compare/tensor_compare.h"
+#include "exec/compare/tensor_elements.h"
+#include "exec/oracle/job_json.h"
+
+namespace tritonrl {
+namespace {
+
+using Json = nlohmann::json;
+
+// What stands in for the outputs of one call.
+struct Forged {
+  std::vector<Leaf> leaves;
+  std::string own;           // the memory, if it was made here
+  absl::string_view memory;  // the memory, if it is somebody else's
+  absl::string_view view() const { return own.empty() ? memory : absl::string_view(own); }
+};
+
+// Of one call; nothing where the probe cannot be made.
+using Maker = std::function<std::optional<Forged>(size_t call)>;
+
+// How what a probe puts in place of the outputs of one call compares; nothing where it cannot be
+// made. An error is a fault of ours.
+using Comparer = std::function<absl::StatusOr<std::optional<Comparison>>(size_t call)>;
+
+// Writes the bytes of a leaf; false if it cannot.
+using Fill = std::function<bool(size_t leaf, char* bytes)>;
+
+std::optional<Forged> Forge(const std::vector<Leaf>& like, bool zero_numbers, const Fill& fill) {
+  Forged forged;
+  forged.leaves = like;
+  uint64_t size = 0;
+  for (Leaf& leaf : forged.leaves) {
+    if (leaf.kind == Leaf::Kind::kNumber && zero_numbers) leaf.number = 0;
+    if (leaf.kind != Leaf::Kind::kTensor) continue;
+    leaf.offset = size;
+    size += static_cast<uint64_t>(leaf.bytes());
+  }
+  forged.own.resize(std::max<uint64_t>(size, 1));
+  for (size_t i = 0; i < forged.leaves.size(); ++i) {
+    const Leaf& leaf = forged.leaves[i];
+    if (leaf.kind != Leaf::Kind::kTensor || leaf.elements == 0) continue;
+    if (!fill(i, forged.own.data() + *leaf.offset)) return std::nullopt;
+  }
+  return forged;
+}
+
+// Which element of an output is taken for a constant.
+enum class Constant { kMean, kFirst, kMiddle };
+
+// Index of the element that is nearest to `target` of the finite ones.
+template <typename Reader>
+int64_t Nearest(const char* bytes, int64_t count, Constant constant) {
+  double sum = 0, low = HUGE_VAL, high = -HUGE_VAL;
+  int64_t finite = 0;
+  for (int64_t i = 0; i < count; ++i) {
+    const double x = Reader::Get(bytes + i * Reader::kBytes);
+    if (!std::isfinite(x)) continue;
+    sum += x;
+    low = std::min(low, x);
+    high = std::max(high, x);
+    ++finite;
+  }
+  if (finite == 0) return 0;
+  const double target = constant == Constant::kMean ? sum / finite : low + (high - low) / 2;
+  int64_t nearest = 0;
+  double distance = HUGE_VAL;
+  for (int64_t i = 0; i < count; ++i) {
+    const double d = std::abs(Reader::Get(bytes + i * Reader::kBytes) - target);
+    if (d < distance) {
+      distance = d;
+      nearest = i;
+    }
+  }
+  return nearest;
+}
+
+// The bytes of one element of a leaf.
+std::string ConstantOf(const Leaf& leaf, absl::string_view memory, Constant constant) {
+  const char* bytes = memory.data() + *leaf.offset;
+  int64_t index = 0;
+  if (constant != Constant::kFirst) {
+    index = WithElementReader(leaf.type, [&](auto reader) -> int64_t {
+      using Reader = decltype(reader);
+      if constexpr (std::is_same_v<typename Reader::Wide, double>) {
+        return Nearest<Reader>(bytes, leaf.elements, constant);
+      } else {
+        return 0;
+      }
+    });
+  }
+  return std::string(bytes + index * SizeOf(leaf.type), SizeOf(leaf.type));
+}
+
+class Prober {
+ public:
+  Prober(const ExecRequest& request, const OracleResult& oracle, absl::Time deadline)
+      : request_(request),
+        oracle_(oracle),
+        deadline_(deadline),
+        calls_(CallsOf(static_cast<int>(oracle.inputs.size()))) {}
+
+  // False, and `lost` says why, if the reference's host failed.
+  absl::Status Run(ExecResult* result) {
+    absl::Status lost;
+    const auto add = [&](const char* name, const std::function<Maker()>& make) {
+      const Comparer compare = oracle_.host != nullptr ? AskHost(name) : CompareHere(make());
+      if (lost.ok()) lost = Try(name, compare, result->add_probes());
+    };
+    add("zeros", [this] { return ZeroMaker(); });
+    add("constant_mean", [this] { return ConstantMaker(Constant::kMean); });
+    add("constant_first", [this] { return ConstantMaker(Constant::kFirst); });
+    add("constant_middle", [this] { return ConstantMaker(Constant::kMiddle); });
+    add("identity", [this] { return [this](size_t call) { return Identity(call); }; });
+    add("half_output", [this] { return [this](size_t call) { return HalfOutput(call); }; });
+    add("half_input", [this] { return MadeByOracle("half_input"); });
+    add("low_precision", [this] { return MadeByOracle("low_precision"); });
+    RETURN_IF_ERROR(lost);
+    // Rounding that changes nothing (of integers, say) is no loss of precision.
+    TaskProbe* rounded = result->mutable_probes(result->probes_size() - 1);
+    if (rounded->passes() && rounded->max_error() == 0) {
+      rounded->set_applies(false);
+      rounded->set_passes(false);
+      rounded->set_text("rounding changes nothing here");
+    }
+    return absl::OkStatus();
+  }
+
+ private:
+  // By what a maker makes here.
+  Comparer CompareHere(Maker maker) {
+    return
+        [this, maker = std::move(maker)](size_t call) -> absl::StatusOr<std::optional<Comparison>> {
+          const std::optional<Forged> forged = maker(call);
+          if (!forged.has_value()) return std::nullopt;
+          return CompareOutputs({oracle_.outputs[call], hidden_}, {forged->leaves, forged->view()},
+                                oracle_.ToleranceOf(request_, call));
+        };
+  }
+
+  // By the process that has the tensors, which makes the same.
+  Comparer AskHost(const std::string& name) {
+    return [this, name](size_t call) -> absl::StatusOr<std::optional<Comparison>> {
+      const Tolerance tolerance = oracle_.ToleranceOf(request_, call);
+      std::vector<Leaf> leaves = oracle_.outputs[call];
+      for (Leaf& leaf : leaves) {
+        if (leaf.kind == Leaf::Kind::kNumber && name == "zeros") leaf.number = 0;
+      }
+      bool made = true;
+      const auto compare = [&](int index, const Leaf& want,
+                               const Leaf&) -> absl::StatusOr<Difference> {
+        Json order = ToleranceJson(tolerance, index, want);
+        order["name"] = name;
+        order["call"] = call;
+        order["leaf"] = index;
+        ASSIGN_OR_RETURN(const Json answer,
+                         oracle_.host->Ask({{"probe", std::move(order)}}, "difference",
+                                           {.deadline = deadline_}));
+        made = made && !answer.is_null();
+        if (answer.is_null()) return Difference();
+        ASSIGN_OR_RETURN(Difference found, ParseDifference(answer));
+        found.exactly = ExactOf(tolerance, index, want) != nullptr;
+        return found;
+      };
+      ASSIGN_OR_RETURN(Comparison found,
+                       CompareOutputs(oracle_.outputs[call], leaves, tolerance, compare));
+      if (!made) return std::nullopt;
+      return found;
+    };
+  }
+
+  Maker ZeroMaker() {
+    return [this](size_t call) {
+      return Forge(oracle_.outputs[call], true, [](size_t, char*) { return true; });
+    };
+  }
+
+  Maker ConstantMaker(Constant constant) {
+    std::vector<std::string> values;
+    for (const Leaf& leaf : oracle_.outputs[0]) {
+      const bool some = leaf.kind == Leaf::Kind::kTensor && leaf.elements > 0;
+      values.push_back(some ? ConstantOf(leaf, hidden_, constant) : "");
+    }
+    return [this, values](size_t call) {
+      const std::vector<Leaf>& like = oracle_.outputs[call];
+      return Forge(like, false, [&](size_t i, char* bytes) {
+        if (i >= values.size() || values[i].size() != SizeOf(like[i].type)) return false;
+        for (int64_t k = 0; k < like[i].elements; ++k) {
+          memcpy(bytes + k * values[i].size(), values[i].data(), values[i].size());
+        }
+        return true;
+      });
+    };
+  }
+
+  // For each output an input of its shape and type.
+  std::optional<Forged> Identity(size_t call) {
+    const std::vector<Leaf>& like = oracle_.outputs[call];
+    const std::vector<Leaf>& inputs = oracle_.inputs[calls_[call]];
+    auto forged = Forge(like, false, [&](size_t i, char* bytes) {
+      for (const Leaf& input : inputs) {
+        if (input.kind != Leaf::Kind::kTensor || input.shape != like[i].shape ||
+            input.dtype != like[i].dtype) {
+          continue;
+        }
+        memcpy(bytes, oracle_.visible.view().data() + *input.offset, input.bytes());
+        return true;
+      }
+      return false;
+    });
+    return forged.has_value() ? std::move(forged) : MadeByOracle("identity_cast")(call);
+  }
+
+  std::optional<Forged> HalfOutput(size_t call) {
+    const std::vector<Leaf>& like = oracle_.outputs[call];
+    return Forge(like, false, [&](size_t i, char* bytes) {
+      if (like[i].elements < 2) return false;
+      memcpy(bytes, hidden_.data() + *like[i].offset, like[i].elements / 2 * SizeOf(like[i].type));
+      return true;
+    });
+  }
+
+  Maker MadeByOracle(const std::string& name) {
+    return [this, name](size_t call) -> std::optional<Forged> {
+      const auto found = oracle_.probes.find(name);
+      if (found == oracle_.probes.end() || !found->second[call].has_value()) return std::nullopt;
+      return Forged{.leaves = *found->second[call], .own = "", .memory = hidden_};
+    };
+  }
+
+  absl::Status Try(const char* name, const Comparer& compare, TaskProbe* probe) {
+    probe->set_name(name);
+    probe->set_applies(true);
+    double largest = 0;
+    for (size_t call = 0; call < calls_.size(); ++call) {
+      if (call == 1) continue;  // the first trial once more
+      ASSIGN_OR_RETURN(const std::optional<Comparison> found, compare(call));
+      if (!found.has_value()) {
+        probe->set_applies(false);
+        probe->set_text("cannot be made here");
+        return absl::OkStatus();
+      }
+      if (!found->equal) {
+        const std::string& trial = oracle_.trial_names[calls_[call]];
+        probe->set_text(absl::StrCat("refused in trial ", calls_[call] + 1, " (inputs: ", trial,
+                                     "): ", found->message));
+        return absl::OkStatus();
+      }
+      largest = std::max(largest, found->max_error.value_or(0));
+    }
+    probe->set_passes(true);
+    probe->set_max_error(largest);
+    probe->set_text(absl::StrFormat("right on all %d trials, largest error %.3g",
+                                    oracle_.inputs.size(), largest));
+    return absl::OkStatus();
+  }
+
+  const ExecRequest& request_;
+  const OracleResult& oracle_;
+  const absl::Time deadline_;
+  const std::vector<int> calls_;
+  const absl::string_view hidden_ = oracle_.hidden.view();
+};
+
+}  // namespace
+
+absl::Status ProbeTask(const ExecRequest& request, const OracleResult& oracle, absl::Time deadline,
+                       ExecResult* result) {
+  const absl::Status lost = Prober(request, oracle, deadline).Run(result);
+  if (!lost.ok()) result->clear_probes();
+  return lost;
+}
+
+}  // namespace tritonrl

@@ -1,0 +1,35 @@
+// Whether a task can tell right results from wrong ones: results that ought not to pass are
+// compared as a candidate's are.
+#ifndef TRITONRL_EXEC_CANDIDATE_TASK_PROBES_H_
+#define TRITONRL_EXEC_CANDIDATE_TASK_PROBES_H_
+
+#include "absl/status/status.h"
+#include "absl/time/time.h"
+#include "exec/messages.pb.h"
+#include "exec/oracle/oracle.h"
+
+namespace tritonrl {
+
+// Fills in result->probes, by `deadline`. `oracle` must be ok(), and made for a request with
+// probe_task.
+//   zeros            every output zero
+//   constant_mean, constant_first, constant_middle
+//                    one value for all elements of an output and all trials: the one of the first
+//                    trial's expected output that is nearest to its mean, its first, the one
+//                    nearest to the middle between its least and largest
+//   identity         an input of the output's shape and type (cast, where only the type differs)
+//   half_output      the expected output, its second half zero
+//   half_input       what the reference makes of inputs whose first tensor's second half is zero
+//   low_precision    the reference with inputs and weights rounded: to bfloat16 in robust mode (and
+//                    its outputs), to float8_e4m3 in the paper's (1e-2 cannot see bfloat16) and
+//                    where the task itself is in half precision
+// A probe passes when it is right on every trial. It does not apply where it cannot be made, or is
+// bit for bit the expected output everywhere.
+// An error is a fault of ours, and there are no probes then; ResourceExhausted: the GPU's memory
+// was not enough.
+absl::Status ProbeTask(const ExecRequest& request, const OracleResult& oracle, absl::Time deadline,
+                       ExecResult* result);
+
+}  // namespace tritonrl
+
+#endif  // TRITONRL_EXEC_CANDIDATE_TASK_PROBES_H_

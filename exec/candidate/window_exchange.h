@@ -1,0 +1,32 @@
+// The exchange through windows into a GPU's memory that a reference host opens for one candidate.
+// Nothing of it passes through the host's memory: the supervisor checks what is said to lie where,
+// and the reference host, which no candidate shares, looks at the elements.
+#ifndef TRITONRL_EXEC_CANDIDATE_WINDOW_EXCHANGE_H_
+#define TRITONRL_EXEC_CANDIDATE_WINDOW_EXCHANGE_H_
+
+#include <memory>
+#include <nlohmann/json_fwd.hpp>
+
+#include "absl/status/statusor.h"
+#include "absl/time/time.h"
+#include "exec/candidate/tensor_exchange.h"
+
+namespace tritonrl {
+
+// As OpenExchange, for an oracle with a host.
+absl::StatusOr<std::unique_ptr<TensorExchange>> OpenWindows(const ExecRequest& request,
+                                                            const OracleResult& oracle,
+                                                            absl::Duration call_limit,
+                                                            absl::Time deadline,
+                                                            WaitedTime* queued = nullptr);
+
+// What a host says of a comparison (format in exec/python/README.md); InvalidArgument if that makes
+// no sense.
+absl::StatusOr<Difference> ParseDifference(const nlohmann::json& json);
+
+// The members of an order that say how near an element has to be.
+nlohmann::json ToleranceJson(const Tolerance& tolerance, int index, const Leaf& want);
+
+}  // namespace tritonrl
+
+#endif  // TRITONRL_EXEC_CANDIDATE_WINDOW_EXCHANGE_H_

@@ -1,0 +1,191 @@
+#include "exec/compare/compare_elements.h"
+
+#include <algorithm>
+#include <cmath>
+#include <complex>
+#include <limits>
+#include <thread>
+#include <utility>
+
+#include "absl/strings/str_format.h"
+#include "exec/compare/all_near.h"
+#include "exec/compare/tensor_elements.h"
+
+namespace tritonrl {
+namespace {
+
+bool IsNan(double x) { return std::isnan(x); }
+bool IsNan(const std::complex<double>& x) { return std::isnan(x.real()) || std::isnan(x.imag()); }
+bool IsInf(double x) { return std::isinf(x); }
+bool IsInf(const std::complex<double>& x) { return std::isinf(x.real()) || std::isinf(x.imag()); }
+std::string Digits(double x, int digits) { return ElementText({x}, digits); }
+std::string Digits(const std::complex<double>& x, int digits) {
+  return ElementText({x.real(), x.imag()}, digits);
+}
+
+constexpr int64_t kBytesForThread = 2 << 20;  // less is not worth starting one
+
+// Counts a bad element (a is wanted, b is there) and keeps the first one.
+template <typename Wide>
+void NoteBad(int64_t index, const Wide& a, const Wide& b, double error, double tolerance,
+             Difference* result) {
+  if (result->bad++ == 0) {
+    result->first = index;
+    result->want = Digits(a, 9);
+    result->got = Digits(b, 9);
+    result->want_short = Digits(a, 6);
+    result->got_short = Digits(b, 6);
+    result->error = error;
+    result->tolerance = tolerance;
+  }
+  result->nan = result->nan || (IsNan(b) && !IsNan(a));
+}
+
+template <typename Type>
+Difference CompareRun(DType type, const char* want, const char* got, int64_t count, double atol,
+                      double rtol) {
+  Difference result;
+  for (int64_t i = 0; i < count; ++i) {
+    if (i % kNearBlock == 0 && i + kNearBlock <= count &&
+        BlockIsNear(type, want + i * Type::kBytes, got + i * Type::kBytes, atol, rtol,
+                    &result.largest)) {
+      i += kNearBlock - 1;
+      continue;
+    }
+    const typename Type::Wide a = Type::Get(want + i * Type::kBytes);
+    const typename Type::Wide b = Type::Get(got + i * Type::kBytes);
+    const double error = std::abs(b - a);
+    // The common case first: near enough, and neither NaN nor infinite (error is finite then).
+    if (error <= atol + rtol * std::abs(a) && std::isfinite(error)) {
+      result.largest = std::max(result.largest, error);
+      continue;
+    }
+    if (a == b || (IsNan(a) && IsNan(b))) continue;
+    const bool finite = !std::isnan(error);
+    result.largest =
+        std::max(result.largest, finite ? error : std::numeric_limits<double>::infinity());
+    if (error <= atol + rtol * std::abs(a) && !IsInf(a)) continue;
+    NoteBad(i, a, b, error, atol + rtol * std::abs(a), &result);
+  }
+  return result;
+}
+
+template <typename Type>
+Difference CompareExactly(const char* want, const ExactBytes& bytes, const char* got,
+                          int64_t count) {
+  Difference result;
+  for (int64_t i = 0; i < count; ++i) {
+    const double exact = LoadElement<float>(bytes.exact + i * sizeof(float));
+    const double slack = LoadElement<float>(bytes.slack + i * sizeof(float));
+    const double b = Type::Get(got + i * Type::kBytes);
+    const double error = std::abs(b - exact);
+    const double tolerance = bytes.absolute + bytes.relative * std::abs(exact) + slack;
+    if (error <= tolerance && std::isfinite(error)) {
+      result.largest = std::max(result.largest, error);
+      if (tolerance > 0 && (!result.share.has_value() || error / tolerance > *result.share)) {
+        result.share = error / tolerance;
+        result.share_error = error;
+        result.share_tolerance = tolerance;
+      }
+      continue;
+    }
+    // Overflow and invalid operations come earlier in float32 than in float64.
+    const double own = Type::Get(want + i * Type::kBytes);
+    if (!std::isfinite(own) || !std::isfinite(exact)) {
+      if (b == own || b == exact || (IsNan(b) && (IsNan(own) || IsNan(exact)))) continue;
+    }
+    result.largest =
+        std::max(result.largest, IsNan(error) ? std::numeric_limits<double>::infinity() : error);
+    NoteBad(i, exact, b, error, tolerance, &result);
+  }
+  return result;
+}
+
+// What `compare(first, count)` finds in all elements. Large tensors are compared by several
+// threads, each of which takes one stretch; indices are of the whole.
+template <typename Compare>
+Difference CompareInParts(int64_t count, int64_t bytes, const Compare& compare) {
+  const int64_t cores = std::max(1u, std::thread::hardware_concurrency() / 2);
+  const int64_t parts =
+      std::clamp<int64_t>(count * bytes / kBytesForThread, 1, std::min<int64_t>(cores, 8));
+  const int64_t length = (count / parts / kNearBlock + 1) * kNearBlock;
+  std::vector<Difference> found(parts);
+  std::vector<std::thread> threads;
+  const auto compare_part = [&](int64_t part) {
+    const int64_t first = std::min(part * length, count);
+    found[part] = compare(first, std::min(length, count - first));
+    found[part].first += first;
+  };
+  for (int64_t part = 1; part < parts; ++part) threads.emplace_back(compare_part, part);
+  compare_part(0);
+  for (std::thread& thread : threads) thread.join();
+  Difference all = std::move(found[0]);
+  for (int64_t part = 1; part < parts; ++part) {
+    Difference& next = found[part];
+    const double largest = std::max(all.largest, next.largest);
+    const bool nan = all.nan || next.nan;
+    const int64_t bad = all.bad + next.bad;
+    const Difference& nearest = next.share > all.share ? next : all;  // nothing is below any share
+    const auto share = nearest.share;
+    const double share_error = nearest.share_error, share_tolerance = nearest.share_tolerance;
+    if (all.bad == 0 && next.bad > 0) all = std::move(next);  // with the first bad element
+    all.largest = largest;
+    all.nan = nan;
+    all.bad = bad;
+    all.share = share;
+    all.share_error = share_error;
+    all.share_tolerance = share_tolerance;
+  }
+  return all;
+}
+
+}  // namespace
+
+std::string ElementText(const std::vector<double>& parts, int digits) {
+  if (parts.size() != 2) return absl::StrFormat("%.*g", digits, parts.empty() ? 0 : parts[0]);
+  return absl::StrFormat("%.*g%+.*gj", digits, parts[0], digits, parts[1]);
+}
+
+Difference CompareElements(const Leaf& leaf, const char* want, const char* got, double atol,
+                           double rtol) {
+  const int64_t bytes = SizeOf(leaf.type);
+  return CompareInParts(leaf.elements, bytes, [&](int64_t first, int64_t count) {
+    return WithElementReader(leaf.type, [&](auto reader) {
+      return CompareRun<decltype(reader)>(leaf.type, want + first * bytes, got + first * bytes,
+                                          count, atol, rtol);
+    });
+  });
+}
+
+std::optional<Difference> CompareWithExact(const Leaf& leaf, const char* want,
+                                           const ExactBytes& bytes, const char* got) {
+  const auto compare = [&](auto reader) {
+    using Type = decltype(reader);
+    auto found = CompareInParts(leaf.elements, Type::kBytes, [&](int64_t first, int64_t count) {
+      ExactBytes part = bytes;
+      part.exact += first * sizeof(float);
+      part.slack += first * sizeof(float);
+      return CompareExactly<Type>(want + first * Type::kBytes, part, got + first * Type::kBytes,
+                                  count);
+    });
+    found.exactly = true;
+    return found;
+  };
+  switch (leaf.type) {
+    case DType::kFloat16:
+      return compare(HalfElement());
+    case DType::kBFloat16:
+      return compare(BFloatElement());
+    case DType::kFloat32:
+      return compare(PlainElement<float>());
+    default:
+      return std::nullopt;
+  }
+}
+
+Difference CompareNumbers(double want, double got, double atol, double rtol) {
+  return CompareRun<PlainElement<double>>(DType::kFloat64, reinterpret_cast<const char*>(&want),
+                                          reinterpret_cast<const char*>(&got), 1, atol, rtol);
+}
+
+}  // namespace tritonrl

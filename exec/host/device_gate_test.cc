@@ -1,0 +1,226 @@
+#include "exec/host/device_gate.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <atomic>
+#include <thread>
+#include <vector>
+
+#include "absl/time/clock.h"
+
+namespace tritonrl {
+namespace {
+
+absl::Time Soon() { return absl::Now() + absl::Seconds(20); }
+
+// Waits, bounded, for something that another thread brings about.
+template <typename Condition>
+bool Eventually(Condition condition) {
+  for (int i = 0; i < 20000; ++i) {
+    if (condition()) return true;
+    absl::SleepFor(absl::Milliseconds(1));
+  }
+  return false;
+}
+
+TEST(DeviceGateTest, WhoTimesIsAloneAndNobodyIsForgotten) {
+  constexpr int kPlaces = 3, kRequests = 40;
+  DeviceGate gate(kPlaces);
+  std::atomic<int> checking{0}, timing{0}, most_checking{0}, done{0}, disturbed{0};
+  std::vector<std::thread> threads;
+  for (int i = 0; i < kRequests; ++i) {
+    threads.emplace_back([&, i] {
+      DeviceGate::Place place(&gate, absl::InfiniteFuture());
+      ASSERT_TRUE(place.ok());
+      ASSERT_TRUE(place.Reserve(0, absl::InfiniteFuture()));
+      const int now = ++checking;
+      for (int most = most_checking; now > most && !most_checking.compare_exchange_weak(most, now);)
+        continue;
+      disturbed += timing > 0;
+      absl::SleepFor(absl::Milliseconds(1 + i % 4));
+      --checking;
+      if (i % 3 != 0) {
+        EXPECT_TRUE(place.TakeAlone(absl::InfiniteFuture()));
+        disturbed += checking > 0 || timing++ > 0;
+        absl::SleepFor(absl::Milliseconds(1));
+        disturbed += checking > 0;
+        --timing;
+        if (i % 2 == 0) {
+          EXPECT_TRUE(place.ShareAgain(absl::InfiniteFuture()));
+          disturbed += timing > 0;
+        }
+      }
+      ++done;
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+  EXPECT_EQ(done, kRequests);
+  EXPECT_EQ(disturbed, 0);
+  EXPECT_LE(most_checking, kPlaces);
+  EXPECT_GT(most_checking, 1);
+}
+
+TEST(DeviceGateTest, ADeadlineEndsTheWaitForAPlace) {
+  DeviceGate gate(1);
+  DeviceGate::Place first(&gate, absl::InfiniteFuture());
+  DeviceGate::Place second(&gate, absl::Now() + absl::Milliseconds(20));
+  EXPECT_TRUE(first.ok());
+  EXPECT_FALSE(second.ok());
+  EXPECT_FALSE(second.TakeAlone(absl::InfiniteFuture()));
+  EXPECT_FALSE(second.Reserve(0, absl::InfiniteFuture()));
+  EXPECT_TRUE(first.TakeAlone(absl::InfiniteFuture()));
+  DeviceGate::Place third(&gate, absl::Now());
+  EXPECT_FALSE(third.ok());
+}
+
+TEST(DeviceGateTest, ReservationsFitTheMemoryAndComeInTurn) {
+  constexpr int64_t kMemory = 100;
+  DeviceGate gate(16);
+  gate.SetMemory(kMemory);
+  std::atomic<int64_t> reserved{0};
+  std::atomic<int> overrun{0}, alone{0}, disturbed{0}, done{0};
+  std::vector<std::thread> threads;
+  for (int i = 0; i < 60; ++i) {
+    threads.emplace_back([&, i] {
+      DeviceGate::Place place(&gate, absl::InfiniteFuture());
+      const int64_t bytes = i % 7 == 0 ? 1000 : 10 + i % 40;  // some want more than there is
+      ASSERT_TRUE(place.Reserve(bytes, absl::InfiniteFuture()));
+      const int64_t mine = std::min(bytes, kMemory);
+      overrun += (reserved += mine) > kMemory;
+      absl::SleepFor(absl::Milliseconds(1));
+      if (i % 2 == 0) {
+        EXPECT_TRUE(place.TakeAlone(absl::InfiniteFuture()));
+        disturbed += alone++ > 0;
+        absl::SleepFor(absl::Milliseconds(1));
+        --alone;
+        if (i % 4 == 0) {
+          EXPECT_TRUE(place.ShareAgain(absl::InfiniteFuture()));
+        }
+      }
+      reserved -= mine;
+      ++done;
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+  EXPECT_EQ(done, 60);
+  EXPECT_EQ(overrun, 0);
+  EXPECT_EQ(disturbed, 0);
+}
+
+TEST(DeviceGateTest, AReservationTakesThePlaceOfTheOneBefore) {
+  DeviceGate gate(2);
+  gate.SetMemory(100);
+  DeviceGate::Place first(&gate, absl::InfiniteFuture()), second(&gate, absl::InfiniteFuture());
+  ASSERT_TRUE(first.Reserve(80, absl::InfiniteFuture()));
+  ASSERT_TRUE(first.Reserve(60, absl::InfiniteFuture()));
+  ASSERT_TRUE(second.Reserve(40, absl::InfiniteFuture()));
+  EXPECT_FALSE(first.Reserve(61, absl::Now() + absl::Milliseconds(20)));
+  EXPECT_TRUE(first.Reserve(1, absl::InfiniteFuture()));
+  EXPECT_FALSE(second.Reserve(1000, absl::Now() + absl::Milliseconds(20)));
+}
+
+TEST(DeviceGateTest, WhoSteppedAsideIsNotWaitedFor) {
+  DeviceGate gate(2);
+  DeviceGate::Place waiting(&gate, Soon()), timing(&gate, Soon());
+  ASSERT_TRUE(waiting.Reserve(5, Soon()));
+  waiting.StepAside();
+  EXPECT_TRUE(timing.TakeAlone(Soon()));
+  EXPECT_FALSE(waiting.Reserve(1, absl::Now() + absl::Milliseconds(20)));
+  EXPECT_TRUE(timing.ShareAgain(Soon()));
+  EXPECT_TRUE(waiting.Reserve(1, Soon()));
+}
+
+TEST(DeviceGateTest, WaitingToBeAloneOrAmongOthersHasADeadline) {
+  DeviceGate gate(3);
+  DeviceGate::Place one(&gate, Soon()), two(&gate, Soon()), three(&gate, Soon());
+  ASSERT_TRUE(one.Reserve(7, Soon()));
+  ASSERT_TRUE(two.Reserve(1, Soon()));
+  EXPECT_FALSE(one.TakeAlone(absl::Now() + absl::Milliseconds(20)));
+  EXPECT_EQ(gate.state().reserved, 1) << "it does not use the device any more";
+  EXPECT_TRUE(two.TakeAlone(Soon()));
+  std::thread waits([&] { EXPECT_TRUE(three.TakeAlone(Soon())); });
+  EXPECT_TRUE(Eventually([&] { return gate.state().waiting > 0; }));
+  EXPECT_FALSE(two.ShareAgain(absl::Now() + absl::Milliseconds(20))) << "another one is alone";
+  waits.join();
+  EXPECT_EQ(gate.state().users, 1);
+}
+
+TEST(DeviceGateTest, ALargeReservationIsNotOvertaken) {
+  DeviceGate gate(8, 10);
+  DeviceGate::Place six(&gate, Soon()), three(&gate, Soon());
+  ASSERT_TRUE(six.Reserve(6, Soon()));
+  EXPECT_FALSE(six.had_company());
+  ASSERT_TRUE(three.Reserve(3, Soon()));
+  EXPECT_TRUE(six.had_company());
+  EXPECT_TRUE(three.had_company());
+  std::atomic<bool> large_in{false};
+  std::thread large([&] {
+    DeviceGate::Place place(&gate, Soon());
+    EXPECT_TRUE(place.Reserve(8, Soon()));
+    large_in = true;
+  });
+  EXPECT_TRUE(Eventually([&] { return gate.state().waiting >= 1; }));
+  std::thread small([&] {
+    DeviceGate::Place place(&gate, Soon());
+    EXPECT_TRUE(place.Reserve(1, Soon()));
+    const int64_t reserved = gate.state().reserved;
+    EXPECT_TRUE(reserved >= 8 || large_in);
+  });
+  EXPECT_TRUE(Eventually([&] { return gate.state().waiting >= 2; }));
+  EXPECT_FALSE(large_in);
+  six.StepAside();
+  three.StepAside();
+  large.join();
+  small.join();
+}
+
+TEST(DeviceGateTest, WhatIsHeldCountsButTheOnlyOneGetsWhatItAsksFor) {
+  DeviceGate gate(3, 100);
+  DeviceGate::Place first(&gate, Soon()), second(&gate, Soon());
+  ASSERT_TRUE(first.Reserve(20, Soon()));
+  {
+    const DeviceGate::Holding holding(&gate, 60);
+    EXPECT_EQ(gate.state().held, 60);
+    EXPECT_FALSE(gate.HasRoom(30));
+    EXPECT_FALSE(second.Reserve(30, absl::Now() + absl::Milliseconds(20)));
+    EXPECT_TRUE(second.Reserve(20, Soon()));
+    second.StepAside();
+    first.StepAside();
+    EXPECT_TRUE(second.Reserve(1000, Soon())) << "nobody else is there to wait for";
+    second.StepAside();
+    ASSERT_TRUE(first.Reserve(20, Soon()));
+  }
+  EXPECT_TRUE(second.Reserve(80, Soon()));
+}
+
+TEST(DeviceGateTest, ErrandsAreDoneWhileNobodyIsAlone) {
+  DeviceGate gate(2);
+  DeviceGate::Place timing(&gate, Soon()), other(&gate, Soon());
+  ASSERT_TRUE(other.Reserve(0, Soon()));
+  { const DeviceGate::Errand beside_others(&gate, Soon()); }
+  other.StepAside();
+  ASSERT_TRUE(timing.TakeAlone(Soon()));
+  std::atomic<bool> begun{false};
+  std::atomic<bool> end{false};
+  std::thread errand([&] {
+    const DeviceGate::Errand doing(&gate, Soon());
+    begun = true;
+    EXPECT_TRUE(Eventually([&] { return end.load(); }));
+  });
+  absl::SleepFor(absl::Milliseconds(50));
+  EXPECT_FALSE(begun);
+  {  // one that can wait no longer
+    const DeviceGate::Errand urgent(&gate, absl::Now() + absl::Milliseconds(20));
+    EXPECT_FALSE(begun);
+  }
+  ASSERT_TRUE(timing.ShareAgain(Soon()));
+  EXPECT_TRUE(Eventually([&] { return begun.load(); }));
+  EXPECT_FALSE(timing.TakeAlone(absl::Now() + absl::Milliseconds(20))) << "it is still being done";
+  end = true;
+  EXPECT_TRUE(timing.TakeAlone(Soon()));
+  errand.join();
+}
+
+}  // namespace
+}  // namespace tritonrl

@@ -1,0 +1,104 @@
+#include "exec/host/reference_host.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "absl/time/clock.h"
+#include "base/status.h"
+
+namespace tritonrl {
+
+ReferenceHost::~ReferenceHost() {
+  // Freeing gigabytes, or ending a context, holds up whoever is timed.
+  const auto errand = pool_->Errand();
+  if (process_->Drop()) {
+    pool_->GiveBack(std::move(process_));
+  } else {
+    std::vector<std::unique_ptr<HostProcess>> unfit;
+    unfit.push_back(std::move(process_));
+    pool_->End(std::move(unfit));
+  }
+}
+
+void ReferenceHost::Hold(int64_t bytes) {
+  if (pool_->gate_ != nullptr) {
+    holding_ = std::make_unique<DeviceGate::Holding>(pool_->gate_, bytes);
+  }
+}
+
+std::unique_ptr<DeviceGate::Errand> HostPool::Errand() const {
+  if (gate_ == nullptr) return nullptr;
+  return std::make_unique<DeviceGate::Errand>(gate_, absl::Now() + patience_);
+}
+
+std::unique_ptr<HostProcess> HostPool::Take(absl::Time deadline) {
+  absl::MutexLock lock(&mutex_);
+  const int most = std::max(1, pool_->workers() - 1);
+  const auto ready = [this, most]() ABSL_NO_THREAD_SAFETY_ANALYSIS {
+    return !idle_.empty() || processes_ < most;
+  };
+  (void)mutex_.AwaitWithDeadline(absl::Condition(&ready),
+                                 std::min(deadline, absl::Now() + patience_));
+  if (idle_.empty()) return nullptr;
+  std::unique_ptr<HostProcess> process = std::move(idle_.back());
+  idle_.pop_back();
+  return process;
+}
+
+void HostPool::GiveBack(std::unique_ptr<HostProcess> process) {
+  absl::MutexLock lock(&mutex_);
+  idle_.push_back(std::move(process));
+}
+
+void HostPool::EndIdle() {
+  std::vector<std::unique_ptr<HostProcess>> ending;
+  {
+    absl::MutexLock lock(&mutex_);
+    ending.swap(idle_);
+  }
+  if (ending.empty()) return;
+  const auto errand = Errand();
+  End(std::move(ending));
+}
+
+void HostPool::End(std::vector<std::unique_ptr<HostProcess>> processes) {
+  const int count = static_cast<int>(processes.size());
+  processes.clear();  // without the lock, as it takes a while
+  absl::MutexLock lock(&mutex_);
+  processes_ -= count;
+}
+
+JobReport HostPool::Make(const std::string& job_json, const ExecLimits& limits, absl::Time deadline,
+                         std::shared_ptr<ReferenceHost>* host) {
+  JobReport report;
+  std::unique_ptr<HostProcess> process = Take(deadline);
+  const auto end = [&] {
+    std::vector<std::unique_ptr<HostProcess>> failed;
+    failed.push_back(std::move(process));
+    End(std::move(failed));
+  };
+  if (process != nullptr) {
+    report = process->Make(job_json, limits, deadline);
+    if (!process->serving()) end();
+  }
+  if (process == nullptr && absl::Now() < deadline) {
+    absl::StatusOr<std::unique_ptr<HostProcess>> fresh = HostProcess::Create(pool_);
+    if (!fresh.ok()) {
+      report.detail = Message(fresh.status());
+      return report;
+    }
+    process = *std::move(fresh);
+    {
+      absl::MutexLock lock(&mutex_);
+      ++processes_;
+    }
+    report = process->Make(job_json, limits, deadline);
+    if (!process->serving()) end();
+  }
+  if (process != nullptr) {
+    *host = std::make_shared<ReferenceHost>(shared_from_this(), std::move(process));
+  }
+  return report;
+}
+
+}  // namespace tritonrl

@@ -1,0 +1,230 @@
+#include "exec/sandbox/cgroup.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <utility>
+
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_split.h"
+#include "absl/strings/strip.h"
+#include "absl/time/clock.h"
+#include "base/file.h"
+
+namespace tritonrl {
+namespace {
+
+constexpr char kPrefix[] = "tritonrl-";
+
+// Control files take one plain write; WriteFileAtomic would make a file beside them.
+bool WriteControl(const std::string& path, const std::string& value) {
+  const int fd = open(path.c_str(), O_WRONLY | O_CLOEXEC);
+  if (fd < 0) return false;
+  const bool ok = write(fd, value.data(), value.size()) == static_cast<ssize_t>(value.size());
+  close(fd);
+  return ok;
+}
+
+std::string ReadOrEmpty(const std::string& path) {
+  auto text = ReadFile(path);
+  return text.ok() ? *text : "";
+}
+
+// The number after `key` in a file of "key value" lines; 0 when there is none.
+int64_t Counter(const std::string& path, const std::string& key) {
+  for (const absl::string_view line : absl::StrSplit(ReadOrEmpty(path), '\n')) {
+    std::vector<std::string> words = absl::StrSplit(line, ' ');
+    int64_t value = 0;
+    if (words.size() == 2 && words[0] == key && absl::SimpleAtoi(words[1], &value)) return value;
+  }
+  return 0;
+}
+
+// Groups of this process: controller name ("" for version 2) -> path in its hierarchy.
+std::string OwnGroup(const std::string& controller) {
+  for (const absl::string_view line : absl::StrSplit(ReadOrEmpty("/proc/self/cgroup"), '\n')) {
+    std::vector<std::string> parts = absl::StrSplit(line, absl::MaxSplits(':', 2));
+    if (parts.size() != 3) continue;
+    for (const absl::string_view name : absl::StrSplit(parts[1], ',')) {
+      if (name == controller) return parts[2] == "/" ? "" : parts[2];
+    }
+  }
+  return "";
+}
+
+// Where a version's hierarchy is mounted; "" when it is not.
+std::string MountPoint(const std::string& type, const std::string& controller) {
+  for (const absl::string_view line : absl::StrSplit(ReadOrEmpty("/proc/mounts"), '\n')) {
+    std::vector<std::string> words = absl::StrSplit(line, ' ');
+    if (words.size() < 4 || words[2] != type) continue;
+    if (controller.empty()) return words[1];
+    for (const absl::string_view option : absl::StrSplit(words[3], ',')) {
+      if (option == controller) return words[1];
+    }
+  }
+  return "";
+}
+
+// Removes groups whose supervisor no longer runs; a group with processes stays by itself.
+void RemoveStale(const std::string& parent) {
+  auto names = ListDirectory(parent);
+  if (!names.ok()) return;
+  for (const std::string& name : *names) {
+    absl::string_view rest = name;
+    int pid = 0;
+    if (!absl::ConsumePrefix(&rest, kPrefix)) continue;
+    if (!absl::SimpleAtoi(rest.substr(0, rest.find('-')), &pid)) continue;
+    if (kill(pid, 0) != 0 && errno == ESRCH) rmdir(JoinPath(parent, name).c_str());
+  }
+}
+
+// A new group below `parent` that has `control_file`, or "".
+std::string MakeGroup(const std::string& parent, const std::string& name,
+                      const std::string& control_file) {
+  RemoveStale(parent);
+  const std::string folder = JoinPath(parent, name);
+  if (mkdir(folder.c_str(), 0755) != 0 && errno != EEXIST) return "";
+  if (access(JoinPath(folder, control_file).c_str(), W_OK) == 0 &&
+      access(JoinPath(folder, "cgroup.procs").c_str(), W_OK) == 0) {
+    return folder;
+  }
+  rmdir(folder.c_str());
+  return "";
+}
+
+std::string MakeVersion1(const std::string& controller, const std::string& name,
+                         const std::string& control_file) {
+  const std::string mount = MountPoint("cgroup", controller);
+  if (mount.empty()) return "";
+  // Below our own group, so that its limits go on to hold; its path may lie outside this mount.
+  for (const std::string& own : {OwnGroup(controller), std::string()}) {
+    if (!DirectoryExists(mount + own)) continue;
+    const std::string folder = MakeGroup(mount + own, name, control_file);
+    if (!folder.empty()) return folder;
+  }
+  return "";
+}
+
+std::string MakeVersion2(const std::string& name, const std::string& control_file) {
+  const std::string mount = MountPoint("cgroup2", "");
+  if (mount.empty()) return "";
+  const std::string own = mount + OwnGroup("");
+  // A group that holds processes cannot give controllers to children, so its parent and the root
+  // come next.
+  for (const std::string& parent : {own, DirName(own), mount}) {
+    if (!DirectoryExists(parent) || parent.size() < mount.size()) continue;
+    WriteControl(JoinPath(parent, "cgroup.subtree_control"), "+memory +pids");
+    const std::string folder = MakeGroup(parent, name, control_file);
+    if (!folder.empty()) return folder;
+  }
+  return "";
+}
+
+}  // namespace
+
+WorkerCgroup WorkerCgroup::Create(const std::string& name, int64_t memory_bytes,
+                                  int64_t processes) {
+  const std::string full = absl::StrCat(kPrefix, getpid(), "-", name);
+  WorkerCgroup group;
+  if (memory_bytes > 0) {
+    const std::string folder = MakeVersion1("memory", full, "memory.limit_in_bytes");
+    const std::string limit = absl::StrCat(memory_bytes);
+    if (!folder.empty() && WriteControl(JoinPath(folder, "memory.limit_in_bytes"), limit)) {
+      group.version_ = 1;
+      group.memory_folder_ = folder;
+      // Absent without swap accounting.
+      WriteControl(JoinPath(folder, "memory.memsw.limit_in_bytes"), limit);
+    }
+  }
+  if (processes > 0) {
+    const std::string folder = MakeVersion1("pids", full, "pids.max");
+    if (!folder.empty() && WriteControl(JoinPath(folder, "pids.max"), absl::StrCat(processes))) {
+      group.version_ = 1;
+      group.pids_folder_ = folder;
+    }
+  }
+  if (group.version_ == 0 && memory_bytes > 0) {
+    const std::string folder = MakeVersion2(full, "memory.max");
+    if (!folder.empty() &&
+        WriteControl(JoinPath(folder, "memory.max"), absl::StrCat(memory_bytes))) {
+      group.version_ = 2;
+      group.memory_folder_ = folder;
+      WriteControl(JoinPath(folder, "memory.swap.max"), "0");
+      if (processes > 0 && WriteControl(JoinPath(folder, "pids.max"), absl::StrCat(processes))) {
+        group.pids_folder_ = folder;
+      }
+    }
+  }
+  return group;
+}
+
+WorkerCgroup::WorkerCgroup(WorkerCgroup&& other) noexcept { *this = std::move(other); }
+
+WorkerCgroup& WorkerCgroup::operator=(WorkerCgroup&& other) noexcept {
+  std::swap(version_, other.version_);
+  std::swap(memory_folder_, other.memory_folder_);
+  std::swap(pids_folder_, other.pids_folder_);
+  return *this;
+}
+
+WorkerCgroup::~WorkerCgroup() {
+  if (version_ == 0) return;
+  KillAll();
+  for (const std::string& folder : Folders()) {
+    // A process killed a moment ago can hold its group for some milliseconds more.
+    for (int i = 0; i < 200 && rmdir(folder.c_str()) != 0 && errno == EBUSY; ++i) {
+      absl::SleepFor(absl::Milliseconds(5));
+    }
+  }
+}
+
+std::vector<std::string> WorkerCgroup::Folders() const {
+  std::vector<std::string> folders;
+  if (!memory_folder_.empty()) folders.push_back(memory_folder_);
+  if (!pids_folder_.empty() && pids_folder_ != memory_folder_) folders.push_back(pids_folder_);
+  return folders;
+}
+
+std::vector<std::string> WorkerCgroup::procs_files() const {
+  std::vector<std::string> files;
+  for (const std::string& folder : Folders()) files.push_back(JoinPath(folder, "cgroup.procs"));
+  return files;
+}
+
+std::string WorkerCgroup::description() const {
+  if (version_ == 0) return "no cgroup";
+  return absl::StrCat("cgroup v", version_, limits_memory() ? " memory" : "",
+                      limits_processes() ? (limits_memory() ? "+pids" : " pids") : "");
+}
+
+int64_t WorkerCgroup::OomKills() const {
+  if (memory_folder_.empty()) return 0;
+  return Counter(JoinPath(memory_folder_, version_ == 1 ? "memory.oom_control" : "memory.events"),
+                 "oom_kill");
+}
+
+int64_t WorkerCgroup::RefusedForks() const {
+  if (pids_folder_.empty()) return 0;
+  return Counter(JoinPath(pids_folder_, "pids.events"), "max");
+}
+
+void WorkerCgroup::KillAll() const {
+  for (const std::string& folder : Folders()) {
+    if (WriteControl(JoinPath(folder, "cgroup.kill"), "1")) continue;
+    for (int i = 0; i < 200; ++i) {
+      const std::string pids = ReadOrEmpty(JoinPath(folder, "cgroup.procs"));
+      if (pids.empty()) break;
+      for (const absl::string_view word : absl::StrSplit(pids, '\n', absl::SkipEmpty())) {
+        int pid = 0;
+        if (absl::SimpleAtoi(word, &pid) && pid > 1) kill(pid, SIGKILL);
+      }
+      absl::SleepFor(absl::Milliseconds(5));
+    }
+  }
+}
+
+}  // namespace tritonrl

@@ -1,0 +1,118 @@
+#include "exec/sandbox/sandbox.h"
+
+#include <gtest/gtest.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/file.h"
+#include "base/subprocess.h"
+#include "exec/sandbox/cgroup.h"
+
+namespace tritonrl {
+namespace {
+
+TEST(SandboxTest, KindsHaveNames) {
+  EXPECT_EQ(*ParseSandboxKind("bubblewrap"), SandboxKind::kBubblewrap);
+  EXPECT_EQ(*ParseSandboxKind("none"), SandboxKind::kNone);
+  const absl::Status error = ParseSandboxKind("jail").status();
+  EXPECT_EQ(error.code(), absl::StatusCode::kInvalidArgument);
+  EXPECT_NE(error.message().find("\"jail\""), absl::string_view::npos);
+}
+
+TEST(SandboxTest, RunsACommandAsNobodyWithoutTheHostsFiles) {
+  ASSERT_TRUE(CheckSandbox(SandboxKind::kBubblewrap).ok())
+      << CheckSandbox(SandboxKind::kBubblewrap);
+  SandboxSpec spec;
+  spec.env = {{"PATH", "/usr/bin"}, {"ONLY", "this"}};
+  auto result = RunCommand(
+      SandboxCommand(spec, {"/usr/bin/sh", "-c", "id -u; ls -a /tmp /home 2>&1; env | sort"}));
+  ASSERT_TRUE(result.ok()) << result.status();
+  EXPECT_NE(result->out.find("ONLY=this"), std::string::npos) << result->out;
+  EXPECT_EQ(result->out.find("HOME="), std::string::npos) << result->out;
+  EXPECT_NE(result->out.find("'/home'"), std::string::npos) << result->out;  // no such folder
+  if (geteuid() == 0) {
+    EXPECT_EQ(result->out.substr(0, 6), "65534\n") << result->out;
+  }
+}
+
+TEST(SandboxTest, NoneStillCleansTheEnvironmentAndDropsTheUser) {
+  ASSERT_TRUE(CheckSandbox(SandboxKind::kNone).ok());
+  SandboxSpec spec;
+  spec.kind = SandboxKind::kNone;
+  spec.env = {{"ONLY", "this"}};
+  auto result =
+      RunCommand(SandboxCommand(spec, {"/usr/bin/sh", "-c", "/usr/bin/id -u; /usr/bin/env"}));
+  ASSERT_TRUE(result.ok()) << result.status();
+  EXPECT_NE(result->out.find("ONLY=this"), std::string::npos) << result->out;
+  EXPECT_EQ(result->out.find("HOME="), std::string::npos) << result->out;
+  if (geteuid() == 0) {
+    EXPECT_EQ(result->out.substr(0, 6), "65534\n") << result->out;
+  }
+}
+
+TEST(SandboxTest, SaysWhatIsMissing) {
+  // A PATH with all that is needed except bubblewrap.
+  const std::string path = getenv("PATH");
+  setenv("PATH", "/nonexistent", 1);
+  const absl::Status status = CheckSandbox(SandboxKind::kBubblewrap);
+  setenv("PATH", path.c_str(), 1);
+  EXPECT_EQ(status.code(), absl::StatusCode::kFailedPrecondition);
+  EXPECT_NE(status.message().find("install the package bubblewrap"), absl::string_view::npos)
+      << status;
+  EXPECT_NE(status.message().find("sandbox \"none\""), absl::string_view::npos) << status;
+}
+
+TEST(SandboxTest, SaysWhichFolderIsClosed) {
+  auto folder = MakeTempDirectory("closed");
+  ASSERT_TRUE(folder.ok()) << folder.status();
+  const std::string inner = JoinPath(*folder, "site");
+  ASSERT_TRUE(CreateDirectories(inner).ok());
+  const absl::Status status = CheckReadableByAll(inner);
+  if (geteuid() == 0) {
+    EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument);
+    EXPECT_NE(status.message().find("is closed to others"), absl::string_view::npos) << status;
+  } else {
+    EXPECT_TRUE(status.ok()) << status;  // the worker is the same user
+  }
+  EXPECT_TRUE(CheckReadableByAll("/usr/bin/env").ok());
+  EXPECT_FALSE(CheckReadableByAll("/nonexistent").ok());
+  ASSERT_TRUE(RemoveTree(*folder).ok());
+}
+
+TEST(CgroupTest, HoldsAProcessAndGoesAway) {
+  std::vector<std::string> files;
+  {
+    WorkerCgroup group = WorkerCgroup::Create("test", 64 << 20, 8);
+    files = group.procs_files();
+    EXPECT_EQ(files.empty(), !group.limits_memory() && !group.limits_processes());
+    EXPECT_EQ(group.OomKills(), 0);
+    SandboxSpec spec;
+    spec.kind = SandboxKind::kNone;
+    spec.cgroup_procs = files;
+    // Joined before the command runs: the command sees itself inside.
+    auto result = RunCommand(SandboxCommand(spec, {"/usr/bin/cat", "/proc/self/cgroup"}));
+    ASSERT_TRUE(result.ok()) << result.status();
+    EXPECT_EQ(result->exit_code, 0) << result->err;
+    EXPECT_EQ(result->out.find("/tritonrl-") != std::string::npos, !files.empty()) << result->out;
+  }
+  for (const std::string& file : files) EXPECT_FALSE(FileExists(file)) << file;
+}
+
+TEST(CgroupTest, CountsWhatTheKernelKilled) {
+  WorkerCgroup group = WorkerCgroup::Create("oom", 32 << 20, 0);
+  if (!group.limits_memory()) {
+    EXPECT_EQ(group.description(), "no cgroup");  // nothing to count on this host
+    return;
+  }
+  SandboxSpec spec;
+  spec.kind = SandboxKind::kNone;
+  spec.cgroup_procs = group.procs_files();
+  auto result =
+      RunCommand(SandboxCommand(spec, {"/usr/bin/python3", "-c", "x = b'x' * (200 << 20)"}));
+  ASSERT_TRUE(result.ok()) << result.status();
+  EXPECT_EQ(result->signal, 9);
+  EXPECT_EQ(group.OomKills(), 1);
+}
+
+}  // namespace
+}  // namespace tritonrl

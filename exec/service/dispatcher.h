@@ -1,0 +1,98 @@
+// What a server does with its jobs: a bounded queue in front of one or several devices, admission
+// by memory, one job at a time where the role is to time, and a second try for who ran out of
+// memory in company.
+#ifndef TRITONRL_EXEC_SERVICE_DISPATCHER_H_
+#define TRITONRL_EXEC_SERVICE_DISPATCHER_H_
+
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "absl/base/thread_annotations.h"
+#include "absl/status/statusor.h"
+#include "absl/synchronization/mutex.h"
+#include "absl/time/clock.h"
+#include "absl/time/time.h"
+#include "exec/device_backend.h"
+#include "exec/host/device_gate.h"
+#include "exec/service/service.pb.h"
+
+namespace tritonrl {
+
+// "both", "check", "time". InvalidArgument lists them.
+absl::StatusOr<ServerRole> ParseServerRole(const std::string& name);
+
+struct DispatcherOptions {
+  ServerRole role = SERVER_ROLE_BOTH;
+  int queue = 256;                  // jobs that may wait, over all devices
+  int64_t memory_budget_bytes = 0;  // of each device; 0: no admission by memory
+  int64_t job_bytes = 0;  // estimate for a job that names none; 0: an equal share of the budget
+  // GPUs by the backends' order, told in the results; missing ones are not told.
+  std::vector<std::string> gpus = {};
+};
+
+class Dispatcher {
+ public:
+  // One backend for each device, all of one kind.
+  Dispatcher(const DispatcherOptions& options,
+             std::vector<std::unique_ptr<DeviceBackend>> backends);
+
+  // Runs the job on the device with the fewest jobs and blocks until there is an outcome.
+  // `cancelled` is asked before it starts (the caller may have gone). ResourceExhausted: the queue
+  // is full. Unavailable: draining. FailedPrecondition: not a job for this role. Besides these the
+  // errors of DeviceBackend::Run. A deadline that passes while it waits is an outcome,
+  // EXEC_NO_WORKER_IN_TIME.
+  //
+  // With the role TIME a job has its device to itself from beginning to end; else the backend sees
+  // to it that nobody uses the device while it measures.
+  // EXEC_OUT_OF_MEMORY of a job that had company is not believed: it runs again alone.
+  absl::StatusOr<ExecResult> Run(const ExecRequest& request, int64_t memory_bytes,
+                                 absl::Time deadline, const std::function<bool()>& cancelled);
+
+  // From now on Run refuses with Unavailable; what waits or runs goes on.
+  void Drain();
+  // True when nothing waits or runs any more.
+  bool WaitIdle(absl::Time deadline);
+
+  // Milliseconds after which a refused caller may find room: the mean time of a job.
+  int64_t RetryHint() const;
+  // What it is, how busy, and what became of its jobs so far.
+  ServerDescription Describe() const;
+
+ private:
+  struct Device {
+    std::unique_ptr<DeviceBackend> backend;
+    std::string gpu;
+    std::unique_ptr<DeviceGate> gate;
+    int jobs = 0;  // waiting and running; guarded by mutex_
+  };
+
+  absl::Status CheckRole(const ExecRequest& request) const;
+  // Takes a place in the queue of the device with the fewest jobs.
+  absl::StatusOr<Device*> Enter();
+  void Leave(Device* device, absl::Duration time, const absl::StatusOr<ExecResult>& result);
+  void NoteBusy(absl::Duration time);
+  absl::StatusOr<ExecResult> RunOn(Device* device, const ExecRequest& request, int64_t memory_bytes,
+                                   absl::Time deadline, const std::function<bool()>& cancelled);
+
+  const DispatcherOptions options_;
+  std::vector<std::unique_ptr<Device>> devices_;
+  int concurrency_ = 0;
+  mutable absl::Mutex mutex_;
+  bool draining_ ABSL_GUARDED_BY(mutex_) = false;
+  int jobs_ ABSL_GUARDED_BY(mutex_) = 0;
+  int64_t finished_ ABSL_GUARDED_BY(mutex_) = 0;
+  absl::Duration time_ ABSL_GUARDED_BY(mutex_) = absl::ZeroDuration();
+  absl::Duration busy_ ABSL_GUARDED_BY(mutex_) = absl::ZeroDuration();
+  std::map<std::string, int64_t> outcomes_ ABSL_GUARDED_BY(mutex_);
+  int64_t faults_of_ours_ ABSL_GUARDED_BY(mutex_) = 0;
+  int64_t refused_ ABSL_GUARDED_BY(mutex_) = 0;
+  const absl::Time started_ = absl::Now();
+};
+
+}  // namespace tritonrl
+
+#endif  // TRITONRL_EXEC_SERVICE_DISPATCHER_H_

@@ -1,0 +1,280 @@
+#include "exec/service/dispatcher.h"
+
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <set>
+#include <string>
+#include <thread>
+#include <utility>
+
+#include "absl/strings/match.h"
+#include "absl/synchronization/notification.h"
+#include "absl/time/clock.h"
+#include "exec/testing/scripted_backend.h"
+
+namespace tritonrl {
+namespace {
+
+constexpr int64_t kGib = int64_t{1} << 30;
+
+absl::Time Soon() { return absl::Now() + absl::Seconds(20); }
+
+// Waits, bounded, for something that another thread brings about.
+template <typename Condition>
+bool Eventually(Condition condition) {
+  for (int i = 0; i < 2000; ++i) {
+    if (condition()) return true;
+    absl::SleepFor(absl::Milliseconds(10));
+  }
+  return false;
+}
+
+class DispatcherTest : public testing::Test {
+ protected:
+  // `devices` alike; the backends stay known to the test.
+  Dispatcher& Make(const DispatcherOptions& options, ScriptedBackend::Answer answer,
+                   int devices = 1, int concurrency = 2, bool modelled = true) {
+    std::vector<std::unique_ptr<DeviceBackend>> backends;
+    for (int i = 0; i < devices; ++i) {
+      auto backend = std::make_unique<ScriptedBackend>(answer, concurrency, modelled);
+      backends_.push_back(backend.get());
+      backends.push_back(std::move(backend));
+    }
+    dispatcher_ = std::make_unique<Dispatcher>(options, std::move(backends));
+    return *dispatcher_;
+  }
+  static bool Never() { return false; }
+
+  // Runs in a thread of its own; joined at the end of the test.
+  void Start(const ExecRequest& request, int64_t bytes = 0, absl::Time deadline = Soon()) {
+    threads_.emplace_back([this, request, bytes, deadline] {
+      const auto result = dispatcher_->Run(request, bytes, deadline, Never);
+      if (result.ok() && result->outcome() == EXEC_OK) ++ok_;
+    });
+  }
+  void JoinAll() {
+    for (std::thread& thread : threads_) thread.join();
+    threads_.clear();
+  }
+  void TearDown() override { JoinAll(); }
+
+  std::vector<ScriptedBackend*> backends_;
+  std::unique_ptr<Dispatcher> dispatcher_;
+  std::vector<std::thread> threads_;
+  std::atomic<int> ok_{0};
+};
+
+TEST_F(DispatcherTest, AFullQueueRefusesAndSaysWhenToComeAgain) {
+  absl::Notification release;
+  Dispatcher& d = Make({.queue = 1}, [&](const ExecRequest&, absl::Time) {
+    release.WaitForNotificationWithTimeout(absl::Seconds(20));
+    return ScriptedBackend::Result(EXEC_OK);
+  });
+  for (int i = 0; i < 3; ++i) Start(SomeRequest());
+  ASSERT_TRUE(Eventually([&] { return d.Describe().running() + d.Describe().waiting() == 3; }));
+  const auto refused = d.Run(SomeRequest(), 0, Soon(), Never);
+  EXPECT_TRUE(absl::IsResourceExhausted(refused.status())) << refused.status();
+  EXPECT_EQ(d.Describe().refused(), 1);
+  EXPECT_GT(d.RetryHint(), 0);
+  release.Notify();
+  JoinAll();
+  EXPECT_EQ(ok_, 3);
+  EXPECT_EQ(d.Describe().finished(), 3);
+}
+
+TEST_F(DispatcherTest, ADeadlineInTheQueueIsOurFault) {
+  absl::Notification release;
+  Dispatcher& d = Make(
+      {},
+      [&](const ExecRequest&, absl::Time) {
+        release.WaitForNotificationWithTimeout(absl::Seconds(20));
+        return ScriptedBackend::Result(EXEC_OK);
+      },
+      1, 1);
+  Start(SomeRequest());
+  ASSERT_TRUE(backends_[0]->WaitRunning(1));
+  const auto late = d.Run(SomeRequest(), 0, absl::Now() + absl::Milliseconds(50), Never);
+  ASSERT_TRUE(late.ok());
+  EXPECT_EQ(late->outcome(), EXEC_NO_WORKER_IN_TIME);
+  EXPECT_EQ(late->fault(), EXEC_FAULT_OURS);
+  release.Notify();
+}
+
+TEST_F(DispatcherTest, WhoIsTimedComesToTheBackendBesideOthers) {
+  absl::Notification release;
+  Make(
+      {},
+      [&](const ExecRequest&, absl::Time) {
+        release.WaitForNotificationWithTimeout(absl::Seconds(20));
+        return ScriptedBackend::Result(EXEC_OK);
+      },
+      1, 3, /*modelled=*/false);
+  for (int i = 0; i < 3; ++i) Start(SomeRequest("c", /*timing=*/i != 0));
+  EXPECT_TRUE(backends_[0]->WaitRunning(3))
+      << "the backend keeps its device for one when it measures";
+  release.Notify();
+  JoinAll();
+  EXPECT_EQ(ok_, 3);
+}
+
+TEST_F(DispatcherTest, AllDevicesWorkAndResultsNameTheirs) {
+  absl::Notification release;
+  Dispatcher& d = Make(
+      {.gpus = {"3", "GPU-5"}},
+      [&](const ExecRequest&, absl::Time) {
+        release.WaitForNotificationWithTimeout(absl::Seconds(20));
+        return ScriptedBackend::Result(EXEC_OK);
+      },
+      2, 1);
+  absl::Mutex mutex;
+  std::multiset<std::string> gpus;
+  for (int i = 0; i < 2; ++i) {
+    threads_.emplace_back([&] {
+      const auto result = d.Run(SomeRequest(), 0, Soon(), Never);
+      absl::MutexLock lock(&mutex);
+      gpus.insert(result.ok() ? result->gpu() : "none");
+    });
+  }
+  for (const ScriptedBackend* backend : backends_) EXPECT_TRUE(backend->WaitRunning(1));
+  release.Notify();
+  JoinAll();
+  EXPECT_EQ(gpus, (std::multiset<std::string>{"3", "GPU-5"}));
+}
+
+TEST_F(DispatcherTest, TheTimingRoleRunsOneAtATimeOnEachDevice) {
+  Dispatcher& d = Make(
+      {.role = SERVER_ROLE_TIME},
+      [&](const ExecRequest&, absl::Time) {
+        absl::SleepFor(absl::Milliseconds(5));
+        return ScriptedBackend::Result(EXEC_OK);
+      },
+      2, 4);
+  EXPECT_EQ(d.Describe().concurrency(), 2);
+  for (int i = 0; i < 20; ++i) Start(SomeRequest("c", true));
+  JoinAll();
+  EXPECT_EQ(ok_, 20);
+  for (const ScriptedBackend* backend : backends_) {
+    EXPECT_EQ(backend->most_running(), 1);
+    EXPECT_GT(backend->calls(), 0);
+  }
+}
+
+TEST_F(DispatcherTest, TheCheckingRoleTakesNoTimes) {
+  Dispatcher& d = Make({.role = SERVER_ROLE_CHECK}, [](const ExecRequest&, absl::Time) {
+    return ScriptedBackend::Result(EXEC_OK);
+  });
+  EXPECT_TRUE(absl::IsFailedPrecondition(d.Run(SomeRequest("c", true), 0, Soon(), Never).status()));
+  EXPECT_TRUE(d.Run(SomeRequest("c", false), 0, Soon(), Never).ok());
+  EXPECT_FALSE(ParseServerRole("clock").ok());
+}
+
+TEST_F(DispatcherTest, EstimatesAreHeldToTheBudget) {
+  std::atomic<int64_t> used{0}, most{0};
+  Dispatcher& d = Make(
+      {.memory_budget_bytes = 10 * kGib},
+      [&](const ExecRequest& request, absl::Time) {
+        const int64_t mine = request.candidate_source() == "large" ? 6 : 2;
+        const int64_t now = used += mine;
+        int64_t seen = most;
+        while (now > seen && !most.compare_exchange_weak(seen, now)) {
+        }
+        absl::SleepFor(absl::Milliseconds(5));
+        used -= mine;
+        return ScriptedBackend::Result(EXEC_OK);
+      },
+      1, 8);
+  for (int i = 0; i < 30; ++i) {
+    Start(SomeRequest(i % 3 == 0 ? "large" : "small"), (i % 3 == 0 ? 6 : 2) * kGib);
+  }
+  JoinAll();
+  EXPECT_EQ(ok_, 30);
+  EXPECT_LE(most, 10);
+  EXPECT_GT(most, 6);
+  EXPECT_EQ(d.Describe().finished(), 30);
+}
+
+TEST_F(DispatcherTest, OutOfMemoryInCompanyIsTriedAgainAlone) {
+  // Memory for two small jobs or one large one.
+  std::atomic<int> used{0};
+  absl::Notification both_in;
+  Dispatcher& d = Make({}, [&](const ExecRequest& request, absl::Time) {
+    const int mine = request.candidate_source() == "large" ? 2 : 1;
+    used += mine;
+    if (used == 3 && !both_in.HasBeenNotified()) both_in.Notify();
+    both_in.WaitForNotificationWithTimeout(absl::Seconds(20));
+    const bool lacks = mine == 2 && backends_[0]->running() > 1;
+    if (mine == 1) absl::SleepFor(absl::Milliseconds(50));
+    used -= mine;
+    return ScriptedBackend::Result(lacks ? EXEC_OUT_OF_MEMORY : EXEC_OK);
+  });
+  Start(SomeRequest("small"));
+  const auto large = d.Run(SomeRequest("large"), 0, Soon(), Never);
+  ASSERT_TRUE(large.ok());
+  EXPECT_EQ(large->outcome(), EXEC_OK) << "it had only lacked what the other held";
+  EXPECT_EQ(large->attempts(), 2);
+  JoinAll();
+  EXPECT_EQ(backends_[0]->calls(), 3);
+}
+
+TEST_F(DispatcherTest, OutOfMemoryAloneCounts) {
+  Dispatcher& d = Make({}, [](const ExecRequest&, absl::Time) {
+    return ScriptedBackend::Result(EXEC_OUT_OF_MEMORY);
+  });
+  const auto result = d.Run(SomeRequest(), 0, Soon(), Never);
+  ASSERT_TRUE(result.ok());
+  EXPECT_EQ(result->outcome(), EXEC_OUT_OF_MEMORY);
+  EXPECT_EQ(backends_[0]->calls(), 1);
+}
+
+TEST_F(DispatcherTest, DrainingFinishesAndRefuses) {
+  absl::Notification release;
+  Dispatcher& d = Make({}, [&](const ExecRequest&, absl::Time) {
+    release.WaitForNotificationWithTimeout(absl::Seconds(20));
+    return ScriptedBackend::Result(EXEC_OK);
+  });
+  Start(SomeRequest());
+  ASSERT_TRUE(backends_[0]->WaitRunning(1));
+  d.Drain();
+  EXPECT_TRUE(absl::IsUnavailable(d.Run(SomeRequest(), 0, Soon(), Never).status()));
+  EXPECT_FALSE(d.WaitIdle(absl::Now() + absl::Milliseconds(20)));
+  release.Notify();
+  EXPECT_TRUE(d.WaitIdle(Soon()));
+  JoinAll();
+  EXPECT_EQ(ok_, 1);
+}
+
+TEST_F(DispatcherTest, WhoHasGoneIsNotRun) {
+  Dispatcher& d =
+      Make({}, [](const ExecRequest&, absl::Time) { return ScriptedBackend::Result(EXEC_OK); });
+  EXPECT_TRUE(absl::IsCancelled(d.Run(SomeRequest(), 0, Soon(), [] { return true; }).status()));
+  EXPECT_EQ(backends_[0]->calls(), 0);
+}
+
+TEST_F(DispatcherTest, ItCountsWhatBecameOfItsJobs) {
+  Dispatcher& d = Make({.queue = 0, .gpus = {"3"}}, [](const ExecRequest& request, absl::Time) {
+    absl::SleepFor(absl::Milliseconds(2));
+    return ScriptedBackend::Result(request.candidate_source() == "wrong"  ? EXEC_MISMATCH
+                                   : request.candidate_source() == "lost" ? EXEC_WORKER_LOST
+                                                                          : EXEC_OK);
+  });
+  for (const char* candidate : {"right", "wrong", "wrong", "lost"}) {
+    EXPECT_TRUE(d.Run(SomeRequest(candidate), 0, Soon(), Never).ok());
+  }
+  EXPECT_FALSE(d.Run(SomeRequest(), 0, Soon(), [] { return true; }).ok());
+  const ServerDescription told = d.Describe();
+  EXPECT_EQ(told.finished(), 5);
+  EXPECT_EQ(told.outcomes().at("ok"), 1);
+  EXPECT_EQ(told.outcomes().at("mismatch"), 2);
+  EXPECT_EQ(told.outcomes().at("worker_lost"), 1);
+  EXPECT_EQ(told.outcomes().at("no_result"), 1);
+  EXPECT_EQ(told.faults_of_ours(), 1);
+  EXPECT_GE(told.busy_seconds(), 0.008);
+  EXPECT_GE(told.uptime_seconds(), told.busy_seconds());
+  EXPECT_EQ(told.refused(), 0);
+  ASSERT_EQ(told.devices_size(), 1);
+  EXPECT_EQ(told.devices(0).gpu(), "3");
+}
+
+}  // namespace
+}  // namespace tritonrl

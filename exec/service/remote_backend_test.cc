@@ -1,0 +1,112 @@
+// A client and several servers in one process over loopback; their backends answer as told.
+#include "exec/service/remote_backend.h"
+
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <thread>
+
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "absl/synchronization/notification.h"
+#include "exec/service/test_server.h"
+
+namespace tritonrl {
+namespace {
+
+TEST(RemoteBackendTest, ALostServersJobsGoToAnother) {
+  absl::Notification release;
+  auto lost = std::make_unique<TestServer>([&](const ExecRequest&, absl::Time) {
+    release.WaitForNotificationWithTimeout(absl::Seconds(20));
+    return ScriptedBackend::Result(EXEC_POOL_STOPPED);  // what a pool says that is torn down
+  });
+  TestServer other(AnswerOk());
+  auto client = Connect({lost.get(), &other});
+  ASSERT_NE(client, nullptr);
+  EXPECT_EQ(client->concurrency(), 4);
+  std::atomic<int> ok{0};
+  std::vector<std::thread> callers;
+  for (int i = 0; i < 6; ++i) {
+    callers.emplace_back([&] {
+      const auto result = client->Run(SomeRequest(), Soon());
+      if (result.ok() && result->outcome() == EXEC_OK) ++ok;
+    });
+  }
+  while (lost->backend->running() == 0) absl::SleepFor(absl::Milliseconds(5));
+  release.Notify();
+  lost.reset();
+  for (std::thread& caller : callers) caller.join();
+  EXPECT_EQ(ok, 6);
+  EXPECT_GT(client->losses(), 0);
+}
+
+TEST(RemoteBackendTest, WithNoServerLeftItIsOurFault) {
+  auto server = std::make_unique<TestServer>(AnswerOk());
+  const int port = server->port();
+  auto client = Connect({server.get()});
+  ASSERT_NE(client, nullptr);
+  server.reset();
+  const auto result = client->Run(SomeRequest(), absl::Now() + absl::Milliseconds(300));
+  ASSERT_TRUE(result.ok()) << result.status();
+  EXPECT_EQ(result->fault(), EXEC_FAULT_OURS) << result->DebugString();
+  EXPECT_TRUE(IsRetryable(result->outcome()));
+  // It comes back at the same address.
+  TestServer again(AnswerOk(), {}, 2, true, port);
+  const auto later = client->Run(SomeRequest(), Soon());
+  ASSERT_TRUE(later.ok());
+  EXPECT_EQ(later->outcome(), EXEC_OK) << later->DebugString();
+  EXPECT_EQ(later->server(), absl::StrCat("127.0.0.1:", port));
+}
+
+TEST(RemoteBackendTest, WithNoServerAtAllConnectingSaysSo) {
+  RemoteOptions options;
+  options.connect_timeout = absl::Milliseconds(300);
+  options.register_dir = "/no/such/folder";
+  EXPECT_TRUE(absl::IsNotFound(RemoteBackend::Connect(options).status()));
+  options.register_dir = "";
+  options.servers = {{"127.0.0.1:1", Token()}};
+  const absl::Status status = RemoteBackend::Connect(options).status();
+  EXPECT_TRUE(absl::IsUnavailable(status)) << status;
+  EXPECT_TRUE(absl::StrContains(status.message(), "127.0.0.1:1")) << status;
+}
+
+TEST(RemoteBackendTest, CheckedInOnePlaceAndTimedInAnother) {
+  const ScriptedBackend::Answer answer = [](const ExecRequest& request, absl::Time) {
+    ExecResult result =
+        ScriptedBackend::Result(request.candidate_source() == "wrong" ? EXEC_MISMATCH : EXEC_OK);
+    if (!request.skip_timing()) result.set_speedup(2);
+    return result;
+  };
+  TestServer check(answer, {.role = SERVER_ROLE_CHECK}, 4, /*modelled=*/false);
+  TestServer time(answer, {.role = SERVER_ROLE_TIME}, 4, /*modelled=*/false);
+  auto client = Connect({&check, &time});
+  ASSERT_NE(client, nullptr);
+  const auto wrong = client->Run(SomeRequest("wrong", /*timing=*/true), Soon());
+  ASSERT_TRUE(wrong.ok());
+  EXPECT_EQ(wrong->outcome(), EXEC_MISMATCH);
+  EXPECT_EQ(time.backend->calls(), 0) << "no time of the GPU for what is wrong";
+  const auto good = client->Run(SomeRequest("good", /*timing=*/true), Soon());
+  ASSERT_TRUE(good.ok());
+  EXPECT_EQ(good->speedup(), 2);
+  EXPECT_EQ(check.backend->calls(), 2);
+  EXPECT_EQ(time.backend->calls(), 1);
+}
+
+TEST(RemoteBackendTest, ServersOfTwoBackendsAreNotMixed) {
+  TestServer one(AnswerOk(), {}, 2, /*modelled=*/true);
+  TestServer other(AnswerOk(), {}, 2, /*modelled=*/false);
+  RemoteOptions options;
+  options.servers = {{one.address(), Token()}, {other.address(), Token()}};
+  const absl::Status status = RemoteBackend::Connect(options).status();
+  EXPECT_TRUE(absl::IsInvalidArgument(status)) << status;
+  EXPECT_TRUE(absl::StrContains(status.message(), "cannot be mixed"));
+}
+
+TEST(ParseServersTest, AddressesAndFolders) {
+  EXPECT_EQ(ParseServers("/some/folder", "")->register_dir, "/some/folder");
+  EXPECT_TRUE(absl::IsInvalidArgument(ParseServers("host:1", "").status()));
+  EXPECT_TRUE(absl::IsNotFound(ParseServers("host:1", "/no/such/token").status()));
+}
+
+}  // namespace
+}  // namespace tritonrl

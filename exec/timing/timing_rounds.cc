@@ -1,0 +1,294 @@
+#include "exec/timing/timing_rounds.h"
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+#include <nlohmann/json.hpp>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "absl/time/clock.h"
+#include "base/random.h"
+#include "base/status.h"
+
+namespace tritonrl {
+namespace {
+
+using Json = nlohmann::json;
+using Kind = TimingResult::Kind;
+
+constexpr int kFewestBlocks = 6;        // before the interval is looked at
+constexpr int kFewestSlowBlocks = 3;    // where the budget is used before
+constexpr int kMostBlocks = 60;         // more would not make it better: what is left is systematic
+constexpr double kNarrow = 0.005;       // half width of the interval at which it is good enough
+constexpr double kBudgetSeconds = 0.6;  // of rounds, as nothing else may use the GPU meanwhile
+constexpr double kDoubtFactor = 3;      // times the budget while the clock outside contradicts
+constexpr int kBlocksOnTrial = 3;       // inputs change after so many, as large ones take time
+constexpr int kMostCalls = 8;           // n
+constexpr double kRoundSeconds = 0.05;  // n is lowered so that a round of n takes about this long
+constexpr int kPaperCalls = 10;
+constexpr double kMostPaperSeconds = 10;  // slower forwards have no paper's figure
+// The GPU waits so long before each call that all its launches are queued by then.
+constexpr double kSpinMargin = 1.5, kLeastSpin = 30e-6, kMostSpin = 2e-3;
+constexpr double kShownBytes = 16 << 20;  // outputs up to this size are judged after every round
+constexpr double kLeastShown = 0.25;      // share of rounds
+constexpr double kToleranceSeconds = 20e-6;
+constexpr double kToleranceShare = 0.5;
+constexpr double kSpinError = 0.1;
+
+// The two sides and what they have said so far.
+class Turns {
+ public:
+  Turns(const ExecRequest& request, const OracleResult& oracle, const TimingSides& sides)
+      : trials_(std::min(static_cast<int>(oracle.inputs.size()), TrialsOf(request))),
+        random_(MixKeys({request.seed(), 0x7153})),
+        sides_(sides) {
+    double bytes = 0;
+    for (const Leaf& leaf : oracle.outputs.empty() ? std::vector<Leaf>() : oracle.outputs[0]) {
+      if (leaf.kind == Leaf::Kind::kTensor) bytes += static_cast<double>(leaf.bytes());
+    }
+    shown_ = std::clamp(kShownBytes / std::max(bytes, 1.0), kLeastShown, 1.0);
+  }
+
+  TimingResult Run() {
+    if (!GetReady()) return result_;
+    if (!Paper()) return result_;
+    for (int block = 0; block < kMostBlocks && !Enough(block); ++block) {
+      if (!Block((block / kBlocksOnTrial + 1) % trials_)) return result_;
+    }
+    result_.reference = Summarize(reference_rounds_);
+    result_.candidate = Summarize(candidate_rounds_);
+    result_.speedup = WithSystematicError(EstimateSpeedup(blocks_), blocks_);
+    result_.blocks = static_cast<int>(blocks_.size());
+    return result_;
+  }
+
+ private:
+  // What `part` gives; its time is added to `seconds`.
+  template <typename Part>
+  static bool Timed(double* seconds, const Part& part) {
+    const absl::Time start = absl::Now();
+    const bool result = part();
+    *seconds += absl::ToDoubleSeconds(absl::Now() - start);
+    return result;
+  }
+
+  bool Failed(Kind kind, const std::string& text) {
+    result_.kind = kind;
+    result_.text = text;
+    return false;
+  }
+
+  std::optional<std::string> AskReference(const std::string& order) {
+    absl::StatusOr<std::string> answer = sides_.reference(order);
+    if (answer.ok()) return *std::move(answer);
+    why_ = Message(answer.status());
+    return std::nullopt;
+  }
+
+  std::optional<std::string> AskCandidate(const std::string& order) {
+    sides_.candidate->Send(order);
+    return sides_.candidate->Next();
+  }
+
+  bool TimerFailed(const char* what) {
+    return Failed(Kind::kTimerFailed,
+                  absl::StrCat("timing the reference failed: ", what, ": ", why_));
+  }
+
+  // Both are ready, and alone on the GPU: candidates of one task share the reference's process, so
+  // its rounds begin only now.
+  bool GetReady() {
+    std::optional<std::string> message;
+    const bool ready = Timed(&result_.ready_seconds, [&] {
+      if (Member(AskReference(Json{{"prepare", true}}.dump()), "prepared") != true) {
+        return TimerFailed("it never got ready");
+      }
+      message = sides_.candidate->Next();
+      return message.has_value() || Failed(Kind::kCandidateEnded, "");
+    });
+    if (!ready) return false;
+    const Json candidate = Member(message, "ready");
+    if (!candidate.is_object()) {
+      return Failed(Kind::kBadMessage, "it did not say that it is ready for timing");
+    }
+    if (!Timed(&result_.wait_seconds, sides_.alone)) {
+      why_ = "others used the GPU until the caller's deadline";
+      return TimerFailed("it never began");
+    }
+    const Json reference = Member(AskReference(Json{{"begin", true}}.dump()), "ready");
+    if (!reference.is_object()) return TimerFailed("it did not begin");
+    NoteReady(reference, candidate);
+    return true;
+  }
+
+  void NoteReady(const Json& reference, const Json& candidate) {
+    result_.bytes_per_second = PositiveNumber(reference, "bytes_per_second");
+    result_.operations_per_second = PositiveNumber(reference, "operations_per_second");
+    // What the candidate says can only make rounds shorter and the wait longer.
+    one_call_ = std::max(
+        {PositiveNumber(reference, "seconds"), PositiveNumber(candidate, "seconds"), 1e-6});
+    const double enqueue = std::max(PositiveNumber(reference, "enqueue_seconds"),
+                                    PositiveNumber(candidate, "enqueue_seconds"));
+    spin_ = std::clamp(kSpinMargin * enqueue + kLeastSpin, kLeastSpin, kMostSpin);
+    result_.spin_seconds = spin_;
+  }
+
+  // The paper's figure: the mean of ten calls on each side, one after the other.
+  bool Paper() {
+    if (2 * kPaperCalls * one_call_ > kMostPaperSeconds) return true;
+    double mean[2] = {0, 0};
+    for (const bool is_candidate : {false, true}) {
+      TimedRound round;
+      if (!Turn(is_candidate, {.calls = kPaperCalls, .trial = 0, .plain = true}, &round)) {
+        return false;
+      }
+      for (const double seconds : round.event_seconds) mean[is_candidate] += seconds / kPaperCalls;
+    }
+    result_.paper_speedup = mean[0] / mean[1];
+    return true;
+  }
+
+  // Both sides get a trial's inputs ready, so that this is not in the time of a round.
+  bool Load(int trial) {
+    if (std::exchange(loaded_, trial) == trial) return true;
+    const std::string order = Json{{"load", trial}}.dump();
+    if (const absl::Status provided = sides_.provide(trial); !provided.ok()) {
+      why_ = Message(provided);
+      return TimerFailed("it did not hand over inputs");
+    }
+    sides_.candidate->Send(order);  // both at the same time
+    if (Member(AskReference(order), "loaded") != true) {
+      return TimerFailed("it did not load its inputs");
+    }
+    const std::optional<std::string> reply = sides_.candidate->Next();
+    if (!reply.has_value()) return Failed(Kind::kCandidateEnded, "");
+    return Member(reply, "loaded") == true ||
+           Failed(Kind::kBadMessage, "it did not load the inputs of a timed round");
+  }
+
+  bool Block(int trial) {
+    if (!Timed(&result_.load_seconds, [&] { return Load(trial); })) return false;
+    const int calls = std::clamp(static_cast<int>(kRoundSeconds / one_call_), 1, kMostCalls);
+    std::vector<double> seconds[2];
+    // The GPU changes over between two processes before the second and the last round of a block,
+    // which takes time outside. In every other block the long rounds come first, so that each side
+    // has long and short ones with and without it.
+    const int first = blocks_.size() % 2 == 0 ? 1 : 2;
+    for (const auto& [is_candidate, factor] :
+         {std::pair(false, first), {true, first}, {true, 3 - first}, {false, 3 - first}}) {
+      TimedRound round;
+      if (!Turn(is_candidate, {.calls = factor * calls, .trial = trial, .spin_seconds = spin_},
+                &round)) {
+        return false;
+      }
+      used_seconds_ += round.outside_seconds;
+      std::vector<double>* const side = &seconds[is_candidate];
+      side->insert(side->end(), round.event_seconds.begin(), round.event_seconds.end());
+      (is_candidate ? candidate_rounds_ : reference_rounds_).push_back(std::move(round));
+    }
+    blocks_.push_back({Median(std::move(seconds[0])), Median(std::move(seconds[1]))});
+    return true;
+  }
+
+  bool Enough(int blocks) const {
+    if (blocks < kFewestSlowBlocks) return false;
+    // On a busy host it takes more rounds until some of each kind were not held up.
+    const double budget = ClocksAgree() ? kBudgetSeconds : kDoubtFactor * kBudgetSeconds;
+    if (used_seconds_ > budget) return true;
+    return blocks >= kFewestBlocks && ClocksAgree() &&
+           EstimateSpeedup(blocks_).HalfWidth() < kNarrow;
+  }
+
+  bool ClocksAgree() const {
+    const TimePerCall candidate = Summarize(candidate_rounds_);
+    return IsBelievable(candidate.event, OutsideSeconds(Summarize(reference_rounds_), candidate),
+                        spin_);
+  }
+
+  bool Turn(bool is_candidate, RoundOrder order, TimedRound* round) {
+    order.checked = static_cast<int>(random_.Below(static_cast<uint64_t>(order.calls)));
+    bool ended = false;
+    const auto ask = [&](const std::string& message) {
+      return is_candidate ? AskCandidate(message) : AskReference(message);
+    };
+    const bool answered =
+        Timed(&result_.round_seconds, [&] { return OrderRound(order, ask, round, &ended); });
+    if (!answered) {
+      if (!is_candidate) return TimerFailed("it did not answer a round");
+      if (ended) return Failed(Kind::kCandidateEnded, "");
+      return Failed(Kind::kBadMessage, "its answer to a timed round makes no sense");
+    }
+    if (!is_candidate) {
+      result_.gpu.insert(result_.gpu.end(), round->gpu.begin(), round->gpu.end());
+      return true;
+    }
+    const bool first = std::exchange(first_round_, false);
+    if (random_.Uniform() >= shown_ && !first) return true;
+    return Timed(&result_.judge_seconds, [&] { return Show(order.trial); });
+  }
+
+  // Has the candidate hand over the output of the round's checked call, and judges it.
+  bool Show(int trial) {
+    const std::optional<std::string> reply = AskCandidate(Json{{"show", true}}.dump());
+    if (!reply.has_value()) return Failed(Kind::kCandidateEnded, "");
+    const Json output = Member(reply, "output");
+    if (output.is_null()) {
+      return Failed(Kind::kBadMessage, "it did not hand over the output of a timed round");
+    }
+    return sides_.judge(trial, output.dump()) || Failed(Kind::kWrongOutput, "");
+  }
+
+  const int trials_;
+  Philox random_;
+  const TimingSides& sides_;
+  std::string why_;          // the reference's side gave no answer
+  double shown_ = 1;         // share of rounds whose output is judged
+  double one_call_ = 0;      // seconds, of the slower side
+  double spin_ = 0;          // seconds
+  double used_seconds_ = 0;  // by the rounds of blocks
+  bool first_round_ = true;
+  int loaded_ = 0;  // the trial whose inputs are at hand
+  TimingResult result_;
+  std::vector<TimedBlock> blocks_;
+  std::vector<TimedRound> reference_rounds_, candidate_rounds_;
+};
+
+}  // namespace
+
+TimePerCall Summarize(const std::vector<TimedRound>& rounds) {
+  TimePerCall result;
+  std::vector<double> events;
+  std::map<int, double> shortest;  // by number of calls
+  for (const TimedRound& round : rounds) {
+    events.insert(events.end(), round.event_seconds.begin(), round.event_seconds.end());
+    const auto [place, first] = shortest.emplace(round.calls, round.outside_seconds);
+    if (!first) place->second = std::min(place->second, round.outside_seconds);
+  }
+  result.event = Median(std::move(events));
+  if (shortest.size() > 1) {
+    const auto& [few, few_seconds] = *shortest.begin();
+    const auto& [many, many_seconds] = *shortest.rbegin();
+    result.outside = (many_seconds - few_seconds) / (many - few);
+  }
+  return result;
+}
+
+double OutsideSeconds(const TimePerCall& reference, const TimePerCall& candidate) {
+  return candidate.outside - (reference.outside - reference.event);
+}
+
+bool IsBelievable(double event_seconds, double outside_seconds, double spin_seconds) {
+  return event_seconds >= outside_seconds - std::max(kToleranceSeconds + kSpinError * spin_seconds,
+                                                     kToleranceShare * outside_seconds);
+}
+
+TimingResult TimeInTurns(const ExecRequest& request, const OracleResult& oracle,
+                         const TimingSides& sides) {
+  TimingResult result = Turns(request, oracle, sides).Run();
+  sides.candidate->Send(Json{{"done", true}}.dump());
+  (void)sides.reference(Json{{"end", true}}.dump());  // a host that has gone ends by itself
+  return result;
+}
+
+}  // namespace tritonrl

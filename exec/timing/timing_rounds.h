@@ -1,0 +1,93 @@
+// Timing on a GPU: reference and candidate take turns, each in its own process, and the supervisor
+// holds a clock of its own beside theirs.
+//
+// A block is A B B A: n calls of the reference, n and 2n of the candidate, 2n of the reference; in
+// every other one 2n, 2n, n and n. Blocks go on until the interval of the speedup is narrow or the
+// budget is used. Before the blocks each side makes the ten calls of the paper's figure.
+#ifndef TRITONRL_EXEC_TIMING_TIMING_ROUNDS_H_
+#define TRITONRL_EXEC_TIMING_TIMING_ROUNDS_H_
+
+#include <functional>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "exec/oracle/oracle.h"
+#include "exec/timing/speedup_interval.h"
+#include "exec/timing/timed_round.h"
+#include "exec/workers/job_dialogue.h"
+
+namespace tritonrl {
+
+// What rounds of one process say about one forward, in seconds.
+struct TimePerCall {
+  double event = 0;    // median of all events
+  double outside = 0;  // what one call more costs in outside time, flush of the cache included
+};
+
+// `rounds` are of n and of 2n calls. The outside time of one is the difference between the shortest
+// round of either kind, divided by n: what a round costs once drops out, and so does what a busy
+// host adds to some of them. The event time is the median of all.
+TimePerCall Summarize(const std::vector<TimedRound>& rounds);
+
+// One forward of the candidate by the outside clock: what a call costs beyond its events is taken
+// from the reference, whose process is trusted and does the same around each call.
+double OutsideSeconds(const TimePerCall& reference, const TimePerCall& candidate);
+
+// False when the candidate's own time is faster than the outside clock allows, by more than 20
+// microseconds and by more than half. Each call began with a wait of `spin_seconds`, which either
+// process counts out by its own measure of the GPU's clock: a tenth of it is tolerated as well.
+bool IsBelievable(double event_seconds, double outside_seconds, double spin_seconds);
+
+struct TimingResult {
+  enum class Kind {
+    kTimed,
+    kCandidateEnded,  // its process ended before it was done
+    kBadMessage,      // it answered something else than was asked
+    kWrongOutput,     // `judge` did not accept the output of a timed round
+    kTimerFailed,     // the reference's side gave no answer: a fault of ours
+  };
+  Kind kind = Kind::kTimed;
+  std::string text;  // what went wrong
+  TimePerCall reference, candidate;
+  SpeedupInterval speedup;
+  int blocks = 0;
+  std::optional<double> paper_speedup;  // ratio of the means of ten plain calls each
+  double bytes_per_second = 0;          // at which the GPU writes memory
+  double spin_seconds = 0;              // wait before each call
+  double operations_per_second = 0;     // no GPU of its kind does more simple operations
+  std::vector<GpuState> gpu;            // over all rounds
+  // Where the time went: getting ready, waiting for the GPU, rounds, loading trials, judging
+  // outputs.
+  double ready_seconds = 0, wait_seconds = 0, round_seconds = 0, load_seconds = 0,
+         judge_seconds = 0;
+};
+
+// Judges the output of a timed round on a trial's inputs; false ends the timing.
+using JudgeOutput = std::function<bool(int trial, const std::string& output_layout)>;
+
+// The two sides that are timed in turn, and what they need.
+struct TimingSides {
+  // An order to the reference's side and its answer; an error is a fault of ours.
+  std::function<absl::StatusOr<std::string>(const std::string& order)> reference;
+  JobDialogue* candidate = nullptr;
+  // Puts a trial's inputs where the candidate will look for them.
+  std::function<absl::Status(int trial)> provide;
+  JudgeOutput judge;
+  // Returns when nothing else uses the GPU; false when that took too long, which is a fault of
+  // ours.
+  std::function<bool()> alone;
+};
+
+// Calls `alone` once both sides are ready, begins on the reference's side then, and orders rounds
+// from the reference and from the candidate, which has just been told to go on after its last call.
+// Of each round one call, which nobody could foresee, is on a trial's own inputs; its output is
+// judged after the first round and after a random choice of the others: all where outputs are
+// small, a quarter where they are large. Both sides are told to end when it is over.
+TimingResult TimeInTurns(const ExecRequest& request, const OracleResult& oracle,
+                         const TimingSides& sides);
+
+}  // namespace tritonrl
+
+#endif  // TRITONRL_EXEC_TIMING_TIMING_ROUNDS_H_

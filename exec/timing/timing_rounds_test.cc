@@ -1,0 +1,190 @@
+#include "exec/timing/timing_rounds.h"
+
+#include <gtest/gtest.h>
+
+#include <memory>
+#include <string>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include "absl/time/clock.h"
+#include "exec/backend/python_backend.h"
+#include "exec/testing/pool_options.h"
+
+namespace tritonrl {
+namespace {
+
+// Pairs of n and 2n calls: `fixed` a round, `call` a call outside, `event` a call inside.
+std::vector<TimedRound> Rounds(double fixed, double call, double event, int n = 8) {
+  std::vector<TimedRound> rounds;
+  for (const int calls : {n, 2 * n, n, 2 * n, 2 * n, n}) {
+    rounds.push_back({calls, fixed + call * calls, std::vector<double>(calls, event)});
+  }
+  return rounds;
+}
+
+TEST(TimingRoundsTest, TheSlopeLeavesOutWhatARoundCosts) {
+  const TimePerCall time = Summarize(Rounds(0.5, 3e-4, 2e-4));
+  EXPECT_NEAR(time.event, 2e-4, 1e-12);
+  EXPECT_NEAR(time.outside, 3e-4, 1e-9);
+  EXPECT_EQ(Summarize({}).event, 0);
+}
+
+TEST(TimingRoundsTest, ABusyHostDoesNotMoveIt) {
+  std::vector<TimedRound> rounds = Rounds(0.5, 3e-4, 2e-4);
+  rounds[0].outside_seconds += 0.1;
+  rounds[1].outside_seconds += 1;
+  rounds[4].outside_seconds += 0.01;
+  EXPECT_NEAR(Summarize(rounds).outside, 3e-4, 1e-9);
+  rounds[2].event_seconds[0] = 1;
+  EXPECT_NEAR(Summarize(rounds).event, 2e-4, 1e-12);
+}
+
+TEST(TimingRoundsTest, WhatSurroundsACallIsTakenFromTheReference) {
+  const TimePerCall reference = Summarize(Rounds(0.1, 250e-6, 150e-6));  // 100 us around a call
+  EXPECT_NEAR(OutsideSeconds(reference, Summarize(Rounds(0.2, 180e-6, 80e-6))), 80e-6, 1e-9);
+}
+
+TEST(TimingRoundsTest, AFasterStoryThanTheClockIsNotBelieved) {
+  EXPECT_TRUE(IsBelievable(80e-6, 80e-6, 0));
+  EXPECT_TRUE(IsBelievable(80e-6, 60e-6, 0));  // slower than it need be: its own loss
+  EXPECT_TRUE(IsBelievable(10e-6, 29e-6, 0));  // within 20 us
+  EXPECT_FALSE(IsBelievable(10e-6, 31e-6, 0));
+  EXPECT_TRUE(IsBelievable(51e-5, 100e-5, 0));  // within half
+  EXPECT_FALSE(IsBelievable(49e-5, 100e-5, 0));
+  EXPECT_FALSE(IsBelievable(1e-9, 1.0, 0));
+  EXPECT_TRUE(IsBelievable(10e-6, 220e-6, 2e-3));  // a tenth of the wait more
+  EXPECT_FALSE(IsBelievable(10e-6, 240e-6, 2e-3));
+}
+
+// The whole course of it between three processes; a sleep stands for a GPU at work.
+class TurnsTest : public testing::Test {
+ protected:
+  class MeasuringBackend : public PythonBackend {
+   public:
+    using PythonBackend::PythonBackend;
+    bool modelled() const override { return false; }
+  };
+
+  static void SetUpTestSuite() {
+    auto pools = StartPools(FakePoolOptions(1), 1 << 20, /*windows=*/true);
+    ASSERT_TRUE(pools.ok()) << pools.status();
+    backend_ = new MeasuringBackend("cuda", *std::move(pools));
+  }
+  static void TearDownTestSuite() {
+    delete backend_;
+    backend_ = nullptr;
+  }
+
+  ExecResult Run(const std::string& candidate, const std::string& reference = "") {
+    ExecRequest request;
+    request.set_reference_source(reference +
+                                 "if job['role'] == 'oracle': result['modelled'] = False\n");
+    request.set_candidate_source(candidate);
+    auto result = backend_->Run(request, absl::Now() + absl::Seconds(60));
+    EXPECT_TRUE(result.ok()) << result.status();
+    return result.ok() ? *result : ExecResult();
+  }
+
+  static PythonBackend* backend_;
+};
+
+PythonBackend* TurnsTest::backend_ = nullptr;
+
+TEST_F(TurnsTest, HonestTimesAreTaken) {
+  const ExecResult result = Run("pass");
+  EXPECT_EQ(result.outcome(), EXEC_OK) << result.ShortDebugString();
+  EXPECT_GE(result.reference_seconds(), 0.01);
+  EXPECT_GE(result.candidate_seconds(), 0.01);
+  EXPECT_FALSE(result.modelled());
+  EXPECT_GT(result.speedup(), 0);
+  const MeasuredTiming& timing = result.timing();
+  EXPECT_LT(timing.speedup_low(), result.speedup());
+  EXPECT_GT(timing.speedup_high(), result.speedup());
+  EXPECT_GT(timing.paper_speedup(), 0);
+  EXPECT_GE(timing.blocks(), 3);
+  EXPECT_FALSE(timing.has_sm_mhz_low());
+  EXPECT_FALSE(timing.gpu_shared());
+}
+
+TEST_F(TurnsTest, CandidatesOfOneTaskTakeTurnsAtItsHost) {
+  auto pools = StartPools(FakePoolOptions(3), 1 << 20, /*windows=*/true);
+  ASSERT_TRUE(pools.ok()) << pools.status();
+  MeasuringBackend backend("cuda", *std::move(pools));
+  ExecRequest request;
+  request.set_reference_source("if job['role'] == 'oracle': result['modelled'] = False\n");
+  request.set_candidate_source("pass");
+  std::vector<std::thread> callers;
+  for (int i = 0; i < 3; ++i) {
+    callers.emplace_back([&] {
+      const auto result = backend.Run(request, absl::Now() + absl::Seconds(60));
+      ASSERT_TRUE(result.ok()) << result.status();
+      EXPECT_EQ(result->outcome(), EXEC_OK) << result->message();
+    });
+  }
+  for (std::thread& caller : callers) caller.join();
+  EXPECT_EQ(backend.oracle_counts().runs, 1);
+}
+
+TEST_F(TurnsTest, TheSpeedupIsTheRatio) {
+  const ExecResult result = Run("timing['sleep'] = 0.005");
+  EXPECT_EQ(result.outcome(), EXEC_OK) << result.ShortDebugString();
+  EXPECT_GT(result.timing().speedup_low(), 1) << result.ShortDebugString();
+}
+
+TEST_F(TurnsTest, WhatTheReferencesProcessSawOfTheGpuIsTold) {
+  const std::string see = R"(
+if job['role'] == 'oracle':
+  timing['gpu'] = [{'sm_mhz': 1500, 'other_programs': 0, 'throttled': False},
+                   {'sm_mhz': 1700, 'other_programs': 2, 'throttled': True}]
+)";
+  const MeasuredTiming timing = Run("pass", see).timing();
+  EXPECT_EQ(timing.sm_mhz_low(), 1500);
+  EXPECT_EQ(timing.sm_mhz_high(), 1700);
+  EXPECT_TRUE(timing.gpu_shared());
+  EXPECT_TRUE(timing.gpu_throttled());
+  // A candidate's word for it is not asked for.
+  const MeasuredTiming own = Run("timing['gpu'] = [{'sm_mhz': 9, 'other_programs': 3}]").timing();
+  EXPECT_FALSE(own.has_sm_mhz_low());
+  EXPECT_FALSE(own.gpu_shared());
+}
+
+TEST_F(TurnsTest, ATimeThatTheClockOutsideContradictsIsInconclusive) {
+  const ExecResult result = Run("timing['claim'] = 1e-4");
+  EXPECT_EQ(result.outcome(), EXEC_INCONCLUSIVE) << result.ShortDebugString();
+  EXPECT_FALSE(result.has_speedup());
+  EXPECT_GT(result.outside_seconds(), 1e-3);
+}
+
+TEST_F(TurnsTest, TimedOutputsAreComparedToo) {
+  const ExecResult result = Run("timing['output'] = {'value': 2}");
+  EXPECT_EQ(result.outcome(), EXEC_MISMATCH) << result.ShortDebugString();
+  EXPECT_NE(result.message().find("in a timed call"), std::string::npos) << result.message();
+}
+
+TEST_F(TurnsTest, AnswersWithoutSenseAreRefused) {
+  for (const char* candidate : {"timing['claim'] = -1.0", "timing['claim'] = '1'",
+                                "timing['output'] = {'value': []}", "timing['output'] = 3",
+                                "import channel\nold = channel.Control.ask\n"
+                                "channel.Control.ask = lambda s, m: old(s, {'round': {}})",
+                                "import channel\nold = channel.Control.ask\n"
+                                "channel.Control.ask = lambda s, m: "
+                                "old(s, {} if 'output' in m and 'call' not in m else m)"}) {
+    EXPECT_EQ(Run(candidate).outcome(), EXEC_BAD_RESULT) << candidate;
+  }
+  EXPECT_EQ(Run("import os\ntiming['sleep'] = 'x'").fault(), EXEC_FAULT_CANDIDATE);
+}
+
+TEST_F(TurnsTest, AReferenceThatCannotBeTimedIsNobodysFaultButOurs) {
+  const ExecResult result =
+      Run("pass",
+          "import os\norder = lambda m: os._exit(3) if 'round' in m.get('time', {}) else None\n");
+  EXPECT_EQ(result.outcome(), EXEC_INTERNAL_ERROR) << result.ShortDebugString();
+  EXPECT_NE(result.message().find("the reference's process ended at \"time\""), std::string::npos)
+      << result.message();
+  EXPECT_EQ(result.attempts(), 2);
+}
+
+}  // namespace
+}  // namespace tritonrl

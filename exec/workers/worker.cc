@@ -1,0 +1,333 @@
+#include "exec/workers/worker.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/uio.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+#include <utility>
+
+#include "absl/strings/ascii.h"
+#include "absl/strings/str_cat.h"
+#include "absl/time/clock.h"
+#include "base/file.h"
+#include "base/status.h"
+
+namespace tritonrl {
+namespace {
+
+using Json = nlohmann::json;
+
+constexpr absl::Duration kLookAgain = absl::Milliseconds(20);  // at a limit that moves
+constexpr size_t kMaxJobFrame = 16 << 20;
+constexpr size_t kMaxReportFrame = 16 << 20;  // 1 MiB of result, escaped at worst sixfold
+constexpr size_t kStderrKept = 4096;
+constexpr int kWorkerSocket = 3;
+constexpr size_t kMaxJobFds = 8;
+
+int PollMilliseconds(absl::Time deadline) {
+  const absl::Duration left = deadline - absl::Now();
+  if (left <= absl::ZeroDuration()) return 0;
+  if (left > absl::Seconds(10)) return 10000;
+  return static_cast<int>(absl::ToInt64Milliseconds(left)) + 1;
+}
+
+Json LimitsJson(const ExecLimits& limits, const WorkerConfig& config) {
+  return Json{{"cpu_seconds", limits.cpu_seconds()},
+              {"memory_bytes", limits.memory_bytes()},
+              {"processes", limits.processes()},
+              {"output_bytes", limits.output_bytes()},
+              {"file_bytes", limits.file_bytes()},
+              {"tmp_bytes", limits.tmp_bytes()},
+              {"shm_bytes", limits.shm_bytes()},
+              {"open_files", limits.open_files()},
+              {"limit_data", config.limit_data},
+              {"limit_nproc", config.sandbox.kind == SandboxKind::kBubblewrap}};
+}
+
+// Sends what fits of `bytes`, together with `fds` (at most kMaxJobFds).
+ssize_t SendWithFds(int socket, absl::string_view bytes, const std::vector<JobFd>& fds) {
+  alignas(cmsghdr) char control[CMSG_SPACE(kMaxJobFds * sizeof(int))] = {};
+  iovec part = {const_cast<char*>(bytes.data()), bytes.size()};
+  msghdr message = {};
+  message.msg_iov = &part;
+  message.msg_iovlen = 1;
+  if (!fds.empty()) {
+    message.msg_control = control;
+    message.msg_controllen = CMSG_SPACE(fds.size() * sizeof(int));
+    cmsghdr* header = CMSG_FIRSTHDR(&message);
+    header->cmsg_level = SOL_SOCKET;
+    header->cmsg_type = SCM_RIGHTS;
+    header->cmsg_len = CMSG_LEN(fds.size() * sizeof(int));
+    for (size_t i = 0; i < fds.size(); ++i) {
+      memcpy(CMSG_DATA(header) + i * sizeof(int), &fds[i].fd, sizeof(int));
+    }
+  }
+  return sendmsg(socket, &message, MSG_NOSIGNAL);
+}
+
+// The job is spliced in as text: parsing it again would cost more than it checks.
+std::string JobFrame(int64_t id, absl::string_view job_json, const Json& limits,
+                     const std::vector<JobFd>& fds) {
+  Json names = Json::array();
+  for (const JobFd& fd : fds) names.push_back(fd.name);
+  return absl::StrCat("{\"id\":", id, ",\"limits\":", limits.dump(), ",\"fds\":", names.dump(),
+                      ",\"job\":", job_json, "}");
+}
+
+JobEnd EndFromName(const std::string& name) {
+  if (name == "output_limit") return JobEnd::kOutputLimit;
+  if (name == "channel_limit") return JobEnd::kChannelLimit;
+  if (name == "process_limit") return JobEnd::kProcessLimit;
+  return JobEnd::kExit;  // "killed" is told apart by the caller, who asked for it
+}
+
+}  // namespace
+
+absl::StatusOr<std::unique_ptr<Worker>> Worker::Start(const WorkerConfig& config,
+                                                      const std::string& name) {
+  const absl::Time start = absl::Now();
+  int sockets[2];
+  if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, sockets) != 0) {
+    return ErrnoStatus(errno, "make", "a socket pair for a worker");
+  }
+  WorkerCgroup cgroup =
+      WorkerCgroup::Create(name, config.cgroup_memory_bytes, config.cgroup_processes);
+  SandboxSpec sandbox = config.sandbox;
+  sandbox.cgroup_procs = cgroup.procs_files();
+  std::vector<std::string> command = config.command;
+  command.push_back(absl::StrCat(kWorkerSocket));
+  command.push_back(sandbox.kind == SandboxKind::kBubblewrap ? "namespaces" : "none");
+  command.push_back(config.runner);
+
+  SubprocessOptions options;
+  options.argv = SandboxCommand(sandbox, command);
+  options.clear_env = true;
+  options.env = {{"PATH", "/usr/bin:/bin:/usr/local/bin"}};
+  options.cwd = std::string("/");
+  options.out = Stdio::Null();
+  options.err = Stdio::Pipe();
+  options.pass_fds = {{sockets[1], kWorkerSocket}};
+  options.parent_death_signal = SIGKILL;
+  absl::StatusOr<Subprocess> process = Subprocess::Start(options);
+  close(sockets[1]);
+  if (!process.ok()) {
+    close(sockets[0]);
+    return AddContext(process.status(), "cannot start a worker");
+  }
+  fcntl(sockets[0], F_SETFL, O_NONBLOCK);
+  fcntl(process->stderr_fd(), F_SETFL, O_NONBLOCK);
+  std::unique_ptr<Worker> worker(
+      new Worker(config, *std::move(process), std::move(cgroup), sockets[0]));
+  std::string frame;
+  switch (worker->WaitFrame(start + config.start_timeout, &frame)) {
+    case WaitResult::kFrame:
+      worker->start_seconds_ = absl::ToDoubleSeconds(absl::Now() - start);
+      return worker;
+    case WaitResult::kStopped:
+      return absl::CancelledError("the pool was stopped while a worker started");
+    case WaitResult::kDeadline:
+      return absl::UnavailableError(absl::StrCat("a worker was not ready after ",
+                                                 absl::FormatDuration(config.start_timeout), ": ",
+                                                 worker->stderr_tail_));
+    case WaitResult::kDied:
+    case WaitResult::kCancelled:
+      break;
+  }
+  return absl::UnavailableError(
+      absl::StrCat("a worker ended while it started: ", worker->stderr_tail_));
+}
+
+Worker::Worker(const WorkerConfig& config, Subprocess process, WorkerCgroup cgroup, int socket)
+    : config_(config),
+      process_(std::move(process)),
+      cgroup_(std::move(cgroup)),
+      socket_(socket),
+      reader_(kMaxReportFrame) {}
+
+Worker::~Worker() {
+  Kill();
+  close(socket_);
+}
+
+void Worker::Kill() {
+  if (!alive_) return;
+  alive_ = false;
+  process_.Kill();  // bubblewrap takes the sandbox's first process along, and that one all others
+  cgroup_.KillAll();
+}
+
+bool Worker::ReadStderr() {
+  char buffer[4096];
+  const ssize_t n = read(process_.stderr_fd(), buffer, sizeof(buffer));
+  if (n < 0) return errno == EAGAIN || errno == EINTR;
+  stderr_tail_.append(buffer, n);
+  if (stderr_tail_.size() > kStderrKept) {
+    stderr_tail_.erase(0, stderr_tail_.size() - kStderrKept);
+  }
+  return n > 0;
+}
+
+bool Worker::ReadSocket() {
+  char buffer[1 << 16];
+  const ssize_t n = read(socket_, buffer, sizeof(buffer));
+  if (n < 0) return errno == EAGAIN || errno == EINTR;
+  reader_.Add(absl::string_view(buffer, n));
+  return n > 0;
+}
+
+Worker::WaitResult Worker::WaitFrame(absl::Time deadline, std::string* frame, int cancel_fd) {
+  while (true) {
+    auto next = reader_.Next();
+    if (!next.ok()) return WaitResult::kDied;
+    if (next->has_value()) {
+      *frame = **std::move(next);
+      return WaitResult::kFrame;
+    }
+    if (absl::Now() >= deadline) return WaitResult::kDeadline;
+    pollfd polls[4] = {{socket_, POLLIN, 0},
+                       {config_.stop_fd, POLLIN, 0},
+                       {stderr_open_ ? process_.stderr_fd() : -1, POLLIN, 0},
+                       {cancel_fd, POLLIN, 0}};
+    poll(polls, 4, PollMilliseconds(deadline));
+    if (polls[1].revents != 0) return WaitResult::kStopped;
+    if (polls[3].revents != 0) return WaitResult::kCancelled;
+    if (polls[2].revents != 0) stderr_open_ = ReadStderr();
+    if (polls[0].revents != 0 && !ReadSocket()) {
+      while (stderr_open_ && ReadStderr() && poll(&polls[2], 1, 100) > 0) {
+      }
+      return WaitResult::kDied;
+    }
+  }
+}
+
+absl::Status Worker::Send(absl::string_view payload, absl::Time deadline,
+                          const std::vector<JobFd>& fds) {
+  if (fds.size() > kMaxJobFds) return absl::InvalidArgumentError("too many descriptors for a job");
+  ASSIGN_OR_RETURN(std::string bytes, EncodeFrame(payload, kMaxJobFrame));
+  absl::string_view rest = bytes;
+  while (!rest.empty()) {
+    // The descriptors travel with the first bytes.
+    const bool first = rest.size() == bytes.size();
+    const ssize_t n = SendWithFds(socket_, rest, first ? fds : std::vector<JobFd>());
+    if (n > 0) {
+      rest.remove_prefix(n);
+      continue;
+    }
+    if (errno != EAGAIN && errno != EINTR) return absl::UnavailableError("the worker has gone");
+    if (absl::Now() >= deadline) return absl::DeadlineExceededError("the worker does not read");
+    pollfd polls[1] = {{socket_, POLLOUT, 0}};
+    poll(polls, 1, PollMilliseconds(deadline));
+  }
+  return absl::OkStatus();
+}
+
+Worker::WaitResult Worker::WaitReport(absl::Time begun, const ExecLimits& limits,
+                                      absl::Time deadline, const JobEnds& ends, std::string* frame,
+                                      absl::Time* limit) {
+  const auto limit_now = [&] {
+    if (ends.serves) return absl::InfiniteFuture();
+    const absl::Duration waited = ends.waited != nullptr ? ends.waited->Total() : absl::Duration();
+    return begun + absl::Seconds(limits.wall_seconds()) + waited;
+  };
+  absl::Time least = absl::InfinitePast();
+  while (true) {
+    *limit = limit_now();
+    const WaitResult wait =
+        WaitFrame(std::min(std::max(*limit, least), deadline), frame, ends.cancel_fd);
+    if (wait != WaitResult::kDeadline || absl::Now() >= deadline) return wait;
+    if (absl::Now() >= limit_now()) return wait;
+    least = absl::Now() + kLookAgain;
+  }
+}
+
+JobReport Worker::Run(absl::string_view job_json, const ExecLimits& limits, absl::Time deadline,
+                      const std::vector<JobFd>& fds, const JobEnds& ends) {
+  JobReport report;
+  const int64_t id = next_id_++;
+  const int64_t oom_before = cgroup_.OomKills();
+  const int64_t forks_before = cgroup_.RefusedForks();
+  const absl::Time start = absl::Now();
+  const std::string request = JobFrame(id, job_json, LimitsJson(limits, config_), fds);
+  if (absl::Status sent = Send(request, start + absl::Seconds(30), fds); !sent.ok()) {
+    report.detail = std::string(sent.message());
+    // Too large a job leaves the worker as it was.
+    if (!absl::IsInvalidArgument(sent)) Kill();
+    return report;
+  }
+  // The worker says when it has taken the job: until then the job can go to another one.
+  std::string frame;
+  const absl::Time begin_limit = start + 2 * config_.kill_grace;
+  const WaitResult begun = WaitFrame(std::min(begin_limit, deadline), &frame);
+  if (begun != WaitResult::kFrame) {
+    report.end = begun == WaitResult::kStopped ? JobEnd::kStopped
+                 : absl::Now() >= deadline     ? JobEnd::kDeadline
+                                               : JobEnd::kNotStarted;
+    report.detail = absl::StrCat("the worker did not take the job: ", stderr_tail_);
+    Kill();
+    return report;
+  }
+  absl::Time limit;
+  WaitResult wait = WaitReport(absl::Now(), limits, deadline, ends, &frame, &limit);
+  const bool cancelled = wait == WaitResult::kCancelled;
+  const bool overtime = cancelled || wait == WaitResult::kDeadline;
+  if (overtime) {
+    const absl::Time grace = absl::Now() + config_.kill_grace;
+    wait = Send(absl::StrCat("{\"id\":", id, ",\"kill\":true}"), grace).ok()
+               ? WaitFrame(grace, &frame)
+               : WaitResult::kDied;
+  }
+  report.wall_seconds = absl::ToDoubleSeconds(absl::Now() - start);
+  report.out_of_memory = cgroup_.OomKills() > oom_before;
+  report.refused_forks = cgroup_.RefusedForks() > forks_before;
+  if (wait == WaitResult::kFrame) report = Collect(frame, std::move(report));
+  switch (wait) {
+    case WaitResult::kFrame:
+      // A report that crossed the order to kill came too late all the same.
+      if (overtime) {
+        report.end = !cancelled && limit <= deadline ? JobEnd::kTimeout : JobEnd::kDeadline;
+      }
+      return report;
+    case WaitResult::kStopped:
+      report.end = JobEnd::kStopped;
+      break;
+    case WaitResult::kDied:
+    case WaitResult::kCancelled:
+    case WaitResult::kDeadline:
+      report.end = JobEnd::kWorkerDied;
+      report.detail =
+          absl::StrCat(wait == WaitResult::kDied ? "the worker ended while the job ran: "
+                                                 : "the worker did not end the job when told to: ",
+                       stderr_tail_);
+  }
+  Kill();
+  return report;
+}
+
+JobReport Worker::Collect(absl::string_view frame, JobReport report) {
+  const Json fields = Json::parse(frame.begin(), frame.end(), nullptr, /*allow_exceptions=*/false);
+  try {
+    report.end = EndFromName(fields.at("end").get<std::string>());
+    report.exit_code = fields.at("exit_code").get<int>();
+    report.signal = fields.at("signal").get<int>();
+    report.channel = fields.at("channel").get<std::string>();
+    report.output = fields.at("output").get<std::string>();
+    report.output_bytes = fields.at("output_bytes").get<int64_t>();
+    report.cpu_seconds = fields.at("cpu_seconds").get<double>();
+    report.peak_rss_bytes = fields.at("peak_rss_bytes").get<int64_t>();
+    if (fields.at("refused_forks").get<bool>()) report.refused_forks = true;
+  } catch (const Json::exception& error) {
+    report.end = JobEnd::kWorkerDied;
+    report.detail = absl::StrCat("the worker sent a report that makes no sense: ", error.what());
+    Kill();
+  }
+  return report;
+}
+
+}  // namespace tritonrl

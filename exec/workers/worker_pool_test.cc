@@ -1,0 +1,276 @@
+#include "exec/workers/worker_pool.h"
+
+#include <gtest/gtest.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
+
+#include <nlohmann/json.hpp>
+#include <thread>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_split.h"
+#include "absl/time/clock.h"
+#include "base/file.h"
+#include "exec/backend/make_backend.h"
+#include "exec/testing/pool_options.h"
+#include "exec/workers/worker_setup.h"
+
+namespace tritonrl {
+namespace {
+
+std::string Job(const std::string& candidate) {
+  return nlohmann::json{{"reference_source", "pass"}, {"candidate_source", candidate}}.dump();
+}
+
+absl::Time Soon() { return absl::Now() + absl::Seconds(60); }
+
+bool Contains(const std::string& text, const std::string& part) {
+  return text.find(part) != std::string::npos;
+}
+
+// Processes with `word` in their command line.
+std::vector<pid_t> ProcessesWith(const std::string& word) {
+  std::vector<pid_t> found;
+  const auto names = ListDirectory("/proc");
+  for (const std::string& name : *names) {
+    const auto command = ReadFile(absl::StrCat("/proc/", name, "/cmdline"));
+    if (command.ok() && Contains(*command, word)) found.push_back(atoi(name.c_str()));
+  }
+  return found;
+}
+
+// True when `pid` descends from this process; another test's workers do not.
+bool IsOurs(pid_t pid) {
+  while (pid > 1 && pid != getpid()) {
+    const auto stat = ReadFile(absl::StrCat("/proc/", pid, "/stat"));
+    if (!stat.ok()) return false;
+    // "pid (name) state parent ..."; the name may hold anything, also brackets.
+    const std::vector<std::string> rest = absl::StrSplit(stat->substr(stat->rfind(')') + 2), ' ');
+    pid = atoi(rest[1].c_str());
+  }
+  return pid == getpid();
+}
+
+// Every process of this test's workers: bubblewrap, launcher, zygote, jobs.
+std::vector<pid_t> OurWorkers() {
+  std::vector<pid_t> ours;
+  for (const pid_t pid : ProcessesWith("fake_runner")) {
+    if (IsOurs(pid)) ours.push_back(pid);
+  }
+  return ours;
+}
+
+TEST(WorkerPoolTest, ManyCallersEachGetTheirOwnReport) {
+  auto pool = WorkerPool::Start(FakePoolOptions(2));
+  ASSERT_TRUE(pool.ok()) << pool.status();
+  std::vector<std::thread> callers;
+  std::vector<JobReport> reports(24);
+  for (int i = 0; i < 24; ++i) {
+    callers.emplace_back([&, i] {
+      // Every third one misbehaves, which must not touch its neighbours.
+      const std::string source = i % 3 == 0 ? "import os; os.kill(os.getpid(), 9)"
+                                            : absl::StrCat("result['message'] = 'job ", i, "'");
+      reports[i] = (*pool)->Run(Job(source), ExecLimits(), Soon());
+    });
+  }
+  for (std::thread& caller : callers) caller.join();
+  for (int i = 0; i < 24; ++i) {
+    EXPECT_EQ(reports[i].end, JobEnd::kExit);
+    if (i % 3 == 0) {
+      EXPECT_EQ(reports[i].signal, 9) << i;
+    } else {
+      EXPECT_TRUE(Contains(reports[i].channel, absl::StrCat("\"job ", i, "\""))) << i;
+    }
+  }
+  EXPECT_EQ((*pool)->counts().jobs, 24);
+  EXPECT_EQ((*pool)->counts().workers_lost, 0);
+}
+
+TEST(WorkerPoolTest, DeadWorkersAreReplaced) {
+  WorkerPoolOptions options = FakePoolOptions(1);
+  auto pool = WorkerPool::Start(options);
+  ASSERT_TRUE(pool.ok()) << pool.status();
+  // While it is idle: the next job never notices.
+  const std::vector<pid_t> all = OurWorkers();
+  ASSERT_FALSE(all.empty());
+  for (const pid_t pid : all) kill(pid, SIGKILL);
+  JobReport report = (*pool)->Run(Job("pass"), ExecLimits(), Soon());
+  EXPECT_EQ(report.end, JobEnd::kExit) << report.detail;
+  EXPECT_EQ((*pool)->counts().workers_lost, 1);
+  ASSERT_EQ(OurWorkers().size(), all.size());
+  // While a job runs: that job says so.
+  std::thread killer([&] {
+    // The job's own process shows the same command line once it runs.
+    while (OurWorkers().size() <= all.size()) absl::SleepFor(absl::Milliseconds(5));
+    for (const pid_t pid : OurWorkers()) kill(pid, SIGKILL);
+  });
+  report = (*pool)->Run(Job("import time; time.sleep(30)"), ExecLimits(), Soon());
+  killer.join();
+  EXPECT_EQ(report.end, JobEnd::kWorkerDied);
+  EXPECT_EQ((*pool)->Run(Job("pass"), ExecLimits(), Soon()).end, JobEnd::kExit);
+}
+
+TEST(WorkerPoolTest, AStoppedWorkerIsKilledAndReplaced) {
+  WorkerPoolOptions options = FakePoolOptions(1);
+  options.kill_grace = absl::Milliseconds(300);
+  auto pool = WorkerPool::Start(options);
+  ASSERT_TRUE(pool.ok()) << pool.status();
+  for (const pid_t pid : OurWorkers()) kill(pid, SIGSTOP);
+  // It does not take the job, which then goes to its successor.
+  EXPECT_EQ((*pool)->Run(Job("pass"), ExecLimits(), Soon()).end, JobEnd::kExit);
+  EXPECT_EQ((*pool)->counts().workers_lost, 1);
+}
+
+TEST(WorkerPoolTest, DeadlinesOfTheCaller) {
+  auto pool = WorkerPool::Start(FakePoolOptions(1));
+  ASSERT_TRUE(pool.ok()) << pool.status();
+  std::thread busy([&] {
+    const JobReport report = (*pool)->Run(Job("import time; time.sleep(30)"), ExecLimits(),
+                                          absl::Now() + absl::Seconds(1));
+    EXPECT_EQ(report.end, JobEnd::kDeadline);  // before its own limit of 10 s
+  });
+  absl::SleepFor(absl::Milliseconds(300));
+  const JobReport waited =
+      (*pool)->Run(Job("pass"), ExecLimits(), absl::Now() + absl::Milliseconds(50));
+  EXPECT_EQ(waited.end, JobEnd::kQueueTimeout);
+  busy.join();
+  EXPECT_EQ((*pool)->Run(Job("pass"), ExecLimits(), Soon()).end, JobEnd::kExit);
+}
+
+TEST(WorkerPoolTest, AJobThatServesEndsWhenItIsCancelled) {
+  WorkerPoolOptions options = FakePoolOptions(1);
+  options.limits.set_wall_seconds(0.3);
+  auto pool = WorkerPool::Start(options);
+  ASSERT_TRUE(pool.ok()) << pool.status();
+  const int cancel = eventfd(0, EFD_CLOEXEC);
+  std::thread canceller([&] {
+    absl::SleepFor(absl::Seconds(1));
+    EXPECT_EQ(eventfd_write(cancel, 1), 0);
+  });
+  const JobReport report = (*pool)->Run(Job("import time; time.sleep(30)"), ExecLimits(), Soon(),
+                                        {}, {.cancel_fd = cancel, .serves = true});
+  canceller.join();
+  close(cancel);
+  EXPECT_EQ(report.end, JobEnd::kDeadline);
+  EXPECT_GT(report.wall_seconds, 0.5);  // no limit of time was in force
+  EXPECT_LT(report.wall_seconds, 20);
+  EXPECT_EQ((*pool)->Run(Job("pass"), ExecLimits(), Soon()).end, JobEnd::kExit);
+}
+
+TEST(WorkerPoolTest, StoppingEndsWhatRunsAndWhatWaits) {
+  auto pool = WorkerPool::Start(FakePoolOptions(1));
+  ASSERT_TRUE(pool.ok()) << pool.status();
+  std::vector<std::thread> callers;
+  for (int i = 0; i < 3; ++i) {
+    callers.emplace_back([&] {
+      const JobReport report =
+          (*pool)->Run(Job("import time; time.sleep(30)"), ExecLimits(), Soon());
+      EXPECT_EQ(report.end, JobEnd::kStopped);
+    });
+  }
+  absl::SleepFor(absl::Milliseconds(200));
+  (*pool)->Stop();
+  for (std::thread& caller : callers) caller.join();
+  EXPECT_EQ((*pool)->Run(Job("pass"), ExecLimits(), Soon()).end, JobEnd::kStopped);
+  pool->reset();
+  EXPECT_TRUE(OurWorkers().empty());
+}
+
+TEST(WorkerPoolTest, LimitsCanBeLoweredNotRaised) {
+  WorkerPoolOptions options = FakePoolOptions(1);
+  options.limits.set_wall_seconds(0.3);
+  auto pool = WorkerPool::Start(options);
+  ASSERT_TRUE(pool.ok()) << pool.status();
+  ExecLimits more;
+  more.set_wall_seconds(100);
+  const JobReport report = (*pool)->Run(Job("import time; time.sleep(30)"), more, Soon());
+  EXPECT_EQ(report.end, JobEnd::kTimeout);
+  EXPECT_LT(report.wall_seconds, 30);
+}
+
+TEST(WorkerPoolTest, SaysWhyAWorkerDoesNotStart) {
+  WorkerPoolOptions options = FakePoolOptions(2);
+  options.runner = "no_such_module";
+  const auto pool = WorkerPool::Start(options);
+  ASSERT_FALSE(pool.ok());
+  EXPECT_TRUE(Contains(std::string(pool.status().message()), "No module named 'no_such_module'"))
+      << pool.status();
+  options.workers = 0;
+  EXPECT_EQ(WorkerPool::Start(options).status().code(), absl::StatusCode::kInvalidArgument);
+}
+
+TEST(WorkerPoolTest, WithoutASandboxJobsAreStillKilledAsATree) {
+  WorkerPoolOptions options = FakePoolOptions(1);
+  options.sandbox = SandboxKind::kNone;
+  auto pool = WorkerPool::Start(options);
+  ASSERT_TRUE(pool.ok()) << pool.status();
+  EXPECT_TRUE(Contains((*pool)->sandbox_description(), "NO sandbox"));
+  const std::string mark = absl::StrCat("7", getpid(), ".125");  // seconds: tells our daemon apart
+  const JobReport report = (*pool)->Run(Job(absl::StrCat("import subprocess, os\n"
+                                                         "subprocess.Popen(['sleep', '",
+                                                         mark,
+                                                         "'], start_new_session=True)\n"
+                                                         "open('file', 'w').write(os.getcwd())\n"
+                                                         "result['message'] = os.getcwd()")),
+                                        ExecLimits(), Soon());
+  EXPECT_EQ(report.end, JobEnd::kExit);
+  EXPECT_TRUE(Contains(report.channel, "/tmp/job-")) << report.channel;
+  EXPECT_TRUE(ProcessesWith(mark).empty());
+  const size_t at = report.channel.find("/tmp/job-");
+  const std::string folder = report.channel.substr(at, report.channel.find('"', at) - at);
+  EXPECT_FALSE(FileExists(folder)) << folder;
+  // A candidate may end its worker here; the pool goes on.
+  (void)(*pool)->Run(Job("import os; os.kill(os.getppid(), 9)"), ExecLimits(), Soon());
+  ExecLimits few;
+  few.set_wall_seconds(3);
+  EXPECT_EQ((*pool)
+                ->Run(Job("import os, time\nwhile True:\n  try: os.fork()\n"
+                          "  except OSError: time.sleep(0.01)\n"),
+                      few, Soon())
+                .end,
+            JobEnd::kProcessLimit);
+  EXPECT_EQ((*pool)->Run(Job("pass"), ExecLimits(), Soon()).end, JobEnd::kExit);
+}
+
+TEST(WorkerSetupTest, AGpuIsChosenByThePool) {
+  const auto visible = [](const std::string& device, const std::string& gpu) {
+    WorkerPoolOptions options;
+    options.device = device;
+    options.gpu = gpu;
+    const auto config = MakeWorkerConfig(options, "/nonexistent");
+    EXPECT_TRUE(config.ok()) << config.status();
+    std::string value = "none";
+    for (const auto& [name, text] : config->sandbox.env) {
+      if (name == "CUDA_VISIBLE_DEVICES") value = text;
+    }
+    return value;
+  };
+  unsetenv("CUDA_VISIBLE_DEVICES");
+  EXPECT_EQ(visible("cuda", "3"), "3");
+  EXPECT_EQ(visible("cuda", ""), "none");
+  EXPECT_EQ(visible("interpreter", "3"), "none");
+  setenv("CUDA_VISIBLE_DEVICES", "5,6", 1);
+  EXPECT_EQ(visible("cuda", ""), "5,6");
+  EXPECT_EQ(visible("cuda", "6"), "6");
+  unsetenv("CUDA_VISIBLE_DEVICES");
+}
+
+TEST(MakeBackendTest, NamesOfBackends) {
+  EXPECT_EQ(*ParseBackendKind("auto"), BackendKind::kAuto);
+  EXPECT_EQ(*ParseBackendKind("cuda"), BackendKind::kCuda);
+  EXPECT_TRUE(Contains(std::string(ParseBackendKind("tpu").status().message()), "\"tpu\""));
+  BackendOptions options;
+  options.sandbox = "jail";
+  EXPECT_EQ(MakeBackend(options).status().code(), absl::StatusCode::kInvalidArgument);
+  if (!HasNvidiaGpu()) {
+    options.sandbox = "bubblewrap";
+    options.kind = BackendKind::kCuda;
+    EXPECT_EQ(MakeBackend(options).status().code(), absl::StatusCode::kFailedPrecondition);
+  }
+}
+
+}  // namespace
+}  // namespace tritonrl

@@ -1,0 +1,193 @@
+#include "exec/workers/worker_setup.h"
+
+#include <stdlib.h>
+#include <sys/stat.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "absl/strings/escaping.h"
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "absl/strings/str_split.h"
+#include "absl/strings/strip.h"
+#include "base/file.h"
+#include "base/python_env.h"
+#include "base/runfiles.h"
+#include "base/status.h"
+#include "base/subprocess.h"
+#include "exec/sandbox/job_filter.h"
+
+namespace tritonrl {
+namespace {
+
+constexpr char kInside[] = "/opt/tritonrl";  // where our own folders appear in the sandbox
+
+// Folders may be links (Bazel's runfiles are); bubblewrap resolves a source itself, but the check
+// for readability and the prefix test below want the real place.
+std::string Resolve(const std::string& path) {
+  char resolved[4096];
+  return realpath(path.c_str(), resolved) != nullptr ? resolved : path;
+}
+
+// An interpreter outside /usr (a virtual environment, pyenv) needs its own folders shown.
+absl::Status AddInterpreter(const PythonEnv& env, SandboxSpec* sandbox) {
+  const std::string real = Resolve(env.interpreter);
+  if (absl::StartsWith(real, "/usr/") && absl::StartsWith(env.interpreter, "/usr/")) {
+    return absl::OkStatus();
+  }
+  ASSIGN_OR_RETURN(
+      CommandResult result,
+      RunCommand({env.interpreter, "-c", "import sys; print(sys.prefix); print(sys.base_prefix)"}));
+  if (!result.ok()) {
+    return absl::FailedPreconditionError(
+        absl::StrCat("the Python interpreter ", env.interpreter, " does not run: ", result.err));
+  }
+  std::vector<std::string> prefixes = absl::StrSplit(result.out, '\n', absl::SkipEmpty());
+  std::sort(prefixes.begin(), prefixes.end());
+  prefixes.erase(std::unique(prefixes.begin(), prefixes.end()), prefixes.end());
+  for (const std::string& prefix : prefixes) {
+    if (prefix == "/usr" || absl::StartsWith(prefix, "/usr/")) continue;
+    if (absl::StartsWith(Resolve(prefix), "/tmp/") && sandbox->kind == SandboxKind::kBubblewrap) {
+      return absl::InvalidArgumentError(
+          absl::StrCat("the Python interpreter ", env.interpreter, " lies below ", prefix,
+                       ", but candidates get a /tmp of their own; move it elsewhere"));
+    }
+    RETURN_IF_ERROR(CheckReadableByAll(prefix));
+    sandbox->read_only.emplace_back(prefix, prefix);
+  }
+  return absl::OkStatus();
+}
+
+// Folders that hold the driver's user part (libcuda.so.1), by the linker's cache and environment.
+std::vector<std::string> DriverFolders() {
+  std::vector<std::string> folders;
+  auto cache = RunCommand({"/sbin/ldconfig", "-p"});
+  if (cache.ok() && cache->ok()) {
+    for (const absl::string_view line : absl::StrSplit(cache->out, '\n')) {
+      const size_t arrow = line.find("=> ");
+      if (line.find("libcuda.so.1 ") == absl::string_view::npos || arrow == line.npos) continue;
+      folders.push_back(DirName(std::string(line.substr(arrow + 3))));
+    }
+  }
+  const char* path = getenv("LD_LIBRARY_PATH");
+  std::vector<std::string> more = absl::StrSplit(path != nullptr ? path : "", ':');
+  more.insert(more.end(), {"/usr/local/nvidia/lib64", "/usr/lib/x86_64-linux-gnu"});
+  for (const std::string& folder : more) {
+    if (!folder.empty() && FileExists(JoinPath(folder, "libcuda.so.1"))) folders.push_back(folder);
+  }
+  return folders;
+}
+
+void AddCuda(const std::string& gpu, SandboxSpec* sandbox,
+             std::vector<std::string>* library_paths) {
+  sandbox->devices = NvidiaDevices();
+  sandbox->env.emplace_back("TRITONRL_DEVICE", "cuda");
+  // Kernels are loaded when they are first launched: a context is there sooner.
+  sandbox->env.emplace_back("CUDA_MODULE_LOADING", "LAZY");
+  // Making contexts is what a GPU does slowest here, one after the other, and most of it is the
+  // hardware's queues: an H200 makes 5.3 a second with the usual eight, 9.6 with two. Two are
+  // enough for a second stream to run beside the first.
+  sandbox->env.emplace_back("CUDA_DEVICE_MAX_CONNECTIONS", "2");
+  // Which GPUs are ours, as Slurm says it.
+  const char* visible = gpu.empty() ? getenv("CUDA_VISIBLE_DEVICES") : gpu.c_str();
+  if (visible != nullptr) sandbox->env.emplace_back("CUDA_VISIBLE_DEVICES", visible);
+  std::vector<std::string> seen;
+  for (const std::string& folder : DriverFolders()) {
+    if (std::find(seen.begin(), seen.end(), folder) != seen.end()) continue;
+    seen.push_back(folder);
+    library_paths->push_back(folder);
+    if (!absl::StartsWith(folder, "/usr/") && !absl::StartsWith(folder, "/lib")) {
+      sandbox->read_only.emplace_back(folder, folder);
+    }
+  }
+}
+
+// Hands the zygote the filter that it sets on each job.
+absl::Status AddJobFilter(const WorkerPoolOptions& options, WorkerConfig* config) {
+  if (const absl::Status check = CheckJobFilter(); !check.ok()) {
+    if (options.sandbox == SandboxKind::kBubblewrap) return check;
+    config->job_filter = false;
+    return absl::OkStatus();
+  }
+  ASSIGN_OR_RETURN(const std::string program,
+                   JobFilter({.unix_sockets = options.device == "cuda"}));
+  config->sandbox.env.emplace_back("TRITONRL_JOB_FILTER", absl::BytesToHexString(program));
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+absl::StatusOr<std::unique_ptr<StagedSources>> StagePythonSources(
+    const WorkerPoolOptions& options) {
+  std::vector<std::string> folders = {options.python_dir};
+  if (options.python_dir.empty()) {
+    ASSIGN_OR_RETURN(std::string worker, Runfile("exec/python/worker.py"));
+    folders[0] = DirName(worker);
+  }
+  folders.insert(folders.end(), options.extra_python_dirs.begin(), options.extra_python_dirs.end());
+  return StagedSources::Create(folders);
+}
+
+absl::StatusOr<WorkerConfig> MakeWorkerConfig(const WorkerPoolOptions& options,
+                                              const std::string& staged_dir) {
+  ASSIGN_OR_RETURN(PythonEnv env, FindPythonEnv());
+  WorkerConfig config;
+  config.runner = options.runner;
+  config.start_timeout = options.start_timeout;
+  config.kill_grace = options.kill_grace;
+  config.sandbox.kind = options.sandbox;
+  config.limit_data = options.device != "cuda";
+
+  const bool confined = options.sandbox == SandboxKind::kBubblewrap;
+  // Fixed places inside, as the real ones can lie below /tmp, which is fresh in there.
+  auto show = [&](const std::string& path, const std::string& name) {
+    const std::string inside = JoinPath(kInside, name);
+    if (!confined) return path;
+    config.sandbox.read_only.emplace_back(Resolve(path), inside);
+    return inside;
+  };
+  const std::string python_root = show(staged_dir, "python");
+  std::vector<std::string> python_path;
+  for (size_t i = 0; i <= options.extra_python_dirs.size(); ++i) {
+    python_path.push_back(JoinPath(python_root, absl::StrCat(i)));
+  }
+  if (!env.site_packages.empty()) {
+    RETURN_IF_ERROR(CheckReadableByAll(env.site_packages));
+    env.site_packages = show(env.site_packages, "site");
+  }
+  for (size_t i = 0; i < env.library_paths.size(); ++i) {
+    env.library_paths[i] = show(env.library_paths[i], absl::StrCat("lib", i));
+  }
+  RETURN_IF_ERROR(AddInterpreter(env, &config.sandbox));
+  if (options.device == "cuda") AddCuda(options.gpu, &config.sandbox, &env.library_paths);
+
+  for (const auto& entry : env.Environment(python_path)) config.sandbox.env.push_back(entry);
+  const char* const more[][2] = {{"PATH", "/usr/bin:/bin"}, {"HOME", "/tmp"},
+                                 {"USER", "nobody"},        {"LANG", "C.UTF-8"},
+                                 {"OMP_NUM_THREADS", "1"},  {"MKL_NUM_THREADS", "1"},
+                                 {"TMPDIR", "/tmp"},        {"OPENBLAS_NUM_THREADS", "1"}};
+  for (const auto& [name, value] : more) config.sandbox.env.emplace_back(name, value);
+  RETURN_IF_ERROR(AddJobFilter(options, &config));
+  // -S would leave out site packages of an interpreter that has torch itself.
+  config.command = {env.interpreter, "-u", JoinPath(python_path[0], "worker.py")};
+  return config;
+}
+
+std::vector<std::string> NvidiaDevices() {
+  std::vector<std::string> devices;
+  auto names = ListDirectory("/dev");
+  if (!names.ok()) return devices;
+  for (const std::string& name : *names) {
+    const std::string path = JoinPath("/dev", name);
+    struct stat info;
+    if (absl::StartsWith(name, "nvidia") && stat(path.c_str(), &info) == 0 &&
+        S_ISCHR(info.st_mode)) {
+      devices.push_back(path);
+    }
+  }
+  return devices;
+}
+
+}  // namespace tritonrl
