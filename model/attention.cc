@@ -162,9 +162,8 @@ at::Tensor AttentionForward(const LayerContext& context, const ModelConfig& conf
                             const at::Tensor& qkv, at::Tensor* lse) {
   if (UseCudnn(context, config, qk)) {
     at::Tensor out = context.Empty({qk.size(0), config.query_size()}, qk);
-    *lse = context.Empty({qk.size(0), config.num_heads}, qk, at::kFloat);
-    context.attention(qk).Forward(layout.packed, PackedHeads(config, qk, qkv),
-                                  out.unflatten(1, {config.num_heads, config.head_dim}), *lse);
+    *lse = context.attention(qk).Forward(layout.packed, PackedHeads(config, qk, qkv),
+                                         out.unflatten(1, {config.num_heads, config.head_dim}));
     return out;
   }
   if (qk.is_cuda()) return AttentionForwardCuda(config, layout, qk, qkv, lse);

@@ -30,8 +30,8 @@ struct SequenceLayout {
 SequenceLayout MakeSequenceLayout(const PackedBatch& batch);
 
 // qk: [T, (H + K) D] after norm and RoPE; qkv: [T, (H + 2K) D], of which the values are read.
-// Returns [T, H D]; *lse: log-sum-exp of each row for the backward pass, [H, T] on the CPU, [T, H]
-// from cuDNN.
+// Returns [T, H D]; *lse: log-sum-exp of each row for the backward pass, [H, T] on the CPU, in an
+// order of its own from cuDNN.
 at::Tensor AttentionForward(const LayerContext& context, const ModelConfig& config,
                             const SequenceLayout& layout, const at::Tensor& qk,
                             const at::Tensor& qkv, at::Tensor* lse);

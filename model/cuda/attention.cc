@@ -3,163 +3,89 @@
 #include <ATen/TensorOperators.h>
 #include <ATen/ops/empty.h>
 #include <c10/cuda/CUDACachingAllocator.h>
+#include <c10/cuda/CUDAFunctions.h>
 #include <c10/cuda/CUDAGuard.h>
 #include <c10/cuda/CUDAStream.h>
 #include <c10/util/Exception.h>
-#include <cudnn_frontend.h>
 
-#include <algorithm>
-#include <array>
-#include <bit>
-#include <cmath>
-#include <map>
+#include <chrono>
+#include <limits>
 #include <mutex>
 #include <unordered_map>
 #include <utility>
 #include <vector>
 
+#include "model/cuda/attention_plan.h"
+
 namespace tritonrl {
 namespace {
 
-namespace fe = cudnn_frontend;
-using Attributes = std::shared_ptr<fe::graph::Tensor_attributes>;
+constexpr size_t kMostPlans = 256;
 
-// Names of what a graph reads and writes.
-enum Uid : int64_t { kQ = 1, kK, kV, kOut, kLse, kDOut, kDQ, kDK, kDV, kLengths, kOffsets = 100 };
+using Places = std::unordered_map<int64_t, void*>;
 
-// Elements from one sequence to the next, which the offsets say: any number will do that cuDNN
-// accepts for the alignment.
-constexpr int64_t kApart = int64_t{1} << 30;
+// Operands of one call; those of the backward are undefined in a forward.
+struct Operands {
+  AttentionHeads in;
+  at::Tensor out, lse, d_out;
+  AttentionHeads d_in;
 
-void Check(fe::error_t error, const char* what) {
-  TORCH_CHECK(error.is_good(), "cuDNN attention: ", what, ": ", error.get_message());
-}
+  bool backward() const { return d_out.defined(); }
 
-// What a plan depends on: shapes and strides. One for each of forward and backward.
-struct Shape {
-  bool backward = false, deterministic = false;
-  int64_t sequences = 0, max_length = 0, heads = 0, keys = 0, dim = 0;
-  // Elements from one row to the next: q, k, v, out, d_out, d_q, d_k, d_v.
-  std::array<int64_t, 8> strides = {};
-
-  auto operator<=>(const Shape&) const = default;
-};
-
-// A graph, and the strides for which it reads offsets: each is multiplied by its own.
-struct Plan {
-  std::shared_ptr<fe::graph::Graph> graph;
-  std::map<int64_t, int64_t> offsets;  // stride -> uid
-};
-
-class PlanBuilder {
- public:
-  explicit PlanBuilder(const Shape& shape) : shape_(shape) {
-    plan_.graph = std::make_shared<fe::graph::Graph>();
-    plan_.graph->set_io_data_type(fe::DataType_t::BFLOAT16)
-        .set_intermediate_data_type(fe::DataType_t::FLOAT)
-        .set_compute_data_type(fe::DataType_t::FLOAT);
-    lengths_ = Integers("lengths", kLengths, shape.sequences);
+  // Some rows, and of these some heads: `share` of `shares` equal ones. The log-sum-exps are [H, T]
+  // of the rows here.
+  Operands Part(int64_t begin, int64_t length, int64_t share, int64_t shares) const {
+    const auto part = [&](const at::Tensor& x) {
+      if (!x.defined()) return at::Tensor();
+      const int64_t heads = x.size(1) / shares;
+      return x.narrow(0, begin, length).narrow(1, share * heads, heads);
+    };
+    const auto all = [&](const AttentionHeads& x) {
+      return AttentionHeads{part(x.q), part(x.k), part(x.v)};
+    };
+    const int64_t heads = in.q.size(1), each = heads / shares * length;
+    return {all(in), part(out), lse.narrow(0, begin * heads + share * each, each), part(d_out),
+            all(d_in)};
   }
 
-  Plan Build(cudnnHandle_t handle) {
-    const Attributes q = Rows("q", kQ, shape_.heads, shape_.strides[0]);
-    const Attributes k = Rows("k", kK, shape_.keys, shape_.strides[1]);
-    const Attributes v = Rows("v", kV, shape_.keys, shape_.strides[2]);
-    if (shape_.backward) {
-      AddBackward(q, k, v);
-    } else {
-      AddForward(q, k, v);
+  AttentionShape Shape() const {
+    AttentionShape shape = {
+        .backward = backward(), .heads = in.q.size(1), .keys = in.k.size(1), .dim = in.q.size(2)};
+    size_t next = 0;
+    for (const at::Tensor* x : {&in.q, &in.k, &in.v, &out, &d_out, &d_in.q, &d_in.k, &d_in.v}) {
+      shape.strides[next++] = x->defined() ? x->stride(0) : 0;
     }
-    Check(plan_.graph->build(handle, {fe::HeurMode_t::A}), "no plan for these shapes");
-    return std::move(plan_);
+    return shape;
   }
 
- private:
-  Attributes Integers(const char* name, int64_t uid, int64_t count) {
-    return plan_.graph->tensor(fe::graph::Tensor_attributes()
-                                   .set_name(name)
-                                   .set_uid(uid)
-                                   .set_dim({count, 1, 1, 1})
-                                   .set_stride({1, 1, 1, 1})
-                                   .set_data_type(fe::DataType_t::INT32));
+  Places Where() const {
+    Places places = {{kQ, in.q.data_ptr()},
+                     {kK, in.k.data_ptr()},
+                     {kV, in.v.data_ptr()},
+                     {kOut, out.data_ptr()},
+                     {kLse, lse.data_ptr()}};
+    if (backward()) {
+      places[kDOut] = d_out.data_ptr();
+      places[kDQ] = d_in.q.data_ptr();
+      places[kDK] = d_in.k.data_ptr();
+      places[kDV] = d_in.v.data_ptr();
+    }
+    return places;
   }
-
-  // Offsets of the sequences in elements, for rows of that stride.
-  Attributes Offsets(int64_t stride) {
-    const auto [found, fresh] =
-        plan_.offsets.emplace(stride, kOffsets + static_cast<int64_t>(plan_.offsets.size()));
-    if (fresh) offsets_[stride] = Integers("offsets", found->second, shape_.sequences + 1);
-    return offsets_[stride];
-  }
-
-  std::vector<int64_t> Dim(int64_t heads) const {
-    return {shape_.sequences, heads, shape_.max_length, shape_.dim};
-  }
-  std::vector<int64_t> Stride(int64_t row) const { return {kApart, shape_.dim, row, 1}; }
-
-  Attributes Rows(const char* name, int64_t uid, int64_t heads, int64_t row) {
-    const Attributes rows = plan_.graph->tensor(
-        fe::graph::Tensor_attributes().set_name(name).set_uid(uid).set_dim(Dim(heads)).set_stride(
-            Stride(row)));
-    rows->set_ragged_offset(Offsets(row));
-    return rows;
-  }
-  void Result(const Attributes& result, int64_t uid, int64_t heads, int64_t row) {
-    result->set_output(true).set_uid(uid).set_dim(Dim(heads)).set_stride(Stride(row));
-    result->set_ragged_offset(Offsets(row));
-  }
-  // [T, H] fp32.
-  void MakeLse(const Attributes& lse) {
-    lse->set_uid(kLse)
-        .set_data_type(fe::DataType_t::FLOAT)
-        .set_dim({shape_.sequences, shape_.heads, shape_.max_length, 1})
-        .set_stride({kApart, 1, shape_.heads, 1});
-    lse->set_ragged_offset(Offsets(shape_.heads));
-  }
-
-  float Scale() const { return 1.0f / std::sqrt(static_cast<float>(shape_.dim)); }
-
-  void AddForward(const Attributes& q, const Attributes& k, const Attributes& v) {
-    auto options = fe::graph::SDPA_attributes()
-                       .set_name("attention")
-                       .set_generate_stats(true)
-                       .set_attn_scale(Scale())
-                       .set_padding_mask(true)
-                       .set_seq_len_q(lengths_)
-                       .set_seq_len_kv(lengths_)
-                       .set_diagonal_alignment(fe::DiagonalAlignment_t::TOP_LEFT)
-                       .set_diagonal_band_right_bound(0);
-    auto [out, lse] = plan_.graph->sdpa(q, k, v, options);
-    Result(out, kOut, shape_.heads, shape_.strides[3]);
-    lse->set_output(true);
-    MakeLse(lse);
-  }
-
-  void AddBackward(const Attributes& q, const Attributes& k, const Attributes& v) {
-    const Attributes out = Rows("out", kOut, shape_.heads, shape_.strides[3]);
-    const Attributes d_out = Rows("d_out", kDOut, shape_.heads, shape_.strides[4]);
-    const Attributes lse = plan_.graph->tensor(fe::graph::Tensor_attributes().set_name("lse"));
-    MakeLse(lse);
-    auto options = fe::graph::SDPA_backward_attributes()
-                       .set_name("attention_backward")
-                       .set_attn_scale(Scale())
-                       .set_padding_mask(true)
-                       .set_seq_len_q(lengths_)
-                       .set_seq_len_kv(lengths_)
-                       .set_diagonal_alignment(fe::DiagonalAlignment_t::TOP_LEFT)
-                       .set_diagonal_band_right_bound(0)
-                       .set_deterministic_algorithm(shape_.deterministic);
-    auto [d_q, d_k, d_v] = plan_.graph->sdpa_backward(q, k, v, out, d_out, lse, options);
-    Result(d_q, kDQ, shape_.heads, shape_.strides[5]);
-    Result(d_k, kDK, shape_.keys, shape_.strides[6]);
-    Result(d_v, kDV, shape_.keys, shape_.strides[7]);
-  }
-
-  const Shape shape_;
-  Plan plan_;
-  Attributes lengths_;
-  std::map<int64_t, Attributes> offsets_;
 };
+
+// A token that sees itself alone, which cuDNN does not take: out = v, and only v has a gradient.
+void OneToken(const Operands& at) {
+  const int64_t keys = at.in.k.size(1), group = at.in.q.size(1) / keys;
+  const auto grouped = [&](const at::Tensor& x) { return x.unflatten(1, {keys, group}); };
+  if (!at.backward()) {
+    grouped(at.out).copy_(at.in.v.unsqueeze(2).expand({1, keys, group, at.in.v.size(2)}));
+    return;
+  }
+  at.d_in.q.zero_();
+  at.d_in.k.zero_();
+  at.d_in.v.copy_(grouped(at.d_out).sum(2));
+}
 
 }  // namespace
 
@@ -167,63 +93,95 @@ struct CudnnAttention::Impl {
   Impl(at::Device device, bool deterministic) : device(device), deterministic(deterministic) {
     const c10::cuda::CUDAGuard guard(device);
     TORCH_CHECK(cudnnCreate(&handle) == CUDNN_STATUS_SUCCESS, "cuDNN does not start");
+    int major = 0;
+    cudaDeviceGetAttribute(&major, cudaDevAttrComputeCapabilityMajor, device.index());
+    one_by_one = deterministic || major == 8 || major == 12;
   }
-  ~Impl() { cudnnDestroy(handle); }
+  ~Impl() {
+    plans.clear();
+    cudnnDestroy(handle);
+  }
 
-  const Plan& PlanFor(const Shape& shape) {
-    auto found = plans.find(shape);
-    if (found == plans.end()) {
-      found = plans.emplace(shape, PlanBuilder(shape).Build(handle)).first;
+  const AttentionPlan& PlanFor(const AttentionShape& shape) {
+    const auto found = plans.find(shape);
+    if (found != plans.end()) return found->second;
+    if (plans.size() >= kMostPlans) {
+      c10::cuda::device_synchronize();  // kernels of the old ones may still run
+      plans.clear();
     }
-    return found->second;
+    const auto start = std::chrono::steady_clock::now();
+    const AttentionPlan& plan =
+        plans.emplace(shape, BuildAttentionPlan(shape, handle)).first->second;
+    plan_seconds += std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+    ++plans_made;
+    return plan;
   }
 
-  void Run(const Shape& shape, const PackedLengths& lengths,
-           std::unordered_map<int64_t, void*> places) {
+  void Execute(const AttentionPlan& plan, Places places) {
+    const auto room = c10::cuda::CUDACachingAllocator::get()->allocate(
+        std::max<int64_t>(1, plan.graph->get_workspace_size()));
+    auto error = plan.graph->execute(handle, places, room.get());
+    TORCH_CHECK(error.is_good(), "cuDNN attention: ", error.get_message());
+  }
+
+  // Sequences of a bucket in one call.
+  void RunBucket(const AttentionBucket& bucket, const Operands& operands) {
+    AttentionShape shape = operands.Shape();
+    shape.sequences = bucket.count();
+    shape.max_length = bucket.max_length;
+    const AttentionPlan& plan = PlanFor(shape);
+    Places places = operands.Where();
+    for (const auto& [stride, uid] : plan.offsets) {
+      TORCH_CHECK(operands.out.size(0) <= std::numeric_limits<int32_t>::max() / stride,
+                  "cuDNN attention: ", operands.out.size(0), " rows ", stride,
+                  " elements apart are more than 2^31 elements; make the micro-batch smaller");
+      places[uid] = bucket.OffsetsFor(stride).data_ptr();
+    }
+    places[kLengths] = bucket.lengths.data_ptr();
+    Execute(plan, std::move(places));
+  }
+
+  // One sequence by itself.
+  void RunSequence(int64_t begin, int64_t length, const Operands& operands) {
+    if (length == 1) return OneToken(operands.Part(begin, 1, 0, 1));
+    const bool ordered = deterministic && operands.backward();
+    const int64_t calls =
+        ordered ? CallsForDeterminism(operands.in.q.size(1), operands.in.k.size(1), length) : 1;
+    for (int64_t i = 0; i < calls; ++i) {
+      const Operands part = operands.Part(begin, length, i, calls);
+      AttentionShape shape = part.Shape();
+      shape.dense = true;
+      shape.deterministic = ordered;
+      shape.max_length = length;
+      Execute(PlanFor(shape), part.Where());
+    }
+  }
+
+  void Run(const PackedLengths& lengths, const Operands& operands) {
     const std::lock_guard<std::mutex> lock(mutex);
     const c10::cuda::CUDAGuard guard(device);
     const cudaStream_t stream = c10::cuda::getCurrentCUDAStream(device.index()).stream();
     TORCH_CHECK(cudnnSetStream(handle, stream) == CUDNN_STATUS_SUCCESS, "cuDNN: no stream");
-    const Plan& plan = PlanFor(shape);
-    std::vector<at::Tensor> offsets;
-    for (const auto& [stride, uid] : plan.offsets) {
-      offsets.push_back(lengths.offsets * stride);
-      places[uid] = offsets.back().data_ptr();
+    for (const AttentionBucket& bucket : lengths.buckets) {
+      if (!one_by_one) {
+        RunBucket(bucket, operands);
+        continue;
+      }
+      for (const int64_t i : bucket.sequences) {
+        RunSequence(lengths.begin(i), lengths.length(i), operands);
+      }
     }
-    places[kLengths] = lengths.lengths.data_ptr();
-    const auto room = c10::cuda::CUDACachingAllocator::get()->allocate(
-        std::max<int64_t>(1, plan.graph->get_workspace_size()));
-    Check(plan.graph->execute(handle, places, room.get()), "a call");
   }
 
   const at::Device device;
   const bool deterministic;
+  bool one_by_one = false;
   cudnnHandle_t handle = nullptr;
   std::mutex mutex;
-  std::map<Shape, Plan> plans;
+  std::map<AttentionShape, AttentionPlan> plans;
+  int64_t plans_made = 0;
+  double plan_seconds = 0;
 };
-
-PackedLengths PackLengths(const std::vector<int64_t>& offsets, at::Device device) {
-  const int64_t count = static_cast<int64_t>(offsets.size()) - 1;
-  const int64_t padded =
-      static_cast<int64_t>(std::bit_ceil(static_cast<uint64_t>(std::max<int64_t>(1, count))));
-  at::Tensor host = at::empty({2 * padded + 1}, at::kInt);
-  int32_t* places = host.data_ptr<int32_t>();
-  int32_t* lengths = places + padded + 1;
-  int64_t longest = 1;
-  for (int64_t i = 0; i <= padded; ++i) {
-    places[i] = static_cast<int32_t>(offsets[std::min(i, count)]);
-    if (i == 0) continue;
-    lengths[i - 1] = places[i] - places[i - 1];
-    longest = std::max<int64_t>(longest, lengths[i - 1]);
-  }
-  const at::Tensor moved = host.to(device);
-  // Steps of an eighth of the next power of two, at least 128.
-  const int64_t power = static_cast<int64_t>(std::bit_ceil(static_cast<uint64_t>(longest)));
-  const int64_t step = std::max<int64_t>(128, power / 8);
-  return {moved.narrow(0, 0, padded + 1), moved.narrow(0, padded + 1, padded),
-          (longest + step - 1) / step * step};
-}
 
 CudnnAttention::CudnnAttention(at::Device device, bool deterministic)
     : impl_(std::make_unique<Impl>(device, deterministic)) {}
@@ -233,48 +191,20 @@ bool CudnnAttention::Takes(const at::Tensor& x, int64_t head_dim) {
   return x.is_cuda() && x.scalar_type() == at::kBFloat16 && (head_dim == 64 || head_dim == 128);
 }
 
-void CudnnAttention::Forward(const PackedLengths& lengths, const AttentionHeads& in, at::Tensor out,
-                             at::Tensor lse) {
-  if (out.numel() == 0) return;
-  const Shape shape = {
-      .sequences = lengths.lengths.size(0),
-      .max_length = lengths.max_length,
-      .heads = in.q.size(1),
-      .keys = in.k.size(1),
-      .dim = in.q.size(2),
-      .strides = {in.q.stride(0), in.k.stride(0), in.v.stride(0), out.stride(0)}};
-  impl_->Run(shape, lengths,
-             {{kQ, in.q.data_ptr()},
-              {kK, in.k.data_ptr()},
-              {kV, in.v.data_ptr()},
-              {kOut, out.data_ptr()},
-              {kLse, lse.data_ptr()}});
+at::Tensor CudnnAttention::Forward(const PackedLengths& lengths, const AttentionHeads& in,
+                                   const at::Tensor& out) {
+  at::Tensor lse = at::empty({out.size(0) * out.size(1)}, out.options().dtype(at::kFloat));
+  impl_->Run(lengths, {.in = in, .out = out, .lse = lse});
+  return lse;
 }
 
 void CudnnAttention::Backward(const PackedLengths& lengths, const AttentionHeads& in,
-                              const at::Tensor& out, const at::Tensor& lse,
-                              const at::Tensor& d_out, const AttentionHeads& d_in) {
-  if (out.numel() == 0) return;
-  const Shape shape = {
-      .backward = true,
-      .deterministic = impl_->deterministic,
-      .sequences = lengths.lengths.size(0),
-      .max_length = lengths.max_length,
-      .heads = in.q.size(1),
-      .keys = in.k.size(1),
-      .dim = in.q.size(2),
-      .strides = {in.q.stride(0), in.k.stride(0), in.v.stride(0), out.stride(0), d_out.stride(0),
-                  d_in.q.stride(0), d_in.k.stride(0), d_in.v.stride(0)}};
-  impl_->Run(shape, lengths,
-             {{kQ, in.q.data_ptr()},
-              {kK, in.k.data_ptr()},
-              {kV, in.v.data_ptr()},
-              {kOut, out.data_ptr()},
-              {kLse, lse.data_ptr()},
-              {kDOut, d_out.data_ptr()},
-              {kDQ, d_in.q.data_ptr()},
-              {kDK, d_in.k.data_ptr()},
-              {kDV, d_in.v.data_ptr()}});
+                              const at::Tensor& out, const at::Tensor& lse, const at::Tensor& d_out,
+                              const AttentionHeads& d_in) {
+  impl_->Run(lengths, {.in = in, .out = out, .lse = lse, .d_out = d_out, .d_in = d_in});
 }
+
+int64_t CudnnAttention::plans_made() const { return impl_->plans_made; }
+double CudnnAttention::plan_seconds() const { return impl_->plan_seconds; }
 
 }  // namespace tritonrl

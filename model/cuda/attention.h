@@ -1,5 +1,5 @@
-// Causal attention with grouped queries over packed sequences by cuDNN: one call for sequences of
-// any lengths, no padding, no attention across them, forward and backward.
+// Causal attention with grouped queries over packed sequences by cuDNN: no padding, no attention
+// across sequences, forward and backward. Operands are read and written where they lie.
 #ifndef TRITONRL_MODEL_CUDA_ATTENTION_H_
 #define TRITONRL_MODEL_CUDA_ATTENTION_H_
 
@@ -7,42 +7,42 @@
 
 #include <cstdint>
 #include <memory>
-#include <vector>
+
+#include "model/cuda/packed_lengths.h"
 
 namespace tritonrl {
 
-// Where sequences lie in T rows, as cuDNN wants to know it. Made once for a batch.
-struct PackedLengths {
-  // Both padded with empty sequences to a power of two, so that batches share compiled plans.
-  at::Tensor offsets;      // [n + 1] int32 on the device, the first row of each sequence; last T
-  at::Tensor lengths;      // [n] int32 on the device
-  int64_t max_length = 0;  // of any sequence, rounded up for the same reason
-};
-
-// `offsets`: first row of each sequence, then T.
-PackedLengths PackLengths(const std::vector<int64_t>& offsets, at::Device device);
-
-// bf16 rows of heads, each [T, heads, D] with D contiguous and any stride between rows.
+// bf16 rows of heads, each [T, heads, D] with D contiguous, heads D apart and any stride between
+// rows that is a multiple of 8 elements, beginning at multiples of 16 bytes.
 struct AttentionHeads {
   at::Tensor q, k, v;
 };
 
+// Plans (cuDNN's compiled graphs) are made at the first call of a shape and kept, 256 at most. One
+// object serves one GPU; calls from several threads take turns.
 class CudnnAttention {
  public:
-  // deterministic: a backward whose sums have a fixed order, which is slower.
+  // deterministic: sums of the backward in a fixed order, one call a sequence, so that a sequence's
+  // results are the same bits wherever it lies in whatever batch; slower. GPUs of compute
+  // capability 8 run one call a sequence too, as cuDNN knows no packed log-sum-exp there.
   CudnnAttention(at::Device device, bool deterministic);
   ~CudnnAttention();
 
-  // Whether cuDNN takes such heads.
+  // Whether cuDNN takes such heads: bf16 on a GPU, of 64 or 128 elements.
   static bool Takes(const at::Tensor& x, int64_t head_dim);
 
-  // out [T, H, D]; lse [T, H] fp32 for the backward.
-  void Forward(const PackedLengths& lengths, const AttentionHeads& in, at::Tensor out,
-               at::Tensor lse);
+  // Writes out [T, H, D] = softmax(q k^T / sqrt(D)) v, each sequence by itself. Returns [T H] fp32
+  // log-sum-exps in an order that only Backward knows. Throws c10::Error where cuDNN refuses.
+  at::Tensor Forward(const PackedLengths& lengths, const AttentionHeads& in, const at::Tensor& out);
 
-  // Writes the gradients of q, k and v to `d_in`.
+  // Writes the gradients of q, k and v to `d_in`, given what Forward wrote and returned, with the
+  // same lengths, and d_out [T, H, D].
   void Backward(const PackedLengths& lengths, const AttentionHeads& in, const at::Tensor& out,
                 const at::Tensor& lse, const at::Tensor& d_out, const AttentionHeads& d_in);
+
+  // Plans made so far, and the seconds that took.
+  int64_t plans_made() const;
+  double plan_seconds() const;
 
  private:
   struct Impl;

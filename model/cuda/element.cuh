@@ -19,9 +19,13 @@ __device__ inline float ToFloat(__nv_bfloat16 x) { return __bfloat162float(x); }
 template <typename T>
 __device__ T Rounded(float x);
 template <>
-__device__ inline float Rounded<float>(float x) { return x; }
+__device__ inline float Rounded<float>(float x) {
+  return x;
+}
 template <>
-__device__ inline __nv_bfloat16 Rounded<__nv_bfloat16>(float x) { return __float2bfloat16_rn(x); }
+__device__ inline __nv_bfloat16 Rounded<__nv_bfloat16>(float x) {
+  return __float2bfloat16_rn(x);
+}
 
 // A pack of memory that lies at a multiple of 16 bytes.
 template <typename T>

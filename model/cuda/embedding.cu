@@ -30,7 +30,7 @@ __global__ void __launch_bounds__(kThreads)
 }  // namespace
 
 void LaunchEmbeddingBackward(const CudaRows& at, const int64_t* sorted, const int64_t* order,
-                           const void* d_out, float* d_table) {
+                             const void* d_out, float* d_table) {
   if (at.rows == 0) return;
   ForType(at.type, [&]<typename T>() {
     EmbeddingBackwardKernel<T><<<at.rows, kThreads, 0, StreamOf(at.stream)>>>(

@@ -118,10 +118,10 @@ struct Product {
   Product(const Product&) = delete;
 
   std::array<int64_t, 12> Key() const {
-    return {result.rows,     result.columns,    first.columns,
-            first.rows,      first.stride,      second.stride,
-            summand.stride,  result.stride,     first.transposed * 2 + second.transposed,
-            first.type,      result.type,       beta != 0 ? 1 : 0};
+    return {result.rows,    result.columns, first.columns,
+            first.rows,     first.stride,   second.stride,
+            summand.stride, result.stride,  first.transposed * 2 + second.transposed,
+            first.type,     result.type,    beta != 0 ? 1 : 0};
   }
 
   cublasStatus_t Run(cublasLtHandle_t handle, const cublasLtMatmulAlgo_t& algorithm,
@@ -142,9 +142,9 @@ struct Product {
     std::vector<cublasLtMatmulHeuristicResult_t> found(kProposals);
     int count = 0;
     const Layout a(first), b(second), c(summand), d(result);
-    const cublasStatus_t status = cublasLtMatmulAlgoGetHeuristic(
-        handle, description, a.get(), b.get(), c.get(), d.get(), preference, kProposals,
-        found.data(), &count);
+    const cublasStatus_t status =
+        cublasLtMatmulAlgoGetHeuristic(handle, description, a.get(), b.get(), c.get(), d.get(),
+                                       preference, kProposals, found.data(), &count);
     cublasLtMatmulPreferenceDestroy(preference);
     Check(status, "a proposal");
     TORCH_CHECK(count > 0, "cuBLASLt knows no way to make this product");

@@ -58,14 +58,14 @@ at::Tensor CudaRmsNormForward(const at::Tensor& x, const at::Tensor& weight, dou
   at::Tensor y = at::empty(x.sizes(), x.options());
   *rstd = Floats({x.size(0)}, x);
   LaunchRmsNorm(RowsOf(x), x.const_data_ptr(), weight.const_data_ptr(), static_cast<float>(eps),
-              y.data_ptr(), rstd->data_ptr<float>());
+                y.data_ptr(), rstd->data_ptr<float>());
   return y;
 }
 
 at::Tensor CudaRmsNormAgain(const at::Tensor& x, const at::Tensor& weight, const at::Tensor& rstd) {
   at::Tensor y = at::empty(x.sizes(), x.options());
   LaunchRmsNormAgain(RowsOf(x), x.const_data_ptr(), weight.const_data_ptr(),
-                   rstd.const_data_ptr<float>(), y.data_ptr());
+                     rstd.const_data_ptr<float>(), y.data_ptr());
   return y;
 }
 
@@ -74,8 +74,8 @@ void CudaRmsNormBackward(const at::Tensor& x, const at::Tensor& weight, const at
   const CudaRows rows = RowsOf(x);
   at::Tensor partials = Floats({RmsNormPartials(rows), x.size(1)}, x);
   LaunchRmsNormBackward(rows, x.const_data_ptr(), weight.const_data_ptr(),
-                      rstd.const_data_ptr<float>(), d_y.const_data_ptr(), d_x.data_ptr(),
-                      partials.data_ptr<float>(), d_weight.data_ptr<float>());
+                        rstd.const_data_ptr<float>(), d_y.const_data_ptr(), d_x.data_ptr(),
+                        partials.data_ptr<float>(), d_weight.data_ptr<float>());
 }
 
 at::Tensor CudaSwigluForward(const at::Tensor& gate_up) {
@@ -88,7 +88,7 @@ at::Tensor CudaSwigluForward(const at::Tensor& gate_up) {
 at::Tensor CudaSwigluBackward(const at::Tensor& gate_up, at::Tensor d_out) {
   at::Tensor d_gate_up = at::empty(gate_up.sizes(), gate_up.options());
   LaunchSwigluBackward(RowsOf(gate_up, d_out.size(1)), gate_up.const_data_ptr(),
-                     d_out.const_data_ptr(), d_gate_up.data_ptr(), d_out.data_ptr());
+                       d_out.const_data_ptr(), d_gate_up.data_ptr(), d_out.data_ptr());
   return d_gate_up;
 }
 
@@ -107,7 +107,7 @@ at::Tensor CudaHeadNormRotaryForward(const at::Tensor& qkv, const CudaHeadNorm& 
     inverse = rstd->data_ptr<float>();
   }
   LaunchHeadNormRotary(HeadsOf(qkv, heads), qkv.const_data_ptr(), static_cast<float>(eps),
-                     qk.data_ptr(), inverse);
+                       qk.data_ptr(), inverse);
   return qk;
 }
 
@@ -117,35 +117,34 @@ void CudaHeadNormRotaryBackward(const at::Tensor& qkv, const at::Tensor& rstd,
   const CudaHeads at = HeadsOf(qkv, heads);
   at::Tensor partials = Floats({HeadPartials(at), 2 * heads.dim}, qkv);
   const bool normed = heads.q_weight.defined();
-  LaunchHeadNormRotaryBackward(at, qkv.const_data_ptr(),
-                             normed ? rstd.const_data_ptr<float>() : nullptr, d_qkv.data_ptr(),
-                             partials.data_ptr<float>(),
-                             normed ? d_q_weight.data_ptr<float>() : nullptr,
-                             normed ? d_k_weight.data_ptr<float>() : nullptr);
+  LaunchHeadNormRotaryBackward(
+      at, qkv.const_data_ptr(), normed ? rstd.const_data_ptr<float>() : nullptr, d_qkv.data_ptr(),
+      partials.data_ptr<float>(), normed ? d_q_weight.data_ptr<float>() : nullptr,
+      normed ? d_k_weight.data_ptr<float>() : nullptr);
 }
 
 void CudaLogSoftmaxForward(const at::Tensor& logits, double temperature, const at::Tensor& targets,
                            at::Tensor log_probs, at::Tensor entropy, at::Tensor lse) {
   LaunchLogSoftmax(RowsOf(logits), logits.const_data_ptr<float>(), static_cast<float>(temperature),
-                 targets.const_data_ptr<int64_t>(), log_probs.data_ptr<float>(),
-                 entropy.data_ptr<float>(), lse.data_ptr<float>());
+                   targets.const_data_ptr<int64_t>(), log_probs.data_ptr<float>(),
+                   entropy.data_ptr<float>(), lse.data_ptr<float>());
 }
 
 void CudaLogSoftmaxBackward(const at::Tensor& logits, double temperature, const at::Tensor& targets,
                             const at::Tensor& lse, const at::Tensor& d_log_probs,
                             at::Tensor d_logits) {
   LaunchLogSoftmaxBackward(RowsOf(d_logits), logits.const_data_ptr<float>(),
-                         static_cast<float>(temperature), targets.const_data_ptr<int64_t>(),
-                         lse.const_data_ptr<float>(), d_log_probs.const_data_ptr<float>(),
-                         d_logits.data_ptr());
+                           static_cast<float>(temperature), targets.const_data_ptr<int64_t>(),
+                           lse.const_data_ptr<float>(), d_log_probs.const_data_ptr<float>(),
+                           d_logits.data_ptr());
 }
 
 void CudaEmbeddingBackward(const at::Tensor& tokens, const at::Tensor& d_out, at::Tensor d_table) {
   const auto [sorted, order] = at::sort(tokens, /*stable=*/std::optional<bool>(true), /*dim=*/0,
-                                       /*descending=*/false);
+                                        /*descending=*/false);
   LaunchEmbeddingBackward(RowsOf(d_out), sorted.const_data_ptr<int64_t>(),
-                        order.const_data_ptr<int64_t>(), d_out.const_data_ptr(),
-                        d_table.data_ptr<float>());
+                          order.const_data_ptr<int64_t>(), d_out.const_data_ptr(),
+                          d_table.data_ptr<float>());
 }
 
 }  // namespace tritonrl

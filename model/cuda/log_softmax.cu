@@ -100,7 +100,7 @@ __global__ void __launch_bounds__(kThreads)
 }  // namespace
 
 void LaunchLogSoftmax(const CudaRows& at, const float* logits, float temperature,
-                    const int64_t* targets, float* log_prob, float* entropy, float* lse) {
+                      const int64_t* targets, float* log_prob, float* entropy, float* lse) {
   if (at.rows == 0) return;
   LogSoftmaxKernel<<<at.rows, kThreads, 0, StreamOf(at.stream)>>>(
       at.cols, logits, 1.0f / temperature, targets, log_prob, entropy, lse);
@@ -108,8 +108,8 @@ void LaunchLogSoftmax(const CudaRows& at, const float* logits, float temperature
 }
 
 void LaunchLogSoftmaxBackward(const CudaRows& at, const float* logits, float temperature,
-                            const int64_t* targets, const float* lse, const float* d_log_prob,
-                            void* d_logits) {
+                              const int64_t* targets, const float* lse, const float* d_log_prob,
+                              void* d_logits) {
   if (at.rows == 0) return;
   ForType(at.type, [&]<typename T>() {
     LogSoftmaxBackwardKernel<T><<<at.rows, kThreads, 0, StreamOf(at.stream)>>>(

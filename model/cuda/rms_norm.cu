@@ -9,7 +9,8 @@ namespace tritonrl {
 namespace {
 
 constexpr int kThreads = 256;
-constexpr int64_t kBlocks = 512;  // of the backward: any GPU has room for them, and sums depend on it
+constexpr int64_t kBlocks =
+    512;  // of the backward: any GPU has room for them, and sums depend on it
 
 // One block a row. The second pass finds the row in the cache.
 template <typename T, bool kAgain>
@@ -113,7 +114,7 @@ void LaunchBackward(const CudaRows& at, const void* x, const void* weight, const
 }  // namespace
 
 void LaunchRmsNorm(const CudaRows& at, const void* x, const void* weight, float eps, void* y,
-                 float* rstd) {
+                   float* rstd) {
   if (at.rows == 0) return;
   ForType(at.type, [&]<typename T>() {
     RmsNormKernel<T, false><<<at.rows, kThreads, 0, StreamOf(at.stream)>>>(
@@ -124,7 +125,7 @@ void LaunchRmsNorm(const CudaRows& at, const void* x, const void* weight, float 
 }
 
 void LaunchRmsNormAgain(const CudaRows& at, const void* x, const void* weight, const float* rstd,
-                      void* y) {
+                        void* y) {
   if (at.rows == 0) return;
   ForType(at.type, [&]<typename T>() {
     RmsNormKernel<T, true><<<at.rows, kThreads, 0, StreamOf(at.stream)>>>(
@@ -137,7 +138,7 @@ void LaunchRmsNormAgain(const CudaRows& at, const void* x, const void* weight, c
 int64_t RmsNormPartials(const CudaRows& at) { return std::min(kBlocks, at.rows); }
 
 void LaunchRmsNormBackward(const CudaRows& at, const void* x, const void* weight, const float* rstd,
-                         const void* d_y, void* d_x, float* partials, float* d_weight) {
+                           const void* d_y, void* d_x, float* partials, float* d_weight) {
   if (at.rows == 0) return;
   ForType(at.type, [&]<typename T>() {
     const int64_t packs = (at.cols / Pack<T>::kSize + kThreads - 1) / kThreads;
@@ -149,8 +150,7 @@ void LaunchRmsNormBackward(const CudaRows& at, const void* x, const void* weight
     launch(at, x, weight, rstd, d_y, d_x, partials);
   });
   CheckLaunch("backward of RMSNorm");
-  AddColumnSums(RmsNormPartials(at), at.cols, at.cols, partials, d_weight,
-                StreamOf(at.stream));
+  AddColumnSums(RmsNormPartials(at), at.cols, at.cols, partials, d_weight, StreamOf(at.stream));
 }
 
 }  // namespace tritonrl

@@ -163,8 +163,8 @@ void LaunchHeadNormRotary(const CudaHeads& at, const void* qkv, float eps, void*
 int64_t HeadPartials(const CudaHeads& at) { return std::min(kBlocks, at.rows); }
 
 void LaunchHeadNormRotaryBackward(const CudaHeads& at, const void* qkv, const float* rstd,
-                                void* d_qkv, float* partials, float* d_q_weight,
-                                float* d_k_weight) {
+                                  void* d_qkv, float* partials, float* d_q_weight,
+                                  float* d_k_weight) {
   if (at.rows == 0) return;
   const int64_t blocks = HeadPartials(at);
   ForHeads(at, [&]<typename T, int kEach>() {

@@ -69,8 +69,8 @@ void LaunchSwiglu(const CudaRows& at, const void* gate_up, void* out) {
   CheckLaunch("SwiGLU");
 }
 
-void LaunchSwigluBackward(const CudaRows& at, const void* gate_up, const void* d_out, void* d_gate_up,
-                        void* out) {
+void LaunchSwigluBackward(const CudaRows& at, const void* gate_up, const void* d_out,
+                          void* d_gate_up, void* out) {
   if (at.rows == 0) return;
   ForType(at.type, [&]<typename T>() {
     SwigluBackwardKernel<T><<<Grid<T>(at), kThreads, 0, StreamOf(at.stream)>>>(
