@@ -20,6 +20,9 @@ constexpr int64_t kWorkspace = int64_t{64} << 20;
 constexpr int kProposals = 8;
 constexpr int kTries = 3;
 
+// All that the choice of an algorithm depends on.
+using Key = std::array<int64_t, 16>;
+
 void Check(cublasStatus_t status, const char* what) {
   TORCH_CHECK(status == CUBLAS_STATUS_SUCCESS, "cuBLASLt: ", what, " failed with ",
               cublasLtGetStatusString(status));
@@ -29,6 +32,13 @@ cudaDataType_t DataType(const at::Tensor& x) {
   if (x.scalar_type() == at::kFloat) return CUDA_R_32F;
   TORCH_CHECK(x.scalar_type() == at::kBFloat16, "a product of ", x.scalar_type());
   return CUDA_R_16BF;
+}
+
+// Bytes that the address is a multiple of, as cuBLASLt is told: weights begin at multiples of 128.
+uint32_t Alignment(const void* address) {
+  uint32_t bytes = 128;
+  while (reinterpret_cast<uintptr_t>(address) % bytes != 0) bytes /= 2;
+  return bytes;
 }
 
 // A matrix as cuBLASLt sees it, column by column: a row-major one is its own transpose there.
@@ -78,8 +88,6 @@ class Event {
 }  // namespace
 
 struct CudaGemm::Impl {
-  using Key = std::array<int64_t, 12>;
-
   Impl(at::Device device, bool tuned) : device(device), tuned(tuned) {
     const c10::cuda::CUDAGuard guard(device);
     Check(cublasLtCreate(&handle), "the start");
@@ -113,15 +121,19 @@ struct Product {
     from_b = a.const_data_ptr();
     from_c = add == nullptr ? out.const_data_ptr() : add->const_data_ptr();
     beta = add == nullptr ? 0.0f : 1.0f;
+    alignments = {Alignment(from_a), Alignment(from_b), Alignment(from_c),
+                  Alignment(out.const_data_ptr())};
   }
   ~Product() { cublasLtMatmulDescDestroy(description); }
   Product(const Product&) = delete;
 
-  std::array<int64_t, 12> Key() const {
+  Key MakeKey() const {
     return {result.rows,    result.columns, first.columns,
             first.rows,     first.stride,   second.stride,
             summand.stride, result.stride,  first.transposed * 2 + second.transposed,
-            first.type,     result.type,    beta != 0 ? 1 : 0};
+            first.type,     result.type,    beta != 0 ? 1 : 0,
+            alignments[0],  alignments[1],  alignments[2],
+            alignments[3]};
   }
 
   cublasStatus_t Run(cublasLtHandle_t handle, const cublasLtMatmulAlgo_t& algorithm,
@@ -139,6 +151,13 @@ struct Product {
     const uint64_t room = kWorkspace;
     cublasLtMatmulPreferenceSetAttribute(preference, CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES,
                                          &room, sizeof room);
+    constexpr cublasLtMatmulPreferenceAttributes_t kAttributes[] = {
+        CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_A_BYTES, CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_B_BYTES,
+        CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_C_BYTES, CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_D_BYTES};
+    for (size_t i = 0; i < alignments.size(); ++i) {
+      cublasLtMatmulPreferenceSetAttribute(preference, kAttributes[i], &alignments[i],
+                                           sizeof alignments[i]);
+    }
     std::vector<cublasLtMatmulHeuristicResult_t> found(kProposals);
     int count = 0;
     const Layout a(first), b(second), c(summand), d(result);
@@ -155,6 +174,7 @@ struct Product {
   Operand first, second, result, summand;
   cublasLtMatmulDesc_t description = nullptr;
   const void *from_a, *from_b, *from_c;
+  std::array<uint32_t, 4> alignments;
   float beta;
 };
 
@@ -194,7 +214,7 @@ void CudaGemm::Multiply(const at::Tensor& a, const at::Tensor& b, const at::Tens
   if (out.numel() == 0) return;
   const cudaStream_t stream = c10::cuda::getCurrentCUDAStream(impl_->device.index()).stream();
   const Product product(a, b, add, out);
-  const Impl::Key key = product.Key();
+  const Key key = product.MakeKey();
   const std::lock_guard<std::mutex> lock(impl_->mutex);  // one workspace
   auto found = impl_->chosen.find(key);
   if (found == impl_->chosen.end()) {
