@@ -84,7 +84,7 @@ Step RunFused(const Transformer& model, const std::vector<std::vector<int32_t>>&
       [&](const at::Tensor& rows, const at::Tensor&, const at::Tensor&) {
         return d.index_select(0, rows);
       },
-      &gradients);
+      Transformer::GradientSum::kAdd, &gradients);
   return {result.log_probs.cpu(), result.entropy.cpu(), gradients.flat().cpu()};
 }
 

@@ -22,6 +22,7 @@
 #include "model/lm_head.h"
 #include "model/rms_norm.h"
 #include "model/rotary.h"
+#include "model/sides.h"
 #include "model/swiglu.h"
 #include "model/test_util.h"
 
@@ -83,8 +84,56 @@ TEST_P(LayersTest, Linear) {
   ExpectClose(d_x, grads[0], "d_x");
   LinearBackwardInput(context_, d_wide.narrow(1, 3, 75), Typed(w), true, d_x);
   ExpectClose(d_x, grads[0] * 2, "d_x twice");
-  LinearBackwardWeight(context_, d_wide.narrow(1, 3, 75), Typed(x), d_w);
+  LinearBackwardWeight(context_, d_wide.narrow(1, 3, 75), Typed(x), true, d_w);
   ExpectClose(d_w, grads[1], "d_w");
+  LinearBackwardWeight(context_, d_wide.narrow(1, 3, 75), Typed(x), true, d_w);
+  ExpectClose(d_w, grads[1] * 2, "d_w twice");
+  d_w.fill_(std::nan(""));
+  LinearBackwardWeight(context_, d_wide.narrow(1, 3, 75), Typed(x), false, d_w);
+  ExpectClose(d_w, grads[1], "d_w written");
+}
+
+TEST_P(LayersTest, LinearOnto) {
+  const at::Tensor base = RandomTensor({kRows, 75}, 1);
+  const at::Tensor x = RandomTensor({kRows, 40}, 2), w = RandomTensor({75, 40}, 3);
+  const at::Tensor kept = Typed(base);
+  ExpectClose(LinearOnto(context_, kept, Typed(x), Typed(w)), base + at::matmul(x, w.t()), "sum");
+  EXPECT_TRUE(SameBits(kept, Typed(base)));
+}
+
+TEST_P(LayersTest, MatricesSideBySideTogetherAndOneByOne) {
+  const std::vector<int64_t> sizes = {32, 16, 8};
+  const at::Tensor x = RandomTensor({kRows, 24}, 1), d_out = RandomTensor({kRows, 56}, 2);
+  const at::Tensor flat = Typed(RandomTensor({56 * 24 + 9}, 3));
+  at::Tensor d_flat = Zeros({56 * 24});
+  Sides weights, gradients;
+  int64_t row = 0;
+  for (const int64_t size : sizes) {
+    weights.parts.push_back(flat.narrow(0, 5 + row * 24, size * 24).view({size, 24}));
+    gradients.parts.push_back(d_flat.narrow(0, row * 24, size * 24).view({size, 24}));
+    row += size;
+  }
+  weights.all = Stacked(flat, weights.parts);
+  gradients.all = Stacked(d_flat, gradients.parts);
+  ASSERT_EQ(weights.all.sizes(), (std::vector<int64_t>{56, 24}));
+  EXPECT_TRUE(weights.all.narrow(0, 32, 16).equal(weights.parts[1]));
+  EXPECT_FALSE(Stacked(flat, {weights.parts[0], weights.parts[2]}).defined());
+  EXPECT_FALSE(Together(context_, weights));  // no GPU here
+
+  const at::Tensor w = weights.all.to(at::kDouble);
+  for (const bool together : {false, true}) {
+    at::Tensor out = at::empty({kRows, 56}, type());
+    SidesForward(context_, Typed(x), weights, together, out);
+    ExpectClose(out, at::matmul(x, w.t()), "output");
+    d_flat.fill_(1.0);
+    const at::Tensor d_x =
+        SidesBackward(context_, Typed(d_out), Typed(x), weights, together, true, gradients);
+    ExpectClose(d_x, at::matmul(d_out, w), "d_x");
+    ExpectClose(gradients.all, at::matmul(d_out.t(), x) + 1.0, "d_w added");
+    d_flat.fill_(std::nan(""));
+    SidesBackward(context_, Typed(d_out), Typed(x), weights, together, false, gradients);
+    ExpectClose(gradients.all, at::matmul(d_out.t(), x), "d_w written");
+  }
 }
 
 at::Tensor ReferenceNorm(const at::Tensor& x, const at::Tensor& w, double eps) {
@@ -214,9 +263,14 @@ TEST_P(LayersTest, Swiglu) {
   const Tensors grads = AutogradOf(expected, d_out, {x});
   ExpectClose(SwigluForward(context_, Typed(x)), expected, "output");
   at::Tensor again;
-  const at::Tensor d = SwigluBackward(context_, Typed(x), Typed(d_out).clone(), &again);
+  const at::Tensor d = SwigluBackward(context_, Typed(x), false, Typed(d_out).clone(), &again);
   ExpectClose(d, grads[0], "d_gate_up");
   ExpectClose(again, expected, "output again");
+  const at::Tensor in_place = Typed(x).clone();
+  const at::Tensor same = SwigluBackward(context_, in_place, true, Typed(d_out).clone(), &again);
+  EXPECT_EQ(same.data_ptr(), in_place.data_ptr());
+  EXPECT_TRUE(SameBits(same, d));
+  ExpectClose(again, expected, "output again, in place");
 }
 
 TEST_P(LayersTest, Embedding) {
@@ -251,6 +305,41 @@ TEST_P(LayersTest, LmHeadInChunksWithTemperature) {
       ExpectClose(d_hidden, grads[0], "d_hidden");
       ExpectClose(d_w, grads[1], "d_w");
     }
+  }
+}
+
+// Forward and backward in one, against the two; the loss' gradient depends on what it is given.
+TEST_P(LayersTest, LmHeadLearnsAsForwardAndBackwardDo) {
+  const at::Tensor hidden = Typed(RandomTensor({kRows, 40}, 1)),
+                   w = Typed(RandomTensor({101, 40}, 2));
+  const at::Tensor targets = at::arange(kRows, at::kLong).remainder(101);
+  const HeadSettings settings = {0.7, 7};
+  const HeadOutput expected = LmHeadForward(context_, hidden, w, targets, settings);
+  const auto slope = [](const at::Tensor& log_probs, const at::Tensor& entropy) {
+    return log_probs * 0.1 + entropy;
+  };
+  at::Tensor expected_d_w = Zeros({101, 40});
+  const at::Tensor expected_d =
+      LmHeadBackward(context_, hidden, w, targets, settings, expected.lse,
+                     slope(expected.log_probs, expected.entropy), expected_d_w);
+  for (const bool accumulate : {true, false}) {
+    at::Tensor d = at::empty(hidden.sizes(), type()), d_w = Zeros({101, 40});
+    d_w.fill_(accumulate ? 2.0 : std::nan(""));
+    int64_t next = 0;
+    const HeadOutput out = LmHeadLearn(
+        context_, hidden, w, targets, settings,
+        [&](int64_t begin, int64_t end, const at::Tensor& log_probs, const at::Tensor& entropy) {
+          EXPECT_EQ(begin, next);
+          EXPECT_EQ(log_probs.size(0), end - begin);
+          next = end;
+          return slope(log_probs, entropy);
+        },
+        accumulate, d, d_w);
+    EXPECT_EQ(next, kRows);
+    ExpectClose(out.log_probs, expected.log_probs, "log_probs");
+    ExpectClose(out.entropy, expected.entropy, "entropy");
+    ExpectClose(d, expected_d, "d_hidden");
+    ExpectClose(d_w, expected_d_w + (accumulate ? 2.0 : 0.0), "d_w");
   }
 }
 

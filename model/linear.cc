@@ -81,12 +81,13 @@ void LinearBackwardInput(const LayerContext& context, const at::Tensor& d_out,
 }
 
 void LinearBackwardWeight(const LayerContext& context, const at::Tensor& d_out, const at::Tensor& x,
-                          at::Tensor d_weight) {
+                          bool accumulate, at::Tensor d_weight) {
   if (context.UseCuda(d_weight)) {
-    context.gemm(x).Multiply(d_out.t(), x, &d_weight, d_weight);
+    context.gemm(x).Multiply(d_out.t(), x, accumulate ? &d_weight : nullptr, d_weight);
     return;
   }
   if (!context.UseKernels(x)) {
+    if (!accumulate) d_weight.zero_();
     if (x.scalar_type() == d_weight.scalar_type()) {
       d_weight.addmm_(d_out.t(), x);
     } else {
@@ -105,7 +106,7 @@ void LinearBackwardWeight(const LayerContext& context, const at::Tensor& d_out, 
     const int64_t i = tile / tiles_across * kWeightRows;
     const int64_t j = tile % tiles_across * kWeightColumns;
     context.kernels().gemm(std::min(kWeightRows, n - i), std::min(kWeightColumns, k - j), rows,
-                           d + i, 1, d_row, from + j, x_row, to + i * k + j, k, true);
+                           d + i, 1, d_row, from + j, x_row, to + i * k + j, k, accumulate);
   });
 }
 

@@ -21,9 +21,9 @@ at::Tensor LinearOnto(const LayerContext& context, const at::Tensor& base, const
 void LinearBackwardInput(const LayerContext& context, const at::Tensor& d_out,
                          const at::Tensor& weight, bool accumulate, at::Tensor d_x);
 
-// d_weight[N, K] (fp32) += d_out[T, N]^T x[T, K].
+// d_weight[N, K] (fp32) = d_out[T, N]^T x[T, K], or += if accumulate; T at least 1.
 void LinearBackwardWeight(const LayerContext& context, const at::Tensor& d_out, const at::Tensor& x,
-                          at::Tensor d_weight);
+                          bool accumulate, at::Tensor d_weight);
 
 }  // namespace tritonrl
 

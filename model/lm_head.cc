@@ -13,7 +13,7 @@
 namespace tritonrl {
 namespace {
 
-constexpr int64_t kChunkElements = int64_t{1} << 25;  // 128 MiB of fp32
+constexpr int64_t kChunkElements = int64_t{1} << 25;      // 128 MiB of fp32
 constexpr int64_t kCudaChunkElements = int64_t{5} << 26;  // 1.25 GiB of fp32
 constexpr int64_t kMinChunkRows = 256;
 
@@ -71,7 +71,7 @@ void BackwardAten(const at::Tensor& hidden, const at::Tensor& weight, const at::
     d_logits.scatter_add_(1, targets.slice(0, begin, end).unsqueeze(1), scale);
     const at::Tensor typed = d_logits.to(hidden.scalar_type());
     LinearBackwardInput(context, typed, weight, false, d_hidden.slice(0, begin, end));
-    LinearBackwardWeight(context, typed, part, d_weight);
+    LinearBackwardWeight(context, typed, part, true, d_weight);
   }
 }
 
@@ -105,12 +105,12 @@ HeadOutput ForwardCuda(const LayerContext& context, const at::Tensor& hidden,
 
 // Gradients of one chunk from its logits.
 void ChunkBackward(const LayerContext& context, const HeadChunk& chunk, const at::Tensor& weight,
-                   double temperature, const at::Tensor& d_log_probs, at::Tensor d_logits,
-                   at::Tensor d_hidden, at::Tensor d_weight) {
+                   double temperature, const at::Tensor& d_log_probs, bool accumulate,
+                   at::Tensor d_logits, at::Tensor d_hidden, at::Tensor d_weight) {
   CudaLogSoftmaxBackward(chunk.logits, temperature, chunk.targets, chunk.lse, d_log_probs,
                          d_logits);
   LinearBackwardInput(context, d_logits, weight, false, d_hidden);
-  LinearBackwardWeight(context, d_logits, chunk.hidden, d_weight);
+  LinearBackwardWeight(context, d_logits, chunk.hidden, accumulate, d_weight);
 }
 
 void BackwardCuda(const LayerContext& context, const at::Tensor& hidden, const at::Tensor& weight,
@@ -125,8 +125,8 @@ void BackwardCuda(const LayerContext& context, const at::Tensor& hidden, const a
     const HeadChunk chunk = {part, ChunkLogits(context, part, weight, room),
                              targets.slice(0, begin, end), lse.slice(0, begin, end)};
     ChunkBackward(context, chunk, weight, settings.temperature,
-                  d_log_probs.slice(0, begin, end).contiguous(), d_room.narrow(0, 0, end - begin),
-                  d_hidden.slice(0, begin, end), d_weight);
+                  d_log_probs.slice(0, begin, end).contiguous(), true,
+                  d_room.narrow(0, 0, end - begin), d_hidden.slice(0, begin, end), d_weight);
   }
 }
 
@@ -211,21 +211,22 @@ at::Tensor LmHeadBackward(const LayerContext& context, const at::Tensor& hidden,
                              cols, d_hidden.data_ptr<float>() + row * cols, cols, false);
     });
     LinearBackwardWeight(context, d_logits.narrow(0, 0, count), hidden.narrow(0, first, count),
-                         d_weight);
+                         true, d_weight);
   }
   return d_hidden;
 }
 
 HeadOutput LmHeadLearn(const LayerContext& context, const at::Tensor& hidden,
                        const at::Tensor& weight, const at::Tensor& targets,
-                       const HeadSettings& settings, ChunkLoss loss, at::Tensor d_hidden,
-                       at::Tensor d_weight) {
+                       const HeadSettings& settings, ChunkLoss loss, bool accumulate,
+                       at::Tensor d_hidden, at::Tensor d_weight) {
   const int64_t rows = hidden.size(0);
   if (!context.UseCuda(weight)) {
     HeadOutput output = LmHeadForward(context, hidden, weight, targets, settings);
     const at::Tensor d = loss(0, rows, output.log_probs, output.entropy);
-    d_hidden.copy_(LmHeadBackward(context, hidden, weight, targets, settings, output.lse, d,
-                                  d_weight));
+    if (!accumulate) d_weight.zero_();
+    d_hidden.copy_(
+        LmHeadBackward(context, hidden, weight, targets, settings, output.lse, d, d_weight));
     return output;
   }
   const int64_t size = CudaChunkRows(settings, weight.size(0));
@@ -244,8 +245,8 @@ HeadOutput LmHeadLearn(const LayerContext& context, const at::Tensor& hidden,
     CudaLogSoftmaxForward(chunk.logits, settings.temperature, chunk.targets, log_probs, entropy,
                           chunk.lse);
     ChunkBackward(context, chunk, weight, settings.temperature,
-                  loss(begin, end, log_probs, entropy), d_room.narrow(0, 0, end - begin),
-                  d_hidden.slice(0, begin, end), d_weight);
+                  loss(begin, end, log_probs, entropy), accumulate || begin > 0,
+                  d_room.narrow(0, 0, end - begin), d_hidden.slice(0, begin, end), d_weight);
   }
   return output;
 }

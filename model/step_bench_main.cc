@@ -3,6 +3,7 @@
 //
 //   bazel run //model:step_bench -- --shape=qwen3_8b --lengths=16384 --lengths=8192,8192
 
+#include <ATen/Context.h>
 #include <ATen/TensorOperators.h>
 #include <ATen/ops/empty.h>
 #include <ATen/ops/full_like.h>
@@ -18,13 +19,12 @@
 #include "absl/flags/flag.h"
 #include "absl/flags/parse.h"
 #include "absl/flags/usage.h"
-#include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
-#include "absl/strings/str_split.h"
 #include "base/file.h"
 #include "base/random.h"
 #include "base/runfiles.h"
 #include "base/status.h"
+#include "model/step_batches.h"
 #include "model/step_profile.h"
 #include "model/transformer.h"
 
@@ -38,22 +38,6 @@ ABSL_FLAG(int, kernels, 12, "Kernels to name, by time.");
 
 namespace tritonrl {
 namespace {
-
-// Matrix products of a step count 6 FLOP a parameter and token (the embedding none), causal
-// attention 6 H D L for each token of a sequence of L, forward and backward.
-double FlopsOfStep(const ModelConfig& config, const std::vector<int64_t>& lengths) {
-  double flops = 0;
-  const double parameters =
-      static_cast<double>(config.NumParameters()) -
-      (config.tie_word_embeddings ? 0.0
-                                  : static_cast<double>(config.vocab_size * config.hidden_size));
-  for (const int64_t length : lengths) {
-    const double n = static_cast<double>(length);
-    flops += n * (6 * parameters +
-                  6 * static_cast<double>(config.num_layers * config.query_size()) * n);
-  }
-  return flops;
-}
 
 std::shared_ptr<Weights> RandomWeights(const ModelConfig& config, at::Device device) {
   auto weights = std::make_shared<Weights>(config, device, at::kBFloat16);
@@ -86,7 +70,7 @@ void MeasureBatch(const Transformer& model, const std::vector<int64_t>& lengths,
         [](const at::Tensor&, const at::Tensor& log_probs, const at::Tensor&) {
           return at::full_like(log_probs, -1.0 / 1024);
         },
-        gradients);
+        Transformer::GradientSum::kReplace, gradients);
   };
   c10::cuda::CUDACachingAllocator::emptyCache();
   c10::cuda::CUDACachingAllocator::resetPeakStats(device.index());
@@ -128,6 +112,10 @@ absl::Status Run() {
                    Runfile(absl::StrCat("model/configs/", absl::GetFlag(FLAGS_shape), ".json")));
   ASSIGN_OR_RETURN(const std::string text, ReadFile(path));
   ASSIGN_OR_RETURN(const ModelConfig config, ParseModelConfig(text, path));
+  ASSIGN_OR_RETURN(const auto batches, ParseBatches(absl::GetFlag(FLAGS_lengths)));
+  if (!at::globalContext().hasCUDA()) {
+    return absl::FailedPreconditionError("this machine has no GPU that torch can use");
+  }
   const at::Device device(at::kCUDA, 0);
   const std::shared_ptr<Weights> weights = RandomWeights(config, device);
   Transformer::Options options;
@@ -135,18 +123,7 @@ absl::Status Run() {
   options.deterministic = absl::GetFlag(FLAGS_deterministic);
   const Transformer model(config, weights, options);
   Gradients gradients(*weights);
-  for (const absl::string_view batch : absl::StrSplit(absl::GetFlag(FLAGS_lengths), ';')) {
-    std::vector<int64_t> lengths;
-    for (const absl::string_view number : absl::StrSplit(batch, ',')) {
-      int64_t length = 0;
-      if (!absl::SimpleAtoi(number, &length) || length < 1) {
-        return absl::InvalidArgumentError(
-            absl::StrCat("--lengths: \"", number, "\" is no length of a sequence"));
-      }
-      lengths.push_back(length);
-    }
-    MeasureBatch(model, lengths, &gradients);
-  }
+  for (const std::vector<int64_t>& lengths : batches) MeasureBatch(model, lengths, &gradients);
   return absl::OkStatus();
 }
 

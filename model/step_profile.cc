@@ -4,26 +4,51 @@
 #include <torch/csrc/autograd/profiler_kineto.h>
 
 #include <algorithm>
-#include <array>
+#include <initializer_list>
 #include <map>
+#include <set>
 #include <string_view>
+#include <utility>
 
 namespace tritonrl {
 namespace {
 
 bool HasAny(const std::string& name, std::initializer_list<std::string_view> words) {
-  return std::any_of(words.begin(), words.end(), [&](std::string_view word) {
-    return name.find(word) != std::string::npos;
-  });
+  return std::any_of(words.begin(), words.end(),
+                     [&](std::string_view word) { return name.find(word) != std::string::npos; });
 }
 
 double& ShareOf(const std::string& name, StepProfile* profile) {
-  if (HasAny(name, {"sdpa", "flash", "fmha", "fprop", "bprop"})) return profile->attention;
-  if (HasAny(name, {"gemm", "nvjet", "xmma", "cutlass"})) return profile->gemm;
+  if (HasAny(name, {"sdpa", "flash", "fmha", "fprop", "bprop", "cudnn::fusion"})) {
+    return profile->attention;
+  }
+  if (HasAny(name, {"gemm", "nvjet", "xmma", "cutlass", "cublas"})) return profile->gemm;
   return profile->rest;
 }
 
 }  // namespace
+
+StepProfile SummarizeRuns(std::vector<KernelRun> runs) {
+  std::sort(runs.begin(), runs.end(),
+            [](const KernelRun& a, const KernelRun& b) { return a.start < b.start; });
+  StepProfile profile;
+  std::map<std::string, StepProfile::Kernel> by_name;
+  double end = runs.empty() ? 0 : runs[0].start;
+  for (const KernelRun& run : runs) {
+    ShareOf(run.name, &profile) += run.seconds;
+    StepProfile::Kernel& kernel = by_name[run.name];
+    kernel.name = run.name;
+    kernel.seconds += run.seconds;
+    ++kernel.calls;
+    profile.gaps += std::max(0.0, run.start - end);
+    end = std::max(end, run.start + run.seconds);
+  }
+  profile.seconds = runs.empty() ? 0 : end - runs[0].start;
+  for (auto& [name, kernel] : by_name) profile.kernels.push_back(std::move(kernel));
+  std::sort(profile.kernels.begin(), profile.kernels.end(),
+            [](const auto& a, const auto& b) { return a.seconds > b.seconds; });
+  return profile;
+}
 
 StepProfile ProfileStep(const std::function<void()>& work) {
   using torch::profiler::impl::ActivityType;
@@ -37,31 +62,14 @@ StepProfile ProfileStep(const std::function<void()>& work) {
   c10::cuda::device_synchronize();
   const auto result = torch::autograd::profiler::disableProfiler();
 
-  StepProfile profile;
-  std::map<std::string, StepProfile::Kernel> by_name;
-  std::vector<std::array<double, 2>> spans;
+  std::vector<KernelRun> runs;
   for (const auto& event : result->events()) {
     if (event.deviceType() != c10::DeviceType::CUDA || event.durationNs() == 0) continue;
-    const double seconds = 1e-9 * static_cast<double>(event.durationNs());
-    const double start = 1e-9 * static_cast<double>(event.startNs() - result->trace_start_ns());
-    spans.push_back({start, start + seconds});
-    ShareOf(event.name(), &profile) += seconds;
-    StepProfile::Kernel& kernel = by_name[event.name()];
-    kernel.name = event.name();
-    kernel.seconds += seconds;
-    ++kernel.calls;
+    runs.push_back({event.name(),
+                    1e-9 * static_cast<double>(event.startNs() - result->trace_start_ns()),
+                    1e-9 * static_cast<double>(event.durationNs())});
   }
-  std::sort(spans.begin(), spans.end());
-  double end = spans.empty() ? 0 : spans[0][0];
-  for (const auto& span : spans) {
-    profile.gaps += std::max(0.0, span[0] - end);
-    end = std::max(end, span[1]);
-  }
-  profile.seconds = spans.empty() ? 0 : end - spans[0][0];
-  for (auto& [name, kernel] : by_name) profile.kernels.push_back(kernel);
-  std::sort(profile.kernels.begin(), profile.kernels.end(),
-            [](const auto& a, const auto& b) { return a.seconds > b.seconds; });
-  return profile;
+  return SummarizeRuns(std::move(runs));
 }
 
 }  // namespace tritonrl

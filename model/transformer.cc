@@ -25,6 +25,16 @@ const at::Tensor& HeadWeight(const ParameterBuffer& buffer) {
   return buffer.Get(buffer.config().tie_word_embeddings ? kEmbedding : "lm_head.weight");
 }
 
+// The gradients that a backward adds to in any mode: of norms, and of an embedding that no head
+// shares.
+void ZeroSummed(Gradients* gradients) {
+  for (const ParameterInfo& info : gradients->layout().parameters) {
+    if (!info.decay() || (info.name == kEmbedding && !gradients->config().tie_word_embeddings)) {
+      gradients->Get(info.name).zero_();
+    }
+  }
+}
+
 ForwardResult NoResult(const PackedBatch& batch) {
   const at::TensorOptions fp32 = batch.tokens.options().dtype(at::kFloat);
   return {at::zeros({batch.num_tokens()}, fp32), at::zeros({batch.num_tokens()}, fp32)};
@@ -131,16 +141,21 @@ void Transformer::Backward(const Activations& saved, const at::Tensor& d_log_pro
       impl_->context, hidden, impl_->head, head.targets, impl_->Head(head.temperature), head.lse,
       d_log_probs.index_select(0, head.rows), HeadWeight(*gradients));
   Activations shared = saved;  // tensors, not their contents
-  BackwardLayers(&shared, d_hidden, false, gradients);
+  BackwardLayers(&shared, d_hidden, {}, gradients);
 }
 
 ForwardResult Transformer::ForwardBackward(const PackedBatch& batch, const at::Tensor& targets,
-                                           double temperature, TokenLoss loss,
+                                           double temperature, TokenLoss loss, GradientSum sum,
                                            Gradients* gradients) const {
   ForwardResult result = NoResult(batch);
   Activations kept;
   at::Tensor hidden = HiddenRows(batch, targets, temperature, &kept, true);
-  if (!hidden.defined()) return result;
+  const BackwardMode mode = {.replace = sum == GradientSum::kReplace, .consume = true};
+  if (!hidden.defined()) {
+    if (mode.replace) gradients->Zero();
+    return result;
+  }
+  if (mode.replace) ZeroSummed(gradients);
   const at::Tensor& rows = kept.head.rows;
   at::Tensor d_hidden = impl_->context.Empty(hidden.sizes(), hidden);
   const HeadOutput out = LmHeadLearn(
@@ -148,16 +163,16 @@ ForwardResult Transformer::ForwardBackward(const PackedBatch& batch, const at::T
       [&](int64_t begin, int64_t end, const at::Tensor& log_probs, const at::Tensor& entropy) {
         return loss(rows.slice(0, begin, end), log_probs, entropy);
       },
-      d_hidden, HeadWeight(*gradients));
+      !mode.replace, d_hidden, HeadWeight(*gradients));
   result.log_probs.index_copy_(0, rows, out.log_probs.to(at::kFloat));
   result.entropy.index_copy_(0, rows, out.entropy.to(at::kFloat));
   hidden.reset();
-  BackwardLayers(&kept, d_hidden, true, gradients);
+  BackwardLayers(&kept, d_hidden, mode, gradients);
   return result;
 }
 
-void Transformer::BackwardLayers(Activations* saved, const at::Tensor& d_hidden, bool free,
-                                 Gradients* gradients) const {
+void Transformer::BackwardLayers(Activations* saved, const at::Tensor& d_hidden,
+                                 const BackwardMode& mode, Gradients* gradients) const {
   const LayerContext& context = impl_->context;
   const HeadActivations& head = saved->head;
   at::Tensor d_rows = context.Empty(head.input.sizes(), head.input).zero_();
@@ -168,8 +183,8 @@ void Transformer::BackwardLayers(Activations* saved, const at::Tensor& d_hidden,
                                         saved->layout};
   for (int64_t i = config_.num_layers - 1; i >= 0; --i) {
     DecoderLayerParameters layer_gradients(*gradients, i);
-    DecoderLayerBackward(environment, impl_->layers[i], saved->layers[i], d, &layer_gradients);
-    if (free) saved->layers[i] = LayerActivations();
+    DecoderLayerBackward(environment, impl_->layers[i], mode, &saved->layers[i], d,
+                         &layer_gradients);
   }
   EmbeddingBackward(context, saved->batch.tokens, d, gradients->Get(kEmbedding));
 }

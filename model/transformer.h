@@ -18,6 +18,7 @@
 #include "model/activations.h"
 #include "model/config.h"
 #include "model/decode_cache.h"
+#include "model/decoder_layer.h"
 #include "model/packed_batch.h"
 #include "model/weights.h"
 
@@ -35,7 +36,7 @@ class Transformer {
   struct Options {
     // Threads for CPU kernels; 0 means all hardware threads. Does not change results.
     int cpu_threads = 0;
-    // Rows of logits that the head holds at a time; 0 means about 128 MiB of them.
+    // Rows of logits that the head holds at a time; 0: see HeadSettings.
     int64_t head_chunk_rows = 0;
     // Runs everything through ATen even where CPU kernels exist (to compare the two).
     bool force_aten = false;
@@ -64,11 +65,15 @@ class Transformer {
   // Forward, loss and backward of one batch, in which nothing is computed or held longer than it
   // must be: the head's logits once, a layer's activations until its backward is done. `loss` is
   // called for runs of rows that have a target, in rising order: `rows` [R] int64 are their
-  // places in the batch; it returns dLoss/dlog_probs [R] fp32. Adds to `gradients`.
+  // places in the batch; it returns dLoss/dlog_probs [R] fp32. kReplace: the same as kAdd to
+  // zeros, whatever `gradients` held, without the time to write and read these zeros. An exception
+  // leaves `gradients` undefined.
+  enum class GradientSum { kAdd, kReplace };
   using TokenLoss = absl::FunctionRef<at::Tensor(
       const at::Tensor& rows, const at::Tensor& log_probs, const at::Tensor& entropy)>;
   ForwardResult ForwardBackward(const PackedBatch& batch, const at::Tensor& targets,
-                                double temperature, TokenLoss loss, Gradients* gradients) const;
+                                double temperature, TokenLoss loss, GradientSum sum,
+                                Gradients* gradients) const;
 
   // Logits [T, vocab] fp32 of every token, unscaled: for tests and inspection of short batches.
   at::Tensor Logits(const PackedBatch& batch) const;
@@ -94,9 +99,8 @@ class Transformer {
   // Undefined if no row has one.
   at::Tensor HiddenRows(const PackedBatch& batch, const at::Tensor& targets, double temperature,
                         Activations* kept, bool save_layers) const;
-  // From the gradient of those rows to all parameters but the head's. Frees each layer's
-  // activations if `free` is set.
-  void BackwardLayers(Activations* saved, const at::Tensor& d_hidden, bool free,
+  // From the gradient of those rows to all parameters but the head's.
+  void BackwardLayers(Activations* saved, const at::Tensor& d_hidden, const BackwardMode& mode,
                       Gradients* gradients) const;
 
   // Embedding and all layers; visit(layer, activations) after each. Returns [T, C].

@@ -50,8 +50,10 @@ bool CudaTakes(const at::Tensor& x) {
   if (!x.is_cuda() || x.dim() != 2) return false;
   const at::ScalarType type = x.scalar_type();
   return (type == at::kFloat || type == at::kBFloat16) && x.is_contiguous() && x.size(1) % 8 == 0 &&
-         x.size(1) <= 8192 * 4 && reinterpret_cast<uintptr_t>(x.const_data_ptr()) % 16 == 0;
+         reinterpret_cast<uintptr_t>(x.const_data_ptr()) % 16 == 0;
 }
+
+bool CudaTakesNorm(const at::Tensor& x) { return CudaTakes(x) && x.size(1) <= 8192; }
 
 at::Tensor CudaRmsNormForward(const at::Tensor& x, const at::Tensor& weight, double eps,
                               at::Tensor* rstd) {
@@ -85,11 +87,9 @@ at::Tensor CudaSwigluForward(const at::Tensor& gate_up) {
   return out;
 }
 
-at::Tensor CudaSwigluBackward(const at::Tensor& gate_up, at::Tensor d_out) {
-  at::Tensor d_gate_up = at::empty(gate_up.sizes(), gate_up.options());
+void CudaSwigluBackward(const at::Tensor& gate_up, at::Tensor d_out, at::Tensor d_gate_up) {
   LaunchSwigluBackward(RowsOf(gate_up, d_out.size(1)), gate_up.const_data_ptr(),
                        d_out.const_data_ptr(), d_gate_up.data_ptr(), d_out.data_ptr());
-  return d_gate_up;
 }
 
 bool CudaTakesHeads(const at::Tensor& qkv, const CudaHeadNorm& heads) {

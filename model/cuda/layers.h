@@ -13,6 +13,9 @@ namespace tritonrl {
 // that begin at multiples of 16 bytes. Everything else goes through ATen.
 bool CudaTakes(const at::Tensor& x);
 
+// Whether RMSNorm takes rows [T, C] too: C at most 8,192.
+bool CudaTakesNorm(const at::Tensor& x);
+
 // x: [T, C]. Returns the normed rows; *rstd becomes [T] fp32.
 at::Tensor CudaRmsNormForward(const at::Tensor& x, const at::Tensor& weight, double eps,
                               at::Tensor* rstd);
@@ -23,8 +26,9 @@ void CudaRmsNormBackward(const at::Tensor& x, const at::Tensor& weight, const at
 
 // gate_up: [T, 2F]. Returns [T, F].
 at::Tensor CudaSwigluForward(const at::Tensor& gate_up);
-// d_out becomes silu(gate) * up; returns the gradient of gate_up [T, 2F].
-at::Tensor CudaSwigluBackward(const at::Tensor& gate_up, at::Tensor d_out);
+// Writes the gradient of gate_up to d_gate_up [T, 2F], which may be gate_up; d_out [T, F] becomes
+// silu(gate) * up.
+void CudaSwigluBackward(const at::Tensor& gate_up, at::Tensor d_out, at::Tensor d_gate_up);
 
 // The heads of a row of qkv, and what turns them.
 struct CudaHeadNorm {
