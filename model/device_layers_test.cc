@@ -107,24 +107,27 @@ TEST_P(DeviceLayersTest, Linear) {
   const int64_t rows = 133, n = 72, k = 128;
   const at::Tensor x = Numbers({rows, k}, 1), w = Numbers({n, k}, 2), base = Numbers({rows, n}, 3);
   const at::Tensor d = Numbers({rows, 2 * n}, 4), sums = Numbers({n, k}, 5);
-  Compare(
-      [&](const Runner& r) {
-        const at::Tensor x_there = r.Put(x), w_there = r.Put(w);
-        at::Tensor wide = r.Put(d).clone(), out = r.Empty({rows, n});
-        LinearForward(r.context, x_there, w_there, false, out);
-        LinearForward(r.context, x_there, w_there, true, wide.narrow(1, n, n));
-        const at::Tensor onto = LinearOnto(r.context, r.Put(base), x_there, w_there);
-        const at::Tensor d_out = r.Put(d).narrow(1, n, n);
-        at::Tensor d_x = r.Empty({rows, k}), d_x_added = r.Put(x).clone();
-        LinearBackwardInput(r.context, d_out, w_there, false, d_x);
-        LinearBackwardInput(r.context, d_out, w_there, true, d_x_added);
-        at::Tensor d_w = r.PutSums(sums).clone(), d_w_added = r.PutSums(sums).clone();
-        d_w.fill_(std::nan(""));
-        LinearBackwardWeight(r.context, d_out, x_there, false, d_w);
-        LinearBackwardWeight(r.context, d_out, x_there, true, d_w_added);
-        return Tensors{out, wide, onto, d_x, d_x_added, d_w, d_w_added};
-      },
-      {"output", "added to a slice", "onto", "d_x", "d_x added", "d_w", "d_w added"});
+  for (const bool tuned : {false, true}) {
+    const LayerContext context(2, false, {.tuned_products = tuned});
+    Compare(
+        [&](const Runner& r) {
+          const at::Tensor x_there = r.Put(x), w_there = r.Put(w);
+          at::Tensor wide = r.Put(d).clone(), out = r.Empty({rows, n});
+          LinearForward(r.context, x_there, w_there, false, out);
+          LinearForward(r.context, x_there, w_there, true, wide.narrow(1, n, n));
+          const at::Tensor onto = LinearOnto(r.context, r.Put(base), x_there, w_there);
+          const at::Tensor d_out = r.Put(d).narrow(1, n, n);
+          at::Tensor d_x = r.Empty({rows, k}), d_x_added = r.Put(x).clone();
+          LinearBackwardInput(r.context, d_out, w_there, false, d_x);
+          LinearBackwardInput(r.context, d_out, w_there, true, d_x_added);
+          at::Tensor d_w = r.PutSums(sums).clone(), d_w_added = r.PutSums(sums).clone();
+          d_w.fill_(std::nan(""));
+          LinearBackwardWeight(r.context, d_out, x_there, false, d_w);
+          LinearBackwardWeight(r.context, d_out, x_there, true, d_w_added);
+          return Tensors{out, wide, onto, d_x, d_x_added, d_w, d_w_added};
+        },
+        {"output", "added to a slice", "onto", "d_x", "d_x added", "d_w", "d_w added"}, context);
+  }
 }
 
 TEST_P(DeviceLayersTest, MatricesSideBySide) {
@@ -289,7 +292,11 @@ Tensors Attention(const Runner& r, const ModelConfig& config, const std::vector<
 
 TEST_P(DeviceLayersTest, AttentionOfPackedSequences) {
   const std::vector<const char*> names = {"output", "d_q", "d_k", "d_v"};
-  const LayerContext fixed(2, false, false, true), free(2, false, false, false);
+  const LayerContext fixed(2);
+  // Long sequences by themselves, or all as buckets.
+  const LayerContext free(2, false, {.attention = {.deterministic = false, .dense_from = 250}});
+  const LayerContext buckets(2, false,
+                             {.attention = {.deterministic = false, .dense_from = 10000}});
   for (const int64_t dim : {64, 128}) {
     ModelConfig config = SmallConfig();
     config.head_dim = dim;
@@ -305,11 +312,15 @@ TEST_P(DeviceLayersTest, AttentionOfPackedSequences) {
       };
       Compare(compute, names, fixed);
       // Without a fixed order only the result is compared.
-      const Runner tested = {free, at::Device(GetParam().device), GetParam().type, at::kFloat};
       const Tensors expected = compute({reference_, at::kCPU, at::kDouble, at::kDouble});
-      const Tensors actual = compute(tested);
+      const at::Device device(GetParam().device);
+      const Tensors alone = compute({free, device, GetParam().type, at::kFloat});
+      const Tensors packed = compute({buckets, device, GetParam().type, at::kFloat});
       for (size_t i = 0; i < names.size(); ++i) {
-        EXPECT_LT(Difference(actual[i], expected[i]),
+        EXPECT_LT(Difference(packed[i], expected[i]),
+                  GetParam().type == at::kFloat ? kFloatTolerance : kHalfTolerance)
+            << names[i] << " of heads of " << dim << ", " << lengths.size() << " sequences, packed";
+        EXPECT_LT(Difference(alone[i], expected[i]),
                   GetParam().type == at::kFloat ? kFloatTolerance : kHalfTolerance)
             << names[i] << " of heads of " << dim << ", " << lengths.size() << " sequences";
       }
@@ -319,10 +330,9 @@ TEST_P(DeviceLayersTest, AttentionOfPackedSequences) {
 
 // With sums in a fixed order, what else is in the batch changes no bit of a sequence.
 TEST_P(DeviceLayersTest, PackingChangesNoBitOfAttention) {
-  if (std::string(GetParam().device) == "cuda" && GetParam().type == at::kFloat) return;
   ModelConfig config = SmallConfig();
   config.head_dim = 64;
-  const LayerContext fixed(2, false, false, true);
+  const LayerContext fixed(2);
   const Runner r = {fixed, at::Device(GetParam().device), GetParam().type, at::kFloat};
   const std::vector<int64_t> lengths = {70, 300, 1, 133};
   const int64_t rows = 504, values = config.query_size() + 2 * config.kv_size();

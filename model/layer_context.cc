@@ -19,13 +19,13 @@ at::Tensor LayerContext::Empty(at::IntArrayRef shape, const at::Tensor& like,
 
 CudaGemm& LayerContext::gemm(const at::Tensor& x) const {
   std::call_once(gemm_once_,
-                 [&] { gemm_ = std::make_unique<CudaGemm>(x.device(), tuned_products_); });
+                 [&] { gemm_ = std::make_unique<CudaGemm>(x.device(), gpu_.tuned_products); });
   return *gemm_;
 }
 
 CudnnAttention& LayerContext::attention(const at::Tensor& x) const {
   std::call_once(attention_once_, [&] {
-    attention_ = std::make_unique<CudnnAttention>(x.device(), deterministic_);
+    attention_ = std::make_unique<CudnnAttention>(x.device(), gpu_.attention);
   });
   return *attention_;
 }

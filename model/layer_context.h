@@ -19,16 +19,18 @@
 
 namespace tritonrl {
 
+// How a GPU computes.
+struct GpuOptions {
+  bool tuned_products = false;  // see CudaGemm
+  CudnnAttention::Options attention;
+};
+
 class LayerContext {
  public:
-  // cpu_threads: 0 means all hardware threads. force_aten: never use the CPU kernels.
-  // tuned_products: see CudaGemm; deterministic: see CudnnAttention.
-  explicit LayerContext(int cpu_threads, bool force_aten = false, bool tuned_products = false,
-                        bool deterministic = true)
-      : force_aten_(force_aten),
-        tuned_products_(tuned_products),
-        deterministic_(deterministic),
-        threads_(std::make_unique<CpuThreads>(cpu_threads)) {}
+  // cpu_threads: 0 means all hardware threads. force_aten: never use the kernels of this
+  // repository, on any device.
+  explicit LayerContext(int cpu_threads, bool force_aten = false, const GpuOptions& gpu = {})
+      : force_aten_(force_aten), gpu_(gpu), threads_(std::make_unique<CpuThreads>(cpu_threads)) {}
 
   // Whether the CPU kernels take this tensor: fp32 on the CPU. Everything else goes through ATen.
   bool UseKernels(const at::Tensor& x) const {
@@ -58,8 +60,7 @@ class LayerContext {
 
  private:
   bool force_aten_;
-  bool tuned_products_;
-  bool deterministic_;
+  GpuOptions gpu_;
   const CpuKernels& kernels_ = BestCpuKernels();
   std::unique_ptr<CpuThreads> threads_;
   mutable std::once_flag gemm_once_;

@@ -34,6 +34,8 @@ ABSL_FLAG(std::string, lengths, "16384",
 ABSL_FLAG(int, steps, 4, "Steps that are timed, after two others.");
 ABSL_FLAG(bool, tuned, true, "Products by the fastest of cuBLASLt's proposals.");
 ABSL_FLAG(bool, deterministic, false, "The same bits in every run.");
+ABSL_FLAG(int64_t, dense_from, 4096,
+          "Tokens from which a sequence alone in its bucket gets a plan of its own.");
 ABSL_FLAG(int, kernels, 12, "Kernels to name, by time.");
 
 namespace tritonrl {
@@ -59,6 +61,49 @@ PackedBatch RandomBatch(const ModelConfig& config, const std::vector<int64_t>& l
   return PackSequences(sequences, device);
 }
 
+// Attention of one layer by itself: seconds for its plans, then of forward and backward.
+void MeasureAttention(const ModelConfig& config, const CudnnAttention::Options& options,
+                      const std::vector<int64_t>& lengths, at::Device device) {
+  if (config.head_dim != 64 && config.head_dim != 128) return;
+  std::vector<int64_t> offsets = {0};
+  for (const int64_t length : lengths) offsets.push_back(offsets.back() + length);
+  const PackedLengths packed = PackLengths(offsets, device);
+  const auto rows = [&](int64_t heads) {
+    return at::empty({offsets.back(), heads, config.head_dim},
+                     at::TensorOptions(device).dtype(at::kBFloat16))
+        .normal_();
+  };
+  const auto inputs = [&] {
+    return AttentionHeads{rows(config.num_heads), rows(config.num_kv_heads),
+                          rows(config.num_kv_heads)};
+  };
+  const AttentionHeads in = inputs(), d_in = inputs();
+  const at::Tensor out = rows(config.num_heads), d_out = rows(config.num_heads);
+  CudnnAttention attention(device, options);
+  const auto step = [&] {
+    const at::Tensor lse = attention.Forward(packed, in, out);
+    attention.Backward(packed, in, out, lse, d_out, d_in);
+  };
+  for (int i = 0; i < 2; ++i) step();
+  c10::cuda::device_synchronize();
+  constexpr int kSteps = 5;
+  const auto start = std::chrono::steady_clock::now();
+  for (int i = 0; i < kSteps; ++i) step();
+  c10::cuda::device_synchronize();
+  const double seconds =
+      std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count() / kSteps;
+  double flops = 0;  // 2 products forward, 5 backward, half of the square
+  for (const int64_t length : lengths) {
+    flops += 7.0 * static_cast<double>(config.query_size() * length) * static_cast<double>(length);
+  }
+  const nlohmann::ordered_json line{{"attention_of", lengths},
+                                    {"seconds", seconds},
+                                    {"tflops", flops / seconds / 1e12},
+                                    {"plans", attention.plans_made()},
+                                    {"plan_s", attention.plan_seconds()}};
+  std::printf("%s\n", line.dump().c_str());
+}
+
 void MeasureBatch(const Transformer& model, const std::vector<int64_t>& lengths,
                   Gradients* gradients) {
   const at::Device device = model.weights()->device();
@@ -74,7 +119,11 @@ void MeasureBatch(const Transformer& model, const std::vector<int64_t>& lengths,
   };
   c10::cuda::CUDACachingAllocator::emptyCache();
   c10::cuda::CUDACachingAllocator::resetPeakStats(device.index());
-  for (int i = 0; i < 2; ++i) step();
+  const auto first = std::chrono::steady_clock::now();
+  step();
+  c10::cuda::device_synchronize();
+  const auto second = std::chrono::steady_clock::now();
+  step();
   c10::cuda::device_synchronize();
   const auto start = std::chrono::steady_clock::now();
   const int steps = absl::GetFlag(FLAGS_steps);
@@ -92,6 +141,7 @@ void MeasureBatch(const Transformer& model, const std::vector<int64_t>& lengths,
                               {"tflops", FlopsOfStep(model.config(), lengths) / seconds / 1e12},
                               {"peak_gib", peak / (1 << 30)},
                               {"seconds", seconds},
+                              {"first_s", std::chrono::duration<double>(second - first).count()},
                               {"gemm_s", profile.gemm},
                               {"attention_s", profile.attention},
                               {"rest_s", profile.rest},
@@ -119,11 +169,15 @@ absl::Status Run() {
   const at::Device device(at::kCUDA, 0);
   const std::shared_ptr<Weights> weights = RandomWeights(config, device);
   Transformer::Options options;
-  options.tuned_products = absl::GetFlag(FLAGS_tuned);
-  options.deterministic = absl::GetFlag(FLAGS_deterministic);
+  options.gpu.tuned_products = absl::GetFlag(FLAGS_tuned);
+  options.gpu.attention.deterministic = absl::GetFlag(FLAGS_deterministic);
+  options.gpu.attention.dense_from = absl::GetFlag(FLAGS_dense_from);
   const Transformer model(config, weights, options);
   Gradients gradients(*weights);
-  for (const std::vector<int64_t>& lengths : batches) MeasureBatch(model, lengths, &gradients);
+  for (const std::vector<int64_t>& lengths : batches) {
+    MeasureAttention(config, options.gpu.attention, lengths, device);
+    MeasureBatch(model, lengths, &gradients);
+  }
   return absl::OkStatus();
 }
 

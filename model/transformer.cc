@@ -45,8 +45,7 @@ ForwardResult NoResult(const PackedBatch& batch) {
 struct Transformer::Impl {
   Impl(const ModelConfig& config, const Weights& weights, const Options& options)
       : options(options),
-        context(options.cpu_threads, options.force_aten, options.tuned_products,
-                options.deterministic),
+        context(options.cpu_threads, options.force_aten, options.gpu),
         rotary(MakeRotaryTable(config, weights.device(), weights.dtype())),
         embedding(weights.Get(kEmbedding)),
         final_norm(weights.Get(kFinalNorm)),

@@ -19,6 +19,7 @@
 #include "model/config.h"
 #include "model/decode_cache.h"
 #include "model/decoder_layer.h"
+#include "model/layer_context.h"
 #include "model/packed_batch.h"
 #include "model/weights.h"
 
@@ -40,9 +41,7 @@ class Transformer {
     int64_t head_chunk_rows = 0;
     // Runs everything through ATen even where CPU kernels exist (to compare the two).
     bool force_aten = false;
-    // On a GPU: see CudaGemm and CudnnAttention.
-    bool tuned_products = false;
-    bool deterministic = true;
+    GpuOptions gpu;
   };
 
   // `weights` is shared: changes by the optimizer are seen by the next call.

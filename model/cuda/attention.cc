@@ -90,12 +90,12 @@ void OneToken(const Operands& at) {
 }  // namespace
 
 struct CudnnAttention::Impl {
-  Impl(at::Device device, bool deterministic) : device(device), deterministic(deterministic) {
+  Impl(at::Device device, const Options& options) : device(device), options(options) {
     const c10::cuda::CUDAGuard guard(device);
     TORCH_CHECK(cudnnCreate(&handle) == CUDNN_STATUS_SUCCESS, "cuDNN does not start");
     int major = 0;
     cudaDeviceGetAttribute(&major, cudaDevAttrComputeCapabilityMajor, device.index());
-    one_by_one = deterministic || major == 8 || major == 12;
+    one_by_one = options.deterministic || major == 8 || major == 12;
   }
   ~Impl() {
     plans.clear();
@@ -144,7 +144,7 @@ struct CudnnAttention::Impl {
   // One sequence by itself.
   void RunSequence(int64_t begin, int64_t length, const Operands& operands) {
     if (length == 1) return OneToken(operands.Part(begin, 1, 0, 1));
-    const bool ordered = deterministic && operands.backward();
+    const bool ordered = options.deterministic && operands.backward();
     const int64_t calls =
         ordered ? CallsForDeterminism(operands.in.q.size(1), operands.in.k.size(1), length) : 1;
     for (int64_t i = 0; i < calls; ++i) {
@@ -163,18 +163,21 @@ struct CudnnAttention::Impl {
     const cudaStream_t stream = c10::cuda::getCurrentCUDAStream(device.index()).stream();
     TORCH_CHECK(cudnnSetStream(handle, stream) == CUDNN_STATUS_SUCCESS, "cuDNN: no stream");
     for (const AttentionBucket& bucket : lengths.buckets) {
-      if (!one_by_one) {
+      const std::vector<int64_t>& sequences = bucket.sequences;
+      const bool alone =
+          sequences.size() == 1 && lengths.length(sequences[0]) >= options.dense_from;
+      if (!one_by_one && !alone) {
         RunBucket(bucket, operands);
         continue;
       }
-      for (const int64_t i : bucket.sequences) {
+      for (const int64_t i : sequences) {
         RunSequence(lengths.begin(i), lengths.length(i), operands);
       }
     }
   }
 
   const at::Device device;
-  const bool deterministic;
+  const Options options;
   bool one_by_one = false;
   cudnnHandle_t handle = nullptr;
   std::mutex mutex;
@@ -183,8 +186,8 @@ struct CudnnAttention::Impl {
   double plan_seconds = 0;
 };
 
-CudnnAttention::CudnnAttention(at::Device device, bool deterministic)
-    : impl_(std::make_unique<Impl>(device, deterministic)) {}
+CudnnAttention::CudnnAttention(at::Device device, const Options& options)
+    : impl_(std::make_unique<Impl>(device, options)) {}
 CudnnAttention::~CudnnAttention() = default;
 
 bool CudnnAttention::Takes(const at::Tensor& x, int64_t head_dim) {

@@ -22,10 +22,17 @@ struct AttentionHeads {
 // object serves one GPU; calls from several threads take turns.
 class CudnnAttention {
  public:
-  // deterministic: sums of the backward in a fixed order, one call a sequence, so that a sequence's
-  // results are the same bits wherever it lies in whatever batch; slower. GPUs of compute
-  // capability 8 run one call a sequence too, as cuDNN knows no packed log-sum-exp there.
-  CudnnAttention(at::Device device, bool deterministic);
+  struct Options {
+    // Sums of the backward in a fixed order, one call a sequence, so that a sequence's results are
+    // the same bits wherever it lies in whatever batch; slower.
+    bool deterministic = true;
+    // A sequence of at least so many tokens that no other shares a bucket with gets a call without
+    // offsets and padding mask, whose kernels are faster, but whose plan is for its exact length.
+    int64_t dense_from = 4096;
+  };
+  // GPUs of compute capability 8 and 12 run one call a sequence in any case, as cuDNN knows no
+  // packed log-sum-exp there.
+  CudnnAttention(at::Device device, const Options& options);
   ~CudnnAttention();
 
   // Whether cuDNN takes such heads: bf16 on a GPU, of 64 or 128 elements.
