@@ -1,107 +1,24 @@
-// Each layer on every device of this machine, in fp32 and bf16, by the kernels that the device has,
-// against the same layer through ATen in fp64 on the CPU, from the same numbers; and the same bits
-// when run again. (layers_test.cc holds that fp64 path against autograd.)
+// Norms, rotations, activations, embeddings and products on every device.
 
-#include <ATen/Context.h>
-#include <ATen/TensorOperators.h>
 #include <ATen/ops/arange.h>
-#include <ATen/ops/empty.h>
-#include <ATen/ops/zeros.h>
 #include <gtest/gtest.h>
 
 #include <cmath>
-#include <functional>
-#include <string>
 #include <utility>
 #include <vector>
 
-#include "model/attention.h"
+#include "model/device_fixture.h"
 #include "model/embedding.h"
-#include "model/layer_context.h"
 #include "model/linear.h"
-#include "model/lm_head.h"
 #include "model/rms_norm.h"
 #include "model/rotary.h"
 #include "model/sides.h"
 #include "model/swiglu.h"
-#include "model/test_util.h"
 
 namespace tritonrl {
 namespace {
 
-using Tensors = std::vector<at::Tensor>;
-
-struct Setting {
-  const char* device;
-  at::ScalarType type;
-};
-
-std::vector<Setting> Settings() {
-  std::vector<Setting> settings = {{"cpu", at::kFloat}, {"cpu", at::kBFloat16}};
-  if (at::globalContext().hasCUDA()) {
-    settings.push_back({"cuda", at::kFloat});
-    settings.push_back({"cuda", at::kBFloat16});
-  }
-  return settings;
-}
-
-// Runs a layer's computation in one type on one device. Its inputs are fp64 numbers that the tested
-// type holds exactly.
-struct Runner {
-  const LayerContext& context;
-  at::Device device;
-  at::ScalarType type;
-  at::ScalarType sums;  // type of what is fp32 whatever the type of the model
-
-  at::Tensor Put(const at::Tensor& x) const { return x.to(type).to(device); }
-  at::Tensor PutSums(const at::Tensor& x) const { return x.to(sums).to(device); }
-  at::Tensor PutIds(const at::Tensor& x) const { return x.to(device); }
-  at::Tensor Empty(at::IntArrayRef shape) const {
-    at::Tensor x = at::empty(shape, at::TensorOptions(device).dtype(type));
-    return x.fill_(std::nan(""));  // every element must be written
-  }
-};
-
-// Relative to the largest value; absolute where all are zero (queries and keys of single tokens).
-double Difference(const at::Tensor& actual, const at::Tensor& expected) {
-  const bool zero = expected.abs().max().item<double>() < 1e-12;
-  return zero ? MaxDifference(actual.cpu(), expected) : RelativeDifference(actual.cpu(), expected);
-}
-
-class DeviceLayersTest : public testing::TestWithParam<Setting> {
- protected:
-  using Computation = std::function<Tensors(const Runner&)>;
-
-  static constexpr double kFloatTolerance = 5e-5;
-  static constexpr double kHalfTolerance = 0.02;  // 5 roundings to bf16 at the largest value
-
-  // Normal numbers as the tested type holds them, in fp64.
-  static at::Tensor Numbers(at::IntArrayRef shape, uint64_t seed, double scale = 1.0) {
-    return RandomTensor(shape, seed, scale).to(GetParam().type).to(at::kDouble);
-  }
-
-  void Compare(const Computation& compute, const std::vector<const char*>& names,
-               const LayerContext& context, double half_tolerance = kHalfTolerance) const {
-    const at::Device device(GetParam().device);
-    const Runner tested = {context, device, GetParam().type, at::kFloat};
-    const Runner reference = {reference_, at::kCPU, at::kDouble, at::kDouble};
-    const Tensors expected = compute(reference), first = compute(tested), second = compute(tested);
-    ASSERT_EQ(expected.size(), names.size());
-    const double tolerance = GetParam().type == at::kFloat ? kFloatTolerance : half_tolerance;
-    for (size_t i = 0; i < expected.size(); ++i) {
-      ASSERT_EQ(first[i].sizes(), expected[i].sizes()) << names[i];
-      EXPECT_LT(Difference(first[i], expected[i]), tolerance) << names[i];
-      EXPECT_TRUE(SameBits(first[i].cpu(), second[i].cpu())) << names[i] << " again";
-    }
-  }
-  void Compare(const Computation& compute, const std::vector<const char*>& names,
-               double half_tolerance = kHalfTolerance) const {
-    Compare(compute, names, context_, half_tolerance);
-  }
-
-  const LayerContext context_{2};
-  const LayerContext reference_{2, true};
-};
+class DeviceLayersTest : public DeviceFixture {};
 
 TEST_P(DeviceLayersTest, Linear) {
   const int64_t rows = 133, n = 72, k = 128;
@@ -239,121 +156,6 @@ TEST_P(DeviceLayersTest, Embedding) {
         return Tensors{EmbeddingForward(r.context, r.Put(table), r.PutIds(tokens)), d};
       },
       {"output", "d_table"});
-}
-
-// ATen on the CPU rounds logits to bf16, where the device's own kernels keep them in fp32.
-TEST_P(DeviceLayersTest, LmHeadInChunks) {
-  const int64_t rows = 150, vocab = 1048, cols = 64;
-  const at::Tensor hidden = Numbers({rows, cols}, 1), w = Numbers({vocab, cols}, 2, 0.3);
-  const at::Tensor targets = at::arange(rows, at::kLong).square().remainder(vocab);
-  const at::Tensor d_log_probs = RandomTensor({rows}, 3).to(at::kFloat).to(at::kDouble);
-  const double tolerance = std::string(GetParam().device) == "cpu" ? 0.06 : kHalfTolerance;
-  for (const int64_t chunk : {0, 64}) {
-    const HeadSettings settings = {0.6, chunk};
-    const at::Tensor sums = Numbers({vocab, cols}, 4);
-    Compare(
-        [&](const Runner& r) {
-          const at::Tensor h = r.Put(hidden), weight = r.Put(w), ids = r.PutIds(targets);
-          const at::Tensor d = r.PutSums(d_log_probs);
-          const HeadOutput out = LmHeadForward(r.context, h, weight, ids, settings);
-          at::Tensor d_w = r.PutSums(sums).clone(), learnt_d_w = r.PutSums(sums).clone();
-          const at::Tensor d_hidden =
-              LmHeadBackward(r.context, h, weight, ids, settings, out.lse, d, d_w);
-          at::Tensor learnt_d = r.Empty({rows, cols});
-          learnt_d_w.fill_(std::nan(""));
-          const HeadOutput learnt = LmHeadLearn(
-              r.context, h, weight, ids, settings,
-              [&](int64_t begin, int64_t end, const at::Tensor&, const at::Tensor&) {
-                return d.slice(0, begin, end);
-              },
-              false, learnt_d, learnt_d_w);
-          EXPECT_TRUE(SameBits(learnt.log_probs.cpu(), out.log_probs.cpu()));
-          EXPECT_TRUE(SameBits(learnt_d.cpu(), d_hidden.cpu()));
-          return Tensors{out.log_probs, out.entropy, out.lse, d_hidden, d_w, learnt_d_w};
-        },
-        {"log_probs", "entropy", "lse", "d_hidden", "d_w", "d_w written"}, tolerance);
-  }
-}
-
-PackedBatch BatchOn(at::Device device, const std::vector<int64_t>& lengths) {
-  return PackSequences(RandomTokens(SmallConfig(), lengths, 1), device);
-}
-
-// Attention over sequences of these lengths: output, then gradients of queries, keys and values.
-Tensors Attention(const Runner& r, const ModelConfig& config, const std::vector<int64_t>& lengths,
-                  const at::Tensor& qk, const at::Tensor& qkv, const at::Tensor& d_out) {
-  const SequenceLayout layout = MakeSequenceLayout(BatchOn(r.device, lengths));
-  at::Tensor lse, d = r.Empty(qkv.sizes());
-  const at::Tensor out = AttentionForward(r.context, config, layout, r.Put(qk), r.Put(qkv), &lse);
-  AttentionBackward(r.context, config, layout, r.Put(qk), r.Put(qkv), out, lse, r.Put(d_out), d);
-  const int64_t q = config.query_size(), k = config.kv_size();
-  return {out, d.narrow(1, 0, q), d.narrow(1, q, k), d.narrow(1, q + k, k)};
-}
-
-TEST_P(DeviceLayersTest, AttentionOfPackedSequences) {
-  const std::vector<const char*> names = {"output", "d_q", "d_k", "d_v"};
-  const LayerContext fixed(2);
-  // Long sequences by themselves, or all as buckets.
-  const LayerContext free(2, false, {.attention = {.deterministic = false, .dense_from = 250}});
-  const LayerContext buckets(2, false,
-                             {.attention = {.deterministic = false, .dense_from = 10000}});
-  for (const int64_t dim : {64, 128}) {
-    ModelConfig config = SmallConfig();
-    config.head_dim = dim;
-    const int64_t values = config.query_size() + 2 * config.kv_size();
-    for (const std::vector<int64_t>& lengths :
-         {std::vector<int64_t>{70, 1, 0, 133, 600, 32, 128, 1, 257}, {300}, {1}, {256, 256}}) {
-      const int64_t rows = BatchOn(at::kCPU, lengths).num_tokens();
-      const at::Tensor qk = Numbers({rows, values - config.kv_size()}, 1);
-      const at::Tensor qkv = Numbers({rows, values}, 2);
-      const at::Tensor d_out = Numbers({rows, config.query_size()}, 3);
-      const auto compute = [&](const Runner& r) {
-        return Attention(r, config, lengths, qk, qkv, d_out);
-      };
-      Compare(compute, names, fixed);
-      // Without a fixed order only the result is compared.
-      const Tensors expected = compute({reference_, at::kCPU, at::kDouble, at::kDouble});
-      const at::Device device(GetParam().device);
-      const Tensors alone = compute({free, device, GetParam().type, at::kFloat});
-      const Tensors packed = compute({buckets, device, GetParam().type, at::kFloat});
-      for (size_t i = 0; i < names.size(); ++i) {
-        EXPECT_LT(Difference(packed[i], expected[i]),
-                  GetParam().type == at::kFloat ? kFloatTolerance : kHalfTolerance)
-            << names[i] << " of heads of " << dim << ", " << lengths.size() << " sequences, packed";
-        EXPECT_LT(Difference(alone[i], expected[i]),
-                  GetParam().type == at::kFloat ? kFloatTolerance : kHalfTolerance)
-            << names[i] << " of heads of " << dim << ", " << lengths.size() << " sequences";
-      }
-    }
-  }
-}
-
-// With sums in a fixed order, what else is in the batch changes no bit of a sequence.
-TEST_P(DeviceLayersTest, PackingChangesNoBitOfAttention) {
-  ModelConfig config = SmallConfig();
-  config.head_dim = 64;
-  const LayerContext fixed(2);
-  const Runner r = {fixed, at::Device(GetParam().device), GetParam().type, at::kFloat};
-  const std::vector<int64_t> lengths = {70, 300, 1, 133};
-  const int64_t rows = 504, values = config.query_size() + 2 * config.kv_size();
-  const at::Tensor qk = Numbers({rows, values - config.kv_size()}, 1);
-  const at::Tensor qkv = Numbers({rows, values}, 2);
-  const at::Tensor d_out = Numbers({rows, config.query_size()}, 3);
-  const Tensors all = Attention(r, config, lengths, qk, qkv, d_out);
-  int64_t begin = 0;
-  for (const int64_t length : lengths) {
-    const auto part = [&](const at::Tensor& x) { return x.narrow(0, begin, length); };
-    const Tensors alone = Attention(r, config, {length}, part(qk), part(qkv), part(d_out));
-    for (size_t i = 0; i < all.size(); ++i) {
-      EXPECT_TRUE(SameBits(part(all[i]).cpu().contiguous(), alone[i].cpu().contiguous()))
-          << i << " of " << length;
-    }
-    begin += length;
-  }
-}
-
-std::string SettingName(const testing::TestParamInfo<Setting>& info) {
-  return std::string(info.param.device) + (info.param.type == at::kFloat ? "_fp32" : "_bf16");
 }
 
 INSTANTIATE_TEST_SUITE_P(Devices, DeviceLayersTest, testing::ValuesIn(Settings()), SettingName);
