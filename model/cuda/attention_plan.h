@@ -39,7 +39,8 @@ struct AttentionShape {
   // backward.
   std::array<int64_t, 8> strides = {};
 
-  auto operator<=>(const AttentionShape&) const = default;
+  // clang-tidy takes the 0 in what the compiler writes here for a pointer.
+  auto operator<=>(const AttentionShape&) const = default;  // NOLINT(modernize-use-nullptr)
 };
 
 struct AttentionPlan {
