@@ -59,7 +59,8 @@ __global__ void __launch_bounds__(kThreads)
   const int64_t begin = blockIdx.x * rows_each, end = min(rows, begin + rows_each);
   for (int64_t row = begin; row < end; ++row) {
     const float inverse = rstd[row];
-    Pack<T> a[kPacks], d[kPacks];
+    // All of the row's memory is asked for at once; the sum over the block is waited for later.
+    Pack<T> a[kPacks], d[kPacks], to[kPacks];
     float dot = 0;
 #pragma unroll
     for (int p = 0; p < kPacks; ++p) {
@@ -67,6 +68,7 @@ __global__ void __launch_bounds__(kThreads)
       if (i >= packs) continue;
       a[p] = Load(x + row * cols, i);
       d[p] = Load(d_y + row * cols, i);
+      to[p] = Load(d_x + row * cols, i);
       const Pack<T> w = Load(weight, i);
 #pragma unroll
       for (int k = 0; k < kSize; ++k) {
@@ -82,14 +84,13 @@ __global__ void __launch_bounds__(kThreads)
       const int i = threadIdx.x + p * kThreads;
       if (i >= packs) continue;
       const Pack<T> w = Load(weight, i);
-      Pack<T> to = Load(d_x + row * cols, i);
 #pragma unroll
       for (int k = 0; k < kSize; ++k) {
         const float hat = ToFloat(a[p].values[k]) * inverse;
         const float g = ToFloat(d[p].values[k]) * ToFloat(w.values[k]);
-        to.values[k] = Rounded<T>(ToFloat(to.values[k]) + (g - hat * mean) * inverse);
+        to[p].values[k] = Rounded<T>(ToFloat(to[p].values[k]) + (g - hat * mean) * inverse);
       }
-      Store(to, d_x + row * cols, i);
+      Store(to[p], d_x + row * cols, i);
     }
   }
 #pragma unroll

@@ -33,45 +33,59 @@ __device__ void StoreLane(const float* from, T* head) {
   reinterpret_cast<Lane<T, kEach>*>(head)[threadIdx.x % 32] = lane;
 }
 
-// (a, b) -> (a cos - b sin, b cos + a sin), or back with sign -1.
+// The cosines and sines of a row for the lane's elements; sin with the sign for its half, so that
+// (a, b) -> (a cos - b sin, b cos + a sin).
 template <int kEach>
-__device__ void Rotate(const float* cos, const float* sin, float sign, float* x) {
-  const int lane = threadIdx.x % 32, first = (lane % 16) * kEach;
-  const float side = lane < 16 ? -sign : sign;
-#pragma unroll
-  for (int k = 0; k < kEach; ++k) {
-    const float partner = __shfl_xor_sync(~0u, x[k], 16);
-    x[k] = x[k] * cos[first + k] + side * partner * sin[first + k];
-  }
-}
+struct Turn {
+  float cos[kEach], sin[kEach];
 
+  __device__ Turn(const CudaHeads& at, int64_t row) {
+    const int lane = threadIdx.x % 32;
+    const int64_t first = at.positions[row] * (kEach * 16) + (lane % 16) * kEach;
+#pragma unroll
+    for (int k = 0; k < kEach; ++k) {
+      cos[k] = at.cos[first + k];
+      sin[k] = lane < 16 ? -at.sin[first + k] : at.sin[first + k];
+    }
+  }
+
+  // sign -1 turns back.
+  __device__ void Apply(float sign, float* x) const {
+#pragma unroll
+    for (int k = 0; k < kEach; ++k) {
+      const float partner = __shfl_xor_sync(~0u, x[k], 16);
+      x[k] = x[k] * cos[k] + sign * partner * sin[k];
+    }
+  }
+};
+
+// A block takes a row, warp w its heads w, w + 8, ...
 template <typename T, int kEach>
 __global__ void __launch_bounds__(kWarps * 32)
     HeadNormRotaryKernel(CudaHeads at, const T* qkv, float eps, T* qk, float* rstd) {
   constexpr int kDim = kEach * 32;
   const int heads = at.query_heads + at.key_heads;
-  const int64_t item = blockIdx.x * static_cast<int64_t>(kWarps) + threadIdx.x / 32;
-  if (item >= at.rows * heads) return;
-  const int64_t row = item / heads;
-  const int head = static_cast<int>(item % heads);
-  const T* weight = static_cast<const T*>(head < at.query_heads ? at.q_weight : at.k_weight);
-  float x[kEach];
-  LoadLane<T, kEach>(qkv + row * at.stride + head * kDim, x);
-  if (weight != nullptr) {
-    float w[kEach], sum = 0;
-    LoadLane<T, kEach>(weight, w);
+  const int64_t row = blockIdx.x;
+  const Turn<kEach> turn(at, row);
+  for (int head = threadIdx.x / 32; head < heads; head += kWarps) {
+    const T* weight = static_cast<const T*>(head < at.query_heads ? at.q_weight : at.k_weight);
+    float x[kEach];
+    LoadLane<T, kEach>(qkv + row * at.stride + head * kDim, x);
+    if (weight != nullptr) {
+      float w[kEach], sum = 0;
+      LoadLane<T, kEach>(weight, w);
 #pragma unroll
-    for (int k = 0; k < kEach; ++k) sum += x[k] * x[k];
-    const float inverse = rsqrtf(WarpSum(sum) / kDim + eps);
-    if (threadIdx.x % 32 == 0) rstd[item] = inverse;
+      for (int k = 0; k < kEach; ++k) sum += x[k] * x[k];
+      const float inverse = rsqrtf(WarpSum(sum) / kDim + eps);
+      if (threadIdx.x % 32 == 0) rstd[row * heads + head] = inverse;
 #pragma unroll
-    for (int k = 0; k < kEach; ++k) {
-      x[k] = ToFloat(Rounded<T>(ToFloat(Rounded<T>(x[k] * inverse)) * w[k]));
+      for (int k = 0; k < kEach; ++k) {
+        x[k] = ToFloat(Rounded<T>(ToFloat(Rounded<T>(x[k] * inverse)) * w[k]));
+      }
     }
+    turn.Apply(1.0f, x);
+    StoreLane<T, kEach>(x, qk + (row * heads + head) * kDim);
   }
-  const int64_t place = at.positions[row] * (kDim / 2);
-  Rotate<kEach>(at.cos + place, at.sin + place, 1.0f, x);
-  StoreLane<T, kEach>(x, qk + item * kDim);
 }
 
 // Warp w of a block takes heads w, w + 8, ... of the block's rows and keeps the sums for both
@@ -91,12 +105,12 @@ __global__ void __launch_bounds__(kWarps * 32)
   }
   const int64_t begin = blockIdx.x * rows_each, end = min(at.rows, begin + rows_each);
   for (int64_t row = begin; row < end; ++row) {
-    const int64_t place = at.positions[row] * (kDim / 2);
+    const Turn<kEach> turn(at, row);
     for (int head = warp; head < heads; head += kWarps) {
       T* to = d_qkv + row * at.stride + head * kDim;
       float d[kEach];
       LoadLane<T, kEach>(to, d);
-      Rotate<kEach>(at.cos + place, at.sin + place, -1.0f, d);
+      turn.Apply(-1.0f, d);
       if (normed) {
         const bool key = head >= at.query_heads;
         const float inverse = rstd[row * heads + head];
@@ -151,11 +165,9 @@ void ForHeads(const CudaHeads& at, Function function) {
 
 void LaunchHeadNormRotary(const CudaHeads& at, const void* qkv, float eps, void* qk, float* rstd) {
   if (at.rows == 0) return;
-  const int64_t items = at.rows * (at.query_heads + at.key_heads);
   ForHeads(at, [&]<typename T, int kEach>() {
-    HeadNormRotaryKernel<T, kEach>
-        <<<(items + kWarps - 1) / kWarps, kWarps * 32, 0, StreamOf(at.stream)>>>(
-            at, static_cast<const T*>(qkv), eps, static_cast<T*>(qk), rstd);
+    HeadNormRotaryKernel<T, kEach><<<at.rows, kWarps * 32, 0, StreamOf(at.stream)>>>(
+        at, static_cast<const T*>(qkv), eps, static_cast<T*>(qk), rstd);
   });
   CheckLaunch("norm and rotation of heads");
 }
