@@ -47,8 +47,9 @@ __global__ void __launch_bounds__(kThreads)
 }
 
 // A block takes a run of rows; a thread keeps its columns' share of d_weight in registers.
+// Four blocks fit on a multiprocessor, so that those of Hopper's 132 take all at once.
 template <typename T, int kPacks>
-__global__ void __launch_bounds__(kThreads)
+__global__ void __launch_bounds__(kThreads, kPacks <= 2 ? 4 : 1)
     RmsNormBackwardKernel(int64_t rows, int64_t rows_each, int64_t cols, const T* x,
                           const T* weight, const float* rstd, const T* d_y, T* d_x,
                           float* partials) {
