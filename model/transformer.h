@@ -2,7 +2,7 @@
 //
 // No autograd: each layer's backward is written out beside its forward. On the CPU in fp32
 // hand-written kernels run whose results depend neither on the number of threads nor on what else
-// is in the batch; everything else (CUDA, other types) runs through ATen.
+// is in the batch; on a GPU in fp32 and bf16 what model/cuda has; everything else through ATen.
 
 #ifndef TRITONRL_MODEL_TRANSFORMER_H_
 #define TRITONRL_MODEL_TRANSFORMER_H_

@@ -18,15 +18,16 @@ constexpr int64_t kApart = int64_t{1} << 30;
 
 class Builder {
  public:
-  explicit Builder(const AttentionShape& shape) : shape_(shape) {
+  Builder(const AttentionShape& shape, int capability) : shape_(shape) {
     plan_.graph = std::make_shared<fe::graph::Graph>();
     plan_.graph->set_io_data_type(fe::DataType_t::BFLOAT16)
         .set_intermediate_data_type(fe::DataType_t::FLOAT)
         .set_compute_data_type(fe::DataType_t::FLOAT);
+    if (capability > 0) plan_.graph->set_sm_version(capability);
     if (!shape.dense) lengths_ = Integers("lengths", kLengths, shape.sequences);
   }
 
-  AttentionPlan Build(cudnnHandle_t handle) {
+  AttentionPlan Build() {
     const Attributes q = Rows("q", kQ, shape_.heads, shape_.strides[0]);
     const Attributes k = Rows("k", kK, shape_.keys, shape_.strides[1]);
     const Attributes v = Rows("v", kV, shape_.keys, shape_.strides[2]);
@@ -35,10 +36,6 @@ class Builder {
     } else {
       AddForward(q, k, v);
     }
-    fe::error_t error = plan_.graph->build(handle, {fe::HeurMode_t::A});
-    TORCH_CHECK(error.is_good(), "cuDNN attention: no plan for ", shape_.sequences,
-                " sequences of up to ", shape_.max_length, " tokens with ", shape_.heads, " and ",
-                shape_.keys, " heads of ", shape_.dim, ": ", error.get_message());
     return std::move(plan_);
   }
 
@@ -133,8 +130,17 @@ class Builder {
 
 }  // namespace
 
+AttentionPlan MakeAttentionGraph(const AttentionShape& shape, int capability) {
+  return Builder(shape, capability).Build();
+}
+
 AttentionPlan BuildAttentionPlan(const AttentionShape& shape, cudnnHandle_t handle) {
-  return Builder(shape).Build(handle);
+  AttentionPlan plan = MakeAttentionGraph(shape);
+  fe::error_t error = plan.graph->build(handle, {fe::HeurMode_t::A});
+  TORCH_CHECK(error.is_good(), "cuDNN attention: no plan for ", shape.sequences,
+              " sequences of up to ", shape.max_length, " tokens with ", shape.heads, " and ",
+              shape.keys, " heads of ", shape.dim, ": ", error.get_message());
+  return plan;
 }
 
 }  // namespace tritonrl

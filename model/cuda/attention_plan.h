@@ -48,7 +48,12 @@ struct AttentionPlan {
   std::map<int64_t, int64_t> offsets;  // stride of rows -> uid of the offsets in such elements
 };
 
-// Throws c10::Error with cuDNN's reason if it has no way to compute this on the handle's GPU.
+// The graph, before cuDNN has looked for kernels. Made for a compute capability (90: Hopper) its
+// validate() needs no GPU; 0 stands for that of the current one.
+AttentionPlan MakeAttentionGraph(const AttentionShape& shape, int capability = 0);
+
+// The graph with its kernels. Throws c10::Error with cuDNN's reason if it has no way to compute
+// this on the handle's GPU.
 AttentionPlan BuildAttentionPlan(const AttentionShape& shape, cudnnHandle_t handle);
 
 }  // namespace tritonrl
