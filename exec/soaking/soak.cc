@@ -193,6 +193,7 @@ class Soak {
     state.planned = options_.count;
     state.done = report_.done;
     state.wrong = static_cast<int>(report_.wrong.size());
+    if (state.wrong > 0) state.last_wrong = report_.wrong.back();
     state.seconds = absl::ToDoubleSeconds(absl::Now() - start_);
     state.running = running_;
     state.kinds = report_.kinds;
