@@ -14,9 +14,8 @@ namespace tritonrl {
 
 // Of a device, in bytes. All 0 where nobody keeps count.
 struct DeviceMemory {
-  int64_t shared_out = 0;  // for requests and what references keep
+  int64_t shared_out = 0;  // for requests
   int64_t reserved = 0;    // by requests at work
-  int64_t held = 0;        // by what references keep
 };
 
 class DeviceBackend {

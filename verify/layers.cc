@@ -207,7 +207,7 @@ void ApplyTiming(const MeasuredTiming& timing, SpeedupResult* speedup) {
   speedup->set_speedup_low(timing.speedup_low());
   speedup->set_speedup_high(timing.speedup_high());
   if (timing.has_paper_speedup()) speedup->set_paper_speedup(timing.paper_speedup());
-  speedup->set_blocks(timing.blocks());
+  speedup->set_blocks(timing.block_ratios_size());
   speedup->set_gpu_shared(timing.gpu_shared());
   speedup->set_gpu_throttled(timing.gpu_throttled());
   if (timing.has_sm_mhz_low()) speedup->set_sm_mhz_low(timing.sm_mhz_low());

@@ -44,7 +44,8 @@ std::string EntryLine(const SelfCheckEntry& entry) {
     json["speedup_low"] = timing.speedup_low();
     json["speedup_high"] = timing.speedup_high();
     if (timing.has_paper_speedup()) json["paper_speedup"] = timing.paper_speedup();
-    json["blocks"] = timing.blocks();
+    json["block_ratios"] =
+        std::vector<double>(timing.block_ratios().begin(), timing.block_ratios().end());
     if (timing.has_sm_mhz_low()) {
       json["sm_mhz"] = {timing.sm_mhz_low(), timing.sm_mhz_high()};
     }
@@ -194,7 +195,7 @@ std::string SelfCheckText(const SelfCheckSummary& summary) {
     if (r.has_timing()) {
       absl::StrAppendFormat(&odd, ", %.4fx [%.4f, %.4f] of %d blocks, %.1f us", r.speedup(),
                             r.timing().speedup_low(), r.timing().speedup_high(),
-                            r.timing().blocks(), 1e6 * r.reference_seconds());
+                            r.timing().block_ratios_size(), 1e6 * r.reference_seconds());
     }
     absl::StrAppend(&odd, r.message().empty() ? "" : ", ", r.message(), "\n");
   }

@@ -2,28 +2,52 @@
 #ifndef TRITONRL_EXEC_BACKEND_DEVICE_CHECK_H_
 #define TRITONRL_EXEC_BACKEND_DEVICE_CHECK_H_
 
+#include <memory>
 #include <string>
 
 #include "absl/base/thread_annotations.h"
 #include "absl/status/status.h"
 #include "absl/synchronization/mutex.h"
 #include "absl/time/time.h"
+#include "exec/host/reference_host.h"
 #include "exec/messages.pb.h"
 #include "exec/workers/worker_pool.h"
 
 namespace tritonrl {
 
-// Runs a small program of ours as a reference on `device` ("interpreter" or "cuda") and compares
-// what comes out number by number. Unavailable says what was wrong.
-absl::Status CheckDevice(const std::string& device, WorkerPool* oracles, const ExecLimits& limits,
-                         absl::Time deadline);
+// A process with a context of its own on `device` ("interpreter" or "cuda") that computes whole
+// numbers there whenever it is asked and compares them with the CPU's. A GPU that fell off the bus
+// fails in contexts that are there as in new ones; making one costs 0.2 s and more, a check in one
+// that is there milliseconds.
+class DeviceChecker {
+ public:
+  // Takes one worker of `oracles` from the first check on.
+  DeviceChecker(std::string device, WorkerPool* oracles)
+      : device_(std::move(device)),
+        oracles_(oracles),
+        hosts_(std::make_shared<HostPool>(oracles)) {}
+
+  // Unavailable says what was wrong, in a process that was made for this check: one from before is
+  // given up when it fails. Not to be called by two at the same time.
+  absl::Status Check(const ExecLimits& limits, absl::Time deadline);
+
+ private:
+  absl::Status Start(const ExecLimits& limits, absl::Time deadline);
+  absl::Status Ask(absl::Time deadline);
+
+  const std::string device_;
+  WorkerPool* const oracles_;
+  const std::shared_ptr<HostPool> hosts_;
+  std::shared_ptr<ReferenceHost> host_;
+};
 
 // Remembers that a device is in doubt. A candidate has a process and a CUDA context of its own, so
 // an error that sticks goes with it; what could stay is a GPU that fell off the bus or computes
 // wrongly.
 class DeviceDoubt {
  public:
-  DeviceDoubt(std::string device, WorkerPool* oracles) : device_(device), oracles_(oracles) {}
+  DeviceDoubt(const std::string& device, WorkerPool* oracles)
+      : device_(device), checker_(device, oracles) {}
 
   // After each candidate: a crash, a hang or an illegal access on a GPU is a reason for doubt, also
   // (`doubtful`) in calls after those that the outcome is about.
@@ -38,8 +62,8 @@ class DeviceDoubt {
 
  private:
   const std::string device_;
-  WorkerPool* const oracles_;
   mutable absl::Mutex mutex_;  // held during a check
+  DeviceChecker checker_ ABSL_GUARDED_BY(mutex_);
   bool doubtful_ ABSL_GUARDED_BY(mutex_) = false;
   int64_t checks_ ABSL_GUARDED_BY(mutex_) = 0;
 };

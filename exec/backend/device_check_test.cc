@@ -17,18 +17,23 @@ TEST(DeviceCheckTest, ADeviceThatComputesPasses) {
   WorkerPoolOptions options;
   options.workers = 1;
   options.device = "interpreter";
-  auto pools = StartPools(std::move(options), 1 << 20, /*windows=*/false);
+  auto pools = StartPools(std::move(options), 1 << 20, /*windows=*/true);
   ASSERT_TRUE(pools.ok()) << pools.status();
-  const absl::Status sound =
-      CheckDevice("interpreter", pools->oracles.get(), pools->oracles->limits(), Soon());
-  EXPECT_TRUE(sound.ok()) << sound;
+  WorkerPool* const oracles = pools->oracles.get();
+  DeviceChecker checker("interpreter", oracles);
+  for (int i = 0; i < 3; ++i) {
+    const absl::Status sound = checker.Check(oracles->limits(), Soon());
+    EXPECT_TRUE(sound.ok()) << sound;
+  }
+  EXPECT_EQ(oracles->counts().jobs, 0) << "the process of the first check is still the same";
 }
 
 // The fake runner answers every job with something that is no result of a reference.
 TEST(DeviceCheckTest, ADeviceThatAnswersNonsenseDoesNot) {
   auto pool = WorkerPool::Start(FakePoolOptions(1));
   ASSERT_TRUE(pool.ok()) << pool.status();
-  EXPECT_TRUE(absl::IsUnavailable(CheckDevice("cuda", pool->get(), (*pool)->limits(), Soon())));
+  DeviceChecker checker("cuda", pool->get());
+  EXPECT_TRUE(absl::IsUnavailable(checker.Check((*pool)->limits(), Soon())));
 
   DeviceDoubt doubt("cuda", pool->get());
   EXPECT_TRUE(doubt.Settle((*pool)->limits(), Soon()).ok());

@@ -100,9 +100,8 @@ PythonBackend::PythonBackend(std::string device, BackendPools pools)
     : device_(std::move(device)),
       pools_(std::move(pools)),
       gate_(pools_.runners->workers()),
-      // Hosts tell the gate nothing: with the memory that they hold counted there, and their ends
-      // kept out of timed turns, eight requests for half of a GPU's memory each came to a
-      // standstill. A fixed share is left for each instead (NoteMemory).
+      // What hosts keep is no part of the gate's memory: a fixed share is left for each
+      // (NoteMemory), so that no request waits for a host to end.
       hosts_(pools_.windows ? std::make_shared<HostPool>(pools_.oracles.get()) : nullptr),
       // A host takes a worker; those of requests at work are at most as many, and one worker is
       // left for checks of the device.
@@ -111,7 +110,7 @@ PythonBackend::PythonBackend(std::string device, BackendPools pools)
 
 DeviceMemory PythonBackend::memory() const {
   const DeviceGate::State state = gate_.state();
-  return {.shared_out = state.memory, .reserved = state.reserved, .held = state.held};
+  return {.shared_out = state.memory, .reserved = state.reserved};
 }
 
 void PythonBackend::NoteMemory(int64_t device_bytes) {

@@ -44,7 +44,6 @@ class PythonBackend : public DeviceBackend {
   // the same is tried once more alone before that counts, also by the probes of a task.
   absl::StatusOr<ExecResult> Run(const ExecRequest& request, absl::Time deadline) override;
 
-  // What hosts hold is 0: they tell the gate nothing (see the constructor).
   DeviceMemory memory() const override;
   int concurrency() const override { return pools_.runners->workers(); }
   std::string name() const override { return device_; }

@@ -120,7 +120,7 @@ TEST_F(PythonBackendTest, NobodyWaitsForTheWorkersOfIdleHosts) {
   // their memory back, new processes are begun for the others; the old ones are idle then, and keep
   // their workers.
   const auto numbered = [](int number) {
-    return Request(absl::StrCat("sizes = {'device_bytes': 80 << 30, 'held_bytes': 20 << 30}\n"
+    return Request(absl::StrCat("sizes = {'device_bytes': 80 << 30}\n"
                                 "drop_seconds = 0.5\n#",
                                 number),
                    "pass");

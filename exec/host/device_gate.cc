@@ -70,9 +70,7 @@ bool DeviceGate::Place::TakeAlone(absl::Time deadline) {
   Leave();
   had_company_ = false;
   ++gate_->want_alone_;
-  const auto ready = [this]() ABSL_NO_THREAD_SAFETY_ANALYSIS {
-    return gate_->users_.empty() && gate_->errands_ == 0;
-  };
+  const auto ready = [this]() ABSL_NO_THREAD_SAFETY_ANALYSIS { return gate_->users_.empty(); };
   const bool had = gate_->mutex_.AwaitWithDeadline(absl::Condition(&ready), deadline);
   --gate_->want_alone_;
   if (had) return Use(/*alone=*/true);
@@ -107,41 +105,13 @@ bool DeviceGate::Place::had_company() const {
   return had_company_;
 }
 
-DeviceGate::Holding::Holding(DeviceGate* gate, int64_t bytes) : gate_(gate), bytes_(bytes) {
-  absl::MutexLock lock(&gate_->mutex_);
-  gate_->held_ += bytes_;
-}
-
-DeviceGate::Holding::~Holding() {
-  absl::MutexLock lock(&gate_->mutex_);
-  gate_->held_ -= bytes_;
-}
-
-DeviceGate::Errand::Errand(DeviceGate* gate, absl::Time deadline) : gate_(gate) {
-  absl::MutexLock lock(&gate_->mutex_);
-  const auto ready = [this]() ABSL_NO_THREAD_SAFETY_ANALYSIS { return !gate_->alone_; };
-  (void)gate_->mutex_.AwaitWithDeadline(absl::Condition(&ready), deadline);
-  ++gate_->errands_;
-}
-
-DeviceGate::Errand::~Errand() {
-  absl::MutexLock lock(&gate_->mutex_);
-  --gate_->errands_;
-}
-
 DeviceGate::State DeviceGate::state() const {
   absl::MutexLock lock(&mutex_);
   return {
       .users = static_cast<int>(users_.size()),
       .waiting = static_cast<int>(entering_.size() + reserving_.size()) + want_alone_ + want_again_,
       .memory = memory_,
-      .reserved = reserved_,
-      .held = held_};
-}
-
-bool DeviceGate::HasRoom(int64_t bytes) const {
-  absl::MutexLock lock(&mutex_);
-  return Fits(bytes);
+      .reserved = reserved_};
 }
 
 }  // namespace tritonrl

@@ -64,42 +64,12 @@ class DeviceGate {
     int64_t wanted_ = 0, reserved_ = 0;
   };
 
-  // Memory that something other than a request holds as long as this object lives, such as what a
-  // reference host keeps. Nothing waits for it; reservations do.
-  class Holding {
-   public:
-    Holding(DeviceGate* gate, int64_t bytes);
-    ~Holding();
-    Holding(const Holding&) = delete;
-    Holding& operator=(const Holding&) = delete;
-
-   private:
-    DeviceGate* const gate_;
-    const int64_t bytes_;
-  };
-
-  // Work on the device that is no request's, such as giving memory back: waits until nobody is
-  // alone, and whoever wants to be waits for its end. It begins at `deadline` in any case. Not to
-  // be made by a thread that is alone.
-  class Errand {
-   public:
-    Errand(DeviceGate* gate, absl::Time deadline);
-    ~Errand();
-    Errand(const Errand&) = delete;
-    Errand& operator=(const Errand&) = delete;
-
-   private:
-    DeviceGate* const gate_;
-  };
-
   struct State {
-    int users = 0;    // requests that use the device
-    int waiting = 0;  // that wait for a place or for memory, or to be alone
-    int64_t memory = 0, reserved = 0, held = 0;  // bytes
+    int users = 0;                     // requests that use the device
+    int waiting = 0;                   // that wait for a place or for memory, or to be alone
+    int64_t memory = 0, reserved = 0;  // bytes
   };
   State state() const;
-  // Whether a reservation of so many bytes would fit beside what others have and hold now.
-  bool HasRoom(int64_t bytes) const;
 
  private:
   bool CanEnter(const Place* place) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
@@ -108,10 +78,7 @@ class DeviceGate {
   // None begins while somebody is alone or wants to be.
   bool CanReserve(const Place* place) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
     return reserving_.front() == place && !alone_ && want_alone_ == 0 &&
-           (reserved_ == 0 || Fits(place->wanted_));
-  }
-  bool Fits(int64_t bytes) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
-    return memory_ == 0 || reserved_ + held_ + bytes <= memory_;
+           (reserved_ == 0 || memory_ == 0 || reserved_ + place->wanted_ <= memory_);
   }
 
   const int places_;
@@ -119,11 +86,9 @@ class DeviceGate {
   int taken_ ABSL_GUARDED_BY(mutex_) = 0;  // places
   int want_alone_ ABSL_GUARDED_BY(mutex_) = 0;
   int want_again_ ABSL_GUARDED_BY(mutex_) = 0;  // to be among others
-  int errands_ ABSL_GUARDED_BY(mutex_) = 0;
   bool alone_ ABSL_GUARDED_BY(mutex_) = false;
   int64_t memory_ ABSL_GUARDED_BY(mutex_);
   int64_t reserved_ ABSL_GUARDED_BY(mutex_) = 0;
-  int64_t held_ ABSL_GUARDED_BY(mutex_) = 0;
   std::list<Place*> users_ ABSL_GUARDED_BY(mutex_);
   std::list<const Place*> entering_ ABSL_GUARDED_BY(mutex_);
   std::list<const Place*> reserving_ ABSL_GUARDED_BY(mutex_);

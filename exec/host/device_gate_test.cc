@@ -175,51 +175,15 @@ TEST(DeviceGateTest, ALargeReservationIsNotOvertaken) {
   small.join();
 }
 
-TEST(DeviceGateTest, WhatIsHeldCountsButTheOnlyOneGetsWhatItAsksFor) {
-  DeviceGate gate(3, 100);
+TEST(DeviceGateTest, TheOnlyOneGetsWhatItAsksFor) {
+  DeviceGate gate(2, 100);
   DeviceGate::Place first(&gate, Soon()), second(&gate, Soon());
-  ASSERT_TRUE(first.Reserve(20, Soon()));
-  {
-    const DeviceGate::Holding holding(&gate, 60);
-    EXPECT_EQ(gate.state().held, 60);
-    EXPECT_FALSE(gate.HasRoom(30));
-    EXPECT_FALSE(second.Reserve(30, absl::Now() + absl::Milliseconds(20)));
-    EXPECT_TRUE(second.Reserve(20, Soon()));
-    second.StepAside();
-    first.StepAside();
-    EXPECT_TRUE(second.Reserve(1000, Soon())) << "nobody else is there to wait for";
-    second.StepAside();
-    ASSERT_TRUE(first.Reserve(20, Soon()));
-  }
-  EXPECT_TRUE(second.Reserve(80, Soon()));
-}
-
-TEST(DeviceGateTest, ErrandsAreDoneWhileNobodyIsAlone) {
-  DeviceGate gate(2);
-  DeviceGate::Place timing(&gate, Soon()), other(&gate, Soon());
-  ASSERT_TRUE(other.Reserve(0, Soon()));
-  { const DeviceGate::Errand beside_others(&gate, Soon()); }
-  other.StepAside();
-  ASSERT_TRUE(timing.TakeAlone(Soon()));
-  std::atomic<bool> begun{false};
-  std::atomic<bool> end{false};
-  std::thread errand([&] {
-    const DeviceGate::Errand doing(&gate, Soon());
-    begun = true;
-    EXPECT_TRUE(Eventually([&] { return end.load(); }));
-  });
-  absl::SleepFor(absl::Milliseconds(50));
-  EXPECT_FALSE(begun);
-  {  // one that can wait no longer
-    const DeviceGate::Errand urgent(&gate, absl::Now() + absl::Milliseconds(20));
-    EXPECT_FALSE(begun);
-  }
-  ASSERT_TRUE(timing.ShareAgain(Soon()));
-  EXPECT_TRUE(Eventually([&] { return begun.load(); }));
-  EXPECT_FALSE(timing.TakeAlone(absl::Now() + absl::Milliseconds(20))) << "it is still being done";
-  end = true;
-  EXPECT_TRUE(timing.TakeAlone(Soon()));
-  errand.join();
+  ASSERT_TRUE(first.Reserve(80, Soon()));
+  EXPECT_FALSE(second.Reserve(30, absl::Now() + absl::Milliseconds(20)));
+  EXPECT_TRUE(second.Reserve(20, Soon()));
+  second.StepAside();
+  first.StepAside();
+  EXPECT_TRUE(second.Reserve(1000, Soon())) << "nobody else is there to wait for";
 }
 
 }  // namespace

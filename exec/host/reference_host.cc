@@ -8,27 +8,21 @@
 
 namespace tritonrl {
 
+absl::StatusOr<nlohmann::json> ReferenceHost::Ask(const nlohmann::json& order, const char* answer,
+                                                  const AskOptions& options) {
+  absl::StatusOr<nlohmann::json> value = process_->Ask(order, answer, options);
+  if (!process_->serving() && counted_.exchange(false)) pool_->CountEnded();
+  return value;
+}
+
 ReferenceHost::~ReferenceHost() {
-  // Freeing gigabytes, or ending a context, holds up whoever is timed.
-  const auto errand = pool_->Errand();
   if (process_->Drop()) {
     pool_->GiveBack(std::move(process_));
-  } else {
+  } else if (counted_) {
     std::vector<std::unique_ptr<HostProcess>> unfit;
     unfit.push_back(std::move(process_));
     pool_->End(std::move(unfit));
   }
-}
-
-void ReferenceHost::Hold(int64_t bytes) {
-  if (pool_->gate_ != nullptr) {
-    holding_ = std::make_unique<DeviceGate::Holding>(pool_->gate_, bytes);
-  }
-}
-
-std::unique_ptr<DeviceGate::Errand> HostPool::Errand() const {
-  if (gate_ == nullptr) return nullptr;
-  return std::make_unique<DeviceGate::Errand>(gate_, absl::Now() + patience_);
 }
 
 std::unique_ptr<HostProcess> HostPool::Take(absl::Time deadline) {
@@ -50,14 +44,17 @@ void HostPool::GiveBack(std::unique_ptr<HostProcess> process) {
   idle_.push_back(std::move(process));
 }
 
+void HostPool::CountEnded() {
+  absl::MutexLock lock(&mutex_);
+  --processes_;
+}
+
 void HostPool::EndIdle() {
   std::vector<std::unique_ptr<HostProcess>> ending;
   {
     absl::MutexLock lock(&mutex_);
     ending.swap(idle_);
   }
-  if (ending.empty()) return;
-  const auto errand = Errand();
   End(std::move(ending));
 }
 

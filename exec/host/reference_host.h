@@ -5,6 +5,7 @@
 #ifndef TRITONRL_EXEC_HOST_REFERENCE_HOST_H_
 #define TRITONRL_EXEC_HOST_REFERENCE_HOST_H_
 
+#include <atomic>
 #include <memory>
 #include <string>
 #include <vector>
@@ -12,7 +13,6 @@
 #include "absl/base/thread_annotations.h"
 #include "absl/status/statusor.h"
 #include "absl/synchronization/mutex.h"
-#include "exec/host/device_gate.h"
 #include "exec/host/host_process.h"
 
 namespace tritonrl {
@@ -23,36 +23,29 @@ class ReferenceHost {
  public:
   ReferenceHost(std::shared_ptr<HostPool> pool, std::unique_ptr<HostProcess> process)
       : pool_(std::move(pool)), process_(std::move(process)) {}
-  // Gives the task's memory and the process back, while nobody is alone on the device.
+  // Gives the task's memory and the process back.
   ~ReferenceHost();
   ReferenceHost(const ReferenceHost&) = delete;
   ReferenceHost& operator=(const ReferenceHost&) = delete;
 
   // See HostProcess.
   absl::StatusOr<nlohmann::json> Ask(const nlohmann::json& order, const char* answer,
-                                     const AskOptions& options) {
-    return process_->Ask(order, answer, options);
-  }
-  // Counts so many bytes of the device's memory as held, as long as the host lives.
-  void Hold(int64_t bytes);
+                                     const AskOptions& options);
   // False after the process has ended.
   bool alive() const { return process_->serving(); }
 
  private:
   const std::shared_ptr<HostPool> pool_;
   std::unique_ptr<HostProcess> process_;
-  std::unique_ptr<DeviceGate::Holding> holding_;
+  std::atomic<bool> counted_{true};  // among the pool's processes; not once it has ended
 };
 
 // Processes for hosts; idle ones wait for the next task. Held by a shared pointer.
 class HostPool : public std::enable_shared_from_this<HostPool> {
  public:
-  // Each process takes a worker of `pool`, idle ones too. `gate`, if any, is told of the memory
-  // that hosts hold, and hosts and processes end outside of the times in which somebody is alone
-  // there; after `patience` they do so nevertheless.
-  explicit HostPool(WorkerPool* pool, DeviceGate* gate = nullptr,
-                    absl::Duration patience = absl::Seconds(30))
-      : pool_(pool), gate_(gate), patience_(patience) {}
+  // Each process takes a worker of `pool`, idle ones too. `patience`: see Make.
+  explicit HostPool(WorkerPool* pool, absl::Duration patience = absl::Seconds(30))
+      : pool_(pool), patience_(patience) {}
 
   // Has the job made by an idle process, if there is one, else by a new one, as long as that leaves
   // one worker of the pool; else it waits for a process to become idle, for `patience` at most: who
@@ -70,14 +63,12 @@ class HostPool : public std::enable_shared_from_this<HostPool> {
   // An idle one, or nothing where a new one is to be started.
   std::unique_ptr<HostProcess> Take(absl::Time deadline);
   void GiveBack(std::unique_ptr<HostProcess> process);
+  // One has ended, and takes no worker any more.
+  void CountEnded();
   // Ends them.
   void End(std::vector<std::unique_ptr<HostProcess>> processes);
 
-  // What ends something on the device does it inside.
-  std::unique_ptr<DeviceGate::Errand> Errand() const;
-
   WorkerPool* const pool_;
-  DeviceGate* const gate_;
   const absl::Duration patience_;
   absl::Mutex mutex_;
   std::vector<std::unique_ptr<HostProcess>> idle_ ABSL_GUARDED_BY(mutex_);

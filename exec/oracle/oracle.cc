@@ -124,14 +124,12 @@ absl::Status ReadSize(const Json& json, const char* name, uint64_t* bytes) {
 
 // The part of a host's result object that tells of its windows.
 absl::Status ReadWindows(const Json& json, Windows* windows) {
-  uint64_t call = 0, held = 0, device = 0;
+  uint64_t call = 0, device = 0;
   RETURN_IF_ERROR(ReadSize(json, "in_bytes", &windows->in_bytes));
   RETURN_IF_ERROR(ReadSize(json, "out_bytes", &windows->out_bytes));
   RETURN_IF_ERROR(ReadSize(json, "call_bytes", &call));
-  RETURN_IF_ERROR(ReadSize(json, "held_bytes", &held));
   RETURN_IF_ERROR(ReadSize(json, "device_bytes", &device));
   windows->call_bytes = static_cast<int64_t>(call);
-  windows->held_bytes = static_cast<int64_t>(held);
   windows->device_bytes = static_cast<int64_t>(device);
   windows->in_turn = json.at("visible").value("in_turn", false);
   return absl::OkStatus();
@@ -139,10 +137,7 @@ absl::Status ReadWindows(const Json& json, Windows* windows) {
 
 // The part of an oracle's result object that describes its memory.
 absl::Status ReadMemory(const Json& json, const ExecRequest& request, OracleResult* result) {
-  if (result->host != nullptr) {
-    RETURN_IF_ERROR(ReadWindows(json, &result->windows));
-    result->host->Hold(result->windows.held_bytes);
-  }
+  if (result->host != nullptr) RETURN_IF_ERROR(ReadWindows(json, &result->windows));
   RETURN_IF_ERROR(ReadVisible(json.at("visible"), request, result));
   RETURN_IF_ERROR(ReadHidden(json.at("calls"), request, result));
   for (const Json& name : json.at("trials")) {

@@ -23,10 +23,8 @@ namespace tritonrl {
 // The sizes of a reference's windows and of the memory that it took on the GPU.
 struct Windows {
   uint64_t in_bytes = 0, out_bytes = 0;
-  bool in_turn = false;    // one trial's inputs at a time are in the window
-  int64_t call_bytes = 0;  // most that one call took beyond inputs and weights
-  // What the task takes as long as its host lives: models, constants, and what it may keep.
-  int64_t held_bytes = 0;
+  bool in_turn = false;      // one trial's inputs at a time are in the window
+  int64_t call_bytes = 0;    // most that one call took beyond inputs and weights
   int64_t device_bytes = 0;  // the GPU's memory; 0: not known
 
   // What a candidate is likely to take, for these inputs and outputs. Its own process: a context,

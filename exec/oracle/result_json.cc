@@ -200,8 +200,8 @@ void ReadOracleFields(const Fields& f, absl::Status* status, ExecResult* result)
   if (f.Has("reference_seconds")) result->set_reference_seconds(f.Number("reference_seconds"));
   // The rest is read by ReadOracleMemory.
   for (const char* name : {"visible", "calls", "trials", "shares_memory", "mutates_inputs",
-                           "has_buffers", "bytes_per_second", "in_bytes", "out_bytes", "held_bytes",
-                           "call_bytes", "device_bytes", "out_of_memory"}) {
+                           "has_buffers", "bytes_per_second", "in_bytes", "out_bytes", "call_bytes",
+                           "device_bytes", "out_of_memory"}) {
     (void)f.Has(name);
   }
 }

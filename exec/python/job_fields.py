@@ -40,7 +40,6 @@ FIELDS = {
 HOST_RESULT = {
     "in_bytes": 0,
     "out_bytes": 0,
-    "held_bytes": 0,
     "call_bytes": 0,
     "device_bytes": 0,
     "out_of_memory": False,

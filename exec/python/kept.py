@@ -21,7 +21,6 @@ class Store:
         self._most = most_bytes
         self._items = collections.OrderedDict()
         self._held = {}  # by kind: (key, leaves)
-        self._sizes = {}  # bytes of all that was ever put and not dropped
         self.bytes = 0
 
     def put(self, key, leaves, hold=False):
@@ -29,8 +28,7 @@ class Store:
         if hold:
             self._held[key[0]] = (key, leaves)
         self._items[key] = leaves
-        self._sizes[key] = byte_count(leaves)
-        self.bytes += self._sizes[key]
+        self.bytes += byte_count(leaves)
         while self.bytes > self._most and self._items:
             self._drop(next(iter(self._items)))
 
@@ -58,12 +56,7 @@ class Store:
         for kind in kinds or list(self._held):
             self._held.pop(kind, None)
 
-    def most_bytes(self):
-        """What is kept at most, of all that was put so far."""
-        return min(self._most, sum(self._sizes.values()))
-
     def drop(self, key):
-        self._sizes.pop(key, None)
         if key in self._items:
             self._drop(key)
         if self._held.get(key[0], (None,))[0] == key:
@@ -111,9 +104,6 @@ class KeptOutlet:
         """The state that candidates get; the arguments come before it."""
         described, leaves, _ = self._constants[1]
         return Leaves(leaves, copy=False).get(described)
-
-    def state_bytes(self):
-        return byte_count(self._constants[1][1])
 
     def show(self, inputs, what, make):
         described, collector = self._collect(inputs, what)

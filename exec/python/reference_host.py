@@ -91,16 +91,6 @@ class Host:
         )
         self._forger = forged.Forger(self._outlet, self._result["calls"], self._oracle.probe)
         self._empty_cache()
-        self._result["held_bytes"] = self._held_bytes()
-
-    def _held_bytes(self):
-        """GPU memory that the task takes as long as it is served: what is there now, as much as may be kept of what can
-        be made again, and a model to be timed."""
-        if self._device.modelled:
-            return 0
-        store, timed = self._outlet.store, self._job["measure_time"]
-        held = torch.cuda.memory_allocated() - store.bytes + store.most_bytes()
-        return held + (self._outlet.state_bytes() if timed else 0)
 
     def serve(self, control):
         """One answer to each order, until there are no more. Whether the process is wanted for another task."""
@@ -143,7 +133,7 @@ class Host:
         ((name, what),) = order.items()
         if name == "open":
             return self._open()
-        if name not in ("fill", "compare", "follow", "keep", "same", "probe", "time", "close"):
+        if name not in ("fill", "compare", "follow", "keep", "same", "probe", "time", "close", "check"):
             raise ValueError(f"there is no order {name!r}")
         return getattr(self, f"_{name}")(what), ()
 
@@ -181,6 +171,13 @@ class Host:
         self._outlet.write_trial(self._session(order).inputs.bytes, order["trial"])
         gpu_memory.synchronize(self._job["device"])
         return {"filled": True}
+
+    def _check(self, order):
+        """Whether the device computes what the CPU does: whole numbers below 2^24 are exact, whatever the order."""
+        numbers = torch.arange(order["elements"], dtype=torch.float32, device="cpu")
+        place = "cuda" if self._job["device"] == "cuda" else "cpu"
+        computed = torch.flip(numbers.to(place), [0]) * 2 + 1
+        return {"checked": torch.equal(computed.cpu(), torch.flip(numbers, [0]) * 2 + 1)}
 
     def _compare(self, order):
         memory, call, leaf = self._session(order).outputs.bytes, order["call"], order["leaf"]

@@ -164,7 +164,6 @@ ServerDescription Dispatcher::Describe() const {
     told->set_running(state.users);
     told->set_memory_bytes(memory.shared_out);
     told->set_reserved_bytes(memory.reserved);
-    told->set_held_bytes(memory.held);
     running += state.users;
     description.set_backend(device->backend->name());
     description.set_modelled(device->backend->modelled());

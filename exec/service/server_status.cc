@@ -32,8 +32,7 @@ std::string DeviceText(const DeviceState& device) {
       absl::StrCat("  ", device.gpu().empty() ? "its device" : absl::StrCat("GPU ", device.gpu()),
                    ": ", device.running(), " running");
   if (device.memory_bytes() > 0) {
-    absl::StrAppendFormat(&text, ", %.1f GiB reserved and %.1f held by references, of %.1f",
-                          device.reserved_bytes() / kGib, device.held_bytes() / kGib,
+    absl::StrAppendFormat(&text, ", %.1f GiB reserved of %.1f", device.reserved_bytes() / kGib,
                           device.memory_bytes() / kGib);
   }
   return text + "\n";

@@ -35,7 +35,7 @@ absl::StatusOr<std::unique_ptr<PythonBackend>> StartBackend(const SoakOptions& o
   if (options.torch_runner) {
     pool.workers = options.workers;
     // So little that who fills it gets there before its limit of time.
-    pool.limits.set_memory_bytes(options.backend == "cuda" ? int64_t{8} << 30 : 512 << 20);
+    pool.limits.set_memory_bytes(options.backend == "cuda" ? int64_t{4} << 30 : 512 << 20);
   } else {
     pool = FakePoolOptions(options.workers);
   }
@@ -193,6 +193,7 @@ class Soak {
     state.planned = options_.count;
     state.done = report_.done;
     state.wrong = static_cast<int>(report_.wrong.size());
+    if (state.wrong > 0) state.last_wrong = report_.wrong.back();
     state.seconds = absl::ToDoubleSeconds(absl::Now() - start_);
     state.running = running_;
     state.kinds = report_.kinds;

@@ -29,7 +29,7 @@ ABSL_FLAG(double, seconds, 0,
           "begin no more after so many seconds and conclude with what was done; 0: all of --count");
 ABSL_FLAG(double, extra_seconds, 0,
           "added to each candidate's wall limit (0.4 s for one that hangs): what passes before its "
-          "first line runs; 0: 2, on a GPU 10");
+          "first line runs; 0: 2, on a GPU 20");
 ABSL_FLAG(std::string, json, "", "also write the line of JSON to this file");
 
 namespace tritonrl {
@@ -60,7 +60,7 @@ absl::StatusOr<SoakOptions> OptionsFromFlags() {
   if (!(extra >= 0) || !(options.seconds >= 0)) {
     return absl::InvalidArgumentError("--seconds and --extra_seconds must not be negative");
   }
-  options.extra_seconds = extra > 0 ? extra : (cuda ? 10 : 2);
+  options.extra_seconds = extra > 0 ? extra : (cuda ? 20 : 2);
   const std::string timing = absl::GetFlag(FLAGS_timing);
   if (timing != "auto" && timing != "true" && timing != "false") {
     return absl::InvalidArgumentError("--timing must be auto, true or false");

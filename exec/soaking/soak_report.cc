@@ -35,10 +35,11 @@ bool SoakReport::MemoryIsFlat() const {
 std::string SoakStateText(const SoakState& state) {
   std::map<std::string, int> done;
   for (const auto& [kind, figures] : state.kinds) done[kind] = figures.count;
+  const std::string wrong =
+      state.wrong == 0 ? ""
+                       : absl::StrCat(", ", state.wrong, " WRONG (last: ", state.last_wrong, ")");
   return absl::StrFormat("soak: %d/%d after %.0f s%s; running: %s; done: %s", state.done,
-                         state.planned, state.seconds,
-                         state.wrong == 0 ? "" : absl::StrCat(", ", state.wrong, " WRONG"),
-                         Counts(state.running), Counts(done));
+                         state.planned, state.seconds, wrong, Counts(state.running), Counts(done));
 }
 
 std::string SoakReportText(const SoakReport& report) {

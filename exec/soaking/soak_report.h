@@ -29,6 +29,7 @@ struct SoakKind {
 struct SoakState {
   int planned = 0, done = 0;
   int wrong = 0;
+  std::string last_wrong;  // of these, in words
   double seconds = 0;
   std::map<std::string, int> running;     // by kind; at workers or waiting for one
   std::map<std::string, SoakKind> kinds;  // those that are done

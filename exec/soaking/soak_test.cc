@@ -73,7 +73,8 @@ TEST(SoakReportTest, SaysWhatRunsAndWhatIsDone) {
   EXPECT_EQ(SoakStateText(state),
             "soak: 3/60 after 21 s; running: hang 2, honest 5; done: crash 3");
   state.wrong = 1;
-  EXPECT_THAT(SoakStateText(state), testing::HasSubstr("1 WRONG"));
+  state.last_wrong = "case 7 (hang): why";
+  EXPECT_THAT(SoakStateText(state), testing::HasSubstr("1 WRONG (last: case 7 (hang): why)"));
 }
 
 TEST(SoakReportTest, GrowingMemoryAndNoVerdictAreNotFine) {

@@ -71,7 +71,7 @@ def serve_rounds(control, timing):
 
 def serve_as_host(job, result, names):
     """What was made goes into the memory "result"; then one answer to each order."""
-    result.update(in_bytes=_WINDOW, out_bytes=_WINDOW, held_bytes=0, call_bytes=0, device_bytes=0)
+    result.update(in_bytes=_WINDOW, out_bytes=_WINDOW, call_bytes=0, device_bytes=0)
     result.update(names.get("sizes", {}))
     made = json.dumps(result).encode()
     os.pwrite(job["fds"]["result"], made, 0)

@@ -33,7 +33,7 @@ void DescribeTiming(const TimingResult& timing, MeasuredTiming* description) {
   description->set_speedup_low(timing.speedup.low);
   description->set_speedup_high(timing.speedup.high);
   if (timing.paper_speedup.has_value()) description->set_paper_speedup(*timing.paper_speedup);
-  description->set_blocks(timing.blocks);
+  description->mutable_block_ratios()->Add(timing.ratios.begin(), timing.ratios.end());
   for (const GpuState& state : timing.gpu) {
     if (state.other_programs > 0) description->set_gpu_shared(true);
     if (state.throttled) description->set_gpu_throttled(true);

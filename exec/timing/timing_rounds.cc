@@ -17,15 +17,15 @@ namespace {
 using Json = nlohmann::json;
 using Kind = TimingResult::Kind;
 
-constexpr int kFewestBlocks = 6;        // before the interval is looked at
+constexpr int kFewestBlocks = 4;        // before the interval is looked at
 constexpr int kFewestSlowBlocks = 3;    // where the budget is used before
-constexpr int kMostBlocks = 60;         // more would not make it better: what is left is systematic
+constexpr int kMostBlocks = 30;         // more would not make it better: what is left is systematic
 constexpr double kNarrow = 0.005;       // half width of the interval at which it is good enough
 constexpr double kBudgetSeconds = 0.6;  // of rounds, as nothing else may use the GPU meanwhile
 constexpr double kDoubtFactor = 3;      // times the budget while the clock outside contradicts
-constexpr int kBlocksOnTrial = 3;       // inputs change after so many, as large ones take time
+constexpr int kBlocksOnTrial = 2;       // inputs change after so many, as large ones take time
 constexpr int kMostCalls = 8;           // n
-constexpr double kRoundSeconds = 0.05;  // n is lowered so that a round of n takes about this long
+constexpr double kRoundSeconds = 0.02;  // n is lowered so that a round of n takes about this long
 constexpr int kPaperCalls = 10;
 constexpr double kMostPaperSeconds = 10;  // slower forwards have no paper's figure
 // The GPU waits so long before each call that all its launches are queued by then.
@@ -59,7 +59,6 @@ class Turns {
     result_.reference = Summarize(reference_rounds_);
     result_.candidate = Summarize(candidate_rounds_);
     result_.speedup = WithSystematicError(EstimateSpeedup(blocks_), blocks_);
-    result_.blocks = static_cast<int>(blocks_.size());
     return result_;
   }
 
@@ -171,12 +170,7 @@ class Turns {
     if (!Timed(&result_.load_seconds, [&] { return Load(trial); })) return false;
     const int calls = std::clamp(static_cast<int>(kRoundSeconds / one_call_), 1, kMostCalls);
     std::vector<double> seconds[2];
-    // The GPU changes over between two processes before the second and the last round of a block,
-    // which takes time outside. In every other block the long rounds come first, so that each side
-    // has long and short ones with and without it.
-    const int first = blocks_.size() % 2 == 0 ? 1 : 2;
-    for (const auto& [is_candidate, factor] :
-         {std::pair(false, first), {true, first}, {true, 3 - first}, {false, 3 - first}}) {
+    for (const auto& [is_candidate, factor] : BlockOrder()) {
       TimedRound round;
       if (!Turn(is_candidate, {.calls = factor * calls, .trial = trial, .spin_seconds = spin_},
                 &round)) {
@@ -188,6 +182,7 @@ class Turns {
       (is_candidate ? candidate_rounds_ : reference_rounds_).push_back(std::move(round));
     }
     blocks_.push_back({Median(std::move(seconds[0])), Median(std::move(seconds[1]))});
+    result_.ratios.push_back(blocks_.back().reference / blocks_.back().candidate);
     return true;
   }
 
@@ -255,6 +250,12 @@ class Turns {
 };
 
 }  // namespace
+
+const std::vector<RoundOfBlock>& BlockOrder() {
+  static const auto& order = *new std::vector<RoundOfBlock>{
+      {false, 1}, {true, 1}, {true, 2}, {false, 2}, {false, 2}, {true, 2}, {true, 1}, {false, 1}};
+  return order;
+}
 
 TimePerCall Summarize(const std::vector<TimedRound>& rounds) {
   TimePerCall result;

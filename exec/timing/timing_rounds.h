@@ -1,9 +1,10 @@
 // Timing on a GPU: reference and candidate take turns, each in its own process, and the supervisor
 // holds a clock of its own beside theirs.
 //
-// A block is A B B A: n calls of the reference, n and 2n of the candidate, 2n of the reference; in
-// every other one 2n, 2n, n and n. Blocks go on until the interval of the speedup is narrow or the
-// budget is used. Before the blocks each side makes the ten calls of the paper's figure.
+// A block is A B B A and the same from its end to its start (BlockOrder), so that what drifts
+// evenly, such as clocks that fall under load, is the same for both. Blocks go on until the
+// interval of the speedup is narrow or the budget is used. Before the blocks each side makes the
+// ten calls of the paper's figure.
 #ifndef TRITONRL_EXEC_TIMING_TIMING_ROUNDS_H_
 #define TRITONRL_EXEC_TIMING_TIMING_ROUNDS_H_
 
@@ -19,6 +20,18 @@
 #include "exec/workers/job_dialogue.h"
 
 namespace tritonrl {
+
+// One round of a block: whose, and n or 2n calls.
+struct RoundOfBlock {
+  bool is_candidate = false;
+  int factor = 1;
+};
+
+// The rounds of a block: n calls of the reference, n and 2n of the candidate, 2n of the reference,
+// and these four backwards. The calls of either side lie about the middle of the block. The GPU
+// changes over between two processes before the second, the fourth, the sixth and the last round,
+// which takes time outside: each side has long and short rounds with and without it.
+const std::vector<RoundOfBlock>& BlockOrder();
 
 // What rounds of one process say about one forward, in seconds.
 struct TimePerCall {
@@ -52,7 +65,7 @@ struct TimingResult {
   std::string text;  // what went wrong
   TimePerCall reference, candidate;
   SpeedupInterval speedup;
-  int blocks = 0;
+  std::vector<double> ratios;           // of each block: reference / candidate
   std::optional<double> paper_speedup;  // ratio of the means of ten plain calls each
   double bytes_per_second = 0;          // at which the GPU writes memory
   double spin_seconds = 0;              // wait before each call
