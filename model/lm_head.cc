@@ -28,6 +28,11 @@ int64_t CudaChunkRows(const HeadSettings& settings, int64_t vocab) {
   return std::max(kMinChunkRows, kCudaChunkElements / vocab);
 }
 
+// Whether the GPU's kernels take the head: they read rows of logits in packs too.
+bool UseCuda(const LayerContext& context, const at::Tensor& weight) {
+  return context.UseCuda(weight) && weight.size(0) % 8 == 0;
+}
+
 // A run of rows whose logits are there.
 struct HeadChunk {
   at::Tensor hidden;   // [R, C]
@@ -158,7 +163,7 @@ HeadOutput LmHeadForward(const LayerContext& context, const at::Tensor& hidden,
   const at::ScalarType type = ToComputeType(weight.narrow(0, 0, 0)).scalar_type();
   HeadOutput output = {context.Empty({rows}, hidden, type), context.Empty({rows}, hidden, type),
                        context.Empty({rows}, hidden, type)};
-  if (context.UseCuda(weight)) {
+  if (UseCuda(context, weight)) {
     return ForwardCuda(context, hidden, weight, targets, settings, output);
   }
   if (!context.UseKernels(hidden)) {
@@ -185,7 +190,7 @@ at::Tensor LmHeadBackward(const LayerContext& context, const at::Tensor& hidden,
                           const at::Tensor& d_log_probs, at::Tensor d_weight) {
   const int64_t rows = hidden.size(0), cols = hidden.size(1), vocab = weight.size(0);
   at::Tensor d_hidden = context.Empty({rows, cols}, hidden);
-  if (context.UseCuda(weight)) {
+  if (UseCuda(context, weight)) {
     BackwardCuda(context, hidden, weight, targets, settings, lse, d_log_probs, d_hidden, d_weight);
     return d_hidden;
   }
@@ -221,7 +226,7 @@ HeadOutput LmHeadLearn(const LayerContext& context, const at::Tensor& hidden,
                        const HeadSettings& settings, ChunkLoss loss, bool accumulate,
                        at::Tensor d_hidden, at::Tensor d_weight) {
   const int64_t rows = hidden.size(0);
-  if (!context.UseCuda(weight)) {
+  if (!UseCuda(context, weight)) {
     HeadOutput output = LmHeadForward(context, hidden, weight, targets, settings);
     const at::Tensor d = loss(0, rows, output.log_probs, output.entropy);
     if (!accumulate) d_weight.zero_();
@@ -245,7 +250,7 @@ HeadOutput LmHeadLearn(const LayerContext& context, const at::Tensor& hidden,
     CudaLogSoftmaxForward(chunk.logits, settings.temperature, chunk.targets, log_probs, entropy,
                           chunk.lse);
     ChunkBackward(context, chunk, weight, settings.temperature,
-                  loss(begin, end, log_probs, entropy), accumulate || begin > 0,
+                  loss(begin, end, log_probs, entropy).contiguous(), accumulate || begin > 0,
                   d_room.narrow(0, 0, end - begin), d_hidden.slice(0, begin, end), d_weight);
   }
   return output;

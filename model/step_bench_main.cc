@@ -1,7 +1,7 @@
 // Tokens per second of forward and backward at the shapes of real models on one GPU, with random
 // weights, and where the time goes.
 //
-//   bazel run //model:step_bench -- --shape=qwen3_8b --lengths=16384 --lengths=8192,8192
+//   bazel run //model:step_bench -- --shape=qwen3_8b '--lengths=16384;8192,8192'
 
 #include <ATen/Context.h>
 #include <ATen/TensorOperators.h>

@@ -9,10 +9,15 @@ namespace {
 
 constexpr int64_t kRows = 64;  // rows of one task
 
+// Whether the GPU's kernel takes it: each half of a row is read in packs.
+bool UseCuda(const LayerContext& context, const at::Tensor& gate_up) {
+  return context.UseCuda(gate_up) && gate_up.size(1) % 16 == 0;
+}
+
 }  // namespace
 
 at::Tensor SwigluForward(const LayerContext& context, const at::Tensor& gate_up) {
-  if (context.UseCuda(gate_up)) return CudaSwigluForward(gate_up);
+  if (UseCuda(context, gate_up)) return CudaSwigluForward(gate_up);
   const int64_t rows = gate_up.size(0), size = gate_up.size(1) / 2;
   if (!context.UseKernels(gate_up)) {
     return at::silu(gate_up.narrow(1, 0, size)).mul_(gate_up.narrow(1, size, size));
@@ -30,7 +35,7 @@ at::Tensor SwigluBackward(const LayerContext& context, const at::Tensor& gate_up
                           at::Tensor d_out, at::Tensor* out) {
   const int64_t rows = gate_up.size(0), size = gate_up.size(1) / 2;
   at::Tensor d_gate_up = in_place ? gate_up : context.Empty({rows, 2 * size}, gate_up);
-  if (context.UseCuda(gate_up) && context.UseCuda(d_out)) {
+  if (UseCuda(context, gate_up) && context.UseCuda(d_out)) {
     CudaSwigluBackward(gate_up, d_out, d_gate_up);
     *out = d_out;
     return d_gate_up;
