@@ -15,6 +15,7 @@
 #include "base/hash.h"
 #include "base/status.h"
 #include "nlohmann/json.hpp"
+#include "trainer/optimizer_file.h"
 #include "trainer/torch_status.h"
 
 namespace tritonrl {
@@ -55,72 +56,12 @@ absl::Status ListFiles(const std::string& dir, const std::string& below,
   return absl::OkStatus();
 }
 
-absl::Status WriteManifest(const std::string& dir) {
-  std::vector<std::string> files;
-  RETURN_IF_ERROR(ListFiles(dir, "", &files));
-  Json manifest;
-  for (const std::string& file : files) {
-    const std::string path = JoinPath(dir, file);
-    ASSIGN_OR_RETURN(const int64_t size, FileSize(path));
-    ASSIGN_OR_RETURN(const std::string digest, HashFile(path));
-    manifest["files"][file] = {{"size", size}, {"sha256", digest}};
-  }
-  return WriteFileAtomic(JoinPath(dir, "manifest.json"), manifest.dump(1) + "\n");
-}
-
-absl::Status WriteFully(int fd, const char* data, int64_t size, const std::string& path) {
-  while (size > 0) {
-    const ssize_t written = write(fd, data, size);
-    if (written < 0 && errno == EINTR) continue;
-    if (written < 0) return ErrnoStatus(errno, "write", path);
-    data += written;
-    size -= written;
-  }
-  return absl::OkStatus();
-}
-
-// Tensors one behind the other, without a header: sizes are known from the model's layout.
-absl::Status WriteTensors(const std::string& path, const std::vector<at::Tensor>& tensors) {
-  const int fd = open(path.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644);
-  if (fd < 0) return ErrnoStatus(errno, "create", path);
-  absl::Status status;
-  for (const at::Tensor& tensor : tensors) {
-    const at::Tensor host = tensor.cpu().contiguous();
-    status = WriteFully(fd, static_cast<const char*>(host.const_data_ptr()),
-                        static_cast<int64_t>(host.nbytes()), path);
-    if (!status.ok()) break;
-  }
-  if (status.ok() && fsync(fd) != 0) status = ErrnoStatus(errno, "write", path);
-  if (close(fd) != 0 && status.ok()) status = ErrnoStatus(errno, "write", path);
-  return status;
-}
-
-absl::Status ReadTensors(const std::string& path, const std::vector<at::Tensor>& tensors) {
-  ASSIGN_OR_RETURN(const std::string bytes, ReadFile(path));
-  size_t expected = 0;
-  for (const at::Tensor& tensor : tensors) expected += tensor.nbytes();
-  if (bytes.size() != expected) {
-    return absl::DataLossError(absl::StrCat(path, " has ", bytes.size(),
-                                            " bytes but this model and ", "train_dtype need ",
-                                            expected, "; it is from another model"));
-  }
-  size_t offset = 0;
-  for (const at::Tensor& tensor : tensors) {
-    const at::Tensor host = tensor.device().is_cpu() ? tensor : tensor.cpu();
-    std::copy_n(bytes.data() + offset, host.nbytes(), static_cast<char*>(host.mutable_data_ptr()));
-    offset += host.nbytes();
-    if (!tensor.device().is_cpu()) at::Tensor(tensor).copy_(host);
-  }
-  return absl::OkStatus();
-}
-
-// The optimizer's tensors in the order of optimizer.bin.
-std::vector<at::Tensor> OptimizerTensors(const AdamW& optimizer) {
-  std::vector<at::Tensor> tensors = {optimizer.first_moment(), optimizer.second_moment()};
-  if (!optimizer.master().is_same(optimizer.weights()->flat())) {
-    tensors.insert(tensors.begin(), optimizer.master());
-  }
-  return tensors;
+// Size and checksum of one file of `dir`.
+absl::StatusOr<Json> DescribeFile(const std::string& dir, const std::string& file) {
+  const std::string path = JoinPath(dir, file);
+  ASSIGN_OR_RETURN(const int64_t size, FileSize(path));
+  ASSIGN_OR_RETURN(const std::string digest, HashFile(path));
+  return Json{{"size", size}, {"sha256", digest}};
 }
 
 absl::Status SyncDirectory(const std::string& path) {
@@ -133,13 +74,28 @@ absl::Status SyncDirectory(const std::string& path) {
 }
 
 std::string StateText(const TrainingState& state, const AdamW& optimizer) {
+  const ShardPlan& plan = optimizer.plan();
   Json json = {{"program", state.program},
                {"step", state.step},
                {"seed", state.seed},
                {"updates", optimizer.updates()},
                {"skipped_in_a_row", state.skipped_in_a_row},
-               {"extra", state.extra}};
+               {"extra", state.extra},
+               {"optimizer",
+                {{"ranks", plan.ranks()},
+                 {"bucket_elements", plan.bucket_elements()},
+                 {"flat_size", plan.flat_size()}}}};
   return json.dump(1) + "\n";
+}
+
+// How the optimizer's state was spread over ranks when it was saved.
+ShardPlan SavedPlan(const Json& state, const ShardPlan& mine) {
+  if (!state.contains("optimizer")) return ShardPlan(mine.flat_size(), 1);  // one file, as once
+  const Json& plan = state.at("optimizer");
+  const int ranks = plan.at("ranks").get<int>();
+  const int64_t bucket = plan.at("bucket_elements").get<int64_t>();
+  return ShardPlan(plan.at("flat_size").get<int64_t>(), std::max(1, ranks),
+                   std::max<int64_t>(1, bucket));
 }
 
 }  // namespace
@@ -187,34 +143,79 @@ absl::StatusOr<std::vector<int64_t>> CheckpointStore::Steps() const {
   return steps;
 }
 
-absl::Status CheckpointStore::WriteAll(const std::string& dir, const TrainingState& state,
-                                       const Policy& policy, const AdamW& optimizer) const {
-  RETURN_IF_ERROR(CreateDirectories(dir));
-  const FloatType dtype = policy.weights->dtype() == at::kBFloat16 ? BFLOAT16 : FLOAT32;
-  RETURN_IF_ERROR(SavePolicy(policy, JoinPath(dir, "model"), dtype));
-  RETURN_IF_ERROR(CatchTorch("saving the optimizer", "use a smaller model", [&]() -> absl::Status {
-    return WriteTensors(JoinPath(dir, "optimizer.bin"), OptimizerTensors(optimizer));
-  }));
-  RETURN_IF_ERROR(WriteFileAtomic(JoinPath(dir, "state.json"), StateText(state, optimizer)));
-  return WriteManifest(dir);
+absl::Status CheckpointStore::WriteMine(const std::string& dir, const TrainingState& state,
+                                        const Policy& policy, const AdamW& optimizer) const {
+  if (is_root()) {
+    const FloatType dtype = policy.weights->dtype() == at::kBFloat16 ? BFLOAT16 : FLOAT32;
+    RETURN_IF_ERROR(SavePolicy(policy, JoinPath(dir, "model"), dtype));
+    RETURN_IF_ERROR(WriteFileAtomic(JoinPath(dir, "state.json"), StateText(state, optimizer)));
+  }
+  return CatchTorch("saving the optimizer", "use a smaller model",
+                    [&] { return WriteOptimizer(dir, optimizer); });
+}
+
+// Each rank reads its own file for the checksum; rank 0 also the model's.
+absl::StatusOr<std::string> CheckpointStore::DescribeMine(const std::string& dir,
+                                                          const AdamW& optimizer) const {
+  std::vector<std::string> files;
+  if (is_root()) {
+    RETURN_IF_ERROR(ListFiles(dir, "model", &files));
+    files.push_back("state.json");
+  }
+  files.push_back(OptimizerFileName(optimizer.rank(), optimizer.plan().ranks()));
+  Json entries = Json::object();
+  for (const std::string& file : files) {
+    ASSIGN_OR_RETURN(entries[file], DescribeFile(dir, file));
+  }
+  return entries.dump();
+}
+
+absl::Status CheckpointStore::Write(const std::string& writing, const std::string& final_path,
+                                    const TrainingState& state, const Policy& policy,
+                                    const AdamW& optimizer) const {
+  absl::Status status;
+  if (is_root()) {
+    status = CreateDirectories(folder_);
+    if (status.ok()) status = RemoveTree(writing);  // left by a kill
+    if (status.ok()) status = CreateDirectories(writing);
+  }
+  RETURN_IF_ERROR(Agree(status));
+  std::string described;
+  status = WriteMine(writing, state, policy, optimizer);
+  if (status.ok()) {
+    absl::StatusOr<std::string> mine = DescribeMine(writing, optimizer);
+    status = mine.status();
+    if (mine.ok()) described = *std::move(mine);
+  }
+  RETURN_IF_ERROR(Agree(status));
+  std::vector<std::string> all = {described};
+  if (ranks_ != nullptr) {
+    ASSIGN_OR_RETURN(all, ranks_->AllGather(described));
+  }
+  return Agree(is_root() ? Publish(writing, final_path, all) : absl::OkStatus());
+}
+
+absl::Status CheckpointStore::Publish(const std::string& writing, const std::string& final_path,
+                                      const std::vector<std::string>& described) const {
+  Json manifest;
+  for (const std::string& entries : described) manifest["files"].update(Json::parse(entries));
+  RETURN_IF_ERROR(WriteFileAtomic(JoinPath(writing, "manifest.json"), manifest.dump(1) + "\n"));
+  RETURN_IF_ERROR(SyncDirectory(writing));
+  // The same step again (a resumed run with other settings of `every`): same contents, so removing
+  // the old one first loses nothing but the window between the two calls.
+  RETURN_IF_ERROR(RemoveTree(final_path));
+  RETURN_IF_ERROR(RenameFile(writing, final_path));
+  return SyncDirectory(folder_);
 }
 
 absl::Status CheckpointStore::Save(const TrainingState& state, const Policy& policy,
                                    const AdamW& optimizer) {
   const std::string final_path = PathOf(state.step);
   const std::string writing = JoinPath(folder_, absl::StrCat(kTemporary, BaseName(final_path)));
-  absl::Status status = CreateDirectories(folder_);
-  if (status.ok()) status = RemoveTree(writing);  // left by a kill
-  if (status.ok()) status = WriteAll(writing, state, policy, optimizer);
-  if (status.ok()) status = SyncDirectory(writing);
-  // The same step again (a resumed run with other settings of `every`): same contents, so removing
-  // the old one first loses nothing but the window between the two calls.
-  if (status.ok()) status = RemoveTree(final_path);
-  if (status.ok()) status = RenameFile(writing, final_path);
-  if (status.ok()) status = SyncDirectory(folder_);
-  if (status.ok()) return RemoveOld();
+  const absl::Status status = Write(writing, final_path, state, policy, optimizer);
+  if (status.ok()) return is_root() ? RemoveOld() : absl::OkStatus();
 
-  RemoveTree(writing).IgnoreError();
+  if (is_root()) RemoveTree(writing).IgnoreError();
   const absl::StatusOr<std::vector<int64_t>> steps = Steps();
   const std::string newest =
       steps.ok() && !steps->empty()
@@ -236,10 +237,10 @@ absl::Status CheckpointStore::RemoveOld() const {
 absl::StatusOr<TrainingState> CheckpointStore::LoadFrom(const std::string& dir,
                                                         const TrainingState& expected,
                                                         Policy* policy, AdamW* optimizer) const {
-  RETURN_IF_ERROR(VerifyManifest(dir));
   ASSIGN_OR_RETURN(const std::string text, ReadFile(JoinPath(dir, "state.json")));
   TrainingState state;
   int64_t updates = 0;
+  std::optional<ShardPlan> saved;
   try {
     const Json json = Json::parse(text);
     json.at("program").get_to(state.program);
@@ -248,6 +249,7 @@ absl::StatusOr<TrainingState> CheckpointStore::LoadFrom(const std::string& dir,
     json.at("updates").get_to(updates);
     json.at("skipped_in_a_row").get_to(state.skipped_in_a_row);
     json.at("extra").get_to(state.extra);
+    saved = SavedPlan(json, optimizer->plan());
   } catch (const Json::exception& error) {
     return absl::DataLossError(absl::StrCat(dir, "/state.json: ", error.what()));
   }
@@ -263,30 +265,20 @@ absl::StatusOr<TrainingState> CheckpointStore::LoadFrom(const std::string& dir,
     return absl::FailedPreconditionError(
         absl::StrCat(dir, " holds a model of another shape than policy.dir"));
   }
-  RETURN_IF_ERROR(ReadTensors(JoinPath(dir, "optimizer.bin"), OptimizerTensors(*optimizer)));
   at::Tensor(policy->weights->flat()).copy_(weights->flat());
+  RETURN_IF_ERROR(ReadOptimizer(dir, *saved, optimizer));
   optimizer->set_updates(updates);
-  optimizer->SyncWeights();
   return state;
 }
 
-absl::StatusOr<std::optional<TrainingState>> CheckpointStore::LoadNewest(
-    const TrainingState& expected, Policy* policy, AdamW* optimizer,
-    std::vector<std::string>* warnings) {
+absl::StatusOr<std::optional<int64_t>> CheckpointStore::NewestSound(
+    std::vector<std::string>* warnings) const {
   ASSIGN_OR_RETURN(const std::vector<int64_t> steps, Steps());
-  if (steps.empty()) return std::optional<TrainingState>();
+  if (steps.empty()) return std::optional<int64_t>();
   for (size_t i = steps.size(); i-- > 0;) {
-    absl::StatusOr<TrainingState> state = absl::InternalError("not loaded");
-    const absl::Status status = CatchTorch(
-        PathOf(steps[i]), "use a larger device or a smaller model", [&]() -> absl::Status {
-          state = LoadFrom(PathOf(steps[i]), expected, policy, optimizer);
-          return state.status();
-        });
-    if (status.ok()) return std::optional<TrainingState>(*std::move(state));
-    if (status.code() != absl::StatusCode::kDataLoss &&
-        status.code() != absl::StatusCode::kNotFound) {
-      return status;
-    }
+    const absl::Status status = VerifyManifest(PathOf(steps[i]));
+    if (status.ok()) return std::optional<int64_t>(steps[i]);
+    if (!absl::IsDataLoss(status) && !absl::IsNotFound(status)) return status;
     warnings->push_back(
         absl::StrCat("the checkpoint of step ", steps[i],
                      " is damaged and is passed over: ", std::string(status.message())));
@@ -294,6 +286,30 @@ absl::StatusOr<std::optional<TrainingState>> CheckpointStore::LoadNewest(
   return absl::DataLossError(absl::StrCat("no checkpoint in ", folder_, " can be used (",
                                           warnings->back(), "); remove ", folder_,
                                           " to start again from the first step"));
+}
+
+absl::StatusOr<std::optional<TrainingState>> CheckpointStore::LoadNewest(
+    const TrainingState& expected, Policy* policy, AdamW* optimizer,
+    std::vector<std::string>* warnings) {
+  // Rank 0 reads all files for their checksums and says which checkpoint all take.
+  absl::Status status;
+  std::string chosen;
+  if (is_root()) {
+    const absl::StatusOr<std::optional<int64_t>> newest = NewestSound(warnings);
+    status = newest.status();
+    if (newest.ok() && newest->has_value()) chosen = absl::StrCat(**newest);
+  }
+  RETURN_IF_ERROR(Agree(status));
+  if (ranks_ != nullptr) RETURN_IF_ERROR(ranks_->Broadcast(&chosen));
+  int64_t step = 0;
+  if (!absl::SimpleAtoi(chosen, &step)) return std::optional<TrainingState>();
+  absl::StatusOr<TrainingState> state = absl::InternalError("not loaded");
+  status = CatchTorch(PathOf(step), "use a larger device or a smaller model", [&] {
+    state = LoadFrom(PathOf(step), expected, policy, optimizer);
+    return state.status();
+  });
+  RETURN_IF_ERROR(Agree(status));
+  return std::optional<TrainingState>(*std::move(state));
 }
 
 }  // namespace tritonrl

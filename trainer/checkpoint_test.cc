@@ -8,6 +8,7 @@
 #include <cstdlib>
 
 #include "base/file.h"
+#include "base/status.h"
 #include "gtest/gtest.h"
 #include "trainer/test_model.h"
 
@@ -38,7 +39,7 @@ class CheckpointTest : public testing::Test {
   absl::Status StepAndSave(CheckpointStore* store, int64_t step) {
     Gradients gradients(*policy_.weights);
     FillRandom(&gradients);
-    optimizer_->Step(0.01, &gradients);
+    RETURN_IF_ERROR(optimizer_->Step(0.01, &gradients).status());
     state_.step = step;
     return store->Save(state_, policy_, *optimizer_);
   }
@@ -79,7 +80,7 @@ TEST_F(CheckpointTest, RestoresTheMasterOfBf16Weights) {
   AdamW a(OptimizerConfig(), first->weights), b(OptimizerConfig(), second->weights);
   Gradients gradients(*first->weights);
   FillRandom(&gradients);
-  a.Step(1e-4, &gradients);
+  ASSERT_TRUE(a.Step(1e-4, &gradients).ok());
   CheckpointStore store(dir_ + "/checkpoints", 1);
   state_.step = 1;
   ASSERT_TRUE(store.Save(state_, *first, a).ok());

@@ -1,5 +1,6 @@
 #include "trainer/data_parallel.h"
 
+#include <ATen/ops/empty.h>
 #include <mpi.h>
 
 #include <algorithm>
@@ -8,6 +9,7 @@
 #include <functional>
 #include <limits>
 
+#include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
 #include "base/status.h"
@@ -113,29 +115,63 @@ absl::Status DataParallel::Max(std::span<double> values) {
   return status;
 }
 
-absl::Status DataParallel::SumTensor(at::Tensor tensor) {
-  if (size_ == 1) return absl::OkStatus();
-  if (tensor.scalar_type() != at::kFloat || !tensor.is_contiguous()) {
-    return absl::InternalError("SumTensor takes contiguous fp32 tensors");
+absl::Status DataParallel::ReduceToShards(const ShardPlan& plan, const at::Tensor& full,
+                                          at::Tensor local) {
+  if (full.scalar_type() != at::kFloat || !full.is_contiguous()) {
+    return absl::InternalError("ReduceToShards takes contiguous fp32 tensors");
   }
-  const at::Tensor host = tensor.device().is_cpu() ? tensor : tensor.cpu();
-  float* data = host.mutable_data_ptr<float>();
-  // Pieces, since MPI counts are 32-bit.
-  constexpr int64_t kPiece = int64_t{1} << 28;
-  for (int64_t begin = 0; begin < host.numel(); begin += kPiece) {
-    const int count = static_cast<int>(std::min(kPiece, host.numel() - begin));
+  if (size_ == 1) {
+    if (!local.is_same(full)) local.copy_(full);
+    return absl::OkStatus();
+  }
+  std::vector<int> counts(size_);
+  for (int64_t bucket = 0; bucket < plan.buckets(); ++bucket) {
+    const FlatRange range = plan.Bucket(bucket);
+    for (int r = 0; r < size_; ++r) counts[r] = static_cast<int>(plan.Piece(bucket, r).size());
+    const at::Tensor all = full.narrow(0, range.begin, range.size()).cpu();
+    const at::Tensor mine = at::empty({counts[rank_]}, at::kFloat);
     const absl::Status status = Await(
         [&](MPI_Request* request) {
-          return MPI_Iallreduce(MPI_IN_PLACE, data + begin, count, MPI_FLOAT, MPI_SUM,
-                                MPI_COMM_WORLD, request);
+          return MPI_Ireduce_scatter(all.const_data_ptr(), mine.mutable_data_ptr(), counts.data(),
+                                     MPI_FLOAT, MPI_SUM, MPI_COMM_WORLD, request);
         },
         "the sum of gradients", rank_, timeout_);
-    if (!status.ok()) {
-      lost_ = true;
-      return status;
-    }
+    lost_ |= !status.ok();
+    RETURN_IF_ERROR(status);
+    local.narrow(0, plan.LocalOffset(bucket, rank_), counts[rank_]).copy_(mine);
   }
-  if (!tensor.device().is_cpu()) tensor.copy_(host);
+  return absl::OkStatus();
+}
+
+absl::Status DataParallel::GatherShards(const ShardPlan& plan, const at::Tensor& local,
+                                        at::Tensor full) {
+  if (size_ == 1) {
+    if (!full.is_same(local)) full.copy_(local);
+    return absl::OkStatus();
+  }
+  const int64_t width = static_cast<int64_t>(full.element_size());
+  std::vector<int> counts(size_), offsets(size_);  // in bytes
+  for (int64_t bucket = 0; bucket < plan.buckets(); ++bucket) {
+    const FlatRange range = plan.Bucket(bucket);
+    for (int r = 0; r < size_; ++r) {
+      const FlatRange piece = plan.Piece(bucket, r);
+      counts[r] = static_cast<int>(piece.size() * width);
+      offsets[r] = static_cast<int>((piece.begin - range.begin) * width);
+    }
+    const at::Tensor mine =
+        local.narrow(0, plan.LocalOffset(bucket, rank_), plan.Piece(bucket, rank_).size()).cpu();
+    const at::Tensor all = at::empty({range.size()}, full.options().device(at::kCPU));
+    const absl::Status status = Await(
+        [&](MPI_Request* request) {
+          return MPI_Iallgatherv(mine.const_data_ptr(), counts[rank_], MPI_BYTE,
+                                 all.mutable_data_ptr(), counts.data(), offsets.data(), MPI_BYTE,
+                                 MPI_COMM_WORLD, request);
+        },
+        "the exchange of weights", rank_, timeout_);
+    lost_ |= !status.ok();
+    RETURN_IF_ERROR(status);
+    full.narrow(0, range.begin, range.size()).copy_(all);
+  }
   return absl::OkStatus();
 }
 
@@ -189,6 +225,22 @@ absl::StatusOr<bool> DataParallel::Any(bool flag) {
   double value = flag ? 1 : 0;
   RETURN_IF_ERROR(Max(std::span<double>(&value, 1)));
   return value > 0;
+}
+
+absl::Status DataParallel::Agree(const absl::Status& status) {
+  if (size_ == 1) return status;
+  const std::string mine =
+      status.ok() ? "" : absl::StrCat(static_cast<int>(status.code()), " ", Message(status));
+  ASSIGN_OR_RETURN(const std::vector<std::string> all, AllGather(mine));
+  for (int r = 0; r < size_; ++r) {
+    if (all[r].empty()) continue;
+    const size_t space = all[r].find(' ');
+    int code = static_cast<int>(absl::StatusCode::kUnknown);
+    (void)absl::SimpleAtoi(all[r].substr(0, space), &code);
+    return absl::Status(static_cast<absl::StatusCode>(code),
+                        absl::StrCat("rank ", r, ": ", all[r].substr(space + 1)));
+  }
+  return absl::OkStatus();
 }
 
 void DataParallel::Abort(int exit_code) {

@@ -13,6 +13,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
+#include "trainer/shard_plan.h"
 
 namespace tritonrl {
 
@@ -39,8 +40,11 @@ class DataParallel {
   // Element-wise over all ranks, in place; the same bits on every rank.
   absl::Status Sum(std::span<double> values);
   absl::Status Max(std::span<double> values);
-  // fp32, contiguous; a GPU tensor goes through host memory.
-  absl::Status SumTensor(at::Tensor tensor);
+  // Sums `full` ([plan.flat_size] fp32) over all ranks into what this rank keeps of it, `local`
+  // ([plan.LocalSize(rank)] fp32). A GPU's tensors go through host memory, bucket by bucket.
+  absl::Status ReduceToShards(const ShardPlan& plan, const at::Tensor& full, at::Tensor local);
+  // What all ranks keep, into `full` on every rank; both of one type, of any.
+  absl::Status GatherShards(const ShardPlan& plan, const at::Tensor& local, at::Tensor full);
 
   // Every rank's text, by rank, on every rank.
   absl::StatusOr<std::vector<std::string>> AllGather(const std::string& text);
@@ -50,6 +54,11 @@ class DataParallel {
 
   // True on every rank if `flag` is true on any.
   absl::StatusOr<bool> Any(bool flag);
+  // The same on every rank: OK if every rank's status is, else the error of the lowest rank that
+  // has one, with its number.
+  absl::Status Agree(const absl::Status& status);
+  // A collective operation failed: no other one can succeed any more.
+  bool lost() const { return lost_; }
 
   // Ends the whole job with an exit code; for errors of one rank that the others can't know of.
   // With one rank it only exits.

@@ -153,7 +153,6 @@ absl::Status Learner::LearnPart(const RlBatch& batch, const std::vector<int>& gr
     return absl::OkStatus();
   }
   Accumulate(items, true, totals);
-  RETURN_IF_ERROR(ranks_->SumTensor(gradients_.flat()));
   totals->updated = true;
   return Update(update, stats);
 }
@@ -192,7 +191,7 @@ absl::Status Learner::Update(int64_t update, LearnStats* stats) {
   const int64_t total_updates =
       options_.total_steps * objective.epochs_per_batch() * objective.optimizer_steps_per_epoch();
   stats->learning_rate = LearningRate(options_.optimizer, update, total_updates);
-  const UpdateResult result = optimizer_->Step(stats->learning_rate, &gradients_);
+  ASSIGN_OR_RETURN(const UpdateResult result, optimizer_->Step(stats->learning_rate, &gradients_));
   stats->gradient_norm = result.gradient_norm;
   ++(result.skipped ? stats->skipped_steps : stats->optimizer_steps);
   return CountSkipped(options_.optimizer, result, &skipped_in_a_row_);

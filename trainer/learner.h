@@ -53,7 +53,8 @@ struct LearnStats {
 
 class Learner {
  public:
-  // All pointers must outlive the learner. `optimizer` must hold the weights of `policy`.
+  // All pointers must outlive the learner. `optimizer` must hold the weights of `policy`, for the
+  // same ranks.
   Learner(LearnerOptions options, const Policy* policy, AdamW* optimizer, DataParallel* ranks);
 
   // Advantages must have been filled in (FillAdvantages). `batch` is this rank's share: group g of

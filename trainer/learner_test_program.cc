@@ -45,7 +45,7 @@ absl::Status Learn(const std::string& folder, DataParallel* ranks) {
   options.optimizer.set_learning_rate(1e-3);
   options.micro_batch_tokens = 64;
   options.total_steps = 3;
-  AdamW optimizer(options.optimizer, policy.weights);
+  AdamW optimizer(options.optimizer, policy.weights, ranks);
   Learner learner(options, &policy, &optimizer, ranks);
   for (int64_t step = 0; step < options.total_steps; ++step) {
     RlBatch all = GlobalBatch(step), mine;

@@ -40,7 +40,7 @@ class SftRun {
         ranks_(*ranks),
         stop_(stop),
         output_dir_(UserPath(config.output_dir())),
-        store_(JoinPath(output_dir_, "checkpoints"), config.checkpoint().keep()) {}
+        store_(JoinPath(output_dir_, "checkpoints"), config.checkpoint().keep(), ranks) {}
 
   absl::StatusOr<SftOutcome> Run();
 
@@ -195,7 +195,7 @@ absl::StatusOr<SftOutcome> SftRun::Run() {
                             ? config_.micro_batch_tokens()
                             : (cpu ? kCpuMicroBatchTokens : kGpuMicroBatchTokens);
   RETURN_IF_ERROR(OpenData());
-  optimizer_ = std::make_unique<AdamW>(config_.optimizer(), policy_.weights);
+  optimizer_ = std::make_unique<AdamW>(config_.optimizer(), policy_.weights, &ranks_);
   learner_ = std::make_unique<SftLearner>(config_.optimizer(), total_steps_, &policy_,
                                           optimizer_.get(), &ranks_);
   RETURN_IF_ERROR(Resume());
@@ -299,8 +299,7 @@ absl::Status SftRun::Log(int64_t step, const SftStepStats& stats, bool evaluated
 
 absl::Status SftRun::SaveCheckpoint() {
   state_.skipped_in_a_row = learner_->skipped_in_a_row();
-  if (ranks_.is_root()) RETURN_IF_ERROR(store_.Save(state_, policy_, *optimizer_));
-  return ranks_.Barrier();
+  return store_.Save(state_, policy_, *optimizer_);
 }
 
 }  // namespace

@@ -60,8 +60,7 @@ absl::Status SftLearner::StepOn(const SftBatch& batch, int64_t step, SftStepStat
   gradients_.Zero();
   double loss = Pass(batch, -1.0 / counts[1]);
   RETURN_IF_ERROR(ranks_->Sum(std::span<double>(&loss, 1)));
-  RETURN_IF_ERROR(ranks_->SumTensor(gradients_.flat()));
-  const UpdateResult result = optimizer_->Step(stats->learning_rate, &gradients_);
+  ASSIGN_OR_RETURN(const UpdateResult result, optimizer_->Step(stats->learning_rate, &gradients_));
   stats->loss = loss / counts[1];
   stats->gradient_norm = result.gradient_norm;
   stats->skipped = result.skipped;

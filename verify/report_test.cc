@@ -44,7 +44,7 @@ TEST(ReportTest, AMeasuredSpeedupComesWithItsInterval) {
   timing->set_speedup_low(1.49);
   timing->set_speedup_high(1.55);
   timing->set_paper_speedup(1.25);
-  timing->set_blocks(12);
+  for (int i = 0; i < 12; ++i) timing->add_block_ratios(2);
   timing->set_sm_mhz_low(1500);
   timing->set_sm_mhz_high(1980);
   timing->set_gpu_shared(true);

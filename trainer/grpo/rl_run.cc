@@ -35,7 +35,7 @@ class RlRun {
         config_(parts_->config),
         ranks_(*parts_->ranks),
         stop_(stop),
-        store_(parts_->paths.Checkpoints(), config_.checkpoint().keep()),
+        store_(parts_->paths.Checkpoints(), config_.checkpoint().keep(), parts_->ranks),
         evaluations_(parts_.get(),
                      {.keep_going = [this] { return !Interrupted(); },
                       .any_stop = [this](const absl::Status& s) { return AnyStop(s); },
@@ -148,8 +148,9 @@ absl::StatusOr<RlOutcome> RlRun::Run() {
   absl::Status status = Loop();
   if (!status.ok()) {
     parts_->runner->Abandon();
-    // The steps that are done must not be lost with the one that failed.
-    const absl::Status saved = SaveWhatIsDone();
+    // The steps that are done must not be lost with the one that failed. With several ranks, of
+    // which perhaps only this one failed, there is no saving together.
+    const absl::Status saved = ranks_.size() == 1 ? SaveWhatIsDone() : absl::OkStatus();
     if (ranks_.is_root() && saved.ok() && saved_ == done_ && done_ > 0) {
       Say(absl::StrCat("The ", done_,
                        " steps done are saved; the same command goes on from there."));
@@ -267,17 +268,15 @@ absl::Status RlRun::Record(const SampleBatch& batch, const RlBatch& rl,
 }
 
 absl::Status RlRun::SaveCheckpoint() {
-  absl::Status status;
-  if (ranks_.is_root() && saved_ != done_) {
-    TrainingState state;
-    state.program = "grpo_hrd";
-    state.step = done_;
-    state.seed = config_.seed();
-    state.skipped_in_a_row = parts_->learner->skipped_in_a_row();
-    status = store_.Save(state, parts_->policy, *parts_->optimizer);
-  }
-  if (status.ok()) saved_ = done_;
-  return status;
+  if (saved_ == done_) return absl::OkStatus();
+  TrainingState state;
+  state.program = "grpo_hrd";
+  state.step = done_;
+  state.seed = config_.seed();
+  state.skipped_in_a_row = parts_->learner->skipped_in_a_row();
+  RETURN_IF_ERROR(store_.Save(state, parts_->policy, *parts_->optimizer));
+  saved_ = done_;
+  return absl::OkStatus();
 }
 
 absl::Status RlRun::SaveWhatIsDone() {

@@ -1,0 +1,93 @@
+// Started by checkpoint_ranks_test, alone or under mpirun: makes updates and checkpoints, or goes
+// on from one, and prints a digest of weights and of the optimizer's state over all ranks.
+#include <ATen/ops/zeros.h>
+
+#include <cstdio>
+#include <string>
+
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
+#include "base/hash.h"
+#include "base/status.h"
+#include "trainer/checkpoint.h"
+#include "trainer/data_parallel.h"
+#include "trainer/main_support.h"
+#include "trainer/test_model.h"
+
+namespace tritonrl {
+namespace {
+
+// Multiples of 1/4 whose sum over the ranks is the same for any number of them, without rounding.
+void FillGradients(int64_t update, const DataParallel& ranks, Gradients* gradients) {
+  int64_t number = 0;
+  for (const ParameterInfo& info : gradients->layout().parameters) {
+    const double value = 0.25 * static_cast<double>((update + 3 * ++number) % 7 - 3);
+    const double others = 0.25 * (ranks.size() - 1);
+    at::Tensor(gradients->Get(info.name)).fill_(ranks.is_root() ? value - others : 0.25);
+  }
+}
+
+std::string Digest(const at::Tensor& tensor) {
+  return Sha256Hex(
+             absl::string_view(static_cast<const char*>(tensor.const_data_ptr()), tensor.nbytes()))
+      .substr(0, 16);
+}
+
+// Of the whole of a tensor that is spread over the ranks.
+absl::StatusOr<std::string> DigestOfAll(const AdamW& optimizer, const at::Tensor& local,
+                                        DataParallel* ranks) {
+  const at::Tensor all = at::zeros({optimizer.plan().flat_size()}, at::kFloat);
+  RETURN_IF_ERROR(ranks->GatherShards(optimizer.plan(), local, all));
+  return Digest(all);
+}
+
+absl::Status Run(const std::string& folder, FloatType dtype, int64_t updates, bool save,
+                 DataParallel* ranks) {
+  const std::string model = absl::StrCat(folder, "/model_", ranks->size(), "_", ranks->rank());
+  LoadTinyPolicy(model);
+  PolicyConfig policy_config = TinyPolicyConfig(model);
+  policy_config.set_train_dtype(dtype);
+  ASSIGN_OR_RETURN(Policy policy, LoadPolicy(policy_config, 1, 0));
+  OptimizerConfig config;
+  config.set_weight_decay(0.1);
+  config.set_clip_norm(0);  // its factor is rounded as the norm's sum is ordered
+  AdamW optimizer(config, policy.weights, ranks);
+  CheckpointStore store(absl::StrCat(folder, "/checkpoints"), 5, ranks);
+  TrainingState state;
+  state.program = "sft";
+  std::vector<std::string> warnings;
+  ASSIGN_OR_RETURN(const auto found, store.LoadNewest(state, &policy, &optimizer, &warnings));
+  if (found.has_value()) state = *found;
+  Gradients gradients(*policy.weights);
+  for (int64_t i = 0; i < updates; ++i) {
+    FillGradients(optimizer.updates(), *ranks, &gradients);
+    RETURN_IF_ERROR(optimizer.Step(0.01, &gradients).status());
+    ++state.step;
+  }
+  if (save) RETURN_IF_ERROR(store.Save(state, policy, optimizer));
+  ASSIGN_OR_RETURN(const std::string m, DigestOfAll(optimizer, optimizer.first_moment(), ranks));
+  ASSIGN_OR_RETURN(const std::string v, DigestOfAll(optimizer, optimizer.second_moment(), ranks));
+  ASSIGN_OR_RETURN(const std::string w, DigestOfAll(optimizer, optimizer.master(), ranks));
+  if (ranks->is_root()) {
+    std::printf("step %lld weights %s master %s moments %s %s\n",
+                static_cast<long long>(state.step), Digest(policy.weights->flat()).c_str(),
+                w.c_str(), m.c_str(), v.c_str());
+  }
+  return absl::OkStatus();
+}
+
+// FOLDER fp32|bf16 UPDATES save|leave
+int Main(int argc, char** argv) {
+  int64_t updates = 0;
+  if (argc != 5 || !absl::SimpleAtoi(argv[3], &updates)) return 2;
+  auto ranks = DataParallel::Join(absl::Seconds(60));
+  if (!ranks.ok()) return ExitCodeFor(ranks.status(), nullptr);
+  const FloatType dtype = std::string(argv[2]) == "bf16" ? BFLOAT16 : FLOAT32;
+  return ExitCodeFor(Run(argv[1], dtype, updates, std::string(argv[4]) == "save", ranks->get()),
+                     ranks->get());
+}
+
+}  // namespace
+}  // namespace tritonrl
+
+int main(int argc, char** argv) { return tritonrl::Main(argc, argv); }

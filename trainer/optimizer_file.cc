@@ -1,0 +1,161 @@
+#include "trainer/optimizer_file.h"
+
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstdint>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "base/file.h"
+#include "base/status.h"
+
+namespace tritonrl {
+namespace {
+
+constexpr int64_t kWidth = 4;  // bytes of an element
+
+std::vector<at::Tensor> StoredTensors(const AdamW& optimizer) {
+  std::vector<at::Tensor> tensors = {optimizer.first_moment(), optimizer.second_moment()};
+  if (!optimizer.master_is_weights()) tensors.insert(tensors.begin(), optimizer.master());
+  return tensors;
+}
+
+absl::Status WriteFully(int fd, const char* data, int64_t size, const std::string& path) {
+  while (size > 0) {
+    const ssize_t written = write(fd, data, size);
+    if (written < 0 && errno == EINTR) continue;
+    if (written < 0) return ErrnoStatus(errno, "write", path);
+    data += written;
+    size -= written;
+  }
+  return absl::OkStatus();
+}
+
+absl::Status ReadFully(int fd, char* data, int64_t size, int64_t offset, const std::string& path) {
+  while (size > 0) {
+    const ssize_t got = pread(fd, data, size, offset);
+    if (got < 0 && errno == EINTR) continue;
+    if (got < 0) return ErrnoStatus(errno, "read", path);
+    if (got == 0) return absl::DataLossError(absl::StrCat(path, " ends too early"));
+    data += got;
+    size -= got;
+    offset += got;
+  }
+  return absl::OkStatus();
+}
+
+// The file of one rank, opened, with a size that was checked.
+class SavedShard {
+ public:
+  SavedShard(const std::string& dir, const ShardPlan& plan, int rank)
+      : path_(JoinPath(dir, OptimizerFileName(rank, plan.ranks()))), plan_(plan), rank_(rank) {}
+  ~SavedShard() {
+    if (fd_ >= 0) close(fd_);
+  }
+  SavedShard(const SavedShard&) = delete;
+  SavedShard& operator=(const SavedShard&) = delete;
+
+  absl::Status Open(int64_t tensors) {
+    const int64_t wanted = tensors * plan_.LocalSize(rank_) * kWidth;
+    if (!FileExists(path_)) return absl::DataLossError(absl::StrCat(path_, " is missing"));
+    ASSIGN_OR_RETURN(const int64_t size, FileSize(path_));
+    if (size != wanted) {
+      return absl::DataLossError(absl::StrCat(path_, " has ", size,
+                                              " bytes but this model and train_dtype need ", wanted,
+                                              "; it is from another model"));
+    }
+    fd_ = open(path_.c_str(), O_RDONLY | O_CLOEXEC);
+    return fd_ < 0 ? ErrnoStatus(errno, "open", path_) : absl::OkStatus();
+  }
+
+  // What this file has of `wanted` (in one bucket of its plan) of tensor number `tensor`, into
+  // `data`, where `wanted` begins.
+  absl::Status Read(int64_t tensor, int64_t bucket, const FlatRange& wanted, char* data) const {
+    const FlatRange piece = plan_.Piece(bucket, rank_);
+    const FlatRange both = {std::max(piece.begin, wanted.begin), std::min(piece.end, wanted.end)};
+    if (both.size() <= 0) return absl::OkStatus();
+    const int64_t element = tensor * plan_.LocalSize(rank_) + plan_.LocalOffset(bucket, rank_) +
+                            both.begin - piece.begin;
+    return ReadFully(fd_, data + (both.begin - wanted.begin) * kWidth, both.size() * kWidth,
+                     element * kWidth, path_);
+  }
+
+ private:
+  const std::string path_;
+  const ShardPlan& plan_;
+  const int rank_;
+  int fd_ = -1;
+};
+
+// Reads a range of the flat buffer, which may reach over several buckets and files.
+absl::Status ReadRange(const std::vector<std::unique_ptr<SavedShard>>& shards,
+                       const ShardPlan& saved, int64_t tensor, const FlatRange& range, char* data) {
+  for (int64_t bucket = range.begin / saved.bucket_elements();
+       bucket < saved.buckets() && saved.Bucket(bucket).begin < range.end; ++bucket) {
+    for (const auto& shard : shards) {
+      const FlatRange whole = saved.Bucket(bucket);
+      const FlatRange part = {std::max(whole.begin, range.begin), std::min(whole.end, range.end)};
+      RETURN_IF_ERROR(
+          shard->Read(tensor, bucket, part, data + (part.begin - range.begin) * kWidth));
+    }
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+std::string OptimizerFileName(int rank, int ranks) {
+  if (ranks == 1) return "optimizer.bin";
+  return absl::StrFormat("optimizer_%03d_of_%03d.bin", rank, ranks);
+}
+
+absl::Status WriteOptimizer(const std::string& dir, const AdamW& optimizer) {
+  const std::string path =
+      JoinPath(dir, OptimizerFileName(optimizer.rank(), optimizer.plan().ranks()));
+  const int fd = open(path.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644);
+  if (fd < 0) return ErrnoStatus(errno, "create", path);
+  absl::Status status;
+  for (const at::Tensor& tensor : StoredTensors(optimizer)) {
+    const at::Tensor host = tensor.cpu().contiguous();
+    status = WriteFully(fd, static_cast<const char*>(host.const_data_ptr()),
+                        static_cast<int64_t>(host.nbytes()), path);
+    if (!status.ok()) break;
+  }
+  if (status.ok() && fsync(fd) != 0) status = ErrnoStatus(errno, "write", path);
+  if (close(fd) != 0 && status.ok()) status = ErrnoStatus(errno, "write", path);
+  return status;
+}
+
+absl::Status ReadOptimizer(const std::string& dir, const ShardPlan& saved, AdamW* optimizer) {
+  const ShardPlan& plan = optimizer->plan();
+  const std::vector<at::Tensor> tensors = StoredTensors(*optimizer);
+  if (saved.flat_size() != plan.flat_size()) {
+    return absl::DataLossError(absl::StrCat(dir, " holds the optimizer's state of ",
+                                            saved.flat_size(), " parameters but this model has ",
+                                            plan.flat_size(), "; it is from another model"));
+  }
+  std::vector<std::unique_ptr<SavedShard>> shards;
+  for (int rank = 0; rank < saved.ranks(); ++rank) {
+    shards.push_back(std::make_unique<SavedShard>(dir, saved, rank));
+    RETURN_IF_ERROR(shards.back()->Open(static_cast<int64_t>(tensors.size())));
+  }
+  for (size_t t = 0; t < tensors.size(); ++t) {
+    const bool in_place = tensors[t].device().is_cpu();
+    const at::Tensor host = in_place ? tensors[t] : tensors[t].cpu();
+    char* const data = static_cast<char*>(host.mutable_data_ptr());
+    for (int64_t bucket = 0; bucket < plan.buckets(); ++bucket) {
+      RETURN_IF_ERROR(ReadRange(shards, saved, static_cast<int64_t>(t),
+                                plan.Piece(bucket, optimizer->rank()),
+                                data + plan.LocalOffset(bucket, optimizer->rank()) * kWidth));
+    }
+    if (!in_place) at::Tensor(tensors[t]).copy_(host);
+  }
+  if (optimizer->master_is_weights()) optimizer->TakeMaster();
+  return absl::OkStatus();
+}
+
+}  // namespace tritonrl

@@ -1,0 +1,29 @@
+// The optimizer's state in files, one for each rank, which any number of ranks can read again.
+//
+// A file holds what its rank keeps (shard_plan.h) of each tensor, fp32, one behind the other
+// without a header: [master weights, if the model's are not fp32] first moment, second moment.
+#ifndef TRITONRL_TRAINER_OPTIMIZER_FILE_H_
+#define TRITONRL_TRAINER_OPTIMIZER_FILE_H_
+
+#include <string>
+
+#include "absl/status/status.h"
+#include "trainer/adamw.h"
+#include "trainer/shard_plan.h"
+
+namespace tritonrl {
+
+// Name of a rank's file: optimizer.bin for one rank, optimizer_003_of_008.bin for several.
+std::string OptimizerFileName(int rank, int ranks);
+
+// Writes this rank's file into `dir` and syncs it.
+absl::Status WriteOptimizer(const std::string& dir, const AdamW& optimizer);
+
+// Reads what this rank keeps from the files in `dir`, which were written by ranks with the plan
+// `saved`. Error: a file that is missing or of another size (DataLoss, named), a plan for another
+// model. With fp32 weights the master is taken from them: they must have been loaded before.
+absl::Status ReadOptimizer(const std::string& dir, const ShardPlan& saved, AdamW* optimizer);
+
+}  // namespace tritonrl
+
+#endif  // TRITONRL_TRAINER_OPTIMIZER_FILE_H_

@@ -1,0 +1,46 @@
+#include "trainer/shard_plan.h"
+
+#include <algorithm>
+
+namespace tritonrl {
+namespace {
+
+constexpr int64_t kAlignment = 64;  // elements
+
+int64_t DivideUp(int64_t a, int64_t b) { return (a + b - 1) / b; }
+
+}  // namespace
+
+ShardPlan::ShardPlan(int64_t flat_size, int ranks, int64_t bucket_elements)
+    : flat_size_(flat_size), ranks_(ranks), bucket_(bucket_elements) {}
+
+int64_t ShardPlan::buckets() const { return DivideUp(flat_size_, bucket_); }
+
+FlatRange ShardPlan::Bucket(int64_t bucket) const {
+  return {bucket * bucket_, std::min(flat_size_, (bucket + 1) * bucket_)};
+}
+
+int64_t ShardPlan::PieceSize(const FlatRange& bucket) const {
+  if (ranks_ == 1) return bucket.size();
+  return DivideUp(DivideUp(bucket.size(), ranks_), kAlignment) * kAlignment;
+}
+
+FlatRange ShardPlan::Piece(int64_t bucket, int rank) const {
+  const FlatRange whole = Bucket(bucket);
+  const int64_t size = PieceSize(whole);
+  return {std::min(whole.end, whole.begin + rank * size),
+          std::min(whole.end, whole.begin + (rank + 1) * size)};
+}
+
+int64_t ShardPlan::LocalOffset(int64_t bucket, int rank) const {
+  // All buckets before this one are whole.
+  return bucket == 0 ? 0 : bucket * Piece(0, rank).size();
+}
+
+int64_t ShardPlan::LocalSize(int rank) const {
+  if (flat_size_ == 0) return 0;
+  const int64_t last = buckets() - 1;
+  return LocalOffset(last, rank) + Piece(last, rank).size();
+}
+
+}  // namespace tritonrl

@@ -1,0 +1,56 @@
+#include "trainer/shard_plan.h"
+
+#include <gtest/gtest.h>
+
+namespace tritonrl {
+namespace {
+
+TEST(ShardPlan, OneRankKeepsEverythingInOrder) {
+  const ShardPlan plan(1000, 1, 300);
+  ASSERT_EQ(plan.buckets(), 4);
+  EXPECT_EQ(plan.LocalSize(0), 1000);
+  for (int64_t b = 0; b < 4; ++b) {
+    EXPECT_EQ(plan.Piece(b, 0).begin, 300 * b);
+    EXPECT_EQ(plan.LocalOffset(b, 0), 300 * b);
+  }
+  EXPECT_EQ(plan.Piece(3, 0).end, 1000);
+}
+
+TEST(ShardPlan, ShortPiecesAreTheLastOnes) {
+  const ShardPlan plan(64 * 10, 4, 64 * 7);  // buckets of 7 and of 3 times 64
+  ASSERT_EQ(plan.buckets(), 2);
+  EXPECT_EQ(plan.Piece(0, 0).size(), 128);
+  EXPECT_EQ(plan.Piece(0, 3).size(), 64);
+  EXPECT_EQ(plan.Piece(1, 2).size(), 64);
+  EXPECT_EQ(plan.Piece(1, 3).size(), 0);
+  EXPECT_EQ(plan.LocalSize(0), 192);
+  EXPECT_EQ(plan.LocalSize(3), 64);
+  EXPECT_EQ(ShardPlan(0, 4, 64).LocalSize(2), 0);
+}
+
+// Every element is kept by one rank, and a rank's pieces fill its local buffer without a gap.
+TEST(ShardPlan, EveryElementIsKeptOnce) {
+  for (const int64_t flat_size : {64, 6400, 12864, 64 * 1001}) {
+    for (const int ranks : {1, 2, 3, 8, 13}) {
+      for (const int64_t bucket : {int64_t{64}, int64_t{640}, int64_t{100000}}) {
+        const ShardPlan plan(flat_size, ranks, bucket);
+        int64_t next = 0;
+        for (int64_t b = 0; b < plan.buckets(); ++b) {
+          for (int r = 0; r < ranks; ++r) {
+            const FlatRange piece = plan.Piece(b, r);
+            ASSERT_EQ(piece.begin, next);
+            ASSERT_GE(piece.size(), 0);
+            next = piece.end;
+            const int64_t local_end = plan.LocalOffset(b, r) + piece.size();
+            ASSERT_EQ(local_end,
+                      b + 1 < plan.buckets() ? plan.LocalOffset(b + 1, r) : plan.LocalSize(r));
+          }
+        }
+        ASSERT_EQ(next, flat_size) << ranks << " ranks, buckets of " << bucket;
+      }
+    }
+  }
+}
+
+}  // namespace
+}  // namespace tritonrl
