@@ -12,6 +12,7 @@
 #include "base/random.h"
 #include "base/status.h"
 #include "trainer/advantage.h"
+#include "trainer/bad_gradient.h"
 #include "trainer/hrd_tokens.h"
 #include "trainer/packing.h"
 #include "trainer/torch_status.h"
@@ -25,6 +26,25 @@ struct Learner::Totals {
   bool updated = false;
   int64_t tokens = 0;  // prompt and response tokens passed through the model
 };
+
+namespace {
+
+// All that a gradient is made from.
+nlohmann::json DescribeItems(const std::vector<RlItem>& items) {
+  nlohmann::json all = nlohmann::json::array();
+  for (const auto& [sample, group_weight] : items) {
+    all.push_back({{"prompt", sample.prompt},
+                   {"response", sample.response},
+                   {"old_log_probs", sample.old_log_probs},
+                   {"plan_end", sample.plan_end},
+                   {"advantage_plan", sample.advantage_plan},
+                   {"advantage_code", sample.advantage_code},
+                   {"group_weight", group_weight}});
+  }
+  return all;
+}
+
+}  // namespace
 
 absl::Status ValidateRlBatch(const RlBatch& batch, bool with_reference) {
   for (const RlGroup& group : batch) {
@@ -159,7 +179,7 @@ absl::Status Learner::LearnPart(const RlBatch& batch, const std::vector<int>& gr
   ASSIGN_OR_RETURN(items, ExchangeItems(std::move(items), cost_, ranks_));
   Accumulate(items, true, totals);
   totals->updated = true;
-  return Update(update, stats);
+  return Update(update, items, stats);
 }
 
 void Learner::Accumulate(const std::vector<RlItem>& items, bool with_gradient, Totals* totals) {
@@ -191,7 +211,7 @@ void Learner::Accumulate(const std::vector<RlItem>& items, bool with_gradient, T
   }
 }
 
-absl::Status Learner::Update(int64_t update, LearnStats* stats) {
+absl::Status Learner::Update(int64_t update, const std::vector<RlItem>& items, LearnStats* stats) {
   const ObjectiveConfig& objective = options_.objective;
   const int64_t total_updates =
       options_.total_steps * objective.epochs_per_batch() * objective.optimizer_steps_per_epoch();
@@ -199,6 +219,11 @@ absl::Status Learner::Update(int64_t update, LearnStats* stats) {
   ASSIGN_OR_RETURN(const UpdateResult result, optimizer_->Step(stats->learning_rate, &gradients_));
   stats->gradient_norm = result.gradient_norm;
   ++(result.skipped ? stats->skipped_steps : stats->optimizer_steps);
+  if (result.skipped && !options_.bad_gradients.empty()) {
+    const auto kept = KeepBadGradient(options_.bad_gradients, update, ranks_->rank(), gradients_,
+                                      DescribeItems(items));
+    stats->bad_gradient = kept.ok() ? *kept : Message(kept.status());
+  }
   return CountSkipped(options_.optimizer, result, &skipped_in_a_row_);
 }
 

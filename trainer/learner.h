@@ -7,6 +7,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <string>
 #include <vector>
 
 #include "absl/status/status.h"
@@ -30,6 +31,7 @@ struct LearnerOptions {
   double temperature = 1.0;           // at which the responses were drawn
   uint64_t seed = 0;                  // order of the groups over the optimizer steps of a batch
   int64_t total_steps = 1;            // steps of the run, for the learning rate
+  std::string bad_gradients;  // folder for gradients that are not finite (bad_gradient.h); "": none
 };
 
 // What one call of Learn did, over all ranks. Means are over response tokens that were learned
@@ -49,6 +51,7 @@ struct LearnStats {
   int64_t tokens = 0;           // prompt and response tokens passed through the model, all epochs
   int64_t optimizer_steps = 0;  // updates made
   int64_t skipped_steps = 0;    // updates left out: nothing to learn, or a gradient not finite
+  std::string bad_gradient;     // file on this rank about the last one that was not finite
   double seconds = 0;
 };
 
@@ -80,7 +83,7 @@ class Learner {
   absl::Status LearnPart(const RlBatch& batch, const std::vector<int>& groups, int64_t update,
                          bool first_epoch, Totals* totals, LearnStats* stats);
   void Accumulate(const std::vector<RlItem>& items, bool with_gradient, Totals* totals);
-  absl::Status Update(int64_t update, LearnStats* stats);
+  absl::Status Update(int64_t update, const std::vector<RlItem>& items, LearnStats* stats);
   absl::Status Finish(const Totals& totals, LearnStats* stats);
 
   LearnerOptions options_;
