@@ -46,22 +46,56 @@ void ExpectComments(const std::string& text) {
   }
 }
 
-TEST(Configs, SftMini) {
-  const std::string text = TextOf("sft_mini.textproto");
-  SftConfig config;
-  const absl::Status parsed = ParseTextProto(text, "sft_mini", &config);
-  ASSERT_TRUE(parsed.ok()) << parsed;
-  EXPECT_TRUE(ValidateSftConfig(config).ok()) << ValidateSftConfig(config);
+// Loads one and checks its form.
+template <typename Config>
+Config Load(const std::string& name, absl::Status (*validate)(const Config&)) {
+  const std::string text = TextOf(name);
+  Config config;
+  const absl::Status parsed = ParseTextProto(text, name, &config);
+  EXPECT_TRUE(parsed.ok()) << parsed;
+  EXPECT_TRUE(validate(config).ok()) << validate(config);
   ExpectComments(text);
+  return config;
+}
+
+TEST(Configs, SftMini) { Load<SftConfig>("sft_mini.textproto", ValidateSftConfig); }
+
+TEST(Configs, ThePapersFineTuning) {
+  const SftConfig r1 = Load<SftConfig>("sft_8b_r1.textproto", ValidateSftConfig);
+  const SftConfig gpt_oss = Load<SftConfig>("sft_8b_gpt_oss.textproto", ValidateSftConfig);
+  for (const SftConfig& config : {r1, gpt_oss}) {
+    EXPECT_EQ(config.batch_size(), 16);
+    EXPECT_EQ(config.optimizer().learning_rate(), 1e-5);
+    EXPECT_EQ(config.policy().train_dtype(), BFLOAT16);
+    EXPECT_EQ(config.micro_batch_tokens(), config.max_sequence_tokens());
+  }
+  EXPECT_EQ(r1.epochs(), 2);
+  EXPECT_EQ(r1.max_sequence_tokens(), 12288);
+  EXPECT_EQ(gpt_oss.epochs(), 3);
+  EXPECT_EQ(gpt_oss.max_sequence_tokens(), 16384);
+}
+
+TEST(Configs, ThePapersReinforcementLearning) {
+  for (const std::string& name : {"grpo_hrd_8b_a100.textproto", "grpo_hrd_8b_h200.textproto"}) {
+    const GrpoHrdConfig config = Load<GrpoHrdConfig>(name, ValidateGrpoHrdConfig);
+    EXPECT_EQ(config.objective().alpha(), 0.1);
+    EXPECT_EQ(config.objective().epsilon(), 0.2);
+    EXPECT_EQ(config.objective().kl_coefficient(), 0);
+    EXPECT_EQ(config.objective().reward_shape(), HRD);
+    EXPECT_EQ(config.objective().speedup_clip(), 2);
+    EXPECT_EQ(config.optimizer().learning_rate(), 1e-6);
+    EXPECT_EQ(config.prompts_per_step(), 32);
+    EXPECT_EQ(config.sampling().max_prompt_tokens(), 2048);
+    EXPECT_EQ(config.sampling().max_response_tokens(), 16384);
+    EXPECT_EQ(config.steps(), 2 * 11621 / 32);
+    EXPECT_EQ(config.verifier().trials(), 5);
+    EXPECT_EQ(config.tasks().level_mixture(1), 0);
+  }
 }
 
 TEST(Configs, GrpoHrdMiniMentionsEveryField) {
+  Load<GrpoHrdConfig>("grpo_hrd_mini.textproto", ValidateGrpoHrdConfig);
   const std::string text = TextOf("grpo_hrd_mini.textproto");
-  GrpoHrdConfig config;
-  const absl::Status parsed = ParseTextProto(text, "grpo_hrd_mini", &config);
-  ASSERT_TRUE(parsed.ok()) << parsed;
-  EXPECT_TRUE(ValidateGrpoHrdConfig(config).ok()) << ValidateGrpoHrdConfig(config);
-  ExpectComments(text);
   std::vector<std::string> names;
   CollectNames(*GrpoHrdConfig::descriptor(), &names);
   for (const std::string& name : names) {

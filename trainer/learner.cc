@@ -12,6 +12,7 @@
 #include "base/random.h"
 #include "base/status.h"
 #include "trainer/advantage.h"
+#include "trainer/bad_gradient.h"
 #include "trainer/hrd_tokens.h"
 #include "trainer/packing.h"
 #include "trainer/torch_status.h"
@@ -25,6 +26,25 @@ struct Learner::Totals {
   bool updated = false;
   int64_t tokens = 0;  // prompt and response tokens passed through the model
 };
+
+namespace {
+
+// All that a gradient is made from.
+nlohmann::json DescribeItems(const std::vector<RlItem>& items) {
+  nlohmann::json all = nlohmann::json::array();
+  for (const auto& [sample, group_weight] : items) {
+    all.push_back({{"prompt", sample.prompt},
+                   {"response", sample.response},
+                   {"old_log_probs", sample.old_log_probs},
+                   {"plan_end", sample.plan_end},
+                   {"advantage_plan", sample.advantage_plan},
+                   {"advantage_code", sample.advantage_code},
+                   {"group_weight", group_weight}});
+  }
+  return all;
+}
+
+}  // namespace
 
 absl::Status ValidateRlBatch(const RlBatch& batch, bool with_reference) {
   for (const RlGroup& group : batch) {
@@ -59,7 +79,11 @@ Learner::Learner(LearnerOptions options, const Policy* policy, AdamW* optimizer,
       policy_(policy),
       optimizer_(optimizer),
       ranks_(ranks),
-      gradients_(*policy->weights) {}
+      gradients_(*policy->weights) {
+  const ModelConfig& model = policy->config;
+  cost_.quadratic = 7.0 * static_cast<double>(model.num_layers * model.query_size()) /
+                    (6.0 * static_cast<double>(model.NumParameters()));
+}
 
 absl::StatusOr<LearnStats> Learner::Learn(const RlBatch& batch, int64_t step) {
   const absl::Time start = absl::Now();
@@ -121,7 +145,7 @@ absl::Status Learner::LearnPart(const RlBatch& batch, const std::vector<int>& gr
   // Over all ranks: groups that count (the mean over prompts), samples with a gradient.
   const ObjectiveConfig& objective = options_.objective;
   const bool all_learn = objective.kl_coefficient() > 0;
-  std::vector<Item> items;
+  std::vector<RlItem> items;
   const RlSample* idle = nullptr;
   double sums[3] = {0, 0, 0};  // groups, samples with gradient, counted samples without
   for (const int g : groups) {
@@ -131,7 +155,7 @@ absl::Status Learner::LearnPart(const RlBatch& batch, const std::vector<int>& gr
     for (const RlSample& sample : batch[g].samples) {
       if (!sample.counted) continue;
       if (all_learn || HasGradient(objective, sample)) {
-        items.push_back({&sample, 1.0 / counted});
+        items.push_back({sample, 1.0 / counted});
       } else {
         sums[2] += 1;
         if (idle == nullptr) idle = &sample;
@@ -144,30 +168,31 @@ absl::Status Learner::LearnPart(const RlBatch& batch, const std::vector<int>& gr
     stats->samples += static_cast<int64_t>(sums[1]);
     stats->skipped_samples += static_cast<int64_t>(sums[2]);
   }
-  for (Item& item : items) item.group_weight /= sums[0];
+  for (RlItem& item : items) item.group_weight /= sums[0];
   gradients_.Zero();
   if (sums[1] == 0) {
     // Nothing to learn anywhere: one forward pass still measures learner against engine.
-    if (idle != nullptr && !totals->updated) Accumulate({{idle, 0.0}}, false, totals);
+    if (idle != nullptr && !totals->updated) Accumulate({{*idle, 0.0}}, false, totals);
     ++stats->skipped_steps;
     return absl::OkStatus();
   }
+  ASSIGN_OR_RETURN(items, ExchangeItems(std::move(items), cost_, ranks_));
   Accumulate(items, true, totals);
   totals->updated = true;
-  return Update(update, stats);
+  return Update(update, items, stats);
 }
 
-void Learner::Accumulate(const std::vector<Item>& items, bool with_gradient, Totals* totals) {
+void Learner::Accumulate(const std::vector<RlItem>& items, bool with_gradient, Totals* totals) {
   std::vector<int64_t> lengths;
-  for (const Item& item : items) {
+  for (const RlItem& item : items) {
     lengths.push_back(
-        static_cast<int64_t>(item.sample->prompt.size() + item.sample->response.size()));
+        static_cast<int64_t>(item.sample.prompt.size() + item.sample.response.size()));
   }
   for (const std::vector<int>& pack : PackByTokens(lengths, options_.micro_batch_tokens)) {
     std::vector<const RlSample*> samples;
     std::vector<double> weights;
     for (const int i : pack) {
-      samples.push_back(items[i].sample);
+      samples.push_back(&items[i].sample);
       weights.push_back(items[i].group_weight);
     }
     const HrdMicroBatch micro =
@@ -186,7 +211,7 @@ void Learner::Accumulate(const std::vector<Item>& items, bool with_gradient, Tot
   }
 }
 
-absl::Status Learner::Update(int64_t update, LearnStats* stats) {
+absl::Status Learner::Update(int64_t update, const std::vector<RlItem>& items, LearnStats* stats) {
   const ObjectiveConfig& objective = options_.objective;
   const int64_t total_updates =
       options_.total_steps * objective.epochs_per_batch() * objective.optimizer_steps_per_epoch();
@@ -194,6 +219,11 @@ absl::Status Learner::Update(int64_t update, LearnStats* stats) {
   ASSIGN_OR_RETURN(const UpdateResult result, optimizer_->Step(stats->learning_rate, &gradients_));
   stats->gradient_norm = result.gradient_norm;
   ++(result.skipped ? stats->skipped_steps : stats->optimizer_steps);
+  if (result.skipped && !options_.bad_gradients.empty()) {
+    const auto kept = KeepBadGradient(options_.bad_gradients, update, ranks_->rank(), gradients_,
+                                      DescribeItems(items));
+    stats->bad_gradient = kept.ok() ? *kept : Message(kept.status());
+  }
   return CountSkipped(options_.optimizer, result, &skipped_in_a_row_);
 }
 

@@ -7,6 +7,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <string>
 #include <vector>
 
 #include "absl/status/status.h"
@@ -19,6 +20,7 @@
 #include "trainer/hrd_loss.h"
 #include "trainer/policy.h"
 #include "trainer/rl_batch.h"
+#include "trainer/rl_exchange.h"
 
 namespace tritonrl {
 
@@ -29,6 +31,7 @@ struct LearnerOptions {
   double temperature = 1.0;           // at which the responses were drawn
   uint64_t seed = 0;                  // order of the groups over the optimizer steps of a batch
   int64_t total_steps = 1;            // steps of the run, for the learning rate
+  std::string bad_gradients;  // folder for gradients that are not finite (bad_gradient.h); "": none
 };
 
 // What one call of Learn did, over all ranks. Means are over response tokens that were learned
@@ -48,6 +51,7 @@ struct LearnStats {
   int64_t tokens = 0;           // prompt and response tokens passed through the model, all epochs
   int64_t optimizer_steps = 0;  // updates made
   int64_t skipped_steps = 0;    // updates left out: nothing to learn, or a gradient not finite
+  std::string bad_gradient;     // file on this rank about the last one that was not finite
   double seconds = 0;
 };
 
@@ -58,9 +62,10 @@ class Learner {
   Learner(LearnerOptions options, const Policy* policy, AdamW* optimizer, DataParallel* ranks);
 
   // Advantages must have been filled in (FillAdvantages). `batch` is this rank's share: group g of
-  // the whole batch belongs to rank g % size, in order. The normalisation (groups, group size,
-  // response length) is that of the whole batch, so the result does not depend on the number of
-  // ranks nor on the micro-batches, up to rounding. `step` counts from 0.
+  // the whole batch belongs to rank g % size, in order; who learns from which sample is decided by
+  // cost (rl_exchange.h). The normalisation (groups, group size, response length) is that of the
+  // whole batch, so the result does not depend on the number of ranks nor on the micro-batches, up
+  // to rounding. `step` counts from 0.
   // Error: a batch that does not fit (named), out of memory, a lost rank, or gradients that were
   // not finite optimizer.max_skipped_in_a_row times in a row.
   absl::StatusOr<LearnStats> Learn(const RlBatch& batch, int64_t step);
@@ -70,11 +75,6 @@ class Learner {
   void set_skipped_in_a_row(int n) { skipped_in_a_row_ = n; }
 
  private:
-  // A sample that goes through the model, with the factor 1 / (G * prompts) of its group.
-  struct Item {
-    const RlSample* sample;
-    double group_weight;
-  };
   struct Totals;
 
   std::vector<std::vector<int>> Partition(int64_t local_groups, int64_t all_groups, int64_t step,
@@ -82,11 +82,12 @@ class Learner {
   absl::Status LearnAll(const RlBatch& batch, int64_t step, LearnStats* stats);
   absl::Status LearnPart(const RlBatch& batch, const std::vector<int>& groups, int64_t update,
                          bool first_epoch, Totals* totals, LearnStats* stats);
-  void Accumulate(const std::vector<Item>& items, bool with_gradient, Totals* totals);
-  absl::Status Update(int64_t update, LearnStats* stats);
+  void Accumulate(const std::vector<RlItem>& items, bool with_gradient, Totals* totals);
+  absl::Status Update(int64_t update, const std::vector<RlItem>& items, LearnStats* stats);
   absl::Status Finish(const Totals& totals, LearnStats* stats);
 
   LearnerOptions options_;
+  SequenceCost cost_;
   const Policy* policy_;
   AdamW* optimizer_;
   DataParallel* ranks_;

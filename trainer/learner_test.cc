@@ -7,6 +7,7 @@
 #include "base/file.h"
 #include "base/random.h"
 #include "gtest/gtest.h"
+#include "nlohmann/json.hpp"
 #include "trainer/advantage.h"
 #include "trainer/hrd_tokens.h"
 #include "trainer/test_model.h"
@@ -236,6 +237,9 @@ TEST_F(LearnerTest, NamesTheTaskOfASampleThatDoesNotFit) {
 
 TEST_F(LearnerTest, StopsAfterGradientsThatAreNotFinite) {
   options_.optimizer.set_max_skipped_in_a_row(2);
+  const auto folder = MakeTempDirectory("bad_gradients");
+  ASSERT_TRUE(folder.ok());
+  options_.bad_gradients = *folder;
   const RlBatch batch = MakeBatch(2, 2, 0.0);
   policy_.weights->Get("model.norm.weight")[0].fill_(std::numeric_limits<float>::quiet_NaN());
   AdamW optimizer(options_.optimizer, policy_.weights);
@@ -243,9 +247,15 @@ TEST_F(LearnerTest, StopsAfterGradientsThatAreNotFinite) {
   const auto first = learner.Learn(batch, 0);
   ASSERT_TRUE(first.ok()) << first.status();
   EXPECT_EQ(first->skipped_steps, 1);
+  const auto kept = nlohmann::json::parse(*ReadFile(first->bad_gradient));
+  EXPECT_FALSE(kept["parameters"].empty());
+  EXPECT_EQ(kept["sequences"].size(), first->samples);
+  EXPECT_EQ(kept["sequences"][0]["prompt"].size(), batch[0].samples[0].prompt.size());
   const auto second = learner.Learn(batch, 1);
   EXPECT_NE(second.status().message().find("not finite 2 times in a row"), absl::string_view::npos)
       << second.status();
+  EXPECT_TRUE(FileExists(*folder + "/update_000001_rank_0.json"));
+  RemoveTree(*folder).IgnoreError();
 }
 
 // d loss / d weight against finite differences through model, loss and normalisation.

@@ -10,6 +10,7 @@
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
 #include "trainer/data_parallel.h"
+#include "trainer/same_config.h"
 
 namespace tritonrl {
 
@@ -50,15 +51,17 @@ class StopSignal {
 // one ends the job, since the others can't know.
 int ExitCodeFor(const absl::Status& status, DataParallel* ranks);
 
-// The rest of a training program once its configuration is read: joins the ranks, calls
-// run(config, ranks, stop), an absl::StatusOr of an outcome with `stopped` and `steps`, and returns
-// the exit code; done(outcome) says on the first rank what there is.
+// The rest of a training program once its configuration is read: joins the ranks, which must all
+// have the same one, calls run(config, ranks, stop), an absl::StatusOr of an outcome with `stopped`
+// and `steps`, and returns the exit code; done(outcome) says on the first rank what there is.
 template <typename Config, typename Run, typename Done>
 int RunTraining(const absl::StatusOr<Config>& config, const StopSignal& stop, const Run& run,
                 const Done& done) {
   if (!config.ok()) return BadUsage(config.status());
   auto ranks = DataParallel::Join(absl::Seconds(config->collective_timeout_s()));
   if (!ranks.ok()) return ExitCodeFor(ranks.status(), nullptr);
+  const absl::Status same = SameConfigOnAllRanks(*config, ranks->get());
+  if (!same.ok()) return ExitCodeFor(same, ranks->get());
   const auto outcome = run(*config, ranks->get(), stop);
   if (!outcome.ok()) return ExitCodeFor(outcome.status(), ranks->get());
   if (outcome->stopped) {

@@ -1,5 +1,6 @@
 #include "trainer/packing.h"
 
+#include <algorithm>
 #include <set>
 
 #include "base/random.h"
@@ -13,6 +14,33 @@ TEST(PackByTokens, FillsUpToTheBudgetInOrderOfLength) {
   // Sorted: 2, 3, 4, 5.
   EXPECT_EQ(PackByTokens(lengths, 9), (std::vector<std::vector<int>>{{1, 3, 2}, {0}}));
   EXPECT_EQ(PackByTokens(lengths, 5), (std::vector<std::vector<int>>{{1, 3}, {2}, {0}}));
+}
+
+TEST(BalanceOverRanks, TheSquareOfTheLengthCounts) {
+  // By tokens alone 6 + 2 = 4 + 3 + 1; with attention the longest weighs more than all others.
+  const std::vector<int64_t> lengths = {1, 6, 2, 3, 4};
+  EXPECT_EQ(BalanceOverRanks(lengths, 2, {}), (std::vector<int>{1, 0, 0, 1, 1}));
+  EXPECT_EQ(BalanceOverRanks(lengths, 2, {.quadratic = 10}), (std::vector<int>{1, 0, 1, 1, 1}));
+  EXPECT_EQ(BalanceOverRanks(lengths, 1, {}), (std::vector<int>(5, 0)));
+  EXPECT_TRUE(BalanceOverRanks({}, 3, {}).empty());
+}
+
+TEST(BalanceOverRanks, LoadsDifferByLessThanTheLongest) {
+  Philox random(11);
+  std::vector<int64_t> lengths;
+  for (int i = 0; i < 256; ++i) lengths.push_back(64 + static_cast<int64_t>(random.Below(18368)));
+  const SequenceCost cost{.quadratic = 2e-5};
+  for (const int ranks : {2, 8, 64}) {
+    std::vector<double> loads(ranks, 0.0);
+    double longest = 0;
+    const std::vector<int> owners = BalanceOverRanks(lengths, ranks, cost);
+    for (size_t i = 0; i < lengths.size(); ++i) {
+      loads[owners[i]] += cost.Of(lengths[i]);
+      longest = std::max(longest, cost.Of(lengths[i]));
+    }
+    const auto [least, most] = std::minmax_element(loads.begin(), loads.end());
+    EXPECT_LT(*most - *least, longest) << ranks << " ranks";
+  }
 }
 
 TEST(PackByTokens, GivesALongSequenceAMicroBatchOfItsOwn) {

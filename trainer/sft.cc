@@ -197,8 +197,9 @@ absl::StatusOr<SftOutcome> SftRun::Run() {
                             : (cpu ? kCpuMicroBatchTokens : kGpuMicroBatchTokens);
   RETURN_IF_ERROR(OpenData());
   optimizer_ = std::make_unique<AdamW>(config_.optimizer(), policy_.weights, &ranks_);
-  learner_ = std::make_unique<SftLearner>(config_.optimizer(), total_steps_, &policy_,
-                                          optimizer_.get(), &ranks_);
+  learner_ =
+      std::make_unique<SftLearner>(config_.optimizer(), total_steps_, &policy_, optimizer_.get(),
+                                   &ranks_, JoinPath(output_dir_, "bad_gradients"));
   RETURN_IF_ERROR(Resume());
   Say(absl::StrFormat("%d parameters on %s, %d examples, %d steps of %d",  //
                       policy_.config.NumParameters(), DescribeDevice(policy_.device()),
@@ -239,6 +240,10 @@ absl::Status SftRun::Loop() {
     ASSIGN_OR_RETURN(const SftBatch batch, loader.Next());
     ASSIGN_OR_RETURN(const SftStepStats stats, learner_->Step(batch, step));
     ++state_.step;
+    if (!stats.bad_gradient.empty()) {
+      Say(absl::StrCat("the gradient of step ", state_.step,
+                       " was not finite, so it was left out; see ", stats.bad_gradient));
+    }
     outcome_.loss = stats.loss;
     tokens_since_log_ += stats.tokens;
     left_out_ += stats.left_out;

@@ -3,19 +3,45 @@
 #include <ATen/ops/ge.h>
 #include <ATen/ops/sum.h>
 
+#include <utility>
+#include <vector>
+
 #include "absl/strings/str_cat.h"
 #include "base/status.h"
+#include "trainer/bad_gradient.h"
 #include "trainer/torch_status.h"
 
 namespace tritonrl {
 
+namespace {
+
+// All that a gradient is made from.
+nlohmann::json DescribeBatch(const SftBatch& batch) {
+  nlohmann::json all = nlohmann::json::array();
+  for (const SftMicroBatch& micro : batch.micro_batches) {
+    const auto numbers = [](const at::Tensor& tensor) {
+      const at::Tensor host = tensor.to(at::kCPU, at::kLong).contiguous();
+      const int64_t* const data = host.const_data_ptr<int64_t>();
+      return std::vector<int64_t>(data, data + host.numel());
+    };
+    all.push_back({{"tokens", numbers(micro.batch.tokens)},
+                   {"positions", numbers(micro.batch.positions)},
+                   {"targets", numbers(micro.targets)}});
+  }
+  return all;
+}
+
+}  // namespace
+
 SftLearner::SftLearner(const OptimizerConfig& optimizer_config, int64_t total_steps,
-                       const Policy* policy, AdamW* optimizer, DataParallel* ranks)
+                       const Policy* policy, AdamW* optimizer, DataParallel* ranks,
+                       std::string bad_gradients)
     : config_(optimizer_config),
       total_steps_(total_steps),
       policy_(policy),
       optimizer_(optimizer),
       ranks_(ranks),
+      bad_gradients_(std::move(bad_gradients)),
       gradients_(*policy->weights) {}
 
 double SftLearner::Pass(const SftBatch& batch, double scale) {
@@ -64,6 +90,11 @@ absl::Status SftLearner::StepOn(const SftBatch& batch, int64_t step, SftStepStat
   stats->loss = loss / counts[1];
   stats->gradient_norm = result.gradient_norm;
   stats->skipped = result.skipped;
+  if (result.skipped && !bad_gradients_.empty()) {
+    const auto kept =
+        KeepBadGradient(bad_gradients_, step, ranks_->rank(), gradients_, DescribeBatch(batch));
+    stats->bad_gradient = kept.ok() ? *kept : Message(kept.status());
+  }
   return CountSkipped(config_, result, &skipped_in_a_row_);
 }
 

@@ -3,6 +3,7 @@
 #define TRITONRL_TRAINER_SFT_LEARNER_H_
 
 #include <cstdint>
+#include <string>
 #include <vector>
 
 #include "absl/status/statusor.h"
@@ -23,14 +24,16 @@ struct SftStepStats {
   bool skipped = false;  // the gradient was not finite, or the batch was empty
   int64_t tokens = 0;    // over all ranks, as the rest
   int64_t response_tokens = 0;
-  int64_t left_out = 0;  // examples that were too long
+  int64_t left_out = 0;      // examples that were too long
+  std::string bad_gradient;  // file on this rank about a gradient that was not finite
 };
 
 class SftLearner {
  public:
   // All pointers must outlive the learner. `optimizer` must hold the weights of `policy`.
+  // `bad_gradients`: folder for gradients that are not finite (bad_gradient.h); "": none.
   SftLearner(const OptimizerConfig& optimizer_config, int64_t total_steps, const Policy* policy,
-             AdamW* optimizer, DataParallel* ranks);
+             AdamW* optimizer, DataParallel* ranks, std::string bad_gradients = "");
 
   // loss = -(sum of log pi over response tokens) / (their number, over all ranks); backward;
   // update. `batch` is this rank's share.
@@ -53,6 +56,7 @@ class SftLearner {
   const Policy* policy_;
   AdamW* optimizer_;
   DataParallel* ranks_;
+  const std::string bad_gradients_;
   Gradients gradients_;
   Activations activations_;
   int skipped_in_a_row_ = 0;

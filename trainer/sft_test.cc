@@ -190,6 +190,20 @@ TEST_F(SftTest, FailureEndsInOneSentence) {
       << result.err;
 }
 
+TEST_F(SftTest, RanksWithDifferentConfigurationsAreRefused) {
+  std::vector<std::string> command = MpirunCommand(1, Command("mixed", {"steps=2"}));
+  const std::vector<std::string> other =
+      Command("mixed", {"steps=2", "optimizer.learning_rate=0.5"});
+  for (const std::string& word : {":", "-n", "1"}) command.push_back(word);
+  command.insert(command.end(), other.begin(), other.end());
+  const CommandResult result = Run(command);
+  EXPECT_NE(result.exit_code, 0);
+  EXPECT_NE(result.err.find("rank 1 has another configuration than rank 0: modified: "
+                            "optimizer.learning_rate"),
+            std::string::npos)
+      << result.err;
+}
+
 // The other messages without a process each.
 TEST_F(SftTest, BadInputIsNamed) {
   const StopSignal stop;

@@ -231,6 +231,10 @@ absl::Status RlRun::Step() {
   RlBatch rl = BuildRlBatch(*batch, config_.objective());
   weights_good_ = false;
   ASSIGN_OR_RETURN(const LearnStats learn, Learn(&rl));
+  if (!learn.bad_gradient.empty()) {
+    Say(absl::StrCat("the gradient of step ", done_ + 1,
+                     " was not finite, so it was left out; see ", learn.bad_gradient));
+  }
   StepMetrics metrics;
   RETURN_IF_ERROR(GatherStepMetrics(*batch, rl, learn, absl::ToDoubleSeconds(absl::Now() - start),
                                     &ranks_, &metrics));

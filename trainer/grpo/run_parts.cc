@@ -77,6 +77,7 @@ absl::Status LoadModel(RunParts* parts) {
   options.temperature = config.sampling().temperature();
   options.seed = config.seed();
   options.total_steps = config.steps();
+  options.bad_gradients = parts->paths.BadGradients();
   parts->learner =
       std::make_unique<Learner>(options, &policy, parts->optimizer.get(), parts->ranks);
   if (config.objective().kl_coefficient() > 0) {

@@ -30,6 +30,8 @@ struct RunPaths {
   std::string EvaluationSamples(int64_t step, bool greedy) const {
     return absl::StrFormat("%s/samples/%s_%06d.jsonl", dir, greedy ? "greedy" : "eval", step);
   }
+  // What is kept of gradients that were not finite.
+  std::string BadGradients() const { return dir + "/bad_gradients"; }
   // The trained policy, in Hugging Face layout.
   std::string FinalModel() const { return dir + "/model"; }
 };

@@ -1,0 +1,36 @@
+// Spreads the samples of one update over the ranks, so that each has about the same work.
+#ifndef TRITONRL_TRAINER_RL_EXCHANGE_H_
+#define TRITONRL_TRAINER_RL_EXCHANGE_H_
+
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
+#include "trainer/data_parallel.h"
+#include "trainer/packing.h"
+#include "trainer/rl_batch.h"
+
+namespace tritonrl {
+
+// A sample that goes through the model, with the factor 1 / (G * prompts) of its group.
+struct RlItem {
+  RlSample sample;
+  double group_weight = 0;
+};
+
+// Called by all ranks together, each with the items whose responses it generated; gives those that
+// it learns from. Every item is learned from by one rank: dealt out by cost (BalanceOverRanks), as
+// long responses come in bunches and attention's work grows with the square of the length. With one
+// rank the items are as given.
+absl::StatusOr<std::vector<RlItem>> ExchangeItems(std::vector<RlItem> items,
+                                                  const SequenceCost& cost, DataParallel* ranks);
+
+// Items as bytes and back, for processes of one build on machines of one kind. Error: bytes that
+// are no items.
+std::string ItemsToBytes(const std::vector<RlItem>& items);
+absl::StatusOr<std::vector<RlItem>> ItemsFromBytes(absl::string_view bytes);
+
+}  // namespace tritonrl
+
+#endif  // TRITONRL_TRAINER_RL_EXCHANGE_H_

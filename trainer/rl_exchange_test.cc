@@ -1,0 +1,61 @@
+#include "trainer/rl_exchange.h"
+
+#include <gtest/gtest.h>
+
+namespace tritonrl {
+namespace {
+
+RlItem Item(int n) {
+  RlItem item;
+  item.sample.prompt.assign(3, n);
+  item.sample.response.assign(n, 7);
+  item.sample.old_log_probs.assign(n, -0.5F * static_cast<float>(n));
+  if (n % 2 == 1) item.sample.reference_log_probs.assign(n, -0.25F);
+  item.sample.plan_end = n / 2;
+  item.sample.counted = n != 4;
+  item.sample.reward_plan = 1.5;
+  item.sample.advantage_plan = 0.1 * n;
+  item.sample.advantage_code = -0.2 * n;
+  item.group_weight = 1.0 / n;
+  return item;
+}
+
+TEST(RlExchange, EverythingComesThrough) {
+  const auto back = ItemsFromBytes(ItemsToBytes({Item(1), Item(4), Item(9)}));
+  ASSERT_TRUE(back.ok()) << back.status();
+  ASSERT_EQ(back->size(), 3);
+  EXPECT_EQ((*back)[1].sample.prompt, (std::vector<int32_t>{4, 4, 4}));
+  EXPECT_EQ((*back)[1].sample.plan_end, 2);
+  EXPECT_FALSE((*back)[1].sample.counted);
+  EXPECT_TRUE((*back)[1].sample.reference_log_probs.empty());
+  EXPECT_EQ((*back)[2].sample.response.size(), 9);
+  EXPECT_EQ((*back)[2].sample.old_log_probs[8], -4.5F);
+  EXPECT_EQ((*back)[2].sample.reference_log_probs.size(), 9);
+  EXPECT_EQ((*back)[2].sample.reward_plan, 1.5);
+  EXPECT_EQ((*back)[2].sample.advantage_plan, 0.1 * 9);
+  EXPECT_EQ((*back)[2].sample.advantage_code, -0.2 * 9);
+  EXPECT_EQ((*back)[0].group_weight, 1.0);
+  EXPECT_TRUE(ItemsFromBytes("")->empty());
+}
+
+TEST(RlExchange, DamagedBytesAreNoItems) {
+  const std::string bytes = ItemsToBytes({Item(5)});
+  for (size_t size = 1; size < bytes.size(); ++size) {
+    EXPECT_TRUE(absl::IsDataLoss(ItemsFromBytes(bytes.substr(0, size)).status())) << size;
+  }
+  std::string endless = bytes;
+  endless[7] = '\x7f';  // the first vector's size
+  EXPECT_TRUE(absl::IsDataLoss(ItemsFromBytes(endless).status()));
+}
+
+TEST(RlExchange, OneRankKeepsItsItems) {
+  auto ranks = DataParallel::Join(absl::Seconds(1));
+  ASSERT_TRUE(ranks.ok());
+  const auto items = ExchangeItems({Item(2), Item(3)}, SequenceCost{}, ranks->get());
+  ASSERT_TRUE(items.ok());
+  ASSERT_EQ(items->size(), 2);
+  EXPECT_EQ((*items)[1].sample.response.size(), 3);
+}
+
+}  // namespace
+}  // namespace tritonrl
