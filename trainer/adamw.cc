@@ -73,6 +73,7 @@ void AdamW::MakeDecayMask() {
 }
 
 at::Tensor AdamW::LocalPart(const at::Tensor& flat) const {
+  if (alone()) return flat;
   std::vector<at::Tensor> pieces;
   for (int64_t bucket = 0; bucket < plan_.buckets(); ++bucket) {
     const FlatRange piece = plan_.Piece(bucket, rank());

@@ -71,7 +71,7 @@ class AdamW {
  private:
   bool alone() const { return plan_.ranks() == 1; }
   void MakeDecayMask();
-  // What this rank keeps of a flat buffer, in one piece.
+  // What this rank keeps of a flat buffer, in one piece; with one rank the buffer itself.
   at::Tensor LocalPart(const at::Tensor& flat) const;
   // L2 norm over what all ranks keep.
   absl::StatusOr<double> Norm(const at::Tensor& local) const;

@@ -34,11 +34,9 @@ nlohmann::json BadParameters(const Gradients& gradients) {
   return found;
 }
 
-}  // namespace
-
-absl::StatusOr<std::string> KeepBadGradient(const std::string& folder, int64_t update, int rank,
-                                            const Gradients& gradients,
-                                            const nlohmann::json& sequences) {
+// The file's path; an empty one where there are enough.
+absl::StatusOr<std::string> Write(const std::string& folder, int64_t update, int rank,
+                                  const Gradients& gradients, const nlohmann::json& sequences) {
   RETURN_IF_ERROR(CreateDirectories(folder));
   ASSIGN_OR_RETURN(const std::vector<std::string> names, ListDirectory(folder));
   const std::string ending = absl::StrCat("_rank_", rank, ".json");
@@ -52,6 +50,16 @@ absl::StatusOr<std::string> KeepBadGradient(const std::string& folder, int64_t u
                                {"sequences", sequences}};
   RETURN_IF_ERROR(WriteFileAtomic(path, text.dump() + "\n"));
   return path;
+}
+
+}  // namespace
+
+std::string KeepBadGradient(const std::string& folder, int64_t update, int rank,
+                            const Gradients& gradients, const nlohmann::json& sequences) {
+  const absl::StatusOr<std::string> path = Write(folder, update, rank, gradients, sequences);
+  if (!path.ok()) return absl::StrCat("it could not be kept: ", Message(path.status()));
+  if (path->empty()) return absl::StrCat(folder, " has enough of them already");
+  return absl::StrCat("kept in ", *path, " (and one file for each other rank)");
 }
 
 }  // namespace tritonrl

@@ -11,6 +11,8 @@
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "absl/strings/str_join.h"
+#include "absl/strings/str_split.h"
 #include "base/file.h"
 #include "base/hash.h"
 #include "base/status.h"
@@ -100,14 +102,16 @@ ShardPlan SavedPlan(const Json& state, const ShardPlan& mine) {
 
 }  // namespace
 
-absl::Status VerifyManifest(const std::string& dir) {
+absl::Status VerifyManifest(const std::string& dir, int rank, int ranks) {
   const std::string path = JoinPath(dir, "manifest.json");
   ASSIGN_OR_RETURN(const std::string text, ReadFile(path));
   const Json manifest = Json::parse(text, nullptr, /*allow_exceptions=*/false);
   if (manifest.is_discarded() || !manifest.contains("files") || !manifest["files"].is_object()) {
     return absl::DataLossError(absl::StrCat(path, " is damaged"));
   }
+  int number = 0;
   for (const auto& [name, entry] : manifest["files"].items()) {
+    if (number++ % ranks != rank) continue;
     const std::string file = JoinPath(dir, name);
     if (!FileExists(file)) return absl::DataLossError(absl::StrCat(file, " is missing"));
     ASSIGN_OR_RETURN(const int64_t size, FileSize(file));
@@ -213,7 +217,7 @@ absl::Status CheckpointStore::Save(const TrainingState& state, const Policy& pol
   const std::string final_path = PathOf(state.step);
   const std::string writing = JoinPath(folder_, absl::StrCat(kTemporary, BaseName(final_path)));
   const absl::Status status = Write(writing, final_path, state, policy, optimizer);
-  if (status.ok()) return is_root() ? RemoveOld() : absl::OkStatus();
+  if (status.ok()) return Agree(is_root() ? RemoveOld() : absl::OkStatus());
 
   if (is_root()) RemoveTree(writing).IgnoreError();
   const absl::StatusOr<std::vector<int64_t>> steps = Steps();
@@ -273,14 +277,25 @@ absl::StatusOr<TrainingState> CheckpointStore::LoadFrom(const std::string& dir,
 
 absl::StatusOr<std::optional<int64_t>> CheckpointStore::NewestSound(
     std::vector<std::string>* warnings) const {
-  ASSIGN_OR_RETURN(const std::vector<int64_t> steps, Steps());
-  if (steps.empty()) return std::optional<int64_t>();
-  for (size_t i = steps.size(); i-- > 0;) {
-    const absl::Status status = VerifyManifest(PathOf(steps[i]));
-    if (status.ok()) return std::optional<int64_t>(steps[i]);
+  // Rank 0's list counts.
+  absl::StatusOr<std::vector<int64_t>> steps = Steps();
+  RETURN_IF_ERROR(Agree(steps.status()));
+  std::string list = absl::StrJoin(*steps, ",");
+  if (ranks_ != nullptr) RETURN_IF_ERROR(ranks_->Broadcast(&list));
+  steps->clear();
+  for (const auto& word : absl::StrSplit(list, ',', absl::SkipEmpty())) {
+    int64_t step = 0;
+    if (absl::SimpleAtoi(word, &step)) steps->push_back(step);
+  }
+  if (steps->empty()) return std::optional<int64_t>();
+  const int rank = ranks_ == nullptr ? 0 : ranks_->rank();
+  const int size = ranks_ == nullptr ? 1 : ranks_->size();
+  for (size_t i = steps->size(); i-- > 0;) {
+    const absl::Status status = Agree(VerifyManifest(PathOf((*steps)[i]), rank, size));
+    if (status.ok()) return std::optional<int64_t>((*steps)[i]);
     if (!absl::IsDataLoss(status) && !absl::IsNotFound(status)) return status;
     warnings->push_back(
-        absl::StrCat("the checkpoint of step ", steps[i],
+        absl::StrCat("the checkpoint of step ", (*steps)[i],
                      " is damaged and is passed over: ", std::string(status.message())));
   }
   return absl::DataLossError(absl::StrCat("no checkpoint in ", folder_, " can be used (",
@@ -291,23 +306,14 @@ absl::StatusOr<std::optional<int64_t>> CheckpointStore::NewestSound(
 absl::StatusOr<std::optional<TrainingState>> CheckpointStore::LoadNewest(
     const TrainingState& expected, Policy* policy, AdamW* optimizer,
     std::vector<std::string>* warnings) {
-  // Rank 0 reads all files for their checksums and says which checkpoint all take.
-  absl::Status status;
-  std::string chosen;
-  if (is_root()) {
-    const absl::StatusOr<std::optional<int64_t>> newest = NewestSound(warnings);
-    status = newest.status();
-    if (newest.ok() && newest->has_value()) chosen = absl::StrCat(**newest);
-  }
-  RETURN_IF_ERROR(Agree(status));
-  if (ranks_ != nullptr) RETURN_IF_ERROR(ranks_->Broadcast(&chosen));
-  int64_t step = 0;
-  if (!absl::SimpleAtoi(chosen, &step)) return std::optional<TrainingState>();
+  ASSIGN_OR_RETURN(const std::optional<int64_t> newest, NewestSound(warnings));
+  if (!newest.has_value()) return std::optional<TrainingState>();
   absl::StatusOr<TrainingState> state = absl::InternalError("not loaded");
-  status = CatchTorch(PathOf(step), "use a larger device or a smaller model", [&] {
-    state = LoadFrom(PathOf(step), expected, policy, optimizer);
-    return state.status();
-  });
+  const absl::Status status =
+      CatchTorch(PathOf(*newest), "use a larger device or a smaller model", [&] {
+        state = LoadFrom(PathOf(*newest), expected, policy, optimizer);
+        return state.status();
+      });
   RETURN_IF_ERROR(Agree(status));
   return std::optional<TrainingState>(*std::move(state));
 }

@@ -2,9 +2,9 @@
 //
 // <folder>/step_000020/
 //   model/           config.json, model.safetensors in the type of training, tokenizer.json
-//   optimizer.bin    or one file for each rank, see optimizer_file.h: any number of ranks can read
-//   them state.json       step, number of updates, seed, plan of the optimizer's files, what the
-//   program adds manifest.json    size and SHA-256 of every file above
+//   optimizer.bin    or a file for each rank (optimizer_file.h), for any number of ranks to read
+//   state.json       step, updates, seed, plan of the optimizer's files, what the program adds
+//   manifest.json    size and SHA-256 of every file above
 // A checkpoint is written under another name, synced, and renamed as a whole: a folder step_* is
 // complete or does not exist.
 #ifndef TRITONRL_TRAINER_CHECKPOINT_H_
@@ -49,8 +49,7 @@ class CheckpointStore {
 
   // Restores the newest checkpoint whose files match their manifest into `policy` and `optimizer`.
   // `expected` tells program and seed. A damaged one is passed over with a sentence in `warnings`;
-  // nothing when there is no checkpoint at all; DataLoss when all are damaged. Only rank 0 has
-  // warnings.
+  // nothing when there is no checkpoint at all; DataLoss when all are damaged.
   absl::StatusOr<std::optional<TrainingState>> LoadNewest(const TrainingState& expected,
                                                           Policy* policy, AdamW* optimizer,
                                                           std::vector<std::string>* warnings);
@@ -75,6 +74,7 @@ class CheckpointStore {
   // Manifest and the new name, by rank 0.
   absl::Status Publish(const std::string& writing, const std::string& final_path,
                        const std::vector<std::string>& described) const;
+  // Each rank reads its share of the files for their checksums, as they can be hundreds of GB.
   absl::StatusOr<std::optional<int64_t>> NewestSound(std::vector<std::string>* warnings) const;
   absl::StatusOr<TrainingState> LoadFrom(const std::string& dir, const TrainingState& expected,
                                          Policy* policy, AdamW* optimizer) const;
@@ -86,8 +86,9 @@ class CheckpointStore {
 };
 
 // Compares the files of `dir` with its manifest.json. The error names the file and what differs:
-// missing, shorter or longer than written, or other contents.
-absl::Status VerifyManifest(const std::string& dir);
+// missing, shorter or longer than written, or other contents. With `ranks` above 1 only every
+// `ranks`-th file, from number `rank` on.
+absl::Status VerifyManifest(const std::string& dir, int rank = 0, int ranks = 1);
 
 }  // namespace tritonrl
 

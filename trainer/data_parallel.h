@@ -63,8 +63,6 @@ class DataParallel {
   // The same on every rank: OK if every rank's status is, else the error of the lowest rank that
   // has one, with its number.
   absl::Status Agree(const absl::Status& status);
-  // A collective operation failed: no other one can succeed any more.
-  bool lost() const { return lost_; }
 
   // Ends the whole job with an exit code; for errors of one rank that the others can't know of.
   // With one rank it only exits.

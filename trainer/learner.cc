@@ -36,6 +36,7 @@ nlohmann::json DescribeItems(const std::vector<RlItem>& items) {
     all.push_back({{"prompt", sample.prompt},
                    {"response", sample.response},
                    {"old_log_probs", sample.old_log_probs},
+                   {"reference_log_probs", sample.reference_log_probs},
                    {"plan_end", sample.plan_end},
                    {"advantage_plan", sample.advantage_plan},
                    {"advantage_code", sample.advantage_code},
@@ -81,8 +82,9 @@ Learner::Learner(LearnerOptions options, const Policy* policy, AdamW* optimizer,
       ranks_(ranks),
       gradients_(*policy->weights) {
   const ModelConfig& model = policy->config;
+  const int64_t embedding = model.tie_word_embeddings ? 0 : model.vocab_size * model.hidden_size;
   cost_.quadratic = 7.0 * static_cast<double>(model.num_layers * model.query_size()) /
-                    (6.0 * static_cast<double>(model.NumParameters()));
+                    (6.0 * static_cast<double>(model.NumParameters() - embedding));
 }
 
 absl::StatusOr<LearnStats> Learner::Learn(const RlBatch& batch, int64_t step) {
@@ -220,9 +222,8 @@ absl::Status Learner::Update(int64_t update, const std::vector<RlItem>& items, L
   stats->gradient_norm = result.gradient_norm;
   ++(result.skipped ? stats->skipped_steps : stats->optimizer_steps);
   if (result.skipped && !options_.bad_gradients.empty()) {
-    const auto kept = KeepBadGradient(options_.bad_gradients, update, ranks_->rank(), gradients_,
-                                      DescribeItems(items));
-    stats->bad_gradient = kept.ok() ? *kept : Message(kept.status());
+    stats->bad_gradient = KeepBadGradient(options_.bad_gradients, update, ranks_->rank(),
+                                          gradients_, DescribeItems(items));
   }
   return CountSkipped(options_.optimizer, result, &skipped_in_a_row_);
 }

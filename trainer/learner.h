@@ -51,7 +51,7 @@ struct LearnStats {
   int64_t tokens = 0;           // prompt and response tokens passed through the model, all epochs
   int64_t optimizer_steps = 0;  // updates made
   int64_t skipped_steps = 0;    // updates left out: nothing to learn, or a gradient not finite
-  std::string bad_gradient;     // file on this rank about the last one that was not finite
+  std::string bad_gradient;     // where the last one that was not finite is kept; "": none was
   double seconds = 0;
 };
 

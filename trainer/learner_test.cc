@@ -247,7 +247,7 @@ TEST_F(LearnerTest, StopsAfterGradientsThatAreNotFinite) {
   const auto first = learner.Learn(batch, 0);
   ASSERT_TRUE(first.ok()) << first.status();
   EXPECT_EQ(first->skipped_steps, 1);
-  const auto kept = nlohmann::json::parse(*ReadFile(first->bad_gradient));
+  const auto kept = nlohmann::json::parse(*ReadFile(*folder + "/update_000000_rank_0.json"));
   EXPECT_FALSE(kept["parameters"].empty());
   EXPECT_EQ(kept["sequences"].size(), first->samples);
   EXPECT_EQ(kept["sequences"][0]["prompt"].size(), batch[0].samples[0].prompt.size());

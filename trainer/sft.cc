@@ -242,7 +242,7 @@ absl::Status SftRun::Loop() {
     ++state_.step;
     if (!stats.bad_gradient.empty()) {
       Say(absl::StrCat("the gradient of step ", state_.step,
-                       " was not finite, so it was left out; see ", stats.bad_gradient));
+                       " was not finite, so it was left out: ", stats.bad_gradient));
     }
     outcome_.loss = stats.loss;
     tokens_since_log_ += stats.tokens;

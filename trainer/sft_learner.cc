@@ -91,9 +91,8 @@ absl::Status SftLearner::StepOn(const SftBatch& batch, int64_t step, SftStepStat
   stats->gradient_norm = result.gradient_norm;
   stats->skipped = result.skipped;
   if (result.skipped && !bad_gradients_.empty()) {
-    const auto kept =
+    stats->bad_gradient =
         KeepBadGradient(bad_gradients_, step, ranks_->rank(), gradients_, DescribeBatch(batch));
-    stats->bad_gradient = kept.ok() ? *kept : Message(kept.status());
   }
   return CountSkipped(config_, result, &skipped_in_a_row_);
 }

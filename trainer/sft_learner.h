@@ -25,7 +25,7 @@ struct SftStepStats {
   int64_t tokens = 0;    // over all ranks, as the rest
   int64_t response_tokens = 0;
   int64_t left_out = 0;      // examples that were too long
-  std::string bad_gradient;  // file on this rank about a gradient that was not finite
+  std::string bad_gradient;  // where one that was not finite is kept; "": it was finite
 };
 
 class SftLearner {

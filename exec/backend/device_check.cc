@@ -47,6 +47,7 @@ absl::Status DeviceChecker::Ask(absl::Time deadline) {
 }
 
 absl::Status DeviceChecker::Check(const ExecLimits& limits, absl::Time deadline) {
+  if (absl::Now() >= deadline) return absl::DeadlineExceededError("no time is left for a check");
   if (host_ != nullptr && Ask(deadline).ok()) return absl::OkStatus();
   host_ = nullptr;
   hosts_->EndIdle();

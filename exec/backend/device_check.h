@@ -28,7 +28,8 @@ class DeviceChecker {
         hosts_(std::make_shared<HostPool>(oracles)) {}
 
   // Unavailable says what was wrong, in a process that was made for this check: one from before is
-  // given up when it fails. Not to be called by two at the same time.
+  // given up when it fails. DeadlineExceeded: there was no time to ask. Not to be called by two at
+  // the same time.
   absl::Status Check(const ExecLimits& limits, absl::Time deadline);
 
  private:

@@ -79,8 +79,9 @@ ExecResult Failed(ExecOutcome outcome, const std::string& phase, const std::stri
 absl::StatusOr<BackendPools> StartPools(WorkerPoolOptions options, int64_t cache_bytes,
                                         bool windows) {
   WorkerPoolOptions oracle_options = options;
-  // Each candidate needs the host of its reference at the same time; one more is for checks.
-  oracle_options.workers = windows ? options.workers + 1 : (options.workers + 1) / 2;
+  // Each candidate needs the host of its reference at the same time; one more is begun where a host
+  // is slow to give its memory back, and one is kept by checks of the device.
+  oracle_options.workers = windows ? options.workers + 2 : (options.workers + 1) / 2;
   oracle_options.kept_bytes = cache_bytes;
   if (options.runner == "runner") oracle_options.runner = "oracle_worker";
   auto oracles = std::async(std::launch::async, [&] { return WorkerPool::Start(oracle_options); });
@@ -115,7 +116,7 @@ DeviceMemory PythonBackend::memory() const {
 
 void PythonBackend::NoteMemory(int64_t device_bytes) {
   const double free = (1 - kFreeShare) * static_cast<double>(device_bytes);
-  const int64_t hosts = concurrency() * (kHostKeeps + kHostItself);
+  const int64_t hosts = concurrency() * (kHostKeeps + kHostItself) + kHostItself;
   memory_bytes_ = std::max(static_cast<int64_t>(free) - hosts, device_bytes / 4);
   gate_.SetMemory(memory_bytes_);
   making_bytes_ = static_cast<int64_t>(kMakingShare * static_cast<double>(device_bytes));
@@ -244,6 +245,7 @@ absl::StatusOr<ExecResult> PythonBackend::Run(const ExecRequest& request, absl::
     context.place = &*place;
   }
   if (const absl::Status sound = doubt_.Settle(pools_.runners->limits(), deadline); !sound.ok()) {
+    if (absl::IsDeadlineExceeded(sound)) return Failed(EXEC_NO_WORKER_IN_TIME, "start", kTooLate);
     return Failed(
         EXEC_INTERNAL_ERROR, "start",
         absl::StrCat("the GPU failed a check of ours after a candidate's error: ", Message(sound)));

@@ -27,7 +27,7 @@ struct BackendPools {
 
 // Starts both; `options` are the runners'. There is one worker for references to two for
 // candidates, as most of what references make is asked for more than once; with `windows`, which is
-// for GPUs (and tests), as many and one more.
+// for GPUs (and tests), as many and two more.
 absl::StatusOr<BackendPools> StartPools(WorkerPoolOptions options, int64_t cache_bytes,
                                         bool windows);
 

@@ -19,9 +19,7 @@ ReferenceHost::~ReferenceHost() {
   if (process_->Drop()) {
     pool_->GiveBack(std::move(process_));
   } else if (counted_) {
-    std::vector<std::unique_ptr<HostProcess>> unfit;
-    unfit.push_back(std::move(process_));
-    pool_->End(std::move(unfit));
+    pool_->End(std::move(process_));
   }
 }
 
@@ -55,28 +53,21 @@ void HostPool::EndIdle() {
     absl::MutexLock lock(&mutex_);
     ending.swap(idle_);
   }
-  End(std::move(ending));
+  for (std::unique_ptr<HostProcess>& process : ending) End(std::move(process));
 }
 
-void HostPool::End(std::vector<std::unique_ptr<HostProcess>> processes) {
-  const int count = static_cast<int>(processes.size());
-  processes.clear();  // without the lock, as it takes a while
-  absl::MutexLock lock(&mutex_);
-  processes_ -= count;
+void HostPool::End(std::unique_ptr<HostProcess> process) {
+  process = nullptr;  // without the lock, as it takes a while
+  CountEnded();
 }
 
 JobReport HostPool::Make(const std::string& job_json, const ExecLimits& limits, absl::Time deadline,
                          std::shared_ptr<ReferenceHost>* host) {
   JobReport report;
   std::unique_ptr<HostProcess> process = Take(deadline);
-  const auto end = [&] {
-    std::vector<std::unique_ptr<HostProcess>> failed;
-    failed.push_back(std::move(process));
-    End(std::move(failed));
-  };
   if (process != nullptr) {
     report = process->Make(job_json, limits, deadline);
-    if (!process->serving()) end();
+    if (!process->serving()) End(std::move(process));
   }
   if (process == nullptr && absl::Now() < deadline) {
     absl::StatusOr<std::unique_ptr<HostProcess>> fresh = HostProcess::Create(pool_);
@@ -90,7 +81,7 @@ JobReport HostPool::Make(const std::string& job_json, const ExecLimits& limits, 
       ++processes_;
     }
     report = process->Make(job_json, limits, deadline);
-    if (!process->serving()) end();
+    if (!process->serving()) End(std::move(process));
   }
   if (process != nullptr) {
     *host = std::make_shared<ReferenceHost>(shared_from_this(), std::move(process));

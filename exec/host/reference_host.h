@@ -65,8 +65,8 @@ class HostPool : public std::enable_shared_from_this<HostPool> {
   void GiveBack(std::unique_ptr<HostProcess> process);
   // One has ended, and takes no worker any more.
   void CountEnded();
-  // Ends them.
-  void End(std::vector<std::unique_ptr<HostProcess>> processes);
+  // Ends it.
+  void End(std::unique_ptr<HostProcess> process);
 
   WorkerPool* const pool_;
   const absl::Duration patience_;

@@ -25,8 +25,8 @@ struct SpeedupInterval {
 // The median of the blocks' ratios with its 95 % interval by the bootstrap (Efron 1979): the middle
 // 95 % of the medians of 1,000 resamples of the blocks, and either end moved out by the factor
 // t_{n-1, 0.975} sqrt(n / (n - 1)) / 1.96 of n blocks, without which such an interval is too narrow
-// when n is small ("expanded percentile", Hesterberg, The American Statistician 69, 2015, 3.2.4;
-// the truth lies between the least and the greatest ratio of 3 blocks in 75 % of all cases only).
+// when n is small (after Hesterberg, The American Statistician 69, 2015, 3.2.4; the truth lies
+// between the least and the greatest ratio of 3 blocks in 75 % of all cases only).
 // The same blocks always give the same interval. All zeros without a block, 0 to infinity of a
 // single one; every time must be above 0.
 SpeedupInterval EstimateSpeedup(const std::vector<TimedBlock>& blocks);

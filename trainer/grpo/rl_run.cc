@@ -232,14 +232,15 @@ absl::Status RlRun::Step() {
   weights_good_ = false;
   ASSIGN_OR_RETURN(const LearnStats learn, Learn(&rl));
   if (!learn.bad_gradient.empty()) {
-    Say(absl::StrCat("the gradient of step ", done_ + 1,
-                     " was not finite, so it was left out; see ", learn.bad_gradient));
+    Say(absl::StrCat("a gradient of step ", done_ + 1,
+                     " was not finite, so it was left out: ", learn.bad_gradient));
   }
   StepMetrics metrics;
   RETURN_IF_ERROR(GatherStepMetrics(*batch, rl, learn, absl::ToDoubleSeconds(absl::Now() - start),
                                     &ranks_, &metrics));
   if (metrics.samples == 0) {
-    weights_good_ = true;  // nothing was learned
+    weights_good_ = true;               // nothing was learned
+    RETURN_IF_ERROR(SaveWhatIsDone());  // all ranks are here
     return absl::UnavailableError(
         absl::StrCat("no sample of step ", done_ + 1, " could be verified: ", FirstFault(*batch)));
   }
