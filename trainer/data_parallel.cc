@@ -1,7 +1,9 @@
 #include "trainer/data_parallel.h"
 
 #include <ATen/ops/empty.h>
+#include <cuda_runtime_api.h>
 #include <mpi.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <cstdint>
@@ -115,6 +117,29 @@ absl::Status DataParallel::Max(std::span<double> values) {
   return status;
 }
 
+absl::Status DataParallel::JoinGpus(at::Device device) {
+  if (size_ == 1 || !device.is_cuda()) return absl::OkStatus();
+  // A GPU's name on all machines.
+  char host[256] = "", bus[64] = "";
+  gethostname(host, sizeof(host) - 1);
+  if (cudaDeviceGetPCIBusId(bus, sizeof(bus), device.index()) != cudaSuccess) {
+    return absl::UnavailableError(absl::StrCat("rank ", rank_, " cannot use ", device.str()));
+  }
+  ASSIGN_OR_RETURN(const std::vector<std::string> all, AllGather(absl::StrCat(host, " ", bus)));
+  for (int a = 0; a < size_; ++a) {
+    for (int b = a + 1; b < size_; ++b) {
+      if (all[a] != all[b]) continue;
+      return absl::FailedPreconditionError(absl::StrCat("ranks ", a, " and ", b,
+                                                        " have the same GPU (", all[a],
+                                                        "); start one rank for each GPU"));
+    }
+  }
+  ASSIGN_OR_RETURN(gpus_, GpuCollectives::Join(
+                              {.rank = rank_, .size = size_, .device = device, .timeout = timeout_},
+                              [this](std::string* text) { return Broadcast(text); }));
+  return absl::OkStatus();
+}
+
 absl::Status DataParallel::ReduceToShards(const ShardPlan& plan, const at::Tensor& full,
                                           at::Tensor local) {
   if (full.scalar_type() != at::kFloat || !full.is_contiguous()) {
@@ -123,6 +148,11 @@ absl::Status DataParallel::ReduceToShards(const ShardPlan& plan, const at::Tenso
   if (size_ == 1) {
     if (!local.is_same(full)) local.copy_(full);
     return absl::OkStatus();
+  }
+  if (gpus_ != nullptr && full.is_cuda()) {
+    const absl::Status status = gpus_->ReduceToShards(plan, full, local);
+    lost_ |= !status.ok();
+    return status;
   }
   std::vector<int> counts(size_);
   for (int64_t bucket = 0; bucket < plan.buckets(); ++bucket) {
@@ -148,6 +178,11 @@ absl::Status DataParallel::GatherShards(const ShardPlan& plan, const at::Tensor&
   if (size_ == 1) {
     if (!full.is_same(local)) full.copy_(local);
     return absl::OkStatus();
+  }
+  if (gpus_ != nullptr && full.is_cuda()) {
+    const absl::Status status = gpus_->GatherShards(plan, local, full);
+    lost_ |= !status.ok();
+    return status;
   }
   const int64_t width = static_cast<int64_t>(full.element_size());
   std::vector<int> counts(size_), offsets(size_);  // in bytes

@@ -13,6 +13,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
+#include "trainer/gpu_collectives.h"
 #include "trainer/shard_plan.h"
 
 namespace tritonrl {
@@ -40,8 +41,13 @@ class DataParallel {
   // Element-wise over all ranks, in place; the same bits on every rank.
   absl::Status Sum(std::span<double> values);
   absl::Status Max(std::span<double> values);
+  // From now on tensors go from GPU to GPU (NCCL) where they lie on `device`; without it they go
+  // through host memory, bucket by bucket. Nothing to do for a CPU or a single rank. Error: two
+  // ranks with the same GPU, named.
+  absl::Status JoinGpus(at::Device device);
+
   // Sums `full` ([plan.flat_size] fp32) over all ranks into what this rank keeps of it, `local`
-  // ([plan.LocalSize(rank)] fp32). A GPU's tensors go through host memory, bucket by bucket.
+  // ([plan.LocalSize(rank)] fp32).
   absl::Status ReduceToShards(const ShardPlan& plan, const at::Tensor& full, at::Tensor local);
   // What all ranks keep, into `full` on every rank; both of one type, of any.
   absl::Status GatherShards(const ShardPlan& plan, const at::Tensor& local, at::Tensor full);
@@ -75,6 +81,7 @@ class DataParallel {
   bool own_mpi_;       // MPI was initialised here and is finalised in the destructor
   bool lost_ = false;  // a collective failed: the others may never answer again
   absl::Duration timeout_;
+  std::unique_ptr<GpuCollectives> gpus_;
 };
 
 }  // namespace tritonrl

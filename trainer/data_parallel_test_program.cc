@@ -1,4 +1,6 @@
-// Started by data_parallel_test under mpirun with the case's name as its argument.
+// Started by data_parallel_test under mpirun with the case's name as its argument. On a machine
+// with two GPUs or more (from an archive of tools/bundle.sh) also by hand, with gpu_collectives,
+// gpu_die and gpu_hang:  mpirun -n 2 ./run data_parallel_test_program gpu_collectives
 #include <ATen/ops/arange.h>
 #include <ATen/ops/zeros.h>
 #include <signal.h>
@@ -7,6 +9,7 @@
 #include <cstdio>
 #include <string>
 
+#include "absl/time/clock.h"
 #include "base/status.h"
 #include "trainer/data_parallel.h"
 #include "trainer/main_support.h"
@@ -19,16 +22,17 @@ absl::Status Expect(bool holds, const char* what) {
 }
 
 // Numbers that differ by rank and place, in buckets of which the last one is short.
-absl::Status Shards(DataParallel* ranks) {
+absl::Status Shards(DataParallel* ranks, at::Device device) {
   const int64_t size = 64 * 1001;
   const ShardPlan plan(size, ranks->size(), 64 * 300);
-  const at::Tensor places = at::arange(size, at::kFloat);
-  const at::Tensor local = at::zeros({plan.LocalSize(ranks->rank())}, at::kFloat);
+  const auto fp32 = at::TensorOptions(device).dtype(at::kFloat);
+  const at::Tensor places = at::arange(size, fp32);
+  const at::Tensor local = at::zeros({plan.LocalSize(ranks->rank())}, fp32);
   RETURN_IF_ERROR(ranks->ReduceToShards(plan, places.mul(ranks->rank() + 1), local));
-  const at::Tensor all = at::zeros({size}, at::kFloat);
+  const at::Tensor all = at::zeros({size}, fp32);
   RETURN_IF_ERROR(ranks->GatherShards(plan, local, all));
   RETURN_IF_ERROR(Expect(all.equal(places.mul(3)), "ReduceToShards and GatherShards"));
-  const at::Tensor short_all = at::zeros({size}, at::kBFloat16);
+  const at::Tensor short_all = at::zeros({size}, fp32.dtype(at::kBFloat16));
   RETURN_IF_ERROR(ranks->GatherShards(plan, local.to(at::kBFloat16), short_all));
   return Expect(short_all.equal(places.mul(3).to(at::kBFloat16)), "GatherShards of bf16");
 }
@@ -41,7 +45,7 @@ absl::Status Collectives(DataParallel* ranks) {
   double largest[1] = {rank == 1 ? 5.0 : 2.0};
   RETURN_IF_ERROR(ranks->Max(largest));
   RETURN_IF_ERROR(Expect(largest[0] == 5, "Max"));
-  RETURN_IF_ERROR(Shards(ranks));
+  RETURN_IF_ERROR(Shards(ranks, at::kCPU));
   const absl::Status agreed = ranks->Agree(rank == 0 ? absl::OkStatus() : absl::NotFoundError("x"));
   RETURN_IF_ERROR(Expect(agreed == absl::NotFoundError("rank 1: x"), "Agree"));
   RETURN_IF_ERROR(ranks->Agree(absl::OkStatus()));
@@ -60,23 +64,62 @@ absl::Status Collectives(DataParallel* ranks) {
 }
 
 // Rank 1 fails in its own way while rank 0 waits for it.
-absl::Status LoseARank(DataParallel* ranks, bool die) {
+absl::Status LoseARank(DataParallel* ranks, bool die, at::Device device) {
   if (ranks->rank() == 1) {
     if (die) raise(SIGKILL);
     sleep(600);
   }
   const ShardPlan plan(10, 2);
-  const at::Tensor all = at::zeros({10}, at::kFloat);
+  const at::Tensor all = at::zeros({10}, at::TensorOptions(device).dtype(at::kFloat));
   RETURN_IF_ERROR(ranks->ReduceToShards(plan, all, all.narrow(0, 0, plan.LocalSize(0))));
   std::printf("survived\n");
   return absl::OkStatus();
 }
 
+// What the bytes of an 8B model take between the GPUs: 8 GiB of fp32 into shares, 4 GiB of bf16
+// out.
+absl::Status Rates(DataParallel* ranks, at::Device device) {
+  const auto fp32 = at::TensorOptions(device).dtype(at::kFloat);
+  const ShardPlan plan(int64_t{1} << 31, ranks->size());
+  const at::Tensor full = at::zeros({plan.flat_size()}, fp32);
+  const at::Tensor local = at::zeros({plan.LocalSize(ranks->rank())}, fp32);
+  const at::Tensor weights = at::zeros({plan.flat_size()}, fp32.dtype(at::kBFloat16));
+  const at::Tensor share = local.to(at::kBFloat16);
+  for (int i = 0; i < 4; ++i) {
+    const absl::Time start = absl::Now();
+    RETURN_IF_ERROR(ranks->ReduceToShards(plan, full, local));
+    const absl::Time reduced = absl::Now();
+    RETURN_IF_ERROR(ranks->GatherShards(plan, share, weights));
+    if (!ranks->is_root()) continue;
+    std::printf("8 GiB of gradients %.4f s, 4 GiB of weights %.4f s\n",
+                absl::ToDoubleSeconds(reduced - start),
+                absl::ToDoubleSeconds(absl::Now() - reduced));
+  }
+  return absl::OkStatus();
+}
+
+absl::Status OnGpus(const std::string& what, DataParallel* ranks) {
+  const at::Device device(at::kCUDA, static_cast<at::DeviceIndex>(ranks->local_rank()));
+  RETURN_IF_ERROR(ranks->JoinGpus(device));
+  if (what != "gpu_collectives") return LoseARank(ranks, what == "gpu_die", device);
+  RETURN_IF_ERROR(Shards(ranks, device));
+  RETURN_IF_ERROR(Rates(ranks, device));
+  std::printf("rank %d of %d ok\n", ranks->rank(), ranks->size());
+  return ranks->Barrier();
+}
+
 int Main(const std::string& what) {
-  auto ranks = DataParallel::Join(what == "hang" ? absl::Seconds(2) : absl::Seconds(60));
+  const bool hangs = what == "hang" || what == "gpu_hang" || what == "gpu_die";
+  auto ranks = DataParallel::Join(hangs ? absl::Seconds(2) : absl::Seconds(60));
   if (!ranks.ok()) return ExitCodeFor(ranks.status(), nullptr);
-  const absl::Status status =
-      what == "collectives" ? Collectives(ranks->get()) : LoseARank(ranks->get(), what == "die");
+  absl::Status status;
+  if (what.substr(0, 3) == "gpu") {
+    status = OnGpus(what, ranks->get());
+  } else if (what == "collectives") {
+    status = Collectives(ranks->get());
+  } else {
+    status = LoseARank(ranks->get(), what == "die", at::kCPU);
+  }
   return ExitCodeFor(status, ranks->get());
 }
 

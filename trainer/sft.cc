@@ -190,6 +190,7 @@ absl::StatusOr<SftOutcome> SftRun::Run() {
   at::set_num_threads(threads);
   RETURN_IF_ERROR(OpenRunDirectory());
   ASSIGN_OR_RETURN(policy_, LoadPolicy(config_.policy(), threads, ranks_.local_rank()));
+  RETURN_IF_ERROR(ranks_.JoinGpus(policy_.device()));
   const bool cpu = policy_.device().is_cpu();
   micro_batch_tokens_ = config_.micro_batch_tokens() > 0
                             ? config_.micro_batch_tokens()

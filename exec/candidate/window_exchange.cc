@@ -158,6 +158,7 @@ class WindowExchange : public TensorExchange {
     const char* const answer = name == "prepare" ? "prepared"
                                : name == "begin" ? "ready"
                                : name == "load"  ? "loaded"
+                               : name == "move"  ? "moved"
                                : name == "end"   ? "ended"
                                                  : "round";
     ASSIGN_OR_RETURN(Json value, Ask({{"time", inner}}, answer));

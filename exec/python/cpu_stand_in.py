@@ -26,6 +26,9 @@ class CpuStandIn:
     def synchronize(self):
         pass
 
+    def empty_cache(self):
+        pass
+
     def mem_get_info(self):
         pages, size = os.sysconf("SC_AVPHYS_PAGES"), os.sysconf("SC_PAGE_SIZE")
         return pages * size, os.sysconf("SC_PHYS_PAGES") * size

@@ -18,6 +18,7 @@ from plain_torch import plain_torch
 
 FLUSH_BYTES = 256 << 20  # written before each timed call: more than any L2 cache
 LATE_SECONDS = 50e-6  # a host that looks again so much later than usual was held up by work, not by chance
+PAD_BYTES = (640 << 10, 5 << 20)  # torch takes blocks of the one and of the other size from places of their own
 LEAST_SECONDS = 1e-7  # two events with nothing between them can have the same time
 _CALIBRATION = 2_000_000  # cycles
 
@@ -29,6 +30,7 @@ class CudaClock:
         self._cuda = cuda
         self._device = device
         self._flush = None
+        self._pads = []
         self._cycles_per_second = self._calibrate()
         self._idle = min(self._after_end() for _ in range(8))
 
@@ -41,6 +43,18 @@ class CudaClock:
     def rest(self):
         """Holds no memory until the next call is timed."""
         self._flush = None
+        self._pads = []
+
+    @plain_torch()
+    def scatter(self, pads):
+        """Gives unused memory back and holds so many small pieces, so that what is allocated next lies elsewhere."""
+        self._pads = []
+        self._cuda.empty_cache()
+        try:
+            for _ in range(pads):
+                self._pads += [torch.empty(size, dtype=torch.int8, device=self._device) for size in PAD_BYTES]
+        except torch.OutOfMemoryError:
+            self._pads = []  # nearly full: it lies where it can
 
     def _event(self):
         return self._cuda.Event(enable_timing=True)

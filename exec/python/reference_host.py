@@ -257,6 +257,9 @@ class Host:
             if "load" in order:
                 self._rounds.load(order["load"])
                 return {"loaded": True}
+            if "move" in order:
+                self._rounds.move(order["move"])
+                return {"moved": True}
             return {"round": self._rounds.round(order["round"])[0]}
 
     def _prepare(self):

@@ -202,6 +202,7 @@ class TimesTest(unittest.TestCase):
                 )
                 self.assertGreater(ready["seconds"], 0)
                 self.assertTrue(time(load=1))
+                self.assertTrue(time(move=2))
                 for plain in (False, True):
                     answer = time(round={**order, "plain": plain})
                     self.assertEqual((len(answer["seconds"]), answer["gpu"]), (5, []))

@@ -60,6 +60,14 @@ class Rounds:
         self._base = self._inputs_of(trial)  # under torch's modes, as a reference host may have to make them again
         self._place_base()
 
+    def move(self, pads):
+        """Inputs, and what calls allocate, lie elsewhere in the GPU's memory from now on: where that is can make a
+        kernel 30 % slower (verify/README.md), and differs from process to process."""
+        self._inputs = []
+        self._clock.scatter(pads)
+        self._place_base()
+        self._clock.plain(lambda: self._fill(0, 0), self._call, False)  # allocates what it needs
+
     @plain_torch()
     def _place_base(self):
         old = iter(layout.tensors(self._inputs))
@@ -130,6 +138,10 @@ def serve(rounds, writer, control, check_time, extra):
         elif "load" in order:
             rounds.load(order["load"])
             order = control.ask({"loaded": True})
+        elif "move" in order:
+            kept = None
+            rounds.move(order["move"])
+            order = control.ask({"moved": True})
         else:
             kept = None  # its memory may be needed
             answer, kept = rounds.round(order["round"])

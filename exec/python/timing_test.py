@@ -3,6 +3,7 @@
 import types
 import unittest
 import weakref
+from unittest import mock
 
 import torch
 
@@ -59,6 +60,9 @@ class Gpu:
 
     def mem_get_info(self):
         return 1 << 30, 1 << 31
+
+    def empty_cache(self):
+        self.emptied = True
 
     def get_device_properties(self):
         return types.SimpleNamespace(multi_processor_count=132)
@@ -127,6 +131,19 @@ class ClockTest(unittest.TestCase):
 
         seconds, _ = self.queued(lambda: (torch.ones(2).as_subclass(Lazy),))
         self.assertGreater(seconds, 499e-6)
+
+    def test_small_pieces_are_held_until_others_are_or_it_rests(self):
+        for pads in (3, 0, 2):
+            self.clock.scatter(pads)
+            self.assertEqual([pad.numel() for pad in self.clock._pads], [*cuda_clock.PAD_BYTES] * pads)
+        self.assertTrue(self.gpu.emptied)
+        self.clock.rest()
+        self.assertEqual(self.clock._pads, [])
+
+    def test_a_full_gpu_has_no_room_for_pieces(self):
+        with mock.patch.object(torch, "empty", side_effect=torch.OutOfMemoryError):
+            self.clock.scatter(3)
+        self.assertEqual(self.clock._pads, [])
 
     def test_nothing_is_kept_unless_asked_for(self):
         self.assertIsNone(self.queued(lambda: torch.ones(1), keep=False)[1])
@@ -220,6 +237,20 @@ class RoundsTest(unittest.TestCase):
         self.assertEqual([list(answer) for answer in answers[1:]], [["loaded"], ["round"], ["output"]] * 2)
         self.assertTrue(answers[3]["output"].equal(torch.full((2, 3), 5.0)))
         self.assertTrue(answers[6]["output"].equal(torch.full((4,), 2.0)))
+
+    def test_moved_inputs_are_the_same_elsewhere(self):
+        places = []
+
+        def model(x):
+            places.append(x.data_ptr())
+            return x * 2
+
+        orders = [{"load": 1}, {"move": 2}, order(2, 1, trial=1), {"show": True}]
+        trials = [[torch.ones(1 << 16)], [torch.full((1 << 16,), 3.0)]]
+        answers = self.serve(trials, model, [{"load": 0}, order(1, 0), *orders])
+        self.assertEqual(answers[4], {"moved": True})
+        self.assertTrue(answers[-1]["output"].equal(torch.full((1 << 16,), 6.0)))
+        self.assertEqual(len(set(places[-3:])), 1)  # one call that is not timed, and the round
 
     def test_trials_that_take_turns_are_read_when_they_are_loaded(self):
         read = []

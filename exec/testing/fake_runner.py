@@ -53,6 +53,8 @@ def timed(order, timing):
         return {"output": timing["output"]}
     if "load" in order:
         return {"loaded": True}
+    if "move" in order:
+        return {"moved": timing["moved"]}
     if "end" in order:
         return {"ended": True}
     seconds = []
@@ -116,7 +118,7 @@ def serve_ablation(control, names):
 def run_job(job, on_phase, on_result):
     role = job.get("role", "runner")
     result = blank_result(role)
-    timing = {"sleep": 0.01, "claim": None, "output": _EXPECTED, "gpu": []}
+    timing = {"sleep": 0.01, "claim": None, "output": _EXPECTED, "gpu": [], "moved": True}
     names = {"result": result, "job": job, "timing": timing}
     if role == "oracle":
         on_phase("reference")

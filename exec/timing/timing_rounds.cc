@@ -23,6 +23,7 @@ constexpr int kMostBlocks = 30;         // more would not make it better: what i
 constexpr double kNarrow = 0.005;       // half width of the interval at which it is good enough
 constexpr double kBudgetSeconds = 0.6;  // of rounds, as nothing else may use the GPU meanwhile
 constexpr double kDoubtFactor = 3;      // times the budget while the clock outside contradicts
+constexpr uint64_t kMostPads = 16;      // pieces of memory that are held in a block, and none
 constexpr int kBlocksOnTrial = 2;       // inputs change after so many, as large ones take time
 constexpr int kMostCalls = 8;           // n
 constexpr double kRoundSeconds = 0.02;  // n is lowered so that a round of n takes about this long
@@ -156,18 +157,31 @@ class Turns {
       why_ = Message(provided);
       return TimerFailed("it did not hand over inputs");
     }
-    sides_.candidate->Send(order);  // both at the same time
-    if (Member(AskReference(order), "loaded") != true) {
-      return TimerFailed("it did not load its inputs");
+    return TellBoth(order, order, "loaded");
+  }
+
+  // What the sides allocate lies elsewhere in the GPU's memory in each block: a place that slows a
+  // kernel down shows as a wide interval, and not as a difference between the programs.
+  bool Move() {
+    const auto order = [&] { return Json{{"move", random_.Below(kMostPads)}}.dump(); };
+    const std::string reference = order();
+    return TellBoth(reference, order(), "moved");
+  }
+
+  // Both are told at the same time; either answers with `done`.
+  bool TellBoth(const std::string& reference, const std::string& candidate, const char* done) {
+    sides_.candidate->Send(candidate);
+    if (Member(AskReference(reference), done) != true) {
+      return TimerFailed("it did not get ready for a timed round");
     }
     const std::optional<std::string> reply = sides_.candidate->Next();
     if (!reply.has_value()) return Failed(Kind::kCandidateEnded, "");
-    return Member(reply, "loaded") == true ||
-           Failed(Kind::kBadMessage, "it did not load the inputs of a timed round");
+    return Member(reply, done) == true ||
+           Failed(Kind::kBadMessage, "it did not get ready for a timed round");
   }
 
   bool Block(int trial) {
-    if (!Timed(&result_.load_seconds, [&] { return Load(trial); })) return false;
+    if (!Timed(&result_.load_seconds, [&] { return Load(trial) && Move(); })) return false;
     const int calls = std::clamp(static_cast<int>(kRoundSeconds / one_call_), 1, kMostCalls);
     std::vector<double> seconds[2];
     for (const auto& [is_candidate, factor] : BlockOrder()) {

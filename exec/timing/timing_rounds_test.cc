@@ -182,13 +182,14 @@ TEST_F(TurnsTest, TimedOutputsAreComparedToo) {
 }
 
 TEST_F(TurnsTest, AnswersWithoutSenseAreRefused) {
-  for (const char* candidate : {"timing['claim'] = -1.0", "timing['claim'] = '1'",
-                                "timing['output'] = {'value': []}", "timing['output'] = 3",
-                                "import channel\nold = channel.Control.ask\n"
-                                "channel.Control.ask = lambda s, m: old(s, {'round': {}})",
-                                "import channel\nold = channel.Control.ask\n"
-                                "channel.Control.ask = lambda s, m: "
-                                "old(s, {} if 'output' in m and 'call' not in m else m)"}) {
+  for (const char* candidate :
+       {"timing['claim'] = -1.0", "timing['claim'] = '1'", "timing['output'] = {'value': []}",
+        "timing['output'] = 3", "timing['moved'] = 3",
+        "import channel\nold = channel.Control.ask\n"
+        "channel.Control.ask = lambda s, m: old(s, {'round': {}})",
+        "import channel\nold = channel.Control.ask\n"
+        "channel.Control.ask = lambda s, m: "
+        "old(s, {} if 'output' in m and 'call' not in m else m)"}) {
     EXPECT_EQ(Run(candidate).outcome(), EXEC_BAD_RESULT) << candidate;
   }
   EXPECT_EQ(Run("import os\ntiming['sleep'] = 'x'").fault(), EXEC_FAULT_CANDIDATE);

@@ -65,6 +65,7 @@ absl::Status LoadModel(RunParts* parts) {
   at::set_num_threads(threads);
   ASSIGN_OR_RETURN(parts->policy, LoadPolicy(config.policy(), threads, parts->ranks->local_rank()));
   const Policy& policy = parts->policy;
+  RETURN_IF_ERROR(parts->ranks->JoinGpus(policy.device()));
   parts->optimizer = std::make_unique<AdamW>(config.optimizer(), policy.weights, parts->ranks);
   LearnerOptions options;
   options.objective = config.objective();

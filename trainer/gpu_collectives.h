@@ -1,0 +1,67 @@
+// Sums and exchanges between the GPUs of the ranks of a job, over NCCL. Every operation has a
+// deadline: a rank that died or hangs ends it with a message, though its kernel would wait for
+// ever.
+#ifndef TRITONRL_TRAINER_GPU_COLLECTIVES_H_
+#define TRITONRL_TRAINER_GPU_COLLECTIVES_H_
+
+#include <ATen/core/Tensor.h>
+#include <nccl.h>
+
+#include <functional>
+#include <memory>
+#include <string>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/time/time.h"
+#include "trainer/shard_plan.h"
+
+namespace tritonrl {
+
+struct GpuCollectivesOptions {
+  int rank = 0;
+  int size = 1;
+  at::Device device = at::Device(at::kCUDA, 0);
+  absl::Duration timeout = absl::Minutes(10);  // of each operation
+};
+
+// Used by one thread. Everything is enqueued on the current stream and waited for.
+class GpuCollectives {
+ public:
+  // Called by all ranks together, each with a GPU of its own. `broadcast` gives rank 0's text to
+  // all.
+  static absl::StatusOr<std::unique_ptr<GpuCollectives>> Join(
+      const GpuCollectivesOptions& options,
+      const std::function<absl::Status(std::string*)>& broadcast);
+  ~GpuCollectives();
+  GpuCollectives(const GpuCollectives&) = delete;
+  GpuCollectives& operator=(const GpuCollectives&) = delete;
+
+  // As DataParallel's, with tensors on the device. After an error no other operation can succeed.
+  absl::Status ReduceToShards(const ShardPlan& plan, const at::Tensor& full,
+                              const at::Tensor& local);
+  absl::Status GatherShards(const ShardPlan& plan, const at::Tensor& local, const at::Tensor& full);
+
+ private:
+  explicit GpuCollectives(const GpuCollectivesOptions& options) : options_(options) {}
+
+  absl::Status Init(const ncclUniqueId& id);
+  // `code` is what a call gave: waits, while it says that it is in progress.
+  absl::Status Check(ncclResult_t code, const char* what, absl::Time deadline);
+  absl::Status ReduceBucket(const ShardPlan& plan, int64_t bucket, const at::Tensor& full,
+                            const at::Tensor& local, absl::Time deadline);
+  absl::Status GatherBucket(const ShardPlan& plan, int64_t bucket, const at::Tensor& local,
+                            const at::Tensor& full, absl::Time deadline);
+  // Until all that was enqueued is done.
+  absl::Status Await(const char* what, absl::Time deadline);
+  absl::Status Late(const char* what);
+  // Ends kernels that wait for a rank that is gone.
+  void Abort();
+
+  const GpuCollectivesOptions options_;
+  ncclComm_t comm_ = nullptr;
+};
+
+}  // namespace tritonrl
+
+#endif  // TRITONRL_TRAINER_GPU_COLLECTIVES_H_
