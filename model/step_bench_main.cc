@@ -12,6 +12,7 @@
 
 #include <chrono>
 #include <cstdio>
+#include <cstdlib>
 #include <nlohmann/json.hpp>
 #include <string>
 #include <vector>
@@ -37,6 +38,7 @@ ABSL_FLAG(bool, deterministic, false, "The same bits in every run.");
 ABSL_FLAG(int64_t, dense_from, 4096,
           "Tokens from which a sequence alone in its bucket gets a plan of its own.");
 ABSL_FLAG(int, kernels, 12, "Kernels to name, by time.");
+ABSL_FLAG(bool, profile, true, "One more step with the time of each kernel.");
 
 namespace tritonrl {
 namespace {
@@ -133,7 +135,7 @@ void MeasureBatch(const Transformer& model, const std::vector<int64_t>& lengths,
       std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count() / steps;
   const double peak = static_cast<double>(
       c10::cuda::CUDACachingAllocator::getDeviceStats(device.index()).allocated_bytes[0].peak);
-  const StepProfile profile = ProfileStep(step);
+  const StepProfile profile = absl::GetFlag(FLAGS_profile) ? ProfileStep(step) : StepProfile();
   const double tokens = static_cast<double>(batch.num_tokens());
   nlohmann::ordered_json line{{"shape", absl::GetFlag(FLAGS_shape)},
                               {"lengths", lengths},
@@ -190,7 +192,10 @@ int main(int argc, char** argv) {
   try {
     const absl::Status status = tritonrl::Run();
     if (!status.ok()) std::fprintf(stderr, "step_bench: %s\n", tritonrl::Message(status).c_str());
-    return status.ok() ? 0 : 1;
+    std::fflush(nullptr);
+    // Not by exit(): once the profiler has run, the CUDA runtime's own end calls back into Kineto,
+    // which frees what its static destructors have freed already (torch 2.11).
+    std::_Exit(status.ok() ? 0 : 1);
   } catch (const c10::Error& error) {
     std::fprintf(stderr, "step_bench: %s\n", error.what_without_backtrace());
     return 1;
