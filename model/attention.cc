@@ -125,6 +125,19 @@ void BackwardAten(const ModelConfig& config, const SequenceLayout& layout, const
   }
 }
 
+bool UseCudnn(const LayerContext& context, const ModelConfig& config, const at::Tensor& qk) {
+  return context.UseCuda(qk) && CudnnAttention::Takes(qk, config.head_dim);
+}
+
+// Views [T, heads, D] of queries and keys (or of their gradients), and of values.
+AttentionHeads PackedHeads(const ModelConfig& config, const at::Tensor& qk, const at::Tensor& qkv) {
+  const int64_t heads = config.num_heads, keys = config.num_kv_heads, dim = config.head_dim;
+  const auto view = [&](const at::Tensor& x, int64_t first, int64_t count) {
+    return x.narrow(1, first * dim, count * dim).unflatten(1, {count, dim});
+  };
+  return {view(qk, 0, heads), view(qk, heads, keys), view(qkv, heads + keys, keys)};
+}
+
 }  // namespace
 
 SequenceLayout MakeSequenceLayout(const PackedBatch& batch) {
@@ -139,6 +152,7 @@ SequenceLayout MakeSequenceLayout(const PackedBatch& batch) {
     at::Tensor offsets = at::empty({static_cast<int64_t>(layout.offsets.size())}, at::kInt);
     std::copy(layout.offsets.begin(), layout.offsets.end(), offsets.data_ptr<int32_t>());
     layout.device_offsets = offsets.to(batch.tokens.device());
+    layout.packed = PackLengths(layout.offsets, batch.tokens.device());
   }
   return layout;
 }
@@ -146,6 +160,12 @@ SequenceLayout MakeSequenceLayout(const PackedBatch& batch) {
 at::Tensor AttentionForward(const LayerContext& context, const ModelConfig& config,
                             const SequenceLayout& layout, const at::Tensor& qk,
                             const at::Tensor& qkv, at::Tensor* lse) {
+  if (UseCudnn(context, config, qk)) {
+    at::Tensor out = context.Empty({qk.size(0), config.query_size()}, qk);
+    *lse = context.attention(qk).Forward(layout.packed, PackedHeads(config, qk, qkv),
+                                         out.unflatten(1, {config.num_heads, config.head_dim}));
+    return out;
+  }
   if (qk.is_cuda()) return AttentionForwardCuda(config, layout, qk, qkv, lse);
   if (!context.UseKernels(qk)) return ForwardAten(config, layout, qk, qkv, lse);
   at::Tensor out = context.Empty({qk.size(0), config.query_size()}, qk);
@@ -163,6 +183,12 @@ void AttentionBackward(const LayerContext& context, const ModelConfig& config,
                        const SequenceLayout& layout, const at::Tensor& qk, const at::Tensor& qkv,
                        const at::Tensor& out, const at::Tensor& lse, const at::Tensor& d_out,
                        at::Tensor d_qkv) {
+  if (UseCudnn(context, config, qk)) {
+    const int64_t heads = config.num_heads, dim = config.head_dim;
+    return context.attention(qk).Backward(
+        layout.packed, PackedHeads(config, qk, qkv), out.unflatten(1, {heads, dim}), lse,
+        d_out.unflatten(1, {heads, dim}), PackedHeads(config, d_qkv, d_qkv));
+  }
   if (qk.is_cuda()) return AttentionBackwardCuda(config, layout, qk, qkv, out, lse, d_out, d_qkv);
   if (!context.UseKernels(qk)) {
     return BackwardAten(config, layout, qk, qkv, out, d_out, d_qkv);

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "model/config.h"
+#include "model/cuda/attention.h"
 #include "model/layer_context.h"
 #include "model/packed_batch.h"
 
@@ -21,6 +22,7 @@ struct SequenceLayout {
   std::vector<int64_t> offsets;  // without empty sequences; last = T
   int64_t max_length = 0;
   at::Tensor device_offsets;  // [n + 1] int32 on the GPU; undefined on the CPU
+  PackedLengths packed;       // the same for cuDNN; undefined on the CPU
 
   int64_t num_sequences() const { return static_cast<int64_t>(offsets.size()) - 1; }
 };
@@ -28,7 +30,8 @@ struct SequenceLayout {
 SequenceLayout MakeSequenceLayout(const PackedBatch& batch);
 
 // qk: [T, (H + K) D] after norm and RoPE; qkv: [T, (H + 2K) D], of which the values are read.
-// Returns [T, H D]; *lse: log-sum-exp of each row for the backward pass, [H, T] on the CPU.
+// Returns [T, H D]; *lse: log-sum-exp of each row for the backward pass, [H, T] on the CPU, in an
+// order of its own from cuDNN.
 at::Tensor AttentionForward(const LayerContext& context, const ModelConfig& config,
                             const SequenceLayout& layout, const at::Tensor& qk,
                             const at::Tensor& qkv, at::Tensor* lse);

@@ -3,9 +3,13 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <string>
+#include <utility>
 
+#include "absl/strings/str_cat.h"
 #include "absl/strings/str_replace.h"
 #include "base/file.h"
+#include "base/runfiles.h"
 #include "model/test_util.h"
 
 namespace tritonrl {
@@ -18,6 +22,33 @@ const char kQwen[] = R"({
   "tie_word_embeddings": true, "hidden_act": "silu", "attention_bias": false,
   "use_sliding_window": false, "rope_scaling": null, "bos_token_id": null, "eos_token_id": [3, 5]
 })";
+
+// The parameters as the shapes' formula has them, and the published sizes.
+TEST(ConfigTest, CommittedShapesHaveTheModelsSizes) {
+  const std::pair<const char*, int64_t> shapes[] = {
+      {"qwen3_0p6b", 596049920}, {"qwen3_1p7b", 1720574976}, {"qwen3_4b", 4022468096},
+      {"qwen3_8b", 8190735360},  {"qwen3_14b", 14768307200}, {"qwen3_32b", 32762123264},
+  };
+  for (const auto& [name, parameters] : shapes) {
+    const auto path = Runfile(absl::StrCat("model/configs/", name, ".json"));
+    ASSERT_TRUE(path.ok()) << path.status();
+    const auto text = ReadFile(*path);
+    ASSERT_TRUE(text.ok()) << text.status();
+    const auto config = ParseModelConfig(*text, *path);
+    ASSERT_TRUE(config.ok()) << config.status();
+    const int64_t hidden = config->hidden_size, dim = config->head_dim;
+    const int64_t heads = config->num_heads, keys = config->num_kv_heads;
+    const int64_t layer = hidden * (heads + 2 * keys) * dim + heads * dim * hidden +
+                          3 * hidden * config->intermediate_size + 2 * hidden + 2 * dim;
+    const int64_t tables = config->tie_word_embeddings ? 1 : 2;
+    EXPECT_EQ(tables * config->vocab_size * hidden + config->num_layers * layer + hidden,
+              parameters)
+        << name;
+    EXPECT_EQ(config->NumParameters(), parameters) << name;
+    EXPECT_EQ(dim, 128) << name;
+    EXPECT_EQ(config->max_positions, 40960) << name;
+  }
+}
 
 TEST(ConfigTest, ReadsQwen3) {
   const auto config = ParseModelConfig(kQwen, "c.json");

@@ -28,6 +28,11 @@ struct DecoderLayerParameters {
   at::Tensor post_norm;   // [C]
   at::Tensor gate, up;    // [F, C]
   at::Tensor down;        // [C, F]
+
+  // The same memory as one matrix each, for one product instead of three or two; undefined where
+  // the parameters do not lie side by side.
+  at::Tensor qkv;      // [(H + 2K) D, C]
+  at::Tensor gate_up;  // [2F, C]
 };
 
 // What all layers of one pass share.
@@ -45,11 +50,20 @@ at::Tensor DecoderLayerForward(const LayerEnvironment& environment,
                                const DecoderLayerParameters& weights, const at::Tensor& input,
                                LayerActivations* saved);
 
+// What a backward may do with what it is given.
+struct BackwardMode {
+  // Gradients of matrices are written, not added to: what they held need not be read, nor zeroed
+  // before. Those of norms are added to all the same.
+  bool replace = false;
+  // Activations are overwritten and freed as soon as they have been used.
+  bool consume = false;
+};
+
 // d: [T, C], the gradient of the output; becomes that of the input in place. Gradients of the
-// parameters are added to *gradients.
+// parameters are added to *gradients, or written there, see BackwardMode.
 void DecoderLayerBackward(const LayerEnvironment& environment,
-                          const DecoderLayerParameters& weights, const LayerActivations& saved,
-                          at::Tensor d, DecoderLayerParameters* gradients);
+                          const DecoderLayerParameters& weights, const BackwardMode& mode,
+                          LayerActivations* saved, at::Tensor d, DecoderLayerParameters* gradients);
 
 }  // namespace tritonrl
 

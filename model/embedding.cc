@@ -24,6 +24,7 @@ at::Tensor EmbeddingForward(const LayerContext& context, const at::Tensor& table
 
 void EmbeddingBackward(const LayerContext& context, const at::Tensor& tokens,
                        const at::Tensor& d_out, at::Tensor d_table) {
+  if (context.UseCuda(d_out)) return CudaEmbeddingBackward(tokens, d_out, d_table);
   if (!context.UseKernels(d_out)) {
     // Sorts the tokens, so that the sum's order is fixed on a GPU too.
     d_table.add_(at::embedding_dense_backward(ToComputeType(d_out), tokens, d_table.size(0),

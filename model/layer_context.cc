@@ -17,6 +17,19 @@ at::Tensor LayerContext::Empty(at::IntArrayRef shape, const at::Tensor& like,
   return at::empty(shape, like.options().dtype(dtype));
 }
 
+CudaGemm& LayerContext::gemm(const at::Tensor& x) const {
+  std::call_once(gemm_once_,
+                 [&] { gemm_ = std::make_unique<CudaGemm>(x.device(), gpu_.tuned_products); });
+  return *gemm_;
+}
+
+CudnnAttention& LayerContext::attention(const at::Tensor& x) const {
+  std::call_once(attention_once_, [&] {
+    attention_ = std::make_unique<CudnnAttention>(x.device(), gpu_.attention);
+  });
+  return *attention_;
+}
+
 at::Tensor CopyOf(const LayerContext& context, const at::Tensor& x) {
   if (!context.UseKernels(x)) return x.clone();
   const int64_t cols = x.size(1);

@@ -8,23 +8,39 @@
 #include <algorithm>
 #include <cstdint>
 #include <memory>
+#include <mutex>
 
 #include "model/cpu/buffer_pool.h"
 #include "model/cpu/kernels.h"
 #include "model/cpu/threads.h"
+#include "model/cuda/attention.h"
+#include "model/cuda/gemm.h"
+#include "model/cuda/layers.h"
 
 namespace tritonrl {
 
+// How a GPU computes.
+struct GpuOptions {
+  bool tuned_products = false;  // see CudaGemm
+  CudnnAttention::Options attention;
+};
+
 class LayerContext {
  public:
-  // cpu_threads: 0 means all hardware threads. force_aten: never use the CPU kernels.
-  explicit LayerContext(int cpu_threads, bool force_aten = false)
-      : force_aten_(force_aten), threads_(std::make_unique<CpuThreads>(cpu_threads)) {}
+  // cpu_threads: 0 means all hardware threads. force_aten: never use the kernels of this
+  // repository, on any device.
+  explicit LayerContext(int cpu_threads, bool force_aten = false, const GpuOptions& gpu = {})
+      : force_aten_(force_aten), gpu_(gpu), threads_(std::make_unique<CpuThreads>(cpu_threads)) {}
 
   // Whether the CPU kernels take this tensor: fp32 on the CPU. Everything else goes through ATen.
   bool UseKernels(const at::Tensor& x) const {
     return !force_aten_ && x.is_cpu() && x.scalar_type() == at::kFloat;
   }
+  // Whether the kernels of model/cuda take this matrix.
+  bool UseCuda(const at::Tensor& x) const { return !force_aten_ && CudaTakes(x); }
+  // Products on the GPU where x lies: made at the first call.
+  CudaGemm& gemm(const at::Tensor& x) const;
+  CudnnAttention& attention(const at::Tensor& x) const;
   const CpuKernels& kernels() const { return kernels_; }
   CpuThreads& threads() const { return *threads_; }
 
@@ -44,8 +60,13 @@ class LayerContext {
 
  private:
   bool force_aten_;
+  GpuOptions gpu_;
   const CpuKernels& kernels_ = BestCpuKernels();
   std::unique_ptr<CpuThreads> threads_;
+  mutable std::once_flag gemm_once_;
+  mutable std::unique_ptr<CudaGemm> gemm_;
+  mutable std::once_flag attention_once_;
+  mutable std::unique_ptr<CudnnAttention> attention_;
   std::shared_ptr<BufferPool> pool_ = std::make_shared<BufferPool>();
 };
 

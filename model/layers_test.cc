@@ -1,91 +1,27 @@
-// Each layer's output and every gradient against autograd of the formula written in plain fp64
-// operations, for the three ways a layer can run.
+// Norms, rotations, attention, activations and embeddings, see layers_fixture.h.
 
-#include <ATen/TensorOperators.h>
 #include <ATen/ops/arange.h>
 #include <ATen/ops/cat.h>
 #include <ATen/ops/empty.h>
 #include <ATen/ops/matmul.h>
 #include <ATen/ops/zeros.h>
 #include <gtest/gtest.h>
-#include <torch/csrc/autograd/autograd.h>
 
 #include <cmath>
 #include <limits>
-#include <string>
 #include <vector>
 
 #include "model/attention.h"
 #include "model/embedding.h"
-#include "model/layer_context.h"
-#include "model/linear.h"
-#include "model/lm_head.h"
+#include "model/layers_fixture.h"
 #include "model/rms_norm.h"
 #include "model/rotary.h"
 #include "model/swiglu.h"
-#include "model/test_util.h"
 
 namespace tritonrl {
 namespace {
 
-using Tensors = std::vector<at::Tensor>;
-
-enum class Path { kKernels, kAtenFloat, kAtenDouble };
-
-class LayersTest : public testing::TestWithParam<Path> {
- protected:
-  LayersTest() : context_(2, GetParam() != Path::kKernels) {}
-
-  at::ScalarType type() const { return GetParam() == Path::kAtenDouble ? at::kDouble : at::kFloat; }
-  double tolerance() const { return GetParam() == Path::kAtenDouble ? 1e-6 : 1e-5; }
-  at::Tensor Typed(const at::Tensor& x) const { return x.detach().to(type()); }
-  at::Tensor Zeros(at::IntArrayRef shape) const { return at::zeros(shape, at::kFloat); }
-
-  void ExpectClose(const at::Tensor& actual, const at::Tensor& expected, const char* what) const {
-    ASSERT_EQ(actual.sizes(), expected.sizes()) << what;
-    EXPECT_LT(RelativeDifference(actual, expected), tolerance()) << what;
-  }
-
-  const LayerContext context_;
-};
-
-// fp64 inputs that autograd follows.
-at::Tensor Leaf(at::IntArrayRef shape, uint64_t seed, double scale = 1.0) {
-  return RandomTensor(shape, seed, scale).set_requires_grad(true);
-}
-
-// d sum(out * d_out) / d inputs
-Tensors AutogradOf(const at::Tensor& out, const at::Tensor& d_out, const Tensors& inputs) {
-  return torch::autograd::grad({out}, inputs, {d_out});
-}
-
-constexpr int64_t kRows = 131;
-
-TEST_P(LayersTest, Linear) {
-  const at::Tensor x = Leaf({kRows, 40}, 1), w = Leaf({75, 40}, 2);
-  const at::Tensor d_out = RandomTensor({kRows, 75}, 3);
-  const at::Tensor expected = at::matmul(x, w.t());
-  const Tensors grads = AutogradOf(expected, d_out, {x, w});
-  // Into a column slice, on top of what is there.
-  at::Tensor wide = at::zeros({kRows, 80}, type());
-  wide.fill_(1.0);
-  LinearForward(context_, Typed(x), Typed(w), true, wide.narrow(1, 2, 75));
-  ExpectClose(wide.narrow(1, 2, 75), expected + 1.0, "accumulated");
-  EXPECT_EQ(wide.narrow(1, 0, 2).min().item<double>(), 1.0);
-  EXPECT_EQ(wide.narrow(1, 77, 3).max().item<double>(), 1.0);
-  LinearForward(context_, Typed(x), Typed(w), false, wide.narrow(1, 2, 75));
-  ExpectClose(wide.narrow(1, 2, 75), expected, "output");
-
-  at::Tensor d_x = at::empty({kRows, 40}, type()), d_w = Zeros({75, 40});
-  at::Tensor d_wide = at::zeros({kRows, 80}, type());
-  d_wide.narrow(1, 3, 75).copy_(d_out);
-  LinearBackwardInput(context_, d_wide.narrow(1, 3, 75), Typed(w), false, d_x);
-  ExpectClose(d_x, grads[0], "d_x");
-  LinearBackwardInput(context_, d_wide.narrow(1, 3, 75), Typed(w), true, d_x);
-  ExpectClose(d_x, grads[0] * 2, "d_x twice");
-  LinearBackwardWeight(context_, d_wide.narrow(1, 3, 75), Typed(x), d_w);
-  ExpectClose(d_w, grads[1], "d_w");
-}
+class LayersTest : public LayersFixture {};
 
 at::Tensor ReferenceNorm(const at::Tensor& x, const at::Tensor& w, double eps) {
   return w * x * (x.square().mean(-1, true) + eps).rsqrt();
@@ -214,9 +150,14 @@ TEST_P(LayersTest, Swiglu) {
   const Tensors grads = AutogradOf(expected, d_out, {x});
   ExpectClose(SwigluForward(context_, Typed(x)), expected, "output");
   at::Tensor again;
-  const at::Tensor d = SwigluBackward(context_, Typed(x), Typed(d_out).clone(), &again);
+  const at::Tensor d = SwigluBackward(context_, Typed(x), false, Typed(d_out).clone(), &again);
   ExpectClose(d, grads[0], "d_gate_up");
   ExpectClose(again, expected, "output again");
+  const at::Tensor in_place = Typed(x).clone();
+  const at::Tensor same = SwigluBackward(context_, in_place, true, Typed(d_out).clone(), &again);
+  EXPECT_EQ(same.data_ptr(), in_place.data_ptr());
+  EXPECT_TRUE(SameBits(same, d));
+  ExpectClose(again, expected, "output again, in place");
 }
 
 TEST_P(LayersTest, Embedding) {
@@ -230,33 +171,6 @@ TEST_P(LayersTest, Embedding) {
   EmbeddingBackward(context_, tokens, Typed(d_out), d);
   ExpectClose(d, grads[0], "d_table");
   EXPECT_ANY_THROW(EmbeddingForward(context_, Typed(table), tokens + 3));
-}
-
-TEST_P(LayersTest, LmHeadInChunksWithTemperature) {
-  const at::Tensor hidden = Leaf({kRows, 40}, 1), w = Leaf({101, 40}, 2);
-  const at::Tensor targets = at::arange(kRows, at::kLong).remainder(101);
-  const at::Tensor d_log_probs = RandomTensor({kRows}, 3);
-  for (double temperature : {1.0, 0.6}) {
-    const at::Tensor log_softmax = (at::matmul(hidden, w.t()) / temperature).log_softmax(-1);
-    const at::Tensor expected = log_softmax.gather(1, targets.unsqueeze(1)).squeeze(1);
-    const Tensors grads = AutogradOf(expected, d_log_probs, {hidden, w});
-    for (int64_t chunk : {0, 7}) {
-      const HeadSettings settings = {temperature, chunk};
-      const HeadOutput out = LmHeadForward(context_, Typed(hidden), Typed(w), targets, settings);
-      ExpectClose(out.log_probs, expected, "log_probs");
-      ExpectClose(out.entropy, -(log_softmax.exp() * log_softmax).sum(-1), "entropy");
-      at::Tensor d_w = Zeros({101, 40});
-      const at::Tensor d_hidden = LmHeadBackward(context_, Typed(hidden), Typed(w), targets,
-                                                 settings, out.lse, Typed(d_log_probs), d_w);
-      ExpectClose(d_hidden, grads[0], "d_hidden");
-      ExpectClose(d_w, grads[1], "d_w");
-    }
-  }
-}
-
-std::string PathName(const testing::TestParamInfo<Path>& info) {
-  const char* const names[] = {"Kernels", "AtenFloat", "AtenDouble"};
-  return names[static_cast<int>(info.param)];
 }
 
 INSTANTIATE_TEST_SUITE_P(Paths, LayersTest,

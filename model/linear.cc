@@ -28,6 +28,10 @@ void RowParallelProduct(const LayerContext& context, const at::Tensor& a, const 
 
 void LinearForward(const LayerContext& context, const at::Tensor& x, const at::Tensor& weight,
                    bool accumulate, at::Tensor out) {
+  if (context.UseCuda(weight)) {
+    context.gemm(x).Multiply(x, weight.t(), accumulate ? &out : nullptr, out);
+    return;
+  }
   if (!context.UseKernels(x)) {
     if (accumulate) {
       out.addmm_(x, weight.t());
@@ -47,8 +51,24 @@ void LinearForward(const LayerContext& context, const at::Tensor& x, const at::T
   RowParallelProduct(context, x, to, n, accumulate, &out);
 }
 
+at::Tensor LinearOnto(const LayerContext& context, const at::Tensor& base, const at::Tensor& x,
+                      const at::Tensor& weight) {
+  if (context.UseCuda(weight)) {
+    at::Tensor out = context.Empty(base.sizes(), base);
+    context.gemm(x).Multiply(x, weight.t(), &base, out);
+    return out;
+  }
+  at::Tensor out = CopyOf(context, base);
+  LinearForward(context, x, weight, true, out);
+  return out;
+}
+
 void LinearBackwardInput(const LayerContext& context, const at::Tensor& d_out,
                          const at::Tensor& weight, bool accumulate, at::Tensor d_x) {
+  if (context.UseCuda(weight)) {
+    context.gemm(weight).Multiply(d_out, weight, accumulate ? &d_x : nullptr, d_x);
+    return;
+  }
   if (!context.UseKernels(d_out)) {
     if (accumulate) {
       d_x.addmm_(d_out, weight);
@@ -61,8 +81,13 @@ void LinearBackwardInput(const LayerContext& context, const at::Tensor& d_out,
 }
 
 void LinearBackwardWeight(const LayerContext& context, const at::Tensor& d_out, const at::Tensor& x,
-                          at::Tensor d_weight) {
+                          bool accumulate, at::Tensor d_weight) {
+  if (context.UseCuda(d_weight)) {
+    context.gemm(x).Multiply(d_out.t(), x, accumulate ? &d_weight : nullptr, d_weight);
+    return;
+  }
   if (!context.UseKernels(x)) {
+    if (!accumulate) d_weight.zero_();
     if (x.scalar_type() == d_weight.scalar_type()) {
       d_weight.addmm_(d_out.t(), x);
     } else {
@@ -81,7 +106,7 @@ void LinearBackwardWeight(const LayerContext& context, const at::Tensor& d_out, 
     const int64_t i = tile / tiles_across * kWeightRows;
     const int64_t j = tile % tiles_across * kWeightColumns;
     context.kernels().gemm(std::min(kWeightRows, n - i), std::min(kWeightColumns, k - j), rows,
-                           d + i, 1, d_row, from + j, x_row, to + i * k + j, k, true);
+                           d + i, 1, d_row, from + j, x_row, to + i * k + j, k, accumulate);
   });
 }
 

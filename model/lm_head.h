@@ -8,13 +8,15 @@
 
 #include <cstdint>
 
+#include "absl/functional/function_ref.h"
 #include "model/layer_context.h"
 
 namespace tritonrl {
 
 struct HeadSettings {
   double temperature = 1.0;
-  int64_t chunk_rows = 0;  // 0: as many as fit in 128 MiB of fp32 logits, at least 256
+  // 0: as many as fit in 128 MiB of fp32 logits (1.25 GiB on a GPU), at least 256.
+  int64_t chunk_rows = 0;
 };
 
 struct HeadOutput {
@@ -35,6 +37,20 @@ at::Tensor LmHeadBackward(const LayerContext& context, const at::Tensor& hidden,
                           const at::Tensor& weight, const at::Tensor& targets,
                           const HeadSettings& settings, const at::Tensor& lse,
                           const at::Tensor& d_log_probs, at::Tensor d_weight);
+
+// The gradient of the loss with respect to the log-probabilities [end - begin] fp32 of rows begin
+// to end, given these and the entropies.
+using ChunkLoss = absl::FunctionRef<at::Tensor(
+    int64_t begin, int64_t end, const at::Tensor& log_probs, const at::Tensor& entropy)>;
+
+// Forward and backward in one, where each chunk's logits are computed once: on a GPU the product
+// with the head's weight is a fortieth of a step of an 8B model. Writes d_hidden [R, C]; d_weight
+// [V, C] (fp32) is added to, or written if not `accumulate`. Chunks come in rising order; on the
+// CPU `loss` is called once, for all rows.
+HeadOutput LmHeadLearn(const LayerContext& context, const at::Tensor& hidden,
+                       const at::Tensor& weight, const at::Tensor& targets,
+                       const HeadSettings& settings, ChunkLoss loss, bool accumulate,
+                       at::Tensor d_hidden, at::Tensor d_weight);
 
 }  // namespace tritonrl
 

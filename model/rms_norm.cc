@@ -9,10 +9,15 @@ namespace {
 
 constexpr int64_t kRows = 64;  // rows of one task, and of one partial sum of d_weight
 
+bool UseCuda(const LayerContext& context, const at::Tensor& x) {
+  return context.UseCuda(x) && CudaTakesNorm(x);
+}
+
 }  // namespace
 
 at::Tensor RmsNormForward(const LayerContext& context, const at::Tensor& x,
                           const at::Tensor& weight, double eps, at::Tensor* rstd) {
+  if (UseCuda(context, x)) return CudaRmsNormForward(x, weight, eps, rstd);
   if (!context.UseKernels(x)) {
     const at::Tensor wide = ToComputeType(x);
     *rstd = wide.square().mean(-1).add_(eps).rsqrt_();
@@ -34,6 +39,7 @@ at::Tensor RmsNormForward(const LayerContext& context, const at::Tensor& x,
 
 at::Tensor RmsNormAgain(const LayerContext& context, const at::Tensor& x, const at::Tensor& weight,
                         const at::Tensor& rstd) {
+  if (UseCuda(context, x)) return CudaRmsNormAgain(x, weight, rstd);
   if (!context.UseKernels(x)) {
     // As in Hugging Face's modules: rounded to x's type before the weight is applied.
     return (ToComputeType(x) * rstd.unsqueeze(-1)).to(x.scalar_type()).mul_(weight);
@@ -54,6 +60,9 @@ at::Tensor RmsNormAgain(const LayerContext& context, const at::Tensor& x, const 
 void RmsNormBackward(const LayerContext& context, const at::Tensor& x, const at::Tensor& weight,
                      const at::Tensor& rstd, const at::Tensor& d_y, at::Tensor d_x,
                      at::Tensor d_weight) {
+  if (UseCuda(context, x) && UseCuda(context, d_x)) {
+    return CudaRmsNormBackward(x, weight, rstd, d_y, d_x, d_weight);
+  }
   if (!context.UseKernels(x)) {
     const at::Tensor inverse = rstd.unsqueeze(-1);
     const at::Tensor xhat = ToComputeType(x) * inverse;

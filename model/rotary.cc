@@ -80,6 +80,13 @@ void BackwardAten(const LayerContext& context, const ModelConfig& config, const 
   }
 }
 
+CudaHeadNorm ForCuda(const ModelConfig& config, const at::Tensor& q_weight,
+                     const at::Tensor& k_weight, const RotaryTable& table,
+                     const at::Tensor& positions) {
+  return {config.num_heads, config.num_kv_heads, config.head_dim, q_weight,
+          k_weight,         table.cos,           table.sin,       positions};
+}
+
 }  // namespace
 
 RotaryTable MakeRotaryTable(const ModelConfig& config, at::Device device, at::ScalarType dtype) {
@@ -104,16 +111,20 @@ at::Tensor HeadNormRotaryForward(const LayerContext& context, const ModelConfig&
                                  const at::Tensor& qkv, const at::Tensor& q_weight,
                                  const at::Tensor& k_weight, const RotaryTable& table,
                                  const at::Tensor& positions, at::Tensor* rstd) {
+  const CudaHeadNorm heads = ForCuda(config, q_weight, k_weight, table, positions);
+  if (context.UseCuda(qkv) && CudaTakesHeads(qkv, heads)) {
+    return CudaHeadNormRotaryForward(qkv, heads, config.rms_norm_eps, rstd);
+  }
   const std::vector<HeadGroup> groups = Groups(config, q_weight, k_weight);
   if (!context.UseKernels(qkv)) {
     return ForwardAten(context, config, qkv, groups, table, positions, rstd);
   }
   const int64_t rows = qkv.size(0), dim = config.head_dim;
-  const int64_t heads = config.num_heads + config.num_kv_heads;
-  at::Tensor qk = context.Empty({rows, heads * dim}, qkv);
-  if (q_weight.defined()) *rstd = context.Empty({rows, heads}, qkv);
+  const int64_t all = config.num_heads + config.num_kv_heads;
+  at::Tensor qk = context.Empty({rows, all * dim}, qkv);
+  if (q_weight.defined()) *rstd = context.Empty({rows, all}, qkv);
   float* inverse = q_weight.defined() ? rstd->data_ptr<float>() : nullptr;
-  const int64_t from_row = qkv.stride(0), to_row = heads * dim;
+  const int64_t from_row = qkv.stride(0), to_row = all * dim;
   context.ForRowBlocks(rows, kRows, [&](int64_t begin, int64_t end) {
     for (const HeadGroup& group : groups) {
       context.kernels().head_norm_rotary(
@@ -123,7 +134,7 @@ at::Tensor HeadNormRotaryForward(const LayerContext& context, const ModelConfig&
           static_cast<float>(config.rms_norm_eps), table.cos.data_ptr<float>(),
           table.sin.data_ptr<float>(), positions.data_ptr<int64_t>() + begin,
           qk.data_ptr<float>() + begin * to_row + group.first * dim, to_row,
-          inverse == nullptr ? nullptr : inverse + begin * heads + group.first, heads);
+          inverse == nullptr ? nullptr : inverse + begin * all + group.first, all);
     }
   });
   return qk;
@@ -134,12 +145,16 @@ void HeadNormRotaryBackward(const LayerContext& context, const ModelConfig& conf
                             const at::Tensor& q_weight, const at::Tensor& k_weight,
                             const RotaryTable& table, const at::Tensor& positions, at::Tensor d_qkv,
                             at::Tensor d_q_weight, at::Tensor d_k_weight) {
+  const CudaHeadNorm heads = ForCuda(config, q_weight, k_weight, table, positions);
+  if (context.UseCuda(qkv) && CudaTakesHeads(qkv, heads)) {
+    return CudaHeadNormRotaryBackward(qkv, rstd, heads, d_qkv, d_q_weight, d_k_weight);
+  }
   const std::vector<HeadGroup> groups = Groups(config, q_weight, k_weight, d_q_weight, d_k_weight);
   if (!context.UseKernels(qkv)) {
     return BackwardAten(context, config, qkv, rstd, groups, table, positions, d_qkv);
   }
   const int64_t rows = qkv.size(0), dim = config.head_dim;
-  const int64_t heads = config.num_heads + config.num_kv_heads;
+  const int64_t all = config.num_heads + config.num_kv_heads;
   const int64_t blocks = (rows + kRows - 1) / kRows;
   at::Tensor partial = context.Empty({blocks, 2, dim}, qkv);
   float* sums = partial.data_ptr<float>();
@@ -155,7 +170,7 @@ void HeadNormRotaryBackward(const LayerContext& context, const ModelConfig& conf
           normed ? group.weight.data_ptr<float>() : nullptr, table.cos.data_ptr<float>(),
           table.sin.data_ptr<float>(), positions.data_ptr<int64_t>() + begin,
           d_qkv.data_ptr<float>() + begin * d_qkv.stride(0) + group.first * dim, d_qkv.stride(0),
-          normed ? rstd.data_ptr<float>() + begin * heads + group.first : nullptr, heads,
+          normed ? rstd.data_ptr<float>() + begin * all + group.first : nullptr, all,
           sum + i * dim);
     }
   });

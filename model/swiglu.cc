@@ -9,9 +9,15 @@ namespace {
 
 constexpr int64_t kRows = 64;  // rows of one task
 
+// Whether the GPU's kernel takes it: each half of a row is read in packs.
+bool UseCuda(const LayerContext& context, const at::Tensor& gate_up) {
+  return context.UseCuda(gate_up) && gate_up.size(1) % 16 == 0;
+}
+
 }  // namespace
 
 at::Tensor SwigluForward(const LayerContext& context, const at::Tensor& gate_up) {
+  if (UseCuda(context, gate_up)) return CudaSwigluForward(gate_up);
   const int64_t rows = gate_up.size(0), size = gate_up.size(1) / 2;
   if (!context.UseKernels(gate_up)) {
     return at::silu(gate_up.narrow(1, 0, size)).mul_(gate_up.narrow(1, size, size));
@@ -25,20 +31,25 @@ at::Tensor SwigluForward(const LayerContext& context, const at::Tensor& gate_up)
   return out;
 }
 
-at::Tensor SwigluBackward(const LayerContext& context, const at::Tensor& gate_up, at::Tensor d_out,
-                          at::Tensor* out) {
+at::Tensor SwigluBackward(const LayerContext& context, const at::Tensor& gate_up, bool in_place,
+                          at::Tensor d_out, at::Tensor* out) {
   const int64_t rows = gate_up.size(0), size = gate_up.size(1) / 2;
-  at::Tensor d_gate_up = context.Empty({rows, 2 * size}, gate_up);
+  at::Tensor d_gate_up = in_place ? gate_up : context.Empty({rows, 2 * size}, gate_up);
+  if (UseCuda(context, gate_up) && context.UseCuda(d_out)) {
+    CudaSwigluBackward(gate_up, d_out, d_gate_up);
+    *out = d_out;
+    return d_gate_up;
+  }
   if (!context.UseKernels(gate_up)) {
     const at::Tensor gate = ToComputeType(gate_up.narrow(1, 0, size));
     const at::Tensor up = ToComputeType(gate_up.narrow(1, size, size));
     const at::Tensor d = ToComputeType(d_out);
     const at::Tensor s = at::sigmoid(gate);
     const at::Tensor silu = gate * s;
-    // silu' = s + silu (1 - s)
+    *out = (silu * up).to(gate_up.scalar_type());
+    // silu' = s + silu (1 - s); what is read of `up` comes before what may take its place.
     d_gate_up.narrow(1, 0, size).copy_((silu * (1.0 - s)).add_(s).mul_(d).mul_(up));
     d_gate_up.narrow(1, size, size).copy_(d * silu);
-    *out = (silu * up).to(gate_up.scalar_type());
     return d_gate_up;
   }
   const float* from = gate_up.data_ptr<float>();

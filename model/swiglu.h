@@ -12,10 +12,11 @@ namespace tritonrl {
 // gate_up: [T, 2F], gate in the first F columns. Returns [T, F].
 at::Tensor SwigluForward(const LayerContext& context, const at::Tensor& gate_up);
 
-// d_out: [T, F]. Returns d_gate_up [T, 2F] and writes the forward's output, which the gradient of
-// the next matrix needs, to *out again (memory of d_out may be used for it).
-at::Tensor SwigluBackward(const LayerContext& context, const at::Tensor& gate_up, at::Tensor d_out,
-                          at::Tensor* out);
+// d_out: [T, F]. Returns d_gate_up [T, 2F], in gate_up's memory if in_place, and writes the
+// forward's output, which the gradient of the next matrix needs, to *out again (memory of d_out may
+// be used for it).
+at::Tensor SwigluBackward(const LayerContext& context, const at::Tensor& gate_up, bool in_place,
+                          at::Tensor d_out, at::Tensor* out);
 
 }  // namespace tritonrl
 

@@ -25,12 +25,27 @@ const at::Tensor& HeadWeight(const ParameterBuffer& buffer) {
   return buffer.Get(buffer.config().tie_word_embeddings ? kEmbedding : "lm_head.weight");
 }
 
+// The gradients that a backward adds to in any mode: of norms, and of an embedding that no head
+// shares.
+void ZeroSummed(Gradients* gradients) {
+  for (const ParameterInfo& info : gradients->layout().parameters) {
+    if (!info.decay() || (info.name == kEmbedding && !gradients->config().tie_word_embeddings)) {
+      gradients->Get(info.name).zero_();
+    }
+  }
+}
+
+ForwardResult NoResult(const PackedBatch& batch) {
+  const at::TensorOptions fp32 = batch.tokens.options().dtype(at::kFloat);
+  return {at::zeros({batch.num_tokens()}, fp32), at::zeros({batch.num_tokens()}, fp32)};
+}
+
 }  // namespace
 
 struct Transformer::Impl {
   Impl(const ModelConfig& config, const Weights& weights, const Options& options)
       : options(options),
-        context(options.cpu_threads, options.force_aten),
+        context(options.cpu_threads, options.force_aten, options.gpu),
         rotary(MakeRotaryTable(config, weights.device(), weights.dtype())),
         embedding(weights.Get(kEmbedding)),
         final_norm(weights.Get(kFinalNorm)),
@@ -81,33 +96,37 @@ at::Tensor Transformer::RunLayers(
   return x;
 }
 
-ForwardResult Transformer::Forward(const PackedBatch& batch, const at::Tensor& targets,
-                                   double temperature, Activations* saved) const {
+at::Tensor Transformer::HiddenRows(const PackedBatch& batch, const at::Tensor& targets,
+                                   double temperature, Activations* kept, bool save_layers) const {
   TORCH_CHECK(temperature > 0, "temperature must be positive");
-  const int64_t total = batch.num_tokens();
-  Activations local;
-  Activations& kept = saved != nullptr ? *saved : local;
-  kept = Activations();  // frees the last batch before this one is computed
-  kept.batch = batch;
-  kept.layout = MakeSequenceLayout(batch);
-  ForwardResult result = {at::zeros({total}, batch.tokens.options().dtype(at::kFloat)),
-                          at::zeros({total}, batch.tokens.options().dtype(at::kFloat))};
-  if (total == 0) return result;
-  const at::Tensor output = RunLayers(batch, kept.layout, saved != nullptr ? &kept.layers : nullptr,
+  *kept = Activations();  // frees the last batch before this one is computed
+  kept->batch = batch;
+  kept->layout = MakeSequenceLayout(batch);
+  if (batch.num_tokens() == 0) return {};
+  const at::Tensor output = RunLayers(batch, kept->layout, save_layers ? &kept->layers : nullptr,
                                       [](int64_t, const LayerActivations&) {});
-  HeadActivations& head = kept.head;
+  HeadActivations& head = kept->head;
   head.temperature = temperature;
   head.rows = targets.ge(0).nonzero().squeeze(1);
   head.targets = targets.index_select(0, head.rows);
-  if (head.rows.size(0) == 0) return result;
+  if (head.rows.size(0) == 0) return {};
   head.input = GatherRows(impl_->context, output, head.rows);
-  const at::Tensor hidden = RmsNormForward(impl_->context, head.input, impl_->final_norm,
-                                           config_.rms_norm_eps, &head.rstd);
-  const HeadOutput out =
-      LmHeadForward(impl_->context, hidden, impl_->head, head.targets, impl_->Head(temperature));
-  head.lse = out.lse;
-  result.log_probs.index_copy_(0, head.rows, out.log_probs.to(at::kFloat));
-  result.entropy.index_copy_(0, head.rows, out.entropy.to(at::kFloat));
+  return RmsNormForward(impl_->context, head.input, impl_->final_norm, config_.rms_norm_eps,
+                        &head.rstd);
+}
+
+ForwardResult Transformer::Forward(const PackedBatch& batch, const at::Tensor& targets,
+                                   double temperature, Activations* saved) const {
+  ForwardResult result = NoResult(batch);
+  Activations local;
+  Activations& kept = saved != nullptr ? *saved : local;
+  const at::Tensor hidden = HiddenRows(batch, targets, temperature, &kept, saved != nullptr);
+  if (!hidden.defined()) return result;
+  const HeadOutput out = LmHeadForward(impl_->context, hidden, impl_->head, kept.head.targets,
+                                       impl_->Head(temperature));
+  kept.head.lse = out.lse;
+  result.log_probs.index_copy_(0, kept.head.rows, out.log_probs.to(at::kFloat));
+  result.entropy.index_copy_(0, kept.head.rows, out.entropy.to(at::kFloat));
   return result;
 }
 
@@ -116,23 +135,57 @@ void Transformer::Backward(const Activations& saved, const at::Tensor& d_log_pro
   const HeadActivations& head = saved.head;
   if (!head.rows.defined() || head.rows.size(0) == 0) return;
   TORCH_CHECK(saved.layers.size() == impl_->layers.size(), "Backward needs a saved Forward");
+  const at::Tensor hidden = RmsNormAgain(impl_->context, head.input, impl_->final_norm, head.rstd);
+  const at::Tensor d_hidden = LmHeadBackward(
+      impl_->context, hidden, impl_->head, head.targets, impl_->Head(head.temperature), head.lse,
+      d_log_probs.index_select(0, head.rows), HeadWeight(*gradients));
+  Activations shared = saved;  // tensors, not their contents
+  BackwardLayers(&shared, d_hidden, {}, gradients);
+}
+
+ForwardResult Transformer::ForwardBackward(const PackedBatch& batch, const at::Tensor& targets,
+                                           double temperature, TokenLoss loss, GradientSum sum,
+                                           Gradients* gradients) const {
+  ForwardResult result = NoResult(batch);
+  Activations kept;
+  at::Tensor hidden = HiddenRows(batch, targets, temperature, &kept, true);
+  const BackwardMode mode = {.replace = sum == GradientSum::kReplace, .consume = true};
+  if (!hidden.defined()) {
+    if (mode.replace) gradients->Zero();
+    return result;
+  }
+  if (mode.replace) ZeroSummed(gradients);
+  const at::Tensor& rows = kept.head.rows;
+  at::Tensor d_hidden = impl_->context.Empty(hidden.sizes(), hidden);
+  const HeadOutput out = LmHeadLearn(
+      impl_->context, hidden, impl_->head, kept.head.targets, impl_->Head(temperature),
+      [&](int64_t begin, int64_t end, const at::Tensor& log_probs, const at::Tensor& entropy) {
+        return loss(rows.slice(0, begin, end), log_probs, entropy);
+      },
+      !mode.replace, d_hidden, HeadWeight(*gradients));
+  result.log_probs.index_copy_(0, rows, out.log_probs.to(at::kFloat));
+  result.entropy.index_copy_(0, rows, out.entropy.to(at::kFloat));
+  hidden.reset();
+  BackwardLayers(&kept, d_hidden, mode, gradients);
+  return result;
+}
+
+void Transformer::BackwardLayers(Activations* saved, const at::Tensor& d_hidden,
+                                 const BackwardMode& mode, Gradients* gradients) const {
   const LayerContext& context = impl_->context;
-  const at::Tensor hidden = RmsNormAgain(context, head.input, impl_->final_norm, head.rstd);
-  const at::Tensor d_hidden =
-      LmHeadBackward(context, hidden, impl_->head, head.targets, impl_->Head(head.temperature),
-                     head.lse, d_log_probs.index_select(0, head.rows), HeadWeight(*gradients));
+  const HeadActivations& head = saved->head;
   at::Tensor d_rows = context.Empty(head.input.sizes(), head.input).zero_();
   RmsNormBackward(context, head.input, impl_->final_norm, head.rstd, d_hidden, d_rows,
                   gradients->Get(kFinalNorm));
-  at::Tensor d = ScatterRows(context, d_rows, head.rows, saved.batch.num_tokens());
-
-  const LayerEnvironment environment = {context, config_, impl_->rotary, saved.batch.positions,
-                                        saved.layout};
+  at::Tensor d = ScatterRows(context, d_rows, head.rows, saved->batch.num_tokens());
+  const LayerEnvironment environment = {context, config_, impl_->rotary, saved->batch.positions,
+                                        saved->layout};
   for (int64_t i = config_.num_layers - 1; i >= 0; --i) {
     DecoderLayerParameters layer_gradients(*gradients, i);
-    DecoderLayerBackward(environment, impl_->layers[i], saved.layers[i], d, &layer_gradients);
+    DecoderLayerBackward(environment, impl_->layers[i], mode, &saved->layers[i], d,
+                         &layer_gradients);
   }
-  EmbeddingBackward(context, saved.batch.tokens, d, gradients->Get(kEmbedding));
+  EmbeddingBackward(context, saved->batch.tokens, d, gradients->Get(kEmbedding));
 }
 
 at::Tensor Transformer::Logits(const PackedBatch& batch) const {

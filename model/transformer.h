@@ -2,7 +2,7 @@
 //
 // No autograd: each layer's backward is written out beside its forward. On the CPU in fp32
 // hand-written kernels run whose results depend neither on the number of threads nor on what else
-// is in the batch; everything else (CUDA, other types) runs through ATen.
+// is in the batch; on a GPU in fp32 and bf16 what model/cuda has; everything else through ATen.
 
 #ifndef TRITONRL_MODEL_TRANSFORMER_H_
 #define TRITONRL_MODEL_TRANSFORMER_H_
@@ -18,6 +18,8 @@
 #include "model/activations.h"
 #include "model/config.h"
 #include "model/decode_cache.h"
+#include "model/decoder_layer.h"
+#include "model/layer_context.h"
 #include "model/packed_batch.h"
 #include "model/weights.h"
 
@@ -35,10 +37,11 @@ class Transformer {
   struct Options {
     // Threads for CPU kernels; 0 means all hardware threads. Does not change results.
     int cpu_threads = 0;
-    // Rows of logits that the head holds at a time; 0 means about 128 MiB of them.
+    // Rows of logits that the head holds at a time; 0: see HeadSettings.
     int64_t head_chunk_rows = 0;
     // Runs everything through ATen even where CPU kernels exist (to compare the two).
     bool force_aten = false;
+    GpuOptions gpu;
   };
 
   // `weights` is shared: changes by the optimizer are seen by the next call.
@@ -57,6 +60,19 @@ class Transformer {
   // Adds dLoss/dParameter to `gradients` (fp32), given d_log_probs = dLoss/dlog_probs [T] fp32.
   void Backward(const Activations& saved, const at::Tensor& d_log_probs,
                 Gradients* gradients) const;
+
+  // Forward, loss and backward of one batch, in which nothing is computed or held longer than it
+  // must be: the head's logits once, a layer's activations until its backward is done. `loss` is
+  // called for runs of rows that have a target, in rising order: `rows` [R] int64 are their
+  // places in the batch; it returns dLoss/dlog_probs [R] fp32. kReplace: the same as kAdd to
+  // zeros, whatever `gradients` held, without the time to write and read these zeros. An exception
+  // leaves `gradients` undefined.
+  enum class GradientSum { kAdd, kReplace };
+  using TokenLoss = absl::FunctionRef<at::Tensor(
+      const at::Tensor& rows, const at::Tensor& log_probs, const at::Tensor& entropy)>;
+  ForwardResult ForwardBackward(const PackedBatch& batch, const at::Tensor& targets,
+                                double temperature, TokenLoss loss, GradientSum sum,
+                                Gradients* gradients) const;
 
   // Logits [T, vocab] fp32 of every token, unscaled: for tests and inspection of short batches.
   at::Tensor Logits(const PackedBatch& batch) const;
@@ -77,6 +93,14 @@ class Transformer {
 
  private:
   struct Impl;
+
+  // The layers' share of Forward: their output's rows with a target, after the final norm.
+  // Undefined if no row has one.
+  at::Tensor HiddenRows(const PackedBatch& batch, const at::Tensor& targets, double temperature,
+                        Activations* kept, bool save_layers) const;
+  // From the gradient of those rows to all parameters but the head's.
+  void BackwardLayers(Activations* saved, const at::Tensor& d_hidden, const BackwardMode& mode,
+                      Gradients* gradients) const;
 
   // Embedding and all layers; visit(layer, activations) after each. Returns [T, C].
   at::Tensor RunLayers(const PackedBatch& batch, const SequenceLayout& layout,

@@ -85,6 +85,38 @@ TEST(TransformerTest, KernelsAgreeWithAten) {
   }
 }
 
+TEST(TransformerTest, ForwardBackwardIsForwardThenBackward) {
+  using Sum = Transformer::GradientSum;
+  for (const bool tied : {true, false}) {
+    const ModelConfig config = SmallConfig(ModelFamily::kQwen3, tied);
+    const Transformer model(config, SmallWeights(config, 1), WithThreads(2));
+    const PackedBatch batch = PackSequences(RandomTokens(config, {60, 1, 0, 121}, 2));
+    const at::Tensor targets = NextTokenTargets(batch, {10, 1, 1, 50});
+    const Step expected = RunStep(model, batch, targets);
+    const at::Tensor d = RandomTensor({batch.num_tokens()}, 9).to(at::kFloat);
+    const auto loss = [&](const at::Tensor& rows, const at::Tensor&, const at::Tensor&) {
+      return d.index_select(0, rows);
+    };
+    Gradients gradients(*model.weights());
+    const ForwardResult result =
+        model.ForwardBackward(batch, targets, kTemperature, loss, Sum::kAdd, &gradients);
+    EXPECT_TRUE(SameBits(result.log_probs, expected.result.log_probs));
+    EXPECT_TRUE(SameBits(result.entropy, expected.result.entropy));
+    EXPECT_TRUE(SameBits(gradients.flat(), expected.gradients->flat()));
+    model.ForwardBackward(batch, targets, kTemperature, loss, Sum::kAdd, &gradients);
+    EXPECT_LT(RelativeDifference(gradients.flat(), expected.gradients->flat() * 2), 1e-6);
+
+    for (const ParameterInfo& info : gradients.layout().parameters) {
+      gradients.Get(info.name).fill_(std::nan(""));
+    }
+    model.ForwardBackward(batch, targets, kTemperature, loss, Sum::kReplace, &gradients);
+    EXPECT_TRUE(gradients.flat().equal(expected.gradients->flat()));
+    const at::Tensor none = targets.clone().fill_(-1);
+    model.ForwardBackward(batch, none, kTemperature, loss, Sum::kReplace, &gradients);
+    EXPECT_EQ(gradients.flat().abs().max().item<float>(), 0.0f);
+  }
+}
+
 TEST(TransformerTest, RowsWithoutTargetAreZeroAndGradientsAccumulate) {
   const ModelConfig config = SmallConfig();
   const Transformer model(config, SmallWeights(config, 1));

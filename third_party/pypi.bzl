@@ -1,4 +1,4 @@
-"""Repositories made from PyPI packages by version and hash: wheels, and C sources."""
+"""Repositories made from PyPI packages by version and hash: wheels, C sources, C++ headers."""
 
 _PYTHON = "/usr/bin/python3"
 
@@ -59,6 +59,13 @@ cc_library(
 )
 
 cc_library(
+    name = "cudnn",
+    hdrs = glob(["cudnn_include/**/*.h"]),
+    includes = ["cudnn_include"],
+    deps = [":torch"],
+)
+
+cc_library(
     name = "nccl",
     hdrs = glob(["nccl_include/**/*.h"]),
     includes = ["nccl_include"],
@@ -93,6 +100,7 @@ def _pypi_wheels_impl(ctx):
     site = _install(ctx, "wheels", locks[tag])
     ctx.symlink(site + "/nvidia/cu13/include", "cuda_include")
     ctx.symlink(site + "/nvidia/nccl/include", "nccl_include")
+    ctx.symlink(site + "/nvidia/cudnn/include", "cudnn_include")
     ctx.symlink(site + "/nvidia/cu13", "cuda_home")
 
     # torch's include folder without google/ (another Protobuf): one link for each entry.
@@ -161,6 +169,31 @@ def _pypi_sources_impl(ctx):
 
 pypi_sources = repository_rule(
     implementation = _pypi_sources_impl,
+    attrs = {
+        "installer": attr.label(allow_single_file = True),
+        "lock": attr.label(allow_single_file = True),
+    },
+    environ = ["TRITONRL_CACHE"],
+)
+
+_CUDNN_FRONTEND_BUILD = """
+cc_library(
+    name = "cudnn_frontend",
+    hdrs = glob(["include/**"]),
+    defines = ["CUDNN_FRONTEND_SKIP_JSON_LIB"],
+    includes = ["include"],
+    visibility = ["//visibility:public"],
+    deps = ["@pypi//:cudnn"],
+)
+"""
+
+def _pypi_headers_impl(ctx):
+    folder = _install(ctx, "headers", ctx.path(ctx.attr.lock))
+    ctx.symlink(folder + "/include", "include")
+    ctx.file("BUILD", _CUDNN_FRONTEND_BUILD)
+
+pypi_headers = repository_rule(
+    implementation = _pypi_headers_impl,
     attrs = {
         "installer": attr.label(allow_single_file = True),
         "lock": attr.label(allow_single_file = True),

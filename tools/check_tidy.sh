@@ -13,7 +13,8 @@ export TIDY_FLAGS="-std=c++20 -w -DOMPI_SKIP_MPICXX=1 -DPCRE2_CODE_UNIT_WIDTH=8 
   -isystem $external/debian/openmpi -isystem $external/pypi/torch_include
   -isystem $external/pypi/torch_include/torch/csrc/api/include
   -isystem $external/pypi/cuda_include -isystem $external/pypi/nccl_include
-  -isystem $external/tree_sitter/core/lib/include"
+  -isystem $external/pypi/cudnn_include -isystem $external/cudnn_frontend/include
+  -isystem $external/tree_sitter/core/lib/include -DCUDNN_FRONTEND_SKIP_JSON_LIB"
 mkdir -p "$TIDY_CACHE"
 
 # Of each file of the repository its hash and what it includes (x.pb.h stands for x.proto).

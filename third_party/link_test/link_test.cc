@@ -1,6 +1,7 @@
 // All third-party libraries in one process: each one answers a small question.
 
 #include <ATen/Functions.h>
+#include <cudnn_frontend.h>
 #include <curl/curl.h>
 #include <google/protobuf/timestamp.pb.h>
 #include <grpcpp/grpcpp.h>
@@ -34,6 +35,11 @@ TEST(LinkTest, CudaCodeIsLinkedAndReportsAMissingDevice) {
   const int error = ScaleOnDevice(values.data_ptr<float>(), 4, 3.0f);
   EXPECT_EQ(error == 0, present);
   EXPECT_EQ(values.sum().item<float>(), present ? 12.0f : 4.0f);
+}
+
+TEST(LinkTest, CudnnAndItsGraphsHaveThePinnedVersions) {
+  EXPECT_EQ(cudnnGetVersion(), CUDNN_VERSION);
+  EXPECT_EQ(CUDNN_FRONTEND_VERSION, 13200);
 }
 
 TEST(LinkTest, NcclHasThePinnedVersion) {

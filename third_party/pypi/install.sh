@@ -3,6 +3,7 @@
 #
 #   install.sh wheels  PYTHON LOCK_FILE   site-packages folder of the wheels
 #   install.sh sources PYTHON LOCK_FILE   folder with the unpacked source packages
+#   install.sh headers PYTHON LOCK_FILE   folder with the include/ of wheels that bring headers
 #
 # The folder is named after the lock file's hash and is renamed into place only when it is complete, so an
 # interrupted set-up starts this step again, a second one finds it and needs no network, and several
@@ -37,6 +38,16 @@ if [ "$kind" = wheels ]; then
   PYTHONPATH=$partial env -u PYTHONDONTWRITEBYTECODE "$python" -c '
 import torch, torch._dynamo, triton, numpy, sympy, safetensors.torch, tokenizers
 import matplotlib.pyplot, tensorboardX, transformers.models.qwen3.modeling_qwen3' >&2
+elif [ "$kind" = headers ]; then
+  "${pip[@]}" download --quiet --no-deps --require-hashes --only-binary=:all: --dest "$partial" -r "$lock" >&2
+  for wheel in "$partial"/*.whl; do
+    "$python" -c '
+import sys, zipfile
+with zipfile.ZipFile(sys.argv[1]) as wheel:
+    wheel.extractall(sys.argv[2], [name for name in wheel.namelist() if name.startswith("include/")])
+' "$wheel" "$partial"
+    rm "$wheel"
+  done
 else
   "${pip[@]}" download --quiet --no-deps --require-hashes --no-binary=:all: --no-build-isolation \
     --dest "$partial" -r "$lock" >&2

@@ -1,0 +1,61 @@
+// Causal attention with grouped queries over packed sequences by cuDNN: no padding, no attention
+// across sequences, forward and backward. Operands are read and written where they lie.
+#ifndef TRITONRL_MODEL_CUDA_ATTENTION_H_
+#define TRITONRL_MODEL_CUDA_ATTENTION_H_
+
+#include <ATen/core/Tensor.h>
+
+#include <cstdint>
+#include <memory>
+
+#include "model/cuda/packed_lengths.h"
+
+namespace tritonrl {
+
+// bf16 rows of heads, each [T, heads, D] with D contiguous, heads D apart and any stride between
+// rows that is a multiple of 8 elements, beginning at multiples of 16 bytes.
+struct AttentionHeads {
+  at::Tensor q, k, v;
+};
+
+// Plans (cuDNN's compiled graphs) are made at the first call of a shape and kept, 256 at most. One
+// object serves one GPU; calls from several threads take turns.
+class CudnnAttention {
+ public:
+  struct Options {
+    // Sums of the backward in a fixed order, one call a sequence, so that a sequence's results are
+    // the same bits wherever it lies in whatever batch; slower.
+    bool deterministic = true;
+    // A sequence of at least so many tokens that no other shares a bucket with gets a call without
+    // offsets and padding mask, whose kernels are faster, but whose plan is for its exact length.
+    int64_t dense_from = 4096;
+  };
+  // GPUs of compute capability 8 and 12 run one call a sequence in any case, as cuDNN knows no
+  // packed log-sum-exp there.
+  CudnnAttention(at::Device device, const Options& options);
+  ~CudnnAttention();
+
+  // Whether cuDNN takes such heads: bf16 on a GPU, of 64 or 128 elements.
+  static bool Takes(const at::Tensor& x, int64_t head_dim);
+
+  // Writes out [T, H, D] = softmax(q k^T / sqrt(D)) v, each sequence by itself. Returns [T H] fp32
+  // log-sum-exps in an order that only Backward knows. Throws c10::Error where cuDNN refuses.
+  at::Tensor Forward(const PackedLengths& lengths, const AttentionHeads& in, const at::Tensor& out);
+
+  // Writes the gradients of q, k and v to `d_in`, given what Forward wrote and returned, with the
+  // same lengths, and d_out [T, H, D].
+  void Backward(const PackedLengths& lengths, const AttentionHeads& in, const at::Tensor& out,
+                const at::Tensor& lse, const at::Tensor& d_out, const AttentionHeads& d_in);
+
+  // Plans made so far, and the seconds that took.
+  int64_t plans_made() const;
+  double plan_seconds() const;
+
+ private:
+  struct Impl;
+  std::unique_ptr<Impl> impl_;
+};
+
+}  // namespace tritonrl
+
+#endif  // TRITONRL_MODEL_CUDA_ATTENTION_H_

@@ -1,0 +1,230 @@
+#include "model/cuda/gemm.h"
+
+#include <ATen/ops/empty.h>
+#include <ATen/ops/empty_strided.h>
+#include <c10/cuda/CUDAGuard.h>
+#include <c10/cuda/CUDAStream.h>
+#include <c10/util/Exception.h>
+#include <cublasLt.h>
+
+#include <algorithm>
+#include <array>
+#include <map>
+#include <mutex>
+#include <vector>
+
+namespace tritonrl {
+namespace {
+
+constexpr int64_t kWorkspace = int64_t{64} << 20;
+constexpr int kProposals = 8;
+constexpr int kTries = 3;
+
+// All that the choice of an algorithm depends on.
+using Key = std::array<int64_t, 16>;
+
+void Check(cublasStatus_t status, const char* what) {
+  TORCH_CHECK(status == CUBLAS_STATUS_SUCCESS, "cuBLASLt: ", what, " failed with ",
+              cublasLtGetStatusString(status));
+}
+
+cudaDataType_t DataType(const at::Tensor& x) {
+  if (x.scalar_type() == at::kFloat) return CUDA_R_32F;
+  TORCH_CHECK(x.scalar_type() == at::kBFloat16, "a product of ", x.scalar_type());
+  return CUDA_R_16BF;
+}
+
+// Bytes that the address is a multiple of, as cuBLASLt is told: weights begin at multiples of 128.
+uint32_t Alignment(const void* address) {
+  uint32_t bytes = 128;
+  while (reinterpret_cast<uintptr_t>(address) % bytes != 0) bytes /= 2;
+  return bytes;
+}
+
+// A matrix as cuBLASLt sees it, column by column: a row-major one is its own transpose there.
+struct Operand {
+  explicit Operand(const at::Tensor& x) : transposed(x.stride(1) != 1 && x.size(1) != 1) {
+    TORCH_CHECK(x.dim() == 2 && (!transposed || x.stride(0) == 1),
+                "a matrix needs a dimension without gaps");
+    columns = transposed ? x.size(1) : x.size(0);
+    rows = transposed ? x.size(0) : x.size(1);
+    stride = std::max(transposed ? x.stride(1) : x.stride(0), rows);
+    type = DataType(x);
+  }
+  bool transposed;
+  int64_t rows, columns, stride;
+  cudaDataType_t type;
+};
+
+class Layout {
+ public:
+  explicit Layout(const Operand& x) {
+    Check(cublasLtMatrixLayoutCreate(&layout_, x.type, x.rows, x.columns, x.stride), "a layout");
+  }
+  ~Layout() { cublasLtMatrixLayoutDestroy(layout_); }
+  Layout(const Layout&) = delete;
+  cublasLtMatrixLayout_t get() const { return layout_; }
+
+ private:
+  cublasLtMatrixLayout_t layout_ = nullptr;
+};
+
+class Event {
+ public:
+  Event() { cudaEventCreate(&event_); }
+  ~Event() { cudaEventDestroy(event_); }
+  void Record(cudaStream_t stream) { cudaEventRecord(event_, stream); }
+  float MillisecondsSince(const Event& start) const {
+    float milliseconds = 0;
+    cudaEventSynchronize(event_);
+    cudaEventElapsedTime(&milliseconds, start.event_, event_);
+    return milliseconds;
+  }
+
+ private:
+  cudaEvent_t event_ = nullptr;
+};
+
+}  // namespace
+
+struct CudaGemm::Impl {
+  Impl(at::Device device, bool tuned) : device(device), tuned(tuned) {
+    const c10::cuda::CUDAGuard guard(device);
+    Check(cublasLtCreate(&handle), "the start");
+    workspace = at::empty({kWorkspace}, at::TensorOptions(device).dtype(at::kByte));
+  }
+  ~Impl() { cublasLtDestroy(handle); }
+
+  const at::Device device;
+  const bool tuned;
+  cublasLtHandle_t handle = nullptr;
+  at::Tensor workspace;
+  std::mutex mutex;
+  std::map<Key, cublasLtMatmulAlgo_t> chosen;
+};
+
+namespace {
+
+// One product: what cuBLASLt calls A is our b, as it computes the transpose of all.
+struct Product {
+  Product(const at::Tensor& a, const at::Tensor& b, const at::Tensor* add, const at::Tensor& out)
+      : first(b), second(a), result(out), summand(add == nullptr ? out : *add) {
+    TORCH_CHECK(!result.transposed && !summand.transposed, "the result lies row by row");
+    TORCH_CHECK(a.size(1) == b.size(0) && out.size(0) == a.size(0) && out.size(1) == b.size(1),
+                "matrices do not fit");
+    Check(cublasLtMatmulDescCreate(&description, CUBLAS_COMPUTE_32F, CUDA_R_32F), "a product");
+    const cublasOperation_t a_op = first.transposed ? CUBLAS_OP_T : CUBLAS_OP_N;
+    const cublasOperation_t b_op = second.transposed ? CUBLAS_OP_T : CUBLAS_OP_N;
+    cublasLtMatmulDescSetAttribute(description, CUBLASLT_MATMUL_DESC_TRANSA, &a_op, sizeof a_op);
+    cublasLtMatmulDescSetAttribute(description, CUBLASLT_MATMUL_DESC_TRANSB, &b_op, sizeof b_op);
+    from_a = b.const_data_ptr();
+    from_b = a.const_data_ptr();
+    from_c = add == nullptr ? out.const_data_ptr() : add->const_data_ptr();
+    beta = add == nullptr ? 0.0f : 1.0f;
+    alignments = {Alignment(from_a), Alignment(from_b), Alignment(from_c),
+                  Alignment(out.const_data_ptr())};
+  }
+  ~Product() { cublasLtMatmulDescDestroy(description); }
+  Product(const Product&) = delete;
+
+  Key MakeKey() const {
+    return {result.rows,    result.columns, first.columns,
+            first.rows,     first.stride,   second.stride,
+            summand.stride, result.stride,  first.transposed * 2 + second.transposed,
+            first.type,     result.type,    beta != 0 ? 1 : 0,
+            alignments[0],  alignments[1],  alignments[2],
+            alignments[3]};
+  }
+
+  cublasStatus_t Run(cublasLtHandle_t handle, const cublasLtMatmulAlgo_t& algorithm,
+                     const at::Tensor& workspace, void* to, cudaStream_t stream) const {
+    const float alpha = 1.0f;
+    const Layout a(first), b(second), c(summand), d(result);
+    return cublasLtMatmul(handle, description, &alpha, from_a, a.get(), from_b, b.get(), &beta,
+                          from_c, c.get(), to, d.get(), &algorithm, workspace.data_ptr(),
+                          workspace.nbytes(), stream);
+  }
+
+  std::vector<cublasLtMatmulHeuristicResult_t> Proposals(cublasLtHandle_t handle) const {
+    cublasLtMatmulPreference_t preference = nullptr;
+    Check(cublasLtMatmulPreferenceCreate(&preference), "a preference");
+    const uint64_t room = kWorkspace;
+    cublasLtMatmulPreferenceSetAttribute(preference, CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES,
+                                         &room, sizeof room);
+    constexpr cublasLtMatmulPreferenceAttributes_t kAttributes[] = {
+        CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_A_BYTES, CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_B_BYTES,
+        CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_C_BYTES, CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_D_BYTES};
+    for (size_t i = 0; i < alignments.size(); ++i) {
+      cublasLtMatmulPreferenceSetAttribute(preference, kAttributes[i], &alignments[i],
+                                           sizeof alignments[i]);
+    }
+    std::vector<cublasLtMatmulHeuristicResult_t> found(kProposals);
+    int count = 0;
+    const Layout a(first), b(second), c(summand), d(result);
+    const cublasStatus_t status =
+        cublasLtMatmulAlgoGetHeuristic(handle, description, a.get(), b.get(), c.get(), d.get(),
+                                       preference, kProposals, found.data(), &count);
+    cublasLtMatmulPreferenceDestroy(preference);
+    Check(status, "a proposal");
+    TORCH_CHECK(count > 0, "cuBLASLt knows no way to make this product");
+    found.resize(count);
+    return found;
+  }
+
+  Operand first, second, result, summand;
+  cublasLtMatmulDesc_t description = nullptr;
+  const void *from_a, *from_b, *from_c;
+  std::array<uint32_t, 4> alignments;
+  float beta;
+};
+
+// The fastest of the proposals, written to a place of its own, as `out` may be the summand.
+cublasLtMatmulAlgo_t Fastest(const Product& product, cublasLtHandle_t handle,
+                             const at::Tensor& workspace, const at::Tensor& out,
+                             cudaStream_t stream) {
+  const auto proposals = product.Proposals(handle);
+  const at::Tensor scratch = at::empty_strided(out.sizes(), out.strides(), out.options());
+  int best = 0;
+  float least = 0;
+  for (size_t i = 0; i < proposals.size(); ++i) {
+    Event start, end;
+    bool ran = true;
+    for (int n = 0; n <= kTries; ++n) {
+      if (n == 1) start.Record(stream);
+      ran = ran && product.Run(handle, proposals[i].algo, workspace, scratch.data_ptr(), stream) ==
+                       CUBLAS_STATUS_SUCCESS;
+    }
+    end.Record(stream);
+    const float time = end.MillisecondsSince(start);
+    if (ran && (least == 0 || time < least)) {
+      least = time;
+      best = static_cast<int>(i);
+    }
+  }
+  return proposals[best].algo;
+}
+
+}  // namespace
+
+CudaGemm::CudaGemm(at::Device device, bool tuned) : impl_(std::make_unique<Impl>(device, tuned)) {}
+CudaGemm::~CudaGemm() = default;
+
+void CudaGemm::Multiply(const at::Tensor& a, const at::Tensor& b, const at::Tensor* add,
+                        at::Tensor out) {
+  if (out.numel() == 0) return;
+  const cudaStream_t stream = c10::cuda::getCurrentCUDAStream(impl_->device.index()).stream();
+  const Product product(a, b, add, out);
+  const Key key = product.MakeKey();
+  const std::lock_guard<std::mutex> lock(impl_->mutex);  // one workspace
+  auto found = impl_->chosen.find(key);
+  if (found == impl_->chosen.end()) {
+    const cublasLtMatmulAlgo_t algorithm =
+        impl_->tuned ? Fastest(product, impl_->handle, impl_->workspace, out, stream)
+                     : product.Proposals(impl_->handle)[0].algo;
+    found = impl_->chosen.emplace(key, algorithm).first;
+  }
+  Check(product.Run(impl_->handle, found->second, impl_->workspace, out.data_ptr(), stream),
+        "a product");
+}
+
+}  // namespace tritonrl

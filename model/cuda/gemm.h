@@ -1,0 +1,33 @@
+// Matrix products on a GPU by cuBLASLt: any mix of transposed operands, sums into fp32, a matrix to
+// add that is not the one written.
+#ifndef TRITONRL_MODEL_CUDA_GEMM_H_
+#define TRITONRL_MODEL_CUDA_GEMM_H_
+
+#include <ATen/core/Tensor.h>
+
+#include <memory>
+
+namespace tritonrl {
+
+class CudaGemm {
+ public:
+  // `device` of all operands. tuned: the first product of each shape tries what cuBLASLt proposes
+  // and keeps the fastest, which can be another one in another process; else its first proposal
+  // is taken, and the same shapes give the same bits in every process.
+  CudaGemm(at::Device device, bool tuned);
+  ~CudaGemm();
+
+  // out [M, N] = a [M, K] b [K, N] (+ add [M, N]), computed in fp32, on the current stream.
+  // Each matrix has one stride of 1; a and b have one type (fp32 or bf16), out and add one (that
+  // of a, or fp32). `add` may be `out`. fp32 operands are not rounded to tf32.
+  // Throws c10::Error where cuBLASLt refuses.
+  void Multiply(const at::Tensor& a, const at::Tensor& b, const at::Tensor* add, at::Tensor out);
+
+ private:
+  struct Impl;
+  std::unique_ptr<Impl> impl_;
+};
+
+}  // namespace tritonrl
+
+#endif  // TRITONRL_MODEL_CUDA_GEMM_H_

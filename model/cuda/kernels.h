@@ -1,0 +1,85 @@
+// Fused kernels for what lies between the matrix products of a decoder layer. Each moves every byte
+// that it must once; what one saves is in bytes, not in FLOPs.
+//
+// All pointers are device memory, 16-byte aligned, and rows hold a multiple of 8 elements; see
+// TakesRows. Results are the same bits in every call: sums run in a fixed order, which depends on
+// the shape alone. Rounding to the type in between is as in Hugging Face's modules. Launches go to
+// `stream` (a cudaStream_t); an error of a launch throws c10::Error in the callers.
+#ifndef TRITONRL_MODEL_CUDA_KERNELS_H_
+#define TRITONRL_MODEL_CUDA_KERNELS_H_
+
+#include <cstdint>
+
+namespace tritonrl {
+
+enum class CudaType { kFloat, kBFloat16 };
+
+// T rows, C columns, `type` the type of every matrix; `stream` a cudaStream_t.
+struct CudaRows {
+  int64_t rows = 0;
+  int64_t cols = 0;
+  CudaType type = CudaType::kBFloat16;
+  void* stream = nullptr;
+};
+
+// y = x * rstd * weight [T, C] with rstd = 1 / sqrt(mean(x^2) + eps) [T] fp32.
+void LaunchRmsNorm(const CudaRows& at, const void* x, const void* weight, float eps, void* y,
+                   float* rstd);
+// The same with rstd as it was computed.
+void LaunchRmsNormAgain(const CudaRows& at, const void* x, const void* weight, const float* rstd,
+                        void* y);
+
+// Rows of partial sums that CudaRmsNormBackward needs room for.
+int64_t RmsNormPartials(const CudaRows& at);
+// d_x += (g - xhat mean(g xhat)) rstd with g = d_y weight, xhat = x rstd; d_weight [C] fp32 +=
+// sum over rows of d_y xhat. partials: [RmsNormPartials, C] fp32. C at most 8,192.
+void LaunchRmsNormBackward(const CudaRows& at, const void* x, const void* weight, const float* rstd,
+                           const void* d_y, void* d_x, float* partials, float* d_weight);
+
+// gate_up [T, 2C], out [T, C] = silu(gate) * up.
+void LaunchSwiglu(const CudaRows& at, const void* gate_up, void* out);
+// From d_out [T, C]: d_gate_up [T, 2C] (may be gate_up itself) and out as above (may be d_out).
+void LaunchSwigluBackward(const CudaRows& at, const void* gate_up, const void* d_out,
+                          void* d_gate_up, void* out);
+
+// RMSNorm of query and key heads with rotary embedding; shapes as in model/rotary.h.
+struct CudaHeads {
+  int64_t rows = 0;
+  int query_heads = 0, key_heads = 0;
+  int dim = 0;         // 64, 128 or 256
+  int64_t stride = 0;  // elements from one row of qkv (and of d_qkv) to the next
+  CudaType type = CudaType::kBFloat16;
+  const void* q_weight = nullptr;  // [D]; null: no norm
+  const void* k_weight = nullptr;
+  const float* cos = nullptr;  // [positions, D / 2]
+  const float* sin = nullptr;
+  const int64_t* positions = nullptr;  // [T]
+  void* stream = nullptr;
+};
+
+// qk [T, (H + K) D]; rstd [T, H + K], not written without norm.
+void LaunchHeadNormRotary(const CudaHeads& at, const void* qkv, float eps, void* qk, float* rstd);
+// Rows of partial sums [2 D] fp32 that the backward needs room for.
+int64_t HeadPartials(const CudaHeads& at);
+// d_qkv in place; d_q_weight, d_k_weight [D] fp32 are added to (not without norm).
+void LaunchHeadNormRotaryBackward(const CudaHeads& at, const void* qkv, const float* rstd,
+                                  void* d_qkv, float* partials, float* d_q_weight,
+                                  float* d_k_weight);
+
+// logits [R, V] fp32. With z = logits / temperature: lse = log sum exp z, log_prob = z[target] -
+// lse, entropy = lse - sum softmax(z) z; each [R] fp32.
+void LaunchLogSoftmax(const CudaRows& at, const float* logits, float temperature,
+                      const int64_t* targets, float* log_prob, float* entropy, float* lse);
+// d_logits [R, V] in at.type = d_log_prob / temperature (onehot(target) - softmax(z)).
+void LaunchLogSoftmaxBackward(const CudaRows& at, const float* logits, float temperature,
+                              const int64_t* targets, const float* lse, const float* d_log_prob,
+                              void* d_logits);
+
+// d_table [vocabulary, C] fp32 += the rows of d_out [T, C] by token. order: [T] int64, the rows
+// sorted by token (stable); sorted: [T] int64, the tokens in that order.
+void LaunchEmbeddingBackward(const CudaRows& at, const int64_t* sorted, const int64_t* order,
+                             const void* d_out, float* d_table);
+
+}  // namespace tritonrl
+
+#endif  // TRITONRL_MODEL_CUDA_KERNELS_H_

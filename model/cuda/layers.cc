@@ -1,0 +1,150 @@
+#include "model/cuda/layers.h"
+
+#include <ATen/ops/empty.h>
+#include <ATen/ops/sort.h>
+#include <c10/cuda/CUDAStream.h>
+
+#include <cstdint>
+#include <optional>
+
+#include "model/cuda/kernels.h"
+
+namespace tritonrl {
+namespace {
+
+void* StreamFor(const at::Tensor& x) {
+  return c10::cuda::getCurrentCUDAStream(x.device().index()).stream();
+}
+
+CudaType TypeOf(const at::Tensor& x) {
+  return x.scalar_type() == at::kFloat ? CudaType::kFloat : CudaType::kBFloat16;
+}
+
+CudaRows RowsOf(const at::Tensor& x, int64_t cols) {
+  return {x.size(0), cols, TypeOf(x), StreamFor(x)};
+}
+CudaRows RowsOf(const at::Tensor& x) { return RowsOf(x, x.size(1)); }
+
+at::Tensor Floats(at::IntArrayRef shape, const at::Tensor& like) {
+  return at::empty(shape, like.options().dtype(at::kFloat));
+}
+
+CudaHeads HeadsOf(const at::Tensor& qkv, const CudaHeadNorm& heads) {
+  return {.rows = qkv.size(0),
+          .query_heads = static_cast<int>(heads.query_heads),
+          .key_heads = static_cast<int>(heads.key_heads),
+          .dim = static_cast<int>(heads.dim),
+          .stride = qkv.stride(0),
+          .type = TypeOf(qkv),
+          .q_weight = heads.q_weight.defined() ? heads.q_weight.const_data_ptr() : nullptr,
+          .k_weight = heads.k_weight.defined() ? heads.k_weight.const_data_ptr() : nullptr,
+          .cos = heads.cos.const_data_ptr<float>(),
+          .sin = heads.sin.const_data_ptr<float>(),
+          .positions = heads.positions.const_data_ptr<int64_t>(),
+          .stream = StreamFor(qkv)};
+}
+
+}  // namespace
+
+bool CudaTakes(const at::Tensor& x) {
+  if (!x.is_cuda() || x.dim() != 2) return false;
+  const at::ScalarType type = x.scalar_type();
+  return (type == at::kFloat || type == at::kBFloat16) && x.is_contiguous() && x.size(1) % 8 == 0 &&
+         reinterpret_cast<uintptr_t>(x.const_data_ptr()) % 16 == 0;
+}
+
+bool CudaTakesNorm(const at::Tensor& x) { return CudaTakes(x) && x.size(1) <= 8192; }
+
+at::Tensor CudaRmsNormForward(const at::Tensor& x, const at::Tensor& weight, double eps,
+                              at::Tensor* rstd) {
+  at::Tensor y = at::empty(x.sizes(), x.options());
+  *rstd = Floats({x.size(0)}, x);
+  LaunchRmsNorm(RowsOf(x), x.const_data_ptr(), weight.const_data_ptr(), static_cast<float>(eps),
+                y.data_ptr(), rstd->data_ptr<float>());
+  return y;
+}
+
+at::Tensor CudaRmsNormAgain(const at::Tensor& x, const at::Tensor& weight, const at::Tensor& rstd) {
+  at::Tensor y = at::empty(x.sizes(), x.options());
+  LaunchRmsNormAgain(RowsOf(x), x.const_data_ptr(), weight.const_data_ptr(),
+                     rstd.const_data_ptr<float>(), y.data_ptr());
+  return y;
+}
+
+void CudaRmsNormBackward(const at::Tensor& x, const at::Tensor& weight, const at::Tensor& rstd,
+                         const at::Tensor& d_y, at::Tensor d_x, at::Tensor d_weight) {
+  const CudaRows rows = RowsOf(x);
+  at::Tensor partials = Floats({RmsNormPartials(rows), x.size(1)}, x);
+  LaunchRmsNormBackward(rows, x.const_data_ptr(), weight.const_data_ptr(),
+                        rstd.const_data_ptr<float>(), d_y.const_data_ptr(), d_x.data_ptr(),
+                        partials.data_ptr<float>(), d_weight.data_ptr<float>());
+}
+
+at::Tensor CudaSwigluForward(const at::Tensor& gate_up) {
+  const int64_t size = gate_up.size(1) / 2;
+  at::Tensor out = at::empty({gate_up.size(0), size}, gate_up.options());
+  LaunchSwiglu(RowsOf(gate_up, size), gate_up.const_data_ptr(), out.data_ptr());
+  return out;
+}
+
+void CudaSwigluBackward(const at::Tensor& gate_up, at::Tensor d_out, at::Tensor d_gate_up) {
+  LaunchSwigluBackward(RowsOf(gate_up, d_out.size(1)), gate_up.const_data_ptr(),
+                       d_out.const_data_ptr(), d_gate_up.data_ptr(), d_out.data_ptr());
+}
+
+bool CudaTakesHeads(const at::Tensor& qkv, const CudaHeadNorm& heads) {
+  const bool known = heads.dim == 64 || heads.dim == 128 || heads.dim == 256;
+  return known && CudaTakes(qkv) && heads.cos.scalar_type() == at::kFloat;
+}
+
+at::Tensor CudaHeadNormRotaryForward(const at::Tensor& qkv, const CudaHeadNorm& heads, double eps,
+                                     at::Tensor* rstd) {
+  const int64_t rows = qkv.size(0), count = heads.query_heads + heads.key_heads;
+  at::Tensor qk = at::empty({rows, count * heads.dim}, qkv.options());
+  float* inverse = nullptr;
+  if (heads.q_weight.defined()) {
+    *rstd = Floats({rows, count}, qkv);
+    inverse = rstd->data_ptr<float>();
+  }
+  LaunchHeadNormRotary(HeadsOf(qkv, heads), qkv.const_data_ptr(), static_cast<float>(eps),
+                       qk.data_ptr(), inverse);
+  return qk;
+}
+
+void CudaHeadNormRotaryBackward(const at::Tensor& qkv, const at::Tensor& rstd,
+                                const CudaHeadNorm& heads, at::Tensor d_qkv, at::Tensor d_q_weight,
+                                at::Tensor d_k_weight) {
+  const CudaHeads at = HeadsOf(qkv, heads);
+  at::Tensor partials = Floats({HeadPartials(at), 2 * heads.dim}, qkv);
+  const bool normed = heads.q_weight.defined();
+  LaunchHeadNormRotaryBackward(
+      at, qkv.const_data_ptr(), normed ? rstd.const_data_ptr<float>() : nullptr, d_qkv.data_ptr(),
+      partials.data_ptr<float>(), normed ? d_q_weight.data_ptr<float>() : nullptr,
+      normed ? d_k_weight.data_ptr<float>() : nullptr);
+}
+
+void CudaLogSoftmaxForward(const at::Tensor& logits, double temperature, const at::Tensor& targets,
+                           at::Tensor log_probs, at::Tensor entropy, at::Tensor lse) {
+  LaunchLogSoftmax(RowsOf(logits), logits.const_data_ptr<float>(), static_cast<float>(temperature),
+                   targets.const_data_ptr<int64_t>(), log_probs.data_ptr<float>(),
+                   entropy.data_ptr<float>(), lse.data_ptr<float>());
+}
+
+void CudaLogSoftmaxBackward(const at::Tensor& logits, double temperature, const at::Tensor& targets,
+                            const at::Tensor& lse, const at::Tensor& d_log_probs,
+                            at::Tensor d_logits) {
+  LaunchLogSoftmaxBackward(RowsOf(d_logits), logits.const_data_ptr<float>(),
+                           static_cast<float>(temperature), targets.const_data_ptr<int64_t>(),
+                           lse.const_data_ptr<float>(), d_log_probs.const_data_ptr<float>(),
+                           d_logits.data_ptr());
+}
+
+void CudaEmbeddingBackward(const at::Tensor& tokens, const at::Tensor& d_out, at::Tensor d_table) {
+  const auto [sorted, order] = at::sort(tokens, /*stable=*/std::optional<bool>(true), /*dim=*/0,
+                                        /*descending=*/false);
+  LaunchEmbeddingBackward(RowsOf(d_out), sorted.const_data_ptr<int64_t>(),
+                          order.const_data_ptr<int64_t>(), d_out.const_data_ptr(),
+                          d_table.data_ptr<float>());
+}
+
+}  // namespace tritonrl

@@ -1,0 +1,83 @@
+#include "model/cuda/dispatch.cuh"
+#include "model/cuda/element.cuh"
+#include "model/cuda/kernels.h"
+
+namespace tritonrl {
+namespace {
+
+constexpr int kThreads = 256;
+
+// Thread i of the grid takes one pack of a row; grid.y is spread over the rows.
+template <typename T>
+__global__ void __launch_bounds__(kThreads)
+    SwigluKernel(int64_t rows, int64_t packs, const T* gate_up, T* out) {
+  const int64_t i = blockIdx.x * kThreads + threadIdx.x;
+  if (i >= packs) return;
+  for (int64_t row = blockIdx.y; row < rows; row += gridDim.y) {
+    Pack<T> gate = Load(gate_up, row * 2 * packs + i);
+    const Pack<T> up = Load(gate_up, (row * 2 + 1) * packs + i);
+#pragma unroll
+    for (int k = 0; k < Pack<T>::kSize; ++k) {
+      const float g = ToFloat(gate.values[k]);
+      const float silu = ToFloat(Rounded<T>(g / (1.0f + __expf(-g))));
+      gate.values[k] = Rounded<T>(silu * ToFloat(up.values[k]));
+    }
+    Store(gate, out, row * packs + i);
+  }
+}
+
+// silu'(g) = s + silu (1 - s) with s = 1 / (1 + exp(-g)). A thread reads its places before it
+// writes them, so that results may take the place of what they come from.
+template <typename T>
+__global__ void __launch_bounds__(kThreads)
+    SwigluBackwardKernel(int64_t rows, int64_t packs, const T* gate_up, const T* d_out,
+                         T* d_gate_up, T* out) {
+  const int64_t i = blockIdx.x * kThreads + threadIdx.x;
+  if (i >= packs) return;
+  for (int64_t row = blockIdx.y; row < rows; row += gridDim.y) {
+    Pack<T> gate = Load(gate_up, row * 2 * packs + i);
+    Pack<T> up = Load(gate_up, (row * 2 + 1) * packs + i);
+    Pack<T> d = Load(d_out, row * packs + i);
+#pragma unroll
+    for (int k = 0; k < Pack<T>::kSize; ++k) {
+      const float g = ToFloat(gate.values[k]), u = ToFloat(up.values[k]), dk = ToFloat(d.values[k]);
+      const float s = 1.0f / (1.0f + __expf(-g)), silu = g * s;
+      d.values[k] = Rounded<T>(ToFloat(Rounded<T>(silu)) * u);
+      gate.values[k] = Rounded<T>(dk * u * (s + silu * (1.0f - s)));
+      up.values[k] = Rounded<T>(dk * silu);
+    }
+    Store(gate, d_gate_up, row * 2 * packs + i);
+    Store(up, d_gate_up, (row * 2 + 1) * packs + i);
+    Store(d, out, row * packs + i);
+  }
+}
+
+template <typename T>
+dim3 Grid(const CudaRows& at) {
+  const int64_t across = (at.cols / Pack<T>::kSize + kThreads - 1) / kThreads;
+  return dim3(across, std::min<int64_t>(at.rows, 16384));
+}
+
+}  // namespace
+
+void LaunchSwiglu(const CudaRows& at, const void* gate_up, void* out) {
+  if (at.rows == 0) return;
+  ForType(at.type, [&]<typename T>() {
+    SwigluKernel<T><<<Grid<T>(at), kThreads, 0, StreamOf(at.stream)>>>(
+        at.rows, at.cols / Pack<T>::kSize, static_cast<const T*>(gate_up), static_cast<T*>(out));
+  });
+  CheckLaunch("SwiGLU");
+}
+
+void LaunchSwigluBackward(const CudaRows& at, const void* gate_up, const void* d_out,
+                          void* d_gate_up, void* out) {
+  if (at.rows == 0) return;
+  ForType(at.type, [&]<typename T>() {
+    SwigluBackwardKernel<T><<<Grid<T>(at), kThreads, 0, StreamOf(at.stream)>>>(
+        at.rows, at.cols / Pack<T>::kSize, static_cast<const T*>(gate_up),
+        static_cast<const T*>(d_out), static_cast<T*>(d_gate_up), static_cast<T*>(out));
+  });
+  CheckLaunch("backward of SwiGLU");
+}
+
+}  // namespace tritonrl

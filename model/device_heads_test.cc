@@ -1,0 +1,136 @@
+// Attention and the LM head on every device.
+
+#include <ATen/ops/arange.h>
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <string>
+#include <vector>
+
+#include "model/attention.h"
+#include "model/device_fixture.h"
+#include "model/lm_head.h"
+
+namespace tritonrl {
+namespace {
+
+class DeviceHeadsTest : public DeviceFixture {};
+
+// ATen rounds logits to bf16, where the device's own kernels keep them in fp32.
+TEST_P(DeviceHeadsTest, LmHeadInChunks) {
+  for (const int64_t vocab : {1048, 1041}) {  // the latter for ATen
+    const int64_t rows = 150, cols = 64;
+    const at::Tensor hidden = Numbers({rows, cols}, 1), w = Numbers({vocab, cols}, 2, 0.3);
+    const at::Tensor targets = at::arange(rows, at::kLong).square().remainder(vocab);
+    const at::Tensor d_log_probs = RandomTensor({rows}, 3).to(at::kFloat).to(at::kDouble);
+    const bool aten = std::string(GetParam().device) == "cpu" || vocab % 8 != 0;
+    const double tolerance = aten ? 0.06 : kHalfTolerance;
+    for (const int64_t chunk : {0, 64}) {
+      const HeadSettings settings = {0.6, chunk};
+      const at::Tensor sums = Numbers({vocab, cols}, 4);
+      Compare(
+          [&](const Runner& r) {
+            const at::Tensor h = r.Put(hidden), weight = r.Put(w), ids = r.PutIds(targets);
+            const at::Tensor d = r.PutSums(d_log_probs);
+            const HeadOutput out = LmHeadForward(r.context, h, weight, ids, settings);
+            at::Tensor d_w = r.PutSums(sums).clone(), learnt_d_w = r.PutSums(sums).clone();
+            const at::Tensor d_hidden =
+                LmHeadBackward(r.context, h, weight, ids, settings, out.lse, d, d_w);
+            at::Tensor learnt_d = r.Empty({rows, cols});
+            learnt_d_w.fill_(std::nan(""));
+            const HeadOutput learnt = LmHeadLearn(
+                r.context, h, weight, ids, settings,
+                [&](int64_t begin, int64_t end, const at::Tensor&, const at::Tensor&) {
+                  return d.slice(0, begin, end);
+                },
+                false, learnt_d, learnt_d_w);
+            EXPECT_TRUE(SameBits(learnt.log_probs.cpu(), out.log_probs.cpu()));
+            EXPECT_TRUE(SameBits(learnt_d.cpu(), d_hidden.cpu()));
+            return Tensors{out.log_probs, out.entropy, out.lse, d_hidden, d_w, learnt_d_w};
+          },
+          {"log_probs", "entropy", "lse", "d_hidden", "d_w", "d_w written"}, tolerance);
+    }
+  }
+}
+
+PackedBatch BatchOn(at::Device device, const std::vector<int64_t>& lengths) {
+  return PackSequences(RandomTokens(SmallConfig(), lengths, 1), device);
+}
+
+// Attention over sequences of these lengths: output, then gradients of queries, keys and values.
+Tensors Attention(const Runner& r, const ModelConfig& config, const std::vector<int64_t>& lengths,
+                  const at::Tensor& qk, const at::Tensor& qkv, const at::Tensor& d_out) {
+  const SequenceLayout layout = MakeSequenceLayout(BatchOn(r.device, lengths));
+  at::Tensor lse, d = r.Empty(qkv.sizes());
+  const at::Tensor out = AttentionForward(r.context, config, layout, r.Put(qk), r.Put(qkv), &lse);
+  AttentionBackward(r.context, config, layout, r.Put(qk), r.Put(qkv), out, lse, r.Put(d_out), d);
+  const int64_t q = config.query_size(), k = config.kv_size();
+  return {out, d.narrow(1, 0, q), d.narrow(1, q, k), d.narrow(1, q + k, k)};
+}
+
+TEST_P(DeviceHeadsTest, AttentionOfPackedSequences) {
+  const std::vector<const char*> names = {"output", "d_q", "d_k", "d_v"};
+  const LayerContext fixed(2);
+  // Long sequences by themselves, or all as buckets.
+  const LayerContext free(2, false, {.attention = {.deterministic = false, .dense_from = 250}});
+  const LayerContext buckets(2, false,
+                             {.attention = {.deterministic = false, .dense_from = 10000}});
+  for (const int64_t dim : {64, 128}) {
+    ModelConfig config = SmallConfig();
+    config.head_dim = dim;
+    const int64_t values = config.query_size() + 2 * config.kv_size();
+    for (const std::vector<int64_t>& lengths :
+         {std::vector<int64_t>{70, 1, 0, 133, 600, 32, 128, 1, 257}, {300}, {1}, {256, 256}}) {
+      const int64_t rows = BatchOn(at::kCPU, lengths).num_tokens();
+      const at::Tensor qk = Numbers({rows, values - config.kv_size()}, 1);
+      const at::Tensor qkv = Numbers({rows, values}, 2);
+      const at::Tensor d_out = Numbers({rows, config.query_size()}, 3);
+      const auto compute = [&](const Runner& r) {
+        return Attention(r, config, lengths, qk, qkv, d_out);
+      };
+      Compare(compute, names, fixed);
+      // Without a fixed order only the result is compared.
+      const Tensors expected = compute({reference_, at::kCPU, at::kDouble, at::kDouble});
+      const at::Device device(GetParam().device);
+      const Tensors alone = compute({free, device, GetParam().type, at::kFloat});
+      const Tensors packed = compute({buckets, device, GetParam().type, at::kFloat});
+      for (size_t i = 0; i < names.size(); ++i) {
+        EXPECT_LT(Difference(packed[i], expected[i]),
+                  GetParam().type == at::kFloat ? kFloatTolerance : kHalfTolerance)
+            << names[i] << " of heads of " << dim << ", " << lengths.size() << " sequences, packed";
+        EXPECT_LT(Difference(alone[i], expected[i]),
+                  GetParam().type == at::kFloat ? kFloatTolerance : kHalfTolerance)
+            << names[i] << " of heads of " << dim << ", " << lengths.size() << " sequences";
+      }
+    }
+  }
+}
+
+// With sums in a fixed order, what else is in the batch changes no bit of a sequence.
+TEST_P(DeviceHeadsTest, PackingChangesNoBitOfAttention) {
+  ModelConfig config = SmallConfig();
+  config.head_dim = 64;
+  const LayerContext fixed(2);
+  const Runner r = {fixed, at::Device(GetParam().device), GetParam().type, at::kFloat};
+  const std::vector<int64_t> lengths = {70, 300, 1, 133};
+  const int64_t rows = 504, values = config.query_size() + 2 * config.kv_size();
+  const at::Tensor qk = Numbers({rows, values - config.kv_size()}, 1);
+  const at::Tensor qkv = Numbers({rows, values}, 2);
+  const at::Tensor d_out = Numbers({rows, config.query_size()}, 3);
+  const Tensors all = Attention(r, config, lengths, qk, qkv, d_out);
+  int64_t begin = 0;
+  for (const int64_t length : lengths) {
+    const auto part = [&](const at::Tensor& x) { return x.narrow(0, begin, length); };
+    const Tensors alone = Attention(r, config, {length}, part(qk), part(qkv), part(d_out));
+    for (size_t i = 0; i < all.size(); ++i) {
+      EXPECT_TRUE(SameBits(part(all[i]).cpu().contiguous(), alone[i].cpu().contiguous()))
+          << i << " of " << length;
+    }
+    begin += length;
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Devices, DeviceHeadsTest, testing::ValuesIn(Settings()), SettingName);
+
+}  // namespace
+}  // namespace tritonrl

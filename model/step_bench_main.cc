@@ -1,0 +1,203 @@
+// Tokens per second of forward and backward at the shapes of real models on one GPU, with random
+// weights, and where the time goes.
+//
+//   bazel run //model:step_bench -- --shape=qwen3_8b '--lengths=16384;8192,8192'
+
+#include <ATen/Context.h>
+#include <ATen/TensorOperators.h>
+#include <ATen/ops/empty.h>
+#include <ATen/ops/full_like.h>
+#include <c10/cuda/CUDACachingAllocator.h>
+#include <c10/cuda/CUDAFunctions.h>
+
+#include <chrono>
+#include <cstdio>
+#include <cstdlib>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <vector>
+
+#include "absl/flags/flag.h"
+#include "absl/flags/parse.h"
+#include "absl/flags/usage.h"
+#include "absl/strings/str_cat.h"
+#include "base/file.h"
+#include "base/random.h"
+#include "base/runfiles.h"
+#include "base/status.h"
+#include "model/step_batches.h"
+#include "model/step_profile.h"
+#include "model/transformer.h"
+
+ABSL_FLAG(std::string, shape, "qwen3_8b", "One of model/configs.");
+ABSL_FLAG(std::string, lengths, "16384",
+          "Lengths of the packed sequences, divided by commas; several batches by semicolons.");
+ABSL_FLAG(int, steps, 4, "Steps that are timed, after two others.");
+ABSL_FLAG(bool, tuned, true, "Products by the fastest of cuBLASLt's proposals.");
+ABSL_FLAG(bool, deterministic, false, "The same bits in every run.");
+ABSL_FLAG(int64_t, dense_from, 4096,
+          "Tokens from which a sequence alone in its bucket gets a plan of its own.");
+ABSL_FLAG(int, kernels, 12, "Kernels to name, by time.");
+ABSL_FLAG(bool, profile, true, "One more step with the time of each kernel.");
+
+namespace tritonrl {
+namespace {
+
+std::shared_ptr<Weights> RandomWeights(const ModelConfig& config, at::Device device) {
+  auto weights = std::make_shared<Weights>(config, device, at::kBFloat16);
+  weights->flat().normal_(0, 0.02);
+  for (const ParameterInfo& info : weights->layout().parameters) {
+    if (!info.decay()) weights->flat().narrow(0, info.offset, info.size).fill_(1.0);
+  }
+  return weights;
+}
+
+PackedBatch RandomBatch(const ModelConfig& config, const std::vector<int64_t>& lengths,
+                        at::Device device) {
+  Philox random(1);
+  std::vector<std::vector<int32_t>> sequences;
+  for (const int64_t length : lengths) {
+    std::vector<int32_t>& sequence = sequences.emplace_back(length);
+    for (int32_t& token : sequence) token = static_cast<int32_t>(random.Below(config.vocab_size));
+  }
+  return PackSequences(sequences, device);
+}
+
+// Attention of one layer by itself: seconds for its plans, then of forward and backward.
+void MeasureAttention(const ModelConfig& config, const CudnnAttention::Options& options,
+                      const std::vector<int64_t>& lengths, at::Device device) {
+  if (config.head_dim != 64 && config.head_dim != 128) return;
+  std::vector<int64_t> offsets = {0};
+  for (const int64_t length : lengths) offsets.push_back(offsets.back() + length);
+  const PackedLengths packed = PackLengths(offsets, device);
+  const auto rows = [&](int64_t heads) {
+    return at::empty({offsets.back(), heads, config.head_dim},
+                     at::TensorOptions(device).dtype(at::kBFloat16))
+        .normal_();
+  };
+  const auto inputs = [&] {
+    return AttentionHeads{rows(config.num_heads), rows(config.num_kv_heads),
+                          rows(config.num_kv_heads)};
+  };
+  const AttentionHeads in = inputs(), d_in = inputs();
+  const at::Tensor out = rows(config.num_heads), d_out = rows(config.num_heads);
+  CudnnAttention attention(device, options);
+  const auto step = [&] {
+    const at::Tensor lse = attention.Forward(packed, in, out);
+    attention.Backward(packed, in, out, lse, d_out, d_in);
+  };
+  for (int i = 0; i < 2; ++i) step();
+  c10::cuda::device_synchronize();
+  constexpr int kSteps = 5;
+  const auto start = std::chrono::steady_clock::now();
+  for (int i = 0; i < kSteps; ++i) step();
+  c10::cuda::device_synchronize();
+  const double seconds =
+      std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count() / kSteps;
+  double flops = 0;  // 2 products forward, 5 backward, half of the square
+  for (const int64_t length : lengths) {
+    flops += 7.0 * static_cast<double>(config.query_size() * length) * static_cast<double>(length);
+  }
+  const nlohmann::ordered_json line{{"attention_of", lengths},
+                                    {"seconds", seconds},
+                                    {"tflops", flops / seconds / 1e12},
+                                    {"plans", attention.plans_made()},
+                                    {"plan_s", attention.plan_seconds()}};
+  std::printf("%s\n", line.dump().c_str());
+}
+
+void MeasureBatch(const Transformer& model, const std::vector<int64_t>& lengths,
+                  Gradients* gradients) {
+  const at::Device device = model.weights()->device();
+  const PackedBatch batch = RandomBatch(model.config(), lengths, device);
+  const at::Tensor targets = NextTokenTargets(batch);
+  const auto step = [&] {
+    model.ForwardBackward(
+        batch, targets, 1.0,
+        [](const at::Tensor&, const at::Tensor& log_probs, const at::Tensor&) {
+          return at::full_like(log_probs, -1.0 / 1024);
+        },
+        Transformer::GradientSum::kReplace, gradients);
+  };
+  c10::cuda::CUDACachingAllocator::emptyCache();
+  c10::cuda::CUDACachingAllocator::resetPeakStats(device.index());
+  const auto first = std::chrono::steady_clock::now();
+  step();
+  c10::cuda::device_synchronize();
+  const auto second = std::chrono::steady_clock::now();
+  step();
+  c10::cuda::device_synchronize();
+  const auto start = std::chrono::steady_clock::now();
+  const int steps = absl::GetFlag(FLAGS_steps);
+  for (int i = 0; i < steps; ++i) step();
+  c10::cuda::device_synchronize();
+  const double seconds =
+      std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count() / steps;
+  const double peak = static_cast<double>(
+      c10::cuda::CUDACachingAllocator::getDeviceStats(device.index()).allocated_bytes[0].peak);
+  const StepProfile profile = absl::GetFlag(FLAGS_profile) ? ProfileStep(step) : StepProfile();
+  const double tokens = static_cast<double>(batch.num_tokens());
+  nlohmann::ordered_json line{{"shape", absl::GetFlag(FLAGS_shape)},
+                              {"lengths", lengths},
+                              {"tokens_per_s", tokens / seconds},
+                              {"tflops", FlopsOfStep(model.config(), lengths) / seconds / 1e12},
+                              {"peak_gib", peak / (1 << 30)},
+                              {"seconds", seconds},
+                              {"first_s", std::chrono::duration<double>(second - first).count()},
+                              {"gemm_s", profile.gemm},
+                              {"attention_s", profile.attention},
+                              {"rest_s", profile.rest},
+                              {"gaps_s", profile.gaps},
+                              {"profiled_s", profile.seconds}};
+  std::printf("%s\n", line.dump().c_str());
+  for (int i = 0; i < absl::GetFlag(FLAGS_kernels) && i < static_cast<int>(profile.kernels.size());
+       ++i) {
+    const StepProfile::Kernel& kernel = profile.kernels[i];
+    std::printf("  %8.2f ms %6d  %.100s\n", 1e3 * kernel.seconds, kernel.calls,
+                kernel.name.c_str());
+  }
+  std::fflush(stdout);
+}
+
+absl::Status Run() {
+  ASSIGN_OR_RETURN(const std::string path,
+                   Runfile(absl::StrCat("model/configs/", absl::GetFlag(FLAGS_shape), ".json")));
+  ASSIGN_OR_RETURN(const std::string text, ReadFile(path));
+  ASSIGN_OR_RETURN(const ModelConfig config, ParseModelConfig(text, path));
+  ASSIGN_OR_RETURN(const auto batches, ParseBatches(absl::GetFlag(FLAGS_lengths)));
+  if (!at::globalContext().hasCUDA()) {
+    return absl::FailedPreconditionError("this machine has no GPU that torch can use");
+  }
+  const at::Device device(at::kCUDA, 0);
+  const std::shared_ptr<Weights> weights = RandomWeights(config, device);
+  Transformer::Options options;
+  options.gpu.tuned_products = absl::GetFlag(FLAGS_tuned);
+  options.gpu.attention.deterministic = absl::GetFlag(FLAGS_deterministic);
+  options.gpu.attention.dense_from = absl::GetFlag(FLAGS_dense_from);
+  const Transformer model(config, weights, options);
+  Gradients gradients(*weights);
+  for (const std::vector<int64_t>& lengths : batches) {
+    MeasureAttention(config, options.gpu.attention, lengths, device);
+    MeasureBatch(model, lengths, &gradients);
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace
+}  // namespace tritonrl
+
+int main(int argc, char** argv) {
+  absl::SetProgramUsageMessage("Tokens per second of forward and backward on one GPU.");
+  absl::ParseCommandLine(argc, argv);
+  try {
+    const absl::Status status = tritonrl::Run();
+    if (!status.ok()) std::fprintf(stderr, "step_bench: %s\n", tritonrl::Message(status).c_str());
+    std::fflush(nullptr);
+    // Not by exit(): once the profiler has run, the CUDA runtime's own end calls back into Kineto,
+    // which frees what its static destructors have freed already (torch 2.11).
+    std::_Exit(status.ok() ? 0 : 1);
+  } catch (const c10::Error& error) {
+    std::fprintf(stderr, "step_bench: %s\n", error.what_without_backtrace());
+    return 1;
+  }
+}

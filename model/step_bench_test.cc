@@ -1,0 +1,58 @@
+// The parts of the step bench that need no GPU: batches as text, FLOP, sums of a profile.
+
+#include <gtest/gtest.h>
+
+#include <string>
+#include <vector>
+
+#include "absl/strings/match.h"
+#include "model/step_batches.h"
+#include "model/step_profile.h"
+#include "model/test_util.h"
+
+namespace tritonrl {
+namespace {
+
+TEST(StepBatchesTest, BatchesOfLengths) {
+  const auto batches = ParseBatches("16384;4096,1,300");
+  ASSERT_TRUE(batches.ok()) << batches.status();
+  EXPECT_EQ(*batches, (std::vector<std::vector<int64_t>>{{16384}, {4096, 1, 300}}));
+  for (const char* const wrong : {"", "12,", "5;;6", "4k", "-3", "0"}) {
+    const auto refused = ParseBatches(wrong);
+    ASSERT_FALSE(refused.ok()) << wrong;
+    EXPECT_TRUE(absl::StrContains(refused.status().message(), "is no length")) << wrong;
+  }
+}
+
+TEST(StepBatchesTest, FlopsAreThoseOfTheProductsAndOfHalfTheSquare) {
+  ModelConfig config = SmallConfig();
+  config.tie_word_embeddings = false;
+  const double embedding = static_cast<double>(config.vocab_size * config.hidden_size);
+  const double parameters = static_cast<double>(config.NumParameters()) - embedding;
+  const double heads = static_cast<double>(config.num_layers * config.query_size());
+  EXPECT_DOUBLE_EQ(FlopsOfStep(config, {10, 7}),
+                   6 * parameters * 17 + 6 * heads * (10 * 10 + 7 * 7));
+  config.tie_word_embeddings = true;  // the head's product stays
+  EXPECT_DOUBLE_EQ(FlopsOfStep(config, {10, 7}),
+                   6 * parameters * 17 + 6 * heads * (10 * 10 + 7 * 7));
+}
+
+TEST(StepProfileTest, TimeByKindAndGaps) {
+  const StepProfile profile = SummarizeRuns({{"nvjet_sm90_tst_128x160", 4.0, 2.0},
+                                             {"cudnn_generated_sdpa_flash_fprop", 1.0, 1.5},
+                                             {"nvjet_sm90_tst_128x160", 2.0, 1.0},  // overlaps
+                                             {"void cudnn::fusion::compute_dot_do_o", 8.0, 0.5},
+                                             {"SwigluKernel", 7.0, 1.0}});
+  EXPECT_DOUBLE_EQ(profile.gemm, 3.0);
+  EXPECT_DOUBLE_EQ(profile.attention, 2.0);
+  EXPECT_DOUBLE_EQ(profile.rest, 1.0);
+  EXPECT_DOUBLE_EQ(profile.gaps, 2.0);  // 3 to 4 and 6 to 7
+  EXPECT_DOUBLE_EQ(profile.seconds, 7.5);
+  ASSERT_EQ(profile.kernels.size(), 4);
+  EXPECT_EQ(profile.kernels[0].name, "nvjet_sm90_tst_128x160");
+  EXPECT_EQ(profile.kernels[0].calls, 2);
+  EXPECT_DOUBLE_EQ(SummarizeRuns({}).seconds, 0);
+}
+
+}  // namespace
+}  // namespace tritonrl

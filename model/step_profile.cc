@@ -1,0 +1,75 @@
+#include "model/step_profile.h"
+
+#include <c10/cuda/CUDAFunctions.h>
+#include <torch/csrc/autograd/profiler_kineto.h>
+
+#include <algorithm>
+#include <initializer_list>
+#include <map>
+#include <set>
+#include <string_view>
+#include <utility>
+
+namespace tritonrl {
+namespace {
+
+bool HasAny(const std::string& name, std::initializer_list<std::string_view> words) {
+  return std::any_of(words.begin(), words.end(),
+                     [&](std::string_view word) { return name.find(word) != std::string::npos; });
+}
+
+double& ShareOf(const std::string& name, StepProfile* profile) {
+  if (HasAny(name, {"sdpa", "flash", "fmha", "fprop", "bprop", "cudnn::fusion"})) {
+    return profile->attention;
+  }
+  if (HasAny(name, {"gemm", "nvjet", "xmma", "cutlass", "cublas"})) return profile->gemm;
+  return profile->rest;
+}
+
+}  // namespace
+
+StepProfile SummarizeRuns(std::vector<KernelRun> runs) {
+  std::sort(runs.begin(), runs.end(),
+            [](const KernelRun& a, const KernelRun& b) { return a.start < b.start; });
+  StepProfile profile;
+  std::map<std::string, StepProfile::Kernel> by_name;
+  double end = runs.empty() ? 0 : runs[0].start;
+  for (const KernelRun& run : runs) {
+    ShareOf(run.name, &profile) += run.seconds;
+    StepProfile::Kernel& kernel = by_name[run.name];
+    kernel.name = run.name;
+    kernel.seconds += run.seconds;
+    ++kernel.calls;
+    profile.gaps += std::max(0.0, run.start - end);
+    end = std::max(end, run.start + run.seconds);
+  }
+  profile.seconds = runs.empty() ? 0 : end - runs[0].start;
+  for (auto& [name, kernel] : by_name) profile.kernels.push_back(std::move(kernel));
+  std::sort(profile.kernels.begin(), profile.kernels.end(),
+            [](const auto& a, const auto& b) { return a.seconds > b.seconds; });
+  return profile;
+}
+
+StepProfile ProfileStep(const std::function<void()>& work) {
+  using torch::profiler::impl::ActivityType;
+  using torch::profiler::impl::ProfilerConfig;
+  using torch::profiler::impl::ProfilerState;
+  const ProfilerConfig config(ProfilerState::KINETO);
+  const std::set<ActivityType> activities = {ActivityType::CUDA};
+  torch::autograd::profiler::prepareProfiler(config, activities);
+  torch::autograd::profiler::enableProfiler(config, activities);
+  work();
+  c10::cuda::device_synchronize();
+  const auto result = torch::autograd::profiler::disableProfiler();
+
+  std::vector<KernelRun> runs;
+  for (const auto& event : result->events()) {
+    if (event.deviceType() != c10::DeviceType::CUDA || event.durationNs() == 0) continue;
+    runs.push_back({event.name(),
+                    1e-9 * static_cast<double>(event.startNs() - result->trace_start_ns()),
+                    1e-9 * static_cast<double>(event.durationNs())});
+  }
+  return SummarizeRuns(std::move(runs));
+}
+
+}  // namespace tritonrl

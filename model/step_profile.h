@@ -1,0 +1,39 @@
+// Where the GPU's time goes in a stretch of work, by kind of kernel.
+
+#ifndef TRITONRL_MODEL_STEP_PROFILE_H_
+#define TRITONRL_MODEL_STEP_PROFILE_H_
+
+#include <functional>
+#include <string>
+#include <vector>
+
+namespace tritonrl {
+
+struct StepProfile {
+  double gemm = 0, attention = 0, rest = 0;  // seconds of kernels and of copies
+  double gaps = 0;                           // seconds in which nothing ran
+  double seconds = 0;                        // from the first kernel to the end of the last
+
+  struct Kernel {
+    std::string name;
+    double seconds = 0;
+    int calls = 0;
+  };
+  std::vector<Kernel> kernels;  // by time, the longest first
+};
+
+// One run of a kernel; seconds since any moment.
+struct KernelRun {
+  std::string name;
+  double start = 0, seconds = 0;
+};
+
+// Sums by kind, which a kernel's name tells, and by name. Runs may come in any order and overlap.
+StepProfile SummarizeRuns(std::vector<KernelRun> runs);
+
+// Runs `work` once under torch's profiler (Kineto), to the end of what it started on the GPU.
+StepProfile ProfileStep(const std::function<void()>& work);
+
+}  // namespace tritonrl
+
+#endif  // TRITONRL_MODEL_STEP_PROFILE_H_
