@@ -42,7 +42,7 @@ const std::vector<Evil>& Evils() {
        0.6,
        {EXEC_PROCESS_LIMIT, EXEC_OUT_OF_MEMORY, EXEC_TIMEOUT}},
       {"fill memory",
-       "x = []\nwhile True: x.append(bytearray(b'x' * (1 << 24)))",
+       "x = []\nwhile True: x.append(b'x' * (1 << 24))",
        20,
        {EXEC_OUT_OF_MEMORY}},
       {"fill memory files",
