@@ -51,7 +51,7 @@ absl::Status Run(const std::string& folder, FloatType dtype, int64_t updates, bo
   OptimizerConfig config;
   config.set_weight_decay(0.1);
   config.set_clip_norm(0);  // its factor is rounded as the norm's sum is ordered
-  AdamW optimizer(config, policy.weights, ranks);
+  AdamW optimizer(config, policy.weights, ranks, /*bucket_elements=*/64 * 50);
   CheckpointStore store(absl::StrCat(folder, "/checkpoints"), 5, ranks);
   TrainingState state;
   state.program = "sft";
@@ -61,6 +61,11 @@ absl::Status Run(const std::string& folder, FloatType dtype, int64_t updates, bo
   Gradients gradients(*policy.weights);
   for (int64_t i = 0; i < updates; ++i) {
     FillGradients(optimizer.updates(), *ranks, &gradients);
+    // As a backward would: from the end, in steps that are no buckets'; and sometimes not at all.
+    const int64_t size = optimizer.plan().flat_size();
+    for (int64_t from = size; optimizer.updates() % 2 == 0 && from > size / 3; from -= 1000) {
+      optimizer.GradientsFrom(from, gradients);
+    }
     RETURN_IF_ERROR(optimizer.Step(0.01, &gradients).status());
     ++state.step;
   }
