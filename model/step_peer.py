@@ -19,15 +19,14 @@ HEAD_ROWS = 2048
 WARM_UPS = 2
 
 
-def make_model(path, device):
+def make_model(path, device, dtype):
     with open(path) as file:
         described = json.load(file)
     config = transformers.AutoConfig.for_model(described.pop("model_type"), **described)
     torch.manual_seed(0)
     with torch.device(device):
-        return transformers.AutoModelForCausalLM.from_config(
-            config, attn_implementation="sdpa", dtype=torch.bfloat16 if device == "cuda" else torch.float32
-        ).train()
+        model = transformers.AutoModelForCausalLM.from_config(config, attn_implementation="sdpa", dtype=dtype)
+    return model.train()
 
 
 def recomputed(number, share):
@@ -35,43 +34,62 @@ def recomputed(number, share):
     return int((number + 1) * share) > int(number * share)
 
 
-class Step:
-    """Forward and backward of one batch, whose sequences come one after the other."""
+class SequenceLoss(torch.nn.Module):
+    """The sum of -log p over a sequence's next tokens, with the head's logits in chunks."""
 
-    def __init__(self, model, share, compiled=True):
-        self._model = model
-        self._layers = model.model.layers
-        self._forwards = [layer.forward for layer in self._layers]
-        for number, (layer, forward) in enumerate(zip(self._layers, self._forwards)):
+    def __init__(self, model):
+        super().__init__()
+        self.body, self.head = model.model, model.lm_head
+
+    def _chunk(self, hidden, targets):
+        return torch.nn.functional.cross_entropy(self.head(hidden).float(), targets, reduction="sum")
+
+    def forward(self, tokens):
+        hidden = self.body(input_ids=tokens[None], use_cache=False).last_hidden_state[0, :-1]
+        pairs = zip(hidden.split(HEAD_ROWS), tokens[1:].split(HEAD_ROWS))
+        return sum(checkpoint(self._chunk, rows, aims, use_reentrant=False) for rows, aims in pairs)
+
+
+class Prepared:
+    """Decoder layers compiled, and a share of them recomputed in the backward, until close()."""
+
+    def __init__(self, layers, share, compiled):
+        self._old = [(layer, layer.forward) for layer in layers]
+        for number, (layer, forward) in enumerate(self._old):
             run = torch.compile(forward, dynamic=False) if compiled else forward
             layer.forward = _again(run) if recomputed(number, share) else run
 
     def close(self):
-        for layer, forward in zip(self._layers, self._forwards):
+        for layer, forward in self._old:
             layer.forward = forward
-        self._model.zero_grad(set_to_none=True)
         torch._dynamo.reset()
-
-    def _head_loss(self, hidden, targets):
-        logits = self._model.lm_head(hidden).float()
-        return torch.nn.functional.cross_entropy(logits, targets, reduction="sum")
-
-    def __call__(self, sequences):
-        """The mean of -log p over the batch's next tokens; gradients replace the ones before."""
-        self._model.zero_grad(set_to_none=True)
-        count = sum(len(tokens) - 1 for tokens in sequences)
-        total = 0.0
-        for tokens in sequences:
-            hidden = self._model.model(input_ids=tokens[None], use_cache=False).last_hidden_state[0, :-1]
-            pairs = zip(hidden.split(HEAD_ROWS), tokens[1:].split(HEAD_ROWS))
-            loss = sum(checkpoint(self._head_loss, rows, aims, use_reentrant=False) for rows, aims in pairs) / count
-            loss.backward()
-            total += loss.detach()
-        return total
 
 
 def _again(run):
     return lambda *arguments, **named: checkpoint(run, *arguments, use_reentrant=False, **named)
+
+
+class Step:
+    """Forward and backward of one batch, whose sequences come one after the other."""
+
+    def __init__(self, model, share, compiled=True):
+        self._loss = SequenceLoss(model)
+        self._prepared = Prepared(model.model.layers, share, compiled)
+
+    def close(self):
+        self._prepared.close()
+        self._loss.zero_grad(set_to_none=True)
+
+    def __call__(self, sequences):
+        """The mean of -log p over the batch's next tokens; gradients replace the ones before."""
+        self._loss.zero_grad(set_to_none=True)
+        count = sum(len(tokens) - 1 for tokens in sequences)
+        total = 0.0
+        for tokens in sequences:
+            loss = self._loss(tokens) / count
+            loss.backward()
+            total += loss.detach()
+        return total
 
 
 def measure(model, lengths, share, steps):
@@ -109,7 +127,7 @@ def main():
     parser.add_argument("--recompute", default="0", help="shares of the layers, by commas")
     parser.add_argument("--steps", type=int, default=4)
     options = parser.parse_args()
-    model = make_model(options.config, "cuda")
+    model = make_model(options.config, "cuda", torch.bfloat16)
     peer = f"transformers {transformers.__version__}, torch {torch.__version__}, torch.compile"
     with sdpa_kernel([SDPBackend.CUDNN_ATTENTION]):
         for batch in options.lengths.split(";"):

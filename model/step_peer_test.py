@@ -28,7 +28,7 @@ class StepPeerTest(unittest.TestCase):
             path = os.path.join(folder, "config.json")
             with open(path, "w") as file:
                 json.dump(SMALL, file)
-            self.model = step_peer.make_model(path, "cpu")
+            self.model = step_peer.make_model(path, "cpu", torch.float32)
         generator = torch.Generator().manual_seed(1)
         self.sequences = [torch.randint(0, 50, (length,), generator=generator) for length in (9, 2, 30)]
 
