@@ -81,15 +81,11 @@ absl::Status ValidateRlBatch(const RlBatch& batch, bool with_reference) {
 Learner::Learner(LearnerOptions options, const Policy* policy, AdamW* optimizer,
                  DataParallel* ranks)
     : options_(std::move(options)),
+      cost_(CostOf(policy->config)),
       policy_(policy),
       optimizer_(optimizer),
       ranks_(ranks),
-      gradients_(*policy->weights) {
-  const ModelConfig& model = policy->config;
-  const int64_t embedding = model.tie_word_embeddings ? 0 : model.vocab_size * model.hidden_size;
-  cost_.quadratic = 7.0 * static_cast<double>(model.num_layers * model.query_size()) /
-                    (6.0 * static_cast<double>(model.NumParameters() - embedding));
-}
+      gradients_(*policy->weights) {}
 
 absl::StatusOr<LearnStats> Learner::Learn(const RlBatch& batch, int64_t step) {
   const absl::Time start = absl::Now();

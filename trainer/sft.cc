@@ -157,12 +157,12 @@ absl::Status SftRun::OpenData() {
   }
   if (eval.empty() || config_.eval_samples() == 0) return absl::OkStatus();
   ASSIGN_OR_RETURN(const std::unique_ptr<JsonlData> eval_data, JsonlData::Open(eval));
-  std::vector<int64_t> mine;
-  const int64_t count = std::min<int64_t>(config_.eval_samples(), eval_data->size());
-  for (int64_t i = ranks_.rank(); i < count; i += ranks_.size()) mine.push_back(i);
+  std::vector<int64_t> first(std::min<int64_t>(config_.eval_samples(), eval_data->size()));
+  std::iota(first.begin(), first.end(), 0);
   ASSIGN_OR_RETURN(eval_batch_,
-                   MakeSftBatch(*eval_data, mine, *policy_.tokenizer, policy_.end_token(),
-                                config_.max_sequence_tokens(), micro_batch_tokens_));
+                   MakeSftBatch(*eval_data, first, *policy_.tokenizer, policy_.end_token(),
+                                config_.max_sequence_tokens(), micro_batch_tokens_,
+                                {ranks_.rank(), ranks_.size(), CostOf(policy_.config)}));
   return absl::OkStatus();
 }
 
@@ -222,6 +222,7 @@ absl::Status SftRun::Loop() {
   options.micro_batch_tokens = micro_batch_tokens_;
   options.rank = ranks_.rank();
   options.size = ranks_.size();
+  options.cost = CostOf(policy_.config);
   options.threads =
       config_.data_threads() > 0 ? config_.data_threads() : (policy_.device().is_cpu() ? 1 : 4);
   options.first_step = state_.step;
