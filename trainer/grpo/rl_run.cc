@@ -173,6 +173,8 @@ absl::StatusOr<RlOutcome> RlRun::Run() {
 absl::Status RlRun::Loop() {
   while (!stopped_) {
     if (done_ > 0 && evaluations_.Due(done_)) {
+      // It can take longer than many steps, in which a kill would lose the checkpoint.
+      RETURN_IF_ERROR(Written(store_.Finish()));
       ASSIGN_OR_RETURN(const bool finished, evaluations_.Evaluate(done_));
       if (!finished) stopped_ = true;
     }
