@@ -44,7 +44,9 @@ HeldMemory HeldForTraining(const ModelConfig& config, const StateSharding& shard
 inline constexpr int64_t kDefaultReserve = int64_t{2} << 30;
 
 struct MemoryLimit {
-  int64_t bytes = 0;                  // of the GPU for this program; 0: no limit
+  // What this program may take of the GPU, held memory included: before anything is allocated what
+  // is free there, later that and what the program has. 0: no limit.
+  int64_t bytes = 0;
   int64_t reserve = kDefaultReserve;  // of these, not to be planned with
 };
 

@@ -14,15 +14,15 @@ namespace tritonrl {
 // of a sequence, e bytes an element. (A layer's input is always kept, as are the inverse root mean
 // squares of its norms.)
 //
-// |              | freed a token           | done again for it, a token            | 8B, bf16:
-// freed | | kRotatedHeads| (H + K)(D e + 4)        | (H + 2K) D and (H + K) D read, written| 10,400
-// B        | | kGateUp      | 2 F e                   | 4 F C FLOP, a norm                    |
-// 49,152 B        | | kMiddle      | C e                     | 2 C H D FLOP | 8,192 B         | |
-// kQkv         | (H + 2K) D e            | 2 (H + 2K) D C FLOP, a norm           | 12,288 B | |
-// kAttention   | H (D e + 4)             | 2 L H D FLOP (causal)                 | 8,320 B |
+//   tensor         freed a token   done again for it, a token                 8B in bf16 frees
+//   kRotatedHeads  (H + K)(D e+4)  (H + K) D elements read and written        10,400 B
+//   kGateUp        2 F e           4 F C FLOP                                 49,152 B
+//   kMiddle        C e             2 C H D FLOP                                8,192 B
+//   kQkv           (H + 2K) D e    2 (H + 2K) D C FLOP, a norm                12,288 B
+//   kAttention     H (D e + 4)     2 L H D FLOP (causal)                       8,320 B
 //
-// So norm and RoPE are nearly free, and all products cost the same a byte: C FLOP for 2 bytes at e
-// = 2 (C / 2 of them); attention costs L / C of that, at its own, lower rate.
+// So the heads' norm and RoPE are nearly free; a product costs C FLOP (H D for kMiddle) for each
+// byte of bf16, whichever it is, and attention L of them, at a lower rate.
 enum class LayerTensor : uint8_t {
   kRotatedHeads,  // qk and qk_rstd of LayerActivations: again by norm and RoPE from qkv
   kGateUp,        // gate_up: again from middle, by a norm and a product
