@@ -54,7 +54,7 @@ TEST(MemoryPlanTest, PeaksMeasuredOnAnH200) {
     const StepShape step = {.tokens = tokens, .tuned_products = true, .deterministic = false};
     const auto plan = PlanMemory(config, step, WeightsAndGradients(config), {});
     ASSERT_TRUE(plan.ok()) << plan.status();
-    EXPECT_NEAR(static_cast<double>(plan->peak_bytes) / kGib, gib, 0.05 * gib) << tokens;
+    EXPECT_NEAR(static_cast<double>(plan->peak_bytes) / kGib, gib, 0.1) << tokens;
     EXPECT_EQ(plan->redone, 0) << tokens;
   }
 }
@@ -161,6 +161,22 @@ TEST(MemoryPlanTest, StagesShareWhatTheySay) {
   const HeldMemory two = HeldForTraining(config, {.ranks = 4, .zero_stage = 2});
   EXPECT_EQ(two.gradients, p);
   EXPECT_EQ(two.weights, 2 * p);
+}
+
+TEST(MemoryPlanTest, EveryShapeOnEightNodes) {
+  const MemoryLimit limit = Limit(139.8);
+  double before = 0;
+  for (const char* const name :
+       {"qwen3_0p6b", "qwen3_1p7b", "qwen3_4b", "qwen3_8b", "qwen3_14b", "qwen3_32b"}) {
+    const ModelConfig config = Shape(name);
+    const HeldMemory held = HeldForTraining(config, {.ranks = 64, .zero_stage = 2});
+    const auto plan = PlanMemory(config, {.tokens = 18432}, held, limit);
+    ASSERT_TRUE(plan.ok()) << name << ": " << plan.status();
+    EXPECT_LE(plan->peak_bytes, limit.bytes - limit.reserve) << name;
+    EXPECT_GE(plan->redone, before) << name;
+    before = plan->redone;
+  }
+  EXPECT_GT(before, 0);
 }
 
 // Short sequences: attention is cheap to redo, so it goes before products do.

@@ -17,7 +17,8 @@ namespace tritonrl {
 struct StepShape {
   int64_t tokens = 0;           // of the batch
   int64_t target_rows = 0;      // tokens with a target; 0: all
-  int64_t longest = 0;          // tokens of the longest sequence; 0: the batch is one sequence
+  int64_t longest = 0;          // tokens of the longest sequence; 0: the batch is one sequence.
+                                // Of batches to come, the longest that there can be.
   int64_t element_bytes = 2;    // of weights and activations
   int64_t head_chunk_rows = 0;  // as in Transformer::Options
   bool tuned_products = false;  // as in GpuOptions: products are tried out on memory of their own
