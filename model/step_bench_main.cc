@@ -1,7 +1,7 @@
 // Tokens per second of forward and backward at the shapes of real models on one GPU, with random
 // weights, and where the time goes.
 //
-//   bazel run //model:step_bench -- --shape=qwen3_8b '--lengths=16384;8192,8192'
+//   bazel run //model:step_bench -- --shape=qwen3_8b '--lengths=16384;8192,8192' --peer=0,0.5
 
 #include <ATen/Context.h>
 #include <ATen/TensorOperators.h>
@@ -15,6 +15,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -23,9 +24,11 @@
 #include "absl/flags/usage.h"
 #include "absl/strings/str_cat.h"
 #include "base/file.h"
+#include "base/python_env.h"
 #include "base/random.h"
 #include "base/runfiles.h"
 #include "base/status.h"
+#include "base/subprocess.h"
 #include "model/memory_plan.h"
 #include "model/step_batches.h"
 #include "model/step_profile.h"
@@ -44,6 +47,9 @@ ABSL_FLAG(
     "Memory for weights, gradients and the step; what does not fit is recomputed. 0: no limit.");
 ABSL_FLAG(int, kernels, 12, "Kernels to name, by time.");
 ABSL_FLAG(bool, profile, true, "One more step with the time of each kernel.");
+ABSL_FLAG(std::string, peer, "",
+          "First the same batches with transformers and torch.compile, so large a share of layers "
+          "recomputed (0 to 1, several divided by commas); empty: not.");
 
 namespace tritonrl {
 namespace {
@@ -186,6 +192,26 @@ void MeasureBatch(const Transformer& model, const std::vector<int64_t>& lengths,
   std::fflush(stdout);
 }
 
+// In a process of its own, which has given the GPU's memory back when this returns.
+absl::Status MeasurePeer(const std::string& config_path) {
+  if (absl::GetFlag(FLAGS_peer).empty()) return absl::OkStatus();
+  ASSIGN_OR_RETURN(const PythonEnv python, FindPythonEnv());
+  ASSIGN_OR_RETURN(const std::string script, Runfile("model/step_peer.py"));
+  SubprocessOptions options;
+  options.argv = {python.interpreter,
+                  script,
+                  absl::StrCat("--config=", config_path),
+                  absl::StrCat("--lengths=", absl::GetFlag(FLAGS_lengths)),
+                  absl::StrCat("--recompute=", absl::GetFlag(FLAGS_peer)),
+                  absl::StrCat("--steps=", absl::GetFlag(FLAGS_steps))};
+  options.env = python.Environment();
+  ASSIGN_OR_RETURN(Subprocess peer, Subprocess::Start(options));
+  const std::optional<ExitStatus> ended = peer.Wait(absl::Minutes(30));
+  if (!ended.has_value()) return absl::DeadlineExceededError("the peer was not done in 30 minutes");
+  if (!ended->ok()) return absl::InternalError(absl::StrCat("the peer: ", ended->ToString()));
+  return absl::OkStatus();
+}
+
 absl::Status Run() {
   ASSIGN_OR_RETURN(const std::string path,
                    Runfile(absl::StrCat("model/configs/", absl::GetFlag(FLAGS_shape), ".json")));
@@ -204,6 +230,7 @@ absl::Status Run() {
   for (const std::vector<int64_t>& lengths : batches) {
     ASSIGN_OR_RETURN(plans.emplace_back(), PlanBatch(config, options, lengths));
   }
+  RETURN_IF_ERROR(MeasurePeer(path));
   const std::shared_ptr<Weights> weights = RandomWeights(config, device);
   Transformer model(config, weights, options);
   Gradients gradients(*weights);

@@ -52,6 +52,20 @@ TEST(StepProfileTest, TimeByKindAndGaps) {
   EXPECT_EQ(profile.kernels[0].name, "nvjet_sm90_tst_128x160");
   EXPECT_EQ(profile.kernels[0].calls, 2);
   EXPECT_DOUBLE_EQ(SummarizeRuns({}).seconds, 0);
+  EXPECT_DOUBLE_EQ(profile.communication, 0);
+  EXPECT_DOUBLE_EQ(profile.exposed, 0);
+}
+
+TEST(StepProfileTest, CommunicationBesideOtherKernels) {
+  const StepProfile profile =
+      SummarizeRuns({{"ncclDevKernel_ReduceScatter_Sum_f32_RING_LL", 1.0, 5.0},
+                     {"nvjet_sm90_tst_128x160", 0.0, 2.0},
+                     {"nvjet_sm90_tst_128x160", 3.0, 1.0},
+                     {"ncclDevKernel_AllGather_RING_LL", 7.0, 1.0}});
+  EXPECT_DOUBLE_EQ(profile.communication, 6.0);
+  EXPECT_DOUBLE_EQ(profile.exposed, 4.0);  // 2 to 3, 4 to 6, 7 to 8
+  EXPECT_DOUBLE_EQ(profile.gemm, 3.0);
+  EXPECT_DOUBLE_EQ(profile.gaps, 1.0);  // 6 to 7
 }
 
 }  // namespace

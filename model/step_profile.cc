@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <initializer_list>
+#include <limits>
 #include <map>
 #include <set>
 #include <string_view>
@@ -18,12 +19,26 @@ bool HasAny(const std::string& name, std::initializer_list<std::string_view> wor
                      [&](std::string_view word) { return name.find(word) != std::string::npos; });
 }
 
+bool IsCommunication(const std::string& name) { return HasAny(name, {"nccl"}); }
+
 double& ShareOf(const std::string& name, StepProfile* profile) {
+  if (IsCommunication(name)) return profile->communication;
   if (HasAny(name, {"sdpa", "flash", "fmha", "fprop", "bprop", "cudnn::fusion"})) {
     return profile->attention;
   }
   if (HasAny(name, {"gemm", "nvjet", "xmma", "cutlass", "cublas"})) return profile->gemm;
   return profile->rest;
+}
+
+// Seconds in which at least one of the runs, sorted by start, was under way.
+double Covered(const std::vector<KernelRun>& runs, bool with_communication) {
+  double covered = 0, end = -std::numeric_limits<double>::infinity();
+  for (const KernelRun& run : runs) {
+    if (!with_communication && IsCommunication(run.name)) continue;
+    covered += std::max(0.0, run.start + run.seconds - std::max(run.start, end));
+    end = std::max(end, run.start + run.seconds);
+  }
+  return covered;
 }
 
 }  // namespace
@@ -40,10 +55,12 @@ StepProfile SummarizeRuns(std::vector<KernelRun> runs) {
     kernel.name = run.name;
     kernel.seconds += run.seconds;
     ++kernel.calls;
-    profile.gaps += std::max(0.0, run.start - end);
     end = std::max(end, run.start + run.seconds);
   }
   profile.seconds = runs.empty() ? 0 : end - runs[0].start;
+  const double covered = Covered(runs, true);
+  profile.gaps = profile.seconds - covered;
+  profile.exposed = covered - Covered(runs, false);
   for (auto& [name, kernel] : by_name) profile.kernels.push_back(std::move(kernel));
   std::sort(profile.kernels.begin(), profile.kernels.end(),
             [](const auto& a, const auto& b) { return a.seconds > b.seconds; });

@@ -11,7 +11,9 @@ namespace tritonrl {
 
 struct StepProfile {
   double gemm = 0, attention = 0, rest = 0;  // seconds of kernels and of copies
-  double gaps = 0;                           // seconds in which nothing ran
+  double communication = 0;                  // seconds of NCCL's kernels
+  double exposed = 0;                        // of these, seconds in which nothing else ran
+  double gaps = 0;                           // seconds in which nothing ran at all
   double seconds = 0;                        // from the first kernel to the end of the last
 
   struct Kernel {
@@ -28,7 +30,8 @@ struct KernelRun {
   double start = 0, seconds = 0;
 };
 
-// Sums by kind, which a kernel's name tells, and by name. Runs may come in any order and overlap.
+// Sums by kind, which a kernel's name tells, and by name. Runs may come in any order and overlap;
+// only NCCL's run beside others for long.
 StepProfile SummarizeRuns(std::vector<KernelRun> runs);
 
 // Runs `work` once under torch's profiler (Kineto), to the end of what it started on the GPU.

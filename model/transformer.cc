@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "absl/strings/match.h"
 #include "model/decode.h"
 #include "model/decoder_layer.h"
 #include "model/embedding.h"
@@ -52,6 +53,12 @@ struct Transformer::Impl {
         final_norm(weights.Get(kFinalNorm)),
         head(HeadWeight(weights)) {
     for (int64_t i = 0; i < config.num_layers; ++i) layers.emplace_back(weights, i);
+    starts = {0};
+    for (const ParameterInfo& info : weights.layout().parameters) {
+      if (absl::EndsWith(info.name, ".input_layernorm.weight") || info.name == kFinalNorm) {
+        starts.push_back(info.offset);
+      }
+    }
   }
 
   DecodeModel ForDecoding(const ModelConfig& config) const {
@@ -64,6 +71,9 @@ struct Transformer::Impl {
   const LayerContext context;
   const RotaryTable rotary;
   std::vector<DecoderLayerParameters> layers;
+  // Where the parameters of the embedding, of each layer, and of what follows them begin in the
+  // flat buffers: a backward goes through these in falling order.
+  std::vector<int64_t> starts;
   const at::Tensor embedding;
   const at::Tensor final_norm;
   const at::Tensor head;
@@ -149,18 +159,21 @@ void Transformer::Backward(const Activations& saved, const at::Tensor& d_log_pro
       impl_->head, head.targets, impl_->Head(head.temperature), head.lse,
       d_log_probs.index_select(0, head.rows), HeadWeight(*gradients));
   Activations shared = saved;  // tensors, not their contents
-  BackwardLayers(&shared, std::move(d_hidden), {}, gradients);
+  BackwardLayers(&shared, std::move(d_hidden), {}, gradients, [](int64_t) {});
 }
 
 ForwardResult Transformer::ForwardBackward(const PackedBatch& batch, const at::Tensor& targets,
                                            double temperature, TokenLoss loss, GradientSum sum,
-                                           Gradients* gradients) const {
+                                           Gradients* gradients, FinalFrom final_from) const {
   ForwardResult result = NoResult(batch);
   Activations kept;
   at::Tensor hidden = HiddenRows(batch, targets, temperature, &kept, true);
   const BackwardMode mode = {.replace = sum == GradientSum::kReplace, .consume = true};
   if (!hidden.defined()) {
     if (mode.replace) gradients->Zero();
+    for (auto start = impl_->starts.rbegin(); start != impl_->starts.rend(); ++start) {
+      final_from(*start);
+    }
     return result;
   }
   if (mode.replace) ZeroSummed(gradients);
@@ -175,12 +188,12 @@ ForwardResult Transformer::ForwardBackward(const PackedBatch& batch, const at::T
   result.log_probs.index_copy_(0, rows, out.log_probs.to(at::kFloat));
   result.entropy.index_copy_(0, rows, out.entropy.to(at::kFloat));
   hidden.reset();
-  BackwardLayers(&kept, std::move(d_hidden), mode, gradients);
+  BackwardLayers(&kept, std::move(d_hidden), mode, gradients, final_from);
   return result;
 }
 
 void Transformer::BackwardLayers(Activations* saved, at::Tensor d_hidden, const BackwardMode& mode,
-                                 Gradients* gradients) const {
+                                 Gradients* gradients, FinalFrom final_from) const {
   const LayerContext& context = impl_->context;
   HeadActivations& head = saved->head;
   at::Tensor d_rows = context.Empty(head.input.sizes(), head.input).zero_();
@@ -192,12 +205,15 @@ void Transformer::BackwardLayers(Activations* saved, at::Tensor d_hidden, const 
   d_rows.reset();
   const LayerEnvironment environment = {context, config_, impl_->rotary, saved->batch.positions,
                                         saved->layout};
+  final_from(impl_->starts[config_.num_layers + 1]);
   for (int64_t i = config_.num_layers - 1; i >= 0; --i) {
     DecoderLayerParameters layer_gradients(*gradients, i);
     DecoderLayerBackward(environment, impl_->layers[i], mode, &saved->layers[i], d,
                          &layer_gradients);
+    final_from(impl_->starts[i + 1]);
   }
   EmbeddingBackward(context, saved->batch.tokens, d, gradients->Get(kEmbedding));
+  final_from(impl_->starts[0]);
 }
 
 at::Tensor Transformer::Logits(const PackedBatch& batch) const {

@@ -72,13 +72,16 @@ class Transformer {
   // called for runs of rows that have a target, in rising order: `rows` [R] int64 are their
   // places in the batch; it returns dLoss/dlog_probs [R] fp32. kReplace: the same as kAdd to
   // zeros, whatever `gradients` held, without the time to write and read these zeros. An exception
-  // leaves `gradients` undefined.
+  // leaves `gradients` undefined. `final_from(offset)` is called with falling offsets, the same for
+  // any batch: what lies from there on in gradients->flat() is not changed any more by what the
+  // current stream is given later.
   enum class GradientSum { kAdd, kReplace };
+  using FinalFrom = absl::FunctionRef<void(int64_t offset)>;
   using TokenLoss = absl::FunctionRef<at::Tensor(
       const at::Tensor& rows, const at::Tensor& log_probs, const at::Tensor& entropy)>;
-  ForwardResult ForwardBackward(const PackedBatch& batch, const at::Tensor& targets,
-                                double temperature, TokenLoss loss, GradientSum sum,
-                                Gradients* gradients) const;
+  ForwardResult ForwardBackward(
+      const PackedBatch& batch, const at::Tensor& targets, double temperature, TokenLoss loss,
+      GradientSum sum, Gradients* gradients, FinalFrom final_from = [](int64_t) {}) const;
 
   // Logits [T, vocab] fp32 of every token, unscaled: for tests and inspection of short batches.
   at::Tensor Logits(const PackedBatch& batch) const;
@@ -106,7 +109,7 @@ class Transformer {
                         Activations* kept, bool save_layers) const;
   // From the gradient of those rows to all parameters but the head's.
   void BackwardLayers(Activations* saved, at::Tensor d_hidden, const BackwardMode& mode,
-                      Gradients* gradients) const;
+                      Gradients* gradients, FinalFrom final_from) const;
 
   // Embedding and all layers; visit(layer, activations) after each. Returns [T, C].
   at::Tensor RunLayers(const PackedBatch& batch, const SequenceLayout& layout,

@@ -2,10 +2,12 @@
 
 #include <ATen/TensorOperators.h>
 #include <ATen/ops/cat.h>
+#include <ATen/ops/full_like.h>
 #include <gtest/gtest.h>
 
 #include <cmath>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "model/test_util.h"
@@ -114,6 +116,43 @@ TEST(TransformerTest, ForwardBackwardIsForwardThenBackward) {
     const at::Tensor none = targets.clone().fill_(-1);
     model.ForwardBackward(batch, none, kTemperature, loss, Sum::kReplace, &gradients);
     EXPECT_EQ(gradients.flat().abs().max().item<float>(), 0.0f);
+  }
+}
+
+TEST(TransformerTest, WhatIsSaidToBeFinalStaysAsItIs) {
+  using Sum = Transformer::GradientSum;
+  for (const bool tied : {true, false}) {
+    const ModelConfig config = SmallConfig(ModelFamily::kQwen3, tied);
+    const Transformer model(config, SmallWeights(config, 1), WithThreads(2));
+    const PackedBatch batch = PackSequences(RandomTokens(config, {60, 21}, 2));
+    Gradients gradients(*model.weights());
+    std::vector<std::pair<int64_t, at::Tensor>> said;
+    const auto run = [&](const at::Tensor& targets, Sum sum) {
+      said.clear();
+      model.ForwardBackward(
+          batch, targets, kTemperature,
+          [](const at::Tensor& rows, const at::Tensor& log_probs, const at::Tensor&) {
+            return at::full_like(log_probs, -0.5);
+          },
+          sum, &gradients,
+          [&](int64_t offset) {
+            said.emplace_back(offset, gradients.flat().slice(0, offset).clone());
+          });
+      std::vector<int64_t> offsets;
+      for (const auto& [offset, part] : said) {
+        EXPECT_TRUE(SameBits(part, gradients.flat().slice(0, offset))) << offset;
+        EXPECT_TRUE(offsets.empty() || offset < offsets.back());
+        offsets.push_back(offset);
+      }
+      return offsets;
+    };
+    const at::Tensor targets = NextTokenTargets(batch);
+    const std::vector<int64_t> offsets = run(targets, Sum::kReplace);
+    EXPECT_EQ(static_cast<int64_t>(offsets.size()), config.num_layers + 2);
+    EXPECT_EQ(offsets.back(), 0);
+    EXPECT_GT(said[0].second.abs().max().item<float>(), 0.0f);
+    EXPECT_EQ(run(targets, Sum::kAdd), offsets);
+    EXPECT_EQ(run(targets.clone().fill_(-1), Sum::kReplace), offsets);
   }
 }
 

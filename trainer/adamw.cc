@@ -5,8 +5,13 @@
 #include <ATen/ops/cat.h>
 #include <ATen/ops/empty_like.h>
 #include <ATen/ops/linalg_vector_norm.h>
+#include <ATen/ops/repeat_interleave.h>
 #include <ATen/ops/sqrt.h>
+#include <ATen/ops/zeros.h>
 #include <ATen/ops/zeros_like.h>
+#include <c10/cuda/CUDAException.h>
+#include <c10/cuda/CUDAGuard.h>
+#include <c10/cuda/CUDAStream.h>
 
 #include <algorithm>
 #include <cmath>
@@ -16,6 +21,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "base/status.h"
+#include "trainer/cuda/adamw.h"
 
 namespace tritonrl {
 
@@ -43,21 +49,25 @@ absl::Status CountSkipped(const OptimizerConfig& config, const UpdateResult& res
       "optimizer.learning_rate usually helps"));
 }
 
-AdamW::AdamW(const OptimizerConfig& config, std::shared_ptr<Weights> weights, DataParallel* ranks)
+AdamW::AdamW(const OptimizerConfig& config, std::shared_ptr<Weights> weights, DataParallel* ranks,
+             int64_t bucket_elements)
     : config_(config),
       weights_(std::move(weights)),
       ranks_(ranks),
-      plan_(weights_->layout().flat_size, ranks == nullptr ? 1 : ranks->size()) {
+      plan_(weights_->layout().flat_size, ranks == nullptr ? 1 : ranks->size(), bucket_elements),
+      unsummed_(plan_.buckets()) {
   const at::Tensor& flat = weights_->flat();
   master_ = alone() && flat.scalar_type() == at::kFloat ? flat : LocalPart(flat).to(at::kFloat);
   first_moment_ = at::zeros_like(master_);
   second_moment_ = at::zeros_like(master_);
   if (!alone()) gradient_ = at::empty_like(master_);
-  if (config_.weight_decay() > 0) MakeDecayMask();
+  if (config_.weight_decay() > 0) MarkDecay();
 }
 
-void AdamW::MakeDecayMask() {
-  decay_mask_ = at::zeros_like(master_);
+// Parameters begin at multiples of kDecayBlock, and so do the pieces of ranks.
+void AdamW::MarkDecay() {
+  const int64_t marks = (master_.numel() + kDecayBlock - 1) / kDecayBlock;
+  decayed_ = at::zeros({marks}, master_.options().dtype(at::kByte));
   for (const ParameterInfo& info : weights_->layout().parameters) {
     if (!info.decay()) continue;
     const int64_t end = info.offset + info.size;
@@ -67,7 +77,8 @@ void AdamW::MakeDecayMask() {
       const int64_t from = std::max(piece.begin, info.offset), to = std::min(piece.end, end);
       if (from >= to) continue;
       const int64_t local = plan_.LocalOffset(bucket, rank()) + from - piece.begin;
-      decay_mask_.narrow(0, local, to - from).fill_(1.0);
+      const int64_t blocks = (to - from + kDecayBlock - 1) / kDecayBlock;
+      decayed_.narrow(0, local / kDecayBlock, blocks).fill_(1);
     }
   }
 }
@@ -96,8 +107,24 @@ absl::StatusOr<double> AdamW::Norm(const at::Tensor& local) const {
   return std::sqrt(squares);
 }
 
+void AdamW::GradientsFrom(int64_t offset, const Gradients& gradients) {
+  if (alone()) return;
+  for (; unsummed_ > 0 && plan_.Bucket(unsummed_ - 1).begin >= offset; --unsummed_) {
+    if (sum_status_.ok()) {
+      sum_status_ = ranks_->ReduceBucket(plan_, unsummed_ - 1, gradients.flat(), gradient_);
+    }
+  }
+}
+
+absl::Status AdamW::SumGradients(const Gradients& gradients) {
+  GradientsFrom(0, gradients);
+  unsummed_ = plan_.buckets();
+  RETURN_IF_ERROR(std::exchange(sum_status_, absl::OkStatus()));
+  return ranks_->FinishBuckets(gradients.flat(), "the sum of gradients");
+}
+
 absl::StatusOr<UpdateResult> AdamW::Step(double learning_rate, Gradients* gradients) {
-  if (!alone()) RETURN_IF_ERROR(ranks_->ReduceToShards(plan_, gradients->flat(), gradient_));
+  if (!alone()) RETURN_IF_ERROR(SumGradients(*gradients));
   const at::Tensor& g = alone() ? gradients->flat() : gradient_;
   UpdateResult result;
   ASSIGN_OR_RETURN(result.gradient_norm, Norm(g));
@@ -105,36 +132,87 @@ absl::StatusOr<UpdateResult> AdamW::Step(double learning_rate, Gradients* gradie
     result.skipped = true;
     return result;
   }
+  double scale = 1;
   if (config_.clip_norm() > 0 && result.gradient_norm > config_.clip_norm()) {
-    g.mul_(config_.clip_norm() / result.gradient_norm);
+    scale = config_.clip_norm() / result.gradient_norm;
   }
-  Update(learning_rate, g);
-  RETURN_IF_ERROR(SyncWeights());
+  ++updates_;
+  const at::Tensor& flat = weights_->flat();
+  for (int64_t bucket = 0; bucket < plan_.buckets(); ++bucket) {
+    UpdatePiece(learning_rate, scale, bucket, g);
+    if (!alone()) RETURN_IF_ERROR(ranks_->GatherBucket(plan_, bucket, flat));
+  }
+  if (!alone()) RETURN_IF_ERROR(ranks_->FinishBuckets(flat, "the exchange of weights"));
   return result;
 }
 
-void AdamW::Update(double learning_rate, const at::Tensor& g) {
-  ++updates_;
+void AdamW::UpdatePiece(double learning_rate, double scale, int64_t bucket, const at::Tensor& g) {
+  const FlatRange range = plan_.Piece(bucket, rank());
+  if (range.size() == 0) return;
+  const int64_t offset = plan_.LocalOffset(bucket, rank());
+  const auto part = [&](const at::Tensor& x) { return x.narrow(0, offset, range.size()); };
+  Piece piece{.gradient = part(g),
+              .master = part(master_),
+              .first_moment = part(first_moment_),
+              .second_moment = part(second_moment_),
+              .weights = weights_->flat().narrow(0, range.begin, range.size())};
+  if (decayed_.defined()) {
+    const int64_t marks = (range.size() + kDecayBlock - 1) / kDecayBlock;
+    piece.decayed = decayed_.narrow(0, offset / kDecayBlock, marks);
+  }
+  if (master_.is_cuda()) {
+    UpdateOnGpu(learning_rate, scale, piece);
+  } else {
+    UpdateByTorch(learning_rate, scale, piece);
+  }
+}
+
+void AdamW::UpdateByTorch(double learning_rate, double scale, const Piece& p) {
   const double t = static_cast<double>(updates_);
   const double correction1 = 1 - std::pow(config_.beta1(), t);
   const double correction2 = 1 - std::pow(config_.beta2(), t);
-  first_moment_.mul_(config_.beta1()).add_(g, 1 - config_.beta1());
-  second_moment_.mul_(config_.beta2()).addcmul_(g, g, 1 - config_.beta2());
-  if (decay_mask_.defined()) {
-    master_.addcmul_(master_, decay_mask_, -learning_rate * config_.weight_decay());
+  if (scale != 1) p.gradient.mul_(scale);
+  p.first_moment.mul_(config_.beta1()).add_(p.gradient, 1 - config_.beta1());
+  p.second_moment.mul_(config_.beta2()).addcmul_(p.gradient, p.gradient, 1 - config_.beta2());
+  if (p.decayed.defined()) {
+    const at::Tensor mask =
+        at::repeat_interleave(p.decayed, kDecayBlock).narrow(0, 0, p.master.numel()).to(at::kFloat);
+    p.master.addcmul_(p.master, mask, -learning_rate * config_.weight_decay());
   }
   // sqrt(v / c2) + eps; the gaps of the buffer hold zeros throughout and stay zero.
   const at::Tensor denominator =
-      second_moment_.sqrt().mul_(1 / std::sqrt(correction2)).add_(config_.adam_epsilon());
-  master_.addcdiv_(first_moment_, denominator, -learning_rate / correction1);
+      p.second_moment.sqrt().mul_(1 / std::sqrt(correction2)).add_(config_.adam_epsilon());
+  p.master.addcdiv_(p.first_moment, denominator, -learning_rate / correction1);
+  if (!p.weights.is_alias_of(p.master)) p.weights.copy_(p.master);
 }
 
-absl::Status AdamW::SyncWeights() {
-  at::Tensor flat = weights_->flat();
-  if (flat.is_same(master_)) return absl::OkStatus();
-  if (!alone()) return ranks_->GatherShards(plan_, master_.to(flat.scalar_type()), flat);
-  flat.copy_(master_);
-  return absl::OkStatus();
+void AdamW::UpdateOnGpu(double learning_rate, double scale, const Piece& p) {
+  const double t = static_cast<double>(updates_);
+  const AdamWScalars scalars{
+      .gradient_scale = static_cast<float>(scale),
+      .beta1 = static_cast<float>(config_.beta1()),
+      .beta2 = static_cast<float>(config_.beta2()),
+      .step = static_cast<float>(learning_rate / (1 - std::pow(config_.beta1(), t))),
+      .inverse_correction = static_cast<float>(1 / std::sqrt(1 - std::pow(config_.beta2(), t))),
+      .epsilon = static_cast<float>(config_.adam_epsilon()),
+      .decay = static_cast<float>(learning_rate * config_.weight_decay())};
+  AdamWBuffers buffers{
+      .elements = p.master.numel(),
+      .gradient = p.gradient.const_data_ptr<float>(),
+      .decayed = p.decayed.defined() ? p.decayed.const_data_ptr<uint8_t>() : nullptr,
+      .master = p.master.mutable_data_ptr<float>(),
+      .first_moment = p.first_moment.mutable_data_ptr<float>(),
+      .second_moment = p.second_moment.mutable_data_ptr<float>(),
+      .rounded_is_bf16 = p.weights.scalar_type() == at::kBFloat16};
+  const bool is_float = p.weights.scalar_type() == at::kFloat;
+  if ((buffers.rounded_is_bf16 || is_float) && !p.weights.is_alias_of(p.master)) {
+    buffers.rounded = p.weights.mutable_data_ptr();
+  }
+  TORCH_CHECK(buffers.elements % kDecayBlock == 0, "a piece of ", buffers.elements, " elements");
+  const c10::cuda::CUDAGuard guard(p.master.device());
+  LaunchAdamW(scalars, buffers, c10::cuda::getCurrentCUDAStream().stream());
+  C10_CUDA_KERNEL_LAUNCH_CHECK();
+  if (!buffers.rounded_is_bf16 && !is_float) p.weights.copy_(p.master);
 }
 
 }  // namespace tritonrl

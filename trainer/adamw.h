@@ -1,6 +1,7 @@
 // AdamW (Loshchilov & Hutter, "Decoupled weight decay regularization") with fp32 master weights,
-// over the flat buffers of model/weights.h: a few whole-buffer operations, the same on CPU and GPU.
-// With several ranks each keeps and updates its pieces of the state (ZeRO-1, shard_plan.h).
+// over the flat buffers of model/weights.h: torch's operators on the CPU, one kernel on a GPU. With
+// several ranks each keeps and updates its pieces of the state (ZeRO-1, shard_plan.h), while the
+// weights of the bucket before are on their way to the others.
 #ifndef TRITONRL_TRAINER_ADAMW_H_
 #define TRITONRL_TRAINER_ADAMW_H_
 
@@ -38,9 +39,16 @@ class AdamW {
  public:
   // Keeps `weights` (shared with the transformer and the engine) and updates it in place. When the
   // weights are fp32 and there is one rank they are their own master copy, else an fp32 copy of
-  // what this rank keeps is made. `ranks` must outlive this object; null: alone.
+  // what this rank keeps is made. `ranks` must outlive this object; null: alone. `bucket_elements`:
+  // a multiple of kDecayBlock, see ShardPlan.
   AdamW(const OptimizerConfig& config, std::shared_ptr<Weights> weights,
-        DataParallel* ranks = nullptr);
+        DataParallel* ranks = nullptr, int64_t bucket_elements = ShardPlan::kBucketElements);
+
+  // With several ranks: what lies from `offset` on in the gradients' buffer is final for the update
+  // to come, so that buckets that lie there begin to be summed over the ranks while the rest is
+  // being computed. Offsets fall from call to call, and are the same on all ranks; what they leave
+  // out, Step sums. An error comes out of Step.
+  void GradientsFrom(int64_t offset, const Gradients& gradients);
 
   // One step on the sum of all ranks' gradients, made by all ranks together; weights are the same
   // on all of them afterwards. With g the sum scaled to clip_norm and t the number of this update:
@@ -70,14 +78,24 @@ class AdamW {
 
  private:
   bool alone() const { return plan_.ranks() == 1; }
-  void MakeDecayMask();
+  // Slices of the state and what belongs to them.
+  struct Piece {
+    at::Tensor gradient, master, first_moment, second_moment;
+    at::Tensor weights;  // a slice of the model's
+    at::Tensor decayed;  // marks, or undefined
+  };
+
+  void MarkDecay();
   // What this rank keeps of a flat buffer, in one piece; with one rank the buffer itself.
   at::Tensor LocalPart(const at::Tensor& flat) const;
   // L2 norm over what all ranks keep.
   absl::StatusOr<double> Norm(const at::Tensor& local) const;
-  void Update(double learning_rate, const at::Tensor& g);
-  // Weights = master, rounded to the weights' type.
-  absl::Status SyncWeights();
+  // What GradientsFrom has not begun, and the end of all of it.
+  absl::Status SumGradients(const Gradients& gradients);
+  // This rank's piece of a bucket, with the gradient times `scale`; its weights as well, rounded.
+  void UpdatePiece(double learning_rate, double scale, int64_t bucket, const at::Tensor& g);
+  void UpdateByTorch(double learning_rate, double scale, const Piece& piece);
+  void UpdateOnGpu(double learning_rate, double scale, const Piece& piece);
 
   OptimizerConfig config_;
   std::shared_ptr<Weights> weights_;
@@ -87,7 +105,10 @@ class AdamW {
   at::Tensor master_;
   at::Tensor first_moment_;
   at::Tensor second_moment_;
-  at::Tensor decay_mask_;  // 1 where decayed; undefined without weight decay
+  // One byte for each kDecayBlock elements, 1 where decayed; undefined without weight decay.
+  at::Tensor decayed_;
+  int64_t unsummed_;  // buckets below this number have not begun to be summed
+  absl::Status sum_status_;
   int64_t updates_ = 0;
 };
 

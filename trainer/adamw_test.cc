@@ -1,8 +1,15 @@
 #include "trainer/adamw.h"
 
+#include <ATen/Context.h>
+#include <ATen/ops/empty.h>
+
+#include <algorithm>
 #include <cmath>
 #include <limits>
+#include <utility>
+#include <vector>
 
+#include "absl/strings/str_cat.h"
 #include "base/random.h"
 #include "gtest/gtest.h"
 #include "trainer/test_model.h"
@@ -139,6 +146,69 @@ TEST(AdamW, KeepsAnFp32MasterOfBf16Weights) {
   EXPECT_LT(weights->Get("model.norm.weight")[0].item<float>(), before.item<float>());
   EXPECT_TRUE(optimizer.master().to(at::kBFloat16).equal(weights->flat()));
 }
+
+// All elements against the formula, with several buckets, clipping and decay, on this machine's
+// devices and in the types that weights can have.
+class AdamWOnDevice : public testing::TestWithParam<std::pair<at::Device, at::ScalarType>> {};
+
+TEST_P(AdamWOnDevice, AllElementsFollowTheFormula) {
+  const auto& [device, dtype] = GetParam();
+  OptimizerConfig config = TestConfig();
+  config.set_clip_norm(2.0);
+  auto weights = Weights::RandomInit(TinyModelConfig(), 1, device, dtype);
+  std::vector<Scalar> expected;
+  const at::Tensor start = weights->flat().to(at::kCPU, at::kFloat);
+  for (int64_t i = 0; i < start.numel(); ++i) {
+    expected.push_back({static_cast<double>(start.const_data_ptr<float>()[i])});
+  }
+  std::vector<bool> decays(expected.size());
+  for (const ParameterInfo& info : weights->layout().parameters) {
+    std::fill_n(decays.begin() + info.offset, info.size, info.decay());
+  }
+  AdamW optimizer(config, weights, nullptr, /*bucket_elements=*/64 * 21);
+  ASSERT_GT(optimizer.plan().buckets(), 2);
+  Gradients gradients(*weights);
+  Philox random(3);
+  for (int t = 1; t <= 3; ++t) {
+    at::Tensor g = at::empty({start.numel()}, at::kFloat);
+    for (int64_t i = 0; i < g.numel(); ++i) {
+      g.mutable_data_ptr<float>()[i] = static_cast<float>(random.Normal());
+    }
+    gradients.flat().copy_(g);
+    const UpdateResult result = optimizer.Step(0.01, &gradients).value();
+    ASSERT_GT(result.gradient_norm, 2.0);
+    for (size_t i = 0; i < expected.size(); ++i) {
+      expected[i].Step(g.const_data_ptr<float>()[i] * 2.0 / result.gradient_norm, 0.01,
+                       decays[i] ? 0.1 : 0.0, config, t);
+    }
+  }
+  const at::Tensor master = optimizer.master().cpu(), m = optimizer.first_moment().cpu(),
+                   v = optimizer.second_moment().cpu();
+  for (size_t i = 0; i < expected.size(); ++i) {
+    ASSERT_NEAR(master.const_data_ptr<float>()[i], expected[i].w, 3e-6) << i;
+    ASSERT_NEAR(m.const_data_ptr<float>()[i], expected[i].m, 1e-7) << i;
+    ASSERT_NEAR(v.const_data_ptr<float>()[i], expected[i].v, 1e-9) << i;
+  }
+  EXPECT_TRUE(optimizer.master().to(dtype).equal(weights->flat()));
+}
+
+std::vector<std::pair<at::Device, at::ScalarType>> Settings() {
+  std::vector<at::Device> devices = {at::kCPU};
+  if (at::globalContext().hasCUDA()) devices.push_back(at::Device(at::kCUDA, 0));
+  std::vector<std::pair<at::Device, at::ScalarType>> settings;
+  for (const at::Device device : devices) {
+    for (const at::ScalarType type : {at::kFloat, at::kBFloat16})
+      settings.push_back({device, type});
+  }
+  return settings;
+}
+
+INSTANTIATE_TEST_SUITE_P(Devices, AdamWOnDevice, testing::ValuesIn(Settings()),
+                         [](const auto& info) {
+                           return info.param.first.type() == at::kCUDA
+                                      ? absl::StrCat("cuda", info.index)
+                                      : absl::StrCat("cpu", info.index);
+                         });
 
 }  // namespace
 }  // namespace tritonrl

@@ -1,11 +1,8 @@
 #include "trainer/checkpoint.h"
 
-#include <fcntl.h>
-#include <sys/mman.h>
-#include <unistd.h>
-
 #include <algorithm>
-#include <cerrno>
+#include <chrono>
+#include <system_error>
 
 #include "absl/strings/match.h"
 #include "absl/strings/numbers.h"
@@ -14,7 +11,6 @@
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
 #include "base/file.h"
-#include "base/hash.h"
 #include "base/status.h"
 #include "nlohmann/json.hpp"
 #include "trainer/optimizer_file.h"
@@ -28,68 +24,6 @@ using Json = nlohmann::json;
 constexpr char kPrefix[] = "step_";
 constexpr char kTemporary[] = ".writing_";
 
-// SHA-256 of a file, mapped so that a large one needs no copy in memory.
-absl::StatusOr<std::string> HashFile(const std::string& path) {
-  ASSIGN_OR_RETURN(const int64_t size, FileSize(path));
-  if (size == 0) return Sha256Hex("");
-  const int fd = open(path.c_str(), O_RDONLY | O_CLOEXEC);
-  if (fd < 0) return ErrnoStatus(errno, "open", path);
-  void* data = mmap(nullptr, size, PROT_READ, MAP_PRIVATE, fd, 0);
-  const int error = errno;
-  close(fd);
-  if (data == MAP_FAILED) return ErrnoStatus(error, "read", path);
-  std::string digest = Sha256Hex(absl::string_view(static_cast<const char*>(data), size));
-  munmap(data, size);
-  return digest;
-}
-
-// Relative paths of all files below `dir`, sorted.
-absl::Status ListFiles(const std::string& dir, const std::string& below,
-                       std::vector<std::string>* files) {
-  ASSIGN_OR_RETURN(const std::vector<std::string> names, ListDirectory(JoinPath(dir, below)));
-  for (const std::string& name : names) {
-    const std::string relative = below.empty() ? name : JoinPath(below, name);
-    if (DirectoryExists(JoinPath(dir, relative))) {
-      RETURN_IF_ERROR(ListFiles(dir, relative, files));
-    } else {
-      files->push_back(relative);
-    }
-  }
-  return absl::OkStatus();
-}
-
-// Size and checksum of one file of `dir`.
-absl::StatusOr<Json> DescribeFile(const std::string& dir, const std::string& file) {
-  const std::string path = JoinPath(dir, file);
-  ASSIGN_OR_RETURN(const int64_t size, FileSize(path));
-  ASSIGN_OR_RETURN(const std::string digest, HashFile(path));
-  return Json{{"size", size}, {"sha256", digest}};
-}
-
-absl::Status SyncDirectory(const std::string& path) {
-  const int fd = open(path.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-  if (fd < 0) return ErrnoStatus(errno, "open", path);
-  const int result = fsync(fd);
-  const int error = errno;
-  close(fd);
-  return result == 0 ? absl::OkStatus() : ErrnoStatus(error, "sync", path);
-}
-
-std::string StateText(const TrainingState& state, const AdamW& optimizer) {
-  const ShardPlan& plan = optimizer.plan();
-  Json json = {{"program", state.program},
-               {"step", state.step},
-               {"seed", state.seed},
-               {"updates", optimizer.updates()},
-               {"skipped_in_a_row", state.skipped_in_a_row},
-               {"extra", state.extra},
-               {"optimizer",
-                {{"ranks", plan.ranks()},
-                 {"bucket_elements", plan.bucket_elements()},
-                 {"flat_size", plan.flat_size()}}}};
-  return json.dump(1) + "\n";
-}
-
 // How the optimizer's state was spread over ranks when it was saved.
 ShardPlan SavedPlan(const Json& state, const ShardPlan& mine) {
   if (!state.contains("optimizer")) return ShardPlan(mine.flat_size(), 1);  // one file, as once
@@ -101,32 +35,6 @@ ShardPlan SavedPlan(const Json& state, const ShardPlan& mine) {
 }
 
 }  // namespace
-
-absl::Status VerifyManifest(const std::string& dir, int rank, int ranks) {
-  const std::string path = JoinPath(dir, "manifest.json");
-  ASSIGN_OR_RETURN(const std::string text, ReadFile(path));
-  const Json manifest = Json::parse(text, nullptr, /*allow_exceptions=*/false);
-  if (manifest.is_discarded() || !manifest.contains("files") || !manifest["files"].is_object()) {
-    return absl::DataLossError(absl::StrCat(path, " is damaged"));
-  }
-  int number = 0;
-  for (const auto& [name, entry] : manifest["files"].items()) {
-    if (number++ % ranks != rank) continue;
-    const std::string file = JoinPath(dir, name);
-    if (!FileExists(file)) return absl::DataLossError(absl::StrCat(file, " is missing"));
-    ASSIGN_OR_RETURN(const int64_t size, FileSize(file));
-    const int64_t wanted = entry.value("size", int64_t{-1});
-    if (size != wanted) {
-      return absl::DataLossError(absl::StrCat(file, " has ", size, " bytes but ", wanted,
-                                              " were written: it is truncated"));
-    }
-    ASSIGN_OR_RETURN(const std::string digest, HashFile(file));
-    if (digest != entry.value("sha256", "")) {
-      return absl::DataLossError(absl::StrCat(file, " does not match its checksum"));
-    }
-  }
-  return absl::OkStatus();
-}
 
 std::string CheckpointStore::PathOf(int64_t step) const {
   return JoinPath(folder_, absl::StrFormat("%s%06d", kPrefix, step));
@@ -147,64 +55,106 @@ absl::StatusOr<std::vector<int64_t>> CheckpointStore::Steps() const {
   return steps;
 }
 
-absl::Status CheckpointStore::WriteMine(const std::string& dir, const TrainingState& state,
-                                        const Policy& policy, const AdamW& optimizer) const {
-  if (is_root()) {
-    const FloatType dtype = policy.weights->dtype() == at::kBFloat16 ? BFLOAT16 : FLOAT32;
-    RETURN_IF_ERROR(SavePolicy(policy, JoinPath(dir, "model"), dtype));
-    RETURN_IF_ERROR(WriteFileAtomic(JoinPath(dir, "state.json"), StateText(state, optimizer)));
-  }
-  return CatchTorch("saving the optimizer", "use a smaller model",
-                    [&] { return WriteOptimizer(dir, optimizer); });
+std::string CheckpointStore::WritingPath() const {
+  return JoinPath(folder_, absl::StrCat(kTemporary, BaseName(PathOf(step_))));
 }
 
-// Each rank reads its own file for the checksum; rank 0 also the model's.
-absl::StatusOr<std::string> CheckpointStore::DescribeMine(const std::string& dir,
-                                                          const AdamW& optimizer) const {
-  std::vector<std::string> files;
-  if (is_root()) {
-    RETURN_IF_ERROR(ListFiles(dir, "model", &files));
-    files.push_back("state.json");
+// Also removes what a kill left of others.
+absl::Status CheckpointStore::MakeFolder() const {
+  RETURN_IF_ERROR(CreateDirectories(folder_));
+  ASSIGN_OR_RETURN(const std::vector<std::string> names, ListDirectory(folder_));
+  for (const std::string& name : names) {
+    if (absl::StartsWith(name, kTemporary)) RETURN_IF_ERROR(RemoveTree(JoinPath(folder_, name)));
   }
-  files.push_back(OptimizerFileName(optimizer.rank(), optimizer.plan().ranks()));
-  Json entries = Json::object();
-  for (const std::string& file : files) {
-    ASSIGN_OR_RETURN(entries[file], DescribeFile(dir, file));
-  }
-  return entries.dump();
+  return CreateDirectories(WritingPath());
 }
 
-absl::Status CheckpointStore::Write(const std::string& writing, const std::string& final_path,
-                                    const TrainingState& state, const Policy& policy,
-                                    const AdamW& optimizer) const {
-  absl::Status status;
-  if (is_root()) {
-    status = CreateDirectories(folder_);
-    if (status.ok()) status = RemoveTree(writing);  // left by a kill
-    if (status.ok()) status = CreateDirectories(writing);
+void CheckpointStore::Start(Stage stage, std::function<absl::StatusOr<std::string>()> job) {
+  stage_ = stage;
+  const auto caught = [job = std::move(job)] {
+    absl::StatusOr<std::string> result = absl::InternalError("not done");
+    const absl::Status status =
+        CatchTorch("writing a checkpoint", "use a smaller model or more memory", [&] {
+          result = job();
+          return result.status();
+        });
+    return status.ok() ? std::move(result) : absl::StatusOr<std::string>(status);
+  };
+  try {
+    job_ = std::async(std::launch::async, caught);
+  } catch (const std::system_error&) {  // no thread to be had: then without one
+    std::promise<absl::StatusOr<std::string>> done;
+    job_ = done.get_future();
+    done.set_value(caught());
   }
-  RETURN_IF_ERROR(Agree(status));
-  std::string described;
-  status = WriteMine(writing, state, policy, optimizer);
-  if (status.ok()) {
-    absl::StatusOr<std::string> mine = DescribeMine(writing, optimizer);
-    status = mine.status();
-    if (mine.ok()) described = *std::move(mine);
-  }
-  RETURN_IF_ERROR(Agree(status));
-  std::vector<std::string> all = {described};
-  if (ranks_ != nullptr) {
-    ASSIGN_OR_RETURN(all, ranks_->AllGather(described));
-  }
-  return Agree(is_root() ? Publish(writing, final_path, all) : absl::OkStatus());
 }
 
-absl::Status CheckpointStore::Publish(const std::string& writing, const std::string& final_path,
-                                      const std::vector<std::string>& described) const {
-  Json manifest;
-  for (const std::string& entries : described) manifest["files"].update(Json::parse(entries));
-  RETURN_IF_ERROR(WriteFileAtomic(JoinPath(writing, "manifest.json"), manifest.dump(1) + "\n"));
-  RETURN_IF_ERROR(SyncDirectory(writing));
+bool CheckpointStore::JobDone() const {
+  return job_.wait_for(std::chrono::seconds(0)) == std::future_status::ready;
+}
+
+absl::Status CheckpointStore::Begin(const TrainingState& state, const Policy& policy,
+                                    const AdamW& optimizer) {
+  RETURN_IF_ERROR(Finish());
+  step_ = state.step;
+  absl::Status status = Agree(is_root() ? MakeFolder() : absl::OkStatus());
+  if (status.ok()) status = Agree(snapshot_.Take(state, policy, optimizer));
+  if (!status.ok()) return NotWritten(status);
+  Start(Stage::kWriting, [this, path = WritingPath()] { return snapshot_.Write(path); });
+  return absl::OkStatus();
+}
+
+absl::Status CheckpointStore::Advance() {
+  const Stage ended = stage_;
+  const absl::StatusOr<std::string> result = job_.get();
+  stage_ = Stage::kIdle;
+  const absl::Status status = Agree(result.status());
+  if (ended == Stage::kRemoving) return status;
+  if (!status.ok()) return NotWritten(status);
+  std::function<absl::Status()> next = [this] { return RemoveOld(); };
+  if (ended == Stage::kWriting) {
+    std::vector<std::string> described = {*result};
+    if (ranks_ != nullptr) {
+      absl::StatusOr<std::vector<std::string>> all = ranks_->AllGather(*result);
+      if (!all.ok()) return NotWritten(all.status());
+      described = *std::move(all);
+    }
+    next = [this, described = std::move(described)] { return Publish(described); };
+  }
+  Start(ended == Stage::kWriting ? Stage::kPublishing : Stage::kRemoving,
+        [root = is_root(), next = std::move(next)]() -> absl::StatusOr<std::string> {
+          if (root) RETURN_IF_ERROR(next());
+          return std::string();
+        });
+  return absl::OkStatus();
+}
+
+absl::Status CheckpointStore::Poll() {
+  while (stage_ != Stage::kIdle) {
+    bool waiting = !JobDone();
+    if (ranks_ != nullptr) {
+      ASSIGN_OR_RETURN(waiting, ranks_->Any(waiting));
+    }
+    if (waiting) return absl::OkStatus();
+    RETURN_IF_ERROR(Advance());
+  }
+  return absl::OkStatus();
+}
+
+absl::Status CheckpointStore::Finish() {
+  while (stage_ != Stage::kIdle) RETURN_IF_ERROR(Advance());
+  return absl::OkStatus();
+}
+
+absl::Status CheckpointStore::Save(const TrainingState& state, const Policy& policy,
+                                   const AdamW& optimizer) {
+  RETURN_IF_ERROR(Begin(state, policy, optimizer));
+  return Finish();
+}
+
+absl::Status CheckpointStore::Publish(const std::vector<std::string>& described) const {
+  const std::string writing = WritingPath(), final_path = PathOf(step_);
+  RETURN_IF_ERROR(WriteManifest(writing, described));
   // The same step again (a resumed run with other settings of `every`): same contents, so removing
   // the old one first loses nothing but the window between the two calls.
   RETURN_IF_ERROR(RemoveTree(final_path));
@@ -212,21 +162,15 @@ absl::Status CheckpointStore::Publish(const std::string& writing, const std::str
   return SyncDirectory(folder_);
 }
 
-absl::Status CheckpointStore::Save(const TrainingState& state, const Policy& policy,
-                                   const AdamW& optimizer) {
-  const std::string final_path = PathOf(state.step);
-  const std::string writing = JoinPath(folder_, absl::StrCat(kTemporary, BaseName(final_path)));
-  const absl::Status status = Write(writing, final_path, state, policy, optimizer);
-  if (status.ok()) return Agree(is_root() ? RemoveOld() : absl::OkStatus());
-
-  if (is_root()) RemoveTree(writing).IgnoreError();
+absl::Status CheckpointStore::NotWritten(const absl::Status& status) const {
+  if (is_root()) RemoveTree(WritingPath()).IgnoreError();
   const absl::StatusOr<std::vector<int64_t>> steps = Steps();
   const std::string newest =
       steps.ok() && !steps->empty()
           ? absl::StrCat("the checkpoint of step ", steps->back(), " is intact")
           : std::string("there is no earlier checkpoint");
   return absl::Status(status.code(),
-                      absl::StrCat("the checkpoint of step ", state.step, " was not written: ",
+                      absl::StrCat("the checkpoint of step ", step_, " was not written: ",
                                    std::string(status.message()), "; ", newest));
 }
 
@@ -306,6 +250,7 @@ absl::StatusOr<std::optional<int64_t>> CheckpointStore::NewestSound(
 absl::StatusOr<std::optional<TrainingState>> CheckpointStore::LoadNewest(
     const TrainingState& expected, Policy* policy, AdamW* optimizer,
     std::vector<std::string>* warnings) {
+  RETURN_IF_ERROR(Finish());
   ASSIGN_OR_RETURN(const std::optional<int64_t> newest, NewestSound(warnings));
   if (!newest.has_value()) return std::optional<TrainingState>();
   absl::StatusOr<TrainingState> state = absl::InternalError("not loaded");

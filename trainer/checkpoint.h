@@ -6,12 +6,14 @@
 //   state.json       step, updates, seed, plan of the optimizer's files, what the program adds
 //   manifest.json    size and SHA-256 of every file above
 // A checkpoint is written under another name, synced, and renamed as a whole: a folder step_* is
-// complete or does not exist.
+// complete or does not exist. Training goes on meanwhile: only the copy of the state into host
+// memory keeps it waiting.
 #ifndef TRITONRL_TRAINER_CHECKPOINT_H_
 #define TRITONRL_TRAINER_CHECKPOINT_H_
 
 #include <cstdint>
-#include <map>
+#include <functional>
+#include <future>
 #include <optional>
 #include <string>
 #include <vector>
@@ -19,32 +21,34 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "trainer/adamw.h"
+#include "trainer/checkpoint_files.h"
+#include "trainer/checkpoint_snapshot.h"
 #include "trainer/data_parallel.h"
 #include "trainer/policy.h"
 
 namespace tritonrl {
 
-struct TrainingState {
-  std::string program;  // "sft", "grpo_hrd": a checkpoint of another program is refused
-  int64_t step = 0;     // steps done
-  // Every draw of a run is keyed by (seed, step, ...), so this pair is the whole state of the
-  // random numbers. A checkpoint of another seed is refused.
-  uint64_t seed = 0;
-  int skipped_in_a_row = 0;                  // updates left out for a gradient that was not finite
-  std::map<std::string, std::string> extra;  // what else the program must keep
-};
-
 class CheckpointStore {
  public:
   // `keep`: number of newest checkpoints that stay. `ranks` must outlive this object; null: alone.
-  // `folder` must be one that all ranks see. Save and LoadNewest are called by all ranks together
-  // and end the same on each.
+  // `folder` must be one that all ranks see. All but Steps and PathOf are called by all ranks
+  // together, from the thread that may use `ranks`, and end the same on each.
   CheckpointStore(std::string folder, int keep, DataParallel* ranks = nullptr)
       : folder_(std::move(folder)), keep_(keep), ranks_(ranks) {}
 
-  // Writes step_<state.step> (replacing one of the same step), then removes those beyond `keep`. On
-  // an error the older checkpoints are untouched and the message says which one is the newest. Rank
-  // 0's `state` counts.
+  // Begins to write step_<state.step> (replacing one of the same step): waits for the one before
+  // (Finish), copies the state, and leaves the rest to a thread. The checkpoint is there when a
+  // later Poll has seen all ranks' files written, or after Finish; then those beyond `keep` are
+  // removed. Rank 0's `state` counts.
+  // On an error, of this call or of a later one that learns of it, the older checkpoints are
+  // untouched and the message says which one is the newest.
+  absl::Status Begin(const TrainingState& state, const Policy& policy, const AdamW& optimizer);
+  // To be called now and then while training goes on: does what can be done without waiting. Costs
+  // nothing while nothing is being written.
+  absl::Status Poll();
+  // Waits until the checkpoint that was begun is there.
+  absl::Status Finish();
+  // Begin and Finish.
   absl::Status Save(const TrainingState& state, const Policy& policy, const AdamW& optimizer);
 
   // Restores the newest checkpoint whose files match their manifest into `policy` and `optimizer`.
@@ -63,32 +67,36 @@ class CheckpointStore {
   absl::Status Agree(const absl::Status& status) const {
     return ranks_ == nullptr ? status : ranks_->Agree(status);
   }
-  // What this rank writes into `dir`; its files with size and checksum, as JSON.
-  absl::Status WriteMine(const std::string& dir, const TrainingState& state, const Policy& policy,
-                         const AdamW& optimizer) const;
-  absl::StatusOr<std::string> DescribeMine(const std::string& dir, const AdamW& optimizer) const;
-  // All ranks' files, and the new name.
-  absl::Status Write(const std::string& writing, const std::string& final_path,
-                     const TrainingState& state, const Policy& policy,
-                     const AdamW& optimizer) const;
-  // Manifest and the new name, by rank 0.
-  absl::Status Publish(const std::string& writing, const std::string& final_path,
-                       const std::vector<std::string>& described) const;
+  // What the thread does for the checkpoint that was begun; the next stage begins on all ranks
+  // together, once all have ended the one before.
+  enum class Stage { kIdle, kWriting, kPublishing, kRemoving };
+
+  absl::Status MakeFolder() const;
+  void Start(Stage stage, std::function<absl::StatusOr<std::string>()> job);
+  bool JobDone() const;
+  // Waits for this rank's job and begins the next stage.
+  absl::Status Advance();
+  // Rank 0: manifest and the new name.
+  absl::Status Publish(const std::vector<std::string>& described) const;
+  absl::Status RemoveOld() const;
+  // The error of a checkpoint that is not there, as a sentence.
+  absl::Status NotWritten(const absl::Status& status) const;
+  std::string WritingPath() const;
+
   // Each rank reads its share of the files for their checksums, as they can be hundreds of GB.
   absl::StatusOr<std::optional<int64_t>> NewestSound(std::vector<std::string>* warnings) const;
   absl::StatusOr<TrainingState> LoadFrom(const std::string& dir, const TrainingState& expected,
                                          Policy* policy, AdamW* optimizer) const;
-  absl::Status RemoveOld() const;
 
   std::string folder_;
   int keep_;
   DataParallel* ranks_;
+  CheckpointSnapshot snapshot_;
+  Stage stage_ = Stage::kIdle;
+  int64_t step_ = 0;  // of the checkpoint that was begun
+  // Last: its end is waited for before the rest goes.
+  std::future<absl::StatusOr<std::string>> job_;
 };
-
-// Compares the files of `dir` with its manifest.json. The error names the file and what differs:
-// missing, shorter or longer than written, or other contents. With `ranks` above 1 only every
-// `ranks`-th file, from number `rank` on.
-absl::Status VerifyManifest(const std::string& dir, int rank = 0, int ranks = 1);
 
 }  // namespace tritonrl
 

@@ -78,6 +78,28 @@ TEST_P(CheckpointRanks, OneThatLacksARanksFileIsPassedOver) {
   EXPECT_NE(none.err.find("can be used"), std::string::npos) << none.err;
 }
 
+TEST_P(CheckpointRanks, IsTheStateOfItsBeginningOnAllRanks) {
+  const std::string two = Line(1, "one", 2, "leave");
+  const std::string three = Line(1, "one", 3, "leave");
+  const std::string line = Line(3, "background", 2, "background");
+  EXPECT_EQ(line.substr(0, 6), "step 2");
+  EXPECT_EQ(line.substr(6), three.substr(6));  // training went on
+  EXPECT_EQ(Line(2, "background", 0, "leave"), two);
+}
+
+TEST_P(CheckpointRanks, AFullDiskOfOneRankIsReportedByAllAndLosesNothing) {
+  const std::string first = Line(2, "full", 1, "save");
+  const CommandResult failed = Run(2, "full", 1, "full");
+  EXPECT_NE(failed.exit_code, 0);
+  for (const char* part :
+       {"the checkpoint of step 2 was not written: rank 1: ", "optimizer_001_of_002.bin",
+        "File too large", "the checkpoint of step 1 is intact"}) {
+    EXPECT_NE(failed.err.find(part), std::string::npos) << failed.err;
+  }
+  EXPECT_EQ(*ListDirectory(dir_ + "/full/checkpoints"), std::vector<std::string>{"step_000001"});
+  EXPECT_EQ(Line(3, "full", 0, "leave"), first);
+}
+
 INSTANTIATE_TEST_SUITE_P(Types, CheckpointRanks, testing::Values("fp32", "bf16"),
                          [](const auto& type) { return type.param; });
 

@@ -1,7 +1,9 @@
 // Started by checkpoint_ranks_test, alone or under mpirun: makes updates and checkpoints, or goes
 // on from one, and prints a digest of weights and of the optimizer's state over all ranks.
 #include <ATen/ops/zeros.h>
+#include <sys/resource.h>
 
+#include <csignal>
 #include <cstdio>
 #include <string>
 
@@ -41,8 +43,30 @@ absl::StatusOr<std::string> DigestOfAll(const AdamW& optimizer, const at::Tensor
   return Digest(all);
 }
 
-absl::Status Run(const std::string& folder, FloatType dtype, int64_t updates, bool save,
-                 DataParallel* ranks) {
+// Saves as `how` says:
+//   leave       not at all
+//   save        and waits for it
+//   background  makes one more update before it is there
+//   full        as `background`, but rank 1 finds the disk full
+absl::Status SaveAs(const std::string& how, const TrainingState& state, const Policy& policy,
+                    AdamW* optimizer, CheckpointStore* store, DataParallel* ranks) {
+  if (how == "leave") return absl::OkStatus();
+  if (how == "save") return store->Save(state, policy, *optimizer);
+  if (how == "full" && ranks->rank() == 1) {
+    std::signal(SIGXFSZ, SIG_IGN);  // then the same call fails that a full disk fails
+    const rlimit limit = {1000, 1000};
+    setrlimit(RLIMIT_FSIZE, &limit);
+  }
+  RETURN_IF_ERROR(store->Begin(state, policy, *optimizer));
+  Gradients gradients(*policy.weights);
+  FillGradients(optimizer->updates(), *ranks, &gradients);
+  RETURN_IF_ERROR(optimizer->Step(0.01, &gradients).status());
+  RETURN_IF_ERROR(store->Poll());
+  return store->Finish();
+}
+
+absl::Status Run(const std::string& folder, FloatType dtype, int64_t updates,
+                 const std::string& save, DataParallel* ranks) {
   const std::string model = absl::StrCat(folder, "/model_", ranks->size(), "_", ranks->rank());
   LoadTinyPolicy(model);
   PolicyConfig policy_config = TinyPolicyConfig(model);
@@ -51,7 +75,7 @@ absl::Status Run(const std::string& folder, FloatType dtype, int64_t updates, bo
   OptimizerConfig config;
   config.set_weight_decay(0.1);
   config.set_clip_norm(0);  // its factor is rounded as the norm's sum is ordered
-  AdamW optimizer(config, policy.weights, ranks);
+  AdamW optimizer(config, policy.weights, ranks, /*bucket_elements=*/64 * 50);
   CheckpointStore store(absl::StrCat(folder, "/checkpoints"), 5, ranks);
   TrainingState state;
   state.program = "sft";
@@ -61,10 +85,15 @@ absl::Status Run(const std::string& folder, FloatType dtype, int64_t updates, bo
   Gradients gradients(*policy.weights);
   for (int64_t i = 0; i < updates; ++i) {
     FillGradients(optimizer.updates(), *ranks, &gradients);
+    // As a backward would: from the end, in steps that are no buckets'; and sometimes not at all.
+    const int64_t size = optimizer.plan().flat_size();
+    for (int64_t from = size; optimizer.updates() % 2 == 0 && from > size / 3; from -= 1000) {
+      optimizer.GradientsFrom(from, gradients);
+    }
     RETURN_IF_ERROR(optimizer.Step(0.01, &gradients).status());
     ++state.step;
   }
-  if (save) RETURN_IF_ERROR(store.Save(state, policy, optimizer));
+  RETURN_IF_ERROR(SaveAs(save, state, policy, &optimizer, &store, ranks));
   ASSIGN_OR_RETURN(const std::string m, DigestOfAll(optimizer, optimizer.first_moment(), ranks));
   ASSIGN_OR_RETURN(const std::string v, DigestOfAll(optimizer, optimizer.second_moment(), ranks));
   ASSIGN_OR_RETURN(const std::string w, DigestOfAll(optimizer, optimizer.master(), ranks));
@@ -76,15 +105,14 @@ absl::Status Run(const std::string& folder, FloatType dtype, int64_t updates, bo
   return absl::OkStatus();
 }
 
-// FOLDER fp32|bf16 UPDATES save|leave
+// FOLDER fp32|bf16 UPDATES leave|save|background|full
 int Main(int argc, char** argv) {
   int64_t updates = 0;
   if (argc != 5 || !absl::SimpleAtoi(argv[3], &updates)) return 2;
   auto ranks = DataParallel::Join(absl::Seconds(60));
   if (!ranks.ok()) return ExitCodeFor(ranks.status(), nullptr);
   const FloatType dtype = std::string(argv[2]) == "bf16" ? BFLOAT16 : FLOAT32;
-  return ExitCodeFor(Run(argv[1], dtype, updates, std::string(argv[4]) == "save", ranks->get()),
-                     ranks->get());
+  return ExitCodeFor(Run(argv[1], dtype, updates, argv[4], ranks->get()), ranks->get());
 }
 
 }  // namespace

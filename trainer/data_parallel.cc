@@ -1,6 +1,5 @@
 #include "trainer/data_parallel.h"
 
-#include <ATen/ops/empty.h>
 #include <cuda_runtime_api.h>
 #include <mpi.h>
 #include <unistd.h>
@@ -8,49 +7,16 @@
 #include <algorithm>
 #include <cstdint>
 #include <cstdlib>
-#include <functional>
 #include <limits>
 
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
-#include "absl/time/clock.h"
 #include "base/status.h"
+#include "trainer/gpu_collectives.h"
+#include "trainer/mpi_buckets.h"
+#include "trainer/mpi_wait.h"
 
 namespace tritonrl {
-namespace {
-
-absl::Status MpiError(int code, const std::string& what) {
-  char text[MPI_MAX_ERROR_STRING];
-  int length = 0;
-  MPI_Error_string(code, text, &length);
-  return absl::UnavailableError(absl::StrCat(what, " failed: ", std::string(text, length)));
-}
-
-// Starts a non-blocking operation and polls it, so that a deadline can end the wait. Sleeps grow to
-// one millisecond: ranks may share cores with the verifier's workers.
-absl::Status Await(const std::function<int(MPI_Request*)>& start, const std::string& what, int rank,
-                   absl::Duration timeout) {
-  MPI_Request request = MPI_REQUEST_NULL;
-  const int started = start(&request);
-  if (started != MPI_SUCCESS) return MpiError(started, what);
-  const absl::Time deadline = absl::Now() + timeout;
-  absl::Duration pause = absl::Microseconds(20);
-  while (true) {
-    int done = 0;
-    const int tested = MPI_Test(&request, &done, MPI_STATUS_IGNORE);
-    if (tested != MPI_SUCCESS) return MpiError(tested, what);
-    if (done) return absl::OkStatus();
-    if (absl::Now() > deadline) {
-      return absl::DeadlineExceededError(
-          absl::StrCat("rank ", rank, ": the other ranks did not answer in ", what, " within ",
-                       absl::FormatDuration(timeout), "; one of them is stuck or gone"));
-    }
-    absl::SleepFor(pause);
-    pause = std::min(pause * 2, absl::Milliseconds(1));
-  }
-}
-
-}  // namespace
 
 bool DataParallel::LaunchedByMpi() {
   // OpenMPI's launcher; PMIx and PMI through srun. A plain Slurm batch step sets none of them.
@@ -83,6 +49,7 @@ absl::StatusOr<std::unique_ptr<DataParallel>> DataParallel::Join(absl::Duration 
   MPI_Comm_rank(node, &ranks->local_rank_);
   MPI_Comm_size(node, &ranks->local_size_);
   MPI_Comm_free(&node);
+  ranks->buckets_ = std::make_unique<MpiBuckets>(ranks->rank_, ranks->size_, timeout);
   return ranks;
 }
 
@@ -95,7 +62,7 @@ DataParallel::~DataParallel() {
 
 absl::Status DataParallel::Sum(std::span<double> values) {
   if (size_ == 1 || values.empty()) return absl::OkStatus();
-  const absl::Status status = Await(
+  const absl::Status status = AwaitMpi(
       [&](MPI_Request* request) {
         return MPI_Iallreduce(MPI_IN_PLACE, values.data(), static_cast<int>(values.size()),
                               MPI_DOUBLE, MPI_SUM, MPI_COMM_WORLD, request);
@@ -107,7 +74,7 @@ absl::Status DataParallel::Sum(std::span<double> values) {
 
 absl::Status DataParallel::Max(std::span<double> values) {
   if (size_ == 1 || values.empty()) return absl::OkStatus();
-  const absl::Status status = Await(
+  const absl::Status status = AwaitMpi(
       [&](MPI_Request* request) {
         return MPI_Iallreduce(MPI_IN_PLACE, values.data(), static_cast<int>(values.size()),
                               MPI_DOUBLE, MPI_MAX, MPI_COMM_WORLD, request);
@@ -140,74 +107,41 @@ absl::Status DataParallel::JoinGpus(at::Device device) {
   return absl::OkStatus();
 }
 
-absl::Status DataParallel::ReduceToShards(const ShardPlan& plan, const at::Tensor& full,
-                                          at::Tensor local) {
+BucketExchange* DataParallel::Exchange(const at::Tensor& full) const {
+  return gpus_ != nullptr && full.is_cuda() ? gpus_.get() : buckets_.get();
+}
+
+absl::Status DataParallel::Noted(absl::Status status) {
+  lost_ |= !status.ok();
+  return status;
+}
+
+absl::Status DataParallel::ReduceBucket(const ShardPlan& plan, int64_t bucket,
+                                        const at::Tensor& full, const at::Tensor& local) {
   if (full.scalar_type() != at::kFloat || !full.is_contiguous()) {
-    return absl::InternalError("ReduceToShards takes contiguous fp32 tensors");
+    return absl::InternalError("sums are of contiguous fp32 tensors");
   }
-  if (size_ == 1) {
-    if (!local.is_same(full)) local.copy_(full);
-    return absl::OkStatus();
-  }
-  if (gpus_ != nullptr && full.is_cuda()) {
-    const absl::Status status = gpus_->ReduceToShards(plan, full, local);
-    lost_ |= !status.ok();
-    return status;
-  }
-  std::vector<int> counts(size_);
-  for (int64_t bucket = 0; bucket < plan.buckets(); ++bucket) {
-    const FlatRange range = plan.Bucket(bucket);
-    for (int r = 0; r < size_; ++r) counts[r] = static_cast<int>(plan.Piece(bucket, r).size());
-    const at::Tensor all = full.narrow(0, range.begin, range.size()).cpu();
-    const at::Tensor mine = at::empty({counts[rank_]}, at::kFloat);
-    const absl::Status status = Await(
-        [&](MPI_Request* request) {
-          return MPI_Ireduce_scatter(all.const_data_ptr(), mine.mutable_data_ptr(), counts.data(),
-                                     MPI_FLOAT, MPI_SUM, MPI_COMM_WORLD, request);
-        },
-        "the sum of gradients", rank_, timeout_);
-    lost_ |= !status.ok();
-    RETURN_IF_ERROR(status);
-    local.narrow(0, plan.LocalOffset(bucket, rank_), counts[rank_]).copy_(mine);
-  }
-  return absl::OkStatus();
+  return Noted(Exchange(full)->Reduce(plan, bucket, full, local));
+}
+
+absl::Status DataParallel::GatherBucket(const ShardPlan& plan, int64_t bucket,
+                                        const at::Tensor& full) {
+  return Noted(Exchange(full)->Gather(plan, bucket, full));
+}
+
+absl::Status DataParallel::FinishBuckets(const at::Tensor& full, const char* what) {
+  return Noted(Exchange(full)->Finish(what));
 }
 
 absl::Status DataParallel::GatherShards(const ShardPlan& plan, const at::Tensor& local,
-                                        at::Tensor full) {
-  if (size_ == 1) {
-    if (!full.is_same(local)) full.copy_(local);
-    return absl::OkStatus();
-  }
-  if (gpus_ != nullptr && full.is_cuda()) {
-    const absl::Status status = gpus_->GatherShards(plan, local, full);
-    lost_ |= !status.ok();
-    return status;
-  }
-  const int64_t width = static_cast<int64_t>(full.element_size());
-  std::vector<int> counts(size_), offsets(size_);  // in bytes
+                                        const at::Tensor& full) {
   for (int64_t bucket = 0; bucket < plan.buckets(); ++bucket) {
-    const FlatRange range = plan.Bucket(bucket);
-    for (int r = 0; r < size_; ++r) {
-      const FlatRange piece = plan.Piece(bucket, r);
-      counts[r] = static_cast<int>(piece.size() * width);
-      offsets[r] = static_cast<int>((piece.begin - range.begin) * width);
-    }
-    const at::Tensor mine =
-        local.narrow(0, plan.LocalOffset(bucket, rank_), plan.Piece(bucket, rank_).size()).cpu();
-    const at::Tensor all = at::empty({range.size()}, full.options().device(at::kCPU));
-    const absl::Status status = Await(
-        [&](MPI_Request* request) {
-          return MPI_Iallgatherv(mine.const_data_ptr(), counts[rank_], MPI_BYTE,
-                                 all.mutable_data_ptr(), counts.data(), offsets.data(), MPI_BYTE,
-                                 MPI_COMM_WORLD, request);
-        },
-        "the exchange of weights", rank_, timeout_);
-    lost_ |= !status.ok();
-    RETURN_IF_ERROR(status);
-    full.narrow(0, range.begin, range.size()).copy_(all);
+    const FlatRange piece = plan.Piece(bucket, rank_);
+    full.narrow(0, piece.begin, piece.size())
+        .copy_(local.narrow(0, plan.LocalOffset(bucket, rank_), piece.size()));
+    if (size_ > 1) RETURN_IF_ERROR(GatherBucket(plan, bucket, full));
   }
-  return absl::OkStatus();
+  return size_ > 1 ? FinishBuckets(full, "the exchange of shares") : absl::OkStatus();
 }
 
 absl::StatusOr<std::vector<std::string>> DataParallel::AllGather(const std::string& text) {
@@ -227,7 +161,7 @@ absl::StatusOr<std::vector<std::string>> DataParallel::AllGather(const std::stri
     return absl::ResourceExhaustedError("AllGather of more than 2 GiB");
   }
   std::string all(static_cast<size_t>(total), '\0');
-  const absl::Status status = Await(
+  const absl::Status status = AwaitMpi(
       [&](MPI_Request* request) {
         return MPI_Iallgatherv(text.data(), counts[rank_], MPI_BYTE, all.data(), counts.data(),
                                offsets.data(), MPI_BYTE, MPI_COMM_WORLD, request);
@@ -250,8 +184,8 @@ absl::Status DataParallel::Broadcast(std::string* text) {
 absl::Status DataParallel::Barrier() {
   if (size_ == 1) return absl::OkStatus();
   const absl::Status status =
-      Await([](MPI_Request* request) { return MPI_Ibarrier(MPI_COMM_WORLD, request); }, "a barrier",
-            rank_, timeout_);
+      AwaitMpi([](MPI_Request* request) { return MPI_Ibarrier(MPI_COMM_WORLD, request); },
+               "a barrier", rank_, timeout_);
   lost_ |= !status.ok();
   return status;
 }

@@ -13,7 +13,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
-#include "trainer/gpu_collectives.h"
+#include "trainer/bucket_exchange.h"
 #include "trainer/shard_plan.h"
 
 namespace tritonrl {
@@ -46,11 +46,13 @@ class DataParallel {
   // ranks with the same GPU, named.
   absl::Status JoinGpus(at::Device device);
 
-  // Sums `full` ([plan.flat_size] fp32) over all ranks into what this rank keeps of it, `local`
-  // ([plan.LocalSize(rank)] fp32).
-  absl::Status ReduceToShards(const ShardPlan& plan, const at::Tensor& full, at::Tensor local);
+  // With several ranks: buckets of flat buffers, see BucketExchange.
+  absl::Status ReduceBucket(const ShardPlan& plan, int64_t bucket, const at::Tensor& full,
+                            const at::Tensor& local);
+  absl::Status GatherBucket(const ShardPlan& plan, int64_t bucket, const at::Tensor& full);
+  absl::Status FinishBuckets(const at::Tensor& full, const char* what);
   // What all ranks keep, into `full` on every rank; both of one type, of any.
-  absl::Status GatherShards(const ShardPlan& plan, const at::Tensor& local, at::Tensor full);
+  absl::Status GatherShards(const ShardPlan& plan, const at::Tensor& local, const at::Tensor& full);
 
   // Every rank's text, by rank, on every rank.
   absl::StatusOr<std::vector<std::string>> AllGather(const std::string& text);
@@ -72,6 +74,10 @@ class DataParallel {
   static bool LaunchedByMpi();
 
  private:
+  BucketExchange* Exchange(const at::Tensor& full) const;
+  // Remembers that a collective failed.
+  absl::Status Noted(absl::Status status);
+
   DataParallel(bool own_mpi, absl::Duration timeout) : own_mpi_(own_mpi), timeout_(timeout) {}
 
   int rank_ = 0;
@@ -81,7 +87,8 @@ class DataParallel {
   bool own_mpi_;       // MPI was initialised here and is finalised in the destructor
   bool lost_ = false;  // a collective failed: the others may never answer again
   absl::Duration timeout_;
-  std::unique_ptr<GpuCollectives> gpus_;
+  std::unique_ptr<BucketExchange> buckets_;  // through host memory; null with one process
+  std::unique_ptr<BucketExchange> gpus_;     // from GPU to GPU, once they have joined
 };
 
 }  // namespace tritonrl

@@ -40,9 +40,11 @@ ncclDataType_t TypeOf(const at::Tensor& tensor) {
   }
 }
 
-cudaStream_t Stream() { return c10::cuda::getCurrentCUDAStream().stream(); }
-
 }  // namespace
+
+GpuCollectives::GpuCollectives(const GpuCollectivesOptions& options)
+    : options_(options),
+      stream_(c10::cuda::getStreamFromPool(/*isHighPriority=*/true, options.device.index())) {}
 
 absl::StatusOr<std::unique_ptr<GpuCollectives>> GpuCollectives::Join(
     const GpuCollectivesOptions& options,
@@ -110,9 +112,21 @@ absl::Status GpuCollectives::Check(ncclResult_t code, const char* what, absl::Ti
                                              why.empty() ? "" : ": ", why));
 }
 
-absl::Status GpuCollectives::Await(const char* what, absl::Time deadline) {
+absl::Status GpuCollectives::Follow() {
+  if (comm_ == nullptr) return absl::UnavailableError("the group of GPUs has ended");
+  at::cuda::CUDAEvent now;
+  now.record(c10::cuda::getCurrentCUDAStream(options_.device.index()));
+  now.block(stream_);
+  return absl::OkStatus();
+}
+
+absl::Status GpuCollectives::Finish(const char* what) {
+  if (comm_ == nullptr) return absl::UnavailableError("the group of GPUs has ended");
+  const c10::cuda::CUDAGuard guard(options_.device);
+  const absl::Time deadline = absl::Now() + options_.timeout;
   at::cuda::CUDAEvent done;
-  done.record();
+  done.record(stream_);
+  done.block(c10::cuda::getCurrentCUDAStream(options_.device.index()));
   Pauses pauses;
   while (!done.query()) {
     ncclResult_t code = ncclSuccess;
@@ -124,73 +138,45 @@ absl::Status GpuCollectives::Await(const char* what, absl::Time deadline) {
   return absl::OkStatus();
 }
 
-absl::Status GpuCollectives::ReduceBucket(const ShardPlan& plan, int64_t bucket,
-                                          const at::Tensor& full, const at::Tensor& local,
-                                          absl::Time deadline) {
+absl::Status GpuCollectives::Reduce(const ShardPlan& plan, int64_t bucket, const at::Tensor& full,
+                                    const at::Tensor& local) {
+  RETURN_IF_ERROR(Follow());
+  const c10::cuda::CUDAStreamGuard guard(stream_);
   const FlatRange range = plan.Bucket(bucket), mine = plan.Piece(bucket, options_.rank);
   const int64_t count = plan.Piece(bucket, 0).size();
-  at::Tensor send = full.narrow(0, range.begin, range.size());
-  at::Tensor receive = local.narrow(0, plan.LocalOffset(bucket, options_.rank), mine.size());
+  const at::Tensor place = local.narrow(0, plan.LocalOffset(bucket, options_.rank), mine.size());
+  at::Tensor send = full.narrow(0, range.begin, range.size()), receive = place;
   const bool equal = range.size() == count * options_.size;
   if (!equal) {  // pieces of one size, the last ones filled up with zeros
-    const at::Tensor padded = at::zeros({count * options_.size}, send.options());
-    padded.narrow(0, 0, range.size()).copy_(send);
-    send = padded;
+    send = at::zeros({count * options_.size}, full.options());
+    send.narrow(0, 0, range.size()).copy_(full.narrow(0, range.begin, range.size()));
     receive = at::zeros({count}, local.options());
   }
   RETURN_IF_ERROR(Check(ncclReduceScatter(send.const_data_ptr(), receive.mutable_data_ptr(), count,
-                                          TypeOf(send), ncclSum, comm_, Stream()),
-                        "the sum of gradients", deadline));
-  if (!equal) {
-    local.narrow(0, plan.LocalOffset(bucket, options_.rank), mine.size())
-        .copy_(receive.narrow(0, 0, mine.size()));
-  }
+                                          TypeOf(send), ncclSum, comm_, stream_.stream()),
+                        "the sum of gradients", absl::Now() + options_.timeout));
+  if (!equal) place.copy_(receive.narrow(0, 0, mine.size()));
   return absl::OkStatus();
 }
 
-absl::Status GpuCollectives::GatherBucket(const ShardPlan& plan, int64_t bucket,
-                                          const at::Tensor& local, const at::Tensor& full,
-                                          absl::Time deadline) {
+absl::Status GpuCollectives::Gather(const ShardPlan& plan, int64_t bucket, const at::Tensor& full) {
+  RETURN_IF_ERROR(Follow());
+  const c10::cuda::CUDAStreamGuard guard(stream_);
   const FlatRange range = plan.Bucket(bucket), mine = plan.Piece(bucket, options_.rank);
   const int64_t count = plan.Piece(bucket, 0).size();
-  at::Tensor send = local.narrow(0, plan.LocalOffset(bucket, options_.rank), mine.size());
-  at::Tensor receive = full.narrow(0, range.begin, range.size());
+  const at::Tensor place = full.narrow(0, range.begin, range.size());
+  at::Tensor send = full.narrow(0, mine.begin, mine.size()), receive = place;
   const bool equal = range.size() == count * options_.size;
   if (!equal) {
-    const at::Tensor padded = at::zeros({count}, local.options());
-    padded.narrow(0, 0, mine.size()).copy_(send);
-    send = padded;
+    send = at::zeros({count}, full.options());
+    send.narrow(0, 0, mine.size()).copy_(full.narrow(0, mine.begin, mine.size()));
     receive = at::zeros({count * options_.size}, full.options());
   }
   RETURN_IF_ERROR(Check(ncclAllGather(send.const_data_ptr(), receive.mutable_data_ptr(), count,
-                                      TypeOf(send), comm_, Stream()),
-                        "the exchange of weights", deadline));
-  if (!equal) {
-    full.narrow(0, range.begin, range.size()).copy_(receive.narrow(0, 0, range.size()));
-  }
+                                      TypeOf(send), comm_, stream_.stream()),
+                        "the exchange of weights", absl::Now() + options_.timeout));
+  if (!equal) place.copy_(receive.narrow(0, 0, range.size()));
   return absl::OkStatus();
-}
-
-absl::Status GpuCollectives::ReduceToShards(const ShardPlan& plan, const at::Tensor& full,
-                                            const at::Tensor& local) {
-  if (comm_ == nullptr) return absl::UnavailableError("the group of GPUs has ended");
-  const c10::cuda::CUDAGuard guard(options_.device);
-  const absl::Time deadline = absl::Now() + options_.timeout;
-  for (int64_t bucket = 0; bucket < plan.buckets(); ++bucket) {
-    RETURN_IF_ERROR(ReduceBucket(plan, bucket, full, local, deadline));
-  }
-  return Await("the sum of gradients", deadline);
-}
-
-absl::Status GpuCollectives::GatherShards(const ShardPlan& plan, const at::Tensor& local,
-                                          const at::Tensor& full) {
-  if (comm_ == nullptr) return absl::UnavailableError("the group of GPUs has ended");
-  const c10::cuda::CUDAGuard guard(options_.device);
-  const absl::Time deadline = absl::Now() + options_.timeout;
-  for (int64_t bucket = 0; bucket < plan.buckets(); ++bucket) {
-    RETURN_IF_ERROR(GatherBucket(plan, bucket, local, full, deadline));
-  }
-  return Await("the exchange of weights", deadline);
 }
 
 }  // namespace tritonrl

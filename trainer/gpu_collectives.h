@@ -5,6 +5,7 @@
 #define TRITONRL_TRAINER_GPU_COLLECTIVES_H_
 
 #include <ATen/core/Tensor.h>
+#include <c10/cuda/CUDAStream.h>
 #include <nccl.h>
 
 #include <functional>
@@ -14,6 +15,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
+#include "trainer/bucket_exchange.h"
 #include "trainer/shard_plan.h"
 
 namespace tritonrl {
@@ -25,40 +27,38 @@ struct GpuCollectivesOptions {
   absl::Duration timeout = absl::Minutes(10);  // of each operation
 };
 
-// Used by one thread. Everything is enqueued on the current stream and waited for.
-class GpuCollectives {
+// Operations run on a stream of their own, beside what the current stream is given afterwards.
+class GpuCollectives : public BucketExchange {
  public:
   // Called by all ranks together, each with a GPU of its own. `broadcast` gives rank 0's text to
   // all.
   static absl::StatusOr<std::unique_ptr<GpuCollectives>> Join(
       const GpuCollectivesOptions& options,
       const std::function<absl::Status(std::string*)>& broadcast);
-  ~GpuCollectives();
+  ~GpuCollectives() override;
   GpuCollectives(const GpuCollectives&) = delete;
   GpuCollectives& operator=(const GpuCollectives&) = delete;
 
-  // As DataParallel's, with tensors on the device. After an error no other operation can succeed.
-  absl::Status ReduceToShards(const ShardPlan& plan, const at::Tensor& full,
-                              const at::Tensor& local);
-  absl::Status GatherShards(const ShardPlan& plan, const at::Tensor& local, const at::Tensor& full);
+  // With tensors on the device. After an error no other operation can succeed.
+  absl::Status Reduce(const ShardPlan& plan, int64_t bucket, const at::Tensor& full,
+                      const at::Tensor& local) override;
+  absl::Status Gather(const ShardPlan& plan, int64_t bucket, const at::Tensor& full) override;
+  absl::Status Finish(const char* what) override;
 
  private:
-  explicit GpuCollectives(const GpuCollectivesOptions& options) : options_(options) {}
+  explicit GpuCollectives(const GpuCollectivesOptions& options);
 
   absl::Status Init(const ncclUniqueId& id);
   // `code` is what a call gave: waits, while it says that it is in progress.
   absl::Status Check(ncclResult_t code, const char* what, absl::Time deadline);
-  absl::Status ReduceBucket(const ShardPlan& plan, int64_t bucket, const at::Tensor& full,
-                            const at::Tensor& local, absl::Time deadline);
-  absl::Status GatherBucket(const ShardPlan& plan, int64_t bucket, const at::Tensor& local,
-                            const at::Tensor& full, absl::Time deadline);
-  // Until all that was enqueued is done.
-  absl::Status Await(const char* what, absl::Time deadline);
+  // The stream of the operations goes on where the current one is now.
+  absl::Status Follow();
   absl::Status Late(const char* what);
   // Ends kernels that wait for a rank that is gone.
   void Abort();
 
   const GpuCollectivesOptions options_;
+  const c10::cuda::CUDAStream stream_;
   ncclComm_t comm_ = nullptr;
 };
 

@@ -25,6 +25,18 @@ at::Tensor Sum(const at::Tensor& values) { return at::sum(values, at::kDouble); 
 
 }  // namespace
 
+HrdTokens TokensOfRows(const HrdTokens& tokens, const at::Tensor& rows) {
+  const auto of_rows = [&](const at::Tensor& t) {
+    return t.defined() ? t.index_select(0, rows) : at::Tensor();
+  };
+  return {.old_log_probs = of_rows(tokens.old_log_probs),
+          .advantage = of_rows(tokens.advantage),
+          .weight = of_rows(tokens.weight),
+          .mask = of_rows(tokens.mask),
+          .reference_log_probs = of_rows(tokens.reference_log_probs),
+          .kl_weight = of_rows(tokens.kl_weight)};
+}
+
 HrdResult HrdLoss(const at::Tensor& log_probs, const at::Tensor& entropy, const HrdTokens& tokens,
                   double epsilon, double kl_coefficient) {
   const at::Tensor difference = (log_probs - tokens.old_log_probs) * tokens.mask;

@@ -19,8 +19,8 @@
 
 namespace tritonrl {
 
-// One packed micro-batch of T rows; all tensors [T] fp32 on the device of the log-probabilities.
-// Rows without a response token have zeros everywhere.
+// One packed micro-batch of T rows, or a run of its rows; all tensors [T] fp32 on the device of the
+// log-probabilities. Rows without a response token have zeros everywhere.
 struct HrdTokens {
   at::Tensor old_log_probs;
   at::Tensor advantage;            // A of the token's class
@@ -30,7 +30,11 @@ struct HrdTokens {
   at::Tensor kl_weight;            // w_kl; undefined without KL penalty
 };
 
-// Sums over response tokens, kept on the device so that nothing waits for it.
+// Those of `rows` ([R] int64, places in `tokens`).
+HrdTokens TokensOfRows(const HrdTokens& tokens, const at::Tensor& rows);
+
+// Sums over response tokens, kept on the device so that nothing waits for it. Those of a
+// micro-batch are the sums (the last one: the maximum) of those of its runs of rows.
 enum HrdStatistic {
   kLossSum = 0,     // loss (already weighted and normalised)
   kTokenCount,      // response tokens
@@ -47,7 +51,8 @@ struct HrdResult {
   at::Tensor statistics;   // [kNumHrdStatistics] fp64
 };
 
-// log_probs, entropy: [T] fp32 from Transformer::Forward.
+// log_probs, entropy: [T] fp32 of these tokens, T > 0, from Transformer::Forward or, run by run,
+// from Transformer::ForwardBackward. d_log_probs of a row depends on that row alone.
 HrdResult HrdLoss(const at::Tensor& log_probs, const at::Tensor& entropy, const HrdTokens& tokens,
                   double epsilon, double kl_coefficient);
 

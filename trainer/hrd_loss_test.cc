@@ -4,6 +4,7 @@
 #include <ATen/ops/rand.h>
 #include <ATen/ops/zeros.h>
 
+#include <algorithm>
 #include <cmath>
 #include <vector>
 
@@ -125,6 +126,49 @@ TEST(HrdLoss, GradientMatchesFiniteDifferences) {
     nonzero += std::abs(gradient[i]) > 1e-3 ? 1 : 0;
   }
   EXPECT_GT(nonzero, n / 2);
+}
+
+TEST(HrdLoss, RunsOfRowsGiveTheWhole) {
+  // Every third row has no token; runs as a head with chunks of 7 rows gives them.
+  Philox random(8);
+  const int64_t n = 50;
+  std::vector<float> columns[7];
+  std::vector<int64_t> rows;
+  for (int64_t i = 0; i < n; ++i) {
+    const bool token = i % 3 != 0;
+    if (token) rows.push_back(i);
+    for (auto& column : columns) {
+      column.push_back(token ? static_cast<float>(random.Normal()) : 0.0F);
+    }
+    columns[3].back() = token ? 1.0F : 0.0F;
+  }
+  const HrdTokens tokens = {Row(columns[0]), Row(columns[1]), Row(columns[2]),
+                            Row(columns[3]), Row(columns[4]), Row(columns[5])};
+  const at::Tensor log_probs = Row(columns[6]), entropy = Row(columns[5]);
+  const HrdResult whole = HrdLoss(log_probs, entropy, tokens, 0.2, 0.3);
+
+  std::vector<double> statistics(kNumHrdStatistics, 0.0);
+  for (size_t begin = 0; begin < rows.size(); begin += 7) {
+    const size_t end = std::min(rows.size(), begin + 7);
+    const at::Tensor run = at::zeros({static_cast<int64_t>(end - begin)}, at::kLong);
+    std::copy(rows.begin() + begin, rows.begin() + end, run.mutable_data_ptr<int64_t>());
+    const HrdResult part = HrdLoss(log_probs.index_select(0, run), entropy.index_select(0, run),
+                                   TokensOfRows(tokens, run), 0.2, 0.3);
+    EXPECT_TRUE(part.d_log_probs.equal(whole.d_log_probs.index_select(0, run)));
+    for (int k = 0; k < kMaxLogProbDiff; ++k) {
+      statistics[k] += Statistic(part, static_cast<HrdStatistic>(k));
+    }
+    statistics[kMaxLogProbDiff] =
+        std::max(statistics[kMaxLogProbDiff], Statistic(part, kMaxLogProbDiff));
+  }
+  for (int k = 0; k < kNumHrdStatistics; ++k) {
+    EXPECT_NEAR(statistics[k], Statistic(whole, static_cast<HrdStatistic>(k)), 1e-9) << k;
+  }
+  EXPECT_EQ(statistics[kTokenCount], static_cast<double>(rows.size()));
+  EXPECT_FALSE(TokensOfRows({tokens.old_log_probs, tokens.advantage, tokens.weight, tokens.mask,
+                             at::Tensor(), at::Tensor()},
+                            at::zeros({1}, at::kLong))
+                   .kl_weight.defined());
 }
 
 TEST(HrdLoss, StaysFiniteForAHugeRatio) {

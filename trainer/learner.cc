@@ -13,7 +13,6 @@
 #include "base/status.h"
 #include "trainer/advantage.h"
 #include "trainer/bad_gradient.h"
-#include "trainer/hrd_tokens.h"
 #include "trainer/packing.h"
 #include "trainer/torch_status.h"
 
@@ -21,10 +20,15 @@ namespace tritonrl {
 
 // Sums of a whole call of Learn. Device tensors are collected and read once at the end.
 struct Learner::Totals {
-  std::vector<at::Tensor> statistics;  // one [kNumHrdStatistics] for each micro-batch
+  std::vector<at::Tensor> statistics;  // one [kNumHrdStatistics] for each run of rows
   std::vector<bool> before_update;     // whether it ran before the first update of the batch
   bool updated = false;
   int64_t tokens = 0;  // prompt and response tokens passed through the model
+
+  void Add(const HrdResult& loss) {
+    statistics.push_back(loss.statistics);
+    before_update.push_back(!updated);
+  }
 };
 
 namespace {
@@ -77,15 +81,11 @@ absl::Status ValidateRlBatch(const RlBatch& batch, bool with_reference) {
 Learner::Learner(LearnerOptions options, const Policy* policy, AdamW* optimizer,
                  DataParallel* ranks)
     : options_(std::move(options)),
+      cost_(CostOf(policy->config)),
       policy_(policy),
       optimizer_(optimizer),
       ranks_(ranks),
-      gradients_(*policy->weights) {
-  const ModelConfig& model = policy->config;
-  const int64_t embedding = model.tie_word_embeddings ? 0 : model.vocab_size * model.hidden_size;
-  cost_.quadratic = 7.0 * static_cast<double>(model.num_layers * model.query_size()) /
-                    (6.0 * static_cast<double>(model.NumParameters() - embedding));
-}
+      gradients_(*policy->weights) {}
 
 absl::StatusOr<LearnStats> Learner::Learn(const RlBatch& batch, int64_t step) {
   const absl::Time start = absl::Now();
@@ -171,7 +171,6 @@ absl::Status Learner::LearnPart(const RlBatch& batch, const std::vector<int>& gr
     stats->skipped_samples += static_cast<int64_t>(sums[2]);
   }
   for (RlItem& item : items) item.group_weight /= sums[0];
-  gradients_.Zero();
   if (sums[1] == 0) {
     // Nothing to learn anywhere: one forward pass still measures learner against engine.
     if (idle != nullptr && !totals->updated) Accumulate({{*idle, 0.0}}, false, totals);
@@ -190,7 +189,9 @@ void Learner::Accumulate(const std::vector<RlItem>& items, bool with_gradient, T
     lengths.push_back(
         static_cast<int64_t>(item.sample.prompt.size() + item.sample.response.size()));
   }
-  for (const std::vector<int>& pack : PackByTokens(lengths, options_.micro_batch_tokens)) {
+  auto sum = Transformer::GradientSum::kReplace;
+  const auto packs = PackByTokens(lengths, options_.micro_batch_tokens);
+  for (const std::vector<int>& pack : packs) {
     std::vector<const RlSample*> samples;
     std::vector<double> weights;
     for (const int i : pack) {
@@ -199,18 +200,35 @@ void Learner::Accumulate(const std::vector<RlItem>& items, bool with_gradient, T
     }
     const HrdMicroBatch micro =
         BuildHrdMicroBatch(options_.objective, samples, weights, policy_->device());
-    const ForwardResult forward = policy_->transformer->Forward(
-        micro.batch, micro.targets, options_.temperature, with_gradient ? &activations_ : nullptr);
-    const HrdResult loss =
-        HrdLoss(forward.log_probs, forward.entropy, micro.tokens, options_.objective.epsilon(),
-                options_.objective.kl_coefficient());
-    if (with_gradient) {
-      policy_->transformer->Backward(activations_, loss.d_log_probs, &gradients_);
-    }
     totals->tokens += micro.batch.num_tokens();
-    totals->statistics.push_back(loss.statistics);
-    totals->before_update.push_back(!totals->updated);
+    if (with_gradient) {
+      ForwardBackward(micro, sum, /*last=*/&pack == &packs.back(), totals);
+      sum = Transformer::GradientSum::kAdd;
+      continue;
+    }
+    const ForwardResult forward =
+        policy_->transformer->Forward(micro.batch, micro.targets, options_.temperature, nullptr);
+    totals->Add(HrdLoss(forward.log_probs, forward.entropy, micro.tokens,
+                        options_.objective.epsilon(), options_.objective.kl_coefficient()));
   }
+  // The others count on this rank's share of the sum.
+  if (with_gradient && items.empty()) gradients_.Zero();
+}
+
+void Learner::ForwardBackward(const HrdMicroBatch& micro, Transformer::GradientSum sum, bool last,
+                              Totals* totals) {
+  const auto loss_of_rows = [&](const at::Tensor& rows, const at::Tensor& log_probs,
+                                const at::Tensor& entropy) {
+    const HrdResult loss =
+        HrdLoss(log_probs, entropy, TokensOfRows(micro.tokens, rows), options_.objective.epsilon(),
+                options_.objective.kl_coefficient());
+    totals->Add(loss);
+    return loss.d_log_probs;
+  };
+  policy_->transformer->ForwardBackward(micro.batch, micro.targets, options_.temperature,
+                                        loss_of_rows, sum, &gradients_, [&](int64_t offset) {
+                                          if (last) optimizer_->GradientsFrom(offset, gradients_);
+                                        });
 }
 
 absl::Status Learner::Update(int64_t update, const std::vector<RlItem>& items, LearnStats* stats) {

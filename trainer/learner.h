@@ -12,12 +12,11 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
-#include "model/activations.h"
 #include "model/weights.h"
 #include "trainer/adamw.h"
 #include "trainer/config.pb.h"
 #include "trainer/data_parallel.h"
-#include "trainer/hrd_loss.h"
+#include "trainer/hrd_tokens.h"
 #include "trainer/policy.h"
 #include "trainer/rl_batch.h"
 #include "trainer/rl_exchange.h"
@@ -82,7 +81,13 @@ class Learner {
   absl::Status LearnAll(const RlBatch& batch, int64_t step, LearnStats* stats);
   absl::Status LearnPart(const RlBatch& batch, const std::vector<int>& groups, int64_t update,
                          bool first_epoch, Totals* totals, LearnStats* stats);
+  // Passes all items through the model. `with_gradient`: gradients_ is then their gradient, zero
+  // if there are none, whatever it was before.
   void Accumulate(const std::vector<RlItem>& items, bool with_gradient, Totals* totals);
+  // The micro-batch's gradient replaces gradients_ or is added to it. `last`: of the update, so
+  // that the sums over ranks begin.
+  void ForwardBackward(const HrdMicroBatch& micro, Transformer::GradientSum sum, bool last,
+                       Totals* totals);
   absl::Status Update(int64_t update, const std::vector<RlItem>& items, LearnStats* stats);
   absl::Status Finish(const Totals& totals, LearnStats* stats);
 
@@ -92,7 +97,6 @@ class Learner {
   AdamW* optimizer_;
   DataParallel* ranks_;
   Gradients gradients_;
-  Activations activations_;  // buffers are reused from pass to pass
   int skipped_in_a_row_ = 0;
 };
 

@@ -49,5 +49,23 @@ TEST(LearnerRanks, TwoRanksLearnTheSame) {
   EXPECT_GE(one[7], 3);            // at least the group with equal rewards has no gradient
 }
 
+// One group of three: from the second step on a rank of four has no sample, after one that it had.
+TEST(LearnerRanks, ARankWithoutSamplesAddsNothing) {
+  const auto program = Runfile("trainer/learner_test_program");
+  ASSERT_TRUE(program.ok()) << program.status();
+  const auto folder = MakeTempDirectory("ranks");
+  ASSERT_TRUE(folder.ok());
+  const std::vector<double> one = Numbers({*program, *folder, "shrink"});
+  const std::vector<double> four = Numbers(MpirunCommand(4, {*program, *folder, "shrink"}));
+  RemoveTree(*folder).IgnoreError();
+  ASSERT_EQ(one.size(), 27);
+  ASSERT_EQ(four.size(), 27);
+  for (size_t i = 0; i < one.size(); ++i) {
+    EXPECT_NEAR(four[i], one[i], 1e-4 * std::abs(one[i]) + 1e-7) << "number " << i;
+  }
+  EXPECT_EQ(one[9 + 6] + one[9 + 7], 3);  // samples of the second step
+  EXPECT_EQ(one[9 + 8], 2);               // with an update in each epoch
+}
+
 }  // namespace
 }  // namespace tritonrl

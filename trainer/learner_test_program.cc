@@ -1,5 +1,6 @@
 // Started by learner_ranks_test, alone or under mpirun, with a scratch folder as its argument:
-// learns three steps from the same global batches and prints what the learner saw.
+// learns three steps from the same global batches and prints what the learner saw. With "shrink" as
+// a second argument only the first step has more than one group.
 #include <cstdio>
 #include <string>
 
@@ -37,7 +38,7 @@ RlBatch GlobalBatch(int64_t step) {
   return batch;
 }
 
-absl::Status Learn(const std::string& folder, DataParallel* ranks) {
+absl::Status Learn(const std::string& folder, bool shrink, DataParallel* ranks) {
   Policy policy = LoadTinyPolicy(absl::StrCat(folder, "/", ranks->rank()));
   LearnerOptions options;
   options.objective.set_optimizer_steps_per_epoch(2);
@@ -49,6 +50,7 @@ absl::Status Learn(const std::string& folder, DataParallel* ranks) {
   Learner learner(options, &policy, &optimizer, ranks);
   for (int64_t step = 0; step < options.total_steps; ++step) {
     RlBatch all = GlobalBatch(step), mine;
+    if (shrink && step > 0) all.resize(1);
     FillAdvantages(options.objective, &all);
     for (size_t g = ranks->rank(); g < all.size(); g += ranks->size()) mine.push_back(all[g]);
     ASSIGN_OR_RETURN(const LearnStats stats, learner.Learn(mine, step));
@@ -62,13 +64,16 @@ absl::Status Learn(const std::string& folder, DataParallel* ranks) {
   return absl::OkStatus();
 }
 
-int Main(const std::string& folder) {
+int Main(const std::string& folder, bool shrink) {
   auto ranks = DataParallel::Join(absl::Seconds(60));
   if (!ranks.ok()) return ExitCodeFor(ranks.status(), nullptr);
-  return ExitCodeFor(Learn(folder, ranks->get()), ranks->get());
+  return ExitCodeFor(Learn(folder, shrink, ranks->get()), ranks->get());
 }
 
 }  // namespace
 }  // namespace tritonrl
 
-int main(int argc, char** argv) { return argc == 2 ? tritonrl::Main(argv[1]) : 2; }
+int main(int argc, char** argv) {
+  if (argc < 2 || argc > 3 || (argc == 3 && std::string(argv[2]) != "shrink")) return 2;
+  return tritonrl::Main(argv[1], argc == 3);
+}

@@ -18,12 +18,6 @@ namespace {
 
 constexpr int64_t kWidth = 4;  // bytes of an element
 
-std::vector<at::Tensor> StoredTensors(const AdamW& optimizer) {
-  std::vector<at::Tensor> tensors = {optimizer.first_moment(), optimizer.second_moment()};
-  if (!optimizer.master_is_weights()) tensors.insert(tensors.begin(), optimizer.master());
-  return tensors;
-}
-
 absl::Status WriteFully(int fd, const char* data, int64_t size, const std::string& path) {
   while (size > 0) {
     const ssize_t written = write(fd, data, size);
@@ -113,17 +107,22 @@ std::string OptimizerFileName(int rank, int ranks) {
   return absl::StrFormat("optimizer_%03d_of_%03d.bin", rank, ranks);
 }
 
-absl::Status WriteOptimizer(const std::string& dir, const AdamW& optimizer) {
-  const std::string path =
-      JoinPath(dir, OptimizerFileName(optimizer.rank(), optimizer.plan().ranks()));
+std::vector<at::Tensor> StoredTensors(const AdamW& optimizer) {
+  std::vector<at::Tensor> tensors = {optimizer.first_moment(), optimizer.second_moment()};
+  if (!optimizer.master_is_weights()) tensors.insert(tensors.begin(), optimizer.master());
+  return tensors;
+}
+
+absl::Status WriteOptimizer(const std::string& path, const std::vector<HostCopy>& tensors) {
   const int fd = open(path.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644);
   if (fd < 0) return ErrnoStatus(errno, "create", path);
   absl::Status status;
-  for (const at::Tensor& tensor : StoredTensors(optimizer)) {
-    const at::Tensor host = tensor.cpu().contiguous();
-    status = WriteFully(fd, static_cast<const char*>(host.const_data_ptr()),
-                        static_cast<int64_t>(host.nbytes()), path);
-    if (!status.ok()) break;
+  for (const HostCopy& tensor : tensors) {
+    for (const at::Tensor& piece : tensor.pieces()) {
+      if (!status.ok()) break;
+      status = WriteFully(fd, static_cast<const char*>(piece.const_data_ptr()),
+                          static_cast<int64_t>(piece.nbytes()), path);
+    }
   }
   if (status.ok() && fsync(fd) != 0) status = ErrnoStatus(errno, "write", path);
   if (close(fd) != 0 && status.ok()) status = ErrnoStatus(errno, "write", path);

@@ -6,9 +6,11 @@
 #define TRITONRL_TRAINER_OPTIMIZER_FILE_H_
 
 #include <string>
+#include <vector>
 
 #include "absl/status/status.h"
 #include "trainer/adamw.h"
+#include "trainer/host_copy.h"
 #include "trainer/shard_plan.h"
 
 namespace tritonrl {
@@ -16,8 +18,11 @@ namespace tritonrl {
 // Name of a rank's file: optimizer.bin for one rank, optimizer_003_of_008.bin for several.
 std::string OptimizerFileName(int rank, int ranks);
 
-// Writes this rank's file into `dir` and syncs it.
-absl::Status WriteOptimizer(const std::string& dir, const AdamW& optimizer);
+// What a rank keeps, in the order of the file.
+std::vector<at::Tensor> StoredTensors(const AdamW& optimizer);
+
+// Writes a rank's file from copies of these, and syncs it.
+absl::Status WriteOptimizer(const std::string& path, const std::vector<HostCopy>& tensors);
 
 // Reads what this rank keeps from the files in `dir`, which were written by ranks with the plan
 // `saved`. Error: a file that is missing or of another size (DataLoss, named), a plan for another

@@ -50,6 +50,12 @@ at::ScalarType ToScalarType(FloatType type) {
   return type == BFLOAT16 ? at::kBFloat16 : at::kFloat;
 }
 
+SequenceCost CostOf(const ModelConfig& model) {
+  const int64_t embedding = model.tie_word_embeddings ? 0 : model.vocab_size * model.hidden_size;
+  return {.quadratic = 7.0 * static_cast<double>(model.num_layers * model.query_size()) /
+                       (6.0 * static_cast<double>(model.NumParameters() - embedding))};
+}
+
 absl::StatusOr<at::Device> ResolveDevice(const std::string& name, int local_rank) {
   const int gpus = static_cast<int>(at::getNumGPUs());
   if (name == "cpu" || (name == "auto" && gpus == 0)) return at::Device(at::kCPU);

@@ -17,6 +17,7 @@
 #include "model/transformer.h"
 #include "model/weights.h"
 #include "trainer/config.pb.h"
+#include "trainer/packing.h"
 
 namespace tritonrl {
 
@@ -40,6 +41,10 @@ absl::StatusOr<Policy> LoadPolicy(const PolicyConfig& policy_config, int threads
 // Writes config.json, model.safetensors and the tokenizer's files, so that LoadPolicy and
 // `transformers` load the folder.
 absl::Status SavePolicy(const Policy& policy, const std::string& dir, FloatType dtype);
+
+// What a sequence costs this model in forward and backward. An embedding that is not the head as
+// well takes no part in products.
+SequenceCost CostOf(const ModelConfig& model);
 
 // The device named by "auto", "cpu", "cuda" or "cuda:N". InvalidArgument for a GPU that is not
 // there.

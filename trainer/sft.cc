@@ -56,7 +56,7 @@ class SftRun {
   absl::Status Loop();
   absl::Status Evaluate();
   absl::Status Log(int64_t step, const SftStepStats& stats, bool evaluated);
-  absl::Status SaveCheckpoint();
+  absl::Status BeginCheckpoint();
   void Say(const std::string& text) const;
 
   const SftConfig& config_;
@@ -157,12 +157,12 @@ absl::Status SftRun::OpenData() {
   }
   if (eval.empty() || config_.eval_samples() == 0) return absl::OkStatus();
   ASSIGN_OR_RETURN(const std::unique_ptr<JsonlData> eval_data, JsonlData::Open(eval));
-  std::vector<int64_t> mine;
-  const int64_t count = std::min<int64_t>(config_.eval_samples(), eval_data->size());
-  for (int64_t i = ranks_.rank(); i < count; i += ranks_.size()) mine.push_back(i);
+  std::vector<int64_t> first(std::min<int64_t>(config_.eval_samples(), eval_data->size()));
+  std::iota(first.begin(), first.end(), 0);
   ASSIGN_OR_RETURN(eval_batch_,
-                   MakeSftBatch(*eval_data, mine, *policy_.tokenizer, policy_.end_token(),
-                                config_.max_sequence_tokens(), micro_batch_tokens_));
+                   MakeSftBatch(*eval_data, first, *policy_.tokenizer, policy_.end_token(),
+                                config_.max_sequence_tokens(), micro_batch_tokens_,
+                                {ranks_.rank(), ranks_.size(), CostOf(policy_.config)}));
   return absl::OkStatus();
 }
 
@@ -204,7 +204,13 @@ absl::StatusOr<SftOutcome> SftRun::Run() {
   Say(absl::StrFormat("%d parameters on %s, %d examples, %d steps of %d",  //
                       policy_.config.NumParameters(), DescribeDevice(policy_.device()),
                       train_data_->size(), total_steps_, config_.batch_size()));
-  RETURN_IF_ERROR(Loop());
+  const absl::Status trained = Loop();
+  if (!trained.ok()) {
+    // A checkpoint that is being written must not be lost with a later step. With several ranks, of
+    // which perhaps only this one failed, there is no publishing it together.
+    if (ranks_.size() == 1) store_.Finish().IgnoreError();
+    return trained;
+  }
   outcome_.steps = state_.step;
   if (outcome_.stopped) return outcome_;
   outcome_.model_dir = JoinPath(output_dir_, "model");
@@ -222,6 +228,7 @@ absl::Status SftRun::Loop() {
   options.micro_batch_tokens = micro_batch_tokens_;
   options.rank = ranks_.rank();
   options.size = ranks_.size();
+  options.cost = CostOf(policy_.config);
   options.threads =
       config_.data_threads() > 0 ? config_.data_threads() : (policy_.device().is_cpu() ? 1 : 4);
   options.first_step = state_.step;
@@ -259,10 +266,12 @@ absl::Status SftRun::Loop() {
     outcome_.stopped = outcome_.stopped && !last;
     const int every = config_.checkpoint().every();
     if (last || outcome_.stopped || (every > 0 && state_.step % every == 0)) {
-      RETURN_IF_ERROR(SaveCheckpoint());
+      RETURN_IF_ERROR(BeginCheckpoint());
     }
     if (outcome_.stopped) break;
+    RETURN_IF_ERROR(store_.Poll());
   }
+  RETURN_IF_ERROR(store_.Finish());
   if (left_out_ > 0) {
     Say(absl::StrCat(left_out_, " examples were longer than max_sequence_tokens (",
                      config_.max_sequence_tokens(), ") and left out"));
@@ -303,9 +312,9 @@ absl::Status SftRun::Log(int64_t step, const SftStepStats& stats, bool evaluated
   return metrics_->Append(step, fields);
 }
 
-absl::Status SftRun::SaveCheckpoint() {
+absl::Status SftRun::BeginCheckpoint() {
   state_.skipped_in_a_row = learner_->skipped_in_a_row();
-  return store_.Save(state_, policy_, *optimizer_);
+  return store_.Begin(state_, policy_, *optimizer_);
 }
 
 }  // namespace

@@ -6,7 +6,6 @@
 
 #include "base/random.h"
 #include "base/status.h"
-#include "trainer/packing.h"
 #include "trainer/torch_status.h"
 
 namespace tritonrl {
@@ -15,6 +14,36 @@ namespace {
 // Streams of the run seed's random numbers.
 constexpr uint64_t kPermutationStream = 0x7065726dULL;
 constexpr uint64_t kWindowStream = 0x77696e64ULL;
+
+struct Sequence {
+  std::vector<int32_t> tokens;  // prompt, response, end token
+  int64_t prompt_length = 0;
+
+  int64_t length() const { return static_cast<int64_t>(tokens.size()); }
+};
+
+Sequence Tokenise(const SftExample& example, const Tokenizer& tokenizer, int32_t end_token) {
+  Sequence sequence = {.tokens = tokenizer.Encode(example.prompt)};
+  sequence.prompt_length = sequence.length();
+  const std::vector<int32_t> response = tokenizer.Encode(example.response);
+  sequence.tokens.insert(sequence.tokens.end(), response.begin(), response.end());
+  if (response.empty() || response.back() != end_token) sequence.tokens.push_back(end_token);
+  return sequence;
+}
+
+// The tokens are moved out of `sequences`.
+SftMicroBatch Pack(const std::vector<int>& pack, std::vector<Sequence>* sequences) {
+  std::vector<std::vector<int32_t>> chosen;
+  std::vector<int64_t> first_target;
+  for (const int i : pack) {
+    chosen.push_back(std::move((*sequences)[i].tokens));
+    first_target.push_back((*sequences)[i].prompt_length);
+  }
+  SftMicroBatch micro;
+  micro.batch = PackSequences(chosen, at::kCPU);
+  micro.targets = NextTokenTargets(micro.batch, first_target);
+  return micro;
+}
 
 }  // namespace
 
@@ -69,38 +98,35 @@ std::vector<int64_t> SftOrder::Batch(int64_t step) {
 
 absl::StatusOr<SftBatch> MakeSftBatch(const JsonlData& data, const std::vector<int64_t>& indices,
                                       const Tokenizer& tokenizer, int32_t end_token,
-                                      int64_t max_sequence_tokens, int64_t micro_batch_tokens) {
+                                      int64_t max_sequence_tokens, int64_t micro_batch_tokens,
+                                      const SftShare& share) {
   SftBatch batch;
-  std::vector<std::vector<int32_t>> sequences;
-  std::vector<int64_t> prompt_lengths, lengths;
+  std::vector<Sequence> sequences;
+  std::vector<int64_t> lengths;
   for (const int64_t index : indices) {
     ASSIGN_OR_RETURN(const SftExample example, data.Read(index));
-    std::vector<int32_t> sequence = tokenizer.Encode(example.prompt);
-    const int64_t prompt_length = static_cast<int64_t>(sequence.size());
-    const std::vector<int32_t> response = tokenizer.Encode(example.response);
-    sequence.insert(sequence.end(), response.begin(), response.end());
-    if (response.empty() || response.back() != end_token) sequence.push_back(end_token);
-    const int64_t length = static_cast<int64_t>(sequence.size());
-    if (length > max_sequence_tokens || prompt_length == 0) {
-      ++batch.left_out;
+    Sequence sequence = Tokenise(example, tokenizer, end_token);
+    if (sequence.length() > max_sequence_tokens || sequence.prompt_length == 0) {
+      batch.left_out += share.rank == 0 ? 1 : 0;
       continue;
     }
-    batch.tokens += length;
-    batch.response_tokens += length - prompt_length;
-    lengths.push_back(length);
-    prompt_lengths.push_back(prompt_length);
+    lengths.push_back(sequence.length());
     sequences.push_back(std::move(sequence));
   }
+  const std::vector<int> owners = BalanceOverRanks(lengths, share.size, share.cost);
+  size_t kept = 0;
+  for (size_t i = 0; i < sequences.size(); ++i) {
+    if (owners[i] != share.rank) continue;
+    batch.tokens += lengths[i];
+    batch.response_tokens += lengths[i] - sequences[i].prompt_length;
+    lengths[kept] = lengths[i];
+    if (kept != i) sequences[kept] = std::move(sequences[i]);
+    ++kept;
+  }
+  sequences.resize(kept);
+  lengths.resize(kept);
   for (const std::vector<int>& pack : PackByTokens(lengths, micro_batch_tokens)) {
-    std::vector<std::vector<int32_t>> chosen;
-    std::vector<int64_t> first_target;
-    for (const int i : pack) {
-      chosen.push_back(std::move(sequences[i]));
-      first_target.push_back(prompt_lengths[i]);
-    }
-    SftMicroBatch& micro = batch.micro_batches.emplace_back();
-    micro.batch = PackSequences(chosen, at::kCPU);
-    micro.targets = NextTokenTargets(micro.batch, first_target);
+    batch.micro_batches.push_back(Pack(pack, &sequences));
   }
   return batch;
 }
@@ -122,14 +148,13 @@ void SftLoader::ScheduleOne() {
   auto promise = std::make_shared<std::promise<absl::StatusOr<SftBatch>>>();
   pending_.push_back(promise->get_future());
   pool_.Schedule([this, step, promise] {
-    const std::vector<int64_t> all = order_->Batch(step);
-    std::vector<int64_t> mine;
-    for (size_t i = options_.rank; i < all.size(); i += options_.size) mine.push_back(all[i]);
+    const std::vector<int64_t> indices = order_->Batch(step);
+    const SftShare share = {options_.rank, options_.size, options_.cost};
     absl::StatusOr<SftBatch> batch = absl::InternalError("not made");
     const absl::Status status =
         CatchTorch("preparing a batch", "set batch_size lower", [&]() -> absl::Status {
-          batch = MakeSftBatch(*data_, mine, *tokenizer_, options_.end_token,
-                               options_.max_sequence_tokens, options_.micro_batch_tokens);
+          batch = MakeSftBatch(*data_, indices, *tokenizer_, options_.end_token,
+                               options_.max_sequence_tokens, options_.micro_batch_tokens, share);
           return batch.status();
         });
     if (!status.ok()) batch = status;

@@ -19,6 +19,7 @@
 #include "model/tokenizer/tokenizer.h"
 #include "trainer/config.pb.h"
 #include "trainer/jsonl_data.h"
+#include "trainer/packing.h"
 
 namespace tritonrl {
 
@@ -57,17 +58,28 @@ struct SftBatch {
   int64_t left_out = 0;         // examples longer than max_sequence_tokens
 };
 
-// Tokenises and packs examples. The end token is put behind a response that does not end in it.
+// Which of a batch's examples are one rank's: dealt out by cost (BalanceOverRanks).
+struct SftShare {
+  int rank = 0;
+  int size = 1;
+  SequenceCost cost;
+};
+
+// Tokenises the examples of a whole batch and packs those of `share`. Every rank tokenises all of
+// them, and so knows their lengths and comes to the same shares as the others without asking. The
+// end token is put behind a response that does not end in it. Rank 0 counts what is left out.
 absl::StatusOr<SftBatch> MakeSftBatch(const JsonlData& data, const std::vector<int64_t>& indices,
                                       const Tokenizer& tokenizer, int32_t end_token,
-                                      int64_t max_sequence_tokens, int64_t micro_batch_tokens);
+                                      int64_t max_sequence_tokens, int64_t micro_batch_tokens,
+                                      const SftShare& share = {});
 
 struct SftLoaderOptions {
   int32_t end_token = 0;
   int64_t max_sequence_tokens = 1024;
   int64_t micro_batch_tokens = 4096;
-  int rank = 0;  // takes examples rank, rank + size, ... of every batch
+  int rank = 0;  // its share of every batch, as in SftShare
   int size = 1;
+  SequenceCost cost;
   int threads = 1;  // that tokenise
   int64_t first_step = 0;
   int64_t end_step = 0;  // one behind the last

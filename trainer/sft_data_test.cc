@@ -147,6 +147,58 @@ TEST_F(SftDataTest, LossFallsOnResponseAndEndTokenOnly) {
   EXPECT_EQ(targets, (std::vector<int64_t>{'b', 258, -1, -1, 256, 'c', 257, 258, -1}));
 }
 
+TEST_F(SftDataTest, RanksDealABatchOutByCost) {
+  const Policy policy = LoadTinyPolicy(dir_ + "/model");
+  // Every second example is long, so that dealing out by number would give one of two ranks all of
+  // them; the longest are left out.
+  std::string text;
+  std::vector<int64_t> indices;
+  for (int i = 0; i < 48; ++i) {
+    const int letters = i % 12 == 3 ? 600 : (i % 2 == 0 ? 5 + i : 200 + 5 * i);
+    text += absl::StrCat("{\"prompt\": \"p", 10 + i, "\", \"response\": \"",
+                         std::string(letters, 'x'), "\"}\n");
+    indices.push_back(i);
+  }
+  const auto data = JsonlData::Open({Write("long.jsonl", text)});
+  ASSERT_TRUE(data.ok());
+  SftShare share;
+  share.cost.quadratic = 0.01;
+  for (const int size : {1, 2, 3, 5}) {
+    share.size = size;
+    std::multiset<std::vector<int32_t>> seen;
+    std::vector<double> loads(size, 0.0);
+    double longest = 0;
+    int64_t left_out = 0, tokens = 0;
+    for (share.rank = 0; share.rank < size; ++share.rank) {
+      const auto batch =
+          MakeSftBatch(**data, indices, *policy.tokenizer, policy.end_token(), 500, 1000, share);
+      ASSERT_TRUE(batch.ok()) << batch.status();
+      left_out += batch->left_out;
+      tokens += batch->tokens;
+      for (const SftMicroBatch& micro : batch->micro_batches) {
+        EXPECT_LE(micro.batch.num_tokens(), 1000);
+        const at::Tensor ids = micro.batch.tokens.to(at::kInt).contiguous();
+        for (int64_t s = 0; s < micro.batch.num_sequences(); ++s) {
+          const int64_t begin = micro.batch.offsets[s], end = micro.batch.offsets[s + 1];
+          seen.emplace(ids.const_data_ptr<int32_t>() + begin, ids.const_data_ptr<int32_t>() + end);
+          loads[share.rank] += share.cost.Of(end - begin);
+          longest = std::max(longest, share.cost.Of(end - begin));
+        }
+      }
+    }
+    EXPECT_EQ(left_out, 4);
+    EXPECT_EQ(seen.size(), 44);  // each has a prompt of its own
+    EXPECT_EQ(std::set<std::vector<int32_t>>(seen.begin(), seen.end()).size(), 44);
+    int64_t seen_tokens = 0;
+    for (const std::vector<int32_t>& sequence : seen) {
+      seen_tokens += static_cast<int64_t>(sequence.size());
+    }
+    EXPECT_EQ(seen_tokens, tokens);
+    const auto [least, most] = std::minmax_element(loads.begin(), loads.end());
+    EXPECT_LT(*most - *least, 0.2 * longest) << size << " ranks";
+  }
+}
+
 TEST_F(SftDataTest, LoaderGivesStepsInOrderAndRanksShareABatch) {
   const Policy policy = LoadTinyPolicy(dir_ + "/model");
   const auto data = Numbered(40);

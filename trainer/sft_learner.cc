@@ -1,6 +1,6 @@
 #include "trainer/sft_learner.h"
 
-#include <ATen/ops/ge.h>
+#include <ATen/ops/full_like.h>
 #include <ATen/ops/sum.h>
 
 #include <utility>
@@ -14,6 +14,8 @@
 namespace tritonrl {
 
 namespace {
+
+constexpr double kTemperature = 1.0;
 
 // All that a gradient is made from.
 nlohmann::json DescribeBatch(const SftBatch& batch) {
@@ -46,20 +48,34 @@ SftLearner::SftLearner(const OptimizerConfig& optimizer_config, int64_t total_st
 
 double SftLearner::Pass(const SftBatch& batch, double scale) {
   const at::Device device = policy_->device();
+  const auto loss_of_rows = [&](const at::Tensor&, const at::Tensor& log_probs, const at::Tensor&) {
+    return at::full_like(log_probs, scale);
+  };
+  auto gradient_sum = Transformer::GradientSum::kReplace;
   at::Tensor log_prob_sum;
   for (const SftMicroBatch& micro : batch.micro_batches) {
     PackedBatch packed = micro.batch;
     packed.tokens = packed.tokens.to(device);
     packed.positions = packed.positions.to(device);
     const at::Tensor targets = micro.targets.to(device);
-    const ForwardResult forward = policy_->transformer->Forward(
-        packed, targets, /*temperature=*/1.0, scale != 0 ? &activations_ : nullptr);
-    if (scale != 0) {
-      const at::Tensor d_log_probs = targets.ge(0).to(at::kFloat).mul_(scale);
-      policy_->transformer->Backward(activations_, d_log_probs, &gradients_);
-    }
+    const Transformer& model = *policy_->transformer;
+    const bool last = &micro == &batch.micro_batches.back();
+    const ForwardResult forward =
+        scale == 0 ? model.Forward(packed, targets, kTemperature, nullptr)
+                   : model.ForwardBackward(packed, targets, kTemperature, loss_of_rows,
+                                           gradient_sum, &gradients_, [&](int64_t offset) {
+                                             if (last) {
+                                               optimizer_->GradientsFrom(offset, gradients_);
+                                             }
+                                           });
+    gradient_sum = Transformer::GradientSum::kAdd;
     const at::Tensor sum = at::sum(forward.log_probs, at::kDouble);
     log_prob_sum = log_prob_sum.defined() ? log_prob_sum.add_(sum) : sum;
+  }
+  // The other ranks count on this one's share of the sum.
+  if (scale != 0 && batch.micro_batches.empty()) {
+    gradients_.Zero();
+    optimizer_->GradientsFrom(0, gradients_);  // in the same order of sums as they
   }
   return log_prob_sum.defined() ? -log_prob_sum.item<double>() : 0.0;
 }
@@ -83,7 +99,6 @@ absl::Status SftLearner::StepOn(const SftBatch& batch, int64_t step, SftStepStat
     stats->skipped = true;
     return absl::OkStatus();
   }
-  gradients_.Zero();
   double loss = Pass(batch, -1.0 / counts[1]);
   RETURN_IF_ERROR(ranks_->Sum(std::span<double>(&loss, 1)));
   ASSIGN_OR_RETURN(const UpdateResult result, optimizer_->Step(stats->learning_rate, &gradients_));

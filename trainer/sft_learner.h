@@ -7,7 +7,6 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
-#include "model/activations.h"
 #include "model/weights.h"
 #include "trainer/adamw.h"
 #include "trainer/config.pb.h"
@@ -46,8 +45,9 @@ class SftLearner {
   void set_skipped_in_a_row(int n) { skipped_in_a_row_ = n; }
 
  private:
-  // Adds up the loss of all micro-batches; with `scale` != 0 also the gradient, where `scale` is
-  // d loss / d log pi of a response token. One number is read back from the device at the end.
+  // Adds up the loss of all micro-batches. With `scale` != 0 gradients_ is then the gradient, zero
+  // if there are none, whatever it was before; `scale` is d loss / d log pi of a response token.
+  // One number is read back from the device at the end.
   double Pass(const SftBatch& batch, double scale);
   absl::Status StepOn(const SftBatch& batch, int64_t step, SftStepStats* stats);
 
@@ -58,7 +58,6 @@ class SftLearner {
   DataParallel* ranks_;
   const std::string bad_gradients_;
   Gradients gradients_;
-  Activations activations_;
   int skipped_in_a_row_ = 0;
 };
 

@@ -175,6 +175,46 @@ TEST_F(SftTest, TwoRanksHaveTheSameLossesAsOne) {
   }
 }
 
+// Batches with long and short examples, some of which are left out, so that a rank of three has no
+// example in some steps.
+TEST_F(SftTest, AnyNumberOfRanksLearnsTheSameExamplesInEachStep) {
+  std::string text;
+  for (int i = 0; i < 60; ++i) {
+    const nlohmann::json line = {{"prompt", absl::StrCat("say ", i, ":")},
+                                 {"response", std::string(i % 3 == 0 ? 150 : 3 + i, 'a')}};
+    text += line.dump() + "\n";
+  }
+  ASSERT_TRUE(WriteFileAtomic(dir_ + "/long.jsonl", text).ok());
+  const std::vector<std::string> sets = {"steps=8",
+                                         "batch_size=4",
+                                         "eval_every=1",
+                                         "max_sequence_tokens=100",
+                                         "micro_batch_tokens=120",
+                                         "train_data=" + dir_ + "/long.jsonl",
+                                         "eval_data=" + dir_ + "/long.jsonl"};
+  ASSERT_EQ(Run(Command("one", sets)).exit_code, 0);
+  const std::map<int, double> left_out = Metric("one", "left_out");
+  int few = 0;
+  for (const auto& [step, count] : left_out) few += count >= 2 && count < 4 ? 1 : 0;
+  EXPECT_GT(few, 0) << "no step leaves a rank of three without an example";
+  for (const int ranks : {2, 3}) {
+    const std::string out = absl::StrCat("ranks_", ranks);
+    const CommandResult result = Run(MpirunCommand(ranks, Command(out, sets)));
+    ASSERT_EQ(result.exit_code, 0) << result.err;
+    for (const char* name : {"tokens", "response_tokens", "left_out"}) {
+      EXPECT_EQ(Metric(out, name), Metric("one", name)) << name;
+    }
+    for (const char* name : {"loss", "gradient_norm", "eval_loss"}) {
+      const std::map<int, double> a = Metric("one", name), b = Metric(out, name);
+      ASSERT_EQ(a.size(), 8);
+      ASSERT_EQ(b.size(), 8);
+      for (const auto& [step, value] : a) {
+        EXPECT_NEAR(b.at(step), value, 2e-4 * std::abs(value)) << name << " of step " << step;
+      }
+    }
+  }
+}
+
 TEST_F(SftTest, BadUsageEndsInOneSentence) {
   const CommandResult result = Run(Command("bad", {"optimizer.learningrate=1"}));
   EXPECT_EQ(result.exit_code, 2);

@@ -34,8 +34,9 @@ absl::StatusOr<std::unique_ptr<PythonBackend>> StartBackend(const SoakOptions& o
   WorkerPoolOptions pool;
   if (options.torch_runner) {
     pool.workers = options.workers;
-    // So little that who fills it gets there before its limit of time.
-    pool.limits.set_memory_bytes(options.backend == "cuda" ? int64_t{4} << 30 : 512 << 20);
+    // So little that who fills it gets there before its limit of time, on a machine too that gives
+    // out pages slowly. A CUDA context needs some of it.
+    pool.limits.set_memory_bytes(options.backend == "cuda" ? int64_t{2} << 30 : 512 << 20);
   } else {
     pool = FakePoolOptions(options.workers);
   }

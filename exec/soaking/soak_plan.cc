@@ -41,10 +41,7 @@ const std::vector<Evil>& Evils() {
        "  except OSError: pass",
        0.6,
        {EXEC_PROCESS_LIMIT, EXEC_OUT_OF_MEMORY, EXEC_TIMEOUT}},
-      {"fill memory",
-       "x = []\nwhile True: x.append(bytearray(b'x' * (1 << 24)))",
-       20,
-       {EXEC_OUT_OF_MEMORY}},
+      {"fill memory", "x = []\nwhile True: x.append(b'x' * (1 << 24))", 20, {EXEC_OUT_OF_MEMORY}},
       {"fill memory files",
        "import os\n"
        "while True:\n"

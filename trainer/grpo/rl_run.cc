@@ -52,8 +52,11 @@ class RlRun {
   absl::Status Step();
   absl::StatusOr<LearnStats> Learn(RlBatch* batch);
   absl::Status Record(const SampleBatch& batch, const RlBatch& rl, const StepMetrics& metrics);
-  absl::Status SaveCheckpoint();
+  absl::Status BeginCheckpoint();
+  // Waits for it.
   absl::Status SaveWhatIsDone();
+  // Passes on what the store says of the checkpoint that was begun last.
+  absl::Status Written(const absl::Status& status);
   absl::Status Finish();
 
   // Whether there is a reason not to wait any longer.
@@ -75,8 +78,8 @@ class RlRun {
   std::unique_ptr<MetricsLog> metrics_;
   std::unique_ptr<Progress> progress_;  // rank 0 only
   int64_t done_ = 0;                    // steps
-  int64_t saved_ = -1;                  // step of the newest checkpoint
-  bool weights_good_ = true;            // the weights are those after `done_` steps
+  int64_t saved_ = -1;        // step of the newest checkpoint, perhaps still being written
+  bool weights_good_ = true;  // the weights are those after `done_` steps
   bool stopped_ = false;
   absl::Time began_ = absl::Now();
 };
@@ -188,16 +191,17 @@ absl::Status RlRun::Loop() {
     }
     ASSIGN_OR_RETURN(const bool stop, AnyStop(absl::OkStatus()));
     stopped_ = stopped_ || stop;
+    RETURN_IF_ERROR(Written(store_.Poll()));
     const int every = config_.checkpoint().every();
     if (!stopped_ && (done_ == config_.steps() || (every > 0 && done_ % every == 0))) {
-      RETURN_IF_ERROR(SaveCheckpoint());
+      RETURN_IF_ERROR(BeginCheckpoint());
     }
   }
   if (stopped_) {
     parts_->runner->Abandon();
     return SaveWhatIsDone();
   }
-  return absl::OkStatus();
+  return Written(store_.Finish());
 }
 
 absl::Status RlRun::Step() {
@@ -272,21 +276,26 @@ absl::Status RlRun::Record(const SampleBatch& batch, const RlBatch& rl,
   return absl::OkStatus();
 }
 
-absl::Status RlRun::SaveCheckpoint() {
+absl::Status RlRun::Written(const absl::Status& status) {
+  if (!status.ok()) saved_ = -1;
+  return status;
+}
+
+absl::Status RlRun::BeginCheckpoint() {
   if (saved_ == done_) return absl::OkStatus();
   TrainingState state;
   state.program = "grpo_hrd";
   state.step = done_;
   state.seed = config_.seed();
   state.skipped_in_a_row = parts_->learner->skipped_in_a_row();
-  RETURN_IF_ERROR(store_.Save(state, parts_->policy, *parts_->optimizer));
+  RETURN_IF_ERROR(Written(store_.Begin(state, parts_->policy, *parts_->optimizer)));
   saved_ = done_;
   return absl::OkStatus();
 }
 
 absl::Status RlRun::SaveWhatIsDone() {
-  if (!weights_good_ || done_ == 0 || saved_ == done_) return absl::OkStatus();
-  return SaveCheckpoint();
+  if (weights_good_ && done_ > 0) RETURN_IF_ERROR(BeginCheckpoint());
+  return Written(store_.Finish());
 }
 
 absl::Status RlRun::Finish() {

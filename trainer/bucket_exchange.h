@@ -1,0 +1,35 @@
+// Buckets of flat buffers (shard_plan.h) between the ranks of a job: summed into what each keeps,
+// and gathered from it.
+#ifndef TRITONRL_TRAINER_BUCKET_EXCHANGE_H_
+#define TRITONRL_TRAINER_BUCKET_EXCHANGE_H_
+
+#include <ATen/core/Tensor.h>
+
+#include <cstdint>
+
+#include "absl/status/status.h"
+#include "trainer/shard_plan.h"
+
+namespace tritonrl {
+
+// Used by one thread; all ranks begin the same operations in the same order. An operation may
+// still be under way when its call returns: it follows what the current stream has been given
+// until then, and its tensors are left alone until Finish.
+class BucketExchange {
+ public:
+  virtual ~BucketExchange() = default;
+
+  // The sum over all ranks of a bucket of `full` ([flat_size] fp32); this rank's piece of it goes
+  // to its place in `local` ([LocalSize(rank)] fp32).
+  virtual absl::Status Reduce(const ShardPlan& plan, int64_t bucket, const at::Tensor& full,
+                              const at::Tensor& local) = 0;
+  // Each rank's own piece of a bucket of `full` ([flat_size], of any type) to all the others, in
+  // place.
+  virtual absl::Status Gather(const ShardPlan& plan, int64_t bucket, const at::Tensor& full) = 0;
+  // Until all that was begun is done; the current stream sees it. `what` names it in an error.
+  virtual absl::Status Finish(const char* what) = 0;
+};
+
+}  // namespace tritonrl
+
+#endif  // TRITONRL_TRAINER_BUCKET_EXCHANGE_H_

@@ -1,0 +1,209 @@
+// Tokens per second of whole optimizer steps at the shapes of real models, with random weights, on
+// one process or on the ranks of an MPI job (one GPU each), and where the time goes.
+//
+//   mpirun -n 4 ./run update_bench --shape=qwen3_8b '--lengths=16384;8192,4096,4000,96' --peer=0
+#include <ATen/Context.h>
+#include <c10/cuda/CUDACachingAllocator.h>
+#include <c10/cuda/CUDAFunctions.h>
+
+#include <algorithm>
+#include <cstdio>
+#include <cstdlib>
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "absl/flags/flag.h"
+#include "absl/flags/parse.h"
+#include "absl/flags/usage.h"
+#include "absl/strings/str_cat.h"
+#include "absl/time/clock.h"
+#include "base/python_env.h"
+#include "base/runfiles.h"
+#include "base/status.h"
+#include "base/subprocess.h"
+#include "model/bench_inputs.h"
+#include "model/step_batches.h"
+#include "model/step_profile.h"
+#include "trainer/adamw.h"
+#include "trainer/data_parallel.h"
+#include "trainer/main_support.h"
+#include "trainer/sft_learner.h"
+
+ABSL_FLAG(std::string, shape, "qwen3_8b", "One of model/configs, or a config.json.");
+ABSL_FLAG(std::string, lengths, "16384",
+          "Lengths of a micro-batch's packed sequences, divided by commas; the micro-batches that "
+          "each rank has in a step by semicolons (rank r begins with the r-th).");
+ABSL_FLAG(int, steps, 4, "Steps that are timed, after two others.");
+ABSL_FLAG(bool, profile, true, "One more step with the time of each kernel.");
+ABSL_FLAG(int, kernels, 12, "Kernels to name, by time.");
+ABSL_FLAG(std::string, peer, "",
+          "First the same with PyTorch's FSDP2, so large a share of layers recomputed (0 to 1, "
+          "several divided by commas); empty: not. All ranks on this machine.");
+
+namespace tritonrl {
+namespace {
+
+constexpr absl::Duration kPeerTime = absl::Minutes(20);
+
+// In processes of its own, which have given the GPUs' memory back when this returns.
+absl::Status MeasurePeer(DataParallel* ranks) {
+  if (absl::GetFlag(FLAGS_peer).empty()) return absl::OkStatus();
+  absl::Status ran;
+  if (ranks->is_root()) {
+    ran = [&]() -> absl::Status {
+      ASSIGN_OR_RETURN(const PythonEnv python, FindPythonEnv());
+      ASSIGN_OR_RETURN(const std::string script, Runfile("trainer/update_peer.py"));
+      ASSIGN_OR_RETURN(
+          const std::string config,
+          Runfile(absl::StrCat("model/configs/", absl::GetFlag(FLAGS_shape), ".json")));
+      SubprocessOptions options;
+      options.argv = {python.interpreter,
+                      "-m",
+                      "torch.distributed.run",
+                      "--standalone",
+                      absl::StrCat("--nproc-per-node=", ranks->size()),
+                      script,
+                      absl::StrCat("--config=", config),
+                      absl::StrCat("--lengths=", absl::GetFlag(FLAGS_lengths)),
+                      absl::StrCat("--recompute=", absl::GetFlag(FLAGS_peer)),
+                      absl::StrCat("--steps=", absl::GetFlag(FLAGS_steps))};
+      options.env = python.Environment();
+      ASSIGN_OR_RETURN(Subprocess peer, Subprocess::Start(options));
+      const std::optional<ExitStatus> ended = peer.Wait(kPeerTime);
+      if (!ended.has_value()) return absl::DeadlineExceededError("the peer took too long");
+      if (!ended->ok()) return absl::InternalError(absl::StrCat("the peer: ", ended->ToString()));
+      return absl::OkStatus();
+    }();
+  }
+  return ranks->Agree(ran);
+}
+
+// Micro-batches of random tokens, from number `rank` on.
+SftBatch MakeBatch(const ModelConfig& config, const std::vector<std::vector<int64_t>>& lengths,
+                   int rank) {
+  SftBatch batch;
+  for (size_t i = 0; i < lengths.size(); ++i) {
+    const size_t number = (i + rank) % lengths.size();
+    SftMicroBatch micro;
+    micro.batch = RandomBatch(config, lengths[number], 1000 * rank + number, at::kCPU);
+    micro.targets = NextTokenTargets(micro.batch);
+    batch.tokens += micro.batch.num_tokens();
+    batch.response_tokens +=
+        micro.batch.num_tokens() - static_cast<int64_t>(lengths[number].size());
+    batch.micro_batches.push_back(std::move(micro));
+  }
+  return batch;
+}
+
+void Synchronize(at::Device device) {
+  if (device.is_cuda()) c10::cuda::device_synchronize();
+}
+
+// GiB of tensors at the most, of the rank that has most; 0 on a CPU.
+absl::StatusOr<double> PeakGib(at::Device device, DataParallel* ranks) {
+  double peak = 0;
+  if (device.is_cuda()) {
+    const auto stats = c10::cuda::CUDACachingAllocator::getDeviceStats(device.index());
+    peak = static_cast<double>(stats.allocated_bytes[0].peak) / (1 << 30);
+  }
+  RETURN_IF_ERROR(ranks->Max(std::span<double>(&peak, 1)));
+  return peak;
+}
+
+void Print(const nlohmann::ordered_json& line, const StepProfile& profile) {
+  std::printf("%s\n", line.dump().c_str());
+  const int kernels =
+      std::min(absl::GetFlag(FLAGS_kernels), static_cast<int>(profile.kernels.size()));
+  for (int i = 0; i < kernels; ++i) {
+    const StepProfile::Kernel& kernel = profile.kernels[i];
+    std::printf("  %8.2f ms %6d  %.100s\n", 1e3 * kernel.seconds, kernel.calls,
+                kernel.name.c_str());
+  }
+}
+
+absl::Status Measure(SftLearner* learner, const SftBatch& batch, at::Device device,
+                     DataParallel* ranks) {
+  int64_t number = 0;
+  double loss = 0;
+  const auto step = [&]() -> absl::Status {
+    ASSIGN_OR_RETURN(const SftStepStats stats, learner->Step(batch, number++));
+    if (stats.skipped) return absl::InternalError("a step's gradient was not finite");
+    loss = stats.loss;
+    return absl::OkStatus();
+  };
+  const absl::Time begin = absl::Now();
+  for (int i = 0; i < 2; ++i) RETURN_IF_ERROR(step());
+  Synchronize(device);
+  RETURN_IF_ERROR(ranks->Barrier());
+  const absl::Time start = absl::Now();
+  for (int i = 0; i < absl::GetFlag(FLAGS_steps); ++i) RETURN_IF_ERROR(step());
+  Synchronize(device);
+  RETURN_IF_ERROR(ranks->Barrier());
+  const double seconds = absl::ToDoubleSeconds(absl::Now() - start) / absl::GetFlag(FLAGS_steps);
+  ASSIGN_OR_RETURN(const double peak, PeakGib(device, ranks));
+  StepProfile profile;
+  if (device.is_cuda() && absl::GetFlag(FLAGS_profile)) {
+    absl::Status status;
+    profile = ProfileStep([&] { status = step(); });
+    RETURN_IF_ERROR(status);
+  }
+  if (!ranks->is_root()) return absl::OkStatus();
+  Print({{"shape", absl::GetFlag(FLAGS_shape)},
+         {"lengths", absl::GetFlag(FLAGS_lengths)},
+         {"ranks", ranks->size()},
+         {"tokens_per_s_and_rank", static_cast<double>(batch.tokens) / seconds},
+         {"seconds", seconds},
+         {"peak_gib", peak},
+         {"first_two_s", absl::ToDoubleSeconds(start - begin)},
+         {"loss", loss},
+         {"gemm_s", profile.gemm},
+         {"attention_s", profile.attention},
+         {"rest_s", profile.rest},
+         {"communication_s", profile.communication},
+         {"exposed_s", profile.exposed},
+         {"gaps_s", profile.gaps},
+         {"profiled_s", profile.seconds}},
+        profile);
+  return absl::OkStatus();
+}
+
+absl::Status Run(DataParallel* ranks) {
+  ASSIGN_OR_RETURN(const auto lengths, ParseBatches(absl::GetFlag(FLAGS_lengths)));
+  if (absl::GetFlag(FLAGS_steps) < 1) {
+    return absl::InvalidArgumentError("--steps must be at least 1");
+  }
+  Policy policy;
+  ASSIGN_OR_RETURN(policy.config, ShapeOf(absl::GetFlag(FLAGS_shape)));
+  RETURN_IF_ERROR(MeasurePeer(ranks));
+  ASSIGN_OR_RETURN(const at::Device device, ResolveDevice("auto", ranks->local_rank()));
+  RETURN_IF_ERROR(ranks->JoinGpus(device));
+  policy.weights =
+      RandomWeights(policy.config, device, device.is_cuda() ? at::kBFloat16 : at::kFloat);
+  policy.transformer = std::make_shared<Transformer>(policy.config, policy.weights);
+  OptimizerConfig config;
+  config.set_learning_rate(1e-6);
+  AdamW optimizer(config, policy.weights, ranks);
+  SftLearner learner(config, 1000, &policy, &optimizer, ranks);
+  return Measure(&learner, MakeBatch(policy.config, lengths, ranks->rank()), device, ranks);
+}
+
+int Main() {
+  auto ranks = DataParallel::Join(kPeerTime);
+  if (!ranks.ok()) return ExitCodeFor(ranks.status(), nullptr);
+  const int code = ExitCodeFor(Run(ranks->get()), ranks->get());
+  std::fflush(nullptr);
+  ranks->reset();
+  // Not by exit(): see model/step_bench_main.cc.
+  std::_Exit(code);
+}
+
+}  // namespace
+}  // namespace tritonrl
+
+int main(int argc, char** argv) {
+  absl::SetProgramUsageMessage("Tokens per second of whole optimizer steps.");
+  absl::ParseCommandLine(argc, argv);
+  return tritonrl::Main();
+}
