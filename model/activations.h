@@ -10,12 +10,16 @@
 
 #include "model/attention.h"
 #include "model/packed_batch.h"
+#include "model/recompute.h"
 
 namespace tritonrl {
 
 // T tokens, C hidden, H query heads, K key/value heads, D head dimension, F intermediate size.
-// Norm outputs and silu(gate) * up are not kept: they are cheaper to redo than to store.
+// Norm outputs and silu(gate) * up are not kept: they are cheaper to redo than to store. What
+// `recompute` names is undefined once the layer's forward is done.
 struct LayerActivations {
+  RecomputeSet recompute;  // set before the forward
+
   at::Tensor input;      // [T, C] residual stream before the layer
   at::Tensor rstd1;      // [T] 1 / rms of input
   at::Tensor qkv;        // [T, (H + 2K) D] projections before query/key norm

@@ -44,8 +44,8 @@ struct LayerEnvironment {
   const SequenceLayout& layout;
 };
 
-// input: [T, C]. Fills *saved (queries, keys and values of the cache are read from it too) and
-// returns the output [T, C].
+// input: [T, C]. Fills *saved (queries, keys and values of the cache are read from it too), but for
+// what saved->recompute names, and returns the output [T, C].
 at::Tensor DecoderLayerForward(const LayerEnvironment& environment,
                                const DecoderLayerParameters& weights, const at::Tensor& input,
                                LayerActivations* saved);
@@ -60,7 +60,9 @@ struct BackwardMode {
 };
 
 // d: [T, C], the gradient of the output; becomes that of the input in place. Gradients of the
-// parameters are added to *gradients, or written there, see BackwardMode.
+// parameters are added to *gradients, or written there, see BackwardMode. What *saved lacks is
+// computed again by the forward's own kernels, so that the gradients are the same bits; *saved
+// does not get it.
 void DecoderLayerBackward(const LayerEnvironment& environment,
                           const DecoderLayerParameters& weights, const BackwardMode& mode,
                           LayerActivations* saved, at::Tensor d, DecoderLayerParameters* gradients);

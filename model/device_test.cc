@@ -127,6 +127,34 @@ TEST_P(DeviceTest, KernelsOfTheDevice) {
   }
 }
 
+// Kernels of the device once more on the same operands: the same bits.
+TEST_P(DeviceTest, RecomputedIsTheSame) {
+  for (ModelFamily family : {ModelFamily::kQwen3, ModelFamily::kLlama}) {
+    ModelConfig config = SmallConfig(family);
+    config.head_dim = 64;
+    config.hidden_size = 128;
+    config.intermediate_size = 192;
+    config.vocab_size = 104;
+    const auto weights = SmallWeights(config, 1);
+    const auto sequences = RandomTokens(config, {70, 1, 0, 133, 32}, 2);
+    for (const at::ScalarType type : {at::kFloat, at::kBFloat16}) {
+      Transformer model = OnDevice(*weights, type, false);
+      const Step expected = RunFused(model, sequences);
+      std::vector<RecomputeSet> sets = {RecomputeSet::All()};
+      for (const LayerTensor tensor : kLayerTensors) {
+        sets.push_back(RecomputeSet().With(tensor));
+        sets.push_back(RecomputeSet::All().Without(tensor));
+      }
+      for (const RecomputeSet set : sets) {
+        model.set_recompute(std::vector<RecomputeSet>(config.num_layers, set));
+        const Step actual = RunFused(model, sequences);
+        ASSERT_TRUE(SameBits(actual.log_probs, expected.log_probs));
+        ASSERT_TRUE(SameBits(actual.gradients, expected.gradients));
+      }
+    }
+  }
+}
+
 TEST_P(DeviceTest, Decoding) {
   const ModelConfig config = SmallConfig();
   const auto weights = SmallWeights(config, 1);

@@ -43,6 +43,8 @@ class LayerContext {
   CudnnAttention& attention(const at::Tensor& x) const;
   const CpuKernels& kernels() const { return kernels_; }
   CpuThreads& threads() const { return *threads_; }
+  // Where tensors on the CPU come from.
+  BufferPool& pool() const { return *pool_; }
 
   // An uninitialised tensor with the device and type of `like` (or another type).
   at::Tensor Empty(at::IntArrayRef shape, const at::Tensor& like) const {

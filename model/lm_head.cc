@@ -22,12 +22,6 @@ int64_t ChunkRows(const HeadSettings& settings, int64_t vocab) {
   return std::max(kMinChunkRows, kChunkElements / vocab);
 }
 
-// On a GPU: products of fewer rows are slower.
-int64_t CudaChunkRows(const HeadSettings& settings, int64_t vocab) {
-  if (settings.chunk_rows > 0) return settings.chunk_rows;
-  return std::max(kMinChunkRows, kCudaChunkElements / vocab);
-}
-
 // Whether the GPU's kernels take the head: they read rows of logits in packs too.
 bool UseCuda(const LayerContext& context, const at::Tensor& weight) {
   return context.UseCuda(weight) && weight.size(0) % 8 == 0;
@@ -96,7 +90,8 @@ at::Tensor ChunkRoom(const LayerContext& context, const at::Tensor& hidden,
 HeadOutput ForwardCuda(const LayerContext& context, const at::Tensor& hidden,
                        const at::Tensor& weight, const at::Tensor& targets,
                        const HeadSettings& settings, HeadOutput output) {
-  const int64_t rows = hidden.size(0), chunk = CudaChunkRows(settings, weight.size(0));
+  const int64_t rows = hidden.size(0),
+                chunk = HeadChunkRowsOnGpu(settings.chunk_rows, weight.size(0));
   const at::Tensor room = ChunkRoom(context, hidden, weight, chunk, at::kFloat);
   for (int64_t begin = 0; begin < rows; begin += chunk) {
     const int64_t end = std::min(rows, begin + chunk);
@@ -121,7 +116,8 @@ void ChunkBackward(const LayerContext& context, const HeadChunk& chunk, const at
 void BackwardCuda(const LayerContext& context, const at::Tensor& hidden, const at::Tensor& weight,
                   const at::Tensor& targets, const HeadSettings& settings, const at::Tensor& lse,
                   const at::Tensor& d_log_probs, at::Tensor d_hidden, at::Tensor d_weight) {
-  const int64_t rows = hidden.size(0), size = CudaChunkRows(settings, weight.size(0));
+  const int64_t rows = hidden.size(0),
+                size = HeadChunkRowsOnGpu(settings.chunk_rows, weight.size(0));
   const at::Tensor room = ChunkRoom(context, hidden, weight, size, at::kFloat);
   at::Tensor d_room = ChunkRoom(context, hidden, weight, size, hidden.scalar_type());
   for (int64_t begin = 0; begin < rows; begin += size) {
@@ -155,6 +151,11 @@ at::Tensor TransposedWeight(const LayerContext& context, const at::Tensor& weigh
 }
 
 }  // namespace
+
+// More than on the CPU: products of fewer rows are slower.
+int64_t HeadChunkRowsOnGpu(int64_t chunk_rows, int64_t vocab) {
+  return chunk_rows > 0 ? chunk_rows : std::max(kMinChunkRows, kCudaChunkElements / vocab);
+}
 
 HeadOutput LmHeadForward(const LayerContext& context, const at::Tensor& hidden,
                          const at::Tensor& weight, const at::Tensor& targets,
@@ -234,7 +235,7 @@ HeadOutput LmHeadLearn(const LayerContext& context, const at::Tensor& hidden,
         LmHeadBackward(context, hidden, weight, targets, settings, output.lse, d, d_weight));
     return output;
   }
-  const int64_t size = CudaChunkRows(settings, weight.size(0));
+  const int64_t size = HeadChunkRowsOnGpu(settings.chunk_rows, weight.size(0));
   HeadOutput output = {context.Empty({rows}, hidden, at::kFloat),
                        context.Empty({rows}, hidden, at::kFloat),
                        context.Empty({rows}, hidden, at::kFloat)};

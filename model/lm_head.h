@@ -19,6 +19,9 @@ struct HeadSettings {
   int64_t chunk_rows = 0;
 };
 
+// Rows of logits that a GPU holds at a time, where there are as many.
+int64_t HeadChunkRowsOnGpu(int64_t chunk_rows, int64_t vocab);
+
 struct HeadOutput {
   at::Tensor log_probs;  // [R] fp32, log softmax(logits / temperature)[target]
   at::Tensor entropy;    // [R] fp32, of softmax(logits / temperature), in nats

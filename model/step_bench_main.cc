@@ -10,6 +10,7 @@
 #include <c10/cuda/CUDACachingAllocator.h>
 #include <c10/cuda/CUDAFunctions.h>
 
+#include <algorithm>
 #include <chrono>
 #include <cstdio>
 #include <cstdlib>
@@ -28,6 +29,7 @@
 #include "base/runfiles.h"
 #include "base/status.h"
 #include "base/subprocess.h"
+#include "model/memory_plan.h"
 #include "model/step_batches.h"
 #include "model/step_profile.h"
 #include "model/transformer.h"
@@ -40,6 +42,9 @@ ABSL_FLAG(bool, tuned, true, "Products by the fastest of cuBLASLt's proposals.")
 ABSL_FLAG(bool, deterministic, false, "The same bits in every run.");
 ABSL_FLAG(int64_t, dense_from, 4096,
           "Tokens from which a sequence alone in its bucket gets a plan of its own.");
+ABSL_FLAG(
+    double, budget_gib, 0,
+    "Memory for weights, gradients and the step; what does not fit is recomputed. 0: no limit.");
 ABSL_FLAG(int, kernels, 12, "Kernels to name, by time.");
 ABSL_FLAG(bool, profile, true, "One more step with the time of each kernel.");
 ABSL_FLAG(std::string, peer, "",
@@ -112,8 +117,26 @@ void MeasureAttention(const ModelConfig& config, const CudnnAttention::Options& 
   std::printf("%s\n", line.dump().c_str());
 }
 
+// What a batch recomputes to stay within --budget_gib; printed.
+absl::StatusOr<MemoryPlan> PlanBatch(const ModelConfig& config, const Transformer::Options& options,
+                                     const std::vector<int64_t>& lengths) {
+  StepShape step = {.longest = *std::max_element(lengths.begin(), lengths.end()),
+                    .tuned_products = options.gpu.tuned_products,
+                    .deterministic = options.gpu.attention.deterministic};
+  for (const int64_t length : lengths) {
+    step.tokens += length;
+    step.target_rows += length - 1;
+  }
+  const HeldMemory held = HeldForTraining(config, {.state_bytes = 0});
+  const MemoryLimit limit = {
+      static_cast<int64_t>(absl::GetFlag(FLAGS_budget_gib) * (int64_t{1} << 30)), /*reserve=*/0};
+  ASSIGN_OR_RETURN(MemoryPlan plan, PlanMemory(config, step, held, limit));
+  std::fputs(DescribePlan(config, step, held, limit, plan).c_str(), stderr);
+  return plan;
+}
+
 void MeasureBatch(const Transformer& model, const std::vector<int64_t>& lengths,
-                  Gradients* gradients) {
+                  const MemoryPlan& plan, Gradients* gradients) {
   const at::Device device = model.weights()->device();
   const PackedBatch batch = RandomBatch(model.config(), lengths, device);
   const at::Tensor targets = NextTokenTargets(batch);
@@ -143,18 +166,22 @@ void MeasureBatch(const Transformer& model, const std::vector<int64_t>& lengths,
       c10::cuda::CUDACachingAllocator::getDeviceStats(device.index()).allocated_bytes[0].peak);
   const StepProfile profile = absl::GetFlag(FLAGS_profile) ? ProfileStep(step) : StepProfile();
   const double tokens = static_cast<double>(batch.num_tokens());
-  nlohmann::ordered_json line{{"shape", absl::GetFlag(FLAGS_shape)},
-                              {"lengths", lengths},
-                              {"tokens_per_s", tokens / seconds},
-                              {"tflops", FlopsOfStep(model.config(), lengths) / seconds / 1e12},
-                              {"peak_gib", peak / (1 << 30)},
-                              {"seconds", seconds},
-                              {"first_s", std::chrono::duration<double>(second - first).count()},
-                              {"gemm_s", profile.gemm},
-                              {"attention_s", profile.attention},
-                              {"rest_s", profile.rest},
-                              {"gaps_s", profile.gaps},
-                              {"profiled_s", profile.seconds}};
+  nlohmann::ordered_json line{
+      {"shape", absl::GetFlag(FLAGS_shape)},
+      {"lengths", lengths},
+      {"tokens_per_s", tokens / seconds},
+      {"tflops", FlopsOfStep(model.config(), lengths) / seconds / 1e12},
+      {"peak_gib", peak / (1 << 30)},
+      {"predicted_gib", static_cast<double>(plan.peak_bytes) / (1 << 30)},
+      {"predicted_to_measured", static_cast<double>(plan.peak_bytes) / peak},
+      {"redone_predicted", plan.redone},
+      {"seconds", seconds},
+      {"first_s", std::chrono::duration<double>(second - first).count()},
+      {"gemm_s", profile.gemm},
+      {"attention_s", profile.attention},
+      {"rest_s", profile.rest},
+      {"gaps_s", profile.gaps},
+      {"profiled_s", profile.seconds}};
   std::printf("%s\n", line.dump().c_str());
   for (int i = 0; i < absl::GetFlag(FLAGS_kernels) && i < static_cast<int>(profile.kernels.size());
        ++i) {
@@ -194,18 +221,23 @@ absl::Status Run() {
   if (!at::globalContext().hasCUDA()) {
     return absl::FailedPreconditionError("this machine has no GPU that torch can use");
   }
-  RETURN_IF_ERROR(MeasurePeer(path));
   const at::Device device(at::kCUDA, 0);
-  const std::shared_ptr<Weights> weights = RandomWeights(config, device);
   Transformer::Options options;
   options.gpu.tuned_products = absl::GetFlag(FLAGS_tuned);
   options.gpu.attention.deterministic = absl::GetFlag(FLAGS_deterministic);
   options.gpu.attention.dense_from = absl::GetFlag(FLAGS_dense_from);
-  const Transformer model(config, weights, options);
-  Gradients gradients(*weights);
+  std::vector<MemoryPlan> plans;  // all before the first step: the last batch may be refused
   for (const std::vector<int64_t>& lengths : batches) {
-    MeasureAttention(config, options.gpu.attention, lengths, device);
-    MeasureBatch(model, lengths, &gradients);
+    ASSIGN_OR_RETURN(plans.emplace_back(), PlanBatch(config, options, lengths));
+  }
+  RETURN_IF_ERROR(MeasurePeer(path));
+  const std::shared_ptr<Weights> weights = RandomWeights(config, device);
+  Transformer model(config, weights, options);
+  Gradients gradients(*weights);
+  for (size_t i = 0; i < batches.size(); ++i) {
+    MeasureAttention(config, options.gpu.attention, batches[i], device);
+    model.set_recompute(plans[i].layers);
+    MeasureBatch(model, batches[i], plans[i], &gradients);
   }
   return absl::OkStatus();
 }

@@ -6,6 +6,7 @@
 #include <c10/util/Exception.h>
 
 #include <algorithm>
+#include <utility>
 
 #include "absl/strings/match.h"
 #include "model/decode.h"
@@ -89,6 +90,13 @@ Transformer::Transformer(const ModelConfig& config, std::shared_ptr<Weights> wei
 
 Transformer::~Transformer() = default;
 
+void Transformer::set_recompute(std::vector<RecomputeSet> layers) {
+  TORCH_CHECK(layers.empty() || static_cast<int64_t>(layers.size()) == config_.num_layers,
+              "what to recompute is given for ", layers.size(), " of ", config_.num_layers,
+              " layers");
+  recompute_ = std::move(layers);
+}
+
 at::Tensor Transformer::RunLayers(
     const PackedBatch& batch, const SequenceLayout& layout, std::vector<LayerActivations>* saved,
     absl::FunctionRef<void(int64_t, const LayerActivations&)> visit) const {
@@ -99,6 +107,7 @@ at::Tensor Transformer::RunLayers(
   at::Tensor x = EmbeddingForward(impl_->context, impl_->embedding, batch.tokens);
   for (int64_t i = 0; i < config_.num_layers; ++i) {
     LayerActivations activations;
+    if (saved != nullptr && !recompute_.empty()) activations.recompute = recompute_[i];
     x = DecoderLayerForward(environment, impl_->layers[i], x, &activations);
     visit(i, activations);
     if (saved != nullptr) saved->push_back(std::move(activations));
@@ -145,12 +154,12 @@ void Transformer::Backward(const Activations& saved, const at::Tensor& d_log_pro
   const HeadActivations& head = saved.head;
   if (!head.rows.defined() || head.rows.size(0) == 0) return;
   TORCH_CHECK(saved.layers.size() == impl_->layers.size(), "Backward needs a saved Forward");
-  const at::Tensor hidden = RmsNormAgain(impl_->context, head.input, impl_->final_norm, head.rstd);
-  const at::Tensor d_hidden = LmHeadBackward(
-      impl_->context, hidden, impl_->head, head.targets, impl_->Head(head.temperature), head.lse,
+  at::Tensor d_hidden = LmHeadBackward(
+      impl_->context, RmsNormAgain(impl_->context, head.input, impl_->final_norm, head.rstd),
+      impl_->head, head.targets, impl_->Head(head.temperature), head.lse,
       d_log_probs.index_select(0, head.rows), HeadWeight(*gradients));
   Activations shared = saved;  // tensors, not their contents
-  BackwardLayers(&shared, d_hidden, {}, gradients, [](int64_t) {});
+  BackwardLayers(&shared, std::move(d_hidden), {}, gradients, [](int64_t) {});
 }
 
 ForwardResult Transformer::ForwardBackward(const PackedBatch& batch, const at::Tensor& targets,
@@ -179,19 +188,21 @@ ForwardResult Transformer::ForwardBackward(const PackedBatch& batch, const at::T
   result.log_probs.index_copy_(0, rows, out.log_probs.to(at::kFloat));
   result.entropy.index_copy_(0, rows, out.entropy.to(at::kFloat));
   hidden.reset();
-  BackwardLayers(&kept, d_hidden, mode, gradients, final_from);
+  BackwardLayers(&kept, std::move(d_hidden), mode, gradients, final_from);
   return result;
 }
 
-void Transformer::BackwardLayers(Activations* saved, const at::Tensor& d_hidden,
-                                 const BackwardMode& mode, Gradients* gradients,
-                                 FinalFrom final_from) const {
+void Transformer::BackwardLayers(Activations* saved, at::Tensor d_hidden, const BackwardMode& mode,
+                                 Gradients* gradients, FinalFrom final_from) const {
   const LayerContext& context = impl_->context;
-  const HeadActivations& head = saved->head;
+  HeadActivations& head = saved->head;
   at::Tensor d_rows = context.Empty(head.input.sizes(), head.input).zero_();
   RmsNormBackward(context, head.input, impl_->final_norm, head.rstd, d_hidden, d_rows,
                   gradients->Get(kFinalNorm));
-  at::Tensor d = ScatterRows(context, d_rows, head.rows, saved->batch.num_tokens());
+  d_hidden.reset();
+  if (mode.consume) head.input.reset();
+  const at::Tensor d = ScatterRows(context, d_rows, head.rows, saved->batch.num_tokens());
+  d_rows.reset();
   const LayerEnvironment environment = {context, config_, impl_->rotary, saved->batch.positions,
                                         saved->layout};
   final_from(impl_->starts[config_.num_layers + 1]);

@@ -21,6 +21,7 @@
 #include "model/decoder_layer.h"
 #include "model/layer_context.h"
 #include "model/packed_batch.h"
+#include "model/recompute.h"
 #include "model/weights.h"
 
 namespace tritonrl {
@@ -51,6 +52,11 @@ class Transformer {
 
   const ModelConfig& config() const { return config_; }
   const std::shared_ptr<Weights>& weights() const { return weights_; }
+
+  // What each layer of the next saved passes drops (see memory_plan.h, which chooses): one set a
+  // layer, or none at all for nothing, as at first. Changes no result. May differ from one batch to
+  // the next, but not while a pass runs.
+  void set_recompute(std::vector<RecomputeSet> layers);
 
   // targets: [T] int64, -1 = none (the head is not computed there). temperature > 0.
   // saved: what Backward needs, or null. Out of memory throws c10::Error or std::bad_alloc.
@@ -102,7 +108,7 @@ class Transformer {
   at::Tensor HiddenRows(const PackedBatch& batch, const at::Tensor& targets, double temperature,
                         Activations* kept, bool save_layers) const;
   // From the gradient of those rows to all parameters but the head's.
-  void BackwardLayers(Activations* saved, const at::Tensor& d_hidden, const BackwardMode& mode,
+  void BackwardLayers(Activations* saved, at::Tensor d_hidden, const BackwardMode& mode,
                       Gradients* gradients, FinalFrom final_from) const;
 
   // Embedding and all layers; visit(layer, activations) after each. Returns [T, C].
@@ -112,6 +118,7 @@ class Transformer {
 
   ModelConfig config_;
   std::shared_ptr<Weights> weights_;
+  std::vector<RecomputeSet> recompute_;  // of each layer; empty: nothing
   std::unique_ptr<Impl> impl_;
 };
 

@@ -3,6 +3,7 @@
 #include <ATen/ops/from_blob.h>
 #include <sys/mman.h>
 
+#include <algorithm>
 #include <cstdlib>
 #include <new>
 
@@ -31,6 +32,21 @@ size_t BufferPool::idle_bytes() const {
   return idle_bytes_;
 }
 
+size_t BufferPool::taken_bytes() const {
+  std::lock_guard<std::mutex> lock(mutex_);
+  return taken_bytes_;
+}
+
+size_t BufferPool::peak_bytes() const {
+  std::lock_guard<std::mutex> lock(mutex_);
+  return peak_bytes_;
+}
+
+void BufferPool::ResetPeak() {
+  std::lock_guard<std::mutex> lock(mutex_);
+  peak_bytes_ = taken_bytes_;
+}
+
 void* BufferPool::Take(size_t bytes) {
   {
     std::lock_guard<std::mutex> lock(mutex_);
@@ -52,6 +68,7 @@ void* BufferPool::Take(size_t bytes) {
 void BufferPool::GiveBack(void* data, size_t bytes) {
   {
     std::lock_guard<std::mutex> lock(mutex_);
+    taken_bytes_ -= bytes;
     if (idle_bytes_ + bytes <= max_idle_bytes_) {
       idle_[bytes].push_back(data);
       idle_bytes_ += bytes;
@@ -66,6 +83,11 @@ at::Tensor BufferPool::Empty(at::IntArrayRef shape, at::ScalarType dtype) {
   for (int64_t size : shape) bytes *= static_cast<size_t>(size);
   bytes = SizeClass(bytes == 0 ? 64 : bytes);
   void* data = Take(bytes);
+  {
+    std::lock_guard<std::mutex> lock(mutex_);
+    taken_bytes_ += bytes;
+    peak_bytes_ = std::max(peak_bytes_, taken_bytes_);
+  }
   return at::from_blob(
       data, shape,
       [pool = shared_from_this(), bytes](void* block) { pool->GiveBack(block, bytes); },

@@ -28,6 +28,12 @@ class BufferPool : public std::enable_shared_from_this<BufferPool> {
 
   size_t idle_bytes() const;
 
+  // Memory of the tensors that there are, and the most of it since the last ResetPeak. Sizes are
+  // rounded up: to less than an eighth more.
+  size_t taken_bytes() const;
+  size_t peak_bytes() const;
+  void ResetPeak();
+
  private:
   void* Take(size_t bytes);
   void GiveBack(void* data, size_t bytes);
@@ -36,6 +42,8 @@ class BufferPool : public std::enable_shared_from_this<BufferPool> {
   mutable std::mutex mutex_;
   std::map<size_t, std::vector<void*>> idle_;  // by size
   size_t idle_bytes_ = 0;
+  size_t taken_bytes_ = 0;
+  size_t peak_bytes_ = 0;
 };
 
 }  // namespace tritonrl

@@ -29,5 +29,17 @@ TEST(BufferPoolTest, KeepsNoMoreThanItsLimitAndTensorsOutliveIt) {
   EXPECT_EQ(small.data_ptr<int64_t>()[99], 7);
 }
 
+TEST(BufferPoolTest, CountsWhatTensorsTakeAndTheMostOfIt) {
+  auto pool = std::make_shared<BufferPool>();
+  at::Tensor a = pool->Empty({1 << 10}, at::kFloat), b = pool->Empty({1 << 11}, at::kFloat);
+  EXPECT_EQ(pool->taken_bytes(), (4u << 10) + (4u << 11));
+  b.reset();
+  EXPECT_EQ(pool->taken_bytes(), 4u << 10);
+  EXPECT_EQ(pool->peak_bytes(), (4u << 10) + (4u << 11));
+  pool->ResetPeak();
+  b = pool->Empty({1 << 9}, at::kFloat);
+  EXPECT_EQ(pool->peak_bytes(), (4u << 10) + (4u << 9));
+}
+
 }  // namespace
 }  // namespace tritonrl

@@ -16,7 +16,6 @@
 namespace tritonrl {
 namespace {
 
-constexpr int64_t kWorkspace = int64_t{64} << 20;
 constexpr int kProposals = 8;
 constexpr int kTries = 3;
 
@@ -91,7 +90,7 @@ struct CudaGemm::Impl {
   Impl(at::Device device, bool tuned) : device(device), tuned(tuned) {
     const c10::cuda::CUDAGuard guard(device);
     Check(cublasLtCreate(&handle), "the start");
-    workspace = at::empty({kWorkspace}, at::TensorOptions(device).dtype(at::kByte));
+    workspace = at::empty({kProductWorkspace}, at::TensorOptions(device).dtype(at::kByte));
   }
   ~Impl() { cublasLtDestroy(handle); }
 
@@ -148,7 +147,7 @@ struct Product {
   std::vector<cublasLtMatmulHeuristicResult_t> Proposals(cublasLtHandle_t handle) const {
     cublasLtMatmulPreference_t preference = nullptr;
     Check(cublasLtMatmulPreferenceCreate(&preference), "a preference");
-    const uint64_t room = kWorkspace;
+    const uint64_t room = kProductWorkspace;
     cublasLtMatmulPreferenceSetAttribute(preference, CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES,
                                          &room, sizeof room);
     constexpr cublasLtMatmulPreferenceAttributes_t kAttributes[] = {

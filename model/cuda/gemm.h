@@ -5,9 +5,13 @@
 
 #include <ATen/core/Tensor.h>
 
+#include <cstdint>
 #include <memory>
 
 namespace tritonrl {
+
+// Bytes that an object holds for cuBLASLt's temporary results.
+inline constexpr int64_t kProductWorkspace = int64_t{64} << 20;
 
 class CudaGemm {
  public:

@@ -1,0 +1,193 @@
+#include "model/memory_plan.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <string>
+#include <vector>
+
+#include "absl/strings/match.h"
+#include "base/file.h"
+#include "base/runfiles.h"
+#include "model/test_util.h"
+
+namespace tritonrl {
+namespace {
+
+constexpr double kGib = 1 << 30;
+
+ModelConfig Shape(const std::string& name) {
+  const auto path = Runfile("model/configs/" + name + ".json");
+  EXPECT_TRUE(path.ok()) << path.status();
+  const auto text = ReadFile(*path);
+  EXPECT_TRUE(text.ok()) << text.status();
+  const auto config = ParseModelConfig(*text, *path);
+  EXPECT_TRUE(config.ok()) << config.status();
+  return *config;
+}
+
+MemoryLimit Limit(double gib, int64_t reserve = kDefaultReserve) {
+  return {static_cast<int64_t>(gib * kGib), reserve};
+}
+
+int64_t LayersWith(const MemoryPlan& plan, LayerTensor tensor) {
+  return std::count_if(plan.layers.begin(), plan.layers.end(),
+                       [&](RecomputeSet set) { return set.Has(tensor); });
+}
+
+HeldMemory WeightsAndGradients(const ModelConfig& config) {
+  HeldMemory held = HeldForTraining(config, {});
+  held.optimizer = 0;
+  return held;
+}
+
+TEST(MemoryPlanTest, PeaksMeasuredOnAnH200) {
+  const ModelConfig config = Shape("qwen3_8b");
+  // The allocator's peak over the first steps of step_bench with tuned products, bf16 weights and
+  // fp32 gradients held: model/cuda/README.md, rows of commits 172463e and 28847c1.
+  struct Measured {
+    int64_t tokens;
+    double gib;
+  };
+  for (const auto& [tokens, gib] :
+       {Measured{16384, 103.46}, Measured{8192, 76.75}, Measured{4096, 63.40}}) {
+    const StepShape step = {.tokens = tokens, .tuned_products = true, .deterministic = false};
+    const auto plan = PlanMemory(config, step, WeightsAndGradients(config), {});
+    ASSERT_TRUE(plan.ok()) << plan.status();
+    EXPECT_NEAR(static_cast<double>(plan->peak_bytes) / kGib, gib, 0.1) << tokens;
+    EXPECT_EQ(plan->redone, 0) << tokens;
+  }
+}
+
+TEST(MemoryPlanTest, BytesOfALayerAtQwen8B) {
+  const ModelConfig config = Shape("qwen3_8b");
+  const StepShape step = {.tokens = 3};
+  EXPECT_EQ(KeptBytes(config, step, RecomputeSet()), 3 * 96'552);
+  EXPECT_EQ(TensorBytes(config, step, LayerTensor::kRotatedHeads), 3 * 10'400);
+  EXPECT_EQ(TensorBytes(config, step, LayerTensor::kGateUp), 3 * 49'152);
+  EXPECT_EQ(TensorBytes(config, step, LayerTensor::kMiddle), 3 * 8'192);
+  EXPECT_EQ(TensorBytes(config, step, LayerTensor::kQkv), 3 * 12'288);
+  EXPECT_EQ(TensorBytes(config, step, LayerTensor::kAttention), 3 * 8'320);
+  EXPECT_EQ(KeptBytes(config, step, RecomputeSet::All()), 3 * 8'200);
+}
+
+TEST(MemoryPlanTest, NothingIsRecomputedOnAnH200) {
+  const ModelConfig config = Shape("qwen3_8b");
+  const HeldMemory held = HeldForTraining(config, {.ranks = 8, .zero_stage = 1});
+  for (const int64_t tokens : {16384, 18432}) {
+    const auto plan = PlanMemory(config, {.tokens = tokens}, held, Limit(139.8));
+    ASSERT_TRUE(plan.ok()) << plan.status();
+    EXPECT_EQ(plan->layers, std::vector<RecomputeSet>(36));
+    EXPECT_LT(static_cast<double>(plan->peak_bytes), 137.8 * kGib);
+    EXPECT_TRUE(
+        absl::StrContains(DescribePlan(config, {.tokens = tokens}, held, Limit(139.8), *plan),
+                          "nothing is recomputed"));
+  }
+}
+
+TEST(MemoryPlanTest, LongestBatchOfThePaperFits80GB) {
+  const ModelConfig config = Shape("qwen3_8b");
+  const HeldMemory held = HeldForTraining(config, {.ranks = 8, .zero_stage = 1});
+  const StepShape step = {.tokens = 18432};
+  const MemoryLimit limit = Limit(79.1);
+  const auto plan = PlanMemory(config, step, held, limit);
+  ASSERT_TRUE(plan.ok()) << plan.status();
+  EXPECT_LE(plan->peak_bytes, limit.bytes - limit.reserve);
+  EXPECT_EQ(plan->peak_bytes, held.total() + PeakOfStep(config, step, plan->layers).bytes);
+  // What is cheap goes first, and the dearest stays.
+  EXPECT_GE(LayersWith(*plan, LayerTensor::kRotatedHeads), 35);
+  EXPECT_GE(LayersWith(*plan, LayerTensor::kGateUp), 35);
+  EXPECT_EQ(LayersWith(*plan, LayerTensor::kAttention), 0);
+  EXPECT_GT(plan->redone, 0.05);
+  EXPECT_LT(plan->redone, 0.25);
+  const std::string text = DescribePlan(config, step, held, limit, *plan);
+  EXPECT_TRUE(absl::StrContains(text, "gate and up projections")) << text;
+}
+
+TEST(MemoryPlanTest, NoDropIsIdle) {
+  const ModelConfig config = Shape("qwen3_8b");
+  const HeldMemory held = WeightsAndGradients(config);
+  const StepShape step = {.tokens = 16384};
+  double before = 1;
+  for (const double gib : {60.0, 64.0, 72.0, 80.0, 88.0, 96.0, 101.0, 104.0}) {
+    const MemoryLimit limit = Limit(gib, 0);
+    const auto plan = PlanMemory(config, step, held, limit);
+    ASSERT_TRUE(plan.ok()) << plan.status();
+    EXPECT_LE(plan->peak_bytes, limit.bytes);
+    EXPECT_LE(plan->redone, before);
+    before = plan->redone;
+    // Whatever single tensor is kept instead, the step no longer fits.
+    for (size_t i = 0; i < plan->layers.size(); ++i) {
+      for (const LayerTensor tensor : kLayerTensors) {
+        if (!plan->layers[i].Has(tensor)) continue;
+        std::vector<RecomputeSet> layers = plan->layers;
+        layers[i] = layers[i].Without(tensor);
+        EXPECT_GT(held.total() + PeakOfStep(config, step, layers).bytes, limit.bytes) << gib;
+      }
+    }
+  }
+  EXPECT_EQ(before, 0);
+}
+
+TEST(MemoryPlanTest, ABatchThatCannotFitIsRefusedWithTheNumbers) {
+  const ModelConfig config = Shape("qwen3_8b");
+  const HeldMemory held = HeldForTraining(config, {.ranks = 8, .zero_stage = 1});
+  const auto refused = PlanMemory(config, {.tokens = 65536}, held, Limit(79.1));
+  EXPECT_EQ(refused.status().code(), absl::StatusCode::kResourceExhausted);
+  const std::string message(refused.status().message());
+  for (const char* const part :
+       {"65536 tokens needs at least", "weights 15.26 GiB", "gradients 30.51 GiB",
+        "optimizer 11.44 GiB", "there are 79.10 GiB", "at most "}) {
+    EXPECT_TRUE(absl::StrContains(message, part)) << message;
+  }
+  const int64_t largest = LargestBatch(config, {}, held, Limit(79.1));
+  EXPECT_TRUE(absl::StrContains(message, absl::StrCat("at most ", largest, " tokens fit")));
+  EXPECT_TRUE(PlanMemory(config, {.tokens = largest}, held, Limit(79.1)).ok());
+  EXPECT_FALSE(PlanMemory(config, {.tokens = largest + 1}, held, Limit(79.1)).ok());
+
+  const HeldMemory whole = HeldForTraining(config, {});
+  const auto none = PlanMemory(config, {.tokens = 1}, whole, Limit(79.1));
+  EXPECT_TRUE(absl::StrContains(none.status().message(), "not even one token")) << none.status();
+}
+
+TEST(MemoryPlanTest, StagesShareWhatTheySay) {
+  const ModelConfig config = SmallConfig();
+  const int64_t p = config.NumParameters();
+  const HeldMemory none = HeldForTraining(config, {.ranks = 4});
+  EXPECT_EQ(none.total(), p * (2 + 4 + 12));
+  const HeldMemory one = HeldForTraining(config, {.ranks = 4, .zero_stage = 1});
+  EXPECT_EQ(one.gradients, 4 * p);
+  EXPECT_EQ(one.optimizer, 3 * p);
+  const HeldMemory two = HeldForTraining(config, {.ranks = 4, .zero_stage = 2});
+  EXPECT_EQ(two.gradients, p);
+  EXPECT_EQ(two.weights, 2 * p);
+}
+
+TEST(MemoryPlanTest, EveryShapeOnEightNodes) {
+  const MemoryLimit limit = Limit(139.8);
+  double before = 0;
+  for (const char* const name :
+       {"qwen3_0p6b", "qwen3_1p7b", "qwen3_4b", "qwen3_8b", "qwen3_14b", "qwen3_32b"}) {
+    const ModelConfig config = Shape(name);
+    const HeldMemory held = HeldForTraining(config, {.ranks = 64, .zero_stage = 2});
+    const auto plan = PlanMemory(config, {.tokens = 18432}, held, limit);
+    ASSERT_TRUE(plan.ok()) << name << ": " << plan.status();
+    EXPECT_LE(plan->peak_bytes, limit.bytes - limit.reserve) << name;
+    EXPECT_GE(plan->redone, before) << name;
+    before = plan->redone;
+  }
+  EXPECT_GT(before, 0);
+}
+
+// Short sequences: attention is cheap to redo, so it goes before products do.
+TEST(MemoryPlanTest, OrderFollowsTheLengths) {
+  const ModelConfig config = Shape("qwen3_8b");
+  const HeldMemory held = WeightsAndGradients(config);
+  const auto brief = PlanMemory(config, {.tokens = 16384, .longest = 512}, held, Limit(95, 0));
+  ASSERT_TRUE(brief.ok()) << brief.status();
+  EXPECT_GT(LayersWith(*brief, LayerTensor::kAttention), 0);
+  EXPECT_EQ(LayersWith(*brief, LayerTensor::kQkv), 0);
+}
+
+}  // namespace
+}  // namespace tritonrl

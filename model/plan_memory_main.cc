@@ -1,0 +1,70 @@
+// What training a model of model/configs would recompute and hold on GPUs of some size; needs none.
+//
+//   bazel run //model:plan_memory -- --tokens=18432 --budget_gib=79.1 --ranks=8 --zero_stage=1
+
+#include <cstdio>
+#include <string>
+
+#include "absl/flags/flag.h"
+#include "absl/flags/parse.h"
+#include "absl/flags/usage.h"
+#include "absl/strings/str_cat.h"
+#include "base/file.h"
+#include "base/runfiles.h"
+#include "base/status.h"
+#include "model/memory_plan.h"
+
+ABSL_FLAG(std::string, shape, "qwen3_8b", "One of model/configs.");
+ABSL_FLAG(int64_t, tokens, 18432, "Of the largest micro-batch.");
+ABSL_FLAG(int64_t, target_rows, 0, "Tokens of it that have a target; 0: all.");
+ABSL_FLAG(int64_t, longest, 0, "Tokens of its longest sequence; 0: it is one sequence.");
+ABSL_FLAG(double, budget_gib, 79.1, "Memory of a GPU; 0: no limit.");
+ABSL_FLAG(double, reserve_gib, 2.0, "Of it, for what is not planned.");
+ABSL_FLAG(double, other_gib, 0.0, "Of it, for what else is held: a generation engine, buckets.");
+ABSL_FLAG(int64_t, ranks, 1, "GPUs that share the state of training.");
+ABSL_FLAG(int, zero_stage, 0, "0, 1 (optimizer sharded) or 2 (gradients as well).");
+ABSL_FLAG(int64_t, state_bytes, 12, "Of the optimizer for a parameter; 0: forward and backward.");
+ABSL_FLAG(bool, tuned, false, "Products by the fastest of cuBLASLt's proposals.");
+ABSL_FLAG(bool, deterministic, true, "Attention's sums in a fixed order.");
+
+namespace tritonrl {
+namespace {
+
+int64_t Bytes(double gib) { return static_cast<int64_t>(gib * (int64_t{1} << 30)); }
+
+absl::Status Run() {
+  ASSIGN_OR_RETURN(const std::string path,
+                   Runfile(absl::StrCat("model/configs/", absl::GetFlag(FLAGS_shape), ".json")));
+  ASSIGN_OR_RETURN(const std::string text, ReadFile(path));
+  ASSIGN_OR_RETURN(const ModelConfig config, ParseModelConfig(text, path));
+  const StepShape step = {.tokens = absl::GetFlag(FLAGS_tokens),
+                          .target_rows = absl::GetFlag(FLAGS_target_rows),
+                          .longest = absl::GetFlag(FLAGS_longest),
+                          .tuned_products = absl::GetFlag(FLAGS_tuned),
+                          .deterministic = absl::GetFlag(FLAGS_deterministic)};
+  const int64_t ranks = absl::GetFlag(FLAGS_ranks);
+  if (step.tokens < 1 || step.target_rows < 0 || step.longest < 0 || ranks < 1) {
+    return absl::InvalidArgumentError(
+        "--tokens and --ranks must be at least 1, --target_rows and --longest at least 0");
+  }
+  HeldMemory held = HeldForTraining(config, {.ranks = ranks,
+                                             .zero_stage = absl::GetFlag(FLAGS_zero_stage),
+                                             .state_bytes = absl::GetFlag(FLAGS_state_bytes)});
+  held.other = Bytes(absl::GetFlag(FLAGS_other_gib));
+  const MemoryLimit limit = {Bytes(absl::GetFlag(FLAGS_budget_gib)),
+                             Bytes(absl::GetFlag(FLAGS_reserve_gib))};
+  ASSIGN_OR_RETURN(const MemoryPlan plan, PlanMemory(config, step, held, limit));
+  std::fputs(DescribePlan(config, step, held, limit, plan).c_str(), stdout);
+  return absl::OkStatus();
+}
+
+}  // namespace
+}  // namespace tritonrl
+
+int main(int argc, char** argv) {
+  absl::SetProgramUsageMessage("What training would recompute and hold on GPUs of some size.");
+  absl::ParseCommandLine(argc, argv);
+  const absl::Status status = tritonrl::Run();
+  if (!status.ok()) std::fprintf(stderr, "plan_memory: %s\n", tritonrl::Message(status).c_str());
+  return status.ok() ? 0 : 1;
+}

@@ -1,0 +1,239 @@
+#include "model/step_memory.h"
+
+#include <algorithm>
+
+#include "absl/strings/str_cat.h"
+#include "model/cuda/gemm.h"
+#include "model/cuda/packed_lengths.h"
+#include "model/lm_head.h"
+
+namespace tritonrl {
+namespace {
+
+constexpr int64_t kFloat = 4;
+constexpr int64_t kSmallPerToken = 64;  // tokens, positions, targets, rows, results
+
+// Bytes of the tensors that a layer's passes make, for the whole batch.
+struct LayerBytes {
+  LayerBytes(const ModelConfig& c, const StepShape& s)
+      : hidden(s.tokens * c.hidden_size * s.element_bytes),
+        rstd(s.tokens * kFloat),
+        qkv(s.tokens * (c.query_size() + 2 * c.kv_size()) * s.element_bytes),
+        qk(s.tokens * (c.query_size() + c.kv_size()) * s.element_bytes),
+        qk_rstd(c.qk_norm() ? s.tokens * (c.num_heads + c.num_kv_heads) * kFloat : 0),
+        attention(s.tokens * c.query_size() * s.element_bytes),
+        lse(s.tokens * c.num_heads * kFloat),
+        activated(s.tokens * c.intermediate_size * s.element_bytes),
+        gate_up(2 * activated) {}
+
+  int64_t Of(LayerTensor tensor) const {
+    switch (tensor) {
+      case LayerTensor::kRotatedHeads:
+        return qk + qk_rstd;
+      case LayerTensor::kGateUp:
+        return gate_up;
+      case LayerTensor::kMiddle:
+        return hidden;
+      case LayerTensor::kQkv:
+        return qkv;
+      case LayerTensor::kAttention:
+        return attention + lse;
+    }
+    return 0;
+  }
+
+  int64_t hidden, rstd, qkv, qk, qk_rstd, attention, lse, activated, gate_up;
+};
+
+// Temporary memory of one call of cuDNN's backward.
+int64_t AttentionRoom(const ModelConfig& c, const StepShape& s) {
+  const int64_t longest = s.longest > 0 ? std::min(s.longest, s.tokens) : s.tokens;
+  // Sequences that share a call are padded to the longest of them, at most twice the shortest.
+  const bool alone = s.deterministic || longest == s.tokens;
+  const int64_t rows = alone ? longest : 2 * s.tokens;
+  const int64_t room = rows * (c.query_size() * (kFloat + 2 * s.element_bytes) +
+                               c.num_heads * kFloat);  // dq, dk and dv, sums of the softmax
+  if (!s.deterministic) return room;
+  const int64_t calls = CallsForDeterminism(c.num_heads, c.num_kv_heads, longest);
+  return (room + 2 * c.num_heads * longest * longest) / calls;
+}
+
+class Timeline {
+ public:
+  Timeline(const ModelConfig& config, const StepShape& step, absl::Span<const RecomputeSet> layers)
+      : config_(config),
+        step_(step),
+        layers_(layers),
+        layer_(config, step),
+        attention_room_(AttentionRoom(config, step)) {}
+
+  StepPeak Run() {
+    where_ = "the start";
+    Take(kProductWorkspace);
+    Take(config_.max_positions * config_.head_dim * kFloat);  // table of RoPE
+    Take(step_.tokens * kSmallPerToken);
+    Take(layer_.hidden);  // the embedding's output
+    for (int64_t i = 0; i < config_.num_layers; ++i) Forward(i);
+    Head();
+    for (int64_t i = config_.num_layers - 1; i >= 0; --i) Backward(i);
+    return peak_;
+  }
+
+ private:
+  void Take(int64_t bytes) {
+    now_ += bytes;
+    if (now_ <= peak_.bytes) return;
+    peak_ = {now_, where_};
+  }
+  void Give(int64_t bytes) { now_ -= bytes; }
+  void Touch(int64_t bytes) {
+    Take(bytes);
+    Give(bytes);
+  }
+  // A product of rows x columns whose kernel is chosen by trying.
+  void Product(int64_t rows, int64_t columns, int64_t element) {
+    if (step_.tuned_products) Touch(rows * columns * element);
+  }
+
+  RecomputeSet Set(int64_t layer) const {
+    return layers_.empty() ? RecomputeSet() : layers_[layer];
+  }
+
+  // From the layer's input, which is there, to its output.
+  void Forward(int64_t i) {
+    where_ = absl::StrCat("layer ", i, "'s forward");
+    const auto drop = [&](LayerTensor tensor) {
+      if (Set(i).Has(tensor)) Give(layer_.Of(tensor));
+    };
+    Take(layer_.rstd + layer_.hidden + layer_.qkv);  // with the norm
+    Give(layer_.hidden);
+    Take(layer_.Of(LayerTensor::kRotatedHeads));
+    Take(layer_.Of(LayerTensor::kAttention));
+    drop(LayerTensor::kRotatedHeads);
+    drop(LayerTensor::kQkv);
+    Take(layer_.hidden);  // middle
+    drop(LayerTensor::kAttention);
+    Take(layer_.rstd + layer_.hidden + layer_.gate_up);  // with the norm
+    Give(layer_.hidden);
+    Take(layer_.activated);
+    drop(LayerTensor::kGateUp);
+    Take(layer_.hidden);  // output
+    drop(LayerTensor::kMiddle);
+    Give(layer_.activated);
+  }
+
+  // From the last layer's output to its gradient.
+  void Head() {
+    where_ = "the head";
+    const int64_t rows = step_.target_rows > 0 ? step_.target_rows : step_.tokens;
+    const int64_t row = rows * config_.hidden_size * step_.element_bytes;
+    const int64_t vocab = config_.vocab_size;
+    const int64_t chunk = std::min(rows, HeadChunkRowsOnGpu(step_.head_chunk_rows, vocab));
+    Take(row);                                                  // rows with a target
+    Touch(row + (step_.consume ? 0 : chunk * vocab * kFloat));  // their norm; Forward's logits
+    Give(layer_.hidden);
+    Take(2 * row);  // the norm and its gradient
+    Take(chunk * vocab * (kFloat + step_.element_bytes));
+    Product(chunk, vocab, kFloat);
+    Product(vocab, config_.hidden_size, kFloat);
+    Give(chunk * vocab * (kFloat + step_.element_bytes));
+    Give(row);
+    where_ = "the final norm's backward";
+    Take(row);
+    Give(step_.consume ? 2 * row : row);
+    Take(layer_.hidden);
+    Give(row);
+  }
+
+  // What the layer lacks is made by operations of a layer's forward.
+  struct Present {
+    bool qkv, heads, attention, middle;
+  };
+  void MakeHeads(Present* has) {
+    if (!has->qkv) {
+      Take(layer_.hidden + layer_.qkv);
+      Give(layer_.hidden);
+    }
+    if (!has->heads) Take(layer_.Of(LayerTensor::kRotatedHeads));
+    has->qkv = has->heads = true;
+  }
+  void MakeAttention(Present* has) {
+    if (has->attention) return;
+    MakeHeads(has);
+    Take(layer_.Of(LayerTensor::kAttention));
+    has->attention = true;
+  }
+
+  // With the gradient of the layer's output held; at the end that of its input is.
+  void Backward(int64_t i) {
+    where_ = absl::StrCat("layer ", i, "'s backward");
+    const RecomputeSet set = Set(i);
+    Present has = {!set.Has(LayerTensor::kQkv), !set.Has(LayerTensor::kRotatedHeads),
+                   !set.Has(LayerTensor::kAttention), !set.Has(LayerTensor::kMiddle)};
+    MlpBackward(set, &has);
+    MakeAttention(&has);
+    MakeHeads(&has);
+    const auto free = [&](LayerTensor tensor) {
+      if (step_.consume || set.Has(tensor)) Give(layer_.Of(tensor));
+    };
+    Take(layer_.attention + layer_.qkv);  // gradients
+    Touch(attention_room_);
+    Give(layer_.attention);
+    free(LayerTensor::kAttention);
+    free(LayerTensor::kRotatedHeads);
+    free(LayerTensor::kQkv);
+    Take(2 * layer_.hidden);  // the norm and its gradient
+    Product(config_.query_size() + 2 * config_.kv_size(), config_.hidden_size, kFloat);
+    Give(2 * layer_.hidden + layer_.qkv);
+    if (step_.consume) Give(layer_.hidden + 2 * layer_.rstd);
+  }
+
+  void MlpBackward(RecomputeSet set, Present* has) {
+    if (!has->middle) {
+      MakeAttention(has);
+      Take(layer_.hidden);
+    }
+    const bool again = set.Has(LayerTensor::kGateUp);
+    if (again) Take(layer_.hidden + layer_.gate_up);  // with the norm
+    Take(layer_.activated);
+    if (!again && !step_.consume) Take(layer_.gate_up);  // its gradient beside it
+    Product(config_.hidden_size, config_.intermediate_size, kFloat);
+    Give(layer_.activated);
+    if (!again) Take(layer_.hidden);  // the norm
+    Take(layer_.hidden);              // its gradient
+    Product(2 * config_.intermediate_size, config_.hidden_size, kFloat);
+    Give(layer_.gate_up + 2 * layer_.hidden);
+    if (step_.consume || !has->middle) Give(layer_.hidden);
+  }
+
+  const ModelConfig& config_;
+  const StepShape& step_;
+  const absl::Span<const RecomputeSet> layers_;
+  const LayerBytes layer_;
+  const int64_t attention_room_;
+  std::string where_;
+  int64_t now_ = 0;
+  StepPeak peak_;
+};
+
+}  // namespace
+
+int64_t TensorBytes(const ModelConfig& config, const StepShape& step, LayerTensor tensor) {
+  return LayerBytes(config, step).Of(tensor);
+}
+
+int64_t KeptBytes(const ModelConfig& config, const StepShape& step, RecomputeSet recompute) {
+  const LayerBytes layer(config, step);
+  int64_t bytes = layer.hidden + 2 * layer.rstd;
+  for (const LayerTensor tensor : kLayerTensors) {
+    if (!recompute.Has(tensor)) bytes += layer.Of(tensor);
+  }
+  return bytes;
+}
+
+StepPeak PeakOfStep(const ModelConfig& config, const StepShape& step,
+                    absl::Span<const RecomputeSet> layers) {
+  return Timeline(config, step, layers).Run();
+}
+
+}  // namespace tritonrl

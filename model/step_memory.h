@@ -1,0 +1,51 @@
+// What forward and backward of one batch hold on a GPU, moment by moment: counted, not measured, in
+// the order in which transformer.cc, decoder_layer.cc and lm_head.cc take memory and give it back.
+
+#ifndef TRITONRL_MODEL_STEP_MEMORY_H_
+#define TRITONRL_MODEL_STEP_MEMORY_H_
+
+#include <cstdint>
+#include <string>
+
+#include "absl/types/span.h"
+#include "model/config.h"
+#include "model/recompute.h"
+
+namespace tritonrl {
+
+// All that memory depends on besides the model.
+struct StepShape {
+  int64_t tokens = 0;           // of the batch
+  int64_t target_rows = 0;      // tokens with a target; 0: all
+  int64_t longest = 0;          // tokens of the longest sequence; 0: the batch is one sequence.
+                                // Of batches to come, the longest that there can be.
+  int64_t element_bytes = 2;    // of weights and activations
+  int64_t head_chunk_rows = 0;  // as in Transformer::Options
+  bool tuned_products = false;  // as in GpuOptions: products are tried out on memory of their own
+  bool deterministic = true;    // as in GpuOptions: attention's sums in a fixed order
+  // ForwardBackward, which frees activations as it goes; else Forward, then Backward.
+  bool consume = true;
+};
+
+// Bytes of a layer's activations for the whole batch that dropping the tensor frees.
+int64_t TensorBytes(const ModelConfig& config, const StepShape& step, LayerTensor tensor);
+// Bytes of a layer's activations that stay from forward to backward.
+int64_t KeptBytes(const ModelConfig& config, const StepShape& step, RecomputeSet recompute);
+
+struct StepPeak {
+  int64_t bytes = 0;
+  std::string where;  // in words: "the head", "layer 3's backward"
+};
+
+// The most that is held at once, without weights and gradients. `layers` holds one set a layer, or
+// none for nothing recomputed. Exact for tensors and matrix products. For cuDNN's attention the
+// temporary memory is taken from its front end's sources: the sum of the queries' gradient in fp32,
+// the gradients of keys and values for each query head, and with `deterministic` as much as
+// CallsForDeterminism allows. Left out: partial sums of norms (some MiB), the sort of the
+// embedding's gradient (some bytes a token), and what the caller's loss takes.
+StepPeak PeakOfStep(const ModelConfig& config, const StepShape& step,
+                    absl::Span<const RecomputeSet> layers);
+
+}  // namespace tritonrl
+
+#endif  // TRITONRL_MODEL_STEP_MEMORY_H_

@@ -1,0 +1,98 @@
+#include "model/step_memory.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <vector>
+
+#include "model/decoder_layer.h"
+#include "model/embedding.h"
+#include "model/layer_context.h"
+#include "model/test_util.h"
+
+namespace tritonrl {
+namespace {
+
+// Rows so many that weights are small beside activations, in sizes that the pool does not round up.
+class StepMemoryTest : public testing::TestWithParam<ModelFamily> {
+ protected:
+  static constexpr int64_t kTokens = 2048, kLongest = 32;
+
+  static ModelConfig Config() {
+    ModelConfig config = SmallConfig(GetParam());
+    config.hidden_size = 64;
+    config.num_layers = 3;
+    config.num_heads = 4;
+    config.num_kv_heads = 2;
+    config.head_dim = 16;
+    config.intermediate_size = 96;
+    return config;
+  }
+
+  // The most that layers take from embedding to embedding on the CPU, with one row's loss.
+  size_t Measured(const std::vector<RecomputeSet>& sets, bool consume) const {
+    const SequenceLayout layout = MakeSequenceLayout(batch_);
+    const LayerEnvironment environment = {context_, config_, rotary_, batch_.positions, layout};
+    context_.pool().ResetPeak();
+    const size_t before = context_.pool().taken_bytes();
+    std::vector<LayerActivations> saved;
+    at::Tensor x =
+        EmbeddingForward(context_, weights_->Get("model.embed_tokens.weight"), batch_.tokens);
+    for (int64_t i = 0; i < config_.num_layers; ++i) {
+      LayerActivations activations;
+      activations.recompute = sets[i];
+      x = DecoderLayerForward(environment, DecoderLayerParameters(*weights_, i), x, &activations);
+      saved.push_back(std::move(activations));
+    }
+    x.reset();
+    Gradients gradients(*weights_);
+    const at::Tensor d = context_.Empty({kTokens, config_.hidden_size}, weights_->flat()).zero_();
+    for (int64_t i = config_.num_layers - 1; i >= 0; --i) {
+      DecoderLayerParameters layer_gradients(gradients, i);
+      DecoderLayerBackward(environment, DecoderLayerParameters(*weights_, i), {.consume = consume},
+                           &saved[i], d, &layer_gradients);
+    }
+    return context_.pool().peak_bytes() - before;
+  }
+
+  const ModelConfig config_ = Config();
+  const LayerContext context_{1};
+  const std::shared_ptr<Weights> weights_ = SmallWeights(config_, 1);
+  const RotaryTable rotary_ = MakeRotaryTable(config_, at::kCPU, at::kFloat);
+  const PackedBatch batch_ =
+      PackSequences(RandomTokens(config_, std::vector<int64_t>(kTokens / kLongest, kLongest), 2));
+};
+
+// Forward and backward of layers take what the timeline counts, whatever they recompute. What a
+// GPU takes besides (a product's workspace and the like) is counted without layers too.
+TEST_P(StepMemoryTest, LayersTakeWhatIsCounted) {
+  StepShape step = {.tokens = kTokens, .target_rows = 1, .longest = kLongest, .element_bytes = 4};
+  ModelConfig none = config_;
+  none.num_layers = 0;
+  for (const bool consume : {true, false}) {
+    step.consume = consume;
+    const int64_t other = PeakOfStep(none, step, {}).bytes - kTokens * config_.hidden_size * 4;
+    for (unsigned bits = 0; bits < 1U << kLayerTensors.size(); ++bits) {
+      RecomputeSet set;
+      for (size_t i = 0; i < kLayerTensors.size(); ++i) {
+        if ((bits >> i & 1) != 0) set = set.With(kLayerTensors[i]);
+      }
+      for (const std::vector<RecomputeSet>& sets :
+           {std::vector<RecomputeSet>(3, set), std::vector<RecomputeSet>{set, set, {}}}) {
+        const double measured = static_cast<double>(Measured(sets, consume));
+        const StepPeak peak = PeakOfStep(config_, step, sets);
+        EXPECT_NEAR(static_cast<double>(peak.bytes - other), measured, 0.01 * measured)
+            << "set " << bits << ", consume " << consume << ", predicted in " << peak.where;
+      }
+    }
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Families, StepMemoryTest,
+                         testing::Values(ModelFamily::kQwen3, ModelFamily::kLlama),
+                         [](const testing::TestParamInfo<ModelFamily>& info) {
+                           return info.param == ModelFamily::kQwen3 ? "Qwen3" : "Llama";
+                         });
+
+}  // namespace
+}  // namespace tritonrl
