@@ -23,12 +23,11 @@
 #include "absl/flags/parse.h"
 #include "absl/flags/usage.h"
 #include "absl/strings/str_cat.h"
-#include "base/file.h"
 #include "base/python_env.h"
-#include "base/random.h"
 #include "base/runfiles.h"
 #include "base/status.h"
 #include "base/subprocess.h"
+#include "model/bench_inputs.h"
 #include "model/memory_plan.h"
 #include "model/step_batches.h"
 #include "model/step_profile.h"
@@ -53,26 +52,6 @@ ABSL_FLAG(std::string, peer, "",
 
 namespace tritonrl {
 namespace {
-
-std::shared_ptr<Weights> RandomWeights(const ModelConfig& config, at::Device device) {
-  auto weights = std::make_shared<Weights>(config, device, at::kBFloat16);
-  weights->flat().normal_(0, 0.02);
-  for (const ParameterInfo& info : weights->layout().parameters) {
-    if (!info.decay()) weights->flat().narrow(0, info.offset, info.size).fill_(1.0);
-  }
-  return weights;
-}
-
-PackedBatch RandomBatch(const ModelConfig& config, const std::vector<int64_t>& lengths,
-                        at::Device device) {
-  Philox random(1);
-  std::vector<std::vector<int32_t>> sequences;
-  for (const int64_t length : lengths) {
-    std::vector<int32_t>& sequence = sequences.emplace_back(length);
-    for (int32_t& token : sequence) token = static_cast<int32_t>(random.Below(config.vocab_size));
-  }
-  return PackSequences(sequences, device);
-}
 
 // Attention of one layer by itself: seconds for its plans, then of forward and backward.
 void MeasureAttention(const ModelConfig& config, const CudnnAttention::Options& options,
@@ -138,7 +117,7 @@ absl::StatusOr<MemoryPlan> PlanBatch(const ModelConfig& config, const Transforme
 void MeasureBatch(const Transformer& model, const std::vector<int64_t>& lengths,
                   const MemoryPlan& plan, Gradients* gradients) {
   const at::Device device = model.weights()->device();
-  const PackedBatch batch = RandomBatch(model.config(), lengths, device);
+  const PackedBatch batch = RandomBatch(model.config(), lengths, 1, device);
   const at::Tensor targets = NextTokenTargets(batch);
   const auto step = [&] {
     model.ForwardBackward(
@@ -215,8 +194,7 @@ absl::Status MeasurePeer(const std::string& config_path) {
 absl::Status Run() {
   ASSIGN_OR_RETURN(const std::string path,
                    Runfile(absl::StrCat("model/configs/", absl::GetFlag(FLAGS_shape), ".json")));
-  ASSIGN_OR_RETURN(const std::string text, ReadFile(path));
-  ASSIGN_OR_RETURN(const ModelConfig config, ParseModelConfig(text, path));
+  ASSIGN_OR_RETURN(const ModelConfig config, ShapeOf(path));
   ASSIGN_OR_RETURN(const auto batches, ParseBatches(absl::GetFlag(FLAGS_lengths)));
   if (!at::globalContext().hasCUDA()) {
     return absl::FailedPreconditionError("this machine has no GPU that torch can use");
@@ -231,7 +209,7 @@ absl::Status Run() {
     ASSIGN_OR_RETURN(plans.emplace_back(), PlanBatch(config, options, lengths));
   }
   RETURN_IF_ERROR(MeasurePeer(path));
-  const std::shared_ptr<Weights> weights = RandomWeights(config, device);
+  const std::shared_ptr<Weights> weights = RandomWeights(config, device, at::kBFloat16);
   Transformer model(config, weights, options);
   Gradients gradients(*weights);
   for (size_t i = 0; i < batches.size(); ++i) {
