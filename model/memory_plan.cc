@@ -129,7 +129,7 @@ absl::Status DoesNotFit(const ModelConfig& config, const StepShape& step, const 
   const int64_t largest = LargestBatch(config, step, held, limit);
   return absl::ResourceExhaustedError(absl::StrCat(
       "a micro-batch of ", step.tokens, " tokens needs at least ",
-      Gib(held.total() + least.bytes + limit.reserve), " of GPU memory (weights ",
+      Gib(held.total() + least.bytes + limit.reserve), " of memory (weights ",
       Gib(held.weights), ", gradients ", Gib(held.gradients), ", optimizer ", Gib(held.optimizer),
       ", other ", Gib(held.other), ", the step with all that pays recomputed ", Gib(least.bytes),
       ", reserve ", Gib(limit.reserve), "), and there are ", Gib(limit.bytes), "; ",

@@ -64,6 +64,11 @@ AdamW::AdamW(const OptimizerConfig& config, std::shared_ptr<Weights> weights, Da
   if (config_.weight_decay() > 0) MarkDecay();
 }
 
+int64_t AdamW::StateBytes(at::ScalarType weights, int ranks) {
+  const bool alone = ranks == 1;
+  return 8 + (alone && weights == at::kFloat ? 0 : 4) + (alone ? 0 : 4);
+}
+
 // Parameters begin at multiples of kDecayBlock, and so do the pieces of ranks.
 void AdamW::MarkDecay() {
   const int64_t marks = (master_.numel() + kDecayBlock - 1) / kDecayBlock;

@@ -58,6 +58,10 @@ class AdamW {
   // `gradients` may be changed. Error: a lost rank.
   absl::StatusOr<UpdateResult> Step(double learning_rate, Gradients* gradients);
 
+  // Bytes of state for each parameter that a rank of `ranks` keeps: moments, the master copy and
+  // the gradient's sum.
+  static int64_t StateBytes(at::ScalarType weights, int ranks);
+
   // Number of updates made (t above).
   int64_t updates() const { return updates_; }
   void set_updates(int64_t updates) { updates_ = updates; }

@@ -256,6 +256,7 @@ absl::Status ValidateSftConfig(const SftConfig& c) {
   checks.Range("threads", c.threads(), 0, 4096);
   checks.Range("data_threads", c.data_threads(), 0, 4096);
   checks.Positive("collective_timeout_s", c.collective_timeout_s());
+  checks.Range("memory_gib", c.memory_gib(), 0, kInfinity);
   checks.That(!c.output_dir().empty(), "output_dir is empty; name the run folder");
   return checks.status();
 }
@@ -288,6 +289,7 @@ absl::Status ValidateGrpoHrdConfig(const GrpoHrdConfig& c) {
   checks.Range("threads", c.threads(), 0, 4096);
   checks.Positive("step_timeout_s", c.step_timeout_s());
   checks.Positive("collective_timeout_s", c.collective_timeout_s());
+  checks.Range("memory_gib", c.memory_gib(), 0, kInfinity);
   checks.That(!c.output_dir().empty(), "output_dir is empty; name the run folder");
   return checks.status();
 }

@@ -12,6 +12,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "absl/strings/strip.h"
 #include "absl/time/clock.h"
 #include "base/file.h"
 #include "base/metrics_log.h"
@@ -25,6 +26,7 @@
 #include "trainer/policy.h"
 #include "trainer/sft_data.h"
 #include "trainer/sft_learner.h"
+#include "trainer/step_plan.h"
 
 namespace tritonrl {
 namespace {
@@ -196,6 +198,12 @@ absl::StatusOr<SftOutcome> SftRun::Run() {
                             ? config_.micro_batch_tokens()
                             : (cpu ? kCpuMicroBatchTokens : kGpuMicroBatchTokens);
   RETURN_IF_ERROR(OpenData());
+  ASSIGN_OR_RETURN(const std::string plan,
+                   PlanSteps({.micro_batch_tokens = micro_batch_tokens_,
+                              .longest_sequence = config_.max_sequence_tokens(),
+                              .memory_gib = config_.memory_gib()},
+                             policy_, &ranks_));
+  if (!plan.empty()) Say(std::string(absl::StripSuffix(plan, "\n")));
   optimizer_ = std::make_unique<AdamW>(config_.optimizer(), policy_.weights, &ranks_);
   learner_ =
       std::make_unique<SftLearner>(config_.optimizer(), total_steps_, &policy_, optimizer_.get(),

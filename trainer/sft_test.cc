@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
 #include "absl/strings/str_split.h"
 #include "absl/time/clock.h"
 #include "base/file.h"
@@ -18,7 +19,9 @@
 #include "base/runfiles.h"
 #include "base/subprocess.h"
 #include "gtest/gtest.h"
+#include "model/memory_plan.h"
 #include "nlohmann/json.hpp"
+#include "trainer/adamw.h"
 #include "trainer/config.h"
 #include "trainer/mpi_launch.h"
 #include "trainer/test_model.h"
@@ -160,6 +163,30 @@ TEST_F(SftTest, ASignalWritesACheckpointAndAsksToBeRequeued) {
   EXPECT_TRUE(Weights("stopped") == Weights("whole"));
 }
 
+TEST_F(SftTest, LessMemoryGivesTheSameBitsOrIsRefused) {
+  const ModelConfig model = TinyModelConfig();
+  const StepShape step{.tokens = 100, .longest = 60, .element_bytes = 4};
+  const HeldMemory held =
+      HeldForTraining(model, {.element_bytes = 4, .state_bytes = AdamW::StateBytes(at::kFloat, 1)});
+  const MemoryPlan all = PlanMemory(model, step, held, {}).value();
+  // A third of the activations too little.
+  const double gib = static_cast<double>(all.peak_bytes - all.kept_bytes / 3) / (1 << 30);
+  const std::vector<std::string> sets = {"steps=6", "max_sequence_tokens=60"};
+  const CommandResult free = Run(Command("free", sets));
+  ASSERT_EQ(free.exit_code, 0) << free.err;
+  EXPECT_EQ(free.err.find("predicted peak"), std::string::npos);
+  const CommandResult tight =
+      Run(Command("tight", {sets[0], sets[1], absl::StrFormat("memory_gib=%.12f", gib)}));
+  ASSERT_EQ(tight.exit_code, 0) << tight.err;
+  EXPECT_NE(tight.err.find("recomputed in"), std::string::npos) << tight.err;
+  EXPECT_TRUE(Weights("tight") == Weights("free"));
+  const CommandResult refused = Run(Command("refused", {sets[0], sets[1], "memory_gib=0.0000001"}));
+  EXPECT_EQ(refused.exit_code, 1);
+  EXPECT_NE(refused.err.find("a micro-batch of 100 tokens needs at least"), std::string::npos)
+      << refused.err;
+  EXPECT_NE(refused.err.find("set micro_batch_tokens"), std::string::npos) << refused.err;
+}
+
 TEST_F(SftTest, TwoRanksHaveTheSameLossesAsOne) {
   const std::vector<std::string> sets = {"steps=15"};
   ASSERT_EQ(Run(Command("one", sets)).exit_code, 0);
@@ -234,7 +261,7 @@ TEST_F(SftTest, RanksWithDifferentConfigurationsAreRefused) {
   std::vector<std::string> command = MpirunCommand(1, Command("mixed", {"steps=2"}));
   const std::vector<std::string> other =
       Command("mixed", {"steps=2", "optimizer.learning_rate=0.5"});
-  for (const std::string& word : {":", "-n", "1"}) command.push_back(word);
+  for (const char* const word : {":", "-n", "1"}) command.push_back(word);
   command.insert(command.end(), other.begin(), other.end());
   const CommandResult result = Run(command);
   EXPECT_NE(result.exit_code, 0);

@@ -9,6 +9,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "absl/strings/strip.h"
 #include "absl/time/clock.h"
 #include "base/file.h"
 #include "base/metrics_log.h"
@@ -135,6 +136,9 @@ absl::Status RlRun::Resume() {
 
 absl::StatusOr<RlOutcome> RlRun::Run() {
   for (const std::string& note : parts_->notes) Say("left out: " + note);
+  if (!parts_->memory_plan.empty()) {
+    Say(std::string(absl::StripSuffix(parts_->memory_plan, "\n")));
+  }
   const Policy& policy = parts_->policy;
   Say(absl::StrFormat(
       "GRPO-HRD: %.2fM parameters on %s; %d training tasks, %d held out; %d steps of %d prompts x "

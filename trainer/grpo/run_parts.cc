@@ -15,6 +15,7 @@
 #include "trainer/config.h"
 #include "trainer/grpo/task_preflight.h"
 #include "trainer/main_support.h"
+#include "trainer/step_plan.h"
 
 namespace tritonrl {
 namespace {
@@ -30,6 +31,7 @@ absl::Status CheckSameRun(const std::string& path, const GrpoHrdConfig& config) 
   stored.set_threads(config.threads());
   stored.set_step_timeout_s(config.step_timeout_s());
   stored.set_collective_timeout_s(config.collective_timeout_s());
+  stored.set_memory_gib(config.memory_gib());
   *stored.mutable_checkpoint() = config.checkpoint();
   stored.mutable_verifier()->set_workers(config.verifier().workers());
   if (FullText(stored) == FullText(config)) return WriteFileAtomic(path, FullText(config));
@@ -66,7 +68,6 @@ absl::Status LoadModel(RunParts* parts) {
   ASSIGN_OR_RETURN(parts->policy, LoadPolicy(config.policy(), threads, parts->ranks->local_rank()));
   const Policy& policy = parts->policy;
   RETURN_IF_ERROR(parts->ranks->JoinGpus(policy.device()));
-  parts->optimizer = std::make_unique<AdamW>(config.optimizer(), policy.weights, parts->ranks);
   LearnerOptions options;
   options.objective = config.objective();
   options.optimizer = config.optimizer();
@@ -78,8 +79,6 @@ absl::Status LoadModel(RunParts* parts) {
   options.seed = config.seed();
   options.total_steps = config.steps();
   options.bad_gradients = parts->paths.BadGradients();
-  parts->learner =
-      std::make_unique<Learner>(options, &policy, parts->optimizer.get(), parts->ranks);
   if (config.objective().kl_coefficient() > 0) {
     parts->reference = std::make_unique<ReferencePolicy>(
         policy, threads, options.micro_batch_tokens, options.temperature);
@@ -90,6 +89,14 @@ absl::Status LoadModel(RunParts* parts) {
   setup.max_response_tokens = config.sampling().max_response_tokens();
   setup.threads = threads;
   ASSIGN_OR_RETURN(parts->engine, StartEngine(policy, setup));
+  ASSIGN_OR_RETURN(parts->memory_plan, PlanSteps({.micro_batch_tokens = options.micro_batch_tokens,
+                                                  .longest_sequence = setup.max_prompt_tokens +
+                                                                      setup.max_response_tokens,
+                                                  .memory_gib = config.memory_gib()},
+                                                 policy, parts->ranks));
+  parts->optimizer = std::make_unique<AdamW>(config.optimizer(), policy.weights, parts->ranks);
+  parts->learner =
+      std::make_unique<Learner>(options, &policy, parts->optimizer.get(), parts->ranks);
   return absl::OkStatus();
 }
 

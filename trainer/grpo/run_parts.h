@@ -44,6 +44,7 @@ struct RunParts {
   std::unique_ptr<Evaluator> evaluator;
   int held_out_tasks = 0;
   int training_tasks = 0;
+  std::string memory_plan;         // in words; "" without a limit
   std::vector<std::string> notes;  // task files left out and the like, for the person
 
   SamplingSettings TrainingSampling() const;

@@ -1,0 +1,75 @@
+#include "trainer/step_plan.h"
+
+#include <c10/cuda/CUDACachingAllocator.h>
+#include <c10/cuda/CUDAGuard.h>
+#include <cuda_runtime_api.h>
+
+#include <algorithm>
+
+#include "absl/strings/str_cat.h"
+#include "base/status.h"
+#include "model/memory_plan.h"
+#include "trainer/adamw.h"
+
+namespace tritonrl {
+namespace {
+
+constexpr double kGib = 1 << 30;
+
+// Bytes that are free for this program, blocks of its allocator that nothing lies in included.
+struct GpuMemory {
+  int64_t free = 0;
+  int64_t allocated = 0;  // in tensors
+};
+
+absl::StatusOr<GpuMemory> ReadGpu(at::Device device) {
+  const c10::cuda::CUDAGuard guard(device);
+  c10::cuda::CUDACachingAllocator::emptyCache();
+  size_t free = 0, total = 0;
+  if (const cudaError_t error = cudaMemGetInfo(&free, &total); error != cudaSuccess) {
+    return absl::UnavailableError(absl::StrCat("the memory of ", device.str(),
+                                               " cannot be read: ", cudaGetErrorString(error)));
+  }
+  const auto stats = c10::cuda::CUDACachingAllocator::getDeviceStats(device.index());
+  return GpuMemory{static_cast<int64_t>(free), stats.allocated_bytes[0].current};
+}
+
+absl::StatusOr<std::string> PlanHere(const StepPlanRequest& request, const Policy& policy,
+                                     const DataParallel& ranks) {
+  const Weights& weights = *policy.weights;
+  const int64_t element_bytes = static_cast<int64_t>(weights.flat().element_size());
+  HeldMemory held = HeldForTraining(
+      policy.config, {.element_bytes = element_bytes,
+                      .ranks = ranks.size(),
+                      .zero_stage = ranks.size() > 1 ? 1 : 0,
+                      .state_bytes = AdamW::StateBytes(weights.dtype(), ranks.size())});
+  MemoryLimit limit{.bytes = static_cast<int64_t>(request.memory_gib * kGib), .reserve = 0};
+  if (weights.device().is_cuda()) {
+    ASSIGN_OR_RETURN(const GpuMemory gpu, ReadGpu(weights.device()));
+    held.other = std::max<int64_t>(0, gpu.allocated - held.weights);
+    if (limit.bytes == 0) limit = {.bytes = gpu.free + gpu.allocated};
+  }
+  if (limit.bytes == 0) return std::string();
+  const StepShape step{.tokens = std::max(request.micro_batch_tokens, request.longest_sequence),
+                       .longest = request.longest_sequence,
+                       .element_bytes = element_bytes};
+  ASSIGN_OR_RETURN(const MemoryPlan plan, PlanMemory(policy.config, step, held, limit));
+  policy.transformer->set_recompute(plan.layers);
+  return DescribePlan(policy.config, step, held, limit, plan);
+}
+
+}  // namespace
+
+absl::StatusOr<std::string> PlanSteps(const StepPlanRequest& request, const Policy& policy,
+                                      DataParallel* ranks) {
+  absl::StatusOr<std::string> text = PlanHere(request, policy, *ranks);
+  absl::Status status = text.status();
+  if (absl::IsResourceExhausted(status)) {
+    status = absl::ResourceExhaustedError(
+        absl::StrCat(Message(status), "; set micro_batch_tokens or the longest sequence lower"));
+  }
+  RETURN_IF_ERROR(ranks->Agree(status));
+  return text;
+}
+
+}  // namespace tritonrl

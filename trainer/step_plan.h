@@ -1,0 +1,30 @@
+// What training steps compute again instead of keeping it, so that they fit the device.
+#ifndef TRITONRL_TRAINER_STEP_PLAN_H_
+#define TRITONRL_TRAINER_STEP_PLAN_H_
+
+#include <cstdint>
+#include <string>
+
+#include "absl/status/statusor.h"
+#include "trainer/data_parallel.h"
+#include "trainer/policy.h"
+
+namespace tritonrl {
+
+struct StepPlanRequest {
+  int64_t micro_batch_tokens = 0;
+  int64_t longest_sequence = 0;  // tokens; one that is longer than a micro-batch is one by itself
+  double memory_gib = 0;         // for all tensors of training; 0: see PlanSteps
+};
+
+// Called by all ranks when everything else that stays on the device is there, but the optimizer
+// and the gradients are not: gives the policy's transformer the plan with the least recomputation
+// that fits into memory_gib, or where that is 0 into what the GPU has free; a CPU then has no
+// limit. Returns the plan in words; "" without a limit. Error: ResourceExhausted with the numbers
+// when no plan fits on some rank.
+absl::StatusOr<std::string> PlanSteps(const StepPlanRequest& request, const Policy& policy,
+                                      DataParallel* ranks);
+
+}  // namespace tritonrl
+
+#endif  // TRITONRL_TRAINER_STEP_PLAN_H_
