@@ -1,9 +1,13 @@
 #include "model/bench_inputs.h"
 
+#include <algorithm>
 #include <string>
+#include <vector>
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "absl/strings/strip.h"
 #include "base/file.h"
 #include "base/random.h"
 #include "base/runfiles.h"
@@ -14,7 +18,15 @@ namespace tritonrl {
 absl::StatusOr<ModelConfig> ShapeOf(absl::string_view name_or_path) {
   std::string path(name_or_path);
   if (!absl::EndsWith(path, ".json")) {
-    ASSIGN_OR_RETURN(path, Runfile(absl::StrCat("model/configs/", path, ".json")));
+    ASSIGN_OR_RETURN(const std::string folder, Runfile("model/configs"));
+    ASSIGN_OR_RETURN(std::vector<std::string> names, ListDirectory(folder));
+    for (std::string& name : names) name = std::string(absl::StripSuffix(name, ".json"));
+    if (std::find(names.begin(), names.end(), path) == names.end()) {
+      return absl::InvalidArgumentError(absl::StrCat("no shape \"", path, "\"; there are ",
+                                                     absl::StrJoin(names, ", "),
+                                                     ", or the path of a config.json"));
+    }
+    path = JoinPath(folder, path + ".json");
   }
   ASSIGN_OR_RETURN(const std::string text, ReadFile(path));
   return ParseModelConfig(text, path);

@@ -105,7 +105,9 @@ int64_t Room(const HeldMemory& held, const MemoryLimit& limit) {
 }
 
 std::string Gib(int64_t bytes) {
-  return absl::StrFormat("%.2f GiB", static_cast<double>(bytes) / (int64_t{1} << 30));
+  const double gib = static_cast<double>(bytes) / (int64_t{1} << 30);
+  return gib != 0 && gib < 0.1 ? absl::StrFormat("%.2f MiB", gib * 1024)
+                               : absl::StrFormat("%.2f GiB", gib);
 }
 
 const char* Name(LayerTensor tensor) {

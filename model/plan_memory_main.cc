@@ -8,10 +8,8 @@
 #include "absl/flags/flag.h"
 #include "absl/flags/parse.h"
 #include "absl/flags/usage.h"
-#include "absl/strings/str_cat.h"
-#include "base/file.h"
-#include "base/runfiles.h"
 #include "base/status.h"
+#include "model/bench_inputs.h"
 #include "model/memory_plan.h"
 
 ABSL_FLAG(std::string, shape, "qwen3_8b", "One of model/configs.");
@@ -33,10 +31,7 @@ namespace {
 int64_t Bytes(double gib) { return static_cast<int64_t>(gib * (int64_t{1} << 30)); }
 
 absl::Status Run() {
-  ASSIGN_OR_RETURN(const std::string path,
-                   Runfile(absl::StrCat("model/configs/", absl::GetFlag(FLAGS_shape), ".json")));
-  ASSIGN_OR_RETURN(const std::string text, ReadFile(path));
-  ASSIGN_OR_RETURN(const ModelConfig config, ParseModelConfig(text, path));
+  ASSIGN_OR_RETURN(const ModelConfig config, ShapeOf(absl::GetFlag(FLAGS_shape)));
   const StepShape step = {.tokens = absl::GetFlag(FLAGS_tokens),
                           .target_rows = absl::GetFlag(FLAGS_target_rows),
                           .longest = absl::GetFlag(FLAGS_longest),

@@ -172,8 +172,10 @@ void MeasureBatch(const Transformer& model, const std::vector<int64_t>& lengths,
 }
 
 // In a process of its own, which has given the GPU's memory back when this returns.
-absl::Status MeasurePeer(const std::string& config_path) {
+absl::Status MeasurePeer(const std::string& shape) {
   if (absl::GetFlag(FLAGS_peer).empty()) return absl::OkStatus();
+  ASSIGN_OR_RETURN(const std::string config_path,
+                   Runfile(absl::StrCat("model/configs/", shape, ".json")));
   ASSIGN_OR_RETURN(const PythonEnv python, FindPythonEnv());
   ASSIGN_OR_RETURN(const std::string script, Runfile("model/step_peer.py"));
   SubprocessOptions options;
@@ -192,9 +194,8 @@ absl::Status MeasurePeer(const std::string& config_path) {
 }
 
 absl::Status Run() {
-  ASSIGN_OR_RETURN(const std::string path,
-                   Runfile(absl::StrCat("model/configs/", absl::GetFlag(FLAGS_shape), ".json")));
-  ASSIGN_OR_RETURN(const ModelConfig config, ShapeOf(path));
+  const std::string shape = absl::GetFlag(FLAGS_shape);
+  ASSIGN_OR_RETURN(const ModelConfig config, ShapeOf(shape));
   ASSIGN_OR_RETURN(const auto batches, ParseBatches(absl::GetFlag(FLAGS_lengths)));
   if (!at::globalContext().hasCUDA()) {
     return absl::FailedPreconditionError("this machine has no GPU that torch can use");
@@ -208,7 +209,7 @@ absl::Status Run() {
   for (const std::vector<int64_t>& lengths : batches) {
     ASSIGN_OR_RETURN(plans.emplace_back(), PlanBatch(config, options, lengths));
   }
-  RETURN_IF_ERROR(MeasurePeer(path));
+  RETURN_IF_ERROR(MeasurePeer(shape));
   const std::shared_ptr<Weights> weights = RandomWeights(config, device, at::kBFloat16);
   Transformer model(config, weights, options);
   Gradients gradients(*weights);

@@ -65,8 +65,8 @@ absl::StatusOr<std::string> PlanSteps(const StepPlanRequest& request, const Poli
   absl::StatusOr<std::string> text = PlanHere(request, policy, *ranks);
   absl::Status status = text.status();
   if (absl::IsResourceExhausted(status)) {
-    status = absl::ResourceExhaustedError(
-        absl::StrCat(Message(status), "; set micro_batch_tokens or the longest sequence lower"));
+    status = absl::ResourceExhaustedError(absl::StrCat(
+        Message(status), " (micro_batch_tokens, the longest sequence and memory_gib)"));
   }
   RETURN_IF_ERROR(ranks->Agree(status));
   return text;
