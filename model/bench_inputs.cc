@@ -15,19 +15,22 @@
 
 namespace tritonrl {
 
-absl::StatusOr<ModelConfig> ShapeOf(absl::string_view name_or_path) {
-  std::string path(name_or_path);
-  if (!absl::EndsWith(path, ".json")) {
-    ASSIGN_OR_RETURN(const std::string folder, Runfile("model/configs"));
-    ASSIGN_OR_RETURN(std::vector<std::string> names, ListDirectory(folder));
-    for (std::string& name : names) name = std::string(absl::StripSuffix(name, ".json"));
-    if (std::find(names.begin(), names.end(), path) == names.end()) {
-      return absl::InvalidArgumentError(absl::StrCat("no shape \"", path, "\"; there are ",
-                                                     absl::StrJoin(names, ", "),
-                                                     ", or the path of a config.json"));
-    }
-    path = JoinPath(folder, path + ".json");
+absl::StatusOr<std::string> ShapePath(absl::string_view name_or_path) {
+  const std::string name(name_or_path);
+  if (absl::EndsWith(name, ".json")) return name;
+  ASSIGN_OR_RETURN(const std::string folder, Runfile("model/configs"));
+  ASSIGN_OR_RETURN(std::vector<std::string> names, ListDirectory(folder));
+  for (std::string& known : names) known = std::string(absl::StripSuffix(known, ".json"));
+  if (std::find(names.begin(), names.end(), name) == names.end()) {
+    return absl::InvalidArgumentError(absl::StrCat("no shape \"", name, "\"; there are ",
+                                                   absl::StrJoin(names, ", "),
+                                                   ", or the path of a config.json"));
   }
+  return JoinPath(folder, name + ".json");
+}
+
+absl::StatusOr<ModelConfig> ShapeOf(absl::string_view name_or_path) {
+  ASSIGN_OR_RETURN(const std::string path, ShapePath(name_or_path));
   ASSIGN_OR_RETURN(const std::string text, ReadFile(path));
   return ParseModelConfig(text, path);
 }

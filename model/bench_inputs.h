@@ -8,6 +8,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <string>
 #include <vector>
 
 #include "absl/status/statusor.h"
@@ -18,7 +19,9 @@
 
 namespace tritonrl {
 
-// One of model/configs by its name ("qwen3_8b"), or a config.json by its path.
+// The file of one of model/configs, by its name ("qwen3_8b"); the path of a config.json as it is.
+absl::StatusOr<std::string> ShapePath(absl::string_view name_or_path);
+// What that file says.
 absl::StatusOr<ModelConfig> ShapeOf(absl::string_view name_or_path);
 
 // Matrices normal(0, 0.02), norms one, drawn on the device.

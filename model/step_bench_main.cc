@@ -15,7 +15,6 @@
 #include <cstdio>
 #include <cstdlib>
 #include <nlohmann/json.hpp>
-#include <optional>
 #include <string>
 #include <vector>
 
@@ -23,11 +22,9 @@
 #include "absl/flags/parse.h"
 #include "absl/flags/usage.h"
 #include "absl/strings/str_cat.h"
-#include "base/python_env.h"
-#include "base/runfiles.h"
 #include "base/status.h"
-#include "base/subprocess.h"
 #include "model/bench_inputs.h"
+#include "model/bench_peer.h"
 #include "model/memory_plan.h"
 #include "model/step_batches.h"
 #include "model/step_profile.h"
@@ -162,35 +159,8 @@ void MeasureBatch(const Transformer& model, const std::vector<int64_t>& lengths,
       {"gaps_s", profile.gaps},
       {"profiled_s", profile.seconds}};
   std::printf("%s\n", line.dump().c_str());
-  for (int i = 0; i < absl::GetFlag(FLAGS_kernels) && i < static_cast<int>(profile.kernels.size());
-       ++i) {
-    const StepProfile::Kernel& kernel = profile.kernels[i];
-    std::printf("  %8.2f ms %6d  %.100s\n", 1e3 * kernel.seconds, kernel.calls,
-                kernel.name.c_str());
-  }
+  PrintKernels(profile, absl::GetFlag(FLAGS_kernels));
   std::fflush(stdout);
-}
-
-// In a process of its own, which has given the GPU's memory back when this returns.
-absl::Status MeasurePeer(const std::string& shape) {
-  if (absl::GetFlag(FLAGS_peer).empty()) return absl::OkStatus();
-  ASSIGN_OR_RETURN(const std::string config_path,
-                   Runfile(absl::StrCat("model/configs/", shape, ".json")));
-  ASSIGN_OR_RETURN(const PythonEnv python, FindPythonEnv());
-  ASSIGN_OR_RETURN(const std::string script, Runfile("model/step_peer.py"));
-  SubprocessOptions options;
-  options.argv = {python.interpreter,
-                  script,
-                  absl::StrCat("--config=", config_path),
-                  absl::StrCat("--lengths=", absl::GetFlag(FLAGS_lengths)),
-                  absl::StrCat("--recompute=", absl::GetFlag(FLAGS_peer)),
-                  absl::StrCat("--steps=", absl::GetFlag(FLAGS_steps))};
-  options.env = python.Environment();
-  ASSIGN_OR_RETURN(Subprocess peer, Subprocess::Start(options));
-  const std::optional<ExitStatus> ended = peer.Wait(absl::Minutes(30));
-  if (!ended.has_value()) return absl::DeadlineExceededError("the peer was not done in 30 minutes");
-  if (!ended->ok()) return absl::InternalError(absl::StrCat("the peer: ", ended->ToString()));
-  return absl::OkStatus();
 }
 
 absl::Status Run() {
@@ -209,7 +179,11 @@ absl::Status Run() {
   for (const std::vector<int64_t>& lengths : batches) {
     ASSIGN_OR_RETURN(plans.emplace_back(), PlanBatch(config, options, lengths));
   }
-  RETURN_IF_ERROR(MeasurePeer(shape));
+  RETURN_IF_ERROR(RunPeer({.script = "model/step_peer.py",
+                           .shape = shape,
+                           .lengths = absl::GetFlag(FLAGS_lengths),
+                           .recompute = absl::GetFlag(FLAGS_peer),
+                           .steps = absl::GetFlag(FLAGS_steps)}));
   const std::shared_ptr<Weights> weights = RandomWeights(config, device, at::kBFloat16);
   Transformer model(config, weights, options);
   Gradients gradients(*weights);

@@ -4,6 +4,7 @@
 #include <torch/csrc/autograd/profiler_kineto.h>
 
 #include <algorithm>
+#include <cstdio>
 #include <initializer_list>
 #include <limits>
 #include <map>
@@ -65,6 +66,14 @@ StepProfile SummarizeRuns(std::vector<KernelRun> runs) {
   std::sort(profile.kernels.begin(), profile.kernels.end(),
             [](const auto& a, const auto& b) { return a.seconds > b.seconds; });
   return profile;
+}
+
+void PrintKernels(const StepProfile& profile, int most) {
+  for (int i = 0; i < most && i < static_cast<int>(profile.kernels.size()); ++i) {
+    const StepProfile::Kernel& kernel = profile.kernels[i];
+    std::printf("  %8.2f ms %6d  %.100s\n", 1e3 * kernel.seconds, kernel.calls,
+                kernel.name.c_str());
+  }
 }
 
 StepProfile ProfileStep(const std::function<void()>& work) {

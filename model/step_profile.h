@@ -34,6 +34,9 @@ struct KernelRun {
 // only NCCL's run beside others for long.
 StepProfile SummarizeRuns(std::vector<KernelRun> runs);
 
+// The first `most` kernels on stdout, a line each.
+void PrintKernels(const StepProfile& profile, int most);
+
 // Runs `work` once under torch's profiler (Kineto), to the end of what it started on the GPU.
 StepProfile ProfileStep(const std::function<void()>& work);
 

@@ -6,11 +6,9 @@
 #include <c10/cuda/CUDACachingAllocator.h>
 #include <c10/cuda/CUDAFunctions.h>
 
-#include <algorithm>
 #include <cstdio>
 #include <cstdlib>
 #include <nlohmann/json.hpp>
-#include <optional>
 #include <string>
 #include <vector>
 
@@ -19,11 +17,9 @@
 #include "absl/flags/usage.h"
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
-#include "base/python_env.h"
-#include "base/runfiles.h"
 #include "base/status.h"
-#include "base/subprocess.h"
 #include "model/bench_inputs.h"
+#include "model/bench_peer.h"
 #include "model/step_batches.h"
 #include "model/step_profile.h"
 #include "trainer/adamw.h"
@@ -47,37 +43,16 @@ namespace {
 
 constexpr absl::Duration kPeerTime = absl::Minutes(20);
 
-// In processes of its own, which have given the GPUs' memory back when this returns.
 absl::Status MeasurePeer(DataParallel* ranks) {
-  if (absl::GetFlag(FLAGS_peer).empty()) return absl::OkStatus();
-  absl::Status ran;
-  if (ranks->is_root()) {
-    ran = [&]() -> absl::Status {
-      ASSIGN_OR_RETURN(const PythonEnv python, FindPythonEnv());
-      ASSIGN_OR_RETURN(const std::string script, Runfile("trainer/update_peer.py"));
-      ASSIGN_OR_RETURN(
-          const std::string config,
-          Runfile(absl::StrCat("model/configs/", absl::GetFlag(FLAGS_shape), ".json")));
-      SubprocessOptions options;
-      options.argv = {python.interpreter,
-                      "-m",
-                      "torch.distributed.run",
-                      "--standalone",
-                      absl::StrCat("--nproc-per-node=", ranks->size()),
-                      script,
-                      absl::StrCat("--config=", config),
-                      absl::StrCat("--lengths=", absl::GetFlag(FLAGS_lengths)),
-                      absl::StrCat("--recompute=", absl::GetFlag(FLAGS_peer)),
-                      absl::StrCat("--steps=", absl::GetFlag(FLAGS_steps))};
-      options.env = python.Environment();
-      ASSIGN_OR_RETURN(Subprocess peer, Subprocess::Start(options));
-      const std::optional<ExitStatus> ended = peer.Wait(kPeerTime);
-      if (!ended.has_value()) return absl::DeadlineExceededError("the peer took too long");
-      if (!ended->ok()) return absl::InternalError(absl::StrCat("the peer: ", ended->ToString()));
-      return absl::OkStatus();
-    }();
-  }
-  return ranks->Agree(ran);
+  if (!ranks->is_root()) return ranks->Agree(absl::OkStatus());
+  return ranks->Agree(RunPeer({.launcher = {"-m", "torch.distributed.run", "--standalone",
+                                            absl::StrCat("--nproc-per-node=", ranks->size())},
+                               .script = "trainer/update_peer.py",
+                               .shape = absl::GetFlag(FLAGS_shape),
+                               .lengths = absl::GetFlag(FLAGS_lengths),
+                               .recompute = absl::GetFlag(FLAGS_peer),
+                               .steps = absl::GetFlag(FLAGS_steps),
+                               .timeout = kPeerTime}));
 }
 
 // Micro-batches of random tokens, from number `rank` on.
@@ -112,17 +87,6 @@ absl::StatusOr<double> PeakGib(at::Device device, DataParallel* ranks) {
   return peak;
 }
 
-void Print(const nlohmann::ordered_json& line, const StepProfile& profile) {
-  std::printf("%s\n", line.dump().c_str());
-  const int kernels =
-      std::min(absl::GetFlag(FLAGS_kernels), static_cast<int>(profile.kernels.size()));
-  for (int i = 0; i < kernels; ++i) {
-    const StepProfile::Kernel& kernel = profile.kernels[i];
-    std::printf("  %8.2f ms %6d  %.100s\n", 1e3 * kernel.seconds, kernel.calls,
-                kernel.name.c_str());
-  }
-}
-
 absl::Status Measure(SftLearner* learner, const SftBatch& batch, at::Device device,
                      DataParallel* ranks) {
   int64_t number = 0;
@@ -150,22 +114,24 @@ absl::Status Measure(SftLearner* learner, const SftBatch& batch, at::Device devi
     RETURN_IF_ERROR(status);
   }
   if (!ranks->is_root()) return absl::OkStatus();
-  Print({{"shape", absl::GetFlag(FLAGS_shape)},
-         {"lengths", absl::GetFlag(FLAGS_lengths)},
-         {"ranks", ranks->size()},
-         {"tokens_per_s_and_rank", static_cast<double>(batch.tokens) / seconds},
-         {"seconds", seconds},
-         {"peak_gib", peak},
-         {"first_two_s", absl::ToDoubleSeconds(start - begin)},
-         {"loss", loss},
-         {"gemm_s", profile.gemm},
-         {"attention_s", profile.attention},
-         {"rest_s", profile.rest},
-         {"communication_s", profile.communication},
-         {"exposed_s", profile.exposed},
-         {"gaps_s", profile.gaps},
-         {"profiled_s", profile.seconds}},
-        profile);
+  const nlohmann::ordered_json line{
+      {"shape", absl::GetFlag(FLAGS_shape)},
+      {"lengths", absl::GetFlag(FLAGS_lengths)},
+      {"ranks", ranks->size()},
+      {"tokens_per_s_and_rank", static_cast<double>(batch.tokens) / seconds},
+      {"seconds", seconds},
+      {"peak_gib", peak},
+      {"first_two_s", absl::ToDoubleSeconds(start - begin)},
+      {"loss", loss},
+      {"gemm_s", profile.gemm},
+      {"attention_s", profile.attention},
+      {"rest_s", profile.rest},
+      {"communication_s", profile.communication},
+      {"exposed_s", profile.exposed},
+      {"gaps_s", profile.gaps},
+      {"profiled_s", profile.seconds}};
+  std::printf("%s\n", line.dump().c_str());
+  PrintKernels(profile, absl::GetFlag(FLAGS_kernels));
   return absl::OkStatus();
 }
 
