@@ -186,8 +186,7 @@ absl::Status Learner::LearnPart(const RlBatch& batch, const std::vector<int>& gr
 void Learner::Accumulate(const std::vector<RlItem>& items, bool with_gradient, Totals* totals) {
   std::vector<int64_t> lengths;
   for (const RlItem& item : items) {
-    lengths.push_back(
-        static_cast<int64_t>(item.sample.prompt.size() + item.sample.response.size()));
+    lengths.push_back(item.sample.length());
   }
   auto sum = Transformer::GradientSum::kReplace;
   const auto packs = PackByTokens(lengths, options_.micro_batch_tokens);

@@ -11,30 +11,22 @@
 #include "trainer/hrd_tokens.h"
 #include "trainer/learner.h"
 #include "trainer/packing.h"
-#include "trainer/test_model.h"
+#include "trainer/tiny_policy_fixture.h"
 
 namespace tritonrl {
 namespace {
 
 constexpr int64_t kOnePass = 1 << 20;
 
-class LearnerGradientTest : public testing::Test {
+class LearnerGradientTest : public TinyPolicyFixture {
  protected:
   void SetUp() override {
-    const auto dir = MakeTempDirectory("learner_gradient");
-    ASSERT_TRUE(dir.ok());
-    dir_ = *dir;
-    policy_ = LoadTinyPolicy(dir_);
-    start_ = policy_.weights->flat().clone();
-    auto ranks = DataParallel::Join(absl::Seconds(10));
-    ASSERT_TRUE(ranks.ok());
-    ranks_ = *std::move(ranks);
+    ASSERT_NO_FATAL_FAILURE(TinyPolicyFixture::SetUp());
     options_.optimizer.set_clip_norm(0);
     options_.optimizer.set_beta1(0);  // the first moment then is the gradient
     options_.objective.set_kl_coefficient(0.1);
     options_.temperature = 0.9;
   }
-  void TearDown() override { RemoveTree(dir_).IgnoreError(); }
 
   RlBatch MakeBatch() const {
     Philox random(5);
@@ -60,7 +52,7 @@ class LearnerGradientTest : public testing::Test {
 
   // The gradient of a whole batch at the first weights, by the learner.
   at::Tensor LearnedGradient(const RlBatch& batch, int64_t micro_batch_tokens) {
-    at::Tensor(policy_.weights->flat()).copy_(start_);
+    GoToStart();
     options_.micro_batch_tokens = micro_batch_tokens;
     AdamW optimizer(options_.optimizer, policy_.weights);
     Learner learner(options_, &policy_, &optimizer, ranks_.get());
@@ -71,13 +63,13 @@ class LearnerGradientTest : public testing::Test {
 
   // The same by a forward pass, the loss of all rows, and a backward pass, added to zeros.
   at::Tensor GradientByParts(const RlBatch& batch, int64_t micro_batch_tokens) {
-    at::Tensor(policy_.weights->flat()).copy_(start_);
+    GoToStart();
     std::vector<const RlSample*> all;
     std::vector<int64_t> lengths;
     for (const RlGroup& group : batch) {
       for (const RlSample& s : group.samples) {
         all.push_back(&s);
-        lengths.push_back(static_cast<int64_t>(s.prompt.size() + s.response.size()));
+        lengths.push_back(s.length());
       }
     }
     Gradients gradients(*policy_.weights);
@@ -98,11 +90,7 @@ class LearnerGradientTest : public testing::Test {
     return gradients.flat().clone();
   }
 
-  std::string dir_;
-  Policy policy_;
-  at::Tensor start_;
   LearnerOptions options_;
-  std::unique_ptr<DataParallel> ranks_;
 };
 
 TEST_F(LearnerGradientTest, HasTheBitsOfForwardThenBackward) {
@@ -137,7 +125,7 @@ TEST_F(LearnerGradientTest, ABadGradientLeavesNoTraceInTheNext) {
   options_.micro_batch_tokens = 60;
   at::Tensor moments[2];
   for (const bool with_bad : {false, true}) {
-    at::Tensor(policy_.weights->flat()).copy_(start_);
+    GoToStart();
     AdamW optimizer(options_.optimizer, policy_.weights);
     Learner learner(options_, &policy_, &optimizer, ranks_.get());
     if (with_bad) {

@@ -29,6 +29,9 @@ struct RlSample {
   double reward_code = 0;
   double advantage_plan = 0;
   double advantage_code = 0;
+
+  // Tokens that pass through the model.
+  int64_t length() const { return static_cast<int64_t>(prompt.size() + response.size()); }
 };
 
 // All responses to one prompt.

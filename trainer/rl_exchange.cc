@@ -112,8 +112,7 @@ absl::StatusOr<std::vector<RlItem>> ExchangeItems(std::vector<RlItem> items,
   }
   std::vector<int64_t> lengths;
   for (const RlItem& item : all) {
-    lengths.push_back(
-        static_cast<int64_t>(item.sample.prompt.size() + item.sample.response.size()));
+    lengths.push_back(item.sample.length());
   }
   const std::vector<int> owners = BalanceOverRanks(lengths, ranks->size(), cost);
   std::vector<RlItem> mine;

@@ -10,22 +10,15 @@
 #include "absl/strings/str_cat.h"
 #include "base/file.h"
 #include "gtest/gtest.h"
-#include "trainer/test_model.h"
+#include "trainer/tiny_policy_fixture.h"
 
 namespace tritonrl {
 namespace {
 
-class SftLearnerTest : public testing::Test {
+class SftLearnerTest : public TinyPolicyFixture {
  protected:
   void SetUp() override {
-    const auto dir = MakeTempDirectory("sft_learner");
-    ASSERT_TRUE(dir.ok());
-    dir_ = *dir;
-    policy_ = LoadTinyPolicy(dir_);
-    start_ = policy_.weights->flat().clone();
-    auto ranks = DataParallel::Join(absl::Seconds(10));
-    ASSERT_TRUE(ranks.ok());
-    ranks_ = *std::move(ranks);
+    ASSERT_NO_FATAL_FAILURE(TinyPolicyFixture::SetUp());
     config_.set_clip_norm(0);
     config_.set_beta1(0);  // the first moment then is the gradient
     std::string text;
@@ -38,7 +31,6 @@ class SftLearnerTest : public testing::Test {
     ASSERT_TRUE(data.ok());
     data_ = *std::move(data);
   }
-  void TearDown() override { RemoveTree(dir_).IgnoreError(); }
 
   SftBatch Batch(int64_t micro_batch_tokens, int examples = 12) const {
     std::vector<int64_t> indices(examples);
@@ -57,7 +49,7 @@ class SftLearnerTest : public testing::Test {
 
   // The gradient of a batch at the first weights, by the learner.
   at::Tensor LearnedGradient(const SftBatch& batch) const {
-    at::Tensor(policy_.weights->flat()).copy_(start_);
+    GoToStart();
     AdamW optimizer(config_, policy_.weights);
     SftLearner learner(config_, 1, &policy_, &optimizer, ranks_.get());
     Step(batch, &learner);
@@ -66,7 +58,7 @@ class SftLearnerTest : public testing::Test {
 
   // The same by forward and backward passes one after the other, added to zeros.
   at::Tensor GradientByParts(const SftBatch& batch) const {
-    at::Tensor(policy_.weights->flat()).copy_(start_);
+    GoToStart();
     Gradients gradients(*policy_.weights);
     const double scale = -1.0 / static_cast<double>(batch.response_tokens);
     for (const SftMicroBatch& micro : batch.micro_batches) {
@@ -78,12 +70,8 @@ class SftLearnerTest : public testing::Test {
     return gradients.flat().clone();
   }
 
-  std::string dir_;
-  Policy policy_;
-  at::Tensor start_;
   OptimizerConfig config_;
   std::unique_ptr<JsonlData> data_;
-  std::unique_ptr<DataParallel> ranks_;
 };
 
 TEST_F(SftLearnerTest, GradientHasTheBitsOfForwardThenBackward) {
@@ -113,7 +101,7 @@ TEST_F(SftLearnerTest, ABadGradientLeavesNoTraceInTheNext) {
   at::Tensor(policy_.weights->flat()).fill_(std::numeric_limits<float>::quiet_NaN());
   EXPECT_TRUE(Step(batch, &learner).skipped);
   EXPECT_EQ(learner.skipped_in_a_row(), 1);
-  at::Tensor(policy_.weights->flat()).copy_(start_);
+  GoToStart();
   EXPECT_FALSE(Step(batch, &learner).skipped);
   EXPECT_TRUE(optimizer.first_moment().equal(alone));
 }

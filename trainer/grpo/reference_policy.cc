@@ -23,7 +23,7 @@ absl::Status ReferencePolicy::Fill(RlBatch* batch) const {
     for (RlSample& sample : group.samples) {
       if (!sample.counted) continue;
       samples.push_back(&sample);
-      lengths.push_back(static_cast<int64_t>(sample.prompt.size() + sample.response.size()));
+      lengths.push_back(sample.length());
     }
   }
   return CatchTorch("reference policy", "set micro_batch_tokens lower", [&] {
