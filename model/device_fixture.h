@@ -15,6 +15,8 @@
 #include <string>
 #include <vector>
 
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_replace.h"
 #include "model/layer_context.h"
 #include "model/test_util.h"
 
@@ -32,6 +34,8 @@ inline std::vector<Setting> Settings() {
   if (at::globalContext().hasCUDA()) {
     settings.push_back({"cuda", at::kFloat});
     settings.push_back({"cuda", at::kBFloat16});
+    // One that is not the thread's current device, as the second rank of a machine has.
+    if (at::getNumGPUs() > 1) settings.push_back({"cuda:1", at::kBFloat16});
   }
   return settings;
 }
@@ -95,7 +99,8 @@ class DeviceFixture : public testing::TestWithParam<Setting> {
 };
 
 inline std::string SettingName(const testing::TestParamInfo<Setting>& info) {
-  return std::string(info.param.device) + (info.param.type == at::kFloat ? "_fp32" : "_bf16");
+  return absl::StrCat(absl::StrReplaceAll(info.param.device, {{":", "_"}}),
+                      info.param.type == at::kFloat ? "_fp32" : "_bf16");
 }
 
 }  // namespace tritonrl

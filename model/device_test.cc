@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "absl/strings/str_replace.h"
 #include "model/decode_cache.h"
 #include "model/test_util.h"
 #include "model/transformer.h"
@@ -19,6 +20,7 @@ namespace {
 std::vector<std::string> Devices() {
   std::vector<std::string> devices = {"cpu"};
   if (at::globalContext().hasCUDA()) devices.push_back("cuda");
+  if (at::getNumGPUs() > 1) devices.push_back("cuda:1");
   return devices;
 }
 
@@ -174,7 +176,9 @@ TEST_P(DeviceTest, Decoding) {
   }
 }
 
-std::string DeviceName(const testing::TestParamInfo<std::string>& info) { return info.param; }
+std::string DeviceName(const testing::TestParamInfo<std::string>& info) {
+  return absl::StrReplaceAll(info.param, {{":", "_"}});
+}
 
 INSTANTIATE_TEST_SUITE_P(Devices, DeviceTest, testing::ValuesIn(Devices()), DeviceName);
 

@@ -42,7 +42,7 @@ ABSL_FLAG(
     double, budget_gib, 0,
     "Memory for weights, gradients and the step; what does not fit is recomputed. 0: no limit.");
 ABSL_FLAG(int, kernels, 12, "Kernels to name, by time.");
-ABSL_FLAG(bool, profile, true, "One more step with the time of each kernel.");
+ABSL_FLAG(bool, profile, true, "Three more steps with the time of each kernel.");
 ABSL_FLAG(std::string, peer, "",
           "First the same batches with transformers and torch.compile, so large a share of layers "
           "recomputed (0 to 1, several divided by commas); empty: not.");

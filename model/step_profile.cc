@@ -76,7 +76,7 @@ void PrintKernels(const StepProfile& profile, int most) {
   }
 }
 
-StepProfile ProfileStep(const std::function<void()>& work) {
+StepProfile ProfileStep(const std::function<void()>& work, int times) {
   using torch::profiler::impl::ActivityType;
   using torch::profiler::impl::ProfilerConfig;
   using torch::profiler::impl::ProfilerState;
@@ -84,7 +84,7 @@ StepProfile ProfileStep(const std::function<void()>& work) {
   const std::set<ActivityType> activities = {ActivityType::CUDA};
   torch::autograd::profiler::prepareProfiler(config, activities);
   torch::autograd::profiler::enableProfiler(config, activities);
-  work();
+  for (int i = 0; i < times; ++i) work();
   c10::cuda::device_synchronize();
   const auto result = torch::autograd::profiler::disableProfiler();
 
@@ -95,7 +95,16 @@ StepProfile ProfileStep(const std::function<void()>& work) {
                     1e-9 * static_cast<double>(event.startNs() - result->trace_start_ns()),
                     1e-9 * static_cast<double>(event.durationNs())});
   }
-  return SummarizeRuns(std::move(runs));
+  StepProfile profile = SummarizeRuns(std::move(runs));
+  for (double* seconds : {&profile.gemm, &profile.attention, &profile.rest, &profile.communication,
+                          &profile.exposed, &profile.gaps, &profile.seconds}) {
+    *seconds /= times;
+  }
+  for (StepProfile::Kernel& kernel : profile.kernels) {
+    kernel.seconds /= times;
+    kernel.calls /= times;
+  }
+  return profile;
 }
 
 }  // namespace tritonrl

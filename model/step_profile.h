@@ -37,8 +37,10 @@ StepProfile SummarizeRuns(std::vector<KernelRun> runs);
 // The first `most` kernels on stdout, a line each.
 void PrintKernels(const StepProfile& profile, int most);
 
-// Runs `work` once under torch's profiler (Kineto), to the end of what it started on the GPU.
-StepProfile ProfileStep(const std::function<void()>& work);
+// Runs `work` so often in a row, without a pause, under torch's profiler (Kineto), to the end of
+// what it started on the GPU. Seconds and calls are of one run, so that what passes between two
+// counts.
+StepProfile ProfileStep(const std::function<void()>& work, int times = 3);
 
 }  // namespace tritonrl
 

@@ -52,6 +52,7 @@ class Transformer {
 
   const ModelConfig& config() const { return config_; }
   const std::shared_ptr<Weights>& weights() const { return weights_; }
+  const Options& options() const;
 
   // What each layer of the next saved passes drops (see memory_plan.h, which chooses): one set a
   // layer, or none at all for nothing, as at first. Changes no result. May differ from one batch to

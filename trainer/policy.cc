@@ -88,6 +88,13 @@ absl::StatusOr<std::string> FindInput(const std::string& path) {
       absl::StrCat("'", path, "' was found neither at ", user, " nor among the program's files"));
 }
 
+GpuOptions TrainingOnGpu(bool deterministic) {
+  GpuOptions options;
+  options.tuned_products = !deterministic;
+  options.attention.deterministic = deterministic;
+  return options;
+}
+
 absl::StatusOr<Policy> LoadPolicy(const PolicyConfig& policy_config, int threads, int local_rank) {
   Policy policy;
   absl::StatusOr<std::string> folder = FindInput(policy_config.dir());
@@ -112,6 +119,7 @@ absl::StatusOr<Policy> LoadPolicy(const PolicyConfig& policy_config, int threads
         }
         Transformer::Options options;
         options.cpu_threads = threads;
+        options.gpu = TrainingOnGpu(policy_config.deterministic());
         policy.transformer = std::make_shared<Transformer>(policy.config, policy.weights, options);
         return absl::OkStatus();
       }));

@@ -42,6 +42,9 @@ absl::StatusOr<Policy> LoadPolicy(const PolicyConfig& policy_config, int threads
 // `transformers` load the folder.
 absl::Status SavePolicy(const Policy& policy, const std::string& dir, FloatType dtype);
 
+// How a GPU computes in training: `deterministic` as in PolicyConfig.
+GpuOptions TrainingOnGpu(bool deterministic);
+
 // What a sequence costs this model in forward and backward. An embedding that is not the head as
 // well takes no part in products.
 SequenceCost CostOf(const ModelConfig& model);

@@ -50,9 +50,12 @@ absl::StatusOr<std::string> PlanHere(const StepPlanRequest& request, const Polic
     if (limit.bytes == 0) limit = {.bytes = gpu.free + gpu.allocated};
   }
   if (limit.bytes == 0) return std::string();
+  const GpuOptions& gpu_options = policy.transformer->options().gpu;
   const StepShape step{.tokens = std::max(request.micro_batch_tokens, request.longest_sequence),
                        .longest = request.longest_sequence,
-                       .element_bytes = element_bytes};
+                       .element_bytes = element_bytes,
+                       .tuned_products = gpu_options.tuned_products,
+                       .deterministic = gpu_options.attention.deterministic};
   ASSIGN_OR_RETURN(const MemoryPlan plan, PlanMemory(policy.config, step, held, limit));
   policy.transformer->set_recompute(plan.layers);
   return DescribePlan(policy.config, step, held, limit, plan);

@@ -6,9 +6,11 @@
 #include <c10/cuda/CUDACachingAllocator.h>
 #include <c10/cuda/CUDAFunctions.h>
 
+#include <algorithm>
 #include <cstdio>
 #include <cstdlib>
 #include <nlohmann/json.hpp>
+#include <numeric>
 #include <string>
 #include <vector>
 
@@ -26,13 +28,17 @@
 #include "trainer/data_parallel.h"
 #include "trainer/main_support.h"
 #include "trainer/sft_learner.h"
+#include "trainer/step_plan.h"
 
 ABSL_FLAG(std::string, shape, "qwen3_8b", "One of model/configs, or a config.json.");
 ABSL_FLAG(std::string, lengths, "16384",
           "Lengths of a micro-batch's packed sequences, divided by commas; the micro-batches that "
           "each rank has in a step by semicolons (rank r begins with the r-th).");
 ABSL_FLAG(int, steps, 4, "Steps that are timed, after two others.");
-ABSL_FLAG(bool, profile, true, "One more step with the time of each kernel.");
+ABSL_FLAG(bool, profile, true, "Three more steps with the time of each kernel.");
+ABSL_FLAG(bool, deterministic, false, "The same bits in every run.");
+ABSL_FLAG(double, memory_gib, 0,
+          "For all tensors; what does not fit is recomputed. 0: what the GPU has free.");
 ABSL_FLAG(int, kernels, 12, "Kernels to name, by time.");
 ABSL_FLAG(std::string, peer, "",
           "First the same with PyTorch's FSDP2, so large a share of layers recomputed (0 to 1, "
@@ -70,6 +76,21 @@ SftBatch MakeBatch(const ModelConfig& config, const std::vector<std::vector<int6
     batch.micro_batches.push_back(std::move(micro));
   }
   return batch;
+}
+
+// Chooses what is recomputed, for the largest micro-batch; printed.
+absl::Status Plan(const std::vector<std::vector<int64_t>>& lengths, const Policy& policy,
+                  DataParallel* ranks) {
+  StepPlanRequest request{.memory_gib = absl::GetFlag(FLAGS_memory_gib)};
+  for (const std::vector<int64_t>& batch : lengths) {
+    request.micro_batch_tokens = std::max(request.micro_batch_tokens,
+                                          std::accumulate(batch.begin(), batch.end(), int64_t{0}));
+    request.longest_sequence =
+        std::max(request.longest_sequence, *std::max_element(batch.begin(), batch.end()));
+  }
+  ASSIGN_OR_RETURN(const std::string plan, PlanSteps(request, policy, ranks));
+  if (ranks->is_root()) std::fputs(plan.c_str(), stderr);
+  return absl::OkStatus();
 }
 
 void Synchronize(at::Device device) {
@@ -147,7 +168,10 @@ absl::Status Run(DataParallel* ranks) {
   RETURN_IF_ERROR(ranks->JoinGpus(device));
   policy.weights =
       RandomWeights(policy.config, device, device.is_cuda() ? at::kBFloat16 : at::kFloat);
-  policy.transformer = std::make_shared<Transformer>(policy.config, policy.weights);
+  Transformer::Options options;
+  options.gpu = TrainingOnGpu(absl::GetFlag(FLAGS_deterministic));
+  policy.transformer = std::make_shared<Transformer>(policy.config, policy.weights, options);
+  RETURN_IF_ERROR(Plan(lengths, policy, ranks));
   OptimizerConfig config;
   config.set_learning_rate(1e-6);
   AdamW optimizer(config, policy.weights, ranks);

@@ -211,6 +211,7 @@ CudaGemm::~CudaGemm() = default;
 void CudaGemm::Multiply(const at::Tensor& a, const at::Tensor& b, const at::Tensor* add,
                         at::Tensor out) {
   if (out.numel() == 0) return;
+  const c10::cuda::CUDAGuard guard(impl_->device);
   const cudaStream_t stream = c10::cuda::getCurrentCUDAStream(impl_->device.index()).stream();
   const Product product(a, b, add, out);
   const Key key = product.MakeKey();

@@ -2,6 +2,7 @@
 
 #include <ATen/ops/empty.h>
 #include <ATen/ops/sort.h>
+#include <c10/cuda/CUDAGuard.h>
 #include <c10/cuda/CUDAStream.h>
 
 #include <cstdint>
@@ -57,6 +58,7 @@ bool CudaTakesNorm(const at::Tensor& x) { return CudaTakes(x) && x.size(1) <= 81
 
 at::Tensor CudaRmsNormForward(const at::Tensor& x, const at::Tensor& weight, double eps,
                               at::Tensor* rstd) {
+  const c10::cuda::CUDAGuard guard(x.device());
   at::Tensor y = at::empty(x.sizes(), x.options());
   *rstd = Floats({x.size(0)}, x);
   LaunchRmsNorm(RowsOf(x), x.const_data_ptr(), weight.const_data_ptr(), static_cast<float>(eps),
@@ -65,6 +67,7 @@ at::Tensor CudaRmsNormForward(const at::Tensor& x, const at::Tensor& weight, dou
 }
 
 at::Tensor CudaRmsNormAgain(const at::Tensor& x, const at::Tensor& weight, const at::Tensor& rstd) {
+  const c10::cuda::CUDAGuard guard(x.device());
   at::Tensor y = at::empty(x.sizes(), x.options());
   LaunchRmsNormAgain(RowsOf(x), x.const_data_ptr(), weight.const_data_ptr(),
                      rstd.const_data_ptr<float>(), y.data_ptr());
@@ -73,6 +76,7 @@ at::Tensor CudaRmsNormAgain(const at::Tensor& x, const at::Tensor& weight, const
 
 void CudaRmsNormBackward(const at::Tensor& x, const at::Tensor& weight, const at::Tensor& rstd,
                          const at::Tensor& d_y, at::Tensor d_x, at::Tensor d_weight) {
+  const c10::cuda::CUDAGuard guard(x.device());
   const CudaRows rows = RowsOf(x);
   at::Tensor partials = Floats({RmsNormPartials(rows), x.size(1)}, x);
   LaunchRmsNormBackward(rows, x.const_data_ptr(), weight.const_data_ptr(),
@@ -81,6 +85,7 @@ void CudaRmsNormBackward(const at::Tensor& x, const at::Tensor& weight, const at
 }
 
 at::Tensor CudaSwigluForward(const at::Tensor& gate_up) {
+  const c10::cuda::CUDAGuard guard(gate_up.device());
   const int64_t size = gate_up.size(1) / 2;
   at::Tensor out = at::empty({gate_up.size(0), size}, gate_up.options());
   LaunchSwiglu(RowsOf(gate_up, size), gate_up.const_data_ptr(), out.data_ptr());
@@ -88,6 +93,7 @@ at::Tensor CudaSwigluForward(const at::Tensor& gate_up) {
 }
 
 void CudaSwigluBackward(const at::Tensor& gate_up, at::Tensor d_out, at::Tensor d_gate_up) {
+  const c10::cuda::CUDAGuard guard(gate_up.device());
   LaunchSwigluBackward(RowsOf(gate_up, d_out.size(1)), gate_up.const_data_ptr(),
                        d_out.const_data_ptr(), d_gate_up.data_ptr(), d_out.data_ptr());
 }
@@ -99,6 +105,7 @@ bool CudaTakesHeads(const at::Tensor& qkv, const CudaHeadNorm& heads) {
 
 at::Tensor CudaHeadNormRotaryForward(const at::Tensor& qkv, const CudaHeadNorm& heads, double eps,
                                      at::Tensor* rstd) {
+  const c10::cuda::CUDAGuard guard(qkv.device());
   const int64_t rows = qkv.size(0), count = heads.query_heads + heads.key_heads;
   at::Tensor qk = at::empty({rows, count * heads.dim}, qkv.options());
   float* inverse = nullptr;
@@ -114,6 +121,7 @@ at::Tensor CudaHeadNormRotaryForward(const at::Tensor& qkv, const CudaHeadNorm& 
 void CudaHeadNormRotaryBackward(const at::Tensor& qkv, const at::Tensor& rstd,
                                 const CudaHeadNorm& heads, at::Tensor d_qkv, at::Tensor d_q_weight,
                                 at::Tensor d_k_weight) {
+  const c10::cuda::CUDAGuard guard(qkv.device());
   const CudaHeads at = HeadsOf(qkv, heads);
   at::Tensor partials = Floats({HeadPartials(at), 2 * heads.dim}, qkv);
   const bool normed = heads.q_weight.defined();
@@ -125,6 +133,7 @@ void CudaHeadNormRotaryBackward(const at::Tensor& qkv, const at::Tensor& rstd,
 
 void CudaLogSoftmaxForward(const at::Tensor& logits, double temperature, const at::Tensor& targets,
                            at::Tensor log_probs, at::Tensor entropy, at::Tensor lse) {
+  const c10::cuda::CUDAGuard guard(logits.device());
   LaunchLogSoftmax(RowsOf(logits), logits.const_data_ptr<float>(), static_cast<float>(temperature),
                    targets.const_data_ptr<int64_t>(), log_probs.data_ptr<float>(),
                    entropy.data_ptr<float>(), lse.data_ptr<float>());
@@ -133,6 +142,7 @@ void CudaLogSoftmaxForward(const at::Tensor& logits, double temperature, const a
 void CudaLogSoftmaxBackward(const at::Tensor& logits, double temperature, const at::Tensor& targets,
                             const at::Tensor& lse, const at::Tensor& d_log_probs,
                             at::Tensor d_logits) {
+  const c10::cuda::CUDAGuard guard(logits.device());
   LaunchLogSoftmaxBackward(RowsOf(d_logits), logits.const_data_ptr<float>(),
                            static_cast<float>(temperature), targets.const_data_ptr<int64_t>(),
                            lse.const_data_ptr<float>(), d_log_probs.const_data_ptr<float>(),
@@ -140,6 +150,7 @@ void CudaLogSoftmaxBackward(const at::Tensor& logits, double temperature, const 
 }
 
 void CudaEmbeddingBackward(const at::Tensor& tokens, const at::Tensor& d_out, at::Tensor d_table) {
+  const c10::cuda::CUDAGuard guard(d_out.device());
   const auto [sorted, order] = at::sort(tokens, /*stable=*/std::optional<bool>(true), /*dim=*/0,
                                         /*descending=*/false);
   LaunchEmbeddingBackward(RowsOf(d_out), sorted.const_data_ptr<int64_t>(),
