@@ -26,6 +26,7 @@
 #include "trainer/policy.h"
 #include "trainer/sft_data.h"
 #include "trainer/sft_learner.h"
+#include "trainer/start_up.h"
 #include "trainer/step_plan.h"
 
 namespace tritonrl {
@@ -80,6 +81,7 @@ class SftRun {
   Policy policy_;
   std::unique_ptr<AdamW> optimizer_;
   std::unique_ptr<SftLearner> learner_;
+  StartUp start_up_;
   absl::Time last_log_;
   int64_t tokens_since_log_ = 0;
   int64_t left_out_ = 0;
@@ -191,13 +193,17 @@ absl::StatusOr<SftOutcome> SftRun::Run() {
   const int threads = ThreadsFor(config_.threads(), ranks_);
   at::set_num_threads(threads);
   RETURN_IF_ERROR(OpenRunDirectory());
+  start_up_.Part("run folder");
   ASSIGN_OR_RETURN(policy_, LoadPolicy(config_.policy(), threads, ranks_.local_rank()));
+  start_up_.Part("policy");
   RETURN_IF_ERROR(ranks_.JoinGpus(policy_.device()));
+  start_up_.Part("joining GPUs");
   const bool cpu = policy_.device().is_cpu();
   micro_batch_tokens_ = config_.micro_batch_tokens() > 0
                             ? config_.micro_batch_tokens()
                             : (cpu ? kCpuMicroBatchTokens : kGpuMicroBatchTokens);
   RETURN_IF_ERROR(OpenData());
+  start_up_.Part("data");
   ASSIGN_OR_RETURN(const std::string plan,
                    PlanSteps({.micro_batch_tokens = micro_batch_tokens_,
                               .longest_sequence = config_.max_sequence_tokens(),
@@ -208,7 +214,9 @@ absl::StatusOr<SftOutcome> SftRun::Run() {
   learner_ =
       std::make_unique<SftLearner>(config_.optimizer(), total_steps_, &policy_, optimizer_.get(),
                                    &ranks_, JoinPath(output_dir_, "bad_gradients"));
+  start_up_.Part("optimizer");
   RETURN_IF_ERROR(Resume());
+  start_up_.Part("checkpoint");
   Say(absl::StrFormat("%d parameters on %s, %d examples, %d steps of %d",  //
                       policy_.config.NumParameters(), DescribeDevice(policy_.device()),
                       train_data_->size(), total_steps_, config_.batch_size()));
@@ -253,6 +261,10 @@ absl::Status SftRun::Loop() {
   while (state_.step < total_steps_) {
     const int64_t step = state_.step;
     ASSIGN_OR_RETURN(const SftBatch batch, loader.Next());
+    if (step == options.first_step) {
+      start_up_.Part("first batch");
+      Say(start_up_.Text());
+    }
     ASSIGN_OR_RETURN(const SftStepStats stats, learner_->Step(batch, step));
     ++state_.step;
     if (!stats.bad_gradient.empty()) {

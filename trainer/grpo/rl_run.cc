@@ -151,6 +151,8 @@ absl::StatusOr<RlOutcome> RlRun::Run() {
           : "candidates executed and timed on the GPU",
       parts_->paths.dir));
   RETURN_IF_ERROR(Resume());
+  parts_->start_up.Part("checkpoint");
+  Say(parts_->start_up.Text());
   StartProgress();
   absl::Status status = Loop();
   if (!status.ok()) {

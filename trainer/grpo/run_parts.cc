@@ -67,7 +67,9 @@ absl::Status LoadModel(RunParts* parts) {
   at::set_num_threads(threads);
   ASSIGN_OR_RETURN(parts->policy, LoadPolicy(config.policy(), threads, parts->ranks->local_rank()));
   const Policy& policy = parts->policy;
+  parts->start_up.Part("policy");
   RETURN_IF_ERROR(parts->ranks->JoinGpus(policy.device()));
+  parts->start_up.Part("joining GPUs");
   LearnerOptions options;
   options.objective = config.objective();
   options.optimizer = config.optimizer();
@@ -89,6 +91,7 @@ absl::Status LoadModel(RunParts* parts) {
   setup.max_response_tokens = config.sampling().max_response_tokens();
   setup.threads = threads;
   ASSIGN_OR_RETURN(parts->engine, StartEngine(policy, setup));
+  parts->start_up.Part("engine");
   ASSIGN_OR_RETURN(parts->memory_plan, PlanSteps({.micro_batch_tokens = options.micro_batch_tokens,
                                                   .longest_sequence = setup.max_prompt_tokens +
                                                                       setup.max_response_tokens,
@@ -97,6 +100,7 @@ absl::Status LoadModel(RunParts* parts) {
   parts->optimizer = std::make_unique<AdamW>(config.optimizer(), policy.weights, parts->ranks);
   parts->learner =
       std::make_unique<Learner>(options, &policy, parts->optimizer.get(), parts->ranks);
+  parts->start_up.Part("optimizer");
   return absl::OkStatus();
 }
 
@@ -232,18 +236,21 @@ absl::StatusOr<std::unique_ptr<RunParts>> LoadRunParts(const GrpoHrdConfig& conf
   parts->ranks = ranks;
   parts->paths.dir = UserPath(config.output_dir());
   RETURN_IF_ERROR(OpenRunDir(parts.get()));
+  parts->start_up.Part("run folder");
   VerificationOptions verification;
   verification.config = config.verifier();
   verification.seed = config.seed();
   verification.journal = parts->paths.VerdictJournal(ranks->rank());
   verification.ranks_here = ranks->local_size();
   ASSIGN_OR_RETURN(parts->verification, StartVerification(verification));
+  parts->start_up.Part("verification");
   RETURN_IF_ERROR(LoadModel(parts.get()));
   ASSIGN_OR_RETURN(parts->faults, FaultJournal::Open(parts->paths.FaultJournal(ranks->rank())));
   parts->runner =
       std::make_unique<SampleRunner>(parts->engine.get(), parts->verification.verifier.get(),
                                      parts->policy.tokenizer.get(), parts->faults.get());
   RETURN_IF_ERROR(LoadAllTasks(parts.get()));
+  parts->start_up.Part("tasks");
   if (ranks->is_root()) RETURN_IF_ERROR(WriteVersions(parts.get()));
   return parts;
 }

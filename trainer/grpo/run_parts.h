@@ -23,6 +23,7 @@
 #include "trainer/grpo/verification.h"
 #include "trainer/learner.h"
 #include "trainer/policy.h"
+#include "trainer/start_up.h"
 
 namespace tritonrl {
 
@@ -44,6 +45,7 @@ struct RunParts {
   std::unique_ptr<Evaluator> evaluator;
   int held_out_tasks = 0;
   int training_tasks = 0;
+  StartUp start_up;
   std::string memory_plan;         // in words; "" without a limit
   std::vector<std::string> notes;  // task files left out and the like, for the person
 
