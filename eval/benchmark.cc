@@ -98,7 +98,7 @@ absl::StatusOr<BenchmarkResult> RunBenchmark(const BenchmarkOptions& options,
     return absl::UnimplementedError("the benchmark runs as one process, not under mpirun");
   }
   const int threads = ThreadsFor(options.threads, *ranks);
-  ASSIGN_OR_RETURN(const Policy policy, LoadPolicy(options.policy, threads, 0));
+  ASSIGN_OR_RETURN(const Policy policy, LoadPolicy(options.policy, threads));
   EngineSetup setup = LengthsFor(options, policy.config.max_positions);
   ASSIGN_OR_RETURN(PreparedTasks tasks,
                    LoadPreparedTasks({options.tasks}, options.style, *policy.tokenizer,

@@ -131,6 +131,14 @@ absl::StatusOr<SafetensorsEntry> ParseEntry(const std::string& path, const std::
 
 }  // namespace
 
+absl::Status ReadElements(const SafetensorsEntry& entry, int64_t begin, int64_t count, void* to) {
+  OpenedFile file(entry.path, O_RDONLY);
+  if (file.fd() < 0) return ErrnoStatus(errno, "open", entry.path);
+  const int64_t size = static_cast<int64_t>(c10::elementSize(entry.dtype));
+  return ReadBytes(entry.path, file.fd(), entry.begin + begin * size, count * size,
+                   static_cast<char*>(to));
+}
+
 absl::StatusOr<SafetensorsReader> SafetensorsReader::OpenFile(const std::string& path) {
   OpenedFile file(path, O_RDONLY);
   if (file.fd() < 0) return ErrnoStatus(errno, "open", path);
@@ -213,11 +221,8 @@ absl::StatusOr<at::Tensor> SafetensorsReader::Read(const std::string& name) cons
     return absl::NotFoundError(absl::StrCat(where_, ": tensor ", name, " is missing"));
   }
   const SafetensorsEntry& entry = found->second;
-  OpenedFile file(entry.path, O_RDONLY);
-  if (file.fd() < 0) return ErrnoStatus(errno, "open", entry.path);
   at::Tensor tensor = at::empty(entry.shape, at::TensorOptions(entry.dtype));
-  RETURN_IF_ERROR(AddContext(ReadBytes(entry.path, file.fd(), entry.begin, entry.size,
-                                       static_cast<char*>(tensor.data_ptr())),
+  RETURN_IF_ERROR(AddContext(ReadElements(entry, 0, tensor.numel(), tensor.data_ptr()),
                              absl::StrCat("tensor ", name)));
   return tensor;
 }

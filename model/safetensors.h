@@ -25,6 +25,10 @@ struct SafetensorsEntry {
   int64_t size = 0;   // bytes
 };
 
+// Reads `count` elements of a tensor from element `begin` on, in row-major order and the type that
+// they are stored in, to `to`.
+absl::Status ReadElements(const SafetensorsEntry& entry, int64_t begin, int64_t count, void* to);
+
 // The tensors of one file or of all shards of a folder, by name. Holds no data.
 class SafetensorsReader {
  public:

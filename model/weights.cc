@@ -104,43 +104,6 @@ const at::Tensor& ParameterBuffer::Get(const std::string& name) const {
   return found->second;
 }
 
-absl::StatusOr<std::shared_ptr<Weights>> Weights::Load(const std::string& dir, at::Device device,
-                                                       at::ScalarType dtype) {
-  ASSIGN_OR_RETURN(const ModelConfig config, ReadModelConfig(dir));
-  ASSIGN_OR_RETURN(const SafetensorsReader reader, SafetensorsReader::OpenFolder(dir));
-  const ParameterLayout layout(config);
-  // All shapes before any allocation: a wrong folder is refused at once.
-  for (const ParameterInfo& info : layout.parameters) {
-    const auto found = reader.entries().find(info.name);
-    if (found == reader.entries().end()) {
-      return absl::NotFoundError(absl::StrCat(
-          dir, ": tensor ", info.name, " is missing, which config.json asks for with shape [",
-          absl::StrJoin(info.shape, ", "), "]"));
-    }
-    if (found->second.shape != info.shape) {
-      return absl::InvalidArgumentError(
-          absl::StrCat(found->second.path, ": tensor ", info.name, " has shape [",
-                       absl::StrJoin(found->second.shape, ", "), "], config.json asks for [",
-                       absl::StrJoin(info.shape, ", "), "]"));
-    }
-    if (!c10::isFloatingType(found->second.dtype)) {
-      return absl::InvalidArgumentError(absl::StrCat(found->second.path, ": tensor ", info.name,
-                                                     " does not hold floating-point numbers"));
-    }
-  }
-  try {
-    auto weights = std::make_shared<Weights>(config, device, dtype);
-    for (const ParameterInfo& info : layout.parameters) {
-      ASSIGN_OR_RETURN(const at::Tensor stored, reader.Read(info.name));
-      weights->Get(info.name).copy_(stored);
-    }
-    return weights;
-  } catch (const c10::Error& error) {
-    return absl::ResourceExhaustedError(absl::StrCat(
-        dir, ": can't hold the weights on ", device.str(), ": ", error.what_without_backtrace()));
-  }
-}
-
 std::shared_ptr<Weights> Weights::RandomInit(const ModelConfig& config, uint64_t seed,
                                              at::Device device, at::ScalarType dtype) {
   auto weights = std::make_shared<Weights>(config, device, dtype);

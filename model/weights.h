@@ -16,6 +16,7 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "absl/types/span.h"
 #include "model/config.h"
 
 namespace tritonrl {
@@ -37,6 +38,11 @@ struct ParameterLayout {
 
   std::vector<ParameterInfo> parameters;
   int64_t flat_size = 0;  // elements with gaps
+};
+
+// Elements [begin, end) of a flat buffer.
+struct ElementRange {
+  int64_t begin = 0, end = 0;
 };
 
 // Views of one flat buffer by name; base of Weights and Gradients.
@@ -68,11 +74,13 @@ class Weights : public ParameterBuffer {
   using ParameterBuffer::ParameterBuffer;
 
   // Reads config.json and model.safetensors (or the shards of model.safetensors.index.json) of a
-  // Hugging Face folder, converting to `dtype`. Errors name the file and the tensor: truncated
-  // file, missing tensor, wrong shape, unsupported element type. Tensors the model does not have
-  // are ignored, as `transformers` does (a tied head is often stored twice).
+  // Hugging Face folder, converting to `dtype`, by several threads. Errors name the file and the
+  // tensor: truncated file, missing tensor, wrong shape, unsupported element type. Tensors the
+  // model does not have are ignored, as `transformers` does (a tied head is often stored twice).
+  // `parts`: read only what lies in these ranges of flat(), zeros elsewhere; none: everything.
   static absl::StatusOr<std::shared_ptr<Weights>> Load(const std::string& dir, at::Device device,
-                                                       at::ScalarType dtype);
+                                                       at::ScalarType dtype,
+                                                       absl::Span<const ElementRange> parts = {});
 
   // Matrices normal(0, 0.02), the two that write into the residual stream scaled by
   // 1/sqrt(2 * layers); norm weights one. Drawn by Philox keyed by (seed, parameter), so the values

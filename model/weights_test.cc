@@ -1,6 +1,8 @@
 #include "model/weights.h"
 
+#include <ATen/ops/arange.h>
 #include <ATen/ops/zeros.h>
+#include <ATen/ops/zeros_like.h>
 #include <gtest/gtest.h>
 #include <unistd.h>
 
@@ -66,6 +68,34 @@ TEST_F(WeightsTest, SavedAndLoadedInOneFileOrShards) {
   ASSERT_TRUE(SmallWeights(SmallConfig(), 2)->Save(dir_).ok());
   EXPECT_EQ(ListDirectory(dir_).value(),
             (std::vector<std::string>{"config.json", "model.safetensors"}));
+}
+
+// An embedding of more elements than are read at once.
+TEST_F(WeightsTest, PartsAreReadAloneAndLargeTensorsInChunks) {
+  ModelConfig config = SmallConfig();
+  config.vocab_size = 250000;
+  const auto weights = std::make_shared<Weights>(config, at::kCPU, at::kFloat);
+  ASSERT_GT(weights->layout().parameters[0].size, int64_t{9} << 20);
+  // Numbers that bfloat16 holds, so that both types can be compared.
+  weights->flat().copy_(at::arange(weights->flat().numel(), at::kLong).remainder(251));
+  ASSERT_TRUE(weights->Save(dir_).ok());
+  for (const at::ScalarType type : {at::kFloat, at::kBFloat16}) {
+    const auto whole = Weights::Load(dir_, at::kCPU, type);
+    ASSERT_TRUE(whole.ok()) << whole.status();
+    const int64_t size = (*whole)->flat().numel();
+    for (const ParameterInfo& info : weights->layout().parameters) {
+      EXPECT_TRUE((*whole)->Get(info.name).to(at::kFloat).equal(weights->Get(info.name)));
+    }
+    const std::vector<ElementRange> parts = {{100, 9000001}, {9000100, size - 77}};
+    const auto some = Weights::Load(dir_, at::kCPU, type, parts);
+    ASSERT_TRUE(some.ok()) << some.status();
+    at::Tensor expected = at::zeros_like((*whole)->flat());
+    for (const ElementRange& part : parts) {
+      const int64_t count = part.end - part.begin;
+      expected.narrow(0, part.begin, count).copy_((*whole)->flat().narrow(0, part.begin, count));
+    }
+    EXPECT_TRUE((*some)->flat().equal(expected));
+  }
 }
 
 TEST_F(WeightsTest, Bfloat16RoundsOnce) {

@@ -71,7 +71,7 @@ absl::Status Run(const std::string& folder, FloatType dtype, int64_t updates,
   LoadTinyPolicy(model);
   PolicyConfig policy_config = TinyPolicyConfig(model);
   policy_config.set_train_dtype(dtype);
-  ASSIGN_OR_RETURN(Policy policy, LoadPolicy(policy_config, 1, 0));
+  ASSIGN_OR_RETURN(Policy policy, LoadPolicy(policy_config, 1));
   OptimizerConfig config;
   config.set_weight_decay(0.1);
   config.set_clip_norm(0);  // its factor is rounded as the norm's sum is ordered

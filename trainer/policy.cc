@@ -95,16 +95,43 @@ GpuOptions TrainingOnGpu(bool deterministic) {
   return options;
 }
 
-absl::StatusOr<Policy> LoadPolicy(const PolicyConfig& policy_config, int threads, int local_rank) {
+namespace {
+
+// The files' weights on every rank, each of which reads its share.
+absl::StatusOr<std::shared_ptr<Weights>> LoadTogether(const Policy& policy, at::Device device,
+                                                      at::ScalarType dtype, DataParallel* ranks) {
+  if (ranks == nullptr || ranks->size() == 1) return Weights::Load(policy.folder, device, dtype);
+  const ShardPlan plan(ParameterLayout(policy.config).flat_size, ranks->size());
+  std::vector<ElementRange> parts;
+  for (int64_t bucket = 0; bucket < plan.buckets(); ++bucket) {
+    const FlatRange piece = plan.Piece(bucket, ranks->rank());
+    parts.push_back({piece.begin, piece.end});
+  }
+  auto weights = Weights::Load(policy.folder, device, dtype, parts);
+  RETURN_IF_ERROR(ranks->Agree(weights.status()));
+  for (int64_t bucket = 0; bucket < plan.buckets(); ++bucket) {
+    RETURN_IF_ERROR(ranks->GatherBucket(plan, bucket, (*weights)->flat()));
+  }
+  RETURN_IF_ERROR(ranks->FinishBuckets((*weights)->flat(), "the exchange of loaded weights"));
+  return weights;
+}
+
+}  // namespace
+
+absl::StatusOr<Policy> LoadPolicy(const PolicyConfig& policy_config, int threads,
+                                  DataParallel* ranks) {
   Policy policy;
   absl::StatusOr<std::string> folder = FindInput(policy_config.dir());
   if (!folder.ok()) return AddContext(folder.status(), "policy.dir");
   policy.folder = *folder;
-  ASSIGN_OR_RETURN(const at::Device device, ResolveDevice(policy_config.device(), local_rank));
+  ASSIGN_OR_RETURN(
+      const at::Device device,
+      ResolveDevice(policy_config.device(), ranks == nullptr ? 0 : ranks->local_rank()));
   ASSIGN_OR_RETURN(policy.config, ReadModelConfig(policy.folder));
   ASSIGN_OR_RETURN(Tokenizer tokenizer, Tokenizer::Load(JoinPath(policy.folder, "tokenizer.json")));
   RETURN_IF_ERROR(CheckTokenizerFits(policy.config, tokenizer, policy.folder));
   policy.tokenizer = std::make_shared<const Tokenizer>(std::move(tokenizer));
+  if (ranks != nullptr) RETURN_IF_ERROR(ranks->JoinGpus(device));
   const at::ScalarType dtype = ToScalarType(policy_config.train_dtype());
   RETURN_IF_ERROR(CatchTorch(
       "loading the policy", "use a larger device or a smaller model", [&]() -> absl::Status {
@@ -115,7 +142,7 @@ absl::StatusOr<Policy> LoadPolicy(const PolicyConfig& policy_config, int threads
           policy.weights =
               Weights::RandomInit(policy.config, policy_config.init_seed(), device, dtype);
         } else {
-          ASSIGN_OR_RETURN(policy.weights, Weights::Load(policy.folder, device, dtype));
+          ASSIGN_OR_RETURN(policy.weights, LoadTogether(policy, device, dtype, ranks));
         }
         Transformer::Options options;
         options.cpu_threads = threads;

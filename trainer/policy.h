@@ -17,6 +17,7 @@
 #include "model/transformer.h"
 #include "model/weights.h"
 #include "trainer/config.pb.h"
+#include "trainer/data_parallel.h"
 #include "trainer/packing.h"
 
 namespace tritonrl {
@@ -34,9 +35,12 @@ struct Policy {
 };
 
 // Loads config.json, tokenizer.json and the weights (or draws random ones) onto the device that
-// `policy_config` asks for. `threads`: CPU threads of the transformer, 0 for all cores. Errors name
-// the file, tensor or field.
-absl::StatusOr<Policy> LoadPolicy(const PolicyConfig& policy_config, int threads, int local_rank);
+// `policy_config` asks for. `threads`: CPU threads of the transformer, 0 for all cores. With
+// `ranks`, which all of them pass, each reads a share of the files only and gets the rest from the
+// others, from GPU to GPU where they have some: they have joined them afterwards. Errors name the
+// file, tensor or field.
+absl::StatusOr<Policy> LoadPolicy(const PolicyConfig& policy_config, int threads,
+                                  DataParallel* ranks = nullptr);
 
 // Writes config.json, model.safetensors and the tokenizer's files, so that LoadPolicy and
 // `transformers` load the folder.

@@ -194,10 +194,8 @@ absl::StatusOr<SftOutcome> SftRun::Run() {
   at::set_num_threads(threads);
   RETURN_IF_ERROR(OpenRunDirectory());
   start_up_.Part("run folder");
-  ASSIGN_OR_RETURN(policy_, LoadPolicy(config_.policy(), threads, ranks_.local_rank()));
+  ASSIGN_OR_RETURN(policy_, LoadPolicy(config_.policy(), threads, &ranks_));
   start_up_.Part("policy");
-  RETURN_IF_ERROR(ranks_.JoinGpus(policy_.device()));
-  start_up_.Part("joining GPUs");
   const bool cpu = policy_.device().is_cpu();
   micro_batch_tokens_ = config_.micro_batch_tokens() > 0
                             ? config_.micro_batch_tokens()

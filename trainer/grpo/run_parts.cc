@@ -65,11 +65,9 @@ absl::Status LoadModel(RunParts* parts) {
   const GrpoHrdConfig& config = parts->config;
   const int threads = ThreadsFor(config.threads(), *parts->ranks);
   at::set_num_threads(threads);
-  ASSIGN_OR_RETURN(parts->policy, LoadPolicy(config.policy(), threads, parts->ranks->local_rank()));
+  ASSIGN_OR_RETURN(parts->policy, LoadPolicy(config.policy(), threads, parts->ranks));
   const Policy& policy = parts->policy;
   parts->start_up.Part("policy");
-  RETURN_IF_ERROR(parts->ranks->JoinGpus(policy.device()));
-  parts->start_up.Part("joining GPUs");
   LearnerOptions options;
   options.objective = config.objective();
   options.optimizer = config.optimizer();

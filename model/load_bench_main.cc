@@ -1,0 +1,99 @@
+// bazel run //model:load_bench -- --dir=FOLDER: how fast weights are read from a folder of
+// safetensors, beside the plain reading of the same bytes. Both begin with files that the system
+// has not in memory (as far as it follows posix_fadvise).
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <cstdio>
+#include <nlohmann/json.hpp>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "absl/flags/flag.h"
+#include "absl/flags/parse.h"
+#include "absl/flags/usage.h"
+#include "absl/time/clock.h"
+#include "base/file.h"
+#include "base/status.h"
+#include "base/thread_pool.h"
+#include "model/safetensors.h"
+#include "model/weights.h"
+
+ABSL_FLAG(std::string, dir, "", "folder with config.json and *.safetensors");
+ABSL_FLAG(std::string, device, "cpu", "cpu or cuda:0");
+ABSL_FLAG(bool, bf16, true, "weights in bfloat16, else in fp32");
+ABSL_FLAG(int, threads, 8, "of the plain reading");
+ABSL_FLAG(bool, warm, false, "with the files in the system's memory, if they fit");
+
+namespace tritonrl {
+namespace {
+
+constexpr int64_t kBlock = int64_t{16} << 20;
+
+void Forget(const std::string& path) {
+  if (absl::GetFlag(FLAGS_warm)) return;
+  const int fd = open(path.c_str(), O_RDONLY | O_CLOEXEC);
+  if (fd < 0) return;
+  fdatasync(fd);  // what is not written yet cannot be forgotten
+  posix_fadvise(fd, 0, 0, POSIX_FADV_DONTNEED);
+  close(fd);
+}
+
+// Seconds to read all files in blocks, into a buffer for each thread.
+double ReadPlainly(const std::set<std::string>& paths) {
+  const absl::Time start = absl::Now();
+  {
+    ThreadPool pool(absl::GetFlag(FLAGS_threads));
+    for (const std::string& path : paths) {
+      const int64_t size = FileSize(path).value_or(0);
+      for (int64_t at = 0; at < size; at += kBlock) {
+        pool.Schedule([path, at] {
+          thread_local std::vector<char> room(kBlock);
+          const int fd = open(path.c_str(), O_RDONLY | O_CLOEXEC);
+          if (fd < 0 || pread(fd, room.data(), room.size(), at) < 0) std::perror(path.c_str());
+          if (fd >= 0) close(fd);
+        });
+      }
+    }
+  }
+  return absl::ToDoubleSeconds(absl::Now() - start);
+}
+
+absl::Status Run() {
+  const std::string dir = UserPath(absl::GetFlag(FLAGS_dir));
+  ASSIGN_OR_RETURN(const SafetensorsReader reader, SafetensorsReader::OpenFolder(dir));
+  std::set<std::string> paths;
+  for (const auto& [name, entry] : reader.entries()) paths.insert(entry.path);
+  double bytes = 0;
+  for (const std::string& path : paths) {
+    ASSIGN_OR_RETURN(const int64_t size, FileSize(path));
+    bytes += static_cast<double>(size);
+    Forget(path);
+  }
+  const double plain = ReadPlainly(paths);
+  for (const std::string& path : paths) Forget(path);
+  const absl::Time start = absl::Now();
+  ASSIGN_OR_RETURN(const auto weights,
+                   Weights::Load(dir, at::Device(absl::GetFlag(FLAGS_device)),
+                                 absl::GetFlag(FLAGS_bf16) ? at::kBFloat16 : at::kFloat));
+  const double loaded = absl::ToDoubleSeconds(absl::Now() - start);
+  const nlohmann::ordered_json line{{"bytes", bytes},
+                                    {"plain_s", plain},
+                                    {"plain_gb_per_s", bytes / plain / 1e9},
+                                    {"load_s", loaded},
+                                    {"load_gb_per_s", bytes / loaded / 1e9}};
+  std::printf("%s\n", line.dump().c_str());
+  return absl::OkStatus();
+}
+
+}  // namespace
+}  // namespace tritonrl
+
+int main(int argc, char** argv) {
+  absl::SetProgramUsageMessage("How fast weights are loaded from a folder.");
+  absl::ParseCommandLine(argc, argv);
+  const absl::Status status = tritonrl::Run();
+  if (!status.ok()) std::fprintf(stderr, "load_bench: %s\n", tritonrl::Message(status).c_str());
+  return status.ok() ? 0 : 1;
+}

@@ -1,0 +1,174 @@
+// Weights::Load: chunks of the files, several at a time, straight to their place in the flat buffer
+// or through a small buffer of each reader.
+
+#include <ATen/ops/empty.h>
+#include <ATen/ops/from_blob.h>
+#include <c10/util/Exception.h>
+#include <c10/util/ParallelGuard.h>
+
+#include <algorithm>
+#include <atomic>
+#include <functional>
+#include <tuple>
+
+#include "absl/base/thread_annotations.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "absl/synchronization/mutex.h"
+#include "base/status.h"
+#include "base/thread_pool.h"
+#include "model/safetensors.h"
+#include "model/weights.h"
+
+namespace tritonrl {
+namespace {
+
+constexpr int64_t kChunkElements = int64_t{8} << 20;
+// More than a disk needs to be busy: copies between memories go on beside the reads.
+constexpr int kReaders = 8;
+
+// Elements of a stored tensor and where they go.
+struct Chunk {
+  const SafetensorsEntry* entry = nullptr;
+  int64_t begin = 0, count = 0;  // in the tensor
+  int64_t to = 0;                // in the flat buffer
+};
+
+// All shapes before any allocation: a wrong folder is refused at once.
+absl::Status CheckEntries(const std::string& dir, const ParameterLayout& layout,
+                          const SafetensorsReader& reader) {
+  for (const ParameterInfo& info : layout.parameters) {
+    const auto found = reader.entries().find(info.name);
+    if (found == reader.entries().end()) {
+      return absl::NotFoundError(absl::StrCat(
+          dir, ": tensor ", info.name, " is missing, which config.json asks for with shape [",
+          absl::StrJoin(info.shape, ", "), "]"));
+    }
+    if (found->second.shape != info.shape) {
+      return absl::InvalidArgumentError(
+          absl::StrCat(found->second.path, ": tensor ", info.name, " has shape [",
+                       absl::StrJoin(found->second.shape, ", "), "], config.json asks for [",
+                       absl::StrJoin(info.shape, ", "), "]"));
+    }
+    if (!c10::isFloatingType(found->second.dtype)) {
+      return absl::InvalidArgumentError(absl::StrCat(found->second.path, ": tensor ", info.name,
+                                                     " does not hold floating-point numbers"));
+    }
+  }
+  return absl::OkStatus();
+}
+
+// What lies in `parts` of the flat buffer (all of it if there are none), in the files' order.
+std::vector<Chunk> Cut(const ParameterLayout& layout, const SafetensorsReader& reader,
+                       absl::Span<const ElementRange> parts) {
+  const ElementRange all = {0, layout.flat_size};
+  std::vector<Chunk> chunks;
+  for (const ParameterInfo& info : layout.parameters) {
+    for (const ElementRange& part : parts.empty() ? absl::MakeConstSpan(&all, 1) : parts) {
+      int64_t at = std::max(part.begin, info.offset);
+      const int64_t end = std::min(part.end, info.offset + info.size);
+      for (; at < end; at += kChunkElements) {
+        chunks.push_back({&reader.entries().at(info.name), at - info.offset,
+                          std::min(kChunkElements, end - at), at});
+      }
+    }
+  }
+  std::sort(chunks.begin(), chunks.end(), [](const Chunk& a, const Chunk& b) {
+    return std::tie(a.entry->path, a.entry->begin, a.begin) <
+           std::tie(b.entry->path, b.entry->begin, b.begin);
+  });
+  return chunks;
+}
+
+// Readers that take one chunk after the other until one of them fails.
+class ChunkReaders {
+ public:
+  ChunkReaders(const std::vector<Chunk>& chunks, const at::Tensor& flat)
+      : chunks_(chunks), flat_(flat) {}
+
+  absl::Status Run() {
+    {
+      const int readers = std::min(kReaders, static_cast<int>(chunks_.size()));
+      ThreadPool pool(readers);
+      for (int i = 0; i < readers; ++i) {
+        pool.Schedule([this] { Note(CatchTorch([this] { return ReadAll(); })); });
+      }
+    }
+    absl::MutexLock lock(&mutex_);
+    return status_;
+  }
+
+ private:
+  static absl::Status CatchTorch(const std::function<absl::Status()>& work) {
+    try {
+      return work();
+    } catch (const c10::Error& error) {
+      return absl::ResourceExhaustedError(error.what_without_backtrace());
+    } catch (const std::bad_alloc&) {
+      return absl::ResourceExhaustedError("out of memory");
+    }
+  }
+
+  void Note(const absl::Status& status) {
+    if (status.ok()) return;
+    failed_ = true;
+    absl::MutexLock lock(&mutex_);
+    status_.Update(status);
+  }
+
+  absl::Status ReadAll() {
+    const c10::ParallelGuard alone(true);  // the readers are the threads; copies take no more
+    at::Tensor room;
+    while (!failed_) {
+      const size_t number = next_++;
+      if (number >= chunks_.size()) break;
+      RETURN_IF_ERROR(Read(chunks_[number], &room));
+    }
+    return absl::OkStatus();
+  }
+
+  absl::Status Read(const Chunk& chunk, at::Tensor* room) {
+    const at::Tensor place = flat_.narrow(0, chunk.to, chunk.count);
+    const int64_t size = static_cast<int64_t>(c10::elementSize(chunk.entry->dtype));
+    if (place.is_cpu() && place.scalar_type() == chunk.entry->dtype) {
+      return ReadElements(*chunk.entry, chunk.begin, chunk.count, place.data_ptr());
+    }
+    if (!room->defined() || room->numel() < chunk.count * size) {
+      // Pinned, so that a GPU fetches it by itself.
+      *room = at::empty({kChunkElements * size},
+                        at::TensorOptions(at::kByte).pinned_memory(place.is_cuda()));
+    }
+    RETURN_IF_ERROR(ReadElements(*chunk.entry, chunk.begin, chunk.count, room->data_ptr()));
+    place.copy_(room->narrow(0, 0, chunk.count * size).view(chunk.entry->dtype));
+    return absl::OkStatus();
+  }
+
+  const std::vector<Chunk>& chunks_;
+  const at::Tensor flat_;
+  std::atomic<size_t> next_{0};
+  std::atomic<bool> failed_{false};
+  absl::Mutex mutex_;
+  absl::Status status_ ABSL_GUARDED_BY(mutex_);
+};
+
+}  // namespace
+
+absl::StatusOr<std::shared_ptr<Weights>> Weights::Load(const std::string& dir, at::Device device,
+                                                       at::ScalarType dtype,
+                                                       absl::Span<const ElementRange> parts) {
+  ASSIGN_OR_RETURN(const ModelConfig config, ReadModelConfig(dir));
+  ASSIGN_OR_RETURN(const SafetensorsReader reader, SafetensorsReader::OpenFolder(dir));
+  RETURN_IF_ERROR(CheckEntries(dir, ParameterLayout(config), reader));
+  std::shared_ptr<Weights> weights;
+  try {
+    weights = std::make_shared<Weights>(config, device, dtype);
+  } catch (const c10::Error& error) {
+    return absl::ResourceExhaustedError(absl::StrCat(
+        dir, ": can't hold the weights on ", device.str(), ": ", error.what_without_backtrace()));
+  }
+  const std::vector<Chunk> chunks = Cut(weights->layout(), reader, parts);
+  RETURN_IF_ERROR(AddContext(ChunkReaders(chunks, weights->flat()).Run(), dir));
+  return weights;
+}
+
+}  // namespace tritonrl
