@@ -20,9 +20,12 @@ class BucketExchange {
   virtual ~BucketExchange() = default;
 
   // The sum over all ranks of a bucket of `full` ([flat_size] fp32); this rank's piece of it goes
-  // to its place in `local` ([LocalSize(rank)] fp32).
+  // to its place in `local` ([LocalSize(rank)] fp32), or with `add` is added to what lies there.
   virtual absl::Status Reduce(const ShardPlan& plan, int64_t bucket, const at::Tensor& full,
-                              const at::Tensor& local) = 0;
+                              const at::Tensor& local, bool add) = 0;
+  // What the current stream is given from now on comes after the bucket's sum that was begun last,
+  // and after all begun before it, and may overwrite what they have read. The host does not wait.
+  virtual absl::Status FollowReduce(int64_t bucket) = 0;
   // Each rank's own piece of a bucket of `full` ([flat_size], of any type) to all the others, in
   // place.
   virtual absl::Status Gather(const ShardPlan& plan, int64_t bucket, const at::Tensor& full) = 0;

@@ -1,6 +1,6 @@
 #include "trainer/gpu_collectives.h"
 
-#include <ATen/cuda/CUDAEvent.h>
+#include <ATen/ops/empty.h>
 #include <ATen/ops/zeros.h>
 #include <c10/cuda/CUDAGuard.h>
 #include <c10/cuda/CUDAStream.h>
@@ -139,7 +139,7 @@ absl::Status GpuCollectives::Finish(const char* what) {
 }
 
 absl::Status GpuCollectives::Reduce(const ShardPlan& plan, int64_t bucket, const at::Tensor& full,
-                                    const at::Tensor& local) {
+                                    const at::Tensor& local, bool add) {
   RETURN_IF_ERROR(Follow());
   const c10::cuda::CUDAStreamGuard guard(stream_);
   const FlatRange range = plan.Bucket(bucket), mine = plan.Piece(bucket, options_.rank);
@@ -150,12 +150,26 @@ absl::Status GpuCollectives::Reduce(const ShardPlan& plan, int64_t bucket, const
   if (!equal) {  // pieces of one size, the last ones filled up with zeros
     send = at::zeros({count * options_.size}, full.options());
     send.narrow(0, 0, range.size()).copy_(full.narrow(0, range.begin, range.size()));
-    receive = at::zeros({count}, local.options());
   }
+  const bool staged = add || !equal;
+  if (staged) receive = at::empty({count}, local.options());
   RETURN_IF_ERROR(Check(ncclReduceScatter(send.const_data_ptr(), receive.mutable_data_ptr(), count,
                                           TypeOf(send), ncclSum, comm_, stream_.stream()),
                         "the sum of gradients", absl::Now() + options_.timeout));
-  if (!equal) place.copy_(receive.narrow(0, 0, mine.size()));
+  if (add) {
+    place.add_(receive.narrow(0, 0, mine.size()));
+  } else if (staged) {
+    place.copy_(receive.narrow(0, 0, mine.size()));
+  }
+  reduced_[bucket].record(stream_);
+  return absl::OkStatus();
+}
+
+absl::Status GpuCollectives::FollowReduce(int64_t bucket) {
+  if (comm_ == nullptr) return absl::UnavailableError("the group of GPUs has ended");
+  const auto reduced = reduced_.find(bucket);
+  if (reduced == reduced_.end()) return absl::InternalError("a bucket that was never summed");
+  reduced->second.block(c10::cuda::getCurrentCUDAStream(options_.device.index()));
   return absl::OkStatus();
 }
 

@@ -5,12 +5,14 @@
 #define TRITONRL_TRAINER_GPU_COLLECTIVES_H_
 
 #include <ATen/core/Tensor.h>
+#include <ATen/cuda/CUDAEvent.h>
 #include <c10/cuda/CUDAStream.h>
 #include <nccl.h>
 
 #include <functional>
 #include <memory>
 #include <string>
+#include <unordered_map>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
@@ -41,7 +43,8 @@ class GpuCollectives : public BucketExchange {
 
   // With tensors on the device. After an error no other operation can succeed.
   absl::Status Reduce(const ShardPlan& plan, int64_t bucket, const at::Tensor& full,
-                      const at::Tensor& local) override;
+                      const at::Tensor& local, bool add) override;
+  absl::Status FollowReduce(int64_t bucket) override;
   absl::Status Gather(const ShardPlan& plan, int64_t bucket, const at::Tensor& full) override;
   absl::Status Finish(const char* what) override;
 
@@ -60,6 +63,8 @@ class GpuCollectives : public BucketExchange {
   const GpuCollectivesOptions options_;
   const c10::cuda::CUDAStream stream_;
   ncclComm_t comm_ = nullptr;
+  // Of each bucket: behind the sum that was begun last.
+  std::unordered_map<int64_t, at::cuda::CUDAEvent> reduced_;
 };
 
 }  // namespace tritonrl
