@@ -111,7 +111,7 @@ class Gradients : public ParameterBuffer {
  public:
   // Zeros on the device of `weights`.
   explicit Gradients(const Weights& weights)
-      : ParameterBuffer(weights.config(), weights.device(), at::kFloat) {}
+      : Gradients(weights, GradientWindow{.own = weights.layout().flat_size}) {}
   // With only as much memory as the window has: a part is there from when a backward writes it
   // until one overwrites it that shares its memory.
   Gradients(const Weights& weights, const GradientWindow& window);

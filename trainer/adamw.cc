@@ -107,10 +107,10 @@ absl::StatusOr<double> AdamW::Norm(const at::Tensor& local) const {
   return std::sqrt(squares);
 }
 
-Gradients AdamW::MakeGradients() const {
-  if (!sharded()) return Gradients(*weights_);
-  return Gradients(*weights_, WindowFor(weights_->layout(), weights_->config().tie_word_embeddings,
-                                        plan_.bucket_elements(), weights_->device()));
+GradientWindow AdamW::window() const {
+  if (!sharded()) return {.own = plan_.flat_size()};
+  return WindowFor(weights_->layout(), weights_->config().tie_word_embeddings,
+                   plan_.bucket_elements(), weights_->device());
 }
 
 void AdamW::SumFrom(int64_t offset, const Gradients& gradients) {

@@ -46,8 +46,10 @@ class AdamW {
   AdamW(const OptimizerConfig& config, std::shared_ptr<Weights> weights,
         DataParallel* ranks = nullptr, int64_t bucket_elements = ShardPlan::kBucketElements);
 
-  // The gradients of the weights for updates, zeros: of all, or a window of them if sharded().
-  Gradients MakeGradients() const;
+  // The memory that gradients for updates go through: of all, or less if sharded().
+  GradientWindow window() const;
+  // Such gradients, zeros. Throws c10::Error without that memory.
+  Gradients MakeGradients() const { return Gradients(*weights_, window()); }
   // Whether gradients go away into shares as they are made: several ranks and ZeRO-2.
   bool sharded() const { return !alone() && config_.zero_stage() == 2; }
 

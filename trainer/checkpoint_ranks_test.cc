@@ -24,12 +24,14 @@ class CheckpointRanks : public testing::TestWithParam<std::string> {
   }
   void TearDown() override { RemoveTree(dir_).IgnoreError(); }
 
-  CommandResult Run(int ranks, const std::string& folder, int updates, const std::string& save) {
+  CommandResult Run(int ranks, const std::string& folder, int updates, const std::string& save,
+                    const std::string& stage = "") {
     const auto program = Runfile("trainer/checkpoint_ranks_test_program");
     EXPECT_TRUE(program.ok()) << program.status();
     const std::string path = JoinPath(dir_, folder);
     EXPECT_TRUE(CreateDirectories(path).ok());
-    std::vector<std::string> argv = {*program, path, GetParam(), absl::StrCat(updates), save};
+    std::vector<std::string> argv = {*program, path, GetParam() + stage, absl::StrCat(updates),
+                                     save};
     if (ranks > 1) argv = MpirunCommand(ranks, argv);
     RunCommandOptions options;
     options.timeout = absl::Seconds(50);
@@ -40,8 +42,9 @@ class CheckpointRanks : public testing::TestWithParam<std::string> {
   }
 
   // The line that a run which succeeds prints.
-  std::string Line(int ranks, const std::string& folder, int updates, const std::string& save) {
-    const CommandResult result = Run(ranks, folder, updates, save);
+  std::string Line(int ranks, const std::string& folder, int updates, const std::string& save,
+                   const std::string& stage = "") {
+    const CommandResult result = Run(ranks, folder, updates, save, stage);
     EXPECT_EQ(result.exit_code, 0) << result.err;
     return result.out;
   }
@@ -62,6 +65,15 @@ TEST_P(CheckpointRanks, GoesOnWithAnyNumberOfRanks) {
   Line(1, "chain", 1, "save");
   EXPECT_TRUE(FileExists(dir_ + "/chain/checkpoints/step_000004/optimizer.bin"));
   EXPECT_EQ(Line(2, "chain", 1, "leave"), whole);
+}
+
+TEST_P(CheckpointRanks, GoesOnWithTheOtherStageOfZero) {
+  const std::string whole = Line(1, "one", 4, "leave");
+  const std::string half = Line(2, "chain", 1, "save", "_zero2");
+  EXPECT_EQ(Line(2, "chain", 0, "leave"), half);
+  Line(3, "chain", 1, "save");
+  Line(3, "chain", 1, "save", "_zero2");
+  EXPECT_EQ(Line(2, "chain", 1, "leave", "_zero2"), whole);
 }
 
 TEST_P(CheckpointRanks, OneThatLacksARanksFileIsPassedOver) {

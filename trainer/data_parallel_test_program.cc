@@ -29,6 +29,20 @@ absl::Status Reduce(const ShardPlan& plan, const at::Tensor& full, const at::Ten
   return ranks->FinishBuckets(full, "the sum of gradients");
 }
 
+// Adds the sums of `full` to `local` once more, and overwrites each bucket of it as soon as that is
+// allowed.
+absl::Status AddedSums(const ShardPlan& plan, const at::Tensor& full, const at::Tensor& local,
+                       DataParallel* ranks) {
+  for (int64_t bucket = plan.buckets() - 1; bucket >= 0; --bucket) {
+    RETURN_IF_ERROR(ranks->ReduceBucket(plan, bucket, full, local, /*add=*/true));
+    if (bucket + 1 == plan.buckets()) continue;
+    RETURN_IF_ERROR(ranks->FollowReduce(full, bucket + 1));
+    const FlatRange range = plan.Bucket(bucket + 1);
+    full.narrow(0, range.begin, range.size()).fill_(-1);
+  }
+  return ranks->FinishBuckets(full, "the sum of gradients");
+}
+
 // Numbers that differ by rank and place, in buckets of which the last one is short.
 absl::Status Shards(DataParallel* ranks, at::Device device) {
   const int64_t size = 64 * 1001;
@@ -41,6 +55,10 @@ absl::Status Shards(DataParallel* ranks, at::Device device) {
   const at::Tensor all = at::zeros({size}, fp32);
   RETURN_IF_ERROR(ranks->GatherShards(plan, local, all));
   RETURN_IF_ERROR(Expect(all.equal(places.mul(3)), "ReduceToShards and GatherShards"));
+  RETURN_IF_ERROR(AddedSums(plan, mine, local, ranks));
+  RETURN_IF_ERROR(ranks->GatherShards(plan, local, all));
+  RETURN_IF_ERROR(Expect(all.equal(places.mul(6)), "sums added to sums"));
+  RETURN_IF_ERROR(Reduce(plan, places.mul(ranks->rank() + 1), local, ranks));
   const at::Tensor short_all = at::zeros({size}, fp32.dtype(at::kBFloat16));
   RETURN_IF_ERROR(ranks->GatherShards(plan, local.to(at::kBFloat16), short_all));
   return Expect(short_all.equal(places.mul(3).to(at::kBFloat16)), "GatherShards of bf16");
