@@ -18,7 +18,7 @@ namespace tritonrl {
 namespace {
 
 constexpr int64_t kElement = 4;
-constexpr int64_t kLayersUnderWay = 2;
+constexpr int64_t kLayers = 3;  // one that is written, two that are being taken away
 
 int64_t RoundUp(int64_t elements, int64_t unit) { return (elements + unit - 1) / unit * unit; }
 
@@ -78,7 +78,7 @@ GradientWindow WindowFor(const ParameterLayout& layout, bool tied, int64_t bucke
   }
   const GradientWindow window = {
       .own = tied ? RoundUp(layout.parts[0].end, unit) : 0,
-      .ring = RoundUp(largest + bucket_elements + kLayersUnderWay * layer, unit)};
+      .ring = RoundUp(std::max(largest, kLayers * layer) + bucket_elements, unit)};
   if (window.own + window.ring >= layout.flat_size) return {.own = layout.flat_size};
   return window;
 }

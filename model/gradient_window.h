@@ -26,11 +26,13 @@ struct GradientWindow {
 };
 
 // The window through which a backward can go that writes the layout's parts from the last to the
-// first, while what it has written is taken away in buckets of `bucket_elements`: room for the
-// largest part and a bucket that is not complete yet, and for two layers more, so that the backward
-// need not wait for what is being taken away. An embedding that is the head as well (`tied`) is
-// written first and added to last: it gets memory of its own. Where that would be no less than the
-// whole buffer, the whole buffer. On a CPU in units of a page, on a GPU of 2 MiB.
+// first, while what it has written is taken away in buckets of `bucket_elements`: room for a bucket
+// that is not complete yet beside three layers, one that is written while two are being taken away,
+// or beside the largest part where that is more (an embedding then waits for the first layer to be
+// taken away: some milliseconds, for which two layers' memory would be much). An embedding that is
+// the head as well (`tied`) is written first and added to last: it gets memory of its own. Where
+// all that would be no less than the whole buffer, the whole buffer. On a CPU in units of a page,
+// on a GPU of 2 MiB.
 GradientWindow WindowFor(const ParameterLayout& layout, bool tied, int64_t bucket_elements,
                          at::Device device);
 

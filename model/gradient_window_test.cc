@@ -68,7 +68,7 @@ TEST_P(GradientWindowTest, ElementsAWindowApartAreTheSameMemory) {
   }
 }
 
-TEST_P(GradientWindowTest, HoldsTheLargestPartABucketAndTwoLayers) {
+TEST_P(GradientWindowTest, HoldsABucketBesideThreeLayersAndTheLargestPart) {
   for (const bool tied : {true, false}) {
     const ParameterLayout layout(DeepConfig(tied));
     const GradientWindow window = Window(layout, tied);
