@@ -115,6 +115,7 @@ TEST_F(MisbehaviourTest, ForkThatRaisesHitsTheProcessLimit) {
 TEST_F(MisbehaviourTest, MemoryBombIsOutOfMemory) {
   const ExecResult result = Run("x = []\nwhile True: x.append(bytearray(1 << 24))");
   EXPECT_EQ(result.outcome(), EXEC_OUT_OF_MEMORY) << result.ShortDebugString();
+  EXPECT_FALSE(result.device_memory()) << "nobody else was short of it";
 }
 
 TEST_F(MisbehaviourTest, MemoryOfManyProcessesIsOutOfMemory) {

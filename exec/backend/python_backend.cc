@@ -83,6 +83,7 @@ absl::StatusOr<BackendPools> StartPools(WorkerPoolOptions options, int64_t cache
   // is slow to give its memory back, and one is kept by checks of the device.
   oracle_options.workers = windows ? options.workers + 2 : (options.workers + 1) / 2;
   oracle_options.kept_bytes = cache_bytes;
+  oracle_options.cores = 0;  // references are trusted, and their operators use all cores
   if (options.runner == "runner") oracle_options.runner = "oracle_worker";
   auto oracles = std::async(std::launch::async, [&] { return WorkerPool::Start(oracle_options); });
   BackendPools pools;
@@ -188,7 +189,8 @@ CandidateRun PythonBackend::RunOn(const JobContext& context, const std::string& 
   for (int attempt = 1; attempt <= 2; ++attempt) {
     run = RunCandidate(context, *oracle, pools_.runners.get(), limits, deadline);
     run.result.set_attempts(attempt);
-    const bool out_of_memory = run.out_of_memory || run.result.outcome() == EXEC_OUT_OF_MEMORY;
+    // Who filled its own limit would fill it alone as well, and keep everybody waiting for that.
+    const bool out_of_memory = run.out_of_memory || run.result.device_memory();
     if (attempt == 2 || absl::Now() >= deadline) break;
     bool again = run.worker_died;
     if (out_of_memory && pools_.windows) {

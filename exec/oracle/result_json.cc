@@ -117,6 +117,8 @@ class Fields {
 using Outcomes = std::map<std::string, ExecOutcome>;
 
 // What a job of each role may say of how it went.
+constexpr char kOutOfDeviceMemory[] = "out_of_device_memory";
+
 const Outcomes& OutcomesOf(JobRole role) {
   static const auto* const reference = new Outcomes{
       {"ok", EXEC_OK},
@@ -133,6 +135,7 @@ const Outcomes& OutcomesOf(JobRole role) {
       {"runtime_error", EXEC_RUNTIME_ERROR},
       {"out_of_bounds", EXEC_OUT_OF_BOUNDS},
       {"out_of_memory", EXEC_OUT_OF_MEMORY},
+      {kOutOfDeviceMemory, EXEC_OUT_OF_MEMORY},
       {"timeout", EXEC_TIMEOUT},
       {"not_executable", EXEC_NOT_EXECUTABLE},
       {"internal_error", EXEC_INTERNAL_ERROR},
@@ -219,6 +222,7 @@ absl::StatusOr<ExecResult> ReadResult(const Json& json, JobRole role) {
   RETURN_IF_ERROR(status);
   result.set_outcome(outcome->second);
   result.set_fault(FaultOf(outcome->second));
+  result.set_device_memory(name == kOutOfDeviceMemory);
   (void)f.Has("fault");  // follows from the outcome
   result.set_phase(f.Text("phase"));
   result.set_message(f.Text("message"));

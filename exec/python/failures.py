@@ -8,12 +8,22 @@ MAX_DETAIL = 4000
 
 
 # What a full GPU gives beside torch's own error: CUDA's, and those of libraries that find no memory to begin with.
-_FULL = ("CUDA error: out of memory", "ALLOC_FAILED", "CUBLAS_STATUS_NOT_INITIALIZED", "can't allocate memory")
+_FULL = ("CUDA error: out of memory", "ALLOC_FAILED", "CUBLAS_STATUS_NOT_INITIALIZED")
 
 
 def is_out_of_memory(error):
+    return memory_outcome(error) is not None
+
+
+def memory_outcome(error):
+    """Which memory was full: "out_of_device_memory" for that of a GPU, which others may have used, "out_of_memory" for
+    what the job itself may use; None: neither."""
     text = str(error)
-    return isinstance(error, (MemoryError, torch.OutOfMemoryError)) or any(words in text for words in _FULL)
+    if isinstance(error, MemoryError) or "can't allocate memory" in text:
+        return "out_of_memory"
+    if isinstance(error, torch.OutOfMemoryError) or any(words in text for words in _FULL):
+        return "out_of_device_memory"
+    return None
 
 
 class JobFailure(Exception):

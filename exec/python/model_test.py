@@ -179,7 +179,7 @@ class CudaPureTest(unittest.TestCase):
     def test_cuda_errors_are_typed(self):
         explain = lambda text: cuda_device.explain_cuda_error([RuntimeError(text)])
         self.assertEqual(explain("CUDA error: an illegal memory access was encountered")[0], "out_of_bounds")
-        self.assertEqual(explain("CUDA out of memory. Tried to allocate 20 GiB")[0], "out_of_memory")
+        self.assertEqual(explain("CUDA out of memory. Tried to allocate 20 GiB")[0], "out_of_device_memory")
         self.assertIsNone(explain("shape mismatch"))
 
     def test_of_many_launches_the_last_are_told(self):

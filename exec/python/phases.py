@@ -18,7 +18,7 @@ import torch
 
 import layout
 import sources
-from failures import JobFailure, describe, line_in_file, traceback_text
+from failures import JobFailure, describe, line_in_file, memory_outcome, traceback_text
 from plain_torch import plain_torch
 
 
@@ -31,12 +31,9 @@ def _refused(error, device, outcome, phase, what, path):
         outcome, fault, message, detail, line = known
         return JobFailure(outcome, fault, phase, message, detail, line)
     line = line_in_file(error, path)
-    if (
-        isinstance(error, MemoryError)
-        or isinstance(error, torch.OutOfMemoryError)
-        or "can't allocate memory" in str(error)
-    ):
-        outcome, what = "out_of_memory", "ran out of memory"
+    full = memory_outcome(error)
+    if full is not None:
+        outcome, what = full, "ran out of memory"
     where = f" at line {line}" if line else ""
     return JobFailure(outcome, "candidate", phase, f"{what}{where}: {describe(error)}", traceback_text(error), line)
 

@@ -28,7 +28,7 @@ import phases
 import reference_host
 import timing
 from channel import Control
-from failures import JobFailure, describe, is_out_of_memory, traceback_text
+from failures import JobFailure, describe, memory_outcome, traceback_text
 from gpu_memory import Window
 from interpreter_device import InterpreterDevice
 from job_fields import HOST_RESULT, blank_result, complete_job
@@ -180,7 +180,7 @@ class _Run:
                 except JobFailure:
                     raise
                 except Exception as error:
-                    outcome = "out_of_memory" if is_out_of_memory(error) else "runtime_error"
+                    outcome = memory_outcome(error) or "runtime_error"
                     raise JobFailure(
                         outcome, "candidate", "timing", f"a timed run failed: {describe(error)}"
                     ) from error
@@ -221,9 +221,9 @@ def _run_one(job, on_phase, on_result, serve):
         if failure.out_of_memory and job.get("host"):
             result["out_of_memory"] = True
     except Exception as error:  # a bug of ours, or a machine without disk or memory
-        full = job["role"] == "runner" and is_out_of_memory(error)  # by copies of ours for it: tried alone then
+        full = job["role"] == "runner" and memory_outcome(error)  # by copies of ours for it: tried alone then
         result.update(
-            outcome="out_of_memory" if full else "internal_error",
+            outcome=full or "internal_error",
             fault="candidate" if full else "ours",
             message=f"internal error: {describe(error)}",
             detail=traceback_text(error),

@@ -6,10 +6,14 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
+#include <cmath>
+#include <set>
 #include <utility>
 
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
 #include "absl/strings/strip.h"
 #include "absl/time/clock.h"
@@ -19,6 +23,12 @@ namespace tritonrl {
 namespace {
 
 constexpr char kPrefix[] = "tritonrl-";
+constexpr int64_t kPeriodMicroseconds = 100000;  // the kernel's default
+
+// Microseconds of all cores together in a period.
+int64_t Quota(double cores) {
+  return std::max<int64_t>(1000, std::llround(cores * kPeriodMicroseconds));
+}
 
 // Control files take one plain write; WriteFileAtomic would make a file beside them.
 bool WriteControl(const std::string& path, const std::string& value) {
@@ -118,6 +128,8 @@ std::string MakeVersion2(const std::string& name, const std::string& control_fil
   for (const std::string& parent : {own, DirName(own), mount}) {
     if (!DirectoryExists(parent) || parent.size() < mount.size()) continue;
     WriteControl(JoinPath(parent, "cgroup.subtree_control"), "+memory +pids");
+    // By itself: a kernel with tasks of real-time priority refuses it.
+    WriteControl(JoinPath(parent, "cgroup.subtree_control"), "+cpu");
     const std::string folder = MakeGroup(parent, name, control_file);
     if (!folder.empty()) return folder;
   }
@@ -126,40 +138,51 @@ std::string MakeVersion2(const std::string& name, const std::string& control_fil
 
 }  // namespace
 
-WorkerCgroup WorkerCgroup::Create(const std::string& name, int64_t memory_bytes,
-                                  int64_t processes) {
+WorkerCgroup WorkerCgroup::Create(const std::string& name, const CgroupLimits& limits) {
   const std::string full = absl::StrCat(kPrefix, getpid(), "-", name);
   WorkerCgroup group;
-  if (memory_bytes > 0) {
-    const std::string folder = MakeVersion1("memory", full, "memory.limit_in_bytes");
-    const std::string limit = absl::StrCat(memory_bytes);
-    if (!folder.empty() && WriteControl(JoinPath(folder, "memory.limit_in_bytes"), limit)) {
-      group.version_ = 1;
-      group.memory_folder_ = folder;
-      // Absent without swap accounting.
-      WriteControl(JoinPath(folder, "memory.memsw.limit_in_bytes"), limit);
-    }
-  }
-  if (processes > 0) {
-    const std::string folder = MakeVersion1("pids", full, "pids.max");
-    if (!folder.empty() && WriteControl(JoinPath(folder, "pids.max"), absl::StrCat(processes))) {
-      group.version_ = 1;
-      group.pids_folder_ = folder;
-    }
-  }
-  if (group.version_ == 0 && memory_bytes > 0) {
-    const std::string folder = MakeVersion2(full, "memory.max");
-    if (!folder.empty() &&
-        WriteControl(JoinPath(folder, "memory.max"), absl::StrCat(memory_bytes))) {
-      group.version_ = 2;
-      group.memory_folder_ = folder;
-      WriteControl(JoinPath(folder, "memory.swap.max"), "0");
-      if (processes > 0 && WriteControl(JoinPath(folder, "pids.max"), absl::StrCat(processes))) {
-        group.pids_folder_ = folder;
-      }
-    }
-  }
+  group.LimitByVersion1(full, limits);
+  if (group.version_ == 0) group.LimitByVersion2(full, limits);
   return group;
+}
+
+void WorkerCgroup::LimitByVersion1(const std::string& name, const CgroupLimits& limits) {
+  // The folder of a group whose control file took the value, or "".
+  const auto limit = [&](const std::string& controller, const std::string& file,
+                         const std::string& value) -> std::string {
+    const std::string folder = MakeVersion1(controller, name, file);
+    if (folder.empty() || !WriteControl(JoinPath(folder, file), value)) return "";
+    version_ = 1;
+    return folder;
+  };
+  if (limits.memory_bytes > 0) {
+    const std::string bytes = absl::StrCat(limits.memory_bytes);
+    memory_folder_ = limit("memory", "memory.limit_in_bytes", bytes);
+    // Absent without swap accounting.
+    if (limits_memory())
+      WriteControl(JoinPath(memory_folder_, "memory.memsw.limit_in_bytes"), bytes);
+  }
+  if (limits.processes > 0)
+    pids_folder_ = limit("pids", "pids.max", absl::StrCat(limits.processes));
+  if (limits.cores > 0) {
+    cpu_folder_ = limit("cpu", "cpu.cfs_quota_us", absl::StrCat(Quota(limits.cores)));
+  }
+}
+
+void WorkerCgroup::LimitByVersion2(const std::string& name, const CgroupLimits& limits) {
+  if (limits.memory_bytes <= 0) return;
+  const std::string folder = MakeVersion2(name, "memory.max");
+  const auto limit = [&](const char* file, const std::string& value) -> std::string {
+    return WriteControl(JoinPath(folder, file), value) ? folder : "";
+  };
+  if (folder.empty() || limit("memory.max", absl::StrCat(limits.memory_bytes)).empty()) return;
+  version_ = 2;
+  memory_folder_ = folder;
+  limit("memory.swap.max", "0");
+  if (limits.processes > 0) pids_folder_ = limit("pids.max", absl::StrCat(limits.processes));
+  if (limits.cores > 0) {
+    cpu_folder_ = limit("cpu.max", absl::StrCat(Quota(limits.cores), " ", kPeriodMicroseconds));
+  }
 }
 
 WorkerCgroup::WorkerCgroup(WorkerCgroup&& other) noexcept { *this = std::move(other); }
@@ -168,6 +191,7 @@ WorkerCgroup& WorkerCgroup::operator=(WorkerCgroup&& other) noexcept {
   std::swap(version_, other.version_);
   std::swap(memory_folder_, other.memory_folder_);
   std::swap(pids_folder_, other.pids_folder_);
+  std::swap(cpu_folder_, other.cpu_folder_);
   return *this;
 }
 
@@ -183,10 +207,9 @@ WorkerCgroup::~WorkerCgroup() {
 }
 
 std::vector<std::string> WorkerCgroup::Folders() const {
-  std::vector<std::string> folders;
-  if (!memory_folder_.empty()) folders.push_back(memory_folder_);
-  if (!pids_folder_.empty() && pids_folder_ != memory_folder_) folders.push_back(pids_folder_);
-  return folders;
+  std::set<std::string> folders = {memory_folder_, pids_folder_, cpu_folder_};
+  folders.erase("");
+  return {folders.begin(), folders.end()};
 }
 
 std::vector<std::string> WorkerCgroup::procs_files() const {
@@ -197,8 +220,11 @@ std::vector<std::string> WorkerCgroup::procs_files() const {
 
 std::string WorkerCgroup::description() const {
   if (version_ == 0) return "no cgroup";
-  return absl::StrCat("cgroup v", version_, limits_memory() ? " memory" : "",
-                      limits_processes() ? (limits_memory() ? "+pids" : " pids") : "");
+  std::vector<const char*> parts;
+  if (limits_memory()) parts.push_back("memory");
+  if (limits_processes()) parts.push_back("pids");
+  if (limits_cores()) parts.push_back("cpu");
+  return absl::StrCat("cgroup v", version_, " ", absl::StrJoin(parts, "+"));
 }
 
 int64_t WorkerCgroup::OomKills() const {
@@ -210,6 +236,11 @@ int64_t WorkerCgroup::OomKills() const {
 int64_t WorkerCgroup::RefusedForks() const {
   if (pids_folder_.empty()) return 0;
   return Counter(JoinPath(pids_folder_, "pids.events"), "max");
+}
+
+int64_t WorkerCgroup::Throttled() const {
+  if (cpu_folder_.empty()) return 0;
+  return Counter(JoinPath(cpu_folder_, "cpu.stat"), "nr_throttled");
 }
 
 void WorkerCgroup::KillAll() const {

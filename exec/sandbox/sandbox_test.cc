@@ -82,9 +82,10 @@ TEST(SandboxTest, SaysWhichFolderIsClosed) {
 TEST(CgroupTest, HoldsAProcessAndGoesAway) {
   std::vector<std::string> files;
   {
-    WorkerCgroup group = WorkerCgroup::Create("test", 64 << 20, 8);
+    WorkerCgroup group =
+        WorkerCgroup::Create("test", {.memory_bytes = 64 << 20, .processes = 8, .cores = 1});
     files = group.procs_files();
-    EXPECT_EQ(files.empty(), !group.limits_memory() && !group.limits_processes());
+    EXPECT_EQ(files.empty(), group.description() == "no cgroup");
     EXPECT_EQ(group.OomKills(), 0);
     SandboxSpec spec;
     spec.kind = SandboxKind::kNone;
@@ -99,7 +100,7 @@ TEST(CgroupTest, HoldsAProcessAndGoesAway) {
 }
 
 TEST(CgroupTest, CountsWhatTheKernelKilled) {
-  WorkerCgroup group = WorkerCgroup::Create("oom", 32 << 20, 0);
+  WorkerCgroup group = WorkerCgroup::Create("oom", {.memory_bytes = 32 << 20});
   if (!group.limits_memory()) {
     EXPECT_EQ(group.description(), "no cgroup");  // nothing to count on this host
     return;
@@ -112,6 +113,24 @@ TEST(CgroupTest, CountsWhatTheKernelKilled) {
   ASSERT_TRUE(result.ok()) << result.status();
   EXPECT_EQ(result->signal, 9);
   EXPECT_EQ(group.OomKills(), 1);
+}
+
+TEST(CgroupTest, StopsWhoTakesMoreCoresThanGiven) {
+  WorkerCgroup group =
+      WorkerCgroup::Create("cores", {.memory_bytes = int64_t{1} << 30, .cores = 0.1});
+  if (!group.limits_cores()) {
+    EXPECT_EQ(group.description().find("cpu"), std::string::npos);
+    return;
+  }
+  SandboxSpec spec;
+  spec.kind = SandboxKind::kNone;
+  spec.cgroup_procs = group.procs_files();
+  // As much of a core as six periods allow, however long that takes.
+  const auto result = RunCommand(SandboxCommand(
+      spec, {"/usr/bin/python3", "-c", "import time\nwhile time.process_time() < 0.06: pass"}));
+  ASSERT_TRUE(result.ok()) << result.status();
+  EXPECT_EQ(result->exit_code, 0) << result->err;
+  EXPECT_GE(group.Throttled(), 1);
 }
 
 }  // namespace

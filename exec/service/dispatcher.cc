@@ -117,7 +117,7 @@ absl::StatusOr<ExecResult> Dispatcher::RunOn(Device* device, const ExecRequest& 
       result.set_attempts(std::max(result.attempts(), 1) + 1);
     }
     // Others may have held the memory that it lacked.
-    if (result.outcome() != EXEC_OUT_OF_MEMORY || !place.had_company()) return result;
+    if (!result.device_memory() || !place.had_company()) return result;
     alone = true;
   }
 }

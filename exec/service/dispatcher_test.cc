@@ -206,7 +206,9 @@ TEST_F(DispatcherTest, OutOfMemoryInCompanyIsTriedAgainAlone) {
     const bool lacks = mine == 2 && backends_[0]->running() > 1;
     if (mine == 1) absl::SleepFor(absl::Milliseconds(50));
     used -= mine;
-    return ScriptedBackend::Result(lacks ? EXEC_OUT_OF_MEMORY : EXEC_OK);
+    ExecResult result = ScriptedBackend::Result(lacks ? EXEC_OUT_OF_MEMORY : EXEC_OK);
+    result.set_device_memory(lacks);
+    return result;
   });
   Start(SomeRequest("small"));
   const auto large = d.Run(SomeRequest("large"), 0, Soon(), Never);
@@ -219,12 +221,33 @@ TEST_F(DispatcherTest, OutOfMemoryInCompanyIsTriedAgainAlone) {
 
 TEST_F(DispatcherTest, OutOfMemoryAloneCounts) {
   Dispatcher& d = Make({}, [](const ExecRequest&, absl::Time) {
-    return ScriptedBackend::Result(EXEC_OUT_OF_MEMORY);
+    ExecResult result = ScriptedBackend::Result(EXEC_OUT_OF_MEMORY);
+    result.set_device_memory(true);
+    return result;
   });
   const auto result = d.Run(SomeRequest(), 0, Soon(), Never);
   ASSERT_TRUE(result.ok());
   EXPECT_EQ(result->outcome(), EXEC_OUT_OF_MEMORY);
   EXPECT_EQ(backends_[0]->calls(), 1);
+}
+
+TEST_F(DispatcherTest, WhoFillsHisOwnLimitKeepsNobodyWaiting) {
+  absl::Notification done;
+  Dispatcher& d = Make({}, [&](const ExecRequest& request, absl::Time) {
+    if (request.candidate_source() == "small") {
+      done.WaitForNotificationWithTimeout(absl::Seconds(20));
+      return ScriptedBackend::Result(EXEC_OK);
+    }
+    return ScriptedBackend::Result(EXEC_OUT_OF_MEMORY);
+  });
+  Start(SomeRequest("small"));
+  while (backends_[0]->running() < 1) absl::SleepFor(absl::Milliseconds(1));
+  const auto result = d.Run(SomeRequest("fills"), 0, Soon(), Never);
+  done.Notify();
+  ASSERT_TRUE(result.ok());
+  EXPECT_EQ(result->outcome(), EXEC_OUT_OF_MEMORY);
+  JoinAll();
+  EXPECT_EQ(backends_[0]->calls(), 2);
 }
 
 TEST_F(DispatcherTest, DrainingFinishesAndRefuses) {

@@ -97,8 +97,7 @@ absl::StatusOr<std::unique_ptr<Worker>> Worker::Start(const WorkerConfig& config
   if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, sockets) != 0) {
     return ErrnoStatus(errno, "make", "a socket pair for a worker");
   }
-  WorkerCgroup cgroup =
-      WorkerCgroup::Create(name, config.cgroup_memory_bytes, config.cgroup_processes);
+  WorkerCgroup cgroup = WorkerCgroup::Create(name, config.cgroup);
   SandboxSpec sandbox = config.sandbox;
   sandbox.cgroup_procs = cgroup.procs_files();
   std::vector<std::string> command = config.command;

@@ -24,10 +24,9 @@ struct WorkerConfig {
   SandboxSpec sandbox;
   std::vector<std::string> command;  // the Python program, without the arguments Start adds
   std::string runner = "runner";     // module with run_job and, if it has one, warm_up
-  int64_t cgroup_memory_bytes = 0;   // for worker and job together; 0: no cgroup
-  int64_t cgroup_processes = 0;
-  bool limit_data = true;  // RLIMIT_DATA on jobs (not with CUDA)
-  bool job_filter = true;  // jobs get a system call filter; false: this kernel has none
+  CgroupLimits cgroup;               // for worker and job together
+  bool limit_data = true;            // RLIMIT_DATA on jobs (not with CUDA)
+  bool job_filter = true;            // jobs get a system call filter; false: this kernel has none
   absl::Duration start_timeout = absl::Seconds(120);
   absl::Duration kill_grace = absl::Seconds(5);  // for the worker to report a killed job
   int stop_fd = -1;                              // readable when the pool stops; ends every wait

@@ -71,8 +71,10 @@ absl::Status WorkerPool::Prepare(const WorkerPoolOptions& options) {
   if (stop_fd_ < 0) return ErrnoStatus(errno, "make", "an event descriptor");
   ASSIGN_OR_RETURN(sources_, StagePythonSources(options));
   ASSIGN_OR_RETURN(config_, MakeWorkerConfig(options, sources_->path()));
-  config_.cgroup_memory_bytes = limits_.memory_bytes() + options.worker_bytes + options.kept_bytes;
-  config_.cgroup_processes = limits_.processes() + kWorkerProcesses;
+  config_.cgroup = {
+      .memory_bytes = limits_.memory_bytes() + options.worker_bytes + options.kept_bytes,
+      .processes = limits_.processes() + kWorkerProcesses,
+      .cores = options.cores};
   config_.stop_fd = stop_fd_;
   return absl::OkStatus();
 }

@@ -36,6 +36,9 @@ struct WorkerPoolOptions {
   // Further folders of Python modules.
   std::vector<std::string> extra_python_dirs;
   std::string runner = "runner";
+  // Cores that a worker and its job may use at once, where a cgroup can hold them to it, so that
+  // one who forks or spins leaves the others theirs; 0: all.
+  double cores = 4;
   // What a warm worker itself may hold, beside its job: torch, Triton and file cache.
   int64_t worker_bytes = int64_t{1} << 30;
   // Memory of finished jobs that stays charged to the workers because it is kept here.
@@ -76,7 +79,7 @@ class WorkerPool {
   // The most a job gets, all fields set.
   const ExecLimits& limits() const { return limits_; }
   WorkerPoolCounts counts() const;
-  // "bubblewrap, seccomp, cgroup v1 memory+pids, rlimits".
+  // "bubblewrap, seccomp, cgroup v1 memory+pids+cpu, rlimits".
   std::string sandbox_description() const;
 
  private:
