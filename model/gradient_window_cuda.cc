@@ -4,6 +4,7 @@
 #include <c10/cuda/CUDACachingAllocator.h>
 #include <c10/cuda/CUDAException.h>
 #include <c10/cuda/CUDAGuard.h>
+#include <c10/cuda/CUDAStream.h>
 #include <c10/util/Exception.h>
 #include <cuda.h>
 #include <cuda_runtime_api.h>
@@ -106,7 +107,10 @@ class CudaMapping {
 
   void Free() {
     const c10::cuda::CUDAGuard guard(device_);
-    C10_CUDA_CHECK_WARN(cudaDeviceSynchronize());  // nothing uses the memory any more
+    // Nothing uses the memory any more. Not the whole device: a stream of collectives may wait for
+    // a rank that is gone.
+    C10_CUDA_CHECK_WARN(
+        cudaStreamSynchronize(c10::cuda::getCurrentCUDAStream(device_.index()).stream()));
     for (const Mapped& range : mapped_) driver_.unmap(range.at, range.bytes);
     for (const CUmemGenericAllocationHandle memory : memory_) driver_.release(memory);
     if (base_ != 0) driver_.free(base_, size_);

@@ -134,13 +134,13 @@ void AdamW::WriteFrom(int64_t offset, const Gradients& gradients) {
   if (!sharded() || !sum_status_.ok()) return;
   // At the beginning of a pass memory may wait for any bucket of the one before.
   if (unsummed_ == plan_.buckets() && passes_ > 0) {
-    sum_status_ = ranks_->FollowReduce(gradients.flat(), 0);
+    sum_status_ = ranks_->AwaitReduce(gradients.flat(), 0);
   }
   const int64_t overwritten = gradients.window().OverwrittenFrom(offset);
   if (!gradients.window().shares() || overwritten >= plan_.flat_size()) return;
   const int64_t bucket = overwritten / plan_.bucket_elements();
   TORCH_CHECK(bucket >= unsummed_, "gradients are overwritten before they are summed");
-  if (sum_status_.ok()) sum_status_ = ranks_->FollowReduce(gradients.flat(), bucket);
+  if (sum_status_.ok()) sum_status_ = ranks_->AwaitReduce(gradients.flat(), bucket);
 }
 
 absl::Status AdamW::SumGradients(const Gradients& gradients) {

@@ -61,7 +61,7 @@ class AdamW {
   // all ranks make as many, at least one.
   void GradientsFrom(int64_t offset, const Gradients& gradients);
   // If sharded(): ahead of whatever writes gradients from `offset` on, up to those that are final.
-  // The current stream waits for sums that must have read the memory first.
+  // Waits for sums that must have read the memory first.
   void WriteFrom(int64_t offset, const Gradients& gradients);
 
   // One step on the sum of all ranks' gradients, made by all ranks together; weights are the same

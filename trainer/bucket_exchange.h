@@ -23,9 +23,10 @@ class BucketExchange {
   // to its place in `local` ([LocalSize(rank)] fp32), or with `add` is added to what lies there.
   virtual absl::Status Reduce(const ShardPlan& plan, int64_t bucket, const at::Tensor& full,
                               const at::Tensor& local, bool add) = 0;
-  // What the current stream is given from now on comes after the bucket's sum that was begun last,
-  // and after all begun before it, and may overwrite what they have read. The host does not wait.
-  virtual absl::Status FollowReduce(int64_t bucket) = 0;
+  // Until the bucket's sum that was begun last, and all begun before it, have read `full`: what
+  // they have read may then be overwritten. The host waits, as it can give up after the deadline: a
+  // stream that waited for a rank that is gone could never be waited for again.
+  virtual absl::Status AwaitReduce(int64_t bucket) = 0;
   // Each rank's own piece of a bucket of `full` ([flat_size], of any type) to all the others, in
   // place.
   virtual absl::Status Gather(const ShardPlan& plan, int64_t bucket, const at::Tensor& full) = 0;

@@ -124,8 +124,8 @@ absl::Status DataParallel::ReduceBucket(const ShardPlan& plan, int64_t bucket,
   return Noted(Exchange(full)->Reduce(plan, bucket, full, local, add));
 }
 
-absl::Status DataParallel::FollowReduce(const at::Tensor& full, int64_t bucket) {
-  return Noted(Exchange(full)->FollowReduce(bucket));
+absl::Status DataParallel::AwaitReduce(const at::Tensor& full, int64_t bucket) {
+  return Noted(Exchange(full)->AwaitReduce(bucket));
 }
 
 absl::Status DataParallel::GatherBucket(const ShardPlan& plan, int64_t bucket,

@@ -120,15 +120,10 @@ absl::Status GpuCollectives::Follow() {
   return absl::OkStatus();
 }
 
-absl::Status GpuCollectives::Finish(const char* what) {
-  if (comm_ == nullptr) return absl::UnavailableError("the group of GPUs has ended");
-  const c10::cuda::CUDAGuard guard(options_.device);
+absl::Status GpuCollectives::Await(const at::cuda::CUDAEvent& event, const char* what) {
   const absl::Time deadline = absl::Now() + options_.timeout;
-  at::cuda::CUDAEvent done;
-  done.record(stream_);
-  done.block(c10::cuda::getCurrentCUDAStream(options_.device.index()));
   Pauses pauses;
-  while (!done.query()) {
+  while (!event.query()) {
     ncclResult_t code = ncclSuccess;
     ncclCommGetAsyncError(comm_, &code);
     if (code != ncclSuccess && code != ncclInProgress) return Check(code, what, deadline);
@@ -136,6 +131,15 @@ absl::Status GpuCollectives::Finish(const char* what) {
     pauses.Pause();
   }
   return absl::OkStatus();
+}
+
+absl::Status GpuCollectives::Finish(const char* what) {
+  if (comm_ == nullptr) return absl::UnavailableError("the group of GPUs has ended");
+  const c10::cuda::CUDAGuard guard(options_.device);
+  at::cuda::CUDAEvent done;
+  done.record(stream_);
+  done.block(c10::cuda::getCurrentCUDAStream(options_.device.index()));
+  return Await(done, what);
 }
 
 absl::Status GpuCollectives::Reduce(const ShardPlan& plan, int64_t bucket, const at::Tensor& full,
@@ -165,12 +169,12 @@ absl::Status GpuCollectives::Reduce(const ShardPlan& plan, int64_t bucket, const
   return absl::OkStatus();
 }
 
-absl::Status GpuCollectives::FollowReduce(int64_t bucket) {
+absl::Status GpuCollectives::AwaitReduce(int64_t bucket) {
   if (comm_ == nullptr) return absl::UnavailableError("the group of GPUs has ended");
   const auto reduced = reduced_.find(bucket);
   if (reduced == reduced_.end()) return absl::InternalError("a bucket that was never summed");
-  reduced->second.block(c10::cuda::getCurrentCUDAStream(options_.device.index()));
-  return absl::OkStatus();
+  const c10::cuda::CUDAGuard guard(options_.device);
+  return Await(reduced->second, "the sum of gradients");
 }
 
 absl::Status GpuCollectives::Gather(const ShardPlan& plan, int64_t bucket, const at::Tensor& full) {

@@ -44,7 +44,7 @@ class GpuCollectives : public BucketExchange {
   // With tensors on the device. After an error no other operation can succeed.
   absl::Status Reduce(const ShardPlan& plan, int64_t bucket, const at::Tensor& full,
                       const at::Tensor& local, bool add) override;
-  absl::Status FollowReduce(int64_t bucket) override;
+  absl::Status AwaitReduce(int64_t bucket) override;
   absl::Status Gather(const ShardPlan& plan, int64_t bucket, const at::Tensor& full) override;
   absl::Status Finish(const char* what) override;
 
@@ -56,6 +56,8 @@ class GpuCollectives : public BucketExchange {
   absl::Status Check(ncclResult_t code, const char* what, absl::Time deadline);
   // The stream of the operations goes on where the current one is now.
   absl::Status Follow();
+  // Until the stream of the operations has reached the event.
+  absl::Status Await(const at::cuda::CUDAEvent& event, const char* what);
   absl::Status Late(const char* what);
   // Ends kernels that wait for a rank that is gone.
   void Abort();

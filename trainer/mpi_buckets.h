@@ -15,7 +15,7 @@ class MpiBuckets : public BucketExchange {
 
   absl::Status Reduce(const ShardPlan& plan, int64_t bucket, const at::Tensor& full,
                       const at::Tensor& local, bool add) override;
-  absl::Status FollowReduce(int64_t bucket) override { return absl::OkStatus(); }
+  absl::Status AwaitReduce(int64_t bucket) override { return absl::OkStatus(); }
   absl::Status Gather(const ShardPlan& plan, int64_t bucket, const at::Tensor& full) override;
   absl::Status Finish(const char* what) override { return absl::OkStatus(); }
 
