@@ -147,7 +147,8 @@ HeldMemory HeldForTraining(const ModelConfig& config, const StateSharding& shard
     return sharding.zero_stage >= stage ? (bytes + ranks - 1) / ranks : bytes;
   };
   return {.weights = parameters * sharding.element_bytes,
-          .gradients = share(parameters * 4, 2),
+          .gradients =
+              share(parameters * 4, 2) + (sharding.zero_stage == 2 ? sharding.window_bytes : 0),
           .optimizer = share(parameters * sharding.state_bytes, 1)};
 }
 

@@ -31,12 +31,12 @@ struct StateSharding {
   int64_t element_bytes = 2;  // of the weights
   int64_t ranks = 1;          // that share what is sharded
   int zero_stage = 0;         // 1: each rank holds a share of the optimizer's state, 2: of the
-                              // gradients as well
+                              // gradients as well, and a window of those under way
   int64_t state_bytes = 12;   // of the optimizer for a parameter: fp32 weight and two moments
+  int64_t window_bytes = 0;   // at stage 2: see WindowFor
 };
 
-// Weights, fp32 gradients and the optimizer's state. `other` stays 0: at stage 2 the caller adds
-// the gradients that are on their way to their owner.
+// Weights, fp32 gradients and the optimizer's state; `other` stays 0.
 HeldMemory HeldForTraining(const ModelConfig& config, const StateSharding& sharding);
 
 // Kept free by default: CUDA's context, cuDNN's and NCCL's own memory, and what the caching

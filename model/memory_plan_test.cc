@@ -160,6 +160,10 @@ TEST(MemoryPlanTest, StagesShareWhatTheySay) {
   EXPECT_EQ(one.optimizer, 3 * p);
   const HeldMemory two = HeldForTraining(config, {.ranks = 4, .zero_stage = 2});
   EXPECT_EQ(two.gradients, p);
+  EXPECT_EQ(HeldForTraining(config, {.ranks = 4, .zero_stage = 2, .window_bytes = 1000}).gradients,
+            p + 1000);
+  EXPECT_EQ(HeldForTraining(config, {.ranks = 4, .zero_stage = 1, .window_bytes = 1000}).gradients,
+            4 * p);
   EXPECT_EQ(two.weights, 2 * p);
 }
 

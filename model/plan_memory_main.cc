@@ -10,7 +10,9 @@
 #include "absl/flags/usage.h"
 #include "base/status.h"
 #include "model/bench_inputs.h"
+#include "model/gradient_window.h"
 #include "model/memory_plan.h"
+#include "model/weights.h"
 
 ABSL_FLAG(std::string, shape, "qwen3_8b", "One of model/configs.");
 ABSL_FLAG(int64_t, tokens, 18432, "Of the largest micro-batch.");
@@ -21,6 +23,8 @@ ABSL_FLAG(double, reserve_gib, 2.0, "Of it, for what is not planned.");
 ABSL_FLAG(double, other_gib, 0.0, "Of it, for what else is held: a generation engine, buckets.");
 ABSL_FLAG(int64_t, ranks, 1, "GPUs that share the state of training.");
 ABSL_FLAG(int, zero_stage, 0, "0, 1 (optimizer sharded) or 2 (gradients as well).");
+ABSL_FLAG(int64_t, bucket_elements, int64_t{1} << 26,
+          "Elements of gradients that are summed over the GPUs at a time, at stage 2.");
 ABSL_FLAG(int64_t, state_bytes, 12, "Of the optimizer for a parameter; 0: forward and backward.");
 ABSL_FLAG(bool, tuned, false, "Products by the fastest of cuBLASLt's proposals.");
 ABSL_FLAG(bool, deterministic, true, "Attention's sums in a fixed order.");
@@ -42,9 +46,15 @@ absl::Status Run() {
     return absl::InvalidArgumentError(
         "--tokens and --ranks must be at least 1, --target_rows and --longest at least 0");
   }
-  HeldMemory held = HeldForTraining(config, {.ranks = ranks,
-                                             .zero_stage = absl::GetFlag(FLAGS_zero_stage),
-                                             .state_bytes = absl::GetFlag(FLAGS_state_bytes)});
+  StateSharding sharding = {.ranks = ranks,
+                            .zero_stage = absl::GetFlag(FLAGS_zero_stage),
+                            .state_bytes = absl::GetFlag(FLAGS_state_bytes)};
+  if (sharding.zero_stage == 2) {
+    sharding.window_bytes = WindowFor(ParameterLayout(config), config.tie_word_embeddings,
+                                      absl::GetFlag(FLAGS_bucket_elements), at::kCUDA)
+                                .bytes();
+  }
+  HeldMemory held = HeldForTraining(config, sharding);
   held.other = Bytes(absl::GetFlag(FLAGS_other_gib));
   const MemoryLimit limit = {Bytes(absl::GetFlag(FLAGS_budget_gib)),
                              Bytes(absl::GetFlag(FLAGS_reserve_gib))};

@@ -7,6 +7,7 @@
 #include <ATen/TensorOperators.h>
 #include <ATen/ops/empty.h>
 #include <ATen/ops/full_like.h>
+#include <ATen/ops/zeros.h>
 #include <c10/cuda/CUDACachingAllocator.h>
 #include <c10/cuda/CUDAFunctions.h>
 
@@ -25,6 +26,7 @@
 #include "base/status.h"
 #include "model/bench_inputs.h"
 #include "model/bench_peer.h"
+#include "model/gradient_window.h"
 #include "model/memory_plan.h"
 #include "model/step_batches.h"
 #include "model/step_profile.h"
@@ -41,6 +43,9 @@ ABSL_FLAG(int64_t, dense_from, 4096,
 ABSL_FLAG(
     double, budget_gib, 0,
     "Memory for weights, gradients and the step; what does not fit is recomputed. 0: no limit.");
+ABSL_FLAG(int, share_of, 1,
+          "As one rank of so many with ZeRO-2, without its communication: gradients go through a "
+          "window of memory, and so large a share of them is added up. 1: all of them stay.");
 ABSL_FLAG(int, kernels, 12, "Kernels to name, by time.");
 ABSL_FLAG(bool, profile, true, "Three more steps with the time of each kernel.");
 ABSL_FLAG(std::string, peer, "",
@@ -93,6 +98,48 @@ void MeasureAttention(const ModelConfig& config, const CudnnAttention::Options& 
   std::printf("%s\n", line.dump().c_str());
 }
 
+constexpr int64_t kBucket = int64_t{1} << 26;  // elements, as trainer/shard_plan.h has them
+
+// Where gradients go: see --share_of.
+class GradientsOfRank {
+ public:
+  GradientsOfRank(const Weights& weights, int ranks)
+      : ranks_(ranks),
+        gradients_(weights, ranks == 1
+                                ? GradientWindow{.own = weights.layout().flat_size}
+                                : WindowFor(weights.layout(), weights.config().tie_word_embeddings,
+                                            kBucket, weights.device())) {
+    buckets_ = (gradients_.flat().numel() + kBucket - 1) / kBucket;
+    unsummed_ = buckets_;
+    if (ranks > 1) share_ = at::zeros({buckets_ * Piece(kBucket)}, gradients_.flat().options());
+  }
+
+  Gradients* gradients() { return &gradients_; }
+  // Of the window, which torch's allocator does not know.
+  int64_t mapped_bytes() const {
+    return gradients_.window().shares() ? gradients_.window().bytes() : 0;
+  }
+
+  void FinalFrom(int64_t offset) {
+    if (ranks_ == 1) return;
+    for (; unsummed_ > 0 && (unsummed_ - 1) * kBucket >= offset; --unsummed_) Add(unsummed_ - 1);
+    if (offset == 0) unsummed_ = buckets_;
+  }
+
+ private:
+  int64_t Piece(int64_t size) const { return (size + ranks_ - 1) / ranks_; }
+  void Add(int64_t bucket) {
+    const int64_t begin = bucket * kBucket;
+    const int64_t size = Piece(std::min(kBucket, gradients_.flat().numel() - begin));
+    share_.narrow(0, bucket * Piece(kBucket), size).add_(gradients_.flat().narrow(0, begin, size));
+  }
+
+  const int ranks_;
+  Gradients gradients_;
+  at::Tensor share_;
+  int64_t buckets_ = 0, unsummed_ = 0;
+};
+
 // What a batch recomputes to stay within --budget_gib; printed.
 absl::StatusOr<MemoryPlan> PlanBatch(const ModelConfig& config, const Transformer::Options& options,
                                      const std::vector<int64_t>& lengths) {
@@ -103,7 +150,15 @@ absl::StatusOr<MemoryPlan> PlanBatch(const ModelConfig& config, const Transforme
     step.tokens += length;
     step.target_rows += length - 1;
   }
-  const HeldMemory held = HeldForTraining(config, {.state_bytes = 0});
+  StateSharding sharding = {.state_bytes = 0};
+  if (const int ranks = absl::GetFlag(FLAGS_share_of); ranks > 1) {
+    sharding.ranks = ranks;
+    sharding.zero_stage = 2;
+    sharding.window_bytes = WindowFor(ParameterLayout(config), config.tie_word_embeddings, kBucket,
+                                      at::Device(at::kCUDA, 0))
+                                .bytes();
+  }
+  const HeldMemory held = HeldForTraining(config, sharding);
   const MemoryLimit limit = {
       static_cast<int64_t>(absl::GetFlag(FLAGS_budget_gib) * (int64_t{1} << 30)), /*reserve=*/0};
   ASSIGN_OR_RETURN(MemoryPlan plan, PlanMemory(config, step, held, limit));
@@ -112,7 +167,7 @@ absl::StatusOr<MemoryPlan> PlanBatch(const ModelConfig& config, const Transforme
 }
 
 void MeasureBatch(const Transformer& model, const std::vector<int64_t>& lengths,
-                  const MemoryPlan& plan, Gradients* gradients) {
+                  const MemoryPlan& plan, GradientsOfRank* rank) {
   const at::Device device = model.weights()->device();
   const PackedBatch batch = RandomBatch(model.config(), lengths, 1, device);
   const at::Tensor targets = NextTokenTargets(batch);
@@ -122,7 +177,8 @@ void MeasureBatch(const Transformer& model, const std::vector<int64_t>& lengths,
         [](const at::Tensor&, const at::Tensor& log_probs, const at::Tensor&) {
           return at::full_like(log_probs, -1.0 / 1024);
         },
-        Transformer::GradientSum::kReplace, gradients);
+        Transformer::GradientSum::kReplace, rank->gradients(),
+        [&](int64_t offset) { rank->FinalFrom(offset); });
   };
   c10::cuda::CUDACachingAllocator::emptyCache();
   c10::cuda::CUDACachingAllocator::resetPeakStats(device.index());
@@ -139,12 +195,14 @@ void MeasureBatch(const Transformer& model, const std::vector<int64_t>& lengths,
   const double seconds =
       std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count() / steps;
   const double peak = static_cast<double>(
-      c10::cuda::CUDACachingAllocator::getDeviceStats(device.index()).allocated_bytes[0].peak);
+      c10::cuda::CUDACachingAllocator::getDeviceStats(device.index()).allocated_bytes[0].peak +
+      rank->mapped_bytes());
   const StepProfile profile = absl::GetFlag(FLAGS_profile) ? ProfileStep(step) : StepProfile();
   const double tokens = static_cast<double>(batch.num_tokens());
   nlohmann::ordered_json line{
       {"shape", absl::GetFlag(FLAGS_shape)},
       {"lengths", lengths},
+      {"share_of", absl::GetFlag(FLAGS_share_of)},
       {"tokens_per_s", tokens / seconds},
       {"tflops", FlopsOfStep(model.config(), lengths) / seconds / 1e12},
       {"peak_gib", peak / (1 << 30)},
@@ -167,6 +225,9 @@ absl::Status Run() {
   const std::string shape = absl::GetFlag(FLAGS_shape);
   ASSIGN_OR_RETURN(const ModelConfig config, ShapeOf(shape));
   ASSIGN_OR_RETURN(const auto batches, ParseBatches(absl::GetFlag(FLAGS_lengths)));
+  if (absl::GetFlag(FLAGS_share_of) < 1) {
+    return absl::InvalidArgumentError("--share_of must be at least 1");
+  }
   if (!at::globalContext().hasCUDA()) {
     return absl::FailedPreconditionError("this machine has no GPU that torch can use");
   }
@@ -186,11 +247,11 @@ absl::Status Run() {
                            .steps = absl::GetFlag(FLAGS_steps)}));
   const std::shared_ptr<Weights> weights = RandomWeights(config, device, at::kBFloat16);
   Transformer model(config, weights, options);
-  Gradients gradients(*weights);
+  GradientsOfRank rank(*weights, absl::GetFlag(FLAGS_share_of));
   for (size_t i = 0; i < batches.size(); ++i) {
     MeasureAttention(config, options.gpu.attention, batches[i], device);
     model.set_recompute(plans[i].layers);
-    MeasureBatch(model, batches[i], plans[i], &gradients);
+    MeasureBatch(model, batches[i], plans[i], &rank);
   }
   return absl::OkStatus();
 }

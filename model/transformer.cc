@@ -8,7 +8,6 @@
 #include <algorithm>
 #include <utility>
 
-#include "absl/strings/match.h"
 #include "model/decode.h"
 #include "model/decoder_layer.h"
 #include "model/embedding.h"
@@ -27,16 +26,6 @@ const at::Tensor& HeadWeight(const ParameterBuffer& buffer) {
   return buffer.Get(buffer.config().tie_word_embeddings ? kEmbedding : "lm_head.weight");
 }
 
-// The gradients that a backward adds to in any mode: of norms, and of an embedding that no head
-// shares.
-void ZeroSummed(Gradients* gradients) {
-  for (const ParameterInfo& info : gradients->layout().parameters) {
-    if (!info.decay() || (info.name == kEmbedding && !gradients->config().tie_word_embeddings)) {
-      gradients->Get(info.name).zero_();
-    }
-  }
-}
-
 ForwardResult NoResult(const PackedBatch& batch) {
   const at::TensorOptions fp32 = batch.tokens.options().dtype(at::kFloat);
   return {at::zeros({batch.num_tokens()}, fp32), at::zeros({batch.num_tokens()}, fp32)};
@@ -53,12 +42,6 @@ struct Transformer::Impl {
         final_norm(weights.Get(kFinalNorm)),
         head(HeadWeight(weights)) {
     for (int64_t i = 0; i < config.num_layers; ++i) layers.emplace_back(weights, i);
-    starts = {0};
-    for (const ParameterInfo& info : weights.layout().parameters) {
-      if (absl::EndsWith(info.name, ".input_layernorm.weight") || info.name == kFinalNorm) {
-        starts.push_back(info.offset);
-      }
-    }
   }
 
   DecodeModel ForDecoding(const ModelConfig& config) const {
@@ -71,9 +54,6 @@ struct Transformer::Impl {
   const LayerContext context;
   const RotaryTable rotary;
   std::vector<DecoderLayerParameters> layers;
-  // Where the parameters of the embedding, of each layer, and of what follows them begin in the
-  // flat buffers: a backward goes through these in falling order.
-  std::vector<int64_t> starts;
   const at::Tensor embedding;
   const at::Tensor final_norm;
   const at::Tensor head;
@@ -161,24 +141,31 @@ void Transformer::Backward(const Activations& saved, const at::Tensor& d_log_pro
       impl_->head, head.targets, impl_->Head(head.temperature), head.lse,
       d_log_probs.index_select(0, head.rows), HeadWeight(*gradients));
   Activations shared = saved;  // tensors, not their contents
-  BackwardLayers(&shared, std::move(d_hidden), {}, gradients, [](int64_t) {});
+  BackwardLayers(
+      &shared, std::move(d_hidden), {}, gradients, [](int64_t) {}, [](int64_t) {});
 }
 
 ForwardResult Transformer::ForwardBackward(const PackedBatch& batch, const at::Tensor& targets,
                                            double temperature, TokenLoss loss, GradientSum sum,
-                                           Gradients* gradients, FinalFrom final_from) const {
+                                           Gradients* gradients, FinalFrom final_from,
+                                           WritesFrom writes_from) const {
   ForwardResult result = NoResult(batch);
   Activations kept;
   at::Tensor hidden = HiddenRows(batch, targets, temperature, &kept, true);
   const BackwardMode mode = {.replace = sum == GradientSum::kReplace, .consume = true};
+  TORCH_CHECK(mode.replace || !gradients->window().shares(),
+              "gradients that share memory can only be replaced");
+  const std::vector<ParameterPart>& parts = gradients->layout().parts;
   if (!hidden.defined()) {
-    if (mode.replace) gradients->Zero();
-    for (auto start = impl_->starts.rbegin(); start != impl_->starts.rend(); ++start) {
-      final_from(*start);
+    for (auto part = parts.rbegin(); part != parts.rend(); ++part) {
+      writes_from(part->begin);
+      if (mode.replace) gradients->flat().narrow(0, part->begin, part->size()).zero_();
+      final_from(part->begin);
     }
     return result;
   }
-  if (mode.replace) ZeroSummed(gradients);
+  writes_from(parts.back().begin);
+  if (mode.replace) gradients->ZeroSummed(parts.back());
   const at::Tensor& rows = kept.head.rows;
   at::Tensor d_hidden = impl_->context.Empty(hidden.sizes(), hidden);
   const HeadOutput out = LmHeadLearn(
@@ -190,12 +177,13 @@ ForwardResult Transformer::ForwardBackward(const PackedBatch& batch, const at::T
   result.log_probs.index_copy_(0, rows, out.log_probs.to(at::kFloat));
   result.entropy.index_copy_(0, rows, out.entropy.to(at::kFloat));
   hidden.reset();
-  BackwardLayers(&kept, std::move(d_hidden), mode, gradients, final_from);
+  BackwardLayers(&kept, std::move(d_hidden), mode, gradients, final_from, writes_from);
   return result;
 }
 
 void Transformer::BackwardLayers(Activations* saved, at::Tensor d_hidden, const BackwardMode& mode,
-                                 Gradients* gradients, FinalFrom final_from) const {
+                                 Gradients* gradients, FinalFrom final_from,
+                                 WritesFrom writes_from) const {
   const LayerContext& context = impl_->context;
   HeadActivations& head = saved->head;
   at::Tensor d_rows = context.Empty(head.input.sizes(), head.input).zero_();
@@ -207,15 +195,22 @@ void Transformer::BackwardLayers(Activations* saved, at::Tensor d_hidden, const 
   d_rows.reset();
   const LayerEnvironment environment = {context, config_, impl_->rotary, saved->batch.positions,
                                         saved->layout};
-  final_from(impl_->starts[config_.num_layers + 1]);
+  const std::vector<ParameterPart>& parts = gradients->layout().parts;
+  const auto begin = [&](const ParameterPart& part) {
+    writes_from(part.begin);
+    if (mode.replace) gradients->ZeroSummed(part);
+  };
+  final_from(parts.back().begin);
   for (int64_t i = config_.num_layers - 1; i >= 0; --i) {
+    begin(parts[i + 1]);
     DecoderLayerParameters layer_gradients(*gradients, i);
     DecoderLayerBackward(environment, impl_->layers[i], mode, &saved->layers[i], d,
                          &layer_gradients);
-    final_from(impl_->starts[i + 1]);
+    final_from(parts[i + 1].begin);
   }
+  begin(parts[0]);
   EmbeddingBackward(context, saved->batch.tokens, d, gradients->Get(kEmbedding));
-  final_from(impl_->starts[0]);
+  final_from(0);
 }
 
 at::Tensor Transformer::Logits(const PackedBatch& batch) const {

@@ -74,15 +74,20 @@ class Transformer {
   // places in the batch; it returns dLoss/dlog_probs [R] fp32. kReplace: the same as kAdd to
   // zeros, whatever `gradients` held, without the time to write and read these zeros. An exception
   // leaves `gradients` undefined. `final_from(offset)` is called with falling offsets, the same for
-  // any batch: what lies from there on in gradients->flat() is not changed any more by what the
-  // current stream is given later.
+  // any batch (where the layout's parts begin): what lies from there on in gradients->flat() is not
+  // changed any more by what the current stream is given later. Before each, `writes_from` is
+  // called with the same offset, ahead of anything that writes there; the first time also ahead of
+  // a tied head's gradient. Gradients in a window that shares memory (gradient_window.h) can only
+  // be replaced, and what is final must have been taken away when that memory's turn comes again.
   enum class GradientSum { kAdd, kReplace };
   using FinalFrom = absl::FunctionRef<void(int64_t offset)>;
+  using WritesFrom = absl::FunctionRef<void(int64_t offset)>;
   using TokenLoss = absl::FunctionRef<at::Tensor(
       const at::Tensor& rows, const at::Tensor& log_probs, const at::Tensor& entropy)>;
   ForwardResult ForwardBackward(
       const PackedBatch& batch, const at::Tensor& targets, double temperature, TokenLoss loss,
-      GradientSum sum, Gradients* gradients, FinalFrom final_from = [](int64_t) {}) const;
+      GradientSum sum, Gradients* gradients, FinalFrom final_from = [](int64_t) {},
+      WritesFrom writes_from = [](int64_t) {}) const;
 
   // Logits [T, vocab] fp32 of every token, unscaled: for tests and inspection of short batches.
   at::Tensor Logits(const PackedBatch& batch) const;
@@ -110,7 +115,7 @@ class Transformer {
                         Activations* kept, bool save_layers) const;
   // From the gradient of those rows to all parameters but the head's.
   void BackwardLayers(Activations* saved, at::Tensor d_hidden, const BackwardMode& mode,
-                      Gradients* gradients, FinalFrom final_from) const;
+                      Gradients* gradients, FinalFrom final_from, WritesFrom writes_from) const;
 
   // Embedding and all layers; visit(layer, activations) after each. Returns [T, C].
   at::Tensor RunLayers(const PackedBatch& batch, const SequenceLayout& layout,

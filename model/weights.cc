@@ -59,6 +59,13 @@ std::vector<NamedTensors> SplitShards(const Weights& weights, at::ScalarType dty
 }  // namespace
 
 ParameterLayout::ParameterLayout(const ModelConfig& c) {
+  const auto begin_part = [this] {
+    if (!parts.empty()) {
+      parts.back().end = flat_size;
+      parts.back().past_last = parameters.size();
+    }
+    parts.push_back({.begin = flat_size, .first = parameters.size()});
+  };
   auto add = [this](std::string name, std::vector<int64_t> shape) {
     ParameterInfo info;
     info.name = std::move(name);
@@ -69,9 +76,11 @@ ParameterLayout::ParameterLayout(const ModelConfig& c) {
     flat_size += (info.size + kAlignment - 1) / kAlignment * kAlignment;
     parameters.push_back(std::move(info));
   };
+  begin_part();
   add("model.embed_tokens.weight", {c.vocab_size, c.hidden_size});
   for (int64_t i = 0; i < c.num_layers; ++i) {
     const std::string layer = absl::StrCat("model.layers.", i, ".");
+    begin_part();
     add(layer + "input_layernorm.weight", {c.hidden_size});
     add(layer + "self_attn.q_proj.weight", {c.query_size(), c.hidden_size});
     add(layer + "self_attn.k_proj.weight", {c.kv_size(), c.hidden_size});
@@ -86,13 +95,19 @@ ParameterLayout::ParameterLayout(const ModelConfig& c) {
     add(layer + "mlp.up_proj.weight", {c.intermediate_size, c.hidden_size});
     add(layer + "mlp.down_proj.weight", {c.hidden_size, c.intermediate_size});
   }
+  begin_part();
   add("model.norm.weight", {c.hidden_size});
   if (!c.tie_word_embeddings) add("lm_head.weight", {c.vocab_size, c.hidden_size});
+  parts.back().end = flat_size;
+  parts.back().past_last = parameters.size();
 }
 
 ParameterBuffer::ParameterBuffer(const ModelConfig& config, at::Device device, at::ScalarType dtype)
-    : config_(config), layout_(config) {
-  flat_ = at::zeros({layout_.flat_size}, at::TensorOptions(dtype).device(device));
+    : ParameterBuffer(config, at::zeros({ParameterLayout(config).flat_size},
+                                        at::TensorOptions(dtype).device(device))) {}
+
+ParameterBuffer::ParameterBuffer(const ModelConfig& config, at::Tensor flat)
+    : config_(config), layout_(config), flat_(std::move(flat)) {
   for (const ParameterInfo& info : layout_.parameters) {
     views_[info.name] = flat_.narrow(0, info.offset, info.size).view(info.shape);
   }
@@ -164,6 +179,25 @@ std::shared_ptr<Weights> Weights::Clone() const {
   return copy;
 }
 
-void Gradients::Zero() { flat().zero_(); }
+Gradients::Gradients(const Weights& weights, const GradientWindow& window)
+    : ParameterBuffer(weights.config(),
+                      MapWindow(window, weights.layout().flat_size, weights.device())),
+      window_(window) {}
+
+void Gradients::Zero() {
+  TORCH_CHECK(!window_.shares(), "gradients that share memory are zeroed part by part");
+  flat().zero_();
+}
+
+void Gradients::ZeroSummed(const ParameterPart& part) {
+  for (size_t i = part.first; i < part.past_last; ++i) {
+    const ParameterInfo& info = layout().parameters[i];
+    const bool looked_up = info.offset == 0 && !config().tie_word_embeddings;
+    if (!info.decay() || looked_up) Get(info.name).zero_();
+    const int64_t end = info.offset + info.size;
+    const int64_t next = i + 1 < part.past_last ? layout().parameters[i + 1].offset : part.end;
+    if (window_.shares() && end < next) flat().narrow(0, end, next - end).zero_();
+  }
+}
 
 }  // namespace tritonrl

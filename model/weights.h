@@ -18,6 +18,7 @@
 #include "absl/status/statusor.h"
 #include "absl/types/span.h"
 #include "model/config.h"
+#include "model/gradient_window.h"
 
 namespace tritonrl {
 
@@ -31,12 +32,22 @@ struct ParameterInfo {
   bool decay() const { return shape.size() > 1; }
 };
 
+// Parameters that lie one behind the other and whose gradients are made together.
+struct ParameterPart {
+  int64_t begin = 0, end = 0;       // elements of the flat buffer
+  size_t first = 0, past_last = 0;  // indices of the parameters
+  int64_t size() const { return end - begin; }
+};
+
 // The parameters of a model in the order of the flat buffer. Each starts at a multiple of 64
 // elements; the gaps hold zeros. A tied head has no parameter of its own.
 struct ParameterLayout {
   explicit ParameterLayout(const ModelConfig& config);
 
   std::vector<ParameterInfo> parameters;
+  // The embedding, each layer, what follows them (the final norm and a head that is not tied). A
+  // backward goes through them from the last to the first.
+  std::vector<ParameterPart> parts;
   int64_t flat_size = 0;  // elements with gaps
 };
 
@@ -60,6 +71,10 @@ class ParameterBuffer {
   at::ScalarType dtype() const { return flat_.scalar_type(); }
   // View of the named parameter. An unknown name is a programming error (throws c10::Error).
   const at::Tensor& Get(const std::string& name) const;
+
+ protected:
+  // Views of `flat` [flat_size].
+  ParameterBuffer(const ModelConfig& config, at::Tensor flat);
 
  private:
   ModelConfig config_;
@@ -104,9 +119,21 @@ class Gradients : public ParameterBuffer {
  public:
   // Zeros on the device of `weights`.
   explicit Gradients(const Weights& weights)
-      : ParameterBuffer(weights.config(), weights.device(), at::kFloat) {}
+      : Gradients(weights, GradientWindow{.own = weights.layout().flat_size}) {}
+  // With only as much memory as the window has: a part is there from when a backward writes it
+  // until one overwrites it that shares its memory.
+  Gradients(const Weights& weights, const GradientWindow& window);
 
+  const GradientWindow& window() const { return window_; }
+
+  // All of it, which no window may be that shares memory.
   void Zero();
+  // What a backward adds to in any mode: gradients of the part's norms, and of an embedding that no
+  // head shares; in a window that shares memory also the gaps between parameters.
+  void ZeroSummed(const ParameterPart& part);
+
+ private:
+  GradientWindow window_;
 };
 
 }  // namespace tritonrl

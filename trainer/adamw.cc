@@ -64,9 +64,9 @@ AdamW::AdamW(const OptimizerConfig& config, std::shared_ptr<Weights> weights, Da
   if (config_.weight_decay() > 0) MarkDecay();
 }
 
-int64_t AdamW::StateBytes(at::ScalarType weights, int ranks) {
+int64_t AdamW::StateBytes(at::ScalarType weights, int ranks, int zero_stage) {
   const bool alone = ranks == 1;
-  return 8 + (alone && weights == at::kFloat ? 0 : 4) + (alone ? 0 : 4);
+  return 8 + (alone && weights == at::kFloat ? 0 : 4) + (alone || zero_stage == 2 ? 0 : 4);
 }
 
 // Parameters begin at multiples of kDecayBlock, and so do the pieces of ranks.
@@ -75,15 +75,10 @@ void AdamW::MarkDecay() {
   decayed_ = at::zeros({marks}, master_.options().dtype(at::kByte));
   for (const ParameterInfo& info : weights_->layout().parameters) {
     if (!info.decay()) continue;
-    const int64_t end = info.offset + info.size;
-    for (int64_t bucket = info.offset / plan_.bucket_elements();
-         bucket < plan_.buckets() && plan_.Bucket(bucket).begin < end; ++bucket) {
-      const FlatRange piece = plan_.Piece(bucket, rank());
-      const int64_t from = std::max(piece.begin, info.offset), to = std::min(piece.end, end);
-      if (from >= to) continue;
-      const int64_t local = plan_.LocalOffset(bucket, rank()) + from - piece.begin;
-      const int64_t blocks = (to - from + kDecayBlock - 1) / kDecayBlock;
-      decayed_.narrow(0, local / kDecayBlock, blocks).fill_(1);
+    const FlatRange whole{info.offset, info.offset + info.size};
+    for (const FlatRange& local : plan_.LocalRanges(whole, rank())) {
+      const int64_t blocks = (local.size() + kDecayBlock - 1) / kDecayBlock;
+      decayed_.narrow(0, local.begin / kDecayBlock, blocks).fill_(1);
     }
   }
 }
@@ -112,18 +107,51 @@ absl::StatusOr<double> AdamW::Norm(const at::Tensor& local) const {
   return std::sqrt(squares);
 }
 
-void AdamW::GradientsFrom(int64_t offset, const Gradients& gradients) {
-  if (alone()) return;
+GradientWindow AdamW::window() const {
+  if (!sharded()) return {.own = plan_.flat_size()};
+  return WindowFor(weights_->layout(), weights_->config().tie_word_embeddings,
+                   plan_.bucket_elements(), weights_->device());
+}
+
+void AdamW::SumFrom(int64_t offset, const Gradients& gradients) {
+  const bool add = passes_ > 0;
   for (; unsummed_ > 0 && plan_.Bucket(unsummed_ - 1).begin >= offset; --unsummed_) {
     if (sum_status_.ok()) {
-      sum_status_ = ranks_->ReduceBucket(plan_, unsummed_ - 1, gradients.flat(), gradient_);
+      sum_status_ = ranks_->ReduceBucket(plan_, unsummed_ - 1, gradients.flat(), gradient_, add);
     }
   }
 }
 
-absl::Status AdamW::SumGradients(const Gradients& gradients) {
-  GradientsFrom(0, gradients);
+void AdamW::GradientsFrom(int64_t offset, const Gradients& gradients) {
+  if (alone()) return;
+  SumFrom(offset, gradients);
+  if (!sharded() || offset > 0) return;
   unsummed_ = plan_.buckets();
+  ++passes_;
+}
+
+void AdamW::WriteFrom(int64_t offset, const Gradients& gradients) {
+  if (!sharded() || !sum_status_.ok()) return;
+  // At the beginning of a pass memory may wait for any bucket of the one before.
+  if (unsummed_ == plan_.buckets() && passes_ > 0) {
+    sum_status_ = ranks_->AwaitReduce(gradients.flat(), 0);
+  }
+  const int64_t overwritten = gradients.window().OverwrittenFrom(offset);
+  if (!gradients.window().shares() || overwritten >= plan_.flat_size()) return;
+  const int64_t bucket = overwritten / plan_.bucket_elements();
+  TORCH_CHECK(bucket >= unsummed_, "gradients are overwritten before they are summed");
+  if (sum_status_.ok()) sum_status_ = ranks_->AwaitReduce(gradients.flat(), bucket);
+}
+
+absl::Status AdamW::SumGradients(const Gradients& gradients) {
+  if (sharded()) {
+    if (unsummed_ != plan_.buckets() || std::exchange(passes_, 0) == 0) {
+      return absl::InternalError("an update without a whole gradient");
+    }
+  } else {
+    SumFrom(0, gradients);
+    unsummed_ = plan_.buckets();
+  }
   RETURN_IF_ERROR(std::exchange(sum_status_, absl::OkStatus()));
   return ranks_->FinishBuckets(gradients.flat(), "the sum of gradients");
 }
@@ -149,6 +177,15 @@ absl::StatusOr<UpdateResult> AdamW::Step(double learning_rate, Gradients* gradie
   }
   if (!alone()) RETURN_IF_ERROR(ranks_->FinishBuckets(flat, "the exchange of weights"));
   return result;
+}
+
+std::vector<at::Tensor> AdamW::SummedParts(const ParameterInfo& info) const {
+  std::vector<at::Tensor> parts;
+  const FlatRange whole{info.offset, info.offset + info.size};
+  for (const FlatRange& local : plan_.LocalRanges(whole, rank())) {
+    parts.push_back(gradient_.narrow(0, local.begin, local.size()));
+  }
+  return parts;
 }
 
 void AdamW::UpdatePiece(double learning_rate, double scale, int64_t bucket, const at::Tensor& g) {

@@ -1,7 +1,8 @@
 // AdamW (Loshchilov & Hutter, "Decoupled weight decay regularization") with fp32 master weights,
 // over the flat buffers of model/weights.h: torch's operators on the CPU, one kernel on a GPU. With
-// several ranks each keeps and updates its pieces of the state (ZeRO-1, shard_plan.h), while the
-// weights of the bucket before are on their way to the others.
+// several ranks each keeps and updates its pieces of the state (shard_plan.h), while the weights of
+// the bucket before are on their way to the others: ZeRO-1, or with optimizer.zero_stage 2 ZeRO-2,
+// where gradients go through a window of memory (model/gradient_window.h) into these pieces.
 #ifndef TRITONRL_TRAINER_ADAMW_H_
 #define TRITONRL_TRAINER_ADAMW_H_
 
@@ -9,6 +10,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <vector>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
@@ -44,11 +46,23 @@ class AdamW {
   AdamW(const OptimizerConfig& config, std::shared_ptr<Weights> weights,
         DataParallel* ranks = nullptr, int64_t bucket_elements = ShardPlan::kBucketElements);
 
-  // With several ranks: what lies from `offset` on in the gradients' buffer is final for the update
-  // to come, so that buckets that lie there begin to be summed over the ranks while the rest is
-  // being computed. Offsets fall from call to call, and are the same on all ranks; what they leave
-  // out, Step sums. An error comes out of Step.
+  // The memory that gradients for updates go through: of all, or less if sharded().
+  GradientWindow window() const;
+  // Such gradients, zeros. Throws c10::Error without that memory.
+  Gradients MakeGradients() const { return Gradients(*weights_, window()); }
+  // Whether gradients go away into shares as they are made: several ranks and ZeRO-2.
+  bool sharded() const { return !alone() && config_.zero_stage() == 2; }
+
+  // With several ranks: what lies from `offset` on in the gradients' buffer is final, so that
+  // buckets that lie there begin to be summed over the ranks while the rest is being computed.
+  // Offsets fall from call to call, and are the same on all ranks. An error comes out of Step.
+  // If not sharded(): final for the update to come; what the calls leave out, Step sums.
+  // If sharded(): of one of the passes whose sum the update to come takes. Offset 0 ends a pass;
+  // all ranks make as many, at least one.
   void GradientsFrom(int64_t offset, const Gradients& gradients);
+  // If sharded(): ahead of whatever writes gradients from `offset` on, up to those that are final.
+  // Waits for sums that must have read the memory first.
+  void WriteFrom(int64_t offset, const Gradients& gradients);
 
   // One step on the sum of all ranks' gradients, made by all ranks together; weights are the same
   // on all of them afterwards. With g the sum scaled to clip_norm and t the number of this update:
@@ -58,9 +72,13 @@ class AdamW {
   // `gradients` may be changed. Error: a lost rank.
   absl::StatusOr<UpdateResult> Step(double learning_rate, Gradients* gradients);
 
+  // What this rank keeps of the parameter's gradient in the sum that Step was last given, in
+  // pieces; with one rank undefined. Changed by a step that was not left out.
+  std::vector<at::Tensor> SummedParts(const ParameterInfo& info) const;
+
   // Bytes of state for each parameter that a rank of `ranks` keeps: moments, the master copy and
-  // the gradient's sum.
-  static int64_t StateBytes(at::ScalarType weights, int ranks);
+  // the gradient's sum. (With ZeRO-2 that sum is all there is of gradients, and is not counted.)
+  static int64_t StateBytes(at::ScalarType weights, int ranks, int zero_stage = 1);
 
   // Number of updates made (t above).
   int64_t updates() const { return updates_; }
@@ -92,6 +110,8 @@ class AdamW {
   void MarkDecay();
   // What this rank keeps of a flat buffer, in one piece; with one rank the buffer itself.
   at::Tensor LocalPart(const at::Tensor& flat) const;
+  // Begins to sum the buckets from `offset` on that have not begun.
+  void SumFrom(int64_t offset, const Gradients& gradients);
   // L2 norm over what all ranks keep.
   absl::StatusOr<double> Norm(const at::Tensor& local) const;
   // What GradientsFrom has not begun, and the end of all of it.
@@ -111,7 +131,8 @@ class AdamW {
   at::Tensor second_moment_;
   // One byte for each kDecayBlock elements, 1 where decayed; undefined without weight decay.
   at::Tensor decayed_;
-  int64_t unsummed_;  // buckets below this number have not begun to be summed
+  int64_t unsummed_;    // buckets below this number have not begun to be summed
+  int64_t passes_ = 0;  // whole ones since the last update, if sharded()
   absl::Status sum_status_;
   int64_t updates_ = 0;
 };

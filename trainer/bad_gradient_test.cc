@@ -20,12 +20,14 @@ TEST(KeepBadGradient, NamesTheParametersAndKeepsTheSequences) {
   gradients.Get(name)[0][0].fill_(NAN);
   gradients.Get(name)[0][1].fill_(-std::numeric_limits<float>::infinity());
   gradients.Get(name)[1][1].fill_(-2.5);
-  const std::string path = *folder + "/bad/update_000012_rank_3.json";
+  const std::string path = *folder + "/bad/update_000012_rank_0.json";
+  const AdamW optimizer(OptimizerConfig(), weights);
   const std::string said =
-      KeepBadGradient(*folder + "/bad", 12, 3, gradients, {{{"tokens", {1, 2}}}});
+      KeepBadGradient(*folder + "/bad", 12, optimizer, gradients, {{{"tokens", {1, 2}}}});
   EXPECT_NE(said.find("kept in " + path), std::string::npos) << said;
   const nlohmann::json kept = nlohmann::json::parse(*ReadFile(path));
   ASSERT_EQ(kept["parameters"].size(), 1);
+  EXPECT_EQ(kept["gradient"], "of this rank, before the sum over ranks");
   EXPECT_EQ(kept["parameters"][0]["name"], name);
   EXPECT_EQ(kept["parameters"][0]["nan"], 1);
   EXPECT_EQ(kept["parameters"][0]["infinite"], 1);
@@ -39,13 +41,13 @@ TEST(KeepBadGradient, AFewAreEnough) {
   ASSERT_TRUE(folder.ok());
   const auto weights = std::make_shared<Weights>(TinyModelConfig(), at::kCPU, at::kFloat);
   const Gradients gradients(*weights);
+  const AdamW optimizer(OptimizerConfig(), weights);
   for (int update = 0; update < 20; ++update) {
-    const std::string said = KeepBadGradient(*folder, update, 0, gradients, {});
+    const std::string said = KeepBadGradient(*folder, update, optimizer, gradients, {});
     EXPECT_EQ(said.substr(0, 7) == "kept in", update < 16) << said;
   }
-  EXPECT_EQ(KeepBadGradient(*folder, 1, 1, gradients, {}).substr(0, 7), "kept in");
   ASSERT_TRUE(WriteFileAtomic(*folder + "/file", "").ok());
-  EXPECT_EQ(KeepBadGradient(*folder + "/file/x", 1, 0, gradients, {}).substr(0, 20),
+  EXPECT_EQ(KeepBadGradient(*folder + "/file/x", 1, optimizer, gradients, {}).substr(0, 20),
             "it could not be kept");
   RemoveTree(*folder).IgnoreError();
 }

@@ -20,9 +20,13 @@ class BucketExchange {
   virtual ~BucketExchange() = default;
 
   // The sum over all ranks of a bucket of `full` ([flat_size] fp32); this rank's piece of it goes
-  // to its place in `local` ([LocalSize(rank)] fp32).
+  // to its place in `local` ([LocalSize(rank)] fp32), or with `add` is added to what lies there.
   virtual absl::Status Reduce(const ShardPlan& plan, int64_t bucket, const at::Tensor& full,
-                              const at::Tensor& local) = 0;
+                              const at::Tensor& local, bool add) = 0;
+  // Until the bucket's sum that was begun last, and all begun before it, have read `full`: what
+  // they have read may then be overwritten. The host waits, as it can give up after the deadline: a
+  // stream that waited for a rank that is gone could never be waited for again.
+  virtual absl::Status AwaitReduce(int64_t bucket) = 0;
   // Each rank's own piece of a bucket of `full` ([flat_size], of any type) to all the others, in
   // place.
   virtual absl::Status Gather(const ShardPlan& plan, int64_t bucket, const at::Tensor& full) = 0;

@@ -65,7 +65,19 @@ absl::Status SaveAs(const std::string& how, const TrainingState& state, const Po
   return store->Finish();
 }
 
-absl::Status Run(const std::string& folder, FloatType dtype, int64_t updates,
+// As a backward would say it: from the end, in steps that are no buckets'; and with ZeRO-1
+// sometimes not at all.
+void SumGradients(const Gradients& gradients, AdamW* optimizer) {
+  const bool all = optimizer->sharded();
+  if (!all && optimizer->updates() % 2 == 1) return;
+  const int64_t size = optimizer->plan().flat_size();
+  for (int64_t from = size; from > (all ? 0 : size / 3); from -= 1000) {
+    optimizer->GradientsFrom(from, gradients);
+  }
+  if (all) optimizer->GradientsFrom(0, gradients);
+}
+
+absl::Status Run(const std::string& folder, FloatType dtype, int zero_stage, int64_t updates,
                  const std::string& save, DataParallel* ranks) {
   const std::string model = absl::StrCat(folder, "/model_", ranks->size(), "_", ranks->rank());
   LoadTinyPolicy(model);
@@ -74,6 +86,7 @@ absl::Status Run(const std::string& folder, FloatType dtype, int64_t updates,
   ASSIGN_OR_RETURN(Policy policy, LoadPolicy(policy_config, 1));
   OptimizerConfig config;
   config.set_weight_decay(0.1);
+  config.set_zero_stage(zero_stage);
   config.set_clip_norm(0);  // its factor is rounded as the norm's sum is ordered
   AdamW optimizer(config, policy.weights, ranks, /*bucket_elements=*/64 * 50);
   CheckpointStore store(absl::StrCat(folder, "/checkpoints"), 5, ranks);
@@ -85,11 +98,7 @@ absl::Status Run(const std::string& folder, FloatType dtype, int64_t updates,
   Gradients gradients(*policy.weights);
   for (int64_t i = 0; i < updates; ++i) {
     FillGradients(optimizer.updates(), *ranks, &gradients);
-    // As a backward would: from the end, in steps that are no buckets'; and sometimes not at all.
-    const int64_t size = optimizer.plan().flat_size();
-    for (int64_t from = size; optimizer.updates() % 2 == 0 && from > size / 3; from -= 1000) {
-      optimizer.GradientsFrom(from, gradients);
-    }
+    SumGradients(gradients, &optimizer);
     RETURN_IF_ERROR(optimizer.Step(0.01, &gradients).status());
     ++state.step;
   }
@@ -105,14 +114,16 @@ absl::Status Run(const std::string& folder, FloatType dtype, int64_t updates,
   return absl::OkStatus();
 }
 
-// FOLDER fp32|bf16 UPDATES leave|save|background|full
+// FOLDER fp32|bf16|fp32_zero2|bf16_zero2 UPDATES leave|save|background|full
 int Main(int argc, char** argv) {
   int64_t updates = 0;
   if (argc != 5 || !absl::SimpleAtoi(argv[3], &updates)) return 2;
   auto ranks = DataParallel::Join(absl::Seconds(60));
   if (!ranks.ok()) return ExitCodeFor(ranks.status(), nullptr);
-  const FloatType dtype = std::string(argv[2]) == "bf16" ? BFLOAT16 : FLOAT32;
-  return ExitCodeFor(Run(argv[1], dtype, updates, argv[4], ranks->get()), ranks->get());
+  const std::string type = argv[2];
+  const FloatType dtype = type.substr(0, 4) == "bf16" ? BFLOAT16 : FLOAT32;
+  const int zero_stage = type.size() > 4 ? 2 : 1;
+  return ExitCodeFor(Run(argv[1], dtype, zero_stage, updates, argv[4], ranks->get()), ranks->get());
 }
 
 }  // namespace

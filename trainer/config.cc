@@ -119,6 +119,7 @@ void CheckOptimizer(const OptimizerConfig& o, Checks* checks) {
   checks->Range("optimizer.weight_decay", o.weight_decay(), 0, kInfinity);
   checks->Range("optimizer.clip_norm", o.clip_norm(), 0, kInfinity);
   checks->Range("optimizer.max_skipped_in_a_row", o.max_skipped_in_a_row(), 1, kInfinity);
+  checks->Range("optimizer.zero_stage", o.zero_stage(), 1, 2);
 }
 
 void CheckCheckpoint(const CheckpointConfig& c, Checks* checks) {

@@ -104,6 +104,8 @@ TEST(ValidateGrpoHrdConfig, NamesTheFieldThatCannotWork) {
                             {"sampling.top_p=0", "sampling.top_p"},
                             {"optimizer.learning_rate=0", "optimizer.learning_rate"},
                             {"optimizer.beta2=1", "optimizer.beta2"},
+                            {"optimizer.zero_stage=3", "optimizer.zero_stage"},
+                            {"optimizer.zero_stage=0", "optimizer.zero_stage"},
                             {"policy.device=tpu", "policy.device"},
                             {"verifier.judge.endpoint=http://x", "verifier.judge.model"},
                             {"verifier.servers=runs/x/", "verifier.servers"},

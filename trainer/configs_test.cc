@@ -67,6 +67,7 @@ TEST(Configs, ThePapersFineTuning) {
     EXPECT_EQ(config.batch_size(), 16);
     EXPECT_EQ(config.optimizer().learning_rate(), 1e-5);
     EXPECT_EQ(config.policy().train_dtype(), BFLOAT16);
+    EXPECT_EQ(config.optimizer().zero_stage(), 2);
     EXPECT_EQ(config.micro_batch_tokens(), config.max_sequence_tokens());
   }
   EXPECT_EQ(r1.epochs(), 2);
@@ -84,6 +85,7 @@ TEST(Configs, ThePapersReinforcementLearning) {
     EXPECT_EQ(config.objective().reward_shape(), HRD);
     EXPECT_EQ(config.objective().speedup_clip(), 2);
     EXPECT_EQ(config.optimizer().learning_rate(), 1e-6);
+    EXPECT_EQ(config.optimizer().zero_stage(), 2);
     EXPECT_EQ(config.prompts_per_step(), 32);
     EXPECT_EQ(config.sampling().max_prompt_tokens(), 2048);
     EXPECT_EQ(config.sampling().max_response_tokens(), 16384);

@@ -117,11 +117,15 @@ absl::Status DataParallel::Noted(absl::Status status) {
 }
 
 absl::Status DataParallel::ReduceBucket(const ShardPlan& plan, int64_t bucket,
-                                        const at::Tensor& full, const at::Tensor& local) {
+                                        const at::Tensor& full, const at::Tensor& local, bool add) {
   if (full.scalar_type() != at::kFloat || !full.is_contiguous()) {
     return absl::InternalError("sums are of contiguous fp32 tensors");
   }
-  return Noted(Exchange(full)->Reduce(plan, bucket, full, local));
+  return Noted(Exchange(full)->Reduce(plan, bucket, full, local, add));
+}
+
+absl::Status DataParallel::AwaitReduce(const at::Tensor& full, int64_t bucket) {
+  return Noted(Exchange(full)->AwaitReduce(bucket));
 }
 
 absl::Status DataParallel::GatherBucket(const ShardPlan& plan, int64_t bucket,

@@ -48,7 +48,8 @@ class DataParallel {
 
   // With several ranks: buckets of flat buffers, see BucketExchange.
   absl::Status ReduceBucket(const ShardPlan& plan, int64_t bucket, const at::Tensor& full,
-                            const at::Tensor& local);
+                            const at::Tensor& local, bool add = false);
+  absl::Status AwaitReduce(const at::Tensor& full, int64_t bucket);
   absl::Status GatherBucket(const ShardPlan& plan, int64_t bucket, const at::Tensor& full);
   absl::Status FinishBuckets(const at::Tensor& full, const char* what);
   // What all ranks keep, into `full` on every rank; both of one type, of any.

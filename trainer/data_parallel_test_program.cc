@@ -1,6 +1,7 @@
 // Started by data_parallel_test under mpirun with the case's name as its argument. On a machine
 // with two GPUs or more (from an archive of tools/bundle.sh) also by hand, with gpu_collectives,
-// gpu_die and gpu_hang:  mpirun -n 2 ./run data_parallel_test_program gpu_collectives
+// gpu_die, gpu_hang and gpu_window_hang:  mpirun -n 2 ./run data_parallel_test_program
+// gpu_collectives
 #include <ATen/ops/arange.h>
 #include <ATen/ops/zeros.h>
 #include <signal.h>
@@ -9,6 +10,7 @@
 #include <cstdio>
 #include <string>
 
+#include "absl/strings/match.h"
 #include "absl/time/clock.h"
 #include "base/status.h"
 #include "trainer/data_parallel.h"
@@ -29,6 +31,20 @@ absl::Status Reduce(const ShardPlan& plan, const at::Tensor& full, const at::Ten
   return ranks->FinishBuckets(full, "the sum of gradients");
 }
 
+// Adds the sums of `full` to `local` once more, and overwrites each bucket of it as soon as that is
+// allowed.
+absl::Status AddedSums(const ShardPlan& plan, const at::Tensor& full, const at::Tensor& local,
+                       DataParallel* ranks) {
+  for (int64_t bucket = plan.buckets() - 1; bucket >= 0; --bucket) {
+    RETURN_IF_ERROR(ranks->ReduceBucket(plan, bucket, full, local, /*add=*/true));
+    if (bucket + 1 == plan.buckets()) continue;
+    RETURN_IF_ERROR(ranks->AwaitReduce(full, bucket + 1));
+    const FlatRange range = plan.Bucket(bucket + 1);
+    full.narrow(0, range.begin, range.size()).fill_(-1);
+  }
+  return ranks->FinishBuckets(full, "the sum of gradients");
+}
+
 // Numbers that differ by rank and place, in buckets of which the last one is short.
 absl::Status Shards(DataParallel* ranks, at::Device device) {
   const int64_t size = 64 * 1001;
@@ -41,6 +57,10 @@ absl::Status Shards(DataParallel* ranks, at::Device device) {
   const at::Tensor all = at::zeros({size}, fp32);
   RETURN_IF_ERROR(ranks->GatherShards(plan, local, all));
   RETURN_IF_ERROR(Expect(all.equal(places.mul(3)), "ReduceToShards and GatherShards"));
+  RETURN_IF_ERROR(AddedSums(plan, mine, local, ranks));
+  RETURN_IF_ERROR(ranks->GatherShards(plan, local, all));
+  RETURN_IF_ERROR(Expect(all.equal(places.mul(6)), "sums added to sums"));
+  RETURN_IF_ERROR(Reduce(plan, places.mul(ranks->rank() + 1), local, ranks));
   const at::Tensor short_all = at::zeros({size}, fp32.dtype(at::kBFloat16));
   RETURN_IF_ERROR(ranks->GatherShards(plan, local.to(at::kBFloat16), short_all));
   return Expect(short_all.equal(places.mul(3).to(at::kBFloat16)), "GatherShards of bf16");
@@ -73,14 +93,19 @@ absl::Status Collectives(DataParallel* ranks) {
 }
 
 // Rank 1 fails in its own way while rank 0 waits for it.
-absl::Status LoseARank(DataParallel* ranks, bool die, at::Device device) {
+absl::Status LoseARank(DataParallel* ranks, const std::string& what, at::Device device) {
   if (ranks->rank() == 1) {
-    if (die) raise(SIGKILL);
+    if (absl::EndsWith(what, "die")) raise(SIGKILL);
     sleep(600);
   }
   const ShardPlan plan(10, 2);
   const at::Tensor all = at::zeros({10}, at::TensorOptions(device).dtype(at::kFloat));
-  RETURN_IF_ERROR(Reduce(plan, all, all.narrow(0, 0, plan.LocalSize(0)), ranks));
+  const at::Tensor local = all.narrow(0, 0, plan.LocalSize(0));
+  if (absl::EndsWith(what, "window_hang")) {  // as when gradients are about to be overwritten
+    RETURN_IF_ERROR(ranks->ReduceBucket(plan, 0, all, local));
+    RETURN_IF_ERROR(ranks->AwaitReduce(all, 0));
+  }
+  RETURN_IF_ERROR(Reduce(plan, all, local, ranks));
   std::printf("survived\n");
   return absl::OkStatus();
 }
@@ -110,7 +135,7 @@ absl::Status Rates(DataParallel* ranks, at::Device device) {
 absl::Status OnGpus(const std::string& what, DataParallel* ranks) {
   const at::Device device(at::kCUDA, static_cast<at::DeviceIndex>(ranks->local_rank()));
   RETURN_IF_ERROR(ranks->JoinGpus(device));
-  if (what != "gpu_collectives") return LoseARank(ranks, what == "gpu_die", device);
+  if (what != "gpu_collectives") return LoseARank(ranks, what, device);
   RETURN_IF_ERROR(Shards(ranks, device));
   RETURN_IF_ERROR(Rates(ranks, device));
   std::printf("rank %d of %d ok\n", ranks->rank(), ranks->size());
@@ -118,7 +143,7 @@ absl::Status OnGpus(const std::string& what, DataParallel* ranks) {
 }
 
 int Main(const std::string& what) {
-  const bool hangs = what == "hang" || what == "gpu_hang" || what == "gpu_die";
+  const bool hangs = absl::EndsWith(what, "hang") || what == "gpu_die";
   auto ranks = DataParallel::Join(hangs ? absl::Seconds(2) : absl::Seconds(60));
   if (!ranks.ok()) return ExitCodeFor(ranks.status(), nullptr);
   absl::Status status;
@@ -127,7 +152,7 @@ int Main(const std::string& what) {
   } else if (what == "collectives") {
     status = Collectives(ranks->get());
   } else {
-    status = LoseARank(ranks->get(), what == "die", at::kCPU);
+    status = LoseARank(ranks->get(), what, at::kCPU);
   }
   return ExitCodeFor(status, ranks->get());
 }

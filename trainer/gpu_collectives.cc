@@ -1,6 +1,6 @@
 #include "trainer/gpu_collectives.h"
 
-#include <ATen/cuda/CUDAEvent.h>
+#include <ATen/ops/empty.h>
 #include <ATen/ops/zeros.h>
 #include <c10/cuda/CUDAGuard.h>
 #include <c10/cuda/CUDAStream.h>
@@ -120,15 +120,10 @@ absl::Status GpuCollectives::Follow() {
   return absl::OkStatus();
 }
 
-absl::Status GpuCollectives::Finish(const char* what) {
-  if (comm_ == nullptr) return absl::UnavailableError("the group of GPUs has ended");
-  const c10::cuda::CUDAGuard guard(options_.device);
+absl::Status GpuCollectives::Await(const at::cuda::CUDAEvent& event, const char* what) {
   const absl::Time deadline = absl::Now() + options_.timeout;
-  at::cuda::CUDAEvent done;
-  done.record(stream_);
-  done.block(c10::cuda::getCurrentCUDAStream(options_.device.index()));
   Pauses pauses;
-  while (!done.query()) {
+  while (!event.query()) {
     ncclResult_t code = ncclSuccess;
     ncclCommGetAsyncError(comm_, &code);
     if (code != ncclSuccess && code != ncclInProgress) return Check(code, what, deadline);
@@ -138,8 +133,17 @@ absl::Status GpuCollectives::Finish(const char* what) {
   return absl::OkStatus();
 }
 
+absl::Status GpuCollectives::Finish(const char* what) {
+  if (comm_ == nullptr) return absl::UnavailableError("the group of GPUs has ended");
+  const c10::cuda::CUDAGuard guard(options_.device);
+  at::cuda::CUDAEvent done;
+  done.record(stream_);
+  done.block(c10::cuda::getCurrentCUDAStream(options_.device.index()));
+  return Await(done, what);
+}
+
 absl::Status GpuCollectives::Reduce(const ShardPlan& plan, int64_t bucket, const at::Tensor& full,
-                                    const at::Tensor& local) {
+                                    const at::Tensor& local, bool add) {
   RETURN_IF_ERROR(Follow());
   const c10::cuda::CUDAStreamGuard guard(stream_);
   const FlatRange range = plan.Bucket(bucket), mine = plan.Piece(bucket, options_.rank);
@@ -150,13 +154,27 @@ absl::Status GpuCollectives::Reduce(const ShardPlan& plan, int64_t bucket, const
   if (!equal) {  // pieces of one size, the last ones filled up with zeros
     send = at::zeros({count * options_.size}, full.options());
     send.narrow(0, 0, range.size()).copy_(full.narrow(0, range.begin, range.size()));
-    receive = at::zeros({count}, local.options());
   }
+  const bool staged = add || !equal;
+  if (staged) receive = at::empty({count}, local.options());
   RETURN_IF_ERROR(Check(ncclReduceScatter(send.const_data_ptr(), receive.mutable_data_ptr(), count,
                                           TypeOf(send), ncclSum, comm_, stream_.stream()),
                         "the sum of gradients", absl::Now() + options_.timeout));
-  if (!equal) place.copy_(receive.narrow(0, 0, mine.size()));
+  if (add) {
+    place.add_(receive.narrow(0, 0, mine.size()));
+  } else if (staged) {
+    place.copy_(receive.narrow(0, 0, mine.size()));
+  }
+  reduced_[bucket].record(stream_);
   return absl::OkStatus();
+}
+
+absl::Status GpuCollectives::AwaitReduce(int64_t bucket) {
+  if (comm_ == nullptr) return absl::UnavailableError("the group of GPUs has ended");
+  const auto reduced = reduced_.find(bucket);
+  if (reduced == reduced_.end()) return absl::InternalError("a bucket that was never summed");
+  const c10::cuda::CUDAGuard guard(options_.device);
+  return Await(reduced->second, "the sum of gradients");
 }
 
 absl::Status GpuCollectives::Gather(const ShardPlan& plan, int64_t bucket, const at::Tensor& full) {

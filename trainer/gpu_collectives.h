@@ -5,12 +5,14 @@
 #define TRITONRL_TRAINER_GPU_COLLECTIVES_H_
 
 #include <ATen/core/Tensor.h>
+#include <ATen/cuda/CUDAEvent.h>
 #include <c10/cuda/CUDAStream.h>
 #include <nccl.h>
 
 #include <functional>
 #include <memory>
 #include <string>
+#include <unordered_map>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
@@ -41,7 +43,8 @@ class GpuCollectives : public BucketExchange {
 
   // With tensors on the device. After an error no other operation can succeed.
   absl::Status Reduce(const ShardPlan& plan, int64_t bucket, const at::Tensor& full,
-                      const at::Tensor& local) override;
+                      const at::Tensor& local, bool add) override;
+  absl::Status AwaitReduce(int64_t bucket) override;
   absl::Status Gather(const ShardPlan& plan, int64_t bucket, const at::Tensor& full) override;
   absl::Status Finish(const char* what) override;
 
@@ -53,6 +56,8 @@ class GpuCollectives : public BucketExchange {
   absl::Status Check(ncclResult_t code, const char* what, absl::Time deadline);
   // The stream of the operations goes on where the current one is now.
   absl::Status Follow();
+  // Until the stream of the operations has reached the event.
+  absl::Status Await(const at::cuda::CUDAEvent& event, const char* what);
   absl::Status Late(const char* what);
   // Ends kernels that wait for a rank that is gone.
   void Abort();
@@ -60,6 +65,8 @@ class GpuCollectives : public BucketExchange {
   const GpuCollectivesOptions options_;
   const c10::cuda::CUDAStream stream_;
   ncclComm_t comm_ = nullptr;
+  // Of each bucket: behind the sum that was begun last.
+  std::unordered_map<int64_t, at::cuda::CUDAEvent> reduced_;
 };
 
 }  // namespace tritonrl

@@ -85,7 +85,7 @@ Learner::Learner(LearnerOptions options, const Policy* policy, AdamW* optimizer,
       policy_(policy),
       optimizer_(optimizer),
       ranks_(ranks),
-      gradients_(*policy->weights) {}
+      passes_(policy->transformer.get(), optimizer, ranks) {}
 
 absl::StatusOr<LearnStats> Learner::Learn(const RlBatch& batch, int64_t step) {
   const absl::Time start = absl::Now();
@@ -173,23 +173,26 @@ absl::Status Learner::LearnPart(const RlBatch& batch, const std::vector<int>& gr
   for (RlItem& item : items) item.group_weight /= sums[0];
   if (sums[1] == 0) {
     // Nothing to learn anywhere: one forward pass still measures learner against engine.
-    if (idle != nullptr && !totals->updated) Accumulate({{*idle, 0.0}}, false, totals);
+    if (idle != nullptr && !totals->updated) {
+      RETURN_IF_ERROR(Accumulate({{*idle, 0.0}}, false, totals));
+    }
     ++stats->skipped_steps;
     return absl::OkStatus();
   }
   ASSIGN_OR_RETURN(items, ExchangeItems(std::move(items), cost_, ranks_));
-  Accumulate(items, true, totals);
+  RETURN_IF_ERROR(Accumulate(items, true, totals));
   totals->updated = true;
   return Update(update, items, stats);
 }
 
-void Learner::Accumulate(const std::vector<RlItem>& items, bool with_gradient, Totals* totals) {
+absl::Status Learner::Accumulate(const std::vector<RlItem>& items, bool with_gradient,
+                                 Totals* totals) {
   std::vector<int64_t> lengths;
   for (const RlItem& item : items) {
     lengths.push_back(item.sample.length());
   }
-  auto sum = Transformer::GradientSum::kReplace;
   const auto packs = PackByTokens(lengths, options_.micro_batch_tokens);
+  if (with_gradient) RETURN_IF_ERROR(passes_.Begin(static_cast<int64_t>(packs.size())));
   for (const std::vector<int>& pack : packs) {
     std::vector<const RlSample*> samples;
     std::vector<double> weights;
@@ -201,8 +204,7 @@ void Learner::Accumulate(const std::vector<RlItem>& items, bool with_gradient, T
         BuildHrdMicroBatch(options_.objective, samples, weights, policy_->device());
     totals->tokens += micro.batch.num_tokens();
     if (with_gradient) {
-      ForwardBackward(micro, sum, /*last=*/&pack == &packs.back(), totals);
-      sum = Transformer::GradientSum::kAdd;
+      ForwardBackward(micro, totals);
       continue;
     }
     const ForwardResult forward =
@@ -210,24 +212,19 @@ void Learner::Accumulate(const std::vector<RlItem>& items, bool with_gradient, T
     totals->Add(HrdLoss(forward.log_probs, forward.entropy, micro.tokens,
                         options_.objective.epsilon(), options_.objective.kl_coefficient()));
   }
-  // The others count on this rank's share of the sum.
-  if (with_gradient && items.empty()) gradients_.Zero();
+  if (with_gradient) passes_.End();
+  return absl::OkStatus();
 }
 
-void Learner::ForwardBackward(const HrdMicroBatch& micro, Transformer::GradientSum sum, bool last,
-                              Totals* totals) {
-  const auto loss_of_rows = [&](const at::Tensor& rows, const at::Tensor& log_probs,
-                                const at::Tensor& entropy) {
-    const HrdResult loss =
-        HrdLoss(log_probs, entropy, TokensOfRows(micro.tokens, rows), options_.objective.epsilon(),
-                options_.objective.kl_coefficient());
-    totals->Add(loss);
-    return loss.d_log_probs;
-  };
-  policy_->transformer->ForwardBackward(micro.batch, micro.targets, options_.temperature,
-                                        loss_of_rows, sum, &gradients_, [&](int64_t offset) {
-                                          if (last) optimizer_->GradientsFrom(offset, gradients_);
-                                        });
+void Learner::ForwardBackward(const HrdMicroBatch& micro, Totals* totals) {
+  passes_.Pass(micro.batch, micro.targets, options_.temperature,
+               [&](const at::Tensor& rows, const at::Tensor& log_probs, const at::Tensor& entropy) {
+                 const HrdResult loss =
+                     HrdLoss(log_probs, entropy, TokensOfRows(micro.tokens, rows),
+                             options_.objective.epsilon(), options_.objective.kl_coefficient());
+                 totals->Add(loss);
+                 return loss.d_log_probs;
+               });
 }
 
 absl::Status Learner::Update(int64_t update, const std::vector<RlItem>& items, LearnStats* stats) {
@@ -235,12 +232,13 @@ absl::Status Learner::Update(int64_t update, const std::vector<RlItem>& items, L
   const int64_t total_updates =
       options_.total_steps * objective.epochs_per_batch() * objective.optimizer_steps_per_epoch();
   stats->learning_rate = LearningRate(options_.optimizer, update, total_updates);
-  ASSIGN_OR_RETURN(const UpdateResult result, optimizer_->Step(stats->learning_rate, &gradients_));
+  ASSIGN_OR_RETURN(const UpdateResult result,
+                   optimizer_->Step(stats->learning_rate, passes_.gradients()));
   stats->gradient_norm = result.gradient_norm;
   ++(result.skipped ? stats->skipped_steps : stats->optimizer_steps);
   if (result.skipped && !options_.bad_gradients.empty()) {
-    stats->bad_gradient = KeepBadGradient(options_.bad_gradients, update, ranks_->rank(),
-                                          gradients_, DescribeItems(items));
+    stats->bad_gradient = KeepBadGradient(options_.bad_gradients, update, *optimizer_,
+                                          *passes_.gradients(), DescribeItems(items));
   }
   return CountSkipped(options_.optimizer, result, &skipped_in_a_row_);
 }

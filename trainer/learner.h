@@ -16,6 +16,7 @@
 #include "trainer/adamw.h"
 #include "trainer/config.pb.h"
 #include "trainer/data_parallel.h"
+#include "trainer/gradient_passes.h"
 #include "trainer/hrd_tokens.h"
 #include "trainer/policy.h"
 #include "trainer/rl_batch.h"
@@ -81,13 +82,10 @@ class Learner {
   absl::Status LearnAll(const RlBatch& batch, int64_t step, LearnStats* stats);
   absl::Status LearnPart(const RlBatch& batch, const std::vector<int>& groups, int64_t update,
                          bool first_epoch, Totals* totals, LearnStats* stats);
-  // Passes all items through the model. `with_gradient`: gradients_ is then their gradient, zero
-  // if there are none, whatever it was before.
-  void Accumulate(const std::vector<RlItem>& items, bool with_gradient, Totals* totals);
-  // The micro-batch's gradient replaces gradients_ or is added to it. `last`: of the update, so
-  // that the sums over ranks begin.
-  void ForwardBackward(const HrdMicroBatch& micro, Transformer::GradientSum sum, bool last,
-                       Totals* totals);
+  // Passes all items through the model. `with_gradient`: and back, so that the optimizer's step can
+  // follow; by all ranks together.
+  absl::Status Accumulate(const std::vector<RlItem>& items, bool with_gradient, Totals* totals);
+  void ForwardBackward(const HrdMicroBatch& micro, Totals* totals);
   absl::Status Update(int64_t update, const std::vector<RlItem>& items, LearnStats* stats);
   absl::Status Finish(const Totals& totals, LearnStats* stats);
 
@@ -96,7 +94,7 @@ class Learner {
   const Policy* policy_;
   AdamW* optimizer_;
   DataParallel* ranks_;
-  Gradients gradients_;
+  GradientPasses passes_;
   int skipped_in_a_row_ = 0;
 };
 

@@ -37,12 +37,15 @@ TEST(LearnerRanks, TwoRanksLearnTheSame) {
   ASSERT_TRUE(folder.ok());
   const std::vector<double> one = Numbers({*program, *folder});
   const std::vector<double> two = Numbers(MpirunCommand(2, {*program, *folder}));
+  const std::vector<double> zero2 = Numbers(MpirunCommand(2, {*program, *folder, "zero2"}));
   RemoveTree(*folder).IgnoreError();
   ASSERT_EQ(one.size(), 27);
   ASSERT_EQ(two.size(), 27);
+  ASSERT_EQ(zero2.size(), 27);
   for (size_t i = 0; i < one.size(); ++i) {
     // The clip's share moves in whole tokens; everything else only by rounding.
     EXPECT_NEAR(two[i], one[i], 1e-4 * std::abs(one[i]) + 1e-7) << "number " << i;
+    EXPECT_NEAR(zero2[i], one[i], 1e-4 * std::abs(one[i]) + 1e-7) << "number " << i;
   }
   EXPECT_GT(one[2], 0.01);         // the clip was reached
   EXPECT_EQ(one[6] + one[7], 14);  // all samples that count
@@ -56,13 +59,16 @@ TEST(LearnerRanks, ARankWithoutSamplesAddsNothing) {
   const auto folder = MakeTempDirectory("ranks");
   ASSERT_TRUE(folder.ok());
   const std::vector<double> one = Numbers({*program, *folder, "shrink"});
-  const std::vector<double> four = Numbers(MpirunCommand(4, {*program, *folder, "shrink"}));
-  RemoveTree(*folder).IgnoreError();
-  ASSERT_EQ(one.size(), 27);
-  ASSERT_EQ(four.size(), 27);
-  for (size_t i = 0; i < one.size(); ++i) {
-    EXPECT_NEAR(four[i], one[i], 1e-4 * std::abs(one[i]) + 1e-7) << "number " << i;
+  for (const std::string stage : {"zero1", "zero2"}) {
+    const std::vector<double> four =
+        Numbers(MpirunCommand(4, {*program, *folder, "shrink", stage}));
+    ASSERT_EQ(one.size(), 27);
+    ASSERT_EQ(four.size(), 27);
+    for (size_t i = 0; i < one.size(); ++i) {
+      EXPECT_NEAR(four[i], one[i], 1e-4 * std::abs(one[i]) + 1e-7) << stage << " number " << i;
+    }
   }
+  RemoveTree(*folder).IgnoreError();
   EXPECT_EQ(one[9 + 6] + one[9 + 7], 3);  // samples of the second step
   EXPECT_EQ(one[9 + 8], 2);               // with an update in each epoch
 }

@@ -1,6 +1,7 @@
 // Started by learner_ranks_test, alone or under mpirun, with a scratch folder as its argument:
-// learns three steps from the same global batches and prints what the learner saw. With "shrink" as
-// a second argument only the first step has more than one group.
+// learns three steps from the same global batches and prints what the learner saw. With "shrink"
+// among the other arguments only the first step has more than one group; with "zero2" gradients are
+// sharded.
 #include <cstdio>
 #include <string>
 
@@ -38,12 +39,13 @@ RlBatch GlobalBatch(int64_t step) {
   return batch;
 }
 
-absl::Status Learn(const std::string& folder, bool shrink, DataParallel* ranks) {
+absl::Status Learn(const std::string& folder, bool shrink, int zero_stage, DataParallel* ranks) {
   Policy policy = LoadTinyPolicy(absl::StrCat(folder, "/", ranks->rank()));
   LearnerOptions options;
   options.objective.set_optimizer_steps_per_epoch(2);
   options.objective.set_epochs_per_batch(2);
   options.optimizer.set_learning_rate(1e-3);
+  options.optimizer.set_zero_stage(zero_stage);
   options.micro_batch_tokens = 64;
   options.total_steps = 3;
   AdamW optimizer(options.optimizer, policy.weights, ranks);
@@ -64,16 +66,21 @@ absl::Status Learn(const std::string& folder, bool shrink, DataParallel* ranks) 
   return absl::OkStatus();
 }
 
-int Main(const std::string& folder, bool shrink) {
+int Main(const std::string& folder, bool shrink, bool zero2) {
   auto ranks = DataParallel::Join(absl::Seconds(60));
   if (!ranks.ok()) return ExitCodeFor(ranks.status(), nullptr);
-  return ExitCodeFor(Learn(folder, shrink, ranks->get()), ranks->get());
+  return ExitCodeFor(Learn(folder, shrink, zero2 ? 2 : 1, ranks->get()), ranks->get());
 }
 
 }  // namespace
 }  // namespace tritonrl
 
 int main(int argc, char** argv) {
-  if (argc < 2 || argc > 3 || (argc == 3 && std::string(argv[2]) != "shrink")) return 2;
-  return tritonrl::Main(argv[1], argc == 3);
+  if (argc < 2) return 2;
+  bool shrink = false, zero2 = false;
+  for (int i = 2; i < argc; ++i) {
+    shrink |= std::string(argv[i]) == "shrink";
+    zero2 |= std::string(argv[i]) == "zero2";
+  }
+  return tritonrl::Main(argv[1], shrink, zero2);
 }

@@ -10,7 +10,7 @@
 namespace tritonrl {
 
 absl::Status MpiBuckets::Reduce(const ShardPlan& plan, int64_t bucket, const at::Tensor& full,
-                                const at::Tensor& local) {
+                                const at::Tensor& local, bool add) {
   const FlatRange range = plan.Bucket(bucket);
   std::vector<int> counts(size_);
   for (int r = 0; r < size_; ++r) counts[r] = static_cast<int>(plan.Piece(bucket, r).size());
@@ -22,7 +22,12 @@ absl::Status MpiBuckets::Reduce(const ShardPlan& plan, int64_t bucket, const at:
                                    MPI_FLOAT, MPI_SUM, MPI_COMM_WORLD, request);
       },
       "the sum of gradients", rank_, timeout_));
-  local.narrow(0, plan.LocalOffset(bucket, rank_), counts[rank_]).copy_(mine);
+  const at::Tensor place = local.narrow(0, plan.LocalOffset(bucket, rank_), counts[rank_]);
+  if (add) {
+    place.add_(mine.to(place.device()));
+  } else {
+    place.copy_(mine);
+  }
   return absl::OkStatus();
 }
 

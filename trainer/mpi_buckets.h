@@ -14,7 +14,8 @@ class MpiBuckets : public BucketExchange {
       : rank_(rank), size_(size), timeout_(timeout) {}
 
   absl::Status Reduce(const ShardPlan& plan, int64_t bucket, const at::Tensor& full,
-                      const at::Tensor& local) override;
+                      const at::Tensor& local, bool add) override;
+  absl::Status AwaitReduce(int64_t bucket) override { return absl::OkStatus(); }
   absl::Status Gather(const ShardPlan& plan, int64_t bucket, const at::Tensor& full) override;
   absl::Status Finish(const char* what) override { return absl::OkStatus(); }
 

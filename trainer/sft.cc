@@ -205,7 +205,8 @@ absl::StatusOr<SftOutcome> SftRun::Run() {
   ASSIGN_OR_RETURN(const std::string plan,
                    PlanSteps({.micro_batch_tokens = micro_batch_tokens_,
                               .longest_sequence = config_.max_sequence_tokens(),
-                              .memory_gib = config_.memory_gib()},
+                              .memory_gib = config_.memory_gib(),
+                              .zero_stage = config_.optimizer().zero_stage()},
                              policy_, &ranks_));
   if (!plan.empty()) Say(std::string(absl::StripSuffix(plan, "\n")));
   optimizer_ = std::make_unique<AdamW>(config_.optimizer(), policy_.weights, &ranks_);

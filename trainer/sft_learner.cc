@@ -44,39 +44,30 @@ SftLearner::SftLearner(const OptimizerConfig& optimizer_config, int64_t total_st
       optimizer_(optimizer),
       ranks_(ranks),
       bad_gradients_(std::move(bad_gradients)),
-      gradients_(*policy->weights) {}
+      passes_(policy->transformer.get(), optimizer, ranks) {}
 
-double SftLearner::Pass(const SftBatch& batch, double scale) {
+absl::StatusOr<double> SftLearner::Pass(const SftBatch& batch, double scale) {
   const at::Device device = policy_->device();
   const auto loss_of_rows = [&](const at::Tensor&, const at::Tensor& log_probs, const at::Tensor&) {
     return at::full_like(log_probs, scale);
   };
-  auto gradient_sum = Transformer::GradientSum::kReplace;
+  const bool learn = scale != 0;
+  if (learn) {
+    RETURN_IF_ERROR(passes_.Begin(static_cast<int64_t>(batch.micro_batches.size())));
+  }
   at::Tensor log_prob_sum;
   for (const SftMicroBatch& micro : batch.micro_batches) {
     PackedBatch packed = micro.batch;
     packed.tokens = packed.tokens.to(device);
     packed.positions = packed.positions.to(device);
     const at::Tensor targets = micro.targets.to(device);
-    const Transformer& model = *policy_->transformer;
-    const bool last = &micro == &batch.micro_batches.back();
     const ForwardResult forward =
-        scale == 0 ? model.Forward(packed, targets, kTemperature, nullptr)
-                   : model.ForwardBackward(packed, targets, kTemperature, loss_of_rows,
-                                           gradient_sum, &gradients_, [&](int64_t offset) {
-                                             if (last) {
-                                               optimizer_->GradientsFrom(offset, gradients_);
-                                             }
-                                           });
-    gradient_sum = Transformer::GradientSum::kAdd;
+        learn ? passes_.Pass(packed, targets, kTemperature, loss_of_rows)
+              : policy_->transformer->Forward(packed, targets, kTemperature, nullptr);
     const at::Tensor sum = at::sum(forward.log_probs, at::kDouble);
     log_prob_sum = log_prob_sum.defined() ? log_prob_sum.add_(sum) : sum;
   }
-  // The other ranks count on this one's share of the sum.
-  if (scale != 0 && batch.micro_batches.empty()) {
-    gradients_.Zero();
-    optimizer_->GradientsFrom(0, gradients_);  // in the same order of sums as they
-  }
+  if (learn) passes_.End();
   return log_prob_sum.defined() ? -log_prob_sum.item<double>() : 0.0;
 }
 
@@ -99,23 +90,24 @@ absl::Status SftLearner::StepOn(const SftBatch& batch, int64_t step, SftStepStat
     stats->skipped = true;
     return absl::OkStatus();
   }
-  double loss = Pass(batch, -1.0 / counts[1]);
+  ASSIGN_OR_RETURN(double loss, Pass(batch, -1.0 / counts[1]));
   RETURN_IF_ERROR(ranks_->Sum(std::span<double>(&loss, 1)));
-  ASSIGN_OR_RETURN(const UpdateResult result, optimizer_->Step(stats->learning_rate, &gradients_));
+  ASSIGN_OR_RETURN(const UpdateResult result,
+                   optimizer_->Step(stats->learning_rate, passes_.gradients()));
   stats->loss = loss / counts[1];
   stats->gradient_norm = result.gradient_norm;
   stats->skipped = result.skipped;
   if (result.skipped && !bad_gradients_.empty()) {
-    stats->bad_gradient =
-        KeepBadGradient(bad_gradients_, step, ranks_->rank(), gradients_, DescribeBatch(batch));
+    stats->bad_gradient = KeepBadGradient(bad_gradients_, step, *optimizer_, *passes_.gradients(),
+                                          DescribeBatch(batch));
   }
   return CountSkipped(config_, result, &skipped_in_a_row_);
 }
 
 absl::StatusOr<double> SftLearner::EvaluateLoss(const SftBatch& batch) {
   double sums[2] = {0, static_cast<double>(batch.response_tokens)};
-  RETURN_IF_ERROR(CatchTorch("evaluation", "set micro_batch_tokens lower", [&] {
-    sums[0] = Pass(batch, 0.0);
+  RETURN_IF_ERROR(CatchTorch("evaluation", "set micro_batch_tokens lower", [&]() -> absl::Status {
+    ASSIGN_OR_RETURN(sums[0], Pass(batch, 0.0));
     return absl::OkStatus();
   }));
   RETURN_IF_ERROR(ranks_->Sum(sums));

@@ -7,10 +7,10 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
-#include "model/weights.h"
 #include "trainer/adamw.h"
 #include "trainer/config.pb.h"
 #include "trainer/data_parallel.h"
+#include "trainer/gradient_passes.h"
 #include "trainer/policy.h"
 #include "trainer/sft_data.h"
 
@@ -45,10 +45,10 @@ class SftLearner {
   void set_skipped_in_a_row(int n) { skipped_in_a_row_ = n; }
 
  private:
-  // Adds up the loss of all micro-batches. With `scale` != 0 gradients_ is then the gradient, zero
-  // if there are none, whatever it was before; `scale` is d loss / d log pi of a response token.
-  // One number is read back from the device at the end.
-  double Pass(const SftBatch& batch, double scale);
+  // Adds up the loss of all micro-batches. With `scale` != 0 also their gradients, ready for the
+  // optimizer's step; `scale` is d loss / d log pi of a response token. One number is read back
+  // from the device at the end.
+  absl::StatusOr<double> Pass(const SftBatch& batch, double scale);
   absl::Status StepOn(const SftBatch& batch, int64_t step, SftStepStats* stats);
 
   OptimizerConfig config_;
@@ -57,7 +57,7 @@ class SftLearner {
   AdamW* optimizer_;
   DataParallel* ranks_;
   const std::string bad_gradients_;
-  Gradients gradients_;
+  GradientPasses passes_;
   int skipped_in_a_row_ = 0;
 };
 

@@ -37,6 +37,19 @@ int64_t ShardPlan::LocalOffset(int64_t bucket, int rank) const {
   return bucket == 0 ? 0 : bucket * Piece(0, rank).size();
 }
 
+std::vector<FlatRange> ShardPlan::LocalRanges(const FlatRange& range, int rank) const {
+  std::vector<FlatRange> found;
+  for (int64_t bucket = range.begin / bucket_;
+       bucket < buckets() && Bucket(bucket).begin < range.end; ++bucket) {
+    const FlatRange piece = Piece(bucket, rank);
+    const int64_t from = std::max(piece.begin, range.begin), to = std::min(piece.end, range.end);
+    if (from >= to) continue;
+    const int64_t local = LocalOffset(bucket, rank) + from - piece.begin;
+    found.push_back({local, local + to - from});
+  }
+  return found;
+}
+
 int64_t ShardPlan::LocalSize(int rank) const {
   if (flat_size_ == 0) return 0;
   const int64_t last = buckets() - 1;

@@ -5,6 +5,7 @@
 #define TRITONRL_TRAINER_SHARD_PLAN_H_
 
 #include <cstdint>
+#include <vector>
 
 namespace tritonrl {
 
@@ -38,6 +39,9 @@ class ShardPlan {
   // Elements that a rank keeps, and where those of a bucket begin among them.
   int64_t LocalSize(int rank) const;
   int64_t LocalOffset(int64_t bucket, int rank) const;
+  // Where among what a rank keeps the elements of a range lie that it keeps: in rising order, one
+  // for each bucket that has any.
+  std::vector<FlatRange> LocalRanges(const FlatRange& range, int rank) const;
 
  private:
   int64_t PieceSize(const FlatRange& bucket) const;

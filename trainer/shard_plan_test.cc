@@ -2,6 +2,9 @@
 
 #include <gtest/gtest.h>
 
+#include <utility>
+#include <vector>
+
 namespace tritonrl {
 namespace {
 
@@ -50,6 +53,21 @@ TEST(ShardPlan, EveryElementIsKeptOnce) {
       }
     }
   }
+}
+
+TEST(ShardPlan, LocalRangesAreWhereTheElementsOfARangeLie) {
+  const ShardPlan plan(64 * 10, 2, 64 * 4);  // pieces of 128, 128; 128, 128; 64, 64
+  const auto ranges = [&](int64_t begin, int64_t end, int rank) {
+    std::vector<std::pair<int64_t, int64_t>> found;
+    for (const FlatRange& r : plan.LocalRanges({begin, end}, rank))
+      found.push_back({r.begin, r.end});
+    return found;
+  };
+  using Ranges = std::vector<std::pair<int64_t, int64_t>>;
+  EXPECT_EQ(ranges(0, 640, 0), (Ranges{{0, 128}, {128, 256}, {256, 320}}));
+  EXPECT_EQ(ranges(100, 400, 0), (Ranges{{100, 128}, {128, 256}}));
+  EXPECT_EQ(ranges(100, 400, 1), (Ranges{{0, 128}, {128, 144}}));
+  EXPECT_EQ(ranges(600, 640, 0), Ranges());
 }
 
 }  // namespace

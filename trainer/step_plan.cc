@@ -38,11 +38,19 @@ absl::StatusOr<std::string> PlanHere(const StepPlanRequest& request, const Polic
                                      const DataParallel& ranks) {
   const Weights& weights = *policy.weights;
   const int64_t element_bytes = static_cast<int64_t>(weights.flat().element_size());
-  HeldMemory held = HeldForTraining(
-      policy.config, {.element_bytes = element_bytes,
-                      .ranks = ranks.size(),
-                      .zero_stage = ranks.size() > 1 ? 1 : 0,
-                      .state_bytes = AdamW::StateBytes(weights.dtype(), ranks.size())});
+  StateSharding sharding{
+      .element_bytes = element_bytes,
+      .ranks = ranks.size(),
+      .zero_stage = ranks.size() > 1 ? request.zero_stage : 0,
+      .state_bytes = AdamW::StateBytes(weights.dtype(), ranks.size(), request.zero_stage)};
+  if (sharding.zero_stage == 2) {
+    const GradientWindow window = WindowFor(weights.layout(), policy.config.tie_word_embeddings,
+                                            ShardPlan::kBucketElements, weights.device());
+    // And a bucket's sum that waits to be added to the sum of the micro-batches before.
+    const int64_t staged = std::min(ShardPlan::kBucketElements, window.own + window.ring);
+    sharding.window_bytes = window.bytes() + 4 * staged / ranks.size();
+  }
+  HeldMemory held = HeldForTraining(policy.config, sharding);
   MemoryLimit limit{.bytes = static_cast<int64_t>(request.memory_gib * kGib), .reserve = 0};
   if (weights.device().is_cuda()) {
     ASSIGN_OR_RETURN(const GpuMemory gpu, ReadGpu(weights.device()));

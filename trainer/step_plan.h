@@ -15,6 +15,7 @@ struct StepPlanRequest {
   int64_t micro_batch_tokens = 0;
   int64_t longest_sequence = 0;  // tokens; one that is longer than a micro-batch is one by itself
   double memory_gib = 0;         // for all tensors of training; 0: see PlanSteps
+  int zero_stage = 1;            // as in OptimizerConfig
 };
 
 // Called by all ranks when everything else that stays on the device is there, but the optimizer

@@ -39,6 +39,7 @@ ABSL_FLAG(bool, profile, true, "Three more steps with the time of each kernel.")
 ABSL_FLAG(bool, deterministic, false, "The same bits in every run.");
 ABSL_FLAG(double, memory_gib, 0,
           "For all tensors; what does not fit is recomputed. 0: what the GPU has free.");
+ABSL_FLAG(int, zero, 1, "Ranks share the optimizer's state (1), the gradients as well (2).");
 ABSL_FLAG(int, kernels, 12, "Kernels to name, by time.");
 ABSL_FLAG(std::string, peer, "",
           "First the same with PyTorch's FSDP2, so large a share of layers recomputed (0 to 1, "
@@ -81,7 +82,8 @@ SftBatch MakeBatch(const ModelConfig& config, const std::vector<std::vector<int6
 // Chooses what is recomputed, for the largest micro-batch; printed.
 absl::Status Plan(const std::vector<std::vector<int64_t>>& lengths, const Policy& policy,
                   DataParallel* ranks) {
-  StepPlanRequest request{.memory_gib = absl::GetFlag(FLAGS_memory_gib)};
+  StepPlanRequest request{.memory_gib = absl::GetFlag(FLAGS_memory_gib),
+                          .zero_stage = absl::GetFlag(FLAGS_zero)};
   for (const std::vector<int64_t>& batch : lengths) {
     request.micro_batch_tokens = std::max(request.micro_batch_tokens,
                                           std::accumulate(batch.begin(), batch.end(), int64_t{0}));
@@ -97,19 +99,22 @@ void Synchronize(at::Device device) {
   if (device.is_cuda()) c10::cuda::device_synchronize();
 }
 
-// GiB of tensors at the most, of the rank that has most; 0 on a CPU.
-absl::StatusOr<double> PeakGib(at::Device device, DataParallel* ranks) {
+// GiB of tensors at the most, of the rank that has most; 0 on a CPU. `others`: bytes of those that
+// torch's allocator does not know.
+absl::StatusOr<double> PeakGib(at::Device device, int64_t others, DataParallel* ranks) {
   double peak = 0;
   if (device.is_cuda()) {
     const auto stats = c10::cuda::CUDACachingAllocator::getDeviceStats(device.index());
-    peak = static_cast<double>(stats.allocated_bytes[0].peak) / (1 << 30);
+    peak = static_cast<double>(stats.allocated_bytes[0].peak + others) / (1 << 30);
   }
   RETURN_IF_ERROR(ranks->Max(std::span<double>(&peak, 1)));
   return peak;
 }
 
-absl::Status Measure(SftLearner* learner, const SftBatch& batch, at::Device device,
+absl::Status Measure(SftLearner* learner, const SftBatch& batch, const AdamW& optimizer,
                      DataParallel* ranks) {
+  const at::Device device = optimizer.weights()->device();
+  const GradientWindow window = optimizer.window();
   int64_t number = 0;
   double loss = 0;
   const auto step = [&]() -> absl::Status {
@@ -127,7 +132,7 @@ absl::Status Measure(SftLearner* learner, const SftBatch& batch, at::Device devi
   Synchronize(device);
   RETURN_IF_ERROR(ranks->Barrier());
   const double seconds = absl::ToDoubleSeconds(absl::Now() - start) / absl::GetFlag(FLAGS_steps);
-  ASSIGN_OR_RETURN(const double peak, PeakGib(device, ranks));
+  ASSIGN_OR_RETURN(const double peak, PeakGib(device, window.shares() ? window.bytes() : 0, ranks));
   StepProfile profile;
   if (device.is_cuda() && absl::GetFlag(FLAGS_profile)) {
     absl::Status status;
@@ -139,6 +144,7 @@ absl::Status Measure(SftLearner* learner, const SftBatch& batch, at::Device devi
       {"shape", absl::GetFlag(FLAGS_shape)},
       {"lengths", absl::GetFlag(FLAGS_lengths)},
       {"ranks", ranks->size()},
+      {"zero", absl::GetFlag(FLAGS_zero)},
       {"tokens_per_s_and_rank", static_cast<double>(batch.tokens) / seconds},
       {"seconds", seconds},
       {"peak_gib", peak},
@@ -161,6 +167,9 @@ absl::Status Run(DataParallel* ranks) {
   if (absl::GetFlag(FLAGS_steps) < 1) {
     return absl::InvalidArgumentError("--steps must be at least 1");
   }
+  if (absl::GetFlag(FLAGS_zero) != 1 && absl::GetFlag(FLAGS_zero) != 2) {
+    return absl::InvalidArgumentError("--zero must be 1 or 2");
+  }
   Policy policy;
   ASSIGN_OR_RETURN(policy.config, ShapeOf(absl::GetFlag(FLAGS_shape)));
   RETURN_IF_ERROR(MeasurePeer(ranks));
@@ -174,9 +183,10 @@ absl::Status Run(DataParallel* ranks) {
   RETURN_IF_ERROR(Plan(lengths, policy, ranks));
   OptimizerConfig config;
   config.set_learning_rate(1e-6);
+  config.set_zero_stage(absl::GetFlag(FLAGS_zero));
   AdamW optimizer(config, policy.weights, ranks);
   SftLearner learner(config, 1000, &policy, &optimizer, ranks);
-  return Measure(&learner, MakeBatch(policy.config, lengths, ranks->rank()), device, ranks);
+  return Measure(&learner, MakeBatch(policy.config, lengths, ranks->rank()), optimizer, ranks);
 }
 
 int Main() {

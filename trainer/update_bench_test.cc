@@ -48,15 +48,19 @@ TEST_F(UpdateBenchTest, TwoRanks) {
   options.env = MpiTestEnvironment();
   const auto program = Runfile("trainer/update_bench");
   ASSERT_TRUE(program.ok()) << program.status();
-  const nlohmann::json line = Line(MpirunCommand(2, {*program, absl::StrCat("--shape=", config_),
-                                                     "--lengths=9,2;30", "--steps=2"}),
-                                   options);
-  ASSERT_TRUE(line.is_object());
-  EXPECT_EQ(line["ranks"], 2);
-  EXPECT_GT(line["tokens_per_s_and_rank"], 0);
-  EXPECT_NEAR(line["tokens_per_s_and_rank"].get<double>() * line["seconds"].get<double>(), 41,
-              1e-6);
-  EXPECT_NEAR(line["loss"], std::log(50), 0.3);  // random weights know nothing
+  for (const int zero : {1, 2}) {
+    const nlohmann::json line =
+        Line(MpirunCommand(2, {*program, absl::StrCat("--shape=", config_), "--lengths=9,2;30",
+                               "--steps=2", absl::StrCat("--zero=", zero)}),
+             options);
+    ASSERT_TRUE(line.is_object());
+    EXPECT_EQ(line["ranks"], 2);
+    EXPECT_EQ(line["zero"], zero);
+    EXPECT_GT(line["tokens_per_s_and_rank"], 0);
+    EXPECT_NEAR(line["tokens_per_s_and_rank"].get<double>() * line["seconds"].get<double>(), 41,
+                1e-6);
+    EXPECT_NEAR(line["loss"], std::log(50), 0.3);  // random weights know nothing
+  }
 }
 
 TEST_F(UpdateBenchTest, ThePeer) {

@@ -93,7 +93,8 @@ absl::Status LoadModel(RunParts* parts) {
   ASSIGN_OR_RETURN(parts->memory_plan, PlanSteps({.micro_batch_tokens = options.micro_batch_tokens,
                                                   .longest_sequence = setup.max_prompt_tokens +
                                                                       setup.max_response_tokens,
-                                                  .memory_gib = config.memory_gib()},
+                                                  .memory_gib = config.memory_gib(),
+                                                  .zero_stage = config.optimizer().zero_stage()},
                                                  policy, parts->ranks));
   parts->optimizer = std::make_unique<AdamW>(config.optimizer(), policy.weights, parts->ranks);
   parts->learner =
