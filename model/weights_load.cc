@@ -5,6 +5,7 @@
 #include <ATen/ops/from_blob.h>
 #include <c10/util/Exception.h>
 #include <c10/util/ParallelGuard.h>
+#include <sys/mman.h>
 
 #include <algorithm>
 #include <atomic>
@@ -26,6 +27,7 @@ namespace {
 constexpr int64_t kChunkElements = int64_t{8} << 20;
 // More than a disk needs to be busy: copies between memories go on beside the reads.
 constexpr int kReaders = 8;
+constexpr size_t kHugePage = size_t{2} << 20;
 
 // Elements of a stored tensor and where they go.
 struct Chunk {
@@ -78,6 +80,25 @@ std::vector<Chunk> Cut(const ParameterLayout& layout, const SafetensorsReader& r
            std::tie(b.entry->path, b.entry->begin, b.begin);
   });
   return chunks;
+}
+
+// A flat buffer whose pages nobody has touched yet, so that the readers do, each for its chunks;
+// what no parameter covers is zero.
+at::Tensor UntouchedBuffer(const ParameterLayout& layout, at::Device device, at::ScalarType dtype) {
+  at::Tensor flat = at::empty({layout.flat_size}, at::TensorOptions(dtype).device(device));
+  if (flat.is_cpu() && flat.nbytes() > 2 * kHugePage) {
+    // One fault for 2 MiB instead of one for 4 KiB; a system without them says no.
+    const uintptr_t begin = reinterpret_cast<uintptr_t>(flat.data_ptr());
+    const uintptr_t first = (begin + kHugePage - 1) / kHugePage * kHugePage;
+    (void)madvise(reinterpret_cast<void*>(first), begin + flat.nbytes() - first, MADV_HUGEPAGE);
+  }
+  int64_t end = 0;
+  for (const ParameterInfo& info : layout.parameters) {
+    if (info.offset > end) flat.narrow(0, end, info.offset - end).zero_();
+    end = info.offset + info.size;
+  }
+  flat.narrow(0, end, layout.flat_size - end).zero_();
+  return flat;
 }
 
 // Readers that take one chunk after the other until one of them fails.
@@ -161,7 +182,11 @@ absl::StatusOr<std::shared_ptr<Weights>> Weights::Load(const std::string& dir, a
   RETURN_IF_ERROR(CheckEntries(dir, ParameterLayout(config), reader));
   std::shared_ptr<Weights> weights;
   try {
-    weights = std::make_shared<Weights>(config, device, dtype);
+    if (parts.empty()) {
+      weights.reset(new Weights(config, UntouchedBuffer(ParameterLayout(config), device, dtype)));
+    } else {
+      weights = std::make_shared<Weights>(config, device, dtype);
+    }
   } catch (const c10::Error& error) {
     return absl::ResourceExhaustedError(absl::StrCat(
         dir, ": can't hold the weights on ", device.str(), ": ", error.what_without_backtrace()));
