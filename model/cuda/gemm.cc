@@ -20,7 +20,7 @@ constexpr int kProposals = 8;
 constexpr int kTries = 3;
 
 // All that the choice of an algorithm depends on.
-using Key = std::array<int64_t, 16>;
+using Key = std::array<int64_t, 18>;
 
 void Check(cublasStatus_t status, const char* what) {
   TORCH_CHECK(status == CUBLAS_STATUS_SUCCESS, "cuBLASLt: ", what, " failed with ",
@@ -28,9 +28,17 @@ void Check(cublasStatus_t status, const char* what) {
 }
 
 cudaDataType_t DataType(const at::Tensor& x) {
-  if (x.scalar_type() == at::kFloat) return CUDA_R_32F;
-  TORCH_CHECK(x.scalar_type() == at::kBFloat16, "a product of ", x.scalar_type());
-  return CUDA_R_16BF;
+  switch (x.scalar_type()) {
+    case at::kFloat:
+      return CUDA_R_32F;
+    case at::kFloat8_e4m3fn:
+      return CUDA_R_8F_E4M3;
+    case at::kFloat8_e5m2:
+      return CUDA_R_8F_E5M2;
+    default:
+      TORCH_CHECK(x.scalar_type() == at::kBFloat16, "a product of ", x.scalar_type());
+      return CUDA_R_16BF;
+  }
 }
 
 // Bytes that the address is a multiple of, as cuBLASLt is told: weights begin at multiples of 128.
@@ -84,6 +92,8 @@ class Event {
   cudaEvent_t event_ = nullptr;
 };
 
+struct Fp8Mode;
+
 }  // namespace
 
 struct CudaGemm::Impl {
@@ -91,11 +101,19 @@ struct CudaGemm::Impl {
     const c10::cuda::CUDAGuard guard(device);
     Check(cublasLtCreate(&handle), "the start");
     workspace = at::empty({kProductWorkspace}, at::TensorOptions(device).dtype(at::kByte));
+    int major = 0, minor = 0;
+    cudaDeviceGetAttribute(&major, cudaDevAttrComputeCapabilityMajor, device.index());
+    cudaDeviceGetAttribute(&minor, cudaDevAttrComputeCapabilityMinor, device.index());
+    has_fp8 = major * 10 + minor >= 89;
   }
   ~Impl() { cublasLtDestroy(handle); }
 
+  void Multiply(const at::Tensor& a, const at::Tensor& b, const Fp8Mode* fp8, const at::Tensor* add,
+                const at::Tensor& out);
+
   const at::Device device;
   const bool tuned;
+  bool has_fp8 = false;
   cublasLtHandle_t handle = nullptr;
   at::Tensor workspace;
   std::mutex mutex;
@@ -104,9 +122,17 @@ struct CudaGemm::Impl {
 
 namespace {
 
+// Factors of fp8 operands, in the GPU's memory, and how their products are summed.
+struct Fp8Mode {
+  const void* a_scale;
+  const void* b_scale;
+  bool fast;
+};
+
 // One product: what cuBLASLt calls A is our b, as it computes the transpose of all.
 struct Product {
-  Product(const at::Tensor& a, const at::Tensor& b, const at::Tensor* add, const at::Tensor& out)
+  Product(const at::Tensor& a, const at::Tensor& b, const Fp8Mode* fp8, const at::Tensor* add,
+          const at::Tensor& out)
       : first(b), second(a), result(out), summand(add == nullptr ? out : *add) {
     TORCH_CHECK(!result.transposed && !summand.transposed, "the result lies row by row");
     TORCH_CHECK(a.size(1) == b.size(0) && out.size(0) == a.size(0) && out.size(1) == b.size(1),
@@ -116,6 +142,7 @@ struct Product {
     const cublasOperation_t b_op = second.transposed ? CUBLAS_OP_T : CUBLAS_OP_N;
     cublasLtMatmulDescSetAttribute(description, CUBLASLT_MATMUL_DESC_TRANSA, &a_op, sizeof a_op);
     cublasLtMatmulDescSetAttribute(description, CUBLASLT_MATMUL_DESC_TRANSB, &b_op, sizeof b_op);
+    if (fp8 != nullptr) Set(*fp8);
     from_a = b.const_data_ptr();
     from_b = a.const_data_ptr();
     from_c = add == nullptr ? out.const_data_ptr() : add->const_data_ptr();
@@ -126,13 +153,25 @@ struct Product {
   ~Product() { cublasLtMatmulDescDestroy(description); }
   Product(const Product&) = delete;
 
+  void Set(const Fp8Mode& fp8) {
+    TORCH_CHECK(first.transposed && !second.transposed,
+                "fp8 operands lie with the summed dimension contiguous");
+    sums = fp8.fast ? 1 : 0;
+    cublasLtMatmulDescSetAttribute(description, CUBLASLT_MATMUL_DESC_A_SCALE_POINTER, &fp8.b_scale,
+                                   sizeof fp8.b_scale);
+    cublasLtMatmulDescSetAttribute(description, CUBLASLT_MATMUL_DESC_B_SCALE_POINTER, &fp8.a_scale,
+                                   sizeof fp8.a_scale);
+    cublasLtMatmulDescSetAttribute(description, CUBLASLT_MATMUL_DESC_FAST_ACCUM, &sums,
+                                   sizeof sums);
+  }
+
   Key MakeKey() const {
     return {result.rows,    result.columns, first.columns,
             first.rows,     first.stride,   second.stride,
             summand.stride, result.stride,  first.transposed * 2 + second.transposed,
             first.type,     result.type,    beta != 0 ? 1 : 0,
             alignments[0],  alignments[1],  alignments[2],
-            alignments[3]};
+            alignments[3],  second.type,    sums};
   }
 
   cublasStatus_t Run(cublasLtHandle_t handle, const cublasLtMatmulAlgo_t& algorithm,
@@ -175,6 +214,7 @@ struct Product {
   const void *from_a, *from_b, *from_c;
   std::array<uint32_t, 4> alignments;
   float beta;
+  int8_t sums = 0;
 };
 
 // The fastest of the proposals, written to a place of its own, as `out` may be the summand.
@@ -208,23 +248,35 @@ cublasLtMatmulAlgo_t Fastest(const Product& product, cublasLtHandle_t handle,
 CudaGemm::CudaGemm(at::Device device, bool tuned) : impl_(std::make_unique<Impl>(device, tuned)) {}
 CudaGemm::~CudaGemm() = default;
 
+void CudaGemm::Impl::Multiply(const at::Tensor& a, const at::Tensor& b, const Fp8Mode* fp8,
+                              const at::Tensor* add, const at::Tensor& out) {
+  if (out.numel() == 0) return;
+  const c10::cuda::CUDAGuard guard(device);
+  const cudaStream_t stream = c10::cuda::getCurrentCUDAStream(device.index()).stream();
+  const Product product(a, b, fp8, add, out);
+  const Key key = product.MakeKey();
+  const std::lock_guard<std::mutex> lock(mutex);  // one workspace
+  auto found = chosen.find(key);
+  if (found == chosen.end()) {
+    const cublasLtMatmulAlgo_t algorithm = tuned ? Fastest(product, handle, workspace, out, stream)
+                                                 : product.Proposals(handle)[0].algo;
+    found = chosen.emplace(key, algorithm).first;
+  }
+  Check(product.Run(handle, found->second, workspace, out.data_ptr(), stream), "a product");
+}
+
+bool CudaGemm::has_fp8() const { return impl_->has_fp8; }
+
 void CudaGemm::Multiply(const at::Tensor& a, const at::Tensor& b, const at::Tensor* add,
                         at::Tensor out) {
-  if (out.numel() == 0) return;
-  const c10::cuda::CUDAGuard guard(impl_->device);
-  const cudaStream_t stream = c10::cuda::getCurrentCUDAStream(impl_->device.index()).stream();
-  const Product product(a, b, add, out);
-  const Key key = product.MakeKey();
-  const std::lock_guard<std::mutex> lock(impl_->mutex);  // one workspace
-  auto found = impl_->chosen.find(key);
-  if (found == impl_->chosen.end()) {
-    const cublasLtMatmulAlgo_t algorithm =
-        impl_->tuned ? Fastest(product, impl_->handle, impl_->workspace, out, stream)
-                     : product.Proposals(impl_->handle)[0].algo;
-    found = impl_->chosen.emplace(key, algorithm).first;
-  }
-  Check(product.Run(impl_->handle, found->second, impl_->workspace, out.data_ptr(), stream),
-        "a product");
+  impl_->Multiply(a, b, nullptr, add, out);
+}
+
+void CudaGemm::MultiplyFp8(const at::Tensor& a, const at::Tensor& a_scale, const at::Tensor& b,
+                           const at::Tensor& b_scale, bool fast, const at::Tensor* add,
+                           at::Tensor out) {
+  const Fp8Mode mode = {a_scale.const_data_ptr(), b_scale.const_data_ptr(), fast};
+  impl_->Multiply(a, b, &mode, add, out);
 }
 
 }  // namespace tritonrl

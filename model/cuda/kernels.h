@@ -10,6 +10,8 @@
 
 #include <cstdint>
 
+#include "model/cuda/fp8.h"
+
 namespace tritonrl {
 
 enum class CudaType { kFloat, kBFloat16 };
@@ -79,6 +81,20 @@ void LaunchLogSoftmaxBackward(const CudaRows& at, const float* logits, float tem
 // sorted by token (stable); sorted: [T] int64, the tokens in that order.
 void LaunchEmbeddingBackward(const CudaRows& at, const int64_t* sorted, const int64_t* order,
                              const void* d_out, float* d_table);
+
+// *amax, which is 0 before, becomes the bits of the largest |x| [T, C] in fp32; x is bf16.
+void LaunchAmax(const CudaRows& at, const void* x, uint32_t* amax);
+
+// Where a matrix's fp8 numbers go; each may be null, but not both. C is a multiple of 16.
+struct CudaFp8Copies {
+  void* rows = nullptr;     // [T, C]
+  void* columns = nullptr;  // [C, padded_rows], zeros behind the T-th of a row
+  int64_t padded_rows = 0;  // T rounded up to a multiple of 16
+  float* scale = nullptr;   // one: what the numbers are to be multiplied by
+};
+// x [T, C] (bf16) divided by a power of two and rounded, see fp8.h; all NaN if amax is not finite.
+void LaunchQuantize(const CudaRows& at, Fp8Format format, const void* x, const uint32_t* amax,
+                    const CudaFp8Copies& to);
 
 }  // namespace tritonrl
 
