@@ -5,6 +5,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "model/attention.h"
+#include "model/fp8_linear.h"
 #include "model/linear.h"
 #include "model/rms_norm.h"
 #include "model/sides.h"
@@ -19,13 +20,58 @@ Sides GateUpSides(const DecoderLayerParameters& w) { return {{w.gate, w.up}, w.g
 // Products of the layer's norm with matrices side by side.
 void Forward(const LayerEnvironment& e, const at::Tensor& normed, const Sides& weights,
              const at::Tensor& out) {
+  if (e.fp8 && Fp8Takes(weights)) return Fp8Forward(e.context, normed, {}, weights, out);
   SidesForward(e.context, normed, weights, Together(e.context, weights), out);
 }
-at::Tensor Backward(const LayerEnvironment& e, const at::Tensor& d_out, const at::Tensor& normed,
+// The gradient of the norm; d_out is freed as soon as its copies are made.
+at::Tensor Backward(const LayerEnvironment& e, at::Tensor d_out, const at::Tensor& normed,
                     const Sides& weights, const BackwardMode& mode, const Sides& gradients) {
+  if (e.fp8 && Fp8Takes(weights)) {
+    Fp8Matrix d = Fp8Gradient(e.context, d_out, {});
+    d_out.reset();
+    Fp8BackwardWeight(e.context, &d, normed, {}, !mode.replace, gradients);
+    at::Tensor d_normed = e.context.Empty(normed.sizes(), normed);
+    Fp8BackwardInput(e.context, &d, weights, d_normed);
+    return d_normed;
+  }
   const bool together = Together(e.context, weights) && gradients.all.defined();
   return SidesBackward(e.context, d_out, normed, weights, together, !mode.replace, gradients);
 }
+
+// base + x W^T: what attention or the MLP adds to the residual stream.
+at::Tensor Onto(const LayerEnvironment& e, const at::Tensor& base, const at::Tensor& x,
+                const at::Tensor& weight) {
+  if (e.fp8 && Fp8Takes({{weight}, weight})) return Fp8Onto(e.context, base, x, {}, weight);
+  return LinearOnto(e.context, base, x, weight);
+}
+
+// The gradient of what was added, for the two products of its backward, each of which is asked for
+// once.
+class AddedGradient {
+ public:
+  AddedGradient(const LayerEnvironment& e, const at::Tensor& d, const at::Tensor& weight)
+      : e_(e), d_(d), weight_({{weight}, weight}), fp8_(e.fp8 && Fp8Takes(weight_)) {
+    if (fp8_) copies_ = Fp8Gradient(e.context, d, {});
+  }
+  void Input(const at::Tensor& d_x) {
+    if (fp8_) return Fp8BackwardInput(e_.context, &copies_, weight_, d_x);
+    LinearBackwardInput(e_.context, d_, weight_.all, false, d_x);
+  }
+  void Weight(const at::Tensor& x, bool accumulate, const at::Tensor& gradient) {
+    if (fp8_) {
+      const Sides sides = {{gradient}, gradient};
+      return Fp8BackwardWeight(e_.context, &copies_, x, {}, accumulate, sides);
+    }
+    LinearBackwardWeight(e_.context, d_, x, accumulate, gradient);
+  }
+
+ private:
+  const LayerEnvironment& e_;
+  const at::Tensor& d_;
+  const Sides weight_;
+  const bool fp8_;
+  Fp8Matrix copies_;
+};
 
 // Each of these computes what the layer has not got, in the forward pass for the first time, in the
 // backward pass again where it was dropped.
@@ -61,7 +107,7 @@ void EnsureMiddle(const LayerEnvironment& e, const DecoderLayerParameters& w,
                   LayerActivations* saved) {
   if (saved->middle.defined()) return;
   EnsureAttention(e, w, saved);
-  saved->middle = LinearOnto(e.context, saved->input, saved->attention, w.o);
+  saved->middle = Onto(e, saved->input, saved->attention, w.o);
 }
 
 void EnsureGateUp(const LayerEnvironment& e, const DecoderLayerParameters& w,
@@ -104,7 +150,7 @@ at::Tensor MlpForward(const LayerEnvironment& e, const DecoderLayerParameters& w
   normed.reset();
   const at::Tensor activated = SwigluForward(e.context, saved->gate_up);
   DropIfRecomputed(LayerTensor::kGateUp, saved);
-  at::Tensor out = LinearOnto(e.context, saved->middle, activated, w.down);
+  at::Tensor out = Onto(e, saved->middle, activated, w.down);
   DropIfRecomputed(LayerTensor::kMiddle, saved);
   return out;
 }
@@ -119,18 +165,19 @@ void MlpBackward(const LayerEnvironment& e, const DecoderLayerParameters& w,
   at::Tensor normed;
   if (!now->gate_up.defined()) normed = norm();
   EnsureGateUp(e, w, normed, now);
+  AddedGradient added(e, d, w.down);
   at::Tensor d_activated = e.context.Empty({d.size(0), e.config.intermediate_size}, d);
-  LinearBackwardInput(e.context, d, w.down, false, d_activated);
+  added.Input(d_activated);
   at::Tensor activated;
   at::Tensor d_gate_up = SwigluBackward(e.context, now->gate_up, own, d_activated, &activated);
   now->gate_up.reset();
-  LinearBackwardWeight(e.context, d, activated, !mode.replace, g->down);
+  added.Weight(activated, !mode.replace, g->down);
   activated.reset();
   d_activated.reset();
 
   if (!normed.defined()) normed = norm();
-  const at::Tensor d_normed = Backward(e, d_gate_up, normed, GateUpSides(w), mode, GateUpSides(*g));
-  d_gate_up.reset();
+  const at::Tensor d_normed =
+      Backward(e, std::move(d_gate_up), normed, GateUpSides(w), mode, GateUpSides(*g));
   RmsNormBackward(e.context, now->middle, w.post_norm, now->rstd2, d_normed, d, g->post_norm);
   now->middle.reset();
 }
@@ -140,10 +187,11 @@ void AttentionPartBackward(const LayerEnvironment& e, const DecoderLayerParamete
                            const BackwardMode& mode, LayerActivations* now, at::Tensor d,
                            DecoderLayerParameters* g) {
   EnsureAttention(e, w, now);
-  LinearBackwardWeight(e.context, d, now->attention, !mode.replace, g->o);
+  AddedGradient added(e, d, w.o);
+  added.Weight(now->attention, !mode.replace, g->o);
   EnsureHeads(e, w, now);
   at::Tensor d_attention = e.context.Empty(now->attention.sizes(), d);
-  LinearBackwardInput(e.context, d, w.o, false, d_attention);
+  added.Input(d_attention);
   at::Tensor d_qkv = e.context.Empty(now->qkv.sizes(), d);
   AttentionBackward(e.context, e.config, e.layout, now->qk, now->qkv, now->attention, now->lse,
                     d_attention, d_qkv);
@@ -156,7 +204,8 @@ void AttentionPartBackward(const LayerEnvironment& e, const DecoderLayerParamete
   now->qkv.reset();
 
   const at::Tensor normed = RmsNormAgain(e.context, now->input, w.input_norm, now->rstd1);
-  const at::Tensor d_normed = Backward(e, d_qkv, normed, QkvSides(w), mode, QkvSides(*g));
+  const at::Tensor d_normed =
+      Backward(e, std::move(d_qkv), normed, QkvSides(w), mode, QkvSides(*g));
   RmsNormBackward(e.context, now->input, w.input_norm, now->rstd1, d_normed, d, g->input_norm);
 }
 

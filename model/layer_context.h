@@ -22,6 +22,10 @@ namespace tritonrl {
 // How a GPU computes.
 struct GpuOptions {
   bool tuned_products = false;  // see CudaGemm
+  // Training passes run the decoder layers' products on 8-bit numbers (fp8_linear.h), here on a CPU
+  // and on GPUs without them with the same rounding and no gain.
+  bool fp8_products = false;
+  bool fp8_fast_gradients = false;  // sums of gradients as fast as the forward's, see MultiplyFp8
   CudnnAttention::Options attention;
 };
 
@@ -40,6 +44,7 @@ class LayerContext {
   bool UseCuda(const at::Tensor& x) const { return !force_aten_ && CudaTakes(x); }
   // Products on the GPU where x lies: made at the first call.
   CudaGemm& gemm(const at::Tensor& x) const;
+  const GpuOptions& gpu() const { return gpu_; }
   CudnnAttention& attention(const at::Tensor& x) const;
   const CpuKernels& kernels() const { return kernels_; }
   CpuThreads& threads() const { return *threads_; }
