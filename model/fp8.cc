@@ -9,6 +9,7 @@
 #include <limits>
 #include <vector>
 
+#include "absl/strings/str_cat.h"
 #include "model/cuda/quantize.h"
 
 namespace tritonrl {
@@ -58,6 +59,21 @@ at::Tensor RoundOnCpu(const LayerContext& context, const at::Tensor& x, Fp8Forma
 }
 
 }  // namespace
+
+absl::Status CheckFp8(at::Device device, at::ScalarType dtype) {
+  if (device.is_cpu()) return absl::OkStatus();
+  if (!CudaHasFp8(device)) {
+    return absl::FailedPreconditionError(
+        absl::StrCat(device.str(),
+                     " does not multiply 8-bit numbers: fp8 needs compute capability 8.9 or later "
+                     "(L40S, H100, H200); train without"));
+  }
+  if (dtype != at::kBFloat16) {
+    return absl::FailedPreconditionError(
+        "on a GPU fp8 needs weights in bfloat16; change their type or train without");
+  }
+  return absl::OkStatus();
+}
 
 at::Tensor RoundToFp8ByAten(const at::Tensor& x, Fp8Format format) {
   if (x.numel() == 0) return x.clone();

@@ -12,10 +12,16 @@
 
 #include <cstdint>
 
+#include "absl/status/status.h"
 #include "model/cuda/fp8.h"
 #include "model/layer_context.h"
 
 namespace tritonrl {
+
+// Whether a program may be told to train with them here: an error says which GPUs or types would
+// do. `device` as the weights', whose type is `dtype`; on a CPU there is no gain, but nothing is
+// wrong.
+absl::Status CheckFp8(at::Device device, at::ScalarType dtype);
 
 // Which of a matrix's two layouts products want.
 enum class Fp8Copies : uint8_t { kRows, kColumns, kBoth };

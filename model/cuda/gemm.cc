@@ -13,6 +13,8 @@
 #include <mutex>
 #include <vector>
 
+#include "model/cuda/quantize.h"
+
 namespace tritonrl {
 namespace {
 
@@ -101,10 +103,7 @@ struct CudaGemm::Impl {
     const c10::cuda::CUDAGuard guard(device);
     Check(cublasLtCreate(&handle), "the start");
     workspace = at::empty({kProductWorkspace}, at::TensorOptions(device).dtype(at::kByte));
-    int major = 0, minor = 0;
-    cudaDeviceGetAttribute(&major, cudaDevAttrComputeCapabilityMajor, device.index());
-    cudaDeviceGetAttribute(&minor, cudaDevAttrComputeCapabilityMinor, device.index());
-    has_fp8 = major * 10 + minor >= 89;
+    has_fp8 = CudaHasFp8(device);
   }
   ~Impl() { cublasLtDestroy(handle); }
 

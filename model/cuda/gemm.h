@@ -27,8 +27,7 @@ class CudaGemm {
   // Throws c10::Error where cuBLASLt refuses.
   void Multiply(const at::Tensor& a, const at::Tensor& b, const at::Tensor* add, at::Tensor out);
 
-  // Whether the GPU multiplies fp8 numbers: compute capability 8.9 or later.
-  bool has_fp8() const;
+  bool has_fp8() const;  // CudaHasFp8 of its device
   // out = a [M, K] b [K, N] a_scale b_scale (+ add), a and b of fp8 numbers (not both E5M2), each
   // with the summed dimension contiguous (what Hopper's kernels want), K, N and strides multiples
   // of 16. Scales: [1] fp32 on the GPU. fast: sums within the tensor cores alone, which keep fewer

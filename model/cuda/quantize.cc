@@ -5,6 +5,7 @@
 #include <c10/cuda/CUDAGuard.h>
 #include <c10/cuda/CUDAStream.h>
 #include <c10/util/Exception.h>
+#include <cuda_runtime_api.h>
 
 #include <cstdint>
 #include <utility>
@@ -12,6 +13,13 @@
 #include "model/cuda/kernels.h"
 
 namespace tritonrl {
+
+bool CudaHasFp8(at::Device device) {
+  int major = 0, minor = 0;
+  cudaDeviceGetAttribute(&major, cudaDevAttrComputeCapabilityMajor, device.index());
+  cudaDeviceGetAttribute(&minor, cudaDevAttrComputeCapabilityMinor, device.index());
+  return major * 10 + minor >= 89;
+}
 
 at::Tensor CudaNewAmax(const at::Tensor& like) {
   return at::zeros({1}, like.options().dtype(at::kInt));

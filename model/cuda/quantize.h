@@ -8,6 +8,9 @@
 
 namespace tritonrl {
 
+// Whether the GPU multiplies fp8 numbers: compute capability 8.9 or later.
+bool CudaHasFp8(at::Device device);
+
 struct CudaFp8Matrix {
   at::Tensor rows;     // [R, C] of the format, or undefined
   at::Tensor columns;  // [C, R rounded up to 16], zeros behind, or undefined
