@@ -42,10 +42,9 @@ __device__ void TakeAmax(const Pack<T>& pack, Amax<T>* amax) {
 }
 
 // Raises *to, which was 0 before the kernel, to the block's largest. All threads of a block of
-// whole warps call it, once.
+// whole warps call it; `room` holds 32 words that nothing else is done with.
 template <typename T>
-__device__ void RaiseToBlock(const Amax<T>& amax, uint32_t* to) {
-  __shared__ uint32_t room[32];
+__device__ void RaiseToBlock(const Amax<T>& amax, uint32_t* room, uint32_t* to) {
   const uint32_t most = __reduce_max_sync(~0u, amax.Fp32Bits());
   if (threadIdx.x % 32 == 0) room[threadIdx.x / 32] = most;
   __syncthreads();

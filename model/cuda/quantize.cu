@@ -20,6 +20,7 @@ constexpr int kTile = 128;   // rows and columns that a block transposes
 
 __global__ void __launch_bounds__(kThreads)
     AmaxKernel(int64_t packs, const uint4* __restrict__ x, uint32_t* amax) {
+  __shared__ uint32_t room[32];
   Amax<__nv_bfloat16> most;
   const int64_t step = static_cast<int64_t>(gridDim.x) * kThreads;
   int64_t i = static_cast<int64_t>(blockIdx.x) * kThreads + threadIdx.x;
@@ -31,7 +32,7 @@ __global__ void __launch_bounds__(kThreads)
     most.Take(d);
   }
   for (; i < packs; i += step) most.Take(x[i]);
-  RaiseToBlock(most, amax);
+  RaiseToBlock(most, room, amax);
 }
 
 // What elements are multiplied by, and what the numbers stand for; NaN if an element is not finite,
