@@ -3,6 +3,7 @@
 #include <ATen/ops/full.h>
 #include <gtest/gtest.h>
 
+#include <bit>
 #include <cmath>
 #include <limits>
 #include <string>
@@ -11,6 +12,8 @@
 #include "model/device_fixture.h"
 #include "model/fp8.h"
 #include "model/fp8_linear.h"
+#include "model/rms_norm.h"
+#include "model/swiglu.h"
 #include "model/transformer.h"
 
 namespace tritonrl {
@@ -72,6 +75,40 @@ TEST_P(DeviceFp8Test, WhatIsNotFiniteMakesAllNan) {
   }
 }
 
+// The largest elements that kernels find on their way are those of what they wrote, and copies made
+// with them are the same.
+TEST_P(DeviceFp8Test, KernelsKnowTheLargestElement) {
+  for (const auto& [rows, cols] : {std::pair<int64_t, int64_t>{3, 64}, {700, 1040}, {1300, 4096}}) {
+    const auto there = [&](const at::Tensor& x) { return x.to(GetParam().type).to(device()); };
+    const at::Tensor x = there(Numbers({rows, cols}, 1)), w = there(Numbers({cols}, 2));
+    const at::Tensor wide = there(Numbers({rows, 2 * cols}, 3));
+    at::Tensor rstd, activated, amaxes[6];
+    const at::Tensor y = RmsNormForward(context_, x, w, 1e-3, &rstd, &amaxes[0]);
+    const at::Tensor again = RmsNormAgain(context_, x, w, rstd, &amaxes[1]);
+    at::Tensor d_x = there(Numbers({rows, cols}, 4));
+    at::Tensor d_w = there(Numbers({cols}, 5)).to(at::kFloat);
+    RmsNormBackward(context_, x, w, rstd, y, d_x, d_w, &amaxes[2]);
+    const at::Tensor out = SwigluForward(context_, wide, &amaxes[3]);
+    const at::Tensor d_wide = SwigluBackward(context_, wide, false, there(Numbers({rows, cols}, 6)),
+                                             &activated, &amaxes[4], &amaxes[5]);
+    const Tensors written = {y, again, d_x, out, d_wide, activated};
+    for (size_t i = 0; i < written.size(); ++i) {
+      ASSERT_EQ(amaxes[i].defined(), x.is_cuda()) << i;
+      if (!x.is_cuda()) continue;
+      const float largest = written[i].abs().max().to(at::kFloat).item<float>();
+      EXPECT_EQ(std::bit_cast<float>(amaxes[i].item<int32_t>()), largest) << i;
+      for (const at::Tensor& amax : {at::Tensor(), amaxes[i]}) {
+        const Fp8Matrix got =
+            Quantize(context_, written[i], Fp8Format::kE4M3, Fp8Copies::kRows, amax);
+        EXPECT_TRUE(
+            Meaning(got.rows, got.scale)
+                .equal(RoundToFp8ByAten(written[i], Fp8Format::kE4M3).cpu().to(at::kDouble)))
+            << i;
+      }
+    }
+  }
+}
+
 // rows: also such that the summed dimension of the gradient is padded.
 TEST_P(DeviceFp8Test, Products) {
   const int64_t n = 96, k = 160;
@@ -81,6 +118,7 @@ TEST_P(DeviceFp8Test, Products) {
     const at::Tensor sums = Numbers({n * k}, 5, 1e-3);
     for (const bool tuned : {false, true}) {
       const LayerContext context(2, false, {.tuned_products = tuned, .fp8_fast_gradients = tuned});
+      const Fp8Format format = tuned ? Fp8Format::kE5M2 : Fp8Format::kE4M3;
       Compare(
           [&](const Runner& r) {
             const at::Tensor w = r.Put(flat).view({n, k}), x_there = r.Put(x);
@@ -91,11 +129,11 @@ TEST_P(DeviceFp8Test, Products) {
             at::Tensor out = r.Empty({rows, n}), d_x = r.Empty({rows, k});
             Fp8Forward(r.context, x_there, {}, sides(w), out);
             const at::Tensor onto = Fp8Onto(r.context, r.Put(base), x_there, {}, w);
-            Fp8Matrix copies = Fp8Gradient(r.context, r.Put(d), {});
+            Fp8Matrix copies = Quantize(r.context, r.Put(d), format, Fp8Copies::kBoth);
             g.fill_(std::nan(""));
             Fp8BackwardWeight(r.context, &copies, x_there, {}, false, sides(g));
             Fp8BackwardInput(r.context, &copies, sides(w), d_x);
-            copies = Fp8Gradient(r.context, r.Put(d), {});
+            copies = Quantize(r.context, r.Put(d), format, Fp8Copies::kBoth);
             Fp8BackwardWeight(r.context, &copies, x_there, {}, true, sides(g_added));
             return Tensors{out, onto, d_x, g, g_added};
           },

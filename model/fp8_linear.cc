@@ -64,7 +64,7 @@ at::Tensor Fp8Onto(const LayerContext& context, const at::Tensor& base, const at
 
 Fp8Matrix Fp8Gradient(const LayerContext& context, const at::Tensor& d_out,
                       const at::Tensor& amax) {
-  return Quantize(context, d_out, Fp8Format::kE5M2, Fp8Copies::kBoth, amax);
+  return Quantize(context, d_out, context.gpu().fp8_gradients, Fp8Copies::kBoth, amax);
 }
 
 void Fp8BackwardInput(const LayerContext& context, Fp8Matrix* d_out, const Sides& weights,

@@ -1,6 +1,7 @@
 // Linear layers y = x W^T whose three products run on 8-bit numbers (see fp8.h), summed in fp32.
-// Inputs and weights are E4M3; gradients of outputs E5M2, whose range holds what differs by many
-// orders of magnitude between tokens. Shapes as in linear.h and sides.h.
+// Inputs and weights are E4M3; gradients of outputs too, or as GpuOptions says: with scales of
+// their own a range of 2^18 within a matrix is enough for them, and a bit of mantissa less costs
+// more (measured: model/cuda/README.md). Shapes as in linear.h and sides.h.
 
 #ifndef TRITONRL_MODEL_FP8_LINEAR_H_
 #define TRITONRL_MODEL_FP8_LINEAR_H_

@@ -14,6 +14,7 @@
 #include "model/cpu/kernels.h"
 #include "model/cpu/threads.h"
 #include "model/cuda/attention.h"
+#include "model/cuda/fp8.h"
 #include "model/cuda/gemm.h"
 #include "model/cuda/layers.h"
 
@@ -25,7 +26,10 @@ struct GpuOptions {
   // Training passes run the decoder layers' products on 8-bit numbers (fp8_linear.h), here on a CPU
   // and on GPUs without them with the same rounding and no gain.
   bool fp8_products = false;
-  bool fp8_fast_gradients = false;  // sums of gradients as fast as the forward's, see MultiplyFp8
+  // Of the gradients of outputs. E4M3 keeps a bit more of each, E5M2 smaller ones beside large
+  // ones.
+  Fp8Format fp8_gradients = Fp8Format::kE4M3;
+  bool fp8_fast_gradients = false;  // their sums as fast as the forward's, see MultiplyFp8
   CudnnAttention::Options attention;
 };
 
