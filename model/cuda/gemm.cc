@@ -2,6 +2,7 @@
 
 #include <ATen/ops/empty.h>
 #include <ATen/ops/empty_strided.h>
+#include <ATen/ops/zeros.h>
 #include <c10/cuda/CUDAGuard.h>
 #include <c10/cuda/CUDAStream.h>
 #include <c10/util/Exception.h>
@@ -11,6 +12,7 @@
 #include <array>
 #include <map>
 #include <mutex>
+#include <optional>
 #include <vector>
 
 #include "model/cuda/quantize.h"
@@ -20,6 +22,7 @@ namespace {
 
 constexpr int kProposals = 8;
 constexpr int kTries = 3;
+constexpr char kNoWay[] = "cuBLASLt knows no way to make this product";
 
 // All that the choice of an algorithm depends on.
 using Key = std::array<int64_t, 18>;
@@ -107,7 +110,8 @@ struct CudaGemm::Impl {
   }
   ~Impl() { cublasLtDestroy(handle); }
 
-  void Multiply(const at::Tensor& a, const at::Tensor& b, const Fp8Mode* fp8, const at::Tensor* add,
+  // False if cuBLASLt knows no way to make this product.
+  bool Multiply(const at::Tensor& a, const at::Tensor& b, const Fp8Mode* fp8, const at::Tensor* add,
                 const at::Tensor& out);
 
   const at::Device device;
@@ -116,7 +120,7 @@ struct CudaGemm::Impl {
   cublasLtHandle_t handle = nullptr;
   at::Tensor workspace;
   std::mutex mutex;
-  std::map<Key, cublasLtMatmulAlgo_t> chosen;
+  std::map<Key, std::optional<cublasLtMatmulAlgo_t>> chosen;  // none: there is no way
 };
 
 namespace {
@@ -182,6 +186,7 @@ struct Product {
                           workspace.nbytes(), stream);
   }
 
+  // None if cuBLASLt knows no way.
   std::vector<cublasLtMatmulHeuristicResult_t> Proposals(cublasLtHandle_t handle) const {
     cublasLtMatmulPreference_t preference = nullptr;
     Check(cublasLtMatmulPreferenceCreate(&preference), "a preference");
@@ -202,8 +207,8 @@ struct Product {
         cublasLtMatmulAlgoGetHeuristic(handle, description, a.get(), b.get(), c.get(), d.get(),
                                        preference, kProposals, found.data(), &count);
     cublasLtMatmulPreferenceDestroy(preference);
+    if (status == CUBLAS_STATUS_NOT_SUPPORTED) return {};
     Check(status, "a proposal");
-    TORCH_CHECK(count > 0, "cuBLASLt knows no way to make this product");
     found.resize(count);
     return found;
   }
@@ -217,10 +222,10 @@ struct Product {
 };
 
 // The fastest of the proposals, written to a place of its own, as `out` may be the summand.
-cublasLtMatmulAlgo_t Fastest(const Product& product, cublasLtHandle_t handle,
-                             const at::Tensor& workspace, const at::Tensor& out,
-                             cudaStream_t stream) {
-  const auto proposals = product.Proposals(handle);
+cublasLtMatmulAlgo_t Fastest(const Product& product,
+                             const std::vector<cublasLtMatmulHeuristicResult_t>& proposals,
+                             cublasLtHandle_t handle, const at::Tensor& workspace,
+                             const at::Tensor& out, cudaStream_t stream) {
   const at::Tensor scratch = at::empty_strided(out.sizes(), out.strides(), out.options());
   int best = 0;
   float least = 0;
@@ -247,9 +252,9 @@ cublasLtMatmulAlgo_t Fastest(const Product& product, cublasLtHandle_t handle,
 CudaGemm::CudaGemm(at::Device device, bool tuned) : impl_(std::make_unique<Impl>(device, tuned)) {}
 CudaGemm::~CudaGemm() = default;
 
-void CudaGemm::Impl::Multiply(const at::Tensor& a, const at::Tensor& b, const Fp8Mode* fp8,
+bool CudaGemm::Impl::Multiply(const at::Tensor& a, const at::Tensor& b, const Fp8Mode* fp8,
                               const at::Tensor* add, const at::Tensor& out) {
-  if (out.numel() == 0) return;
+  if (out.numel() == 0) return true;
   const c10::cuda::CUDAGuard guard(device);
   const cudaStream_t stream = c10::cuda::getCurrentCUDAStream(device.index()).stream();
   const Product product(a, b, fp8, add, out);
@@ -257,25 +262,48 @@ void CudaGemm::Impl::Multiply(const at::Tensor& a, const at::Tensor& b, const Fp
   const std::lock_guard<std::mutex> lock(mutex);  // one workspace
   auto found = chosen.find(key);
   if (found == chosen.end()) {
-    const cublasLtMatmulAlgo_t algorithm = tuned ? Fastest(product, handle, workspace, out, stream)
-                                                 : product.Proposals(handle)[0].algo;
+    const auto proposals = product.Proposals(handle);
+    std::optional<cublasLtMatmulAlgo_t> algorithm;
+    if (!proposals.empty()) {
+      algorithm =
+          tuned ? Fastest(product, proposals, handle, workspace, out, stream) : proposals[0].algo;
+    }
     found = chosen.emplace(key, algorithm).first;
   }
-  Check(product.Run(handle, found->second, workspace, out.data_ptr(), stream), "a product");
+  if (!found->second.has_value()) return false;
+  Check(product.Run(handle, *found->second, workspace, out.data_ptr(), stream), "a product");
+  return true;
 }
 
 bool CudaGemm::has_fp8() const { return impl_->has_fp8; }
 
 void CudaGemm::Multiply(const at::Tensor& a, const at::Tensor& b, const at::Tensor* add,
                         at::Tensor out) {
-  impl_->Multiply(a, b, nullptr, add, out);
+  TORCH_CHECK(impl_->Multiply(a, b, nullptr, add, out), kNoWay);
 }
 
 void CudaGemm::MultiplyFp8(const at::Tensor& a, const at::Tensor& a_scale, const at::Tensor& b,
                            const at::Tensor& b_scale, bool fast, const at::Tensor* add,
                            at::Tensor out) {
   const Fp8Mode mode = {a_scale.const_data_ptr(), b_scale.const_data_ptr(), fast};
-  impl_->Multiply(a, b, &mode, add, out);
+  if (impl_->Multiply(a, b, &mode, add, out)) return;
+  // Its documents want all sizes to be multiples of 16, though kernels may take any number of rows
+  // of `a`: the last rows by themselves then, filled up with zeros.
+  const int64_t whole = a.size(0) / 16 * 16, rest = a.size(0) - whole;
+  TORCH_CHECK(rest > 0, kNoWay);
+  const auto multiply = [&](const at::Tensor& rows, const at::Tensor* summand,
+                            const at::Tensor& to) {
+    TORCH_CHECK(impl_->Multiply(rows, b, &mode, summand, to), kNoWay);
+  };
+  const at::Tensor first = out.narrow(0, 0, whole);
+  const at::Tensor first_add = add == nullptr ? first : add->narrow(0, 0, whole);
+  multiply(a.narrow(0, 0, whole), add == nullptr ? nullptr : &first_add, first);
+  const at::Tensor last = at::zeros({16, a.size(1)}, a.options().dtype(at::kByte));
+  last.narrow(0, 0, rest).copy_(a.narrow(0, whole, rest).view(at::kByte));
+  const at::Tensor last_out = at::zeros({16, out.size(1)}, out.options());
+  if (add != nullptr) last_out.narrow(0, 0, rest).copy_(add->narrow(0, whole, rest));
+  multiply(last.view(a.scalar_type()), add == nullptr ? nullptr : &last_out, last_out);
+  out.narrow(0, whole, rest).copy_(last_out.narrow(0, 0, rest));
 }
 
 }  // namespace tritonrl
