@@ -5,6 +5,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "model/attention.h"
+#include "model/fp8_linear.h"
 #include "model/linear.h"
 #include "model/rms_norm.h"
 #include "model/sides.h"
@@ -16,26 +17,96 @@ namespace {
 Sides QkvSides(const DecoderLayerParameters& w) { return {{w.q, w.k, w.v}, w.qkv}; }
 Sides GateUpSides(const DecoderLayerParameters& w) { return {{w.gate, w.up}, w.gate_up}; }
 
+// A matrix, and its largest |x| where fp8 copies of it are wanted and what made it knew (see
+// Quantize).
+struct Operand {
+  at::Tensor value, amax;
+};
+at::Tensor* AmaxOf(const LayerEnvironment& e, Operand* x) { return e.fp8 ? &x->amax : nullptr; }
+
+Operand Norm(const LayerEnvironment& e, const at::Tensor& x, const at::Tensor& weight,
+             at::Tensor* rstd) {
+  Operand y;
+  y.value = RmsNormForward(e.context, x, weight, e.config.rms_norm_eps, rstd, AmaxOf(e, &y));
+  return y;
+}
+Operand NormAgain(const LayerEnvironment& e, const at::Tensor& x, const at::Tensor& weight,
+                  const at::Tensor& rstd) {
+  Operand y;
+  y.value = RmsNormAgain(e.context, x, weight, rstd, AmaxOf(e, &y));
+  return y;
+}
+
 // Products of the layer's norm with matrices side by side.
-void Forward(const LayerEnvironment& e, const at::Tensor& normed, const Sides& weights,
+void Forward(const LayerEnvironment& e, const Operand& normed, const Sides& weights,
              const at::Tensor& out) {
-  SidesForward(e.context, normed, weights, Together(e.context, weights), out);
+  if (e.fp8 && Fp8Takes(weights)) {
+    return Fp8Forward(e.context, normed.value, normed.amax, weights, out);
+  }
+  SidesForward(e.context, normed.value, weights, Together(e.context, weights), out);
 }
-at::Tensor Backward(const LayerEnvironment& e, const at::Tensor& d_out, const at::Tensor& normed,
+// The gradient of the norm; that of the products is freed as soon as its copies are made.
+at::Tensor Backward(const LayerEnvironment& e, Operand d_out, const Operand& normed,
                     const Sides& weights, const BackwardMode& mode, const Sides& gradients) {
+  if (e.fp8 && Fp8Takes(weights)) {
+    Fp8Matrix d = Fp8Gradient(e.context, d_out.value, d_out.amax);
+    d_out.value.reset();
+    Fp8BackwardWeight(e.context, &d, normed.value, normed.amax, !mode.replace, gradients);
+    at::Tensor d_normed = e.context.Empty(normed.value.sizes(), normed.value);
+    Fp8BackwardInput(e.context, &d, weights, d_normed);
+    return d_normed;
+  }
   const bool together = Together(e.context, weights) && gradients.all.defined();
-  return SidesBackward(e.context, d_out, normed, weights, together, !mode.replace, gradients);
+  return SidesBackward(e.context, d_out.value, normed.value, weights, together, !mode.replace,
+                       gradients);
 }
+
+// base + x W^T: what attention or the MLP adds to the residual stream.
+at::Tensor Onto(const LayerEnvironment& e, const at::Tensor& base, const Operand& x,
+                const at::Tensor& weight) {
+  if (e.fp8 && Fp8Takes({{weight}, weight})) {
+    return Fp8Onto(e.context, base, x.value, x.amax, weight);
+  }
+  return LinearOnto(e.context, base, x.value, weight);
+}
+
+// The gradient of what was added, for the two products of its backward, each of which is asked for
+// once.
+class AddedGradient {
+ public:
+  AddedGradient(const LayerEnvironment& e, const Operand& d, const at::Tensor& weight)
+      : e_(e), d_(d.value), weight_({{weight}, weight}), fp8_(e.fp8 && Fp8Takes(weight_)) {
+    if (fp8_) copies_ = Fp8Gradient(e.context, d.value, d.amax);
+  }
+  void Input(const at::Tensor& d_x) {
+    if (fp8_) return Fp8BackwardInput(e_.context, &copies_, weight_, d_x);
+    LinearBackwardInput(e_.context, d_, weight_.all, false, d_x);
+  }
+  void Weight(const Operand& x, bool accumulate, const at::Tensor& gradient) {
+    if (fp8_) {
+      const Sides sides = {{gradient}, gradient};
+      return Fp8BackwardWeight(e_.context, &copies_, x.value, x.amax, accumulate, sides);
+    }
+    LinearBackwardWeight(e_.context, d_, x.value, accumulate, gradient);
+  }
+
+ private:
+  const LayerEnvironment& e_;
+  const at::Tensor d_;
+  const Sides weight_;
+  const bool fp8_;
+  Fp8Matrix copies_;
+};
 
 // Each of these computes what the layer has not got, in the forward pass for the first time, in the
 // backward pass again where it was dropped.
 
 // Given rstd1, or the norm itself.
-void EnsureQkv(const LayerEnvironment& e, const DecoderLayerParameters& w, at::Tensor normed,
+void EnsureQkv(const LayerEnvironment& e, const DecoderLayerParameters& w, Operand normed,
                LayerActivations* saved) {
   if (saved->qkv.defined()) return;
   const at::Tensor& input = saved->input;
-  if (!normed.defined()) normed = RmsNormAgain(e.context, input, w.input_norm, saved->rstd1);
+  if (!normed.value.defined()) normed = NormAgain(e, input, w.input_norm, saved->rstd1);
   saved->qkv =
       e.context.Empty({input.size(0), e.config.query_size() + 2 * e.config.kv_size()}, input);
   Forward(e, normed, QkvSides(w), saved->qkv);
@@ -61,13 +132,14 @@ void EnsureMiddle(const LayerEnvironment& e, const DecoderLayerParameters& w,
                   LayerActivations* saved) {
   if (saved->middle.defined()) return;
   EnsureAttention(e, w, saved);
-  saved->middle = LinearOnto(e.context, saved->input, saved->attention, w.o);
+  saved->middle = Onto(e, saved->input, {saved->attention, {}}, w.o);
 }
 
-void EnsureGateUp(const LayerEnvironment& e, const DecoderLayerParameters& w,
-                  const at::Tensor& normed, LayerActivations* saved) {
+void EnsureGateUp(const LayerEnvironment& e, const DecoderLayerParameters& w, const Operand& normed,
+                  LayerActivations* saved) {
   if (saved->gate_up.defined()) return;
-  saved->gate_up = e.context.Empty({normed.size(0), 2 * e.config.intermediate_size}, saved->middle);
+  saved->gate_up =
+      e.context.Empty({saved->middle.size(0), 2 * e.config.intermediate_size}, saved->middle);
   Forward(e, normed, GateUpSides(w), saved->gate_up);
 }
 
@@ -98,53 +170,58 @@ void DropIfRecomputed(LayerTensor tensor, LayerActivations* saved) {
 // middle -> middle + down(silu(gate) * up) of its norm.
 at::Tensor MlpForward(const LayerEnvironment& e, const DecoderLayerParameters& w,
                       LayerActivations* saved) {
-  at::Tensor normed =
-      RmsNormForward(e.context, saved->middle, w.post_norm, e.config.rms_norm_eps, &saved->rstd2);
-  EnsureGateUp(e, w, normed, saved);
-  normed.reset();
-  const at::Tensor activated = SwigluForward(e.context, saved->gate_up);
+  EnsureGateUp(e, w, Norm(e, saved->middle, w.post_norm, &saved->rstd2), saved);
+  Operand activated;
+  activated.value = SwigluForward(e.context, saved->gate_up, AmaxOf(e, &activated));
   DropIfRecomputed(LayerTensor::kGateUp, saved);
-  at::Tensor out = LinearOnto(e.context, saved->middle, activated, w.down);
+  at::Tensor out = Onto(e, saved->middle, activated, w.down);
   DropIfRecomputed(LayerTensor::kMiddle, saved);
   return out;
 }
 
-// d [T, C]: gradient of the layer's output -> of middle. What is done with is freed from *now.
-void MlpBackward(const LayerEnvironment& e, const DecoderLayerParameters& w,
-                 const BackwardMode& mode, LayerActivations* now, at::Tensor d,
-                 DecoderLayerParameters* g) {
+// d [T, C]: gradient of the layer's output -> of middle, with which it returns. What is done with
+// is freed from *now.
+Operand MlpBackward(const LayerEnvironment& e, const DecoderLayerParameters& w,
+                    const BackwardMode& mode, LayerActivations* now, at::Tensor d,
+                    DecoderLayerParameters* g) {
   const bool own = mode.consume || !now->gate_up.defined();
   EnsureMiddle(e, w, now);
-  const auto norm = [&] { return RmsNormAgain(e.context, now->middle, w.post_norm, now->rstd2); };
-  at::Tensor normed;
+  const auto norm = [&] { return NormAgain(e, now->middle, w.post_norm, now->rstd2); };
+  Operand normed;
   if (!now->gate_up.defined()) normed = norm();
   EnsureGateUp(e, w, normed, now);
+  AddedGradient added(e, {d, {}}, w.down);
   at::Tensor d_activated = e.context.Empty({d.size(0), e.config.intermediate_size}, d);
-  LinearBackwardInput(e.context, d, w.down, false, d_activated);
-  at::Tensor activated;
-  at::Tensor d_gate_up = SwigluBackward(e.context, now->gate_up, own, d_activated, &activated);
+  added.Input(d_activated);
+  Operand activated, d_gate_up;
+  d_gate_up.value = SwigluBackward(e.context, now->gate_up, own, d_activated, &activated.value,
+                                   AmaxOf(e, &d_gate_up), AmaxOf(e, &activated));
   now->gate_up.reset();
-  LinearBackwardWeight(e.context, d, activated, !mode.replace, g->down);
-  activated.reset();
+  added.Weight(activated, !mode.replace, g->down);
+  activated.value.reset();
   d_activated.reset();
 
-  if (!normed.defined()) normed = norm();
-  const at::Tensor d_normed = Backward(e, d_gate_up, normed, GateUpSides(w), mode, GateUpSides(*g));
-  d_gate_up.reset();
-  RmsNormBackward(e.context, now->middle, w.post_norm, now->rstd2, d_normed, d, g->post_norm);
+  if (!normed.value.defined()) normed = norm();
+  const at::Tensor d_normed =
+      Backward(e, std::move(d_gate_up), normed, GateUpSides(w), mode, GateUpSides(*g));
+  Operand d_middle = {d, {}};
+  RmsNormBackward(e.context, now->middle, w.post_norm, now->rstd2, d_normed, d, g->post_norm,
+                  AmaxOf(e, &d_middle));
   now->middle.reset();
+  return d_middle;
 }
 
 // d [T, C]: gradient of middle -> of the layer's input. What is done with is freed from *now.
 void AttentionPartBackward(const LayerEnvironment& e, const DecoderLayerParameters& w,
-                           const BackwardMode& mode, LayerActivations* now, at::Tensor d,
+                           const BackwardMode& mode, LayerActivations* now, const Operand& d,
                            DecoderLayerParameters* g) {
   EnsureAttention(e, w, now);
-  LinearBackwardWeight(e.context, d, now->attention, !mode.replace, g->o);
+  AddedGradient added(e, d, w.o);
+  added.Weight({now->attention, {}}, !mode.replace, g->o);
   EnsureHeads(e, w, now);
-  at::Tensor d_attention = e.context.Empty(now->attention.sizes(), d);
-  LinearBackwardInput(e.context, d, w.o, false, d_attention);
-  at::Tensor d_qkv = e.context.Empty(now->qkv.sizes(), d);
+  at::Tensor d_attention = e.context.Empty(now->attention.sizes(), d.value);
+  added.Input(d_attention);
+  at::Tensor d_qkv = e.context.Empty(now->qkv.sizes(), d.value);
   AttentionBackward(e.context, e.config, e.layout, now->qk, now->qkv, now->attention, now->lse,
                     d_attention, d_qkv);
   d_attention.reset();
@@ -155,9 +232,11 @@ void AttentionPartBackward(const LayerEnvironment& e, const DecoderLayerParamete
                          e.positions, d_qkv, g->q_norm, g->k_norm);
   now->qkv.reset();
 
-  const at::Tensor normed = RmsNormAgain(e.context, now->input, w.input_norm, now->rstd1);
-  const at::Tensor d_normed = Backward(e, d_qkv, normed, QkvSides(w), mode, QkvSides(*g));
-  RmsNormBackward(e.context, now->input, w.input_norm, now->rstd1, d_normed, d, g->input_norm);
+  const Operand normed = NormAgain(e, now->input, w.input_norm, now->rstd1);
+  const at::Tensor d_normed =
+      Backward(e, {std::move(d_qkv), {}}, normed, QkvSides(w), mode, QkvSides(*g));
+  RmsNormBackward(e.context, now->input, w.input_norm, now->rstd1, d_normed, d.value,
+                  g->input_norm);
 }
 
 }  // namespace
@@ -185,9 +264,7 @@ DecoderLayerParameters::DecoderLayerParameters(const ParameterBuffer& buffer, in
 at::Tensor DecoderLayerForward(const LayerEnvironment& e, const DecoderLayerParameters& w,
                                const at::Tensor& input, LayerActivations* saved) {
   saved->input = input;
-  EnsureQkv(e, w,
-            RmsNormForward(e.context, input, w.input_norm, e.config.rms_norm_eps, &saved->rstd1),
-            saved);
+  EnsureQkv(e, w, Norm(e, input, w.input_norm, &saved->rstd1), saved);
   EnsureAttention(e, w, saved);
   DropIfRecomputed(LayerTensor::kRotatedHeads, saved);
   DropIfRecomputed(LayerTensor::kQkv, saved);
@@ -201,8 +278,8 @@ void DecoderLayerBackward(const LayerEnvironment& e, const DecoderLayerParameter
                           DecoderLayerParameters* g) {
   // Tensors, not their contents: what is computed again goes with it.
   LayerActivations now = mode.consume ? std::move(*saved) : *saved;
-  MlpBackward(e, w, mode, &now, d, g);
-  AttentionPartBackward(e, w, mode, &now, d, g);
+  const Operand d_middle = MlpBackward(e, w, mode, &now, std::move(d), g);
+  AttentionPartBackward(e, w, mode, &now, d_middle, g);
 }
 
 }  // namespace tritonrl

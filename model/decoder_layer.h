@@ -42,6 +42,7 @@ struct LayerEnvironment {
   const RotaryTable& rotary;
   const at::Tensor& positions;  // [T] int64
   const SequenceLayout& layout;
+  bool fp8 = false;  // products on 8-bit numbers where fp8_linear.h takes them
 };
 
 // input: [T, C]. Fills *saved (queries, keys and values of the cache are read from it too), but for

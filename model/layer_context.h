@@ -14,6 +14,7 @@
 #include "model/cpu/kernels.h"
 #include "model/cpu/threads.h"
 #include "model/cuda/attention.h"
+#include "model/cuda/fp8.h"
 #include "model/cuda/gemm.h"
 #include "model/cuda/layers.h"
 
@@ -22,6 +23,13 @@ namespace tritonrl {
 // How a GPU computes.
 struct GpuOptions {
   bool tuned_products = false;  // see CudaGemm
+  // Training passes run the decoder layers' products on 8-bit numbers (fp8_linear.h), here on a CPU
+  // and on GPUs without them with the same rounding and no gain.
+  bool fp8_products = false;
+  // Of the gradients of outputs. E4M3 keeps a bit more of each, E5M2 smaller ones beside large
+  // ones.
+  Fp8Format fp8_gradients = Fp8Format::kE4M3;
+  bool fp8_fast_gradients = false;  // their sums as fast as the forward's, see MultiplyFp8
   CudnnAttention::Options attention;
 };
 
@@ -40,6 +48,7 @@ class LayerContext {
   bool UseCuda(const at::Tensor& x) const { return !force_aten_ && CudaTakes(x); }
   // Products on the GPU where x lies: made at the first call.
   CudaGemm& gemm(const at::Tensor& x) const;
+  const GpuOptions& gpu() const { return gpu_; }
   CudnnAttention& attention(const at::Tensor& x) const;
   const CpuKernels& kernels() const { return kernels_; }
   CpuThreads& threads() const { return *threads_; }

@@ -16,8 +16,9 @@ bool UseCuda(const LayerContext& context, const at::Tensor& x) {
 }  // namespace
 
 at::Tensor RmsNormForward(const LayerContext& context, const at::Tensor& x,
-                          const at::Tensor& weight, double eps, at::Tensor* rstd) {
-  if (UseCuda(context, x)) return CudaRmsNormForward(x, weight, eps, rstd);
+                          const at::Tensor& weight, double eps, at::Tensor* rstd,
+                          at::Tensor* amax) {
+  if (UseCuda(context, x)) return CudaRmsNormForward(x, weight, eps, rstd, amax);
   if (!context.UseKernels(x)) {
     const at::Tensor wide = ToComputeType(x);
     *rstd = wide.square().mean(-1).add_(eps).rsqrt_();
@@ -38,8 +39,8 @@ at::Tensor RmsNormForward(const LayerContext& context, const at::Tensor& x,
 }
 
 at::Tensor RmsNormAgain(const LayerContext& context, const at::Tensor& x, const at::Tensor& weight,
-                        const at::Tensor& rstd) {
-  if (UseCuda(context, x)) return CudaRmsNormAgain(x, weight, rstd);
+                        const at::Tensor& rstd, at::Tensor* amax) {
+  if (UseCuda(context, x)) return CudaRmsNormAgain(x, weight, rstd, amax);
   if (!context.UseKernels(x)) {
     // As in Hugging Face's modules: rounded to x's type before the weight is applied.
     return (ToComputeType(x) * rstd.unsqueeze(-1)).to(x.scalar_type()).mul_(weight);
@@ -59,9 +60,9 @@ at::Tensor RmsNormAgain(const LayerContext& context, const at::Tensor& x, const 
 
 void RmsNormBackward(const LayerContext& context, const at::Tensor& x, const at::Tensor& weight,
                      const at::Tensor& rstd, const at::Tensor& d_y, at::Tensor d_x,
-                     at::Tensor d_weight) {
+                     at::Tensor d_weight, at::Tensor* amax) {
   if (UseCuda(context, x) && UseCuda(context, d_x)) {
-    return CudaRmsNormBackward(x, weight, rstd, d_y, d_x, d_weight);
+    return CudaRmsNormBackward(x, weight, rstd, d_y, d_x, d_weight, amax);
   }
   if (!context.UseKernels(x)) {
     const at::Tensor inverse = rstd.unsqueeze(-1);

@@ -26,6 +26,7 @@
 #include "base/status.h"
 #include "model/bench_inputs.h"
 #include "model/bench_peer.h"
+#include "model/fp8.h"
 #include "model/gradient_window.h"
 #include "model/memory_plan.h"
 #include "model/step_batches.h"
@@ -38,6 +39,9 @@ ABSL_FLAG(std::string, lengths, "16384",
 ABSL_FLAG(int, steps, 4, "Steps that are timed, after two others.");
 ABSL_FLAG(bool, tuned, true, "Products by the fastest of cuBLASLt's proposals.");
 ABSL_FLAG(bool, deterministic, false, "The same bits in every run.");
+ABSL_FLAG(bool, fp8, false, "Products of the layers on 8-bit numbers.");
+ABSL_FLAG(bool, fp8_fast_gradients, false,
+          "With --fp8: sums of gradients as fast as the forward's.");
 ABSL_FLAG(int64_t, dense_from, 4096,
           "Tokens from which a sequence alone in its bucket gets a plan of its own.");
 ABSL_FLAG(
@@ -145,7 +149,8 @@ absl::StatusOr<MemoryPlan> PlanBatch(const ModelConfig& config, const Transforme
                                      const std::vector<int64_t>& lengths) {
   StepShape step = {.longest = *std::max_element(lengths.begin(), lengths.end()),
                     .tuned_products = options.gpu.tuned_products,
-                    .deterministic = options.gpu.attention.deterministic};
+                    .deterministic = options.gpu.attention.deterministic,
+                    .fp8 = options.gpu.fp8_products};
   for (const int64_t length : lengths) {
     step.tokens += length;
     step.target_rows += length - 1;
@@ -203,6 +208,7 @@ void MeasureBatch(const Transformer& model, const std::vector<int64_t>& lengths,
       {"shape", absl::GetFlag(FLAGS_shape)},
       {"lengths", lengths},
       {"share_of", absl::GetFlag(FLAGS_share_of)},
+      {"fp8", model.options().gpu.fp8_products},
       {"tokens_per_s", tokens / seconds},
       {"tflops", FlopsOfStep(model.config(), lengths) / seconds / 1e12},
       {"peak_gib", peak / (1 << 30)},
@@ -233,6 +239,9 @@ absl::Status Run() {
   }
   const at::Device device(at::kCUDA, 0);
   Transformer::Options options;
+  options.gpu.fp8_products = absl::GetFlag(FLAGS_fp8);
+  options.gpu.fp8_fast_gradients = absl::GetFlag(FLAGS_fp8_fast_gradients);
+  if (options.gpu.fp8_products) RETURN_IF_ERROR(CheckFp8(device, at::kBFloat16));
   options.gpu.tuned_products = absl::GetFlag(FLAGS_tuned);
   options.gpu.attention.deterministic = absl::GetFlag(FLAGS_deterministic);
   options.gpu.attention.dense_from = absl::GetFlag(FLAGS_dense_from);

@@ -1,6 +1,7 @@
 #include "model/step_memory.h"
 
 #include <algorithm>
+#include <initializer_list>
 
 #include "absl/strings/str_cat.h"
 #include "model/cuda/gemm.h"
@@ -45,6 +46,23 @@ struct LayerBytes {
   int64_t hidden, rstd, qkv, qk, qk_rstd, attention, lse, activated, gate_up;
 };
 
+// What the fp8 copies of one linear layer's operands take, x [T, K] and W [N, K]; nothing if its
+// products run without.
+struct CopyBytes {
+  CopyBytes(const StepShape& s, bool takes, int64_t n, int64_t k) {
+    if (!s.fp8 || !takes) return;
+    const int64_t rows = s.fp8_in_hardware ? (s.tokens + 15) / 16 * 16 : s.tokens;
+    const int64_t element = s.fp8_in_hardware ? 1 : s.element_bytes;
+    input = rows * k * element;
+    weight = n * k * element;
+    d_out = rows * n * element;
+    d_out_both = s.fp8_in_hardware ? 2 * d_out : d_out;  // both layouts in one memory
+  }
+  int64_t input = 0, weight = 0;
+  int64_t d_out_both = 0;  // of d_out [T, N] for both products
+  int64_t d_out = 0;       // what stays of that for the second
+};
+
 // Temporary memory of one call of cuDNN's backward.
 int64_t AttentionRoom(const ModelConfig& c, const StepShape& s) {
   const int64_t longest = s.longest > 0 ? std::min(s.longest, s.tokens) : s.tokens;
@@ -65,6 +83,14 @@ class Timeline {
         step_(step),
         layers_(layers),
         layer_(config, step),
+        qkv_(step, Sixteens({config.hidden_size, config.query_size(), config.kv_size()}),
+             config.query_size() + 2 * config.kv_size(), config.hidden_size),
+        o_(step, Sixteens({config.hidden_size, config.query_size()}), config.hidden_size,
+           config.query_size()),
+        gate_up_(step, Sixteens({config.hidden_size, config.intermediate_size}),
+                 2 * config.intermediate_size, config.hidden_size),
+        down_(step, Sixteens({config.hidden_size, config.intermediate_size}), config.hidden_size,
+              config.intermediate_size),
         attention_room_(AttentionRoom(config, step)) {}
 
   StepPeak Run() {
@@ -95,6 +121,38 @@ class Timeline {
     if (step_.tuned_products) Touch(rows * columns * element);
   }
 
+  // As Fp8Takes.
+  static bool Sixteens(std::initializer_list<int64_t> sizes) {
+    return std::all_of(sizes.begin(), sizes.end(), [](int64_t size) { return size % 16 == 0; });
+  }
+  // A product of the norm into memory that is there.
+  void ForwardProduct(const CopyBytes& copies) { Touch(copies.input + copies.weight); }
+  // A product onto the residual stream, whose result stays.
+  void OntoProduct(const CopyBytes& copies) {
+    Take(copies.input);
+    Take(layer_.hidden);
+    Touch(copies.weight);
+    Give(copies.input);
+  }
+  // The backward of a product of the norm, which is there, to the norm's gradient, which is taken;
+  // d_out is given back.
+  void NormProductBackward(const CopyBytes& copies, int64_t d_out, int64_t n) {
+    const bool plain = copies.weight == 0;
+    if (plain) {
+      Take(layer_.hidden);
+    } else {
+      Take(copies.d_out_both);
+      Give(d_out);
+    }
+    Take(copies.input);
+    Product(n, config_.hidden_size, kFloat);
+    Give(copies.input + copies.d_out_both - copies.d_out);
+    if (plain) return Give(d_out);
+    Take(layer_.hidden);
+    Touch(copies.weight);
+    Give(copies.d_out);
+  }
+
   RecomputeSet Set(int64_t layer) const {
     return layers_.empty() ? RecomputeSet() : layers_[layer];
   }
@@ -106,18 +164,20 @@ class Timeline {
       if (Set(i).Has(tensor)) Give(layer_.Of(tensor));
     };
     Take(layer_.rstd + layer_.hidden + layer_.qkv);  // with the norm
+    ForwardProduct(qkv_);
     Give(layer_.hidden);
     Take(layer_.Of(LayerTensor::kRotatedHeads));
     Take(layer_.Of(LayerTensor::kAttention));
     drop(LayerTensor::kRotatedHeads);
     drop(LayerTensor::kQkv);
-    Take(layer_.hidden);  // middle
+    OntoProduct(o_);  // middle
     drop(LayerTensor::kAttention);
     Take(layer_.rstd + layer_.hidden + layer_.gate_up);  // with the norm
+    ForwardProduct(gate_up_);
     Give(layer_.hidden);
     Take(layer_.activated);
     drop(LayerTensor::kGateUp);
-    Take(layer_.hidden);  // output
+    OntoProduct(down_);  // output
     drop(LayerTensor::kMiddle);
     Give(layer_.activated);
   }
@@ -152,6 +212,7 @@ class Timeline {
   void MakeHeads(Present* has) {
     if (!has->qkv) {
       Take(layer_.hidden + layer_.qkv);
+      ForwardProduct(qkv_);
       Give(layer_.hidden);
     }
     if (!has->heads) Take(layer_.Of(LayerTensor::kRotatedHeads));
@@ -172,37 +233,50 @@ class Timeline {
                    !set.Has(LayerTensor::kAttention), !set.Has(LayerTensor::kMiddle)};
     MlpBackward(set, &has);
     MakeAttention(&has);
+    Take(o_.d_out_both);
+    Touch(o_.input);
+    Give(o_.d_out_both - o_.d_out);
     MakeHeads(&has);
     const auto free = [&](LayerTensor tensor) {
       if (step_.consume || set.Has(tensor)) Give(layer_.Of(tensor));
     };
-    Take(layer_.attention + layer_.qkv);  // gradients
+    Take(layer_.attention);  // its gradient
+    Touch(o_.weight);
+    Give(o_.d_out);
+    Take(layer_.qkv);  // its gradient
     Touch(attention_room_);
     Give(layer_.attention);
     free(LayerTensor::kAttention);
     free(LayerTensor::kRotatedHeads);
     free(LayerTensor::kQkv);
-    Take(2 * layer_.hidden);  // the norm and its gradient
-    Product(config_.query_size() + 2 * config_.kv_size(), config_.hidden_size, kFloat);
-    Give(2 * layer_.hidden + layer_.qkv);
+    Take(layer_.hidden);  // the norm
+    NormProductBackward(qkv_, layer_.qkv, config_.query_size() + 2 * config_.kv_size());
+    Give(2 * layer_.hidden);
     if (step_.consume) Give(layer_.hidden + 2 * layer_.rstd);
   }
 
   void MlpBackward(RecomputeSet set, Present* has) {
     if (!has->middle) {
       MakeAttention(has);
-      Take(layer_.hidden);
+      OntoProduct(o_);
     }
     const bool again = set.Has(LayerTensor::kGateUp);
-    if (again) Take(layer_.hidden + layer_.gate_up);  // with the norm
+    if (again) {
+      Take(layer_.hidden + layer_.gate_up);  // with the norm
+      ForwardProduct(gate_up_);
+    }
+    Take(down_.d_out_both);
     Take(layer_.activated);
+    Touch(down_.weight);
+    Give(down_.d_out_both - down_.d_out);
     if (!again && !step_.consume) Take(layer_.gate_up);  // its gradient beside it
+    Take(down_.input);
     Product(config_.hidden_size, config_.intermediate_size, kFloat);
+    Give(down_.input + down_.d_out);
     Give(layer_.activated);
     if (!again) Take(layer_.hidden);  // the norm
-    Take(layer_.hidden);              // its gradient
-    Product(2 * config_.intermediate_size, config_.hidden_size, kFloat);
-    Give(layer_.gate_up + 2 * layer_.hidden);
+    NormProductBackward(gate_up_, layer_.gate_up, 2 * config_.intermediate_size);
+    Give(2 * layer_.hidden);
     if (step_.consume || !has->middle) Give(layer_.hidden);
   }
 
@@ -210,6 +284,7 @@ class Timeline {
   const StepShape& step_;
   const absl::Span<const RecomputeSet> layers_;
   const LayerBytes layer_;
+  const CopyBytes qkv_, o_, gate_up_, down_;
   const int64_t attention_room_;
   std::string where_;
   int64_t now_ = 0;

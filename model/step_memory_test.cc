@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <vector>
 
+#include "absl/strings/str_cat.h"
 #include "model/decoder_layer.h"
 #include "model/embedding.h"
 #include "model/layer_context.h"
@@ -14,12 +15,17 @@ namespace tritonrl {
 namespace {
 
 // Rows so many that weights are small beside activations, in sizes that the pool does not round up.
-class StepMemoryTest : public testing::TestWithParam<ModelFamily> {
+struct Case {
+  ModelFamily family;
+  bool fp8;
+};
+
+class StepMemoryTest : public testing::TestWithParam<Case> {
  protected:
   static constexpr int64_t kTokens = 2048, kLongest = 32;
 
   static ModelConfig Config() {
-    ModelConfig config = SmallConfig(GetParam());
+    ModelConfig config = SmallConfig(GetParam().family);
     config.hidden_size = 64;
     config.num_layers = 3;
     config.num_heads = 4;
@@ -32,7 +38,8 @@ class StepMemoryTest : public testing::TestWithParam<ModelFamily> {
   // The most that layers take from embedding to embedding on the CPU, with one row's loss.
   size_t Measured(const std::vector<RecomputeSet>& sets, bool consume) const {
     const SequenceLayout layout = MakeSequenceLayout(batch_);
-    const LayerEnvironment environment = {context_, config_, rotary_, batch_.positions, layout};
+    const LayerEnvironment environment = {context_,         config_, rotary_,
+                                          batch_.positions, layout,  GetParam().fp8};
     context_.pool().ResetPeak();
     const size_t before = context_.pool().taken_bytes();
     std::vector<LayerActivations> saved;
@@ -66,7 +73,12 @@ class StepMemoryTest : public testing::TestWithParam<ModelFamily> {
 // Forward and backward of layers take what the timeline counts, whatever they recompute. What a
 // GPU takes besides (a product's workspace and the like) is counted without layers too.
 TEST_P(StepMemoryTest, LayersTakeWhatIsCounted) {
-  StepShape step = {.tokens = kTokens, .target_rows = 1, .longest = kLongest, .element_bytes = 4};
+  StepShape step = {.tokens = kTokens,
+                    .target_rows = 1,
+                    .longest = kLongest,
+                    .element_bytes = 4,
+                    .fp8 = GetParam().fp8,
+                    .fp8_in_hardware = false};
   ModelConfig none = config_;
   none.num_layers = 0;
   for (const bool consume : {true, false}) {
@@ -89,9 +101,13 @@ TEST_P(StepMemoryTest, LayersTakeWhatIsCounted) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Families, StepMemoryTest,
-                         testing::Values(ModelFamily::kQwen3, ModelFamily::kLlama),
-                         [](const testing::TestParamInfo<ModelFamily>& info) {
-                           return info.param == ModelFamily::kQwen3 ? "Qwen3" : "Llama";
+                         testing::Values(Case{ModelFamily::kQwen3, false},
+                                         Case{ModelFamily::kLlama, false},
+                                         Case{ModelFamily::kQwen3, true}),
+                         [](const testing::TestParamInfo<Case>& info) {
+                           return absl::StrCat(
+                               info.param.family == ModelFamily::kQwen3 ? "Qwen3" : "Llama",
+                               info.param.fp8 ? "Fp8" : "");
                          });
 
 }  // namespace

@@ -16,8 +16,8 @@ bool UseCuda(const LayerContext& context, const at::Tensor& gate_up) {
 
 }  // namespace
 
-at::Tensor SwigluForward(const LayerContext& context, const at::Tensor& gate_up) {
-  if (UseCuda(context, gate_up)) return CudaSwigluForward(gate_up);
+at::Tensor SwigluForward(const LayerContext& context, const at::Tensor& gate_up, at::Tensor* amax) {
+  if (UseCuda(context, gate_up)) return CudaSwigluForward(gate_up, amax);
   const int64_t rows = gate_up.size(0), size = gate_up.size(1) / 2;
   if (!context.UseKernels(gate_up)) {
     return at::silu(gate_up.narrow(1, 0, size)).mul_(gate_up.narrow(1, size, size));
@@ -32,11 +32,11 @@ at::Tensor SwigluForward(const LayerContext& context, const at::Tensor& gate_up)
 }
 
 at::Tensor SwigluBackward(const LayerContext& context, const at::Tensor& gate_up, bool in_place,
-                          at::Tensor d_out, at::Tensor* out) {
+                          at::Tensor d_out, at::Tensor* out, at::Tensor* d_amax, at::Tensor* amax) {
   const int64_t rows = gate_up.size(0), size = gate_up.size(1) / 2;
   at::Tensor d_gate_up = in_place ? gate_up : context.Empty({rows, 2 * size}, gate_up);
   if (UseCuda(context, gate_up) && context.UseCuda(d_out)) {
-    CudaSwigluBackward(gate_up, d_out, d_gate_up);
+    CudaSwigluBackward(gate_up, d_out, d_gate_up, d_amax, amax);
     *out = d_out;
     return d_gate_up;
   }

@@ -9,14 +9,19 @@
 
 namespace tritonrl {
 
+// Amaxes, where asked for: of the results, as Quantize takes them (fp8.h); only a GPU's kernels
+// give them, others leave them undefined.
+
 // gate_up: [T, 2F], gate in the first F columns. Returns [T, F].
-at::Tensor SwigluForward(const LayerContext& context, const at::Tensor& gate_up);
+at::Tensor SwigluForward(const LayerContext& context, const at::Tensor& gate_up,
+                         at::Tensor* amax = nullptr);
 
 // d_out: [T, F]. Returns d_gate_up [T, 2F], in gate_up's memory if in_place, and writes the
 // forward's output, which the gradient of the next matrix needs, to *out again (memory of d_out may
-// be used for it).
+// be used for it). d_amax and amax: of these two, both or neither.
 at::Tensor SwigluBackward(const LayerContext& context, const at::Tensor& gate_up, bool in_place,
-                          at::Tensor d_out, at::Tensor* out);
+                          at::Tensor d_out, at::Tensor* out, at::Tensor* d_amax = nullptr,
+                          at::Tensor* amax = nullptr);
 
 }  // namespace tritonrl
 

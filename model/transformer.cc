@@ -80,12 +80,13 @@ void Transformer::set_recompute(std::vector<RecomputeSet> layers) {
 }
 
 at::Tensor Transformer::RunLayers(
-    const PackedBatch& batch, const SequenceLayout& layout, std::vector<LayerActivations>* saved,
+    const PackedBatch& batch, const SequenceLayout& layout, bool fp8,
+    std::vector<LayerActivations>* saved,
     absl::FunctionRef<void(int64_t, const LayerActivations&)> visit) const {
   TORCH_CHECK(layout.max_length <= config_.max_positions, "a sequence of ", layout.max_length,
               " tokens is longer than max_position_embeddings ", config_.max_positions);
-  const LayerEnvironment environment = {impl_->context, config_, impl_->rotary, batch.positions,
-                                        layout};
+  const LayerEnvironment environment = {impl_->context,  config_, impl_->rotary,
+                                        batch.positions, layout,  fp8};
   at::Tensor x = EmbeddingForward(impl_->context, impl_->embedding, batch.tokens);
   for (int64_t i = 0; i < config_.num_layers; ++i) {
     LayerActivations activations;
@@ -104,8 +105,9 @@ at::Tensor Transformer::HiddenRows(const PackedBatch& batch, const at::Tensor& t
   kept->batch = batch;
   kept->layout = MakeSequenceLayout(batch);
   if (batch.num_tokens() == 0) return {};
-  const at::Tensor output = RunLayers(batch, kept->layout, save_layers ? &kept->layers : nullptr,
-                                      [](int64_t, const LayerActivations&) {});
+  const at::Tensor output =
+      RunLayers(batch, kept->layout, impl_->context.gpu().fp8_products,
+                save_layers ? &kept->layers : nullptr, [](int64_t, const LayerActivations&) {});
   HeadActivations& head = kept->head;
   head.temperature = temperature;
   head.rows = targets.ge(0).nonzero().squeeze(1);
@@ -193,8 +195,9 @@ void Transformer::BackwardLayers(Activations* saved, at::Tensor d_hidden, const 
   if (mode.consume) head.input.reset();
   const at::Tensor d = ScatterRows(context, d_rows, head.rows, saved->batch.num_tokens());
   d_rows.reset();
-  const LayerEnvironment environment = {context, config_, impl_->rotary, saved->batch.positions,
-                                        saved->layout};
+  const LayerEnvironment environment = {context,       config_,
+                                        impl_->rotary, saved->batch.positions,
+                                        saved->layout, context.gpu().fp8_products};
   const std::vector<ParameterPart>& parts = gradients->layout().parts;
   const auto begin = [&](const ParameterPart& part) {
     writes_from(part.begin);
@@ -215,8 +218,8 @@ void Transformer::BackwardLayers(Activations* saved, at::Tensor d_hidden, const 
 
 at::Tensor Transformer::Logits(const PackedBatch& batch) const {
   at::Tensor rstd;
-  const at::Tensor output =
-      RunLayers(batch, MakeSequenceLayout(batch), nullptr, [](int64_t, const LayerActivations&) {});
+  const at::Tensor output = RunLayers(batch, MakeSequenceLayout(batch), false, nullptr,
+                                      [](int64_t, const LayerActivations&) {});
   const at::Tensor hidden =
       RmsNormForward(impl_->context, output, impl_->final_norm, config_.rms_norm_eps, &rstd);
   return at::linear(hidden, impl_->head).to(at::kFloat);
@@ -248,7 +251,7 @@ at::Tensor Transformer::Prefill(const PackedBatch& prompts,
                    values.narrow(0, begin, length).unflatten(1, {kv_heads, dim}), slots[i]);
     }
   };
-  const at::Tensor output = RunLayers(prompts, MakeSequenceLayout(prompts), nullptr, store);
+  const at::Tensor output = RunLayers(prompts, MakeSequenceLayout(prompts), false, nullptr, store);
   at::Tensor rstd;
   const at::Tensor hidden =
       RmsNormForward(impl_->context, output.index_select(0, last.to(output.device())),

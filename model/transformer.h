@@ -42,6 +42,8 @@ class Transformer {
     int64_t head_chunk_rows = 0;
     // Runs everything through ATen even where CPU kernels exist (to compare the two).
     bool force_aten = false;
+    // gpu.fp8_products concerns Forward and what trains: decoding, its Prefill and Logits do
+    // without.
     GpuOptions gpu;
   };
 
@@ -117,8 +119,9 @@ class Transformer {
   void BackwardLayers(Activations* saved, at::Tensor d_hidden, const BackwardMode& mode,
                       Gradients* gradients, FinalFrom final_from, WritesFrom writes_from) const;
 
-  // Embedding and all layers; visit(layer, activations) after each. Returns [T, C].
-  at::Tensor RunLayers(const PackedBatch& batch, const SequenceLayout& layout,
+  // Embedding and all layers; visit(layer, activations) after each. Returns [T, C]. fp8: as in
+  // LayerEnvironment.
+  at::Tensor RunLayers(const PackedBatch& batch, const SequenceLayout& layout, bool fp8,
                        std::vector<LayerActivations>* saved,
                        absl::FunctionRef<void(int64_t, const LayerActivations&)> visit) const;
 

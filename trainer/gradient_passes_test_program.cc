@@ -54,7 +54,7 @@ struct Setup {
                                          device.is_cuda() ? at::kBFloat16 : at::kFloat);
     Transformer::Options options;
     options.cpu_threads = 1;
-    options.gpu = TrainingOnGpu(/*deterministic=*/true);
+    options.gpu = TrainingOnGpu(/*deterministic=*/true, false);
     policy.transformer = std::make_shared<Transformer>(policy.config, policy.weights, options);
     config.set_learning_rate(1e-3);
     config.set_zero_stage(stage);

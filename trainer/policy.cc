@@ -10,6 +10,7 @@
 #include "base/file.h"
 #include "base/runfiles.h"
 #include "base/status.h"
+#include "model/fp8.h"
 #include "trainer/torch_status.h"
 
 namespace tritonrl {
@@ -88,9 +89,10 @@ absl::StatusOr<std::string> FindInput(const std::string& path) {
       absl::StrCat("'", path, "' was found neither at ", user, " nor among the program's files"));
 }
 
-GpuOptions TrainingOnGpu(bool deterministic) {
+GpuOptions TrainingOnGpu(bool deterministic, bool fp8) {
   GpuOptions options;
   options.tuned_products = !deterministic;
+  options.fp8_products = fp8;
   options.attention.deterministic = deterministic;
   return options;
 }
@@ -133,6 +135,10 @@ absl::StatusOr<Policy> LoadPolicy(const PolicyConfig& policy_config, int threads
   policy.tokenizer = std::make_shared<const Tokenizer>(std::move(tokenizer));
   if (ranks != nullptr) RETURN_IF_ERROR(ranks->JoinGpus(device));
   const at::ScalarType dtype = ToScalarType(policy_config.train_dtype());
+  if (policy_config.fp8()) {
+    const absl::Status status = CheckFp8(device, dtype);
+    if (!status.ok()) return AddContext(status, "policy.fp8");
+  }
   RETURN_IF_ERROR(CatchTorch(
       "loading the policy", "use a larger device or a smaller model", [&]() -> absl::Status {
         if (device.is_cuda() && policy_config.allow_tf32()) {
@@ -146,7 +152,7 @@ absl::StatusOr<Policy> LoadPolicy(const PolicyConfig& policy_config, int threads
         }
         Transformer::Options options;
         options.cpu_threads = threads;
-        options.gpu = TrainingOnGpu(policy_config.deterministic());
+        options.gpu = TrainingOnGpu(policy_config.deterministic(), policy_config.fp8());
         policy.transformer = std::make_shared<Transformer>(policy.config, policy.weights, options);
         return absl::OkStatus();
       }));

@@ -46,8 +46,8 @@ absl::StatusOr<Policy> LoadPolicy(const PolicyConfig& policy_config, int threads
 // `transformers` load the folder.
 absl::Status SavePolicy(const Policy& policy, const std::string& dir, FloatType dtype);
 
-// How a GPU computes in training: `deterministic` as in PolicyConfig.
-GpuOptions TrainingOnGpu(bool deterministic);
+// How a GPU computes in training: both as in PolicyConfig.
+GpuOptions TrainingOnGpu(bool deterministic, bool fp8);
 
 // What a sequence costs this model in forward and backward. An embedding that is not the head as
 // well takes no part in products.

@@ -106,6 +106,31 @@ TEST_F(SftLearnerTest, ABadGradientLeavesNoTraceInTheNext) {
   EXPECT_TRUE(optimizer.first_moment().equal(alone));
 }
 
+// policy.fp8 reaches the passes, whose gradient then is near the exact one, and a bad one is seen.
+TEST_F(SftLearnerTest, Fp8ProductsLearnNearlyTheSameAndSkipABadGradient) {
+  const SftBatch batch = Batch(60);
+  const at::Tensor exact = LearnedGradient(batch);
+  PolicyConfig config = TinyPolicyConfig(dir_);
+  config.set_fp8(true);
+  auto policy = LoadPolicy(config, /*threads=*/1, /*local_rank=*/0);
+  ASSERT_TRUE(policy.ok()) << policy.status();
+  policy_ = *std::move(policy);
+  ASSERT_TRUE(policy_.weights->flat().equal(start_));
+  const at::Tensor rounded = LearnedGradient(batch);
+  const double distance = rounded.sub(exact).norm().item<double>() / exact.norm().item<double>();
+  EXPECT_GT(distance, 1e-3);
+  EXPECT_LT(distance, 0.1);
+  EXPECT_TRUE(LearnedGradient(batch).equal(rounded));
+
+  AdamW optimizer(config_, policy_.weights);
+  SftLearner learner(config_, 1, &policy_, &optimizer, ranks_.get());
+  GoToStart();
+  policy_.weights->Get("model.layers.1.mlp.down_proj.weight")
+      .select(0, 3)
+      .fill_(std::numeric_limits<float>::quiet_NaN());
+  EXPECT_TRUE(Step(batch, &learner).skipped);
+}
+
 TEST_F(SftLearnerTest, EvaluationIsTheLossOfAStepAndLearnsNothing) {
   const SftBatch batch = Batch(60);
   AdamW optimizer(config_, policy_.weights);

@@ -63,7 +63,9 @@ absl::StatusOr<std::string> PlanHere(const StepPlanRequest& request, const Polic
                        .longest = request.longest_sequence,
                        .element_bytes = element_bytes,
                        .tuned_products = gpu_options.tuned_products,
-                       .deterministic = gpu_options.attention.deterministic};
+                       .deterministic = gpu_options.attention.deterministic,
+                       .fp8 = gpu_options.fp8_products,
+                       .fp8_in_hardware = weights.device().is_cuda()};
   ASSIGN_OR_RETURN(const MemoryPlan plan, PlanMemory(policy.config, step, held, limit));
   policy.transformer->set_recompute(plan.layers);
   return DescribePlan(policy.config, step, held, limit, plan);

@@ -22,6 +22,7 @@
 #include "base/status.h"
 #include "model/bench_inputs.h"
 #include "model/bench_peer.h"
+#include "model/fp8.h"
 #include "model/step_batches.h"
 #include "model/step_profile.h"
 #include "trainer/adamw.h"
@@ -37,6 +38,7 @@ ABSL_FLAG(std::string, lengths, "16384",
 ABSL_FLAG(int, steps, 4, "Steps that are timed, after two others.");
 ABSL_FLAG(bool, profile, true, "Three more steps with the time of each kernel.");
 ABSL_FLAG(bool, deterministic, false, "The same bits in every run.");
+ABSL_FLAG(bool, fp8, false, "Products of the layers on 8-bit numbers.");
 ABSL_FLAG(double, memory_gib, 0,
           "For all tensors; what does not fit is recomputed. 0: what the GPU has free.");
 ABSL_FLAG(int, zero, 1, "Ranks share the optimizer's state (1), the gradients as well (2).");
@@ -175,10 +177,11 @@ absl::Status Run(DataParallel* ranks) {
   RETURN_IF_ERROR(MeasurePeer(ranks));
   ASSIGN_OR_RETURN(const at::Device device, ResolveDevice("auto", ranks->local_rank()));
   RETURN_IF_ERROR(ranks->JoinGpus(device));
+  if (absl::GetFlag(FLAGS_fp8)) RETURN_IF_ERROR(CheckFp8(device, at::kBFloat16));
   policy.weights =
       RandomWeights(policy.config, device, device.is_cuda() ? at::kBFloat16 : at::kFloat);
   Transformer::Options options;
-  options.gpu = TrainingOnGpu(absl::GetFlag(FLAGS_deterministic));
+  options.gpu = TrainingOnGpu(absl::GetFlag(FLAGS_deterministic), absl::GetFlag(FLAGS_fp8));
   policy.transformer = std::make_shared<Transformer>(policy.config, policy.weights, options);
   RETURN_IF_ERROR(Plan(lengths, policy, ranks));
   OptimizerConfig config;

@@ -27,6 +27,14 @@ class CudaGemm {
   // Throws c10::Error where cuBLASLt refuses.
   void Multiply(const at::Tensor& a, const at::Tensor& b, const at::Tensor* add, at::Tensor out);
 
+  bool has_fp8() const;  // CudaHasFp8 of its device
+  // out = a [M, K] b [K, N] a_scale b_scale (+ add), a and b of fp8 numbers (not both E5M2), each
+  // with the summed dimension contiguous (what Hopper's kernels want), K, N and strides multiples
+  // of 16. Scales: [1] fp32 on the GPU. fast: sums within the tensor cores alone, which keep fewer
+  // bits than fp32; else they are taken out of them into fp32 every so often.
+  void MultiplyFp8(const at::Tensor& a, const at::Tensor& a_scale, const at::Tensor& b,
+                   const at::Tensor& b_scale, bool fast, const at::Tensor* add, at::Tensor out);
+
  private:
   struct Impl;
   std::unique_ptr<Impl> impl_;

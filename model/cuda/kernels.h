@@ -10,6 +10,8 @@
 
 #include <cstdint>
 
+#include "model/cuda/fp8.h"
+
 namespace tritonrl {
 
 enum class CudaType { kFloat, kBFloat16 };
@@ -22,25 +24,30 @@ struct CudaRows {
   void* stream = nullptr;
 };
 
+// Where `amax` is not null, it is 0 before and becomes the bits of the largest |x| (in fp32) of
+// what is written, see fp8.h.
+
 // y = x * rstd * weight [T, C] with rstd = 1 / sqrt(mean(x^2) + eps) [T] fp32.
 void LaunchRmsNorm(const CudaRows& at, const void* x, const void* weight, float eps, void* y,
-                   float* rstd);
+                   float* rstd, uint32_t* amax);
 // The same with rstd as it was computed.
 void LaunchRmsNormAgain(const CudaRows& at, const void* x, const void* weight, const float* rstd,
-                        void* y);
+                        void* y, uint32_t* amax);
 
 // Rows of partial sums that CudaRmsNormBackward needs room for.
 int64_t RmsNormPartials(const CudaRows& at);
 // d_x += (g - xhat mean(g xhat)) rstd with g = d_y weight, xhat = x rstd; d_weight [C] fp32 +=
-// sum over rows of d_y xhat. partials: [RmsNormPartials, C] fp32. C at most 8,192.
+// sum over rows of d_y xhat. partials: [RmsNormPartials, C] fp32. C at most 8,192. amax: of d_x.
 void LaunchRmsNormBackward(const CudaRows& at, const void* x, const void* weight, const float* rstd,
-                           const void* d_y, void* d_x, float* partials, float* d_weight);
+                           const void* d_y, void* d_x, float* partials, float* d_weight,
+                           uint32_t* amax);
 
 // gate_up [T, 2C], out [T, C] = silu(gate) * up.
-void LaunchSwiglu(const CudaRows& at, const void* gate_up, void* out);
-// From d_out [T, C]: d_gate_up [T, 2C] (may be gate_up itself) and out as above (may be d_out).
+void LaunchSwiglu(const CudaRows& at, const void* gate_up, void* out, uint32_t* amax);
+// From d_out [T, C]: d_gate_up [T, 2C] (may be gate_up itself) and out as above (may be d_out),
+// with d_amax and amax of the two: both or neither.
 void LaunchSwigluBackward(const CudaRows& at, const void* gate_up, const void* d_out,
-                          void* d_gate_up, void* out);
+                          void* d_gate_up, void* out, uint32_t* d_amax, uint32_t* amax);
 
 // RMSNorm of query and key heads with rotary embedding; shapes as in model/rotary.h.
 struct CudaHeads {
@@ -79,6 +86,20 @@ void LaunchLogSoftmaxBackward(const CudaRows& at, const float* logits, float tem
 // sorted by token (stable); sorted: [T] int64, the tokens in that order.
 void LaunchEmbeddingBackward(const CudaRows& at, const int64_t* sorted, const int64_t* order,
                              const void* d_out, float* d_table);
+
+// The same of a matrix x [T, C] of bf16 that is there.
+void LaunchAmax(const CudaRows& at, const void* x, uint32_t* amax);
+
+// Where a matrix's fp8 numbers go; each may be null, but not both. C is a multiple of 16.
+struct CudaFp8Copies {
+  void* rows = nullptr;     // [T, C]
+  void* columns = nullptr;  // [C, padded_rows], zeros behind the T-th of a row
+  int64_t padded_rows = 0;  // T rounded up to a multiple of 16
+  float* scale = nullptr;   // one: what the numbers are to be multiplied by
+};
+// x [T, C] (bf16) divided by a power of two and rounded, see fp8.h; all NaN if amax is not finite.
+void LaunchQuantize(const CudaRows& at, Fp8Format format, const void* x, const uint32_t* amax,
+                    const CudaFp8Copies& to);
 
 }  // namespace tritonrl
 

@@ -9,6 +9,7 @@
 #include <optional>
 
 #include "model/cuda/kernels.h"
+#include "model/cuda/quantize.h"
 
 namespace tritonrl {
 namespace {
@@ -28,6 +29,12 @@ CudaRows RowsOf(const at::Tensor& x) { return RowsOf(x, x.size(1)); }
 
 at::Tensor Floats(at::IntArrayRef shape, const at::Tensor& like) {
   return at::empty(shape, like.options().dtype(at::kFloat));
+}
+
+uint32_t* NewAmax(const at::Tensor& like, at::Tensor* amax) {
+  if (amax == nullptr) return nullptr;
+  *amax = CudaNewAmax(like);
+  return reinterpret_cast<uint32_t*>(amax->data_ptr<int32_t>());
 }
 
 CudaHeads HeadsOf(const at::Tensor& qkv, const CudaHeadNorm& heads) {
@@ -57,45 +64,50 @@ bool CudaTakes(const at::Tensor& x) {
 bool CudaTakesNorm(const at::Tensor& x) { return CudaTakes(x) && x.size(1) <= 8192; }
 
 at::Tensor CudaRmsNormForward(const at::Tensor& x, const at::Tensor& weight, double eps,
-                              at::Tensor* rstd) {
+                              at::Tensor* rstd, at::Tensor* amax) {
   const c10::cuda::CUDAGuard guard(x.device());
   at::Tensor y = at::empty(x.sizes(), x.options());
   *rstd = Floats({x.size(0)}, x);
   LaunchRmsNorm(RowsOf(x), x.const_data_ptr(), weight.const_data_ptr(), static_cast<float>(eps),
-                y.data_ptr(), rstd->data_ptr<float>());
+                y.data_ptr(), rstd->data_ptr<float>(), NewAmax(x, amax));
   return y;
 }
 
-at::Tensor CudaRmsNormAgain(const at::Tensor& x, const at::Tensor& weight, const at::Tensor& rstd) {
+at::Tensor CudaRmsNormAgain(const at::Tensor& x, const at::Tensor& weight, const at::Tensor& rstd,
+                            at::Tensor* amax) {
   const c10::cuda::CUDAGuard guard(x.device());
   at::Tensor y = at::empty(x.sizes(), x.options());
   LaunchRmsNormAgain(RowsOf(x), x.const_data_ptr(), weight.const_data_ptr(),
-                     rstd.const_data_ptr<float>(), y.data_ptr());
+                     rstd.const_data_ptr<float>(), y.data_ptr(), NewAmax(x, amax));
   return y;
 }
 
 void CudaRmsNormBackward(const at::Tensor& x, const at::Tensor& weight, const at::Tensor& rstd,
-                         const at::Tensor& d_y, at::Tensor d_x, at::Tensor d_weight) {
+                         const at::Tensor& d_y, at::Tensor d_x, at::Tensor d_weight,
+                         at::Tensor* amax) {
   const c10::cuda::CUDAGuard guard(x.device());
   const CudaRows rows = RowsOf(x);
   at::Tensor partials = Floats({RmsNormPartials(rows), x.size(1)}, x);
   LaunchRmsNormBackward(rows, x.const_data_ptr(), weight.const_data_ptr(),
                         rstd.const_data_ptr<float>(), d_y.const_data_ptr(), d_x.data_ptr(),
-                        partials.data_ptr<float>(), d_weight.data_ptr<float>());
+                        partials.data_ptr<float>(), d_weight.data_ptr<float>(), NewAmax(x, amax));
 }
 
-at::Tensor CudaSwigluForward(const at::Tensor& gate_up) {
+at::Tensor CudaSwigluForward(const at::Tensor& gate_up, at::Tensor* amax) {
   const c10::cuda::CUDAGuard guard(gate_up.device());
   const int64_t size = gate_up.size(1) / 2;
   at::Tensor out = at::empty({gate_up.size(0), size}, gate_up.options());
-  LaunchSwiglu(RowsOf(gate_up, size), gate_up.const_data_ptr(), out.data_ptr());
+  LaunchSwiglu(RowsOf(gate_up, size), gate_up.const_data_ptr(), out.data_ptr(),
+               NewAmax(gate_up, amax));
   return out;
 }
 
-void CudaSwigluBackward(const at::Tensor& gate_up, at::Tensor d_out, at::Tensor d_gate_up) {
+void CudaSwigluBackward(const at::Tensor& gate_up, at::Tensor d_out, at::Tensor d_gate_up,
+                        at::Tensor* d_amax, at::Tensor* amax) {
   const c10::cuda::CUDAGuard guard(gate_up.device());
   LaunchSwigluBackward(RowsOf(gate_up, d_out.size(1)), gate_up.const_data_ptr(),
-                       d_out.const_data_ptr(), d_gate_up.data_ptr(), d_out.data_ptr());
+                       d_out.const_data_ptr(), d_gate_up.data_ptr(), d_out.data_ptr(),
+                       NewAmax(gate_up, d_amax), NewAmax(gate_up, amax));
 }
 
 bool CudaTakesHeads(const at::Tensor& qkv, const CudaHeadNorm& heads) {

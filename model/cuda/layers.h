@@ -16,19 +16,24 @@ bool CudaTakes(const at::Tensor& x);
 // Whether RMSNorm takes rows [T, C] too: C at most 8,192.
 bool CudaTakesNorm(const at::Tensor& x);
 
+// Where `amax` is not null, it becomes the largest |x| of the result, see CudaNewAmax.
+
 // x: [T, C]. Returns the normed rows; *rstd becomes [T] fp32.
 at::Tensor CudaRmsNormForward(const at::Tensor& x, const at::Tensor& weight, double eps,
-                              at::Tensor* rstd);
-at::Tensor CudaRmsNormAgain(const at::Tensor& x, const at::Tensor& weight, const at::Tensor& rstd);
-// d_x and d_weight (fp32) are added to.
+                              at::Tensor* rstd, at::Tensor* amax);
+at::Tensor CudaRmsNormAgain(const at::Tensor& x, const at::Tensor& weight, const at::Tensor& rstd,
+                            at::Tensor* amax);
+// d_x and d_weight (fp32) are added to; amax: of d_x.
 void CudaRmsNormBackward(const at::Tensor& x, const at::Tensor& weight, const at::Tensor& rstd,
-                         const at::Tensor& d_y, at::Tensor d_x, at::Tensor d_weight);
+                         const at::Tensor& d_y, at::Tensor d_x, at::Tensor d_weight,
+                         at::Tensor* amax);
 
 // gate_up: [T, 2F]. Returns [T, F].
-at::Tensor CudaSwigluForward(const at::Tensor& gate_up);
+at::Tensor CudaSwigluForward(const at::Tensor& gate_up, at::Tensor* amax);
 // Writes the gradient of gate_up to d_gate_up [T, 2F], which may be gate_up; d_out [T, F] becomes
-// silu(gate) * up.
-void CudaSwigluBackward(const at::Tensor& gate_up, at::Tensor d_out, at::Tensor d_gate_up);
+// silu(gate) * up. d_amax, amax: of the two, both or neither.
+void CudaSwigluBackward(const at::Tensor& gate_up, at::Tensor d_out, at::Tensor d_gate_up,
+                        at::Tensor* d_amax, at::Tensor* amax);
 
 // The heads of a row of qkv, and what turns them.
 struct CudaHeadNorm {

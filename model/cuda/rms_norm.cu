@@ -1,5 +1,6 @@
 #include <c10/util/Exception.h>
 
+#include "model/cuda/amax.cuh"
 #include "model/cuda/column_sums.cuh"
 #include "model/cuda/dispatch.cuh"
 #include "model/cuda/element.cuh"
@@ -13,10 +14,13 @@ constexpr int64_t kBlocks =
     512;  // of the backward: any GPU has room for them, and sums depend on it
 
 // One block a row. The second pass finds the row in the cache.
-template <typename T, bool kAgain>
+template <typename T, bool kAgain, bool kAmax>
 __global__ void __launch_bounds__(kThreads)
-    RmsNormKernel(const T* x, const T* weight, float eps, int64_t cols, T* y, float* rstd) {
+    RmsNormKernel(const T* x, const T* weight, float eps, int64_t cols, T* y, float* rstd,
+                  uint32_t* amax) {
   __shared__ float room[32];
+  __shared__ uint32_t amax_room[32];
+  Amax<T> most;
   const int64_t row = blockIdx.x;
   const int packs = static_cast<int>(cols / Pack<T>::kSize);
   x += row * cols;
@@ -43,18 +47,22 @@ __global__ void __launch_bounds__(kThreads)
       a.values[k] = Rounded<T>(normed * ToFloat(w.values[k]));
     }
     Store(a, y, i);
+    if constexpr (kAmax) TakeAmax(a, &most);
   }
+  if constexpr (kAmax) RaiseToBlock(most, amax_room, amax);
 }
 
 // A block takes a run of rows; a thread keeps its columns' share of d_weight in registers.
 // Four blocks fit on a multiprocessor, so that those of Hopper's 132 take all at once.
-template <typename T, int kPacks>
+template <typename T, int kPacks, bool kAmax>
 __global__ void __launch_bounds__(kThreads, kPacks <= 2 ? 4 : 1)
     RmsNormBackwardKernel(int64_t rows, int64_t rows_each, int64_t cols, const T* x,
-                          const T* weight, const float* rstd, const T* d_y, T* d_x,
-                          float* partials) {
+                          const T* weight, const float* rstd, const T* d_y, T* d_x, float* partials,
+                          uint32_t* amax) {
   constexpr int kSize = Pack<T>::kSize;
   __shared__ float room[2][32];
+  __shared__ uint32_t amax_room[32];
+  Amax<T> most;
   const int packs = static_cast<int>(cols / kSize);
   float sums[kPacks][kSize] = {};
   const int64_t begin = blockIdx.x * rows_each, end = min(rows, begin + rows_each);
@@ -92,8 +100,10 @@ __global__ void __launch_bounds__(kThreads, kPacks <= 2 ? 4 : 1)
         to[p].values[k] = Rounded<T>(ToFloat(to[p].values[k]) + (g - hat * mean) * inverse);
       }
       Store(to[p], d_x + row * cols, i);
+      if constexpr (kAmax) TakeAmax(to[p], &most);
     }
   }
+  if constexpr (kAmax) RaiseToBlock(most, amax_room, amax);
 #pragma unroll
   for (int p = 0; p < kPacks; ++p) {
     const int i = threadIdx.x + p * kThreads;
@@ -105,42 +115,47 @@ __global__ void __launch_bounds__(kThreads, kPacks <= 2 ? 4 : 1)
 
 template <typename T, int kPacks>
 void LaunchBackward(const CudaRows& at, const void* x, const void* weight, const float* rstd,
-                    const void* d_y, void* d_x, float* partials) {
+                    const void* d_y, void* d_x, float* partials, uint32_t* amax) {
   const int64_t blocks = RmsNormPartials(at);
-  RmsNormBackwardKernel<T, kPacks><<<blocks, kThreads, 0, StreamOf(at.stream)>>>(
+  const auto kernel = amax == nullptr ? RmsNormBackwardKernel<T, kPacks, false>
+                                      : RmsNormBackwardKernel<T, kPacks, true>;
+  kernel<<<blocks, kThreads, 0, StreamOf(at.stream)>>>(
       at.rows, (at.rows + blocks - 1) / blocks, at.cols, static_cast<const T*>(x),
       static_cast<const T*>(weight), rstd, static_cast<const T*>(d_y), static_cast<T*>(d_x),
-      partials);
+      partials, amax);
+}
+
+template <bool kAgain>
+void LaunchForward(const CudaRows& at, const void* x, const void* weight, float eps, void* y,
+                   float* rstd, uint32_t* amax) {
+  if (at.rows == 0) return;
+  ForType(at.type, [&]<typename T>() {
+    const auto kernel =
+        amax == nullptr ? RmsNormKernel<T, kAgain, false> : RmsNormKernel<T, kAgain, true>;
+    kernel<<<at.rows, kThreads, 0, StreamOf(at.stream)>>>(static_cast<const T*>(x),
+                                                          static_cast<const T*>(weight), eps,
+                                                          at.cols, static_cast<T*>(y), rstd, amax);
+  });
+  CheckLaunch("RMSNorm");
 }
 
 }  // namespace
 
 void LaunchRmsNorm(const CudaRows& at, const void* x, const void* weight, float eps, void* y,
-                   float* rstd) {
-  if (at.rows == 0) return;
-  ForType(at.type, [&]<typename T>() {
-    RmsNormKernel<T, false><<<at.rows, kThreads, 0, StreamOf(at.stream)>>>(
-        static_cast<const T*>(x), static_cast<const T*>(weight), eps, at.cols, static_cast<T*>(y),
-        rstd);
-  });
-  CheckLaunch("RMSNorm");
+                   float* rstd, uint32_t* amax) {
+  LaunchForward<false>(at, x, weight, eps, y, rstd, amax);
 }
 
 void LaunchRmsNormAgain(const CudaRows& at, const void* x, const void* weight, const float* rstd,
-                        void* y) {
-  if (at.rows == 0) return;
-  ForType(at.type, [&]<typename T>() {
-    RmsNormKernel<T, true><<<at.rows, kThreads, 0, StreamOf(at.stream)>>>(
-        static_cast<const T*>(x), static_cast<const T*>(weight), 0, at.cols, static_cast<T*>(y),
-        const_cast<float*>(rstd));
-  });
-  CheckLaunch("RMSNorm");
+                        void* y, uint32_t* amax) {
+  LaunchForward<true>(at, x, weight, 0, y, const_cast<float*>(rstd), amax);
 }
 
 int64_t RmsNormPartials(const CudaRows& at) { return std::min(kBlocks, at.rows); }
 
 void LaunchRmsNormBackward(const CudaRows& at, const void* x, const void* weight, const float* rstd,
-                           const void* d_y, void* d_x, float* partials, float* d_weight) {
+                           const void* d_y, void* d_x, float* partials, float* d_weight,
+                           uint32_t* amax) {
   if (at.rows == 0) return;
   ForType(at.type, [&]<typename T>() {
     const int64_t packs = (at.cols / Pack<T>::kSize + kThreads - 1) / kThreads;
@@ -149,7 +164,7 @@ void LaunchRmsNormBackward(const CudaRows& at, const void* x, const void* weight
                         : packs <= 2 ? LaunchBackward<T, 2>
                         : packs <= 4 ? LaunchBackward<T, 4>
                                      : LaunchBackward<T, 8>;
-    launch(at, x, weight, rstd, d_y, d_x, partials);
+    launch(at, x, weight, rstd, d_y, d_x, partials, amax);
   });
   CheckLaunch("backward of RMSNorm");
   AddColumnSums(RmsNormPartials(at), at.cols, at.cols, partials, d_weight, StreamOf(at.stream));

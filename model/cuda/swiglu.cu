@@ -1,3 +1,4 @@
+#include "model/cuda/amax.cuh"
 #include "model/cuda/dispatch.cuh"
 #include "model/cuda/element.cuh"
 #include "model/cuda/kernels.h"
@@ -8,12 +9,13 @@ namespace {
 constexpr int kThreads = 256;
 
 // Thread i of the grid takes one pack of a row; grid.y is spread over the rows.
-template <typename T>
+template <typename T, bool kAmax>
 __global__ void __launch_bounds__(kThreads)
-    SwigluKernel(int64_t rows, int64_t packs, const T* gate_up, T* out) {
+    SwigluKernel(int64_t rows, int64_t packs, const T* gate_up, T* out, uint32_t* amax) {
+  __shared__ uint32_t room[32];
+  Amax<T> most;
   const int64_t i = blockIdx.x * kThreads + threadIdx.x;
-  if (i >= packs) return;
-  for (int64_t row = blockIdx.y; row < rows; row += gridDim.y) {
+  for (int64_t row = i < packs ? blockIdx.y : rows; row < rows; row += gridDim.y) {
     Pack<T> gate = Load(gate_up, row * 2 * packs + i);
     const Pack<T> up = Load(gate_up, (row * 2 + 1) * packs + i);
 #pragma unroll
@@ -23,18 +25,21 @@ __global__ void __launch_bounds__(kThreads)
       gate.values[k] = Rounded<T>(silu * ToFloat(up.values[k]));
     }
     Store(gate, out, row * packs + i);
+    if constexpr (kAmax) TakeAmax(gate, &most);
   }
+  if constexpr (kAmax) RaiseToBlock(most, room, amax);
 }
 
 // silu'(g) = s + silu (1 - s) with s = 1 / (1 + exp(-g)). A thread reads its places before it
 // writes them, so that results may take the place of what they come from.
-template <typename T>
+template <typename T, bool kAmax>
 __global__ void __launch_bounds__(kThreads)
     SwigluBackwardKernel(int64_t rows, int64_t packs, const T* gate_up, const T* d_out,
-                         T* d_gate_up, T* out) {
+                         T* d_gate_up, T* out, uint32_t* d_amax, uint32_t* amax) {
+  __shared__ uint32_t room[2][32];
+  Amax<T> d_most, most;
   const int64_t i = blockIdx.x * kThreads + threadIdx.x;
-  if (i >= packs) return;
-  for (int64_t row = blockIdx.y; row < rows; row += gridDim.y) {
+  for (int64_t row = i < packs ? blockIdx.y : rows; row < rows; row += gridDim.y) {
     Pack<T> gate = Load(gate_up, row * 2 * packs + i);
     Pack<T> up = Load(gate_up, (row * 2 + 1) * packs + i);
     Pack<T> d = Load(d_out, row * packs + i);
@@ -49,6 +54,15 @@ __global__ void __launch_bounds__(kThreads)
     Store(gate, d_gate_up, row * 2 * packs + i);
     Store(up, d_gate_up, (row * 2 + 1) * packs + i);
     Store(d, out, row * packs + i);
+    if constexpr (kAmax) {
+      TakeAmax(gate, &d_most);
+      TakeAmax(up, &d_most);
+      TakeAmax(d, &most);
+    }
+  }
+  if constexpr (kAmax) {
+    RaiseToBlock(d_most, room[0], d_amax);
+    RaiseToBlock(most, room[1], amax);
   }
 }
 
@@ -60,22 +74,27 @@ dim3 Grid(const CudaRows& at) {
 
 }  // namespace
 
-void LaunchSwiglu(const CudaRows& at, const void* gate_up, void* out) {
+void LaunchSwiglu(const CudaRows& at, const void* gate_up, void* out, uint32_t* amax) {
   if (at.rows == 0) return;
   ForType(at.type, [&]<typename T>() {
-    SwigluKernel<T><<<Grid<T>(at), kThreads, 0, StreamOf(at.stream)>>>(
-        at.rows, at.cols / Pack<T>::kSize, static_cast<const T*>(gate_up), static_cast<T*>(out));
+    const auto kernel = amax == nullptr ? SwigluKernel<T, false> : SwigluKernel<T, true>;
+    kernel<<<Grid<T>(at), kThreads, 0, StreamOf(at.stream)>>>(at.rows, at.cols / Pack<T>::kSize,
+                                                              static_cast<const T*>(gate_up),
+                                                              static_cast<T*>(out), amax);
   });
   CheckLaunch("SwiGLU");
 }
 
 void LaunchSwigluBackward(const CudaRows& at, const void* gate_up, const void* d_out,
-                          void* d_gate_up, void* out) {
+                          void* d_gate_up, void* out, uint32_t* d_amax, uint32_t* amax) {
   if (at.rows == 0) return;
   ForType(at.type, [&]<typename T>() {
-    SwigluBackwardKernel<T><<<Grid<T>(at), kThreads, 0, StreamOf(at.stream)>>>(
+    const auto kernel =
+        amax == nullptr ? SwigluBackwardKernel<T, false> : SwigluBackwardKernel<T, true>;
+    kernel<<<Grid<T>(at), kThreads, 0, StreamOf(at.stream)>>>(
         at.rows, at.cols / Pack<T>::kSize, static_cast<const T*>(gate_up),
-        static_cast<const T*>(d_out), static_cast<T*>(d_gate_up), static_cast<T*>(out));
+        static_cast<const T*>(d_out), static_cast<T*>(d_gate_up), static_cast<T*>(out), d_amax,
+        amax);
   });
   CheckLaunch("backward of SwiGLU");
 }

@@ -1,0 +1,193 @@
+// bf16 matrices to fp8 numbers, as they lie and transposed, each element read once. Products on
+// Hopper want both operands with the summed dimension contiguous, so a matrix is needed in two
+// ways.
+#include <cuda_fp8.h>
+
+#include <algorithm>
+
+#include "model/cuda/amax.cuh"
+#include "model/cuda/dispatch.cuh"
+#include "model/cuda/element.cuh"
+#include "model/cuda/fp8.h"
+#include "model/cuda/kernels.h"
+
+namespace tritonrl {
+namespace {
+
+constexpr int kThreads = 256;
+constexpr int kWave = 1024;  // blocks of one pass over memory: what a large GPU holds at once
+constexpr int kTile = 128;   // rows and columns that a block transposes
+
+__global__ void __launch_bounds__(kThreads)
+    AmaxKernel(int64_t packs, const uint4* __restrict__ x, uint32_t* amax) {
+  __shared__ uint32_t room[32];
+  Amax<__nv_bfloat16> most;
+  const int64_t step = static_cast<int64_t>(gridDim.x) * kThreads;
+  int64_t i = static_cast<int64_t>(blockIdx.x) * kThreads + threadIdx.x;
+  for (; i + 3 * step < packs; i += 4 * step) {  // four loads under way at once
+    const uint4 a = x[i], b = x[i + step], c = x[i + 2 * step], d = x[i + 3 * step];
+    most.Take(a);
+    most.Take(b);
+    most.Take(c);
+    most.Take(d);
+  }
+  for (; i < packs; i += step) most.Take(x[i]);
+  RaiseToBlock(most, room, amax);
+}
+
+// What elements are multiplied by, and what the numbers stand for; NaN if an element is not finite,
+// so that every product of the matrix is NaN.
+template <Fp8Format kFormat>
+struct Scales {
+  __device__ explicit Scales(uint32_t amax) {
+    const bool finite = IsFiniteAmax(amax);
+    const int e = Fp8Exponent(amax, kFormat);
+    scale = finite ? __uint_as_float(PowerOfTwoBits(e)) : __uint_as_float(0x7fc00000);
+    inverse = finite ? __uint_as_float(PowerOfTwoBits(-e)) : scale;
+  }
+  float scale, inverse;
+};
+
+// Two elements of bf16 to two bytes, the first in the lower.
+template <Fp8Format kFormat>
+__device__ uint32_t Convert2(uint32_t two, float inverse) {
+  constexpr __nv_fp8_interpretation_t kKind = kFormat == Fp8Format::kE4M3 ? __NV_E4M3 : __NV_E5M2;
+  const float2 values = make_float2(__uint_as_float(two << 16) * inverse,
+                                    __uint_as_float(two & 0xffff0000) * inverse);
+  return __nv_cvt_float2_to_fp8x2(values, __NV_SATFINITE, kKind);
+}
+template <Fp8Format kFormat>
+__device__ uint2 Convert8(uint4 pack, float inverse) {
+  return make_uint2(Convert2<kFormat>(pack.x, inverse) | Convert2<kFormat>(pack.y, inverse) << 16,
+                    Convert2<kFormat>(pack.z, inverse) | Convert2<kFormat>(pack.w, inverse) << 16);
+}
+
+// The bytes as they lie: 16 elements a thread.
+template <Fp8Format kFormat>
+__global__ void __launch_bounds__(kThreads)
+    RowsKernel(int64_t pieces, const uint4* __restrict__ x, const uint32_t* amax, float* scale,
+               uint4* __restrict__ rows) {
+  const Scales<kFormat> scales(*amax);
+  if (blockIdx.x == 0 && threadIdx.x == 0) *scale = scales.scale;
+  const int64_t step = static_cast<int64_t>(gridDim.x) * kThreads;
+#pragma unroll 2
+  for (int64_t i = static_cast<int64_t>(blockIdx.x) * kThreads + threadIdx.x; i < pieces;
+       i += step) {
+    const uint4 a = x[2 * i], b = x[2 * i + 1];
+    const uint2 low = Convert8<kFormat>(a, scales.inverse);
+    const uint2 high = Convert8<kFormat>(b, scales.inverse);
+    rows[i] = make_uint4(low.x, low.y, high.x, high.y);
+  }
+}
+
+// Four words of four bytes each, one a row, to four words that hold a column each.
+__device__ void Transpose4(const uint32_t (&row)[4], uint32_t* columns) {
+  const uint32_t low01 = __byte_perm(row[0], row[1], 0x5140);
+  const uint32_t high01 = __byte_perm(row[0], row[1], 0x7362);
+  const uint32_t low23 = __byte_perm(row[2], row[3], 0x5140);
+  const uint32_t high23 = __byte_perm(row[2], row[3], 0x7362);
+  columns[0] = __byte_perm(low01, low23, 0x5410);
+  columns[1] = __byte_perm(low01, low23, 0x7632);
+  columns[2] = __byte_perm(high01, high23, 0x5410);
+  columns[3] = __byte_perm(high01, high23, 0x7632);
+}
+
+// A block takes a tile. A thread reads 8 columns of 4 rows, and puts a word of 4 rows for each of
+// the columns into the tile: column c's 32 words lie at 32 c, in 8 quads whose places are swapped
+// by c / 8, so that neither the writes (8 packs of columns times 4 groups of rows in a warp) nor
+// the reads (8 quads of a column in a quarter of one) meet in a bank. Rows past the end are zeros,
+// up to `padded` in `columns`.
+template <Fp8Format kFormat, bool kRows>
+__global__ void __launch_bounds__(kThreads)
+    TransposeKernel(int64_t rows, int64_t cols, int64_t padded, const uint16_t* __restrict__ x,
+                    const uint32_t* amax, float* scale, uint8_t* __restrict__ to_rows,
+                    uint8_t* __restrict__ to_columns) {
+  __shared__ alignas(16) uint32_t tile[kTile * kTile / 4];
+  const Scales<kFormat> scales(*amax);
+  if (blockIdx.x == 0 && blockIdx.y == 0 && threadIdx.x == 0) *scale = scales.scale;
+  const int lane = threadIdx.x % 32, warp = threadIdx.x / 32;
+  const int64_t first_row = static_cast<int64_t>(blockIdx.y) * kTile;
+  const int64_t first_col = static_cast<int64_t>(blockIdx.x) * kTile;
+  const int pack = lane % 8 + 8 * (warp % 2);
+  const int64_t col = first_col + pack * 8;
+#pragma unroll
+  for (int half = 0; half < 2; ++half) {
+    const int group = lane / 8 + 4 * (warp / 2) + 16 * half;
+    uint4 read[4];
+#pragma unroll
+    for (int r = 0; r < 4; ++r) {
+      const int64_t row = first_row + group * 4 + r;
+      read[r] = row < rows && col < cols ? *reinterpret_cast<const uint4*>(x + row * cols + col)
+                                         : make_uint4(0, 0, 0, 0);
+    }
+    uint32_t left[4], right[4], words[8];
+#pragma unroll
+    for (int r = 0; r < 4; ++r) {
+      const uint2 bytes = Convert8<kFormat>(read[r], scales.inverse);
+      const int64_t row = first_row + group * 4 + r;
+      if constexpr (kRows) {
+        if (row < rows && col < cols) *reinterpret_cast<uint2*>(to_rows + row * cols + col) = bytes;
+      }
+      left[r] = bytes.x;
+      right[r] = bytes.y;
+    }
+    Transpose4(left, words);
+    Transpose4(right, words + 4);
+    const int place = ((group / 4) ^ (pack % 8)) * 4 + group % 4;
+#pragma unroll
+    for (int j = 0; j < 8; ++j) tile[(pack * 8 + j) * 32 + place] = words[j];
+  }
+  __syncthreads();
+#pragma unroll
+  for (int i = threadIdx.x; i < kTile * 8; i += kThreads) {
+    const int c = i / 8, quad = i % 8;
+    const int64_t row = first_row + quad * 16;
+    if (first_col + c >= cols || row >= padded) continue;
+    *reinterpret_cast<uint4*>(to_columns + (first_col + c) * padded + row) =
+        reinterpret_cast<const uint4*>(tile)[c * 8 + (quad ^ (c / 8 % 8))];
+  }
+}
+
+int Wave(int64_t threads) {
+  return static_cast<int>(std::min<int64_t>(kWave, (threads + kThreads - 1) / kThreads));
+}
+
+template <Fp8Format kFormat>
+void Launch(const CudaRows& at, const void* x, const uint32_t* amax, const CudaFp8Copies& to) {
+  const cudaStream_t stream = StreamOf(at.stream);
+  auto* const rows = static_cast<uint8_t*>(to.rows);
+  auto* const columns = static_cast<uint8_t*>(to.columns);
+  if (columns == nullptr) {
+    const int64_t pieces = at.rows * at.cols / 16;
+    RowsKernel<kFormat><<<Wave(pieces), kThreads, 0, stream>>>(
+        pieces, static_cast<const uint4*>(x), amax, to.scale, reinterpret_cast<uint4*>(rows));
+    return;
+  }
+  const dim3 grid((at.cols + kTile - 1) / kTile, (to.padded_rows + kTile - 1) / kTile);
+  const auto kernel =
+      rows == nullptr ? TransposeKernel<kFormat, false> : TransposeKernel<kFormat, true>;
+  kernel<<<grid, kThreads, 0, stream>>>(at.rows, at.cols, to.padded_rows,
+                                        static_cast<const uint16_t*>(x), amax, to.scale, rows,
+                                        columns);
+}
+
+}  // namespace
+
+void LaunchAmax(const CudaRows& at, const void* x, uint32_t* amax) {
+  const int64_t packs = at.rows * at.cols / 8;
+  if (packs == 0) return;
+  AmaxKernel<<<Wave(packs), kThreads, 0, StreamOf(at.stream)>>>(packs, static_cast<const uint4*>(x),
+                                                                amax);
+  CheckLaunch("largest element");
+}
+
+void LaunchQuantize(const CudaRows& at, Fp8Format format, const void* x, const uint32_t* amax,
+                    const CudaFp8Copies& to) {
+  if (at.rows == 0) return;
+  const auto launch =
+      format == Fp8Format::kE4M3 ? Launch<Fp8Format::kE4M3> : Launch<Fp8Format::kE5M2>;
+  launch(at, x, amax, to);
+  CheckLaunch("fp8 copies");
+}
+
+}  // namespace tritonrl
