@@ -43,20 +43,21 @@ HeldMemory WeightsAndGradients(const ModelConfig& config) {
 
 TEST(MemoryPlanTest, PeaksMeasuredOnAnH200) {
   const ModelConfig config = Shape("qwen3_8b");
-  // The allocator's peak over the first steps of step_bench with tuned products, bf16 weights and
-  // fp32 gradients held: model/cuda/README.md, rows of commits 172463e and 28847c1.
-  struct Measured {
-    int64_t tokens;
-    double gib;
-  };
-  for (const auto& [tokens, gib] :
-       {Measured{16384, 103.46}, Measured{8192, 76.75}, Measured{4096, 63.40}}) {
-    const StepShape step = {.tokens = tokens, .tuned_products = true, .deterministic = false};
-    const auto plan = PlanMemory(config, step, WeightsAndGradients(config), {});
-    ASSERT_TRUE(plan.ok()) << plan.status();
-    EXPECT_NEAR(static_cast<double>(plan->peak_bytes) / kGib, gib, 0.1) << tokens;
-    EXPECT_EQ(plan->redone, 0) << tokens;
-  }
+  // The allocator's peaks of step_bench and update_bench, bf16 weights: model/cuda/README.md and
+  // trainer/README.md.
+  const StepShape long_step = {.tokens = 16384, .deterministic = false};
+  const auto alone = PlanMemory(config, long_step, WeightsAndGradients(config), {});
+  ASSERT_TRUE(alone.ok()) << alone.status();
+  EXPECT_NEAR(static_cast<double>(alone->peak_bytes) / kGib, 101.143, 0.02);
+  EXPECT_EQ(alone->redone, 0);
+
+  // Half of the optimizer and of the gradients, on two GPUs.
+  const HeldMemory half = HeldForTraining(
+      config, {.ranks = 2, .zero_stage = 2, .window_bytes = static_cast<int64_t>(2.695 * kGib)});
+  const auto shared = PlanMemory(config, {.tokens = 8192, .deterministic = false}, half, {});
+  ASSERT_TRUE(shared.ok()) << shared.status();
+  EXPECT_NEAR(static_cast<double>(shared->peak_bytes) / kGib, 107.52, 0.2);
+  EXPECT_EQ(shared->redone, 0);
 }
 
 TEST(MemoryPlanTest, BytesOfALayerAtQwen8B) {

@@ -26,7 +26,6 @@ ABSL_FLAG(int, zero_stage, 0, "0, 1 (optimizer sharded) or 2 (gradients as well)
 ABSL_FLAG(int64_t, bucket_elements, int64_t{1} << 26,
           "Elements of gradients that are summed over the GPUs at a time, at stage 2.");
 ABSL_FLAG(int64_t, state_bytes, 12, "Of the optimizer for a parameter; 0: forward and backward.");
-ABSL_FLAG(bool, tuned, false, "Products by the fastest of cuBLASLt's proposals.");
 ABSL_FLAG(bool, fp8, false, "Products of the layers on 8-bit numbers.");
 ABSL_FLAG(bool, deterministic, true, "Attention's sums in a fixed order.");
 
@@ -40,7 +39,6 @@ absl::Status Run() {
   const StepShape step = {.tokens = absl::GetFlag(FLAGS_tokens),
                           .target_rows = absl::GetFlag(FLAGS_target_rows),
                           .longest = absl::GetFlag(FLAGS_longest),
-                          .tuned_products = absl::GetFlag(FLAGS_tuned),
                           .deterministic = absl::GetFlag(FLAGS_deterministic),
                           .fp8 = absl::GetFlag(FLAGS_fp8)};
   const int64_t ranks = absl::GetFlag(FLAGS_ranks);

@@ -148,7 +148,6 @@ class GradientsOfRank {
 absl::StatusOr<MemoryPlan> PlanBatch(const ModelConfig& config, const Transformer::Options& options,
                                      const std::vector<int64_t>& lengths) {
   StepShape step = {.longest = *std::max_element(lengths.begin(), lengths.end()),
-                    .tuned_products = options.gpu.tuned_products,
                     .deterministic = options.gpu.attention.deterministic,
                     .fp8 = options.gpu.fp8_products};
   for (const int64_t length : lengths) {

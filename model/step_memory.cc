@@ -116,10 +116,6 @@ class Timeline {
     Take(bytes);
     Give(bytes);
   }
-  // A product of rows x columns whose kernel is chosen by trying.
-  void Product(int64_t rows, int64_t columns, int64_t element) {
-    if (step_.tuned_products) Touch(rows * columns * element);
-  }
 
   // As Fp8Takes.
   static bool Sixteens(std::initializer_list<int64_t> sizes) {
@@ -145,7 +141,6 @@ class Timeline {
       Give(d_out);
     }
     Take(copies.input);
-    Product(n, config_.hidden_size, kFloat);
     Give(copies.input + copies.d_out_both - copies.d_out);
     if (plain) return Give(d_out);
     Take(layer_.hidden);
@@ -194,8 +189,6 @@ class Timeline {
     Give(layer_.hidden);
     Take(2 * row);  // the norm and its gradient
     Take(chunk * vocab * (kFloat + step_.element_bytes));
-    Product(chunk, vocab, kFloat);
-    Product(vocab, config_.hidden_size, kFloat);
     Give(chunk * vocab * (kFloat + step_.element_bytes));
     Give(row);
     where_ = "the final norm's backward";
@@ -271,7 +264,6 @@ class Timeline {
     Give(down_.d_out_both - down_.d_out);
     if (!again && !step_.consume) Take(layer_.gate_up);  // its gradient beside it
     Take(down_.input);
-    Product(config_.hidden_size, config_.intermediate_size, kFloat);
     Give(down_.input + down_.d_out);
     Give(layer_.activated);
     if (!again) Take(layer_.hidden);  // the norm

@@ -21,7 +21,6 @@ struct StepShape {
                                 // Of batches to come, the longest that there can be.
   int64_t element_bytes = 2;    // of weights and activations
   int64_t head_chunk_rows = 0;  // as in Transformer::Options
-  bool tuned_products = false;  // as in GpuOptions: products are tried out on memory of their own
   bool deterministic = true;    // as in GpuOptions: attention's sums in a fixed order
   bool fp8 = false;             // as fp8_products in GpuOptions: products take copies of operands
   bool fp8_in_hardware = true;  // these copies hold 1 byte an element; else they keep its type

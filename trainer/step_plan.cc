@@ -62,7 +62,6 @@ absl::StatusOr<std::string> PlanHere(const StepPlanRequest& request, const Polic
   const StepShape step{.tokens = std::max(request.micro_batch_tokens, request.longest_sequence),
                        .longest = request.longest_sequence,
                        .element_bytes = element_bytes,
-                       .tuned_products = gpu_options.tuned_products,
                        .deterministic = gpu_options.attention.deterministic,
                        .fp8 = gpu_options.fp8_products,
                        .fp8_in_hardware = weights.device().is_cuda()};

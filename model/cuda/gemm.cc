@@ -1,20 +1,17 @@
 #include "model/cuda/gemm.h"
 
 #include <ATen/ops/empty.h>
-#include <ATen/ops/empty_strided.h>
 #include <ATen/ops/zeros.h>
 #include <c10/cuda/CUDAGuard.h>
 #include <c10/cuda/CUDAStream.h>
 #include <c10/util/Exception.h>
 #include <cublasLt.h>
 
-#include <algorithm>
-#include <array>
 #include <map>
 #include <mutex>
 #include <optional>
-#include <vector>
 
+#include "model/cuda/gemm_product.h"
 #include "model/cuda/quantize.h"
 
 namespace tritonrl {
@@ -24,62 +21,7 @@ constexpr int kProposals = 8;
 constexpr int kTries = 3;
 constexpr char kNoWay[] = "cuBLASLt knows no way to make this product";
 
-// All that the choice of an algorithm depends on.
-using Key = std::array<int64_t, 18>;
-
-void Check(cublasStatus_t status, const char* what) {
-  TORCH_CHECK(status == CUBLAS_STATUS_SUCCESS, "cuBLASLt: ", what, " failed with ",
-              cublasLtGetStatusString(status));
-}
-
-cudaDataType_t DataType(const at::Tensor& x) {
-  switch (x.scalar_type()) {
-    case at::kFloat:
-      return CUDA_R_32F;
-    case at::kFloat8_e4m3fn:
-      return CUDA_R_8F_E4M3;
-    case at::kFloat8_e5m2:
-      return CUDA_R_8F_E5M2;
-    default:
-      TORCH_CHECK(x.scalar_type() == at::kBFloat16, "a product of ", x.scalar_type());
-      return CUDA_R_16BF;
-  }
-}
-
-// Bytes that the address is a multiple of, as cuBLASLt is told: weights begin at multiples of 128.
-uint32_t Alignment(const void* address) {
-  uint32_t bytes = 128;
-  while (reinterpret_cast<uintptr_t>(address) % bytes != 0) bytes /= 2;
-  return bytes;
-}
-
-// A matrix as cuBLASLt sees it, column by column: a row-major one is its own transpose there.
-struct Operand {
-  explicit Operand(const at::Tensor& x) : transposed(x.stride(1) != 1 && x.size(1) != 1) {
-    TORCH_CHECK(x.dim() == 2 && (!transposed || x.stride(0) == 1),
-                "a matrix needs a dimension without gaps");
-    columns = transposed ? x.size(1) : x.size(0);
-    rows = transposed ? x.size(0) : x.size(1);
-    stride = std::max(transposed ? x.stride(1) : x.stride(0), rows);
-    type = DataType(x);
-  }
-  bool transposed;
-  int64_t rows, columns, stride;
-  cudaDataType_t type;
-};
-
-class Layout {
- public:
-  explicit Layout(const Operand& x) {
-    Check(cublasLtMatrixLayoutCreate(&layout_, x.type, x.rows, x.columns, x.stride), "a layout");
-  }
-  ~Layout() { cublasLtMatrixLayoutDestroy(layout_); }
-  Layout(const Layout&) = delete;
-  cublasLtMatrixLayout_t get() const { return layout_; }
-
- private:
-  cublasLtMatrixLayout_t layout_ = nullptr;
-};
+using Algorithm = std::optional<cublasLtMatmulAlgo_t>;  // none: there is no way
 
 class Event {
  public:
@@ -97,19 +39,18 @@ class Event {
   cudaEvent_t event_ = nullptr;
 };
 
-struct Fp8Mode;
-
 }  // namespace
 
 struct CudaGemm::Impl {
   Impl(at::Device device, bool tuned) : device(device), tuned(tuned) {
     const c10::cuda::CUDAGuard guard(device);
-    Check(cublasLtCreate(&handle), "the start");
+    CheckCublas(cublasLtCreate(&handle), "the start");
     workspace = at::empty({kProductWorkspace}, at::TensorOptions(device).dtype(at::kByte));
     has_fp8 = CudaHasFp8(device);
   }
   ~Impl() { cublasLtDestroy(handle); }
 
+  Algorithm Choose(const GemmProduct& product, const at::Tensor& out, cudaStream_t stream);
   // False if cuBLASLt knows no way to make this product.
   bool Multiply(const at::Tensor& a, const at::Tensor& b, const Fp8Mode* fp8, const at::Tensor* add,
                 const at::Tensor& out);
@@ -120,131 +61,38 @@ struct CudaGemm::Impl {
   cublasLtHandle_t handle = nullptr;
   at::Tensor workspace;
   std::mutex mutex;
-  std::map<Key, std::optional<cublasLtMatmulAlgo_t>> chosen;  // none: there is no way
+  std::map<ProductKey, Algorithm> chosen;
 };
 
 namespace {
 
-// Factors of fp8 operands, in the GPU's memory, and how their products are summed.
-struct Fp8Mode {
-  const void* a_scale;
-  const void* b_scale;
-  bool fast;
-};
+Algorithm FirstProposal(const GemmProduct& product, cublasLtHandle_t handle) {
+  const auto proposals = product.Proposals(handle, kProposals, kProductWorkspace);
+  return proposals.empty() ? Algorithm() : proposals[0].algo;
+}
 
-// One product: what cuBLASLt calls A is our b, as it computes the transpose of all.
-struct Product {
-  Product(const at::Tensor& a, const at::Tensor& b, const Fp8Mode* fp8, const at::Tensor* add,
-          const at::Tensor& out)
-      : first(b), second(a), result(out), summand(add == nullptr ? out : *add) {
-    TORCH_CHECK(!result.transposed && !summand.transposed, "the result lies row by row");
-    TORCH_CHECK(a.size(1) == b.size(0) && out.size(0) == a.size(0) && out.size(1) == b.size(1),
-                "matrices do not fit");
-    Check(cublasLtMatmulDescCreate(&description, CUBLAS_COMPUTE_32F, CUDA_R_32F), "a product");
-    const cublasOperation_t a_op = first.transposed ? CUBLAS_OP_T : CUBLAS_OP_N;
-    const cublasOperation_t b_op = second.transposed ? CUBLAS_OP_T : CUBLAS_OP_N;
-    cublasLtMatmulDescSetAttribute(description, CUBLASLT_MATMUL_DESC_TRANSA, &a_op, sizeof a_op);
-    cublasLtMatmulDescSetAttribute(description, CUBLASLT_MATMUL_DESC_TRANSB, &b_op, sizeof b_op);
-    if (fp8 != nullptr) Set(*fp8);
-    from_a = b.const_data_ptr();
-    from_b = a.const_data_ptr();
-    from_c = add == nullptr ? out.const_data_ptr() : add->const_data_ptr();
-    beta = add == nullptr ? 0.0f : 1.0f;
-    alignments = {Alignment(from_a), Alignment(from_b), Alignment(from_c),
-                  Alignment(out.const_data_ptr())};
-  }
-  ~Product() { cublasLtMatmulDescDestroy(description); }
-  Product(const Product&) = delete;
-
-  void Set(const Fp8Mode& fp8) {
-    TORCH_CHECK(first.transposed && !second.transposed,
-                "fp8 operands lie with the summed dimension contiguous");
-    sums = fp8.fast ? 1 : 0;
-    cublasLtMatmulDescSetAttribute(description, CUBLASLT_MATMUL_DESC_A_SCALE_POINTER, &fp8.b_scale,
-                                   sizeof fp8.b_scale);
-    cublasLtMatmulDescSetAttribute(description, CUBLASLT_MATMUL_DESC_B_SCALE_POINTER, &fp8.a_scale,
-                                   sizeof fp8.a_scale);
-    cublasLtMatmulDescSetAttribute(description, CUBLASLT_MATMUL_DESC_FAST_ACCUM, &sums,
-                                   sizeof sums);
-  }
-
-  Key MakeKey() const {
-    return {result.rows,    result.columns, first.columns,
-            first.rows,     first.stride,   second.stride,
-            summand.stride, result.stride,  first.transposed * 2 + second.transposed,
-            first.type,     result.type,    beta != 0 ? 1 : 0,
-            alignments[0],  alignments[1],  alignments[2],
-            alignments[3],  second.type,    sums};
-  }
-
-  cublasStatus_t Run(cublasLtHandle_t handle, const cublasLtMatmulAlgo_t& algorithm,
-                     const at::Tensor& workspace, void* to, cudaStream_t stream) const {
-    const float alpha = 1.0f;
-    const Layout a(first), b(second), c(summand), d(result);
-    return cublasLtMatmul(handle, description, &alpha, from_a, a.get(), from_b, b.get(), &beta,
-                          from_c, c.get(), to, d.get(), &algorithm, workspace.data_ptr(),
-                          workspace.nbytes(), stream);
-  }
-
-  // None if cuBLASLt knows no way.
-  std::vector<cublasLtMatmulHeuristicResult_t> Proposals(cublasLtHandle_t handle) const {
-    cublasLtMatmulPreference_t preference = nullptr;
-    Check(cublasLtMatmulPreferenceCreate(&preference), "a preference");
-    const uint64_t room = kProductWorkspace;
-    cublasLtMatmulPreferenceSetAttribute(preference, CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES,
-                                         &room, sizeof room);
-    constexpr cublasLtMatmulPreferenceAttributes_t kAttributes[] = {
-        CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_A_BYTES, CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_B_BYTES,
-        CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_C_BYTES, CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_D_BYTES};
-    for (size_t i = 0; i < alignments.size(); ++i) {
-      cublasLtMatmulPreferenceSetAttribute(preference, kAttributes[i], &alignments[i],
-                                           sizeof alignments[i]);
-    }
-    std::vector<cublasLtMatmulHeuristicResult_t> found(kProposals);
-    int count = 0;
-    const Layout a(first), b(second), c(summand), d(result);
-    const cublasStatus_t status =
-        cublasLtMatmulAlgoGetHeuristic(handle, description, a.get(), b.get(), c.get(), d.get(),
-                                       preference, kProposals, found.data(), &count);
-    cublasLtMatmulPreferenceDestroy(preference);
-    if (status == CUBLAS_STATUS_NOT_SUPPORTED) return {};
-    Check(status, "a proposal");
-    found.resize(count);
-    return found;
-  }
-
-  Operand first, second, result, summand;
-  cublasLtMatmulDesc_t description = nullptr;
-  const void *from_a, *from_b, *from_c;
-  std::array<uint32_t, 4> alignments;
-  float beta;
-  int8_t sums = 0;
-};
-
-// The fastest of the proposals, written to a place of its own, as `out` may be the summand.
-cublasLtMatmulAlgo_t Fastest(const Product& product,
-                             const std::vector<cublasLtMatmulHeuristicResult_t>& proposals,
-                             cublasLtHandle_t handle, const at::Tensor& workspace,
-                             const at::Tensor& out, cudaStream_t stream) {
-  const at::Tensor scratch = at::empty_strided(out.sizes(), out.strides(), out.options());
-  int best = 0;
+// The fastest of the proposals, each of which writes to `out`; what it held is lost.
+Algorithm Fastest(const GemmProduct& product, cublasLtHandle_t handle, const at::Tensor& workspace,
+                  const at::Tensor& out, cudaStream_t stream) {
+  const auto proposals = product.Proposals(handle, kProposals, kProductWorkspace);
+  Algorithm best;
   float least = 0;
-  for (size_t i = 0; i < proposals.size(); ++i) {
+  for (const auto& proposal : proposals) {
     Event start, end;
     bool ran = true;
     for (int n = 0; n <= kTries; ++n) {
       if (n == 1) start.Record(stream);
-      ran = ran && product.Run(handle, proposals[i].algo, workspace, scratch.data_ptr(), stream) ==
+      ran = ran && product.Run(handle, proposal.algo, workspace, out.data_ptr(), stream) ==
                        CUBLAS_STATUS_SUCCESS;
     }
     end.Record(stream);
     const float time = end.MillisecondsSince(start);
-    if (ran && (least == 0 || time < least)) {
+    if (ran && (!best.has_value() || time < least)) {
       least = time;
-      best = static_cast<int>(i);
+      best = proposal.algo;
     }
   }
-  return proposals[best].algo;
+  return best;
 }
 
 }  // namespace
@@ -257,22 +105,39 @@ bool CudaGemm::Impl::Multiply(const at::Tensor& a, const at::Tensor& b, const Fp
   if (out.numel() == 0) return true;
   const c10::cuda::CUDAGuard guard(device);
   const cudaStream_t stream = c10::cuda::getCurrentCUDAStream(device.index()).stream();
-  const Product product(a, b, fp8, add, out);
-  const Key key = product.MakeKey();
+  const GemmProduct product(a, b, fp8, add, out);
   const std::lock_guard<std::mutex> lock(mutex);  // one workspace
-  auto found = chosen.find(key);
-  if (found == chosen.end()) {
-    const auto proposals = product.Proposals(handle);
-    std::optional<cublasLtMatmulAlgo_t> algorithm;
-    if (!proposals.empty()) {
-      algorithm =
-          tuned ? Fastest(product, proposals, handle, workspace, out, stream) : proposals[0].algo;
-    }
-    found = chosen.emplace(key, algorithm).first;
+  const Algorithm algorithm = Choose(product, out, stream);
+  if (!algorithm.has_value()) return false;
+  cublasStatus_t status = product.Run(handle, *algorithm, workspace, out.data_ptr(), stream);
+  if (status != CUBLAS_STATUS_SUCCESS) {
+    // It was chosen for another size, or without a summand.
+    const Algorithm own = FirstProposal(product, handle);
+    if (!own.has_value()) return false;
+    status = product.Run(handle, *own, workspace, out.data_ptr(), stream);
   }
-  if (!found->second.has_value()) return false;
-  Check(product.Run(handle, *found->second, workspace, out.data_ptr(), stream), "a product");
+  CheckCublas(status, "a product");
   return true;
+}
+
+Algorithm CudaGemm::Impl::Choose(const GemmProduct& product, const at::Tensor& out,
+                                 cudaStream_t stream) {
+  // What is tried is kept for all products of about the size. What is not must not depend on which
+  // came first.
+  const ProductKey key = product.MakeKey(product.adds(), /*exact=*/!tuned);
+  const auto found = chosen.find(key);
+  if (found != chosen.end()) return found->second;
+  if (tuned && product.in_place(out)) {
+    // Trying would need a copy of the result, which can be gigabytes. The same without a summand
+    // has mostly been tried by then.
+    const auto without = chosen.find(product.MakeKey(/*with_summand=*/false, /*exact=*/false));
+    if (without != chosen.end()) return without->second;
+    return FirstProposal(product, handle);
+  }
+  const Algorithm algorithm =
+      tuned ? Fastest(product, handle, workspace, out, stream) : FirstProposal(product, handle);
+  chosen.emplace(key, algorithm);
+  return algorithm;
 }
 
 bool CudaGemm::has_fp8() const { return impl_->has_fp8; }

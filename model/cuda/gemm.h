@@ -15,9 +15,10 @@ inline constexpr int64_t kProductWorkspace = int64_t{64} << 20;
 
 class CudaGemm {
  public:
-  // `device` of all operands. tuned: the first product of each shape tries what cuBLASLt proposes
-  // and keeps the fastest, which can be another one in another process; else its first proposal
-  // is taken, and the same shapes give the same bits in every process.
+  // `device` of all operands. tuned: the first product of each shape (sizes of about as much count
+  // as one) tries what cuBLASLt proposes and keeps the fastest, which can be another one in another
+  // process; else its first proposal is taken, and the same shapes give the same bits in every
+  // process.
   CudaGemm(at::Device device, bool tuned);
   ~CudaGemm();
 
