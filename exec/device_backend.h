@@ -45,7 +45,8 @@ class DeviceBackend {
   // How the device's memory is used now.
   virtual DeviceMemory memory() const { return {}; }
 
-  // One line on how candidates are confined here, for logs: "bubblewrap, cgroup v1 memory+pids+cpu".
+  // One line on how candidates are confined here, for logs: "bubblewrap, cgroup v1
+  // memory+pids+cpu".
   virtual std::string sandbox_description() const = 0;
 };
 

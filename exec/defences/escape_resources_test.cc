@@ -7,7 +7,8 @@ namespace tritonrl {
 namespace {
 
 std::vector<ExecOutcome> WhenFull() {
-  const bool limited = WorkerCgroup::Create("probe", {.memory_bytes = int64_t{1} << 30}).limits_memory();
+  const bool limited =
+      WorkerCgroup::Create("probe", {.memory_bytes = int64_t{1} << 30}).limits_memory();
   if (limited) return {EXEC_OUT_OF_MEMORY};
   return {EXEC_OUT_OF_MEMORY, EXEC_TIMEOUT, EXEC_RUNTIME_ERROR};
 }
