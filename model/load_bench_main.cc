@@ -4,6 +4,8 @@
 #include <fcntl.h>
 #include <unistd.h>
 
+#include <algorithm>
+#include <cerrno>
 #include <cstdio>
 #include <nlohmann/json.hpp>
 #include <set>
@@ -13,6 +15,7 @@
 #include "absl/flags/flag.h"
 #include "absl/flags/parse.h"
 #include "absl/flags/usage.h"
+#include "absl/synchronization/mutex.h"
 #include "absl/time/clock.h"
 #include "base/file.h"
 #include "base/status.h"
@@ -40,27 +43,47 @@ void Forget(const std::string& path) {
   close(fd);
 }
 
+absl::Status ReadBlock(const std::string& path, int64_t at, int64_t size) {
+  thread_local std::vector<char> room(kBlock);
+  const int fd = open(path.c_str(), O_RDONLY | O_CLOEXEC);
+  if (fd < 0) return ErrnoStatus(errno, "open", path);
+  ssize_t n = 1;
+  for (int64_t done = 0; done < size && n > 0; done += n) {
+    n = pread(fd, room.data(), size - done, at + done);
+  }
+  const int error = errno;
+  close(fd);
+  if (n < 0) return ErrnoStatus(error, "read", path);
+  return n == 0 ? absl::DataLossError(path + ": the file ends early") : absl::OkStatus();
+}
+
 // Seconds to read all files in blocks, into a buffer for each thread.
-double ReadPlainly(const std::set<std::string>& paths) {
+absl::StatusOr<double> ReadPlainly(const std::set<std::string>& paths) {
+  absl::Mutex mutex;
+  absl::Status status;
   const absl::Time start = absl::Now();
   {
     ThreadPool pool(absl::GetFlag(FLAGS_threads));
     for (const std::string& path : paths) {
-      const int64_t size = FileSize(path).value_or(0);
+      ASSIGN_OR_RETURN(const int64_t size, FileSize(path));
       for (int64_t at = 0; at < size; at += kBlock) {
-        pool.Schedule([path, at] {
-          thread_local std::vector<char> room(kBlock);
-          const int fd = open(path.c_str(), O_RDONLY | O_CLOEXEC);
-          if (fd < 0 || pread(fd, room.data(), room.size(), at) < 0) std::perror(path.c_str());
-          if (fd >= 0) close(fd);
+        pool.Schedule([&, path, at, size] {
+          const absl::Status read = ReadBlock(path, at, std::min(kBlock, size - at));
+          absl::MutexLock lock(&mutex);
+          status.Update(read);
         });
       }
     }
   }
+  RETURN_IF_ERROR(status);
   return absl::ToDoubleSeconds(absl::Now() - start);
 }
 
 absl::Status Run() {
+  const std::string device = absl::GetFlag(FLAGS_device);
+  if (device != "cpu" && device != "cuda:0") {
+    return absl::InvalidArgumentError("--device is cpu or cuda:0");
+  }
   const std::string dir = UserPath(absl::GetFlag(FLAGS_dir));
   ASSIGN_OR_RETURN(const SafetensorsReader reader, SafetensorsReader::OpenFolder(dir));
   std::set<std::string> paths;
@@ -71,11 +94,11 @@ absl::Status Run() {
     bytes += static_cast<double>(size);
     Forget(path);
   }
-  const double plain = ReadPlainly(paths);
+  ASSIGN_OR_RETURN(const double plain, ReadPlainly(paths));
   for (const std::string& path : paths) Forget(path);
   const absl::Time start = absl::Now();
   ASSIGN_OR_RETURN(const auto weights,
-                   Weights::Load(dir, at::Device(absl::GetFlag(FLAGS_device)),
+                   Weights::Load(dir, at::Device(device),
                                  absl::GetFlag(FLAGS_bf16) ? at::kBFloat16 : at::kFloat));
   const double loaded = absl::ToDoubleSeconds(absl::Now() - start);
   const nlohmann::ordered_json line{{"bytes", bytes},

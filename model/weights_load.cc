@@ -2,7 +2,6 @@
 // or through a small buffer of each reader.
 
 #include <ATen/ops/empty.h>
-#include <ATen/ops/from_blob.h>
 #include <c10/util/Exception.h>
 #include <c10/util/ParallelGuard.h>
 #include <sys/mman.h>

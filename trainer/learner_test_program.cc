@@ -79,8 +79,10 @@ int main(int argc, char** argv) {
   if (argc < 2) return 2;
   bool shrink = false, zero2 = false;
   for (int i = 2; i < argc; ++i) {
-    shrink |= std::string(argv[i]) == "shrink";
-    zero2 |= std::string(argv[i]) == "zero2";
+    const std::string word = argv[i];
+    if (word != "shrink" && word != "zero1" && word != "zero2") return 2;
+    shrink |= word == "shrink";
+    zero2 |= word == "zero2";
   }
   return tritonrl::Main(argv[1], shrink, zero2);
 }

@@ -32,13 +32,15 @@ std::optional<absl::Duration> Age() {
 
 }  // namespace
 
-StartUp::StartUp() : last_(absl::Now()) {
-  last_ -= std::max(absl::ZeroDuration(), Age().value_or(absl::ZeroDuration()));
+StartUp::StartUp() : StartUp(Age().value_or(absl::ZeroDuration()), absl::Now) {}
+
+StartUp::StartUp(absl::Duration age, std::function<absl::Time()> now)
+    : now_(std::move(now)), last_(now_() - std::max(absl::ZeroDuration(), age)) {
   Part("launch");
 }
 
 void StartUp::Part(const std::string& what) {
-  const absl::Time now = absl::Now();
+  const absl::Time now = now_();
   const auto found = std::find_if(parts_.begin(), parts_.end(),
                                   [&](const auto& part) { return part.first == what; });
   if (found != parts_.end()) {

@@ -2,6 +2,7 @@
 #ifndef TRITONRL_TRAINER_START_UP_H_
 #define TRITONRL_TRAINER_START_UP_H_
 
+#include <functional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -10,12 +11,15 @@
 
 namespace tritonrl {
 
+// The parts of a start, each of which ends where the next begins.
 class StartUp {
  public:
   // Counts from when the system started this process, so that what came before (shared libraries,
   // flags, joining the other ranks) is the first part, "launch". Where the system does not say
   // when that was, from now on.
   StartUp();
+  // The same with another clock, by which the process was started `age` ago.
+  StartUp(absl::Duration age, std::function<absl::Time()> now);
 
   // What has passed since the last part ended was `what`; a name said again is added to.
   void Part(const std::string& what);
@@ -25,6 +29,7 @@ class StartUp {
   std::string Text() const;
 
  private:
+  std::function<absl::Time()> now_;
   absl::Time last_;
   std::vector<std::pair<std::string, absl::Duration>> parts_;
 };

@@ -153,8 +153,8 @@ ExecResult Classify(const JobReport& report, const ExecLimits& limits, JobRole r
   if (finished && result_text != nullptr) *result_text = channel->result_text;
   if (finished && HidesProcessLimit(report, result)) {
     result.set_detail(absl::StrCat(result.message(), "\n", result.detail()));
-    result.set_outcome(EXEC_PROCESS_LIMIT);
-    result.set_message(absl::StrCat("reached the limit of ", limits.processes(), " processes"));
+    SetOutcome(EXEC_PROCESS_LIMIT,
+               absl::StrCat("reached the limit of ", limits.processes(), " processes"), &result);
   }
   AddMeasurements(report, &result);
   return result;
@@ -164,6 +164,7 @@ void SetOutcome(ExecOutcome outcome, const std::string& message, ExecResult* res
   result->set_outcome(outcome);
   result->set_fault(FaultOf(outcome));
   result->set_message(message);
+  result->clear_device_memory();
 }
 
 }  // namespace tritonrl

@@ -35,6 +35,17 @@ absl::StatusOr<JobChannel> Parse(const Json& result, JobRole role = JobRole::kRu
   return ParseChannel("{\"phase\": \"import\"}\n" + Json{{"result", result}}.dump() + "\n", role);
 }
 
+TEST(ResultJsonTest, TellsTheDevicesMemoryFromTheJobsOwn) {
+  for (const bool device : {false, true}) {
+    Json result = Result();
+    result["outcome"] = device ? "out_of_device_memory" : "out_of_memory";
+    const auto channel = Parse(result);
+    ASSERT_TRUE(channel.ok()) << channel.status();
+    EXPECT_EQ(channel->result.outcome(), EXEC_OUT_OF_MEMORY);
+    EXPECT_EQ(channel->result.device_memory(), device);
+  }
+}
+
 TEST(ResultJsonTest, ReadsEveryField) {
   const auto channel = Parse(Result());
   ASSERT_TRUE(channel.ok()) << channel.status();

@@ -12,7 +12,7 @@ import sources
 from aten_counter import AtenCounter, most_of
 from compile_watch import CompileWatch, LaunchRecord, Recorder, definition_line, error_chain
 from element_reads import ElementReads
-from failures import describe, is_out_of_memory, memory_outcome
+from failures import describe, is_device_full
 from interpreter_device import compare_afterwards, describe_ops
 from layout import map_tensors
 from plain_torch import check_modes
@@ -62,7 +62,7 @@ class CudaDevice:
             with torch.device("cuda"):
                 return self.place(function())
         except Exception as error:
-            if is_out_of_memory(error):
+            if is_device_full(error):
                 raise
             torch.cuda.empty_cache()
             return self.place(function())
@@ -209,7 +209,7 @@ def explain_cuda_error(chain):
     """(outcome, fault, message, detail, line) of an error that CUDA reported, or None."""
     for error in chain:
         text = str(error)
-        if "out of memory" in text and "CUDA" in text or memory_outcome(error) == "out_of_device_memory":
+        if "out of memory" in text and "CUDA" in text or is_device_full(error):
             return "out_of_device_memory", "candidate", f"out of GPU memory: {describe(error)}", "", 0
         if "CUDA error" in text and any(word in text for word in _STICKY):
             return (

@@ -11,10 +11,6 @@ MAX_DETAIL = 4000
 _FULL = ("CUDA error: out of memory", "ALLOC_FAILED", "CUBLAS_STATUS_NOT_INITIALIZED")
 
 
-def is_out_of_memory(error):
-    return memory_outcome(error) is not None
-
-
 def memory_outcome(error):
     """Which memory was full: "out_of_device_memory" for that of a GPU, which others may have used, "out_of_memory" for
     what the job itself may use; None: neither."""
@@ -24,6 +20,10 @@ def memory_outcome(error):
     if isinstance(error, torch.OutOfMemoryError) or any(words in text for words in _FULL):
         return "out_of_device_memory"
     return None
+
+
+def is_device_full(error):
+    return memory_outcome(error) == "out_of_device_memory"
 
 
 class JobFailure(Exception):

@@ -9,7 +9,7 @@ import precision
 import probes
 import sources
 import variants
-from failures import is_out_of_memory
+from failures import is_device_full
 from peak import Peak
 from reference import build, refused, task_fault
 from snapshots import Snapshots
@@ -213,7 +213,7 @@ class Oracle:
 
     def _wants_memory(self, error):
         """With more of the device's memory it may go well: others use it now."""
-        return self._job["host"] and not self._job["has_all_memory"] and is_out_of_memory(error)
+        return self._job["host"] and not self._job["has_all_memory"] and is_device_full(error)
 
     def rebuild(self):
         """The model as it was built at first."""

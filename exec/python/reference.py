@@ -4,7 +4,7 @@ import torch
 
 import layout
 import sources
-from failures import JobFailure, describe, is_out_of_memory, line_in_file, traceback_text
+from failures import JobFailure, describe, is_device_full, line_in_file, traceback_text
 
 
 def refused(error, what):
@@ -15,7 +15,7 @@ def refused(error, what):
     where = f" at line {line}" if line else ""
     message = f"the reference {what}{where}: {describe(error)}"
     failure = JobFailure("reference_error", "task", "reference", message, traceback_text(error), line)
-    failure.out_of_memory = is_out_of_memory(error)
+    failure.out_of_memory = is_device_full(error)
     return failure
 
 

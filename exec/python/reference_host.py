@@ -17,7 +17,7 @@ import gpu_memory
 import sources
 import timing
 from channel import SupervisorGone
-from failures import describe, is_out_of_memory
+from failures import describe, is_device_full, memory_outcome
 from kept import KeptOutlet
 from oracle import Oracle
 from plain_torch import plain_torch
@@ -119,7 +119,7 @@ class Host:
             try:
                 return self._obey(order)
             except Exception as error:
-                if not is_out_of_memory(error):
+                if memory_outcome(error) is None:
                     raise
             self._outlet.store.clear()
             self._forger.drop()
@@ -127,7 +127,7 @@ class Host:
             return self._obey(order)
         except Exception as error:
             message = {"error": describe(error)}
-            return ({**message, "out_of_memory": True} if is_out_of_memory(error) else message), ()
+            return ({**message, "out_of_memory": True} if is_device_full(error) else message), ()
 
     def _obey(self, order):
         ((name, what),) = order.items()

@@ -151,7 +151,11 @@ void WorkerCgroup::LimitByVersion1(const std::string& name, const CgroupLimits& 
   const auto limit = [&](const std::string& controller, const std::string& file,
                          const std::string& value) -> std::string {
     const std::string folder = MakeVersion1(controller, name, file);
-    if (folder.empty() || !WriteControl(JoinPath(folder, file), value)) return "";
+    if (folder.empty()) return "";
+    if (!WriteControl(JoinPath(folder, file), value)) {
+      rmdir(folder.c_str());
+      return "";
+    }
     version_ = 1;
     return folder;
   };
@@ -159,30 +163,38 @@ void WorkerCgroup::LimitByVersion1(const std::string& name, const CgroupLimits& 
     const std::string bytes = absl::StrCat(limits.memory_bytes);
     memory_folder_ = limit("memory", "memory.limit_in_bytes", bytes);
     // Absent without swap accounting.
-    if (limits_memory())
+    if (limits_memory()) {
       WriteControl(JoinPath(memory_folder_, "memory.memsw.limit_in_bytes"), bytes);
+    }
   }
-  if (limits.processes > 0)
+  if (limits.processes > 0) {
     pids_folder_ = limit("pids", "pids.max", absl::StrCat(limits.processes));
+  }
   if (limits.cores > 0) {
+    // More than the group above has is refused; that is limit enough then, and its children's
+    // groups share it evenly.
     cpu_folder_ = limit("cpu", "cpu.cfs_quota_us", absl::StrCat(Quota(limits.cores)));
+    if (!limits_cores()) cpu_folder_ = limit("cpu", "cpu.cfs_quota_us", "-1");
   }
 }
 
 void WorkerCgroup::LimitByVersion2(const std::string& name, const CgroupLimits& limits) {
-  if (limits.memory_bytes <= 0) return;
-  const std::string folder = MakeVersion2(name, "memory.max");
-  const auto limit = [&](const char* file, const std::string& value) -> std::string {
-    return WriteControl(JoinPath(folder, file), value) ? folder : "";
+  if (limits.memory_bytes <= 0 && limits.processes <= 0 && limits.cores <= 0) return;
+  const char* control = limits.memory_bytes > 0 ? "memory.max"
+                        : limits.processes > 0  ? "pids.max"
+                                                : "cpu.max";
+  const std::string folder = MakeVersion2(name, control);
+  if (folder.empty()) return;
+  const auto limit = [&](bool wanted, const char* file, const std::string& value) -> std::string {
+    return wanted && WriteControl(JoinPath(folder, file), value) ? folder : "";
   };
-  if (folder.empty() || limit("memory.max", absl::StrCat(limits.memory_bytes)).empty()) return;
-  version_ = 2;
-  memory_folder_ = folder;
-  limit("memory.swap.max", "0");
-  if (limits.processes > 0) pids_folder_ = limit("pids.max", absl::StrCat(limits.processes));
-  if (limits.cores > 0) {
-    cpu_folder_ = limit("cpu.max", absl::StrCat(Quota(limits.cores), " ", kPeriodMicroseconds));
-  }
+  memory_folder_ = limit(limits.memory_bytes > 0, "memory.max", absl::StrCat(limits.memory_bytes));
+  limit(limits_memory(), "memory.swap.max", "0");
+  pids_folder_ = limit(limits.processes > 0, "pids.max", absl::StrCat(limits.processes));
+  cpu_folder_ = limit(limits.cores > 0, "cpu.max",
+                      absl::StrCat(Quota(limits.cores), " ", kPeriodMicroseconds));
+  version_ = Folders().empty() ? 0 : 2;
+  if (version_ == 0) rmdir(folder.c_str());
 }
 
 WorkerCgroup::WorkerCgroup(WorkerCgroup&& other) noexcept { *this = std::move(other); }

@@ -10,9 +10,11 @@
 namespace tritonrl {
 
 struct CgroupLimits {
-  int64_t memory_bytes = 0;  // 0: not limited, as the others
-  int64_t processes = 0;     // threads count
-  double cores = 0;          // at the same time, on average over a tenth of a second
+  // 0: not limited.
+  int64_t memory_bytes = 0;
+  int64_t processes = 0;  // threads count
+  // At the same time, on average over a tenth of a second; at most what the group above has.
+  double cores = 0;
 };
 
 // The groups of one worker. Everything is best effort: what the host does not allow is left out,
@@ -35,7 +37,7 @@ class WorkerCgroup {
   bool limits_memory() const { return !memory_folder_.empty(); }
   bool limits_processes() const { return !pids_folder_.empty(); }
   bool limits_cores() const { return !cpu_folder_.empty(); }
-  // "cgroup v1 memory+pids+cpu", "cgroup v2 pids", "no cgroup".
+  // "cgroup v1 memory+pids+cpu", "cgroup v2 memory", "no cgroup".
   std::string description() const;
 
   // Processes that the kernel killed here because the memory was full, so far.

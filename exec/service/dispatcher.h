@@ -48,7 +48,7 @@ class Dispatcher {
   //
   // With the role TIME a job has its device to itself from beginning to end; else the backend sees
   // to it that nobody uses the device while it measures.
-  // EXEC_OUT_OF_MEMORY of a job that had company is not believed: it runs again alone.
+  // A job that found the device's memory full in company is not believed: it runs again alone.
   absl::StatusOr<ExecResult> Run(const ExecRequest& request, int64_t memory_bytes,
                                  absl::Time deadline, const std::function<bool()>& cancelled);
 

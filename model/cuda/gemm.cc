@@ -62,6 +62,8 @@ struct CudaGemm::Impl {
   at::Tensor workspace;
   std::mutex mutex;
   std::map<ProductKey, Algorithm> chosen;
+  // Of products that what was chosen for others of about their size does not make.
+  std::map<ProductKey, Algorithm> own_choice;
 };
 
 namespace {
@@ -112,30 +114,37 @@ bool CudaGemm::Impl::Multiply(const at::Tensor& a, const at::Tensor& b, const Fp
   cublasStatus_t status = product.Run(handle, *algorithm, workspace, out.data_ptr(), stream);
   if (status != CUBLAS_STATUS_SUCCESS) {
     // It was chosen for another size, or without a summand.
+    const ProductKey exact = product.MakeKey(product.adds(), /*exact=*/true);
     const Algorithm own = FirstProposal(product, handle);
+    own_choice[exact] = own;
     if (!own.has_value()) return false;
     status = product.Run(handle, *own, workspace, out.data_ptr(), stream);
   }
+  if (status == CUBLAS_STATUS_NOT_SUPPORTED) return false;
   CheckCublas(status, "a product");
   return true;
 }
 
 Algorithm CudaGemm::Impl::Choose(const GemmProduct& product, const at::Tensor& out,
                                  cudaStream_t stream) {
+  if (!own_choice.empty()) {
+    const auto own = own_choice.find(product.MakeKey(product.adds(), /*exact=*/true));
+    if (own != own_choice.end()) return own->second;
+  }
+  const bool in_place = product.in_place(out);
+  if (tuned && in_place) {
+    // Trying would need a copy of the result, which can be gigabytes. The same without a summand
+    // has mostly been tried by then.
+    const auto without = chosen.find(product.MakeKey(/*with_summand=*/false, /*exact=*/false));
+    if (without != chosen.end()) return without->second;
+  }
   // What is tried is kept for all products of about the size. What is not must not depend on which
   // came first.
   const ProductKey key = product.MakeKey(product.adds(), /*exact=*/!tuned);
   const auto found = chosen.find(key);
   if (found != chosen.end()) return found->second;
-  if (tuned && product.in_place(out)) {
-    // Trying would need a copy of the result, which can be gigabytes. The same without a summand
-    // has mostly been tried by then.
-    const auto without = chosen.find(product.MakeKey(/*with_summand=*/false, /*exact=*/false));
-    if (without != chosen.end()) return without->second;
-    return FirstProposal(product, handle);
-  }
-  const Algorithm algorithm =
-      tuned ? Fastest(product, handle, workspace, out, stream) : FirstProposal(product, handle);
+  const Algorithm algorithm = tuned && !in_place ? Fastest(product, handle, workspace, out, stream)
+                                                 : FirstProposal(product, handle);
   chosen.emplace(key, algorithm);
   return algorithm;
 }

@@ -102,16 +102,18 @@ void GemmProduct::Set(const Fp8Mode& fp8) {
 
 ProductKey GemmProduct::MakeKey(bool with_summand, bool exact) const {
   const auto size = [&](int64_t n) { return exact ? n : AboutSize(n); };
+  // Strides can be sizes, or sizes filled up; what they are multiples of matters to kernels.
+  const auto stride = [&](int64_t n) { return 32 * size(n) + std::min<int64_t>(16, n & -n); };
   return {size(result_.rows),
           size(result_.columns),
           size(inner()),
           result_.rows % 16 == 0,
           result_.columns % 16 == 0,
           inner() % 16 == 0,
-          first_.stride,
-          second_.stride,
-          summand_.stride,
-          result_.stride,
+          stride(first_.stride),
+          stride(second_.stride),
+          stride(summand_.stride),
+          stride(result_.stride),
           first_.transposed * 2 + second_.transposed,
           first_.type,
           second_.type,
