@@ -24,18 +24,40 @@ namespace tritonrl {
 
 using Tensors = std::vector<at::Tensor>;
 
+// The CPU, a GPU, and one that is not the thread's current device, as the second rank of a machine
+// has; those that this machine has.
+inline std::vector<std::string> TestedDevices() {
+  std::vector<std::string> devices = {"cpu"};
+  if (at::globalContext().hasCUDA()) devices.push_back("cuda");
+  if (at::getNumGPUs() > 1) devices.push_back("cuda:1");
+  return devices;
+}
+
+// For names of tests, which hold no colon.
+inline std::string DeviceLabel(const std::string& device) {
+  return absl::StrReplaceAll(device, {{":", "_"}});
+}
+
+// SmallConfig with sizes that the kernels of a GPU take.
+inline ModelConfig KernelConfig(ModelFamily family, bool tied = true) {
+  ModelConfig config = SmallConfig(family, tied);
+  config.head_dim = 64;
+  config.hidden_size = 128;
+  config.intermediate_size = 192;
+  config.vocab_size = 104;
+  return config;
+}
+
 struct Setting {
-  const char* device;
+  std::string device;
   at::ScalarType type;
 };
 
 inline std::vector<Setting> Settings() {
-  std::vector<Setting> settings = {{"cpu", at::kFloat}, {"cpu", at::kBFloat16}};
-  if (at::globalContext().hasCUDA()) {
-    settings.push_back({"cuda", at::kFloat});
-    settings.push_back({"cuda", at::kBFloat16});
-    // One that is not the thread's current device, as the second rank of a machine has.
-    if (at::getNumGPUs() > 1) settings.push_back({"cuda:1", at::kBFloat16});
+  std::vector<Setting> settings;
+  for (const std::string& device : TestedDevices()) {
+    settings.push_back({device, at::kFloat});
+    settings.push_back({device, at::kBFloat16});
   }
   return settings;
 }
@@ -99,7 +121,7 @@ class DeviceFixture : public testing::TestWithParam<Setting> {
 };
 
 inline std::string SettingName(const testing::TestParamInfo<Setting>& info) {
-  return absl::StrCat(absl::StrReplaceAll(info.param.device, {{":", "_"}}),
+  return absl::StrCat(DeviceLabel(info.param.device),
                       info.param.type == at::kFloat ? "_fp32" : "_bf16");
 }
 

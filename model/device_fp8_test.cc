@@ -169,11 +169,7 @@ Step Learn(const Weights& weights, const Setting& setting, bool aten, bool fp8, 
 // The device's kernels are as far from exact results as ATen's with the same rounding.
 TEST_P(DeviceFp8Test, TrainingStep) {
   for (const ModelFamily family : {ModelFamily::kQwen3, ModelFamily::kLlama}) {
-    ModelConfig config = SmallConfig(family, family == ModelFamily::kQwen3);
-    config.head_dim = 64;
-    config.hidden_size = 128;
-    config.intermediate_size = 192;
-    config.vocab_size = 104;
+    const ModelConfig config = KernelConfig(family, family == ModelFamily::kQwen3);
     const auto weights = SmallWeights(config, 1);
     const Step exact = Learn(*weights, {"cpu", at::kFloat}, false, false);
     const Step aten = Learn(*weights, {"cpu", GetParam().type}, true, true);

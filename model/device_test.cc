@@ -1,7 +1,6 @@
 // The ATen path on every device of this machine (the CPU, and a GPU where there is one), and the
 // GPU's own kernels, against the CPU kernels: training step, decoding, and bfloat16.
 
-#include <ATen/Context.h>
 #include <ATen/TensorOperators.h>
 #include <gtest/gtest.h>
 
@@ -9,20 +8,13 @@
 #include <string>
 #include <vector>
 
-#include "absl/strings/str_replace.h"
 #include "model/decode_cache.h"
+#include "model/device_fixture.h"
 #include "model/test_util.h"
 #include "model/transformer.h"
 
 namespace tritonrl {
 namespace {
-
-std::vector<std::string> Devices() {
-  std::vector<std::string> devices = {"cpu"};
-  if (at::globalContext().hasCUDA()) devices.push_back("cuda");
-  if (at::getNumGPUs() > 1) devices.push_back("cuda:1");
-  return devices;
-}
 
 class DeviceTest : public testing::TestWithParam<std::string> {
  protected:
@@ -98,11 +90,7 @@ Step RunFused(const Transformer& model, const std::vector<std::vector<int32_t>>&
 
 TEST_P(DeviceTest, KernelsOfTheDevice) {
   for (ModelFamily family : {ModelFamily::kQwen3, ModelFamily::kLlama}) {
-    ModelConfig config = SmallConfig(family, family == ModelFamily::kQwen3);
-    config.head_dim = 64;
-    config.hidden_size = 128;
-    config.intermediate_size = 192;
-    config.vocab_size = 104;
+    const ModelConfig config = KernelConfig(family, family == ModelFamily::kQwen3);
     const auto weights = SmallWeights(config, 1);
     const auto sequences = RandomTokens(config, {70, 1, 0, 133, 32}, 2);
     const Step expected = RunStep(Transformer(config, weights), sequences);
@@ -132,11 +120,7 @@ TEST_P(DeviceTest, KernelsOfTheDevice) {
 // Kernels of the device once more on the same operands: the same bits.
 TEST_P(DeviceTest, RecomputedIsTheSame) {
   for (ModelFamily family : {ModelFamily::kQwen3, ModelFamily::kLlama}) {
-    ModelConfig config = SmallConfig(family);
-    config.head_dim = 64;
-    config.hidden_size = 128;
-    config.intermediate_size = 192;
-    config.vocab_size = 104;
+    const ModelConfig config = KernelConfig(family);
     const auto weights = SmallWeights(config, 1);
     const auto sequences = RandomTokens(config, {70, 1, 0, 133, 32}, 2);
     for (const at::ScalarType type : {at::kFloat, at::kBFloat16}) {
@@ -177,10 +161,10 @@ TEST_P(DeviceTest, Decoding) {
 }
 
 std::string DeviceName(const testing::TestParamInfo<std::string>& info) {
-  return absl::StrReplaceAll(info.param, {{":", "_"}});
+  return DeviceLabel(info.param);
 }
 
-INSTANTIATE_TEST_SUITE_P(Devices, DeviceTest, testing::ValuesIn(Devices()), DeviceName);
+INSTANTIATE_TEST_SUITE_P(Devices, DeviceTest, testing::ValuesIn(TestedDevices()), DeviceName);
 
 }  // namespace
 }  // namespace tritonrl
