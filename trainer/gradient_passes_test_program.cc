@@ -24,7 +24,8 @@
 namespace tritonrl {
 namespace {
 
-constexpr int64_t kBucket = 64 * 80;
+// Several to each layer; between GPUs fewer, as each is several launches.
+int64_t BucketElements(at::Device device) { return 64 * (device.is_cuda() ? 1600 : 80); }
 
 absl::Status Expect(bool holds, const std::string& what) {
   return holds ? absl::OkStatus() : absl::InternalError("wrong: " + what);
@@ -58,7 +59,7 @@ struct Setup {
     policy.transformer = std::make_shared<Transformer>(policy.config, policy.weights, options);
     config.set_learning_rate(1e-3);
     config.set_zero_stage(stage);
-    optimizer = std::make_unique<AdamW>(config, policy.weights, ranks, kBucket);
+    optimizer = std::make_unique<AdamW>(config, policy.weights, ranks, BucketElements(device));
   }
   // What all ranks have of a tensor of the optimizer's state.
   absl::StatusOr<at::Tensor> Whole(const at::Tensor& local, DataParallel* ranks) const {
@@ -221,13 +222,21 @@ absl::Status Integers(bool tied, at::Device device, DataParallel* ranks) {
                 "sums of whole numbers");
 }
 
+// What is behind us, for who waits at a GPU.
+void Say(bool tied, const char* what, const DataParallel* ranks) {
+  std::printf("rank %d, %s: %s agree\n", ranks->rank(), tied ? "tied" : "untied", what);
+  std::fflush(stdout);
+}
+
 absl::Status Run(const std::string& folder, bool cuda, DataParallel* ranks) {
   at::Device device = at::kCPU;
   if (cuda) device = at::Device(at::kCUDA, static_cast<at::DeviceIndex>(ranks->local_rank()));
   RETURN_IF_ERROR(ranks->JoinGpus(device));
   for (const bool tied : {true, false}) {
     RETURN_IF_ERROR(Integers(tied, device, ranks));
+    Say(tied, "sums of whole numbers", ranks);
     RETURN_IF_ERROR(Learners(folder, tied, device, ranks));
+    Say(tied, "learners", ranks);
   }
   std::printf("rank %d of %d ok\n", ranks->rank(), ranks->size());
   return ranks->Barrier();
