@@ -1,20 +1,24 @@
 #include "rollout/batched_engine.h"
 
 #include <algorithm>
+#include <span>
 #include <string>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
 #include "base/status.h"
+#include "rollout/check.h"
 
 namespace tritonrl {
 
 BatchedEngine::BatchedEngine(std::unique_ptr<ModelRunner> runner, const Options& options)
     : options_(options),
       runner_(std::move(runner)),
-      scheduler_(runner_->num_slots()),
-      slots_(runner_->num_slots()),
+      scheduler_({.num_pages = runner_->num_pages(),
+                  .page_size = runner_->page_size(),
+                  .max_running = runner_->max_running(),
+                  .max_step_tokens = runner_->max_step_tokens()}),
       weights_version_(options.weights_version),
       thread_([this] { Run(); }) {}
 
@@ -44,6 +48,13 @@ absl::Status BatchedEngine::Validate(const GenerateRequest& request) const {
     return absl::InvalidArgumentError(absl::StrCat(
         name, ": prompt of ", request.prompt.size(), " tokens and max_tokens ",
         request.sampling.max_tokens, " exceed the engine's max_length ", runner_->max_length()));
+  }
+  if (!scheduler_.Fits(static_cast<int64_t>(request.prompt.size()), request.sampling.max_tokens)) {
+    return absl::InvalidArgumentError(
+        absl::StrCat(name, ": prompt of ", request.prompt.size(), " tokens and max_tokens ",
+                     request.sampling.max_tokens, " do not fit the cache of ",
+                     int64_t{runner_->num_pages()} * runner_->page_size(),
+                     " tokens even alone; lower max_tokens or give the cache more memory"));
   }
   for (int32_t token : request.prompt) {
     if (token < 0 || token >= runner_->vocab_size()) {
@@ -138,23 +149,34 @@ void BatchedEngine::Run() {
   while (TakeWork()) {
     const absl::Time start = absl::Now();
     const absl::Status status = Step();
-    absl::MutexLock lock(&mutex_);
-    stats_.prompt_tokens += step_stats_.prompt_tokens;
-    stats_.generated_tokens += step_stats_.generated_tokens;
-    stats_.decode_steps += step_stats_.decode_steps;
-    stats_.finished_samples += static_cast<int64_t>(ended_.size());
-    stats_.busy_seconds += absl::ToDoubleSeconds(absl::Now() - start);
-    step_stats_ = {};
-    unfinished_ -= static_cast<int64_t>(ended_.size());
-    for (Sample& sample : ended_) finished_.push_back(std::move(sample));
-    ended_.clear();
-    for (uint64_t request : ended_requests_) active_requests_.erase(request);
-    ended_requests_.clear();
+    Publish(absl::ToDoubleSeconds(absl::Now() - start));
     if (!status.ok()) {
+      absl::MutexLock lock(&mutex_);
       failure_ = AddContext(status, "generation engine");
       return;
     }
   }
+}
+
+void BatchedEngine::Publish(double seconds) {
+  const Scheduler::Stats& totals = scheduler_.stats();
+  absl::MutexLock lock(&mutex_);
+  stats_.prompt_tokens = totals.prompt_tokens;
+  stats_.generated_tokens += step_tokens_;
+  stats_.decode_steps = launched_;
+  stats_.finished_samples += static_cast<int64_t>(ended_.size());
+  stats_.busy_seconds += seconds;
+  stats_.preemptions = totals.preemptions;
+  stats_.recomputed_tokens = totals.recomputed_tokens;
+  stats_.shared_tokens = totals.shared_tokens;
+  stats_.peak_pages = scheduler_.pool().peak();
+  stats_.num_pages = scheduler_.pool().num_pages();
+  step_tokens_ = 0;
+  unfinished_ -= static_cast<int64_t>(ended_.size());
+  for (Sample& sample : ended_) finished_.push_back(std::move(sample));
+  ended_.clear();
+  for (uint64_t request : ended_requests_) active_requests_.erase(request);
+  ended_requests_.clear();
 }
 
 bool BatchedEngine::HasWork() const {
@@ -162,23 +184,18 @@ bool BatchedEngine::HasWork() const {
 }
 
 bool BatchedEngine::TakeWork() {
+  std::vector<GenerateRequest> submitted;
   std::vector<uint64_t> cancelled;
+  uint64_t version = 0;
   {
     absl::MutexLock lock(&mutex_);
     if (groups_.empty()) mutex_.Await(absl::Condition(this, &BatchedEngine::HasWork));
     if (stopping_) return false;
-    for (GenerateRequest& request : submitted_) {
-      const int64_t number = next_group_++;
-      scheduler_.Add(number, request.n);
-      group_of_request_[request.id] = number;
-      Group& group = groups_[number];
-      group.unfinished = request.n;
-      group.weights_version = weights_version_;
-      group.request = std::move(request);
-    }
-    submitted_.clear();
+    submitted.swap(submitted_);
     cancelled.swap(cancelled_);
+    version = weights_version_;
   }
+  for (GenerateRequest& request : submitted) StartGroup(std::move(request), version);
   for (uint64_t request : cancelled) {
     const auto it = group_of_request_.find(request);
     if (it != group_of_request_.end()) CancelGroup(it->second);
@@ -186,118 +203,122 @@ bool BatchedEngine::TakeWork() {
   return true;
 }
 
+void BatchedEngine::StartGroup(GenerateRequest request, uint64_t weights_version) {
+  const int64_t number = next_group_++;
+  scheduler_.Add(number, static_cast<int64_t>(request.prompt.size()), request.sampling.max_tokens,
+                 request.n);
+  group_of_request_[request.id] = number;
+  Group& group = groups_[number];
+  group.unfinished = request.n;
+  group.ended.resize(request.n);
+  group.samples.resize(request.n);
+  for (int i = 0; i < request.n; ++i) {
+    group.samples[i].request_id = request.id;
+    group.samples[i].index = request.first_index + i;
+    group.samples[i].weights_version = weights_version;
+  }
+  group.request = std::move(request);
+}
+
 absl::Status BatchedEngine::Step() {
-  RETURN_IF_ERROR(StartSamples());
-  return DecodeOnce();
-}
-
-absl::Status BatchedEngine::StartSamples() {
-  // One-token samples end at once and free their slots again.
-  while (true) {
-    const std::vector<Scheduler::Admission> admissions = scheduler_.Admit();
-    if (admissions.empty()) return absl::OkStatus();
-    RETURN_IF_ERROR(FillSlots(admissions));
-    for (const Scheduler::Admission& admission : admissions) {
-      const Group& group = groups_.at(admission.group);
-      Sample sample;
-      sample.request_id = group.request.id;
-      sample.index = group.request.first_index + admission.sample;
-      sample.weights_version = group.weights_version;
-      slots_[admission.slot] = {admission.group, std::move(sample)};
-      RETURN_IF_ERROR(AppendToken(admission.slot, group.prompt_logits));
-    }
+  Scheduler::Step step = scheduler_.Schedule();
+  const bool idle = step.slices.empty();
+  Check(!idle || !in_flight_.empty() || groups_.empty(), "nothing to do for samples that wait");
+  if (!idle) RETURN_IF_ERROR(Launch(std::move(step)));
+  if (!in_flight_.empty() &&
+      (idle || static_cast<int>(in_flight_.size()) >= runner_->max_in_flight())) {
+    RETURN_IF_ERROR(CollectOldest());
   }
-}
-
-absl::Status BatchedEngine::FillSlots(const std::vector<Scheduler::Admission>& admissions) {
-  std::map<int64_t, std::vector<int64_t>> to_compute;
-  for (const Scheduler::Admission& admission : admissions) {
-    const int64_t length = static_cast<int64_t>(groups_.at(admission.group).request.prompt.size());
-    if (admission.source < 0) {
-      to_compute[admission.group].push_back(admission.slot);
-    } else if (admission.source != admission.slot) {
-      RETURN_IF_ERROR(runner_->CopyPrompt(admission.source, admission.slot, length));
-    }
-  }
-  for (const auto& [number, slots] : to_compute) {
-    Group& group = groups_.at(number);
-    RETURN_IF_ERROR(runner_->Prefill(group.request.prompt, slots, &group.prompt_logits));
-    step_stats_.prompt_tokens += static_cast<int64_t>(group.request.prompt.size());
-  }
+  // The steps launched ahead still use the weights.
+  while (groups_.empty() && !in_flight_.empty()) RETURN_IF_ERROR(CollectOldest());
   return absl::OkStatus();
 }
 
-absl::Status BatchedEngine::DecodeOnce() {
-  std::vector<int64_t> tokens, slots, positions;
-  for (int slot = 0; slot < static_cast<int>(slots_.size()); ++slot) {
-    const Running& running = slots_[slot];
-    if (running.group < 0) continue;
-    const size_t prompt = groups_.at(running.group).request.prompt.size();
-    tokens.push_back(running.sample.tokens.back());
-    slots.push_back(slot);
-    positions.push_back(static_cast<int64_t>(prompt + running.sample.tokens.size()) - 1);
+absl::Status BatchedEngine::Launch(Scheduler::Step step) {
+  ModelStep launched;
+  launched.copies = step.copies;
+  launched.slices.reserve(step.slices.size());
+  for (const Scheduler::Slice& slice : step.slices) {
+    const Group& group = groups_.at(slice.group);
+    const std::vector<int32_t>& prompt = group.request.prompt;
+    std::span<const int32_t> tokens = prompt;
+    int64_t first = slice.first;
+    if (slice.sample >= 0) {
+      tokens = group.samples[slice.sample].tokens;
+      first -= static_cast<int64_t>(prompt.size());
+    }
+    // A token whose draw is under way is not known yet; the runner has it in the slot.
+    const bool known = first + slice.count <= static_cast<int64_t>(tokens.size());
+    launched.slices.push_back(
+        {.tokens = known ? tokens.subspan(first, slice.count) : std::span<const int32_t>(),
+         .slot = slice.slot,
+         .first = slice.first,
+         .count = slice.count,
+         .pages = slice.pages,
+         .draws = slice.draws});
   }
-  if (tokens.empty()) return absl::OkStatus();
-  ASSIGN_OR_RETURN(const std::span<const float> logits, runner_->Decode(tokens, slots, positions));
-  ++step_stats_.decode_steps;
-  const size_t vocab = static_cast<size_t>(runner_->vocab_size());
-  for (size_t row = 0; row < slots.size(); ++row) {
-    RETURN_IF_ERROR(AppendToken(static_cast<int>(slots[row]), logits.subspan(row * vocab, vocab)));
+  launched.draws.reserve(step.draws.size());
+  for (const Scheduler::Draw& draw : step.draws) {
+    const GenerateRequest& request = groups_.at(draw.group).request;
+    launched.draws.push_back(
+        {.slot = draw.slot,
+         .sampling = &request.sampling,
+         .stream = SampleStream(request.key, request.first_index + draw.sample),
+         .position = draw.index});
   }
+  RETURN_IF_ERROR(runner_->Launch(launched));
+  ++launched_;
+  in_flight_.push_back(std::move(step.draws));
   return absl::OkStatus();
 }
 
-absl::Status BatchedEngine::AppendToken(int slot, std::span<const float> logits) {
-  Running& running = slots_[slot];
-  const GenerateRequest& request = groups_.at(running.group).request;
-  const int position = static_cast<int>(running.sample.tokens.size());
-  absl::StatusOr<TokenDraw> draw = sampler_.Draw(
-      logits, request.sampling, TokenUniform(request.key, running.sample.index, position));
-  if (!draw.ok()) return AddContext(draw.status(), absl::StrCat("request ", request.id));
-  running.sample.tokens.push_back(draw->token);
-  running.sample.log_probs.push_back(draw->log_prob);
-  ++step_stats_.generated_tokens;
+absl::Status BatchedEngine::CollectOldest() {
+  ASSIGN_OR_RETURN(const std::vector<TokenDraw> tokens, runner_->Collect());
+  const Draws draws = std::move(in_flight_.front());
+  in_flight_.pop_front();
+  Check(tokens.size() == draws.size(), "a step gave another number of tokens");
+  for (size_t i = 0; i < draws.size(); ++i) RETURN_IF_ERROR(AppendToken(draws[i], tokens[i]));
+  return absl::OkStatus();
+}
+
+absl::Status BatchedEngine::AppendToken(const Scheduler::Draw& draw, const TokenDraw& token) {
+  const auto it = groups_.find(draw.group);
+  if (it == groups_.end() || it->second.ended[draw.sample]) return absl::OkStatus();
+  const GenerateRequest& request = it->second.request;
+  if (token.token < 0) {
+    return absl::InternalError(absl::StrCat("request ", request.id, ": ", kLogitsNotFinite));
+  }
+  scheduler_.Collected(draw);
+  Sample& sample = it->second.samples[draw.sample];
+  sample.tokens.push_back(token.token);
+  sample.log_probs.push_back(token.log_prob);
+  ++step_tokens_;
   const std::vector<int32_t>& stop_ids = request.sampling.stop_ids;
-  if (std::find(stop_ids.begin(), stop_ids.end(), draw->token) != stop_ids.end()) {
-    End(slot, FinishReason::kStop);
-  } else if (position + 1 >= request.sampling.max_tokens) {
-    End(slot, FinishReason::kLength);
+  if (std::find(stop_ids.begin(), stop_ids.end(), token.token) != stop_ids.end()) {
+    End(draw.group, draw.sample, FinishReason::kStop);
+  } else if (draw.index + 1 >= request.sampling.max_tokens) {
+    End(draw.group, draw.sample, FinishReason::kLength);
   }
   return absl::OkStatus();
 }
 
-void BatchedEngine::End(int slot, FinishReason reason) {
-  const int64_t group = slots_[slot].group;
-  Sample sample = std::move(slots_[slot].sample);
-  sample.finish_reason = reason;
-  slots_[slot] = {};
-  scheduler_.Finish(slot);
-  Emit(group, std::move(sample));
-}
-
-void BatchedEngine::CancelGroup(int64_t number) {
-  const GenerateRequest request = groups_.at(number).request;
-  const uint64_t version = groups_.at(number).weights_version;
-  for (int slot = 0; slot < static_cast<int>(slots_.size()); ++slot) {
-    if (slots_[slot].group == number) End(slot, FinishReason::kCancelled);
-  }
-  for (int index : scheduler_.CancelWaiting(number)) {
-    Sample sample;
-    sample.request_id = request.id;
-    sample.index = request.first_index + index;
-    sample.finish_reason = FinishReason::kCancelled;
-    sample.weights_version = version;
-    Emit(number, std::move(sample));
-  }
-}
-
-void BatchedEngine::Emit(int64_t number, Sample sample) {
-  ended_.push_back(std::move(sample));
+void BatchedEngine::End(int64_t number, int index, FinishReason reason) {
   Group& group = groups_.at(number);
+  group.ended[index] = true;
+  group.samples[index].finish_reason = reason;
+  ended_.push_back(std::move(group.samples[index]));
+  scheduler_.Finish(number, index);
   if (--group.unfinished > 0) return;
   ended_requests_.push_back(group.request.id);
   group_of_request_.erase(group.request.id);
   groups_.erase(number);
+}
+
+void BatchedEngine::CancelGroup(int64_t number) {
+  const std::vector<bool> ended = groups_.at(number).ended;
+  for (int index = 0; index < static_cast<int>(ended.size()); ++index) {
+    if (!ended[index]) End(number, index, FinishReason::kCancelled);
+  }
 }
 
 }  // namespace tritonrl
