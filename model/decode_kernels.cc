@@ -61,7 +61,7 @@ class Chunk {
         std::max({config_.hidden_size, qkv, 2 * config_.intermediate_size, config_.query_size()});
     const int64_t longest =
         *std::max_element(rows.positions.begin() + begin, rows.positions.begin() + end) + 1;
-    const int64_t scores = std::max(config_.group_size(), count_) * (longest + kLanes);
+    const int64_t scores = std::max<int64_t>(2, count_) * (longest + kLanes);
     memory_ = CpuThreads::Scratch(padded_ * (2 * config_.hidden_size + 2 * wide_ + qkv +
                                              config_.query_size() + config_.vocab_size) +
                                   scores);
@@ -263,7 +263,7 @@ class Chunk {
   float* qkv_;         // [R, (H + 2K) D]
   float* attention_;   // [R, H D]
   float* logits_;      // [V, R]
-  float* scores_;      // [group or rows, longest sequence + 16]
+  float* scores_;      // [rows, at least 2; longest sequence + 16]
 };
 
 }  // namespace

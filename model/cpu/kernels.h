@@ -60,7 +60,7 @@ struct PagedAttentionTask {
   const int32_t* pages = nullptr;
   float* out = nullptr;  // [rows, group * D]
   int64_t out_row = 0;
-  float* scratch = nullptr;  // max(rows, group) * (first + rows rounded up to 16) floats
+  float* scratch = nullptr;  // max(rows, 2) * (first + rows rounded up to 16) floats
 };
 
 struct CpuKernels {

@@ -255,7 +255,7 @@ struct PagedCase {
   void Run(const CpuKernels& kernels, const AttentionCase& c, int64_t first, int64_t rows,
            Floats* out) const {
     const int64_t width = (first + rows + 15) / 16 * 16, row = c.group * c.dim;
-    Floats scratch(std::max(rows, c.group) * width, NAN);
+    Floats scratch(std::max<int64_t>(rows, 2) * width, NAN);
     kernels.attention_paged({.first = first,
                              .rows = rows,
                              .head_dim = c.dim,

@@ -63,19 +63,95 @@ inline void PageValues(const PagedAttentionTask& t, int64_t m, int64_t visible, 
   }
 }
 
-// One row, its heads side by side.
+// Adds kPages pages to out[kHeads][kVecs * 16], from page `i` of the sequence and column `column`
+// of the values on. The sums of the pages are independent, which hides a multiply-add's latency.
+template <int kHeads, int kVecs, int kPages>
+inline void AddPages(const PagedAttentionTask& t, int64_t i, int64_t positions, int64_t column,
+                     const float* probs, int64_t prob_row, Vec (&out)[kHeads][kVecs]) {
+  Vec sum[kPages][kHeads][kVecs];
+  const float* values[kPages];
+#pragma GCC unroll 4
+  for (int p = 0; p < kPages; ++p) {
+    values[p] = t.values + t.pages[i + p] * t.page_stride + column;
+#pragma GCC unroll 4
+    for (int n = 0; n < kHeads * kVecs; ++n) sum[p][n / kVecs][n % kVecs] = Zero();
+  }
+  const float* prob = probs + i * kLanes;
+  for (int64_t k = 0; k < positions; ++k) {
+#pragma GCC unroll 4
+    for (int p = 0; p < kPages; ++p) {
+      Vec value[kVecs];
+#pragma GCC unroll 2
+      for (int v = 0; v < kVecs; ++v) value[v] = Load(values[p] + k * t.head_dim + v * kLanes);
+#pragma GCC unroll 2
+      for (int h = 0; h < kHeads; ++h) {
+        const Vec weight = Set1(prob[h * prob_row + p * kLanes + k]);
+#pragma GCC unroll 2
+        for (int v = 0; v < kVecs; ++v) sum[p][h][v] = Fma(weight, value[v], sum[p][h][v]);
+      }
+    }
+  }
+#pragma GCC unroll 4
+  for (int p = 0; p < kPages; ++p) {
+#pragma GCC unroll 4
+    for (int n = 0; n < kHeads * kVecs; ++n) {
+      Vec& to = out[n / kVecs][n % kVecs];
+      to = i + p == 0 ? sum[p][n / kVecs][n % kVecs] : Add(to, sum[p][n / kVecs][n % kVecs]);
+    }
+  }
+}
+
+// PageValues for kHeads heads of one row and kVecs * 16 columns: the same sums.
+template <int kHeads, int kVecs>
+inline void PageValuesOfHeads(const PagedAttentionTask& t, int64_t visible, int64_t column,
+                              const float* probs, int64_t prob_row, float* out) {
+  constexpr int kTogether = kTileVecs == 2 ? 4 : 2;  // as the registers allow
+  Vec total[kHeads][kVecs];
+#pragma GCC unroll 4
+  for (int n = 0; n < kHeads * kVecs; ++n) total[n / kVecs][n % kVecs] = Zero();
+  int64_t i = 0;
+  for (; (i + kTogether) * kLanes <= visible; i += kTogether) {
+    AddPages<kHeads, kVecs, kTogether>(t, i, kLanes, column, probs, prob_row, total);
+  }
+  for (; i * kLanes < visible; ++i) {
+    const int64_t left = visible - i * kLanes;
+    AddPages<kHeads, kVecs, 1>(t, i, left < kLanes ? left : kLanes, column, probs, prob_row, total);
+  }
+#pragma GCC unroll 4
+  for (int n = 0; n < kHeads * kVecs; ++n) {
+    Store(out + n / kVecs * t.head_dim + column + n % kVecs * kLanes, total[n / kVecs][n % kVecs]);
+  }
+}
+
+template <int kHeads>
+inline void PageValuesOfRow(const PagedAttentionTask& t, int64_t visible, const float* probs,
+                            int64_t prob_row, float* out) {
+  if (t.head_dim % kTileColumns != 0) {
+    return PageValues(t, kHeads, visible, probs, prob_row, out, t.head_dim);
+  }
+  for (int64_t column = 0; column < t.head_dim; column += kTileColumns) {
+    PageValuesOfHeads<kHeads, kTileVecs>(t, visible, column, probs, prob_row, out);
+  }
+}
+
+// One row, its heads two by two.
 inline void AttentionPagedRow(const PagedAttentionTask& t) {
   const int64_t visible = t.first + 1;
   const int64_t pages = (visible + kLanes - 1) / kLanes, width = pages * kLanes;
-  int64_t g = 0;
-  for (; g + 2 <= t.group; g += 2) {
-    PageScoresOfHeads<2>(t, pages, t.q + g * t.head_dim, t.scratch + g * width, width);
+  for (int64_t g = 0; g < t.group; g += 2) {
+    const float* q = t.q + g * t.head_dim;
+    float* out = t.out + g * t.head_dim;
+    if (g + 1 == t.group) {
+      PageScoresOfHeads<1>(t, pages, q, t.scratch, width);
+      SoftmaxRow(visible, visible, t.scale, t.scratch);
+      PageValuesOfRow<1>(t, visible, t.scratch, width, out);
+    } else {
+      PageScoresOfHeads<2>(t, pages, q, t.scratch, width);
+      SoftmaxRow(visible, visible, t.scale, t.scratch);
+      SoftmaxRow(visible, visible, t.scale, t.scratch + width);
+      PageValuesOfRow<2>(t, visible, t.scratch, width, out);
+    }
   }
-  if (g < t.group) {
-    PageScoresOfHeads<1>(t, pages, t.q + g * t.head_dim, t.scratch + g * width, width);
-  }
-  for (g = 0; g < t.group; ++g) SoftmaxRow(visible, visible, t.scale, t.scratch + g * width);
-  PageValues(t, t.group, visible, t.scratch, width, t.out, t.head_dim);
 }
 
 // Many rows, one head after the other. Probabilities beyond a row's own position are 0 and add
