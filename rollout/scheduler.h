@@ -1,7 +1,6 @@
 #ifndef TRITONRL_ROLLOUT_SCHEDULER_H_
 #define TRITONRL_ROLLOUT_SCHEDULER_H_
 
-#include <compare>
 #include <cstdint>
 #include <map>
 #include <set>
@@ -101,7 +100,9 @@ class Scheduler {
   struct Name {
     int64_t group = 0;
     int sample = 0;
-    auto operator<=>(const Name&) const = default;
+    bool operator<(const Name& other) const {
+      return group != other.group ? group < other.group : sample < other.sample;
+    }
   };
   struct Table {
     std::vector<int32_t> pages;
