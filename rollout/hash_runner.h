@@ -88,8 +88,9 @@ class HashRunner : public ModelRunner {
     ++collected;
     const Copy step = std::move(flights_.front());
     flights_.pop_front();
-    const auto before = pages_;
-    for (const PageCopy& copy : step.copies) pages_[copy.to] = before[copy.from];
+    std::vector<std::vector<int32_t>> copied;  // all are read before any is written
+    for (const PageCopy& copy : step.copies) copied.push_back(pages_[copy.from]);
+    for (size_t i = 0; i < copied.size(); ++i) pages_[step.copies[i].to] = copied[i];
     for (const Slice& slice : step.slices) Write(slice);
     std::vector<TokenDraw> tokens;
     auto draw = step.draws.begin();
