@@ -25,7 +25,7 @@
 #include "base/runfiles.h"
 #include "base/status.h"
 #include "base/subprocess.h"
-#include "model/decode_cache.h"
+#include "model/paged_cache.h"
 #include "model/transformer.h"
 
 ABSL_FLAG(std::string, device, "cpu", "cpu or cuda");
@@ -102,14 +102,18 @@ Measurement MeasureLearner(const Transformer& model,
 // Positions 100 to 340 of all rows, as in a rollout.
 Measurement MeasureDecode(const Transformer& model, at::Device device) {
   const int64_t rows = absl::GetFlag(FLAGS_decode_rows), first = 100, steps = 240;
-  DecodeCache cache(model.config(), rows, first + steps, device, at::kFloat);
-  std::vector<int64_t> slots, tokens(rows, 5);
-  for (int64_t i = 0; i < rows; ++i) slots.push_back(i);
+  const int64_t pages = PagedCache::Pages(first + steps);
+  PagedCache cache(model.config(), rows * pages, device, at::kFloat);
+  std::vector<std::vector<int32_t>> tables(rows);
+  for (int64_t i = 0; i < rows * pages; ++i) tables[i / pages].push_back(static_cast<int32_t>(i));
+  const std::vector<int32_t> token = {5};
+  std::vector<TokenSlice> slices;
+  for (const auto& table : tables) slices.push_back({token, first, table, true});
   return Measure(absl::StrCat("decode, ", rows, " sequences"), rows * steps,
                  absl::GetFlag(FLAGS_seconds), [&] {
                    for (int64_t t = 0; t < steps; ++t) {
-                     const std::vector<int64_t> positions(rows, first + t);
-                     model.DecodeStep(tokens, slots, positions, &cache).narrow(0, 0, 1).cpu();
+                     for (TokenSlice& slice : slices) slice.first = first + t;
+                     model.Step(slices, &cache).narrow(0, 0, 1).cpu();
                    }
                  });
 }

@@ -1,4 +1,4 @@
-// One decoding step, on the CPU by kernels or through ATen. Used by Transformer.
+// One step of generation, on the CPU by kernels or through ATen. Used by Transformer.
 
 #ifndef TRITONRL_MODEL_DECODE_H_
 #define TRITONRL_MODEL_DECODE_H_
@@ -9,8 +9,9 @@
 #include <vector>
 
 #include "absl/types/span.h"
-#include "model/decode_cache.h"
 #include "model/decoder_layer.h"
+#include "model/paged_cache.h"
+#include "model/transformer.h"
 
 namespace tritonrl {
 
@@ -24,16 +25,24 @@ struct DecodeModel {
   at::Tensor head;        // [V, C]
 };
 
-// See Transformer::DecodeStep.
+// The tokens of all slices, one behind the other: T rows.
 struct DecodeRows {
-  absl::Span<const int64_t> tokens;
-  absl::Span<const int64_t> slots;
-  absl::Span<const int64_t> positions;
+  // Throws c10::Error for a slice that is empty, or whose tokens, positions or pages do not exist.
+  DecodeRows(absl::Span<const TokenSlice> slices, const ModelConfig& config,
+             const PagedCache& cache);
+
+  int64_t size() const { return static_cast<int64_t>(tokens.size()); }
+
+  absl::Span<const TokenSlice> slices;
+  std::vector<int64_t> tokens;     // [T]
+  std::vector<int64_t> positions;  // [T]
+  std::vector<int64_t> slice;      // [T] the slice that a row belongs to
+  std::vector<int64_t> asked;      // [L] rows whose logits are wanted, rising
 };
 
-// Both return logits [B, V] fp32 and append to the cache.
-at::Tensor DecodeStepKernels(const DecodeModel& model, const DecodeRows& rows, DecodeCache* cache);
-at::Tensor DecodeStepAten(const DecodeModel& model, const DecodeRows& rows, DecodeCache* cache);
+// Both return the logits [L, V] fp32 of the rows asked for, and write to the cache.
+at::Tensor DecodeByKernels(const DecodeModel& model, const DecodeRows& rows, PagedCache* cache);
+at::Tensor DecodeByAten(const DecodeModel& model, const DecodeRows& rows, PagedCache* cache);
 
 }  // namespace tritonrl
 

@@ -1,5 +1,6 @@
-// Decoding through ATen: the GPU's first version, and the reference for the CPU kernels. Attention
-// gathers the slots' keys and values up to the longest sequence and masks the rest.
+// Generation through ATen: the GPU's first version, and the reference for the CPU kernels.
+// Attention gathers the pages of sequences: those of single tokens all at once, up to the longest
+// and masked, those of longer slices one by one.
 
 #include <ATen/TensorOperators.h>
 #include <ATen/ops/arange.h>
@@ -20,72 +21,112 @@
 namespace tritonrl {
 namespace {
 
-at::Tensor ToDevice(absl::Span<const int64_t> values, at::Device device) {
+at::Tensor ToDevice(const std::vector<int64_t>& values, at::Device device) {
   at::Tensor tensor = at::empty({static_cast<int64_t>(values.size())}, at::kLong);
   std::copy(values.begin(), values.end(), tensor.data_ptr<int64_t>());
   return tensor.to(device);
 }
 
-struct StepTensors {
-  at::Tensor slots;      // [B]
-  at::Tensor positions;  // [B]
-  at::Tensor hidden;     // [B, 1, 1, longest]: true where a key lies beyond the row's position
-  int64_t longest;
+// Slices of one number of tokens that attend together: B sequences of S tokens each.
+struct Part {
+  at::Tensor rows;    // [B * S] of the step
+  at::Tensor pages;   // [B, P]
+  at::Tensor hidden;  // [B, 1, 1, S, P * kPage]: true where a key lies beyond the row's position
 };
 
-// qk: [B, (H + K) D], qkv: [B, (H + 2K) D]. Appends to the cache; returns [B, H D].
+struct StepTensors {
+  at::Tensor positions;  // [T]
+  at::Tensor pages;      // [T] where each row's key and value go
+  at::Tensor offsets;    // [T]
+  std::vector<Part> parts;
+};
+
+Part MakePart(const DecodeRows& rows, const std::vector<int64_t>& first_rows, int64_t tokens,
+              const at::Tensor& positions) {
+  std::vector<int64_t> row_list, pages;
+  int64_t width = 0;
+  for (int64_t row : first_rows) {
+    width = std::max(width, PagedCache::Pages(rows.positions[row] + tokens));
+  }
+  for (int64_t row : first_rows) {
+    for (int64_t k = 0; k < tokens; ++k) row_list.push_back(row + k);
+    const absl::Span<const int32_t> own = rows.slices[rows.slice[row]].pages;
+    for (int64_t p = 0; p < width; ++p) pages.push_back(p < own.size() ? own[p] : own[0]);
+  }
+  const int64_t batch = static_cast<int64_t>(first_rows.size());
+  Part part;
+  part.rows = ToDevice(row_list, positions.device());
+  part.pages = ToDevice(pages, positions.device()).view({batch, width});
+  part.hidden = at::arange(width * PagedCache::kPage, positions.options())
+                    .unsqueeze(0)
+                    .gt(positions.index_select(0, part.rows).unsqueeze(1))
+                    .view({batch, 1, 1, tokens, width * PagedCache::kPage});
+  return part;
+}
+
+StepTensors MakeStepTensors(const DecodeRows& rows, at::Device device) {
+  std::vector<int64_t> pages, offsets, single, longer;
+  for (int64_t t = 0; t < rows.size(); ++t) {
+    const TokenSlice& slice = rows.slices[rows.slice[t]];
+    pages.push_back(slice.pages[rows.positions[t] / PagedCache::kPage]);
+    offsets.push_back(rows.positions[t] % PagedCache::kPage);
+    if (rows.positions[t] == slice.first) (slice.tokens.size() == 1 ? single : longer).push_back(t);
+  }
+  StepTensors step;
+  step.positions = ToDevice(rows.positions, device);
+  step.pages = ToDevice(pages, device);
+  step.offsets = ToDevice(offsets, device);
+  if (!single.empty()) step.parts.push_back(MakePart(rows, single, 1, step.positions));
+  for (int64_t row : longer) {
+    const int64_t tokens = static_cast<int64_t>(rows.slices[rows.slice[row]].tokens.size());
+    step.parts.push_back(MakePart(rows, {row}, tokens, step.positions));
+  }
+  return step;
+}
+
+// qk: [T, (H + K) D], qkv: [T, (H + 2K) D]. Writes to the cache; returns [T, H D].
 at::Tensor Attend(const ModelConfig& config, const StepTensors& step, int64_t layer,
-                  const at::Tensor& qk, const at::Tensor& qkv, DecodeCache* cache) {
-  const int64_t batch = qk.size(0), dim = config.head_dim, kv_heads = config.num_kv_heads;
-  const at::Tensor& keys = cache->keys(layer);
-  const at::Tensor& values = cache->values(layer);
+                  const at::Tensor& qk, const at::Tensor& qkv, PagedCache* cache) {
+  const int64_t dim = config.head_dim, kv_heads = config.num_kv_heads, group = config.group_size();
   const at::Tensor k = qk.narrow(1, config.query_size(), config.kv_size());
   const at::Tensor v = qkv.narrow(1, config.query_size() + config.kv_size(), config.kv_size());
-  // Views whose positions come before the heads, so that one write serves all rows.
-  keys.permute({0, 2, 4, 1, 3})
-      .index_put_({step.slots, step.positions.floor_divide(DecodeCache::kBlock),
-                   step.positions.remainder(DecodeCache::kBlock)},
-                  k.reshape({batch, kv_heads, dim}));
-  values.permute({0, 2, 1, 3})
-      .index_put_({step.slots, step.positions}, v.reshape({batch, kv_heads, dim}));
-  const int64_t blocks = (step.longest + DecodeCache::kBlock - 1) / DecodeCache::kBlock;
-  const at::Tensor all_keys = keys.narrow(2, 0, blocks)
-                                  .index_select(0, step.slots)
-                                  .transpose(2, 3)  // [B, K, D, blocks, kBlock]
-                                  .reshape({batch, kv_heads, dim, blocks * DecodeCache::kBlock})
-                                  .narrow(3, 0, step.longest);
-  const at::Tensor all_values = values.narrow(2, 0, step.longest).index_select(0, step.slots);
-  const at::Tensor q =
-      qk.narrow(1, 0, config.query_size()).reshape({batch, kv_heads, config.group_size(), dim});
-  at::Tensor scores = ToComputeType(at::matmul(q, all_keys))  // [B, K, group, longest]
-                          .mul_(1.0 / std::sqrt(static_cast<double>(dim)))
-                          .masked_fill_(step.hidden, -std::numeric_limits<double>::infinity());
-  const at::Tensor probs = scores.softmax(-1).to(q.scalar_type());
-  return at::matmul(probs, all_values).reshape({batch, config.query_size()});
+  cache->Store(layer, step.pages, step.offsets, k.unflatten(1, {kv_heads, dim}),
+               v.unflatten(1, {kv_heads, dim}));
+  const at::Tensor queries = qk.narrow(1, 0, config.query_size());
+  at::Tensor out = at::empty(queries.sizes(), queries.options());
+  for (const Part& part : step.parts) {
+    const int64_t batch = part.pages.size(0), tokens = part.hidden.size(3);
+    const at::Tensor q = queries.index_select(0, part.rows)
+                             .view({batch, tokens, kv_heads, group, dim})
+                             .permute({0, 2, 3, 1, 4})
+                             .reshape({batch, kv_heads, group * tokens, dim});
+    at::Tensor scores = ToComputeType(at::matmul(q, cache->GatherKeys(layer, part.pages)))
+                            .mul_(1.0 / std::sqrt(static_cast<double>(dim)))
+                            .unflatten(2, {group, tokens});
+    scores.masked_fill_(part.hidden, -std::numeric_limits<double>::infinity());
+    const at::Tensor probs = scores.softmax(-1).to(q.scalar_type()).flatten(2, 3);
+    const at::Tensor result = at::matmul(probs, cache->GatherValues(layer, part.pages))
+                                  .unflatten(2, {group, tokens})
+                                  .permute({0, 3, 1, 2, 4})
+                                  .reshape({batch * tokens, config.query_size()});
+    out.index_copy_(0, part.rows, result);
+  }
+  return out;
 }
 
 }  // namespace
 
-at::Tensor DecodeStepAten(const DecodeModel& model, const DecodeRows& rows, DecodeCache* cache) {
+at::Tensor DecodeByAten(const DecodeModel& model, const DecodeRows& rows, PagedCache* cache) {
   const ModelConfig& config = model.config;
   const at::Device device = model.embedding.device();
-  const int64_t batch = static_cast<int64_t>(rows.tokens.size());
-  const int64_t q_size = config.query_size(), kv_size = config.kv_size();
-  StepTensors step;
-  step.slots = ToDevice(rows.slots, device);
-  step.positions = ToDevice(rows.positions, device);
-  step.longest = *std::max_element(rows.positions.begin(), rows.positions.end()) + 1;
-  step.hidden = at::arange(step.longest, step.slots.options())
-                    .unsqueeze(0)
-                    .gt(step.positions.unsqueeze(1))
-                    .view({batch, 1, 1, step.longest});
-
+  const int64_t count = rows.size(), q_size = config.query_size(), kv_size = config.kv_size();
+  const StepTensors step = MakeStepTensors(rows, device);
   at::Tensor x = model.embedding.index_select(0, ToDevice(rows.tokens, device));
   at::Tensor rstd;
   for (int64_t layer = 0; layer < config.num_layers; ++layer) {
     const DecoderLayerParameters& w = model.layers[layer];
     at::Tensor normed = RmsNormForward(model.context, x, w.input_norm, config.rms_norm_eps, &rstd);
-    at::Tensor qkv = at::empty({batch, q_size + 2 * kv_size}, x.options());
+    at::Tensor qkv = at::empty({count, q_size + 2 * kv_size}, x.options());
     LinearForward(model.context, normed, w.q, false, qkv.narrow(1, 0, q_size));
     LinearForward(model.context, normed, w.k, false, qkv.narrow(1, q_size, kv_size));
     LinearForward(model.context, normed, w.v, false, qkv.narrow(1, q_size + kv_size, kv_size));
@@ -93,13 +134,15 @@ at::Tensor DecodeStepAten(const DecodeModel& model, const DecodeRows& rows, Deco
                                                 model.rotary, step.positions, &rstd);
     x = x + at::linear(Attend(config, step, layer, qk, qkv, cache), w.o);
     normed = RmsNormForward(model.context, x, w.post_norm, config.rms_norm_eps, &rstd);
-    at::Tensor gate_up = at::empty({batch, 2 * config.intermediate_size}, x.options());
+    at::Tensor gate_up = at::empty({count, 2 * config.intermediate_size}, x.options());
     LinearForward(model.context, normed, w.gate, false,
                   gate_up.narrow(1, 0, config.intermediate_size));
     LinearForward(model.context, normed, w.up, false,
                   gate_up.narrow(1, config.intermediate_size, config.intermediate_size));
     x = x + at::linear(SwigluForward(model.context, gate_up), w.down);
   }
+  if (rows.asked.empty()) return at::empty({0, config.vocab_size}, x.options().dtype(at::kFloat));
+  x = x.index_select(0, ToDevice(rows.asked, device));
   const at::Tensor normed =
       RmsNormForward(model.context, x, model.final_norm, config.rms_norm_eps, &rstd);
   return at::linear(normed, model.head).to(at::kFloat);

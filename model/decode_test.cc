@@ -1,13 +1,16 @@
-// Decoding with a cache gives what the whole forward pass gives.
+// Steps with a cache give what the whole forward pass gives.
 
 #include <ATen/TensorOperators.h>
 #include <ATen/ops/cat.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <memory>
 #include <string>
 #include <vector>
 
-#include "model/decode_cache.h"
+#include "base/random.h"
+#include "model/paged_cache.h"
 #include "model/test_util.h"
 #include "model/transformer.h"
 
@@ -16,29 +19,60 @@ namespace {
 
 enum class Path { kKernels, kAten };
 
+using Pages = std::vector<int32_t>;
+
 class DecodeTest : public testing::TestWithParam<Path> {
  protected:
-  DecodeTest() : config_(SmallConfig(ModelFamily::kQwen3, GetParam() == Path::kKernels)) {
+  DecodeTest()
+      : config_(SmallConfig(ModelFamily::kQwen3, GetParam() == Path::kKernels)),
+        weights_(SmallWeights(config_, 1)),
+        model_(Model(2)) {}
+
+  std::unique_ptr<Transformer> Model(int threads) const {
     Transformer::Options options;
-    options.cpu_threads = 2;
+    options.cpu_threads = threads;
     options.force_aten = GetParam() == Path::kAten;
-    model_ = std::make_unique<Transformer>(config_, SmallWeights(config_, 1), options);
+    return std::make_unique<Transformer>(config_, weights_, options);
   }
 
-  DecodeCache Cache(int64_t slots, int64_t length = 96) const {
-    return DecodeCache(config_, slots, length, at::kCPU, at::kFloat);
+  PagedCache Cache(int64_t pages) const { return PagedCache(config_, pages, at::kCPU, at::kFloat); }
+
+  // The same bits by kernels; through ATen a product may round differently for another number of
+  // rows.
+  void ExpectEqual(const at::Tensor& actual, const at::Tensor& expected) const {
+    if (GetParam() == Path::kKernels) {
+      EXPECT_TRUE(SameBits(actual, expected)) << MaxDifference(actual, expected);
+    } else {
+      EXPECT_LT(MaxDifference(actual, expected), 1e-5);
+    }
   }
 
-  // log softmax(logits / 0.7)[token]
-  static double LogProb(const at::Tensor& logits, int64_t row, int64_t token) {
-    return (logits.select(0, row) / 0.7).log_softmax(-1).data_ptr<float>()[token];
+  // Logits after the last token of each chunk, [chunks, V]; the chunks' sizes are taken in turn.
+  at::Tensor InChunks(const Transformer& model, const std::vector<int32_t>& tokens,
+                      const std::vector<int64_t>& sizes, const Pages& pages,
+                      PagedCache* cache) const {
+    std::vector<at::Tensor> logits;
+    const int64_t length = static_cast<int64_t>(tokens.size());
+    for (int64_t first = 0, i = 0; first < length; ++i) {
+      const int64_t count = std::min(length - first, sizes[i % sizes.size()]);
+      logits.push_back(
+          model.Step({{.tokens = absl::MakeSpan(tokens).subspan(first, count),
+                       .first = first,
+                       .pages = absl::MakeSpan(pages).first(PagedCache::Pages(first + count)),
+                       .logits = true}},
+                     cache));
+      first += count;
+    }
+    return at::cat(logits);
   }
 
   const ModelConfig config_;
-  std::unique_ptr<Transformer> model_;
+  const std::shared_ptr<Weights> weights_;
+  const std::unique_ptr<Transformer> model_;
 };
 
-// Sequences of different lengths enter and leave the running batch at different times.
+// Sequences of different lengths enter and leave at different times, their prompts in chunks beside
+// the tokens of others, on pages that others have left.
 TEST_P(DecodeTest, ContinuousBatchingAgreesWithForward) {
   const std::vector<int64_t> lengths = {60, 33, 71, 20, 48, 52};
   const std::vector<int64_t> prompt_lengths = {17, 1, 40, 5, 16, 30};
@@ -46,110 +80,130 @@ TEST_P(DecodeTest, ContinuousBatchingAgreesWithForward) {
   const PackedBatch whole = PackSequences(sequences);
   const at::Tensor expected =
       model_->Forward(whole, NextTokenTargets(whole), 0.7, nullptr).log_probs;
-  DecodeCache cache = Cache(4);
+  PagedCache cache = Cache(14);
 
   struct Running {
-    size_t sequence;
-    int64_t slot;
-    int64_t position;  // of the next token to feed
+    size_t sequence = 0;
+    int64_t computed = 0;
+    Pages pages;
   };
   std::vector<Running> running;
-  std::vector<int64_t> free_slots = {2, 0, 3, 1};
+  Pages free_pages = {2, 0, 3, 1, 9, 4, 13, 5, 8, 6, 12, 7, 11, 10};
   size_t waiting = 0;
   double largest = 0;
   int64_t compared = 0;
-  auto compare = [&](size_t sequence, int64_t position, const at::Tensor& logits, int64_t row) {
-    const double actual = LogProb(logits, row, sequences[sequence][position]);
-    largest = std::max(
-        largest,
-        std::fabs(actual - expected.data_ptr<float>()[whole.offsets[sequence] + position - 1]));
-    ++compared;
-  };
   while (waiting < sequences.size() || !running.empty()) {
-    while (waiting < sequences.size() && !free_slots.empty()) {
-      const std::vector<int32_t> prompt(sequences[waiting].begin(),
-                                        sequences[waiting].begin() + prompt_lengths[waiting]);
-      const std::vector<std::vector<int64_t>> slots = {{free_slots.back()}};
-      const at::Tensor logits = model_->Prefill(PackSequences({prompt}), slots, &cache);
-      compare(waiting, prompt_lengths[waiting], logits, 0);
-      running.push_back({waiting, free_slots.back(), prompt_lengths[waiting]});
-      free_slots.pop_back();
+    while (waiting < sequences.size() && running.size() < 3) {
+      running.push_back({waiting, 0, {}});
+      for (int64_t i = 0; i < PagedCache::Pages(lengths[waiting]); ++i) {
+        ASSERT_FALSE(free_pages.empty());
+        running.back().pages.push_back(free_pages.front());
+        free_pages.erase(free_pages.begin());
+      }
       ++waiting;
     }
-    std::vector<int64_t> tokens, slots, positions;
+    std::vector<TokenSlice> slices;
     for (const Running& r : running) {
-      tokens.push_back(sequences[r.sequence][r.position]);
-      slots.push_back(r.slot);
-      positions.push_back(r.position);
+      const int64_t left = prompt_lengths[r.sequence] - r.computed;
+      const int64_t count = std::clamp<int64_t>(left, 1, 12);
+      slices.push_back({absl::MakeSpan(sequences[r.sequence]).subspan(r.computed, count),
+                        r.computed, r.pages, count >= left});
     }
-    const at::Tensor logits = model_->DecodeStep(tokens, slots, positions, &cache);
+    const at::Tensor logits = model_->Step(slices, &cache);
     std::vector<Running> still;
-    for (size_t row = 0; row < running.size(); ++row) {
-      Running r = running[row];
-      if (++r.position < lengths[r.sequence]) {
-        compare(r.sequence, r.position, logits, static_cast<int64_t>(row));
+    int64_t row = 0;
+    for (size_t i = 0; i < running.size(); ++i) {
+      Running r = running[i];
+      r.computed += static_cast<int64_t>(slices[i].tokens.size());
+      if (slices[i].logits && r.computed < lengths[r.sequence]) {
+        const int32_t next = sequences[r.sequence][r.computed];
+        const double actual = (logits.select(0, row) / 0.7).log_softmax(-1).data_ptr<float>()[next];
+        const int64_t place = whole.offsets[r.sequence] + r.computed - 1;
+        largest = std::max(largest, std::fabs(actual - expected.data_ptr<float>()[place]));
+        ++compared;
+      }
+      row += slices[i].logits ? 1 : 0;
+      if (r.computed < lengths[r.sequence]) {
         still.push_back(r);
       } else {
-        free_slots.push_back(r.slot);
+        free_pages.insert(free_pages.end(), r.pages.begin(), r.pages.end());
       }
     }
+    ASSERT_EQ(row, logits.size(0));
     running = still;
   }
   EXPECT_EQ(compared, 60 + 33 + 71 + 20 + 48 + 52 - (17 + 1 + 40 + 5 + 16 + 30));
   EXPECT_LT(largest, 1e-5);
 }
 
-TEST_P(DecodeTest, PromptOfAGroupIsComputedOnceAndCopied) {
-  const auto prompts = RandomTokens(config_, {25, 9}, 4);
-  DecodeCache grouped = Cache(5), single = Cache(5);
-  const std::vector<std::vector<int64_t>> slots = {{0, 3, 4}, {1}};
-  const at::Tensor logits = model_->Prefill(PackSequences(prompts), slots, &grouped);
-  const std::vector<std::vector<int64_t>> first = {{2}};
-  const at::Tensor alone = model_->Prefill(PackSequences({prompts[0]}), first, &single);
-  EXPECT_LT(MaxDifference(logits.narrow(0, 0, 1), alone), 1e-5);
-  single.CopySlot(2, 4, 25);
-  const at::Tensor expected = model_->DecodeStep({11}, {4}, {25}, &single);
-  for (int64_t slot : slots[0]) {
-    const at::Tensor actual = model_->DecodeStep({11, 12}, {slot, 1}, {25, 9}, &grouped);
-    EXPECT_LT(MaxDifference(actual.narrow(0, 0, 1), expected), 1e-5) << slot;
+TEST_P(DecodeTest, ChunksPagesAndThreadsChangeNothing) {
+  const auto tokens = RandomTokens(config_, {120}, 5)[0];
+  const Pages in_order = {0, 1, 2, 3, 4, 5, 6, 7}, turned = {13, 2, 11, 0, 7, 8, 1, 12};
+  PagedCache cache = Cache(14);
+  const at::Tensor expected = InChunks(*model_, tokens, {1}, in_order, &cache);  // [120, V]
+  for (const std::vector<int64_t>& sizes : {std::vector<int64_t>{120}, {7}, {32, 1, 50}, {16}}) {
+    std::vector<at::Tensor> rows;
+    for (int64_t end = 0, i = 0; end < 120; ++i) {
+      end = std::min<int64_t>(120, end + sizes[i % sizes.size()]);
+      rows.push_back(expected.narrow(0, end - 1, 1));
+    }
+    for (int threads : {1, 2, 5}) {
+      ExpectEqual(InChunks(*Model(threads), tokens, sizes, turned, &cache), at::cat(rows));
+    }
   }
+}
+
+// Two samples of one prompt: whole pages in common, the last one copied.
+TEST_P(DecodeTest, PagesInCommonAreReadByAll) {
+  const auto prompt = RandomTokens(config_, {25}, 4)[0];
+  PagedCache cache = Cache(6);
+  InChunks(*model_, prompt, {25}, {3, 5}, &cache);
+  cache.CopyPage(5, 0);
+  cache.CopyPage(5, 2);
+  const std::vector<int32_t> a = {11}, b = {12, 13};
+  const Pages pages_a = {3, 0}, pages_b = {3, 2};
+  const at::Tensor both = model_->Step({{a, 25, pages_a, true}, {b, 25, pages_b, true}}, &cache);
+  std::vector<int32_t> whole = prompt;
+  whole.push_back(11);
+  ExpectEqual(both.narrow(0, 0, 1), InChunks(*model_, whole, {26}, {1, 4}, &cache));
+  whole.back() = 12;
+  whole.push_back(13);
+  ExpectEqual(both.narrow(0, 1, 1), InChunks(*model_, whole, {27}, {1, 4}, &cache));
 }
 
 TEST_P(DecodeTest, OtherRowsChangeNothing) {
   const int64_t batch = 53;
   const auto prompts = RandomTokens(config_, std::vector<int64_t>(batch, 20), 4);
-  DecodeCache cache = Cache(batch);
-  std::vector<std::vector<int64_t>> slots;
-  std::vector<int64_t> tokens, ids, positions;
-  for (int64_t i = 0; i < batch; ++i) {
-    slots.push_back({i});
-    tokens.push_back(i);
-    ids.push_back(i);
-    positions.push_back(20);
+  PagedCache cache = Cache(2 * batch);
+  std::vector<Pages> pages;
+  std::vector<std::vector<int32_t>> tokens;
+  for (int32_t i = 0; i < batch; ++i) {
+    pages.push_back({2 * i, 2 * i + 1});
+    tokens.push_back({i});
   }
-  model_->Prefill(PackSequences(prompts), slots, &cache);
-  const at::Tensor all = model_->DecodeStep(tokens, ids, positions, &cache);
+  std::vector<TokenSlice> slices;
+  for (int64_t i = 0; i < batch; ++i) slices.push_back({prompts[i], 0, pages[i], false});
+  EXPECT_EQ(model_->Step(slices, &cache).size(0), 0);
+  for (int64_t i = 0; i < batch; ++i) slices[i] = {tokens[i], 20, pages[i], true};
+  const at::Tensor all = model_->Step(slices, &cache);
   for (int64_t i : {0, 15, 16, 31, 52}) {
-    const at::Tensor one = model_->DecodeStep({i}, {i}, {20}, &cache);
-    if (GetParam() == Path::kKernels) {
-      EXPECT_TRUE(SameBits(one, all.narrow(0, i, 1))) << i;
-    } else {  // a matrix product of ATen may round differently for another number of rows
-      EXPECT_LT(MaxDifference(one, all.narrow(0, i, 1)), 1e-5) << i;
-    }
+    ExpectEqual(model_->Step({slices[i]}, &cache), all.narrow(0, i, 1));
   }
 }
 
 TEST_P(DecodeTest, MistakesOfTheCallerAreRefused) {
-  DecodeCache cache = Cache(2, 16);
-  const std::vector<std::vector<int64_t>> slots = {{0}}, outside = {{2}};
-  const PackedBatch prompt = PackSequences(RandomTokens(config_, {4}, 1));
-  EXPECT_ANY_THROW(model_->Prefill(PackSequences(RandomTokens(config_, {17}, 1)), slots, &cache));
-  EXPECT_ANY_THROW(model_->Prefill(PackSequences(RandomTokens(config_, {0}, 1)), slots, &cache));
-  EXPECT_ANY_THROW(model_->Prefill(prompt, outside, &cache));
-  EXPECT_ANY_THROW(model_->DecodeStep({1}, {0}, {16}, &cache));
-  EXPECT_ANY_THROW(model_->DecodeStep({1}, {2}, {3}, &cache));
-  EXPECT_ANY_THROW(model_->DecodeStep({1, 2}, {0}, {3}, &cache));
-  EXPECT_ANY_THROW(model_->DecodeStep({101}, {0}, {3}, &cache));
+  PagedCache cache = Cache(2);
+  const std::vector<int32_t> tokens = {1, 2, 3, 4}, unknown = {101}, none = {};
+  const Pages one = {0}, outside = {2}, many(1000, 1);
+  EXPECT_ANY_THROW(model_->Step({}, &cache));
+  EXPECT_ANY_THROW(model_->Step({{none, 0, one, true}}, &cache));
+  EXPECT_ANY_THROW(model_->Step({{tokens, 13, one, true}}, &cache)) << "needs a second page";
+  EXPECT_ANY_THROW(model_->Step({{tokens, -1, one, true}}, &cache));
+  EXPECT_ANY_THROW(model_->Step({{tokens, 0, outside, true}}, &cache));
+  EXPECT_ANY_THROW(model_->Step({{unknown, 0, one, true}}, &cache));
+  EXPECT_ANY_THROW(model_->Step({{tokens, config_.max_positions - 3, many, true}}, &cache));
+  EXPECT_ANY_THROW(cache.CopyPage(0, 2));
+  EXPECT_NO_THROW(model_->Step({{tokens, 12, one, true}}, &cache));
 }
 
 INSTANTIATE_TEST_SUITE_P(Paths, DecodeTest, testing::Values(Path::kKernels, Path::kAten),

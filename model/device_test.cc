@@ -8,8 +8,8 @@
 #include <string>
 #include <vector>
 
-#include "model/decode_cache.h"
 #include "model/device_fixture.h"
+#include "model/paged_cache.h"
 #include "model/test_util.h"
 #include "model/transformer.h"
 
@@ -145,18 +145,22 @@ TEST_P(DeviceTest, Decoding) {
   const ModelConfig config = SmallConfig();
   const auto weights = SmallWeights(config, 1);
   const Transformer kernels(config, weights), aten = OnDevice(*weights, at::kFloat);
-  DecodeCache expected_cache(config, 5, 64, at::kCPU, at::kFloat);
-  DecodeCache cache(config, 5, 64, device(), at::kFloat);
+  PagedCache expected_cache(config, 8, at::kCPU, at::kFloat);
+  PagedCache cache(config, 8, device(), at::kFloat);
   const auto prompts = RandomTokens(config, {25, 9}, 4);
-  const std::vector<std::vector<int64_t>> slots = {{0, 3}, {1}};
-  const at::Tensor expected = kernels.Prefill(PackSequences(prompts), slots, &expected_cache);
-  const at::Tensor actual = aten.Prefill(PackSequences(prompts, device()), slots, &cache);
-  EXPECT_LT(MaxDifference(actual.cpu(), expected), 1e-4);
-  for (int64_t t = 0; t < 20; ++t) {
-    const std::vector<int64_t> tokens = {t, t + 1, t + 2}, positions = {25 + t, 9 + t, 25 + t};
-    const at::Tensor one = kernels.DecodeStep(tokens, {0, 1, 3}, positions, &expected_cache);
-    const at::Tensor other = aten.DecodeStep(tokens, {0, 1, 3}, positions, &cache);
-    ASSERT_LT(MaxDifference(other.cpu(), one), 1e-4) << t;
+  const std::vector<std::vector<int32_t>> pages = {{5, 0, 2}, {7, 1}, {5, 6, 4}};
+  const std::vector<TokenSlice> chunks = {{prompts[0], 0, pages[0], true},
+                                          {prompts[1], 0, pages[1], true}};
+  const at::Tensor expected = kernels.Step(chunks, &expected_cache);
+  EXPECT_LT(MaxDifference(aten.Step(chunks, &cache).cpu(), expected), 1e-4);
+  for (PagedCache* each : {&expected_cache, &cache}) each->CopyPage(0, 6);
+  for (int32_t t = 0; t < 20; ++t) {
+    const std::vector<int32_t> tokens[] = {{t}, {t + 1}, {t + 2}};
+    const std::vector<TokenSlice> slices = {{tokens[0], 25 + t, pages[0], true},
+                                            {tokens[1], 9 + t, pages[1], true},
+                                            {tokens[2], 25 + t, pages[2], true}};
+    const at::Tensor one = kernels.Step(slices, &expected_cache);
+    ASSERT_LT(MaxDifference(aten.Step(slices, &cache).cpu(), one), 1e-4) << t;
   }
 }
 

@@ -292,10 +292,12 @@ TEST_P(Fp8ModelTest, GenerationRunsWithout) {
   std::vector<at::Tensor> logits;
   for (const bool fp8 : {false, true}) {
     const Transformer model = Model(weights, fp8);
-    DecodeCache cache(model.config(), 1, 64, at::kCPU, at::kFloat);
-    const PackedBatch prompt = PackSequences(RandomTokens(model.config(), {20}, 3));
-    logits.push_back(model.Prefill(prompt, {{0}}, &cache));
-    logits.push_back(model.DecodeStep({5}, {0}, {20}, &cache));
+    PagedCache cache(model.config(), 2, at::kCPU, at::kFloat);
+    const auto tokens = RandomTokens(model.config(), {20}, 3);
+    const PackedBatch prompt = PackSequences(tokens);
+    const std::vector<int32_t> pages = {0, 1}, next = {5};
+    logits.push_back(model.Step({{tokens[0], 0, pages, true}}, &cache));
+    logits.push_back(model.Step({{next, 20, pages, true}}, &cache));
     logits.push_back(model.Logits(prompt));
   }
   for (int i = 0; i < 3; ++i) EXPECT_TRUE(SameBits(logits[i], logits[i + 3])) << i;

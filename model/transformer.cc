@@ -79,10 +79,8 @@ void Transformer::set_recompute(std::vector<RecomputeSet> layers) {
   recompute_ = std::move(layers);
 }
 
-at::Tensor Transformer::RunLayers(
-    const PackedBatch& batch, const SequenceLayout& layout, bool fp8,
-    std::vector<LayerActivations>* saved,
-    absl::FunctionRef<void(int64_t, const LayerActivations&)> visit) const {
+at::Tensor Transformer::RunLayers(const PackedBatch& batch, const SequenceLayout& layout, bool fp8,
+                                  std::vector<LayerActivations>* saved) const {
   TORCH_CHECK(layout.max_length <= config_.max_positions, "a sequence of ", layout.max_length,
               " tokens is longer than max_position_embeddings ", config_.max_positions);
   const LayerEnvironment environment = {impl_->context,  config_, impl_->rotary,
@@ -92,7 +90,6 @@ at::Tensor Transformer::RunLayers(
     LayerActivations activations;
     if (saved != nullptr && !recompute_.empty()) activations.recompute = recompute_[i];
     x = DecoderLayerForward(environment, impl_->layers[i], x, &activations);
-    visit(i, activations);
     if (saved != nullptr) saved->push_back(std::move(activations));
   }
   return x;
@@ -105,9 +102,8 @@ at::Tensor Transformer::HiddenRows(const PackedBatch& batch, const at::Tensor& t
   kept->batch = batch;
   kept->layout = MakeSequenceLayout(batch);
   if (batch.num_tokens() == 0) return {};
-  const at::Tensor output =
-      RunLayers(batch, kept->layout, impl_->context.gpu().fp8_products,
-                save_layers ? &kept->layers : nullptr, [](int64_t, const LayerActivations&) {});
+  const at::Tensor output = RunLayers(batch, kept->layout, impl_->context.gpu().fp8_products,
+                                      save_layers ? &kept->layers : nullptr);
   HeadActivations& head = kept->head;
   head.temperature = temperature;
   head.rows = targets.ge(0).nonzero().squeeze(1);
@@ -218,65 +214,23 @@ void Transformer::BackwardLayers(Activations* saved, at::Tensor d_hidden, const 
 
 at::Tensor Transformer::Logits(const PackedBatch& batch) const {
   at::Tensor rstd;
-  const at::Tensor output = RunLayers(batch, MakeSequenceLayout(batch), false, nullptr,
-                                      [](int64_t, const LayerActivations&) {});
+  const at::Tensor output = RunLayers(batch, MakeSequenceLayout(batch), false, nullptr);
   const at::Tensor hidden =
       RmsNormForward(impl_->context, output, impl_->final_norm, config_.rms_norm_eps, &rstd);
   return at::linear(hidden, impl_->head).to(at::kFloat);
 }
 
-at::Tensor Transformer::Prefill(const PackedBatch& prompts,
-                                absl::Span<const std::vector<int64_t>> slots,
-                                DecodeCache* cache) const {
-  const int64_t n = prompts.num_sequences();
-  TORCH_CHECK(static_cast<int64_t>(slots.size()) == n, "one list of slots for each prompt");
-  at::Tensor last = at::empty({n}, at::kLong);
-  for (int64_t i = 0; i < n; ++i) {
-    const int64_t length = prompts.offsets[i + 1] - prompts.offsets[i];
-    TORCH_CHECK(length > 0 && length <= cache->max_length(), "prompt ", i, " has ", length,
-                " tokens, the cache holds ", cache->max_length());
-    for (int64_t slot : slots[i]) {
-      TORCH_CHECK(slot >= 0 && slot < cache->num_slots(), "slot ", slot, " is not in the cache");
-    }
-    last.data_ptr<int64_t>()[i] = prompts.offsets[i + 1] - 1;
-  }
-  const int64_t kv_heads = config_.num_kv_heads, dim = config_.head_dim;
-  auto store = [&](int64_t layer, const LayerActivations& activations) {
-    const at::Tensor keys = activations.qk.narrow(1, config_.query_size(), config_.kv_size());
-    const at::Tensor values =
-        activations.qkv.narrow(1, config_.query_size() + config_.kv_size(), config_.kv_size());
-    for (int64_t i = 0; i < n; ++i) {
-      const int64_t begin = prompts.offsets[i], length = prompts.offsets[i + 1] - begin;
-      cache->Store(layer, keys.narrow(0, begin, length).unflatten(1, {kv_heads, dim}),
-                   values.narrow(0, begin, length).unflatten(1, {kv_heads, dim}), slots[i]);
-    }
-  };
-  const at::Tensor output = RunLayers(prompts, MakeSequenceLayout(prompts), false, nullptr, store);
-  at::Tensor rstd;
-  const at::Tensor hidden =
-      RmsNormForward(impl_->context, output.index_select(0, last.to(output.device())),
-                     impl_->final_norm, config_.rms_norm_eps, &rstd);
-  at::Tensor logits = impl_->context.Empty({n, config_.vocab_size}, hidden);
-  LinearForward(impl_->context, hidden, impl_->head, false, logits);
-  return logits.to(at::kFloat);
+at::Tensor Transformer::Step(absl::Span<const TokenSlice> slices, PagedCache* cache) const {
+  const DecodeRows rows(slices, config_, *cache);
+  const DecodeModel model = impl_->ForDecoding(config_);
+  return impl_->context.UseKernels(impl_->embedding) ? DecodeByKernels(model, rows, cache)
+                                                     : DecodeByAten(model, rows, cache);
 }
 
-at::Tensor Transformer::DecodeStep(absl::Span<const int64_t> tokens,
-                                   absl::Span<const int64_t> slots,
-                                   absl::Span<const int64_t> positions, DecodeCache* cache) const {
-  TORCH_CHECK(tokens.size() == slots.size() && tokens.size() == positions.size() && !tokens.empty(),
-              "tokens, slots and positions must have one length, not 0");
-  for (size_t i = 0; i < tokens.size(); ++i) {
-    TORCH_CHECK(tokens[i] >= 0 && tokens[i] < config_.vocab_size, "token ", tokens[i]);
-    TORCH_CHECK(slots[i] >= 0 && slots[i] < cache->num_slots(), "slot ", slots[i]);
-    TORCH_CHECK(positions[i] >= 0 && positions[i] < cache->max_length() &&
-                    positions[i] < config_.max_positions,
-                "position ", positions[i], ", the cache holds ", cache->max_length());
-  }
-  const DecodeModel model = impl_->ForDecoding(config_);
-  const DecodeRows rows = {tokens, slots, positions};
-  return impl_->context.UseKernels(impl_->embedding) ? DecodeStepKernels(model, rows, cache)
-                                                     : DecodeStepAten(model, rows, cache);
+void Transformer::ParallelFor(int64_t n, absl::FunctionRef<void(int64_t)> body) const {
+  impl_->context.threads().ParallelFor(n, body);
 }
+
+int Transformer::num_threads() const { return impl_->context.threads().count(); }
 
 }  // namespace tritonrl

@@ -17,10 +17,10 @@
 #include "absl/types/span.h"
 #include "model/activations.h"
 #include "model/config.h"
-#include "model/decode_cache.h"
 #include "model/decoder_layer.h"
 #include "model/layer_context.h"
 #include "model/packed_batch.h"
+#include "model/paged_cache.h"
 #include "model/recompute.h"
 #include "model/weights.h"
 
@@ -33,6 +33,16 @@ struct ForwardResult {
   at::Tensor entropy;
 };
 
+// Consecutive tokens of one sequence in a step of generation: a chunk of a prompt, or the one token
+// that was drawn last.
+struct TokenSlice {
+  absl::Span<const int32_t> tokens;  // at least one
+  int64_t first = 0;                 // position of the first
+  // Of positions [0, first + tokens.size()); those before `first` have been computed.
+  absl::Span<const int32_t> pages;
+  bool logits = false;  // whether those of its last token are wanted
+};
+
 class Transformer {
  public:
   struct Options {
@@ -42,8 +52,7 @@ class Transformer {
     int64_t head_chunk_rows = 0;
     // Runs everything through ATen even where CPU kernels exist (to compare the two).
     bool force_aten = false;
-    // gpu.fp8_products concerns Forward and what trains: decoding, its Prefill and Logits do
-    // without.
+    // gpu.fp8_products concerns Forward and what trains: Step and Logits do without.
     GpuOptions gpu;
   };
 
@@ -94,19 +103,18 @@ class Transformer {
   // Logits [T, vocab] fp32 of every token, unscaled: for tests and inspection of short batches.
   at::Tensor Logits(const PackedBatch& batch) const;
 
-  // Computes each prompt once and stores its keys and values in all of its cache slots
-  // (slots[i] = slots of prompt i; they then hold positions [0, length of prompt i)).
-  // Returns the logits [num_sequences, vocab] fp32 after each prompt's last token, unscaled.
-  // Prompts must not be empty nor longer than the cache.
-  at::Tensor Prefill(const PackedBatch& prompts, absl::Span<const std::vector<int64_t>> slots,
-                     DecodeCache* cache) const;
+  // One step of generation: computes the slices, which are of different sequences, and writes their
+  // keys and values to their pages (pages in common are only read). A token sees all tokens of its
+  // sequence up to itself. Returns the logits [slices with `logits`, vocab] fp32, unscaled, in the
+  // order of the slices. On the CPU in fp32 a row's bits depend on its own sequence alone: not on
+  // other slices, on how the sequence was cut into slices, on pages or threads.
+  // Throws c10::Error for slices that do not fit the model or the cache.
+  at::Tensor Step(absl::Span<const TokenSlice> slices, PagedCache* cache) const;
 
-  // One token for each of B running sequences: row i appends tokens[i] at positions[i] of cache
-  // slot slots[i] (slots distinct) and sees positions [0, positions[i]].
-  // Returns logits [B, vocab] fp32, unscaled. A row's result does not depend on the other rows
-  // (bitwise on the CPU in fp32).
-  at::Tensor DecodeStep(absl::Span<const int64_t> tokens, absl::Span<const int64_t> slots,
-                        absl::Span<const int64_t> positions, DecodeCache* cache) const;
+  // Calls body(i) for each i in [0, n) on the threads of the CPU kernels; see CpuThreads.
+  void ParallelFor(int64_t n, absl::FunctionRef<void(int64_t)> body) const;
+  // Threads that take part in it.
+  int num_threads() const;
 
  private:
   struct Impl;
@@ -119,11 +127,9 @@ class Transformer {
   void BackwardLayers(Activations* saved, at::Tensor d_hidden, const BackwardMode& mode,
                       Gradients* gradients, FinalFrom final_from, WritesFrom writes_from) const;
 
-  // Embedding and all layers; visit(layer, activations) after each. Returns [T, C]. fp8: as in
-  // LayerEnvironment.
+  // Embedding and all layers. Returns [T, C]. fp8: as in LayerEnvironment.
   at::Tensor RunLayers(const PackedBatch& batch, const SequenceLayout& layout, bool fp8,
-                       std::vector<LayerActivations>* saved,
-                       absl::FunctionRef<void(int64_t, const LayerActivations&)> visit) const;
+                       std::vector<LayerActivations>* saved) const;
 
   ModelConfig config_;
   std::shared_ptr<Weights> weights_;

@@ -21,12 +21,15 @@
 
 namespace tritonrl {
 
-// Continuous batching: each step decodes one token of every running sample; a sample that ends
-// leaves at once and a waiting one takes its slot. Runs in a thread of its own.
+// Continuous batching over a paged cache: each step decodes one token of every running sample and
+// takes chunks of prompts beside them; a sample that ends leaves at once, and its memory and place
+// go to a waiting one (see Scheduler). Runs in a thread of its own, which launches as many steps
+// ahead as the runner takes: a sample whose draw is under way is scheduled for one token more, and
+// that is thrown away if the draw turns out to end the sample.
 //
 // On the CPU in fp32 a sample's tokens and log-probabilities are the same bit for bit whatever runs
-// beside it, with any number of slots and threads. On CUDA, and in other types, matrix products
-// may round differently with the batch's size.
+// beside it, with any memory and any number of threads. On CUDA, and in other types, matrix
+// products may round differently with the batch's size.
 class BatchedEngine : public Engine {
  public:
   struct Options {
@@ -48,17 +51,14 @@ class BatchedEngine : public Engine {
   EngineStats Stats() const override;
 
  private:
-  // A request on the engine's thread. std::map keeps groups in the order of their numbers.
+  // A request on the engine's thread.
   struct Group {
     GenerateRequest request;
-    uint64_t weights_version = 0;
+    std::vector<Sample> samples;
+    std::vector<bool> ended;
     int unfinished = 0;
-    std::vector<float> prompt_logits;  // After the prompt, for samples that start later.
   };
-  struct Running {
-    int64_t group = -1;  // -1: the slot is free.
-    Sample sample;
-  };
+  using Draws = std::vector<Scheduler::Draw>;
 
   // Checks that need no lock.
   absl::Status Validate(const GenerateRequest& request) const;
@@ -66,15 +66,18 @@ class BatchedEngine : public Engine {
   void Run();
   // Takes what was submitted and cancelled; false when the engine is to stop. Waits if idle.
   bool TakeWork();
+  void StartGroup(GenerateRequest request, uint64_t weights_version);
+  // Launches a step, and collects one if no more can be launched. Nothing is in flight when no
+  // group is left.
   absl::Status Step();
-  absl::Status StartSamples();
-  absl::Status FillSlots(const std::vector<Scheduler::Admission>& admissions);
-  absl::Status DecodeOnce();
-  // Draws one token from `logits`; ends the sample if it is the last.
-  absl::Status AppendToken(int slot, std::span<const float> logits);
-  void End(int slot, FinishReason reason);
-  void CancelGroup(int64_t group);
-  void Emit(int64_t group, Sample sample);
+  absl::Status Launch(Scheduler::Step step);
+  absl::Status CollectOldest();
+  // Takes a token; ends the sample if it is the last. Ignored if the sample has ended.
+  absl::Status AppendToken(const Scheduler::Draw& draw, const TokenDraw& token);
+  void End(int64_t group, int index, FinishReason reason);
+  void CancelGroup(int64_t number);
+  // Hands over what the step has ended.
+  void Publish(double seconds);
   bool HasWork() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   bool NextIsDecided() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
@@ -83,15 +86,15 @@ class BatchedEngine : public Engine {
   // Touched by the engine's thread only.
   std::unique_ptr<ModelRunner> runner_;
   Scheduler scheduler_;
-  Sampler sampler_;
   std::map<int64_t, Group> groups_;
   std::map<uint64_t, int64_t> group_of_request_;
-  std::vector<Running> slots_;
+  std::deque<Draws> in_flight_;  // of launched steps, the oldest first
   int64_t next_group_ = 0;
   // Ended in this step; handed over when the step is done with the weights.
   std::vector<Sample> ended_;
   std::vector<uint64_t> ended_requests_;
-  EngineStats step_stats_;  // Of this step.
+  int64_t step_tokens_ = 0;  // Generated in this step.
+  int64_t launched_ = 0;
 
   mutable absl::Mutex mutex_;
   std::vector<GenerateRequest> submitted_ ABSL_GUARDED_BY(mutex_);

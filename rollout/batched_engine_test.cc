@@ -13,125 +13,15 @@
 
 #include "absl/synchronization/notification.h"
 #include "absl/time/clock.h"
-#include "base/random.h"
+#include "rollout/hash_runner.h"
 
 namespace tritonrl {
 namespace {
 
-constexpr int kVocab = 40;
-constexpr int32_t kStopToken = 7;
-
-// What a hash language model says after a sequence of tokens.
-std::vector<float> HashLogits(const std::vector<int64_t>& sequence) {
-  uint64_t key = 1;
-  for (int64_t token : sequence) key = MixKeys({key, static_cast<uint64_t>(token)});
-  Philox random(key);
-  std::vector<float> logits;
-  for (int i = 0; i < kVocab; ++i) logits.push_back(static_cast<float>(random.Normal()));
-  return logits;
-}
-
-// A language model whose logits depend on every token before; keeps whole sequences as its cache,
-// and checks that the engine fills slots in order.
-class HashRunner : public ModelRunner {
- public:
-  explicit HashRunner(int num_slots) : contents_(num_slots) {}
-
-  int64_t vocab_size() const override { return kVocab; }
-  int num_slots() const override { return static_cast<int>(contents_.size()); }
-  int64_t max_length() const override { return 100; }
-
-  absl::Status Prefill(const std::vector<int32_t>& prompt, const std::vector<int64_t>& slots,
-                       std::vector<float>* logits) override {
-    ++prefills;
-    const std::vector<int64_t> sequence(prompt.begin(), prompt.end());
-    for (int64_t slot : slots) contents_[slot] = sequence;
-    *logits = HashLogits(sequence);
-    return absl::OkStatus();
-  }
-
-  absl::Status CopyPrompt(int64_t from, int64_t to, int64_t length) override {
-    EXPECT_GE(static_cast<int64_t>(contents_[from].size()), length);
-    contents_[to].assign(contents_[from].begin(), contents_[from].begin() + length);
-    return absl::OkStatus();
-  }
-
-  absl::StatusOr<std::span<const float>> Decode(const std::vector<int64_t>& tokens,
-                                                const std::vector<int64_t>& slots,
-                                                const std::vector<int64_t>& positions) override {
-    if (fail_after >= 0 && ++steps > fail_after) {
-      return absl::ResourceExhaustedError("a decode step ran out of memory");
-    }
-    if (gate != nullptr) gate->WaitForNotification();
-    logits_.clear();
-    for (size_t i = 0; i < tokens.size(); ++i) {
-      std::vector<int64_t>& sequence = contents_[slots[i]];
-      // What lies behind the position is from an earlier sample.
-      EXPECT_GE(static_cast<int64_t>(sequence.size()), positions[i]);
-      sequence.resize(positions[i]);
-      sequence.push_back(tokens[i]);
-      const std::vector<float> row = HashLogits(sequence);
-      logits_.insert(logits_.end(), row.begin(), row.end());
-    }
-    return logits_;
-  }
-
-  std::atomic<int> prefills = 0;
-  int steps = 0;
-  int fail_after = -1;
-  absl::Notification* gate = nullptr;  // Decode waits for it.
-
- private:
-  std::vector<std::vector<int64_t>> contents_;
-  std::vector<float> logits_;
-};
-
-GenerateRequest Request(uint64_t id, int n, int max_tokens = 30) {
-  GenerateRequest request;
-  request.id = id;
-  request.prompt = {1, 2, static_cast<int32_t>(3 + id % 30)};
-  request.n = n;
-  request.sampling.max_tokens = max_tokens;
-  request.sampling.stop_ids = {kStopToken};
-  request.key = {.run_seed = 9, .step = 4, .task = id};
-  return request;
-}
-
-// The same sample computed alone, from the definition.
-Sample Reference(const GenerateRequest& request, int index) {
-  Sampler sampler;
-  Sample sample;
-  sample.request_id = request.id;
-  sample.index = index;
-  std::vector<int64_t> sequence(request.prompt.begin(), request.prompt.end());
-  sample.finish_reason = FinishReason::kLength;
-  for (int t = 0; t < request.sampling.max_tokens; ++t) {
-    absl::StatusOr<TokenDraw> draw =
-        sampler.Draw(HashLogits(sequence), request.sampling, TokenUniform(request.key, index, t));
-    sample.tokens.push_back(draw->token);
-    sample.log_probs.push_back(draw->log_prob);
-    sequence.push_back(draw->token);
-    if (draw->token == kStopToken) {
-      sample.finish_reason = FinishReason::kStop;
-      break;
-    }
-  }
-  return sample;
-}
-
-void ExpectSame(const Sample& sample, const Sample& expected) {
-  EXPECT_EQ(sample.tokens, expected.tokens);
-  EXPECT_EQ(sample.log_probs, expected.log_probs);
-  EXPECT_EQ(sample.finish_reason, expected.finish_reason);
-}
-
-absl::Time Soon() { return absl::Now() + absl::Seconds(20); }
-
 TEST(BatchedEngine, SamplesDependOnTheirKeyAlone) {
-  for (int num_slots : {1, 2, 3, 8, 64}) {
-    auto owned = std::make_unique<HashRunner>(num_slots);
-    HashRunner* runner = owned.get();
-    BatchedEngine engine(std::move(owned), {});
+  for (int max_running : {1, 2, 3, 8, 64}) {
+    BatchedEngine engine(
+        std::make_unique<HashRunner>(HashRunner::Options{.max_running = max_running}), {});
     int expected = 0;
     std::map<uint64_t, GenerateRequest> requests;
     for (uint64_t id = 0; id < 12; ++id) {
@@ -152,16 +42,16 @@ TEST(BatchedEngine, SamplesDependOnTheirKeyAlone) {
       ExpectSame(*sample, Reference(requests[sample->request_id], sample->index));
     }
     EXPECT_EQ(engine.Next(Soon()).status().code(), absl::StatusCode::kOutOfRange);
-    EXPECT_EQ(runner->prefills, 12) << "each group's prompt is computed once";
     const EngineStats stats = engine.Stats();
     EXPECT_EQ(stats.finished_samples, expected);
-    EXPECT_EQ(stats.prompt_tokens, 36);
+    EXPECT_EQ(stats.prompt_tokens, 36) << "each group's prompt is computed once";
+    EXPECT_EQ(stats.recomputed_tokens, 0);
   }
 }
 
 TEST(BatchedEngine, FinishedSamplesLeaveAtOnce) {
   absl::Notification gate;  // Opened when all is submitted.
-  auto runner = std::make_unique<HashRunner>(4);
+  auto runner = std::make_unique<HashRunner>(HashRunner::Options{.max_running = 4});
   runner->gate = &gate;
   BatchedEngine engine(std::move(runner), {});
   for (uint64_t id = 0; id < 8; ++id) ASSERT_TRUE(engine.Submit(Request(id, 4, 60)).ok());
@@ -174,12 +64,13 @@ TEST(BatchedEngine, FinishedSamplesLeaveAtOnce) {
   }
   const EngineStats stats = engine.Stats();
   EXPECT_EQ(stats.generated_tokens, tokens);
-  // Lengths vary by much; with slots refilled at once nearly every step uses all four.
+  // Lengths vary by much; with places refilled at once nearly every step uses all four.
   EXPECT_GT(static_cast<double>(tokens) / stats.decode_steps, 3.0);
 }
 
 TEST(BatchedEngine, BadRequestsAreNamed) {
-  BatchedEngine engine(std::make_unique<HashRunner>(2), {.max_outstanding = 5});
+  BatchedEngine engine(std::make_unique<HashRunner>(HashRunner::Options{.max_running = 2}),
+                       {.max_outstanding = 5});
   const auto says = [&](const GenerateRequest& request, const std::string& part) {
     const absl::Status status = engine.Submit(request);
     EXPECT_FALSE(status.ok()) << part;
@@ -202,7 +93,7 @@ TEST(BatchedEngine, BadRequestsAreNamed) {
 
 TEST(BatchedEngine, NextWaitsUntilItsDeadline) {
   absl::Notification gate;
-  auto runner = std::make_unique<HashRunner>(2);
+  auto runner = std::make_unique<HashRunner>(HashRunner::Options{.max_running = 2});
   runner->gate = &gate;
   BatchedEngine engine(std::move(runner), {});
   EXPECT_EQ(engine.Next(Soon()).status().code(), absl::StatusCode::kOutOfRange);
@@ -220,7 +111,7 @@ TEST(BatchedEngine, NextWaitsUntilItsDeadline) {
 
 TEST(BatchedEngine, CancelEndsRunningAndWaitingSamples) {
   absl::Notification gate;
-  auto runner = std::make_unique<HashRunner>(2);
+  auto runner = std::make_unique<HashRunner>(HashRunner::Options{.max_running = 2});
   runner->gate = &gate;
   BatchedEngine engine(std::move(runner), {});
   GenerateRequest request = Request(1, 4);
@@ -250,7 +141,7 @@ TEST(BatchedEngine, CancelEndsRunningAndWaitingSamples) {
 
 TEST(BatchedEngine, WeightUpdatesWaitForAllSamples) {
   absl::Notification gate;
-  auto runner = std::make_unique<HashRunner>(2);
+  auto runner = std::make_unique<HashRunner>(HashRunner::Options{.max_running = 2});
   runner->gate = &gate;
   BatchedEngine engine(std::move(runner), {.max_outstanding = 100, .weights_version = 3});
   GenerateRequest request = Request(1, 1);
@@ -269,10 +160,10 @@ TEST(BatchedEngine, WeightUpdatesWaitForAllSamples) {
 }
 
 TEST(BatchedEngine, AFailureReachesEveryCallerAfterFinishedSamples) {
-  auto runner = std::make_unique<HashRunner>(4);
-  runner->fail_after = 2;
+  auto runner = std::make_unique<HashRunner>(HashRunner::Options{.max_running = 4});
+  runner->fail_after = 3;
   BatchedEngine engine(std::move(runner), {});
-  ASSERT_TRUE(engine.Submit(Request(1, 2, 1)).ok());  // Ends before the first decode step.
+  ASSERT_TRUE(engine.Submit(Request(1, 2, 1)).ok());  // Ends before the failure.
   GenerateRequest request = Request(2, 1);
   request.sampling.stop_ids.clear();
   ASSERT_TRUE(engine.Submit(request).ok());
@@ -286,7 +177,7 @@ TEST(BatchedEngine, AFailureReachesEveryCallerAfterFinishedSamples) {
 }
 
 TEST(BatchedEngine, ManyThreadsSubmitAndTake) {
-  BatchedEngine engine(std::make_unique<HashRunner>(8), {});
+  BatchedEngine engine(std::make_unique<HashRunner>(HashRunner::Options{.max_running = 8}), {});
   std::atomic<int> taken = 0;
   std::vector<std::thread> threads;
   for (int thread = 0; thread < 4; ++thread) {
@@ -308,7 +199,7 @@ TEST(BatchedEngine, ManyThreadsSubmitAndTake) {
 }
 
 TEST(BatchedEngine, DestructionDoesNotWaitForSamples) {
-  BatchedEngine engine(std::make_unique<HashRunner>(1), {});
+  BatchedEngine engine(std::make_unique<HashRunner>(HashRunner::Options{.max_running = 1}), {});
   for (uint64_t id = 0; id < 50; ++id) ASSERT_TRUE(engine.Submit(Request(id, 100)).ok());
 }
 

@@ -28,7 +28,9 @@ ABSL_FLAG(int, groups, 8, "Prompts.");
 ABSL_FLAG(int, samples, 8, "Samples for each prompt.");
 ABSL_FLAG(int, prompt_tokens, 64, "Length of each prompt.");
 ABSL_FLAG(int, tokens, 256, "Length of each sample.");
-ABSL_FLAG(int, slots, 64, "Samples that run side by side in the engine.");
+ABSL_FLAG(int, max_running, 64, "Samples that run side by side in the engine.");
+ABSL_FLAG(int64_t, cache_bytes, 0, "The engine's memory for keys and values; 0: enough.");
+ABSL_FLAG(int, max_step_tokens, 0, "Most tokens of a step of the engine; 0: chosen.");
 ABSL_FLAG(int, threads, 0, "CPU threads of both; 0: all.");
 ABSL_FLAG(int, repeats, 3, "Measurements of each; the fastest counts.");
 ABSL_FLAG(std::string, device, "auto", "cpu, cuda, cuda:N or auto.");
@@ -85,7 +87,9 @@ absl::StatusOr<double> RunEngine(const Setup& setup, int tokens, Engine* engine)
 
 absl::StatusOr<double> MeasureEngine(const Setup& setup) {
   TransformerRunner::Options options;
-  options.num_slots = absl::GetFlag(FLAGS_slots);
+  options.max_running = absl::GetFlag(FLAGS_max_running);
+  options.cache_bytes = absl::GetFlag(FLAGS_cache_bytes);
+  options.max_step_tokens = absl::GetFlag(FLAGS_max_step_tokens);
   options.cpu_threads = setup.threads;
   options.max_length = absl::GetFlag(FLAGS_prompt_tokens) + absl::GetFlag(FLAGS_tokens);
   ASSIGN_OR_RETURN(std::unique_ptr<Engine> engine, MakeBatchedEngine(setup.weights, options));
@@ -96,6 +100,12 @@ absl::StatusOr<double> MeasureEngine(const Setup& setup) {
                      RunEngine(setup, absl::GetFlag(FLAGS_tokens), engine.get()));
     best = std::min(best, seconds);
   }
+  const EngineStats stats = engine->Stats();
+  std::cout << absl::StreamFormat(
+      "engine: %d steps, %d prompt tokens computed, %d shared, %d computed again, %d preemptions, "
+      "at most %d of %d pages\n",
+      stats.decode_steps, stats.prompt_tokens, stats.shared_tokens, stats.recomputed_tokens,
+      stats.preemptions, stats.peak_pages, stats.num_pages);
   return best;
 }
 

@@ -28,7 +28,7 @@ struct SamplingSettings {
 };
 
 // Names the random draws. Token t of sample i uses the Philox stream (run_seed, step, task, i, t),
-// so a sample depends on nothing else that is generated, nor on slots, threads or order.
+// so a sample depends on nothing else that is generated, nor on memory, threads or order.
 struct SampleKey {
   uint64_t run_seed = 0;
   uint64_t step = 0;
@@ -73,11 +73,16 @@ struct Sample {
 
 // Totals since the engine was made.
 struct EngineStats {
-  int64_t prompt_tokens = 0;     // Computed, each group's prompt once.
-  int64_t generated_tokens = 0;  // In samples.
-  int64_t decode_steps = 0;      // Batched forward passes.
-  int64_t finished_samples = 0;  // Including cancelled ones.
-  double busy_seconds = 0;       // Time in which the engine had something to generate.
+  int64_t prompt_tokens = 0;      // Computed, each group's prompt once.
+  int64_t generated_tokens = 0;   // In samples.
+  int64_t decode_steps = 0;       // Batched forward passes.
+  int64_t finished_samples = 0;   // Including cancelled ones.
+  double busy_seconds = 0;        // Time in which the engine had something to generate.
+  int64_t preemptions = 0;        // Samples that gave their memory to older ones and came back.
+  int64_t recomputed_tokens = 0;  // Computed again for want of memory, beside prompt_tokens.
+  int64_t shared_tokens = 0;      // Of prompts, that samples had in common instead of computing.
+  int64_t peak_pages = 0;         // Of the cache's memory, most in use at one time.
+  int64_t num_pages = 0;
 };
 
 // Generates samples in the background. All methods may be called from any thread. Each accepted
@@ -88,9 +93,9 @@ class Engine {
   virtual ~Engine() = default;
 
   // Takes a request and returns at once. InvalidArgument: a setting out of range, a prompt that is
-  // empty, holds ids outside the vocabulary, or is too long for the engine together with
-  // max_tokens, or an id that is in use. ResourceExhausted: too many samples are outstanding; take
-  // some with Next first. FailedPrecondition: a weight update is under way.
+  // empty, holds ids outside the vocabulary, or is too long for the engine or its memory together
+  // with max_tokens, or an id that is in use. ResourceExhausted: too many samples are outstanding;
+  // take some with Next first. FailedPrecondition: a weight update is under way.
   virtual absl::Status Submit(GenerateRequest request) = 0;
 
   // The next finished sample, in the order in which samples end. DeadlineExceeded: none ended until

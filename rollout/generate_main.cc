@@ -25,7 +25,7 @@ ABSL_FLAG(int, top_k, 0, "Number of most likely tokens drawn from; 0: all.");
 ABSL_FLAG(int, max_tokens, 512, "Most tokens of a sample.");
 ABSL_FLAG(uint64_t, seed, 0, "The same seed gives the same samples.");
 ABSL_FLAG(std::string, device, "auto", "cpu, cuda, cuda:N or auto.");
-ABSL_FLAG(int, slots, 64, "Samples that run side by side.");
+ABSL_FLAG(int, max_running, 64, "Samples that run side by side.");
 ABSL_FLAG(bool, quiet, false, "Prints the samples' text alone.");
 
 namespace tritonrl {
@@ -84,7 +84,7 @@ absl::Status Run() {
                    LoadModel(UserPath(absl::GetFlag(FLAGS_model)), device));
   GenerateRequest request = MakeRequest(model, prompt);
   TransformerRunner::Options options;
-  options.num_slots = std::max(1, std::min(absl::GetFlag(FLAGS_slots), request.n));
+  options.max_running = std::max(1, std::min(absl::GetFlag(FLAGS_max_running), request.n));
   options.max_length = std::min<int64_t>(
       static_cast<int64_t>(request.prompt.size()) + std::max(request.sampling.max_tokens, 1),
       model.weights->config().max_positions);

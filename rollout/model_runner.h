@@ -7,32 +7,67 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "rollout/block_pool.h"
+#include "rollout/engine.h"
+#include "rollout/sampler.h"
 
 namespace tritonrl {
 
-// What the engine needs of a model: logits for tokens in cache slots. Called by one thread.
+// Consecutive tokens of one sequence at positions [first, first + count).
+struct StepSlice {
+  // `count` tokens; empty: one token, the one that was drawn last for `slot`, in an earlier step.
+  std::span<const int32_t> tokens;
+  int slot = -1;  // of the sequence, in [0, max_running); -1 for a prompt
+  int64_t first = 0;
+  int64_t count = 0;
+  // Pages of positions [0, first + count); what lies before `first` is there already.
+  std::span<const int32_t> pages;
+  // So many of the step's draws, in order, are from the logits after the last token.
+  int draws = 0;
+};
+
+// A draw of one token: the uniform number is TokenUniform(stream, position).
+struct StepDraw {
+  int slot = -1;  // remembers the token; -1: nobody does
+  const SamplingSettings* sampling = nullptr;
+  uint64_t stream = 0;
+  int64_t position = 0;
+};
+
+// One pass through the model. First the copies, all at once: no page is copied to twice, nor both
+// copied to and from. Then the slices, which are of different sequences: a page that one of them
+// writes to no other reads.
+struct ModelStep {
+  std::span<const PageCopy> copies;
+  std::vector<StepSlice> slices;
+  std::vector<StepDraw> draws;
+};
+
+// What the engine needs of a model: runs steps over a paged cache and draws tokens. Called by one
+// thread.
 class ModelRunner {
  public:
   virtual ~ModelRunner() = default;
 
   virtual int64_t vocab_size() const = 0;
-  virtual int num_slots() const = 0;
-  // Most tokens in a slot.
+  // Most tokens of a sequence.
   virtual int64_t max_length() const = 0;
+  virtual int num_pages() const = 0;
+  virtual int page_size() const = 0;
+  // Sequences that run side by side, at least 1; steps have at most max_step_tokens() tokens, which
+  // is at least as many.
+  virtual int max_running() const = 0;
+  virtual int max_step_tokens() const = 0;
+  // Steps that may be launched and not collected, at least 1.
+  virtual int max_in_flight() const = 0;
 
-  // Computes a prompt once into positions [0, prompt.size()) of all `slots`. Writes the logits
-  // [vocab_size] after its last token.
-  virtual absl::Status Prefill(const std::vector<int32_t>& prompt,
-                               const std::vector<int64_t>& slots, std::vector<float>* logits) = 0;
+  // Starts a step, after all steps launched before. What `step` points to need not outlive the
+  // call.
+  virtual absl::Status Launch(const ModelStep& step) = 0;
 
-  // Copies positions [0, length) from one slot to another.
-  virtual absl::Status CopyPrompt(int64_t from, int64_t to, int64_t length) = 0;
-
-  // Appends tokens[i] at positions[i] of slots[i] (slots distinct). Returns the logits after each,
-  // row-major [tokens.size(), vocab_size], valid until the next call.
-  virtual absl::StatusOr<std::span<const float>> Decode(const std::vector<int64_t>& tokens,
-                                                        const std::vector<int64_t>& slots,
-                                                        const std::vector<int64_t>& positions) = 0;
+  // Waits for the oldest step that has not been collected: its draws in their order. A token of -1
+  // says that the logits did not give a distribution.
+  virtual absl::StatusOr<std::vector<TokenDraw>> Collect() = 0;
 };
 
 }  // namespace tritonrl

@@ -59,9 +59,18 @@ absl::Status ValidateSampling(const SamplingSettings& settings) {
   return absl::OkStatus();
 }
 
+const char kLogitsNotFinite[] = "the model's logits are not finite: its weights are damaged";
+
+uint64_t SampleStream(const SampleKey& key, int index) {
+  return MixKeys({key.run_seed, key.step, key.task, static_cast<uint64_t>(index)});
+}
+
+double TokenUniform(uint64_t stream, int64_t position) {
+  return Philox(stream, static_cast<uint64_t>(position)).Uniform();
+}
+
 double TokenUniform(const SampleKey& key, int index, int position) {
-  const uint64_t mixed = MixKeys({key.run_seed, key.step, key.task, static_cast<uint64_t>(index)});
-  return Philox(mixed, static_cast<uint64_t>(position)).Uniform();
+  return TokenUniform(SampleStream(key, index), position);
 }
 
 absl::StatusOr<TokenDraw> Sampler::Draw(std::span<const float> logits,
@@ -71,7 +80,7 @@ absl::StatusOr<TokenDraw> Sampler::Draw(std::span<const float> logits,
   const double scale = greedy ? 1.0 : 1.0 / settings.temperature;
   const double total = FillWeights(logits, logits[best], static_cast<float>(scale));
   if (!std::isfinite(logits[best]) || !std::isfinite(total)) {
-    return absl::InternalError("the model's logits are not finite: its weights are damaged");
+    return absl::InternalError(kLogitsNotFinite);
   }
   TokenDraw draw;
   if (greedy) {

@@ -14,8 +14,15 @@ namespace tritonrl {
 // InvalidArgument naming the field that is out of range, and the range.
 absl::Status ValidateSampling(const SamplingSettings& settings);
 
-// A uniform number in [0, 1) for token `position` (0 is the first generated one) of sample `index`.
+// The key of the random numbers of sample `index`.
+uint64_t SampleStream(const SampleKey& key, int index);
+
+// A uniform number in [0, 1) for token `position` (0 is the first generated one) of a sample.
+double TokenUniform(uint64_t stream, int64_t position);
 double TokenUniform(const SampleKey& key, int index, int position);
+
+// What a person is told of logits that do not give a distribution (a NaN, or an infinity).
+extern const char kLogitsNotFinite[];
 
 struct TokenDraw {
   int32_t token = 0;
@@ -28,8 +35,8 @@ struct TokenDraw {
 // on the arguments alone, bit for bit on every x86-64 processor.
 class Sampler {
  public:
-  // `uniform` in [0, 1) picks the token by inverting the cumulative distribution. Internal error if
-  // the logits do not give a distribution (a NaN, or an infinity).
+  // `uniform` in [0, 1) picks the token by inverting the cumulative distribution. Internal error
+  // kLogitsNotFinite if the logits do not give a distribution.
   absl::StatusOr<TokenDraw> Draw(std::span<const float> logits, const SamplingSettings& settings,
                                  double uniform);
 

@@ -2,67 +2,174 @@
 
 #include <algorithm>
 
+#include "rollout/check.h"
+
 namespace tritonrl {
 
-Scheduler::Scheduler(int num_slots) : slots_(std::max(num_slots, 1)) {}
+Scheduler::Scheduler(const Options& options) : options_(options), pool_(options.num_pages) {
+  Check(options.max_step_tokens >= options.max_running, "max_step_tokens is below max_running");
+  for (int slot = options.max_running - 1; slot >= 0; --slot) free_slots_.push_back(slot);
+}
 
-void Scheduler::Add(int64_t group, int samples) { waiting_.push_back({group, 0, samples}); }
+bool Scheduler::Fits(int64_t prompt_length, int64_t max_tokens) const {
+  // The last token is never fed back.
+  return Pages(prompt_length + max_tokens - 1) <= options_.num_pages;
+}
 
-std::vector<Scheduler::Admission> Scheduler::Admit() {
-  std::vector<Admission> admissions;
-  while (!waiting_.empty() && num_running_ < num_slots()) {
-    Group& group = waiting_.front();
-    const int source = FindPrompt(group.group);
-    while (group.next_sample < group.samples) {
-      const int slot = FindFree(group.group);
-      if (slot < 0) break;
-      const bool in_place = slots_[slot].prompt_of == group.group;
-      admissions.push_back({group.group, group.next_sample++, slot, in_place ? slot : source});
-      slots_[slot] = {.running = true, .prompt_of = group.group};
-      ++num_running_;
+void Scheduler::Add(int64_t number, int64_t prompt_length, int64_t max_tokens, int samples) {
+  Check(Fits(prompt_length, max_tokens), "a sample is larger than the cache");
+  Check(groups_.empty() || groups_.rbegin()->first < number, "numbers of groups must rise");
+  Group& group = groups_[number];
+  group.prompt_length = prompt_length;
+  group.max_tokens = max_tokens;
+  group.not_ended = group.without_pages = samples;
+  group.samples.resize(samples);
+  for (int i = 0; i < samples; ++i) waiting_.insert({number, i});
+}
+
+int64_t Scheduler::Missing(const Group& group, const Sample& sample) const {
+  const int64_t computed = sample.table.pages.empty() ? group.prompt_length : sample.table.computed;
+  return group.prompt_length + sample.drawn - computed;
+}
+
+bool Scheduler::Decodes(const Group& group, const Sample& sample) const {
+  return (group.ready || !sample.table.pages.empty()) && Missing(group, sample) == 1;
+}
+
+Scheduler::Step Scheduler::Schedule() {
+  Admit();
+  int64_t budget = options_.max_step_tokens;
+  for (const Name& name : running_) {
+    const Group& group = groups_.at(name.group);
+    if (Decodes(group, group.samples[name.sample])) --budget;
+  }
+  Step step;
+  // Preemption takes samples from the end, which have not been placed.
+  for (size_t i = 0; i < running_.size(); ++i) Place(i, &budget, &step);
+  EndStep(step);
+  return step;
+}
+
+void Scheduler::Place(size_t i, int64_t* budget, Step* step) {
+  const Name name = running_[i];
+  Group& group = groups_.at(name.group);
+  Sample& sample = group.samples[name.sample];
+  if (sample.drawn == group.max_tokens) return;  // its last draw is under way
+  if (sample.table.pages.empty()) {
+    if (!group.ready) return PlacePrompt(i, &group, budget, step);
+    TakePromptOver(&group, &sample);
+    if (group.without_pages == 0) ReleaseTail(name.group, &group);
+  }
+  const int64_t missing = Missing(group, sample);
+  const bool decodes = missing == 1;
+  const int64_t count = MakeRoom(i, &sample.table, decodes ? 1 : std::min(missing, *budget), step);
+  if (count == 0) return;
+  if (!decodes) *budget -= count;
+  Slice slice = {.group = name.group,
+                 .sample = name.sample,
+                 .slot = sample.slot,
+                 .first = sample.table.computed,
+                 .count = count,
+                 .pages = sample.table.pages};
+  int64_t generated = 0;
+  Advance(&sample.table, count, &generated);
+  if (count == missing) {
+    step->draws.push_back({name.group, name.sample, sample.slot, sample.drawn});
+    ++sample.drawn;
+    ++sample.under_way;
+    slice.draws = 1;
+  }
+  step->slices.push_back(slice);
+}
+
+void Scheduler::PlacePrompt(size_t i, Group* group, int64_t* budget, Step* step) {
+  const int64_t number = running_[i].group;
+  Table& table = group->prompt;
+  const int64_t missing = group->prompt_length - table.computed;
+  const int64_t count = MakeRoom(i, &table, std::min(missing, *budget), step);
+  if (count == 0) return;
+  *budget -= count;
+  holding_.insert(number);
+  Slice slice = {.group = number, .first = table.computed, .count = count, .pages = table.pages};
+  Advance(&table, count, &stats_.prompt_tokens);
+  if (count == missing) {
+    for (int k = 0; k < static_cast<int>(group->samples.size()); ++k) {
+      Sample& sample = group->samples[k];
+      if (sample.phase == Phase::kEnded || sample.drawn > 0) continue;
+      step->draws.push_back({number, k, sample.slot, 0});
+      sample.drawn = sample.under_way = 1;
+      ++slice.draws;
     }
-    if (group.next_sample == group.samples) waiting_.pop_front();
   }
-  return admissions;
+  step->slices.push_back(slice);
 }
 
-void Scheduler::Finish(int slot) {
-  slots_[slot].running = false;
-  --num_running_;
+void Scheduler::TakePromptOver(Group* group, Sample* sample) {
+  for (int32_t page : group->prompt.pages) pool_.Hold(page);
+  sample->table.pages = group->prompt.pages;
+  sample->table.computed = group->prompt_length;
+  sample->table.reached = std::max(sample->table.reached, group->prompt_length);
+  if (group->shared) stats_.shared_tokens += group->prompt_length;
+  group->shared = true;
+  --group->without_pages;
 }
 
-std::vector<int> Scheduler::CancelWaiting(int64_t group) {
-  std::vector<int> samples;
-  for (auto it = waiting_.begin(); it != waiting_.end(); ++it) {
-    if (it->group != group) continue;
-    for (int sample = it->next_sample; sample < it->samples; ++sample) samples.push_back(sample);
-    waiting_.erase(it);
-    break;
+void Scheduler::Advance(Table* table, int64_t count, int64_t* first_time) {
+  table->computed += count;
+  const int64_t fresh = std::clamp<int64_t>(table->computed - table->reached, 0, count);
+  *first_time += fresh;
+  stats_.recomputed_tokens += count - fresh;
+  table->reached = std::max(table->reached, table->computed);
+}
+
+void Scheduler::EndStep(const Step& step) {
+  for (const Slice& slice : step.slices) {
+    if (slice.sample >= 0) continue;
+    Group& group = groups_.at(slice.group);
+    // From the next step on: the pages are not written yet when this step's samples read theirs.
+    group.ready = group.prompt.computed == group.prompt_length;
   }
-  return samples;
 }
 
-int64_t Scheduler::num_waiting() const {
-  int64_t count = 0;
-  for (const Group& group : waiting_) count += group.samples - group.next_sample;
-  return count;
+void Scheduler::Collected(const Draw& draw) {
+  const auto it = groups_.find(draw.group);
+  if (it == groups_.end()) return;
+  Sample& sample = it->second.samples[draw.sample];
+  if (sample.phase != Phase::kEnded) --sample.under_way;
 }
 
-int Scheduler::FindPrompt(int64_t group) const {
-  for (int slot = 0; slot < num_slots(); ++slot) {
-    if (slots_[slot].prompt_of == group) return slot;
+void Scheduler::Finish(int64_t number, int index) {
+  Group& group = groups_.at(number);
+  Sample& sample = group.samples[index];
+  Check(sample.phase != Phase::kEnded, "the sample has ended already");
+  if (sample.phase == Phase::kRunning) {
+    running_.erase(std::lower_bound(running_.begin(), running_.end(), Name{number, index}));
+    free_slots_.push_back(sample.slot);
+    --group.running;
+  } else {
+    waiting_.erase({number, index});
   }
-  return -1;
+  sample.phase = Phase::kEnded;
+  if (sample.table.pages.empty()) --group.without_pages;
+  ReleaseAll(&sample.table);
+  if (--group.not_ended == 0) {
+    ReleaseAll(&group.prompt);
+    holding_.erase(number);
+    groups_.erase(number);
+  } else if (group.without_pages == 0) {
+    ReleaseTail(number, &group);
+  }
 }
 
-int Scheduler::FindFree(int64_t group) const {
-  int free = -1;
-  for (int slot = 0; slot < num_slots(); ++slot) {
-    if (slots_[slot].running) continue;
-    if (slots_[slot].prompt_of == group) return slot;
-    if (free < 0) free = slot;
+std::vector<int> Scheduler::CountHolders() const {
+  std::vector<int> holders(options_.num_pages);
+  for (const auto& [number, group] : groups_) {
+    for (int32_t page : group.prompt.pages) ++holders[page];
+    for (const Sample& sample : group.samples) {
+      for (int32_t page : sample.table.pages) ++holders[page];
+    }
   }
-  return free;
+  return holders;
 }
 
 }  // namespace tritonrl

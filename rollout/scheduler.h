@@ -2,67 +2,176 @@
 #define TRITONRL_ROLLOUT_SCHEDULER_H_
 
 #include <cstdint>
-#include <deque>
+#include <map>
+#include <set>
+#include <span>
 #include <vector>
+
+#include "rollout/block_pool.h"
 
 namespace tritonrl {
 
-// Decides which sample runs in which cache slot. Plain bookkeeping without a model.
+// Decides what each step of generation computes, in which pages. Plain bookkeeping without a model:
+// it knows lengths, not tokens.
 //
-// Groups are served in the order they came; a group's samples get slots as these fall free. The
-// prompt's keys and values stay at the beginning of every slot that a sample of the group ran in
-// until another group's sample takes the slot. As only the first waiting group can be partly
-// admitted, and takes free slots that hold its prompt first, a prompt never has to be computed
-// twice.
+// Samples are served in the order of their groups' arrival, and by their index within a group. A
+// group's prompt is computed once, in chunks, and at its end all samples draw their first token.
+// A sample that runs shares the prompt's whole pages and copies the last, partly filled one when it
+// first writes there. When no page is free, what the youngest hold is taken: prompts of groups of
+// which no sample runs, then the youngest running sample (preemption: it waits again and is
+// recomputed from its tokens), and last the partly filled pages that prompts keep for samples to
+// come. A running sample that gets no page although nothing younger runs sits a step out. So the
+// oldest always goes on, and every sample ends.
 class Scheduler {
  public:
-  // A sample that starts now.
-  struct Admission {
-    int64_t group = 0;
-    int sample = 0;  // 0 .. samples - 1, in order
-    int slot = 0;
-    // Slot to copy the prompt from; `slot` itself if the prompt is there already; -1 if no slot
-    // holds it and it has to be computed (all admissions of one group at a time say the same).
-    int source = -1;
+  struct Options {
+    int num_pages = 0;
+    int page_size = 16;  // positions
+    int max_running = 64;
+    // Most tokens of a step; at least max_running. Samples that decode come first, chunks take the
+    // rest.
+    int max_step_tokens = 1024;
   };
 
-  explicit Scheduler(int num_slots);
+  // Consecutive tokens of one sequence.
+  struct Slice {
+    int64_t group = 0;
+    int sample = -1;    // -1: the group's prompt
+    int slot = -1;      // in [0, max_running), the sample's own while it runs; -1 for a prompt
+    int64_t first = 0;  // position of the first token, counted from the prompt's beginning
+    int64_t count = 0;
+    // Pages of positions [0, first + count); valid until the next call.
+    std::span<const int32_t> pages;
+    // So many of the step's draws, in order, are from the logits after the last token.
+    int draws = 0;
+  };
+  struct Draw {
+    int64_t group = 0;
+    int sample = 0;
+    int slot = -1;      // as above; -1: the sample does not run yet
+    int64_t index = 0;  // among the sample's generated tokens
+  };
+  // Copies come before slices. No page is copied to twice, nor both copied to and from. A page that
+  // is free after a step may be used by the next one even if the first has not been run yet.
+  struct Step {
+    std::vector<PageCopy> copies;
+    std::vector<Slice> slices;
+    std::vector<Draw> draws;
+  };
 
-  // Adds a group of `samples` samples at the end of the queue. Numbers of groups are never reused.
-  void Add(int64_t group, int samples);
+  // Totals.
+  struct Stats {
+    int64_t preemptions = 0;
+    int64_t prompt_tokens = 0;      // computed for the first time
+    int64_t recomputed_tokens = 0;  // computed again, of prompts and samples
+    int64_t shared_tokens = 0;      // of prompts, taken over by samples instead of computed
+  };
 
-  // Fills free slots with waiting samples.
-  std::vector<Admission> Admit();
+  explicit Scheduler(const Options& options);
 
-  // The sample in `slot` ended.
-  void Finish(int slot);
+  // Whether a sample of this size fits when it has all pages to itself.
+  bool Fits(int64_t prompt_length, int64_t max_tokens) const;
 
-  // Takes a group's waiting samples out of the queue and returns their numbers. Those that run go
-  // on until Finish.
-  std::vector<int> CancelWaiting(int64_t group);
+  // Adds a group of `samples` samples at the end of the queue: it must fit. Numbers rise.
+  void Add(int64_t group, int64_t prompt_length, int64_t max_tokens, int samples);
 
-  int num_slots() const { return static_cast<int>(slots_.size()); }
-  int num_running() const { return num_running_; }
-  int64_t num_waiting() const;
+  // What the next step computes; its draws are under way from now on. The next token of a sample
+  // whose draw is under way may be part of it: the token drawn last for its slot. Without slices if
+  // there is nothing to do before a draw is collected (or a group added).
+  Step Schedule();
+
+  // The draw has come out, and the sample goes on if it has not been finished. Draws of samples
+  // that have are ignored.
+  void Collected(const Draw& draw);
+
+  // The sample has ended, wherever it is: its pages are free.
+  void Finish(int64_t group, int sample);
+
+  int num_running() const { return static_cast<int>(running_.size()); }
+  int64_t num_waiting() const { return static_cast<int64_t>(waiting_.size()); }
+  const BlockPool& pool() const { return pool_; }
+  const Stats& stats() const { return stats_; }
+
+  // How often each page is in a table, counted anew; for tests.
+  std::vector<int> CountHolders() const;
 
  private:
-  struct Slot {
-    bool running = false;
-    int64_t prompt_of = -1;  // The group whose prompt is in the slot.
+  // Samples in the order in which they are served.
+  struct Name {
+    int64_t group = 0;
+    int sample = 0;
+    bool operator<(const Name& other) const {
+      return group != other.group ? group < other.group : sample < other.sample;
+    }
+  };
+  struct Table {
+    std::vector<int32_t> pages;
+    int64_t computed = 0;  // positions that are in the pages once the scheduled steps have run
+    int64_t reached = 0;   // most that `computed` has been
+  };
+  enum class Phase { kWaiting, kRunning, kEnded };
+  struct Sample {
+    Phase phase = Phase::kWaiting;
+    int slot = -1;
+    Table table;        // no pages: nothing taken over from the prompt yet
+    int64_t drawn = 0;  // tokens drawn, and draws under way
+    int under_way = 0;
   };
   struct Group {
-    int64_t group = 0;
-    int next_sample = 0;
-    int samples = 0;
+    int64_t prompt_length = 0;
+    int64_t max_tokens = 0;
+    Table prompt;
+    bool ready = false;   // the whole prompt is in pages, from an earlier step
+    bool shared = false;  // a sample has taken the prompt over
+    int running = 0;
+    int not_ended = 0;
+    int without_pages = 0;  // of those not ended
+    std::vector<Sample> samples;
   };
-  // A slot that holds the group's prompt, -1 if none.
-  int FindPrompt(int64_t group) const;
-  // A free slot, one that holds the group's prompt if possible; -1 if none is free.
-  int FindFree(int64_t group) const;
 
-  std::vector<Slot> slots_;
-  std::deque<Group> waiting_;
-  int num_running_ = 0;
+  int64_t Pages(int64_t positions) const {
+    return (positions + options_.page_size - 1) / options_.page_size;
+  }
+  // Tokens of a sample that are not in its pages yet.
+  int64_t Missing(const Group& group, const Sample& sample) const;
+  bool Decodes(const Group& group, const Sample& sample) const;
+
+  // Lets waiting samples run.
+  void Admit();
+  // Pages that a running sample will take soon.
+  int64_t SoonTaken(const Group& group, const Sample& sample) const;
+  int64_t PagesOfIdleGroups() const;
+
+  // Puts running_[i] into the step, with at most `*budget` tokens if it does not decode.
+  void Place(size_t i, int64_t* budget, Step* step);
+  void PlacePrompt(size_t i, Group* group, int64_t* budget, Step* step);
+  void TakePromptOver(Group* group, Sample* sample);
+  void EndStep(const Step& step);
+
+  // Gives `table` pages that only it holds for positions [computed, computed + count), or as many
+  // of them as there is memory for; returns how many. `i` as in Place.
+  int64_t MakeRoom(size_t i, Table* table, int64_t count, Step* step);
+  // The table's next position lies in a page that others hold too.
+  bool WritesToSharedPage(const Table& table) const;
+  // Takes pages from what is younger than running_[i]; false if there is nothing left.
+  bool Reclaim(size_t i, const Step& step);
+  void Preempt();
+  bool DropIdlePrompt(int64_t except);
+  bool DropTail(int64_t requester, const Step& step);
+  bool HoldsTail(const Group& group) const;
+  void ReleaseTail(int64_t number, Group* group);
+  void ReleaseAll(Table* table);
+  // Counts what is computed for the first time and again.
+  void Advance(Table* table, int64_t count, int64_t* first_time);
+
+  const Options options_;
+  BlockPool pool_;
+  std::map<int64_t, Group> groups_;
+  std::set<int64_t> holding_;  // groups whose prompt has pages
+  std::set<Name> waiting_;
+  std::vector<Name> running_;    // sorted
+  std::vector<int> free_slots_;  // taken from the back
+  Stats stats_;
 };
 
 }  // namespace tritonrl

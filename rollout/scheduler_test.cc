@@ -4,121 +4,126 @@
 
 #include <map>
 #include <set>
-#include <utility>
 #include <vector>
-
-#include "base/random.h"
 
 namespace tritonrl {
 namespace {
 
-TEST(Scheduler, ServesGroupsInOrderAndSharesPrompts) {
-  Scheduler scheduler(3);
-  scheduler.Add(0, 2);
-  scheduler.Add(1, 3);
-  std::vector<Scheduler::Admission> first = scheduler.Admit();
-  ASSERT_EQ(first.size(), 3u);
-  EXPECT_EQ(first[0].group, 0);
-  EXPECT_EQ(first[1].group, 0);
-  EXPECT_EQ(first[2].group, 1);
-  for (const auto& admission : first) EXPECT_EQ(admission.source, -1);
-  EXPECT_TRUE(scheduler.Admit().empty());
-  EXPECT_EQ(scheduler.num_waiting(), 2);
+using Step = Scheduler::Step;
 
-  // A slot of group 0 falls free: group 1's next sample copies the prompt from its first one.
-  scheduler.Finish(first[0].slot);
-  std::vector<Scheduler::Admission> second = scheduler.Admit();
-  ASSERT_EQ(second.size(), 1u);
-  EXPECT_EQ(second[0].group, 1);
-  EXPECT_EQ(second[0].sample, 1);
-  EXPECT_EQ(second[0].slot, first[0].slot);
-  EXPECT_EQ(second[0].source, first[2].slot);
-
-  // A slot that holds the prompt is taken before others, without a copy.
-  scheduler.Finish(first[1].slot);
-  scheduler.Finish(first[2].slot);
-  std::vector<Scheduler::Admission> third = scheduler.Admit();
-  ASSERT_EQ(third.size(), 1u);
-  EXPECT_EQ(third[0].slot, first[2].slot);
-  EXPECT_EQ(third[0].source, first[2].slot);
-  EXPECT_EQ(scheduler.num_waiting(), 0);
-  EXPECT_EQ(scheduler.num_running(), 2);
+// Collects all draws of a step.
+void CollectAll(const Step& step, Scheduler* scheduler) {
+  for (const Scheduler::Draw& draw : step.draws) scheduler->Collected(draw);
 }
 
-TEST(Scheduler, CancelTakesWaitingSamplesOut) {
-  Scheduler scheduler(2);
-  scheduler.Add(7, 5);
-  scheduler.Add(8, 1);
-  scheduler.Admit();
-  EXPECT_EQ(scheduler.CancelWaiting(7), (std::vector<int>{2, 3, 4}));
-  EXPECT_TRUE(scheduler.CancelWaiting(7).empty());
-  EXPECT_TRUE(scheduler.CancelWaiting(99).empty());
-  EXPECT_EQ(scheduler.num_running(), 2);
-  scheduler.Finish(0);
-  ASSERT_EQ(scheduler.Admit().size(), 1u);
+TEST(Scheduler, AGroupsPromptIsComputedOnceAndShared) {
+  Scheduler scheduler({.num_pages = 20, .page_size = 4, .max_running = 8, .max_step_tokens = 100});
+  scheduler.Add(0, 10, 6, 3);
+  Step step = scheduler.Schedule();
+  ASSERT_EQ(step.slices.size(), 1u);
+  EXPECT_EQ(step.slices[0].sample, -1);
+  EXPECT_EQ(step.slices[0].count, 10);
+  EXPECT_EQ(step.slices[0].draws, 3);
+  EXPECT_EQ(step.draws.size(), 3u);
+  EXPECT_TRUE(scheduler.Schedule().slices.size() == 3) << "their first tokens are in their slots";
+
+  // Two whole pages in common; two copies of the third, and the last sample has it for its own.
+  EXPECT_EQ(scheduler.pool().num_pages() - scheduler.pool().num_free(), 2 + 3);
+  EXPECT_EQ(scheduler.stats().prompt_tokens, 10);
+  EXPECT_EQ(scheduler.stats().shared_tokens, 20);
+  for (int sample = 0; sample < 3; ++sample) scheduler.Finish(0, sample);
+  EXPECT_EQ(scheduler.pool().num_free(), 20);
 }
 
-// Random operations against a plain record of what each slot holds: no slot is used twice, every
-// sample runs once, each prompt is computed once, and copies come from slots that hold it.
-TEST(Scheduler, RandomOperationsKeepItsPromises) {
-  Philox random(5);
-  for (int round = 0; round < 20; ++round) {
-    const int num_slots = 1 + static_cast<int>(random.Below(9));
-    Scheduler scheduler(num_slots);
-    std::map<int, int64_t> running;   // slot -> group
-    std::map<int, int64_t> contents;  // slot -> group whose prompt it holds
-    std::map<int64_t, int> wanted;    // group -> samples
-    std::set<int64_t> computed;
-    std::set<int64_t> cancelled;
-    std::set<std::pair<int64_t, int>> started;
-    int64_t next_group = 0;
-    int64_t expected = 0;
-    for (int operation = 0; operation < 5000; ++operation) {
-      const uint64_t kind = random.Below(20);
-      if (kind < 3) {
-        wanted[next_group] = 1 + static_cast<int>(random.Below(8));
-        expected += wanted[next_group];
-        scheduler.Add(next_group, wanted[next_group]);
-        ++next_group;
-      } else if (kind == 3 && next_group > 0) {
-        const int64_t group = static_cast<int64_t>(random.Below(next_group));
-        for (int sample : scheduler.CancelWaiting(group)) {
-          ASSERT_TRUE(started.insert({group, sample}).second);
-          cancelled.insert(group);
-        }
-      } else if (kind < 12 && !running.empty()) {
-        auto it = std::next(running.begin(), static_cast<int>(random.Below(running.size())));
-        scheduler.Finish(it->first);
-        running.erase(it);
-      } else {
-        std::set<int64_t> computed_now;
-        const std::vector<Scheduler::Admission> admissions = scheduler.Admit();
-        // As the engine does: copies first, then computed prompts.
-        for (const auto& admission : admissions) {
-          ASSERT_EQ(running.count(admission.slot), 0u);
-          running[admission.slot] = admission.group;
-          ASSERT_TRUE(started.insert({admission.group, admission.sample}).second);
-          ASSERT_LT(admission.sample, wanted[admission.group]);
-          if (admission.source < 0) {
-            computed_now.insert(admission.group);
-          } else {
-            ASSERT_EQ(contents[admission.source], admission.group);
-            contents[admission.slot] = admission.group;
-          }
-        }
-        for (const auto& admission : admissions) {
-          if (admission.source < 0) contents[admission.slot] = admission.group;
-        }
-        for (int64_t group : computed_now) {
-          ASSERT_TRUE(computed.insert(group).second) << "prompt computed twice";
-        }
-        ASSERT_TRUE(static_cast<int>(running.size()) == num_slots || scheduler.num_waiting() == 0);
-      }
-      ASSERT_EQ(scheduler.num_running(), static_cast<int>(running.size()));
-      ASSERT_EQ(scheduler.num_waiting() + static_cast<int64_t>(started.size()), expected);
-    }
-    EXPECT_GT(started.size(), 500u);
+TEST(Scheduler, CopiesComeBeforeTheFirstWrite) {
+  Scheduler scheduler({.num_pages = 20, .page_size = 4, .max_running = 8, .max_step_tokens = 100});
+  scheduler.Add(0, 6, 6, 2);
+  Step step = scheduler.Schedule();
+  const int32_t tail = step.slices[0].pages[1];
+  CollectAll(step, &scheduler);
+  step = scheduler.Schedule();
+  ASSERT_EQ(step.copies.size(), 1u);
+  EXPECT_EQ(step.copies[0].from, tail);
+  ASSERT_EQ(step.slices.size(), 2u);
+  EXPECT_EQ(step.slices[0].pages[1], step.copies[0].to);
+  EXPECT_EQ(step.slices[1].pages[1], tail);
+  EXPECT_EQ(step.slices[0].pages[0], step.slices[1].pages[0]);
+  EXPECT_EQ(step.slices[0].first, 6);
+}
+
+TEST(Scheduler, PromptsComeInChunksBesideAllThatDecode) {
+  Scheduler scheduler({.num_pages = 100, .page_size = 4, .max_running = 4, .max_step_tokens = 8});
+  scheduler.Add(0, 3, 50, 2);
+  CollectAll(scheduler.Schedule(), &scheduler);
+  scheduler.Add(1, 20, 5, 2);
+  std::vector<int64_t> chunks;
+  for (int i = 0; i < 4; ++i) {
+    const Step step = scheduler.Schedule();
+    CollectAll(step, &scheduler);
+    ASSERT_EQ(step.slices.size(), 3u);
+    EXPECT_EQ(step.slices[0].sample, 0);
+    EXPECT_EQ(step.slices[1].sample, 1);
+    EXPECT_EQ(step.slices[2].group, 1);
+    chunks.push_back(step.slices[2].count);
   }
+  EXPECT_EQ(chunks, (std::vector<int64_t>{6, 6, 6, 2}));
+  EXPECT_EQ(scheduler.Schedule().slices.size(), 4u);
+}
+
+TEST(Scheduler, SamplesThatWaitHaveTheirFirstTokenFromTheOnePrompt) {
+  Scheduler scheduler({.num_pages = 100, .page_size = 4, .max_running = 2, .max_step_tokens = 64});
+  scheduler.Add(0, 9, 3, 5);
+  const Step step = scheduler.Schedule();
+  ASSERT_EQ(step.draws.size(), 5u);
+  EXPECT_EQ(step.draws[0].slot, 0);
+  EXPECT_EQ(step.draws[1].slot, 1);
+  EXPECT_EQ(step.draws[2].slot, -1);
+  CollectAll(step, &scheduler);
+  scheduler.Finish(0, 0);
+  scheduler.Finish(0, 3);  // its first token was a stop token
+  std::set<int> samples;
+  for (const Scheduler::Slice& slice : scheduler.Schedule().slices) samples.insert(slice.sample);
+  EXPECT_EQ(samples, (std::set<int>{1, 2}));
+  EXPECT_EQ(scheduler.stats().prompt_tokens, 9);
+  EXPECT_EQ(scheduler.num_waiting(), 1);
+}
+
+TEST(Scheduler, TheYoungestGivesWayAndComesBack) {
+  // Two samples of 3 pages each at their end; there are 4.
+  Scheduler scheduler({.num_pages = 4, .page_size = 4, .max_running = 2, .max_step_tokens = 64});
+  scheduler.Add(0, 4, 9, 1);
+  scheduler.Add(1, 4, 9, 1);
+  EXPECT_FALSE(scheduler.Fits(4, 14));
+  EXPECT_TRUE(scheduler.Fits(4, 13));
+  std::map<int64_t, int64_t> drawn;
+  bool waited = false;
+  while (drawn[0] < 9) {
+    const Step step = scheduler.Schedule();
+    ASSERT_FALSE(step.slices.empty());
+    EXPECT_EQ(step.slices[0].group, 0) << "the oldest is never left out";
+    for (const Scheduler::Draw& draw : step.draws) drawn[draw.group] = draw.index + 1;
+    CollectAll(step, &scheduler);
+    waited = waited || scheduler.num_waiting() == 1;
+  }
+  EXPECT_TRUE(waited);
+  EXPECT_EQ(scheduler.stats().preemptions, 1);
+  scheduler.Finish(0, 0);
+  const int64_t before = drawn[1];
+  const Step step = scheduler.Schedule();
+  ASSERT_EQ(step.slices.size(), 1u);
+  EXPECT_EQ(step.slices[0].first, 4) << "the prompt is still there";
+  EXPECT_EQ(step.slices[0].count, before);
+  EXPECT_EQ(step.draws[0].index, before);
+  EXPECT_EQ(scheduler.stats().recomputed_tokens, before - 1);
+}
+
+TEST(Scheduler, AdmissionLeavesRoomToGrow) {
+  // Each sample is of 4 pages at its end, 1 at its beginning. Not all 8 that would fit are let in.
+  Scheduler scheduler({.num_pages = 8, .page_size = 4, .max_running = 8, .max_step_tokens = 64});
+  for (int64_t group = 0; group < 8; ++group) scheduler.Add(group, 3, 14, 1);
+  CollectAll(scheduler.Schedule(), &scheduler);
+  EXPECT_GT(scheduler.num_running(), 2);
+  EXPECT_LT(scheduler.num_running(), 6);
 }
 
 }  // namespace

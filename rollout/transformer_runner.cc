@@ -1,14 +1,17 @@
 #include "rollout/transformer_runner.h"
 
 #include <ATen/core/Tensor.h>
+#include <unistd.h>
 
+#include <algorithm>
 #include <exception>
+#include <limits>
 #include <string>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "absl/types/span.h"
 #include "base/status.h"
-#include "model/packed_batch.h"
 
 namespace tritonrl {
 namespace {
@@ -32,77 +35,133 @@ absl::Status Guard(const char* what, Work work) {
   }
 }
 
-at::Tensor ToHost(const at::Tensor& logits) { return logits.to(at::kCPU, at::kFloat).contiguous(); }
+absl::Status CheckOptions(const TransformerRunner::Options& options, const ModelConfig& config) {
+  constexpr int kMost = 65536;
+  if (options.max_running < 1 || options.max_running > kMost) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("max_running is ", options.max_running, ", must be in [1, ", kMost, "]"));
+  }
+  if (options.max_length > config.max_positions) {
+    return absl::InvalidArgumentError(absl::StrCat("max_length is ", options.max_length,
+                                                   ", but the model's max_position_embeddings is ",
+                                                   config.max_positions));
+  }
+  if (options.cache_bytes < 0 || options.max_step_tokens < 0) {
+    return absl::InvalidArgumentError(absl::StrCat("cache_bytes is ", options.cache_bytes,
+                                                   " and max_step_tokens ", options.max_step_tokens,
+                                                   ", must be 0 (chosen) or more"));
+  }
+  return absl::OkStatus();
+}
+
+int64_t ChosenPages(const TransformerRunner::Options& options, int64_t page_bytes,
+                    at::Device device) {
+  const int64_t one = PagedCache::Pages(options.max_length);
+  const int64_t all = one * options.max_running;
+  if (!device.is_cpu()) return all;
+  const int64_t memory = int64_t{sysconf(_SC_PHYS_PAGES)} * sysconf(_SC_PAGESIZE);
+  return std::clamp(memory / 4 / page_bytes, one, all);
+}
 
 }  // namespace
 
 absl::StatusOr<std::unique_ptr<TransformerRunner>> TransformerRunner::Create(
-    std::shared_ptr<Weights> weights, const Options& options) {
+    std::shared_ptr<Weights> weights, const Options& given) {
   const ModelConfig& config = weights->config();
-  const int64_t length = options.max_length > 0 ? options.max_length : config.max_positions;
-  if (options.num_slots < 1) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("num_slots is ", options.num_slots, ", must be 1 or more"));
+  RETURN_IF_ERROR(CheckOptions(given, config));
+  Options options = given;
+  if (options.max_length <= 0) options.max_length = config.max_positions;
+  if (options.max_step_tokens == 0) options.max_step_tokens = 1024;
+  options.max_step_tokens = std::max(options.max_step_tokens, options.max_running);
+  const int64_t page_bytes = PagedCache::PageBytes(config, weights->dtype());
+  const int64_t pages = options.cache_bytes == 0
+                            ? ChosenPages(options, page_bytes, weights->device())
+                            : options.cache_bytes / page_bytes;
+  if (pages < 1) {
+    return absl::InvalidArgumentError(absl::StrCat("cache_bytes is ", options.cache_bytes, ", but ",
+                                                   PagedCache::kPage, " tokens of this model take ",
+                                                   page_bytes));
   }
-  if (length > config.max_positions) {
-    return absl::InvalidArgumentError(absl::StrCat("max_length is ", length,
-                                                   ", but the model's max_position_embeddings is ",
-                                                   config.max_positions));
-  }
-  const int64_t bytes = DecodeCache::Bytes(config, options.num_slots, length, weights->dtype());
-  std::unique_ptr<DecodeCache> cache;
+  options.cache_bytes = pages * page_bytes;
+  std::unique_ptr<PagedCache> cache;
   std::unique_ptr<Transformer> transformer;
   const absl::Status made = Guard("the cache", [&] {
-    cache = std::make_unique<DecodeCache>(config, options.num_slots, length, weights->device(),
-                                          weights->dtype());
+    if (pages > std::numeric_limits<int32_t>::max()) throw std::bad_alloc();
+    cache = std::make_unique<PagedCache>(config, pages, weights->device(), weights->dtype());
     Transformer::Options transformer_options;
     transformer_options.cpu_threads = options.cpu_threads;
     transformer = std::make_unique<Transformer>(config, std::move(weights), transformer_options);
   });
   if (!made.ok()) {
-    return absl::ResourceExhaustedError(
-        absl::StrCat("no room for a cache of ", bytes >> 20, " MiB (", options.num_slots,
-                     " slots of ", length, " tokens); lower one of the two: ", made.message()));
+    return absl::ResourceExhaustedError(absl::StrCat(
+        "no room for a cache of ", options.cache_bytes >> 20, " MiB (", pages * PagedCache::kPage,
+        " tokens); lower cache_bytes, or max_running or max_length if that is 0: ",
+        made.message()));
   }
   return std::unique_ptr<TransformerRunner>(
-      new TransformerRunner(std::move(transformer), std::move(cache)));
+      new TransformerRunner(options, std::move(transformer), std::move(cache)));
 }
 
-TransformerRunner::TransformerRunner(std::unique_ptr<Transformer> transformer,
-                                     std::unique_ptr<DecodeCache> cache)
-    : transformer_(std::move(transformer)), cache_(std::move(cache)) {}
+TransformerRunner::TransformerRunner(const Options& options,
+                                     std::unique_ptr<Transformer> transformer,
+                                     std::unique_ptr<PagedCache> cache)
+    : options_(options),
+      transformer_(std::move(transformer)),
+      cache_(std::move(cache)),
+      samplers_(transformer_->num_threads()),
+      last_token_(options.max_running) {}
 
-int64_t TransformerRunner::vocab_size() const { return transformer_->config().vocab_size; }
+absl::Status TransformerRunner::Launch(const ModelStep& step) {
+  return Guard("a step of generation", [&] { results_.push_back(DrawAll(step, RunModel(step))); });
+}
 
-int TransformerRunner::num_slots() const { return static_cast<int>(cache_->num_slots()); }
+at::Tensor TransformerRunner::RunModel(const ModelStep& step) {
+  for (const PageCopy& copy : step.copies) cache_->CopyPage(copy.from, copy.to);
+  std::vector<TokenSlice> slices;
+  slices.reserve(step.slices.size());
+  for (const StepSlice& slice : step.slices) {
+    const absl::Span<const int32_t> tokens =
+        slice.tokens.empty() ? absl::MakeConstSpan(&last_token_.at(slice.slot), 1)
+                             : absl::MakeConstSpan(slice.tokens.data(), slice.tokens.size());
+    slices.push_back({.tokens = tokens,
+                      .first = slice.first,
+                      .pages = absl::MakeConstSpan(slice.pages.data(), slice.pages.size()),
+                      .logits = slice.draws > 0});
+  }
+  return transformer_->Step(slices, cache_.get()).to(at::kCPU).contiguous();
+}
 
-int64_t TransformerRunner::max_length() const { return cache_->max_length(); }
-
-absl::Status TransformerRunner::Prefill(const std::vector<int32_t>& prompt,
-                                        const std::vector<int64_t>& slots,
-                                        std::vector<float>* logits) {
-  return Guard("computing a prompt", [&] {
-    const std::vector<std::vector<int32_t>> prompts = {prompt};
-    const std::vector<std::vector<int64_t>> all_slots = {slots};
-    const PackedBatch batch = PackSequences(prompts, transformer_->weights()->device());
-    const at::Tensor rows = ToHost(transformer_->Prefill(batch, all_slots, cache_.get()));
-    const float* data = rows.const_data_ptr<float>();
-    logits->assign(data, data + rows.numel());
+std::vector<TokenDraw> TransformerRunner::DrawAll(const ModelStep& step, const at::Tensor& logits) {
+  std::vector<int64_t> row;  // of each draw
+  int64_t rows = 0;
+  for (const StepSlice& slice : step.slices) {
+    row.insert(row.end(), slice.draws, rows);
+    rows += slice.draws > 0 ? 1 : 0;
+  }
+  const int64_t vocab = vocab_size(), count = static_cast<int64_t>(row.size());
+  const float* data = logits.const_data_ptr<float>();
+  std::vector<TokenDraw> draws(count);
+  const int64_t parts = static_cast<int64_t>(samplers_.size());
+  transformer_->ParallelFor(parts, [&](int64_t part) {
+    for (int64_t i = part * count / parts; i < (part + 1) * count / parts; ++i) {
+      const StepDraw& draw = step.draws[i];
+      const absl::StatusOr<TokenDraw> drawn =
+          samplers_[part].Draw({data + row[i] * vocab, static_cast<size_t>(vocab)}, *draw.sampling,
+                               TokenUniform(draw.stream, draw.position));
+      draws[i] = drawn.ok() ? *drawn : TokenDraw{.token = -1};
+    }
   });
+  for (int64_t i = 0; i < count; ++i) {
+    if (step.draws[i].slot >= 0) last_token_.at(step.draws[i].slot) = draws[i].token;
+  }
+  return draws;
 }
 
-absl::Status TransformerRunner::CopyPrompt(int64_t from, int64_t to, int64_t length) {
-  return Guard("copying a prompt", [&] { cache_->CopySlot(from, to, length); });
-}
-
-absl::StatusOr<std::span<const float>> TransformerRunner::Decode(
-    const std::vector<int64_t>& tokens, const std::vector<int64_t>& slots,
-    const std::vector<int64_t>& positions) {
-  const absl::Status status = Guard("a decode step", [&] {
-    logits_ = ToHost(transformer_->DecodeStep(tokens, slots, positions, cache_.get()));
-  });
-  if (!status.ok()) return status;
-  return std::span<const float>(logits_.const_data_ptr<float>(), logits_.numel());
+absl::StatusOr<std::vector<TokenDraw>> TransformerRunner::Collect() {
+  if (results_.empty()) return absl::FailedPreconditionError("no step has been launched");
+  std::vector<TokenDraw> draws = std::move(results_.front());
+  results_.pop_front();
+  return draws;
 }
 
 absl::StatusOr<std::unique_ptr<Engine>> MakeBatchedEngine(

@@ -4,54 +4,70 @@
 #include <ATen/core/Tensor.h>
 
 #include <cstdint>
+#include <deque>
 #include <memory>
-#include <span>
 #include <vector>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
-#include "model/decode_cache.h"
+#include "model/paged_cache.h"
 #include "model/transformer.h"
 #include "model/weights.h"
 #include "rollout/batched_engine.h"
 #include "rollout/engine.h"
 #include "rollout/model_runner.h"
+#include "rollout/sampler.h"
 
 namespace tritonrl {
 
-// A Transformer with its cache, on any device. LibTorch's exceptions become a Status here.
+// A Transformer with its cache, on any device, and a Sampler on the CPU; a step is done when Launch
+// returns. LibTorch's exceptions become a Status here.
 class TransformerRunner : public ModelRunner {
  public:
   struct Options {
-    // Sequences that run side by side.
-    int num_slots = 64;
+    // Most sequences that run side by side, at most 65536.
+    int max_running = 64;
+    // Memory for keys and values. 0: enough for max_running sequences of max_length, on the CPU at
+    // most a quarter of the machine's memory (which is taken only as it is used).
+    int64_t cache_bytes = 0;
+    // Most tokens of a step, prompts and running sequences together; 0: 1024. At least max_running
+    // are taken.
+    int max_step_tokens = 0;
     // Most tokens of prompt and response together; 0 means the model's max_position_embeddings.
     int64_t max_length = 0;
     // Threads on the CPU; 0 means all hardware threads. Results do not depend on it.
     int cpu_threads = 0;
   };
 
-  // Shares `weights`, whose device and type are used for the cache too. ResourceExhausted if the
-  // cache does not fit, with its size and what to lower.
+  // Shares `weights`, whose device and type are used for the cache too. InvalidArgument: an option
+  // out of range. ResourceExhausted if the cache does not fit, with its size and what to lower.
   static absl::StatusOr<std::unique_ptr<TransformerRunner>> Create(std::shared_ptr<Weights> weights,
                                                                    const Options& options);
 
-  int64_t vocab_size() const override;
-  int num_slots() const override;
-  int64_t max_length() const override;
-  absl::Status Prefill(const std::vector<int32_t>& prompt, const std::vector<int64_t>& slots,
-                       std::vector<float>* logits) override;
-  absl::Status CopyPrompt(int64_t from, int64_t to, int64_t length) override;
-  absl::StatusOr<std::span<const float>> Decode(const std::vector<int64_t>& tokens,
-                                                const std::vector<int64_t>& slots,
-                                                const std::vector<int64_t>& positions) override;
+  int64_t vocab_size() const override { return transformer_->config().vocab_size; }
+  int64_t max_length() const override { return options_.max_length; }
+  int num_pages() const override { return static_cast<int>(cache_->num_pages()); }
+  int page_size() const override { return PagedCache::kPage; }
+  int max_running() const override { return options_.max_running; }
+  int max_step_tokens() const override { return options_.max_step_tokens; }
+  int max_in_flight() const override { return 1; }
+  absl::Status Launch(const ModelStep& step) override;
+  absl::StatusOr<std::vector<TokenDraw>> Collect() override;
 
  private:
-  TransformerRunner(std::unique_ptr<Transformer> transformer, std::unique_ptr<DecodeCache> cache);
+  TransformerRunner(const Options& options, std::unique_ptr<Transformer> transformer,
+                    std::unique_ptr<PagedCache> cache);
 
+  // Logits [slices with draws, vocab] on the CPU.
+  at::Tensor RunModel(const ModelStep& step);
+  std::vector<TokenDraw> DrawAll(const ModelStep& step, const at::Tensor& logits);
+
+  const Options options_;  // with no 0 left
   std::unique_ptr<Transformer> transformer_;
-  std::unique_ptr<DecodeCache> cache_;
-  at::Tensor logits_;  // Of the last Decode, on the CPU.
+  std::unique_ptr<PagedCache> cache_;
+  std::vector<Sampler> samplers_;    // one for each thread
+  std::vector<int32_t> last_token_;  // of each slot
+  std::deque<std::vector<TokenDraw>> results_;
 };
 
 // An engine for `weights`, which it shares and does not copy.

@@ -13,6 +13,8 @@
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
 #include "model/packed_batch.h"
+#include "model/paged_cache.h"
+#include "rollout/sampler.h"
 
 namespace tritonrl {
 namespace {
@@ -57,10 +59,8 @@ GenerateRequest Request(uint64_t id, int n) {
 using SampleMap = std::map<std::pair<uint64_t, int>, Sample>;
 
 SampleMap Generate(const std::shared_ptr<Weights>& weights,
-                   const std::vector<GenerateRequest>& requests, int slots, int threads) {
-  TransformerRunner::Options options;
-  options.num_slots = slots;
-  options.cpu_threads = threads;
+                   const std::vector<GenerateRequest>& requests,
+                   const TransformerRunner::Options& options, EngineStats* stats = nullptr) {
   absl::StatusOr<std::unique_ptr<Engine>> engine = MakeBatchedEngine(weights, options);
   EXPECT_TRUE(engine.ok()) << engine.status();
   for (const GenerateRequest& request : requests) {
@@ -77,6 +77,7 @@ SampleMap Generate(const std::shared_ptr<Weights>& weights,
     const std::pair<uint64_t, int> name(sample->request_id, sample->index);
     samples[name] = *std::move(sample);
   }
+  if (stats != nullptr) *stats = (*engine)->Stats();
   return samples;
 }
 
@@ -91,21 +92,67 @@ void ExpectSame(const SampleMap& a, const SampleMap& b) {
   }
 }
 
-TEST(TransformerEngine, SamplesDoNotDependOnBatchSlotsOrThreads) {
+TEST(TransformerEngine, SamplesDoNotDependOnBatchMemoryChunksOrThreads) {
   const std::shared_ptr<Weights> weights = SmallWeights();
   std::vector<GenerateRequest> requests;
   for (uint64_t id = 0; id < 6; ++id) requests.push_back(Request(id, 1 + static_cast<int>(id)));
-  const SampleMap expected = Generate(weights, requests, 64, 2);
+  EngineStats stats;
+  const SampleMap expected = Generate(weights, requests, {.cpu_threads = 2}, &stats);
   ASSERT_EQ(expected.size(), 21u);
-  ExpectSame(expected, Generate(weights, requests, 1, 1));
-  ExpectSame(expected, Generate(weights, requests, 5, 2));
+  EXPECT_EQ(stats.preemptions, 0);
+  EXPECT_EQ(stats.prompt_tokens, 3 + 8 + 13 + 18 + 3 + 8);
+  ExpectSame(expected, Generate(weights, requests, {.max_running = 1, .cpu_threads = 1}));
+  ExpectSame(expected, Generate(weights, requests, {.max_running = 5, .cpu_threads = 2}));
+  ExpectSame(expected,
+             Generate(weights, requests, {.max_running = 5, .max_step_tokens = 7, .cpu_threads = 2},
+                      &stats));
+  EXPECT_EQ(stats.preemptions, 0);
+  // Six pages of 16 tokens: one sample may take four.
+  const int64_t bytes = 6 * PagedCache::PageBytes(SmallConfig(), at::kFloat);
+  ExpectSame(expected, Generate(weights, requests, {.cache_bytes = bytes}, &stats));
+  EXPECT_GT(stats.preemptions, 0);
+  EXPECT_GT(stats.recomputed_tokens, 0);
+  EXPECT_EQ(stats.num_pages, 6);
   std::reverse(requests.begin(), requests.end());
-  ExpectSame(expected, Generate(weights, requests, 7, 3));
+  ExpectSame(expected, Generate(weights, requests, {.max_running = 7, .cpu_threads = 3}));
   GenerateRequest part = Request(5, 2);  // Two of the six samples of a group, alone.
   part.first_index = 3;
-  const SampleMap alone = Generate(weights, {part}, 64, 1);
+  const SampleMap alone = Generate(weights, {part}, {.cpu_threads = 1});
   ASSERT_EQ(alone.size(), 2u);
   ExpectSame(alone, expected);
+}
+
+// The engine in its simplest form: every token from a computation of the whole sequence.
+TEST(TransformerEngine, SamplesAreThoseOfAFullRecomputation) {
+  const std::shared_ptr<Weights> weights = SmallWeights();
+  const std::vector<GenerateRequest> requests = {Request(1, 3), Request(2, 2), Request(7, 3)};
+  const Transformer transformer(SmallConfig(), weights);
+  PagedCache cache(SmallConfig(), 8, at::kCPU, at::kFloat);
+  const std::vector<int32_t> pages = {3, 1, 0, 2, 4, 7, 6, 5};
+  Sampler sampler;
+  double worst = 0;
+  for (const auto& [name, sample] : Generate(weights, requests, {.max_running = 4})) {
+    const GenerateRequest& request =
+        *std::find_if(requests.begin(), requests.end(),
+                      [id = name.first](const GenerateRequest& r) { return r.id == id; });
+    std::vector<int32_t> sequence = request.prompt;
+    for (int t = 0; t < static_cast<int>(sample.tokens.size()); ++t) {
+      const double uniform = TokenUniform(request.key, sample.index, t);
+      const auto draw = [&](const at::Tensor& logits) {
+        const at::Tensor row = logits.select(0, logits.size(0) - 1).contiguous();
+        return *sampler.Draw({row.const_data_ptr<float>(), static_cast<size_t>(row.numel())},
+                             request.sampling, uniform);
+      };
+      const TokenDraw same = draw(transformer.Step({{sequence, 0, pages, true}}, &cache));
+      ASSERT_EQ(same.token, sample.tokens[t]);
+      ASSERT_EQ(same.log_prob, sample.log_probs[t]) << "bit for bit";
+      const TokenDraw forward = draw(transformer.Logits(PackSequences({sequence})));
+      ASSERT_EQ(forward.token, sample.tokens[t]);
+      worst = std::max<double>(worst, std::abs(forward.log_prob - sample.log_probs[t]));
+      sequence.push_back(sample.tokens[t]);
+    }
+  }
+  EXPECT_LT(worst, 1e-5);
 }
 
 TEST(TransformerEngine, LogProbsAreTheLearners) {
@@ -115,7 +162,8 @@ TEST(TransformerEngine, LogProbsAreTheLearners) {
   double worst = 0;
   double sum = 0;
   int64_t tokens = 0;
-  for (const auto& [name, sample] : Generate(weights, requests, 8, 2)) {
+  for (const auto& [name, sample] :
+       Generate(weights, requests, {.max_running = 8, .cpu_threads = 2})) {
     const GenerateRequest& request = requests[name.first - 1];
     std::vector<int32_t> sequence = request.prompt;
     sequence.insert(sequence.end(), sample.tokens.begin(), sample.tokens.end());
@@ -143,7 +191,7 @@ TEST(TransformerEngine, GreedyIsTheArgmaxOfAFullRecomputation) {
   GenerateRequest request = Request(2, 1);
   request.sampling.temperature = 0;
   request.sampling.stop_ids.clear();
-  const SampleMap samples = Generate(weights, {request}, 4, 2);
+  const SampleMap samples = Generate(weights, {request}, {.cpu_threads = 2});
   const Transformer transformer(SmallConfig(), weights);
   std::vector<int32_t> sequence = request.prompt;
   std::vector<int32_t> expected;
@@ -159,7 +207,7 @@ TEST(TransformerEngine, GreedyIsTheArgmaxOfAFullRecomputation) {
 
 TEST(TransformerEngine, SeesTheLearnersWeights) {
   const std::shared_ptr<Weights> weights = SmallWeights();
-  absl::StatusOr<std::unique_ptr<Engine>> engine = MakeBatchedEngine(weights, {.num_slots = 2});
+  absl::StatusOr<std::unique_ptr<Engine>> engine = MakeBatchedEngine(weights, {.max_running = 2});
   ASSERT_TRUE(engine.ok());
   ASSERT_TRUE((*engine)->BeginWeightUpdate().ok());
   at::Tensor(weights->flat()).mul_(0.7);
@@ -168,16 +216,16 @@ TEST(TransformerEngine, SeesTheLearnersWeights) {
   absl::StatusOr<Sample> sample = (*engine)->Next(absl::Now() + absl::Seconds(60));
   ASSERT_TRUE(sample.ok()) << sample.status();
   EXPECT_EQ(sample->weights_version, 1u);
-  const SampleMap expected = Generate(weights->Clone(), {Request(1, 1)}, 2, 2);
+  const SampleMap expected = Generate(weights->Clone(), {Request(1, 1)}, {});
   EXPECT_EQ(sample->log_probs, expected.begin()->second.log_probs);
-  const SampleMap before = Generate(SmallWeights(), {Request(1, 1)}, 2, 2);
+  const SampleMap before = Generate(SmallWeights(), {Request(1, 1)}, {});
   EXPECT_NE(sample->log_probs, before.begin()->second.log_probs);
 }
 
 TEST(TransformerEngine, DamagedWeightsEndWithASentence) {
   const std::shared_ptr<Weights> weights = SmallWeights();
   at::Tensor(weights->Get("model.norm.weight")).fill_(std::nan(""));
-  absl::StatusOr<std::unique_ptr<Engine>> engine = MakeBatchedEngine(weights, {.num_slots = 2});
+  absl::StatusOr<std::unique_ptr<Engine>> engine = MakeBatchedEngine(weights, {.max_running = 2});
   ASSERT_TRUE(engine.ok());
   ASSERT_TRUE((*engine)->Submit(Request(1, 1)).ok());
   const absl::Status status = (*engine)->Next(absl::Now() + absl::Seconds(60)).status();
@@ -187,14 +235,31 @@ TEST(TransformerEngine, DamagedWeightsEndWithASentence) {
 
 TEST(TransformerEngine, ImpossibleSizesAreErrors) {
   const std::shared_ptr<Weights> weights = SmallWeights();
-  absl::Status status = MakeBatchedEngine(weights, {.num_slots = 2, .max_length = 129}).status();
+  const auto says = [&](const TransformerRunner::Options& options, absl::StatusCode code,
+                        absl::string_view part) {
+    const absl::Status status = MakeBatchedEngine(weights, options).status();
+    EXPECT_EQ(status.code(), code) << status;
+    EXPECT_NE(status.message().find(part), absl::string_view::npos) << status;
+  };
+  const auto invalid = absl::StatusCode::kInvalidArgument;
+  says({.max_length = 129}, invalid, "max_position_embeddings is 128");
+  says({.max_running = 0}, invalid, "max_running is 0");
+  says({.max_running = 2000000000}, invalid, "max_running is 2000000000");
+  says({.max_step_tokens = -1}, invalid, "max_step_tokens -1");
+  says({.cache_bytes = 100}, invalid, "16 tokens of this model take 8192");
+  says({.cache_bytes = int64_t{1} << 60}, absl::StatusCode::kResourceExhausted,
+       "1099511627776 MiB");
+}
+
+TEST(TransformerEngine, ARequestLargerThanTheMemoryIsRefused) {
+  const int64_t bytes = 2 * PagedCache::PageBytes(SmallConfig(), at::kFloat);
+  absl::StatusOr<std::unique_ptr<Engine>> engine =
+      MakeBatchedEngine(SmallWeights(), {.cache_bytes = bytes});
+  ASSERT_TRUE(engine.ok()) << engine.status();
+  const absl::Status status = (*engine)->Submit(Request(1, 1));
   EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument);
-  EXPECT_NE(status.message().find("max_position_embeddings is 128"), absl::string_view::npos);
-  EXPECT_EQ(MakeBatchedEngine(weights, {.num_slots = 0}).status().code(),
-            absl::StatusCode::kInvalidArgument);
-  status = MakeBatchedEngine(weights, {.num_slots = 2000000000}).status();
-  EXPECT_EQ(status.code(), absl::StatusCode::kResourceExhausted);
-  EXPECT_NE(status.message().find("2000000000 slots"), absl::string_view::npos) << status;
+  EXPECT_NE(status.message().find("do not fit the cache of 32 tokens"), absl::string_view::npos)
+      << status;
 }
 
 }  // namespace

@@ -147,7 +147,9 @@ void CheckSampling(const SamplingConfig& s, Checks* checks) {
   checks->Range("sampling.top_k", s.top_k(), 0, kInfinity);
   checks->Range("sampling.max_prompt_tokens", s.max_prompt_tokens(), 1, kInfinity);
   checks->Range("sampling.max_response_tokens", s.max_response_tokens(), 1, kInfinity);
-  checks->Range("sampling.slots", s.slots(), 1, kInfinity);
+  checks->Range("sampling.slots", s.slots(), 1, 65536);
+  checks->Range("sampling.cache_gib", s.cache_gib(), 0, 1e6);
+  checks->Range("sampling.max_step_tokens", s.max_step_tokens(), 0, kInfinity);
 }
 
 void CheckTasks(const TasksConfig& tasks, Checks* checks) {

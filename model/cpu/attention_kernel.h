@@ -149,60 +149,6 @@ inline void AttentionBackward(const AttentionTask& t) {
   CopyRows(t.length, dim, d_v, dim, t.d_v, t.d_v_row);
 }
 
-// Scores of kHeads queries with kBlocks blocks of 16 keys, summed over d in rising order as the
-// matrix product of the whole sequence does.
-template <int kHeads, int kBlocks>
-inline void DecodeScores(int64_t head_dim, const float* q, const float* keys, float* scores,
-                         int64_t score_row) {
-  Vec sum[kHeads][kBlocks];
-#pragma GCC unroll 8
-  for (int i = 0; i < kHeads * kBlocks; ++i) sum[i / kBlocks][i % kBlocks] = Zero();
-  for (int64_t d = 0; d < head_dim; ++d) {
-#pragma GCC unroll 4
-    for (int b = 0; b < kBlocks; ++b) {
-      const Vec key = Load(keys + (b * head_dim + d) * kLanes);
-#pragma GCC unroll 2
-      for (int h = 0; h < kHeads; ++h) {
-        sum[h][b] = Fma(Set1(q[h * head_dim + d]), key, sum[h][b]);
-      }
-    }
-  }
-#pragma GCC unroll 8
-  for (int i = 0; i < kHeads * kBlocks; ++i) {
-    Store(scores + i / kBlocks * score_row + i % kBlocks * kLanes, sum[i / kBlocks][i % kBlocks]);
-  }
-}
-
-template <int kHeads>
-inline void DecodeScoresOfHeads(int64_t blocks, int64_t head_dim, const float* q, const float* keys,
-                                float* scores, int64_t score_row) {
-  constexpr int kTogether = 4;  // independent sums that hide the latency of a multiply-add
-  int64_t b = 0;
-  for (; b + kTogether <= blocks; b += kTogether) {
-    DecodeScores<kHeads, kTogether>(head_dim, q, keys + b * head_dim * kLanes, scores + b * kLanes,
-                                    score_row);
-  }
-  for (; b < blocks; ++b) {
-    DecodeScores<kHeads, 1>(head_dim, q, keys + b * head_dim * kLanes, scores + b * kLanes,
-                            score_row);
-  }
-}
-
-inline void AttentionDecode(int64_t length, int64_t head_dim, int64_t group, float scale,
-                            const float* q, const float* keys, const float* values, float* out,
-                            float* scratch) {
-  const int64_t blocks = (length + kLanes - 1) / kLanes, width = blocks * kLanes;
-  int64_t g = 0;
-  for (; g + 2 <= group; g += 2) {
-    DecodeScoresOfHeads<2>(blocks, head_dim, q + g * head_dim, keys, scratch + g * width, width);
-  }
-  if (g < group) {
-    DecodeScoresOfHeads<1>(blocks, head_dim, q + g * head_dim, keys, scratch + g * width, width);
-  }
-  for (g = 0; g < group; ++g) SoftmaxRow(length, length, scale, scratch + g * width);
-  Gemm(group, head_dim, length, scratch, width, 1, values, head_dim, out, head_dim, false);
-}
-
 }  // namespace TRITONRL_SIMD_NAMESPACE
 }  // namespace tritonrl
 

@@ -6,6 +6,7 @@
 #include "model/cpu/attention_kernel.h"
 #include "model/cpu/gemm_kernel.h"
 #include "model/cpu/kernels.h"
+#include "model/cpu/paged_attention_kernel.h"
 #include "model/cpu/row_kernels.h"
 
 namespace tritonrl {
@@ -27,7 +28,7 @@ inline constexpr CpuKernels MakeTable(const char* name) {
       .attention_scratch = AttentionScratch,
       .attention = Attention,
       .attention_backward = AttentionBackward,
-      .attention_decode = AttentionDecode,
+      .attention_paged = AttentionPaged,
       .log_softmax = LogSoftmax,
       .log_softmax_backward = LogSoftmaxBackward,
       .add = AddTo,

@@ -11,6 +11,9 @@
 
 namespace tritonrl {
 
+// Positions of one page of keys and values: a vector's width.
+inline constexpr int64_t kPagePositions = 16;
+
 // Attention of the query heads that share one key/value head, in one sequence of L tokens.
 // Rows are tokens; D = head dimension; head g of a group starts D floats after head g - 1.
 struct AttentionTask {
@@ -38,6 +41,26 @@ struct AttentionTask {
   float* d_v = nullptr;
   int64_t d_v_row = 0;
   float* scratch = nullptr;  // attention_scratch(length, head_dim) floats
+};
+
+// Causal attention of consecutive tokens of one sequence, for the query heads that share one
+// key/value head, to keys and values in pages of 16 positions (kPagePositions).
+struct PagedAttentionTask {
+  int64_t first = 0;     // position of the first query; all positions up to each query are there
+  int64_t rows = 0;      // queries, at positions first, first + 1, ...; at most 1024
+  int64_t head_dim = 0;  // D
+  int64_t group = 0;     // query heads; head g of a row starts D floats after head g - 1
+  float scale = 1.0f;    // on q . k, 1 / sqrt(D)
+  const float* q = nullptr;
+  int64_t q_row = 0;
+  // Page i of the sequence: keys [D, 16] at keys + pages[i] * page_stride, values [16, D] likewise.
+  const float* keys = nullptr;
+  const float* values = nullptr;
+  int64_t page_stride = 0;
+  const int32_t* pages = nullptr;
+  float* out = nullptr;  // [rows, group * D]
+  int64_t out_row = 0;
+  float* scratch = nullptr;  // max(rows, 2) * (first + rows rounded up to 16) floats
 };
 
 struct CpuKernels {
@@ -87,11 +110,8 @@ struct CpuKernels {
   int64_t (*attention_scratch)(int64_t length, int64_t head_dim);  // floats
   void (*attention)(const AttentionTask& task);                    // causal
   void (*attention_backward)(const AttentionTask& task);
-  // One new token: q[group, D], keys[ceil(length / 16), D, 16] (16 positions side by side),
-  // values[length, D], out[group, D]; scratch: group * (length rounded up to 16) floats.
-  void (*attention_decode)(int64_t length, int64_t head_dim, int64_t group, float scale,
-                           const float* q, const float* keys, const float* values, float* out,
-                           float* scratch);
+  // A row's result depends on its own position alone, not on the other rows of the task.
+  void (*attention_paged)(const PagedAttentionTask& task);
 
   // For each row of logits[rows, vocab] with x = logits * inverse_temperature:
   // lse = log sum exp x; log_probs = x[target] - lse; entropy = lse - sum softmax(x) x.

@@ -5,6 +5,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <cstring>
 #include <random>
@@ -202,7 +203,7 @@ struct AttentionCase {
   }
 };
 
-TEST_P(KernelsTest, AttentionForwardAndOneTokenDecoding) {
+TEST_P(KernelsTest, AttentionForward) {
   for (int64_t length : {1, 17, 48, 113}) {
     for (int64_t dim : {8, 32}) {
       AttentionCase c(length, dim, 2);
@@ -228,19 +229,67 @@ TEST_P(KernelsTest, AttentionForwardAndOneTokenDecoding) {
         }
       }
       ExpectNear(c.out, expected, 2e-5, "attention");
-      // The last token by the decoding kernel.
-      const int64_t blocks = (length + 15) / 16;
-      Floats keys(blocks * dim * 16, NAN), out(2 * dim), small(2 * blocks * 16);
-      for (int64_t j = 0; j < length; ++j) {
-        for (int64_t d = 0; d < dim; ++d) {
-          keys[(j / 16 * dim + d) * 16 + j % 16] = c.k[j * dim + d];
-        }
+    }
+  }
+}
+
+// The keys and values of an AttentionCase in pages that lie in any order; what is not there is NaN.
+struct PagedCase {
+  std::vector<int32_t> pages;
+  Floats keys, values;
+
+  explicit PagedCase(const AttentionCase& c) {
+    const int64_t count = (c.length + 15) / 16, dim = c.dim;
+    for (int64_t i = 0; i < count; ++i) pages.push_back((i * 7 + 3) % (7 * count + 4));
+    keys.assign((7 * count + 4) * dim * 16, NAN);
+    values = keys;
+    for (int64_t j = 0; j < c.length; ++j) {
+      for (int64_t d = 0; d < dim; ++d) {
+        keys[(pages[j / 16] * dim + d) * 16 + j % 16] = c.k[j * dim + d];
+        values[(pages[j / 16] * 16 + j % 16) * dim + d] = c.v[j * dim + d];
       }
-      k().attention_decode(length, dim, 2, 1 / std::sqrt(static_cast<float>(dim)),
-                           &c.q[(length - 1) * 2 * dim], keys.data(), c.v.data(), out.data(),
-                           small.data());
-      for (int64_t d = 0; d < 2 * dim; ++d) {
-        ASSERT_NEAR(out[d], c.out[(length - 1) * 2 * dim + d], 1e-6) << d;
+    }
+  }
+
+  // Rows [first, first + rows) of the case; their results go to out[length, group * D].
+  void Run(const CpuKernels& kernels, const AttentionCase& c, int64_t first, int64_t rows,
+           Floats* out) const {
+    const int64_t width = (first + rows + 15) / 16 * 16, row = c.group * c.dim;
+    Floats scratch(std::max<int64_t>(rows, 2) * width, NAN);
+    kernels.attention_paged({.first = first,
+                             .rows = rows,
+                             .head_dim = c.dim,
+                             .group = c.group,
+                             .scale = 1 / std::sqrt(static_cast<float>(c.dim)),
+                             .q = c.q.data() + first * row,
+                             .q_row = row,
+                             .keys = keys.data(),
+                             .values = values.data(),
+                             .page_stride = c.dim * 16,
+                             .pages = pages.data(),
+                             .out = out->data() + first * row,
+                             .out_row = row,
+                             .scratch = scratch.data()});
+  }
+};
+
+TEST_P(KernelsTest, PagedAttentionIsTheSameForRowsAloneAndTogether) {
+  for (int64_t length : {1, 16, 17, 48, 113}) {
+    for (int64_t dim : {8, 32, 128}) {
+      for (int64_t group : {1, 2, 5}) {
+        AttentionCase c(length, dim, group);
+        Floats scratch;
+        k().attention(c.Task(&scratch, k()));
+        const PagedCase paged(c);
+        Floats alone(c.out.size(), NAN), together(c.out.size(), NAN), parts(c.out.size(), NAN);
+        for (int64_t i = 0; i < length; ++i) paged.Run(k(), c, i, 1, &alone);
+        paged.Run(k(), c, 0, length, &together);
+        for (int64_t i = 0; i < length; i += 13) {
+          paged.Run(k(), c, i, std::min<int64_t>(13, length - i), &parts);
+        }
+        for (size_t i = 0; i < alone.size(); ++i) ASSERT_NEAR(alone[i], c.out[i], 2e-6) << i;
+        ASSERT_EQ(alone, together);
+        ASSERT_EQ(alone, parts);
       }
     }
   }
@@ -294,7 +343,7 @@ TEST(KernelsTest, Avx512AndAvx2GiveTheSameBits) {
   const int64_t m = 61, n = 75, depth = 300;
   const Floats a = Random(m * depth, 1), b = Random(depth * n, 2);
   Floats c[2] = {Floats(m * n), Floats(m * n)};
-  Floats out[2];
+  Floats out[2], paged[2] = {Floats(77 * 64), Floats(77 * 64)};
   const CpuKernels* tables[2] = {&Avx512Kernels(), &Avx2Kernels()};
   for (int i = 0; i < 2; ++i) {
     tables[i]->gemm(m, n, depth, a.data(), depth, 1, b.data(), n, c[i].data(), n, false);
@@ -302,9 +351,11 @@ TEST(KernelsTest, Avx512AndAvx2GiveTheSameBits) {
     Floats scratch;
     tables[i]->attention(attention.Task(&scratch, *tables[i]));
     out[i] = attention.out;
+    PagedCase(attention).Run(*tables[i], attention, 0, 77, &paged[i]);
   }
   EXPECT_EQ(c[0], c[1]);
   EXPECT_EQ(out[0], out[1]);
+  EXPECT_EQ(paged[0], paged[1]);
 }
 
 }  // namespace

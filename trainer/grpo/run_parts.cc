@@ -87,6 +87,8 @@ absl::Status LoadModel(RunParts* parts) {
   setup.slots = config.sampling().slots();
   setup.max_prompt_tokens = config.sampling().max_prompt_tokens();
   setup.max_response_tokens = config.sampling().max_response_tokens();
+  setup.cache_gib = config.sampling().cache_gib();
+  setup.max_step_tokens = config.sampling().max_step_tokens();
   setup.threads = threads;
   ASSIGN_OR_RETURN(parts->engine, StartEngine(policy, setup));
   parts->start_up.Part("engine");
@@ -212,7 +214,9 @@ absl::StatusOr<std::unique_ptr<Engine>> StartEngine(const Policy& policy,
                      " positions (max_position_embeddings); lower one of the two"));
   }
   TransformerRunner::Options options;
-  options.num_slots = setup.slots;
+  options.max_running = setup.slots;
+  options.cache_bytes = static_cast<int64_t>(setup.cache_gib * (int64_t{1} << 30));
+  options.max_step_tokens = setup.max_step_tokens;
   options.max_length = length;
   options.cpu_threads = setup.threads;
   return MakeBatchedEngine(policy.weights, options);

@@ -61,10 +61,12 @@ PromptStyle StyleOf(const TasksConfig& tasks);
 
 // What a generation engine needs, apart from the policy.
 struct EngineSetup {
-  int slots = 64;
+  int slots = 64;  // most sequences at a time
   int max_prompt_tokens = 512;
   int max_response_tokens = 640;
-  int threads = 0;  // on the CPU; 0: all
+  double cache_gib = 0;     // 0: as TransformerRunner chooses
+  int max_step_tokens = 0;  // likewise
+  int threads = 0;          // on the CPU; 0: all
 };
 // Shares the policy's weights. Error: prompt and response do not fit the model's positions.
 absl::StatusOr<std::unique_ptr<Engine>> StartEngine(const Policy& policy, const EngineSetup& setup);

@@ -1,0 +1,192 @@
+// What runs on the engine's thread: steps are made, launched and collected.
+
+#include <algorithm>
+#include <span>
+#include <string>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "absl/time/clock.h"
+#include "base/status.h"
+#include "rollout/batched_engine.h"
+#include "rollout/check.h"
+
+namespace tritonrl {
+
+void BatchedEngine::Run() {
+  while (TakeWork()) {
+    const absl::Time start = absl::Now();
+    const absl::Status status = Step();
+    Publish(absl::ToDoubleSeconds(absl::Now() - start));
+    if (!status.ok()) {
+      absl::MutexLock lock(&mutex_);
+      failure_ = AddContext(status, "generation engine");
+      return;
+    }
+  }
+}
+
+void BatchedEngine::Publish(double seconds) {
+  const Scheduler::Stats& totals = scheduler_.stats();
+  absl::MutexLock lock(&mutex_);
+  stats_.prompt_tokens = totals.prompt_tokens;
+  stats_.generated_tokens += step_tokens_;
+  stats_.decode_steps = launched_;
+  stats_.finished_samples += static_cast<int64_t>(ended_.size());
+  stats_.busy_seconds += seconds;
+  stats_.preemptions = totals.preemptions;
+  stats_.recomputed_tokens = totals.recomputed_tokens;
+  stats_.shared_tokens = totals.shared_tokens;
+  stats_.peak_pages = scheduler_.pool().peak();
+  stats_.num_pages = scheduler_.pool().num_pages();
+  step_tokens_ = 0;
+  unfinished_ -= static_cast<int64_t>(ended_.size());
+  for (Sample& sample : ended_) finished_.push_back(std::move(sample));
+  ended_.clear();
+  for (uint64_t request : ended_requests_) active_requests_.erase(request);
+  ended_requests_.clear();
+}
+
+bool BatchedEngine::HasWork() const {
+  return stopping_ || !submitted_.empty() || !cancelled_.empty();
+}
+
+bool BatchedEngine::TakeWork() {
+  std::vector<GenerateRequest> submitted;
+  std::vector<uint64_t> cancelled;
+  uint64_t version = 0;
+  {
+    absl::MutexLock lock(&mutex_);
+    if (groups_.empty()) mutex_.Await(absl::Condition(this, &BatchedEngine::HasWork));
+    if (stopping_) return false;
+    submitted.swap(submitted_);
+    cancelled.swap(cancelled_);
+    version = weights_version_;
+  }
+  for (GenerateRequest& request : submitted) StartGroup(std::move(request), version);
+  for (uint64_t request : cancelled) {
+    const auto it = group_of_request_.find(request);
+    if (it != group_of_request_.end()) CancelGroup(it->second);
+  }
+  return true;
+}
+
+void BatchedEngine::StartGroup(GenerateRequest request, uint64_t weights_version) {
+  const int64_t number = next_group_++;
+  scheduler_.Add(number, static_cast<int64_t>(request.prompt.size()), request.sampling.max_tokens,
+                 request.n);
+  group_of_request_[request.id] = number;
+  Group& group = groups_[number];
+  group.unfinished = request.n;
+  group.ended.resize(request.n);
+  group.samples.resize(request.n);
+  for (int i = 0; i < request.n; ++i) {
+    group.samples[i].request_id = request.id;
+    group.samples[i].index = request.first_index + i;
+    group.samples[i].weights_version = weights_version;
+  }
+  group.request = std::move(request);
+}
+
+absl::Status BatchedEngine::Step() {
+  Scheduler::Step step = scheduler_.Schedule();
+  const bool idle = step.slices.empty();
+  Check(!idle || !in_flight_.empty() || groups_.empty(), "nothing to do for samples that wait");
+  if (!idle) RETURN_IF_ERROR(Launch(std::move(step)));
+  if (!in_flight_.empty() &&
+      (idle || static_cast<int>(in_flight_.size()) >= runner_->max_in_flight())) {
+    RETURN_IF_ERROR(CollectOldest());
+  }
+  // The steps launched ahead still use the weights.
+  while (groups_.empty() && !in_flight_.empty()) RETURN_IF_ERROR(CollectOldest());
+  return absl::OkStatus();
+}
+
+absl::Status BatchedEngine::Launch(Scheduler::Step step) {
+  ModelStep launched;
+  launched.copies = step.copies;
+  launched.slices.reserve(step.slices.size());
+  for (const Scheduler::Slice& slice : step.slices) {
+    const Group& group = groups_.at(slice.group);
+    const std::vector<int32_t>& prompt = group.request.prompt;
+    std::span<const int32_t> tokens = prompt;
+    int64_t first = slice.first;
+    if (slice.sample >= 0) {
+      tokens = group.samples[slice.sample].tokens;
+      first -= static_cast<int64_t>(prompt.size());
+    }
+    // A token whose draw is under way is not known yet; the runner has it in the slot.
+    const bool known = first + slice.count <= static_cast<int64_t>(tokens.size());
+    launched.slices.push_back(
+        {.tokens = known ? tokens.subspan(first, slice.count) : std::span<const int32_t>(),
+         .slot = slice.slot,
+         .first = slice.first,
+         .count = slice.count,
+         .pages = slice.pages,
+         .draws = slice.draws});
+  }
+  launched.draws.reserve(step.draws.size());
+  for (const Scheduler::Draw& draw : step.draws) {
+    const GenerateRequest& request = groups_.at(draw.group).request;
+    launched.draws.push_back(
+        {.slot = draw.slot,
+         .sampling = &request.sampling,
+         .stream = SampleStream(request.key, request.first_index + draw.sample),
+         .position = draw.index});
+  }
+  RETURN_IF_ERROR(runner_->Launch(launched));
+  ++launched_;
+  in_flight_.push_back(std::move(step.draws));
+  return absl::OkStatus();
+}
+
+absl::Status BatchedEngine::CollectOldest() {
+  ASSIGN_OR_RETURN(const std::vector<TokenDraw> tokens, runner_->Collect());
+  const Draws draws = std::move(in_flight_.front());
+  in_flight_.pop_front();
+  Check(tokens.size() == draws.size(), "a step gave another number of tokens");
+  for (size_t i = 0; i < draws.size(); ++i) RETURN_IF_ERROR(AppendToken(draws[i], tokens[i]));
+  return absl::OkStatus();
+}
+
+absl::Status BatchedEngine::AppendToken(const Scheduler::Draw& draw, const TokenDraw& token) {
+  const auto it = groups_.find(draw.group);
+  if (it == groups_.end() || it->second.ended[draw.sample]) return absl::OkStatus();
+  const GenerateRequest& request = it->second.request;
+  if (token.token < 0) {
+    return absl::InternalError(absl::StrCat("request ", request.id, ": ", kLogitsNotFinite));
+  }
+  scheduler_.Collected(draw);
+  Sample& sample = it->second.samples[draw.sample];
+  sample.tokens.push_back(token.token);
+  sample.log_probs.push_back(token.log_prob);
+  ++step_tokens_;
+  const std::vector<int32_t>& stop_ids = request.sampling.stop_ids;
+  if (std::find(stop_ids.begin(), stop_ids.end(), token.token) != stop_ids.end()) {
+    End(draw.group, draw.sample, FinishReason::kStop);
+  } else if (draw.index + 1 >= request.sampling.max_tokens) {
+    End(draw.group, draw.sample, FinishReason::kLength);
+  }
+  return absl::OkStatus();
+}
+
+void BatchedEngine::End(int64_t number, int index, FinishReason reason) {
+  Group& group = groups_.at(number);
+  group.ended[index] = true;
+  group.samples[index].finish_reason = reason;
+  ended_.push_back(std::move(group.samples[index]));
+  scheduler_.Finish(number, index);
+  if (--group.unfinished > 0) return;
+  ended_requests_.push_back(group.request.id);
+  group_of_request_.erase(group.request.id);
+  groups_.erase(number);
+}
+
+void BatchedEngine::CancelGroup(int64_t number) {
+  const std::vector<bool> ended = groups_.at(number).ended;
+  for (int index = 0; index < static_cast<int>(ended.size()); ++index) {
+    if (!ended[index]) End(number, index, FinishReason::kCancelled);
+  }
+}
+
+}  // namespace tritonrl

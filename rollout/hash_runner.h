@@ -1,0 +1,193 @@
+// A language model for tests of the engine, with a cache that can be looked into.
+
+#ifndef TRITONRL_ROLLOUT_HASH_RUNNER_H_
+#define TRITONRL_ROLLOUT_HASH_RUNNER_H_
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <atomic>
+#include <deque>
+#include <functional>
+#include <utility>
+#include <vector>
+
+#include "absl/synchronization/notification.h"
+#include "absl/time/clock.h"
+#include "base/random.h"
+#include "rollout/batched_engine.h"
+
+namespace tritonrl {
+
+inline constexpr int kVocab = 40;
+inline constexpr int32_t kStopToken = 7;
+
+// What the model says after a sequence of tokens: a hash of all of them.
+inline std::vector<float> HashLogits(const std::vector<int32_t>& sequence) {
+  uint64_t key = 1;
+  for (int32_t token : sequence) key = MixKeys({key, static_cast<uint64_t>(token)});
+  Philox random(key);
+  std::vector<float> logits;
+  for (int i = 0; i < kVocab; ++i) logits.push_back(static_cast<float>(random.Normal()));
+  return logits;
+}
+
+// Its pages hold the tokens themselves, from which it computes each draw: a page that is wrongly
+// shared, reused or not filled changes samples. Steps run when they are collected, which is as late
+// as they may.
+class HashRunner : public ModelRunner {
+ public:
+  struct Options {
+    int max_running = 64;
+    int num_pages = 10000;
+    int max_step_tokens = 1024;
+    int in_flight = 1;
+  };
+  static constexpr int kPage = 4;
+
+  explicit HashRunner(const Options& options)
+      : options_(options),
+        pages_(options.num_pages, std::vector<int32_t>(kPage, -1)),
+        last_token_(options.max_running, -1) {}
+
+  int64_t vocab_size() const override { return kVocab; }
+  int64_t max_length() const override { return 100; }
+  int num_pages() const override { return options_.num_pages; }
+  int page_size() const override { return kPage; }
+  int max_running() const override { return options_.max_running; }
+  int max_step_tokens() const override { return options_.max_step_tokens; }
+  int max_in_flight() const override { return options_.in_flight; }
+
+  absl::Status Launch(const ModelStep& step) override {
+    if (gate != nullptr) gate->WaitForNotification();
+    if (fail_after >= 0 && launched >= fail_after) {
+      return absl::ResourceExhaustedError("a step ran out of memory");
+    }
+    if (before_launch) before_launch(launched);
+    ++launched;
+    Copy copy;
+    copy.copies.assign(step.copies.begin(), step.copies.end());
+    for (const StepDraw& draw : step.draws) copy.draws.push_back({draw, *draw.sampling});
+    int64_t total = 0;
+    for (const StepSlice& slice : step.slices) {
+      total += slice.count;
+      speculated += slice.tokens.empty() ? 1 : 0;
+      EXPECT_TRUE(slice.tokens.size() == slice.count || (slice.tokens.empty() && slice.count == 1));
+      EXPECT_EQ(slice.pages.size(), (slice.first + slice.count + kPage - 1) / kPage);
+      copy.slices.push_back({slice,
+                             {slice.tokens.begin(), slice.tokens.end()},
+                             {slice.pages.begin(), slice.pages.end()}});
+    }
+    EXPECT_LE(total, max_step_tokens());
+    flights_.push_back(std::move(copy));
+    EXPECT_LE(static_cast<int>(flights_.size()), options_.in_flight);
+    return absl::OkStatus();
+  }
+
+  absl::StatusOr<std::vector<TokenDraw>> Collect() override {
+    ++collected;
+    const Copy step = std::move(flights_.front());
+    flights_.pop_front();
+    std::vector<std::vector<int32_t>> copied;  // all are read before any is written
+    for (const PageCopy& copy : step.copies) copied.push_back(pages_[copy.from]);
+    for (size_t i = 0; i < copied.size(); ++i) pages_[step.copies[i].to] = copied[i];
+    for (const Slice& slice : step.slices) Write(slice);
+    std::vector<TokenDraw> tokens;
+    auto draw = step.draws.begin();
+    for (const Slice& slice : step.slices) {
+      const std::vector<float> logits = HashLogits(Read(slice));
+      for (int i = 0; i < slice.view.draws; ++i, ++draw) {
+        tokens.push_back(*sampler_.Draw(logits, draw->second,
+                                        TokenUniform(draw->first.stream, draw->first.position)));
+        if (draw->first.slot >= 0) last_token_[draw->first.slot] = tokens.back().token;
+      }
+    }
+    return tokens;
+  }
+
+  std::atomic<int> launched = 0;
+  std::atomic<int> collected = 0;
+  std::atomic<int> speculated = 0;  // slices whose token was not known when they were launched
+  int fail_after = -1;
+  absl::Notification* gate = nullptr;      // Launch waits for it
+  std::function<void(int)> before_launch;  // told the number of the launch
+
+ private:
+  struct Slice {
+    StepSlice view;
+    std::vector<int32_t> tokens, pages;
+  };
+  struct Copy {
+    std::vector<PageCopy> copies;
+    std::vector<Slice> slices;
+    std::vector<std::pair<StepDraw, SamplingSettings>> draws;
+  };
+
+  void Write(const Slice& slice) {
+    for (int64_t k = 0; k < slice.view.count; ++k) {
+      const int64_t position = slice.view.first + k;
+      pages_[slice.pages[position / kPage]][position % kPage] =
+          slice.tokens.empty() ? last_token_.at(slice.view.slot) : slice.tokens[k];
+    }
+  }
+
+  std::vector<int32_t> Read(const Slice& slice) const {
+    std::vector<int32_t> sequence;
+    for (int64_t p = 0; p < slice.view.first + slice.view.count; ++p) {
+      sequence.push_back(pages_[slice.pages[p / kPage]][p % kPage]);
+    }
+    return sequence;
+  }
+
+  const Options options_;
+  std::vector<std::vector<int32_t>> pages_;
+  std::vector<int32_t> last_token_;
+  std::deque<Copy> flights_;
+  Sampler sampler_;
+};
+
+inline GenerateRequest Request(uint64_t id, int n, int max_tokens = 30) {
+  GenerateRequest request;
+  request.id = id;
+  request.prompt = {1, 2, static_cast<int32_t>(3 + id % 30)};
+  request.n = n;
+  request.sampling.max_tokens = max_tokens;
+  request.sampling.stop_ids = {kStopToken};
+  request.key = {.run_seed = 9, .step = 4, .task = id};
+  return request;
+}
+
+// The same sample computed alone, from the definition.
+inline Sample Reference(const GenerateRequest& request, int index) {
+  Sampler sampler;
+  Sample sample;
+  sample.request_id = request.id;
+  sample.index = index;
+  std::vector<int32_t> sequence = request.prompt;
+  sample.finish_reason = FinishReason::kLength;
+  for (int t = 0; t < request.sampling.max_tokens; ++t) {
+    const TokenDraw draw =
+        *sampler.Draw(HashLogits(sequence), request.sampling, TokenUniform(request.key, index, t));
+    sample.tokens.push_back(draw.token);
+    sample.log_probs.push_back(draw.log_prob);
+    sequence.push_back(draw.token);
+    const std::vector<int32_t>& stops = request.sampling.stop_ids;
+    if (std::find(stops.begin(), stops.end(), draw.token) != stops.end()) {
+      sample.finish_reason = FinishReason::kStop;
+      break;
+    }
+  }
+  return sample;
+}
+
+inline void ExpectSame(const Sample& sample, const Sample& expected) {
+  EXPECT_EQ(sample.tokens, expected.tokens);
+  EXPECT_EQ(sample.log_probs, expected.log_probs);
+  EXPECT_EQ(sample.finish_reason, expected.finish_reason);
+}
+
+inline absl::Time Soon() { return absl::Now() + absl::Seconds(60); }
+
+}  // namespace tritonrl
+
+#endif  // TRITONRL_ROLLOUT_HASH_RUNNER_H_
