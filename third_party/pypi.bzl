@@ -219,6 +219,7 @@ FLASHINFER_COPTS = ["-Iexternal/flashinfer/" + folder for folder in [
     "cccl/libcudacxx/include",
     "cccl/thrust",
     "cutlass/include",
+    "cutlass/tools/util/include",
 ]]
 
 def _pypi_flashinfer_impl(ctx):

@@ -44,7 +44,8 @@ elif [ "$kind" = headers ]; then
     "$python" -c '
 import sys, zipfile
 # Of FlashInfer also the CCCL and CUTLASS that it was written for.
-folders = ["include/", "flashinfer/data/include/", "flashinfer/data/cutlass/include/"]
+folders = ["include/", "flashinfer/data/include/"]
+folders += ["flashinfer/data/cutlass/" + part for part in ("include/", "tools/util/include/")]
 folders += ["flashinfer/data/cccl/" + part for part in ("cub/", "libcudacxx/include/", "thrust/")]
 with zipfile.ZipFile(sys.argv[1]) as wheel:
     wheel.extractall(sys.argv[2], [name for name in wheel.namelist() if name.startswith(tuple(folders))])
