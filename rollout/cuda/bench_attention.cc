@@ -63,7 +63,7 @@ struct Rows {
     queries = at::empty({rows, kShape.query_heads, kShape.head_dim},
                         at::TensorOptions(at::kCUDA).dtype(at::kBFloat16))
                   .normal_();
-    out = at::empty_like(queries);
+    out = at::empty(queries.sizes(), queries.options());
   }
   AttentionRows view() const {
     return {queries.const_data_ptr(), out.data_ptr(), queries.size(0),

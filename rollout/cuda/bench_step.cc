@@ -170,7 +170,7 @@ void BenchSampling() {
             << "  rows  logits   plain  top_k 50  top_p 0.95  greedy\n";
   const at::Tensor flat = Numbers({256, kVocab}, at::kFloat);
   // As of a model that knows: a few tokens hold nearly all.
-  const at::Tensor peaked = flat * 2.0;
+  const at::Tensor peaked = flat.mul(2.0);
   peaked.slice(1, 1000, 1020).add_(12.0);
   for (const int count : {1, 32, 256}) {
     for (const bool of_peaked : {true, false}) {

@@ -1,0 +1,66 @@
+#!/bin/bash
+# Packs programs for a machine with a GPU that has torch's wheels but no build tools:
+#   tools/bundle.sh OUT.tar.gz //trainer:sft //trainer:grpo_hrd ...
+# In the archive: bin/ (programs), runfiles/ (their data), lib/ (Debian's libraries, without glibc and
+# libstdc++), sandbox/ (bubblewrap) and `run`, which starts one of them:  ./run sft --config=...
+# The machine needs Python with torch 2.11 (CUDA 13) and triton 3.6; ./run asks python3 where they are.
+set -euo pipefail
+out=$(realpath -m "$1")
+shift
+cd "$(dirname "${BASH_SOURCE[0]}")/.."
+./bazelw --host_jvm_args=-Xmx700m build "$@"
+folder=$(mktemp -d)
+trap 'rm -rf "$folder"' EXIT
+mkdir -p "$folder"/{bin,lib,runfiles/tritonrl}
+shared_names=$(printf '%s\n' "${@/*:/}" | sort | uniq -d)
+
+for target in "$@"; do
+  path=${target#//}
+  program=bazel-bin/${path/://}
+  # An alias' program lies where the real target says.
+  if [ ! -e "$program" ]; then
+    actual=$(bazel --host_jvm_args=-Xmx700m query --output=build "$target" 2> /dev/null | sed -n 's/^  actual = "\(.*\)",$/\1/p')
+    path=${actual#//}
+    program=bazel-bin/${path/://}
+  fi
+  name=${path/*:/}
+  # Programs of one name are told apart by their packages: model_bench, exec_bench.
+  if grep -qx "$name" <<< "$shared_names"; then name=$(tr '/:' '__' <<< "$path"); fi
+  cp -L "$program" "$folder/bin/$name"
+  # Data files only: shared objects of the wheels are on the other machine.
+  (cd "$program.runfiles/tritonrl" && find . \( -path ./_solib_k8 -o -path ./external \) -prune -o \
+    \( -type f -o -type l \) ! -name "$(basename "$program")" -print0 |
+    tar --null -chf - -T - ) | tar -xf - -C "$folder/runfiles/tritonrl"
+  ldd "$program" | awk '$3 ~ /^\/(usr\/)?lib\// {print $3}' |
+    grep -vE '/(ld-linux|libc|libm|libdl|librt|libpthread|libresolv|libstdc\+\+|libgcc_s|libutil)[.-]' |
+    xargs -r cp -nL -t "$folder/lib"
+done
+chmod -R u+w "$folder"
+tools/bundle_sandbox.sh "$folder"
+
+cat > "$folder/run" << 'RUN'
+#!/bin/bash
+# ./run PROGRAM [ARGUMENTS]: starts a program of bin/ with the libraries of this machine's torch.
+set -euo pipefail
+here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
+python=${TRITONRL_PYTHON:-$(command -v python3)}
+libraries=$("$python" - << 'P'
+import glob, importlib.util, os
+torch = os.path.dirname(importlib.util.find_spec("torch").origin)
+site = os.path.dirname(torch)
+print(":".join([torch + "/lib"] + sorted(glob.glob(site + "/nvidia/*/lib"))))
+P
+)
+export LD_LIBRARY_PATH=$libraries:$here/lib${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}
+export TRITONRL_RUNFILES=$here/runfiles TRITONRL_PYTHON=$python
+# The host's bubblewrap may be the one that its security policy lets make user namespaces; else our copy.
+if [ -z "${TRITONRL_BWRAP:-}" ] && ! bwrap --help 2> /dev/null | grep -q -- --disable-userns; then
+  export TRITONRL_BWRAP=$here/sandbox/bwrap
+fi
+program=$1
+shift
+exec "$here/bin/$program" "$@"
+RUN
+chmod +x "$folder/run"
+tar -C "$folder" -czf "$out" .
+echo "$out: $(du -h "$out" | cut -f1)"
