@@ -185,12 +185,15 @@ void BenchSampling() {
 
 void BenchProducts() {
   std::cout << "Products of a layer, and the head, tuned cuBLASLt\n"
+            << "(o and down with the residual stream as summand, and alone)\n"
             << "                            rows        us    TB/s  TFLOP/s\n";
   CudaGemm gemm(at::Device(at::kCUDA, c10::cuda::current_device()), /*tuned=*/true);
   BenchProduct(&gemm, {"qkv", kHidden, 6144, false});
   BenchProduct(&gemm, {"o", kHidden, kHidden, true});
+  BenchProduct(&gemm, {"o alone", kHidden, kHidden, false});
   BenchProduct(&gemm, {"gate_up", kHidden, 2 * kMlp, false});
   BenchProduct(&gemm, {"down", kMlp, kHidden, true});
+  BenchProduct(&gemm, {"alone", kMlp, kHidden, false});
   BenchProduct(&gemm, {"head", kHidden, kVocab, false});
 }
 
