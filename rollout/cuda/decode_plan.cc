@@ -3,7 +3,6 @@
 #include <c10/util/Exception.h>
 
 #include <algorithm>
-#include <cstring>
 #include <numeric>
 
 namespace tritonrl {
@@ -15,7 +14,7 @@ constexpr int kUnsplitRows = 33;
 // Where each array begins, in words.
 struct Offsets {
   int64_t lengths, page_begins, row_ids, requests, query_tiles, key_tiles, tile_tokens, part_begins,
-      valid, end;
+      end;
 
   Offsets(int64_t rows, int64_t tiles, bool splits) {
     int64_t at = 0;
@@ -32,7 +31,6 @@ struct Offsets {
     key_tiles = take(tiles);
     tile_tokens = take(1);
     part_begins = take(splits ? rows + 1 : 0);
-    valid = take(splits ? (tiles + 3) / 4 : 0);  // bytes
     end = at;
   }
 };
@@ -83,7 +81,6 @@ void DecodePlan::Fill(std::span<const int32_t> lengths, std::span<const int32_t>
     }
   }
   to[at.part_begins + rows_] = tile;
-  std::memset(to + at.valid, 1, tile);
 }
 
 DecodeArrays DecodePlan::At(const int32_t* words) const {
@@ -95,8 +92,7 @@ DecodeArrays DecodePlan::At(const int32_t* words) const {
           .query_tiles = words + at.query_tiles,
           .key_tiles = words + at.key_tiles,
           .tile_tokens = words + at.tile_tokens,
-          .part_begins = splits_ ? words + at.part_begins : nullptr,
-          .valid = splits_ ? reinterpret_cast<const bool*>(words + at.valid) : nullptr};
+          .part_begins = splits_ ? words + at.part_begins : nullptr};
 }
 
 }  // namespace tritonrl

@@ -18,8 +18,7 @@ struct DecodeArrays {
   const int32_t* key_tiles;    // [N] which of the row's parts
   const int32_t* tile_tokens;  // [1] tokens of a part
   // Only with a split:
-  const int32_t* part_begins;  // [R + 1] where a row's parts begin among all
-  const bool* valid;           // [N]
+  const int32_t* part_begins;  // [R + 1] where a row's tiles begin; the last: tiles that are used
 };
 
 // A row's part of the cache is cut into tiles of `split_tokens`, which different blocks compute and
@@ -34,7 +33,7 @@ class DecodePlan {
 
   int rows() const { return rows_; }
   bool splits() const { return splits_; }
-  // Blocks of the launch for each key head.
+  // The most there can be, for which there is room.
   int tiles() const { return tiles_; }
   // int32 words of the arrays.
   int64_t words() const { return words_; }

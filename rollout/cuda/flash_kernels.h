@@ -31,7 +31,6 @@ struct Fa2Call {
   const int32_t* tile_tokens = nullptr;  // [1]
   // Only with a split (one row a sequence):
   const int32_t* part_begins = nullptr;  // [n + 1]
-  const bool* valid = nullptr;           // [N]
   void* part_outs = nullptr;             // [N, H, D] bf16
   float* part_lses = nullptr;            // [N, H]
   void* stream = nullptr;

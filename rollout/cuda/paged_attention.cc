@@ -72,7 +72,6 @@ void LaunchDecodeAttention(const AttentionShape& shape, const PagedKeysValues& c
                                .key_tiles = arrays.key_tiles,
                                .tile_tokens = arrays.tile_tokens,
                                .part_begins = arrays.part_begins,
-                               .valid = arrays.valid,
                                .part_outs = parts,
                                .part_lses = lses,
                                .stream = stream});
