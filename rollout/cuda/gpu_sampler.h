@@ -34,11 +34,11 @@ struct SamplingBatch {
   const float* logits = nullptr;       // [rows, vocab], 16-byte aligned
   int64_t vocab = 0;                   // a multiple of 4, at most 2^20
   const SamplingRow* draws = nullptr;  // [count]
-  int count = 0;
-  void* workspace = nullptr;       // SamplingWorkspaceBytes(count, vocab)
-  DrawnToken* drawn = nullptr;     // [count], GPU memory or pinned memory of the host
-  int32_t* last_tokens = nullptr;  // by slot; may be null
-  void* stream = nullptr;          // cudaStream_t
+  int count = 0;                       // at most 65,535
+  void* workspace = nullptr;           // SamplingWorkspaceBytes(count, vocab)
+  DrawnToken* drawn = nullptr;         // [count], GPU memory or pinned memory of the host
+  int32_t* last_tokens = nullptr;      // by slot; may be null
+  void* stream = nullptr;              // cudaStream_t
 };
 
 int64_t SamplingWorkspaceBytes(int count, int64_t vocab);

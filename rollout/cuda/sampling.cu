@@ -13,6 +13,7 @@ namespace {
 constexpr int kTileWarps = 8;
 constexpr int kTilePacks = kTileLogits / 4 / 32;  // of 16 bytes, for each lane
 constexpr int64_t kMostVocab = 1 << 20;
+constexpr int kMostDraws = 65535;  // a launch's limit
 // Without top_k: the logits that are tried first are at least as large as this many tiles' largest.
 constexpr int kTriedTiles = 128;
 
@@ -264,6 +265,7 @@ void LaunchSampling(const SamplingBatch& batch) {
   TORCH_CHECK(batch.vocab > 0 && batch.vocab % 4 == 0 && batch.vocab <= kMostVocab,
               "sampling from ", batch.vocab, " logits: a multiple of 4 up to ", kMostVocab,
               " is taken");
+  TORCH_CHECK(batch.count <= kMostDraws, batch.count, " draws in a launch: at most ", kMostDraws);
   if (batch.count == 0) return;
   const int tiles = TilesOf(batch.vocab);
   TileSum* sums = static_cast<TileSum*>(batch.workspace);
