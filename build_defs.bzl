@@ -58,14 +58,17 @@ def tritonrl_proto_library(name, srcs, deps = [], grpc = False, visibility = Non
         visibility = visibility,
     )
 
-def tritonrl_cuda_library(name, srcs, hdrs = [], deps = [], copts = [], **kwargs):
-    """CUDA C++ compiled by the pinned nvcc for sm_80, sm_89 and sm_90a; links into any C++ target."""
+def tritonrl_cuda_library(name, srcs, hdrs = [], deps = [], copts = [], architectures = None, **kwargs):
+    """CUDA C++ compiled by the pinned nvcc; links into any C++ target.
+
+    architectures: those of GPUs to compile for, else sm_80, sm_89 and sm_90a."""
     cuda_objects(
         name = name + "_objects",
         srcs = srcs,
         hdrs = hdrs,
         deps = deps + ["//third_party:torch", "//third_party:absl"],
         copts = copts,
+        architectures = architectures,
     )
     cc_library(
         name = name,

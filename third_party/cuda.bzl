@@ -11,7 +11,7 @@ def _cuda_objects_impl(ctx):
         arguments = ctx.actions.args()
         arguments.add_all(["-c", "-std=c++20", "-O3", "--expt-relaxed-constexpr", "--extended-lambda"])
         arguments.add_all(["-Xcompiler", "-fPIC", "-Xcompiler", "-w", "-diag-suppress", "177,550"])
-        for architecture in _ARCHITECTURES:
+        for architecture in ctx.attr.architectures:
             arguments.add("-gencode=arch=compute_%s,code=sm_%s" % (architecture, architecture))
         for context in contexts:
             arguments.add_all(context.defines, before_each = "-D")
@@ -31,7 +31,7 @@ def _cuda_objects_impl(ctx):
             outputs = [output],
             use_default_shell_env = True,
             mnemonic = "Nvcc",
-            progress_message = "Compiling %s for %s" % (source.short_path, ", ".join(_ARCHITECTURES)),
+            progress_message = "Compiling %s for %s" % (source.short_path, ", ".join(ctx.attr.architectures)),
         )
         objects.append(output)
     return [DefaultInfo(files = depset(objects))]
@@ -43,6 +43,7 @@ cuda_objects = rule(
         "hdrs": attr.label_list(allow_files = [".h", ".cuh"]),
         "deps": attr.label_list(providers = [CcInfo]),
         "copts": attr.string_list(),
+        "architectures": attr.string_list(default = _ARCHITECTURES),
         "_nvcc": attr.label(
             default = "@pypi//:nvcc",
             allow_single_file = True,

@@ -200,3 +200,40 @@ pypi_headers = repository_rule(
     },
     environ = ["TRITONRL_CACHE"],
 )
+
+_FLASHINFER_BUILD = """
+# One small file stands for the 60 MB of headers: it holds the folder's name, which is the lock
+# file's hash. The compiler finds them by FLASHINFER_COPTS.
+cc_library(
+    name = "flashinfer",
+    hdrs = ["flashinfer.h"],
+    visibility = ["//visibility:public"],
+)
+"""
+
+# In this order, and before the CCCL of the CUDA compiler, which is too old for them: with -I,
+# since what Bazel itself passes for a library's folders (-isystem) comes after the compiler's own.
+FLASHINFER_COPTS = ["-Iexternal/flashinfer/" + folder for folder in [
+    "include",
+    "cccl/cub",
+    "cccl/libcudacxx/include",
+    "cccl/thrust",
+    "cutlass/include",
+    "cutlass/tools/util/include",
+]]
+
+def _pypi_flashinfer_impl(ctx):
+    folder = _install(ctx, "headers", ctx.path(ctx.attr.lock))
+    for part in ["include", "cccl", "cutlass"]:
+        ctx.symlink(folder + "/flashinfer/data/" + part, part)
+    ctx.file("flashinfer.h", "// %s\n" % folder.split("/")[-1])
+    ctx.file("BUILD", _FLASHINFER_BUILD)
+
+pypi_flashinfer = repository_rule(
+    implementation = _pypi_flashinfer_impl,
+    attrs = {
+        "installer": attr.label(allow_single_file = True),
+        "lock": attr.label(allow_single_file = True),
+    },
+    environ = ["TRITONRL_CACHE"],
+)

@@ -3,6 +3,7 @@
 #include "model/cuda/column_sums.cuh"
 #include "model/cuda/dispatch.cuh"
 #include "model/cuda/element.cuh"
+#include "model/cuda/heads.cuh"
 #include "model/cuda/kernels.h"
 
 namespace tritonrl {
@@ -11,54 +12,6 @@ namespace {
 constexpr int kWarps = 8;
 constexpr int64_t kBlocks = 1024;
 
-// kEach neighbouring elements of a head for each lane: lanes 0 to 15 hold its first half, lane ^ 16
-// the element's partner in the rotation.
-template <typename T, int kEach>
-struct alignas(sizeof(T) * kEach) Lane {
-  T values[kEach];
-};
-
-template <typename T, int kEach>
-__device__ void LoadLane(const T* head, float* to) {
-  const auto lane = reinterpret_cast<const Lane<T, kEach>*>(head)[threadIdx.x % 32];
-#pragma unroll
-  for (int k = 0; k < kEach; ++k) to[k] = ToFloat(lane.values[k]);
-}
-
-template <typename T, int kEach>
-__device__ void StoreLane(const float* from, T* head) {
-  Lane<T, kEach> lane;
-#pragma unroll
-  for (int k = 0; k < kEach; ++k) lane.values[k] = Rounded<T>(from[k]);
-  reinterpret_cast<Lane<T, kEach>*>(head)[threadIdx.x % 32] = lane;
-}
-
-// The cosines and sines of a row for the lane's elements; sin with the sign for its half, so that
-// (a, b) -> (a cos - b sin, b cos + a sin).
-template <int kEach>
-struct Turn {
-  float cos[kEach], sin[kEach];
-
-  __device__ Turn(const CudaHeads& at, int64_t row) {
-    const int lane = threadIdx.x % 32;
-    const int64_t first = at.positions[row] * (kEach * 16) + (lane % 16) * kEach;
-#pragma unroll
-    for (int k = 0; k < kEach; ++k) {
-      cos[k] = at.cos[first + k];
-      sin[k] = lane < 16 ? -at.sin[first + k] : at.sin[first + k];
-    }
-  }
-
-  // sign -1 turns back.
-  __device__ void Apply(float sign, float* x) const {
-#pragma unroll
-    for (int k = 0; k < kEach; ++k) {
-      const float partner = __shfl_xor_sync(~0u, x[k], 16);
-      x[k] = x[k] * cos[k] + sign * partner * sin[k];
-    }
-  }
-};
-
 // A block takes a row, warp w its heads w, w + 8, ...
 template <typename T, int kEach>
 __global__ void __launch_bounds__(kWarps * 32)
@@ -66,22 +19,14 @@ __global__ void __launch_bounds__(kWarps * 32)
   constexpr int kDim = kEach * 32;
   const int heads = at.query_heads + at.key_heads;
   const int64_t row = blockIdx.x;
-  const Turn<kEach> turn(at, row);
+  const Turn<kEach> turn(at.cos, at.sin, at.positions[row]);
   for (int head = threadIdx.x / 32; head < heads; head += kWarps) {
     const T* weight = static_cast<const T*>(head < at.query_heads ? at.q_weight : at.k_weight);
     float x[kEach];
     LoadLane<T, kEach>(qkv + row * at.stride + head * kDim, x);
     if (weight != nullptr) {
-      float w[kEach], sum = 0;
-      LoadLane<T, kEach>(weight, w);
-#pragma unroll
-      for (int k = 0; k < kEach; ++k) sum += x[k] * x[k];
-      const float inverse = rsqrtf(WarpSum(sum) / kDim + eps);
+      const float inverse = NormLane<T, kEach>(weight, eps, x);
       if (threadIdx.x % 32 == 0) rstd[row * heads + head] = inverse;
-#pragma unroll
-      for (int k = 0; k < kEach; ++k) {
-        x[k] = ToFloat(Rounded<T>(ToFloat(Rounded<T>(x[k] * inverse)) * w[k]));
-      }
     }
     turn.Apply(1.0f, x);
     StoreLane<T, kEach>(x, qk + (row * heads + head) * kDim);
@@ -105,7 +50,7 @@ __global__ void __launch_bounds__(kWarps * 32)
   }
   const int64_t begin = blockIdx.x * rows_each, end = min(at.rows, begin + rows_each);
   for (int64_t row = begin; row < end; ++row) {
-    const Turn<kEach> turn(at, row);
+    const Turn<kEach> turn(at.cos, at.sin, at.positions[row]);
     for (int head = warp; head < heads; head += kWarps) {
       T* to = d_qkv + row * at.stride + head * kDim;
       float d[kEach];

@@ -3,7 +3,7 @@
 #
 #   install.sh wheels  PYTHON LOCK_FILE   site-packages folder of the wheels
 #   install.sh sources PYTHON LOCK_FILE   folder with the unpacked source packages
-#   install.sh headers PYTHON LOCK_FILE   folder with the include/ of wheels that bring headers
+#   install.sh headers PYTHON LOCK_FILE   folder with the header folders of wheels that bring headers
 #
 # The folder is named after the lock file's hash and is renamed into place only when it is complete, so an
 # interrupted set-up starts this step again, a second one finds it and needs no network, and several
@@ -43,8 +43,12 @@ elif [ "$kind" = headers ]; then
   for wheel in "$partial"/*.whl; do
     "$python" -c '
 import sys, zipfile
+# Of FlashInfer also the CCCL and CUTLASS that it was written for.
+folders = ["include/", "flashinfer/data/include/"]
+folders += ["flashinfer/data/cutlass/" + part for part in ("include/", "tools/util/include/")]
+folders += ["flashinfer/data/cccl/" + part for part in ("cub/", "libcudacxx/include/", "thrust/")]
 with zipfile.ZipFile(sys.argv[1]) as wheel:
-    wheel.extractall(sys.argv[2], [name for name in wheel.namelist() if name.startswith("include/")])
+    wheel.extractall(sys.argv[2], [name for name in wheel.namelist() if name.startswith(tuple(folders))])
 ' "$wheel" "$partial"
     rm "$wheel"
   done

@@ -1,0 +1,156 @@
+// Attention in the shape of Qwen3-8B over a cache of 17 GB with pages in random order.
+
+#include <ATen/ops/empty.h>
+#include <c10/cuda/CUDAStream.h>
+
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+#include <iostream>
+#include <numeric>
+#include <vector>
+
+#include "absl/strings/str_format.h"
+#include "base/random.h"
+#include "rollout/cuda/bench_timer.h"
+#include "rollout/cuda/paged_attention.h"
+
+namespace tritonrl {
+namespace {
+
+constexpr AttentionShape kShape = {32, 8, 128};
+constexpr int64_t kTokens = 256 * 16384;
+constexpr int32_t kPages = kTokens / kPageTokens;
+constexpr int kMostRotations = 8;
+
+struct Cache {
+  at::Tensor pools[2], table;
+
+  Cache() {
+    const auto gpu = at::TensorOptions(at::kCUDA);
+    for (at::Tensor& pool : pools) {
+      pool = at::empty({kPages, kShape.PageElements()}, gpu.dtype(at::kBFloat16)).normal_();
+    }
+    at::Tensor order = at::empty({kPages}, at::kInt);
+    std::vector<int32_t> pages(kPages);
+    std::iota(pages.begin(), pages.end(), 0);
+    Philox(1).Shuffle(&pages);
+    std::copy(pages.begin(), pages.end(), order.data_ptr<int32_t>());
+    table = order.to(at::kCUDA);
+  }
+
+  PagedKeysValues view() const {
+    return {pools[0].const_data_ptr(), pools[1].const_data_ptr(), table.const_data_ptr<int32_t>()};
+  }
+};
+
+// Where sequence i of `tokens` positions begins in the table, the i-th of all rotations.
+int32_t PageBegin(int64_t i, int64_t tokens) {
+  const int64_t pages = PagesFor(tokens);
+  return static_cast<int32_t>(i % (kPages / pages) * pages);
+}
+
+at::Tensor Upload(const std::vector<int32_t>& words) {
+  at::Tensor host = at::empty({static_cast<int64_t>(words.size())}, at::kInt);
+  std::copy(words.begin(), words.end(), host.data_ptr<int32_t>());
+  return host.to(at::kCUDA);
+}
+
+struct Rows {
+  at::Tensor queries, out;
+
+  explicit Rows(int64_t rows) {
+    queries = at::empty({rows, kShape.query_heads, kShape.head_dim},
+                        at::TensorOptions(at::kCUDA).dtype(at::kBFloat16))
+                  .normal_();
+    out = at::empty(queries.sizes(), queries.options());
+  }
+  AttentionRows view() const {
+    return {queries.const_data_ptr(), out.data_ptr(), queries.size(0),
+            1.0f / std::sqrt(static_cast<float>(kShape.head_dim))};
+  }
+};
+
+void* Stream() { return c10::cuda::getCurrentCUDAStream().stream(); }
+
+void BenchDecode(const Cache& cache, int batch, int64_t tokens, int split) {
+  const DecodePlan plan(batch, 32768, split);
+  const Rows rows(batch);
+  const int rotations =
+      static_cast<int>(std::clamp<int64_t>(kTokens / (batch * tokens), 1, kMostRotations));
+  std::vector<at::Tensor> words;
+  for (int rotation = 0; rotation < rotations; ++rotation) {
+    std::vector<int32_t> begins, filled(plan.words());
+    for (int i = 0; i < batch; ++i) begins.push_back(PageBegin(rotation * batch + i, tokens));
+    plan.Fill(std::vector<int32_t>(batch, static_cast<int32_t>(tokens)), begins, kPages,
+              filled.data());
+    words.push_back(Upload(filled));
+  }
+  const at::Tensor partial = at::empty({plan.PartialBytes(kShape.query_heads, kShape.head_dim) + 1},
+                                       at::TensorOptions(at::kCUDA).dtype(at::kByte));
+  const double time = MicrosecondsOf(rotations, [&](int i) {
+    LaunchDecodeAttention(kShape, cache.view(), plan, plan.At(words[i].const_data_ptr<int32_t>()),
+                          rows.view(), partial.data_ptr(), Stream());
+  });
+  const double bytes = 2.0 * batch * tokens * kShape.PageBytes() / kPageTokens;
+  absl::PrintF("%6d %7d %7s %9.1f %7.2f\n", batch, tokens,
+               split == 0 ? "none" : absl::StrFormat("%d", split), time, bytes / time * 1e-6);
+}
+
+void BenchChunks(const Cache& cache, int sequences, int32_t count, int32_t context, bool hopper) {
+  ChunkDevice device = CurrentChunkDevice();
+  if (hopper && !device.hopper) return;
+  device.hopper = hopper;
+  const Rows rows(int64_t{sequences} * count);
+  const int rotations = 2;
+  std::vector<ChunkPlan> plans;
+  std::vector<at::Tensor> words;
+  for (int rotation = 0; rotation < rotations; ++rotation) {
+    std::vector<Chunk> chunks;
+    for (int i = 0; i < sequences; ++i) {
+      chunks.push_back({i * count, count, context + count,
+                        PageBegin(rotation * sequences + i, context + count)});
+    }
+    plans.push_back(PlanChunks(kShape, device, chunks, kPages));
+    words.push_back(Upload(plans.back().words));
+  }
+  const double time = MicrosecondsOf(rotations, [&](int i) {
+    LaunchChunkAttention(kShape, cache.view(), plans[i], words[i].const_data_ptr<int32_t>(),
+                         rows.view(), Stream());
+  });
+  const double flops = 4.0 * kShape.query_heads * kShape.head_dim * sequences * count *
+                       (context + 0.5 * (count + 1));
+  absl::PrintF("%4d x %5d %7d   %s %9.1f %7.1f\n", sequences, count, context,
+               hopper ? "FA3" : "FA2", time, flops / time * 1e-6);
+}
+
+}  // namespace
+
+void BenchAttention() {
+  const Cache cache;
+  std::cout << "Attention of one token a sequence (32 query, 8 key heads of 128, pages of 16)\n"
+            << " batch context   split        us    TB/s\n";
+  for (const int batch : {32, 128, 256}) {
+    for (const int64_t tokens : {1024, 4096, 8192, 16384}) {
+      BenchDecode(cache, batch, tokens, DecodeSplitTokens(batch));
+    }
+  }
+  for (const int64_t tokens : {1024, 4096}) BenchDecode(cache, 32, tokens, 0);
+  BenchDecode(cache, 256, 4096, 4096);  // what a split for every batch size would cost
+  for (const int batch : {1, 4, 16}) {
+    for (const int64_t tokens : {4096, 16384}) {
+      for (const int split : {512, 1024, 2048}) BenchDecode(cache, batch, tokens, split);
+    }
+  }
+  std::cout << "\nAttention of chunks\n  sequences  context  by        us TFLOP/s\n";
+  for (const bool hopper : {true, false}) {
+    BenchChunks(cache, 1, 8192, 0, hopper);
+    BenchChunks(cache, 4, 2048, 0, hopper);
+    BenchChunks(cache, 1, 2048, 14336, hopper);
+    BenchChunks(cache, 8, 256, 0, hopper);
+  }
+  BenchChunks(cache, 64, 16, 4096, false);
+  BenchChunks(cache, 64, 4, 4096, false);
+}
+
+}  // namespace tritonrl

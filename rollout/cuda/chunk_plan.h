@@ -1,0 +1,68 @@
+// Who computes what when several tokens of a sequence attend to its cache: chunks of prompts, and
+// short appends. Plain C++.
+#ifndef TRITONRL_ROLLOUT_CUDA_CHUNK_PLAN_H_
+#define TRITONRL_ROLLOUT_CUDA_CHUNK_PLAN_H_
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "rollout/cuda/paged_layout.h"
+
+namespace tritonrl {
+
+// Rows [first_row, first_row + rows) of the queries are the last `rows` of `length` positions of a
+// sequence, whose keys and values are in the cache; each sees its own position and those before.
+struct Chunk {
+  int32_t first_row = 0;
+  int32_t rows = 0;
+  int32_t length = 0;
+  int32_t page_begin = 0;  // where its pages begin in the page table
+};
+
+// Chunks of at least this many rows are computed in tiles of 128 query rows, shorter ones in tiles
+// of 64 query rows and heads. A chunk's results depend on its own sizes alone, not on others.
+inline constexpr int32_t kLongChunk = 128;
+
+struct ChunkDevice {
+  bool hopper = false;      // compute capability 9.0
+  int multiprocessors = 0;  // blocks of the Hopper kernel's launch
+};
+
+// Chunks of one tile size for the FA2 kernel. All offsets are in words of ChunkPlan::words; n
+// chunks, N tiles.
+struct Fa2Chunks {
+  int chunks = 0, tiles = 0;
+  int64_t first_rows = 0;   // [n]
+  int64_t rows = 0;         // [n]
+  int64_t lengths = 0;      // [n]
+  int64_t page_begins = 0;  // [n + 1]
+  int64_t requests = 0;     // [N] a tile's chunk
+  int64_t query_tiles = 0;  // [N]
+  int64_t key_tiles = 0;    // [N] zeros
+  int64_t tile_tokens = 0;  // [1]
+  int64_t max_rows = 0;
+};
+
+// Pieces of work (a tile of 128 rows, a query head) for the FA3 kernel; block b does pieces
+// begins[b] .. begins[b + 1]. Offsets as above, W pieces.
+struct Fa3Chunks {
+  int pieces = 0;
+  int64_t begins = 0;                                                  // [blocks + 1]
+  int64_t query_tiles = 0, first_rows = 0, page_begins = 0, rows = 0;  // [W] each
+  int64_t lengths = 0, heads = 0, requests = 0;
+};
+
+struct ChunkPlan {
+  std::vector<int32_t> words;  // to be copied to the GPU as they are
+  Fa2Chunks short_chunks, long_chunks;
+  Fa3Chunks hopper_chunks;  // in place of long_chunks on a GPU that has FA3, for heads of 128
+};
+
+// table_size: entries of the page table. Chunks of no rows are left out.
+ChunkPlan PlanChunks(const AttentionShape& shape, const ChunkDevice& device,
+                     std::span<const Chunk> chunks, int32_t table_size);
+
+}  // namespace tritonrl
+
+#endif  // TRITONRL_ROLLOUT_CUDA_CHUNK_PLAN_H_

@@ -1,0 +1,180 @@
+// FlashInfer's FA2 kernel for paged caches with the tables of flash_kernels.h; included by one file
+// for each head size.
+#ifndef TRITONRL_ROLLOUT_CUDA_FA2_CUH_
+#define TRITONRL_ROLLOUT_CUDA_FA2_CUH_
+
+#include <c10/util/Exception.h>
+
+#include <algorithm>
+#include <exception>
+#include <flashinfer/attention/default_prefill_params.cuh>
+#include <flashinfer/attention/prefill.cuh>
+#include <flashinfer/attention/variants.cuh>
+
+#include "rollout/cuda/flash_kernels.h"
+
+namespace tritonrl::fa2 {
+
+using Element = nv_bfloat16;
+
+// FlashInfer takes a sequence's length from the distance between the beginnings of its and the next
+// one's pages. Here lengths lie beside, so that sequences may lie in the page table in any order,
+// with room to grow.
+struct Params : flashinfer::BatchPrefillPagedParams<Element, Element, Element, int32_t> {
+  using BatchPrefillPagedParams::BatchPrefillPagedParams;
+  const int32_t* row_counts = nullptr;
+  const int32_t* lengths = nullptr;
+
+  __host__ __device__ uint32_t get_qo_len(uint32_t i) const {
+    return row_counts == nullptr ? 1 : row_counts[i];
+  }
+  __host__ __device__ uint32_t get_kv_len(uint32_t i) const { return lengths[i]; }
+};
+
+// The tables are only read, but the parameter struct has them as pointers to what may be written.
+inline int32_t* Mutable(const int32_t* words) { return const_cast<int32_t*>(words); }
+inline Element* Elements(const void* data) {
+  return static_cast<Element*>(const_cast<void*>(data));
+}
+
+inline Params MakeParams(const Fa2Call& call) {
+  const AttentionShape& shape = call.shape;
+  // The kernel takes the last positions from lengths, not from the last pages' sizes.
+  const flashinfer::paged_kv_t<Element, int32_t> cache(
+      shape.key_heads, kPageTokens, shape.head_dim, call.sequences, flashinfer::QKVLayout::kNHD,
+      Elements(call.cache.keys), Elements(call.cache.values), Mutable(call.cache.page_table),
+      Mutable(call.page_begins), /*last_page_len=*/nullptr);
+  Params params(Elements(call.rows.queries), cache, /*maybe_custom_mask=*/nullptr,
+                Mutable(call.first_rows), /*maybe_mask_indptr=*/nullptr,
+                /*maybe_q_rope_offset=*/nullptr, Elements(call.rows.out), /*lse=*/nullptr,
+                /*maybe_alibi_slopes=*/nullptr, shape.query_heads,
+                /*q_stride_n=*/shape.query_heads * shape.head_dim, /*q_stride_h=*/shape.head_dim,
+                /*window_left=*/-1, /*logits_soft_cap=*/0.0f, call.rows.scale, /*rope_scale=*/1.0f,
+                /*rope_theta=*/1e4f);
+  params.row_counts = call.row_counts;
+  params.lengths = call.lengths;
+  params.request_indices = Mutable(call.requests);
+  params.qo_tile_indices = Mutable(call.query_tiles);
+  params.kv_tile_indices = Mutable(call.key_tiles);
+  params.kv_chunk_size_ptr = Mutable(call.tile_tokens);
+  params.o_indptr = Mutable(call.part_begins == nullptr ? call.first_rows : call.part_begins);
+  params.merge_indptr = Mutable(call.part_begins);
+  params.padded_batch_size = call.tiles;
+  params.max_total_num_rows = call.sequences;
+  return params;
+}
+
+using Variant = flashinfer::DefaultAttention</*use_custom_mask=*/false,
+                                             /*use_sliding_window=*/false,
+                                             /*use_logits_soft_cap=*/false, /*use_alibi=*/false>;
+
+inline cudaStream_t StreamOf(const Fa2Call& call) { return static_cast<cudaStream_t>(call.stream); }
+
+template <int kTile, int kDim, flashinfer::MaskMode kMask>
+cudaError_t Run(const Fa2Call& call) {
+  return flashinfer::BatchPrefillWithPagedKVCacheDispatched<
+      /*SAME_KV_STRIDES=*/true, kTile, kDim, kDim, flashinfer::PosEncodingMode::kNone,
+      /*USE_FP16_QK_REDUCTION=*/false, kMask, Variant, Params>(
+      MakeParams(call), /*tmp_v=*/nullptr, /*tmp_s=*/nullptr, /*enable_pdl=*/false, StreamOf(call));
+}
+
+// Parts of split sequences. FlashInfer's own launch has a block for each tile of the plan, used or
+// not, and for the longest lengths there are thousands. Here as many blocks as the GPU holds at a
+// time take the tiles that are used in turn.
+template <typename Traits>
+__global__ void __launch_bounds__(Traits::NUM_THREADS)
+    SplitKernel(const __grid_constant__ Params params, const int32_t* used_tiles) {
+  extern __shared__ uint8_t memory[];
+  auto& storage = reinterpret_cast<typename Traits::SharedStoragePaged&>(memory);
+  const uint32_t used = *used_tiles;
+  for (uint32_t tile = blockIdx.x; tile < used; tile += gridDim.x) {
+    flashinfer::BatchPrefillWithPagedKVCacheDevice<Traits, /*SAME_KV_STRIDES=*/true>(
+        params, storage, threadIdx, tile, blockIdx.z, gridDim.z);
+  }
+}
+
+constexpr int kSplitWarps = 4;   // each takes its share of a step's keys
+constexpr int kBlocksEach = 2;   // at least, on a multiprocessor at a time
+constexpr int kDecodeTile = 16;  // query heads
+constexpr int kKeysOfStep = 16;  // of a warp, times kSteps
+
+template <int kDim, int kSteps>
+cudaError_t RunSplit(const Fa2Call& call, int multiprocessors) {
+  using Traits = flashinfer::KernelTraits<flashinfer::MaskMode::kNone, kDecodeTile, /*NUM_MMA_Q=*/1,
+                                          kSteps, kDim / 16, kDim / 16, /*NUM_WARPS_Q=*/1,
+                                          kSplitWarps, flashinfer::PosEncodingMode::kNone, Element,
+                                          Element, Element, float, int32_t, Variant>;
+  const auto kernel = SplitKernel<Traits>;
+  const int bytes = sizeof(typename Traits::SharedStoragePaged);
+  cudaError_t error =
+      cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, bytes);
+  if (error != cudaSuccess) return error;
+  int blocks_each = 0;
+  error = cudaOccupancyMaxActiveBlocksPerMultiprocessor(&blocks_each, kernel, Traits::NUM_THREADS,
+                                                        bytes);
+  if (error != cudaSuccess) return error;
+  Params params = MakeParams(call);
+  params.o = Elements(call.part_outs);
+  params.lse = call.part_lses;
+  params.partition_kv = true;
+  const int heads = call.shape.key_heads;
+  const int blocks = (blocks_each * multiprocessors + heads - 1) / heads;
+  kernel<<<dim3(std::min(blocks, call.tiles), 1, heads), dim3(32, 1, kSplitWarps), bytes,
+           StreamOf(call)>>>(params, call.part_begins + call.sequences);
+  error = cudaGetLastError();
+  if (error != cudaSuccess) return error;
+  return flashinfer::VariableLengthMergeStates(
+      Elements(call.part_outs), call.part_lses, Mutable(call.part_begins), Elements(call.rows.out),
+      /*s_merged=*/static_cast<float*>(nullptr), call.sequences, /*seq_len=*/nullptr,
+      call.shape.query_heads, kDim, /*enable_pdl=*/false, StreamOf(call));
+}
+
+// As many keys a step as leave room for kBlocksEach blocks.
+template <int kDim>
+cudaError_t RunSplit(const Fa2Call& call) {
+  int device = 0, memory = 0, multiprocessors = 0;
+  cudaError_t error = cudaGetDevice(&device);
+  if (error != cudaSuccess) return error;
+  error = cudaDeviceGetAttribute(&memory, cudaDevAttrMaxSharedMemoryPerMultiprocessor, device);
+  if (error != cudaSuccess) return error;
+  error = cudaDeviceGetAttribute(&multiprocessors, cudaDevAttrMultiProcessorCount, device);
+  if (error != cudaSuccess) return error;
+  constexpr int kRowBytes = kDim * sizeof(Element);
+  constexpr int kStepBytes = 2 * kKeysOfStep * kSplitWarps * kRowBytes;  // of keys and values
+  const int steps = (memory / kBlocksEach - kDecodeTile * kRowBytes) / kStepBytes;
+  if constexpr (kDim == 64) {
+    if (steps >= 4) return RunSplit<kDim, 4>(call, multiprocessors);
+  }
+  if (steps >= 2) return RunSplit<kDim, 2>(call, multiprocessors);
+  return RunSplit<kDim, 1>(call, multiprocessors);
+}
+
+template <int kDim>
+cudaError_t RunTile(Fa2Tile tile, const Fa2Call& call) {
+  using flashinfer::MaskMode;
+  switch (tile) {
+    case Fa2Tile::kDecode:
+      return call.part_begins == nullptr ? Run<kDecodeTile, kDim, MaskMode::kNone>(call)
+                                         : RunSplit<kDim>(call);
+    case Fa2Tile::kShort:
+      return Run<64, kDim, MaskMode::kCausal>(call);
+    case Fa2Tile::kLong:
+      return Run<128, kDim, MaskMode::kCausal>(call);
+  }
+  return cudaErrorInvalidValue;
+}
+
+template <int kDim>
+void Launch(Fa2Tile tile, const Fa2Call& call) {
+  cudaError_t error = cudaSuccess;
+  try {
+    error = RunTile<kDim>(tile, call);
+  } catch (const std::exception& refused) {
+    TORCH_CHECK(false, "paged attention: ", refused.what());
+  }
+  TORCH_CHECK(error == cudaSuccess, "paged attention: ", cudaGetErrorString(error));
+}
+
+}  // namespace tritonrl::fa2
+
+#endif  // TRITONRL_ROLLOUT_CUDA_FA2_CUH_

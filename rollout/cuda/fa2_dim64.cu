@@ -1,0 +1,7 @@
+#include "rollout/cuda/fa2.cuh"
+
+namespace tritonrl {
+
+void LaunchFa2Dim64(Fa2Tile tile, const Fa2Call& call) { fa2::Launch<64>(tile, call); }
+
+}  // namespace tritonrl

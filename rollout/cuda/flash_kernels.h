@@ -1,0 +1,49 @@
+// What paged_attention.cc gives to the files that hold FlashInfer's kernels: pointers and sizes, so
+// that no header of FlashInfer is seen outside of them. All pointers are GPU memory.
+#ifndef TRITONRL_ROLLOUT_CUDA_FLASH_KERNELS_H_
+#define TRITONRL_ROLLOUT_CUDA_FLASH_KERNELS_H_
+
+#include <cstdint>
+
+#include "rollout/cuda/paged_attention.h"
+
+namespace tritonrl {
+
+enum class Fa2Tile {
+  kDecode,  // 16 query heads of one row, which sees all keys
+  kShort,   // 64 rows times heads, causal
+  kLong,    // 128
+};
+
+// n sequences, N tiles; arrays as in chunk_plan.h and decode_plan.h.
+struct Fa2Call {
+  AttentionShape shape;
+  PagedKeysValues cache;
+  AttentionRows rows;
+  int sequences = 0, tiles = 0;
+  const int32_t* first_rows = nullptr;   // [n] in the queries
+  const int32_t* row_counts = nullptr;   // [n]; null: 1 each
+  const int32_t* lengths = nullptr;      // [n] keys
+  const int32_t* page_begins = nullptr;  // [n + 1]
+  const int32_t* requests = nullptr;     // [N]
+  const int32_t* query_tiles = nullptr;
+  const int32_t* key_tiles = nullptr;
+  const int32_t* tile_tokens = nullptr;  // [1]
+  // Only with a split (one row a sequence):
+  const int32_t* part_begins = nullptr;  // [n + 1]
+  void* part_outs = nullptr;             // [N, H, D] bf16
+  float* part_lses = nullptr;            // [N, H]
+  void* stream = nullptr;
+};
+
+void LaunchFa2Dim64(Fa2Tile tile, const Fa2Call& call);
+void LaunchFa2Dim128(Fa2Tile tile, const Fa2Call& call);
+
+// Heads of 128, compute capability 9.0. words: of the plan that `chunks` is from.
+void LaunchFa3Dim128(const AttentionShape& shape, const PagedKeysValues& cache,
+                     const Fa3Chunks& chunks, const int32_t* words, const AttentionRows& rows,
+                     void* stream);
+
+}  // namespace tritonrl
+
+#endif  // TRITONRL_ROLLOUT_CUDA_FLASH_KERNELS_H_

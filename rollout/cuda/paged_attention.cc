@@ -1,0 +1,104 @@
+#include "rollout/cuda/paged_attention.h"
+
+#include <c10/util/Exception.h>
+#include <cuda_runtime_api.h>
+
+#include "rollout/cuda/flash_kernels.h"
+
+namespace tritonrl {
+namespace {
+
+// Query heads of a key head that one tile of the decode kernel takes.
+constexpr int kMostGroup = 16;
+
+void CheckShape(const AttentionShape& shape) {
+  TORCH_CHECK(shape.head_dim == 64 || shape.head_dim == 128,
+              "paged attention takes heads of 64 or ", "128 elements, not ", shape.head_dim);
+  TORCH_CHECK(shape.key_heads > 0 && shape.query_heads % shape.key_heads == 0 &&
+                  shape.query_heads <= kMostGroup * shape.key_heads,
+              "paged attention takes 1 to ", kMostGroup, " query heads for each key head, not ",
+              shape.query_heads, " for ", shape.key_heads);
+}
+
+void LaunchFa2(Fa2Tile tile, const Fa2Call& call) {
+  if (call.shape.head_dim == 64) {
+    LaunchFa2Dim64(tile, call);
+  } else {
+    LaunchFa2Dim128(tile, call);
+  }
+}
+
+void LaunchFa2Chunks(Fa2Tile tile, const AttentionShape& shape, const PagedKeysValues& cache,
+                     const Fa2Chunks& chunks, const int32_t* words, const AttentionRows& rows,
+                     void* stream) {
+  if (chunks.chunks == 0) return;
+  LaunchFa2(tile, {.shape = shape,
+                   .cache = cache,
+                   .rows = rows,
+                   .sequences = chunks.chunks,
+                   .tiles = chunks.tiles,
+                   .first_rows = words + chunks.first_rows,
+                   .row_counts = words + chunks.rows,
+                   .lengths = words + chunks.lengths,
+                   .page_begins = words + chunks.page_begins,
+                   .requests = words + chunks.requests,
+                   .query_tiles = words + chunks.query_tiles,
+                   .key_tiles = words + chunks.key_tiles,
+                   .tile_tokens = words + chunks.tile_tokens,
+                   .stream = stream});
+}
+
+}  // namespace
+
+void LaunchDecodeAttention(const AttentionShape& shape, const PagedKeysValues& cache,
+                           const DecodePlan& plan, const DecodeArrays& arrays,
+                           const AttentionRows& rows, void* partial, void* stream) {
+  CheckShape(shape);
+  TORCH_CHECK(rows.rows == plan.rows(), rows.rows, " rows by a plan for ", plan.rows());
+  TORCH_CHECK(!plan.splits() || partial != nullptr, "a split needs memory for its parts");
+  const int64_t part_elements = int64_t{plan.tiles()} * shape.query_heads * shape.head_dim;
+  auto* parts = plan.splits() ? static_cast<uint16_t*>(partial) : nullptr;
+  auto* lses = plan.splits() ? reinterpret_cast<float*>(parts + part_elements) : nullptr;
+  LaunchFa2(Fa2Tile::kDecode, {.shape = shape,
+                               .cache = cache,
+                               .rows = rows,
+                               .sequences = plan.rows(),
+                               .tiles = plan.tiles(),
+                               .first_rows = arrays.row_ids,
+                               .lengths = arrays.lengths,
+                               .page_begins = arrays.page_begins,
+                               .requests = arrays.requests,
+                               .query_tiles = arrays.query_tiles,
+                               .key_tiles = arrays.key_tiles,
+                               .tile_tokens = arrays.tile_tokens,
+                               .part_begins = arrays.part_begins,
+                               .part_outs = parts,
+                               .part_lses = lses,
+                               .stream = stream});
+}
+
+void LaunchChunkAttention(const AttentionShape& shape, const PagedKeysValues& cache,
+                          const ChunkPlan& plan, const int32_t* words, const AttentionRows& rows,
+                          void* stream) {
+  CheckShape(shape);
+  LaunchFa2Chunks(Fa2Tile::kShort, shape, cache, plan.short_chunks, words, rows, stream);
+  LaunchFa2Chunks(Fa2Tile::kLong, shape, cache, plan.long_chunks, words, rows, stream);
+  if (plan.hopper_chunks.pieces > 0) {
+    LaunchFa3Dim128(shape, cache, plan.hopper_chunks, words, rows, stream);
+  }
+}
+
+ChunkDevice CurrentChunkDevice() {
+  const auto attribute = [](cudaDeviceAttr name) {
+    int device = 0, value = 0;
+    cudaError_t error = cudaGetDevice(&device);
+    if (error == cudaSuccess) error = cudaDeviceGetAttribute(&value, name, device);
+    TORCH_CHECK(error == cudaSuccess, "no GPU to be asked: ", cudaGetErrorString(error));
+    return value;
+  };
+  return {.hopper = attribute(cudaDevAttrComputeCapabilityMajor) == 9 &&
+                    attribute(cudaDevAttrComputeCapabilityMinor) == 0,
+          .multiprocessors = attribute(cudaDevAttrMultiProcessorCount)};
+}
+
+}  // namespace tritonrl

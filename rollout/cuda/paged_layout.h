@@ -1,0 +1,38 @@
+// How a paged KV cache lies in a GPU's memory. Each layer has two pools of bf16, one of keys (after
+// norm and rotation) and one of values, both [pages, kPageTokens, K, D]: K key heads of D elements
+// for each position, so that a position is one run of 2 K D bytes and page slot s is row s of a
+// matrix [pages * kPageTokens, K D].
+#ifndef TRITONRL_ROLLOUT_CUDA_PAGED_LAYOUT_H_
+#define TRITONRL_ROLLOUT_CUDA_PAGED_LAYOUT_H_
+
+#include <cstdint>
+
+namespace tritonrl {
+
+inline constexpr int kPageTokens = 16;
+
+// In place of a page slot: nothing is written.
+inline constexpr int32_t kNoPageSlot = -1;
+
+// Where position `position` of a sequence lies, if `page` is the one that holds it.
+inline int32_t PageSlot(int32_t page, int64_t position) {
+  return page * kPageTokens + static_cast<int32_t>(position % kPageTokens);
+}
+
+// Pages that hold `tokens` positions.
+inline int64_t PagesFor(int64_t tokens) { return (tokens + kPageTokens - 1) / kPageTokens; }
+
+// Heads of an attention layer.
+struct AttentionShape {
+  int query_heads = 0;  // H, a multiple of key_heads, at most 16 times as many
+  int key_heads = 0;    // K
+  int head_dim = 0;     // D: 64 or 128
+
+  int64_t PageElements() const { return int64_t{kPageTokens} * key_heads * head_dim; }
+  // Of one pool of one layer.
+  int64_t PageBytes() const { return 2 * PageElements(); }
+};
+
+}  // namespace tritonrl
+
+#endif  // TRITONRL_ROLLOUT_CUDA_PAGED_LAYOUT_H_
