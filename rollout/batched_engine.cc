@@ -256,6 +256,7 @@ absl::Status BatchedEngine::AppendToken(int slot, std::span<const float> logits)
   if (!draw.ok()) return AddContext(draw.status(), absl::StrCat("request ", request.id));
   running.sample.tokens.push_back(draw->token);
   running.sample.log_probs.push_back(draw->log_prob);
+  if (request.on_token) request.on_token(running.sample.index, draw->token, draw->log_prob);
   ++step_stats_.generated_tokens;
   const std::vector<int32_t>& stop_ids = request.sampling.stop_ids;
   if (std::find(stop_ids.begin(), stop_ids.end(), draw->token) != stop_ids.end()) {
