@@ -138,6 +138,7 @@ std::string Reference(const std::string& bytes, const std::vector<std::string>& 
 
 TEST(TextStream, PiecesTogetherAreTheWholeTextCutAtTheStop) {
   Philox random(5);
+  const Tokenizer tokenizer = ByteTokenizer({});
   const std::string alphabet = "aab\xC3\xA9\xE2\x82";
   for (int trial = 0; trial < 3000; ++trial) {
     std::string bytes;
@@ -149,7 +150,7 @@ TEST(TextStream, PiecesTogetherAreTheWholeTextCutAtTheStop) {
       for (uint64_t k = 1 + random.Below(4); k > 0; --k) stop += "ab"[random.Below(2)];
       stops.push_back(stop);
     }
-    TextStream stream(ByteTokenizer({}), stops);
+    TextStream stream(tokenizer, stops);
     std::string text;
     for (const std::string& piece : Pieces(&stream, bytes)) {
       EXPECT_TRUE(IsValidUtf8(piece));
