@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <string>
 
 #include "absl/strings/match.h"
@@ -97,7 +98,7 @@ TEST_F(ServerTest, CompletionLogProbs) {
   Start();
   auto reply = PostAsync("/v1/completions", Completion({{"logprobs", 1}, {"temperature", 0}}));
   const GenerateRequest request = engine_.WaitForRequest(0);
-  for (const int token : {'a', 0xC3, 0xA9, 'b'}) engine_.Draw(request, 0, token, -2);
+  for (const int token : {0x61, 0xC3, 0xA9, 0x62}) engine_.Draw(request, 0, token, -2);
   engine_.End(request, 0, FinishReason::kLength);
   const json log_probs = reply.get().json()["choices"][0]["logprobs"];
   EXPECT_EQ(log_probs["tokens"], (json{"a", "bytes:\\xc3", "bytes:\\xa9", "b"}));
