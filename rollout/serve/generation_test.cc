@@ -4,6 +4,7 @@
 #include <poll.h>
 
 #include <algorithm>
+#include <functional>
 #include <memory>
 #include <vector>
 

@@ -1,5 +1,7 @@
 #include "rollout/serve/json_fields.h"
 
+#include <algorithm>
+
 #include "absl/strings/str_cat.h"
 #include "rollout/serve/api_error.h"
 

@@ -3,9 +3,11 @@
 #define TRITONRL_ROLLOUT_SERVE_JSON_FIELDS_H_
 
 #include <cstdint>
+#include <initializer_list>
 #include <optional>
 #include <set>
 #include <string>
+#include <utility>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
@@ -14,7 +16,7 @@
 
 namespace tritonrl {
 
-// Parses a JSON text whose outermost value is an object and whose values lie at most `kMaxDepth`
+// Parses a JSON text whose outermost value is an object and whose values lie at most kMaxJsonDepth
 // deep. InvalidArgument says what is wrong, and where.
 inline constexpr int kMaxJsonDepth = 32;
 absl::StatusOr<nlohmann::json> ParseJsonObject(absl::string_view text);
@@ -28,7 +30,7 @@ class JsonFields {
  public:
   // `object` must outlive this and be an object. `prefix` stands before names in errors: "" or
   // "messages[2].".
-  JsonFields(const nlohmann::json& object, std::string prefix = "")
+  explicit JsonFields(const nlohmann::json& object, std::string prefix = "")
       : object_(object), prefix_(std::move(prefix)) {}
 
   // The field, or null; it counts as known from then on.

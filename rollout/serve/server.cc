@@ -1,15 +1,11 @@
 #include "rollout/serve/server.h"
 
-#include <algorithm>
 #include <utility>
 
 #include "absl/strings/match.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
-#include "absl/strings/str_format.h"
-#include "absl/strings/strip.h"
 #include "absl/time/clock.h"
-#include "base/random.h"
 #include "base/status.h"
 #include "rollout/serve/api_error.h"
 #include "rollout/serve/api_key.h"
@@ -227,13 +223,13 @@ void Server::HandleGenerating(bool chat, const httplib::Request& request,
 
 absl::Status Server::Generate(bool chat, const std::string& body, const httplib::Request& request,
                               httplib::Response* response) {
-  ASSIGN_OR_RETURN(Plan plan, MakePlan(chat, body));
-  // Taken late: a request that is refused anyway takes no one's place.
+  // Before the body is looked at: tokenizing one of megabytes takes seconds.
   const std::shared_ptr<Slot> slot = Slot::Take(this);
   if (slot == nullptr) {
     return absl::ResourceExhaustedError(absl::StrCat(
         "the server has its limit of ", options_.max_concurrent, " requests; try again"));
   }
+  ASSIGN_OR_RETURN(Plan plan, MakePlan(chat, body));
   absl::StatusOr<std::unique_ptr<Generation>> generation = service_.Start(plan.generation);
   if (!generation.ok()) return generation.status();
   const auto answer = std::make_shared<Answer>(std::move(plan.answer), model_.tokenizer,
