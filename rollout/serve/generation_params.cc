@@ -50,10 +50,12 @@ absl::Status ReadStreamOptions(JsonFields* fields, GenerationParams* params) {
 // What would change the draws and is not there.
 absl::Status RefusePenalties(JsonFields* fields) {
   const char* const kNotHere = "would change the draws, and this server has no such setting";
-  for (const char* name : {"presence_penalty", "frequency_penalty", "min_p", "length_penalty"}) {
+  for (const char* name : {"presence_penalty", "frequency_penalty", "min_p"}) {
     RETURN_IF_ERROR(fields->Refuse(name, {0}, kNotHere));
   }
-  RETURN_IF_ERROR(fields->Refuse("repetition_penalty", {1}, kNotHere));
+  for (const char* name : {"repetition_penalty", "length_penalty"}) {
+    RETURN_IF_ERROR(fields->Refuse(name, {1}, kNotHere));
+  }
   RETURN_IF_ERROR(fields->Refuse("logit_bias", {nlohmann::json::object()}, kNotHere));
   RETURN_IF_ERROR(fields->Refuse("use_beam_search", {false}, kNotHere));
   return fields->Refuse("response_format", {{{"type", "text"}}},

@@ -89,7 +89,8 @@ TEST(OpenaiRequest, ReadsAChat) {
            "reasoning_content": "r"}],
           "max_completion_tokens": 7, "logprobs": true, "top_logprobs": 0, "temperature": null,
           "chat_template_kwargs": {"enable_thinking": false}, "tools": [], "tool_choice": "none",
-          "response_format": {"type": "text"}, "parallel_tool_calls": true, "stop": "x"})");
+          "response_format": {"type": "text"}, "parallel_tool_calls": true, "stop": "x",
+          "modalities": ["text"], "repetition_penalty": 1.0, "min_p": 0})");
   ASSERT_TRUE(request.ok()) << request.status();
   ASSERT_EQ(request->messages.size(), 3u);
   EXPECT_EQ(request->messages[0].role, ChatMessage::Role::kSystem);
