@@ -49,6 +49,29 @@ TEST(BatchedEngine, SamplesDependOnTheirKeyAlone) {
   }
 }
 
+TEST(BatchedEngine, TokensAreToldAsTheyAreDrawn) {
+  std::map<int, Sample> told;  // Written by the engine's thread, read after all samples are out.
+  BatchedEngine engine(std::make_unique<HashRunner>(2), {});
+  GenerateRequest request = Request(3, 5);
+  request.first_index = 2;
+  request.on_token = [&told](int index, int32_t token, float log_prob) {
+    told[index].tokens.push_back(token);
+    told[index].log_probs.push_back(log_prob);
+  };
+  ASSERT_TRUE(engine.Submit(request).ok());
+  std::vector<Sample> samples;
+  for (int i = 0; i < 5; ++i) {
+    absl::StatusOr<Sample> sample = engine.Next(Soon());
+    ASSERT_TRUE(sample.ok()) << sample.status();
+    samples.push_back(*std::move(sample));
+  }
+  for (const Sample& sample : samples) {
+    EXPECT_EQ(told[sample.index].tokens, sample.tokens);
+    EXPECT_EQ(told[sample.index].log_probs, sample.log_probs);
+  }
+  EXPECT_EQ(told.size(), 5u);
+}
+
 TEST(BatchedEngine, FinishedSamplesLeaveAtOnce) {
   absl::Notification gate;  // Opened when all is submitted.
   auto runner = std::make_unique<HashRunner>(HashRunner::Options{.max_running = 4});

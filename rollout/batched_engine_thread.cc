@@ -160,6 +160,7 @@ absl::Status BatchedEngine::AppendToken(const Scheduler::Draw& draw, const Token
   Sample& sample = it->second.samples[draw.sample];
   sample.tokens.push_back(token.token);
   sample.log_probs.push_back(token.log_prob);
+  if (request.on_token) request.on_token(sample.index, token.token, token.log_prob);
   ++step_tokens_;
   const std::vector<int32_t>& stop_ids = request.sampling.stop_ids;
   if (std::find(stop_ids.begin(), stop_ids.end(), token.token) != stop_ids.end()) {

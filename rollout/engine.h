@@ -2,6 +2,7 @@
 #define TRITONRL_ROLLOUT_ENGINE_H_
 
 #include <cstdint>
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -46,6 +47,10 @@ struct GenerateRequest {
   int first_index = 0;
   SamplingSettings sampling;
   SampleKey key;
+  // If set, called for each drawn token (the stop token too), in order within a sample and before
+  // the sample comes out of Next. Runs on the engine's thread: it must return at once and must not
+  // call the engine.
+  std::function<void(int index, int32_t token, float log_prob)> on_token;
 };
 
 enum class FinishReason {

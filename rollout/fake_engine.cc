@@ -31,6 +31,9 @@ absl::Status FakeEngine::Submit(GenerateRequest request) {
       sample.finish_reason = FinishReason::kLength;
     }
     sample.log_probs.assign(sample.tokens.size(), log_prob_);
+    if (request.on_token) {
+      for (int32_t token : sample.tokens) request.on_token(index, token, log_prob_);
+    }
     stats_.generated_tokens += static_cast<int64_t>(sample.tokens.size());
     ++stats_.finished_samples;
     finished_.push_back(std::move(sample));

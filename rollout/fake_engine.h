@@ -13,7 +13,8 @@
 namespace tritonrl {
 
 // For tests of what uses an engine: answers with prepared tokens, without a model or a thread. A
-// request's samples end when it is submitted, in the order of their indices.
+// request's samples end when it is submitted, in the order of their indices; on_token is called for
+// all their tokens then.
 class FakeEngine : public Engine {
  public:
   // The tokens of one sample. They are cut after the first stop token or at max_tokens; tokens that

@@ -25,8 +25,12 @@ TEST(FakeEngine, AnswersAsAnEngineWould) {
     if (index == 4) return std::vector<int32_t>{5, 6, 7, 8, 5, 9};
     return std::vector<int32_t>{9, 5};
   });
-  ASSERT_TRUE(engine.Submit(Request(1, 3)).ok());
+  GenerateRequest request = Request(1, 3);
+  std::vector<int32_t> told;
+  request.on_token = [&told](int, int32_t token, float) { told.push_back(token); };
+  ASSERT_TRUE(engine.Submit(request).ok());
   EXPECT_EQ(engine.Outstanding(), 3);
+  EXPECT_EQ(told, (std::vector<int32_t>{5, 9, 5, 6, 7, 8, 9}));
   absl::StatusOr<Sample> sample = engine.Next(absl::InfiniteFuture());
   ASSERT_TRUE(sample.ok());
   EXPECT_EQ(sample->request_id, 1u);

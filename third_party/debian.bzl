@@ -128,6 +128,12 @@ def _debian_packages_impl(ctx):
     build += _library("pcre2", ["-lpcre2-8"], defines = ["PCRE2_CODE_UNIT_WIDTH=8"])
     build += _library("curl", ["-lcurl"])
     build += _library("seccomp", ["-lseccomp"])
+    # The library was compiled with these, and they change its classes.
+    build += _library(
+        "httplib",
+        ["-lcpp-httplib"],
+        defines = ["CPPHTTPLIB_%s_SUPPORT" % name for name in ["OPENSSL", "ZLIB", "BROTLI"]],
+    )
     ctx.file("BUILD", build)
 
 debian_packages = repository_rule(

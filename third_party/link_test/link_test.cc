@@ -6,6 +6,7 @@
 #include <google/protobuf/timestamp.pb.h>
 #include <grpcpp/grpcpp.h>
 #include <gtest/gtest.h>
+#include <httplib.h>
 #include <mpi.h>
 #include <nccl.h>
 #include <pcre2.h>
@@ -67,6 +68,11 @@ TEST(LinkTest, MpiKnowsItsVersion) {
   int major = 0, minor = 0;
   ASSERT_EQ(MPI_Get_version(&major, &minor), MPI_SUCCESS);
   EXPECT_GE(major, 3);
+}
+
+TEST(LinkTest, HttpServerFindsAFreePort) {
+  httplib::Server server;
+  EXPECT_GT(server.bind_to_any_port("127.0.0.1"), 0);
 }
 
 TEST(LinkTest, TextLibraries) {

@@ -1,0 +1,77 @@
+// Runs one generating request to its end, as a whole answer or as a stream.
+#ifndef TRITONRL_ROLLOUT_SERVE_ANSWER_H_
+#define TRITONRL_ROLLOUT_SERVE_ANSWER_H_
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/time/time.h"
+#include "model/tokenizer/tokenizer.h"
+#include "nlohmann/json.hpp"
+#include "rollout/serve/generation.h"
+#include "rollout/serve/metrics.h"
+#include "rollout/serve/openai_response.h"
+#include "rollout/serve/text_stream.h"
+
+namespace tritonrl {
+
+struct AnswerSpec {
+  AnswerHead head;
+  std::vector<std::string> stop;
+  int choices = 1;
+  int64_t prompt_tokens = 0;
+  bool stream_usage = false;
+  absl::Time arrival;
+  absl::Time deadline;
+};
+
+// To be used by one thread, for one of Whole and Stream. Both return Cancelled when the client
+// (the other side of `socket`) has gone, DeadlineExceeded at the deadline, and the errors of
+// Generation::Take; whatever still runs is then cancelled.
+class Answer {
+ public:
+  // `metrics` must outlive this.
+  Answer(AnswerSpec spec, const Tokenizer& tokenizer, std::unique_ptr<Generation> generation,
+         Metrics* metrics);
+  ~Answer();
+
+  // The whole answer.
+  absl::StatusOr<nlohmann::json> Whole(int socket);
+
+  // Sends the answer's chunks as events with `send`, which is false when the client has gone. An
+  // error is sent as an event too.
+  absl::Status Stream(int socket, const std::function<bool(const std::string&)>& send);
+
+ private:
+  struct Choice {
+    TextStream text;
+    std::optional<std::string> finish_reason;
+    bool told = false;  // The stream has its finish_reason.
+    absl::Time first_token = absl::InfinitePast();
+    absl::Time last_token;
+  };
+
+  // Waits until the generation has something, and takes it in.
+  absl::Status Advance(int socket);
+  absl::Status Apply(const TokenEvent& event);
+  void Finish(Choice* choice, const char* reason);
+  absl::Status SendChunks(int socket, const std::function<bool(const std::string&)>& send);
+  bool SendNews(const std::function<bool(const std::string&)>& send);
+  TokenUsage Usage() const;
+
+  const AnswerSpec spec_;
+  const std::unique_ptr<Generation> generation_;
+  Metrics* const metrics_;
+  std::vector<Choice> choices_;
+  int open_ = 0;  // Choices without a finish_reason.
+};
+
+}  // namespace tritonrl
+
+#endif  // TRITONRL_ROLLOUT_SERVE_ANSWER_H_

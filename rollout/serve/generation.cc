@@ -1,0 +1,256 @@
+#include "rollout/serve/generation.h"
+
+#include <sys/eventfd.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "absl/time/clock.h"
+#include "base/status.h"
+
+namespace tritonrl {
+
+// Between the engine's thread, the service's thread and the thread of one HTTP request.
+class Generation::Channel {
+ public:
+  Channel(int choices, bool wake_on_tokens, std::shared_ptr<std::atomic<int64_t>> running)
+      : wake_on_tokens_(wake_on_tokens),
+        running_(std::move(running)),
+        event_fd_(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)),
+        states_(choices, State::kWaiting) {}
+  ~Channel() {
+    if (event_fd_ >= 0) close(event_fd_);
+  }
+  Channel(const Channel&) = delete;
+  Channel& operator=(const Channel&) = delete;
+
+  int event_fd() const { return event_fd_; }
+
+  void Token(int choice, int32_t token, float log_prob) {
+    absl::MutexLock lock(&mutex_);
+    if (states_[choice] == State::kWaiting) {
+      states_[choice] = State::kRunning;
+      ++*running_;
+    }
+    Push({choice, false, token, log_prob, absl::Now(), {}});
+  }
+
+  void End(int choice, FinishReason reason) {
+    absl::MutexLock lock(&mutex_);
+    Leave(choice);
+    Push({choice, true, -1, 0, absl::Now(), reason});
+  }
+
+  // Take returns `why` from now on. With `all_ended` no more tokens and ends will come.
+  void Fail(const absl::Status& why, bool all_ended) {
+    absl::MutexLock lock(&mutex_);
+    if (all_ended) {
+      for (size_t choice = 0; choice < states_.size(); ++choice) Leave(static_cast<int>(choice));
+    }
+    if (failure_.ok()) failure_ = why;
+    Wake();
+  }
+
+  absl::StatusOr<std::vector<TokenEvent>> Take() {
+    absl::MutexLock lock(&mutex_);
+    if (!failure_.ok()) return failure_;
+    if (awake_) {
+      eventfd_t count;
+      eventfd_read(event_fd_, &count);
+      awake_ = false;
+    }
+    return std::exchange(events_, {});
+  }
+
+ private:
+  enum class State : uint8_t { kWaiting, kRunning, kEnded };
+
+  void Leave(int choice) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
+    if (states_[choice] == State::kRunning) --*running_;
+    states_[choice] = State::kEnded;
+  }
+  void Push(TokenEvent event) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
+    events_.push_back(event);
+    if (event.ended || wake_on_tokens_) Wake();
+  }
+  // One system call for a reader that sleeps, none while it has not yet come to read.
+  void Wake() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
+    if (!awake_) eventfd_write(event_fd_, 1);
+    awake_ = true;
+  }
+
+  const bool wake_on_tokens_;
+  const std::shared_ptr<std::atomic<int64_t>> running_;
+  const int event_fd_;
+  absl::Mutex mutex_;
+  std::vector<TokenEvent> events_ ABSL_GUARDED_BY(mutex_);
+  std::vector<State> states_ ABSL_GUARDED_BY(mutex_);
+  bool awake_ ABSL_GUARDED_BY(mutex_) = false;  // event_fd_ is readable.
+  absl::Status failure_ ABSL_GUARDED_BY(mutex_);
+};
+
+Generation::~Generation() {
+  for (const Part& part : parts_) {
+    if (part.open > 0 || part.cancel_at_end) engine_->Cancel(part.request_id);
+  }
+}
+
+int Generation::event_fd() const { return channel_->event_fd(); }
+
+Generation::Part& Generation::PartOf(int choice) {
+  const auto after =
+      std::upper_bound(parts_.begin(), parts_.end(), choice,
+                       [](int wanted, const Part& part) { return wanted < part.first_choice; });
+  return *(after - 1);
+}
+
+absl::StatusOr<std::vector<TokenEvent>> Generation::Take() {
+  ASSIGN_OR_RETURN(std::vector<TokenEvent> events, channel_->Take());
+  for (const TokenEvent& event : events) {
+    if (!event.ended || closed_[event.choice]) continue;
+    closed_[event.choice] = true;
+    Part& part = PartOf(event.choice);
+    if (--part.open == 0 && part.cancel_at_end) engine_->Cancel(part.request_id);
+  }
+  return events;
+}
+
+void Generation::CancelChoice(int choice) {
+  if (closed_[choice]) return;
+  closed_[choice] = true;
+  Part& part = PartOf(choice);
+  part.cancel_at_end = true;
+  if (--part.open == 0) engine_->Cancel(part.request_id);
+}
+
+GenerationService::GenerationService(Engine* engine)
+    : engine_(engine),
+      running_(std::make_shared<std::atomic<int64_t>>(0)),
+      thread_([this] { Run(); }) {}
+
+GenerationService::~GenerationService() {
+  Abort(absl::UnavailableError("the server has ended"));
+  {
+    absl::MutexLock lock(&mutex_);
+    stopping_ = true;
+  }
+  thread_.join();
+}
+
+absl::StatusOr<std::unique_ptr<Generation>> GenerationService::Start(const GenerationSpec& spec) {
+  const int prompts = static_cast<int>(spec.prompts.size());
+  std::unique_ptr<Generation> generation(new Generation());
+  generation->engine_ = engine_;
+  generation->channel_ =
+      std::make_shared<Generation::Channel>(prompts * spec.n, spec.wake_on_tokens, running_);
+  if (generation->event_fd() < 0) {
+    return absl::ResourceExhaustedError("the server has no file descriptor left for this request");
+  }
+  generation->closed_.assign(static_cast<size_t>(prompts) * spec.n, false);
+  const int count = spec.choices_end_alone ? 1 : spec.n;
+  for (int prompt = 0; prompt < prompts; ++prompt) {
+    for (int first = 0; first < spec.n; first += count) {
+      RETURN_IF_ERROR(StartPart(spec, prompt, first, count, generation.get()));
+    }
+  }
+  return generation;
+}
+
+absl::Status GenerationService::StartPart(const GenerationSpec& spec, int prompt, int first,
+                                          int count, Generation* generation) {
+  const std::shared_ptr<Generation::Channel> channel = generation->channel_;
+  const int base = prompt * spec.n;  // The choice of sample 0.
+  GenerateRequest request;
+  request.prompt = spec.prompts[prompt].ids;
+  request.n = count;
+  request.first_index = first;
+  request.sampling = spec.sampling;
+  request.sampling.max_tokens = spec.prompts[prompt].max_tokens;
+  request.key = {.run_seed = spec.seed, .step = 0, .task = static_cast<uint64_t>(prompt)};
+  request.on_token = [channel, base](int index, int32_t token, float log_prob) {
+    channel->Token(base + index, token, log_prob);
+  };
+  {
+    absl::MutexLock lock(&mutex_);
+    if (!refuse_.ok()) return refuse_;
+    request.id = next_id_++;
+    routes_[request.id] = {channel, base, count};
+  }
+  const uint64_t id = request.id;
+  const absl::Status submitted = engine_->Submit(std::move(request));
+  absl::MutexLock lock(&mutex_);
+  if (!submitted.ok()) {
+    routes_.erase(id);
+    return submitted;
+  }
+  submitted_ += count;
+  generation->parts_.push_back({id, base + first, count, count, false});
+  return absl::OkStatus();
+}
+
+void GenerationService::Run() {
+  while (true) {
+    {
+      absl::MutexLock lock(&mutex_);
+      mutex_.Await(absl::Condition(this, &GenerationService::HasWork));
+      if (submitted_ <= delivered_) return;
+    }
+    absl::StatusOr<Sample> sample = engine_->Next(absl::InfiniteFuture());
+    if (sample.ok()) {
+      Deliver(*sample);
+    } else if (!absl::IsDeadlineExceeded(sample.status()) && !absl::IsOutOfRange(sample.status())) {
+      EndAll(sample.status(), /*engine_failed=*/true);
+      return;
+    }
+  }
+}
+
+void GenerationService::Deliver(const Sample& sample) {
+  std::shared_ptr<Generation::Channel> channel;
+  int choice = 0;
+  {
+    absl::MutexLock lock(&mutex_);
+    ++delivered_;
+    const auto route = routes_.find(sample.request_id);
+    if (route == routes_.end()) return;
+    channel = route->second.channel;
+    choice = route->second.first_choice + sample.index;
+    if (--route->second.left == 0) routes_.erase(route);
+  }
+  channel->End(choice, sample.finish_reason);
+}
+
+void GenerationService::EndAll(const absl::Status& why, bool engine_failed) {
+  std::vector<std::pair<uint64_t, std::shared_ptr<Generation::Channel>>> open;
+  {
+    absl::MutexLock lock(&mutex_);
+    if (refuse_.ok()) refuse_ = why;
+    if (engine_failed) failure_ = why;
+    for (const auto& [id, route] : routes_) open.emplace_back(id, route.channel);
+    if (engine_failed) {
+      routes_.clear();
+      delivered_ = submitted_;
+    }
+  }
+  for (const auto& [id, channel] : open) {
+    channel->Fail(why, engine_failed);
+    if (!engine_failed) engine_->Cancel(id);
+  }
+}
+
+void GenerationService::Abort(const absl::Status& why) { EndAll(why, /*engine_failed=*/false); }
+
+absl::Status GenerationService::health() const {
+  absl::MutexLock lock(&mutex_);
+  return failure_;
+}
+
+int64_t GenerationService::running() const { return running_->load(); }
+
+int64_t GenerationService::waiting() const {
+  absl::MutexLock lock(&mutex_);
+  return std::max<int64_t>(submitted_ - delivered_ - running_->load(), 0);
+}
+
+}  // namespace tritonrl

@@ -1,0 +1,61 @@
+// Counters of the server in the text format that Prometheus reads.
+#ifndef TRITONRL_ROLLOUT_SERVE_METRICS_H_
+#define TRITONRL_ROLLOUT_SERVE_METRICS_H_
+
+#include <cstdint>
+#include <map>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/base/thread_annotations.h"
+#include "absl/strings/string_view.h"
+#include "absl/synchronization/mutex.h"
+#include "absl/time/time.h"
+#include "rollout/engine.h"
+
+namespace tritonrl {
+
+// What is measured at the moment of asking.
+struct ServerGauges {
+  int64_t requests = 0;         // Generating requests that have no whole answer yet.
+  int64_t running_samples = 0;  // Have drawn a token.
+  int64_t waiting_samples = 0;  // Have not.
+  EngineStats engine;
+};
+
+class Metrics {
+ public:
+  Metrics();
+
+  // A request was answered, or its client went away (status 499).
+  void CountRequest(absl::string_view endpoint, int http_status);
+  // Tokens of a generating request: of its prompts, and drawn for its answers.
+  void CountTokens(int64_t prompt_tokens, int64_t completion_tokens);
+  // From the request's arrival to an answer's first token.
+  void ObserveFirstToken(absl::Duration time);
+  // Mean time between an answer's tokens after its first.
+  void ObserveTokenTime(absl::Duration time);
+
+  // All of it, version 0.0.4 of the format.
+  std::string Text(const ServerGauges& gauges) const;
+
+ private:
+  struct Histogram {
+    std::vector<double> bounds;   // Upper ends of the buckets in seconds, without infinity.
+    std::vector<int64_t> counts;  // One more than bounds; not cumulative.
+    double sum = 0;
+  };
+  static void Observe(absl::Duration time, Histogram* histogram);
+
+  mutable absl::Mutex mutex_;
+  std::map<std::pair<std::string, int>, int64_t> requests_ ABSL_GUARDED_BY(mutex_);
+  int64_t prompt_tokens_ ABSL_GUARDED_BY(mutex_) = 0;
+  int64_t completion_tokens_ ABSL_GUARDED_BY(mutex_) = 0;
+  Histogram first_token_ ABSL_GUARDED_BY(mutex_);
+  Histogram token_time_ ABSL_GUARDED_BY(mutex_);
+};
+
+}  // namespace tritonrl
+
+#endif  // TRITONRL_ROLLOUT_SERVE_METRICS_H_

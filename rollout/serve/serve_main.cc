@@ -1,0 +1,189 @@
+// bazel run //rollout:serve -- --model=DIR: OpenAI's HTTP API for a Hugging Face folder.
+//
+// Exit codes: 0 ended by SIGTERM or SIGINT, 1 the engine failed or the address cannot be had, 2 a
+// mistake in the call (flags, --model).
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
+
+#include "absl/flags/flag.h"
+#include "absl/flags/parse.h"
+#include "absl/flags/usage.h"
+#include "absl/strings/str_cat.h"
+#include "absl/time/clock.h"
+#include "base/file.h"
+#include "base/interrupts.h"
+#include "base/status.h"
+#include "rollout/load_model.h"
+#include "rollout/serve/api_key.h"
+#include "rollout/serve/chat_template.h"
+#include "rollout/serve/server.h"
+#include "rollout/transformer_runner.h"
+
+ABSL_FLAG(std::string, model, "", "Folder with config.json, model.safetensors, tokenizer.json.");
+ABSL_FLAG(std::string, served_model_name, "", "Name in requests; the folder's if empty.");
+ABSL_FLAG(std::string, chat_template, "auto",
+          "auto (from the model's tokenizer_config.json), qwen3, llama3 or plain.");
+ABSL_FLAG(std::string, device, "auto", "cpu, cuda, cuda:N or auto.");
+ABSL_FLAG(int, slots, 64, "Samples that run side by side.");
+ABSL_FLAG(int64_t, max_length, 0, "Most tokens of prompt and answer together; 0: the model's.");
+ABSL_FLAG(int, threads, 0, "Threads on the CPU; 0: all.");
+ABSL_FLAG(std::string, host, "127.0.0.1", "Address to listen on; other than loopback needs a key.");
+ABSL_FLAG(int, port, 8000, "0: any free one, which is printed.");
+ABSL_FLAG(std::string, api_key_file, "",
+          "File (mode 600) with the key that clients must give; else $TRITONRL_API_KEY.");
+ABSL_FLAG(int64_t, max_body_bytes, 4 << 20, "Largest request.");
+ABSL_FLAG(int, max_concurrent, 256, "Generating requests at a time; more are told 429.");
+ABSL_FLAG(int, max_tokens_limit, 0, "Most tokens of an answer; 0: what the context leaves.");
+ABSL_FLAG(absl::Duration, request_timeout, absl::Minutes(10), "Of a generating request.");
+ABSL_FLAG(absl::Duration, read_timeout, absl::Seconds(30), "For a request to arrive.");
+ABSL_FLAG(absl::Duration, write_timeout, absl::Seconds(30), "For each piece of an answer to go.");
+ABSL_FLAG(double, drain_seconds, 30, "After SIGTERM, for running requests to end.");
+
+namespace tritonrl {
+namespace {
+
+// Connections beside those of generating requests: health checks, refused requests, idle ones.
+constexpr int kConnectionsBeside = 64;
+
+absl::StatusOr<ServerOptions> OptionsFromFlags() {
+  ServerOptions options;
+  options.http.host = absl::GetFlag(FLAGS_host);
+  options.http.port = absl::GetFlag(FLAGS_port);
+  options.http.max_body_bytes = absl::GetFlag(FLAGS_max_body_bytes);
+  options.http.read_timeout = absl::GetFlag(FLAGS_read_timeout);
+  options.http.write_timeout = absl::GetFlag(FLAGS_write_timeout);
+  options.max_concurrent = absl::GetFlag(FLAGS_max_concurrent);
+  options.max_tokens_limit = absl::GetFlag(FLAGS_max_tokens_limit);
+  options.request_timeout = absl::GetFlag(FLAGS_request_timeout);
+  if (options.http.port < 0 || options.http.port > 65535) {
+    return absl::InvalidArgumentError("--port must be 0 to 65535");
+  }
+  if (options.max_concurrent < 1 || options.max_concurrent > 16384) {
+    return absl::InvalidArgumentError("--max_concurrent must be 1 to 16384");
+  }
+  if (options.http.max_body_bytes < 1 || options.http.max_body_bytes > (int64_t{1} << 30)) {
+    return absl::InvalidArgumentError("--max_body_bytes must be 1 to 1 GiB");
+  }
+  if (options.max_tokens_limit < 0 || !(absl::GetFlag(FLAGS_drain_seconds) >= 0) ||
+      absl::GetFlag(FLAGS_slots) < 1 || absl::GetFlag(FLAGS_max_length) < 0) {
+    return absl::InvalidArgumentError(
+        "--max_tokens_limit, --drain_seconds and --max_length must not be below 0, --slots not "
+        "below 1");
+  }
+  for (const absl::Duration timeout :
+       {options.request_timeout, options.http.read_timeout, options.http.write_timeout}) {
+    if (timeout <= absl::ZeroDuration()) {
+      return absl::InvalidArgumentError(
+          "--request_timeout, --read_timeout and --write_timeout must be above 0, such as 30s");
+    }
+  }
+  options.http.max_connections = 2 * options.max_concurrent + kConnectionsBeside;
+  const std::string key_file = absl::GetFlag(FLAGS_api_key_file);
+  ASSIGN_OR_RETURN(options.api_key, LoadApiKey(key_file.empty() ? "" : UserPath(key_file),
+                                               getenv("TRITONRL_API_KEY")));
+  return options;
+}
+
+// Llama's completions begin with its begin token; Qwen3 has none.
+std::optional<int32_t> BeginToken(const LoadedModel& model) {
+  const ModelConfig& config = model.weights->config();
+  const int64_t id = config.bos_token_id;
+  if (config.family != ModelFamily::kLlama || id < 0 || id >= model.tokenizer.vocab_size()) {
+    return std::nullopt;
+  }
+  return static_cast<int32_t>(id);
+}
+
+absl::StatusOr<ServedModel> Describe(const LoadedModel& model, const std::string& dir) {
+  ASSIGN_OR_RETURN(ChatTemplate chat, ChatTemplate::ForModel(absl::GetFlag(FLAGS_chat_template),
+                                                             dir, model.tokenizer));
+  const ModelConfig& config = model.weights->config();
+  ServedModel served{absl::GetFlag(FLAGS_served_model_name), model.tokenizer, chat, model.stop_ids,
+                     BeginToken(model)};
+  if (served.name.empty()) served.name = BaseName(dir);
+  if (chat.end_of_turn() && std::find(served.stop_ids.begin(), served.stop_ids.end(),
+                                      *chat.end_of_turn()) == served.stop_ids.end()) {
+    served.stop_ids.push_back(*chat.end_of_turn());
+  }
+  const int64_t wanted = absl::GetFlag(FLAGS_max_length);
+  if (wanted > config.max_positions) {
+    return absl::InvalidArgumentError(absl::StrCat("--max_length is ", wanted, ", the model has ",
+                                                   config.max_positions, " positions"));
+  }
+  served.context = wanted > 0 ? wanted : config.max_positions;
+  served.vocab_size = config.vocab_size;
+  return served;
+}
+
+absl::StatusOr<LoadedModel> Load(const std::string& dir, at::Device device) {
+  if (!DirectoryExists(dir)) {
+    return absl::InvalidArgumentError(absl::StrCat("--model=", dir, " is not a folder"));
+  }
+  return LoadModel(dir, device);
+}
+
+// Serves until a signal comes, then drains.
+absl::Status ServeUntilSignal(const Interrupts& interrupts, Server* server) {
+  while (interrupts.received() == 0) {
+    RETURN_IF_ERROR(server->health());
+    absl::SleepFor(absl::Milliseconds(50));
+  }
+  const double drain = absl::GetFlag(FLAGS_drain_seconds);
+  printf("serve: signal %d; requests have %g s to end\n", interrupts.received(), drain);
+  fflush(stdout);
+  const bool finished = server->Drain(absl::Seconds(drain));
+  printf("serve: ended%s\n", finished ? "" : "; some requests were cancelled");
+  fflush(stdout);
+  return absl::OkStatus();
+}
+
+absl::Status Run() {
+  const Interrupts interrupts;
+  if (absl::GetFlag(FLAGS_model).empty()) {
+    return absl::InvalidArgumentError("--model=FOLDER is needed");
+  }
+  // BaseName of "folder/" would be empty.
+  std::string dir = UserPath(absl::GetFlag(FLAGS_model));
+  while (dir.size() > 1 && dir.back() == '/') dir.pop_back();
+  ASSIGN_OR_RETURN(const ServerOptions options, OptionsFromFlags());
+  ASSIGN_OR_RETURN(const at::Device device, ParseDevice(absl::GetFlag(FLAGS_device)));
+  ASSIGN_OR_RETURN(const LoadedModel model, Load(dir, device));
+  ASSIGN_OR_RETURN(ServedModel served, Describe(model, dir));
+  TransformerRunner::Options runner;
+  runner.num_slots = absl::GetFlag(FLAGS_slots);
+  runner.max_length = served.context;
+  runner.cpu_threads = absl::GetFlag(FLAGS_threads);
+  ASSIGN_OR_RETURN(const std::unique_ptr<Engine> engine, MakeBatchedEngine(model.weights, runner));
+  const std::string line =
+      absl::StrCat(served.name, " on ", device.str(), ", context ", served.context, ", ",
+                   runner.num_slots, " slots, chat template ", served.chat.name());
+  ASSIGN_OR_RETURN(const std::unique_ptr<Server> server,
+                   Server::Start(options, std::move(served), engine.get()));
+  printf("serve: %s, http://%s:%d/v1%s\n", line.c_str(), options.http.host.c_str(), server->port(),
+         options.api_key.empty() ? "" : " with a key");
+  fflush(stdout);
+  return ServeUntilSignal(interrupts, server.get());
+}
+
+}  // namespace
+}  // namespace tritonrl
+
+int main(int argc, char** argv) {
+  absl::SetProgramUsageMessage(
+      "OpenAI's HTTP API for a model.\n  bazel run //rollout:serve -- --model=FOLDER");
+  absl::ParseCommandLine(argc, argv);
+  const absl::Status status = tritonrl::Run();
+  if (status.ok()) return 0;
+  fprintf(stderr, "serve: %s\n", tritonrl::Message(status).c_str());
+  const bool mistake = absl::IsInvalidArgument(status) || absl::IsNotFound(status) ||
+                       absl::IsFailedPrecondition(status) || absl::IsPermissionDenied(status);
+  return mistake ? 2 : 1;
+}

@@ -1,0 +1,135 @@
+// The program itself: its start, its end and mistakes in its call.
+#include <gtest/gtest.h>
+#include <signal.h>
+
+#include <algorithm>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/match.h"
+#include "absl/strings/numbers.h"
+#include "base/file.h"
+#include "base/runfiles.h"
+#include "base/subprocess.h"
+#include "rollout/serve/server_fixture.h"
+
+namespace tritonrl {
+namespace {
+
+using nlohmann::json;
+
+class ServeProcessTest : public testing::Test {
+ protected:
+  static std::string Model() {
+    const auto config = Runfile("model/mini/config.json");
+    EXPECT_TRUE(config.ok()) << config.status();
+    return config.ok() ? DirName(*config) : "";
+  }
+
+  void Start(std::vector<std::string> flags = {}) {
+    const auto program = Runfile("rollout/serve/serve");
+    ASSERT_TRUE(program.ok()) << program.status();
+    SubprocessOptions options;
+    options.argv = {*program, "--model=" + Model(), "--port=0", "--device=cpu", "--slots=4"};
+    options.argv.insert(options.argv.end(), flags.begin(), flags.end());
+    options.out = Stdio::Pipe();
+    auto started = Subprocess::Start(options);
+    ASSERT_TRUE(started.ok()) << started.status();
+    process_.emplace(*std::move(started));
+    line_ = ReadLine();
+    const size_t begin = line_.find("http://127.0.0.1:");
+    ASSERT_NE(begin, std::string::npos) << line_;
+    ASSERT_TRUE(absl::SimpleAtoi(line_.substr(begin + 17, line_.find("/v1") - begin - 17), &port_));
+  }
+
+  std::string ReadLine() {
+    std::string line;
+    char c = 0;
+    while (c != '\n' && WaitForSocket(process_->stdout_fd(), POLLIN, absl::Now() + kPatience) &&
+           read(process_->stdout_fd(), &c, 1) == 1) {
+      line += c;
+    }
+    return line;
+  }
+
+  // A stream of all that the context holds, on a connection of its own, begun when this returns.
+  void BeginStream(RawClient* client) {
+    const std::string body = json{{"prompt", "x"}, {"stream", true}, {"n", 8}}.dump();
+    client->Send(absl::StrCat("POST /v1/completions HTTP/1.1\r\nContent-Length: ", body.size(),
+                              "\r\n\r\n", body));
+    EXPECT_TRUE(absl::StrContains(client->ReadUntil("\"text\""), "\"text\""));
+  }
+
+  std::optional<Subprocess> process_;
+  std::string line_;
+  int port_ = 0;
+};
+
+TEST_F(ServeProcessTest, ASignalLetsAStreamEnd) {
+  Start();
+  EXPECT_TRUE(absl::StrContains(line_, "mini on cpu, context 1024, 4 slots, chat template plain"))
+      << line_;
+  RawClient client(port_);
+  BeginStream(&client);
+  ASSERT_EQ(kill(process_->pid(), SIGTERM), 0);
+  EXPECT_TRUE(absl::StrContains(client.ReadUntil("[DONE]"), "[DONE]"));
+  const auto exit = process_->Wait(kPatience);
+  ASSERT_TRUE(exit.has_value());
+  EXPECT_EQ(exit->exit_code, 0) << exit->ToString();
+}
+
+TEST_F(ServeProcessTest, AShortDrainCancelsAndStillEndsWell) {
+  Start({"--drain_seconds=0"});
+  RawClient client(port_);
+  BeginStream(&client);
+  ASSERT_EQ(kill(process_->pid(), SIGINT), 0);
+  EXPECT_TRUE(absl::StrContains(client.ReadUntil("[DONE]"), "shutting down"));
+  const auto exit = process_->Wait(kPatience);
+  ASSERT_TRUE(exit.has_value());
+  EXPECT_EQ(exit->exit_code, 0) << exit->ToString();
+}
+
+TEST_F(ServeProcessTest, ASecondSignalEndsItAtOnce) {
+  Start({"--drain_seconds=1000"});
+  RawClient client(port_);
+  BeginStream(&client);
+  ASSERT_EQ(kill(process_->pid(), SIGTERM), 0);
+  EXPECT_TRUE(absl::StrContains(ReadLine(), "signal 15"));
+  ASSERT_EQ(kill(process_->pid(), SIGTERM), 0);
+  const auto exit = process_->Wait(kPatience);
+  ASSERT_TRUE(exit.has_value());
+  EXPECT_EQ(exit->signal, SIGTERM) << exit->ToString();
+}
+
+TEST_F(ServeProcessTest, MistakesInTheCallAreToldInOneSentence) {
+  const auto program = Runfile("rollout/serve/serve");
+  ASSERT_TRUE(program.ok());
+  const auto run = [&](const std::vector<std::string>& flags) {
+    std::vector<std::string> argv = {*program, "--device=cpu"};
+    argv.insert(argv.end(), flags.begin(), flags.end());
+    const auto result = RunCommand(argv);
+    return result.ok() ? absl::StrCat(result->exit_code, " ", result->err) : "";
+  };
+  const std::string model = "--model=" + Model();
+  const std::pair<std::vector<std::string>, const char*> cases[] = {
+      {{}, "2 serve: --model=FOLDER is needed"},
+      {{"--model=/no/such/folder"}, "2 serve: --model=/no/such/folder is not a folder"},
+      {{"--model=/tmp"}, "2 serve: "},
+      {{model, "--port=99999"}, "2 serve: --port must be"},
+      {{model, "--host=0.0.0.0", "--port=0"}, "2 serve: --host=0.0.0.0 can be reached"},
+      {{model, "--chat_template=jinja"}, "2 serve: chat template \"jinja\""},
+      {{model, "--max_length=5000"}, "2 serve: --max_length is 5000, the model has 1024"},
+      {{model, "--api_key_file=/no/key"}, "2 serve: "},
+      {{model, "--max_concurrent=0"}, "2 serve: --max_concurrent must be"},
+  };
+  for (const auto& [flags, start] : cases) {
+    const std::string told = run(flags);
+    EXPECT_TRUE(absl::StartsWith(told, start)) << told;
+    EXPECT_EQ(std::count(told.begin(), told.end(), '\n'), 1) << told;
+  }
+}
+
+}  // namespace
+}  // namespace tritonrl

@@ -1,0 +1,116 @@
+// OpenAI's HTTP API over a generation engine.
+#ifndef TRITONRL_ROLLOUT_SERVE_SERVER_H_
+#define TRITONRL_ROLLOUT_SERVE_SERVER_H_
+
+#include <atomic>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
+#include "absl/synchronization/mutex.h"
+#include "absl/time/time.h"
+#include "model/tokenizer/tokenizer.h"
+#include "rollout/engine.h"
+#include "rollout/serve/answer.h"
+#include "rollout/serve/chat_template.h"
+#include "rollout/serve/generation.h"
+#include "rollout/serve/http_listener.h"
+#include "rollout/serve/metrics.h"
+#include "rollout/serve/openai_request.h"
+
+namespace tritonrl {
+
+// The model behind the engine.
+struct ServedModel {
+  std::string name;  // As requests call it.
+  Tokenizer tokenizer;
+  ChatTemplate chat;
+  std::vector<int32_t> stop_ids;  // Tokens that end an answer.
+  // Put before a completion's prompt of text, where the model was trained so.
+  std::optional<int32_t> begin_token;
+  int64_t context = 0;     // Most tokens of prompt and answer together.
+  int64_t vocab_size = 0;  // The model's.
+};
+
+struct ServerOptions {
+  HttpListenerOptions http;
+  std::string api_key;       // Empty: none is asked for.
+  int max_concurrent = 256;  // Generating requests at a time; more are told 429.
+  int max_tokens_limit = 0;  // Most tokens of an answer; 0: what the context leaves.
+  absl::Duration request_timeout = absl::Minutes(10);  // Of a generating request.
+};
+
+// Endpoints: POST /v1/completions, POST /v1/chat/completions, GET /v1/models, GET
+// /v1/models/NAME, GET /health, GET /metrics.
+class Server {
+ public:
+  // Listens when it returns. The engine must outlive the server, and nobody else may take samples
+  // from it. InvalidArgument: another address than loopback without a key. Unavailable: the
+  // address cannot be had.
+  static absl::StatusOr<std::unique_ptr<Server>> Start(const ServerOptions& options,
+                                                       ServedModel model, Engine* engine);
+  ~Server();  // As Drain(absl::ZeroDuration()).
+  Server(const Server&) = delete;
+  Server& operator=(const Server&) = delete;
+
+  int port() const { return listener_.port(); }
+
+  // The engine's failure, if it failed; the server then answers 503 to all that generates.
+  absl::Status health() const { return service_.health(); }
+
+  // Refuses new work (503) and lets requests end for at most `wait`, then cancels them; stops
+  // listening. False if some had to be cancelled.
+  bool Drain(absl::Duration wait);
+
+ private:
+  // Counts a generating request as long as it lives.
+  class Slot;
+  // What is made of a request's body before the engine sees it.
+  struct Plan {
+    GenerationParams params;
+    AnswerSpec answer;
+    GenerationSpec generation;
+  };
+
+  Server(const ServerOptions& options, ServedModel model, Engine* engine);
+  void SetRoutes();
+  // Answers what needs no handler: unknown paths, wrong methods, missing keys, a server that ends.
+  absl::Status CheckBeforeBody(const httplib::Request& request, httplib::Response* response) const;
+  absl::StatusOr<std::string> ReadBody(const httplib::Request& request,
+                                       const httplib::ContentReader& reader);
+  void HandleGenerating(bool chat, const httplib::Request& request, httplib::Response* response,
+                        const httplib::ContentReader& reader);
+  absl::Status Generate(bool chat, const std::string& body, const httplib::Request& request,
+                        httplib::Response* response);
+  absl::StatusOr<std::vector<std::vector<int32_t>>> ReadPrompts(bool chat, const std::string& body,
+                                                                GenerationParams* params) const;
+  absl::StatusOr<Plan> MakePlan(bool chat, const std::string& body);
+  absl::Status CheckModelName(const std::string& name) const;
+  absl::StatusOr<int> AnswerTokens(size_t prompt_tokens, const GenerationParams& params) const;
+  void Fail(const absl::Status& status, const httplib::Request& request,
+            httplib::Response* response) const;
+  void HandleHealth(httplib::Response* response) const;
+  std::string MetricsText() const;
+  bool Idle() const { return in_progress_ == 0; }
+
+  const ServerOptions options_;
+  const ServedModel model_;
+  Engine* const engine_;
+  const absl::Time start_;
+  Metrics metrics_;
+  GenerationService service_;
+  std::atomic<bool> draining_{false};
+  std::atomic<uint64_t> next_request_{1};
+  mutable absl::Mutex mutex_;
+  int in_progress_ = 0;    // Generating requests; changed under mutex_.
+  HttpListener listener_;  // Last: its threads use all else.
+};
+
+}  // namespace tritonrl
+
+#endif  // TRITONRL_ROLLOUT_SERVE_SERVER_H_
