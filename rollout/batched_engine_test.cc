@@ -51,7 +51,7 @@ TEST(BatchedEngine, SamplesDependOnTheirKeyAlone) {
 
 TEST(BatchedEngine, TokensAreToldAsTheyAreDrawn) {
   std::map<int, Sample> told;  // Written by the engine's thread, read after all samples are out.
-  BatchedEngine engine(std::make_unique<HashRunner>(2), {});
+  BatchedEngine engine(std::make_unique<HashRunner>(HashRunner::Options{.max_running = 2}), {});
   GenerateRequest request = Request(3, 5);
   request.first_index = 2;
   request.on_token = [&told](int index, int32_t token, float log_prob) {

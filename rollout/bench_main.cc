@@ -21,7 +21,7 @@
 #include "base/subprocess.h"
 #include "nlohmann/json.hpp"
 #include "rollout/load_model.h"
-#include "rollout/transformer_runner.h"
+#include "rollout/make_engine.h"
 
 ABSL_FLAG(std::string, model, "", "Hugging Face folder; empty: the committed mini policy.");
 ABSL_FLAG(int, groups, 8, "Prompts.");
@@ -86,7 +86,7 @@ absl::StatusOr<double> RunEngine(const Setup& setup, int tokens, Engine* engine)
 }
 
 absl::StatusOr<double> MeasureEngine(const Setup& setup) {
-  TransformerRunner::Options options;
+  EngineOptions options;
   options.max_running = absl::GetFlag(FLAGS_max_running);
   options.cache_bytes = absl::GetFlag(FLAGS_cache_bytes);
   options.max_step_tokens = absl::GetFlag(FLAGS_max_step_tokens);

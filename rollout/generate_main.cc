@@ -12,7 +12,7 @@
 #include "base/file.h"
 #include "base/status.h"
 #include "rollout/load_model.h"
-#include "rollout/transformer_runner.h"
+#include "rollout/make_engine.h"
 
 ABSL_FLAG(std::string, model, "", "Folder with config.json, model.safetensors, tokenizer.json.");
 ABSL_FLAG(std::string, prompt, "", "The prompt's text.");
@@ -83,7 +83,7 @@ absl::Status Run() {
   ASSIGN_OR_RETURN(const LoadedModel model,
                    LoadModel(UserPath(absl::GetFlag(FLAGS_model)), device));
   GenerateRequest request = MakeRequest(model, prompt);
-  TransformerRunner::Options options;
+  EngineOptions options;
   options.max_running = std::max(1, std::min(absl::GetFlag(FLAGS_max_running), request.n));
   options.max_length = std::min<int64_t>(
       static_cast<int64_t>(request.prompt.size()) + std::max(request.sampling.max_tokens, 1),

@@ -164,12 +164,4 @@ absl::StatusOr<std::vector<TokenDraw>> TransformerRunner::Collect() {
   return draws;
 }
 
-absl::StatusOr<std::unique_ptr<Engine>> MakeBatchedEngine(
-    std::shared_ptr<Weights> weights, const TransformerRunner::Options& runner_options,
-    const BatchedEngine::Options& options) {
-  ASSIGN_OR_RETURN(std::unique_ptr<TransformerRunner> runner,
-                   TransformerRunner::Create(std::move(weights), runner_options));
-  return std::unique_ptr<Engine>(new BatchedEngine(std::move(runner), options));
-}
-
 }  // namespace tritonrl

@@ -13,8 +13,6 @@
 #include "model/paged_cache.h"
 #include "model/transformer.h"
 #include "model/weights.h"
-#include "rollout/batched_engine.h"
-#include "rollout/engine.h"
 #include "rollout/model_runner.h"
 #include "rollout/sampler.h"
 
@@ -69,11 +67,6 @@ class TransformerRunner : public ModelRunner {
   std::vector<int32_t> last_token_;  // of each slot
   std::deque<std::vector<TokenDraw>> results_;
 };
-
-// An engine for `weights`, which it shares and does not copy.
-absl::StatusOr<std::unique_ptr<Engine>> MakeBatchedEngine(
-    std::shared_ptr<Weights> weights, const TransformerRunner::Options& runner_options,
-    const BatchedEngine::Options& options = {});
 
 }  // namespace tritonrl
 

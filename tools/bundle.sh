@@ -18,7 +18,7 @@ for target in "$@"; do
   path=${target#//}
   program=bazel-bin/${path/://}
   # An alias' program lies where the real target says.
-  if [ ! -e "$program" ]; then
+  if [ ! -f "$program" ]; then
     actual=$(bazel query --output=build "$target" 2> /dev/null | sed -n 's/^  actual = "\(.*\)",$/\1/p')
     path=${actual#//}
     program=bazel-bin/${path/://}

@@ -11,6 +11,7 @@
 #include <chrono>
 #include <limits>
 #include <mutex>
+#include <set>
 #include <unordered_map>
 #include <utility>
 #include <vector>
@@ -21,6 +22,7 @@ namespace tritonrl {
 namespace {
 
 constexpr size_t kMostPlans = 256;
+constexpr size_t kMostLengths = 4096;  // that are remembered
 
 using Places = std::unordered_map<int64_t, void*>;
 
@@ -157,6 +159,16 @@ struct CudnnAttention::Impl {
     }
   }
 
+  // Whether a bucket is one sequence that gets a call for its length.
+  bool Exact(const AttentionBucket& bucket, const PackedLengths& lengths) {
+    if (!bucket.exact.has_value()) {
+      const int64_t length = bucket.sequences.size() == 1 ? lengths.length(bucket.sequences[0]) : 0;
+      bucket.exact = length > 0 && length >= options.dense_from && !seen.insert(length).second;
+      if (seen.size() > kMostLengths) seen.clear();
+    }
+    return *bucket.exact;
+  }
+
   void Run(const PackedLengths& lengths, const Operands& operands) {
     const std::lock_guard<std::mutex> lock(mutex);
     const c10::cuda::CUDAGuard guard(device);
@@ -164,9 +176,7 @@ struct CudnnAttention::Impl {
     TORCH_CHECK(cudnnSetStream(handle, stream) == CUDNN_STATUS_SUCCESS, "cuDNN: no stream");
     for (const AttentionBucket& bucket : lengths.buckets) {
       const std::vector<int64_t>& sequences = bucket.sequences;
-      const bool alone =
-          sequences.size() == 1 && lengths.length(sequences[0]) >= options.dense_from;
-      if (!one_by_one && !alone) {
+      if (!one_by_one && !Exact(bucket, lengths)) {
         RunBucket(bucket, operands);
         continue;
       }
@@ -182,6 +192,7 @@ struct CudnnAttention::Impl {
   cudnnHandle_t handle = nullptr;
   std::mutex mutex;
   std::map<AttentionShape, AttentionPlan> plans;
+  std::set<int64_t> seen;  // lengths of single sequences
   int64_t plans_made = 0;
   double plan_seconds = 0;
 };

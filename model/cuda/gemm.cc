@@ -19,6 +19,7 @@ namespace {
 
 constexpr int kProposals = 8;
 constexpr int kTries = 3;
+constexpr int kTuneProposals = 16;
 constexpr char kNoWay[] = "cuBLASLt knows no way to make this product";
 
 using Algorithm = std::optional<cublasLtMatmulAlgo_t>;  // none: there is no way
@@ -62,7 +63,8 @@ struct CudaGemm::Impl {
   at::Tensor workspace;
   std::mutex mutex;
   std::map<ProductKey, Algorithm> chosen;
-  // Of products that what was chosen for others of about their size does not make.
+  // Of products that were tuned, or that what was chosen for others of about their size does not
+  // make.
   std::map<ProductKey, Algorithm> own_choice;
 };
 
@@ -147,6 +149,35 @@ Algorithm CudaGemm::Impl::Choose(const GemmProduct& product, const at::Tensor& o
                                                  : FirstProposal(product, handle);
   chosen.emplace(key, algorithm);
   return algorithm;
+}
+
+void CudaGemm::Tune(const at::Tensor& a, const std::vector<at::Tensor>& bs, const at::Tensor* add,
+                    at::Tensor out) {
+  const c10::cuda::CUDAGuard guard(impl_->device);
+  const cudaStream_t stream = c10::cuda::getCurrentCUDAStream(impl_->device.index()).stream();
+  const std::lock_guard<std::mutex> lock(impl_->mutex);  // one workspace
+  const GemmProduct first(a, bs.front(), nullptr, add, out);
+  Algorithm best;
+  float least = 0;
+  for (const auto& proposal : first.Proposals(impl_->handle, kTuneProposals, kProductWorkspace)) {
+    Event start, end;
+    bool ran = true;
+    for (int round = 0; round <= 1; ++round) {  // the first loads kernels
+      if (round == 1) start.Record(stream);
+      for (const at::Tensor& b : bs) {
+        ran = ran && GemmProduct(a, b, nullptr, add, out)
+                             .Run(impl_->handle, proposal.algo, impl_->workspace, out.data_ptr(),
+                                  stream) == CUBLAS_STATUS_SUCCESS;
+      }
+    }
+    end.Record(stream);
+    const float time = end.MillisecondsSince(start);
+    if (ran && (!best.has_value() || time < least)) {
+      least = time;
+      best = proposal.algo;
+    }
+  }
+  impl_->own_choice[first.MakeKey(first.adds(), /*exact=*/true)] = best;
 }
 
 bool CudaGemm::has_fp8() const { return impl_->has_fp8; }

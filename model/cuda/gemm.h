@@ -7,6 +7,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <vector>
 
 namespace tritonrl {
 
@@ -27,6 +28,13 @@ class CudaGemm {
   // of a, or fp32). `add` may be `out`. fp32 operands are not rounded to tf32.
   // Throws c10::Error where cuBLASLt refuses.
   void Multiply(const at::Tensor& a, const at::Tensor& b, const at::Tensor* add, at::Tensor out);
+
+  // Chooses the way in which products of exactly these sizes are made from now on (out = a b + add,
+  // the b of any of `bs`): the fastest of cuBLASLt's proposals on all of `bs` in turn. For few rows
+  // of a, where reading b is most of the time: trying on one b alone would find it in the GPU's
+  // cache. `out` is overwritten, and must not be `add`. Not while a graph is captured.
+  void Tune(const at::Tensor& a, const std::vector<at::Tensor>& bs, const at::Tensor* add,
+            at::Tensor out);
 
   bool has_fp8() const;  // CudaHasFp8 of its device
   // out = a [M, K] b [K, N] a_scale b_scale (+ add), a and b of fp8 numbers (not both E5M2), each

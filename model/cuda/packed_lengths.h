@@ -7,6 +7,7 @@
 
 #include <cstdint>
 #include <map>
+#include <optional>
 #include <vector>
 
 namespace tritonrl {
@@ -26,6 +27,10 @@ class AttentionBucket {
   // Offsets in elements where a row has `stride` of them: made at the first call for a stride, used
   // by all layers. Not for several threads at a time.
   const at::Tensor& OffsetsFor(int64_t stride) const;
+
+  // Whether its only sequence gets a call for its exact length: decided at the first call, since
+  // forward and backward must do the same. Not for several threads at a time either.
+  mutable std::optional<bool> exact;
 
  private:
   mutable std::map<int64_t, at::Tensor> scaled_;

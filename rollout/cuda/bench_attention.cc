@@ -18,7 +18,7 @@
 namespace tritonrl {
 namespace {
 
-constexpr AttentionShape kShape = {32, 8, 128};
+constexpr CacheHeads kShape = {32, 8, 128};
 constexpr int64_t kTokens = 256 * 16384;
 constexpr int32_t kPages = kTokens / kPageTokens;
 constexpr int kMostRotations = 8;

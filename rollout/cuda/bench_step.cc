@@ -18,7 +18,7 @@
 namespace tritonrl {
 namespace {
 
-constexpr AttentionShape kShape = {32, 8, 128};
+constexpr CacheHeads kShape = {32, 8, 128};
 constexpr int64_t kHidden = 4096, kMlp = 12288, kVocab = 151936;
 constexpr int kRotations = 8;
 

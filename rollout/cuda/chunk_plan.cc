@@ -123,7 +123,7 @@ Fa3Chunks PlanFa3(const std::vector<Chunk>& chunks, int heads, int blocks,
 
 }  // namespace
 
-ChunkPlan PlanChunks(const AttentionShape& shape, const ChunkDevice& device,
+ChunkPlan PlanChunks(const CacheHeads& shape, const ChunkDevice& device,
                      std::span<const Chunk> chunks, int32_t table_size) {
   const int group = shape.query_heads / shape.key_heads;
   std::vector<Chunk> of_short, of_long;

@@ -60,7 +60,7 @@ struct ChunkPlan {
 };
 
 // table_size: entries of the page table. Chunks of no rows are left out.
-ChunkPlan PlanChunks(const AttentionShape& shape, const ChunkDevice& device,
+ChunkPlan PlanChunks(const CacheHeads& shape, const ChunkDevice& device,
                      std::span<const Chunk> chunks, int32_t table_size);
 
 }  // namespace tritonrl

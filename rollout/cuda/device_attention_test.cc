@@ -30,7 +30,7 @@ class PagedAttentionTest : public DeviceTest {
  protected:
   // A pool in which the pages of kSlots sequences of kMaxTokens lie in random order; the rest of
   // the cache is NaN, so that it shows if anything of it is read.
-  void MakeCache(const AttentionShape& shape) {
+  void MakeCache(const CacheHeads& shape) {
     shape_ = shape;
     const int64_t pages = kSlots * kTablePages + 50;
     std::vector<int32_t> order(pages);
@@ -137,7 +137,7 @@ class PagedAttentionTest : public DeviceTest {
     }
   }
 
-  AttentionShape shape_;
+  CacheHeads shape_;
   at::Tensor table_, pools_[2];
 };
 
@@ -150,8 +150,8 @@ std::vector<int32_t> SlotsFrom(int count, int first) {
 }
 
 TEST_P(PagedAttentionTest, DecodeIsAsInFp64) {
-  for (const AttentionShape& shape : {AttentionShape{32, 8, 128}, AttentionShape{40, 8, 128},
-                                      AttentionShape{4, 4, 128}, AttentionShape{16, 8, 64}}) {
+  for (const CacheHeads& shape : {CacheHeads{32, 8, 128}, CacheHeads{40, 8, 128},
+                                  CacheHeads{4, 4, 128}, CacheHeads{16, 8, 64}}) {
     SCOPED_TRACE(testing::Message() << shape.query_heads << " heads of " << shape.head_dim);
     MakeCache(shape);
     const std::vector<int32_t> slots = SlotsFrom(kLengths.size(), 3);
@@ -251,8 +251,8 @@ class PagedChunkTest : public PagedAttentionTest {
 TEST_P(PagedChunkTest, ChunksAreAsInFp64) {
   const std::vector<ChunkCase> cases = {{1, 0},   {17, 0},    {5, 100},   {127, 0},  {128, 37},
                                         {200, 1}, {300, 999}, {1500, 16}, {2, 4000}, {129, 4800}};
-  for (const AttentionShape& shape :
-       {AttentionShape{32, 8, 128}, AttentionShape{10, 2, 128}, AttentionShape{8, 4, 64}}) {
+  for (const CacheHeads& shape :
+       {CacheHeads{32, 8, 128}, CacheHeads{10, 2, 128}, CacheHeads{8, 4, 64}}) {
     SCOPED_TRACE(testing::Message() << shape.query_heads << " heads of " << shape.head_dim);
     MakeCache(shape);
     const ChunkDevice own = CurrentChunkDevice();

@@ -19,7 +19,7 @@ TEST(PagedLayoutTest, SlotsOfPages) {
   EXPECT_EQ(PagesFor(0), 0);
   EXPECT_EQ(PagesFor(16), 1);
   EXPECT_EQ(PagesFor(17), 2);
-  EXPECT_EQ((AttentionShape{32, 8, 128}.PageBytes()), 32768);
+  EXPECT_EQ((CacheHeads{32, 8, 128}.PageBytes()), 32768);
 }
 
 TEST(DecodePlanTest, WithoutASplitEachRowIsATile) {

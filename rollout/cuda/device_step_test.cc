@@ -39,8 +39,8 @@ at::Tensor NormedAndTurned(const QkvToCache& at, const at::Tensor& qkv,
 }
 
 TEST_P(StepKernelsTest, QkvGoesToTheCacheWithTheLearnersBits) {
-  for (const AttentionShape& shape :
-       {AttentionShape{32, 8, 128}, AttentionShape{5, 1, 128}, AttentionShape{16, 8, 64}}) {
+  for (const CacheHeads& shape :
+       {CacheHeads{32, 8, 128}, CacheHeads{5, 1, 128}, CacheHeads{16, 8, 64}}) {
     for (const bool normed : {true, false}) {
       SCOPED_TRACE(testing::Message() << shape.query_heads << " heads of " << shape.head_dim
                                       << (normed ? ", normed" : ""));
@@ -94,12 +94,12 @@ TEST_P(StepKernelsTest, GathersRowsByIdAndThroughSlots) {
   const at::Tensor ids = Ints({59, 0, -1, 7}), through = Ints({3, -1, 0, 2, 1, 1});
   const at::Tensor none = at::zeros({cols}, table.options());
   at::Tensor direct = Empty({4, cols}, at::kBFloat16), slots = Empty({6, cols}, at::kBFloat16);
-  GatherRows at = {.rows = 4,
-                   .row_bytes = 2 * cols,
-                   .from = table.const_data_ptr(),
-                   .ids = ids.const_data_ptr<int32_t>(),
-                   .out = direct.data_ptr(),
-                   .stream = stream()};
+  RowGather at = {.rows = 4,
+                  .row_bytes = 2 * cols,
+                  .from = table.const_data_ptr(),
+                  .ids = ids.const_data_ptr<int32_t>(),
+                  .out = direct.data_ptr(),
+                  .stream = stream()};
   LaunchGatherRows(at);
   at.rows = 6;
   at.through = through.const_data_ptr<int32_t>();
@@ -112,7 +112,7 @@ TEST_P(StepKernelsTest, GathersRowsByIdAndThroughSlots) {
 }
 
 TEST_P(StepKernelsTest, CopiesPagesOfAllPools) {
-  const AttentionShape shape = {32, 8, 128};
+  const CacheHeads shape = {32, 8, 128};
   const at::Tensor pools = Numbers({3, 10, shape.PageElements()}, 1), before = pools.clone();
   const at::Tensor pointers =
       Bytes(std::vector<void*>{pools[0].data_ptr(), pools[1].data_ptr(), pools[2].data_ptr()});

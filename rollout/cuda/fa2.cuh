@@ -38,7 +38,7 @@ inline Element* Elements(const void* data) {
 }
 
 inline Params MakeParams(const Fa2Call& call) {
-  const AttentionShape& shape = call.shape;
+  const CacheHeads& shape = call.shape;
   // The kernel takes the last positions from lengths, not from the last pages' sizes.
   const flashinfer::paged_kv_t<Element, int32_t> cache(
       shape.key_heads, kPageTokens, shape.head_dim, call.sequences, flashinfer::QKVLayout::kNHD,

@@ -17,7 +17,7 @@ constexpr int kDim = 128;
 
 Element* Elements(const void* data) { return static_cast<Element*>(const_cast<void*>(data)); }
 
-Params MakeParams(const AttentionShape& shape, const PagedKeysValues& cache,
+Params MakeParams(const CacheHeads& shape, const PagedKeysValues& cache,
                   const Fa3Chunks& chunks, const int32_t* words, const AttentionRows& rows) {
   int32_t* at = const_cast<int32_t*>(words);  // only read
   Params params = {};
@@ -52,7 +52,7 @@ Params MakeParams(const AttentionShape& shape, const PagedKeysValues& cache,
 
 }  // namespace
 
-void LaunchFa3Dim128(const AttentionShape& shape, const PagedKeysValues& cache,
+void LaunchFa3Dim128(const CacheHeads& shape, const PagedKeysValues& cache,
                      const Fa3Chunks& chunks, const int32_t* words, const AttentionRows& rows,
                      void* stream) {
   Params params = MakeParams(shape, cache, chunks, words, rows);

@@ -17,7 +17,7 @@ enum class Fa2Tile {
 
 // n sequences, N tiles; arrays as in chunk_plan.h and decode_plan.h.
 struct Fa2Call {
-  AttentionShape shape;
+  CacheHeads shape;
   PagedKeysValues cache;
   AttentionRows rows;
   int sequences = 0, tiles = 0;
@@ -40,9 +40,8 @@ void LaunchFa2Dim64(Fa2Tile tile, const Fa2Call& call);
 void LaunchFa2Dim128(Fa2Tile tile, const Fa2Call& call);
 
 // Heads of 128, compute capability 9.0. words: of the plan that `chunks` is from.
-void LaunchFa3Dim128(const AttentionShape& shape, const PagedKeysValues& cache,
-                     const Fa3Chunks& chunks, const int32_t* words, const AttentionRows& rows,
-                     void* stream);
+void LaunchFa3Dim128(const CacheHeads& shape, const PagedKeysValues& cache, const Fa3Chunks& chunks,
+                     const int32_t* words, const AttentionRows& rows, void* stream);
 
 }  // namespace tritonrl
 

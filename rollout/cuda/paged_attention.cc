@@ -11,7 +11,7 @@ namespace {
 // Query heads of a key head that one tile of the decode kernel takes.
 constexpr int kMostGroup = 16;
 
-void CheckShape(const AttentionShape& shape) {
+void CheckShape(const CacheHeads& shape) {
   TORCH_CHECK(shape.head_dim == 64 || shape.head_dim == 128,
               "paged attention takes heads of 64 or ", "128 elements, not ", shape.head_dim);
   TORCH_CHECK(shape.key_heads > 0 && shape.query_heads % shape.key_heads == 0 &&
@@ -28,7 +28,7 @@ void LaunchFa2(Fa2Tile tile, const Fa2Call& call) {
   }
 }
 
-void LaunchFa2Chunks(Fa2Tile tile, const AttentionShape& shape, const PagedKeysValues& cache,
+void LaunchFa2Chunks(Fa2Tile tile, const CacheHeads& shape, const PagedKeysValues& cache,
                      const Fa2Chunks& chunks, const int32_t* words, const AttentionRows& rows,
                      void* stream) {
   if (chunks.chunks == 0) return;
@@ -50,7 +50,7 @@ void LaunchFa2Chunks(Fa2Tile tile, const AttentionShape& shape, const PagedKeysV
 
 }  // namespace
 
-void LaunchDecodeAttention(const AttentionShape& shape, const PagedKeysValues& cache,
+void LaunchDecodeAttention(const CacheHeads& shape, const PagedKeysValues& cache,
                            const DecodePlan& plan, const DecodeArrays& arrays,
                            const AttentionRows& rows, void* partial, void* stream) {
   CheckShape(shape);
@@ -77,7 +77,7 @@ void LaunchDecodeAttention(const AttentionShape& shape, const PagedKeysValues& c
                                .stream = stream});
 }
 
-void LaunchChunkAttention(const AttentionShape& shape, const PagedKeysValues& cache,
+void LaunchChunkAttention(const CacheHeads& shape, const PagedKeysValues& cache,
                           const ChunkPlan& plan, const int32_t* words, const AttentionRows& rows,
                           void* stream) {
   CheckShape(shape);

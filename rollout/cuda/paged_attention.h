@@ -37,12 +37,12 @@ struct AttentionRows {
 // Row r of the plan is row r of `rows`; the result of a row of length 0 is 0. arrays: plan.At(...)
 // of a filled copy in GPU memory, read by the GPU when the launch runs. partial: plan.PartialBytes
 // bytes, which launches one after another on a stream may share.
-void LaunchDecodeAttention(const AttentionShape& shape, const PagedKeysValues& cache,
+void LaunchDecodeAttention(const CacheHeads& shape, const PagedKeysValues& cache,
                            const DecodePlan& plan, const DecodeArrays& arrays,
                            const AttentionRows& rows, void* partial, void* stream);
 
 // words: a copy of plan.words in GPU memory. Rows that are in no chunk are not written.
-void LaunchChunkAttention(const AttentionShape& shape, const PagedKeysValues& cache,
+void LaunchChunkAttention(const CacheHeads& shape, const PagedKeysValues& cache,
                           const ChunkPlan& plan, const int32_t* words, const AttentionRows& rows,
                           void* stream);
 

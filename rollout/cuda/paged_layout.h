@@ -23,7 +23,7 @@ inline int32_t PageSlot(int32_t page, int64_t position) {
 inline int64_t PagesFor(int64_t tokens) { return (tokens + kPageTokens - 1) / kPageTokens; }
 
 // Heads of an attention layer.
-struct AttentionShape {
+struct CacheHeads {
   int query_heads = 0;  // H, a multiple of key_heads, at most 16 times as many
   int key_heads = 0;    // K
   int head_dim = 0;     // D: 64 or 128

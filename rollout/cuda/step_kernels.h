@@ -17,7 +17,7 @@ namespace tritonrl {
 // T rows of queries, keys and values as a product gives them, bf16 [T, (H + 2K) D], and the norm
 // and rotation of model/rotary.h, with the same roundings as the learner's kernel: the same bits.
 struct QkvToCache {
-  AttentionShape shape;
+  CacheHeads shape;
   int64_t rows = 0;
   const void* qkv = nullptr;
   const void* q_weight = nullptr;  // [D] bf16; null: no norm
@@ -37,7 +37,7 @@ void LaunchQkvToCache(const QkvToCache& at);
 
 // out[r] = from[ids[r]]; or, with `through`, from[ids[through[r]]]: embeddings of the tokens that
 // were drawn last for slots through[r]. A negative id or slot gives zeros.
-struct GatherRows {
+struct RowGather {
   int64_t rows = 0;
   int64_t row_bytes = 0;  // a multiple of 16
   const void* from = nullptr;
@@ -46,7 +46,7 @@ struct GatherRows {
   void* out = nullptr;
   void* stream = nullptr;
 };
-void LaunchGatherRows(const GatherRows& at);
+void LaunchGatherRows(const RowGather& at);
 
 // In each of `pools` pools (their addresses are an array in GPU memory) page pairs[2 i + 1] becomes
 // a copy of page pairs[2 i], i below `pairs_count`; a pair with a negative page does nothing. No
@@ -54,7 +54,7 @@ void LaunchGatherRows(const GatherRows& at);
 struct CopyPages {
   int pools_count = 0;
   void* const* pools = nullptr;
-  int64_t page_bytes = 0;  // AttentionShape::PageBytes
+  int64_t page_bytes = 0;  // CacheHeads::PageBytes
   int pairs_count = 0;
   const int32_t* pairs = nullptr;
   void* stream = nullptr;

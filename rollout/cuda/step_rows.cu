@@ -9,7 +9,7 @@ namespace {
 constexpr int kThreads = 256;
 
 // A block for each row.
-__global__ void __launch_bounds__(kThreads) GatherRowsKernel(GatherRows at) {
+__global__ void __launch_bounds__(kThreads) GatherRowsKernel(RowGather at) {
   const int64_t row = blockIdx.x, packs = at.row_bytes / 16;
   int64_t id = at.through == nullptr ? row : at.through[row];
   if (id >= 0) id = at.ids[id];
@@ -34,7 +34,7 @@ __global__ void __launch_bounds__(kThreads) CopyPagesKernel(CopyPages at) {
 
 }  // namespace
 
-void LaunchGatherRows(const GatherRows& at) {
+void LaunchGatherRows(const RowGather& at) {
   TORCH_CHECK(at.row_bytes % 16 == 0, "rows of ", at.row_bytes,
               " bytes: a multiple of 16 is taken");
   if (at.rows == 0) return;

@@ -11,8 +11,8 @@
 #include "absl/strings/str_cat.h"
 #include "base/runfiles.h"
 #include "rollout/load_model.h"
+#include "rollout/make_engine.h"
 #include "rollout/serve/server_fixture.h"
-#include "rollout/transformer_runner.h"
 
 namespace tritonrl {
 namespace {
@@ -32,11 +32,11 @@ class MiniTest : public testing::Test {
   }
   static void TearDownTestSuite() { delete model_; }
 
-  void Start(const ServerOptions& options = {}, int slots = 8) {
-    TransformerRunner::Options runner;
-    runner.num_slots = slots;
-    runner.cpu_threads = 2;
-    auto engine = MakeBatchedEngine(model_->weights, runner);
+  void Start(const ServerOptions& options = {}, int max_running = 8) {
+    EngineOptions engine_options;
+    engine_options.max_running = max_running;
+    engine_options.cpu_threads = 2;
+    auto engine = MakeBatchedEngine(model_->weights, engine_options);
     ASSERT_TRUE(engine.ok()) << engine.status();
     engine_ = *std::move(engine);
     const ModelConfig& config = model_->weights->config();
@@ -148,9 +148,9 @@ TEST_F(MiniTest, LogProbsAreThoseOfTheEngine) {
   request.sampling.max_tokens = 60;
   request.sampling.stop_ids = model_->stop_ids;
   request.key.run_seed = 3;
-  TransformerRunner::Options runner;
-  runner.num_slots = 1;
-  auto engine = MakeBatchedEngine(model_->weights, runner);
+  EngineOptions engine_options;
+  engine_options.max_running = 1;
+  auto engine = MakeBatchedEngine(model_->weights, engine_options);
   ASSERT_TRUE(engine.ok());
   ASSERT_TRUE((*engine)->Submit(request).ok());
   auto sample = (*engine)->Next(absl::Now() + kPatience);
@@ -196,7 +196,7 @@ TEST_F(MiniTest, TheContextIsTheLimit) {
 }
 
 TEST_F(MiniTest, AnAbandonedStreamFreesItsSamples) {
-  Start({}, /*slots=*/2);
+  Start({}, /*max_running=*/2);
   {
     RawClient client(server_->port());
     const std::string body = json{{"prompt", kPrompt}, {"n", 200}, {"stream", true}}.dump();

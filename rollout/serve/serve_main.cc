@@ -22,17 +22,17 @@
 #include "base/interrupts.h"
 #include "base/status.h"
 #include "rollout/load_model.h"
+#include "rollout/make_engine.h"
 #include "rollout/serve/api_key.h"
 #include "rollout/serve/chat_template.h"
 #include "rollout/serve/server.h"
-#include "rollout/transformer_runner.h"
 
 ABSL_FLAG(std::string, model, "", "Folder with config.json, model.safetensors, tokenizer.json.");
 ABSL_FLAG(std::string, served_model_name, "", "Name in requests; the folder's if empty.");
 ABSL_FLAG(std::string, chat_template, "auto",
           "auto (from the model's tokenizer_config.json), qwen3, llama3 or plain.");
 ABSL_FLAG(std::string, device, "auto", "cpu, cuda, cuda:N or auto.");
-ABSL_FLAG(int, slots, 64, "Samples that run side by side.");
+ABSL_FLAG(int, max_running, 64, "Samples that run side by side.");
 ABSL_FLAG(int64_t, max_length, 0, "Most tokens of prompt and answer together; 0: the model's.");
 ABSL_FLAG(int, threads, 0, "Threads on the CPU; 0: all.");
 ABSL_FLAG(std::string, host, "127.0.0.1", "Address to listen on; other than loopback needs a key.");
@@ -73,9 +73,10 @@ absl::StatusOr<ServerOptions> OptionsFromFlags() {
     return absl::InvalidArgumentError("--max_body_bytes must be 1 to 1 GiB");
   }
   if (options.max_tokens_limit < 0 || !(absl::GetFlag(FLAGS_drain_seconds) >= 0) ||
-      absl::GetFlag(FLAGS_slots) < 1 || absl::GetFlag(FLAGS_max_length) < 0) {
+      absl::GetFlag(FLAGS_max_running) < 1 || absl::GetFlag(FLAGS_max_length) < 0) {
     return absl::InvalidArgumentError(
-        "--max_tokens_limit, --drain_seconds and --max_length must not be below 0, --slots not "
+        "--max_tokens_limit, --drain_seconds and --max_length must not be below 0, --max_running "
+        "not "
         "below 1");
   }
   for (const absl::Duration timeout :
@@ -157,14 +158,15 @@ absl::Status Run() {
   ASSIGN_OR_RETURN(const at::Device device, ParseDevice(absl::GetFlag(FLAGS_device)));
   ASSIGN_OR_RETURN(const LoadedModel model, Load(dir, device));
   ASSIGN_OR_RETURN(ServedModel served, Describe(model, dir));
-  TransformerRunner::Options runner;
-  runner.num_slots = absl::GetFlag(FLAGS_slots);
-  runner.max_length = served.context;
-  runner.cpu_threads = absl::GetFlag(FLAGS_threads);
-  ASSIGN_OR_RETURN(const std::unique_ptr<Engine> engine, MakeBatchedEngine(model.weights, runner));
+  EngineOptions engine_options;
+  engine_options.max_running = absl::GetFlag(FLAGS_max_running);
+  engine_options.max_length = served.context;
+  engine_options.cpu_threads = absl::GetFlag(FLAGS_threads);
+  ASSIGN_OR_RETURN(const std::unique_ptr<Engine> engine,
+                   MakeBatchedEngine(model.weights, engine_options));
   const std::string line =
       absl::StrCat(served.name, " on ", device.str(), ", context ", served.context, ", ",
-                   runner.num_slots, " slots, chat template ", served.chat.name());
+                   engine_options.max_running, " at once, chat template ", served.chat.name());
   ASSIGN_OR_RETURN(const std::unique_ptr<Server> server,
                    Server::Start(options, std::move(served), engine.get()));
   printf("serve: %s, http://%s:%d/v1%s\n", line.c_str(), options.http.host.c_str(), server->port(),

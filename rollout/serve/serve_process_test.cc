@@ -32,7 +32,7 @@ class ServeProcessTest : public testing::Test {
     const auto program = Runfile("rollout/serve/serve");
     ASSERT_TRUE(program.ok()) << program.status();
     SubprocessOptions options;
-    options.argv = {*program, "--model=" + Model(), "--port=0", "--device=cpu", "--slots=4"};
+    options.argv = {*program, "--model=" + Model(), "--port=0", "--device=cpu", "--max_running=4"};
     options.argv.insert(options.argv.end(), flags.begin(), flags.end());
     options.out = Stdio::Pipe();
     auto started = Subprocess::Start(options);
@@ -69,7 +69,7 @@ class ServeProcessTest : public testing::Test {
 
 TEST_F(ServeProcessTest, ASignalLetsAStreamEnd) {
   Start();
-  EXPECT_TRUE(absl::StrContains(line_, "mini on cpu, context 1024, 4 slots, chat template plain"))
+  EXPECT_TRUE(absl::StrContains(line_, "mini on cpu, context 1024, 4 at once, chat template plain"))
       << line_;
   RawClient client(port_);
   BeginStream(&client);

@@ -11,7 +11,7 @@
 #include "base/file.h"
 #include "base/python_env.h"
 #include "base/status.h"
-#include "rollout/transformer_runner.h"
+#include "rollout/make_engine.h"
 #include "trainer/config.h"
 #include "trainer/grpo/task_preflight.h"
 #include "trainer/main_support.h"
@@ -213,7 +213,7 @@ absl::StatusOr<std::unique_ptr<Engine>> StartEngine(const Policy& policy,
                      policy.folder, " was made for ", policy.config.max_positions,
                      " positions (max_position_embeddings); lower one of the two"));
   }
-  TransformerRunner::Options options;
+  EngineOptions options;
   options.max_running = setup.slots;
   options.cache_bytes = static_cast<int64_t>(setup.cache_gib * (int64_t{1} << 30));
   options.max_step_tokens = setup.max_step_tokens;

@@ -1,4 +1,4 @@
-#include "rollout/transformer_runner.h"
+#include "rollout/make_engine.h"
 
 #include <ATen/core/Tensor.h>
 #include <gtest/gtest.h>
@@ -14,6 +14,7 @@
 #include "absl/time/clock.h"
 #include "model/packed_batch.h"
 #include "model/paged_cache.h"
+#include "model/transformer.h"
 #include "rollout/sampler.h"
 
 namespace tritonrl {
@@ -59,8 +60,8 @@ GenerateRequest Request(uint64_t id, int n) {
 using SampleMap = std::map<std::pair<uint64_t, int>, Sample>;
 
 SampleMap Generate(const std::shared_ptr<Weights>& weights,
-                   const std::vector<GenerateRequest>& requests,
-                   const TransformerRunner::Options& options, EngineStats* stats = nullptr) {
+                   const std::vector<GenerateRequest>& requests, const EngineOptions& options,
+                   EngineStats* stats = nullptr) {
   absl::StatusOr<std::unique_ptr<Engine>> engine = MakeBatchedEngine(weights, options);
   EXPECT_TRUE(engine.ok()) << engine.status();
   for (const GenerateRequest& request : requests) {
@@ -235,7 +236,7 @@ TEST(TransformerEngine, DamagedWeightsEndWithASentence) {
 
 TEST(TransformerEngine, ImpossibleSizesAreErrors) {
   const std::shared_ptr<Weights> weights = SmallWeights();
-  const auto says = [&](const TransformerRunner::Options& options, absl::StatusCode code,
+  const auto says = [&](const EngineOptions& options, absl::StatusCode code,
                         absl::string_view part) {
     const absl::Status status = MakeBatchedEngine(weights, options).status();
     EXPECT_EQ(status.code(), code) << status;
@@ -243,7 +244,7 @@ TEST(TransformerEngine, ImpossibleSizesAreErrors) {
   };
   const auto invalid = absl::StatusCode::kInvalidArgument;
   says({.max_length = 129}, invalid, "max_position_embeddings is 128");
-  says({.max_running = 0}, invalid, "max_running is 0");
+  says({.max_running = -1}, invalid, "max_running is -1");
   says({.max_running = 2000000000}, invalid, "max_running is 2000000000");
   says({.max_step_tokens = -1}, invalid, "max_step_tokens -1");
   says({.cache_bytes = 100}, invalid, "16 tokens of this model take 8192");

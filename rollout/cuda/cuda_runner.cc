@@ -1,0 +1,335 @@
+#include "rollout/cuda/cuda_runner.h"
+
+#include <ATen/ops/empty.h>
+#include <ATen/ops/zeros.h>
+#include <c10/cuda/CUDACachingAllocator.h>
+#include <c10/cuda/CUDAGuard.h>
+#include <c10/cuda/CUDAStream.h>
+#include <c10/util/Exception.h>
+#include <cuda_runtime_api.h>
+
+#include <algorithm>
+#include <deque>
+#include <map>
+#include <string>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "absl/time/clock.h"
+#include "absl/time/time.h"
+#include "base/status.h"
+#include "rollout/cuda/gpu_cache.h"
+#include "rollout/cuda/gpu_sampler.h"
+#include "rollout/cuda/paged_attention.h"
+#include "rollout/cuda/step_layers.h"
+#include "rollout/cuda/step_tables.h"
+#include "rollout/cuda/update_words.h"
+
+namespace tritonrl {
+namespace {
+
+constexpr int kInFlight = 2;
+// Draws of one launch; steps that end the prompts of large groups can have more.
+constexpr int kMostDraws = 2048;
+constexpr double kCacheShare = 0.9;
+
+void Check(cudaError_t error, const char* what) {
+  TORCH_CHECK(error == cudaSuccess, what, ": ", cudaGetErrorString(error));
+}
+
+// What LibTorch throws, as a Status that begins with `what`.
+template <typename Work>
+absl::Status Guard(const char* what, Work work) {
+  try {
+    work();
+    return absl::OkStatus();
+  } catch (const c10::OutOfMemoryError& error) {
+    return absl::ResourceExhaustedError(absl::StrCat(what, ": the GPU has no memory left"));
+  } catch (const std::exception& error) {
+    const std::string text = error.what();
+    return absl::InternalError(absl::StrCat(what, ": ", text.substr(0, text.find('\n'))));
+  }
+}
+
+absl::Status CheckOptions(const CudaRunner::Options& options, const ModelConfig& config) {
+  if (options.max_running < 1 || options.max_running > kMostDraws) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("max_running is ", options.max_running, ", must be in [1, ", kMostDraws, "]"));
+  }
+  if (options.max_length < 0 || options.max_length > config.max_positions) {
+    return absl::InvalidArgumentError(absl::StrCat("max_length is ", options.max_length,
+                                                   ", but the model's max_position_embeddings is ",
+                                                   config.max_positions));
+  }
+  if (options.cache_bytes < 0 || options.max_step_tokens < 0) {
+    return absl::InvalidArgumentError(absl::StrCat("cache_bytes is ", options.cache_bytes,
+                                                   " and max_step_tokens ", options.max_step_tokens,
+                                                   ", must be 0 (chosen) or more"));
+  }
+  return absl::OkStatus();
+}
+
+// A step under way: its draws in memory that the GPU writes and the host reads.
+struct UnderWay {
+  int64_t draws = 0;
+  at::Tensor drawn;  // pinned, [draws] DrawnToken
+  cudaEvent_t done = nullptr;
+};
+
+at::Tensor Pinned(int64_t bytes) {
+  return at::empty({std::max<int64_t>(bytes, 1)},
+                   at::TensorOptions().dtype(at::kByte).pinned_memory(true));
+}
+
+}  // namespace
+
+struct CudaRunner::Impl {
+  // The weights' GPU and `stream` must be the current ones.
+  Impl(std::shared_ptr<Weights> weights, const Options& options, int64_t pages,
+       c10::cuda::CUDAStream stream);
+  ~Impl();
+
+  StepOnGpu OnGpu(const PackedStep& packed) const;
+  // Logits and draws of a packed step whose block is on the GPU.
+  void RunLayers(const PackedStep& packed);
+  void Sample(const PackedStep& packed, int first, int count, DrawnToken* to);
+  void Tune(int64_t rows);
+  // Captures steps of so many rows that only decode, and their draws.
+  void Capture(const PackedStep& packed);
+  void Launch(const ModelStep& step);
+  std::vector<TokenDraw> Collect();
+
+  int32_t* At(int64_t place) const { return words.data_ptr<int32_t>() + place; }
+
+  const at::Device device;
+  const c10::cuda::CUDAStream stream;
+  StepTables tables;
+  StepLayers layers;
+  GpuCache cache;
+  at::Tensor words;  // see StepTables::words
+  at::Tensor workspace;
+  at::Tensor drawn;  // [kMostDraws] DrawnToken
+  std::vector<at::Tensor> blocks;
+  size_t next_block = 0;
+  std::vector<cudaEvent_t> events;
+  size_t next_event = 0;
+  std::deque<UnderWay> under_way;
+  std::map<int64_t, cudaGraphExec_t> graphs;
+  double graph_seconds = 0;
+};
+
+namespace {
+
+StepTables::Limits LimitsOf(const ModelConfig& config, const CudaRunner::Options& options) {
+  return {.slots = options.max_running,
+          .max_length = options.max_length,
+          .max_tokens = options.max_step_tokens,
+          .shape = {.query_heads = static_cast<int>(config.num_heads),
+                    .key_heads = static_cast<int>(config.num_kv_heads),
+                    .head_dim = static_cast<int>(config.head_dim)},
+          .device = CurrentChunkDevice()};
+}
+
+}  // namespace
+
+CudaRunner::Impl::Impl(std::shared_ptr<Weights> weights, const Options& options, int64_t pages,
+                       c10::cuda::CUDAStream stream)
+    : device(weights->device()),
+      stream(stream),
+      tables(LimitsOf(weights->config(), options)),
+      layers(weights, tables.max_rows(), tables.max_logits(), options.max_length),
+      cache(weights->config(), pages, device) {
+  const at::TensorOptions on_gpu(device);
+  words = at::zeros({tables.words()}, on_gpu.dtype(at::kInt));
+  workspace =
+      at::empty({SamplingWorkspaceBytes(kMostDraws, layers.vocab())}, on_gpu.dtype(at::kByte));
+  drawn = at::empty({int64_t{kMostDraws} * static_cast<int64_t>(sizeof(DrawnToken))},
+                    on_gpu.dtype(at::kByte));
+  for (int i = 0; i < kInFlight + 1; ++i) {
+    blocks.push_back(Pinned(4 * tables.block_words()));
+    events.emplace_back();
+    Check(cudaEventCreateWithFlags(&events.back(), cudaEventDisableTiming), "an event");
+  }
+  // The learner's stream may still be writing the weights.
+  Check(cudaDeviceSynchronize(), "the start of the engine");
+}
+
+CudaRunner::Impl::~Impl() {
+  cudaStreamSynchronize(stream.stream());
+  for (const auto& [rows, graph] : graphs) cudaGraphExecDestroy(graph);
+  for (cudaEvent_t event : events) cudaEventDestroy(event);
+}
+
+StepOnGpu CudaRunner::Impl::OnGpu(const PackedStep& packed) const {
+  StepOnGpu step;
+  step.rows = packed.rows;
+  step.chunk_rows = packed.chunk_rows;
+  step.decode = packed.decode;
+  step.decode_words = At(packed.decode_words);
+  step.chunks = packed.has_chunks ? &packed.chunks : nullptr;
+  step.chunk_words = At(packed.chunk_words);
+  step.page_table = At(0);
+  step.slots = At(packed.slots);
+  step.last_tokens = At(tables.last_tokens());
+  step.chunk_tokens = At(packed.chunk_tokens);
+  step.positions = At(packed.positions);
+  step.page_slots = At(packed.page_slots);
+  step.logit_rows = packed.logit_rows;
+  step.logit_ids = packed.logit_ids == 0 ? nullptr : At(packed.logit_ids);
+  return step;
+}
+
+void CudaRunner::Impl::RunLayers(const PackedStep& packed) { layers.Run(OnGpu(packed), &cache); }
+
+void CudaRunner::Impl::Sample(const PackedStep& packed, int first, int count, DrawnToken* to) {
+  if (count == 0) return;
+  LaunchSampling({.logits = layers.logits().const_data_ptr<float>(),
+                  .vocab = layers.vocab(),
+                  .draws = reinterpret_cast<const SamplingRow*>(At(packed.draws)) + first,
+                  .count = count,
+                  .workspace = workspace.data_ptr(),
+                  .drawn = to,
+                  .last_tokens = At(tables.last_tokens()),
+                  .stream = stream.stream()});
+}
+
+void CudaRunner::Impl::Tune(int64_t rows) {
+  const absl::Time start = absl::Now();
+  layers.Tune(rows);
+  graph_seconds += absl::ToDoubleSeconds(absl::Now() - start);
+}
+
+void CudaRunner::Impl::Capture(const PackedStep& packed) {
+  const absl::Time start = absl::Now();
+  cudaGraph_t graph = nullptr;
+  Check(cudaStreamBeginCapture(stream.stream(), cudaStreamCaptureModeThreadLocal), "a capture");
+  RunLayers(packed);
+  Sample(packed, 0, packed.draw_rows, static_cast<DrawnToken*>(drawn.data_ptr()));
+  Check(cudaStreamEndCapture(stream.stream(), &graph), "the end of a capture");
+  Check(cudaGraphInstantiate(&graphs[packed.rows], graph, 0), "a graph");
+  Check(cudaGraphDestroy(graph), "a graph");
+  graph_seconds += absl::ToDoubleSeconds(absl::Now() - start);
+}
+
+void CudaRunner::Impl::Launch(const ModelStep& step) {
+  const c10::cuda::CUDAGuard on_device(device);
+  const c10::cuda::CUDAStreamGuard on(stream);
+  auto* block = static_cast<int32_t*>(blocks[next_block].data_ptr());
+  next_block = (next_block + 1) % blocks.size();
+  const PackedStep packed = tables.Pack(step, block);
+  Check(cudaMemcpyAsync(At(tables.block()), block, 4 * packed.used, cudaMemcpyHostToDevice,
+                        stream.stream()),
+        "a step's tables");
+  LaunchUpdateWords(At(packed.updates), packed.update_count, At(0), stream.stream());
+  cache.Copy(At(packed.copies), packed.copy_count);
+  UnderWay result;
+  result.draws = static_cast<int64_t>(step.draws.size());
+  result.drawn = Pinned(result.draws * static_cast<int64_t>(sizeof(DrawnToken)));
+  auto* to = static_cast<DrawnToken*>(result.drawn.data_ptr());
+  auto* from = static_cast<DrawnToken*>(drawn.data_ptr());
+  const auto fetch = [&](int first, int count) {
+    Check(cudaMemcpyAsync(to + first, from, count * sizeof(DrawnToken), cudaMemcpyDeviceToHost,
+                          stream.stream()),
+          "drawn tokens");
+  };
+  const auto graph = graphs.find(packed.rows);
+  if (packed.only_decodes() && graph != graphs.end()) {
+    Check(cudaGraphLaunch(graph->second, stream.stream()), "a replay");
+    fetch(0, static_cast<int>(result.draws));
+  } else {
+    // Tuning writes over what a step works on, not over what it keeps.
+    if (packed.only_decodes()) Tune(packed.rows);
+    RunLayers(packed);
+    for (int first = 0; first < packed.draw_rows; first += kMostDraws) {
+      const int count = std::min(kMostDraws, packed.draw_rows - first);
+      Sample(packed, first, count, from);
+      fetch(first, count);
+    }
+    // Behind the step itself, as kernels must have run before they are captured. The next one of
+    // as many rows is a replay.
+    if (packed.only_decodes()) Capture(packed);
+  }
+  result.done = events[next_event];
+  next_event = (next_event + 1) % events.size();
+  Check(cudaEventRecord(result.done, stream.stream()), "an event");
+  under_way.push_back(std::move(result));
+}
+
+std::vector<TokenDraw> CudaRunner::Impl::Collect() {
+  const UnderWay result = std::move(under_way.front());
+  under_way.pop_front();
+  Check(cudaEventSynchronize(result.done), "a step of generation");
+  std::vector<TokenDraw> draws(result.draws);
+  const auto* from = static_cast<const DrawnToken*>(result.drawn.data_ptr());
+  for (int64_t i = 0; i < result.draws; ++i) draws[i] = {from[i].token, from[i].log_prob};
+  return draws;
+}
+
+bool CudaRunner::Takes(const Weights& weights) {
+  const ModelConfig& config = weights.config();
+  return weights.device().is_cuda() && weights.dtype() == at::kBFloat16 &&
+         (config.head_dim == 64 || config.head_dim == 128) &&
+         config.num_heads <= 16 * config.num_kv_heads && config.vocab_size % 4 == 0 &&
+         config.hidden_size % 8 == 0 && config.intermediate_size % 8 == 0;
+}
+
+absl::StatusOr<std::unique_ptr<CudaRunner>> CudaRunner::Create(std::shared_ptr<Weights> weights,
+                                                               const Options& given) {
+  const ModelConfig& config = weights->config();
+  RETURN_IF_ERROR(CheckOptions(given, config));
+  Options options = given;
+  if (options.max_length == 0) options.max_length = config.max_positions;
+  if (options.max_step_tokens == 0) options.max_step_tokens = 8192;
+  options.max_step_tokens = std::max(options.max_step_tokens, options.max_running);
+  const int64_t page_bytes = GpuCache::PageBytes(config);
+  std::unique_ptr<Impl> impl;
+  const absl::Status made = Guard("the engine's memory", [&] {
+    const c10::cuda::CUDAGuard on_device(weights->device());
+    if (options.cache_bytes == 0) {
+      c10::cuda::CUDACachingAllocator::emptyCache();
+      size_t free = 0, total = 0;
+      Check(cudaMemGetInfo(&free, &total), "the GPU's memory");
+      const StepTables tables(LimitsOf(config, options));
+      const int64_t others = StepLayers::Bytes(config, tables.max_rows(), tables.max_logits()) +
+                             4 * tables.words() +
+                             SamplingWorkspaceBytes(kMostDraws, config.vocab_size);
+      options.cache_bytes = static_cast<int64_t>(
+          kCacheShare * static_cast<double>(static_cast<int64_t>(free) - others));
+    }
+    const int64_t pages = options.cache_bytes / page_bytes;
+    TORCH_CHECK(pages > 0, "no room for ", kPageTokens, " tokens, which take ", page_bytes,
+                " bytes");
+    const auto stream =
+        c10::cuda::getStreamFromPool(/*isHighPriority=*/false, weights->device().index());
+    const c10::cuda::CUDAStreamGuard on_stream(stream);
+    impl = std::make_unique<Impl>(std::move(weights), options, pages, stream);
+  });
+  if (!made.ok()) {
+    return absl::ResourceExhaustedError(
+        absl::StrCat(made.message(), " (cache of ", options.cache_bytes >> 20,
+                     " MiB); lower cache_bytes, max_running or max_step_tokens"));
+  }
+  return std::unique_ptr<CudaRunner>(new CudaRunner(options, std::move(impl)));
+}
+
+CudaRunner::CudaRunner(const Options& options, std::unique_ptr<Impl> impl)
+    : options_(options), impl_(std::move(impl)) {}
+CudaRunner::~CudaRunner() = default;
+
+int64_t CudaRunner::vocab_size() const { return impl_->layers.vocab(); }
+int CudaRunner::num_pages() const { return static_cast<int>(impl_->cache.pages()); }
+int CudaRunner::page_size() const { return kPageTokens; }
+int CudaRunner::graphs() const { return static_cast<int>(impl_->graphs.size()); }
+double CudaRunner::graph_seconds() const { return impl_->graph_seconds; }
+
+absl::Status CudaRunner::Launch(const ModelStep& step) {
+  return Guard("a step of generation", [&] { impl_->Launch(step); });
+}
+
+absl::StatusOr<std::vector<TokenDraw>> CudaRunner::Collect() {
+  std::vector<TokenDraw> draws;
+  RETURN_IF_ERROR(Guard("a step of generation", [&] { draws = impl_->Collect(); }));
+  return draws;
+}
+
+}  // namespace tritonrl

@@ -1,0 +1,64 @@
+// The engine's model on a GPU: steps that only decode are replayed CUDA graphs, tokens are drawn on
+// the GPU, and the next step can be launched before the last one's tokens are known.
+#ifndef TRITONRL_ROLLOUT_CUDA_CUDA_RUNNER_H_
+#define TRITONRL_ROLLOUT_CUDA_CUDA_RUNNER_H_
+
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "model/weights.h"
+#include "rollout/model_runner.h"
+
+namespace tritonrl {
+
+class CudaRunner : public ModelRunner {
+ public:
+  struct Options {
+    // Most sequences that run side by side.
+    int max_running = 256;
+    // Memory for keys and values; 0: nine tenths of what the GPU has free beside everything else.
+    int64_t cache_bytes = 0;
+    // Most tokens of a step, prompts and running sequences together; 0: 8192.
+    int max_step_tokens = 0;
+    // Most tokens of prompt and response together; 0: the model's max_position_embeddings.
+    int64_t max_length = 0;
+  };
+
+  // Whether it takes these weights: bf16 on a GPU, heads of 64 or 128 elements, at most 16 query
+  // heads for a key head, a vocabulary of a multiple of 4.
+  static bool Takes(const Weights& weights);
+
+  // Shares `weights`. InvalidArgument: an option out of range. ResourceExhausted: the memory does
+  // not do, with the sizes and what to lower.
+  static absl::StatusOr<std::unique_ptr<CudaRunner>> Create(std::shared_ptr<Weights> weights,
+                                                            const Options& options);
+  ~CudaRunner() override;
+
+  int64_t vocab_size() const override;
+  int64_t max_length() const override { return options_.max_length; }
+  int num_pages() const override;
+  int page_size() const override;
+  int max_running() const override { return options_.max_running; }
+  int max_step_tokens() const override { return options_.max_step_tokens; }
+  int max_in_flight() const override { return 2; }
+  absl::Status Launch(const ModelStep& step) override;
+  absl::StatusOr<std::vector<TokenDraw>> Collect() override;
+
+  // Graphs captured so far, and the seconds that took with the search for their products.
+  int graphs() const;
+  double graph_seconds() const;
+
+ private:
+  struct Impl;
+  CudaRunner(const Options& options, std::unique_ptr<Impl> impl);
+
+  const Options options_;  // with no 0 left
+  std::unique_ptr<Impl> impl_;
+};
+
+}  // namespace tritonrl
+
+#endif  // TRITONRL_ROLLOUT_CUDA_CUDA_RUNNER_H_

@@ -1,0 +1,167 @@
+// The engine on a GPU: what it draws has the learner's log-probabilities, the same again in the
+// same steps, with graphs and without, with little memory and much.
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+#include <utility>
+#include <vector>
+
+#include "base/random.h"
+#include "model/packed_batch.h"
+#include "model/transformer.h"
+#include "rollout/batched_engine.h"
+#include "rollout/cuda/cuda_runner.h"
+#include "rollout/cuda/device_fixture.h"
+#include "rollout/cuda/gpu_cache.h"
+
+namespace tritonrl {
+namespace {
+
+ModelConfig SmallConfig(bool tied) {
+  ModelConfig config;
+  config.vocab_size = 512;
+  config.hidden_size = 256;
+  config.intermediate_size = 640;
+  config.num_layers = 3;
+  config.num_heads = 4;
+  config.num_kv_heads = 2;
+  config.head_dim = 64;
+  config.max_positions = 4096;
+  config.tie_word_embeddings = tied;
+  config.family = ModelFamily::kQwen3;
+  config.eos_token_ids = {1};
+  return config;
+}
+
+using Samples = std::map<std::pair<uint64_t, int>, Sample>;
+
+// Of log-probabilities of logits that differ by about 0.3, each rounded to bf16 on its way.
+constexpr double kTolerance = 0.02;
+
+class CudaEngineTest : public DeviceTest {
+ protected:
+  void MakeModel(bool tied) {
+    weights_ = Weights::RandomInit(SmallConfig(tied), 5, device(), at::kBFloat16);
+    prompts_.clear();
+    Philox random(11);
+    for (const int length : {5, 16, 33, 200, 700, 1500}) {
+      std::vector<int32_t>& prompt = prompts_.emplace_back();
+      for (int i = 0; i < length; ++i) prompt.push_back(static_cast<int32_t>(random.Below(512)));
+    }
+  }
+
+  // Two samples for each prompt.
+  Samples Generate(int max_running, int64_t pages, int max_step_tokens, int tokens) {
+    CudaRunner::Options options;
+    options.max_running = max_running;
+    options.cache_bytes = pages * GpuCache::PageBytes(weights_->config());
+    options.max_step_tokens = max_step_tokens;
+    options.max_length = 2048;
+    auto runner = CudaRunner::Create(weights_, options);
+    EXPECT_TRUE(runner.ok()) << runner.status();
+    if (!runner.ok()) return {};
+    BatchedEngine engine(*std::move(runner), {});
+    for (size_t i = 0; i < prompts_.size(); ++i) {
+      GenerateRequest request;
+      request.id = i;
+      request.prompt = prompts_[i];
+      request.n = 2;
+      request.sampling.max_tokens = tokens + static_cast<int>(i);
+      request.key = {.run_seed = 3, .task = i};
+      EXPECT_TRUE(engine.Submit(std::move(request)).ok());
+    }
+    Samples samples;
+    while (engine.Outstanding() > 0) {
+      auto sample = engine.Next(absl::Now() + absl::Minutes(2));
+      EXPECT_TRUE(sample.ok()) << sample.status();
+      if (!sample.ok()) return samples;
+      samples[{sample->request_id, sample->index}] = *std::move(sample);
+    }
+    stats_ = engine.Stats();
+    return samples;
+  }
+
+  // The largest difference between a sample's log-probabilities and the learner's.
+  double LargestDifference(const Samples& samples) const {
+    const Transformer learner(weights_->config(), weights_);
+    double largest = 0;
+    for (const auto& [name, sample] : samples) {
+      std::vector<int32_t> all = prompts_[name.first];
+      const int64_t prompt = static_cast<int64_t>(all.size());
+      all.insert(all.end(), sample.tokens.begin(), sample.tokens.end());
+      const std::vector<std::vector<int32_t>> sequences = {all};
+      const std::vector<int64_t> first = {prompt};
+      const PackedBatch batch = PackSequences(sequences, device());
+      const ForwardResult forward =
+          learner.Forward(batch, NextTokenTargets(batch, first), 1.0, nullptr);
+      const at::Tensor expected = forward.log_probs.cpu();
+      for (size_t t = 0; t < sample.tokens.size(); ++t) {
+        const double difference =
+            std::abs(expected.const_data_ptr<float>()[prompt - 1 + static_cast<int64_t>(t)] -
+                     sample.log_probs[t]);
+        if (!(difference <= largest)) largest = difference;
+      }
+    }
+    return largest;
+  }
+
+  std::shared_ptr<Weights> weights_;
+  std::vector<std::vector<int32_t>> prompts_;
+  EngineStats stats_;
+};
+
+void ExpectSame(const Samples& a, const Samples& b) {
+  ASSERT_EQ(a.size(), b.size());
+  for (const auto& [name, sample] : a) {
+    EXPECT_EQ(sample.tokens, b.at(name).tokens) << name.first << ", " << name.second;
+    EXPECT_EQ(sample.log_probs, b.at(name).log_probs) << name.first << ", " << name.second;
+  }
+}
+
+TEST_P(CudaEngineTest, LogProbabilitiesAreTheLearners) {
+  for (const bool tied : {true, false}) {
+    MakeModel(tied);
+    const Samples samples = Generate(16, 2000, 512, 40);
+    ASSERT_EQ(samples.size(), 2 * prompts_.size());
+    for (const auto& [name, sample] : samples) {
+      EXPECT_EQ(sample.tokens.size(), 40 + name.first);
+      EXPECT_EQ(sample.finish_reason, FinishReason::kLength);
+    }
+    const double difference = LargestDifference(samples);
+    EXPECT_LT(difference, kTolerance);
+    EXPECT_GT(difference, 0);  // of products of other sizes
+  }
+}
+
+TEST_P(CudaEngineTest, TheSameStepsGiveTheSameBits) {
+  MakeModel(true);
+  ExpectSame(Generate(16, 2000, 512, 40), Generate(16, 2000, 512, 40));
+}
+
+TEST_P(CudaEngineTest, LittleMemoryTakesSequencesOutAndIn) {
+  MakeModel(true);
+  prompts_.resize(3);
+  // At their ends the six samples need 14 to 17 pages each.
+  const Samples samples = Generate(6, 50, 512, 220);
+  ASSERT_EQ(samples.size(), 6u);
+  EXPECT_GT(stats_.preemptions, 0);
+  EXPECT_LT(LargestDifference(samples), kTolerance);
+}
+
+TEST_P(CudaEngineTest, ManySequencesSideBySide) {
+  MakeModel(true);
+  const std::vector<int32_t> prompt = prompts_[2];
+  prompts_.assign(40, prompt);
+  const Samples samples = Generate(80, 3000, 1024, 20);
+  ASSERT_EQ(samples.size(), 80u);
+  EXPECT_LT(LargestDifference(samples), kTolerance);
+  // Draws are of different streams.
+  EXPECT_NE(samples.at({0, 0}).tokens, samples.at({0, 1}).tokens);
+}
+
+INSTANTIATE_TEST_SUITE_P(Gpus, CudaEngineTest, testing::ValuesIn(TestedGpus()));
+GTEST_ALLOW_UNINSTANTIATED_PARAMETERIZED_TEST(CudaEngineTest);
+
+}  // namespace
+}  // namespace tritonrl

@@ -1,0 +1,251 @@
+// Generated tokens per second of the engine on a GPU at the shapes of real models, with random
+// weights and prompts, beside what the memory's bandwidth allows; and where the time of a step that
+// only decodes goes.
+//
+//   ./run engine_bench '--cases=256x1024x1024;1x512x512'
+#include <ATen/Context.h>
+#include <c10/cuda/CUDACachingAllocator.h>
+#include <c10/cuda/CUDAFunctions.h>
+
+#include <algorithm>
+#include <cstdio>
+#include <cstdlib>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/flags/flag.h"
+#include "absl/flags/parse.h"
+#include "absl/flags/usage.h"
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_split.h"
+#include "absl/time/clock.h"
+#include "base/random.h"
+#include "base/status.h"
+#include "model/bench_inputs.h"
+#include "model/step_profile.h"
+#include "rollout/batched_engine.h"
+#include "rollout/cuda/cuda_runner.h"
+#include "rollout/cuda/gpu_cache.h"
+
+ABSL_FLAG(std::string, shape, "qwen3_8b", "One of model/configs, or a config.json.");
+ABSL_FLAG(std::string, cases, "256x1024x1024;128x4096x1024;32x2048x2048;1x512x512",
+          "Requests x prompt tokens x generated tokens, divided by semicolons.");
+ABSL_FLAG(int, max_step_tokens, 0, "Most tokens of a step; 0: the engine's choice.");
+ABSL_FLAG(double, temperature, 1.0, "Of the draws.");
+ABSL_FLAG(double, gb_per_s, 4250, "Bandwidth that the bounds are for.");
+ABSL_FLAG(double, step_seconds, 4, "Steps that only decode are timed for so long.");
+ABSL_FLAG(int, kernels, 10, "Kernels to name, by time.");
+ABSL_FLAG(bool, profile, true, "Whether to profile steps that only decode.");
+
+namespace tritonrl {
+namespace {
+
+struct Case {
+  int requests = 0;
+  int64_t prompt = 0, output = 0;
+  std::string Name() const { return absl::StrCat(requests, "x", prompt, "x", output); }
+};
+
+absl::StatusOr<std::vector<Case>> ParseCases(const std::string& text) {
+  std::vector<Case> cases;
+  for (const auto part : absl::StrSplit(text, ';', absl::SkipEmpty())) {
+    const std::vector<std::string> numbers = absl::StrSplit(part, 'x');
+    Case& next = cases.emplace_back();
+    if (numbers.size() != 3 || !absl::SimpleAtoi(numbers[0], &next.requests) ||
+        !absl::SimpleAtoi(numbers[1], &next.prompt) ||
+        !absl::SimpleAtoi(numbers[2], &next.output) || next.requests < 1 || next.prompt < 1 ||
+        next.output < 1) {
+      return absl::InvalidArgumentError(
+          absl::StrCat("--cases: \"", part, "\" is not REQUESTSxPROMPTxOUTPUT"));
+    }
+  }
+  if (cases.empty()) return absl::InvalidArgumentError("--cases is empty");
+  return cases;
+}
+
+// Seconds from the first request to the last sample.
+absl::StatusOr<double> Generate(const Case& c, int64_t output, int64_t vocab, uint64_t seed,
+                                Engine* engine) {
+  Philox random(seed);
+  std::vector<GenerateRequest> requests(c.requests);
+  for (int i = 0; i < c.requests; ++i) {
+    requests[i].id = i;
+    for (int64_t t = 0; t < c.prompt; ++t) {
+      requests[i].prompt.push_back(static_cast<int32_t>(random.Below(vocab)));
+    }
+    requests[i].sampling.max_tokens = static_cast<int>(output);
+    requests[i].sampling.temperature = absl::GetFlag(FLAGS_temperature);
+    requests[i].key = {.run_seed = seed, .task = static_cast<uint64_t>(i)};
+  }
+  const absl::Time start = absl::Now();
+  for (GenerateRequest& request : requests) RETURN_IF_ERROR(engine->Submit(std::move(request)));
+  while (engine->Outstanding() > 0) {
+    RETURN_IF_ERROR(engine->Next(absl::Now() + absl::Minutes(10)).status());
+  }
+  return absl::ToDoubleSeconds(absl::Now() - start);
+}
+
+struct Bound {
+  double weight_bytes = 0, token_bytes = 0;  // of a step; of a token in the cache
+  // Milliseconds to read weights and cache once.
+  double StepMs(int rows, double context) const {
+    return (weight_bytes + rows * context * token_bytes) / absl::GetFlag(FLAGS_gb_per_s) / 1e6;
+  }
+};
+
+Bound BoundOf(const ModelConfig& config) {
+  const int64_t embedding = config.vocab_size * config.hidden_size;
+  const int64_t read = config.NumParameters() - (config.tie_word_embeddings ? 0 : embedding);
+  return {.weight_bytes = 2.0 * static_cast<double>(read),
+          .token_bytes = static_cast<double>(GpuCache::PageBytes(config)) / kPageTokens};
+}
+
+// A step in which `rows` sequences of `context` tokens decode one more. Their pages lie in the
+// order of a permutation.
+class DecodeSteps {
+ public:
+  DecodeSteps(int rows, int64_t context, int num_pages) : rows_(rows), context_(context) {
+    std::vector<int32_t> order(num_pages);
+    for (int i = 0; i < num_pages; ++i) order[i] = i;
+    Philox(5).Shuffle(&order);
+    const int64_t each = PagesFor(context + 1);
+    for (int row = 0; row < rows; ++row) {
+      pages_.emplace_back(order.begin() + row * each, order.begin() + (row + 1) * each);
+    }
+    sampling_.temperature = absl::GetFlag(FLAGS_temperature);
+  }
+  absl::Status Launch(ModelRunner* runner) {
+    ModelStep step;
+    for (int row = 0; row < rows_; ++row) {
+      StepSlice& slice = step.slices.emplace_back();
+      if (number_ == 0) slice.tokens = {&first_token_, 1};
+      slice.slot = row;
+      slice.first = context_;
+      slice.count = 1;
+      slice.pages = pages_[row];
+      slice.draws = 1;
+      step.draws.push_back({row, &sampling_, static_cast<uint64_t>(row), number_});
+    }
+    ++number_;
+    return runner->Launch(step);
+  }
+
+ private:
+  const int rows_;
+  const int64_t context_;
+  const int32_t first_token_ = 1;
+  std::vector<std::vector<int32_t>> pages_;
+  SamplingSettings sampling_;
+  int64_t number_ = 0;
+};
+
+// `count` steps, two under way at a time. Seconds of one.
+absl::StatusOr<double> Steps(int count, DecodeSteps* steps, ModelRunner* runner) {
+  const absl::Time start = absl::Now();
+  for (int i = 0; i < count; ++i) {
+    RETURN_IF_ERROR(steps->Launch(runner));
+    if (i > 0) RETURN_IF_ERROR(runner->Collect().status());
+  }
+  RETURN_IF_ERROR(runner->Collect().status());
+  return absl::ToDoubleSeconds(absl::Now() - start) / count;
+}
+
+absl::Status ProfileDecoding(const Case& c, const Bound& bound, ModelRunner* runner) {
+  constexpr int kSteps = 8;
+  const int64_t context = c.prompt + c.output / 2;
+  if (c.requests * PagesFor(context + 1) > runner->num_pages()) return absl::OkStatus();
+  DecodeSteps steps(c.requests, context, runner->num_pages());
+  // For so long that the card comes to the clock that it can keep.
+  RETURN_IF_ERROR(Steps(4, &steps, runner).status());
+  ASSIGN_OR_RETURN(const double first, Steps(4 * kSteps, &steps, runner));
+  const int many = static_cast<int>(absl::GetFlag(FLAGS_step_seconds) / first) + 1;
+  ASSIGN_OR_RETURN(const double seconds, Steps(many, &steps, runner));
+  absl::Status status;
+  const StepProfile profile =
+      ProfileStep([&] { status = Steps(kSteps, &steps, runner).status(); }, 1);
+  RETURN_IF_ERROR(status);
+  const double ms = 1000.0 / kSteps;
+  const nlohmann::ordered_json line{{"decoding", c.requests},
+                                    {"context", context},
+                                    {"first_steps_ms", 1000 * first},
+                                    {"step_ms", 1000 * seconds},
+                                    {"bound_ms", bound.StepMs(c.requests, context)},
+                                    {"gemm_ms", ms * profile.gemm},
+                                    {"attention_ms", ms * profile.attention},
+                                    {"rest_ms", ms * profile.rest},
+                                    {"gaps_ms", ms * profile.gaps},
+                                    {"profiled_ms", ms * profile.seconds}};
+  std::printf("%s\n", line.dump().c_str());
+  PrintKernels(profile, absl::GetFlag(FLAGS_kernels));
+  std::fflush(stdout);
+  return absl::OkStatus();
+}
+
+absl::Status MeasureEngine(const Case& c, const Bound& bound, int64_t vocab,
+                           const CudaRunner& runner, Engine* engine) {
+  RETURN_IF_ERROR(Generate(c, 3, vocab, 1, engine).status());
+  ASSIGN_OR_RETURN(const double prefill, Generate(c, 1, vocab, 2, engine));
+  const EngineStats before = engine->Stats();
+  ASSIGN_OR_RETURN(const double seconds, Generate(c, c.output, vocab, 3, engine));
+  const EngineStats after = engine->Stats();
+  const double tokens = static_cast<double>(c.requests * c.output);
+  const double mean = static_cast<double>(c.prompt) + static_cast<double>(c.output) / 2;
+  const nlohmann::ordered_json line{
+      {"case", c.Name()},
+      {"tokens_per_s", tokens / seconds},
+      {"seconds", seconds},
+      {"prefill_tokens_per_s", static_cast<double>(c.requests * c.prompt) / prefill},
+      {"step_ms", 1000 * (seconds - prefill) / static_cast<double>(c.output - 1)},
+      {"bound_ms", bound.StepMs(c.requests, mean)},
+      {"steps", after.decode_steps - before.decode_steps},
+      {"preemptions", after.preemptions - before.preemptions},
+      {"graphs", runner.graphs()},
+      {"graph_s", runner.graph_seconds()}};
+  std::printf("%s\n", line.dump().c_str());
+  std::fflush(stdout);
+  return absl::OkStatus();
+}
+
+absl::Status Run() {
+  ASSIGN_OR_RETURN(const std::vector<Case> cases, ParseCases(absl::GetFlag(FLAGS_cases)));
+  ASSIGN_OR_RETURN(const ModelConfig config, ShapeOf(absl::GetFlag(FLAGS_shape)));
+  if (at::getNumGPUs() == 0) return absl::FailedPreconditionError("this bench needs a GPU");
+  const auto weights = RandomWeights(config, at::Device(at::kCUDA, 0), at::kBFloat16);
+  CudaRunner::Options options;
+  options.max_running = 1;
+  options.max_step_tokens = absl::GetFlag(FLAGS_max_step_tokens);
+  for (const Case& c : cases) {
+    options.max_running = std::max(options.max_running, c.requests);
+    options.max_length = std::max(options.max_length, c.prompt + c.output);
+  }
+  const absl::Time start = absl::Now();
+  ASSIGN_OR_RETURN(std::unique_ptr<CudaRunner> runner, CudaRunner::Create(weights, options));
+  std::fprintf(stderr, "%d pages of %d tokens, made in %.2f s\n", runner->num_pages(),
+               runner->page_size(), absl::ToDoubleSeconds(absl::Now() - start));
+  const Bound bound = BoundOf(config);
+  CudaRunner* const kept = runner.get();
+  BatchedEngine engine(std::move(runner), {});
+  for (const Case& c : cases) {
+    RETURN_IF_ERROR(MeasureEngine(c, bound, config.vocab_size, *kept, &engine));
+    // By the engine's runner while the engine has nothing to do, so that pages hold what layers
+    // wrote: numbers that are all alike take less power, and the card keeps a higher clock.
+    if (absl::GetFlag(FLAGS_profile)) RETURN_IF_ERROR(ProfileDecoding(c, bound, kept));
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace
+}  // namespace tritonrl
+
+int main(int argc, char** argv) {
+  absl::SetProgramUsageMessage("Tokens per second of the generation engine on a GPU.");
+  absl::ParseCommandLine(argc, argv);
+  const absl::Status status = tritonrl::Run();
+  if (!status.ok()) std::fprintf(stderr, "engine_bench: %s\n", tritonrl::Message(status).c_str());
+  std::fflush(nullptr);
+  // Not by exit(): see model/step_bench_main.cc.
+  std::_Exit(status.ok() ? 0 : 1);
+}

@@ -1,0 +1,43 @@
+#include "rollout/cuda/gpu_cache.h"
+
+#include <ATen/ops/empty.h>
+#include <c10/cuda/CUDAStream.h>
+
+#include "rollout/cuda/step_kernels.h"
+
+namespace tritonrl {
+namespace {
+
+int64_t PoolPageBytes(const ModelConfig& config) {
+  return CacheHeads{.key_heads = static_cast<int>(config.num_kv_heads),
+                    .head_dim = static_cast<int>(config.head_dim)}
+      .PageBytes();
+}
+
+}  // namespace
+
+int64_t GpuCache::PageBytes(const ModelConfig& config) {
+  return 2 * config.num_layers * PoolPageBytes(config);
+}
+
+GpuCache::GpuCache(const ModelConfig& config, int64_t pages, at::Device device)
+    : pages_(pages), layers_(config.num_layers), page_bytes_(PoolPageBytes(config)) {
+  const at::TensorOptions bytes = at::TensorOptions(device).dtype(at::kByte);
+  memory_ = at::empty({2 * layers_ * pages_ * page_bytes_}, bytes);
+  at::Tensor pools = at::empty({2 * layers_}, at::kLong);
+  for (int64_t i = 0; i < 2 * layers_; ++i) {
+    pools.data_ptr<int64_t>()[i] = reinterpret_cast<int64_t>(Pool(i));
+  }
+  pools_ = pools.to(device);
+}
+
+void GpuCache::Copy(const int32_t* pairs, int count) {
+  LaunchCopyPages({.pools_count = static_cast<int>(2 * layers_),
+                   .pools = reinterpret_cast<void* const*>(pools_.const_data_ptr<int64_t>()),
+                   .page_bytes = page_bytes_,
+                   .pairs_count = count,
+                   .pairs = pairs,
+                   .stream = c10::cuda::getCurrentCUDAStream().stream()});
+}
+
+}  // namespace tritonrl

@@ -1,0 +1,199 @@
+#include "rollout/cuda/step_layers.h"
+
+#include <ATen/ops/empty.h>
+#include <ATen/ops/zeros.h>
+#include <c10/cuda/CUDAStream.h>
+#include <c10/util/Exception.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "model/cuda/kernels.h"
+#include "rollout/cuda/paged_attention.h"
+#include "rollout/cuda/step_kernels.h"
+
+namespace tritonrl {
+namespace {
+
+// Weights on which products are tried in turn: several times what an L2 cache holds.
+constexpr size_t kTuneLayers = 8;
+// Rows of a launch below which attention is split (see DecodeSplitTokens).
+constexpr int kMostSplitRows = 32;
+
+void* Stream() { return c10::cuda::getCurrentCUDAStream().stream(); }
+
+CacheHeads ShapeOf(const ModelConfig& config) {
+  return {.query_heads = static_cast<int>(config.num_heads),
+          .key_heads = static_cast<int>(config.num_kv_heads),
+          .head_dim = static_cast<int>(config.head_dim)};
+}
+
+int64_t QkvSize(const ModelConfig& config) { return config.query_size() + 2 * config.kv_size(); }
+
+int64_t PartBytes(const ModelConfig& config, int64_t max_context) {
+  return DecodePlan(kMostSplitRows, max_context, DecodeSplitTokens(kMostSplitRows))
+      .PartialBytes(static_cast<int>(config.num_heads), static_cast<int>(config.head_dim));
+}
+
+}  // namespace
+
+int64_t StepLayers::Bytes(const ModelConfig& config, int64_t max_rows, int64_t max_logits) {
+  const int64_t row = 3 * config.hidden_size + QkvSize(config) + 2 * config.query_size() +
+                      3 * config.intermediate_size;
+  return max_rows * (2 * row + 4) + max_logits * (2 * config.hidden_size + 4 * config.vocab_size) +
+         config.max_positions * config.head_dim * 4 + PartBytes(config, config.max_positions) +
+         kProductWorkspace;
+}
+
+StepLayers::StepLayers(std::shared_ptr<Weights> weights, int64_t max_rows, int64_t max_logits,
+                       int64_t max_context)
+    : weights_(std::move(weights)),
+      config_(weights_->config()),
+      shape_(ShapeOf(config_)),
+      rotary_(MakeRotaryTable(config_, weights_->device(), weights_->dtype())),
+      gemm_(weights_->device(), /*tuned=*/true) {
+  for (int64_t i = 0; i < config_.num_layers; ++i) {
+    layers_.emplace_back(*weights_, i);
+    TORCH_CHECK(layers_[i].qkv.defined() && layers_[i].gate_up.defined(),
+                "the parameters of layer ", i, " do not lie side by side");
+  }
+  embedding_ = weights_->Get("model.embed_tokens.weight");
+  final_norm_ = weights_->Get("model.norm.weight");
+  head_ = config_.tie_word_embeddings ? embedding_ : weights_->Get("lm_head.weight");
+  // Zeros, so that rows which fill up never hold what is no number.
+  const auto rows = [&](int64_t count, int64_t width) {
+    return at::zeros({count, width}, embedding_.options());
+  };
+  x_ = rows(max_rows, config_.hidden_size);
+  middle_ = rows(max_rows, config_.hidden_size);
+  normed_ = rows(max_rows, config_.hidden_size);
+  qkv_ = rows(max_rows, QkvSize(config_));
+  queries_ = rows(max_rows, config_.query_size());
+  attention_ = rows(max_rows, config_.query_size());
+  gate_up_ = rows(max_rows, 2 * config_.intermediate_size);
+  inner_ = rows(max_rows, config_.intermediate_size);
+  picked_ = rows(max_logits, config_.hidden_size);
+  rstd_ = at::empty({std::max(max_rows, max_logits)}, embedding_.options().dtype(at::kFloat));
+  parts_ = at::empty({PartBytes(config_, max_context)}, embedding_.options().dtype(at::kByte));
+  logits_ = at::empty({max_logits, config_.vocab_size}, rstd_.options());
+}
+
+void StepLayers::Tune(int64_t rows) {
+  if (!tuned_.insert(rows).second) return;
+  std::vector<at::Tensor> qkv, o, gate_up, down;
+  for (size_t i = 0; i < std::min(kTuneLayers, layers_.size()); ++i) {
+    qkv.push_back(layers_[i].qkv.t());
+    o.push_back(layers_[i].o.t());
+    gate_up.push_back(layers_[i].gate_up.t());
+    down.push_back(layers_[i].down.t());
+  }
+  const auto first = [rows](const at::Tensor& x) { return x.narrow(0, 0, rows); };
+  const at::Tensor x = first(x_), middle = first(middle_);
+  gemm_.Tune(first(normed_), qkv, nullptr, first(qkv_));
+  gemm_.Tune(first(attention_), o, &x, middle);
+  gemm_.Tune(first(normed_), gate_up, nullptr, first(gate_up_));
+  gemm_.Tune(first(inner_), down, &middle, x);
+  if (rows <= logits_.size(0)) gemm_.Tune(first(normed_), {head_.t()}, nullptr, first(logits_));
+}
+
+void StepLayers::Norm(const at::Tensor& x, int64_t rows, const at::Tensor& weight,
+                      const at::Tensor& out) {
+  LaunchRmsNorm({rows, config_.hidden_size, CudaType::kBFloat16, Stream()}, x.const_data_ptr(),
+                weight.const_data_ptr(), static_cast<float>(config_.rms_norm_eps), out.data_ptr(),
+                rstd_.data_ptr<float>(), nullptr);
+}
+
+void StepLayers::Embed(const StepOnGpu& step) {
+  const int64_t decoding = step.decode == nullptr ? 0 : step.decode->rows();
+  const int64_t row_bytes = config_.hidden_size * embedding_.element_size();
+  auto* to = static_cast<uint8_t*>(x_.data_ptr());
+  LaunchGatherRows({.rows = decoding,
+                    .row_bytes = row_bytes,
+                    .from = embedding_.const_data_ptr(),
+                    .ids = step.last_tokens,
+                    .through = step.slots,
+                    .out = to,
+                    .stream = Stream()});
+  LaunchGatherRows({.rows = step.rows - decoding,
+                    .row_bytes = row_bytes,
+                    .from = embedding_.const_data_ptr(),
+                    .ids = step.chunk_tokens,
+                    .out = to + decoding * row_bytes,
+                    .stream = Stream()});
+}
+
+void StepLayers::Attend(const StepOnGpu& step, int64_t layer, GpuCache* cache) {
+  const DecoderLayerParameters& w = layers_[layer];
+  const auto pointer = [](const at::Tensor& x) {
+    return x.defined() ? x.const_data_ptr() : nullptr;
+  };
+  LaunchQkvToCache({.shape = shape_,
+                    .rows = step.rows,
+                    .qkv = qkv_.const_data_ptr(),
+                    .q_weight = pointer(w.q_norm),
+                    .k_weight = pointer(w.k_norm),
+                    .eps = static_cast<float>(config_.rms_norm_eps),
+                    .cos = rotary_.cos.const_data_ptr<float>(),
+                    .sin = rotary_.sin.const_data_ptr<float>(),
+                    .positions = step.positions,
+                    .page_slots = step.page_slots,
+                    .queries = queries_.data_ptr(),
+                    .keys = cache->keys(layer),
+                    .values = cache->values(layer),
+                    .stream = Stream()});
+  const PagedKeysValues paged = {cache->keys(layer), cache->values(layer), step.page_table};
+  AttentionRows rows = {.queries = queries_.const_data_ptr(),
+                        .out = attention_.data_ptr(),
+                        .scale = 1.0f / std::sqrt(static_cast<float>(config_.head_dim))};
+  if (step.decode != nullptr) {
+    rows.rows = step.decode->rows();
+    LaunchDecodeAttention(shape_, paged, *step.decode, step.decode->At(step.decode_words), rows,
+                          parts_.data_ptr(), Stream());
+  }
+  if (step.chunks != nullptr) {
+    rows.rows = step.rows;
+    LaunchChunkAttention(shape_, paged, *step.chunks, step.chunk_words, rows, Stream());
+  }
+}
+
+void StepLayers::Head(const StepOnGpu& step) {
+  if (step.logit_rows == 0) return;
+  at::Tensor rows = x_;
+  if (step.logit_ids != nullptr) {
+    LaunchGatherRows({.rows = step.logit_rows,
+                      .row_bytes = config_.hidden_size * x_.element_size(),
+                      .from = x_.const_data_ptr(),
+                      .ids = step.logit_ids,
+                      .out = picked_.data_ptr(),
+                      .stream = Stream()});
+    rows = picked_;
+  }
+  Norm(rows, step.logit_rows, final_norm_, normed_);
+  gemm_.Multiply(normed_.narrow(0, 0, step.logit_rows), head_.t(), nullptr,
+                 logits_.narrow(0, 0, step.logit_rows));
+}
+
+void StepLayers::Run(const StepOnGpu& step, GpuCache* cache) {
+  TORCH_CHECK(step.rows <= x_.size(0) && step.logit_rows <= logits_.size(0), "a step of ",
+              step.rows, " rows and ", step.logit_rows, " logits is too large");
+  const auto first = [&step](const at::Tensor& x) { return x.narrow(0, 0, step.rows); };
+  const at::Tensor x = first(x_), middle = first(middle_), normed = first(normed_);
+  const at::Tensor qkv = first(qkv_), attention = first(attention_);
+  const at::Tensor gate_up = first(gate_up_), inner = first(inner_);
+  Embed(step);
+  for (int64_t i = 0; i < config_.num_layers; ++i) {
+    const DecoderLayerParameters& w = layers_[i];
+    Norm(x, step.rows, w.input_norm, normed);
+    gemm_.Multiply(normed, w.qkv.t(), nullptr, qkv);
+    Attend(step, i, cache);
+    gemm_.Multiply(attention, w.o.t(), &x, middle);
+    Norm(middle, step.rows, w.post_norm, normed);
+    gemm_.Multiply(normed, w.gate_up.t(), nullptr, gate_up);
+    LaunchSwiglu({step.rows, config_.intermediate_size, CudaType::kBFloat16, Stream()},
+                 gate_up.const_data_ptr(), inner.data_ptr(), nullptr);
+    gemm_.Multiply(inner, w.down.t(), &middle, x);
+  }
+  Head(step);
+}
+
+}  // namespace tritonrl

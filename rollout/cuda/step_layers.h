@@ -1,0 +1,88 @@
+// The model on one step's rows: embedding, layers over the paged cache, logits. Every launch goes
+// to the current stream, and a step of decoding alone may be captured in a CUDA graph.
+#ifndef TRITONRL_ROLLOUT_CUDA_STEP_LAYERS_H_
+#define TRITONRL_ROLLOUT_CUDA_STEP_LAYERS_H_
+
+#include <ATen/core/Tensor.h>
+
+#include <cstdint>
+#include <memory>
+#include <set>
+#include <vector>
+
+#include "model/cuda/gemm.h"
+#include "model/decoder_layer.h"
+#include "model/rotary.h"
+#include "model/weights.h"
+#include "rollout/cuda/chunk_plan.h"
+#include "rollout/cuda/decode_plan.h"
+#include "rollout/cuda/gpu_cache.h"
+#include "rollout/cuda/paged_layout.h"
+
+namespace tritonrl {
+
+// What a step reads, in GPU memory. The first rows are those of sequences that decode one token
+// each, as many as the plan has; behind them chunks, one after the other; then rows that fill up.
+struct StepOnGpu {
+  int64_t rows = 0;  // R, all of them
+  int64_t chunk_rows = 0;
+  const DecodePlan* decode = nullptr;  // null: no row decodes
+  const int32_t* decode_words = nullptr;
+  const ChunkPlan* chunks = nullptr;  // null: no chunks
+  const int32_t* chunk_words = nullptr;
+  const int32_t* page_table = nullptr;
+  const int32_t* slots = nullptr;         // [decode rows] whose last token is the row's; -1: unused
+  const int32_t* last_tokens = nullptr;   // by slot
+  const int32_t* chunk_tokens = nullptr;  // [R - decode rows]
+  const int32_t* positions = nullptr;     // [R]
+  const int32_t* page_slots = nullptr;    // [R]
+  int64_t logit_rows = 0;
+  const int32_t* logit_ids =
+      nullptr;  // [logit_rows] rows that logits are wanted of; null: the first
+};
+
+class StepLayers {
+ public:
+  // Room for steps of at most `max_rows` rows and `max_logits` of which logits are wanted.
+  // `max_context`: tokens of the longest sequence. Throws c10::Error without the memory.
+  StepLayers(std::shared_ptr<Weights> weights, int64_t max_rows, int64_t max_logits,
+             int64_t max_context);
+
+  const CacheHeads& shape() const { return shape_; }
+  int64_t vocab() const { return weights_->config().vocab_size; }
+  // Bytes that an object takes beside the weights.
+  static int64_t Bytes(const ModelConfig& config, int64_t max_rows, int64_t max_logits);
+
+  // Finds the fastest products for steps of `rows` rows, all of which decode. To be called before
+  // such a step is captured.
+  void Tune(int64_t rows);
+
+  // Writes logits [step.logit_rows, vocab] fp32 to logits(), keys and values to `cache`.
+  void Run(const StepOnGpu& step, GpuCache* cache);
+  const at::Tensor& logits() const { return logits_; }
+
+ private:
+  void Embed(const StepOnGpu& step);
+  void Attend(const StepOnGpu& step, int64_t layer, GpuCache* cache);
+  void Norm(const at::Tensor& x, int64_t rows, const at::Tensor& weight, const at::Tensor& out);
+  void Head(const StepOnGpu& step);
+
+  const std::shared_ptr<Weights> weights_;
+  const ModelConfig& config_;
+  const CacheHeads shape_;
+  std::vector<DecoderLayerParameters> layers_;
+  at::Tensor embedding_, final_norm_, head_;
+  RotaryTable rotary_;
+  CudaGemm gemm_;
+  std::set<int64_t> tuned_;
+  // [max_rows, ...] bf16; x_ is the residual stream, middle_ the same behind attention.
+  at::Tensor x_, middle_, normed_, qkv_, queries_, attention_, gate_up_, inner_;
+  at::Tensor rstd_;    // fp32
+  at::Tensor parts_;   // of split attention
+  at::Tensor picked_;  // [max_logits, C]
+  at::Tensor logits_;  // [max_logits, V] fp32
+};
+
+}  // namespace tritonrl
+
+#endif  // TRITONRL_ROLLOUT_CUDA_STEP_LAYERS_H_

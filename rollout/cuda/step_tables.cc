@@ -1,0 +1,203 @@
+#include "rollout/cuda/step_tables.h"
+
+#include <c10/util/Exception.h>
+
+#include <algorithm>
+#include <cstring>
+#include <utility>
+
+namespace tritonrl {
+namespace {
+
+// Words that a part begins at a multiple of: 128 bytes.
+constexpr int64_t kAlign = 32;
+
+int64_t RoundUp(int64_t n, int64_t to) { return (n + to - 1) / to * to; }
+
+// Rows of a step with chunks: sizes that recur, so that products are tried for few of them.
+int64_t RowsWithChunks(int64_t rows) { return RoundUp(rows, rows <= 1024 ? 64 : 256); }
+
+bool DecodesOneToken(const StepSlice& slice) { return slice.slot >= 0 && slice.count == 1; }
+
+}  // namespace
+
+// Parts one behind the other.
+class StepTables::Block {
+ public:
+  Block(int32_t* to, int64_t size, int64_t place) : to_(to), size_(size), place_(place) {}
+
+  // The next `count` words, zero, whose place becomes *place.
+  int32_t* Take(int64_t count, int64_t* place) {
+    used_ = RoundUp(used_, kAlign);
+    TORCH_CHECK(used_ + count <= size_, "the tables of a step of generation do not fit");
+    int32_t* words = to_ + used_;
+    std::memset(words, 0, count * sizeof(int32_t));
+    *place = place_ + used_;
+    used_ += count;
+    return words;
+  }
+  int64_t Put(std::span<const int32_t> words) {
+    int64_t place = 0;
+    std::copy(words.begin(), words.end(), Take(static_cast<int64_t>(words.size()), &place));
+    return place;
+  }
+  int64_t used() const { return used_; }
+
+ private:
+  int32_t* const to_;
+  const int64_t size_, place_;
+  int64_t used_ = 0;
+};
+
+StepTables::StepTables(const Limits& limits)
+    : limits_(limits), table_pages_(PagesFor(limits.max_length)), tables_(limits.slots) {
+  for (std::vector<int32_t>& table : tables_) table.reserve(table_pages_);
+  const int64_t slots = limits_.slots, rows = max_rows();
+  int64_t plan_words = 0;
+  for (int64_t n = 1; n <= slots; ++n) {
+    if (RowsFor(n) == n) plan_words = std::max(plan_words, PlanFor(n)->words());
+  }
+  plan_words = std::max(plan_words, PlanFor(RowsFor(slots))->words());
+  const int64_t chunk_words = (rows / 64 + slots + 1) * limits_.shape.query_heads * 8 + 16 * slots +
+                              limits_.device.multiprocessors + 256;
+  const int64_t pages = slots * table_pages_;  // of chunks, and twice of updates
+  const int64_t draws = int64_t{sizeof(SamplingRow)} / 4 * max_logits();
+  block_words_ = 6 * rows + plan_words + chunk_words + 3 * pages + 8 * slots + draws + 16 * kAlign;
+}
+
+int64_t StepTables::RowsFor(int64_t decoding) {
+  if (decoding <= 4) return decoding;
+  return RoundUp(decoding, decoding <= 64 ? 4 : (decoding <= 256 ? 8 : 32));
+}
+
+int64_t StepTables::max_rows() const {
+  return RowsWithChunks(limits_.max_tokens + RowsFor(limits_.slots));
+}
+
+const DecodePlan* StepTables::PlanFor(int64_t rows) {
+  std::unique_ptr<DecodePlan>& plan = plans_[rows];
+  if (plan == nullptr) {
+    plan = std::make_unique<DecodePlan>(static_cast<int>(rows), limits_.max_length,
+                                        DecodeSplitTokens(static_cast<int>(rows)));
+  }
+  return plan.get();
+}
+
+void StepTables::UpdateTable(const StepSlice& slice, std::vector<int32_t>* updates) {
+  std::vector<int32_t>& table = tables_[slice.slot];
+  const int32_t begin = static_cast<int32_t>(slice.slot * table_pages_);
+  const size_t known = std::min(table.size(), slice.pages.size());
+  for (size_t i = 0; i < slice.pages.size(); ++i) {
+    if (i < known && table[i] == slice.pages[i]) continue;
+    updates->push_back(begin + static_cast<int32_t>(i));
+    updates->push_back(slice.pages[i]);
+  }
+  table.assign(slice.pages.begin(), slice.pages.end());
+}
+
+void StepTables::PackDecoding(const std::vector<const StepSlice*>& slices, Block* block,
+                              PackedStep* packed, std::vector<int32_t>* updates) {
+  if (slices.empty()) return;
+  packed->decode = PlanFor(RowsFor(static_cast<int64_t>(slices.size())));
+  const int64_t rows = packed->decode->rows();
+  int32_t* slots = block->Take(rows, &packed->slots);
+  std::fill_n(slots, rows, -1);
+  std::vector<int32_t> lengths, page_begins;
+  for (const StepSlice* slice : slices) {
+    *slots++ = slice->slot;
+    lengths.push_back(static_cast<int32_t>(slice->first + 1));
+    page_begins.push_back(static_cast<int32_t>(slice->slot * table_pages_));
+    UpdateTable(*slice, updates);
+    if (slice->tokens.empty()) continue;
+    updates->push_back(static_cast<int32_t>(last_tokens()) + slice->slot);
+    updates->push_back(slice->tokens.front());
+  }
+  int32_t* words = block->Take(packed->decode->words(), &packed->decode_words);
+  packed->decode->Fill(lengths, page_begins, static_cast<int32_t>(this->words()), words);
+}
+
+void StepTables::PackChunks(const std::vector<const StepSlice*>& slices, Block* block,
+                            PackedStep* packed) {
+  if (slices.empty()) return;
+  const int64_t decoding = packed->decode == nullptr ? 0 : packed->decode->rows();
+  std::vector<Chunk> chunks;
+  int32_t* tokens = block->Take(packed->rows - decoding, &packed->chunk_tokens);
+  for (const StepSlice* slice : slices) {
+    chunks.push_back({.first_row = static_cast<int32_t>(decoding + packed->chunk_rows),
+                      .rows = static_cast<int32_t>(slice->count),
+                      .length = static_cast<int32_t>(slice->first + slice->count),
+                      .page_begin = static_cast<int32_t>(block->Put(slice->pages))});
+    std::copy(slice->tokens.begin(), slice->tokens.end(), tokens + packed->chunk_rows);
+    packed->chunk_rows += slice->count;
+  }
+  packed->has_chunks = true;
+  packed->chunks =
+      PlanChunks(limits_.shape, limits_.device, chunks, static_cast<int32_t>(this->words()));
+  packed->chunk_words = block->Put(packed->chunks.words);
+}
+
+PackedStep StepTables::Pack(const ModelStep& step, int32_t* to) {
+  std::vector<const StepSlice*> decoding, chunks;
+  int64_t chunk_rows = 0;
+  for (const StepSlice& slice : step.slices) {
+    (DecodesOneToken(slice) ? decoding : chunks).push_back(&slice);
+    if (!DecodesOneToken(slice)) chunk_rows += slice.count;
+  }
+  PackedStep packed;
+  const int64_t first_chunk = RowsFor(static_cast<int64_t>(decoding.size()));
+  packed.rows = chunks.empty() ? first_chunk : RowsWithChunks(first_chunk + chunk_rows);
+  Block block(to, block_words_, this->block());
+  int32_t* positions = block.Take(packed.rows, &packed.positions);
+  int32_t* page_slots = block.Take(packed.rows, &packed.page_slots);
+  std::fill_n(page_slots, packed.rows, kNoPageSlot);
+  std::vector<int32_t> updates;
+  PackDecoding(decoding, &block, &packed, &updates);
+  // Of as many rows as can have logits: a step that only decodes has all its draws in place.
+  packed.draw_rows = std::max<int>(static_cast<int>(step.draws.size()),
+                                   chunks.empty() ? static_cast<int>(packed.rows) : 0);
+  auto* draws = reinterpret_cast<SamplingRow*>(
+      block.Take(packed.draw_rows * static_cast<int64_t>(sizeof(SamplingRow) / 4), &packed.draws));
+  std::fill_n(draws, packed.draw_rows, SamplingRow());
+  PackChunks(chunks, &block, &packed);
+
+  std::vector<int32_t> logit_ids;
+  int64_t decode_row = 0, chunk_row = first_chunk;
+  size_t draw = 0;
+  for (const StepSlice& slice : step.slices) {
+    int64_t& row = DecodesOneToken(slice) ? decode_row : chunk_row;
+    for (int64_t i = 0; i < slice.count; ++i) {
+      const int64_t position = slice.first + i;
+      positions[row + i] = static_cast<int32_t>(position);
+      page_slots[row + i] = PageSlot(slice.pages[position / kPageTokens], position);
+    }
+    row += slice.count;
+    if (slice.draws == 0) continue;
+    const auto logits_row =
+        chunks.empty() ? static_cast<int32_t>(row - 1) : static_cast<int32_t>(logit_ids.size());
+    logit_ids.push_back(static_cast<int32_t>(row - 1));
+    for (int i = 0; i < slice.draws; ++i, ++draw) {
+      const StepDraw& from = step.draws[draw];
+      draws[draw] = {.key = from.stream,
+                     .temperature = from.sampling->temperature,
+                     .top_p = from.sampling->top_p,
+                     .position = static_cast<int32_t>(from.position),
+                     .top_k = from.sampling->top_k,
+                     .logits_row = logits_row,
+                     .slot = from.slot};
+    }
+  }
+  packed.logit_rows = chunks.empty() ? packed.rows : static_cast<int64_t>(logit_ids.size());
+  if (!chunks.empty()) packed.logit_ids = block.Put(logit_ids);
+  packed.update_count = static_cast<int>(updates.size() / 2);
+  packed.updates = block.Put(updates);
+  packed.copy_count = static_cast<int>(step.copies.size());
+  int32_t* copies = block.Take(2 * packed.copy_count, &packed.copies);
+  for (const PageCopy& copy : step.copies) {
+    *copies++ = copy.from;
+    *copies++ = copy.to;
+  }
+  packed.used = block.used();
+  return packed;
+}
+
+}  // namespace tritonrl

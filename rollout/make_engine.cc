@@ -1,0 +1,43 @@
+#include "rollout/make_engine.h"
+
+#include <utility>
+
+#include "base/status.h"
+#include "rollout/cuda/cuda_runner.h"
+#include "rollout/transformer_runner.h"
+
+namespace tritonrl {
+namespace {
+
+constexpr int kCpuRunning = 64;
+constexpr int kGpuRunning = 256;
+
+absl::StatusOr<std::unique_ptr<ModelRunner>> MakeRunner(std::shared_ptr<Weights> weights,
+                                                        const EngineOptions& options) {
+  const bool cuda = weights->device().is_cuda();
+  const int max_running =
+      options.max_running != 0 ? options.max_running : (cuda ? kGpuRunning : kCpuRunning);
+  if (CudaRunner::Takes(*weights)) {
+    return CudaRunner::Create(std::move(weights), {.max_running = max_running,
+                                                   .cache_bytes = options.cache_bytes,
+                                                   .max_step_tokens = options.max_step_tokens,
+                                                   .max_length = options.max_length});
+  }
+  return TransformerRunner::Create(std::move(weights), {.max_running = max_running,
+                                                        .cache_bytes = options.cache_bytes,
+                                                        .max_step_tokens = options.max_step_tokens,
+                                                        .max_length = options.max_length,
+                                                        .cpu_threads = options.cpu_threads});
+}
+
+}  // namespace
+
+absl::StatusOr<std::unique_ptr<Engine>> MakeBatchedEngine(std::shared_ptr<Weights> weights,
+                                                          const EngineOptions& engine_options,
+                                                          const BatchedEngine::Options& options) {
+  ASSIGN_OR_RETURN(std::unique_ptr<ModelRunner> runner,
+                   MakeRunner(std::move(weights), engine_options));
+  return std::unique_ptr<Engine>(new BatchedEngine(std::move(runner), options));
+}
+
+}  // namespace tritonrl

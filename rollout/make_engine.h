@@ -1,0 +1,36 @@
+// An engine for given weights, with the runner that suits where they are.
+#ifndef TRITONRL_ROLLOUT_MAKE_ENGINE_H_
+#define TRITONRL_ROLLOUT_MAKE_ENGINE_H_
+
+#include <cstdint>
+#include <memory>
+
+#include "absl/status/statusor.h"
+#include "model/weights.h"
+#include "rollout/batched_engine.h"
+#include "rollout/engine.h"
+
+namespace tritonrl {
+
+struct EngineOptions {
+  // Most sequences that run side by side. 0: 64 on the CPU, 256 on a GPU.
+  int max_running = 0;
+  // Memory for keys and values; 0: see the runners' options.
+  int64_t cache_bytes = 0;
+  // Most tokens of a step, prompts and running sequences together; 0: see there.
+  int max_step_tokens = 0;
+  // Most tokens of prompt and response together; 0: the model's max_position_embeddings.
+  int64_t max_length = 0;
+  // Threads on the CPU; 0: all hardware threads. Results do not depend on it.
+  int cpu_threads = 0;
+};
+
+// Shares `weights` and copies nothing. bf16 weights on a GPU run through cuda/cuda_runner.h where
+// it takes them, all others through transformer_runner.h. Errors: those of the runner.
+absl::StatusOr<std::unique_ptr<Engine>> MakeBatchedEngine(
+    std::shared_ptr<Weights> weights, const EngineOptions& engine_options,
+    const BatchedEngine::Options& options = {});
+
+}  // namespace tritonrl
+
+#endif  // TRITONRL_ROLLOUT_MAKE_ENGINE_H_
