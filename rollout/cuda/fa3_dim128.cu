@@ -17,8 +17,8 @@ constexpr int kDim = 128;
 
 Element* Elements(const void* data) { return static_cast<Element*>(const_cast<void*>(data)); }
 
-Params MakeParams(const CacheHeads& shape, const PagedKeysValues& cache,
-                  const Fa3Chunks& chunks, const int32_t* words, const AttentionRows& rows) {
+Params MakeParams(const CacheHeads& shape, const PagedKeysValues& cache, const Fa3Chunks& chunks,
+                  const int32_t* words, const AttentionRows& rows) {
   int32_t* at = const_cast<int32_t*>(words);  // only read
   Params params = {};
   params.q_ptr = Elements(rows.queries);
@@ -52,9 +52,8 @@ Params MakeParams(const CacheHeads& shape, const PagedKeysValues& cache,
 
 }  // namespace
 
-void LaunchFa3Dim128(const CacheHeads& shape, const PagedKeysValues& cache,
-                     const Fa3Chunks& chunks, const int32_t* words, const AttentionRows& rows,
-                     void* stream) {
+void LaunchFa3Dim128(const CacheHeads& shape, const PagedKeysValues& cache, const Fa3Chunks& chunks,
+                     const int32_t* words, const AttentionRows& rows, void* stream) {
   Params params = MakeParams(shape, cache, chunks, words, rows);
   cudaError_t error = cudaSuccess;
   try {

@@ -1,8 +1,7 @@
-#include "rollout/cuda/update_words.h"
-
 #include <c10/util/Exception.h>
 
 #include "model/cuda/dispatch.cuh"
+#include "rollout/cuda/update_words.h"
 
 namespace tritonrl {
 namespace {
