@@ -127,6 +127,7 @@ absl::Status BatchedEngine::BeginWeightUpdate() {
 }
 
 void BatchedEngine::EndWeightUpdate(uint64_t version) {
+  runner_->WeightsChanged();  // nothing runs: BeginWeightUpdate has seen to that
   absl::MutexLock lock(&mutex_);
   updating_ = false;
   weights_version_ = version;

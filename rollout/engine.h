@@ -16,7 +16,7 @@ namespace tritonrl {
 // largest, then to the smallest set of largest ones that holds top_p of what is left, then
 // renormalised.
 struct SamplingSettings {
-  // 0 takes the most likely token (the lowest id among equals).
+  // 0 takes the most likely token (the lowest id among equals); else at least 1e-6.
   double temperature = 1.0;
   // In (0, 1]; 1 keeps all.
   double top_p = 1.0;

@@ -9,15 +9,15 @@
 namespace tritonrl {
 namespace {
 
-constexpr int kCpuRunning = 64;
+constexpr int kOtherRunning = 64;
 constexpr int kGpuRunning = 256;
 
 absl::StatusOr<std::unique_ptr<ModelRunner>> MakeRunner(std::shared_ptr<Weights> weights,
                                                         const EngineOptions& options) {
-  const bool cuda = weights->device().is_cuda();
+  const bool cuda = CudaRunner::Takes(*weights);
   const int max_running =
-      options.max_running != 0 ? options.max_running : (cuda ? kGpuRunning : kCpuRunning);
-  if (CudaRunner::Takes(*weights)) {
+      options.max_running != 0 ? options.max_running : (cuda ? kGpuRunning : kOtherRunning);
+  if (cuda) {
     return CudaRunner::Create(std::move(weights), {.max_running = max_running,
                                                    .cache_bytes = options.cache_bytes,
                                                    .max_step_tokens = options.max_step_tokens,

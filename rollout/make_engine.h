@@ -13,7 +13,7 @@
 namespace tritonrl {
 
 struct EngineOptions {
-  // Most sequences that run side by side. 0: 64 on the CPU, 256 on a GPU.
+  // Most sequences that run side by side. 0: 256 with cuda/cuda_runner.h, else 64.
   int max_running = 0;
   // Memory for keys and values; 0: see the runners' options.
   int64_t cache_bytes = 0;

@@ -61,6 +61,10 @@ class ModelRunner {
   // Steps that may be launched and not collected, at least 1.
   virtual int max_in_flight() const = 0;
 
+  // Others have written the weights: steps that are launched from now on see it. Called by any
+  // thread, while no step is under way.
+  virtual void WeightsChanged() {}
+
   // Starts a step, after all steps launched before. What `step` points to need not outlive the
   // call.
   virtual absl::Status Launch(const ModelStep& step) = 0;

@@ -40,9 +40,12 @@ int32_t IndexOfLargest(std::span<const float> logits) {
 }  // namespace
 
 absl::Status ValidateSampling(const SamplingSettings& settings) {
-  if (!(settings.temperature >= 0) || !std::isfinite(settings.temperature)) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("temperature is ", settings.temperature, ", must be 0 or more"));
+  // Below it the logits' factor would not be a number of 32 bits.
+  constexpr double kLeastTemperature = 1e-6;
+  if (!(settings.temperature >= 0) || !std::isfinite(settings.temperature) ||
+      (settings.temperature > 0 && settings.temperature < kLeastTemperature)) {
+    return absl::InvalidArgumentError(absl::StrCat("temperature is ", settings.temperature,
+                                                   ", must be 0 or at least ", kLeastTemperature));
   }
   if (!(settings.top_p > 0 && settings.top_p <= 1)) {
     return absl::InvalidArgumentError(

@@ -177,7 +177,7 @@ void CudaGemm::Tune(const at::Tensor& a, const std::vector<at::Tensor>& bs, cons
       best = proposal.algo;
     }
   }
-  impl_->own_choice[first.MakeKey(first.adds(), /*exact=*/true)] = best;
+  if (best.has_value()) impl_->own_choice[first.MakeKey(first.adds(), /*exact=*/true)] = best;
 }
 
 bool CudaGemm::has_fp8() const { return impl_->has_fp8; }

@@ -31,6 +31,7 @@ namespace {
 constexpr int kInFlight = 2;
 // Draws of one launch; steps that end the prompts of large groups can have more.
 constexpr int kMostDraws = 2048;
+constexpr int64_t kMostVocab = 1 << 20;  // that the sampler takes
 constexpr double kCacheShare = 0.9;
 
 void Check(cudaError_t error, const char* what) {
@@ -114,7 +115,7 @@ struct CudaRunner::Impl {
   std::vector<cudaEvent_t> events;
   size_t next_event = 0;
   std::deque<UnderWay> under_way;
-  std::map<int64_t, cudaGraphExec_t> graphs;
+  std::map<int64_t, cudaGraphExec_t> graphs;  // by rows; null: there was no making one
   double graph_seconds = 0;
 };
 
@@ -128,6 +129,21 @@ StepTables::Limits LimitsOf(const ModelConfig& config, const CudaRunner::Options
                     .key_heads = static_cast<int>(config.num_kv_heads),
                     .head_dim = static_cast<int>(config.head_dim)},
           .device = CurrentChunkDevice()};
+}
+
+// Bytes for what max_running sequences can hold, or less if the current GPU has less.
+int64_t ChosenCache(const ModelConfig& config, const CudaRunner::Options& options) {
+  c10::cuda::CUDACachingAllocator::emptyCache();
+  size_t free = 0, total = 0;
+  Check(cudaMemGetInfo(&free, &total), "the GPU's memory");
+  const StepTables tables(LimitsOf(config, options));
+  const int64_t others = StepLayers::Bytes(config, tables.max_rows(), tables.max_logits()) +
+                         4 * tables.words() + SamplingWorkspaceBytes(kMostDraws, config.vocab_size);
+  const int64_t wanted =
+      options.max_running * PagesFor(options.max_length) * GpuCache::PageBytes(config);
+  return std::min(
+      wanted,
+      static_cast<int64_t>(kCacheShare * static_cast<double>(static_cast<int64_t>(free) - others)));
 }
 
 }  // namespace
@@ -156,14 +172,15 @@ CudaRunner::Impl::Impl(std::shared_ptr<Weights> weights, const Options& options,
 
 CudaRunner::Impl::~Impl() {
   cudaStreamSynchronize(stream.stream());
-  for (const auto& [rows, graph] : graphs) cudaGraphExecDestroy(graph);
+  for (const auto& [rows, graph] : graphs) {
+    if (graph != nullptr) cudaGraphExecDestroy(graph);
+  }
   for (cudaEvent_t event : events) cudaEventDestroy(event);
 }
 
 StepOnGpu CudaRunner::Impl::OnGpu(const PackedStep& packed) const {
   StepOnGpu step;
   step.rows = packed.rows;
-  step.chunk_rows = packed.chunk_rows;
   step.decode = packed.decode;
   step.decode_words = At(packed.decode_words);
   step.chunks = packed.has_chunks ? &packed.chunks : nullptr;
@@ -202,12 +219,21 @@ void CudaRunner::Impl::Tune(int64_t rows) {
 void CudaRunner::Impl::Capture(const PackedStep& packed) {
   const absl::Time start = absl::Now();
   cudaGraph_t graph = nullptr;
+  cudaGraphExec_t replay = nullptr;
   Check(cudaStreamBeginCapture(stream.stream(), cudaStreamCaptureModeThreadLocal), "a capture");
-  RunLayers(packed);
-  Sample(packed, 0, packed.draw_rows, static_cast<DrawnToken*>(drawn.data_ptr()));
-  Check(cudaStreamEndCapture(stream.stream(), &graph), "the end of a capture");
-  Check(cudaGraphInstantiate(&graphs[packed.rows], graph, 0), "a graph");
-  Check(cudaGraphDestroy(graph), "a graph");
+  bool whole = true;
+  try {
+    RunLayers(packed);
+    Sample(packed, 0, packed.draw_rows, static_cast<DrawnToken*>(drawn.data_ptr()));
+  } catch (const std::exception&) {
+    whole = false;
+  }
+  const bool ended = cudaStreamEndCapture(stream.stream(), &graph) == cudaSuccess;
+  if (whole && ended && cudaGraphInstantiate(&replay, graph, 0) != cudaSuccess) replay = nullptr;
+  if (graph != nullptr) cudaGraphDestroy(graph);
+  // Without one (graphs take memory of their own) steps of so many rows are launched one by one.
+  if (replay == nullptr) cudaGetLastError();
+  graphs[packed.rows] = replay;
   graph_seconds += absl::ToDoubleSeconds(absl::Now() - start);
 }
 
@@ -233,21 +259,24 @@ void CudaRunner::Impl::Launch(const ModelStep& step) {
           "drawn tokens");
   };
   const auto graph = graphs.find(packed.rows);
-  if (packed.only_decodes() && graph != graphs.end()) {
+  const bool known = graph != graphs.end();
+  if (packed.only_decodes() && known && graph->second != nullptr) {
     Check(cudaGraphLaunch(graph->second, stream.stream()), "a replay");
     fetch(0, static_cast<int>(result.draws));
   } else {
     // Tuning writes over what a step works on, not over what it keeps.
-    if (packed.only_decodes()) Tune(packed.rows);
+    if (packed.only_decodes() && !known) Tune(packed.rows);
     RunLayers(packed);
     for (int first = 0; first < packed.draw_rows; first += kMostDraws) {
       const int count = std::min(kMostDraws, packed.draw_rows - first);
       Sample(packed, first, count, from);
-      fetch(first, count);
+      // Those that fill up are nobody's.
+      const int wanted = std::min(count, static_cast<int>(result.draws) - first);
+      if (wanted > 0) fetch(first, wanted);
     }
     // Behind the step itself, as kernels must have run before they are captured. The next one of
     // as many rows is a replay.
-    if (packed.only_decodes()) Capture(packed);
+    if (packed.only_decodes() && !known) Capture(packed);
   }
   result.done = events[next_event];
   next_event = (next_event + 1) % events.size();
@@ -270,7 +299,8 @@ bool CudaRunner::Takes(const Weights& weights) {
   return weights.device().is_cuda() && weights.dtype() == at::kBFloat16 &&
          (config.head_dim == 64 || config.head_dim == 128) &&
          config.num_heads <= 16 * config.num_kv_heads && config.vocab_size % 4 == 0 &&
-         config.hidden_size % 8 == 0 && config.intermediate_size % 8 == 0;
+         config.vocab_size <= kMostVocab && config.hidden_size % 8 == 0 &&
+         config.intermediate_size % 8 == 0;
 }
 
 absl::StatusOr<std::unique_ptr<CudaRunner>> CudaRunner::Create(std::shared_ptr<Weights> weights,
@@ -285,30 +315,19 @@ absl::StatusOr<std::unique_ptr<CudaRunner>> CudaRunner::Create(std::shared_ptr<W
   std::unique_ptr<Impl> impl;
   const absl::Status made = Guard("the engine's memory", [&] {
     const c10::cuda::CUDAGuard on_device(weights->device());
-    if (options.cache_bytes == 0) {
-      c10::cuda::CUDACachingAllocator::emptyCache();
-      size_t free = 0, total = 0;
-      Check(cudaMemGetInfo(&free, &total), "the GPU's memory");
-      const StepTables tables(LimitsOf(config, options));
-      const int64_t others = StepLayers::Bytes(config, tables.max_rows(), tables.max_logits()) +
-                             4 * tables.words() +
-                             SamplingWorkspaceBytes(kMostDraws, config.vocab_size);
-      options.cache_bytes = static_cast<int64_t>(
-          kCacheShare * static_cast<double>(static_cast<int64_t>(free) - others));
-    }
-    const int64_t pages = options.cache_bytes / page_bytes;
-    TORCH_CHECK(pages > 0, "no room for ", kPageTokens, " tokens, which take ", page_bytes,
-                " bytes");
+    if (options.cache_bytes == 0) options.cache_bytes = ChosenCache(config, options);
+    const int64_t pages = std::max<int64_t>(1, options.cache_bytes / page_bytes);
     const auto stream =
         c10::cuda::getStreamFromPool(/*isHighPriority=*/false, weights->device().index());
     const c10::cuda::CUDAStreamGuard on_stream(stream);
     impl = std::make_unique<Impl>(std::move(weights), options, pages, stream);
   });
-  if (!made.ok()) {
+  if (absl::IsResourceExhausted(made)) {
     return absl::ResourceExhaustedError(
         absl::StrCat(made.message(), " (cache of ", options.cache_bytes >> 20,
                      " MiB); lower cache_bytes, max_running or max_step_tokens"));
   }
+  RETURN_IF_ERROR(made);
   return std::unique_ptr<CudaRunner>(new CudaRunner(options, std::move(impl)));
 }
 
@@ -322,11 +341,20 @@ int CudaRunner::page_size() const { return kPageTokens; }
 int CudaRunner::graphs() const { return static_cast<int>(impl_->graphs.size()); }
 double CudaRunner::graph_seconds() const { return impl_->graph_seconds; }
 
+void CudaRunner::WeightsChanged() {
+  const c10::cuda::CUDAGuard on_device(impl_->device);
+  // An error comes out of the next step.
+  cudaDeviceSynchronize();
+}
+
 absl::Status CudaRunner::Launch(const ModelStep& step) {
   return Guard("a step of generation", [&] { impl_->Launch(step); });
 }
 
 absl::StatusOr<std::vector<TokenDraw>> CudaRunner::Collect() {
+  if (impl_->under_way.empty()) {
+    return absl::FailedPreconditionError("no step has been launched");
+  }
   std::vector<TokenDraw> draws;
   RETURN_IF_ERROR(Guard("a step of generation", [&] { draws = impl_->Collect(); }));
   return draws;

@@ -14,12 +14,15 @@
 
 namespace tritonrl {
 
+// One GPU, one stream of its own. Which ways products are made is tried out anew in each process,
+// so that another process can round differently.
 class CudaRunner : public ModelRunner {
  public:
   struct Options {
     // Most sequences that run side by side.
     int max_running = 256;
-    // Memory for keys and values; 0: nine tenths of what the GPU has free beside everything else.
+    // Memory for keys and values; 0: enough for max_running sequences of max_length, but at most
+    // nine tenths of what the GPU has free beside everything else.
     int64_t cache_bytes = 0;
     // Most tokens of a step, prompts and running sequences together; 0: 8192.
     int max_step_tokens = 0;
@@ -28,7 +31,8 @@ class CudaRunner : public ModelRunner {
   };
 
   // Whether it takes these weights: bf16 on a GPU, heads of 64 or 128 elements, at most 16 query
-  // heads for a key head, a vocabulary of a multiple of 4.
+  // heads for a key head, a vocabulary of a multiple of 4 and at most 2^20, other sizes multiples
+  // of 8.
   static bool Takes(const Weights& weights);
 
   // Shares `weights`. InvalidArgument: an option out of range. ResourceExhausted: the memory does
@@ -44,6 +48,7 @@ class CudaRunner : public ModelRunner {
   int max_running() const override { return options_.max_running; }
   int max_step_tokens() const override { return options_.max_step_tokens; }
   int max_in_flight() const override { return 2; }
+  void WeightsChanged() override;  // waits for all that the GPU has been given
   absl::Status Launch(const ModelStep& step) override;
   absl::StatusOr<std::vector<TokenDraw>> Collect() override;
 

@@ -57,9 +57,9 @@ absl::StatusOr<std::vector<Case>> ParseCases(const std::string& text) {
     if (numbers.size() != 3 || !absl::SimpleAtoi(numbers[0], &next.requests) ||
         !absl::SimpleAtoi(numbers[1], &next.prompt) ||
         !absl::SimpleAtoi(numbers[2], &next.output) || next.requests < 1 || next.prompt < 1 ||
-        next.output < 1) {
-      return absl::InvalidArgumentError(
-          absl::StrCat("--cases: \"", part, "\" is not REQUESTSxPROMPTxOUTPUT"));
+        next.output < 2) {
+      return absl::InvalidArgumentError(absl::StrCat(
+          "--cases: \"", part, "\" is not REQUESTSxPROMPTxOUTPUT, with an output of at least 2"));
     }
   }
   if (cases.empty()) return absl::InvalidArgumentError("--cases is empty");

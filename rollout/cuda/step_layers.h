@@ -24,8 +24,7 @@ namespace tritonrl {
 // What a step reads, in GPU memory. The first rows are those of sequences that decode one token
 // each, as many as the plan has; behind them chunks, one after the other; then rows that fill up.
 struct StepOnGpu {
-  int64_t rows = 0;  // R, all of them
-  int64_t chunk_rows = 0;
+  int64_t rows = 0;                    // R, all of them
   const DecodePlan* decode = nullptr;  // null: no row decodes
   const int32_t* decode_words = nullptr;
   const ChunkPlan* chunks = nullptr;  // null: no chunks
@@ -48,7 +47,6 @@ class StepLayers {
   StepLayers(std::shared_ptr<Weights> weights, int64_t max_rows, int64_t max_logits,
              int64_t max_context);
 
-  const CacheHeads& shape() const { return shape_; }
   int64_t vocab() const { return weights_->config().vocab_size; }
   // Bytes that an object takes beside the weights.
   static int64_t Bytes(const ModelConfig& config, int64_t max_rows, int64_t max_logits);

@@ -9,6 +9,10 @@
 namespace tritonrl {
 namespace {
 
+// An engine has at most so many samples at a time (BatchedEngine::Options): all of them draw in one
+// step if the last chunks of their prompts are in it.
+constexpr int64_t kMostSamples = 1 << 16;
+
 // Words that a part begins at a multiple of: 128 bytes.
 constexpr int64_t kAlign = 32;
 
@@ -60,9 +64,14 @@ StepTables::StepTables(const Limits& limits)
   plan_words = std::max(plan_words, PlanFor(RowsFor(slots))->words());
   const int64_t chunk_words = (rows / 64 + slots + 1) * limits_.shape.query_heads * 8 + 16 * slots +
                               limits_.device.multiprocessors + 256;
-  const int64_t pages = slots * table_pages_;  // of chunks, and twice of updates
-  const int64_t draws = int64_t{sizeof(SamplingRow)} / 4 * max_logits();
-  block_words_ = 6 * rows + plan_words + chunk_words + 3 * pages + 8 * slots + draws + 16 * kAlign;
+  // Each chunk's pages begin at a place of their own; an update is two words, as is a copy.
+  const int64_t chunk_pages = slots * RoundUp(table_pages_, kAlign);
+  const int64_t updates = 2 * slots * (table_pages_ + 1), copies = 2 * slots;
+  const int64_t draws = int64_t{sizeof(SamplingRow)} / 4 * (kMostSamples + max_logits());
+  const int64_t of_rows = 3 * rows;  // positions, page slots, tokens
+  const int64_t of_slots = 2 * max_logits();
+  block_words_ = of_rows + of_slots + plan_words + chunk_words + chunk_pages + updates + copies +
+                 draws + 16 * kAlign;
 }
 
 int64_t StepTables::RowsFor(int64_t decoding) {
@@ -186,6 +195,8 @@ PackedStep StepTables::Pack(const ModelStep& step, int32_t* to) {
                      .slot = from.slot};
     }
   }
+  // Few different numbers here too, as the head's product is tried for each.
+  if (!chunks.empty()) logit_ids.resize(RowsFor(static_cast<int64_t>(logit_ids.size())), 0);
   packed.logit_rows = chunks.empty() ? packed.rows : static_cast<int64_t>(logit_ids.size());
   if (!chunks.empty()) packed.logit_ids = block.Put(logit_ids);
   packed.update_count = static_cast<int>(updates.size() / 2);

@@ -1,3 +1,4 @@
+// Single words that change in tables that stay on the GPU.
 #ifndef TRITONRL_ROLLOUT_CUDA_UPDATE_WORDS_H_
 #define TRITONRL_ROLLOUT_CUDA_UPDATE_WORDS_H_
 
