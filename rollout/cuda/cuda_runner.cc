@@ -2,7 +2,6 @@
 
 #include <ATen/ops/empty.h>
 #include <ATen/ops/zeros.h>
-#include <c10/cuda/CUDACachingAllocator.h>
 #include <c10/cuda/CUDAGuard.h>
 #include <c10/cuda/CUDAStream.h>
 #include <c10/util/Exception.h>
@@ -20,7 +19,7 @@
 #include "base/status.h"
 #include "rollout/cuda/gpu_cache.h"
 #include "rollout/cuda/gpu_sampler.h"
-#include "rollout/cuda/paged_attention.h"
+#include "rollout/cuda/runner_options.h"
 #include "rollout/cuda/step_layers.h"
 #include "rollout/cuda/step_tables.h"
 #include "rollout/cuda/update_words.h"
@@ -29,10 +28,7 @@ namespace tritonrl {
 namespace {
 
 constexpr int kInFlight = 2;
-// Draws of one launch; steps that end the prompts of large groups can have more.
-constexpr int kMostDraws = 2048;
 constexpr int64_t kMostVocab = 1 << 20;  // that the sampler takes
-constexpr double kCacheShare = 0.9;
 
 void Check(cudaError_t error, const char* what) {
   TORCH_CHECK(error == cudaSuccess, what, ": ", cudaGetErrorString(error));
@@ -50,24 +46,6 @@ absl::Status Guard(const char* what, Work work) {
     const std::string text = error.what();
     return absl::InternalError(absl::StrCat(what, ": ", text.substr(0, text.find('\n'))));
   }
-}
-
-absl::Status CheckOptions(const CudaRunner::Options& options, const ModelConfig& config) {
-  if (options.max_running < 1 || options.max_running > kMostDraws) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("max_running is ", options.max_running, ", must be in [1, ", kMostDraws, "]"));
-  }
-  if (options.max_length < 0 || options.max_length > config.max_positions) {
-    return absl::InvalidArgumentError(absl::StrCat("max_length is ", options.max_length,
-                                                   ", but the model's max_position_embeddings is ",
-                                                   config.max_positions));
-  }
-  if (options.cache_bytes < 0 || options.max_step_tokens < 0) {
-    return absl::InvalidArgumentError(absl::StrCat("cache_bytes is ", options.cache_bytes,
-                                                   " and max_step_tokens ", options.max_step_tokens,
-                                                   ", must be 0 (chosen) or more"));
-  }
-  return absl::OkStatus();
 }
 
 // A step under way: its draws in memory that the GPU writes and the host reads.
@@ -119,40 +97,11 @@ struct CudaRunner::Impl {
   double graph_seconds = 0;
 };
 
-namespace {
-
-StepTables::Limits LimitsOf(const ModelConfig& config, const CudaRunner::Options& options) {
-  return {.slots = options.max_running,
-          .max_length = options.max_length,
-          .max_tokens = options.max_step_tokens,
-          .shape = {.query_heads = static_cast<int>(config.num_heads),
-                    .key_heads = static_cast<int>(config.num_kv_heads),
-                    .head_dim = static_cast<int>(config.head_dim)},
-          .device = CurrentChunkDevice()};
-}
-
-// Bytes for what max_running sequences can hold, or less if the current GPU has less.
-int64_t ChosenCache(const ModelConfig& config, const CudaRunner::Options& options) {
-  c10::cuda::CUDACachingAllocator::emptyCache();
-  size_t free = 0, total = 0;
-  Check(cudaMemGetInfo(&free, &total), "the GPU's memory");
-  const StepTables tables(LimitsOf(config, options));
-  const int64_t others = StepLayers::Bytes(config, tables.max_rows(), tables.max_logits()) +
-                         4 * tables.words() + SamplingWorkspaceBytes(kMostDraws, config.vocab_size);
-  const int64_t wanted =
-      options.max_running * PagesFor(options.max_length) * GpuCache::PageBytes(config);
-  return std::min(
-      wanted,
-      static_cast<int64_t>(kCacheShare * static_cast<double>(static_cast<int64_t>(free) - others)));
-}
-
-}  // namespace
-
 CudaRunner::Impl::Impl(std::shared_ptr<Weights> weights, const Options& options, int64_t pages,
                        c10::cuda::CUDAStream stream)
     : device(weights->device()),
       stream(stream),
-      tables(LimitsOf(weights->config(), options)),
+      tables(TableLimits(weights->config(), options)),
       layers(weights, tables.max_rows(), tables.max_logits(), options.max_length),
       cache(weights->config(), pages, device) {
   const at::TensorOptions on_gpu(device);
@@ -306,7 +255,7 @@ bool CudaRunner::Takes(const Weights& weights) {
 absl::StatusOr<std::unique_ptr<CudaRunner>> CudaRunner::Create(std::shared_ptr<Weights> weights,
                                                                const Options& given) {
   const ModelConfig& config = weights->config();
-  RETURN_IF_ERROR(CheckOptions(given, config));
+  RETURN_IF_ERROR(CheckRunnerOptions(given, config));
   Options options = given;
   if (options.max_length == 0) options.max_length = config.max_positions;
   if (options.max_step_tokens == 0) options.max_step_tokens = 8192;
@@ -315,7 +264,7 @@ absl::StatusOr<std::unique_ptr<CudaRunner>> CudaRunner::Create(std::shared_ptr<W
   std::unique_ptr<Impl> impl;
   const absl::Status made = Guard("the engine's memory", [&] {
     const c10::cuda::CUDAGuard on_device(weights->device());
-    if (options.cache_bytes == 0) options.cache_bytes = ChosenCache(config, options);
+    if (options.cache_bytes == 0) options.cache_bytes = ChosenCacheBytes(config, options);
     const int64_t pages = std::max<int64_t>(1, options.cache_bytes / page_bytes);
     const auto stream =
         c10::cuda::getStreamFromPool(/*isHighPriority=*/false, weights->device().index());
