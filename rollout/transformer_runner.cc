@@ -12,9 +12,12 @@
 #include "absl/strings/str_cat.h"
 #include "absl/types/span.h"
 #include "base/status.h"
+#include "rollout/runner_sizes.h"
 
 namespace tritonrl {
 namespace {
+
+constexpr int kMostRunning = 65536;
 
 // The first line of what LibTorch says; the rest is a stack.
 std::string FirstLine(const std::exception& error) {
@@ -35,25 +38,6 @@ absl::Status Guard(const char* what, Work work) {
   }
 }
 
-absl::Status CheckOptions(const TransformerRunner::Options& options, const ModelConfig& config) {
-  constexpr int kMost = 65536;
-  if (options.max_running < 1 || options.max_running > kMost) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("max_running is ", options.max_running, ", must be in [1, ", kMost, "]"));
-  }
-  if (options.max_length > config.max_positions) {
-    return absl::InvalidArgumentError(absl::StrCat("max_length is ", options.max_length,
-                                                   ", but the model's max_position_embeddings is ",
-                                                   config.max_positions));
-  }
-  if (options.cache_bytes < 0 || options.max_step_tokens < 0) {
-    return absl::InvalidArgumentError(absl::StrCat("cache_bytes is ", options.cache_bytes,
-                                                   " and max_step_tokens ", options.max_step_tokens,
-                                                   ", must be 0 (chosen) or more"));
-  }
-  return absl::OkStatus();
-}
-
 int64_t ChosenPages(const TransformerRunner::Options& options, int64_t page_bytes,
                     at::Device device) {
   const int64_t one = PagedCache::Pages(options.max_length);
@@ -68,7 +52,11 @@ int64_t ChosenPages(const TransformerRunner::Options& options, int64_t page_byte
 absl::StatusOr<std::unique_ptr<TransformerRunner>> TransformerRunner::Create(
     std::shared_ptr<Weights> weights, const Options& given) {
   const ModelConfig& config = weights->config();
-  RETURN_IF_ERROR(CheckOptions(given, config));
+  RETURN_IF_ERROR(CheckRunnerSizes({.max_running = given.max_running,
+                                    .cache_bytes = given.cache_bytes,
+                                    .max_step_tokens = given.max_step_tokens,
+                                    .max_length = given.max_length},
+                                   kMostRunning, config.max_positions));
   Options options = given;
   if (options.max_length <= 0) options.max_length = config.max_positions;
   if (options.max_step_tokens == 0) options.max_step_tokens = 1024;

@@ -23,6 +23,7 @@
 #include "rollout/cuda/step_layers.h"
 #include "rollout/cuda/step_tables.h"
 #include "rollout/cuda/update_words.h"
+#include "rollout/runner_sizes.h"
 
 namespace tritonrl {
 namespace {
@@ -255,7 +256,11 @@ bool CudaRunner::Takes(const Weights& weights) {
 absl::StatusOr<std::unique_ptr<CudaRunner>> CudaRunner::Create(std::shared_ptr<Weights> weights,
                                                                const Options& given) {
   const ModelConfig& config = weights->config();
-  RETURN_IF_ERROR(CheckRunnerOptions(given, config));
+  RETURN_IF_ERROR(CheckRunnerSizes({.max_running = given.max_running,
+                                    .cache_bytes = given.cache_bytes,
+                                    .max_step_tokens = given.max_step_tokens,
+                                    .max_length = given.max_length},
+                                   kMostDraws, config.max_positions));
   Options options = given;
   if (options.max_length == 0) options.max_length = config.max_positions;
   if (options.max_step_tokens == 0) options.max_step_tokens = 8192;

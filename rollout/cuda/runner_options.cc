@@ -6,7 +6,6 @@
 
 #include <algorithm>
 
-#include "absl/strings/str_cat.h"
 #include "rollout/cuda/gpu_cache.h"
 #include "rollout/cuda/gpu_sampler.h"
 #include "rollout/cuda/paged_attention.h"
@@ -18,24 +17,6 @@ namespace {
 constexpr double kCacheShare = 0.9;  // of what is free, at the most
 
 }  // namespace
-
-absl::Status CheckRunnerOptions(const CudaRunner::Options& options, const ModelConfig& config) {
-  if (options.max_running < 1 || options.max_running > kMostDraws) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("max_running is ", options.max_running, ", must be in [1, ", kMostDraws, "]"));
-  }
-  if (options.max_length < 0 || options.max_length > config.max_positions) {
-    return absl::InvalidArgumentError(absl::StrCat("max_length is ", options.max_length,
-                                                   ", but the model's max_position_embeddings is ",
-                                                   config.max_positions));
-  }
-  if (options.cache_bytes < 0 || options.max_step_tokens < 0) {
-    return absl::InvalidArgumentError(absl::StrCat("cache_bytes is ", options.cache_bytes,
-                                                   " and max_step_tokens ", options.max_step_tokens,
-                                                   ", must be 0 (chosen) or more"));
-  }
-  return absl::OkStatus();
-}
 
 StepTables::Limits TableLimits(const ModelConfig& config, const CudaRunner::Options& options) {
   return {.slots = options.max_running,

@@ -1,10 +1,9 @@
-// What CudaRunner makes of its options: checks, sizes of its tables, memory for keys and values.
+// What CudaRunner makes of its options: sizes of its tables, memory for keys and values.
 #ifndef TRITONRL_ROLLOUT_CUDA_RUNNER_OPTIONS_H_
 #define TRITONRL_ROLLOUT_CUDA_RUNNER_OPTIONS_H_
 
 #include <cstdint>
 
-#include "absl/status/status.h"
 #include "model/config.h"
 #include "rollout/cuda/cuda_runner.h"
 #include "rollout/cuda/step_tables.h"
@@ -13,9 +12,6 @@ namespace tritonrl {
 
 // Draws of one launch; steps that end the prompts of large groups can have more.
 inline constexpr int kMostDraws = 2048;
-
-// InvalidArgument naming the option that is out of range, and the range.
-absl::Status CheckRunnerOptions(const CudaRunner::Options& options, const ModelConfig& config);
 
 // For options with no 0 left; asks the current GPU what it is.
 StepTables::Limits TableLimits(const ModelConfig& config, const CudaRunner::Options& options);
