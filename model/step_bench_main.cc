@@ -102,7 +102,7 @@ void MeasureAttention(const ModelConfig& config, const CudnnAttention::Options& 
   std::printf("%s\n", line.dump().c_str());
 }
 
-constexpr int64_t kBucket = int64_t{1} << 26;  // elements, as trainer/shard_plan.h has them
+constexpr int64_t kBucket = int64_t{1} << 26;  // elements, as parallel/shard_plan.h has them
 
 // Where gradients go: see --share_of.
 class GradientsOfRank {

@@ -1,6 +1,6 @@
 // Runs data_parallel_test_program under mpirun: sums, exchanges, and what happens when a rank dies
 // or hangs.
-#include "trainer/data_parallel.h"
+#include "parallel/data_parallel.h"
 
 #include <string>
 #include <vector>
@@ -9,13 +9,13 @@
 #include "base/runfiles.h"
 #include "base/subprocess.h"
 #include "gtest/gtest.h"
-#include "trainer/mpi_launch.h"
+#include "parallel/mpi_launch.h"
 
 namespace tritonrl {
 namespace {
 
 CommandResult Launch(const std::string& what) {
-  const auto program = Runfile("trainer/data_parallel_test_program");
+  const auto program = Runfile("parallel/data_parallel_test_program");
   EXPECT_TRUE(program.ok()) << program.status();
   RunCommandOptions options;
   options.timeout = absl::Seconds(100);

@@ -1,8 +1,8 @@
 // Which rank keeps which part of the flat parameter buffers (model/weights.h): the optimizer's
 // state is spread over the ranks, as in ZeRO (Rajbhandari et al., "ZeRO: memory optimizations
 // toward training trillion parameter models", 2020).
-#ifndef TRITONRL_TRAINER_SHARD_PLAN_H_
-#define TRITONRL_TRAINER_SHARD_PLAN_H_
+#ifndef TRITONRL_PARALLEL_SHARD_PLAN_H_
+#define TRITONRL_PARALLEL_SHARD_PLAN_H_
 
 #include <cstdint>
 #include <vector>
@@ -53,4 +53,4 @@ class ShardPlan {
 
 }  // namespace tritonrl
 
-#endif  // TRITONRL_TRAINER_SHARD_PLAN_H_
+#endif  // TRITONRL_PARALLEL_SHARD_PLAN_H_

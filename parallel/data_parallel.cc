@@ -1,4 +1,4 @@
-#include "trainer/data_parallel.h"
+#include "parallel/data_parallel.h"
 
 #include <cuda_runtime_api.h>
 #include <mpi.h>
@@ -12,9 +12,9 @@
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "base/status.h"
-#include "trainer/gpu_collectives.h"
-#include "trainer/mpi_buckets.h"
-#include "trainer/mpi_wait.h"
+#include "parallel/gpu_collectives.h"
+#include "parallel/mpi_buckets.h"
+#include "parallel/mpi_wait.h"
 
 namespace tritonrl {
 

@@ -1,8 +1,8 @@
 // Sums and exchanges between the GPUs of the ranks of a job, over NCCL. Every operation has a
 // deadline: a rank that died or hangs ends it with a message, though its kernel would wait for
 // ever.
-#ifndef TRITONRL_TRAINER_GPU_COLLECTIVES_H_
-#define TRITONRL_TRAINER_GPU_COLLECTIVES_H_
+#ifndef TRITONRL_PARALLEL_GPU_COLLECTIVES_H_
+#define TRITONRL_PARALLEL_GPU_COLLECTIVES_H_
 
 #include <ATen/core/Tensor.h>
 #include <ATen/cuda/CUDAEvent.h>
@@ -17,8 +17,8 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
-#include "trainer/bucket_exchange.h"
-#include "trainer/shard_plan.h"
+#include "parallel/bucket_exchange.h"
+#include "parallel/shard_plan.h"
 
 namespace tritonrl {
 
@@ -71,4 +71,4 @@ class GpuCollectives : public BucketExchange {
 
 }  // namespace tritonrl
 
-#endif  // TRITONRL_TRAINER_GPU_COLLECTIVES_H_
+#endif  // TRITONRL_PARALLEL_GPU_COLLECTIVES_H_

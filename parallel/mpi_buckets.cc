@@ -1,11 +1,11 @@
-#include "trainer/mpi_buckets.h"
+#include "parallel/mpi_buckets.h"
 
 #include <ATen/ops/empty.h>
 
 #include <vector>
 
 #include "base/status.h"
-#include "trainer/mpi_wait.h"
+#include "parallel/mpi_wait.h"
 
 namespace tritonrl {
 

@@ -1,7 +1,7 @@
 // The ranks of an MPI job that train one policy together. Every collective operation has a
 // deadline: a rank that died or hangs ends the job with a message, never in silence.
-#ifndef TRITONRL_TRAINER_DATA_PARALLEL_H_
-#define TRITONRL_TRAINER_DATA_PARALLEL_H_
+#ifndef TRITONRL_PARALLEL_DATA_PARALLEL_H_
+#define TRITONRL_PARALLEL_DATA_PARALLEL_H_
 
 #include <ATen/core/Tensor.h>
 
@@ -13,8 +13,8 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
-#include "trainer/bucket_exchange.h"
-#include "trainer/shard_plan.h"
+#include "parallel/bucket_exchange.h"
+#include "parallel/shard_plan.h"
 
 namespace tritonrl {
 
@@ -94,4 +94,4 @@ class DataParallel {
 
 }  // namespace tritonrl
 
-#endif  // TRITONRL_TRAINER_DATA_PARALLEL_H_
+#endif  // TRITONRL_PARALLEL_DATA_PARALLEL_H_

@@ -1,4 +1,4 @@
-#include "trainer/gpu_collectives.h"
+#include "parallel/gpu_collectives.h"
 
 #include <ATen/ops/empty.h>
 #include <ATen/ops/zeros.h>

@@ -13,8 +13,8 @@
 #include "absl/strings/match.h"
 #include "absl/time/clock.h"
 #include "base/status.h"
-#include "trainer/data_parallel.h"
-#include "trainer/main_support.h"
+#include "parallel/data_parallel.h"
+#include "parallel/exit_code.h"
 
 namespace tritonrl {
 namespace {

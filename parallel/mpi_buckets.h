@@ -1,9 +1,9 @@
 // Buckets through host memory, by MPI: what ranks without GPUs of their own use.
-#ifndef TRITONRL_TRAINER_MPI_BUCKETS_H_
-#define TRITONRL_TRAINER_MPI_BUCKETS_H_
+#ifndef TRITONRL_PARALLEL_MPI_BUCKETS_H_
+#define TRITONRL_PARALLEL_MPI_BUCKETS_H_
 
 #include "absl/time/time.h"
-#include "trainer/bucket_exchange.h"
+#include "parallel/bucket_exchange.h"
 
 namespace tritonrl {
 
@@ -26,4 +26,4 @@ class MpiBuckets : public BucketExchange {
 
 }  // namespace tritonrl
 
-#endif  // TRITONRL_TRAINER_MPI_BUCKETS_H_
+#endif  // TRITONRL_PARALLEL_MPI_BUCKETS_H_

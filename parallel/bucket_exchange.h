@@ -1,14 +1,14 @@
 // Buckets of flat buffers (shard_plan.h) between the ranks of a job: summed into what each keeps,
 // and gathered from it.
-#ifndef TRITONRL_TRAINER_BUCKET_EXCHANGE_H_
-#define TRITONRL_TRAINER_BUCKET_EXCHANGE_H_
+#ifndef TRITONRL_PARALLEL_BUCKET_EXCHANGE_H_
+#define TRITONRL_PARALLEL_BUCKET_EXCHANGE_H_
 
 #include <ATen/core/Tensor.h>
 
 #include <cstdint>
 
 #include "absl/status/status.h"
-#include "trainer/shard_plan.h"
+#include "parallel/shard_plan.h"
 
 namespace tritonrl {
 
@@ -36,4 +36,4 @@ class BucketExchange {
 
 }  // namespace tritonrl
 
-#endif  // TRITONRL_TRAINER_BUCKET_EXCHANGE_H_
+#endif  // TRITONRL_PARALLEL_BUCKET_EXCHANGE_H_
