@@ -7,13 +7,9 @@
 #include <cstdint>
 #include <vector>
 
-namespace tritonrl {
+#include "parallel/flat_range.h"
 
-// Elements [begin, end) of a flat buffer.
-struct FlatRange {
-  int64_t begin = 0, end = 0;
-  int64_t size() const { return end - begin; }
-};
+namespace tritonrl {
 
 // The flat buffer is cut into buckets, each bucket into one piece for every rank, all of one size
 // (a multiple of 64 elements) but the last ones of a bucket, which may be shorter or empty. A rank
