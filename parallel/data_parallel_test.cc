@@ -14,13 +14,13 @@
 namespace tritonrl {
 namespace {
 
-CommandResult Launch(const std::string& what) {
+CommandResult Launch(const std::string& what, int ranks = 2) {
   const auto program = Runfile("parallel/data_parallel_test_program");
   EXPECT_TRUE(program.ok()) << program.status();
   RunCommandOptions options;
   options.timeout = absl::Seconds(100);
   options.env = MpiTestEnvironment();
-  const auto result = RunCommand(MpirunCommand(2, {*program, what}), options);
+  const auto result = RunCommand(MpirunCommand(ranks, {*program, what}), options);
   EXPECT_TRUE(result.ok()) << result.status();
   EXPECT_FALSE(result->timed_out) << result->err;
   return *result;
@@ -43,6 +43,14 @@ TEST(DataParallel, SumsAndExchangesOverTwoRanks) {
   EXPECT_EQ(result.exit_code, 0) << result.out << result.err;
   EXPECT_NE(result.out.find("rank 0 of 2 ok"), std::string::npos) << result.out;
   EXPECT_NE(result.out.find("rank 1 of 2 ok"), std::string::npos) << result.out;
+}
+
+TEST(DataParallel, AGroupOfRanksWorksBesideTheOthers) {
+  const CommandResult result = Launch("groups", 3);
+  EXPECT_EQ(result.exit_code, 0) << result.out << result.err;
+  for (const char* rank : {"rank 0 of 3 ok", "rank 1 of 3 ok", "rank 2 of 3 ok"}) {
+    EXPECT_NE(result.out.find(rank), std::string::npos) << result.out;
+  }
 }
 
 TEST(DataParallel, ADeadRankEndsTheJob) {

@@ -197,4 +197,12 @@ absl::Status GpuCollectives::Gather(const ShardPlan& plan, int64_t bucket, const
   return absl::OkStatus();
 }
 
+absl::Status GpuCollectives::Broadcast(const at::Tensor& part, int root) {
+  RETURN_IF_ERROR(Follow());
+  const c10::cuda::CUDAStreamGuard guard(stream_);
+  void* data = part.mutable_data_ptr();
+  return Check(ncclBroadcast(data, data, part.nbytes(), ncclUint8, root, comm_, stream_.stream()),
+               "the broadcast of weights", absl::Now() + options_.timeout);
+}
+
 }  // namespace tritonrl

@@ -1,6 +1,6 @@
-// Sums and exchanges between the GPUs of the ranks of a job, over NCCL. Every operation has a
-// deadline: a rank that died or hangs ends it with a message, though its kernel would wait for
-// ever.
+// Sums, exchanges and broadcasts between the GPUs of the ranks of a job, over NCCL. Every operation
+// has a deadline: a rank that died or hangs ends it with a message, though its kernel would wait
+// for ever.
 #ifndef TRITONRL_PARALLEL_GPU_COLLECTIVES_H_
 #define TRITONRL_PARALLEL_GPU_COLLECTIVES_H_
 
@@ -46,6 +46,7 @@ class GpuCollectives : public BucketExchange {
                       const at::Tensor& local, bool add) override;
   absl::Status AwaitReduce(int64_t bucket) override;
   absl::Status Gather(const ShardPlan& plan, int64_t bucket, const at::Tensor& full) override;
+  absl::Status Broadcast(const at::Tensor& part, int root) override;
   absl::Status Finish(const char* what) override;
 
  private:
