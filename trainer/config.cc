@@ -133,6 +133,9 @@ void CheckObjective(const ObjectiveConfig& o, Checks* checks) {
   checks->Range("objective.beta", o.beta(), 0, 1);
   checks->Positive("objective.speedup_clip", o.speedup_clip());
   checks->Range("objective.kl_coefficient", o.kl_coefficient(), 0, kInfinity);
+  checks->That(o.importance_cap() == 0 || o.importance_cap() >= 1,
+               absl::StrCat("objective.importance_cap is ", o.importance_cap(),
+                            "; it must be 0 (off) or at least 1"));
   checks->Range("objective.epochs_per_batch", o.epochs_per_batch(), 1, kInfinity);
   checks->Range("objective.optimizer_steps_per_epoch", o.optimizer_steps_per_epoch(), 1, kInfinity);
 }
@@ -150,6 +153,9 @@ void CheckSampling(const SamplingConfig& s, Checks* checks) {
   checks->Range("sampling.slots", s.slots(), 1, 65536);
   checks->Range("sampling.cache_gib", s.cache_gib(), 0, 1e6);
   checks->Range("sampling.max_step_tokens", s.max_step_tokens(), 0, kInfinity);
+  checks->Range("sampling.max_guesses", s.max_guesses(), 0, 64);
+  checks->That(s.ahead() || !s.keep_old_cache(),
+               "sampling.keep_old_cache is for sampling.ahead, which is off");
 }
 
 void CheckTasks(const TasksConfig& tasks, Checks* checks) {

@@ -10,6 +10,13 @@
 // (the unbiased, non-negative estimate of KL(pi, pi_ref) from samples of pi; Schulman,
 // "Approximating KL divergence"), w_kl = 1 / (|o| * G * prompts), whose derivative is k * w_kl * (1
 // - r).
+//
+// With an importance cap c > 0 two policies take the place of pi_old: the one that drew the token
+// (pi_old still: older weights, or an engine that rounds otherwise), and the one around which the
+// ratio is clipped, s = pi / pi_prox, the learner's before its first update on these samples. Then
+// w also has the factor min(pi_prox / pi_old, c), of which no derivative is taken (the decoupled
+// objective of Hilton et al., "Batch size-invariance for policy optimization", 2022, with the
+// truncated importance weights of Espeholt et al., "IMPALA", 2018).
 #ifndef TRITONRL_TRAINER_HRD_LOSS_H_
 #define TRITONRL_TRAINER_HRD_LOSS_H_
 
@@ -28,6 +35,16 @@ struct HrdTokens {
   at::Tensor mask;                 // 1 for response tokens
   at::Tensor reference_log_probs;  // undefined without KL penalty
   at::Tensor kl_weight;            // w_kl; undefined without KL penalty
+  at::Tensor current;              // 1 for response tokens that were drawn from the newest weights
+  // log pi_prox, with an importance cap; undefined: pi_prox is pi, as in the only update on a
+  // batch.
+  at::Tensor proximal_log_probs;
+};
+
+struct HrdSettings {
+  double epsilon = 0.2;
+  double kl_coefficient = 0;
+  double importance_cap = 0;  // c; 0: none
 };
 
 // Those of `rows` ([R] int64, places in `tokens`).
@@ -42,7 +59,9 @@ enum HrdStatistic {
   kRatioSum,        // s
   kEntropySum,      // entropy in nats
   kKlSum,           // r - log r - 1 (0 without KL penalty)
-  kMaxLogProbDiff,  // largest |log pi - log pi_old|: a maximum, not a sum
+  kImportanceSum,   // min(pi_prox / pi_old, c); 1 each without a cap
+  kTruncatedCount,  // tokens whose importance weight is c
+  kMaxLogProbDiff,  // largest |log pi - log pi_old| where `current`: a maximum, not a sum
   kNumHrdStatistics,
 };
 
@@ -54,7 +73,7 @@ struct HrdResult {
 // log_probs, entropy: [T] fp32 of these tokens, T > 0, from Transformer::Forward or, run by run,
 // from Transformer::ForwardBackward. d_log_probs of a row depends on that row alone.
 HrdResult HrdLoss(const at::Tensor& log_probs, const at::Tensor& entropy, const HrdTokens& tokens,
-                  double epsilon, double kl_coefficient);
+                  const HrdSettings& settings);
 
 }  // namespace tritonrl
 

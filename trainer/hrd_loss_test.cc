@@ -30,7 +30,9 @@ HrdResult LossOf(const Case& c, double epsilon) {
   tokens.advantage = Row(c.advantage);
   tokens.weight = Row(c.weight);
   tokens.mask = Row(std::vector<float>(c.ratio.size(), 1));
-  return HrdLoss(Row(log_probs), Row(std::vector<float>(c.ratio.size(), 0.5)), tokens, epsilon, 0);
+  tokens.current = tokens.mask;
+  return HrdLoss(Row(log_probs), Row(std::vector<float>(c.ratio.size(), 0.5)), tokens,
+                 {.epsilon = epsilon});
 }
 
 std::vector<float> Values(const at::Tensor& t) {
@@ -62,6 +64,46 @@ TEST(HrdLoss, MatchesNumbersByHand) {
   EXPECT_NEAR(Statistic(result, kMaxLogProbDiff), std::log(2.0), 1e-6);
 }
 
+TEST(HrdLoss, ImportanceWeightsAreTruncatedAndNotDerived) {
+  // pi_old e^-1; epsilon 0.2, cap 1.5. One column a case:
+  //   pi_prox / pi_old 2.0 -> 1.5, s 1.1, A 2    J = 1.5 * 2.2        dJ the same
+  //   pi_prox / pi_old 0.5,        s 1.5, A 2    J = 0.5 * 2 * 1.2    dJ = 0 (clipped)
+  //   pi_prox / pi_old 0.5,        s 1.5, A -2   J = 0.5 * -2 * 1.5   dJ the same
+  const std::vector<double> proximal = {2.0, 0.5, 0.5}, s = {1.1, 1.5, 1.5};
+  std::vector<float> log_probs, log_proximal;
+  for (int i = 0; i < 3; ++i) {
+    log_proximal.push_back(static_cast<float>(std::log(proximal[i]) - 1));
+    log_probs.push_back(static_cast<float>(std::log(proximal[i] * s[i]) - 1));
+  }
+  HrdTokens tokens;
+  tokens.old_log_probs = Row({-1, -1, -1});
+  tokens.advantage = Row({2, 2, -2});
+  tokens.weight = Row({1, 1, 1});
+  tokens.mask = Row({1, 1, 1});
+  tokens.current = Row({0, 1, 1});
+  tokens.proximal_log_probs = Row(log_proximal);
+  const at::Tensor entropy = Row({0, 0, 0});
+  const HrdResult result = HrdLoss(Row(log_probs), entropy, tokens, {.importance_cap = 1.5});
+  EXPECT_NEAR(Statistic(result, kLossSum), -(3.3 + 1.2 - 1.5), 1e-6);
+  std::vector<float> got = Values(result.d_log_probs);
+  EXPECT_NEAR(got[0], -3.3, 1e-6);
+  EXPECT_NEAR(got[1], 0, 1e-6);
+  EXPECT_NEAR(got[2], 1.5, 1e-6);
+  EXPECT_NEAR(Statistic(result, kImportanceSum), 2.5, 1e-6);
+  EXPECT_EQ(Statistic(result, kTruncatedCount), 1);
+  EXPECT_NEAR(Statistic(result, kRatioSum), 4.1, 1e-6);
+  EXPECT_NEAR(Statistic(result, kMaxLogProbDiff), -std::log(0.75), 1e-6) << "the first is stale";
+
+  // The only update on a batch: pi_prox is pi, so s is 1 and pi / pi_old (2.2, 0.75) the weight.
+  tokens.proximal_log_probs = at::Tensor();
+  const HrdResult only = HrdLoss(Row(log_probs), entropy, tokens, {.importance_cap = 1.5});
+  got = Values(only.d_log_probs);
+  EXPECT_NEAR(got[0], -2 * 1.5, 1e-6);
+  EXPECT_NEAR(got[1], -2 * 0.75, 1e-6);
+  EXPECT_NEAR(got[2], 2 * 0.75, 1e-6);
+  EXPECT_EQ(Statistic(only, kClippedCount), 0);
+}
+
 TEST(HrdLoss, WeightsEachTokenByItsClass) {
   // One response of four tokens, two plan (alpha .1), two code, in a group of two, one prompt:
   // w_plan = .1 / (4 * 2), w_code = 1 / (4 * 2).
@@ -79,7 +121,8 @@ TEST(HrdLoss, RowsWithoutATokenHaveNoPart) {
   tokens.advantage = Row({0, 1});
   tokens.weight = Row({0, 1});
   tokens.mask = Row({0, 1});
-  const HrdResult result = HrdLoss(Row({-30, -1}), Row({0, 1}), tokens, 0.2, 0);
+  tokens.current = tokens.mask;
+  const HrdResult result = HrdLoss(Row({-30, -1}), Row({0, 1}), tokens, {});
   EXPECT_EQ(Values(result.d_log_probs), (std::vector<float>{-0.0f, -1}));
   EXPECT_EQ(Statistic(result, kTokenCount), 1);
   EXPECT_EQ(Statistic(result, kMaxLogProbDiff), 0);
@@ -108,14 +151,16 @@ TEST(HrdLoss, GradientMatchesFiniteDifferences) {
   tokens.advantage = Row(advantage);
   tokens.weight = Row(weight);
   tokens.mask = Row(std::vector<float>(n, 1));
+  tokens.current = tokens.mask;
   tokens.reference_log_probs = Row(reference);
   tokens.kl_weight = Row(std::vector<float>(n, 0.7));
   const at::Tensor entropy = at::zeros({n}, at::kFloat);
+  const HrdSettings settings = {.epsilon = epsilon, .kl_coefficient = kl};
   const auto loss = [&](const std::vector<float>& values) {
-    return Statistic(HrdLoss(Row(values), entropy, tokens, epsilon, kl), kLossSum);
+    return Statistic(HrdLoss(Row(values), entropy, tokens, settings), kLossSum);
   };
   const std::vector<float> gradient =
-      Values(HrdLoss(Row(log_probs), entropy, tokens, epsilon, kl).d_log_probs);
+      Values(HrdLoss(Row(log_probs), entropy, tokens, settings).d_log_probs);
   int nonzero = 0;
   for (int i = 0; i < n; ++i) {
     std::vector<float> up = log_probs, down = log_probs;
@@ -145,7 +190,7 @@ TEST(HrdLoss, RunsOfRowsGiveTheWhole) {
   const HrdTokens tokens = {Row(columns[0]), Row(columns[1]), Row(columns[2]),
                             Row(columns[3]), Row(columns[4]), Row(columns[5])};
   const at::Tensor log_probs = Row(columns[6]), entropy = Row(columns[5]);
-  const HrdResult whole = HrdLoss(log_probs, entropy, tokens, 0.2, 0.3);
+  const HrdResult whole = HrdLoss(log_probs, entropy, tokens, {.kl_coefficient = 0.3});
 
   std::vector<double> statistics(kNumHrdStatistics, 0.0);
   for (size_t begin = 0; begin < rows.size(); begin += 7) {
@@ -153,7 +198,7 @@ TEST(HrdLoss, RunsOfRowsGiveTheWhole) {
     const at::Tensor run = at::zeros({static_cast<int64_t>(end - begin)}, at::kLong);
     std::copy(rows.begin() + begin, rows.begin() + end, run.mutable_data_ptr<int64_t>());
     const HrdResult part = HrdLoss(log_probs.index_select(0, run), entropy.index_select(0, run),
-                                   TokensOfRows(tokens, run), 0.2, 0.3);
+                                   TokensOfRows(tokens, run), {.kl_coefficient = 0.3});
     EXPECT_TRUE(part.d_log_probs.equal(whole.d_log_probs.index_select(0, run)));
     for (int k = 0; k < kMaxLogProbDiff; ++k) {
       statistics[k] += Statistic(part, static_cast<HrdStatistic>(k));
@@ -177,7 +222,8 @@ TEST(HrdLoss, StaysFiniteForAHugeRatio) {
   tokens.advantage = Row({-1, 1});
   tokens.weight = Row({1, 1});
   tokens.mask = Row({1, 1});
-  const HrdResult result = HrdLoss(Row({0, -200}), Row({0, 0}), tokens, 0.2, 0);
+  tokens.current = tokens.mask;
+  const HrdResult result = HrdLoss(Row({0, -200}), Row({0, 0}), tokens, {});
   for (const float g : Values(result.d_log_probs)) EXPECT_TRUE(std::isfinite(g));
   EXPECT_TRUE(std::isfinite(Statistic(result, kLossSum)));
 }

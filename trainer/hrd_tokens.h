@@ -13,6 +13,11 @@
 
 namespace tritonrl {
 
+// Whether samples must come with proximal_log_probs.
+bool NeedsProximal(const ObjectiveConfig& objective);
+
+HrdSettings SettingsOf(const ObjectiveConfig& objective);
+
 struct HrdMicroBatch {
   PackedBatch batch;   // prompt + response of each sample
   at::Tensor targets;  // [T] int64: the response token that follows, -1 elsewhere

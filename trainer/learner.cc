@@ -41,6 +41,7 @@ nlohmann::json DescribeItems(const std::vector<RlItem>& items) {
                    {"response", sample.response},
                    {"old_log_probs", sample.old_log_probs},
                    {"reference_log_probs", sample.reference_log_probs},
+                   {"proximal_log_probs", sample.proximal_log_probs},
                    {"plan_end", sample.plan_end},
                    {"advantage_plan", sample.advantage_plan},
                    {"advantage_code", sample.advantage_code},
@@ -51,7 +52,8 @@ nlohmann::json DescribeItems(const std::vector<RlItem>& items) {
 
 }  // namespace
 
-absl::Status ValidateRlBatch(const RlBatch& batch, bool with_reference) {
+absl::Status ValidateRlBatch(const RlBatch& batch, const ObjectiveConfig& objective) {
+  const bool with_reference = objective.kl_coefficient() > 0;
   for (const RlGroup& group : batch) {
     for (size_t j = 0; j < group.samples.size(); ++j) {
       const RlSample& s = group.samples[j];
@@ -69,6 +71,10 @@ absl::Status ValidateRlBatch(const RlBatch& batch, bool with_reference) {
       if (with_reference && s.reference_log_probs.size() != s.response.size()) {
         return fail(absl::StrCat(s.response.size(), " response tokens but ",
                                  s.reference_log_probs.size(), " reference log-probabilities"));
+      }
+      if (NeedsProximal(objective) && s.proximal_log_probs.size() != s.response.size()) {
+        return fail(absl::StrCat(s.response.size(), " response tokens but ",
+                                 s.proximal_log_probs.size(), " proximal log-probabilities"));
       }
       if (s.plan_end < 0 || s.plan_end > static_cast<int>(s.response.size())) {
         return fail(absl::StrCat("plan_end ", s.plan_end, " lies outside the response"));
@@ -89,7 +95,7 @@ Learner::Learner(LearnerOptions options, const Policy* policy, AdamW* optimizer,
 
 absl::StatusOr<LearnStats> Learner::Learn(const RlBatch& batch, int64_t step) {
   const absl::Time start = absl::Now();
-  RETURN_IF_ERROR(ValidateRlBatch(batch, options_.objective.kl_coefficient() > 0));
+  RETURN_IF_ERROR(ValidateRlBatch(batch, options_.objective));
   LearnStats stats;
   RETURN_IF_ERROR(CatchTorch(absl::StrCat("learning in step ", step),
                              "set micro_batch_tokens lower",
@@ -209,8 +215,8 @@ absl::Status Learner::Accumulate(const std::vector<RlItem>& items, bool with_gra
     }
     const ForwardResult forward =
         policy_->transformer->Forward(micro.batch, micro.targets, options_.temperature, nullptr);
-    totals->Add(HrdLoss(forward.log_probs, forward.entropy, micro.tokens,
-                        options_.objective.epsilon(), options_.objective.kl_coefficient()));
+    totals->Add(
+        HrdLoss(forward.log_probs, forward.entropy, micro.tokens, SettingsOf(options_.objective)));
   }
   if (with_gradient) passes_.End();
   return absl::OkStatus();
@@ -221,7 +227,7 @@ void Learner::ForwardBackward(const HrdMicroBatch& micro, Totals* totals) {
                [&](const at::Tensor& rows, const at::Tensor& log_probs, const at::Tensor& entropy) {
                  const HrdResult loss =
                      HrdLoss(log_probs, entropy, TokensOfRows(micro.tokens, rows),
-                             options_.objective.epsilon(), options_.objective.kl_coefficient());
+                             SettingsOf(options_.objective));
                  totals->Add(loss);
                  return loss.d_log_probs;
                });
@@ -265,6 +271,8 @@ absl::Status Learner::Finish(const Totals& totals, LearnStats* stats) {
   stats->mean_ratio = sums[kTokenCount] > 0 ? sums[kRatioSum] / tokens : 1.0;
   stats->entropy = sums[kEntropySum] / tokens;
   stats->kl = sums[kKlSum] / tokens;
+  stats->importance = sums[kTokenCount] > 0 ? sums[kImportanceSum] / tokens : 1.0;
+  stats->truncated_fraction = sums[kTruncatedCount] / tokens;
   stats->logprob_max_diff = max_difference;
   stats->tokens = static_cast<int64_t>(sums[kMaxLogProbDiff]);
   return absl::OkStatus();

@@ -37,16 +37,19 @@ struct LearnerOptions {
 // What one call of Learn did, over all ranks. Means are over response tokens that were learned
 // from.
 struct LearnStats {
-  double loss = 0;           // mean over the optimizer steps
-  double gradient_norm = 0;  // of the last optimizer step, before clipping
-  double learning_rate = 0;  // of the last optimizer step
-  double clip_fraction = 0;  // share of tokens whose gradient the clip removed
-  double mean_ratio = 1;     // pi / pi_old
-  double entropy = 0;        // nats a token
-  double kl = 0;             // from the starting policy; 0 without KL penalty
-  double logprob_max_diff =
-      0;                // largest |log pi - log pi_old| before the first update of the batch
-  int64_t samples = 0;  // samples passed through the model (per epoch)
+  double loss = 0;                // mean over the optimizer steps
+  double gradient_norm = 0;       // of the last optimizer step, before clipping
+  double learning_rate = 0;       // of the last optimizer step
+  double clip_fraction = 0;       // share of tokens whose gradient the clip removed
+  double mean_ratio = 1;          // pi / pi_old
+  double entropy = 0;             // nats a token
+  double kl = 0;                  // from the starting policy; 0 without KL penalty
+  double importance = 1;          // mean of the importance weights; 1 without a cap
+  double truncated_fraction = 0;  // share of tokens whose importance weight was cut
+  // Largest |log pi - log pi_old| before the first update of the batch, of tokens that were drawn
+  // from the same weights: what engine and learner differ by.
+  double logprob_max_diff = 0;
+  int64_t samples = 0;          // samples passed through the model (per epoch)
   int64_t skipped_samples = 0;  // counted samples without any gradient
   int64_t tokens = 0;           // prompt and response tokens passed through the model, all epochs
   int64_t optimizer_steps = 0;  // updates made
@@ -69,6 +72,8 @@ class Learner {
   // Error: a batch that does not fit (named), out of memory, a lost rank, or gradients that were
   // not finite optimizer.max_skipped_in_a_row times in a row.
   absl::StatusOr<LearnStats> Learn(const RlBatch& batch, int64_t step);
+
+  const LearnerOptions& options() const { return options_; }
 
   // For checkpoints.
   int skipped_in_a_row() const { return skipped_in_a_row_; }
@@ -98,8 +103,9 @@ class Learner {
   int skipped_in_a_row_ = 0;
 };
 
-// Checks that lengths of tokens, log-probabilities and plan_end fit; the error names the task.
-absl::Status ValidateRlBatch(const RlBatch& batch, bool with_reference);
+// Checks that lengths of tokens, log-probabilities (also those that the objective needs) and
+// plan_end fit; the error names the task.
+absl::Status ValidateRlBatch(const RlBatch& batch, const ObjectiveConfig& objective);
 
 }  // namespace tritonrl
 

@@ -83,8 +83,7 @@ class LearnerGradientTest : public TinyPolicyFixture {
       const ForwardResult forward =
           policy_.transformer->Forward(micro.batch, micro.targets, options_.temperature, &saved);
       const HrdResult loss =
-          HrdLoss(forward.log_probs, forward.entropy, micro.tokens, options_.objective.epsilon(),
-                  options_.objective.kl_coefficient());
+          HrdLoss(forward.log_probs, forward.entropy, micro.tokens, SettingsOf(options_.objective));
       policy_.transformer->Backward(saved, loss.d_log_probs, &gradients);
     }
     return gradients.flat().clone();

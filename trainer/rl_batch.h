@@ -16,6 +16,11 @@ struct RlSample {
   std::vector<float> old_log_probs;
   // The same under the starting policy; only when objective.kl_coefficient is above 0.
   std::vector<float> reference_log_probs;
+  // The same under the policy before the first update on this batch; only when
+  // objective.importance_cap is above 0 and there are several updates.
+  std::vector<float> proximal_log_probs;
+  // Response tokens [0, stale_end) were drawn from older weights than those that learn.
+  int stale_end = 0;
   int plan_end = 0;
 
   double reward_correct = 0;  // R_correct = valid * correct

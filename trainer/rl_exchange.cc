@@ -69,6 +69,8 @@ void ForEachField(Item* item, const Visit& visit) {
   visit(&sample.response);
   visit(&sample.old_log_probs);
   visit(&sample.reference_log_probs);
+  visit(&sample.proximal_log_probs);
+  visit(&sample.stale_end);
   visit(&sample.plan_end);
   visit(&sample.reward_correct);
   visit(&sample.reward_speedup);

@@ -203,6 +203,37 @@ TEST_F(GrpoHrdTest, WholeRunThenKillsAndASignalChangeNothing) {
   EXPECT_THAT(other.err, HasSubstr("learning_rate"));
 }
 
+// The next step's samples are begun early and outlive an update. Step 1 is before an evaluation of
+// the weights it began with, so step 3 is the first that finds any.
+TEST_F(GrpoHrdTest, SamplesBegunAheadSayHowOldTheirTokensAre) {
+  for (const bool keep : {false, true}) {
+    SCOPED_TRACE(keep ? "old cache" : "new cache");
+    const std::string out = keep ? "keep" : "forget";
+    const CommandResult run =
+        Run(Command(out, {"sampling.ahead=true", absl::StrCat("sampling.keep_old_cache=", keep),
+                          "sampling.max_guesses=4", "objective.importance_cap=2",
+                          absl::StrCat("objective.optimizer_steps_per_epoch=", keep ? 2 : 1)}));
+    ASSERT_EQ(run.exit_code, 0) << run.err;
+    const std::string text = ReadFile(Out(out) + "/metrics.jsonl").value();
+    std::vector<nlohmann::json> steps;
+    for (absl::string_view line : absl::StrSplit(text, '\n', absl::SkipEmpty())) {
+      steps.push_back(nlohmann::json::parse(line));
+    }
+    ASSERT_EQ(steps.size(), 3u);
+    for (int i = 0; i < 3; ++i) {
+      const double stale = steps[i]["stale_token_rate"];
+      EXPECT_EQ(stale > 0, i == 2) << i;
+      EXPECT_LE(stale, 1);
+      EXPECT_NEAR(steps[i]["importance"], 1, 0.1);
+      EXPECT_EQ(steps[i]["truncated_fraction"], 0);
+    }
+    for (int i = 0; i < 3; ++i) {
+      // Keys of older weights move what newer ones say a little.
+      EXPECT_LT(steps[i]["logprob_max_diff"], keep && i == 2 ? 0.5 : 1e-3) << i;
+    }
+  }
+}
+
 TEST_F(GrpoHrdTest, TwoRanksGiveTheLossesOfOne) {
   const std::vector<std::string> sets = {"steps=2", "eval.samples=0", "eval.greedy=false"};
   const CommandResult one = Run(Command("one", sets));

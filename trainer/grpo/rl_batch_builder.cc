@@ -9,6 +9,16 @@
 #include "verify/verdict.h"
 
 namespace tritonrl {
+namespace {
+
+// Tokens that were not drawn from weights number `version`; they come before those that were.
+int TokensBefore(uint64_t version, const Sample& sample) {
+  int64_t tokens = 0;
+  for (const VersionRun& run : sample.versions) tokens += run.version == version ? 0 : run.tokens;
+  return static_cast<int>(tokens);
+}
+
+}  // namespace
 
 RlBatch BuildRlBatch(const SampleBatch& batch, const ObjectiveConfig& objective) {
   RlBatch rl;
@@ -21,6 +31,7 @@ RlBatch BuildRlBatch(const SampleBatch& batch, const ObjectiveConfig& objective)
       sample.response = judged.sample.tokens;
       sample.old_log_probs = judged.sample.log_probs;
       sample.plan_end = judged.plan_end;
+      sample.stale_end = TokensBefore(batch.step, judged.sample);
       const std::optional<Rewards> rewards =
           ComputeRewards(judged.verdict, objective.speedup_clip());
       sample.counted = rewards.has_value();

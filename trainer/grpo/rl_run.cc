@@ -22,6 +22,7 @@
 #include "trainer/grpo/run_evaluations.h"
 #include "trainer/grpo/run_parts.h"
 #include "trainer/grpo/step_metrics.h"
+#include "trainer/log_prob_pass.h"
 
 namespace tritonrl {
 namespace {
@@ -51,7 +52,14 @@ class RlRun {
   absl::Status Resume();
   absl::Status Loop();
   absl::Status Step();
+  // The prompts of a step, not begun.
+  std::shared_ptr<SampleBatch> MakeBatch(int64_t step);
+  // Begins the present step's samples, if they have not been, and perhaps those of the next one.
+  absl::StatusOr<std::shared_ptr<SampleBatch>> StartSamples();
+  bool GoesAhead() const;
+  // While the engine leaves the weights alone.
   absl::StatusOr<LearnStats> Learn(RlBatch* batch);
+  absl::StatusOr<LearnStats> LearnFrom(RlBatch* batch);
   absl::Status Record(const SampleBatch& batch, const RlBatch& rl, const StepMetrics& metrics);
   absl::Status BeginCheckpoint();
   // Waits for it.
@@ -78,6 +86,7 @@ class RlRun {
   ReportChild report_;
   std::unique_ptr<MetricsLog> metrics_;
   std::unique_ptr<Progress> progress_;  // rank 0 only
+  std::shared_ptr<SampleBatch> ahead_;  // of the next step, begun in this one; null: none
   int64_t done_ = 0;                    // steps
   int64_t saved_ = -1;        // step of the newest checkpoint, perhaps still being written
   bool weights_good_ = true;  // the weights are those after `done_` steps
@@ -121,6 +130,8 @@ absl::Status RlRun::Resume() {
   if (state.has_value()) {
     done_ = saved_ = state->step;
     parts_->learner->set_skipped_in_a_row(state->skipped_in_a_row);
+    RETURN_IF_ERROR(parts_->engine->BeginWeightUpdate());
+    parts_->engine->EndWeightUpdate(static_cast<uint64_t>(done_));
     if (done_ > config_.steps()) {
       return absl::FailedPreconditionError(
           absl::StrCat("run folder ", parts_->paths.dir, " already has ", done_,
@@ -212,15 +223,12 @@ absl::Status RlRun::Loop() {
   return Written(store_.Finish());
 }
 
-absl::Status RlRun::Step() {
-  const absl::Time start = absl::Now();
-  const absl::Time deadline = start + absl::Seconds(config_.step_timeout_s());
-  SampleRunner& runner = *parts_->runner;
+std::shared_ptr<SampleBatch> RlRun::MakeBatch(int64_t step) {
   auto batch = std::make_shared<SampleBatch>();
-  batch->name = absl::StrCat("step ", done_ + 1);
+  batch->name = absl::StrCat("step ", step + 1);
   batch->seed = config_.seed();
-  batch->step = static_cast<uint64_t>(done_);
-  const auto tasks = parts_->prompts->Draw(done_, config_.prompts_per_step());
+  batch->step = static_cast<uint64_t>(step);
+  const auto tasks = parts_->prompts->Draw(step, config_.prompts_per_step());
   for (size_t i = ranks_.rank(); i < tasks.size(); i += ranks_.size()) {
     SampleGroup group;
     group.task = tasks[i];
@@ -228,7 +236,33 @@ absl::Status RlRun::Step() {
     group.sampling = parts_->TrainingSampling();
     batch->groups.push_back(std::move(group));
   }
-  RETURN_IF_ERROR(runner.Start(batch, config_.group_size()));
+  return batch;
+}
+
+bool RlRun::GoesAhead() const {
+  // Evaluations have the engine for themselves.
+  return config_.sampling().ahead() && done_ + 1 < config_.steps() &&
+         !evaluations_.Due(done_ + 1) && !evaluations_.kept();
+}
+
+absl::StatusOr<std::shared_ptr<SampleBatch>> RlRun::StartSamples() {
+  std::shared_ptr<SampleBatch> batch = std::move(ahead_);
+  if (batch == nullptr) {
+    batch = MakeBatch(done_);
+    RETURN_IF_ERROR(parts_->runner->Start(batch, config_.group_size()));
+  }
+  if (GoesAhead()) {
+    // The engine serves samples in the order in which they came: these get what is left.
+    ahead_ = MakeBatch(done_ + 1);
+    RETURN_IF_ERROR(parts_->runner->Start(ahead_, config_.group_size()));
+  }
+  return batch;
+}
+
+absl::Status RlRun::Step() {
+  StepClock clock = {.began = absl::Now(), .ahead = config_.sampling().ahead()};
+  const absl::Time deadline = clock.began + absl::Seconds(config_.step_timeout_s());
+  ASSIGN_OR_RETURN(const std::shared_ptr<SampleBatch> batch, StartSamples());
   const auto keep_going = [&] {
     if (progress_ != nullptr) {
       progress_->Tick(done_, absl::StrFormat("generated %d/%d verified %d", batch->generated,
@@ -236,7 +270,7 @@ absl::Status RlRun::Step() {
     }
     return !Interrupted();
   };
-  const absl::Status status = runner.Wait(batch, Stage::kJudged, deadline, keep_going);
+  const absl::Status status = parts_->runner->Wait(batch, Stage::kJudged, deadline, keep_going);
   ASSIGN_OR_RETURN(stopped_, AnyStop(status));
   if (stopped_) return absl::OkStatus();
 
@@ -248,8 +282,8 @@ absl::Status RlRun::Step() {
                      " was not finite, so it was left out: ", learn.bad_gradient));
   }
   StepMetrics metrics;
-  RETURN_IF_ERROR(GatherStepMetrics(*batch, rl, learn, absl::ToDoubleSeconds(absl::Now() - start),
-                                    &ranks_, &metrics));
+  clock.ended = absl::Now();
+  RETURN_IF_ERROR(GatherStepMetrics(*batch, rl, learn, clock, &ranks_, &metrics));
   if (metrics.samples == 0) {
     weights_good_ = true;               // nothing was learned
     RETURN_IF_ERROR(SaveWhatIsDone());  // all ranks are here
@@ -264,11 +298,28 @@ absl::Status RlRun::Step() {
 }
 
 absl::StatusOr<LearnStats> RlRun::Learn(RlBatch* batch) {
-  if (parts_->reference != nullptr) RETURN_IF_ERROR(parts_->reference->Fill(batch));
-  RETURN_IF_ERROR(parts_->engine->BeginWeightUpdate());
-  absl::StatusOr<LearnStats> stats = parts_->learner->Learn(*batch, done_);
-  parts_->engine->EndWeightUpdate(static_cast<uint64_t>(done_) + 1);
+  Engine& engine = *parts_->engine;
+  const auto old_cache =
+      config_.sampling().keep_old_cache() ? Engine::OldCache::kKeep : Engine::OldCache::kForget;
+  RETURN_IF_ERROR(ahead_ != nullptr ? engine.PauseForWeightUpdate(old_cache)
+                                    : engine.BeginWeightUpdate());
+  absl::StatusOr<LearnStats> stats = LearnFrom(batch);
+  engine.EndWeightUpdate(static_cast<uint64_t>(done_) + 1);
   return stats;
+}
+
+absl::StatusOr<LearnStats> RlRun::LearnFrom(RlBatch* batch) {
+  if (parts_->reference != nullptr) RETURN_IF_ERROR(parts_->reference->Fill(batch));
+  if (NeedsProximal(config_.objective())) {
+    RETURN_IF_ERROR(
+        FillLogProbs({.transformer = parts_->policy.transformer.get(),
+                      .device = parts_->policy.device(),
+                      .micro_batch_tokens = parts_->learner->options().micro_batch_tokens,
+                      .temperature = config_.sampling().temperature(),
+                      .policy = "policy before its update"},
+                     &RlSample::proximal_log_probs, batch));
+  }
+  return parts_->learner->Learn(*batch, done_);
 }
 
 absl::Status RlRun::Record(const SampleBatch& batch, const RlBatch& rl,

@@ -89,6 +89,7 @@ absl::Status LoadModel(RunParts* parts) {
   setup.max_response_tokens = config.sampling().max_response_tokens();
   setup.cache_gib = config.sampling().cache_gib();
   setup.max_step_tokens = config.sampling().max_step_tokens();
+  setup.max_guesses = config.sampling().max_guesses();
   setup.threads = threads;
   ASSIGN_OR_RETURN(parts->engine, StartEngine(policy, setup));
   parts->start_up.Part("engine");
@@ -219,7 +220,7 @@ absl::StatusOr<std::unique_ptr<Engine>> StartEngine(const Policy& policy,
   options.max_step_tokens = setup.max_step_tokens;
   options.max_length = length;
   options.cpu_threads = setup.threads;
-  return MakeBatchedEngine(policy.weights, options);
+  return MakeBatchedEngine(policy.weights, options, {.max_guesses = setup.max_guesses});
 }
 
 SamplingSettings RunParts::TrainingSampling() const {

@@ -66,6 +66,7 @@ struct EngineSetup {
   int max_response_tokens = 640;
   double cache_gib = 0;     // 0: as TransformerRunner chooses
   int max_step_tokens = 0;  // likewise
+  int max_guesses = 0;      // SamplingConfig's
   int threads = 0;          // on the CPU; 0: all
 };
 // Shares the policy's weights. Error: prompt and response do not fit the model's positions.

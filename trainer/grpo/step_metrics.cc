@@ -29,12 +29,14 @@ enum Sum {
   kCached,
   kRunSeconds,
   kModelled,
+  kStale,
   kNumSums,
 };
 
 void AddSample(const JudgedSample& judged, const RlSample& rl, double* sums) {
   const Verdict& verdict = judged.verdict;
   sums[kTokens] += static_cast<double>(judged.sample.tokens.size());
+  sums[kStale] += rl.stale_end;
   sums[kTruncated] += judged.sample.finish_reason == FinishReason::kLength;
   sums[kFused] += judged.plan_kind == PlanKind::kFused;
   sums[kSplit] += judged.plan_kind == PlanKind::kSplit;
@@ -57,16 +59,19 @@ void AddSample(const JudgedSample& judged, const RlSample& rl, double* sums) {
 }  // namespace
 
 absl::Status GatherStepMetrics(const SampleBatch& batch, const RlBatch& rl, const LearnStats& learn,
-                               double seconds_step, DataParallel* ranks, StepMetrics* metrics) {
+                               const StepClock& clock, DataParallel* ranks, StepMetrics* metrics) {
   double sums[kNumSums] = {};
   for (size_t g = 0; g < batch.groups.size(); ++g) {
     for (size_t i = 0; i < batch.groups[g].samples.size(); ++i) {
       AddSample(batch.groups[g].samples[i], rl[g].samples[i], sums);
     }
   }
-  const double generated = absl::ToDoubleSeconds(batch.all_generated - batch.started);
-  const double judged = absl::ToDoubleSeconds(batch.all_judged - batch.all_generated);
-  double times[4] = {generated, std::max(0.0, judged), learn.seconds, seconds_step};
+  // A batch that was begun ahead may have been ready before.
+  const absl::Time generated = std::max(batch.all_generated, clock.began);
+  const absl::Time judged = std::max(batch.all_judged, generated);
+  double times[4] = {absl::ToDoubleSeconds(generated - clock.began),
+                     absl::ToDoubleSeconds(judged - generated), learn.seconds,
+                     absl::ToDoubleSeconds(clock.ended - clock.began)};
   RETURN_IF_ERROR(ranks->Sum(sums));
   RETURN_IF_ERROR(ranks->Max(times));
 
@@ -91,7 +96,8 @@ absl::Status GatherStepMetrics(const SampleBatch& batch, const RlBatch& rl, cons
   m.seconds_verify = times[1];
   m.seconds_learn = times[2];
   m.seconds_step = times[3];
-  m.tokens_per_s = sums[kTokens] / std::max(1e-9, m.seconds_rollout);
+  m.tokens_per_s = sums[kTokens] / std::max(1e-9, clock.ahead ? times[3] : times[0]);
+  m.stale_token_rate = sums[kStale] / std::max(1.0, sums[kTokens]);
   m.learn = learn;
   return absl::OkStatus();
 }
@@ -124,6 +130,9 @@ MetricFields StepFields(const StepMetrics& m) {
           {"mean_ratio", m.learn.mean_ratio},
           {"entropy", m.learn.entropy},
           {"kl", m.learn.kl},
+          {"importance", m.learn.importance},
+          {"truncated_fraction", m.learn.truncated_fraction},
+          {"stale_token_rate", m.stale_token_rate},
           {"learned_samples", m.learn.samples},
           {"skipped_samples", m.learn.skipped_samples},
           {"optimizer_steps", m.learn.optimizer_steps},

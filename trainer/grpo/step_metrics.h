@@ -6,6 +6,7 @@
 #include <string>
 
 #include "absl/status/status.h"
+#include "absl/time/time.h"
 #include "base/metrics_log.h"
 #include "parallel/data_parallel.h"
 #include "trainer/grpo/sample_batch.h"
@@ -16,6 +17,13 @@ namespace tritonrl {
 
 // Means are over samples of all ranks that were judged (faults of ours left out). Times are those
 // of the slowest rank.
+// The step on this rank's clock.
+struct StepClock {
+  absl::Time began;
+  absl::Time ended;
+  bool ahead = false;  // sampling.ahead
+};
+
 struct StepMetrics {
   double reward_plan = 0;
   double reward_code = 0;
@@ -30,7 +38,9 @@ struct StepMetrics {
   int64_t samples = 0;
   int64_t faults_of_ours = 0;
   bool modelled = false;
-  double tokens_per_s = 0;        // generated, over seconds_rollout
+  double stale_token_rate = 0;    // tokens from older weights than those that learn from them
+  double tokens_per_s = 0;        // generated, over seconds_rollout; with sampling.ahead, where
+                                  // rollout goes on while others learn, over seconds_step
   double seconds_rollout = 0;     // until the last sample was generated
   double seconds_verify = 0;      // from then until the last verdict: what overlap did not hide
   double seconds_verify_run = 0;  // all time spent in workers, on all samples together
@@ -41,7 +51,7 @@ struct StepMetrics {
 
 // Sums over the ranks; every rank must call it. `rl` holds the rewards of `batch`.
 absl::Status GatherStepMetrics(const SampleBatch& batch, const RlBatch& rl, const LearnStats& learn,
-                               double seconds_step, DataParallel* ranks, StepMetrics* metrics);
+                               const StepClock& clock, DataParallel* ranks, StepMetrics* metrics);
 
 MetricFields StepFields(const StepMetrics& metrics);
 

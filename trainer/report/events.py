@@ -25,6 +25,9 @@ _GROUPS = {
     "learning_rate": "learner",
     "clip_fraction": "learner",
     "logprob_max_diff": "learner",
+    "importance": "learner",
+    "truncated_fraction": "learner",
+    "stale_token_rate": "share",
 }
 
 
