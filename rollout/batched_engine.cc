@@ -105,7 +105,12 @@ absl::StatusOr<Sample> BatchedEngine::Next(absl::Time deadline) {
 
 void BatchedEngine::Cancel(uint64_t request_id) {
   absl::MutexLock lock(&mutex_);
-  if (active_requests_.count(request_id) > 0) cancelled_.push_back(request_id);
+  if (active_requests_.count(request_id) > 0) cancelled_.push_back({request_id, std::nullopt});
+}
+
+void BatchedEngine::CancelSample(uint64_t request_id, int index) {
+  absl::MutexLock lock(&mutex_);
+  if (active_requests_.count(request_id) > 0) cancelled_.push_back({request_id, index});
 }
 
 int64_t BatchedEngine::Outstanding() const {
@@ -126,10 +131,23 @@ absl::Status BatchedEngine::BeginWeightUpdate() {
   return absl::OkStatus();
 }
 
-void BatchedEngine::EndWeightUpdate(uint64_t version) {
-  runner_->WeightsChanged();  // nothing runs: BeginWeightUpdate has seen to that
+bool BatchedEngine::PauseIsDecided() const { return paused_ || !failure_.ok(); }
+
+absl::Status BatchedEngine::PauseForWeightUpdate(OldCache old_cache) {
   absl::MutexLock lock(&mutex_);
-  updating_ = false;
+  if (!failure_.ok()) return failure_;
+  if (updating_) return absl::FailedPreconditionError("a weight update is under way already");
+  updating_ = true;
+  pause_ = old_cache;
+  mutex_.Await(absl::Condition(this, &BatchedEngine::PauseIsDecided));
+  return failure_;
+}
+
+void BatchedEngine::EndWeightUpdate(uint64_t version) {
+  runner_->WeightsChanged();  // nothing runs: Begin or Pause has seen to that
+  absl::MutexLock lock(&mutex_);
+  updating_ = paused_ = false;
+  pause_.reset();
   weights_version_ = version;
 }
 

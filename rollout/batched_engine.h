@@ -5,6 +5,7 @@
 #include <deque>
 #include <map>
 #include <memory>
+#include <optional>
 #include <set>
 #include <thread>
 #include <vector>
@@ -45,9 +46,11 @@ class BatchedEngine : public Engine {
   absl::Status Submit(GenerateRequest request) override;
   absl::StatusOr<Sample> Next(absl::Time deadline) override;
   void Cancel(uint64_t request_id) override;
+  void CancelSample(uint64_t request_id, int index) override;
   int64_t Outstanding() const override;
   absl::Status BeginWeightUpdate() override;
   void EndWeightUpdate(uint64_t version) override;
+  absl::Status PauseForWeightUpdate(OldCache old_cache) override;
   EngineStats Stats() const override;
 
  private:
@@ -59,27 +62,37 @@ class BatchedEngine : public Engine {
     int unfinished = 0;
   };
   using Draws = std::vector<Scheduler::Draw>;
+  // A request to cancel: one sample of a request, or all of them.
+  struct Cancellation {
+    uint64_t request = 0;
+    std::optional<int> index;
+  };
 
   // Checks that need no lock.
   absl::Status Validate(const GenerateRequest& request) const;
 
   void Run();
-  // Takes what was submitted and cancelled; false when the engine is to stop. Waits if idle.
+  // Takes what was submitted and cancelled; false when the engine is to stop. Waits if idle, and
+  // while the weights are updated under what is being generated.
   bool TakeWork();
-  void StartGroup(GenerateRequest request, uint64_t weights_version);
+  // Stops touching the weights until the update ends. An error is one of the runner.
+  absl::Status Pause();
+  void StartGroup(GenerateRequest request);
   // Launches a step, and collects one if no more can be launched. Nothing is in flight when no
   // group is left.
   absl::Status Step();
   absl::Status Launch(Scheduler::Step step);
   absl::Status CollectOldest();
   // Takes a token; ends the sample if it is the last. Ignored if the sample has ended.
-  absl::Status AppendToken(const Scheduler::Draw& draw, const TokenDraw& token);
+  void AppendToken(const Scheduler::Draw& draw, const TokenDraw& token);
   void End(int64_t group, int index, FinishReason reason);
-  void CancelGroup(int64_t number);
+  void CancelNow(const Cancellation& cancellation);
   // Hands over what the step has ended.
   void Publish(double seconds);
   bool HasWork() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   bool NextIsDecided() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  bool PauseIsDecided() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  bool PauseIsOver() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
   const Options options_;
 
@@ -93,17 +106,21 @@ class BatchedEngine : public Engine {
   // Ended in this step; handed over when the step is done with the weights.
   std::vector<Sample> ended_;
   std::vector<uint64_t> ended_requests_;
+  uint64_t version_ = 0;     // Of the weights that the steps in flight read.
+  bool pause_next_ = false;  // Instead of the next step.
   int64_t step_tokens_ = 0;  // Generated in this step.
   int64_t launched_ = 0;
 
   mutable absl::Mutex mutex_;
   std::vector<GenerateRequest> submitted_ ABSL_GUARDED_BY(mutex_);
-  std::vector<uint64_t> cancelled_ ABSL_GUARDED_BY(mutex_);
+  std::vector<Cancellation> cancelled_ ABSL_GUARDED_BY(mutex_);
   std::set<uint64_t> active_requests_ ABSL_GUARDED_BY(mutex_);
   std::deque<Sample> finished_ ABSL_GUARDED_BY(mutex_);
   int64_t outstanding_ ABSL_GUARDED_BY(mutex_) = 0;  // Accepted, not yet taken by Next.
   int64_t unfinished_ ABSL_GUARDED_BY(mutex_) = 0;   // Accepted, not yet ended.
   bool updating_ ABSL_GUARDED_BY(mutex_) = false;
+  std::optional<OldCache> pause_ ABSL_GUARDED_BY(mutex_);  // asked for, until the update ends
+  bool paused_ ABSL_GUARDED_BY(mutex_) = false;            // the weights are not touched
   bool stopping_ ABSL_GUARDED_BY(mutex_) = false;
   uint64_t weights_version_ ABSL_GUARDED_BY(mutex_);
   absl::Status failure_ ABSL_GUARDED_BY(mutex_);

@@ -174,12 +174,14 @@ TEST(BatchedEngine, WeightUpdatesWaitForAllSamples) {
   gate.Notify();
   absl::StatusOr<Sample> sample = engine.Next(Soon());
   ASSERT_TRUE(sample.ok());
-  EXPECT_EQ(sample->weights_version, 3u);
+  ASSERT_EQ(sample->versions.size(), 1u);
+  EXPECT_EQ(sample->versions[0].version, 3u);
+  EXPECT_EQ(sample->versions[0].tokens, static_cast<int64_t>(sample->tokens.size()));
   ASSERT_TRUE(engine.BeginWeightUpdate().ok());
   EXPECT_EQ(engine.Submit(Request(2, 1)).code(), absl::StatusCode::kFailedPrecondition);
   engine.EndWeightUpdate(4);
   ASSERT_TRUE(engine.Submit(Request(2, 1)).ok());
-  EXPECT_EQ(engine.Next(Soon())->weights_version, 4u);
+  EXPECT_EQ(engine.Next(Soon())->versions.at(0).version, 4u);
 }
 
 TEST(BatchedEngine, AFailureReachesEveryCallerAfterFinishedSamples) {
@@ -194,6 +196,8 @@ TEST(BatchedEngine, AFailureReachesEveryCallerAfterFinishedSamples) {
   EXPECT_TRUE(engine.Next(Soon()).ok());
   absl::StatusOr<Sample> sample = engine.Next(Soon());
   EXPECT_EQ(sample.status().code(), absl::StatusCode::kResourceExhausted);
+  EXPECT_EQ(engine.PauseForWeightUpdate(Engine::OldCache::kKeep).code(),
+            absl::StatusCode::kResourceExhausted);
   EXPECT_NE(sample.status().message().find("out of memory"), absl::string_view::npos);
   EXPECT_EQ(engine.Submit(Request(3, 1)).code(), absl::StatusCode::kResourceExhausted);
   EXPECT_EQ(engine.BeginWeightUpdate().code(), absl::StatusCode::kResourceExhausted);

@@ -16,7 +16,7 @@ namespace tritonrl {
 void BatchedEngine::Run() {
   while (TakeWork()) {
     const absl::Time start = absl::Now();
-    const absl::Status status = Step();
+    const absl::Status status = pause_next_ ? Pause() : Step();
     Publish(absl::ToDoubleSeconds(absl::Now() - start));
     if (!status.ok()) {
       absl::MutexLock lock(&mutex_);
@@ -26,6 +26,23 @@ void BatchedEngine::Run() {
   }
 }
 
+bool BatchedEngine::PauseIsOver() const { return stopping_ || !paused_; }
+
+absl::Status BatchedEngine::Pause() {
+  const absl::Time start = absl::Now();
+  while (!in_flight_.empty()) RETURN_IF_ERROR(CollectOldest());
+  Publish(absl::ToDoubleSeconds(absl::Now() - start));
+  OldCache old_cache = OldCache::kForget;
+  {
+    absl::MutexLock lock(&mutex_);
+    old_cache = *pause_;
+    paused_ = true;
+    mutex_.Await(absl::Condition(this, &BatchedEngine::PauseIsOver));
+  }
+  if (old_cache == OldCache::kForget) scheduler_.Forget();
+  return absl::OkStatus();
+}
+
 void BatchedEngine::Publish(double seconds) {
   const Scheduler::Stats& totals = scheduler_.stats();
   absl::MutexLock lock(&mutex_);
@@ -33,6 +50,9 @@ void BatchedEngine::Publish(double seconds) {
   stats_.generated_tokens += step_tokens_;
   stats_.decode_steps = launched_;
   stats_.finished_samples += static_cast<int64_t>(ended_.size());
+  for (const Sample& sample : ended_) {
+    stats_.failed_samples += sample.finish_reason == FinishReason::kFailed ? 1 : 0;
+  }
   stats_.busy_seconds += seconds;
   stats_.preemptions = totals.preemptions;
   stats_.recomputed_tokens = totals.recomputed_tokens;
@@ -48,30 +68,27 @@ void BatchedEngine::Publish(double seconds) {
 }
 
 bool BatchedEngine::HasWork() const {
-  return stopping_ || !submitted_.empty() || !cancelled_.empty();
+  return stopping_ || pause_.has_value() || !submitted_.empty() || !cancelled_.empty();
 }
 
 bool BatchedEngine::TakeWork() {
   std::vector<GenerateRequest> submitted;
-  std::vector<uint64_t> cancelled;
-  uint64_t version = 0;
+  std::vector<Cancellation> cancelled;
   {
     absl::MutexLock lock(&mutex_);
     if (groups_.empty()) mutex_.Await(absl::Condition(this, &BatchedEngine::HasWork));
     if (stopping_) return false;
     submitted.swap(submitted_);
     cancelled.swap(cancelled_);
-    version = weights_version_;
+    version_ = weights_version_;
+    pause_next_ = pause_.has_value();
   }
-  for (GenerateRequest& request : submitted) StartGroup(std::move(request), version);
-  for (uint64_t request : cancelled) {
-    const auto it = group_of_request_.find(request);
-    if (it != group_of_request_.end()) CancelGroup(it->second);
-  }
+  for (GenerateRequest& request : submitted) StartGroup(std::move(request));
+  for (const Cancellation& cancellation : cancelled) CancelNow(cancellation);
   return true;
 }
 
-void BatchedEngine::StartGroup(GenerateRequest request, uint64_t weights_version) {
+void BatchedEngine::StartGroup(GenerateRequest request) {
   const int64_t number = next_group_++;
   scheduler_.Add(number, static_cast<int64_t>(request.prompt.size()), request.sampling.max_tokens,
                  request.n);
@@ -83,7 +100,6 @@ void BatchedEngine::StartGroup(GenerateRequest request, uint64_t weights_version
   for (int i = 0; i < request.n; ++i) {
     group.samples[i].request_id = request.id;
     group.samples[i].index = request.first_index + i;
-    group.samples[i].weights_version = weights_version;
   }
   group.request = std::move(request);
 }
@@ -145,21 +161,23 @@ absl::Status BatchedEngine::CollectOldest() {
   const Draws draws = std::move(in_flight_.front());
   in_flight_.pop_front();
   Check(tokens.size() == draws.size(), "a step gave another number of tokens");
-  for (size_t i = 0; i < draws.size(); ++i) RETURN_IF_ERROR(AppendToken(draws[i], tokens[i]));
+  for (size_t i = 0; i < draws.size(); ++i) AppendToken(draws[i], tokens[i]);
   return absl::OkStatus();
 }
 
-absl::Status BatchedEngine::AppendToken(const Scheduler::Draw& draw, const TokenDraw& token) {
+void BatchedEngine::AppendToken(const Scheduler::Draw& draw, const TokenDraw& token) {
   const auto it = groups_.find(draw.group);
-  if (it == groups_.end() || it->second.ended[draw.sample]) return absl::OkStatus();
+  if (it == groups_.end() || it->second.ended[draw.sample]) return;
   const GenerateRequest& request = it->second.request;
-  if (token.token < 0) {
-    return absl::InternalError(absl::StrCat("request ", request.id, ": ", kLogitsNotFinite));
-  }
   scheduler_.Collected(draw);
+  if (token.token < 0) return End(draw.group, draw.sample, FinishReason::kFailed);
   Sample& sample = it->second.samples[draw.sample];
   sample.tokens.push_back(token.token);
   sample.log_probs.push_back(token.log_prob);
+  if (sample.versions.empty() || sample.versions.back().version != version_) {
+    sample.versions.push_back({version_, 0});
+  }
+  ++sample.versions.back().tokens;
   if (request.on_token) request.on_token(sample.index, token.token, token.log_prob);
   ++step_tokens_;
   const std::vector<int32_t>& stop_ids = request.sampling.stop_ids;
@@ -168,7 +186,6 @@ absl::Status BatchedEngine::AppendToken(const Scheduler::Draw& draw, const Token
   } else if (draw.index + 1 >= request.sampling.max_tokens) {
     End(draw.group, draw.sample, FinishReason::kLength);
   }
-  return absl::OkStatus();
 }
 
 void BatchedEngine::End(int64_t number, int index, FinishReason reason) {
@@ -183,10 +200,16 @@ void BatchedEngine::End(int64_t number, int index, FinishReason reason) {
   groups_.erase(number);
 }
 
-void BatchedEngine::CancelGroup(int64_t number) {
-  const std::vector<bool> ended = groups_.at(number).ended;
-  for (int index = 0; index < static_cast<int>(ended.size()); ++index) {
-    if (!ended[index]) End(number, index, FinishReason::kCancelled);
+void BatchedEngine::CancelNow(const Cancellation& cancellation) {
+  const auto it = group_of_request_.find(cancellation.request);
+  if (it == group_of_request_.end()) return;
+  const int64_t number = it->second;
+  const Group& group = groups_.at(number);
+  const int first = group.request.first_index;
+  const std::vector<bool> ended = group.ended;
+  for (int i = 0; i < static_cast<int>(ended.size()); ++i) {
+    if (ended[i] || cancellation.index.value_or(first + i) != first + i) continue;
+    End(number, i, FinishReason::kCancelled);
   }
 }
 

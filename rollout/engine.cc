@@ -1,6 +1,10 @@
 #include "rollout/engine.h"
 
+#include "absl/strings/str_cat.h"
+
 namespace tritonrl {
+
+const char kLogitsNotFinite[] = "the model's logits are not finite: its weights are damaged";
 
 const char* FinishReasonName(FinishReason reason) {
   switch (reason) {
@@ -10,8 +14,16 @@ const char* FinishReasonName(FinishReason reason) {
       return "length";
     case FinishReason::kCancelled:
       return "cancelled";
+    case FinishReason::kFailed:
+      return "failed";
   }
   return "unknown";
+}
+
+absl::Status FailureOf(const Sample& sample) {
+  if (sample.finish_reason != FinishReason::kFailed) return absl::OkStatus();
+  return absl::InternalError(absl::StrCat("sample ", sample.index, ", after ", sample.tokens.size(),
+                                          " tokens: ", kLogitsNotFinite));
 }
 
 }  // namespace tritonrl

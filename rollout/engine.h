@@ -57,10 +57,17 @@ enum class FinishReason {
   kStop,       // Ended with one of stop_ids.
   kLength,     // max_tokens were generated.
   kCancelled,  // Cancel() was called; the tokens generated until then are there.
+  kFailed,     // The model's logits gave no distribution; the tokens until then are there.
 };
 
-// "stop", "length", "cancelled".
+// "stop", "length", "cancelled", "failed".
 const char* FinishReasonName(FinishReason reason);
+
+// Consecutive tokens of a sample that were drawn from the same weights.
+struct VersionRun {
+  uint64_t version = 0;
+  int64_t tokens = 0;
+};
 
 struct Sample {
   uint64_t request_id = 0;
@@ -72,9 +79,16 @@ struct Sample {
   // Transformer::Forward(..., temperature) computes the same quantity.
   std::vector<float> log_probs;
   FinishReason finish_reason = FinishReason::kStop;
-  // Version of the weights that generated all its tokens (see EndWeightUpdate).
-  uint64_t weights_version = 0;
+  // Versions of the weights that its tokens were drawn from, in order. One, unless the weights were
+  // updated under it (PauseForWeightUpdate); none without tokens.
+  std::vector<VersionRun> versions;
 };
+
+// Internal, with a sentence that says which and why, for a sample that ended by kFailed; else OK.
+absl::Status FailureOf(const Sample& sample);
+
+// What a person is told of logits that do not give a distribution (a NaN, or an infinity).
+extern const char kLogitsNotFinite[];
 
 // Totals since the engine was made.
 struct EngineStats {
@@ -88,6 +102,7 @@ struct EngineStats {
   int64_t shared_tokens = 0;      // Of prompts, that samples had in common instead of computing.
   int64_t peak_pages = 0;         // Of the cache's memory, most in use at one time.
   int64_t num_pages = 0;
+  int64_t failed_samples = 0;   // FinishReason::kFailed
 };
 
 // Generates samples in the background. All methods may be called from any thread. Each accepted
@@ -112,15 +127,27 @@ class Engine {
   // Unknown or finished ids are ignored.
   virtual void Cancel(uint64_t request_id) = 0;
 
+  // The same for one sample of a request.
+  virtual void CancelSample(uint64_t request_id, int index) = 0;
+
   // Samples accepted and not yet returned by Next.
   virtual int64_t Outstanding() const = 0;
 
   // The weights are shared with the learner, which may change them only between these two calls.
   // Begin waits until the engine touches the weights no more; FailedPrecondition if samples are
-  // still being generated (every sample is strictly from one version). After End, new samples carry
-  // `version`.
+  // still being generated (every sample is strictly from one version). After End, tokens are drawn
+  // from `version`.
   virtual absl::Status BeginWeightUpdate() = 0;
   virtual void EndWeightUpdate(uint64_t version) = 0;
+
+  // In place of Begin: samples that are being generated pause after at most the steps under way and
+  // go on from the tokens they have once End is called (partial rollouts). A token's log-probability
+  // stays that under which it was drawn.
+  enum class OldCache {
+    kForget,  // keys and values of all that is unfinished are computed again from the new weights
+    kKeep,    // later tokens read those that earlier weights made
+  };
+  virtual absl::Status PauseForWeightUpdate(OldCache old_cache) = 0;
 
   virtual EngineStats Stats() const = 0;
 };

@@ -20,7 +20,6 @@ absl::Status FakeEngine::Submit(GenerateRequest request) {
     sample.request_id = request.id;
     sample.index = index;
     sample.tokens = responder_(request, index);
-    sample.weights_version = weights_version_;
     const auto stop = std::find_first_of(sample.tokens.begin(), sample.tokens.end(),
                                          stop_ids.begin(), stop_ids.end());
     if (stop != sample.tokens.end()) sample.tokens.erase(stop + 1, sample.tokens.end());
@@ -31,6 +30,9 @@ absl::Status FakeEngine::Submit(GenerateRequest request) {
       sample.finish_reason = FinishReason::kLength;
     }
     sample.log_probs.assign(sample.tokens.size(), log_prob_);
+    if (!sample.tokens.empty()) {
+      sample.versions = {{weights_version_, static_cast<int64_t>(sample.tokens.size())}};
+    }
     if (request.on_token) {
       for (int32_t token : sample.tokens) request.on_token(index, token, log_prob_);
     }
@@ -57,6 +59,15 @@ void FakeEngine::Cancel(uint64_t request_id) {
   absl::MutexLock lock(&mutex_);
   for (Sample& sample : finished_) {
     if (sample.request_id == request_id) sample.finish_reason = FinishReason::kCancelled;
+  }
+}
+
+void FakeEngine::CancelSample(uint64_t request_id, int index) {
+  absl::MutexLock lock(&mutex_);
+  for (Sample& sample : finished_) {
+    if (sample.request_id == request_id && sample.index == index) {
+      sample.finish_reason = FinishReason::kCancelled;
+    }
   }
 }
 

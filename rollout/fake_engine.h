@@ -28,9 +28,11 @@ class FakeEngine : public Engine {
   absl::StatusOr<Sample> Next(absl::Time deadline) override;
   // Samples not yet taken become kCancelled.
   void Cancel(uint64_t request_id) override;
+  void CancelSample(uint64_t request_id, int index) override;
   int64_t Outstanding() const override;
   absl::Status BeginWeightUpdate() override;
   void EndWeightUpdate(uint64_t version) override;
+  absl::Status PauseForWeightUpdate(OldCache) override { return BeginWeightUpdate(); }
   EngineStats Stats() const override;
 
   // Log-probability that all tokens get; -1 until it is set.

@@ -57,7 +57,7 @@ TEST(FakeEngine, HoldsUpdatesAndFails) {
   engine.Hold(true);
   EXPECT_EQ(engine.Next(absl::InfinitePast()).status().code(), absl::StatusCode::kDeadlineExceeded);
   engine.Hold(false);
-  EXPECT_EQ(engine.Next(absl::InfinitePast())->weights_version, 7u);
+  EXPECT_EQ(engine.Next(absl::InfinitePast())->versions.at(0).version, 7u);
   engine.Fail(absl::InternalError("out of memory"));
   EXPECT_EQ(engine.Submit(Request(2, 1)).code(), absl::StatusCode::kInternal);
   EXPECT_EQ(engine.Next(absl::InfiniteFuture()).status().code(), absl::StatusCode::kInternal);

@@ -62,6 +62,7 @@ absl::Status Print(const Tokenizer& tokenizer, int samples, Engine* engine) {
   const bool quiet = absl::GetFlag(FLAGS_quiet);
   for (int i = 0; i < samples; ++i) {
     ASSIGN_OR_RETURN(const Sample sample, engine->Next(absl::InfiniteFuture()));
+    RETURN_IF_ERROR(FailureOf(sample));
     double log_prob = 0;
     for (float value : sample.log_probs) log_prob += value;
     if (!quiet) {

@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <cmath>
 #include <deque>
 #include <functional>
 #include <utility>
@@ -22,7 +23,10 @@ namespace tritonrl {
 inline constexpr int kVocab = 40;
 inline constexpr int32_t kStopToken = 7;
 
-// What the model says after a sequence of tokens: a hash of all of them.
+// What weights number `weights` leave in the cache of a token.
+inline int32_t CacheEntry(int32_t token, int weights) { return token + kVocab * weights; }
+
+// What the model says after a sequence of cached tokens: a hash of all of them.
 inline std::vector<float> HashLogits(const std::vector<int32_t>& sequence) {
   uint64_t key = 1;
   for (int32_t token : sequence) key = MixKeys({key, static_cast<uint64_t>(token)});
@@ -60,6 +64,9 @@ class HashRunner : public ModelRunner {
 
   absl::Status Launch(const ModelStep& step) override {
     if (gate != nullptr) gate->WaitForNotification();
+    // A step that is under way as the weights change would see it.
+    EXPECT_TRUE(flights_.empty() || weights == weights_of_flights_);
+    weights_of_flights_ = weights;
     if (fail_after >= 0 && launched >= fail_after) {
       return absl::ResourceExhaustedError("a step ran out of memory");
     }
@@ -95,10 +102,13 @@ class HashRunner : public ModelRunner {
     std::vector<TokenDraw> tokens;
     auto draw = step.draws.begin();
     for (const Slice& slice : step.slices) {
-      const std::vector<float> logits = HashLogits(Read(slice));
+      const std::vector<int32_t> sequence = Read(slice);
+      std::vector<float> logits = HashLogits(sequence);
+      if (damaged && damaged(sequence)) logits.assign(kVocab, NAN);
       for (int i = 0; i < slice.view.draws; ++i, ++draw) {
-        tokens.push_back(*sampler_.Draw(logits, draw->second,
-                                        TokenUniform(draw->first.stream, draw->first.position)));
+        const absl::StatusOr<TokenDraw> drawn = sampler_.Draw(
+            logits, draw->second, TokenUniform(draw->first.stream, draw->first.position));
+        tokens.push_back(drawn.ok() ? *drawn : TokenDraw{.token = -1});
         if (draw->first.slot >= 0) last_token_[draw->first.slot] = tokens.back().token;
       }
     }
@@ -108,9 +118,12 @@ class HashRunner : public ModelRunner {
   std::atomic<int> launched = 0;
   std::atomic<int> collected = 0;
   std::atomic<int> speculated = 0;  // slices whose token was not known when they were launched
+  std::atomic<int> weights = 0;     // their number
   int fail_after = -1;
   absl::Notification* gate = nullptr;      // Launch waits for it
   std::function<void(int)> before_launch;  // told the number of the launch
+  // Whether the logits after these tokens are no numbers.
+  std::function<bool(const std::vector<int32_t>&)> damaged;
 
  private:
   struct Slice {
@@ -126,8 +139,8 @@ class HashRunner : public ModelRunner {
   void Write(const Slice& slice) {
     for (int64_t k = 0; k < slice.view.count; ++k) {
       const int64_t position = slice.view.first + k;
-      pages_[slice.pages[position / kPage]][position % kPage] =
-          slice.tokens.empty() ? last_token_.at(slice.view.slot) : slice.tokens[k];
+      pages_[slice.pages[position / kPage]][position % kPage] = CacheEntry(
+          slice.tokens.empty() ? last_token_.at(slice.view.slot) : slice.tokens[k], weights);
     }
   }
 
@@ -143,6 +156,7 @@ class HashRunner : public ModelRunner {
   std::vector<std::vector<int32_t>> pages_;
   std::vector<int32_t> last_token_;
   std::deque<Copy> flights_;
+  int weights_of_flights_ = 0;
   Sampler sampler_;
 };
 

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "absl/synchronization/notification.h"
 #include "absl/time/clock.h"
 #include "model/packed_batch.h"
 #include "model/paged_cache.h"
@@ -216,11 +217,45 @@ TEST(TransformerEngine, SeesTheLearnersWeights) {
   ASSERT_TRUE((*engine)->Submit(Request(1, 1)).ok());
   absl::StatusOr<Sample> sample = (*engine)->Next(absl::Now() + absl::Seconds(60));
   ASSERT_TRUE(sample.ok()) << sample.status();
-  EXPECT_EQ(sample->weights_version, 1u);
+  EXPECT_EQ(sample->versions.at(0).version, 1u);
   const SampleMap expected = Generate(weights->Clone(), {Request(1, 1)}, {});
   EXPECT_EQ(sample->log_probs, expected.begin()->second.log_probs);
   const SampleMap before = Generate(SmallWeights(), {Request(1, 1)}, {});
   EXPECT_NE(sample->log_probs, before.begin()->second.log_probs);
+}
+
+TEST(TransformerEngine, APausedSampleGoesOnAsFromItsTokensUnderTheNewWeights) {
+  const std::shared_ptr<Weights> weights = SmallWeights();
+  absl::StatusOr<std::unique_ptr<Engine>> engine = MakeBatchedEngine(weights, {.max_running = 2});
+  ASSERT_TRUE(engine.ok());
+  GenerateRequest request = Request(1, 1);
+  request.sampling.temperature = 0;
+  request.sampling.max_tokens = 60;
+  request.sampling.stop_ids.clear();
+  absl::Notification some;
+  request.on_token = [&, drawn = 0](int, int32_t, float) mutable {
+    if (++drawn == 5) some.Notify();
+  };
+  ASSERT_TRUE((*engine)->Submit(request).ok());
+  some.WaitForNotification();
+  ASSERT_TRUE((*engine)->PauseForWeightUpdate(Engine::OldCache::kForget).ok());
+  at::Tensor(weights->flat()).mul_(0.7);
+  (*engine)->EndWeightUpdate(1);
+  absl::StatusOr<Sample> sample = (*engine)->Next(absl::Now() + absl::Seconds(60));
+  ASSERT_TRUE(sample.ok()) << sample.status();
+  ASSERT_EQ(sample->versions.size(), 2u) << "it ended before the update";
+  const auto cut = static_cast<size_t>(sample->versions[0].tokens);
+
+  request.on_token = nullptr;
+  request.prompt.insert(request.prompt.end(), sample->tokens.begin(),
+                        sample->tokens.begin() + static_cast<int64_t>(cut));
+  request.sampling.max_tokens -= static_cast<int>(cut);
+  const Sample rest = Generate(weights, {request}, {.max_running = 2}).begin()->second;
+  ASSERT_EQ(rest.tokens.size() + cut, sample->tokens.size());
+  for (size_t t = 0; t < rest.tokens.size(); ++t) {
+    EXPECT_EQ(sample->tokens[cut + t], rest.tokens[t]);
+    EXPECT_EQ(sample->log_probs[cut + t], rest.log_probs[t]) << "bit for bit";
+  }
 }
 
 TEST(TransformerEngine, DamagedWeightsEndWithASentence) {
@@ -229,9 +264,15 @@ TEST(TransformerEngine, DamagedWeightsEndWithASentence) {
   absl::StatusOr<std::unique_ptr<Engine>> engine = MakeBatchedEngine(weights, {.max_running = 2});
   ASSERT_TRUE(engine.ok());
   ASSERT_TRUE((*engine)->Submit(Request(1, 1)).ok());
-  const absl::Status status = (*engine)->Next(absl::Now() + absl::Seconds(60)).status();
+  absl::StatusOr<Sample> sample = (*engine)->Next(absl::Now() + absl::Seconds(60));
+  ASSERT_TRUE(sample.ok()) << sample.status();
+  EXPECT_EQ(sample->finish_reason, FinishReason::kFailed);
+  const absl::Status status = FailureOf(*sample);
   EXPECT_EQ(status.code(), absl::StatusCode::kInternal);
   EXPECT_NE(status.message().find("not finite"), absl::string_view::npos) << status;
+  EXPECT_EQ((*engine)->Stats().failed_samples, 1);
+  // The engine goes on.
+  EXPECT_TRUE((*engine)->Submit(Request(2, 1)).ok());
 }
 
 TEST(TransformerEngine, ImpossibleSizesAreErrors) {

@@ -21,9 +21,6 @@ uint64_t SampleStream(const SampleKey& key, int index);
 double TokenUniform(uint64_t stream, int64_t position);
 double TokenUniform(const SampleKey& key, int index, int position);
 
-// What a person is told of logits that do not give a distribution (a NaN, or an infinity).
-extern const char kLogitsNotFinite[];
-
 struct TokenDraw {
   int32_t token = 0;
   // log softmax(logits / temperature)[token] over the whole vocabulary; at temperature 1 if the

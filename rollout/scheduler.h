@@ -92,6 +92,9 @@ class Scheduler {
   const BlockPool& pool() const { return pool_; }
   const Stats& stats() const { return stats_; }
 
+  // All that has been computed is computed again where it is still needed. No draw may be under way.
+  void Forget();
+
   // How often each page is in a table, counted anew; for tests.
   std::vector<int> CountHolders() const;
 
@@ -155,7 +158,8 @@ class Scheduler {
   bool WritesToSharedPage(const Table& table) const;
   // Takes pages from what is younger than running_[i]; false if there is nothing left.
   bool Reclaim(size_t i, const Step& step);
-  void Preempt();
+  // The youngest running sample waits, without pages.
+  void SetAside();
   bool DropIdlePrompt(int64_t except);
   bool DropTail(int64_t requester, const Step& step);
   bool HoldsTail(const Group& group) const;

@@ -98,13 +98,14 @@ bool Scheduler::Reclaim(size_t i, const Step& step) {
   const int64_t requester = running_[i].group;
   if (DropIdlePrompt(requester)) return true;
   if (i + 1 < running_.size()) {
-    Preempt();
+    SetAside();
+    ++stats_.preemptions;
     return true;
   }
   return DropTail(requester, step);
 }
 
-void Scheduler::Preempt() {
+void Scheduler::SetAside() {
   const Name name = running_.back();
   running_.pop_back();
   Group& group = groups_.at(name.group);
@@ -116,7 +117,16 @@ void Scheduler::Preempt() {
   sample.phase = Phase::kWaiting;
   --group.running;
   waiting_.insert(name);
-  ++stats_.preemptions;
+}
+
+void Scheduler::Forget() {
+  while (!running_.empty()) SetAside();
+  for (const int64_t number : holding_) {
+    Group& group = groups_.at(number);
+    ReleaseAll(&group.prompt);
+    group.ready = false;
+  }
+  holding_.clear();
 }
 
 // Gives up the prompt of the youngest group of which no sample runs.

@@ -50,12 +50,18 @@ class ScriptedEngine : public Engine {
     }
   }
 
+  void CancelSample(uint64_t request_id, int index) override {
+    absl::MutexLock lock(&mutex_);
+    EndLocked(request_id, index, FinishReason::kCancelled);
+  }
+
   int64_t Outstanding() const override {
     absl::MutexLock lock(&mutex_);
     return outstanding_;
   }
   absl::Status BeginWeightUpdate() override { return absl::OkStatus(); }
   void EndWeightUpdate(uint64_t) override {}
+  absl::Status PauseForWeightUpdate(OldCache) override { return absl::OkStatus(); }
   EngineStats Stats() const override { return {}; }
 
   // ---- The test's side. Waits have a deadline and then give false or an empty request.

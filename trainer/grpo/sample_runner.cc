@@ -93,6 +93,8 @@ absl::Status SampleRunner::TakeSample(absl::Time deadline) {
   if (it == requests_.end()) return absl::OkStatus();  // abandoned
   const std::shared_ptr<SampleBatch> batch = it->second.first;
   const int g = it->second.second;
+  RETURN_IF_ERROR(
+      AddContext(FailureOf(*next), absl::StrCat("task ", batch->groups[g].task->task.id)));
   JudgedSample& judged = batch->groups[g].samples[next->index];
   judged.sample = *std::move(next);
   judged.text = tokenizer_->Decode(judged.sample.tokens);
