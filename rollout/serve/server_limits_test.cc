@@ -140,9 +140,8 @@ TEST_F(ServerTest, AClientThatGoesAwayCancelsItsSamples) {
   }
   EXPECT_TRUE(WaitUntil([&] { return Metric("tritonrl_requests_in_progress") == "0"; }));
   // Cancelled samples leave the engine by themselves.
-  EXPECT_TRUE(WaitUntil([&] {
-    return engine_.Outstanding() == 0 && Metric("tritonrl_samples_running") == "0";
-  }));
+  EXPECT_TRUE(WaitUntil(
+      [&] { return engine_.Outstanding() == 0 && Metric("tritonrl_samples_running") == "0"; }));
   EXPECT_EQ(Metric("tritonrl_requests_total{endpoint=\"/v1/completions\",status=\"499\"}"), "1");
 }
 
