@@ -103,6 +103,19 @@ std::string Metrics::Text(const ServerGauges& gauges) const {
               gauges.engine.decode_steps, &text);
   AppendValue("tritonrl_engine_finished_samples_total", "counter", "Samples ended or cancelled.",
               gauges.engine.finished_samples, &text);
+  AppendValue("tritonrl_engine_failed_samples_total", "counter",
+              "Samples whose logits gave no distribution.", gauges.engine.failed_samples, &text);
+  AppendValue("tritonrl_engine_preemptions_total", "counter",
+              "Samples that gave their memory to older ones.", gauges.engine.preemptions, &text);
+  AppendValue("tritonrl_engine_recomputed_tokens_total", "counter",
+              "Computed again for want of memory.", gauges.engine.recomputed_tokens, &text);
+  AppendValue("tritonrl_engine_shared_tokens_total", "counter",
+              "Of prompts, that the answers of a prompt had in common.",
+              gauges.engine.shared_tokens, &text);
+  AppendValue("tritonrl_engine_cache_pages", "gauge", "Of the KV cache.", gauges.engine.num_pages,
+              &text);
+  AppendValue("tritonrl_engine_cache_pages_peak", "gauge", "Most that were in use at one time.",
+              gauges.engine.peak_pages, &text);
   AppendValue("tritonrl_engine_busy_seconds_total", "counter", "Time with something to generate.",
               gauges.engine.busy_seconds, &text);
   return text;
