@@ -168,8 +168,11 @@ absl::Status Run() {
   engine_options.cpu_threads = absl::GetFlag(FLAGS_threads);
   ASSIGN_OR_RETURN(const std::unique_ptr<Engine> engine,
                    MakeBatchedEngine(model.weights, engine_options));
-  const std::string line = absl::StrCat(served.name, " on ", device.str(), ", context ",
-                                        served.context, ", chat template ", served.chat.name());
+  const int at_once = engine_options.max_running;
+  const std::string line =
+      absl::StrCat(served.name, " on ", device.str(), ", context ", served.context,
+                   at_once > 0 ? absl::StrCat(", ", at_once, " at once") : "", ", chat template ",
+                   served.chat.name());
   ASSIGN_OR_RETURN(const std::unique_ptr<Server> server,
                    Server::Start(options, std::move(served), engine.get()));
   printf("serve: %s, http://%s:%d/v1%s\n", line.c_str(), options.http.host.c_str(), server->port(),
