@@ -58,6 +58,9 @@ Answer::Answer(AnswerSpec spec, const Tokenizer& tokenizer, std::unique_ptr<Gene
 Answer::~Answer() {
   const TokenUsage usage = Usage();
   metrics_->CountTokens(usage.prompt_tokens, usage.completion_tokens);
+  for (const Choice& choice : choices_) {
+    metrics_->CountAnswer(choice.finish_reason.value_or("cancelled"));
+  }
 }
 
 TokenUsage Answer::Usage() const {
@@ -84,6 +87,7 @@ absl::Status Answer::Apply(const TokenEvent& event) {
     return absl::UnavailableError("the engine has ended the answer early");
   }
   if (event.reason == FinishReason::kFailed) {
+    choice.finish_reason = FinishReasonName(event.reason);
     return absl::InternalError(absl::StrCat("answer ", event.choice, " failed after ",
                                             choice.text.num_tokens(),
                                             " tokens: ", kLogitsNotFinite));
@@ -116,6 +120,7 @@ void Answer::ApplyToken(const TokenEvent& event, Choice* choice) {
 void Answer::Finish(Choice* choice, const char* reason) {
   choice->finish_reason = reason;
   --open_;
+  if (open_ == 0) metrics_->ObserveRequest(absl::Now() - spec_.arrival);
   const int64_t tokens = choice->text.num_tokens();
   if (tokens > 1) {
     metrics_->ObserveTokenTime((choice->last_token - choice->first_token) / (tokens - 1));

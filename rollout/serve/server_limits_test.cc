@@ -231,6 +231,12 @@ TEST_F(ServerTest, AFailedSampleEndsItsRequestAlone) {
   EXPECT_EQ(events.back(), "[DONE]");
   EndWith(third, 0, "well");
   EXPECT_EQ(other.get().json()["choices"][0]["text"], "well");
+  EXPECT_TRUE(WaitUntil([&] {
+    return Metric("tritonrl_answers_total{finish_reason=\"failed\"}") == "2" &&
+           Metric("tritonrl_answers_total{finish_reason=\"cancelled\"}") == "1" &&
+           Metric("tritonrl_answers_total{finish_reason=\"stop\"}") == "1";
+  }));
+  EXPECT_EQ(Metric("tritonrl_request_seconds_count"), "1");
   EXPECT_EQ(Call(port(), "GET", "/health").status, 200);
 }
 
