@@ -12,7 +12,7 @@
 #include "base/status.h"
 #include "eval/markdown_table.h"
 #include "nlohmann/json.hpp"
-#include "trainer/data_parallel.h"
+#include "parallel/data_parallel.h"
 #include "trainer/grpo/run_parts.h"
 #include "trainer/grpo/sample_record.h"
 #include "trainer/grpo/task_preflight.h"

@@ -108,7 +108,7 @@ Measurement MeasureDecode(const Transformer& model, at::Device device) {
   for (int64_t i = 0; i < rows * pages; ++i) tables[i / pages].push_back(static_cast<int32_t>(i));
   const std::vector<int32_t> token = {5};
   std::vector<TokenSlice> slices;
-  for (const auto& table : tables) slices.push_back({token, first, table, true});
+  for (const auto& table : tables) slices.push_back({token, first, table, 1});
   return Measure(absl::StrCat("decode, ", rows, " sequences"), rows * steps,
                  absl::GetFlag(FLAGS_seconds), [&] {
                    for (int64_t t = 0; t < steps; ++t) {

@@ -27,7 +27,9 @@ DecodeRows::DecodeRows(absl::Span<const TokenSlice> slices, const ModelConfig& c
       positions.push_back(s.first + k);
       slice.push_back(static_cast<int64_t>(i));
     }
-    if (s.logits) asked.push_back(size() - 1);
+    TORCH_CHECK(s.logit_rows >= 0 && s.logit_rows <= count, "slice ", i, ": logits of ",
+                s.logit_rows, " of ", count, " tokens");
+    for (int64_t row = size() - s.logit_rows; row < size(); ++row) asked.push_back(row);
   }
 }
 

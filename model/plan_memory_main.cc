@@ -13,6 +13,7 @@
 #include "model/gradient_window.h"
 #include "model/memory_plan.h"
 #include "model/weights.h"
+#include "parallel/shard_plan.h"
 
 ABSL_FLAG(std::string, shape, "qwen3_8b", "One of model/configs.");
 ABSL_FLAG(int64_t, tokens, 18432, "Of the largest micro-batch.");
@@ -23,7 +24,7 @@ ABSL_FLAG(double, reserve_gib, 2.0, "Of it, for what is not planned.");
 ABSL_FLAG(double, other_gib, 0.0, "Of it, for what else is held: a generation engine, buckets.");
 ABSL_FLAG(int64_t, ranks, 1, "GPUs that share the state of training.");
 ABSL_FLAG(int, zero_stage, 0, "0, 1 (optimizer sharded) or 2 (gradients as well).");
-ABSL_FLAG(int64_t, bucket_elements, int64_t{1} << 26,
+ABSL_FLAG(int64_t, bucket_elements, tritonrl::ShardPlan::kBucketElements,
           "Elements of gradients that are summed over the GPUs at a time, at stage 2.");
 ABSL_FLAG(int64_t, state_bytes, 12, "Of the optimizer for a parameter; 0: forward and backward.");
 ABSL_FLAG(bool, fp8, false, "Products of the layers on 8-bit numbers.");

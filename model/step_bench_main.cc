@@ -32,6 +32,7 @@
 #include "model/step_batches.h"
 #include "model/step_profile.h"
 #include "model/transformer.h"
+#include "parallel/shard_plan.h"
 
 ABSL_FLAG(std::string, shape, "qwen3_8b", "One of model/configs.");
 ABSL_FLAG(std::string, lengths, "16384",
@@ -102,7 +103,7 @@ void MeasureAttention(const ModelConfig& config, const CudnnAttention::Options& 
   std::printf("%s\n", line.dump().c_str());
 }
 
-constexpr int64_t kBucket = int64_t{1} << 26;  // elements, as trainer/shard_plan.h has them
+constexpr int64_t kBucket = ShardPlan::kBucketElements;
 
 // Where gradients go: see --share_of.
 class GradientsOfRank {

@@ -34,13 +34,13 @@ struct ForwardResult {
 };
 
 // Consecutive tokens of one sequence in a step of generation: a chunk of a prompt, or the one token
-// that was drawn last.
+// that was drawn last, perhaps with guesses behind it.
 struct TokenSlice {
   absl::Span<const int32_t> tokens;  // at least one
   int64_t first = 0;                 // position of the first
   // Of positions [0, first + tokens.size()); those before `first` have been computed.
   absl::Span<const int32_t> pages;
-  bool logits = false;  // whether those of its last token are wanted
+  int logit_rows = 0;  // so many of its last tokens' logits are wanted
 };
 
 class Transformer {
@@ -105,10 +105,10 @@ class Transformer {
 
   // One step of generation: computes the slices, which are of different sequences, and writes their
   // keys and values to their pages (pages in common are only read). A token sees all tokens of its
-  // sequence up to itself. Returns the logits [slices with `logits`, vocab] fp32, unscaled, in the
-  // order of the slices. On the CPU in fp32 a row's bits depend on its own sequence alone: not on
-  // other slices, on how the sequence was cut into slices, on pages or threads.
-  // Throws c10::Error for slices that do not fit the model or the cache.
+  // sequence up to itself. Returns the logits [rows asked for, vocab] fp32, unscaled, in the order
+  // of the slices. On the CPU in fp32 a row's bits depend on its own sequence alone: not on other
+  // slices, on how the sequence was cut into slices, on pages or threads. Throws c10::Error for
+  // slices that do not fit the model or the cache.
   at::Tensor Step(absl::Span<const TokenSlice> slices, PagedCache* cache) const;
 
   // Calls body(i) for each i in [0, n) on the threads of the CPU kernels; see CpuThreads.

@@ -19,6 +19,7 @@
 #include "absl/types/span.h"
 #include "model/config.h"
 #include "model/gradient_window.h"
+#include "parallel/flat_range.h"
 
 namespace tritonrl {
 
@@ -49,11 +50,6 @@ struct ParameterLayout {
   // backward goes through them from the last to the first.
   std::vector<ParameterPart> parts;
   int64_t flat_size = 0;  // elements with gaps
-};
-
-// Elements [begin, end) of a flat buffer.
-struct ElementRange {
-  int64_t begin = 0, end = 0;
 };
 
 // Views of one flat buffer by name; base of Weights and Gradients.
@@ -95,7 +91,7 @@ class Weights : public ParameterBuffer {
   // `parts`: read only what lies in these ranges of flat(), zeros elsewhere; none: everything.
   static absl::StatusOr<std::shared_ptr<Weights>> Load(const std::string& dir, at::Device device,
                                                        at::ScalarType dtype,
-                                                       absl::Span<const ElementRange> parts = {});
+                                                       absl::Span<const FlatRange> parts = {});
 
   // Matrices normal(0, 0.02), the two that write into the residual stream scaled by
   // 1/sqrt(2 * layers); norm weights one. Drawn by Philox keyed by (seed, parameter), so the values

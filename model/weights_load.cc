@@ -61,11 +61,11 @@ absl::Status CheckEntries(const std::string& dir, const ParameterLayout& layout,
 
 // What lies in `parts` of the flat buffer (all of it if there are none), in the files' order.
 std::vector<Chunk> Cut(const ParameterLayout& layout, const SafetensorsReader& reader,
-                       absl::Span<const ElementRange> parts) {
-  const ElementRange all = {0, layout.flat_size};
+                       absl::Span<const FlatRange> parts) {
+  const FlatRange all = {0, layout.flat_size};
   std::vector<Chunk> chunks;
   for (const ParameterInfo& info : layout.parameters) {
-    for (const ElementRange& part : parts.empty() ? absl::MakeConstSpan(&all, 1) : parts) {
+    for (const FlatRange& part : parts.empty() ? absl::MakeConstSpan(&all, 1) : parts) {
       int64_t at = std::max(part.begin, info.offset);
       const int64_t end = std::min(part.end, info.offset + info.size);
       for (; at < end; at += kChunkElements) {
@@ -175,7 +175,7 @@ class ChunkReaders {
 
 absl::StatusOr<std::shared_ptr<Weights>> Weights::Load(const std::string& dir, at::Device device,
                                                        at::ScalarType dtype,
-                                                       absl::Span<const ElementRange> parts) {
+                                                       absl::Span<const FlatRange> parts) {
   ASSIGN_OR_RETURN(const ModelConfig config, ReadModelConfig(dir));
   ASSIGN_OR_RETURN(const SafetensorsReader reader, SafetensorsReader::OpenFolder(dir));
   RETURN_IF_ERROR(CheckEntries(dir, ParameterLayout(config), reader));

@@ -86,13 +86,13 @@ TEST_F(WeightsTest, PartsAreReadAloneAndLargeTensorsInChunks) {
     for (const ParameterInfo& info : weights->layout().parameters) {
       EXPECT_TRUE((*whole)->Get(info.name).to(at::kFloat).equal(weights->Get(info.name)));
     }
-    const std::vector<ElementRange> parts = {{100, 9000001}, {9000100, size - 77}};
+    const std::vector<FlatRange> parts = {{100, 9000001}, {9000100, size - 77}};
     const auto some = Weights::Load(dir_, at::kCPU, type, parts);
     ASSERT_TRUE(some.ok()) << some.status();
     at::Tensor expected = at::zeros_like((*whole)->flat());
-    for (const ElementRange& part : parts) {
-      const int64_t count = part.end - part.begin;
-      expected.narrow(0, part.begin, count).copy_((*whole)->flat().narrow(0, part.begin, count));
+    for (const FlatRange& part : parts) {
+      expected.narrow(0, part.begin, part.size())
+          .copy_((*whole)->flat().narrow(0, part.begin, part.size()));
     }
     EXPECT_TRUE((*some)->flat().equal(expected));
   }

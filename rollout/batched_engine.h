@@ -7,6 +7,7 @@
 #include <memory>
 #include <optional>
 #include <set>
+#include <span>
 #include <thread>
 #include <vector>
 
@@ -17,8 +18,10 @@
 #include "absl/time/time.h"
 #include "rollout/engine.h"
 #include "rollout/model_runner.h"
+#include "rollout/ngram_guesser.h"
 #include "rollout/sampler.h"
 #include "rollout/scheduler.h"
+#include "rollout/speculation_gate.h"
 
 namespace tritonrl {
 
@@ -38,6 +41,12 @@ class BatchedEngine : public Engine {
     int64_t max_outstanding = 1 << 16;
     // Version that samples carry until the first weight update.
     uint64_t weights_version = 0;
+    // Speculative decoding: at most so many tokens of a sample are guessed (NgramGuesser) and
+    // passed through the model at once. A guess holds if it is what the sample's own random number
+    // draws there, so that samples are the same without. 0: off.
+    int max_guesses = 0;
+    // Guess whether it pays or not; else only while it does (SpeculationGate).
+    bool always_guess = false;
   };
 
   BatchedEngine(std::unique_ptr<ModelRunner> runner, const Options& options);
@@ -60,6 +69,8 @@ class BatchedEngine : public Engine {
     std::vector<Sample> samples;
     std::vector<bool> ended;
     int unfinished = 0;
+    std::unique_ptr<NgramGuesser> guesser;       // null: none are made
+    std::vector<std::vector<int32_t>> unproven;  // by sample: its last token and guesses behind it
   };
   using Draws = std::vector<Scheduler::Draw>;
   // A request to cancel: one sample of a request, or all of them.
@@ -82,9 +93,15 @@ class BatchedEngine : public Engine {
   // group is left.
   absl::Status Step();
   absl::Status Launch(Scheduler::Step step);
+  StepSlice SliceOf(const Scheduler::Slice& slice) const;
   absl::Status CollectOldest();
-  // Takes a token; ends the sample if it is the last. Ignored if the sample has ended.
+  // Takes a token; ends the sample if it is the last.
   void AppendToken(const Scheduler::Draw& draw, const TokenDraw& token);
+  // Takes as many of the tokens, the first of a slice with guesses, as hold.
+  void AppendGuessed(const Scheduler::Draw& draw, std::span<const TokenDraw> tokens);
+  // Says what samples may say next. Nothing may be in flight.
+  void MakeGuesses();
+  bool HasEnded(const Scheduler::Draw& draw) const;
   void End(int64_t group, int index, FinishReason reason);
   void CancelNow(const Cancellation& cancellation);
   // Hands over what the step has ended.
@@ -106,10 +123,13 @@ class BatchedEngine : public Engine {
   // Ended in this step; handed over when the step is done with the weights.
   std::vector<Sample> ended_;
   std::vector<uint64_t> ended_requests_;
-  uint64_t version_ = 0;     // Of the weights that the steps in flight read.
-  bool pause_next_ = false;  // Instead of the next step.
-  int64_t step_tokens_ = 0;  // Generated in this step.
+  uint64_t version_ = 0;       // Of the weights that the steps in flight read.
+  bool pause_next_ = false;    // Instead of the next step.
+  int64_t step_tokens_ = 0;    // Generated in this step.
+  bool only_decoded_ = false;  // The step launched last, without prompts.
   int64_t launched_ = 0;
+  int64_t guessed_right_ = 0;
+  SpeculationGate gate_;
 
   mutable absl::Mutex mutex_;
   std::vector<GenerateRequest> submitted_ ABSL_GUARDED_BY(mutex_);

@@ -17,7 +17,9 @@ void BatchedEngine::Run() {
   while (TakeWork()) {
     const absl::Time start = absl::Now();
     const absl::Status status = pause_next_ ? Pause() : Step();
-    Publish(absl::ToDoubleSeconds(absl::Now() - start));
+    const double seconds = absl::ToDoubleSeconds(absl::Now() - start);
+    if (only_decoded_ && step_tokens_ > 0) gate_.Record(step_tokens_, seconds);
+    Publish(seconds);
     if (!status.ok()) {
       absl::MutexLock lock(&mutex_);
       failure_ = AddContext(status, "generation engine");
@@ -57,6 +59,8 @@ void BatchedEngine::Publish(double seconds) {
   stats_.preemptions = totals.preemptions;
   stats_.recomputed_tokens = totals.recomputed_tokens;
   stats_.shared_tokens = totals.shared_tokens;
+  stats_.guessed_tokens = totals.guessed_tokens;
+  stats_.guessed_right = guessed_right_;
   stats_.peak_pages = scheduler_.pool().peak();
   stats_.num_pages = scheduler_.pool().num_pages();
   step_tokens_ = 0;
@@ -101,12 +105,38 @@ void BatchedEngine::StartGroup(GenerateRequest request) {
     group.samples[i].request_id = request.id;
     group.samples[i].index = request.first_index + i;
   }
+  if (options_.max_guesses > 0) {
+    group.guesser = std::make_unique<NgramGuesser>(request.prompt, request.n, options_.max_guesses);
+    group.unproven.resize(request.n);
+  }
   group.request = std::move(request);
 }
 
+void BatchedEngine::MakeGuesses() {
+  for (const Scheduler::Name& name : scheduler_.running()) {
+    Group& group = groups_.at(name.group);
+    const Sample& sample = group.samples[name.sample];
+    if (sample.tokens.empty()) continue;
+    const std::vector<int32_t> guesses = group.guesser->Guess(name.sample);
+    if (guesses.empty()) continue;
+    std::vector<int32_t>& unproven = group.unproven[name.sample];
+    unproven.assign(1, sample.tokens.back());
+    unproven.insert(unproven.end(), guesses.begin(), guesses.end());
+    scheduler_.Guess(name.group, name.sample, static_cast<int>(guesses.size()));
+  }
+}
+
 absl::Status BatchedEngine::Step() {
+  if (options_.max_guesses > 0 && (options_.always_guess || gate_.guess())) {
+    // Guesses follow tokens that are known.
+    while (!in_flight_.empty()) RETURN_IF_ERROR(CollectOldest());
+    MakeGuesses();
+  }
   Scheduler::Step step = scheduler_.Schedule();
   const bool idle = step.slices.empty();
+  only_decoded_ = std::all_of(step.slices.begin(), step.slices.end(), [](const auto& slice) {
+    return slice.count == 1 + slice.guesses && slice.sample >= 0;
+  });
   Check(!idle || !in_flight_.empty() || groups_.empty(), "nothing to do for samples that wait");
   if (!idle) RETURN_IF_ERROR(Launch(std::move(step)));
   if (!in_flight_.empty() &&
@@ -118,29 +148,33 @@ absl::Status BatchedEngine::Step() {
   return absl::OkStatus();
 }
 
+StepSlice BatchedEngine::SliceOf(const Scheduler::Slice& slice) const {
+  const Group& group = groups_.at(slice.group);
+  std::span<const int32_t> tokens = group.request.prompt;
+  int64_t first = slice.first;
+  if (slice.guesses > 0) {
+    tokens = group.unproven[slice.sample];
+    first = 0;
+  } else if (slice.sample >= 0) {
+    tokens = group.samples[slice.sample].tokens;
+    first -= static_cast<int64_t>(group.request.prompt.size());
+  }
+  // A token whose draw is under way is not known yet; the runner has it in the slot.
+  const bool known = first + slice.count <= static_cast<int64_t>(tokens.size());
+  return {.tokens = known ? tokens.subspan(first, slice.count) : std::span<const int32_t>(),
+          .slot = slice.slot,
+          .first = slice.first,
+          .count = slice.count,
+          .pages = slice.pages,
+          .draws = slice.draws,
+          .guesses = slice.guesses};
+}
+
 absl::Status BatchedEngine::Launch(Scheduler::Step step) {
   ModelStep launched;
   launched.copies = step.copies;
   launched.slices.reserve(step.slices.size());
-  for (const Scheduler::Slice& slice : step.slices) {
-    const Group& group = groups_.at(slice.group);
-    const std::vector<int32_t>& prompt = group.request.prompt;
-    std::span<const int32_t> tokens = prompt;
-    int64_t first = slice.first;
-    if (slice.sample >= 0) {
-      tokens = group.samples[slice.sample].tokens;
-      first -= static_cast<int64_t>(prompt.size());
-    }
-    // A token whose draw is under way is not known yet; the runner has it in the slot.
-    const bool known = first + slice.count <= static_cast<int64_t>(tokens.size());
-    launched.slices.push_back(
-        {.tokens = known ? tokens.subspan(first, slice.count) : std::span<const int32_t>(),
-         .slot = slice.slot,
-         .first = slice.first,
-         .count = slice.count,
-         .pages = slice.pages,
-         .draws = slice.draws});
-  }
+  for (const Scheduler::Slice& slice : step.slices) launched.slices.push_back(SliceOf(slice));
   launched.draws.reserve(step.draws.size());
   for (const Scheduler::Draw& draw : step.draws) {
     const GenerateRequest& request = groups_.at(draw.group).request;
@@ -161,17 +195,45 @@ absl::Status BatchedEngine::CollectOldest() {
   const Draws draws = std::move(in_flight_.front());
   in_flight_.pop_front();
   Check(tokens.size() == draws.size(), "a step gave another number of tokens");
-  for (size_t i = 0; i < draws.size(); ++i) AppendToken(draws[i], tokens[i]);
+  for (size_t i = 0; i < draws.size(); i += 1 + draws[i].guesses) {
+    if (draws[i].guesses > 0) {
+      AppendGuessed(draws[i], std::span(tokens).subspan(i, 1 + draws[i].guesses));
+    } else if (!HasEnded(draws[i])) {
+      scheduler_.Collected(draws[i]);
+      AppendToken(draws[i], tokens[i]);
+    }
+  }
   return absl::OkStatus();
 }
 
-void BatchedEngine::AppendToken(const Scheduler::Draw& draw, const TokenDraw& token) {
+bool BatchedEngine::HasEnded(const Scheduler::Draw& draw) const {
   const auto it = groups_.find(draw.group);
-  if (it == groups_.end() || it->second.ended[draw.sample]) return;
-  const GenerateRequest& request = it->second.request;
-  scheduler_.Collected(draw);
+  return it == groups_.end() || it->second.ended[draw.sample];
+}
+
+void BatchedEngine::AppendGuessed(const Scheduler::Draw& first, std::span<const TokenDraw> tokens) {
+  if (HasEnded(first)) return;
+  // A sample that ends may take its group with it.
+  const std::vector<int32_t> unproven = groups_.at(first.group).unproven[first.sample];
+  int held = 0;
+  bool holds = true;
+  for (Scheduler::Draw draw = first; holds && held <= first.guesses; ++draw.index) {
+    const TokenDraw& token = tokens[held++];
+    if (held > 1) ++guessed_right_;
+    AppendToken(draw, token);
+    if (HasEnded(first)) return;
+    holds = held <= first.guesses && token.token == unproven[held];
+  }
+  scheduler_.CollectedGuesses(first, held);
+  groups_.at(first.group).guesser->Told(first.sample, first.guesses, held - 1);
+}
+
+void BatchedEngine::AppendToken(const Scheduler::Draw& draw, const TokenDraw& token) {
+  Group& group = groups_.at(draw.group);
+  const GenerateRequest& request = group.request;
   if (token.token < 0) return End(draw.group, draw.sample, FinishReason::kFailed);
-  Sample& sample = it->second.samples[draw.sample];
+  if (group.guesser != nullptr) group.guesser->Append(draw.sample, token.token);
+  Sample& sample = group.samples[draw.sample];
   sample.tokens.push_back(token.token);
   sample.log_probs.push_back(token.log_prob);
   if (sample.versions.empty() || sample.versions.back().version != version_) {

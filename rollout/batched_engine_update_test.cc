@@ -47,11 +47,15 @@ int UpdateUnderSamples(OldCache old_cache, const HashRunner::Options& options) {
   auto owned = std::make_unique<HashRunner>(options);
   HashRunner* runner = owned.get();
   absl::Notification early, late;
-  runner->before_launch = [&](int launch) {
-    if (launch == 12) early.Notify();
-    if (launch == 25) late.Notify();
-  };
   BatchedEngine engine(std::move(owned), {});
+  // Waits until the update was asked for.
+  runner->before_launch = [&](int launch) {
+    if (launch != 12 && launch != 25) return;
+    (launch == 12 ? early : late).Notify();
+    while (!absl::IsFailedPrecondition(engine.Submit(Request(1, 1)))) {
+      absl::SleepFor(absl::Milliseconds(1));
+    }
+  };
   std::map<uint64_t, GenerateRequest> requests;
   for (uint64_t id : {1, 2}) {
     requests[id] = Request(id, 4, 90);
@@ -62,8 +66,7 @@ int UpdateUnderSamples(OldCache old_cache, const HashRunner::Options& options) {
   for (absl::Notification* moment : {&early, &late}) {
     moment->WaitForNotification();
     EXPECT_TRUE(engine.PauseForWeightUpdate(old_cache).ok());
-    EXPECT_EQ(engine.PauseForWeightUpdate(old_cache).code(),
-              absl::StatusCode::kFailedPrecondition);
+    EXPECT_EQ(engine.PauseForWeightUpdate(old_cache).code(), absl::StatusCode::kFailedPrecondition);
     EXPECT_EQ(runner->launched, runner->collected) << "steps are under way";
     runner->weights = ++version;
     engine.EndWeightUpdate(version);

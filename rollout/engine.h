@@ -102,7 +102,9 @@ struct EngineStats {
   int64_t shared_tokens = 0;      // Of prompts, that samples had in common instead of computing.
   int64_t peak_pages = 0;         // Of the cache's memory, most in use at one time.
   int64_t num_pages = 0;
-  int64_t failed_samples = 0;   // FinishReason::kFailed
+  int64_t failed_samples = 0;  // FinishReason::kFailed
+  int64_t guessed_tokens = 0;  // Passed through the model as guesses (speculative decoding),
+  int64_t guessed_right = 0;   // and those of them that were drawn.
 };
 
 // Generates samples in the background. All methods may be called from any thread. Each accepted
@@ -141,8 +143,8 @@ class Engine {
   virtual void EndWeightUpdate(uint64_t version) = 0;
 
   // In place of Begin: samples that are being generated pause after at most the steps under way and
-  // go on from the tokens they have once End is called (partial rollouts). A token's log-probability
-  // stays that under which it was drawn.
+  // go on from the tokens they have once End is called (partial rollouts). A token's
+  // log-probability stays that under which it was drawn.
   enum class OldCache {
     kForget,  // keys and values of all that is unfinished are computed again from the new weights
     kKeep,    // later tokens read those that earlier weights made

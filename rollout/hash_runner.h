@@ -26,10 +26,14 @@ inline constexpr int32_t kStopToken = 7;
 // What weights number `weights` leave in the cache of a token.
 inline int32_t CacheEntry(int32_t token, int weights) { return token + kVocab * weights; }
 
-// What the model says after a sequence of cached tokens: a hash of all of them.
-inline std::vector<float> HashLogits(const std::vector<int32_t>& sequence) {
+// What the model says after a sequence of cached tokens: a hash of all of them, or with `memory`
+// of the last so many. With little memory and a low temperature it repeats itself.
+inline std::vector<float> HashLogits(const std::vector<int32_t>& sequence, size_t memory = 0) {
   uint64_t key = 1;
-  for (int32_t token : sequence) key = MixKeys({key, static_cast<uint64_t>(token)});
+  const size_t first = memory == 0 || memory > sequence.size() ? 0 : sequence.size() - memory;
+  for (size_t i = first; i < sequence.size(); ++i) {
+    key = MixKeys({key, static_cast<uint64_t>(sequence[i])});
+  }
   Philox random(key);
   std::vector<float> logits;
   for (int i = 0; i < kVocab; ++i) logits.push_back(static_cast<float>(random.Normal()));
@@ -46,6 +50,7 @@ class HashRunner : public ModelRunner {
     int num_pages = 10000;
     int max_step_tokens = 1024;
     int in_flight = 1;
+    size_t memory = 0;  // of HashLogits
   };
   static constexpr int kPage = 4;
 
@@ -80,6 +85,8 @@ class HashRunner : public ModelRunner {
       total += slice.count;
       speculated += slice.tokens.empty() ? 1 : 0;
       EXPECT_TRUE(slice.tokens.size() == slice.count || (slice.tokens.empty() && slice.count == 1));
+      EXPECT_TRUE(slice.guesses == 0 ||
+                  (slice.draws == slice.guesses + 1 && slice.count == slice.draws));
       EXPECT_EQ(slice.pages.size(), (slice.first + slice.count + kPage - 1) / kPage);
       copy.slices.push_back({slice,
                              {slice.tokens.begin(), slice.tokens.end()},
@@ -102,10 +109,12 @@ class HashRunner : public ModelRunner {
     std::vector<TokenDraw> tokens;
     auto draw = step.draws.begin();
     for (const Slice& slice : step.slices) {
-      const std::vector<int32_t> sequence = Read(slice);
-      std::vector<float> logits = HashLogits(sequence);
-      if (damaged && damaged(sequence)) logits.assign(kVocab, NAN);
+      const std::vector<int32_t> whole = Read(slice);
       for (int i = 0; i < slice.view.draws; ++i, ++draw) {
+        const int after = slice.view.guesses > 0 ? slice.view.draws - 1 - i : 0;
+        const std::vector<int32_t> sequence(whole.begin(), whole.end() - after);
+        std::vector<float> logits = HashLogits(sequence, options_.memory);
+        if (damaged && damaged(sequence)) logits.assign(kVocab, NAN);
         const absl::StatusOr<TokenDraw> drawn = sampler_.Draw(
             logits, draw->second, TokenUniform(draw->first.stream, draw->first.position));
         tokens.push_back(drawn.ok() ? *drawn : TokenDraw{.token = -1});
@@ -172,7 +181,7 @@ inline GenerateRequest Request(uint64_t id, int n, int max_tokens = 30) {
 }
 
 // The same sample computed alone, from the definition.
-inline Sample Reference(const GenerateRequest& request, int index) {
+inline Sample Reference(const GenerateRequest& request, int index, size_t memory = 0) {
   Sampler sampler;
   Sample sample;
   sample.request_id = request.id;
@@ -180,8 +189,8 @@ inline Sample Reference(const GenerateRequest& request, int index) {
   std::vector<int32_t> sequence = request.prompt;
   sample.finish_reason = FinishReason::kLength;
   for (int t = 0; t < request.sampling.max_tokens; ++t) {
-    const TokenDraw draw =
-        *sampler.Draw(HashLogits(sequence), request.sampling, TokenUniform(request.key, index, t));
+    const TokenDraw draw = *sampler.Draw(HashLogits(sequence, memory), request.sampling,
+                                         TokenUniform(request.key, index, t));
     sample.tokens.push_back(draw.token);
     sample.log_probs.push_back(draw.log_prob);
     sequence.push_back(draw.token);

@@ -62,8 +62,9 @@ using SampleMap = std::map<std::pair<uint64_t, int>, Sample>;
 
 SampleMap Generate(const std::shared_ptr<Weights>& weights,
                    const std::vector<GenerateRequest>& requests, const EngineOptions& options,
-                   EngineStats* stats = nullptr) {
-  absl::StatusOr<std::unique_ptr<Engine>> engine = MakeBatchedEngine(weights, options);
+                   EngineStats* stats = nullptr, int max_guesses = 0) {
+  absl::StatusOr<std::unique_ptr<Engine>> engine =
+      MakeBatchedEngine(weights, options, {.max_guesses = max_guesses, .always_guess = true});
   EXPECT_TRUE(engine.ok()) << engine.status();
   for (const GenerateRequest& request : requests) {
     const absl::Status status = (*engine)->Submit(request);
@@ -124,6 +125,28 @@ TEST(TransformerEngine, SamplesDoNotDependOnBatchMemoryChunksOrThreads) {
   ExpectSame(alone, expected);
 }
 
+TEST(TransformerEngine, GuessesChangeNoBit) {
+  const std::shared_ptr<Weights> weights = SmallWeights();
+  std::vector<GenerateRequest> requests;
+  for (uint64_t id = 0; id < 6; ++id) {
+    requests.push_back(Request(id, 3));
+    // Cold enough to repeat itself.
+    requests.back().sampling.temperature = id % 2 == 0 ? 0 : 0.1;
+    requests.back().sampling.max_tokens = 100;
+    requests.back().sampling.stop_ids.clear();
+  }
+  EngineStats plain, guessing;
+  const SampleMap expected = Generate(weights, requests, {.max_running = 32}, &plain);
+  ExpectSame(expected, Generate(weights, requests, {.max_running = 32}, &guessing, 8));
+  EXPECT_GT(guessing.guessed_right, 200);
+  EXPECT_LT(guessing.decode_steps, plain.decode_steps);
+  const int64_t page = PagedCache::PageBytes(SmallConfig(), at::kFloat);
+  ExpectSame(expected, Generate(weights, requests,
+                                {.max_running = 7, .cache_bytes = 20 * page, .cpu_threads = 2},
+                                &guessing, 8));
+  EXPECT_GT(guessing.preemptions, 0);
+}
+
 // The engine in its simplest form: every token from a computation of the whole sequence.
 TEST(TransformerEngine, SamplesAreThoseOfAFullRecomputation) {
   const std::shared_ptr<Weights> weights = SmallWeights();
@@ -145,7 +168,7 @@ TEST(TransformerEngine, SamplesAreThoseOfAFullRecomputation) {
         return *sampler.Draw({row.const_data_ptr<float>(), static_cast<size_t>(row.numel())},
                              request.sampling, uniform);
       };
-      const TokenDraw same = draw(transformer.Step({{sequence, 0, pages, true}}, &cache));
+      const TokenDraw same = draw(transformer.Step({{sequence, 0, pages, 1}}, &cache));
       ASSERT_EQ(same.token, sample.tokens[t]);
       ASSERT_EQ(same.log_prob, sample.log_probs[t]) << "bit for bit";
       const TokenDraw forward = draw(transformer.Logits(PackSequences({sequence})));

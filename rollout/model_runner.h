@@ -24,6 +24,12 @@ struct StepSlice {
   std::span<const int32_t> pages;
   // So many of the step's draws, in order, are from the logits after the last token.
   int draws = 0;
+  // The last so many tokens are guesses; then draws are one more, each from the logits after each
+  // of the last `draws` tokens. Only in slices of a slot, whose `count` is `draws`.
+  int guesses = 0;
+
+  // Rows with logits.
+  int logit_rows() const { return guesses > 0 ? draws : (draws > 0 ? 1 : 0); }
 };
 
 // A draw of one token: the uniform number is TokenUniform(stream, position).
@@ -36,7 +42,7 @@ struct StepDraw {
 
 // One pass through the model. First the copies, all at once: no page is copied to twice, nor both
 // copied to and from. Then the slices, which are of different sequences: a page that one of them
-// writes to no other reads.
+// writes to no other reads. Rows with logits of slices with a slot are at most max_running().
 struct ModelStep {
   std::span<const PageCopy> copies;
   std::vector<StepSlice> slices;

@@ -62,7 +62,6 @@ absl::Status ValidateSampling(const SamplingSettings& settings) {
   return absl::OkStatus();
 }
 
-
 uint64_t SampleStream(const SampleKey& key, int index) {
   return MixKeys({key.run_seed, key.step, key.task, static_cast<uint64_t>(index)});
 }

@@ -1,6 +1,7 @@
 #include "rollout/scheduler.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "rollout/check.h"
 
@@ -38,10 +39,10 @@ bool Scheduler::Decodes(const Group& group, const Sample& sample) const {
 
 Scheduler::Step Scheduler::Schedule() {
   Admit();
-  int64_t budget = options_.max_step_tokens;
+  Budget budget = {options_.max_step_tokens, options_.max_running - num_running()};
   for (const Name& name : running_) {
     const Group& group = groups_.at(name.group);
-    if (Decodes(group, group.samples[name.sample])) --budget;
+    if (Decodes(group, group.samples[name.sample])) --budget.tokens;
   }
   Step step;
   // Preemption takes samples from the end, which have not been placed.
@@ -50,10 +51,12 @@ Scheduler::Step Scheduler::Schedule() {
   return step;
 }
 
-void Scheduler::Place(size_t i, int64_t* budget, Step* step) {
+void Scheduler::Place(size_t i, Budget* budget, Step* step) {
   const Name name = running_[i];
   Group& group = groups_.at(name.group);
   Sample& sample = group.samples[name.sample];
+  const int may_guess = std::exchange(sample.may_guess, 0);
+  if (sample.guessing) return;                   // nobody knows how far it is
   if (sample.drawn == group.max_tokens) return;  // its last draw is under way
   if (sample.table.pages.empty()) {
     if (!group.ready) return PlacePrompt(i, &group, budget, step);
@@ -62,9 +65,10 @@ void Scheduler::Place(size_t i, int64_t* budget, Step* step) {
   }
   const int64_t missing = Missing(group, sample);
   const bool decodes = missing == 1;
-  const int64_t count = MakeRoom(i, &sample.table, decodes ? 1 : std::min(missing, *budget), step);
+  const int64_t count =
+      MakeRoom(i, &sample.table, decodes ? 1 : std::min(missing, budget->tokens), step);
   if (count == 0) return;
-  if (!decodes) *budget -= count;
+  if (!decodes) budget->tokens -= count;
   Slice slice = {.group = name.group,
                  .sample = name.sample,
                  .slot = sample.slot,
@@ -74,21 +78,48 @@ void Scheduler::Place(size_t i, int64_t* budget, Step* step) {
   int64_t generated = 0;
   Advance(&sample.table, count, &generated);
   if (count == missing) {
-    step->draws.push_back({name.group, name.sample, sample.slot, sample.drawn});
-    ++sample.drawn;
-    ++sample.under_way;
-    slice.draws = 1;
+    if (decodes && may_guess > 0) PlaceGuesses(group, may_guess, &sample, budget, &slice);
+    slice.draws = 1 + slice.guesses;
+    const int slot = slice.guesses > 0 ? -1 : sample.slot;
+    for (int k = 0; k < slice.draws; ++k) {
+      step->draws.push_back({.group = name.group,
+                             .sample = name.sample,
+                             .slot = slot,
+                             .index = sample.drawn++,
+                             .guesses = k == 0 ? slice.guesses : 0});
+      ++sample.under_way;
+    }
   }
   step->slices.push_back(slice);
 }
 
-void Scheduler::PlacePrompt(size_t i, Group* group, int64_t* budget, Step* step) {
+void Scheduler::PlaceGuesses(const Group& group, int may_guess, Sample* sample, Budget* budget,
+                             Slice* slice) {
+  const int64_t wanted = std::min(
+      {int64_t{may_guess}, group.max_tokens - sample->drawn - 1, budget->tokens, budget->guesses});
+  if (wanted <= 0) return;
+  slice->guesses = static_cast<int>(MakeFreeRoom(&sample->table, wanted));
+  slice->count += slice->guesses;
+  slice->pages = sample->table.pages;
+  sample->table.computed += slice->guesses;
+  sample->guessing = slice->guesses > 0;
+  budget->tokens -= slice->guesses;
+  budget->guesses -= slice->guesses;
+  stats_.guessed_tokens += slice->guesses;
+}
+
+void Scheduler::Guess(int64_t number, int index, int count) {
+  Sample& sample = groups_.at(number).samples[index];
+  if (sample.phase == Phase::kRunning && sample.under_way == 0) sample.may_guess = count;
+}
+
+void Scheduler::PlacePrompt(size_t i, Group* group, Budget* budget, Step* step) {
   const int64_t number = running_[i].group;
   Table& table = group->prompt;
   const int64_t missing = group->prompt_length - table.computed;
-  const int64_t count = MakeRoom(i, &table, std::min(missing, *budget), step);
+  const int64_t count = MakeRoom(i, &table, std::min(missing, budget->tokens), step);
   if (count == 0) return;
-  *budget -= count;
+  budget->tokens -= count;
   holding_.insert(number);
   Slice slice = {.group = number, .first = table.computed, .count = count, .pages = table.pages};
   Advance(&table, count, &stats_.prompt_tokens);
@@ -96,7 +127,7 @@ void Scheduler::PlacePrompt(size_t i, Group* group, int64_t* budget, Step* step)
     for (int k = 0; k < static_cast<int>(group->samples.size()); ++k) {
       Sample& sample = group->samples[k];
       if (sample.phase == Phase::kEnded || sample.drawn > 0) continue;
-      step->draws.push_back({number, k, sample.slot, 0});
+      step->draws.push_back({.group = number, .sample = k, .slot = sample.slot});
       sample.drawn = sample.under_way = 1;
       ++slice.draws;
     }
@@ -136,6 +167,26 @@ void Scheduler::Collected(const Draw& draw) {
   if (it == groups_.end()) return;
   Sample& sample = it->second.samples[draw.sample];
   if (sample.phase != Phase::kEnded) --sample.under_way;
+}
+
+void Scheduler::CollectedGuesses(const Draw& draw, int held) {
+  const auto it = groups_.find(draw.group);
+  if (it == groups_.end()) return;
+  Sample& sample = it->second.samples[draw.sample];
+  if (sample.phase == Phase::kEnded) return;
+  const int refused = draw.guesses + 1 - held;
+  sample.under_way = 0;
+  sample.guessing = false;
+  sample.drawn -= refused;
+  // What the refused ones left is written over; a sample without pages has given way meanwhile.
+  if (!sample.table.pages.empty()) {
+    sample.table.computed -= refused;
+    while (static_cast<int64_t>(sample.table.pages.size()) > Pages(sample.table.computed)) {
+      pool_.Release(sample.table.pages.back());
+      sample.table.pages.pop_back();
+    }
+  }
+  sample.table.reached = std::min(sample.table.reached, it->second.prompt_length + sample.drawn);
 }
 
 void Scheduler::Finish(int64_t number, int index) {

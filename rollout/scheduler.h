@@ -44,12 +44,18 @@ class Scheduler {
     std::span<const int32_t> pages;
     // So many of the step's draws, in order, are from the logits after the last token.
     int draws = 0;
+    // The last so many tokens are guesses; then draws are one more, each from the logits after each
+    // of the last `draws` tokens.
+    int guesses = 0;
   };
   struct Draw {
     int64_t group = 0;
     int sample = 0;
-    int slot = -1;      // as above; -1: the sample does not run yet
+    int slot = -1;      // as above; -1: the sample does not run yet, or guesses
     int64_t index = 0;  // among the sample's generated tokens
+    // So many draws follow each of which holds only if the one before it holds and gave the token
+    // that was guessed.
+    int guesses = 0;
   };
   // Copies come before slices. No page is copied to twice, nor both copied to and from. A page that
   // is free after a step may be used by the next one even if the first has not been run yet.
@@ -59,12 +65,22 @@ class Scheduler {
     std::vector<Draw> draws;
   };
 
+  // Samples in the order in which they are served.
+  struct Name {
+    int64_t group = 0;
+    int sample = 0;
+    bool operator<(const Name& other) const {
+      return group != other.group ? group < other.group : sample < other.sample;
+    }
+  };
+
   // Totals.
   struct Stats {
     int64_t preemptions = 0;
     int64_t prompt_tokens = 0;      // computed for the first time
     int64_t recomputed_tokens = 0;  // computed again, of prompts and samples
     int64_t shared_tokens = 0;      // of prompts, taken over by samples instead of computed
+    int64_t guessed_tokens = 0;     // passed through the model behind a sample's last token
   };
 
   explicit Scheduler(const Options& options);
@@ -80,33 +96,35 @@ class Scheduler {
   // there is nothing to do before a draw is collected (or a group added).
   Step Schedule();
 
-  // The draw has come out, and the sample goes on if it has not been finished. Draws of samples
-  // that have are ignored.
+  // In the next step, a running sample that decodes and has no draw under way may pass so many
+  // guessed tokens through the model behind its last one: as many as max_running leaves rows for
+  // beside the running samples and as fit into memory that is free.
+  void Guess(int64_t group, int sample, int count);
+
+  // A draw without guesses has come out, and the sample goes on if it has not been finished. Draws
+  // of samples that have are ignored.
   void Collected(const Draw& draw);
+
+  // The same for a draw with guesses and those that follow it: `held` of them, at least one, hold.
+  void CollectedGuesses(const Draw& draw, int held);
 
   // The sample has ended, wherever it is: its pages are free.
   void Finish(int64_t group, int sample);
 
+  const std::vector<Name>& running() const { return running_; }
   int num_running() const { return static_cast<int>(running_.size()); }
   int64_t num_waiting() const { return static_cast<int64_t>(waiting_.size()); }
   const BlockPool& pool() const { return pool_; }
   const Stats& stats() const { return stats_; }
 
-  // All that has been computed is computed again where it is still needed. No draw may be under way.
+  // All that has been computed is computed again where it is still needed. No draw may be under
+  // way.
   void Forget();
 
   // How often each page is in a table, counted anew; for tests.
   std::vector<int> CountHolders() const;
 
  private:
-  // Samples in the order in which they are served.
-  struct Name {
-    int64_t group = 0;
-    int sample = 0;
-    bool operator<(const Name& other) const {
-      return group != other.group ? group < other.group : sample < other.sample;
-    }
-  };
   struct Table {
     std::vector<int32_t> pages;
     int64_t computed = 0;  // positions that are in the pages once the scheduled steps have run
@@ -119,6 +137,8 @@ class Scheduler {
     Table table;        // no pages: nothing taken over from the prompt yet
     int64_t drawn = 0;  // tokens drawn, and draws under way
     int under_way = 0;
+    int may_guess = 0;      // in the next step
+    bool guessing = false;  // of the draws under way not all may hold
   };
   struct Group {
     int64_t prompt_length = 0;
@@ -145,15 +165,25 @@ class Scheduler {
   int64_t SoonTaken(const Group& group, const Sample& sample) const;
   int64_t PagesOfIdleGroups() const;
 
-  // Puts running_[i] into the step, with at most `*budget` tokens if it does not decode.
-  void Place(size_t i, int64_t* budget, Step* step);
-  void PlacePrompt(size_t i, Group* group, int64_t* budget, Step* step);
+  // What a step may still take.
+  struct Budget {
+    int64_t tokens = 0;   // of chunks and guesses
+    int64_t guesses = 0;  // rows with logits
+  };
+  // Puts running_[i] into the step.
+  void Place(size_t i, Budget* budget, Step* step);
+  void PlacePrompt(size_t i, Group* group, Budget* budget, Step* step);
+  // Adds guesses to a slice of one token.
+  void PlaceGuesses(const Group& group, int may_guess, Sample* sample, Budget* budget,
+                    Slice* slice);
   void TakePromptOver(Group* group, Sample* sample);
   void EndStep(const Step& step);
 
   // Gives `table` pages that only it holds for positions [computed, computed + count), or as many
   // of them as there is memory for; returns how many. `i` as in Place.
   int64_t MakeRoom(size_t i, Table* table, int64_t count, Step* step);
+  // As many of `count` further positions as there is free memory for, and pages for them.
+  int64_t MakeFreeRoom(Table* table, int64_t count);
   // The table's next position lies in a page that others hold too.
   bool WritesToSharedPage(const Table& table) const;
   // Takes pages from what is younger than running_[i]; false if there is nothing left.

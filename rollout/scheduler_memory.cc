@@ -94,6 +94,16 @@ int64_t Scheduler::MakeRoom(size_t i, Table* table, int64_t count, Step* step) {
   return count;
 }
 
+int64_t Scheduler::MakeFreeRoom(Table* table, int64_t count) {
+  const int64_t positions =
+      (static_cast<int64_t>(table->pages.size()) + pool_.num_free()) * options_.page_size;
+  count = std::min(count, positions - table->computed);
+  while (static_cast<int64_t>(table->pages.size()) < Pages(table->computed + count)) {
+    table->pages.push_back(pool_.Allocate());
+  }
+  return count;
+}
+
 bool Scheduler::Reclaim(size_t i, const Step& step) {
   const int64_t requester = running_[i].group;
   if (DropIdlePrompt(requester)) return true;
@@ -114,6 +124,7 @@ void Scheduler::SetAside() {
   ReleaseAll(&sample.table);
   free_slots_.push_back(sample.slot);
   sample.slot = -1;
+  sample.may_guess = 0;
   sample.phase = Phase::kWaiting;
   --group.running;
   waiting_.insert(name);

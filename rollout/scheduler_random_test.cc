@@ -37,6 +37,7 @@ class Checker {
     for (int i = 0; i < steps && !testing::Test::HasFatalFailure(); ++i) {
       if (groups_.size() < 20 && random_.Below(3) == 0) Add();
       if (!groups_.empty() && random_.Below(40) == 0) Cancel();
+      if (random_.Below(60) == 0) Forget();
       Next();
     }
     // Nobody starves: what is left ends without new arrivals.
@@ -51,6 +52,7 @@ class Checker {
   }
 
   const Scheduler::Stats& stats() const { return scheduler_->stats(); }
+  int64_t guessed_right() const { return guessed_right_; }
 
  private:
   using Place = std::tuple<int64_t, int, int64_t>;  // group, sample (-1: prompt), position
@@ -96,7 +98,28 @@ class Checker {
     }
   }
 
+  // As when the weights change: nothing that was computed may be read again.
+  void Forget() {
+    while (!flights_.empty()) Land();
+    scheduler_->Forget();
+    for (std::vector<Place>& page : content_) page.assign(options_.page_size, Place(-1, -1, -1));
+    EXPECT_EQ(scheduler_->pool().num_free(), options_.num_pages);
+    ++operations_;
+  }
+
+  // Tells the scheduler that some samples may guess, running or not.
+  void Guess() {
+    for (const auto& [number, group] : groups_) {
+      for (int k = 0; k < static_cast<int>(group.collected.size()); ++k) {
+        if (group.collected[k] < 0 || random_.Below(3) != 0) continue;
+        scheduler_->Guess(number, k, static_cast<int>(random_.Below(7)));
+        ++operations_;
+      }
+    }
+  }
+
   void Next() {
+    if (random_.Below(3) == 0) Guess();
     Flight flight = {scheduler_->Schedule(), {}};
     ++operations_;
     const bool idle = flight.step.slices.empty();
@@ -121,31 +144,38 @@ class Checker {
       ASSERT_TRUE(to.insert(copy.to).second);
     }
     for (int32_t page : to) ASSERT_EQ(from.count(page), 0u);
-    int64_t tokens = 0;
+    int64_t tokens = 0, logits = 0;
     size_t draw = 0;
     for (const Scheduler::Slice& slice : step.slices) {
       Group& group = groups_.at(slice.group);
       tokens += slice.count;
       if (slice.sample >= 0) {
-        const int64_t last = slice.first + slice.count - 1 - group.prompt;
+        const int64_t last = slice.first + slice.count - slice.guesses - 1 - group.prompt;
         ASSERT_GE(group.collected[slice.sample], 0) << "has ended";
         if (last >= group.collected[slice.sample]) {  // not known: it must be in the slot
           ASSERT_EQ(slice.count, 1);
+          ASSERT_EQ(slice.guesses, 0);
           ASSERT_EQ(in_slot_[slice.slot], Place(slice.group, slice.sample, last));
         }
       }
+      logits += slice.guesses > 0 ? slice.draws : 1;
+      ASSERT_TRUE(slice.guesses == 0 ||
+                  (slice.draws == slice.guesses + 1 && slice.count == slice.draws));
       for (int k = 0; k < slice.draws; ++k, ++draw) {
         const Scheduler::Draw& d = step.draws.at(draw);
         ASSERT_EQ(d.group, slice.group);
         ASSERT_EQ(d.index, group.drawn[d.sample]++);
         ASSERT_LT(d.index, group.max_tokens);
-        ASSERT_EQ(d.index, slice.first + slice.count - group.prompt);
+        const int after = slice.guesses > 0 ? slice.draws - 1 - k : 0;
+        ASSERT_EQ(d.index, slice.first + slice.count - after - group.prompt);
+        ASSERT_EQ(d.guesses, k == 0 ? slice.guesses : 0);
         ASSERT_TRUE(slice.sample == -1 || slice.sample == d.sample);
         if (d.slot >= 0) in_slot_[d.slot] = {d.group, d.sample, d.index};
       }
     }
     ASSERT_EQ(draw, step.draws.size());
     ASSERT_LE(tokens, options_.max_step_tokens);
+    ASSERT_LE(logits, options_.max_running);
   }
 
   void CheckHolders() {
@@ -184,14 +214,34 @@ class Checker {
         }
       }
     }
-    for (const Scheduler::Draw& draw : flight.step.draws) Collect(draw);
+    for (size_t i = 0; i < flight.step.draws.size(); ++i) {
+      const Scheduler::Draw& draw = flight.step.draws[i];
+      Collect(draw);
+      i += draw.guesses;
+    }
+  }
+
+  // Some of the guesses turn out right, and each token may be the sample's last.
+  void CollectGuesses(const Scheduler::Draw& draw) {
+    Group& group = groups_.at(draw.group);
+    const int held = 1 + static_cast<int>(random_.Below(draw.guesses + 1));
+    for (int k = 0; k < held; ++k) {
+      ASSERT_EQ(group.collected[draw.sample]++, draw.index + k);
+      if (draw.index + k + 1 == group.max_tokens || random_.Below(25) == 0) {
+        return End(draw.group, draw.sample);
+      }
+    }
+    group.drawn[draw.sample] -= draw.guesses + 1 - held;
+    scheduler_->CollectedGuesses(draw, held);
+    guessed_right_ += held - 1;
   }
 
   void Collect(const Scheduler::Draw& draw) {
     ++operations_;
-    scheduler_->Collected(draw);
+    if (draw.guesses == 0) scheduler_->Collected(draw);
     const auto it = groups_.find(draw.group);
     if (it == groups_.end() || it->second.collected[draw.sample] < 0) return;
+    if (draw.guesses > 0) return CollectGuesses(draw);
     ASSERT_EQ(it->second.collected[draw.sample]++, draw.index);
     if (draw.index + 1 == it->second.max_tokens || random_.Below(25) == 0) {
       End(draw.group, draw.sample);
@@ -209,12 +259,13 @@ class Checker {
   std::deque<Flight> flights_;
   int64_t next_group_ = 0;
   int64_t operations_ = 0;
+  int64_t guessed_right_ = 0;
 };
 
 TEST(Scheduler, RandomOperationsKeepItsPromises) {
-  int64_t operations = 0;
+  int64_t operations = 0, guessed_right = 0;
   Scheduler::Stats total;
-  for (uint64_t seed = 0; operations < 800000; ++seed) {
+  for (uint64_t seed = 0; operations < 1000000; ++seed) {
     SCOPED_TRACE(testing::Message() << "seed " << seed);
     Checker checker(seed, 1 + static_cast<int>(seed % 3));
     operations += checker.Run(1000);
@@ -222,7 +273,11 @@ TEST(Scheduler, RandomOperationsKeepItsPromises) {
     total.preemptions += checker.stats().preemptions;
     total.recomputed_tokens += checker.stats().recomputed_tokens;
     total.shared_tokens += checker.stats().shared_tokens;
+    total.guessed_tokens += checker.stats().guessed_tokens;
+    guessed_right += checker.guessed_right();
   }
+  EXPECT_GT(total.guessed_tokens, 3000);
+  EXPECT_GT(guessed_right, 500);
   EXPECT_GT(total.preemptions, 1000);
   EXPECT_GT(total.recomputed_tokens, 10000);
   EXPECT_GT(total.shared_tokens, 100000);

@@ -114,7 +114,7 @@ at::Tensor TransformerRunner::RunModel(const ModelStep& step) {
     slices.push_back({.tokens = tokens,
                       .first = slice.first,
                       .pages = absl::MakeConstSpan(slice.pages.data(), slice.pages.size()),
-                      .logits = slice.draws > 0});
+                      .logit_rows = slice.logit_rows()});
   }
   return transformer_->Step(slices, cache_.get()).to(at::kCPU).contiguous();
 }
@@ -123,8 +123,8 @@ std::vector<TokenDraw> TransformerRunner::DrawAll(const ModelStep& step, const a
   std::vector<int64_t> row;  // of each draw
   int64_t rows = 0;
   for (const StepSlice& slice : step.slices) {
-    row.insert(row.end(), slice.draws, rows);
-    rows += slice.draws > 0 ? 1 : 0;
+    for (int i = 0; i < slice.draws; ++i) row.push_back(rows + (slice.guesses > 0 ? i : 0));
+    rows += slice.logit_rows();
   }
   const int64_t vocab = vocab_size(), count = static_cast<int64_t>(row.size());
   const float* data = logits.const_data_ptr<float>();

@@ -15,9 +15,9 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "model/weights.h"
+#include "parallel/data_parallel.h"
+#include "parallel/shard_plan.h"
 #include "trainer/config.pb.h"
-#include "trainer/data_parallel.h"
-#include "trainer/shard_plan.h"
 
 namespace tritonrl {
 

@@ -12,9 +12,9 @@
 #include "absl/strings/str_split.h"
 #include "base/file.h"
 #include "base/status.h"
+#include "model/torch_status.h"
 #include "nlohmann/json.hpp"
 #include "trainer/optimizer_file.h"
-#include "trainer/torch_status.h"
 
 namespace tritonrl {
 namespace {

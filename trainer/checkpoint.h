@@ -20,10 +20,10 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "parallel/data_parallel.h"
 #include "trainer/adamw.h"
 #include "trainer/checkpoint_files.h"
 #include "trainer/checkpoint_snapshot.h"
-#include "trainer/data_parallel.h"
 #include "trainer/policy.h"
 
 namespace tritonrl {

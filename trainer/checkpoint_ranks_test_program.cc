@@ -11,8 +11,8 @@
 #include "absl/strings/str_cat.h"
 #include "base/hash.h"
 #include "base/status.h"
+#include "parallel/data_parallel.h"
 #include "trainer/checkpoint.h"
-#include "trainer/data_parallel.h"
 #include "trainer/main_support.h"
 #include "trainer/test_model.h"
 

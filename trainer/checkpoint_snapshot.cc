@@ -4,10 +4,10 @@
 
 #include "base/file.h"
 #include "base/status.h"
+#include "model/torch_status.h"
 #include "nlohmann/json.hpp"
 #include "trainer/checkpoint_files.h"
 #include "trainer/optimizer_file.h"
-#include "trainer/torch_status.h"
 
 namespace tritonrl {
 namespace {

@@ -8,8 +8,8 @@
 #include "absl/status/status.h"
 #include "model/transformer.h"
 #include "model/weights.h"
+#include "parallel/data_parallel.h"
 #include "trainer/adamw.h"
-#include "trainer/data_parallel.h"
 
 namespace tritonrl {
 

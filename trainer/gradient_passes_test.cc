@@ -9,7 +9,7 @@
 #include "base/runfiles.h"
 #include "base/subprocess.h"
 #include "gtest/gtest.h"
-#include "trainer/mpi_launch.h"
+#include "parallel/mpi_launch.h"
 
 namespace tritonrl {
 namespace {

@@ -11,10 +11,10 @@
 #include "absl/time/clock.h"
 #include "base/random.h"
 #include "base/status.h"
+#include "model/torch_status.h"
 #include "trainer/advantage.h"
 #include "trainer/bad_gradient.h"
 #include "trainer/packing.h"
-#include "trainer/torch_status.h"
 
 namespace tritonrl {
 

@@ -82,17 +82,6 @@ int StopSignal::received() const { return received_signal.load(); }
 
 void StopSignal::Raise(int signal) { received_signal.store(signal); }
 
-int ExitCodeFor(const absl::Status& status, DataParallel* ranks) {
-  if (status.ok()) return kExitDone;
-  std::fflush(stdout);
-  std::fprintf(stderr, "error: %s\n", Message(status).c_str());
-  if (ranks != nullptr && ranks->size() > 1) {
-    std::fflush(stderr);
-    ranks->Abort(kExitFailed);
-  }
-  return kExitFailed;
-}
-
 int ThreadsFor(int configured, const DataParallel& ranks) {
   if (configured > 0) return configured;
   // A launcher that binds ranks to cores has already divided them: then the affinity is the share.

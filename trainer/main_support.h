@@ -9,18 +9,11 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
-#include "trainer/data_parallel.h"
+#include "parallel/data_parallel.h"
+#include "parallel/exit_code.h"
 #include "trainer/same_config.h"
 
 namespace tritonrl {
-
-// Exit codes of the training programs.
-enum ExitCode {
-  kExitDone = 0,
-  kExitFailed = 1,    // an error, said in one sentence on stderr
-  kExitBadUsage = 2,  // a flag or the configuration
-  kExitRequeue = 75,  // stopped by a signal with a checkpoint written: the same command goes on
-};
 
 // Takes every `--set path=value` and `--set=path=value` out of the command line (Abseil's flags
 // keep only the last of several) and returns the assignments in order. Call before
@@ -46,10 +39,6 @@ class StopSignal {
   // As if `signal` had come (tests, other threads).
   static void Raise(int signal);
 };
-
-// Prints "error: message" for a bad status and returns the exit code. With several ranks a failing
-// one ends the job, since the others can't know.
-int ExitCodeFor(const absl::Status& status, DataParallel* ranks);
 
 // The rest of a training program once its configuration is read: joins the ranks, which must all
 // have the same one, calls run(config, ranks, stop), an absl::StatusOr of an outcome with `stopped`

@@ -9,9 +9,9 @@
 #include <vector>
 
 #include "absl/status/status.h"
+#include "parallel/shard_plan.h"
 #include "trainer/adamw.h"
 #include "trainer/host_copy.h"
-#include "trainer/shard_plan.h"
 
 namespace tritonrl {
 

@@ -11,7 +11,7 @@
 #include "base/runfiles.h"
 #include "base/status.h"
 #include "model/fp8.h"
-#include "trainer/torch_status.h"
+#include "model/torch_status.h"
 
 namespace tritonrl {
 namespace {
@@ -104,10 +104,9 @@ absl::StatusOr<std::shared_ptr<Weights>> LoadTogether(const Policy& policy, at::
                                                       at::ScalarType dtype, DataParallel* ranks) {
   if (ranks == nullptr || ranks->size() == 1) return Weights::Load(policy.folder, device, dtype);
   const ShardPlan plan(ParameterLayout(policy.config).flat_size, ranks->size());
-  std::vector<ElementRange> parts;
+  std::vector<FlatRange> parts;
   for (int64_t bucket = 0; bucket < plan.buckets(); ++bucket) {
-    const FlatRange piece = plan.Piece(bucket, ranks->rank());
-    parts.push_back({piece.begin, piece.end});
+    parts.push_back(plan.Piece(bucket, ranks->rank()));
   }
   auto weights = Weights::Load(policy.folder, device, dtype, parts);
   RETURN_IF_ERROR(ranks->Agree(weights.status()));

@@ -16,8 +16,8 @@
 #include "model/tokenizer/tokenizer.h"
 #include "model/transformer.h"
 #include "model/weights.h"
+#include "parallel/data_parallel.h"
 #include "trainer/config.pb.h"
-#include "trainer/data_parallel.h"
 #include "trainer/packing.h"
 
 namespace tritonrl {

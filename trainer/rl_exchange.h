@@ -7,7 +7,7 @@
 
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
-#include "trainer/data_parallel.h"
+#include "parallel/data_parallel.h"
 #include "trainer/packing.h"
 #include "trainer/rl_batch.h"
 

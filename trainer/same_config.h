@@ -6,7 +6,7 @@
 #include <google/protobuf/message.h>
 
 #include "absl/status/status.h"
-#include "trainer/data_parallel.h"
+#include "parallel/data_parallel.h"
 
 namespace tritonrl {
 

@@ -6,7 +6,7 @@
 
 #include "base/random.h"
 #include "base/status.h"
-#include "trainer/torch_status.h"
+#include "model/torch_status.h"
 
 namespace tritonrl {
 namespace {

@@ -8,8 +8,8 @@
 
 #include "absl/strings/str_cat.h"
 #include "base/status.h"
+#include "model/torch_status.h"
 #include "trainer/bad_gradient.h"
-#include "trainer/torch_status.h"
 
 namespace tritonrl {
 

@@ -7,9 +7,9 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
+#include "parallel/data_parallel.h"
 #include "trainer/adamw.h"
 #include "trainer/config.pb.h"
-#include "trainer/data_parallel.h"
 #include "trainer/gradient_passes.h"
 #include "trainer/policy.h"
 #include "trainer/sft_data.h"

@@ -21,9 +21,9 @@
 #include "gtest/gtest.h"
 #include "model/memory_plan.h"
 #include "nlohmann/json.hpp"
+#include "parallel/mpi_launch.h"
 #include "trainer/adamw.h"
 #include "trainer/config.h"
-#include "trainer/mpi_launch.h"
 #include "trainer/test_model.h"
 
 namespace tritonrl {

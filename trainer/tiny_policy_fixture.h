@@ -7,7 +7,7 @@
 
 #include "base/file.h"
 #include "gtest/gtest.h"
-#include "trainer/data_parallel.h"
+#include "parallel/data_parallel.h"
 #include "trainer/test_model.h"
 
 namespace tritonrl {

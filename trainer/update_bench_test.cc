@@ -11,7 +11,7 @@
 #include "base/python_env.h"
 #include "base/runfiles.h"
 #include "base/subprocess.h"
-#include "trainer/mpi_launch.h"
+#include "parallel/mpi_launch.h"
 
 namespace tritonrl {
 namespace {

@@ -52,7 +52,8 @@ class CudaEngineTest : public DeviceTest {
   }
 
   // Two samples for each prompt.
-  Samples Generate(int max_running, int64_t pages, int max_step_tokens, int tokens) {
+  Samples Generate(int max_running, int64_t pages, int max_step_tokens, int tokens,
+                   int max_guesses = 0) {
     CudaRunner::Options options;
     options.max_running = max_running;
     options.cache_bytes = pages * GpuCache::PageBytes(weights_->config());
@@ -61,13 +62,14 @@ class CudaEngineTest : public DeviceTest {
     auto runner = CudaRunner::Create(weights_, options);
     EXPECT_TRUE(runner.ok()) << runner.status();
     if (!runner.ok()) return {};
-    BatchedEngine engine(*std::move(runner), {});
+    BatchedEngine engine(*std::move(runner), {.max_guesses = max_guesses, .always_guess = true});
     for (size_t i = 0; i < prompts_.size(); ++i) {
       GenerateRequest request;
       request.id = i;
       request.prompt = prompts_[i];
       request.n = 2;
       request.sampling.max_tokens = tokens + static_cast<int>(i);
+      request.sampling.temperature = temperature_;
       request.key = {.run_seed = 3, .task = i};
       EXPECT_TRUE(engine.Submit(std::move(request)).ok());
     }
@@ -109,6 +111,7 @@ class CudaEngineTest : public DeviceTest {
   std::shared_ptr<Weights> weights_;
   std::vector<std::vector<int32_t>> prompts_;
   EngineStats stats_;
+  double temperature_ = 1.0;
 };
 
 TEST_P(CudaEngineTest, LogProbabilitiesAreTheLearners) {
@@ -167,6 +170,17 @@ TEST_P(CudaEngineTest, ManySequencesSideBySide) {
   EXPECT_LT(LargestDifference(samples), kTolerance);
   // Draws are of different streams.
   EXPECT_NE(samples.at({0, 0}).tokens, samples.at({0, 1}).tokens);
+}
+
+// Greedy samples of a small model run in circles, so that guesses are right.
+TEST_P(CudaEngineTest, GuessesAreRowsOfTheirOwn) {
+  MakeModel(true);
+  temperature_ = 0;
+  const Samples samples = Generate(32, 2000, 512, 300, 6);
+  ASSERT_EQ(samples.size(), 2 * prompts_.size());
+  for (const auto& [name, sample] : samples) EXPECT_EQ(sample.tokens.size(), 300 + name.first);
+  EXPECT_GT(stats_.guessed_right, 0);
+  EXPECT_LT(LargestDifference(samples), kTolerance);
 }
 
 INSTANTIATE_TEST_SUITE_P(Gpus, CudaEngineTest, testing::ValuesIn(TestedGpus()));

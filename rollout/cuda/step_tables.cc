@@ -21,7 +21,16 @@ int64_t RoundUp(int64_t n, int64_t to) { return (n + to - 1) / to * to; }
 // Rows of a step with chunks: sizes that recur, so that products are tried for few of them.
 int64_t RowsWithChunks(int64_t rows) { return RoundUp(rows, rows <= 1024 ? 64 : 256); }
 
-bool DecodesOneToken(const StepSlice& slice) { return slice.slot >= 0 && slice.count == 1; }
+// One token, or one and guesses: each is a row of its own, as if it were another sequence.
+bool Decodes(const StepSlice& slice) {
+  return slice.slot >= 0 && (slice.count == 1 || slice.guesses > 0);
+}
+
+int64_t RowsOf(const std::vector<const StepSlice*>& slices) {
+  int64_t rows = 0;
+  for (const StepSlice* slice : slices) rows += slice->count;
+  return rows;
+}
 
 }  // namespace
 
@@ -66,7 +75,7 @@ StepTables::StepTables(const Limits& limits)
                               limits_.device.multiprocessors + 256;
   // Each chunk's pages begin at a place of their own; an update is two words, as is a copy.
   const int64_t chunk_pages = slots * RoundUp(table_pages_, kAlign);
-  const int64_t updates = 2 * slots * (table_pages_ + 1), copies = 2 * slots;
+  const int64_t updates = 2 * slots * (table_pages_ + 2), copies = 2 * slots;
   const int64_t draws = int64_t{sizeof(SamplingRow)} / 4 * (kMostSamples + max_logits());
   const int64_t of_rows = 3 * rows;  // positions, page slots, tokens
   const int64_t of_slots = 2 * max_logits();
@@ -104,22 +113,30 @@ void StepTables::UpdateTable(const StepSlice& slice, std::vector<int32_t>* updat
   table.assign(slice.pages.begin(), slice.pages.end());
 }
 
+void StepTables::UpdateToken(int place, int32_t token, std::vector<int32_t>* updates) const {
+  updates->push_back(static_cast<int32_t>(last_tokens()) + place);
+  updates->push_back(token);
+}
+
 void StepTables::PackDecoding(const std::vector<const StepSlice*>& slices, Block* block,
                               PackedStep* packed, std::vector<int32_t>* updates) {
   if (slices.empty()) return;
-  packed->decode = PlanFor(RowsFor(static_cast<int64_t>(slices.size())));
+  packed->decode = PlanFor(RowsFor(RowsOf(slices)));
   const int64_t rows = packed->decode->rows();
   int32_t* slots = block->Take(rows, &packed->slots);
   std::fill_n(slots, rows, -1);
   std::vector<int32_t> lengths, page_begins;
+  int guess_place = limits_.slots;
   for (const StepSlice* slice : slices) {
-    *slots++ = slice->slot;
-    lengths.push_back(static_cast<int32_t>(slice->first + 1));
-    page_begins.push_back(static_cast<int32_t>(slice->slot * table_pages_));
     UpdateTable(*slice, updates);
-    if (slice->tokens.empty()) continue;
-    updates->push_back(static_cast<int32_t>(last_tokens()) + slice->slot);
-    updates->push_back(slice->tokens.front());
+    if (!slice->tokens.empty()) UpdateToken(slice->slot, slice->tokens.front(), updates);
+    for (int64_t k = 0; k < slice->count; ++k) {
+      // A guess reads what those before it wrote: all keys are in the cache before attention.
+      lengths.push_back(static_cast<int32_t>(slice->first + k + 1));
+      page_begins.push_back(static_cast<int32_t>(slice->slot * table_pages_));
+      if (k > 0) UpdateToken(guess_place, slice->tokens[k], updates);
+      *slots++ = k == 0 ? slice->slot : guess_place++;
+    }
   }
   int32_t* words = block->Take(packed->decode->words(), &packed->decode_words);
   packed->decode->Fill(lengths, page_begins, static_cast<int32_t>(this->words()), words);
@@ -139,66 +156,73 @@ void StepTables::PackChunks(const std::vector<const StepSlice*>& slices, Block* 
     std::copy(slice->tokens.begin(), slice->tokens.end(), tokens + packed->chunk_rows);
     packed->chunk_rows += slice->count;
   }
-  packed->has_chunks = true;
   packed->chunks =
       PlanChunks(limits_.shape, limits_.device, chunks, static_cast<int32_t>(this->words()));
   packed->chunk_words = block->Put(packed->chunks.words);
 }
 
-PackedStep StepTables::Pack(const ModelStep& step, int32_t* to) {
-  std::vector<const StepSlice*> decoding, chunks;
-  int64_t chunk_rows = 0;
-  for (const StepSlice& slice : step.slices) {
-    (DecodesOneToken(slice) ? decoding : chunks).push_back(&slice);
-    if (!DecodesOneToken(slice)) chunk_rows += slice.count;
-  }
-  PackedStep packed;
-  const int64_t first_chunk = RowsFor(static_cast<int64_t>(decoding.size()));
-  packed.rows = chunks.empty() ? first_chunk : RowsWithChunks(first_chunk + chunk_rows);
-  Block block(to, block_words_, this->block());
-  int32_t* positions = block.Take(packed.rows, &packed.positions);
-  int32_t* page_slots = block.Take(packed.rows, &packed.page_slots);
-  std::fill_n(page_slots, packed.rows, kNoPageSlot);
-  std::vector<int32_t> updates;
-  PackDecoding(decoding, &block, &packed, &updates);
+void StepTables::PackRows(const ModelStep& step, Block* block, PackedStep* packed) {
+  int32_t* positions = block->Take(packed->rows, &packed->positions);
+  int32_t* page_slots = block->Take(packed->rows, &packed->page_slots);
+  std::fill_n(page_slots, packed->rows, kNoPageSlot);
   // Of as many rows as can have logits: a step that only decodes has all its draws in place.
-  packed.draw_rows = std::max<int>(static_cast<int>(step.draws.size()),
-                                   chunks.empty() ? static_cast<int>(packed.rows) : 0);
-  auto* draws = reinterpret_cast<SamplingRow*>(
-      block.Take(packed.draw_rows * static_cast<int64_t>(sizeof(SamplingRow) / 4), &packed.draws));
-  std::fill_n(draws, packed.draw_rows, SamplingRow());
-  PackChunks(chunks, &block, &packed);
+  const bool chunks = packed->has_chunks;
+  packed->draw_rows = std::max<int>(static_cast<int>(step.draws.size()),
+                                    chunks ? 0 : static_cast<int>(packed->rows));
+  auto* draws = reinterpret_cast<SamplingRow*>(block->Take(
+      packed->draw_rows * static_cast<int64_t>(sizeof(SamplingRow) / 4), &packed->draws));
+  std::fill_n(draws, packed->draw_rows, SamplingRow());
 
   std::vector<int32_t> logit_ids;
-  int64_t decode_row = 0, chunk_row = first_chunk;
+  int64_t decode_row = 0, chunk_row = packed->decode == nullptr ? 0 : packed->decode->rows();
   size_t draw = 0;
   for (const StepSlice& slice : step.slices) {
-    int64_t& row = DecodesOneToken(slice) ? decode_row : chunk_row;
+    int64_t& row = Decodes(slice) ? decode_row : chunk_row;
     for (int64_t i = 0; i < slice.count; ++i) {
       const int64_t position = slice.first + i;
       positions[row + i] = static_cast<int32_t>(position);
       page_slots[row + i] = PageSlot(slice.pages[position / kPageTokens], position);
     }
     row += slice.count;
-    if (slice.draws == 0) continue;
-    const auto logits_row =
-        chunks.empty() ? static_cast<int32_t>(row - 1) : static_cast<int32_t>(logit_ids.size());
-    logit_ids.push_back(static_cast<int32_t>(row - 1));
+    const int64_t first_logits = chunks ? static_cast<int64_t>(logit_ids.size()) : row;
+    for (int64_t r = row - slice.logit_rows(); r < row; ++r) {
+      logit_ids.push_back(static_cast<int32_t>(r));
+    }
     for (int i = 0; i < slice.draws; ++i, ++draw) {
       const StepDraw& from = step.draws[draw];
+      const int64_t behind = slice.guesses > 0 ? i : 0;
       draws[draw] = {.key = from.stream,
                      .temperature = from.sampling->temperature,
                      .top_p = from.sampling->top_p,
                      .position = static_cast<int32_t>(from.position),
                      .top_k = from.sampling->top_k,
-                     .logits_row = logits_row,
+                     .logits_row = static_cast<int32_t>(chunks ? first_logits + behind
+                                                               : row - slice.logit_rows() + behind),
                      .slot = from.slot};
     }
   }
+  packed->logit_rows = packed->rows;
+  if (!chunks) return;
   // Few different numbers here too, as the head's product is tried for each.
-  if (!chunks.empty()) logit_ids.resize(RowsFor(static_cast<int64_t>(logit_ids.size())), 0);
-  packed.logit_rows = chunks.empty() ? packed.rows : static_cast<int64_t>(logit_ids.size());
-  if (!chunks.empty()) packed.logit_ids = block.Put(logit_ids);
+  logit_ids.resize(RowsFor(static_cast<int64_t>(logit_ids.size())), 0);
+  packed->logit_rows = static_cast<int64_t>(logit_ids.size());
+  packed->logit_ids = block->Put(logit_ids);
+}
+
+PackedStep StepTables::Pack(const ModelStep& step, int32_t* to) {
+  std::vector<const StepSlice*> decoding, chunks;
+  for (const StepSlice& slice : step.slices) {
+    (Decodes(slice) ? decoding : chunks).push_back(&slice);
+  }
+  PackedStep packed;
+  const int64_t first_chunk = RowsFor(RowsOf(decoding));
+  packed.rows = chunks.empty() ? first_chunk : RowsWithChunks(first_chunk + RowsOf(chunks));
+  Block block(to, block_words_, this->block());
+  std::vector<int32_t> updates;
+  PackDecoding(decoding, &block, &packed, &updates);
+  packed.has_chunks = !chunks.empty();
+  PackRows(step, &block, &packed);
+  PackChunks(chunks, &block, &packed);
   packed.update_count = static_cast<int>(updates.size() / 2);
   packed.updates = block.Put(updates);
   packed.copy_count = static_cast<int>(step.copies.size());

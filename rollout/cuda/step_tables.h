@@ -53,10 +53,10 @@ class StepTables {
   explicit StepTables(const Limits& limits);
 
   // What lies in the GPU's memory, in this order: a page table of each slot, each slot's last
-  // token, and the block that is copied there for each step.
+  // token, places for as many guessed ones, and the block that is copied there for each step.
   int64_t words() const { return block() + block_words_; }
   int64_t last_tokens() const { return int64_t{limits_.slots} * table_pages_; }
-  int64_t block() const { return (last_tokens() + limits_.slots + 31) / 32 * 32; }
+  int64_t block() const { return (last_tokens() + 2 * limits_.slots + 31) / 32 * 32; }
   int64_t block_words() const { return block_words_; }
 
   // Most rows of a step, and of those with logits.
@@ -77,6 +77,9 @@ class StepTables {
                     std::vector<int32_t>* updates);
   void PackChunks(const std::vector<const StepSlice*>& slices, Block* block, PackedStep* packed);
   void UpdateTable(const StepSlice& slice, std::vector<int32_t>* updates);
+  void UpdateToken(int place, int32_t token, std::vector<int32_t>* updates) const;
+  // Where each row's keys go, and what is drawn from which row.
+  void PackRows(const ModelStep& step, Block* block, PackedStep* packed);
 
   const Limits limits_;
   const int64_t table_pages_;

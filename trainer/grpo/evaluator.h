@@ -10,7 +10,7 @@
 
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
-#include "trainer/data_parallel.h"
+#include "parallel/data_parallel.h"
 #include "trainer/grpo/evaluation.h"
 #include "trainer/grpo/sample_record.h"
 #include "trainer/grpo/sample_runner.h"

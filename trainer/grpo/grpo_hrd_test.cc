@@ -20,8 +20,8 @@
 #include "base/runfiles.h"
 #include "base/subprocess.h"
 #include "nlohmann/json.hpp"
+#include "parallel/mpi_launch.h"
 #include "trainer/grpo/sample_record.h"
-#include "trainer/mpi_launch.h"
 
 namespace tritonrl {
 namespace {

@@ -3,8 +3,8 @@
 #include <vector>
 
 #include "model/packed_batch.h"
+#include "model/torch_status.h"
 #include "trainer/packing.h"
-#include "trainer/torch_status.h"
 
 namespace tritonrl {
 

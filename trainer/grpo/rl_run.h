@@ -6,8 +6,8 @@
 #include <string>
 
 #include "absl/status/statusor.h"
+#include "parallel/data_parallel.h"
 #include "trainer/config.pb.h"
-#include "trainer/data_parallel.h"
 #include "trainer/main_support.h"
 
 namespace tritonrl {

@@ -10,10 +10,10 @@
 
 #include "absl/status/statusor.h"
 #include "base/run_dir.h"
+#include "parallel/data_parallel.h"
 #include "rollout/engine.h"
 #include "trainer/adamw.h"
 #include "trainer/config.pb.h"
-#include "trainer/data_parallel.h"
 #include "trainer/grpo/evaluator.h"
 #include "trainer/grpo/fault_journal.h"
 #include "trainer/grpo/prompt_sampler.h"

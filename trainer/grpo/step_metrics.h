@@ -7,7 +7,7 @@
 
 #include "absl/status/status.h"
 #include "base/metrics_log.h"
-#include "trainer/data_parallel.h"
+#include "parallel/data_parallel.h"
 #include "trainer/grpo/sample_batch.h"
 #include "trainer/learner.h"
 #include "trainer/rl_batch.h"

@@ -3,7 +3,7 @@
 #define TRITONRL_TRAINER_GRPO_TASK_PREFLIGHT_H_
 
 #include "absl/status/status.h"
-#include "trainer/data_parallel.h"
+#include "parallel/data_parallel.h"
 #include "trainer/grpo/prepared_task.h"
 #include "trainer/grpo/verification.h"
 

@@ -1,6 +1,6 @@
 // MPI operations with a deadline.
-#ifndef TRITONRL_TRAINER_MPI_WAIT_H_
-#define TRITONRL_TRAINER_MPI_WAIT_H_
+#ifndef TRITONRL_PARALLEL_MPI_WAIT_H_
+#define TRITONRL_PARALLEL_MPI_WAIT_H_
 
 #include <mpi.h>
 
@@ -23,4 +23,4 @@ absl::Status AwaitMpi(const std::function<int(MPI_Request*)>& start, const std::
 
 }  // namespace tritonrl
 
-#endif  // TRITONRL_TRAINER_MPI_WAIT_H_
+#endif  // TRITONRL_PARALLEL_MPI_WAIT_H_

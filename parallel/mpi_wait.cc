@@ -1,4 +1,4 @@
-#include "trainer/mpi_wait.h"
+#include "parallel/mpi_wait.h"
 
 #include <algorithm>
 

@@ -1,4 +1,4 @@
-#include "trainer/data_parallel.h"
+#include "parallel/data_parallel.h"
 
 #include <cuda_runtime_api.h>
 #include <mpi.h>
@@ -12,9 +12,9 @@
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "base/status.h"
-#include "trainer/gpu_collectives.h"
-#include "trainer/mpi_buckets.h"
-#include "trainer/mpi_wait.h"
+#include "parallel/gpu_collectives.h"
+#include "parallel/mpi_buckets.h"
+#include "parallel/mpi_wait.h"
 
 namespace tritonrl {
 
@@ -26,10 +26,16 @@ bool DataParallel::LaunchedByMpi() {
   return false;
 }
 
+struct DataParallel::Communicator {
+  MPI_Comm comm = MPI_COMM_WORLD;
+  bool own_mpi = false;  // MPI was initialised here and is finalised in the destructor
+};
+
+DataParallel::DataParallel(absl::Duration timeout) : timeout_(timeout) {}
+
 absl::StatusOr<std::unique_ptr<DataParallel>> DataParallel::Join(absl::Duration timeout) {
-  if (!LaunchedByMpi()) {
-    return std::unique_ptr<DataParallel>(new DataParallel(false, timeout));
-  }
+  std::unique_ptr<DataParallel> ranks(new DataParallel(timeout));
+  if (!LaunchedByMpi()) return ranks;
   int initialized = 0;
   MPI_Initialized(&initialized);
   if (!initialized) {
@@ -40,8 +46,9 @@ absl::StatusOr<std::unique_ptr<DataParallel>> DataParallel::Join(absl::Duration 
       return absl::FailedPreconditionError("this MPI library does not support threads");
     }
   }
+  ranks->comm_ = std::make_unique<Communicator>();
+  ranks->comm_->own_mpi = !initialized;
   MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
-  std::unique_ptr<DataParallel> ranks(new DataParallel(!initialized, timeout));
   MPI_Comm_rank(MPI_COMM_WORLD, &ranks->rank_);
   MPI_Comm_size(MPI_COMM_WORLD, &ranks->size_);
   MPI_Comm node;
@@ -49,39 +56,75 @@ absl::StatusOr<std::unique_ptr<DataParallel>> DataParallel::Join(absl::Duration 
   MPI_Comm_rank(node, &ranks->local_rank_);
   MPI_Comm_size(node, &ranks->local_size_);
   MPI_Comm_free(&node);
-  ranks->buckets_ = std::make_unique<MpiBuckets>(ranks->rank_, ranks->size_, timeout);
+  ranks->buckets_ =
+      std::make_unique<MpiBuckets>(MPI_COMM_WORLD, ranks->rank_, ranks->size_, timeout);
   return ranks;
 }
 
 DataParallel::~DataParallel() {
-  if (!own_mpi_) return;
+  if (comm_ == nullptr) return;
+  if (job_ != nullptr) {  // a group
+    if (!lost_ && Barrier().ok()) MPI_Comm_free(&comm_->comm);
+    return;
+  }
+  if (!comm_->own_mpi) return;
   // MPI_Finalize waits for all ranks without a deadline, so make sure they are there first.
   if (lost_ || !Barrier().ok()) Abort(1);
   MPI_Finalize();
 }
 
+absl::StatusOr<std::unique_ptr<DataParallel>> DataParallel::Group(const std::vector<int>& members) {
+  std::vector<bool> in(size_, false);
+  for (const int member : members) {
+    if (member < 0 || member >= size_ || in[member]) {
+      return absl::InvalidArgumentError(absl::StrCat("a group cannot have rank ", member, " of ",
+                                                     size_, " ranks, or has it twice"));
+    }
+    in[member] = true;
+  }
+  std::unique_ptr<DataParallel> group;
+  if (in[rank_]) {
+    group.reset(new DataParallel(timeout_));
+    const auto place = std::find(members.begin(), members.end(), rank_);
+    group->rank_ = static_cast<int>(place - members.begin());
+    group->size_ = static_cast<int>(members.size());
+    group->local_rank_ = local_rank_;
+    group->local_size_ = local_size_;
+    group->job_ = this;
+  }
+  if (size_ == 1) return group;
+  // MPI makes a communicator without a deadline, so make sure that all are there first.
+  RETURN_IF_ERROR(Barrier());
+  MPI_Comm comm = MPI_COMM_NULL;
+  const int code = MPI_Comm_split(comm_->comm, group == nullptr ? MPI_UNDEFINED : 0,
+                                  group == nullptr ? 0 : group->rank_, &comm);
+  if (code != MPI_SUCCESS) return Noted(MpiError(code, "making a group of ranks"));
+  if (group == nullptr) return group;
+  MPI_Comm_set_errhandler(comm, MPI_ERRORS_RETURN);
+  group->comm_ = std::make_unique<Communicator>();
+  group->comm_->comm = comm;
+  group->buckets_ = std::make_unique<MpiBuckets>(comm, group->rank_, group->size_, timeout_);
+  return group;
+}
+
 absl::Status DataParallel::Sum(std::span<double> values) {
   if (size_ == 1 || values.empty()) return absl::OkStatus();
-  const absl::Status status = AwaitMpi(
+  return Noted(AwaitMpi(
       [&](MPI_Request* request) {
         return MPI_Iallreduce(MPI_IN_PLACE, values.data(), static_cast<int>(values.size()),
-                              MPI_DOUBLE, MPI_SUM, MPI_COMM_WORLD, request);
+                              MPI_DOUBLE, MPI_SUM, comm_->comm, request);
       },
-      "a sum of statistics", rank_, timeout_);
-  lost_ |= !status.ok();
-  return status;
+      "a sum of statistics", rank_, timeout_));
 }
 
 absl::Status DataParallel::Max(std::span<double> values) {
   if (size_ == 1 || values.empty()) return absl::OkStatus();
-  const absl::Status status = AwaitMpi(
+  return Noted(AwaitMpi(
       [&](MPI_Request* request) {
         return MPI_Iallreduce(MPI_IN_PLACE, values.data(), static_cast<int>(values.size()),
-                              MPI_DOUBLE, MPI_MAX, MPI_COMM_WORLD, request);
+                              MPI_DOUBLE, MPI_MAX, comm_->comm, request);
       },
-      "a maximum of statistics", rank_, timeout_);
-  lost_ |= !status.ok();
-  return status;
+      "a maximum of statistics", rank_, timeout_));
 }
 
 absl::Status DataParallel::JoinGpus(at::Device device) {
@@ -113,6 +156,7 @@ BucketExchange* DataParallel::Exchange(const at::Tensor& full) const {
 
 absl::Status DataParallel::Noted(absl::Status status) {
   lost_ |= !status.ok();
+  if (job_ != nullptr) job_->lost_ |= lost_;
   return status;
 }
 
@@ -131,6 +175,13 @@ absl::Status DataParallel::AwaitReduce(const at::Tensor& full, int64_t bucket) {
 absl::Status DataParallel::GatherBucket(const ShardPlan& plan, int64_t bucket,
                                         const at::Tensor& full) {
   return Noted(Exchange(full)->Gather(plan, bucket, full));
+}
+
+absl::Status DataParallel::BroadcastBucket(const at::Tensor& part, int root) {
+  if (!part.is_contiguous() || part.nbytes() > std::numeric_limits<int>::max()) {
+    return absl::InternalError("broadcasts are of contiguous tensors below 2 GiB");
+  }
+  return Noted(Exchange(part)->Broadcast(part, root));
 }
 
 absl::Status DataParallel::FinishBuckets(const at::Tensor& full, const char* what) {
@@ -165,14 +216,12 @@ absl::StatusOr<std::vector<std::string>> DataParallel::AllGather(const std::stri
     return absl::ResourceExhaustedError("AllGather of more than 2 GiB");
   }
   std::string all(static_cast<size_t>(total), '\0');
-  const absl::Status status = AwaitMpi(
+  RETURN_IF_ERROR(Noted(AwaitMpi(
       [&](MPI_Request* request) {
         return MPI_Iallgatherv(text.data(), counts[rank_], MPI_BYTE, all.data(), counts.data(),
-                               offsets.data(), MPI_BYTE, MPI_COMM_WORLD, request);
+                               offsets.data(), MPI_BYTE, comm_->comm, request);
       },
-      "an exchange of records", rank_, timeout_);
-  lost_ |= !status.ok();
-  RETURN_IF_ERROR(status);
+      "an exchange of records", rank_, timeout_)));
   std::vector<std::string> texts;
   for (int r = 0; r < size_; ++r) texts.push_back(all.substr(offsets[r], counts[r]));
   return texts;
@@ -187,11 +236,8 @@ absl::Status DataParallel::Broadcast(std::string* text) {
 
 absl::Status DataParallel::Barrier() {
   if (size_ == 1) return absl::OkStatus();
-  const absl::Status status =
-      AwaitMpi([](MPI_Request* request) { return MPI_Ibarrier(MPI_COMM_WORLD, request); },
-               "a barrier", rank_, timeout_);
-  lost_ |= !status.ok();
-  return status;
+  return Noted(AwaitMpi([this](MPI_Request* request) { return MPI_Ibarrier(comm_->comm, request); },
+                        "a barrier", rank_, timeout_));
 }
 
 absl::StatusOr<bool> DataParallel::Any(bool flag) {
@@ -217,6 +263,7 @@ absl::Status DataParallel::Agree(const absl::Status& status) {
 }
 
 void DataParallel::Abort(int exit_code) {
+  if (job_ != nullptr) job_->Abort(exit_code);
   if (size_ > 1) MPI_Abort(MPI_COMM_WORLD, exit_code);
   std::_Exit(exit_code);
 }

@@ -1,4 +1,4 @@
-#include "trainer/shard_plan.h"
+#include "parallel/shard_plan.h"
 
 #include <gtest/gtest.h>
 

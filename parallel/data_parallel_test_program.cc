@@ -3,18 +3,21 @@
 // gpu_die, gpu_hang and gpu_window_hang:  mpirun -n 2 ./run data_parallel_test_program
 // gpu_collectives
 #include <ATen/ops/arange.h>
+#include <ATen/ops/full.h>
+#include <ATen/ops/ones.h>
 #include <ATen/ops/zeros.h>
 #include <signal.h>
 #include <unistd.h>
 
 #include <cstdio>
 #include <string>
+#include <vector>
 
 #include "absl/strings/match.h"
 #include "absl/time/clock.h"
 #include "base/status.h"
-#include "trainer/data_parallel.h"
-#include "trainer/main_support.h"
+#include "parallel/data_parallel.h"
+#include "parallel/exit_code.h"
 
 namespace tritonrl {
 namespace {
@@ -92,6 +95,35 @@ absl::Status Collectives(DataParallel* ranks) {
   return ranks->Barrier();
 }
 
+// Of three ranks the last and the first make a group, in this order, and work in it while the other
+// does something else; then all go on together.
+absl::Status Groups(DataParallel* ranks) {
+  RETURN_IF_ERROR(Expect(ranks->size() == 3, "three ranks"));
+  const auto twice = ranks->Group({0, 0});
+  RETURN_IF_ERROR(Expect(absl::IsInvalidArgument(twice.status()), "a rank that is there twice"));
+  ASSIGN_OR_RETURN(const auto group, ranks->Group({2, 0}));
+  RETURN_IF_ERROR(Expect((group != nullptr) == (ranks->rank() != 1), "who is in the group"));
+  if (group != nullptr) {
+    RETURN_IF_ERROR(Expect(group->size() == 2 && group->rank() == (ranks->rank() == 2 ? 0 : 1) &&
+                               group->local_rank() == ranks->local_rank(),
+                           "ranks of the group"));
+    ASSIGN_OR_RETURN(const auto texts, group->AllGather(std::to_string(ranks->rank())));
+    RETURN_IF_ERROR(Expect(texts == std::vector<std::string>({"2", "0"}), "AllGather of a group"));
+    const at::Tensor numbers = at::arange(1000, at::kBFloat16).add_(ranks->rank());
+    RETURN_IF_ERROR(group->BroadcastBucket(numbers, 0));
+    RETURN_IF_ERROR(group->FinishBuckets(numbers, "a broadcast"));
+    RETURN_IF_ERROR(
+        Expect(numbers.equal(at::arange(1000, at::kBFloat16).add_(2)), "BroadcastBucket"));
+  }
+  const at::Tensor all = at::full({10}, ranks->rank(), at::kLong);
+  RETURN_IF_ERROR(ranks->BroadcastBucket(all, 1));
+  RETURN_IF_ERROR(Expect(all.equal(at::ones({10}, at::kLong)), "BroadcastBucket of all"));
+  ASSIGN_OR_RETURN(const auto alone, ranks->Group({1}));
+  if (alone != nullptr) RETURN_IF_ERROR(Expect(alone->size() == 1, "a group of one"));
+  std::printf("rank %d of %d ok\n", ranks->rank(), ranks->size());
+  return absl::OkStatus();
+}
+
 // Rank 1 fails in its own way while rank 0 waits for it.
 absl::Status LoseARank(DataParallel* ranks, const std::string& what, at::Device device) {
   if (ranks->rank() == 1) {
@@ -151,6 +183,8 @@ int Main(const std::string& what) {
     status = OnGpus(what, ranks->get());
   } else if (what == "collectives") {
     status = Collectives(ranks->get());
+  } else if (what == "groups") {
+    status = Groups(ranks->get());
   } else {
     status = LoseARank(ranks->get(), what, at::kCPU);
   }

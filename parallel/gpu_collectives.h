@@ -1,8 +1,8 @@
-// Sums and exchanges between the GPUs of the ranks of a job, over NCCL. Every operation has a
-// deadline: a rank that died or hangs ends it with a message, though its kernel would wait for
-// ever.
-#ifndef TRITONRL_TRAINER_GPU_COLLECTIVES_H_
-#define TRITONRL_TRAINER_GPU_COLLECTIVES_H_
+// Sums, exchanges and broadcasts between the GPUs of the ranks of a job, over NCCL. Every operation
+// has a deadline: a rank that died or hangs ends it with a message, though its kernel would wait
+// for ever.
+#ifndef TRITONRL_PARALLEL_GPU_COLLECTIVES_H_
+#define TRITONRL_PARALLEL_GPU_COLLECTIVES_H_
 
 #include <ATen/core/Tensor.h>
 #include <ATen/cuda/CUDAEvent.h>
@@ -17,8 +17,8 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
-#include "trainer/bucket_exchange.h"
-#include "trainer/shard_plan.h"
+#include "parallel/bucket_exchange.h"
+#include "parallel/shard_plan.h"
 
 namespace tritonrl {
 
@@ -46,6 +46,7 @@ class GpuCollectives : public BucketExchange {
                       const at::Tensor& local, bool add) override;
   absl::Status AwaitReduce(int64_t bucket) override;
   absl::Status Gather(const ShardPlan& plan, int64_t bucket, const at::Tensor& full) override;
+  absl::Status Broadcast(const at::Tensor& part, int root) override;
   absl::Status Finish(const char* what) override;
 
  private:
@@ -71,4 +72,4 @@ class GpuCollectives : public BucketExchange {
 
 }  // namespace tritonrl
 
-#endif  // TRITONRL_TRAINER_GPU_COLLECTIVES_H_
+#endif  // TRITONRL_PARALLEL_GPU_COLLECTIVES_H_

@@ -1,7 +1,8 @@
-// The ranks of an MPI job that train one policy together. Every collective operation has a
-// deadline: a rank that died or hangs ends the job with a message, never in silence.
-#ifndef TRITONRL_TRAINER_DATA_PARALLEL_H_
-#define TRITONRL_TRAINER_DATA_PARALLEL_H_
+// The ranks of an MPI job that train one policy together, or generate for it. Every collective
+// operation has a deadline: a rank that died or hangs ends the job with a message, never in
+// silence.
+#ifndef TRITONRL_PARALLEL_DATA_PARALLEL_H_
+#define TRITONRL_PARALLEL_DATA_PARALLEL_H_
 
 #include <ATen/core/Tensor.h>
 
@@ -13,8 +14,8 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
-#include "trainer/bucket_exchange.h"
-#include "trainer/shard_plan.h"
+#include "parallel/bucket_exchange.h"
+#include "parallel/shard_plan.h"
 
 namespace tritonrl {
 
@@ -25,7 +26,7 @@ class DataParallel {
   // Joins the job when an MPI launcher (mpirun, srun --mpi=pmix) started this process, else makes a
   // world of one. `timeout` is the deadline of each collective operation.
   static absl::StatusOr<std::unique_ptr<DataParallel>> Join(absl::Duration timeout);
-  // Waits for the other ranks (up to the deadline) and leaves the job.
+  // Waits for the other ranks (up to the deadline) and leaves the job or the group.
   ~DataParallel();
   DataParallel(const DataParallel&) = delete;
   DataParallel& operator=(const DataParallel&) = delete;
@@ -37,6 +38,12 @@ class DataParallel {
   // Ranks on this machine: they share its cores.
   int local_size() const { return local_size_; }
   bool is_root() const { return rank_ == 0; }
+
+  // A group of ranks with operations of its own, beside those of this job: called by all ranks
+  // together, with the same numbers, each once. The n-th of them is the group's rank n; it gets the
+  // group, which must end before this object, and the others get null. local_rank() stays that of
+  // the job. InvalidArgument: a number that is no rank, or is there twice.
+  absl::StatusOr<std::unique_ptr<DataParallel>> Group(const std::vector<int>& members);
 
   // Element-wise over all ranks, in place; the same bits on every rank.
   absl::Status Sum(std::span<double> values);
@@ -51,6 +58,7 @@ class DataParallel {
                             const at::Tensor& local, bool add = false);
   absl::Status AwaitReduce(const at::Tensor& full, int64_t bucket);
   absl::Status GatherBucket(const ShardPlan& plan, int64_t bucket, const at::Tensor& full);
+  absl::Status BroadcastBucket(const at::Tensor& part, int root);
   absl::Status FinishBuckets(const at::Tensor& full, const char* what);
   // What all ranks keep, into `full` on every rank; both of one type, of any.
   absl::Status GatherShards(const ShardPlan& plan, const at::Tensor& local, const at::Tensor& full);
@@ -79,19 +87,21 @@ class DataParallel {
   // Remembers that a collective failed.
   absl::Status Noted(absl::Status status);
 
-  DataParallel(bool own_mpi, absl::Duration timeout) : own_mpi_(own_mpi), timeout_(timeout) {}
+  struct Communicator;
+  explicit DataParallel(absl::Duration timeout);
 
   int rank_ = 0;
   int size_ = 1;
   int local_rank_ = 0;
   int local_size_ = 1;
-  bool own_mpi_;       // MPI was initialised here and is finalised in the destructor
   bool lost_ = false;  // a collective failed: the others may never answer again
   absl::Duration timeout_;
+  DataParallel* job_ = nullptr;              // whose group this is; null: the whole job
+  std::unique_ptr<Communicator> comm_;       // null with one process
   std::unique_ptr<BucketExchange> buckets_;  // through host memory; null with one process
   std::unique_ptr<BucketExchange> gpus_;     // from GPU to GPU, once they have joined
 };
 
 }  // namespace tritonrl
 
-#endif  // TRITONRL_TRAINER_DATA_PARALLEL_H_
+#endif  // TRITONRL_PARALLEL_DATA_PARALLEL_H_

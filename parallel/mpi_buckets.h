@@ -1,29 +1,34 @@
 // Buckets through host memory, by MPI: what ranks without GPUs of their own use.
-#ifndef TRITONRL_TRAINER_MPI_BUCKETS_H_
-#define TRITONRL_TRAINER_MPI_BUCKETS_H_
+#ifndef TRITONRL_PARALLEL_MPI_BUCKETS_H_
+#define TRITONRL_PARALLEL_MPI_BUCKETS_H_
+
+#include <mpi.h>
 
 #include "absl/time/time.h"
-#include "trainer/bucket_exchange.h"
+#include "parallel/bucket_exchange.h"
 
 namespace tritonrl {
 
 // Each operation is done when its call returns. `timeout` is the deadline of each.
 class MpiBuckets : public BucketExchange {
  public:
-  MpiBuckets(int rank, int size, absl::Duration timeout)
-      : rank_(rank), size_(size), timeout_(timeout) {}
+  // `comm`, in which this process is number `rank` of `size`, must outlive this object.
+  MpiBuckets(MPI_Comm comm, int rank, int size, absl::Duration timeout)
+      : comm_(comm), rank_(rank), size_(size), timeout_(timeout) {}
 
   absl::Status Reduce(const ShardPlan& plan, int64_t bucket, const at::Tensor& full,
                       const at::Tensor& local, bool add) override;
   absl::Status AwaitReduce(int64_t bucket) override { return absl::OkStatus(); }
   absl::Status Gather(const ShardPlan& plan, int64_t bucket, const at::Tensor& full) override;
+  absl::Status Broadcast(const at::Tensor& part, int root) override;
   absl::Status Finish(const char* what) override { return absl::OkStatus(); }
 
  private:
+  const MPI_Comm comm_;
   const int rank_, size_;
   const absl::Duration timeout_;
 };
 
 }  // namespace tritonrl
 
-#endif  // TRITONRL_TRAINER_MPI_BUCKETS_H_
+#endif  // TRITONRL_PARALLEL_MPI_BUCKETS_H_

@@ -1,6 +1,6 @@
 // Exceptions of LibTorch become a Status where they enter.
-#ifndef TRITONRL_TRAINER_TORCH_STATUS_H_
-#define TRITONRL_TRAINER_TORCH_STATUS_H_
+#ifndef TRITONRL_MODEL_TORCH_STATUS_H_
+#define TRITONRL_MODEL_TORCH_STATUS_H_
 
 #include <c10/util/Exception.h>
 
@@ -37,4 +37,4 @@ absl::Status CatchTorch(const std::string& what, const std::string& out_of_memor
 
 }  // namespace tritonrl
 
-#endif  // TRITONRL_TRAINER_TORCH_STATUS_H_
+#endif  // TRITONRL_MODEL_TORCH_STATUS_H_

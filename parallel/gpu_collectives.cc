@@ -1,4 +1,4 @@
-#include "trainer/gpu_collectives.h"
+#include "parallel/gpu_collectives.h"
 
 #include <ATen/ops/empty.h>
 #include <ATen/ops/zeros.h>
@@ -195,6 +195,14 @@ absl::Status GpuCollectives::Gather(const ShardPlan& plan, int64_t bucket, const
                         "the exchange of weights", absl::Now() + options_.timeout));
   if (!equal) place.copy_(receive.narrow(0, 0, range.size()));
   return absl::OkStatus();
+}
+
+absl::Status GpuCollectives::Broadcast(const at::Tensor& part, int root) {
+  RETURN_IF_ERROR(Follow());
+  const c10::cuda::CUDAStreamGuard guard(stream_);
+  void* data = part.mutable_data_ptr();
+  return Check(ncclBroadcast(data, data, part.nbytes(), ncclUint8, root, comm_, stream_.stream()),
+               "the broadcast of weights", absl::Now() + options_.timeout);
 }
 
 }  // namespace tritonrl

@@ -1,14 +1,14 @@
 // Buckets of flat buffers (shard_plan.h) between the ranks of a job: summed into what each keeps,
-// and gathered from it.
-#ifndef TRITONRL_TRAINER_BUCKET_EXCHANGE_H_
-#define TRITONRL_TRAINER_BUCKET_EXCHANGE_H_
+// gathered from it, and sent from one rank to all others.
+#ifndef TRITONRL_PARALLEL_BUCKET_EXCHANGE_H_
+#define TRITONRL_PARALLEL_BUCKET_EXCHANGE_H_
 
 #include <ATen/core/Tensor.h>
 
 #include <cstdint>
 
 #include "absl/status/status.h"
-#include "trainer/shard_plan.h"
+#include "parallel/shard_plan.h"
 
 namespace tritonrl {
 
@@ -30,10 +30,13 @@ class BucketExchange {
   // Each rank's own piece of a bucket of `full` ([flat_size], of any type) to all the others, in
   // place.
   virtual absl::Status Gather(const ShardPlan& plan, int64_t bucket, const at::Tensor& full) = 0;
+  // Rank `root`'s elements of `part` (contiguous, of any type, below 2 GiB) to all the others, in
+  // place.
+  virtual absl::Status Broadcast(const at::Tensor& part, int root) = 0;
   // Until all that was begun is done; the current stream sees it. `what` names it in an error.
   virtual absl::Status Finish(const char* what) = 0;
 };
 
 }  // namespace tritonrl
 
-#endif  // TRITONRL_TRAINER_BUCKET_EXCHANGE_H_
+#endif  // TRITONRL_PARALLEL_BUCKET_EXCHANGE_H_

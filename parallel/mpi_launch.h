@@ -1,6 +1,6 @@
 // How tests start a program under mpirun on this machine.
-#ifndef TRITONRL_TRAINER_MPI_LAUNCH_H_
-#define TRITONRL_TRAINER_MPI_LAUNCH_H_
+#ifndef TRITONRL_PARALLEL_MPI_LAUNCH_H_
+#define TRITONRL_PARALLEL_MPI_LAUNCH_H_
 
 #include <string>
 #include <utility>
@@ -32,4 +32,4 @@ inline std::vector<std::pair<std::string, std::string>> MpiTestEnvironment() {
 
 }  // namespace tritonrl
 
-#endif  // TRITONRL_TRAINER_MPI_LAUNCH_H_
+#endif  // TRITONRL_PARALLEL_MPI_LAUNCH_H_

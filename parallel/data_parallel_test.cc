@@ -1,6 +1,6 @@
 // Runs data_parallel_test_program under mpirun: sums, exchanges, and what happens when a rank dies
 // or hangs.
-#include "trainer/data_parallel.h"
+#include "parallel/data_parallel.h"
 
 #include <string>
 #include <vector>
@@ -9,18 +9,18 @@
 #include "base/runfiles.h"
 #include "base/subprocess.h"
 #include "gtest/gtest.h"
-#include "trainer/mpi_launch.h"
+#include "parallel/mpi_launch.h"
 
 namespace tritonrl {
 namespace {
 
-CommandResult Launch(const std::string& what) {
-  const auto program = Runfile("trainer/data_parallel_test_program");
+CommandResult Launch(const std::string& what, int ranks = 2) {
+  const auto program = Runfile("parallel/data_parallel_test_program");
   EXPECT_TRUE(program.ok()) << program.status();
   RunCommandOptions options;
   options.timeout = absl::Seconds(100);
   options.env = MpiTestEnvironment();
-  const auto result = RunCommand(MpirunCommand(2, {*program, what}), options);
+  const auto result = RunCommand(MpirunCommand(ranks, {*program, what}), options);
   EXPECT_TRUE(result.ok()) << result.status();
   EXPECT_FALSE(result->timed_out) << result->err;
   return *result;
@@ -43,6 +43,14 @@ TEST(DataParallel, SumsAndExchangesOverTwoRanks) {
   EXPECT_EQ(result.exit_code, 0) << result.out << result.err;
   EXPECT_NE(result.out.find("rank 0 of 2 ok"), std::string::npos) << result.out;
   EXPECT_NE(result.out.find("rank 1 of 2 ok"), std::string::npos) << result.out;
+}
+
+TEST(DataParallel, AGroupOfRanksWorksBesideTheOthers) {
+  const CommandResult result = Launch("groups", 3);
+  EXPECT_EQ(result.exit_code, 0) << result.out << result.err;
+  for (const char* rank : {"rank 0 of 3 ok", "rank 1 of 3 ok", "rank 2 of 3 ok"}) {
+    EXPECT_NE(result.out.find(rank), std::string::npos) << result.out;
+  }
 }
 
 TEST(DataParallel, ADeadRankEndsTheJob) {

@@ -1,19 +1,15 @@
 // Which rank keeps which part of the flat parameter buffers (model/weights.h): the optimizer's
 // state is spread over the ranks, as in ZeRO (Rajbhandari et al., "ZeRO: memory optimizations
 // toward training trillion parameter models", 2020).
-#ifndef TRITONRL_TRAINER_SHARD_PLAN_H_
-#define TRITONRL_TRAINER_SHARD_PLAN_H_
+#ifndef TRITONRL_PARALLEL_SHARD_PLAN_H_
+#define TRITONRL_PARALLEL_SHARD_PLAN_H_
 
 #include <cstdint>
 #include <vector>
 
-namespace tritonrl {
+#include "parallel/flat_range.h"
 
-// Elements [begin, end) of a flat buffer.
-struct FlatRange {
-  int64_t begin = 0, end = 0;
-  int64_t size() const { return end - begin; }
-};
+namespace tritonrl {
 
 // The flat buffer is cut into buckets, each bucket into one piece for every rank, all of one size
 // (a multiple of 64 elements) but the last ones of a bucket, which may be shorter or empty. A rank
@@ -53,4 +49,4 @@ class ShardPlan {
 
 }  // namespace tritonrl
 
-#endif  // TRITONRL_TRAINER_SHARD_PLAN_H_
+#endif  // TRITONRL_PARALLEL_SHARD_PLAN_H_

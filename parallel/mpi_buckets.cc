@@ -1,11 +1,11 @@
-#include "trainer/mpi_buckets.h"
+#include "parallel/mpi_buckets.h"
 
 #include <ATen/ops/empty.h>
 
 #include <vector>
 
 #include "base/status.h"
-#include "trainer/mpi_wait.h"
+#include "parallel/mpi_wait.h"
 
 namespace tritonrl {
 
@@ -19,7 +19,7 @@ absl::Status MpiBuckets::Reduce(const ShardPlan& plan, int64_t bucket, const at:
   RETURN_IF_ERROR(AwaitMpi(
       [&](MPI_Request* request) {
         return MPI_Ireduce_scatter(all.const_data_ptr(), mine.mutable_data_ptr(), counts.data(),
-                                   MPI_FLOAT, MPI_SUM, MPI_COMM_WORLD, request);
+                                   MPI_FLOAT, MPI_SUM, comm_, request);
       },
       "the sum of gradients", rank_, timeout_));
   const at::Tensor place = local.narrow(0, plan.LocalOffset(bucket, rank_), counts[rank_]);
@@ -45,10 +45,22 @@ absl::Status MpiBuckets::Gather(const ShardPlan& plan, int64_t bucket, const at:
   RETURN_IF_ERROR(AwaitMpi(
       [&](MPI_Request* request) {
         return MPI_Iallgatherv(MPI_IN_PLACE, 0, MPI_DATATYPE_NULL, all.mutable_data_ptr(),
-                               counts.data(), offsets.data(), MPI_BYTE, MPI_COMM_WORLD, request);
+                               counts.data(), offsets.data(), MPI_BYTE, comm_, request);
       },
       "the exchange of weights", rank_, timeout_));
   if (!part.is_cpu()) part.copy_(all);
+  return absl::OkStatus();
+}
+
+absl::Status MpiBuckets::Broadcast(const at::Tensor& part, int root) {
+  const at::Tensor all = part.cpu();  // the same memory where it is the host's
+  RETURN_IF_ERROR(AwaitMpi(
+      [&](MPI_Request* request) {
+        return MPI_Ibcast(all.mutable_data_ptr(), static_cast<int>(all.nbytes()), MPI_BYTE, root,
+                          comm_, request);
+      },
+      "the broadcast of weights", rank_, timeout_));
+  if (!part.is_cpu() && rank_ != root) part.copy_(all);
   return absl::OkStatus();
 }
 

@@ -1,0 +1,66 @@
+#include "rollout/ngram_guesser.h"
+
+#include <algorithm>
+
+namespace tritonrl {
+
+NgramGuesser::NgramGuesser(std::span<const int32_t> prompt, int samples, int max_guesses)
+    : max_guesses_(max_guesses), streams_(1), samples_(samples) {
+  // The prompt is a stream that is appended to like any other.
+  streams_[0].reserve(prompt.size());
+  for (const int32_t token : prompt) Append(-1, token);
+  const size_t last = std::min<size_t>(prompt.size(), kOrders[0]);
+  const std::span<const int32_t> end = prompt.last(last);
+  for (int i = 0; i < samples; ++i) streams_.emplace_back(end.begin(), end.end());
+}
+
+uint64_t NgramGuesser::Key(const std::vector<int32_t>& stream, int order) {
+  uint64_t key = 0;
+  for (size_t i = stream.size() - kOrders[order]; i < stream.size(); ++i) {
+    key = (key ^ static_cast<uint32_t>(stream[i])) * 0x9E3779B97F4A7C15u;
+    key ^= key >> 29;
+  }
+  return key;
+}
+
+void NgramGuesser::Append(int sample, int32_t token) {
+  std::vector<int32_t>& stream = streams_[sample + 1];
+  const Place place = {sample + 1, static_cast<int32_t>(stream.size())};
+  for (size_t order = 0; order < kOrders.size(); ++order) {
+    if (stream.size() < static_cast<size_t>(kOrders[order])) continue;
+    places_[order][Key(stream, static_cast<int>(order))] = place;
+  }
+  stream.push_back(token);
+}
+
+std::vector<int32_t> NgramGuesser::Guess(int sample) {
+  Sample& state = samples_[sample];
+  if (state.rest > 0) {
+    --state.rest;
+    return {};
+  }
+  const std::vector<int32_t>& stream = streams_[sample + 1];
+  for (size_t order = 0; order < kOrders.size(); ++order) {
+    if (stream.size() < static_cast<size_t>(kOrders[order])) continue;
+    const auto it = places_[order].find(Key(stream, static_cast<int>(order)));
+    if (it == places_[order].end()) continue;
+    const std::vector<int32_t>& from = streams_[it->second.stream];
+    const auto begin = from.begin() + it->second.next;
+    const auto count = std::min<std::ptrdiff_t>(from.end() - begin, state.most);
+    return {begin, begin + count};
+  }
+  return {};
+}
+
+void NgramGuesser::Told(int sample, int guessed, int right) {
+  if (guessed == 0) return;
+  Sample& state = samples_[sample];
+  if (right == guessed) {
+    state.most = std::min(max_guesses_, std::max(state.most, 2 * guessed));
+  } else {
+    state.most = std::min(max_guesses_, right + 2);
+    if (right == 0) state.rest = kRest;
+  }
+}
+
+}  // namespace tritonrl

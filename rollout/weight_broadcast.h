@@ -1,0 +1,106 @@
+// Weights from the rank that learns to engines on other ranks.
+#ifndef TRITONRL_ROLLOUT_WEIGHT_BROADCAST_H_
+#define TRITONRL_ROLLOUT_WEIGHT_BROADCAST_H_
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/time/time.h"
+#include "model/weights.h"
+#include "parallel/data_parallel.h"
+#include "parallel/shard_plan.h"
+#include "rollout/engine.h"
+#include "rollout/weight_update.h"
+
+namespace tritonrl {
+
+// Where the time of an update went.
+struct WeightUpdateTimes {
+  int64_t bytes = 0;         // that each receiver got
+  absl::Duration agreement;  // until all ranks were ready, whatever kept them
+  absl::Duration transfer;   // from then until everything had arrived
+  absl::Duration comparison;
+};
+
+struct ReceiveOptions {
+  // The version that must come; none: any.
+  std::optional<uint64_t> expected;
+  // Samples that are being generated pause, and what they have computed is treated so
+  // (Engine::PauseForWeightUpdate); none: there must be no such samples.
+  std::optional<Engine::OldCache> pause;
+};
+
+// Rank 0 of a group of ranks sends, the others receive. Bytes go straight from one flat buffer into
+// the others, from GPU to GPU (NCCL, on a stream of its own) where the group has joined its GPUs
+// (DataParallel::JoinGpus), else through host memory (MPI). All waiting has the group's deadline.
+// Used by the thread that joined the job. After an error of the group no later update can succeed.
+class WeightBroadcast {
+ public:
+  // Called by all ranks of `group` (which must outlive this object) together, each with the weights
+  // that are sent or overwritten. Pieces that travel have at most `bucket_elements` (a multiple of
+  // 64, at most 2 GiB; rank 0's counts). InvalidArgument on every rank if shapes, types or kinds of
+  // device differ.
+  static absl::StatusOr<std::unique_ptr<WeightBroadcast>> Join(
+      std::shared_ptr<Weights> weights, DataParallel* group,
+      int64_t bucket_elements = ShardPlan::kBucketElements);
+  WeightBroadcast(const WeightBroadcast&) = delete;
+  WeightBroadcast& operator=(const WeightBroadcast&) = delete;
+
+  // On rank 0, an update in three parts, so that it can begin while the last weights are still
+  // being made. Begin waits until all engines are ready for it. `changed`: names of the parameters
+  // that travel; none: all; an empty list: only the version. Errors before anything was sent:
+  // InvalidArgument, an unknown name; that of a rank whose engine was not ready, with its number.
+  absl::Status Begin(uint64_t version,
+                     const std::optional<std::vector<std::string>>& changed = std::nullopt);
+  // Begins to send the pieces that end at or before element `end` of the flat buffer: after what
+  // the current stream has been given, beside what it is given from then on.
+  absl::Status SendUpTo(int64_t end);
+  // Sends what is left, and waits until all ranks have it and have compared it. Until then the
+  // weights must stay as they were when they were sent. DataLoss on every rank if one has others.
+  absl::Status End();
+  // All three at once.
+  absl::Status Send(uint64_t version,
+                    const std::optional<std::vector<std::string>>& changed = std::nullopt);
+
+  // On the other ranks: waits for an update, writes it into the weights, which `engine` shares,
+  // between its BeginWeightUpdate (or PauseForWeightUpdate) and EndWeightUpdate(version), and gives
+  // the version. Errors before anything was written, on every rank and with the number of the rank
+  // that has them, leave the engine as it was: FailedPrecondition for samples that are being
+  // generated, or another version than `expected`. After any later one the engine stays in its
+  // update, for its weights are of no version then.
+  absl::StatusOr<uint64_t> Receive(Engine* engine, const ReceiveOptions& options = {});
+
+  // Of the last update that ended well.
+  const WeightUpdateTimes& times() const { return times_; }
+
+ private:
+  WeightBroadcast(std::shared_ptr<Weights> weights, DataParallel* group, int64_t bucket_elements)
+      : weights_(std::move(weights)), group_(group), bucket_elements_(bucket_elements) {}
+
+  void BeginUpdate(WeightUpdate update);
+  // What rank 0 announces, once `engine` and all others are ready for it.
+  absl::StatusOr<WeightUpdate> Await(Engine* engine, const ReceiveOptions& options);
+  // Begins to send or to receive the pieces up to element `end`.
+  absl::Status TravelUpTo(int64_t end);
+  // Waits for them and compares what all ranks have.
+  absl::Status Arrive();
+
+  const std::shared_ptr<Weights> weights_;
+  DataParallel* const group_;
+  const int64_t bucket_elements_;
+  uint64_t version_ = 0;                // of these weights; 0 before the first update
+  std::optional<WeightUpdate> update_;  // under way
+  size_t begun_ = 0;                    // of its pieces
+  absl::Time began_, agreed_;
+  WeightUpdateTimes times_;
+};
+
+}  // namespace tritonrl
+
+#endif  // TRITONRL_ROLLOUT_WEIGHT_BROADCAST_H_
