@@ -31,6 +31,7 @@ using nlohmann::json;
 
 constexpr int kTokens = 220;
 constexpr int64_t kVocabulary = 101;
+constexpr int kGuesses = 5;
 constexpr int64_t kPromptTokens[] = {1, 6, 16, 47, 100, 171};
 constexpr int kSamples[] = {1, 3, 2, 1, 2, 1};
 // Both sides compute in fp32 and round differently: the most that their log-probabilities may be
@@ -113,16 +114,19 @@ std::vector<GenerateRequest> Requests(const Case& c) {
   return requests;
 }
 
-// Greedy samples of each request. The prompts come in chunks, and the cache has 40 pages, of which
-// one sample takes up to 25.
+// Greedy samples of each request; with max_guesses above 0 by speculative decoding. The prompts
+// come in chunks, and the cache has 40 pages, of which one sample takes up to 25.
 Samples Generate(const std::shared_ptr<Weights>& weights,
-                 const std::vector<GenerateRequest>& requests) {
+                 const std::vector<GenerateRequest>& requests, int max_guesses) {
   EngineOptions options;
   options.max_running = 9;
   options.max_step_tokens = 33;
   options.cache_bytes = 40 * PagedCache::PageBytes(weights->config(), at::kFloat);
   options.cpu_threads = 2;
-  const std::unique_ptr<Engine> engine = MakeBatchedEngine(weights, options).value();
+  BatchedEngine::Options batching;
+  batching.max_guesses = max_guesses;
+  batching.always_guess = true;
+  const std::unique_ptr<Engine> engine = MakeBatchedEngine(weights, options, batching).value();
   for (const GenerateRequest& request : requests) EXPECT_TRUE(engine->Submit(request).ok());
   Samples samples;
   while (engine->Outstanding() > 0) {
@@ -134,6 +138,7 @@ Samples Generate(const std::shared_ptr<Weights>& weights,
     if (sample->request_id < 100) samples[sample->request_id].push_back(*std::move(sample));
   }
   EXPECT_GT(engine->Stats().preemptions, 0);
+  if (max_guesses > 0) EXPECT_GT(engine->Stats().guessed_right, 100);
   return samples;
 }
 
@@ -188,13 +193,14 @@ class GreedyPeerTest : public testing::Test {
 
 TEST_F(GreedyPeerTest, SameTokensAndLogProbsAsTransformers) {
   json jobs = json::array();
-  std::vector<Samples> full, stopped;
+  std::vector<Samples> full, guessed, stopped;
   for (const Case& c : Cases()) {
     const std::string folder = JoinPath(root_, c.name);
     const std::shared_ptr<Weights> weights = RandomWeights(c);
     ASSERT_TRUE(weights->Save(folder, at::kFloat, int64_t{1} << 40).ok());
     std::vector<GenerateRequest> requests = Requests(c);
-    full.push_back(Generate(weights, requests));
+    full.push_back(Generate(weights, requests, 0));
+    guessed.push_back(Generate(weights, requests, kGuesses));
     json runs = json::array();
     for (size_t i = 0; i < std::size(kPromptTokens); ++i) {
       runs.push_back({{"prompt", requests[i].prompt}, {"stop_ids", json::array()}});
@@ -203,7 +209,7 @@ TEST_F(GreedyPeerTest, SameTokensAndLogProbsAsTransformers) {
       requests[i].sampling.stop_ids = {LatestNewToken(full.back()[i][0].tokens)};
       runs.push_back({{"prompt", requests[i].prompt}, {"stop_ids", requests[i].sampling.stop_ids}});
     }
-    stopped.push_back(Generate(weights, requests));
+    stopped.push_back(Generate(weights, requests, kGuesses));
     jobs.push_back({{"model", folder}, {"tokens", kTokens}, {"runs", runs}});
   }
   const json peer = AskPeer(jobs);
@@ -212,9 +218,11 @@ TEST_F(GreedyPeerTest, SameTokensAndLogProbsAsTransformers) {
     for (size_t i = 0; i < std::size(kPromptTokens); ++i) {
       SCOPED_TRACE(absl::StrCat("prompt of ", kPromptTokens[i], " tokens"));
       ASSERT_EQ(full[c][i].size(), kSamples[i]);
+      ASSERT_EQ(guessed[c][i].size(), kSamples[i]);
       ASSERT_EQ(stopped[c][i].size(), kSamples[i]);
       EXPECT_EQ(full[c][i][0].tokens.size(), kTokens);
       ExpectSame(full[c][i], peer[c][i]);
+      ExpectSame(guessed[c][i], peer[c][i]);
       ExpectSame(stopped[c][i], peer[c][i + std::size(kPromptTokens)]);
       EXPECT_EQ(stopped[c][i][0].finish_reason, FinishReason::kStop);
     }
@@ -232,8 +240,8 @@ TEST(GreedyAnswers, ASlightlyOtherRopeChangesThem) {
     SCOPED_TRACE(c.name);
     Case other = c;
     other.config.rope_theta *= 1.001;
-    const Samples expected = Generate(RandomWeights(c), Requests(c));
-    const Samples samples = Generate(RandomWeights(other), Requests(c));
+    const Samples expected = Generate(RandomWeights(c), Requests(c), 0);
+    const Samples samples = Generate(RandomWeights(other), Requests(c), 0);
     int same = 0;
     for (const auto& [id, group] : samples) {
       same += group[0].tokens == expected.at(id)[0].tokens ? 1 : 0;

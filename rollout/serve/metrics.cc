@@ -35,6 +35,10 @@ void AppendEngineStats(const EngineStats& stats, std::string* text) {
               "Computed again for want of memory.", stats.recomputed_tokens, text);
   AppendValue("tritonrl_engine_shared_tokens_total", "counter",
               "Of prompts, that the answers of a prompt had in common.", stats.shared_tokens, text);
+  AppendValue("tritonrl_engine_guessed_tokens_total", "counter",
+              "Passed through the model as guesses.", stats.guessed_tokens, text);
+  AppendValue("tritonrl_engine_guessed_right_total", "counter", "Guesses that were drawn.",
+              stats.guessed_right, text);
   AppendValue("tritonrl_engine_cache_pages", "gauge", "Of the KV cache.", stats.num_pages, text);
   AppendValue("tritonrl_engine_cache_pages_peak", "gauge", "Most that were in use at one time.",
               stats.peak_pages, text);

@@ -38,6 +38,8 @@ ABSL_FLAG(int64_t, cache_bytes, 0, "Memory for keys and values; 0: what suits th
 ABSL_FLAG(int, max_step_tokens, 0,
           "Most tokens that the engine computes at once, of prompts and answers; 0: what suits.");
 ABSL_FLAG(int64_t, max_length, 0, "Most tokens of prompt and answer together; 0: the model's.");
+ABSL_FLAG(int, max_guesses, 0,
+          "Most tokens guessed at a time by speculative decoding, while it pays; 0: none.");
 ABSL_FLAG(int, threads, 0, "Threads on the CPU; 0: all.");
 ABSL_FLAG(std::string, host, "127.0.0.1", "Address to listen on; other than loopback needs a key.");
 ABSL_FLAG(int, port, 8000, "0: any free one, which is printed.");
@@ -77,9 +79,11 @@ absl::StatusOr<ServerOptions> OptionsFromFlags() {
     return absl::InvalidArgumentError("--max_body_bytes must be 1 to 1 GiB");
   }
   if (options.max_tokens_limit < 0 || !(absl::GetFlag(FLAGS_drain_seconds) >= 0) ||
-      absl::GetFlag(FLAGS_max_running) < 0 || absl::GetFlag(FLAGS_max_length) < 0) {
+      absl::GetFlag(FLAGS_max_running) < 0 || absl::GetFlag(FLAGS_max_guesses) < 0 ||
+      absl::GetFlag(FLAGS_max_length) < 0) {
     return absl::InvalidArgumentError(
-        "--max_tokens_limit, --drain_seconds, --max_running and --max_length must not be below 0");
+        "--max_tokens_limit, --drain_seconds, --max_running, --max_guesses and --max_length must "
+        "not be below 0");
   }
   for (const absl::Duration timeout :
        {options.request_timeout, options.http.read_timeout, options.http.write_timeout}) {
@@ -167,7 +171,8 @@ absl::Status Run() {
   engine_options.max_step_tokens = absl::GetFlag(FLAGS_max_step_tokens);
   engine_options.cpu_threads = absl::GetFlag(FLAGS_threads);
   ASSIGN_OR_RETURN(const std::unique_ptr<Engine> engine,
-                   MakeBatchedEngine(model.weights, engine_options));
+                   MakeBatchedEngine(model.weights, engine_options,
+                                     {.max_guesses = absl::GetFlag(FLAGS_max_guesses)}));
   const int at_once = engine_options.max_running;
   const std::string line =
       absl::StrCat(served.name, " on ", device.str(), ", context ", served.context,
