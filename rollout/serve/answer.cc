@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
 #include "base/file.h"
 #include "base/status.h"
@@ -36,6 +37,10 @@ absl::Status WaitForEvents(int event_fd, int socket, absl::Time deadline) {
   }
 }
 
+bool Holds(const std::vector<int32_t>& ids, int32_t id) {
+  return std::find(ids.begin(), ids.end(), id) != ids.end();
+}
+
 }  // namespace
 
 Answer::Answer(AnswerSpec spec, const Tokenizer& tokenizer, std::unique_ptr<Generation> generation,
@@ -46,13 +51,16 @@ Answer::Answer(AnswerSpec spec, const Tokenizer& tokenizer, std::unique_ptr<Gene
       open_(spec_.choices) {
   choices_.reserve(spec_.choices);
   for (int i = 0; i < spec_.choices; ++i) {
-    choices_.push_back({TextStream(tokenizer, spec_.stop), {}, false, absl::InfinitePast(), {}});
+    choices_.push_back(Choice{TextStream(tokenizer, spec_.stop)});
   }
 }
 
 Answer::~Answer() {
   const TokenUsage usage = Usage();
   metrics_->CountTokens(usage.prompt_tokens, usage.completion_tokens);
+  for (const Choice& choice : choices_) {
+    metrics_->CountAnswer(choice.finish_reason.value_or("cancelled"));
+  }
 }
 
 TokenUsage Answer::Usage() const {
@@ -71,42 +79,68 @@ absl::Status Answer::Advance(int socket) {
 absl::Status Answer::Apply(const TokenEvent& event) {
   Choice& choice = choices_[event.choice];
   if (choice.finish_reason) return absl::OkStatus();
-  if (event.ended) {
-    if (event.reason == FinishReason::kCancelled) {
-      return absl::UnavailableError("the engine has ended the answer early");
-    }
-    choice.text.Finish();
-    Finish(&choice, FinishReasonName(event.reason));
+  if (!event.ended) {
+    ApplyToken(event, &choice);
     return absl::OkStatus();
   }
-  if (choice.text.num_tokens() == 0) {
-    choice.first_token = event.time;
+  if (event.reason == FinishReason::kCancelled) {
+    return absl::UnavailableError("the engine has ended the answer early");
+  }
+  if (event.reason == FinishReason::kFailed) {
+    choice.finish_reason = FinishReasonName(event.reason);
+    return absl::InternalError(absl::StrCat("answer ", event.choice, " failed after ",
+                                            choice.text.num_tokens(),
+                                            " tokens: ", kLogitsNotFinite));
+  }
+  choice.text.Finish();
+  Finish(&choice, FinishReasonName(event.reason));
+  return absl::OkStatus();
+}
+
+void Answer::ApplyToken(const TokenEvent& event, Choice* choice) {
+  if (choice->text.num_tokens() == 0) {
+    choice->first_token = event.time;
     metrics_->ObserveFirstToken(event.time - spec_.arrival);
   }
-  choice.last_token = event.time;
-  choice.text.Push(event.token, event.log_prob);
-  if (choice.text.stopped()) {
-    generation_->CancelChoice(event.choice);
-    Finish(&choice, "stop");
+  choice->last_token = event.time;
+  if (spec_.head.token_ids) choice->token_ids.push_back(event.token);
+  if (Holds(spec_.stop_ids, event.token)) {
+    choice->text.PushEnd();
+    if (Holds(spec_.asked_stop_ids, event.token)) choice->stop_reason = event.token;
+    return;
   }
-  return absl::OkStatus();
+  choice->text.Push(event.token, event.log_prob);
+  if (choice->text.stopped()) {
+    generation_->CancelChoice(event.choice);
+    choice->stop_reason = choice->text.stop_string();
+    Finish(choice, "stop");
+  }
 }
 
 void Answer::Finish(Choice* choice, const char* reason) {
   choice->finish_reason = reason;
   --open_;
+  if (open_ == 0) metrics_->ObserveRequest(absl::Now() - spec_.arrival);
   const int64_t tokens = choice->text.num_tokens();
   if (tokens > 1) {
     metrics_->ObserveTokenTime((choice->last_token - choice->first_token) / (tokens - 1));
   }
 }
 
+ChoiceText Answer::TakeText(int i) {
+  Choice& choice = choices_[i];
+  return {i,
+          choice.text.Take(),
+          choice.finish_reason,
+          choice.stop_reason,
+          std::exchange(choice.token_ids, {}),
+          !choice.begun};
+}
+
 absl::StatusOr<nlohmann::json> Answer::Whole(int socket) {
   while (open_ > 0) RETURN_IF_ERROR(Advance(socket));
   std::vector<ChoiceText> texts;
-  for (Choice& choice : choices_) {
-    texts.push_back({static_cast<int>(texts.size()), choice.text.Take(), choice.finish_reason});
-  }
+  for (int i = 0; i < spec_.choices; ++i) texts.push_back(TakeText(i));
   return WholeAnswer(spec_.head, texts, Usage());
 }
 
@@ -135,14 +169,14 @@ absl::Status Answer::SendChunks(int socket, const std::function<bool(const std::
 
 bool Answer::SendNews(const std::function<bool(const std::string&)>& send) {
   std::string events;
-  for (size_t i = 0; i < choices_.size(); ++i) {
+  for (int i = 0; i < spec_.choices; ++i) {
     Choice& choice = choices_[i];
     if (choice.told) continue;
-    TextPiece piece = choice.text.Take();
-    if (piece.empty() && !choice.finish_reason) continue;
-    choice.told = choice.finish_reason.has_value();
-    events += StreamEvent(
-        TextChunk(spec_.head, {static_cast<int>(i), std::move(piece), choice.finish_reason}));
+    const ChoiceText news = TakeText(i);
+    if (news.piece.empty() && news.token_ids.empty() && !news.finish_reason) continue;
+    choice.begun = true;
+    choice.told = news.finish_reason.has_value();
+    events += StreamEvent(TextChunk(spec_.head, news));
   }
   return events.empty() || send(events);
 }

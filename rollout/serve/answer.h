@@ -24,6 +24,9 @@ namespace tritonrl {
 struct AnswerSpec {
   AnswerHead head;
   std::vector<std::string> stop;
+  // Tokens that end an answer, which are not shown; of those, the ones that the request asked for.
+  std::vector<int32_t> stop_ids;
+  std::vector<int32_t> asked_stop_ids;
   int choices = 1;
   int64_t prompt_tokens = 0;
   bool stream_usage = false;
@@ -32,8 +35,9 @@ struct AnswerSpec {
 };
 
 // To be used by one thread, for one of Whole and Stream. Both return Cancelled when the client
-// (the other side of `socket`) has gone, DeadlineExceeded at the deadline, and the errors of
-// Generation::Take; whatever still runs is then cancelled.
+// (the other side of `socket`) has gone, DeadlineExceeded at the deadline, Internal when the model
+// gave no distribution for an answer, and the errors of Generation::Take; whatever still runs is
+// cancelled when this is dropped.
 class Answer {
  public:
   // `metrics` must outlive this.
@@ -52,7 +56,10 @@ class Answer {
   struct Choice {
     TextStream text;
     std::optional<std::string> finish_reason;
-    bool told = false;  // The stream has its finish_reason.
+    nlohmann::json stop_reason;
+    std::vector<int32_t> token_ids;  // Not yet sent, if they are asked for.
+    bool begun = false;              // The stream has a chunk of it.
+    bool told = false;               // The stream has its finish_reason.
     absl::Time first_token = absl::InfinitePast();
     absl::Time last_token;
   };
@@ -60,7 +67,10 @@ class Answer {
   // Waits until the generation has something, and takes it in.
   absl::Status Advance(int socket);
   absl::Status Apply(const TokenEvent& event);
+  void ApplyToken(const TokenEvent& event, Choice* choice);
   void Finish(Choice* choice, const char* reason);
+  // What of choice `i` was not yet taken.
+  ChoiceText TakeText(int i);
   absl::Status SendChunks(int socket, const std::function<bool(const std::string&)>& send);
   bool SendNews(const std::function<bool(const std::string&)>& send);
   TokenUsage Usage() const;

@@ -91,27 +91,19 @@ class Generation::Channel {
 };
 
 Generation::~Generation() {
-  for (const Part& part : parts_) {
-    if (part.open > 0 || part.cancel_at_end) engine_->Cancel(part.request_id);
+  for (const Group& group : groups_) {
+    if (group.open > 0) engine_->Cancel(group.request_id);
   }
 }
 
 int Generation::event_fd() const { return channel_->event_fd(); }
-
-Generation::Part& Generation::PartOf(int choice) {
-  const auto after =
-      std::upper_bound(parts_.begin(), parts_.end(), choice,
-                       [](int wanted, const Part& part) { return wanted < part.first_choice; });
-  return *(after - 1);
-}
 
 absl::StatusOr<std::vector<TokenEvent>> Generation::Take() {
   ASSIGN_OR_RETURN(std::vector<TokenEvent> events, channel_->Take());
   for (const TokenEvent& event : events) {
     if (!event.ended || closed_[event.choice]) continue;
     closed_[event.choice] = true;
-    Part& part = PartOf(event.choice);
-    if (--part.open == 0 && part.cancel_at_end) engine_->Cancel(part.request_id);
+    --groups_[event.choice / n_].open;
   }
   return events;
 }
@@ -119,9 +111,9 @@ absl::StatusOr<std::vector<TokenEvent>> Generation::Take() {
 void Generation::CancelChoice(int choice) {
   if (closed_[choice]) return;
   closed_[choice] = true;
-  Part& part = PartOf(choice);
-  part.cancel_at_end = true;
-  if (--part.open == 0) engine_->Cancel(part.request_id);
+  Group& group = groups_[choice / n_];
+  --group.open;
+  engine_->CancelSample(group.request_id, choice % n_);
 }
 
 GenerationService::GenerationService(Engine* engine)
@@ -140,31 +132,26 @@ GenerationService::~GenerationService() {
 
 absl::StatusOr<std::unique_ptr<Generation>> GenerationService::Start(const GenerationSpec& spec) {
   const int prompts = static_cast<int>(spec.prompts.size());
-  std::unique_ptr<Generation> generation(new Generation());
-  generation->engine_ = engine_;
+  std::unique_ptr<Generation> generation(new Generation(engine_, spec.n));
   generation->channel_ =
       std::make_shared<Generation::Channel>(prompts * spec.n, spec.wake_on_tokens, running_);
   if (generation->event_fd() < 0) {
     return absl::ResourceExhaustedError("the server has no file descriptor left for this request");
   }
   generation->closed_.assign(static_cast<size_t>(prompts) * spec.n, false);
-  const int count = spec.choices_end_alone ? 1 : spec.n;
   for (int prompt = 0; prompt < prompts; ++prompt) {
-    for (int first = 0; first < spec.n; first += count) {
-      RETURN_IF_ERROR(StartPart(spec, prompt, first, count, generation.get()));
-    }
+    RETURN_IF_ERROR(StartGroup(spec, prompt, generation.get()));
   }
   return generation;
 }
 
-absl::Status GenerationService::StartPart(const GenerationSpec& spec, int prompt, int first,
-                                          int count, Generation* generation) {
+absl::Status GenerationService::StartGroup(const GenerationSpec& spec, int prompt,
+                                           Generation* generation) {
   const std::shared_ptr<Generation::Channel> channel = generation->channel_;
   const int base = prompt * spec.n;  // The choice of sample 0.
   GenerateRequest request;
   request.prompt = spec.prompts[prompt].ids;
-  request.n = count;
-  request.first_index = first;
+  request.n = spec.n;
   request.sampling = spec.sampling;
   request.sampling.max_tokens = spec.prompts[prompt].max_tokens;
   request.key = {.run_seed = spec.seed, .step = 0, .task = static_cast<uint64_t>(prompt)};
@@ -175,7 +162,7 @@ absl::Status GenerationService::StartPart(const GenerationSpec& spec, int prompt
     absl::MutexLock lock(&mutex_);
     if (!refuse_.ok()) return refuse_;
     request.id = next_id_++;
-    routes_[request.id] = {channel, base, count};
+    routes_[request.id] = {channel, base, spec.n};
   }
   const uint64_t id = request.id;
   const absl::Status submitted = engine_->Submit(std::move(request));
@@ -184,8 +171,8 @@ absl::Status GenerationService::StartPart(const GenerationSpec& spec, int prompt
     routes_.erase(id);
     return submitted;
   }
-  submitted_ += count;
-  generation->parts_.push_back({id, base + first, count, count, false});
+  submitted_ += spec.n;
+  generation->groups_.push_back({id, spec.n});
   return absl::OkStatus();
 }
 

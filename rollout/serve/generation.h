@@ -29,9 +29,6 @@ struct GenerationSpec {
   SamplingSettings sampling;  // Its max_tokens is that of each prompt.
   // The same seed gives the same draws: prompt p's samples have the key (seed, 0, p).
   uint64_t seed = 0;
-  // Lets a choice be cancelled while its siblings go on. Each choice is then a request of its own
-  // for the engine, which computes the prompt for each.
-  bool choices_end_alone = false;
   // Whether each token makes event_fd readable, or the ends of choices alone.
   bool wake_on_tokens = true;
 };
@@ -63,28 +60,24 @@ class Generation {
   // An error: the engine failed, or GenerationService::Abort was called.
   absl::StatusOr<std::vector<TokenEvent>> Take();
 
-  // Ends one choice early, if choices end alone or it is the last of its prompt that still runs;
-  // its events still come, the end as kCancelled.
+  // Ends one choice early, while its siblings go on; its events still come, the end as kCancelled.
   void CancelChoice(int choice);
 
  private:
   friend class GenerationService;
   class Channel;
-  // Choices that are one request of the engine.
-  struct Part {
+  // The choices of a prompt, which are one request of the engine.
+  struct Group {
     uint64_t request_id = 0;
-    int first_choice = 0;
-    int count = 0;
-    int open = 0;                // Not ended and not cancelled.
-    bool cancel_at_end = false;  // A cancelled choice still runs beside open ones.
+    int open = 0;  // Not ended and not cancelled.
   };
-  Generation() = default;
-  Part& PartOf(int choice);
+  Generation(Engine* engine, int n) : engine_(engine), n_(n) {}
 
-  Engine* engine_ = nullptr;
+  Engine* const engine_;
+  const int n_;  // Choices of each prompt.
   std::shared_ptr<Channel> channel_;
-  std::vector<Part> parts_;   // In the order of their choices.
-  std::vector<bool> closed_;  // By choice.
+  std::vector<Group> groups_;  // By prompt.
+  std::vector<bool> closed_;   // By choice.
 };
 
 // Feeds requests to an engine that nobody else takes samples from.
@@ -118,8 +111,7 @@ class GenerationService {
     int left = 0;  // Samples that the engine has not given back.
   };
 
-  absl::Status StartPart(const GenerationSpec& spec, int prompt, int first, int count,
-                         Generation* generation);
+  absl::Status StartGroup(const GenerationSpec& spec, int prompt, Generation* generation);
   void Run();
   void Deliver(const Sample& sample);
   void EndAll(const absl::Status& why, bool engine_failed);

@@ -10,7 +10,6 @@ namespace tritonrl {
 namespace {
 
 constexpr int64_t kMostTokens = 1 << 30;
-constexpr size_t kMaxStops = 4;
 
 absl::Status ReadStop(JsonFields* fields, std::vector<std::string>* stop) {
   const nlohmann::json* json = fields->Find("stop");
@@ -33,6 +32,21 @@ absl::Status ReadStop(JsonFields* fields, std::vector<std::string>* stop) {
   return absl::OkStatus();
 }
 
+absl::Status ReadStopIds(JsonFields* fields, std::vector<int32_t>* ids) {
+  const nlohmann::json* json = fields->Find("stop_token_ids");
+  if (json == nullptr) return absl::OkStatus();
+  if (!json->is_array()) {
+    return FieldError("stop_token_ids",
+                      absl::StrCat("must be a list of token ids, not ", JsonTypeName(*json)));
+  }
+  if (json->size() > kMaxStops) {
+    return FieldError("stop_token_ids", absl::StrCat("holds ", json->size(), " ids, at most ",
+                                                     kMaxStops, " are allowed"));
+  }
+  ASSIGN_OR_RETURN(*ids, ReadIds(*json, "stop_token_ids"));
+  return absl::OkStatus();
+}
+
 absl::Status ReadStreamOptions(JsonFields* fields, GenerationParams* params) {
   const nlohmann::json* json = fields->Find("stream_options");
   if (json == nullptr) return absl::OkStatus();
@@ -43,6 +57,8 @@ absl::Status ReadStreamOptions(JsonFields* fields, GenerationParams* params) {
   if (!params->stream) return FieldError("stream_options", "is only for stream=true");
   JsonFields options(*json, "stream_options.");
   RETURN_IF_ERROR(options.Read("include_usage", &params->include_usage));
+  RETURN_IF_ERROR(options.Refuse("continuous_usage_stats", {false},
+                                 "must be false: the usage comes with the last chunk alone"));
   options.Ignore({"include_obfuscation"});
   return options.RefuseUnknown();
 }
@@ -50,7 +66,8 @@ absl::Status ReadStreamOptions(JsonFields* fields, GenerationParams* params) {
 // What would change the draws and is not there.
 absl::Status RefusePenalties(JsonFields* fields) {
   const char* const kNotHere = "would change the draws, and this server has no such setting";
-  for (const char* name : {"presence_penalty", "frequency_penalty", "min_p"}) {
+  for (const char* name :
+       {"presence_penalty", "frequency_penalty", "min_p", "min_tokens", "min_new_tokens"}) {
     RETURN_IF_ERROR(fields->Refuse(name, {0}, kNotHere));
   }
   for (const char* name : {"repetition_penalty", "length_penalty"}) {
@@ -60,6 +77,21 @@ absl::Status RefusePenalties(JsonFields* fields) {
   RETURN_IF_ERROR(fields->Refuse("use_beam_search", {false}, kNotHere));
   return fields->Refuse("response_format", {{{"type", "text"}}},
                         "asks for a format that this server cannot enforce");
+}
+
+// What clients of vLLM and SGLang send along, where it asks for what is done anyway.
+absl::Status RefuseOtherTexts(JsonFields* fields) {
+  RETURN_IF_ERROR(fields->Refuse("skip_special_tokens", {true},
+                                 "must be true: special tokens have no text here; "
+                                 "return_token_ids=true gives their ids"));
+  RETURN_IF_ERROR(fields->Refuse("include_stop_str_in_output", {false},
+                                 "must be false: the text ends before a stop string"));
+  RETURN_IF_ERROR(fields->Refuse("prompt_logprobs", {},
+                                 "cannot be had: this server has log-probabilities of answers "
+                                 "alone"));
+  RETURN_IF_ERROR(fields->Refuse("priority", {0}, "must be 0: requests run in order of arrival"));
+  fields->Ignore({"spaces_between_special_tokens"});
+  return absl::OkStatus();
 }
 
 absl::Status ReadSampling(JsonFields* fields, GenerationParams* params) {
@@ -78,6 +110,19 @@ absl::Status ReadSampling(JsonFields* fields, GenerationParams* params) {
 
 }  // namespace
 
+absl::StatusOr<std::vector<int32_t>> ReadIds(const nlohmann::json& list, const std::string& name) {
+  std::vector<int32_t> ids;
+  ids.reserve(list.size());
+  for (const nlohmann::json& id : list) {
+    if (!id.is_number_unsigned() || id.get<uint64_t>() > uint64_t{INT32_MAX}) {
+      return FieldError(name, absl::StrCat("must hold token ids alone, not ",
+                                           id.is_number() ? id.dump() : JsonTypeName(id)));
+    }
+    ids.push_back(static_cast<int32_t>(id.get<uint64_t>()));
+  }
+  return ids;
+}
+
 absl::Status ReadMaxTokens(JsonFields* fields, const char* name, GenerationParams* params) {
   std::optional<int64_t> value;
   RETURN_IF_ERROR(fields->Read(name, 1, kMostTokens, &value));
@@ -94,6 +139,10 @@ absl::Status ReadGenerationParams(JsonFields* fields, GenerationParams* params) 
   RETURN_IF_ERROR(ReadMaxTokens(fields, "max_tokens", params));
   RETURN_IF_ERROR(ReadSampling(fields, params));
   RETURN_IF_ERROR(ReadStop(fields, &params->stop));
+  RETURN_IF_ERROR(ReadStopIds(fields, &params->stop_token_ids));
+  RETURN_IF_ERROR(fields->Read("ignore_eos", &params->ignore_eos));
+  RETURN_IF_ERROR(fields->Read("return_token_ids", &params->return_token_ids));
+  RETURN_IF_ERROR(RefuseOtherTexts(fields));
   RETURN_IF_ERROR(fields->Read("stream", &params->stream));
   RETURN_IF_ERROR(ReadStreamOptions(fields, params));
   // About the client, not about the answer.

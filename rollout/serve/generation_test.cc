@@ -109,37 +109,38 @@ TEST(Generation, DroppingItCancelsWhatStillRuns) {
   EXPECT_TRUE(WaitUntil([&] { return engine.Outstanding() == 0; }));
 }
 
-TEST(Generation, ChoicesThatEndAloneAreRequestsOfTheirOwn) {
+TEST(Generation, AChoiceIsCancelledAlone) {
   ScriptedEngine engine;
   GenerationService service(&engine);
-  GenerationSpec spec = Spec(1, 3);
-  spec.choices_end_alone = true;
-  auto generation = service.Start(spec);
+  auto generation = service.Start(Spec(2, 3));
   ASSERT_TRUE(generation.ok());
-  const GenerateRequest first = engine.WaitForRequest(0), last = engine.WaitForRequest(2);
-  EXPECT_EQ(last.first_index, 2);
-  EXPECT_EQ(last.n, 1);
-  EXPECT_EQ(last.key.task, first.key.task);
-  (*generation)->CancelChoice(2);
-  EXPECT_TRUE(engine.WaitForCancel(last));
-  EXPECT_TRUE(engine.IsOpen(first, 0));
+  const GenerateRequest first = engine.WaitForRequest(0), second = engine.WaitForRequest(1);
+  EXPECT_EQ(second.n, 3) << "one group for each prompt";
+  (*generation)->CancelChoice(5);
+  (*generation)->CancelChoice(5);
+  EXPECT_FALSE(engine.IsOpen(second, 2));
+  EXPECT_TRUE(engine.IsOpen(second, 0) && engine.IsOpen(second, 1) && engine.IsOpen(first, 2));
   const TokenEvent end = TakeEvents(generation->get(), 1)[0];
-  EXPECT_EQ(end.choice, 2);
+  EXPECT_EQ(end.choice, 5);
   EXPECT_EQ(end.reason, FinishReason::kCancelled);
+  (*generation)->CancelChoice(5);
+  engine.Draw(second, 1, 9);
+  EXPECT_EQ(TakeEvents(generation->get(), 1)[0].choice, 4);
 }
 
-TEST(Generation, AGroupIsCancelledWhenItsLastChoiceIs) {
+TEST(Generation, AFailedSampleEndsAlone) {
   ScriptedEngine engine;
   GenerationService service(&engine);
   auto generation = service.Start(Spec(1, 2));
   ASSERT_TRUE(generation.ok());
   const GenerateRequest request = engine.WaitForRequest(0);
-  (*generation)->CancelChoice(0);
-  (*generation)->CancelChoice(0);
-  EXPECT_TRUE(engine.IsOpen(request, 0)) << "its sibling goes on";
-  engine.End(request, 1, FinishReason::kStop);
-  TakeEvents(generation->get(), 1);
-  EXPECT_TRUE(engine.WaitForCancel(request));
+  engine.End(request, 1, FinishReason::kFailed);
+  const TokenEvent end = TakeEvents(generation->get(), 1)[0];
+  EXPECT_EQ(end.choice, 1);
+  EXPECT_EQ(end.reason, FinishReason::kFailed);
+  EXPECT_TRUE(service.health().ok());
+  engine.Draw(request, 0, 3);
+  EXPECT_EQ(TakeEvents(generation->get(), 1)[0].token, 3);
 }
 
 TEST(Generation, WakesAtEndsAloneIfAsked) {

@@ -18,6 +18,34 @@ void AppendValue(const char* name, const char* type, const char* help, Number va
   absl::StrAppend(text, name, " ", value, "\n");
 }
 
+void AppendEngineStats(const EngineStats& stats, std::string* text) {
+  AppendValue("tritonrl_engine_prompt_tokens_total", "counter", "Prompt tokens computed.",
+              stats.prompt_tokens, text);
+  AppendValue("tritonrl_engine_generated_tokens_total", "counter", "Tokens drawn.",
+              stats.generated_tokens, text);
+  AppendValue("tritonrl_engine_decode_steps_total", "counter", "Batched forward passes.",
+              stats.decode_steps, text);
+  AppendValue("tritonrl_engine_finished_samples_total", "counter", "Samples ended or cancelled.",
+              stats.finished_samples, text);
+  AppendValue("tritonrl_engine_failed_samples_total", "counter",
+              "Samples whose logits gave no distribution.", stats.failed_samples, text);
+  AppendValue("tritonrl_engine_preemptions_total", "counter",
+              "Samples that gave their memory to older ones.", stats.preemptions, text);
+  AppendValue("tritonrl_engine_recomputed_tokens_total", "counter",
+              "Computed again for want of memory.", stats.recomputed_tokens, text);
+  AppendValue("tritonrl_engine_shared_tokens_total", "counter",
+              "Of prompts, that the answers of a prompt had in common.", stats.shared_tokens, text);
+  AppendValue("tritonrl_engine_guessed_tokens_total", "counter",
+              "Passed through the model as guesses.", stats.guessed_tokens, text);
+  AppendValue("tritonrl_engine_guessed_right_total", "counter", "Guesses that were drawn.",
+              stats.guessed_right, text);
+  AppendValue("tritonrl_engine_cache_pages", "gauge", "Of the KV cache.", stats.num_pages, text);
+  AppendValue("tritonrl_engine_cache_pages_peak", "gauge", "Most that were in use at one time.",
+              stats.peak_pages, text);
+  AppendValue("tritonrl_engine_busy_seconds_total", "counter", "Time with something to generate.",
+              stats.busy_seconds, text);
+}
+
 }  // namespace
 
 Metrics::Metrics() {
@@ -25,7 +53,9 @@ Metrics::Metrics() {
                          0.5,   1,      2.5,   5,    10,    30,   60,  300};
   token_time_.bounds = {0.0001, 0.00025, 0.0005, 0.001, 0.0025, 0.005, 0.01,
                         0.02,   0.03,    0.05,   0.1,   0.25,   0.5,   1};
-  for (Histogram* histogram : {&first_token_, &token_time_}) {
+  request_time_.bounds = {0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1,   2.5,
+                          5,    10,    20,   30,  60,   120, 300, 600};
+  for (Histogram* histogram : {&request_time_, &first_token_, &token_time_}) {
     histogram->counts.assign(histogram->bounds.size() + 1, 0);
   }
 }
@@ -41,11 +71,21 @@ void Metrics::CountTokens(int64_t prompt_tokens, int64_t completion_tokens) {
   completion_tokens_ += completion_tokens;
 }
 
+void Metrics::CountAnswer(absl::string_view finish_reason) {
+  absl::MutexLock lock(&mutex_);
+  ++answers_[std::string(finish_reason)];
+}
+
 void Metrics::Observe(absl::Duration time, Histogram* histogram) {
   const double seconds = absl::ToDoubleSeconds(time);
   const auto bound = std::lower_bound(histogram->bounds.begin(), histogram->bounds.end(), seconds);
   ++histogram->counts[bound - histogram->bounds.begin()];
   histogram->sum += seconds;
+}
+
+void Metrics::ObserveRequest(absl::Duration time) {
+  absl::MutexLock lock(&mutex_);
+  Observe(time, &request_time_);
 }
 
 void Metrics::ObserveFirstToken(absl::Duration time) {
@@ -58,20 +98,21 @@ void Metrics::ObserveTokenTime(absl::Duration time) {
   Observe(time, &token_time_);
 }
 
+void Metrics::AppendHistogram(const char* name, const char* help, const Histogram& histogram,
+                              std::string* text) {
+  AppendHead(name, "histogram", help, text);
+  int64_t below = 0;
+  for (size_t i = 0; i < histogram.bounds.size(); ++i) {
+    below += histogram.counts[i];
+    absl::StrAppend(text, name, "_bucket{le=\"", histogram.bounds[i], "\"} ", below, "\n");
+  }
+  below += histogram.counts.back();
+  absl::StrAppend(text, name, "_bucket{le=\"+Inf\"} ", below, "\n");
+  absl::StrAppend(text, name, "_sum ", histogram.sum, "\n", name, "_count ", below, "\n");
+}
+
 std::string Metrics::Text(const ServerGauges& gauges) const {
   std::string text;
-  const auto append_histogram = [&text](const char* name, const char* help,
-                                        const Histogram& histogram) {
-    AppendHead(name, "histogram", help, &text);
-    int64_t below = 0;
-    for (size_t i = 0; i < histogram.bounds.size(); ++i) {
-      below += histogram.counts[i];
-      absl::StrAppend(&text, name, "_bucket{le=\"", histogram.bounds[i], "\"} ", below, "\n");
-    }
-    below += histogram.counts.back();
-    absl::StrAppend(&text, name, "_bucket{le=\"+Inf\"} ", below, "\n");
-    absl::StrAppend(&text, name, "_sum ", histogram.sum, "\n", name, "_count ", below, "\n");
-  };
   {
     absl::MutexLock lock(&mutex_);
     AppendHead("tritonrl_requests_total", "counter", "Answered requests; 499: the client left.",
@@ -80,14 +121,22 @@ std::string Metrics::Text(const ServerGauges& gauges) const {
       absl::StrAppend(&text, "tritonrl_requests_total{endpoint=\"", key.first, "\",status=\"",
                       key.second, "\"} ", count, "\n");
     }
+    AppendHead("tritonrl_answers_total", "counter", "Answers by what ended them.", &text);
+    for (const auto& [reason, count] : answers_) {
+      absl::StrAppend(&text, "tritonrl_answers_total{finish_reason=\"", reason, "\"} ", count,
+                      "\n");
+    }
     AppendValue("tritonrl_prompt_tokens_total", "counter", "Tokens of answered prompts.",
                 prompt_tokens_, &text);
     AppendValue("tritonrl_completion_tokens_total", "counter", "Tokens of answers.",
                 completion_tokens_, &text);
-    append_histogram("tritonrl_time_to_first_token_seconds",
-                     "From a request's arrival to an answer's first token.", first_token_);
-    append_histogram("tritonrl_time_per_output_token_seconds",
-                     "Mean time between an answer's tokens after the first.", token_time_);
+    AppendHistogram("tritonrl_request_seconds",
+                    "From a request's arrival until all its answers were there.", request_time_,
+                    &text);
+    AppendHistogram("tritonrl_time_to_first_token_seconds",
+                    "From a request's arrival to an answer's first token.", first_token_, &text);
+    AppendHistogram("tritonrl_time_per_output_token_seconds",
+                    "Mean time between an answer's tokens after the first.", token_time_, &text);
   }
   AppendValue("tritonrl_requests_in_progress", "gauge", "Generating requests.", gauges.requests,
               &text);
@@ -95,16 +144,7 @@ std::string Metrics::Text(const ServerGauges& gauges) const {
               gauges.running_samples, &text);
   AppendValue("tritonrl_samples_waiting", "gauge", "Samples without a token yet.",
               gauges.waiting_samples, &text);
-  AppendValue("tritonrl_engine_prompt_tokens_total", "counter", "Prompt tokens computed.",
-              gauges.engine.prompt_tokens, &text);
-  AppendValue("tritonrl_engine_generated_tokens_total", "counter", "Tokens drawn.",
-              gauges.engine.generated_tokens, &text);
-  AppendValue("tritonrl_engine_decode_steps_total", "counter", "Batched forward passes.",
-              gauges.engine.decode_steps, &text);
-  AppendValue("tritonrl_engine_finished_samples_total", "counter", "Samples ended or cancelled.",
-              gauges.engine.finished_samples, &text);
-  AppendValue("tritonrl_engine_busy_seconds_total", "counter", "Time with something to generate.",
-              gauges.engine.busy_seconds, &text);
+  AppendEngineStats(gauges.engine, &text);
   return text;
 }
 

@@ -32,6 +32,10 @@ class Metrics {
   void CountRequest(absl::string_view endpoint, int http_status);
   // Tokens of a generating request: of its prompts, and drawn for its answers.
   void CountTokens(int64_t prompt_tokens, int64_t completion_tokens);
+  // An answer (one choice of a request) ended: "stop", "length", "failed" or "cancelled".
+  void CountAnswer(absl::string_view finish_reason);
+  // From a request's arrival until all its answers were there.
+  void ObserveRequest(absl::Duration time);
   // From the request's arrival to an answer's first token.
   void ObserveFirstToken(absl::Duration time);
   // Mean time between an answer's tokens after its first.
@@ -47,11 +51,15 @@ class Metrics {
     double sum = 0;
   };
   static void Observe(absl::Duration time, Histogram* histogram);
+  static void AppendHistogram(const char* name, const char* help, const Histogram& histogram,
+                              std::string* text);
 
   mutable absl::Mutex mutex_;
   std::map<std::pair<std::string, int>, int64_t> requests_ ABSL_GUARDED_BY(mutex_);
+  std::map<std::string, int64_t> answers_ ABSL_GUARDED_BY(mutex_);  // By finish reason.
   int64_t prompt_tokens_ ABSL_GUARDED_BY(mutex_) = 0;
   int64_t completion_tokens_ ABSL_GUARDED_BY(mutex_) = 0;
+  Histogram request_time_ ABSL_GUARDED_BY(mutex_);
   Histogram first_token_ ABSL_GUARDED_BY(mutex_);
   Histogram token_time_ ABSL_GUARDED_BY(mutex_);
 };

@@ -108,6 +108,18 @@ absl::Status ReadTemplateArguments(JsonFields* fields, bool* enable_thinking) {
   return arguments.RefuseUnknown();
 }
 
+// What would make another prompt of the messages.
+absl::Status RefuseOtherTemplates(JsonFields* fields) {
+  RETURN_IF_ERROR(fields->Refuse("add_generation_prompt", {true},
+                                 "must be true: the model writes the assistant's next message"));
+  for (const char* name : {"continue_final_message", "add_special_tokens", "echo"}) {
+    RETURN_IF_ERROR(fields->Refuse(name, {false},
+                                   "must be false; with /v1/completions a prompt can be any text"));
+  }
+  return fields->Refuse("chat_template", {},
+                        "cannot be given: the server has its own (its flag --chat_template)");
+}
+
 absl::Status RefuseTools(JsonFields* fields) {
   const char* const kNoTools = "cannot be used: this server has no tools";
   for (const char* name : {"tools", "functions"}) {
@@ -124,18 +136,11 @@ absl::Status RefuseTools(JsonFields* fields) {
   return absl::OkStatus();
 }
 
-absl::StatusOr<std::vector<int32_t>> ReadIds(const nlohmann::json& list, const std::string& name) {
-  std::vector<int32_t> ids;
-  ids.reserve(list.size());
-  for (const nlohmann::json& id : list) {
-    if (!id.is_number_unsigned() || id.get<uint64_t>() > uint64_t{INT32_MAX}) {
-      return FieldError(name, absl::StrCat("must hold token ids alone, not ",
-                                           id.is_number() ? id.dump() : JsonTypeName(id)));
-    }
-    ids.push_back(static_cast<int32_t>(id.get<uint64_t>()));
-  }
-  if (ids.empty()) return FieldError(name, "is empty");
-  return ids;
+// A prompt of token ids, which cannot be empty.
+absl::StatusOr<std::vector<int32_t>> ReadPromptIds(const nlohmann::json& list,
+                                                   const std::string& name) {
+  if (list.empty()) return FieldError(name, "is empty");
+  return ReadIds(list, name);
 }
 
 absl::Status ReadPrompts(JsonFields* fields, std::vector<CompletionRequest::Prompt>* prompts) {
@@ -152,7 +157,7 @@ absl::Status ReadPrompts(JsonFields* fields, std::vector<CompletionRequest::Prom
   }
   if (json->empty()) return FieldError("prompt", "is empty");
   if (json->front().is_number()) {
-    ASSIGN_OR_RETURN(std::vector<int32_t> ids, ReadIds(*json, "prompt"));
+    ASSIGN_OR_RETURN(std::vector<int32_t> ids, ReadPromptIds(*json, "prompt"));
     prompts->push_back(std::move(ids));
     return absl::OkStatus();
   }
@@ -166,7 +171,7 @@ absl::Status ReadPrompts(JsonFields* fields, std::vector<CompletionRequest::Prom
     if (entry.is_string()) {
       prompts->push_back(entry.get<std::string>());
     } else if (entry.is_array()) {
-      ASSIGN_OR_RETURN(std::vector<int32_t> ids, ReadIds(entry, name));
+      ASSIGN_OR_RETURN(std::vector<int32_t> ids, ReadPromptIds(entry, name));
       prompts->push_back(std::move(ids));
     } else {
       return FieldError(
@@ -200,6 +205,8 @@ absl::StatusOr<CompletionRequest> ParseCompletionRequest(absl::string_view body)
   RETURN_IF_ERROR(fields.Refuse("echo", {false}, "must be false: prompts are not given back"));
   RETURN_IF_ERROR(
       fields.Refuse("suffix", {""}, "must be empty: the model completes texts at their end alone"));
+  RETURN_IF_ERROR(fields.Refuse("add_special_tokens", {true},
+                                "must be true: give token ids for a prompt without them"));
   RETURN_IF_ERROR(fields.RefuseUnknown());
   return request;
 }
@@ -220,6 +227,7 @@ absl::StatusOr<ChatRequest> ParseChatRequest(absl::string_view body) {
   }
   RETURN_IF_ERROR(CheckAlternatives("top_logprobs", top.value_or(0), &params));
   RETURN_IF_ERROR(ReadTemplateArguments(&fields, &request.enable_thinking));
+  RETURN_IF_ERROR(RefuseOtherTemplates(&fields));
   RETURN_IF_ERROR(RefuseTools(&fields));
   RETURN_IF_ERROR(fields.RefuseUnknown());
   return request;

@@ -67,6 +67,26 @@ TEST(OpenaiRequest, ReadsACompletion) {
   EXPECT_EQ(params.seed, ~uint64_t{0});
 }
 
+TEST(OpenaiRequest, FieldsOfOtherServers) {
+  const json same = {{"skip_special_tokens", true},
+                     {"spaces_between_special_tokens", true},
+                     {"include_stop_str_in_output", false},
+                     {"min_tokens", 0},
+                     {"priority", 0},
+                     {"prompt_logprobs", nullptr},
+                     {"ignore_eos", true},
+                     {"stop_token_ids", {7, 8}},
+                     {"return_token_ids", true}};
+  json completion = same, chat = same;
+  completion["add_special_tokens"] = true;
+  chat.update({{"add_special_tokens", false}, {"add_generation_prompt", true}, {"echo", false}});
+  const auto request = ParseCompletionRequest(Completion(completion).dump());
+  ASSERT_TRUE(request.ok()) << request.status();
+  EXPECT_TRUE(request->params.ignore_eos && request->params.return_token_ids);
+  EXPECT_EQ(request->params.stop_token_ids, (std::vector<int32_t>{7, 8}));
+  EXPECT_EQ(ChatError(chat).second, "");
+}
+
 TEST(OpenaiRequest, PromptsOfAllKinds) {
   const auto prompts = [](const json& prompt) {
     const auto request = ParseCompletionRequest(Completion({{"prompt", prompt}}).dump());
@@ -180,7 +200,16 @@ TEST(OpenaiRequest, ValuesOutOfRangeNameTheirField) {
       {{{"n", 0}}, "n"},
       {{{"n", 100000}}, "n"},
       {{{"n", 600}, {"prompt", {"a", "b"}}}, "n"},
-      {{{"stop", {"a", "b", "c", "d", "e"}}}, "stop"},
+      {{{"stop", std::vector<std::string>(33, "a")}}, "stop"},
+      {{{"stop_token_ids", std::vector<int>(33, 1)}}, "stop_token_ids"},
+      {{{"stop_token_ids", {-1}}}, "stop_token_ids"},
+      {{{"ignore_eos", 1}}, "ignore_eos"},
+      {{{"return_token_ids", "yes"}}, "return_token_ids"},
+      {{{"min_tokens", 1}}, "min_tokens"},
+      {{{"skip_special_tokens", false}}, "skip_special_tokens"},
+      {{{"include_stop_str_in_output", true}}, "include_stop_str_in_output"},
+      {{{"prompt_logprobs", 0}}, "prompt_logprobs"},
+      {{{"add_special_tokens", false}}, "add_special_tokens"},
       {{{"stop", ""}}, "stop"},
       {{{"stop", {"a", 1}}}, "stop"},
       {{{"logprobs", 6}}, "logprobs"},
@@ -228,6 +257,9 @@ TEST(OpenaiRequest, ChatsThatCannotBeNameTheirField) {
       {{{"tools", {{{"type", "function"}}}}}, "tools"},
       {{{"tool_choice", "required"}}, "tool_choice"},
       {{{"response_format", {{"type", "json_object"}}}}, "response_format"},
+      {{{"chat_template", "{{ messages }}"}}, "chat_template"},
+      {{{"add_generation_prompt", false}}, "add_generation_prompt"},
+      {{{"continue_final_message", true}}, "continue_final_message"},
       {{{"top_logprobs", 2}}, "top_logprobs"},
       {{{"logprobs", true}, {"top_logprobs", 2}}, "top_logprobs"},
       {{{"max_tokens", 5}, {"max_completion_tokens", 6}}, "max_completion_tokens"},

@@ -74,6 +74,23 @@ json Frame(const AnswerHead& head, const char* object, json choices) {
           {"choices", std::move(choices)}};
 }
 
+// What stands beside a choice's text.
+void AddEnd(const AnswerHead& head, const ChoiceText& choice, json* entry) {
+  (*entry)["index"] = choice.index;
+  (*entry)["finish_reason"] = Reason(choice);
+  (*entry)["stop_reason"] = choice.stop_reason;
+  if (head.token_ids) (*entry)["token_ids"] = choice.token_ids;
+}
+
+json CompletionEntry(const AnswerHead& head, const ChoiceText& choice) {
+  json entry = {{"text", choice.piece.text}, {"logprobs", LogProbs(head, choice.piece.tokens)}};
+  AddEnd(head, choice, &entry);
+  if (head.token_ids && choice.first) {
+    entry["prompt_token_ids"] = head.prompts[choice.index / head.n];
+  }
+  return entry;
+}
+
 const char* ChunkObject(const AnswerHead& head) {
   return head.chat ? "chat.completion.chunk" : "text_completion";
 }
@@ -85,13 +102,11 @@ json UsageJson(const TokenUsage& usage) {
 }
 
 json DeltaChunk(const AnswerHead& head, const ChoiceText& choice, json delta) {
-  return Frame(
-      head, ChunkObject(head),
-      json::array({{{"index", choice.index},
-                    {"delta", std::move(delta)},
-                    {"logprobs",
-                     choice.piece.tokens.empty() ? json() : LogProbs(head, choice.piece.tokens)},
-                    {"finish_reason", Reason(choice)}}}));
+  json entry = {
+      {"delta", std::move(delta)},
+      {"logprobs", choice.piece.tokens.empty() ? json() : LogProbs(head, choice.piece.tokens)}};
+  AddEnd(head, choice, &entry);
+  return Frame(head, ChunkObject(head), json::array({std::move(entry)}));
 }
 
 }  // namespace
@@ -100,24 +115,28 @@ json WholeAnswer(const AnswerHead& head, const std::vector<ChoiceText>& choices,
                  const TokenUsage& usage) {
   json list = json::array();
   for (const ChoiceText& choice : choices) {
-    json entry = {{"index", choice.index},
-                  {"logprobs", LogProbs(head, choice.piece.tokens)},
-                  {"finish_reason", Reason(choice)}};
-    if (head.chat) {
-      entry["message"] = {
-          {"role", "assistant"}, {"content", choice.piece.text}, {"refusal", nullptr}};
-    } else {
-      entry["text"] = choice.piece.text;
+    if (!head.chat) {
+      list.push_back(CompletionEntry(head, choice));
+      continue;
     }
+    json entry = {
+        {"message", {{"role", "assistant"}, {"content", choice.piece.text}, {"refusal", nullptr}}},
+        {"logprobs", LogProbs(head, choice.piece.tokens)}};
+    AddEnd(head, choice, &entry);
     list.push_back(std::move(entry));
   }
   json answer = Frame(head, head.chat ? "chat.completion" : "text_completion", std::move(list));
   answer["usage"] = UsageJson(usage);
+  if (head.chat && head.token_ids) answer["prompt_token_ids"] = head.prompts[0];
   return answer;
 }
 
 json RoleChunk(const AnswerHead& head, int index) {
-  return DeltaChunk(head, {index, {}, {}}, {{"role", "assistant"}, {"content", ""}});
+  ChoiceText empty;
+  empty.index = index;
+  json chunk = DeltaChunk(head, empty, {{"role", "assistant"}, {"content", ""}});
+  if (head.token_ids && index == 0) chunk["prompt_token_ids"] = head.prompts[0];
+  return chunk;
 }
 
 json TextChunk(const AnswerHead& head, const ChoiceText& choice) {
@@ -126,11 +145,7 @@ json TextChunk(const AnswerHead& head, const ChoiceText& choice) {
     if (!choice.piece.text.empty()) delta["content"] = choice.piece.text;
     return DeltaChunk(head, choice, std::move(delta));
   }
-  return Frame(head, ChunkObject(head),
-               json::array({{{"index", choice.index},
-                             {"text", choice.piece.text},
-                             {"logprobs", LogProbs(head, choice.piece.tokens)},
-                             {"finish_reason", Reason(choice)}}}));
+  return Frame(head, ChunkObject(head), json::array({CompletionEntry(head, choice)}));
 }
 
 json UsageChunk(const AnswerHead& head, const TokenUsage& usage) {

@@ -20,6 +20,10 @@ struct AnswerHead {
   std::string model;
   bool log_probs = false;  // Whether choices carry them.
   int top_log_probs = 0;   // 1: the token itself is listed as its best alternative.
+  bool token_ids = false;  // Whether choices carry the ids of their tokens.
+  // With token_ids: the prompts, each of which has `n` choices.
+  std::vector<std::vector<int32_t>> prompts;
+  int n = 1;
 };
 
 // Tokens of one request: of its prompts (each once) and of all its answers.
@@ -33,9 +37,15 @@ struct ChoiceText {
   int index = 0;
   TextPiece piece;
   std::optional<std::string> finish_reason;  // "stop" or "length"; absent while it goes on.
+  // The stop string or the id of stop_token_ids that ended it; null for all else.
+  nlohmann::json stop_reason;
+  std::vector<int32_t> token_ids;  // With those that have no text.
+  bool first = true;               // Nothing of this answer came before.
 };
 
-// {"id", "object", "created", "model", "choices", "usage"}.
+// {"id", "object", "created", "model", "choices", "usage"}. As in vLLM, choices have a stop_reason;
+// with head.token_ids they have token_ids, and prompt_token_ids stand in each choice of a
+// completion (in its first chunk) and at the top of a chat answer (of its first chunk).
 nlohmann::json WholeAnswer(const AnswerHead& head, const std::vector<ChoiceText>& choices,
                            const TokenUsage& usage);
 

@@ -69,6 +69,26 @@ absl::StatusOr<int> Server::AnswerTokens(size_t prompt_tokens,
   return static_cast<int>(wanted);
 }
 
+absl::Status Server::AddStops(const GenerationParams& params, Plan* plan) const {
+  std::vector<int32_t>& ids = plan->generation.sampling.stop_ids;
+  if (!params.ignore_eos) ids = model_.stop_ids;
+  for (const int32_t id : params.stop_token_ids) {
+    RETURN_IF_ERROR(CheckId("stop_token_ids", id));
+    if (std::find(ids.begin(), ids.end(), id) != ids.end()) continue;
+    ids.push_back(id);
+    plan->answer.asked_stop_ids.push_back(id);
+  }
+  plan->answer.stop_ids = ids;
+  plan->answer.stop = params.stop;
+  return absl::OkStatus();
+}
+
+absl::Status Server::CheckId(const char* field, int32_t id) const {
+  if (id < model_.vocab_size) return absl::OkStatus();
+  return FieldError(
+      field, absl::StrCat("holds the id ", id, ", the model has ids below ", model_.vocab_size));
+}
+
 absl::StatusOr<Server::Plan> Server::MakePlan(bool chat, const std::string& body) {
   Plan plan;
   GenerationParams& params = plan.params;
@@ -79,26 +99,20 @@ absl::StatusOr<Server::Plan> Server::MakePlan(bool chat, const std::string& body
   ASSIGN_OR_RETURN(std::vector<std::vector<int32_t>> prompts, ReadPrompts(chat, body, &params));
   for (std::vector<int32_t>& ids : prompts) {
     if (ids.empty()) return FieldError(chat ? "messages" : "prompt", "is empty");
-    for (const int32_t id : ids) {
-      if (id >= model_.vocab_size) {
-        return FieldError("prompt", absl::StrCat("holds the id ", id, ", the model has ids below ",
-                                                 model_.vocab_size));
-      }
-    }
+    for (const int32_t id : ids) RETURN_IF_ERROR(CheckId("prompt", id));
     answer.prompt_tokens += static_cast<int64_t>(ids.size());
     ASSIGN_OR_RETURN(const int max_tokens, AnswerTokens(ids.size(), params));
+    if (params.return_token_ids) answer.head.prompts.push_back(ids);
     generation.prompts.push_back({std::move(ids), max_tokens});
   }
   generation.n = params.n;
   generation.sampling.temperature = params.temperature;
   generation.sampling.top_p = params.top_p;
   generation.sampling.top_k = params.top_k;
-  generation.sampling.stop_ids = model_.stop_ids;
+  RETURN_IF_ERROR(AddStops(params, &plan));
   const uint64_t number = next_request_++;
   const uint64_t start = static_cast<uint64_t>(absl::ToUnixNanos(start_));
   generation.seed = params.seed ? *params.seed : MixKeys({start, number});
-  // Where a stop string ends one answer, the others of its prompt go on.
-  generation.choices_end_alone = params.n > 1 && !params.stop.empty();
   generation.wake_on_tokens = params.stream || !params.stop.empty();
   answer.head.chat = chat;
   answer.head.id = absl::StrFormat("%s-%016x%08x", chat ? "chatcmpl" : "cmpl", start, number);
@@ -106,7 +120,8 @@ absl::StatusOr<Server::Plan> Server::MakePlan(bool chat, const std::string& body
   answer.head.model = model_.name;
   answer.head.log_probs = params.log_probs;
   answer.head.top_log_probs = params.top_log_probs;
-  answer.stop = params.stop;
+  answer.head.token_ids = params.return_token_ids;
+  answer.head.n = params.n;
   answer.choices = static_cast<int>(generation.prompts.size()) * params.n;
   answer.stream_usage = params.include_usage;
   return plan;

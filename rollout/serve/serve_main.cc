@@ -32,8 +32,14 @@ ABSL_FLAG(std::string, served_model_name, "", "Name in requests; the folder's if
 ABSL_FLAG(std::string, chat_template, "auto",
           "auto (from the model's tokenizer_config.json), qwen3, llama3 or plain.");
 ABSL_FLAG(std::string, device, "auto", "cpu, cuda, cuda:N or auto.");
-ABSL_FLAG(int, max_running, 64, "Samples that run side by side.");
+ABSL_FLAG(int, max_running, 0,
+          "Samples that run side by side; 0: 256 where bf16 weights are on a GPU, else 64.");
+ABSL_FLAG(int64_t, cache_bytes, 0, "Memory for keys and values; 0: what suits the device.");
+ABSL_FLAG(int, max_step_tokens, 0,
+          "Most tokens that the engine computes at once, of prompts and answers; 0: what suits.");
 ABSL_FLAG(int64_t, max_length, 0, "Most tokens of prompt and answer together; 0: the model's.");
+ABSL_FLAG(int, max_guesses, 0,
+          "Most tokens guessed at a time by speculative decoding, while it pays; 0: none.");
 ABSL_FLAG(int, threads, 0, "Threads on the CPU; 0: all.");
 ABSL_FLAG(std::string, host, "127.0.0.1", "Address to listen on; other than loopback needs a key.");
 ABSL_FLAG(int, port, 8000, "0: any free one, which is printed.");
@@ -73,11 +79,11 @@ absl::StatusOr<ServerOptions> OptionsFromFlags() {
     return absl::InvalidArgumentError("--max_body_bytes must be 1 to 1 GiB");
   }
   if (options.max_tokens_limit < 0 || !(absl::GetFlag(FLAGS_drain_seconds) >= 0) ||
-      absl::GetFlag(FLAGS_max_running) < 1 || absl::GetFlag(FLAGS_max_length) < 0) {
+      absl::GetFlag(FLAGS_max_running) < 0 || absl::GetFlag(FLAGS_max_guesses) < 0 ||
+      absl::GetFlag(FLAGS_max_length) < 0) {
     return absl::InvalidArgumentError(
-        "--max_tokens_limit, --drain_seconds and --max_length must not be below 0, --max_running "
-        "not "
-        "below 1");
+        "--max_tokens_limit, --drain_seconds, --max_running, --max_guesses and --max_length must "
+        "not be below 0");
   }
   for (const absl::Duration timeout :
        {options.request_timeout, options.http.read_timeout, options.http.write_timeout}) {
@@ -161,12 +167,17 @@ absl::Status Run() {
   EngineOptions engine_options;
   engine_options.max_running = absl::GetFlag(FLAGS_max_running);
   engine_options.max_length = served.context;
+  engine_options.cache_bytes = absl::GetFlag(FLAGS_cache_bytes);
+  engine_options.max_step_tokens = absl::GetFlag(FLAGS_max_step_tokens);
   engine_options.cpu_threads = absl::GetFlag(FLAGS_threads);
   ASSIGN_OR_RETURN(const std::unique_ptr<Engine> engine,
-                   MakeBatchedEngine(model.weights, engine_options));
+                   MakeBatchedEngine(model.weights, engine_options,
+                                     {.max_guesses = absl::GetFlag(FLAGS_max_guesses)}));
+  const int at_once = engine_options.max_running;
   const std::string line =
-      absl::StrCat(served.name, " on ", device.str(), ", context ", served.context, ", ",
-                   engine_options.max_running, " at once, chat template ", served.chat.name());
+      absl::StrCat(served.name, " on ", device.str(), ", context ", served.context,
+                   at_once > 0 ? absl::StrCat(", ", at_once, " at once") : "", ", chat template ",
+                   served.chat.name());
   ASSIGN_OR_RETURN(const std::unique_ptr<Server> server,
                    Server::Start(options, std::move(served), engine.get()));
   printf("serve: %s, http://%s:%d/v1%s\n", line.c_str(), options.http.host.c_str(), server->port(),

@@ -1,10 +1,13 @@
 #include "rollout/serve/server.h"
 
+#include <algorithm>
 #include <utility>
 
+#include "absl/strings/ascii.h"
 #include "absl/strings/match.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
 #include "absl/time/clock.h"
 #include "base/status.h"
 #include "rollout/serve/api_error.h"
@@ -19,6 +22,8 @@ constexpr char kCompletions[] = "/v1/completions";
 constexpr char kChatCompletions[] = "/v1/chat/completions";
 constexpr char kModels[] = "/v1/models";
 constexpr char kModelPrefix[] = "/v1/models/";
+// Longer ones of clients are not given back.
+constexpr size_t kLongestRequestId = 128;
 // After a drain: for requests that were cancelled to notice it, and for answers to go out.
 constexpr absl::Duration kLastWait = absl::Seconds(5);
 
@@ -101,6 +106,7 @@ bool Server::Drain(absl::Duration wait) {
 void Server::SetRoutes() {
   using httplib::ContentReader, httplib::Request, httplib::Response;
   listener_.set_pre_routing_handler([this](const Request& request, Response& response) {
+    response.set_header("X-Request-Id", RequestId(request));
     const absl::Status status = CheckBeforeBody(request, &response);
     if (status.ok()) return httplib::Server::HandlerResponse::Unhandled;
     Fail(status, request, &response);
@@ -165,6 +171,14 @@ absl::Status Server::CheckBeforeBody(const httplib::Request& request,
   }
   if (generating && draining_) return ShuttingDown();
   return absl::OkStatus();
+}
+
+std::string Server::RequestId(const httplib::Request& request) {
+  const std::string given = request.get_header_value("X-Request-Id");
+  const bool fits = !given.empty() && given.size() <= kLongestRequestId &&
+                    std::all_of(given.begin(), given.end(), absl::ascii_isgraph);
+  if (fits) return given;
+  return absl::StrFormat("req-%016x%08x", absl::ToUnixNanos(start_), next_request_id_++);
 }
 
 void Server::Fail(const absl::Status& status, const httplib::Request& request,

@@ -46,7 +46,7 @@ struct ServerOptions {
 };
 
 // Endpoints: POST /v1/completions, POST /v1/chat/completions, GET /v1/models, GET
-// /v1/models/NAME, GET /health, GET /metrics.
+// /v1/models/NAME, GET /health, GET /metrics. Every answer has an X-Request-Id.
 class Server {
  public:
   // Listens when it returns. The engine must outlive the server, and nobody else may take samples
@@ -90,10 +90,15 @@ class Server {
   absl::StatusOr<std::vector<std::vector<int32_t>>> ReadPrompts(bool chat, const std::string& body,
                                                                 GenerationParams* params) const;
   absl::StatusOr<Plan> MakePlan(bool chat, const std::string& body);
+  // What ends an answer.
+  absl::Status AddStops(const GenerationParams& params, Plan* plan) const;
+  absl::Status CheckId(const char* field, int32_t id) const;
   absl::Status CheckModelName(const std::string& name) const;
   absl::StatusOr<int> AnswerTokens(size_t prompt_tokens, const GenerationParams& params) const;
   void Fail(const absl::Status& status, const httplib::Request& request,
             httplib::Response* response) const;
+  // The request's own X-Request-Id where it can be given back, else one of ours.
+  std::string RequestId(const httplib::Request& request);
   void HandleHealth(httplib::Response* response) const;
   std::string MetricsText() const;
   bool Idle() const { return in_progress_ == 0; }
@@ -105,7 +110,8 @@ class Server {
   Metrics metrics_;
   GenerationService service_;
   std::atomic<bool> draining_{false};
-  std::atomic<uint64_t> next_request_{1};
+  std::atomic<uint64_t> next_request_{1};  // Of those that generate.
+  std::atomic<uint64_t> next_request_id_{1};
   mutable absl::Mutex mutex_;
   int in_progress_ = 0;    // Generating requests; changed under mutex_.
   HttpListener listener_;  // Last: its threads use all else.

@@ -209,6 +209,37 @@ TEST_F(ServerTest, AFailedEngineIsSaidToAll) {
   EXPECT_FALSE(server_->health().ok());
 }
 
+TEST_F(ServerTest, AFailedSampleEndsItsRequestAlone) {
+  Start();
+  auto whole = PostAsync("/v1/completions", {{"prompt", "x"}, {"n", 2}});
+  const GenerateRequest first = engine_.WaitForRequest(0);
+  auto stream = PostAsync("/v1/completions", kStream);
+  const GenerateRequest second = engine_.WaitForRequest(1);
+  auto other = PostAsync("/v1/completions", {{"prompt", "x"}});
+  const GenerateRequest third = engine_.WaitForRequest(2);
+  engine_.Draw(first, 1, "ab");
+  engine_.End(first, 1, FinishReason::kFailed);
+  const HttpReply failed = whole.get();
+  EXPECT_EQ(failed.status, 500);
+  EXPECT_EQ(failed.error(), absl::StrCat("answer 1 failed after 2 tokens: ", kLogitsNotFinite));
+  EXPECT_TRUE(engine_.WaitForCancel(first)) << "its sibling is not computed for nobody";
+  engine_.Draw(second, 0, "a");
+  engine_.End(second, 0, FinishReason::kFailed);
+  const std::vector<std::string> events = stream.get().events();
+  ASSERT_GE(events.size(), 2u);
+  EXPECT_EQ(json::parse(events[events.size() - 2])["error"]["type"], "server_error");
+  EXPECT_EQ(events.back(), "[DONE]");
+  EndWith(third, 0, "well");
+  EXPECT_EQ(other.get().json()["choices"][0]["text"], "well");
+  EXPECT_TRUE(WaitUntil([&] {
+    return Metric("tritonrl_answers_total{finish_reason=\"failed\"}") == "2" &&
+           Metric("tritonrl_answers_total{finish_reason=\"cancelled\"}") == "1" &&
+           Metric("tritonrl_answers_total{finish_reason=\"stop\"}") == "1";
+  }));
+  EXPECT_EQ(Metric("tritonrl_request_seconds_count"), "1");
+  EXPECT_EQ(Call(port(), "GET", "/health").status, 200);
+}
+
 TEST_F(ServerTest, ADrainLetsRequestsEnd) {
   Start();
   auto stream = PostAsync("/v1/completions", kStream);

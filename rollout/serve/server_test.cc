@@ -37,10 +37,11 @@ TEST_F(ServerTest, AWholeCompletion) {
   EXPECT_EQ(answer["object"], "text_completion");
   EXPECT_EQ(answer["model"], "test");
   EXPECT_TRUE(answer["created"].is_number_integer());
-  EXPECT_EQ(
-      answer["choices"],
-      json::array(
-          {{{"index", 0}, {"text", "you"}, {"logprobs", nullptr}, {"finish_reason", "stop"}}}));
+  EXPECT_EQ(answer["choices"], json::array({{{"index", 0},
+                                             {"text", "you"},
+                                             {"logprobs", nullptr},
+                                             {"finish_reason", "stop"},
+                                             {"stop_reason", nullptr}}}));
   EXPECT_EQ(answer["usage"],
             (json{{"prompt_tokens", 5}, {"completion_tokens", 4}, {"total_tokens", 9}}));
 }
@@ -110,17 +111,19 @@ TEST_F(ServerTest, CompletionLogProbs) {
 TEST_F(ServerTest, AStopStringAcrossTokensEndsItsAnswerAlone) {
   Start();
   auto reply = PostAsync("/v1/completions", Completion({{"stop", "END"}, {"n", 2}}));
-  const GenerateRequest first = engine_.WaitForRequest(0), second = engine_.WaitForRequest(1);
-  EXPECT_EQ(second.first_index, 1);
-  engine_.Draw(first, 0, "one E");
-  engine_.Draw(first, 0, "ND");
-  EXPECT_TRUE(engine_.WaitForCancel(first));
-  EXPECT_TRUE(engine_.IsOpen(second, 1));
-  EndWith(second, 1, "two EN");
+  const GenerateRequest request = engine_.WaitForRequest(0);
+  EXPECT_EQ(request.n, 2) << "the prompt is computed once";
+  engine_.Draw(request, 0, "one E");
+  engine_.Draw(request, 0, "ND");
+  EXPECT_TRUE(WaitUntil([&] { return !engine_.IsOpen(request, 0); }));
+  EXPECT_TRUE(engine_.IsOpen(request, 1));
+  EndWith(request, 1, "two EN");
   const json answer = reply.get().json();
   EXPECT_EQ(answer["choices"][0]["text"], "one ");
   EXPECT_EQ(answer["choices"][0]["finish_reason"], "stop");
+  EXPECT_EQ(answer["choices"][0]["stop_reason"], "END");
   EXPECT_EQ(answer["choices"][1]["text"], "two EN");
+  EXPECT_EQ(answer["choices"][1]["stop_reason"], nullptr);
   EXPECT_EQ(answer["usage"]["completion_tokens"], 14);
   EXPECT_EQ(answer["usage"]["prompt_tokens"], 5) << "once, however the engine computes it";
 }
@@ -270,6 +273,8 @@ TEST_F(ServerTest, Metrics) {
   EXPECT_EQ(Metric("tritonrl_requests_total{endpoint=\"other\",status=\"404\"}"), "1");
   EXPECT_EQ(Metric("tritonrl_prompt_tokens_total"), "5");
   EXPECT_EQ(Metric("tritonrl_completion_tokens_total"), "4");
+  EXPECT_EQ(Metric("tritonrl_answers_total{finish_reason=\"stop\"}"), "1");
+  EXPECT_EQ(Metric("tritonrl_request_seconds_count"), "1");
   EXPECT_EQ(Metric("tritonrl_time_to_first_token_seconds_count"), "1");
   EXPECT_EQ(Metric("tritonrl_time_per_output_token_seconds_bucket{le=\"+Inf\"}"), "1");
 }

@@ -86,6 +86,7 @@ void TextStream::DecodeBytes(bool all) {
     for (size_t i = begin; i < text_.size() && !stopped_; ++i) {
       const size_t stop = matcher_.Feed(text_[i]);
       if (stop == 0) continue;
+      stop_string_ = text_.substr(i + 1 - stop, stop);
       text_.resize(i + 1 - stop);
       stopped_ = true;
     }

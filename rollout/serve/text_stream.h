@@ -61,6 +61,11 @@ class TextStream {
   // Takes the next token. Ignored after a stop string was complete.
   void Push(int32_t token, float log_prob);
 
+  // Counts a token that ends the sample and is not to be shown. Finish follows.
+  void PushEnd() {
+    if (!stopped_ && !finished_) ++num_tokens_;
+  }
+
   // The sample ends here: nothing is held back any more; bytes of half a character become U+FFFD.
   void Finish();
 
@@ -70,6 +75,8 @@ class TextStream {
 
   // Whether a stop string was complete; the text ends before it.
   bool stopped() const { return stopped_; }
+  // That stop string.
+  const std::string& stop_string() const { return stop_string_; }
   // Tokens pushed, up to the one that completed a stop string.
   int64_t num_tokens() const { return num_tokens_; }
 
@@ -92,6 +99,7 @@ class TextStream {
   size_t tokens_shown_ = 0;
   int64_t num_tokens_ = 0;
   bool stopped_ = false;
+  std::string stop_string_;
   bool finished_ = false;
 };
 

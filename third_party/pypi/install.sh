@@ -37,7 +37,10 @@ if [ "$kind" = wheels ]; then
   # Byte code of what is imported at every start of a worker or test: 4 s instead of 10 s each time.
   PYTHONPATH=$partial env -u PYTHONDONTWRITEBYTECODE "$python" -c '
 import torch, torch._dynamo, triton, numpy, sympy, safetensors.torch, tokenizers
-import matplotlib.pyplot, tensorboardX, transformers.models.qwen3.modeling_qwen3' >&2
+import matplotlib.pyplot, tensorboardX, transformers.models.qwen3.modeling_qwen3
+import transformers.models.llama.modeling_llama, openai
+client = openai.OpenAI(api_key="none")
+client.models, client.completions, client.chat.completions' >&2
 elif [ "$kind" = headers ]; then
   "${pip[@]}" download --quiet --no-deps --require-hashes --only-binary=:all: --dest "$partial" -r "$lock" >&2
   for wheel in "$partial"/*.whl; do

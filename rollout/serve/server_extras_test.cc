@@ -1,0 +1,106 @@
+// What the server knows beside OpenAI's API, as servers of vLLM do.
+#include <gtest/gtest.h>
+
+#include <string>
+#include <vector>
+
+#include "absl/strings/match.h"
+#include "rollout/serve/server_fixture.h"
+
+namespace tritonrl {
+namespace {
+
+using nlohmann::json;
+
+json Completion(const json& more = json::object()) {
+  json request = {{"model", "test"}, {"prompt", "Hello"}, {"max_tokens", 50}};
+  request.update(more);
+  return request;
+}
+
+TEST_F(ServerTest, StopTokensOfTheRequest) {
+  Start();
+  auto reply = PostAsync("/v1/completions",
+                         Completion({{"stop_token_ids", {'z', kEnd}}, {"ignore_eos", true}}));
+  const GenerateRequest ignoring = engine_.WaitForRequest(0);
+  EXPECT_EQ(ignoring.sampling.stop_ids, (std::vector<int32_t>{'z', kEnd}));
+  engine_.Draw(ignoring, 0, "xz");
+  engine_.End(ignoring, 0, FinishReason::kStop);
+  const json answer = reply.get().json();
+  EXPECT_EQ(answer["choices"][0]["text"], "x") << "the token that ends an answer is not shown";
+  EXPECT_EQ(answer["choices"][0]["stop_reason"], 'z');
+  EXPECT_EQ(answer["usage"]["completion_tokens"], 2);
+
+  reply = PostAsync("/v1/completions", Completion({{"stop_token_ids", {kEnd}}}));
+  const GenerateRequest beside = engine_.WaitForRequest(1);
+  EXPECT_EQ(beside.sampling.stop_ids, (std::vector<int32_t>{kEnd}));
+  EndWith(beside, 0, "z");
+  EXPECT_EQ(reply.get().json()["choices"][0]["stop_reason"], nullptr) << "the model's own";
+
+  reply = PostAsync("/v1/completions", Completion({{"ignore_eos", true}}));
+  const GenerateRequest endless = engine_.WaitForRequest(2);
+  EXPECT_TRUE(endless.sampling.stop_ids.empty());
+  engine_.Draw(endless, 0, kEnd);
+  EndWith(endless, 0, "on", FinishReason::kLength);
+  EXPECT_EQ(reply.get().json()["choices"][0]["text"], "on");
+
+  const HttpReply outside =
+      Post(port(), "/v1/completions", Completion({{"stop_token_ids", {300}}}));
+  EXPECT_EQ(outside.status, 400);
+  EXPECT_TRUE(absl::StrContains(outside.error(), "stop_token_ids holds the id 300"));
+}
+
+TEST_F(ServerTest, TokenIdsBesideTheText) {
+  Start();
+  auto reply =
+      PostAsync("/v1/completions",
+                {{"prompt", json::array({{72}, {73, 74}})}, {"n", 2}, {"return_token_ids", true}});
+  const GenerateRequest first = engine_.WaitForRequest(0), second = engine_.WaitForRequest(1);
+  for (const int i : {0, 1}) EndWith(first, i, "a");
+  for (const int i : {0, 1}) EndWith(second, i, "b", FinishReason::kLength);
+  const json choices = reply.get().json()["choices"];
+  EXPECT_EQ(choices[1]["token_ids"], (json{'a', kEnd}));
+  EXPECT_EQ(choices[1]["prompt_token_ids"], (json{72}));
+  EXPECT_EQ(choices[2]["token_ids"], (json{'b'}));
+  EXPECT_EQ(choices[2]["prompt_token_ids"], (json{73, 74}));
+
+  reply = PostAsync("/v1/chat/completions", {{"messages", {{{"role", "user"}, {"content", "x"}}}},
+                                             {"return_token_ids", true},
+                                             {"stop", "cd"},
+                                             {"stream", true}});
+  const GenerateRequest chat = engine_.WaitForRequest(2);
+  engine_.Draw(chat, 0, "abc");
+  EndWith(chat, 0, "e");
+  json prompt, ids = json::array();
+  std::string text;
+  for (const std::string& event : reply.get().events()) {
+    if (event == "[DONE]") break;
+    const json chunk = json::parse(event);
+    if (chunk.contains("prompt_token_ids")) prompt.push_back(chunk["prompt_token_ids"]);
+    for (const json& id : chunk["choices"][0]["token_ids"]) ids.push_back(id);
+    text += chunk["choices"][0]["delta"].value("content", "");
+  }
+  EXPECT_EQ(prompt, json::array({chat.prompt})) << "once";
+  EXPECT_EQ(ids, (json{'a', 'b', 'c', 'e', kEnd}));
+  EXPECT_EQ(text, "abce");
+}
+
+TEST_F(ServerTest, EveryAnswerHasARequestId) {
+  Start();
+  const auto id = [&](const std::string& given) {
+    const HttpReply reply = Call(port(), "GET", "/nowhere", "", {{"X-Request-Id", given}});
+    const auto it = reply.headers.find("X-Request-Id");
+    return it == reply.headers.end() ? "" : it->second;
+  };
+  EXPECT_EQ(id("trace-7/a"), "trace-7/a");
+  const std::string one = id(""), other = id("two words");
+  EXPECT_TRUE(absl::StartsWith(one, "req-") && absl::StartsWith(other, "req-")) << one << other;
+  EXPECT_NE(one, other);
+  EXPECT_TRUE(absl::StartsWith(id(std::string(129, 'x')), "req-"));
+  auto reply = PostAsync("/v1/completions", Completion({{"stream", true}}));
+  EndWith(engine_.WaitForRequest(0), 0, "x");
+  EXPECT_EQ(reply.get().headers.count("X-Request-Id"), 1u);
+}
+
+}  // namespace
+}  // namespace tritonrl
