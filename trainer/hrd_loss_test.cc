@@ -177,7 +177,7 @@ TEST(HrdLoss, RunsOfRowsGiveTheWhole) {
   // Every third row has no token; runs as a head with chunks of 7 rows gives them.
   Philox random(8);
   const int64_t n = 50;
-  std::vector<float> columns[7];
+  std::vector<float> columns[8];
   std::vector<int64_t> rows;
   for (int64_t i = 0; i < n; ++i) {
     const bool token = i % 3 != 0;
@@ -187,10 +187,17 @@ TEST(HrdLoss, RunsOfRowsGiveTheWhole) {
     }
     columns[3].back() = token ? 1.0F : 0.0F;
   }
-  const HrdTokens tokens = {Row(columns[0]), Row(columns[1]), Row(columns[2]),
-                            Row(columns[3]), Row(columns[4]), Row(columns[5])};
+  const HrdTokens tokens = {.old_log_probs = Row(columns[0]),
+                            .advantage = Row(columns[1]),
+                            .weight = Row(columns[2]),
+                            .mask = Row(columns[3]),
+                            .reference_log_probs = Row(columns[4]),
+                            .kl_weight = Row(columns[5]),
+                            .current = Row(columns[3]),
+                            .proximal_log_probs = Row(columns[7])};
+  const HrdSettings settings = {.kl_coefficient = 0.3, .importance_cap = 2};
   const at::Tensor log_probs = Row(columns[6]), entropy = Row(columns[5]);
-  const HrdResult whole = HrdLoss(log_probs, entropy, tokens, {.kl_coefficient = 0.3});
+  const HrdResult whole = HrdLoss(log_probs, entropy, tokens, settings);
 
   std::vector<double> statistics(kNumHrdStatistics, 0.0);
   for (size_t begin = 0; begin < rows.size(); begin += 7) {
@@ -198,7 +205,7 @@ TEST(HrdLoss, RunsOfRowsGiveTheWhole) {
     const at::Tensor run = at::zeros({static_cast<int64_t>(end - begin)}, at::kLong);
     std::copy(rows.begin() + begin, rows.begin() + end, run.mutable_data_ptr<int64_t>());
     const HrdResult part = HrdLoss(log_probs.index_select(0, run), entropy.index_select(0, run),
-                                   TokensOfRows(tokens, run), {.kl_coefficient = 0.3});
+                                   TokensOfRows(tokens, run), settings);
     EXPECT_TRUE(part.d_log_probs.equal(whole.d_log_probs.index_select(0, run)));
     for (int k = 0; k < kMaxLogProbDiff; ++k) {
       statistics[k] += Statistic(part, static_cast<HrdStatistic>(k));
@@ -210,10 +217,9 @@ TEST(HrdLoss, RunsOfRowsGiveTheWhole) {
     EXPECT_NEAR(statistics[k], Statistic(whole, static_cast<HrdStatistic>(k)), 1e-9) << k;
   }
   EXPECT_EQ(statistics[kTokenCount], static_cast<double>(rows.size()));
-  EXPECT_FALSE(TokensOfRows({tokens.old_log_probs, tokens.advantage, tokens.weight, tokens.mask,
-                             at::Tensor(), at::Tensor()},
-                            at::zeros({1}, at::kLong))
-                   .kl_weight.defined());
+  HrdTokens without_kl = tokens;
+  without_kl.kl_weight = at::Tensor();
+  EXPECT_FALSE(TokensOfRows(without_kl, at::zeros({1}, at::kLong)).kl_weight.defined());
 }
 
 TEST(HrdLoss, StaysFiniteForAHugeRatio) {
