@@ -56,6 +56,7 @@ void BatchedEngine::Publish(double seconds) {
     stats_.failed_samples += sample.finish_reason == FinishReason::kFailed ? 1 : 0;
   }
   stats_.busy_seconds += seconds;
+  stats_.sample_seconds += seconds * scheduler_.num_running();
   stats_.preemptions = totals.preemptions;
   stats_.recomputed_tokens = totals.recomputed_tokens;
   stats_.shared_tokens = totals.shared_tokens;

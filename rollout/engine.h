@@ -102,6 +102,7 @@ struct EngineStats {
   int64_t shared_tokens = 0;      // Of prompts, that samples had in common instead of computing.
   int64_t peak_pages = 0;         // Of the cache's memory, most in use at one time.
   int64_t num_pages = 0;
+  double sample_seconds = 0;   // Of running samples, summed: over max_running, the time in use.
   int64_t failed_samples = 0;  // FinishReason::kFailed
   int64_t guessed_tokens = 0;  // Passed through the model as guesses (speculative decoding),
   int64_t guessed_right = 0;   // and those of them that were drawn.

@@ -12,8 +12,10 @@ namespace {
 constexpr int kOtherRunning = 64;
 constexpr int kGpuRunning = 256;
 
-absl::StatusOr<std::unique_ptr<ModelRunner>> MakeRunner(std::shared_ptr<Weights> weights,
-                                                        const EngineOptions& options) {
+}  // namespace
+
+absl::StatusOr<std::unique_ptr<ModelRunner>> MakeModelRunner(std::shared_ptr<Weights> weights,
+                                                             const EngineOptions& options) {
   const bool cuda = CudaRunner::Takes(*weights);
   const int max_running =
       options.max_running != 0 ? options.max_running : (cuda ? kGpuRunning : kOtherRunning);
@@ -30,13 +32,11 @@ absl::StatusOr<std::unique_ptr<ModelRunner>> MakeRunner(std::shared_ptr<Weights>
                                                         .cpu_threads = options.cpu_threads});
 }
 
-}  // namespace
-
 absl::StatusOr<std::unique_ptr<Engine>> MakeBatchedEngine(std::shared_ptr<Weights> weights,
                                                           const EngineOptions& engine_options,
                                                           const BatchedEngine::Options& options) {
   ASSIGN_OR_RETURN(std::unique_ptr<ModelRunner> runner,
-                   MakeRunner(std::move(weights), engine_options));
+                   MakeModelRunner(std::move(weights), engine_options));
   return std::unique_ptr<Engine>(new BatchedEngine(std::move(runner), options));
 }
 

@@ -9,6 +9,7 @@
 #include "model/weights.h"
 #include "rollout/batched_engine.h"
 #include "rollout/engine.h"
+#include "rollout/model_runner.h"
 
 namespace tritonrl {
 
@@ -25,8 +26,13 @@ struct EngineOptions {
   int cpu_threads = 0;
 };
 
-// Shares `weights` and copies nothing. bf16 weights on a GPU run through cuda/cuda_runner.h where
-// it takes them, all others through transformer_runner.h. Errors: those of the runner.
+// What runs an engine's steps. Shares `weights` and copies nothing. bf16 weights on a GPU run
+// through cuda/cuda_runner.h where it takes them, all others through transformer_runner.h. Errors:
+// those of the runner.
+absl::StatusOr<std::unique_ptr<ModelRunner>> MakeModelRunner(std::shared_ptr<Weights> weights,
+                                                             const EngineOptions& options);
+
+// An engine on it.
 absl::StatusOr<std::unique_ptr<Engine>> MakeBatchedEngine(
     std::shared_ptr<Weights> weights, const EngineOptions& engine_options,
     const BatchedEngine::Options& options = {});

@@ -1,0 +1,216 @@
+// Generation for reinforcement learning: groups of samples whose lengths are log-normal, a few of
+// them much longer than the rest, and an update of the weights after each step. Tokens a second and
+// the share of places that stood idle, strictly on-policy and with the next step begun ahead
+// (SamplingConfig.ahead in trainer/config.proto).
+//
+//   bazel run //rollout:load_bench                                        # the mini policy
+//   ./run load_bench --shape=qwen3_8b --prompt_tokens=1024 --median=3000 --longest=16384
+#include <ATen/Context.h>
+
+#include <algorithm>
+#include <cmath>
+#include <cstdio>
+#include <cstdlib>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/flags/flag.h"
+#include "absl/flags/parse.h"
+#include "absl/flags/usage.h"
+#include "absl/strings/str_cat.h"
+#include "absl/time/clock.h"
+#include "base/random.h"
+#include "base/runfiles.h"
+#include "base/status.h"
+#include "model/bench_inputs.h"
+#include "rollout/load_model.h"
+#include "rollout/make_engine.h"
+#include "rollout/planned_length_runner.h"
+
+ABSL_FLAG(std::string, shape, "",
+          "Random bf16 weights on the GPU in the shape of one of model/configs; empty: the mini "
+          "policy.");
+ABSL_FLAG(std::string, device, "auto", "Of the mini policy: cpu, cuda, cuda:N or auto.");
+ABSL_FLAG(int, steps, 4, "Training steps.");
+ABSL_FLAG(int, samples, 256, "Samples of a step.");
+ABSL_FLAG(int, group, 8, "Samples of a prompt.");
+ABSL_FLAG(int, prompt_tokens, 64, "Length of each prompt.");
+ABSL_FLAG(double, median, 100, "Median length of a sample.");
+ABSL_FLAG(double, sigma, 0.9, "Standard deviation of the logarithm of lengths.");
+ABSL_FLAG(int64_t, longest, 640, "Samples are cut off after so many tokens.");
+ABSL_FLAG(int, max_running, 0, "Samples that run side by side; 0: as many as a step has.");
+ABSL_FLAG(int64_t, cache_bytes, 0, "The engine's memory for keys and values; 0: its choice.");
+ABSL_FLAG(int, max_guesses, 0, "Tokens that speculative decoding guesses at a time; 0: off.");
+
+namespace tritonrl {
+namespace {
+
+constexpr int32_t kStopId = 0;
+
+enum class Mode { kStrict, kAheadForget, kAheadKeep };
+
+const char* ModeName(Mode mode) {
+  switch (mode) {
+    case Mode::kStrict:
+      return "strict";
+    case Mode::kAheadForget:
+      return "ahead, cache computed anew";
+    case Mode::kAheadKeep:
+      return "ahead, old cache kept";
+  }
+  return "";
+}
+
+int64_t LengthOf(uint64_t stream) {
+  Philox random(MixKeys({stream, 0x6c656e677468}));
+  const double length =
+      absl::GetFlag(FLAGS_median) * std::exp(absl::GetFlag(FLAGS_sigma) * random.Normal());
+  return std::clamp<int64_t>(std::llround(length), 1, absl::GetFlag(FLAGS_longest));
+}
+
+absl::StatusOr<std::shared_ptr<Weights>> LoadWeights() {
+  const std::string shape = absl::GetFlag(FLAGS_shape);
+  if (!shape.empty()) {
+    ASSIGN_OR_RETURN(const ModelConfig config, ShapeOf(shape));
+    if (at::getNumGPUs() == 0) return absl::FailedPreconditionError("--shape needs a GPU");
+    return RandomWeights(config, at::Device(at::kCUDA, 0), at::kBFloat16);
+  }
+  ASSIGN_OR_RETURN(const at::Device device, ParseDevice(absl::GetFlag(FLAGS_device)));
+  ASSIGN_OR_RETURN(const std::string folder, Runfile("model/mini"));
+  return Weights::Load(folder, device, device.is_cuda() ? at::kBFloat16 : at::kFloat);
+}
+
+// Steps of one mode, on an engine that has nothing else to do.
+class Load {
+ public:
+  Load(Mode mode, int64_t vocab, Engine* engine) : mode_(mode), vocab_(vocab), engine_(engine) {}
+
+  absl::StatusOr<nlohmann::ordered_json> Run(int max_running) {
+    const EngineStats before = engine_->Stats();
+    const absl::Time start = absl::Now();
+    const int steps = absl::GetFlag(FLAGS_steps);
+    std::vector<double> first, half, last;  // seconds of a step until samples are out
+    left_.assign(steps, absl::GetFlag(FLAGS_samples));
+    RETURN_IF_ERROR(Submit(0));
+    for (int step = 0; step < steps; ++step) {
+      const absl::Time began = absl::Now();
+      if (mode_ == Mode::kStrict && step > 0) RETURN_IF_ERROR(Submit(step));
+      if (mode_ != Mode::kStrict && step + 1 < steps) RETURN_IF_ERROR(Submit(step + 1));
+      const int all = left_[step];
+      while (left_[step] > 0) {
+        RETURN_IF_ERROR(Take());
+        const double seconds = absl::ToDoubleSeconds(absl::Now() - began);
+        if (left_[step] == all - 1) first.push_back(seconds);
+        if (left_[step] <= all / 2 && half.size() <= static_cast<size_t>(step)) {
+          half.push_back(seconds);
+        }
+      }
+      last.push_back(absl::ToDoubleSeconds(absl::Now() - began));
+      RETURN_IF_ERROR(Update(static_cast<uint64_t>(step) + 1));
+    }
+    const double seconds = absl::ToDoubleSeconds(absl::Now() - start);
+    const EngineStats after = engine_->Stats();
+    return nlohmann::ordered_json{
+        {"mode", ModeName(mode_)},
+        {"tokens_per_s", static_cast<double>(tokens_) / seconds},
+        {"seconds", seconds},
+        {"idle_share", 1 - (after.sample_seconds - before.sample_seconds) / max_running / seconds},
+        {"stale_share", static_cast<double>(stale_) / static_cast<double>(tokens_)},
+        {"longest_sample", longest_},
+        {"model_steps", after.decode_steps - before.decode_steps},
+        {"recomputed_tokens", after.recomputed_tokens - before.recomputed_tokens},
+        {"preemptions", after.preemptions - before.preemptions},
+        {"guessed_right", after.guessed_right - before.guessed_right},
+        {"first_out_s", first},
+        {"half_out_s", half},
+        {"last_out_s", last}};
+  }
+
+ private:
+  absl::Status Submit(int step) {
+    const int groups = absl::GetFlag(FLAGS_samples) / absl::GetFlag(FLAGS_group);
+    for (int group = 0; group < groups; ++group) {
+      GenerateRequest request;
+      request.id = static_cast<uint64_t>(step) << 32 | static_cast<uint64_t>(group);
+      Philox random(request.id);
+      for (int t = 0; t < absl::GetFlag(FLAGS_prompt_tokens); ++t) {
+        request.prompt.push_back(static_cast<int32_t>(random.Below(vocab_)));
+      }
+      request.n = absl::GetFlag(FLAGS_group);
+      request.sampling.max_tokens = static_cast<int>(absl::GetFlag(FLAGS_longest));
+      request.sampling.stop_ids = {kStopId};
+      request.key = {.step = static_cast<uint64_t>(step), .task = static_cast<uint64_t>(group)};
+      RETURN_IF_ERROR(engine_->Submit(std::move(request)));
+    }
+    return absl::OkStatus();
+  }
+
+  absl::Status Take() {
+    ASSIGN_OR_RETURN(const Sample sample, engine_->Next(absl::Now() + absl::Minutes(10)));
+    const uint64_t step = sample.request_id >> 32;
+    --left_[step];
+    const auto length = static_cast<int64_t>(sample.tokens.size());
+    tokens_ += length;
+    longest_ = std::max(longest_, length);
+    for (const VersionRun& run : sample.versions) stale_ += run.version < step ? run.tokens : 0;
+    return absl::OkStatus();
+  }
+
+  // The weights stay as they are: what counts is what an update costs the engine.
+  absl::Status Update(uint64_t version) {
+    RETURN_IF_ERROR(mode_ == Mode::kStrict
+                        ? engine_->BeginWeightUpdate()
+                        : engine_->PauseForWeightUpdate(mode_ == Mode::kAheadKeep
+                                                            ? Engine::OldCache::kKeep
+                                                            : Engine::OldCache::kForget));
+    engine_->EndWeightUpdate(version);
+    return absl::OkStatus();
+  }
+
+  const Mode mode_;
+  const int64_t vocab_;
+  Engine* const engine_;
+  std::vector<int> left_;  // samples of each step
+  int64_t tokens_ = 0, stale_ = 0, longest_ = 0;
+};
+
+absl::Status Run() {
+  const int samples = absl::GetFlag(FLAGS_samples), group = absl::GetFlag(FLAGS_group);
+  if (group < 1 || samples < group || samples % group != 0) {
+    return absl::InvalidArgumentError("--samples must be a multiple of --group");
+  }
+  ASSIGN_OR_RETURN(const std::shared_ptr<Weights> weights, LoadWeights());
+  EngineOptions options;
+  options.max_running = absl::GetFlag(FLAGS_max_running);
+  if (options.max_running == 0) options.max_running = samples;
+  options.cache_bytes = absl::GetFlag(FLAGS_cache_bytes);
+  options.max_length = absl::GetFlag(FLAGS_prompt_tokens) + absl::GetFlag(FLAGS_longest);
+  ASSIGN_OR_RETURN(std::unique_ptr<ModelRunner> runner, MakeModelRunner(weights, options));
+  BatchedEngine engine(std::make_unique<PlannedLengthRunner>(std::move(runner), kStopId, LengthOf),
+                       {.max_guesses = absl::GetFlag(FLAGS_max_guesses)});
+  const int64_t vocab = weights->config().vocab_size;
+  // The first round warms up: a GPU makes its graphs.
+  RETURN_IF_ERROR(Load(Mode::kStrict, vocab, &engine).Run(options.max_running).status());
+  for (const Mode mode : {Mode::kStrict, Mode::kAheadForget, Mode::kAheadKeep}) {
+    ASSIGN_OR_RETURN(const nlohmann::ordered_json line,
+                     Load(mode, vocab, &engine).Run(options.max_running));
+    std::printf("%s\n", line.dump().c_str());
+    std::fflush(stdout);
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace
+}  // namespace tritonrl
+
+int main(int argc, char** argv) {
+  absl::SetProgramUsageMessage("Generation with lengths as in reinforcement learning.");
+  absl::ParseCommandLine(argc, argv);
+  const absl::Status status = tritonrl::Run();
+  if (!status.ok()) std::fprintf(stderr, "load_bench: %s\n", tritonrl::Message(status).c_str());
+  std::fflush(nullptr);
+  // Not by exit(): see model/step_bench_main.cc.
+  std::_Exit(status.ok() ? 0 : 1);
+}
