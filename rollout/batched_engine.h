@@ -123,10 +123,12 @@ class BatchedEngine : public Engine {
   // Ended in this step; handed over when the step is done with the weights.
   std::vector<Sample> ended_;
   std::vector<uint64_t> ended_requests_;
-  uint64_t version_ = 0;       // Of the weights that the steps in flight read.
-  bool pause_next_ = false;    // Instead of the next step.
-  int64_t step_tokens_ = 0;    // Generated in this step.
-  bool only_decoded_ = false;  // The step launched last, without prompts.
+  uint64_t version_ = 0;     // Of the weights that the steps in flight read.
+  bool pause_next_ = false;  // Instead of the next step.
+  int64_t step_tokens_ = 0;  // Generated in this step.
+  // Of the step launched last: without prompts, and tokens that were guesses.
+  bool only_decoded_ = false;
+  int64_t step_guesses_ = 0;
   int64_t launched_ = 0;
   int64_t guessed_right_ = 0;
   SpeculationGate gate_;

@@ -18,7 +18,7 @@ void BatchedEngine::Run() {
     const absl::Time start = absl::Now();
     const absl::Status status = pause_next_ ? Pause() : Step();
     const double seconds = absl::ToDoubleSeconds(absl::Now() - start);
-    if (only_decoded_ && step_tokens_ > 0) gate_.Record(step_tokens_, seconds);
+    if (only_decoded_ && step_tokens_ > 0) gate_.Record(step_guesses_, step_tokens_, seconds);
     Publish(seconds);
     if (!status.ok()) {
       absl::MutexLock lock(&mutex_);
@@ -128,13 +128,17 @@ void BatchedEngine::MakeGuesses() {
 }
 
 absl::Status BatchedEngine::Step() {
-  if (options_.max_guesses > 0 && (options_.always_guess || gate_.guess())) {
+  // Guesses take rows that are left beside the running samples.
+  if (options_.max_guesses > 0 && scheduler_.num_running() < runner_->max_running() &&
+      (options_.always_guess || gate_.guess())) {
     // Guesses follow tokens that are known.
     while (!in_flight_.empty()) RETURN_IF_ERROR(CollectOldest());
     MakeGuesses();
   }
   Scheduler::Step step = scheduler_.Schedule();
   const bool idle = step.slices.empty();
+  step_guesses_ = 0;
+  for (const Scheduler::Slice& slice : step.slices) step_guesses_ += slice.guesses;
   only_decoded_ = std::all_of(step.slices.begin(), step.slices.end(), [](const auto& slice) {
     return slice.count == 1 + slice.guesses && slice.sample >= 0;
   });

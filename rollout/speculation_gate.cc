@@ -13,7 +13,20 @@ double SpeculationGate::Median() {
   return median;
 }
 
-void SpeculationGate::Record(int64_t tokens, double seconds) {
+void SpeculationGate::Keep(bool guess) {
+  phase_ = Phase::kKeep;
+  rates_.clear();
+  guess_ = guess;
+  keep_ = guess ? kKept : std::min(2 * keep_, kMostKept);
+  left_ = keep_;
+}
+
+void SpeculationGate::Record(int64_t guesses, int64_t tokens, double seconds) {
+  // Nothing was tried: nothing like it was said before.
+  if (phase_ == Phase::kGuess && guesses == 0) {
+    if (++silent_ >= kSilent) Keep(false);
+    return;
+  }
   if (phase_ != Phase::kKeep) {
     rates_.push_back(static_cast<double>(tokens) / std::max(seconds, 1e-9));
   }
@@ -23,12 +36,11 @@ void SpeculationGate::Record(int64_t tokens, double seconds) {
       plain_ = Median();
       phase_ = Phase::kGuess;
       guess_ = true;
+      silent_ = 0;
       left_ = kTried;
       break;
     case Phase::kGuess:
-      phase_ = Phase::kKeep;
-      guess_ = Median() > kGain * plain_;
-      left_ = kKept;
+      Keep(Median() > kGain * plain_);
       break;
     case Phase::kKeep:
       phase_ = Phase::kPlain;

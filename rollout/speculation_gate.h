@@ -10,19 +10,23 @@ namespace tritonrl {
 // a second, and tries again after a while. It decides about time alone; samples are the same.
 class SpeculationGate {
  public:
-  static constexpr int kTried = 16;      // steps of a trial
-  static constexpr int kKept = 512;      // steps until the next one
-  static constexpr double kGain = 1.03;  // that guessing must bring
+  static constexpr int kTried = 16;       // steps of a trial
+  static constexpr int kSilent = 64;      // steps without any guess that end one
+  static constexpr int kKept = 128;       // steps until the next one,
+  static constexpr int kMostKept = 2048;  // twice as many each time that guessing did not pay
+  static constexpr double kGain = 1.03;   // that guessing must bring
 
   // For the next step.
   bool guess() const { return guess_; }
 
-  // The step that was decided about gave so many tokens in so long. Only of steps that decode and
-  // compute no prompt.
-  void Record(int64_t tokens, double seconds);
+  // The step that was decided about passed so many guesses through the model and gave so many
+  // tokens in so long. Only of steps that decode and compute no prompt.
+  void Record(int64_t guesses, int64_t tokens, double seconds);
 
  private:
   enum class Phase { kPlain, kGuess, kKeep };
+
+  void Keep(bool guess);
 
   // Of the rates of the trial, which this ends.
   double Median();
@@ -32,6 +36,8 @@ class SpeculationGate {
   std::vector<double> rates_;  // tokens a second, of the trial's steps
   double plain_ = 0;           // median without guesses
   int left_ = kTried;          // steps of the phase
+  int keep_ = kKept;           // steps of the next kKeep
+  int silent_ = 0;             // steps of this kGuess without a guess
 };
 
 }  // namespace tritonrl
