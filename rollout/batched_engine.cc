@@ -15,8 +15,10 @@ BatchedEngine::BatchedEngine(std::unique_ptr<ModelRunner> runner, const Options&
                   .page_size = runner_->page_size(),
                   .max_running = runner_->max_running(),
                   .max_step_tokens = runner_->max_step_tokens()}),
-      weights_version_(options.weights_version),
-      thread_([this] { Run(); }) {}
+      weights_version_(options.weights_version) {
+  stats_.num_pages = runner_->num_pages();
+  thread_ = std::thread([this] { Run(); });
+}
 
 BatchedEngine::~BatchedEngine() {
   {

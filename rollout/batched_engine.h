@@ -148,7 +148,7 @@ class BatchedEngine : public Engine {
   absl::Status failure_ ABSL_GUARDED_BY(mutex_);
   EngineStats stats_ ABSL_GUARDED_BY(mutex_);
 
-  std::thread thread_;  // Last, so that all else is there when it starts.
+  std::thread thread_;
 };
 
 }  // namespace tritonrl

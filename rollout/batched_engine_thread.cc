@@ -63,7 +63,6 @@ void BatchedEngine::Publish(double seconds) {
   stats_.guessed_tokens = totals.guessed_tokens;
   stats_.guessed_right = guessed_right_;
   stats_.peak_pages = scheduler_.pool().peak();
-  stats_.num_pages = scheduler_.pool().num_pages();
   step_tokens_ = 0;
   unfinished_ -= static_cast<int64_t>(ended_.size());
   for (Sample& sample : ended_) finished_.push_back(std::move(sample));

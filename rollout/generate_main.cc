@@ -26,6 +26,9 @@ ABSL_FLAG(int, max_tokens, 512, "Most tokens of a sample.");
 ABSL_FLAG(uint64_t, seed, 0, "The same seed gives the same samples.");
 ABSL_FLAG(std::string, device, "auto", "cpu, cuda, cuda:N or auto.");
 ABSL_FLAG(int, max_running, 64, "Samples that run side by side.");
+ABSL_FLAG(int, max_guesses, 0,
+          "Speculative decoding: tokens that are guessed and checked at once; 0: off. The samples "
+          "are the same.");
 ABSL_FLAG(bool, quiet, false, "Prints the samples' text alone.");
 
 namespace tritonrl {
@@ -85,11 +88,14 @@ absl::Status Run() {
                    LoadModel(UserPath(absl::GetFlag(FLAGS_model)), device));
   GenerateRequest request = MakeRequest(model, prompt);
   EngineOptions options;
-  options.max_running = std::max(1, std::min(absl::GetFlag(FLAGS_max_running), request.n));
+  // Guesses take rows beside the samples.
+  const int guesses = std::clamp(absl::GetFlag(FLAGS_max_guesses), 0, 64);
+  options.max_running = std::clamp(request.n * (1 + guesses), 1, absl::GetFlag(FLAGS_max_running));
   options.max_length = std::min<int64_t>(
       static_cast<int64_t>(request.prompt.size()) + std::max(request.sampling.max_tokens, 1),
       model.weights->config().max_positions);
-  ASSIGN_OR_RETURN(std::unique_ptr<Engine> engine, MakeBatchedEngine(model.weights, options));
+  ASSIGN_OR_RETURN(std::unique_ptr<Engine> engine,
+                   MakeBatchedEngine(model.weights, options, {.max_guesses = guesses}));
   const absl::Time start = absl::Now();
   const int samples = request.n;
   RETURN_IF_ERROR(engine->Submit(std::move(request)));
@@ -100,6 +106,11 @@ absl::Status Run() {
     std::cerr << absl::StreamFormat(
         "%d samples, %d prompt and %d generated tokens in %.2f s: %.0f tokens/s\n", samples,
         stats.prompt_tokens, stats.generated_tokens, seconds, stats.generated_tokens / seconds);
+    if (guesses > 0) {
+      std::cerr << absl::StreamFormat("%d steps; of %d guessed tokens %d were right\n",
+                                      stats.decode_steps, stats.guessed_tokens,
+                                      stats.guessed_right);
+    }
   }
   return absl::OkStatus();
 }
