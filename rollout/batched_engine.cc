@@ -14,7 +14,8 @@ BatchedEngine::BatchedEngine(std::unique_ptr<ModelRunner> runner, const Options&
       scheduler_({.num_pages = runner_->num_pages(),
                   .page_size = runner_->page_size(),
                   .max_running = runner_->max_running(),
-                  .max_step_tokens = runner_->max_step_tokens()}),
+                  .max_step_tokens = runner_->max_step_tokens(),
+                  .keep_prefixes = options.keep_prefixes}),
       weights_version_(options.weights_version) {
   stats_.num_pages = runner_->num_pages();
   thread_ = std::thread([this] { Run(); });
@@ -151,6 +152,7 @@ void BatchedEngine::EndWeightUpdate(uint64_t version) {
   updating_ = paused_ = false;
   pause_.reset();
   weights_version_ = version;
+  ++updates_;
 }
 
 EngineStats BatchedEngine::Stats() const {

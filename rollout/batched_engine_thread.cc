@@ -61,6 +61,7 @@ void BatchedEngine::Publish(double seconds) {
   stats_.recomputed_tokens = totals.recomputed_tokens;
   stats_.shared_tokens = totals.shared_tokens;
   stats_.guessed_tokens = totals.guessed_tokens;
+  stats_.cached_tokens = totals.cached_tokens;
   stats_.guessed_right = guessed_right_;
   stats_.peak_pages = scheduler_.pool().peak();
   step_tokens_ = 0;
@@ -78,6 +79,7 @@ bool BatchedEngine::HasWork() const {
 bool BatchedEngine::TakeWork() {
   std::vector<GenerateRequest> submitted;
   std::vector<Cancellation> cancelled;
+  int64_t updates = 0;
   {
     absl::MutexLock lock(&mutex_);
     if (groups_.empty()) mutex_.Await(absl::Condition(this, &BatchedEngine::HasWork));
@@ -85,8 +87,10 @@ bool BatchedEngine::TakeWork() {
     submitted.swap(submitted_);
     cancelled.swap(cancelled_);
     version_ = weights_version_;
+    updates = updates_;
     pause_next_ = pause_.has_value();
   }
+  if (std::exchange(updates_seen_, updates) != updates) scheduler_.ForgetPrefixes();
   for (GenerateRequest& request : submitted) StartGroup(std::move(request));
   for (const Cancellation& cancellation : cancelled) CancelNow(cancellation);
   return true;
@@ -94,8 +98,6 @@ bool BatchedEngine::TakeWork() {
 
 void BatchedEngine::StartGroup(GenerateRequest request) {
   const int64_t number = next_group_++;
-  scheduler_.Add(number, static_cast<int64_t>(request.prompt.size()), request.sampling.max_tokens,
-                 request.n);
   group_of_request_[request.id] = number;
   Group& group = groups_[number];
   group.unfinished = request.n;
@@ -110,6 +112,9 @@ void BatchedEngine::StartGroup(GenerateRequest request) {
     group.unproven.resize(request.n);
   }
   group.request = std::move(request);
+  const std::vector<int32_t>& prompt = group.request.prompt;
+  scheduler_.Add(number, static_cast<int64_t>(prompt.size()), group.request.sampling.max_tokens,
+                 group.request.n, prompt);
 }
 
 void BatchedEngine::MakeGuesses() {
@@ -258,8 +263,8 @@ void BatchedEngine::End(int64_t number, int index, FinishReason reason) {
   Group& group = groups_.at(number);
   group.ended[index] = true;
   group.samples[index].finish_reason = reason;
+  scheduler_.Finish(number, index, group.samples[index].tokens);
   ended_.push_back(std::move(group.samples[index]));
-  scheduler_.Finish(number, index);
   if (--group.unfinished > 0) return;
   ended_requests_.push_back(group.request.id);
   group_of_request_.erase(group.request.id);

@@ -106,6 +106,7 @@ struct EngineStats {
   int64_t failed_samples = 0;  // FinishReason::kFailed
   int64_t guessed_tokens = 0;  // Passed through the model as guesses (speculative decoding),
   int64_t guessed_right = 0;   // and those of them that were drawn.
+  int64_t cached_tokens = 0;   // Of prompts, found in what earlier requests had computed.
 };
 
 // Generates samples in the background. All methods may be called from any thread. Each accepted

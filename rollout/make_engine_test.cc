@@ -7,6 +7,7 @@
 #include <cmath>
 #include <map>
 #include <memory>
+#include <thread>
 #include <utility>
 #include <vector>
 
@@ -147,6 +148,29 @@ TEST(TransformerEngine, GuessesChangeNoBit) {
   EXPECT_GT(guessing.preemptions, 0);
 }
 
+TEST(TransformerEngine, KeptPrefixesChangeNoBit) {
+  const std::shared_ptr<Weights> weights = SmallWeights();
+  absl::StatusOr<std::unique_ptr<Engine>> engine =
+      MakeBatchedEngine(weights, {.max_running = 4}, {.keep_prefixes = true});
+  ASSERT_TRUE(engine.ok());
+  for (uint64_t id = 1; id < 5; ++id) {
+    GenerateRequest request = Request(id, 2);
+    std::vector<int32_t> prompt(50, 9);
+    prompt.insert(prompt.end(), request.prompt.begin(), request.prompt.end());
+    request.prompt = prompt;
+    const SampleMap expected = Generate(weights, {request}, {.max_running = 4});
+    ASSERT_TRUE((*engine)->Submit(request).ok());
+    SampleMap samples;
+    for (int i = 0; i < 2; ++i) {
+      absl::StatusOr<Sample> sample = (*engine)->Next(absl::Now() + absl::Seconds(60));
+      ASSERT_TRUE(sample.ok());
+      samples[{id, sample->index}] = *std::move(sample);
+    }
+    ExpectSame(expected, samples);
+  }
+  EXPECT_EQ((*engine)->Stats().cached_tokens, 3 * 48) << "three pages of 16";
+}
+
 // The engine in its simplest form: every token from a computation of the whole sequence.
 TEST(TransformerEngine, SamplesAreThoseOfAFullRecomputation) {
   const std::shared_ptr<Weights> weights = SmallWeights();
@@ -255,18 +279,28 @@ TEST(TransformerEngine, APausedSampleGoesOnAsFromItsTokensUnderTheNewWeights) {
   request.sampling.temperature = 0;
   request.sampling.max_tokens = 60;
   request.sampling.stop_ids.clear();
-  absl::Notification some;
+  // The fifth token is held up until the update has been asked for.
+  absl::Notification some, asked;
   request.on_token = [&, drawn = 0](int, int32_t, float) mutable {
-    if (++drawn == 5) some.Notify();
+    if (++drawn != 5) return;
+    some.Notify();
+    asked.WaitForNotification();
   };
   ASSERT_TRUE((*engine)->Submit(request).ok());
   some.WaitForNotification();
+  std::thread watch([&] {
+    while (!absl::IsFailedPrecondition((*engine)->Submit(request))) {
+      absl::SleepFor(absl::Milliseconds(1));
+    }
+    asked.Notify();
+  });
   ASSERT_TRUE((*engine)->PauseForWeightUpdate(Engine::OldCache::kForget).ok());
+  watch.join();
   at::Tensor(weights->flat()).mul_(0.7);
   (*engine)->EndWeightUpdate(1);
   absl::StatusOr<Sample> sample = (*engine)->Next(absl::Now() + absl::Seconds(60));
   ASSERT_TRUE(sample.ok()) << sample.status();
-  ASSERT_EQ(sample->versions.size(), 2u) << "it ended before the update";
+  ASSERT_EQ(sample->versions.size(), 2u);
   const auto cut = static_cast<size_t>(sample->versions[0].tokens);
 
   request.on_token = nullptr;

@@ -9,6 +9,7 @@ namespace tritonrl {
 
 Scheduler::Scheduler(const Options& options) : options_(options), pool_(options.num_pages) {
   Check(options.max_step_tokens >= options.max_running, "max_step_tokens is below max_running");
+  if (options.keep_prefixes) prefixes_.emplace(options.page_size, &pool_);
   for (int slot = options.max_running - 1; slot >= 0; --slot) free_slots_.push_back(slot);
 }
 
@@ -17,12 +18,14 @@ bool Scheduler::Fits(int64_t prompt_length, int64_t max_tokens) const {
   return Pages(prompt_length + max_tokens - 1) <= options_.num_pages;
 }
 
-void Scheduler::Add(int64_t number, int64_t prompt_length, int64_t max_tokens, int samples) {
+void Scheduler::Add(int64_t number, int64_t prompt_length, int64_t max_tokens, int samples,
+                    std::span<const int32_t> prompt) {
   Check(Fits(prompt_length, max_tokens), "a sample is larger than the cache");
   Check(groups_.empty() || groups_.rbegin()->first < number, "numbers of groups must rise");
   Group& group = groups_[number];
   group.prompt_length = prompt_length;
   group.max_tokens = max_tokens;
+  if (prefixes_.has_value()) group.prompt_tokens = prompt;
   group.not_ended = group.without_pages = samples;
   group.samples.resize(samples);
   for (int i = 0; i < samples; ++i) waiting_.insert({number, i});
@@ -116,6 +119,7 @@ void Scheduler::Guess(int64_t number, int index, int count) {
 void Scheduler::PlacePrompt(size_t i, Group* group, Budget* budget, Step* step) {
   const int64_t number = running_[i].group;
   Table& table = group->prompt;
+  if (table.pages.empty()) FindPrefix(number, group);
   const int64_t missing = group->prompt_length - table.computed;
   const int64_t count = MakeRoom(i, &table, std::min(missing, budget->tokens), step);
   if (count == 0) return;
@@ -133,6 +137,29 @@ void Scheduler::PlacePrompt(size_t i, Group* group, Budget* budget, Step* step) 
     }
   }
   step->slices.push_back(slice);
+}
+
+void Scheduler::FindPrefix(int64_t number, Group* group) {
+  if (group->prompt_tokens.empty()) return;
+  Table& table = group->prompt;
+  // Its last token passes through the model in any case, for the logits.
+  table.pages = prefixes_->Find(group->prompt_tokens.first(group->prompt_length - 1));
+  if (table.pages.empty()) return;
+  for (const int32_t page : table.pages) pool_.Hold(page);
+  holding_.insert(number);
+  table.computed = static_cast<int64_t>(table.pages.size()) * options_.page_size;
+  table.reached = std::max(table.reached, table.computed);
+  stats_.cached_tokens += table.computed;
+}
+
+void Scheduler::KeepSample(const Group& group, const Sample& sample,
+                           std::span<const int32_t> generated) {
+  if (group.prompt_tokens.empty() || sample.table.pages.empty() || generated.empty()) return;
+  std::vector<int32_t> tokens(group.prompt_tokens.begin(), group.prompt_tokens.end());
+  // Without the last one: if a guess was refused there, the cache has the guess.
+  tokens.insert(tokens.end(), generated.begin(), generated.end() - 1);
+  const int64_t known = std::min(static_cast<int64_t>(tokens.size()), sample.table.computed);
+  prefixes_->Insert(std::span(tokens).first(known), sample.table.pages);
 }
 
 void Scheduler::TakePromptOver(Group* group, Sample* sample) {
@@ -159,6 +186,9 @@ void Scheduler::EndStep(const Step& step) {
     Group& group = groups_.at(slice.group);
     // From the next step on: the pages are not written yet when this step's samples read theirs.
     group.ready = group.prompt.computed == group.prompt_length;
+    if (group.ready && !group.prompt_tokens.empty()) {
+      prefixes_->Insert(group.prompt_tokens, group.prompt.pages);
+    }
   }
 }
 
@@ -189,7 +219,7 @@ void Scheduler::CollectedGuesses(const Draw& draw, int held) {
   sample.table.reached = std::min(sample.table.reached, it->second.prompt_length + sample.drawn);
 }
 
-void Scheduler::Finish(int64_t number, int index) {
+void Scheduler::Finish(int64_t number, int index, std::span<const int32_t> generated) {
   Group& group = groups_.at(number);
   Sample& sample = group.samples[index];
   Check(sample.phase != Phase::kEnded, "the sample has ended already");
@@ -201,6 +231,7 @@ void Scheduler::Finish(int64_t number, int index) {
     waiting_.erase({number, index});
   }
   sample.phase = Phase::kEnded;
+  KeepSample(group, sample, generated);
   if (sample.table.pages.empty()) --group.without_pages;
   ReleaseAll(&sample.table);
   if (--group.not_ended == 0) {

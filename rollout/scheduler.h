@@ -3,16 +3,18 @@
 
 #include <cstdint>
 #include <map>
+#include <optional>
 #include <set>
 #include <span>
 #include <vector>
 
 #include "rollout/block_pool.h"
+#include "rollout/prefix_cache.h"
 
 namespace tritonrl {
 
 // Decides what each step of generation computes, in which pages. Plain bookkeeping without a model:
-// it knows lengths, not tokens.
+// it knows lengths, and tokens only to find beginnings that were computed before.
 //
 // Samples are served in the order of their groups' arrival, and by their index within a group. A
 // group's prompt is computed once, in chunks, and at its end all samples draw their first token.
@@ -31,6 +33,8 @@ class Scheduler {
     // Most tokens of a step; at least max_running. Samples that decode come first, chunks take the
     // rest.
     int max_step_tokens = 1024;
+    // Prompts and samples stay in memory that nobody needs, for prompts that begin like them.
+    bool keep_prefixes = false;
   };
 
   // Consecutive tokens of one sequence.
@@ -81,6 +85,7 @@ class Scheduler {
     int64_t recomputed_tokens = 0;  // computed again, of prompts and samples
     int64_t shared_tokens = 0;      // of prompts, taken over by samples instead of computed
     int64_t guessed_tokens = 0;     // passed through the model behind a sample's last token
+    int64_t cached_tokens = 0;      // of prompts, found in what earlier groups had computed
   };
 
   explicit Scheduler(const Options& options);
@@ -88,8 +93,10 @@ class Scheduler {
   // Whether a sample of this size fits when it has all pages to itself.
   bool Fits(int64_t prompt_length, int64_t max_tokens) const;
 
-  // Adds a group of `samples` samples at the end of the queue: it must fit. Numbers rise.
-  void Add(int64_t group, int64_t prompt_length, int64_t max_tokens, int samples);
+  // Adds a group of `samples` samples at the end of the queue: it must fit. Numbers rise. `prompt`:
+  // its tokens, which stay where they are until the group has ended; only for keep_prefixes.
+  void Add(int64_t group, int64_t prompt_length, int64_t max_tokens, int samples,
+           std::span<const int32_t> prompt = {});
 
   // What the next step computes; its draws are under way from now on. The next token of a sample
   // whose draw is under way may be part of it: the token drawn last for its slot. Without slices if
@@ -108,18 +115,21 @@ class Scheduler {
   // The same for a draw with guesses and those that follow it: `held` of them, at least one, hold.
   void CollectedGuesses(const Draw& draw, int held);
 
-  // The sample has ended, wherever it is: its pages are free.
-  void Finish(int64_t group, int sample);
+  // The sample has ended, wherever it is: its pages are free. `generated`: its tokens, only for
+  // keep_prefixes.
+  void Finish(int64_t group, int sample, std::span<const int32_t> generated = {});
+
+  // All that has been computed is computed again where it is still needed. No draw may be under
+  // way.
+  void Forget();
+  // Prompts to come find nothing that was computed until now.
+  void ForgetPrefixes();
 
   const std::vector<Name>& running() const { return running_; }
   int num_running() const { return static_cast<int>(running_.size()); }
   int64_t num_waiting() const { return static_cast<int64_t>(waiting_.size()); }
   const BlockPool& pool() const { return pool_; }
   const Stats& stats() const { return stats_; }
-
-  // All that has been computed is computed again where it is still needed. No draw may be under
-  // way.
-  void Forget();
 
   // How often each page is in a table, counted anew; for tests.
   std::vector<int> CountHolders() const;
@@ -143,6 +153,7 @@ class Scheduler {
   struct Group {
     int64_t prompt_length = 0;
     int64_t max_tokens = 0;
+    std::span<const int32_t> prompt_tokens;  // empty: not known
     Table prompt;
     bool ready = false;   // the whole prompt is in pages, from an earlier step
     bool shared = false;  // a sample has taken the prompt over
@@ -173,6 +184,9 @@ class Scheduler {
   // Puts running_[i] into the step.
   void Place(size_t i, Budget* budget, Step* step);
   void PlacePrompt(size_t i, Group* group, Budget* budget, Step* step);
+  // Takes what earlier groups have left of a prompt's beginning.
+  void FindPrefix(int64_t number, Group* group);
+  void KeepSample(const Group& group, const Sample& sample, std::span<const int32_t> generated);
   // Adds guesses to a slice of one token.
   void PlaceGuesses(const Group& group, int may_guess, Sample* sample, Budget* budget,
                     Slice* slice);
@@ -200,6 +214,7 @@ class Scheduler {
 
   const Options options_;
   BlockPool pool_;
+  std::optional<PrefixCache> prefixes_;
   std::map<int64_t, Group> groups_;
   std::set<int64_t> holding_;  // groups whose prompt has pages
   std::set<Name> waiting_;

@@ -138,6 +138,11 @@ void Scheduler::Forget() {
     group.ready = false;
   }
   holding_.clear();
+  ForgetPrefixes();
+}
+
+void Scheduler::ForgetPrefixes() {
+  if (prefixes_.has_value()) prefixes_->Clear();
 }
 
 // Gives up the prompt of the youngest group of which no sample runs.

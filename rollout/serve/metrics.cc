@@ -33,6 +33,9 @@ void AppendEngineStats(const EngineStats& stats, std::string* text) {
               "Samples that gave their memory to older ones.", stats.preemptions, text);
   AppendValue("tritonrl_engine_recomputed_tokens_total", "counter",
               "Computed again for want of memory.", stats.recomputed_tokens, text);
+  AppendValue("tritonrl_engine_cached_tokens_total", "counter",
+              "Of prompts, found in what earlier requests had computed.", stats.cached_tokens,
+              text);
   AppendValue("tritonrl_engine_shared_tokens_total", "counter",
               "Of prompts, that the answers of a prompt had in common.", stats.shared_tokens, text);
   AppendValue("tritonrl_engine_guessed_tokens_total", "counter",

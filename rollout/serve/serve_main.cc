@@ -38,6 +38,10 @@ ABSL_FLAG(int64_t, cache_bytes, 0, "Memory for keys and values; 0: what suits th
 ABSL_FLAG(int, max_step_tokens, 0,
           "Most tokens that the engine computes at once, of prompts and answers; 0: what suits.");
 ABSL_FLAG(int64_t, max_length, 0, "Most tokens of prompt and answer together; 0: the model's.");
+ABSL_FLAG(
+    bool, keep_prefixes, true,
+    "Keep what prompts and answers leave in the cache, in memory that nobody needs, for prompts "
+    "that begin alike.");
 ABSL_FLAG(int, max_guesses, 0,
           "Most tokens guessed at a time by speculative decoding, while it pays; 0: none.");
 ABSL_FLAG(int, threads, 0, "Threads on the CPU; 0: all.");
@@ -172,7 +176,8 @@ absl::Status Run() {
   engine_options.cpu_threads = absl::GetFlag(FLAGS_threads);
   ASSIGN_OR_RETURN(const std::unique_ptr<Engine> engine,
                    MakeBatchedEngine(model.weights, engine_options,
-                                     {.max_guesses = absl::GetFlag(FLAGS_max_guesses)}));
+                                     {.max_guesses = absl::GetFlag(FLAGS_max_guesses),
+                                      .keep_prefixes = absl::GetFlag(FLAGS_keep_prefixes)}));
   const int at_once = engine_options.max_running;
   const std::string line =
       absl::StrCat(served.name, " on ", device.str(), ", context ", served.context,
