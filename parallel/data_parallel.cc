@@ -63,11 +63,9 @@ absl::StatusOr<std::unique_ptr<DataParallel>> DataParallel::Join(absl::Duration 
 
 DataParallel::~DataParallel() {
   if (comm_ == nullptr) return;
-  if (job_ != nullptr) {  // a group
-    if (!lost_ && Barrier().ok()) MPI_Comm_free(&comm_->comm);
-    return;
-  }
-  if (!comm_->own_mpi) return;
+  // A group's communicator lasts as long as MPI: to free it is for all its ranks together, of which
+  // one may be ending for an error.
+  if (job_ != nullptr || !comm_->own_mpi) return;
   // MPI_Finalize waits for all ranks without a deadline, so make sure they are there first.
   if (lost_ || !Barrier().ok()) Abort(1);
   MPI_Finalize();
@@ -221,7 +219,7 @@ absl::StatusOr<std::vector<std::string>> DataParallel::AllGather(const std::stri
         return MPI_Iallgatherv(text.data(), counts[rank_], MPI_BYTE, all.data(), counts.data(),
                                offsets.data(), MPI_BYTE, comm_->comm, request);
       },
-      "an exchange of records", rank_, timeout_)));
+      "an exchange of records", rank_, timeout_, static_cast<int64_t>(total))));
   std::vector<std::string> texts;
   for (int r = 0; r < size_; ++r) texts.push_back(all.substr(offsets[r], counts[r]));
   return texts;
@@ -234,10 +232,10 @@ absl::Status DataParallel::Broadcast(std::string* text) {
   return absl::OkStatus();
 }
 
-absl::Status DataParallel::Barrier() {
+absl::Status DataParallel::Barrier(std::optional<absl::Duration> timeout) {
   if (size_ == 1) return absl::OkStatus();
   return Noted(AwaitMpi([this](MPI_Request* request) { return MPI_Ibarrier(comm_->comm, request); },
-                        "a barrier", rank_, timeout_));
+                        "a barrier", rank_, timeout.value_or(timeout_)));
 }
 
 absl::StatusOr<bool> DataParallel::Any(bool flag) {

@@ -7,6 +7,7 @@
 #include <ATen/core/Tensor.h>
 
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -26,7 +27,7 @@ class DataParallel {
   // Joins the job when an MPI launcher (mpirun, srun --mpi=pmix) started this process, else makes a
   // world of one. `timeout` is the deadline of each collective operation.
   static absl::StatusOr<std::unique_ptr<DataParallel>> Join(absl::Duration timeout);
-  // Waits for the other ranks (up to the deadline) and leaves the job or the group.
+  // Waits for the other ranks (up to the deadline) and leaves the job; of a group nobody waits.
   ~DataParallel();
   DataParallel(const DataParallel&) = delete;
   DataParallel& operator=(const DataParallel&) = delete;
@@ -67,7 +68,8 @@ class DataParallel {
   absl::StatusOr<std::vector<std::string>> AllGather(const std::string& text);
   // Rank 0's text for all.
   absl::Status Broadcast(std::string* text);
-  absl::Status Barrier();
+  // `timeout`: where others may come later than the deadline of a collective operation.
+  absl::Status Barrier(std::optional<absl::Duration> timeout = std::nullopt);
 
   // True on every rank if `flag` is true on any.
   absl::StatusOr<bool> Any(bool flag);

@@ -21,7 +21,7 @@ absl::Status MpiBuckets::Reduce(const ShardPlan& plan, int64_t bucket, const at:
         return MPI_Ireduce_scatter(all.const_data_ptr(), mine.mutable_data_ptr(), counts.data(),
                                    MPI_FLOAT, MPI_SUM, comm_, request);
       },
-      "the sum of gradients", rank_, timeout_));
+      "the sum of gradients", rank_, timeout_, static_cast<int64_t>(all.nbytes())));
   const at::Tensor place = local.narrow(0, plan.LocalOffset(bucket, rank_), counts[rank_]);
   if (add) {
     place.add_(mine.to(place.device()));
@@ -47,7 +47,7 @@ absl::Status MpiBuckets::Gather(const ShardPlan& plan, int64_t bucket, const at:
         return MPI_Iallgatherv(MPI_IN_PLACE, 0, MPI_DATATYPE_NULL, all.mutable_data_ptr(),
                                counts.data(), offsets.data(), MPI_BYTE, comm_, request);
       },
-      "the exchange of weights", rank_, timeout_));
+      "the exchange of weights", rank_, timeout_, static_cast<int64_t>(all.nbytes())));
   if (!part.is_cpu()) part.copy_(all);
   return absl::OkStatus();
 }
@@ -59,7 +59,7 @@ absl::Status MpiBuckets::Broadcast(const at::Tensor& part, int root) {
         return MPI_Ibcast(all.mutable_data_ptr(), static_cast<int>(all.nbytes()), MPI_BYTE, root,
                           comm_, request);
       },
-      "the broadcast of weights", rank_, timeout_));
+      "the broadcast of weights", rank_, timeout_, static_cast<int64_t>(all.nbytes())));
   if (!part.is_cpu() && rank_ != root) part.copy_(all);
   return absl::OkStatus();
 }

@@ -4,6 +4,7 @@
 
 #include <mpi.h>
 
+#include <cstdint>
 #include <functional>
 #include <string>
 
@@ -17,9 +18,10 @@ absl::Status MpiError(int code, const std::string& what);
 
 // Begins a non-blocking operation by `start` and polls it. DeadlineExceeded, which names `what`
 // and `rank`, when the others did not answer within `timeout`: buffers of the operation must then
-// not be freed, and the job ends.
+// not be freed, and the job ends. `bytes`: that the operation moves, for which a core is kept busy
+// at first.
 absl::Status AwaitMpi(const std::function<int(MPI_Request*)>& start, const std::string& what,
-                      int rank, absl::Duration timeout);
+                      int rank, absl::Duration timeout, int64_t bytes = 0);
 
 }  // namespace tritonrl
 

@@ -299,6 +299,7 @@ absl::Status ValidateGrpoHrdConfig(const GrpoHrdConfig& c) {
   checks.Positive("step_timeout_s", c.step_timeout_s());
   checks.Positive("collective_timeout_s", c.collective_timeout_s());
   checks.Range("memory_gib", c.memory_gib(), 0, kInfinity);
+  checks.Range("rollout_ranks", c.rollout_ranks(), 0, kInfinity);
   checks.That(!c.output_dir().empty(), "output_dir is empty; name the run folder");
   return checks.status();
 }

@@ -1,5 +1,6 @@
 #include "trainer/rl_exchange.h"
 
+#include <algorithm>
 #include <cstdint>
 #include <cstring>
 #include <utility>
@@ -15,6 +16,7 @@ class Writer {
   void Put(const T& value) {
     bytes_.append(reinterpret_cast<const char*>(&value), sizeof(T));
   }
+  void Put(const std::string& text) { Put(std::vector<char>(text.begin(), text.end())); }
   template <typename T>
   void Put(const std::vector<T>& values) {
     Put<uint64_t>(values.size());
@@ -48,6 +50,11 @@ class Reader {
     if (size > 0) std::memcpy(values->data(), bytes_.data(), size * sizeof(T));
     bytes_.remove_prefix(size * sizeof(T));
   }
+  void Get(std::string* text) {
+    std::vector<char> characters;
+    Get(&characters);
+    text->assign(characters.begin(), characters.end());
+  }
   bool good() const { return good_; }
   bool done() const { return bytes_.empty() || !good_; }
 
@@ -61,33 +68,34 @@ class Reader {
   bool good_ = true;
 };
 
-// Every field of an item, in one order for both ways.
-template <typename Item, typename Visit>
-void ForEachField(Item* item, const Visit& visit) {
-  auto& sample = item->sample;
-  visit(&sample.prompt);
-  visit(&sample.response);
-  visit(&sample.old_log_probs);
-  visit(&sample.reference_log_probs);
-  visit(&sample.proximal_log_probs);
-  visit(&sample.stale_end);
-  visit(&sample.plan_end);
-  visit(&sample.reward_correct);
-  visit(&sample.reward_speedup);
-  visit(&sample.counted);
-  visit(&sample.reward_plan);
-  visit(&sample.reward_code);
-  visit(&sample.advantage_plan);
-  visit(&sample.advantage_code);
-  visit(&item->group_weight);
+// Every field of a sample, in one order for both ways.
+template <typename Sample, typename Visit>
+void ForEachField(Sample* sample, const Visit& visit) {
+  visit(&sample->prompt);
+  visit(&sample->response);
+  visit(&sample->old_log_probs);
+  visit(&sample->reference_log_probs);
+  visit(&sample->proximal_log_probs);
+  visit(&sample->stale_end);
+  visit(&sample->plan_end);
+  visit(&sample->reward_correct);
+  visit(&sample->reward_speedup);
+  visit(&sample->counted);
+  visit(&sample->reward_plan);
+  visit(&sample->reward_code);
+  visit(&sample->advantage_plan);
+  visit(&sample->advantage_code);
 }
+
+absl::Status Damaged() { return absl::DataLossError("samples of another rank are damaged"); }
 
 }  // namespace
 
 std::string ItemsToBytes(const std::vector<RlItem>& items) {
   Writer writer;
   for (const RlItem& item : items) {
-    ForEachField(&item, [&](const auto* field) { writer.Put(*field); });
+    ForEachField(&item.sample, [&](const auto* field) { writer.Put(*field); });
+    writer.Put(item.group_weight);
   }
   return writer.Take();
 }
@@ -96,11 +104,61 @@ absl::StatusOr<std::vector<RlItem>> ItemsFromBytes(absl::string_view bytes) {
   std::vector<RlItem> items;
   for (Reader reader(bytes); !reader.done();) {
     RlItem item;
-    ForEachField(&item, [&](auto* field) { reader.Get(field); });
-    if (!reader.good()) return absl::DataLossError("samples of another rank are damaged");
+    ForEachField(&item.sample, [&](auto* field) { reader.Get(field); });
+    reader.Get(&item.group_weight);
+    if (!reader.good()) return Damaged();
     items.push_back(std::move(item));
   }
   return items;
+}
+
+std::string GroupsToBytes(const std::vector<PlacedGroup>& groups) {
+  Writer writer;
+  for (const PlacedGroup& placed : groups) {
+    writer.Put(placed.slot);
+    writer.Put(placed.group.task_id);
+    writer.Put<uint64_t>(placed.group.samples.size());
+    for (const RlSample& sample : placed.group.samples) {
+      ForEachField(&sample, [&](const auto* field) { writer.Put(*field); });
+    }
+  }
+  return writer.Take();
+}
+
+absl::StatusOr<std::vector<PlacedGroup>> GroupsFromBytes(absl::string_view bytes) {
+  std::vector<PlacedGroup> groups;
+  for (Reader reader(bytes); !reader.done();) {
+    PlacedGroup placed;
+    uint64_t samples = 0;
+    reader.Get(&placed.slot);
+    reader.Get(&placed.group.task_id);
+    reader.Get(&samples);
+    for (uint64_t i = 0; i < samples && reader.good(); ++i) {
+      RlSample& sample = placed.group.samples.emplace_back();
+      ForEachField(&sample, [&](auto* field) { reader.Get(field); });
+    }
+    if (!reader.good()) return Damaged();
+    groups.push_back(std::move(placed));
+  }
+  return groups;
+}
+
+absl::StatusOr<RlBatch> ExchangeGroups(const std::vector<PlacedGroup>& groups, int index, int count,
+                                       DataParallel* ranks) {
+  ASSIGN_OR_RETURN(const std::vector<std::string> texts, ranks->AllGather(GroupsToBytes(groups)));
+  RlBatch batch;
+  if (index < 0) return batch;
+  std::vector<PlacedGroup> mine;
+  for (const std::string& text : texts) {
+    ASSIGN_OR_RETURN(std::vector<PlacedGroup> all, GroupsFromBytes(text));
+    for (PlacedGroup& placed : all) {
+      if (placed.slot % count == index) mine.push_back(std::move(placed));
+    }
+  }
+  std::sort(mine.begin(), mine.end(),
+            [](const PlacedGroup& a, const PlacedGroup& b) { return a.slot < b.slot; });
+  for (PlacedGroup& placed : mine) batch.push_back(std::move(placed.group));
+  return batch;
 }
 
 absl::StatusOr<std::vector<RlItem>> ExchangeItems(std::vector<RlItem> items,

@@ -26,10 +26,25 @@ struct RlItem {
 absl::StatusOr<std::vector<RlItem>> ExchangeItems(std::vector<RlItem> items,
                                                   const SequenceCost& cost, DataParallel* ranks);
 
+// A group with its place among the prompts of a step.
+struct PlacedGroup {
+  int slot = 0;
+  RlGroup group;
+};
+
+// Called by all ranks together, each with the groups that it generated: those of all ranks whose
+// slot is `index` modulo `count`, in the order of slots, so that `count` ranks which learn have
+// what they would have generated themselves. A negative `index`: none.
+absl::StatusOr<RlBatch> ExchangeGroups(const std::vector<PlacedGroup>& groups, int index, int count,
+                                       DataParallel* ranks);
+
 // Items as bytes and back, for processes of one build on machines of one kind. Error: bytes that
 // are no items.
 std::string ItemsToBytes(const std::vector<RlItem>& items);
 absl::StatusOr<std::vector<RlItem>> ItemsFromBytes(absl::string_view bytes);
+// The same of groups.
+std::string GroupsToBytes(const std::vector<PlacedGroup>& groups);
+absl::StatusOr<std::vector<PlacedGroup>> GroupsFromBytes(absl::string_view bytes);
 
 }  // namespace tritonrl
 

@@ -2,6 +2,9 @@
 
 #include <gtest/gtest.h>
 
+#include <string>
+#include <vector>
+
 namespace tritonrl {
 namespace {
 
@@ -36,6 +39,37 @@ TEST(RlExchange, EverythingComesThrough) {
   EXPECT_EQ((*back)[2].sample.advantage_code, -0.2 * 9);
   EXPECT_EQ((*back)[0].group_weight, 1.0);
   EXPECT_TRUE(ItemsFromBytes("")->empty());
+}
+
+TEST(RlExchange, GroupsComeInTheOrderOfTheirSlots) {
+  std::vector<PlacedGroup> groups;
+  for (const int slot : {5, 0, 3, 1}) {
+    groups.push_back({slot, {"task" + std::to_string(slot), {Item(slot + 1).sample}}});
+  }
+  const std::string bytes = GroupsToBytes(groups);
+  const auto back = GroupsFromBytes(bytes);
+  ASSERT_TRUE(back.ok()) << back.status();
+  ASSERT_EQ(back->size(), 4);
+  EXPECT_EQ((*back)[3].slot, 1);
+  EXPECT_EQ((*back)[3].group.task_id, "task1");
+  EXPECT_EQ((*back)[3].group.samples[0].advantage_code, -0.4);
+  size_t whole = 0;  // sizes at which a group happens to end
+  for (size_t size = 1; size < bytes.size(); ++size) {
+    const auto part = GroupsFromBytes(bytes.substr(0, size));
+    whole += part.ok();
+    EXPECT_TRUE(part.ok() || absl::IsDataLoss(part.status())) << size;
+  }
+  EXPECT_EQ(whole, 3);
+
+  auto ranks = DataParallel::Join(absl::Seconds(1));
+  ASSERT_TRUE(ranks.ok());
+  const auto odd = ExchangeGroups(groups, 1, 2, ranks->get());
+  ASSERT_TRUE(odd.ok()) << odd.status();
+  ASSERT_EQ(odd->size(), 3);
+  EXPECT_EQ((*odd)[0].task_id, "task1");
+  EXPECT_EQ((*odd)[1].task_id, "task3");
+  EXPECT_EQ((*odd)[2].samples[0].response.size(), 6);
+  EXPECT_TRUE(ExchangeGroups(groups, -1, 2, ranks->get())->empty());
 }
 
 TEST(RlExchange, DamagedBytesAreNoItems) {

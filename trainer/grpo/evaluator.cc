@@ -18,7 +18,13 @@ constexpr uint64_t kEvaluationKey = 0x6576616cu;
 Evaluator::Evaluator(EvaluatorOptions options,
                      std::vector<std::shared_ptr<const PreparedTask>> tasks, SampleRunner* runner,
                      DataParallel* ranks)
-    : options_(std::move(options)), tasks_(std::move(tasks)), runner_(runner), ranks_(ranks) {}
+    : options_(std::move(options)), tasks_(std::move(tasks)), runner_(runner), ranks_(ranks) {
+  if (options_.share.has_value()) return;
+  options_.share.emplace();
+  for (int t = ranks_->rank(); t < static_cast<int>(tasks_.size()); t += ranks_->size()) {
+    options_.share->push_back(t);
+  }
+}
 
 std::shared_ptr<SampleBatch> Evaluator::MakeBatch(int64_t step, bool greedy) const {
   auto batch = std::make_shared<SampleBatch>();
@@ -26,10 +32,10 @@ std::shared_ptr<SampleBatch> Evaluator::MakeBatch(int64_t step, bool greedy) con
   batch->seed = MixKeys({options_.seed, kEvaluationKey, greedy});
   batch->step = static_cast<uint64_t>(step);
   if (greedy ? !options_.greedy : options_.samples == 0) return batch;
-  for (size_t t = ranks_->rank(); t < tasks_.size(); t += ranks_->size()) {
+  for (const int t : *options_.share) {
     SampleGroup group;
     group.task = tasks_[t];
-    group.slot = static_cast<int>(t);
+    group.slot = t;
     group.sampling = options_.sampling;
     if (greedy) {
       group.sampling.temperature = 0;

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -22,11 +23,13 @@ struct EvaluatorOptions {
   SamplingSettings sampling;  // of these samples
   bool greedy = true;         // also one greedy response for each task
   uint64_t seed = 0;
+  // Numbers of the tasks that this rank generates for; none: r, r + size, ... on rank r.
+  std::optional<std::vector<int>> share;
 };
 
 class Evaluator {
  public:
-  // `runner` and `ranks` must outlive it. Rank r takes the tasks r, r + size, ...
+  // `runner` and `ranks` must outlive it.
   Evaluator(EvaluatorOptions options, std::vector<std::shared_ptr<const PreparedTask>> tasks,
             SampleRunner* runner, DataParallel* ranks);
 

@@ -74,8 +74,13 @@ class GrpoHrdTest : public testing::Test {
   // Starts the program and sends `signal` as soon as `moment` is true.
   ExitStatus SignalWhen(const std::string& out, int signal,
                         const std::function<bool()>& moment) const {
+    return SignalWhen(Command(out), signal, moment);
+  }
+  ExitStatus SignalWhen(const std::vector<std::string>& argv, int signal,
+                        const std::function<bool()>& moment) const {
     SubprocessOptions options;
-    options.argv = Command(out);
+    options.argv = argv;
+    options.env = MpiTestEnvironment();
     options.out = options.err = Stdio::File(dir_ + "/signalled.log");
     auto process = Subprocess::Start(options);
     EXPECT_TRUE(process.ok()) << process.status();
@@ -113,15 +118,36 @@ class GrpoHrdTest : public testing::Test {
 
   // What is the same in two runs of which one was interrupted.
   void ExpectSameRun(const std::string& a, const std::string& b) const {
+    ExpectSameFiles(a, b);
+    EXPECT_EQ(Metrics(a), Metrics(b));
+  }
+
+  // The trained policy, the optimizer's state and all samples.
+  void ExpectSameFiles(const std::string& a, const std::string& b) const {
     for (const char* file : {"/model/model.safetensors", "/checkpoints/step_000003/optimizer.bin",
                              "/checkpoints/step_000003/model/model.safetensors"}) {
       EXPECT_TRUE(ReadFile(Out(a) + file).value() == ReadFile(Out(b) + file).value()) << file;
     }
-    EXPECT_EQ(Metrics(a), Metrics(b));
     const auto files = ListDirectory(Out(a) + "/samples").value();
     EXPECT_EQ(files, ListDirectory(Out(b) + "/samples").value());
     for (const std::string& file : files) {
       EXPECT_EQ(Samples(a, file), Samples(b, file)) << file;
+    }
+  }
+
+  // Numbers may differ by so much of themselves, and a hundredth of that.
+  void ExpectNearMetrics(const std::string& one, const std::string& other, double tolerance) const {
+    const std::vector<std::string> a = Metrics(one), b = Metrics(other);
+    ASSERT_EQ(a.size(), b.size());
+    for (size_t step = 0; step < a.size(); ++step) {
+      const auto left = nlohmann::json::parse(a[step]), right = nlohmann::json::parse(b[step]);
+      EXPECT_EQ(left["samples"], 8);
+      for (const auto& [field, value] : left.items()) {
+        if (!value.is_number()) continue;
+        EXPECT_NEAR(value.get<double>(), right[field].get<double>(),
+                    tolerance * (0.01 + std::abs(value.get<double>())))
+            << field << " of step " << step + 1;
+      }
     }
   }
 
@@ -240,21 +266,47 @@ TEST_F(GrpoHrdTest, TwoRanksGiveTheLossesOfOne) {
   ASSERT_EQ(one.exit_code, 0) << one.err;
   const CommandResult two = Run(MpirunCommand(2, Command("two", sets)));
   ASSERT_EQ(two.exit_code, 0) << two.err;
-  const std::vector<std::string> a = Metrics("one"), b = Metrics("two");
-  ASSERT_EQ(a.size(), 2);
-  ASSERT_EQ(b.size(), 2);
-  for (int step = 0; step < 2; ++step) {
-    const auto left = nlohmann::json::parse(a[step]), right = nlohmann::json::parse(b[step]);
-    EXPECT_EQ(left["samples"], 8);
-    for (const auto& [field, value] : left.items()) {
-      if (!value.is_number()) continue;
-      // Sums of single precision in another order.
-      EXPECT_NEAR(value.get<double>(), right[field].get<double>(),
-                  1e-5 + 1e-3 * std::abs(value.get<double>()))
-          << field << " of step " << step + 1;
-    }
-  }
+  EXPECT_EQ(Metrics("one").size(), 2);
+  ExpectNearMetrics("one", "two", 1e-3);  // sums of single precision in another order
   EXPECT_EQ(Samples("one", "step_000001.jsonl"), Samples("two", "step_000001.jsonl"));
+
+  // The same two ranks, for which a third one generates.
+  std::vector<std::string> fed = sets;
+  fed.push_back("rollout_ranks=1");
+  const CommandResult three = Run(MpirunCommand(3, Command("three", fed)));
+  ASSERT_EQ(three.exit_code, 0) << three.err;
+  const char* model = "/model/model.safetensors";
+  EXPECT_TRUE(ReadFile(Out("two") + model).value() == ReadFile(Out("three") + model).value());
+}
+
+// One rank learns what two others generate, through an interruption: all files are those of one
+// process.
+TEST_F(GrpoHrdTest, RanksThatOnlyGenerateChangeNothing) {
+  const CommandResult one = Run(Command("one"));
+  ASSERT_EQ(one.exit_code, 0) << one.err;
+  const std::vector<std::string> apart = MpirunCommand(3, Command("apart", {"rollout_ranks=2"}));
+  SignalWhen(apart, SIGUSR1, [&] { return FileExists(Out("apart") + "/checkpoints/step_000001"); });
+  EXPECT_LT(Lines(Out("apart") + "/metrics.jsonl"), kSteps);
+  const CommandResult rest = Run(apart);
+  ASSERT_EQ(rest.exit_code, 0) << rest.err;
+  EXPECT_THAT(rest.err, HasSubstr("Going on after step"));
+  ExpectSameFiles("one", "apart");
+  ExpectNearMetrics("one", "apart", 1e-12);  // sums over the ranks in another order
+}
+
+// Samples of the next step are generated on one rank while another learns.
+TEST_F(GrpoHrdTest, ARankThatOnlyGeneratesMayGoAhead) {
+  const CommandResult run =
+      Run(MpirunCommand(2, Command("ahead", {"rollout_ranks=1", "sampling.ahead=true",
+                                             "eval.samples=0", "eval.greedy=false"})));
+  ASSERT_EQ(run.exit_code, 0) << run.err;
+  const std::vector<std::string> steps = Metrics("ahead");
+  ASSERT_EQ(steps.size(), 3);
+  for (int i = 0; i < 3; ++i) {
+    const auto step = nlohmann::json::parse(steps[i]);
+    EXPECT_EQ(step["samples"], 8);
+    EXPECT_EQ(step["stale_token_rate"] > 0, i > 0) << i;
+  }
 }
 
 // Each entry: what is wrong, the overrides, the exit code and a part of the one sentence.
@@ -298,6 +350,8 @@ TEST_F(GrpoHrdTest, BadFilesAreNamed) {
       {{"policy.dir=" + Out("shape")}, "mlp."},
       {{"tasks.train=" + dir_ + "/notasks"}, dir_ + "/notasks"},
       {{"sampling.max_response_tokens=100000"}, "positions"},
+      {{"rollout_ranks=1"},
+       "rollout_ranks is 1, but the job has 1 rank and one at least must learn"},
   };
   for (const auto& [sets, part] : cases) {
     const CommandResult result = Run(Command("x", sets));

@@ -4,6 +4,7 @@
 #include <cstdio>
 #include <memory>
 #include <optional>
+#include <span>
 #include <utility>
 #include <vector>
 
@@ -21,8 +22,8 @@
 #include "trainer/grpo/rl_batch_builder.h"
 #include "trainer/grpo/run_evaluations.h"
 #include "trainer/grpo/run_parts.h"
+#include "trainer/grpo/step_learning.h"
 #include "trainer/grpo/step_metrics.h"
-#include "trainer/log_prob_pass.h"
 
 namespace tritonrl {
 namespace {
@@ -36,8 +37,9 @@ class RlRun {
       : parts_(std::move(parts)),
         config_(parts_->config),
         ranks_(*parts_->ranks),
+        roles_(*parts_->roles),
         stop_(stop),
-        store_(parts_->paths.Checkpoints(), config_.checkpoint().keep(), parts_->ranks),
+        store_(parts_->paths.Checkpoints(), config_.checkpoint().keep(), roles_.learners()),
         evaluations_(parts_.get(),
                      {.keep_going = [this] { return !Interrupted(); },
                       .any_stop = [this](const absl::Status& s) { return AnyStop(s); },
@@ -50,6 +52,7 @@ class RlRun {
   using Stage = SampleRunner::Stage;
 
   absl::Status Resume();
+  absl::Status LoadNewest();
   absl::Status Loop();
   absl::Status Step();
   // The prompts of a step, not begun.
@@ -57,9 +60,6 @@ class RlRun {
   // Begins the present step's samples, if they have not been, and perhaps those of the next one.
   absl::StatusOr<std::shared_ptr<SampleBatch>> StartSamples();
   bool GoesAhead() const;
-  // While the engine leaves the weights alone.
-  absl::StatusOr<LearnStats> Learn(RlBatch* batch);
-  absl::StatusOr<LearnStats> LearnFrom(RlBatch* batch);
   absl::Status Record(const SampleBatch& batch, const RlBatch& rl, const StepMetrics& metrics);
   absl::Status BeginCheckpoint();
   // Waits for it.
@@ -80,6 +80,7 @@ class RlRun {
   std::unique_ptr<RunParts> parts_;
   const GrpoHrdConfig& config_;
   DataParallel& ranks_;
+  RankRoles& roles_;
   const StopSignal& stop_;
   CheckpointStore store_;
   RunEvaluations evaluations_;
@@ -115,10 +116,12 @@ void RlRun::StartProgress() {
 absl::StatusOr<bool> RlRun::AnyStop(const absl::Status& status) {
   RETURN_IF_ERROR(parts_->verification.Health());
   if (!status.ok() && !absl::IsCancelled(status)) return status;
+  RETURN_IF_ERROR(roles_.AwaitOthers(evaluations_.Timeout()));
   return ranks_.Any(stop_.requested() || !status.ok());
 }
 
-absl::Status RlRun::Resume() {
+absl::Status RlRun::LoadNewest() {
+  if (!roles_.learns()) return absl::OkStatus();
   TrainingState expected;
   expected.program = "grpo_hrd";
   expected.seed = config_.seed();
@@ -127,17 +130,28 @@ absl::Status RlRun::Resume() {
       const std::optional<TrainingState> state,
       store_.LoadNewest(expected, &parts_->policy, parts_->optimizer.get(), &warnings));
   for (const std::string& warning : warnings) Say("warning: " + warning);
-  if (state.has_value()) {
-    done_ = saved_ = state->step;
-    parts_->learner->set_skipped_in_a_row(state->skipped_in_a_row);
+  if (!state.has_value()) return absl::OkStatus();
+  done_ = saved_ = state->step;
+  parts_->learner->set_skipped_in_a_row(state->skipped_in_a_row);
+  if (done_ > config_.steps()) {
+    return absl::FailedPreconditionError(
+        absl::StrCat("run folder ", parts_->paths.dir, " already has ", done_,
+                     " steps, more than steps = ", config_.steps()));
+  }
+  Say(absl::StrCat("Going on after step ", done_, " of ", config_.steps(), "."));
+  return absl::OkStatus();
+}
+
+absl::Status RlRun::Resume() {
+  RETURN_IF_ERROR(LoadNewest());
+  if (roles_.split()) {
+    double done = roles_.learns() ? static_cast<double>(done_) : 0;
+    RETURN_IF_ERROR(ranks_.Max(std::span<double>(&done, 1)));
+    done_ = static_cast<int64_t>(done);
+    if (done_ > 0) RETURN_IF_ERROR(roles_.ToGenerators(done_, {}, parts_->engine.get()));
+  } else if (done_ > 0) {
     RETURN_IF_ERROR(parts_->engine->BeginWeightUpdate());
     parts_->engine->EndWeightUpdate(static_cast<uint64_t>(done_));
-    if (done_ > config_.steps()) {
-      return absl::FailedPreconditionError(
-          absl::StrCat("run folder ", parts_->paths.dir, " already has ", done_,
-                       " steps, more than steps = ", config_.steps()));
-    }
-    Say(absl::StrCat("Going on after step ", done_, " of ", config_.steps(), "."));
   }
   RETURN_IF_ERROR(ranks_.Barrier());  // nobody writes before all have read
   if (!ranks_.is_root()) return absl::OkStatus();
@@ -229,10 +243,10 @@ std::shared_ptr<SampleBatch> RlRun::MakeBatch(int64_t step) {
   batch->seed = config_.seed();
   batch->step = static_cast<uint64_t>(step);
   const auto tasks = parts_->prompts->Draw(step, config_.prompts_per_step());
-  for (size_t i = ranks_.rank(); i < tasks.size(); i += ranks_.size()) {
+  for (const int i : roles_.Share(static_cast<int>(tasks.size()))) {
     SampleGroup group;
     group.task = tasks[i];
-    group.slot = static_cast<int>(i);
+    group.slot = i;
     group.sampling = parts_->TrainingSampling();
     batch->groups.push_back(std::move(group));
   }
@@ -276,7 +290,8 @@ absl::Status RlRun::Step() {
 
   RlBatch rl = BuildRlBatch(*batch, config_.objective());
   weights_good_ = false;
-  ASSIGN_OR_RETURN(const LearnStats learn, Learn(&rl));
+  ASSIGN_OR_RETURN(const LearnStats learn,
+                   LearnStep(*batch, {done_, ahead_ != nullptr}, &rl, parts_.get()));
   if (!learn.bad_gradient.empty()) {
     Say(absl::StrCat("a gradient of step ", done_ + 1,
                      " was not finite, so it was left out: ", learn.bad_gradient));
@@ -295,31 +310,6 @@ absl::Status RlRun::Step() {
   ++done_;
   weights_good_ = true;
   return absl::OkStatus();
-}
-
-absl::StatusOr<LearnStats> RlRun::Learn(RlBatch* batch) {
-  Engine& engine = *parts_->engine;
-  const auto old_cache =
-      config_.sampling().keep_old_cache() ? Engine::OldCache::kKeep : Engine::OldCache::kForget;
-  RETURN_IF_ERROR(ahead_ != nullptr ? engine.PauseForWeightUpdate(old_cache)
-                                    : engine.BeginWeightUpdate());
-  absl::StatusOr<LearnStats> stats = LearnFrom(batch);
-  engine.EndWeightUpdate(static_cast<uint64_t>(done_) + 1);
-  return stats;
-}
-
-absl::StatusOr<LearnStats> RlRun::LearnFrom(RlBatch* batch) {
-  if (parts_->reference != nullptr) RETURN_IF_ERROR(parts_->reference->Fill(batch));
-  if (NeedsProximal(config_.objective())) {
-    RETURN_IF_ERROR(
-        FillLogProbs({.transformer = parts_->policy.transformer.get(),
-                      .device = parts_->policy.device(),
-                      .micro_batch_tokens = parts_->learner->options().micro_batch_tokens,
-                      .temperature = config_.sampling().temperature(),
-                      .policy = "policy before its update"},
-                     &RlSample::proximal_log_probs, batch));
-  }
-  return parts_->learner->Learn(*batch, done_);
 }
 
 absl::Status RlRun::Record(const SampleBatch& batch, const RlBatch& rl,
@@ -341,7 +331,7 @@ absl::Status RlRun::Written(const absl::Status& status) {
 }
 
 absl::Status RlRun::BeginCheckpoint() {
-  if (saved_ == done_) return absl::OkStatus();
+  if (saved_ == done_ || !roles_.learns()) return absl::OkStatus();
   TrainingState state;
   state.program = "grpo_hrd";
   state.step = done_;

@@ -62,9 +62,14 @@ absl::StatusOr<bool> RunEvaluations::Evaluate(int64_t done) {
   return Finish(pending);
 }
 
-void RunEvaluations::KeepWeights() { kept_ = parts_->policy.weights->flat().cpu().clone(); }
+void RunEvaluations::KeepWeights() {
+  // Without an engine there is nothing to put them back for.
+  keeps_ = true;
+  if (parts_->engine != nullptr) kept_ = parts_->policy.weights->flat().cpu().clone();
+}
 
 absl::Status RunEvaluations::ExchangeWeights(const at::Tensor& values, int64_t version) {
+  if (parts_->engine == nullptr) return absl::OkStatus();
   RETURN_IF_ERROR(parts_->engine->BeginWeightUpdate());
   parts_->policy.weights->flat().copy_(values);
   parts_->engine->EndWeightUpdate(static_cast<uint64_t>(version));
@@ -72,7 +77,8 @@ absl::Status RunEvaluations::ExchangeWeights(const at::Tensor& values, int64_t v
 }
 
 absl::StatusOr<bool> RunEvaluations::EvaluateKept(int64_t done) {
-  const at::Tensor trained = parts_->policy.weights->flat().cpu().clone();
+  at::Tensor trained;
+  if (parts_->engine != nullptr) trained = parts_->policy.weights->flat().cpu().clone();
   RETURN_IF_ERROR(ExchangeWeights(kept_, 0));
   ASSIGN_OR_RETURN(const Evaluator::Pending pending, parts_->evaluator->Start(0));
   absl::Status drawn;
@@ -87,7 +93,10 @@ absl::StatusOr<bool> RunEvaluations::EvaluateKept(int64_t done) {
   if (stop) return false;
   RETURN_IF_ERROR(ExchangeWeights(trained, done));
   ASSIGN_OR_RETURN(const bool finished, Finish(pending));
-  if (finished) kept_ = at::Tensor();
+  if (finished) {
+    keeps_ = false;
+    kept_ = at::Tensor();
+  }
   return finished;
 }
 

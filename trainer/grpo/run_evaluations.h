@@ -39,6 +39,9 @@ class RunEvaluations {
   // Whether the configuration asks for one after `done` steps.
   bool Due(int64_t done) const;
 
+  // How long an evaluation may take.
+  absl::Duration Timeout() const;
+
   // The evaluation after `done` steps unless it is on file. False: a stop was asked for.
   absl::StatusOr<bool> Evaluate(int64_t done);
 
@@ -46,18 +49,17 @@ class RunEvaluations {
   // Keep is called before it; EvaluateKept then puts the old weights back for as long as responses
   // are drawn. On an error or a stop the weights may be the old ones still.
   void KeepWeights();
-  bool kept() const { return kept_.defined(); }
+  bool kept() const { return keeps_; }
   absl::StatusOr<bool> EvaluateKept(int64_t done);
 
  private:
   absl::StatusOr<bool> Finish(const Evaluator::Pending& pending);
   absl::Status ExchangeWeights(const at::Tensor& values, int64_t version);
-  absl::Duration Timeout() const;
-
   RunParts* parts_;
   Hooks hooks_;
   EvaluationLog log_;
-  at::Tensor kept_;  // in host memory
+  bool keeps_ = false;
+  at::Tensor kept_;  // in host memory; not defined on a rank without an engine
 };
 
 }  // namespace tritonrl

@@ -32,6 +32,7 @@ absl::Status CheckSameRun(const std::string& path, const GrpoHrdConfig& config) 
   stored.set_step_timeout_s(config.step_timeout_s());
   stored.set_collective_timeout_s(config.collective_timeout_s());
   stored.set_memory_gib(config.memory_gib());
+  stored.set_rollout_ranks(config.rollout_ranks());
   *stored.mutable_checkpoint() = config.checkpoint();
   stored.mutable_verifier()->set_workers(config.verifier().workers());
   if (FullText(stored) == FullText(config)) return WriteFileAtomic(path, FullText(config));
@@ -61,47 +62,63 @@ absl::Status OpenRunDir(RunParts* parts) {
   return absl::OkStatus();
 }
 
-absl::Status LoadModel(RunParts* parts) {
-  const GrpoHrdConfig& config = parts->config;
-  const int threads = ThreadsFor(config.threads(), *parts->ranks);
-  at::set_num_threads(threads);
-  ASSIGN_OR_RETURN(parts->policy, LoadPolicy(config.policy(), threads, parts->ranks));
-  const Policy& policy = parts->policy;
-  parts->start_up.Part("policy");
+EngineSetup EngineSetupOf(const SamplingConfig& sampling, int threads) {
+  EngineSetup setup;
+  setup.slots = sampling.slots();
+  setup.max_prompt_tokens = sampling.max_prompt_tokens();
+  setup.max_response_tokens = sampling.max_response_tokens();
+  setup.cache_gib = sampling.cache_gib();
+  setup.max_step_tokens = sampling.max_step_tokens();
+  setup.max_guesses = sampling.max_guesses();
+  setup.threads = threads;
+  return setup;
+}
+
+LearnerOptions LearnerOptionsOf(const RunParts& parts) {
+  const GrpoHrdConfig& config = parts.config;
   LearnerOptions options;
   options.objective = config.objective();
   options.optimizer = config.optimizer();
   options.micro_batch_tokens = config.micro_batch_tokens();
   if (options.micro_batch_tokens == 0) {
-    options.micro_batch_tokens = policy.device().is_cpu() ? 4096 : 32768;
+    options.micro_batch_tokens = parts.policy.device().is_cpu() ? 4096 : 32768;
   }
   options.temperature = config.sampling().temperature();
   options.seed = config.seed();
   options.total_steps = config.steps();
-  options.bad_gradients = parts->paths.BadGradients();
-  if (config.objective().kl_coefficient() > 0) {
+  options.bad_gradients = parts.paths.BadGradients();
+  return options;
+}
+
+absl::Status LoadModel(RunParts* parts) {
+  const GrpoHrdConfig& config = parts->config;
+  RankRoles& roles = *parts->roles;
+  const int threads = ThreadsFor(config.threads(), *parts->ranks);
+  at::set_num_threads(threads);
+  ASSIGN_OR_RETURN(parts->policy, LoadPolicy(config.policy(), threads, parts->ranks));
+  const Policy& policy = parts->policy;
+  RETURN_IF_ERROR(roles.JoinWeights(policy.weights));
+  parts->start_up.Part("policy");
+  const LearnerOptions options = LearnerOptionsOf(*parts);
+  if (roles.learns() && config.objective().kl_coefficient() > 0) {
     parts->reference = std::make_unique<ReferencePolicy>(
         policy, threads, options.micro_batch_tokens, options.temperature);
   }
-  EngineSetup setup;
-  setup.slots = config.sampling().slots();
-  setup.max_prompt_tokens = config.sampling().max_prompt_tokens();
-  setup.max_response_tokens = config.sampling().max_response_tokens();
-  setup.cache_gib = config.sampling().cache_gib();
-  setup.max_step_tokens = config.sampling().max_step_tokens();
-  setup.max_guesses = config.sampling().max_guesses();
-  setup.threads = threads;
-  ASSIGN_OR_RETURN(parts->engine, StartEngine(policy, setup));
+  if (roles.generates()) {
+    ASSIGN_OR_RETURN(parts->engine, StartEngine(policy, EngineSetupOf(config.sampling(), threads)));
+  }
   parts->start_up.Part("engine");
-  ASSIGN_OR_RETURN(parts->memory_plan, PlanSteps({.micro_batch_tokens = options.micro_batch_tokens,
-                                                  .longest_sequence = setup.max_prompt_tokens +
-                                                                      setup.max_response_tokens,
-                                                  .memory_gib = config.memory_gib(),
-                                                  .zero_stage = config.optimizer().zero_stage()},
-                                                 policy, parts->ranks));
-  parts->optimizer = std::make_unique<AdamW>(config.optimizer(), policy.weights, parts->ranks);
+  if (!roles.learns()) return absl::OkStatus();
+  ASSIGN_OR_RETURN(parts->memory_plan,
+                   PlanSteps({.micro_batch_tokens = options.micro_batch_tokens,
+                              .longest_sequence = config.sampling().max_prompt_tokens() +
+                                                  config.sampling().max_response_tokens(),
+                              .memory_gib = config.memory_gib(),
+                              .zero_stage = config.optimizer().zero_stage()},
+                             policy, roles.learners()));
+  parts->optimizer = std::make_unique<AdamW>(config.optimizer(), policy.weights, roles.learners());
   parts->learner =
-      std::make_unique<Learner>(options, &policy, parts->optimizer.get(), parts->ranks);
+      std::make_unique<Learner>(options, &policy, parts->optimizer.get(), roles.learners());
   parts->start_up.Part("optimizer");
   return absl::OkStatus();
 }
@@ -161,6 +178,7 @@ absl::Status LoadAllTasks(RunParts* parts) {
   eval.sampling.top_k = 0;
   eval.greedy = config.eval().greedy();
   eval.seed = config.seed();
+  eval.share = parts->roles->Share(parts->held_out_tasks);
   parts->evaluator =
       std::make_unique<Evaluator>(eval, std::move(evaluated), parts->runner.get(), parts->ranks);
   return absl::OkStatus();
@@ -184,7 +202,8 @@ absl::Status WriteVersions(RunParts* parts) {
       {"device", DescribeDevice(parts->policy.device())},
       {"verification", parts->verification.backend->name()},
       {"times", parts->verification.backend->modelled() ? "modelled" : "measured"},
-      {"ranks", absl::StrCat(parts->ranks->size())}};
+      {"ranks", absl::StrCat(parts->ranks->size())},
+      {"ranks that only generate", absl::StrCat(parts->config.rollout_ranks())}};
   if (absl::StatusOr<PythonEnv> python = FindPythonEnv(); python.ok()) {
     entries["python"] = python->interpreter;
     for (const char* package : {"torch", "triton", "numpy"}) {
@@ -239,10 +258,13 @@ absl::StatusOr<std::unique_ptr<RunParts>> LoadRunParts(const GrpoHrdConfig& conf
   parts->config = config;
   parts->ranks = ranks;
   parts->paths.dir = UserPath(config.output_dir());
+  ASSIGN_OR_RETURN(parts->roles, RankRoles::Make(config.rollout_ranks(), ranks));
   RETURN_IF_ERROR(OpenRunDir(parts.get()));
   parts->start_up.Part("run folder");
   VerificationOptions verification;
   verification.config = config.verifier();
+  // Where nothing is verified but tasks before the first step (rank 0).
+  if (!parts->roles->generates()) verification.config.set_workers(1);
   verification.seed = config.seed();
   verification.journal = parts->paths.VerdictJournal(ranks->rank());
   verification.ranks_here = ranks->local_size();

@@ -17,6 +17,7 @@
 #include "trainer/grpo/evaluator.h"
 #include "trainer/grpo/fault_journal.h"
 #include "trainer/grpo/prompt_sampler.h"
+#include "trainer/grpo/rank_roles.h"
 #include "trainer/grpo/reference_policy.h"
 #include "trainer/grpo/run_paths.h"
 #include "trainer/grpo/sample_runner.h"
@@ -31,14 +32,15 @@ namespace tritonrl {
 struct RunParts {
   GrpoHrdConfig config;
   DataParallel* ranks = nullptr;
+  std::unique_ptr<RankRoles> roles;
   RunPaths paths;
   std::unique_ptr<RunDir> run_dir;  // rank 0 only
   Verification verification;
   Policy policy;
-  std::unique_ptr<AdamW> optimizer;
-  std::unique_ptr<ReferencePolicy> reference;  // null without KL penalty
-  std::unique_ptr<Engine> engine;
-  std::unique_ptr<Learner> learner;
+  std::unique_ptr<AdamW> optimizer;            // null on a rank that only generates
+  std::unique_ptr<ReferencePolicy> reference;  // null there and without KL penalty
+  std::unique_ptr<Engine> engine;              // null on a rank that only learns
+  std::unique_ptr<Learner> learner;            // null on a rank that only generates
   std::optional<PromptSampler> prompts;
   std::unique_ptr<FaultJournal> faults;
   std::unique_ptr<SampleRunner> runner;

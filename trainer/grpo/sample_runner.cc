@@ -183,6 +183,7 @@ absl::Status SampleRunner::Wait(const std::shared_ptr<SampleBatch>& batch, Stage
 }
 
 void SampleRunner::Abandon() {
+  if (engine_ == nullptr) return;
   for (const auto& [id, unused] : requests_) engine_->Cancel(id);
   requests_.clear();
   pending_.clear();

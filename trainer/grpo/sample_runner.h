@@ -25,7 +25,7 @@ namespace tritonrl {
 // Used by one thread. Several batches may be under way at the same time.
 class SampleRunner {
  public:
-  // All pointers must outlive the runner.
+  // All pointers must outlive the runner. `engine`: null where all batches are without groups.
   SampleRunner(Engine* engine, Verifier* verifier, const Tokenizer* tokenizer,
                FaultJournal* faults);
   ~SampleRunner();
