@@ -24,6 +24,7 @@
 #include "trainer/grpo/run_parts.h"
 #include "trainer/grpo/step_learning.h"
 #include "trainer/grpo/step_metrics.h"
+#include "trainer/grpo/step_samples.h"
 
 namespace tritonrl {
 namespace {
@@ -44,7 +45,8 @@ class RlRun {
                      {.keep_going = [this] { return !Interrupted(); },
                       .any_stop = [this](const absl::Status& s) { return AnyStop(s); },
                       .say = [this](const std::string& line) { Say(line); }}),
-        report_(parts_->paths.dir) {}
+        report_(parts_->paths.dir),
+        samples_(parts_.get()) {}
 
   absl::StatusOr<RlOutcome> Run();
 
@@ -55,10 +57,7 @@ class RlRun {
   absl::Status LoadNewest();
   absl::Status Loop();
   absl::Status Step();
-  // The prompts of a step, not begun.
-  std::shared_ptr<SampleBatch> MakeBatch(int64_t step);
-  // Begins the present step's samples, if they have not been, and perhaps those of the next one.
-  absl::StatusOr<std::shared_ptr<SampleBatch>> StartSamples();
+  // Whether samples of the next step may be begun in this one.
   bool GoesAhead() const;
   absl::Status Record(const SampleBatch& batch, const RlBatch& rl, const StepMetrics& metrics);
   absl::Status BeginCheckpoint();
@@ -87,8 +86,8 @@ class RlRun {
   ReportChild report_;
   std::unique_ptr<MetricsLog> metrics_;
   std::unique_ptr<Progress> progress_;  // rank 0 only
-  std::shared_ptr<SampleBatch> ahead_;  // of the next step, begun in this one; null: none
-  int64_t done_ = 0;                    // steps
+  StepSamples samples_;
+  int64_t done_ = 0;          // steps
   int64_t saved_ = -1;        // step of the newest checkpoint, perhaps still being written
   bool weights_good_ = true;  // the weights are those after `done_` steps
   bool stopped_ = false;
@@ -237,46 +236,16 @@ absl::Status RlRun::Loop() {
   return Written(store_.Finish());
 }
 
-std::shared_ptr<SampleBatch> RlRun::MakeBatch(int64_t step) {
-  auto batch = std::make_shared<SampleBatch>();
-  batch->name = absl::StrCat("step ", step + 1);
-  batch->seed = config_.seed();
-  batch->step = static_cast<uint64_t>(step);
-  const auto tasks = parts_->prompts->Draw(step, config_.prompts_per_step());
-  for (const int i : roles_.Share(static_cast<int>(tasks.size()))) {
-    SampleGroup group;
-    group.task = tasks[i];
-    group.slot = i;
-    group.sampling = parts_->TrainingSampling();
-    batch->groups.push_back(std::move(group));
-  }
-  return batch;
-}
-
 bool RlRun::GoesAhead() const {
   // Evaluations have the engine for themselves.
   return config_.sampling().ahead() && done_ + 1 < config_.steps() &&
          !evaluations_.Due(done_ + 1) && !evaluations_.kept();
 }
 
-absl::StatusOr<std::shared_ptr<SampleBatch>> RlRun::StartSamples() {
-  std::shared_ptr<SampleBatch> batch = std::move(ahead_);
-  if (batch == nullptr) {
-    batch = MakeBatch(done_);
-    RETURN_IF_ERROR(parts_->runner->Start(batch, config_.group_size()));
-  }
-  if (GoesAhead()) {
-    // The engine serves samples in the order in which they came: these get what is left.
-    ahead_ = MakeBatch(done_ + 1);
-    RETURN_IF_ERROR(parts_->runner->Start(ahead_, config_.group_size()));
-  }
-  return batch;
-}
-
 absl::Status RlRun::Step() {
   StepClock clock = {.began = absl::Now(), .ahead = config_.sampling().ahead()};
   const absl::Time deadline = clock.began + absl::Seconds(config_.step_timeout_s());
-  ASSIGN_OR_RETURN(const std::shared_ptr<SampleBatch> batch, StartSamples());
+  ASSIGN_OR_RETURN(const std::shared_ptr<SampleBatch> batch, samples_.Start(done_, GoesAhead()));
   const auto keep_going = [&] {
     if (progress_ != nullptr) {
       progress_->Tick(done_, absl::StrFormat("generated %d/%d verified %d", batch->generated,
@@ -291,7 +260,7 @@ absl::Status RlRun::Step() {
   RlBatch rl = BuildRlBatch(*batch, config_.objective());
   weights_good_ = false;
   ASSIGN_OR_RETURN(const LearnStats learn,
-                   LearnStep(*batch, {done_, ahead_ != nullptr}, &rl, parts_.get()));
+                   LearnStep(*batch, {done_, samples_.ahead()}, &rl, parts_.get()));
   if (!learn.bad_gradient.empty()) {
     Say(absl::StrCat("a gradient of step ", done_ + 1,
                      " was not finite, so it was left out: ", learn.bad_gradient));
