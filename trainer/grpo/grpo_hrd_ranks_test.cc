@@ -1,0 +1,90 @@
+// Runs of several ranks, and of samples begun a step ahead.
+#include "trainer/grpo/grpo_hrd_fixture.h"
+
+namespace tritonrl {
+namespace {
+
+using ::testing::HasSubstr;
+
+// The next step's samples are begun early and outlive an update. Step 1 is before an evaluation of
+// the weights it began with, so step 3 is the first that finds any.
+TEST_F(GrpoHrdTest, SamplesBegunAheadSayHowOldTheirTokensAre) {
+  for (const bool keep : {false, true}) {
+    SCOPED_TRACE(keep ? "old cache" : "new cache");
+    const std::string out = keep ? "keep" : "forget";
+    const CommandResult run =
+        Run(Command(out, {"sampling.ahead=true", absl::StrCat("sampling.keep_old_cache=", keep),
+                          "sampling.max_guesses=4", "objective.importance_cap=2",
+                          absl::StrCat("objective.optimizer_steps_per_epoch=", keep ? 2 : 1)}));
+    ASSERT_EQ(run.exit_code, 0) << run.err;
+    const std::string text = ReadFile(Out(out) + "/metrics.jsonl").value();
+    std::vector<nlohmann::json> steps;
+    for (absl::string_view line : absl::StrSplit(text, '\n', absl::SkipEmpty())) {
+      steps.push_back(nlohmann::json::parse(line));
+    }
+    ASSERT_EQ(steps.size(), 3u);
+    for (int i = 0; i < 3; ++i) {
+      const double stale = steps[i]["stale_token_rate"];
+      EXPECT_EQ(stale > 0, i == 2) << i;
+      EXPECT_LE(stale, 1);
+      EXPECT_NEAR(steps[i]["importance"], 1, 0.1);
+      EXPECT_EQ(steps[i]["truncated_fraction"], 0);
+    }
+    for (int i = 0; i < 3; ++i) {
+      // Keys of older weights move what newer ones say a little.
+      EXPECT_LT(steps[i]["logprob_max_diff"], keep && i == 2 ? 0.5 : 1e-3) << i;
+    }
+  }
+}
+
+TEST_F(GrpoHrdTest, TwoRanksGiveTheLossesOfOne) {
+  const std::vector<std::string> sets = {"steps=2", "eval.samples=0", "eval.greedy=false"};
+  const CommandResult one = Run(Command("one", sets));
+  ASSERT_EQ(one.exit_code, 0) << one.err;
+  const CommandResult two = Run(MpirunCommand(2, Command("two", sets)));
+  ASSERT_EQ(two.exit_code, 0) << two.err;
+  EXPECT_EQ(Metrics("one").size(), 2);
+  ExpectNearMetrics("one", "two", 1e-3);  // sums of single precision in another order
+  EXPECT_EQ(Samples("one", "step_000001.jsonl"), Samples("two", "step_000001.jsonl"));
+
+  // The same two ranks, for which a third one generates.
+  std::vector<std::string> fed = sets;
+  fed.push_back("rollout_ranks=1");
+  const CommandResult three = Run(MpirunCommand(3, Command("three", fed)));
+  ASSERT_EQ(three.exit_code, 0) << three.err;
+  const char* model = "/model/model.safetensors";
+  EXPECT_TRUE(ReadFile(Out("two") + model).value() == ReadFile(Out("three") + model).value());
+}
+
+// One rank learns what two others generate, through an interruption: all files are those of one
+// process.
+TEST_F(GrpoHrdTest, RanksThatOnlyGenerateChangeNothing) {
+  const CommandResult one = Run(Command("one"));
+  ASSERT_EQ(one.exit_code, 0) << one.err;
+  const std::vector<std::string> apart = MpirunCommand(3, Command("apart", {"rollout_ranks=2"}));
+  SignalWhen(apart, SIGUSR1, [&] { return FileExists(Out("apart") + "/checkpoints/step_000001"); });
+  EXPECT_LT(Lines(Out("apart") + "/metrics.jsonl"), kSteps);
+  const CommandResult rest = Run(apart);
+  ASSERT_EQ(rest.exit_code, 0) << rest.err;
+  EXPECT_THAT(rest.err, HasSubstr("Going on after step"));
+  ExpectSameFiles("one", "apart");
+  ExpectNearMetrics("one", "apart", 1e-12);  // sums over the ranks in another order
+}
+
+// Samples of the next step are generated on one rank while another learns.
+TEST_F(GrpoHrdTest, ARankThatOnlyGeneratesMayGoAhead) {
+  const CommandResult run =
+      Run(MpirunCommand(2, Command("ahead", {"rollout_ranks=1", "sampling.ahead=true",
+                                             "eval.samples=0", "eval.greedy=false"})));
+  ASSERT_EQ(run.exit_code, 0) << run.err;
+  const std::vector<std::string> steps = Metrics("ahead");
+  ASSERT_EQ(steps.size(), 3);
+  for (int i = 0; i < 3; ++i) {
+    const auto step = nlohmann::json::parse(steps[i]);
+    EXPECT_EQ(step["samples"], 8);
+    EXPECT_EQ(step["stale_token_rate"] > 0, i > 0) << i;
+  }
+}
+
+}  // namespace
+}  // namespace tritonrl
