@@ -124,6 +124,7 @@ int64_t BatchedEngine::Outstanding() const {
 absl::Status BatchedEngine::BeginWeightUpdate() {
   absl::MutexLock lock(&mutex_);
   if (!failure_.ok()) return failure_;
+  if (updating_) return absl::FailedPreconditionError("a weight update is under way already");
   // A step hands its samples over after its last use of the weights, so none unfinished means that
   // the weights are not in use.
   if (unfinished_ > 0) {

@@ -131,9 +131,9 @@ class BatchedEngine : public Engine {
   int64_t updates_seen_ = 0;
   bool pause_next_ = false;  // Instead of the next step.
   int64_t step_tokens_ = 0;  // Generated in this step.
-  // Of the step launched last: without prompts, and tokens that were guesses.
+  // Of the step launched last: without prompts, and with guesses if there were any to make.
   bool only_decoded_ = false;
-  int64_t step_guesses_ = 0;
+  bool guessing_ = false;
   int64_t launched_ = 0;
   int64_t guessed_right_ = 0;
   SpeculationGate gate_;

@@ -105,5 +105,31 @@ TEST(BatchedEnginePrefix, NothingOutlivesAnUpdateOfTheWeights) {
   EXPECT_EQ(engine.Stats().cached_tokens, 0);
 }
 
+// A sample that outlives an update with the old cache leaves nothing for later prompts.
+TEST(BatchedEnginePrefix, NorDoesWhatRanWhileTheyChanged) {
+  auto owned = std::make_unique<HashRunner>(HashRunner::Options{.in_flight = 2});
+  HashRunner* runner = owned.get();
+  BatchedEngine engine(std::move(owned), {.keep_prefixes = true});
+  absl::Notification moment;
+  runner->before_launch = [&](int launch) {
+    if (launch != 8) return;
+    moment.Notify();
+    while (!absl::IsFailedPrecondition(engine.Submit(Request(1, 1)))) {
+      absl::SleepFor(absl::Milliseconds(1));
+    }
+  };
+  GenerateRequest request = Conversation(1, {1, 2, 3, 4, 5, 6, 7, 8, 9});
+  request.sampling.max_tokens = 40;
+  ASSERT_TRUE(engine.Submit(request).ok());
+  moment.WaitForNotification();
+  ASSERT_TRUE(engine.PauseForWeightUpdate(Engine::OldCache::kKeep).ok());
+  runner->weights = 1;
+  engine.EndWeightUpdate(1);
+  ASSERT_EQ(engine.Next(Soon())->versions.size(), 2u);
+  ASSERT_TRUE(engine.Submit(request).ok());
+  ASSERT_TRUE(engine.Next(Soon()).ok());
+  EXPECT_EQ(engine.Stats().cached_tokens, 0);
+}
+
 }  // namespace
 }  // namespace tritonrl

@@ -17,8 +17,9 @@ void BatchedEngine::Run() {
   while (TakeWork()) {
     const absl::Time start = absl::Now();
     const absl::Status status = pause_next_ ? Pause() : Step();
-    const double seconds = absl::ToDoubleSeconds(absl::Now() - start);
-    if (only_decoded_ && step_tokens_ > 0) gate_.Record(step_guesses_, step_tokens_, seconds);
+    // Waiting for others' update is no time of ours; Pause has published what it collected.
+    const double seconds = pause_next_ ? 0 : absl::ToDoubleSeconds(absl::Now() - start);
+    if (only_decoded_ && step_tokens_ > 0) gate_.Record(guessing_, step_tokens_, seconds);
     Publish(seconds);
     if (!status.ok()) {
       absl::MutexLock lock(&mutex_);
@@ -133,16 +134,15 @@ void BatchedEngine::MakeGuesses() {
 
 absl::Status BatchedEngine::Step() {
   // Guesses take rows that are left beside the running samples.
-  if (options_.max_guesses > 0 && scheduler_.num_running() < runner_->max_running() &&
-      (options_.always_guess || gate_.guess())) {
+  guessing_ = options_.max_guesses > 0 && scheduler_.num_running() < runner_->max_running() &&
+              (options_.always_guess || gate_.guess());
+  if (guessing_) {
     // Guesses follow tokens that are known.
     while (!in_flight_.empty()) RETURN_IF_ERROR(CollectOldest());
     MakeGuesses();
   }
   Scheduler::Step step = scheduler_.Schedule();
   const bool idle = step.slices.empty();
-  step_guesses_ = 0;
-  for (const Scheduler::Slice& slice : step.slices) step_guesses_ += slice.guesses;
   only_decoded_ = std::all_of(step.slices.begin(), step.slices.end(), [](const auto& slice) {
     return slice.count == 1 + slice.guesses && slice.sample >= 0;
   });
@@ -152,8 +152,8 @@ absl::Status BatchedEngine::Step() {
       (idle || static_cast<int>(in_flight_.size()) >= runner_->max_in_flight())) {
     RETURN_IF_ERROR(CollectOldest());
   }
-  // The steps launched ahead still use the weights.
-  while (groups_.empty() && !in_flight_.empty()) RETURN_IF_ERROR(CollectOldest());
+  // The steps launched ahead still use the weights; and what comes after guesses follows from them.
+  while ((groups_.empty() || guessing_) && !in_flight_.empty()) RETURN_IF_ERROR(CollectOldest());
   return absl::OkStatus();
 }
 
@@ -208,7 +208,7 @@ absl::Status BatchedEngine::CollectOldest() {
     if (draws[i].guesses > 0) {
       AppendGuessed(draws[i], std::span(tokens).subspan(i, 1 + draws[i].guesses));
     } else if (!HasEnded(draws[i])) {
-      scheduler_.Collected(draws[i]);
+      if (tokens[i].token >= 0) scheduler_.Collected(draws[i]);
       AppendToken(draws[i], tokens[i]);
     }
   }
@@ -263,7 +263,9 @@ void BatchedEngine::End(int64_t number, int index, FinishReason reason) {
   Group& group = groups_.at(number);
   group.ended[index] = true;
   group.samples[index].finish_reason = reason;
-  scheduler_.Finish(number, index, group.samples[index].tokens);
+  // What is damaged serves no other prompt.
+  const bool good = reason != FinishReason::kFailed;
+  scheduler_.Finish(number, index, good ? group.samples[index].tokens : std::span<const int32_t>());
   ended_.push_back(std::move(group.samples[index]));
   if (--group.unfinished > 0) return;
   ended_requests_.push_back(group.request.id);

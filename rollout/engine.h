@@ -98,11 +98,11 @@ struct EngineStats {
   int64_t finished_samples = 0;   // Including cancelled ones.
   double busy_seconds = 0;        // Time in which the engine had something to generate.
   int64_t preemptions = 0;        // Samples that gave their memory to older ones and came back.
-  int64_t recomputed_tokens = 0;  // Computed again for want of memory, beside prompt_tokens.
+  int64_t recomputed_tokens = 0;  // Computed again, for want of memory or after an update.
   int64_t shared_tokens = 0;      // Of prompts, that samples had in common instead of computing.
   int64_t peak_pages = 0;         // Of the cache's memory, most in use at one time.
   int64_t num_pages = 0;
-  double sample_seconds = 0;   // Of running samples, summed: over max_running, the time in use.
+  double sample_seconds = 0;   // Each moment counted as often as samples ran in it.
   int64_t failed_samples = 0;  // FinishReason::kFailed
   int64_t guessed_tokens = 0;  // Passed through the model as guesses (speculative decoding),
   int64_t guessed_right = 0;   // and those of them that were drawn.
@@ -127,8 +127,8 @@ class Engine {
   // failed (for example ran out of memory) and every later call gives the same error.
   virtual absl::StatusOr<Sample> Next(absl::Time deadline) = 0;
 
-  // Ends a request early: its unfinished samples come out as kCancelled within one decode step.
-  // Unknown or finished ids are ignored.
+  // Ends a request early: its unfinished samples come out as kCancelled within one decode step, or
+  // after a weight update that has made them pause. Unknown or finished ids are ignored.
   virtual void Cancel(uint64_t request_id) = 0;
 
   // The same for one sample of a request.

@@ -88,9 +88,13 @@ absl::Status Run() {
                    LoadModel(UserPath(absl::GetFlag(FLAGS_model)), device));
   GenerateRequest request = MakeRequest(model, prompt);
   EngineOptions options;
+  const int guesses = absl::GetFlag(FLAGS_max_guesses);
+  if (guesses < 0 || guesses > 64) {
+    return absl::InvalidArgumentError("--max_guesses must lie in [0, 64]");
+  }
   // Guesses take rows beside the samples.
-  const int guesses = std::clamp(absl::GetFlag(FLAGS_max_guesses), 0, 64);
-  options.max_running = std::clamp(request.n * (1 + guesses), 1, absl::GetFlag(FLAGS_max_running));
+  options.max_running = static_cast<int>(std::clamp<int64_t>(
+      int64_t{request.n} * (1 + guesses), 1, std::max(1, absl::GetFlag(FLAGS_max_running))));
   options.max_length = std::min<int64_t>(
       static_cast<int64_t>(request.prompt.size()) + std::max(request.sampling.max_tokens, 1),
       model.weights->config().max_positions);

@@ -46,7 +46,8 @@ std::vector<int32_t> NgramGuesser::Guess(int sample) {
     if (it == places_[order].end()) continue;
     const std::vector<int32_t>& from = streams_[it->second.stream];
     const auto begin = from.begin() + it->second.next;
-    const auto count = std::min<std::ptrdiff_t>(from.end() - begin, state.most);
+    const auto count =
+        std::min<std::ptrdiff_t>(from.end() - begin, std::min(state.most, max_guesses_));
     return {begin, begin + count};
   }
   return {};

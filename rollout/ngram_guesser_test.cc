@@ -47,6 +47,14 @@ TEST(NgramGuesser, AFirstTokenThatContinuesThePrompt) {
   EXPECT_EQ(guesser.Guess(0), (Tokens{8, 9, 5, 6}));
 }
 
+TEST(NgramGuesser, NeverMoreThanAsked) {
+  NgramGuesser guesser(Tokens{1, 2, 3, 4, 5, 6, 7}, 1, 2);
+  AppendAll({1, 2, 3}, 0, &guesser);
+  EXPECT_EQ(guesser.Guess(0), (Tokens{4, 5}));
+  guesser.Told(0, 2, 2);
+  EXPECT_EQ(guesser.Guess(0), (Tokens{4, 5}));
+}
+
 TEST(NgramGuesser, GuessesGrowWhileTheyAreRight) {
   Tokens prompt(100);
   std::iota(prompt.begin(), prompt.end(), 0);

@@ -37,6 +37,8 @@ void PrefixCache::Insert(std::span<const int32_t> tokens, std::span<const int32_
     parent = it->second.serial;
     if (!is_new) continue;
     ++next_serial_;
+    // Known already behind a page that is lost: nothing leads there any more.
+    if (pool_->marked(pages[page])) pages_.erase(key_of_page_[pages[page]]);
     pool_->Mark(pages[page]);
     key_of_page_[pages[page]] = std::move(key);
   }

@@ -13,6 +13,11 @@ namespace {
 using Tokens = std::vector<int32_t>;
 using Pages = std::vector<int32_t>;
 
+struct Sequence {
+  Tokens tokens;
+  Pages pages;
+};
+
 Pages Take(int count, BlockPool* pool) {
   Pages pages;
   for (int i = 0; i < count; ++i) pages.push_back(pool->Allocate());
@@ -89,7 +94,7 @@ TEST(PrefixCache, RandomSequencesNeverGetAnotherOnesPages) {
     BlockPool pool(40);
     PrefixCache cache(kPage, &pool);
     std::map<int32_t, Tokens> content;  // of a page: all tokens up to its end
-    std::vector<Pages> running;
+    std::vector<Sequence> running;
     for (int operation = 0; operation < 2000; ++operation) {
       if (random.Below(200) == 0) {
         cache.Clear();
@@ -97,7 +102,10 @@ TEST(PrefixCache, RandomSequencesNeverGetAnotherOnesPages) {
       }
       if (random.Below(2) == 0 && !running.empty()) {
         std::swap(running[random.Below(running.size())], running.back());
-        ReleaseAll(running.back(), &pool);
+        // As a sample at its end, whose beginning may have been lost meanwhile.
+        cache.Insert(running.back().tokens, running.back().pages);
+        ASSERT_LE(cache.size(), pool.num_pages());
+        ReleaseAll(running.back().pages, &pool);
         running.pop_back();
         continue;
       }
@@ -120,9 +128,9 @@ TEST(PrefixCache, RandomSequencesNeverGetAnotherOnesPages) {
         content[pages.back()] = Tokens(tokens.begin(), tokens.begin() + static_cast<int64_t>(end));
       }
       cache.Insert(tokens, pages);
-      running.push_back(pages);
+      running.push_back({tokens, pages});
     }
-    for (const Pages& pages : running) ReleaseAll(pages, &pool);
+    for (const Sequence& sequence : running) ReleaseAll(sequence.pages, &pool);
     ASSERT_EQ(pool.num_free(), pool.num_pages());
     ASSERT_LE(cache.size(), pool.num_pages());
   }

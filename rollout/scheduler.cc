@@ -186,17 +186,19 @@ void Scheduler::EndStep(const Step& step) {
     Group& group = groups_.at(slice.group);
     // From the next step on: the pages are not written yet when this step's samples read theirs.
     group.ready = group.prompt.computed == group.prompt_length;
-    if (group.ready && !group.prompt_tokens.empty()) {
-      prefixes_->Insert(group.prompt_tokens, group.prompt.pages);
-    }
   }
 }
 
 void Scheduler::Collected(const Draw& draw) {
   const auto it = groups_.find(draw.group);
   if (it == groups_.end()) return;
-  Sample& sample = it->second.samples[draw.sample];
+  Group& group = it->second;
+  Sample& sample = group.samples[draw.sample];
   if (sample.phase != Phase::kEnded) --sample.under_way;
+  // The prompt has run, and gave a token.
+  if (draw.index == 0 && group.ready && !group.prompt_tokens.empty()) {
+    prefixes_->Insert(group.prompt_tokens, group.prompt.pages);
+  }
 }
 
 void Scheduler::CollectedGuesses(const Draw& draw, int held) {

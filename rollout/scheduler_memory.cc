@@ -142,7 +142,10 @@ void Scheduler::Forget() {
 }
 
 void Scheduler::ForgetPrefixes() {
-  if (prefixes_.has_value()) prefixes_->Clear();
+  if (!prefixes_.has_value()) return;
+  prefixes_->Clear();
+  // What unfinished groups have computed must not be found later either.
+  for (auto& [number, group] : groups_) group.prompt_tokens = {};
 }
 
 // Gives up the prompt of the youngest group of which no sample runs.
@@ -188,7 +191,8 @@ void Scheduler::ReleaseTail(int64_t number, Group* group) {
 }
 
 void Scheduler::ReleaseAll(Table* table) {
-  for (int32_t page : table->pages) pool_.Release(page);
+  // From the end, so that of what may be found again beginnings stay the longest.
+  for (auto page = table->pages.rbegin(); page != table->pages.rend(); ++page) pool_.Release(*page);
   table->pages.clear();
   table->computed = 0;
 }

@@ -4,48 +4,39 @@
 
 namespace tritonrl {
 
-double SpeculationGate::Median() {
-  // A step may be slow for other reasons: a GPU makes a graph when it first sees a size.
-  const auto middle = rates_.begin() + static_cast<std::ptrdiff_t>(rates_.size() / 2);
-  std::nth_element(rates_.begin(), middle, rates_.end());
-  const double median = *middle;
-  rates_.clear();
-  return median;
+double SpeculationGate::Rate() {
+  // A few steps may be slow for other reasons: a GPU makes a graph when it first sees a size.
+  std::sort(steps_.begin(), steps_.end(),
+            [](const Step& a, const Step& b) { return a.seconds < b.seconds; });
+  double seconds = 1e-9, tokens = 0;
+  for (size_t i = 0; i < steps_.size() * 3 / 4; ++i) {
+    seconds += steps_[i].seconds;
+    tokens += static_cast<double>(steps_[i].tokens);
+  }
+  steps_.clear();
+  return tokens / seconds;
 }
 
-void SpeculationGate::Keep(bool guess) {
-  phase_ = Phase::kKeep;
-  rates_.clear();
-  guess_ = guess;
-  keep_ = guess ? kKept : std::min(2 * keep_, kMostKept);
-  left_ = keep_;
-}
-
-void SpeculationGate::Record(int64_t guesses, int64_t tokens, double seconds) {
-  // Nothing was tried: nothing like it was said before.
-  if (phase_ == Phase::kGuess && guesses == 0) {
-    if (++silent_ >= kSilent) Keep(false);
-    return;
-  }
-  if (phase_ != Phase::kKeep) {
-    rates_.push_back(static_cast<double>(tokens) / std::max(seconds, 1e-9));
-  }
+void SpeculationGate::Record(bool guessing, int64_t tokens, double seconds) {
+  if (phase_ == Phase::kGuess && !guessing) return;
+  if (phase_ != Phase::kKeep) steps_.push_back({seconds, tokens});
   if (--left_ > 0) return;
+  left_ = kTried;
   switch (phase_) {
     case Phase::kPlain:
-      plain_ = Median();
+      plain_ = Rate();
       phase_ = Phase::kGuess;
       guess_ = true;
-      silent_ = 0;
-      left_ = kTried;
       break;
     case Phase::kGuess:
-      Keep(Median() > kGain * plain_);
+      phase_ = Phase::kKeep;
+      guess_ = Rate() > kGain * plain_;
+      keep_ = guess_ ? kKept : std::min(2 * keep_, kMostKept);
+      left_ = keep_;
       break;
     case Phase::kKeep:
       phase_ = Phase::kPlain;
       guess_ = false;
-      left_ = kTried;
       break;
   }
 }

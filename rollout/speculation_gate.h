@@ -11,7 +11,6 @@ namespace tritonrl {
 class SpeculationGate {
  public:
   static constexpr int kTried = 16;       // steps of a trial
-  static constexpr int kSilent = 64;      // steps without any guess that end one
   static constexpr int kKept = 128;       // steps until the next one,
   static constexpr int kMostKept = 2048;  // twice as many each time that guessing did not pay
   static constexpr double kGain = 1.03;   // that guessing must bring
@@ -19,25 +18,27 @@ class SpeculationGate {
   // For the next step.
   bool guess() const { return guess_; }
 
-  // The step that was decided about passed so many guesses through the model and gave so many
-  // tokens in so long. Only of steps that decode and compute no prompt.
-  void Record(int64_t guesses, int64_t tokens, double seconds);
+  // A step gave so many tokens in so long. `guessing`: it was run as guess() said, whether there
+  // was something to guess or not; a step without places for guesses says nothing about them. Only
+  // of steps that decode and compute no prompt.
+  void Record(bool guessing, int64_t tokens, double seconds);
 
  private:
   enum class Phase { kPlain, kGuess, kKeep };
+  struct Step {
+    double seconds = 0;
+    int64_t tokens = 0;
+  };
 
-  void Keep(bool guess);
-
-  // Of the rates of the trial, which this ends.
-  double Median();
+  // Tokens a second of the trial, which this ends.
+  double Rate();
 
   Phase phase_ = Phase::kPlain;
   bool guess_ = false;
-  std::vector<double> rates_;  // tokens a second, of the trial's steps
-  double plain_ = 0;           // median without guesses
-  int left_ = kTried;          // steps of the phase
-  int keep_ = kKept;           // steps of the next kKeep
-  int silent_ = 0;             // steps of this kGuess without a guess
+  std::vector<Step> steps_;  // of the trial
+  double plain_ = 0;         // rate without guesses
+  int left_ = kTried;        // steps of the phase
+  int keep_ = kKept;         // steps of the next kKeep
 };
 
 }  // namespace tritonrl

@@ -110,7 +110,8 @@ absl::StatusOr<WeightUpdate> WeightBroadcast::Await(Engine* engine, const Receiv
                                                        update->version, " was sent"));
   }
   bool begun = false;
-  if (ready.ok()) {
+  // After an update that went wrong the engine is still in it.
+  if (ready.ok() && !in_update_) {
     ready = options.pause.has_value() ? engine->PauseForWeightUpdate(*options.pause)
                                       : engine->BeginWeightUpdate();
     begun = ready.ok();
@@ -118,6 +119,7 @@ absl::StatusOr<WeightUpdate> WeightBroadcast::Await(Engine* engine, const Receiv
   const absl::Status agreed = group_->Agree(ready);
   if (!agreed.ok() && begun) engine->EndWeightUpdate(version_);
   RETURN_IF_ERROR(agreed);
+  in_update_ = true;
   return update;
 }
 
@@ -131,6 +133,7 @@ absl::StatusOr<uint64_t> WeightBroadcast::Receive(Engine* engine, const ReceiveO
     return Arrive();
   }));
   engine->EndWeightUpdate(version_);
+  in_update_ = false;
   return version_;
 }
 

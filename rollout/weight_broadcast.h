@@ -44,8 +44,8 @@ class WeightBroadcast {
  public:
   // Called by all ranks of `group` (which must outlive this object) together, each with the weights
   // that are sent or overwritten. Pieces that travel have at most `bucket_elements` (a multiple of
-  // 64, at most 2 GiB; rank 0's counts). InvalidArgument on every rank if shapes, types or kinds of
-  // device differ.
+  // 64, at most 2 GiB; rank 0's counts). Engines are at version 0 then. InvalidArgument on every
+  // rank if shapes, types or kinds of device differ.
   static absl::StatusOr<std::unique_ptr<WeightBroadcast>> Join(
       std::shared_ptr<Weights> weights, DataParallel* group,
       int64_t bucket_elements = ShardPlan::kBucketElements);
@@ -95,6 +95,7 @@ class WeightBroadcast {
   DataParallel* const group_;
   const int64_t bucket_elements_;
   uint64_t version_ = 0;                // of these weights; 0 before the first update
+  bool in_update_ = false;              // a receiver's engine has begun one that has not ended
   std::optional<WeightUpdate> update_;  // under way
   size_t begun_ = 0;                    // of its pieces
   absl::Time began_, agreed_;

@@ -154,6 +154,10 @@ void CheckSampling(const SamplingConfig& s, Checks* checks) {
   checks->Range("sampling.cache_gib", s.cache_gib(), 0, 1e6);
   checks->Range("sampling.max_step_tokens", s.max_step_tokens(), 0, kInfinity);
   checks->Range("sampling.max_guesses", s.max_guesses(), 0, 64);
+  checks->That(
+      s.max_guesses() == 0 || s.slots() > 1,
+      "sampling.max_guesses needs sampling.slots above 1, as guesses take slots that samples "
+      "leave");
   checks->That(s.ahead() || !s.keep_old_cache(),
                "sampling.keep_old_cache is for sampling.ahead, which is off");
 }

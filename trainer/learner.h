@@ -41,7 +41,7 @@ struct LearnStats {
   double gradient_norm = 0;       // of the last optimizer step, before clipping
   double learning_rate = 0;       // of the last optimizer step
   double clip_fraction = 0;       // share of tokens whose gradient the clip removed
-  double mean_ratio = 1;          // pi / pi_old
+  double mean_ratio = 1;          // pi / pi_old; with an importance cap pi / pi_prox (hrd_loss.h)
   double entropy = 0;             // nats a token
   double kl = 0;                  // from the starting policy; 0 without KL penalty
   double importance = 1;          // mean of the importance weights; 1 without a cap

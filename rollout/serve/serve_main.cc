@@ -43,7 +43,8 @@ ABSL_FLAG(
     "Keep what prompts and answers leave in the cache, in memory that nobody needs, for prompts "
     "that begin alike.");
 ABSL_FLAG(int, max_guesses, 0,
-          "Most tokens guessed at a time by speculative decoding, while it pays; 0: none.");
+          "Most tokens guessed at a time by speculative decoding, while it pays and in places that "
+          "answers leave; 0: none.");
 ABSL_FLAG(int, threads, 0, "Threads on the CPU; 0: all.");
 ABSL_FLAG(std::string, host, "127.0.0.1", "Address to listen on; other than loopback needs a key.");
 ABSL_FLAG(int, port, 8000, "0: any free one, which is printed.");
@@ -88,6 +89,9 @@ absl::StatusOr<ServerOptions> OptionsFromFlags() {
     return absl::InvalidArgumentError(
         "--max_tokens_limit, --drain_seconds, --max_running, --max_guesses and --max_length must "
         "not be below 0");
+  }
+  if (absl::GetFlag(FLAGS_max_guesses) > 64) {
+    return absl::InvalidArgumentError("--max_guesses must be at most 64");
   }
   for (const absl::Duration timeout :
        {options.request_timeout, options.http.read_timeout, options.http.write_timeout}) {

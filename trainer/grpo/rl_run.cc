@@ -115,7 +115,9 @@ void RlRun::StartProgress() {
 absl::StatusOr<bool> RlRun::AnyStop(const absl::Status& status) {
   RETURN_IF_ERROR(parts_->verification.Health());
   if (!status.ok() && !absl::IsCancelled(status)) return status;
-  RETURN_IF_ERROR(roles_.AwaitOthers(evaluations_.Timeout()));
+  // Longer than others wait for their samples: who waits here must not give up first.
+  RETURN_IF_ERROR(
+      roles_.AwaitOthers(evaluations_.Timeout() + absl::Seconds(config_.collective_timeout_s())));
   return ranks_.Any(stop_.requested() || !status.ok());
 }
 
@@ -271,8 +273,12 @@ absl::Status RlRun::Step() {
   if (metrics.samples == 0) {
     weights_good_ = true;               // nothing was learned
     RETURN_IF_ERROR(SaveWhatIsDone());  // all ranks are here
+    ASSIGN_OR_RETURN(const std::vector<std::string> faults, ranks_.AllGather(FirstFault(*batch)));
+    const auto fault = std::find_if(faults.begin(), faults.end(),
+                                    [](const std::string& text) { return !text.empty(); });
     return absl::UnavailableError(
-        absl::StrCat("no sample of step ", done_ + 1, " could be verified: ", FirstFault(*batch)));
+        absl::StrCat("no sample of step ", done_ + 1,
+                     " could be verified: ", fault == faults.end() ? "" : *fault));
   }
   RETURN_IF_ERROR(parts_->faults->Commit());
   RETURN_IF_ERROR(Record(*batch, rl, metrics));

@@ -263,8 +263,9 @@ absl::StatusOr<std::unique_ptr<RunParts>> LoadRunParts(const GrpoHrdConfig& conf
   parts->start_up.Part("run folder");
   VerificationOptions verification;
   verification.config = config.verifier();
-  // Where nothing is verified but tasks before the first step (rank 0).
-  if (!parts->roles->generates()) verification.config.set_workers(1);
+  // Nothing is verified there, but tasks before the first step on rank 0.
+  const bool preflight = config.tasks().preflight() && ranks->is_root();
+  if (!parts->roles->generates() && !preflight) verification.config.set_workers(1);
   verification.seed = config.seed();
   verification.journal = parts->paths.VerdictJournal(ranks->rank());
   verification.ranks_here = ranks->local_size();

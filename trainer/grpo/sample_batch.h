@@ -39,6 +39,8 @@ struct SampleBatch {
   uint64_t seed = 0;  // SampleKey::run_seed
   uint64_t step = 0;  // SampleKey::step
   std::vector<SampleGroup> groups;
+  // False: drawn again, its samples may be others, so that a fault of one is not kept for it.
+  bool repeatable = true;
 
   // Kept by SampleRunner.
   int wanted = 0;

@@ -120,7 +120,8 @@ void SampleRunner::Judge(const std::shared_ptr<SampleBatch>& batch, int group, i
   request.response = judged.text;
   request.truncated = judged.sample.finish_reason == FinishReason::kLength;
   request.key = SampleName(*batch, owner, index);
-  if (const FaultOfOurs* fault = faults_->Find(request.key)) {
+  const FaultOfOurs* fault = batch->repeatable ? faults_->Find(request.key) : nullptr;
+  if (fault != nullptr) {
     Verdict verdict;
     verdict.set_key(request.key);
     verdict.set_task_id(request.task.id);
@@ -155,6 +156,7 @@ void SampleRunner::TakeVerdicts(absl::Duration wait) {
     if (++batch.judged == batch.wanted) batch.all_judged = absl::Now();
     if (IsFaultOfOurs(judged.verdict)) {
       ++batch.faults_of_ours;
+      if (!batch.repeatable) continue;
       faults_->Add(SampleName(batch, batch.groups[entry.group], entry.index),
                    judged.verdict.fault_of_ours());
     }

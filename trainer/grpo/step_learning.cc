@@ -33,6 +33,7 @@ absl::StatusOr<LearnStats> LearnApart(const SampleBatch& samples, int64_t done,
   if (roles.learns()) {
     ASSIGN_OR_RETURN(stats, LearnFrom(done, &batch, parts));
   }
+  // Those that generate wait here while the others learn.
   RETURN_IF_ERROR(roles.AwaitOthers(absl::Seconds(parts->config.step_timeout_s())));
   RETURN_IF_ERROR(roles.ToGenerators(static_cast<uint64_t>(done) + 1,
                                      {.changed = stats.optimizer_steps > 0, .pause = pause},

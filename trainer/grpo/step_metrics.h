@@ -15,8 +15,6 @@
 
 namespace tritonrl {
 
-// Means are over samples of all ranks that were judged (faults of ours left out). Times are those
-// of the slowest rank.
 // The step on this rank's clock.
 struct StepClock {
   absl::Time began;
@@ -24,6 +22,8 @@ struct StepClock {
   bool ahead = false;  // sampling.ahead
 };
 
+// Means are over samples of all ranks that were judged (faults of ours left out). Times are those
+// of the slowest rank.
 struct StepMetrics {
   double reward_plan = 0;
   double reward_code = 0;

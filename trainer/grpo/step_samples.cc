@@ -13,6 +13,7 @@ absl::StatusOr<std::shared_ptr<SampleBatch>> StepSamples::Begin(int64_t step) {
   batch->name = absl::StrCat("step ", step + 1);
   batch->seed = config.seed();
   batch->step = static_cast<uint64_t>(step);
+  batch->repeatable = !config.sampling().ahead();
   const auto tasks = parts_->prompts->Draw(step, config.prompts_per_step());
   for (const int i : parts_->roles->Share(static_cast<int>(tasks.size()))) {
     SampleGroup group;
