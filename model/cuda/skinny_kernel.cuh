@@ -12,11 +12,12 @@
 //   other threads: no barrier but the two at the end of a pass.
 // - Issue slots. At 4.25 TB/s a multiprocessor gets 18 bytes a cycle, a piece every 114 cycles. It
 //   takes 4 copies, 4 loads from shared memory, 4 mma (8 for more than 8 rows) and about 50
-//   instructions for addresses, of 456 that fit. With FMA it were 32 times (1 + rows) for the 1,024
-//   elements instead: enough for one row, not for four.
-// - Fragments without shuffles. In what order k is summed is free as long as A and B agree: thread t
-//   of four takes elements 8t to 8t + 7 of 32 (one copy of 16 bytes) as k 2t, 2t + 1, 2t + 8, 2t + 9
-//   of two mma. The same order for all M, so that a row's bits do not depend on its company.
+//   instructions for addresses, of 456 that fit. FMA would take 32 (1 + M) for its 1,024 elements
+//   and loads of x besides: enough for one row, the limit at 8, too many at 16.
+// - Fragments without shuffles. In what order k is summed is free as long as A and B agree: thread
+// t
+//   of four takes elements 8t to 8t + 7 of 32 (one copy of 16 bytes) as k 2t, 2t + 1, 2t + 8, 2t +
+//   9 of two mma. The same order for all M, so that a row's bits do not depend on its company.
 // - x is read from L1 or L2 by each warp where it needs it, one step ahead: M / 16, 32 or 48 of W's
 //   bytes. Several tiles share it, hence passes of more than 16 rows.
 #ifndef TRITONRL_MODEL_CUDA_SKINNY_KERNEL_CUH_
@@ -176,24 +177,26 @@ template <int kGroups>
 __device__ void InverseOfRows(const SkinnyArguments& at, float* inverse) {
   __shared__ float room[8 * kGroups][kSkinnyWarps];
   const int warp = threadIdx.x / 32, lane = threadIdx.x % 32;
-  float sums[8 * kGroups] = {};
   const int packs = static_cast<int>(at.inner / 8);
-  for (int i = threadIdx.x; i < packs; i += kRmsThreads) {
-    Pack<__nv_bfloat16> a[8 * kGroups];
+#pragma unroll 1
+  for (int first = 0; first < at.rows; first += 8) {
+    float sums[8] = {};
+    for (int i = threadIdx.x; i < packs; i += kRmsThreads) {
+      Pack<__nv_bfloat16> a[8];  // of 8 rows, asked for at once
 #pragma unroll
-    for (int m = 0; m < 8 * kGroups; ++m) {
-      if (m < at.rows) a[m] = Load(at.x + m * at.inner, i);
+      for (int m = 0; m < 8; ++m) {
+        if (first + m < at.rows) a[m] = Load(at.x + (first + m) * at.inner, i);
+      }
+#pragma unroll
+      for (int m = 0; m < 8; ++m) {
+        if (first + m < at.rows) AddSquares(a[m], &sums[m]);
+      }
     }
 #pragma unroll
-    for (int m = 0; m < 8 * kGroups; ++m) {
-      if (m < at.rows) AddSquares(a[m], &sums[m]);
+    for (int m = 0; m < 8; ++m) {
+      const float sum = WarpSum(sums[m]);
+      if (lane == 0) room[first + m][warp] = sum;
     }
-  }
-#pragma unroll
-  for (int m = 0; m < 8 * kGroups; ++m) {
-    if (m >= at.rows) break;
-    const float sum = WarpSum(sums[m]);
-    if (lane == 0) room[m][warp] = sum;
   }
   __syncthreads();
   for (int m = warp; m < 8 * kGroups; m += kSkinnyWarps) {
@@ -240,11 +243,11 @@ template <int kTiles, int kGroups, bool kNorm>
 __global__ void __launch_bounds__(kSkinnyThreads, 2)
     SkinnyKernel(const __grid_constant__ SkinnyArguments at) {
   constexpr int kSlots = kSkinnySlots<kGroups>;
-  extern __shared__ uint4 skinny_shared[];
+  uint4* const shared = LaunchedSharedMemory();
   __shared__ float inverse[8 * kGroups];
   const int warp = threadIdx.x / 32, lane = threadIdx.x % 32;
-  uint4* const ring = skinny_shared + warp * kSlots * kPiecePacks + lane;
-  auto* const sums = reinterpret_cast<float*>(skinny_shared + kSkinnyWarps * kSlots * kPiecePacks);
+  uint4* const ring = shared + warp * kSlots * kPiecePacks + lane;
+  auto* const sums = reinterpret_cast<float*>(shared + kSkinnyWarps * kSlots * kPiecePacks);
   LetNextKernelBegin();
   WeightFeed<kTiles> feed(at, ring);
   for (int slot = 0; slot < kSlots; ++slot) feed.Fill(slot);

@@ -1,11 +1,10 @@
-#include "model/cuda/skinny_product.h"
-
 #include <c10/util/Exception.h>
 
 #include <algorithm>
 
 #include "model/cuda/dispatch.cuh"
 #include "model/cuda/skinny_kernel.cuh"
+#include "model/cuda/skinny_product.h"
 
 namespace tritonrl {
 namespace {
@@ -107,6 +106,9 @@ void LaunchSkinnyProduct(const SkinnyProduct& at) {
   const Variant variant = VariantFor(tiling.tiles, at.rows, at.norm_weight != nullptr);
   Check(cudaFuncSetAttribute(variant.kernel, cudaFuncAttributeMaxDynamicSharedMemorySize,
                              variant.shared_bytes));
+  // Else the GPU may leave room for one block, and the next product's would wait for its end.
+  Check(cudaFuncSetAttribute(variant.kernel, cudaFuncAttributePreferredSharedMemoryCarveout,
+                             cudaSharedmemCarveoutMaxShared));
   cudaLaunchAttribute overlap = {};
   overlap.id = cudaLaunchAttributeProgrammaticStreamSerialization;
   overlap.val.programmaticStreamSerializationAllowed = 1;
@@ -116,8 +118,7 @@ void LaunchSkinnyProduct(const SkinnyProduct& at) {
   config.dynamicSmemBytes = variant.shared_bytes;
   config.stream = StreamOf(at.stream);
   config.attrs = &overlap;
-  config.numAttrs =
-      at.overlap && DeviceAttribute(cudaDevAttrComputeCapabilityMajor) >= 9 ? 1 : 0;
+  config.numAttrs = at.overlap && DeviceAttribute(cudaDevAttrComputeCapabilityMajor) >= 9 ? 1 : 0;
   Check(cudaLaunchKernelEx(&config, variant.kernel, ArgumentsOf(at, tiling)));
 }
 

@@ -24,8 +24,8 @@ TEST(SkinnyProductTest, ProductsOfQwen3AreDividedEvenly) {
   };
   // 128 of 132 multiprocessors have as much to do as the busiest one, but for the head, where all
   // have.
-  for (const Product& product : {Product{6144, 3, 3}, Product{4096, 2, 2}, Product{24576, 3, 12},
-                                 Product{151936, 3, 72}}) {
+  for (const Product& product :
+       {Product{6144, 3, 3}, Product{4096, 2, 2}, Product{24576, 3, 12}, Product{151936, 3, 72}}) {
     SCOPED_TRACE(product.columns);
     const SkinnyTiling tiling = TileSkinnyProduct(product.columns, false, kHopper);
     EXPECT_EQ(tiling.tiles, product.tiles);

@@ -1,10 +1,17 @@
-// The instructions of skinny_kernel.cuh that C++ has no names for (PTX ISA 9.0).
+// What skinny_kernel.cuh asks of the GPU beyond C++: instructions (PTX ISA 9.0) and memory. Its test
+// on a CPU (skinny_kernel_test.cc) has its own of all these.
 #ifndef TRITONRL_MODEL_CUDA_SKINNY_PTX_CUH_
 #define TRITONRL_MODEL_CUDA_SKINNY_PTX_CUH_
 
 #include <cstdint>
 
 namespace tritonrl {
+
+// The launch's shared memory.
+__device__ inline uint4* LaunchedSharedMemory() {
+  extern __shared__ uint4 skinny_shared[];
+  return skinny_shared;
+}
 
 // A cache policy for memory that is read once: the first that the L2 cache gives up.
 __device__ inline uint64_t EvictFirstPolicy() {
