@@ -1,5 +1,5 @@
-// What skinny_kernel.cuh asks of the GPU beyond C++: instructions (PTX ISA 9.0) and memory. Its test
-// on a CPU (skinny_kernel_test.cc) has its own of all these.
+// What skinny_kernel.cuh asks of the GPU beyond C++: instructions (PTX ISA 9.0) and memory. Its
+// test on a CPU (skinny_kernel_test.cc) has its own of all these.
 #ifndef TRITONRL_MODEL_CUDA_SKINNY_PTX_CUH_
 #define TRITONRL_MODEL_CUDA_SKINNY_PTX_CUH_
 
