@@ -28,8 +28,9 @@ class MappedMemoryTest : public DeviceTest {
   }
   // All of it as numbers.
   static at::Tensor Words(const MappedMemory& memory) {
-    return at::from_blob(memory.data(), {memory.bytes() / 8},
-                         at::TensorOptions(device()).dtype(at::kLong));
+    return at::from_blob(
+        memory.data(), {memory.bytes() / 8}, [](void*) {},
+        at::TensorOptions(device()).dtype(at::kLong), device());
   }
 };
 
