@@ -12,32 +12,24 @@
 #include <memory>
 #include <vector>
 
+#include "model/cuda/driver.h"
+
 namespace tritonrl {
 namespace {
 
-// The driver's functions, found when they are first needed: programs start without a driver.
-template <typename Function>
-Function* Find(const char* name) {
-  void* found = nullptr;
-  cudaDriverEntryPointQueryResult result = cudaDriverEntryPointSymbolNotFound;
-  const cudaError_t error =
-      cudaGetDriverEntryPointByVersion(name, &found, 12000, cudaEnableDefault, &result);
-  TORCH_CHECK(error == cudaSuccess && result == cudaDriverEntryPointSuccess && found != nullptr,
-              "this machine's CUDA driver has no ", name);
-  return reinterpret_cast<Function*>(found);
-}
-
 struct Driver {
   decltype(&cuMemGetAllocationGranularity) granularity =
-      Find<decltype(cuMemGetAllocationGranularity)>("cuMemGetAllocationGranularity");
+      FindDriverFunction<decltype(cuMemGetAllocationGranularity)>("cuMemGetAllocationGranularity");
   decltype(&cuMemAddressReserve) reserve =
-      Find<decltype(cuMemAddressReserve)>("cuMemAddressReserve");
-  decltype(&cuMemAddressFree) free = Find<decltype(cuMemAddressFree)>("cuMemAddressFree");
-  decltype(&cuMemCreate) create = Find<decltype(cuMemCreate)>("cuMemCreate");
-  decltype(&cuMemRelease) release = Find<decltype(cuMemRelease)>("cuMemRelease");
-  decltype(&cuMemMap) map = Find<decltype(cuMemMap)>("cuMemMap");
-  decltype(&cuMemUnmap) unmap = Find<decltype(cuMemUnmap)>("cuMemUnmap");
-  decltype(&cuMemSetAccess) set_access = Find<decltype(cuMemSetAccess)>("cuMemSetAccess");
+      FindDriverFunction<decltype(cuMemAddressReserve)>("cuMemAddressReserve");
+  decltype(&cuMemAddressFree) free =
+      FindDriverFunction<decltype(cuMemAddressFree)>("cuMemAddressFree");
+  decltype(&cuMemCreate) create = FindDriverFunction<decltype(cuMemCreate)>("cuMemCreate");
+  decltype(&cuMemRelease) release = FindDriverFunction<decltype(cuMemRelease)>("cuMemRelease");
+  decltype(&cuMemMap) map = FindDriverFunction<decltype(cuMemMap)>("cuMemMap");
+  decltype(&cuMemUnmap) unmap = FindDriverFunction<decltype(cuMemUnmap)>("cuMemUnmap");
+  decltype(&cuMemSetAccess) set_access =
+      FindDriverFunction<decltype(cuMemSetAccess)>("cuMemSetAccess");
 };
 
 void Check(CUresult result, const char* what, int64_t bytes) {

@@ -27,7 +27,7 @@ double& ShareOf(const std::string& name, StepProfile* profile) {
   if (HasAny(name, {"sdpa", "flash", "fmha", "fprop", "bprop", "cudnn::fusion"})) {
     return profile->attention;
   }
-  if (HasAny(name, {"gemm", "nvjet", "xmma", "cutlass", "cublas"})) return profile->gemm;
+  if (HasAny(name, {"gemm", "Skinny", "nvjet", "xmma", "cutlass", "cublas"})) return profile->gemm;
   return profile->rest;
 }
 

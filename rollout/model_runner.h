@@ -71,6 +71,15 @@ class ModelRunner {
   // thread, while no step is under way.
   virtual void WeightsChanged() {}
 
+  // Gives the memory of the pages back, so that others in the process can have it until TakeMemory;
+  // what the pages hold is lost, and until then steps are not launched (FailedPrecondition).
+  // Called while no other call is under way and all steps have been collected (else
+  // FailedPrecondition). Does nothing the second time, or where the runner cannot give it back.
+  virtual absl::Status ReleaseMemory() { return absl::OkStatus(); }
+  // Takes it again; pages hold nothing yet. ResourceExhausted: others have it, and the call may be
+  // repeated later. Does nothing if it was not given back.
+  virtual absl::Status TakeMemory() { return absl::OkStatus(); }
+
   // Starts a step, after all steps launched before. What `step` points to need not outlive the
   // call.
   virtual absl::Status Launch(const ModelStep& step) = 0;

@@ -27,6 +27,14 @@ __device__ inline __nv_bfloat16 Rounded<__nv_bfloat16>(float x) {
   return __float2bfloat16_rn(x);
 }
 
+// silu(gate) * up, rounded twice as in Hugging Face's modules.
+template <typename T>
+__device__ T GatedBySilu(T gate, T up) {
+  const float g = ToFloat(gate);
+  const float silu = ToFloat(Rounded<T>(g / (1.0f + __expf(-g))));
+  return Rounded<T>(silu * ToFloat(up));
+}
+
 // A pack of memory that lies at a multiple of 16 bytes.
 template <typename T>
 __device__ Pack<T> Load(const T* from, int64_t pack) {

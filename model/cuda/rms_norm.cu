@@ -5,11 +5,12 @@
 #include "model/cuda/dispatch.cuh"
 #include "model/cuda/element.cuh"
 #include "model/cuda/kernels.h"
+#include "model/cuda/rms.cuh"
 
 namespace tritonrl {
 namespace {
 
-constexpr int kThreads = 256;
+constexpr int kThreads = kRmsThreads;
 constexpr int64_t kBlocks =
     512;  // of the backward: any GPU has room for them, and sums depend on it
 
@@ -30,22 +31,12 @@ __global__ void __launch_bounds__(kThreads)
     inverse = rstd[row];
   } else {
     float sum = 0;
-    for (int i = threadIdx.x; i < packs; i += kThreads) {
-      const Pack<T> a = Load(x, i);
-#pragma unroll
-      for (int k = 0; k < Pack<T>::kSize; ++k) sum += ToFloat(a.values[k]) * ToFloat(a.values[k]);
-    }
-    inverse = rsqrtf(BlockSum(sum, room) / static_cast<float>(cols) + eps);
+    for (int i = threadIdx.x; i < packs; i += kThreads) AddSquares(Load(x, i), &sum);
+    inverse = InverseRms(BlockSum(sum, room), cols, eps);
     if (threadIdx.x == 0) rstd[row] = inverse;
   }
   for (int i = threadIdx.x; i < packs; i += kThreads) {
-    Pack<T> a = Load(x, i);
-    const Pack<T> w = Load(weight, i);
-#pragma unroll
-    for (int k = 0; k < Pack<T>::kSize; ++k) {
-      const float normed = ToFloat(Rounded<T>(ToFloat(a.values[k]) * inverse));
-      a.values[k] = Rounded<T>(normed * ToFloat(w.values[k]));
-    }
+    const Pack<T> a = Normed(Load(x, i), Load(weight, i), inverse);
     Store(a, y, i);
     if constexpr (kAmax) TakeAmax(a, &most);
   }

@@ -20,9 +20,7 @@ __global__ void __launch_bounds__(kThreads)
     const Pack<T> up = Load(gate_up, (row * 2 + 1) * packs + i);
 #pragma unroll
     for (int k = 0; k < Pack<T>::kSize; ++k) {
-      const float g = ToFloat(gate.values[k]);
-      const float silu = ToFloat(Rounded<T>(g / (1.0f + __expf(-g))));
-      gate.values[k] = Rounded<T>(silu * ToFloat(up.values[k]));
+      gate.values[k] = GatedBySilu(gate.values[k], up.values[k]);
     }
     Store(gate, out, row * packs + i);
     if constexpr (kAmax) TakeAmax(gate, &most);

@@ -17,6 +17,8 @@ void BenchAttention();
 void BenchStepKernels();
 void BenchSampling();
 void BenchProducts();
+void BenchSkinnyProducts();
+void BenchMappedMemory();
 
 }  // namespace tritonrl
 

@@ -17,6 +17,7 @@
 #include "absl/time/clock.h"
 #include "absl/time/time.h"
 #include "base/status.h"
+#include "model/cuda/skinny_product.h"
 #include "rollout/cuda/gpu_cache.h"
 #include "rollout/cuda/gpu_sampler.h"
 #include "rollout/cuda/runner_options.h"
@@ -103,8 +104,8 @@ CudaRunner::Impl::Impl(std::shared_ptr<Weights> weights, const Options& options,
     : device(weights->device()),
       stream(stream),
       tables(TableLimits(weights->config(), options)),
-      layers(weights, tables.max_rows(), tables.max_logits(), options.max_length),
-      cache(weights->config(), pages, device) {
+      layers(weights, tables.max_rows(), tables.max_logits(), options.max_length, options.skinny),
+      cache(weights->config(), pages, device, options.releasable_memory) {
   const at::TensorOptions on_gpu(device);
   words = at::zeros({tables.words()}, on_gpu.dtype(at::kInt));
   workspace =
@@ -261,6 +262,16 @@ absl::StatusOr<std::unique_ptr<CudaRunner>> CudaRunner::Create(std::shared_ptr<W
                                     .max_step_tokens = given.max_step_tokens,
                                     .max_length = given.max_length},
                                    kMostDraws, config.max_positions));
+  bool takes_skinny = given.skinny == SkinnySteps::kOff;
+  RETURN_IF_ERROR(Guard("the GPU", [&] {
+    const c10::cuda::CUDAGuard on_device(weights->device());
+    takes_skinny = takes_skinny || TakesSkinnyProducts();
+  }));
+  if (!takes_skinny) {
+    return absl::InvalidArgumentError(
+        "this GPU has less shared memory than our products of few rows take (112 KB a block); "
+        "leave `skinny` off");
+  }
   Options options = given;
   if (options.max_length == 0) options.max_length = config.max_positions;
   if (options.max_step_tokens == 0) options.max_step_tokens = 8192;
@@ -301,7 +312,24 @@ void CudaRunner::WeightsChanged() {
   cudaDeviceSynchronize();
 }
 
+absl::Status CudaRunner::ReleaseMemory() {
+  if (!impl_->under_way.empty()) {
+    return absl::FailedPreconditionError("memory cannot be given back while a step is under way");
+  }
+  return Guard("giving back the memory of keys and values", [&] {
+    Check(cudaStreamSynchronize(impl_->stream.stream()), "the steps so far");
+    impl_->cache.Release();
+  });
+}
+
+absl::Status CudaRunner::TakeMemory() {
+  return Guard("taking the memory of keys and values again", [&] { impl_->cache.Take(); });
+}
+
 absl::Status CudaRunner::Launch(const ModelStep& step) {
+  if (impl_->cache.released()) {
+    return absl::FailedPreconditionError("a step needs the memory that ReleaseMemory gave back");
+  }
   return Guard("a step of generation", [&] { impl_->Launch(step); });
 }
 

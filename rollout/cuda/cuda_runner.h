@@ -10,6 +10,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "model/weights.h"
+#include "rollout/cuda/skinny_steps.h"
 #include "rollout/model_runner.h"
 
 namespace tritonrl {
@@ -28,6 +29,10 @@ class CudaRunner : public ModelRunner {
     int max_step_tokens = 0;
     // Most tokens of prompt and response together; 0: the model's max_position_embeddings.
     int64_t max_length = 0;
+    SkinnySteps skinny = SkinnySteps::kOff;
+    // Whether ReleaseMemory gives back the memory of keys and values. It is not torch's then. Not
+    // yet run on a GPU.
+    bool releasable_memory = false;
   };
 
   // Whether it takes these weights: bf16 on a GPU, heads of 64 or 128 elements, at most 16 query
@@ -49,6 +54,8 @@ class CudaRunner : public ModelRunner {
   int max_step_tokens() const override { return options_.max_step_tokens; }
   int max_in_flight() const override { return 2; }
   void WeightsChanged() override;  // waits for all that the GPU has been given
+  absl::Status ReleaseMemory() override;
+  absl::Status TakeMemory() override;
   absl::Status Launch(const ModelStep& step) override;
   absl::StatusOr<std::vector<TokenDraw>> Collect() override;
 

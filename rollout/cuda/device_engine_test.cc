@@ -59,6 +59,7 @@ class CudaEngineTest : public DeviceTest {
     options.cache_bytes = pages * GpuCache::PageBytes(weights_->config());
     options.max_step_tokens = max_step_tokens;
     options.max_length = 2048;
+    options.skinny = skinny_;
     auto runner = CudaRunner::Create(weights_, options);
     EXPECT_TRUE(runner.ok()) << runner.status();
     if (!runner.ok()) return {};
@@ -112,6 +113,7 @@ class CudaEngineTest : public DeviceTest {
   std::vector<std::vector<int32_t>> prompts_;
   EngineStats stats_;
   double temperature_ = 1.0;
+  SkinnySteps skinny_ = SkinnySteps::kOff;
 };
 
 TEST_P(CudaEngineTest, LogProbabilitiesAreTheLearners) {
@@ -181,6 +183,70 @@ TEST_P(CudaEngineTest, GuessesAreRowsOfTheirOwn) {
   for (const auto& [name, sample] : samples) EXPECT_EQ(sample.tokens.size(), 300 + name.first);
   EXPECT_GT(stats_.guessed_right, 0);
   EXPECT_LT(LargestDifference(samples), kTolerance);
+}
+
+// Of 6 and 12 rows, then fewer; those with more are cuBLASLt's.
+TEST_P(CudaEngineTest, StepsOfFewRowsByOurOwnProducts) {
+  for (const bool tied : {true, false}) {
+    MakeModel(tied);
+    for (const SkinnySteps skinny :
+         {SkinnySteps::kProducts, SkinnySteps::kFused, SkinnySteps::kOverlapped}) {
+      SCOPED_TRACE(testing::Message() << static_cast<int>(skinny));
+      skinny_ = skinny;
+      const Samples samples = Generate(16, 2000, 512, 40);
+      ASSERT_EQ(samples.size(), 2 * prompts_.size());
+      EXPECT_LT(LargestDifference(samples), kTolerance);
+    }
+  }
+}
+
+// Draws of `steps` steps in which `rows` sequences decode from their first position on. No chunks,
+// whose products cuBLASLt could make another way in another runner.
+std::vector<TokenDraw> Decode(ModelRunner* runner, int rows, int64_t steps) {
+  const SamplingSettings sampling;
+  const std::vector<int32_t> first_tokens = {7, 8, 9, 10, 11};
+  std::vector<std::vector<int32_t>> pages(rows);
+  std::vector<TokenDraw> all;
+  for (int64_t i = 0; i < steps; ++i) {
+    ModelStep step;
+    for (int row = 0; row < rows; ++row) {
+      if (i % kPageTokens == 0) pages[row].push_back(static_cast<int32_t>(8 * row + i / 16));
+      StepSlice& slice = step.slices.emplace_back();
+      if (i == 0) slice.tokens = {&first_tokens[row], 1};
+      slice.slot = row;
+      slice.first = i;
+      slice.count = 1;
+      slice.pages = pages[row];
+      slice.draws = 1;
+      step.draws.push_back({row, &sampling, static_cast<uint64_t>(row), i});
+    }
+    EXPECT_TRUE(runner->Launch(step).ok());
+    const auto draws = runner->Collect();
+    EXPECT_TRUE(draws.ok()) << draws.status();
+    if (draws.ok()) all.insert(all.end(), draws->begin(), draws->end());
+  }
+  return all;
+}
+
+TEST_P(CudaEngineTest, FusedAndOverlappedStepsHaveTheBitsOfTheProducts) {
+  MakeModel(true);
+  std::vector<TokenDraw> expected;
+  for (const SkinnySteps skinny :
+       {SkinnySteps::kProducts, SkinnySteps::kFused, SkinnySteps::kOverlapped}) {
+    SCOPED_TRACE(testing::Message() << static_cast<int>(skinny));
+    auto runner =
+        CudaRunner::Create(weights_, {.max_running = 5, .max_length = 256, .skinny = skinny});
+    ASSERT_TRUE(runner.ok()) << runner.status();
+    for (int round = 0; round < 2; ++round) {  // the second one by graphs
+      const std::vector<TokenDraw> draws = Decode(runner->get(), 5, 100);
+      if (expected.empty()) expected = draws;
+      ASSERT_EQ(draws.size(), expected.size());
+      for (size_t i = 0; i < draws.size(); ++i) {
+        EXPECT_EQ(draws[i].token, expected[i].token) << i;
+        EXPECT_EQ(draws[i].log_prob, expected[i].log_prob) << i;
+      }
+    }
+  }
 }
 
 INSTANTIATE_TEST_SUITE_P(Gpus, CudaEngineTest, testing::ValuesIn(TestedGpus()));

@@ -38,6 +38,8 @@ ABSL_FLAG(double, temperature, 1.0, "Of the draws.");
 ABSL_FLAG(double, gb_per_s, 4250, "Bandwidth that the bounds are for.");
 ABSL_FLAG(double, step_seconds, 4, "Steps that only decode are timed for so long.");
 ABSL_FLAG(int, kernels, 10, "Kernels to name, by time.");
+ABSL_FLAG(std::string, skinny, "off",
+          "How products of at most 16 rows are made: off (cuBLASLt), products, fused, overlapped.");
 ABSL_FLAG(bool, profile, true, "Whether to profile steps that only decode.");
 
 namespace tritonrl {
@@ -64,6 +66,19 @@ absl::StatusOr<std::vector<Case>> ParseCases(const std::string& text) {
   }
   if (cases.empty()) return absl::InvalidArgumentError("--cases is empty");
   return cases;
+}
+
+absl::StatusOr<SkinnySteps> ParseSkinny(const std::string& name) {
+  const std::vector<std::pair<std::string, SkinnySteps>> names = {
+      {"off", SkinnySteps::kOff},
+      {"products", SkinnySteps::kProducts},
+      {"fused", SkinnySteps::kFused},
+      {"overlapped", SkinnySteps::kOverlapped}};
+  for (const auto& [known, value] : names) {
+    if (known == name) return value;
+  }
+  return absl::InvalidArgumentError(
+      absl::StrCat("--skinny=", name, ": off, products, fused or overlapped"));
 }
 
 // Seconds from the first request to the last sample.
@@ -220,6 +235,7 @@ absl::Status Run() {
   CudaRunner::Options options;
   options.max_running = 1;
   options.max_step_tokens = absl::GetFlag(FLAGS_max_step_tokens);
+  ASSIGN_OR_RETURN(options.skinny, ParseSkinny(absl::GetFlag(FLAGS_skinny)));
   for (const Case& c : cases) {
     options.max_running = std::max(options.max_running, c.requests);
     options.max_length = std::max(options.max_length, c.prompt + c.output);

@@ -20,15 +20,30 @@ int64_t GpuCache::PageBytes(const ModelConfig& config) {
   return 2 * config.num_layers * PoolPageBytes(config);
 }
 
-GpuCache::GpuCache(const ModelConfig& config, int64_t pages, at::Device device)
+GpuCache::GpuCache(const ModelConfig& config, int64_t pages, at::Device device, bool releasable)
     : pages_(pages), layers_(config.num_layers), page_bytes_(PoolPageBytes(config)) {
   const at::TensorOptions bytes = at::TensorOptions(device).dtype(at::kByte);
-  memory_ = at::empty({2 * layers_ * pages_ * page_bytes_}, bytes);
+  const int64_t all = 2 * layers_ * pages_ * page_bytes_;
+  if (releasable) {
+    mapped_ = std::make_unique<MappedMemory>(all, device);
+    base_ = static_cast<uint8_t*>(mapped_->data());
+  } else {
+    memory_ = at::empty({all}, bytes);
+    base_ = memory_.data_ptr<uint8_t>();
+  }
   at::Tensor pools = at::empty({2 * layers_}, at::kLong);
   for (int64_t i = 0; i < 2 * layers_; ++i) {
     pools.data_ptr<int64_t>()[i] = reinterpret_cast<int64_t>(Pool(i));
   }
   pools_ = pools.to(device);
+}
+
+void GpuCache::Release() {
+  if (mapped_ != nullptr) mapped_->Release();
+}
+
+void GpuCache::Take() {
+  if (mapped_ != nullptr) mapped_->Take();
 }
 
 void GpuCache::Copy(const int32_t* pairs, int count) {

@@ -14,7 +14,8 @@
 #include "absl/flags/usage.h"
 #include "rollout/cuda/bench_timer.h"
 
-ABSL_FLAG(std::string, only, "", "attention, step, sampling or products; empty: all.");
+ABSL_FLAG(std::string, only, "",
+          "attention, step, sampling, products, few_rows or memory; empty: all.");
 
 namespace tritonrl {
 namespace {
@@ -25,10 +26,10 @@ struct Part {
 };
 
 int Main() {
-  const std::vector<Part> parts = {{"attention", BenchAttention},
-                                   {"step", BenchStepKernels},
-                                   {"sampling", BenchSampling},
-                                   {"products", BenchProducts}};
+  const std::vector<Part> parts = {
+      {"attention", BenchAttention},     {"step", BenchStepKernels},
+      {"sampling", BenchSampling},       {"products", BenchProducts},
+      {"few_rows", BenchSkinnyProducts}, {"memory", BenchMappedMemory}};
   const std::string only = absl::GetFlag(FLAGS_only);
   if (!at::globalContext().hasCUDA()) {
     std::cerr << "kernel_bench measures a GPU, and this machine has none.\n";

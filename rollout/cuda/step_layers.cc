@@ -46,8 +46,9 @@ int64_t StepLayers::Bytes(const ModelConfig& config, int64_t max_rows, int64_t m
 }
 
 StepLayers::StepLayers(std::shared_ptr<Weights> weights, int64_t max_rows, int64_t max_logits,
-                       int64_t max_context)
-    : weights_(std::move(weights)),
+                       int64_t max_context, SkinnySteps skinny)
+    : skinny_(skinny),
+      weights_(std::move(weights)),
       config_(weights_->config()),
       shape_(ShapeOf(config_)),
       rotary_(MakeRotaryTable(config_, weights_->device(), weights_->dtype())),
@@ -79,7 +80,7 @@ StepLayers::StepLayers(std::shared_ptr<Weights> weights, int64_t max_rows, int64
 }
 
 void StepLayers::Tune(int64_t rows) {
-  if (!tuned_.insert(rows).second) return;
+  if (Skinny(rows) || !tuned_.insert(rows).second) return;
   std::vector<at::Tensor> qkv, o, gate_up, down;
   for (size_t i = 0; i < std::min(kTuneLayers, layers_.size()); ++i) {
     qkv.push_back(layers_[i].qkv.t());
@@ -96,11 +97,55 @@ void StepLayers::Tune(int64_t rows) {
   if (rows <= logits_.size(0)) gemm_.Tune(first(normed_), {head_.t()}, nullptr, first(logits_));
 }
 
-void StepLayers::Norm(const at::Tensor& x, int64_t rows, const at::Tensor& weight,
-                      const at::Tensor& out) {
+bool StepLayers::Skinny(int64_t rows) const {
+  return skinny_ != SkinnySteps::kOff && rows <= kMostSkinnyRows;
+}
+
+bool StepLayers::SkinnyAndFused(int64_t rows) const {
+  return Skinny(rows) && skinny_ != SkinnySteps::kProducts;
+}
+
+// Neither a norm nor SwiGLU yet.
+SkinnyProduct StepLayers::SkinnyOf(const at::Tensor& x, const at::Tensor& weight,
+                                   const at::Tensor& out) const {
+  return {.rows = x.size(0),
+          .inner = weight.size(1),
+          .columns = weight.size(0),
+          .x = x.const_data_ptr(),
+          .weight = weight.const_data_ptr(),
+          .out_type = out.scalar_type() == at::kFloat ? CudaType::kFloat : CudaType::kBFloat16,
+          .out = out.data_ptr(),
+          .overlap = skinny_ == SkinnySteps::kOverlapped,
+          .stream = Stream()};
+}
+
+void StepLayers::Multiply(const at::Tensor& x, const at::Tensor& weight, const at::Tensor* add,
+                          const at::Tensor& out) {
+  if (!Skinny(x.size(0))) return gemm_.Multiply(x, weight.t(), add, out);
+  SkinnyProduct product = SkinnyOf(x, weight, out);
+  if (add != nullptr) product.add = add->const_data_ptr();
+  LaunchSkinnyProduct(product);
+}
+
+void StepLayers::NormMultiply(const at::Tensor& x, const at::Tensor& norm, const at::Tensor& weight,
+                              bool swiglu, const at::Tensor& out) {
+  const int64_t rows = x.size(0);
+  const float eps = static_cast<float>(config_.rms_norm_eps);
+  if (SkinnyAndFused(rows)) {
+    SkinnyProduct product = SkinnyOf(x, weight, out);
+    product.norm_weight = norm.const_data_ptr();
+    product.eps = eps;
+    product.swiglu = swiglu;
+    return LaunchSkinnyProduct(product);
+  }
+  const at::Tensor normed = normed_.narrow(0, 0, rows);
   LaunchRmsNorm({rows, config_.hidden_size, CudaType::kBFloat16, Stream()}, x.const_data_ptr(),
-                weight.const_data_ptr(), static_cast<float>(config_.rms_norm_eps), out.data_ptr(),
-                rstd_.data_ptr<float>(), nullptr);
+                norm.const_data_ptr(), eps, normed.data_ptr(), rstd_.data_ptr<float>(), nullptr);
+  if (!swiglu) return Multiply(normed, weight, nullptr, out);
+  const at::Tensor gate_up = gate_up_.narrow(0, 0, rows);
+  Multiply(normed, weight, nullptr, gate_up);
+  LaunchSwiglu({rows, config_.intermediate_size, CudaType::kBFloat16, Stream()},
+               gate_up.const_data_ptr(), out.data_ptr(), nullptr);
 }
 
 void StepLayers::Embed(const StepOnGpu& step) {
@@ -168,31 +213,26 @@ void StepLayers::Head(const StepOnGpu& step) {
                       .stream = Stream()});
     rows = picked_;
   }
-  Norm(rows, step.logit_rows, final_norm_, normed_);
-  gemm_.Multiply(normed_.narrow(0, 0, step.logit_rows), head_.t(), nullptr,
-                 logits_.narrow(0, 0, step.logit_rows));
+  NormMultiply(rows.narrow(0, 0, step.logit_rows), final_norm_, head_, /*swiglu=*/false,
+               logits_.narrow(0, 0, step.logit_rows));
+}
+
+void StepLayers::Layer(const StepOnGpu& step, int64_t layer, GpuCache* cache) {
+  const auto first = [&step](const at::Tensor& x) { return x.narrow(0, 0, step.rows); };
+  const at::Tensor x = first(x_), middle = first(middle_), inner = first(inner_);
+  const DecoderLayerParameters& w = layers_[layer];
+  NormMultiply(x, w.input_norm, w.qkv, /*swiglu=*/false, first(qkv_));
+  Attend(step, layer, cache);
+  Multiply(first(attention_), w.o, &x, middle);
+  NormMultiply(middle, w.post_norm, w.gate_up, /*swiglu=*/true, inner);
+  Multiply(inner, w.down, &middle, x);
 }
 
 void StepLayers::Run(const StepOnGpu& step, GpuCache* cache) {
   TORCH_CHECK(step.rows <= x_.size(0) && step.logit_rows <= logits_.size(0), "a step of ",
               step.rows, " rows and ", step.logit_rows, " logits is too large");
-  const auto first = [&step](const at::Tensor& x) { return x.narrow(0, 0, step.rows); };
-  const at::Tensor x = first(x_), middle = first(middle_), normed = first(normed_);
-  const at::Tensor qkv = first(qkv_), attention = first(attention_);
-  const at::Tensor gate_up = first(gate_up_), inner = first(inner_);
   Embed(step);
-  for (int64_t i = 0; i < config_.num_layers; ++i) {
-    const DecoderLayerParameters& w = layers_[i];
-    Norm(x, step.rows, w.input_norm, normed);
-    gemm_.Multiply(normed, w.qkv.t(), nullptr, qkv);
-    Attend(step, i, cache);
-    gemm_.Multiply(attention, w.o.t(), &x, middle);
-    Norm(middle, step.rows, w.post_norm, normed);
-    gemm_.Multiply(normed, w.gate_up.t(), nullptr, gate_up);
-    LaunchSwiglu({step.rows, config_.intermediate_size, CudaType::kBFloat16, Stream()},
-                 gate_up.const_data_ptr(), inner.data_ptr(), nullptr);
-    gemm_.Multiply(inner, w.down.t(), &middle, x);
-  }
+  for (int64_t i = 0; i < config_.num_layers; ++i) Layer(step, i, cache);
   Head(step);
 }
 

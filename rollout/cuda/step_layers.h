@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "model/cuda/gemm.h"
+#include "model/cuda/skinny_product.h"
 #include "model/decoder_layer.h"
 #include "model/rotary.h"
 #include "model/weights.h"
@@ -18,6 +19,7 @@
 #include "rollout/cuda/decode_plan.h"
 #include "rollout/cuda/gpu_cache.h"
 #include "rollout/cuda/paged_layout.h"
+#include "rollout/cuda/skinny_steps.h"
 
 namespace tritonrl {
 
@@ -43,9 +45,10 @@ struct StepOnGpu {
 class StepLayers {
  public:
   // Room for steps of at most `max_rows` rows and `max_logits` of which logits are wanted.
-  // `max_context`: tokens of the longest sequence. Throws c10::Error without the memory.
+  // `max_context`: tokens of the longest sequence. `skinny` other than kOff is for GPUs of which
+  // TakesSkinnyProducts is true. Throws c10::Error without the memory.
   StepLayers(std::shared_ptr<Weights> weights, int64_t max_rows, int64_t max_logits,
-             int64_t max_context);
+             int64_t max_context, SkinnySteps skinny = SkinnySteps::kOff);
 
   int64_t vocab() const { return weights_->config().vocab_size; }
   // Bytes that an object takes beside the weights.
@@ -62,9 +65,21 @@ class StepLayers {
  private:
   void Embed(const StepOnGpu& step);
   void Attend(const StepOnGpu& step, int64_t layer, GpuCache* cache);
-  void Norm(const at::Tensor& x, int64_t rows, const at::Tensor& weight, const at::Tensor& out);
+  void Layer(const StepOnGpu& step, int64_t layer, GpuCache* cache);
+  // Whether a product of so many rows is made by our own kernel.
+  bool Skinny(int64_t rows) const;
+  bool SkinnyAndFused(int64_t rows) const;
+  SkinnyProduct SkinnyOf(const at::Tensor& x, const at::Tensor& weight,
+                         const at::Tensor& out) const;
+  // out = x weight^T (+ add), x as it is.
+  void Multiply(const at::Tensor& x, const at::Tensor& weight, const at::Tensor* add,
+                const at::Tensor& out);
+  // out = norm(x) weight^T; swiglu: of which `out` gets silu(gate) * up.
+  void NormMultiply(const at::Tensor& x, const at::Tensor& norm, const at::Tensor& weight,
+                    bool swiglu, const at::Tensor& out);
   void Head(const StepOnGpu& step);
 
+  const SkinnySteps skinny_;
   const std::shared_ptr<Weights> weights_;
   const ModelConfig& config_;
   const CacheHeads shape_;

@@ -1,0 +1,167 @@
+// Memory that is given back and taken again at the same addresses.
+
+#include <ATen/ops/arange.h>
+#include <ATen/ops/from_blob.h>
+#include <ATen/ops/zeros.h>
+#include <c10/cuda/CUDACachingAllocator.h>
+
+#include <vector>
+
+#include "model/weights.h"
+#include "rollout/cuda/cuda_runner.h"
+#include "rollout/cuda/device_fixture.h"
+#include "rollout/cuda/gpu_cache.h"
+#include "rollout/cuda/mapped_memory.h"
+
+namespace tritonrl {
+namespace {
+
+constexpr int64_t kMiB = int64_t{1} << 20;
+
+class MappedMemoryTest : public DeviceTest {
+ protected:
+  static int64_t Free() {
+    c10::cuda::CUDACachingAllocator::emptyCache();
+    size_t free = 0, total = 0;
+    EXPECT_EQ(cudaMemGetInfo(&free, &total), cudaSuccess);
+    return static_cast<int64_t>(free);
+  }
+  // All of it as numbers.
+  static at::Tensor Words(const MappedMemory& memory) {
+    return at::from_blob(
+        memory.data(), {memory.bytes() / 8}, [](void*) {},
+        at::TensorOptions(device()).dtype(at::kLong), device());
+  }
+};
+
+// The first two chunks are of 1 GiB, the last one is smaller.
+TEST_P(MappedMemoryTest, MemoryIsFreeMeanwhileAndItsAddressesStay) {
+  const int64_t bytes = 2500 * kMiB + 1;
+  Empty({1}, at::kByte);
+  MappedMemory memory(bytes, device());
+  EXPECT_GE(memory.bytes(), bytes);
+  void* const address = memory.data();
+  const at::Tensor words = Words(memory);
+  for (int round = 0; round < 3; ++round) {
+    const at::Tensor expected = at::arange(round, words.numel() + round, words.options());
+    words.copy_(expected);
+    EXPECT_TRUE(at::equal(words, expected)) << round;
+    ASSERT_EQ(cudaDeviceSynchronize(), cudaSuccess);
+    const int64_t held = Free();
+    memory.Release();
+    EXPECT_FALSE(memory.held());
+    EXPECT_GE(Free(), held + bytes);
+    memory.Release();
+    memory.Take();
+    EXPECT_TRUE(memory.held());
+    EXPECT_EQ(memory.data(), address);
+    memory.Take();
+  }
+}
+
+// What torch's allocator has made of it and keeps for later comes back when it is needed.
+TEST_P(MappedMemoryTest, TorchCanHaveItMeanwhile) {
+  const int64_t most = Free() - 3000 * kMiB;
+  ASSERT_GT(most, 4000 * kMiB);
+  MappedMemory memory(most, device());
+  EXPECT_THROW(Empty({most}, at::kByte), c10::OutOfMemoryError);
+  memory.Release();
+  {
+    const at::Tensor taken = Empty({most - 1000 * kMiB}, at::kByte);
+    taken.fill_(1);
+    EXPECT_THROW(memory.Take(), c10::OutOfMemoryError);
+    EXPECT_FALSE(memory.held());
+  }
+  memory.Take();
+  const at::Tensor words = Words(memory);
+  words.fill_(7);
+  EXPECT_EQ(words[0].item<int64_t>(), 7);
+  EXPECT_EQ(words[words.numel() - 1].item<int64_t>(), 7);
+}
+
+TEST_P(MappedMemoryTest, AGraphRunsAgainOnWhatWasTakenAgain) {
+  MappedMemory memory(100 * kMiB, device());
+  const at::Tensor words = Words(memory);
+  const at::Tensor sum = at::zeros({1}, words.options());
+  words.fill_(0);
+  const Graph graph([&] {
+    words.add_(3);
+    sum.add_(words.narrow(0, words.numel() - 1, 1));
+  });
+  for (int round = 0; round < 2; ++round) {
+    ASSERT_EQ(cudaDeviceSynchronize(), cudaSuccess);
+    memory.Release();
+    memory.Take();
+    words.fill_(100 * round);
+    sum.zero_();
+    graph.Replay();
+    EXPECT_EQ(sum.item<int64_t>(), 100 * round + 3);
+    EXPECT_EQ(words.min().item<int64_t>(), 100 * round + 3);
+  }
+}
+
+// A prompt and 19 steps of one token, which are a graph from the second time on.
+TEST_P(MappedMemoryTest, TheRunnerDrawsTheSameAfterwards) {
+  ModelConfig config;
+  config.vocab_size = 512;
+  config.hidden_size = 256;
+  config.intermediate_size = 640;
+  config.num_layers = 2;
+  config.num_heads = 4;
+  config.num_kv_heads = 2;
+  config.head_dim = 64;
+  config.max_positions = 1024;
+  config.family = ModelFamily::kQwen3;
+  const auto weights = Weights::RandomInit(config, 5, device(), at::kBFloat16);
+  auto runner = CudaRunner::Create(weights, {.max_running = 2,
+                                             .cache_bytes = 2000 * GpuCache::PageBytes(config),
+                                             .releasable_memory = true});
+  ASSERT_TRUE(runner.ok()) << runner.status();
+  const std::vector<int32_t> prompt = {5, 6, 7, 8, 9};
+  const std::vector<int32_t> pages = {3, 1999};
+  const SamplingSettings sampling;
+  const auto generate = [&] {
+    std::vector<TokenDraw> all;
+    for (int64_t i = 0; i < 20; ++i) {
+      StepSlice slice = {.slot = i == 0 ? -1 : 0, .first = i == 0 ? 0 : 4 + i, .count = 1};
+      if (i == 0) {
+        slice.tokens = prompt;
+        slice.count = 5;
+      }
+      slice.pages = {pages.data(), static_cast<size_t>(PagesFor(slice.first + slice.count))};
+      slice.draws = 1;
+      ModelStep step;
+      step.slices.push_back(slice);
+      step.draws.push_back({0, &sampling, 17, i});
+      EXPECT_TRUE((*runner)->Launch(step).ok());
+      if (i == 3) {
+        EXPECT_EQ((*runner)->ReleaseMemory().code(), absl::StatusCode::kFailedPrecondition);
+      }
+      const auto draws = (*runner)->Collect();
+      EXPECT_TRUE(draws.ok()) << draws.status();
+      if (draws.ok()) all.push_back(draws->at(0));
+    }
+    return all;
+  };
+  generate();  // makes the graphs
+  const std::vector<TokenDraw> expected = generate();
+  for (int round = 0; round < 2; ++round) {
+    const int64_t held = Free();
+    ASSERT_TRUE((*runner)->ReleaseMemory().ok());
+    EXPECT_GE(Free(), held + 2000 * GpuCache::PageBytes(config));
+    EXPECT_EQ((*runner)->Launch({}).code(), absl::StatusCode::kFailedPrecondition);
+    ASSERT_TRUE((*runner)->TakeMemory().ok());
+    const std::vector<TokenDraw> again = generate();
+    ASSERT_EQ(again.size(), expected.size());
+    for (size_t i = 0; i < again.size(); ++i) {
+      EXPECT_EQ(again[i].token, expected[i].token) << i;
+      EXPECT_EQ(again[i].log_prob, expected[i].log_prob) << i;
+    }
+  }
+}
+
+GTEST_ALLOW_UNINSTANTIATED_PARAMETERIZED_TEST(MappedMemoryTest);
+INSTANTIATE_TEST_SUITE_P(Gpus, MappedMemoryTest, testing::ValuesIn(TestedGpus()));
+
+}  // namespace
+}  // namespace tritonrl
