@@ -12,12 +12,6 @@ namespace {
 
 using nlohmann::json;
 
-json Completion(const json& more = json::object()) {
-  json request = {{"model", "test"}, {"prompt", "Hello"}, {"max_tokens", 50}};
-  request.update(more);
-  return request;
-}
-
 TEST_F(ServerTest, StopTokensOfTheRequest) {
   Start();
   auto reply = PostAsync("/v1/completions",

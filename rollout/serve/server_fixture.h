@@ -121,6 +121,13 @@ inline bool WaitUntil(const std::function<bool()>& condition) {
   return true;
 }
 
+// A request to /v1/completions, with `more` fields or others.
+inline nlohmann::json Completion(const nlohmann::json& more = nlohmann::json::object()) {
+  nlohmann::json request = {{"model", "test"}, {"prompt", "Hello"}, {"max_tokens", 50}};
+  request.update(more);
+  return request;
+}
+
 // A server whose tokens are bytes and are drawn by the test.
 class ServerTest : public testing::Test {
  protected:

@@ -14,12 +14,6 @@ namespace {
 
 using nlohmann::json;
 
-json Completion(const json& more = json::object()) {
-  json request = {{"model", "test"}, {"prompt", "Hello"}, {"max_tokens", 50}};
-  request.update(more);
-  return request;
-}
-
 TEST_F(ServerTest, AWholeCompletion) {
   Start();
   auto reply = PostAsync("/v1/completions", Completion({{"seed", 9}, {"temperature", 0.5}}));
