@@ -1,0 +1,139 @@
+// What chain_kernel.cuh asks of the GPU beyond C++: instructions of Hopper (PTX ISA 9.0). Its test
+// on a CPU (chain_kernel_test.cc) has its own of all these.
+#ifndef TRITONRL_MODEL_CUDA_CHAIN_PTX_CUH_
+#define TRITONRL_MODEL_CUDA_CHAIN_PTX_CUH_
+
+#include <cuda.h>
+#include <cuda_bf16.h>
+
+#include <cstdint>
+
+#include "model/cuda/programmatic.cuh"
+
+namespace tritonrl {
+
+// The launch's shared memory.
+__device__ inline uint8_t* LaunchedSharedMemory() {
+  extern __shared__ __align__(1024) uint8_t chain_shared[];
+  return chain_shared;
+}
+
+__device__ inline uint32_t SharedAddress(const void* shared) {
+  return static_cast<uint32_t>(__cvta_generic_to_shared(shared));
+}
+
+// A barrier in shared memory whose phases end when `count` have arrived and all bytes are there.
+using SharedBarrier = uint64_t;
+
+__device__ inline void InitBarrier(SharedBarrier* barrier, int count) {
+  asm volatile("mbarrier.init.shared::cta.b64 [%0], %1;"
+               :
+               : "r"(SharedAddress(barrier)), "r"(count)
+               : "memory");
+}
+// What InitBarrier wrote is seen by copies too.
+__device__ inline void PublishBarriers() {
+  asm volatile("fence.mbarrier_init.release.cluster;" ::: "memory");
+}
+__device__ inline void Arrive(SharedBarrier* barrier) {
+  asm volatile("mbarrier.arrive.shared::cta.b64 _, [%0];"
+               :
+               : "r"(SharedAddress(barrier))
+               : "memory");
+}
+// Arrives, and the phase ends no sooner than so many bytes have been copied.
+__device__ inline void ArriveAndExpect(SharedBarrier* barrier, int bytes) {
+  asm volatile("mbarrier.arrive.expect_tx.shared::cta.b64 _, [%0], %1;"
+               :
+               : "r"(SharedAddress(barrier)), "r"(bytes)
+               : "memory");
+}
+// Until the phase of this parity (0 for the first, 1, 0, ...) has ended.
+__device__ inline void WaitForPhase(SharedBarrier* barrier, uint32_t parity) {
+  asm volatile(
+      "{\n"
+      ".reg .pred done;\n"
+      "again:\n"
+      "mbarrier.try_wait.parity.shared::cta.b64 done, [%0], %1;\n"
+      "@done bra ended;\n"
+      "bra again;\n"
+      "ended:\n"
+      "}"
+      :
+      : "r"(SharedAddress(barrier)), "r"(parity)
+      : "memory");
+}
+
+// A cache policy for memory that is read once: the first that the L2 cache gives up.
+__device__ inline uint64_t EvictFirstPolicy() {
+  uint64_t policy;
+  asm("createpolicy.fractional.L2::evict_first.b64 %0, 1.0;" : "=l"(policy));
+  return policy;
+}
+
+// Begins the copy of a tensor map's box at these coordinates to shared memory.
+__device__ inline void CopyBox(void* to, const CUtensorMap* map, int x, int y, int z,
+                               SharedBarrier* barrier, uint64_t policy) {
+  asm volatile(
+      "cp.async.bulk.tensor.3d.shared::cluster.global.mbarrier::complete_tx::bytes.L2::cache_hint "
+      "[%0], [%1, {%2, %3, %4}], [%5], %6;"
+      :
+      : "r"(SharedAddress(to)), "l"(map), "r"(x), "r"(y), "r"(z), "r"(SharedAddress(barrier)),
+        "l"(policy)
+      : "memory");
+}
+
+// d [16, 8] += a [16, 16] b [16, 8] of bf16, sums in fp32. With g = lane / 4 and t = lane % 4 a
+// thread holds d[g][2t, 2t + 1], d[g + 8][2t, 2t + 1]; a[g][2t, 2t + 1], a[g + 8][2t, 2t + 1],
+// a[g][2t + 8, 2t + 9], a[g + 8][2t + 8, 2t + 9]; b[2t, 2t + 1][g], b[2t + 8, 2t + 9][g].
+__device__ inline void MultiplyAdd(float (&d)[4], uint32_t a0, uint32_t a1, uint32_t a2,
+                                   uint32_t a3, uint32_t b0, uint32_t b1) {
+  asm volatile(
+      "mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32 {%0, %1, %2, %3}, {%4, %5, %6, %7}, "
+      "{%8, %9}, {%0, %1, %2, %3};"
+      : "+f"(d[0]), "+f"(d[1]), "+f"(d[2]), "+f"(d[3])
+      : "r"(a0), "r"(a1), "r"(a2), "r"(a3), "r"(b0), "r"(b1));
+}
+
+// Until `threads` threads of the block, whole warps, have come here.
+__device__ inline void WaitForThreads(int threads) {
+  asm volatile("bar.sync 1, %0;" : : "r"(threads) : "memory");
+}
+
+// Adds one behind all that the block has written before, and gives what was there.
+__device__ inline uint64_t AddReleased(uint64_t* to) {
+  uint64_t before;
+  asm volatile("atom.add.release.gpu.global.u64 %0, [%1], 1;" : "=l"(before) : "l"(to) : "memory");
+  return before;
+}
+// Behind it the block sees all that was written before what is read was added.
+__device__ inline uint64_t LoadAcquired(const uint64_t* from) {
+  uint64_t now;
+  asm volatile("ld.acquire.gpu.global.u64 %0, [%1];" : "=l"(now) : "l"(from) : "memory");
+  return now;
+}
+
+// Memory that other blocks of this launch may have written: past the L1 cache, and not before what
+// comes before. 16 bytes, or one number.
+__device__ inline uint4 LoadOfGrid16(const void* from) {
+  uint4 value;
+  asm volatile("ld.global.cg.v4.u32 {%0, %1, %2, %3}, [%4];"
+               : "=r"(value.x), "=r"(value.y), "=r"(value.z), "=r"(value.w)
+               : "l"(from)
+               : "memory");
+  return value;
+}
+__device__ inline float LoadOfGrid(const float* from) {
+  float value;
+  asm volatile("ld.global.cg.f32 %0, [%1];" : "=f"(value) : "l"(from) : "memory");
+  return value;
+}
+__device__ inline __nv_bfloat16 LoadOfGrid(const __nv_bfloat16* from) {
+  uint16_t value;
+  asm volatile("ld.global.cg.u16 %0, [%1];" : "=h"(value) : "l"(from) : "memory");
+  return __ushort_as_bfloat16(value);
+}
+
+}  // namespace tritonrl
+
+#endif  // TRITONRL_MODEL_CUDA_CHAIN_PTX_CUH_

@@ -1,0 +1,138 @@
+#include <c10/util/Exception.h>
+
+#include <algorithm>
+
+#include "model/cuda/chain_kernel.cuh"
+#include "model/cuda/dispatch.cuh"
+#include "model/cuda/driver.h"
+#include "model/cuda/product_chain.h"
+
+namespace tritonrl {
+namespace {
+
+using Element = __nv_bfloat16;
+
+constexpr int kMostBlocks = 1024;
+constexpr int64_t kSquares = kMostChainRows * kMostBlocks;  // floats of one link
+
+void Check(cudaError_t error) {
+  TORCH_CHECK(error == cudaSuccess, "a chain of products: ", cudaGetErrorString(error));
+}
+
+int DeviceAttribute(cudaDeviceAttr attribute) {
+  int device = 0, value = 0;
+  Check(cudaGetDevice(&device));
+  Check(cudaDeviceGetAttribute(&value, attribute, device));
+  return value;
+}
+
+int64_t Divided(int64_t n, int64_t by) { return (n + by - 1) / by; }
+
+// Units of a block and of its passes, of which as few as can be.
+void Divide(int64_t units, int blocks, int most_units, LinkArguments* link) {
+  const int64_t each = Divided(units, blocks);
+  link->units_each = static_cast<int>(each);
+  link->pass_units = static_cast<int>(Divided(each, Divided(each, most_units)));
+}
+
+void CheckLink(const ProductLink& link, const ProductLink* before) {
+  TORCH_CHECK(TakesProductLink(link.inner, link.columns, link.swiglu), "a product over ",
+              link.inner, " elements to ", link.columns,
+              " columns: multiples of 512 and of 16 (32 with SwiGLU) are taken");
+  TORCH_CHECK(!link.swiglu || link.add == nullptr, "a product with SwiGLU has no summand");
+  TORCH_CHECK(link.norm_weight == nullptr ||
+                  (before != nullptr && before->out == link.x && !before->swiglu),
+              "what a link norms is what the link before has written");
+}
+
+CUtensorMap MapOf(const ProductLink& link) {
+  static const auto encode =
+      FindDriverFunction<decltype(cuTensorMapEncodeTiled)>("cuTensorMapEncodeTiled");
+  CUtensorMap map;
+  const cuuint64_t sizes[3] = {64, static_cast<cuuint64_t>(link.columns),
+                               static_cast<cuuint64_t>(link.inner / 64)};
+  const cuuint64_t strides[2] = {static_cast<cuuint64_t>(2 * link.inner), 128};
+  const cuuint32_t box[3] = {64, 16, kChainWarps}, steps[3] = {1, 1, 1};
+  const CUresult result =
+      encode(&map, CU_TENSOR_MAP_DATA_TYPE_BFLOAT16, 3, const_cast<void*>(link.weight), sizes,
+             strides, box, steps, CU_TENSOR_MAP_INTERLEAVE_NONE, CU_TENSOR_MAP_SWIZZLE_128B,
+             CU_TENSOR_MAP_L2_PROMOTION_NONE, CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE);
+  TORCH_CHECK(result == CUDA_SUCCESS, "a chain of products: no tensor map of ", link.columns, " x ",
+              link.inner, " weights (error ", static_cast<int>(result), ")");
+  return map;
+}
+
+template <int kGroups>
+void Launch(const ProductChain& at, int blocks) {
+  ChainArguments arguments = {.rows = static_cast<int>(at.rows),
+                              .eps = at.eps,
+                              .count = static_cast<int>(at.links.size()),
+                              .arrivals = static_cast<uint64_t*>(at.workspace)};
+  // Behind the counter, which has a line of its own; squares of a link are read by the next one
+  // alone, while it may write its own.
+  float* const squares = static_cast<float*>(at.workspace) + 32;
+  for (size_t i = 0; i < at.links.size(); ++i) {
+    const ProductLink& link = at.links[i];
+    CheckLink(link, i == 0 ? nullptr : &at.links[i - 1]);
+    const bool normed = i + 1 < at.links.size() && at.links[i + 1].norm_weight != nullptr;
+    LinkArguments& to = arguments.links[i];
+    to = {.weights = MapOf(link),
+          .x = static_cast<const Element*>(link.x),
+          .norm_weight = static_cast<const Element*>(link.norm_weight),
+          .add = static_cast<const Element*>(link.add),
+          .out = static_cast<Element*>(link.out),
+          .squares_in = squares + (i + 1) % 2 * kSquares,
+          .squares_out = normed ? squares + i % 2 * kSquares : nullptr,
+          .inner = static_cast<int>(link.inner),
+          .columns = static_cast<int>(link.swiglu ? link.columns / 2 : link.columns),
+          .swiglu = link.swiglu};
+    const int units = to.columns / 16;
+    Divide(units, blocks, kChainTiles / (link.swiglu ? 2 : 1), &to);
+  }
+  const auto kernel = ChainKernel<kGroups>;
+  constexpr int kBytes = ChainSharedBytes<kGroups>();
+  Check(cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, kBytes));
+  cudaLaunchAttribute attributes[2] = {};
+  // Of two chains at the same time on one GPU, each could hold what the other's blocks wait for.
+  attributes[0].id = cudaLaunchAttributeCooperative;
+  attributes[0].val.cooperative = 1;
+  attributes[1].id = cudaLaunchAttributeProgrammaticStreamSerialization;
+  attributes[1].val.programmaticStreamSerializationAllowed = 1;
+  cudaLaunchConfig_t config = {};
+  // In every launch as many: they count each other, from launch to launch, in one place.
+  config.gridDim = dim3(blocks);
+  config.blockDim = dim3(kChainThreads);
+  config.dynamicSmemBytes = kBytes;
+  config.stream = StreamOf(at.stream);
+  config.attrs = attributes;
+  config.numAttrs = at.overlap ? 2 : 1;
+  Check(cudaLaunchKernelEx(&config, kernel, arguments));
+}
+
+}  // namespace
+
+bool TakesProductChains() {
+  return DeviceAttribute(cudaDevAttrComputeCapabilityMajor) >= 9 &&
+         DeviceAttribute(cudaDevAttrMultiProcessorCount) <= kMostBlocks &&
+         DeviceAttribute(cudaDevAttrMaxSharedMemoryPerBlockOptin) >=
+             std::max(ChainSharedBytes<1>(), ChainSharedBytes<2>()) + 1024;
+}
+
+bool TakesProductLink(int64_t inner, int64_t columns, bool swiglu) {
+  return inner > 0 && inner % kChainSpan == 0 && columns > 0 && columns % (swiglu ? 32 : 16) == 0;
+}
+
+int64_t ProductChainBytes() { return static_cast<int64_t>(sizeof(float)) * (32 + 2 * kSquares); }
+
+void LaunchProductChain(const ProductChain& at) {
+  TORCH_CHECK(at.rows <= kMostChainRows, "a chain of products of ", at.rows, " rows: at most ",
+              kMostChainRows, " are taken");
+  TORCH_CHECK(!at.links.empty() && at.links.size() <= kMostLinks, "a chain of ", at.links.size(),
+              " products: 1 to ", kMostLinks, " are taken");
+  if (at.rows == 0) return;
+  const int blocks = DeviceAttribute(cudaDevAttrMultiProcessorCount);
+  if (at.rows <= 8) return Launch<1>(at, blocks);
+  Launch<2>(at, blocks);
+}
+
+}  // namespace tritonrl
