@@ -137,9 +137,9 @@ void BenchAttention() {
   }
   for (const int64_t tokens : {1024, 4096}) BenchDecode(cache, 32, tokens, 0);
   BenchDecode(cache, 256, 4096, 4096);  // what a split for every batch size would cost
-  for (const int batch : {1, 4, 16}) {
-    for (const int64_t tokens : {4096, 16384}) {
-      for (const int split : {512, 1024, 2048}) BenchDecode(cache, batch, tokens, split);
+  for (const int batch : {1, 2, 4, 8, 16, 32}) {
+    for (const int64_t tokens : {1024, 4096, 16384}) {
+      for (const int split : {128, 256, 512, 1024}) BenchDecode(cache, batch, tokens, split);
     }
   }
   std::cout << "\nAttention of chunks\n  sequences  context  by        us TFLOP/s\n";

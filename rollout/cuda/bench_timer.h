@@ -18,6 +18,7 @@ void BenchStepKernels();
 void BenchSampling();
 void BenchProducts();
 void BenchSkinnyProducts();
+void BenchChains();
 void BenchMappedMemory();
 
 }  // namespace tritonrl

@@ -8,7 +8,6 @@
 namespace tritonrl {
 namespace {
 
-constexpr int kSplitTokens = 1024;
 constexpr int kUnsplitRows = 33;
 
 // Where each array begins, in words.
@@ -37,7 +36,10 @@ struct Offsets {
 
 }  // namespace
 
-int DecodeSplitTokens(int rows) { return rows < kUnsplitRows ? kSplitTokens : 0; }
+int DecodeSplitTokens(int rows) {
+  if (rows >= kUnsplitRows) return 0;
+  return rows == 1 ? 128 : rows == 2 ? 256 : (rows <= 8 ? 512 : (rows <= 16 ? 1024 : 2048));
+}
 
 DecodePlan::DecodePlan(int rows, int64_t max_tokens, int split_tokens)
     : rows_(rows), splits_(split_tokens > 0) {

@@ -73,7 +73,8 @@ absl::StatusOr<SkinnySteps> ParseSkinny(const std::string& name) {
       {"off", SkinnySteps::kOff},
       {"products", SkinnySteps::kProducts},
       {"fused", SkinnySteps::kFused},
-      {"overlapped", SkinnySteps::kOverlapped}};
+      {"overlapped", SkinnySteps::kOverlapped},
+      {"chained", SkinnySteps::kChained}};
   for (const auto& [known, value] : names) {
     if (known == name) return value;
   }

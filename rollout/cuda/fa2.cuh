@@ -11,6 +11,7 @@
 #include <flashinfer/attention/prefill.cuh>
 #include <flashinfer/attention/variants.cuh>
 
+#include "model/cuda/programmatic.cuh"
 #include "rollout/cuda/flash_kernels.h"
 
 namespace tritonrl::fa2 {
@@ -85,6 +86,7 @@ template <typename Traits>
 __global__ void __launch_bounds__(Traits::NUM_THREADS)
     SplitKernel(const __grid_constant__ Params params, const int32_t* used_tiles) {
   extern __shared__ uint8_t memory[];
+  LetNextKernelBegin();  // FlashInfer's code waits for the kernels before, behind its tables
   auto& storage = reinterpret_cast<typename Traits::SharedStoragePaged&>(memory);
   const uint32_t used = *used_tiles;
   for (uint32_t tile = blockIdx.x; tile < used; tile += gridDim.x) {
@@ -119,14 +121,9 @@ cudaError_t RunSplit(const Fa2Call& call, int multiprocessors) {
   params.partition_kv = true;
   const int heads = call.shape.key_heads;
   const int blocks = (blocks_each * multiprocessors + heads - 1) / heads;
-  kernel<<<dim3(std::min(blocks, call.tiles), 1, heads), dim3(32, 1, kSplitWarps), bytes,
-           StreamOf(call)>>>(params, call.part_begins + call.sequences);
-  error = cudaGetLastError();
-  if (error != cudaSuccess) return error;
-  return flashinfer::VariableLengthMergeStates(
-      Elements(call.part_outs), call.part_lses, Mutable(call.part_begins), Elements(call.rows.out),
-      /*s_merged=*/static_cast<float*>(nullptr), call.sequences, /*seq_len=*/nullptr,
-      call.shape.query_heads, kDim, /*enable_pdl=*/false, StreamOf(call));
+  return LaunchProgrammatic(call.rows.overlap, kernel, dim3(std::min(blocks, call.tiles), 1, heads),
+                            dim3(32, 1, kSplitWarps), bytes, StreamOf(call), params,
+                            call.part_begins + call.sequences);
 }
 
 // As many keys a step as leave room for kBlocksEach blocks.

@@ -26,10 +26,10 @@ struct Part {
 };
 
 int Main() {
-  const std::vector<Part> parts = {
-      {"attention", BenchAttention},     {"step", BenchStepKernels},
-      {"sampling", BenchSampling},       {"products", BenchProducts},
-      {"few_rows", BenchSkinnyProducts}, {"memory", BenchMappedMemory}};
+  const std::vector<Part> parts = {{"attention", BenchAttention},     {"step", BenchStepKernels},
+                                   {"sampling", BenchSampling},       {"products", BenchProducts},
+                                   {"few_rows", BenchSkinnyProducts}, {"chains", BenchChains},
+                                   {"memory", BenchMappedMemory}};
   const std::string only = absl::GetFlag(FLAGS_only);
   if (!at::globalContext().hasCUDA()) {
     std::cerr << "kernel_bench measures a GPU, and this machine has none.\n";

@@ -4,6 +4,7 @@
 #include <cuda_runtime_api.h>
 
 #include "rollout/cuda/flash_kernels.h"
+#include "rollout/cuda/merge_parts.h"
 
 namespace tritonrl {
 namespace {
@@ -75,6 +76,16 @@ void LaunchDecodeAttention(const CacheHeads& shape, const PagedKeysValues& cache
                                .part_outs = parts,
                                .part_lses = lses,
                                .stream = stream});
+  if (!plan.splits()) return;
+  LaunchMergeParts({.rows = plan.rows(),
+                    .heads = shape.query_heads,
+                    .dim = shape.head_dim,
+                    .parts = parts,
+                    .lses = lses,
+                    .begins = arrays.part_begins,
+                    .out = rows.out,
+                    .overlap = rows.overlap,
+                    .stream = stream});
 }
 
 void LaunchChunkAttention(const CacheHeads& shape, const PagedKeysValues& cache,

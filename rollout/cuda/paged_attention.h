@@ -32,6 +32,8 @@ struct AttentionRows {
   void* out = nullptr;
   int64_t rows = 0;
   float scale = 0;  // of the scores, 1 / sqrt(D)
+  // Split decoding may begin while the kernel before it ends (model/cuda/programmatic.cuh; Hopper).
+  bool overlap = false;
 };
 
 // Row r of the plan is row r of `rows`; the result of a row of length 0 is 0. arrays: plan.At(...)

@@ -2,6 +2,7 @@
 
 #include "model/cuda/dispatch.cuh"
 #include "model/cuda/heads.cuh"
+#include "model/cuda/programmatic.cuh"
 #include "rollout/cuda/step_kernels.h"
 
 namespace tritonrl {
@@ -15,6 +16,7 @@ constexpr int kWarps = 8;
 template <int kEach>
 __global__ void __launch_bounds__(kWarps * 32) QkvToCacheKernel(QkvToCache at) {
   constexpr int kDim = kEach * 32;
+  LetNextKernelBegin();
   const int queries = at.shape.query_heads, keys = at.shape.key_heads;
   const int64_t row = blockIdx.x;
   const int head = blockIdx.y * kWarps + threadIdx.x / 32;
@@ -22,6 +24,8 @@ __global__ void __launch_bounds__(kWarps * 32) QkvToCacheKernel(QkvToCache at) {
   const Element* from =
       static_cast<const Element*>(at.qkv) + (row * (queries + 2 * keys) + head) * kDim;
   const int64_t slot = at.page_slots[row];
+  const Turn<kEach> turn(at.cos, at.sin, at.positions[row]);
+  WaitForEarlierKernels();  // tables are older
   if (head >= queries && slot < 0) return;
   float x[kEach];
   LoadLane<Element, kEach>(from, x);
@@ -34,7 +38,7 @@ __global__ void __launch_bounds__(kWarps * 32) QkvToCacheKernel(QkvToCache at) {
   if (weight != nullptr) {
     NormLane<Element, kEach>(static_cast<const Element*>(weight), at.eps, x);
   }
-  Turn<kEach>(at.cos, at.sin, at.positions[row]).Apply(1.0f, x);
+  turn.Apply(1.0f, x);
   Element* to = head < queries
                     ? static_cast<Element*>(at.queries) + (row * queries + head) * kDim
                     : static_cast<Element*>(at.keys) + (slot * keys + head - queries) * kDim;
@@ -50,8 +54,9 @@ void LaunchQkvToCache(const QkvToCache& at) {
   const int heads = at.shape.query_heads + 2 * at.shape.key_heads;
   const dim3 grid(at.rows, (heads + kWarps - 1) / kWarps);
   const auto kernel = at.shape.head_dim == 64 ? QkvToCacheKernel<2> : QkvToCacheKernel<4>;
-  kernel<<<grid, kWarps * 32, 0, StreamOf(at.stream)>>>(at);
-  CheckLaunch("keys and values into the cache");
+  const cudaError_t error =
+      LaunchProgrammatic(at.overlap, kernel, grid, dim3(kWarps * 32), 0, StreamOf(at.stream), at);
+  TORCH_CHECK(error == cudaSuccess, "keys and values into the cache: ", cudaGetErrorString(error));
 }
 
 }  // namespace tritonrl

@@ -11,6 +11,7 @@ enum class SkinnySteps {
   kProducts,    // our kernel makes them
   kFused,       // with the norm before them and SwiGLU behind, which are no launches any more
   kOverlapped,  // and begins to read its weights while the kernel before it still runs
+  kChained,     // one launch for a layer's products (model/cuda/product_chain.h)
 };
 
 }  // namespace tritonrl

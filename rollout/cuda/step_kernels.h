@@ -31,6 +31,7 @@ struct QkvToCache {
   void* queries = nullptr;  // [T, H, D] bf16
   void* keys = nullptr;     // the layer's pools
   void* values = nullptr;
+  bool overlap = false;  // may begin while the kernel before it ends (Hopper)
   void* stream = nullptr;
 };
 void LaunchQkvToCache(const QkvToCache& at);

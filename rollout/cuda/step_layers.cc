@@ -1,5 +1,6 @@
 #include "rollout/cuda/step_layers.h"
 
+#include <ATen/cuda/CUDAContext.h>
 #include <ATen/ops/empty.h>
 #include <ATen/ops/zeros.h>
 #include <c10/cuda/CUDAStream.h>
@@ -31,8 +32,13 @@ CacheHeads ShapeOf(const ModelConfig& config) {
 int64_t QkvSize(const ModelConfig& config) { return config.query_size() + 2 * config.kv_size(); }
 
 int64_t PartBytes(const ModelConfig& config, int64_t max_context) {
-  return DecodePlan(kMostSplitRows, max_context, DecodeSplitTokens(kMostSplitRows))
-      .PartialBytes(static_cast<int>(config.num_heads), static_cast<int>(config.head_dim));
+  int64_t most = 0;
+  for (int rows = 1; rows <= kMostSplitRows; ++rows) {
+    most = std::max(most, DecodePlan(rows, max_context, DecodeSplitTokens(rows))
+                              .PartialBytes(static_cast<int>(config.num_heads),
+                                            static_cast<int>(config.head_dim)));
+  }
+  return most;
 }
 
 }  // namespace
@@ -52,7 +58,8 @@ StepLayers::StepLayers(std::shared_ptr<Weights> weights, int64_t max_rows, int64
       config_(weights_->config()),
       shape_(ShapeOf(config_)),
       rotary_(MakeRotaryTable(config_, weights_->device(), weights_->dtype())),
-      gemm_(weights_->device(), /*tuned=*/true) {
+      gemm_(weights_->device(), /*tuned=*/true),
+      overlap_(at::cuda::getDeviceProperties(weights_->device().index())->major >= 9) {
   for (int64_t i = 0; i < config_.num_layers; ++i) {
     layers_.emplace_back(*weights_, i);
     TORCH_CHECK(layers_[i].qkv.defined() && layers_[i].gate_up.defined(),
@@ -77,6 +84,7 @@ StepLayers::StepLayers(std::shared_ptr<Weights> weights, int64_t max_rows, int64
   rstd_ = at::empty({std::max(max_rows, max_logits)}, embedding_.options().dtype(at::kFloat));
   parts_ = at::empty({PartBytes(config_, max_context)}, embedding_.options().dtype(at::kByte));
   logits_ = at::empty({max_logits, config_.vocab_size}, rstd_.options());
+  chain_ = at::zeros({ProductChainBytes()}, embedding_.options().dtype(at::kByte));
 }
 
 void StepLayers::Tune(int64_t rows) {
@@ -98,7 +106,12 @@ void StepLayers::Tune(int64_t rows) {
 }
 
 bool StepLayers::Skinny(int64_t rows) const {
-  return skinny_ != SkinnySteps::kOff && rows <= kMostSkinnyRows;
+  return skinny_ != SkinnySteps::kOff && skinny_ != SkinnySteps::kChained &&
+         rows <= kMostSkinnyRows;
+}
+
+bool StepLayers::Chained(int64_t rows) const {
+  return skinny_ == SkinnySteps::kChained && rows <= kMostChainRows;
 }
 
 bool StepLayers::SkinnyAndFused(int64_t rows) const {
@@ -185,11 +198,13 @@ void StepLayers::Attend(const StepOnGpu& step, int64_t layer, GpuCache* cache) {
                     .queries = queries_.data_ptr(),
                     .keys = cache->keys(layer),
                     .values = cache->values(layer),
+                    .overlap = overlap_,
                     .stream = Stream()});
   const PagedKeysValues paged = {cache->keys(layer), cache->values(layer), step.page_table};
   AttentionRows rows = {.queries = queries_.const_data_ptr(),
                         .out = attention_.data_ptr(),
-                        .scale = 1.0f / std::sqrt(static_cast<float>(config_.head_dim))};
+                        .scale = 1.0f / std::sqrt(static_cast<float>(config_.head_dim)),
+                        .overlap = overlap_};
   if (step.decode != nullptr) {
     rows.rows = step.decode->rows();
     LaunchDecodeAttention(shape_, paged, *step.decode, step.decode->At(step.decode_words), rows,
@@ -228,11 +243,58 @@ void StepLayers::Layer(const StepOnGpu& step, int64_t layer, GpuCache* cache) {
   Multiply(inner, w.down, &middle, x);
 }
 
+void StepLayers::Chain(const StepOnGpu& step, int64_t layer) {
+  const DecoderLayerParameters& w = layers_[layer];
+  ProductChain chain = {.rows = step.rows,
+                        .eps = static_cast<float>(config_.rms_norm_eps),
+                        .workspace = chain_.data_ptr(),
+                        .overlap = overlap_,
+                        .stream = Stream()};
+  chain.links = {{.inner = config_.query_size(),
+                  .columns = config_.hidden_size,
+                  .x = attention_.const_data_ptr(),
+                  .weight = w.o.const_data_ptr(),
+                  .add = x_.const_data_ptr(),
+                  .out = middle_.data_ptr()},
+                 {.inner = config_.hidden_size,
+                  .columns = 2 * config_.intermediate_size,
+                  .x = middle_.const_data_ptr(),
+                  .weight = w.gate_up.const_data_ptr(),
+                  .norm_weight = w.post_norm.const_data_ptr(),
+                  .swiglu = true,
+                  .out = inner_.data_ptr()},
+                 {.inner = config_.intermediate_size,
+                  .columns = config_.hidden_size,
+                  .x = inner_.const_data_ptr(),
+                  .weight = w.down.const_data_ptr(),
+                  .add = middle_.const_data_ptr(),
+                  .out = x_.data_ptr()}};
+  if (layer + 1 < config_.num_layers) {
+    const DecoderLayerParameters& next = layers_[layer + 1];
+    chain.links.push_back({.inner = config_.hidden_size,
+                           .columns = QkvSize(config_),
+                           .x = x_.const_data_ptr(),
+                           .weight = next.qkv.const_data_ptr(),
+                           .norm_weight = next.input_norm.const_data_ptr(),
+                           .out = qkv_.data_ptr()});
+  }
+  LaunchProductChain(chain);
+}
+
 void StepLayers::Run(const StepOnGpu& step, GpuCache* cache) {
   TORCH_CHECK(step.rows <= x_.size(0) && step.logit_rows <= logits_.size(0), "a step of ",
               step.rows, " rows and ", step.logit_rows, " logits is too large");
   Embed(step);
-  for (int64_t i = 0; i < config_.num_layers; ++i) Layer(step, i, cache);
+  if (Chained(step.rows)) {
+    NormMultiply(x_.narrow(0, 0, step.rows), layers_[0].input_norm, layers_[0].qkv,
+                 /*swiglu=*/false, qkv_.narrow(0, 0, step.rows));
+    for (int64_t i = 0; i < config_.num_layers; ++i) {
+      Attend(step, i, cache);
+      Chain(step, i);
+    }
+  } else {
+    for (int64_t i = 0; i < config_.num_layers; ++i) Layer(step, i, cache);
+  }
   Head(step);
 }
 

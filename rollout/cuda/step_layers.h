@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "model/cuda/gemm.h"
+#include "model/cuda/product_chain.h"
 #include "model/cuda/skinny_product.h"
 #include "model/decoder_layer.h"
 #include "model/rotary.h"
@@ -69,6 +70,9 @@ class StepLayers {
   // Whether a product of so many rows is made by our own kernel.
   bool Skinny(int64_t rows) const;
   bool SkinnyAndFused(int64_t rows) const;
+  bool Chained(int64_t rows) const;
+  // What follows attention in a layer, and the next one's queries, keys and values.
+  void Chain(const StepOnGpu& step, int64_t layer);
   SkinnyProduct SkinnyOf(const at::Tensor& x, const at::Tensor& weight,
                          const at::Tensor& out) const;
   // out = x weight^T (+ add), x as it is.
@@ -87,11 +91,13 @@ class StepLayers {
   at::Tensor embedding_, final_norm_, head_;
   RotaryTable rotary_;
   CudaGemm gemm_;
+  const bool overlap_;  // whether kernels may begin while the one before them ends
   std::set<int64_t> tuned_;
   // [max_rows, ...] bf16; x_ is the residual stream, middle_ the same behind attention.
   at::Tensor x_, middle_, normed_, qkv_, queries_, attention_, gate_up_, inner_;
   at::Tensor rstd_;    // fp32
   at::Tensor parts_;   // of split attention
+  at::Tensor chain_;   // see ProductChain
   at::Tensor picked_;  // [max_logits, C]
   at::Tensor logits_;  // [max_logits, V] fp32
 };
