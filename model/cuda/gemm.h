@@ -36,6 +36,15 @@ class CudaGemm {
   void Tune(const at::Tensor& a, const std::vector<at::Tensor>& bs, const at::Tensor* add,
             at::Tensor out);
 
+  // Fixes the one way in which products with b's shape (out = a b + add) are made from now on,
+  // whatever the rows of a: the first of cuBLASLt's proposals for `typical_rows` of them that makes
+  // each sum in one piece and takes each of `rows`. A row of the result then has the same bits with
+  // any rows beside it, and, as nothing is timed, in every process with this cuBLASLt and kind of
+  // GPU. a, add and out: of at least so many rows. From the first call on products of shapes that
+  // have not been fixed throw. Throws c10::Error if no proposal does. Launches nothing.
+  void Fix(const at::Tensor& a, const at::Tensor& b, const at::Tensor* add, at::Tensor out,
+           int64_t typical_rows, const std::vector<int64_t>& rows);
+
   bool has_fp8() const;  // CudaHasFp8 of its device
   // out = a [M, K] b [K, N] a_scale b_scale (+ add), a and b of fp8 numbers (not both E5M2), each
   // with the summed dimension contiguous (what Hopper's kernels want), K, N and strides multiples
