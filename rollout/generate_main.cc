@@ -29,6 +29,8 @@ ABSL_FLAG(int, max_running, 64, "Samples that run side by side.");
 ABSL_FLAG(int, max_guesses, 0,
           "Speculative decoding: tokens that are guessed and checked at once; 0: off. The samples "
           "are the same.");
+ABSL_FLAG(bool, batch_invariant, false,
+          "The samples are the same to the bit whatever their number and --max_running. Slower.");
 ABSL_FLAG(bool, quiet, false, "Prints the samples' text alone.");
 
 namespace tritonrl {
@@ -98,6 +100,7 @@ absl::Status Run() {
   options.max_length = std::min<int64_t>(
       static_cast<int64_t>(request.prompt.size()) + std::max(request.sampling.max_tokens, 1),
       model.weights->config().max_positions);
+  options.batch_invariant = absl::GetFlag(FLAGS_batch_invariant);
   ASSIGN_OR_RETURN(std::unique_ptr<Engine> engine,
                    MakeBatchedEngine(model.weights, options, {.max_guesses = guesses}));
   const absl::Time start = absl::Now();

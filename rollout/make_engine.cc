@@ -2,6 +2,7 @@
 
 #include <utility>
 
+#include "absl/strings/str_cat.h"
 #include "base/status.h"
 #include "rollout/cuda/cuda_runner.h"
 #include "rollout/transformer_runner.h"
@@ -23,7 +24,14 @@ absl::StatusOr<std::unique_ptr<ModelRunner>> MakeModelRunner(std::shared_ptr<Wei
     return CudaRunner::Create(std::move(weights), {.max_running = max_running,
                                                    .cache_bytes = options.cache_bytes,
                                                    .max_step_tokens = options.max_step_tokens,
-                                                   .max_length = options.max_length});
+                                                   .max_length = options.max_length,
+                                                   .batch_invariant = options.batch_invariant});
+  }
+  if (options.batch_invariant && !(weights->device().is_cpu() && weights->dtype() == at::kFloat)) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("batch_invariant is for bf16 weights on a GPU, of the sizes that "
+                     "rollout/cuda/cuda_runner.h takes, and for fp32 on a CPU; these are ",
+                     c10::toString(weights->dtype()), " on ", weights->device().str()));
   }
   return TransformerRunner::Create(std::move(weights), {.max_running = max_running,
                                                         .cache_bytes = options.cache_bytes,

@@ -24,11 +24,15 @@ struct EngineOptions {
   int64_t max_length = 0;
   // Threads on the CPU; 0: all hardware threads. Results do not depend on it.
   int cpu_threads = 0;
+  // A sample's tokens and log-probabilities have the same bits whatever else runs, with any of the
+  // sizes above, and again in another process (see cuda/cuda_runner.h; on the CPU in fp32 they
+  // always have). Samples then run only with memory for their longest form.
+  bool batch_invariant = false;
 };
 
 // What runs an engine's steps. Shares `weights` and copies nothing. bf16 weights on a GPU run
 // through cuda/cuda_runner.h where it takes them, all others through transformer_runner.h. Errors:
-// those of the runner.
+// those of the runner; InvalidArgument: batch_invariant where neither can be.
 absl::StatusOr<std::unique_ptr<ModelRunner>> MakeModelRunner(std::shared_ptr<Weights> weights,
                                                              const EngineOptions& options);
 

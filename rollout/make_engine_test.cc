@@ -350,6 +350,16 @@ TEST(TransformerEngine, ImpossibleSizesAreErrors) {
        "1099511627776 MiB");
 }
 
+TEST(TransformerEngine, IsBatchInvariantInFp32Alone) {
+  EXPECT_TRUE(MakeBatchedEngine(SmallWeights(), {.batch_invariant = true}).ok());
+  const absl::Status status =
+      MakeBatchedEngine(Weights::RandomInit(SmallConfig(), 5, at::kCPU, at::kBFloat16),
+                        {.batch_invariant = true})
+          .status();
+  EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument);
+  EXPECT_NE(status.message().find("BFloat16 on cpu"), absl::string_view::npos) << status;
+}
+
 TEST(TransformerEngine, ARequestLargerThanTheMemoryIsRefused) {
   const int64_t bytes = 2 * PagedCache::PageBytes(SmallConfig(), at::kFloat);
   absl::StatusOr<std::unique_ptr<Engine>> engine =

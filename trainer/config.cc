@@ -158,6 +158,9 @@ void CheckSampling(const SamplingConfig& s, Checks* checks) {
       s.max_guesses() == 0 || s.slots() > 1,
       "sampling.max_guesses needs sampling.slots above 1, as guesses take slots that samples "
       "leave");
+  checks->That(!s.ahead() || !s.batch_invariant(),
+               "sampling.batch_invariant is on, but with sampling.ahead samples depend on the "
+               "moment at which the weights change; turn one of the two off");
   checks->That(s.ahead() || !s.keep_old_cache(),
                "sampling.keep_old_cache is for sampling.ahead, which is off");
 }

@@ -130,6 +130,18 @@ TEST(ValidateGrpoHrdConfig, NamesTheFieldThatCannotWork) {
   }
 }
 
+TEST(ValidateGrpoHrdConfig, NamesBothOfTwoFieldsThatDoNotGoTogether) {
+  GrpoHrdConfig config;
+  config.mutable_tasks()->add_train("tasks/mini");
+  ASSERT_TRUE(ApplyOverride("sampling.batch_invariant=true", &config).ok());
+  EXPECT_TRUE(ValidateGrpoHrdConfig(config).ok());
+  ASSERT_TRUE(ApplyOverride("sampling.ahead=true", &config).ok());
+  const absl::Status status = ValidateGrpoHrdConfig(config);
+  EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument);
+  EXPECT_TRUE(Contains(Text(status), "sampling.batch_invariant")) << status;
+  EXPECT_TRUE(Contains(Text(status), "sampling.ahead")) << status;
+}
+
 TEST(ValidateSftConfig, WantsData) {
   SftConfig config;
   EXPECT_TRUE(Contains(Text(ValidateSftConfig(config)), "train_data"));

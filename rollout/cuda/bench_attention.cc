@@ -132,7 +132,7 @@ void BenchAttention() {
             << " batch context   split        us    TB/s\n";
   for (const int batch : {32, 128, 256}) {
     for (const int64_t tokens : {1024, 4096, 8192, 16384}) {
-      BenchDecode(cache, batch, tokens, DecodeSplitTokens(batch));
+      BenchDecode(cache, batch, tokens, DecodeSplitTokens(batch, /*batch_invariant=*/false));
     }
   }
   for (const int64_t tokens : {1024, 4096}) BenchDecode(cache, 32, tokens, 0);

@@ -86,6 +86,7 @@ struct CudaRunner::Impl {
   const c10::cuda::CUDAStream stream;
   StepTables tables;
   StepLayers layers;
+  const bool tunes;  // else products are fixed
   GpuCache cache;
   at::Tensor words;  // see StepTables::words
   at::Tensor workspace;
@@ -104,7 +105,9 @@ CudaRunner::Impl::Impl(std::shared_ptr<Weights> weights, const Options& options,
     : device(weights->device()),
       stream(stream),
       tables(TableLimits(weights->config(), options)),
-      layers(weights, tables.max_rows(), tables.max_logits(), options.max_length, options.skinny),
+      layers(weights, tables.max_rows(), tables.max_logits(), options.max_length, options.skinny,
+             options.batch_invariant),
+      tunes(!options.batch_invariant),
       cache(weights->config(), pages, device, options.releasable_memory) {
   const at::TensorOptions on_gpu(device);
   words = at::zeros({tables.words()}, on_gpu.dtype(at::kInt));
@@ -117,6 +120,7 @@ CudaRunner::Impl::Impl(std::shared_ptr<Weights> weights, const Options& options,
     events.emplace_back();
     Check(cudaEventCreateWithFlags(&events.back(), cudaEventDisableTiming), "an event");
   }
+  if (!tunes) layers.Fix(tables.RowCounts());
   // The learner's stream may still be writing the weights.
   Check(cudaDeviceSynchronize(), "the start of the engine");
 }
@@ -162,6 +166,7 @@ void CudaRunner::Impl::Sample(const PackedStep& packed, int first, int count, Dr
 }
 
 void CudaRunner::Impl::Tune(int64_t rows) {
+  if (!tunes) return;
   const absl::Time start = absl::Now();
   layers.Tune(rows);
   graph_seconds += absl::ToDoubleSeconds(absl::Now() - start);
@@ -262,6 +267,11 @@ absl::StatusOr<std::unique_ptr<CudaRunner>> CudaRunner::Create(std::shared_ptr<W
                                     .max_step_tokens = given.max_step_tokens,
                                     .max_length = given.max_length},
                                    kMostDraws, config.max_positions));
+  if (given.batch_invariant && given.skinny != SkinnySteps::kOff) {
+    return absl::InvalidArgumentError(
+        "batch_invariant is on, but `skinny` makes products of few rows another way than those of "
+        "many; leave `skinny` off");
+  }
   bool takes_skinny = given.skinny == SkinnySteps::kOff;
   RETURN_IF_ERROR(Guard("the GPU", [&] {
     const c10::cuda::CUDAGuard on_device(weights->device());

@@ -16,7 +16,7 @@
 namespace tritonrl {
 
 // One GPU, one stream of its own. Which ways products are made is tried out anew in each process,
-// so that another process can round differently.
+// so that another process can round differently, unless it is batch-invariant.
 class CudaRunner : public ModelRunner {
  public:
   struct Options {
@@ -30,6 +30,11 @@ class CudaRunner : public ModelRunner {
     // Most tokens of prompt and response together; 0: the model's max_position_embeddings.
     int64_t max_length = 0;
     SkinnySteps skinny = SkinnySteps::kOff;
+    // A sample's tokens and log-probabilities have the same bits whatever else is in the batch,
+    // with any sizes above and in every process on this kind of GPU with the same libraries: one
+    // way for each product, one kernel and split for attention. `skinny` must be off. Not yet run
+    // on a GPU.
+    bool batch_invariant = false;
     // Whether ReleaseMemory gives back the memory of keys and values. It is not torch's then. Not
     // yet run on a GPU.
     bool releasable_memory = false;
@@ -52,6 +57,7 @@ class CudaRunner : public ModelRunner {
   int page_size() const override;
   int max_running() const override { return options_.max_running; }
   int max_step_tokens() const override { return options_.max_step_tokens; }
+  bool batch_invariant() const override { return options_.batch_invariant; }
   int max_in_flight() const override { return 2; }
   void WeightsChanged() override;  // waits for all that the GPU has been given
   absl::Status ReleaseMemory() override;

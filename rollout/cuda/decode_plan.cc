@@ -37,7 +37,9 @@ struct Offsets {
 
 }  // namespace
 
-int DecodeSplitTokens(int rows) { return rows < kUnsplitRows ? kSplitTokens : 0; }
+int DecodeSplitTokens(int rows, bool batch_invariant) {
+  return batch_invariant || rows < kUnsplitRows ? kSplitTokens : 0;
+}
 
 DecodePlan::DecodePlan(int rows, int64_t max_tokens, int split_tokens)
     : rows_(rows), splits_(split_tokens > 0) {

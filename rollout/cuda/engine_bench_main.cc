@@ -40,6 +40,8 @@ ABSL_FLAG(double, step_seconds, 4, "Steps that only decode are timed for so long
 ABSL_FLAG(int, kernels, 10, "Kernels to name, by time.");
 ABSL_FLAG(std::string, skinny, "off",
           "How products of at most 16 rows are made: off (cuBLASLt), products, fused, overlapped.");
+ABSL_FLAG(bool, batch_invariant, false,
+          "Whether samples' bits must not depend on what else is in the batch.");
 ABSL_FLAG(bool, profile, true, "Whether to profile steps that only decode.");
 
 namespace tritonrl {
@@ -235,6 +237,7 @@ absl::Status Run() {
   CudaRunner::Options options;
   options.max_running = 1;
   options.max_step_tokens = absl::GetFlag(FLAGS_max_step_tokens);
+  options.batch_invariant = absl::GetFlag(FLAGS_batch_invariant);
   ASSIGN_OR_RETURN(options.skinny, ParseSkinny(absl::GetFlag(FLAGS_skinny)));
   for (const Case& c : cases) {
     options.max_running = std::max(options.max_running, c.requests);

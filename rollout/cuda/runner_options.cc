@@ -25,7 +25,8 @@ StepTables::Limits TableLimits(const ModelConfig& config, const CudaRunner::Opti
           .shape = {.query_heads = static_cast<int>(config.num_heads),
                     .key_heads = static_cast<int>(config.num_kv_heads),
                     .head_dim = static_cast<int>(config.head_dim)},
-          .device = CurrentChunkDevice()};
+          .device = CurrentChunkDevice(),
+          .batch_invariant = options.batch_invariant};
 }
 
 int64_t ChosenCacheBytes(const ModelConfig& config, const CudaRunner::Options& options) {
@@ -34,8 +35,9 @@ int64_t ChosenCacheBytes(const ModelConfig& config, const CudaRunner::Options& o
   const cudaError_t error = cudaMemGetInfo(&free, &total);
   TORCH_CHECK(error == cudaSuccess, "the GPU's memory: ", cudaGetErrorString(error));
   const StepTables tables(TableLimits(config, options));
-  const int64_t others = StepLayers::Bytes(config, tables.max_rows(), tables.max_logits()) +
-                         4 * tables.words() + SamplingWorkspaceBytes(kMostDraws, config.vocab_size);
+  const int64_t others =
+      StepLayers::Bytes(config, tables.max_rows(), tables.max_logits(), options.batch_invariant) +
+      4 * tables.words() + SamplingWorkspaceBytes(kMostDraws, config.vocab_size);
   const int64_t wanted =
       options.max_running * PagesFor(options.max_length) * GpuCache::PageBytes(config);
   return std::min(

@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <iterator>
 
 #include "model/cuda/kernels.h"
 #include "rollout/cuda/paged_attention.h"
@@ -19,6 +20,8 @@ namespace {
 constexpr size_t kTuneLayers = 8;
 // Rows of a launch below which attention is split (see DecodeSplitTokens).
 constexpr int kMostSplitRows = 32;
+// Products of fixed ways suit steps of so many rows: those of a training run's many samples.
+constexpr int64_t kTypicalRows = 256;
 
 void* Stream() { return c10::cuda::getCurrentCUDAStream().stream(); }
 
@@ -30,23 +33,27 @@ CacheHeads ShapeOf(const ModelConfig& config) {
 
 int64_t QkvSize(const ModelConfig& config) { return config.query_size() + 2 * config.kv_size(); }
 
-int64_t PartBytes(const ModelConfig& config, int64_t max_context) {
-  return DecodePlan(kMostSplitRows, max_context, DecodeSplitTokens(kMostSplitRows))
+// max_decoding: sequences in a step.
+int64_t PartBytes(const ModelConfig& config, int64_t max_context, int64_t max_decoding,
+                  bool batch_invariant) {
+  const int rows = batch_invariant ? static_cast<int>(max_decoding) : kMostSplitRows;
+  return DecodePlan(rows, max_context, DecodeSplitTokens(rows, batch_invariant))
       .PartialBytes(static_cast<int>(config.num_heads), static_cast<int>(config.head_dim));
 }
 
 }  // namespace
 
-int64_t StepLayers::Bytes(const ModelConfig& config, int64_t max_rows, int64_t max_logits) {
+int64_t StepLayers::Bytes(const ModelConfig& config, int64_t max_rows, int64_t max_logits,
+                          bool batch_invariant) {
   const int64_t row = 3 * config.hidden_size + QkvSize(config) + 2 * config.query_size() +
                       3 * config.intermediate_size;
   return max_rows * (2 * row + 4) + max_logits * (2 * config.hidden_size + 4 * config.vocab_size) +
-         config.max_positions * config.head_dim * 4 + PartBytes(config, config.max_positions) +
-         kProductWorkspace;
+         config.max_positions * config.head_dim * 4 +
+         PartBytes(config, config.max_positions, max_logits, batch_invariant) + kProductWorkspace;
 }
 
 StepLayers::StepLayers(std::shared_ptr<Weights> weights, int64_t max_rows, int64_t max_logits,
-                       int64_t max_context, SkinnySteps skinny)
+                       int64_t max_context, SkinnySteps skinny, bool batch_invariant)
     : skinny_(skinny),
       weights_(std::move(weights)),
       config_(weights_->config()),
@@ -75,7 +82,8 @@ StepLayers::StepLayers(std::shared_ptr<Weights> weights, int64_t max_rows, int64
   inner_ = rows(max_rows, config_.intermediate_size);
   picked_ = rows(max_logits, config_.hidden_size);
   rstd_ = at::empty({std::max(max_rows, max_logits)}, embedding_.options().dtype(at::kFloat));
-  parts_ = at::empty({PartBytes(config_, max_context)}, embedding_.options().dtype(at::kByte));
+  parts_ = at::empty({PartBytes(config_, max_context, max_logits, batch_invariant)},
+                     embedding_.options().dtype(at::kByte));
   logits_ = at::empty({max_logits, config_.vocab_size}, rstd_.options());
 }
 
@@ -95,6 +103,24 @@ void StepLayers::Tune(int64_t rows) {
   gemm_.Tune(first(normed_), gate_up, nullptr, first(gate_up_));
   gemm_.Tune(first(inner_), down, &middle, x);
   if (rows <= logits_.size(0)) gemm_.Tune(first(normed_), {head_.t()}, nullptr, first(logits_));
+}
+
+void StepLayers::Fix(const std::vector<int64_t>& rows) {
+  const auto fix = [&](const at::Tensor& x, const at::Tensor& weight, const at::Tensor* add,
+                       const at::Tensor& out) {
+    const int64_t most = std::min(x.size(0), out.size(0));
+    std::vector<int64_t> counts;
+    std::copy_if(rows.begin(), rows.end(), std::back_inserter(counts),
+                 [most](int64_t count) { return count <= most; });
+    gemm_.Fix(x, weight.t(), add, out, std::min(kTypicalRows, most), counts);
+  };
+  for (const DecoderLayerParameters& layer : layers_) {
+    fix(normed_, layer.qkv, nullptr, qkv_);
+    fix(attention_, layer.o, &x_, middle_);
+    fix(normed_, layer.gate_up, nullptr, gate_up_);
+    fix(inner_, layer.down, &middle_, x_);
+  }
+  fix(normed_, head_, nullptr, logits_);
 }
 
 bool StepLayers::Skinny(int64_t rows) const {

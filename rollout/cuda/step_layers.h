@@ -46,17 +46,24 @@ class StepLayers {
  public:
   // Room for steps of at most `max_rows` rows and `max_logits` of which logits are wanted.
   // `max_context`: tokens of the longest sequence. `skinny` other than kOff is for GPUs of which
-  // TakesSkinnyProducts is true. Throws c10::Error without the memory.
+  // TakesSkinnyProducts is true. batch_invariant: plans are (StepTables::Limits), and Fix is called
+  // before the first step. Throws c10::Error without the memory.
   StepLayers(std::shared_ptr<Weights> weights, int64_t max_rows, int64_t max_logits,
-             int64_t max_context, SkinnySteps skinny = SkinnySteps::kOff);
+             int64_t max_context, SkinnySteps skinny = SkinnySteps::kOff,
+             bool batch_invariant = false);
 
   int64_t vocab() const { return weights_->config().vocab_size; }
   // Bytes that an object takes beside the weights.
-  static int64_t Bytes(const ModelConfig& config, int64_t max_rows, int64_t max_logits);
+  static int64_t Bytes(const ModelConfig& config, int64_t max_rows, int64_t max_logits,
+                       bool batch_invariant);
 
   // Finds the fastest products for steps of `rows` rows, all of which decode. To be called before
   // such a step is captured.
   void Tune(int64_t rows);
+  // In place of that: one way for each product, whatever the rows, of which all numbers that occur
+  // are in `rows` (CudaGemm::Fix). A row's results then have the same bits in all steps and
+  // processes. Throws c10::Error if cuBLASLt knows none.
+  void Fix(const std::vector<int64_t>& rows);
 
   // Writes logits [step.logit_rows, vocab] fp32 to logits(), keys and values to `cache`.
   void Run(const StepOnGpu& step, GpuCache* cache);

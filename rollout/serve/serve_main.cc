@@ -45,6 +45,9 @@ ABSL_FLAG(
 ABSL_FLAG(int, max_guesses, 0,
           "Most tokens guessed at a time by speculative decoding, while it pays and in places that "
           "answers leave; 0: none.");
+ABSL_FLAG(bool, batch_invariant, false,
+          "An answer's tokens depend on its own request and seed alone, not on what else is being "
+          "answered, to the bit. Slower.");
 ABSL_FLAG(int, threads, 0, "Threads on the CPU; 0: all.");
 ABSL_FLAG(std::string, host, "127.0.0.1", "Address to listen on; other than loopback needs a key.");
 ABSL_FLAG(int, port, 8000, "0: any free one, which is printed.");
@@ -178,6 +181,7 @@ absl::Status Run() {
   engine_options.cache_bytes = absl::GetFlag(FLAGS_cache_bytes);
   engine_options.max_step_tokens = absl::GetFlag(FLAGS_max_step_tokens);
   engine_options.cpu_threads = absl::GetFlag(FLAGS_threads);
+  engine_options.batch_invariant = absl::GetFlag(FLAGS_batch_invariant);
   ASSIGN_OR_RETURN(const std::unique_ptr<Engine> engine,
                    MakeBatchedEngine(model.weights, engine_options,
                                      {.max_guesses = absl::GetFlag(FLAGS_max_guesses),

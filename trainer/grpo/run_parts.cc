@@ -70,6 +70,7 @@ EngineSetup EngineSetupOf(const SamplingConfig& sampling, int threads) {
   setup.cache_gib = sampling.cache_gib();
   setup.max_step_tokens = sampling.max_step_tokens();
   setup.max_guesses = sampling.max_guesses();
+  setup.batch_invariant = sampling.batch_invariant();
   setup.threads = threads;
   return setup;
 }
@@ -239,6 +240,7 @@ absl::StatusOr<std::unique_ptr<Engine>> StartEngine(const Policy& policy,
   options.max_step_tokens = setup.max_step_tokens;
   options.max_length = length;
   options.cpu_threads = setup.threads;
+  options.batch_invariant = setup.batch_invariant;
   return MakeBatchedEngine(policy.weights, options, {.max_guesses = setup.max_guesses});
 }
 
