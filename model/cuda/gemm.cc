@@ -79,6 +79,12 @@ struct CudaGemm::Impl {
 
 namespace {
 
+std::optional<Fp8Mode> ModeOf(const Fp8RowScales* scales) {
+  if (scales == nullptr) return std::nullopt;
+  return Fp8Mode{scales->a.const_data_ptr(), scales->b.const_data_ptr(), /*fast=*/false,
+                 /*each=*/true};
+}
+
 Algorithm FirstProposal(const GemmProduct& product, cublasLtHandle_t handle) {
   const auto proposals = product.Proposals(handle, kProposals, kProductWorkspace);
   return proposals.empty() ? Algorithm() : proposals[0].algo;
@@ -155,7 +161,8 @@ Algorithm CudaGemm::Impl::Choose(const GemmProduct& product, const at::Tensor& o
   }
   // What is tried is kept for all products of about the size. What is not must not depend on which
   // came first.
-  const ProductKey key = product.MakeKey(product.adds(), tuned ? KeySizes::kAbout : KeySizes::kExact);
+  const ProductKey key =
+      product.MakeKey(product.adds(), tuned ? KeySizes::kAbout : KeySizes::kExact);
   const auto found = chosen.find(key);
   if (found != chosen.end()) return found->second;
   const Algorithm algorithm = tuned && !in_place ? Fastest(product, handle, workspace, out, stream)
@@ -173,13 +180,15 @@ void CudaGemm::Impl::MultiplyFixed(const GemmProduct& product, const at::Tensor&
 }
 
 void CudaGemm::Fix(const at::Tensor& a, const at::Tensor& b, const at::Tensor* add, at::Tensor out,
-                   int64_t typical_rows, const std::vector<int64_t>& rows) {
+                   int64_t typical_rows, const std::vector<int64_t>& rows,
+                   const Fp8RowScales* scales) {
   const c10::cuda::CUDAGuard guard(impl_->device);
+  const std::optional<Fp8Mode> mode = ModeOf(scales);
   const auto product_of = [&](int64_t count) {
     const auto first = [count](const at::Tensor& x) { return x.narrow(0, 0, count); };
     const at::Tensor summand = add == nullptr ? at::Tensor() : first(*add);
-    return std::make_unique<GemmProduct>(first(a), b, nullptr, add == nullptr ? nullptr : &summand,
-                                         first(out));
+    return std::make_unique<GemmProduct>(first(a), b, mode.has_value() ? &*mode : nullptr,
+                                         add == nullptr ? nullptr : &summand, first(out));
   };
   const auto typical = product_of(typical_rows);
   const ProductKey key = typical->MakeKey(typical->adds(), KeySizes::kAnyRows);
@@ -198,11 +207,13 @@ void CudaGemm::Fix(const at::Tensor& a, const at::Tensor& b, const at::Tensor* a
 }
 
 void CudaGemm::Tune(const at::Tensor& a, const std::vector<at::Tensor>& bs, const at::Tensor* add,
-                    at::Tensor out) {
+                    at::Tensor out, const Fp8RowScales* scales) {
   const c10::cuda::CUDAGuard guard(impl_->device);
   const cudaStream_t stream = c10::cuda::getCurrentCUDAStream(impl_->device.index()).stream();
   const std::lock_guard<std::mutex> lock(impl_->mutex);  // one workspace
-  const GemmProduct first(a, bs.front(), nullptr, add, out);
+  const std::optional<Fp8Mode> mode = ModeOf(scales);
+  const Fp8Mode* const fp8 = mode.has_value() ? &*mode : nullptr;
+  const GemmProduct first(a, bs.front(), fp8, add, out);
   Algorithm best;
   float least = 0;
   for (const auto& proposal : first.Proposals(impl_->handle, kTuneProposals, kProductWorkspace)) {
@@ -211,7 +222,7 @@ void CudaGemm::Tune(const at::Tensor& a, const std::vector<at::Tensor>& bs, cons
     for (int round = 0; round <= 1; ++round) {  // the first loads kernels
       if (round == 1) start.Record(stream);
       for (const at::Tensor& b : bs) {
-        ran = ran && GemmProduct(a, b, nullptr, add, out)
+        ran = ran && GemmProduct(a, b, fp8, add, out)
                              .Run(impl_->handle, proposal.algo, impl_->workspace, out.data_ptr(),
                                   stream) == CUBLAS_STATUS_SUCCESS;
       }
@@ -231,6 +242,12 @@ bool CudaGemm::has_fp8() const { return impl_->has_fp8; }
 void CudaGemm::Multiply(const at::Tensor& a, const at::Tensor& b, const at::Tensor* add,
                         at::Tensor out) {
   TORCH_CHECK(impl_->Multiply(a, b, nullptr, add, out), kNoWay);
+}
+
+void CudaGemm::MultiplyFp8Rows(const at::Tensor& a, const at::Tensor& b, const Fp8RowScales& scales,
+                               const at::Tensor* add, at::Tensor out) {
+  const std::optional<Fp8Mode> mode = ModeOf(&scales);
+  TORCH_CHECK(impl_->Multiply(a, b, &*mode, add, out), kNoWay);
 }
 
 void CudaGemm::MultiplyFp8(const at::Tensor& a, const at::Tensor& a_scale, const at::Tensor& b,

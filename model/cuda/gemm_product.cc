@@ -105,6 +105,13 @@ void GemmProduct::Set(const Fp8Mode& fp8) {
   TORCH_CHECK(first_.transposed && !second_.transposed,
               "fp8 operands lie with the summed dimension contiguous");
   sums_ = fp8.fast ? 1 : 0;
+  each_ = fp8.each;
+  const cublasLtMatmulMatrixScale_t scales =
+      each_ ? CUBLASLT_MATMUL_MATRIX_SCALE_OUTER_VEC_32F : CUBLASLT_MATMUL_MATRIX_SCALE_SCALAR_32F;
+  for (const auto mode : {CUBLASLT_MATMUL_DESC_A_SCALE_MODE, CUBLASLT_MATMUL_DESC_B_SCALE_MODE}) {
+    CheckCublas(cublasLtMatmulDescSetAttribute(description_, mode, &scales, sizeof scales),
+                "factors of rows");
+  }
   cublasLtMatmulDescSetAttribute(description_, CUBLASLT_MATMUL_DESC_A_SCALE_POINTER, &fp8.b_scale,
                                  sizeof fp8.b_scale);
   cublasLtMatmulDescSetAttribute(description_, CUBLASLT_MATMUL_DESC_B_SCALE_POINTER, &fp8.a_scale,
@@ -138,7 +145,7 @@ ProductKey GemmProduct::MakeKey(bool with_summand, KeySizes sizes) const {
           alignments_[1],
           alignments_[2],
           alignments_[3],
-          sums_};
+          sums_ + 2 * each_};
 }
 
 cublasStatus_t GemmProduct::Run(cublasLtHandle_t handle, const cublasLtMatmulAlgo_t& algorithm,
@@ -180,9 +187,8 @@ std::vector<cublasLtMatmulHeuristicResult_t> GemmProduct::Proposals(cublasLtHand
   CheckCublas(status, "a proposal");
   found.resize(count);
   if (one_piece) {
-    std::erase_if(found, [](const auto& way) {
-      return way.workspaceSize > 0 || !SumsInOnePiece(way.algo);
-    });
+    std::erase_if(
+        found, [](const auto& way) { return way.workspaceSize > 0 || !SumsInOnePiece(way.algo); });
   }
   return found;
 }

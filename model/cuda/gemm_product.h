@@ -27,6 +27,7 @@ struct Fp8Mode {
   const void* a_scale;
   const void* b_scale;
   bool fast;
+  bool each = false;  // a factor for each row of a and each column of b, not one for all
 };
 
 // All that the choice of an algorithm depends on.
@@ -76,7 +77,8 @@ class GemmProduct {
   const void *from_a_, *from_b_, *from_c_;
   std::array<uint32_t, 4> alignments_;
   float beta_;
-  int8_t sums_ = 0;
+  int8_t sums_ = 0;  // see Fp8Mode
+  bool each_ = false;
 };
 
 }  // namespace tritonrl

@@ -135,7 +135,8 @@ ChunkPlan PlanChunks(const CacheHeads& shape, const ChunkDevice& device,
   }
   ChunkPlan plan;
   plan.short_chunks = PlanFa2(of_short, group, kShortTile, table_size, &plan.words);
-  if (device.hopper && shape.head_dim == 128 && !batch_invariant) {
+  if (device.hopper && shape.head_dim == 128 && shape.type == CacheType::kBFloat16 &&
+      !batch_invariant) {
     plan.hopper_chunks = PlanFa3(of_long, shape.query_heads, device.multiprocessors, &plan.words);
   } else {
     plan.long_chunks = PlanFa2(of_long, group, kLongTile, table_size, &plan.words);

@@ -62,7 +62,8 @@ struct Fa3Chunks {
 struct ChunkPlan {
   std::vector<int32_t> words;  // to be copied to the GPU as they are
   Fa2Chunks short_chunks, long_chunks;
-  Fa3Chunks hopper_chunks;  // in place of long_chunks on a GPU that has FA3, for heads of 128
+  // In place of long_chunks on a GPU that has FA3, for heads of 128 in bf16.
+  Fa3Chunks hopper_chunks;
 };
 
 // table_size: entries of the page table. Chunks of no rows are left out. batch_invariant: all of
