@@ -28,11 +28,15 @@ struct EngineOptions {
   // sizes above, and again in another process (see cuda/cuda_runner.h; on the CPU in fp32 they
   // always have). Samples then run only with memory for their longest form.
   bool batch_invariant = false;
+  // 8-bit keys and values, and 8-bit copies of weights: see cuda/cuda_runner.h, for which alone they
+  // are.
+  bool fp8_cache = false;
+  bool fp8_weights = false;
 };
 
 // What runs an engine's steps. Shares `weights` and copies nothing. bf16 weights on a GPU run
 // through cuda/cuda_runner.h where it takes them, all others through transformer_runner.h. Errors:
-// those of the runner; InvalidArgument: batch_invariant where neither can be.
+// those of the runner; InvalidArgument: one of the last three options where no runner has it.
 absl::StatusOr<std::unique_ptr<ModelRunner>> MakeModelRunner(std::shared_ptr<Weights> weights,
                                                              const EngineOptions& options);
 

@@ -360,6 +360,16 @@ TEST(TransformerEngine, IsBatchInvariantInFp32Alone) {
   EXPECT_NE(status.message().find("BFloat16 on cpu"), absl::string_view::npos) << status;
 }
 
+TEST(TransformerEngine, HasNoEightBitNumbers) {
+  const absl::Status cache = MakeBatchedEngine(SmallWeights(), {.fp8_cache = true}).status();
+  EXPECT_EQ(cache.code(), absl::StatusCode::kInvalidArgument);
+  EXPECT_NE(cache.message().find("fp8_cache is for bf16 weights on a GPU"), absl::string_view::npos)
+      << cache;
+  const absl::Status weights = MakeBatchedEngine(SmallWeights(), {.fp8_weights = true}).status();
+  EXPECT_EQ(weights.code(), absl::StatusCode::kInvalidArgument);
+  EXPECT_NE(weights.message().find("fp8_weights is for"), absl::string_view::npos) << weights;
+}
+
 TEST(TransformerEngine, ARequestLargerThanTheMemoryIsRefused) {
   const int64_t bytes = 2 * PagedCache::PageBytes(SmallConfig(), at::kFloat);
   absl::StatusOr<std::unique_ptr<Engine>> engine =

@@ -17,7 +17,6 @@
 #include "absl/time/clock.h"
 #include "absl/time/time.h"
 #include "base/status.h"
-#include "model/cuda/skinny_product.h"
 #include "rollout/cuda/gpu_cache.h"
 #include "rollout/cuda/gpu_sampler.h"
 #include "rollout/cuda/runner_options.h"
@@ -98,6 +97,7 @@ struct CudaRunner::Impl {
   std::deque<UnderWay> under_way;
   std::map<int64_t, cudaGraphExec_t> graphs;  // by rows; null: there was no making one
   double graph_seconds = 0;
+  absl::Status copied;  // of the last CopyWeights
 };
 
 CudaRunner::Impl::Impl(std::shared_ptr<Weights> weights, const Options& options, int64_t pages,
@@ -105,10 +105,9 @@ CudaRunner::Impl::Impl(std::shared_ptr<Weights> weights, const Options& options,
     : device(weights->device()),
       stream(stream),
       tables(TableLimits(weights->config(), options)),
-      layers(weights, tables.max_rows(), tables.max_logits(), options.max_length, options.skinny,
-             options.batch_invariant),
+      layers(weights, LayerOptions(tables, options)),
       tunes(!options.batch_invariant),
-      cache(weights->config(), pages, device, options.releasable_memory) {
+      cache(weights->config(), pages, device, options.releasable_memory, CacheTypeOf(options)) {
   const at::TensorOptions on_gpu(device);
   words = at::zeros({tables.words()}, on_gpu.dtype(at::kInt));
   workspace =
@@ -123,6 +122,7 @@ CudaRunner::Impl::Impl(std::shared_ptr<Weights> weights, const Options& options,
   if (!tunes) layers.Fix(tables.RowCounts());
   // The learner's stream may still be writing the weights.
   Check(cudaDeviceSynchronize(), "the start of the engine");
+  layers.CopyWeights();
 }
 
 CudaRunner::Impl::~Impl() {
@@ -267,26 +267,17 @@ absl::StatusOr<std::unique_ptr<CudaRunner>> CudaRunner::Create(std::shared_ptr<W
                                     .max_step_tokens = given.max_step_tokens,
                                     .max_length = given.max_length},
                                    kMostDraws, config.max_positions));
-  if (given.batch_invariant && given.skinny != SkinnySteps::kOff) {
-    return absl::InvalidArgumentError(
-        "batch_invariant is on, but `skinny` makes products of few rows another way than those of "
-        "many; leave `skinny` off");
-  }
-  bool takes_skinny = given.skinny == SkinnySteps::kOff;
+  absl::Status checked;
   RETURN_IF_ERROR(Guard("the GPU", [&] {
     const c10::cuda::CUDAGuard on_device(weights->device());
-    takes_skinny = takes_skinny || TakesSkinnyProducts();
+    checked = CheckOptions(config, given);
   }));
-  if (!takes_skinny) {
-    return absl::InvalidArgumentError(
-        "this GPU has less shared memory than our products of few rows take (112 KB a block); "
-        "leave `skinny` off");
-  }
+  RETURN_IF_ERROR(checked);
   Options options = given;
   if (options.max_length == 0) options.max_length = config.max_positions;
   if (options.max_step_tokens == 0) options.max_step_tokens = 8192;
   options.max_step_tokens = std::max(options.max_step_tokens, options.max_running);
-  const int64_t page_bytes = GpuCache::PageBytes(config);
+  const int64_t page_bytes = GpuCache::PageBytes(config, CacheTypeOf(options));
   std::unique_ptr<Impl> impl;
   const absl::Status made = Guard("the engine's memory", [&] {
     const c10::cuda::CUDAGuard on_device(weights->device());
@@ -318,8 +309,10 @@ double CudaRunner::graph_seconds() const { return impl_->graph_seconds; }
 
 void CudaRunner::WeightsChanged() {
   const c10::cuda::CUDAGuard on_device(impl_->device);
+  const c10::cuda::CUDAStreamGuard on(impl_->stream);
   // An error comes out of the next step.
   cudaDeviceSynchronize();
+  impl_->copied = Guard("copies of the weights", [&] { impl_->layers.CopyWeights(); });
 }
 
 absl::Status CudaRunner::ReleaseMemory() {
@@ -340,6 +333,7 @@ absl::Status CudaRunner::Launch(const ModelStep& step) {
   if (impl_->cache.released()) {
     return absl::FailedPreconditionError("a step needs the memory that ReleaseMemory gave back");
   }
+  RETURN_IF_ERROR(impl_->copied);
   return Guard("a step of generation", [&] { impl_->Launch(step); });
 }
 

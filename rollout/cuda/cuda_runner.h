@@ -35,6 +35,13 @@ class CudaRunner : public ModelRunner {
     // way for each product, one kernel and split for attention. `skinny` must be off. Not yet run
     // on a GPU.
     bool batch_invariant = false;
+    // Keys and values as 8-bit numbers: half the memory of a token, and half of what attention
+    // reads. Log-probabilities are others than the learner's by more than rounding in bf16. Not yet
+    // run on a GPU.
+    bool fp8_cache = false;
+    // Products of the layers' matrices on 8-bit numbers (fp8_weights.h), of copies that take half
+    // the weights' memory beside them. As above. Not yet run on a GPU.
+    bool fp8_weights = false;
     // Whether ReleaseMemory gives back the memory of keys and values. It is not torch's then. Not
     // yet run on a GPU.
     bool releasable_memory = false;
@@ -45,8 +52,9 @@ class CudaRunner : public ModelRunner {
   // of 8.
   static bool Takes(const Weights& weights);
 
-  // Shares `weights`. InvalidArgument: an option out of range. ResourceExhausted: the memory does
-  // not do, with the sizes and what to lower.
+  // Shares `weights`. InvalidArgument: an option out of range, or two that do not go together.
+  // FailedPrecondition: fp8_weights on a GPU without such products. ResourceExhausted: the memory
+  // does not do, with the sizes and what to lower.
   static absl::StatusOr<std::unique_ptr<CudaRunner>> Create(std::shared_ptr<Weights> weights,
                                                             const Options& options);
   ~CudaRunner() override;

@@ -6,6 +6,8 @@
 
 #include <algorithm>
 
+#include "model/cuda/skinny_product.h"
+#include "rollout/cuda/fp8_weights.h"
 #include "rollout/cuda/gpu_cache.h"
 #include "rollout/cuda/gpu_sampler.h"
 #include "rollout/cuda/paged_attention.h"
@@ -16,6 +18,13 @@ namespace {
 
 constexpr double kCacheShare = 0.9;  // of what is free, at the most
 
+bool HasRowScaledProducts() {
+  int device = 0, major = 0;
+  return cudaGetDevice(&device) == cudaSuccess &&
+         cudaDeviceGetAttribute(&major, cudaDevAttrComputeCapabilityMajor, device) == cudaSuccess &&
+         major >= 9;
+}
+
 }  // namespace
 
 StepTables::Limits TableLimits(const ModelConfig& config, const CudaRunner::Options& options) {
@@ -24,9 +33,52 @@ StepTables::Limits TableLimits(const ModelConfig& config, const CudaRunner::Opti
           .max_tokens = options.max_step_tokens,
           .shape = {.query_heads = static_cast<int>(config.num_heads),
                     .key_heads = static_cast<int>(config.num_kv_heads),
-                    .head_dim = static_cast<int>(config.head_dim)},
+                    .head_dim = static_cast<int>(config.head_dim),
+                    .type = CacheTypeOf(options)},
           .device = CurrentChunkDevice(),
           .batch_invariant = options.batch_invariant};
+}
+
+CacheType CacheTypeOf(const CudaRunner::Options& options) {
+  return options.fp8_cache ? CacheType::kE4M3 : CacheType::kBFloat16;
+}
+
+StepLayers::Options LayerOptions(const StepTables& tables, const CudaRunner::Options& options) {
+  return {.max_rows = tables.max_rows(),
+          .max_logits = tables.max_logits(),
+          .max_context = options.max_length,
+          .skinny = options.skinny,
+          .batch_invariant = options.batch_invariant,
+          .cache = CacheTypeOf(options),
+          .fp8_weights = options.fp8_weights};
+}
+
+absl::Status CheckOptions(const ModelConfig& config, const CudaRunner::Options& options) {
+  const bool skinny = options.skinny != SkinnySteps::kOff;
+  if (options.batch_invariant && skinny) {
+    return absl::InvalidArgumentError(
+        "batch_invariant is on, but `skinny` makes products of few rows another way than those of "
+        "many; leave `skinny` off");
+  }
+  if (options.fp8_weights && skinny) {
+    return absl::InvalidArgumentError(
+        "fp8_weights is on, but `skinny` makes products of bf16 weights; turn one of them off");
+  }
+  if (options.fp8_weights && !Fp8Weights::Takes(config)) {
+    return absl::InvalidArgumentError(
+        "fp8_weights needs sizes of this model's layers to be multiples of 16; leave it off");
+  }
+  if (options.fp8_weights && !HasRowScaledProducts()) {
+    return absl::FailedPreconditionError(
+        "fp8_weights needs a GPU of compute capability 9.0 or later (H100, H200), whose products "
+        "take a factor for each row; leave it off");
+  }
+  if (skinny && !TakesSkinnyProducts()) {
+    return absl::InvalidArgumentError(
+        "this GPU has less shared memory than our products of few rows take (112 KB a block); "
+        "leave `skinny` off");
+  }
+  return absl::OkStatus();
 }
 
 int64_t ChosenCacheBytes(const ModelConfig& config, const CudaRunner::Options& options) {
@@ -35,11 +87,10 @@ int64_t ChosenCacheBytes(const ModelConfig& config, const CudaRunner::Options& o
   const cudaError_t error = cudaMemGetInfo(&free, &total);
   TORCH_CHECK(error == cudaSuccess, "the GPU's memory: ", cudaGetErrorString(error));
   const StepTables tables(TableLimits(config, options));
-  const int64_t others =
-      StepLayers::Bytes(config, tables.max_rows(), tables.max_logits(), options.batch_invariant) +
-      4 * tables.words() + SamplingWorkspaceBytes(kMostDraws, config.vocab_size);
-  const int64_t wanted =
-      options.max_running * PagesFor(options.max_length) * GpuCache::PageBytes(config);
+  const int64_t others = StepLayers::Bytes(config, LayerOptions(tables, options)) +
+                         4 * tables.words() + SamplingWorkspaceBytes(kMostDraws, config.vocab_size);
+  const int64_t wanted = options.max_running * PagesFor(options.max_length) *
+                         GpuCache::PageBytes(config, CacheTypeOf(options));
   return std::min(
       wanted,
       static_cast<int64_t>(kCacheShare * static_cast<double>(static_cast<int64_t>(free) - others)));

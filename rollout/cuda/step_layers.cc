@@ -25,45 +25,48 @@ constexpr int64_t kTypicalRows = 256;
 
 void* Stream() { return c10::cuda::getCurrentCUDAStream().stream(); }
 
-CacheHeads ShapeOf(const ModelConfig& config) {
+CacheHeads ShapeOf(const ModelConfig& config, CacheType type) {
   return {.query_heads = static_cast<int>(config.num_heads),
           .key_heads = static_cast<int>(config.num_kv_heads),
-          .head_dim = static_cast<int>(config.head_dim)};
+          .head_dim = static_cast<int>(config.head_dim),
+          .type = type};
 }
 
 int64_t QkvSize(const ModelConfig& config) { return config.query_size() + 2 * config.kv_size(); }
 
-// max_decoding: sequences in a step.
-int64_t PartBytes(const ModelConfig& config, int64_t max_context, int64_t max_decoding,
-                  bool batch_invariant) {
-  const int rows = batch_invariant ? static_cast<int>(max_decoding) : kMostSplitRows;
-  return DecodePlan(rows, max_context, DecodeSplitTokens(rows, batch_invariant))
+int64_t PartBytes(const ModelConfig& config, const StepLayers::Options& options) {
+  const int rows = options.batch_invariant ? static_cast<int>(options.max_logits) : kMostSplitRows;
+  return DecodePlan(rows, options.max_context, DecodeSplitTokens(rows, options.batch_invariant))
       .PartialBytes(static_cast<int>(config.num_heads), static_cast<int>(config.head_dim));
 }
 
 }  // namespace
 
-int64_t StepLayers::Bytes(const ModelConfig& config, int64_t max_rows, int64_t max_logits,
-                          bool batch_invariant) {
+int64_t StepLayers::Bytes(const ModelConfig& config, const Options& options) {
   const int64_t row = 3 * config.hidden_size + QkvSize(config) + 2 * config.query_size() +
                       3 * config.intermediate_size;
-  return max_rows * (2 * row + 4) + max_logits * (2 * config.hidden_size + 4 * config.vocab_size) +
-         config.max_positions * config.head_dim * 4 +
-         PartBytes(config, config.max_positions, max_logits, batch_invariant) + kProductWorkspace;
+  return options.max_rows * (2 * row + 4) +
+         options.max_logits * (2 * config.hidden_size + 4 * config.vocab_size) +
+         config.max_positions * config.head_dim * 4 + PartBytes(config, options) +
+         (options.fp8_weights ? Fp8Weights::Bytes(config, options.max_rows) : 0) +
+         kProductWorkspace;
 }
 
-StepLayers::StepLayers(std::shared_ptr<Weights> weights, int64_t max_rows, int64_t max_logits,
-                       int64_t max_context, SkinnySteps skinny, bool batch_invariant)
-    : skinny_(skinny),
+StepLayers::StepLayers(std::shared_ptr<Weights> weights, const Options& options)
+    : skinny_(options.skinny),
       weights_(std::move(weights)),
       config_(weights_->config()),
-      shape_(ShapeOf(config_)),
+      shape_(ShapeOf(config_, options.cache)),
       rotary_(MakeRotaryTable(config_, weights_->device(), weights_->dtype())),
       gemm_(weights_->device(), /*tuned=*/true) {
   for (int64_t i = 0; i < config_.num_layers; ++i) {
     layers_.emplace_back(*weights_, i);
     TORCH_CHECK(layers_[i].qkv.defined() && layers_[i].gate_up.defined(),
                 "the parameters of layer ", i, " do not lie side by side");
+  }
+  const int64_t max_rows = options.max_rows, max_logits = options.max_logits;
+  if (options.fp8_weights) {
+    fp8_weights_ = std::make_unique<Fp8Weights>(config_, layers_, max_rows);
   }
   embedding_ = weights_->Get("model.embed_tokens.weight");
   final_norm_ = weights_->Get("model.norm.weight");
@@ -82,26 +85,32 @@ StepLayers::StepLayers(std::shared_ptr<Weights> weights, int64_t max_rows, int64
   inner_ = rows(max_rows, config_.intermediate_size);
   picked_ = rows(max_logits, config_.hidden_size);
   rstd_ = at::empty({std::max(max_rows, max_logits)}, embedding_.options().dtype(at::kFloat));
-  parts_ = at::empty({PartBytes(config_, max_context, max_logits, batch_invariant)},
-                     embedding_.options().dtype(at::kByte));
+  parts_ = at::empty({PartBytes(config_, options)}, embedding_.options().dtype(at::kByte));
   logits_ = at::empty({max_logits, config_.vocab_size}, rstd_.options());
+}
+
+void StepLayers::CopyWeights() {
+  if (fp8_weights_ != nullptr) fp8_weights_->Copy();
 }
 
 void StepLayers::Tune(int64_t rows) {
   if (Skinny(rows) || !tuned_.insert(rows).second) return;
-  std::vector<at::Tensor> qkv, o, gate_up, down;
-  for (size_t i = 0; i < std::min(kTuneLayers, layers_.size()); ++i) {
-    qkv.push_back(layers_[i].qkv.t());
-    o.push_back(layers_[i].o.t());
-    gate_up.push_back(layers_[i].gate_up.t());
-    down.push_back(layers_[i].down.t());
-  }
   const auto first = [rows](const at::Tensor& x) { return x.narrow(0, 0, rows); };
+  const auto tune = [&](const at::Tensor& x, at::Tensor DecoderLayerParameters::*weight,
+                        const at::Tensor* add, const at::Tensor& out) {
+    std::vector<at::Tensor> weights, transposed;
+    for (size_t i = 0; i < std::min(kTuneLayers, layers_.size()); ++i) {
+      weights.push_back(layers_[i].*weight);
+      transposed.push_back(weights.back().t());
+    }
+    if (fp8_weights_ != nullptr) return fp8_weights_->Tune(x, weights, add, out, &gemm_);
+    gemm_.Tune(x, transposed, add, out);
+  };
   const at::Tensor x = first(x_), middle = first(middle_);
-  gemm_.Tune(first(normed_), qkv, nullptr, first(qkv_));
-  gemm_.Tune(first(attention_), o, &x, middle);
-  gemm_.Tune(first(normed_), gate_up, nullptr, first(gate_up_));
-  gemm_.Tune(first(inner_), down, &middle, x);
+  tune(first(normed_), &DecoderLayerParameters::qkv, nullptr, first(qkv_));
+  tune(first(attention_), &DecoderLayerParameters::o, &x, middle);
+  tune(first(normed_), &DecoderLayerParameters::gate_up, nullptr, first(gate_up_));
+  tune(first(inner_), &DecoderLayerParameters::down, &middle, x);
   if (rows <= logits_.size(0)) gemm_.Tune(first(normed_), {head_.t()}, nullptr, first(logits_));
 }
 
@@ -112,7 +121,9 @@ void StepLayers::Fix(const std::vector<int64_t>& rows) {
     std::vector<int64_t> counts;
     std::copy_if(rows.begin(), rows.end(), std::back_inserter(counts),
                  [most](int64_t count) { return count <= most; });
-    gemm_.Fix(x, weight.t(), add, out, std::min(kTypicalRows, most), counts);
+    const int64_t typical = std::min(kTypicalRows, most);
+    if (HasFp8(weight)) return fp8_weights_->Fix(x, weight, add, out, typical, counts, &gemm_);
+    gemm_.Fix(x, weight.t(), add, out, typical, counts);
   };
   for (const DecoderLayerParameters& layer : layers_) {
     fix(normed_, layer.qkv, nullptr, qkv_);
@@ -121,6 +132,10 @@ void StepLayers::Fix(const std::vector<int64_t>& rows) {
     fix(inner_, layer.down, &middle_, x_);
   }
   fix(normed_, head_, nullptr, logits_);
+}
+
+bool StepLayers::HasFp8(const at::Tensor& weight) const {
+  return fp8_weights_ != nullptr && fp8_weights_->Has(weight);
 }
 
 bool StepLayers::Skinny(int64_t rows) const {
@@ -147,6 +162,7 @@ SkinnyProduct StepLayers::SkinnyOf(const at::Tensor& x, const at::Tensor& weight
 
 void StepLayers::Multiply(const at::Tensor& x, const at::Tensor& weight, const at::Tensor* add,
                           const at::Tensor& out) {
+  if (HasFp8(weight)) return fp8_weights_->Multiply(x, weight, add, out, &gemm_);
   if (!Skinny(x.size(0))) return gemm_.Multiply(x, weight.t(), add, out);
   SkinnyProduct product = SkinnyOf(x, weight, out);
   if (add != nullptr) product.add = add->const_data_ptr();

@@ -17,6 +17,7 @@
 #include "model/weights.h"
 #include "rollout/cuda/chunk_plan.h"
 #include "rollout/cuda/decode_plan.h"
+#include "rollout/cuda/fp8_weights.h"
 #include "rollout/cuda/gpu_cache.h"
 #include "rollout/cuda/paged_layout.h"
 #include "rollout/cuda/skinny_steps.h"
@@ -44,18 +45,28 @@ struct StepOnGpu {
 
 class StepLayers {
  public:
-  // Room for steps of at most `max_rows` rows and `max_logits` of which logits are wanted.
-  // `max_context`: tokens of the longest sequence. `skinny` other than kOff is for GPUs of which
-  // TakesSkinnyProducts is true. batch_invariant: plans are (StepTables::Limits), and Fix is called
-  // before the first step. Throws c10::Error without the memory.
-  StepLayers(std::shared_ptr<Weights> weights, int64_t max_rows, int64_t max_logits,
-             int64_t max_context, SkinnySteps skinny = SkinnySteps::kOff,
-             bool batch_invariant = false);
+  struct Options {
+    int64_t max_rows = 0;     // of a step, a multiple of 16
+    int64_t max_logits = 0;   // rows of which logits are wanted
+    int64_t max_context = 0;  // tokens of the longest sequence
+    // Other than kOff is for GPUs of which TakesSkinnyProducts is true.
+    SkinnySteps skinny = SkinnySteps::kOff;
+    // Plans are (StepTables::Limits), and Fix is called before the first step.
+    bool batch_invariant = false;
+    CacheType cache = CacheType::kBFloat16;
+    // For weights of which Fp8Weights::Takes is true, on a GPU of compute capability 9.0 or later.
+    bool fp8_weights = false;
+  };
+
+  // Throws c10::Error without the memory. CopyWeights is to be called before the first step.
+  StepLayers(std::shared_ptr<Weights> weights, const Options& options);
 
   int64_t vocab() const { return weights_->config().vocab_size; }
   // Bytes that an object takes beside the weights.
-  static int64_t Bytes(const ModelConfig& config, int64_t max_rows, int64_t max_logits,
-                       bool batch_invariant);
+  static int64_t Bytes(const ModelConfig& config, const Options& options);
+
+  // Makes the copies that fp8_weights is about, if it is on, from what the weights are now.
+  void CopyWeights();
 
   // Finds the fastest products for steps of `rows` rows, all of which decode. To be called before
   // such a step is captured.
@@ -73,6 +84,7 @@ class StepLayers {
   void Embed(const StepOnGpu& step);
   void Attend(const StepOnGpu& step, int64_t layer, GpuCache* cache);
   void Layer(const StepOnGpu& step, int64_t layer, GpuCache* cache);
+  bool HasFp8(const at::Tensor& weight) const;
   // Whether a product of so many rows is made by our own kernel.
   bool Skinny(int64_t rows) const;
   bool SkinnyAndFused(int64_t rows) const;
@@ -94,6 +106,7 @@ class StepLayers {
   at::Tensor embedding_, final_norm_, head_;
   RotaryTable rotary_;
   CudaGemm gemm_;
+  std::unique_ptr<Fp8Weights> fp8_weights_;  // null: off
   std::set<int64_t> tuned_;
   // [max_rows, ...] bf16; x_ is the residual stream, middle_ the same behind attention.
   at::Tensor x_, middle_, normed_, qkv_, queries_, attention_, gate_up_, inner_;
