@@ -31,6 +31,8 @@ ABSL_FLAG(int, max_guesses, 0,
           "are the same.");
 ABSL_FLAG(bool, batch_invariant, false,
           "The samples are the same to the bit whatever their number and --max_running. Slower.");
+ABSL_FLAG(bool, fp8_cache, false, "8-bit keys and values.");
+ABSL_FLAG(bool, fp8_weights, false, "Products on 8-bit copies of the weights.");
 ABSL_FLAG(bool, quiet, false, "Prints the samples' text alone.");
 
 namespace tritonrl {
@@ -101,6 +103,8 @@ absl::Status Run() {
       static_cast<int64_t>(request.prompt.size()) + std::max(request.sampling.max_tokens, 1),
       model.weights->config().max_positions);
   options.batch_invariant = absl::GetFlag(FLAGS_batch_invariant);
+  options.fp8_cache = absl::GetFlag(FLAGS_fp8_cache);
+  options.fp8_weights = absl::GetFlag(FLAGS_fp8_weights);
   ASSIGN_OR_RETURN(std::unique_ptr<Engine> engine,
                    MakeBatchedEngine(model.weights, options, {.max_guesses = guesses}));
   const absl::Time start = absl::Now();

@@ -9,8 +9,10 @@
 #include <cmath>
 #include <limits>
 #include <numeric>
+#include <string>
 #include <vector>
 
+#include "absl/strings/str_cat.h"
 #include "base/random.h"
 #include "rollout/cuda/device_fixture.h"
 #include "rollout/cuda/paged_attention.h"
@@ -46,10 +48,20 @@ class PagedAttentionTest : public DeviceTest {
       used.index_fill_(0, table_.to(at::kLong), 1);
       pool.view({pages, -1}).masked_fill_(used.logical_not().unsqueeze(1), std::nan(""));
     }
+    Store();
+  }
+
+  // The pools as the kernels read them; of 8-bit numbers, which the pools are then rounded to.
+  void Store() {
+    for (int i = 0; i < 2; ++i) {
+      const bool fp8 = shape_.type == CacheType::kE4M3;
+      stored_[i] = fp8 ? pools_[i].to(at::kFloat8_e4m3fn) : pools_[i];
+      if (fp8) pools_[i] = stored_[i].to(at::kBFloat16);
+    }
   }
 
   PagedKeysValues Cache() const {
-    return {pools_[0].const_data_ptr(), pools_[1].const_data_ptr(),
+    return {stored_[0].const_data_ptr(), stored_[1].const_data_ptr(),
             table_.const_data_ptr<int32_t>()};
   }
   AttentionRows Rows(const at::Tensor& queries, const at::Tensor& out) const {
@@ -70,6 +82,7 @@ class PagedAttentionTest : public DeviceTest {
   void ForgetFrom(int slot, int64_t length) {
     const at::Tensor rest = at::arange(length, kMaxTokens, table_.options().dtype(at::kLong));
     for (at::Tensor& pool : pools_) pool.index_fill_(0, PageSlots(slot, rest), std::nan(""));
+    Store();
   }
 
   // The last rows of `length` positions of the sequence in `slot`: queries [rows, H, D].
@@ -137,9 +150,16 @@ class PagedAttentionTest : public DeviceTest {
     }
   }
 
+  void CheckDecodeBits(CacheType type);
+
   CacheHeads shape_;
-  at::Tensor table_, pools_[2];
+  at::Tensor table_, pools_[2], stored_[2];
 };
+
+std::string Name(const CacheHeads& shape) {
+  return absl::StrCat(shape.query_heads, " heads of ", shape.head_dim,
+                      shape.type == CacheType::kE4M3 ? " in 8 bits" : "");
+}
 
 const std::vector<int32_t> kLengths = {0, 1, 15, 16, 17, 31, 32, 33, 1000, 1024, 1025, 5000};
 
@@ -150,9 +170,11 @@ std::vector<int32_t> SlotsFrom(int count, int first) {
 }
 
 TEST_P(PagedAttentionTest, DecodeIsAsInFp64) {
-  for (const CacheHeads& shape : {CacheHeads{32, 8, 128}, CacheHeads{40, 8, 128},
-                                  CacheHeads{4, 4, 128}, CacheHeads{16, 8, 64}}) {
-    SCOPED_TRACE(testing::Message() << shape.query_heads << " heads of " << shape.head_dim);
+  for (const CacheHeads& shape :
+       {CacheHeads{32, 8, 128}, CacheHeads{40, 8, 128}, CacheHeads{4, 4, 128},
+        CacheHeads{16, 8, 64}, CacheHeads{32, 8, 128, CacheType::kE4M3},
+        CacheHeads{40, 8, 128, CacheType::kE4M3}, CacheHeads{16, 8, 64, CacheType::kE4M3}}) {
+    SCOPED_TRACE(testing::Message() << Name(shape));
     MakeCache(shape);
     const std::vector<int32_t> slots = SlotsFrom(kLengths.size(), 3);
     for (int i = 0; i < slots.size(); ++i) ForgetFrom(slots[i], kLengths[i]);
@@ -167,7 +189,12 @@ TEST_P(PagedAttentionTest, DecodeIsAsInFp64) {
 }
 
 TEST_P(PagedAttentionTest, DecodeAloneAndInABatchHasTheSameBits) {
-  MakeCache({32, 8, 128});
+  for (const CacheType type : {CacheType::kBFloat16, CacheType::kE4M3}) CheckDecodeBits(type);
+}
+
+void PagedAttentionTest::CheckDecodeBits(CacheType type) {
+  MakeCache({32, 8, 128, type});
+  SCOPED_TRACE(testing::Message() << Name(shape_));
   const int rows = 40;
   std::vector<int32_t> lengths(rows);
   for (int row = 0; row < rows; ++row) lengths[row] = kLengths[row % kLengths.size()] + row;
@@ -213,10 +240,10 @@ struct ChunkCase {
 
 class PagedChunkTest : public PagedAttentionTest {
  protected:
-  at::Tensor Run(const at::Tensor& queries, const std::vector<Chunk>& chunks,
-                 const ChunkDevice& on) const {
+  at::Tensor Run(const at::Tensor& queries, const std::vector<Chunk>& chunks, const ChunkDevice& on,
+                 bool batch_invariant = false) const {
     at::Tensor out = at::empty_like(queries).fill_(std::nan(""));
-    const ChunkPlan plan = PlanChunks(shape_, on, chunks, kSlots * kTablePages);
+    const ChunkPlan plan = PlanChunks(shape_, on, chunks, kSlots * kTablePages, batch_invariant);
     const at::Tensor words = Ints(plan.words);
     LaunchChunkAttention(shape_, Cache(), plan, words.const_data_ptr<int32_t>(), Rows(queries, out),
                          stream());
@@ -252,12 +279,40 @@ TEST_P(PagedChunkTest, ChunksAreAsInFp64) {
   const std::vector<ChunkCase> cases = {{1, 0},   {17, 0},    {5, 100},   {127, 0},  {128, 37},
                                         {200, 1}, {300, 999}, {1500, 16}, {2, 4000}, {129, 4800}};
   for (const CacheHeads& shape :
-       {CacheHeads{32, 8, 128}, CacheHeads{10, 2, 128}, CacheHeads{8, 4, 64}}) {
-    SCOPED_TRACE(testing::Message() << shape.query_heads << " heads of " << shape.head_dim);
+       {CacheHeads{32, 8, 128}, CacheHeads{10, 2, 128}, CacheHeads{8, 4, 64},
+        CacheHeads{32, 8, 128, CacheType::kE4M3}, CacheHeads{8, 4, 64, CacheType::kE4M3}}) {
+    SCOPED_TRACE(testing::Message() << Name(shape));
     MakeCache(shape);
     const ChunkDevice own = CurrentChunkDevice();
     Check(cases, own);
     if (own.hopper) Check(cases, {false, own.multiprocessors});
+  }
+}
+
+// A prompt of 1,500 tokens in one chunk and in several, each beside another sequence's.
+TEST_P(PagedChunkTest, BatchInvariantChunksHaveTheSameBitsHoweverAPromptIsCut) {
+  const int32_t length = 1500, begin = 3 * kTablePages, other = 9 * kTablePages;
+  for (const CacheHeads& shape :
+       {CacheHeads{32, 8, 128}, CacheHeads{10, 2, 128}, CacheHeads{8, 4, 64},
+        CacheHeads{32, 8, 128, CacheType::kE4M3}, CacheHeads{8, 4, 64, CacheType::kE4M3}}) {
+    SCOPED_TRACE(testing::Message() << Name(shape));
+    MakeCache(shape);
+    const at::Tensor queries = Queries(length, 4), others = Queries(40, 5);
+    const at::Tensor whole = Run(queries, {{0, length, length, begin}}, CurrentChunkDevice(), true);
+    EXPECT_LT(Error(whole, Reference(queries, 3, length)), kTolerance);
+    for (const std::vector<int32_t>& cuts : std::vector<std::vector<int32_t>>{
+             {1}, {16, 32, 48}, {1499}, {64, 128, 640, 1000}, {7, 13, 200, 333, 1024}}) {
+      for (size_t i = 0; i <= cuts.size(); ++i) {
+        const int32_t first = i == 0 ? 0 : cuts[i - 1], end = i < cuts.size() ? cuts[i] : length;
+        const at::Tensor own = queries.slice(0, first, end);
+        // What lies behind it is not there yet, or is another sequence's.
+        const at::Tensor out =
+            Run(at::cat({others, own}), {{0, 40, 1200, other}, {40, end - first, end, begin}},
+                CurrentChunkDevice(), true);
+        EXPECT_TRUE(at::equal(out.slice(0, 40), whole.slice(0, first, end)))
+            << "[" << first << ", " << end << ")";
+      }
+    }
   }
 }
 

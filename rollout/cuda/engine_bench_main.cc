@@ -42,6 +42,8 @@ ABSL_FLAG(std::string, skinny, "off",
           "How products of at most 16 rows are made: off (cuBLASLt), products, fused, overlapped.");
 ABSL_FLAG(bool, batch_invariant, false,
           "Whether samples' bits must not depend on what else is in the batch.");
+ABSL_FLAG(bool, fp8_cache, false, "Whether keys and values are 8-bit numbers.");
+ABSL_FLAG(bool, fp8_weights, false, "Whether products are of 8-bit copies of the weights.");
 ABSL_FLAG(bool, profile, true, "Whether to profile steps that only decode.");
 
 namespace tritonrl {
@@ -113,11 +115,15 @@ struct Bound {
   }
 };
 
-Bound BoundOf(const ModelConfig& config) {
+Bound BoundOf(const ModelConfig& config, const CudaRunner::Options& options) {
   const int64_t embedding = config.vocab_size * config.hidden_size;
   const int64_t read = config.NumParameters() - (config.tie_word_embeddings ? 0 : embedding);
-  return {.weight_bytes = 2.0 * static_cast<double>(read),
-          .token_bytes = static_cast<double>(GpuCache::PageBytes(config)) / kPageTokens};
+  const int64_t in_layers = config.NumParameters() - config.hidden_size -
+                            embedding * (config.tie_word_embeddings ? 1 : 2);
+  const int64_t bytes = 2 * read - (options.fp8_weights ? in_layers : 0);
+  const CacheType type = options.fp8_cache ? CacheType::kE4M3 : CacheType::kBFloat16;
+  return {.weight_bytes = static_cast<double>(bytes),
+          .token_bytes = static_cast<double>(GpuCache::PageBytes(config, type)) / kPageTokens};
 }
 
 // A step in which `rows` sequences of `context` tokens decode one more. Their pages lie in the
@@ -238,6 +244,8 @@ absl::Status Run() {
   options.max_running = 1;
   options.max_step_tokens = absl::GetFlag(FLAGS_max_step_tokens);
   options.batch_invariant = absl::GetFlag(FLAGS_batch_invariant);
+  options.fp8_cache = absl::GetFlag(FLAGS_fp8_cache);
+  options.fp8_weights = absl::GetFlag(FLAGS_fp8_weights);
   ASSIGN_OR_RETURN(options.skinny, ParseSkinny(absl::GetFlag(FLAGS_skinny)));
   for (const Case& c : cases) {
     options.max_running = std::max(options.max_running, c.requests);
@@ -247,7 +255,7 @@ absl::Status Run() {
   ASSIGN_OR_RETURN(std::unique_ptr<CudaRunner> runner, CudaRunner::Create(weights, options));
   std::fprintf(stderr, "%d pages of %d tokens, made in %.2f s\n", runner->num_pages(),
                runner->page_size(), absl::ToDoubleSeconds(absl::Now() - start));
-  const Bound bound = BoundOf(config);
+  const Bound bound = BoundOf(config, options);
   CudaRunner* const kept = runner.get();
   BatchedEngine engine(std::move(runner), {});
   for (const Case& c : cases) {

@@ -48,6 +48,9 @@ ABSL_FLAG(int, max_guesses, 0,
 ABSL_FLAG(bool, batch_invariant, false,
           "An answer's tokens depend on its own request and seed alone, not on what else is being "
           "answered, to the bit. Slower.");
+ABSL_FLAG(bool, fp8_cache, false, "8-bit keys and values: twice the tokens in the same memory.");
+ABSL_FLAG(bool, fp8_weights, false,
+          "Products on 8-bit copies of the weights, which take half the weights' memory more.");
 ABSL_FLAG(int, threads, 0, "Threads on the CPU; 0: all.");
 ABSL_FLAG(std::string, host, "127.0.0.1", "Address to listen on; other than loopback needs a key.");
 ABSL_FLAG(int, port, 8000, "0: any free one, which is printed.");
@@ -182,6 +185,8 @@ absl::Status Run() {
   engine_options.max_step_tokens = absl::GetFlag(FLAGS_max_step_tokens);
   engine_options.cpu_threads = absl::GetFlag(FLAGS_threads);
   engine_options.batch_invariant = absl::GetFlag(FLAGS_batch_invariant);
+  engine_options.fp8_cache = absl::GetFlag(FLAGS_fp8_cache);
+  engine_options.fp8_weights = absl::GetFlag(FLAGS_fp8_weights);
   ASSIGN_OR_RETURN(const std::unique_ptr<Engine> engine,
                    MakeBatchedEngine(model.weights, engine_options,
                                      {.max_guesses = absl::GetFlag(FLAGS_max_guesses),

@@ -71,6 +71,8 @@ EngineSetup EngineSetupOf(const SamplingConfig& sampling, int threads) {
   setup.max_step_tokens = sampling.max_step_tokens();
   setup.max_guesses = sampling.max_guesses();
   setup.batch_invariant = sampling.batch_invariant();
+  setup.fp8_cache = sampling.fp8_cache();
+  setup.fp8_weights = sampling.fp8_weights();
   setup.threads = threads;
   return setup;
 }
@@ -241,6 +243,8 @@ absl::StatusOr<std::unique_ptr<Engine>> StartEngine(const Policy& policy,
   options.max_length = length;
   options.cpu_threads = setup.threads;
   options.batch_invariant = setup.batch_invariant;
+  options.fp8_cache = setup.fp8_cache;
+  options.fp8_weights = setup.fp8_weights;
   return MakeBatchedEngine(policy.weights, options, {.max_guesses = setup.max_guesses});
 }
 

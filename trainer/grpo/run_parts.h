@@ -70,6 +70,7 @@ struct EngineSetup {
   int max_step_tokens = 0;  // likewise
   int max_guesses = 0;      // SamplingConfig's
   bool batch_invariant = false;
+  bool fp8_cache = false, fp8_weights = false;
   int threads = 0;  // on the CPU; 0: all
 };
 // Shares the policy's weights. Error: prompt and response do not fit the model's positions.
