@@ -19,6 +19,7 @@ void BenchSampling();
 void BenchProducts();
 void BenchSkinnyProducts();
 void BenchMappedMemory();
+void BenchExactAndFp8Products();
 
 }  // namespace tritonrl
 

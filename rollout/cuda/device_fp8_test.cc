@@ -196,7 +196,8 @@ class Fp8EngineTest : public DeviceTest {
       auto sample = engine->Next(absl::Now() + absl::Minutes(2));
       EXPECT_TRUE(sample.ok()) << sample.status();
       if (!sample.ok()) return samples;
-      samples[sample->request_id] = *std::move(sample);
+      const uint64_t id = sample->request_id;
+      samples[id] = *std::move(sample);
     }
     return samples;
   }

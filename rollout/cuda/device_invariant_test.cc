@@ -183,7 +183,8 @@ class InvariantEngineTest : public DeviceTest {
         EXPECT_TRUE(sample.ok()) << sample.status();
         if (!sample.ok()) return samples;
         if (sample->request_id >= 1000) continue;
-        samples[{sample->request_id, sample->index}] = *std::move(sample);
+        const std::pair name(sample->request_id, sample->index);
+        samples[name] = *std::move(sample);
       }
     }
     stats_ = engine.Stats();
