@@ -61,7 +61,7 @@ class CudaGemm {
                    const at::Tensor& b_scale, bool fast, const at::Tensor* add, at::Tensor out);
   // The same with a factor for each row of a and each column of b, so that a row of the result
   // depends on no other one; sums are taken out of the tensor cores every so often. For compute
-  // capability 9.0 or later; rows of a: a multiple of 16, too.
+  // capability 9.0 alone; rows of a: a multiple of 16, too.
   void MultiplyFp8Rows(const at::Tensor& a, const at::Tensor& b, const Fp8RowScales& scales,
                        const at::Tensor* add, at::Tensor out);
 

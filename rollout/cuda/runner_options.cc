@@ -22,7 +22,7 @@ bool HasRowScaledProducts() {
   int device = 0, major = 0;
   return cudaGetDevice(&device) == cudaSuccess &&
          cudaDeviceGetAttribute(&major, cudaDevAttrComputeCapabilityMajor, device) == cudaSuccess &&
-         major >= 9;
+         major == 9;
 }
 
 }  // namespace
@@ -70,8 +70,8 @@ absl::Status CheckOptions(const ModelConfig& config, const CudaRunner::Options& 
   }
   if (options.fp8_weights && !HasRowScaledProducts()) {
     return absl::FailedPreconditionError(
-        "fp8_weights needs a GPU of compute capability 9.0 or later (H100, H200), whose products "
-        "take a factor for each row; leave it off");
+        "fp8_weights needs a GPU of compute capability 9.0 (H100, H200), for which alone cuBLASLt "
+        "has products with a factor for each row; leave it off");
   }
   if (skinny && !TakesSkinnyProducts()) {
     return absl::InvalidArgumentError(

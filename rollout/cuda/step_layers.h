@@ -54,7 +54,7 @@ class StepLayers {
     // Plans are (StepTables::Limits), and Fix is called before the first step.
     bool batch_invariant = false;
     CacheType cache = CacheType::kBFloat16;
-    // For weights of which Fp8Weights::Takes is true, on a GPU of compute capability 9.0 or later.
+    // For weights of which Fp8Weights::Takes is true, on a GPU of compute capability 9.0.
     bool fp8_weights = false;
   };
 
