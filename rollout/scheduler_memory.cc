@@ -9,15 +9,16 @@ namespace tritonrl {
 
 int64_t Scheduler::SoonTaken(const Group& group, const Sample& sample) const {
   int64_t held = static_cast<int64_t>(sample.table.pages.size());
-  if (held > 0) {
-    if (WritesToSharedPage(sample.table)) --held;  // which it will copy
-  } else {
+  if (held == 0) {
     // Taken over from the prompt; the last sample to do so needs no copy of the partly filled page.
     held = group.without_pages == 1 ? Pages(group.prompt_length)
                                     : group.prompt_length / options_.page_size;
   }
   const int64_t at_its_end = Pages(group.prompt_length + group.max_tokens - 1) - held;
-  if (options_.reserve_whole_samples) return std::max<int64_t>(0, at_its_end);
+  if (options_.reserve_whole_samples) {
+    const bool copies = !sample.table.pages.empty() && WritesToSharedPage(sample.table);
+    return std::max<int64_t>(0, at_its_end + (copies ? 1 : 0));
+  }
   // One page more than it needs now: samples that are let in must not push each other out at once.
   const int64_t soon = Pages(group.prompt_length + sample.drawn) + 1 - held;
   return std::max<int64_t>(0, std::min(at_its_end, soon));
