@@ -37,8 +37,8 @@ class Scheduler {
     bool keep_prefixes = false;
     // For runners that are batch-invariant: what a sample has decoded is never computed again as a
     // chunk, nor read by others. A sample runs only once the pages that it can grow to are left for
-    // it, so that none gives way to another (Forget still makes all of them wait), and only
-    // prompts are kept for others.
+    // it, so that none gives way to another, and only prompts are kept for others. Forget must not
+    // be called under samples.
     bool reserve_whole_samples = false;
   };
 

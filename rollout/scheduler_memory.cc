@@ -15,10 +15,7 @@ int64_t Scheduler::SoonTaken(const Group& group, const Sample& sample) const {
                                     : group.prompt_length / options_.page_size;
   }
   const int64_t at_its_end = Pages(group.prompt_length + group.max_tokens - 1) - held;
-  if (options_.reserve_whole_samples) {
-    const bool copies = !sample.table.pages.empty() && WritesToSharedPage(sample.table);
-    return std::max<int64_t>(0, at_its_end + (copies ? 1 : 0));
-  }
+  if (options_.reserve_whole_samples) return std::max<int64_t>(0, at_its_end);
   // One page more than it needs now: samples that are let in must not push each other out at once.
   const int64_t soon = Pages(group.prompt_length + sample.drawn) + 1 - held;
   return std::max<int64_t>(0, std::min(at_its_end, soon));
