@@ -45,7 +45,7 @@ struct Transformer::Impl {
   }
 
   DecodeModel ForDecoding(const ModelConfig& config) const {
-    return {context, config, rotary, layers, embedding, final_norm, head};
+    return {context, config, rotary, layers, embedding, final_norm, head, options.ranks};
   }
 
   HeadSettings Head(double temperature) const { return {temperature, options.head_chunk_rows}; }
@@ -223,8 +223,9 @@ at::Tensor Transformer::Logits(const PackedBatch& batch) const {
 at::Tensor Transformer::Step(absl::Span<const TokenSlice> slices, PagedCache* cache) const {
   const DecodeRows rows(slices, config_, *cache);
   const DecodeModel model = impl_->ForDecoding(config_);
-  return impl_->context.UseKernels(impl_->embedding) ? DecodeByKernels(model, rows, cache)
-                                                     : DecodeByAten(model, rows, cache);
+  // The kernels take chunks of rows through all layers side by side, which no sum could follow.
+  const bool kernels = model.ranks == nullptr && impl_->context.UseKernels(impl_->embedding);
+  return kernels ? DecodeByKernels(model, rows, cache) : DecodeByAten(model, rows, cache);
 }
 
 void Transformer::ParallelFor(int64_t n, absl::FunctionRef<void(int64_t)> body) const {

@@ -78,19 +78,19 @@ TEST(WeightShard, OnlyTheRanksPartIsReadFromFiles) {
   const std::string dir = MakeTempDirectory("weight_shard").value();
   ModelConfig config = FourHeads(true);
   // More elements than are read at once in one matrix of each kind.
-  config.hidden_size = 4100;
+  config.hidden_size = 2050;
   config.intermediate_size = 8400;
   config.num_layers = 1;
   const auto whole = std::make_shared<Weights>(config, at::kCPU, at::kBFloat16);
-  whole->flat().copy_(RandomTensor({4099}, 1)
-                          .repeat(whole->flat().numel() / 4099 + 1)
-                          .narrow(0, 0, whole->flat().numel()));
+  const int64_t size = whole->flat().numel();
+  const at::Tensor numbers = RandomTensor({4099}, 1).to(at::kBFloat16);
+  whole->flat().copy_(numbers.repeat(size / 4099 + 1).narrow(0, 0, size));
   ASSERT_TRUE(whole->Save(dir, at::kBFloat16).ok());
   for (const at::ScalarType dtype : {at::kBFloat16, at::kFloat}) {
-    for (const int rank : {0, 3}) {
-      const auto part = Weights::LoadShard(dir, at::kCPU, dtype, {rank, 4});
+    for (const int rank : {0, 1}) {
+      const auto part = Weights::LoadShard(dir, at::kCPU, dtype, {rank, 2});
       ASSERT_TRUE(part.ok()) << part.status();
-      const auto expected = TakeShard(*whole, {rank, 4});
+      const auto expected = TakeShard(*whole, {rank, 2});
       ASSERT_TRUE(expected.ok()) << expected.status();
       for (const ParameterInfo& info : (*part)->layout().parameters) {
         EXPECT_TRUE(at::equal((*part)->Get(info.name), (*expected)->Get(info.name).to(dtype)))

@@ -13,7 +13,11 @@
 #include "absl/strings/str_cat.h"
 #include "base/status.h"
 #include "parallel/gpu_collectives.h"
+#include "parallel/gpu_communicator.h"
+#include "parallel/gpu_rank_sum.h"
 #include "parallel/mpi_buckets.h"
+#include "parallel/mpi_rank_mail.h"
+#include "parallel/mpi_rank_sum.h"
 #include "parallel/mpi_wait.h"
 
 namespace tritonrl {
@@ -26,12 +30,25 @@ bool DataParallel::LaunchedByMpi() {
   return false;
 }
 
+int DataParallel::LaunchedRank() {
+  for (const char* name : {"OMPI_COMM_WORLD_RANK", "PMIX_RANK", "PMI_RANK"}) {
+    const char* text = std::getenv(name);
+    int rank = 0;
+    if (text != nullptr && absl::SimpleAtoi(text, &rank)) return rank;
+  }
+  return 0;
+}
+
 struct DataParallel::Communicator {
   MPI_Comm comm = MPI_COMM_WORLD;
   bool own_mpi = false;  // MPI was initialised here and is finalised in the destructor
 };
 
 DataParallel::DataParallel(absl::Duration timeout) : timeout_(timeout) {}
+
+std::unique_ptr<DataParallel> DataParallel::Alone() {
+  return std::unique_ptr<DataParallel>(new DataParallel(absl::ZeroDuration()));
+}
 
 absl::StatusOr<std::unique_ptr<DataParallel>> DataParallel::Join(absl::Duration timeout) {
   std::unique_ptr<DataParallel> ranks(new DataParallel(timeout));
@@ -40,9 +57,9 @@ absl::StatusOr<std::unique_ptr<DataParallel>> DataParallel::Join(absl::Duration 
   MPI_Initialized(&initialized);
   if (!initialized) {
     int provided = 0;
-    const int code = MPI_Init_thread(nullptr, nullptr, MPI_THREAD_FUNNELED, &provided);
+    const int code = MPI_Init_thread(nullptr, nullptr, MPI_THREAD_SERIALIZED, &provided);
     if (code != MPI_SUCCESS) return MpiError(code, "joining the MPI job");
-    if (provided < MPI_THREAD_FUNNELED) {
+    if (provided < MPI_THREAD_SERIALIZED) {
       return absl::FailedPreconditionError("this MPI library does not support threads");
     }
   }
@@ -125,8 +142,7 @@ absl::Status DataParallel::Max(std::span<double> values) {
       "a maximum of statistics", rank_, timeout_));
 }
 
-absl::Status DataParallel::JoinGpus(at::Device device) {
-  if (size_ == 1 || !device.is_cuda()) return absl::OkStatus();
+absl::StatusOr<std::unique_ptr<GpuCommunicator>> DataParallel::JoinNccl(at::Device device) {
   // A GPU's name on all machines.
   char host[256] = "", bus[64] = "";
   gethostname(host, sizeof(host) - 1);
@@ -142,10 +158,28 @@ absl::Status DataParallel::JoinGpus(at::Device device) {
                                                         "); start one rank for each GPU"));
     }
   }
-  ASSIGN_OR_RETURN(gpus_, GpuCollectives::Join(
-                              {.rank = rank_, .size = size_, .device = device, .timeout = timeout_},
-                              [this](std::string* text) { return Broadcast(text); }));
+  return GpuCommunicator::Join(
+      {.rank = rank_, .size = size_, .device = device, .timeout = timeout_},
+      [this](std::string* text) { return Broadcast(text); });
+}
+
+absl::Status DataParallel::JoinGpus(at::Device device) {
+  if (size_ == 1 || !device.is_cuda()) return absl::OkStatus();
+  ASSIGN_OR_RETURN(std::unique_ptr<GpuCommunicator> group, JoinNccl(device));
+  gpus_ = std::make_unique<GpuCollectives>(std::move(group));
   return absl::OkStatus();
+}
+
+absl::StatusOr<std::unique_ptr<RankSum>> DataParallel::MakeRankSum(at::Device device) {
+  if (!device.is_cuda()) {
+    return std::make_unique<MpiRankSum>(comm_->comm, rank_, size_, timeout_);
+  }
+  ASSIGN_OR_RETURN(std::unique_ptr<GpuCommunicator> group, JoinNccl(device));
+  return std::make_unique<GpuRankSum>(std::move(group));
+}
+
+std::unique_ptr<RankMail> DataParallel::MakeMail() {
+  return std::make_unique<MpiRankMail>(comm_->comm, rank_, size_);
 }
 
 BucketExchange* DataParallel::Exchange(const at::Tensor& full) const {

@@ -23,13 +23,15 @@ absl::StatusOr<std::unique_ptr<ModelRunner>> MakeModelRunner(std::shared_ptr<Wei
     return CudaRunner::Create(std::move(weights), {.max_running = max_running,
                                                    .cache_bytes = options.cache_bytes,
                                                    .max_step_tokens = options.max_step_tokens,
-                                                   .max_length = options.max_length});
+                                                   .max_length = options.max_length,
+                                                   .ranks = options.ranks});
   }
   return TransformerRunner::Create(std::move(weights), {.max_running = max_running,
                                                         .cache_bytes = options.cache_bytes,
                                                         .max_step_tokens = options.max_step_tokens,
                                                         .max_length = options.max_length,
-                                                        .cpu_threads = options.cpu_threads});
+                                                        .cpu_threads = options.cpu_threads,
+                                                        .ranks = options.ranks});
 }
 
 absl::StatusOr<std::unique_ptr<Engine>> MakeBatchedEngine(std::shared_ptr<Weights> weights,

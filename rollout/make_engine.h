@@ -7,6 +7,7 @@
 
 #include "absl/status/statusor.h"
 #include "model/weights.h"
+#include "parallel/rank_sum.h"
 #include "rollout/batched_engine.h"
 #include "rollout/engine.h"
 #include "rollout/model_runner.h"
@@ -24,6 +25,8 @@ struct EngineOptions {
   int64_t max_length = 0;
   // Threads on the CPU; 0: all hardware threads. Results do not depend on it.
   int cpu_threads = 0;
+  // Tensor parallelism: see the runners' options; tensor_parallel.h sets it.
+  RankSum* ranks = nullptr;
 };
 
 // What runs an engine's steps. Shares `weights` and copies nothing. bf16 weights on a GPU run

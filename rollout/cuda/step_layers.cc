@@ -46,8 +46,9 @@ int64_t StepLayers::Bytes(const ModelConfig& config, int64_t max_rows, int64_t m
 }
 
 StepLayers::StepLayers(std::shared_ptr<Weights> weights, int64_t max_rows, int64_t max_logits,
-                       int64_t max_context, SkinnySteps skinny)
+                       int64_t max_context, SkinnySteps skinny, RankSum* ranks)
     : skinny_(skinny),
+      ranks_(ranks),
       weights_(std::move(weights)),
       config_(weights_->config()),
       shape_(ShapeOf(config_)),
@@ -91,9 +92,9 @@ void StepLayers::Tune(int64_t rows) {
   const auto first = [rows](const at::Tensor& x) { return x.narrow(0, 0, rows); };
   const at::Tensor x = first(x_), middle = first(middle_);
   gemm_.Tune(first(normed_), qkv, nullptr, first(qkv_));
-  gemm_.Tune(first(attention_), o, &x, middle);
+  gemm_.Tune(first(attention_), o, ranks_ == nullptr ? &x : nullptr, middle);
   gemm_.Tune(first(normed_), gate_up, nullptr, first(gate_up_));
-  gemm_.Tune(first(inner_), down, &middle, x);
+  gemm_.Tune(first(inner_), down, ranks_ == nullptr ? &middle : nullptr, x);
   if (rows <= logits_.size(0)) gemm_.Tune(first(normed_), {head_.t()}, nullptr, first(logits_));
 }
 
@@ -125,6 +126,15 @@ void StepLayers::Multiply(const at::Tensor& x, const at::Tensor& weight, const a
   SkinnyProduct product = SkinnyOf(x, weight, out);
   if (add != nullptr) product.add = add->const_data_ptr();
   LaunchSkinnyProduct(product);
+}
+
+void StepLayers::MultiplyShare(const at::Tensor& x, const at::Tensor& weight, const at::Tensor& add,
+                               const at::Tensor& out) {
+  if (ranks_ == nullptr) return Multiply(x, weight, &add, out);
+  Multiply(x, weight, nullptr, out);
+  const absl::Status summed = ranks_->Sum(out);
+  TORCH_CHECK(summed.ok(), summed.message());
+  out.add_(add);
 }
 
 void StepLayers::NormMultiply(const at::Tensor& x, const at::Tensor& norm, const at::Tensor& weight,
@@ -223,9 +233,9 @@ void StepLayers::Layer(const StepOnGpu& step, int64_t layer, GpuCache* cache) {
   const DecoderLayerParameters& w = layers_[layer];
   NormMultiply(x, w.input_norm, w.qkv, /*swiglu=*/false, first(qkv_));
   Attend(step, layer, cache);
-  Multiply(first(attention_), w.o, &x, middle);
+  MultiplyShare(first(attention_), w.o, x, middle);
   NormMultiply(middle, w.post_norm, w.gate_up, /*swiglu=*/true, inner);
-  Multiply(inner, w.down, &middle, x);
+  MultiplyShare(inner, w.down, middle, x);
 }
 
 void StepLayers::Run(const StepOnGpu& step, GpuCache* cache) {

@@ -15,6 +15,7 @@
 #include "model/decoder_layer.h"
 #include "model/rotary.h"
 #include "model/weights.h"
+#include "parallel/rank_sum.h"
 #include "rollout/cuda/chunk_plan.h"
 #include "rollout/cuda/decode_plan.h"
 #include "rollout/cuda/gpu_cache.h"
@@ -46,9 +47,10 @@ class StepLayers {
  public:
   // Room for steps of at most `max_rows` rows and `max_logits` of which logits are wanted.
   // `max_context`: tokens of the longest sequence. `skinny` other than kOff is for GPUs of which
-  // TakesSkinnyProducts is true. Throws c10::Error without the memory.
+  // TakesSkinnyProducts is true. `ranks`: over which the weights are spread, or null. Throws
+  // c10::Error without the memory.
   StepLayers(std::shared_ptr<Weights> weights, int64_t max_rows, int64_t max_logits,
-             int64_t max_context, SkinnySteps skinny = SkinnySteps::kOff);
+             int64_t max_context, SkinnySteps skinny = SkinnySteps::kOff, RankSum* ranks = nullptr);
 
   int64_t vocab() const { return weights_->config().vocab_size; }
   // Bytes that an object takes beside the weights.
@@ -74,12 +76,16 @@ class StepLayers {
   // out = x weight^T (+ add), x as it is.
   void Multiply(const at::Tensor& x, const at::Tensor& weight, const at::Tensor* add,
                 const at::Tensor& out);
+  // out = x weight^T + add, of which ranks that hold parts of x have a share each.
+  void MultiplyShare(const at::Tensor& x, const at::Tensor& weight, const at::Tensor& add,
+                     const at::Tensor& out);
   // out = norm(x) weight^T; swiglu: of which `out` gets silu(gate) * up.
   void NormMultiply(const at::Tensor& x, const at::Tensor& norm, const at::Tensor& weight,
                     bool swiglu, const at::Tensor& out);
   void Head(const StepOnGpu& step);
 
   const SkinnySteps skinny_;
+  RankSum* const ranks_;
   const std::shared_ptr<Weights> weights_;
   const ModelConfig& config_;
   const CacheHeads shape_;

@@ -1,0 +1,54 @@
+// Engines whose model is spread over the ranks of an MPI job, one GPU each (tensor parallelism),
+// for models that do not fit one. See model/weight_shard.h and leading_runner.h.
+#ifndef TRITONRL_ROLLOUT_TENSOR_PARALLEL_H_
+#define TRITONRL_ROLLOUT_TENSOR_PARALLEL_H_
+
+#include <memory>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/time/time.h"
+#include "model/weight_shard.h"
+#include "model/weights.h"
+#include "parallel/data_parallel.h"
+#include "rollout/batched_engine.h"
+#include "rollout/engine.h"
+#include "rollout/make_engine.h"
+
+namespace tritonrl {
+
+// Deadline of what one rank does for another in a step.
+inline constexpr absl::Duration kRankTimeout = absl::Minutes(2);
+
+// The ranks that a program with --tensor_parallel=`wanted` was started as. With 1 that is this
+// process, and MPI is never touched. InvalidArgument: `wanted` is below 1, there is no launcher, or
+// it started another number of ranks; every rank gets this error.
+absl::StatusOr<std::unique_ptr<DataParallel>> JoinTensorParallel(
+    int wanted, absl::Duration timeout = kRankTimeout);
+
+// The part of the model that this rank holds.
+WeightShard ShardOf(const DataParallel& ranks);
+
+// The same on every rank, which all pass what became of their own preparations: OK if all are
+// ready, else the error of the lowest rank that has one. Waits half an hour for ranks that still
+// read their weights.
+absl::Status AgreeToStart(const absl::Status& status, DataParallel* ranks);
+
+// On rank 0 an engine on all ranks, which pass their part of the weights and the same options.
+// Afterwards `ranks` belongs to the engine as long as it lives. Each other rank runs the engine's
+// steps meanwhile, and gets null when it has ended; if it loses rank 0, it ends the job with a
+// message. With one rank: MakeBatchedEngine. Errors, on all ranks: those of MakeModelRunner and
+// JoinGpus; InvalidArgument for options that differ.
+absl::StatusOr<std::unique_ptr<Engine>> MakeTensorParallelEngine(
+    std::shared_ptr<Weights> weights, EngineOptions engine_options,
+    const BatchedEngine::Options& options, DataParallel* ranks,
+    absl::Duration timeout = kRankTimeout);
+
+// The end of a program of several ranks by an error, which the first rank prints as
+// "PROGRAM: message". Returns `code`; with code 1 the first rank ends the whole job instead, as
+// others may wait for it. `ranks` may be null.
+int EndWithError(const absl::Status& status, const char* program, int code, DataParallel* ranks);
+
+}  // namespace tritonrl
+
+#endif  // TRITONRL_ROLLOUT_TENSOR_PARALLEL_H_
