@@ -12,6 +12,7 @@
 #include "base/python_env.h"
 #include "base/status.h"
 #include "rollout/make_engine.h"
+#include "rollout/tensor_parallel.h"
 #include "trainer/config.h"
 #include "trainer/grpo/task_preflight.h"
 #include "trainer/main_support.h"
@@ -224,8 +225,8 @@ std::vector<int32_t> StopTokens(const Policy& policy) {
                               policy.config.eos_token_ids.end());
 }
 
-absl::StatusOr<std::unique_ptr<Engine>> StartEngine(const Policy& policy,
-                                                    const EngineSetup& setup) {
+absl::StatusOr<std::unique_ptr<Engine>> StartEngine(const Policy& policy, const EngineSetup& setup,
+                                                    DataParallel* spread) {
   const int64_t length = setup.max_prompt_tokens + setup.max_response_tokens;
   if (length > policy.config.max_positions) {
     return absl::InvalidArgumentError(
@@ -239,7 +240,9 @@ absl::StatusOr<std::unique_ptr<Engine>> StartEngine(const Policy& policy,
   options.max_step_tokens = setup.max_step_tokens;
   options.max_length = length;
   options.cpu_threads = setup.threads;
-  return MakeBatchedEngine(policy.weights, options, {.max_guesses = setup.max_guesses});
+  const BatchedEngine::Options batching = {.max_guesses = setup.max_guesses};
+  return spread == nullptr ? MakeBatchedEngine(policy.weights, options, batching)
+                           : MakeTensorParallelEngine(policy.weights, options, batching, spread);
 }
 
 SamplingSettings RunParts::TrainingSampling() const {
