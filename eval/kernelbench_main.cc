@@ -2,6 +2,7 @@
 //   bazel run //eval:kernelbench -- --model=runs/grpo_hrd_mini/model --tasks=tasks/mini/heldout
 //       --prompt_style=mini --k=10 --set device_model=l40s_mini
 #include <cstdio>
+#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
@@ -84,10 +85,11 @@ int Main(int argc, char** argv) {
   if (!overrides.ok()) return EndWithError(overrides.status(), "error", kExitBadUsage, nullptr);
   const absl::StatusOr<BenchmarkOptions> options = OptionsFromFlags(*overrides);
   if (!options.ok()) return EndWithError(options.status(), "error", kExitBadUsage, nullptr);
-  const auto ranks = JoinTensorParallel(absl::GetFlag(FLAGS_tensor_parallel));
-  if (!ranks.ok()) return EndWithError(ranks.status(), "error", kExitBadUsage, nullptr);
-  const auto outcome = RunBenchmark(*options, stop, ranks->get());
-  if (!outcome.ok()) return EndWithError(outcome.status(), "error", kExitFailed, ranks->get());
+  std::unique_ptr<DataParallel> ranks;
+  const absl::Status joined = JoinTensorParallel(absl::GetFlag(FLAGS_tensor_parallel), &ranks);
+  if (!joined.ok()) return EndWithError(joined, "error", kExitBadUsage, ranks.get());
+  const auto outcome = RunBenchmark(*options, stop, ranks.get());
+  if (!outcome.ok()) return EndWithError(outcome.status(), "error", kExitFailed, ranks.get());
   if (!outcome->has_value()) return kExitDone;
   const std::optional<BenchmarkResult>& result = *outcome;
   for (const std::string& problem : result->problems) {

@@ -1,6 +1,7 @@
 // Samples responses to a prompt from a Hugging Face folder and prints each as it ends.
 
 #include <iostream>
+#include <memory>
 #include <string>
 
 #include "absl/flags/flag.h"
@@ -147,9 +148,10 @@ int main(int argc, char** argv) {
       "Samples responses to a prompt.\n"
       "  bazel run //rollout:generate -- --model=FOLDER --prompt=TEXT [--n=4]");
   absl::ParseCommandLine(argc, argv);
-  const auto ranks = tritonrl::JoinTensorParallel(absl::GetFlag(FLAGS_tensor_parallel));
-  const absl::Status status = ranks.ok() ? tritonrl::Run(ranks->get()) : ranks.status();
+  std::unique_ptr<tritonrl::DataParallel> ranks;
+  absl::Status status = tritonrl::JoinTensorParallel(absl::GetFlag(FLAGS_tensor_parallel), &ranks);
+  if (status.ok()) status = tritonrl::Run(ranks.get());
   if (status.ok()) return 0;
   const int code = status.code() == absl::StatusCode::kInvalidArgument ? 2 : 1;
-  return tritonrl::EndWithError(status, "generate", code, ranks.ok() ? ranks->get() : nullptr);
+  return tritonrl::EndWithError(status, "generate", code, ranks.get());
 }

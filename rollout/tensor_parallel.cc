@@ -45,27 +45,27 @@ absl::StatusOr<int> CompareSizes(const ModelRunner& own, DataParallel* ranks) {
 
 }  // namespace
 
-absl::StatusOr<std::unique_ptr<DataParallel>> JoinTensorParallel(int wanted,
-                                                                 absl::Duration timeout) {
-  const std::string command =
-      absl::StrCat("start it as mpirun -n ", wanted, " PROGRAM --tensor_parallel=", wanted);
+absl::Status JoinTensorParallel(int wanted, std::unique_ptr<DataParallel>* ranks,
+                                absl::Duration timeout) {
   if (wanted < 1) {
     return absl::InvalidArgumentError(
         absl::StrCat("--tensor_parallel is ", wanted, ", must be at least 1"));
   }
-  if (wanted == 1) return DataParallel::Alone();
+  if (wanted == 1) {
+    *ranks = DataParallel::Alone();
+    return absl::OkStatus();
+  }
+  const std::string wants = absl::StrCat("--tensor_parallel=", wanted, " takes ", wanted, " ranks");
+  const std::string command =
+      absl::StrCat("start it as mpirun -n ", wanted, " PROGRAM --tensor_parallel=", wanted);
   if (!DataParallel::LaunchedByMpi()) {
-    return absl::InvalidArgumentError(absl::StrCat("--tensor_parallel=", wanted, " takes ", wanted,
-                                                   " ranks, and no launcher started this one; ",
-                                                   command));
+    return absl::InvalidArgumentError(
+        absl::StrCat(wants, ", and no launcher started this one; ", command));
   }
-  ASSIGN_OR_RETURN(std::unique_ptr<DataParallel> ranks, DataParallel::Join(timeout));
-  if (ranks->size() != wanted) {
-    return absl::InvalidArgumentError(absl::StrCat("--tensor_parallel=", wanted, " takes ", wanted,
-                                                   " ranks, and ", ranks->size(), " were started; ",
-                                                   command));
-  }
-  return ranks;
+  ASSIGN_OR_RETURN(*ranks, DataParallel::Join(timeout));
+  if ((*ranks)->size() == wanted) return absl::OkStatus();
+  return absl::InvalidArgumentError(
+      absl::StrCat(wants, ", and ", (*ranks)->size(), " were started; ", command));
 }
 
 WeightShard ShardOf(const DataParallel& ranks) { return {ranks.rank(), ranks.size()}; }

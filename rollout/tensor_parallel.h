@@ -20,11 +20,12 @@ namespace tritonrl {
 // Deadline of what one rank does for another in a step.
 inline constexpr absl::Duration kRankTimeout = absl::Minutes(2);
 
-// The ranks that a program with --tensor_parallel=`wanted` was started as. With 1 that is this
-// process, and MPI is never touched. InvalidArgument: `wanted` is below 1, there is no launcher, or
-// it started another number of ranks; every rank gets this error.
-absl::StatusOr<std::unique_ptr<DataParallel>> JoinTensorParallel(
-    int wanted, absl::Duration timeout = kRankTimeout);
+// Joins the ranks that a program with --tensor_parallel=`wanted` was started as. With 1 that is
+// this process, and MPI is never touched. InvalidArgument: `wanted` is below 1, there is no
+// launcher, or it started another number of ranks, which every rank is told (and has joined all the
+// same, so that none ends before the first has said why).
+absl::Status JoinTensorParallel(int wanted, std::unique_ptr<DataParallel>* ranks,
+                                absl::Duration timeout = kRankTimeout);
 
 // The part of the model that this rank holds.
 WeightShard ShardOf(const DataParallel& ranks);

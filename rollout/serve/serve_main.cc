@@ -229,11 +229,11 @@ int main(int argc, char** argv) {
   absl::SetProgramUsageMessage(
       "OpenAI's HTTP API for a model.\n  bazel run //rollout:serve -- --model=FOLDER");
   absl::ParseCommandLine(argc, argv);
-  const auto ranks = tritonrl::JoinTensorParallel(absl::GetFlag(FLAGS_tensor_parallel));
-  const absl::Status status = ranks.ok() ? tritonrl::Run(ranks->get()) : ranks.status();
+  std::unique_ptr<tritonrl::DataParallel> ranks;
+  absl::Status status = tritonrl::JoinTensorParallel(absl::GetFlag(FLAGS_tensor_parallel), &ranks);
+  if (status.ok()) status = tritonrl::Run(ranks.get());
   if (status.ok()) return 0;
   const bool mistake = absl::IsInvalidArgument(status) || absl::IsNotFound(status) ||
                        absl::IsFailedPrecondition(status) || absl::IsPermissionDenied(status);
-  return tritonrl::EndWithError(status, "serve", mistake ? 2 : 1,
-                                ranks.ok() ? ranks->get() : nullptr);
+  return tritonrl::EndWithError(status, "serve", mistake ? 2 : 1, ranks.get());
 }
