@@ -21,6 +21,19 @@
 #include "parallel/mpi_wait.h"
 
 namespace tritonrl {
+namespace {
+
+// The first of these variables of the environment that is a number.
+int NumberIn(const std::vector<const char*>& names, int otherwise) {
+  for (const char* name : names) {
+    const char* text = std::getenv(name);
+    int number = 0;
+    if (text != nullptr && absl::SimpleAtoi(text, &number)) return number;
+  }
+  return otherwise;
+}
+
+}  // namespace
 
 bool DataParallel::LaunchedByMpi() {
   // OpenMPI's launcher; PMIx and PMI through srun. A plain Slurm batch step sets none of them.
@@ -31,12 +44,12 @@ bool DataParallel::LaunchedByMpi() {
 }
 
 int DataParallel::LaunchedRank() {
-  for (const char* name : {"OMPI_COMM_WORLD_RANK", "PMIX_RANK", "PMI_RANK"}) {
-    const char* text = std::getenv(name);
-    int rank = 0;
-    if (text != nullptr && absl::SimpleAtoi(text, &rank)) return rank;
-  }
-  return 0;
+  return NumberIn({"OMPI_COMM_WORLD_RANK", "PMIX_RANK", "PMI_RANK"}, 0);
+}
+
+int DataParallel::LaunchedSize() {
+  // Slurm names its number of tasks in steps without ranks, too.
+  return LaunchedByMpi() ? NumberIn({"OMPI_COMM_WORLD_SIZE", "PMI_SIZE", "SLURM_NTASKS"}, 1) : 1;
 }
 
 struct DataParallel::Communicator {
@@ -142,7 +155,8 @@ absl::Status DataParallel::Max(std::span<double> values) {
       "a maximum of statistics", rank_, timeout_));
 }
 
-absl::StatusOr<std::unique_ptr<GpuCommunicator>> DataParallel::JoinNccl(at::Device device) {
+absl::StatusOr<std::unique_ptr<GpuCommunicator>> DataParallel::JoinNccl(at::Device device,
+                                                                        bool blocking) {
   // A GPU's name on all machines.
   char host[256] = "", bus[64] = "";
   gethostname(host, sizeof(host) - 1);
@@ -159,13 +173,13 @@ absl::StatusOr<std::unique_ptr<GpuCommunicator>> DataParallel::JoinNccl(at::Devi
     }
   }
   return GpuCommunicator::Join(
-      {.rank = rank_, .size = size_, .device = device, .timeout = timeout_},
+      {.rank = rank_, .size = size_, .device = device, .timeout = timeout_, .blocking = blocking},
       [this](std::string* text) { return Broadcast(text); });
 }
 
 absl::Status DataParallel::JoinGpus(at::Device device) {
   if (size_ == 1 || !device.is_cuda()) return absl::OkStatus();
-  ASSIGN_OR_RETURN(std::unique_ptr<GpuCommunicator> group, JoinNccl(device));
+  ASSIGN_OR_RETURN(std::unique_ptr<GpuCommunicator> group, JoinNccl(device, /*blocking=*/false));
   gpus_ = std::make_unique<GpuCollectives>(std::move(group));
   return absl::OkStatus();
 }
@@ -174,7 +188,8 @@ absl::StatusOr<std::unique_ptr<RankSum>> DataParallel::MakeRankSum(at::Device de
   if (!device.is_cuda()) {
     return std::make_unique<MpiRankSum>(comm_->comm, rank_, size_, timeout_);
   }
-  ASSIGN_OR_RETURN(std::unique_ptr<GpuCommunicator> group, JoinNccl(device));
+  // Many small sums a step, in graphs or launched one by one.
+  ASSIGN_OR_RETURN(std::unique_ptr<GpuCommunicator> group, JoinNccl(device, /*blocking=*/true));
   return std::make_unique<GpuRankSum>(std::move(group));
 }
 

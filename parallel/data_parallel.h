@@ -95,12 +95,14 @@ class DataParallel {
 
   // Whether the environment says that an MPI launcher started this process.
   static bool LaunchedByMpi();
-  // The rank that the environment gives this process; 0 without a launcher.
+  // This process's rank and the number of ranks as the environment says; 0 and 1 without a
+  // launcher.
   static int LaunchedRank();
+  static int LaunchedSize();
 
  private:
   // A communicator with a GPU of its own for each rank.
-  absl::StatusOr<std::unique_ptr<GpuCommunicator>> JoinNccl(at::Device device);
+  absl::StatusOr<std::unique_ptr<GpuCommunicator>> JoinNccl(at::Device device, bool blocking);
   BucketExchange* Exchange(const at::Tensor& full) const;
   // Remembers that a collective failed.
   absl::Status Noted(absl::Status status);

@@ -4,8 +4,12 @@
 #include <string.h>
 
 #include <algorithm>
+#include <optional>
+#include <thread>
+#include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "absl/synchronization/notification.h"
 #include "absl/time/clock.h"
 #include "base/status.h"
 
@@ -27,6 +31,24 @@ class Pauses {
   const absl::Duration longest_;
   absl::Duration pause_ = absl::Microseconds(5);
 };
+
+// What a call of NCCL gives that has no deadline of its own, or nothing if it did not end by
+// `deadline`: then it goes on in its thread.
+std::optional<ncclResult_t> InTime(std::function<ncclResult_t()> call, at::Device device,
+                                   absl::Time deadline) {
+  struct Outcome {
+    absl::Notification done;
+    ncclResult_t code = ncclSuccess;
+  };
+  const auto outcome = std::make_shared<Outcome>();
+  std::thread([outcome, device, call = std::move(call)] {
+    const c10::cuda::CUDAGuard guard(device);
+    outcome->code = call();
+    outcome->done.Notify();
+  }).detach();
+  if (!outcome->done.WaitForNotificationWithDeadline(deadline)) return std::nullopt;
+  return outcome->code;
+}
 
 }  // namespace
 
@@ -56,19 +78,36 @@ absl::StatusOr<std::unique_ptr<GpuCommunicator>> GpuCommunicator::Join(
         absl::StrCat("rank 0 cannot begin a group of GPUs: ", ncclGetLastError(nullptr)));
   }
   memcpy(id.internal, text.data(), sizeof(id.internal));
-  const c10::cuda::CUDAGuard guard(rank.device);
-  ncclConfig_t config = NCCL_CONFIG_INITIALIZER;
-  config.blocking = 0;
-  RETURN_IF_ERROR(
-      group->Check(ncclCommInitRankConfig(&group->comm_, rank.size, id, rank.rank, &config),
-                   "joining the group of GPUs"));
+  RETURN_IF_ERROR(group->Init(id));
   return group;
+}
+
+absl::Status GpuCommunicator::Init(const ncclUniqueId& id) {
+  constexpr char kWhat[] = "joining the group of GPUs";
+  ncclConfig_t config = NCCL_CONFIG_INITIALIZER;
+  config.blocking = rank_.blocking ? 1 : 0;
+  if (!rank_.blocking) {
+    const c10::cuda::CUDAGuard guard(rank_.device);
+    return Check(ncclCommInitRankConfig(&comm_, rank_.size, id, rank_.rank, &config), kWhat);
+  }
+  const auto made = std::make_shared<ncclComm_t>(nullptr);
+  const auto code = InTime(
+      [made, config, id, rank = rank_]() mutable {
+        return ncclCommInitRankConfig(made.get(), rank.size, id, rank.rank, &config);
+      },
+      rank_.device, absl::Now() + rank_.timeout);
+  if (!code.has_value()) return Late(kWhat);
+  comm_ = *made;
+  return Check(*code, kWhat);
 }
 
 GpuCommunicator::~GpuCommunicator() {
   if (comm_ == nullptr) return;
   const absl::Time deadline = absl::Now() + kGoodbye;
-  if (CheckUntil(ncclCommFinalize(comm_), "leaving the group of GPUs", deadline).ok()) {
+  if (rank_.blocking) {
+    // One that does not end in time is left alone: this process is at its end too.
+    (void)InTime([comm = comm_] { return ncclCommDestroy(comm); }, rank_.device, deadline);
+  } else if (CheckUntil(ncclCommFinalize(comm_), "leaving the group of GPUs", deadline).ok()) {
     ncclCommDestroy(comm_);
   } else {
     Abort();

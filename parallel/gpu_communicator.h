@@ -23,6 +23,9 @@ struct GpuRank {
   int size = 1;
   at::Device device = at::Device(at::kCUDA, 0);
   absl::Duration timeout = absl::Minutes(10);  // of each operation
+  // Calls of NCCL end when the operation is in its stream. Else each has a thread of its own, which
+  // takes longer, and can be given up while it connects with ranks that are gone.
+  bool blocking = false;
 };
 
 // NCCL's name of a tensor's type; fp32 for those that it does not know.
@@ -61,6 +64,7 @@ class GpuCommunicator {
  private:
   explicit GpuCommunicator(const GpuRank& rank) : rank_(rank) {}
 
+  absl::Status Init(const ncclUniqueId& id);
   absl::Status CheckUntil(ncclResult_t code, const char* what, absl::Time deadline);
   absl::Status Late(const char* what);
   // Ends kernels that wait for a rank that is gone.

@@ -11,7 +11,7 @@
 
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
-#include "absl/strings/str_split.h"
+#include "absl/time/clock.h"
 #include "base/status.h"
 #include "parallel/exit_code.h"
 #include "rollout/leading_runner.h"
@@ -51,6 +51,14 @@ absl::Status JoinTensorParallel(int wanted, std::unique_ptr<DataParallel>* ranks
     return absl::InvalidArgumentError(
         absl::StrCat("--tensor_parallel is ", wanted, ", must be at least 1"));
   }
+  const int started = DataParallel::LaunchedSize();
+  if (wanted == 1 && started > 1) {
+    return absl::InvalidArgumentError(
+        absl::StrCat(started,
+                     " ranks were started, which would all do the same; start one, or "
+                     "spread the model over them by --tensor_parallel=",
+                     started));
+  }
   if (wanted == 1) {
     *ranks = DataParallel::Alone();
     return absl::OkStatus();
@@ -76,35 +84,53 @@ absl::Status AgreeToStart(const absl::Status& status, DataParallel* ranks) {
   return ranks->Agree(status);
 }
 
+absl::StatusOr<RankLinks> JoinLinks(at::Device device, DataParallel* ranks,
+                                    absl::Duration timeout) {
+  RankLinks links = {.mail = ranks->MakeMail(), .timeout = timeout};
+  absl::StatusOr<std::unique_ptr<RankSum>> sum = ranks->MakeRankSum(device);
+  RETURN_IF_ERROR(AgreeToStart(sum.status(), ranks));
+  links.sum = *std::move(sum);
+  return links;
+}
+
+absl::StatusOr<std::unique_ptr<ModelRunner>> SpreadRunner(std::unique_ptr<ModelRunner> own,
+                                                          RankLinks links, DataParallel* ranks) {
+  ASSIGN_OR_RETURN(const int pages, CompareSizes(*own, ranks));
+  if (ranks->is_root()) {
+    return std::make_unique<LeadingRunner>(std::move(own), std::move(links), pages);
+  }
+  const absl::Status served = ServeSteps(std::move(own), links);
+  if (!served.ok()) (void)ExitCodeFor(served, ranks);  // does not return
+  return nullptr;
+}
+
 absl::StatusOr<std::unique_ptr<Engine>> MakeTensorParallelEngine(
     std::shared_ptr<Weights> weights, EngineOptions engine_options,
-    const BatchedEngine::Options& options, DataParallel* ranks, absl::Duration timeout) {
+    const BatchedEngine::Options& options, DataParallel* ranks) {
   if (ranks->size() == 1) return MakeBatchedEngine(std::move(weights), engine_options, options);
   if (engine_options.cpu_threads == 0) {
     const int cores = static_cast<int>(std::thread::hardware_concurrency());
     engine_options.cpu_threads = std::max(1, cores / ranks->local_size());
   }
   if (weights->device().is_cpu()) at::set_num_threads(engine_options.cpu_threads);
-  RankLinks links = {.mail = ranks->MakeMail(), .timeout = timeout};
-  absl::StatusOr<std::unique_ptr<RankSum>> sum = ranks->MakeRankSum(weights->device());
-  RETURN_IF_ERROR(AgreeToStart(sum.status(), ranks));
-  links.sum = *std::move(sum);
+  ASSIGN_OR_RETURN(RankLinks links, JoinLinks(weights->device(), ranks));
   engine_options.ranks = links.sum.get();
-  absl::StatusOr<std::unique_ptr<ModelRunner>> runner =
+  absl::StatusOr<std::unique_ptr<ModelRunner>> own =
       MakeModelRunner(std::move(weights), engine_options);
-  RETURN_IF_ERROR(AgreeToStart(runner.status(), ranks));
-  ASSIGN_OR_RETURN(const int pages, CompareSizes(**runner, ranks));
-  if (ranks->is_root()) {
-    auto leading = std::make_unique<LeadingRunner>(*std::move(runner), std::move(links), pages);
-    return std::make_unique<BatchedEngine>(std::move(leading), options);
-  }
-  const absl::Status served = ServeSteps(*std::move(runner), links);
-  if (!served.ok()) (void)ExitCodeFor(served, ranks);  // does not return
-  return nullptr;
+  RETURN_IF_ERROR(AgreeToStart(own.status(), ranks));
+  ASSIGN_OR_RETURN(std::unique_ptr<ModelRunner> all,
+                   SpreadRunner(*std::move(own), std::move(links), ranks));
+  if (all == nullptr) return nullptr;
+  return std::make_unique<BatchedEngine>(std::move(all), options);
 }
 
 int EndWithError(const absl::Status& status, const char* program, int code, DataParallel* ranks) {
-  if (DataParallel::LaunchedRank() != 0) return code;
+  if (DataParallel::LaunchedRank() != 0) {
+    // A launcher ends all ranks as soon as one has failed, and the first is to say why. Ranks that
+    // have joined wait for each other by themselves.
+    if (ranks == nullptr) absl::SleepFor(absl::Seconds(1));
+    return code;
+  }
   std::fflush(stdout);
   std::fprintf(stderr, "%s: %s\n", program, Message(status).c_str());
   std::fflush(stderr);

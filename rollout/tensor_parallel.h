@@ -13,7 +13,9 @@
 #include "parallel/data_parallel.h"
 #include "rollout/batched_engine.h"
 #include "rollout/engine.h"
+#include "rollout/leading_runner.h"
 #include "rollout/make_engine.h"
+#include "rollout/model_runner.h"
 
 namespace tritonrl {
 
@@ -35,15 +37,23 @@ WeightShard ShardOf(const DataParallel& ranks);
 // read their weights.
 absl::Status AgreeToStart(const absl::Status& status, DataParallel* ranks);
 
-// On rank 0 an engine on all ranks, which pass their part of the weights and the same options.
-// Afterwards `ranks` belongs to the engine as long as it lives. Each other rank runs the engine's
-// steps meanwhile, and gets null when it has ended; if it loses rank 0, it ends the job with a
-// message. With one rank: MakeBatchedEngine. Errors, on all ranks: those of MakeModelRunner and
-// JoinGpus; InvalidArgument for options that differ.
+// What connects this rank with the others, for a model on `device`. `timeout`: see RankLinks.
+absl::StatusOr<RankLinks> JoinLinks(at::Device device, DataParallel* ranks,
+                                    absl::Duration timeout = kRankTimeout);
+
+// On rank 0 a runner of all ranks' steps, which all pass their own. Afterwards `ranks` belongs to
+// it as long as it lives. Each other rank runs the steps meanwhile, and gets null when it has
+// ended; if it loses rank 0, it ends the job with a message. InvalidArgument on all ranks: runners
+// of other sizes than rank 0's.
+absl::StatusOr<std::unique_ptr<ModelRunner>> SpreadRunner(std::unique_ptr<ModelRunner> own,
+                                                          RankLinks links, DataParallel* ranks);
+
+// An engine on such a runner; all ranks pass their part of the weights and the same options. Null
+// on ranks but the first. With one rank: MakeBatchedEngine. Errors, on all ranks: those of
+// MakeModelRunner and JoinGpus too.
 absl::StatusOr<std::unique_ptr<Engine>> MakeTensorParallelEngine(
     std::shared_ptr<Weights> weights, EngineOptions engine_options,
-    const BatchedEngine::Options& options, DataParallel* ranks,
-    absl::Duration timeout = kRankTimeout);
+    const BatchedEngine::Options& options, DataParallel* ranks);
 
 // The end of a program of several ranks by an error, which the first rank prints as
 // "PROGRAM: message". Returns `code`; with code 1 the first rank ends the whole job instead, as

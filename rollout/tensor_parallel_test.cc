@@ -121,6 +121,10 @@ TEST_F(Generate, MistakesAreToldOnceByAllRanksTogether) {
   EXPECT_EQ(many.exit_code, 2);
   EXPECT_EQ(LinesOf(many, "generate: --tensor_parallel=2 takes 2 ranks, and 3 were started"), 1)
       << many.err;
+  const CommandResult none = Run(2, {model_});
+  EXPECT_EQ(none.exit_code, 2);
+  EXPECT_EQ(LinesOf(none, "generate: 2 ranks were started, which would all do the same"), 1)
+      << none.err;
   const CommandResult heads = Run(4, {model_, "--tensor_parallel=4"});
   EXPECT_EQ(heads.exit_code, 2);
   EXPECT_EQ(LinesOf(heads, "generate: "), 1) << heads.err;

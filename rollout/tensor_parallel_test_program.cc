@@ -20,8 +20,8 @@
 #include "model/weight_shard.h"
 #include "parallel/data_parallel.h"
 #include "parallel/exit_code.h"
-#include "rollout/leading_runner.h"
 #include "rollout/make_engine.h"
+#include "rollout/model_runner.h"
 #include "rollout/tensor_parallel.h"
 
 namespace tritonrl {
@@ -160,30 +160,24 @@ double Difference(const std::vector<Sample>& a, const std::vector<Sample>& b, in
 }
 
 struct Spread {
-  std::unique_ptr<Engine> engine;  // on rank 0
+  std::unique_ptr<Engine> engine;  // null on ranks but the first
   std::shared_ptr<const std::vector<int32_t>> drawn;
-  absl::Status served;  // on the others
 };
 
-// As MakeTensorParallelEngine, with a runner that can be watched. On the other ranks it returns
-// when rank 0's engine has ended.
+// As MakeTensorParallelEngine, with a runner that can be watched.
 absl::StatusOr<Spread> StartSpread(const Setting& setting, Case c, Trouble trouble) {
   ASSIGN_OR_RETURN(const std::shared_ptr<Weights> weights,
                    TakeShard(*WholeWeights(setting), ShardOf(*setting.ranks)));
-  RankLinks links = {.mail = setting.ranks->MakeMail(), .timeout = setting.timeout};
-  ASSIGN_OR_RETURN(links.sum, setting.ranks->MakeRankSum(setting.device));
+  ASSIGN_OR_RETURN(RankLinks links, JoinLinks(setting.device, setting.ranks, setting.timeout));
   c.engine.ranks = links.sum.get();
   ASSIGN_OR_RETURN(std::unique_ptr<ModelRunner> runner, MakeModelRunner(weights, c.engine));
   auto watched = std::make_unique<WatchedRunner>(std::move(runner), trouble);
-  RETURN_IF_ERROR(setting.ranks->Barrier());
   Spread spread;
   spread.drawn = watched->tokens();
-  if (setting.ranks->is_root()) {
-    const int pages = watched->num_pages();
-    auto leading = std::make_unique<LeadingRunner>(std::move(watched), std::move(links), pages);
-    spread.engine = std::make_unique<BatchedEngine>(std::move(leading), c.batching);
-  } else {
-    spread.served = ServeSteps(std::move(watched), links);
+  ASSIGN_OR_RETURN(std::unique_ptr<ModelRunner> all,
+                   SpreadRunner(std::move(watched), std::move(links), setting.ranks));
+  if (all != nullptr) {
+    spread.engine = std::make_unique<BatchedEngine>(std::move(all), c.batching);
   }
   return spread;
 }
@@ -202,7 +196,6 @@ absl::Status CompareDraws(const std::vector<int32_t>& drawn, DataParallel* ranks
 // The samples of all ranks together against those of rank 0 alone with the whole model.
 absl::StatusOr<EngineStats> CompareWithOne(const Setting& setting, const Case& c) {
   ASSIGN_OR_RETURN(Spread spread, StartSpread(setting, c, Trouble::kNone));
-  RETURN_IF_ERROR(spread.served);
   EngineStats stats;
   if (setting.ranks->is_root()) {
     const std::shared_ptr<Weights> whole = WholeWeights(setting);
@@ -258,7 +251,7 @@ absl::Status LittleMemory(const Setting& setting) {
 absl::Status Idle(const Setting& setting) {
   const Case c = PlainCase();
   ASSIGN_OR_RETURN(const Spread spread, StartSpread(setting, c, Trouble::kNone));
-  if (!setting.ranks->is_root()) return spread.served;
+  if (!setting.ranks->is_root()) return absl::OkStatus();
   const int64_t vocab = SmallConfig(setting.on_gpu()).vocab_size;
   ASSIGN_OR_RETURN(const std::vector<Sample> before, Samples(c, vocab, spread.engine.get()));
   absl::SleepFor(2 * setting.timeout);
@@ -274,7 +267,6 @@ absl::Status Lose(const Setting& setting, Trouble trouble, bool first) {
       const Spread spread,
       StartSpread(setting, c, setting.ranks->rank() == lost ? trouble : Trouble::kNone));
   if (!setting.ranks->is_root()) {
-    RETURN_IF_ERROR(spread.served);
     absl::SleepFor(absl::Seconds(60));  // rank 0 knows why, and ends the job
     return absl::OkStatus();
   }
@@ -288,7 +280,7 @@ absl::Status Lose(const Setting& setting, Trouble trouble, bool first) {
 absl::Status StopTheFirst(const Setting& setting) {
   const Case c = PlainCase();
   ASSIGN_OR_RETURN(const Spread spread, StartSpread(setting, c, Trouble::kNone));
-  if (!setting.ranks->is_root()) return spread.served;
+  if (!setting.ranks->is_root()) return absl::OkStatus();
   const int64_t vocab = SmallConfig(setting.on_gpu()).vocab_size;
   RETURN_IF_ERROR(Samples(c, vocab, spread.engine.get()).status());
   raise(SIGSTOP);  // mpirun wakes it as it ends the job
@@ -296,15 +288,12 @@ absl::Status StopTheFirst(const Setting& setting) {
 }
 
 absl::Status WrongSizes(const Setting& setting) {
-  EngineOptions options = PlainCase().engine;
-  options.max_running += setting.ranks->rank();
-  ASSIGN_OR_RETURN(const std::shared_ptr<Weights> weights,
-                   TakeShard(*WholeWeights(setting), ShardOf(*setting.ranks)));
-  const auto engine =
-      MakeTensorParallelEngine(weights, options, {}, setting.ranks, setting.timeout);
-  return Expect(absl::IsInvalidArgument(engine.status()) &&
-                    absl::StrContains(engine.status().message(), "rank 1 has (max_length 256"),
-                engine.status().ToString());
+  Case c = PlainCase();
+  c.engine.max_running += setting.ranks->rank();
+  const absl::Status refused = StartSpread(setting, c, Trouble::kNone).status();
+  return Expect(absl::IsInvalidArgument(refused) &&
+                    absl::StrContains(refused.message(), "rank 1 has (max_length 256"),
+                refused.ToString());
 }
 
 absl::Status Run(absl::string_view what, Setting setting) {

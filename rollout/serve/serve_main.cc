@@ -182,13 +182,14 @@ absl::StatusOr<std::unique_ptr<Engine>> StartEngine(const Inputs& inputs, DataPa
 
 // Says what is served, and where it runs.
 std::string FirstLine(const Inputs& inputs, const DataParallel& ranks) {
-  const int at_once = absl::GetFlag(FLAGS_max_running);
-  return absl::StrCat(
-      inputs.served.name, " on ", inputs.model.weights->device().str(),
-      ranks.size() > 1 ? absl::StrCat(" and those of ", ranks.size() - 1, " other ranks") : "",
-      ", context ", inputs.served.context,
-      at_once > 0 ? absl::StrCat(", ", at_once, " at once") : "", ", chat template ",
-      inputs.served.chat.name());
+  const int at_once = absl::GetFlag(FLAGS_max_running), others = ranks.size() - 1;
+  return absl::StrCat(inputs.served.name, " on ", inputs.model.weights->device().str(),
+                      others == 0 ? ""
+                                  : absl::StrCat(" and that of ", others,
+                                                 others == 1 ? " other rank" : " other ranks"),
+                      ", context ", inputs.served.context,
+                      at_once > 0 ? absl::StrCat(", ", at_once, " at once") : "",
+                      ", chat template ", inputs.served.chat.name());
 }
 
 // Serves until a signal comes, then drains.
