@@ -88,13 +88,17 @@ absl::StatusOr<std::optional<Letter>> MpiRankMail::PollFrom(int source) {
   if (code != MPI_SUCCESS) return MpiError(code, "a text from another rank");
   if (!there) return std::nullopt;
   MPI_Get_count(&status, MPI_BYTE, &bytes);
-  Letter letter = {.from = status.MPI_SOURCE, .text = std::string(bytes, '\0')};
-  RETURN_IF_ERROR(AwaitMpi(
+  auto letter = std::make_unique<Letter>();
+  letter->from = status.MPI_SOURCE;
+  letter->text.resize(bytes);
+  const absl::Status arrived = AwaitMpi(
       [&](MPI_Request* request) {
-        return MPI_Imrecv(letter.text.data(), bytes, MPI_BYTE, &message, request);
+        return MPI_Imrecv(letter->text.data(), bytes, MPI_BYTE, &message, request);
       },
-      "a text on its way", rank_, kArrival, bytes));
-  return letter;
+      "a text on its way", rank_, kArrival, bytes);
+  if (arrived.ok()) return std::move(*letter);
+  (void)letter.release();  // MPI may still write there
+  return arrived;
 }
 
 absl::StatusOr<std::optional<Letter>> MpiRankMail::Poll() { return PollFrom(MPI_ANY_SOURCE); }

@@ -214,7 +214,7 @@ absl::StatusOr<EngineStats> CompareWithOne(const Setting& setting, const Case& c
     // In bf16 a token can be another one, and so is then what follows it.
     const bool alike = setting.on_gpu() ? tokens > all / 10 : tokens == all;
     RETURN_IF_ERROR(Expect(alike, "tokens of the samples"));
-    RETURN_IF_ERROR(Expect(difference < (setting.on_gpu() ? 0.05 : 1e-5), "log-probabilities"));
+    RETURN_IF_ERROR(Expect(difference < (setting.on_gpu() ? 0.15 : 1e-5), "log-probabilities"));
   }
   if (!setting.on_gpu()) RETURN_IF_ERROR(CompareDraws(*spread.drawn, setting.ranks));
   return stats;
