@@ -81,6 +81,8 @@ void Transformer::set_recompute(std::vector<RecomputeSet> layers) {
 
 at::Tensor Transformer::RunLayers(const PackedBatch& batch, const SequenceLayout& layout, bool fp8,
                                   std::vector<LayerActivations>* saved) const {
+  TORCH_CHECK(impl_->options.ranks == nullptr,
+              "a model that is spread over ranks takes steps only");
   TORCH_CHECK(layout.max_length <= config_.max_positions, "a sequence of ", layout.max_length,
               " tokens is longer than max_position_embeddings ", config_.max_positions);
   const LayerEnvironment environment = {impl_->context,  config_, impl_->rotary,

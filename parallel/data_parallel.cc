@@ -127,14 +127,16 @@ absl::Status DataParallel::Max(std::span<double> values) {
 
 absl::StatusOr<std::unique_ptr<GpuCommunicator>> DataParallel::JoinNccl(at::Device device,
                                                                         bool blocking) {
-  // A GPU's name on all machines.
+  // A GPU's name on all machines; none if it cannot be used.
   char host[256] = "", bus[64] = "";
   gethostname(host, sizeof(host) - 1);
-  if (cudaDeviceGetPCIBusId(bus, sizeof(bus), device.index()) != cudaSuccess) {
-    return absl::UnavailableError(absl::StrCat("rank ", rank_, " cannot use ", device.str()));
-  }
-  ASSIGN_OR_RETURN(const std::vector<std::string> all, AllGather(absl::StrCat(host, " ", bus)));
+  const bool usable = cudaDeviceGetPCIBusId(bus, sizeof(bus), device.index()) == cudaSuccess;
+  ASSIGN_OR_RETURN(const std::vector<std::string> all,
+                   AllGather(usable ? absl::StrCat(host, " ", bus) : ""));
   for (int a = 0; a < size_; ++a) {
+    if (all[a].empty()) {
+      return absl::UnavailableError(absl::StrCat("rank ", a, " cannot use its GPU"));
+    }
     for (int b = a + 1; b < size_; ++b) {
       if (all[a] != all[b]) continue;
       return absl::FailedPreconditionError(absl::StrCat("ranks ", a, " and ", b,
