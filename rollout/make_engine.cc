@@ -44,14 +44,16 @@ absl::StatusOr<std::unique_ptr<ModelRunner>> MakeModelRunner(std::shared_ptr<Wei
                                                    .max_length = options.max_length,
                                                    .batch_invariant = options.batch_invariant,
                                                    .fp8_cache = options.fp8_cache,
-                                                   .fp8_weights = options.fp8_weights});
+                                                   .fp8_weights = options.fp8_weights,
+                                                   .ranks = options.ranks});
   }
   RETURN_IF_ERROR(CheckOptions(*weights, options));
   return TransformerRunner::Create(std::move(weights), {.max_running = max_running,
                                                         .cache_bytes = options.cache_bytes,
                                                         .max_step_tokens = options.max_step_tokens,
                                                         .max_length = options.max_length,
-                                                        .cpu_threads = options.cpu_threads});
+                                                        .cpu_threads = options.cpu_threads,
+                                                        .ranks = options.ranks});
 }
 
 absl::StatusOr<std::unique_ptr<Engine>> MakeBatchedEngine(std::shared_ptr<Weights> weights,

@@ -7,6 +7,7 @@
 
 #include "absl/status/statusor.h"
 #include "model/weights.h"
+#include "parallel/rank_sum.h"
 #include "rollout/batched_engine.h"
 #include "rollout/engine.h"
 #include "rollout/model_runner.h"
@@ -32,6 +33,8 @@ struct EngineOptions {
   // are.
   bool fp8_cache = false;
   bool fp8_weights = false;
+  // Tensor parallelism: see the runners' options; tensor_parallel.h sets it.
+  RankSum* ranks = nullptr;
 };
 
 // What runs an engine's steps. Shares `weights` and copies nothing. bf16 weights on a GPU run

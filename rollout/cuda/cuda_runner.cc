@@ -1,6 +1,7 @@
 #include "rollout/cuda/cuda_runner.h"
 
 #include <ATen/ops/empty.h>
+#include <ATen/ops/full.h>
 #include <ATen/ops/zeros.h>
 #include <c10/cuda/CUDAGuard.h>
 #include <c10/cuda/CUDAStream.h>
@@ -73,9 +74,16 @@ struct CudaRunner::Impl {
   // Logits and draws of a packed step whose block is on the GPU.
   void RunLayers(const PackedStep& packed);
   void Sample(const PackedStep& packed, int first, int count, DrawnToken* to);
+  // Gives rank 0's last tokens to all ranks.
+  void ShareDraws();
   void Tune(int64_t rows);
   // Captures steps of so many rows that only decode, and their draws.
   void Capture(const PackedStep& packed);
+  // Whether all ranks have a graph: none may replay sums that another launches one by one.
+  bool AllHave(bool graph);
+  void DestroyGraphs();
+  // Until the GPU has reached the event.
+  void Await(cudaEvent_t event);
   void Launch(const ModelStep& step);
   std::vector<TokenDraw> Collect();
 
@@ -83,6 +91,7 @@ struct CudaRunner::Impl {
 
   const at::Device device;
   const c10::cuda::CUDAStream stream;
+  RankSum* const ranks;  // null: the model is whole
   StepTables tables;
   StepLayers layers;
   const bool tunes;  // else products are fixed
@@ -104,6 +113,7 @@ CudaRunner::Impl::Impl(std::shared_ptr<Weights> weights, const Options& options,
                        c10::cuda::CUDAStream stream)
     : device(weights->device()),
       stream(stream),
+      ranks(options.ranks),
       tables(TableLimits(weights->config(), options)),
       layers(weights, LayerOptions(tables, options)),
       tunes(!options.batch_invariant),
@@ -123,14 +133,28 @@ CudaRunner::Impl::Impl(std::shared_ptr<Weights> weights, const Options& options,
   // The learner's stream may still be writing the weights.
   Check(cudaDeviceSynchronize(), "the start of the engine");
   layers.CopyWeights();
+  if (ranks != nullptr) ranks->set_before_end([this] { DestroyGraphs(); });
 }
 
 CudaRunner::Impl::~Impl() {
+  if (ranks != nullptr) {
+    try {  // with a deadline, after which nothing waits for the others any more
+      Check(cudaEventRecord(events[next_event], stream.stream()), "an event");
+      Await(events[next_event]);
+    } catch (const std::exception&) {
+    }
+    ranks->set_before_end(nullptr);
+  }
   cudaStreamSynchronize(stream.stream());
+  DestroyGraphs();
+  for (cudaEvent_t event : events) cudaEventDestroy(event);
+}
+
+void CudaRunner::Impl::DestroyGraphs() {
   for (const auto& [rows, graph] : graphs) {
     if (graph != nullptr) cudaGraphExecDestroy(graph);
   }
-  for (cudaEvent_t event : events) cudaEventDestroy(event);
+  graphs.clear();
 }
 
 StepOnGpu CudaRunner::Impl::OnGpu(const PackedStep& packed) const {
@@ -165,6 +189,33 @@ void CudaRunner::Impl::Sample(const PackedStep& packed, int first, int count, Dr
                   .stream = stream.stream()});
 }
 
+void CudaRunner::Impl::ShareDraws() {
+  if (ranks == nullptr) return;
+  const int64_t slots = tables.block() - tables.last_tokens();
+  const absl::Status shared = ranks->Share(words.narrow(0, tables.last_tokens(), slots));
+  TORCH_CHECK(shared.ok(), shared.message());
+}
+
+void CudaRunner::Impl::Await(cudaEvent_t event) {
+  if (ranks == nullptr) return Check(cudaEventSynchronize(event), "a step of generation");
+  cudaError_t found = cudaErrorNotReady;
+  const absl::Status waited = ranks->Await(
+      [&] { return (found = cudaEventQuery(event)) != cudaErrorNotReady; }, "a step of generation");
+  TORCH_CHECK(waited.ok(), waited.message());
+  Check(found, "a step of generation");
+}
+
+bool CudaRunner::Impl::AllHave(bool graph) {
+  if (ranks == nullptr) return graph;
+  const at::Tensor count = at::full({1}, graph ? 1.0 : 0.0, at::TensorOptions(device));
+  const absl::Status summed = ranks->Sum(count);
+  TORCH_CHECK(summed.ok(), summed.message());
+  cudaEvent_t done = events[next_event];  // not recorded for a step yet
+  Check(cudaEventRecord(done, stream.stream()), "an event");
+  Await(done);
+  return count.item<float>() == static_cast<float>(ranks->size());
+}
+
 void CudaRunner::Impl::Tune(int64_t rows) {
   if (!tunes) return;
   const absl::Time start = absl::Now();
@@ -181,6 +232,7 @@ void CudaRunner::Impl::Capture(const PackedStep& packed) {
   try {
     RunLayers(packed);
     Sample(packed, 0, packed.draw_rows, static_cast<DrawnToken*>(drawn.data_ptr()));
+    ShareDraws();
   } catch (const std::exception&) {
     whole = false;
   }
@@ -189,6 +241,9 @@ void CudaRunner::Impl::Capture(const PackedStep& packed) {
   if (graph != nullptr) cudaGraphDestroy(graph);
   // Without one (graphs take memory of their own) steps of so many rows are launched one by one.
   if (replay == nullptr) cudaGetLastError();
+  if (!AllHave(replay != nullptr) && replay != nullptr) {
+    cudaGraphExecDestroy(std::exchange(replay, nullptr));
+  }
   graphs[packed.rows] = replay;
   graph_seconds += absl::ToDoubleSeconds(absl::Now() - start);
 }
@@ -230,6 +285,7 @@ void CudaRunner::Impl::Launch(const ModelStep& step) {
       const int wanted = std::min(count, static_cast<int>(result.draws) - first);
       if (wanted > 0) fetch(first, wanted);
     }
+    ShareDraws();
     // Behind the step itself, as kernels must have run before they are captured. The next one of
     // as many rows is a replay.
     if (packed.only_decodes() && !known) Capture(packed);
@@ -243,7 +299,7 @@ void CudaRunner::Impl::Launch(const ModelStep& step) {
 std::vector<TokenDraw> CudaRunner::Impl::Collect() {
   const UnderWay result = std::move(under_way.front());
   under_way.pop_front();
-  Check(cudaEventSynchronize(result.done), "a step of generation");
+  Await(result.done);
   std::vector<TokenDraw> draws(result.draws);
   const auto* from = static_cast<const DrawnToken*>(result.drawn.data_ptr());
   for (int64_t i = 0; i < result.draws; ++i) draws[i] = {from[i].token, from[i].log_prob};

@@ -10,6 +10,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "model/weights.h"
+#include "parallel/rank_sum.h"
 #include "rollout/cuda/skinny_steps.h"
 #include "rollout/model_runner.h"
 
@@ -45,6 +46,9 @@ class CudaRunner : public ModelRunner {
     // Whether ReleaseMemory gives back the memory of keys and values. It is not torch's then. Not
     // yet run on a GPU.
     bool releasable_memory = false;
+    // Tensor parallelism: `weights` are one rank's part, and all ranks run the same steps. The
+    // tokens that slots remember are rank 0's. Sums are in the graphs. Not yet run on GPUs.
+    RankSum* ranks = nullptr;
   };
 
   // Whether it takes these weights: bf16 on a GPU, heads of 64 or 128 elements, at most 16 query

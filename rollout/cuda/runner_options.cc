@@ -50,7 +50,8 @@ StepLayers::Options LayerOptions(const StepTables& tables, const CudaRunner::Opt
           .skinny = options.skinny,
           .batch_invariant = options.batch_invariant,
           .cache = CacheTypeOf(options),
-          .fp8_weights = options.fp8_weights};
+          .fp8_weights = options.fp8_weights,
+          .ranks = options.ranks};
 }
 
 absl::Status CheckOptions(const ModelConfig& config, const CudaRunner::Options& options) {
@@ -59,6 +60,12 @@ absl::Status CheckOptions(const ModelConfig& config, const CudaRunner::Options& 
     return absl::InvalidArgumentError(
         "batch_invariant is on, but `skinny` makes products of few rows another way than those of "
         "many; leave `skinny` off");
+  }
+  if (options.batch_invariant && options.ranks != nullptr) {
+    return absl::InvalidArgumentError(
+        "batch_invariant is on, but the model is spread over ranks, whose sums round by the size "
+        "of "
+        "a step; leave one of the two off");
   }
   if (options.fp8_weights && skinny) {
     return absl::InvalidArgumentError(

@@ -54,6 +54,7 @@ int64_t StepLayers::Bytes(const ModelConfig& config, const Options& options) {
 
 StepLayers::StepLayers(std::shared_ptr<Weights> weights, const Options& options)
     : skinny_(options.skinny),
+      ranks_(options.ranks),
       weights_(std::move(weights)),
       config_(weights_->config()),
       shape_(ShapeOf(config_, options.cache)),
@@ -108,9 +109,9 @@ void StepLayers::Tune(int64_t rows) {
   };
   const at::Tensor x = first(x_), middle = first(middle_);
   tune(first(normed_), &DecoderLayerParameters::qkv, nullptr, first(qkv_));
-  tune(first(attention_), &DecoderLayerParameters::o, &x, middle);
+  tune(first(attention_), &DecoderLayerParameters::o, ranks_ == nullptr ? &x : nullptr, middle);
   tune(first(normed_), &DecoderLayerParameters::gate_up, nullptr, first(gate_up_));
-  tune(first(inner_), &DecoderLayerParameters::down, &middle, x);
+  tune(first(inner_), &DecoderLayerParameters::down, ranks_ == nullptr ? &middle : nullptr, x);
   if (rows <= logits_.size(0)) gemm_.Tune(first(normed_), {head_.t()}, nullptr, first(logits_));
 }
 
@@ -167,6 +168,15 @@ void StepLayers::Multiply(const at::Tensor& x, const at::Tensor& weight, const a
   SkinnyProduct product = SkinnyOf(x, weight, out);
   if (add != nullptr) product.add = add->const_data_ptr();
   LaunchSkinnyProduct(product);
+}
+
+void StepLayers::MultiplyShare(const at::Tensor& x, const at::Tensor& weight, const at::Tensor& add,
+                               const at::Tensor& out) {
+  if (ranks_ == nullptr) return Multiply(x, weight, &add, out);
+  Multiply(x, weight, nullptr, out);
+  const absl::Status summed = ranks_->Sum(out);
+  TORCH_CHECK(summed.ok(), summed.message());
+  out.add_(add);
 }
 
 void StepLayers::NormMultiply(const at::Tensor& x, const at::Tensor& norm, const at::Tensor& weight,
@@ -265,9 +275,9 @@ void StepLayers::Layer(const StepOnGpu& step, int64_t layer, GpuCache* cache) {
   const DecoderLayerParameters& w = layers_[layer];
   NormMultiply(x, w.input_norm, w.qkv, /*swiglu=*/false, first(qkv_));
   Attend(step, layer, cache);
-  Multiply(first(attention_), w.o, &x, middle);
+  MultiplyShare(first(attention_), w.o, x, middle);
   NormMultiply(middle, w.post_norm, w.gate_up, /*swiglu=*/true, inner);
-  Multiply(inner, w.down, &middle, x);
+  MultiplyShare(inner, w.down, middle, x);
 }
 
 void StepLayers::Run(const StepOnGpu& step, GpuCache* cache) {

@@ -15,6 +15,7 @@
 #include "model/decoder_layer.h"
 #include "model/rotary.h"
 #include "model/weights.h"
+#include "parallel/rank_sum.h"
 #include "rollout/cuda/chunk_plan.h"
 #include "rollout/cuda/decode_plan.h"
 #include "rollout/cuda/fp8_weights.h"
@@ -56,6 +57,7 @@ class StepLayers {
     CacheType cache = CacheType::kBFloat16;
     // For weights of which Fp8Weights::Takes is true, on a GPU of compute capability 9.0.
     bool fp8_weights = false;
+    RankSum* ranks = nullptr;  // over which the weights are spread; null: they are not
   };
 
   // Throws c10::Error without the memory. CopyWeights is to be called before the first step.
@@ -93,12 +95,16 @@ class StepLayers {
   // out = x weight^T (+ add), x as it is.
   void Multiply(const at::Tensor& x, const at::Tensor& weight, const at::Tensor* add,
                 const at::Tensor& out);
+  // out = x weight^T + add, of which ranks that hold parts of x have a share each.
+  void MultiplyShare(const at::Tensor& x, const at::Tensor& weight, const at::Tensor& add,
+                     const at::Tensor& out);
   // out = norm(x) weight^T; swiglu: of which `out` gets silu(gate) * up.
   void NormMultiply(const at::Tensor& x, const at::Tensor& norm, const at::Tensor& weight,
                     bool swiglu, const at::Tensor& out);
   void Head(const StepOnGpu& step);
 
   const SkinnySteps skinny_;
+  RankSum* const ranks_;
   const std::shared_ptr<Weights> weights_;
   const ModelConfig& config_;
   const CacheHeads shape_;

@@ -13,6 +13,7 @@
 #include "base/file.h"
 #include "base/runfiles.h"
 #include "base/subprocess.h"
+#include "parallel/mpi_launch.h"
 #include "rollout/serve/server_fixture.h"
 
 namespace tritonrl {
@@ -28,12 +29,18 @@ class ServeProcessTest : public testing::Test {
     return config.ok() ? DirName(*config) : "";
   }
 
-  void Start(std::vector<std::string> flags = {}) {
+  // With `ranks` under mpirun, where the model is spread over them.
+  void Start(std::vector<std::string> flags = {}, int ranks = 1) {
     const auto program = Runfile("rollout/serve/serve");
     ASSERT_TRUE(program.ok()) << program.status();
     SubprocessOptions options;
     options.argv = {*program, "--model=" + Model(), "--port=0", "--device=cpu", "--max_running=4"};
     options.argv.insert(options.argv.end(), flags.begin(), flags.end());
+    if (ranks > 1) {
+      options.argv.push_back(absl::StrCat("--tensor_parallel=", ranks));
+      options.argv = MpirunCommand(ranks, options.argv);
+      options.env = MpiTestEnvironment();
+    }
     options.out = Stdio::Pipe();
     auto started = Subprocess::Start(options);
     ASSERT_TRUE(started.ok()) << started.status();
@@ -78,6 +85,19 @@ TEST_F(ServeProcessTest, ASignalLetsAStreamEnd) {
   const auto exit = process_->Wait(kPatience);
   ASSERT_TRUE(exit.has_value());
   EXPECT_EQ(exit->exit_code, 0) << exit->ToString();
+}
+
+TEST_F(ServeProcessTest, AModelSpreadOverTwoRanksIsServed) {
+  Start({}, 2);
+  EXPECT_TRUE(absl::StrContains(line_, "mini on cpu and that of 1 other rank, context 1024"))
+      << line_;
+  RawClient client(port_);
+  BeginStream(&client);
+  ASSERT_EQ(kill(process_->pid(), SIGTERM), 0);  // mpirun passes it on
+  EXPECT_TRUE(absl::StrContains(client.ReadUntil("[DONE]"), "[DONE]"));
+  EXPECT_TRUE(absl::StrContains(ReadLine(), "signal 15"));
+  EXPECT_TRUE(absl::StrContains(ReadLine(), "serve: ended"));
+  EXPECT_TRUE(process_->Wait(kPatience).has_value());
 }
 
 TEST_F(ServeProcessTest, AShortDrainCancelsAndStillEndsWell) {

@@ -74,7 +74,10 @@ struct EngineSetup {
   int threads = 0;  // on the CPU; 0: all
 };
 // Shares the policy's weights. Error: prompt and response do not fit the model's positions.
-absl::StatusOr<std::unique_ptr<Engine>> StartEngine(const Policy& policy, const EngineSetup& setup);
+// `spread`: the ranks over which the policy is spread, see MakeTensorParallelEngine; null: it is
+// whole.
+absl::StatusOr<std::unique_ptr<Engine>> StartEngine(const Policy& policy, const EngineSetup& setup,
+                                                    DataParallel* spread = nullptr);
 
 // All tokens that end a response.
 std::vector<int32_t> StopTokens(const Policy& policy);
