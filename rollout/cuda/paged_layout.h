@@ -1,6 +1,6 @@
-// How a paged KV cache lies in a GPU's memory. Each layer has two pools, one of keys (after norm and
-// rotation) and one of values, both [pages, kPageTokens, K, D]: K key heads of D elements for each
-// position, so that a position is one run of K D elements and page slot s is row s of a matrix
+// How a paged KV cache lies in a GPU's memory. Each layer has two pools, one of keys (after norm
+// and rotation) and one of values, both [pages, kPageTokens, K, D]: K key heads of D elements for
+// each position, so that a position is one run of K D elements and page slot s is row s of a matrix
 // [pages * kPageTokens, K D].
 #ifndef TRITONRL_ROLLOUT_CUDA_PAGED_LAYOUT_H_
 #define TRITONRL_ROLLOUT_CUDA_PAGED_LAYOUT_H_
