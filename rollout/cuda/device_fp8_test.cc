@@ -3,6 +3,7 @@
 
 #include <ATen/ops/randn.h>
 #include <ATen/ops/stack.h>
+#include <ATen/ops/zeros_like.h>
 
 #include <algorithm>
 #include <cmath>
@@ -58,6 +59,28 @@ TEST_P(Fp8KernelTest, RowsAreRoundedOneByOne) {
     EXPECT_TRUE(broken[5].isnan().all().item<bool>());
     EXPECT_TRUE(at::equal(broken.narrow(0, 0, 5), at::stack(expected).narrow(0, 0, 5)));
     EXPECT_TRUE(at::equal(broken[6], expected[6]));
+  }
+}
+
+// Rounded in the launch of a norm or SwiGLU, or behind it: the same numbers.
+TEST_P(Fp8KernelTest, RowsAreRoundedAsTheyAreMade) {
+  for (const int64_t cols : {64, 4096, 12288}) {
+    const int64_t count = 5;
+    const CudaRows rows = {count, cols, CudaType::kBFloat16, stream()};
+    const at::Tensor x = Numbers({count, cols}, 1, 3.0), weight = Numbers({cols}, 2);
+    const at::Tensor gate_up = Numbers({count, 2 * cols}, 3, 2.0);
+    at::Tensor normed = at::empty_like(x), gated = at::empty_like(x);
+    at::Tensor rstd = Empty({count}, at::kFloat);
+    LaunchRmsNorm(rows, x.const_data_ptr(), weight.const_data_ptr(), 1e-6f, normed.data_ptr(),
+                  rstd.data_ptr<float>(), nullptr);
+    LaunchSwiglu(rows, gate_up.const_data_ptr(), gated.data_ptr(), nullptr);
+    Rows of_normed = Quantized(at::zeros_like(x)), of_gated = Quantized(at::zeros_like(x));
+    LaunchNormQuantizeRows(rows, x.const_data_ptr(), weight.const_data_ptr(), 1e-6f,
+                           of_normed.numbers.data_ptr(), of_normed.scales.data_ptr<float>());
+    LaunchSwigluQuantizeRows(rows, gate_up.const_data_ptr(), of_gated.numbers.data_ptr(),
+                             of_gated.scales.data_ptr<float>());
+    EXPECT_TRUE(at::equal(of_normed.Meaning(), Quantized(normed).Meaning())) << cols;
+    EXPECT_TRUE(at::equal(of_gated.Meaning(), Quantized(gated).Meaning())) << cols;
   }
 }
 
