@@ -29,8 +29,8 @@ struct EngineOptions {
   // sizes above, and again in another process (see cuda/cuda_runner.h; on the CPU in fp32 they
   // always have). Samples then run only with memory for their longest form.
   bool batch_invariant = false;
-  // 8-bit keys and values, and 8-bit copies of weights: see cuda/cuda_runner.h, for which alone they
-  // are.
+  // 8-bit keys and values, and 8-bit copies of weights: see cuda/cuda_runner.h, for which alone
+  // they are.
   bool fp8_cache = false;
   bool fp8_weights = false;
   // Tensor parallelism: see the runners' options; tensor_parallel.h sets it.

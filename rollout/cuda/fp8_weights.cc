@@ -29,12 +29,11 @@ int64_t LargestInner(const ModelConfig& config) {
 
 int64_t QkvSize(const ModelConfig& config) { return config.query_size() + 2 * config.kv_size(); }
 
-void QuantizeRows(const at::Tensor& x, const at::Tensor& numbers, const at::Tensor& scales) {
-  LaunchQuantizeRows({.rows = x.size(0),
-                      .cols = x.size(1),
-                      .type = CudaType::kBFloat16,
-                      .stream = c10::cuda::getCurrentCUDAStream().stream()},
-                     x.const_data_ptr(), numbers.data_ptr(), scales.data_ptr<float>());
+CudaRows Rows(int64_t rows, int64_t cols) {
+  return {.rows = rows,
+          .cols = cols,
+          .type = CudaType::kBFloat16,
+          .stream = c10::cuda::getCurrentCUDAStream().stream()};
 }
 
 }  // namespace
@@ -68,21 +67,37 @@ Fp8Weights::Fp8Weights(const ModelConfig& config, const std::vector<DecoderLayer
 }
 
 void Fp8Weights::Copy() {
-  for (const auto& [address, copy] : copies_) QuantizeRows(copy.from, copy.numbers, copy.scales);
+  for (const auto& [address, copy] : copies_) {
+    LaunchQuantizeRows(Rows(copy.from.size(0), copy.from.size(1)), address, copy.numbers.data_ptr(),
+                       copy.scales.data_ptr<float>());
+  }
 }
 
 at::Tensor Fp8Weights::Numbers(int64_t rows, int64_t inner) const {
   return numbers_.narrow(0, 0, rows * inner).view({rows, inner});
 }
 
-void Fp8Weights::Multiply(const at::Tensor& x, const at::Tensor& weight, const at::Tensor* add,
-                          const at::Tensor& out, CudaGemm* gemm) {
+void Fp8Weights::Round(const at::Tensor& x) {
+  LaunchQuantizeRows(Rows(x.size(0), x.size(1)), x.const_data_ptr(), numbers_.data_ptr(),
+                     scales_.data_ptr<float>());
+}
+
+void Fp8Weights::RoundNormed(const at::Tensor& x, const at::Tensor& norm, float eps) {
+  LaunchNormQuantizeRows(Rows(x.size(0), x.size(1)), x.const_data_ptr(), norm.const_data_ptr(), eps,
+                         numbers_.data_ptr(), scales_.data_ptr<float>());
+}
+
+void Fp8Weights::RoundGated(const at::Tensor& gate_up) {
+  LaunchSwigluQuantizeRows(Rows(gate_up.size(0), gate_up.size(1) / 2), gate_up.const_data_ptr(),
+                           numbers_.data_ptr(), scales_.data_ptr<float>());
+}
+
+void Fp8Weights::Multiply(const at::Tensor& weight, const at::Tensor* add, const at::Tensor& out,
+                          CudaGemm* gemm) {
   const Matrix& copy = CopyOf(weight);
-  const int64_t rows = RoundUp(x.size(0));
-  const at::Tensor numbers = Numbers(rows, x.size(1));
-  QuantizeRows(x, numbers, scales_);
+  const int64_t rows = RoundUp(out.size(0));
   const at::Tensor summand = add == nullptr ? at::Tensor() : RowsOf(*add, rows);
-  gemm->MultiplyFp8Rows(numbers, copy.numbers.t(), {scales_, copy.scales},
+  gemm->MultiplyFp8Rows(Numbers(rows, weight.size(1)), copy.numbers.t(), {scales_, copy.scales},
                         add == nullptr ? nullptr : &summand, RowsOf(out, rows));
 }
 

@@ -33,16 +33,17 @@ class Fp8Weights {
   // Makes the copies from what the weights are now, on the current stream.
   void Copy();
 
-  // Whether there is a copy of this matrix.
-  bool Has(const at::Tensor& weight) const { return copies_.count(weight.const_data_ptr()) > 0; }
+  // What is multiplied next, on the current stream: x [rows, K] bf16; norm(x); or SwiGLU of
+  // gate_up [rows, 2 K].
+  void Round(const at::Tensor& x);
+  void RoundNormed(const at::Tensor& x, const at::Tensor& norm, float eps);
+  void RoundGated(const at::Tensor& gate_up);
+  // out = that times weight^T (+ add). out and add: the first rows of memory for at least so many
+  // rounded up to a multiple of 16; out's rows behind them are written too.
+  void Multiply(const at::Tensor& weight, const at::Tensor* add, const at::Tensor& out,
+                CudaGemm* gemm);
 
-  // out = x weight^T (+ add), x [rows, K] bf16, on the current stream. out and add: the first rows
-  // of memory for at least so many rounded up to a multiple of 16; out's rows behind them are
-  // written too.
-  void Multiply(const at::Tensor& x, const at::Tensor& weight, const at::Tensor* add,
-                const at::Tensor& out, CudaGemm* gemm);
-
-  // CudaGemm's Tune and Fix for such products; x, add and out as above.
+  // CudaGemm's Tune and Fix for such products of x; add and out as above.
   void Tune(const at::Tensor& x, const std::vector<at::Tensor>& weights, const at::Tensor* add,
             const at::Tensor& out, CudaGemm* gemm);
   void Fix(const at::Tensor& x, const at::Tensor& weight, const at::Tensor* add,
@@ -59,7 +60,7 @@ class Fp8Weights {
   const Matrix& CopyOf(const at::Tensor& weight) const {
     return copies_.at(weight.const_data_ptr());
   }
-  // Memory for x's numbers, and the factors of the rows.
+  // Memory for so many rows of numbers.
   at::Tensor Numbers(int64_t rows, int64_t inner) const;
 
   std::map<const void*, Matrix> copies_;  // by what they are copies of

@@ -123,7 +123,10 @@ void StepLayers::Fix(const std::vector<int64_t>& rows) {
     std::copy_if(rows.begin(), rows.end(), std::back_inserter(counts),
                  [most](int64_t count) { return count <= most; });
     const int64_t typical = std::min(kTypicalRows, most);
-    if (HasFp8(weight)) return fp8_weights_->Fix(x, weight, add, out, typical, counts, &gemm_);
+    const bool head = weight.is_same(head_);
+    if (fp8_weights_ != nullptr && !head) {
+      return fp8_weights_->Fix(x, weight, add, out, typical, counts, &gemm_);
+    }
     gemm_.Fix(x, weight.t(), add, out, typical, counts);
   };
   for (const DecoderLayerParameters& layer : layers_) {
@@ -133,10 +136,6 @@ void StepLayers::Fix(const std::vector<int64_t>& rows) {
     fix(inner_, layer.down, &middle_, x_);
   }
   fix(normed_, head_, nullptr, logits_);
-}
-
-bool StepLayers::HasFp8(const at::Tensor& weight) const {
-  return fp8_weights_ != nullptr && fp8_weights_->Has(weight);
 }
 
 bool StepLayers::Skinny(int64_t rows) const {
@@ -163,7 +162,6 @@ SkinnyProduct StepLayers::SkinnyOf(const at::Tensor& x, const at::Tensor& weight
 
 void StepLayers::Multiply(const at::Tensor& x, const at::Tensor& weight, const at::Tensor* add,
                           const at::Tensor& out) {
-  if (HasFp8(weight)) return fp8_weights_->Multiply(x, weight, add, out, &gemm_);
   if (!Skinny(x.size(0))) return gemm_.Multiply(x, weight.t(), add, out);
   SkinnyProduct product = SkinnyOf(x, weight, out);
   if (add != nullptr) product.add = add->const_data_ptr();
@@ -280,11 +278,30 @@ void StepLayers::Layer(const StepOnGpu& step, int64_t layer, GpuCache* cache) {
   MultiplyShare(inner, w.down, middle, x);
 }
 
+void StepLayers::Fp8Layer(const StepOnGpu& step, int64_t layer, GpuCache* cache) {
+  const auto first = [&step](const at::Tensor& x) { return x.narrow(0, 0, step.rows); };
+  const at::Tensor x = first(x_), middle = first(middle_), gate_up = first(gate_up_);
+  const DecoderLayerParameters& w = layers_[layer];
+  const float eps = static_cast<float>(config_.rms_norm_eps);
+  Fp8Weights& fp8 = *fp8_weights_;
+  fp8.RoundNormed(x, w.input_norm, eps);
+  fp8.Multiply(w.qkv, nullptr, first(qkv_), &gemm_);
+  Attend(step, layer, cache);
+  fp8.Round(first(attention_));
+  fp8.Multiply(w.o, &x, middle, &gemm_);
+  fp8.RoundNormed(middle, w.post_norm, eps);
+  fp8.Multiply(w.gate_up, nullptr, gate_up, &gemm_);
+  fp8.RoundGated(gate_up);
+  fp8.Multiply(w.down, &middle, x, &gemm_);
+}
+
 void StepLayers::Run(const StepOnGpu& step, GpuCache* cache) {
   TORCH_CHECK(step.rows <= x_.size(0) && step.logit_rows <= logits_.size(0), "a step of ",
               step.rows, " rows and ", step.logit_rows, " logits is too large");
   Embed(step);
-  for (int64_t i = 0; i < config_.num_layers; ++i) Layer(step, i, cache);
+  for (int64_t i = 0; i < config_.num_layers; ++i) {
+    fp8_weights_ == nullptr ? Layer(step, i, cache) : Fp8Layer(step, i, cache);
+  }
   Head(step);
 }
 

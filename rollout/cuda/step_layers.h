@@ -86,7 +86,8 @@ class StepLayers {
   void Embed(const StepOnGpu& step);
   void Attend(const StepOnGpu& step, int64_t layer, GpuCache* cache);
   void Layer(const StepOnGpu& step, int64_t layer, GpuCache* cache);
-  bool HasFp8(const at::Tensor& weight) const;
+  // The same with products on 8-bit numbers.
+  void Fp8Layer(const StepOnGpu& step, int64_t layer, GpuCache* cache);
   // Whether a product of so many rows is made by our own kernel.
   bool Skinny(int64_t rows) const;
   bool SkinnyAndFused(int64_t rows) const;
