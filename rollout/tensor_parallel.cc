@@ -64,8 +64,8 @@ absl::Status JoinTensorParallel(int wanted, std::unique_ptr<DataParallel>* ranks
     return absl::OkStatus();
   }
   const std::string wants = absl::StrCat("--tensor_parallel=", wanted, " takes ", wanted, " ranks");
-  const std::string command =
-      absl::StrCat("start it as mpirun -n ", wanted, " PROGRAM --tensor_parallel=", wanted);
+  const std::string command = absl::StrCat("start it as mpirun --bind-to none -n ", wanted,
+                                           " PROGRAM --tensor_parallel=", wanted);
   if (!DataParallel::LaunchedByMpi()) {
     return absl::InvalidArgumentError(
         absl::StrCat(wants, ", and no launcher started this one; ", command));
