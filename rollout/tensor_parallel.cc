@@ -95,9 +95,13 @@ absl::StatusOr<RankLinks> JoinLinks(at::Device device, DataParallel* ranks,
 
 absl::StatusOr<std::unique_ptr<ModelRunner>> SpreadRunner(std::unique_ptr<ModelRunner> own,
                                                           RankLinks links, DataParallel* ranks) {
-  ASSIGN_OR_RETURN(const int pages, CompareSizes(*own, ranks));
+  const absl::StatusOr<int> pages = CompareSizes(*own, ranks);
+  if (!pages.ok()) {
+    own.reset();  // uses the links
+    return pages.status();
+  }
   if (ranks->is_root()) {
-    return std::make_unique<LeadingRunner>(std::move(own), std::move(links), pages);
+    return std::make_unique<LeadingRunner>(std::move(own), std::move(links), *pages);
   }
   const absl::Status served = ServeSteps(std::move(own), links);
   if (!served.ok()) (void)ExitCodeFor(served, ranks);  // does not return
