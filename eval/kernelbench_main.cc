@@ -36,7 +36,8 @@ ABSL_FLAG(int, threads, 0, "CPU threads; 0: all cores");
 ABSL_FLAG(uint64_t, seed, 0, "seed of all draws");
 ABSL_FLAG(std::string, device, "auto", "auto, cpu, cuda or cuda:N");
 ABSL_FLAG(int, tensor_parallel, 1,
-          "ranks that the model is spread over, one GPU each (in bfloat16 there): mpirun -n N "
+          "ranks that the model is spread over, one GPU each (in bfloat16 there): mpirun --bind-to "
+          "none -n N "
           "kernelbench --tensor_parallel=N ...");
 ABSL_FLAG(std::string, output, "", "folder for results.json, samples.jsonl and verdicts.jsonl");
 ABSL_FLAG(

@@ -83,9 +83,9 @@ class DataParallel {
   // has one, with its number.
   absl::Status Agree(const absl::Status& status);
 
-  // What tensor parallelism takes, for all ranks together. Sums are between the ranks' GPUs if
-  // `device` is one (the errors are those of JoinGpus), else through host memory. Both end before
-  // this object.
+  // What tensor parallelism takes, with several ranks and for all of them together. Sums are
+  // between the ranks' GPUs if `device` is one (the errors are those of JoinGpus), else through
+  // host memory. Both end before this object.
   absl::StatusOr<std::unique_ptr<RankSum>> MakeRankSum(at::Device device);
   std::unique_ptr<RankMail> MakeMail();
 

@@ -28,7 +28,7 @@ ABSL_FLAG(int, max_tokens, 512, "Most tokens of a sample.");
 ABSL_FLAG(uint64_t, seed, 0, "The same seed gives the same samples.");
 ABSL_FLAG(std::string, device, "auto", "cpu, cuda, cuda:N or auto.");
 ABSL_FLAG(int, tensor_parallel, 1,
-          "Ranks that the model is spread over, one GPU each: mpirun -n N generate "
+          "Ranks that the model is spread over, one GPU each: mpirun --bind-to none -n N generate "
           "--tensor_parallel=N ...");
 ABSL_FLAG(int, max_running, 64, "Samples that run side by side.");
 ABSL_FLAG(int, max_guesses, 0,

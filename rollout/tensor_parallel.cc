@@ -64,8 +64,8 @@ absl::Status JoinTensorParallel(int wanted, std::unique_ptr<DataParallel>* ranks
     return absl::OkStatus();
   }
   const std::string wants = absl::StrCat("--tensor_parallel=", wanted, " takes ", wanted, " ranks");
-  const std::string command =
-      absl::StrCat("start it as mpirun -n ", wanted, " PROGRAM --tensor_parallel=", wanted);
+  const std::string command = absl::StrCat("start it as mpirun --bind-to none -n ", wanted,
+                                           " PROGRAM --tensor_parallel=", wanted);
   if (!DataParallel::LaunchedByMpi()) {
     return absl::InvalidArgumentError(
         absl::StrCat(wants, ", and no launcher started this one; ", command));
@@ -95,9 +95,13 @@ absl::StatusOr<RankLinks> JoinLinks(at::Device device, DataParallel* ranks,
 
 absl::StatusOr<std::unique_ptr<ModelRunner>> SpreadRunner(std::unique_ptr<ModelRunner> own,
                                                           RankLinks links, DataParallel* ranks) {
-  ASSIGN_OR_RETURN(const int pages, CompareSizes(*own, ranks));
+  const absl::StatusOr<int> pages = CompareSizes(*own, ranks);
+  if (!pages.ok()) {
+    own.reset();  // uses the links
+    return pages.status();
+  }
   if (ranks->is_root()) {
-    return std::make_unique<LeadingRunner>(std::move(own), std::move(links), pages);
+    return std::make_unique<LeadingRunner>(std::move(own), std::move(links), *pages);
   }
   const absl::Status served = ServeSteps(std::move(own), links);
   if (!served.ok()) (void)ExitCodeFor(served, ranks);  // does not return

@@ -142,7 +142,7 @@ TEST(TensorParallel, RanksAreAskedForInOneSentence) {
   EXPECT_EQ(JoinTensorParallel(2, &ranks),
             absl::InvalidArgumentError(
                 "--tensor_parallel=2 takes 2 ranks, and no launcher started this one; start it as "
-                "mpirun -n 2 PROGRAM --tensor_parallel=2"));
+                "mpirun --bind-to none -n 2 PROGRAM --tensor_parallel=2"));
   ASSERT_TRUE(JoinTensorParallel(1, &ranks).ok());
   EXPECT_EQ(ranks->size(), 1);
 }

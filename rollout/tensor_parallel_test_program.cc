@@ -27,8 +27,6 @@
 namespace tritonrl {
 namespace {
 
-constexpr absl::Duration kShort = absl::Seconds(2);  // of cases that lose a rank
-
 absl::Status Expect(bool holds, const std::string& what) {
   return holds ? absl::OkStatus() : absl::InternalError("wrong: " + what);
 }
@@ -324,10 +322,17 @@ absl::Status Run(absl::string_view what, Setting setting) {
   return setting.ranks->Barrier();
 }
 
+// Deadline of what ranks wait for.
+absl::Duration TimeoutOf(const std::string& what) {
+  if (absl::EndsWith(what, "idle")) return absl::Seconds(4);
+  for (const char* unharmed : {"same", "memory", "sizes"}) {
+    if (absl::EndsWith(what, unharmed)) return absl::Seconds(60);
+  }
+  return absl::Seconds(2);  // a rank is lost
+}
+
 int Main(const std::string& what) {
-  const bool brief = !absl::EndsWith(what, "same") && !absl::EndsWith(what, "memory") &&
-                     !absl::EndsWith(what, "sizes");
-  const absl::Duration timeout = brief ? kShort : absl::Seconds(60);
+  const absl::Duration timeout = TimeoutOf(what);
   auto ranks = DataParallel::Join(timeout);
   if (!ranks.ok()) return ExitCodeFor(ranks.status(), nullptr);
   return ExitCodeFor(Run(what, {.ranks = ranks->get(), .timeout = timeout}), ranks->get());

@@ -81,6 +81,7 @@ struct CudaRunner::Impl {
   void Capture(const PackedStep& packed);
   // Whether all ranks have a graph: none may replay sums that another launches one by one.
   bool AllHave(bool graph);
+  // All that there are: also when other ranks are lost, as NCCL gives up nothing that graphs hold.
   void DestroyGraphs();
   // Until the GPU has reached the event.
   void Await(cudaEvent_t event);
@@ -241,10 +242,10 @@ void CudaRunner::Impl::Capture(const PackedStep& packed) {
   if (graph != nullptr) cudaGraphDestroy(graph);
   // Without one (graphs take memory of their own) steps of so many rows are launched one by one.
   if (replay == nullptr) cudaGetLastError();
+  graphs[packed.rows] = replay;  // before it waits for others, see DestroyGraphs
   if (!AllHave(replay != nullptr) && replay != nullptr) {
-    cudaGraphExecDestroy(std::exchange(replay, nullptr));
+    cudaGraphExecDestroy(std::exchange(graphs[packed.rows], nullptr));
   }
-  graphs[packed.rows] = replay;
   graph_seconds += absl::ToDoubleSeconds(absl::Now() - start);
 }
 

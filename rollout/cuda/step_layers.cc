@@ -170,8 +170,12 @@ void StepLayers::Multiply(const at::Tensor& x, const at::Tensor& weight, const a
 
 void StepLayers::MultiplyShare(const at::Tensor& x, const at::Tensor& weight, const at::Tensor& add,
                                const at::Tensor& out) {
-  if (ranks_ == nullptr) return Multiply(x, weight, &add, out);
-  Multiply(x, weight, nullptr, out);
+  Multiply(x, weight, ranks_ == nullptr ? &add : nullptr, out);
+  SumShares(add, out);
+}
+
+void StepLayers::SumShares(const at::Tensor& add, const at::Tensor& out) {
+  if (ranks_ == nullptr) return;
   const absl::Status summed = ranks_->Sum(out);
   TORCH_CHECK(summed.ok(), summed.message());
   out.add_(add);
@@ -288,11 +292,13 @@ void StepLayers::Fp8Layer(const StepOnGpu& step, int64_t layer, GpuCache* cache)
   fp8.Multiply(w.qkv, nullptr, first(qkv_), &gemm_);
   Attend(step, layer, cache);
   fp8.Round(first(attention_));
-  fp8.Multiply(w.o, &x, middle, &gemm_);
+  fp8.Multiply(w.o, ranks_ == nullptr ? &x : nullptr, middle, &gemm_);
+  SumShares(x, middle);
   fp8.RoundNormed(middle, w.post_norm, eps);
   fp8.Multiply(w.gate_up, nullptr, gate_up, &gemm_);
   fp8.RoundGated(gate_up);
-  fp8.Multiply(w.down, &middle, x, &gemm_);
+  fp8.Multiply(w.down, ranks_ == nullptr ? &middle : nullptr, x, &gemm_);
+  SumShares(middle, x);
 }
 
 void StepLayers::Run(const StepOnGpu& step, GpuCache* cache) {

@@ -99,6 +99,8 @@ class StepLayers {
   // out = x weight^T + add, of which ranks that hold parts of x have a share each.
   void MultiplyShare(const at::Tensor& x, const at::Tensor& weight, const at::Tensor& add,
                      const at::Tensor& out);
+  // out = the ranks' sum of `out`, + add; nothing if the weights are not spread.
+  void SumShares(const at::Tensor& add, const at::Tensor& out);
   // out = norm(x) weight^T; swiglu: of which `out` gets silu(gate) * up.
   void NormMultiply(const at::Tensor& x, const at::Tensor& norm, const at::Tensor& weight,
                     bool swiglu, const at::Tensor& out);

@@ -34,7 +34,7 @@ ABSL_FLAG(std::string, chat_template, "auto",
           "auto (from the model's tokenizer_config.json), qwen3, llama3 or plain.");
 ABSL_FLAG(std::string, device, "auto", "cpu, cuda, cuda:N or auto.");
 ABSL_FLAG(int, tensor_parallel, 1,
-          "Ranks that the model is spread over, one GPU each: mpirun -n N serve "
+          "Ranks that the model is spread over, one GPU each: mpirun --bind-to none -n N serve "
           "--tensor_parallel=N ...");
 ABSL_FLAG(int, max_running, 0,
           "Samples that run side by side; 0: 256 where bf16 weights are on a GPU, else 64.");

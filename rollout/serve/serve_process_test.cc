@@ -10,6 +10,8 @@
 
 #include "absl/strings/match.h"
 #include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_split.h"
 #include "base/file.h"
 #include "base/runfiles.h"
 #include "base/subprocess.h"
@@ -61,6 +63,23 @@ class ServeProcessTest : public testing::Test {
     return line;
   }
 
+  // The process of rank 0 among mpirun's children.
+  pid_t FirstRank() {
+    const std::string mpirun = absl::StrCat(process_->pid());
+    const auto children = ReadFile(absl::StrCat("/proc/", mpirun, "/task/", mpirun, "/children"));
+    EXPECT_TRUE(children.ok()) << children.status();
+    for (const auto child : absl::StrSplit(*children, ' ', absl::SkipWhitespace())) {
+      const auto environment = ReadFile(absl::StrCat("/proc/", child, "/environ"));
+      pid_t pid = 0;
+      if (environment.ok() && absl::StrContains(*environment, "OMPI_COMM_WORLD_RANK=0") &&
+          absl::SimpleAtoi(child, &pid)) {
+        return pid;
+      }
+    }
+    ADD_FAILURE() << "no rank 0 among " << *children;
+    return 0;
+  }
+
   // A stream of all that the context holds, on a connection of its own, begun when this returns.
   void BeginStream(RawClient* client) {
     const std::string body = json{{"prompt", "x"}, {"stream", true}, {"n", 8}}.dump();
@@ -93,11 +112,14 @@ TEST_F(ServeProcessTest, AModelSpreadOverTwoRanksIsServed) {
       << line_;
   RawClient client(port_);
   BeginStream(&client);
-  ASSERT_EQ(kill(process_->pid(), SIGTERM), 0);  // mpirun passes it on
+  // Not to mpirun, which would pass it on and end all ranks a second later.
+  ASSERT_EQ(kill(FirstRank(), SIGTERM), 0);
   EXPECT_TRUE(absl::StrContains(client.ReadUntil("[DONE]"), "[DONE]"));
   EXPECT_TRUE(absl::StrContains(ReadLine(), "signal 15"));
   EXPECT_TRUE(absl::StrContains(ReadLine(), "serve: ended"));
-  EXPECT_TRUE(process_->Wait(kPatience).has_value());
+  const auto exit = process_->Wait(kPatience);
+  ASSERT_TRUE(exit.has_value());
+  EXPECT_EQ(exit->exit_code, 0) << exit->ToString();
 }
 
 TEST_F(ServeProcessTest, AShortDrainCancelsAndStillEndsWell) {
