@@ -13,9 +13,11 @@
 #include "eval/markdown_table.h"
 #include "nlohmann/json.hpp"
 #include "parallel/data_parallel.h"
+#include "rollout/tensor_parallel.h"
 #include "trainer/grpo/run_parts.h"
 #include "trainer/grpo/sample_record.h"
 #include "trainer/grpo/task_preflight.h"
+#include "trainer/policy.h"
 
 namespace tritonrl {
 namespace {
@@ -80,11 +82,38 @@ absl::StatusOr<std::optional<Evaluator::Finished>> Evaluate(Evaluator* evaluator
   return finished;
 }
 
-}  // namespace
+// What there is before the engine. Ranks but the first have the policy alone.
+struct Prepared {
+  Verification verification;
+  Policy policy;
+  EngineSetup setup;
+  PreparedTasks tasks;
+};
 
-absl::StatusOr<BenchmarkResult> RunBenchmark(const BenchmarkOptions& options,
-                                             const StopSignal& stop) {
+// The policy, or this rank's part of it.
+absl::Status LoadModel(const BenchmarkOptions& options, DataParallel* ranks, Prepared* prepared) {
+  PolicyConfig config = options.policy;
+  const bool spread = ranks->size() > 1;
+  if (spread) {
+    ASSIGN_OR_RETURN(const at::Device device, ResolveDevice(config.device(), ranks->local_rank()));
+    // What the engine's kernels take, and a model that one GPU does not hold.
+    if (device.is_cuda()) config.set_train_dtype(BFLOAT16);
+  }
+  const int threads = ThreadsFor(options.threads, *ranks);
+  ASSIGN_OR_RETURN(prepared->policy, LoadPolicy(config, threads, spread ? ranks : nullptr, spread));
+  prepared->setup = LengthsFor(options, prepared->policy.config.max_positions);
+  prepared->setup.slots = options.slots;
+  prepared->setup.threads = threads;
+  return absl::OkStatus();
+}
+
+absl::StatusOr<Prepared> Prepare(const BenchmarkOptions& options, DataParallel* ranks) {
+  Prepared prepared;
   if (options.k < 1) return absl::InvalidArgumentError("--k must be at least 1");
+  if (!ranks->is_root()) {
+    RETURN_IF_ERROR(LoadModel(options, ranks, &prepared));
+    return prepared;
+  }
   VerificationOptions verification_options;
   verification_options.config = options.verifier;
   verification_options.seed = options.seed;
@@ -92,24 +121,33 @@ absl::StatusOr<BenchmarkResult> RunBenchmark(const BenchmarkOptions& options,
     RETURN_IF_ERROR(CreateDirectories(options.output));
     verification_options.journal = options.output + "/verdicts.jsonl";
   }
-  ASSIGN_OR_RETURN(const Verification verification, StartVerification(verification_options));
-  ASSIGN_OR_RETURN(auto ranks, DataParallel::Join(absl::Seconds(60)));
-  if (ranks->size() > 1) {
-    return absl::UnimplementedError("the benchmark runs as one process, not under mpirun");
+  ASSIGN_OR_RETURN(prepared.verification, StartVerification(verification_options));
+  RETURN_IF_ERROR(LoadModel(options, ranks, &prepared));
+  ASSIGN_OR_RETURN(prepared.tasks,
+                   LoadPreparedTasks({options.tasks}, options.style, *prepared.policy.tokenizer,
+                                     prepared.setup.max_prompt_tokens));
+  if (options.max_tasks > 0 && static_cast<int>(prepared.tasks.tasks.size()) > options.max_tasks) {
+    prepared.tasks.tasks.resize(options.max_tasks);
   }
-  const int threads = ThreadsFor(options.threads, *ranks);
-  ASSIGN_OR_RETURN(const Policy policy, LoadPolicy(options.policy, threads));
-  EngineSetup setup = LengthsFor(options, policy.config.max_positions);
-  ASSIGN_OR_RETURN(PreparedTasks tasks,
-                   LoadPreparedTasks({options.tasks}, options.style, *policy.tokenizer,
-                                     setup.max_prompt_tokens));
-  if (options.max_tasks > 0 && static_cast<int>(tasks.tasks.size()) > options.max_tasks) {
-    tasks.tasks.resize(options.max_tasks);
-  }
-  if (options.preflight) RETURN_IF_ERROR(LeaveOutUnsound(verification, ranks.get(), &tasks));
-  setup.slots = options.slots;
-  setup.threads = threads;
-  ASSIGN_OR_RETURN(const std::unique_ptr<Engine> engine, StartEngine(policy, setup));
+  return prepared;
+}
+
+}  // namespace
+
+absl::StatusOr<std::optional<BenchmarkResult>> RunBenchmark(const BenchmarkOptions& options,
+                                                            const StopSignal& stop,
+                                                            DataParallel* ranks) {
+  absl::StatusOr<Prepared> prepared = Prepare(options, ranks);
+  RETURN_IF_ERROR(AgreeToStart(prepared.status(), ranks));
+  const Policy& policy = prepared->policy;
+  const Verification& verification = prepared->verification;
+  PreparedTasks& tasks = prepared->tasks;
+  ASSIGN_OR_RETURN(const std::unique_ptr<Engine> engine,
+                   StartEngine(policy, prepared->setup, ranks));
+  if (engine == nullptr) return std::nullopt;
+  // The rest is rank 0's own: the others have the engine's steps to run.
+  const std::unique_ptr<DataParallel> alone = DataParallel::Alone();
+  if (options.preflight) RETURN_IF_ERROR(LeaveOutUnsound(verification, alone.get(), &tasks));
   ASSIGN_OR_RETURN(const std::unique_ptr<FaultJournal> faults, FaultJournal::Open(""));
   SampleRunner runner(engine.get(), verification.verifier.get(), policy.tokenizer.get(),
                       faults.get());
@@ -119,9 +157,9 @@ absl::StatusOr<BenchmarkResult> RunBenchmark(const BenchmarkOptions& options,
   eval.seed = options.seed;
   eval.sampling.temperature = options.temperature;
   eval.sampling.top_p = options.top_p;
-  eval.sampling.max_tokens = setup.max_response_tokens;
+  eval.sampling.max_tokens = prepared->setup.max_response_tokens;
   eval.sampling.stop_ids = StopTokens(policy);
-  Evaluator evaluator(eval, Share(std::move(tasks.tasks)), &runner, ranks.get());
+  Evaluator evaluator(eval, Share(std::move(tasks.tasks)), &runner, alone.get());
   ASSIGN_OR_RETURN(std::optional<Evaluator::Finished> finished,
                    Evaluate(&evaluator, verification, options.timeout_s, stop));
   BenchmarkResult result;

@@ -3,10 +3,12 @@
 #define TRITONRL_EVAL_BENCHMARK_H_
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "absl/status/statusor.h"
+#include "parallel/data_parallel.h"
 #include "tasks/prompt.h"
 #include "trainer/config.pb.h"
 #include "trainer/grpo/evaluator.h"
@@ -44,8 +46,11 @@ struct BenchmarkResult {
   bool stopped = false;  // by a signal
 };
 
-absl::StatusOr<BenchmarkResult> RunBenchmark(const BenchmarkOptions& options,
-                                             const StopSignal& stop);
+// `ranks`: over which the model is spread (rollout/tensor_parallel.h), or one alone. Ranks but the
+// first only run the engine's steps, and have no result.
+absl::StatusOr<std::optional<BenchmarkResult>> RunBenchmark(const BenchmarkOptions& options,
+                                                            const StopSignal& stop,
+                                                            DataParallel* ranks);
 
 // For a terminal; speedups are marked "modelled" where they are.
 std::string BenchmarkTable(const BenchmarkResult& result, int k);

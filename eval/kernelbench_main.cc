@@ -2,6 +2,8 @@
 //   bazel run //eval:kernelbench -- --model=runs/grpo_hrd_mini/model --tasks=tasks/mini/heldout
 //       --prompt_style=mini --k=10 --set device_model=l40s_mini
 #include <cstdio>
+#include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -9,6 +11,7 @@
 #include "base/file.h"
 #include "base/status.h"
 #include "eval/benchmark.h"
+#include "rollout/tensor_parallel.h"
 #include "trainer/config.h"
 #include "trainer/main_support.h"
 
@@ -32,6 +35,10 @@ ABSL_FLAG(bool, preflight, false,
 ABSL_FLAG(int, threads, 0, "CPU threads; 0: all cores");
 ABSL_FLAG(uint64_t, seed, 0, "seed of all draws");
 ABSL_FLAG(std::string, device, "auto", "auto, cpu, cuda or cuda:N");
+ABSL_FLAG(int, tensor_parallel, 1,
+          "ranks that the model is spread over, one GPU each (in bfloat16 there): mpirun --bind-to "
+          "none -n N "
+          "kernelbench --tensor_parallel=N ...");
 ABSL_FLAG(std::string, output, "", "folder for results.json, samples.jsonl and verdicts.jsonl");
 ABSL_FLAG(
     std::string, set, "",
@@ -76,11 +83,16 @@ absl::StatusOr<BenchmarkOptions> OptionsFromFlags(const std::vector<std::string>
 int Main(int argc, char** argv) {
   const StopSignal stop;
   const auto overrides = ParseArguments(kUsage, argc, argv);
-  if (!overrides.ok()) return BadUsage(overrides.status());
+  if (!overrides.ok()) return EndWithError(overrides.status(), "error", kExitBadUsage, nullptr);
   const absl::StatusOr<BenchmarkOptions> options = OptionsFromFlags(*overrides);
-  if (!options.ok()) return BadUsage(options.status());
-  const absl::StatusOr<BenchmarkResult> result = RunBenchmark(*options, stop);
-  if (!result.ok()) return ExitCodeFor(result.status(), nullptr);
+  if (!options.ok()) return EndWithError(options.status(), "error", kExitBadUsage, nullptr);
+  std::unique_ptr<DataParallel> ranks;
+  const absl::Status joined = JoinTensorParallel(absl::GetFlag(FLAGS_tensor_parallel), &ranks);
+  if (!joined.ok()) return EndWithError(joined, "error", kExitBadUsage, ranks.get());
+  const auto outcome = RunBenchmark(*options, stop, ranks.get());
+  if (!outcome.ok()) return EndWithError(outcome.status(), "error", kExitFailed, ranks.get());
+  if (!outcome->has_value()) return kExitDone;
+  const std::optional<BenchmarkResult>& result = *outcome;
   for (const std::string& problem : result->problems) {
     std::fprintf(stderr, "left out: %s\n", problem.c_str());
   }

@@ -6,6 +6,7 @@
 #include "base/runfiles.h"
 #include "base/subprocess.h"
 #include "nlohmann/json.hpp"
+#include "parallel/mpi_launch.h"
 
 namespace tritonrl {
 namespace {
@@ -17,9 +18,14 @@ class KernelbenchTest : public ::testing::Test {
   void SetUp() override { dir_ = MakeTempDirectory("kernelbench").value(); }
   void TearDown() override { EXPECT_TRUE(RemoveTree(dir_).ok()); }
 
-  CommandResult Run(std::vector<std::string> flags) const {
+  CommandResult Run(std::vector<std::string> flags, int ranks = 1) const {
     flags.insert(flags.begin(), Runfile("eval/kernelbench").value());
     RunCommandOptions options;
+    if (ranks > 1) {
+      flags.push_back("--tensor_parallel=" + std::to_string(ranks));
+      flags = MpirunCommand(ranks, flags);
+      options.env = MpiTestEnvironment();
+    }
     options.timeout = absl::Seconds(200);
     auto result = RunCommand(flags, options);
     EXPECT_TRUE(result.ok()) << result.status();
@@ -70,6 +76,23 @@ TEST_F(KernelbenchTest, ReportsTheMaximumOverSamples) {
   const CommandResult again = Run(flags);
   EXPECT_EQ(again.exit_code, 0) << again.err;
   EXPECT_EQ(again.out, result.out);
+}
+
+TEST_F(KernelbenchTest, AModelSpreadOverTwoRanksGivesTheSameTable) {
+  const std::string tasks = Runfile("tasks/mini/heldout").value();
+  const std::vector<std::string> flags = {
+      "--model=model/mini",           "--tasks=" + tasks, "--max_tasks=1", "--k=2",
+      "--prompt_style=mini",          "--slots=2",        "--threads=1",   "--set=workers=1",
+      "--set=device_model=l40s_mini", "--temperature=0",  "--set=trials=1"};
+  const CommandResult one = Run(flags);
+  ASSERT_EQ(one.exit_code, 0) << one.err;
+  const CommandResult two = Run(flags, 2);
+  ASSERT_EQ(two.exit_code, 0) << two.err;
+  EXPECT_EQ(two.out, one.out);
+  // An error that rank 0 alone can have ends both, and is told once.
+  const CommandResult none = Run({"--model=model/mini", "--tasks=" + dir_ + "/none"}, 2);
+  EXPECT_EQ(none.exit_code, 1);
+  EXPECT_THAT(none.err, HasSubstr("error: rank 0: '" + dir_ + "/none' was found neither"));
 }
 
 TEST_F(KernelbenchTest, BadFlagsAreNamed) {

@@ -23,6 +23,7 @@ struct DecodeModel {
   at::Tensor embedding;   // [V, C]
   at::Tensor final_norm;  // [C]
   at::Tensor head;        // [V, C]
+  RankSum* ranks;         // null: the model is whole; DecodeByAten alone takes another
 };
 
 // The tokens of all slices, one behind the other: T rows.

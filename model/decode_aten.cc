@@ -7,6 +7,7 @@
 #include <ATen/ops/empty.h>
 #include <ATen/ops/linear.h>
 #include <ATen/ops/matmul.h>
+#include <c10/util/Exception.h>
 
 #include <algorithm>
 #include <cmath>
@@ -114,6 +115,18 @@ at::Tensor Attend(const ModelConfig& config, const StepTensors& step, int64_t la
   return out;
 }
 
+// x [T, C] + input weight^T, of which ranks that hold parts of the input's columns have a share
+// each.
+at::Tensor AddProduct(const DecodeModel& model, const at::Tensor& x, const at::Tensor& input,
+                      const at::Tensor& weight) {
+  const at::Tensor product = at::linear(input, weight);
+  if (model.ranks != nullptr) {
+    const absl::Status summed = model.ranks->Sum(product);
+    TORCH_CHECK(summed.ok(), summed.message());
+  }
+  return x + product;
+}
+
 }  // namespace
 
 at::Tensor DecodeByAten(const DecodeModel& model, const DecodeRows& rows, PagedCache* cache) {
@@ -132,14 +145,14 @@ at::Tensor DecodeByAten(const DecodeModel& model, const DecodeRows& rows, PagedC
     LinearForward(model.context, normed, w.v, false, qkv.narrow(1, q_size + kv_size, kv_size));
     const at::Tensor qk = HeadNormRotaryForward(model.context, config, qkv, w.q_norm, w.k_norm,
                                                 model.rotary, step.positions, &rstd);
-    x = x + at::linear(Attend(config, step, layer, qk, qkv, cache), w.o);
+    x = AddProduct(model, x, Attend(config, step, layer, qk, qkv, cache), w.o);
     normed = RmsNormForward(model.context, x, w.post_norm, config.rms_norm_eps, &rstd);
     at::Tensor gate_up = at::empty({count, 2 * config.intermediate_size}, x.options());
     LinearForward(model.context, normed, w.gate, false,
                   gate_up.narrow(1, 0, config.intermediate_size));
     LinearForward(model.context, normed, w.up, false,
                   gate_up.narrow(1, config.intermediate_size, config.intermediate_size));
-    x = x + at::linear(SwigluForward(model.context, gate_up), w.down);
+    x = AddProduct(model, x, SwigluForward(model.context, gate_up), w.down);
   }
   if (rows.asked.empty()) return at::empty({0, config.vocab_size}, x.options().dtype(at::kFloat));
   x = x.index_select(0, ToDevice(rows.asked, device));

@@ -132,11 +132,19 @@ absl::StatusOr<SafetensorsEntry> ParseEntry(const std::string& path, const std::
 }  // namespace
 
 absl::Status ReadElements(const SafetensorsEntry& entry, int64_t begin, int64_t count, void* to) {
+  return ReadRuns(entry, begin, count, 1, count, to);
+}
+
+absl::Status ReadRuns(const SafetensorsEntry& entry, int64_t begin, int64_t count, int64_t runs,
+                      int64_t stride, void* to) {
   OpenedFile file(entry.path, O_RDONLY);
   if (file.fd() < 0) return ErrnoStatus(errno, "open", entry.path);
   const int64_t size = static_cast<int64_t>(c10::elementSize(entry.dtype));
-  return ReadBytes(entry.path, file.fd(), entry.begin + begin * size, count * size,
-                   static_cast<char*>(to));
+  for (int64_t run = 0; run < runs; ++run) {
+    RETURN_IF_ERROR(ReadBytes(entry.path, file.fd(), entry.begin + (begin + run * stride) * size,
+                              count * size, static_cast<char*>(to) + run * count * size));
+  }
+  return absl::OkStatus();
 }
 
 absl::StatusOr<SafetensorsReader> SafetensorsReader::OpenFile(const std::string& path) {

@@ -43,7 +43,7 @@ TEST(StepProfileTest, TimeByKindAndGaps) {
                                              {"nvjet_sm90_tst_128x160", 2.0, 1.0},  // overlaps
                                              {"void cudnn::fusion::compute_dot_do_o", 8.0, 0.5},
                                              {"SwigluKernel", 7.0, 1.0}});
-  EXPECT_DOUBLE_EQ(profile.gemm, 3.0);
+  EXPECT_DOUBLE_EQ(profile.gemm, 2.5);  // 2.5 to 3 and 4 to 6
   EXPECT_DOUBLE_EQ(profile.attention, 2.0);
   EXPECT_DOUBLE_EQ(profile.rest, 1.0);
   EXPECT_DOUBLE_EQ(profile.gaps, 2.0);  // 3 to 4 and 6 to 7

@@ -24,10 +24,11 @@ bool IsCommunication(const std::string& name) { return HasAny(name, {"nccl"}); }
 
 double& ShareOf(const std::string& name, StepProfile* profile) {
   if (IsCommunication(name)) return profile->communication;
-  if (HasAny(name, {"sdpa", "flash", "fmha", "fprop", "bprop", "cudnn::fusion"})) {
+  if (HasAny(name, {"sdpa", "flash", "fmha", "fprop", "bprop", "cudnn::fusion", "MergeParts"})) {
     return profile->attention;
   }
-  if (HasAny(name, {"gemm", "Skinny", "nvjet", "xmma", "cutlass", "cublas"})) return profile->gemm;
+  if (HasAny(name, {"gemm", "ChainKernel", "nvjet", "xmma", "cutlass", "cublas"}))
+    return profile->gemm;
   return profile->rest;
 }
 
@@ -49,14 +50,19 @@ StepProfile SummarizeRuns(std::vector<KernelRun> runs) {
             [](const KernelRun& a, const KernelRun& b) { return a.start < b.start; });
   StepProfile profile;
   std::map<std::string, StepProfile::Kernel> by_name;
-  double end = runs.empty() ? 0 : runs[0].start;
+  double end = runs.empty() ? 0 : runs[0].start, worked = end;
   for (const KernelRun& run : runs) {
-    ShareOf(run.name, &profile) += run.seconds;
+    // A kernel that began while another one still ran has mostly waited for it until that ended.
+    const double last = run.start + run.seconds;
+    const double seconds =
+        IsCommunication(run.name) ? run.seconds : std::max(0.0, last - std::max(run.start, worked));
+    if (!IsCommunication(run.name)) worked = std::max(worked, last);
+    ShareOf(run.name, &profile) += seconds;
     StepProfile::Kernel& kernel = by_name[run.name];
     kernel.name = run.name;
-    kernel.seconds += run.seconds;
+    kernel.seconds += seconds;
     ++kernel.calls;
-    end = std::max(end, run.start + run.seconds);
+    end = std::max(end, last);
   }
   profile.seconds = runs.empty() ? 0 : end - runs[0].start;
   const double covered = Covered(runs, true);

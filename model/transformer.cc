@@ -45,7 +45,7 @@ struct Transformer::Impl {
   }
 
   DecodeModel ForDecoding(const ModelConfig& config) const {
-    return {context, config, rotary, layers, embedding, final_norm, head};
+    return {context, config, rotary, layers, embedding, final_norm, head, options.ranks};
   }
 
   HeadSettings Head(double temperature) const { return {temperature, options.head_chunk_rows}; }
@@ -81,6 +81,8 @@ void Transformer::set_recompute(std::vector<RecomputeSet> layers) {
 
 at::Tensor Transformer::RunLayers(const PackedBatch& batch, const SequenceLayout& layout, bool fp8,
                                   std::vector<LayerActivations>* saved) const {
+  TORCH_CHECK(impl_->options.ranks == nullptr,
+              "a model that is spread over ranks takes steps only");
   TORCH_CHECK(layout.max_length <= config_.max_positions, "a sequence of ", layout.max_length,
               " tokens is longer than max_position_embeddings ", config_.max_positions);
   const LayerEnvironment environment = {impl_->context,  config_, impl_->rotary,
@@ -223,8 +225,9 @@ at::Tensor Transformer::Logits(const PackedBatch& batch) const {
 at::Tensor Transformer::Step(absl::Span<const TokenSlice> slices, PagedCache* cache) const {
   const DecodeRows rows(slices, config_, *cache);
   const DecodeModel model = impl_->ForDecoding(config_);
-  return impl_->context.UseKernels(impl_->embedding) ? DecodeByKernels(model, rows, cache)
-                                                     : DecodeByAten(model, rows, cache);
+  // The kernels take chunks of rows through all layers side by side, which no sum could follow.
+  const bool kernels = model.ranks == nullptr && impl_->context.UseKernels(impl_->embedding);
+  return kernels ? DecodeByKernels(model, rows, cache) : DecodeByAten(model, rows, cache);
 }
 
 void Transformer::ParallelFor(int64_t n, absl::FunctionRef<void(int64_t)> body) const {

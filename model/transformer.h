@@ -23,6 +23,7 @@
 #include "model/paged_cache.h"
 #include "model/recompute.h"
 #include "model/weights.h"
+#include "parallel/rank_sum.h"
 
 namespace tritonrl {
 
@@ -54,6 +55,10 @@ class Transformer {
     bool force_aten = false;
     // gpu.fp8_products concerns Forward and what trains: Step and Logits do without.
     GpuOptions gpu;
+    // The weights are one rank's part (weight_shard.h), and Step, which alone can be called then,
+    // sums what parts of the model give over these ranks. Through ATen; a row's bits then depend on
+    // the other rows.
+    RankSum* ranks = nullptr;
   };
 
   // `weights` is shared: changes by the optimizer are seen by the next call.

@@ -23,6 +23,8 @@
 
 namespace tritonrl {
 
+struct WeightShard;
+
 struct ParameterInfo {
   std::string name;            // e.g. "model.layers.0.self_attn.q_proj.weight"
   std::vector<int64_t> shape;  // as in Hugging Face files: linear layers are [out, in]
@@ -92,6 +94,12 @@ class Weights : public ParameterBuffer {
   static absl::StatusOr<std::shared_ptr<Weights>> Load(const std::string& dir, at::Device device,
                                                        at::ScalarType dtype,
                                                        absl::Span<const FlatRange> parts = {});
+
+  // The same of one rank's part of the model (weight_shard.h): config() is that of the part, and
+  // only what lies in it is read. Errors: also those of ShardConfig.
+  static absl::StatusOr<std::shared_ptr<Weights>> LoadShard(const std::string& dir,
+                                                            at::Device device, at::ScalarType dtype,
+                                                            const WeightShard& shard);
 
   // Matrices normal(0, 0.02), the two that write into the residual stream scaled by
   // 1/sqrt(2 * layers); norm weights one. Drawn by Philox keyed by (seed, parameter), so the values

@@ -18,6 +18,7 @@
 #include "base/status.h"
 #include "base/thread_pool.h"
 #include "model/safetensors.h"
+#include "model/weight_shard.h"
 #include "model/weights.h"
 
 namespace tritonrl {
@@ -28,11 +29,14 @@ constexpr int64_t kChunkElements = int64_t{8} << 20;
 constexpr int kReaders = 8;
 constexpr size_t kHugePage = size_t{2} << 20;
 
-// Elements of a stored tensor and where they go.
+// Elements of a stored tensor and where they go: `runs` times `run` elements that begin `stride`
+// apart there and lie one behind the other here.
 struct Chunk {
   const SafetensorsEntry* entry = nullptr;
-  int64_t begin = 0, count = 0;  // in the tensor
-  int64_t to = 0;                // in the flat buffer
+  int64_t begin = 0, run = 0;  // in the tensor
+  int64_t to = 0;              // in the flat buffer
+  int64_t runs = 1, stride = 0;
+  int64_t count() const { return runs * run; }
 };
 
 // All shapes before any allocation: a wrong folder is refused at once.
@@ -59,6 +63,14 @@ absl::Status CheckEntries(const std::string& dir, const ParameterLayout& layout,
   return absl::OkStatus();
 }
 
+std::vector<Chunk> InFileOrder(std::vector<Chunk> chunks) {
+  std::sort(chunks.begin(), chunks.end(), [](const Chunk& a, const Chunk& b) {
+    return std::tie(a.entry->path, a.entry->begin, a.begin) <
+           std::tie(b.entry->path, b.entry->begin, b.begin);
+  });
+  return chunks;
+}
+
 // What lies in `parts` of the flat buffer (all of it if there are none), in the files' order.
 std::vector<Chunk> Cut(const ParameterLayout& layout, const SafetensorsReader& reader,
                        absl::Span<const FlatRange> parts) {
@@ -74,11 +86,33 @@ std::vector<Chunk> Cut(const ParameterLayout& layout, const SafetensorsReader& r
       }
     }
   }
-  std::sort(chunks.begin(), chunks.end(), [](const Chunk& a, const Chunk& b) {
-    return std::tie(a.entry->path, a.entry->begin, a.begin) <
-           std::tie(b.entry->path, b.entry->begin, b.begin);
-  });
-  return chunks;
+  return InFileOrder(std::move(chunks));
+}
+
+// What a rank holds of the files' tensors, which `whole` lays out.
+std::vector<Chunk> CutShard(const ParameterLayout& whole, const ParameterLayout& part, int rank,
+                            const SafetensorsReader& reader) {
+  std::vector<Chunk> chunks;
+  for (size_t p = 0; p < part.parameters.size(); ++p) {
+    const ParameterInfo& info = part.parameters[p];
+    const ShardSlice slice = SliceOf(whole.parameters[p], info, rank);
+    // Whole rows lie one behind the other, so that they are one run however many they are.
+    const bool whole_rows = slice.columns == slice.width;
+    const int64_t run = whole_rows ? kChunkElements : slice.columns;
+    const int64_t most = whole_rows ? kChunkElements : std::max(run, kChunkElements / run * run);
+    for (int64_t at = 0; at < info.size; at += most) {
+      const int64_t count = std::min(most, info.size - at);
+      Chunk& chunk = chunks.emplace_back();
+      chunk.entry = &reader.entries().at(info.name);
+      chunk.begin =
+          slice.row * slice.width + slice.column + (whole_rows ? at : at / run * slice.width);
+      chunk.run = whole_rows ? count : run;
+      chunk.to = info.offset + at;
+      chunk.runs = count / chunk.run;
+      chunk.stride = slice.width;
+    }
+  }
+  return InFileOrder(std::move(chunks));
 }
 
 // A flat buffer whose pages nobody has touched yet, so that the readers do, each for its chunks;
@@ -148,18 +182,19 @@ class ChunkReaders {
   }
 
   absl::Status Read(const Chunk& chunk, at::Tensor* room) {
-    const at::Tensor place = flat_.narrow(0, chunk.to, chunk.count);
+    const at::Tensor place = flat_.narrow(0, chunk.to, chunk.count());
     const int64_t size = static_cast<int64_t>(c10::elementSize(chunk.entry->dtype));
-    if (place.is_cpu() && place.scalar_type() == chunk.entry->dtype) {
-      return ReadElements(*chunk.entry, chunk.begin, chunk.count, place.data_ptr());
-    }
-    if (!room->defined() || room->numel() < chunk.count * size) {
+    const auto read = [&chunk](void* to) {
+      return ReadRuns(*chunk.entry, chunk.begin, chunk.run, chunk.runs, chunk.stride, to);
+    };
+    if (place.is_cpu() && place.scalar_type() == chunk.entry->dtype) return read(place.data_ptr());
+    if (!room->defined() || room->numel() < chunk.count() * size) {
       // Pinned, so that a GPU fetches it by itself.
-      *room = at::empty({kChunkElements * size},
+      *room = at::empty({std::max(kChunkElements, chunk.count()) * size},
                         at::TensorOptions(at::kByte).pinned_memory(place.is_cuda()));
     }
-    RETURN_IF_ERROR(ReadElements(*chunk.entry, chunk.begin, chunk.count, room->data_ptr()));
-    place.copy_(room->narrow(0, 0, chunk.count * size).view(chunk.entry->dtype));
+    RETURN_IF_ERROR(read(room->data_ptr()));
+    place.copy_(room->narrow(0, 0, chunk.count() * size).view(chunk.entry->dtype));
     return absl::OkStatus();
   }
 
@@ -171,7 +206,33 @@ class ChunkReaders {
   absl::Status status_ ABSL_GUARDED_BY(mutex_);
 };
 
+absl::Status CannotHold(const std::string& dir, at::Device device, const c10::Error& error) {
+  return absl::ResourceExhaustedError(absl::StrCat(
+      dir, ": can't hold the weights on ", device.str(), ": ", error.what_without_backtrace()));
+}
+
 }  // namespace
+
+absl::StatusOr<std::shared_ptr<Weights>> Weights::LoadShard(const std::string& dir,
+                                                            at::Device device, at::ScalarType dtype,
+                                                            const WeightShard& shard) {
+  if (shard.ranks == 1) return Load(dir, device, dtype);
+  ASSIGN_OR_RETURN(const ModelConfig config, ReadModelConfig(dir));
+  const absl::StatusOr<ModelConfig> part = ShardConfig(config, shard.ranks);
+  if (!part.ok()) return AddContext(part.status(), dir);
+  ASSIGN_OR_RETURN(const SafetensorsReader reader, SafetensorsReader::OpenFolder(dir));
+  const ParameterLayout whole(config);
+  RETURN_IF_ERROR(CheckEntries(dir, whole, reader));
+  std::shared_ptr<Weights> weights;
+  try {
+    weights.reset(new Weights(*part, UntouchedBuffer(ParameterLayout(*part), device, dtype)));
+  } catch (const c10::Error& error) {
+    return CannotHold(dir, device, error);
+  }
+  const std::vector<Chunk> chunks = CutShard(whole, weights->layout(), shard.rank, reader);
+  RETURN_IF_ERROR(AddContext(ChunkReaders(chunks, weights->flat()).Run(), dir));
+  return weights;
+}
 
 absl::StatusOr<std::shared_ptr<Weights>> Weights::Load(const std::string& dir, at::Device device,
                                                        at::ScalarType dtype,
@@ -187,8 +248,7 @@ absl::StatusOr<std::shared_ptr<Weights>> Weights::Load(const std::string& dir, a
       weights = std::make_shared<Weights>(config, device, dtype);
     }
   } catch (const c10::Error& error) {
-    return absl::ResourceExhaustedError(absl::StrCat(
-        dir, ": can't hold the weights on ", device.str(), ": ", error.what_without_backtrace()));
+    return CannotHold(dir, device, error);
   }
   const std::vector<Chunk> chunks = Cut(weights->layout(), reader, parts);
   RETURN_IF_ERROR(AddContext(ChunkReaders(chunks, weights->flat()).Run(), dir));

@@ -13,18 +13,14 @@
 #include "absl/strings/str_cat.h"
 #include "base/status.h"
 #include "parallel/gpu_collectives.h"
+#include "parallel/gpu_communicator.h"
+#include "parallel/gpu_rank_sum.h"
 #include "parallel/mpi_buckets.h"
+#include "parallel/mpi_rank_mail.h"
+#include "parallel/mpi_rank_sum.h"
 #include "parallel/mpi_wait.h"
 
 namespace tritonrl {
-
-bool DataParallel::LaunchedByMpi() {
-  // OpenMPI's launcher; PMIx and PMI through srun. A plain Slurm batch step sets none of them.
-  for (const char* name : {"OMPI_COMM_WORLD_SIZE", "PMIX_RANK", "PMI_RANK"}) {
-    if (std::getenv(name) != nullptr) return true;
-  }
-  return false;
-}
 
 struct DataParallel::Communicator {
   MPI_Comm comm = MPI_COMM_WORLD;
@@ -33,6 +29,10 @@ struct DataParallel::Communicator {
 
 DataParallel::DataParallel(absl::Duration timeout) : timeout_(timeout) {}
 
+std::unique_ptr<DataParallel> DataParallel::Alone() {
+  return std::unique_ptr<DataParallel>(new DataParallel(absl::ZeroDuration()));
+}
+
 absl::StatusOr<std::unique_ptr<DataParallel>> DataParallel::Join(absl::Duration timeout) {
   std::unique_ptr<DataParallel> ranks(new DataParallel(timeout));
   if (!LaunchedByMpi()) return ranks;
@@ -40,9 +40,9 @@ absl::StatusOr<std::unique_ptr<DataParallel>> DataParallel::Join(absl::Duration 
   MPI_Initialized(&initialized);
   if (!initialized) {
     int provided = 0;
-    const int code = MPI_Init_thread(nullptr, nullptr, MPI_THREAD_FUNNELED, &provided);
+    const int code = MPI_Init_thread(nullptr, nullptr, MPI_THREAD_SERIALIZED, &provided);
     if (code != MPI_SUCCESS) return MpiError(code, "joining the MPI job");
-    if (provided < MPI_THREAD_FUNNELED) {
+    if (provided < MPI_THREAD_SERIALIZED) {
       return absl::FailedPreconditionError("this MPI library does not support threads");
     }
   }
@@ -125,16 +125,18 @@ absl::Status DataParallel::Max(std::span<double> values) {
       "a maximum of statistics", rank_, timeout_));
 }
 
-absl::Status DataParallel::JoinGpus(at::Device device) {
-  if (size_ == 1 || !device.is_cuda()) return absl::OkStatus();
-  // A GPU's name on all machines.
+absl::StatusOr<std::unique_ptr<GpuCommunicator>> DataParallel::JoinNccl(at::Device device,
+                                                                        bool blocking) {
+  // A GPU's name on all machines; none if it cannot be used.
   char host[256] = "", bus[64] = "";
   gethostname(host, sizeof(host) - 1);
-  if (cudaDeviceGetPCIBusId(bus, sizeof(bus), device.index()) != cudaSuccess) {
-    return absl::UnavailableError(absl::StrCat("rank ", rank_, " cannot use ", device.str()));
-  }
-  ASSIGN_OR_RETURN(const std::vector<std::string> all, AllGather(absl::StrCat(host, " ", bus)));
+  const bool usable = cudaDeviceGetPCIBusId(bus, sizeof(bus), device.index()) == cudaSuccess;
+  ASSIGN_OR_RETURN(const std::vector<std::string> all,
+                   AllGather(usable ? absl::StrCat(host, " ", bus) : ""));
   for (int a = 0; a < size_; ++a) {
+    if (all[a].empty()) {
+      return absl::UnavailableError(absl::StrCat("rank ", a, " cannot use its GPU"));
+    }
     for (int b = a + 1; b < size_; ++b) {
       if (all[a] != all[b]) continue;
       return absl::FailedPreconditionError(absl::StrCat("ranks ", a, " and ", b,
@@ -142,10 +144,29 @@ absl::Status DataParallel::JoinGpus(at::Device device) {
                                                         "); start one rank for each GPU"));
     }
   }
-  ASSIGN_OR_RETURN(gpus_, GpuCollectives::Join(
-                              {.rank = rank_, .size = size_, .device = device, .timeout = timeout_},
-                              [this](std::string* text) { return Broadcast(text); }));
+  return GpuCommunicator::Join(
+      {.rank = rank_, .size = size_, .device = device, .timeout = timeout_, .blocking = blocking},
+      [this](std::string* text) { return Broadcast(text); });
+}
+
+absl::Status DataParallel::JoinGpus(at::Device device) {
+  if (size_ == 1 || !device.is_cuda()) return absl::OkStatus();
+  ASSIGN_OR_RETURN(std::unique_ptr<GpuCommunicator> group, JoinNccl(device, /*blocking=*/false));
+  gpus_ = std::make_unique<GpuCollectives>(std::move(group));
   return absl::OkStatus();
+}
+
+absl::StatusOr<std::unique_ptr<RankSum>> DataParallel::MakeRankSum(at::Device device) {
+  if (!device.is_cuda()) {
+    return std::make_unique<MpiRankSum>(comm_->comm, rank_, size_, timeout_);
+  }
+  // Many small sums a step, in graphs or launched one by one.
+  ASSIGN_OR_RETURN(std::unique_ptr<GpuCommunicator> group, JoinNccl(device, /*blocking=*/true));
+  return std::make_unique<GpuRankSum>(std::move(group));
+}
+
+std::unique_ptr<RankMail> DataParallel::MakeMail() {
+  return std::make_unique<MpiRankMail>(comm_->comm, rank_, size_);
 }
 
 BucketExchange* DataParallel::Exchange(const at::Tensor& full) const {

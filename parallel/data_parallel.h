@@ -16,17 +16,23 @@
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
 #include "parallel/bucket_exchange.h"
+#include "parallel/rank_mail.h"
+#include "parallel/rank_sum.h"
 #include "parallel/shard_plan.h"
 
 namespace tritonrl {
 
-// Only the thread that called Join may call the others. All ranks must make the same calls in the
-// same order. With one rank every operation returns at once and MPI is not touched.
+class GpuCommunicator;
+
+// One thread at a time makes calls. All ranks must make the same calls in the same order. With one
+// rank every operation returns at once and MPI is not touched.
 class DataParallel {
  public:
   // Joins the job when an MPI launcher (mpirun, srun --mpi=pmix) started this process, else makes a
   // world of one. `timeout` is the deadline of each collective operation.
   static absl::StatusOr<std::unique_ptr<DataParallel>> Join(absl::Duration timeout);
+  // A world of this process alone, whoever started it.
+  static std::unique_ptr<DataParallel> Alone();
   // Waits for the other ranks (up to the deadline) and leaves the job; of a group nobody waits.
   ~DataParallel();
   DataParallel(const DataParallel&) = delete;
@@ -77,14 +83,26 @@ class DataParallel {
   // has one, with its number.
   absl::Status Agree(const absl::Status& status);
 
+  // What tensor parallelism takes, with several ranks and for all of them together. Sums are
+  // between the ranks' GPUs if `device` is one (the errors are those of JoinGpus), else through
+  // host memory. Both end before this object.
+  absl::StatusOr<std::unique_ptr<RankSum>> MakeRankSum(at::Device device);
+  std::unique_ptr<RankMail> MakeMail();
+
   // Ends the whole job with an exit code; for errors of one rank that the others can't know of.
   // With one rank it only exits.
   [[noreturn]] void Abort(int exit_code);
 
   // Whether the environment says that an MPI launcher started this process.
   static bool LaunchedByMpi();
+  // This process's rank and the number of ranks as the environment says; 0 and 1 without a
+  // launcher.
+  static int LaunchedRank();
+  static int LaunchedSize();
 
  private:
+  // A communicator with a GPU of its own for each rank.
+  absl::StatusOr<std::unique_ptr<GpuCommunicator>> JoinNccl(at::Device device, bool blocking);
   BucketExchange* Exchange(const at::Tensor& full) const;
   // Remembers that a collective failed.
   absl::Status Noted(absl::Status status);

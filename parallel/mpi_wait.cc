@@ -6,6 +6,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
+#include "base/status.h"
 
 namespace tritonrl {
 namespace {
@@ -25,7 +26,8 @@ absl::Status MpiError(int code, const std::string& what) {
 // pause for as long as they may take. Then sleeps grow to one millisecond: ranks may share cores
 // with the verifier's workers.
 absl::Status AwaitMpi(const std::function<int(MPI_Request*)>& start, const std::string& what,
-                      int rank, absl::Duration timeout, int64_t bytes) {
+                      int rank, absl::Duration timeout, int64_t bytes,
+                      const std::function<absl::Status()>& news) {
   MPI_Request request = MPI_REQUEST_NULL;
   const int started = start(&request);
   if (started != MPI_SUCCESS) return MpiError(started, what);
@@ -47,6 +49,7 @@ absl::Status AwaitMpi(const std::function<int(MPI_Request*)>& start, const std::
       sched_yield();
       continue;
     }
+    if (news) RETURN_IF_ERROR(news());
     absl::SleepFor(pause);
     pause = std::min(pause * 2, absl::Milliseconds(1));
   }

@@ -15,7 +15,8 @@ BatchedEngine::BatchedEngine(std::unique_ptr<ModelRunner> runner, const Options&
                   .page_size = runner_->page_size(),
                   .max_running = runner_->max_running(),
                   .max_step_tokens = runner_->max_step_tokens(),
-                  .keep_prefixes = options.keep_prefixes}),
+                  .keep_prefixes = options.keep_prefixes,
+                  .reserve_whole_samples = runner_->batch_invariant()}),
       weights_version_(options.weights_version) {
   stats_.num_pages = runner_->num_pages();
   thread_ = std::thread([this] { Run(); });
@@ -141,6 +142,12 @@ absl::Status BatchedEngine::PauseForWeightUpdate(OldCache old_cache) {
   absl::MutexLock lock(&mutex_);
   if (!failure_.ok()) return failure_;
   if (updating_) return absl::FailedPreconditionError("a weight update is under way already");
+  if (runner_->batch_invariant() && unfinished_ > 0) {
+    return absl::FailedPreconditionError(
+        absl::StrCat("cannot update the weights under the ", unfinished_,
+                     " samples that are being generated: what they become would depend on the "
+                     "moment, and the engine is batch-invariant"));
+  }
   updating_ = true;
   pause_ = old_cache;
   mutex_.Await(absl::Condition(this, &BatchedEngine::PauseIsDecided));

@@ -33,7 +33,9 @@ namespace tritonrl {
 //
 // On the CPU in fp32 a sample's tokens and log-probabilities are the same bit for bit whatever runs
 // beside it, with any memory and any number of threads. On CUDA, and in other types, matrix
-// products may round differently with the batch's size.
+// products may round differently with the batch's size, unless the runner is batch-invariant: then
+// samples run only with memory for their longest form, and an update of the weights waits until all
+// have ended.
 class BatchedEngine : public Engine {
  public:
   struct Options {

@@ -146,7 +146,8 @@ class Engine {
 
   // In place of Begin: samples that are being generated pause after at most the steps under way and
   // go on from the tokens they have once End is called (partial rollouts). A token's
-  // log-probability stays that under which it was drawn.
+  // log-probability stays that under which it was drawn. FailedPrecondition from a batch-invariant
+  // engine with unfinished samples.
   enum class OldCache {
     kForget,  // keys and values of all that is unfinished are computed again from the new weights
     kKeep,    // later tokens read those that earlier weights made

@@ -1,6 +1,7 @@
 // Samples responses to a prompt from a Hugging Face folder and prints each as it ends.
 
 #include <iostream>
+#include <memory>
 #include <string>
 
 #include "absl/flags/flag.h"
@@ -13,6 +14,7 @@
 #include "base/status.h"
 #include "rollout/load_model.h"
 #include "rollout/make_engine.h"
+#include "rollout/tensor_parallel.h"
 
 ABSL_FLAG(std::string, model, "", "Folder with config.json, model.safetensors, tokenizer.json.");
 ABSL_FLAG(std::string, prompt, "", "The prompt's text.");
@@ -25,10 +27,17 @@ ABSL_FLAG(int, top_k, 0, "Number of most likely tokens drawn from; 0: all.");
 ABSL_FLAG(int, max_tokens, 512, "Most tokens of a sample.");
 ABSL_FLAG(uint64_t, seed, 0, "The same seed gives the same samples.");
 ABSL_FLAG(std::string, device, "auto", "cpu, cuda, cuda:N or auto.");
+ABSL_FLAG(int, tensor_parallel, 1,
+          "Ranks that the model is spread over, one GPU each: mpirun --bind-to none -n N generate "
+          "--tensor_parallel=N ...");
 ABSL_FLAG(int, max_running, 64, "Samples that run side by side.");
 ABSL_FLAG(int, max_guesses, 0,
           "Speculative decoding: tokens that are guessed and checked at once; 0: off. The samples "
           "are the same.");
+ABSL_FLAG(bool, batch_invariant, false,
+          "The samples are the same to the bit whatever their number and --max_running. Slower.");
+ABSL_FLAG(bool, fp8_cache, false, "8-bit keys and values.");
+ABSL_FLAG(bool, fp8_weights, false, "Products on 8-bit copies of the weights.");
 ABSL_FLAG(bool, quiet, false, "Prints the samples' text alone.");
 
 namespace tritonrl {
@@ -78,28 +87,47 @@ absl::Status Print(const Tokenizer& tokenizer, int samples, Engine* engine) {
   return absl::OkStatus();
 }
 
-absl::Status Run() {
+struct Inputs {
+  std::string prompt;
+  LoadedModel model;
+};
+
+absl::StatusOr<Inputs> ReadInputs(const DataParallel& ranks) {
   if (absl::GetFlag(FLAGS_model).empty()) {
     return absl::InvalidArgumentError("--model=FOLDER is needed");
   }
-  ASSIGN_OR_RETURN(const std::string prompt, ReadPrompt());
-  ASSIGN_OR_RETURN(const at::Device device, ParseDevice(absl::GetFlag(FLAGS_device)));
-  ASSIGN_OR_RETURN(const LoadedModel model,
-                   LoadModel(UserPath(absl::GetFlag(FLAGS_model)), device));
-  GenerateRequest request = MakeRequest(model, prompt);
-  EngineOptions options;
   const int guesses = absl::GetFlag(FLAGS_max_guesses);
   if (guesses < 0 || guesses > 64) {
     return absl::InvalidArgumentError("--max_guesses must lie in [0, 64]");
   }
+  ASSIGN_OR_RETURN(std::string prompt, ReadPrompt());
+  ASSIGN_OR_RETURN(const at::Device device,
+                   ParseDevice(absl::GetFlag(FLAGS_device), ranks.local_rank()));
+  ASSIGN_OR_RETURN(LoadedModel model,
+                   LoadModel(UserPath(absl::GetFlag(FLAGS_model)), device, ShardOf(ranks)));
+  return Inputs{std::move(prompt), std::move(model)};
+}
+
+absl::Status Run(DataParallel* ranks) {
+  const absl::StatusOr<Inputs> inputs = ReadInputs(*ranks);
+  RETURN_IF_ERROR(AgreeToStart(inputs.status(), ranks));
+  const LoadedModel& model = inputs->model;
+  GenerateRequest request = MakeRequest(model, inputs->prompt);
+  EngineOptions options;
+  const int guesses = absl::GetFlag(FLAGS_max_guesses);
   // Guesses take rows beside the samples.
   options.max_running = static_cast<int>(std::clamp<int64_t>(
       int64_t{request.n} * (1 + guesses), 1, std::max(1, absl::GetFlag(FLAGS_max_running))));
   options.max_length = std::min<int64_t>(
       static_cast<int64_t>(request.prompt.size()) + std::max(request.sampling.max_tokens, 1),
       model.weights->config().max_positions);
-  ASSIGN_OR_RETURN(std::unique_ptr<Engine> engine,
-                   MakeBatchedEngine(model.weights, options, {.max_guesses = guesses}));
+  options.batch_invariant = absl::GetFlag(FLAGS_batch_invariant);
+  options.fp8_cache = absl::GetFlag(FLAGS_fp8_cache);
+  options.fp8_weights = absl::GetFlag(FLAGS_fp8_weights);
+  ASSIGN_OR_RETURN(
+      std::unique_ptr<Engine> engine,
+      MakeTensorParallelEngine(model.weights, options, {.max_guesses = guesses}, ranks));
+  if (engine == nullptr) return absl::OkStatus();  // rank 0 has printed the samples
   const absl::Time start = absl::Now();
   const int samples = request.n;
   RETURN_IF_ERROR(engine->Submit(std::move(request)));
@@ -127,10 +155,10 @@ int main(int argc, char** argv) {
       "Samples responses to a prompt.\n"
       "  bazel run //rollout:generate -- --model=FOLDER --prompt=TEXT [--n=4]");
   absl::ParseCommandLine(argc, argv);
-  const absl::Status status = tritonrl::Run();
-  if (!status.ok()) {
-    std::cerr << "generate: " << tritonrl::Message(status) << "\n";
-    return status.code() == absl::StatusCode::kInvalidArgument ? 2 : 1;
-  }
-  return 0;
+  std::unique_ptr<tritonrl::DataParallel> ranks;
+  absl::Status status = tritonrl::JoinTensorParallel(absl::GetFlag(FLAGS_tensor_parallel), &ranks);
+  if (status.ok()) status = tritonrl::Run(ranks.get());
+  if (status.ok()) return 0;
+  const int code = status.code() == absl::StatusCode::kInvalidArgument ? 2 : 1;
+  return tritonrl::EndWithError(status, "generate", code, ranks.get());
 }

@@ -26,6 +26,9 @@ inline constexpr int32_t kStopToken = 7;
 // What weights number `weights` leave in the cache of a token.
 inline int32_t CacheEntry(int32_t token, int weights) { return token + kVocab * weights; }
 
+// In place of a number of weights: of tokens that were decoded, by a runner that marks them.
+inline constexpr int kDecoded = 1000;
+
 // What the model says after a sequence of cached tokens: a hash of all of them, or with `memory`
 // of the last so many. With little memory and a low temperature it repeats itself.
 inline std::vector<float> HashLogits(const std::vector<int32_t>& sequence, size_t memory = 0) {
@@ -51,6 +54,9 @@ class HashRunner : public ModelRunner {
     int max_step_tokens = 1024;
     int in_flight = 1;
     size_t memory = 0;  // of HashLogits
+    // As on a GPU: a decoded token leaves another entry than one in a chunk.
+    bool mark_decoded = false;
+    bool batch_invariant = false;  // what it says of itself
   };
   static constexpr int kPage = 4;
 
@@ -65,6 +71,7 @@ class HashRunner : public ModelRunner {
   int page_size() const override { return kPage; }
   int max_running() const override { return options_.max_running; }
   int max_step_tokens() const override { return options_.max_step_tokens; }
+  bool batch_invariant() const override { return options_.batch_invariant; }
   int max_in_flight() const override { return options_.in_flight; }
 
   absl::Status Launch(const ModelStep& step) override {
@@ -146,10 +153,12 @@ class HashRunner : public ModelRunner {
   };
 
   void Write(const Slice& slice) {
+    const bool decoded = slice.view.slot >= 0 && slice.view.count == 1 + slice.view.guesses;
+    const int mark = options_.mark_decoded && decoded ? kDecoded : weights.load();
     for (int64_t k = 0; k < slice.view.count; ++k) {
       const int64_t position = slice.view.first + k;
       pages_[slice.pages[position / kPage]][position % kPage] = CacheEntry(
-          slice.tokens.empty() ? last_token_.at(slice.view.slot) : slice.tokens[k], weights);
+          slice.tokens.empty() ? last_token_.at(slice.view.slot) : slice.tokens[k], mark);
     }
   }
 
@@ -180,8 +189,9 @@ inline GenerateRequest Request(uint64_t id, int n, int max_tokens = 30) {
   return request;
 }
 
-// The same sample computed alone, from the definition.
-inline Sample Reference(const GenerateRequest& request, int index, size_t memory = 0) {
+// The same sample computed alone, from the definition; by a runner that marks what is decoded.
+inline Sample Reference(const GenerateRequest& request, int index, size_t memory = 0,
+                        bool mark_decoded = false) {
   Sampler sampler;
   Sample sample;
   sample.request_id = request.id;
@@ -193,7 +203,7 @@ inline Sample Reference(const GenerateRequest& request, int index, size_t memory
                                          TokenUniform(request.key, index, t));
     sample.tokens.push_back(draw.token);
     sample.log_probs.push_back(draw.log_prob);
-    sequence.push_back(draw.token);
+    sequence.push_back(CacheEntry(draw.token, mark_decoded ? kDecoded : 0));
     const std::vector<int32_t>& stops = request.sampling.stop_ids;
     if (std::find(stops.begin(), stops.end(), draw.token) != stops.end()) {
       sample.finish_reason = FinishReason::kStop;

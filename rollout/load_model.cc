@@ -15,10 +15,10 @@
 
 namespace tritonrl {
 
-absl::StatusOr<at::Device> ParseDevice(const std::string& name) {
+absl::StatusOr<at::Device> ParseDevice(const std::string& name, int local_rank) {
   if (name == "cpu" || (name == "auto" && !at::hasCUDA())) return at::Device(at::kCPU);
   absl::string_view rest = name;
-  int index = 0;
+  int index = local_rank;
   if (name != "auto" && name != "cuda" &&
       (!absl::ConsumePrefix(&rest, "cuda:") || !absl::SimpleAtoi(rest, &index) || index < 0)) {
     return absl::InvalidArgumentError(
@@ -26,8 +26,9 @@ absl::StatusOr<at::Device> ParseDevice(const std::string& name) {
   }
   const int count = static_cast<int>(at::globalContext().hasCUDA() ? at::getNumGPUs() : 0);
   if (index >= count) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("device \"", name, "\" is not there: ", count, " GPUs found"));
+    return absl::InvalidArgumentError(absl::StrCat(
+        "device \"", name, "\" is not there: ", count, " GPUs found",
+        local_rank > 0 ? absl::StrCat(" for rank ", local_rank, " of this machine") : ""));
   }
   return at::Device(at::kCUDA, static_cast<at::DeviceIndex>(index));
 }
@@ -41,10 +42,12 @@ std::vector<int32_t> StopIds(const ModelConfig& config, const Tokenizer& tokeniz
   return ids;
 }
 
-absl::StatusOr<LoadedModel> LoadModel(const std::string& dir, at::Device device) {
+absl::StatusOr<LoadedModel> LoadModel(const std::string& dir, at::Device device,
+                                      const WeightShard& shard) {
   ASSIGN_OR_RETURN(Tokenizer tokenizer, Tokenizer::Load(JoinPath(dir, "tokenizer.json")));
-  ASSIGN_OR_RETURN(std::shared_ptr<Weights> weights,
-                   Weights::Load(dir, device, device.is_cuda() ? at::kBFloat16 : at::kFloat));
+  ASSIGN_OR_RETURN(
+      std::shared_ptr<Weights> weights,
+      Weights::LoadShard(dir, device, device.is_cuda() ? at::kBFloat16 : at::kFloat, shard));
   const ModelConfig& config = weights->config();
   if (tokenizer.vocab_size() > config.vocab_size) {
     return absl::FailedPreconditionError(absl::StrCat(dir, ": tokenizer.json has ",

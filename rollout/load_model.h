@@ -9,13 +9,15 @@
 #include "absl/status/statusor.h"
 #include "model/config.h"
 #include "model/tokenizer/tokenizer.h"
+#include "model/weight_shard.h"
 #include "model/weights.h"
 
 namespace tritonrl {
 
-// "cpu", "cuda", "cuda:1", or "auto": CUDA if there is a GPU. InvalidArgument for other words and
-// for a GPU that is not there.
-absl::StatusOr<at::Device> ParseDevice(const std::string& name);
+// "cpu", "cuda", "cuda:1", or "auto": CUDA if there is a GPU. Of several ranks on a machine each
+// gets the GPU of its number there unless the name has one. InvalidArgument for other words and for
+// a GPU that is not there.
+absl::StatusOr<at::Device> ParseDevice(const std::string& name, int local_rank = 0);
 
 // A Hugging Face folder ready for generation.
 struct LoadedModel {
@@ -28,7 +30,9 @@ struct LoadedModel {
 
 // Reads config.json, the weights (as fp32 on the CPU, bf16 on CUDA) and tokenizer.json of `dir`.
 // Errors name the file; FailedPrecondition if the tokenizer has more ids than the model.
-absl::StatusOr<LoadedModel> LoadModel(const std::string& dir, at::Device device);
+// `shard`: of the weights only one rank's part is read.
+absl::StatusOr<LoadedModel> LoadModel(const std::string& dir, at::Device device,
+                                      const WeightShard& shard = {});
 
 // Ids after which a response ends, for a model and its tokenizer.
 std::vector<int32_t> StopIds(const ModelConfig& config, const Tokenizer& tokenizer);

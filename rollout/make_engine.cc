@@ -2,6 +2,7 @@
 
 #include <utility>
 
+#include "absl/strings/str_cat.h"
 #include "base/status.h"
 #include "rollout/cuda/cuda_runner.h"
 #include "rollout/transformer_runner.h"
@@ -11,6 +12,23 @@ namespace {
 
 constexpr int kOtherRunning = 64;
 constexpr int kGpuRunning = 256;
+
+// Of the options that are not for every runner, with weights that CudaRunner does not take.
+absl::Status CheckOptions(const Weights& weights, const EngineOptions& options) {
+  const auto refuse = [&](const char* option, const char* also) {
+    return absl::InvalidArgumentError(
+        absl::StrCat(option, " is for bf16 weights on a GPU, of the sizes that ",
+                     "rollout/cuda/cuda_runner.h takes", also, "; these are ",
+                     c10::toString(weights.dtype()), " on ", weights.device().str()));
+  };
+  if (options.fp8_cache) return refuse("fp8_cache", "");
+  if (options.fp8_weights) return refuse("fp8_weights", "");
+  const bool exact = weights.device().is_cpu() && weights.dtype() == at::kFloat;
+  if (options.batch_invariant && !exact) {
+    return refuse("batch_invariant", ", and for fp32 on a CPU");
+  }
+  return absl::OkStatus();
+}
 
 }  // namespace
 
@@ -23,13 +41,19 @@ absl::StatusOr<std::unique_ptr<ModelRunner>> MakeModelRunner(std::shared_ptr<Wei
     return CudaRunner::Create(std::move(weights), {.max_running = max_running,
                                                    .cache_bytes = options.cache_bytes,
                                                    .max_step_tokens = options.max_step_tokens,
-                                                   .max_length = options.max_length});
+                                                   .max_length = options.max_length,
+                                                   .batch_invariant = options.batch_invariant,
+                                                   .fp8_cache = options.fp8_cache,
+                                                   .fp8_weights = options.fp8_weights,
+                                                   .ranks = options.ranks});
   }
+  RETURN_IF_ERROR(CheckOptions(*weights, options));
   return TransformerRunner::Create(std::move(weights), {.max_running = max_running,
                                                         .cache_bytes = options.cache_bytes,
                                                         .max_step_tokens = options.max_step_tokens,
                                                         .max_length = options.max_length,
-                                                        .cpu_threads = options.cpu_threads});
+                                                        .cpu_threads = options.cpu_threads,
+                                                        .ranks = options.ranks});
 }
 
 absl::StatusOr<std::unique_ptr<Engine>> MakeBatchedEngine(std::shared_ptr<Weights> weights,

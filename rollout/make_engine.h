@@ -7,6 +7,7 @@
 
 #include "absl/status/statusor.h"
 #include "model/weights.h"
+#include "parallel/rank_sum.h"
 #include "rollout/batched_engine.h"
 #include "rollout/engine.h"
 #include "rollout/model_runner.h"
@@ -24,11 +25,21 @@ struct EngineOptions {
   int64_t max_length = 0;
   // Threads on the CPU; 0: all hardware threads. Results do not depend on it.
   int cpu_threads = 0;
+  // A sample's tokens and log-probabilities have the same bits whatever else runs, with any of the
+  // sizes above, and again in another process (see cuda/cuda_runner.h; on the CPU in fp32 they
+  // always have). Samples then run only with memory for their longest form.
+  bool batch_invariant = false;
+  // 8-bit keys and values, and 8-bit copies of weights: see cuda/cuda_runner.h, for which alone
+  // they are.
+  bool fp8_cache = false;
+  bool fp8_weights = false;
+  // Tensor parallelism: see the runners' options; tensor_parallel.h sets it.
+  RankSum* ranks = nullptr;
 };
 
 // What runs an engine's steps. Shares `weights` and copies nothing. bf16 weights on a GPU run
 // through cuda/cuda_runner.h where it takes them, all others through transformer_runner.h. Errors:
-// those of the runner.
+// those of the runner; InvalidArgument: one of the last three options where no runner has it.
 absl::StatusOr<std::unique_ptr<ModelRunner>> MakeModelRunner(std::shared_ptr<Weights> weights,
                                                              const EngineOptions& options);
 

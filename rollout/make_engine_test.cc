@@ -350,6 +350,26 @@ TEST(TransformerEngine, ImpossibleSizesAreErrors) {
        "1099511627776 MiB");
 }
 
+TEST(TransformerEngine, IsBatchInvariantInFp32Alone) {
+  EXPECT_TRUE(MakeBatchedEngine(SmallWeights(), {.batch_invariant = true}).ok());
+  const absl::Status status =
+      MakeBatchedEngine(Weights::RandomInit(SmallConfig(), 5, at::kCPU, at::kBFloat16),
+                        {.batch_invariant = true})
+          .status();
+  EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument);
+  EXPECT_NE(status.message().find("BFloat16 on cpu"), absl::string_view::npos) << status;
+}
+
+TEST(TransformerEngine, HasNoEightBitNumbers) {
+  const absl::Status cache = MakeBatchedEngine(SmallWeights(), {.fp8_cache = true}).status();
+  EXPECT_EQ(cache.code(), absl::StatusCode::kInvalidArgument);
+  EXPECT_NE(cache.message().find("fp8_cache is for bf16 weights on a GPU"), absl::string_view::npos)
+      << cache;
+  const absl::Status weights = MakeBatchedEngine(SmallWeights(), {.fp8_weights = true}).status();
+  EXPECT_EQ(weights.code(), absl::StatusCode::kInvalidArgument);
+  EXPECT_NE(weights.message().find("fp8_weights is for"), absl::string_view::npos) << weights;
+}
+
 TEST(TransformerEngine, ARequestLargerThanTheMemoryIsRefused) {
   const int64_t bytes = 2 * PagedCache::PageBytes(SmallConfig(), at::kFloat);
   absl::StatusOr<std::unique_ptr<Engine>> engine =

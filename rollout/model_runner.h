@@ -64,6 +64,10 @@ class ModelRunner {
   // is at least as many.
   virtual int max_running() const = 0;
   virtual int max_step_tokens() const = 0;
+  // Whether a token's logits depend on its own sequence alone, to the bit, and on which tokens of
+  // that were computed in slices of a prompt and which decoded; the engine then computes no decoded
+  // token again. False also where that makes no difference.
+  virtual bool batch_invariant() const { return false; }
   // Steps that may be launched and not collected, at least 1.
   virtual int max_in_flight() const = 0;
 

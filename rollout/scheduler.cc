@@ -154,6 +154,7 @@ void Scheduler::FindPrefix(int64_t number, Group* group) {
 
 void Scheduler::KeepSample(const Group& group, const Sample& sample,
                            std::span<const int32_t> generated) {
+  if (options_.reserve_whole_samples) return;
   if (group.prompt_tokens.empty() || sample.table.pages.empty() || generated.empty()) return;
   std::vector<int32_t> tokens(group.prompt_tokens.begin(), group.prompt_tokens.end());
   // Without the last one: if a guess was refused there, the cache has the guess.

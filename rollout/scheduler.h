@@ -35,6 +35,11 @@ class Scheduler {
     int max_step_tokens = 1024;
     // Prompts and samples stay in memory that nobody needs, for prompts that begin like them.
     bool keep_prefixes = false;
+    // For runners that are batch-invariant: what a sample has decoded is never computed again as a
+    // chunk, nor read by others. A sample runs only once the pages that it can grow to are left for
+    // it, so that none gives way to another, and only prompts are kept for others. Forget must not
+    // be called under samples.
+    bool reserve_whole_samples = false;
   };
 
   // Consecutive tokens of one sequence.
@@ -172,8 +177,10 @@ class Scheduler {
 
   // Lets waiting samples run.
   void Admit();
-  // Pages that a running sample will take soon.
+  // Pages that a running sample will take soon, or until its end if all are reserved.
   int64_t SoonTaken(const Group& group, const Sample& sample) const;
+  // Pages that giving up a group's prompt frees, if none of its samples runs.
+  int64_t IdlePages(const Group& group) const;
   int64_t PagesOfIdleGroups() const;
 
   // What a step may still take.

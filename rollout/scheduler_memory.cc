@@ -15,17 +15,26 @@ int64_t Scheduler::SoonTaken(const Group& group, const Sample& sample) const {
                                     : group.prompt_length / options_.page_size;
   }
   const int64_t at_its_end = Pages(group.prompt_length + group.max_tokens - 1) - held;
+  if (options_.reserve_whole_samples) return std::max<int64_t>(0, at_its_end);
   // One page more than it needs now: samples that are let in must not push each other out at once.
   const int64_t soon = Pages(group.prompt_length + sample.drawn) + 1 - held;
   return std::max<int64_t>(0, std::min(at_its_end, soon));
 }
 
+int64_t Scheduler::IdlePages(const Group& group) const {
+  if (group.running > 0) return 0;
+  const std::vector<int32_t>& pages = group.prompt.pages;
+  // With prefixes, others can hold them too.
+  if (!options_.reserve_whole_samples || !prefixes_.has_value()) {
+    return static_cast<int64_t>(pages.size());
+  }
+  return std::count_if(pages.begin(), pages.end(),
+                       [this](int32_t page) { return pool_.holders(page) == 1; });
+}
+
 int64_t Scheduler::PagesOfIdleGroups() const {
   int64_t pages = 0;
-  for (int64_t number : holding_) {
-    const Group& group = groups_.at(number);
-    if (group.running == 0) pages += static_cast<int64_t>(group.prompt.pages.size());
-  }
+  for (int64_t number : holding_) pages += IdlePages(groups_.at(number));
   return pages;
 }
 
@@ -49,8 +58,7 @@ void Scheduler::Admit() {
     Sample& sample = group.samples[name.sample];
     if (sample.under_way > 0) return;  // nobody knows its last token yet
     add(name);
-    const int64_t own = group.running == 0 ? static_cast<int64_t>(group.prompt.pages.size()) : 0;
-    const int64_t available = pool_.num_free() + PagesOfIdleGroups() - own;
+    const int64_t available = pool_.num_free() + PagesOfIdleGroups() - IdlePages(group);
     if (!running_.empty() && taken > available) return;
     waiting_.erase(waiting_.begin());
     sample.phase = Phase::kRunning;

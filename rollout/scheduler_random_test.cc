@@ -22,7 +22,10 @@ using Step = Scheduler::Step;
 // A cache and samples' tokens as plain records, against which each step is checked.
 class Checker {
  public:
-  Checker(uint64_t seed, int in_flight) : random_(seed), in_flight_(in_flight) {
+  // reserve: Options::reserve_whole_samples.
+  Checker(uint64_t seed, int in_flight, bool reserve = false)
+      : random_(seed), in_flight_(in_flight) {
+    options_.reserve_whole_samples = reserve;
     options_.page_size = 1 + static_cast<int>(random_.Below(6));
     options_.num_pages = 8 + static_cast<int>(random_.Below(60));
     options_.max_running = 1 + static_cast<int>(random_.Below(12));
@@ -37,7 +40,7 @@ class Checker {
     for (int i = 0; i < steps && !testing::Test::HasFatalFailure(); ++i) {
       if (groups_.size() < 20 && random_.Below(3) == 0) Add();
       if (!groups_.empty() && random_.Below(40) == 0) Cancel();
-      if (random_.Below(60) == 0) Forget();
+      if (!options_.reserve_whole_samples && random_.Below(60) == 0) Forget();
       Next();
     }
     // Nobody starves: what is left ends without new arrivals.
@@ -152,6 +155,8 @@ class Checker {
       if (slice.sample >= 0) {
         const int64_t last = slice.first + slice.count - slice.guesses - 1 - group.prompt;
         ASSERT_GE(group.collected[slice.sample], 0) << "has ended";
+        ASSERT_TRUE(!options_.reserve_whole_samples || slice.count == 1 + slice.guesses)
+            << "decoded before";
         if (last >= group.collected[slice.sample]) {  // not known: it must be in the slot
           ASSERT_EQ(slice.count, 1);
           ASSERT_EQ(slice.guesses, 0);
@@ -281,6 +286,25 @@ TEST(Scheduler, RandomOperationsKeepItsPromises) {
   EXPECT_GT(total.preemptions, 1000);
   EXPECT_GT(total.recomputed_tokens, 10000);
   EXPECT_GT(total.shared_tokens, 100000);
+}
+
+// As above; and no sample is computed twice, though there is too little memory for all.
+TEST(Scheduler, RandomOperationsOnWholeSamples) {
+  int64_t operations = 0, guessed_right = 0;
+  Scheduler::Stats total;
+  for (uint64_t seed = 0; operations < 1000000; ++seed) {
+    SCOPED_TRACE(testing::Message() << "seed " << seed);
+    Checker checker(seed, 1 + static_cast<int>(seed % 3), /*reserve=*/true);
+    operations += checker.Run(1000);
+    ASSERT_EQ(checker.stats().preemptions, 0);
+    if (testing::Test::HasFailure()) return;
+    total.recomputed_tokens += checker.stats().recomputed_tokens;
+    total.shared_tokens += checker.stats().shared_tokens;
+    guessed_right += checker.guessed_right();
+  }
+  EXPECT_GT(total.recomputed_tokens, 100) << "prompts do give way";
+  EXPECT_GT(total.shared_tokens, 50000);
+  EXPECT_GT(guessed_right, 250);
 }
 
 }  // namespace

@@ -126,5 +126,39 @@ TEST(Scheduler, AdmissionLeavesRoomToGrow) {
   EXPECT_LT(scheduler.num_running(), 6);
 }
 
+TEST(Scheduler, WholeSamplesRunWhenTheyFitToTheirEnds) {
+  // Of 4 pages each at their ends: 2 of them in 8 pages, and the third when one has ended.
+  Scheduler scheduler({.num_pages = 8,
+                       .page_size = 4,
+                       .max_running = 8,
+                       .max_step_tokens = 64,
+                       .reserve_whole_samples = true});
+  for (int64_t group = 0; group < 3; ++group) scheduler.Add(group, 3, 14, 1);
+  for (int64_t drawn = 0; drawn < 14; ++drawn) {
+    const Step step = scheduler.Schedule();
+    ASSERT_EQ(step.slices.size(), 2u);
+    for (const Scheduler::Slice& slice : step.slices) EXPECT_EQ(slice.count, drawn == 0 ? 3 : 1);
+    CollectAll(step, &scheduler);
+  }
+  scheduler.Finish(1, 0);
+  const Step step = scheduler.Schedule();
+  ASSERT_EQ(step.slices.size(), 1u);
+  EXPECT_EQ(step.slices[0].group, 2);
+  EXPECT_EQ(scheduler.stats().preemptions, 0);
+}
+
+// A group's prompt is shared, so that more of its samples fit than of others: 2 pages in common and
+// 1 for each, and one that the prompt keeps for those to come.
+TEST(Scheduler, WholeSamplesCountASharedPromptOnce) {
+  Scheduler scheduler({.num_pages = 7,
+                       .page_size = 4,
+                       .max_running = 8,
+                       .max_step_tokens = 64,
+                       .reserve_whole_samples = true});
+  scheduler.Add(0, 9, 4, 8);
+  CollectAll(scheduler.Schedule(), &scheduler);
+  EXPECT_EQ(scheduler.num_running(), 4);
+}
+
 }  // namespace
 }  // namespace tritonrl

@@ -1,6 +1,8 @@
 #include "rollout/transformer_runner.h"
 
 #include <ATen/core/Tensor.h>
+#include <ATen/ops/from_blob.h>
+#include <c10/util/Exception.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -78,6 +80,7 @@ absl::StatusOr<std::unique_ptr<TransformerRunner>> TransformerRunner::Create(
     cache = std::make_unique<PagedCache>(config, pages, weights->device(), weights->dtype());
     Transformer::Options transformer_options;
     transformer_options.cpu_threads = options.cpu_threads;
+    transformer_options.ranks = options.ranks;
     transformer = std::make_unique<Transformer>(config, std::move(weights), transformer_options);
   });
   if (!made.ok()) {
@@ -100,7 +103,20 @@ TransformerRunner::TransformerRunner(const Options& options,
       last_token_(options.max_running) {}
 
 absl::Status TransformerRunner::Launch(const ModelStep& step) {
-  return Guard("a step of generation", [&] { results_.push_back(DrawAll(step, RunModel(step))); });
+  return Guard("a step of generation", [&] {
+    results_.push_back(DrawAll(step, RunModel(step)));
+    if (options_.ranks != nullptr) ShareDraws();
+  });
+}
+
+void TransformerRunner::ShareDraws() {
+  const at::Tensor tokens =
+      at::from_blob(last_token_.data(), {static_cast<int64_t>(last_token_.size())}, at::kInt);
+  // The same memory where it is the host's.
+  const at::Tensor shared = tokens.to(transformer_->weights()->device());
+  const absl::Status status = options_.ranks->Share(shared);
+  TORCH_CHECK(status.ok(), status.message());
+  tokens.copy_(shared);
 }
 
 at::Tensor TransformerRunner::RunModel(const ModelStep& step) {

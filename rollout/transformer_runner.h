@@ -13,6 +13,7 @@
 #include "model/paged_cache.h"
 #include "model/transformer.h"
 #include "model/weights.h"
+#include "parallel/rank_sum.h"
 #include "rollout/model_runner.h"
 #include "rollout/sampler.h"
 
@@ -35,6 +36,9 @@ class TransformerRunner : public ModelRunner {
     int64_t max_length = 0;
     // Threads on the CPU; 0 means all hardware threads. Results do not depend on it.
     int cpu_threads = 0;
+    // Tensor parallelism: `weights` are one rank's part, and all ranks run the same steps. The
+    // tokens that slots remember are rank 0's.
+    RankSum* ranks = nullptr;
   };
 
   // Shares `weights`, whose device and type are used for the cache too. InvalidArgument: an option
@@ -59,6 +63,8 @@ class TransformerRunner : public ModelRunner {
   // Logits [slices with draws, vocab] on the CPU.
   at::Tensor RunModel(const ModelStep& step);
   std::vector<TokenDraw> DrawAll(const ModelStep& step, const at::Tensor& logits);
+  // Gives rank 0's last tokens to all ranks.
+  void ShareDraws();
 
   const Options options_;  // with no 0 left
   std::unique_ptr<Transformer> transformer_;

@@ -158,8 +158,23 @@ void CheckSampling(const SamplingConfig& s, Checks* checks) {
       s.max_guesses() == 0 || s.slots() > 1,
       "sampling.max_guesses needs sampling.slots above 1, as guesses take slots that samples "
       "leave");
+  checks->That(!s.ahead() || !s.batch_invariant(),
+               "sampling.batch_invariant is on, but with sampling.ahead samples depend on the "
+               "moment at which the weights change; turn one of the two off");
   checks->That(s.ahead() || !s.keep_old_cache(),
                "sampling.keep_old_cache is for sampling.ahead, which is off");
+}
+
+// What would be learned from another policy's tokens as if they were its own.
+void CheckDrawnInFp8(const GrpoHrdConfig& c, Checks* checks) {
+  for (const auto& [on, field] : {std::pair(c.sampling().fp8_cache(), "sampling.fp8_cache"),
+                                  std::pair(c.sampling().fp8_weights(), "sampling.fp8_weights")}) {
+    checks->That(!on || c.objective().importance_cap() > 0,
+                 absl::StrCat(field,
+                              " is on, but objective.importance_cap is 0; set it to 2, say, "
+                              "as tokens are then drawn by another policy than the "
+                              "learner's"));
+  }
 }
 
 void CheckTasks(const TasksConfig& tasks, Checks* checks) {
@@ -280,6 +295,7 @@ absl::Status ValidateGrpoHrdConfig(const GrpoHrdConfig& c) {
   CheckTasks(c.tasks(), &checks);
   CheckObjective(c.objective(), &checks);
   CheckSampling(c.sampling(), &checks);
+  CheckDrawnInFp8(c, &checks);
   CheckOptimizer(c.optimizer(), &checks);
   CheckVerifier(c.verifier(), &checks);
   CheckCheckpoint(c.checkpoint(), &checks);

@@ -130,6 +130,32 @@ TEST(ValidateGrpoHrdConfig, NamesTheFieldThatCannotWork) {
   }
 }
 
+TEST(ValidateGrpoHrdConfig, NamesBothOfTwoFieldsThatDoNotGoTogether) {
+  GrpoHrdConfig config;
+  config.mutable_tasks()->add_train("tasks/mini");
+  ASSERT_TRUE(ApplyOverride("sampling.batch_invariant=true", &config).ok());
+  EXPECT_TRUE(ValidateGrpoHrdConfig(config).ok());
+  ASSERT_TRUE(ApplyOverride("sampling.ahead=true", &config).ok());
+  const absl::Status status = ValidateGrpoHrdConfig(config);
+  EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument);
+  EXPECT_TRUE(Contains(Text(status), "sampling.batch_invariant")) << status;
+  EXPECT_TRUE(Contains(Text(status), "sampling.ahead")) << status;
+}
+
+TEST(ValidateGrpoHrdConfig, SamplesDrawnInFp8NeedImportanceWeights) {
+  for (const std::string field : {"sampling.fp8_cache", "sampling.fp8_weights"}) {
+    GrpoHrdConfig config;
+    config.mutable_tasks()->add_train("tasks/mini");
+    ASSERT_TRUE(ApplyOverride(field + "=true", &config).ok());
+    const absl::Status status = ValidateGrpoHrdConfig(config);
+    EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument);
+    EXPECT_TRUE(Contains(Text(status), field)) << status;
+    EXPECT_TRUE(Contains(Text(status), "objective.importance_cap")) << status;
+    ASSERT_TRUE(ApplyOverride("objective.importance_cap=2", &config).ok());
+    EXPECT_TRUE(ValidateGrpoHrdConfig(config).ok());
+  }
+}
+
 TEST(ValidateSftConfig, WantsData) {
   SftConfig config;
   EXPECT_TRUE(Contains(Text(ValidateSftConfig(config)), "train_data"));

@@ -12,6 +12,7 @@
 #include "base/status.h"
 #include "model/fp8.h"
 #include "model/torch_status.h"
+#include "model/weight_shard.h"
 
 namespace tritonrl {
 namespace {
@@ -117,10 +118,25 @@ absl::StatusOr<std::shared_ptr<Weights>> LoadTogether(const Policy& policy, at::
   return weights;
 }
 
+// This rank's part of the policy, from its files or of the whole one that is drawn.
+absl::Status TakePart(const PolicyConfig& config, at::Device device, at::ScalarType dtype,
+                      const DataParallel& ranks, Policy* policy) {
+  const WeightShard part = {ranks.rank(), ranks.size()};
+  if (config.random_init()) {
+    ASSIGN_OR_RETURN(
+        policy->weights,
+        TakeShard(*Weights::RandomInit(policy->config, config.init_seed(), device, dtype), part));
+  } else {
+    ASSIGN_OR_RETURN(policy->weights, Weights::LoadShard(policy->folder, device, dtype, part));
+  }
+  policy->config = policy->weights->config();
+  return absl::OkStatus();
+}
+
 }  // namespace
 
 absl::StatusOr<Policy> LoadPolicy(const PolicyConfig& policy_config, int threads,
-                                  DataParallel* ranks) {
+                                  DataParallel* ranks, bool spread) {
   Policy policy;
   absl::StatusOr<std::string> folder = FindInput(policy_config.dir());
   if (!folder.ok()) return AddContext(folder.status(), "policy.dir");
@@ -132,7 +148,7 @@ absl::StatusOr<Policy> LoadPolicy(const PolicyConfig& policy_config, int threads
   ASSIGN_OR_RETURN(Tokenizer tokenizer, Tokenizer::Load(JoinPath(policy.folder, "tokenizer.json")));
   RETURN_IF_ERROR(CheckTokenizerFits(policy.config, tokenizer, policy.folder));
   policy.tokenizer = std::make_shared<const Tokenizer>(std::move(tokenizer));
-  if (ranks != nullptr) RETURN_IF_ERROR(ranks->JoinGpus(device));
+  if (ranks != nullptr && !spread) RETURN_IF_ERROR(ranks->JoinGpus(device));
   const at::ScalarType dtype = ToScalarType(policy_config.train_dtype());
   if (policy_config.fp8()) {
     const absl::Status status = CheckFp8(device, dtype);
@@ -143,7 +159,9 @@ absl::StatusOr<Policy> LoadPolicy(const PolicyConfig& policy_config, int threads
         if (device.is_cuda() && policy_config.allow_tf32()) {
           at::globalContext().setAllowTF32CuBLAS(true);
         }
-        if (policy_config.random_init()) {
+        if (spread) {
+          RETURN_IF_ERROR(TakePart(policy_config, device, dtype, *ranks, &policy));
+        } else if (policy_config.random_init()) {
           policy.weights =
               Weights::RandomInit(policy.config, policy_config.init_seed(), device, dtype);
         } else {

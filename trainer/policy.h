@@ -37,10 +37,11 @@ struct Policy {
 // Loads config.json, tokenizer.json and the weights (or draws random ones) onto the device that
 // `policy_config` asks for. `threads`: CPU threads of the transformer, 0 for all cores. With
 // `ranks`, which all of them pass, each reads a share of the files only and gets the rest from the
-// others, from GPU to GPU where they have some: they have joined them afterwards. Errors name the
-// file, tensor or field.
+// others, from GPU to GPU where they have some: they have joined them afterwards. With `spread`
+// each rank has its part of the model alone (model/weight_shard.h), for generation on all of them
+// together. Errors name the file, tensor or field.
 absl::StatusOr<Policy> LoadPolicy(const PolicyConfig& policy_config, int threads,
-                                  DataParallel* ranks = nullptr);
+                                  DataParallel* ranks = nullptr, bool spread = false);
 
 // Writes config.json, model.safetensors and the tokenizer's files, so that LoadPolicy and
 // `transformers` load the folder.

@@ -1,6 +1,6 @@
 // Runs a kernel's blocks on a CPU, for tests of what a kernel computes where there is no GPU. To be
 // included before the kernel, which is then compiled as C++. Each thread is a fiber; they run in
-// turn, one until it waits for others.
+// turn, one until it waits for others. TRITONRL_EMULATED_THREADS: of a block.
 #ifndef TRITONRL_MODEL_CUDA_EMULATED_BLOCK_H_
 #define TRITONRL_MODEL_CUDA_EMULATED_BLOCK_H_
 
@@ -8,6 +8,7 @@
 #include <cuda_runtime.h>
 #include <ucontext.h>
 
+#include <algorithm>
 #include <array>
 #include <cmath>
 #include <cstdint>
@@ -23,7 +24,7 @@ namespace tritonrl {
 
 class EmulatedBlock {
  public:
-  static constexpr int kThreads = 256;
+  static constexpr int kThreads = TRITONRL_EMULATED_THREADS;
 
   // kernel() in all threads of blocks 0 to `blocks` - 1, one block after the other.
   static void Run(int blocks, const std::function<void()>& kernel) {
@@ -43,6 +44,11 @@ class EmulatedBlock {
   // Returns when all threads of the block, or of the thread's warp, have come here.
   void WaitForBlock() { Wait(&block_, kThreads); }
   void WaitForWarp() { Wait(&warps_[thread_ / 32], 32); }
+  // The same for the block's first `threads` threads, which are always as many.
+  void WaitForFirst(int threads) { Wait(&first_, threads); }
+
+  // Lets the others run.
+  void Yield() { swapcontext(&fibers_[thread_], &main_); }
 
  private:
   struct Barrier {
@@ -76,8 +82,6 @@ class EmulatedBlock {
     }
   }
 
-  void Yield() { swapcontext(&fibers_[thread_], &main_); }
-
   void Wait(Barrier* barrier, int threads) {
     const int before = barrier->passed;
     if (++barrier->arrived == threads) {
@@ -92,7 +96,7 @@ class EmulatedBlock {
 
   const std::function<void()>* kernel_ = nullptr;
   int blocks_ = 0, index_ = 0, thread_ = 0;
-  Barrier block_;
+  Barrier block_, first_;
   std::array<Barrier, kThreads / 32> warps_;
   std::array<bool, kThreads> ended_;
   std::array<ucontext_t, kThreads> fibers_;
@@ -124,9 +128,13 @@ inline float EmulatedShuffleXor(unsigned /*mask*/, float x, int with) {
 #define gridDim \
   (::tritonrl::EmulatedIndex{static_cast<unsigned>(::tritonrl::EmulatedBlock::Current().blocks())})
 #define blockDim (::tritonrl::EmulatedIndex{::tritonrl::EmulatedBlock::kThreads})
+#define __syncwarp() ::tritonrl::EmulatedBlock::Current().WaitForWarp()
 #define __syncthreads() ::tritonrl::EmulatedBlock::Current().WaitForBlock()
 #define __shfl_xor_sync ::tritonrl::EmulatedShuffleXor
 #define __expf std::exp
+#undef __grid_constant__
+#define __grid_constant__
+using std::min;  // as CUDA has it
 #define rsqrtf(x) (1.0f / std::sqrt(x))
 
 #endif  // TRITONRL_MODEL_CUDA_EMULATED_BLOCK_H_

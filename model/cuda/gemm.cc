@@ -7,7 +7,9 @@
 #include <c10/util/Exception.h>
 #include <cublasLt.h>
 
+#include <algorithm>
 #include <map>
+#include <memory>
 #include <mutex>
 #include <optional>
 
@@ -20,6 +22,7 @@ namespace {
 constexpr int kProposals = 8;
 constexpr int kTries = 3;
 constexpr int kTuneProposals = 16;
+constexpr int kFixProposals = 64;
 constexpr char kNoWay[] = "cuBLASLt knows no way to make this product";
 
 using Algorithm = std::optional<cublasLtMatmulAlgo_t>;  // none: there is no way
@@ -47,11 +50,14 @@ struct CudaGemm::Impl {
     const c10::cuda::CUDAGuard guard(device);
     CheckCublas(cublasLtCreate(&handle), "the start");
     workspace = at::empty({kProductWorkspace}, at::TensorOptions(device).dtype(at::kByte));
+    no_workspace = workspace.narrow(0, 0, 0);
     has_fp8 = CudaHasFp8(device);
   }
   ~Impl() { cublasLtDestroy(handle); }
 
   Algorithm Choose(const GemmProduct& product, const at::Tensor& out, cudaStream_t stream);
+  // In the way that Fix has chosen.
+  void MultiplyFixed(const GemmProduct& product, const at::Tensor& out, cudaStream_t stream) const;
   // False if cuBLASLt knows no way to make this product.
   bool Multiply(const at::Tensor& a, const at::Tensor& b, const Fp8Mode* fp8, const at::Tensor* add,
                 const at::Tensor& out);
@@ -66,9 +72,18 @@ struct CudaGemm::Impl {
   // Of products that were tuned, or that what was chosen for others of about their size does not
   // make.
   std::map<ProductKey, Algorithm> own_choice;
+  // By KeySizes::kAnyRows; if there are any, no other products are made.
+  std::map<ProductKey, cublasLtMatmulAlgo_t> fixed;
+  at::Tensor no_workspace;
 };
 
 namespace {
+
+std::optional<Fp8Mode> ModeOf(const Fp8RowScales* scales) {
+  if (scales == nullptr) return std::nullopt;
+  return Fp8Mode{scales->a.const_data_ptr(), scales->b.const_data_ptr(), /*fast=*/false,
+                 /*each=*/true};
+}
 
 Algorithm FirstProposal(const GemmProduct& product, cublasLtHandle_t handle) {
   const auto proposals = product.Proposals(handle, kProposals, kProductWorkspace);
@@ -111,12 +126,16 @@ bool CudaGemm::Impl::Multiply(const at::Tensor& a, const at::Tensor& b, const Fp
   const cudaStream_t stream = c10::cuda::getCurrentCUDAStream(device.index()).stream();
   const GemmProduct product(a, b, fp8, add, out);
   const std::lock_guard<std::mutex> lock(mutex);  // one workspace
+  if (!fixed.empty()) {
+    MultiplyFixed(product, out, stream);
+    return true;
+  }
   const Algorithm algorithm = Choose(product, out, stream);
   if (!algorithm.has_value()) return false;
   cublasStatus_t status = product.Run(handle, *algorithm, workspace, out.data_ptr(), stream);
   if (status != CUBLAS_STATUS_SUCCESS) {
     // It was chosen for another size, or without a summand.
-    const ProductKey exact = product.MakeKey(product.adds(), /*exact=*/true);
+    const ProductKey exact = product.MakeKey(product.adds(), KeySizes::kExact);
     const Algorithm own = FirstProposal(product, handle);
     own_choice[exact] = own;
     if (!own.has_value()) return false;
@@ -130,19 +149,20 @@ bool CudaGemm::Impl::Multiply(const at::Tensor& a, const at::Tensor& b, const Fp
 Algorithm CudaGemm::Impl::Choose(const GemmProduct& product, const at::Tensor& out,
                                  cudaStream_t stream) {
   if (!own_choice.empty()) {
-    const auto own = own_choice.find(product.MakeKey(product.adds(), /*exact=*/true));
+    const auto own = own_choice.find(product.MakeKey(product.adds(), KeySizes::kExact));
     if (own != own_choice.end()) return own->second;
   }
   const bool in_place = product.in_place(out);
   if (tuned && in_place) {
     // Trying would need a copy of the result, which can be gigabytes. The same without a summand
     // has mostly been tried by then.
-    const auto without = chosen.find(product.MakeKey(/*with_summand=*/false, /*exact=*/false));
+    const auto without = chosen.find(product.MakeKey(/*with_summand=*/false, KeySizes::kAbout));
     if (without != chosen.end()) return without->second;
   }
   // What is tried is kept for all products of about the size. What is not must not depend on which
   // came first.
-  const ProductKey key = product.MakeKey(product.adds(), /*exact=*/!tuned);
+  const ProductKey key =
+      product.MakeKey(product.adds(), tuned ? KeySizes::kAbout : KeySizes::kExact);
   const auto found = chosen.find(key);
   if (found != chosen.end()) return found->second;
   const Algorithm algorithm = tuned && !in_place ? Fastest(product, handle, workspace, out, stream)
@@ -151,12 +171,49 @@ Algorithm CudaGemm::Impl::Choose(const GemmProduct& product, const at::Tensor& o
   return algorithm;
 }
 
+void CudaGemm::Impl::MultiplyFixed(const GemmProduct& product, const at::Tensor& out,
+                                   cudaStream_t stream) const {
+  const auto way = fixed.find(product.MakeKey(product.adds(), KeySizes::kAnyRows));
+  TORCH_CHECK(way != fixed.end(), "a product of a shape whose way has not been fixed");
+  CheckCublas(product.Run(handle, way->second, no_workspace, out.data_ptr(), stream),
+              "a product of a fixed way");
+}
+
+void CudaGemm::Fix(const at::Tensor& a, const at::Tensor& b, const at::Tensor* add, at::Tensor out,
+                   int64_t typical_rows, const std::vector<int64_t>& rows,
+                   const Fp8RowScales* scales) {
+  const c10::cuda::CUDAGuard guard(impl_->device);
+  const std::optional<Fp8Mode> mode = ModeOf(scales);
+  const auto product_of = [&](int64_t count) {
+    const auto first = [count](const at::Tensor& x) { return x.narrow(0, 0, count); };
+    const at::Tensor summand = add == nullptr ? at::Tensor() : first(*add);
+    return std::make_unique<GemmProduct>(first(a), b, mode.has_value() ? &*mode : nullptr,
+                                         add == nullptr ? nullptr : &summand, first(out));
+  };
+  const auto typical = product_of(typical_rows);
+  const ProductKey key = typical->MakeKey(typical->adds(), KeySizes::kAnyRows);
+  if (impl_->fixed.count(key) > 0) return;
+  const auto ways = typical->Proposals(impl_->handle, kFixProposals, 0, /*one_piece=*/true);
+  for (const auto& way : ways) {
+    const bool takes_all = std::all_of(rows.begin(), rows.end(), [&](int64_t count) {
+      return product_of(count)->IsMadeBy(impl_->handle, way.algo);
+    });
+    if (!takes_all) continue;
+    impl_->fixed.emplace(key, way.algo);
+    return;
+  }
+  TORCH_CHECK(false, "of ", ways.size(), " ways that cuBLASLt proposes for products [", b.size(0),
+              ", ", b.size(1), "] none takes all numbers of rows without dividing sums");
+}
+
 void CudaGemm::Tune(const at::Tensor& a, const std::vector<at::Tensor>& bs, const at::Tensor* add,
-                    at::Tensor out) {
+                    at::Tensor out, const Fp8RowScales* scales) {
   const c10::cuda::CUDAGuard guard(impl_->device);
   const cudaStream_t stream = c10::cuda::getCurrentCUDAStream(impl_->device.index()).stream();
   const std::lock_guard<std::mutex> lock(impl_->mutex);  // one workspace
-  const GemmProduct first(a, bs.front(), nullptr, add, out);
+  const std::optional<Fp8Mode> mode = ModeOf(scales);
+  const Fp8Mode* const fp8 = mode.has_value() ? &*mode : nullptr;
+  const GemmProduct first(a, bs.front(), fp8, add, out);
   Algorithm best;
   float least = 0;
   for (const auto& proposal : first.Proposals(impl_->handle, kTuneProposals, kProductWorkspace)) {
@@ -165,7 +222,7 @@ void CudaGemm::Tune(const at::Tensor& a, const std::vector<at::Tensor>& bs, cons
     for (int round = 0; round <= 1; ++round) {  // the first loads kernels
       if (round == 1) start.Record(stream);
       for (const at::Tensor& b : bs) {
-        ran = ran && GemmProduct(a, b, nullptr, add, out)
+        ran = ran && GemmProduct(a, b, fp8, add, out)
                              .Run(impl_->handle, proposal.algo, impl_->workspace, out.data_ptr(),
                                   stream) == CUBLAS_STATUS_SUCCESS;
       }
@@ -177,7 +234,7 @@ void CudaGemm::Tune(const at::Tensor& a, const std::vector<at::Tensor>& bs, cons
       best = proposal.algo;
     }
   }
-  if (best.has_value()) impl_->own_choice[first.MakeKey(first.adds(), /*exact=*/true)] = best;
+  if (best.has_value()) impl_->own_choice[first.MakeKey(first.adds(), KeySizes::kExact)] = best;
 }
 
 bool CudaGemm::has_fp8() const { return impl_->has_fp8; }
@@ -185,6 +242,12 @@ bool CudaGemm::has_fp8() const { return impl_->has_fp8; }
 void CudaGemm::Multiply(const at::Tensor& a, const at::Tensor& b, const at::Tensor* add,
                         at::Tensor out) {
   TORCH_CHECK(impl_->Multiply(a, b, nullptr, add, out), kNoWay);
+}
+
+void CudaGemm::MultiplyFp8Rows(const at::Tensor& a, const at::Tensor& b, const Fp8RowScales& scales,
+                               const at::Tensor* add, at::Tensor out) {
+  const std::optional<Fp8Mode> mode = ModeOf(&scales);
+  TORCH_CHECK(impl_->Multiply(a, b, &*mode, add, out), kNoWay);
 }
 
 void CudaGemm::MultiplyFp8(const at::Tensor& a, const at::Tensor& a_scale, const at::Tensor& b,

@@ -11,6 +11,11 @@
 
 namespace tritonrl {
 
+// e4m3 operands of a product, to be multiplied by a factor for each row of a and column of b.
+struct Fp8RowScales {
+  at::Tensor a, b;  // [M], [N] fp32 on the GPU
+};
+
 // Bytes that an object holds for cuBLASLt's temporary results.
 inline constexpr int64_t kProductWorkspace = int64_t{64} << 20;
 
@@ -33,8 +38,19 @@ class CudaGemm {
   // the b of any of `bs`): the fastest of cuBLASLt's proposals on all of `bs` in turn. For few rows
   // of a, where reading b is most of the time: trying on one b alone would find it in the GPU's
   // cache. `out` is overwritten, and must not be `add`. Not while a graph is captured.
+  // scales: null, or as in MultiplyFp8Rows for all `bs` alike.
   void Tune(const at::Tensor& a, const std::vector<at::Tensor>& bs, const at::Tensor* add,
-            at::Tensor out);
+            at::Tensor out, const Fp8RowScales* scales = nullptr);
+
+  // Fixes the one way in which products with b's shape (out = a b + add) are made from now on,
+  // whatever the rows of a: the first of cuBLASLt's proposals for `typical_rows` of them that makes
+  // each sum in one piece and takes each of `rows`. A row of the result then has the same bits with
+  // any rows beside it, and, as nothing is timed, in every process with this cuBLASLt and kind of
+  // GPU. a, add and out: of at least so many rows. From the first call on products of shapes that
+  // have not been fixed throw. Throws c10::Error if no proposal does. Launches nothing.
+  void Fix(const at::Tensor& a, const at::Tensor& b, const at::Tensor* add, at::Tensor out,
+           int64_t typical_rows, const std::vector<int64_t>& rows,
+           const Fp8RowScales* scales = nullptr);
 
   bool has_fp8() const;  // CudaHasFp8 of its device
   // out = a [M, K] b [K, N] a_scale b_scale (+ add), a and b of fp8 numbers (not both E5M2), each
@@ -43,6 +59,11 @@ class CudaGemm {
   // bits than fp32; else they are taken out of them into fp32 every so often.
   void MultiplyFp8(const at::Tensor& a, const at::Tensor& a_scale, const at::Tensor& b,
                    const at::Tensor& b_scale, bool fast, const at::Tensor* add, at::Tensor out);
+  // The same with a factor for each row of a and each column of b, so that a row of the result
+  // depends on no other one; sums are taken out of the tensor cores every so often. For compute
+  // capability 9.0 alone; rows of a: a multiple of 16, too.
+  void MultiplyFp8Rows(const at::Tensor& a, const at::Tensor& b, const Fp8RowScales& scales,
+                       const at::Tensor* add, at::Tensor out);
 
  private:
   struct Impl;

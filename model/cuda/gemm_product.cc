@@ -36,6 +36,19 @@ uint32_t Alignment(const void* address) {
   return bytes;
 }
 
+// No part of a sum is left to another block, as far as cuBLASLt tells.
+bool SumsInOnePiece(const cublasLtMatmulAlgo_t& algorithm) {
+  const auto value = [&algorithm](cublasLtMatmulAlgoConfigAttributes_t name) {
+    int32_t value = 0;  // what an algorithm does not have it does not tell
+    size_t written = 0;
+    cublasLtMatmulAlgoConfigGetAttribute(&algorithm, name, &value, sizeof value, &written);
+    return value;
+  };
+  const int32_t parts = value(CUBLASLT_ALGO_CONFIG_SPLITK_NUM);  // 0 and 1: all in one
+  return (parts == 0 || parts == 1) &&
+         value(CUBLASLT_ALGO_CONFIG_REDUCTION_SCHEME) == CUBLASLT_REDUCTION_SCHEME_NONE;
+}
+
 class Layout {
  public:
   explicit Layout(const Operand& x) {
@@ -92,6 +105,13 @@ void GemmProduct::Set(const Fp8Mode& fp8) {
   TORCH_CHECK(first_.transposed && !second_.transposed,
               "fp8 operands lie with the summed dimension contiguous");
   sums_ = fp8.fast ? 1 : 0;
+  each_ = fp8.each;
+  const cublasLtMatmulMatrixScale_t scales =
+      each_ ? CUBLASLT_MATMUL_MATRIX_SCALE_OUTER_VEC_32F : CUBLASLT_MATMUL_MATRIX_SCALE_SCALAR_32F;
+  for (const auto mode : {CUBLASLT_MATMUL_DESC_A_SCALE_MODE, CUBLASLT_MATMUL_DESC_B_SCALE_MODE}) {
+    CheckCublas(cublasLtMatmulDescSetAttribute(description_, mode, &scales, sizeof scales),
+                "factors of rows");
+  }
   cublasLtMatmulDescSetAttribute(description_, CUBLASLT_MATMUL_DESC_A_SCALE_POINTER, &fp8.b_scale,
                                  sizeof fp8.b_scale);
   cublasLtMatmulDescSetAttribute(description_, CUBLASLT_MATMUL_DESC_B_SCALE_POINTER, &fp8.a_scale,
@@ -100,15 +120,17 @@ void GemmProduct::Set(const Fp8Mode& fp8) {
                                  sizeof sums_);
 }
 
-ProductKey GemmProduct::MakeKey(bool with_summand, bool exact) const {
-  const auto size = [&](int64_t n) { return exact ? n : AboutSize(n); };
+ProductKey GemmProduct::MakeKey(bool with_summand, KeySizes sizes) const {
+  const auto size = [&](int64_t n) { return sizes == KeySizes::kAbout ? AboutSize(n) : n; };
+  // Rows of our matrices are cuBLASLt's columns.
+  const int64_t columns = sizes == KeySizes::kAnyRows ? 0 : result_.columns;
   // Strides can be sizes, or sizes filled up; what they are multiples of matters to kernels.
   const auto stride = [&](int64_t n) { return 32 * size(n) + std::min<int64_t>(16, n & -n); };
   return {size(result_.rows),
-          size(result_.columns),
+          size(columns),
           size(inner()),
           result_.rows % 16 == 0,
-          result_.columns % 16 == 0,
+          columns % 16 == 0,
           inner() % 16 == 0,
           stride(first_.stride),
           stride(second_.stride),
@@ -123,7 +145,7 @@ ProductKey GemmProduct::MakeKey(bool with_summand, bool exact) const {
           alignments_[1],
           alignments_[2],
           alignments_[3],
-          sums_};
+          sums_ + 2 * each_};
 }
 
 cublasStatus_t GemmProduct::Run(cublasLtHandle_t handle, const cublasLtMatmulAlgo_t& algorithm,
@@ -136,12 +158,17 @@ cublasStatus_t GemmProduct::Run(cublasLtHandle_t handle, const cublasLtMatmulAlg
 }
 
 std::vector<cublasLtMatmulHeuristicResult_t> GemmProduct::Proposals(cublasLtHandle_t handle,
-                                                                    int most,
-                                                                    uint64_t workspace) const {
+                                                                    int most, uint64_t workspace,
+                                                                    bool one_piece) const {
   cublasLtMatmulPreference_t preference = nullptr;
   CheckCublas(cublasLtMatmulPreferenceCreate(&preference), "a preference");
   cublasLtMatmulPreferenceSetAttribute(preference, CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES,
                                        &workspace, sizeof workspace);
+  if (one_piece) {
+    const uint32_t no_reduction = CUBLASLT_REDUCTION_SCHEME_NONE;
+    cublasLtMatmulPreferenceSetAttribute(preference, CUBLASLT_MATMUL_PREF_REDUCTION_SCHEME_MASK,
+                                         &no_reduction, sizeof no_reduction);
+  }
   constexpr cublasLtMatmulPreferenceAttributes_t kAttributes[] = {
       CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_A_BYTES, CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_B_BYTES,
       CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_C_BYTES, CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_D_BYTES};
@@ -159,7 +186,19 @@ std::vector<cublasLtMatmulHeuristicResult_t> GemmProduct::Proposals(cublasLtHand
   if (status == CUBLAS_STATUS_NOT_SUPPORTED) return {};
   CheckCublas(status, "a proposal");
   found.resize(count);
+  if (one_piece) {
+    std::erase_if(
+        found, [](const auto& way) { return way.workspaceSize > 0 || !SumsInOnePiece(way.algo); });
+  }
   return found;
+}
+
+bool GemmProduct::IsMadeBy(cublasLtHandle_t handle, const cublasLtMatmulAlgo_t& algorithm) const {
+  const Layout a(first_), b(second_), c(summand_), d(result_);
+  cublasLtMatmulHeuristicResult_t result;
+  return cublasLtMatmulAlgoCheck(handle, description_, a.get(), b.get(), c.get(), d.get(),
+                                 &algorithm, &result) == CUBLAS_STATUS_SUCCESS &&
+         result.workspaceSize == 0;
 }
 
 }  // namespace tritonrl

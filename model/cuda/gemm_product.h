@@ -27,10 +27,15 @@ struct Fp8Mode {
   const void* a_scale;
   const void* b_scale;
   bool fast;
+  bool each = false;  // a factor for each row of a and each column of b, not one for all
 };
 
 // All that the choice of an algorithm depends on.
 using ProductKey = std::array<int64_t, 20>;
+
+// Which products are to have equal keys: those of about the same sizes, of the same, or of the same
+// but for the rows of `a`.
+enum class KeySizes { kAbout, kExact, kAnyRows };
 
 // out = a b (+ add), see CudaGemm; what cuBLASLt calls A is our b, as it computes the transpose of
 // all. The tensors must outlive it.
@@ -43,9 +48,8 @@ class GemmProduct {
   GemmProduct(const GemmProduct&) = delete;
   GemmProduct& operator=(const GemmProduct&) = delete;
 
-  // Equal for products that one algorithm serves; `exact`: that are of the same sizes as well, not
-  // of about the same. with_summand: as if it had one, or had none.
-  ProductKey MakeKey(bool with_summand, bool exact) const;
+  // Equal for products that one algorithm serves. with_summand: as if it had one, or had none.
+  ProductKey MakeKey(bool with_summand, KeySizes sizes) const;
   bool adds() const { return beta_ != 0; }
   // Whether the result is written over the summand.
   bool in_place(const at::Tensor& out) const { return adds() && from_c_ == out.const_data_ptr(); }
@@ -55,9 +59,13 @@ class GemmProduct {
                      const at::Tensor& workspace, void* to, cudaStream_t stream) const;
 
   // At most so many ways to make it with so many bytes of workspace, the one that cuBLASLt expects
-  // to be fastest first; none if it knows none.
+  // to be fastest first; none if it knows none. one_piece: only those in which each sum over the
+  // inner dimension is made by one block, without a workspace.
   std::vector<cublasLtMatmulHeuristicResult_t> Proposals(cublasLtHandle_t handle, int most,
-                                                         uint64_t workspace) const;
+                                                         uint64_t workspace,
+                                                         bool one_piece = false) const;
+  // Whether this way makes it, without a workspace.
+  bool IsMadeBy(cublasLtHandle_t handle, const cublasLtMatmulAlgo_t& algorithm) const;
 
  private:
   void Set(const Fp8Mode& fp8);
@@ -69,7 +77,8 @@ class GemmProduct {
   const void *from_a_, *from_b_, *from_c_;
   std::array<uint32_t, 4> alignments_;
   float beta_;
-  int8_t sums_ = 0;
+  int8_t sums_ = 0;  // see Fp8Mode
+  bool each_ = false;
 };
 
 }  // namespace tritonrl

@@ -100,6 +100,14 @@ struct CudaFp8Copies {
 // x [T, C] (bf16) divided by a power of two and rounded, see fp8.h; all NaN if amax is not finite.
 void LaunchQuantize(const CudaRows& at, Fp8Format format, const void* x, const uint32_t* amax,
                     const CudaFp8Copies& to);
+// To E4M3 with a factor for each row: numbers [T, C] become the row divided by the power of two
+// scales[t] [T]. A row with an element that is not finite becomes NaN, and no other does.
+void LaunchQuantizeRows(const CudaRows& at, const void* x, void* numbers, float* scales);
+// The same of what LaunchRmsNorm makes of x [T, C], and LaunchSwiglu of gate_up [T, 2 C].
+void LaunchNormQuantizeRows(const CudaRows& at, const void* x, const void* weight, float eps,
+                            void* numbers, float* scales);
+void LaunchSwigluQuantizeRows(const CudaRows& at, const void* gate_up, void* numbers,
+                              float* scales);
 
 }  // namespace tritonrl
 

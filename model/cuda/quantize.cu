@@ -1,14 +1,13 @@
 // bf16 matrices to fp8 numbers, as they lie and transposed, each element read once. Products on
 // Hopper want both operands with the summed dimension contiguous, so a matrix is needed in two
 // ways.
-#include <cuda_fp8.h>
-
 #include <algorithm>
 
 #include "model/cuda/amax.cuh"
 #include "model/cuda/dispatch.cuh"
 #include "model/cuda/element.cuh"
 #include "model/cuda/fp8.h"
+#include "model/cuda/fp8_convert.cuh"
 #include "model/cuda/kernels.h"
 
 namespace tritonrl {
@@ -33,33 +32,6 @@ __global__ void __launch_bounds__(kThreads)
   }
   for (; i < packs; i += step) most.Take(x[i]);
   RaiseToBlock(most, room, amax);
-}
-
-// What elements are multiplied by, and what the numbers stand for; NaN if an element is not finite,
-// so that every product of the matrix is NaN.
-template <Fp8Format kFormat>
-struct Scales {
-  __device__ explicit Scales(uint32_t amax) {
-    const bool finite = IsFiniteAmax(amax);
-    const int e = Fp8Exponent(amax, kFormat);
-    scale = finite ? __uint_as_float(PowerOfTwoBits(e)) : __uint_as_float(0x7fc00000);
-    inverse = finite ? __uint_as_float(PowerOfTwoBits(-e)) : scale;
-  }
-  float scale, inverse;
-};
-
-// Two elements of bf16 to two bytes, the first in the lower.
-template <Fp8Format kFormat>
-__device__ uint32_t Convert2(uint32_t two, float inverse) {
-  constexpr __nv_fp8_interpretation_t kKind = kFormat == Fp8Format::kE4M3 ? __NV_E4M3 : __NV_E5M2;
-  const float2 values = make_float2(__uint_as_float(two << 16) * inverse,
-                                    __uint_as_float(two & 0xffff0000) * inverse);
-  return __nv_cvt_float2_to_fp8x2(values, __NV_SATFINITE, kKind);
-}
-template <Fp8Format kFormat>
-__device__ uint2 Convert8(uint4 pack, float inverse) {
-  return make_uint2(Convert2<kFormat>(pack.x, inverse) | Convert2<kFormat>(pack.y, inverse) << 16,
-                    Convert2<kFormat>(pack.z, inverse) | Convert2<kFormat>(pack.w, inverse) << 16);
 }
 
 // The bytes as they lie: 16 elements a thread.

@@ -24,12 +24,15 @@ constexpr int32_t kPages = kTokens / kPageTokens;
 constexpr int kMostRotations = 8;
 
 struct Cache {
+  CacheHeads shape = kShape;
   at::Tensor pools[2], table;
 
-  Cache() {
+  explicit Cache(CacheType type) {
+    shape.type = type;
     const auto gpu = at::TensorOptions(at::kCUDA);
     for (at::Tensor& pool : pools) {
-      pool = at::empty({kPages, kShape.PageElements()}, gpu.dtype(at::kBFloat16)).normal_();
+      pool = at::empty({kPages, shape.PageElements()}, gpu.dtype(at::kBFloat16)).normal_();
+      if (type == CacheType::kE4M3) pool = pool.to(at::kFloat8_e4m3fn);
     }
     at::Tensor order = at::empty({kPages}, at::kInt);
     std::vector<int32_t> pages(kPages);
@@ -89,10 +92,11 @@ void BenchDecode(const Cache& cache, int batch, int64_t tokens, int split) {
   const at::Tensor partial = at::empty({plan.PartialBytes(kShape.query_heads, kShape.head_dim) + 1},
                                        at::TensorOptions(at::kCUDA).dtype(at::kByte));
   const double time = MicrosecondsOf(rotations, [&](int i) {
-    LaunchDecodeAttention(kShape, cache.view(), plan, plan.At(words[i].const_data_ptr<int32_t>()),
-                          rows.view(), partial.data_ptr(), Stream());
+    LaunchDecodeAttention(cache.shape, cache.view(), plan,
+                          plan.At(words[i].const_data_ptr<int32_t>()), rows.view(),
+                          partial.data_ptr(), Stream());
   });
-  const double bytes = 2.0 * batch * tokens * kShape.PageBytes() / kPageTokens;
+  const double bytes = 2.0 * batch * tokens * cache.shape.PageBytes() / kPageTokens;
   absl::PrintF("%6d %7d %7s %9.1f %7.2f\n", batch, tokens,
                split == 0 ? "none" : absl::StrFormat("%d", split), time, bytes / time * 1e-6);
 }
@@ -111,11 +115,11 @@ void BenchChunks(const Cache& cache, int sequences, int32_t count, int32_t conte
       chunks.push_back({i * count, count, context + count,
                         PageBegin(rotation * sequences + i, context + count)});
     }
-    plans.push_back(PlanChunks(kShape, device, chunks, kPages));
+    plans.push_back(PlanChunks(cache.shape, device, chunks, kPages));
     words.push_back(Upload(plans.back().words));
   }
   const double time = MicrosecondsOf(rotations, [&](int i) {
-    LaunchChunkAttention(kShape, cache.view(), plans[i], words[i].const_data_ptr<int32_t>(),
+    LaunchChunkAttention(cache.shape, cache.view(), plans[i], words[i].const_data_ptr<int32_t>(),
                          rows.view(), Stream());
   });
   const double flops = 4.0 * kShape.query_heads * kShape.head_dim * sequences * count *
@@ -124,19 +128,19 @@ void BenchChunks(const Cache& cache, int sequences, int32_t count, int32_t conte
                hopper ? "FA3" : "FA2", time, flops / time * 1e-6);
 }
 
-}  // namespace
-
-void BenchAttention() {
-  const Cache cache;
+void BenchBf16Attention(const Cache& cache) {
   std::cout << "Attention of one token a sequence (32 query, 8 key heads of 128, pages of 16)\n"
             << " batch context   split        us    TB/s\n";
   for (const int batch : {32, 128, 256}) {
     for (const int64_t tokens : {1024, 4096, 8192, 16384}) {
-      BenchDecode(cache, batch, tokens, DecodeSplitTokens(batch));
+      BenchDecode(cache, batch, tokens, DecodeSplitTokens(batch, /*batch_invariant=*/false));
     }
   }
   for (const int64_t tokens : {1024, 4096}) BenchDecode(cache, 32, tokens, 0);
   BenchDecode(cache, 256, 4096, 4096);  // what a split for every batch size would cost
+  for (const int batch : {128, 256}) {  // and does where steps are batch-invariant
+    BenchDecode(cache, batch, 4096, DecodeSplitTokens(batch, /*batch_invariant=*/true));
+  }
   for (const int batch : {1, 2, 4, 8, 16, 32}) {
     for (const int64_t tokens : {1024, 4096, 16384}) {
       for (const int split : {128, 256, 512, 1024}) BenchDecode(cache, batch, tokens, split);
@@ -151,6 +155,30 @@ void BenchAttention() {
   }
   BenchChunks(cache, 64, 16, 4096, false);
   BenchChunks(cache, 64, 4, 4096, false);
+}
+
+// With 8-bit keys and values, and with the split of batch-invariant steps.
+void BenchFp8Attention() {
+  const Cache cache(CacheType::kE4M3);
+  std::cout << "\nThe same with 8-bit keys and values\n";
+  for (const int batch : {1, 32, 128, 256}) {
+    for (const int64_t tokens : {1024, 4096, 16384}) {
+      BenchDecode(cache, batch, tokens, DecodeSplitTokens(batch, /*batch_invariant=*/false));
+    }
+  }
+  for (const int batch : {128, 256}) BenchDecode(cache, batch, 4096, DecodeSplitTokens(1, true));
+  BenchChunks(cache, 1, 8192, 0, /*hopper=*/false);
+  BenchChunks(cache, 1, 2048, 14336, false);
+}
+
+}  // namespace
+
+void BenchAttention() {
+  {
+    const Cache cache(CacheType::kBFloat16);
+    BenchBf16Attention(cache);
+  }
+  BenchFp8Attention();
 }
 
 }  // namespace tritonrl

@@ -17,9 +17,9 @@ void BenchAttention();
 void BenchStepKernels();
 void BenchSampling();
 void BenchProducts();
-void BenchSkinnyProducts();
 void BenchChains();
 void BenchMappedMemory();
+void BenchExactAndFp8Products();
 
 }  // namespace tritonrl
 

@@ -124,17 +124,19 @@ Fa3Chunks PlanFa3(const std::vector<Chunk>& chunks, int heads, int blocks,
 }  // namespace
 
 ChunkPlan PlanChunks(const CacheHeads& shape, const ChunkDevice& device,
-                     std::span<const Chunk> chunks, int32_t table_size) {
+                     std::span<const Chunk> chunks, int32_t table_size, bool batch_invariant) {
   const int group = shape.query_heads / shape.key_heads;
   std::vector<Chunk> of_short, of_long;
   for (const Chunk& chunk : chunks) {
     TORCH_CHECK(chunk.rows >= 0 && chunk.rows <= chunk.length, "chunk of ", chunk.rows, " rows of ",
                 chunk.length, " positions");
-    if (chunk.rows > 0) (chunk.rows < kLongChunk ? of_short : of_long).push_back(chunk);
+    const bool is_short = chunk.rows < kLongChunk && !batch_invariant;
+    if (chunk.rows > 0) (is_short ? of_short : of_long).push_back(chunk);
   }
   ChunkPlan plan;
   plan.short_chunks = PlanFa2(of_short, group, kShortTile, table_size, &plan.words);
-  if (device.hopper && shape.head_dim == 128) {
+  if (device.hopper && shape.head_dim == 128 && shape.type == CacheType::kBFloat16 &&
+      !batch_invariant) {
     plan.hopper_chunks = PlanFa3(of_long, shape.query_heads, device.multiprocessors, &plan.words);
   } else {
     plan.long_chunks = PlanFa2(of_long, group, kLongTile, table_size, &plan.words);

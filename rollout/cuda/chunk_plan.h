@@ -22,6 +22,12 @@ struct Chunk {
 
 // Chunks of at least this many rows are computed in tiles of 128 query rows, shorter ones in tiles
 // of 64 query rows and heads. A chunk's results depend on its own sizes alone, not on others.
+//
+// Where a prompt was cut into chunks does not matter to the bits of FA2's results in tiles of one
+// size: its keys are taken in steps that begin at the sequence's first position, and what a row
+// does not see (keys behind it, whole steps of them) adds zeros to its sums and does not move its
+// maximum. Tiles of another size have steps of another size, and FA3 takes keys from the last one
+// on. So a batch-invariant plan has FA2's long tiles alone.
 inline constexpr int32_t kLongChunk = 128;
 
 struct ChunkDevice {
@@ -56,12 +62,15 @@ struct Fa3Chunks {
 struct ChunkPlan {
   std::vector<int32_t> words;  // to be copied to the GPU as they are
   Fa2Chunks short_chunks, long_chunks;
-  Fa3Chunks hopper_chunks;  // in place of long_chunks on a GPU that has FA3, for heads of 128
+  // In place of long_chunks on a GPU that has FA3, for heads of 128 in bf16.
+  Fa3Chunks hopper_chunks;
 };
 
-// table_size: entries of the page table. Chunks of no rows are left out.
+// table_size: entries of the page table. Chunks of no rows are left out. batch_invariant: all of
+// them, short and long, are in long_chunks.
 ChunkPlan PlanChunks(const CacheHeads& shape, const ChunkDevice& device,
-                     std::span<const Chunk> chunks, int32_t table_size);
+                     std::span<const Chunk> chunks, int32_t table_size,
+                     bool batch_invariant = false);
 
 }  // namespace tritonrl
 

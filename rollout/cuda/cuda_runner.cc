@@ -1,6 +1,7 @@
 #include "rollout/cuda/cuda_runner.h"
 
 #include <ATen/ops/empty.h>
+#include <ATen/ops/full.h>
 #include <ATen/ops/zeros.h>
 #include <c10/cuda/CUDAGuard.h>
 #include <c10/cuda/CUDAStream.h>
@@ -17,7 +18,6 @@
 #include "absl/time/clock.h"
 #include "absl/time/time.h"
 #include "base/status.h"
-#include "model/cuda/skinny_product.h"
 #include "rollout/cuda/gpu_cache.h"
 #include "rollout/cuda/gpu_sampler.h"
 #include "rollout/cuda/runner_options.h"
@@ -74,9 +74,17 @@ struct CudaRunner::Impl {
   // Logits and draws of a packed step whose block is on the GPU.
   void RunLayers(const PackedStep& packed);
   void Sample(const PackedStep& packed, int first, int count, DrawnToken* to);
+  // Gives rank 0's last tokens to all ranks.
+  void ShareDraws();
   void Tune(int64_t rows);
   // Captures steps of so many rows that only decode, and their draws.
   void Capture(const PackedStep& packed);
+  // Whether all ranks have a graph: none may replay sums that another launches one by one.
+  bool AllHave(bool graph);
+  // All that there are: also when other ranks are lost, as NCCL gives up nothing that graphs hold.
+  void DestroyGraphs();
+  // Until the GPU has reached the event.
+  void Await(cudaEvent_t event);
   void Launch(const ModelStep& step);
   std::vector<TokenDraw> Collect();
 
@@ -84,8 +92,10 @@ struct CudaRunner::Impl {
 
   const at::Device device;
   const c10::cuda::CUDAStream stream;
+  RankSum* const ranks;  // null: the model is whole
   StepTables tables;
   StepLayers layers;
+  const bool tunes;  // else products are fixed
   GpuCache cache;
   at::Tensor words;  // see StepTables::words
   at::Tensor workspace;
@@ -97,15 +107,18 @@ struct CudaRunner::Impl {
   std::deque<UnderWay> under_way;
   std::map<int64_t, cudaGraphExec_t> graphs;  // by rows; null: there was no making one
   double graph_seconds = 0;
+  absl::Status copied;  // of the last CopyWeights
 };
 
 CudaRunner::Impl::Impl(std::shared_ptr<Weights> weights, const Options& options, int64_t pages,
                        c10::cuda::CUDAStream stream)
     : device(weights->device()),
       stream(stream),
+      ranks(options.ranks),
       tables(TableLimits(weights->config(), options)),
-      layers(weights, tables.max_rows(), tables.max_logits(), options.max_length, options.skinny),
-      cache(weights->config(), pages, device, options.releasable_memory) {
+      layers(weights, LayerOptions(tables, options)),
+      tunes(!options.batch_invariant),
+      cache(weights->config(), pages, device, options.releasable_memory, CacheTypeOf(options)) {
   const at::TensorOptions on_gpu(device);
   words = at::zeros({tables.words()}, on_gpu.dtype(at::kInt));
   workspace =
@@ -117,16 +130,32 @@ CudaRunner::Impl::Impl(std::shared_ptr<Weights> weights, const Options& options,
     events.emplace_back();
     Check(cudaEventCreateWithFlags(&events.back(), cudaEventDisableTiming), "an event");
   }
+  if (!tunes) layers.Fix(tables.RowCounts());
   // The learner's stream may still be writing the weights.
   Check(cudaDeviceSynchronize(), "the start of the engine");
+  layers.CopyWeights();
+  if (ranks != nullptr) ranks->set_before_end([this] { DestroyGraphs(); });
 }
 
 CudaRunner::Impl::~Impl() {
+  if (ranks != nullptr) {
+    try {  // with a deadline, after which nothing waits for the others any more
+      Check(cudaEventRecord(events[next_event], stream.stream()), "an event");
+      Await(events[next_event]);
+    } catch (const std::exception&) {
+    }
+    ranks->set_before_end(nullptr);
+  }
   cudaStreamSynchronize(stream.stream());
+  DestroyGraphs();
+  for (cudaEvent_t event : events) cudaEventDestroy(event);
+}
+
+void CudaRunner::Impl::DestroyGraphs() {
   for (const auto& [rows, graph] : graphs) {
     if (graph != nullptr) cudaGraphExecDestroy(graph);
   }
-  for (cudaEvent_t event : events) cudaEventDestroy(event);
+  graphs.clear();
 }
 
 StepOnGpu CudaRunner::Impl::OnGpu(const PackedStep& packed) const {
@@ -161,7 +190,35 @@ void CudaRunner::Impl::Sample(const PackedStep& packed, int first, int count, Dr
                   .stream = stream.stream()});
 }
 
+void CudaRunner::Impl::ShareDraws() {
+  if (ranks == nullptr) return;
+  const int64_t slots = tables.block() - tables.last_tokens();
+  const absl::Status shared = ranks->Share(words.narrow(0, tables.last_tokens(), slots));
+  TORCH_CHECK(shared.ok(), shared.message());
+}
+
+void CudaRunner::Impl::Await(cudaEvent_t event) {
+  if (ranks == nullptr) return Check(cudaEventSynchronize(event), "a step of generation");
+  cudaError_t found = cudaErrorNotReady;
+  const absl::Status waited = ranks->Await(
+      [&] { return (found = cudaEventQuery(event)) != cudaErrorNotReady; }, "a step of generation");
+  TORCH_CHECK(waited.ok(), waited.message());
+  Check(found, "a step of generation");
+}
+
+bool CudaRunner::Impl::AllHave(bool graph) {
+  if (ranks == nullptr) return graph;
+  const at::Tensor count = at::full({1}, graph ? 1.0 : 0.0, at::TensorOptions(device));
+  const absl::Status summed = ranks->Sum(count);
+  TORCH_CHECK(summed.ok(), summed.message());
+  cudaEvent_t done = events[next_event];  // not recorded for a step yet
+  Check(cudaEventRecord(done, stream.stream()), "an event");
+  Await(done);
+  return count.item<float>() == static_cast<float>(ranks->size());
+}
+
 void CudaRunner::Impl::Tune(int64_t rows) {
+  if (!tunes) return;
   const absl::Time start = absl::Now();
   layers.Tune(rows);
   graph_seconds += absl::ToDoubleSeconds(absl::Now() - start);
@@ -176,6 +233,7 @@ void CudaRunner::Impl::Capture(const PackedStep& packed) {
   try {
     RunLayers(packed);
     Sample(packed, 0, packed.draw_rows, static_cast<DrawnToken*>(drawn.data_ptr()));
+    ShareDraws();
   } catch (const std::exception&) {
     whole = false;
   }
@@ -184,7 +242,10 @@ void CudaRunner::Impl::Capture(const PackedStep& packed) {
   if (graph != nullptr) cudaGraphDestroy(graph);
   // Without one (graphs take memory of their own) steps of so many rows are launched one by one.
   if (replay == nullptr) cudaGetLastError();
-  graphs[packed.rows] = replay;
+  graphs[packed.rows] = replay;  // before it waits for others, see DestroyGraphs
+  if (!AllHave(replay != nullptr) && replay != nullptr) {
+    cudaGraphExecDestroy(std::exchange(graphs[packed.rows], nullptr));
+  }
   graph_seconds += absl::ToDoubleSeconds(absl::Now() - start);
 }
 
@@ -225,6 +286,7 @@ void CudaRunner::Impl::Launch(const ModelStep& step) {
       const int wanted = std::min(count, static_cast<int>(result.draws) - first);
       if (wanted > 0) fetch(first, wanted);
     }
+    ShareDraws();
     // Behind the step itself, as kernels must have run before they are captured. The next one of
     // as many rows is a replay.
     if (packed.only_decodes() && !known) Capture(packed);
@@ -238,7 +300,7 @@ void CudaRunner::Impl::Launch(const ModelStep& step) {
 std::vector<TokenDraw> CudaRunner::Impl::Collect() {
   const UnderWay result = std::move(under_way.front());
   under_way.pop_front();
-  Check(cudaEventSynchronize(result.done), "a step of generation");
+  Await(result.done);
   std::vector<TokenDraw> draws(result.draws);
   const auto* from = static_cast<const DrawnToken*>(result.drawn.data_ptr());
   for (int64_t i = 0; i < result.draws; ++i) draws[i] = {from[i].token, from[i].log_prob};
@@ -262,21 +324,17 @@ absl::StatusOr<std::unique_ptr<CudaRunner>> CudaRunner::Create(std::shared_ptr<W
                                     .max_step_tokens = given.max_step_tokens,
                                     .max_length = given.max_length},
                                    kMostDraws, config.max_positions));
-  bool takes_skinny = given.skinny == SkinnySteps::kOff;
+  absl::Status checked;
   RETURN_IF_ERROR(Guard("the GPU", [&] {
     const c10::cuda::CUDAGuard on_device(weights->device());
-    takes_skinny = takes_skinny || TakesSkinnyProducts();
+    checked = CheckOptions(config, given);
   }));
-  if (!takes_skinny) {
-    return absl::InvalidArgumentError(
-        "this GPU has less shared memory than our products of few rows take (112 KB a block); "
-        "leave `skinny` off");
-  }
+  RETURN_IF_ERROR(checked);
   Options options = given;
   if (options.max_length == 0) options.max_length = config.max_positions;
   if (options.max_step_tokens == 0) options.max_step_tokens = 8192;
   options.max_step_tokens = std::max(options.max_step_tokens, options.max_running);
-  const int64_t page_bytes = GpuCache::PageBytes(config);
+  const int64_t page_bytes = GpuCache::PageBytes(config, CacheTypeOf(options));
   std::unique_ptr<Impl> impl;
   const absl::Status made = Guard("the engine's memory", [&] {
     const c10::cuda::CUDAGuard on_device(weights->device());
@@ -305,11 +363,14 @@ int CudaRunner::num_pages() const { return static_cast<int>(impl_->cache.pages()
 int CudaRunner::page_size() const { return kPageTokens; }
 int CudaRunner::graphs() const { return static_cast<int>(impl_->graphs.size()); }
 double CudaRunner::graph_seconds() const { return impl_->graph_seconds; }
+bool CudaRunner::chains() const { return impl_->layers.chains(); }
 
 void CudaRunner::WeightsChanged() {
   const c10::cuda::CUDAGuard on_device(impl_->device);
+  const c10::cuda::CUDAStreamGuard on(impl_->stream);
   // An error comes out of the next step.
   cudaDeviceSynchronize();
+  impl_->copied = Guard("copies of the weights", [&] { impl_->layers.CopyWeights(); });
 }
 
 absl::Status CudaRunner::ReleaseMemory() {
@@ -330,6 +391,7 @@ absl::Status CudaRunner::Launch(const ModelStep& step) {
   if (impl_->cache.released()) {
     return absl::FailedPreconditionError("a step needs the memory that ReleaseMemory gave back");
   }
+  RETURN_IF_ERROR(impl_->copied);
   return Guard("a step of generation", [&] { impl_->Launch(step); });
 }
 

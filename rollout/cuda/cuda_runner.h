@@ -10,13 +10,13 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "model/weights.h"
-#include "rollout/cuda/skinny_steps.h"
+#include "parallel/rank_sum.h"
 #include "rollout/model_runner.h"
 
 namespace tritonrl {
 
 // One GPU, one stream of its own. Which ways products are made is tried out anew in each process,
-// so that another process can round differently.
+// so that another process can round differently, unless it is batch-invariant.
 class CudaRunner : public ModelRunner {
  public:
   struct Options {
@@ -29,10 +29,27 @@ class CudaRunner : public ModelRunner {
     int max_step_tokens = 0;
     // Most tokens of prompt and response together; 0: the model's max_position_embeddings.
     int64_t max_length = 0;
-    SkinnySteps skinny = SkinnySteps::kOff;
+    // Whether steps of at most 16 rows make a layer's products in one launch
+    // (model/cuda/product_chain.h): for Hopper, bf16 weights in multiples of 512 that are not
+    // spread, and not where steps are batch-invariant.
+    bool chains = true;
+    // A sample's tokens and log-probabilities have the same bits whatever else is in the batch,
+    // with any sizes above and in every process on this kind of GPU with the same libraries: one
+    // way for each product, one kernel and split for attention. Not yet run on a GPU.
+    bool batch_invariant = false;
+    // Keys and values as 8-bit numbers: half the memory of a token, and half of what attention
+    // reads. Log-probabilities are others than the learner's by more than rounding in bf16. Not yet
+    // run on a GPU.
+    bool fp8_cache = false;
+    // Products of the layers' matrices on 8-bit numbers (fp8_weights.h), of copies that take half
+    // the weights' memory beside them. As above. Not yet run on a GPU.
+    bool fp8_weights = false;
     // Whether ReleaseMemory gives back the memory of keys and values. It is not torch's then. Not
     // yet run on a GPU.
     bool releasable_memory = false;
+    // Tensor parallelism: `weights` are one rank's part, and all ranks run the same steps. The
+    // tokens that slots remember are rank 0's. Sums are in the graphs. Not yet run on GPUs.
+    RankSum* ranks = nullptr;
   };
 
   // Whether it takes these weights: bf16 on a GPU, heads of 64 or 128 elements, at most 16 query
@@ -40,8 +57,9 @@ class CudaRunner : public ModelRunner {
   // of 8.
   static bool Takes(const Weights& weights);
 
-  // Shares `weights`. InvalidArgument: an option out of range. ResourceExhausted: the memory does
-  // not do, with the sizes and what to lower.
+  // Shares `weights`. InvalidArgument: an option out of range, or two that do not go together.
+  // FailedPrecondition: fp8_weights on a GPU without such products. ResourceExhausted: the memory
+  // does not do, with the sizes and what to lower.
   static absl::StatusOr<std::unique_ptr<CudaRunner>> Create(std::shared_ptr<Weights> weights,
                                                             const Options& options);
   ~CudaRunner() override;
@@ -52,6 +70,7 @@ class CudaRunner : public ModelRunner {
   int page_size() const override;
   int max_running() const override { return options_.max_running; }
   int max_step_tokens() const override { return options_.max_step_tokens; }
+  bool batch_invariant() const override { return options_.batch_invariant; }
   int max_in_flight() const override { return 2; }
   void WeightsChanged() override;  // waits for all that the GPU has been given
   absl::Status ReleaseMemory() override;
@@ -62,6 +81,8 @@ class CudaRunner : public ModelRunner {
   // Graphs captured so far, and the seconds that took with the search for their products.
   int graphs() const;
   double graph_seconds() const;
+  // Whether steps of few rows are made by chains of products.
+  bool chains() const;
 
  private:
   struct Impl;

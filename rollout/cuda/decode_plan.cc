@@ -9,6 +9,7 @@ namespace tritonrl {
 namespace {
 
 constexpr int kUnsplitRows = 33;
+constexpr int kInvariantTokens = 1024;
 
 // Where each array begins, in words.
 struct Offsets {
@@ -36,7 +37,8 @@ struct Offsets {
 
 }  // namespace
 
-int DecodeSplitTokens(int rows) {
+int DecodeSplitTokens(int rows, bool batch_invariant) {
+  if (batch_invariant) return kInvariantTokens;
   if (rows >= kUnsplitRows) return 0;
   return rows == 1 ? 128 : rows == 2 ? 256 : (rows <= 8 ? 512 : (rows <= 16 ? 1024 : 2048));
 }

@@ -58,8 +58,9 @@ class DecodePlan {
 };
 
 // The split that fills an H200: 0 (none) from 33 rows on, where a block for each row and key head
-// is enough, below it 1,024 tokens.
-int DecodeSplitTokens(int rows);
+// is enough, below it 1,024 tokens. batch_invariant: those for any number of rows, so that a row's
+// bits do not depend on it.
+int DecodeSplitTokens(int rows, bool batch_invariant);
 
 }  // namespace tritonrl
 

@@ -1,99 +1,21 @@
-// Attention over a paged cache against the same in fp64, and its promises about bits.
+// Attention of one token a sequence over a paged cache against the same in fp64, and its promises
+// about bits.
 
-#include <ATen/ops/arange.h>
-#include <ATen/ops/cat.h>
-#include <ATen/ops/empty.h>
 #include <ATen/ops/full.h>
-#include <ATen/ops/zeros.h>
 
 #include <cmath>
-#include <limits>
-#include <numeric>
 #include <vector>
 
-#include "base/random.h"
-#include "rollout/cuda/device_fixture.h"
-#include "rollout/cuda/paged_attention.h"
+#include "rollout/cuda/device_paged_fixture.h"
 
 namespace tritonrl {
 namespace {
 
-constexpr int64_t kMaxTokens = 5120;
-constexpr int64_t kTablePages = kMaxTokens / kPageTokens;  // of a sequence
-constexpr int kSlots = 44;
-constexpr double kTolerance = 0.006;  // bf16 rounds the result to 0.002 of it
-
 // 0: no split, as for many rows.
 const std::vector<int> kSplits = {0, 1024};
 
-class PagedAttentionTest : public DeviceTest {
+class PagedAttentionTest : public PagedCacheTest {
  protected:
-  // A pool in which the pages of kSlots sequences of kMaxTokens lie in random order; the rest of
-  // the cache is NaN, so that it shows if anything of it is read.
-  void MakeCache(const CacheHeads& shape) {
-    shape_ = shape;
-    const int64_t pages = kSlots * kTablePages + 50;
-    std::vector<int32_t> order(pages);
-    std::iota(order.begin(), order.end(), 0);
-    Philox(1).Shuffle(&order);
-    order.resize(kSlots * kTablePages);
-    table_ = Ints(order);
-    pools_[0] = Empty({pages * kPageTokens, shape.key_heads, shape.head_dim}, at::kBFloat16);
-    pools_[1] = at::empty_like(pools_[0]);
-    for (at::Tensor& pool : pools_) {
-      pool.normal_();
-      at::Tensor used = at::zeros({pages}, table_.options().dtype(at::kBool));
-      used.index_fill_(0, table_.to(at::kLong), 1);
-      pool.view({pages, -1}).masked_fill_(used.logical_not().unsqueeze(1), std::nan(""));
-    }
-  }
-
-  PagedKeysValues Cache() const {
-    return {pools_[0].const_data_ptr(), pools_[1].const_data_ptr(),
-            table_.const_data_ptr<int32_t>()};
-  }
-  AttentionRows Rows(const at::Tensor& queries, const at::Tensor& out) const {
-    return {queries.const_data_ptr(), out.data_ptr(), queries.size(0),
-            1.0f / std::sqrt(static_cast<float>(shape_.head_dim))};
-  }
-  at::Tensor Queries(int64_t rows, uint64_t seed) const {
-    return Numbers({rows, shape_.query_heads, shape_.head_dim}, seed);
-  }
-
-  at::Tensor PageSlots(int slot, const at::Tensor& positions) const {
-    const at::Tensor pages = table_.to(at::kLong).slice(0, slot * kTablePages);
-    return pages.index_select(0, positions.div(kPageTokens, "floor")) * kPageTokens +
-           positions % kPageTokens;
-  }
-
-  // From position `length` of a sequence on nothing has been written yet.
-  void ForgetFrom(int slot, int64_t length) {
-    const at::Tensor rest = at::arange(length, kMaxTokens, table_.options().dtype(at::kLong));
-    for (at::Tensor& pool : pools_) pool.index_fill_(0, PageSlots(slot, rest), std::nan(""));
-  }
-
-  // The last rows of `length` positions of the sequence in `slot`: queries [rows, H, D].
-  at::Tensor Reference(const at::Tensor& queries, int slot, int64_t length) const {
-    const int64_t rows = queries.size(0), group = shape_.query_heads / shape_.key_heads;
-    const at::Tensor positions = at::arange(length, table_.options().dtype(at::kLong));
-    const at::Tensor slots = PageSlots(slot, positions);
-    const at::Tensor k = pools_[0].index_select(0, slots).to(at::kDouble).transpose(0, 1);
-    const at::Tensor v = pools_[1].index_select(0, slots).to(at::kDouble).transpose(0, 1);
-    const at::Tensor q = queries.to(at::kDouble)
-                             .view({rows, shape_.key_heads, group, shape_.head_dim})
-                             .permute({1, 2, 0, 3});  // [K, G, rows, D]
-    at::Tensor scores = q.matmul(k.unsqueeze(1).transpose(2, 3)) / std::sqrt(shape_.head_dim);
-    const at::Tensor own = positions.slice(0, length - rows).unsqueeze(1);  // of each row
-    scores.masked_fill_(positions.unsqueeze(0) > own, -std::numeric_limits<double>::infinity());
-    const at::Tensor out = scores.softmax(-1).matmul(v.unsqueeze(1));
-    return out.permute({2, 0, 1, 3}).reshape({rows, shape_.query_heads, shape_.head_dim});
-  }
-
-  static double Error(const at::Tensor& actual, const at::Tensor& expected) {
-    const at::Tensor difference = actual.to(at::kDouble) - expected;
-    return (difference.norm() / expected.norm()).item<double>();
-  }
-
   // Row r is a token of the sequence in slots[r].
   struct Decode {
     DecodePlan plan;
@@ -137,8 +59,7 @@ class PagedAttentionTest : public DeviceTest {
     }
   }
 
-  CacheHeads shape_;
-  at::Tensor table_, pools_[2];
+  void CheckDecodeBits(CacheType type);
 };
 
 const std::vector<int32_t> kLengths = {0, 1, 15, 16, 17, 31, 32, 33, 1000, 1024, 1025, 5000};
@@ -150,9 +71,11 @@ std::vector<int32_t> SlotsFrom(int count, int first) {
 }
 
 TEST_P(PagedAttentionTest, DecodeIsAsInFp64) {
-  for (const CacheHeads& shape : {CacheHeads{32, 8, 128}, CacheHeads{40, 8, 128},
-                                  CacheHeads{4, 4, 128}, CacheHeads{16, 8, 64}}) {
-    SCOPED_TRACE(testing::Message() << shape.query_heads << " heads of " << shape.head_dim);
+  for (const CacheHeads& shape :
+       {CacheHeads{32, 8, 128}, CacheHeads{40, 8, 128}, CacheHeads{4, 4, 128},
+        CacheHeads{16, 8, 64}, CacheHeads{32, 8, 128, CacheType::kE4M3},
+        CacheHeads{40, 8, 128, CacheType::kE4M3}, CacheHeads{16, 8, 64, CacheType::kE4M3}}) {
+    SCOPED_TRACE(testing::Message() << Name(shape));
     MakeCache(shape);
     const std::vector<int32_t> slots = SlotsFrom(kLengths.size(), 3);
     for (int i = 0; i < slots.size(); ++i) ForgetFrom(slots[i], kLengths[i]);
@@ -167,7 +90,12 @@ TEST_P(PagedAttentionTest, DecodeIsAsInFp64) {
 }
 
 TEST_P(PagedAttentionTest, DecodeAloneAndInABatchHasTheSameBits) {
-  MakeCache({32, 8, 128});
+  for (const CacheType type : {CacheType::kBFloat16, CacheType::kE4M3}) CheckDecodeBits(type);
+}
+
+void PagedAttentionTest::CheckDecodeBits(CacheType type) {
+  MakeCache({32, 8, 128, type});
+  SCOPED_TRACE(testing::Message() << Name(shape_));
   const int rows = 40;
   std::vector<int32_t> lengths(rows);
   for (int row = 0; row < rows; ++row) lengths[row] = kLengths[row % kLengths.size()] + row;
@@ -207,64 +135,8 @@ TEST_P(PagedAttentionTest, OneGraphServesAllLengths) {
   }
 }
 
-struct ChunkCase {
-  int32_t rows, context;
-};
-
-class PagedChunkTest : public PagedAttentionTest {
- protected:
-  at::Tensor Run(const at::Tensor& queries, const std::vector<Chunk>& chunks,
-                 const ChunkDevice& on) const {
-    at::Tensor out = at::empty_like(queries).fill_(std::nan(""));
-    const ChunkPlan plan = PlanChunks(shape_, on, chunks, kSlots * kTablePages);
-    const at::Tensor words = Ints(plan.words);
-    LaunchChunkAttention(shape_, Cache(), plan, words.const_data_ptr<int32_t>(), Rows(queries, out),
-                         stream());
-    return out;
-  }
-
-  // In a batch against fp64, and alone for the same bits.
-  void Check(const std::vector<ChunkCase>& cases, const ChunkDevice& on) {
-    std::vector<Chunk> chunks;
-    int32_t rows = 0;
-    for (int i = 0; i < cases.size(); ++i) {
-      const int32_t begin = (2 + 5 * i) % kSlots * kTablePages;
-      chunks.push_back({rows, cases[i].rows, cases[i].rows + cases[i].context, begin});
-      rows += cases[i].rows;
-      ForgetFrom(static_cast<int>(begin / kTablePages), chunks.back().length);
-    }
-    const at::Tensor queries = Queries(rows, 8);
-    const at::Tensor out = Run(queries, chunks, on);
-    for (const Chunk& chunk : chunks) {
-      SCOPED_TRACE(testing::Message()
-                   << chunk.rows << " rows of " << chunk.length << (on.hopper ? " (Hopper)" : ""));
-      const at::Tensor own = out.slice(0, chunk.first_row, chunk.first_row + chunk.rows);
-      const at::Tensor q = queries.slice(0, chunk.first_row, chunk.first_row + chunk.rows).clone();
-      const int slot = static_cast<int>(chunk.page_begin / kTablePages);
-      EXPECT_LT(Error(own, Reference(q, slot, chunk.length)), kTolerance);
-      const at::Tensor alone = Run(q, {{0, chunk.rows, chunk.length, chunk.page_begin}}, on);
-      EXPECT_TRUE(at::equal(alone, own)) << Error(alone, own.to(at::kDouble));
-    }
-  }
-};
-
-TEST_P(PagedChunkTest, ChunksAreAsInFp64) {
-  const std::vector<ChunkCase> cases = {{1, 0},   {17, 0},    {5, 100},   {127, 0},  {128, 37},
-                                        {200, 1}, {300, 999}, {1500, 16}, {2, 4000}, {129, 4800}};
-  for (const CacheHeads& shape :
-       {CacheHeads{32, 8, 128}, CacheHeads{10, 2, 128}, CacheHeads{8, 4, 64}}) {
-    SCOPED_TRACE(testing::Message() << shape.query_heads << " heads of " << shape.head_dim);
-    MakeCache(shape);
-    const ChunkDevice own = CurrentChunkDevice();
-    Check(cases, own);
-    if (own.hopper) Check(cases, {false, own.multiprocessors});
-  }
-}
-
 GTEST_ALLOW_UNINSTANTIATED_PARAMETERIZED_TEST(PagedAttentionTest);
-GTEST_ALLOW_UNINSTANTIATED_PARAMETERIZED_TEST(PagedChunkTest);
 INSTANTIATE_TEST_SUITE_P(Gpus, PagedAttentionTest, testing::ValuesIn(TestedGpus()));
-INSTANTIATE_TEST_SUITE_P(Gpus, PagedChunkTest, testing::ValuesIn(TestedGpus()));
 
 }  // namespace
 }  // namespace tritonrl

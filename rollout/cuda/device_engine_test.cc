@@ -34,6 +34,15 @@ ModelConfig SmallConfig(bool tied) {
   return config;
 }
 
+// Of sizes that chains of products take.
+ModelConfig WideConfig() {
+  ModelConfig config = SmallConfig(true);
+  config.hidden_size = 512;
+  config.intermediate_size = 1536;
+  config.head_dim = 128;
+  return config;
+}
+
 using Samples = std::map<std::pair<uint64_t, int>, Sample>;
 
 // Of log-probabilities of logits that differ by about 0.3, each rounded to bf16 on its way.
@@ -41,8 +50,9 @@ constexpr double kTolerance = 0.02;
 
 class CudaEngineTest : public DeviceTest {
  protected:
-  void MakeModel(bool tied) {
-    weights_ = Weights::RandomInit(SmallConfig(tied), 5, device(), at::kBFloat16);
+  void MakeModel(bool tied) { MakeModel(SmallConfig(tied)); }
+  void MakeModel(const ModelConfig& config) {
+    weights_ = Weights::RandomInit(config, 5, device(), at::kBFloat16);
     prompts_.clear();
     Philox random(11);
     for (const int length : {5, 16, 33, 200, 700, 1500}) {
@@ -59,7 +69,7 @@ class CudaEngineTest : public DeviceTest {
     options.cache_bytes = pages * GpuCache::PageBytes(weights_->config());
     options.max_step_tokens = max_step_tokens;
     options.max_length = 2048;
-    options.skinny = skinny_;
+    options.chains = chains_;
     auto runner = CudaRunner::Create(weights_, options);
     EXPECT_TRUE(runner.ok()) << runner.status();
     if (!runner.ok()) return {};
@@ -113,7 +123,7 @@ class CudaEngineTest : public DeviceTest {
   std::vector<std::vector<int32_t>> prompts_;
   EngineStats stats_;
   double temperature_ = 1.0;
-  SkinnySteps skinny_ = SkinnySteps::kOff;
+  bool chains_ = true;
 };
 
 TEST_P(CudaEngineTest, LogProbabilitiesAreTheLearners) {
@@ -186,17 +196,14 @@ TEST_P(CudaEngineTest, GuessesAreRowsOfTheirOwn) {
 }
 
 // Of 6 and 12 rows, then fewer; those with more are cuBLASLt's.
-TEST_P(CudaEngineTest, StepsOfFewRowsByOurOwnProducts) {
-  for (const bool tied : {true, false}) {
-    MakeModel(tied);
-    for (const SkinnySteps skinny :
-         {SkinnySteps::kProducts, SkinnySteps::kFused, SkinnySteps::kOverlapped}) {
-      SCOPED_TRACE(testing::Message() << static_cast<int>(skinny));
-      skinny_ = skinny;
-      const Samples samples = Generate(16, 2000, 512, 40);
-      ASSERT_EQ(samples.size(), 2 * prompts_.size());
-      EXPECT_LT(LargestDifference(samples), kTolerance);
-    }
+TEST_P(CudaEngineTest, StepsOfFewRowsByChainsOfProducts) {
+  for (const bool chains : {true, false}) {
+    SCOPED_TRACE(chains);
+    MakeModel(WideConfig());
+    chains_ = chains;
+    const Samples samples = Generate(16, 2000, 512, 40);
+    ASSERT_EQ(samples.size(), 2 * prompts_.size());
+    EXPECT_LT(LargestDifference(samples), kTolerance);
   }
 }
 
@@ -228,15 +235,13 @@ std::vector<TokenDraw> Decode(ModelRunner* runner, int rows, int64_t steps) {
   return all;
 }
 
-TEST_P(CudaEngineTest, FusedAndOverlappedStepsHaveTheBitsOfTheProducts) {
-  MakeModel(true);
+TEST_P(CudaEngineTest, ChainsGiveTheSameBitsAgain) {
+  MakeModel(WideConfig());
   std::vector<TokenDraw> expected;
-  for (const SkinnySteps skinny :
-       {SkinnySteps::kProducts, SkinnySteps::kFused, SkinnySteps::kOverlapped}) {
-    SCOPED_TRACE(testing::Message() << static_cast<int>(skinny));
-    auto runner =
-        CudaRunner::Create(weights_, {.max_running = 5, .max_length = 256, .skinny = skinny});
+  for (int again = 0; again < 2; ++again) {
+    auto runner = CudaRunner::Create(weights_, {.max_running = 5, .max_length = 256});
     ASSERT_TRUE(runner.ok()) << runner.status();
+    ASSERT_TRUE((*runner)->chains()) << "on this GPU";
     for (int round = 0; round < 2; ++round) {  // the second one by graphs
       const std::vector<TokenDraw> draws = Decode(runner->get(), 5, 100);
       if (expected.empty()) expected = draws;

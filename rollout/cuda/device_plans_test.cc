@@ -95,6 +95,25 @@ TEST(ChunkPlanTest, ShortAndLongChunksAreApart) {
   EXPECT_EQ(words[plan.long_chunks.query_tiles], 3);
 }
 
+TEST(DecodePlanTest, TheSplitOfABatchInvariantPlanIsThatOfAnyNumberOfRows) {
+  EXPECT_NE(DecodeSplitTokens(32, false), DecodeSplitTokens(33, false));
+  for (const int rows : {1, 32, 33, 256, 2048}) {
+    EXPECT_EQ(DecodeSplitTokens(rows, true), DecodeSplitTokens(1, false)) << rows;
+  }
+}
+
+TEST(ChunkPlanTest, BatchInvariantChunksAreAllComputedAlike) {
+  const std::vector<Chunk> chunks = {{0, 1, 500, 0}, {1, 127, 127, 32}, {128, 300, 428, 64}};
+  for (const int dim : {64, 128}) {
+    const ChunkPlan plan = PlanChunks({32, 8, dim}, {true, 132}, chunks, 1000, true);
+    EXPECT_EQ(plan.short_chunks.chunks, 0);
+    EXPECT_EQ(plan.hopper_chunks.pieces, 0);
+    EXPECT_EQ(plan.long_chunks.chunks, 3);
+    EXPECT_EQ(TileCounts(plan.words, plan.long_chunks),
+              (std::map<int, int>{{0, 1}, {1, 4}, {2, 10}}));
+  }
+}
+
 TEST(ChunkPlanTest, HopperPiecesAreSharedOutOnceAndEvenly) {
   const std::vector<Chunk> chunks = {{0, 2048, 16384, 0}, {2048, 200, 200, 1024}};
   const int blocks = 132, heads = 32;

@@ -10,6 +10,7 @@
 #include <algorithm>
 #include <cstdio>
 #include <cstdlib>
+#include <memory>
 #include <nlohmann/json.hpp>
 #include <string>
 #include <utility>
@@ -26,9 +27,11 @@
 #include "base/status.h"
 #include "model/bench_inputs.h"
 #include "model/step_profile.h"
+#include "model/weight_shard.h"
 #include "rollout/batched_engine.h"
 #include "rollout/cuda/cuda_runner.h"
 #include "rollout/cuda/gpu_cache.h"
+#include "rollout/tensor_parallel.h"
 
 ABSL_FLAG(std::string, shape, "qwen3_8b", "One of model/configs, or a config.json.");
 ABSL_FLAG(std::string, cases, "256x1024x1024;128x4096x1024;32x2048x2048;1x512x512",
@@ -38,8 +41,15 @@ ABSL_FLAG(double, temperature, 1.0, "Of the draws.");
 ABSL_FLAG(double, gb_per_s, 4250, "Bandwidth that the bounds are for.");
 ABSL_FLAG(double, step_seconds, 4, "Steps that only decode are timed for so long.");
 ABSL_FLAG(int, kernels, 10, "Kernels to name, by time.");
-ABSL_FLAG(std::string, skinny, "off",
-          "How products of at most 16 rows are made: off (cuBLASLt), products, fused, overlapped.");
+ABSL_FLAG(bool, chains, true,
+          "Whether steps of at most 16 rows make a layer's products in one launch.");
+ABSL_FLAG(bool, batch_invariant, false,
+          "Whether samples' bits must not depend on what else is in the batch.");
+ABSL_FLAG(bool, fp8_cache, false, "Whether keys and values are 8-bit numbers.");
+ABSL_FLAG(bool, fp8_weights, false, "Whether products are of 8-bit copies of the weights.");
+ABSL_FLAG(int, tensor_parallel, 1,
+          "GPUs that the model is spread over: mpirun -n N ./run engine_bench --tensor_parallel=N "
+          "... (each rank draws its part of the random weights for itself).");
 ABSL_FLAG(bool, profile, true, "Whether to profile steps that only decode.");
 
 namespace tritonrl {
@@ -66,20 +76,6 @@ absl::StatusOr<std::vector<Case>> ParseCases(const std::string& text) {
   }
   if (cases.empty()) return absl::InvalidArgumentError("--cases is empty");
   return cases;
-}
-
-absl::StatusOr<SkinnySteps> ParseSkinny(const std::string& name) {
-  const std::vector<std::pair<std::string, SkinnySteps>> names = {
-      {"off", SkinnySteps::kOff},
-      {"products", SkinnySteps::kProducts},
-      {"fused", SkinnySteps::kFused},
-      {"overlapped", SkinnySteps::kOverlapped},
-      {"chained", SkinnySteps::kChained}};
-  for (const auto& [known, value] : names) {
-    if (known == name) return value;
-  }
-  return absl::InvalidArgumentError(
-      absl::StrCat("--skinny=", name, ": off, products, fused or overlapped"));
 }
 
 // Seconds from the first request to the last sample.
@@ -112,11 +108,15 @@ struct Bound {
   }
 };
 
-Bound BoundOf(const ModelConfig& config) {
+Bound BoundOf(const ModelConfig& config, const CudaRunner::Options& options) {
   const int64_t embedding = config.vocab_size * config.hidden_size;
   const int64_t read = config.NumParameters() - (config.tie_word_embeddings ? 0 : embedding);
-  return {.weight_bytes = 2.0 * static_cast<double>(read),
-          .token_bytes = static_cast<double>(GpuCache::PageBytes(config)) / kPageTokens};
+  const int64_t in_layers = config.NumParameters() - config.hidden_size -
+                            embedding * (config.tie_word_embeddings ? 1 : 2);
+  const int64_t bytes = 2 * read - (options.fp8_weights ? in_layers : 0);
+  const CacheType type = options.fp8_cache ? CacheType::kE4M3 : CacheType::kBFloat16;
+  return {.weight_bytes = static_cast<double>(bytes),
+          .token_bytes = static_cast<double>(GpuCache::PageBytes(config, type)) / kPageTokens};
 }
 
 // A step in which `rows` sequences of `context` tokens decode one more. Their pages lie in the
@@ -200,6 +200,7 @@ absl::Status ProfileDecoding(const Case& c, const Bound& bound, ModelRunner* run
   return absl::OkStatus();
 }
 
+// `runner`: rank 0's own.
 absl::Status MeasureEngine(const Case& c, const Bound& bound, int64_t vocab,
                            const CudaRunner& runner, Engine* engine) {
   // For so long that all of them decode side by side before the first ends: its graphs are then
@@ -228,28 +229,51 @@ absl::Status MeasureEngine(const Case& c, const Bound& bound, int64_t vocab,
   return absl::OkStatus();
 }
 
-absl::Status Run() {
+// Null on ranks but the first, once that has measured.
+absl::StatusOr<std::unique_ptr<ModelRunner>> Spread(std::unique_ptr<CudaRunner> own,
+                                                    RankLinks links, DataParallel* ranks) {
+  if (ranks->size() == 1) return own;
+  return SpreadRunner(std::move(own), std::move(links), ranks);
+}
+
+absl::Status Run(DataParallel* ranks) {
   ASSIGN_OR_RETURN(const std::vector<Case> cases, ParseCases(absl::GetFlag(FLAGS_cases)));
-  ASSIGN_OR_RETURN(const ModelConfig config, ShapeOf(absl::GetFlag(FLAGS_shape)));
-  if (at::getNumGPUs() == 0) return absl::FailedPreconditionError("this bench needs a GPU");
-  const auto weights = RandomWeights(config, at::Device(at::kCUDA, 0), at::kBFloat16);
+  ASSIGN_OR_RETURN(const ModelConfig whole, ShapeOf(absl::GetFlag(FLAGS_shape)));
+  ASSIGN_OR_RETURN(const ModelConfig config, ShardConfig(whole, ranks->size()));
+  if (at::getNumGPUs() <= ranks->local_rank()) {
+    return absl::FailedPreconditionError("this bench needs a GPU for each rank");
+  }
+  const at::Device device(at::kCUDA, static_cast<at::DeviceIndex>(ranks->local_rank()));
+  const auto weights = RandomWeights(config, device, at::kBFloat16);
   CudaRunner::Options options;
   options.max_running = 1;
   options.max_step_tokens = absl::GetFlag(FLAGS_max_step_tokens);
-  ASSIGN_OR_RETURN(options.skinny, ParseSkinny(absl::GetFlag(FLAGS_skinny)));
+  options.batch_invariant = absl::GetFlag(FLAGS_batch_invariant);
+  options.fp8_cache = absl::GetFlag(FLAGS_fp8_cache);
+  options.fp8_weights = absl::GetFlag(FLAGS_fp8_weights);
+  options.chains = absl::GetFlag(FLAGS_chains);
   for (const Case& c : cases) {
     options.max_running = std::max(options.max_running, c.requests);
     options.max_length = std::max(options.max_length, c.prompt + c.output);
+  }
+  RankLinks links;
+  if (ranks->size() > 1) {
+    ASSIGN_OR_RETURN(links, JoinLinks(device, ranks));
+    options.ranks = links.sum.get();
   }
   const absl::Time start = absl::Now();
   ASSIGN_OR_RETURN(std::unique_ptr<CudaRunner> runner, CudaRunner::Create(weights, options));
   std::fprintf(stderr, "%d pages of %d tokens, made in %.2f s\n", runner->num_pages(),
                runner->page_size(), absl::ToDoubleSeconds(absl::Now() - start));
-  const Bound bound = BoundOf(config);
-  CudaRunner* const kept = runner.get();
-  BatchedEngine engine(std::move(runner), {});
+  const Bound bound = BoundOf(config, options);
+  const CudaRunner* const own = runner.get();
+  ASSIGN_OR_RETURN(std::unique_ptr<ModelRunner> all,
+                   Spread(std::move(runner), std::move(links), ranks));
+  if (all == nullptr) return absl::OkStatus();
+  ModelRunner* const kept = all.get();
+  BatchedEngine engine(std::move(all), {});
   for (const Case& c : cases) {
-    RETURN_IF_ERROR(MeasureEngine(c, bound, config.vocab_size, *kept, &engine));
+    RETURN_IF_ERROR(MeasureEngine(c, bound, config.vocab_size, *own, &engine));
     // By the engine's runner while the engine has nothing to do, so that pages hold what layers
     // wrote: numbers that are all alike take less power, and the card keeps a higher clock.
     if (absl::GetFlag(FLAGS_profile)) RETURN_IF_ERROR(ProfileDecoding(c, bound, kept));
@@ -263,9 +287,12 @@ absl::Status Run() {
 int main(int argc, char** argv) {
   absl::SetProgramUsageMessage("Tokens per second of the generation engine on a GPU.");
   absl::ParseCommandLine(argc, argv);
-  const absl::Status status = tritonrl::Run();
-  if (!status.ok()) std::fprintf(stderr, "engine_bench: %s\n", tritonrl::Message(status).c_str());
+  std::unique_ptr<tritonrl::DataParallel> ranks;
+  absl::Status status = tritonrl::JoinTensorParallel(absl::GetFlag(FLAGS_tensor_parallel), &ranks);
+  if (status.ok()) status = tritonrl::Run(ranks.get());
+  const int code = status.ok() ? 0 : tritonrl::EndWithError(status, "engine_bench", 1, ranks.get());
+  ranks.reset();
   std::fflush(nullptr);
   // Not by exit(): see model/step_bench_main.cc.
-  std::_Exit(status.ok() ? 0 : 1);
+  std::_Exit(code);
 }

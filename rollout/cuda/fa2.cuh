@@ -1,5 +1,5 @@
 // FlashInfer's FA2 kernel for paged caches with the tables of flash_kernels.h; included by one file
-// for each head size.
+// for each head size and type of cache.
 #ifndef TRITONRL_ROLLOUT_CUDA_FA2_CUH_
 #define TRITONRL_ROLLOUT_CUDA_FA2_CUH_
 
@@ -18,11 +18,18 @@ namespace tritonrl::fa2 {
 
 using Element = nv_bfloat16;
 
-// FlashInfer takes a sequence's length from the distance between the beginnings of its and the next
-// one's pages. Here lengths lie beside, so that sequences may lie in the page table in any order,
-// with room to grow.
-struct Params : flashinfer::BatchPrefillPagedParams<Element, Element, Element, int32_t> {
-  using BatchPrefillPagedParams::BatchPrefillPagedParams;
+template <typename Cached>
+Cached* Pool(const void* data) {
+  return static_cast<Cached*>(const_cast<void*>(data));
+}
+
+// Cached: the type of keys and values. FlashInfer takes a sequence's length from the distance
+// between the beginnings of its and the next one's pages. Here lengths lie beside, so that
+// sequences may lie in the page table in any order, with room to grow.
+template <typename Cached>
+struct Params : flashinfer::BatchPrefillPagedParams<Element, Cached, Element, int32_t> {
+  using flashinfer::BatchPrefillPagedParams<Element, Cached, Element,
+                                            int32_t>::BatchPrefillPagedParams;
   const int32_t* row_counts = nullptr;
   const int32_t* lengths = nullptr;
 
@@ -38,20 +45,22 @@ inline Element* Elements(const void* data) {
   return static_cast<Element*>(const_cast<void*>(data));
 }
 
-inline Params MakeParams(const Fa2Call& call) {
+template <typename Cached>
+Params<Cached> MakeParams(const Fa2Call& call) {
   const CacheHeads& shape = call.shape;
   // The kernel takes the last positions from lengths, not from the last pages' sizes.
-  const flashinfer::paged_kv_t<Element, int32_t> cache(
+  const flashinfer::paged_kv_t<Cached, int32_t> cache(
       shape.key_heads, kPageTokens, shape.head_dim, call.sequences, flashinfer::QKVLayout::kNHD,
-      Elements(call.cache.keys), Elements(call.cache.values), Mutable(call.cache.page_table),
-      Mutable(call.page_begins), /*last_page_len=*/nullptr);
-  Params params(Elements(call.rows.queries), cache, /*maybe_custom_mask=*/nullptr,
-                Mutable(call.first_rows), /*maybe_mask_indptr=*/nullptr,
-                /*maybe_q_rope_offset=*/nullptr, Elements(call.rows.out), /*lse=*/nullptr,
-                /*maybe_alibi_slopes=*/nullptr, shape.query_heads,
-                /*q_stride_n=*/shape.query_heads * shape.head_dim, /*q_stride_h=*/shape.head_dim,
-                /*window_left=*/-1, /*logits_soft_cap=*/0.0f, call.rows.scale, /*rope_scale=*/1.0f,
-                /*rope_theta=*/1e4f);
+      Pool<Cached>(call.cache.keys), Pool<Cached>(call.cache.values),
+      Mutable(call.cache.page_table), Mutable(call.page_begins), /*last_page_len=*/nullptr);
+  Params<Cached> params(
+      Elements(call.rows.queries), cache, /*maybe_custom_mask=*/nullptr, Mutable(call.first_rows),
+      /*maybe_mask_indptr=*/nullptr,
+      /*maybe_q_rope_offset=*/nullptr, Elements(call.rows.out), /*lse=*/nullptr,
+      /*maybe_alibi_slopes=*/nullptr, shape.query_heads,
+      /*q_stride_n=*/shape.query_heads * shape.head_dim, /*q_stride_h=*/shape.head_dim,
+      /*window_left=*/-1, /*logits_soft_cap=*/0.0f, call.rows.scale, /*rope_scale=*/1.0f,
+      /*rope_theta=*/1e4f);
   params.row_counts = call.row_counts;
   params.lengths = call.lengths;
   params.request_indices = Mutable(call.requests);
@@ -71,20 +80,21 @@ using Variant = flashinfer::DefaultAttention</*use_custom_mask=*/false,
 
 inline cudaStream_t StreamOf(const Fa2Call& call) { return static_cast<cudaStream_t>(call.stream); }
 
-template <int kTile, int kDim, flashinfer::MaskMode kMask>
+template <typename Cached, int kTile, int kDim, flashinfer::MaskMode kMask>
 cudaError_t Run(const Fa2Call& call) {
   return flashinfer::BatchPrefillWithPagedKVCacheDispatched<
       /*SAME_KV_STRIDES=*/true, kTile, kDim, kDim, flashinfer::PosEncodingMode::kNone,
-      /*USE_FP16_QK_REDUCTION=*/false, kMask, Variant, Params>(
-      MakeParams(call), /*tmp_v=*/nullptr, /*tmp_s=*/nullptr, /*enable_pdl=*/false, StreamOf(call));
+      /*USE_FP16_QK_REDUCTION=*/false, kMask, Variant, Params<Cached>>(
+      MakeParams<Cached>(call), /*tmp_v=*/nullptr, /*tmp_s=*/nullptr, /*enable_pdl=*/false,
+      StreamOf(call));
 }
 
 // Parts of split sequences. FlashInfer's own launch has a block for each tile of the plan, used or
 // not, and for the longest lengths there are thousands. Here as many blocks as the GPU holds at a
 // time take the tiles that are used in turn.
-template <typename Traits>
+template <typename Traits, typename Cached>
 __global__ void __launch_bounds__(Traits::NUM_THREADS)
-    SplitKernel(const __grid_constant__ Params params, const int32_t* used_tiles) {
+    SplitKernel(const __grid_constant__ Params<Cached> params, const int32_t* used_tiles) {
   extern __shared__ uint8_t memory[];
   LetNextKernelBegin();  // FlashInfer's code waits for the kernels before, behind its tables
   auto& storage = reinterpret_cast<typename Traits::SharedStoragePaged&>(memory);
@@ -100,13 +110,13 @@ constexpr int kBlocksEach = 2;   // at least, on a multiprocessor at a time
 constexpr int kDecodeTile = 16;  // query heads
 constexpr int kKeysOfStep = 16;  // of a warp, times kSteps
 
-template <int kDim, int kSteps>
+template <typename Cached, int kDim, int kSteps>
 cudaError_t RunSplit(const Fa2Call& call, int multiprocessors) {
   using Traits = flashinfer::KernelTraits<flashinfer::MaskMode::kNone, kDecodeTile, /*NUM_MMA_Q=*/1,
                                           kSteps, kDim / 16, kDim / 16, /*NUM_WARPS_Q=*/1,
                                           kSplitWarps, flashinfer::PosEncodingMode::kNone, Element,
-                                          Element, Element, float, int32_t, Variant>;
-  const auto kernel = SplitKernel<Traits>;
+                                          Cached, Element, float, int32_t, Variant>;
+  const auto kernel = SplitKernel<Traits, Cached>;
   const int bytes = sizeof(typename Traits::SharedStoragePaged);
   cudaError_t error =
       cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, bytes);
@@ -115,7 +125,7 @@ cudaError_t RunSplit(const Fa2Call& call, int multiprocessors) {
   error = cudaOccupancyMaxActiveBlocksPerMultiprocessor(&blocks_each, kernel, Traits::NUM_THREADS,
                                                         bytes);
   if (error != cudaSuccess) return error;
-  Params params = MakeParams(call);
+  Params<Cached> params = MakeParams<Cached>(call);
   params.o = Elements(call.part_outs);
   params.lse = call.part_lses;
   params.partition_kv = true;
@@ -127,7 +137,7 @@ cudaError_t RunSplit(const Fa2Call& call, int multiprocessors) {
 }
 
 // As many keys a step as leave room for kBlocksEach blocks.
-template <int kDim>
+template <typename Cached, int kDim>
 cudaError_t RunSplit(const Fa2Call& call) {
   int device = 0, memory = 0, multiprocessors = 0;
   cudaError_t error = cudaGetDevice(&device);
@@ -136,36 +146,37 @@ cudaError_t RunSplit(const Fa2Call& call) {
   if (error != cudaSuccess) return error;
   error = cudaDeviceGetAttribute(&multiprocessors, cudaDevAttrMultiProcessorCount, device);
   if (error != cudaSuccess) return error;
-  constexpr int kRowBytes = kDim * sizeof(Element);
+  constexpr int kQueryBytes = kDecodeTile * kDim * sizeof(Element);
+  constexpr int kRowBytes = kDim * sizeof(Cached);
   constexpr int kStepBytes = 2 * kKeysOfStep * kSplitWarps * kRowBytes;  // of keys and values
-  const int steps = (memory / kBlocksEach - kDecodeTile * kRowBytes) / kStepBytes;
-  if constexpr (kDim == 64) {
-    if (steps >= 4) return RunSplit<kDim, 4>(call, multiprocessors);
+  const int steps = (memory / kBlocksEach - kQueryBytes) / kStepBytes;
+  if constexpr (kRowBytes <= 128) {
+    if (steps >= 4) return RunSplit<Cached, kDim, 4>(call, multiprocessors);
   }
-  if (steps >= 2) return RunSplit<kDim, 2>(call, multiprocessors);
-  return RunSplit<kDim, 1>(call, multiprocessors);
+  if (steps >= 2) return RunSplit<Cached, kDim, 2>(call, multiprocessors);
+  return RunSplit<Cached, kDim, 1>(call, multiprocessors);
 }
 
-template <int kDim>
+template <typename Cached, int kDim>
 cudaError_t RunTile(Fa2Tile tile, const Fa2Call& call) {
   using flashinfer::MaskMode;
   switch (tile) {
     case Fa2Tile::kDecode:
-      return call.part_begins == nullptr ? Run<kDecodeTile, kDim, MaskMode::kNone>(call)
-                                         : RunSplit<kDim>(call);
+      return call.part_begins == nullptr ? Run<Cached, kDecodeTile, kDim, MaskMode::kNone>(call)
+                                         : RunSplit<Cached, kDim>(call);
     case Fa2Tile::kShort:
-      return Run<64, kDim, MaskMode::kCausal>(call);
+      return Run<Cached, 64, kDim, MaskMode::kCausal>(call);
     case Fa2Tile::kLong:
-      return Run<128, kDim, MaskMode::kCausal>(call);
+      return Run<Cached, 128, kDim, MaskMode::kCausal>(call);
   }
   return cudaErrorInvalidValue;
 }
 
-template <int kDim>
+template <typename Cached, int kDim>
 void Launch(Fa2Tile tile, const Fa2Call& call) {
   cudaError_t error = cudaSuccess;
   try {
-    error = RunTile<kDim>(tile, call);
+    error = RunTile<Cached, kDim>(tile, call);
   } catch (const std::exception& refused) {
     TORCH_CHECK(false, "paged attention: ", refused.what());
   }

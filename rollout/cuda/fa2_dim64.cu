@@ -2,6 +2,6 @@
 
 namespace tritonrl {
 
-void LaunchFa2Dim64(Fa2Tile tile, const Fa2Call& call) { fa2::Launch<64>(tile, call); }
+void LaunchFa2Dim64(Fa2Tile tile, const Fa2Call& call) { fa2::Launch<nv_bfloat16, 64>(tile, call); }
 
 }  // namespace tritonrl

@@ -38,8 +38,11 @@ struct Fa2Call {
 
 void LaunchFa2Dim64(Fa2Tile tile, const Fa2Call& call);
 void LaunchFa2Dim128(Fa2Tile tile, const Fa2Call& call);
+// Over a cache of CacheType::kE4M3.
+void LaunchFa2Fp8Dim64(Fa2Tile tile, const Fa2Call& call);
+void LaunchFa2Fp8Dim128(Fa2Tile tile, const Fa2Call& call);
 
-// Heads of 128, compute capability 9.0. words: of the plan that `chunks` is from.
+// Heads of 128 in bf16, compute capability 9.0. words: of the plan that `chunks` is from.
 void LaunchFa3Dim128(const CacheHeads& shape, const PagedKeysValues& cache, const Fa3Chunks& chunks,
                      const int32_t* words, const AttentionRows& rows, void* stream);
 

@@ -8,20 +8,22 @@
 namespace tritonrl {
 namespace {
 
-int64_t PoolPageBytes(const ModelConfig& config) {
+int64_t PoolPageBytes(const ModelConfig& config, CacheType type) {
   return CacheHeads{.key_heads = static_cast<int>(config.num_kv_heads),
-                    .head_dim = static_cast<int>(config.head_dim)}
+                    .head_dim = static_cast<int>(config.head_dim),
+                    .type = type}
       .PageBytes();
 }
 
 }  // namespace
 
-int64_t GpuCache::PageBytes(const ModelConfig& config) {
-  return 2 * config.num_layers * PoolPageBytes(config);
+int64_t GpuCache::PageBytes(const ModelConfig& config, CacheType type) {
+  return 2 * config.num_layers * PoolPageBytes(config, type);
 }
 
-GpuCache::GpuCache(const ModelConfig& config, int64_t pages, at::Device device, bool releasable)
-    : pages_(pages), layers_(config.num_layers), page_bytes_(PoolPageBytes(config)) {
+GpuCache::GpuCache(const ModelConfig& config, int64_t pages, at::Device device, bool releasable,
+                   CacheType type)
+    : pages_(pages), layers_(config.num_layers), page_bytes_(PoolPageBytes(config, type)) {
   const at::TensorOptions bytes = at::TensorOptions(device).dtype(at::kByte);
   const int64_t all = 2 * layers_ * pages_ * page_bytes_;
   if (releasable) {

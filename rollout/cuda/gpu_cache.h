@@ -15,12 +15,13 @@ namespace tritonrl {
 
 class GpuCache {
  public:
-  // Bytes of a page: kPageTokens positions in all layers, in bf16.
-  static int64_t PageBytes(const ModelConfig& config);
+  // Bytes of a page: kPageTokens positions in all layers.
+  static int64_t PageBytes(const ModelConfig& config, CacheType type = CacheType::kBFloat16);
 
   // Throws c10::Error without the memory. What pages hold at first is not defined. releasable: the
   // memory is not torch's, and Release gives it back.
-  GpuCache(const ModelConfig& config, int64_t pages, at::Device device, bool releasable = false);
+  GpuCache(const ModelConfig& config, int64_t pages, at::Device device, bool releasable = false,
+           CacheType type = CacheType::kBFloat16);
 
   int64_t pages() const { return pages_; }
   void* keys(int64_t layer) const { return Pool(2 * layer); }

@@ -15,7 +15,7 @@
 #include "rollout/cuda/bench_timer.h"
 
 ABSL_FLAG(std::string, only, "",
-          "attention, step, sampling, products, few_rows or memory; empty: all.");
+          "attention, step, sampling, products, few_rows, exact (with fp8) or memory; empty: all.");
 
 namespace tritonrl {
 namespace {
@@ -26,10 +26,10 @@ struct Part {
 };
 
 int Main() {
-  const std::vector<Part> parts = {{"attention", BenchAttention},     {"step", BenchStepKernels},
-                                   {"sampling", BenchSampling},       {"products", BenchProducts},
-                                   {"few_rows", BenchSkinnyProducts}, {"chains", BenchChains},
-                                   {"memory", BenchMappedMemory}};
+  const std::vector<Part> parts = {
+      {"attention", BenchAttention},      {"step", BenchStepKernels}, {"sampling", BenchSampling},
+      {"products", BenchProducts},        {"chains", BenchChains},    {"memory", BenchMappedMemory},
+      {"exact", BenchExactAndFp8Products}};
   const std::string only = absl::GetFlag(FLAGS_only);
   if (!at::globalContext().hasCUDA()) {
     std::cerr << "kernel_bench measures a GPU, and this machine has none.\n";

@@ -22,10 +22,11 @@ void CheckShape(const CacheHeads& shape) {
 }
 
 void LaunchFa2(Fa2Tile tile, const Fa2Call& call) {
+  const bool fp8 = call.shape.type == CacheType::kE4M3;
   if (call.shape.head_dim == 64) {
-    LaunchFa2Dim64(tile, call);
+    (fp8 ? LaunchFa2Fp8Dim64 : LaunchFa2Dim64)(tile, call);
   } else {
-    LaunchFa2Dim128(tile, call);
+    (fp8 ? LaunchFa2Fp8Dim128 : LaunchFa2Dim128)(tile, call);
   }
 }
 

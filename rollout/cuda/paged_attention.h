@@ -1,5 +1,6 @@
 // Attention over a paged cache (paged_layout.h) in bf16, by FlashInfer's kernels: causal, grouped
-// queries, softmax in fp32. Results are written to rows [T, H, D] bf16. One launch a layer for the
+// queries, softmax in fp32. fp8 keys and values become bf16 on their way. Results are written to
+// rows [T, H, D] bf16. One launch a layer for the
 // sequences that decode one token, at most two for chunks of prompts.
 //
 // A row's result has the same bits whatever else is computed with it, and in whatever place: it
@@ -19,7 +20,7 @@ namespace tritonrl {
 
 // One layer's cache, in GPU memory.
 struct PagedKeysValues {
-  const void* keys = nullptr;  // pools [pages, kPageTokens, K, D] bf16
+  const void* keys = nullptr;  // pools [pages, kPageTokens, K, D] of the shape's type
   const void* values = nullptr;
   // Pages of all sequences, in the order of their positions. A row of a plan takes those from its
   // page_begin on; entries that no position needs may hold anything.

@@ -1,4 +1,5 @@
 #include <c10/util/Exception.h>
+#include <cuda_fp8.h>
 
 #include "model/cuda/dispatch.cuh"
 #include "model/cuda/heads.cuh"
@@ -12,8 +13,25 @@ using Element = __nv_bfloat16;
 
 constexpr int kWarps = 8;
 
-// Warp w of block (row, y) takes head 8 y + w of the row's H query, K key and K value heads.
+// A lane's elements of a head to the cache.
 template <int kEach>
+__device__ void StoreCached(const float* from, __nv_bfloat16* head) {
+  StoreLane<Element, kEach>(from, head);
+}
+template <int kEach>
+__device__ void StoreCached(const float* from, __nv_fp8_e4m3* head) {
+  Lane<__nv_fp8_storage_t, kEach> lane;
+#pragma unroll
+  for (int k = 0; k < kEach; ++k) {
+    // From bf16, as if it had been kept in that: the learner and the CPU can do the same.
+    const float rounded = ToFloat(Rounded<Element>(from[k]));
+    lane.values[k] = __nv_cvt_float_to_fp8(rounded, __NV_SATFINITE, __NV_E4M3);
+  }
+  reinterpret_cast<Lane<__nv_fp8_storage_t, kEach>*>(head)[threadIdx.x % 32] = lane;
+}
+
+// Warp w of block (row, y) takes head 8 y + w of the row's H query, K key and K value heads.
+template <int kEach, typename Cached>
 __global__ void __launch_bounds__(kWarps * 32) QkvToCacheKernel(QkvToCache at) {
   constexpr int kDim = kEach * 32;
   LetNextKernelBegin();
@@ -31,7 +49,7 @@ __global__ void __launch_bounds__(kWarps * 32) QkvToCacheKernel(QkvToCache at) {
   LoadLane<Element, kEach>(from, x);
   if (head >= queries + keys) {
     const int64_t value = slot * keys + head - queries - keys;
-    StoreLane<Element, kEach>(x, static_cast<Element*>(at.values) + value * kDim);
+    StoreCached<kEach>(x, static_cast<Cached*>(at.values) + value * kDim);
     return;
   }
   const void* weight = head < queries ? at.q_weight : at.k_weight;
@@ -39,10 +57,11 @@ __global__ void __launch_bounds__(kWarps * 32) QkvToCacheKernel(QkvToCache at) {
     NormLane<Element, kEach>(static_cast<const Element*>(weight), at.eps, x);
   }
   turn.Apply(1.0f, x);
-  Element* to = head < queries
-                    ? static_cast<Element*>(at.queries) + (row * queries + head) * kDim
-                    : static_cast<Element*>(at.keys) + (slot * keys + head - queries) * kDim;
-  StoreLane<Element, kEach>(x, to);
+  if (head < queries) {
+    StoreLane<Element, kEach>(x, static_cast<Element*>(at.queries) + (row * queries + head) * kDim);
+  } else {
+    StoreCached<kEach>(x, static_cast<Cached*>(at.keys) + (slot * keys + head - queries) * kDim);
+  }
 }
 
 }  // namespace
@@ -53,7 +72,11 @@ void LaunchQkvToCache(const QkvToCache& at) {
   if (at.rows == 0) return;
   const int heads = at.shape.query_heads + 2 * at.shape.key_heads;
   const dim3 grid(at.rows, (heads + kWarps - 1) / kWarps);
-  const auto kernel = at.shape.head_dim == 64 ? QkvToCacheKernel<2> : QkvToCacheKernel<4>;
+  const bool small = at.shape.head_dim == 64;
+  auto* const kernel =
+      at.shape.type == CacheType::kE4M3
+          ? (small ? QkvToCacheKernel<2, __nv_fp8_e4m3> : QkvToCacheKernel<4, __nv_fp8_e4m3>)
+          : (small ? QkvToCacheKernel<2, Element> : QkvToCacheKernel<4, Element>);
   const cudaError_t error =
       LaunchProgrammatic(at.overlap, kernel, grid, dim3(kWarps * 32), 0, StreamOf(at.stream), at);
   TORCH_CHECK(error == cudaSuccess, "keys and values into the cache: ", cudaGetErrorString(error));

@@ -6,6 +6,7 @@
 
 #include <algorithm>
 
+#include "rollout/cuda/fp8_weights.h"
 #include "rollout/cuda/gpu_cache.h"
 #include "rollout/cuda/gpu_sampler.h"
 #include "rollout/cuda/paged_attention.h"
@@ -16,6 +17,13 @@ namespace {
 
 constexpr double kCacheShare = 0.9;  // of what is free, at the most
 
+bool HasRowScaledProducts() {
+  int device = 0, major = 0;
+  return cudaGetDevice(&device) == cudaSuccess &&
+         cudaDeviceGetAttribute(&major, cudaDevAttrComputeCapabilityMajor, device) == cudaSuccess &&
+         major == 9;
+}
+
 }  // namespace
 
 StepTables::Limits TableLimits(const ModelConfig& config, const CudaRunner::Options& options) {
@@ -24,8 +32,43 @@ StepTables::Limits TableLimits(const ModelConfig& config, const CudaRunner::Opti
           .max_tokens = options.max_step_tokens,
           .shape = {.query_heads = static_cast<int>(config.num_heads),
                     .key_heads = static_cast<int>(config.num_kv_heads),
-                    .head_dim = static_cast<int>(config.head_dim)},
-          .device = CurrentChunkDevice()};
+                    .head_dim = static_cast<int>(config.head_dim),
+                    .type = CacheTypeOf(options)},
+          .device = CurrentChunkDevice(),
+          .batch_invariant = options.batch_invariant};
+}
+
+CacheType CacheTypeOf(const CudaRunner::Options& options) {
+  return options.fp8_cache ? CacheType::kE4M3 : CacheType::kBFloat16;
+}
+
+StepLayers::Options LayerOptions(const StepTables& tables, const CudaRunner::Options& options) {
+  return {.max_rows = tables.max_rows(),
+          .max_logits = tables.max_logits(),
+          .max_context = options.max_length,
+          .chains = options.chains,
+          .batch_invariant = options.batch_invariant,
+          .cache = CacheTypeOf(options),
+          .fp8_weights = options.fp8_weights,
+          .ranks = options.ranks};
+}
+
+absl::Status CheckOptions(const ModelConfig& config, const CudaRunner::Options& options) {
+  if (options.batch_invariant && options.ranks != nullptr) {
+    return absl::InvalidArgumentError(
+        "batch_invariant is on, but the model is spread over ranks, whose sums round by the size "
+        "of a step; leave one of the two off");
+  }
+  if (options.fp8_weights && !Fp8Weights::Takes(config)) {
+    return absl::InvalidArgumentError(
+        "fp8_weights needs sizes of this model's layers to be multiples of 16; leave it off");
+  }
+  if (options.fp8_weights && !HasRowScaledProducts()) {
+    return absl::FailedPreconditionError(
+        "fp8_weights needs a GPU of compute capability 9.0 (H100, H200), for which alone cuBLASLt "
+        "has products with a factor for each row; leave it off");
+  }
+  return absl::OkStatus();
 }
 
 int64_t ChosenCacheBytes(const ModelConfig& config, const CudaRunner::Options& options) {
@@ -34,10 +77,10 @@ int64_t ChosenCacheBytes(const ModelConfig& config, const CudaRunner::Options& o
   const cudaError_t error = cudaMemGetInfo(&free, &total);
   TORCH_CHECK(error == cudaSuccess, "the GPU's memory: ", cudaGetErrorString(error));
   const StepTables tables(TableLimits(config, options));
-  const int64_t others = StepLayers::Bytes(config, tables.max_rows(), tables.max_logits()) +
+  const int64_t others = StepLayers::Bytes(config, LayerOptions(tables, options)) +
                          4 * tables.words() + SamplingWorkspaceBytes(kMostDraws, config.vocab_size);
-  const int64_t wanted =
-      options.max_running * PagesFor(options.max_length) * GpuCache::PageBytes(config);
+  const int64_t wanted = options.max_running * PagesFor(options.max_length) *
+                         GpuCache::PageBytes(config, CacheTypeOf(options));
   return std::min(
       wanted,
       static_cast<int64_t>(kCacheShare * static_cast<double>(static_cast<int64_t>(free) - others)));

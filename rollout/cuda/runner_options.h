@@ -4,8 +4,10 @@
 
 #include <cstdint>
 
+#include "absl/status/status.h"
 #include "model/config.h"
 #include "rollout/cuda/cuda_runner.h"
+#include "rollout/cuda/step_layers.h"
 #include "rollout/cuda/step_tables.h"
 
 namespace tritonrl {
@@ -15,6 +17,14 @@ inline constexpr int kMostDraws = 2048;
 
 // For options with no 0 left; asks the current GPU what it is.
 StepTables::Limits TableLimits(const ModelConfig& config, const CudaRunner::Options& options);
+
+CacheType CacheTypeOf(const CudaRunner::Options& options);
+
+StepLayers::Options LayerOptions(const StepTables& tables, const CudaRunner::Options& options);
+
+// InvalidArgument naming two options that do not go together, or one that is not for this model;
+// FailedPrecondition for one that the current GPU cannot serve.
+absl::Status CheckOptions(const ModelConfig& config, const CudaRunner::Options& options);
 
 // Bytes for what max_running sequences of max_length can hold, or less if the current GPU has less
 // beside what the runner takes otherwise. Throws c10::Error if the GPU does not answer.

@@ -29,7 +29,7 @@ struct QkvToCache {
   // [T] page slots, each at most once; kNoPageSlot: the row's key and value are not kept.
   const int32_t* page_slots = nullptr;
   void* queries = nullptr;  // [T, H, D] bf16
-  void* keys = nullptr;     // the layer's pools
+  void* keys = nullptr;     // the layer's pools, of shape.type
   void* values = nullptr;
   bool overlap = false;  // may begin while the kernel before it ends (Hopper)
   void* stream = nullptr;

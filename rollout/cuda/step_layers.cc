@@ -8,6 +8,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <iterator>
 
 #include "model/cuda/kernels.h"
 #include "rollout/cuda/paged_attention.h"
@@ -20,50 +21,71 @@ namespace {
 constexpr size_t kTuneLayers = 8;
 // Rows of a launch below which attention is split (see DecodeSplitTokens).
 constexpr int kMostSplitRows = 32;
+// Products of fixed ways suit steps of so many rows: those of a training run's many samples.
+constexpr int64_t kTypicalRows = 256;
 
 void* Stream() { return c10::cuda::getCurrentCUDAStream().stream(); }
 
-CacheHeads ShapeOf(const ModelConfig& config) {
+CacheHeads ShapeOf(const ModelConfig& config, CacheType type) {
   return {.query_heads = static_cast<int>(config.num_heads),
           .key_heads = static_cast<int>(config.num_kv_heads),
-          .head_dim = static_cast<int>(config.head_dim)};
+          .head_dim = static_cast<int>(config.head_dim),
+          .type = type};
 }
 
 int64_t QkvSize(const ModelConfig& config) { return config.query_size() + 2 * config.kv_size(); }
 
-int64_t PartBytes(const ModelConfig& config, int64_t max_context) {
+int64_t PartBytes(const ModelConfig& config, const StepLayers::Options& options) {
   int64_t most = 0;
-  for (int rows = 1; rows <= kMostSplitRows; ++rows) {
-    most = std::max(most, DecodePlan(rows, max_context, DecodeSplitTokens(rows))
-                              .PartialBytes(static_cast<int>(config.num_heads),
+  const int last = options.batch_invariant ? static_cast<int>(options.max_logits) : kMostSplitRows;
+  for (int rows = 1; rows <= last; ++rows) {
+    const DecodePlan plan(rows, options.max_context,
+                          DecodeSplitTokens(rows, options.batch_invariant));
+    most = std::max(most, plan.PartialBytes(static_cast<int>(config.num_heads),
                                             static_cast<int>(config.head_dim)));
   }
   return most;
 }
 
-}  // namespace
-
-int64_t StepLayers::Bytes(const ModelConfig& config, int64_t max_rows, int64_t max_logits) {
-  const int64_t row = 3 * config.hidden_size + QkvSize(config) + 2 * config.query_size() +
-                      3 * config.intermediate_size;
-  return max_rows * (2 * row + 4) + max_logits * (2 * config.hidden_size + 4 * config.vocab_size) +
-         config.max_positions * config.head_dim * 4 + PartBytes(config, config.max_positions) +
-         kProductWorkspace;
+bool MayChain(const ModelConfig& config, const StepLayers::Options& options) {
+  const int64_t hidden = config.hidden_size, mlp = config.intermediate_size;
+  return options.chains && !options.batch_invariant && !options.fp8_weights &&
+         options.ranks == nullptr && TakesProductChains() &&
+         TakesProductLink(config.query_size(), hidden, /*swiglu=*/false) &&
+         TakesProductLink(hidden, 2 * mlp, /*swiglu=*/true) &&
+         TakesProductLink(mlp, hidden, /*swiglu=*/false) &&
+         TakesProductLink(hidden, QkvSize(config), /*swiglu=*/false);
 }
 
-StepLayers::StepLayers(std::shared_ptr<Weights> weights, int64_t max_rows, int64_t max_logits,
-                       int64_t max_context, SkinnySteps skinny)
-    : skinny_(skinny),
+}  // namespace
+
+int64_t StepLayers::Bytes(const ModelConfig& config, const Options& options) {
+  const int64_t row = 3 * config.hidden_size + QkvSize(config) + 2 * config.query_size() +
+                      3 * config.intermediate_size;
+  return options.max_rows * (2 * row + 4) +
+         options.max_logits * (2 * config.hidden_size + 4 * config.vocab_size) +
+         config.max_positions * config.head_dim * 4 + PartBytes(config, options) +
+         (options.fp8_weights ? Fp8Weights::Bytes(config, options.max_rows) : 0) +
+         kProductWorkspace + ProductChainBytes();
+}
+
+StepLayers::StepLayers(std::shared_ptr<Weights> weights, const Options& options)
+    : ranks_(options.ranks),
       weights_(std::move(weights)),
       config_(weights_->config()),
-      shape_(ShapeOf(config_)),
+      shape_(ShapeOf(config_, options.cache)),
       rotary_(MakeRotaryTable(config_, weights_->device(), weights_->dtype())),
       gemm_(weights_->device(), /*tuned=*/true),
-      overlap_(at::cuda::getDeviceProperties(weights_->device().index())->major >= 9) {
+      overlap_(at::cuda::getDeviceProperties(weights_->device().index())->major >= 9),
+      chains_(MayChain(config_, options)) {
   for (int64_t i = 0; i < config_.num_layers; ++i) {
     layers_.emplace_back(*weights_, i);
     TORCH_CHECK(layers_[i].qkv.defined() && layers_[i].gate_up.defined(),
                 "the parameters of layer ", i, " do not lie side by side");
+  }
+  const int64_t max_rows = options.max_rows, max_logits = options.max_logits;
+  if (options.fp8_weights) {
+    fp8_weights_ = std::make_unique<Fp8Weights>(config_, layers_, max_rows);
   }
   embedding_ = weights_->Get("model.embed_tokens.weight");
   final_norm_ = weights_->Get("model.norm.weight");
@@ -82,75 +104,78 @@ StepLayers::StepLayers(std::shared_ptr<Weights> weights, int64_t max_rows, int64
   inner_ = rows(max_rows, config_.intermediate_size);
   picked_ = rows(max_logits, config_.hidden_size);
   rstd_ = at::empty({std::max(max_rows, max_logits)}, embedding_.options().dtype(at::kFloat));
-  parts_ = at::empty({PartBytes(config_, max_context)}, embedding_.options().dtype(at::kByte));
+  parts_ = at::empty({PartBytes(config_, options)}, embedding_.options().dtype(at::kByte));
   logits_ = at::empty({max_logits, config_.vocab_size}, rstd_.options());
   chain_ = at::zeros({ProductChainBytes()}, embedding_.options().dtype(at::kByte));
 }
 
+void StepLayers::CopyWeights() {
+  if (fp8_weights_ != nullptr) fp8_weights_->Copy();
+}
+
 void StepLayers::Tune(int64_t rows) {
-  if (Skinny(rows) || !tuned_.insert(rows).second) return;
-  std::vector<at::Tensor> qkv, o, gate_up, down;
-  for (size_t i = 0; i < std::min(kTuneLayers, layers_.size()); ++i) {
-    qkv.push_back(layers_[i].qkv.t());
-    o.push_back(layers_[i].o.t());
-    gate_up.push_back(layers_[i].gate_up.t());
-    down.push_back(layers_[i].down.t());
-  }
+  if (!tuned_.insert(rows).second) return;
   const auto first = [rows](const at::Tensor& x) { return x.narrow(0, 0, rows); };
+  const auto tune = [&](const at::Tensor& x, at::Tensor DecoderLayerParameters::*weight,
+                        const at::Tensor* add, const at::Tensor& out) {
+    std::vector<at::Tensor> weights, transposed;
+    for (size_t i = 0; i < std::min(kTuneLayers, layers_.size()); ++i) {
+      weights.push_back(layers_[i].*weight);
+      transposed.push_back(weights.back().t());
+    }
+    if (fp8_weights_ != nullptr) return fp8_weights_->Tune(x, weights, add, out, &gemm_);
+    gemm_.Tune(x, transposed, add, out);
+  };
   const at::Tensor x = first(x_), middle = first(middle_);
-  gemm_.Tune(first(normed_), qkv, nullptr, first(qkv_));
-  gemm_.Tune(first(attention_), o, &x, middle);
-  gemm_.Tune(first(normed_), gate_up, nullptr, first(gate_up_));
-  gemm_.Tune(first(inner_), down, &middle, x);
+  tune(first(normed_), &DecoderLayerParameters::qkv, nullptr, first(qkv_));
   if (rows <= logits_.size(0)) gemm_.Tune(first(normed_), {head_.t()}, nullptr, first(logits_));
+  if (Chained(rows)) return;
+  tune(first(attention_), &DecoderLayerParameters::o, Added(x), middle);
+  tune(first(normed_), &DecoderLayerParameters::gate_up, nullptr, first(gate_up_));
+  tune(first(inner_), &DecoderLayerParameters::down, Added(middle), x);
 }
 
-bool StepLayers::Skinny(int64_t rows) const {
-  return skinny_ != SkinnySteps::kOff && skinny_ != SkinnySteps::kChained &&
-         rows <= kMostSkinnyRows;
+void StepLayers::Fix(const std::vector<int64_t>& rows) {
+  const auto fix = [&](const at::Tensor& x, const at::Tensor& weight, const at::Tensor* add,
+                       const at::Tensor& out) {
+    const int64_t most = std::min(x.size(0), out.size(0));
+    std::vector<int64_t> counts;
+    std::copy_if(rows.begin(), rows.end(), std::back_inserter(counts),
+                 [most](int64_t count) { return count <= most; });
+    const int64_t typical = std::min(kTypicalRows, most);
+    const bool head = weight.is_same(head_);
+    if (fp8_weights_ != nullptr && !head) {
+      return fp8_weights_->Fix(x, weight, add, out, typical, counts, &gemm_);
+    }
+    gemm_.Fix(x, weight.t(), add, out, typical, counts);
+  };
+  for (const DecoderLayerParameters& layer : layers_) {
+    fix(normed_, layer.qkv, nullptr, qkv_);
+    fix(attention_, layer.o, &x_, middle_);
+    fix(normed_, layer.gate_up, nullptr, gate_up_);
+    fix(inner_, layer.down, &middle_, x_);
+  }
+  fix(normed_, head_, nullptr, logits_);
 }
 
-bool StepLayers::Chained(int64_t rows) const {
-  return skinny_ == SkinnySteps::kChained && rows <= kMostChainRows;
-}
-
-bool StepLayers::SkinnyAndFused(int64_t rows) const {
-  return Skinny(rows) && skinny_ != SkinnySteps::kProducts;
-}
-
-// Neither a norm nor SwiGLU yet.
-SkinnyProduct StepLayers::SkinnyOf(const at::Tensor& x, const at::Tensor& weight,
-                                   const at::Tensor& out) const {
-  return {.rows = x.size(0),
-          .inner = weight.size(1),
-          .columns = weight.size(0),
-          .x = x.const_data_ptr(),
-          .weight = weight.const_data_ptr(),
-          .out_type = out.scalar_type() == at::kFloat ? CudaType::kFloat : CudaType::kBFloat16,
-          .out = out.data_ptr(),
-          .overlap = skinny_ == SkinnySteps::kOverlapped,
-          .stream = Stream()};
-}
+bool StepLayers::Chained(int64_t rows) const { return chains_ && rows <= kMostChainRows; }
 
 void StepLayers::Multiply(const at::Tensor& x, const at::Tensor& weight, const at::Tensor* add,
                           const at::Tensor& out) {
-  if (!Skinny(x.size(0))) return gemm_.Multiply(x, weight.t(), add, out);
-  SkinnyProduct product = SkinnyOf(x, weight, out);
-  if (add != nullptr) product.add = add->const_data_ptr();
-  LaunchSkinnyProduct(product);
+  gemm_.Multiply(x, weight.t(), add, out);
+}
+
+void StepLayers::SumShares(const at::Tensor& add, const at::Tensor& out) {
+  if (ranks_ == nullptr) return;
+  const absl::Status summed = ranks_->Sum(out);
+  TORCH_CHECK(summed.ok(), summed.message());
+  out.add_(add);
 }
 
 void StepLayers::NormMultiply(const at::Tensor& x, const at::Tensor& norm, const at::Tensor& weight,
                               bool swiglu, const at::Tensor& out) {
   const int64_t rows = x.size(0);
   const float eps = static_cast<float>(config_.rms_norm_eps);
-  if (SkinnyAndFused(rows)) {
-    SkinnyProduct product = SkinnyOf(x, weight, out);
-    product.norm_weight = norm.const_data_ptr();
-    product.eps = eps;
-    product.swiglu = swiglu;
-    return LaunchSkinnyProduct(product);
-  }
   const at::Tensor normed = normed_.narrow(0, 0, rows);
   LaunchRmsNorm({rows, config_.hidden_size, CudaType::kBFloat16, Stream()}, x.const_data_ptr(),
                 norm.const_data_ptr(), eps, normed.data_ptr(), rstd_.data_ptr<float>(), nullptr);
@@ -238,9 +263,30 @@ void StepLayers::Layer(const StepOnGpu& step, int64_t layer, GpuCache* cache) {
   const DecoderLayerParameters& w = layers_[layer];
   NormMultiply(x, w.input_norm, w.qkv, /*swiglu=*/false, first(qkv_));
   Attend(step, layer, cache);
-  Multiply(first(attention_), w.o, &x, middle);
+  Multiply(first(attention_), w.o, Added(x), middle);
+  SumShares(x, middle);
   NormMultiply(middle, w.post_norm, w.gate_up, /*swiglu=*/true, inner);
-  Multiply(inner, w.down, &middle, x);
+  Multiply(inner, w.down, Added(middle), x);
+  SumShares(middle, x);
+}
+
+void StepLayers::Fp8Layer(const StepOnGpu& step, int64_t layer, GpuCache* cache) {
+  const auto first = [&step](const at::Tensor& x) { return x.narrow(0, 0, step.rows); };
+  const at::Tensor x = first(x_), middle = first(middle_), gate_up = first(gate_up_);
+  const DecoderLayerParameters& w = layers_[layer];
+  const float eps = static_cast<float>(config_.rms_norm_eps);
+  Fp8Weights& fp8 = *fp8_weights_;
+  fp8.RoundNormed(x, w.input_norm, eps);
+  fp8.Multiply(w.qkv, nullptr, first(qkv_), &gemm_);
+  Attend(step, layer, cache);
+  fp8.Round(first(attention_));
+  fp8.Multiply(w.o, Added(x), middle, &gemm_);
+  SumShares(x, middle);
+  fp8.RoundNormed(middle, w.post_norm, eps);
+  fp8.Multiply(w.gate_up, nullptr, gate_up, &gemm_);
+  fp8.RoundGated(gate_up);
+  fp8.Multiply(w.down, Added(middle), x, &gemm_);
+  SumShares(middle, x);
 }
 
 void StepLayers::Chain(const StepOnGpu& step, int64_t layer) {
@@ -281,19 +327,25 @@ void StepLayers::Chain(const StepOnGpu& step, int64_t layer) {
   LaunchProductChain(chain);
 }
 
+void StepLayers::ChainedLayers(const StepOnGpu& step, GpuCache* cache) {
+  NormMultiply(x_.narrow(0, 0, step.rows), layers_[0].input_norm, layers_[0].qkv,
+               /*swiglu=*/false, qkv_.narrow(0, 0, step.rows));
+  for (int64_t i = 0; i < config_.num_layers; ++i) {
+    Attend(step, i, cache);
+    Chain(step, i);
+  }
+}
+
 void StepLayers::Run(const StepOnGpu& step, GpuCache* cache) {
   TORCH_CHECK(step.rows <= x_.size(0) && step.logit_rows <= logits_.size(0), "a step of ",
               step.rows, " rows and ", step.logit_rows, " logits is too large");
   Embed(step);
   if (Chained(step.rows)) {
-    NormMultiply(x_.narrow(0, 0, step.rows), layers_[0].input_norm, layers_[0].qkv,
-                 /*swiglu=*/false, qkv_.narrow(0, 0, step.rows));
-    for (int64_t i = 0; i < config_.num_layers; ++i) {
-      Attend(step, i, cache);
-      Chain(step, i);
-    }
+    ChainedLayers(step, cache);
   } else {
-    for (int64_t i = 0; i < config_.num_layers; ++i) Layer(step, i, cache);
+    for (int64_t i = 0; i < config_.num_layers; ++i) {
+      fp8_weights_ == nullptr ? Layer(step, i, cache) : Fp8Layer(step, i, cache);
+    }
   }
   Head(step);
 }

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <set>
 #include <utility>
 
 namespace tritonrl {
@@ -92,11 +93,19 @@ int64_t StepTables::max_rows() const {
   return RowsWithChunks(limits_.max_tokens + RowsFor(limits_.slots));
 }
 
+std::vector<int64_t> StepTables::RowCounts() const {
+  std::set<int64_t> counts;
+  for (int64_t n = 1; n <= limits_.slots; ++n) counts.insert(RowsFor(n));
+  for (int64_t n = 1; n <= max_rows(); n = RowsWithChunks(n) + 1) counts.insert(RowsWithChunks(n));
+  return {counts.begin(), counts.end()};
+}
+
 const DecodePlan* StepTables::PlanFor(int64_t rows) {
   std::unique_ptr<DecodePlan>& plan = plans_[rows];
   if (plan == nullptr) {
-    plan = std::make_unique<DecodePlan>(static_cast<int>(rows), limits_.max_length,
-                                        DecodeSplitTokens(static_cast<int>(rows)));
+    plan = std::make_unique<DecodePlan>(
+        static_cast<int>(rows), limits_.max_length,
+        DecodeSplitTokens(static_cast<int>(rows), limits_.batch_invariant));
   }
   return plan.get();
 }
@@ -156,8 +165,8 @@ void StepTables::PackChunks(const std::vector<const StepSlice*>& slices, Block* 
     std::copy(slice->tokens.begin(), slice->tokens.end(), tokens + packed->chunk_rows);
     packed->chunk_rows += slice->count;
   }
-  packed->chunks =
-      PlanChunks(limits_.shape, limits_.device, chunks, static_cast<int32_t>(this->words()));
+  packed->chunks = PlanChunks(limits_.shape, limits_.device, chunks,
+                              static_cast<int32_t>(this->words()), limits_.batch_invariant);
   packed->chunk_words = block->Put(packed->chunks.words);
 }
 

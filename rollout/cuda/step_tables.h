@@ -49,6 +49,7 @@ class StepTables {
     int64_t max_tokens = 0;  // tokens of a step
     CacheHeads shape;
     ChunkDevice device;
+    bool batch_invariant = false;  // see decode_plan.h and chunk_plan.h
   };
   explicit StepTables(const Limits& limits);
 
@@ -65,6 +66,8 @@ class StepTables {
   // Rows of the launch for so many that decode: few different numbers, so that few graphs are
   // captured.
   static int64_t RowsFor(int64_t decoding);
+  // All numbers of rows that steps have, and logits of steps.
+  std::vector<int64_t> RowCounts() const;
 
   // Fills `block` [block_words()]. Steps must be packed in the order in which they run.
   PackedStep Pack(const ModelStep& step, int32_t* block);

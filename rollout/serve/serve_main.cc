@@ -26,12 +26,16 @@
 #include "rollout/serve/api_key.h"
 #include "rollout/serve/chat_template.h"
 #include "rollout/serve/server.h"
+#include "rollout/tensor_parallel.h"
 
 ABSL_FLAG(std::string, model, "", "Folder with config.json, model.safetensors, tokenizer.json.");
 ABSL_FLAG(std::string, served_model_name, "", "Name in requests; the folder's if empty.");
 ABSL_FLAG(std::string, chat_template, "auto",
           "auto (from the model's tokenizer_config.json), qwen3, llama3 or plain.");
 ABSL_FLAG(std::string, device, "auto", "cpu, cuda, cuda:N or auto.");
+ABSL_FLAG(int, tensor_parallel, 1,
+          "Ranks that the model is spread over, one GPU each: mpirun --bind-to none -n N serve "
+          "--tensor_parallel=N ...");
 ABSL_FLAG(int, max_running, 0,
           "Samples that run side by side; 0: 256 where bf16 weights are on a GPU, else 64.");
 ABSL_FLAG(int64_t, cache_bytes, 0, "Memory for keys and values; 0: what suits the device.");
@@ -45,6 +49,12 @@ ABSL_FLAG(
 ABSL_FLAG(int, max_guesses, 0,
           "Most tokens guessed at a time by speculative decoding, while it pays and in places that "
           "answers leave; 0: none.");
+ABSL_FLAG(bool, batch_invariant, false,
+          "An answer's tokens depend on its own request and seed alone, not on what else is being "
+          "answered, to the bit. Slower.");
+ABSL_FLAG(bool, fp8_cache, false, "8-bit keys and values: twice the tokens in the same memory.");
+ABSL_FLAG(bool, fp8_weights, false,
+          "Products on 8-bit copies of the weights, which take half the weights' memory more.");
 ABSL_FLAG(int, threads, 0, "Threads on the CPU; 0: all.");
 ABSL_FLAG(std::string, host, "127.0.0.1", "Address to listen on; other than loopback needs a key.");
 ABSL_FLAG(int, port, 8000, "0: any free one, which is printed.");
@@ -138,11 +148,57 @@ absl::StatusOr<ServedModel> Describe(const LoadedModel& model, const std::string
   return served;
 }
 
-absl::StatusOr<LoadedModel> Load(const std::string& dir, at::Device device) {
+// What every rank prepares for itself.
+struct Inputs {
+  ServerOptions options;
+  LoadedModel model;
+  ServedModel served;
+};
+
+absl::StatusOr<Inputs> ReadInputs(const DataParallel& ranks) {
+  if (absl::GetFlag(FLAGS_model).empty()) {
+    return absl::InvalidArgumentError("--model=FOLDER is needed");
+  }
+  // BaseName of "folder/" would be empty.
+  std::string dir = UserPath(absl::GetFlag(FLAGS_model));
+  while (dir.size() > 1 && dir.back() == '/') dir.pop_back();
+  ASSIGN_OR_RETURN(const ServerOptions options, OptionsFromFlags());
+  ASSIGN_OR_RETURN(const at::Device device,
+                   ParseDevice(absl::GetFlag(FLAGS_device), ranks.local_rank()));
   if (!DirectoryExists(dir)) {
     return absl::InvalidArgumentError(absl::StrCat("--model=", dir, " is not a folder"));
   }
-  return LoadModel(dir, device);
+  ASSIGN_OR_RETURN(LoadedModel model, LoadModel(dir, device, ShardOf(ranks)));
+  ASSIGN_OR_RETURN(ServedModel served, Describe(model, dir));
+  return Inputs{options, std::move(model), std::move(served)};
+}
+
+absl::StatusOr<std::unique_ptr<Engine>> StartEngine(const Inputs& inputs, DataParallel* ranks) {
+  EngineOptions options;
+  options.max_running = absl::GetFlag(FLAGS_max_running);
+  options.max_length = inputs.served.context;
+  options.cache_bytes = absl::GetFlag(FLAGS_cache_bytes);
+  options.max_step_tokens = absl::GetFlag(FLAGS_max_step_tokens);
+  options.cpu_threads = absl::GetFlag(FLAGS_threads);
+  options.batch_invariant = absl::GetFlag(FLAGS_batch_invariant);
+  options.fp8_cache = absl::GetFlag(FLAGS_fp8_cache);
+  options.fp8_weights = absl::GetFlag(FLAGS_fp8_weights);
+  return MakeTensorParallelEngine(inputs.model.weights, options,
+                                  {.max_guesses = absl::GetFlag(FLAGS_max_guesses),
+                                   .keep_prefixes = absl::GetFlag(FLAGS_keep_prefixes)},
+                                  ranks);
+}
+
+// Says what is served, and where it runs.
+std::string FirstLine(const Inputs& inputs, const DataParallel& ranks) {
+  const int at_once = absl::GetFlag(FLAGS_max_running), others = ranks.size() - 1;
+  return absl::StrCat(inputs.served.name, " on ", inputs.model.weights->device().str(),
+                      others == 0 ? ""
+                                  : absl::StrCat(" and that of ", others,
+                                                 others == 1 ? " other rank" : " other ranks"),
+                      ", context ", inputs.served.context,
+                      at_once > 0 ? absl::StrCat(", ", at_once, " at once") : "",
+                      ", chat template ", inputs.served.chat.name());
 }
 
 // Serves until a signal comes, then drains.
@@ -160,35 +216,16 @@ absl::Status ServeUntilSignal(const Interrupts& interrupts, Server* server) {
   return absl::OkStatus();
 }
 
-absl::Status Run() {
-  const Interrupts interrupts;
-  if (absl::GetFlag(FLAGS_model).empty()) {
-    return absl::InvalidArgumentError("--model=FOLDER is needed");
-  }
-  // BaseName of "folder/" would be empty.
-  std::string dir = UserPath(absl::GetFlag(FLAGS_model));
-  while (dir.size() > 1 && dir.back() == '/') dir.pop_back();
-  ASSIGN_OR_RETURN(const ServerOptions options, OptionsFromFlags());
-  ASSIGN_OR_RETURN(const at::Device device, ParseDevice(absl::GetFlag(FLAGS_device)));
-  ASSIGN_OR_RETURN(const LoadedModel model, Load(dir, device));
-  ASSIGN_OR_RETURN(ServedModel served, Describe(model, dir));
-  EngineOptions engine_options;
-  engine_options.max_running = absl::GetFlag(FLAGS_max_running);
-  engine_options.max_length = served.context;
-  engine_options.cache_bytes = absl::GetFlag(FLAGS_cache_bytes);
-  engine_options.max_step_tokens = absl::GetFlag(FLAGS_max_step_tokens);
-  engine_options.cpu_threads = absl::GetFlag(FLAGS_threads);
-  ASSIGN_OR_RETURN(const std::unique_ptr<Engine> engine,
-                   MakeBatchedEngine(model.weights, engine_options,
-                                     {.max_guesses = absl::GetFlag(FLAGS_max_guesses),
-                                      .keep_prefixes = absl::GetFlag(FLAGS_keep_prefixes)}));
-  const int at_once = engine_options.max_running;
-  const std::string line =
-      absl::StrCat(served.name, " on ", device.str(), ", context ", served.context,
-                   at_once > 0 ? absl::StrCat(", ", at_once, " at once") : "", ", chat template ",
-                   served.chat.name());
+absl::Status Run(DataParallel* ranks) {
+  const Interrupts interrupts;  // on all ranks: a signal to the whole job is for rank 0 to heed
+  absl::StatusOr<Inputs> inputs = ReadInputs(*ranks);
+  RETURN_IF_ERROR(AgreeToStart(inputs.status(), ranks));
+  ASSIGN_OR_RETURN(const std::unique_ptr<Engine> engine, StartEngine(*inputs, ranks));
+  if (engine == nullptr) return absl::OkStatus();  // rank 0 has served
+  const std::string line = FirstLine(*inputs, *ranks);
+  const ServerOptions& options = inputs->options;
   ASSIGN_OR_RETURN(const std::unique_ptr<Server> server,
-                   Server::Start(options, std::move(served), engine.get()));
+                   Server::Start(options, std::move(inputs->served), engine.get()));
   printf("serve: %s, http://%s:%d/v1%s\n", line.c_str(), options.http.host.c_str(), server->port(),
          options.api_key.empty() ? "" : " with a key");
   fflush(stdout);
@@ -202,10 +239,11 @@ int main(int argc, char** argv) {
   absl::SetProgramUsageMessage(
       "OpenAI's HTTP API for a model.\n  bazel run //rollout:serve -- --model=FOLDER");
   absl::ParseCommandLine(argc, argv);
-  const absl::Status status = tritonrl::Run();
+  std::unique_ptr<tritonrl::DataParallel> ranks;
+  absl::Status status = tritonrl::JoinTensorParallel(absl::GetFlag(FLAGS_tensor_parallel), &ranks);
+  if (status.ok()) status = tritonrl::Run(ranks.get());
   if (status.ok()) return 0;
-  fprintf(stderr, "serve: %s\n", tritonrl::Message(status).c_str());
   const bool mistake = absl::IsInvalidArgument(status) || absl::IsNotFound(status) ||
                        absl::IsFailedPrecondition(status) || absl::IsPermissionDenied(status);
-  return mistake ? 2 : 1;
+  return tritonrl::EndWithError(status, "serve", mistake ? 2 : 1, ranks.get());
 }

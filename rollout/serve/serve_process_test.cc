@@ -10,9 +10,12 @@
 
 #include "absl/strings/match.h"
 #include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_split.h"
 #include "base/file.h"
 #include "base/runfiles.h"
 #include "base/subprocess.h"
+#include "parallel/mpi_launch.h"
 #include "rollout/serve/server_fixture.h"
 
 namespace tritonrl {
@@ -28,12 +31,18 @@ class ServeProcessTest : public testing::Test {
     return config.ok() ? DirName(*config) : "";
   }
 
-  void Start(std::vector<std::string> flags = {}) {
+  // With `ranks` under mpirun, where the model is spread over them.
+  void Start(std::vector<std::string> flags = {}, int ranks = 1) {
     const auto program = Runfile("rollout/serve/serve");
     ASSERT_TRUE(program.ok()) << program.status();
     SubprocessOptions options;
     options.argv = {*program, "--model=" + Model(), "--port=0", "--device=cpu", "--max_running=4"};
     options.argv.insert(options.argv.end(), flags.begin(), flags.end());
+    if (ranks > 1) {
+      options.argv.push_back(absl::StrCat("--tensor_parallel=", ranks));
+      options.argv = MpirunCommand(ranks, options.argv);
+      options.env = MpiTestEnvironment();
+    }
     options.out = Stdio::Pipe();
     auto started = Subprocess::Start(options);
     ASSERT_TRUE(started.ok()) << started.status();
@@ -52,6 +61,23 @@ class ServeProcessTest : public testing::Test {
       line += c;
     }
     return line;
+  }
+
+  // The process of rank 0 among mpirun's children.
+  pid_t FirstRank() {
+    const std::string mpirun = absl::StrCat(process_->pid());
+    const auto children = ReadFile(absl::StrCat("/proc/", mpirun, "/task/", mpirun, "/children"));
+    EXPECT_TRUE(children.ok()) << children.status();
+    for (const auto child : absl::StrSplit(*children, ' ', absl::SkipWhitespace())) {
+      const auto environment = ReadFile(absl::StrCat("/proc/", child, "/environ"));
+      pid_t pid = 0;
+      if (environment.ok() && absl::StrContains(*environment, "OMPI_COMM_WORLD_RANK=0") &&
+          absl::SimpleAtoi(child, &pid)) {
+        return pid;
+      }
+    }
+    ADD_FAILURE() << "no rank 0 among " << *children;
+    return 0;
   }
 
   // A stream of all that the context holds, on a connection of its own, begun when this returns.
@@ -75,6 +101,22 @@ TEST_F(ServeProcessTest, ASignalLetsAStreamEnd) {
   BeginStream(&client);
   ASSERT_EQ(kill(process_->pid(), SIGTERM), 0);
   EXPECT_TRUE(absl::StrContains(client.ReadUntil("[DONE]"), "[DONE]"));
+  const auto exit = process_->Wait(kPatience);
+  ASSERT_TRUE(exit.has_value());
+  EXPECT_EQ(exit->exit_code, 0) << exit->ToString();
+}
+
+TEST_F(ServeProcessTest, AModelSpreadOverTwoRanksIsServed) {
+  Start({}, 2);
+  EXPECT_TRUE(absl::StrContains(line_, "mini on cpu and that of 1 other rank, context 1024"))
+      << line_;
+  RawClient client(port_);
+  BeginStream(&client);
+  // Not to mpirun, which would pass it on and end all ranks a second later.
+  ASSERT_EQ(kill(FirstRank(), SIGTERM), 0);
+  EXPECT_TRUE(absl::StrContains(client.ReadUntil("[DONE]"), "[DONE]"));
+  EXPECT_TRUE(absl::StrContains(ReadLine(), "signal 15"));
+  EXPECT_TRUE(absl::StrContains(ReadLine(), "serve: ended"));
   const auto exit = process_->Wait(kPatience);
   ASSERT_TRUE(exit.has_value());
   EXPECT_EQ(exit->exit_code, 0) << exit->ToString();

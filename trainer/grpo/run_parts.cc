@@ -12,6 +12,7 @@
 #include "base/python_env.h"
 #include "base/status.h"
 #include "rollout/make_engine.h"
+#include "rollout/tensor_parallel.h"
 #include "trainer/config.h"
 #include "trainer/grpo/task_preflight.h"
 #include "trainer/main_support.h"
@@ -70,6 +71,9 @@ EngineSetup EngineSetupOf(const SamplingConfig& sampling, int threads) {
   setup.cache_gib = sampling.cache_gib();
   setup.max_step_tokens = sampling.max_step_tokens();
   setup.max_guesses = sampling.max_guesses();
+  setup.batch_invariant = sampling.batch_invariant();
+  setup.fp8_cache = sampling.fp8_cache();
+  setup.fp8_weights = sampling.fp8_weights();
   setup.threads = threads;
   return setup;
 }
@@ -224,8 +228,8 @@ std::vector<int32_t> StopTokens(const Policy& policy) {
                               policy.config.eos_token_ids.end());
 }
 
-absl::StatusOr<std::unique_ptr<Engine>> StartEngine(const Policy& policy,
-                                                    const EngineSetup& setup) {
+absl::StatusOr<std::unique_ptr<Engine>> StartEngine(const Policy& policy, const EngineSetup& setup,
+                                                    DataParallel* spread) {
   const int64_t length = setup.max_prompt_tokens + setup.max_response_tokens;
   if (length > policy.config.max_positions) {
     return absl::InvalidArgumentError(
@@ -239,7 +243,12 @@ absl::StatusOr<std::unique_ptr<Engine>> StartEngine(const Policy& policy,
   options.max_step_tokens = setup.max_step_tokens;
   options.max_length = length;
   options.cpu_threads = setup.threads;
-  return MakeBatchedEngine(policy.weights, options, {.max_guesses = setup.max_guesses});
+  options.batch_invariant = setup.batch_invariant;
+  options.fp8_cache = setup.fp8_cache;
+  options.fp8_weights = setup.fp8_weights;
+  const BatchedEngine::Options batching = {.max_guesses = setup.max_guesses};
+  return spread == nullptr ? MakeBatchedEngine(policy.weights, options, batching)
+                           : MakeTensorParallelEngine(policy.weights, options, batching, spread);
 }
 
 SamplingSettings RunParts::TrainingSampling() const {

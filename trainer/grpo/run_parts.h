@@ -69,10 +69,15 @@ struct EngineSetup {
   double cache_gib = 0;     // 0: as TransformerRunner chooses
   int max_step_tokens = 0;  // likewise
   int max_guesses = 0;      // SamplingConfig's
-  int threads = 0;          // on the CPU; 0: all
+  bool batch_invariant = false;
+  bool fp8_cache = false, fp8_weights = false;
+  int threads = 0;  // on the CPU; 0: all
 };
 // Shares the policy's weights. Error: prompt and response do not fit the model's positions.
-absl::StatusOr<std::unique_ptr<Engine>> StartEngine(const Policy& policy, const EngineSetup& setup);
+// `spread`: the ranks over which the policy is spread, see MakeTensorParallelEngine; null: it is
+// whole.
+absl::StatusOr<std::unique_ptr<Engine>> StartEngine(const Policy& policy, const EngineSetup& setup,
+                                                    DataParallel* spread = nullptr);
 
 // All tokens that end a response.
 std::vector<int32_t> StopTokens(const Policy& policy);

@@ -1,0 +1,302 @@
+// The kernel of chains of products, thread by thread on a CPU and with one block: which boxes of
+// weights it copies and when it reads them, which elements its fragments hold, what it writes. What
+// the instructions really do, how blocks meet, and how fast, is up to //rollout/cuda:device_test
+// and kernel_bench on a GPU.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <cstring>
+#include <map>
+#include <random>
+#include <vector>
+
+#define TRITONRL_EMULATED_THREADS 288
+#include "model/cuda/emulated_block.h"
+
+// In place of chain_ptx.cuh.
+#define TRITONRL_MODEL_CUDA_CHAIN_PTX_CUH_
+
+struct CUtensorMap {
+  const __nv_bfloat16* weight;  // [rows, inner]
+  int64_t rows, inner;
+};
+
+namespace tritonrl {
+
+using SharedBarrier = uint64_t;
+
+struct BarrierState {
+  int count = 0, arrived = 0;
+  int64_t expected = 0, copied = 0;
+  int64_t phase = 0;  // that is under way
+};
+
+struct Memory {
+  std::vector<uint4> shared = std::vector<uint4>(228 * 64);
+  std::map<const SharedBarrier*, BarrierState> barriers;
+  int64_t copied = 0;  // bytes
+  bool outside = false;
+} memory;
+
+uint8_t* LaunchedSharedMemory() { return reinterpret_cast<uint8_t*>(memory.shared.data()); }
+void LetNextKernelBegin() {}
+void WaitForEarlierKernels() {}
+void PublishBarriers() {}
+uint64_t EvictFirstPolicy() { return 0; }
+void InitBarrier(SharedBarrier* barrier, int count) { memory.barriers[barrier] = {.count = count}; }
+
+void EndPhaseIfDone(BarrierState* state) {
+  if (state->arrived < state->count || state->copied < state->expected) return;
+  *state = {.count = state->count, .phase = state->phase + 1};
+}
+void Arrive(SharedBarrier* barrier) {
+  BarrierState& state = memory.barriers.at(barrier);
+  ++state.arrived;
+  EndPhaseIfDone(&state);
+}
+void ArriveAndExpect(SharedBarrier* barrier, int bytes) {
+  BarrierState& state = memory.barriers.at(barrier);
+  state.expected += bytes;
+  ++state.arrived;
+  EndPhaseIfDone(&state);
+}
+void WaitForPhase(SharedBarrier* barrier, uint32_t parity) {
+  while (memory.barriers.at(barrier).phase % 2 == parity) EmulatedBlock::Current().Yield();
+}
+
+// Boxes of 64 elements, 16 rows, 8 slices of K, in lines of 128 bytes whose packs are swizzled.
+void CopyBox(void* to, const CUtensorMap* map, int x, int y, int z, SharedBarrier* barrier,
+             uint64_t /*policy*/) {
+  for (int slice = 0; slice < 8; ++slice) {
+    for (int row = 0; row < 16; ++row) {
+      for (int pack = 0; pack < 8; ++pack) {
+        const int64_t k = int64_t{z + slice} * 64 + x + 8 * pack;
+        auto* at = static_cast<char*>(to) + (slice * 16 + row) * 128 + 16 * (pack ^ (row % 8));
+        if (k + 8 > map->inner || y + row >= map->rows) {
+          memory.outside = true;
+        } else {
+          std::memcpy(at, map->weight + (y + row) * map->inner + k, 16);
+        }
+      }
+    }
+  }
+  BarrierState& state = memory.barriers.at(barrier);
+  state.copied += 16 * 8 * 128;
+  memory.copied += 16 * 8 * 128;
+  EndPhaseIfDone(&state);
+}
+
+float HalfOf(uint32_t pair, int64_t which) {
+  const uint32_t bits = which == 0 ? pair << 16 : pair & 0xffff0000u;
+  float value;
+  std::memcpy(&value, &bits, 4);
+  return value;
+}
+
+// mma.m16n8k16 as the PTX ISA's tables of fragments have it.
+void MultiplyAdd(float (&d)[4], uint32_t a0, uint32_t a1, uint32_t a2, uint32_t a3, uint32_t b0,
+                 uint32_t b1) {
+  static std::array<std::array<uint32_t, 6>, EmulatedBlock::kThreads> all;
+  EmulatedBlock& block = EmulatedBlock::Current();
+  all[block.thread()] = {a0, a1, a2, a3, b0, b1};
+  block.WaitForWarp();
+  const auto* lanes = &all[block.thread() / 32 * 32];
+  const int lane = block.thread() % 32;
+  for (int i = 0; i < 4; ++i) {
+    const int row = lane / 4 + 8 * (i / 2), column = lane % 4 * 2 + i % 2;
+    for (int k = 0; k < 16; ++k) {
+      const uint32_t a = lanes[row % 8 * 4 + k % 8 / 2][row / 8 + 2 * (k / 8)];
+      const uint32_t b = lanes[column * 4 + k % 8 / 2][4 + k / 8];
+      d[i] += HalfOf(a, k % 2) * HalfOf(b, k % 2);
+    }
+  }
+  block.WaitForWarp();
+}
+
+void WaitForThreads(int threads) { EmulatedBlock::Current().WaitForFirst(threads); }
+uint64_t AddReleased(uint64_t* to) { return (*to)++; }
+uint64_t LoadAcquired(const uint64_t* from) { return *from; }
+uint4 LoadOfGrid16(const void* from) { return *static_cast<const uint4*>(from); }
+float LoadOfGrid(const float* from) { return *from; }
+__nv_bfloat16 LoadOfGrid(const __nv_bfloat16* from) { return *from; }
+
+}  // namespace tritonrl
+
+#include "model/cuda/chain_kernel.cuh"
+
+namespace tritonrl {
+namespace {
+
+using Element = __nv_bfloat16;
+using Numbers = std::vector<Element>;
+
+Numbers Drawn(int64_t count, uint32_t seed, float scale) {
+  std::mt19937 random(seed);
+  std::normal_distribution<float> normal(0, scale);
+  Numbers numbers(count);
+  for (Element& x : numbers) x = __float2bfloat16_rn(normal(random));
+  return numbers;
+}
+
+float Value(Element x) { return __bfloat162float(x); }
+
+// attention to hidden, hidden to mlp (gated), mlp to hidden, hidden to qkv.
+struct Layer {
+  int rows;
+  int64_t attention, hidden, mlp, qkv;
+  Numbers x = Drawn(16 * hidden, 1, 1), a = Drawn(16 * attention, 2, 1);
+  Numbers o = Drawn(hidden * attention, 3, 0.05f), gate_up = Drawn(2 * mlp * hidden, 4, 0.05f);
+  Numbers down = Drawn(hidden * mlp, 5, 0.05f), next = Drawn(qkv * hidden, 6, 0.05f);
+  Numbers norm = Drawn(hidden, 7, 1);
+  Numbers middle = Numbers(16 * hidden), inner = Numbers(16 * mlp), out = Numbers(16 * hidden);
+  Numbers result = Numbers(16 * qkv + 64, __float2bfloat16_rn(12288.0f));
+};
+
+template <int kGroups>
+void RunChain(Layer* w) {
+  memory = {};
+  uint64_t arrivals = 0;
+  std::vector<float> squares(2 * 16, -1);
+  const auto units = [](LinkArguments link, int most) {
+    link.units_each = link.columns / 16;
+    const int passes = (link.units_each + most - 1) / most;
+    link.pass_units = (link.units_each + passes - 1) / passes;
+    return link;
+  };
+  ChainArguments at = {.rows = w->rows, .eps = 1e-6f, .count = 4, .zero = 0};
+  at.arrivals = &arrivals;
+  const int hidden = static_cast<int>(w->hidden), mlp = static_cast<int>(w->mlp);
+  const int attention = static_cast<int>(w->attention), qkv = static_cast<int>(w->qkv);
+  at.links[0] = units({{w->o.data(), hidden, attention},
+                       w->a.data(),
+                       nullptr,
+                       w->x.data(),
+                       w->middle.data(),
+                       nullptr,
+                       squares.data(),
+                       attention,
+                       hidden,
+                       false},
+                      6);
+  at.links[1] = units({{w->gate_up.data(), 2 * mlp, hidden},
+                       w->middle.data(),
+                       w->norm.data(),
+                       nullptr,
+                       w->inner.data(),
+                       squares.data(),
+                       nullptr,
+                       hidden,
+                       mlp,
+                       true},
+                      3);
+  at.links[2] = units({{w->down.data(), hidden, mlp},
+                       w->inner.data(),
+                       nullptr,
+                       w->middle.data(),
+                       w->out.data(),
+                       nullptr,
+                       squares.data() + 16,
+                       mlp,
+                       hidden,
+                       false},
+                      6);
+  at.links[3] = units({{w->next.data(), qkv, hidden},
+                       w->out.data(),
+                       w->norm.data(),
+                       nullptr,
+                       w->result.data(),
+                       squares.data() + 16,
+                       nullptr,
+                       hidden,
+                       qkv,
+                       false},
+                      6);
+  EXPECT_LE(static_cast<size_t>(ChainSharedBytes<kGroups>()), 16 * memory.shared.size());
+  EmulatedBlock::Run(1, [&] { ChainKernel<kGroups>(at); });
+  EXPECT_FALSE(memory.outside) << "a copy reads outside of W";
+  EXPECT_EQ(memory.copied, 2 * static_cast<int64_t>(w->o.size() + w->gate_up.size() +
+                                                    w->down.size() + w->next.size()))
+      << "W is read once";
+  for (int i = 0; i < 64; ++i) EXPECT_EQ(Value(w->result[w->rows * w->qkv + i]), 12288.0f);
+}
+
+// Row m of x as the norm's kernel rounds it.
+std::vector<float> NormedRow(const Numbers& x, int m, const Numbers& norm) {
+  const auto size = static_cast<int64_t>(norm.size());
+  double squares = 0;
+  for (int64_t k = 0; k < size; ++k) squares += std::pow(Value(x[m * size + k]), 2);
+  const double inverse = 1 / std::sqrt(squares / static_cast<double>(size) + 1e-6);
+  std::vector<float> row(size);
+  for (int64_t k = 0; k < size; ++k) {
+    const float normed = Value(__double2bfloat16(Value(x[m * size + k]) * inverse));
+    row[k] = Value(__float2bfloat16_rn(normed * Value(norm[k])));
+  }
+  return row;
+}
+
+std::vector<float> Row(const Numbers& x, int m, int64_t size) {
+  std::vector<float> row(size);
+  for (int64_t k = 0; k < size; ++k) row[k] = Value(x[m * size + k]);
+  return row;
+}
+
+double Dot(const std::vector<float>& x, const Numbers& weight, int64_t n) {
+  double sum = 0;
+  const auto inner = static_cast<int64_t>(x.size());
+  for (int64_t k = 0; k < inner; ++k) sum += x[k] * Value(weight[n * inner + k]);
+  return sum;
+}
+
+// Each link against what the chain itself has given it.
+void ExpectRight(const Layer& w) {
+  for (int m = 0; m < w.rows; ++m) {
+    SCOPED_TRACE(m);
+    const auto a = Row(w.a, m, w.attention), inner = Row(w.inner, m, w.mlp);
+    const auto normed = NormedRow(w.middle, m, w.norm), next = NormedRow(w.out, m, w.norm);
+    const auto expect_near = [](double found, double exact, double slack) {
+      ASSERT_NEAR(found, exact, std::abs(exact) / 256 + slack);
+    };
+    for (int64_t n = 0; n < w.hidden; ++n) {
+      const int64_t at = m * w.hidden + n;
+      expect_near(Value(w.middle[at]), Dot(a, w.o, n) + Value(w.x[at]), 1e-4);
+      expect_near(Value(w.out[at]), Dot(inner, w.down, n) + Value(w.middle[at]), 1e-4);
+    }
+    for (int64_t n = 0; n < w.mlp; ++n) {
+      const double gate = Dot(normed, w.gate_up, n), up = Dot(normed, w.gate_up, w.mlp + n);
+      const double exact = gate / (1 + std::exp(-gate)) * up;
+      expect_near(Value(w.inner[m * w.mlp + n]), exact,
+                  std::abs(exact) / 64 + 0.01 * (std::abs(up) + std::abs(gate) + 0.1));
+    }
+    for (int64_t n = 0; n < w.qkv; ++n) {
+      expect_near(Value(w.result[m * w.qkv + n]), Dot(next, w.next, n), 0.02);
+    }
+  }
+}
+
+TEST(ChainKernelTest, LinksOfAllNumbersOfTiles) {
+  for (const int rows : {1, 5, 8}) {
+    SCOPED_TRACE(rows);
+    Layer w = {rows, 512, 512, 512, 48};
+    RunChain<1>(&w);
+    ExpectRight(w);
+  }
+  Layer w = {3, 1024, 512, 1536, 112};
+  RunChain<1>(&w);
+  ExpectRight(w);
+}
+
+TEST(ChainKernelTest, MoreThanEightRowsHaveTheBitsOfEachAlone) {
+  Layer all = {13, 512, 512, 1024, 80};
+  RunChain<2>(&all);
+  ExpectRight(all);
+  Layer few = {4, 512, 512, 1024, 80};
+  RunChain<1>(&few);
+  for (int64_t i = 0; i < 4 * few.qkv; ++i) {
+    ASSERT_EQ(Value(few.result[i]), Value(all.result[i])) << i;
+  }
+}
+
+}  // namespace
+}  // namespace tritonrl

@@ -1,0 +1,261 @@
+// Batch-invariant generation: a sample has the same tokens and the same bits of log-probabilities
+// alone and beside others, in any order, with prompts cut anyhow, with guesses, and in another
+// engine.
+
+#include <ATen/ops/flip.h>
+#include <ATen/ops/randn.h>
+
+#include <algorithm>
+#include <map>
+#include <utility>
+#include <vector>
+
+#include "base/random.h"
+#include "model/bench_inputs.h"
+#include "model/cuda/gemm.h"
+#include "rollout/batched_engine.h"
+#include "rollout/cuda/cuda_runner.h"
+#include "rollout/cuda/device_fixture.h"
+#include "rollout/cuda/gpu_cache.h"
+
+namespace tritonrl {
+namespace {
+
+class FixedProductTest : public DeviceTest {
+ protected:
+  static at::Tensor Drawn(at::IntArrayRef shape) {
+    return at::randn(shape, at::TensorOptions(device()).dtype(at::kFloat)).to(at::kBFloat16);
+  }
+};
+
+// Qwen3-8B's, and small ones.
+TEST_P(FixedProductTest, ARowHasTheSameBitsWithAnyRowsBesideIt) {
+  struct Sizes {
+    int64_t inner, columns;
+    bool adds, is_head;
+  };
+  const int64_t most = 8192;
+  const std::vector<int64_t> rows = {1, 2, 3, 4, 8, 12, 64, 72, 256, 320, 1024, 2048, 8192};
+  for (const Sizes& sizes : std::vector<Sizes>{{4096, 6144, false, false},
+                                               {4096, 4096, true, false},
+                                               {4096, 24576, false, false},
+                                               {12288, 4096, true, false},
+                                               {4096, 32768, false, true},
+                                               {256, 512, true, false},
+                                               {640, 256, false, false}}) {
+    SCOPED_TRACE(testing::Message() << sizes.inner << " to " << sizes.columns);
+    const int64_t count = sizes.is_head ? 512 : most;
+    const at::Tensor x = Drawn({count, sizes.inner}), weight = Drawn({sizes.columns, sizes.inner});
+    const at::Tensor add = Drawn({count, sizes.columns});
+    const at::Tensor* summand = sizes.adds ? &add : nullptr;
+    const at::ScalarType type = sizes.is_head ? at::kFloat : at::kBFloat16;
+    std::vector<int64_t> counts;
+    for (const int64_t n : rows) {
+      if (n <= count) counts.push_back(n);
+    }
+    at::Tensor whole;
+    for (int process = 0; process < 2; ++process) {  // as if in another one
+      CudaGemm gemm(device(), /*tuned=*/true);
+      at::Tensor out = Empty({count, sizes.columns}, type);
+      gemm.Fix(x, weight.t(), summand, out, 256, counts);
+      for (const int64_t n : counts) {
+        const at::Tensor part = Empty({n, sizes.columns}, type);
+        const at::Tensor part_add = add.narrow(0, 0, n);
+        gemm.Multiply(x.narrow(0, 0, n), weight.t(), sizes.adds ? &part_add : nullptr, part);
+        if (!whole.defined()) {
+          gemm.Multiply(x, weight.t(), summand, out);
+          whole = out;
+        }
+        EXPECT_TRUE(at::equal(part, whole.narrow(0, 0, n))) << n << " rows";
+      }
+      // In the opposite places.
+      const at::Tensor turned = at::flip(x, {0}).contiguous(),
+                       turned_add = at::flip(add, {0}).contiguous();
+      const at::Tensor result = Empty({count, sizes.columns}, type);
+      gemm.Multiply(turned, weight.t(), sizes.adds ? &turned_add : nullptr, result);
+      EXPECT_TRUE(at::equal(at::flip(result, {0}), whole));
+    }
+  }
+}
+
+TEST_P(FixedProductTest, AShapeThatWasNotFixedIsRefused) {
+  CudaGemm gemm(device(), /*tuned=*/true);
+  const at::Tensor x = Drawn({8, 64}), weight = Drawn({32, 64}), other = Drawn({48, 64});
+  gemm.Fix(x, weight.t(), nullptr, Empty({8, 32}, at::kBFloat16), 8, {1, 8});
+  EXPECT_THROW(gemm.Multiply(x, other.t(), nullptr, Empty({8, 48}, at::kBFloat16)), c10::Error);
+}
+
+INSTANTIATE_TEST_SUITE_P(Gpus, FixedProductTest, testing::ValuesIn(TestedGpus()));
+GTEST_ALLOW_UNINSTANTIATED_PARAMETERIZED_TEST(FixedProductTest);
+
+ModelConfig Config(int64_t hidden) {
+  ModelConfig config;
+  config.vocab_size = hidden >= 4096 ? 32768 : 512;
+  config.hidden_size = hidden;
+  config.intermediate_size = 3 * hidden;
+  config.num_layers = 2;
+  config.head_dim = 128;
+  config.num_heads = hidden / 128;
+  config.num_kv_heads = config.num_heads / 4;
+  config.max_positions = 4096;
+  config.tie_word_embeddings = true;
+  config.family = ModelFamily::kQwen3;
+  config.eos_token_ids = {1};
+  return config;
+}
+
+// How an engine is made, and what runs beside the samples that are looked at.
+struct Setting {
+  int max_running = 256;
+  int max_step_tokens = 512;
+  int64_t pages = 8000;
+  int others = 0;
+  bool others_first = false;
+  int max_guesses = 0;
+  bool keep_prefixes = false;
+  int rounds = 1;  // the last counts: captured graphs, and prefixes of the first
+};
+
+using Samples = std::map<std::pair<uint64_t, int>, Sample>;
+
+class InvariantEngineTest : public DeviceTest {
+ protected:
+  void MakeModel(int64_t hidden) {
+    weights_ = RandomWeights(Config(hidden), device(), at::kBFloat16);
+    Philox random(11);
+    // Two that begin alike, one of a page's size, and one that attention splits.
+    prompts_ = {Tokens(5, &random), Tokens(16, &random), Tokens(700, &random),
+                Tokens(1010, &random)};
+    prompts_.push_back(prompts_[2]);
+    for (const int32_t token : Tokens(40, &random)) prompts_.back().push_back(token);
+  }
+
+  std::vector<int32_t> Tokens(int count, Philox* random) const {
+    std::vector<int32_t> tokens;
+    for (int i = 0; i < count; ++i) {
+      tokens.push_back(static_cast<int32_t>(random->Below(weights_->config().vocab_size)));
+    }
+    return tokens;
+  }
+
+  void SubmitOthers(const Setting& setting, BatchedEngine* engine) const {
+    Philox random(23);
+    for (int i = 0; i < setting.others; ++i) {
+      GenerateRequest request;
+      request.id = 1000 + i;
+      request.prompt = Tokens(1 + static_cast<int>(random.Below(300)), &random);
+      request.sampling.max_tokens = 1 + static_cast<int>(random.Below(60));
+      request.key = {.run_seed = 8, .task = request.id};
+      EXPECT_TRUE(engine->Submit(std::move(request)).ok());
+    }
+  }
+
+  // Two samples for each prompt, and what else the setting has.
+  Samples Generate(const Setting& setting) {
+    CudaRunner::Options options;
+    options.max_running = setting.max_running;
+    options.cache_bytes = setting.pages * GpuCache::PageBytes(weights_->config());
+    options.max_step_tokens = setting.max_step_tokens;
+    options.max_length = 2048;
+    options.batch_invariant = true;
+    auto runner = CudaRunner::Create(weights_, options);
+    EXPECT_TRUE(runner.ok()) << runner.status();
+    if (!runner.ok()) return {};
+    BatchedEngine engine(*std::move(runner), {.max_guesses = setting.max_guesses,
+                                              .always_guess = true,
+                                              .keep_prefixes = setting.keep_prefixes});
+    Samples samples;
+    for (int round = 0; round < setting.rounds; ++round) {
+      if (setting.others_first) SubmitOthers(setting, &engine);
+      for (size_t i = 0; i < prompts_.size(); ++i) {
+        GenerateRequest request;
+        request.id = setting.others_first ? prompts_.size() - 1 - i : i;
+        request.prompt = prompts_[request.id];
+        request.n = 2;
+        request.sampling.max_tokens = 30 + static_cast<int>(request.id);
+        request.sampling.temperature = temperature_;
+        request.key = {.run_seed = 3, .task = request.id};
+        EXPECT_TRUE(engine.Submit(std::move(request)).ok());
+      }
+      if (!setting.others_first) SubmitOthers(setting, &engine);
+      while (engine.Outstanding() > 0) {
+        auto sample = engine.Next(absl::Now() + absl::Minutes(2));
+        EXPECT_TRUE(sample.ok()) << sample.status();
+        if (!sample.ok()) return samples;
+        if (sample->request_id >= 1000) continue;
+        const std::pair name(sample->request_id, sample->index);
+        samples[name] = *std::move(sample);
+      }
+    }
+    stats_ = engine.Stats();
+    EXPECT_EQ(stats_.preemptions, 0);
+    return samples;
+  }
+
+  void ExpectSame(const Samples& samples, const Samples& expected) {
+    ASSERT_EQ(samples.size(), expected.size());
+    for (const auto& [name, sample] : expected) {
+      SCOPED_TRACE(testing::Message() << "request " << name.first << " sample " << name.second);
+      EXPECT_EQ(samples.at(name).tokens, sample.tokens);
+      EXPECT_EQ(samples.at(name).log_probs, sample.log_probs);
+    }
+  }
+
+  std::shared_ptr<Weights> weights_;
+  std::vector<std::vector<int32_t>> prompts_;
+  EngineStats stats_;
+  double temperature_ = 1.0;
+};
+
+TEST_P(InvariantEngineTest, ASampleIsTheSameBesideOthers) {
+  MakeModel(512);
+  const Samples expected = Generate({.max_running = 1});
+  ASSERT_EQ(expected.size(), 2 * prompts_.size());
+  for (const int others : {0, 7, 40, 255}) {
+    for (const bool first : {false, true}) {
+      SCOPED_TRACE(testing::Message() << others << " others, first " << first);
+      ExpectSame(Generate({.others = others, .others_first = first, .rounds = 2}), expected);
+    }
+  }
+}
+
+TEST_P(InvariantEngineTest, APromptMayBeCutAnywhere) {
+  MakeModel(512);
+  const Samples expected = Generate({.max_running = 1});
+  for (const int max_step_tokens : {16, 64, 100, 512, 8192}) {
+    SCOPED_TRACE(testing::Message() << "steps of " << max_step_tokens);
+    ExpectSame(Generate({.max_running = 16, .max_step_tokens = max_step_tokens, .others = 9}),
+               expected);
+  }
+}
+
+TEST_P(InvariantEngineTest, LittleMemoryAndEarlierPromptsChangeNothing) {
+  MakeModel(512);
+  const Samples expected = Generate({.max_running = 1});
+  // Of 4 to 68 pages at their ends.
+  ExpectSame(Generate({.max_running = 64, .pages = 80, .others = 40}), expected);
+  ExpectSame(Generate({.max_running = 64, .others = 10, .keep_prefixes = true, .rounds = 2}),
+             expected);
+  EXPECT_GT(stats_.cached_tokens, 1500);
+}
+
+// Greedy samples run in circles, so that guesses are right.
+TEST_P(InvariantEngineTest, GuessesChangeNothing) {
+  MakeModel(512);
+  temperature_ = 0;
+  const Samples expected = Generate({.max_running = 1});
+  ExpectSame(Generate({.max_running = 64, .others = 20, .max_guesses = 6}), expected);
+  EXPECT_GT(stats_.guessed_tokens, 0);
+}
+
+TEST_P(InvariantEngineTest, AtTheWidthOfALargeModel) {
+  MakeModel(4096);
+  const Samples expected = Generate({.max_running = 1});
+  ExpectSame(Generate({.max_step_tokens = 2048, .others = 60}), expected);
+}
+
+INSTANTIATE_TEST_SUITE_P(Gpus, InvariantEngineTest, testing::ValuesIn(TestedGpus()));
+GTEST_ALLOW_UNINSTANTIATED_PARAMETERIZED_TEST(InvariantEngineTest);
+
+}  // namespace
+}  // namespace tritonrl
