@@ -16,7 +16,8 @@ BatchedEngine::BatchedEngine(std::unique_ptr<ModelRunner> runner, const Options&
                   .max_running = runner_->max_running(),
                   .max_step_tokens = runner_->max_step_tokens(),
                   .keep_prefixes = options.keep_prefixes,
-                  .reserve_whole_samples = runner_->batch_invariant()}),
+                  .reserve_whole_samples = runner_->batch_invariant(),
+                  .chunk_multiple = runner_->chunk_multiple()}),
       weights_version_(options.weights_version) {
   stats_.num_pages = runner_->num_pages();
   thread_ = std::thread([this] { Run(); });

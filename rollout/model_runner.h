@@ -68,6 +68,9 @@ class ModelRunner {
   // that were computed in slices of a prompt and which decoded; the engine then computes no decoded
   // token again. False also where that makes no difference.
   virtual bool batch_invariant() const { return false; }
+  // Slices of prompts begin at multiples of so many positions, and end there or with the prompt.
+  // max_step_tokens() is at least max_running() and so many.
+  virtual int chunk_multiple() const { return 1; }
   // Steps that may be launched and not collected, at least 1.
   virtual int max_in_flight() const = 0;
 

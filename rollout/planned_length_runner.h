@@ -33,6 +33,7 @@ class PlannedLengthRunner : public ModelRunner {
   int max_running() const override { return runner_->max_running(); }
   int max_step_tokens() const override { return runner_->max_step_tokens(); }
   bool batch_invariant() const override { return runner_->batch_invariant(); }
+  int chunk_multiple() const override { return runner_->chunk_multiple(); }
   int max_in_flight() const override { return runner_->max_in_flight(); }
   void WeightsChanged() override { runner_->WeightsChanged(); }
 

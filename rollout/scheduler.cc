@@ -116,15 +116,31 @@ void Scheduler::Guess(int64_t number, int index, int count) {
   if (sample.phase == Phase::kRunning && sample.under_way == 0) sample.may_guess = count;
 }
 
+int64_t Scheduler::WholeChunks(int64_t missing, int64_t room) const {
+  return room >= missing ? missing : room - room % options_.chunk_multiple;
+}
+
 void Scheduler::PlacePrompt(size_t i, Group* group, Budget* budget, Step* step) {
   const int64_t number = running_[i].group;
   Table& table = group->prompt;
+  if (table.computed < group->prompt_length && table.computed % options_.chunk_multiple != 0) {
+    // Its last page was given up, and what comes before does not begin a chunk: all is computed
+    // again, when nobody reads it any more.
+    const bool read =
+        std::any_of(group->samples.begin(), group->samples.end(), [](const Sample& sample) {
+          return sample.phase == Phase::kRunning && !sample.table.pages.empty();
+        });
+    if (read) return;
+    ReleaseAll(&table);
+    holding_.erase(number);
+  }
   if (table.pages.empty()) FindPrefix(number, group);
   const int64_t missing = group->prompt_length - table.computed;
-  const int64_t count = MakeRoom(i, &table, std::min(missing, budget->tokens), step);
+  const int64_t count =
+      WholeChunks(missing, MakeRoom(i, &table, WholeChunks(missing, budget->tokens), step));
+  if (!table.pages.empty()) holding_.insert(number);
   if (count == 0) return;
   budget->tokens -= count;
-  holding_.insert(number);
   Slice slice = {.group = number, .first = table.computed, .count = count, .pages = table.pages};
   Advance(&table, count, &stats_.prompt_tokens);
   if (count == missing) {
@@ -144,6 +160,8 @@ void Scheduler::FindPrefix(int64_t number, Group* group) {
   Table& table = group->prompt;
   // Its last token passes through the model in any case, for the logits.
   table.pages = prefixes_->Find(group->prompt_tokens.first(group->prompt_length - 1));
+  const int64_t found = static_cast<int64_t>(table.pages.size()) * options_.page_size;
+  table.pages.resize((found - found % options_.chunk_multiple) / options_.page_size);
   if (table.pages.empty()) return;
   for (const int32_t page : table.pages) pool_.Hold(page);
   holding_.insert(number);
@@ -196,9 +214,10 @@ void Scheduler::Collected(const Draw& draw) {
   Group& group = it->second;
   Sample& sample = group.samples[draw.sample];
   if (sample.phase != Phase::kEnded) --sample.under_way;
-  // The prompt has run, and gave a token.
-  if (draw.index == 0 && group.ready && !group.prompt_tokens.empty()) {
-    prefixes_->Insert(group.prompt_tokens, group.prompt.pages);
+  // The prompt has run, and gave a token; its last, partly filled page may be given up by now.
+  const int64_t whole = group.prompt_length - group.prompt_length % options_.page_size;
+  if (draw.index == 0 && group.prompt.computed >= whole && !group.prompt_tokens.empty()) {
+    prefixes_->Insert(group.prompt_tokens.first(whole), group.prompt.pages);
   }
 }
 

@@ -40,6 +40,9 @@ class Scheduler {
     // it, so that none gives way to another, and only prompts are kept for others. Forget must not
     // be called under samples.
     bool reserve_whole_samples = false;
+    // Chunks of prompts begin at multiples of so many positions, and end there or with the prompt;
+    // a multiple of page_size, or 1. max_step_tokens is at least max_running and so many.
+    int chunk_multiple = 1;
   };
 
   // Consecutive tokens of one sequence.
@@ -200,6 +203,9 @@ class Scheduler {
   void TakePromptOver(Group* group, Sample* sample);
   void EndStep(const Step& step);
 
+  // Of `room` positions those up to the last at which a chunk may end, where `missing` are left of
+  // the prompt.
+  int64_t WholeChunks(int64_t missing, int64_t room) const;
   // Gives `table` pages that only it holds for positions [computed, computed + count), or as many
   // of them as there is memory for; returns how many. `i` as in Place.
   int64_t MakeRoom(size_t i, Table* table, int64_t count, Step* step);

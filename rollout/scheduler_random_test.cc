@@ -29,7 +29,11 @@ class Checker {
     options_.page_size = 1 + static_cast<int>(random_.Below(6));
     options_.num_pages = 8 + static_cast<int>(random_.Below(60));
     options_.max_running = 1 + static_cast<int>(random_.Below(12));
-    options_.max_step_tokens = options_.max_running + static_cast<int>(random_.Below(30));
+    if (reserve) {
+      options_.chunk_multiple = options_.page_size * (1 + static_cast<int>(random_.Below(3)));
+    }
+    options_.max_step_tokens = options_.max_running + (reserve ? options_.chunk_multiple : 0) +
+                               static_cast<int>(random_.Below(30));
     scheduler_ = std::make_unique<Scheduler>(options_);
     content_.assign(options_.num_pages, std::vector<Place>(options_.page_size));
     in_slot_.resize(options_.max_running);
@@ -152,6 +156,11 @@ class Checker {
     for (const Scheduler::Slice& slice : step.slices) {
       Group& group = groups_.at(slice.group);
       tokens += slice.count;
+      if (slice.sample < 0) {
+        const int64_t end = slice.first + slice.count;
+        ASSERT_EQ(slice.first % options_.chunk_multiple, 0);
+        ASSERT_TRUE(end == group.prompt || end % options_.chunk_multiple == 0) << end;
+      }
       if (slice.sample >= 0) {
         const int64_t last = slice.first + slice.count - slice.guesses - 1 - group.prompt;
         ASSERT_GE(group.collected[slice.sample], 0) << "has ended";

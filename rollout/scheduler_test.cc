@@ -4,6 +4,7 @@
 
 #include <map>
 #include <set>
+#include <utility>
 #include <vector>
 
 namespace tritonrl {
@@ -149,6 +150,50 @@ TEST(Scheduler, WholeSamplesRunWhenTheyFitToTheirEnds) {
 
 // A group's prompt is shared, so that more of its samples fit than of others: 2 pages in common and
 // 1 for each, and one that the prompt keeps for those to come.
+TEST(Scheduler, ChunksOfPromptsAreWhole) {
+  Scheduler scheduler({.num_pages = 40,
+                       .page_size = 4,
+                       .max_running = 2,
+                       .max_step_tokens = 22,
+                       .keep_prefixes = true,
+                       .reserve_whole_samples = true,
+                       .chunk_multiple = 8});
+  const std::vector<int32_t> prompt(45, 7);
+  const auto chunks = [&](int64_t group) {
+    scheduler.Add(group, 45, 5, 2, prompt);
+    std::vector<std::pair<int64_t, int64_t>> found;  // [first, end)
+    for (bool drawn = false; !drawn;) {
+      const Step step = scheduler.Schedule();
+      found.emplace_back(step.slices[0].first, step.slices[0].first + step.slices[0].count);
+      CollectAll(step, &scheduler);
+      drawn = !step.draws.empty();
+    }
+    for (int sample = 0; sample < 2; ++sample) scheduler.Finish(group, sample);
+    return found;
+  };
+  EXPECT_EQ(chunks(0), (std::vector<std::pair<int64_t, int64_t>>{{0, 16}, {16, 32}, {32, 45}}));
+  EXPECT_EQ(scheduler.stats().cached_tokens, 0);
+  EXPECT_EQ(chunks(1), (std::vector<std::pair<int64_t, int64_t>>{{40, 45}}));
+  EXPECT_EQ(scheduler.stats().cached_tokens, 40);
+}
+
+TEST(Scheduler, APromptIsKeptThoughItsDrawsComeOutLate) {
+  Scheduler scheduler({.num_pages = 40,
+                       .page_size = 4,
+                       .max_running = 2,
+                       .max_step_tokens = 50,
+                       .keep_prefixes = true,
+                       .reserve_whole_samples = true});
+  const std::vector<int32_t> prompt(45, 7);
+  scheduler.Add(0, 45, 5, 2, prompt);
+  const Step first = scheduler.Schedule(), second = scheduler.Schedule();
+  CollectAll(first, &scheduler);
+  CollectAll(second, &scheduler);
+  for (int sample = 0; sample < 2; ++sample) scheduler.Finish(0, sample);
+  scheduler.Add(1, 45, 5, 2, prompt);
+  EXPECT_EQ(scheduler.Schedule().slices[0].first, 44);
+}
+
 TEST(Scheduler, WholeSamplesCountASharedPromptOnce) {
   Scheduler scheduler({.num_pages = 7,
                        .page_size = 4,

@@ -57,7 +57,8 @@ struct CudaGemm::Impl {
 
   Algorithm Choose(const GemmProduct& product, const at::Tensor& out, cudaStream_t stream);
   // In the way that Fix has chosen.
-  void MultiplyFixed(const GemmProduct& product, const at::Tensor& out, cudaStream_t stream) const;
+  void MultiplyFixed(const at::Tensor& a, const at::Tensor& b, const Fp8Mode* fp8,
+                     const at::Tensor* add, const at::Tensor& out, cudaStream_t stream) const;
   // False if cuBLASLt knows no way to make this product.
   bool Multiply(const at::Tensor& a, const at::Tensor& b, const Fp8Mode* fp8, const at::Tensor* add,
                 const at::Tensor& out);
@@ -72,7 +73,7 @@ struct CudaGemm::Impl {
   // Of products that were tuned, or that what was chosen for others of about their size does not
   // make.
   std::map<ProductKey, Algorithm> own_choice;
-  // By KeySizes::kAnyRows; if there are any, no other products are made.
+  // Of pieces; if there are any, no other products are made.
   std::map<ProductKey, cublasLtMatmulAlgo_t> fixed;
   at::Tensor no_workspace;
 };
@@ -84,6 +85,31 @@ std::optional<Fp8Mode> ModeOf(const Fp8RowScales* scales) {
   return Fp8Mode{scales->a.const_data_ptr(), scales->b.const_data_ptr(), /*fast=*/false,
                  /*each=*/true};
 }
+
+// kFixedRows rows of a product, from row `first` on.
+struct FixedPiece {
+  FixedPiece(const at::Tensor& a, const at::Tensor& b, const Fp8Mode* fp8, const at::Tensor* add,
+             const at::Tensor& out, int64_t first)
+      : a(RowsOf(a, first)), out(RowsOf(out, first)) {
+    if (add != nullptr) summand = RowsOf(*add, first);
+    if (fp8 != nullptr) {
+      mode = *fp8;
+      mode.a_scale = static_cast<const float*>(fp8->a_scale) + (fp8->each ? first : 0);
+    }
+    product = std::make_unique<GemmProduct>(this->a, b, fp8 == nullptr ? nullptr : &mode,
+                                            add == nullptr ? nullptr : &summand, this->out);
+  }
+
+  at::Tensor a, summand, out;
+  Fp8Mode mode = {};
+  std::unique_ptr<GemmProduct> product;
+
+ private:
+  static at::Tensor RowsOf(const at::Tensor& x, int64_t first) {
+    return x.as_strided({CudaGemm::kFixedRows, x.size(1)}, x.strides(),
+                        x.storage_offset() + first * x.stride(0));
+  }
+};
 
 Algorithm FirstProposal(const GemmProduct& product, cublasLtHandle_t handle) {
   const auto proposals = product.Proposals(handle, kProposals, kProductWorkspace);
@@ -124,12 +150,12 @@ bool CudaGemm::Impl::Multiply(const at::Tensor& a, const at::Tensor& b, const Fp
   if (out.numel() == 0) return true;
   const c10::cuda::CUDAGuard guard(device);
   const cudaStream_t stream = c10::cuda::getCurrentCUDAStream(device.index()).stream();
-  const GemmProduct product(a, b, fp8, add, out);
   const std::lock_guard<std::mutex> lock(mutex);  // one workspace
   if (!fixed.empty()) {
-    MultiplyFixed(product, out, stream);
+    MultiplyFixed(a, b, fp8, add, out, stream);
     return true;
   }
+  const GemmProduct product(a, b, fp8, add, out);
   const Algorithm algorithm = Choose(product, out, stream);
   if (!algorithm.has_value()) return false;
   cublasStatus_t status = product.Run(handle, *algorithm, workspace, out.data_ptr(), stream);
@@ -171,39 +197,29 @@ Algorithm CudaGemm::Impl::Choose(const GemmProduct& product, const at::Tensor& o
   return algorithm;
 }
 
-void CudaGemm::Impl::MultiplyFixed(const GemmProduct& product, const at::Tensor& out,
+void CudaGemm::Impl::MultiplyFixed(const at::Tensor& a, const at::Tensor& b, const Fp8Mode* fp8,
+                                   const at::Tensor* add, const at::Tensor& out,
                                    cudaStream_t stream) const {
-  const auto way = fixed.find(product.MakeKey(product.adds(), KeySizes::kAnyRows));
-  TORCH_CHECK(way != fixed.end(), "a product of a shape whose way has not been fixed");
-  CheckCublas(product.Run(handle, way->second, no_workspace, out.data_ptr(), stream),
-              "a product of a fixed way");
+  for (int64_t first = 0; first < out.size(0); first += kFixedRows) {
+    const FixedPiece piece(a, b, fp8, add, out, first);
+    const auto way = fixed.find(piece.product->MakeKey(piece.product->adds(), KeySizes::kExact));
+    TORCH_CHECK(way != fixed.end(), "a product of a shape whose way has not been fixed");
+    CheckCublas(piece.product->Run(handle, way->second, no_workspace, piece.out.data_ptr(), stream),
+                "a product of a fixed way");
+  }
 }
 
 void CudaGemm::Fix(const at::Tensor& a, const at::Tensor& b, const at::Tensor* add, at::Tensor out,
-                   int64_t typical_rows, const std::vector<int64_t>& rows,
                    const Fp8RowScales* scales) {
   const c10::cuda::CUDAGuard guard(impl_->device);
   const std::optional<Fp8Mode> mode = ModeOf(scales);
-  const auto product_of = [&](int64_t count) {
-    const auto first = [count](const at::Tensor& x) { return x.narrow(0, 0, count); };
-    const at::Tensor summand = add == nullptr ? at::Tensor() : first(*add);
-    return std::make_unique<GemmProduct>(first(a), b, mode.has_value() ? &*mode : nullptr,
-                                         add == nullptr ? nullptr : &summand, first(out));
-  };
-  const auto typical = product_of(typical_rows);
-  const ProductKey key = typical->MakeKey(typical->adds(), KeySizes::kAnyRows);
+  const FixedPiece piece(a, b, mode.has_value() ? &*mode : nullptr, add, out, 0);
+  const ProductKey key = piece.product->MakeKey(piece.product->adds(), KeySizes::kExact);
   if (impl_->fixed.count(key) > 0) return;
-  const auto ways = typical->Proposals(impl_->handle, kFixProposals, 0, /*one_piece=*/true);
-  for (const auto& way : ways) {
-    const bool takes_all = std::all_of(rows.begin(), rows.end(), [&](int64_t count) {
-      return product_of(count)->IsMadeBy(impl_->handle, way.algo);
-    });
-    if (!takes_all) continue;
-    impl_->fixed.emplace(key, way.algo);
-    return;
-  }
-  TORCH_CHECK(false, "of ", ways.size(), " ways that cuBLASLt proposes for products [", b.size(0),
-              ", ", b.size(1), "] none takes all numbers of rows without dividing sums");
+  const auto ways = piece.product->Proposals(impl_->handle, kFixProposals, 0, /*one_piece=*/true);
+  TORCH_CHECK(!ways.empty(), "cuBLASLt knows no way to make products [", b.size(0), ", ", b.size(1),
+              "] of ", kFixedRows, " rows without dividing sums");
+  impl_->fixed.emplace(key, ways.front().algo);
 }
 
 void CudaGemm::Tune(const at::Tensor& a, const std::vector<at::Tensor>& bs, const at::Tensor* add,

@@ -43,13 +43,15 @@ class CudaGemm {
             at::Tensor out, const Fp8RowScales* scales = nullptr);
 
   // Fixes the one way in which products with b's shape (out = a b + add) are made from now on,
-  // whatever the rows of a: the first of cuBLASLt's proposals for `typical_rows` of them that makes
-  // each sum in one piece and takes each of `rows`. A row of the result then has the same bits with
-  // any rows beside it, and, as nothing is timed, in every process with this cuBLASLt and kind of
-  // GPU. a, add and out: of at least so many rows. From the first call on products of shapes that
-  // have not been fixed throw. Throws c10::Error if no proposal does. Launches nothing.
+  // whatever the rows of a: in pieces of kFixedRows rows, by the first of cuBLASLt's proposals for
+  // such a piece that makes each sum over K in one block. (No way that it knows takes all numbers
+  // of rows.) A row of the result then has the same bits with any rows beside it, and, as nothing
+  // is timed, in every process with this cuBLASLt and kind of GPU. a, add and out, here and in each
+  // product from then on, are the first rows of memory that goes on to a multiple of kFixedRows:
+  // a's, add's and the factors' other rows are read, out's are written. Products of shapes that
+  // have not been fixed throw. Throws c10::Error if there is no such proposal. Launches nothing.
+  static constexpr int64_t kFixedRows = 256;
   void Fix(const at::Tensor& a, const at::Tensor& b, const at::Tensor* add, at::Tensor out,
-           int64_t typical_rows, const std::vector<int64_t>& rows,
            const Fp8RowScales* scales = nullptr);
 
   bool has_fp8() const;  // CudaHasFp8 of its device

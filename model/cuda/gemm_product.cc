@@ -123,7 +123,7 @@ void GemmProduct::Set(const Fp8Mode& fp8) {
 ProductKey GemmProduct::MakeKey(bool with_summand, KeySizes sizes) const {
   const auto size = [&](int64_t n) { return sizes == KeySizes::kAbout ? AboutSize(n) : n; };
   // Rows of our matrices are cuBLASLt's columns.
-  const int64_t columns = sizes == KeySizes::kAnyRows ? 0 : result_.columns;
+  const int64_t columns = result_.columns;
   // Strides can be sizes, or sizes filled up; what they are multiples of matters to kernels.
   const auto stride = [&](int64_t n) { return 32 * size(n) + std::min<int64_t>(16, n & -n); };
   return {size(result_.rows),
@@ -191,14 +191,6 @@ std::vector<cublasLtMatmulHeuristicResult_t> GemmProduct::Proposals(cublasLtHand
         found, [](const auto& way) { return way.workspaceSize > 0 || !SumsInOnePiece(way.algo); });
   }
   return found;
-}
-
-bool GemmProduct::IsMadeBy(cublasLtHandle_t handle, const cublasLtMatmulAlgo_t& algorithm) const {
-  const Layout a(first_), b(second_), c(summand_), d(result_);
-  cublasLtMatmulHeuristicResult_t result;
-  return cublasLtMatmulAlgoCheck(handle, description_, a.get(), b.get(), c.get(), d.get(),
-                                 &algorithm, &result) == CUBLAS_STATUS_SUCCESS &&
-         result.workspaceSize == 0;
 }
 
 }  // namespace tritonrl

@@ -33,9 +33,8 @@ struct Fp8Mode {
 // All that the choice of an algorithm depends on.
 using ProductKey = std::array<int64_t, 20>;
 
-// Which products are to have equal keys: those of about the same sizes, of the same, or of the same
-// but for the rows of `a`.
-enum class KeySizes { kAbout, kExact, kAnyRows };
+// Which products are to have equal keys: those of about the same sizes, or of the same.
+enum class KeySizes { kAbout, kExact };
 
 // out = a b (+ add), see CudaGemm; what cuBLASLt calls A is our b, as it computes the transpose of
 // all. The tensors must outlive it.
@@ -64,8 +63,6 @@ class GemmProduct {
   std::vector<cublasLtMatmulHeuristicResult_t> Proposals(cublasLtHandle_t handle, int most,
                                                          uint64_t workspace,
                                                          bool one_piece = false) const;
-  // Whether this way makes it, without a workspace.
-  bool IsMadeBy(cublasLtHandle_t handle, const cublasLtMatmulAlgo_t& algorithm) const;
 
  private:
   void Set(const Fp8Mode& fp8);

@@ -27,7 +27,7 @@ struct ProductLink {
   // W's first half are gates: out [M, N / 2] = silu(x gates^T) * (x ups^T), rounded as by
   // LaunchSwiglu.
   bool swiglu = false;
-  void* out = nullptr;  // nothing that a later link has as x
+  void* out = nullptr;  // may be what an earlier link has as `add`, not what one has as x
 };
 
 struct ProductChain {

@@ -66,6 +66,12 @@ struct ChunkPlan {
   Fa3Chunks hopper_chunks;
 };
 
+// Where prompts may be cut so that a row's bits do not depend on it, with batch_invariant: rows of
+// one tile of FlashInfer's FA2 (128 rows times query heads of a key head) rescale their sums
+// together, so that a row's bits depend on which others are in its tile. At multiples of 128
+// positions tiles begin anew for any number of heads.
+inline constexpr int kInvariantChunk = 128;
+
 // table_size: entries of the page table. Chunks of no rows are left out. batch_invariant: all of
 // them, short and long, are in long_chunks.
 ChunkPlan PlanChunks(const CacheHeads& shape, const ChunkDevice& device,

@@ -130,7 +130,7 @@ CudaRunner::Impl::Impl(std::shared_ptr<Weights> weights, const Options& options,
     events.emplace_back();
     Check(cudaEventCreateWithFlags(&events.back(), cudaEventDisableTiming), "an event");
   }
-  if (!tunes) layers.Fix(tables.RowCounts());
+  if (!tunes) layers.Fix();
   // The learner's stream may still be writing the weights.
   Check(cudaDeviceSynchronize(), "the start of the engine");
   layers.CopyWeights();
@@ -333,7 +333,9 @@ absl::StatusOr<std::unique_ptr<CudaRunner>> CudaRunner::Create(std::shared_ptr<W
   Options options = given;
   if (options.max_length == 0) options.max_length = config.max_positions;
   if (options.max_step_tokens == 0) options.max_step_tokens = 8192;
-  options.max_step_tokens = std::max(options.max_step_tokens, options.max_running);
+  options.max_step_tokens =
+      std::max(options.max_step_tokens,
+               options.max_running + (options.batch_invariant ? kInvariantChunk : 0));
   const int64_t page_bytes = GpuCache::PageBytes(config, CacheTypeOf(options));
   std::unique_ptr<Impl> impl;
   const absl::Status made = Guard("the engine's memory", [&] {

@@ -11,6 +11,7 @@
 #include "absl/status/statusor.h"
 #include "model/weights.h"
 #include "parallel/rank_sum.h"
+#include "rollout/cuda/chunk_plan.h"
 #include "rollout/model_runner.h"
 
 namespace tritonrl {
@@ -35,20 +36,19 @@ class CudaRunner : public ModelRunner {
     bool chains = true;
     // A sample's tokens and log-probabilities have the same bits whatever else is in the batch,
     // with any sizes above and in every process on this kind of GPU with the same libraries: one
-    // way for each product, one kernel and split for attention. Not yet run on a GPU.
+    // way for each product, one kernel and split for attention, prompts cut at multiples of
+    // kInvariantChunk. max_step_tokens is then raised to at least max_running and so many.
     bool batch_invariant = false;
-    // Keys and values as 8-bit numbers: half the memory of a token, and half of what attention
-    // reads. Log-probabilities are others than the learner's by more than rounding in bf16. Not yet
-    // run on a GPU.
+    // Keys and values as 8-bit numbers: half the memory of a token. Log-probabilities are others
+    // than the learner's by more than rounding in bf16.
     bool fp8_cache = false;
     // Products of the layers' matrices on 8-bit numbers (fp8_weights.h), of copies that take half
-    // the weights' memory beside them. As above. Not yet run on a GPU.
+    // the weights' memory beside them. As above.
     bool fp8_weights = false;
-    // Whether ReleaseMemory gives back the memory of keys and values. It is not torch's then. Not
-    // yet run on a GPU.
+    // Whether ReleaseMemory gives back the memory of keys and values. It is not torch's then.
     bool releasable_memory = false;
     // Tensor parallelism: `weights` are one rank's part, and all ranks run the same steps. The
-    // tokens that slots remember are rank 0's. Sums are in the graphs. Not yet run on GPUs.
+    // tokens that slots remember are rank 0's. Sums are in the graphs.
     RankSum* ranks = nullptr;
   };
 
@@ -71,6 +71,7 @@ class CudaRunner : public ModelRunner {
   int max_running() const override { return options_.max_running; }
   int max_step_tokens() const override { return options_.max_step_tokens; }
   bool batch_invariant() const override { return options_.batch_invariant; }
+  int chunk_multiple() const override { return options_.batch_invariant ? kInvariantChunk : 1; }
   int max_in_flight() const override { return 2; }
   void WeightsChanged() override;  // waits for all that the GPU has been given
   absl::Status ReleaseMemory() override;

@@ -57,9 +57,9 @@ class DecodePlan {
   int64_t words_;
 };
 
-// The split that fills an H200: 0 (none) from 33 rows on, where a block for each row and key head
-// is enough, below it 1,024 tokens. batch_invariant: those for any number of rows, so that a row's
-// bits do not depend on it.
+// The split that suits an H200: 0 (none) from 33 rows on, where a block for each row and key head
+// is enough, below it 128 tokens for one row up to 2,048 for 32. batch_invariant: 1,024 for any
+// number of rows, so that a row's bits do not depend on it.
 int DecodeSplitTokens(int rows, bool batch_invariant);
 
 }  // namespace tritonrl

@@ -44,7 +44,7 @@ TEST_P(FixedProductTest, ARowHasTheSameBitsWithAnyRowsBesideIt) {
                                                {256, 512, true, false},
                                                {640, 256, false, false}}) {
     SCOPED_TRACE(testing::Message() << sizes.inner << " to " << sizes.columns);
-    const int64_t count = sizes.is_head ? 512 : most;
+    const int64_t count = sizes.is_head ? 512 : most;  // a multiple of CudaGemm::kFixedRows
     const at::Tensor x = Drawn({count, sizes.inner}), weight = Drawn({sizes.columns, sizes.inner});
     const at::Tensor add = Drawn({count, sizes.columns});
     const at::Tensor* summand = sizes.adds ? &add : nullptr;
@@ -57,9 +57,9 @@ TEST_P(FixedProductTest, ARowHasTheSameBitsWithAnyRowsBesideIt) {
     for (int process = 0; process < 2; ++process) {  // as if in another one
       CudaGemm gemm(device(), /*tuned=*/true);
       at::Tensor out = Empty({count, sizes.columns}, type);
-      gemm.Fix(x, weight.t(), summand, out, 256, counts);
+      gemm.Fix(x, weight.t(), summand, out);
       for (const int64_t n : counts) {
-        const at::Tensor part = Empty({n, sizes.columns}, type);
+        const at::Tensor part = Empty({count, sizes.columns}, type).narrow(0, 0, n);
         const at::Tensor part_add = add.narrow(0, 0, n);
         gemm.Multiply(x.narrow(0, 0, n), weight.t(), sizes.adds ? &part_add : nullptr, part);
         if (!whole.defined()) {
@@ -80,9 +80,9 @@ TEST_P(FixedProductTest, ARowHasTheSameBitsWithAnyRowsBesideIt) {
 
 TEST_P(FixedProductTest, AShapeThatWasNotFixedIsRefused) {
   CudaGemm gemm(device(), /*tuned=*/true);
-  const at::Tensor x = Drawn({8, 64}), weight = Drawn({32, 64}), other = Drawn({48, 64});
-  gemm.Fix(x, weight.t(), nullptr, Empty({8, 32}, at::kBFloat16), 8, {1, 8});
-  EXPECT_THROW(gemm.Multiply(x, other.t(), nullptr, Empty({8, 48}, at::kBFloat16)), c10::Error);
+  const at::Tensor x = Drawn({256, 64}), weight = Drawn({32, 64}), other = Drawn({48, 64});
+  gemm.Fix(x, weight.t(), nullptr, Empty({256, 32}, at::kBFloat16));
+  EXPECT_THROW(gemm.Multiply(x, other.t(), nullptr, Empty({256, 48}, at::kBFloat16)), c10::Error);
 }
 
 INSTANTIATE_TEST_SUITE_P(Gpus, FixedProductTest, testing::ValuesIn(TestedGpus()));

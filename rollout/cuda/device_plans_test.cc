@@ -98,7 +98,7 @@ TEST(ChunkPlanTest, ShortAndLongChunksAreApart) {
 TEST(DecodePlanTest, TheSplitOfABatchInvariantPlanIsThatOfAnyNumberOfRows) {
   EXPECT_NE(DecodeSplitTokens(32, false), DecodeSplitTokens(33, false));
   for (const int rows : {1, 32, 33, 256, 2048}) {
-    EXPECT_EQ(DecodeSplitTokens(rows, true), DecodeSplitTokens(1, false)) << rows;
+    EXPECT_EQ(DecodeSplitTokens(rows, true), DecodeSplitTokens(1, true)) << rows;
   }
 }
 

@@ -6,7 +6,6 @@
 #include <c10/cuda/CUDAStream.h>
 
 #include <algorithm>
-#include <set>
 
 #include "model/cuda/kernels.h"
 
@@ -112,14 +111,11 @@ void Fp8Weights::Tune(const at::Tensor& x, const std::vector<at::Tensor>& weight
              RowsOf(out, rows), &scales);
 }
 
-void Fp8Weights::Fix(const at::Tensor& x, const at::Tensor& weight, const at::Tensor* add,
-                     const at::Tensor& out, int64_t typical_rows, const std::vector<int64_t>& rows,
+void Fp8Weights::Fix(const at::Tensor& weight, const at::Tensor* add, const at::Tensor& out,
                      CudaGemm* gemm) {
-  std::set<int64_t> rounded;
-  for (const int64_t count : rows) rounded.insert(RoundUp(count));
-  const Fp8RowScales scales = {scales_, CopyOf(weight).scales};
-  gemm->Fix(Numbers(x.size(0), x.size(1)), CopyOf(weight).numbers.t(), add, out,
-            RoundUp(typical_rows), {rounded.begin(), rounded.end()}, &scales);
+  const Matrix& copy = CopyOf(weight);
+  const Fp8RowScales scales = {scales_, copy.scales};
+  gemm->Fix(Numbers(out.size(0), weight.size(1)), copy.numbers.t(), add, out, &scales);
 }
 
 }  // namespace tritonrl

@@ -46,9 +46,7 @@ class Fp8Weights {
   // CudaGemm's Tune and Fix for such products of x; add and out as above.
   void Tune(const at::Tensor& x, const std::vector<at::Tensor>& weights, const at::Tensor* add,
             const at::Tensor& out, CudaGemm* gemm);
-  void Fix(const at::Tensor& x, const at::Tensor& weight, const at::Tensor* add,
-           const at::Tensor& out, int64_t typical_rows, const std::vector<int64_t>& rows,
-           CudaGemm* gemm);
+  void Fix(const at::Tensor& weight, const at::Tensor* add, const at::Tensor& out, CudaGemm* gemm);
 
  private:
   struct Matrix {

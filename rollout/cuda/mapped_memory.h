@@ -11,7 +11,6 @@ namespace tritonrl {
 
 // Addresses that are reserved for an object's life, with memory behind them while it is held. By
 // CUDA's virtual memory: torch's allocator knows nothing of it, and finds what is given back free.
-// Not yet run on a GPU.
 class MappedMemory {
  public:
   // Reserves addresses for at least `bytes` and takes the memory. Throws c10::OutOfMemoryError if

@@ -43,8 +43,12 @@ CacheType CacheTypeOf(const CudaRunner::Options& options) {
 }
 
 StepLayers::Options LayerOptions(const StepTables& tables, const CudaRunner::Options& options) {
-  return {.max_rows = tables.max_rows(),
-          .max_logits = tables.max_logits(),
+  const auto rows = [&options](int64_t most) {
+    const int64_t each = options.batch_invariant ? CudaGemm::kFixedRows : 1;
+    return (most + each - 1) / each * each;
+  };
+  return {.max_rows = rows(tables.max_rows()),
+          .max_logits = rows(tables.max_logits()),
           .max_context = options.max_length,
           .chains = options.chains,
           .batch_invariant = options.batch_invariant,

@@ -8,7 +8,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <iterator>
 
 #include "model/cuda/kernels.h"
 #include "rollout/cuda/paged_attention.h"
@@ -21,8 +20,6 @@ namespace {
 constexpr size_t kTuneLayers = 8;
 // Rows of a launch below which attention is split (see DecodeSplitTokens).
 constexpr int kMostSplitRows = 32;
-// Products of fixed ways suit steps of so many rows: those of a training run's many samples.
-constexpr int64_t kTypicalRows = 256;
 
 void* Stream() { return c10::cuda::getCurrentCUDAStream().stream(); }
 
@@ -135,19 +132,11 @@ void StepLayers::Tune(int64_t rows) {
   tune(first(inner_), &DecoderLayerParameters::down, Added(middle), x);
 }
 
-void StepLayers::Fix(const std::vector<int64_t>& rows) {
+void StepLayers::Fix() {
   const auto fix = [&](const at::Tensor& x, const at::Tensor& weight, const at::Tensor* add,
                        const at::Tensor& out) {
-    const int64_t most = std::min(x.size(0), out.size(0));
-    std::vector<int64_t> counts;
-    std::copy_if(rows.begin(), rows.end(), std::back_inserter(counts),
-                 [most](int64_t count) { return count <= most; });
-    const int64_t typical = std::min(kTypicalRows, most);
-    const bool head = weight.is_same(head_);
-    if (fp8_weights_ != nullptr && !head) {
-      return fp8_weights_->Fix(x, weight, add, out, typical, counts, &gemm_);
-    }
-    gemm_.Fix(x, weight.t(), add, out, typical, counts);
+    if (fp8_weights_ != nullptr) return fp8_weights_->Fix(weight, add, out, &gemm_);
+    gemm_.Fix(x, weight.t(), add, out);
   };
   for (const DecoderLayerParameters& layer : layers_) {
     fix(normed_, layer.qkv, nullptr, qkv_);
@@ -155,7 +144,7 @@ void StepLayers::Fix(const std::vector<int64_t>& rows) {
     fix(normed_, layer.gate_up, nullptr, gate_up_);
     fix(inner_, layer.down, &middle_, x_);
   }
-  fix(normed_, head_, nullptr, logits_);
+  gemm_.Fix(normed_, head_.t(), nullptr, logits_);
 }
 
 bool StepLayers::Chained(int64_t rows) const { return chains_ && rows <= kMostChainRows; }

@@ -46,8 +46,9 @@ struct StepOnGpu {
 class StepLayers {
  public:
   struct Options {
-    int64_t max_rows = 0;     // of a step, a multiple of 16
-    int64_t max_logits = 0;   // rows of which logits are wanted
+    int64_t max_rows = 0;    // of a step, a multiple of 16
+    int64_t max_logits = 0;  // rows of which logits are wanted
+    // With batch_invariant both are multiples of CudaGemm::kFixedRows.
     int64_t max_context = 0;  // tokens of the longest sequence
     bool chains = true;       // where GPU, sizes and what follows allow (see CudaRunner::Options)
     // Plans are (StepTables::Limits), and Fix is called before the first step.
@@ -71,10 +72,9 @@ class StepLayers {
   // Finds the fastest products for steps of `rows` rows, all of which decode. To be called before
   // such a step is captured.
   void Tune(int64_t rows);
-  // In place of that: one way for each product, whatever the rows, of which all numbers that occur
-  // are in `rows` (CudaGemm::Fix). A row's results then have the same bits in all steps and
-  // processes. Throws c10::Error if cuBLASLt knows none.
-  void Fix(const std::vector<int64_t>& rows);
+  // In place of that: one way for each product, whatever the rows (CudaGemm::Fix). A row's results
+  // then have the same bits in all steps and processes. Throws c10::Error if cuBLASLt knows none.
+  void Fix();
 
   // Writes logits [step.logit_rows, vocab] fp32 to logits(), keys and values to `cache`.
   void Run(const StepOnGpu& step, GpuCache* cache);

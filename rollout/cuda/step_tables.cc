@@ -93,13 +93,6 @@ int64_t StepTables::max_rows() const {
   return RowsWithChunks(limits_.max_tokens + RowsFor(limits_.slots));
 }
 
-std::vector<int64_t> StepTables::RowCounts() const {
-  std::set<int64_t> counts;
-  for (int64_t n = 1; n <= limits_.slots; ++n) counts.insert(RowsFor(n));
-  for (int64_t n = 1; n <= max_rows(); n = RowsWithChunks(n) + 1) counts.insert(RowsWithChunks(n));
-  return {counts.begin(), counts.end()};
-}
-
 const DecodePlan* StepTables::PlanFor(int64_t rows) {
   std::unique_ptr<DecodePlan>& plan = plans_[rows];
   if (plan == nullptr) {

@@ -66,8 +66,6 @@ class StepTables {
   // Rows of the launch for so many that decode: few different numbers, so that few graphs are
   // captured.
   static int64_t RowsFor(int64_t decoding);
-  // All numbers of rows that steps have, and logits of steps.
-  std::vector<int64_t> RowCounts() const;
 
   // Fills `block` [block_words()]. Steps must be packed in the order in which they run.
   PackedStep Pack(const ModelStep& step, int32_t* block);

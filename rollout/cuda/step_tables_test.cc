@@ -138,47 +138,5 @@ TEST_F(StepTablesTest, ATokenThatIsNotKnownIsInItsSlot) {
   ExpectRow(Apply(step), 0, 77, 3, 4);
 }
 
-// Steps of all numbers of decoding rows and chunk rows.
-TEST(StepTablesRowCounts, AreAllThatOccur) {
-  StepTables tables({.slots = 40,
-                     .max_length = 2000,
-                     .max_tokens = 1500,
-                     .shape = {.query_heads = 4, .key_heads = 2, .head_dim = 64},
-                     .device = {.hopper = false, .multiprocessors = 8},
-                     .batch_invariant = true});
-  const std::vector<int64_t> counts = tables.RowCounts();
-  EXPECT_EQ(counts.front(), 1);
-  EXPECT_EQ(counts.back(), tables.max_rows());
-  const std::vector<int32_t> tokens(1500, 3), pages(125, 0);
-  const SamplingSettings sampling;
-  std::vector<int32_t> block(tables.block_words());
-  const auto expect_known = [&](int64_t rows) {
-    EXPECT_TRUE(std::binary_search(counts.begin(), counts.end(), rows)) << rows;
-  };
-  for (int decoding = 0; decoding <= 40; ++decoding) {
-    // A prompt is computed for a sequence that has a slot, and does not decode yet.
-    const int64_t most = decoding == 40 ? 1 : 1500 - decoding;
-    for (int64_t chunk = decoding == 0 ? 1 : 0; chunk < most; chunk = 2 * chunk + 1) {
-      ModelStep step;
-      for (int slot = 0; slot < decoding; ++slot) {
-        step.slices.push_back({.tokens = std::span(tokens).first(1),
-                               .slot = slot,
-                               .first = 5,
-                               .count = 1,
-                               .pages = std::span(pages).first(1),
-                               .draws = 1});
-      }
-      if (chunk > 0) {
-        step.slices.push_back(
-            {.tokens = std::span(tokens).first(chunk), .count = chunk, .pages = pages, .draws = 1});
-      }
-      step.draws.resize(step.slices.size(), {.sampling = &sampling});
-      const PackedStep packed = tables.Pack(step, block.data());
-      expect_known(packed.rows);
-      expect_known(packed.logit_rows);
-    }
-  }
-}
-
 }  // namespace
 }  // namespace tritonrl
