@@ -10,11 +10,13 @@
 namespace tritonrl {
 
 struct StepProfile {
-  double gemm = 0, attention = 0, rest = 0;  // seconds of kernels and of copies
-  double communication = 0;                  // seconds of NCCL's kernels
-  double exposed = 0;                        // of these, seconds in which nothing else ran
-  double gaps = 0;                           // seconds in which nothing ran at all
-  double seconds = 0;                        // from the first kernel to the end of the last
+  // Seconds of kernels and of copies. Of those that overlap the first one to start has the time: a
+  // later one has mostly waited for it.
+  double gemm = 0, attention = 0, rest = 0;
+  double communication = 0;  // seconds of NCCL's kernels
+  double exposed = 0;        // of these, seconds in which nothing else ran
+  double gaps = 0;           // seconds in which nothing ran at all
+  double seconds = 0;        // from the first kernel to the end of the last
 
   struct Kernel {
     std::string name;
