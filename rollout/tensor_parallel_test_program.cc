@@ -20,8 +20,8 @@
 #include "model/weight_shard.h"
 #include "parallel/data_parallel.h"
 #include "parallel/exit_code.h"
+#include "rollout/forwarding_runner.h"
 #include "rollout/make_engine.h"
-#include "rollout/model_runner.h"
 #include "rollout/tensor_parallel.h"
 
 namespace tritonrl {
@@ -62,21 +62,12 @@ std::shared_ptr<Weights> WholeWeights(const Setting& setting) {
 }
 
 // What a rank drew itself, and what can go wrong on it in the step number `trouble_at`.
-class WatchedRunner : public ModelRunner {
+class WatchedRunner : public ForwardingRunner {
  public:
   enum class Trouble { kNone, kError, kDeath, kHang };
 
   WatchedRunner(std::unique_ptr<ModelRunner> runner, Trouble trouble)
-      : runner_(std::move(runner)), trouble_(trouble) {}
-
-  int64_t vocab_size() const override { return runner_->vocab_size(); }
-  int64_t max_length() const override { return runner_->max_length(); }
-  int num_pages() const override { return runner_->num_pages(); }
-  int page_size() const override { return runner_->page_size(); }
-  int max_running() const override { return runner_->max_running(); }
-  int max_step_tokens() const override { return runner_->max_step_tokens(); }
-  int max_in_flight() const override { return runner_->max_in_flight(); }
-  void WeightsChanged() override { runner_->WeightsChanged(); }
+      : ForwardingRunner(std::move(runner)), trouble_(trouble) {}
 
   absl::Status Launch(const ModelStep& step) override {
     constexpr int kTroubleAt = 5;
@@ -85,11 +76,11 @@ class WatchedRunner : public ModelRunner {
       if (trouble_ == Trouble::kDeath) raise(SIGKILL);
       if (trouble_ == Trouble::kHang) sleep(600);
     }
-    return runner_->Launch(step);
+    return ForwardingRunner::Launch(step);
   }
 
   absl::StatusOr<std::vector<TokenDraw>> Collect() override {
-    ASSIGN_OR_RETURN(std::vector<TokenDraw> draws, runner_->Collect());
+    ASSIGN_OR_RETURN(std::vector<TokenDraw> draws, ForwardingRunner::Collect());
     for (const TokenDraw& draw : draws) tokens_->push_back(draw.token);
     return draws;
   }
@@ -98,7 +89,6 @@ class WatchedRunner : public ModelRunner {
   std::shared_ptr<const std::vector<int32_t>> tokens() const { return tokens_; }
 
  private:
-  const std::unique_ptr<ModelRunner> runner_;
   const Trouble trouble_;
   int steps_ = 0;
   const std::shared_ptr<std::vector<int32_t>> tokens_ = std::make_shared<std::vector<int32_t>>();
