@@ -24,7 +24,7 @@ bool IsCommunication(const std::string& name) { return HasAny(name, {"nccl"}); }
 
 double& ShareOf(const std::string& name, StepProfile* profile) {
   if (IsCommunication(name)) return profile->communication;
-  if (HasAny(name, {"sdpa", "flash", "fmha", "fprop", "bprop", "cudnn::fusion", "MergeParts"})) {
+  if (HasAny(name, {"sdpa", "flash", "fmha", "fprop", "bprop", "cudnn::fusion", "DecodeKernel"})) {
     return profile->attention;
   }
   if (HasAny(name, {"gemm", "ChainKernel", "nvjet", "xmma", "cutlass", "cublas"}))

@@ -14,6 +14,7 @@
 
 #define TRITONRL_EMULATED_THREADS 288
 #include "model/cuda/emulated_block.h"
+#include "model/cuda/emulated_mma.h"
 
 // In place of chain_ptx.cuh.
 #define TRITONRL_MODEL_CUDA_CHAIN_PTX_CUH_
@@ -34,15 +35,11 @@ struct BarrierState {
 };
 
 struct Memory {
-  std::vector<uint4> shared = std::vector<uint4>(228 * 64);
   std::map<const SharedBarrier*, BarrierState> barriers;
   int64_t copied = 0;  // bytes
   bool outside = false;
 } memory;
 
-uint8_t* LaunchedSharedMemory() { return reinterpret_cast<uint8_t*>(memory.shared.data()); }
-void LetNextKernelBegin() {}
-void WaitForEarlierKernels() {}
 void PublishBarriers() {}
 uint64_t EvictFirstPolicy() { return 0; }
 void InitBarrier(SharedBarrier* barrier, int count) { memory.barriers[barrier] = {.count = count}; }
@@ -86,33 +83,6 @@ void CopyBox(void* to, const CUtensorMap* map, int x, int y, int z, SharedBarrie
   state.copied += 16 * 8 * 128;
   memory.copied += 16 * 8 * 128;
   EndPhaseIfDone(&state);
-}
-
-float HalfOf(uint32_t pair, int64_t which) {
-  const uint32_t bits = which == 0 ? pair << 16 : pair & 0xffff0000u;
-  float value;
-  std::memcpy(&value, &bits, 4);
-  return value;
-}
-
-// mma.m16n8k16 as the PTX ISA's tables of fragments have it.
-void MultiplyAdd(float (&d)[4], uint32_t a0, uint32_t a1, uint32_t a2, uint32_t a3, uint32_t b0,
-                 uint32_t b1) {
-  static std::array<std::array<uint32_t, 6>, EmulatedBlock::kThreads> all;
-  EmulatedBlock& block = EmulatedBlock::Current();
-  all[block.thread()] = {a0, a1, a2, a3, b0, b1};
-  block.WaitForWarp();
-  const auto* lanes = &all[block.thread() / 32 * 32];
-  const int lane = block.thread() % 32;
-  for (int i = 0; i < 4; ++i) {
-    const int row = lane / 4 + 8 * (i / 2), column = lane % 4 * 2 + i % 2;
-    for (int k = 0; k < 16; ++k) {
-      const uint32_t a = lanes[row % 8 * 4 + k % 8 / 2][row / 8 + 2 * (k / 8)];
-      const uint32_t b = lanes[column * 4 + k % 8 / 2][4 + k / 8];
-      d[i] += HalfOf(a, k % 2) * HalfOf(b, k % 2);
-    }
-  }
-  block.WaitForWarp();
 }
 
 void WaitForThreads(int threads) { EmulatedBlock::Current().WaitForFirst(threads); }
@@ -213,7 +183,7 @@ void RunChain(Layer* w) {
                        qkv,
                        false},
                       6);
-  EXPECT_LE(static_cast<size_t>(ChainSharedBytes<kGroups>()), 16 * memory.shared.size());
+  EXPECT_LE(static_cast<size_t>(ChainSharedBytes<kGroups>()), kEmulatedSharedBytes);
   EmulatedBlock::Run(1, [&] { ChainKernel<kGroups>(at); });
   EXPECT_FALSE(memory.outside) << "a copy reads outside of W";
   EXPECT_EQ(memory.copied, 2 * static_cast<int64_t>(w->o.size() + w->gate_up.size() +

@@ -8,19 +8,10 @@
 
 #include <cstdint>
 
+#include "model/cuda/mma.cuh"
 #include "model/cuda/programmatic.cuh"
 
 namespace tritonrl {
-
-// The launch's shared memory.
-__device__ inline uint8_t* LaunchedSharedMemory() {
-  extern __shared__ __align__(1024) uint8_t chain_shared[];
-  return chain_shared;
-}
-
-__device__ inline uint32_t SharedAddress(const void* shared) {
-  return static_cast<uint32_t>(__cvta_generic_to_shared(shared));
-}
 
 // A barrier in shared memory whose phases end when `count` have arrived and all bytes are there.
 using SharedBarrier = uint64_t;
@@ -81,18 +72,6 @@ __device__ inline void CopyBox(void* to, const CUtensorMap* map, int x, int y, i
       : "r"(SharedAddress(to)), "l"(map), "r"(x), "r"(y), "r"(z), "r"(SharedAddress(barrier)),
         "l"(policy)
       : "memory");
-}
-
-// d [16, 8] += a [16, 16] b [16, 8] of bf16, sums in fp32. With g = lane / 4 and t = lane % 4 a
-// thread holds d[g][2t, 2t + 1], d[g + 8][2t, 2t + 1]; a[g][2t, 2t + 1], a[g + 8][2t, 2t + 1],
-// a[g][2t + 8, 2t + 9], a[g + 8][2t + 8, 2t + 9]; b[2t, 2t + 1][g], b[2t + 8, 2t + 9][g].
-__device__ inline void MultiplyAdd(float (&d)[4], uint32_t a0, uint32_t a1, uint32_t a2,
-                                   uint32_t a3, uint32_t b0, uint32_t b1) {
-  asm volatile(
-      "mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32 {%0, %1, %2, %3}, {%4, %5, %6, %7}, "
-      "{%8, %9}, {%0, %1, %2, %3};"
-      : "+f"(d[0]), "+f"(d[1]), "+f"(d[2]), "+f"(d[3])
-      : "r"(a0), "r"(a1), "r"(a2), "r"(a3), "r"(b0), "r"(b1));
 }
 
 // Until `threads` threads of the block, whole warps, have come here.

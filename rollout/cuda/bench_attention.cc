@@ -1,6 +1,7 @@
 // Attention in the shape of Qwen3-8B over a cache of 17 GB with pages in random order.
 
 #include <ATen/ops/empty.h>
+#include <ATen/ops/zeros.h>
 #include <c10/cuda/CUDAStream.h>
 
 #include <algorithm>
@@ -21,7 +22,7 @@ namespace {
 constexpr CacheHeads kShape = {32, 8, 128};
 constexpr int64_t kTokens = 256 * 16384;
 constexpr int32_t kPages = kTokens / kPageTokens;
-constexpr int kMostRotations = 8;
+constexpr int kMostRotations = 64;  // several times what an L2 cache holds
 
 struct Cache {
   CacheHeads shape = kShape;
@@ -76,7 +77,7 @@ struct Rows {
 
 void* Stream() { return c10::cuda::getCurrentCUDAStream().stream(); }
 
-void BenchDecode(const Cache& cache, int batch, int64_t tokens, int split) {
+void BenchDecode(const Cache& cache, int batch, int64_t tokens, const DecodeSplit& split) {
   const DecodePlan plan(batch, 32768, split);
   const Rows rows(batch);
   const int rotations =
@@ -85,20 +86,20 @@ void BenchDecode(const Cache& cache, int batch, int64_t tokens, int split) {
   for (int rotation = 0; rotation < rotations; ++rotation) {
     std::vector<int32_t> begins, filled(plan.words());
     for (int i = 0; i < batch; ++i) begins.push_back(PageBegin(rotation * batch + i, tokens));
-    plan.Fill(std::vector<int32_t>(batch, static_cast<int32_t>(tokens)), begins, kPages,
-              filled.data());
+    plan.Fill(std::vector<int32_t>(batch, static_cast<int32_t>(tokens)), begins, filled.data());
     words.push_back(Upload(filled));
   }
   const at::Tensor partial = at::empty({plan.PartialBytes(kShape.query_heads, kShape.head_dim) + 1},
                                        at::TensorOptions(at::kCUDA).dtype(at::kByte));
+  const at::Tensor arrived = at::zeros({batch, kShape.query_heads}, words[0].options());
   const double time = MicrosecondsOf(rotations, [&](int i) {
     LaunchDecodeAttention(cache.shape, cache.view(), plan,
                           plan.At(words[i].const_data_ptr<int32_t>()), rows.view(),
-                          partial.data_ptr(), Stream());
+                          {partial.data_ptr(), arrived.data_ptr<int32_t>()}, Stream());
   });
   const double bytes = 2.0 * batch * tokens * cache.shape.PageBytes() / kPageTokens;
-  absl::PrintF("%6d %7d %7s %9.1f %7.2f\n", batch, tokens,
-               split == 0 ? "none" : absl::StrFormat("%d", split), time, bytes / time * 1e-6);
+  absl::PrintF("%6d %7d %7d %9.1f %7.2f\n", batch, tokens,
+               std::min(split.PartTokens(tokens), tokens), time, bytes / time * 1e-6);
 }
 
 void BenchChunks(const Cache& cache, int sequences, int32_t count, int32_t context, bool hopper) {
@@ -130,20 +131,27 @@ void BenchChunks(const Cache& cache, int sequences, int32_t count, int32_t conte
 
 void BenchBf16Attention(const Cache& cache) {
   std::cout << "Attention of one token a sequence (32 query, 8 key heads of 128, pages of 16)\n"
-            << " batch context   split        us    TB/s\n";
+            << " batch context    part        us    TB/s\n";
   for (const int batch : {32, 128, 256}) {
     for (const int64_t tokens : {1024, 4096, 8192, 16384}) {
-      BenchDecode(cache, batch, tokens, DecodeSplitTokens(batch, /*batch_invariant=*/false));
+      BenchDecode(cache, batch, tokens, DecodeSplitFor(batch, /*batch_invariant=*/false));
     }
   }
-  for (const int64_t tokens : {1024, 4096}) BenchDecode(cache, 32, tokens, 0);
-  BenchDecode(cache, 256, 4096, 4096);  // what a split for every batch size would cost
-  for (const int batch : {128, 256}) {  // and does where steps are batch-invariant
-    BenchDecode(cache, batch, 4096, DecodeSplitTokens(batch, /*batch_invariant=*/true));
-  }
+  std::cout << "Other splits\n";
   for (const int batch : {1, 2, 4, 8, 16, 32}) {
     for (const int64_t tokens : {1024, 4096, 16384}) {
-      for (const int split : {128, 256, 512, 1024}) BenchDecode(cache, batch, tokens, split);
+      for (const int part : {128, 256, 512, 1024}) {
+        BenchDecode(cache, batch, tokens, {.parts = 1, .least = 16, .most = part});
+      }
+    }
+  }
+  for (const int batch : {32, 40, 64, 128, 256}) {
+    for (const int64_t tokens : {1024, 1536, 4096, 16384}) {
+      for (const int part : {512, 1024, 2048, 4096, 1 << 20}) {
+        if (part < tokens || part == 1 << 20) {
+          BenchDecode(cache, batch, tokens, {.parts = 1, .most = part});
+        }
+      }
     }
   }
   std::cout << "\nAttention of chunks\n  sequences  context  by        us TFLOP/s\n";
@@ -163,10 +171,12 @@ void BenchFp8Attention() {
   std::cout << "\nThe same with 8-bit keys and values\n";
   for (const int batch : {1, 32, 128, 256}) {
     for (const int64_t tokens : {1024, 4096, 16384}) {
-      BenchDecode(cache, batch, tokens, DecodeSplitTokens(batch, /*batch_invariant=*/false));
+      BenchDecode(cache, batch, tokens, DecodeSplitFor(batch, /*batch_invariant=*/false));
     }
   }
-  for (const int batch : {128, 256}) BenchDecode(cache, batch, 4096, DecodeSplitTokens(1, true));
+  for (const int batch : {128, 256}) {
+    BenchDecode(cache, batch, 4096, DecodeSplitFor(batch, /*batch_invariant=*/true));
+  }
   BenchChunks(cache, 1, 8192, 0, /*hopper=*/false);
   BenchChunks(cache, 1, 2048, 14336, false);
 }

@@ -3,100 +3,87 @@
 #include <c10/util/Exception.h>
 
 #include <algorithm>
-#include <numeric>
+#include <bit>
+
+#include "rollout/cuda/paged_layout.h"
 
 namespace tritonrl {
 namespace {
 
-constexpr int kUnsplitRows = 33;
-constexpr int kInvariantTokens = 1024;
+constexpr int kTileWords = sizeof(DecodeTile) / sizeof(int32_t);
 
-// Where each array begins, in words.
-struct Offsets {
-  int64_t lengths, page_begins, row_ids, requests, query_tiles, key_tiles, tile_tokens, part_begins,
-      end;
-
-  Offsets(int64_t rows, int64_t tiles, bool splits) {
-    int64_t at = 0;
-    const auto take = [&at](int64_t words) {
-      const int64_t begin = at;
-      at += words;
-      return begin;
-    };
-    lengths = take(rows);
-    page_begins = take(rows + 1);
-    row_ids = take(rows + 1);
-    requests = take(tiles);
-    query_tiles = take(tiles);
-    key_tiles = take(tiles);
-    tile_tokens = take(1);
-    part_begins = take(splits ? rows + 1 : 0);
-    end = at;
-  }
-};
+int64_t DivideUp(int64_t n, int64_t by) { return (n + by - 1) / by; }
 
 }  // namespace
 
-int DecodeSplitTokens(int rows, bool batch_invariant) {
-  if (batch_invariant) return kInvariantTokens;
-  if (rows >= kUnsplitRows) return 0;
-  return rows == 1 ? 128 : rows == 2 ? 256 : (rows <= 8 ? 512 : (rows <= 16 ? 1024 : 2048));
+int64_t DecodeSplit::PartTokens(int64_t length) const {
+  const auto wanted = std::bit_ceil(static_cast<uint64_t>(DivideUp(length, parts)));
+  return std::clamp(static_cast<int64_t>(wanted), least, most);
 }
 
-DecodePlan::DecodePlan(int rows, int64_t max_tokens, int split_tokens)
-    : rows_(rows), splits_(split_tokens > 0) {
-  TORCH_CHECK(rows > 0 && max_tokens > 0 && split_tokens >= 0, "plan of ", rows, " rows, ",
-              max_tokens, " tokens, split ", split_tokens);
-  tile_tokens_ = splits_ ? split_tokens : static_cast<int>(max_tokens);
-  const int64_t parts = (max_tokens + tile_tokens_ - 1) / tile_tokens_;
-  tiles_ = static_cast<int>(rows * parts);
-  words_ = Offsets(rows_, tiles_, splits_).end;
+int64_t DecodeSplit::MostParts(int64_t max_length) const {
+  return std::max<int64_t>(std::min<int64_t>(parts, DivideUp(max_length, least)),
+                           DivideUp(max_length, most));
 }
+
+DecodeSplit DecodeSplitFor(int rows, bool batch_invariant) {
+  if (batch_invariant) return {.parts = 1, .least = 1024, .most = 1024};
+  return {.parts = std::max(32 / rows, 1), .least = 128, .most = rows <= 16 ? 2048 : 4096};
+}
+
+DecodePlan::DecodePlan(int rows, int64_t max_tokens, const DecodeSplit& split)
+    : rows_(rows), split_(split) {
+  TORCH_CHECK(rows > 0 && max_tokens > 0, "plan of ", rows, " rows, ", max_tokens, " tokens");
+  TORCH_CHECK(split.parts > 0 && split.least >= kPageTokens && split.least <= split.most,
+              split.parts, " parts of ", split.least, " to ", split.most, " tokens");
+  tiles_ = static_cast<int>(rows * split.MostParts(max_tokens));
+}
+
+int64_t DecodePlan::words() const { return int64_t{tiles_} * kTileWords + 1; }
 
 int64_t DecodePlan::PartialBytes(int query_heads, int head_dim) const {
   // A row of bf16 and a logarithm in fp32 for each head.
-  return splits_ ? int64_t{tiles_} * query_heads * (2 * head_dim + 4) : 0;
+  return int64_t{tiles_} * query_heads * (2 * head_dim + 4);
 }
 
 void DecodePlan::Fill(std::span<const int32_t> lengths, std::span<const int32_t> page_begins,
-                      int32_t table_size, int32_t* to) const {
+                      int32_t* to) const {
   TORCH_CHECK(lengths.size() <= rows_ && lengths.size() == page_begins.size(), lengths.size(),
               " rows in a plan of ", rows_);
-  const Offsets at(rows_, tiles_, splits_);
-  std::fill_n(to, words_, 0);
-  std::copy(lengths.begin(), lengths.end(), to + at.lengths);
-  std::copy(page_begins.begin(), page_begins.end(), to + at.page_begins);
-  to[at.page_begins + rows_] = table_size;
-  std::iota(to + at.row_ids, to + at.row_ids + rows_ + 1, 0);
-  to[at.tile_tokens] = tile_tokens_;
-  if (!splits_) {
-    std::iota(to + at.requests, to + at.requests + tiles_, 0);
-    return;
-  }
+  std::fill_n(to, words(), 0);
+  auto* const tiles = reinterpret_cast<DecodeTile*>(to);
   int tile = 0;
+  int64_t settled = 0;  // tokens of the row that were there before the step
   for (int row = 0; row < rows_; ++row) {
-    to[at.part_begins + row] = tile;
-    const int64_t length = row < lengths.size() ? lengths[row] : 0;
-    const int64_t parts = (length + tile_tokens_ - 1) / tile_tokens_;
+    const bool used = row < lengths.size();
+    const int64_t length = used ? lengths[row] : 0;
+    const bool guess = used && row > 0 && page_begins[row] == page_begins[row - 1];
+    if (!guess) settled = length - 1;
+    const int64_t each = split_.PartTokens(length);
+    const int64_t parts = std::max<int64_t>(DivideUp(length, each), 1);
     TORCH_CHECK(tile + parts <= tiles_, "row ", row, " of ", length, " tokens is too long");
-    for (int part = 0; part < parts; ++part, ++tile) {
-      to[at.requests + tile] = row;
-      to[at.key_tiles + tile] = part;
+    const int first_slot = tile;
+    for (int64_t first = 0; tile < first_slot + parts; first += each, ++tile) {
+      tiles[tile] = {
+          .row = row,
+          .first_page = used ? page_begins[row] + static_cast<int32_t>(first / kPageTokens) : 0,
+          .tokens = static_cast<int32_t>(std::min(length - first, each)),
+          .settled_pages =
+              static_cast<int32_t>(std::max<int64_t>(settled - first, 0) / kPageTokens),
+          .parts = static_cast<int32_t>(parts),
+          .slot = tile,
+          .first_slot = first_slot};
     }
   }
-  to[at.part_begins + rows_] = tile;
+  // Blocks take them in turn: what is short fills the gaps at the end.
+  std::stable_sort(tiles, tiles + tile,
+                   [](const DecodeTile& a, const DecodeTile& b) { return a.tokens > b.tokens; });
+  to[int64_t{tiles_} * kTileWords] = tile;
 }
 
 DecodeArrays DecodePlan::At(const int32_t* words) const {
-  const Offsets at(rows_, tiles_, splits_);
-  return {.lengths = words + at.lengths,
-          .page_begins = words + at.page_begins,
-          .row_ids = words + at.row_ids,
-          .requests = words + at.requests,
-          .query_tiles = words + at.query_tiles,
-          .key_tiles = words + at.key_tiles,
-          .tile_tokens = words + at.tile_tokens,
-          .part_begins = splits_ ? words + at.part_begins : nullptr};
+  return {.tiles = reinterpret_cast<const DecodeTile*>(words),
+          .used_tiles = words + int64_t{tiles_} * kTileWords};
 }
 
 }  // namespace tritonrl

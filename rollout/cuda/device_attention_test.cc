@@ -11,34 +11,36 @@
 namespace tritonrl {
 namespace {
 
-// 0: no split, as for many rows.
-const std::vector<int> kSplits = {0, 1024};
+const std::vector<DecodeSplit> kSplits = {DecodeSplitFor(1, false), DecodeSplitFor(4, false),
+                                          DecodeSplitFor(256, false), DecodeSplitFor(1, true),
+                                          DecodeSplit()};
 
 class PagedAttentionTest : public PagedCacheTest {
  protected:
   // Row r is a token of the sequence in slots[r].
   struct Decode {
     DecodePlan plan;
-    at::Tensor words, partial, queries, out;
+    at::Tensor words, partial, arrived, queries, out;
 
     Decode(const PagedAttentionTest& test, const DecodePlan& of, const at::Tensor& q)
         : plan(of), queries(q) {
       words = Empty({plan.words()}, at::kInt);
       partial =
           Empty({plan.PartialBytes(test.shape_.query_heads, test.shape_.head_dim) + 1}, at::kByte);
+      arrived = at::zeros({plan.rows(), test.shape_.query_heads}, words.options());
       out = at::empty_like(q).fill_(std::nan(""));
     }
     void Set(const std::vector<int32_t>& lengths, const std::vector<int32_t>& slots) {
       std::vector<int32_t> begins;
       for (const int32_t slot : slots) begins.push_back(slot * kTablePages);
       std::vector<int32_t> filled(plan.words());
-      plan.Fill(lengths, begins, kSlots * kTablePages, filled.data());
+      plan.Fill(lengths, begins, filled.data());
       words.copy_(Ints(filled));
     }
     void Launch(const PagedAttentionTest& test) const {
       LaunchDecodeAttention(test.shape_, test.Cache(), plan,
                             plan.At(words.const_data_ptr<int32_t>()), test.Rows(queries, out),
-                            partial.data_ptr(), stream());
+                            {partial.data_ptr(), arrived.data_ptr<int32_t>()}, stream());
     }
   };
 
@@ -54,8 +56,9 @@ class PagedAttentionTest : public PagedCacheTest {
       }
       const at::Tensor expected =
           Reference(decode.queries.slice(0, row, row + 1), slots[row], length)[0];
-      EXPECT_LT(Error(out, expected), kTolerance) << what << ": row " << row << " of length "
-                                                  << length << ", split " << decode.plan.splits();
+      EXPECT_LT(Error(out, expected), kTolerance)
+          << what << ": row " << row << " of length " << length << ", " << decode.plan.tiles()
+          << " tiles";
     }
   }
 
@@ -79,7 +82,7 @@ TEST_P(PagedAttentionTest, DecodeIsAsInFp64) {
     MakeCache(shape);
     const std::vector<int32_t> slots = SlotsFrom(kLengths.size(), 3);
     for (int i = 0; i < slots.size(); ++i) ForgetFrom(slots[i], kLengths[i]);
-    for (const int split : kSplits) {
+    for (const DecodeSplit& split : kSplits) {
       const int rows = static_cast<int>(kLengths.size()) + 2;  // two that are not used
       Decode decode(*this, DecodePlan(rows, kMaxTokens, split), Queries(rows, 5));
       decode.Set(kLengths, slots);
@@ -101,7 +104,7 @@ void PagedAttentionTest::CheckDecodeBits(CacheType type) {
   for (int row = 0; row < rows; ++row) lengths[row] = kLengths[row % kLengths.size()] + row;
   const std::vector<int32_t> slots = SlotsFrom(rows, 0);
   const at::Tensor queries = Queries(rows, 6);
-  for (const int split : kSplits) {
+  for (const DecodeSplit& split : kSplits) {
     Decode batch(*this, DecodePlan(rows, kMaxTokens, split), queries);
     batch.Set(lengths, slots);
     batch.Launch(*this);
@@ -110,7 +113,7 @@ void PagedAttentionTest::CheckDecodeBits(CacheType type) {
       alone.Set({lengths[row]}, {slots[row]});
       alone.Launch(*this);
       EXPECT_TRUE(at::equal(alone.out[0], batch.out[row]))
-          << "row " << row << " of length " << lengths[row] << ", split " << split << ": "
+          << "row " << row << " of length " << lengths[row] << ", parts " << split.parts << ": "
           << Error(alone.out[0], batch.out[row].to(at::kDouble));
     }
   }
@@ -118,12 +121,12 @@ void PagedAttentionTest::CheckDecodeBits(CacheType type) {
 
 TEST_P(PagedAttentionTest, OneGraphServesAllLengths) {
   MakeCache({32, 8, 128});
-  for (const int split : kSplits) {
+  for (const DecodeSplit& split : kSplits) {
     const int rows = 12;
     Decode decode(*this, DecodePlan(rows, kMaxTokens, split), Queries(rows, 7));
     decode.Set(std::vector<int32_t>(rows, 700), SlotsFrom(rows, 0));
     const Graph graph([&] { decode.Launch(*this); });
-    for (const int first : {0, 5}) {
+    for (const int first : {0, 5, 0}) {
       decode.out.fill_(std::nan(""));
       std::vector<int32_t> lengths(kLengths.rbegin(), kLengths.rend());
       if (first != 0) lengths.resize(7);  // the rest is not used

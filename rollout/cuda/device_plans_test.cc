@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <map>
 #include <numeric>
+#include <set>
 #include <vector>
 
 #include "rollout/cuda/chunk_plan.h"
@@ -22,51 +23,103 @@ TEST(PagedLayoutTest, SlotsOfPages) {
   EXPECT_EQ((CacheHeads{32, 8, 128}.PageBytes()), 32768);
 }
 
+// Words of a filled plan, at a multiple of 16 bytes.
+struct Filled {
+  std::vector<DecodeTile> memory;
+
+  Filled(const DecodePlan& plan, const std::vector<int32_t>& lengths,
+         const std::vector<int32_t>& page_begins)
+      : memory(plan.words() / 4 + 1) {
+    plan.Fill(lengths, page_begins, words());
+  }
+  int32_t* words() { return reinterpret_cast<int32_t*>(memory.data()); }
+};
+
 TEST(DecodePlanTest, WithoutASplitEachRowIsATile) {
-  const DecodePlan plan(4, 5000, 0);
+  const DecodePlan plan(4, 5000, DecodeSplit());
   EXPECT_EQ(plan.tiles(), 4);
-  EXPECT_EQ(plan.PartialBytes(32, 128), 0);
-  std::vector<int32_t> words(plan.words(), -7);
-  plan.Fill(std::vector<int32_t>{5, 5000}, std::vector<int32_t>{400, 0}, 800, words.data());
-  const DecodeArrays at = plan.At(words.data());
-  EXPECT_EQ(std::vector<int32_t>(at.lengths, at.lengths + 4),
-            (std::vector<int32_t>{5, 5000, 0, 0}));
-  EXPECT_EQ(std::vector<int32_t>(at.page_begins, at.page_begins + 5),
-            (std::vector<int32_t>{400, 0, 0, 0, 800}));
-  EXPECT_EQ(std::vector<int32_t>(at.row_ids, at.row_ids + 5),
-            (std::vector<int32_t>{0, 1, 2, 3, 4}));
-  EXPECT_EQ(std::vector<int32_t>(at.requests, at.requests + 4), (std::vector<int32_t>{0, 1, 2, 3}));
-  EXPECT_EQ(*at.tile_tokens, 5000);
-  EXPECT_EQ(at.part_begins, nullptr);
+  Filled filled(plan, {5, 5000}, {400, 0});
+  const DecodeArrays at = plan.At(filled.words());
+  EXPECT_EQ(*at.used_tiles, 4);
+  const auto expect = [&](int tile, int row, int first_page, int tokens, int settled) {
+    EXPECT_EQ(at.tiles[tile].row, row);
+    EXPECT_EQ(at.tiles[tile].first_page, first_page);
+    EXPECT_EQ(at.tiles[tile].tokens, tokens);
+    EXPECT_EQ(at.tiles[tile].settled_pages, settled);
+    EXPECT_EQ(at.tiles[tile].parts, 1);
+  };
+  expect(0, 1, 0, 5000, 312);  // the longest first
+  expect(1, 0, 400, 5, 0);
+  expect(2, 2, 0, 0, 0);
+  expect(3, 3, 0, 0, 0);
+}
+
+TEST(DecodePlanTest, PartsDependOnARowsOwnLength) {
+  const DecodeSplit split = {.parts = 8, .least = 128, .most = 2048};
+  EXPECT_EQ(split.PartTokens(0), 128);
+  EXPECT_EQ(split.PartTokens(1024), 128);
+  EXPECT_EQ(split.PartTokens(1025), 256);
+  EXPECT_EQ(split.PartTokens(9000), 2048);
+  EXPECT_EQ(split.PartTokens(100000), 2048);
+  for (const int64_t longest : {1, 128, 129, 1000, 1025, 20000}) {
+    int64_t most = 0;
+    for (int64_t length = 1; length <= longest; ++length) {
+      const int64_t each = split.PartTokens(length);
+      most = std::max(most, (length + each - 1) / each);
+    }
+    EXPECT_LE(most, split.MostParts(longest)) << longest;
+    EXPECT_GE(2 * most, split.MostParts(longest)) << longest;
+  }
 }
 
 TEST(DecodePlanTest, PartsOfASplitCoverEachRowOnce) {
   const std::vector<int32_t> lengths = {0, 1, 1023, 1024, 1025, 4096, 3000};
-  const DecodePlan plan(9, 4096, 1024);
-  std::vector<int32_t> words(plan.words(), -7);
-  plan.Fill(lengths, std::vector<int32_t>(7, 0), 256, words.data());
-  const DecodeArrays at = plan.At(words.data());
-  std::vector<int> parts(9);
-  int tile = 0;
-  for (; tile < at.part_begins[9]; ++tile) {
-    const int row = at.requests[tile];
-    EXPECT_EQ(at.part_begins[row] + at.key_tiles[tile], tile);
-    EXPECT_EQ(at.key_tiles[tile], parts[row]++);
-    EXPECT_EQ(at.query_tiles[tile], 0);
+  const std::vector<int32_t> begins = {0, 300, 600, 900, 1200, 1500, 1800};
+  const DecodePlan plan(9, 4096, {.parts = 1, .least = 1024, .most = 1024});
+  Filled filled(plan, lengths, begins);
+  const DecodeArrays at = plan.At(filled.words());
+  std::vector<int> parts(9), tokens(9), settled(9);
+  std::set<int> slots;
+  EXPECT_LT(*at.used_tiles, plan.tiles());
+  for (int i = 0; i < *at.used_tiles; ++i) {
+    const DecodeTile& tile = at.tiles[i];
+    if (i > 0) EXPECT_LE(tile.tokens, at.tiles[i - 1].tokens);
+    EXPECT_TRUE(slots.insert(tile.slot).second);
+    EXPECT_LT(tile.slot, plan.tiles());
+    const int part = tile.slot - tile.first_slot;
+    EXPECT_LT(part, tile.parts);
+    EXPECT_EQ(tile.first_page, (tile.row < 7 ? begins[tile.row] : 0) + 64 * part);
+    ++parts[tile.row];
+    tokens[tile.row] += tile.tokens;
+    settled[tile.row] += std::min<int>(tile.settled_pages, PagesFor(tile.tokens));
   }
-  EXPECT_EQ(parts, (std::vector<int>{0, 1, 1, 1, 2, 4, 3, 0, 0}));
-  EXPECT_LT(tile, plan.tiles());
+  EXPECT_EQ(parts, (std::vector<int>{1, 1, 1, 1, 2, 4, 3, 1, 1}));
+  EXPECT_EQ(tokens, (std::vector<int>{0, 1, 1023, 1024, 1025, 4096, 3000, 0, 0}));
+  // All pages but the last token's, unless that begins one.
+  EXPECT_EQ(settled, (std::vector<int>{0, 0, 63, 63, 64, 255, 187, 0, 0}));
+}
+
+TEST(DecodePlanTest, GuessesSeeWhatTheStepWritesBeforeThem) {
+  const DecodePlan plan(5, 4096, DecodeSplit());
+  // Three rows of a sequence, of which the first is position 30; and one of another.
+  Filled filled(plan, {31, 32, 33, 50}, {64, 64, 64, 128});
+  const DecodeArrays at = plan.At(filled.words());
+  std::vector<int> settled(5);
+  for (int i = 0; i < *at.used_tiles; ++i) settled[at.tiles[i].row] = at.tiles[i].settled_pages;
+  // Of the third row not two: positions 30 and 31 are new.
+  EXPECT_EQ(settled, (std::vector<int>{1, 1, 1, 3, 0}));
 }
 
 TEST(DecodePlanTest, PlacesDoNotDependOnLengths) {
-  const DecodePlan plan(2, 100000, 2048);
-  std::vector<int32_t> words(plan.words());
-  const DecodeArrays before = plan.At(words.data());
-  plan.Fill(std::vector<int32_t>{100000, 100000}, std::vector<int32_t>{0, 6250}, 12500,
-            words.data());
-  EXPECT_EQ(before.part_begins, plan.At(words.data()).part_begins);
-  EXPECT_EQ(before.part_begins[2], plan.tiles());
-  // Two parts' results and logarithms of 8 heads for each tile of 2,048 tokens.
+  const DecodePlan plan(2, 100000, {.parts = 1, .most = 2048});
+  Filled filled(plan, {100000, 100000}, {0, 6250});
+  const DecodeArrays at = plan.At(filled.words());
+  Filled shorter(plan, {7}, {0});
+  const DecodeArrays other = plan.At(shorter.words());
+  EXPECT_EQ(at.used_tiles - filled.words(), other.used_tiles - shorter.words());
+  EXPECT_EQ(*at.used_tiles, plan.tiles());
+  EXPECT_EQ(*other.used_tiles, 2);
+  // Results and logarithms of 8 heads for each tile of 2,048 tokens.
   EXPECT_EQ(plan.PartialBytes(8, 64), 2 * 49 * 8 * (64 * 2 + 4));
 }
 
@@ -96,9 +149,10 @@ TEST(ChunkPlanTest, ShortAndLongChunksAreApart) {
 }
 
 TEST(DecodePlanTest, TheSplitOfABatchInvariantPlanIsThatOfAnyNumberOfRows) {
-  EXPECT_NE(DecodeSplitTokens(32, false), DecodeSplitTokens(33, false));
   for (const int rows : {1, 32, 33, 256, 2048}) {
-    EXPECT_EQ(DecodeSplitTokens(rows, true), DecodeSplitTokens(1, true)) << rows;
+    for (const int64_t length : {1, 1024, 1025, 30000}) {
+      EXPECT_EQ(DecodeSplitFor(rows, true).PartTokens(length), 1024) << rows;
+    }
   }
 }
 

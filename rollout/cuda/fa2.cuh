@@ -5,13 +5,11 @@
 
 #include <c10/util/Exception.h>
 
-#include <algorithm>
 #include <exception>
 #include <flashinfer/attention/default_prefill_params.cuh>
 #include <flashinfer/attention/prefill.cuh>
 #include <flashinfer/attention/variants.cuh>
 
-#include "model/cuda/programmatic.cuh"
 #include "rollout/cuda/flash_kernels.h"
 
 namespace tritonrl::fa2 {
@@ -33,9 +31,7 @@ struct Params : flashinfer::BatchPrefillPagedParams<Element, Cached, Element, in
   const int32_t* row_counts = nullptr;
   const int32_t* lengths = nullptr;
 
-  __host__ __device__ uint32_t get_qo_len(uint32_t i) const {
-    return row_counts == nullptr ? 1 : row_counts[i];
-  }
+  __host__ __device__ uint32_t get_qo_len(uint32_t i) const { return row_counts[i]; }
   __host__ __device__ uint32_t get_kv_len(uint32_t i) const { return lengths[i]; }
 };
 
@@ -67,8 +63,7 @@ Params<Cached> MakeParams(const Fa2Call& call) {
   params.qo_tile_indices = Mutable(call.query_tiles);
   params.kv_tile_indices = Mutable(call.key_tiles);
   params.kv_chunk_size_ptr = Mutable(call.tile_tokens);
-  params.o_indptr = Mutable(call.part_begins == nullptr ? call.first_rows : call.part_begins);
-  params.merge_indptr = Mutable(call.part_begins);
+  params.o_indptr = Mutable(call.first_rows);
   params.padded_batch_size = call.tiles;
   params.max_total_num_rows = call.sequences;
   return params;
@@ -89,81 +84,10 @@ cudaError_t Run(const Fa2Call& call) {
       StreamOf(call));
 }
 
-// Parts of split sequences. FlashInfer's own launch has a block for each tile of the plan, used or
-// not, and for the longest lengths there are thousands. Here as many blocks as the GPU holds at a
-// time take the tiles that are used in turn.
-template <typename Traits, typename Cached>
-__global__ void __launch_bounds__(Traits::NUM_THREADS)
-    SplitKernel(const __grid_constant__ Params<Cached> params, const int32_t* used_tiles) {
-  extern __shared__ uint8_t memory[];
-  LetNextKernelBegin();  // FlashInfer's code waits for the kernels before, behind its tables
-  auto& storage = reinterpret_cast<typename Traits::SharedStoragePaged&>(memory);
-  const uint32_t used = *used_tiles;
-  for (uint32_t tile = blockIdx.x; tile < used; tile += gridDim.x) {
-    flashinfer::BatchPrefillWithPagedKVCacheDevice<Traits, /*SAME_KV_STRIDES=*/true>(
-        params, storage, threadIdx, tile, blockIdx.z, gridDim.z);
-  }
-}
-
-constexpr int kSplitWarps = 4;   // each takes its share of a step's keys
-constexpr int kBlocksEach = 2;   // at least, on a multiprocessor at a time
-constexpr int kDecodeTile = 16;  // query heads
-constexpr int kKeysOfStep = 16;  // of a warp, times kSteps
-
-template <typename Cached, int kDim, int kSteps>
-cudaError_t RunSplit(const Fa2Call& call, int multiprocessors) {
-  using Traits = flashinfer::KernelTraits<flashinfer::MaskMode::kNone, kDecodeTile, /*NUM_MMA_Q=*/1,
-                                          kSteps, kDim / 16, kDim / 16, /*NUM_WARPS_Q=*/1,
-                                          kSplitWarps, flashinfer::PosEncodingMode::kNone, Element,
-                                          Cached, Element, float, int32_t, Variant>;
-  const auto kernel = SplitKernel<Traits, Cached>;
-  const int bytes = sizeof(typename Traits::SharedStoragePaged);
-  cudaError_t error =
-      cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, bytes);
-  if (error != cudaSuccess) return error;
-  int blocks_each = 0;
-  error = cudaOccupancyMaxActiveBlocksPerMultiprocessor(&blocks_each, kernel, Traits::NUM_THREADS,
-                                                        bytes);
-  if (error != cudaSuccess) return error;
-  Params<Cached> params = MakeParams<Cached>(call);
-  params.o = Elements(call.part_outs);
-  params.lse = call.part_lses;
-  params.partition_kv = true;
-  const int heads = call.shape.key_heads;
-  const int blocks = (blocks_each * multiprocessors + heads - 1) / heads;
-  return LaunchProgrammatic(call.rows.overlap, kernel, dim3(std::min(blocks, call.tiles), 1, heads),
-                            dim3(32, 1, kSplitWarps), bytes, StreamOf(call), params,
-                            call.part_begins + call.sequences);
-}
-
-// As many keys a step as leave room for kBlocksEach blocks.
-template <typename Cached, int kDim>
-cudaError_t RunSplit(const Fa2Call& call) {
-  int device = 0, memory = 0, multiprocessors = 0;
-  cudaError_t error = cudaGetDevice(&device);
-  if (error != cudaSuccess) return error;
-  error = cudaDeviceGetAttribute(&memory, cudaDevAttrMaxSharedMemoryPerMultiprocessor, device);
-  if (error != cudaSuccess) return error;
-  error = cudaDeviceGetAttribute(&multiprocessors, cudaDevAttrMultiProcessorCount, device);
-  if (error != cudaSuccess) return error;
-  constexpr int kQueryBytes = kDecodeTile * kDim * sizeof(Element);
-  constexpr int kRowBytes = kDim * sizeof(Cached);
-  constexpr int kStepBytes = 2 * kKeysOfStep * kSplitWarps * kRowBytes;  // of keys and values
-  const int steps = (memory / kBlocksEach - kQueryBytes) / kStepBytes;
-  if constexpr (kRowBytes <= 128) {
-    if (steps >= 4) return RunSplit<Cached, kDim, 4>(call, multiprocessors);
-  }
-  if (steps >= 2) return RunSplit<Cached, kDim, 2>(call, multiprocessors);
-  return RunSplit<Cached, kDim, 1>(call, multiprocessors);
-}
-
 template <typename Cached, int kDim>
 cudaError_t RunTile(Fa2Tile tile, const Fa2Call& call) {
   using flashinfer::MaskMode;
   switch (tile) {
-    case Fa2Tile::kDecode:
-      return call.part_begins == nullptr ? Run<Cached, kDecodeTile, kDim, MaskMode::kNone>(call)
-                                         : RunSplit<Cached, kDim>(call);
     case Fa2Tile::kShort:
       return Run<Cached, 64, kDim, MaskMode::kCausal>(call);
     case Fa2Tile::kLong:

@@ -10,29 +10,24 @@
 namespace tritonrl {
 
 enum class Fa2Tile {
-  kDecode,  // 16 query heads of one row, which sees all keys
-  kShort,   // 64 rows times heads, causal
-  kLong,    // 128
+  kShort,  // 64 rows times heads, causal
+  kLong,   // 128
 };
 
-// n sequences, N tiles; arrays as in chunk_plan.h and decode_plan.h.
+// n sequences, N tiles; arrays as in chunk_plan.h.
 struct Fa2Call {
   CacheHeads shape;
   PagedKeysValues cache;
   AttentionRows rows;
   int sequences = 0, tiles = 0;
   const int32_t* first_rows = nullptr;   // [n] in the queries
-  const int32_t* row_counts = nullptr;   // [n]; null: 1 each
+  const int32_t* row_counts = nullptr;   // [n]
   const int32_t* lengths = nullptr;      // [n] keys
   const int32_t* page_begins = nullptr;  // [n + 1]
   const int32_t* requests = nullptr;     // [N]
   const int32_t* query_tiles = nullptr;
   const int32_t* key_tiles = nullptr;
   const int32_t* tile_tokens = nullptr;  // [1]
-  // Only with a split (one row a sequence):
-  const int32_t* part_begins = nullptr;  // [n + 1]
-  void* part_outs = nullptr;             // [N, H, D] bf16
-  float* part_lses = nullptr;            // [N, H]
   void* stream = nullptr;
 };
 

@@ -3,13 +3,13 @@
 #include <c10/util/Exception.h>
 #include <cuda_runtime_api.h>
 
+#include "rollout/cuda/decode_attention.h"
 #include "rollout/cuda/flash_kernels.h"
-#include "rollout/cuda/merge_parts.h"
 
 namespace tritonrl {
 namespace {
 
-// Query heads of a key head that one tile of the decode kernel takes.
+// Query heads of a key head, as FlashInfer's tiles take them.
 constexpr int kMostGroup = 16;
 
 void CheckShape(const CacheHeads& shape) {
@@ -54,39 +54,26 @@ void LaunchFa2Chunks(Fa2Tile tile, const CacheHeads& shape, const PagedKeysValue
 
 void LaunchDecodeAttention(const CacheHeads& shape, const PagedKeysValues& cache,
                            const DecodePlan& plan, const DecodeArrays& arrays,
-                           const AttentionRows& rows, void* partial, void* stream) {
+                           const AttentionRows& rows, const DecodeScratch& scratch, void* stream) {
   CheckShape(shape);
   TORCH_CHECK(rows.rows == plan.rows(), rows.rows, " rows by a plan for ", plan.rows());
-  TORCH_CHECK(!plan.splits() || partial != nullptr, "a split needs memory for its parts");
+  auto* const parts = static_cast<uint16_t*>(scratch.partial);
   const int64_t part_elements = int64_t{plan.tiles()} * shape.query_heads * shape.head_dim;
-  auto* parts = plan.splits() ? static_cast<uint16_t*>(partial) : nullptr;
-  auto* lses = plan.splits() ? reinterpret_cast<float*>(parts + part_elements) : nullptr;
-  LaunchFa2(Fa2Tile::kDecode, {.shape = shape,
-                               .cache = cache,
-                               .rows = rows,
-                               .sequences = plan.rows(),
-                               .tiles = plan.tiles(),
-                               .first_rows = arrays.row_ids,
-                               .lengths = arrays.lengths,
-                               .page_begins = arrays.page_begins,
-                               .requests = arrays.requests,
-                               .query_tiles = arrays.query_tiles,
-                               .key_tiles = arrays.key_tiles,
-                               .tile_tokens = arrays.tile_tokens,
-                               .part_begins = arrays.part_begins,
-                               .part_outs = parts,
-                               .part_lses = lses,
-                               .stream = stream});
-  if (!plan.splits()) return;
-  LaunchMergeParts({.rows = plan.rows(),
-                    .heads = shape.query_heads,
-                    .dim = shape.head_dim,
-                    .parts = parts,
-                    .lses = lses,
-                    .begins = arrays.part_begins,
-                    .out = rows.out,
-                    .overlap = rows.overlap,
-                    .stream = stream});
+  LaunchDecodeTiles({.shape = shape,
+                     .queries = rows.queries,
+                     .keys = cache.keys,
+                     .values = cache.values,
+                     .page_table = cache.page_table,
+                     .tiles = arrays.tiles,
+                     .used_tiles = arrays.used_tiles,
+                     .most_tiles = plan.tiles(),
+                     .out = rows.out,
+                     .parts = parts,
+                     .lses = reinterpret_cast<float*>(parts + part_elements),
+                     .arrived = scratch.arrived,
+                     .scale = rows.scale,
+                     .overlap = rows.overlap,
+                     .stream = stream});
 }
 
 void LaunchChunkAttention(const CacheHeads& shape, const PagedKeysValues& cache,

@@ -1,7 +1,7 @@
-// Attention over a paged cache (paged_layout.h) in bf16, by FlashInfer's kernels: causal, grouped
-// queries, softmax in fp32. fp8 keys and values become bf16 on their way. Results are written to
-// rows [T, H, D] bf16. One launch a layer for the
-// sequences that decode one token, at most two for chunks of prompts.
+// Attention over a paged cache (paged_layout.h) in bf16: causal, grouped queries, softmax in fp32.
+// Results are written to rows [T, H, D] bf16. One launch a layer for the sequences that decode one
+// token, by a kernel of our own (8-bit keys and values become fp16 on their way), at most two for
+// chunks of prompts, by FlashInfer's (bf16).
 //
 // A row's result has the same bits whatever else is computed with it, and in whatever place: it
 // depends on the plan's split (decode_plan.h) or the chunk's own sizes (chunk_plan.h), and on the
@@ -33,16 +33,21 @@ struct AttentionRows {
   void* out = nullptr;
   int64_t rows = 0;
   float scale = 0;  // of the scores, 1 / sqrt(D)
-  // Split decoding may begin while the kernel before it ends (model/cuda/programmatic.cuh; Hopper).
+  // Decoding may begin while the kernel before it ends (model/cuda/programmatic.cuh; Hopper).
   bool overlap = false;
 };
 
+// Temporary memory that launches one after another on a stream may share.
+struct DecodeScratch {
+  void* partial = nullptr;     // plan.PartialBytes bytes
+  int32_t* arrived = nullptr;  // [rows, H] zeros, as launches leave them
+};
+
 // Row r of the plan is row r of `rows`; the result of a row of length 0 is 0. arrays: plan.At(...)
-// of a filled copy in GPU memory, read by the GPU when the launch runs. partial: plan.PartialBytes
-// bytes, which launches one after another on a stream may share.
+// of a filled copy in GPU memory, read by the GPU when the launch runs.
 void LaunchDecodeAttention(const CacheHeads& shape, const PagedKeysValues& cache,
                            const DecodePlan& plan, const DecodeArrays& arrays,
-                           const AttentionRows& rows, void* partial, void* stream);
+                           const AttentionRows& rows, const DecodeScratch& scratch, void* stream);
 
 // words: a copy of plan.words in GPU memory. Rows that are in no chunk are not written.
 void LaunchChunkAttention(const CacheHeads& shape, const PagedKeysValues& cache,

@@ -18,8 +18,6 @@ namespace {
 
 // Weights on which products are tried in turn: several times what an L2 cache holds.
 constexpr size_t kTuneLayers = 8;
-// Rows of a launch below which attention is split (see DecodeSplitTokens).
-constexpr int kMostSplitRows = 32;
 
 void* Stream() { return c10::cuda::getCurrentCUDAStream().stream(); }
 
@@ -34,10 +32,8 @@ int64_t QkvSize(const ModelConfig& config) { return config.query_size() + 2 * co
 
 int64_t PartBytes(const ModelConfig& config, const StepLayers::Options& options) {
   int64_t most = 0;
-  const int last = options.batch_invariant ? static_cast<int>(options.max_logits) : kMostSplitRows;
-  for (int rows = 1; rows <= last; ++rows) {
-    const DecodePlan plan(rows, options.max_context,
-                          DecodeSplitTokens(rows, options.batch_invariant));
+  for (int rows = 1; rows <= static_cast<int>(options.max_logits); ++rows) {
+    const DecodePlan plan(rows, options.max_context, DecodeSplitFor(rows, options.batch_invariant));
     most = std::max(most, plan.PartialBytes(static_cast<int>(config.num_heads),
                                             static_cast<int>(config.head_dim)));
   }
@@ -60,7 +56,8 @@ int64_t StepLayers::Bytes(const ModelConfig& config, const Options& options) {
   const int64_t row = 3 * config.hidden_size + QkvSize(config) + 2 * config.query_size() +
                       3 * config.intermediate_size;
   return options.max_rows * (2 * row + 4) +
-         options.max_logits * (2 * config.hidden_size + 4 * config.vocab_size) +
+         options.max_logits *
+             (2 * config.hidden_size + 4 * config.vocab_size + 4 * config.num_heads) +
          config.max_positions * config.head_dim * 4 + PartBytes(config, options) +
          (options.fp8_weights ? Fp8Weights::Bytes(config, options.max_rows) : 0) +
          kProductWorkspace + ProductChainBytes();
@@ -102,6 +99,7 @@ StepLayers::StepLayers(std::shared_ptr<Weights> weights, const Options& options)
   picked_ = rows(max_logits, config_.hidden_size);
   rstd_ = at::empty({std::max(max_rows, max_logits)}, embedding_.options().dtype(at::kFloat));
   parts_ = at::empty({PartBytes(config_, options)}, embedding_.options().dtype(at::kByte));
+  arrived_ = at::zeros({max_logits, config_.num_heads}, rstd_.options().dtype(at::kInt));
   logits_ = at::empty({max_logits, config_.vocab_size}, rstd_.options());
   chain_ = at::zeros({ProductChainBytes()}, embedding_.options().dtype(at::kByte));
 }
@@ -222,7 +220,7 @@ void StepLayers::Attend(const StepOnGpu& step, int64_t layer, GpuCache* cache) {
   if (step.decode != nullptr) {
     rows.rows = step.decode->rows();
     LaunchDecodeAttention(shape_, paged, *step.decode, step.decode->At(step.decode_words), rows,
-                          parts_.data_ptr(), Stream());
+                          {parts_.data_ptr(), arrived_.data_ptr<int32_t>()}, Stream());
   }
   if (step.chunks != nullptr) {
     rows.rows = step.rows;

@@ -121,11 +121,11 @@ class StepLayers {
   std::set<int64_t> tuned_;
   // [max_rows, ...] bf16; x_ is the residual stream, middle_ the same behind attention.
   at::Tensor x_, middle_, normed_, qkv_, queries_, attention_, gate_up_, inner_;
-  at::Tensor rstd_;    // fp32
-  at::Tensor parts_;   // of split attention
-  at::Tensor chain_;   // see ProductChain
-  at::Tensor picked_;  // [max_logits, C]
-  at::Tensor logits_;  // [max_logits, V] fp32
+  at::Tensor rstd_;             // fp32
+  at::Tensor parts_, arrived_;  // of rows whose attention is divided
+  at::Tensor chain_;            // see ProductChain
+  at::Tensor picked_;           // [max_logits, C]
+  at::Tensor logits_;           // [max_logits, V] fp32
 };
 
 }  // namespace tritonrl

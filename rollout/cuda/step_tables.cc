@@ -98,7 +98,7 @@ const DecodePlan* StepTables::PlanFor(int64_t rows) {
   if (plan == nullptr) {
     plan = std::make_unique<DecodePlan>(
         static_cast<int>(rows), limits_.max_length,
-        DecodeSplitTokens(static_cast<int>(rows), limits_.batch_invariant));
+        DecodeSplitFor(static_cast<int>(rows), limits_.batch_invariant));
   }
   return plan.get();
 }
@@ -141,7 +141,7 @@ void StepTables::PackDecoding(const std::vector<const StepSlice*>& slices, Block
     }
   }
   int32_t* words = block->Take(packed->decode->words(), &packed->decode_words);
-  packed->decode->Fill(lengths, page_begins, static_cast<int32_t>(this->words()), words);
+  packed->decode->Fill(lengths, page_begins, words);
 }
 
 void StepTables::PackChunks(const std::vector<const StepSlice*>& slices, Block* block,

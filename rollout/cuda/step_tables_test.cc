@@ -46,8 +46,10 @@ class StepTablesTest : public testing::Test {
     EXPECT_EQ(At(packed.positions)[row], position);
     EXPECT_EQ(At(packed.page_slots)[row], PageSlot(page, position));
     const DecodeArrays decode = packed.decode->At(At(packed.decode_words));
-    EXPECT_EQ(decode.lengths[row], position + 1) << "sees itself and what is before it";
-    EXPECT_EQ(At(decode.page_begins[row])[position / kPageTokens], page);
+    const DecodeTile* tile = decode.tiles;
+    while (tile->row != row) ++tile;
+    EXPECT_EQ(tile->tokens, position + 1) << "sees itself and what is before it";
+    EXPECT_EQ(At(tile->first_page)[position / kPageTokens], page);
   }
 
   StepTables tables_;

@@ -1,0 +1,174 @@
+// mma.cuh and programmatic.cuh on a CPU, for kernels that run in an EmulatedBlock: what the PTX
+// ISA's tables of fragments say.
+#ifndef TRITONRL_MODEL_CUDA_EMULATED_MMA_H_
+#define TRITONRL_MODEL_CUDA_EMULATED_MMA_H_
+
+#include <cuda_bf16.h>
+#include <cuda_fp16.h>
+
+#include <array>
+#include <cstdint>
+#include <cstring>
+#include <deque>
+#include <vector>
+
+#include "model/cuda/emulated_block.h"
+
+// In their place.
+#define TRITONRL_MODEL_CUDA_MMA_CUH_
+#define TRITONRL_MODEL_CUDA_PROGRAMMATIC_CUH_
+
+namespace tritonrl {
+
+inline void LetNextKernelBegin() {}
+inline void WaitForEarlierKernels() {}
+
+inline constexpr size_t kEmulatedSharedBytes = 228 << 10;
+
+inline uint8_t* LaunchedSharedMemory() {
+  static std::vector<uint4> memory(kEmulatedSharedBytes / sizeof(uint4));
+  return reinterpret_cast<uint8_t*>(memory.data());
+}
+
+// What all threads of a warp have come with: values[lane].
+template <typename T>
+std::array<T, 32> OfWarp(const T& value) {
+  static std::array<T, EmulatedBlock::kThreads> all;
+  EmulatedBlock& block = EmulatedBlock::Current();
+  all[block.thread()] = value;
+  block.WaitForWarp();
+  std::array<T, 32> values;
+  std::copy_n(&all[block.thread() / 32 * 32], 32, values.begin());
+  block.WaitForWarp();
+  return values;
+}
+
+inline uint16_t HalfBits(uint32_t pair, int64_t which) {
+  return static_cast<uint16_t>(which == 0 ? pair & 0xffff : pair >> 16);
+}
+
+// mma.m16n8k16; to_float: of an element's bits.
+template <typename ToFloat>
+void EmulatedMultiplyAdd(float (&d)[4], const std::array<uint32_t, 6>& mine, ToFloat to_float) {
+  const auto lanes = OfWarp(mine);
+  const int lane = EmulatedBlock::Current().thread() % 32;
+  for (int i = 0; i < 4; ++i) {
+    const int row = lane / 4 + 8 * (i / 2), column = lane % 4 * 2 + i % 2;
+    for (int k = 0; k < 16; ++k) {
+      const uint32_t a = lanes[row % 8 * 4 + k % 8 / 2][row / 8 + 2 * (k / 8)];
+      const uint32_t b = lanes[column * 4 + k % 8 / 2][4 + k / 8];
+      d[i] += to_float(HalfBits(a, k % 2)) * to_float(HalfBits(b, k % 2));
+    }
+  }
+}
+inline void MultiplyAdd(float (&d)[4], uint32_t a0, uint32_t a1, uint32_t a2, uint32_t a3,
+                        uint32_t b0, uint32_t b1) {
+  EmulatedMultiplyAdd(d, {a0, a1, a2, a3, b0, b1}, [](uint16_t bits) {
+    return __bfloat162float(__nv_bfloat16(__nv_bfloat16_raw{bits}));
+  });
+}
+inline void MultiplyAddHalves(float (&d)[4], uint32_t a0, uint32_t a1, uint32_t a2, uint32_t a3,
+                              uint32_t b0, uint32_t b1) {
+  EmulatedMultiplyAdd(d, {a0, a1, a2, a3, b0, b1},
+                      [](uint16_t bits) { return __half2float(__half(__half_raw{bits})); });
+}
+
+inline uint16_t ElementAt(const void* row, int element) {
+  uint16_t bits;
+  std::memcpy(&bits, static_cast<const uint8_t*>(row) + 2 * element, 2);
+  return bits;
+}
+inline void LoadMatrices(const void* row, uint32_t (&to)[4]) {
+  const auto rows = OfWarp(row);
+  const int lane = EmulatedBlock::Current().thread() % 32;
+  for (int m = 0; m < 4; ++m) {
+    const void* from = rows[8 * m + lane / 4];
+    to[m] = ElementAt(from, lane % 4 * 2) | ElementAt(from, lane % 4 * 2 + 1) << 16;
+  }
+}
+inline void LoadTransposed(const void* row, uint32_t (&to)[4]) {
+  const auto rows = OfWarp(row);
+  const int lane = EmulatedBlock::Current().thread() % 32;
+  for (int m = 0; m < 4; ++m) {
+    to[m] = ElementAt(rows[8 * m + lane % 4 * 2], lane / 4) |
+            ElementAt(rows[8 * m + lane % 4 * 2 + 1], lane / 4) << 16;
+  }
+}
+inline uint32_t Transposed(uint32_t pair) {
+  const auto pairs = OfWarp(pair);
+  const int lane = EmulatedBlock::Current().thread() % 32;
+  const auto element = [&](int row) {
+    return static_cast<uint32_t>(HalfBits(pairs[row * 4 + lane / 4 / 2], lane / 4 % 2));
+  };
+  return element(lane % 4 * 2) | element(lane % 4 * 2 + 1) << 16;
+}
+
+// Copies are seen as late as they may be: when they are waited for.
+struct EmulatedCopies {
+  struct Copy {
+    void* to;
+    const void* from;
+    int bytes;
+  };
+  std::vector<Copy> open;
+  std::deque<std::vector<Copy>> groups;
+
+  static EmulatedCopies& OfThread() {
+    static std::array<EmulatedCopies, EmulatedBlock::kThreads> all;
+    return all[EmulatedBlock::Current().thread()];
+  }
+};
+inline int64_t emulated_bytes_copied = 0;
+
+inline void CopyAsync(void* to, const void* from, int bytes) {
+  EmulatedCopies::OfThread().open.push_back({to, from, bytes});
+}
+inline void EndCopies() {
+  EmulatedCopies& copies = EmulatedCopies::OfThread();
+  copies.groups.push_back(std::move(copies.open));
+  copies.open.clear();
+}
+template <int kPending>
+void WaitForCopies() {
+  EmulatedCopies& copies = EmulatedCopies::OfThread();
+  for (; copies.groups.size() > kPending; copies.groups.pop_front()) {
+    for (const auto& copy : copies.groups.front()) {
+      std::memset(copy.to, 0, 16);
+      std::memcpy(copy.to, copy.from, copy.bytes);
+      emulated_bytes_copied += copy.bytes;
+    }
+  }
+}
+
+inline int32_t EmulatedShuffle(unsigned /*mask*/, int32_t value, int lane) {
+  return OfWarp(value)[lane];
+}
+inline bool EmulatedAny(unsigned /*mask*/, bool value) {
+  bool any = false;
+  for (const bool of_lane : OfWarp(value)) any |= of_lane;
+  return any;
+}
+inline uint32_t EmulatedBytePerm(uint32_t x, uint32_t y, uint32_t selector) {
+  const uint64_t both = uint64_t{y} << 32 | x;
+  uint32_t result = 0;
+  for (int i = 0; i < 4; ++i) {
+    result |= static_cast<uint32_t>(both >> (selector >> (4 * i) & 7) * 8 & 0xff) << (8 * i);
+  }
+  return result;
+}
+
+// Blocks run one after the other.
+inline int32_t AddOrdered(int32_t* to, int32_t by) {
+  *to += by;
+  return *to - by;
+}
+
+}  // namespace tritonrl
+
+#define __ldcg(from) (*(from))
+
+#define __shfl_sync ::tritonrl::EmulatedShuffle
+#define __any_sync ::tritonrl::EmulatedAny
+#define __byte_perm ::tritonrl::EmulatedBytePerm
+
+#endif  // TRITONRL_MODEL_CUDA_EMULATED_MMA_H_

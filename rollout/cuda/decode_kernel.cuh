@@ -1,0 +1,330 @@
+// The kernel of attention of one token a sequence over a paged cache.
+//
+// It is bound by reading keys and values: an H200 gives 33 KB a microsecond to each multiprocessor,
+// and 40 KB must be under way all the time. So as many blocks as the GPU holds at a time take units
+// (a tile of the plan, a key head) in turn, and each of a block's four warps has a ring of its own
+// in shared memory that it fills with the pages to come, those of later units too, while it
+// computes: nothing of what one unit waits for (its queries, the other warps' sums) stops the
+// reading. A warp takes every fourth page of a unit.
+//
+// All query heads of a key head are computed at once on tensor cores, transposed: scores [16
+// tokens, 8 heads] = keys [16, D] x queries [D, 8], results [D, 8] += values [D, 16] x weights [16,
+// 8], so that eight columns are enough where rows would be sixteen. 8-bit keys and values become
+// fp16 in registers, which holds them exactly; queries and weights are fp16 then. The largest score
+// so far that exponents are taken from follows only when it is exceeded by kSlack; then weights are
+// at most 2^kSlack, and in most pages no lane asks another.
+#ifndef TRITONRL_ROLLOUT_CUDA_DECODE_KERNEL_CUH_
+#define TRITONRL_ROLLOUT_CUDA_DECODE_KERNEL_CUH_
+
+#include <cuda_bf16.h>
+#include <cuda_fp16.h>
+
+#include <cstdint>
+
+#include "model/cuda/mma.cuh"
+#include "model/cuda/programmatic.cuh"
+#include "rollout/cuda/decode_page.cuh"
+#include "rollout/cuda/decode_plan.h"
+
+namespace tritonrl::decode {
+
+struct Call {
+  const __nv_bfloat16* queries = nullptr;  // [R, H, D]
+  const void* keys = nullptr;              // pools (paged_layout.h)
+  const void* values = nullptr;
+  const int32_t* page_table = nullptr;
+  const DecodeTile* tiles = nullptr;
+  const int32_t* used_tiles = nullptr;
+  __nv_bfloat16* out = nullptr;  // [R, H, D]
+  // What the parts of divided rows give by themselves: [tiles, H, D], the base-2 logarithms of
+  // their sums of weights [tiles, H], and how many of them are there [R, K, groups], 0 before and
+  // after.
+  __nv_bfloat16* parts = nullptr;
+  float* lses = nullptr;
+  int32_t* arrived = nullptr;
+  int query_heads = 0, key_heads = 0;
+  int groups = 0;        // parts of a key head's query heads, of
+  int group = 0;         // query heads each (the last may have fewer), at most kMostHeads
+  float scale_log2 = 0;  // of scores, times log2(e)
+};
+
+// A unit: a tile, a key head, and some of its query heads.
+struct Unit {
+  int number, key_head, first_head, heads;
+  DecodeTile tile;
+
+  __device__ int Pages() const { return (tile.tokens + kPageTokens - 1) / kPageTokens; }
+};
+
+// All units of a launch.
+class Units {
+ public:
+  __device__ explicit Units(const Call& call)
+      : call_(call), count_(*call.used_tiles * call.key_heads * call.groups) {}
+
+  __device__ bool Has(const Unit& unit) const { return unit.number < count_; }
+  // Without pages if there is none of this number.
+  __device__ Unit Load(int number) const {
+    Unit unit = {.number = number};
+    if (number >= count_) return unit;
+    const int of_tile = call_.key_heads * call_.groups;
+    const int each = call_.query_heads / call_.key_heads;
+    const int before = number % call_.groups * call_.group;
+    unit.key_head = number % of_tile / call_.groups;
+    unit.first_head = unit.key_head * each + before;
+    unit.heads = each - before < call_.group ? each - before : call_.group;
+    unit.tile = call_.tiles[number / of_tile];
+    return unit;
+  }
+  // The next one of this block.
+  __device__ Unit After(const Unit& unit) const { return Load(unit.number + gridDim.x); }
+
+ private:
+  const Call& call_;
+  const int count_;
+};
+
+// What a warp reads, in order: every kWarps-th page of each of its block's units. The numbers of 32
+// pages are read at a time, and so early that nobody waits for them.
+class PageStream {
+ public:
+  __device__ PageStream(const Units& units, const int32_t* page_table, int warp)
+      : units_(units), table_(page_table), warp_(warp), now_{units.Load(blockIdx.x), 0, 0} {
+    now_.ids = Ids(now_);
+    after_ = units.After(now_.unit);
+    next_ = Behind(now_);
+    SkipEmpty();
+  }
+
+  struct Page {
+    int32_t id;
+    int head;      // key head
+    int tokens;    // that are used, from the page's first on
+    bool settled;  // nothing of it is written by kernels that may still run
+  };
+  __device__ bool AtEnd() const { return !units_.Has(now_.unit); }
+  // In all lanes of the warp.
+  __device__ Page Take() {
+    const int number = warp_ + kWarps * (now_.base + index_);
+    const int left = now_.unit.tile.tokens - number * kPageTokens;
+    const Page page = {__shfl_sync(~0u, now_.ids, index_), now_.unit.key_head,
+                       left < kPageTokens ? left : kPageTokens,
+                       number < now_.unit.tile.settled_pages};
+    ++index_;
+    SkipEmpty();
+    return page;
+  }
+
+ private:
+  // 32 of a unit's pages that are this warp's, from the base-th on.
+  struct Run {
+    Unit unit;
+    int base;
+    int32_t ids;  // of page base + lane
+  };
+  __device__ int PagesOf(const Unit& unit) const {
+    const int pages = unit.Pages() - warp_;
+    return pages > 0 ? (pages + kWarps - 1) / kWarps : 0;
+  }
+  __device__ int32_t Ids(const Run& run) const {
+    const int index = run.base + threadIdx.x % 32;
+    if (index >= PagesOf(run.unit)) return 0;
+    return table_[run.unit.tile.first_page + warp_ + kWarps * index];
+  }
+  __device__ Run Behind(const Run& run) {
+    Run next = {run.unit, run.base + 32, 0};
+    if (next.base >= PagesOf(run.unit)) {
+      next = {after_, 0, 0};
+      after_ = units_.After(after_);
+    }
+    next.ids = Ids(next);
+    return next;
+  }
+  __device__ void SkipEmpty() {
+    while (!AtEnd() && (index_ == 32 || now_.base + index_ >= PagesOf(now_.unit))) {
+      now_ = next_;
+      next_ = Behind(next_);
+      index_ = 0;
+    }
+  }
+
+  const Units& units_;
+  const int32_t* const table_;
+  const int warp_;
+  int index_ = 0;  // in the run
+  Run now_, next_;
+  Unit after_;  // the one behind next_'s
+};
+
+// A block's shared memory: the warps' rings, what they put together, a flag.
+template <typename Cached, int kDim, int kStages>
+struct Memory {
+  using Format = PageFormat<Cached, kDim>;
+  static constexpr int kRingBytes = kWarps * kStages * 2 * Format::kBytes;
+  static int Bytes(int group) {
+    return kRingBytes + (kWarps * group * (kDim + 2) + 1) * static_cast<int>(sizeof(float));
+  }
+  // Page `stage` of a warp's ring: keys, then values.
+  __device__ static uint8_t* Stage(uint8_t* memory, int warp, int stage) {
+    return memory + (warp * kStages + stage) * 2 * Format::kBytes;
+  }
+  // [kWarps][group][kDim], then the largest scores [kWarps][group] and sums [kWarps][group].
+  __device__ static float* Sums(uint8_t* memory) {
+    return reinterpret_cast<float*>(memory + kRingBytes);
+  }
+};
+
+// Puts the warps' results of a unit together and writes them, to `out` or as a part.
+template <int kDim>
+__device__ void WriteUnit(const Call& call, const Unit& unit, const float* sums) {
+  const int group = call.group;
+  const float* most = sums + kWarps * group * kDim;
+  const float* totals = most + kWarps * group;
+  const bool whole = unit.tile.parts == 1;
+  const int64_t first = int64_t{whole ? unit.tile.row : unit.tile.slot} * call.query_heads;
+  for (int i = threadIdx.x; i < unit.heads * (kDim / 2); i += kWarps * 32) {
+    const int head = i / (kDim / 2), element = i % (kDim / 2) * 2;
+    float top = -INFINITY, total = 0, x = 0, y = 0;
+    for (int w = 0; w < kWarps; ++w) top = fmaxf(top, most[w * group + head]);
+    for (int w = 0; w < kWarps; ++w) {
+      const float share = top == -INFINITY ? 0.0f : exp2f(most[w * group + head] - top);
+      const float* sum = sums + (w * group + head) * kDim + element;
+      x += share * sum[0];
+      y += share * sum[1];
+      total += share * totals[w * group + head];
+    }
+    const float inverse = total == 0 ? 0.0f : 1.0f / total;  // what is no number shows
+    const int64_t to = first + unit.first_head + head;
+    *reinterpret_cast<__nv_bfloat162*>((whole ? call.out : call.parts) + to * kDim + element) =
+        __floats2bfloat162_rn(x * inverse, y * inverse);
+    if (!whole && element == 0) call.lses[to] = log2f(total) + top;
+  }
+}
+
+// Whether all other parts of the unit's row have been written and are seen now, for the block that
+// comes last. Called by the whole block behind WriteUnit. One thread orders what all have written:
+// a fence of each would wait for the copies that are under way.
+__device__ inline bool ComesLast(const Call& call, const Unit& unit, int* flag) {
+  __syncthreads();
+  if (threadIdx.x == 0) {
+    const int of_group = unit.number % call.groups;
+    int32_t* const arrived =
+        call.arrived + (unit.tile.row * call.key_heads + unit.key_head) * call.groups + of_group;
+    *flag = AddOrdered(arrived, 1) == unit.tile.parts - 1;
+    if (*flag) *arrived = 0;  // for the next launch
+  }
+  __syncthreads();
+  return *flag != 0;
+}
+
+// Sums the parts of the unit's row, in their order, and writes what they give.
+template <int kDim>
+__device__ void MergeRow(const Call& call, const Unit& unit) {
+  constexpr int kEach = 4;      // elements of a thread
+  constexpr int kTogether = 8;  // parts that are read at a time
+  const int parts = unit.tile.parts;
+  for (int i = threadIdx.x; i < unit.heads * (kDim / kEach); i += kWarps * 32) {
+    const int head = unit.first_head + i / (kDim / kEach), element = i % (kDim / kEach) * kEach;
+    float top = -INFINITY, total = 0, sum[kEach] = {};
+    for (int first = 0; first < parts; first += kTogether) {
+      float lses[kTogether];
+      uint2 bits[kTogether];
+#pragma unroll
+      for (int k = 0; k < kTogether; ++k) {
+        const int64_t from = int64_t{unit.tile.first_slot + first + k} * call.query_heads + head;
+        const bool used = first + k < parts;
+        lses[k] = used ? __ldcg(call.lses + from) : -INFINITY;
+        bits[k] = used ? __ldcg(reinterpret_cast<const uint2*>(call.parts + from * kDim + element))
+                       : uint2{0, 0};
+      }
+      float higher = top;
+#pragma unroll
+      for (int k = 0; k < kTogether; ++k) higher = fmaxf(higher, lses[k]);
+      const float factor = exp2f(top - higher);
+      top = higher;
+      total *= factor;
+#pragma unroll
+      for (int j = 0; j < kEach; ++j) sum[j] *= factor;
+#pragma unroll
+      for (int k = 0; k < kTogether; ++k) {
+        const float share = exp2f(lses[k] - top);
+        const float2 low = PairOf(bits[k].x), high = PairOf(bits[k].y);
+        sum[0] += share * low.x;
+        sum[1] += share * low.y;
+        sum[2] += share * high.x;
+        sum[3] += share * high.y;
+        total += share;
+      }
+    }
+    const float inverse = 1.0f / total;
+    const uint2 result = {Bits(__floats2bfloat162_rn(sum[0] * inverse, sum[1] * inverse)),
+                          Bits(__floats2bfloat162_rn(sum[2] * inverse, sum[3] * inverse))};
+    const int64_t to = int64_t{unit.tile.row} * call.query_heads + head;
+    *reinterpret_cast<uint2*>(call.out + to * kDim + element) = result;
+  }
+}
+
+// kStages: pages of a warp that are under way or computed.
+template <typename Cached, int kDim, int kStages>
+__global__ void __launch_bounds__(kWarps * 32, 2) DecodeKernel(const __grid_constant__ Call call) {
+  using Place = Memory<Cached, kDim, kStages>;
+  using Format = PageFormat<Cached, kDim>;
+  LetNextKernelBegin();
+  uint8_t* const memory = LaunchedSharedMemory();
+  const int warp = threadIdx.x / 32;
+  bool waited = false;
+  const auto wait = [&waited] {
+    if (!waited) WaitForEarlierKernels();
+    waited = true;
+  };
+  const Units units(call);
+  PageStream stream(units, call.page_table, warp);
+  int filled = 0;  // the stage that is filled next
+  const auto fill = [&] {
+    if (!stream.AtEnd()) {
+      const PageStream::Page page = stream.Take();
+      if (!page.settled) wait();
+      Format::Copy(call.keys, call.values, page.id, call.key_heads, page.head, page.tokens,
+                   Place::Stage(memory, warp, filled));
+    }
+    EndCopies();
+    filled = filled + 1 == kStages ? 0 : filled + 1;
+  };
+  for (int i = 0; i < kStages - 1; ++i) fill();
+  wait();  // queries
+
+  int stage = 0;  // the one that is computed next
+  Unit unit = units.Load(blockIdx.x);
+  while (units.Has(unit)) {
+    const Unit next = units.After(unit);
+    const int pages = unit.Pages();
+    WarpSums<Cached, kDim> sums(
+        call.queries + (int64_t{unit.tile.row} * call.query_heads + unit.first_head) * kDim,
+        unit.heads);
+    for (int page = warp; page < pages; page += kWarps) {
+      __syncwarp();  // the stage that is filled has been read by all lanes
+      fill();
+      WaitForCopies<kStages - 1>();
+      __syncwarp();
+      sums.Add(Place::Stage(memory, warp, stage), unit.tile.tokens - page * kPageTokens,
+               call.scale_log2);
+      stage = stage + 1 == kStages ? 0 : stage + 1;
+    }
+    float* const together = Place::Sums(memory);
+    sums.Store(together + warp * call.group * kDim,
+               together + kWarps * call.group * kDim + warp * call.group, kWarps * call.group,
+               unit.heads);
+    __syncthreads();
+    WriteUnit<kDim>(call, unit, together);
+    if (unit.tile.parts > 1) {
+      int* const flag = reinterpret_cast<int*>(together + kWarps * call.group * (kDim + 2));
+      if (ComesLast(call, unit, flag)) MergeRow<kDim>(call, unit);
+    }
+    __syncthreads();
+    unit = next;
+  }
+}
+
+}  // namespace tritonrl::decode
+
+#endif  // TRITONRL_ROLLOUT_CUDA_DECODE_KERNEL_CUH_

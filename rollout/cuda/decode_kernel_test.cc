@@ -1,0 +1,192 @@
+// The kernel of attention of one token, thread by thread on a CPU: which pages it reads, which
+// elements its fragments hold, what it writes. What the instructions really do, and how fast, is up
+// to device_test and kernel_bench on a GPU.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <random>
+#include <vector>
+
+#define TRITONRL_EMULATED_THREADS 128
+#include "model/cuda/emulated_block.h"
+#include "model/cuda/emulated_mma.h"
+#include "rollout/cuda/decode_kernel.cuh"
+
+namespace tritonrl {
+namespace {
+
+using decode::Call;
+
+float ToFloat(__nv_bfloat16 x) { return __bfloat162float(x); }
+float ToFloat(__nv_fp8_e4m3 x) { return static_cast<float>(x); }
+
+struct Sizes {
+  int query_heads, key_heads;
+};
+
+// A cache in which only what lengths say is written; everything else is no number.
+template <typename Cached, int kDim>
+class DecodeCase {
+ public:
+  static constexpr int kPages = 120;
+
+  DecodeCase(const Sizes& sizes, const std::vector<int32_t>& lengths, const DecodeSplit& split)
+      : sizes_(sizes), lengths_(lengths), plan_(lengths.size(), 320, split) {
+    std::mt19937 random(5);
+    std::normal_distribution<float> normal(0, 1);
+    for (auto* pool : {&keys_, &values_}) {
+      pool->assign(int64_t{kPages} * kPageTokens * sizes.key_heads * kDim,
+                   Cached(std::numeric_limits<float>::quiet_NaN()));
+    }
+    table_.resize(kPages);
+    for (int i = 0; i < kPages; ++i) table_[i] = i;
+    std::shuffle(table_.begin(), table_.end(), random);
+    std::vector<int32_t> begins;
+    int32_t begin = 0;
+    for (const int32_t length : lengths) {
+      begins.push_back(begin);
+      for (int t = 0; t < length; ++t) {
+        for (int i = 0; i < sizes.key_heads * kDim; ++i) {
+          keys_[Place(begin, t) + i] = Cached(normal(random));
+          values_[Place(begin, t) + i] = Cached(normal(random));
+        }
+      }
+      begin += static_cast<int32_t>(PagesFor(length));
+    }
+    begins_ = begins;
+    for (size_t i = 0; i < lengths.size() * sizes.query_heads * kDim; ++i) {
+      queries_.push_back(__float2bfloat16_rn(3 * normal(random)));
+    }
+    words_.resize(plan_.words() + 4);
+    // As on the GPU, at a multiple of 16 bytes.
+    while (reinterpret_cast<uintptr_t>(words()) % 16 != 0) ++offset_;
+    plan_.Fill(lengths, begins, words());
+  }
+
+  template <int kStages>
+  void Run(int blocks) {
+    const DecodeArrays arrays = plan_.At(words());
+    const int each = sizes_.query_heads / sizes_.key_heads;
+    const int groups = (each + decode::kMostHeads - 1) / decode::kMostHeads;
+    const float nan = std::numeric_limits<float>::quiet_NaN();
+    out_.assign(queries_.size(), __nv_bfloat16(nan));
+    parts_.assign(int64_t{plan_.tiles()} * sizes_.query_heads * kDim, __nv_bfloat16(nan));
+    lses_.assign(int64_t{plan_.tiles()} * sizes_.query_heads, nan);
+    arrived_.assign(lengths_.size() * sizes_.query_heads, 0);
+    const Call call = {.queries = queries_.data(),
+                       .keys = keys_.data(),
+                       .values = values_.data(),
+                       .page_table = table_.data(),
+                       .tiles = arrays.tiles,
+                       .used_tiles = arrays.used_tiles,
+                       .out = out_.data(),
+                       .parts = parts_.data(),
+                       .lses = lses_.data(),
+                       .arrived = arrived_.data(),
+                       .query_heads = sizes_.query_heads,
+                       .key_heads = sizes_.key_heads,
+                       .groups = groups,
+                       .group = (each + groups - 1) / groups,
+                       .scale_log2 = Scale() * 1.442695f};
+    emulated_bytes_copied = 0;
+    EmulatedBlock::Run(blocks, [&] { decode::DecodeKernel<Cached, kDim, kStages>(call); });
+    int64_t bytes = 0;
+    for (const int32_t length : lengths_) {
+      bytes += int64_t{length} * 2 * sizes_.key_heads * kDim * int64_t{sizeof(Cached)} * groups;
+    }
+    EXPECT_EQ(emulated_bytes_copied, bytes) << "each key and value is read once";
+    EXPECT_EQ(std::count(arrived_.begin(), arrived_.end(), 0), arrived_.size());
+  }
+
+  // Every row against the same in fp64.
+  void Check() const {
+    for (size_t row = 0; row < lengths_.size(); ++row) {
+      for (int head = 0; head < sizes_.query_heads; ++head) {
+        const std::vector<double> expected = Expected(row, head);
+        const __nv_bfloat16* actual = &out_[(row * sizes_.query_heads + head) * kDim];
+        double error = 0, norm = 0;
+        for (int i = 0; i < kDim; ++i) {
+          error += std::pow(ToFloat(actual[i]) - expected[i], 2);
+          norm += std::pow(expected[i], 2);
+        }
+        ASSERT_LE(std::sqrt(error), 0.006 * std::sqrt(norm))
+            << "row " << row << " of " << lengths_[row] << ", head " << head;
+      }
+    }
+  }
+  const std::vector<__nv_bfloat16>& out() const { return out_; }
+
+ private:
+  int32_t* words() { return words_.data() + offset_; }
+  const int32_t* words() const { return words_.data() + offset_; }
+  float Scale() const { return 1 / std::sqrt(static_cast<float>(kDim)); }
+  int64_t Place(int32_t begin, int token) const {
+    const int64_t slot = PageSlot(table_[begin + token / kPageTokens], token);
+    return slot * sizes_.key_heads * kDim;
+  }
+
+  std::vector<double> Expected(size_t row, int head) const {
+    const int key_head = head / (sizes_.query_heads / sizes_.key_heads);
+    const __nv_bfloat16* query = &queries_[(row * sizes_.query_heads + head) * kDim];
+    std::vector<double> sum(kDim);
+    double total = 0;
+    for (int t = 0; t < lengths_[row]; ++t) {
+      const int64_t at = Place(begins_[row], t) + key_head * kDim;
+      double score = 0;
+      for (int i = 0; i < kDim; ++i) score += double{ToFloat(query[i])} * ToFloat(keys_[at + i]);
+      const double weight = std::exp(score * Scale());
+      total += weight;
+      for (int i = 0; i < kDim; ++i) sum[i] += weight * ToFloat(values_[at + i]);
+    }
+    for (double& x : sum) x = total == 0 ? 0 : x / total;
+    return sum;
+  }
+
+  const Sizes sizes_;
+  const std::vector<int32_t> lengths_;
+  const DecodePlan plan_;
+  std::vector<Cached> keys_, values_;
+  std::vector<int32_t> table_, begins_, words_;
+  int offset_ = 0;
+  std::vector<__nv_bfloat16> queries_, out_, parts_;
+  std::vector<float> lses_;
+  std::vector<int32_t> arrived_;
+};
+
+const std::vector<int32_t> kLengths = {1, 15, 16, 17, 300, 64, 65, 0, 129, 5};
+
+template <typename Cached, int kDim, int kStages>
+void CheckAll() {
+  for (const Sizes& sizes : {Sizes{4, 1}, Sizes{10, 2}, Sizes{8, 1}, Sizes{2, 2}, Sizes{12, 1}}) {
+    for (const int64_t most : {1 << 20, 64}) {
+      SCOPED_TRACE(testing::Message() << sizes.query_heads << " heads for " << sizes.key_heads
+                                      << ", parts of " << most);
+      DecodeCase<Cached, kDim> one(sizes, kLengths, {.parts = 1, .least = 16, .most = most});
+      one.template Run<kStages>(1);
+      one.Check();
+      const std::vector<__nv_bfloat16> bits = one.out();
+      one.template Run<kStages>(7);
+      EXPECT_TRUE(std::equal(bits.begin(), bits.end(), one.out().begin(), [](auto x, auto y) {
+        return __bfloat16_as_ushort(x) == __bfloat16_as_ushort(y);
+      })) << "bits do not depend on who computes them";
+    }
+  }
+}
+
+TEST(DecodeKernelTest, HeadsOf128) { CheckAll<__nv_bfloat16, 128, 3>(); }
+TEST(DecodeKernelTest, HeadsOf128InASmallRing) { CheckAll<__nv_bfloat16, 128, 2>(); }
+TEST(DecodeKernelTest, HeadsOf64) { CheckAll<__nv_bfloat16, 64, 6>(); }
+TEST(DecodeKernelTest, EightBitHeadsOf128) { CheckAll<__nv_fp8_e4m3, 128, 6>(); }
+TEST(DecodeKernelTest, EightBitHeadsOf64) { CheckAll<__nv_fp8_e4m3, 64, 12>(); }
+
+// More pages of a warp than it asks for at a time.
+TEST(DecodeKernelTest, ALongRow) {
+  DecodeCase<__nv_bfloat16, 64> one({2, 1}, {3, 320, 16}, DecodeSplit());
+  one.Run<4>(1);
+  one.Check();
+}
+
+}  // namespace
+}  // namespace tritonrl
