@@ -29,6 +29,8 @@ ABSL_FLAG(int64_t, longest, 16384, "With --median: samples are cut off after so 
 ABSL_FLAG(int, pages, 49375, "Pages of the cache, of 16 tokens.");
 ABSL_FLAG(int, max_running, 256, "Samples that run side by side.");
 ABSL_FLAG(int, max_step_tokens, 8192, "Most tokens of a step.");
+ABSL_FLAG(int, weights_bound_tokens, 256,
+          "Tokens up to which chunks fill steps while samples wait; 0: --max_step_tokens.");
 ABSL_FLAG(bool, reserve_whole_samples, false, "As batch-invariant engines do.");
 ABSL_FLAG(double, product_tflops, 700, "Of products of many rows.");
 ABSL_FLAG(double, attention_tb_per_s, 4.3, "At which samples that decode read the cache.");
@@ -77,6 +79,7 @@ absl::Status Run() {
       .num_pages = absl::GetFlag(FLAGS_pages),
       .max_running = absl::GetFlag(FLAGS_max_running),
       .max_step_tokens = absl::GetFlag(FLAGS_max_step_tokens),
+      .weights_bound_tokens = absl::GetFlag(FLAGS_weights_bound_tokens),
       .reserve_whole_samples = absl::GetFlag(FLAGS_reserve_whole_samples)};
   if (load.group < 1 || load.lengths.empty() || load.lengths.size() % load.group != 0) {
     return absl::InvalidArgumentError("--requests must be a multiple of --group");
