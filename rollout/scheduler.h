@@ -40,7 +40,7 @@ class Scheduler {
     int max_step_tokens = 1024;
     // Prompts and samples stay in memory that nobody needs, for prompts that begin like them.
     bool keep_prefixes = false;
-    // A step of so many tokens takes hardly longer than one of few (ModelRunner has more). From
+    // A step of so many tokens takes hardly longer than one of few (see ModelRunner). From
     // when samples have to wait until all prompts are computed, chunks beside samples that decode
     // fill steps up to so many tokens, and have at least a quarter of that. 0: chunks are always
     // as large as max_step_tokens allows.
