@@ -40,6 +40,7 @@ ABSL_FLAG(double, token_bytes, 147456, "Of a token in the cache.");
 ABSL_FLAG(double, pair_flop, 4.0 * 32 * 128 * 36, "Of a pair of tokens in a chunk's attention.");
 ABSL_FLAG(double, row_ms, 0.0025, "Of each sample in a step, for draws and the like.");
 ABSL_FLAG(double, fixed_ms, 0.3, "Of each step.");
+ABSL_FLAG(double, chunk_step_ms, 0, "Of each step with chunks, beside what these cost.");
 
 namespace tritonrl {
 namespace {
@@ -53,6 +54,7 @@ StepCost Cost() {
   cost.pair_flop = absl::GetFlag(FLAGS_pair_flop);
   cost.chunk_tflops = absl::GetFlag(FLAGS_chunk_tflops);
   cost.row_ms = absl::GetFlag(FLAGS_row_ms);
+  cost.chunk_step_ms = absl::GetFlag(FLAGS_chunk_step_ms);
   cost.fixed_ms = absl::GetFlag(FLAGS_fixed_ms);
   return cost;
 }

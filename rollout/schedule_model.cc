@@ -120,7 +120,8 @@ double StepCost::StepMs(const StepShape& shape) const {
       static_cast<double>(shape.context) * token_bytes / attention_tb_per_s / 1e9;
   const double chunks = shape.pairs * pair_flop / chunk_tflops / 1e9;
   return ProductsMs(shape.rows + shape.chunk_tokens) + attention + chunks +
-         row_ms * static_cast<double>(shape.rows) + fixed_ms;
+         row_ms * static_cast<double>(shape.rows) + fixed_ms +
+         (shape.chunk_tokens > 0 ? chunk_step_ms : 0);
 }
 
 StepShape ShapeOf(const Scheduler::Step& step) {
@@ -162,7 +163,9 @@ double IdealSeconds(const Scheduler::Options& options, const ScheduleLoad& load,
                           .context = std::llround(context / steps),
                           .chunk_tokens = std::llround(prompts * prompt / steps),
                           .pairs = prompts * prompt * (prompt + 1) / 2 / steps};
-  return steps * cost.StepMs(mean) / 1000;
+  StepCost replayed = cost;
+  replayed.chunk_step_ms = 0;  // few large chunks would have it seldom
+  return steps * replayed.StepMs(mean) / 1000;
 }
 
 }  // namespace tritonrl

@@ -33,6 +33,7 @@ struct StepCost {
   double chunk_tflops = 550;
   double row_ms = 0.0025;  // draws and the like
   double fixed_ms = 0.3;
+  double chunk_step_ms = 0;  // of a step with chunks: it is no replay of a graph
 
   // Of so many rows, of prompts or not: reading the weights, or the arithmetic if that takes
   // longer.

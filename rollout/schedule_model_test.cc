@@ -34,6 +34,7 @@ TEST(StepCost, PartsOfAStepAddUp) {
   // 128 tokens of a prompt more are no more than the products of 256 rows, and their attention.
   const double mixed =
       cost.StepMs({.rows = 128, .context = 786432, .chunk_tokens = 128, .pairs = 128 * 1000});
+  EXPECT_EQ(StepCost{.chunk_step_ms = 5}.StepMs({.rows = 128, .context = 786432}), decoding);
   EXPECT_NEAR(mixed - decoding, 6.0 - 4.6 + 128e3 * 589824 / 550e12 * 1e3, 1e-9);
 }
 
