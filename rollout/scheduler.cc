@@ -52,11 +52,17 @@ Scheduler::Step Scheduler::Schedule() {
 
 Scheduler::Budget Scheduler::NextBudget() {
   int64_t decoding = 0;
+  bool missing = false;  // some prompt
   for (const Name& name : running_) {
     const Group& group = groups_.at(name.group);
-    if (Decodes(group, group.samples[name.sample])) ++decoding;
+    const Sample& sample = group.samples[name.sample];
+    if (!Decodes(group, sample)) {
+      missing = true;
+    } else if (sample.drawn < group.max_tokens) {  // else its last draw is under way
+      ++decoding;
+    }
   }
-  backlog_ = !waiting_.empty() || (backlog_ && decoding < num_running());
+  backlog_ = !waiting_.empty() || (backlog_ && missing);
   return {.tokens = options_.max_step_tokens - decoding,
           .chunks = ChunkTokens(decoding),
           .guesses = options_.max_running - num_running()};

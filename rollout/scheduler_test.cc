@@ -112,6 +112,18 @@ TEST(Scheduler, WhileSamplesWaitChunksFillStepsUpToABound) {
   EXPECT_EQ(ChunkTokens(scheduler.Schedule()), 60) << "nobody waits any more";
 }
 
+TEST(Scheduler, ChunksAreLargeBesideSamplesThatWaitForTheirLastDraw) {
+  Scheduler scheduler({.num_pages = 40,
+                       .page_size = 4,
+                       .max_running = 8,
+                       .max_step_tokens = 60,
+                       .weights_bound_tokens = 24});
+  for (int64_t group = 0; group < 4; ++group) scheduler.Add(group, 60, 1, 1);
+  EXPECT_EQ(ChunkTokens(scheduler.Schedule()), 60);
+  EXPECT_GT(scheduler.num_waiting(), 0);
+  EXPECT_EQ(ChunkTokens(scheduler.Schedule()), 60) << "nothing decodes";
+}
+
 TEST(Scheduler, WhereAllPlacesFillStepsChunksAreLarge) {
   for (const int max_running : {2, 3, 8}) {
     Scheduler scheduler({.num_pages = 100,
