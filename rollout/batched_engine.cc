@@ -16,6 +16,7 @@ BatchedEngine::BatchedEngine(std::unique_ptr<ModelRunner> runner, const Options&
                   .max_running = runner_->max_running(),
                   .max_step_tokens = runner_->max_step_tokens(),
                   .keep_prefixes = options.keep_prefixes,
+                  .weights_bound_tokens = runner_->weights_bound_tokens(),
                   .reserve_whole_samples = runner_->batch_invariant(),
                   .chunk_multiple = runner_->chunk_multiple()}),
       weights_version_(options.weights_version) {

@@ -66,6 +66,22 @@ TEST(BatchedEngineMemory, SmallMemoryChangesNoSample) {
   }
 }
 
+TEST(BatchedEngineMemory, SmallChunksWhileSamplesWaitChangeNoSample) {
+  int64_t steps = 0, steps_without = 0;
+  for (int in_flight : {1, 2, 3}) {
+    for (int pages : {16, 25, 40}) {
+      for (int bound : {1, 8, 24}) {
+        const EngineStats stats =
+            RunMixture({.num_pages = pages, .in_flight = in_flight, .weights_bound_tokens = bound});
+        EXPECT_GT(stats.recomputed_tokens, 0) << pages << " pages, " << bound;
+        steps += stats.decode_steps;
+      }
+      steps_without += 3 * RunMixture({.num_pages = pages, .in_flight = in_flight}).decode_steps;
+    }
+  }
+  EXPECT_GT(steps, steps_without) << "the bound reaches the scheduler";
+}
+
 TEST(BatchedEngineMemory, ChunkedPromptsAndFewPlacesChangeNoSample) {
   for (int in_flight : {1, 2}) {
     for (int max_running : {1, 3, 16}) {

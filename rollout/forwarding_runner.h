@@ -23,6 +23,7 @@ class ForwardingRunner : public ModelRunner {
   int max_step_tokens() const override { return runner_->max_step_tokens(); }
   bool batch_invariant() const override { return runner_->batch_invariant(); }
   int chunk_multiple() const override { return runner_->chunk_multiple(); }
+  int weights_bound_tokens() const override { return runner_->weights_bound_tokens(); }
   int max_in_flight() const override { return runner_->max_in_flight(); }
   void WeightsChanged() override { runner_->WeightsChanged(); }
   absl::Status ReleaseMemory() override { return runner_->ReleaseMemory(); }

@@ -53,6 +53,7 @@ class HashRunner : public ModelRunner {
     int num_pages = 10000;
     int max_step_tokens = 1024;
     int in_flight = 1;
+    int weights_bound_tokens = 0;
     size_t memory = 0;  // of HashLogits
     // As on a GPU: a decoded token leaves another entry than one in a chunk.
     bool mark_decoded = false;
@@ -72,6 +73,7 @@ class HashRunner : public ModelRunner {
   int max_running() const override { return options_.max_running; }
   int max_step_tokens() const override { return options_.max_step_tokens; }
   bool batch_invariant() const override { return options_.batch_invariant; }
+  int weights_bound_tokens() const override { return options_.weights_bound_tokens; }
   int max_in_flight() const override { return options_.in_flight; }
 
   absl::Status Launch(const ModelStep& step) override {

@@ -48,6 +48,7 @@ class LeadingRunner : public ModelRunner {
   int page_size() const override { return own_->page_size(); }
   int max_running() const override { return own_->max_running(); }
   int max_step_tokens() const override { return own_->max_step_tokens(); }
+  int weights_bound_tokens() const override { return own_->weights_bound_tokens(); }
   int max_in_flight() const override { return own_->max_in_flight(); }
   void WeightsChanged() override;  // an error comes out of the next step
   // Both on all ranks or, after an error, on none.

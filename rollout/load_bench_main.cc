@@ -1,10 +1,13 @@
 // Generation for reinforcement learning: groups of samples whose lengths are log-normal, a few of
 // them much longer than the rest, and an update of the weights after each step. Tokens a second and
 // the share of places that stood idle, strictly on-policy and with the next step begun ahead
-// (SamplingConfig.ahead in trainer/config.proto).
+// (SamplingConfig.ahead in trainer/config.proto). With --repeat_share samples copy stretches of
+// their prompts, as kernels do, which is what speculative decoding lives on.
 //
 //   bazel run //rollout:load_bench                                        # the mini policy
 //   ./run load_bench --shape=qwen3_8b --prompt_tokens=1024 --median=3000 --longest=16384
+//   ./run load_bench --shape=qwen3_8b --samples=8 --steps=1 --prompt_tokens=1024 --median=1000
+//       --sigma=0 --longest=2048 --repeat_share=0.5 --max_guesses=8
 #include <ATen/Context.h>
 
 #include <algorithm>
@@ -12,10 +15,12 @@
 #include <cstdio>
 #include <cstdlib>
 #include <nlohmann/json.hpp>
+#include <span>
 #include <string>
 #include <utility>
 #include <vector>
 
+#include "absl/container/flat_hash_map.h"
 #include "absl/flags/flag.h"
 #include "absl/flags/parse.h"
 #include "absl/flags/usage.h"
@@ -27,7 +32,7 @@
 #include "model/bench_inputs.h"
 #include "rollout/load_model.h"
 #include "rollout/make_engine.h"
-#include "rollout/planned_length_runner.h"
+#include "rollout/planned_text_runner.h"
 
 ABSL_FLAG(std::string, shape, "",
           "Random bf16 weights on the GPU in the shape of one of model/configs; empty: the mini "
@@ -40,14 +45,21 @@ ABSL_FLAG(int, prompt_tokens, 64, "Length of each prompt.");
 ABSL_FLAG(double, median, 100, "Median length of a sample.");
 ABSL_FLAG(double, sigma, 0.9, "Standard deviation of the logarithm of lengths.");
 ABSL_FLAG(int64_t, longest, 640, "Samples are cut off after so many tokens.");
-ABSL_FLAG(int, max_running, 0, "Samples that run side by side; 0: as many as a step has.");
+ABSL_FLAG(int, max_running, 0,
+          "Rows of a step: samples that run side by side, and guesses; 0: for all samples of a "
+          "step, with --max_guesses for theirs too up to 256.");
 ABSL_FLAG(int64_t, cache_bytes, 0, "The engine's memory for keys and values; 0: its choice.");
 ABSL_FLAG(int, max_guesses, 0, "Tokens that speculative decoding guesses at a time; 0: off.");
+ABSL_FLAG(bool, always_guess, false, "Guess also where it does not pay.");
+ABSL_FLAG(double, repeat_share, 0,
+          "Share of a sample's tokens that are copied from its prompt, so that guesses can hold.");
+ABSL_FLAG(int64_t, repeat_length, 32, "Tokens of each stretch that is copied.");
 
 namespace tritonrl {
 namespace {
 
 constexpr int32_t kStopId = 0;
+constexpr int kGuessRows = 256;  // with guesses, of a step
 
 enum class Mode { kStrict, kAheadForget, kAheadKeep };
 
@@ -82,10 +94,50 @@ absl::StatusOr<std::shared_ptr<Weights>> LoadWeights() {
   return Weights::Load(folder, device, device.is_cuda() ? at::kBFloat16 : at::kFloat);
 }
 
+// Of all steps' groups; nothing of it changes, so that the engine's thread may read it too.
+class Prompts {
+ public:
+  explicit Prompts(int64_t vocab) : groups_(absl::GetFlag(FLAGS_samples) / GroupSize()) {
+    for (int step = 0; step < absl::GetFlag(FLAGS_steps); ++step) {
+      for (int group = 0; group < groups_; ++group) {
+        std::vector<int32_t>& prompt = prompts_.emplace_back();
+        Philox random(Id(step, group));
+        for (int t = 0; t < absl::GetFlag(FLAGS_prompt_tokens); ++t) {
+          prompt.push_back(static_cast<int32_t>(random.Below(vocab)));
+        }
+        for (int i = 0; i < GroupSize(); ++i) {
+          of_stream_[SampleStream(Key(step, group), i)] = prompts_.size() - 1;
+        }
+      }
+    }
+  }
+
+  static int GroupSize() { return absl::GetFlag(FLAGS_group); }
+  static uint64_t Id(int step, int group) {
+    return static_cast<uint64_t>(step) << 32 | static_cast<uint64_t>(group);
+  }
+  static SampleKey Key(int step, int group) {
+    return {.step = static_cast<uint64_t>(step), .task = static_cast<uint64_t>(group)};
+  }
+  int groups() const { return groups_; }
+  const std::vector<int32_t>& Of(int step, int group) const {
+    return prompts_[step * groups_ + group];
+  }
+  const std::vector<int32_t>& OfStream(uint64_t stream) const {
+    return prompts_[of_stream_.at(stream)];
+  }
+
+ private:
+  const int groups_;  // of a step
+  std::vector<std::vector<int32_t>> prompts_;
+  absl::flat_hash_map<uint64_t, size_t> of_stream_;
+};
+
 // Steps of one mode, on an engine that has nothing else to do.
 class Load {
  public:
-  Load(Mode mode, int64_t vocab, Engine* engine) : mode_(mode), vocab_(vocab), engine_(engine) {}
+  Load(Mode mode, const Prompts& prompts, Engine* engine)
+      : mode_(mode), prompts_(prompts), engine_(engine) {}
 
   absl::StatusOr<nlohmann::ordered_json> Run(int max_running) {
     const EngineStats before = engine_->Stats();
@@ -122,6 +174,7 @@ class Load {
         {"model_steps", after.decode_steps - before.decode_steps},
         {"recomputed_tokens", after.recomputed_tokens - before.recomputed_tokens},
         {"preemptions", after.preemptions - before.preemptions},
+        {"guessed_tokens", after.guessed_tokens - before.guessed_tokens},
         {"guessed_right", after.guessed_right - before.guessed_right},
         {"first_out_s", first},
         {"half_out_s", half},
@@ -130,18 +183,14 @@ class Load {
 
  private:
   absl::Status Submit(int step) {
-    const int groups = absl::GetFlag(FLAGS_samples) / absl::GetFlag(FLAGS_group);
-    for (int group = 0; group < groups; ++group) {
+    for (int group = 0; group < prompts_.groups(); ++group) {
       GenerateRequest request;
-      request.id = static_cast<uint64_t>(step) << 32 | static_cast<uint64_t>(group);
-      Philox random(request.id);
-      for (int t = 0; t < absl::GetFlag(FLAGS_prompt_tokens); ++t) {
-        request.prompt.push_back(static_cast<int32_t>(random.Below(vocab_)));
-      }
-      request.n = absl::GetFlag(FLAGS_group);
+      request.id = Prompts::Id(step, group);
+      request.prompt = prompts_.Of(step, group);
+      request.n = Prompts::GroupSize();
       request.sampling.max_tokens = static_cast<int>(absl::GetFlag(FLAGS_longest));
       request.sampling.stop_ids = {kStopId};
-      request.key = {.step = static_cast<uint64_t>(step), .task = static_cast<uint64_t>(group)};
+      request.key = Prompts::Key(step, group);
       RETURN_IF_ERROR(engine_->Submit(std::move(request)));
     }
     return absl::OkStatus();
@@ -170,7 +219,7 @@ class Load {
   }
 
   const Mode mode_;
-  const int64_t vocab_;
+  const Prompts& prompts_;
   Engine* const engine_;
   std::vector<int> left_;  // samples of each step
   int64_t tokens_ = 0, stale_ = 0, longest_ = 0;
@@ -181,21 +230,37 @@ absl::Status Run() {
   if (group < 1 || samples < group || samples % group != 0) {
     return absl::InvalidArgumentError("--samples must be a multiple of --group");
   }
+  const double share = absl::GetFlag(FLAGS_repeat_share);
+  const int guesses = absl::GetFlag(FLAGS_max_guesses);
+  if (share < 0 || share > 1 || absl::GetFlag(FLAGS_repeat_length) < 1 || guesses < 0 ||
+      absl::GetFlag(FLAGS_prompt_tokens) < 1) {
+    return absl::InvalidArgumentError(
+        "--repeat_share must be in [0, 1], --repeat_length and --prompt_tokens at least 1, "
+        "--max_guesses at least 0");
+  }
   ASSIGN_OR_RETURN(const std::shared_ptr<Weights> weights, LoadWeights());
   EngineOptions options;
   options.max_running = absl::GetFlag(FLAGS_max_running);
-  if (options.max_running == 0) options.max_running = samples;
+  if (options.max_running == 0) {
+    options.max_running = std::max(samples, std::min(kGuessRows, samples * (1 + guesses)));
+  }
   options.cache_bytes = absl::GetFlag(FLAGS_cache_bytes);
   options.max_length = absl::GetFlag(FLAGS_prompt_tokens) + absl::GetFlag(FLAGS_longest);
   ASSIGN_OR_RETURN(std::unique_ptr<ModelRunner> runner, MakeModelRunner(weights, options));
-  BatchedEngine engine(std::make_unique<PlannedLengthRunner>(std::move(runner), kStopId, LengthOf),
-                       {.max_guesses = absl::GetFlag(FLAGS_max_guesses)});
-  const int64_t vocab = weights->config().vocab_size;
+  const Prompts prompts(weights->config().vocab_size);
+  const TextPlan plan = {
+      .stop_id = kStopId,
+      .length = LengthOf,
+      .repeat_share = share,
+      .repeat_length = absl::GetFlag(FLAGS_repeat_length),
+      .prompt = [&prompts](uint64_t stream) { return std::span(prompts.OfStream(stream)); }};
+  BatchedEngine engine(std::make_unique<PlannedTextRunner>(std::move(runner), plan),
+                       {.max_guesses = guesses, .always_guess = absl::GetFlag(FLAGS_always_guess)});
   // The first round warms up: a GPU makes its graphs.
-  RETURN_IF_ERROR(Load(Mode::kStrict, vocab, &engine).Run(options.max_running).status());
+  RETURN_IF_ERROR(Load(Mode::kStrict, prompts, &engine).Run(options.max_running).status());
   for (const Mode mode : {Mode::kStrict, Mode::kAheadForget, Mode::kAheadKeep}) {
     ASSIGN_OR_RETURN(const nlohmann::ordered_json line,
-                     Load(mode, vocab, &engine).Run(options.max_running));
+                     Load(mode, prompts, &engine).Run(options.max_running));
     std::printf("%s\n", line.dump().c_str());
     std::fflush(stdout);
   }

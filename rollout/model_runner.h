@@ -71,6 +71,9 @@ class ModelRunner {
   // Slices of prompts begin at multiples of so many positions, and end there or with the prompt.
   // max_step_tokens() is at least max_running() and so many.
   virtual int chunk_multiple() const { return 1; }
+  // About so many tokens of a step are computed in the time that reading the weights takes; while
+  // samples wait, the engine fills steps up to it with chunks of prompts. 0: every token counts.
+  virtual int weights_bound_tokens() const { return 0; }
   // Steps that may be launched and not collected, at least 1.
   virtual int max_in_flight() const = 0;
 

@@ -42,16 +42,40 @@ bool Scheduler::Decodes(const Group& group, const Sample& sample) const {
 
 Scheduler::Step Scheduler::Schedule() {
   Admit();
-  Budget budget = {options_.max_step_tokens, options_.max_running - num_running()};
-  for (const Name& name : running_) {
-    const Group& group = groups_.at(name.group);
-    if (Decodes(group, group.samples[name.sample])) --budget.tokens;
-  }
+  Budget budget = NextBudget();
   Step step;
   // Preemption takes samples from the end, which have not been placed.
   for (size_t i = 0; i < running_.size(); ++i) Place(i, &budget, &step);
   EndStep(step);
   return step;
+}
+
+Scheduler::Budget Scheduler::NextBudget() {
+  int64_t decoding = 0;
+  bool missing = false;  // some prompt
+  for (const Name& name : running_) {
+    const Group& group = groups_.at(name.group);
+    const Sample& sample = group.samples[name.sample];
+    if (!Decodes(group, sample)) {
+      missing = true;
+    } else if (sample.drawn < group.max_tokens) {  // else its last draw is under way
+      ++decoding;
+    }
+  }
+  backlog_ = !waiting_.empty() || (backlog_ && missing);
+  return {.tokens = options_.max_step_tokens - decoding,
+          .chunks = ChunkTokens(decoding),
+          .guesses = options_.max_running - num_running()};
+}
+
+int64_t Scheduler::ChunkTokens(int64_t decoding) const {
+  const int64_t filled = options_.weights_bound_tokens;
+  // Places for as many samples need no prompts to fill the steps.
+  const bool full = free_slots_.empty() && options_.max_running >= filled;
+  if (filled == 0 || !backlog_ || decoding == 0 || full) return options_.max_step_tokens;
+  const int64_t room = std::max({filled - decoding, filled / 4, int64_t{options_.page_size}});
+  // Whole pages: runners round rows of samples that decode up to such numbers.
+  return std::max<int64_t>(room - room % options_.page_size, options_.chunk_multiple);
 }
 
 void Scheduler::Place(size_t i, Budget* budget, Step* step) {
@@ -69,9 +93,12 @@ void Scheduler::Place(size_t i, Budget* budget, Step* step) {
   const int64_t missing = Missing(group, sample);
   const bool decodes = missing == 1;
   const int64_t count =
-      MakeRoom(i, &sample.table, decodes ? 1 : std::min(missing, budget->tokens), step);
+      MakeRoom(i, &sample.table, decodes ? 1 : std::min(missing, budget->ChunkRoom()), step);
   if (count == 0) return;
-  if (!decodes) budget->tokens -= count;
+  if (!decodes) {
+    budget->tokens -= count;
+    budget->chunks -= count;
+  }
   Slice slice = {.group = name.group,
                  .sample = name.sample,
                  .slot = sample.slot,
@@ -137,10 +164,11 @@ void Scheduler::PlacePrompt(size_t i, Group* group, Budget* budget, Step* step) 
   if (table.pages.empty()) FindPrefix(number, group);
   const int64_t missing = group->prompt_length - table.computed;
   const int64_t count =
-      WholeChunks(missing, MakeRoom(i, &table, WholeChunks(missing, budget->tokens), step));
+      WholeChunks(missing, MakeRoom(i, &table, WholeChunks(missing, budget->ChunkRoom()), step));
   if (!table.pages.empty()) holding_.insert(number);
   if (count == 0) return;
   budget->tokens -= count;
+  budget->chunks -= count;
   Slice slice = {.group = number, .first = table.computed, .count = count, .pages = table.pages};
   Advance(&table, count, &stats_.prompt_tokens);
   if (count == missing) {

@@ -1,6 +1,7 @@
 #ifndef TRITONRL_ROLLOUT_SCHEDULER_H_
 #define TRITONRL_ROLLOUT_SCHEDULER_H_
 
+#include <algorithm>
 #include <cstdint>
 #include <map>
 #include <optional>
@@ -24,6 +25,10 @@ namespace tritonrl {
 // recomputed from its tokens), and last the partly filled pages that prompts keep for samples to
 // come. A running sample that gets no page although nothing younger runs sits a step out. So the
 // oldest always goes on, and every sample ends.
+//
+// While samples wait, prompts beside samples that decode come in small chunks
+// (weights_bound_tokens): arithmetic of theirs then fills steps that reading the weights bounds,
+// and samples that began at different times do not all want memory at once.
 class Scheduler {
  public:
   struct Options {
@@ -35,6 +40,11 @@ class Scheduler {
     int max_step_tokens = 1024;
     // Prompts and samples stay in memory that nobody needs, for prompts that begin like them.
     bool keep_prefixes = false;
+    // A step of so many tokens takes hardly longer than one of few (see ModelRunner). From
+    // when samples have to wait until all prompts are computed, chunks beside samples that decode
+    // fill steps up to so many tokens, and have at least a quarter of that. 0: chunks are always
+    // as large as max_step_tokens allows.
+    int weights_bound_tokens = 0;
     // For runners that are batch-invariant: what a sample has decoded is never computed again as a
     // chunk, nor read by others. A sample runs only once the pages that it can grow to are left for
     // it, so that none gives way to another, and only prompts are kept for others. Forget must not
@@ -189,8 +199,14 @@ class Scheduler {
   // What a step may still take.
   struct Budget {
     int64_t tokens = 0;   // of chunks and guesses
+    int64_t chunks = 0;   // of chunks
     int64_t guesses = 0;  // rows with logits
+    int64_t ChunkRoom() const { return std::min(tokens, chunks); }
   };
+  // For the next step, with what decodes taken off.
+  Budget NextBudget();
+  // Most tokens of chunks beside so many samples that decode.
+  int64_t ChunkTokens(int64_t decoding) const;
   // Puts running_[i] into the step.
   void Place(size_t i, Budget* budget, Step* step);
   void PlacePrompt(size_t i, Group* group, Budget* budget, Step* step);
@@ -233,6 +249,7 @@ class Scheduler {
   std::set<Name> waiting_;
   std::vector<Name> running_;    // sorted
   std::vector<int> free_slots_;  // taken from the back
+  bool backlog_ = false;         // samples waited, and since then some prompt was always missing
   Stats stats_;
 };
 

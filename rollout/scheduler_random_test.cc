@@ -34,6 +34,7 @@ class Checker {
     }
     options_.max_step_tokens = options_.max_running + (reserve ? options_.chunk_multiple : 0) +
                                static_cast<int>(random_.Below(30));
+    options_.weights_bound_tokens = static_cast<int>(random_.Below(3) * random_.Below(20));
     scheduler_ = std::make_unique<Scheduler>(options_);
     content_.assign(options_.num_pages, std::vector<Place>(options_.page_size));
     in_slot_.resize(options_.max_running);

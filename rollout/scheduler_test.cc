@@ -71,6 +71,90 @@ TEST(Scheduler, PromptsComeInChunksBesideAllThatDecode) {
   EXPECT_EQ(scheduler.Schedule().slices.size(), 4u);
 }
 
+// Tokens of the prompts' chunks in a step.
+int64_t ChunkTokens(const Step& step) {
+  int64_t tokens = 0;
+  for (const Scheduler::Slice& slice : step.slices) tokens += slice.count > 1 ? slice.count : 0;
+  return tokens;
+}
+
+TEST(Scheduler, WhileSamplesWaitChunksFillStepsUpToABound) {
+  // Memory for two samples and no third.
+  Scheduler scheduler({.num_pages = 40,
+                       .page_size = 4,
+                       .max_running = 8,
+                       .max_step_tokens = 100,
+                       .weights_bound_tokens = 24});
+  scheduler.Add(0, 10, 4, 1);
+  Step step = scheduler.Schedule();
+  EXPECT_EQ(ChunkTokens(step), 10);
+  CollectAll(step, &scheduler);
+  scheduler.Add(1, 70, 8, 1);
+  scheduler.Add(2, 70, 8, 1);
+  scheduler.Add(3, 40, 8, 1);
+  step = scheduler.Schedule();
+  EXPECT_EQ(scheduler.num_waiting(), 2);
+  EXPECT_EQ(ChunkTokens(step), 20) << "23 beside the one that decodes, in whole pages";
+  CollectAll(step, &scheduler);
+  // What the rest fits into is still computed in such chunks, until all prompts are there.
+  scheduler.Finish(2, 0);
+  scheduler.Finish(3, 0);
+  step = scheduler.Schedule();
+  EXPECT_EQ(scheduler.num_waiting(), 0);
+  EXPECT_EQ(ChunkTokens(step), 20);
+  CollectAll(step, &scheduler);
+  scheduler.Finish(0, 0);
+  step = scheduler.Schedule();
+  EXPECT_EQ(ChunkTokens(step), 30) << "nothing decodes beside it";
+  CollectAll(step, &scheduler);
+  CollectAll(scheduler.Schedule(), &scheduler);
+  scheduler.Add(4, 60, 8, 1);
+  EXPECT_EQ(ChunkTokens(scheduler.Schedule()), 60) << "nobody waits any more";
+}
+
+TEST(Scheduler, ChunksAreLargeBesideSamplesThatWaitForTheirLastDraw) {
+  Scheduler scheduler({.num_pages = 40,
+                       .page_size = 4,
+                       .max_running = 8,
+                       .max_step_tokens = 60,
+                       .weights_bound_tokens = 24});
+  for (int64_t group = 0; group < 4; ++group) scheduler.Add(group, 60, 1, 1);
+  EXPECT_EQ(ChunkTokens(scheduler.Schedule()), 60);
+  EXPECT_GT(scheduler.num_waiting(), 0);
+  EXPECT_EQ(ChunkTokens(scheduler.Schedule()), 60) << "nothing decodes";
+}
+
+TEST(Scheduler, WhereAllPlacesFillStepsChunksAreLarge) {
+  for (const int max_running : {2, 3, 8}) {
+    Scheduler scheduler({.num_pages = 100,
+                         .page_size = 4,
+                         .max_running = max_running,
+                         .max_step_tokens = 64,
+                         .weights_bound_tokens = 8});
+    scheduler.Add(0, 4, 9, 1);
+    CollectAll(scheduler.Schedule(), &scheduler);
+    for (int64_t group = 1; group < 12; ++group) scheduler.Add(group, 30, 9, 1);
+    const Step step = scheduler.Schedule();
+    EXPECT_GT(scheduler.num_waiting(), 0);
+    // 7 beside the one that decodes, in whole pages; all where 8 places fill steps by themselves.
+    EXPECT_EQ(ChunkTokens(step), max_running < 8 ? 4 : 63) << max_running;
+  }
+}
+
+TEST(Scheduler, ChunksBesideManyThatDecodeAreNotTooSmall) {
+  Scheduler scheduler({.num_pages = 100,
+                       .page_size = 4,
+                       .max_running = 40,
+                       .max_step_tokens = 200,
+                       .weights_bound_tokens = 32});
+  scheduler.Add(0, 4, 9, 30);
+  CollectAll(scheduler.Schedule(), &scheduler);
+  scheduler.Add(1, 40, 9, 1);
+  scheduler.Add(2, 180, 9, 1);
+  EXPECT_EQ(ChunkTokens(scheduler.Schedule()), 8) << "a quarter of 32, not the 2 that are left";
+  EXPECT_EQ(scheduler.num_waiting(), 1);
+}
+
 TEST(Scheduler, SamplesThatWaitHaveTheirFirstTokenFromTheOnePrompt) {
   Scheduler scheduler({.num_pages = 100, .page_size = 4, .max_running = 2, .max_step_tokens = 64});
   scheduler.Add(0, 9, 3, 5);

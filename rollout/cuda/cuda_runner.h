@@ -28,6 +28,10 @@ class CudaRunner : public ModelRunner {
     int64_t cache_bytes = 0;
     // Most tokens of a step, prompts and running sequences together; 0: 8192.
     int max_step_tokens = 0;
+    // While samples wait, chunks of prompts fill steps up to so many tokens; 0: up to
+    // max_step_tokens. At the size of Qwen3-8B on an H200 products of 256 rows take as long for
+    // arithmetic as for reading the weights.
+    int weights_bound_tokens = 256;
     // Most tokens of prompt and response together; 0: the model's max_position_embeddings.
     int64_t max_length = 0;
     // Whether steps of at most 16 rows make a layer's products in one launch
@@ -72,6 +76,7 @@ class CudaRunner : public ModelRunner {
   int max_step_tokens() const override { return options_.max_step_tokens; }
   bool batch_invariant() const override { return options_.batch_invariant; }
   int chunk_multiple() const override { return options_.batch_invariant ? kInvariantChunk : 1; }
+  int weights_bound_tokens() const override { return options_.weights_bound_tokens; }
   int max_in_flight() const override { return 2; }
   void WeightsChanged() override;  // waits for all that the GPU has been given
   absl::Status ReleaseMemory() override;

@@ -37,6 +37,8 @@ ABSL_FLAG(std::string, shape, "qwen3_8b", "One of model/configs, or a config.jso
 ABSL_FLAG(std::string, cases, "256x1024x1024;128x4096x1024;32x2048x2048;1x512x512",
           "Requests x prompt tokens x generated tokens, divided by semicolons.");
 ABSL_FLAG(int, max_step_tokens, 0, "Most tokens of a step; 0: the engine's choice.");
+ABSL_FLAG(int, weights_bound_tokens, 256,
+          "While requests wait, prompts fill steps up to so many tokens; 0: up to the most.");
 ABSL_FLAG(double, temperature, 1.0, "Of the draws.");
 ABSL_FLAG(double, gb_per_s, 4250, "Bandwidth that the bounds are for.");
 ABSL_FLAG(double, step_seconds, 4, "Steps that only decode are timed for so long.");
@@ -222,6 +224,7 @@ absl::Status MeasureEngine(const Case& c, const Bound& bound, int64_t vocab,
       {"bound_ms", bound.StepMs(c.requests, mean)},
       {"steps", after.decode_steps - before.decode_steps},
       {"preemptions", after.preemptions - before.preemptions},
+      {"recomputed_tokens", after.recomputed_tokens - before.recomputed_tokens},
       {"graphs", runner.graphs()},
       {"graph_s", runner.graph_seconds()}};
   std::printf("%s\n", line.dump().c_str());
@@ -248,6 +251,7 @@ absl::Status Run(DataParallel* ranks) {
   CudaRunner::Options options;
   options.max_running = 1;
   options.max_step_tokens = absl::GetFlag(FLAGS_max_step_tokens);
+  options.weights_bound_tokens = absl::GetFlag(FLAGS_weights_bound_tokens);
   options.batch_invariant = absl::GetFlag(FLAGS_batch_invariant);
   options.fp8_cache = absl::GetFlag(FLAGS_fp8_cache);
   options.fp8_weights = absl::GetFlag(FLAGS_fp8_weights);

@@ -6,6 +6,7 @@
 
 #include <algorithm>
 
+#include "absl/strings/str_cat.h"
 #include "rollout/cuda/fp8_weights.h"
 #include "rollout/cuda/gpu_cache.h"
 #include "rollout/cuda/gpu_sampler.h"
@@ -58,6 +59,11 @@ StepLayers::Options LayerOptions(const StepTables& tables, const CudaRunner::Opt
 }
 
 absl::Status CheckOptions(const ModelConfig& config, const CudaRunner::Options& options) {
+  if (options.weights_bound_tokens < 0) {
+    return absl::InvalidArgumentError(absl::StrCat("weights_bound_tokens is ",
+                                                   options.weights_bound_tokens,
+                                                   ", must be 0 (no bound) or more"));
+  }
   if (options.batch_invariant && options.ranks != nullptr) {
     return absl::InvalidArgumentError(
         "batch_invariant is on, but the model is spread over ranks, whose sums round by the size "
