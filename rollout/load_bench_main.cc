@@ -5,6 +5,9 @@
 //
 //   bazel run //rollout:load_bench                                        # the mini policy
 //   ./run load_bench --shape=qwen3_8b --prompt_tokens=1024 --median=3000 --longest=16384
+//
+// With --release_memory each update gives the cache's memory back and takes it again; an old cache
+// that is kept stays.
 #include <ATen/Context.h>
 
 #include <algorithm>
@@ -42,6 +45,8 @@ ABSL_FLAG(double, sigma, 0.9, "Standard deviation of the logarithm of lengths.")
 ABSL_FLAG(int64_t, longest, 640, "Samples are cut off after so many tokens.");
 ABSL_FLAG(int, max_running, 0, "Samples that run side by side; 0: as many as a step has.");
 ABSL_FLAG(int64_t, cache_bytes, 0, "The engine's memory for keys and values; 0: its choice.");
+ABSL_FLAG(bool, release_memory, false,
+          "Give the cache's memory back in each update (EngineOptions::release_memory).");
 ABSL_FLAG(int, max_guesses, 0, "Tokens that speculative decoding guesses at a time; 0: off.");
 
 namespace tritonrl {
@@ -123,6 +128,8 @@ class Load {
         {"recomputed_tokens", after.recomputed_tokens - before.recomputed_tokens},
         {"preemptions", after.preemptions - before.preemptions},
         {"guessed_right", after.guessed_right - before.guessed_right},
+        {"release_s", after.release_seconds - before.release_seconds},
+        {"take_s", after.take_seconds - before.take_seconds},
         {"first_out_s", first},
         {"half_out_s", half},
         {"last_out_s", last}};
@@ -187,9 +194,10 @@ absl::Status Run() {
   if (options.max_running == 0) options.max_running = samples;
   options.cache_bytes = absl::GetFlag(FLAGS_cache_bytes);
   options.max_length = absl::GetFlag(FLAGS_prompt_tokens) + absl::GetFlag(FLAGS_longest);
+  options.release_memory = absl::GetFlag(FLAGS_release_memory);
   ASSIGN_OR_RETURN(std::unique_ptr<ModelRunner> runner, MakeModelRunner(weights, options));
   BatchedEngine engine(std::make_unique<PlannedLengthRunner>(std::move(runner), kStopId, LengthOf),
-                       {.max_guesses = absl::GetFlag(FLAGS_max_guesses)});
+                       WithOptionsOf(options, {.max_guesses = absl::GetFlag(FLAGS_max_guesses)}));
   const int64_t vocab = weights->config().vocab_size;
   // The first round warms up: a GPU makes its graphs.
   RETURN_IF_ERROR(Load(Mode::kStrict, vocab, &engine).Run(options.max_running).status());
