@@ -50,7 +50,8 @@ struct EngineOptions {
 absl::StatusOr<std::unique_ptr<ModelRunner>> MakeModelRunner(std::shared_ptr<Weights> weights,
                                                              const EngineOptions& options);
 
-// What both kinds of options say of an engine.
+// `options` with what `engine_options` say of the engine itself; for engines on such a runner that
+// are not made below.
 BatchedEngine::Options WithOptionsOf(const EngineOptions& engine_options,
                                      BatchedEngine::Options options);
 
