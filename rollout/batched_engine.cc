@@ -124,47 +124,6 @@ int64_t BatchedEngine::Outstanding() const {
   return outstanding_;
 }
 
-absl::Status BatchedEngine::BeginWeightUpdate() {
-  absl::MutexLock lock(&mutex_);
-  if (!failure_.ok()) return failure_;
-  if (updating_) return absl::FailedPreconditionError("a weight update is under way already");
-  // A step hands its samples over after its last use of the weights, so none unfinished means that
-  // the weights are not in use.
-  if (unfinished_ > 0) {
-    return absl::FailedPreconditionError(
-        absl::StrCat("cannot update the weights: ", unfinished_, " samples are being generated"));
-  }
-  updating_ = true;
-  return absl::OkStatus();
-}
-
-bool BatchedEngine::PauseIsDecided() const { return paused_ || !failure_.ok(); }
-
-absl::Status BatchedEngine::PauseForWeightUpdate(OldCache old_cache) {
-  absl::MutexLock lock(&mutex_);
-  if (!failure_.ok()) return failure_;
-  if (updating_) return absl::FailedPreconditionError("a weight update is under way already");
-  if (runner_->batch_invariant() && unfinished_ > 0) {
-    return absl::FailedPreconditionError(
-        absl::StrCat("cannot update the weights under the ", unfinished_,
-                     " samples that are being generated: what they become would depend on the "
-                     "moment, and the engine is batch-invariant"));
-  }
-  updating_ = true;
-  pause_ = old_cache;
-  mutex_.Await(absl::Condition(this, &BatchedEngine::PauseIsDecided));
-  return failure_;
-}
-
-void BatchedEngine::EndWeightUpdate(uint64_t version) {
-  runner_->WeightsChanged();  // nothing runs: Begin or Pause has seen to that
-  absl::MutexLock lock(&mutex_);
-  updating_ = paused_ = false;
-  pause_.reset();
-  weights_version_ = version;
-  ++updates_;
-}
-
 EngineStats BatchedEngine::Stats() const {
   absl::MutexLock lock(&mutex_);
   return stats_;

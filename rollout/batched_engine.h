@@ -53,6 +53,14 @@ class BatchedEngine : public Engine {
     // weights change: for conversations and long instructions in common. Results on the CPU in fp32
     // are the same bit for bit.
     bool keep_prefixes = false;
+    // For a device that also learns: while the weights are updated (from BeginWeightUpdate, or
+    // PauseForWeightUpdate with OldCache::kForget, to EndWeightUpdate) the cache's memory is given
+    // back, so that the learner can have it. With OldCache::kKeep the cache stays where it is. For
+    // runners that can give it back; others keep it.
+    bool release_memory = false;
+    // For so long after an update the engine asks again if others have not given the memory back
+    // yet; then it fails.
+    absl::Duration memory_timeout = absl::Seconds(10);
   };
 
   BatchedEngine(std::unique_ptr<ModelRunner> runner, const Options& options);
@@ -92,8 +100,13 @@ class BatchedEngine : public Engine {
   // Takes what was submitted and cancelled; false when the engine is to stop. Waits if idle, and
   // while the weights are updated under what is being generated.
   bool TakeWork();
-  // Stops touching the weights until the update ends. An error is one of the runner.
+  // Stops touching the weights, and the cache if its memory is released, until the update ends. An
+  // error is one of the runner.
   absl::Status Pause();
+  absl::Status ReleaseMemory();
+  absl::Status TakeMemory();
+  // Has the engine's thread pause; returns once it has, or the engine has failed.
+  absl::Status AwaitPause(OldCache old_cache) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void StartGroup(GenerateRequest request);
   // Launches a step, and collects one if no more can be launched. Nothing is in flight when no
   // group is left.
@@ -116,6 +129,7 @@ class BatchedEngine : public Engine {
   bool NextIsDecided() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   bool PauseIsDecided() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   bool PauseIsOver() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  bool MemoryIsDecided() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
   const Options options_;
 
@@ -150,6 +164,7 @@ class BatchedEngine : public Engine {
   bool updating_ ABSL_GUARDED_BY(mutex_) = false;
   std::optional<OldCache> pause_ ABSL_GUARDED_BY(mutex_);  // asked for, until the update ends
   bool paused_ ABSL_GUARDED_BY(mutex_) = false;            // the weights are not touched
+  bool released_ ABSL_GUARDED_BY(mutex_) = false;          // the cache's memory is not held
   bool stopping_ ABSL_GUARDED_BY(mutex_) = false;
   uint64_t weights_version_ ABSL_GUARDED_BY(mutex_);
   int64_t updates_ ABSL_GUARDED_BY(mutex_) = 0;  // of the weights, so far

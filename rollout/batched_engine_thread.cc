@@ -29,23 +29,6 @@ void BatchedEngine::Run() {
   }
 }
 
-bool BatchedEngine::PauseIsOver() const { return stopping_ || !paused_; }
-
-absl::Status BatchedEngine::Pause() {
-  const absl::Time start = absl::Now();
-  while (!in_flight_.empty()) RETURN_IF_ERROR(CollectOldest());
-  Publish(absl::ToDoubleSeconds(absl::Now() - start));
-  OldCache old_cache = OldCache::kForget;
-  {
-    absl::MutexLock lock(&mutex_);
-    old_cache = *pause_;
-    paused_ = true;
-    mutex_.Await(absl::Condition(this, &BatchedEngine::PauseIsOver));
-  }
-  if (old_cache == OldCache::kForget) scheduler_.Forget();
-  return absl::OkStatus();
-}
-
 void BatchedEngine::Publish(double seconds) {
   const Scheduler::Stats& totals = scheduler_.stats();
   absl::MutexLock lock(&mutex_);

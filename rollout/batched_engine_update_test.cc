@@ -43,11 +43,12 @@ void ExpectDrawnAsVersionsSay(const Sample& sample, const GenerateRequest& reque
 
 // Updates the weights under two groups, twice. Returns how many samples have tokens of several
 // versions.
-int UpdateUnderSamples(OldCache old_cache, const HashRunner::Options& options) {
+int UpdateUnderSamples(OldCache old_cache, const HashRunner::Options& options,
+                       bool release_memory = false) {
   auto owned = std::make_unique<HashRunner>(options);
   HashRunner* runner = owned.get();
   absl::Notification early, late;
-  BatchedEngine engine(std::move(owned), {});
+  BatchedEngine engine(std::move(owned), {.release_memory = release_memory});
   // Waits until the update was asked for.
   runner->before_launch = [&](int launch) {
     if (launch != 12 && launch != 25) return;
@@ -68,8 +69,10 @@ int UpdateUnderSamples(OldCache old_cache, const HashRunner::Options& options) {
     EXPECT_TRUE(engine.PauseForWeightUpdate(old_cache).ok());
     EXPECT_EQ(engine.PauseForWeightUpdate(old_cache).code(), absl::StatusCode::kFailedPrecondition);
     EXPECT_EQ(runner->launched, runner->collected) << "steps are under way";
+    EXPECT_EQ(runner->held, !release_memory || old_cache == OldCache::kKeep);
     runner->weights = ++version;
     engine.EndWeightUpdate(version);
+    EXPECT_TRUE(runner->held);
   }
   int mixed = 0;
   for (int i = 0; i < 8; ++i) {
@@ -84,18 +87,22 @@ int UpdateUnderSamples(OldCache old_cache, const HashRunner::Options& options) {
 }
 
 TEST(BatchedEngineUpdate, PausedSamplesGoOnFromTheNewWeights) {
-  for (int in_flight : {1, 2, 3}) {
-    EXPECT_EQ(UpdateUnderSamples(OldCache::kForget, {.in_flight = in_flight}), 8);
-    // Computed again in chunks, while others decode, with memory for three of the eight.
-    UpdateUnderSamples(OldCache::kForget, {.num_pages = 80, .in_flight = in_flight});
-    UpdateUnderSamples(OldCache::kForget,
-                       {.max_running = 3, .max_step_tokens = 9, .in_flight = in_flight});
+  for (bool release : {false, true}) {
+    for (int in_flight : {1, 2, 3}) {
+      EXPECT_EQ(UpdateUnderSamples(OldCache::kForget, {.in_flight = in_flight}, release), 8);
+      // Computed again in chunks, while others decode, with memory for three of the eight.
+      UpdateUnderSamples(OldCache::kForget, {.num_pages = 80, .in_flight = in_flight}, release);
+      UpdateUnderSamples(OldCache::kForget,
+                         {.max_running = 3, .max_step_tokens = 9, .in_flight = in_flight}, release);
+    }
   }
 }
 
 TEST(BatchedEngineUpdate, OrKeepWhatTheOldOnesMade) {
-  for (int in_flight : {1, 2, 3}) {
-    EXPECT_EQ(UpdateUnderSamples(OldCache::kKeep, {.in_flight = in_flight}), 8);
+  for (bool release : {false, true}) {
+    for (int in_flight : {1, 2, 3}) {
+      EXPECT_EQ(UpdateUnderSamples(OldCache::kKeep, {.in_flight = in_flight}, release), 8);
+    }
   }
 }
 

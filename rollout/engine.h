@@ -107,6 +107,8 @@ struct EngineStats {
   int64_t guessed_tokens = 0;  // Passed through the model as guesses (speculative decoding),
   int64_t guessed_right = 0;   // and those of them that were drawn.
   int64_t cached_tokens = 0;   // Of prompts, found in what earlier requests had computed.
+  double release_seconds = 0;  // Giving the cache's memory back for updates of the weights,
+  double take_seconds = 0;     // and taking it again.
 };
 
 // Generates samples in the background. All methods may be called from any thread. Each accepted
@@ -140,7 +142,9 @@ class Engine {
   // The weights are shared with the learner, which may change them only between these two calls.
   // Begin waits until the engine touches the weights no more; FailedPrecondition if samples are
   // still being generated (every sample is strictly from one version). After End, tokens are drawn
-  // from `version`.
+  // from `version`. An engine made with EngineOptions::release_memory has given its cache's memory
+  // back when Begin returns, and has it again when End does; if others kept it, the engine has
+  // failed.
   virtual absl::Status BeginWeightUpdate() = 0;
   virtual void EndWeightUpdate(uint64_t version) = 0;
 
@@ -150,7 +154,7 @@ class Engine {
   // engine with unfinished samples.
   enum class OldCache {
     kForget,  // keys and values of all that is unfinished are computed again from the new weights
-    kKeep,    // later tokens read those that earlier weights made
+    kKeep,    // later tokens read those that earlier weights made; their memory is never given back
   };
   virtual absl::Status PauseForWeightUpdate(OldCache old_cache) = 0;
 

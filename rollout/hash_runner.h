@@ -10,6 +10,7 @@
 #include <cmath>
 #include <deque>
 #include <functional>
+#include <thread>
 #include <utility>
 #include <vector>
 
@@ -44,8 +45,8 @@ inline std::vector<float> HashLogits(const std::vector<int32_t>& sequence, size_
 }
 
 // Its pages hold the tokens themselves, from which it computes each draw: a page that is wrongly
-// shared, reused or not filled changes samples. Steps run when they are collected, which is as late
-// as they may.
+// shared, reused or not filled changes samples; what is lost with released memory nobody may read.
+// Steps run when they are collected, which is as late as they may.
 class HashRunner : public ModelRunner {
  public:
   struct Options {
@@ -76,7 +77,31 @@ class HashRunner : public ModelRunner {
   int weights_bound_tokens() const override { return options_.weights_bound_tokens; }
   int max_in_flight() const override { return options_.in_flight; }
 
+  absl::Status ReleaseMemory() override {
+    ExpectOneThread();
+    EXPECT_TRUE(flights_.empty()) << "steps are under way";
+    if (!held) return absl::OkStatus();
+    if (fail_release) return absl::InternalError("the memory cannot be given back");
+    for (std::vector<int32_t>& page : pages_) page.assign(kPage, kLost);
+    held = false;
+    ++releases;
+    return absl::OkStatus();
+  }
+
+  absl::Status TakeMemory() override {
+    ExpectOneThread();
+    ++takes;
+    if (taken_by_others != 0) {
+      if (taken_by_others > 0) --taken_by_others;
+      return absl::ResourceExhaustedError("others have it");
+    }
+    held = true;
+    return absl::OkStatus();
+  }
+
   absl::Status Launch(const ModelStep& step) override {
+    ExpectOneThread();
+    EXPECT_TRUE(held) << "a step without memory";
     if (gate != nullptr) gate->WaitForNotification();
     // A step that is under way as the weights change would see it.
     EXPECT_TRUE(flights_.empty() || weights == weights_of_flights_);
@@ -137,6 +162,10 @@ class HashRunner : public ModelRunner {
   std::atomic<int> collected = 0;
   std::atomic<int> speculated = 0;  // slices whose token was not known when they were launched
   std::atomic<int> weights = 0;     // their number
+  // Of the pages. So many calls of TakeMemory are refused; -1: all.
+  std::atomic<bool> held = true;
+  std::atomic<int> releases = 0, takes = 0, taken_by_others = 0;
+  bool fail_release = false;
   int fail_after = -1;
   absl::Notification* gate = nullptr;      // Launch waits for it
   std::function<void(int)> before_launch;  // told the number of the launch
@@ -154,6 +183,14 @@ class HashRunner : public ModelRunner {
     std::vector<std::pair<StepDraw, SamplingSettings>> draws;
   };
 
+  static constexpr int32_t kLost = -2;  // no entry of a page
+
+  // Always the same one calls.
+  void ExpectOneThread() {
+    if (caller_ == std::thread::id()) caller_ = std::this_thread::get_id();
+    EXPECT_EQ(caller_, std::this_thread::get_id());
+  }
+
   void Write(const Slice& slice) {
     const bool decoded = slice.view.slot >= 0 && slice.view.count == 1 + slice.view.guesses;
     const int mark = options_.mark_decoded && decoded ? kDecoded : weights.load();
@@ -168,6 +205,7 @@ class HashRunner : public ModelRunner {
     std::vector<int32_t> sequence;
     for (int64_t p = 0; p < slice.view.first + slice.view.count; ++p) {
       sequence.push_back(pages_[slice.pages[p / kPage]][p % kPage]);
+      EXPECT_NE(sequence.back(), kLost);
     }
     return sequence;
   }
@@ -177,6 +215,7 @@ class HashRunner : public ModelRunner {
   std::vector<int32_t> last_token_;
   std::deque<Copy> flights_;
   int weights_of_flights_ = 0;
+  std::thread::id caller_;
   Sampler sampler_;
 };
 

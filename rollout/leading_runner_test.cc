@@ -82,22 +82,6 @@ class OfficeMail : public RankMail {
   PostOffice* const office_;
 };
 
-// Whose memory can be given back, and taken again if nobody else has it.
-class MemoryRunner : public HashRunner {
- public:
-  using HashRunner::HashRunner;
-  absl::Status ReleaseMemory() override {
-    held = false;
-    return absl::OkStatus();
-  }
-  absl::Status TakeMemory() override {
-    if (taken_by_others) return absl::ResourceExhaustedError("others have it");
-    held = true;
-    return absl::OkStatus();
-  }
-  std::atomic<bool> held{true}, taken_by_others{false};
-};
-
 class LeadingRunnerTest : public testing::Test {
  protected:
   ~LeadingRunnerTest() override {
@@ -113,9 +97,9 @@ class LeadingRunnerTest : public testing::Test {
 
   // Runners on all ranks, of which all but the first serve in threads.
   void Start(const HashRunner::Options& options = {.num_pages = 40, .in_flight = 2}) {
-    std::vector<std::unique_ptr<MemoryRunner>> runners;
+    std::vector<std::unique_ptr<HashRunner>> runners;
     for (int rank = 0; rank < PostOffice::kRanks; ++rank) {
-      runners.push_back(std::make_unique<MemoryRunner>(options));
+      runners.push_back(std::make_unique<HashRunner>(options));
       runners_.push_back(runners.back().get());
     }
     served_.resize(PostOffice::kRanks);
@@ -135,7 +119,7 @@ class LeadingRunnerTest : public testing::Test {
 
   absl::Duration timeout_ = absl::Seconds(20);
   PostOffice office_;
-  std::vector<MemoryRunner*> runners_;  // while they live
+  std::vector<HashRunner*> runners_;  // while they live
   std::vector<absl::Status> served_;
   std::vector<std::thread> threads_;
   std::unique_ptr<ModelRunner> leading_;
@@ -194,13 +178,44 @@ TEST_F(LeadingRunnerTest, AnErrorOfAnotherRankIsThatOfEveryLaterCall) {
 TEST_F(LeadingRunnerTest, MemoryIsTakenByAllOrNone) {
   Start();
   EXPECT_TRUE(leading_->ReleaseMemory().ok());
-  for (const MemoryRunner* runner : runners_) EXPECT_FALSE(runner->held);
-  runners_[1]->taken_by_others = true;
+  for (const HashRunner* runner : runners_) EXPECT_FALSE(runner->held);
+  runners_[1]->taken_by_others = -1;
   EXPECT_EQ(leading_->TakeMemory(), absl::ResourceExhaustedError("rank 1: others have it"));
-  for (const MemoryRunner* runner : runners_) EXPECT_FALSE(runner->held);
-  runners_[1]->taken_by_others = false;
+  for (const HashRunner* runner : runners_) EXPECT_FALSE(runner->held);
+  runners_[1]->taken_by_others = 0;
   EXPECT_TRUE(leading_->TakeMemory().ok());
-  for (const MemoryRunner* runner : runners_) EXPECT_TRUE(runner->held);
+  for (const HashRunner* runner : runners_) EXPECT_TRUE(runner->held);
+}
+
+// By an engine, whose thread alone calls; one rank's memory is still others' at first.
+TEST_F(LeadingRunnerTest, AllRanksReleaseMemoryForAnUpdate) {
+  Start();
+  const GenerateRequest request = Request(1, 3, 40);
+  {
+    BatchedEngine engine(std::move(leading_), {.release_memory = true});
+    const auto take_all = [&] {
+      while (engine.Outstanding() > 0) {
+        const absl::StatusOr<Sample> sample = engine.Next(Soon());
+        ASSERT_TRUE(sample.ok()) << sample.status();
+        ExpectSame(*sample, Reference(request, sample->index));
+      }
+    };
+    for (int round = 0; round < 3; ++round) {
+      ASSERT_TRUE(engine.Submit(request).ok());
+      const bool under_samples = round == 1;
+      if (!under_samples) take_all();
+      ASSERT_TRUE(under_samples ? engine.PauseForWeightUpdate(Engine::OldCache::kForget).ok()
+                                : engine.BeginWeightUpdate().ok());
+      for (const HashRunner* runner : runners_) EXPECT_FALSE(runner->held);
+      if (under_samples) runners_[2]->taken_by_others = 1;
+      engine.EndWeightUpdate(round + 1);
+      for (const HashRunner* runner : runners_) EXPECT_TRUE(runner->held);
+      take_all();
+    }
+  }
+  End();
+  EXPECT_TRUE(served_[1].ok()) << served_[1];
+  EXPECT_TRUE(served_[2].ok()) << served_[2];
 }
 
 TEST_F(LeadingRunnerTest, RanksThatRestHearOfTheFirst) {
@@ -216,12 +231,12 @@ TEST_F(LeadingRunnerTest, RanksThatRestHearOfTheFirst) {
 TEST_F(LeadingRunnerTest, ARankThatHearsNothingOrNonsenseGivesUp) {
   timeout_ = absl::Milliseconds(300);
   const absl::Status silent =
-      ServeSteps(std::make_unique<MemoryRunner>(HashRunner::Options{}), Links(1));
+      ServeSteps(std::make_unique<HashRunner>(HashRunner::Options{}), Links(1));
   EXPECT_EQ(silent, absl::DeadlineExceededError("nothing came"));
   OfficeMail mail(0, &office_);
   ASSERT_TRUE(mail.Send(1, "nonsense", timeout_).ok());
   const absl::Status damaged =
-      ServeSteps(std::make_unique<MemoryRunner>(HashRunner::Options{}), Links(1));
+      ServeSteps(std::make_unique<HashRunner>(HashRunner::Options{}), Links(1));
   EXPECT_TRUE(absl::IsDataLoss(damaged)) << damaged;
   const auto told = mail.Receive(1, timeout_);
   ASSERT_TRUE(told.ok()) << told.status();

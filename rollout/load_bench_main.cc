@@ -8,6 +8,9 @@
 //   ./run load_bench --shape=qwen3_8b --prompt_tokens=1024 --median=3000 --longest=16384
 //   ./run load_bench --shape=qwen3_8b --samples=8 --steps=1 --prompt_tokens=1024 --median=1000
 //       --sigma=0 --longest=2048 --repeat_share=0.5 --max_guesses=8
+//
+// With --release_memory each update gives the cache's memory back and takes it again; an old cache
+// that is kept stays.
 #include <ATen/Context.h>
 
 #include <algorithm>
@@ -49,6 +52,12 @@ ABSL_FLAG(int, max_running, 0,
           "Rows of a step: samples that run side by side, and guesses; 0: for all samples of a "
           "step, with --max_guesses for theirs too up to 256.");
 ABSL_FLAG(int64_t, cache_bytes, 0, "The engine's memory for keys and values; 0: its choice.");
+ABSL_FLAG(bool, warm_up, true, "Run once before, unmeasured: a GPU makes its graphs.");
+ABSL_FLAG(std::vector<std::string>, modes, std::vector<std::string>({"strict", "forget", "keep"}),
+          "strict: on-policy; forget, keep: the next step is begun ahead, and after an update the "
+          "cache of what runs is computed anew, or kept.");
+ABSL_FLAG(bool, release_memory, false,
+          "Give the cache's memory back in each update (EngineOptions::release_memory).");
 ABSL_FLAG(int, max_guesses, 0, "Tokens that speculative decoding guesses at a time; 0: off.");
 ABSL_FLAG(bool, always_guess, false, "Guess also where it does not pay.");
 ABSL_FLAG(double, repeat_share, 0,
@@ -73,6 +82,14 @@ const char* ModeName(Mode mode) {
       return "ahead, old cache kept";
   }
   return "";
+}
+
+absl::StatusOr<Mode> ParseMode(const std::string& name) {
+  if (name == "strict") return Mode::kStrict;
+  if (name == "forget") return Mode::kAheadForget;
+  if (name == "keep") return Mode::kAheadKeep;
+  return absl::InvalidArgumentError(
+      absl::StrCat("--modes: \"", name, "\" is none of strict, forget, keep"));
 }
 
 int64_t LengthOf(uint64_t stream) {
@@ -176,6 +193,8 @@ class Load {
         {"preemptions", after.preemptions - before.preemptions},
         {"guessed_tokens", after.guessed_tokens - before.guessed_tokens},
         {"guessed_right", after.guessed_right - before.guessed_right},
+        {"release_s", after.release_seconds - before.release_seconds},
+        {"take_s", after.take_seconds - before.take_seconds},
         {"first_out_s", first},
         {"half_out_s", half},
         {"last_out_s", last}};
@@ -238,6 +257,10 @@ absl::Status Run() {
         "--repeat_share must be in [0, 1], --repeat_length and --prompt_tokens at least 1, "
         "--max_guesses at least 0");
   }
+  std::vector<Mode> modes;
+  for (const std::string& name : absl::GetFlag(FLAGS_modes)) {
+    ASSIGN_OR_RETURN(modes.emplace_back(), ParseMode(name));
+  }
   ASSIGN_OR_RETURN(const std::shared_ptr<Weights> weights, LoadWeights());
   EngineOptions options;
   options.max_running = absl::GetFlag(FLAGS_max_running);
@@ -246,6 +269,7 @@ absl::Status Run() {
   }
   options.cache_bytes = absl::GetFlag(FLAGS_cache_bytes);
   options.max_length = absl::GetFlag(FLAGS_prompt_tokens) + absl::GetFlag(FLAGS_longest);
+  options.release_memory = absl::GetFlag(FLAGS_release_memory);
   ASSIGN_OR_RETURN(std::unique_ptr<ModelRunner> runner, MakeModelRunner(weights, options));
   const Prompts prompts(weights->config().vocab_size);
   const TextPlan plan = {
@@ -255,10 +279,12 @@ absl::Status Run() {
       .repeat_length = absl::GetFlag(FLAGS_repeat_length),
       .prompt = [&prompts](uint64_t stream) { return std::span(prompts.OfStream(stream)); }};
   BatchedEngine engine(std::make_unique<PlannedTextRunner>(std::move(runner), plan),
-                       {.max_guesses = guesses, .always_guess = absl::GetFlag(FLAGS_always_guess)});
-  // The first round warms up: a GPU makes its graphs.
-  RETURN_IF_ERROR(Load(Mode::kStrict, prompts, &engine).Run(options.max_running).status());
-  for (const Mode mode : {Mode::kStrict, Mode::kAheadForget, Mode::kAheadKeep}) {
+                       WithOptionsOf(options, {.max_guesses = guesses,
+                                               .always_guess = absl::GetFlag(FLAGS_always_guess)}));
+  if (absl::GetFlag(FLAGS_warm_up)) {
+    RETURN_IF_ERROR(Load(Mode::kStrict, prompts, &engine).Run(options.max_running).status());
+  }
+  for (const Mode mode : modes) {
     ASSIGN_OR_RETURN(const nlohmann::ordered_json line,
                      Load(mode, prompts, &engine).Run(options.max_running));
     std::printf("%s\n", line.dump().c_str());

@@ -40,11 +40,13 @@ absl::StatusOr<std::unique_ptr<ModelRunner>> MakeModelRunner(std::shared_ptr<Wei
   if (cuda) {
     return CudaRunner::Create(std::move(weights), {.max_running = max_running,
                                                    .cache_bytes = options.cache_bytes,
+                                                   .spare_bytes = options.spare_bytes,
                                                    .max_step_tokens = options.max_step_tokens,
                                                    .max_length = options.max_length,
                                                    .batch_invariant = options.batch_invariant,
                                                    .fp8_cache = options.fp8_cache,
                                                    .fp8_weights = options.fp8_weights,
+                                                   .releasable_memory = options.release_memory,
                                                    .ranks = options.ranks});
   }
   RETURN_IF_ERROR(CheckOptions(*weights, options));
@@ -56,12 +58,19 @@ absl::StatusOr<std::unique_ptr<ModelRunner>> MakeModelRunner(std::shared_ptr<Wei
                                                         .ranks = options.ranks});
 }
 
+BatchedEngine::Options WithOptionsOf(const EngineOptions& engine_options,
+                                     BatchedEngine::Options options) {
+  options.release_memory = engine_options.release_memory;
+  return options;
+}
+
 absl::StatusOr<std::unique_ptr<Engine>> MakeBatchedEngine(std::shared_ptr<Weights> weights,
                                                           const EngineOptions& engine_options,
                                                           const BatchedEngine::Options& options) {
   ASSIGN_OR_RETURN(std::unique_ptr<ModelRunner> runner,
                    MakeModelRunner(std::move(weights), engine_options));
-  return std::unique_ptr<Engine>(new BatchedEngine(std::move(runner), options));
+  return std::unique_ptr<Engine>(
+      new BatchedEngine(std::move(runner), WithOptionsOf(engine_options, options)));
 }
 
 }  // namespace tritonrl

@@ -33,15 +33,27 @@ struct EngineOptions {
   // they are.
   bool fp8_cache = false;
   bool fp8_weights = false;
+  // For a device that also learns: the engine gives the cache's memory back while the weights are
+  // updated, see BatchedEngine::Options::release_memory.
+  bool release_memory = false;
+  // GPU memory that the learner will take and keep beside the engine (an optimizer's state); a
+  // cache_bytes of 0 leaves it to cuda/cuda_runner.h to choose a cache that spares it.
+  int64_t spare_bytes = 0;
   // Tensor parallelism: see the runners' options; tensor_parallel.h sets it.
   RankSum* ranks = nullptr;
 };
 
 // What runs an engine's steps. Shares `weights` and copies nothing. bf16 weights on a GPU run
 // through cuda/cuda_runner.h where it takes them, all others through transformer_runner.h. Errors:
-// those of the runner; InvalidArgument: one of the last three options where no runner has it.
+// those of the runner; InvalidArgument: batch_invariant, fp8_cache or fp8_weights where no runner
+// has it.
 absl::StatusOr<std::unique_ptr<ModelRunner>> MakeModelRunner(std::shared_ptr<Weights> weights,
                                                              const EngineOptions& options);
+
+// `options` with what `engine_options` say of the engine itself; for engines on such a runner that
+// are not made below.
+BatchedEngine::Options WithOptionsOf(const EngineOptions& engine_options,
+                                     BatchedEngine::Options options);
 
 // An engine on it.
 absl::StatusOr<std::unique_ptr<Engine>> MakeBatchedEngine(

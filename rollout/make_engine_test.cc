@@ -271,6 +271,49 @@ TEST(TransformerEngine, SeesTheLearnersWeights) {
   EXPECT_NE(sample->log_probs, before.begin()->second.log_probs);
 }
 
+// The cache is another one after each update, at other addresses.
+TEST(TransformerEngine, MemoryGivenBackForUpdatesChangesNoSample) {
+  const std::shared_ptr<Weights> weights = SmallWeights();
+  const SampleMap expected = Generate(weights, {Request(1, 4)}, {});
+  absl::StatusOr<std::unique_ptr<Engine>> engine =
+      MakeBatchedEngine(weights, {.max_running = 3, .release_memory = true});
+  ASSERT_TRUE(engine.ok());
+  for (uint64_t round = 1; round <= 3; ++round) {
+    ASSERT_TRUE((*engine)->Submit(Request(1, 4)).ok());
+    if (round == 2) {
+      ASSERT_TRUE((*engine)->PauseForWeightUpdate(Engine::OldCache::kForget).ok());
+      (*engine)->EndWeightUpdate(round);
+    }
+    while ((*engine)->Outstanding() > 0) {
+      absl::StatusOr<Sample> sample = (*engine)->Next(absl::Now() + absl::Seconds(60));
+      ASSERT_TRUE(sample.ok()) << sample.status();
+      EXPECT_EQ(sample->log_probs, expected.at({1, sample->index}).log_probs);
+      EXPECT_EQ(sample->tokens, expected.at({1, sample->index}).tokens);
+    }
+    ASSERT_TRUE((*engine)->BeginWeightUpdate().ok());
+    (*engine)->EndWeightUpdate(round);
+  }
+  EXPECT_GT((*engine)->Stats().release_seconds, 0);
+}
+
+TEST(TransformerEngine, ARunnerWithoutItsMemoryRunsNoStep) {
+  auto runner = MakeModelRunner(SmallWeights(), {.max_running = 2});
+  ASSERT_TRUE(runner.ok()) << runner.status();
+  const int pages = (*runner)->num_pages();
+  ASSERT_TRUE((*runner)->ReleaseMemory().ok());
+  EXPECT_TRUE((*runner)->ReleaseMemory().ok());
+  EXPECT_EQ((*runner)->num_pages(), pages);
+  EXPECT_EQ((*runner)->Launch({}).code(), absl::StatusCode::kFailedPrecondition);
+  ASSERT_TRUE((*runner)->TakeMemory().ok());
+  EXPECT_TRUE((*runner)->TakeMemory().ok());
+  const std::vector<int32_t> tokens = {1, 2}, page = {0};
+  ModelStep step;
+  step.slices.push_back({.tokens = tokens, .count = 2, .pages = page});
+  ASSERT_TRUE((*runner)->Launch(step).ok());
+  EXPECT_EQ((*runner)->ReleaseMemory().code(), absl::StatusCode::kFailedPrecondition);
+  EXPECT_TRUE((*runner)->Collect().ok());
+}
+
 TEST(TransformerEngine, APausedSampleGoesOnAsFromItsTokensUnderTheNewWeights) {
   const std::shared_ptr<Weights> weights = SmallWeights();
   absl::StatusOr<std::unique_ptr<Engine>> engine = MakeBatchedEngine(weights, {.max_running = 2});

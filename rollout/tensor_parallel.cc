@@ -125,7 +125,7 @@ absl::StatusOr<std::unique_ptr<Engine>> MakeTensorParallelEngine(
   ASSIGN_OR_RETURN(std::unique_ptr<ModelRunner> all,
                    SpreadRunner(*std::move(own), std::move(links), ranks));
   if (all == nullptr) return nullptr;
-  return std::make_unique<BatchedEngine>(std::move(all), options);
+  return std::make_unique<BatchedEngine>(std::move(all), WithOptionsOf(engine_options, options));
 }
 
 int EndWithError(const absl::Status& status, const char* program, int code, DataParallel* ranks) {

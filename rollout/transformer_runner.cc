@@ -35,6 +35,8 @@ absl::Status Guard(const char* what, Work work) {
     return absl::OkStatus();
   } catch (const std::bad_alloc&) {
     return absl::ResourceExhaustedError(absl::StrCat(what, " ran out of memory"));
+  } catch (const c10::OutOfMemoryError&) {
+    return absl::ResourceExhaustedError(absl::StrCat(what, " ran out of the device's memory"));
   } catch (const std::exception& error) {
     return absl::InternalError(absl::StrCat(what, " failed: ", FirstLine(error)));
   }
@@ -97,12 +99,33 @@ TransformerRunner::TransformerRunner(const Options& options,
                                      std::unique_ptr<Transformer> transformer,
                                      std::unique_ptr<PagedCache> cache)
     : options_(options),
+      num_pages_(static_cast<int>(cache->num_pages())),
       transformer_(std::move(transformer)),
       cache_(std::move(cache)),
       samplers_(transformer_->num_threads()),
       last_token_(options.max_running) {}
 
+absl::Status TransformerRunner::ReleaseMemory() {
+  if (!results_.empty()) {
+    return absl::FailedPreconditionError("memory cannot be given back while a step is under way");
+  }
+  cache_.reset();
+  return absl::OkStatus();
+}
+
+absl::Status TransformerRunner::TakeMemory() {
+  if (cache_ != nullptr) return absl::OkStatus();
+  const Weights& weights = *transformer_->weights();
+  return Guard(absl::StrCat("a cache of ", options_.cache_bytes >> 20, " MiB").c_str(), [&] {
+    cache_ = std::make_unique<PagedCache>(weights.config(), num_pages_, weights.device(),
+                                          weights.dtype());
+  });
+}
+
 absl::Status TransformerRunner::Launch(const ModelStep& step) {
+  if (cache_ == nullptr) {
+    return absl::FailedPreconditionError("a step needs the memory that ReleaseMemory gave back");
+  }
   return Guard("a step of generation", [&] {
     results_.push_back(DrawAll(step, RunModel(step)));
     if (options_.ranks != nullptr) ShareDraws();

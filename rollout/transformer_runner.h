@@ -48,11 +48,14 @@ class TransformerRunner : public ModelRunner {
 
   int64_t vocab_size() const override { return transformer_->config().vocab_size; }
   int64_t max_length() const override { return options_.max_length; }
-  int num_pages() const override { return static_cast<int>(cache_->num_pages()); }
+  int num_pages() const override { return num_pages_; }
   int page_size() const override { return PagedCache::kPage; }
   int max_running() const override { return options_.max_running; }
   int max_step_tokens() const override { return options_.max_step_tokens; }
   int max_in_flight() const override { return 1; }
+  // To LibTorch's allocator of the device.
+  absl::Status ReleaseMemory() override;
+  absl::Status TakeMemory() override;
   absl::Status Launch(const ModelStep& step) override;
   absl::StatusOr<std::vector<TokenDraw>> Collect() override;
 
@@ -67,10 +70,11 @@ class TransformerRunner : public ModelRunner {
   void ShareDraws();
 
   const Options options_;  // with no 0 left
+  const int num_pages_;
   std::unique_ptr<Transformer> transformer_;
-  std::unique_ptr<PagedCache> cache_;
-  std::vector<Sampler> samplers_;    // one for each thread
-  std::vector<int32_t> last_token_;  // of each slot
+  std::unique_ptr<PagedCache> cache_;  // null: its memory was given back
+  std::vector<Sampler> samplers_;      // one for each thread
+  std::vector<int32_t> last_token_;    // of each slot
   std::deque<std::vector<TokenDraw>> results_;
 };
 

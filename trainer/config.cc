@@ -163,6 +163,9 @@ void CheckSampling(const SamplingConfig& s, Checks* checks) {
                "moment at which the weights change; turn one of the two off");
   checks->That(s.ahead() || !s.keep_old_cache(),
                "sampling.keep_old_cache is for sampling.ahead, which is off");
+  checks->That(!s.release_memory() || !s.keep_old_cache(),
+               "sampling.release_memory gives old keys and values away in each update, and "
+               "sampling.keep_old_cache keeps them; turn one of the two off");
 }
 
 // What would be learned from another policy's tokens as if they were its own.
@@ -320,6 +323,9 @@ absl::Status ValidateGrpoHrdConfig(const GrpoHrdConfig& c) {
   checks.Positive("collective_timeout_s", c.collective_timeout_s());
   checks.Range("memory_gib", c.memory_gib(), 0, kInfinity);
   checks.Range("rollout_ranks", c.rollout_ranks(), 0, kInfinity);
+  checks.That(!c.sampling().release_memory() || c.rollout_ranks() == 0,
+              "sampling.release_memory is on, but with rollout_ranks no rank both generates and "
+              "learns, so that nobody needs the memory; turn one of the two off");
   checks.That(!c.output_dir().empty(), "output_dir is empty; name the run folder");
   return checks.status();
 }

@@ -142,6 +142,21 @@ TEST(ValidateGrpoHrdConfig, NamesBothOfTwoFieldsThatDoNotGoTogether) {
   EXPECT_TRUE(Contains(Text(status), "sampling.ahead")) << status;
 }
 
+TEST(ValidateGrpoHrdConfig, ReleasedMemoryIsNeitherKeptNorOfRanksThatDoNotLearn) {
+  for (const std::string other : {"sampling.keep_old_cache=true", "rollout_ranks=1"}) {
+    GrpoHrdConfig config;
+    config.mutable_tasks()->add_train("tasks/mini");
+    ASSERT_TRUE(ApplyOverride("sampling.release_memory=true", &config).ok());
+    ASSERT_TRUE(ApplyOverride("sampling.ahead=true", &config).ok());
+    EXPECT_TRUE(ValidateGrpoHrdConfig(config).ok()) << ValidateGrpoHrdConfig(config);
+    ASSERT_TRUE(ApplyOverride(other, &config).ok());
+    const absl::Status status = ValidateGrpoHrdConfig(config);
+    EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument);
+    EXPECT_TRUE(Contains(Text(status), "sampling.release_memory")) << status;
+    EXPECT_TRUE(Contains(Text(status), other.substr(0, other.find('=')))) << status;
+  }
+}
+
 TEST(ValidateGrpoHrdConfig, SamplesDrawnInFp8NeedImportanceWeights) {
   for (const std::string field : {"sampling.fp8_cache", "sampling.fp8_weights"}) {
     GrpoHrdConfig config;

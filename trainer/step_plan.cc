@@ -34,15 +34,13 @@ absl::StatusOr<GpuMemory> ReadGpu(at::Device device) {
   return GpuMemory{static_cast<int64_t>(free), stats.allocated_bytes[0].current};
 }
 
-absl::StatusOr<std::string> PlanHere(const StepPlanRequest& request, const Policy& policy,
-                                     const DataParallel& ranks) {
+HeldMemory HeldHere(int zero_stage, const Policy& policy, const DataParallel& ranks) {
   const Weights& weights = *policy.weights;
-  const int64_t element_bytes = static_cast<int64_t>(weights.flat().element_size());
   StateSharding sharding{
-      .element_bytes = element_bytes,
+      .element_bytes = static_cast<int64_t>(weights.flat().element_size()),
       .ranks = ranks.size(),
-      .zero_stage = ranks.size() > 1 ? request.zero_stage : 0,
-      .state_bytes = AdamW::StateBytes(weights.dtype(), ranks.size(), request.zero_stage)};
+      .zero_stage = ranks.size() > 1 ? zero_stage : 0,
+      .state_bytes = AdamW::StateBytes(weights.dtype(), ranks.size(), zero_stage)};
   if (sharding.zero_stage == 2) {
     const GradientWindow window = WindowFor(weights.layout(), policy.config.tie_word_embeddings,
                                             ShardPlan::kBucketElements, weights.device());
@@ -50,7 +48,13 @@ absl::StatusOr<std::string> PlanHere(const StepPlanRequest& request, const Polic
     const int64_t staged = std::min(ShardPlan::kBucketElements, window.own + window.ring);
     sharding.window_bytes = window.bytes() + 4 * staged / ranks.size();
   }
-  HeldMemory held = HeldForTraining(policy.config, sharding);
+  return HeldForTraining(policy.config, sharding);
+}
+
+absl::StatusOr<std::string> PlanHere(const StepPlanRequest& request, const Policy& policy,
+                                     const DataParallel& ranks) {
+  const Weights& weights = *policy.weights;
+  HeldMemory held = HeldHere(request.zero_stage, policy, ranks);
   MemoryLimit limit{.bytes = static_cast<int64_t>(request.memory_gib * kGib), .reserve = 0};
   if (weights.device().is_cuda()) {
     ASSIGN_OR_RETURN(const GpuMemory gpu, ReadGpu(weights.device()));
@@ -61,7 +65,7 @@ absl::StatusOr<std::string> PlanHere(const StepPlanRequest& request, const Polic
   const GpuOptions& gpu_options = policy.transformer->options().gpu;
   const StepShape step{.tokens = std::max(request.micro_batch_tokens, request.longest_sequence),
                        .longest = request.longest_sequence,
-                       .element_bytes = element_bytes,
+                       .element_bytes = static_cast<int64_t>(weights.flat().element_size()),
                        .deterministic = gpu_options.attention.deterministic,
                        .fp8 = gpu_options.fp8_products,
                        .fp8_in_hardware = weights.device().is_cuda()};
@@ -71,6 +75,11 @@ absl::StatusOr<std::string> PlanHere(const StepPlanRequest& request, const Polic
 }
 
 }  // namespace
+
+int64_t BytesKeptForTraining(int zero_stage, const Policy& policy, const DataParallel& ranks) {
+  const HeldMemory held = HeldHere(zero_stage, policy, ranks);
+  return held.gradients + held.optimizer;
+}
 
 absl::StatusOr<std::string> PlanSteps(const StepPlanRequest& request, const Policy& policy,
                                       DataParallel* ranks) {

@@ -18,6 +18,10 @@ struct StepPlanRequest {
   int zero_stage = 1;            // as in OptimizerConfig
 };
 
+// Bytes on this rank's device that training keeps from step to step beside the weights: gradients
+// and the optimizer's state, shared as `zero_stage` says (OptimizerConfig). Computed, not asked.
+int64_t BytesKeptForTraining(int zero_stage, const Policy& policy, const DataParallel& ranks);
+
 // Called by all ranks when everything else that stays on the device is there, but the optimizer
 // and the gradients are not: gives the policy's transformer the plan with the least recomputation
 // that fits into memory_gib, or where that is 0 into what the GPU has free; a CPU then has no

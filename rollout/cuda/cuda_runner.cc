@@ -386,7 +386,15 @@ absl::Status CudaRunner::ReleaseMemory() {
 }
 
 absl::Status CudaRunner::TakeMemory() {
-  return Guard("taking the memory of keys and values again", [&] { impl_->cache.Take(); });
+  const absl::Status taken =
+      Guard("taking the memory of keys and values again", [&] { impl_->cache.Take(); });
+  if (!absl::IsResourceExhausted(taken)) return taken;
+  const c10::cuda::CUDAGuard on_device(impl_->device);
+  size_t free = 0, total = 0;
+  if (cudaMemGetInfo(&free, &total) != cudaSuccess) return taken;
+  return absl::ResourceExhaustedError(
+      absl::StrCat("keys and values need ", options_.cache_bytes >> 20, " MiB, and the GPU has ",
+                   free >> 20, " free; lower cache_bytes, or what others keep there"));
 }
 
 absl::Status CudaRunner::Launch(const ModelStep& step) {

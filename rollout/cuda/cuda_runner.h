@@ -24,8 +24,10 @@ class CudaRunner : public ModelRunner {
     // Most sequences that run side by side.
     int max_running = 256;
     // Memory for keys and values; 0: enough for max_running sequences of max_length, but at most
-    // nine tenths of what the GPU has free beside everything else.
+    // nine tenths of what the GPU has free beside everything else and spare_bytes.
     int64_t cache_bytes = 0;
+    // Memory that others will take and keep beside the engine; only for cache_bytes of 0.
+    int64_t spare_bytes = 0;
     // Most tokens of a step, prompts and running sequences together; 0: 8192.
     int max_step_tokens = 0;
     // While samples wait, chunks of prompts fill steps up to so many tokens; 0: up to
@@ -49,7 +51,8 @@ class CudaRunner : public ModelRunner {
     // Products of the layers' matrices on 8-bit numbers (fp8_weights.h), of copies that take half
     // the weights' memory beside them. As above.
     bool fp8_weights = false;
-    // Whether ReleaseMemory gives back the memory of keys and values. It is not torch's then.
+    // Whether ReleaseMemory gives back the memory of keys and values. It is not torch's then, but
+    // TakeMemory makes torch's allocator give back what that keeps for later, if need be.
     bool releasable_memory = false;
     // Tensor parallelism: `weights` are one rank's part, and all ranks run the same steps. The
     // tokens that slots remember are rank 0's. Sums are in the graphs.

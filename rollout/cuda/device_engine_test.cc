@@ -2,11 +2,13 @@
 // same steps, with graphs and without, with little memory and much.
 
 #include <algorithm>
+#include <atomic>
 #include <cmath>
 #include <map>
 #include <utility>
 #include <vector>
 
+#include "absl/time/clock.h"
 #include "base/random.h"
 #include "model/packed_batch.h"
 #include "model/transformer.h"
@@ -205,6 +207,43 @@ TEST_P(CudaEngineTest, StepsOfFewRowsByChainsOfProducts) {
     ASSERT_EQ(samples.size(), 2 * prompts_.size());
     EXPECT_LT(LargestDifference(samples), kTolerance);
   }
+}
+
+// All that is unfinished is computed again, in memory that held no numbers meanwhile.
+TEST_P(CudaEngineTest, SamplesGoOnAfterTheirMemoryWasTheLearners) {
+  MakeModel(true);
+  const int64_t bytes = 4000 * GpuCache::PageBytes(weights_->config());
+  auto runner = CudaRunner::Create(weights_, {.max_running = 16,
+                                              .cache_bytes = bytes,
+                                              .max_step_tokens = 512,
+                                              .max_length = 2048,
+                                              .releasable_memory = true});
+  ASSERT_TRUE(runner.ok()) << runner.status();
+  BatchedEngine engine(*std::move(runner), {.release_memory = true});
+  std::atomic<int> drawn{0};
+  for (size_t i = 0; i < prompts_.size(); ++i) {
+    GenerateRequest request = {.id = i, .prompt = prompts_[i], .n = 2};
+    request.sampling.max_tokens = 300;
+    request.on_token = [&drawn](int, int32_t, float) { ++drawn; };
+    request.key = {.run_seed = 3, .task = i};
+    ASSERT_TRUE(engine.Submit(std::move(request)).ok());
+  }
+  for (const int moment : {3, 1000, 2000}) {
+    for (int i = 0; drawn < moment && i < 60000; ++i) absl::SleepFor(absl::Milliseconds(1));
+    ASSERT_GE(drawn, moment);
+    ASSERT_TRUE(engine.PauseForWeightUpdate(Engine::OldCache::kForget).ok());
+    Empty({bytes}, at::kByte).fill_(0xff);
+    engine.EndWeightUpdate(moment);
+  }
+  Samples samples;
+  while (engine.Outstanding() > 0) {
+    auto sample = engine.Next(absl::Now() + absl::Minutes(2));
+    ASSERT_TRUE(sample.ok()) << sample.status();
+    EXPECT_EQ(sample->tokens.size(), 300u);
+    samples[{sample->request_id, sample->index}] = *std::move(sample);
+  }
+  EXPECT_GT(engine.Stats().recomputed_tokens, 0);
+  EXPECT_LT(LargestDifference(samples), kTolerance);
 }
 
 // Draws of `steps` steps in which `rows` sequences decode from their first position on. No chunks,

@@ -5,9 +5,15 @@
 #include <ATen/ops/zeros.h>
 #include <c10/cuda/CUDACachingAllocator.h>
 
+#include <memory>
+#include <utility>
 #include <vector>
 
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "absl/time/clock.h"
 #include "model/weights.h"
+#include "rollout/batched_engine.h"
 #include "rollout/cuda/cuda_runner.h"
 #include "rollout/cuda/device_fixture.h"
 #include "rollout/cuda/gpu_cache.h"
@@ -25,6 +31,19 @@ class MappedMemoryTest : public DeviceTest {
     size_t free = 0, total = 0;
     EXPECT_EQ(cudaMemGetInfo(&free, &total), cudaSuccess);
     return static_cast<int64_t>(free);
+  }
+  static ModelConfig Config(int64_t layers) {
+    ModelConfig config;
+    config.vocab_size = 512;
+    config.hidden_size = 256;
+    config.intermediate_size = 640;
+    config.num_layers = layers;
+    config.num_heads = 4;
+    config.num_kv_heads = 2;
+    config.head_dim = 64;
+    config.max_positions = 1024;
+    config.family = ModelFamily::kQwen3;
+    return config;
   }
   // All of it as numbers.
   static at::Tensor Words(const MappedMemory& memory) {
@@ -102,16 +121,7 @@ TEST_P(MappedMemoryTest, AGraphRunsAgainOnWhatWasTakenAgain) {
 
 // A prompt and 19 steps of one token, which are a graph from the second time on.
 TEST_P(MappedMemoryTest, TheRunnerDrawsTheSameAfterwards) {
-  ModelConfig config;
-  config.vocab_size = 512;
-  config.hidden_size = 256;
-  config.intermediate_size = 640;
-  config.num_layers = 2;
-  config.num_heads = 4;
-  config.num_kv_heads = 2;
-  config.head_dim = 64;
-  config.max_positions = 1024;
-  config.family = ModelFamily::kQwen3;
+  const ModelConfig config = Config(2);
   const auto weights = Weights::RandomInit(config, 5, device(), at::kBFloat16);
   auto runner = CudaRunner::Create(weights, {.max_running = 2,
                                              .cache_bytes = 2000 * GpuCache::PageBytes(config),
@@ -159,6 +169,92 @@ TEST_P(MappedMemoryTest, TheRunnerDrawsTheSameAfterwards) {
     }
   }
 }
+
+// An engine that lends the memory of its cache, nearly all of the GPU's, to the learner.
+class LendingEngineTest : public MappedMemoryTest {
+ protected:
+  void Start(absl::Duration memory_timeout) {
+    const ModelConfig config = Config(24);
+    auto weights = Weights::RandomInit(config, 5, device(), at::kBFloat16);
+    cache_bytes_ = Free() - 6000 * kMiB;
+    ASSERT_GT(cache_bytes_, 8000 * kMiB);
+    auto runner = CudaRunner::Create(std::move(weights), {.max_running = 8,
+                                                          .cache_bytes = cache_bytes_,
+                                                          .max_step_tokens = 512,
+                                                          .releasable_memory = true});
+    ASSERT_TRUE(runner.ok()) << runner.status();
+    engine_ = std::make_unique<BatchedEngine>(
+        *std::move(runner),
+        BatchedEngine::Options{.release_memory = true, .memory_timeout = memory_timeout});
+  }
+
+  // Samples of one group, by index: the same steps each time.
+  std::vector<Sample> Generate() {
+    GenerateRequest request;
+    for (int32_t i = 0; i < 700; ++i) request.prompt.push_back(i * 7 % 512);
+    request.n = 8;
+    request.sampling.max_tokens = 60;
+    request.key.task = 7;
+    EXPECT_TRUE(engine_->Submit(std::move(request)).ok());
+    std::vector<Sample> samples(8);
+    for (int i = 0; i < 8; ++i) {
+      auto sample = engine_->Next(absl::Now() + absl::Minutes(2));
+      EXPECT_TRUE(sample.ok()) << sample.status();
+      if (!sample.ok()) return {};
+      samples.at(sample->index) = *std::move(sample);
+    }
+    return samples;
+  }
+
+  // What the learner takes, of bytes that are no numbers as bf16.
+  at::Tensor TakeForLearning() {
+    at::Tensor taken = Empty({cache_bytes_ - 1000 * kMiB}, at::kByte);
+    taken.fill_(0xff);
+    return taken;
+  }
+
+  int64_t cache_bytes_ = 0;
+  std::unique_ptr<BatchedEngine> engine_;
+};
+
+// What the learner has freed torch's allocator still keeps as the update ends.
+TEST_P(LendingEngineTest, DrawsTheSameAfterUpdates) {
+  Start(absl::ZeroDuration());
+  Generate();  // makes the graphs
+  const std::vector<Sample> expected = Generate();
+  ASSERT_EQ(expected.size(), 8u);
+  EXPECT_THROW(TakeForLearning(), c10::OutOfMemoryError);
+  for (uint64_t version = 1; version <= 2; ++version) {
+    ASSERT_TRUE(engine_->BeginWeightUpdate().ok());
+    EXPECT_EQ(TakeForLearning()[0].item<uint8_t>(), 0xff);
+    engine_->EndWeightUpdate(version);
+    const std::vector<Sample> again = Generate();
+    ASSERT_EQ(again.size(), expected.size());
+    for (size_t i = 0; i < again.size(); ++i) {
+      EXPECT_EQ(again[i].tokens, expected[i].tokens) << i;
+      EXPECT_EQ(again[i].log_probs, expected[i].log_probs) << i;
+      EXPECT_EQ(again[i].versions.at(0).version, version);
+    }
+  }
+  EXPECT_GT(engine_->Stats().take_seconds, 0);
+}
+
+TEST_P(LendingEngineTest, SaysWhatIsMissingIfTheLearnerKeepsIt) {
+  Start(absl::Milliseconds(200));
+  ASSERT_TRUE(engine_->BeginWeightUpdate().ok());
+  const at::Tensor kept = TakeForLearning();
+  engine_->EndWeightUpdate(1);
+  GenerateRequest request;
+  request.prompt = {1};
+  const absl::Status status = engine_->Submit(std::move(request));
+  EXPECT_EQ(status.code(), absl::StatusCode::kResourceExhausted);
+  EXPECT_TRUE(absl::StrContains(
+      status.message(), absl::StrCat("keys and values need ", cache_bytes_ >> 20, " MiB, and")))
+      << status;
+}
+
+GTEST_ALLOW_UNINSTANTIATED_PARAMETERIZED_TEST(LendingEngineTest);
+INSTANTIATE_TEST_SUITE_P(Gpus, LendingEngineTest, testing::ValuesIn(TestedGpus()));
 
 GTEST_ALLOW_UNINSTANTIATED_PARAMETERIZED_TEST(MappedMemoryTest);
 INSTANTIATE_TEST_SUITE_P(Gpus, MappedMemoryTest, testing::ValuesIn(TestedGpus()));

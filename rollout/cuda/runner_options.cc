@@ -87,8 +87,9 @@ int64_t ChosenCacheBytes(const ModelConfig& config, const CudaRunner::Options& o
   const cudaError_t error = cudaMemGetInfo(&free, &total);
   TORCH_CHECK(error == cudaSuccess, "the GPU's memory: ", cudaGetErrorString(error));
   const StepTables tables(TableLimits(config, options));
-  const int64_t others = StepLayers::Bytes(config, LayerOptions(tables, options)) +
-                         4 * tables.words() + SamplingWorkspaceBytes(kMostDraws, config.vocab_size);
+  const int64_t others =
+      StepLayers::Bytes(config, LayerOptions(tables, options)) + 4 * tables.words() +
+      SamplingWorkspaceBytes(kMostDraws, config.vocab_size) + options.spare_bytes;
   const int64_t wanted = options.max_running * PagesFor(options.max_length) *
                          GpuCache::PageBytes(config, CacheTypeOf(options));
   return std::min(

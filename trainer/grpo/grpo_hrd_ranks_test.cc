@@ -1,4 +1,4 @@
-// Runs of several ranks, and of samples begun a step ahead.
+// Runs of several ranks, of samples begun a step ahead, and of engines that release memory.
 #include "trainer/grpo/grpo_hrd_fixture.h"
 
 namespace tritonrl {
@@ -35,6 +35,17 @@ TEST_F(GrpoHrdTest, SamplesBegunAheadSayHowOldTheirTokensAre) {
       EXPECT_LT(steps[i]["logprob_max_diff"], keep && i == 2 ? 0.5 : 1e-3) << i;
     }
   }
+}
+
+TEST_F(GrpoHrdTest, MemoryThatTheLearnerHasMeanwhileChangesNothing) {
+  const CommandResult kept = Run(Command("kept"));
+  ASSERT_EQ(kept.exit_code, 0) << kept.err;
+  const CommandResult released = Run(Command("released", {"sampling.release_memory=true"}));
+  ASSERT_EQ(released.exit_code, 0) << released.err;
+  ExpectSameRun("kept", "released");
+  // It is no other run for that.
+  const CommandResult again = Run(Command("released"));
+  EXPECT_EQ(again.exit_code, 0) << again.err;
 }
 
 TEST_F(GrpoHrdTest, TwoRanksGiveTheLossesOfOne) {

@@ -34,6 +34,7 @@ absl::Status CheckSameRun(const std::string& path, const GrpoHrdConfig& config) 
   stored.set_collective_timeout_s(config.collective_timeout_s());
   stored.set_memory_gib(config.memory_gib());
   stored.set_rollout_ranks(config.rollout_ranks());
+  stored.mutable_sampling()->set_release_memory(config.sampling().release_memory());
   *stored.mutable_checkpoint() = config.checkpoint();
   stored.mutable_verifier()->set_workers(config.verifier().workers());
   if (FullText(stored) == FullText(config)) return WriteFileAtomic(path, FullText(config));
@@ -74,6 +75,7 @@ EngineSetup EngineSetupOf(const SamplingConfig& sampling, int threads) {
   setup.batch_invariant = sampling.batch_invariant();
   setup.fp8_cache = sampling.fp8_cache();
   setup.fp8_weights = sampling.fp8_weights();
+  setup.release_memory = sampling.release_memory();
   setup.threads = threads;
   return setup;
 }
@@ -94,6 +96,23 @@ LearnerOptions LearnerOptionsOf(const RunParts& parts) {
   return options;
 }
 
+absl::Status LoadLearner(const LearnerOptions& options, RunParts* parts) {
+  const GrpoHrdConfig& config = parts->config;
+  const Policy& policy = parts->policy;
+  DataParallel* learners = parts->roles->learners();
+  ASSIGN_OR_RETURN(parts->memory_plan,
+                   PlanSteps({.micro_batch_tokens = options.micro_batch_tokens,
+                              .longest_sequence = config.sampling().max_prompt_tokens() +
+                                                  config.sampling().max_response_tokens(),
+                              .memory_gib = config.memory_gib(),
+                              .zero_stage = config.optimizer().zero_stage()},
+                             policy, learners));
+  parts->optimizer = std::make_unique<AdamW>(config.optimizer(), policy.weights, learners);
+  parts->learner = std::make_unique<Learner>(options, &policy, parts->optimizer.get(), learners);
+  parts->start_up.Part("optimizer");
+  return absl::OkStatus();
+}
+
 absl::Status LoadModel(RunParts* parts) {
   const GrpoHrdConfig& config = parts->config;
   RankRoles& roles = *parts->roles;
@@ -108,22 +127,21 @@ absl::Status LoadModel(RunParts* parts) {
     parts->reference = std::make_unique<ReferencePolicy>(
         policy, threads, options.micro_batch_tokens, options.temperature);
   }
+  const bool releases = config.sampling().release_memory();
   if (roles.generates()) {
-    ASSIGN_OR_RETURN(parts->engine, StartEngine(policy, EngineSetupOf(config.sampling(), threads)));
+    EngineSetup setup = EngineSetupOf(config.sampling(), threads);
+    if (releases) {
+      setup.spare_bytes =
+          BytesKeptForTraining(config.optimizer().zero_stage(), policy, *parts->ranks);
+    }
+    ASSIGN_OR_RETURN(parts->engine, StartEngine(policy, setup));
   }
   parts->start_up.Part("engine");
   if (!roles.learns()) return absl::OkStatus();
-  ASSIGN_OR_RETURN(parts->memory_plan,
-                   PlanSteps({.micro_batch_tokens = options.micro_batch_tokens,
-                              .longest_sequence = config.sampling().max_prompt_tokens() +
-                                                  config.sampling().max_response_tokens(),
-                              .memory_gib = config.memory_gib(),
-                              .zero_stage = config.optimizer().zero_stage()},
-                             policy, roles.learners()));
-  parts->optimizer = std::make_unique<AdamW>(config.optimizer(), policy.weights, roles.learners());
-  parts->learner =
-      std::make_unique<Learner>(options, &policy, parts->optimizer.get(), roles.learners());
-  parts->start_up.Part("optimizer");
+  // The learner's steps have the memory that is theirs at its start already.
+  if (releases) RETURN_IF_ERROR(parts->engine->BeginWeightUpdate());
+  RETURN_IF_ERROR(LoadLearner(options, parts));
+  if (releases) parts->engine->EndWeightUpdate(0);
   return absl::OkStatus();
 }
 
@@ -246,6 +264,8 @@ absl::StatusOr<std::unique_ptr<Engine>> StartEngine(const Policy& policy, const 
   options.batch_invariant = setup.batch_invariant;
   options.fp8_cache = setup.fp8_cache;
   options.fp8_weights = setup.fp8_weights;
+  options.release_memory = setup.release_memory;
+  options.spare_bytes = setup.spare_bytes;
   const BatchedEngine::Options batching = {.max_guesses = setup.max_guesses};
   return spread == nullptr ? MakeBatchedEngine(policy.weights, options, batching)
                            : MakeTensorParallelEngine(policy.weights, options, batching, spread);

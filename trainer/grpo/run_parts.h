@@ -71,7 +71,9 @@ struct EngineSetup {
   int max_guesses = 0;      // SamplingConfig's
   bool batch_invariant = false;
   bool fp8_cache = false, fp8_weights = false;
-  int threads = 0;  // on the CPU; 0: all
+  bool release_memory = false;  // likewise
+  int64_t spare_bytes = 0;      // EngineOptions'
+  int threads = 0;              // on the CPU; 0: all
 };
 // Shares the policy's weights. Error: prompt and response do not fit the model's positions.
 // `spread`: the ranks over which the policy is spread, see MakeTensorParallelEngine; null: it is
