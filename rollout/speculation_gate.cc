@@ -5,13 +5,17 @@
 namespace tritonrl {
 
 double SpeculationGate::Rate() {
-  // A few steps may be slow for other reasons: a GPU makes a graph when it first sees a size.
-  std::sort(steps_.begin(), steps_.end(),
-            [](const Step& a, const Step& b) { return a.seconds < b.seconds; });
+  // A few steps may be slow for other reasons: a GPU makes a graph when it first sees a size. Not
+  // those that are a little slower, as steps with many guesses are.
+  const auto middle = steps_.begin() + static_cast<int64_t>(steps_.size() / 2);
+  std::nth_element(steps_.begin(), middle, steps_.end(),
+                   [](const Step& a, const Step& b) { return a.seconds < b.seconds; });
+  const double most = kSlow * middle->seconds;
   double seconds = 1e-9, tokens = 0;
-  for (size_t i = 0; i < steps_.size() * 3 / 4; ++i) {
-    seconds += steps_[i].seconds;
-    tokens += static_cast<double>(steps_[i].tokens);
+  for (const Step& step : steps_) {
+    if (step.seconds > most) continue;
+    seconds += step.seconds;
+    tokens += static_cast<double>(step.tokens);
   }
   steps_.clear();
   return tokens / seconds;

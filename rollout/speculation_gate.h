@@ -14,6 +14,7 @@ class SpeculationGate {
   static constexpr int kKept = 128;       // steps until the next one,
   static constexpr int kMostKept = 2048;  // twice as many each time that guessing did not pay
   static constexpr double kGain = 1.03;   // that guessing must bring
+  static constexpr double kSlow = 2.5;    // times the median: a step that does not count
 
   // For the next step.
   bool guess() const { return guess_; }

@@ -28,7 +28,7 @@ int64_t DecodeSplit::MostParts(int64_t max_length) const {
 
 DecodeSplit DecodeSplitFor(int rows, bool batch_invariant) {
   if (batch_invariant) return {.parts = 1, .least = 1024, .most = 1024};
-  return {.parts = std::max(32 / rows, 1), .least = 128, .most = rows <= 16 ? 2048 : 4096};
+  return {.parts = std::max(16 / rows, 1), .least = 128, .most = rows <= 16 ? 2048 : 4096};
 }
 
 DecodePlan::DecodePlan(int rows, int64_t max_tokens, const DecodeSplit& split)

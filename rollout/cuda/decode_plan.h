@@ -20,7 +20,7 @@ struct DecodeSplit {
   int64_t MostParts(int64_t max_length) const;
 };
 
-// The split that suits an H200: 32 parts of all rows together, of 128 tokens or more for few rows;
+// The split that suits an H200: 16 parts of all rows together, of 128 tokens or more for few rows;
 // parts of at most 2,048 tokens (from 17 rows on 4,096), so that a row much longer than the others
 // does not end alone. batch_invariant: parts of 1,024 tokens for any number of rows, so that a
 // row's bits do not depend on it.

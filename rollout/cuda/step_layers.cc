@@ -70,6 +70,7 @@ StepLayers::StepLayers(std::shared_ptr<Weights> weights, const Options& options)
       shape_(ShapeOf(config_, options.cache)),
       rotary_(MakeRotaryTable(config_, weights_->device(), weights_->dtype())),
       gemm_(weights_->device(), /*tuned=*/true),
+      chunk_stream_(weights_->device()),
       overlap_(at::cuda::getDeviceProperties(weights_->device().index())->major >= 9),
       chains_(MayChain(config_, options)) {
   for (int64_t i = 0; i < config_.num_layers; ++i) {
@@ -217,15 +218,20 @@ void StepLayers::Attend(const StepOnGpu& step, int64_t layer, GpuCache* cache) {
                         .out = attention_.data_ptr(),
                         .scale = 1.0f / std::sqrt(static_cast<float>(config_.head_dim)),
                         .overlap = overlap_};
-  if (step.decode != nullptr) {
-    rows.rows = step.decode->rows();
-    LaunchDecodeAttention(shape_, paged, *step.decode, step.decode->At(step.decode_words), rows,
-                          {parts_.data_ptr(), arrived_.data_ptr<int32_t>()}, Stream());
-  }
-  if (step.chunks != nullptr) {
+  const auto attend_chunks = [&](void* stream) {
     rows.rows = step.rows;
-    LaunchChunkAttention(shape_, paged, *step.chunks, step.chunk_words, rows, Stream());
+    LaunchChunkAttention(shape_, paged, *step.chunks, step.chunk_words, rows, stream);
+  };
+  if (step.decode == nullptr) return attend_chunks(Stream());
+  // A small chunk's attention leaves most of the GPU idle, and none of it waits for the other's.
+  if (step.chunks != nullptr) {
+    chunk_stream_.Fork();
+    attend_chunks(chunk_stream_.stream());
   }
+  rows.rows = step.decode->rows();
+  LaunchDecodeAttention(shape_, paged, *step.decode, step.decode->At(step.decode_words), rows,
+                        {parts_.data_ptr(), arrived_.data_ptr<int32_t>()}, Stream());
+  if (step.chunks != nullptr) chunk_stream_.Join();
 }
 
 void StepLayers::Head(const StepOnGpu& step) {

@@ -21,6 +21,7 @@
 #include "rollout/cuda/fp8_weights.h"
 #include "rollout/cuda/gpu_cache.h"
 #include "rollout/cuda/paged_layout.h"
+#include "rollout/cuda/side_stream.h"
 
 namespace tritonrl {
 
@@ -115,7 +116,8 @@ class StepLayers {
   at::Tensor embedding_, final_norm_, head_;
   RotaryTable rotary_;
   CudaGemm gemm_;
-  const bool overlap_;  // whether kernels may begin while the one before them ends
+  SideStream chunk_stream_;  // for attention of chunks beside rows that decode
+  const bool overlap_;       // whether kernels may begin while the one before them ends
   const bool chains_;
   std::unique_ptr<Fp8Weights> fp8_weights_;  // null: off
   std::set<int64_t> tuned_;
