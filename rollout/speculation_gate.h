@@ -14,7 +14,7 @@ class SpeculationGate {
   static constexpr int kKept = 128;       // steps until the next one,
   static constexpr int kMostKept = 2048;  // twice as many each time that guessing did not pay
   static constexpr double kGain = 1.03;   // that guessing must bring
-  static constexpr double kSlow = 2.5;    // times the median: a step that does not count
+  static constexpr double kSlow = 2.5;    // times a plain step's median: does not count
 
   // For the next step.
   bool guess() const { return guess_; }
@@ -33,13 +33,18 @@ class SpeculationGate {
 
   // Tokens a second of the trial, which this ends.
   double Rate();
+  // Whether a step of the trial took so long for some other reason; counts those.
+  bool IsSlow(double seconds);
+  void EndPlain();
 
   Phase phase_ = Phase::kPlain;
   bool guess_ = false;
-  std::vector<Step> steps_;  // of the trial
-  double plain_ = 0;         // rate without guesses
-  int left_ = kTried;        // steps of the phase
-  int keep_ = kKept;         // steps of the next kKeep
+  std::vector<Step> steps_;   // of the trial
+  double plain_ = 0;          // rate without guesses
+  double plain_seconds_ = 0;  // of a step without guesses
+  int slow_ = 0;              // steps of the trial that did not count
+  int left_ = kTried;         // steps of the phase
+  int keep_ = kKept;          // steps of the next kKeep
 };
 
 }  // namespace tritonrl

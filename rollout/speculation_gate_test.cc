@@ -18,12 +18,10 @@ int RunSteps(SpeculationGate* gate, int steps, const Guessing& guessing) {
   for (int i = 0; i < steps; ++i) {
     const bool guess = gate->guess();
     guessed += guess ? 1 : 0;
-    // Now and then one takes long whatever it does.
-    const double extra = i % 7 == 3 ? 1.0 : 0.0;
     if (guess) {
-      gate->Record(guessing.places, guessing.tokens, extra + guessing.seconds);
+      gate->Record(guessing.places, guessing.tokens, guessing.seconds);
     } else {
-      gate->Record(false, 10, extra + 0.01);
+      gate->Record(false, 10, 0.01);
     }
   }
   return guessed;
@@ -58,6 +56,26 @@ TEST(SpeculationGate, WhatGuessingCostsCounts) {
   EXPECT_FALSE(gate.guess());
 }
 
+TEST(SpeculationGate, StepsThatTakeLongForOtherReasonsDoNotCount) {
+  for (const bool pays : {false, true}) {
+    SpeculationGate gate;
+    // Without guesses each seventh takes a hundred times as long.
+    for (int i = 0; i < kTried; ++i) gate.Record(false, 10, i % 7 == 3 ? 1.0 : 0.01);
+    for (int i = 0; i < kTried; ++i) {
+      ASSERT_TRUE(gate.guess()) << i;
+      if (i % 3 == 0) gate.Record(true, 20, 1.0);
+      gate.Record(true, pays ? 11 : 10, 0.01);
+    }
+    EXPECT_EQ(gate.guess(), pays);
+  }
+}
+
+TEST(SpeculationGate, StepsThatAllTakeLongCountInTheEnd) {
+  SpeculationGate gate;
+  RunSteps(&gate, kTried, {});
+  EXPECT_EQ(RunSteps(&gate, 2 * kTried + kKept, {.tokens = 20, .seconds = 1}), 2 * kTried);
+}
+
 // Of a lone sample's steps few have guesses; they take a little longer and give several tokens.
 TEST(SpeculationGate, StepsWithManyGuessesCountThoughTheyAreTheSlowest) {
   SpeculationGate gate;
@@ -65,8 +83,8 @@ TEST(SpeculationGate, StepsWithManyGuessesCountThoughTheyAreTheSlowest) {
   for (int i = 0; i < kTried; ++i) {
     ASSERT_TRUE(gate.guess());
     const bool guesses = i % 4 == 0;
-    // Two of them make graphs.
-    gate.Record(true, guesses ? 6 : 1, (guesses ? 0.0047 : 0.0045) + (i == 0 || i == 8 ? 0.05 : 0));
+    if (guesses) gate.Record(true, 6, 0.05);  // the first of a kind makes a graph
+    gate.Record(true, guesses ? 6 : 1, guesses ? 0.0047 : 0.0045);
   }
   EXPECT_TRUE(gate.guess());
 }

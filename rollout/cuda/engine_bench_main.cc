@@ -52,10 +52,15 @@ ABSL_FLAG(bool, fp8_weights, false, "Whether products are of 8-bit copies of the
 ABSL_FLAG(int, tensor_parallel, 1,
           "GPUs that the model is spread over: mpirun -n N ./run engine_bench --tensor_parallel=N "
           "... (each rank draws its part of the random weights for itself).");
+ABSL_FLAG(
+    bool, warm_up, true,
+    "Generate a little before the measured run, which makes its graphs, and time prompts alone.");
 ABSL_FLAG(bool, profile, true, "Whether to profile steps that only decode.");
 
 namespace tritonrl {
 namespace {
+
+constexpr absl::Duration kTellEach = absl::Seconds(20);
 
 struct Case {
   int requests = 0;
@@ -95,9 +100,19 @@ absl::StatusOr<double> Generate(const Case& c, int64_t output, int64_t vocab, ui
     requests[i].key = {.run_seed = seed, .task = static_cast<uint64_t>(i)};
   }
   const absl::Time start = absl::Now();
+  const int64_t before = engine->Stats().generated_tokens;
   for (GenerateRequest& request : requests) RETURN_IF_ERROR(engine->Submit(std::move(request)));
+  absl::Time told = start;
   while (engine->Outstanding() > 0) {
-    RETURN_IF_ERROR(engine->Next(absl::Now() + absl::Minutes(10)).status());
+    const absl::Status next = engine->Next(absl::Now() + kTellEach).status();
+    if (!next.ok() && !absl::IsDeadlineExceeded(next)) return next;
+    if (absl::Now() < told + kTellEach) continue;
+    told = absl::Now();
+    const int64_t tokens = engine->Stats().generated_tokens - before, all = c.requests * output;
+    const double rate = static_cast<double>(tokens) / absl::ToDoubleSeconds(told - start);
+    std::fprintf(stderr, "%s: %d of %d tokens, %.0f/s, %.0f s left\n", c.Name().c_str(),
+                 static_cast<int>(tokens), static_cast<int>(all), rate,
+                 static_cast<double>(all - tokens) / std::max(rate, 1.0));
   }
   return absl::ToDoubleSeconds(absl::Now() - start);
 }
@@ -208,25 +223,28 @@ absl::Status MeasureEngine(const Case& c, const Bound& bound, int64_t vocab,
   // For so long that all of them decode side by side before the first ends: its graphs are then
   // those that the measured run needs.
   const int64_t prefill_steps = c.requests * c.prompt / runner.max_step_tokens() + 1;
-  RETURN_IF_ERROR(Generate(c, std::min(c.output, prefill_steps + 8), vocab, 1, engine).status());
-  ASSIGN_OR_RETURN(const double prefill, Generate(c, 1, vocab, 2, engine));
+  double prefill = 0;
+  if (absl::GetFlag(FLAGS_warm_up)) {
+    RETURN_IF_ERROR(Generate(c, std::min(c.output, prefill_steps + 8), vocab, 1, engine).status());
+    ASSIGN_OR_RETURN(prefill, Generate(c, 1, vocab, 2, engine));
+  }
   const EngineStats before = engine->Stats();
   ASSIGN_OR_RETURN(const double seconds, Generate(c, c.output, vocab, 3, engine));
   const EngineStats after = engine->Stats();
   const double tokens = static_cast<double>(c.requests * c.output);
   const double mean = static_cast<double>(c.prompt) + static_cast<double>(c.output) / 2;
-  const nlohmann::ordered_json line{
-      {"case", c.Name()},
-      {"tokens_per_s", tokens / seconds},
-      {"seconds", seconds},
-      {"prefill_tokens_per_s", static_cast<double>(c.requests * c.prompt) / prefill},
-      {"step_ms", 1000 * (seconds - prefill) / static_cast<double>(c.output - 1)},
-      {"bound_ms", bound.StepMs(c.requests, mean)},
-      {"steps", after.decode_steps - before.decode_steps},
-      {"preemptions", after.preemptions - before.preemptions},
-      {"recomputed_tokens", after.recomputed_tokens - before.recomputed_tokens},
-      {"graphs", runner.graphs()},
-      {"graph_s", runner.graph_seconds()}};
+  nlohmann::ordered_json line{
+      {"case", c.Name()}, {"tokens_per_s", tokens / seconds}, {"seconds", seconds}};
+  if (prefill > 0) {
+    line["prefill_tokens_per_s"] = static_cast<double>(c.requests * c.prompt) / prefill;
+    line["step_ms"] = 1000 * (seconds - prefill) / static_cast<double>(c.output - 1);
+  }
+  line.update({{"bound_ms", bound.StepMs(c.requests, mean)},
+               {"steps", after.decode_steps - before.decode_steps},
+               {"preemptions", after.preemptions - before.preemptions},
+               {"recomputed_tokens", after.recomputed_tokens - before.recomputed_tokens},
+               {"graphs", runner.graphs()},
+               {"graph_s", runner.graph_seconds()}});
   std::printf("%s\n", line.dump().c_str());
   std::fflush(stdout);
   return absl::OkStatus();
