@@ -11,14 +11,15 @@ namespace tritonrl {
 BatchedEngine::BatchedEngine(std::unique_ptr<ModelRunner> runner, const Options& options)
     : options_(options),
       runner_(std::move(runner)),
-      scheduler_({.num_pages = runner_->num_pages(),
-                  .page_size = runner_->page_size(),
-                  .max_running = runner_->max_running(),
-                  .max_step_tokens = runner_->max_step_tokens(),
-                  .keep_prefixes = options.keep_prefixes,
-                  .weights_bound_tokens = runner_->weights_bound_tokens(),
-                  .reserve_whole_samples = runner_->batch_invariant(),
-                  .chunk_multiple = runner_->chunk_multiple()}),
+      scheduler_(
+          {.num_pages = runner_->num_pages(),
+           .page_size = runner_->page_size(),
+           .max_running = runner_->max_running(),
+           .max_step_tokens = runner_->max_step_tokens(),
+           .keep_prefixes = options.keep_prefixes,
+           .weights_bound_tokens = options.small_chunks ? runner_->weights_bound_tokens() : 0,
+           .reserve_whole_samples = runner_->batch_invariant(),
+           .chunk_multiple = runner_->chunk_multiple()}),
       weights_version_(options.weights_version) {
   stats_.num_pages = runner_->num_pages();
   thread_ = std::thread([this] { Run(); });

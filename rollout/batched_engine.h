@@ -53,6 +53,10 @@ class BatchedEngine : public Engine {
     // weights change: for conversations and long instructions in common. Results on the CPU in fp32
     // are the same bit for bit.
     bool keep_prefixes = false;
+    // While samples wait for memory or a place, prompts come in chunks that hide in steps which
+    // decode (Scheduler::Options::weights_bound_tokens): more tokens a second of all, first tokens
+    // of what waits later. For runners that say how large.
+    bool small_chunks = true;
     // For a device that also learns: while the weights are updated (from BeginWeightUpdate, or
     // PauseForWeightUpdate with OldCache::kForget, to EndWeightUpdate) the cache's memory is given
     // back, so that the learner can have it. With OldCache::kKeep the cache stays where it is. For

@@ -101,7 +101,10 @@ absl::Status BatchedEngine::TakeMemory() {
   const absl::Time start = absl::Now();
   absl::Status taken = runner_->TakeMemory();
   while (absl::IsResourceExhausted(taken) && absl::Now() - start < options_.memory_timeout) {
-    absl::SleepFor(kTakeAgain);
+    {
+      absl::MutexLock lock(&mutex_);
+      if (mutex_.AwaitWithTimeout(absl::Condition(&stopping_), kTakeAgain)) break;
+    }
     taken = runner_->TakeMemory();
   }
   const absl::Duration passed = absl::Now() - start;

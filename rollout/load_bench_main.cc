@@ -153,8 +153,9 @@ class Prompts {
 // Steps of one mode, on an engine that has nothing else to do.
 class Load {
  public:
-  Load(Mode mode, const Prompts& prompts, Engine* engine)
-      : mode_(mode), prompts_(prompts), engine_(engine) {}
+  // first_version: of the weights now.
+  Load(Mode mode, const Prompts& prompts, uint64_t first_version, Engine* engine)
+      : mode_(mode), prompts_(prompts), first_version_(first_version), engine_(engine) {}
 
   absl::StatusOr<nlohmann::ordered_json> Run(int max_running) {
     const EngineStats before = engine_->Stats();
@@ -222,7 +223,8 @@ class Load {
     const auto length = static_cast<int64_t>(sample.tokens.size());
     tokens_ += length;
     longest_ = std::max(longest_, length);
-    for (const VersionRun& run : sample.versions) stale_ += run.version < step ? run.tokens : 0;
+    for (const VersionRun& run : sample.versions)
+      stale_ += run.version < first_version_ + step ? run.tokens : 0;
     return absl::OkStatus();
   }
 
@@ -233,12 +235,13 @@ class Load {
                         : engine_->PauseForWeightUpdate(mode_ == Mode::kAheadKeep
                                                             ? Engine::OldCache::kKeep
                                                             : Engine::OldCache::kForget));
-    engine_->EndWeightUpdate(version);
+    engine_->EndWeightUpdate(first_version_ + version);
     return absl::OkStatus();
   }
 
   const Mode mode_;
   const Prompts& prompts_;
+  const uint64_t first_version_;
   Engine* const engine_;
   std::vector<int> left_;  // samples of each step
   int64_t tokens_ = 0, stale_ = 0, longest_ = 0;
@@ -281,12 +284,16 @@ absl::Status Run() {
   BatchedEngine engine(std::make_unique<PlannedTextRunner>(std::move(runner), plan),
                        WithOptionsOf(options, {.max_guesses = guesses,
                                                .always_guess = absl::GetFlag(FLAGS_always_guess)}));
+  uint64_t version = 0;
   if (absl::GetFlag(FLAGS_warm_up)) {
-    RETURN_IF_ERROR(Load(Mode::kStrict, prompts, &engine).Run(options.max_running).status());
+    RETURN_IF_ERROR(
+        Load(Mode::kStrict, prompts, version, &engine).Run(options.max_running).status());
+    version += absl::GetFlag(FLAGS_steps);
   }
   for (const Mode mode : modes) {
     ASSIGN_OR_RETURN(const nlohmann::ordered_json line,
-                     Load(mode, prompts, &engine).Run(options.max_running));
+                     Load(mode, prompts, version, &engine).Run(options.max_running));
+    version += absl::GetFlag(FLAGS_steps);
     std::printf("%s\n", line.dump().c_str());
     std::fflush(stdout);
   }

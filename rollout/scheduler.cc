@@ -52,17 +52,12 @@ Scheduler::Step Scheduler::Schedule() {
 
 Scheduler::Budget Scheduler::NextBudget() {
   int64_t decoding = 0;
-  bool missing = false;  // some prompt
   for (const Name& name : running_) {
     const Group& group = groups_.at(name.group);
     const Sample& sample = group.samples[name.sample];
-    if (!Decodes(group, sample)) {
-      missing = true;
-    } else if (sample.drawn < group.max_tokens) {  // else its last draw is under way
-      ++decoding;
-    }
+    // Else its prompt is missing, or its last draw is under way.
+    if (Decodes(group, sample) && sample.drawn < group.max_tokens) ++decoding;
   }
-  backlog_ = !waiting_.empty() || (backlog_ && missing);
   return {.tokens = options_.max_step_tokens - decoding,
           .chunks = ChunkTokens(decoding),
           .guesses = options_.max_running - num_running()};
@@ -72,7 +67,7 @@ int64_t Scheduler::ChunkTokens(int64_t decoding) const {
   const int64_t filled = options_.weights_bound_tokens;
   // Places for as many samples need no prompts to fill the steps.
   const bool full = free_slots_.empty() && options_.max_running >= filled;
-  if (filled == 0 || !backlog_ || decoding == 0 || full) return options_.max_step_tokens;
+  if (filled == 0 || waiting_.empty() || decoding == 0 || full) return options_.max_step_tokens;
   const int64_t room = std::max({filled - decoding, filled / 4, int64_t{options_.page_size}});
   // Whole pages: runners round rows of samples that decode up to such numbers.
   return std::max<int64_t>(room - room % options_.page_size, options_.chunk_multiple);

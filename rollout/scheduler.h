@@ -40,10 +40,10 @@ class Scheduler {
     int max_step_tokens = 1024;
     // Prompts and samples stay in memory that nobody needs, for prompts that begin like them.
     bool keep_prefixes = false;
-    // A step of so many tokens takes hardly longer than one of few (see ModelRunner). From
-    // when samples have to wait until all prompts are computed, chunks beside samples that decode
-    // fill steps up to so many tokens, and have at least a quarter of that. 0: chunks are always
-    // as large as max_step_tokens allows.
+    // A step of so many tokens takes hardly longer than one of few (see ModelRunner). While samples
+    // wait for memory or a place, chunks beside samples that decode fill steps up to so many
+    // tokens, and have at least a quarter of that. 0: chunks are always as large as max_step_tokens
+    // allows.
     int weights_bound_tokens = 0;
     // For runners that are batch-invariant: what a sample has decoded is never computed again as a
     // chunk, nor read by others. A sample runs only once the pages that it can grow to are left for
@@ -249,7 +249,6 @@ class Scheduler {
   std::set<Name> waiting_;
   std::vector<Name> running_;    // sorted
   std::vector<int> free_slots_;  // taken from the back
-  bool backlog_ = false;         // samples waited, and since then some prompt was always missing
   Stats stats_;
 };
 

@@ -96,20 +96,17 @@ TEST(Scheduler, WhileSamplesWaitChunksFillStepsUpToABound) {
   EXPECT_EQ(scheduler.num_waiting(), 2);
   EXPECT_EQ(ChunkTokens(step), 20) << "23 beside the one that decodes, in whole pages";
   CollectAll(step, &scheduler);
-  // What the rest fits into is still computed in such chunks, until all prompts are there.
   scheduler.Finish(2, 0);
   scheduler.Finish(3, 0);
   step = scheduler.Schedule();
   EXPECT_EQ(scheduler.num_waiting(), 0);
-  EXPECT_EQ(ChunkTokens(step), 20);
-  CollectAll(step, &scheduler);
-  scheduler.Finish(0, 0);
-  step = scheduler.Schedule();
-  EXPECT_EQ(ChunkTokens(step), 30) << "nothing decodes beside it";
+  EXPECT_EQ(ChunkTokens(step), 50) << "nobody waits any more";
   CollectAll(step, &scheduler);
   CollectAll(scheduler.Schedule(), &scheduler);
-  scheduler.Add(4, 60, 8, 1);
-  EXPECT_EQ(ChunkTokens(scheduler.Schedule()), 60) << "nobody waits any more";
+  scheduler.Add(4, 50, 8, 1);
+  step = scheduler.Schedule();
+  EXPECT_EQ(scheduler.num_waiting(), 0);
+  EXPECT_EQ(ChunkTokens(step), 50) << "there is room for it at once";
 }
 
 TEST(Scheduler, ChunksAreLargeBesideSamplesThatWaitForTheirLastDraw) {

@@ -20,8 +20,11 @@
 
 namespace tritonrl {
 
-inline void LetNextKernelBegin() {}
-inline void WaitForEarlierKernels() {}
+// Whether a thread knows that earlier kernels are done.
+inline std::array<bool, EmulatedBlock::kThreads> emulated_waited;
+
+inline void LetNextKernelBegin() { emulated_waited[EmulatedBlock::Current().thread()] = false; }
+inline void WaitForEarlierKernels() { emulated_waited[EmulatedBlock::Current().thread()] = true; }
 
 inline constexpr size_t kEmulatedSharedBytes = 228 << 10;
 
@@ -119,8 +122,13 @@ struct EmulatedCopies {
   }
 };
 inline int64_t emulated_bytes_copied = 0;
+// What was asked for before earlier kernels were waited for.
+inline std::vector<const void*> emulated_early_copies;
 
 inline void CopyAsync(void* to, const void* from, int bytes) {
+  if (!emulated_waited[EmulatedBlock::Current().thread()] && bytes > 0) {
+    emulated_early_copies.push_back(from);
+  }
   EmulatedCopies::OfThread().open.push_back({to, from, bytes});
 }
 inline void EndCopies() {

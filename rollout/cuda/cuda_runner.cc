@@ -146,7 +146,7 @@ CudaRunner::Impl::~Impl() {
     }
     ranks->set_before_end(nullptr);
   }
-  cudaStreamSynchronize(stream.stream());
+  cudaDeviceSynchronize();  // a step that failed may have left work in its second stream
   DestroyGraphs();
   for (cudaEvent_t event : events) cudaEventDestroy(event);
 }
@@ -340,7 +340,10 @@ absl::StatusOr<std::unique_ptr<CudaRunner>> CudaRunner::Create(std::shared_ptr<W
   std::unique_ptr<Impl> impl;
   const absl::Status made = Guard("the engine's memory", [&] {
     const c10::cuda::CUDAGuard on_device(weights->device());
-    if (options.cache_bytes == 0) options.cache_bytes = ChosenCacheBytes(config, options);
+    if (options.cache_bytes == 0) {
+      options.cache_bytes = ChosenCacheBytes(config, options);
+      if (options.cache_bytes < page_bytes) return;
+    }
     const int64_t pages = std::max<int64_t>(1, options.cache_bytes / page_bytes);
     const auto stream =
         c10::cuda::getStreamFromPool(/*isHighPriority=*/false, weights->device().index());
@@ -353,6 +356,13 @@ absl::StatusOr<std::unique_ptr<CudaRunner>> CudaRunner::Create(std::shared_ptr<W
                      " MiB); lower cache_bytes, max_running or max_step_tokens"));
   }
   RETURN_IF_ERROR(made);
+  if (impl == nullptr) {
+    return absl::ResourceExhaustedError(absl::StrCat(
+        "no memory is left on the GPU for keys and values: beside the engine's buffers and ",
+        options.spare_bytes >> 20, " MiB that are spared for training it lacks ",
+        (page_bytes - options.cache_bytes) >> 20,
+        " MiB; lower max_running, max_length or max_step_tokens"));
+  }
   return std::unique_ptr<CudaRunner>(new CudaRunner(options, std::move(impl)));
 }
 
@@ -380,7 +390,7 @@ absl::Status CudaRunner::ReleaseMemory() {
     return absl::FailedPreconditionError("memory cannot be given back while a step is under way");
   }
   return Guard("giving back the memory of keys and values", [&] {
-    Check(cudaStreamSynchronize(impl_->stream.stream()), "the steps so far");
+    Check(cudaDeviceSynchronize(), "the steps so far");
     impl_->cache.Release();
   });
 }

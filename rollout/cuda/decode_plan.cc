@@ -50,7 +50,6 @@ void DecodePlan::Fill(std::span<const int32_t> lengths, std::span<const int32_t>
                       int32_t* to) const {
   TORCH_CHECK(lengths.size() <= rows_ && lengths.size() == page_begins.size(), lengths.size(),
               " rows in a plan of ", rows_);
-  std::fill_n(to, words(), 0);
   auto* const tiles = reinterpret_cast<DecodeTile*>(to);
   int tile = 0;
   int64_t settled = 0;  // tokens of the row that were there before the step

@@ -60,11 +60,12 @@ class DecodePlan {
   // Bytes of temporary memory for what parts give.
   int64_t PartialBytes(int query_heads, int head_dim) const;
 
-  // Writes words() words, to be copied to the GPU as they are, to an address that is a multiple of
-  // 16 bytes there. lengths and page_begins: of the rows that are used, at most rows(): keys that a
-  // row sees, its own among them, and where its pages begin in the page table. Rows may share
-  // pages. The step writes a row's last token, and of rows one behind the other that begin at the
-  // same place (guesses) those of all. A row that is not used is a tile without tokens.
+  // Writes what is used of words() words, to be copied to the GPU as they are, to an address that
+  // is a multiple of 16 bytes there. lengths and page_begins: of the rows that are used, at most
+  // rows(): keys that a row sees, its own among them, and where its pages begin in the page table.
+  // Rows may share pages. The step writes a row's last token, and of rows one behind the other that
+  // begin at the same place (guesses) those of all. A row that is not used is a tile without
+  // tokens.
   void Fill(std::span<const int32_t> lengths, std::span<const int32_t> page_begins,
             int32_t* to) const;
 

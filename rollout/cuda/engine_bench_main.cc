@@ -61,6 +61,7 @@ namespace tritonrl {
 namespace {
 
 constexpr absl::Duration kTellEach = absl::Seconds(20);
+constexpr absl::Duration kMostPause = absl::Minutes(5);  // without a token
 
 struct Case {
   int requests = 0;
@@ -102,12 +103,15 @@ absl::StatusOr<double> Generate(const Case& c, int64_t output, int64_t vocab, ui
   const absl::Time start = absl::Now();
   const int64_t before = engine->Stats().generated_tokens;
   for (GenerateRequest& request : requests) RETURN_IF_ERROR(engine->Submit(std::move(request)));
-  absl::Time told = start;
+  absl::Time told = start, moved = start;
+  int64_t last = before;
   while (engine->Outstanding() > 0) {
     const absl::Status next = engine->Next(absl::Now() + kTellEach).status();
     if (!next.ok() && !absl::IsDeadlineExceeded(next)) return next;
     if (absl::Now() < told + kTellEach) continue;
     told = absl::Now();
+    if (std::exchange(last, engine->Stats().generated_tokens) != last) moved = told;
+    if (told > moved + kMostPause) return next;
     const int64_t tokens = engine->Stats().generated_tokens - before, all = c.requests * output;
     const double rate = static_cast<double>(tokens) / absl::ToDoubleSeconds(told - start);
     std::fprintf(stderr, "%s: %d of %d tokens, %.0f/s, %.0f s left\n", c.Name().c_str(),

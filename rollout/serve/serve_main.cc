@@ -185,7 +185,8 @@ absl::StatusOr<std::unique_ptr<Engine>> StartEngine(const Inputs& inputs, DataPa
   options.fp8_weights = absl::GetFlag(FLAGS_fp8_weights);
   return MakeTensorParallelEngine(inputs.model.weights, options,
                                   {.max_guesses = absl::GetFlag(FLAGS_max_guesses),
-                                   .keep_prefixes = absl::GetFlag(FLAGS_keep_prefixes)},
+                                   .keep_prefixes = absl::GetFlag(FLAGS_keep_prefixes),
+                                   .small_chunks = false},  // somebody waits for the first token
                                   ranks);
 }
 
