@@ -1,5 +1,5 @@
-// What a launch of the kernel of decode_kernel.cuh is told, and which pages each warp reads in which
-// order.
+// What a launch of the kernel of decode_kernel.cuh is told, and which pages each warp reads in
+// which order.
 #ifndef TRITONRL_ROLLOUT_CUDA_DECODE_UNITS_CUH_
 #define TRITONRL_ROLLOUT_CUDA_DECODE_UNITS_CUH_
 

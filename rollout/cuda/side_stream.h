@@ -22,6 +22,8 @@ class SideStream {
     joined_.record(stream_);
     joined_.block(c10::cuda::getCurrentCUDAStream(stream_.device_index()));
   }
+  // Until nothing is left here. Gives what CUDA says.
+  cudaError_t Synchronize() const { return cudaStreamSynchronize(stream_.stream()); }
   void* stream() const { return stream_.stream(); }  // a cudaStream_t
 
  private:

@@ -105,6 +105,11 @@ StepLayers::StepLayers(std::shared_ptr<Weights> weights, const Options& options)
   chain_ = at::zeros({ProductChainBytes()}, embedding_.options().dtype(at::kByte));
 }
 
+void StepLayers::Synchronize() const {
+  const cudaError_t error = chunk_stream_.Synchronize();
+  TORCH_CHECK(error == cudaSuccess, "attention of chunks: ", cudaGetErrorString(error));
+}
+
 void StepLayers::CopyWeights() {
   if (fp8_weights_ != nullptr) fp8_weights_->Copy();
 }

@@ -79,6 +79,9 @@ class StepLayers {
 
   // Writes logits [step.logit_rows, vocab] fp32 to logits(), keys and values to `cache`.
   void Run(const StepOnGpu& step, GpuCache* cache);
+  // Until work beside the current stream is done, which a step that failed may have left. Throws
+  // c10::Error if the GPU has failed.
+  void Synchronize() const;
   const at::Tensor& logits() const { return logits_; }
   // Whether steps of few rows are made by chains of products.
   bool chains() const { return chains_; }

@@ -1,0 +1,238 @@
+#include "rollout/cuda/cuda_runner_impl.h"
+
+#include <ATen/ops/empty.h>
+#include <ATen/ops/full.h>
+#include <ATen/ops/zeros.h>
+#include <c10/cuda/CUDAGuard.h>
+
+#include <algorithm>
+#include <exception>
+#include <utility>
+
+#include "absl/time/clock.h"
+#include "absl/time/time.h"
+#include "rollout/cuda/runner_options.h"
+#include "rollout/cuda/update_words.h"
+
+namespace tritonrl {
+namespace {
+
+constexpr int kInFlight = 2;
+
+void Check(cudaError_t error, const char* what) {
+  TORCH_CHECK(error == cudaSuccess, what, ": ", cudaGetErrorString(error));
+}
+
+at::Tensor Pinned(int64_t bytes) {
+  return at::empty({std::max<int64_t>(bytes, 1)},
+                   at::TensorOptions().dtype(at::kByte).pinned_memory(true));
+}
+
+}  // namespace
+
+CudaRunner::Impl::Impl(std::shared_ptr<Weights> weights, const Options& options, int64_t pages,
+                       c10::cuda::CUDAStream stream)
+    : device(weights->device()),
+      stream(stream),
+      ranks(options.ranks),
+      tables(TableLimits(weights->config(), options)),
+      layers(weights, LayerOptions(tables, options)),
+      tunes(!options.batch_invariant),
+      cache(weights->config(), pages, device, options.releasable_memory, CacheTypeOf(options)) {
+  const at::TensorOptions on_gpu(device);
+  words = at::zeros({tables.words()}, on_gpu.dtype(at::kInt));
+  workspace =
+      at::empty({SamplingWorkspaceBytes(kMostDraws, layers.vocab())}, on_gpu.dtype(at::kByte));
+  drawn = at::empty({int64_t{kMostDraws} * static_cast<int64_t>(sizeof(DrawnToken))},
+                    on_gpu.dtype(at::kByte));
+  for (int i = 0; i < kInFlight + 1; ++i) {
+    blocks.push_back(Pinned(4 * tables.block_words()));
+    events.emplace_back();
+    Check(cudaEventCreateWithFlags(&events.back(), cudaEventDisableTiming), "an event");
+  }
+  if (!tunes) layers.Fix();
+  // The learner's stream may still be writing the weights.
+  Check(cudaDeviceSynchronize(), "the start of the engine");
+  layers.CopyWeights();
+  if (ranks != nullptr) ranks->set_before_end([this] { DestroyGraphs(); });
+}
+
+CudaRunner::Impl::~Impl() {
+  if (ranks != nullptr) {
+    try {  // with a deadline, after which nothing waits for the others any more
+      Check(cudaEventRecord(events[next_event], stream.stream()), "an event");
+      Await(events[next_event]);
+    } catch (const std::exception&) {
+    }
+    ranks->set_before_end(nullptr);
+  }
+  try {
+    Synchronize();
+  } catch (const std::exception&) {
+  }
+  DestroyGraphs();
+  for (cudaEvent_t event : events) cudaEventDestroy(event);
+}
+
+void CudaRunner::Impl::Synchronize() {
+  Check(cudaStreamSynchronize(stream.stream()), "the steps so far");
+  layers.Synchronize();
+}
+
+void CudaRunner::Impl::DestroyGraphs() {
+  for (const auto& [rows, graph] : graphs) {
+    if (graph != nullptr) cudaGraphExecDestroy(graph);
+  }
+  graphs.clear();
+}
+
+StepOnGpu CudaRunner::Impl::OnGpu(const PackedStep& packed) const {
+  StepOnGpu step;
+  step.rows = packed.rows;
+  step.decode = packed.decode;
+  step.decode_words = At(packed.decode_words);
+  step.chunks = packed.has_chunks ? &packed.chunks : nullptr;
+  step.chunk_words = At(packed.chunk_words);
+  step.page_table = At(0);
+  step.slots = At(packed.slots);
+  step.last_tokens = At(tables.last_tokens());
+  step.chunk_tokens = At(packed.chunk_tokens);
+  step.positions = At(packed.positions);
+  step.page_slots = At(packed.page_slots);
+  step.logit_rows = packed.logit_rows;
+  step.logit_ids = packed.logit_ids == 0 ? nullptr : At(packed.logit_ids);
+  return step;
+}
+
+void CudaRunner::Impl::RunLayers(const PackedStep& packed) { layers.Run(OnGpu(packed), &cache); }
+
+void CudaRunner::Impl::Sample(const PackedStep& packed, int first, int count, DrawnToken* to) {
+  if (count == 0) return;
+  LaunchSampling({.logits = layers.logits().const_data_ptr<float>(),
+                  .vocab = layers.vocab(),
+                  .draws = reinterpret_cast<const SamplingRow*>(At(packed.draws)) + first,
+                  .count = count,
+                  .workspace = workspace.data_ptr(),
+                  .drawn = to,
+                  .last_tokens = At(tables.last_tokens()),
+                  .stream = stream.stream()});
+}
+
+void CudaRunner::Impl::ShareDraws() {
+  if (ranks == nullptr) return;
+  const int64_t slots = tables.block() - tables.last_tokens();
+  const absl::Status shared = ranks->Share(words.narrow(0, tables.last_tokens(), slots));
+  TORCH_CHECK(shared.ok(), shared.message());
+}
+
+void CudaRunner::Impl::Await(cudaEvent_t event) {
+  if (ranks == nullptr) return Check(cudaEventSynchronize(event), "a step of generation");
+  cudaError_t found = cudaErrorNotReady;
+  const absl::Status waited = ranks->Await(
+      [&] { return (found = cudaEventQuery(event)) != cudaErrorNotReady; }, "a step of generation");
+  TORCH_CHECK(waited.ok(), waited.message());
+  Check(found, "a step of generation");
+}
+
+bool CudaRunner::Impl::AllHave(bool graph) {
+  if (ranks == nullptr) return graph;
+  const at::Tensor count = at::full({1}, graph ? 1.0 : 0.0, at::TensorOptions(device));
+  const absl::Status summed = ranks->Sum(count);
+  TORCH_CHECK(summed.ok(), summed.message());
+  cudaEvent_t done = events[next_event];  // not recorded for a step yet
+  Check(cudaEventRecord(done, stream.stream()), "an event");
+  Await(done);
+  return count.item<float>() == static_cast<float>(ranks->size());
+}
+
+void CudaRunner::Impl::Tune(int64_t rows) {
+  if (!tunes) return;
+  const absl::Time start = absl::Now();
+  layers.Tune(rows);
+  graph_seconds += absl::ToDoubleSeconds(absl::Now() - start);
+}
+
+void CudaRunner::Impl::Capture(const PackedStep& packed) {
+  const absl::Time start = absl::Now();
+  cudaGraph_t graph = nullptr;
+  cudaGraphExec_t replay = nullptr;
+  Check(cudaStreamBeginCapture(stream.stream(), cudaStreamCaptureModeThreadLocal), "a capture");
+  bool whole = true;
+  try {
+    RunLayers(packed);
+    Sample(packed, 0, packed.draw_rows, static_cast<DrawnToken*>(drawn.data_ptr()));
+    ShareDraws();
+  } catch (const std::exception&) {
+    whole = false;
+  }
+  const bool ended = cudaStreamEndCapture(stream.stream(), &graph) == cudaSuccess;
+  if (whole && ended && cudaGraphInstantiate(&replay, graph, 0) != cudaSuccess) replay = nullptr;
+  if (graph != nullptr) cudaGraphDestroy(graph);
+  // Without one (graphs take memory of their own) steps of so many rows are launched one by one.
+  if (replay == nullptr) cudaGetLastError();
+  graphs[packed.rows] = replay;  // before it waits for others, see DestroyGraphs
+  if (!AllHave(replay != nullptr) && replay != nullptr) {
+    cudaGraphExecDestroy(std::exchange(graphs[packed.rows], nullptr));
+  }
+  graph_seconds += absl::ToDoubleSeconds(absl::Now() - start);
+}
+
+void CudaRunner::Impl::Launch(const ModelStep& step) {
+  const c10::cuda::CUDAGuard on_device(device);
+  const c10::cuda::CUDAStreamGuard on(stream);
+  auto* block = static_cast<int32_t*>(blocks[next_block].data_ptr());
+  next_block = (next_block + 1) % blocks.size();
+  const PackedStep packed = tables.Pack(step, block);
+  Check(cudaMemcpyAsync(At(tables.block()), block, 4 * packed.used, cudaMemcpyHostToDevice,
+                        stream.stream()),
+        "a step's tables");
+  LaunchUpdateWords(At(packed.updates), packed.update_count, At(0), stream.stream());
+  cache.Copy(At(packed.copies), packed.copy_count);
+  UnderWay result;
+  result.draws = static_cast<int64_t>(step.draws.size());
+  result.drawn = Pinned(result.draws * static_cast<int64_t>(sizeof(DrawnToken)));
+  auto* to = static_cast<DrawnToken*>(result.drawn.data_ptr());
+  auto* from = static_cast<DrawnToken*>(drawn.data_ptr());
+  const auto fetch = [&](int first, int count) {
+    Check(cudaMemcpyAsync(to + first, from, count * sizeof(DrawnToken), cudaMemcpyDeviceToHost,
+                          stream.stream()),
+          "drawn tokens");
+  };
+  const auto graph = graphs.find(packed.rows);
+  const bool known = graph != graphs.end();
+  if (packed.only_decodes() && known && graph->second != nullptr) {
+    Check(cudaGraphLaunch(graph->second, stream.stream()), "a replay");
+    fetch(0, static_cast<int>(result.draws));
+  } else {
+    // Tuning writes over what a step works on, not over what it keeps.
+    if (packed.only_decodes() && !known) Tune(packed.rows);
+    RunLayers(packed);
+    for (int first = 0; first < packed.draw_rows; first += kMostDraws) {
+      const int count = std::min(kMostDraws, packed.draw_rows - first);
+      Sample(packed, first, count, from);
+      // Those that fill up are nobody's.
+      const int wanted = std::min(count, static_cast<int>(result.draws) - first);
+      if (wanted > 0) fetch(first, wanted);
+    }
+    ShareDraws();
+    // Behind the step itself, as kernels must have run before they are captured. The next one of
+    // as many rows is a replay.
+    if (packed.only_decodes() && !known) Capture(packed);
+  }
+  result.done = events[next_event];
+  next_event = (next_event + 1) % events.size();
+  Check(cudaEventRecord(result.done, stream.stream()), "an event");
+  under_way.push_back(std::move(result));
+}
+
+std::vector<TokenDraw> CudaRunner::Impl::Collect() {
+  const UnderWay result = std::move(under_way.front());
+  under_way.pop_front();
+  Await(result.done);
+  std::vector<TokenDraw> draws(result.draws);
+  const auto* from = static_cast<const DrawnToken*>(result.drawn.data_ptr());
+  for (int64_t i = 0; i < result.draws; ++i) draws[i] = {from[i].token, from[i].log_prob};
+  return draws;
+}
+
+}  // namespace tritonrl
