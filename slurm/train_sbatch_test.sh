@@ -54,6 +54,14 @@ wait_until 60 "the job ends" job_ended "$job"
 [ -e "$lab/c/terminated.0" ] || fail "the rank was not told"
 [ "$(job_field "$job" Restarts)" = 0 ] || fail "a cancelled job was tried again"
 
+# The same if the script alone is told.
+mkdir "$lab/e"
+job=$(submit --ntasks=1 slurm/train.sbatch "$lab/e")
+wait_until 60 "the rank works" test -e "$lab/e/working.0"
+scancel --batch --signal=TERM "$job"
+wait_until 60 "the job ends" job_ended "$job"
+[ -e "$lab/e/terminated.0" ] || fail "the rank was not told"
+
 # 4. Restarts are limited.
 mkdir "$lab/d"
 job=$(TRITONRL_MAX_RESTARTS=0 submit --ntasks=1 slurm/train.sbatch "$lab/d")
