@@ -23,6 +23,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
 #include "absl/time/clock.h"
+#include "base/progress.h"
 #include "base/random.h"
 #include "base/status.h"
 #include "model/bench_inputs.h"
@@ -60,7 +61,7 @@ ABSL_FLAG(bool, profile, true, "Whether to profile steps that only decode.");
 namespace tritonrl {
 namespace {
 
-constexpr absl::Duration kTellEach = absl::Seconds(20);
+constexpr absl::Duration kLookEach = absl::Seconds(5);
 constexpr absl::Duration kMostPause = absl::Minutes(5);  // without a token
 
 struct Case {
@@ -103,20 +104,21 @@ absl::StatusOr<double> Generate(const Case& c, int64_t output, int64_t vocab, ui
   const absl::Time start = absl::Now();
   const int64_t before = engine->Stats().generated_tokens;
   for (GenerateRequest& request : requests) RETURN_IF_ERROR(engine->Submit(std::move(request)));
-  absl::Time told = start, moved = start;
-  int64_t last = before;
+  Progress progress({.label = c.Name() + ", tokens ",
+                     .total = c.requests * output,
+                     .quiet_interval = absl::Seconds(20)});
+  absl::Time moved = start;
+  int64_t tokens = 0;
   while (engine->Outstanding() > 0) {
-    const absl::Status next = engine->Next(absl::Now() + kTellEach).status();
+    const absl::Status next = engine->Next(absl::Now() + kLookEach).status();
     if (!next.ok() && !absl::IsDeadlineExceeded(next)) return next;
-    if (absl::Now() < told + kTellEach) continue;
-    told = absl::Now();
-    if (std::exchange(last, engine->Stats().generated_tokens) != last) moved = told;
-    if (told > moved + kMostPause) return next;
-    const int64_t tokens = engine->Stats().generated_tokens - before, all = c.requests * output;
-    const double rate = static_cast<double>(tokens) / absl::ToDoubleSeconds(told - start);
-    std::fprintf(stderr, "%s: %d of %d tokens, %.0f/s, %.0f s left\n", c.Name().c_str(),
-                 static_cast<int>(tokens), static_cast<int>(all), rate,
-                 static_cast<double>(all - tokens) / std::max(rate, 1.0));
+    const absl::Time now = absl::Now();
+    const int64_t before_now = std::exchange(tokens, engine->Stats().generated_tokens - before);
+    if (next.ok() || tokens > before_now) moved = now;
+    if (now > moved + kMostPause) return next;
+    progress.Tick(
+        tokens,
+        absl::StrCat(tokens / std::max<int64_t>(1, absl::ToInt64Seconds(now - start)), "/s"));
   }
   return absl::ToDoubleSeconds(absl::Now() - start);
 }
