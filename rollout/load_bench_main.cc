@@ -14,7 +14,6 @@
 #include <ATen/Context.h>
 
 #include <algorithm>
-#include <cmath>
 #include <cstdio>
 #include <cstdlib>
 #include <nlohmann/json.hpp>
@@ -34,6 +33,7 @@
 #include "base/status.h"
 #include "model/bench_inputs.h"
 #include "rollout/load_model.h"
+#include "rollout/log_normal_length.h"
 #include "rollout/make_engine.h"
 #include "rollout/planned_text_runner.h"
 
@@ -94,9 +94,8 @@ absl::StatusOr<Mode> ParseMode(const std::string& name) {
 
 int64_t LengthOf(uint64_t stream) {
   Philox random(MixKeys({stream, 0x6c656e677468}));
-  const double length =
-      absl::GetFlag(FLAGS_median) * std::exp(absl::GetFlag(FLAGS_sigma) * random.Normal());
-  return std::clamp<int64_t>(std::llround(length), 1, absl::GetFlag(FLAGS_longest));
+  return LogNormalLength(absl::GetFlag(FLAGS_median), absl::GetFlag(FLAGS_sigma),
+                         absl::GetFlag(FLAGS_longest), &random);
 }
 
 absl::StatusOr<std::shared_ptr<Weights>> LoadWeights() {
@@ -223,8 +222,9 @@ class Load {
     const auto length = static_cast<int64_t>(sample.tokens.size());
     tokens_ += length;
     longest_ = std::max(longest_, length);
-    for (const VersionRun& run : sample.versions)
+    for (const VersionRun& run : sample.versions) {
       stale_ += run.version < first_version_ + step ? run.tokens : 0;
+    }
     return absl::OkStatus();
   }
 

@@ -4,8 +4,6 @@
 //   bazel run //rollout:schedule_bench                                     # 256 x 4,096 x 4,096
 //   bazel run //rollout:schedule_bench -- --prompt=8192 --output=8192
 //   bazel run //rollout:schedule_bench -- --prompt=1024 --median=3000 --longest=16384 --group=8
-#include <algorithm>
-#include <cmath>
 #include <cstdio>
 #include <nlohmann/json.hpp>
 #include <string>
@@ -17,6 +15,7 @@
 #include "absl/strings/str_cat.h"
 #include "base/random.h"
 #include "base/status.h"
+#include "rollout/log_normal_length.h"
 #include "rollout/schedule_model.h"
 
 ABSL_FLAG(int, requests, 256, "Samples.");
@@ -67,10 +66,9 @@ ScheduleLoad Load() {
       .group = absl::GetFlag(FLAGS_group)};
   Philox random(1);
   for (int i = 0; i < absl::GetFlag(FLAGS_requests); ++i) {
-    const double length = median * std::exp(absl::GetFlag(FLAGS_sigma) * random.Normal());
-    load.lengths.push_back(median > 0
-                               ? std::clamp<int64_t>(std::llround(length), 1, load.max_tokens)
-                               : load.max_tokens);
+    load.lengths.push_back(
+        median > 0 ? LogNormalLength(median, absl::GetFlag(FLAGS_sigma), load.max_tokens, &random)
+                   : load.max_tokens);
   }
   return load;
 }

@@ -45,22 +45,16 @@ wait_until 60 "the job fails" job_state_is "$job" FAILED
 [ "$(job_field "$job" ExitCode)" = 3:0 ] || fail "exit code $(job_field "$job" ExitCode)"
 [ "$(job_field "$job" Restarts)" = 0 ] || fail "a failure was tried again"
 
-# 3. scancel ends it for good, after the ranks were told.
-mkdir "$lab/c"
-job=$(submit --ntasks=1 slurm/train.sbatch "$lab/c")
-wait_until 60 "the rank works" test -e "$lab/c/working.0"
-scancel --full --signal=TERM "$job"
-wait_until 60 "the job ends" job_ended "$job"
-[ -e "$lab/c/terminated.0" ] || fail "the rank was not told"
-[ "$(job_field "$job" Restarts)" = 0 ] || fail "a cancelled job was tried again"
-
-# The same if the script alone is told.
-mkdir "$lab/e"
-job=$(submit --ntasks=1 slurm/train.sbatch "$lab/e")
-wait_until 60 "the rank works" test -e "$lab/e/working.0"
-scancel --batch --signal=TERM "$job"
-wait_until 60 "the job ends" job_ended "$job"
-[ -e "$lab/e/terminated.0" ] || fail "the rank was not told"
+# 3. scancel ends it for good, after the ranks were told: everything of the job, or the script alone.
+for told in full batch; do
+  mkdir "$lab/$told"
+  job=$(submit --ntasks=1 slurm/train.sbatch "$lab/$told")
+  wait_until 60 "the rank works" test -e "$lab/$told/working.0"
+  scancel "--$told" --signal=TERM "$job"
+  wait_until 60 "the job ends" job_ended "$job"
+  [ -e "$lab/$told/terminated.0" ] || fail "the rank was not told"
+  [ "$(job_field "$job" Restarts)" = 0 ] || fail "a cancelled job was tried again"
+done
 
 # 4. Restarts are limited.
 mkdir "$lab/d"
