@@ -17,8 +17,17 @@
 // as long as A and B agree: thread t of four takes elements 8t to 8t + 7 of 32 as k 2t, 2t + 1, 2t
 // + 8, 2t + 9 of two mma, so that loads are of 16 bytes. A row's bits do not depend on its company.
 //
-// x is read past L1 (other blocks have just written it), a span ahead. RMSNorm's sums of squares
+// x is read past L1 (other blocks have just written it), a span ahead, into shared memory, as
+// registers hold no more. RMSNorm's sums of squares
 // come from the product that wrote x, by blocks; scale and weight are applied to what is read.
+//
+// If each block read all of x, at 16 rows of 12,288 elements that were as many bytes as of its
+// weights, more than the way from the L2 cache to a multiprocessor holds. Two blocks, a cluster,
+// therefore share twice the rows of W and divide K: each reads half of x, and has twice the work to
+// do while the next span is on its way. At the end of a pass each sends the other its sums of half
+// of the rows of x through shared memory. Two buffers suffice: what is sent for a pass is sent
+// after all of the other block have read what was sent two passes before, as they tell with what
+// they send in between.
 #ifndef TRITONRL_MODEL_CUDA_CHAIN_KERNEL_CUH_
 #define TRITONRL_MODEL_CUDA_CHAIN_KERNEL_CUH_
 
@@ -30,30 +39,30 @@ namespace tritonrl {
 template <int kGroups>
 class ChainMultiplier {
  public:
-  static constexpr int kStages = kChainStages<kGroups>;
+  using Shared = ChainShared<kGroups>;
 
-  __device__ ChainMultiplier(const ChainArguments& at, uint8_t* ring, float* sums, float* inverse,
-                             SharedBarrier* full, SharedBarrier* empty)
-      : at_(at), ring_(ring), sums_(sums), inverse_(inverse), full_(full), empty_(empty) {}
+  __device__ ChainMultiplier(const ChainArguments& at, const uint8_t* ring, Shared* shared)
+      : at_(at), ring_(ring), shared_(*shared) {}
 
   __device__ void Run() {
     for (int i = 0; i < at_.count; ++i) {
       if (i > 0) WaitForGrid();
       const LinkArguments& link = at_.links[i];
+      const ChainRange spans = SpansOf(link);
       ChainInputs<kGroups> x;
-      x.Load(link, at_.rows, 0);
+      if (spans.first < spans.last) x.Ask(link, at_.rows, spans.first, 0, &shared_);
       if (link.norm_weight != nullptr) InverseOfRows(link);
-#pragma unroll
-      for (int group = 0; group < kGroups; ++group) squares_[group] = 0;
-      const UnitRange units = UnitsOf(link);
+      squares_ = 0;
+      const ChainRange units = UnitsOf(link, cluster_);
       for (int unit = units.first; unit < units.last; unit += link.pass_units) {
         const int tiles = TilesOf(link, units.last - unit);
+        const bool last = unit + link.pass_units >= units.last;
         if (tiles <= 2) {
-          Pass<2>(link, unit, tiles, x);
+          Pass<2>(link, unit, tiles, spans, last, &x);
         } else if (tiles <= 4) {
-          Pass<4>(link, unit, tiles, x);
+          Pass<4>(link, unit, tiles, spans, last, &x);
         } else {
-          Pass<kChainTiles>(link, unit, tiles, x);
+          Pass<kChainTiles>(link, unit, tiles, spans, last, &x);
         }
       }
       if (link.squares_out != nullptr) StoreSquares(link);
@@ -61,6 +70,17 @@ class ChainMultiplier {
   }
 
  private:
+  // Four neighbours of a row of `add` or `out`.
+  struct alignas(8) Four {
+    __nv_bfloat16 values[4];
+  };
+
+  // Of sums of a pair of tiles the thread adds up those of row Row() of x, from Column() of 32 on.
+  __device__ static int Row() { return threadIdx.x / 8; }
+  __device__ static int Column() { return threadIdx.x % 8 * 4; }
+  // Whether this block finishes them; of a warp all or none.
+  __device__ bool Owned() const { return Row() / Shared::kOwned == rank_; }
+
   // Until all blocks have come here; then what they wrote is seen by loads past L1.
   __device__ void WaitForGrid() {
     WaitForThreads(32 * kChainWarps);
@@ -75,59 +95,97 @@ class ChainMultiplier {
 
   // inverse [8 kGroups] of rows of x.
   __device__ void InverseOfRows(const LinkArguments& link) {
+    constexpr int kAtOnce = 5;  // loads, all on their way before the first is waited for
     const int warp = threadIdx.x / 32, lane = threadIdx.x % 32;
-    const int blocks = gridDim.x;
-    for (int m = warp; m < 8 * kGroups; m += kChainWarps) {
-      float sum = 0;
-      for (int i = lane; m < at_.rows && i < blocks; i += 32) {
-        sum += LoadOfGrid(link.squares_in + m * blocks + i);
+    float sums[kGroups] = {};
+    for (int first = lane; first < clusters_; first += 32 * kAtOnce) {
+      float parts[kGroups][kAtOnce];
+#pragma unroll
+      for (int group = 0; group < kGroups; ++group) {
+#pragma unroll
+        for (int i = 0; i < kAtOnce; ++i) {
+          const int m = warp + kChainWarps * group, cluster = first + 32 * i;
+          parts[group][i] = m < at_.rows && cluster < clusters_
+                                ? LoadOfGrid(link.squares_in + m * clusters_ + cluster)
+                                : 0.0f;
+        }
       }
-      sum = WarpSum(sum);
-      if (lane == 0) inverse_[m] = m < at_.rows ? InverseRms(sum, link.inner, at_.eps) : 0.0f;
+#pragma unroll
+      for (int group = 0; group < kGroups; ++group) {
+#pragma unroll
+        for (int i = 0; i < kAtOnce; ++i) sums[group] += parts[group][i];
+      }
+    }
+#pragma unroll
+    for (int group = 0; group < kGroups; ++group) {
+      const int m = warp + kChainWarps * group;
+      const float sum = WarpSum(sums[group]);
+      if (lane == 0) {
+        shared_.inverse[m] = m < at_.rows ? InverseRms(sum, link.inner, at_.eps) : 0.0f;
+      }
     }
     WaitForThreads(32 * kChainWarps);
   }
 
+  // By all threads of the warps that have them.
   __device__ void StoreSquares(const LinkArguments& link) const {
-    const int warp = threadIdx.x / 32;
+    if (!Owned()) return;
+    float sum = squares_;
 #pragma unroll
-    for (int group = 0; group < kGroups; ++group) {
-      const int m = warp + kChainWarps * group;
-      if (threadIdx.x % 32 == 0 && m < at_.rows) {
-        link.squares_out[m * gridDim.x + blockIdx.x] = squares_[group];
+    for (int with = 1; with < 8; with *= 2) sum += __shfl_xor_sync(0xffffffff, sum, with);
+    if (Column() == 0 && Row() < at_.rows) {
+      link.squares_out[Row() * clusters_ + cluster_] = sum;
+    }
+  }
+
+  // `tiles`, at most kTiles, of the units from `unit` on. next: x's first span, asked for, as it is
+  // afterwards for the pass behind unless this is the link's last.
+  template <int kTiles>
+  __device__ void Pass(const LinkArguments& link, int unit, int tiles, const ChainRange& spans,
+                       bool last, ChainInputs<kGroups>* next) {
+    // Asked for now, needed at the end.
+    uint2 add[kTiles / 2];
+#pragma unroll
+    for (int pair = 0; pair < kTiles / 2; ++pair) {
+      const bool there =
+          link.add != nullptr && Owned() && Row() < at_.rows && 2 * pair + Column() / 16 < tiles;
+      add[pair] = there ? LoadOfGrid8(link.add + PlaceOf(link, unit + 2 * pair)) : uint2{0, 0};
+    }
+    float total[kTiles][kGroups][4] = {};
+    Multiply<kTiles>(link, tiles, spans, last, next, total);
+    float4 sums[kTiles / 2];
+    AddUp<kTiles>(total, tiles, sums);
+    if (!Owned()) return;
+#pragma unroll
+    for (int pair = 0; pair < kTiles / 2; ++pair) {
+      if (2 * pair >= tiles) break;
+      if (link.swiglu) {
+        StoreGated(link, unit + pair, sums[pair]);
+      } else if (Row() < at_.rows && 2 * pair + Column() / 16 < tiles) {
+        Store(link, unit + 2 * pair, sums[pair], *reinterpret_cast<const Four*>(&add[pair]));
       }
     }
   }
 
-  // `tiles`, at most kTiles, of the units from `unit` on. first: x's first span.
+  // total += the warp's share of the products.
   template <int kTiles>
-  __device__ void Pass(const LinkArguments& link, int unit, int tiles,
-                       const ChainInputs<kGroups>& first) {
+  __device__ void Multiply(const LinkArguments& link, int tiles, const ChainRange& spans, bool last,
+                           ChainInputs<kGroups>* next, float (&total)[kTiles][kGroups][4]) {
     const int warp = threadIdx.x / 32, lane = threadIdx.x % 32;
-    const int spans = link.inner / kChainSpan;
-    // Asked for now, needed at the end.
-    float add[kTiles / 2][kGroups];
-#pragma unroll
-    for (int pair = 0; pair < kTiles / 2; ++pair) {
-#pragma unroll
-      for (int group = 0; group < kGroups; ++group) {
-        const int m = warp + kChainWarps * group;
-        const bool there = link.add != nullptr && m < at_.rows && 2 * pair + lane / 16 < tiles;
-        add[pair][group] = there ? AddOf(link, m, (unit + 2 * pair) * 16 + lane) : 0.0f;
-      }
-    }
-    float total[kTiles][kGroups][4] = {};
-    ChainInputs<kGroups> next = first;
     const int row = RowOfLane();
     const uint8_t* const slice = ring_ + warp * kSliceBytes + 128 * row;
-    for (int span = 0; span < spans; ++span) {
-      ChainInputs<kGroups> x = next;
-      if (span + 1 < spans) next.Load(link, at_.rows, span + 1);
-      if (link.norm_weight != nullptr) x.Norm(inverse_);
+    for (int span = spans.first; span < spans.last; ++span) {
+      next->Take(shared_);
+      ChainInputs<kGroups> x = *next;
+      if (span + 1 < spans.last || !last) {
+        next->Ask(link, at_.rows, span + 1 < spans.last ? span + 1 : spans.first,
+                  x.Bits() & at_.zero, &shared_);
+      }
+      if (link.norm_weight != nullptr) x.Norm(shared_.inverse);
 #pragma unroll
       for (int tile = 0; tile < kTiles; ++tile) {
         if (tile >= tiles) break;
-        WaitForPhase(full_ + place_.slot, place_.parity);
+        WaitForPhase(shared_.full + place_.slot, place_.parity);
         const uint8_t* stage = slice + place_.slot * kStageBytes;
         uint32_t read = 0;
 #pragma unroll
@@ -136,32 +194,58 @@ class ChainMultiplier {
           const uint4 low = *reinterpret_cast<const uint4*>(stage + 16 * pack);
           const uint4 high = *reinterpret_cast<const uint4*>(stage + 1024 + 16 * pack);
           read |= low.x | high.x;
+          // Sums that wait for each other lie apart.
 #pragma unroll
           for (int group = 0; group < kGroups; ++group) {
             const uint4& b = x.values[group][step];
             MultiplyAdd(total[tile][group], low.x, high.x, low.y, high.y, b.x, b.y);
+          }
+#pragma unroll
+          for (int group = 0; group < kGroups; ++group) {
+            const uint4& b = x.values[group][step];
             MultiplyAdd(total[tile][group], low.z, high.z, low.w, high.w, b.z, b.w);
           }
         }
         __syncwarp();
         // Not before the stage is in registers: an arrival overtakes loads from shared memory that
         // wait in their queue, and the next copy's first lines then overtake them too.
-        if (lane == 0) Arrive(empty_ + place_.slot + (read & at_.zero));
+        if (lane == 0) Arrive(shared_.empty + place_.slot + (read & at_.zero));
         place_.Next();
       }
+    }
+  }
+
+  // sums: of all warps of the cluster, by pairs of tiles, where the block finishes them. Rows that
+  // x does not have are sent too: a block that waited for nothing would run ahead of the other.
+  template <int kTiles>
+  __device__ void AddUp(const float (&total)[kTiles][kGroups][4], int tiles,
+                        float4 (&sums)[kTiles / 2]) {
+    const auto received = shared_.received[pass_ % 2];
+    SharedBarrier* const sent = shared_.sent + pass_ % 2;
+    if (threadIdx.x == 0) {
+      ArriveAndExpect(sent,
+                      (tiles + 1) / 2 * Shared::kOwned * 32 * static_cast<int>(sizeof(float)));
     }
 #pragma unroll
     for (int pair = 0; pair < kTiles / 2; ++pair) {
       if (2 * pair >= tiles) break;
       KeepSums<kTiles>(total, pair);
       WaitForThreads(32 * kChainWarps);
-#pragma unroll
-      for (int group = 0; group < kGroups; ++group) {
-        const int m = warp + kChainWarps * group;
-        if (m < at_.rows) Store(link, m, unit, pair, tiles, add[pair][group], &squares_[group]);
+      if (Row() < 2 * Shared::kOwned) sums[pair] = SumOfWarps();
+      if (Row() < 2 * Shared::kOwned && !Owned()) {
+        StoreInBlock(&received[pair][Row() % Shared::kOwned][Column()], 1 - rank_, sums[pair],
+                     sent);
       }
       WaitForThreads(32 * kChainWarps);
     }
+    WaitForPhase(sent, pass_ / 2 % 2);
+#pragma unroll
+    for (int pair = 0; pair < kTiles / 2; ++pair) {
+      if (2 * pair >= tiles || !Owned()) break;
+      const float* from = &received[pair][Row() % Shared::kOwned][Column()];
+      AddTo(*reinterpret_cast<const float4*>(from), &sums[pair]);
+    }
+    ++pass_;
   }
 
   // Of a tile's first 8: which the thread has as row lane / 4 of its operand. Neighbours are 4
@@ -169,10 +253,6 @@ class ChainMultiplier {
   __device__ static int RowOfLane() {
     const int row = threadIdx.x % 32 / 4;
     return row / 2 + row % 2 * 4;
-  }
-
-  __device__ static float AddOf(const LinkArguments& link, int m, int column) {
-    return ToFloat(LoadOfGrid(link.add + int64_t{m} * link.columns + column));
   }
 
   // sums [warps, 8 kGroups, kSumPitch] of two tiles.
@@ -187,74 +267,102 @@ class ChainMultiplier {
         for (int i = 0; i < 4; ++i) {
           const int m = 8 * group + 2 * (lane % 4) + i % 2;
           const int row = 16 * half + RowOfLane() + 8 * (i / 2);
-          sums_[(warp * 8 * kGroups + m) * kSumPitch + row] = total[2 * pair + half][group][i];
+          shared_.sums[(warp * 8 * kGroups + m) * kSumPitch + row] =
+              total[2 * pair + half][group][i];
         }
       }
     }
   }
 
-  __device__ float SumOf(int m, int row) const {
-    float sum = 0;
+  __device__ static void AddTo(const float4& by, float4* sum) {
+    sum->x += by.x;
+    sum->y += by.y;
+    sum->z += by.z;
+    sum->w += by.w;
+  }
+
+  __device__ float4 SumOfWarps() const {
+    float4 sum = {0, 0, 0, 0};
 #pragma unroll
     for (int warp = 0; warp < kChainWarps; ++warp) {
-      sum += sums_[(warp * 8 * kGroups + m) * kSumPitch + row];
+      const float* from = shared_.sums + (warp * 8 * kGroups + Row()) * kSumPitch + Column();
+      AddTo(*reinterpret_cast<const float4*>(from), &sum);
     }
     return sum;
   }
 
-  // Row m of a pair of tiles, by a warp. Adds the lane's share of its squares.
-  __device__ void Store(const LinkArguments& link, int m, int unit, int pair, int tiles, float add,
-                        float* squares) const {
-    const int lane = threadIdx.x % 32;
-    __nv_bfloat16* const to = link.out + int64_t{m} * link.columns;
-    if (link.swiglu) {
-      if (lane >= 16) return;
-      to[(unit + pair) * 16 + lane] = GatedBySilu(Rounded<__nv_bfloat16>(SumOf(m, lane)),
-                                                  Rounded<__nv_bfloat16>(SumOf(m, 16 + lane)));
-      return;
+  // Of the thread's row in `add` or `out`: where its columns of a pair of tiles are.
+  __device__ static int64_t PlaceOf(const LinkArguments& link, int unit) {
+    return int64_t{Row()} * link.columns + unit * 16 + Column();
+  }
+
+  __device__ void Store(const LinkArguments& link, int unit, const float4& sum, const Four& add) {
+    const float sums[4] = {sum.x, sum.y, sum.z, sum.w};
+    Four y;
+#pragma unroll
+    for (int i = 0; i < 4; ++i) {
+      y.values[i] = Rounded<__nv_bfloat16>(sums[i] + ToFloat(add.values[i]));
+      squares_ += ToFloat(y.values[i]) * ToFloat(y.values[i]);
     }
-    const bool there = 2 * pair + lane / 16 < tiles;
-    const __nv_bfloat16 y = Rounded<__nv_bfloat16>(SumOf(m, lane) + add);
-    if (there) to[(unit + 2 * pair) * 16 + lane] = y;
-    if (link.squares_out == nullptr) return;
-    *squares += WarpSum(there ? ToFloat(y) * ToFloat(y) : 0.0f);
+    *reinterpret_cast<Four*>(link.out + PlaceOf(link, unit)) = y;
+  }
+
+  // The thread 4 behind has the ups of this one's gates. By all threads of a warp.
+  __device__ void StoreGated(const LinkArguments& link, int unit, const float4& sum) const {
+    const float gates[4] = {sum.x, sum.y, sum.z, sum.w};
+    float ups[4];
+#pragma unroll
+    for (int i = 0; i < 4; ++i) ups[i] = __shfl_xor_sync(0xffffffff, gates[i], 4);
+    if (Column() >= 16 || Row() >= at_.rows) return;  // of zeros silu would divide slowly
+    Four y;
+#pragma unroll
+    for (int i = 0; i < 4; ++i) {
+      y.values[i] = GatedBySilu(Rounded<__nv_bfloat16>(gates[i]), Rounded<__nv_bfloat16>(ups[i]));
+    }
+    *reinterpret_cast<Four*>(link.out + PlaceOf(link, unit)) = y;
   }
 
   const ChainArguments& at_;
-  uint8_t* const ring_;
-  float* const sums_;
-  float* const inverse_;
-  SharedBarrier *const full_, *const empty_;
-  RingPlace<kStages> place_;
-  float squares_[kGroups];  // of row warp + 8 group of a link's out
+  const uint8_t* const ring_;
+  Shared& shared_;
+  const int cluster_ = blockIdx.x / kChainBlocks, clusters_ = gridDim.x / kChainBlocks;
+  const int rank_ = blockIdx.x % kChainBlocks;  // of the block in its cluster
+  RingPlace<Shared::kStages> place_;
+  int pass_ = 0;       // of all links
+  float squares_ = 0;  // of a link's out in the thread's row and columns
 };
 
 template <int kGroups>
 __global__ void __launch_bounds__(kChainThreads, 1)
     ChainKernel(const __grid_constant__ ChainArguments at) {
 #if !defined(__CUDA_ARCH__) || __CUDA_ARCH__ >= 900  // else it is never launched
-  constexpr int kStages = kChainStages<kGroups>;
+  using Shared = ChainShared<kGroups>;
   uint8_t* const ring = LaunchedSharedMemory();
-  auto* const sums = reinterpret_cast<float*>(ring + kStages * kStageBytes);
-  __shared__ float inverse[8 * kGroups];
-  __shared__ SharedBarrier full[kStages], empty[kStages];
+  auto* const shared = reinterpret_cast<Shared*>(ring + Shared::kStages * kStageBytes);
   if (threadIdx.x == 0) {
-    for (int i = 0; i < kStages; ++i) {
-      InitBarrier(full + i, 1);
-      InitBarrier(empty + i, kChainWarps);
+    for (int i = 0; i < Shared::kStages; ++i) {
+      InitBarrier(shared->full + i, 1);
+      InitBarrier(shared->empty + i, kChainWarps);
     }
+    for (int i = 0; i < 2; ++i) InitBarrier(shared->sent + i, 1);
     PublishBarriers();
   }
   __syncthreads();
-  if (threadIdx.x / 32 == kChainWarps) {
+  ArriveAtCluster();
+  if (threadIdx.x / 32 >= kChainWarps) {
+    GiveRegisters<40>();
     // Weights are nobody's result.
-    if (threadIdx.x % 32 == 0) CopyWeights<kStages>(at, ring, full, empty);
+    if (threadIdx.x == 32 * kChainWarps) CopyWeights(at, ring, shared);
+    __syncwarp();
+    WaitForCluster();
     WaitForEarlierKernels();
     return;
   }
+  TakeRegisters<232>();
   LetNextKernelBegin();
   WaitForEarlierKernels();
-  ChainMultiplier<kGroups>(at, ring, sums, inverse, full, empty).Run();
+  WaitForCluster();  // the other block's barriers are there
+  ChainMultiplier<kGroups>(at, ring, shared).Run();
 #endif
 }
 

@@ -1,7 +1,7 @@
-// The kernel of chains of products, thread by thread on a CPU and with one block: which boxes of
-// weights it copies and when it reads them, which elements its fragments hold, what it writes. What
-// the instructions really do, how blocks meet, and how fast, is up to //rollout/cuda:device_test
-// and kernel_bench on a GPU.
+// The kernel of chains of products, thread by thread on a CPU and with one cluster: which boxes of
+// weights it copies and when it reads them, which elements its fragments hold, what blocks of a
+// cluster tell each other, what it writes. What the instructions really do, how clusters meet, and
+// how fast, is up to //rollout/cuda:device_test and kernel_bench on a GPU.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -12,7 +12,8 @@
 #include <random>
 #include <vector>
 
-#define TRITONRL_EMULATED_THREADS 288
+#define TRITONRL_EMULATED_THREADS 384
+#define TRITONRL_EMULATED_CLUSTER 2
 #include "model/cuda/emulated_block.h"
 #include "model/cuda/emulated_mma.h"
 
@@ -36,7 +37,9 @@ struct BarrierState {
 
 struct Memory {
   std::map<const SharedBarrier*, BarrierState> barriers;
-  int64_t copied = 0;  // bytes
+  std::array<uint8_t*, EmulatedBlock::kCluster> blocks;  // their shared memory
+  int arrived = 0;                                       // threads of the cluster
+  int64_t copied = 0;                                    // bytes
   bool outside = false;
 } memory;
 
@@ -85,12 +88,37 @@ void CopyBox(void* to, const CUtensorMap* map, int x, int y, int z, SharedBarrie
   EndPhaseIfDone(&state);
 }
 
+void ArriveAtCluster() {
+  memory.blocks[EmulatedBlock::Current().rank()] = LaunchedSharedMemory();
+  ++memory.arrived;
+}
+void WaitForCluster() {
+  while (memory.arrived < EmulatedBlock::kFibers) EmulatedBlock::Current().Yield();
+}
+template <typename T>
+T* InBlock(T* mine, int rank) {
+  const int64_t offset = reinterpret_cast<uint8_t*>(mine) - LaunchedSharedMemory();
+  return reinterpret_cast<T*>(memory.blocks[rank] + offset);
+}
+void StoreInBlock(float* mine, int rank, const float4& value, SharedBarrier* barrier) {
+  *reinterpret_cast<float4*>(InBlock(mine, rank)) = value;
+  BarrierState& state = memory.barriers.at(InBlock(barrier, rank));
+  state.copied += sizeof(float4);
+  EndPhaseIfDone(&state);
+}
+template <int kCount>
+void GiveRegisters() {}
+template <int kCount>
+void TakeRegisters() {}
+
 void WaitForThreads(int threads) { EmulatedBlock::Current().WaitForFirst(threads); }
 uint64_t AddReleased(uint64_t* to) { return (*to)++; }
-uint64_t LoadAcquired(const uint64_t* from) { return *from; }
-uint4 LoadOfGrid16(const void* from) { return *static_cast<const uint4*>(from); }
+uint64_t LoadAcquired(const uint64_t* from) {
+  EmulatedBlock::Current().Yield();  // whoever asks again and again
+  return *from;
+}
 float LoadOfGrid(const float* from) { return *from; }
-__nv_bfloat16 LoadOfGrid(const __nv_bfloat16* from) { return *from; }
+uint2 LoadOfGrid8(const void* from) { return *static_cast<const uint2*>(from); }
 
 }  // namespace tritonrl
 
@@ -116,23 +144,21 @@ float Value(Element x) { return __bfloat162float(x); }
 struct Layer {
   int rows;
   int64_t attention, hidden, mlp, qkv;
-  Numbers x = Drawn(16 * hidden, 1, 1), a = Drawn(16 * attention, 2, 1);
+  Numbers x = Drawn(32 * hidden, 1, 1), a = Drawn(32 * attention, 2, 1);
   Numbers o = Drawn(hidden * attention, 3, 0.05f), gate_up = Drawn(2 * mlp * hidden, 4, 0.05f);
   Numbers down = Drawn(hidden * mlp, 5, 0.05f), next = Drawn(qkv * hidden, 6, 0.05f);
   Numbers norm = Drawn(hidden, 7, 1);
-  Numbers middle = Numbers(16 * hidden), inner = Numbers(16 * mlp), out = Numbers(16 * hidden);
-  Numbers result = Numbers(16 * qkv + 64, __float2bfloat16_rn(12288.0f));
+  Numbers middle = Numbers(32 * hidden), inner = Numbers(32 * mlp), out = Numbers(32 * hidden);
+  Numbers result = Numbers(32 * qkv + 64, __float2bfloat16_rn(12288.0f));
 };
 
 template <int kGroups>
 void RunChain(Layer* w) {
   memory = {};
   uint64_t arrivals = 0;
-  std::vector<float> squares(2 * 16, -1);
-  const auto units = [](LinkArguments link, int most) {
-    link.units_each = link.columns / 16;
-    const int passes = (link.units_each + most - 1) / most;
-    link.pass_units = (link.units_each + passes - 1) / passes;
+  std::vector<float> squares(2 * 32, -1);
+  const auto units = [](LinkArguments link) {
+    DivideUnits(1, &link);
     return link;
   };
   ChainArguments at = {.rows = w->rows, .eps = 1e-6f, .count = 4, .zero = 0};
@@ -148,8 +174,7 @@ void RunChain(Layer* w) {
                        squares.data(),
                        attention,
                        hidden,
-                       false},
-                      6);
+                       false});
   at.links[1] = units({{w->gate_up.data(), 2 * mlp, hidden},
                        w->middle.data(),
                        w->norm.data(),
@@ -159,32 +184,30 @@ void RunChain(Layer* w) {
                        nullptr,
                        hidden,
                        mlp,
-                       true},
-                      3);
+                       true});
   at.links[2] = units({{w->down.data(), hidden, mlp},
                        w->inner.data(),
                        nullptr,
                        w->middle.data(),
                        w->out.data(),
                        nullptr,
-                       squares.data() + 16,
+                       squares.data() + 32,
                        mlp,
                        hidden,
-                       false},
-                      6);
+                       false});
   at.links[3] = units({{w->next.data(), qkv, hidden},
                        w->out.data(),
                        w->norm.data(),
                        nullptr,
                        w->result.data(),
-                       squares.data() + 16,
+                       squares.data() + 32,
                        nullptr,
                        hidden,
                        qkv,
-                       false},
-                      6);
-  EXPECT_LE(static_cast<size_t>(ChainSharedBytes<kGroups>()), kEmulatedSharedBytes);
-  EmulatedBlock::Run(1, [&] { ChainKernel<kGroups>(at); });
+                       false});
+  EXPECT_LE(ChainShared<kGroups>::kStages * kStageBytes + sizeof(ChainShared<kGroups>),
+            kChainSharedBytes);
+  EmulatedBlock::Run(kChainBlocks, [&] { ChainKernel<kGroups>(at); });
   EXPECT_FALSE(memory.outside) << "a copy reads outside of W";
   EXPECT_EQ(memory.copied, 2 * static_cast<int64_t>(w->o.size() + w->gate_up.size() +
                                                     w->down.size() + w->next.size()))
@@ -257,15 +280,35 @@ TEST(ChainKernelTest, LinksOfAllNumbersOfTiles) {
   ExpectRight(w);
 }
 
-TEST(ChainKernelTest, MoreThanEightRowsHaveTheBitsOfEachAlone) {
-  Layer all = {13, 512, 512, 1024, 80};
-  RunChain<2>(&all);
-  ExpectRight(all);
-  Layer few = {4, 512, 512, 1024, 80};
-  RunChain<1>(&few);
-  for (int64_t i = 0; i < 4 * few.qkv; ++i) {
+TEST(ChainKernelTest, MoreThanEightRows) {
+  Layer two = {13, 512, 1024, 1536, 208};
+  RunChain<2>(&two);
+  ExpectRight(two);
+  Layer three = {20, 512, 512, 1024, 80};
+  RunChain<3>(&three);
+  ExpectRight(three);
+  Layer four = {32, 1024, 512, 512, 48};
+  RunChain<4>(&four);
+  ExpectRight(four);
+}
+
+template <int kGroups>
+void ExpectFirstRowsOf(const Layer& all, int rows) {
+  Layer few = {rows, all.attention, all.hidden, all.mlp, all.qkv};
+  RunChain<kGroups>(&few);
+  for (int64_t i = 0; i < rows * few.qkv; ++i) {
     ASSERT_EQ(Value(few.result[i]), Value(all.result[i])) << i;
   }
+}
+
+TEST(ChainKernelTest, RowsHaveTheBitsOfFewerWithoutTheOthers) {
+  Layer many = {29, 512, 512, 1024, 144};
+  RunChain<4>(&many);
+  ExpectFirstRowsOf<4>(many, 25);
+  ExpectFirstRowsOf<3>(many, 17);
+  ExpectFirstRowsOf<2>(many, 9);
+  ExpectFirstRowsOf<1>(many, 8);
+  ExpectFirstRowsOf<1>(many, 3);
 }
 
 }  // namespace

@@ -74,6 +74,44 @@ __device__ inline void CopyBox(void* to, const CUtensorMap* map, int x, int y, i
       : "memory");
 }
 
+// Blocks of a cluster: what they know of each other's shared memory, which has the same layout in
+// both. Arrive and Wait: by all threads once; what a thread did before it arrived is seen behind.
+__device__ inline void ArriveAtCluster() {
+  asm volatile("barrier.cluster.arrive.release.aligned;" ::: "memory");
+}
+__device__ inline void WaitForCluster() {
+  asm volatile("barrier.cluster.wait.acquire.aligned;" ::: "memory");
+}
+// The address in block `rank` of the cluster of what lies at `mine` in this one.
+__device__ inline uint32_t AddressInBlock(const void* mine, int rank) {
+  uint32_t address;
+  asm("mapa.shared::cluster.u32 %0, %1, %2;" : "=r"(address) : "r"(SharedAddress(mine)), "r"(rank));
+  return address;
+}
+// Begins to write there. Its barrier's phase ends no sooner than these 16 bytes are there (for
+// ArriveAndExpect); who waits for the phase sees them. No fence, which would wait for all other
+// memory that is on its way.
+__device__ inline void StoreInBlock(float* mine, int rank, const float4& value,
+                                    SharedBarrier* barrier) {
+  asm volatile(
+      "st.async.shared::cluster.mbarrier::complete_tx::bytes.v4.f32 [%0], {%1, %2, %3, %4}, [%5];"
+      :
+      : "r"(AddressInBlock(mine, rank)), "f"(value.x), "f"(value.y), "f"(value.z), "f"(value.w),
+        "r"(AddressInBlock(barrier, rank))
+      : "memory");
+}
+
+// Registers of each thread from here on, fewer and more than threads are launched with: by all four
+// warps of a warpgroup. Taking waits until others have given enough.
+template <int kCount>
+__device__ void GiveRegisters() {
+  asm volatile("setmaxnreg.dec.sync.aligned.u32 %0;" : : "n"(kCount));
+}
+template <int kCount>
+__device__ void TakeRegisters() {
+  asm volatile("setmaxnreg.inc.sync.aligned.u32 %0;" : : "n"(kCount));
+}
+
 // Until `threads` threads of the block, whole warps, have come here.
 __device__ inline void WaitForThreads(int threads) {
   asm volatile("bar.sync 1, %0;" : : "r"(threads) : "memory");
@@ -94,23 +132,18 @@ __device__ inline uint64_t LoadAcquired(const uint64_t* from) {
 
 // Memory that other blocks of this launch may have written: past the L1 cache, and not before what
 // comes before. 16 bytes, or one number.
-__device__ inline uint4 LoadOfGrid16(const void* from) {
-  uint4 value;
-  asm volatile("ld.global.cg.v4.u32 {%0, %1, %2, %3}, [%4];"
-               : "=r"(value.x), "=r"(value.y), "=r"(value.z), "=r"(value.w)
-               : "l"(from)
-               : "memory");
-  return value;
-}
 __device__ inline float LoadOfGrid(const float* from) {
   float value;
   asm volatile("ld.global.cg.f32 %0, [%1];" : "=f"(value) : "l"(from) : "memory");
   return value;
 }
-__device__ inline __nv_bfloat16 LoadOfGrid(const __nv_bfloat16* from) {
-  uint16_t value;
-  asm volatile("ld.global.cg.u16 %0, [%1];" : "=h"(value) : "l"(from) : "memory");
-  return __ushort_as_bfloat16(value);
+__device__ inline uint2 LoadOfGrid8(const void* from) {
+  uint2 value;
+  asm volatile("ld.global.cg.v2.u32 {%0, %1}, [%2];"
+               : "=r"(value.x), "=r"(value.y)
+               : "l"(from)
+               : "memory");
+  return value;
 }
 
 }  // namespace tritonrl

@@ -1,6 +1,7 @@
 // Runs a kernel's blocks on a CPU, for tests of what a kernel computes where there is no GPU. To be
 // included before the kernel, which is then compiled as C++. Each thread is a fiber; they run in
-// turn, one until it waits for others. TRITONRL_EMULATED_THREADS: of a block.
+// turn, one until it waits for others. TRITONRL_EMULATED_THREADS: of a block;
+// TRITONRL_EMULATED_CLUSTER: blocks that run together, one if it is not defined.
 #ifndef TRITONRL_MODEL_CUDA_EMULATED_BLOCK_H_
 #define TRITONRL_MODEL_CUDA_EMULATED_BLOCK_H_
 
@@ -15,6 +16,10 @@
 #include <functional>
 #include <vector>
 
+#ifndef TRITONRL_EMULATED_CLUSTER
+#define TRITONRL_EMULATED_CLUSTER 1
+#endif
+
 #undef __launch_bounds__
 #define __launch_bounds__(...)
 #undef __shared__
@@ -25,47 +30,56 @@ namespace tritonrl {
 class EmulatedBlock {
  public:
   static constexpr int kThreads = TRITONRL_EMULATED_THREADS;
+  static constexpr int kCluster = TRITONRL_EMULATED_CLUSTER;
+  static constexpr int kFibers = kThreads * kCluster;  // that run together
 
-  // kernel() in all threads of blocks 0 to `blocks` - 1, one block after the other.
+  // kernel() in all threads of blocks 0 to `blocks` - 1, in clusters of kCluster or fewer, one
+  // cluster after the other.
   static void Run(int blocks, const std::function<void()>& kernel) {
     EmulatedBlock block;
     current_ = &block;
     block.kernel_ = &kernel;
     block.blocks_ = blocks;
-    for (block.index_ = 0; block.index_ < blocks; ++block.index_) block.RunBlock();
+    for (block.first_block_ = 0; block.first_block_ < blocks; block.first_block_ += kCluster) {
+      block.RunCluster();
+    }
     current_ = nullptr;
   }
   static EmulatedBlock& Current() { return *current_; }
 
-  int thread() const { return thread_; }
-  int index() const { return index_; }
+  int thread() const { return fiber_ % kThreads; }
+  int rank() const { return fiber_ / kThreads; }  // of the block in its cluster
+  int fiber() const { return fiber_; }
+  int index() const { return first_block_ + rank(); }
   int blocks() const { return blocks_; }
 
   // Returns when all threads of the block, or of the thread's warp, have come here.
-  void WaitForBlock() { Wait(&block_, kThreads); }
-  void WaitForWarp() { Wait(&warps_[thread_ / 32], 32); }
+  void WaitForBlock() { Wait(&block_[rank()], kThreads); }
+  void WaitForWarp() { Wait(&warps_[fiber_ / 32], 32); }
   // The same for the block's first `threads` threads, which are always as many.
-  void WaitForFirst(int threads) { Wait(&first_, threads); }
+  void WaitForFirst(int threads) { Wait(&first_[rank()], threads); }
 
   // Lets the others run.
-  void Yield() { swapcontext(&fibers_[thread_], &main_); }
+  void Yield() { swapcontext(&fibers_[fiber_], &main_); }
 
  private:
+  static_assert(kThreads % 32 == 0);
   struct Barrier {
     int arrived = 0, passed = 0;
   };
 
-  EmulatedBlock() : stacks_(kThreads * kStack) {}
+  EmulatedBlock() : stacks_(kFibers * kStack) {}
 
   static void Enter() {
     (*current_->kernel_)();
-    current_->ended_[current_->thread_] = true;
+    current_->ended_[current_->fiber_] = true;
     current_->Yield();
   }
 
-  void RunBlock() {
+  void RunCluster() {
     ended_.fill(false);
-    for (int i = 0; i < kThreads; ++i) {
+    const int fibers = kThreads * std::min(kCluster, blocks_ - first_block_);
+    for (int i = 0; i < fibers; ++i) {
       getcontext(&fibers_[i]);
       fibers_[i].uc_stack.ss_sp = stacks_.data() + i * kStack;
       fibers_[i].uc_stack.ss_size = kStack;
@@ -74,10 +88,10 @@ class EmulatedBlock {
     }
     for (bool any = true; any;) {
       any = false;
-      for (thread_ = 0; thread_ < kThreads; ++thread_) {
-        if (ended_[thread_]) continue;
+      for (fiber_ = 0; fiber_ < fibers; ++fiber_) {
+        if (ended_[fiber_]) continue;
         any = true;
-        swapcontext(&main_, &fibers_[thread_]);
+        swapcontext(&main_, &fibers_[fiber_]);
       }
     }
   }
@@ -95,11 +109,11 @@ class EmulatedBlock {
   static inline EmulatedBlock* current_ = nullptr;
 
   const std::function<void()>* kernel_ = nullptr;
-  int blocks_ = 0, index_ = 0, thread_ = 0;
-  Barrier block_, first_;
-  std::array<Barrier, kThreads / 32> warps_;
-  std::array<bool, kThreads> ended_;
-  std::array<ucontext_t, kThreads> fibers_;
+  int blocks_ = 0, first_block_ = 0, fiber_ = 0;
+  std::array<Barrier, kCluster> block_, first_;
+  std::array<Barrier, kFibers / 32> warps_;
+  std::array<bool, kFibers> ended_;
+  std::array<ucontext_t, kFibers> fibers_;
   ucontext_t main_;
   std::vector<char> stacks_;
 };
@@ -109,12 +123,12 @@ struct EmulatedIndex {
 };
 
 inline float EmulatedShuffleXor(unsigned /*mask*/, float x, int with) {
-  static std::array<float, EmulatedBlock::kThreads> values;
+  static std::array<float, EmulatedBlock::kFibers> values;
   EmulatedBlock& block = EmulatedBlock::Current();
-  const int thread = block.thread();
-  values[thread] = x;
+  const int fiber = block.fiber();
+  values[fiber] = x;
   block.WaitForWarp();
-  const float result = values[thread ^ with];
+  const float result = values[fiber ^ with];
   block.WaitForWarp();
   return result;
 }
@@ -134,7 +148,8 @@ inline float EmulatedShuffleXor(unsigned /*mask*/, float x, int with) {
 #define __expf std::exp
 #undef __grid_constant__
 #define __grid_constant__
-using std::min;  // as CUDA has it
+using std::max;  // as CUDA has them
+using std::min;
 #define rsqrtf(x) (1.0f / std::sqrt(x))
 
 #endif  // TRITONRL_MODEL_CUDA_EMULATED_BLOCK_H_

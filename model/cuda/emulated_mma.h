@@ -21,27 +21,29 @@
 namespace tritonrl {
 
 // Whether a thread knows that earlier kernels are done.
-inline std::array<bool, EmulatedBlock::kThreads> emulated_waited;
+inline std::array<bool, EmulatedBlock::kFibers> emulated_waited;
 
-inline void LetNextKernelBegin() { emulated_waited[EmulatedBlock::Current().thread()] = false; }
-inline void WaitForEarlierKernels() { emulated_waited[EmulatedBlock::Current().thread()] = true; }
+inline void LetNextKernelBegin() { emulated_waited[EmulatedBlock::Current().fiber()] = false; }
+inline void WaitForEarlierKernels() { emulated_waited[EmulatedBlock::Current().fiber()] = true; }
 
 inline constexpr size_t kEmulatedSharedBytes = 228 << 10;
 
 inline uint8_t* LaunchedSharedMemory() {
-  static std::vector<uint4> memory(kEmulatedSharedBytes / sizeof(uint4));
-  return reinterpret_cast<uint8_t*>(memory.data());
+  static std::array<std::vector<uint4>, EmulatedBlock::kCluster> memory;
+  std::vector<uint4>& of_block = memory[EmulatedBlock::Current().rank()];
+  of_block.resize(kEmulatedSharedBytes / sizeof(uint4));
+  return reinterpret_cast<uint8_t*>(of_block.data());
 }
 
 // What all threads of a warp have come with: values[lane].
 template <typename T>
 std::array<T, 32> OfWarp(const T& value) {
-  static std::array<T, EmulatedBlock::kThreads> all;
+  static std::array<T, EmulatedBlock::kFibers> all;
   EmulatedBlock& block = EmulatedBlock::Current();
-  all[block.thread()] = value;
+  all[block.fiber()] = value;
   block.WaitForWarp();
   std::array<T, 32> values;
-  std::copy_n(&all[block.thread() / 32 * 32], 32, values.begin());
+  std::copy_n(&all[block.fiber() / 32 * 32], 32, values.begin());
   block.WaitForWarp();
   return values;
 }
@@ -117,8 +119,8 @@ struct EmulatedCopies {
   std::deque<std::vector<Copy>> groups;
 
   static EmulatedCopies& OfThread() {
-    static std::array<EmulatedCopies, EmulatedBlock::kThreads> all;
-    return all[EmulatedBlock::Current().thread()];
+    static std::array<EmulatedCopies, EmulatedBlock::kFibers> all;
+    return all[EmulatedBlock::Current().fiber()];
   }
 };
 inline int64_t emulated_bytes_copied = 0;
@@ -126,7 +128,7 @@ inline int64_t emulated_bytes_copied = 0;
 inline std::vector<const void*> emulated_early_copies;
 
 inline void CopyAsync(void* to, const void* from, int bytes) {
-  if (!emulated_waited[EmulatedBlock::Current().thread()] && bytes > 0) {
+  if (!emulated_waited[EmulatedBlock::Current().fiber()] && bytes > 0) {
     emulated_early_copies.push_back(from);
   }
   EmulatedCopies::OfThread().open.push_back({to, from, bytes});

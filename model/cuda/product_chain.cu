@@ -26,15 +26,6 @@ int DeviceAttribute(cudaDeviceAttr attribute) {
   return value;
 }
 
-int64_t Divided(int64_t n, int64_t by) { return (n + by - 1) / by; }
-
-// Units of a block and of its passes, of which as few as can be.
-void Divide(int64_t units, int blocks, int most_units, LinkArguments* link) {
-  const int64_t each = Divided(units, blocks);
-  link->units_each = static_cast<int>(each);
-  link->pass_units = static_cast<int>(Divided(each, Divided(each, most_units)));
-}
-
 void CheckLink(const ProductLink& link, const ProductLink* before) {
   TORCH_CHECK(TakesProductLink(link.inner, link.columns, link.swiglu), "a product over ",
               link.inner, " elements to ", link.columns,
@@ -86,26 +77,27 @@ void Launch(const ProductChain& at, int blocks) {
           .inner = static_cast<int>(link.inner),
           .columns = static_cast<int>(link.swiglu ? link.columns / 2 : link.columns),
           .swiglu = link.swiglu};
-    const int units = to.columns / 16;
-    Divide(units, blocks, kChainTiles / (link.swiglu ? 2 : 1), &to);
+    DivideUnits(blocks / kChainBlocks, &to);
   }
   const auto kernel = ChainKernel<kGroups>;
-  constexpr int kBytes = ChainSharedBytes<kGroups>();
-  Check(cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, kBytes));
-  cudaLaunchAttribute attributes[2] = {};
+  Check(
+      cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, kChainSharedBytes));
+  cudaLaunchAttribute attributes[3] = {};
   // Of two chains at the same time on one GPU, each could hold what the other's blocks wait for.
   attributes[0].id = cudaLaunchAttributeCooperative;
   attributes[0].val.cooperative = 1;
-  attributes[1].id = cudaLaunchAttributeProgrammaticStreamSerialization;
-  attributes[1].val.programmaticStreamSerializationAllowed = 1;
+  attributes[1].id = cudaLaunchAttributeClusterDimension;
+  attributes[1].val.clusterDim = {kChainBlocks, 1, 1};
+  attributes[2].id = cudaLaunchAttributeProgrammaticStreamSerialization;
+  attributes[2].val.programmaticStreamSerializationAllowed = 1;
   cudaLaunchConfig_t config = {};
   // In every launch as many: they count each other, from launch to launch, in one place.
   config.gridDim = dim3(blocks);
   config.blockDim = dim3(kChainThreads);
-  config.dynamicSmemBytes = kBytes;
+  config.dynamicSmemBytes = kChainSharedBytes;
   config.stream = StreamOf(at.stream);
   config.attrs = attributes;
-  config.numAttrs = at.overlap ? 2 : 1;
+  config.numAttrs = at.overlap ? 3 : 2;
   Check(cudaLaunchKernelEx(&config, kernel, arguments));
 }
 
@@ -114,8 +106,7 @@ void Launch(const ProductChain& at, int blocks) {
 bool TakesProductChains() {
   return DeviceAttribute(cudaDevAttrComputeCapabilityMajor) >= 9 &&
          DeviceAttribute(cudaDevAttrMultiProcessorCount) <= kMostBlocks &&
-         DeviceAttribute(cudaDevAttrMaxSharedMemoryPerBlockOptin) >=
-             std::max(ChainSharedBytes<1>(), ChainSharedBytes<2>()) + 1024;
+         DeviceAttribute(cudaDevAttrMaxSharedMemoryPerBlockOptin) >= kChainSharedBytes;
 }
 
 bool TakesProductLink(int64_t inner, int64_t columns, bool swiglu) {
@@ -130,9 +121,11 @@ void LaunchProductChain(const ProductChain& at) {
   TORCH_CHECK(!at.links.empty() && at.links.size() <= kMostLinks, "a chain of ", at.links.size(),
               " products: 1 to ", kMostLinks, " are taken");
   if (at.rows == 0) return;
-  const int blocks = DeviceAttribute(cudaDevAttrMultiProcessorCount);
+  const int blocks = DeviceAttribute(cudaDevAttrMultiProcessorCount) / kChainBlocks * kChainBlocks;
   if (at.rows <= 8) return Launch<1>(at, blocks);
-  Launch<2>(at, blocks);
+  if (at.rows <= 16) return Launch<2>(at, blocks);
+  if (at.rows <= 24) return Launch<3>(at, blocks);
+  Launch<4>(at, blocks);
 }
 
 }  // namespace tritonrl

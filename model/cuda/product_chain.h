@@ -11,7 +11,7 @@
 namespace tritonrl {
 
 // Most rows of x.
-inline constexpr int64_t kMostChainRows = 16;
+inline constexpr int64_t kMostChainRows = 32;
 
 // out = x W^T (+ add), summed in fp32, by the current GPU's tensor cores. All pointers are the
 // GPU's memory and multiples of 16 bytes; all tensors are bf16.

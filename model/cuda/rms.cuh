@@ -31,6 +31,21 @@ __device__ Pack<T> Normed(Pack<T> a, const Pack<T>& weight, float inverse) {
   }
   return a;
 }
+// The same bits by half of the instructions: the product of two bf16 is exact in fp32, so that
+// rounding it is one instruction for two of them.
+__device__ inline Pack<__nv_bfloat16> Normed(Pack<__nv_bfloat16> a,
+                                             const Pack<__nv_bfloat16>& weight, float inverse) {
+#pragma unroll
+  for (int k = 0; k < Pack<__nv_bfloat16>::kSize; k += 2) {
+    const __nv_bfloat162 normed =
+        __floats2bfloat162_rn(ToFloat(a.values[k]) * inverse, ToFloat(a.values[k + 1]) * inverse);
+    const __nv_bfloat162 result =
+        __hmul2(normed, __nv_bfloat162(weight.values[k], weight.values[k + 1]));
+    a.values[k] = result.x;
+    a.values[k + 1] = result.y;
+  }
+  return a;
+}
 
 }  // namespace tritonrl
 

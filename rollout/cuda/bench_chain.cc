@@ -116,7 +116,7 @@ void BenchChains() {
   std::cout << "A layer's products, us and TB/s of weights\n"
             << "rows     cuBLASLt, norms   one launch       overlapped      o alone  +gate_up   "
                "+down\n";
-  for (const int64_t rows : {1, 2, 4, 8, 12, 16}) {
+  for (const int64_t rows : {1, 2, 4, 8, 9, 12, 16, 17, 24, 32}) {
     LayerBench bench(rows);
     bench.Tune(layers, &gemm);
     const double theirs = MicrosecondsOf(kLayers, [&](int i) { bench.Cublas(layers[i], &gemm); });

@@ -130,7 +130,7 @@ class ProductChainTest : public DeviceTest {
 TEST_P(ProductChainTest, LinksAreThoseInDoublePrecision) {
   for (const Sizes& sizes : kSizes) {
     const Layer w(sizes);
-    for (const int64_t rows : {1, 3, 8, 9, 16}) {
+    for (const int64_t rows : {1, 3, 8, 9, 16, 17, 24, 31, 32}) {
       SCOPED_TRACE(testing::Message() << rows << " rows of " << sizes.hidden);
       const at::Tensor attention = Drawn({rows, sizes.attention}), x = Drawn({rows, sizes.hidden});
       const Rows at = RowsOf(w, attention, x);
@@ -157,7 +157,7 @@ TEST_P(ProductChainTest, ARowsBitsDependOnNothingButTheRow) {
   for (const Sizes& sizes : kSizes) {
     SCOPED_TRACE(sizes.hidden);
     const Layer w(sizes);
-    const at::Tensor attention = Drawn({16, sizes.attention}), x = Drawn({16, sizes.hidden});
+    const at::Tensor attention = Drawn({32, sizes.attention}), x = Drawn({32, sizes.hidden});
     const auto run = [&](int64_t first, int64_t rows, bool overlap) {
       const Rows at = RowsOf(w, attention.narrow(0, first, rows), x.narrow(0, first, rows));
       Launch(w, at, overlap);
@@ -168,13 +168,17 @@ TEST_P(ProductChainTest, ARowsBitsDependOnNothingButTheRow) {
       EXPECT_TRUE(at::equal(part.x, all.x.narrow(0, first, rows))) << first << ", " << rows;
       EXPECT_TRUE(at::equal(part.qkv, all.qkv.narrow(0, first, rows))) << first << ", " << rows;
     };
-    const Rows all = run(0, 16, false);
+    const Rows all = run(0, 32, false);
     ASSERT_TRUE(all.qkv.isfinite().all().item<bool>());
-    expect_same(run(0, 16, true), all, 0);
-    for (int64_t row = 0; row < 16; row += 3) expect_same(run(row, 1, row % 2 == 0), all, row);
+    expect_same(run(0, 32, true), all, 0);
+    for (int64_t row = 0; row < 32; row += 3) expect_same(run(row, 1, row % 2 == 0), all, row);
     expect_same(run(5, 7, false), all, 5);
-    expect_same(run(2, 14, true), all, 2);
-    expect_same(run(3, 9, false), all, 3);
+    expect_same(run(2, 30, true), all, 2);
+    for (const int64_t rows : {8, 9, 16, 17, 24}) {
+      SCOPED_TRACE(rows);
+      expect_same(run(0, rows, false), all, 0);
+      expect_same(run(32 - rows, rows, true), all, 32 - rows);
+    }
   }
 }
 
@@ -182,30 +186,33 @@ TEST_P(ProductChainTest, ARowsBitsDependOnNothingButTheRow) {
 TEST_P(ProductChainTest, LaunchesThatOverlapWaitForWhatTheyRead) {
   const Sizes sizes = {4096, 4096, 12288, 4096};
   const Layer first(sizes), second(sizes);
-  const at::Tensor start = Drawn({4, 4096}), attention = Drawn({4, 4096});
-  const Rows at = RowsOf(first, attention, start);
-  const auto layers = [&](bool overlap) {
-    for (int i = 0; i < 6; ++i) {
-      Launch(i % 2 == 0 ? first : second,
-             {i == 0 ? attention : at.qkv, at.x, at.middle, at.inner, at.qkv}, overlap);
-    }
-  };
-  layers(false);
-  const at::Tensor expected = at.x.clone();
-  ASSERT_TRUE(expected.isfinite().all().item<bool>());
-  at.x.copy_(start);
-  const Graph graph([&] { layers(true); });
-  for (int i = 0; i < 50; ++i) {
-    for (const bool replay : {false, true}) {
-      at.x.copy_(start);
-      at.qkv.zero_();
-      at.inner.zero_();
-      if (replay) {
-        graph.Replay();
-      } else {
-        layers(true);
+  for (const int64_t rows : {4, 13, 32}) {
+    SCOPED_TRACE(rows);
+    const at::Tensor start = Drawn({rows, 4096}), attention = Drawn({rows, 4096});
+    const Rows at = RowsOf(first, attention, start);
+    const auto layers = [&](bool overlap) {
+      for (int i = 0; i < 6; ++i) {
+        Launch(i % 2 == 0 ? first : second,
+               {i == 0 ? attention : at.qkv, at.x, at.middle, at.inner, at.qkv}, overlap);
       }
-      EXPECT_TRUE(at::equal(at.x, expected)) << i << (replay ? ", as a graph" : "");
+    };
+    layers(false);
+    const at::Tensor expected = at.x.clone();
+    ASSERT_TRUE(expected.isfinite().all().item<bool>());
+    at.x.copy_(start);
+    const Graph graph([&] { layers(true); });
+    for (int i = 0; i < 50; ++i) {
+      for (const bool replay : {false, true}) {
+        at.x.copy_(start);
+        at.qkv.zero_();
+        at.inner.zero_();
+        if (replay) {
+          graph.Replay();
+        } else {
+          layers(true);
+        }
+        EXPECT_TRUE(at::equal(at.x, expected)) << i << (replay ? ", as a graph" : "");
+      }
     }
   }
 }
@@ -213,7 +220,7 @@ TEST_P(ProductChainTest, LaunchesThatOverlapWaitForWhatTheyRead) {
 // What blocks read of each other is what was written before they met.
 TEST_P(ProductChainTest, EachLaunchGivesTheSameBits) {
   const Layer w(kSizes[0]);
-  for (const int64_t rows : {1, 8, 11, 14, 16}) {
+  for (const int64_t rows : {1, 8, 11, 16, 24, 32}) {
     const at::Tensor attention = Drawn({rows, 4096}), x = Drawn({rows, 4096});
     const Rows first = RowsOf(w, attention, x);
     Launch(w, first);
@@ -267,7 +274,7 @@ TEST_P(ProductChainTest, ReadsAndWritesNothingOutside) {
 
 TEST_P(ProductChainTest, RefusesWhatItDoesNotTake) {
   const Layer w(kSizes[2]);
-  const Rows many = RowsOf(w, Drawn({17, 512}), Drawn({17, 512}));
+  const Rows many = RowsOf(w, Drawn({33, 512}), Drawn({33, 512}));
   EXPECT_THROW(Launch(w, many), c10::Error);
   EXPECT_FALSE(TakesProductLink(500, 16, false));
   EXPECT_FALSE(TakesProductLink(512, 24, false));
