@@ -6,7 +6,6 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <exception>
 #include <limits>
 #include <string>
 #include <utility>
@@ -14,6 +13,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/types/span.h"
 #include "base/status.h"
+#include "model/torch_status.h"
 #include "rollout/runner_sizes.h"
 
 namespace tritonrl {
@@ -21,26 +21,7 @@ namespace {
 
 constexpr int kMostRunning = 65536;
 
-// The first line of what LibTorch says; the rest is a stack.
-std::string FirstLine(const std::exception& error) {
-  const std::string text = error.what();
-  return text.substr(0, text.find('\n'));
-}
-
-// Runs `work`, turning exceptions into a Status that begins with `what`.
-template <typename Work>
-absl::Status Guard(const char* what, Work work) {
-  try {
-    work();
-    return absl::OkStatus();
-  } catch (const std::bad_alloc&) {
-    return absl::ResourceExhaustedError(absl::StrCat(what, " ran out of memory"));
-  } catch (const c10::OutOfMemoryError&) {
-    return absl::ResourceExhaustedError(absl::StrCat(what, " ran out of the device's memory"));
-  } catch (const std::exception& error) {
-    return absl::InternalError(absl::StrCat(what, " failed: ", FirstLine(error)));
-  }
-}
+constexpr char kLessMemory[] = "lower cache_bytes, or max_running or max_length if that is 0";
 
 int64_t ChosenPages(const TransformerRunner::Options& options, int64_t page_bytes,
                     at::Device device) {
@@ -77,7 +58,9 @@ absl::StatusOr<std::unique_ptr<TransformerRunner>> TransformerRunner::Create(
   options.cache_bytes = pages * page_bytes;
   std::unique_ptr<PagedCache> cache;
   std::unique_ptr<Transformer> transformer;
-  const absl::Status made = Guard("the cache", [&] {
+  const std::string what = absl::StrCat("a cache of ", options.cache_bytes >> 20, " MiB (",
+                                        pages * PagedCache::kPage, " tokens)");
+  const absl::Status made = CatchTorch(what, kLessMemory, [&] {
     if (pages > std::numeric_limits<int32_t>::max()) throw std::bad_alloc();
     cache = std::make_unique<PagedCache>(config, pages, weights->device(), weights->dtype());
     Transformer::Options transformer_options;
@@ -85,12 +68,11 @@ absl::StatusOr<std::unique_ptr<TransformerRunner>> TransformerRunner::Create(
     transformer_options.ranks = options.ranks;
     transformer = std::make_unique<Transformer>(config, std::move(weights), transformer_options);
   });
-  if (!made.ok()) {
-    return absl::ResourceExhaustedError(absl::StrCat(
-        "no room for a cache of ", options.cache_bytes >> 20, " MiB (", pages * PagedCache::kPage,
-        " tokens); lower cache_bytes, or max_running or max_length if that is 0: ",
-        made.message()));
+  // Torch's allocator on the CPU does not say by a type of its own that memory is what is missing.
+  if (absl::IsInternal(made)) {
+    return absl::ResourceExhaustedError(absl::StrCat(made.message(), "; ", kLessMemory));
   }
+  RETURN_IF_ERROR(made);
   return std::unique_ptr<TransformerRunner>(
       new TransformerRunner(options, std::move(transformer), std::move(cache)));
 }
@@ -116,17 +98,18 @@ absl::Status TransformerRunner::ReleaseMemory() {
 absl::Status TransformerRunner::TakeMemory() {
   if (cache_ != nullptr) return absl::OkStatus();
   const Weights& weights = *transformer_->weights();
-  return Guard(absl::StrCat("a cache of ", options_.cache_bytes >> 20, " MiB").c_str(), [&] {
-    cache_ = std::make_unique<PagedCache>(weights.config(), num_pages_, weights.device(),
-                                          weights.dtype());
-  });
+  return CatchTorch(absl::StrCat("a cache of ", options_.cache_bytes >> 20, " MiB"), kLessMemory,
+                    [&] {
+                      cache_ = std::make_unique<PagedCache>(weights.config(), num_pages_,
+                                                            weights.device(), weights.dtype());
+                    });
 }
 
 absl::Status TransformerRunner::Launch(const ModelStep& step) {
   if (cache_ == nullptr) {
     return absl::FailedPreconditionError("a step needs the memory that ReleaseMemory gave back");
   }
-  return Guard("a step of generation", [&] {
+  return CatchTorch("a step of generation", kLessMemory, [&] {
     results_.push_back(DrawAll(step, RunModel(step)));
     if (options_.ranks != nullptr) ShareDraws();
   });

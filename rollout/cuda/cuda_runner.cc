@@ -2,7 +2,6 @@
 
 #include <c10/cuda/CUDAGuard.h>
 #include <c10/cuda/CUDAStream.h>
-#include <c10/util/Exception.h>
 #include <cuda_runtime_api.h>
 
 #include <algorithm>
@@ -11,6 +10,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "base/status.h"
+#include "model/torch_status.h"
 #include "rollout/cuda/cuda_runner_impl.h"
 #include "rollout/cuda/gpu_cache.h"
 #include "rollout/cuda/gpu_sampler.h"
@@ -24,16 +24,8 @@ constexpr int64_t kMostVocab = 1 << 20;  // that the sampler takes
 
 // What LibTorch throws, as a Status that begins with `what`.
 template <typename Work>
-absl::Status Guard(const char* what, Work work) {
-  try {
-    work();
-    return absl::OkStatus();
-  } catch (const c10::OutOfMemoryError& error) {
-    return absl::ResourceExhaustedError(absl::StrCat(what, ": the GPU has no memory left"));
-  } catch (const std::exception& error) {
-    const std::string text = error.what();
-    return absl::InternalError(absl::StrCat(what, ": ", text.substr(0, text.find('\n'))));
-  }
+absl::Status Guard(const std::string& what, Work work) {
+  return CatchTorch(what, "lower cache_bytes, max_running or max_step_tokens", work);
 }
 
 }  // namespace
@@ -81,12 +73,8 @@ absl::StatusOr<std::unique_ptr<CudaRunner>> CudaRunner::Create(std::shared_ptr<W
     const c10::cuda::CUDAStreamGuard on_stream(stream);
     impl = std::make_unique<Impl>(std::move(weights), options, pages, stream);
   });
-  if (absl::IsResourceExhausted(made)) {
-    return absl::ResourceExhaustedError(
-        absl::StrCat(made.message(), " (cache of ", options.cache_bytes >> 20,
-                     " MiB); lower cache_bytes, max_running or max_step_tokens"));
-  }
-  RETURN_IF_ERROR(made);
+  RETURN_IF_ERROR(
+      AddContext(made, absl::StrCat("with a cache of ", options.cache_bytes >> 20, " MiB")));
   if (impl == nullptr) {
     return absl::ResourceExhaustedError(absl::StrCat(
         "no memory is left on the GPU for keys and values: beside the engine's buffers and ",
