@@ -80,7 +80,7 @@ class CudaRunner : public ModelRunner {
   bool batch_invariant() const override { return options_.batch_invariant; }
   int chunk_multiple() const override { return options_.batch_invariant ? kInvariantChunk : 1; }
   int weights_bound_tokens() const override { return options_.weights_bound_tokens; }
-  int max_in_flight() const override { return 2; }
+  int max_in_flight() const override { return kInFlight; }
   void WeightsChanged() override;  // waits for all that the GPU has been given
   absl::Status ReleaseMemory() override;
   absl::Status TakeMemory() override;
@@ -94,6 +94,8 @@ class CudaRunner : public ModelRunner {
   bool chains() const;
 
  private:
+  static constexpr int kInFlight = 2;  // steps under way
+
   struct Impl;
   CudaRunner(const Options& options, std::unique_ptr<Impl> impl);
 

@@ -17,8 +17,6 @@
 namespace tritonrl {
 namespace {
 
-constexpr int kInFlight = 2;
-
 void Check(cudaError_t error, const char* what) {
   TORCH_CHECK(error == cudaSuccess, what, ": ", cudaGetErrorString(error));
 }
