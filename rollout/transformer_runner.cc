@@ -14,7 +14,6 @@
 #include "absl/types/span.h"
 #include "base/status.h"
 #include "model/torch_status.h"
-#include "rollout/runner_sizes.h"
 
 namespace tritonrl {
 namespace {
@@ -22,6 +21,23 @@ namespace {
 constexpr int kMostRunning = 65536;
 
 constexpr char kLessMemory[] = "lower cache_bytes, or max_running or max_length if that is 0";
+
+// Of the options that are for CudaRunner, which has not taken these weights.
+absl::Status CheckForThese(const Weights& weights, const EngineOptions& options) {
+  const auto refuse = [&](const char* option, const char* also) {
+    return absl::InvalidArgumentError(
+        absl::StrCat(option, " is for bf16 weights on a GPU, of the sizes that ",
+                     "rollout/cuda/cuda_runner.h takes", also, "; these are ",
+                     c10::toString(weights.dtype()), " on ", weights.device().str()));
+  };
+  if (options.fp8_cache) return refuse("fp8_cache", "");
+  if (options.fp8_weights) return refuse("fp8_weights", "");
+  const bool exact = weights.device().is_cpu() && weights.dtype() == at::kFloat;
+  if (options.batch_invariant && !exact) {
+    return refuse("batch_invariant", ", and for fp32 on a CPU");
+  }
+  return absl::OkStatus();
+}
 
 int64_t ChosenPages(const TransformerRunner::Options& options, int64_t page_bytes,
                     at::Device device) {
@@ -37,12 +53,10 @@ int64_t ChosenPages(const TransformerRunner::Options& options, int64_t page_byte
 absl::StatusOr<std::unique_ptr<TransformerRunner>> TransformerRunner::Create(
     std::shared_ptr<Weights> weights, const Options& given) {
   const ModelConfig& config = weights->config();
-  RETURN_IF_ERROR(CheckRunnerSizes({.max_running = given.max_running,
-                                    .cache_bytes = given.cache_bytes,
-                                    .max_step_tokens = given.max_step_tokens,
-                                    .max_length = given.max_length},
-                                   kMostRunning, config.max_positions));
+  RETURN_IF_ERROR(CheckForThese(*weights, given));
   Options options = given;
+  if (options.max_running == 0) options.max_running = 64;
+  RETURN_IF_ERROR(CheckSizes(options, kMostRunning, config.max_positions));
   if (options.max_length <= 0) options.max_length = config.max_positions;
   if (options.max_step_tokens == 0) options.max_step_tokens = 1024;
   options.max_step_tokens = std::max(options.max_step_tokens, options.max_running);

@@ -15,7 +15,6 @@
 #include "rollout/cuda/gpu_cache.h"
 #include "rollout/cuda/gpu_sampler.h"
 #include "rollout/cuda/runner_options.h"
-#include "rollout/runner_sizes.h"
 
 namespace tritonrl {
 namespace {
@@ -42,18 +41,15 @@ bool CudaRunner::Takes(const Weights& weights) {
 absl::StatusOr<std::unique_ptr<CudaRunner>> CudaRunner::Create(std::shared_ptr<Weights> weights,
                                                                const Options& given) {
   const ModelConfig& config = weights->config();
-  RETURN_IF_ERROR(CheckRunnerSizes({.max_running = given.max_running,
-                                    .cache_bytes = given.cache_bytes,
-                                    .max_step_tokens = given.max_step_tokens,
-                                    .max_length = given.max_length},
-                                   kMostDraws, config.max_positions));
+  Options options = given;
+  if (options.max_running == 0) options.max_running = 256;
+  RETURN_IF_ERROR(CheckSizes(options, kMostDraws, config.max_positions));
   absl::Status checked;
   RETURN_IF_ERROR(Guard("the GPU", [&] {
     const c10::cuda::CUDAGuard on_device(weights->device());
-    checked = CheckOptions(config, given);
+    checked = CheckOptions(config, options);
   }));
   RETURN_IF_ERROR(checked);
-  Options options = given;
   if (options.max_length == 0) options.max_length = config.max_positions;
   if (options.max_step_tokens == 0) options.max_step_tokens = 8192;
   options.max_step_tokens =

@@ -217,7 +217,7 @@ TEST_P(CudaEngineTest, SamplesGoOnAfterTheirMemoryWasTheLearners) {
                                               .cache_bytes = bytes,
                                               .max_step_tokens = 512,
                                               .max_length = 2048,
-                                              .releasable_memory = true});
+                                              .release_memory = true});
   ASSERT_TRUE(runner.ok()) << runner.status();
   BatchedEngine engine(*std::move(runner), {.release_memory = true});
   std::atomic<int> drawn{0};

@@ -125,7 +125,7 @@ TEST_P(MappedMemoryTest, TheRunnerDrawsTheSameAfterwards) {
   const auto weights = Weights::RandomInit(config, 5, device(), at::kBFloat16);
   auto runner = CudaRunner::Create(weights, {.max_running = 2,
                                              .cache_bytes = 2000 * GpuCache::PageBytes(config),
-                                             .releasable_memory = true});
+                                             .release_memory = true});
   ASSERT_TRUE(runner.ok()) << runner.status();
   const std::vector<int32_t> prompt = {5, 6, 7, 8, 9};
   const std::vector<int32_t> pages = {3, 1999};
@@ -181,7 +181,7 @@ class LendingEngineTest : public MappedMemoryTest {
     auto runner = CudaRunner::Create(std::move(weights), {.max_running = 8,
                                                           .cache_bytes = cache_bytes_,
                                                           .max_step_tokens = 512,
-                                                          .releasable_memory = true});
+                                                          .release_memory = true});
     ASSERT_TRUE(runner.ok()) << runner.status();
     engine_ = std::make_unique<BatchedEngine>(
         *std::move(runner),
