@@ -33,16 +33,10 @@ class MappedMemoryTest : public DeviceTest {
     return static_cast<int64_t>(free);
   }
   static ModelConfig Config(int64_t layers) {
-    ModelConfig config;
-    config.vocab_size = 512;
-    config.hidden_size = 256;
-    config.intermediate_size = 640;
+    ModelConfig config = RunnerConfig();
     config.num_layers = layers;
-    config.num_heads = 4;
-    config.num_kv_heads = 2;
-    config.head_dim = 64;
     config.max_positions = 1024;
-    config.family = ModelFamily::kQwen3;
+    config.tie_word_embeddings = false;
     return config;
   }
   // All of it as numbers.
