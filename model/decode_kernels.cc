@@ -22,7 +22,6 @@ namespace {
 
 constexpr int64_t kLanes = kPagePositions;  // rows are padded to the kernel's width
 constexpr int64_t kMaxChunk = 32;           // rows of one chunk
-static_assert(PagedCache::kPage == kPagePositions);
 
 // Layers in which a chunk's keys and values are in the cache.
 using Progress = std::atomic<int64_t>;

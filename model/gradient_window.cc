@@ -11,6 +11,7 @@
 #include <cstring>
 #include <memory>
 
+#include "model/cuda/address_range.h"
 #include "model/gradient_window_cuda.h"
 #include "model/weights.h"
 
@@ -23,7 +24,7 @@ constexpr int64_t kLayers = 3;  // one that is written, two that are being taken
 int64_t RoundUp(int64_t elements, int64_t unit) { return (elements + unit - 1) / unit * unit; }
 
 int64_t Unit(at::Device device) {
-  return (device.is_cuda() ? kCudaWindowUnit : sysconf(_SC_PAGESIZE)) / kElement;
+  return (device.is_cuda() ? kMappedUnit : sysconf(_SC_PAGESIZE)) / kElement;
 }
 
 // Pages of a file without a name, mapped at several addresses.

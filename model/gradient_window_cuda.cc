@@ -6,114 +6,50 @@
 #include <c10/cuda/CUDAGuard.h>
 #include <c10/cuda/CUDAStream.h>
 #include <c10/util/Exception.h>
-#include <cuda.h>
 #include <cuda_runtime_api.h>
 
 #include <memory>
-#include <vector>
+#include <optional>
 
-#include "model/cuda/driver.h"
+#include "model/cuda/address_range.h"
 
 namespace tritonrl {
 namespace {
 
-struct Driver {
-  decltype(&cuMemGetAllocationGranularity) granularity =
-      FindDriverFunction<decltype(cuMemGetAllocationGranularity)>("cuMemGetAllocationGranularity");
-  decltype(&cuMemAddressReserve) reserve =
-      FindDriverFunction<decltype(cuMemAddressReserve)>("cuMemAddressReserve");
-  decltype(&cuMemAddressFree) free =
-      FindDriverFunction<decltype(cuMemAddressFree)>("cuMemAddressFree");
-  decltype(&cuMemCreate) create = FindDriverFunction<decltype(cuMemCreate)>("cuMemCreate");
-  decltype(&cuMemRelease) release = FindDriverFunction<decltype(cuMemRelease)>("cuMemRelease");
-  decltype(&cuMemMap) map = FindDriverFunction<decltype(cuMemMap)>("cuMemMap");
-  decltype(&cuMemUnmap) unmap = FindDriverFunction<decltype(cuMemUnmap)>("cuMemUnmap");
-  decltype(&cuMemSetAccess) set_access =
-      FindDriverFunction<decltype(cuMemSetAccess)>("cuMemSetAccess");
-};
-
-void Check(CUresult result, const char* what, int64_t bytes) {
-  TORCH_CHECK_WITH(OutOfMemoryError, result != CUDA_ERROR_OUT_OF_MEMORY, "no ", bytes,
-                   " bytes of GPU memory are free for gradients");
-  TORCH_CHECK(result == CUDA_SUCCESS, what, " of ", bytes,
-              " bytes for gradients: CUDA driver error ", static_cast<int>(result));
-}
-
 class CudaMapping {
  public:
   CudaMapping(at::Device device, int64_t own, int64_t ring, int64_t bytes)
-      : device_(device), size_(own + (bytes - own + ring - 1) / ring * ring) {
-    try {
-      Map(own, ring);
-    } catch (...) {
-      Free();
-      throw;
-    }
-  }
-  ~CudaMapping() { Free(); }
-  CudaMapping(const CudaMapping&) = delete;
-  CudaMapping& operator=(const CudaMapping&) = delete;
-
-  void* data() const { return reinterpret_cast<void*>(base_); }
-
- private:
-  struct Mapped {
-    CUdeviceptr at;
-    int64_t bytes;
-  };
-
-  void Map(int64_t own, int64_t ring) {
+      : device_(device), range_(own + (bytes - own + ring - 1) / ring * ring, device) {
     const c10::cuda::CUDAGuard guard(device_);
-    C10_CUDA_CHECK(cudaFree(nullptr));              // the device's context is there
     c10::cuda::CUDACachingAllocator::emptyCache();  // what torch keeps for later
-    CUmemAllocationProp kind = {};
-    kind.type = CU_MEM_ALLOCATION_TYPE_PINNED;
-    kind.location = {CU_MEM_LOCATION_TYPE_DEVICE, device_.index()};
-    size_t unit = 0;
-    Check(driver_.granularity(&unit, &kind, CU_MEM_ALLOC_GRANULARITY_MINIMUM), "the granularity",
-          size_);
-    TORCH_CHECK(unit > 0 && kCudaWindowUnit % unit == 0, "memory is mapped in units of ", unit);
-    Check(driver_.reserve(&base_, size_, kCudaWindowUnit, 0, 0), "a range of addresses", size_);
-    CUmemGenericAllocationHandle memory = 0;
-    if (own > 0) {
-      Allocate(own, kind, &memory);
-      Put(base_, own, memory);
-    }
-    Allocate(ring, kind, &memory);
-    for (int64_t at = own; at < size_; at += ring) Put(base_ + at, ring, memory);
-    const CUmemAccessDesc access = {kind.location, CU_MEM_ACCESS_FLAGS_PROT_READWRITE};
-    Check(driver_.set_access(base_, size_, &access, 1), "access to memory", size_);
+    if (own > 0) range_.Map(0, own, Allocate(own));
+    const AddressRange::Memory shared = Allocate(ring);
+    for (int64_t at = own; at < range_.bytes(); at += ring) range_.Map(at, ring, shared);
+    range_.Open();
     C10_CUDA_CHECK(cudaMemset(data(), 0, own + ring));
   }
-
-  void Allocate(int64_t bytes, const CUmemAllocationProp& kind,
-                CUmemGenericAllocationHandle* memory) {
-    Check(driver_.create(memory, bytes, &kind, 0), "memory", bytes);
-    memory_.push_back(*memory);
-  }
-
-  void Put(CUdeviceptr at, int64_t bytes, CUmemGenericAllocationHandle memory) {
-    Check(driver_.map(at, bytes, 0, memory, 0), "a mapping", bytes);
-    mapped_.push_back({at, bytes});
-  }
-
-  void Free() {
+  ~CudaMapping() {
     const c10::cuda::CUDAGuard guard(device_);
     // Nothing uses the memory any more. Not the whole device: a stream of collectives may wait for
     // a rank that is gone.
     C10_CUDA_CHECK_WARN(
         cudaStreamSynchronize(c10::cuda::getCurrentCUDAStream(device_.index()).stream()));
-    for (const Mapped& range : mapped_) driver_.unmap(range.at, range.bytes);
-    for (const CUmemGenericAllocationHandle memory : memory_) driver_.release(memory);
-    if (base_ != 0) driver_.free(base_, size_);
+  }
+  CudaMapping(const CudaMapping&) = delete;
+  CudaMapping& operator=(const CudaMapping&) = delete;
+
+  void* data() const { return range_.data(); }
+
+ private:
+  AddressRange::Memory Allocate(int64_t bytes) {
+    const std::optional<AddressRange::Memory> memory = range_.Allocate(bytes);
+    TORCH_CHECK_WITH(OutOfMemoryError, memory.has_value(), "no ", bytes,
+                     " bytes of GPU memory are free for gradients");
+    return *memory;
   }
 
-  const Driver driver_;
   const at::Device device_;
-  const int64_t size_;
-  CUdeviceptr base_ = 0;
-  std::vector<CUmemGenericAllocationHandle> memory_;
-  std::vector<Mapped> mapped_;
+  AddressRange range_;
 };
 
 }  // namespace

@@ -9,11 +9,9 @@
 
 namespace tritonrl {
 
-// Bytes of which memory on a GPU is mapped in multiples; checked against what the driver says.
-inline constexpr int64_t kCudaWindowUnit = int64_t{2} << 20;
-
 // [elements] fp32 zeros: the first `own` bytes have memory of their own, behind the rest lie `ring`
-// bytes again and again. Throws c10::Error.
+// bytes again and again; both in whole kMappedUnits (model/cuda/address_range.h). Throws
+// c10::Error.
 at::Tensor MapCudaWindow(int64_t own, int64_t ring, int64_t elements, at::Device device);
 
 }  // namespace tritonrl

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "model/config.h"
+#include "model/cpu/kernels.h"
 
 namespace tritonrl {
 
@@ -16,7 +17,7 @@ namespace tritonrl {
 // one sequence, in all layers, and position p of a sequence lies in its page p / kPage.
 class PagedCache {
  public:
-  static constexpr int64_t kPage = 16;  // positions
+  static constexpr int64_t kPage = kPagePositions;  // those of the CPU's kernels, on all devices
 
   // Pages of a sequence of `length` positions.
   static constexpr int64_t Pages(int64_t length) { return (length + kPage - 1) / kPage; }

@@ -7,6 +7,7 @@
 #include <exception>
 #include <new>
 #include <string>
+#include <type_traits>
 #include <utility>
 
 #include "absl/status/status.h"
@@ -14,24 +15,34 @@
 
 namespace tritonrl {
 
-// Runs `work` (which returns absl::Status). `what` stands in front of a message, e.g. "step 12".
-// Out of memory on a GPU becomes ResourceExhausted with the advice `out_of_memory_advice`.
+// The first line of what an exception of LibTorch says; what follows is advice to programmers, or a
+// stack.
+inline std::string FirstLine(const std::exception& error) {
+  const std::string text = error.what();
+  return text.substr(0, text.find('\n'));
+}
+
+// Runs `work` (which returns absl::Status or nothing). `what` stands in front of a message, e.g.
+// "step 12". Out of memory, on a GPU or the host, becomes ResourceExhausted with the advice
+// `out_of_memory_advice`, all else Internal.
 template <typename Work>
 absl::Status CatchTorch(const std::string& what, const std::string& out_of_memory_advice,
                         Work&& work) {
   try {
-    return std::forward<Work>(work)();
+    if constexpr (std::is_void_v<std::invoke_result_t<Work>>) {
+      std::forward<Work>(work)();
+      return absl::OkStatus();
+    } else {
+      return std::forward<Work>(work)();
+    }
   } catch (const c10::OutOfMemoryError& error) {
-    return absl::ResourceExhaustedError(absl::StrCat(what, ": the device is out of memory (",
-                                                     error.what_without_backtrace(), "); ",
-                                                     out_of_memory_advice));
-  } catch (const c10::Error& error) {
-    return absl::InternalError(absl::StrCat(what, ": ", error.what_without_backtrace()));
+    return absl::ResourceExhaustedError(absl::StrCat(
+        what, ": the device is out of memory (", FirstLine(error), "); ", out_of_memory_advice));
   } catch (const std::bad_alloc&) {
     return absl::ResourceExhaustedError(
         absl::StrCat(what, ": out of memory; ", out_of_memory_advice));
   } catch (const std::exception& error) {
-    return absl::InternalError(absl::StrCat(what, ": ", error.what()));
+    return absl::InternalError(absl::StrCat(what, ": ", FirstLine(error)));
   }
 }
 

@@ -45,7 +45,8 @@ class BatchedEngine : public Engine {
     uint64_t weights_version = 0;
     // Speculative decoding: at most so many tokens of a sample are guessed (NgramGuesser) and
     // passed through the model at once. A guess holds if it is what the sample's own random number
-    // draws there, so that samples are the same without. 0: off.
+    // draws there, so that samples are the same without. Guesses take rows that running samples
+    // leave of the runner's max_running: with as many samples, or with 1, there are none. 0: off.
     int max_guesses = 0;
     // Guess whether it pays or not; else only while it does (SpeculationGate).
     bool always_guess = false;

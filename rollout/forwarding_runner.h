@@ -10,7 +10,8 @@
 
 namespace tritonrl {
 
-// Does everything by another runner: for runners that change a part of what one does.
+// Does everything by another runner, which it owns: for runners that change a part of what one
+// does.
 class ForwardingRunner : public ModelRunner {
  public:
   explicit ForwardingRunner(std::unique_ptr<ModelRunner> runner) : runner_(std::move(runner)) {}
@@ -31,8 +32,13 @@ class ForwardingRunner : public ModelRunner {
   absl::Status Launch(const ModelStep& step) override { return runner_->Launch(step); }
   absl::StatusOr<std::vector<TokenDraw>> Collect() override { return runner_->Collect(); }
 
+ protected:
+  ModelRunner* runner() { return runner_.get(); }
+  // Before the base's destructor would, for what the other runner uses; no call may follow.
+  void EndRunner() { runner_.reset(); }
+
  private:
-  const std::unique_ptr<ModelRunner> runner_;
+  std::unique_ptr<ModelRunner> runner_;
 };
 
 }  // namespace tritonrl

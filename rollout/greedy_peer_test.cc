@@ -13,6 +13,7 @@
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "absl/synchronization/notification.h"
 #include "absl/time/clock.h"
 #include "base/file.h"
 #include "base/python_env.h"
@@ -32,6 +33,7 @@ using nlohmann::json;
 constexpr int kTokens = 220;
 constexpr int64_t kVocabulary = 101;
 constexpr int kGuesses = 5;
+constexpr uint64_t kFirstId = 1000;  // no other request's
 constexpr int64_t kPromptTokens[] = {1, 6, 16, 47, 100, 171};
 constexpr int kSamples[] = {1, 3, 2, 1, 2, 1};
 // Both sides compute in fp32 and round differently: the most that their log-probabilities may be
@@ -114,6 +116,27 @@ std::vector<GenerateRequest> Requests(const Case& c) {
   return requests;
 }
 
+// Has the engine see all requests at once, so that its steps are the same however fast this thread
+// is: a request before them keeps the engine's thread until all are there.
+void SubmitTogether(const std::vector<GenerateRequest>& requests, Engine* engine) {
+  absl::Notification begun, submitted;
+  GenerateRequest first;
+  first.id = kFirstId;
+  first.prompt = {1};
+  first.sampling.max_tokens = 1;
+  first.on_token = [&](int, int32_t, float) {
+    begun.Notify();
+    submitted.WaitForNotification();
+  };
+  EXPECT_TRUE(engine->Submit(std::move(first)).ok());
+  begun.WaitForNotification();
+  for (const GenerateRequest& request : requests) EXPECT_TRUE(engine->Submit(request).ok());
+  submitted.Notify();
+  const absl::StatusOr<Sample> sample = engine->Next(absl::Now() + absl::Minutes(2));
+  ASSERT_TRUE(sample.ok()) << sample.status();
+  EXPECT_EQ(sample->request_id, kFirstId);
+}
+
 // Greedy samples of each request; with max_guesses above 0 by speculative decoding. The prompts
 // come in chunks, and the cache has 40 pages, of which one sample takes up to 25.
 Samples Generate(const std::shared_ptr<Weights>& weights,
@@ -127,7 +150,7 @@ Samples Generate(const std::shared_ptr<Weights>& weights,
   batching.max_guesses = max_guesses;
   batching.always_guess = true;
   const std::unique_ptr<Engine> engine = MakeBatchedEngine(weights, options, batching).value();
-  for (const GenerateRequest& request : requests) EXPECT_TRUE(engine->Submit(request).ok());
+  SubmitTogether(requests, engine.get());
   Samples samples;
   while (engine->Outstanding() > 0) {
     absl::StatusOr<Sample> sample = engine->Next(absl::Now() + absl::Minutes(2));

@@ -28,7 +28,7 @@ absl::Status OfRank(int rank, const absl::Status& status) {
 }  // namespace
 
 LeadingRunner::LeadingRunner(std::unique_ptr<ModelRunner> own, RankLinks links, int pages)
-    : own_(std::move(own)),
+    : ForwardingRunner(std::move(own)),
       links_(std::move(links)),
       pages_(pages),
       watch_("rank 0: a step of generation", WatchLimit(links_)),
@@ -45,7 +45,7 @@ LeadingRunner::~LeadingRunner() {
   beat_.join();
   (void)links_.mail->SendToAll(EncodeCommand(StepCommand::kEnd),
                                std::min(links_.timeout, kGoodbye));
-  own_.reset();  // uses the links
+  EndRunner();  // uses the links
 }
 
 void LeadingRunner::Beat() {
@@ -78,7 +78,7 @@ absl::Status LeadingRunner::Launch(const ModelStep& step) {
   RETURN_IF_ERROR(Noted(News()));
   const CallWatch::Call call(&watch_);
   RETURN_IF_ERROR(Noted(Tell(EncodeLaunch(step))));
-  return Noted(own_->Launch(step));
+  return Noted(runner()->Launch(step));
 }
 
 absl::StatusOr<std::vector<TokenDraw>> LeadingRunner::Collect() {
@@ -86,7 +86,7 @@ absl::StatusOr<std::vector<TokenDraw>> LeadingRunner::Collect() {
   RETURN_IF_ERROR(failure_);
   const CallWatch::Call call(&watch_);
   RETURN_IF_ERROR(Noted(Tell(EncodeCommand(StepCommand::kCollect))));
-  absl::StatusOr<std::vector<TokenDraw>> draws = own_->Collect();
+  absl::StatusOr<std::vector<TokenDraw>> draws = runner()->Collect();
   RETURN_IF_ERROR(Noted(draws.status()));
   return draws;
 }
@@ -94,7 +94,7 @@ absl::StatusOr<std::vector<TokenDraw>> LeadingRunner::Collect() {
 void LeadingRunner::WeightsChanged() {
   absl::MutexLock lock(&mutex_);
   (void)Noted(Tell(EncodeCommand(StepCommand::kWeightsChanged)));
-  own_->WeightsChanged();
+  runner()->WeightsChanged();
 }
 
 absl::Status LeadingRunner::Together(StepCommand command,
@@ -112,15 +112,17 @@ absl::Status LeadingRunner::Together(StepCommand command,
 
 absl::Status LeadingRunner::ReleaseMemory() {
   absl::MutexLock lock(&mutex_);
-  return Together(StepCommand::kReleaseMemory, [this] { return own_->ReleaseMemory(); });
+  return Together(StepCommand::kReleaseMemory, [this] { return runner()->ReleaseMemory(); });
 }
 
 absl::Status LeadingRunner::TakeMemory() {
   absl::MutexLock lock(&mutex_);
-  absl::Status taken = Together(StepCommand::kTakeMemory, [this] { return own_->TakeMemory(); });
+  absl::Status taken =
+      Together(StepCommand::kTakeMemory, [this] { return runner()->TakeMemory(); });
   if (taken.ok()) return taken;
   // What some have taken others want back with the rest.
-  RETURN_IF_ERROR(Together(StepCommand::kReleaseMemory, [this] { return own_->ReleaseMemory(); }));
+  RETURN_IF_ERROR(
+      Together(StepCommand::kReleaseMemory, [this] { return runner()->ReleaseMemory(); }));
   return taken;
 }
 

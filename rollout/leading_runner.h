@@ -17,6 +17,7 @@
 #include "parallel/rank_mail.h"
 #include "parallel/rank_sum.h"
 #include "rollout/call_watch.h"
+#include "rollout/forwarding_runner.h"
 #include "rollout/model_runner.h"
 #include "rollout/step_message.h"
 
@@ -34,7 +35,7 @@ struct RankLinks {
 // The runner that rank 0's engine has. Each call goes to the other ranks as one text before rank
 // 0's own runner gets it. The first error, of rank 0 or of another, is that of every later call:
 // ranks that have not run the same steps can run no more.
-class LeadingRunner : public ModelRunner {
+class LeadingRunner : public ForwardingRunner {
  public:
   // `own`: rank 0's, of the same sizes as the others' but for its pages, of which all ranks have at
   // least `pages`.
@@ -42,14 +43,7 @@ class LeadingRunner : public ModelRunner {
   // Tells the others that no more will come.
   ~LeadingRunner() override;
 
-  int64_t vocab_size() const override { return own_->vocab_size(); }
-  int64_t max_length() const override { return own_->max_length(); }
   int num_pages() const override { return pages_; }
-  int page_size() const override { return own_->page_size(); }
-  int max_running() const override { return own_->max_running(); }
-  int max_step_tokens() const override { return own_->max_step_tokens(); }
-  int weights_bound_tokens() const override { return own_->weights_bound_tokens(); }
-  int max_in_flight() const override { return own_->max_in_flight(); }
   void WeightsChanged() override;  // an error comes out of the next step
   // Both on all ranks or, after an error, on none.
   absl::Status ReleaseMemory() override;
@@ -68,7 +62,6 @@ class LeadingRunner : public ModelRunner {
   // Lets the others know that this rank is there while it has nothing to tell.
   void Beat();
 
-  std::unique_ptr<ModelRunner> own_;
   RankLinks links_;
   const int pages_;
   CallWatch watch_;

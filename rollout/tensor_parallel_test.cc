@@ -104,7 +104,7 @@ class Generate : public testing::Test {
     return count;
   }
 
-  const std::string model_ = "--model=" + DirName(Runfile("model/mini/config.json").value());
+  const std::string model_ = "--model=" + Runfile("model/mini").value();
 };
 
 TEST_F(Generate, PrintsTheSamplesOfOneRankOnce) {

@@ -6,7 +6,6 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <exception>
 #include <limits>
 #include <string>
 #include <utility>
@@ -14,32 +13,30 @@
 #include "absl/strings/str_cat.h"
 #include "absl/types/span.h"
 #include "base/status.h"
-#include "rollout/runner_sizes.h"
+#include "model/torch_status.h"
 
 namespace tritonrl {
 namespace {
 
 constexpr int kMostRunning = 65536;
 
-// The first line of what LibTorch says; the rest is a stack.
-std::string FirstLine(const std::exception& error) {
-  const std::string text = error.what();
-  return text.substr(0, text.find('\n'));
-}
+constexpr char kLessMemory[] = "lower cache_bytes, or max_running or max_length if that is 0";
 
-// Runs `work`, turning exceptions into a Status that begins with `what`.
-template <typename Work>
-absl::Status Guard(const char* what, Work work) {
-  try {
-    work();
-    return absl::OkStatus();
-  } catch (const std::bad_alloc&) {
-    return absl::ResourceExhaustedError(absl::StrCat(what, " ran out of memory"));
-  } catch (const c10::OutOfMemoryError&) {
-    return absl::ResourceExhaustedError(absl::StrCat(what, " ran out of the device's memory"));
-  } catch (const std::exception& error) {
-    return absl::InternalError(absl::StrCat(what, " failed: ", FirstLine(error)));
+// Of the options that are for CudaRunner, which has not taken these weights.
+absl::Status CheckForThese(const Weights& weights, const EngineOptions& options) {
+  const auto refuse = [&](const char* option, const char* also) {
+    return absl::InvalidArgumentError(
+        absl::StrCat(option, " is for bf16 weights on a GPU, of the sizes that ",
+                     "rollout/cuda/cuda_runner.h takes", also, "; these are ",
+                     c10::toString(weights.dtype()), " on ", weights.device().str()));
+  };
+  if (options.fp8_cache) return refuse("fp8_cache", "");
+  if (options.fp8_weights) return refuse("fp8_weights", "");
+  const bool exact = weights.device().is_cpu() && weights.dtype() == at::kFloat;
+  if (options.batch_invariant && !exact) {
+    return refuse("batch_invariant", ", and for fp32 on a CPU");
   }
+  return absl::OkStatus();
 }
 
 int64_t ChosenPages(const TransformerRunner::Options& options, int64_t page_bytes,
@@ -56,12 +53,10 @@ int64_t ChosenPages(const TransformerRunner::Options& options, int64_t page_byte
 absl::StatusOr<std::unique_ptr<TransformerRunner>> TransformerRunner::Create(
     std::shared_ptr<Weights> weights, const Options& given) {
   const ModelConfig& config = weights->config();
-  RETURN_IF_ERROR(CheckRunnerSizes({.max_running = given.max_running,
-                                    .cache_bytes = given.cache_bytes,
-                                    .max_step_tokens = given.max_step_tokens,
-                                    .max_length = given.max_length},
-                                   kMostRunning, config.max_positions));
+  RETURN_IF_ERROR(CheckForThese(*weights, given));
   Options options = given;
+  if (options.max_running == 0) options.max_running = 64;
+  RETURN_IF_ERROR(CheckSizes(options, kMostRunning, config.max_positions));
   if (options.max_length <= 0) options.max_length = config.max_positions;
   if (options.max_step_tokens == 0) options.max_step_tokens = 1024;
   options.max_step_tokens = std::max(options.max_step_tokens, options.max_running);
@@ -77,7 +72,9 @@ absl::StatusOr<std::unique_ptr<TransformerRunner>> TransformerRunner::Create(
   options.cache_bytes = pages * page_bytes;
   std::unique_ptr<PagedCache> cache;
   std::unique_ptr<Transformer> transformer;
-  const absl::Status made = Guard("the cache", [&] {
+  const std::string what = absl::StrCat("a cache of ", options.cache_bytes >> 20, " MiB (",
+                                        pages * PagedCache::kPage, " tokens)");
+  const absl::Status made = CatchTorch(what, kLessMemory, [&] {
     if (pages > std::numeric_limits<int32_t>::max()) throw std::bad_alloc();
     cache = std::make_unique<PagedCache>(config, pages, weights->device(), weights->dtype());
     Transformer::Options transformer_options;
@@ -85,12 +82,11 @@ absl::StatusOr<std::unique_ptr<TransformerRunner>> TransformerRunner::Create(
     transformer_options.ranks = options.ranks;
     transformer = std::make_unique<Transformer>(config, std::move(weights), transformer_options);
   });
-  if (!made.ok()) {
-    return absl::ResourceExhaustedError(absl::StrCat(
-        "no room for a cache of ", options.cache_bytes >> 20, " MiB (", pages * PagedCache::kPage,
-        " tokens); lower cache_bytes, or max_running or max_length if that is 0: ",
-        made.message()));
+  // Torch's allocator on the CPU does not say by a type of its own that memory is what is missing.
+  if (absl::IsInternal(made)) {
+    return absl::ResourceExhaustedError(absl::StrCat(made.message(), "; ", kLessMemory));
   }
+  RETURN_IF_ERROR(made);
   return std::unique_ptr<TransformerRunner>(
       new TransformerRunner(options, std::move(transformer), std::move(cache)));
 }
@@ -116,17 +112,18 @@ absl::Status TransformerRunner::ReleaseMemory() {
 absl::Status TransformerRunner::TakeMemory() {
   if (cache_ != nullptr) return absl::OkStatus();
   const Weights& weights = *transformer_->weights();
-  return Guard(absl::StrCat("a cache of ", options_.cache_bytes >> 20, " MiB").c_str(), [&] {
-    cache_ = std::make_unique<PagedCache>(weights.config(), num_pages_, weights.device(),
-                                          weights.dtype());
-  });
+  return CatchTorch(absl::StrCat("a cache of ", options_.cache_bytes >> 20, " MiB"), kLessMemory,
+                    [&] {
+                      cache_ = std::make_unique<PagedCache>(weights.config(), num_pages_,
+                                                            weights.device(), weights.dtype());
+                    });
 }
 
 absl::Status TransformerRunner::Launch(const ModelStep& step) {
   if (cache_ == nullptr) {
     return absl::FailedPreconditionError("a step needs the memory that ReleaseMemory gave back");
   }
-  return Guard("a step of generation", [&] {
+  return CatchTorch("a step of generation", kLessMemory, [&] {
     results_.push_back(DrawAll(step, RunModel(step)));
     if (options_.ranks != nullptr) ShareDraws();
   });

@@ -13,7 +13,7 @@
 #include "model/paged_cache.h"
 #include "model/transformer.h"
 #include "model/weights.h"
-#include "parallel/rank_sum.h"
+#include "rollout/engine_options.h"
 #include "rollout/model_runner.h"
 #include "rollout/sampler.h"
 
@@ -23,26 +23,11 @@ namespace tritonrl {
 // returns. LibTorch's exceptions become a Status here.
 class TransformerRunner : public ModelRunner {
  public:
-  struct Options {
-    // Most sequences that run side by side, at most 65536.
-    int max_running = 64;
-    // Memory for keys and values. 0: enough for max_running sequences of max_length, on the CPU at
-    // most a quarter of the machine's memory (which is taken only as it is used).
-    int64_t cache_bytes = 0;
-    // Most tokens of a step, prompts and running sequences together; 0: 1024. At least max_running
-    // are taken.
-    int max_step_tokens = 0;
-    // Most tokens of prompt and response together; 0 means the model's max_position_embeddings.
-    int64_t max_length = 0;
-    // Threads on the CPU; 0 means all hardware threads. Results do not depend on it.
-    int cpu_threads = 0;
-    // Tensor parallelism: `weights` are one rank's part, and all ranks run the same steps. The
-    // tokens that slots remember are rank 0's.
-    RankSum* ranks = nullptr;
-  };
+  using Options = EngineOptions;
 
   // Shares `weights`, whose device and type are used for the cache too. InvalidArgument: an option
-  // out of range. ResourceExhausted if the cache does not fit, with its size and what to lower.
+  // out of range (at most 65536 sequences run side by side), or one that is for GPUs alone.
+  // ResourceExhausted if the cache does not fit, with its size and what to lower.
   static absl::StatusOr<std::unique_ptr<TransformerRunner>> Create(std::shared_ptr<Weights> weights,
                                                                    const Options& options);
 

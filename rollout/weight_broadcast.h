@@ -52,19 +52,12 @@ class WeightBroadcast {
   WeightBroadcast(const WeightBroadcast&) = delete;
   WeightBroadcast& operator=(const WeightBroadcast&) = delete;
 
-  // On rank 0, an update in three parts, so that it can begin while the last weights are still
-  // being made. Begin waits until all engines are ready for it. `changed`: names of the parameters
-  // that travel; none: all; an empty list: only the version. Errors before anything was sent:
-  // InvalidArgument, an unknown name; that of a rank whose engine was not ready, with its number.
-  absl::Status Begin(uint64_t version,
-                     const std::optional<std::vector<std::string>>& changed = std::nullopt);
-  // Begins to send the pieces that end at or before element `end` of the flat buffer: after what
-  // the current stream has been given, beside what it is given from then on.
-  absl::Status SendUpTo(int64_t end);
-  // Sends what is left, and waits until all ranks have it and have compared it. Until then the
-  // weights must stay as they were when they were sent. DataLoss on every rank if one has others.
-  absl::Status End();
-  // All three at once.
+  // On rank 0: waits until all engines are ready, sends what the current stream has made of the
+  // weights, and waits until all ranks have it and have compared it; the weights must stay as they
+  // are meanwhile. `changed`: names of the parameters that travel; none: all; an empty list: only
+  // the version. Errors before anything was sent: InvalidArgument, an unknown name; that of a rank
+  // whose engine was not ready, with its number. Later: DataLoss on every rank if one has other
+  // weights than rank 0.
   absl::Status Send(uint64_t version,
                     const std::optional<std::vector<std::string>>& changed = std::nullopt);
 
@@ -83,22 +76,16 @@ class WeightBroadcast {
   WeightBroadcast(std::shared_ptr<Weights> weights, DataParallel* group, int64_t bucket_elements)
       : weights_(std::move(weights)), group_(group), bucket_elements_(bucket_elements) {}
 
-  void BeginUpdate(WeightUpdate update);
   // What rank 0 announces, once `engine` and all others are ready for it.
   absl::StatusOr<WeightUpdate> Await(Engine* engine, const ReceiveOptions& options);
-  // Begins to send or to receive the pieces up to element `end`.
-  absl::Status TravelUpTo(int64_t end);
-  // Waits for them and compares what all ranks have.
-  absl::Status Arrive();
+  // Sends or receives an update for which all ranks are ready, and compares what they have then.
+  absl::Status Exchange(const WeightUpdate& update, absl::Time began);
 
   const std::shared_ptr<Weights> weights_;
   DataParallel* const group_;
   const int64_t bucket_elements_;
-  uint64_t version_ = 0;                // of these weights; 0 before the first update
-  bool in_update_ = false;              // a receiver's engine has begun one that has not ended
-  std::optional<WeightUpdate> update_;  // under way
-  size_t begun_ = 0;                    // of its pieces
-  absl::Time began_, agreed_;
+  uint64_t version_ = 0;    // of these weights; 0 before the first update
+  bool in_update_ = false;  // a receiver's engine has begun one that has not ended
   WeightUpdateTimes times_;
 };
 

@@ -44,7 +44,7 @@ TEST(WeightBroadcast, ARankThatIsNotReadyStopsAllBeforeAnythingIsWritten) {
   ExpectAllRanksReach("not_ready", 3);
 }
 
-TEST(WeightBroadcast, WeightsThatChangeMeanwhileAreFound) { ExpectAllRanksReach("changed", 3); }
+TEST(WeightBroadcast, WeightsThatAreOthersAfterwardsAreFound) { ExpectAllRanksReach("damaged", 3); }
 
 TEST(WeightBroadcast, ADeadSenderEndsTheJob) {
   const CommandResult result = Launch(2, "die");

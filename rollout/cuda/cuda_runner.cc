@@ -2,7 +2,6 @@
 
 #include <c10/cuda/CUDAGuard.h>
 #include <c10/cuda/CUDAStream.h>
-#include <c10/util/Exception.h>
 #include <cuda_runtime_api.h>
 
 #include <algorithm>
@@ -11,11 +10,11 @@
 
 #include "absl/strings/str_cat.h"
 #include "base/status.h"
+#include "model/torch_status.h"
 #include "rollout/cuda/cuda_runner_impl.h"
 #include "rollout/cuda/gpu_cache.h"
 #include "rollout/cuda/gpu_sampler.h"
 #include "rollout/cuda/runner_options.h"
-#include "rollout/runner_sizes.h"
 
 namespace tritonrl {
 namespace {
@@ -24,16 +23,8 @@ constexpr int64_t kMostVocab = 1 << 20;  // that the sampler takes
 
 // What LibTorch throws, as a Status that begins with `what`.
 template <typename Work>
-absl::Status Guard(const char* what, Work work) {
-  try {
-    work();
-    return absl::OkStatus();
-  } catch (const c10::OutOfMemoryError& error) {
-    return absl::ResourceExhaustedError(absl::StrCat(what, ": the GPU has no memory left"));
-  } catch (const std::exception& error) {
-    const std::string text = error.what();
-    return absl::InternalError(absl::StrCat(what, ": ", text.substr(0, text.find('\n'))));
-  }
+absl::Status Guard(const std::string& what, Work work) {
+  return CatchTorch(what, "lower cache_bytes, max_running or max_step_tokens", work);
 }
 
 }  // namespace
@@ -50,18 +41,15 @@ bool CudaRunner::Takes(const Weights& weights) {
 absl::StatusOr<std::unique_ptr<CudaRunner>> CudaRunner::Create(std::shared_ptr<Weights> weights,
                                                                const Options& given) {
   const ModelConfig& config = weights->config();
-  RETURN_IF_ERROR(CheckRunnerSizes({.max_running = given.max_running,
-                                    .cache_bytes = given.cache_bytes,
-                                    .max_step_tokens = given.max_step_tokens,
-                                    .max_length = given.max_length},
-                                   kMostDraws, config.max_positions));
+  Options options = given;
+  if (options.max_running == 0) options.max_running = 256;
+  RETURN_IF_ERROR(CheckSizes(options, kMostDraws, config.max_positions));
   absl::Status checked;
   RETURN_IF_ERROR(Guard("the GPU", [&] {
     const c10::cuda::CUDAGuard on_device(weights->device());
-    checked = CheckOptions(config, given);
+    checked = CheckOptions(config, options);
   }));
   RETURN_IF_ERROR(checked);
-  Options options = given;
   if (options.max_length == 0) options.max_length = config.max_positions;
   if (options.max_step_tokens == 0) options.max_step_tokens = 8192;
   options.max_step_tokens =
@@ -81,12 +69,8 @@ absl::StatusOr<std::unique_ptr<CudaRunner>> CudaRunner::Create(std::shared_ptr<W
     const c10::cuda::CUDAStreamGuard on_stream(stream);
     impl = std::make_unique<Impl>(std::move(weights), options, pages, stream);
   });
-  if (absl::IsResourceExhausted(made)) {
-    return absl::ResourceExhaustedError(
-        absl::StrCat(made.message(), " (cache of ", options.cache_bytes >> 20,
-                     " MiB); lower cache_bytes, max_running or max_step_tokens"));
-  }
-  RETURN_IF_ERROR(made);
+  RETURN_IF_ERROR(
+      AddContext(made, absl::StrCat("with a cache of ", options.cache_bytes >> 20, " MiB")));
   if (impl == nullptr) {
     return absl::ResourceExhaustedError(absl::StrCat(
         "no memory is left on the GPU for keys and values: beside the engine's buffers and ",

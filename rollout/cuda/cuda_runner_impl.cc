@@ -17,8 +17,6 @@
 namespace tritonrl {
 namespace {
 
-constexpr int kInFlight = 2;
-
 void Check(cudaError_t error, const char* what) {
   TORCH_CHECK(error == cudaSuccess, what, ": ", cudaGetErrorString(error));
 }
@@ -38,7 +36,7 @@ CudaRunner::Impl::Impl(std::shared_ptr<Weights> weights, const Options& options,
       tables(TableLimits(weights->config(), options)),
       layers(weights, LayerOptions(tables, options)),
       tunes(!options.batch_invariant),
-      cache(weights->config(), pages, device, options.releasable_memory, CacheTypeOf(options)) {
+      cache(weights->config(), pages, device, options.release_memory, CacheTypeOf(options)) {
   const at::TensorOptions on_gpu(device);
   words = at::zeros({tables.words()}, on_gpu.dtype(at::kInt));
   workspace =

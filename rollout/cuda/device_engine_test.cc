@@ -21,18 +21,8 @@ namespace tritonrl {
 namespace {
 
 ModelConfig SmallConfig(bool tied) {
-  ModelConfig config;
-  config.vocab_size = 512;
-  config.hidden_size = 256;
-  config.intermediate_size = 640;
-  config.num_layers = 3;
-  config.num_heads = 4;
-  config.num_kv_heads = 2;
-  config.head_dim = 64;
-  config.max_positions = 4096;
+  ModelConfig config = RunnerConfig();
   config.tie_word_embeddings = tied;
-  config.family = ModelFamily::kQwen3;
-  config.eos_token_ids = {1};
   return config;
 }
 
@@ -217,7 +207,7 @@ TEST_P(CudaEngineTest, SamplesGoOnAfterTheirMemoryWasTheLearners) {
                                               .cache_bytes = bytes,
                                               .max_step_tokens = 512,
                                               .max_length = 2048,
-                                              .releasable_memory = true});
+                                              .release_memory = true});
   ASSERT_TRUE(runner.ok()) << runner.status();
   BatchedEngine engine(*std::move(runner), {.release_memory = true});
   std::atomic<int> drawn{0};

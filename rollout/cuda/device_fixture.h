@@ -18,6 +18,7 @@
 #include <functional>
 #include <vector>
 
+#include "model/config.h"
 #include "model/test_util.h"
 
 namespace tritonrl {
@@ -27,6 +28,23 @@ inline std::vector<int> TestedGpus() {
   std::vector<int> gpus;
   for (int i = 0; i < std::min<int>(at::getNumGPUs(), 2); ++i) gpus.push_back(i);
   return gpus;
+}
+
+// A small model that CudaRunner takes.
+inline ModelConfig RunnerConfig() {
+  ModelConfig config;
+  config.vocab_size = 512;
+  config.hidden_size = 256;
+  config.intermediate_size = 640;
+  config.num_layers = 3;
+  config.num_heads = 4;
+  config.num_kv_heads = 2;
+  config.head_dim = 64;
+  config.max_positions = 4096;
+  config.tie_word_embeddings = true;
+  config.family = ModelFamily::kQwen3;
+  config.eos_token_ids = {1};
+  return config;
 }
 
 class DeviceTest : public testing::TestWithParam<int> {

@@ -23,18 +23,12 @@ namespace tritonrl {
 namespace {
 
 ModelConfig Config(int64_t head_dim) {
-  ModelConfig config;
-  config.vocab_size = 512;
+  ModelConfig config = RunnerConfig();
   config.hidden_size = 512;
   config.intermediate_size = 1280;
-  config.num_layers = 3;
   config.head_dim = head_dim;
   config.num_heads = 512 / head_dim;
   config.num_kv_heads = config.num_heads / 2;
-  config.max_positions = 4096;
-  config.tie_word_embeddings = true;
-  config.family = ModelFamily::kQwen3;
-  config.eos_token_ids = {1};
   return config;
 }
 

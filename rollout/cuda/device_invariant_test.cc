@@ -89,7 +89,7 @@ INSTANTIATE_TEST_SUITE_P(Gpus, FixedProductTest, testing::ValuesIn(TestedGpus())
 GTEST_ALLOW_UNINSTANTIATED_PARAMETERIZED_TEST(FixedProductTest);
 
 ModelConfig Config(int64_t hidden) {
-  ModelConfig config;
+  ModelConfig config = RunnerConfig();
   config.vocab_size = hidden >= 4096 ? 32768 : 512;
   config.hidden_size = hidden;
   config.intermediate_size = 3 * hidden;
@@ -97,10 +97,6 @@ ModelConfig Config(int64_t hidden) {
   config.head_dim = 128;
   config.num_heads = hidden / 128;
   config.num_kv_heads = config.num_heads / 4;
-  config.max_positions = 4096;
-  config.tie_word_embeddings = true;
-  config.family = ModelFamily::kQwen3;
-  config.eos_token_ids = {1};
   return config;
 }
 

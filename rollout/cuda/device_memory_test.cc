@@ -33,16 +33,10 @@ class MappedMemoryTest : public DeviceTest {
     return static_cast<int64_t>(free);
   }
   static ModelConfig Config(int64_t layers) {
-    ModelConfig config;
-    config.vocab_size = 512;
-    config.hidden_size = 256;
-    config.intermediate_size = 640;
+    ModelConfig config = RunnerConfig();
     config.num_layers = layers;
-    config.num_heads = 4;
-    config.num_kv_heads = 2;
-    config.head_dim = 64;
     config.max_positions = 1024;
-    config.family = ModelFamily::kQwen3;
+    config.tie_word_embeddings = false;
     return config;
   }
   // All of it as numbers.
@@ -125,7 +119,7 @@ TEST_P(MappedMemoryTest, TheRunnerDrawsTheSameAfterwards) {
   const auto weights = Weights::RandomInit(config, 5, device(), at::kBFloat16);
   auto runner = CudaRunner::Create(weights, {.max_running = 2,
                                              .cache_bytes = 2000 * GpuCache::PageBytes(config),
-                                             .releasable_memory = true});
+                                             .release_memory = true});
   ASSERT_TRUE(runner.ok()) << runner.status();
   const std::vector<int32_t> prompt = {5, 6, 7, 8, 9};
   const std::vector<int32_t> pages = {3, 1999};
@@ -181,7 +175,7 @@ class LendingEngineTest : public MappedMemoryTest {
     auto runner = CudaRunner::Create(std::move(weights), {.max_running = 8,
                                                           .cache_bytes = cache_bytes_,
                                                           .max_step_tokens = 512,
-                                                          .releasable_memory = true});
+                                                          .release_memory = true});
     ASSERT_TRUE(runner.ok()) << runner.status();
     engine_ = std::make_unique<BatchedEngine>(
         *std::move(runner),

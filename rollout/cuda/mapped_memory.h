@@ -5,25 +5,23 @@
 #include <c10/core/Device.h>
 
 #include <cstdint>
-#include <memory>
+
+#include "model/cuda/address_range.h"
 
 namespace tritonrl {
 
-// Addresses that are reserved for an object's life, with memory behind them while it is held. By
-// CUDA's virtual memory: torch's allocator knows nothing of it, and finds what is given back free.
+// Addresses that are reserved for an object's life, with memory behind them while it is held.
+// Torch's allocator knows nothing of it, and finds what is given back free. Nothing on the GPU may
+// use it any more when the object ends.
 class MappedMemory {
  public:
   // Reserves addresses for at least `bytes` and takes the memory. Throws c10::OutOfMemoryError if
   // it is not free, c10::Error if the driver cannot map memory.
   MappedMemory(int64_t bytes, at::Device device);
-  // Nothing on the GPU may use it any more.
-  ~MappedMemory();
-  MappedMemory(const MappedMemory&) = delete;
-  MappedMemory& operator=(const MappedMemory&) = delete;
 
-  void* data() const;
-  int64_t bytes() const;  // rounded up to what is mapped
-  bool held() const;
+  void* data() const { return range_.data(); }
+  int64_t bytes() const { return range_.bytes(); }  // rounded up to what is mapped
+  bool held() const { return held_; }
 
   // Gives the memory back; what it held is lost. What reads or writes it meanwhile fails and takes
   // the process's GPU with it, so nothing that does may be under way. Does nothing if not held.
@@ -35,8 +33,11 @@ class MappedMemory {
   void Take();
 
  private:
-  struct Impl;
-  std::unique_ptr<Impl> impl_;
+  // Also what torch's allocator keeps for later, if nothing else is free.
+  AddressRange::Memory Allocate(int64_t chunk);
+
+  AddressRange range_;
+  bool held_ = false;
 };
 
 }  // namespace tritonrl

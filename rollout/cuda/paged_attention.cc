@@ -1,7 +1,7 @@
 #include "rollout/cuda/paged_attention.h"
 
+#include <ATen/cuda/CUDAContextLight.h>
 #include <c10/util/Exception.h>
-#include <cuda_runtime_api.h>
 
 #include "rollout/cuda/decode_attention.h"
 #include "rollout/cuda/flash_kernels.h"
@@ -88,16 +88,8 @@ void LaunchChunkAttention(const CacheHeads& shape, const PagedKeysValues& cache,
 }
 
 ChunkDevice CurrentChunkDevice() {
-  const auto attribute = [](cudaDeviceAttr name) {
-    int device = 0, value = 0;
-    cudaError_t error = cudaGetDevice(&device);
-    if (error == cudaSuccess) error = cudaDeviceGetAttribute(&value, name, device);
-    TORCH_CHECK(error == cudaSuccess, "no GPU to be asked: ", cudaGetErrorString(error));
-    return value;
-  };
-  return {.hopper = attribute(cudaDevAttrComputeCapabilityMajor) == 9 &&
-                    attribute(cudaDevAttrComputeCapabilityMinor) == 0,
-          .multiprocessors = attribute(cudaDevAttrMultiProcessorCount)};
+  const cudaDeviceProp& gpu = *at::cuda::getCurrentDeviceProperties();
+  return {.hopper = gpu.major == 9 && gpu.minor == 0, .multiprocessors = gpu.multiProcessorCount};
 }
 
 }  // namespace tritonrl

@@ -9,6 +9,8 @@
 
 namespace tritonrl {
 
+// Rows of a tensor core's tile (decode_page.cuh), as a page of model/paged_cache.h is a vector of
+// the CPU's: the two are equal today and need not be.
 inline constexpr int kPageTokens = 16;
 
 // In place of a page slot: nothing is written.

@@ -1,5 +1,6 @@
 #include "rollout/cuda/runner_options.h"
 
+#include <ATen/cuda/CUDAContextLight.h>
 #include <c10/cuda/CUDACachingAllocator.h>
 #include <c10/util/Exception.h>
 #include <cuda_runtime_api.h>
@@ -18,12 +19,7 @@ namespace {
 
 constexpr double kCacheShare = 0.9;  // of what is free, at the most
 
-bool HasRowScaledProducts() {
-  int device = 0, major = 0;
-  return cudaGetDevice(&device) == cudaSuccess &&
-         cudaDeviceGetAttribute(&major, cudaDevAttrComputeCapabilityMajor, device) == cudaSuccess &&
-         major == 9;
-}
+bool HasRowScaledProducts() { return at::cuda::getCurrentDeviceProperties()->major == 9; }
 
 }  // namespace
 

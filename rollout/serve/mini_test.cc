@@ -24,9 +24,9 @@ constexpr char kPrompt[] = "torch.softmax(x, dim=1)\nx: (64, 512)\n";
 class MiniTest : public testing::Test {
  protected:
   static void SetUpTestSuite() {
-    const auto config = Runfile("model/mini/config.json");
-    ASSERT_TRUE(config.ok()) << config.status();
-    auto model = LoadModel(config->substr(0, config->rfind('/')), at::kCPU);
+    const auto folder = Runfile("model/mini");
+    ASSERT_TRUE(folder.ok()) << folder.status();
+    auto model = LoadModel(*folder, at::kCPU);
     ASSERT_TRUE(model.ok()) << model.status();
     model_ = new LoadedModel(*std::move(model));
   }

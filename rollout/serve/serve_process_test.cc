@@ -26,9 +26,9 @@ using nlohmann::json;
 class ServeProcessTest : public testing::Test {
  protected:
   static std::string Model() {
-    const auto config = Runfile("model/mini/config.json");
-    EXPECT_TRUE(config.ok()) << config.status();
-    return config.ok() ? DirName(*config) : "";
+    const auto folder = Runfile("model/mini");
+    EXPECT_TRUE(folder.ok()) << folder.status();
+    return folder.value_or("");
   }
 
   // With `ranks` under mpirun, where the model is spread over them.
