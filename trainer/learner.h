@@ -72,11 +72,11 @@ class Learner {
 
   // Advantages must have been filled in (FillAdvantages). `batch` is this rank's share: group g of
   // the whole batch belongs to rank g % size, in order; who learns from which sample is decided by
-  // cost (rl_exchange.h). The normalisation (groups, group size, response length) is that of the
-  // whole batch, so the result does not depend on the number of ranks nor on the micro-batches, up
-  // to rounding. `step` counts from 0.
-  // Error: a batch that does not fit (named), out of memory, a lost rank, or gradients that were
-  // not finite optimizer.max_skipped_in_a_row times in a row.
+  // cost (rl_exchange.h), with options.early_groups by who has it. The normalisation (groups, group
+  // size, response length) is that of the whole batch, so the result does not depend on the number
+  // of ranks nor on the micro-batches, up to rounding. `step` counts from 0. Error: a batch that
+  // does not fit (named), out of memory, a lost rank, or gradients that were not finite
+  // optimizer.max_skipped_in_a_row times in a row.
   absl::StatusOr<LearnStats> Learn(const RlBatch& batch, int64_t step);
 
   // With options.early_groups, ahead of Learn of the same step, which then takes the rest of this
