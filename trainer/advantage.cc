@@ -43,24 +43,25 @@ std::vector<double> GroupAdvantages(std::span<const double> rewards,
   return advantages;
 }
 
-void FillAdvantages(const ObjectiveConfig& objective, RlBatch* batch) {
-  for (RlGroup& group : *batch) {
-    std::vector<double> plan, code;
-    std::vector<bool> counted;
-    for (RlSample& sample : group.samples) {
-      const PlanCode reward =
-          AssignRewards(objective, sample.reward_correct, sample.reward_speedup);
-      plan.push_back(sample.reward_plan = reward.plan);
-      code.push_back(sample.reward_code = reward.code);
-      counted.push_back(sample.counted);
-    }
-    const std::vector<double> a_plan = GroupAdvantages(plan, counted);
-    const std::vector<double> a_code = GroupAdvantages(code, counted);
-    for (size_t j = 0; j < group.samples.size(); ++j) {
-      group.samples[j].advantage_plan = a_plan[j];
-      group.samples[j].advantage_code = a_code[j];
-    }
+void FillAdvantages(const ObjectiveConfig& objective, RlGroup* group) {
+  std::vector<double> plan, code;
+  std::vector<bool> counted;
+  for (RlSample& sample : group->samples) {
+    const PlanCode reward = AssignRewards(objective, sample.reward_correct, sample.reward_speedup);
+    plan.push_back(sample.reward_plan = reward.plan);
+    code.push_back(sample.reward_code = reward.code);
+    counted.push_back(sample.counted);
   }
+  const std::vector<double> a_plan = GroupAdvantages(plan, counted);
+  const std::vector<double> a_code = GroupAdvantages(code, counted);
+  for (size_t j = 0; j < group->samples.size(); ++j) {
+    group->samples[j].advantage_plan = a_plan[j];
+    group->samples[j].advantage_code = a_code[j];
+  }
+}
+
+void FillAdvantages(const ObjectiveConfig& objective, RlBatch* batch) {
+  for (RlGroup& group : *batch) FillAdvantages(objective, &group);
 }
 
 bool HasGradient(const ObjectiveConfig& objective, const RlSample& sample) {

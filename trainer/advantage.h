@@ -34,7 +34,9 @@ PlanCode ClassWeights(const ObjectiveConfig& objective);
 std::vector<double> GroupAdvantages(std::span<const double> rewards,
                                     const std::vector<bool>& counted);
 
-// Fills in the reward_* and advantage_* fields for plan and code of every sample.
+// Fills in the reward_* and advantage_* fields for plan and code of every sample. A group's are its
+// own.
+void FillAdvantages(const ObjectiveConfig& objective, RlGroup* group);
 void FillAdvantages(const ObjectiveConfig& objective, RlBatch* batch);
 
 // Whether any token of the sample has a gradient: a class with tokens, an advantage and a weight

@@ -180,6 +180,27 @@ void CheckDrawnInFp8(const GrpoHrdConfig& c, Checks* checks) {
   }
 }
 
+void CheckLearnEarly(const GrpoHrdConfig& c, Checks* checks) {
+  if (!c.learn_early()) return;
+  checks->That(
+      c.objective().epochs_per_batch() == 1 && c.objective().optimizer_steps_per_epoch() == 1,
+      "learn_early is on, but objective.epochs_per_batch or "
+      "objective.optimizer_steps_per_epoch is above 1, and what comes after the first "
+      "update of a batch can't be learned before it; set both to 1 or turn it off");
+  checks->That(
+      c.optimizer().zero_stage() == 1,
+      "learn_early is on, but with optimizer.zero_stage 2 all ranks sum gradients together "
+      "in every micro-batch, so that none can learn while others wait for samples; set it "
+      "to 1 or turn learn_early off");
+  checks->That(
+      !c.sampling().release_memory(),
+      "learn_early is on, but with sampling.release_memory the learner has its memory only "
+      "once generation has ended; turn one of the two off");
+  checks->That(c.rollout_ranks() == 0,
+               "learn_early is on, but with rollout_ranks no rank both generates and learns; turn "
+               "one of the two off");
+}
+
 void CheckTasks(const TasksConfig& tasks, Checks* checks) {
   checks->Range("tasks.generated_share", tasks.generated_share(), 0, 1);
   checks->That(tasks.train_size() > 0 || tasks.generated_share() >= 1,
@@ -326,6 +347,7 @@ absl::Status ValidateGrpoHrdConfig(const GrpoHrdConfig& c) {
   checks.That(!c.sampling().release_memory() || c.rollout_ranks() == 0,
               "sampling.release_memory is on, but with rollout_ranks no rank both generates and "
               "learns, so that nobody needs the memory; turn one of the two off");
+  CheckLearnEarly(c, &checks);
   checks.That(!c.output_dir().empty(), "output_dir is empty; name the run folder");
   return checks.status();
 }

@@ -157,6 +157,22 @@ TEST(ValidateGrpoHrdConfig, ReleasedMemoryIsNeitherKeptNorOfRanksThatDoNotLearn)
   }
 }
 
+TEST(ValidateGrpoHrdConfig, LearningEarlyNeedsOneUpdateByRanksThatGenerate) {
+  for (const std::string other :
+       {"objective.epochs_per_batch=2", "objective.optimizer_steps_per_epoch=2",
+        "optimizer.zero_stage=2", "sampling.release_memory=true", "rollout_ranks=1"}) {
+    GrpoHrdConfig config;
+    config.mutable_tasks()->add_train("tasks/mini");
+    ASSERT_TRUE(ApplyOverride(other, &config).ok());
+    EXPECT_TRUE(ValidateGrpoHrdConfig(config).ok()) << ValidateGrpoHrdConfig(config);
+    ASSERT_TRUE(ApplyOverride("learn_early=true", &config).ok());
+    const absl::Status status = ValidateGrpoHrdConfig(config);
+    EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument);
+    EXPECT_TRUE(Contains(Text(status), "learn_early")) << status;
+    EXPECT_TRUE(Contains(Text(status), other.substr(0, other.find('=')))) << status;
+  }
+}
+
 TEST(ValidateGrpoHrdConfig, SamplesDrawnInFp8NeedImportanceWeights) {
   for (const std::string field : {"sampling.fp8_cache", "sampling.fp8_weights"}) {
     GrpoHrdConfig config;

@@ -3,11 +3,25 @@
 #include <c10/util/Exception.h>
 
 #include <span>
+#include <utility>
 #include <vector>
 
 #include "base/status.h"
 
 namespace tritonrl {
+
+ForwardResult GradientPasses::EarlyPass(const PackedBatch& batch, const at::Tensor& targets,
+                                        double temperature, Transformer::TokenLoss loss) {
+  TORCH_CHECK(!optimizer_->sharded(), "gradients that are sharded have no early passes");
+  const auto sum =
+      early_ == 0 ? Transformer::GradientSum::kReplace : Transformer::GradientSum::kAdd;
+  ++early_;
+  return model_->ForwardBackward(batch, targets, temperature, loss, sum, &gradients_);
+}
+
+void GradientPasses::ScaleEarly(double factor) {
+  if (early_ > 0) at::Tensor(gradients_.flat()).mul_(factor);
+}
 
 absl::Status GradientPasses::Begin(int64_t micro_batches) {
   mine_ = micro_batches;
@@ -24,7 +38,7 @@ ForwardResult GradientPasses::Pass(const PackedBatch& batch, const at::Tensor& t
                                    double temperature, Transformer::TokenLoss loss) {
   TORCH_CHECK(done_ < mine_, "more micro-batches than were said");
   const bool sharded = optimizer_->sharded();
-  const bool replace = sharded || done_ == 0;
+  const bool replace = sharded || early_ + done_ == 0;
   ++done_;
   const bool sum = sharded || done_ == mine_;
   return model_->ForwardBackward(
@@ -39,8 +53,9 @@ ForwardResult GradientPasses::Pass(const PackedBatch& batch, const at::Tensor& t
 void GradientPasses::End() {
   TORCH_CHECK(done_ == mine_, "fewer micro-batches than were said");
   if (!optimizer_->sharded()) {
+    const bool empty = std::exchange(early_, 0) == 0;
     if (mine_ > 0) return;
-    gradients_.Zero();
+    if (empty) gradients_.Zero();
     optimizer_->GradientsFrom(0, gradients_);  // in the same order of sums as the others
     return;
   }

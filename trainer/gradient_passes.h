@@ -13,7 +13,8 @@
 
 namespace tritonrl {
 
-// For each update: Begin, Pass for each micro-batch, End, then the optimizer's Step on gradients().
+// For each update: Begin, Pass for each micro-batch, End, then the optimizer's Step on gradients();
+// ahead of Begin perhaps EarlyPass.
 // Sums over ranks begin while a backward goes on: if optimizer.sharded() in each, else in the last.
 class GradientPasses {
  public:
@@ -24,8 +25,17 @@ class GradientPasses {
         ranks_(ranks),
         gradients_(optimizer->MakeGradients()) {}
 
-  // Called by all ranks together; this one has so many micro-batches. What was there of a gradient
-  // is gone. Error: a lost rank.
+  // If not sharded(): forward and backward of a micro-batch of the next update, while nobody knows
+  // how many there will be. No rank waits for another. See Transformer::ForwardBackward.
+  ForwardResult EarlyPass(const PackedBatch& batch, const at::Tensor& targets, double temperature,
+                          Transformer::TokenLoss loss);
+  // What early passes have made for the next update is multiplied by the factor.
+  void ScaleEarly(double factor);
+  // It is gone instead.
+  void DropEarly() { early_ = 0; }
+
+  // Called by all ranks together; this one has so many micro-batches besides early ones, without
+  // which what was there of a gradient is gone. Error: a lost rank.
   absl::Status Begin(int64_t micro_batches);
   // Forward and backward of the next one, see Transformer::ForwardBackward.
   ForwardResult Pass(const PackedBatch& batch, const at::Tensor& targets, double temperature,
@@ -42,8 +52,9 @@ class GradientPasses {
   AdamW* const optimizer_;
   DataParallel* const ranks_;
   Gradients gradients_;
-  int64_t mine_ = 0;  // micro-batches of this rank
-  int64_t all_ = 0;   // passes of every rank
+  int64_t early_ = 0;  // passes whose gradient is there for the next update
+  int64_t mine_ = 0;   // micro-batches of this rank
+  int64_t all_ = 0;    // passes of every rank
   int64_t done_ = 0;
 };
 

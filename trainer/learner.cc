@@ -18,19 +18,6 @@
 
 namespace tritonrl {
 
-// Sums of a whole call of Learn. Device tensors are collected and read once at the end.
-struct Learner::Totals {
-  std::vector<at::Tensor> statistics;  // one [kNumHrdStatistics] for each run of rows
-  std::vector<bool> before_update;     // whether it ran before the first update of the batch
-  bool updated = false;
-  int64_t tokens = 0;  // prompt and response tokens passed through the model
-
-  void Add(const HrdResult& loss) {
-    statistics.push_back(loss.statistics);
-    before_update.push_back(!updated);
-  }
-};
-
 namespace {
 
 // All that a gradient is made from.
@@ -130,6 +117,7 @@ std::vector<std::vector<int>> Learner::Partition(int64_t local_groups, int64_t a
 }
 
 absl::Status Learner::LearnAll(const RlBatch& batch, int64_t step, LearnStats* stats) {
+  if (options_.early_groups > 0) return LearnRest(batch, step, stats);
   double all_groups = static_cast<double>(batch.size());
   RETURN_IF_ERROR(ranks_->Sum(std::span<double>(&all_groups, 1)));
   const ObjectiveConfig& objective = options_.objective;
@@ -147,90 +135,95 @@ absl::Status Learner::LearnAll(const RlBatch& batch, int64_t step, LearnStats* s
   return Finish(totals, stats);
 }
 
-absl::Status Learner::LearnPart(const RlBatch& batch, const std::vector<int>& groups,
-                                int64_t update, bool first_epoch, Totals* totals,
-                                LearnStats* stats) {
-  // Over all ranks: groups that count (the mean over prompts), samples with a gradient.
+void Learner::AddGroup(const RlGroup& group, double prompts, Part* part) const {
   const ObjectiveConfig& objective = options_.objective;
   const bool all_learn = objective.kl_coefficient() > 0;
-  std::vector<RlItem> items;
-  const RlSample* idle = nullptr;
-  double sums[3] = {0, 0, 0};  // groups, samples with gradient, counted samples without
-  for (const int g : groups) {
-    const int counted = batch[g].counted();
-    if (counted == 0) continue;
-    sums[0] += 1;
-    for (const RlSample& sample : batch[g].samples) {
-      if (!sample.counted) continue;
-      if (all_learn || HasGradient(objective, sample)) {
-        items.push_back({sample, 1.0 / counted});
-      } else {
-        sums[2] += 1;
-        if (idle == nullptr) idle = &sample;
-      }
+  const int counted = group.counted();
+  if (counted == 0) return;
+  part->groups += 1;
+  for (const RlSample& sample : group.samples) {
+    if (!sample.counted) continue;
+    if (all_learn || HasGradient(objective, sample)) {
+      part->items.push_back({sample, 1.0 / counted / prompts});
+    } else {
+      part->skipped += 1;
+      if (!part->idle.has_value()) part->idle = sample;
     }
   }
-  sums[1] = static_cast<double>(items.size());
-  RETURN_IF_ERROR(ranks_->Sum(sums));
-  if (first_epoch) {
-    stats->samples += static_cast<int64_t>(sums[1]);
-    stats->skipped_samples += static_cast<int64_t>(sums[2]);
-  }
-  for (RlItem& item : items) item.group_weight /= sums[0];
-  if (sums[1] == 0) {
-    // Nothing to learn anywhere: one forward pass still measures learner against engine.
-    if (idle != nullptr && !totals->updated) {
-      RETURN_IF_ERROR(Accumulate({{*idle, 0.0}}, false, totals));
-    }
-    ++stats->skipped_steps;
-    return absl::OkStatus();
-  }
-  ASSIGN_OR_RETURN(items, ExchangeItems(std::move(items), cost_, ranks_));
-  RETURN_IF_ERROR(Accumulate(items, true, totals));
-  totals->updated = true;
-  return Update(update, items, stats);
 }
 
-absl::Status Learner::Accumulate(const std::vector<RlItem>& items, bool with_gradient,
-                                 Totals* totals) {
-  std::vector<int64_t> lengths;
-  for (const RlItem& item : items) {
-    lengths.push_back(item.sample.length());
-  }
-  const auto packs = PackByTokens(lengths, options_.micro_batch_tokens);
-  if (with_gradient) RETURN_IF_ERROR(passes_.Begin(static_cast<int64_t>(packs.size())));
-  for (const std::vector<int>& pack : packs) {
-    std::vector<const RlSample*> samples;
-    std::vector<double> weights;
-    for (const int i : pack) {
-      samples.push_back(&items[i].sample);
-      weights.push_back(items[i].group_weight);
-    }
-    const HrdMicroBatch micro =
-        BuildHrdMicroBatch(options_.objective, samples, weights, policy_->device());
-    totals->tokens += micro.batch.num_tokens();
-    if (with_gradient) {
-      ForwardBackward(micro, totals);
-      continue;
-    }
-    const ForwardResult forward =
-        policy_->transformer->Forward(micro.batch, micro.targets, options_.temperature, nullptr);
-    totals->Add(
-        HrdLoss(forward.log_probs, forward.entropy, micro.tokens, SettingsOf(options_.objective)));
-  }
-  if (with_gradient) passes_.End();
+absl::StatusOr<Learner::PartSizes> Learner::SumSizes(const Part& part, LearnStats* stats) {
+  double sums[3] = {part.groups, static_cast<double>(part.items.size()), part.skipped};
+  RETURN_IF_ERROR(ranks_->Sum(sums));
+  stats->samples += static_cast<int64_t>(sums[1]);
+  stats->skipped_samples += static_cast<int64_t>(sums[2]);
+  return PartSizes{.groups = sums[0], .samples = sums[1]};
+}
+
+absl::Status Learner::LeaveOut(const Part& part, Totals* totals, LearnStats* stats) {
+  ++stats->skipped_steps;
+  if (!part.idle.has_value() || totals->updated) return absl::OkStatus();
+  const HrdMicroBatch micro = MicroBatchOf(std::vector<RlItem>{{*part.idle, 0.0}}, {0});
+  totals->tokens += micro.batch.num_tokens();
+  const ForwardResult forward =
+      policy_->transformer->Forward(micro.batch, micro.targets, options_.temperature, nullptr);
+  totals->Add(
+      HrdLoss(forward.log_probs, forward.entropy, micro.tokens, SettingsOf(options_.objective)));
   return absl::OkStatus();
 }
 
-void Learner::ForwardBackward(const HrdMicroBatch& micro, Totals* totals) {
-  passes_.Pass(micro.batch, micro.targets, options_.temperature,
-               [&](const at::Tensor& rows, const at::Tensor& log_probs, const at::Tensor& entropy) {
-                 const HrdResult loss =
-                     HrdLoss(log_probs, entropy, TokensOfRows(micro.tokens, rows),
-                             SettingsOf(options_.objective));
-                 totals->Add(loss);
-                 return loss.d_log_probs;
-               });
+absl::Status Learner::LearnPart(const RlBatch& batch, const std::vector<int>& groups,
+                                int64_t update, bool first_epoch, Totals* totals,
+                                LearnStats* stats) {
+  Part part;
+  for (const int g : groups) AddGroup(batch[g], 1, &part);
+  LearnStats unused;
+  ASSIGN_OR_RETURN(const PartSizes all, SumSizes(part, first_epoch ? stats : &unused));
+  if (all.samples == 0) return LeaveOut(part, totals, stats);
+  for (RlItem& item : part.items) item.group_weight /= all.groups;
+  ASSIGN_OR_RETURN(const std::vector<RlItem> items,
+                   ExchangeItems(std::move(part.items), cost_, ranks_));
+  RETURN_IF_ERROR(
+      Accumulate(items, PackByTokens(LengthsOf(items), options_.micro_batch_tokens), totals));
+  return Update(update, items, stats);
+}
+
+HrdMicroBatch Learner::MicroBatchOf(std::span<const RlItem> items,
+                                    const std::vector<int>& pack) const {
+  std::vector<const RlSample*> samples;
+  std::vector<double> weights;
+  for (const int i : pack) {
+    samples.push_back(&items[i].sample);
+    weights.push_back(items[i].group_weight);
+  }
+  return BuildHrdMicroBatch(options_.objective, samples, weights, policy_->device());
+}
+
+void Learner::ForwardBackward(std::span<const RlItem> items, const std::vector<int>& pack,
+                              bool early, Totals* totals) {
+  const HrdMicroBatch micro = MicroBatchOf(items, pack);
+  totals->tokens += micro.batch.num_tokens();
+  const auto loss_of = [&](const at::Tensor& rows, const at::Tensor& log_probs,
+                           const at::Tensor& entropy) {
+    const HrdResult loss = HrdLoss(log_probs, entropy, TokensOfRows(micro.tokens, rows),
+                                   SettingsOf(options_.objective));
+    totals->Add(loss);
+    return loss.d_log_probs;
+  };
+  if (early) {
+    passes_.EarlyPass(micro.batch, micro.targets, options_.temperature, loss_of);
+  } else {
+    passes_.Pass(micro.batch, micro.targets, options_.temperature, loss_of);
+  }
+}
+
+absl::Status Learner::Accumulate(std::span<const RlItem> items,
+                                 const std::vector<std::vector<int>>& packs, Totals* totals) {
+  RETURN_IF_ERROR(passes_.Begin(static_cast<int64_t>(packs.size())));
+  for (const std::vector<int>& pack : packs) ForwardBackward(items, pack, false, totals);
+  passes_.End();
+  totals->updated = true;
+  return absl::OkStatus();
 }
 
 absl::Status Learner::Update(int64_t update, const std::vector<RlItem>& items, LearnStats* stats) {

@@ -3,14 +3,13 @@
 #include <cmath>
 #include <limits>
 
-#include "absl/strings/str_cat.h"
 #include "base/file.h"
-#include "base/random.h"
 #include "gtest/gtest.h"
 #include "trainer/advantage.h"
 #include "trainer/hrd_tokens.h"
 #include "trainer/learner.h"
 #include "trainer/packing.h"
+#include "trainer/random_rl_batch.h"
 #include "trainer/tiny_policy_fixture.h"
 
 namespace tritonrl {
@@ -29,23 +28,7 @@ class LearnerGradientTest : public TinyPolicyFixture {
   }
 
   RlBatch MakeBatch() const {
-    Philox random(5);
-    RlBatch batch(4);
-    for (size_t g = 0; g < batch.size(); ++g) {
-      batch[g].task_id = absl::StrCat("task", g);
-      for (int j = 0; j < 3; ++j) {
-        RlSample& s = batch[g].samples.emplace_back();
-        s.prompt.assign(3 + g, 65);
-        for (uint64_t t = 0; t < 4 + random.Below(30); ++t) {
-          s.response.push_back(static_cast<int32_t>(random.Below(256)));
-          s.old_log_probs.push_back(static_cast<float>(-5.6 + 0.3 * random.Normal()));
-          s.reference_log_probs.push_back(static_cast<float>(-5.6 + 0.3 * random.Normal()));
-        }
-        s.plan_end = 2;
-        s.reward_correct = static_cast<double>(random.Below(2));
-        s.reward_speedup = 2 * random.Uniform();
-      }
-    }
+    RlBatch batch = RandomRlBatch(5, 4, 3);
     FillAdvantages(options_.objective, &batch);
     return batch;
   }

@@ -52,6 +52,29 @@ TEST(LearnerRanks, TwoRanksLearnTheSame) {
   EXPECT_GE(one[7], 3);            // at least the group with equal rewards has no gradient
 }
 
+// Groups that come early, as many as a rank has or fewer, and one that turns out to be missing.
+TEST(LearnerRanks, LearningEarlyGivesTheSame) {
+  const auto program = Runfile("trainer/learner_test_program");
+  ASSERT_TRUE(program.ok()) << program.status();
+  const auto folder = MakeTempDirectory("ranks");
+  ASSERT_TRUE(folder.ok());
+  const std::vector<double> once = Numbers({*program, *folder, "once"});
+  const std::vector<double> two = Numbers(MpirunCommand(2, {*program, *folder, "early=2"}));
+  // Of five groups the last of four ranks has one, which is missing or has nothing to learn.
+  const std::vector<double> four = Numbers(MpirunCommand(4, {*program, *folder, "early=1"}));
+  const std::vector<double> late = Numbers(MpirunCommand(2, {*program, *folder, "early=0"}));
+  RemoveTree(*folder).IgnoreError();
+  ASSERT_EQ(once.size(), 27);
+  ASSERT_EQ(two.size(), 27);
+  ASSERT_EQ(four.size(), 27);
+  for (size_t i = 0; i < once.size(); ++i) {
+    EXPECT_NEAR(two[i], once[i], 1e-5 * std::abs(once[i]) + 1e-7) << "number " << i;
+    EXPECT_NEAR(four[i], once[i], 1e-5 * std::abs(once[i]) + 1e-7) << "number " << i;
+  }
+  EXPECT_EQ(two, late);              // to the bit
+  EXPECT_EQ(once[6] + once[7], 11);  // samples that count
+}
+
 // One group of three: from the second step on a rank of four has no sample, after one that it had.
 TEST(LearnerRanks, ARankWithoutSamplesAddsNothing) {
   const auto program = Runfile("trainer/learner_test_program");

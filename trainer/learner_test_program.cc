@@ -1,61 +1,73 @@
 // Started by learner_ranks_test, alone or under mpirun, with a scratch folder as its argument:
-// learns three steps from the same global batches and prints what the learner saw. With "shrink"
-// among the other arguments only the first step has more than one group; with "zero2" gradients are
-// sharded.
+// learns three steps from the same global batches and prints what the learner saw. Among the other
+// arguments may be: "shrink", only the first step has more than one group; "zero2", gradients are
+// sharded; "once", one update a step, from which a group is missing; "early=N", the same, and N
+// groups of each rank are learned from early.
+#include <algorithm>
 #include <cstdio>
+#include <optional>
 #include <string>
+#include <utility>
+#include <vector>
 
+#include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/strip.h"
 #include "base/random.h"
 #include "base/status.h"
 #include "trainer/advantage.h"
 #include "trainer/learner.h"
 #include "trainer/main_support.h"
+#include "trainer/random_rl_batch.h"
 #include "trainer/test_model.h"
 
 namespace tritonrl {
 namespace {
 
+struct Mode {
+  bool shrink = false;
+  int zero_stage = 1;
+  bool once = false;
+  std::optional<size_t> early;
+};
+
 // Five groups of three (an odd number, so that two ranks have unequal shares), the same on every
 // rank; one group has nothing to learn, one sample does not count.
-RlBatch GlobalBatch(int64_t step) {
-  Philox random(MixKeys({9, static_cast<uint64_t>(step)}));
-  RlBatch batch(5);
-  for (size_t g = 0; g < batch.size(); ++g) {
-    batch[g].task_id = absl::StrCat("task", g);
-    for (int j = 0; j < 3; ++j) {
-      RlSample& s = batch[g].samples.emplace_back();
-      s.prompt.assign(4 + g, 65);
-      for (uint64_t t = 0; t < 5 + random.Below(12); ++t) {
-        s.response.push_back(static_cast<int32_t>(random.Below(256)));
-        s.old_log_probs.push_back(static_cast<float>(-5.6 + 0.3 * random.Normal()));
-      }
-      s.plan_end = 2;
-      s.reward_correct = g == 3 ? 1.0 : static_cast<double>(random.Below(2));
-      s.reward_speedup = g == 3 ? 1.0 : 2 * random.Uniform();
-      s.counted = g != 4 || j != 1;
-    }
-  }
+RlBatch GlobalBatch(int64_t step, const Mode& mode) {
+  RlBatch batch = RandomRlBatch(MixKeys({9, static_cast<uint64_t>(step)}), 5, 3);
+  for (RlSample& s : batch[3].samples) s.reward_correct = s.reward_speedup = 1;
+  batch[4].samples[1].counted = false;
+  for (RlSample& s : batch[2].samples) s.counted = !mode.once;
+  if (mode.shrink && step > 0) batch.resize(1);
   return batch;
 }
 
-absl::Status Learn(const std::string& folder, bool shrink, int zero_stage, DataParallel* ranks) {
+// This rank's share of a batch, the first of its groups early.
+absl::StatusOr<LearnStats> LearnShare(RlBatch share, size_t early, int64_t step, Learner* learner) {
+  early = std::min(early, share.size());
+  for (size_t g = 0; g < early; ++g) RETURN_IF_ERROR(learner->LearnEarly(share[g], step).status());
+  share.erase(share.begin(), share.begin() + static_cast<std::ptrdiff_t>(early));
+  return learner->Learn(share, step);
+}
+
+absl::Status Learn(const std::string& folder, const Mode& mode, DataParallel* ranks) {
   Policy policy = LoadTinyPolicy(absl::StrCat(folder, "/", ranks->rank()));
   LearnerOptions options;
-  options.objective.set_optimizer_steps_per_epoch(2);
-  options.objective.set_epochs_per_batch(2);
+  options.objective.set_optimizer_steps_per_epoch(mode.once ? 1 : 2);
+  options.objective.set_epochs_per_batch(mode.once ? 1 : 2);
   options.optimizer.set_learning_rate(1e-3);
-  options.optimizer.set_zero_stage(zero_stage);
+  options.optimizer.set_zero_stage(mode.zero_stage);
   options.micro_batch_tokens = 64;
   options.total_steps = 3;
+  if (mode.early.has_value()) options.early_groups = 5;
   AdamW optimizer(options.optimizer, policy.weights, ranks);
   Learner learner(options, &policy, &optimizer, ranks);
   for (int64_t step = 0; step < options.total_steps; ++step) {
-    RlBatch all = GlobalBatch(step), mine;
-    if (shrink && step > 0) all.resize(1);
+    RlBatch all = GlobalBatch(step, mode), mine;
     FillAdvantages(options.objective, &all);
     for (size_t g = ranks->rank(); g < all.size(); g += ranks->size()) mine.push_back(all[g]);
-    ASSIGN_OR_RETURN(const LearnStats stats, learner.Learn(mine, step));
+    ASSIGN_OR_RETURN(const LearnStats stats,
+                     LearnShare(std::move(mine), mode.early.value_or(0), step, &learner));
     if (!ranks->is_root()) continue;
     std::printf("%.9g %.9g %.9g %.9g %.9g %lld %lld %lld %lld\n", stats.loss, stats.gradient_norm,
                 stats.clip_fraction, stats.entropy, stats.logprob_max_diff,
@@ -66,10 +78,30 @@ absl::Status Learn(const std::string& folder, bool shrink, int zero_stage, DataP
   return absl::OkStatus();
 }
 
-int Main(const std::string& folder, bool shrink, bool zero2) {
+std::optional<Mode> ParseMode(const std::vector<std::string>& words) {
+  Mode mode;
+  for (const std::string& word : words) {
+    size_t early = 0;
+    if (word == "shrink") {
+      mode.shrink = true;
+    } else if (word == "zero2") {
+      mode.zero_stage = 2;
+    } else if (word == "once") {
+      mode.once = true;
+    } else if (absl::SimpleAtoi(absl::StripPrefix(word, "early="), &early)) {
+      mode.once = true;
+      mode.early = early;
+    } else if (word != "zero1") {
+      return std::nullopt;
+    }
+  }
+  return mode;
+}
+
+int Main(const std::string& folder, const Mode& mode) {
   auto ranks = DataParallel::Join(absl::Seconds(60));
   if (!ranks.ok()) return ExitCodeFor(ranks.status(), nullptr);
-  return ExitCodeFor(Learn(folder, shrink, zero2 ? 2 : 1, ranks->get()), ranks->get());
+  return ExitCodeFor(Learn(folder, mode, ranks->get()), ranks->get());
 }
 
 }  // namespace
@@ -77,12 +109,6 @@ int Main(const std::string& folder, bool shrink, bool zero2) {
 
 int main(int argc, char** argv) {
   if (argc < 2) return 2;
-  bool shrink = false, zero2 = false;
-  for (int i = 2; i < argc; ++i) {
-    const std::string word = argv[i];
-    if (word != "shrink" && word != "zero1" && word != "zero2") return 2;
-    shrink |= word == "shrink";
-    zero2 |= word == "zero2";
-  }
-  return tritonrl::Main(argv[1], shrink, zero2);
+  const auto mode = tritonrl::ParseMode(std::vector<std::string>(argv + 2, argv + argc));
+  return mode.has_value() ? tritonrl::Main(argv[1], *mode) : 2;
 }

@@ -5,11 +5,16 @@
 
 namespace tritonrl {
 
-std::vector<std::vector<int>> PackByTokens(std::span<const int64_t> lengths, int64_t budget) {
-  std::vector<int> order(lengths.size());
+namespace {
+
+std::vector<int> InOrder(size_t count) {
+  std::vector<int> order(count);
   std::iota(order.begin(), order.end(), 0);
-  std::stable_sort(order.begin(), order.end(),
-                   [&](int a, int b) { return lengths[a] < lengths[b]; });
+  return order;
+}
+
+std::vector<std::vector<int>> Pack(const std::vector<int>& order, std::span<const int64_t> lengths,
+                                   int64_t budget) {
   std::vector<std::vector<int>> packs;
   int64_t used = 0;
   for (const int i : order) {
@@ -23,10 +28,22 @@ std::vector<std::vector<int>> PackByTokens(std::span<const int64_t> lengths, int
   return packs;
 }
 
+}  // namespace
+
+std::vector<std::vector<int>> PackByTokens(std::span<const int64_t> lengths, int64_t budget) {
+  std::vector<int> order = InOrder(lengths.size());
+  std::stable_sort(order.begin(), order.end(),
+                   [&](int a, int b) { return lengths[a] < lengths[b]; });
+  return Pack(order, lengths, budget);
+}
+
+std::vector<std::vector<int>> PackInOrder(std::span<const int64_t> lengths, int64_t budget) {
+  return Pack(InOrder(lengths.size()), lengths, budget);
+}
+
 std::vector<int> BalanceOverRanks(std::span<const int64_t> lengths, int ranks,
                                   const SequenceCost& cost) {
-  std::vector<int> order(lengths.size()), owners(lengths.size());
-  std::iota(order.begin(), order.end(), 0);
+  std::vector<int> order = InOrder(lengths.size()), owners(lengths.size());
   std::stable_sort(order.begin(), order.end(),
                    [&](int a, int b) { return lengths[a] > lengths[b]; });
   std::vector<double> loads(ranks, 0.0);

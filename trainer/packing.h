@@ -14,6 +14,10 @@ namespace tritonrl {
 // once. The result depends on the lengths alone.
 std::vector<std::vector<int>> PackByTokens(std::span<const int64_t> lengths, int64_t budget);
 
+// The same in the order given, in which more sequences behind these change the last micro-batch
+// alone.
+std::vector<std::vector<int>> PackInOrder(std::span<const int64_t> lengths, int64_t budget);
+
 // What a sequence costs in forward and backward, in units of one token's matrix products.
 struct SequenceCost {
   // 7 layers query_size / (6 parameters in products): over a sequence of L tokens causal attention

@@ -16,6 +16,18 @@ TEST(PackByTokens, FillsUpToTheBudgetInOrderOfLength) {
   EXPECT_EQ(PackByTokens(lengths, 5), (std::vector<std::vector<int>>{{1, 3}, {2}, {0}}));
 }
 
+TEST(PackInOrder, MoreBehindChangesTheLastAlone) {
+  const std::vector<int64_t> lengths = {5, 2, 4, 3, 20, 1};
+  EXPECT_EQ(PackInOrder(lengths, 9), (std::vector<std::vector<int>>{{0, 1}, {2, 3}, {4}, {5}}));
+  for (size_t n = 1; n < lengths.size(); ++n) {
+    auto some = PackInOrder(std::span(lengths).first(n), 9);
+    auto all = PackInOrder(lengths, 9);
+    some.pop_back();
+    all.resize(some.size());
+    EXPECT_EQ(some, all) << n;
+  }
+}
+
 TEST(BalanceOverRanks, TheSquareOfTheLengthCounts) {
   // By tokens alone 6 + 2 = 4 + 3 + 1; with attention the longest weighs more than all others.
   const std::vector<int64_t> lengths = {1, 6, 2, 3, 4};

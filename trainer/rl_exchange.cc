@@ -161,6 +161,12 @@ absl::StatusOr<RlBatch> ExchangeGroups(const std::vector<PlacedGroup>& groups, i
   return batch;
 }
 
+std::vector<int64_t> LengthsOf(std::span<const RlItem> items) {
+  std::vector<int64_t> lengths;
+  for (const RlItem& item : items) lengths.push_back(item.sample.length());
+  return lengths;
+}
+
 absl::StatusOr<std::vector<RlItem>> ExchangeItems(std::vector<RlItem> items,
                                                   const SequenceCost& cost, DataParallel* ranks) {
   if (ranks->size() == 1) return items;
@@ -170,11 +176,7 @@ absl::StatusOr<std::vector<RlItem>> ExchangeItems(std::vector<RlItem> items,
     ASSIGN_OR_RETURN(std::vector<RlItem> others, ItemsFromBytes(text));
     for (RlItem& item : others) all.push_back(std::move(item));
   }
-  std::vector<int64_t> lengths;
-  for (const RlItem& item : all) {
-    lengths.push_back(item.sample.length());
-  }
-  const std::vector<int> owners = BalanceOverRanks(lengths, ranks->size(), cost);
+  const std::vector<int> owners = BalanceOverRanks(LengthsOf(all), ranks->size(), cost);
   std::vector<RlItem> mine;
   for (size_t i = 0; i < all.size(); ++i) {
     if (owners[i] == ranks->rank()) mine.push_back(std::move(all[i]));

@@ -2,6 +2,8 @@
 #ifndef TRITONRL_TRAINER_RL_EXCHANGE_H_
 #define TRITONRL_TRAINER_RL_EXCHANGE_H_
 
+#include <cstdint>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -18,6 +20,9 @@ struct RlItem {
   RlSample sample;
   double group_weight = 0;
 };
+
+// Tokens of each.
+std::vector<int64_t> LengthsOf(std::span<const RlItem> items);
 
 // Called by all ranks together, each with the items whose responses it generated; gives those that
 // it learns from. Every item is learned from by one rank: dealt out by cost (BalanceOverRanks), as

@@ -23,7 +23,8 @@ struct StepPlanRequest {
 int64_t BytesKeptForTraining(int zero_stage, const Policy& policy, const DataParallel& ranks);
 
 // Called by all ranks when everything else that stays on the device is there, but the optimizer
-// and the gradients are not: gives the policy's transformer the plan with the least recomputation
+// and the gradients are not (an engine's cache is, unless its memory is released for learning):
+// gives the policy's transformer the plan with the least recomputation
 // that fits into memory_gib, or where that is 0 into what the GPU has free; a CPU then has no
 // limit. Returns the plan in words; "" without a limit. Error: ResourceExhausted with the numbers
 // when no plan fits on some rank.

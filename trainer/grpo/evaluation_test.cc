@@ -90,13 +90,18 @@ TEST(StepMetricsTest, LineNamesWhatIsModelled) {
             "reward plan 0.85 code 0.00 | valid 0% compiled 0% correct 52% | speedup 1.23x "
             "(modelled) fused 0% | 9.8k tok/s | rollout 0.0s verify 0.0s learn 0.0s | 2 left out "
             "(our faults)");
+  metrics.faults_of_ours = 0;
+  metrics.early = {.samples = 40, .seconds = 1.25};
+  metrics.learn.samples = 56;
+  EXPECT_THAT(StepLine(metrics), HasSubstr("learn 0.0s (40 of 56 samples early, 1.2s)"));
 }
 
 TEST(StepMetricsTest, FieldsHoldWhatReadersExpect) {
   const std::string line = MetricsLine(3, StepFields(StepMetrics()));
-  for (const char* field : {"step", "reward_plan", "reward_code", "valid_rate", "compiled_rate",
-                            "correct_rate", "mean_speedup", "tokens_per_s", "logprob_max_diff",
-                            "seconds_rollout", "seconds_verify", "seconds_learn"}) {
+  for (const char* field :
+       {"step", "reward_plan", "reward_code", "valid_rate", "compiled_rate", "correct_rate",
+        "mean_speedup", "tokens_per_s", "logprob_max_diff", "seconds_rollout", "seconds_verify",
+        "seconds_learn", "seconds_learn_early", "early_samples"}) {
     EXPECT_THAT(line, HasSubstr(std::string("\"") + field + "\":"));
   }
 }

@@ -105,9 +105,9 @@ class GrpoHrdTest : public testing::Test {
     const std::vector<std::string> all = absl::StrSplit(text, '\n', absl::SkipEmpty());
     for (const std::string& line : all) {
       auto object = nlohmann::json::parse(line);
-      for (const char* field :
-           {"tokens_per_s", "seconds_rollout", "seconds_verify", "seconds_verify_run",
-            "seconds_learn", "seconds_step", "cache_hit_rate"}) {
+      for (const char* field : {"tokens_per_s", "seconds_rollout", "seconds_verify",
+                                "seconds_verify_run", "seconds_learn", "seconds_learn_early",
+                                "seconds_step", "cache_hit_rate", "early_samples"}) {
         EXPECT_EQ(object.erase(field), 1) << field;
       }
       lines.push_back(object.dump());

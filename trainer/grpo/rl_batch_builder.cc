@@ -20,30 +20,34 @@ int TokensBefore(uint64_t version, const Sample& sample) {
 
 }  // namespace
 
+RlGroup BuildRlGroup(const SampleBatch& batch, const SampleGroup& group,
+                     const ObjectiveConfig& objective) {
+  RlGroup rl;
+  rl.task_id = group.task->task.id;
+  for (const JudgedSample& judged : group.samples) {
+    RlSample sample;
+    sample.prompt = group.task->tokens;
+    sample.response = judged.sample.tokens;
+    sample.old_log_probs = judged.sample.log_probs;
+    sample.plan_end = judged.plan_end;
+    sample.stale_end = TokensBefore(batch.step, judged.sample);
+    const std::optional<Rewards> rewards = ComputeRewards(judged.verdict, objective.speedup_clip());
+    sample.counted = rewards.has_value();
+    if (rewards.has_value()) {
+      sample.reward_correct = rewards->correct;
+      sample.reward_speedup = rewards->speedup;
+    }
+    rl.samples.push_back(std::move(sample));
+  }
+  FillAdvantages(objective, &rl);
+  return rl;
+}
+
 RlBatch BuildRlBatch(const SampleBatch& batch, const ObjectiveConfig& objective) {
   RlBatch rl;
   for (const SampleGroup& group : batch.groups) {
-    RlGroup out;
-    out.task_id = group.task->task.id;
-    for (const JudgedSample& judged : group.samples) {
-      RlSample sample;
-      sample.prompt = group.task->tokens;
-      sample.response = judged.sample.tokens;
-      sample.old_log_probs = judged.sample.log_probs;
-      sample.plan_end = judged.plan_end;
-      sample.stale_end = TokensBefore(batch.step, judged.sample);
-      const std::optional<Rewards> rewards =
-          ComputeRewards(judged.verdict, objective.speedup_clip());
-      sample.counted = rewards.has_value();
-      if (rewards.has_value()) {
-        sample.reward_correct = rewards->correct;
-        sample.reward_speedup = rewards->speedup;
-      }
-      out.samples.push_back(std::move(sample));
-    }
-    rl.push_back(std::move(out));
+    rl.push_back(BuildRlGroup(batch, group, objective));
   }
-  FillAdvantages(objective, &rl);
   return rl;
 }
 

@@ -14,6 +14,10 @@ namespace tritonrl {
 // of ours is not counted: it moves neither its group's mean nor the weights.
 RlBatch BuildRlBatch(const SampleBatch& batch, const ObjectiveConfig& objective);
 
+// The same of one group, all of whose samples have been judged.
+RlGroup BuildRlGroup(const SampleBatch& batch, const SampleGroup& group,
+                     const ObjectiveConfig& objective);
+
 // "task level1/3_relu: <what went wrong>" of the batch's first fault of ours; empty without one.
 std::string FirstFault(const SampleBatch& batch);
 

@@ -18,6 +18,7 @@
 #include "base/status.h"
 #include "trainer/advantage.h"
 #include "trainer/checkpoint.h"
+#include "trainer/grpo/early_learning.h"
 #include "trainer/grpo/report_child.h"
 #include "trainer/grpo/rl_batch_builder.h"
 #include "trainer/grpo/run_evaluations.h"
@@ -57,6 +58,9 @@ class RlRun {
   absl::Status LoadNewest();
   absl::Status Loop();
   absl::Status Step();
+  // Until all samples of the step have been judged; meanwhile `early` (perhaps null) learns.
+  absl::Status AwaitSamples(const std::shared_ptr<SampleBatch>& batch, absl::Time deadline,
+                            EarlyLearning* early);
   // Whether samples of the next step may be begun in this one.
   bool GoesAhead() const;
   absl::Status Record(const SampleBatch& batch, const RlBatch& rl, const StepMetrics& metrics);
@@ -244,25 +248,40 @@ bool RlRun::GoesAhead() const {
          !evaluations_.Due(done_ + 1) && !evaluations_.kept();
 }
 
-absl::Status RlRun::Step() {
-  StepClock clock = {.began = absl::Now(), .ahead = config_.sampling().ahead()};
-  const absl::Time deadline = clock.began + absl::Seconds(config_.step_timeout_s());
-  ASSIGN_OR_RETURN(const std::shared_ptr<SampleBatch> batch, samples_.Start(done_, GoesAhead()));
+absl::Status RlRun::AwaitSamples(const std::shared_ptr<SampleBatch>& batch, absl::Time deadline,
+                                 EarlyLearning* early) {
+  absl::Status learned;
   const auto keep_going = [&] {
     if (progress_ != nullptr) {
       progress_->Tick(done_, absl::StrFormat("generated %d/%d verified %d", batch->generated,
                                              batch->wanted, batch->judged));
     }
-    return !Interrupted();
+    if (early != nullptr) {
+      early->Advance();
+      learned = early->status();
+    }
+    return learned.ok() && !Interrupted();
   };
   const absl::Status status = parts_->runner->Wait(batch, Stage::kJudged, deadline, keep_going);
-  ASSIGN_OR_RETURN(stopped_, AnyStop(status));
+  return learned.ok() ? status : learned;
+}
+
+absl::Status RlRun::Step() {
+  StepClock clock = {.began = absl::Now(), .ahead = config_.sampling().ahead()};
+  const absl::Time deadline = clock.began + absl::Seconds(config_.step_timeout_s());
+  ASSIGN_OR_RETURN(const std::shared_ptr<SampleBatch> batch, samples_.Start(done_, GoesAhead()));
+  std::unique_ptr<EarlyLearning> early;
+  if (config_.learn_early()) {
+    early = std::make_unique<EarlyLearning>(done_, batch.get(), parts_.get());
+  }
+  ASSIGN_OR_RETURN(stopped_, AnyStop(AwaitSamples(batch, deadline, early.get())));
   if (stopped_) return absl::OkStatus();
 
   RlBatch rl = BuildRlBatch(*batch, config_.objective());
   weights_good_ = false;
   ASSIGN_OR_RETURN(const LearnStats learn,
-                   LearnStep(*batch, {done_, samples_.ahead()}, &rl, parts_.get()));
+                   LearnStep(*batch, {done_, samples_.ahead(), early.get()}, &rl, parts_.get()));
+  if (early != nullptr) clock.early = early->early();
   if (!learn.bad_gradient.empty()) {
     Say(absl::StrCat("a gradient of step ", done_ + 1,
                      " was not finite, so it was left out: ", learn.bad_gradient));

@@ -92,6 +92,7 @@ LearnerOptions LearnerOptionsOf(const RunParts& parts) {
   options.temperature = config.sampling().temperature();
   options.seed = config.seed();
   options.total_steps = config.steps();
+  if (config.learn_early()) options.early_groups = config.prompts_per_step();
   options.bad_gradients = parts.paths.BadGradients();
   return options;
 }
@@ -109,6 +110,7 @@ absl::Status LoadLearner(const LearnerOptions& options, RunParts* parts) {
                              policy, learners));
   parts->optimizer = std::make_unique<AdamW>(config.optimizer(), policy.weights, learners);
   parts->learner = std::make_unique<Learner>(options, &policy, parts->optimizer.get(), learners);
+  if (config.learn_early()) parts->learner_stream.emplace(policy.device());
   parts->start_up.Part("optimizer");
   return absl::OkStatus();
 }

@@ -16,6 +16,7 @@
 #include "trainer/config.pb.h"
 #include "trainer/grpo/evaluator.h"
 #include "trainer/grpo/fault_journal.h"
+#include "trainer/grpo/learner_stream.h"
 #include "trainer/grpo/prompt_sampler.h"
 #include "trainer/grpo/rank_roles.h"
 #include "trainer/grpo/reference_policy.h"
@@ -37,10 +38,11 @@ struct RunParts {
   std::unique_ptr<RunDir> run_dir;  // rank 0 only
   Verification verification;
   Policy policy;
-  std::unique_ptr<AdamW> optimizer;            // null on a rank that only generates
-  std::unique_ptr<ReferencePolicy> reference;  // null there and without KL penalty
-  std::unique_ptr<Engine> engine;              // null on a rank that only learns
-  std::unique_ptr<Learner> learner;            // null on a rank that only generates
+  std::unique_ptr<AdamW> optimizer;             // null on a rank that only generates
+  std::unique_ptr<ReferencePolicy> reference;   // null there and without KL penalty
+  std::unique_ptr<Engine> engine;               // null on a rank that only learns
+  std::unique_ptr<Learner> learner;             // null on a rank that only generates
+  std::optional<LearnerStream> learner_stream;  // with learn_early
   std::optional<PromptSampler> prompts;
   std::unique_ptr<FaultJournal> faults;
   std::unique_ptr<SampleRunner> runner;

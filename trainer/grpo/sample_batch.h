@@ -2,6 +2,7 @@
 #ifndef TRITONRL_TRAINER_GRPO_SAMPLE_BATCH_H_
 #define TRITONRL_TRAINER_GRPO_SAMPLE_BATCH_H_
 
+#include <atomic>
 #include <cstdint>
 #include <memory>
 #include <string>
@@ -32,6 +33,8 @@ struct SampleGroup {
   int slot = 0;  // its place among the prompts of all ranks: part of the random key
   SamplingSettings sampling;
   std::vector<JudgedSample> samples;
+  // Tokens that its longest sample has at least, kept by the engine; null: nobody asks.
+  std::shared_ptr<std::atomic<int>> longest;
 };
 
 struct SampleBatch {

@@ -1,6 +1,7 @@
 #include "trainer/grpo/sample_runner.h"
 
 #include <algorithm>
+#include <atomic>
 
 #include "absl/strings/str_cat.h"
 #include "absl/synchronization/mutex.h"
@@ -20,6 +21,14 @@ TokenSplitIds MakeSplitIds(const Tokenizer& tokenizer) {
   TokenSplitIds ids;
   ids.think_close = tokenizer.Encode("</think>");
   return ids;
+}
+
+// Keeps the most tokens that one of `n` samples has.
+auto LongestOf(int n, std::shared_ptr<std::atomic<int>> longest) {
+  return [longest = std::move(longest), tokens = std::vector<int>(n)](int index, int32_t,
+                                                                      float) mutable {
+    if (++tokens[index] > longest->load()) longest->store(tokens[index]);
+  };
 }
 
 }  // namespace
@@ -62,6 +71,7 @@ absl::Status SampleRunner::Start(std::shared_ptr<SampleBatch> batch, int samples
     request.prompt = group.task->tokens;
     request.n = samples_per_group;
     request.sampling = group.sampling;
+    if (group.longest != nullptr) request.on_token = LongestOf(samples_per_group, group.longest);
     // The slot is part of the key, as a task may be drawn twice in one step.
     request.key = {batch->seed, batch->step,
                    MixKeys({Hash64(group.task->task.id), static_cast<uint64_t>(group.slot)})};

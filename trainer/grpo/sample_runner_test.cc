@@ -200,6 +200,18 @@ TEST_F(SampleRunnerTest, DrawsAreKeyedBySlotAndStep) {
   EXPECT_NE(requests[0].key.task, requests[1].key.task);  // one task drawn twice: other samples
 }
 
+TEST_F(SampleRunnerTest, TheEngineSaysHowLongAGroupsLongestSampleIs) {
+  auto batch = Batch(2);
+  batch->groups[1].longest = std::make_shared<std::atomic<int>>(0);
+  ASSERT_TRUE(runner_->Start(batch, 4).ok());
+  size_t longest = 0;
+  for (const std::string& mark : marks_) {
+    longest = std::max(longest, tokenizer_->Encode(Response(mark)).size());
+  }
+  EXPECT_EQ(batch->groups[1].longest->load(), longest);
+  EXPECT_FALSE(engine_->Requests()[0].on_token);
+}
+
 TEST_F(SampleRunnerTest, JudgingBeginsBeforeGenerationEnds) {
   absl::Notification block;
   backend_.block = &block;

@@ -54,7 +54,8 @@ absl::StatusOr<LearnStats> LearnStep(const SampleBatch& samples, const LearnMome
   Engine& engine = *parts->engine;
   RETURN_IF_ERROR(pause.has_value() ? engine.PauseForWeightUpdate(*pause)
                                     : engine.BeginWeightUpdate());
-  absl::StatusOr<LearnStats> stats = LearnFrom(moment.done, batch, parts);
+  absl::StatusOr<LearnStats> stats =
+      moment.early != nullptr ? moment.early->Finish() : LearnFrom(moment.done, batch, parts);
   engine.EndWeightUpdate(static_cast<uint64_t>(moment.done) + 1);
   return stats;
 }

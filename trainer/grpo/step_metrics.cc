@@ -30,6 +30,7 @@ enum Sum {
   kRunSeconds,
   kModelled,
   kStale,
+  kEarly,
   kNumSums,
 };
 
@@ -69,9 +70,10 @@ absl::Status GatherStepMetrics(const SampleBatch& batch, const RlBatch& rl, cons
   // A batch that was begun ahead may have been ready before.
   const absl::Time generated = std::max(batch.all_generated, clock.began);
   const absl::Time judged = std::max(batch.all_judged, generated);
-  double times[4] = {absl::ToDoubleSeconds(generated - clock.began),
+  double times[5] = {absl::ToDoubleSeconds(generated - clock.began),
                      absl::ToDoubleSeconds(judged - generated), learn.seconds,
-                     absl::ToDoubleSeconds(clock.ended - clock.began)};
+                     absl::ToDoubleSeconds(clock.ended - clock.began), clock.early.seconds};
+  sums[kEarly] = static_cast<double>(clock.early.samples);
   RETURN_IF_ERROR(ranks->Sum(sums));
   RETURN_IF_ERROR(ranks->Max(times));
 
@@ -96,6 +98,8 @@ absl::Status GatherStepMetrics(const SampleBatch& batch, const RlBatch& rl, cons
   m.seconds_verify = times[1];
   m.seconds_learn = times[2];
   m.seconds_step = times[3];
+  m.early.seconds = times[4];
+  m.early.samples = static_cast<int64_t>(sums[kEarly]);
   m.tokens_per_s = sums[kTokens] / std::max(1e-9, clock.ahead ? times[3] : times[0]);
   m.stale_token_rate = sums[kStale] / std::max(1.0, sums[kTokens]);
   m.learn = learn;
@@ -116,6 +120,7 @@ MetricFields StepFields(const StepMetrics& m) {
           {"seconds_rollout", m.seconds_rollout},
           {"seconds_verify", m.seconds_verify},
           {"seconds_learn", m.seconds_learn},
+          {"seconds_learn_early", m.early.seconds},
           {"seconds_step", m.seconds_step},
           {"seconds_verify_run", m.seconds_verify_run},
           {"samples", m.samples},
@@ -134,6 +139,7 @@ MetricFields StepFields(const StepMetrics& m) {
           {"truncated_fraction", m.learn.truncated_fraction},
           {"stale_token_rate", m.stale_token_rate},
           {"learned_samples", m.learn.samples},
+          {"early_samples", m.early.samples},
           {"skipped_samples", m.learn.skipped_samples},
           {"optimizer_steps", m.learn.optimizer_steps},
           {"skipped_steps", m.learn.skipped_steps}};
@@ -146,6 +152,10 @@ std::string StepLine(const StepMetrics& m) {
       m.reward_plan, m.reward_code, 100 * m.valid_rate, 100 * m.compiled_rate, 100 * m.correct_rate,
       m.mean_speedup, m.modelled ? " (modelled)" : "", 100 * m.fused_rate, m.tokens_per_s / 1000,
       m.seconds_rollout, m.seconds_verify, m.seconds_learn);
+  if (m.early.samples > 0) {
+    absl::StrAppendFormat(&line, " (%d of %d samples early, %.1fs)", m.early.samples,
+                          m.learn.samples, m.early.seconds);
+  }
   if (m.faults_of_ours > 0) {
     absl::StrAppend(&line, " | ", m.faults_of_ours, " left out (our faults)");
   }

@@ -15,11 +15,18 @@
 
 namespace tritonrl {
 
+// What was learned before the last sample was judged (learn_early).
+struct LearnedEarly {
+  int64_t samples = 0;  // that went through the model
+  double seconds = 0;
+};
+
 // The step on this rank's clock.
 struct StepClock {
   absl::Time began;
   absl::Time ended;
   bool ahead = false;  // sampling.ahead
+  LearnedEarly early;
 };
 
 // Means are over samples of all ranks that were judged (faults of ours left out). Times are those
@@ -44,7 +51,8 @@ struct StepMetrics {
   double seconds_rollout = 0;     // until the last sample was generated
   double seconds_verify = 0;      // from then until the last verdict: what overlap did not hide
   double seconds_verify_run = 0;  // all time spent in workers, on all samples together
-  double seconds_learn = 0;
+  double seconds_learn = 0;       // after the last verdict
+  LearnedEarly early;             // before it
   double seconds_step = 0;
   LearnStats learn;
 };

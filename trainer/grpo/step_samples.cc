@@ -1,5 +1,6 @@
 #include "trainer/grpo/step_samples.h"
 
+#include <atomic>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -20,6 +21,7 @@ absl::StatusOr<std::shared_ptr<SampleBatch>> StepSamples::Begin(int64_t step) {
     group.task = tasks[i];
     group.slot = i;
     group.sampling = parts_->TrainingSampling();
+    if (config.learn_early()) group.longest = std::make_shared<std::atomic<int>>(0);
     batch->groups.push_back(std::move(group));
   }
   RETURN_IF_ERROR(parts_->runner->Start(batch, config.group_size()));
