@@ -31,7 +31,7 @@ struct EngineOptions {
   int64_t max_length = 0;
   // Threads on the CPU; 0: all hardware threads. Results do not depend on it.
   int cpu_threads = 0;
-  // Whether steps of at most 16 rows make a layer's products in one launch
+  // Whether steps of at most 32 rows make a layer's products in one launch
   // (model/cuda/product_chain.h): for Hopper, bf16 weights in multiples of 512 that are not spread,
   // and not where steps are batch-invariant.
   bool chains = true;

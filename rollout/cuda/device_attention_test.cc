@@ -1,12 +1,15 @@
 // Attention of one token a sequence over a paged cache against the same in fp64, and its promises
 // about bits.
 
+#include <ATen/ops/cat.h>
 #include <ATen/ops/full.h>
+#include <c10/cuda/CUDAStream.h>
 
 #include <cmath>
 #include <vector>
 
 #include "rollout/cuda/device_paged_fixture.h"
+#include "rollout/cuda/step_kernels.h"
 
 namespace tritonrl {
 namespace {
@@ -37,9 +40,11 @@ class PagedAttentionTest : public PagedCacheTest {
       plan.Fill(lengths, begins, filled.data());
       words.copy_(Ints(filled));
     }
-    void Launch(const PagedAttentionTest& test) const {
+    void Launch(const PagedAttentionTest& test, bool overlap = false) const {
+      AttentionRows rows = test.Rows(queries, out);
+      rows.overlap = overlap;
       LaunchDecodeAttention(test.shape_, test.Cache(), plan,
-                            plan.At(words.const_data_ptr<int32_t>()), test.Rows(queries, out),
+                            plan.At(words.const_data_ptr<int32_t>()), rows,
                             {partial.data_ptr(), arrived.data_ptr<int32_t>()}, stream());
     }
   };
@@ -63,6 +68,7 @@ class PagedAttentionTest : public PagedCacheTest {
   }
 
   void CheckDecodeBits(CacheType type);
+  void CheckOverlap(const DecodeSplit& split);
 };
 
 const std::vector<int32_t> kLengths = {0, 1, 15, 16, 17, 31, 32, 33, 1000, 1024, 1025, 5000};
@@ -134,6 +140,75 @@ TEST_P(PagedAttentionTest, OneGraphServesAllLengths) {
       decode.Set(lengths, slots);
       graph.Replay();
       CheckDecode(decode, lengths, slots, "graph");
+    }
+  }
+}
+
+// A step of a layer as the engine makes it: keys and values of the rows' own positions are written
+// by the kernel in front, while which attention may begin. Rows 6 to 8 are guesses behind row 5's.
+void PagedAttentionTest::CheckOverlap(const DecodeSplit& split) {
+  const std::vector<int32_t> lengths = {1,    16,   17,   32,   33,   1000,
+                                        1001, 1002, 1003, 4096, 4097, 5000};
+  const std::vector<int32_t> slots = {3, 10, 17, 24, 31, 38, 38, 38, 38, 1, 8, 15};
+  const int rows = static_cast<int>(lengths.size());
+  std::vector<at::Tensor> places;
+  std::vector<int32_t> positions;
+  for (int row = 0; row < rows; ++row) {
+    positions.push_back(lengths[row] - 1);
+    places.push_back(PageSlots(slots[row], Ints({positions[row]}).to(at::kLong)));
+  }
+  const at::Tensor written = at::cat(places), page_slots = written.to(at::kInt);
+  const at::Tensor turned_by = Ints(positions);
+  const at::Tensor angles = RandomTensor({kMaxTokens, shape_.head_dim / 2}, 4, 3.0).to(at::kFloat);
+  const at::Tensor cos = angles.cos().to(device()), sin = angles.sin().to(device());
+  const int64_t width = (shape_.query_heads + 2 * shape_.key_heads) * shape_.head_dim;
+  const at::Tensor qkv = Numbers({rows, width}, 5);
+  Decode decode(*this, DecodePlan(rows, kMaxTokens, split), Queries(rows, 5));
+  decode.Set(lengths, slots);
+  const auto write = [&](bool overlap) {
+    LaunchQkvToCache({.shape = shape_,
+                      .rows = rows,
+                      .qkv = qkv.const_data_ptr(),
+                      .cos = cos.const_data_ptr<float>(),
+                      .sin = sin.const_data_ptr<float>(),
+                      .positions = turned_by.const_data_ptr<int32_t>(),
+                      .page_slots = page_slots.const_data_ptr<int32_t>(),
+                      .queries = decode.queries.data_ptr(),
+                      .keys = stored_[0].data_ptr(),
+                      .values = stored_[1].data_ptr(),
+                      .overlap = overlap,
+                      .stream = stream()});
+  };
+  const auto step = [&] {
+    write(true);
+    decode.Launch(*this, true);
+  };
+  step();
+  const Graph graph(step);
+  for (int i = 0; i < 40; ++i) {
+    qkv.normal_();
+    write(false);
+    c10::cuda::getCurrentCUDAStream().synchronize();
+    decode.Launch(*this);
+    const at::Tensor expected = decode.out.clone();
+    ASSERT_TRUE(expected.isfinite().all().item<bool>());
+    // Whoever reads too early reads these, which are no numbers.
+    for (at::Tensor& pool : stored_) {
+      pool.view(at::kByte).view({pool.size(0), -1}).index_fill_(0, written, 0xff);
+    }
+    decode.queries.fill_(std::nan(""));
+    decode.out.fill_(std::nan(""));
+    graph.Replay();
+    ASSERT_TRUE(at::equal(decode.out, expected)) << "replay " << i;
+  }
+}
+
+TEST_P(PagedAttentionTest, OverlapReadsWhatTheKernelInFrontWrites) {
+  for (const CacheType type : {CacheType::kBFloat16, CacheType::kE4M3}) {
+    MakeCache({32, 8, 128, type});
+    for (const DecodeSplit& split : kSplits) {
+      SCOPED_TRACE(testing::Message() << Name(shape_) << ", parts " << split.parts);
+      CheckOverlap(split);
     }
   }
 }

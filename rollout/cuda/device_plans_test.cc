@@ -83,7 +83,9 @@ TEST(DecodePlanTest, PartsOfASplitCoverEachRowOnce) {
   EXPECT_LT(*at.used_tiles, plan.tiles());
   for (int i = 0; i < *at.used_tiles; ++i) {
     const DecodeTile& tile = at.tiles[i];
-    if (i > 0) EXPECT_LE(tile.tokens, at.tiles[i - 1].tokens);
+    if (i > 0) {
+      EXPECT_LE(tile.tokens, at.tiles[i - 1].tokens);
+    }
     EXPECT_TRUE(slots.insert(tile.slot).second);
     EXPECT_LT(tile.slot, plan.tiles());
     const int part = tile.slot - tile.first_slot;

@@ -202,7 +202,9 @@ TEST_P(GpuSamplerTest, FlagsLogitsThatAreNotFinite) {
       EXPECT_EQ(drawn[i].token, token) << i;
       EXPECT_GE(token, 0) << i;
     }
-    if (i % 5 == 3) EXPECT_EQ(token, 1) << i;
+    if (i % 5 == 3) {
+      EXPECT_EQ(token, 1) << i;
+    }
   }
   EXPECT_EQ(tokens[15].item<int32_t>(), -5);
   EXPECT_EQ(tokens[16].item<int32_t>(), -5);

@@ -45,7 +45,7 @@ ABSL_FLAG(double, gb_per_s, 4250, "Bandwidth that the bounds are for.");
 ABSL_FLAG(double, step_seconds, 4, "Steps that only decode are timed for so long.");
 ABSL_FLAG(int, kernels, 10, "Kernels to name, by time.");
 ABSL_FLAG(bool, chains, true,
-          "Whether steps of at most 16 rows make a layer's products in one launch.");
+          "Whether steps of at most 32 rows make a layer's products in one launch.");
 ABSL_FLAG(bool, batch_invariant, false,
           "Whether samples' bits must not depend on what else is in the batch.");
 ABSL_FLAG(bool, fp8_cache, false, "Whether keys and values are 8-bit numbers.");
