@@ -24,14 +24,12 @@
 // If each block read all of x, at 16 rows of 12,288 elements that were as many bytes as of its
 // weights, more than the way from the L2 cache to a multiprocessor holds. Two blocks, a cluster,
 // therefore share twice the rows of W and divide K: each reads half of x, and has twice the work to
-// do while the next span is on its way. At the end of a pass each sends the other its sums of half
-// of the rows of x through shared memory. Two buffers suffice: what is sent for a pass is sent
-// after all of the other block have read what was sent two passes before, as they tell with what
-// they send in between.
+// do while the next span is on its way (chain_sums.cuh: how their sums come together).
 #ifndef TRITONRL_MODEL_CUDA_CHAIN_KERNEL_CUH_
 #define TRITONRL_MODEL_CUDA_CHAIN_KERNEL_CUH_
 
 #include "model/cuda/chain_stages.cuh"
+#include "model/cuda/chain_sums.cuh"
 
 namespace tritonrl {
 
@@ -42,7 +40,7 @@ class ChainMultiplier {
   using Shared = ChainShared<kGroups>;
 
   __device__ ChainMultiplier(const ChainArguments& at, const uint8_t* ring, Shared* shared)
-      : at_(at), ring_(ring), shared_(*shared) {}
+      : at_(at), ring_(ring), shared_(*shared), sums_(shared) {}
 
   __device__ void Run() {
     for (int i = 0; i < at_.count; ++i) {
@@ -74,12 +72,6 @@ class ChainMultiplier {
   struct alignas(8) Four {
     __nv_bfloat16 values[4];
   };
-
-  // Of sums of a pair of tiles the thread adds up those of row Row() of x, from Column() of 32 on.
-  __device__ static int Row() { return threadIdx.x / 8; }
-  __device__ static int Column() { return threadIdx.x % 8 * 4; }
-  // Whether this block finishes them; of a warp all or none.
-  __device__ bool Owned() const { return Row() / Shared::kOwned == rank_; }
 
   // Until all blocks have come here; then what they wrote is seen by loads past L1.
   __device__ void WaitForGrid() {
@@ -129,12 +121,12 @@ class ChainMultiplier {
 
   // By all threads of the warps that have them.
   __device__ void StoreSquares(const LinkArguments& link) const {
-    if (!Owned()) return;
+    if (!sums_.Owned()) return;
     float sum = squares_;
 #pragma unroll
     for (int with = 1; with < 8; with *= 2) sum += __shfl_xor_sync(0xffffffff, sum, with);
-    if (Column() == 0 && Row() < at_.rows) {
-      link.squares_out[Row() * clusters_ + cluster_] = sum;
+    if (SumColumn() == 0 && SumRow() < at_.rows) {
+      link.squares_out[SumRow() * clusters_ + cluster_] = sum;
     }
   }
 
@@ -147,21 +139,21 @@ class ChainMultiplier {
     uint2 add[kTiles / 2];
 #pragma unroll
     for (int pair = 0; pair < kTiles / 2; ++pair) {
-      const bool there =
-          link.add != nullptr && Owned() && Row() < at_.rows && 2 * pair + Column() / 16 < tiles;
+      const bool there = link.add != nullptr && sums_.Owned() && SumRow() < at_.rows &&
+                         2 * pair + SumColumn() / 16 < tiles;
       add[pair] = there ? LoadOfGrid8(link.add + PlaceOf(link, unit + 2 * pair)) : uint2{0, 0};
     }
     float total[kTiles][kGroups][4] = {};
     Multiply<kTiles>(link, tiles, spans, last, next, total);
     float4 sums[kTiles / 2];
-    AddUp<kTiles>(total, tiles, sums);
-    if (!Owned()) return;
+    sums_.template AddUp<kTiles>(total, tiles, sums);
+    if (!sums_.Owned()) return;
 #pragma unroll
     for (int pair = 0; pair < kTiles / 2; ++pair) {
       if (2 * pair >= tiles) break;
       if (link.swiglu) {
         StoreGated(link, unit + pair, sums[pair]);
-      } else if (Row() < at_.rows && 2 * pair + Column() / 16 < tiles) {
+      } else if (SumRow() < at_.rows && 2 * pair + SumColumn() / 16 < tiles) {
         Store(link, unit + 2 * pair, sums[pair], *reinterpret_cast<const Four*>(&add[pair]));
       }
     }
@@ -215,85 +207,9 @@ class ChainMultiplier {
     }
   }
 
-  // sums: of all warps of the cluster, by pairs of tiles, where the block finishes them. Rows that
-  // x does not have are sent too: a block that waited for nothing would run ahead of the other.
-  template <int kTiles>
-  __device__ void AddUp(const float (&total)[kTiles][kGroups][4], int tiles,
-                        float4 (&sums)[kTiles / 2]) {
-    const auto received = shared_.received[pass_ % 2];
-    SharedBarrier* const sent = shared_.sent + pass_ % 2;
-    if (threadIdx.x == 0) {
-      ArriveAndExpect(sent,
-                      (tiles + 1) / 2 * Shared::kOwned * 32 * static_cast<int>(sizeof(float)));
-    }
-#pragma unroll
-    for (int pair = 0; pair < kTiles / 2; ++pair) {
-      if (2 * pair >= tiles) break;
-      KeepSums<kTiles>(total, pair);
-      WaitForThreads(32 * kChainWarps);
-      if (Row() < 2 * Shared::kOwned) sums[pair] = SumOfWarps();
-      if (Row() < 2 * Shared::kOwned && !Owned()) {
-        StoreInBlock(&received[pair][Row() % Shared::kOwned][Column()], 1 - rank_, sums[pair],
-                     sent);
-      }
-      WaitForThreads(32 * kChainWarps);
-    }
-    WaitForPhase(sent, pass_ / 2 % 2);
-#pragma unroll
-    for (int pair = 0; pair < kTiles / 2; ++pair) {
-      if (2 * pair >= tiles || !Owned()) break;
-      const float* from = &received[pair][Row() % Shared::kOwned][Column()];
-      AddTo(*reinterpret_cast<const float4*>(from), &sums[pair]);
-    }
-    ++pass_;
-  }
-
-  // Of a tile's first 8: which the thread has as row lane / 4 of its operand. Neighbours are 4
-  // apart, so that 8 threads that load together meet all banks in spite of the swizzle.
-  __device__ static int RowOfLane() {
-    const int row = threadIdx.x % 32 / 4;
-    return row / 2 + row % 2 * 4;
-  }
-
-  // sums [warps, 8 kGroups, kSumPitch] of two tiles.
-  template <int kTiles>
-  __device__ void KeepSums(const float (&total)[kTiles][kGroups][4], int pair) {
-    const int warp = threadIdx.x / 32, lane = threadIdx.x % 32;
-#pragma unroll
-    for (int half = 0; half < 2; ++half) {
-#pragma unroll
-      for (int group = 0; group < kGroups; ++group) {
-#pragma unroll
-        for (int i = 0; i < 4; ++i) {
-          const int m = 8 * group + 2 * (lane % 4) + i % 2;
-          const int row = 16 * half + RowOfLane() + 8 * (i / 2);
-          shared_.sums[(warp * 8 * kGroups + m) * kSumPitch + row] =
-              total[2 * pair + half][group][i];
-        }
-      }
-    }
-  }
-
-  __device__ static void AddTo(const float4& by, float4* sum) {
-    sum->x += by.x;
-    sum->y += by.y;
-    sum->z += by.z;
-    sum->w += by.w;
-  }
-
-  __device__ float4 SumOfWarps() const {
-    float4 sum = {0, 0, 0, 0};
-#pragma unroll
-    for (int warp = 0; warp < kChainWarps; ++warp) {
-      const float* from = shared_.sums + (warp * 8 * kGroups + Row()) * kSumPitch + Column();
-      AddTo(*reinterpret_cast<const float4*>(from), &sum);
-    }
-    return sum;
-  }
-
   // Of the thread's row in `add` or `out`: where its columns of a pair of tiles are.
   __device__ static int64_t PlaceOf(const LinkArguments& link, int unit) {
-    return int64_t{Row()} * link.columns + unit * 16 + Column();
+    return int64_t{SumRow()} * link.columns + unit * 16 + SumColumn();
   }
 
   __device__ void Store(const LinkArguments& link, int unit, const float4& sum, const Four& add) {
@@ -313,7 +229,7 @@ class ChainMultiplier {
     float ups[4];
 #pragma unroll
     for (int i = 0; i < 4; ++i) ups[i] = __shfl_xor_sync(0xffffffff, gates[i], 4);
-    if (Column() >= 16 || Row() >= at_.rows) return;  // of zeros silu would divide slowly
+    if (SumColumn() >= 16 || SumRow() >= at_.rows) return;  // of zeros silu would divide slowly
     Four y;
 #pragma unroll
     for (int i = 0; i < 4; ++i) {
@@ -326,9 +242,8 @@ class ChainMultiplier {
   const uint8_t* const ring_;
   Shared& shared_;
   const int cluster_ = blockIdx.x / kChainBlocks, clusters_ = gridDim.x / kChainBlocks;
-  const int rank_ = blockIdx.x % kChainBlocks;  // of the block in its cluster
   RingPlace<Shared::kStages> place_;
-  int pass_ = 0;       // of all links
+  ChainSums<kGroups> sums_;
   float squares_ = 0;  // of a link's out in the thread's row and columns
 };
 
