@@ -5,16 +5,17 @@
 // starts, asks for its first weights and waits a microsecond for them, three to four microseconds
 // of each of a layer's products, which take 8 to 47. Here one block on each multiprocessor runs
 // through all products of the chain. A warp of its own copies the block's rows of all weights,
-// product after product, into a ring of some 200 KB, as fast as stages of it become free: when
-// blocks wait for each other between two products, it goes on for six microseconds' worth of
-// memory. It begins even before the kernel in front of the chain has ended.
+// product after product, into a ring of 144 to 192 KB, as fast as stages of it become free: when
+// blocks wait for each other between two products, it goes on for four to six microseconds' worth
+// of memory. It begins even before the kernel in front of the chain has ended.
 //
 // A stage is 16 rows of W by 512 elements, one copy by the tensor memory accelerator (of 16 copies
 // of 1 KB each the issue alone took 0.65 us, as long as memory takes for 21 KB). Each of 8 warps
-// multiplies 64 of the elements (tensor cores, m16n8k16, W as operand A and x, padded to 8 or 16
-// rows, as B) and keeps sums of its own; at the end of a pass, of up to six tiles of 16 rows that
-// share what is read of x, the warps' sums are added in order. In which order k is summed is free
-// as long as A and B agree: thread t of four takes elements 8t to 8t + 7 of 32 as k 2t, 2t + 1, 2t
+// multiplies 64 of the elements (tensor cores, m16n8k16, W as operand A and x, padded to 8, 16,
+// 24 or 32 rows, as B) and keeps sums of its own; at the end of a pass, of up to six tiles of 16
+// rows that share what is read of x, the warps' sums are added in order. In which order k is summed
+// is free as long as A and B agree: thread t of four takes elements 8t to 8t + 7 of 32 as k 2t, 2t
+// + 1, 2t
 // + 8, 2t + 9 of two mma, so that loads are of 16 bytes. A row's bits do not depend on its company.
 //
 // x is read past L1 (other blocks have just written it), a span ahead, into shared memory, as
@@ -47,11 +48,14 @@ class ChainMultiplier {
       if (i > 0) WaitForGrid();
       const LinkArguments& link = at_.links[i];
       const ChainRange spans = SpansOf(link);
+      const ChainRange units = UnitsOf(link, cluster_);
       ChainInputs<kGroups> x;
-      if (spans.first < spans.last) x.Ask(link, at_.rows, spans.first, 0, &shared_);
+      // What nobody takes must not be on its way when the next link asks.
+      if (units.first < units.last && spans.first < spans.last) {
+        x.Ask(link, at_.rows, spans.first, 0, &shared_);
+      }
       if (link.norm_weight != nullptr) InverseOfRows(link);
       squares_ = 0;
-      const ChainRange units = UnitsOf(link, cluster_);
       for (int unit = units.first; unit < units.last; unit += link.pass_units) {
         const int tiles = TilesOf(link, units.last - unit);
         const bool last = unit + link.pass_units >= units.last;

@@ -104,7 +104,7 @@ void Launch(const ProductChain& at, int blocks) {
 }  // namespace
 
 bool TakesProductChains() {
-  return DeviceAttribute(cudaDevAttrComputeCapabilityMajor) >= 9 &&
+  return DeviceAttribute(cudaDevAttrComputeCapabilityMajor) == 9 &&
          DeviceAttribute(cudaDevAttrMultiProcessorCount) <= kMostBlocks &&
          DeviceAttribute(cudaDevAttrMaxSharedMemoryPerBlockOptin) >= kChainSharedBytes;
 }

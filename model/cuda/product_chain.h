@@ -44,7 +44,7 @@ struct ProductChain {
   void* stream = nullptr;  // a cudaStream_t
 };
 
-// Whether the current GPU can (Hopper or later, with 227 KB of shared memory for a block) and a
+// Whether the current GPU can (Hopper, with 227 KB of shared memory for a block) and a
 // product of these sizes may be a link. Throws c10::Error if the GPU does not answer.
 bool TakesProductChains();
 bool TakesProductLink(int64_t inner, int64_t columns, bool swiglu);

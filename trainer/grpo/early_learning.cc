@@ -7,6 +7,7 @@
 #include "absl/time/clock.h"
 #include "absl/time/time.h"
 #include "base/status.h"
+#include "model/torch_status.h"
 #include "trainer/grpo/group_order.h"
 #include "trainer/grpo/rl_batch_builder.h"
 
@@ -63,8 +64,14 @@ void EarlyLearning::Run() {
   }
 }
 
+// A GPU on which anything has failed fails here too.
+absl::Status EarlyLearning::UseStream(std::optional<LearnerStream::Use>* use) const {
+  return CatchTorch("the learner's stream", "", [&] { use->emplace(*parts_->learner_stream); });
+}
+
 absl::StatusOr<int64_t> EarlyLearning::Take(RlGroup group) {
-  const LearnerStream::Use use(*parts_->learner_stream);
+  std::optional<LearnerStream::Use> use;
+  RETURN_IF_ERROR(UseStream(&use));
   // A group by itself, so that no bit depends on which ones are there.
   RlBatch batch;
   batch.push_back(std::move(group));
@@ -83,7 +90,8 @@ absl::StatusOr<LearnStats> EarlyLearning::Finish() {
   Advance();  // all that is left
   Stop(/*abandon=*/false);
   RETURN_IF_ERROR(status());
-  const LearnerStream::Use use(*parts_->learner_stream);
+  std::optional<LearnerStream::Use> use;
+  RETURN_IF_ERROR(UseStream(&use));
   ASSIGN_OR_RETURN(LearnStats stats, parts_->learner->Learn({}, step_));
   RETURN_IF_ERROR(parts_->learner_stream->Await());
   stats.seconds = absl::ToDoubleSeconds(absl::Now() - start);

@@ -3,6 +3,7 @@
 #define TRITONRL_TRAINER_GRPO_EARLY_LEARNING_H_
 
 #include <cstdint>
+#include <optional>
 #include <thread>
 #include <vector>
 
@@ -11,6 +12,7 @@
 #include "absl/status/statusor.h"
 #include "absl/synchronization/mutex.h"
 #include "base/bounded_queue.h"
+#include "trainer/grpo/learner_stream.h"
 #include "trainer/grpo/run_parts.h"
 #include "trainer/grpo/sample_batch.h"
 #include "trainer/grpo/step_metrics.h"
@@ -42,6 +44,8 @@ class EarlyLearning {
 
  private:
   void Run();
+  // Until `use` is gone the calling thread launches on the learner's stream.
+  absl::Status UseStream(std::optional<LearnerStream::Use>* use) const;
   // Takes a group; returns how many samples went through the model.
   absl::StatusOr<int64_t> Take(RlGroup group);
   void Stop(bool abandon);
