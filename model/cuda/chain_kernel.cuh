@@ -11,16 +11,16 @@
 //
 // A stage is 16 rows of W by 512 elements, one copy by the tensor memory accelerator (of 16 copies
 // of 1 KB each the issue alone took 0.65 us, as long as memory takes for 21 KB). Each of 8 warps
-// multiplies 64 of the elements (tensor cores, m16n8k16, W as operand A and x, padded to 8, 16,
-// 24 or 32 rows, as B) and keeps sums of its own; at the end of a pass, of up to six tiles of 16
-// rows that share what is read of x, the warps' sums are added in order. In which order k is summed
-// is free as long as A and B agree: thread t of four takes elements 8t to 8t + 7 of 32 as k 2t, 2t
-// + 1, 2t
-// + 8, 2t + 9 of two mma, so that loads are of 16 bytes. A row's bits do not depend on its company.
+// multiplies 64 of the elements (tensor cores, m16n8k16, W as operand A and x, padded to 8, 16, 24
+// or 32 rows, as B) and keeps sums of its own; at the end of a pass, of up to six tiles of 16 rows
+// that share what is read of x, the warps' sums are added in order. In which order k is summed is
+// free as long as A and B agree: thread t of four takes elements 8t to 8t + 7 of 32 as k 2t, 2t +
+// 1, 2t + 8, 2t + 9 of two mma, so that loads are of 16 bytes. A row's bits do not depend on its
+// company.
 //
 // x is read past L1 (other blocks have just written it), a span ahead, into shared memory, as
-// registers hold no more. RMSNorm's sums of squares
-// come from the product that wrote x, by blocks; scale and weight are applied to what is read.
+// registers hold no more. RMSNorm's sums of squares come from the product that wrote x, by
+// clusters; scale and weight are applied to what is read.
 //
 // If each block read all of x, at 16 rows of 12,288 elements that were as many bytes as of its
 // weights, more than the way from the L2 cache to a multiprocessor holds. Two blocks, a cluster,

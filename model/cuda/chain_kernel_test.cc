@@ -207,7 +207,9 @@ void RunChain(Layer* w) {
                        false});
   EXPECT_LE(ChainShared<kGroups>::kStages * kStageBytes + sizeof(ChainShared<kGroups>),
             kChainSharedBytes);
+  emulated_early_copies.clear();
   EmulatedBlock::Run(kChainBlocks, [&] { ChainKernel<kGroups>(at); });
+  EXPECT_TRUE(emulated_early_copies.empty()) << "x is what earlier kernels write";
   EXPECT_FALSE(memory.outside) << "a copy reads outside of W";
   EXPECT_EQ(memory.copied, 2 * static_cast<int64_t>(w->o.size() + w->gate_up.size() +
                                                     w->down.size() + w->next.size()))

@@ -1,7 +1,5 @@
 #include <c10/util/Exception.h>
 
-#include <algorithm>
-
 #include "model/cuda/chain_kernel.cuh"
 #include "model/cuda/dispatch.cuh"
 #include "model/cuda/driver.h"

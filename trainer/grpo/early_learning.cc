@@ -1,6 +1,5 @@
 #include "trainer/grpo/early_learning.h"
 
-#include <algorithm>
 #include <optional>
 #include <utility>
 

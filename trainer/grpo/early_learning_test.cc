@@ -143,6 +143,19 @@ TEST_F(EarlyLearningTest, AStepThatIsNotFinishedIsNotLearned) {
   }
   EXPECT_TRUE(policy_.weights->flat().equal(start_));
   EXPECT_EQ(parts_.optimizer->updates(), 0);
+  // Nor does the next step have anything of it.
+  SampleBatch whole;
+  Go(1000, std::vector<int>(kGroups), &whole);
+  const auto next_step = [&] {
+    EarlyLearning early(1, &whole, &parts_);
+    const auto stats = early.Finish();
+    EXPECT_TRUE(stats.ok()) << stats.status();
+    return parts_.optimizer->first_moment().clone();
+  };
+  const at::Tensor behind = next_step();
+  GoToStart();
+  MakeLearner(true);
+  EXPECT_TRUE(next_step().equal(behind));
 }
 
 }  // namespace
