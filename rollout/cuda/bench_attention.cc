@@ -9,6 +9,7 @@
 #include <cstring>
 #include <iostream>
 #include <numeric>
+#include <utility>
 #include <vector>
 
 #include "absl/strings/str_format.h"
@@ -77,29 +78,45 @@ struct Rows {
 
 void* Stream() { return c10::cuda::getCurrentCUDAStream().stream(); }
 
-void BenchDecode(const Cache& cache, int batch, int64_t tokens, const DecodeSplit& split) {
-  const DecodePlan plan(batch, 32768, split);
-  const Rows rows(batch);
-  const int rotations =
-      static_cast<int>(std::clamp<int64_t>(kTokens / (batch * tokens), 1, kMostRotations));
+// One token of each of `batch` sequences, of other sequences each time.
+struct Decoding {
+  const Cache& cache;
+  DecodePlan plan;
+  Rows rows;
+  int rotations;
+  double bytes;  // that a launch reads
   std::vector<at::Tensor> words;
-  for (int rotation = 0; rotation < rotations; ++rotation) {
-    std::vector<int32_t> begins, filled(plan.words());
-    for (int i = 0; i < batch; ++i) begins.push_back(PageBegin(rotation * batch + i, tokens));
-    plan.Fill(std::vector<int32_t>(batch, static_cast<int32_t>(tokens)), begins, filled.data());
-    words.push_back(Upload(filled));
+  at::Tensor partial, arrived;
+
+  Decoding(const Cache& from, int batch, int64_t tokens, const DecodeSplit& split)
+      : cache(from),
+        plan(batch, 32768, split),
+        rows(batch),
+        rotations(
+            static_cast<int>(std::clamp<int64_t>(kTokens / (batch * tokens), 1, kMostRotations))),
+        bytes(2.0 * batch * tokens * from.shape.PageBytes() / kPageTokens) {
+    for (int rotation = 0; rotation < rotations; ++rotation) {
+      std::vector<int32_t> begins, filled(plan.words());
+      for (int i = 0; i < batch; ++i) begins.push_back(PageBegin(rotation * batch + i, tokens));
+      plan.Fill(std::vector<int32_t>(batch, static_cast<int32_t>(tokens)), begins, filled.data());
+      words.push_back(Upload(filled));
+    }
+    partial = at::empty({plan.PartialBytes(kShape.query_heads, kShape.head_dim) + 1},
+                        at::TensorOptions(at::kCUDA).dtype(at::kByte));
+    arrived = at::zeros({batch, kShape.query_heads}, words[0].options());
   }
-  const at::Tensor partial = at::empty({plan.PartialBytes(kShape.query_heads, kShape.head_dim) + 1},
-                                       at::TensorOptions(at::kCUDA).dtype(at::kByte));
-  const at::Tensor arrived = at::zeros({batch, kShape.query_heads}, words[0].options());
-  const double time = MicrosecondsOf(rotations, [&](int i) {
+  void Launch(int i) const {
     LaunchDecodeAttention(cache.shape, cache.view(), plan,
                           plan.At(words[i].const_data_ptr<int32_t>()), rows.view(),
                           {partial.data_ptr(), arrived.data_ptr<int32_t>()}, Stream());
-  });
-  const double bytes = 2.0 * batch * tokens * cache.shape.PageBytes() / kPageTokens;
+  }
+};
+
+void BenchDecode(const Cache& cache, int batch, int64_t tokens, const DecodeSplit& split) {
+  const Decoding decoding(cache, batch, tokens, split);
+  const double time = MicrosecondsOf(decoding.rotations, [&](int i) { decoding.Launch(i); });
   absl::PrintF("%6d %7d %7d %9.1f %7.2f\n", batch, tokens,
-               std::min(split.PartTokens(tokens), tokens), time, bytes / time * 1e-6);
+               std::min(split.PartTokens(tokens), tokens), time, decoding.bytes / time * 1e-6);
 }
 
 void BenchChunks(const Cache& cache, int sequences, int32_t count, int32_t context, bool hopper) {
@@ -182,6 +199,16 @@ void BenchFp8Attention() {
 }
 
 }  // namespace
+
+void BenchAttentionPower() {
+  const Cache cache(CacheType::kBFloat16);
+  for (const auto& [batch, tokens] : {std::pair{32, 4096}, {128, 4096}, {256, 1536}}) {
+    const Decoding decoding(cache, batch, tokens, DecodeSplitFor(batch, false));
+    const Sustained found = SustainedOf(decoding.rotations, [&](int i) { decoding.Launch(i); });
+    PrintPower(absl::StrFormat("attention, %d x %d", batch, tokens), found,
+               decoding.bytes / found.microseconds * 1e-6, "TB/s");
+  }
+}
 
 void BenchAttention() {
   {

@@ -154,7 +154,24 @@ void BenchProduct(CudaGemm* gemm, const Product& product) {
   }
 }
 
+void BenchProductPower(CudaGemm* gemm, const Product& product, int64_t rows) {
+  const at::Tensor weights = Numbers({4, product.to, product.from}, at::kBFloat16);
+  const at::Tensor x = Numbers({rows, product.from}, at::kBFloat16);
+  at::Tensor out = Numbers({rows, product.to}, at::kBFloat16);
+  const Sustained found =
+      SustainedOf(4, [&](int i) { gemm->Multiply(x, weights[i].t(), nullptr, out); });
+  PrintPower(absl::StrFormat("%s, %d rows", product.name, rows), found,
+             2.0 * product.from * product.to * rows / found.microseconds * 1e-6, "TFLOP/s");
+}
+
 }  // namespace
+
+void BenchProductsPower() {
+  CudaGemm gemm(at::Device(at::kCUDA, c10::cuda::current_device()), /*tuned=*/true);
+  for (const int64_t rows : {32, 128, 256, 2048}) {
+    BenchProductPower(&gemm, {"gate_up", kHidden, 2 * kMlp, false}, rows);
+  }
+}
 
 void BenchStepKernels() {
   std::cout << "Kernels of a step, us\n"

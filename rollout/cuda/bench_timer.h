@@ -3,6 +3,7 @@
 #define TRITONRL_ROLLOUT_CUDA_BENCH_TIMER_H_
 
 #include <functional>
+#include <string>
 
 namespace tritonrl {
 
@@ -12,6 +13,16 @@ namespace tritonrl {
 // c10::Error if CUDA does.
 double MicrosecondsOf(int rotations, const std::function<void(int)>& launch);
 
+// The same over and over for about three seconds, in the last two of which the card is at the clock
+// that it can keep.
+struct Sustained {
+  double microseconds = 0;          // of a call
+  double watts = 0, megahertz = 0;  // 0 where this machine cannot say
+};
+Sustained SustainedOf(int rotations, const std::function<void(int)>& launch);
+// A line of it on stdout. rate: what a call achieves, in `unit`.
+void PrintPower(const std::string& what, const Sustained& found, double rate, const char* unit);
+
 // Each prints a table on stdout. They allocate what they need and free it.
 void BenchAttention();
 void BenchStepKernels();
@@ -20,6 +31,9 @@ void BenchProducts();
 void BenchChains();
 void BenchMappedMemory();
 void BenchExactAndFp8Products();
+// Rate, power and clock of what fills the GPU for long.
+void BenchAttentionPower();
+void BenchProductsPower();
 
 }  // namespace tritonrl
 

@@ -14,8 +14,10 @@
 #include "absl/flags/usage.h"
 #include "rollout/cuda/bench_timer.h"
 
-ABSL_FLAG(std::string, only, "",
-          "attention, step, sampling, products, few_rows, exact (with fp8) or memory; empty: all.");
+ABSL_FLAG(
+    std::string, only, "",
+    "attention, step, sampling, products, chains, memory, exact (with fp8), attention_power or "
+    "products_power; empty: all.");
 
 namespace tritonrl {
 namespace {
@@ -26,10 +28,15 @@ struct Part {
 };
 
 int Main() {
-  const std::vector<Part> parts = {
-      {"attention", BenchAttention},      {"step", BenchStepKernels}, {"sampling", BenchSampling},
-      {"products", BenchProducts},        {"chains", BenchChains},    {"memory", BenchMappedMemory},
-      {"exact", BenchExactAndFp8Products}};
+  const std::vector<Part> parts = {{"attention", BenchAttention},
+                                   {"step", BenchStepKernels},
+                                   {"sampling", BenchSampling},
+                                   {"products", BenchProducts},
+                                   {"chains", BenchChains},
+                                   {"memory", BenchMappedMemory},
+                                   {"exact", BenchExactAndFp8Products},
+                                   {"attention_power", BenchAttentionPower},
+                                   {"products_power", BenchProductsPower}};
   const std::string only = absl::GetFlag(FLAGS_only);
   if (!at::globalContext().hasCUDA()) {
     std::cerr << "kernel_bench measures a GPU, and this machine has none.\n";
