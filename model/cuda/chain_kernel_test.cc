@@ -7,8 +7,6 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
-#include <cstring>
-#include <map>
 #include <random>
 #include <vector>
 
@@ -16,77 +14,17 @@
 #define TRITONRL_EMULATED_CLUSTER 2
 #include "model/cuda/emulated_block.h"
 #include "model/cuda/emulated_mma.h"
+#include "model/cuda/emulated_tensor_copy.h"
 
 // In place of chain_ptx.cuh.
 #define TRITONRL_MODEL_CUDA_CHAIN_PTX_CUH_
 
-struct CUtensorMap {
-  const __nv_bfloat16* weight;  // [rows, inner]
-  int64_t rows, inner;
-};
-
 namespace tritonrl {
 
-using SharedBarrier = uint64_t;
-
-struct BarrierState {
-  int count = 0, arrived = 0;
-  int64_t expected = 0, copied = 0;
-  int64_t phase = 0;  // that is under way
-};
-
 struct Memory {
-  std::map<const SharedBarrier*, BarrierState> barriers;
   std::array<uint8_t*, EmulatedBlock::kCluster> blocks;  // their shared memory
   int arrived = 0;                                       // threads of the cluster
-  int64_t copied = 0;                                    // bytes
-  bool outside = false;
 } memory;
-
-void PublishBarriers() {}
-uint64_t EvictFirstPolicy() { return 0; }
-void InitBarrier(SharedBarrier* barrier, int count) { memory.barriers[barrier] = {.count = count}; }
-
-void EndPhaseIfDone(BarrierState* state) {
-  if (state->arrived < state->count || state->copied < state->expected) return;
-  *state = {.count = state->count, .phase = state->phase + 1};
-}
-void Arrive(SharedBarrier* barrier) {
-  BarrierState& state = memory.barriers.at(barrier);
-  ++state.arrived;
-  EndPhaseIfDone(&state);
-}
-void ArriveAndExpect(SharedBarrier* barrier, int bytes) {
-  BarrierState& state = memory.barriers.at(barrier);
-  state.expected += bytes;
-  ++state.arrived;
-  EndPhaseIfDone(&state);
-}
-void WaitForPhase(SharedBarrier* barrier, uint32_t parity) {
-  while (memory.barriers.at(barrier).phase % 2 == parity) EmulatedBlock::Current().Yield();
-}
-
-// Boxes of 64 elements, 16 rows, 8 slices of K, in lines of 128 bytes whose packs are swizzled.
-void CopyBox(void* to, const CUtensorMap* map, int x, int y, int z, SharedBarrier* barrier,
-             uint64_t /*policy*/) {
-  for (int slice = 0; slice < 8; ++slice) {
-    for (int row = 0; row < 16; ++row) {
-      for (int pack = 0; pack < 8; ++pack) {
-        const int64_t k = int64_t{z + slice} * 64 + x + 8 * pack;
-        auto* at = static_cast<char*>(to) + (slice * 16 + row) * 128 + 16 * (pack ^ (row % 8));
-        if (k + 8 > map->inner || y + row >= map->rows) {
-          memory.outside = true;
-        } else {
-          std::memcpy(at, map->weight + (y + row) * map->inner + k, 16);
-        }
-      }
-    }
-  }
-  BarrierState& state = memory.barriers.at(barrier);
-  state.copied += 16 * 8 * 128;
-  memory.copied += 16 * 8 * 128;
-  EndPhaseIfDone(&state);
-}
 
 void ArriveAtCluster() {
   memory.blocks[EmulatedBlock::Current().rank()] = LaunchedSharedMemory();
@@ -102,7 +40,7 @@ T* InBlock(T* mine, int rank) {
 }
 void StoreInBlock(float* mine, int rank, const float4& value, SharedBarrier* barrier) {
   *reinterpret_cast<float4*>(InBlock(mine, rank)) = value;
-  BarrierState& state = memory.barriers.at(InBlock(barrier, rank));
+  EmulatedBarrier& state = emulated_barriers.at(InBlock(barrier, rank));
   state.copied += sizeof(float4);
   EndPhaseIfDone(&state);
 }
@@ -152,9 +90,21 @@ struct Layer {
   Numbers result = Numbers(32 * qkv + 64, __float2bfloat16_rn(12288.0f));
 };
 
+// As product_chain.cu has it.
+CUtensorMap MapOf(const Numbers& weight, int64_t columns, int64_t inner) {
+  return {weight.data(),
+          sizeof(Element),
+          {64, columns, inner / 64},
+          {2 * inner, 128},
+          {64, 16, kChainWarps}};
+}
+
 template <int kGroups>
 void RunChain(Layer* w) {
   memory = {};
+  emulated_barriers.clear();
+  emulated_box_bytes = 0;
+  emulated_box_outside = false;
   uint64_t arrivals = 0;
   std::vector<float> squares(2 * 32, -1);
   const auto units = [](LinkArguments link) {
@@ -165,54 +115,22 @@ void RunChain(Layer* w) {
   at.arrivals = &arrivals;
   const int hidden = static_cast<int>(w->hidden), mlp = static_cast<int>(w->mlp);
   const int attention = static_cast<int>(w->attention), qkv = static_cast<int>(w->qkv);
-  at.links[0] = units({{w->o.data(), hidden, attention},
-                       w->a.data(),
-                       nullptr,
-                       w->x.data(),
-                       w->middle.data(),
-                       nullptr,
-                       squares.data(),
-                       attention,
-                       hidden,
-                       false});
-  at.links[1] = units({{w->gate_up.data(), 2 * mlp, hidden},
-                       w->middle.data(),
-                       w->norm.data(),
-                       nullptr,
-                       w->inner.data(),
-                       squares.data(),
-                       nullptr,
-                       hidden,
-                       mlp,
-                       true});
-  at.links[2] = units({{w->down.data(), hidden, mlp},
-                       w->inner.data(),
-                       nullptr,
-                       w->middle.data(),
-                       w->out.data(),
-                       nullptr,
-                       squares.data() + 32,
-                       mlp,
-                       hidden,
-                       false});
-  at.links[3] = units({{w->next.data(), qkv, hidden},
-                       w->out.data(),
-                       w->norm.data(),
-                       nullptr,
-                       w->result.data(),
-                       squares.data() + 32,
-                       nullptr,
-                       hidden,
-                       qkv,
-                       false});
+  at.links[0] = units({MapOf(w->o, hidden, attention), w->a.data(), nullptr, w->x.data(),
+                       w->middle.data(), nullptr, squares.data(), attention, hidden, false});
+  at.links[1] = units({MapOf(w->gate_up, 2 * mlp, hidden), w->middle.data(), w->norm.data(),
+                       nullptr, w->inner.data(), squares.data(), nullptr, hidden, mlp, true});
+  at.links[2] = units({MapOf(w->down, hidden, mlp), w->inner.data(), nullptr, w->middle.data(),
+                       w->out.data(), nullptr, squares.data() + 32, mlp, hidden, false});
+  at.links[3] = units({MapOf(w->next, qkv, hidden), w->out.data(), w->norm.data(), nullptr,
+                       w->result.data(), squares.data() + 32, nullptr, hidden, qkv, false});
   EXPECT_LE(ChainShared<kGroups>::kStages * kStageBytes + sizeof(ChainShared<kGroups>),
             kChainSharedBytes);
   emulated_early_copies.clear();
   EmulatedBlock::Run(kChainBlocks, [&] { ChainKernel<kGroups>(at); });
   EXPECT_TRUE(emulated_early_copies.empty()) << "x is what earlier kernels write";
-  EXPECT_FALSE(memory.outside) << "a copy reads outside of W";
-  EXPECT_EQ(memory.copied, 2 * static_cast<int64_t>(w->o.size() + w->gate_up.size() +
-                                                    w->down.size() + w->next.size()))
+  EXPECT_FALSE(emulated_box_outside) << "a copy reads outside of W";
+  EXPECT_EQ(emulated_box_bytes, 2 * static_cast<int64_t>(w->o.size() + w->gate_up.size() +
+                                                         w->down.size() + w->next.size()))
       << "W is read once";
   for (int i = 0; i < 64; ++i) EXPECT_EQ(Value(w->result[w->rows * w->qkv + i]), 12288.0f);
 }

@@ -7,6 +7,7 @@
 #include <cuda_fp16.h>
 
 #include <array>
+#include <cmath>
 #include <cstdint>
 #include <cstring>
 #include <deque>
@@ -34,6 +35,13 @@ inline uint8_t* LaunchedSharedMemory() {
   of_block.resize(kEmulatedSharedBytes / sizeof(uint4));
   return reinterpret_cast<uint8_t*>(of_block.data());
 }
+
+// From the beginning of the block's shared memory.
+inline uint32_t SharedAddress(const void* shared) {
+  return static_cast<uint32_t>(static_cast<const uint8_t*>(shared) - LaunchedSharedMemory());
+}
+inline uint32_t Kept(uint32_t x) { return x; }
+inline float PowerOfTwo(float x) { return std::exp2(x); }
 
 // What all threads of a warp have come with: values[lane].
 template <typename T>
@@ -78,20 +86,20 @@ inline void MultiplyAddHalves(float (&d)[4], uint32_t a0, uint32_t a1, uint32_t 
                       [](uint16_t bits) { return __half2float(__half(__half_raw{bits})); });
 }
 
-inline uint16_t ElementAt(const void* row, int element) {
+inline uint16_t ElementAt(uint32_t row, int element) {
   uint16_t bits;
-  std::memcpy(&bits, static_cast<const uint8_t*>(row) + 2 * element, 2);
+  std::memcpy(&bits, LaunchedSharedMemory() + row + 2 * element, 2);
   return bits;
 }
-inline void LoadMatrices(const void* row, uint32_t (&to)[4]) {
+inline void LoadMatrices(uint32_t row, uint32_t (&to)[4]) {
   const auto rows = OfWarp(row);
   const int lane = EmulatedBlock::Current().thread() % 32;
   for (int m = 0; m < 4; ++m) {
-    const void* from = rows[8 * m + lane / 4];
+    const uint32_t from = rows[8 * m + lane / 4];
     to[m] = ElementAt(from, lane % 4 * 2) | ElementAt(from, lane % 4 * 2 + 1) << 16;
   }
 }
-inline void LoadTransposed(const void* row, uint32_t (&to)[4]) {
+inline void LoadTransposed(uint32_t row, uint32_t (&to)[4]) {
   const auto rows = OfWarp(row);
   const int lane = EmulatedBlock::Current().thread() % 32;
   for (int m = 0; m < 4; ++m) {

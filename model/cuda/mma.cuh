@@ -20,6 +20,19 @@ __device__ inline uint32_t SharedAddress(const void* shared) {
   return static_cast<uint32_t>(__cvta_generic_to_shared(shared));
 }
 
+// x, which is then kept in a register: not computed anew wherever it is used.
+__device__ inline uint32_t Kept(uint32_t x) {
+  asm volatile("" : "+r"(x));
+  return x;
+}
+
+// 2^x; less than 2^-126 becomes 0.
+__device__ inline float PowerOfTwo(float x) {
+  float result;
+  asm("ex2.approx.ftz.f32 %0, %1;" : "=f"(result) : "f"(x));
+  return result;
+}
+
 // d [16, 8] += a [16, 16] b [16, 8] of bf16, sums in fp32. With g = lane / 4 and t = lane % 4 a
 // thread holds d[g][2t, 2t + 1], d[g + 8][2t, 2t + 1]; a[g][2t, 2t + 1], a[g + 8][2t, 2t + 1],
 // a[g][2t + 8, 2t + 9], a[g + 8][2t + 8, 2t + 9]; b[2t, 2t + 1][g], b[2t + 8, 2t + 9][g].
@@ -40,18 +53,18 @@ __device__ inline void MultiplyAddHalves(float (&d)[4], uint32_t a0, uint32_t a1
 }
 
 // Four matrices of 8 rows of 16 bytes in shared memory; lane 8 m + r gives the address of row r of
-// matrix m. A thread gets of each matrix the four bytes [g][4t .. 4t + 3].
-__device__ inline void LoadMatrices(const void* row, uint32_t (&to)[4]) {
+// matrix m (SharedAddress). A thread gets of each matrix the four bytes [g][4t .. 4t + 3].
+__device__ inline void LoadMatrices(uint32_t row, uint32_t (&to)[4]) {
   asm volatile("ldmatrix.sync.aligned.m8n8.x4.shared.b16 {%0, %1, %2, %3}, [%4];"
                : "=r"(to[0]), "=r"(to[1]), "=r"(to[2]), "=r"(to[3])
-               : "r"(SharedAddress(row))
+               : "r"(row)
                : "memory");
 }
 // The same transposed as matrices of two-byte elements: elements [2t][g] and [2t + 1][g].
-__device__ inline void LoadTransposed(const void* row, uint32_t (&to)[4]) {
+__device__ inline void LoadTransposed(uint32_t row, uint32_t (&to)[4]) {
   asm volatile("ldmatrix.sync.aligned.m8n8.x4.trans.shared.b16 {%0, %1, %2, %3}, [%4];"
                : "=r"(to[0]), "=r"(to[1]), "=r"(to[2]), "=r"(to[3])
-               : "r"(SharedAddress(row))
+               : "r"(row)
                : "memory");
 }
 // A matrix [8, 8] of two-byte elements: from [g][2t, 2t + 1] in each thread to [2t, 2t + 1][g].

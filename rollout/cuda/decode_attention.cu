@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "model/cuda/dispatch.cuh"
+#include "model/cuda/driver.h"
 #include "rollout/cuda/decode_attention.h"
 #include "rollout/cuda/decode_kernel.cuh"
 
@@ -18,7 +19,7 @@ constexpr int kBlocksEach = 2;  // on a multiprocessor
 constexpr float kLog2E = 1.4426950408889634f;
 
 struct Gpu {
-  int multiprocessors = 0, shared_bytes = 0, reserved_bytes = 0;
+  int major = 0, multiprocessors = 0, shared_bytes = 0, reserved_bytes = 0;
 };
 
 cudaError_t AskGpu(Gpu* gpu) {
@@ -27,16 +28,41 @@ cudaError_t AskGpu(Gpu* gpu) {
   const auto ask = [&](cudaDeviceAttr what, int* value) {
     if (error == cudaSuccess) error = cudaDeviceGetAttribute(value, what, device);
   };
+  ask(cudaDevAttrComputeCapabilityMajor, &gpu->major);
   ask(cudaDevAttrMultiProcessorCount, &gpu->multiprocessors);
   ask(cudaDevAttrMaxSharedMemoryPerMultiprocessor, &gpu->shared_bytes);
   ask(cudaDevAttrReservedSharedMemoryPerBlock, &gpu->reserved_bytes);
   return error;
 }
 
+// Boxes of a page of a head in a pool of any number of pages.
+template <typename Cached, int kDim>
+CUtensorMap BoxesOf(const void* pool, int key_heads) {
+  using Format = decode::PageFormat<Cached, kDim>;
+  static const auto encode =
+      FindDriverFunction<decltype(cuTensorMapEncodeTiled)>("cuTensorMapEncodeTiled");
+  constexpr cuuint64_t kMostSlots = (1ull << 31) - kPageTokens;  // that have a number
+  constexpr int kElements = Format::kLineBytes / static_cast<int>(sizeof(Cached));
+  const auto lines = static_cast<cuuint64_t>(key_heads * Format::kLines);
+  CUtensorMap map;
+  const cuuint64_t sizes[3] = {kElements, kMostSlots, lines};
+  const cuuint64_t strides[2] = {lines * Format::kLineBytes, Format::kLineBytes};
+  const cuuint32_t box[3] = {kElements, kPageTokens, Format::kLines}, steps[3] = {1, 1, 1};
+  const CUresult result = encode(
+      &map, sizeof(Cached) == 1 ? CU_TENSOR_MAP_DATA_TYPE_UINT8 : CU_TENSOR_MAP_DATA_TYPE_BFLOAT16,
+      3, const_cast<void*>(pool), sizes, strides, box, steps, CU_TENSOR_MAP_INTERLEAVE_NONE,
+      Format::kLineBytes == 128 ? CU_TENSOR_MAP_SWIZZLE_128B : CU_TENSOR_MAP_SWIZZLE_64B,
+      CU_TENSOR_MAP_L2_PROMOTION_NONE, CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE);
+  TORCH_CHECK(result == CUDA_SUCCESS, "attention of one token: no tensor map of the cache (error ",
+              static_cast<int>(result), ")");
+  return map;
+}
+
 template <typename Cached, int kDim, int kRing>
 cudaError_t Run(const DecodeAttention& at, const Gpu& gpu, const Call& call) {
   constexpr int kStages = kRing / (2 * decode::PageFormat<Cached, kDim>::kBytes);
-  const auto kernel = decode::DecodeKernel<Cached, kDim, kStages>;
+  const auto kernel = gpu.major >= 9 ? decode::DecodeKernel<Cached, kDim, kStages, true>
+                                     : decode::DecodeKernel<Cached, kDim, kStages, false>;
   const int bytes = decode::Memory<Cached, kDim, kStages>::Bytes(call.group);
   const cudaError_t error =
       cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, bytes);
@@ -49,7 +75,11 @@ cudaError_t Run(const DecodeAttention& at, const Gpu& gpu, const Call& call) {
 }
 
 template <typename Cached, int kDim>
-cudaError_t Run(const DecodeAttention& at, const Gpu& gpu, const Call& call) {
+cudaError_t Run(const DecodeAttention& at, const Gpu& gpu, Call call) {
+  if (gpu.major >= 9) {
+    call.key_boxes = BoxesOf<Cached, kDim>(at.keys, call.key_heads);
+    call.value_boxes = BoxesOf<Cached, kDim>(at.values, call.key_heads);
+  }
   constexpr int kStages = kDeepRing / (2 * decode::PageFormat<Cached, kDim>::kBytes);
   const int deep = decode::Memory<Cached, kDim, kStages>::Bytes(call.group) + gpu.reserved_bytes;
   return kBlocksEach * deep <= gpu.shared_bytes ? Run<Cached, kDim, kDeepRing>(at, gpu, call)

@@ -24,25 +24,28 @@
 #include "model/cuda/mma.cuh"
 #include "model/cuda/programmatic.cuh"
 #include "rollout/cuda/decode_page.cuh"
+#include "rollout/cuda/decode_ring.cuh"
 #include "rollout/cuda/decode_units.cuh"
 
 namespace tritonrl::decode {
 
-// A block's shared memory: the warps' rings, what they put together, a flag.
+// A block's shared memory: the warps' rings and barriers, what they put together, a flag.
 template <typename Cached, int kDim, int kStages>
 struct Memory {
-  using Format = PageFormat<Cached, kDim>;
-  static constexpr int kRingBytes = kWarps * kStages * 2 * Format::kBytes;
+  static constexpr int kWarpBytes = PageRing<Cached, kDim, kStages, false>::kBytes;
+  static constexpr int kBarriersEach = (kStages + 1) / 2 * 2;  // of a warp, for 16 bytes
+  static constexpr int kBarrierBytes =
+      kWarps * kBarriersEach * static_cast<int>(sizeof(SharedBarrier));
   static int Bytes(int group) {
-    return kRingBytes + (kWarps * group * (kDim + 2) + 1) * static_cast<int>(sizeof(float));
+    return kWarps * kWarpBytes + kBarrierBytes +
+           (kWarps * group * (kDim + 2) + 1) * static_cast<int>(sizeof(float));
   }
-  // Page `stage` of a warp's ring: keys, then values.
-  __device__ static uint8_t* Stage(uint8_t* memory, int warp, int stage) {
-    return memory + (warp * kStages + stage) * 2 * Format::kBytes;
+  __device__ static SharedBarrier* Barriers(uint8_t* memory, int warp) {
+    return reinterpret_cast<SharedBarrier*>(memory + kWarps * kWarpBytes) + warp * kBarriersEach;
   }
   // [kWarps][group][kDim], then the largest scores [kWarps][group] and sums [kWarps][group].
   __device__ static float* Sums(uint8_t* memory) {
-    return reinterpret_cast<float*>(memory + kRingBytes);
+    return reinterpret_cast<float*>(memory + kWarps * kWarpBytes + kBarrierBytes);
   }
 };
 
@@ -136,51 +139,29 @@ __device__ void MergeRow(const Call& call, const Unit& unit) {
   }
 }
 
-// kStages: pages of a warp that are under way or computed.
-template <typename Cached, int kDim, int kStages>
-__global__ void __launch_bounds__(kWarps * 32, 2) DecodeKernel(const __grid_constant__ Call call) {
+template <typename Cached, int kDim, int kStages, bool kBoxes>
+__device__ void Decode(const Call& call) {
   using Place = Memory<Cached, kDim, kStages>;
-  using Format = PageFormat<Cached, kDim>;
   LetNextKernelBegin();
   uint8_t* const memory = LaunchedSharedMemory();
   const int warp = threadIdx.x / 32;
-  bool waited = false;
-  const auto wait = [&waited] {
-    if (!waited) WaitForEarlierKernels();
-    waited = true;
-  };
   const Units units(call);
-  PageStream stream(units, call.page_table, warp);
-  int filled = 0;  // the stage that is filled next
-  const auto fill = [&] {
-    if (!stream.AtEnd()) {
-      const PageStream::Page page = stream.Take();
-      if (!page.settled) wait();
-      Format::Copy(call.keys, call.values, page.id, call.key_heads, page.head, page.tokens,
-                   Place::Stage(memory, warp, filled));
-    }
-    EndCopies();
-    filled = filled + 1 == kStages ? 0 : filled + 1;
-  };
-  for (int i = 0; i < kStages - 1; ++i) fill();
-  wait();  // queries
+  PageRing<Cached, kDim, kStages, kBoxes> ring(call, units, memory + warp * Place::kWarpBytes,
+                                               Place::Barriers(memory, warp), warp);
+  for (int i = 0; i < kStages - 1; ++i) ring.Fill(0);
+  ring.WaitForEarlier();  // queries
 
-  int stage = 0;  // the one that is computed next
+  uint32_t read = 0;
   Unit unit = units.Load(blockIdx.x);
   while (units.Has(unit)) {
     const Unit next = units.After(unit);
-    const int pages = unit.Pages();
     WarpSums<Cached, kDim> sums(
         call.queries + (int64_t{unit.tile.row} * call.query_heads + unit.first_head) * kDim,
         unit.heads);
-    for (int page = warp; page < pages; page += kWarps) {
+    for (int left = unit.tile.tokens - warp * kPageTokens; left > 0; left -= kWarps * kPageTokens) {
       __syncwarp();  // the stage that is filled has been read by all lanes
-      fill();
-      WaitForCopies<kStages - 1>();
-      __syncwarp();
-      sums.Add(Place::Stage(memory, warp, stage), unit.tile.tokens - page * kPageTokens,
-               call.scale_log2);
-      stage = stage + 1 == kStages ? 0 : stage + 1;
+      ring.Fill(read);
+      read = sums.Add(ring.Take(), left, call.scale_log2);
     }
     float* const together = Place::Sums(memory);
     sums.Store(together + warp * call.group * kDim,
@@ -195,6 +176,15 @@ __global__ void __launch_bounds__(kWarps * 32, 2) DecodeKernel(const __grid_cons
     __syncthreads();
     unit = next;
   }
+}
+
+// kStages: pages of a warp's ring. kBoxes: how they come there (decode_ring.cuh), on Hopper always.
+template <typename Cached, int kDim, int kStages, bool kBoxes>
+__global__ void __launch_bounds__(kWarps * 32, 2) DecodeKernel(const __grid_constant__ Call call) {
+#ifdef __CUDA_ARCH__
+  if constexpr (kBoxes == (__CUDA_ARCH__ >= 900))  // the other one is never launched
+#endif
+    Decode<Cached, kDim, kStages, kBoxes>(call);
 }
 
 }  // namespace tritonrl::decode

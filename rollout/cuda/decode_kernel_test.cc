@@ -12,6 +12,7 @@
 #define TRITONRL_EMULATED_THREADS 128
 #include "model/cuda/emulated_block.h"
 #include "model/cuda/emulated_mma.h"
+#include "model/cuda/emulated_tensor_copy.h"
 #include "rollout/cuda/decode_kernel.cuh"
 
 namespace tritonrl {
@@ -65,7 +66,7 @@ class DecodeCase {
     plan_.Fill(lengths, begins, words());
   }
 
-  template <int kStages>
+  template <int kStages, bool kBoxes>
   void Run(int blocks) {
     const DecodeArrays arrays = plan_.At(words());
     const int each = sizes_.query_heads / sizes_.key_heads;
@@ -75,7 +76,9 @@ class DecodeCase {
     parts_.assign(int64_t{plan_.tiles()} * sizes_.query_heads * kDim, __nv_bfloat16(nan));
     lses_.assign(int64_t{plan_.tiles()} * sizes_.query_heads, nan);
     arrived_.assign(lengths_.size() * sizes_.query_heads, 0);
-    const Call call = {.queries = queries_.data(),
+    const Call call = {.key_boxes = BoxesOf(keys_),
+                       .value_boxes = BoxesOf(values_),
+                       .queries = queries_.data(),
                        .keys = keys_.data(),
                        .values = values_.data(),
                        .page_table = table_.data(),
@@ -90,15 +93,21 @@ class DecodeCase {
                        .groups = groups,
                        .group = (each + groups - 1) / groups,
                        .scale_log2 = Scale() * 1.442695f};
-    emulated_bytes_copied = 0;
+    emulated_bytes_copied = emulated_box_bytes = 0;
     emulated_early_copies.clear();
-    EmulatedBlock::Run(blocks, [&] { decode::DecodeKernel<Cached, kDim, kStages>(call); });
-    int64_t bytes = 0;
+    emulated_early_boxes.clear();
+    emulated_barriers.clear();
+    emulated_box_outside = false;
+    EmulatedBlock::Run(blocks, [&] { decode::DecodeKernel<Cached, kDim, kStages, kBoxes>(call); });
+    int64_t positions = 0;
     for (const int32_t length : lengths_) {
-      bytes += int64_t{length} * 2 * sizes_.key_heads * kDim * int64_t{sizeof(Cached)} * groups;
+      positions += kBoxes ? PagesFor(length) * kPageTokens : length;
     }
-    EXPECT_EQ(emulated_bytes_copied, bytes) << "each key and value is read once";
-    CheckEarlyCopies();
+    EXPECT_EQ(kBoxes ? emulated_box_bytes : emulated_bytes_copied,
+              positions * 2 * sizes_.key_heads * kDim * int64_t{sizeof(Cached)} * groups)
+        << "each key and value is read once";
+    EXPECT_FALSE(emulated_box_outside);
+    CheckEarlyCopies(kBoxes ? emulated_early_boxes : emulated_early_copies);
     EXPECT_EQ(std::count(arrived_.begin(), arrived_.end(), 0), arrived_.size());
   }
 
@@ -121,11 +130,23 @@ class DecodeCase {
   const std::vector<__nv_bfloat16>& out() const { return out_; }
 
  private:
+  // As decode_attention.cu has it.
+  CUtensorMap BoxesOf(const std::vector<Cached>& pool) const {
+    using Format = decode::PageFormat<Cached, kDim>;
+    constexpr int64_t kElements = Format::kLineBytes / sizeof(Cached);
+    const int64_t lines = int64_t{sizes_.key_heads} * Format::kLines;
+    return {pool.data(),
+            sizeof(Cached),
+            {kElements, kPages * kPageTokens, lines},
+            {lines * Format::kLineBytes, Format::kLineBytes},
+            {kElements, kPageTokens, Format::kLines}};
+  }
+
   // What is read before earlier kernels are done lies in no page that this step writes: that of a
   // row's last token.
-  void CheckEarlyCopies() const {
+  void CheckEarlyCopies(const std::vector<const void*>& copies) const {
     const int64_t page_elements = int64_t{kPageTokens} * sizes_.key_heads * kDim;
-    for (const void* from : emulated_early_copies) {
+    for (const void* from : copies) {
       const auto* key = static_cast<const Cached*>(from);
       const bool in_keys = key >= keys_.data() && key < keys_.data() + keys_.size();
       const int64_t page = (key - (in_keys ? keys_ : values_).data()) / page_elements;
@@ -175,22 +196,28 @@ class DecodeCase {
 
 const std::vector<int32_t> kLengths = {1, 15, 16, 17, 300, 64, 65, 0, 129, 5};
 
-template <typename Cached, int kDim, int kStages>
-void CheckAll() {
+template <typename Cached, int kDim, int kStages, bool kBoxes>
+void CheckAllBy() {
   for (const Sizes& sizes : {Sizes{4, 1}, Sizes{10, 2}, Sizes{8, 1}, Sizes{2, 2}, Sizes{12, 1}}) {
     for (const int64_t most : {1 << 20, 64}) {
       SCOPED_TRACE(testing::Message() << sizes.query_heads << " heads for " << sizes.key_heads
                                       << ", parts of " << most);
       DecodeCase<Cached, kDim> one(sizes, kLengths, {.parts = 1, .least = 16, .most = most});
-      one.template Run<kStages>(1);
+      one.template Run<kStages, kBoxes>(1);
       one.Check();
       const std::vector<__nv_bfloat16> bits = one.out();
-      one.template Run<kStages>(7);
+      one.template Run<kStages, kBoxes>(7);
       EXPECT_TRUE(std::equal(bits.begin(), bits.end(), one.out().begin(), [](auto x, auto y) {
         return __bfloat16_as_ushort(x) == __bfloat16_as_ushort(y);
       })) << "bits do not depend on who computes them";
     }
   }
+}
+
+template <typename Cached, int kDim, int kStages>
+void CheckAll() {
+  CheckAllBy<Cached, kDim, kStages, false>();
+  CheckAllBy<Cached, kDim, kStages, true>();
 }
 
 TEST(DecodeKernelTest, HeadsOf128) { CheckAll<__nv_bfloat16, 128, 3>(); }
@@ -202,9 +229,12 @@ TEST(DecodeKernelTest, EightBitHeadsOf64) { CheckAll<__nv_fp8_e4m3, 64, 12>(); }
 // More pages of a warp than it asks for at a time.
 TEST(DecodeKernelTest, ALongRow) {
   DecodeCase<__nv_bfloat16, 64> one({2, 1}, {320, 3, 16}, DecodeSplit());
-  one.Run<4>(1);
+  one.Run<4, false>(1);
   one.Check();
   EXPECT_FALSE(emulated_early_copies.empty()) << "its first pages do not wait";
+  one.Run<4, true>(1);
+  one.Check();
+  EXPECT_FALSE(emulated_early_boxes.empty()) << "its first pages do not wait";
 }
 
 }  // namespace

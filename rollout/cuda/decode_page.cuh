@@ -19,32 +19,44 @@ inline constexpr int kMostHeads = 8;  // columns of a product
 // A weight is at most two to this power.
 inline constexpr float kSlack = 6;
 
-// Where keys or values of a page lie in shared memory: rows of a token each, whose packs of 16
-// bytes change places so that a column of packs of 8 tokens lies in different banks.
+// Where keys or values of a page lie in shared memory: lines of at most 128 bytes, first those of
+// all tokens with the head's first elements. A line's packs of 16 bytes change places so that a
+// column of packs of 8 tokens lies in different banks, as tensor maps swizzle them.
 template <typename Cached, int kDim>
 struct PageFormat {
-  static constexpr int kPacks = kDim * static_cast<int>(sizeof(Cached)) / 16;
-  static constexpr int kBytes = kPageTokens * kPacks * 16;
+  static constexpr int kTokenBytes = kDim * static_cast<int>(sizeof(Cached));
+  static constexpr int kLineBytes = kTokenBytes < 128 ? kTokenBytes : 128;
+  static constexpr int kLines = kTokenBytes / kLineBytes;  // of a token
+  static constexpr int kLinePacks = kLineBytes / 16;
+  static constexpr int kBytes = kPageTokens * kTokenBytes;
 
-  __device__ static int Place(int token, int pack) {
-    const int turn = kPacks >= 8 ? token % 8 : token / 2 % 4;
-    return (token * kPacks + (pack ^ turn)) * 16;
+  __device__ static uint32_t Place(int token, int pack) {
+    const int turn = kLinePacks == 8 ? token % 8 : token / 2 % 4;
+    return (pack / kLinePacks * kPageTokens + token) * kLineBytes + (pack % kLinePacks ^ turn) * 16;
+  }
+  // Place(token, pack + 2 * pairs), if `first` is Place(token, pack) and pack is 0 or 1.
+  __device__ static uint32_t Behind(uint32_t first, int pairs) {
+    constexpr int kLinePairs = kLinePacks / 2;
+    return (first ^ pairs % kLinePairs * 32) + pairs / kLinePairs * (kPageTokens * kLineBytes);
   }
 
   // A warp begins to copy a page of a key head to `to`, keys and behind them values. Positions from
-  // `tokens` on become zeros: what lies there may be no number.
+  // `tokens` on become zeros.
   __device__ static void Copy(const void* keys, const void* values, int32_t page, int key_heads,
                               int head, int tokens, uint8_t* to) {
+    constexpr int kPacks = kTokenBytes / 16, kTogether = 32 / kPacks;  // tokens
     const int lane = threadIdx.x % 32;
+    const int64_t token_bytes = int64_t{key_heads} * kTokenBytes;
+    int64_t from = (int64_t{page} * kPageTokens + lane / kPacks) * token_bytes +
+                   head * kTokenBytes + lane % kPacks * 16;
 #pragma unroll
-    for (int i = 0; i < kPageTokens * kPacks / 32; ++i) {
-      const int token = (i * 32 + lane) / kPacks, pack = (i * 32 + lane) % kPacks;
-      const int64_t from =
-          ((int64_t{page} * kPageTokens + token) * key_heads + head) * (kPacks * 16) + pack * 16;
+    for (int first = 0; first < kPageTokens; first += kTogether) {
+      const int token = first + lane / kPacks;
       const int bytes = token < tokens ? 16 : 0;
-      CopyAsync(to + Place(token, pack), static_cast<const uint8_t*>(keys) + from, bytes);
-      CopyAsync(to + kBytes + Place(token, pack), static_cast<const uint8_t*>(values) + from,
-                bytes);
+      const uint32_t place = Place(token, lane % kPacks);
+      CopyAsync(to + place, static_cast<const uint8_t*>(keys) + from, bytes);
+      CopyAsync(to + kBytes + place, static_cast<const uint8_t*>(values) + from, bytes);
+      from += kTogether * token_bytes;
     }
   }
 };
@@ -75,6 +87,10 @@ class WarpSums {
   // queries: [heads, kDim].
   __device__ WarpSums(const __nv_bfloat16* queries, int heads) {
     const int lane = threadIdx.x % 32, head = lane / 4;
+    const int low = lane % 8 + lane / 8 % 2 * 8, high = lane % 8 + lane / 16 * 8;
+    keys_ = Kept(Format::Place(low, lane / 16));
+    values_ = Kept(kFp8 ? Format::Place(low, lane / 16) : Format::Place(high, lane / 8 % 2));
+    values_ += Format::kBytes;  // behind the keys
 #pragma unroll
     for (int step = 0; step < kSteps; ++step) {
       // Of 8-bit keys a thread has four neighbours: the sum over a step's elements is in that
@@ -92,29 +108,11 @@ class WarpSums {
     }
   }
 
-  // page: keys and values, of which `tokens` (or all) are used.
-  __device__ void Add(const uint8_t* page, int tokens, float scale_log2) {
-    float scores[4] = {};
-    Score(page, scores);
-    const int token = threadIdx.x % 32 / 4;
-#pragma unroll
-    for (int i = 0; i < 4; ++i) {
-      scores[i] = token + i / 2 * 8 < tokens ? scores[i] * scale_log2 : -INFINITY;
-    }
-    Raise(fmaxf(scores[0], scores[2]), fmaxf(scores[1], scores[3]));
-#pragma unroll
-    for (int i = 0; i < 4; ++i) {
-      scores[i] = exp2f(scores[i] - most_[i % 2]);
-      totals_[i % 2] += scores[i];
-    }
-    uint32_t weights[2];
-#pragma unroll
-    for (int i = 0; i < 2; ++i) {
-      const uint32_t pair = kFp8 ? Bits(__floats2half2_rn(scores[2 * i], scores[2 * i + 1]))
-                                 : Bits(__floats2bfloat162_rn(scores[2 * i], scores[2 * i + 1]));
-      weights[i] = Transposed(pair);
-    }
-    AddValues(page + Format::kBytes, weights);
+  // page: SharedAddress of keys and values, of which `tokens` (or all) are used; the others may be
+  // no numbers. Gives a word of what was read last: once it is there the page has been read.
+  __device__ uint32_t Add(uint32_t page, int tokens, float scale_log2) {
+    return tokens < kPageTokens ? AddTokens<false>(page, tokens, scale_log2)
+                                : AddTokens<true>(page, tokens, scale_log2);
   }
 
   // sums: [heads, kDim], not divided; most, and `totals` floats behind it the sums of weights:
@@ -147,32 +145,64 @@ class WarpSums {
  private:
   static constexpr int kSteps = kDim / 16;
 
-  // scores [16 tokens, 8 heads] += keys x queries, in two sums that do not wait for each other.
-  __device__ void Score(const uint8_t* keys, float (&scores)[4]) const {
-    const int lane = threadIdx.x % 32;
-    const int token = lane % 8 + lane / 8 % 2 * 8;
-    float other[4] = {};
+  template <bool kWhole>
+  __device__ uint32_t AddTokens(uint32_t page, int tokens, float scale_log2) {
+    float scores[4] = {};
+    Score(page + keys_, scores);
+    if constexpr (!kWhole) {
+      const int token = threadIdx.x % 32 / 4;
+#pragma unroll
+      for (int i = 0; i < 4; ++i) {
+        if (token + i / 2 * 8 >= tokens) scores[i] = -INFINITY;
+      }
+    }
+    Raise(fmaxf(scores[0], scores[2]) * scale_log2, fmaxf(scores[1], scores[3]) * scale_log2);
+#pragma unroll
+    for (int i = 0; i < 4; ++i) {
+      scores[i] = PowerOfTwo(fmaf(scores[i], scale_log2, -most_[i % 2]));
+      totals_[i % 2] += scores[i];
+    }
+    uint32_t weights[2];
+#pragma unroll
+    for (int i = 0; i < 2; ++i) {
+      const uint32_t pair = kFp8 ? Bits(__floats2half2_rn(scores[2 * i], scores[2 * i + 1]))
+                                 : Bits(__floats2bfloat162_rn(scores[2 * i], scores[2 * i + 1]));
+      weights[i] = Transposed(pair);
+    }
+    return AddValues<kWhole>(page + values_, weights, tokens);
+  }
+
+  // scores [16 tokens, 8 heads] += keys x queries.
+  __device__ void Score(uint32_t keys, float (&scores)[4]) const {
     if constexpr (kFp8) {
 #pragma unroll
       for (int step = 0; step < kSteps; step += 2) {
         uint32_t k[4];
-        LoadMatrices(keys + Format::Place(token, step + lane / 16), k);
+        LoadMatrices(Format::Behind(keys, step / 2), k);
         MultiplyAddHalves(scores, HalvesOf(k[0]), HalvesOf(k[1]), HalvesOf(k[0] >> 16),
                           HalvesOf(k[1] >> 16), queries_[step][0], queries_[step][1]);
-        MultiplyAddHalves(other, HalvesOf(k[2]), HalvesOf(k[3]), HalvesOf(k[2] >> 16),
+        MultiplyAddHalves(scores, HalvesOf(k[2]), HalvesOf(k[3]), HalvesOf(k[2] >> 16),
                           HalvesOf(k[3] >> 16), queries_[step + 1][0], queries_[step + 1][1]);
       }
     } else {
 #pragma unroll
       for (int step = 0; step < kSteps; ++step) {
         uint32_t k[4];
-        LoadMatrices(keys + Format::Place(token, 2 * step + lane / 16), k);
-        MultiplyAdd(step % 2 == 0 ? scores : other, k[0], k[1], k[2], k[3], queries_[step][0],
-                    queries_[step][1]);
+        LoadMatrices(Format::Behind(keys, step), k);
+        MultiplyAdd(scores, k[0], k[1], k[2], k[3], queries_[step][0], queries_[step][1]);
       }
     }
+  }
+
+  // Bits of two tokens' elements, of the thread's in the first half of the page and in the second,
+  // that are used.
+  __device__ static void MaskOf(int tokens, uint32_t (&masks)[2]) {
+    const int token = threadIdx.x % 4 * 2;
 #pragma unroll
-    for (int i = 0; i < 4; ++i) scores[i] += other[i];
+    for (int half = 0; half < 2; ++half) {
+      const int left = tokens - token - 8 * half;
+      masks[half] = left >= 2 ? 0xffffffff : left == 1 ? 0xffff : 0;
+    }
   }
 
   // Raises the exponents' origin of both columns if a score of the page is far above it.
@@ -186,7 +216,7 @@ class WarpSums {
         top[column] = fmaxf(top[column], __shfl_xor_sync(~0u, top[column], step));
       }
       top[column] = fmaxf(top[column], most_[column]);
-      const float factor = exp2f(most_[column] - top[column]);
+      const float factor = PowerOfTwo(most_[column] - top[column]);
       most_[column] = top[column];
       totals_[column] *= factor;
 #pragma unroll
@@ -197,15 +227,22 @@ class WarpSums {
     }
   }
 
-  // sums [kDim, 8 heads] += values, transposed, x weights [16 tokens, 8 heads].
-  __device__ void AddValues(const uint8_t* values, const uint32_t (&weights)[2]) {
-    const int lane = threadIdx.x % 32;
+  // sums [kDim, 8 heads] += values, transposed, x weights [16 tokens, 8 heads]. A word of what was
+  // read last.
+  template <bool kWhole>
+  __device__ uint32_t AddValues(uint32_t values, const uint32_t (&weights)[2], int tokens) {
+    uint32_t masks[2], read = 0;
+    if constexpr (!kWhole) MaskOf(tokens, masks);
     if constexpr (kFp8) {
-      const int token = lane % 8 + lane / 8 % 2 * 8;
 #pragma unroll
       for (int tile = 0; tile < kDim / 16; tile += 2) {
         uint32_t v[4];  // [tokens 2t, 2t + 1] of [elements 2g, 2g + 1]
-        LoadTransposed(values + Format::Place(token, tile + lane / 16), v);
+        LoadTransposed(Format::Behind(values, tile / 2), v);
+        read = v[0];
+        if constexpr (!kWhole) {
+#pragma unroll
+          for (int i = 0; i < 4; ++i) v[i] &= masks[i % 2];
+        }
 #pragma unroll
         for (int i = 0; i < 2; ++i) {
           const uint32_t even[2] = {__byte_perm(v[2 * i], 0, 0x4420),
@@ -217,16 +254,22 @@ class WarpSums {
         }
       }
     } else {
-      const int token = lane % 8 + lane / 16 * 8;
 #pragma unroll
       for (int tile = 0; tile < kDim / 16; ++tile) {
         uint32_t v[4];
-        LoadTransposed(values + Format::Place(token, 2 * tile + lane / 8 % 2), v);
+        LoadTransposed(Format::Behind(values, tile), v);
+        read = v[0];
+        if constexpr (!kWhole) {
+#pragma unroll
+          for (int i = 0; i < 4; ++i) v[i] &= masks[i / 2];
+        }
         MultiplyAdd(sums_[tile], v[0], v[1], v[2], v[3], weights[0], weights[1]);
       }
     }
+    return read;
   }
 
+  uint32_t keys_, values_;  // where the lane begins to read, from a page's beginning
   uint32_t queries_[kSteps][2];
   float sums_[kDim / 16][4] = {};
   float most_[2] = {-INFINITY, -INFINITY};

@@ -7,6 +7,7 @@
 
 #include <cstdint>
 
+#include "model/cuda/tensor_copy.cuh"
 #include "rollout/cuda/decode_page.cuh"
 #include "rollout/cuda/decode_plan.h"
 #include "rollout/cuda/paged_layout.h"
@@ -14,6 +15,9 @@
 namespace tritonrl::decode {
 
 struct Call {
+  // Of keys and values, for a page of a head: [lines of 128 bytes or less of a position, page
+  // slots, elements of a line]. Hopper.
+  CUtensorMap key_boxes, value_boxes;
   const __nv_bfloat16* queries = nullptr;  // [R, H, D]
   const void* keys = nullptr;              // pools (paged_layout.h)
   const void* values = nullptr;
@@ -31,6 +35,7 @@ struct Call {
   int groups = 0;        // parts of a key head's query heads, of
   int group = 0;         // query heads each (the last may have fewer), at most kMostHeads
   float scale_log2 = 0;  // of scores, times log2(e)
+  uint32_t zero = 0;     // what the compiler does not know
 };
 
 // A unit: a tile, a key head, and some of its query heads.
@@ -74,29 +79,26 @@ class Units {
 class PageStream {
  public:
   __device__ PageStream(const Units& units, const int32_t* page_table, int warp)
-      : units_(units), table_(page_table), warp_(warp), now_{units.Load(blockIdx.x), 0, 0} {
-    now_.ids = Ids(now_);
+      : units_(units), table_(page_table), warp_(warp), now_(RunOf(units.Load(blockIdx.x), 0)) {
     after_ = units.After(now_.unit);
     next_ = Behind(now_);
-    SkipEmpty();
+    if (now_.count == 0) TakeNextRun();
   }
 
   struct Page {
     int32_t id;
     int head;      // key head
-    int tokens;    // that are used, from the page's first on
+    int tokens;    // of the unit from the page's first on
     bool settled;  // nothing of it is written by kernels that may still run
   };
   __device__ bool AtEnd() const { return !units_.Has(now_.unit); }
   // In all lanes of the warp.
   __device__ Page Take() {
     const int number = warp_ + kWarps * (now_.base + index_);
-    const int left = now_.unit.tile.tokens - number * kPageTokens;
     const Page page = {__shfl_sync(~0u, now_.ids, index_), now_.unit.key_head,
-                       left < kPageTokens ? left : kPageTokens,
+                       now_.unit.tile.tokens - number * kPageTokens,
                        number < now_.unit.tile.settled_pages};
-    ++index_;
-    SkipEmpty();
+    if (++index_ == now_.count) TakeNextRun();
     return page;
   }
 
@@ -105,32 +107,32 @@ class PageStream {
   struct Run {
     Unit unit;
     int base;
+    int count;    // at most 32
     int32_t ids;  // of page base + lane
   };
   __device__ int PagesOf(const Unit& unit) const {
     const int pages = unit.Pages() - warp_;
     return pages > 0 ? (pages + kWarps - 1) / kWarps : 0;
   }
-  __device__ int32_t Ids(const Run& run) const {
-    const int index = run.base + threadIdx.x % 32;
-    if (index >= PagesOf(run.unit)) return 0;
-    return table_[run.unit.tile.first_page + warp_ + kWarps * index];
+  __device__ Run RunOf(const Unit& unit, int base) const {
+    const int left = PagesOf(unit) - base, lane = threadIdx.x % 32;
+    Run run = {unit, base, left < 32 ? left : 32, 0};
+    if (lane < left) run.ids = table_[unit.tile.first_page + warp_ + kWarps * (base + lane)];
+    return run;
   }
   __device__ Run Behind(const Run& run) {
-    Run next = {run.unit, run.base + 32, 0};
-    if (next.base >= PagesOf(run.unit)) {
-      next = {after_, 0, 0};
-      after_ = units_.After(after_);
-    }
-    next.ids = Ids(next);
-    return next;
+    if (run.base + 32 < PagesOf(run.unit)) return RunOf(run.unit, run.base + 32);
+    const Unit unit = after_;
+    after_ = units_.After(after_);
+    return RunOf(unit, 0);
   }
-  __device__ void SkipEmpty() {
-    while (!AtEnd() && (index_ == 32 || now_.base + index_ >= PagesOf(now_.unit))) {
+  // The next one that has pages.
+  __device__ void TakeNextRun() {
+    do {
       now_ = next_;
       next_ = Behind(next_);
-      index_ = 0;
-    }
+    } while (!AtEnd() && now_.count == 0);
+    index_ = 0;
   }
 
   const Units& units_;

@@ -1,0 +1,124 @@
+// tensor_copy.cuh on a CPU, for kernels that run in an EmulatedBlock.
+#ifndef TRITONRL_MODEL_CUDA_EMULATED_TENSOR_COPY_H_
+#define TRITONRL_MODEL_CUDA_EMULATED_TENSOR_COPY_H_
+
+#include <array>
+#include <cstdint>
+#include <cstring>
+#include <map>
+#include <utility>
+#include <vector>
+
+#include "model/cuda/emulated_mma.h"
+
+// In its place.
+#define TRITONRL_MODEL_CUDA_TENSOR_COPY_CUH_
+
+// Boxes [box[2], box[1], box[0]] of a tensor [sizes[2], sizes[1], sizes[0]]. Packs of 16 bytes
+// change places in the copy as hardware swizzles lines of box[0] elements, 64 or 128 bytes.
+struct CUtensorMap {
+  const void* base;
+  int64_t element_bytes;
+  std::array<int64_t, 3> sizes;
+  std::array<int64_t, 2> strides;  // bytes of the second and third index
+  std::array<int64_t, 3> box;
+};
+
+namespace tritonrl {
+
+using SharedBarrier = uint64_t;
+
+struct EmulatedBarrier {
+  struct Copy {
+    void* to;
+    CUtensorMap map;
+    std::array<int64_t, 3> at;
+  };
+  int count = 0, arrived = 0;
+  int64_t expected = 0, copied = 0;
+  int64_t phase = 0;         // that is under way
+  std::vector<Copy> copies;  // that are under way
+};
+inline std::map<const SharedBarrier*, EmulatedBarrier> emulated_barriers;
+inline int64_t emulated_box_bytes = 0;
+inline bool emulated_box_outside = false;  // of the tensor
+// What was asked for before earlier kernels were waited for.
+inline std::vector<const void*> emulated_early_boxes;
+
+inline void PublishBarriers() {}
+inline uint64_t EvictFirstPolicy() { return 0; }
+inline void InitBarrier(SharedBarrier* barrier, int count) {
+  emulated_barriers[barrier] = {.count = count};
+}
+
+inline void EndPhaseIfDone(EmulatedBarrier* state) {
+  if (state->arrived < state->count || state->copied < state->expected) return;
+  *state = {.count = state->count, .phase = state->phase + 1};
+}
+inline void Arrive(SharedBarrier* barrier) {
+  EmulatedBarrier& state = emulated_barriers.at(barrier);
+  ++state.arrived;
+  EndPhaseIfDone(&state);
+}
+inline void ArriveAndExpect(SharedBarrier* barrier, int bytes) {
+  emulated_barriers.at(barrier).expected += bytes;
+  Arrive(barrier);
+}
+
+// visit(where in the copy, where in the tensor or null) for each pack of a box.
+template <typename Visit>
+void ForEachPack(const EmulatedBarrier::Copy& copy, Visit visit) {
+  const CUtensorMap& map = copy.map;
+  const int64_t line_bytes = map.box[0] * map.element_bytes;
+  for (int64_t line = 0; line < map.box[1] * map.box[2]; ++line) {
+    const std::array<int64_t, 2> index = {copy.at[1] + line % map.box[1],
+                                          copy.at[2] + line / map.box[1]};
+    const bool inside = index[0] < map.sizes[1] && index[1] < map.sizes[2];
+    for (int64_t pack = 0; pack < line_bytes / 16; ++pack) {
+      const int64_t turn = line_bytes == 128 ? line % 8 : line / 2 % 4;
+      visit(static_cast<uint8_t*>(copy.to) + line * line_bytes + 16 * (pack ^ turn),
+            !inside ? nullptr
+                    : static_cast<const uint8_t*>(map.base) + index[0] * map.strides[0] +
+                          index[1] * map.strides[1] + copy.at[0] * map.element_bytes + 16 * pack);
+    }
+  }
+}
+
+// What was there is gone at once, and what comes is seen as late as it may be: in WaitForPhase.
+inline void CopyBox(void* to, const CUtensorMap* map, int x, int y, int z, SharedBarrier* barrier,
+                    uint64_t /*policy*/) {
+  const EmulatedBarrier::Copy copy = {to, *map, {x, y, z}};
+  ForEachPack(copy, [](uint8_t* pack, const uint8_t* from) {
+    std::memset(pack, 0xff, 16);  // bf16, fp8: no number
+    if (from == nullptr) {
+      emulated_box_outside = true;
+    } else if (!emulated_waited[EmulatedBlock::Current().fiber()]) {
+      emulated_early_boxes.push_back(from);
+    }
+  });
+  emulated_barriers.at(barrier).copies.push_back(copy);
+}
+
+inline void Deliver(EmulatedBarrier* state) {
+  for (const EmulatedBarrier::Copy& copy : std::exchange(state->copies, {})) {
+    ForEachPack(copy, [state](uint8_t* pack, const uint8_t* from) {
+      if (from != nullptr) std::memcpy(pack, from, 16);
+      state->copied += 16;
+      emulated_box_bytes += 16;
+    });
+  }
+}
+inline void WaitForPhase(SharedBarrier* barrier, uint32_t parity) {
+  EmulatedBarrier& state = emulated_barriers.at(barrier);
+  Deliver(&state);
+  EndPhaseIfDone(&state);
+  while (state.phase % 2 == parity) {
+    EmulatedBlock::Current().Yield();
+    Deliver(&state);
+    EndPhaseIfDone(&state);
+  }
+}
+
+}  // namespace tritonrl
+
+#endif  // TRITONRL_MODEL_CUDA_EMULATED_TENSOR_COPY_H_
