@@ -4,7 +4,6 @@
 //
 //   ./run engine_bench '--cases=256x1024x1024;1x512x512'
 #include <ATen/Context.h>
-#include <c10/cuda/CUDACachingAllocator.h>
 #include <c10/cuda/CUDAFunctions.h>
 
 #include <algorithm>
@@ -27,11 +26,11 @@
 #include "base/random.h"
 #include "base/status.h"
 #include "model/bench_inputs.h"
-#include "model/step_profile.h"
+#include "model/cuda/gpu_power.h"
 #include "model/weight_shard.h"
 #include "rollout/batched_engine.h"
+#include "rollout/cuda/bench_engine_steps.h"
 #include "rollout/cuda/cuda_runner.h"
-#include "rollout/cuda/gpu_cache.h"
 #include "rollout/tensor_parallel.h"
 
 ABSL_FLAG(std::string, shape, "qwen3_8b", "One of model/configs, or a config.json.");
@@ -43,6 +42,7 @@ ABSL_FLAG(int, weights_bound_tokens, 256,
 ABSL_FLAG(double, temperature, 1.0, "Of the draws.");
 ABSL_FLAG(double, gb_per_s, 4250, "Bandwidth that the bounds are for.");
 ABSL_FLAG(double, step_seconds, 4, "Steps that only decode are timed for so long.");
+ABSL_FLAG(int, chunk_tokens, 0, "If not 0: steps beside so many tokens of a prompt are timed too.");
 ABSL_FLAG(int, kernels, 10, "Kernels to name, by time.");
 ABSL_FLAG(bool, chains, true,
           "Whether steps of at most 32 rows make a layer's products in one launch.");
@@ -123,108 +123,8 @@ absl::StatusOr<double> Generate(const Case& c, int64_t output, int64_t vocab, ui
   return absl::ToDoubleSeconds(absl::Now() - start);
 }
 
-struct Bound {
-  double weight_bytes = 0, token_bytes = 0;  // of a step; of a token in the cache
-  // Milliseconds to read weights and cache once.
-  double StepMs(int rows, double context) const {
-    return (weight_bytes + rows * context * token_bytes) / absl::GetFlag(FLAGS_gb_per_s) / 1e6;
-  }
-};
-
-Bound BoundOf(const ModelConfig& config, const CudaRunner::Options& options) {
-  const int64_t embedding = config.vocab_size * config.hidden_size;
-  const int64_t read = config.NumParameters() - (config.tie_word_embeddings ? 0 : embedding);
-  const int64_t in_layers = config.NumParameters() - config.hidden_size -
-                            embedding * (config.tie_word_embeddings ? 1 : 2);
-  const int64_t bytes = 2 * read - (options.fp8_weights ? in_layers : 0);
-  const CacheType type = options.fp8_cache ? CacheType::kE4M3 : CacheType::kBFloat16;
-  return {.weight_bytes = static_cast<double>(bytes),
-          .token_bytes = static_cast<double>(GpuCache::PageBytes(config, type)) / kPageTokens};
-}
-
-// A step in which `rows` sequences of `context` tokens decode one more. Their pages lie in the
-// order of a permutation.
-class DecodeSteps {
- public:
-  DecodeSteps(int rows, int64_t context, int num_pages) : rows_(rows), context_(context) {
-    std::vector<int32_t> order(num_pages);
-    for (int i = 0; i < num_pages; ++i) order[i] = i;
-    Philox(5).Shuffle(&order);
-    const int64_t each = PagesFor(context + 1);
-    for (int row = 0; row < rows; ++row) {
-      pages_.emplace_back(order.begin() + row * each, order.begin() + (row + 1) * each);
-    }
-    sampling_.temperature = absl::GetFlag(FLAGS_temperature);
-  }
-  absl::Status Launch(ModelRunner* runner) {
-    ModelStep step;
-    for (int row = 0; row < rows_; ++row) {
-      StepSlice& slice = step.slices.emplace_back();
-      if (number_ == 0) slice.tokens = {&first_token_, 1};
-      slice.slot = row;
-      slice.first = context_;
-      slice.count = 1;
-      slice.pages = pages_[row];
-      slice.draws = 1;
-      step.draws.push_back({row, &sampling_, static_cast<uint64_t>(row), number_});
-    }
-    ++number_;
-    return runner->Launch(step);
-  }
-
- private:
-  const int rows_;
-  const int64_t context_;
-  const int32_t first_token_ = 1;
-  std::vector<std::vector<int32_t>> pages_;
-  SamplingSettings sampling_;
-  int64_t number_ = 0;
-};
-
-// `count` steps, two under way at a time. Seconds of one.
-absl::StatusOr<double> Steps(int count, DecodeSteps* steps, ModelRunner* runner) {
-  const absl::Time start = absl::Now();
-  for (int i = 0; i < count; ++i) {
-    RETURN_IF_ERROR(steps->Launch(runner));
-    if (i > 0) RETURN_IF_ERROR(runner->Collect().status());
-  }
-  RETURN_IF_ERROR(runner->Collect().status());
-  return absl::ToDoubleSeconds(absl::Now() - start) / count;
-}
-
-absl::Status ProfileDecoding(const Case& c, const Bound& bound, ModelRunner* runner) {
-  constexpr int kSteps = 8;
-  const int64_t context = c.prompt + c.output / 2;
-  if (c.requests * PagesFor(context + 1) > runner->num_pages()) return absl::OkStatus();
-  DecodeSteps steps(c.requests, context, runner->num_pages());
-  // For so long that the card comes to the clock that it can keep.
-  RETURN_IF_ERROR(Steps(4, &steps, runner).status());
-  ASSIGN_OR_RETURN(const double first, Steps(4 * kSteps, &steps, runner));
-  const int many = static_cast<int>(absl::GetFlag(FLAGS_step_seconds) / first) + 1;
-  ASSIGN_OR_RETURN(const double seconds, Steps(many, &steps, runner));
-  absl::Status status;
-  const StepProfile profile =
-      ProfileStep([&] { status = Steps(kSteps, &steps, runner).status(); }, 1);
-  RETURN_IF_ERROR(status);
-  const double ms = 1000.0 / kSteps;
-  const nlohmann::ordered_json line{{"decoding", c.requests},
-                                    {"context", context},
-                                    {"first_steps_ms", 1000 * first},
-                                    {"step_ms", 1000 * seconds},
-                                    {"bound_ms", bound.StepMs(c.requests, context)},
-                                    {"gemm_ms", ms * profile.gemm},
-                                    {"attention_ms", ms * profile.attention},
-                                    {"rest_ms", ms * profile.rest},
-                                    {"gaps_ms", ms * profile.gaps},
-                                    {"profiled_ms", ms * profile.seconds}};
-  std::printf("%s\n", line.dump().c_str());
-  PrintKernels(profile, absl::GetFlag(FLAGS_kernels));
-  std::fflush(stdout);
-  return absl::OkStatus();
-}
-
 // `runner`: rank 0's own.
-absl::Status MeasureEngine(const Case& c, const Bound& bound, int64_t vocab,
+absl::Status MeasureEngine(const Case& c, const StepBound& bound, int64_t vocab,
                            const CudaRunner& runner, Engine* engine) {
   // For so long that all of them decode side by side before the first ends: its graphs are then
   // those that the measured run needs.
@@ -235,7 +135,10 @@ absl::Status MeasureEngine(const Case& c, const Bound& bound, int64_t vocab,
     ASSIGN_OR_RETURN(prefill, Generate(c, 1, vocab, 2, engine));
   }
   const EngineStats before = engine->Stats();
+  GpuPower power(c10::cuda::current_device());
+  power.Begin();
   ASSIGN_OR_RETURN(const double seconds, Generate(c, c.output, vocab, 3, engine));
+  const double watts = power.Watts();
   const EngineStats after = engine->Stats();
   const double tokens = static_cast<double>(c.requests * c.output);
   const double mean = static_cast<double>(c.prompt) + static_cast<double>(c.output) / 2;
@@ -245,12 +148,13 @@ absl::Status MeasureEngine(const Case& c, const Bound& bound, int64_t vocab,
     line["prefill_tokens_per_s"] = static_cast<double>(c.requests * c.prompt) / prefill;
     line["step_ms"] = 1000 * (seconds - prefill) / static_cast<double>(c.output - 1);
   }
-  line.update({{"bound_ms", bound.StepMs(c.requests, mean)},
+  line.update({{"bound_ms", bound.Milliseconds(c.requests, mean)},
                {"steps", after.decode_steps - before.decode_steps},
                {"preemptions", after.preemptions - before.preemptions},
                {"recomputed_tokens", after.recomputed_tokens - before.recomputed_tokens},
                {"graphs", runner.graphs()},
-               {"graph_s", runner.graph_seconds()}});
+               {"graph_s", runner.graph_seconds()},
+               {"watts", watts}});
   std::printf("%s\n", line.dump().c_str());
   std::fflush(stdout);
   return absl::OkStatus();
@@ -293,7 +197,10 @@ absl::Status Run(DataParallel* ranks) {
   ASSIGN_OR_RETURN(std::unique_ptr<CudaRunner> runner, CudaRunner::Create(weights, options));
   std::fprintf(stderr, "%d pages of %d tokens, made in %.2f s\n", runner->num_pages(),
                runner->page_size(), absl::ToDoubleSeconds(absl::Now() - start));
-  const Bound bound = BoundOf(config, options);
+  const StepBound bound = BoundOf(config, options, absl::GetFlag(FLAGS_gb_per_s));
+  const StepTiming timing = {.seconds = absl::GetFlag(FLAGS_step_seconds),
+                             .temperature = absl::GetFlag(FLAGS_temperature),
+                             .kernels = absl::GetFlag(FLAGS_kernels)};
   const CudaRunner* const own = runner.get();
   ASSIGN_OR_RETURN(std::unique_ptr<ModelRunner> all,
                    Spread(std::move(runner), std::move(links), ranks));
@@ -304,7 +211,11 @@ absl::Status Run(DataParallel* ranks) {
     RETURN_IF_ERROR(MeasureEngine(c, bound, config.vocab_size, *own, &engine));
     // By the engine's runner while the engine has nothing to do, so that pages hold what layers
     // wrote: numbers that are all alike take less power, and the card keeps a higher clock.
-    if (absl::GetFlag(FLAGS_profile)) RETURN_IF_ERROR(ProfileDecoding(c, bound, kept));
+    if (!absl::GetFlag(FLAGS_profile)) continue;
+    StepLoad load = {.rows = c.requests, .context = c.prompt + c.output / 2};
+    RETURN_IF_ERROR(ProfileSteps(load, timing, bound, kept));
+    load.chunk = absl::GetFlag(FLAGS_chunk_tokens);
+    if (load.chunk > 0) RETURN_IF_ERROR(ProfileSteps(load, timing, bound, kept));
   }
   return absl::OkStatus();
 }
