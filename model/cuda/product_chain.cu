@@ -51,8 +51,55 @@ CUtensorMap MapOf(const ProductLink& link) {
   return map;
 }
 
+// In every launch as many: they count each other, from launch to launch, in one place.
+int Blocks() {
+  return DeviceAttribute(cudaDevAttrMultiProcessorCount) / kChainBlocks * kChainBlocks;
+}
+
+// How kernels of all numbers of groups are launched.
+struct LaunchSettings {
+  cudaLaunchAttribute attributes[3] = {};
+  cudaLaunchConfig_t config = {};
+
+  explicit LaunchSettings(int blocks) {
+    // Of two chains at the same time on one GPU, each could hold what the other's blocks wait for.
+    attributes[0].id = cudaLaunchAttributeCooperative;
+    attributes[0].val.cooperative = 1;
+    attributes[1].id = cudaLaunchAttributeClusterDimension;
+    attributes[1].val.clusterDim = {kChainBlocks, 1, 1};
+    attributes[2].id = cudaLaunchAttributeProgrammaticStreamSerialization;
+    attributes[2].val.programmaticStreamSerializationAllowed = 1;
+    config.gridDim = dim3(blocks);
+    config.blockDim = dim3(kChainThreads);
+    config.dynamicSmemBytes = kChainSharedBytes;
+    config.attrs = attributes;
+    config.numAttrs = 2;
+  }
+  LaunchSettings(const LaunchSettings&) = delete;
+  LaunchSettings& operator=(const LaunchSettings&) = delete;
+};
+
 template <int kGroups>
-void Launch(const ProductChain& at, int blocks) {
+void AllowSharedBytes() {
+  Check(cudaFuncSetAttribute(ChainKernel<kGroups>, cudaFuncAttributeMaxDynamicSharedMemorySize,
+                             kChainSharedBytes));
+}
+
+// Whether all blocks of a launch are on the GPU together, as they wait for each other; not on one
+// that is shared out, or whose multiprocessors do not pair up.
+template <int kGroups>
+bool FitsTogether() {
+  AllowSharedBytes<kGroups>();
+  const int blocks = Blocks();
+  LaunchSettings settings(blocks);
+  int clusters = 0;
+  Check(cudaOccupancyMaxActiveClusters(&clusters, ChainKernel<kGroups>, &settings.config));
+  return clusters * kChainBlocks >= blocks;
+}
+
+template <int kGroups>
+void Launch(const ProductChain& at) {
+  const int blocks = Blocks();
   ChainArguments arguments = {.rows = static_cast<int>(at.rows),
                               .eps = at.eps,
                               .count = static_cast<int>(at.links.size()),
@@ -77,26 +124,11 @@ void Launch(const ProductChain& at, int blocks) {
           .swiglu = link.swiglu};
     DivideUnits(blocks / kChainBlocks, &to);
   }
-  const auto kernel = ChainKernel<kGroups>;
-  Check(
-      cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, kChainSharedBytes));
-  cudaLaunchAttribute attributes[3] = {};
-  // Of two chains at the same time on one GPU, each could hold what the other's blocks wait for.
-  attributes[0].id = cudaLaunchAttributeCooperative;
-  attributes[0].val.cooperative = 1;
-  attributes[1].id = cudaLaunchAttributeClusterDimension;
-  attributes[1].val.clusterDim = {kChainBlocks, 1, 1};
-  attributes[2].id = cudaLaunchAttributeProgrammaticStreamSerialization;
-  attributes[2].val.programmaticStreamSerializationAllowed = 1;
-  cudaLaunchConfig_t config = {};
-  // In every launch as many: they count each other, from launch to launch, in one place.
-  config.gridDim = dim3(blocks);
-  config.blockDim = dim3(kChainThreads);
-  config.dynamicSmemBytes = kChainSharedBytes;
-  config.stream = StreamOf(at.stream);
-  config.attrs = attributes;
-  config.numAttrs = at.overlap ? 3 : 2;
-  Check(cudaLaunchKernelEx(&config, kernel, arguments));
+  AllowSharedBytes<kGroups>();
+  LaunchSettings settings(blocks);
+  settings.config.stream = StreamOf(at.stream);
+  if (at.overlap) settings.config.numAttrs = 3;
+  Check(cudaLaunchKernelEx(&settings.config, ChainKernel<kGroups>, arguments));
 }
 
 }  // namespace
@@ -104,7 +136,8 @@ void Launch(const ProductChain& at, int blocks) {
 bool TakesProductChains() {
   return DeviceAttribute(cudaDevAttrComputeCapabilityMajor) == 9 &&
          DeviceAttribute(cudaDevAttrMultiProcessorCount) <= kMostBlocks &&
-         DeviceAttribute(cudaDevAttrMaxSharedMemoryPerBlockOptin) >= kChainSharedBytes;
+         DeviceAttribute(cudaDevAttrMaxSharedMemoryPerBlockOptin) >= kChainSharedBytes &&
+         FitsTogether<1>() && FitsTogether<2>() && FitsTogether<3>() && FitsTogether<4>();
 }
 
 bool TakesProductLink(int64_t inner, int64_t columns, bool swiglu) {
@@ -119,11 +152,10 @@ void LaunchProductChain(const ProductChain& at) {
   TORCH_CHECK(!at.links.empty() && at.links.size() <= kMostLinks, "a chain of ", at.links.size(),
               " products: 1 to ", kMostLinks, " are taken");
   if (at.rows == 0) return;
-  const int blocks = DeviceAttribute(cudaDevAttrMultiProcessorCount) / kChainBlocks * kChainBlocks;
-  if (at.rows <= 8) return Launch<1>(at, blocks);
-  if (at.rows <= 16) return Launch<2>(at, blocks);
-  if (at.rows <= 24) return Launch<3>(at, blocks);
-  Launch<4>(at, blocks);
+  if (at.rows <= 8) return Launch<1>(at);
+  if (at.rows <= 16) return Launch<2>(at);
+  if (at.rows <= 24) return Launch<3>(at);
+  Launch<4>(at);
 }
 
 }  // namespace tritonrl

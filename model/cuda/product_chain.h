@@ -44,8 +44,9 @@ struct ProductChain {
   void* stream = nullptr;  // a cudaStream_t
 };
 
-// Whether the current GPU can (Hopper, with 227 KB of shared memory for a block) and a
-// product of these sizes may be a link. Throws c10::Error if the GPU does not answer.
+// Whether the current GPU can (Hopper, with 227 KB of shared memory for a block and room for all
+// blocks together, which one that is shared out may lack) and a product of these sizes may be a
+// link. Throws c10::Error if the GPU does not answer.
 bool TakesProductChains();
 bool TakesProductLink(int64_t inner, int64_t columns, bool swiglu);
 int64_t ProductChainBytes();

@@ -10,14 +10,12 @@
 #include <cmath>
 
 #include "model/cuda/kernels.h"
+#include "model/cuda/product_chain.h"
 #include "rollout/cuda/paged_attention.h"
 #include "rollout/cuda/step_kernels.h"
 
 namespace tritonrl {
 namespace {
-
-// Weights on which products are tried in turn: several times what an L2 cache holds.
-constexpr size_t kTuneLayers = 8;
 
 void* Stream() { return c10::cuda::getCurrentCUDAStream().stream(); }
 
@@ -112,43 +110,6 @@ void StepLayers::Synchronize() const {
 
 void StepLayers::CopyWeights() {
   if (fp8_weights_ != nullptr) fp8_weights_->Copy();
-}
-
-void StepLayers::Tune(int64_t rows) {
-  if (!tuned_.insert(rows).second) return;
-  const auto first = [rows](const at::Tensor& x) { return x.narrow(0, 0, rows); };
-  const auto tune = [&](const at::Tensor& x, at::Tensor DecoderLayerParameters::*weight,
-                        const at::Tensor* add, const at::Tensor& out) {
-    std::vector<at::Tensor> weights, transposed;
-    for (size_t i = 0; i < std::min(kTuneLayers, layers_.size()); ++i) {
-      weights.push_back(layers_[i].*weight);
-      transposed.push_back(weights.back().t());
-    }
-    if (fp8_weights_ != nullptr) return fp8_weights_->Tune(x, weights, add, out, &gemm_);
-    gemm_.Tune(x, transposed, add, out);
-  };
-  const at::Tensor x = first(x_), middle = first(middle_);
-  tune(first(normed_), &DecoderLayerParameters::qkv, nullptr, first(qkv_));
-  if (rows <= logits_.size(0)) gemm_.Tune(first(normed_), {head_.t()}, nullptr, first(logits_));
-  if (Chained(rows)) return;
-  tune(first(attention_), &DecoderLayerParameters::o, Added(x), middle);
-  tune(first(normed_), &DecoderLayerParameters::gate_up, nullptr, first(gate_up_));
-  tune(first(inner_), &DecoderLayerParameters::down, Added(middle), x);
-}
-
-void StepLayers::Fix() {
-  const auto fix = [&](const at::Tensor& x, const at::Tensor& weight, const at::Tensor* add,
-                       const at::Tensor& out) {
-    if (fp8_weights_ != nullptr) return fp8_weights_->Fix(weight, add, out, &gemm_);
-    gemm_.Fix(x, weight.t(), add, out);
-  };
-  for (const DecoderLayerParameters& layer : layers_) {
-    fix(normed_, layer.qkv, nullptr, qkv_);
-    fix(attention_, layer.o, &x_, middle_);
-    fix(normed_, layer.gate_up, nullptr, gate_up_);
-    fix(inner_, layer.down, &middle_, x_);
-  }
-  gemm_.Fix(normed_, head_.t(), nullptr, logits_);
 }
 
 bool StepLayers::Chained(int64_t rows) const { return chains_ && rows <= kMostChainRows; }
@@ -285,53 +246,6 @@ void StepLayers::Fp8Layer(const StepOnGpu& step, int64_t layer, GpuCache* cache)
   fp8.RoundGated(gate_up);
   fp8.Multiply(w.down, Added(middle), x, &gemm_);
   SumShares(middle, x);
-}
-
-void StepLayers::Chain(const StepOnGpu& step, int64_t layer) {
-  const DecoderLayerParameters& w = layers_[layer];
-  ProductChain chain = {.rows = step.rows,
-                        .eps = static_cast<float>(config_.rms_norm_eps),
-                        .workspace = chain_.data_ptr(),
-                        .overlap = overlap_,
-                        .stream = Stream()};
-  chain.links = {{.inner = config_.query_size(),
-                  .columns = config_.hidden_size,
-                  .x = attention_.const_data_ptr(),
-                  .weight = w.o.const_data_ptr(),
-                  .add = x_.const_data_ptr(),
-                  .out = middle_.data_ptr()},
-                 {.inner = config_.hidden_size,
-                  .columns = 2 * config_.intermediate_size,
-                  .x = middle_.const_data_ptr(),
-                  .weight = w.gate_up.const_data_ptr(),
-                  .norm_weight = w.post_norm.const_data_ptr(),
-                  .swiglu = true,
-                  .out = inner_.data_ptr()},
-                 {.inner = config_.intermediate_size,
-                  .columns = config_.hidden_size,
-                  .x = inner_.const_data_ptr(),
-                  .weight = w.down.const_data_ptr(),
-                  .add = middle_.const_data_ptr(),
-                  .out = x_.data_ptr()}};
-  if (layer + 1 < config_.num_layers) {
-    const DecoderLayerParameters& next = layers_[layer + 1];
-    chain.links.push_back({.inner = config_.hidden_size,
-                           .columns = QkvSize(config_),
-                           .x = x_.const_data_ptr(),
-                           .weight = next.qkv.const_data_ptr(),
-                           .norm_weight = next.input_norm.const_data_ptr(),
-                           .out = qkv_.data_ptr()});
-  }
-  LaunchProductChain(chain);
-}
-
-void StepLayers::ChainedLayers(const StepOnGpu& step, GpuCache* cache) {
-  NormMultiply(x_.narrow(0, 0, step.rows), layers_[0].input_norm, layers_[0].qkv,
-               /*swiglu=*/false, qkv_.narrow(0, 0, step.rows));
-  for (int64_t i = 0; i < config_.num_layers; ++i) {
-    Attend(step, i, cache);
-    Chain(step, i);
-  }
 }
 
 void StepLayers::Run(const StepOnGpu& step, GpuCache* cache) {

@@ -11,7 +11,6 @@
 #include <vector>
 
 #include "model/cuda/gemm.h"
-#include "model/cuda/product_chain.h"
 #include "model/decoder_layer.h"
 #include "model/rotary.h"
 #include "model/weights.h"
