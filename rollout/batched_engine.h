@@ -123,8 +123,10 @@ class BatchedEngine : public Engine {
   void AppendToken(const Scheduler::Draw& draw, const TokenDraw& token);
   // Takes as many of the tokens, the first of a slice with guesses, as hold.
   void AppendGuessed(const Scheduler::Draw& draw, std::span<const TokenDraw> tokens);
-  // Says what samples may say next. Nothing may be in flight.
-  void MakeGuesses();
+  // Whether any sample may have guesses once nothing is in flight.
+  bool MayHaveGuesses() const;
+  // Says what samples may say next; false if there is nothing to say. Nothing may be in flight.
+  bool MakeGuesses();
   bool HasEnded(const Scheduler::Draw& draw) const;
   void End(int64_t group, int index, FinishReason reason);
   void CancelNow(const Cancellation& cancellation);

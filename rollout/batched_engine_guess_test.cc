@@ -61,6 +61,20 @@ TEST(BatchedEngineGuess, SamplesAreTheSameInFewerSteps) {
   }
 }
 
+// What is not like anything said before is not waited for.
+TEST(BatchedEngineGuess, StepsWithoutGuessesAreLaunchedAhead) {
+  auto owned = std::make_unique<HashRunner>(HashRunner::Options{.in_flight = 2});
+  HashRunner* const runner = owned.get();
+  BatchedEngine engine(std::move(owned), {.max_guesses = 6, .always_guess = true});
+  GenerateRequest request = Request(1, 1, 60);
+  request.sampling.stop_ids.clear();
+  ASSERT_TRUE(engine.Submit(request).ok());
+  const absl::StatusOr<Sample> sample = engine.Next(Soon());
+  ASSERT_TRUE(sample.ok()) << sample.status();
+  ExpectSame(*sample, Reference(request, 0, 0));
+  EXPECT_GT(runner->speculated, 30) << "of 60 tokens";
+}
+
 TEST(BatchedEngineGuess, WithLittleMemoryAndSmallSteps) {
   for (int pages : {16, 17, 25, 40}) {
     EXPECT_GT(RunGuessing({.num_pages = pages, .in_flight = 2}, 6).preemptions, 0);

@@ -101,7 +101,16 @@ void BatchedEngine::StartGroup(GenerateRequest request) {
                  group.request.n, prompt);
 }
 
-void BatchedEngine::MakeGuesses() {
+bool BatchedEngine::MayHaveGuesses() const {
+  if (in_flight_.empty()) return true;
+  for (const Scheduler::Name& name : scheduler_.running()) {
+    if (groups_.at(name.group).guesser->MayGuessNext(name.sample)) return true;
+  }
+  return false;
+}
+
+bool BatchedEngine::MakeGuesses() {
+  bool any = false;
   for (const Scheduler::Name& name : scheduler_.running()) {
     Group& group = groups_.at(name.group);
     const Sample& sample = group.samples[name.sample];
@@ -112,17 +121,21 @@ void BatchedEngine::MakeGuesses() {
     unproven.assign(1, sample.tokens.back());
     unproven.insert(unproven.end(), guesses.begin(), guesses.end());
     scheduler_.Guess(name.group, name.sample, static_cast<int>(guesses.size()));
+    any = true;
   }
+  return any;
 }
 
 absl::Status BatchedEngine::Step() {
   // Guesses take rows that are left beside the running samples.
   guessing_ = options_.max_guesses > 0 && scheduler_.num_running() < runner_->max_running() &&
               (options_.always_guess || gate_.guess());
-  if (guessing_) {
-    // Guesses follow tokens that are known.
+  // Guesses follow tokens that are known, so the GPU waits for the host around them. Steps that
+  // cannot have any are launched ahead like all others.
+  bool guessed = guessing_ && MayHaveGuesses();
+  if (guessed) {
     while (!in_flight_.empty()) RETURN_IF_ERROR(CollectOldest());
-    MakeGuesses();
+    guessed = MakeGuesses();
   }
   Scheduler::Step step = scheduler_.Schedule();
   const bool idle = step.slices.empty();
@@ -136,7 +149,7 @@ absl::Status BatchedEngine::Step() {
     RETURN_IF_ERROR(CollectOldest());
   }
   // The steps launched ahead still use the weights; and what comes after guesses follows from them.
-  while ((groups_.empty() || guessing_) && !in_flight_.empty()) RETURN_IF_ERROR(CollectOldest());
+  while ((groups_.empty() || guessed) && !in_flight_.empty()) RETURN_IF_ERROR(CollectOldest());
   return absl::OkStatus();
 }
 

@@ -31,16 +31,14 @@ void NgramGuesser::Append(int sample, int32_t token) {
     places_[order][Key(stream, static_cast<int>(order))] = place;
   }
   stream.push_back(token);
+  if (sample >= 0 && samples_[sample].rest > 0) --samples_[sample].rest;
 }
 
-std::vector<int32_t> NgramGuesser::Guess(int sample) {
-  Sample& state = samples_[sample];
-  if (state.rest > 0) {
-    --state.rest;
-    return {};
-  }
+std::vector<int32_t> NgramGuesser::Guess(int sample) const {
+  const Sample& state = samples_[sample];
+  if (state.rest > 0) return {};
   const std::vector<int32_t>& stream = streams_[sample + 1];
-  for (size_t order = 0; order < kOrders.size(); ++order) {
+  for (size_t order = 0; order < kGuessOrders; ++order) {
     if (stream.size() < static_cast<size_t>(kOrders[order])) continue;
     const auto it = places_[order].find(Key(stream, static_cast<int>(order)));
     if (it == places_[order].end()) continue;
@@ -51,6 +49,12 @@ std::vector<int32_t> NgramGuesser::Guess(int sample) {
     return {begin, begin + count};
   }
   return {};
+}
+
+bool NgramGuesser::MayGuessNext(int sample) const {
+  const std::vector<int32_t>& stream = streams_[sample + 1];
+  return samples_[sample].rest <= 1 && stream.size() >= kOrders[kGuessOrders] &&
+         places_[kGuessOrders].contains(Key(stream, kGuessOrders));
 }
 
 void NgramGuesser::Told(int sample, int guessed, int right) {

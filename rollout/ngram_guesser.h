@@ -13,7 +13,7 @@ namespace tritonrl {
 // Guesses what a sample says next, for speculative decoding without a second model: what followed
 // where its last few tokens stood before, in the prompt or in any sample of its group (Saxena,
 // "Prompt Lookup Decoding", 2023; here over the whole group, whose samples answer one prompt).
-// Memory: about 60 bytes a token.
+// Memory: about 90 bytes a token.
 class NgramGuesser {
  public:
   // Guesses at most `max_guesses` tokens at a time.
@@ -24,15 +24,20 @@ class NgramGuesser {
 
   // What the sample may say next; empty if nothing like its last tokens was said before, or if
   // guesses for it have been wrong of late.
-  std::vector<int32_t> Guess(int sample);
+  std::vector<int32_t> Guess(int sample) const;
+  // Whether there may be a guess once the sample has said one more token: the last ones were said
+  // before.
+  bool MayGuessNext(int sample) const;
 
   // Of `guessed` tokens the first `right` were right: makes the next guesses longer or shorter.
   void Told(int sample, int guessed, int right);
 
  private:
-  // Lengths of the runs that are looked up, the longest first.
-  static constexpr std::array<int, 2> kOrders = {8, 3};
-  static constexpr int kRest = 8;  // turns without guesses after some that were all wrong
+  // Lengths of the runs that are looked up for a guess, the longest first; the last one, a token
+  // shorter than those, says that one of them may follow.
+  static constexpr std::array<int, 3> kOrders = {8, 3, 2};
+  static constexpr size_t kGuessOrders = 2;
+  static constexpr int kRest = 8;  // tokens without guesses after some that were all wrong
 
   struct Place {
     int32_t stream = 0, next = 0;  // the token that followed

@@ -42,6 +42,23 @@ TEST(NgramGuesser, ALongerRunInCommonSaysMore) {
   EXPECT_EQ(guesser.Guess(0), (Tokens{50, 51, 52, 6}));
 }
 
+TEST(NgramGuesser, TellsATokenEarlierThatThereMayBeAGuess) {
+  NgramGuesser guesser(Tokens{10, 11, 12, 13, 14, 15, 16, 17}, 1, 8);
+  AppendAll({1, 11}, 0, &guesser);
+  EXPECT_FALSE(guesser.MayGuessNext(0));
+  guesser.Append(0, 12);
+  EXPECT_TRUE(guesser.MayGuessNext(0));
+  EXPECT_TRUE(guesser.Guess(0).empty());
+  guesser.Append(0, 13);
+  EXPECT_FALSE(guesser.Guess(0).empty());
+  guesser.Told(0, 4, 0);
+  for (int token = 0; token < 7; ++token) {
+    EXPECT_FALSE(guesser.MayGuessNext(0)) << "rests";
+    guesser.Append(0, token % 2 == 0 ? 14 : 15);
+  }
+  EXPECT_TRUE(guesser.MayGuessNext(0));
+}
+
 TEST(NgramGuesser, AFirstTokenThatContinuesThePrompt) {
   NgramGuesser guesser(Tokens{5, 6, 7, 8, 9, 5, 6, 7}, 1, 8);
   EXPECT_EQ(guesser.Guess(0), (Tokens{8, 9, 5, 6}));
@@ -70,7 +87,10 @@ TEST(NgramGuesser, GuessesGrowWhileTheyAreRight) {
   EXPECT_EQ(told(10), 10);
   EXPECT_EQ(told(1), 10);
   EXPECT_EQ(told(0), 3);
-  for (int turn = 0; turn < 8; ++turn) EXPECT_EQ(told(0), 0) << "rests";
+  for (int token = 3; token < 11; ++token) {
+    EXPECT_EQ(told(0), 0) << "rests";
+    guesser.Append(0, token);
+  }
   EXPECT_EQ(told(2), 2);
   EXPECT_EQ(told(0), 4);
 }
