@@ -125,8 +125,8 @@ class BatchedEngine : public Engine {
   void AppendGuessed(const Scheduler::Draw& draw, std::span<const TokenDraw> tokens);
   // Whether any sample may have guesses once nothing is in flight.
   bool MayHaveGuesses() const;
-  // Says what samples may say next; false if there is nothing to say. Nothing may be in flight.
-  bool MakeGuesses();
+  // Says what samples may say next. Nothing may be in flight.
+  void MakeGuesses();
   bool HasEnded(const Scheduler::Draw& draw) const;
   void End(int64_t group, int index, FinishReason reason);
   void CancelNow(const Cancellation& cancellation);
@@ -154,9 +154,9 @@ class BatchedEngine : public Engine {
   int64_t updates_seen_ = 0;
   bool pause_next_ = false;  // Instead of the next step.
   int64_t step_tokens_ = 0;  // Generated in this step.
-  // Of the step launched last: without prompts, and with guesses if there were any to make.
-  bool only_decoded_ = false;
-  bool guessing_ = false;
+  // Of the step launched last: its samples if it has no prompts, else 0; whether it has guesses.
+  int decoding_ = 0;
+  bool guessed_ = false;
   int64_t launched_ = 0;
   int64_t guessed_right_ = 0;
   SpeculationGate gate_;

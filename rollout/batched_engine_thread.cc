@@ -19,7 +19,9 @@ void BatchedEngine::Run() {
     const absl::Status status = pause_next_ ? Pause() : Step();
     // Waiting for others' update is no time of ours; Pause has published what it collected.
     const double seconds = pause_next_ ? 0 : absl::ToDoubleSeconds(absl::Now() - start);
-    if (only_decoded_ && step_tokens_ > 0) gate_.Record(guessing_, step_tokens_, seconds);
+    if (decoding_ > 0 && step_tokens_ > 0) {
+      gate_.Record({guessed_, decoding_, step_tokens_, seconds});
+    }
     Publish(seconds);
     if (!status.ok()) {
       absl::MutexLock lock(&mutex_);
@@ -109,8 +111,7 @@ bool BatchedEngine::MayHaveGuesses() const {
   return false;
 }
 
-bool BatchedEngine::MakeGuesses() {
-  bool any = false;
+void BatchedEngine::MakeGuesses() {
   for (const Scheduler::Name& name : scheduler_.running()) {
     Group& group = groups_.at(name.group);
     const Sample& sample = group.samples[name.sample];
@@ -121,27 +122,28 @@ bool BatchedEngine::MakeGuesses() {
     unproven.assign(1, sample.tokens.back());
     unproven.insert(unproven.end(), guesses.begin(), guesses.end());
     scheduler_.Guess(name.group, name.sample, static_cast<int>(guesses.size()));
-    any = true;
   }
-  return any;
 }
 
 absl::Status BatchedEngine::Step() {
   // Guesses take rows that are left beside the running samples.
-  guessing_ = options_.max_guesses > 0 && scheduler_.num_running() < runner_->max_running() &&
-              (options_.always_guess || gate_.guess());
+  const bool may_guess = options_.max_guesses > 0 &&
+                         scheduler_.num_running() < runner_->max_running() &&
+                         (options_.always_guess || gate_.guess());
   // Guesses follow tokens that are known, so the GPU waits for the host around them. Steps that
   // cannot have any are launched ahead like all others.
-  bool guessed = guessing_ && MayHaveGuesses();
-  if (guessed) {
+  if (may_guess && MayHaveGuesses()) {
     while (!in_flight_.empty()) RETURN_IF_ERROR(CollectOldest());
-    guessed = MakeGuesses();
+    MakeGuesses();
   }
   Scheduler::Step step = scheduler_.Schedule();
   const bool idle = step.slices.empty();
-  only_decoded_ = std::all_of(step.slices.begin(), step.slices.end(), [](const auto& slice) {
-    return slice.count == 1 + slice.guesses && slice.sample >= 0;
-  });
+  const bool only_decodes = std::all_of(
+      step.slices.begin(), step.slices.end(),
+      [](const auto& slice) { return slice.count == 1 + slice.guesses && slice.sample >= 0; });
+  decoding_ = only_decodes ? static_cast<int>(step.slices.size()) : 0;
+  guessed_ = std::any_of(step.slices.begin(), step.slices.end(),
+                         [](const auto& slice) { return slice.guesses > 0; });
   Check(!idle || !in_flight_.empty() || groups_.empty(), "nothing to do for samples that wait");
   if (!idle) RETURN_IF_ERROR(Launch(std::move(step)));
   if (!in_flight_.empty() &&
@@ -149,7 +151,7 @@ absl::Status BatchedEngine::Step() {
     RETURN_IF_ERROR(CollectOldest());
   }
   // The steps launched ahead still use the weights; and what comes after guesses follows from them.
-  while ((groups_.empty() || guessed) && !in_flight_.empty()) RETURN_IF_ERROR(CollectOldest());
+  while ((groups_.empty() || guessed_) && !in_flight_.empty()) RETURN_IF_ERROR(CollectOldest());
   return absl::OkStatus();
 }
 

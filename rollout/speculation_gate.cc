@@ -4,56 +4,58 @@
 
 namespace tritonrl {
 
-double SpeculationGate::Rate() {
-  double seconds = 1e-9, tokens = 0;
-  for (const Step& step : steps_) {
-    seconds += step.seconds;
-    tokens += static_cast<double>(step.tokens);
-  }
-  steps_.clear();
-  slow_ = 0;
-  return tokens / seconds;
+void SpeculationGate::Enter(Phase phase, int steps) {
+  phase_ = phase;
+  guess_ = phase == Phase::kGuess;
+  left_ = steps;
+  plain_.clear();
+  tried_ = slow_ = 0;
+  tokens_ = without_ = 0;
 }
 
-bool SpeculationGate::IsSlow(double seconds) {
-  // A GPU makes a graph when it first sees a number of rows, and guesses bring many new ones.
-  // Steps that are just a little slower have guesses, and count.
-  const bool slow = plain_seconds_ > 0 && seconds > kSlow * plain_seconds_ && slow_ < kTried;
-  slow_ += slow ? 1 : 0;
-  return slow;
+bool SpeculationGate::IsLikePlain(int samples) const {
+  return 4 * samples >= 3 * plain_samples_ && 3 * samples <= 4 * plain_samples_;
 }
 
-void SpeculationGate::EndPlain() {
-  const auto middle = steps_.begin() + static_cast<int64_t>(steps_.size() / 2);
-  std::nth_element(steps_.begin(), middle, steps_.end(),
-                   [](const Step& a, const Step& b) { return a.seconds < b.seconds; });
-  plain_seconds_ = middle->seconds;
-  std::erase_if(steps_, [this](const Step& step) { return IsSlow(step.seconds); });
-  plain_ = Rate();
-  phase_ = Phase::kGuess;
-  guess_ = true;
-}
-
-void SpeculationGate::Record(bool guessing, int64_t tokens, double seconds) {
-  if (phase_ == Phase::kGuess && (!guessing || IsSlow(seconds))) return;
-  if (phase_ != Phase::kKeep) steps_.push_back({seconds, tokens});
-  if (--left_ > 0) return;
-  left_ = kTried;
+void SpeculationGate::Record(const Step& step) {
   switch (phase_) {
     case Phase::kPlain:
-      EndPlain();
-      break;
+      return RecordPlain(step);
     case Phase::kGuess:
-      phase_ = Phase::kKeep;
-      guess_ = Rate() > kGain * plain_;
-      keep_ = guess_ ? kKept : std::min(2 * keep_, kMostKept);
-      left_ = keep_;
-      break;
-    case Phase::kKeep:
-      phase_ = Phase::kPlain;
-      guess_ = false;
-      break;
+      // Steps with nothing to guess are as without guessing, and say nothing about it.
+      if (step.guessed) RecordGuessed(step);
+      if (phase_ == Phase::kGuess && (--left_ <= 0 || !IsLikePlain(step.samples))) {
+        Enter(Phase::kPlain, kTried);
+      }
+      return;
+    case Phase::kOff:
+      if (--left_ <= 0) Enter(Phase::kPlain, kTried);
+      return;
   }
+}
+
+void SpeculationGate::RecordPlain(const Step& step) {
+  plain_.push_back(step.seconds);
+  plain_samples_ = step.samples;
+  if (--left_ > 0) return;
+  const auto middle = plain_.begin() + static_cast<int64_t>(plain_.size() / 2);
+  std::nth_element(plain_.begin(), middle, plain_.end());
+  plain_seconds_ = std::max(*middle, 1e-9);
+  Enter(Phase::kGuess, kRenewed);
+}
+
+void SpeculationGate::RecordGuessed(const Step& step) {
+  // A GPU makes a graph when it first sees a number of rows, and guesses bring many new ones. Steps
+  // that are just a little slower have guesses, and count.
+  if (step.seconds > kSlow * plain_seconds_ && ++slow_ <= kTried) return;
+  tokens_ += static_cast<double>(step.tokens);
+  without_ += step.samples * step.seconds / plain_seconds_;
+  if (++tried_ < kTried) return;
+  const bool pays = tokens_ > kGain * without_;
+  keep_ = pays ? kKept : std::min(2 * keep_, kMostKept);
+  if (!pays) return Enter(Phase::kOff, keep_);
+  tried_ = slow_ = 0;
+  tokens_ = without_ = 0;
 }
 
 }  // namespace tritonrl
