@@ -102,9 +102,7 @@ CUtensorMap MapOf(const Numbers& weight, int64_t columns, int64_t inner) {
 template <int kGroups>
 void RunChain(Layer* w) {
   memory = {};
-  emulated_barriers.clear();
-  emulated_box_bytes = 0;
-  emulated_box_outside = false;
+  ForgetEmulatedBoxes();
   uint64_t arrivals = 0;
   std::vector<float> squares(2 * 32, -1);
   const auto units = [](LinkArguments link) {
@@ -128,6 +126,7 @@ void RunChain(Layer* w) {
   emulated_early_copies.clear();
   EmulatedBlock::Run(kChainBlocks, [&] { ChainKernel<kGroups>(at); });
   EXPECT_TRUE(emulated_early_copies.empty()) << "x is what earlier kernels write";
+  EXPECT_FALSE(emulated_wrong_bytes || EmulatedBoxesAreLeft());
   EXPECT_FALSE(emulated_box_outside) << "a copy reads outside of W";
   EXPECT_EQ(emulated_box_bytes, 2 * static_cast<int64_t>(w->o.size() + w->gate_up.size() +
                                                          w->down.size() + w->next.size()))

@@ -4,6 +4,8 @@
 
 #include <array>
 #include <cstdint>
+#include <cstdio>
+#include <cstdlib>
 #include <cstring>
 #include <map>
 #include <utility>
@@ -15,7 +17,8 @@
 #define TRITONRL_MODEL_CUDA_TENSOR_COPY_CUH_
 
 // Boxes [box[2], box[1], box[0]] of a tensor [sizes[2], sizes[1], sizes[0]]. Packs of 16 bytes
-// change places in the copy as hardware swizzles lines of box[0] elements, 64 or 128 bytes.
+// change places in the copy as hardware swizzles lines of box[0] elements, 64 or 128 bytes: by
+// their addresses.
 struct CUtensorMap {
   const void* base;
   int64_t element_bytes;
@@ -41,7 +44,9 @@ struct EmulatedBarrier {
 };
 inline std::map<const SharedBarrier*, EmulatedBarrier> emulated_barriers;
 inline int64_t emulated_box_bytes = 0;
-inline bool emulated_box_outside = false;  // of the tensor
+// What a kernel has done wrong: a box that is not within the tensor; a phase with other bytes than
+// expected.
+inline bool emulated_box_outside = false, emulated_wrong_bytes = false;
 // What was asked for before earlier kernels were waited for.
 inline std::vector<const void*> emulated_early_boxes;
 
@@ -51,8 +56,24 @@ inline void InitBarrier(SharedBarrier* barrier, int count) {
   emulated_barriers[barrier] = {.count = count};
 }
 
+// Before a launch.
+inline void ForgetEmulatedBoxes() {
+  emulated_barriers.clear();
+  emulated_box_bytes = 0;
+  emulated_box_outside = emulated_wrong_bytes = false;
+  emulated_early_boxes.clear();
+}
+// Behind a launch: whether copies are under way that nobody has waited for.
+inline bool EmulatedBoxesAreLeft() {
+  for (const auto& [barrier, state] : emulated_barriers) {
+    if (!state.copies.empty()) return true;
+  }
+  return false;
+}
+
 inline void EndPhaseIfDone(EmulatedBarrier* state) {
   if (state->arrived < state->count || state->copied < state->expected) return;
+  emulated_wrong_bytes |= state->copied > state->expected;
   *state = {.count = state->count, .phase = state->phase + 1};
 }
 inline void Arrive(SharedBarrier* barrier) {
@@ -73,10 +94,14 @@ void ForEachPack(const EmulatedBarrier::Copy& copy, Visit visit) {
   for (int64_t line = 0; line < map.box[1] * map.box[2]; ++line) {
     const std::array<int64_t, 2> index = {copy.at[1] + line % map.box[1],
                                           copy.at[2] + line / map.box[1]};
-    const bool inside = index[0] < map.sizes[1] && index[1] < map.sizes[2];
+    const bool inside = copy.at[0] >= 0 && copy.at[0] + map.box[0] <= map.sizes[0] &&
+                        copy.at[1] >= 0 && index[0] < map.sizes[1] && copy.at[2] >= 0 &&
+                        index[1] < map.sizes[2];
+    auto* const to = static_cast<uint8_t*>(copy.to) + line * line_bytes;
     for (int64_t pack = 0; pack < line_bytes / 16; ++pack) {
-      const int64_t turn = line_bytes == 128 ? line % 8 : line / 2 % 4;
-      visit(static_cast<uint8_t*>(copy.to) + line * line_bytes + 16 * (pack ^ turn),
+      const uint32_t address = SharedAddress(to) + static_cast<uint32_t>(16 * pack);
+      const uint32_t turn = address >> 7 & (line_bytes == 128 ? 7 : 3);
+      visit(LaunchedSharedMemory() + (address ^ turn << 4),
             !inside ? nullptr
                     : static_cast<const uint8_t*>(map.base) + index[0] * map.strides[0] +
                           index[1] * map.strides[1] + copy.at[0] * map.element_bytes + 16 * pack);
@@ -90,6 +115,7 @@ inline void CopyBox(void* to, const CUtensorMap* map, int x, int y, int z, Share
   const EmulatedBarrier::Copy copy = {to, *map, {x, y, z}};
   ForEachPack(copy, [](uint8_t* pack, const uint8_t* from) {
     std::memset(pack, 0xff, 16);  // bf16, fp8: no number
+    emulated_box_bytes += 16;
     if (from == nullptr) {
       emulated_box_outside = true;
     } else if (!emulated_waited[EmulatedBlock::Current().fiber()]) {
@@ -104,16 +130,18 @@ inline void Deliver(EmulatedBarrier* state) {
     ForEachPack(copy, [state](uint8_t* pack, const uint8_t* from) {
       if (from != nullptr) std::memcpy(pack, from, 16);
       state->copied += 16;
-      emulated_box_bytes += 16;
     });
   }
 }
 inline void WaitForPhase(SharedBarrier* barrier, uint32_t parity) {
+  constexpr int kMostYields = 1 << 22;
   EmulatedBarrier& state = emulated_barriers.at(barrier);
-  Deliver(&state);
-  EndPhaseIfDone(&state);
-  while (state.phase % 2 == parity) {
-    EmulatedBlock::Current().Yield();
+  for (int i = 0; state.phase % 2 == parity; ++i) {
+    if (i > 0) EmulatedBlock::Current().Yield();
+    if (i > kMostYields) {
+      std::fprintf(stderr, "a thread waits for a phase of a barrier that never ends\n");
+      std::abort();
+    }
     Deliver(&state);
     EndPhaseIfDone(&state);
   }

@@ -3,8 +3,7 @@
 #include <cuda_runtime_api.h>
 #include <dlfcn.h>
 
-#include "absl/time/clock.h"
-#include "absl/time/time.h"
+#include <chrono>
 
 namespace tritonrl {
 namespace {
@@ -12,7 +11,9 @@ namespace {
 constexpr int kMultiprocessors = 1;  // NVML_CLOCK_SM
 constexpr int kBusIdBytes = 32;
 
-double Now() { return absl::ToDoubleSeconds(absl::Now() - absl::UnixEpoch()); }
+double Now() {
+  return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
+}
 
 }  // namespace
 
@@ -42,8 +43,8 @@ void GpuPower::Begin() {
 }
 
 double GpuPower::Watts() const {
-  const double seconds = Now() - seconds_;
-  return seconds > 0 ? (Joules() - joules_) / seconds : 0;
+  const double seconds = Now() - seconds_, joules = Joules();
+  return seconds > 0 && joules_ > 0 && joules > 0 ? (joules - joules_) / seconds : 0;
 }
 
 double GpuPower::Megahertz() const {

@@ -86,15 +86,27 @@ struct Decoding {
   int rotations;
   double bytes;  // that a launch reads
   std::vector<at::Tensor> words;
-  at::Tensor partial, arrived;
+  at::Tensor table, partial, arrived;
 
-  Decoding(const Cache& from, int batch, int64_t tokens, const DecodeSplit& split)
+  // group: so many rows share the first half of their pages, a prompt.
+  Decoding(const Cache& from, int batch, int64_t tokens, const DecodeSplit& split, int group = 1)
       : cache(from),
         plan(batch, 32768, split),
         rows(batch),
         rotations(
             static_cast<int>(std::clamp<int64_t>(kTokens / (batch * tokens), 1, kMostRotations))),
         bytes(2.0 * batch * tokens * from.shape.PageBytes() / kPageTokens) {
+    table = from.table;
+    if (group > 1) {
+      table = from.table.clone();
+      const int64_t pages = PagesFor(tokens);
+      const at::Tensor rows_of_pages = table.narrow(0, 0, kPages / pages * pages).view({-1, pages});
+      for (int64_t row = 0; row < rows_of_pages.size(0); ++row) {
+        rows_of_pages[row]
+            .narrow(0, 0, pages / 2)
+            .copy_(rows_of_pages[row / group * group].narrow(0, 0, pages / 2));
+      }
+    }
     for (int rotation = 0; rotation < rotations; ++rotation) {
       std::vector<int32_t> begins, filled(plan.words());
       for (int i = 0; i < batch; ++i) begins.push_back(PageBegin(rotation * batch + i, tokens));
@@ -106,9 +118,10 @@ struct Decoding {
     arrived = at::zeros({batch, kShape.query_heads}, words[0].options());
   }
   void Launch(int i) const {
-    LaunchDecodeAttention(cache.shape, cache.view(), plan,
-                          plan.At(words[i].const_data_ptr<int32_t>()), rows.view(),
-                          {partial.data_ptr(), arrived.data_ptr<int32_t>()}, Stream());
+    PagedKeysValues paged = cache.view();
+    paged.page_table = table.const_data_ptr<int32_t>();
+    LaunchDecodeAttention(cache.shape, paged, plan, plan.At(words[i].const_data_ptr<int32_t>()),
+                          rows.view(), {partial.data_ptr(), arrived.data_ptr<int32_t>()}, Stream());
   }
 };
 
@@ -201,6 +214,7 @@ void BenchFp8Attention() {
 }  // namespace
 
 void BenchAttentionPower() {
+  std::cout << "Attention of one token for long: time, rate, mean power, clock\n";
   const Cache cache(CacheType::kBFloat16);
   for (const auto& [batch, tokens] : {std::pair{32, 4096}, {128, 4096}, {256, 1536}}) {
     const Decoding decoding(cache, batch, tokens, DecodeSplitFor(batch, false));
@@ -208,6 +222,9 @@ void BenchAttentionPower() {
     PrintPower(absl::StrFormat("attention, %d x %d", batch, tokens), found,
                decoding.bytes / found.microseconds * 1e-6, "TB/s");
   }
+  const Decoding shared(cache, 256, 2048, DecodeSplitFor(256, false), 8);
+  const Sustained found = SustainedOf(shared.rotations, [&](int i) { shared.Launch(i); });
+  PrintPower("256 x 2048, 8 share 1024", found, shared.bytes / found.microseconds * 1e-6, "TB/s");
 }
 
 void BenchAttention() {

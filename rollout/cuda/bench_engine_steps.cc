@@ -78,20 +78,21 @@ struct StepTimes {
   double watts = 0, megahertz = 0;  // 0 where this machine cannot say
 };
 
-// `count` steps, two under way at a time.
-absl::StatusOr<StepTimes> Steps(int count, LoadSteps* steps, ModelRunner* runner) {
-  GpuPower power(c10::cuda::current_device());
-  power.Begin();
+// `count` steps, two under way at a time. power: null, or for many steps, in the midst of which it
+// is asked.
+absl::StatusOr<StepTimes> Steps(int count, LoadSteps* steps, ModelRunner* runner,
+                                GpuPower* power = nullptr) {
   StepTimes times;
+  if (power != nullptr) power->Begin();
   const absl::Time start = absl::Now();
   for (int i = 0; i < count; ++i) {
     RETURN_IF_ERROR(steps->Launch(runner));
     if (i > 0) RETURN_IF_ERROR(runner->Collect().status());
-    if (i == count / 2) times.megahertz = power.Megahertz();
+    if (power != nullptr && i == count / 2) times.megahertz = power->Megahertz();
   }
   RETURN_IF_ERROR(runner->Collect().status());
   times.seconds = absl::ToDoubleSeconds(absl::Now() - start) / count;
-  times.watts = power.Watts();
+  if (power != nullptr) times.watts = power->Watts();
   return times;
 }
 
@@ -113,34 +114,40 @@ absl::Status ProfileSteps(const StepLoad& wanted, const StepTiming& timing, cons
                           ModelRunner* runner) {
   constexpr int kSteps = 8;
   StepLoad load = wanted;
-  const int64_t left = runner->num_pages() - PagesFor(load.context / 2 + load.chunk);
+  const int64_t of_chunk = load.chunk > 0 ? PagesFor(load.context / 2 + load.chunk) : 0;
+  const int64_t left = runner->num_pages() - of_chunk;
   load.rows = static_cast<int>(std::min<int64_t>(load.rows, left / PagesFor(load.context + 1)));
-  if (load.rows < std::min(wanted.rows, 2)) return absl::OkStatus();
+  if (load.rows < std::min(wanted.rows, 2)) {
+    std::fprintf(stderr, "steps of %ld tokens of context do not fit the cache\n", load.context);
+    return absl::OkStatus();
+  }
   LoadSteps steps(load, timing.temperature, runner->num_pages());
   // For so long that the card comes to the clock that it can keep.
   RETURN_IF_ERROR(Steps(4, &steps, runner).status());
   ASSIGN_OR_RETURN(const StepTimes first, Steps(4 * kSteps, &steps, runner));
   const int many = static_cast<int>(timing.seconds / first.seconds) + 1;
-  ASSIGN_OR_RETURN(const StepTimes times, Steps(many, &steps, runner));
+  GpuPower power(c10::cuda::current_device());
+  ASSIGN_OR_RETURN(const StepTimes times, Steps(many, &steps, runner, &power));
   absl::Status status;
   const StepProfile profile =
       ProfileStep([&] { status = Steps(kSteps, &steps, runner).status(); }, 1);
   RETURN_IF_ERROR(status);
   const double ms = 1000.0 / kSteps;
-  const nlohmann::ordered_json line{
-      {"decoding", load.rows},
-      {"context", load.context},
-      {"chunk", load.chunk},
-      {"first_steps_ms", 1000 * first.seconds},
-      {"step_ms", 1000 * times.seconds},
-      {"bound_ms", bound.Milliseconds(load.rows, static_cast<double>(load.context))},
-      {"gemm_ms", ms * profile.gemm},
-      {"attention_ms", ms * profile.attention},
-      {"rest_ms", ms * profile.rest},
-      {"gaps_ms", ms * profile.gaps},
-      {"profiled_ms", ms * profile.seconds},
-      {"watts", times.watts},
-      {"megahertz", times.megahertz}};
+  nlohmann::ordered_json line{{"decoding", load.rows},
+                              {"context", load.context},
+                              {"chunk", load.chunk},
+                              {"first_steps_ms", 1000 * first.seconds},
+                              {"step_ms", 1000 * times.seconds},
+                              {"gemm_ms", ms * profile.gemm},
+                              {"attention_ms", ms * profile.attention},
+                              {"rest_ms", ms * profile.rest},
+                              {"gaps_ms", ms * profile.gaps},
+                              {"profiled_ms", ms * profile.seconds},
+                              {"watts", times.watts},
+                              {"megahertz", times.megahertz}};
+  if (load.chunk == 0) {
+    line["bound_ms"] = bound.Milliseconds(load.rows, static_cast<double>(load.context));
+  }
   std::printf("%s\n", line.dump().c_str());
   PrintKernels(profile, timing.kernels);
   std::fflush(stdout);

@@ -167,6 +167,7 @@ void BenchProductPower(CudaGemm* gemm, const Product& product, int64_t rows) {
 }  // namespace
 
 void BenchProductsPower() {
+  std::cout << "Products for long: time, rate, mean power, clock\n";
   CudaGemm gemm(at::Device(at::kCUDA, c10::cuda::current_device()), /*tuned=*/true);
   for (const int64_t rows : {32, 128, 256, 2048}) {
     BenchProductPower(&gemm, {"gate_up", kHidden, 2 * kMlp, false}, rows);

@@ -16,8 +16,9 @@ double MicrosecondsOf(int rotations, const std::function<void(int)>& launch);
 // The same over and over for about three seconds, in the last two of which the card is at the clock
 // that it can keep.
 struct Sustained {
-  double microseconds = 0;          // of a call
-  double watts = 0, megahertz = 0;  // 0 where this machine cannot say
+  double microseconds = 0;  // of a call
+  // Mean power, and the clock at one moment; 0 where this machine cannot say.
+  double watts = 0, megahertz = 0;
 };
 Sustained SustainedOf(int rotations, const std::function<void(int)>& launch);
 // A line of it on stdout. rate: what a call achieves, in `unit`.

@@ -35,13 +35,17 @@ cudaError_t AskGpu(Gpu* gpu) {
   return error;
 }
 
+bool UsesBoxes(const DecodeAttention& at, const Gpu& gpu) {
+  return gpu.major >= 9 && !at.threads_copy;
+}
+
 // Boxes of a page of a head in a pool of any number of pages.
 template <typename Cached, int kDim>
 CUtensorMap BoxesOf(const void* pool, int key_heads) {
   using Format = decode::PageFormat<Cached, kDim>;
   static const auto encode =
       FindDriverFunction<decltype(cuTensorMapEncodeTiled)>("cuTensorMapEncodeTiled");
-  constexpr cuuint64_t kMostSlots = (1ull << 31) - kPageTokens;  // that have a number
+  constexpr cuuint64_t kMostSlots = (1ull << 31) - kPageTokens;  // as their numbers are int32
   constexpr int kElements = Format::kLineBytes / static_cast<int>(sizeof(Cached));
   const auto lines = static_cast<cuuint64_t>(key_heads * Format::kLines);
   CUtensorMap map;
@@ -61,8 +65,8 @@ CUtensorMap BoxesOf(const void* pool, int key_heads) {
 template <typename Cached, int kDim, int kRing>
 cudaError_t Run(const DecodeAttention& at, const Gpu& gpu, const Call& call) {
   constexpr int kStages = kRing / (2 * decode::PageFormat<Cached, kDim>::kBytes);
-  const auto kernel = gpu.major >= 9 ? decode::DecodeKernel<Cached, kDim, kStages, true>
-                                     : decode::DecodeKernel<Cached, kDim, kStages, false>;
+  const auto kernel = UsesBoxes(at, gpu) ? decode::DecodeKernel<Cached, kDim, kStages, true>
+                                         : decode::DecodeKernel<Cached, kDim, kStages, false>;
   const int bytes = decode::Memory<Cached, kDim, kStages>::Bytes(call.group);
   const cudaError_t error =
       cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, bytes);
@@ -76,7 +80,7 @@ cudaError_t Run(const DecodeAttention& at, const Gpu& gpu, const Call& call) {
 
 template <typename Cached, int kDim>
 cudaError_t Run(const DecodeAttention& at, const Gpu& gpu, Call call) {
-  if (gpu.major >= 9) {
+  if (UsesBoxes(at, gpu)) {
     call.key_boxes = BoxesOf<Cached, kDim>(at.keys, call.key_heads);
     call.value_boxes = BoxesOf<Cached, kDim>(at.values, call.key_heads);
   }

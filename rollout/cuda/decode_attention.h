@@ -25,9 +25,10 @@ struct DecodeAttention {
   void* parts = nullptr;
   float* lses = nullptr;
   int32_t* arrived = nullptr;
-  float scale = 0;         // of the scores
-  bool overlap = false;    // may begin while the kernel before it ends (Hopper)
-  void* stream = nullptr;  // a cudaStream_t
+  float scale = 0;            // of the scores, above 0
+  bool overlap = false;       // may begin while the kernel before it ends (Hopper)
+  bool threads_copy = false;  // pages come as on GPUs before Hopper
+  void* stream = nullptr;     // a cudaStream_t
 };
 
 // Can be captured. A row's results have the same bits whatever else is computed and wherever.

@@ -178,11 +178,11 @@ __device__ void Decode(const Call& call) {
   }
 }
 
-// kStages: pages of a warp's ring. kBoxes: how they come there (decode_ring.cuh), on Hopper always.
+// kStages: pages of a warp's ring. kBoxes: how they come there (decode_ring.cuh), for Hopper.
 template <typename Cached, int kDim, int kStages, bool kBoxes>
 __global__ void __launch_bounds__(kWarps * 32, 2) DecodeKernel(const __grid_constant__ Call call) {
 #ifdef __CUDA_ARCH__
-  if constexpr (kBoxes == (__CUDA_ARCH__ >= 900))  // the other one is never launched
+  if constexpr (!kBoxes || __CUDA_ARCH__ >= 900)  // else it is never launched
 #endif
     Decode<Cached, kDim, kStages, kBoxes>(call);
 }

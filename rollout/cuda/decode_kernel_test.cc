@@ -93,11 +93,9 @@ class DecodeCase {
                        .groups = groups,
                        .group = (each + groups - 1) / groups,
                        .scale_log2 = Scale() * 1.442695f};
-    emulated_bytes_copied = emulated_box_bytes = 0;
+    emulated_bytes_copied = 0;
     emulated_early_copies.clear();
-    emulated_early_boxes.clear();
-    emulated_barriers.clear();
-    emulated_box_outside = false;
+    ForgetEmulatedBoxes();
     EmulatedBlock::Run(blocks, [&] { decode::DecodeKernel<Cached, kDim, kStages, kBoxes>(call); });
     int64_t positions = 0;
     for (const int32_t length : lengths_) {
@@ -106,7 +104,7 @@ class DecodeCase {
     EXPECT_EQ(kBoxes ? emulated_box_bytes : emulated_bytes_copied,
               positions * 2 * sizes_.key_heads * kDim * int64_t{sizeof(Cached)} * groups)
         << "each key and value is read once";
-    EXPECT_FALSE(emulated_box_outside);
+    EXPECT_FALSE(emulated_box_outside || emulated_wrong_bytes || EmulatedBoxesAreLeft());
     CheckEarlyCopies(kBoxes ? emulated_early_boxes : emulated_early_copies);
     EXPECT_EQ(std::count(arrived_.begin(), arrived_.end(), 0), arrived_.size());
   }

@@ -7,7 +7,6 @@
 #include <cuda_fp8.h>
 
 #include <cstdint>
-#include <type_traits>
 
 #include "model/cuda/mma.cuh"
 #include "rollout/cuda/paged_layout.h"
@@ -109,7 +108,8 @@ class WarpSums {
   }
 
   // page: SharedAddress of keys and values, of which `tokens` (or all) are used; the others may be
-  // no numbers. Gives a word of what was read last: once it is there the page has been read.
+  // no numbers. Gives a word of what was read: products wait for all of it, and the one that
+  // waits for the word comes among the last.
   __device__ uint32_t Add(uint32_t page, int tokens, float scale_log2) {
     return tokens < kPageTokens ? AddTokens<false>(page, tokens, scale_log2)
                                 : AddTokens<true>(page, tokens, scale_log2);
@@ -227,8 +227,7 @@ class WarpSums {
     }
   }
 
-  // sums [kDim, 8 heads] += values, transposed, x weights [16 tokens, 8 heads]. A word of what was
-  // read last.
+  // sums [kDim, 8 heads] += values, transposed, x weights [16 tokens, 8 heads]. A word of values.
   template <bool kWhole>
   __device__ uint32_t AddValues(uint32_t values, const uint32_t (&weights)[2], int tokens) {
     uint32_t masks[2], read = 0;

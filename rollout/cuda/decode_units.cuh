@@ -35,7 +35,7 @@ struct Call {
   int groups = 0;        // parts of a key head's query heads, of
   int group = 0;         // query heads each (the last may have fewer), at most kMostHeads
   float scale_log2 = 0;  // of scores, times log2(e)
-  uint32_t zero = 0;     // what the compiler does not know
+  uint32_t zero = 0;     // unknown to the compiler: `x & zero` waits for x to be read
 };
 
 // A unit: a tile, a key head, and some of its query heads.

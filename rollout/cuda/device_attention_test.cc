@@ -40,9 +40,11 @@ class PagedAttentionTest : public PagedCacheTest {
       plan.Fill(lengths, begins, filled.data());
       words.copy_(Ints(filled));
     }
-    void Launch(const PagedAttentionTest& test, bool overlap = false) const {
+    void Launch(const PagedAttentionTest& test, bool overlap = false,
+                bool threads_copy = false) const {
       AttentionRows rows = test.Rows(queries, out);
       rows.overlap = overlap;
+      rows.threads_copy = threads_copy;
       LaunchDecodeAttention(test.shape_, test.Cache(), plan,
                             plan.At(words.const_data_ptr<int32_t>()), rows,
                             {partial.data_ptr(), arrived.data_ptr<int32_t>()}, stream());
@@ -83,7 +85,9 @@ TEST_P(PagedAttentionTest, DecodeIsAsInFp64) {
   for (const CacheHeads& shape :
        {CacheHeads{32, 8, 128}, CacheHeads{40, 8, 128}, CacheHeads{4, 4, 128},
         CacheHeads{16, 8, 64}, CacheHeads{32, 8, 128, CacheType::kE4M3},
-        CacheHeads{40, 8, 128, CacheType::kE4M3}, CacheHeads{16, 8, 64, CacheType::kE4M3}}) {
+        CacheHeads{40, 8, 128, CacheType::kE4M3}, CacheHeads{16, 8, 64, CacheType::kE4M3},
+        CacheHeads{4, 1, 128}, CacheHeads{16, 1, 128}, CacheHeads{5, 1, 64}, CacheHeads{10, 5, 64},
+        CacheHeads{4, 1, 128, CacheType::kE4M3}, CacheHeads{16, 1, 64, CacheType::kE4M3}}) {
     SCOPED_TRACE(testing::Message() << Name(shape));
     MakeCache(shape);
     const std::vector<int32_t> slots = SlotsFrom(kLengths.size(), 3);
@@ -92,8 +96,11 @@ TEST_P(PagedAttentionTest, DecodeIsAsInFp64) {
       const int rows = static_cast<int>(kLengths.size()) + 2;  // two that are not used
       Decode decode(*this, DecodePlan(rows, kMaxTokens, split), Queries(rows, 5));
       decode.Set(kLengths, slots);
-      decode.Launch(*this);
-      CheckDecode(decode, kLengths, slots, "eager");
+      for (const bool threads_copy : {false, true}) {
+        decode.out.fill_(std::nan(""));
+        decode.Launch(*this, /*overlap=*/false, threads_copy);
+        CheckDecode(decode, kLengths, slots, threads_copy ? "by threads" : "eager");
+      }
     }
   }
 }

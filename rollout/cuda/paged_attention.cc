@@ -57,6 +57,7 @@ void LaunchDecodeAttention(const CacheHeads& shape, const PagedKeysValues& cache
                            const AttentionRows& rows, const DecodeScratch& scratch, void* stream) {
   CheckShape(shape);
   TORCH_CHECK(rows.rows == plan.rows(), rows.rows, " rows by a plan for ", plan.rows());
+  TORCH_CHECK(rows.scale > 0, "scores scaled by ", rows.scale);
   auto* const parts = static_cast<uint16_t*>(scratch.partial);
   const int64_t part_elements = int64_t{plan.tiles()} * shape.query_heads * shape.head_dim;
   LaunchDecodeTiles({.shape = shape,
@@ -73,6 +74,7 @@ void LaunchDecodeAttention(const CacheHeads& shape, const PagedKeysValues& cache
                      .arrived = scratch.arrived,
                      .scale = rows.scale,
                      .overlap = rows.overlap,
+                     .threads_copy = rows.threads_copy,
                      .stream = stream});
 }
 

@@ -32,9 +32,11 @@ struct AttentionRows {
   const void* queries = nullptr;
   void* out = nullptr;
   int64_t rows = 0;
-  float scale = 0;  // of the scores, 1 / sqrt(D)
+  float scale = 0;  // of the scores, 1 / sqrt(D); above 0
   // Decoding may begin while the kernel before it ends (model/cuda/programmatic.cuh; Hopper).
   bool overlap = false;
+  // Of decoding, for tests: pages come to multiprocessors as on GPUs before Hopper.
+  bool threads_copy = false;
 };
 
 // Temporary memory that launches one after another on a stream may share.
