@@ -161,7 +161,9 @@ Samples Generate(const std::shared_ptr<Weights>& weights,
     if (sample->request_id < 100) samples[sample->request_id].push_back(*std::move(sample));
   }
   EXPECT_GT(engine->Stats().preemptions, 0);
-  if (max_guesses > 0) EXPECT_GT(engine->Stats().guessed_right, 100);
+  if (max_guesses > 0) {
+    EXPECT_GT(engine->Stats().guessed_right, 100);
+  }
   return samples;
 }
 

@@ -1,3 +1,4 @@
+// The engine over a transformer: samples are those of the model, whatever the engine's sizes.
 #include "rollout/make_engine.h"
 
 #include <ATen/core/Tensor.h>
@@ -5,96 +6,20 @@
 
 #include <algorithm>
 #include <cmath>
-#include <map>
 #include <memory>
-#include <thread>
 #include <utility>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
-#include "absl/synchronization/notification.h"
 #include "absl/time/clock.h"
 #include "model/packed_batch.h"
 #include "model/paged_cache.h"
 #include "model/transformer.h"
 #include "rollout/sampler.h"
+#include "rollout/small_engine_fixture.h"
 
 namespace tritonrl {
 namespace {
-
-ModelConfig SmallConfig() {
-  ModelConfig config;
-  config.hidden_size = 32;
-  config.num_layers = 2;
-  config.num_heads = 4;
-  config.num_kv_heads = 2;
-  config.head_dim = 16;
-  config.intermediate_size = 48;
-  config.vocab_size = 100;
-  config.max_positions = 128;
-  config.tie_word_embeddings = true;
-  return config;
-}
-
-// Random weights, large enough that the next token depends much on the text.
-std::shared_ptr<Weights> SmallWeights() {
-  std::shared_ptr<Weights> weights = Weights::RandomInit(SmallConfig(), 11);
-  for (const ParameterInfo& parameter : weights->layout().parameters) {
-    if (parameter.decay()) at::Tensor(weights->Get(parameter.name)).mul_(12.0);
-  }
-  return weights;
-}
-
-GenerateRequest Request(uint64_t id, int n) {
-  GenerateRequest request;
-  request.id = id;
-  for (uint64_t i = 0; i < 3 + 5 * (id % 4); ++i) {
-    request.prompt.push_back(static_cast<int32_t>((id * 31 + i * 7) % 100));
-  }
-  request.n = n;
-  request.sampling.temperature = 0.8;
-  request.sampling.max_tokens = 40;
-  request.sampling.stop_ids = {3, 4, 5};
-  request.key = {.run_seed = 1, .step = 2, .task = id};
-  return request;
-}
-
-using SampleMap = std::map<std::pair<uint64_t, int>, Sample>;
-
-SampleMap Generate(const std::shared_ptr<Weights>& weights,
-                   const std::vector<GenerateRequest>& requests, const EngineOptions& options,
-                   EngineStats* stats = nullptr, int max_guesses = 0) {
-  absl::StatusOr<std::unique_ptr<Engine>> engine =
-      MakeBatchedEngine(weights, options, {.max_guesses = max_guesses, .always_guess = true});
-  EXPECT_TRUE(engine.ok()) << engine.status();
-  for (const GenerateRequest& request : requests) {
-    const absl::Status status = (*engine)->Submit(request);
-    EXPECT_TRUE(status.ok()) << status;
-  }
-  SampleMap samples;
-  while ((*engine)->Outstanding() > 0) {
-    absl::StatusOr<Sample> sample = (*engine)->Next(absl::Now() + absl::Seconds(60));
-    if (!sample.ok()) {
-      ADD_FAILURE() << sample.status();
-      break;
-    }
-    const std::pair<uint64_t, int> name(sample->request_id, sample->index);
-    samples[name] = *std::move(sample);
-  }
-  if (stats != nullptr) *stats = (*engine)->Stats();
-  return samples;
-}
-
-// Bit for bit.
-void ExpectSame(const SampleMap& a, const SampleMap& b) {
-  for (const auto& [name, sample] : a) {
-    const auto other = b.find(name);
-    ASSERT_NE(other, b.end());
-    EXPECT_EQ(sample.tokens, other->second.tokens);
-    EXPECT_EQ(sample.log_probs, other->second.log_probs);
-    EXPECT_EQ(sample.finish_reason, other->second.finish_reason);
-  }
-}
 
 TEST(TransformerEngine, SamplesDoNotDependOnBatchMemoryChunksOrThreads) {
   const std::shared_ptr<Weights> weights = SmallWeights();
@@ -252,176 +177,6 @@ TEST(TransformerEngine, GreedyIsTheArgmaxOfAFullRecomputation) {
   }
   EXPECT_EQ(samples.begin()->second.tokens, expected);
   EXPECT_EQ(samples.begin()->second.finish_reason, FinishReason::kLength);
-}
-
-TEST(TransformerEngine, SeesTheLearnersWeights) {
-  const std::shared_ptr<Weights> weights = SmallWeights();
-  absl::StatusOr<std::unique_ptr<Engine>> engine = MakeBatchedEngine(weights, {.max_running = 2});
-  ASSERT_TRUE(engine.ok());
-  ASSERT_TRUE((*engine)->BeginWeightUpdate().ok());
-  at::Tensor(weights->flat()).mul_(0.7);
-  (*engine)->EndWeightUpdate(1);
-  ASSERT_TRUE((*engine)->Submit(Request(1, 1)).ok());
-  absl::StatusOr<Sample> sample = (*engine)->Next(absl::Now() + absl::Seconds(60));
-  ASSERT_TRUE(sample.ok()) << sample.status();
-  EXPECT_EQ(sample->versions.at(0).version, 1u);
-  const SampleMap expected = Generate(weights->Clone(), {Request(1, 1)}, {});
-  EXPECT_EQ(sample->log_probs, expected.begin()->second.log_probs);
-  const SampleMap before = Generate(SmallWeights(), {Request(1, 1)}, {});
-  EXPECT_NE(sample->log_probs, before.begin()->second.log_probs);
-}
-
-// The cache is another one after each update, at other addresses.
-TEST(TransformerEngine, MemoryGivenBackForUpdatesChangesNoSample) {
-  const std::shared_ptr<Weights> weights = SmallWeights();
-  const SampleMap expected = Generate(weights, {Request(1, 4)}, {});
-  absl::StatusOr<std::unique_ptr<Engine>> engine =
-      MakeBatchedEngine(weights, {.max_running = 3, .release_memory = true});
-  ASSERT_TRUE(engine.ok());
-  for (uint64_t round = 1; round <= 3; ++round) {
-    ASSERT_TRUE((*engine)->Submit(Request(1, 4)).ok());
-    if (round == 2) {
-      ASSERT_TRUE((*engine)->PauseForWeightUpdate(Engine::OldCache::kForget).ok());
-      (*engine)->EndWeightUpdate(round);
-    }
-    while ((*engine)->Outstanding() > 0) {
-      absl::StatusOr<Sample> sample = (*engine)->Next(absl::Now() + absl::Seconds(60));
-      ASSERT_TRUE(sample.ok()) << sample.status();
-      EXPECT_EQ(sample->log_probs, expected.at({1, sample->index}).log_probs);
-      EXPECT_EQ(sample->tokens, expected.at({1, sample->index}).tokens);
-    }
-    ASSERT_TRUE((*engine)->BeginWeightUpdate().ok());
-    (*engine)->EndWeightUpdate(round);
-  }
-  EXPECT_GT((*engine)->Stats().release_seconds, 0);
-}
-
-TEST(TransformerEngine, ARunnerWithoutItsMemoryRunsNoStep) {
-  auto runner = MakeModelRunner(SmallWeights(), {.max_running = 2});
-  ASSERT_TRUE(runner.ok()) << runner.status();
-  const int pages = (*runner)->num_pages();
-  ASSERT_TRUE((*runner)->ReleaseMemory().ok());
-  EXPECT_TRUE((*runner)->ReleaseMemory().ok());
-  EXPECT_EQ((*runner)->num_pages(), pages);
-  EXPECT_EQ((*runner)->Launch({}).code(), absl::StatusCode::kFailedPrecondition);
-  ASSERT_TRUE((*runner)->TakeMemory().ok());
-  EXPECT_TRUE((*runner)->TakeMemory().ok());
-  const std::vector<int32_t> tokens = {1, 2}, page = {0};
-  ModelStep step;
-  step.slices.push_back({.tokens = tokens, .count = 2, .pages = page});
-  ASSERT_TRUE((*runner)->Launch(step).ok());
-  EXPECT_EQ((*runner)->ReleaseMemory().code(), absl::StatusCode::kFailedPrecondition);
-  EXPECT_TRUE((*runner)->Collect().ok());
-}
-
-TEST(TransformerEngine, APausedSampleGoesOnAsFromItsTokensUnderTheNewWeights) {
-  const std::shared_ptr<Weights> weights = SmallWeights();
-  absl::StatusOr<std::unique_ptr<Engine>> engine = MakeBatchedEngine(weights, {.max_running = 2});
-  ASSERT_TRUE(engine.ok());
-  GenerateRequest request = Request(1, 1);
-  request.sampling.temperature = 0;
-  request.sampling.max_tokens = 60;
-  request.sampling.stop_ids.clear();
-  // The fifth token is held up until the update has been asked for.
-  absl::Notification some, asked;
-  request.on_token = [&, drawn = 0](int, int32_t, float) mutable {
-    if (++drawn != 5) return;
-    some.Notify();
-    asked.WaitForNotification();
-  };
-  ASSERT_TRUE((*engine)->Submit(request).ok());
-  some.WaitForNotification();
-  std::thread watch([&] {
-    while (!absl::IsFailedPrecondition((*engine)->Submit(request))) {
-      absl::SleepFor(absl::Milliseconds(1));
-    }
-    asked.Notify();
-  });
-  ASSERT_TRUE((*engine)->PauseForWeightUpdate(Engine::OldCache::kForget).ok());
-  watch.join();
-  at::Tensor(weights->flat()).mul_(0.7);
-  (*engine)->EndWeightUpdate(1);
-  absl::StatusOr<Sample> sample = (*engine)->Next(absl::Now() + absl::Seconds(60));
-  ASSERT_TRUE(sample.ok()) << sample.status();
-  ASSERT_EQ(sample->versions.size(), 2u);
-  const auto cut = static_cast<size_t>(sample->versions[0].tokens);
-
-  request.on_token = nullptr;
-  request.prompt.insert(request.prompt.end(), sample->tokens.begin(),
-                        sample->tokens.begin() + static_cast<int64_t>(cut));
-  request.sampling.max_tokens -= static_cast<int>(cut);
-  const Sample rest = Generate(weights, {request}, {.max_running = 2}).begin()->second;
-  ASSERT_EQ(rest.tokens.size() + cut, sample->tokens.size());
-  for (size_t t = 0; t < rest.tokens.size(); ++t) {
-    EXPECT_EQ(sample->tokens[cut + t], rest.tokens[t]);
-    EXPECT_EQ(sample->log_probs[cut + t], rest.log_probs[t]) << "bit for bit";
-  }
-}
-
-TEST(TransformerEngine, DamagedWeightsEndWithASentence) {
-  const std::shared_ptr<Weights> weights = SmallWeights();
-  at::Tensor(weights->Get("model.norm.weight")).fill_(std::nan(""));
-  absl::StatusOr<std::unique_ptr<Engine>> engine = MakeBatchedEngine(weights, {.max_running = 2});
-  ASSERT_TRUE(engine.ok());
-  ASSERT_TRUE((*engine)->Submit(Request(1, 1)).ok());
-  absl::StatusOr<Sample> sample = (*engine)->Next(absl::Now() + absl::Seconds(60));
-  ASSERT_TRUE(sample.ok()) << sample.status();
-  EXPECT_EQ(sample->finish_reason, FinishReason::kFailed);
-  const absl::Status status = FailureOf(*sample);
-  EXPECT_EQ(status.code(), absl::StatusCode::kInternal);
-  EXPECT_NE(status.message().find("not finite"), absl::string_view::npos) << status;
-  EXPECT_EQ((*engine)->Stats().failed_samples, 1);
-  // The engine goes on.
-  EXPECT_TRUE((*engine)->Submit(Request(2, 1)).ok());
-}
-
-TEST(TransformerEngine, ImpossibleSizesAreErrors) {
-  const std::shared_ptr<Weights> weights = SmallWeights();
-  const auto says = [&](const EngineOptions& options, absl::StatusCode code,
-                        absl::string_view part) {
-    const absl::Status status = MakeBatchedEngine(weights, options).status();
-    EXPECT_EQ(status.code(), code) << status;
-    EXPECT_NE(status.message().find(part), absl::string_view::npos) << status;
-  };
-  const auto invalid = absl::StatusCode::kInvalidArgument;
-  says({.max_length = 129}, invalid, "max_position_embeddings is 128");
-  says({.max_running = -1}, invalid, "max_running is -1");
-  says({.max_running = 2000000000}, invalid, "max_running is 2000000000");
-  says({.max_step_tokens = -1}, invalid, "max_step_tokens -1");
-  says({.cache_bytes = 100}, invalid, "16 tokens of this model take 8192");
-  says({.cache_bytes = int64_t{1} << 60}, absl::StatusCode::kResourceExhausted,
-       "1099511627776 MiB");
-}
-
-TEST(TransformerEngine, IsBatchInvariantInFp32Alone) {
-  EXPECT_TRUE(MakeBatchedEngine(SmallWeights(), {.batch_invariant = true}).ok());
-  const absl::Status status =
-      MakeBatchedEngine(Weights::RandomInit(SmallConfig(), 5, at::kCPU, at::kBFloat16),
-                        {.batch_invariant = true})
-          .status();
-  EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument);
-  EXPECT_NE(status.message().find("BFloat16 on cpu"), absl::string_view::npos) << status;
-}
-
-TEST(TransformerEngine, HasNoEightBitNumbers) {
-  const absl::Status cache = MakeBatchedEngine(SmallWeights(), {.fp8_cache = true}).status();
-  EXPECT_EQ(cache.code(), absl::StatusCode::kInvalidArgument);
-  EXPECT_NE(cache.message().find("fp8_cache is for bf16 weights on a GPU"), absl::string_view::npos)
-      << cache;
-  const absl::Status weights = MakeBatchedEngine(SmallWeights(), {.fp8_weights = true}).status();
-  EXPECT_EQ(weights.code(), absl::StatusCode::kInvalidArgument);
-  EXPECT_NE(weights.message().find("fp8_weights is for"), absl::string_view::npos) << weights;
-}
-
-TEST(TransformerEngine, ARequestLargerThanTheMemoryIsRefused) {
-  const int64_t bytes = 2 * PagedCache::PageBytes(SmallConfig(), at::kFloat);
-  absl::StatusOr<std::unique_ptr<Engine>> engine =
-      MakeBatchedEngine(SmallWeights(), {.cache_bytes = bytes});
-  ASSERT_TRUE(engine.ok()) << engine.status();
-  const absl::Status status = (*engine)->Submit(Request(1, 1));
-  EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument);
-  EXPECT_NE(status.message().find("do not fit the cache of 32 tokens"), absl::string_view::npos)
-      << status;
 }
 
 }  // namespace

@@ -37,8 +37,12 @@ TEST(CompositionTest, LevelsAndCoresFitTheFamily) {
       EXPECT_LE(many.uses.size(), 5);
       const int core = many.core_index();
       EXPECT_EQ(core < 0, family == Family::kElementwise) << many.Key();
-      if (family == Family::kMatmul) EXPECT_EQ(core, 0) << many.Key();
-      if (family == Family::kLoss) EXPECT_EQ(core + 1, many.uses.size()) << many.Key();
+      if (family == Family::kMatmul) {
+        EXPECT_EQ(core, 0) << many.Key();
+      }
+      if (family == Family::kLoss) {
+        EXPECT_EQ(core + 1, many.uses.size()) << many.Key();
+      }
     }
   }
 }
