@@ -90,13 +90,8 @@ struct Layer {
   Numbers result = Numbers(32 * qkv + 64, __float2bfloat16_rn(12288.0f));
 };
 
-// As product_chain.cu has it.
 CUtensorMap MapOf(const Numbers& weight, int64_t columns, int64_t inner) {
-  return {weight.data(),
-          sizeof(Element),
-          {64, columns, inner / 64},
-          {2 * inner, 128},
-          {64, 16, kChainWarps}};
+  return {StageBoxes(weight.data(), columns, inner)};
 }
 
 template <int kGroups>

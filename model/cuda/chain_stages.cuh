@@ -5,6 +5,7 @@
 #include "model/cuda/chain_ptx.cuh"
 #include "model/cuda/element.cuh"
 #include "model/cuda/rms.cuh"
+#include "model/cuda/tensor_boxes.h"
 
 namespace tritonrl {
 
@@ -19,6 +20,11 @@ inline constexpr int kChainTiles = 6;   // most of a pass, an even number
 inline constexpr int kSumPitch = 36;    // floats from one row of x to the next among a warp's sums
 inline constexpr int kChainBlocks = 2;  // of a cluster, which share K
 inline constexpr int kChainSharedBytes = 227 << 10;  // that a block has
+
+// Stages of W [columns, inner] of bf16.
+inline TensorBoxes StageBoxes(const void* weight, int64_t columns, int64_t inner) {
+  return {weight, 2, {64, columns, inner / 64}, {2 * inner, 128}, {64, 16, kChainWarps}};
+}
 
 // What a block has in shared memory behind its ring, for kGroups groups of 8 rows of x.
 template <int kGroups>

@@ -12,20 +12,13 @@
 #include <vector>
 
 #include "model/cuda/emulated_mma.h"
+#include "model/cuda/tensor_boxes.h"
 
 // In its place.
 #define TRITONRL_MODEL_CUDA_TENSOR_COPY_CUH_
 
-// Boxes [box[2], box[1], box[0]] of a tensor [sizes[2], sizes[1], sizes[0]]. Packs of 16 bytes
-// change places in the copy as hardware swizzles lines of box[0] elements, 64 or 128 bytes: by
-// their addresses.
-struct CUtensorMap {
-  const void* base;
-  int64_t element_bytes;
-  std::array<int64_t, 3> sizes;
-  std::array<int64_t, 2> strides;  // bytes of the second and third index
-  std::array<int64_t, 3> box;
-};
+// Packs change places by their addresses.
+struct CUtensorMap : tritonrl::TensorBoxes {};
 
 namespace tritonrl {
 

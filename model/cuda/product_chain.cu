@@ -2,8 +2,8 @@
 
 #include "model/cuda/chain_kernel.cuh"
 #include "model/cuda/dispatch.cuh"
-#include "model/cuda/driver.h"
 #include "model/cuda/product_chain.h"
+#include "model/cuda/tensor_map.h"
 
 namespace tritonrl {
 namespace {
@@ -35,17 +35,8 @@ void CheckLink(const ProductLink& link, const ProductLink* before) {
 }
 
 CUtensorMap MapOf(const ProductLink& link) {
-  static const auto encode =
-      FindDriverFunction<decltype(cuTensorMapEncodeTiled)>("cuTensorMapEncodeTiled");
   CUtensorMap map;
-  const cuuint64_t sizes[3] = {64, static_cast<cuuint64_t>(link.columns),
-                               static_cast<cuuint64_t>(link.inner / 64)};
-  const cuuint64_t strides[2] = {static_cast<cuuint64_t>(2 * link.inner), 128};
-  const cuuint32_t box[3] = {64, 16, kChainWarps}, steps[3] = {1, 1, 1};
-  const CUresult result =
-      encode(&map, CU_TENSOR_MAP_DATA_TYPE_BFLOAT16, 3, const_cast<void*>(link.weight), sizes,
-             strides, box, steps, CU_TENSOR_MAP_INTERLEAVE_NONE, CU_TENSOR_MAP_SWIZZLE_128B,
-             CU_TENSOR_MAP_L2_PROMOTION_NONE, CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE);
+  const CUresult result = EncodeBoxes(StageBoxes(link.weight, link.columns, link.inner), &map);
   TORCH_CHECK(result == CUDA_SUCCESS, "a chain of products: no tensor map of ", link.columns, " x ",
               link.inner, " weights (error ", static_cast<int>(result), ")");
   return map;

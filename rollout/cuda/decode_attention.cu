@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "model/cuda/dispatch.cuh"
-#include "model/cuda/driver.h"
+#include "model/cuda/tensor_map.h"
 #include "rollout/cuda/decode_attention.h"
 #include "rollout/cuda/decode_kernel.cuh"
 
@@ -39,24 +39,9 @@ bool UsesBoxes(const DecodeAttention& at, const Gpu& gpu) {
   return gpu.major >= 9 && !at.threads_copy;
 }
 
-// Boxes of a page of a head in a pool of any number of pages.
-template <typename Cached, int kDim>
-CUtensorMap BoxesOf(const void* pool, int key_heads) {
-  using Format = decode::PageFormat<Cached, kDim>;
-  static const auto encode =
-      FindDriverFunction<decltype(cuTensorMapEncodeTiled)>("cuTensorMapEncodeTiled");
-  constexpr cuuint64_t kMostSlots = (1ull << 31) - kPageTokens;  // as their numbers are int32
-  constexpr int kElements = Format::kLineBytes / static_cast<int>(sizeof(Cached));
-  const auto lines = static_cast<cuuint64_t>(key_heads * Format::kLines);
+CUtensorMap MapOf(const TensorBoxes& boxes) {
   CUtensorMap map;
-  const cuuint64_t sizes[3] = {kElements, kMostSlots, lines};
-  const cuuint64_t strides[2] = {lines * Format::kLineBytes, Format::kLineBytes};
-  const cuuint32_t box[3] = {kElements, kPageTokens, Format::kLines}, steps[3] = {1, 1, 1};
-  const CUresult result = encode(
-      &map, sizeof(Cached) == 1 ? CU_TENSOR_MAP_DATA_TYPE_UINT8 : CU_TENSOR_MAP_DATA_TYPE_BFLOAT16,
-      3, const_cast<void*>(pool), sizes, strides, box, steps, CU_TENSOR_MAP_INTERLEAVE_NONE,
-      Format::kLineBytes == 128 ? CU_TENSOR_MAP_SWIZZLE_128B : CU_TENSOR_MAP_SWIZZLE_64B,
-      CU_TENSOR_MAP_L2_PROMOTION_NONE, CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE);
+  const CUresult result = EncodeBoxes(boxes, &map);
   TORCH_CHECK(result == CUDA_SUCCESS, "attention of one token: no tensor map of the cache (error ",
               static_cast<int>(result), ")");
   return map;
@@ -81,8 +66,9 @@ cudaError_t Run(const DecodeAttention& at, const Gpu& gpu, const Call& call) {
 template <typename Cached, int kDim>
 cudaError_t Run(const DecodeAttention& at, const Gpu& gpu, Call call) {
   if (UsesBoxes(at, gpu)) {
-    call.key_boxes = BoxesOf<Cached, kDim>(at.keys, call.key_heads);
-    call.value_boxes = BoxesOf<Cached, kDim>(at.values, call.key_heads);
+    using Format = decode::PageFormat<Cached, kDim>;
+    call.key_boxes = MapOf(Format::Boxes(at.keys, call.key_heads));
+    call.value_boxes = MapOf(Format::Boxes(at.values, call.key_heads));
   }
   constexpr int kStages = kDeepRing / (2 * decode::PageFormat<Cached, kDim>::kBytes);
   const int deep = decode::Memory<Cached, kDim, kStages>::Bytes(call.group) + gpu.reserved_bytes;

@@ -128,16 +128,10 @@ class DecodeCase {
   const std::vector<__nv_bfloat16>& out() const { return out_; }
 
  private:
-  // As decode_attention.cu has it.
   CUtensorMap BoxesOf(const std::vector<Cached>& pool) const {
-    using Format = decode::PageFormat<Cached, kDim>;
-    constexpr int64_t kElements = Format::kLineBytes / sizeof(Cached);
-    const int64_t lines = int64_t{sizes_.key_heads} * Format::kLines;
-    return {pool.data(),
-            sizeof(Cached),
-            {kElements, kPages * kPageTokens, lines},
-            {lines * Format::kLineBytes, Format::kLineBytes},
-            {kElements, kPageTokens, Format::kLines}};
+    CUtensorMap map = {decode::PageFormat<Cached, kDim>::Boxes(pool.data(), sizes_.key_heads)};
+    map.sizes[1] = kPages * kPageTokens;  // what is behind them counts as outside
+    return map;
   }
 
   // What is read before earlier kernels are done lies in no page that this step writes: that of a

@@ -9,6 +9,7 @@
 #include <cstdint>
 
 #include "model/cuda/mma.cuh"
+#include "model/cuda/tensor_boxes.h"
 #include "rollout/cuda/paged_layout.h"
 
 namespace tritonrl::decode {
@@ -37,6 +38,18 @@ struct PageFormat {
   __device__ static uint32_t Behind(uint32_t first, int pairs) {
     constexpr int kLinePairs = kLinePacks / 2;
     return (first ^ pairs % kLinePairs * 32) + pairs / kLinePairs * (kPageTokens * kLineBytes);
+  }
+
+  // Pages of a head in a pool of any number of pages.
+  static TensorBoxes Boxes(const void* pool, int key_heads) {
+    constexpr int64_t kMostSlots = (int64_t{1} << 31) - kPageTokens;  // as their numbers are int32
+    constexpr int64_t kElements = kLineBytes / static_cast<int64_t>(sizeof(Cached));
+    const int64_t lines = int64_t{key_heads} * kLines;
+    return {pool,
+            sizeof(Cached),
+            {kElements, kMostSlots, lines},
+            {lines * kLineBytes, kLineBytes},
+            {kElements, kPageTokens, kLines}};
   }
 
   // A warp begins to copy a page of a key head to `to`, keys and behind them values. Positions from
