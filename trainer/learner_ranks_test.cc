@@ -30,15 +30,34 @@ std::vector<double> Numbers(const std::vector<std::string>& argv) {
   return numbers;
 }
 
-TEST(LearnerRanks, TwoRanksLearnTheSame) {
-  const auto program = Runfile("trainer/learner_test_program");
-  ASSERT_TRUE(program.ok()) << program.status();
-  const auto folder = MakeTempDirectory("ranks");
-  ASSERT_TRUE(folder.ok());
-  const std::vector<double> one = Numbers({*program, *folder});
-  const std::vector<double> two = Numbers(MpirunCommand(2, {*program, *folder}));
-  const std::vector<double> zero2 = Numbers(MpirunCommand(2, {*program, *folder, "zero2"}));
-  RemoveTree(*folder).IgnoreError();
+// What the program prints, on one rank or several.
+class LearnerRanks : public testing::Test {
+ protected:
+  void SetUp() override {
+    const auto program = Runfile("trainer/learner_test_program");
+    ASSERT_TRUE(program.ok()) << program.status();
+    const auto folder = MakeTempDirectory("ranks");
+    ASSERT_TRUE(folder.ok());
+    program_ = *program;
+    folder_ = *folder;
+  }
+  void TearDown() override {
+    if (!folder_.empty()) RemoveTree(folder_).IgnoreError();
+  }
+
+  std::vector<double> Learn(int ranks, const std::vector<std::string>& words) const {
+    std::vector<std::string> argv = {program_, folder_};
+    argv.insert(argv.end(), words.begin(), words.end());
+    return Numbers(ranks == 1 ? argv : MpirunCommand(ranks, argv));
+  }
+
+  std::string program_, folder_;
+};
+
+TEST_F(LearnerRanks, TwoRanksLearnTheSame) {
+  const std::vector<double> one = Learn(1, {});
+  const std::vector<double> two = Learn(2, {});
+  const std::vector<double> zero2 = Learn(2, {"zero2"});
   ASSERT_EQ(one.size(), 27);
   ASSERT_EQ(two.size(), 27);
   ASSERT_EQ(zero2.size(), 27);
@@ -53,17 +72,12 @@ TEST(LearnerRanks, TwoRanksLearnTheSame) {
 }
 
 // Groups that come early, as many as a rank has or fewer, and one that turns out to be missing.
-TEST(LearnerRanks, LearningEarlyGivesTheSame) {
-  const auto program = Runfile("trainer/learner_test_program");
-  ASSERT_TRUE(program.ok()) << program.status();
-  const auto folder = MakeTempDirectory("ranks");
-  ASSERT_TRUE(folder.ok());
-  const std::vector<double> once = Numbers({*program, *folder, "once"});
-  const std::vector<double> two = Numbers(MpirunCommand(2, {*program, *folder, "early=2"}));
+TEST_F(LearnerRanks, LearningEarlyGivesTheSame) {
+  const std::vector<double> once = Learn(1, {"once"});
+  const std::vector<double> two = Learn(2, {"early=2"});
   // Of five groups the last of four ranks has one, which is missing or has nothing to learn.
-  const std::vector<double> four = Numbers(MpirunCommand(4, {*program, *folder, "early=1"}));
-  const std::vector<double> late = Numbers(MpirunCommand(2, {*program, *folder, "early=0"}));
-  RemoveTree(*folder).IgnoreError();
+  const std::vector<double> four = Learn(4, {"early=1"});
+  const std::vector<double> late = Learn(2, {"early=0"});
   ASSERT_EQ(once.size(), 27);
   ASSERT_EQ(two.size(), 27);
   ASSERT_EQ(four.size(), 27);
@@ -76,22 +90,16 @@ TEST(LearnerRanks, LearningEarlyGivesTheSame) {
 }
 
 // One group of three: from the second step on a rank of four has no sample, after one that it had.
-TEST(LearnerRanks, ARankWithoutSamplesAddsNothing) {
-  const auto program = Runfile("trainer/learner_test_program");
-  ASSERT_TRUE(program.ok()) << program.status();
-  const auto folder = MakeTempDirectory("ranks");
-  ASSERT_TRUE(folder.ok());
-  const std::vector<double> one = Numbers({*program, *folder, "shrink"});
+TEST_F(LearnerRanks, ARankWithoutSamplesAddsNothing) {
+  const std::vector<double> one = Learn(1, {"shrink"});
   for (const std::string stage : {"zero1", "zero2"}) {
-    const std::vector<double> four =
-        Numbers(MpirunCommand(4, {*program, *folder, "shrink", stage}));
+    const std::vector<double> four = Learn(4, {"shrink", stage});
     ASSERT_EQ(one.size(), 27);
     ASSERT_EQ(four.size(), 27);
     for (size_t i = 0; i < one.size(); ++i) {
       EXPECT_NEAR(four[i], one[i], 1e-4 * std::abs(one[i]) + 1e-7) << stage << " number " << i;
     }
   }
-  RemoveTree(*folder).IgnoreError();
   EXPECT_EQ(one[9 + 6] + one[9 + 7], 3);  // samples of the second step
   EXPECT_EQ(one[9 + 8], 2);               // with an update in each epoch
 }
