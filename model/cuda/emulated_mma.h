@@ -166,6 +166,12 @@ inline bool EmulatedAny(unsigned /*mask*/, bool value) {
   for (const bool of_lane : OfWarp(value)) any |= of_lane;
   return any;
 }
+inline uint32_t EmulatedBallot(unsigned /*mask*/, bool value) {
+  const std::array<bool, 32> of_lanes = OfWarp(value);
+  uint32_t bits = 0;
+  for (int lane = 0; lane < 32; ++lane) bits |= static_cast<uint32_t>(of_lanes[lane]) << lane;
+  return bits;
+}
 inline uint32_t EmulatedBytePerm(uint32_t x, uint32_t y, uint32_t selector) {
   const uint64_t both = uint64_t{y} << 32 | x;
   uint32_t result = 0;
@@ -187,6 +193,7 @@ inline int32_t AddOrdered(int32_t* to, int32_t by) {
 
 #define __shfl_sync ::tritonrl::EmulatedShuffle
 #define __any_sync ::tritonrl::EmulatedAny
+#define __ballot_sync ::tritonrl::EmulatedBallot
 #define __byte_perm ::tritonrl::EmulatedBytePerm
 
 #endif  // TRITONRL_MODEL_CUDA_EMULATED_MMA_H_

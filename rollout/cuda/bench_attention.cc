@@ -78,7 +78,8 @@ struct Rows {
 
 void* Stream() { return c10::cuda::getCurrentCUDAStream().stream(); }
 
-// One token of each of `batch` sequences, of other sequences each time.
+// One token of each of `batch` sequences and `guesses` tokens behind it, of other sequences each
+// time.
 struct Decoding {
   const Cache& cache;
   DecodePlan plan;
@@ -88,11 +89,13 @@ struct Decoding {
   std::vector<at::Tensor> words;
   at::Tensor table, partial, arrived;
 
-  // group: so many rows share the first half of their pages, a prompt.
-  Decoding(const Cache& from, int batch, int64_t tokens, const DecodeSplit& split, int group = 1)
+  // group: so many sequences share the first half of their pages, a prompt. together: rows that
+  // are read at once.
+  Decoding(const Cache& from, int batch, int64_t tokens, const DecodeSplit& split, int group = 1,
+           int guesses = 0, int together = MostTileRows(kShape.query_heads, kShape.key_heads))
       : cache(from),
-        plan(batch, 32768, split),
-        rows(batch),
+        plan(batch * (guesses + 1), 32768, split, together),
+        rows(batch * (guesses + 1)),
         rotations(
             static_cast<int>(std::clamp<int64_t>(kTokens / (batch * tokens), 1, kMostRotations))),
         bytes(2.0 * batch * tokens * from.shape.PageBytes() / kPageTokens) {
@@ -108,14 +111,20 @@ struct Decoding {
       }
     }
     for (int rotation = 0; rotation < rotations; ++rotation) {
-      std::vector<int32_t> begins, filled(plan.words());
-      for (int i = 0; i < batch; ++i) begins.push_back(PageBegin(rotation * batch + i, tokens));
-      plan.Fill(std::vector<int32_t>(batch, static_cast<int32_t>(tokens)), begins, filled.data());
+      std::vector<int32_t> lengths, begins, shared, filled(plan.words());
+      for (int i = 0; i < batch; ++i) {
+        for (int guess = 0; guess <= guesses; ++guess) {
+          lengths.push_back(static_cast<int32_t>(tokens) - guesses + guess);
+          begins.push_back(PageBegin(rotation * batch + i, tokens));
+          shared.push_back(i % group == 0 ? 0 : static_cast<int32_t>(PagesFor(tokens) / 2));
+        }
+      }
+      plan.Fill(lengths, begins, shared, filled.data());
       words.push_back(Upload(filled));
     }
     partial = at::empty({plan.PartialBytes(kShape.query_heads, kShape.head_dim) + 1},
                         at::TensorOptions(at::kCUDA).dtype(at::kByte));
-    arrived = at::zeros({batch, kShape.query_heads}, words[0].options());
+    arrived = at::zeros({plan.rows(), kShape.query_heads}, words[0].options());
   }
   void Launch(int i) const {
     PagedKeysValues paged = cache.view();
@@ -159,6 +168,31 @@ void BenchChunks(const Cache& cache, int sequences, int32_t count, int32_t conte
                hopper ? "FA3" : "FA2", time, flops / time * 1e-6);
 }
 
+// Guesses behind each token, and prompts of several samples, read at once and each by itself.
+void BenchTogether(const Cache& cache) {
+  const int most = MostTileRows(kShape.query_heads, kShape.key_heads);
+  std::cout << "Rows that see the same pages\n"
+            << " batch guesses samples context  together        us    apart us\n";
+  const auto bench = [&](int batch, int guesses, int group, int64_t tokens) {
+    const DecodeSplit split = DecodeSplitFor(batch * (guesses + 1), false);
+    double times[2];
+    for (const bool apart : {false, true}) {
+      const Decoding decoding(cache, batch, tokens, split, group, guesses, apart ? 1 : most);
+      times[apart] = MicrosecondsOf(decoding.rotations, [&](int i) { decoding.Launch(i); });
+    }
+    absl::PrintF("%6d %7d %7d %7d  %8d %9.1f %11.1f\n", batch, guesses, group, tokens, most,
+                 times[0], times[1]);
+  };
+  for (const int batch : {1, 8, 32}) {
+    for (const int guesses : {1, 3, 5, 8, 15}) {
+      for (const int64_t tokens : {2048, 16384}) bench(batch, guesses, 1, tokens);
+    }
+  }
+  for (const int batch : {8, 32, 128, 256}) {
+    for (const int64_t tokens : {1024, 2048, 4096}) bench(batch, 0, 8, tokens);
+  }
+}
+
 void BenchBf16Attention(const Cache& cache) {
   std::cout << "Attention of one token a sequence (32 query, 8 key heads of 128, pages of 16)\n"
             << " batch context    part        us    TB/s\n";
@@ -167,6 +201,7 @@ void BenchBf16Attention(const Cache& cache) {
       BenchDecode(cache, batch, tokens, DecodeSplitFor(batch, /*batch_invariant=*/false));
     }
   }
+  BenchTogether(cache);
   std::cout << "Other splits\n";
   for (const int batch : {1, 2, 4, 8, 16, 32}) {
     for (const int64_t tokens : {1024, 4096, 16384}) {
@@ -222,9 +257,12 @@ void BenchAttentionPower() {
     PrintPower(absl::StrFormat("attention, %d x %d", batch, tokens), found,
                decoding.bytes / found.microseconds * 1e-6, "TB/s");
   }
-  const Decoding shared(cache, 256, 2048, DecodeSplitFor(256, false), 8);
-  const Sustained found = SustainedOf(shared.rotations, [&](int i) { shared.Launch(i); });
-  PrintPower("256 x 2048, 8 share 1024", found, shared.bytes / found.microseconds * 1e-6, "TB/s");
+  for (const int together : {1, MostTileRows(kShape.query_heads, kShape.key_heads)}) {
+    const Decoding shared(cache, 256, 2048, DecodeSplitFor(256, false), 8, 0, together);
+    const Sustained found = SustainedOf(shared.rotations, [&](int i) { shared.Launch(i); });
+    PrintPower(absl::StrFormat("256 x 2048, 8 share 1024, %d read at once", together), found,
+               shared.bytes / found.microseconds * 1e-6, "TB/s");
+  }
 }
 
 void BenchAttention() {

@@ -52,7 +52,7 @@ cudaError_t Run(const DecodeAttention& at, const Gpu& gpu, const Call& call) {
   constexpr int kStages = kRing / (2 * decode::PageFormat<Cached, kDim>::kBytes);
   const auto kernel = UsesBoxes(at, gpu) ? decode::DecodeKernel<Cached, kDim, kStages, true>
                                          : decode::DecodeKernel<Cached, kDim, kStages, false>;
-  const int bytes = decode::Memory<Cached, kDim, kStages>::Bytes(call.group);
+  const int bytes = decode::Memory<Cached, kDim, kStages>::kBytes;
   const cudaError_t error =
       cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, bytes);
   if (error != cudaSuccess) return error;
@@ -71,7 +71,7 @@ cudaError_t Run(const DecodeAttention& at, const Gpu& gpu, Call call) {
     call.value_boxes = MapOf(Format::Boxes(at.values, call.key_heads));
   }
   constexpr int kStages = kDeepRing / (2 * decode::PageFormat<Cached, kDim>::kBytes);
-  const int deep = decode::Memory<Cached, kDim, kStages>::Bytes(call.group) + gpu.reserved_bytes;
+  const int deep = decode::Memory<Cached, kDim, kStages>::kBytes + gpu.reserved_bytes;
   return kBlocksEach * deep <= gpu.shared_bytes ? Run<Cached, kDim, kDeepRing>(at, gpu, call)
                                                 : Run<Cached, kDim, kShallowRing>(at, gpu, call);
 }
@@ -86,12 +86,13 @@ cudaError_t RunDim(const DecodeAttention& at, const Gpu& gpu, const Call& call) 
 void LaunchDecodeTiles(const DecodeAttention& at) {
   if (at.most_tiles == 0) return;
   const int each = at.shape.query_heads / at.shape.key_heads;
-  const int groups = (each + decode::kMostHeads - 1) / decode::kMostHeads;
+  const int groups = (each + kOctet - 1) / kOctet;
   const Call call = {.queries = static_cast<const __nv_bfloat16*>(at.queries),
                      .keys = at.keys,
                      .values = at.values,
                      .page_table = at.page_table,
                      .tiles = at.tiles,
+                     .rows = at.rows,
                      .used_tiles = at.used_tiles,
                      .out = static_cast<__nv_bfloat16*>(at.out),
                      .parts = static_cast<__nv_bfloat16*>(at.parts),

@@ -1,4 +1,4 @@
-// Attention of one token a sequence over a paged cache, in parts (decode_kernel.cuh).
+// Attention of one token a row over a paged cache, in parts (decode_kernel.cuh).
 #ifndef TRITONRL_ROLLOUT_CUDA_DECODE_ATTENTION_H_
 #define TRITONRL_ROLLOUT_CUDA_DECODE_ATTENTION_H_
 
@@ -9,7 +9,7 @@
 
 namespace tritonrl {
 
-// All pointers are GPU memory. R rows, N tiles of a plan.
+// All pointers are GPU memory. R rows, N parts of rows of a plan at most.
 struct DecodeAttention {
   CacheHeads shape;
   const void* queries = nullptr;  // [R, H, D] bf16
@@ -17,6 +17,7 @@ struct DecodeAttention {
   const void* values = nullptr;
   const int32_t* page_table = nullptr;
   const DecodeTile* tiles = nullptr;
+  const DecodeRow* rows = nullptr;
   const int32_t* used_tiles = nullptr;
   int most_tiles = 0;   // N
   void* out = nullptr;  // [R, H, D] bf16
@@ -31,7 +32,8 @@ struct DecodeAttention {
   void* stream = nullptr;     // a cudaStream_t
 };
 
-// Can be captured. A row's results have the same bits whatever else is computed and wherever.
+// Can be captured. A row's results have the same bits whatever else is computed and wherever, if
+// the plan divides it alike.
 // Throws c10::Error if the launch is refused.
 void LaunchDecodeTiles(const DecodeAttention& at);
 

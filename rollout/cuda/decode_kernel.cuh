@@ -1,4 +1,4 @@
-// The kernel of attention of one token a sequence over a paged cache.
+// The kernel of attention of one token a row over a paged cache.
 //
 // It is bound by reading keys and values: an H200 gives 33 KB a microsecond to each multiprocessor,
 // and 40 KB must be under way all the time. So as many blocks as the GPU holds at a time take units
@@ -8,8 +8,10 @@
 // reading. A warp takes every fourth page of a unit.
 //
 // All query heads of a key head are computed at once on tensor cores, transposed: scores [16
-// tokens, 8 heads] = keys [16, D] x queries [D, 8], results [D, 8] += values [D, 16] x weights [16,
-// 8], so that eight columns are enough where rows would be sixteen. 8-bit keys and values become
+// tokens, 8 columns] = keys [16, D] x queries [D, 8], results [D, 8] += values [D, 16] x weights
+// [16, 8], so that eight columns are enough where rows would be sixteen. Rows of one sequence, a
+// token and guesses behind it, are columns of the same unit, in up to three such products for each
+// page, so that they cost one reading. 8-bit keys and values become
 // fp16 in registers, which holds them exactly; queries and weights are fp16 then. The largest score
 // so far that exponents are taken from follows only when it is exceeded by kSlack; then weights are
 // at most 2^kSlack, and in most pages no lane asks another.
@@ -36,68 +38,88 @@ struct Memory {
   static constexpr int kBarriersEach = (kStages + 1) / 2 * 2;  // of a warp, for 16 bytes
   static constexpr int kBarrierBytes =
       kWarps * kBarriersEach * static_cast<int>(sizeof(SharedBarrier));
-  static int Bytes(int group) {
-    return kWarps * kWarpBytes + kBarrierBytes +
-           (kWarps * group * (kDim + 2) + 1) * static_cast<int>(sizeof(float));
-  }
+  static constexpr int kBytes =
+      kWarps * kWarpBytes + kBarrierBytes +
+      (kWarps * kOctet * (kDim + 2) + 1) * static_cast<int>(sizeof(float));
   __device__ static SharedBarrier* Barriers(uint8_t* memory, int warp) {
     return reinterpret_cast<SharedBarrier*>(memory + kWarps * kWarpBytes) + warp * kBarriersEach;
   }
-  // [kWarps][group][kDim], then the largest scores [kWarps][group] and sums [kWarps][group].
+  // [kWarps][kOctet][kDim], then the largest scores [kWarps][kOctet] and sums [kWarps][kOctet].
   __device__ static float* Sums(uint8_t* memory) {
     return reinterpret_cast<float*>(memory + kWarps * kWarpBytes + kBarrierBytes);
   }
 };
 
-// Puts the warps' results of a unit together and writes them, to `out` or as a part.
+// Where the parts of a unit's rows lie: of row i in lane i of each warp.
+struct UnitRows {
+  DecodeRow mine;
+
+  __device__ UnitRows(const Call& call, const Unit& unit) {
+    const int lane = threadIdx.x % 32;
+    mine = lane < unit.tile.rows ? call.rows[unit.tile.row + lane] : DecodeRow();
+  }
+  // Called by the whole warp.
+  __device__ DecodeRow Of(int row) const {
+    return {__shfl_sync(~0u, mine.parts, row), __shfl_sync(~0u, mine.first_slot, row)};
+  }
+};
+
+// Puts the warps' results of an octet of a unit together and writes them, to `out` or as a part.
 template <int kDim>
-__device__ void WriteUnit(const Call& call, const Unit& unit, const float* sums) {
-  const int group = call.group;
-  const float* most = sums + kWarps * group * kDim;
-  const float* totals = most + kWarps * group;
-  const bool whole = unit.tile.parts == 1;
-  const int64_t first = int64_t{whole ? unit.tile.row : unit.tile.slot} * call.query_heads;
-  for (int i = threadIdx.x; i < unit.heads * (kDim / 2); i += kWarps * 32) {
-    const int head = i / (kDim / 2), element = i % (kDim / 2) * 2;
+__device__ void WriteOctet(const Call& call, const Unit& unit, const UnitRows& rows, int octet,
+                           int columns, const float* sums) {
+  const float* most = sums + kWarps * kOctet * kDim;
+  const float* totals = most + kWarps * kOctet;
+  // A warp's threads have the same column.
+  for (int i = threadIdx.x; i < columns * (kDim / 2); i += kWarps * 32) {
+    const int column = i / (kDim / 2), element = i % (kDim / 2) * 2;
     float top = -INFINITY, total = 0, x = 0, y = 0;
-    for (int w = 0; w < kWarps; ++w) top = fmaxf(top, most[w * group + head]);
+    for (int w = 0; w < kWarps; ++w) top = fmaxf(top, most[w * kOctet + column]);
     for (int w = 0; w < kWarps; ++w) {
-      const float share = top == -INFINITY ? 0.0f : exp2f(most[w * group + head] - top);
-      const float* sum = sums + (w * group + head) * kDim + element;
+      const float share = top == -INFINITY ? 0.0f : exp2f(most[w * kOctet + column] - top);
+      const float* sum = sums + (w * kOctet + column) * kDim + element;
       x += share * sum[0];
       y += share * sum[1];
-      total += share * totals[w * group + head];
+      total += share * totals[w * kOctet + column];
     }
     const float inverse = total == 0 ? 0.0f : 1.0f / total;  // what is no number shows
-    const int64_t to = first + unit.first_head + head;
+    const int row = (octet * kOctet + column) / unit.heads;
+    const int head = unit.first_head + (octet * kOctet + column) % unit.heads;
+    const DecodeRow parts = rows.Of(row);
+    const bool whole = parts.parts == 1;
+    const int64_t line = whole ? unit.tile.row + row : parts.first_slot + unit.tile.part;
+    const int64_t to = line * call.query_heads + head;
     *reinterpret_cast<__nv_bfloat162*>((whole ? call.out : call.parts) + to * kDim + element) =
         __floats2bfloat162_rn(x * inverse, y * inverse);
     if (!whole && element == 0) call.lses[to] = log2f(total) + top;
   }
 }
 
-// Whether all other parts of the unit's row have been written and are seen now, for the block that
-// comes last. Called by the whole block behind WriteUnit. One thread orders what all have written:
-// a fence of each would wait for the copies that are under way.
-__device__ inline bool ComesLast(const Call& call, const Unit& unit, int* flag) {
+// Of which of the unit's rows all parts have been written and are seen now, for the block that
+// comes last: a bit each. Called by the whole block behind WriteOctet. One thread for each row
+// orders what all have written: a fence of each would wait for the copies that are under way.
+__device__ inline uint32_t CompleteRows(const Call& call, const Unit& unit, const UnitRows& rows,
+                                        uint32_t* flags) {
   __syncthreads();
-  if (threadIdx.x == 0) {
-    const int of_group = unit.number % call.groups;
+  if (threadIdx.x < 32) {
+    const int of_group = unit.number % call.groups, row = unit.tile.row + threadIdx.x;
     int32_t* const arrived =
-        call.arrived + (unit.tile.row * call.key_heads + unit.key_head) * call.groups + of_group;
-    *flag = AddOrdered(arrived, 1) == unit.tile.parts - 1;
-    if (*flag) *arrived = 0;  // for the next launch
+        call.arrived + (row * call.key_heads + unit.key_head) * call.groups + of_group;
+    const bool last = threadIdx.x < unit.tile.rows && AddOrdered(arrived, 1) == rows.mine.parts - 1;
+    if (last) *arrived = 0;  // for the next launch
+    const uint32_t complete = __ballot_sync(~0u, last);
+    if (threadIdx.x == 0) *flags = complete;
   }
   __syncthreads();
-  return *flag != 0;
+  return *flags;
 }
 
-// Sums the parts of the unit's row, in their order, and writes what they give.
+// Sums the parts of a row of the unit, in their order, and writes what they give.
 template <int kDim>
-__device__ void MergeRow(const Call& call, const Unit& unit) {
+__device__ void MergeRow(const Call& call, const Unit& unit, int row, const DecodeRow& of) {
   constexpr int kEach = 4;      // elements of a thread
   constexpr int kTogether = 8;  // parts that are read at a time
-  const int parts = unit.tile.parts;
+  const int parts = of.parts;
   for (int i = threadIdx.x; i < unit.heads * (kDim / kEach); i += kWarps * 32) {
     const int head = unit.first_head + i / (kDim / kEach), element = i % (kDim / kEach) * kEach;
     float top = -INFINITY, total = 0, sum[kEach] = {};
@@ -106,7 +128,7 @@ __device__ void MergeRow(const Call& call, const Unit& unit) {
       uint2 bits[kTogether];
 #pragma unroll
       for (int k = 0; k < kTogether; ++k) {
-        const int64_t from = int64_t{unit.tile.first_slot + first + k} * call.query_heads + head;
+        const int64_t from = int64_t{of.first_slot + first + k} * call.query_heads + head;
         const bool used = first + k < parts;
         lses[k] = used ? __ldcg(call.lses + from) : -INFINITY;
         bits[k] = used ? __ldcg(reinterpret_cast<const uint2*>(call.parts + from * kDim + element))
@@ -134,9 +156,45 @@ __device__ void MergeRow(const Call& call, const Unit& unit) {
     const float inverse = 1.0f / total;
     const uint2 result = {Bits(__floats2bfloat162_rn(sum[0] * inverse, sum[1] * inverse)),
                           Bits(__floats2bfloat162_rn(sum[2] * inverse, sum[3] * inverse))};
-    const int64_t to = int64_t{unit.tile.row} * call.query_heads + head;
+    const int64_t to = int64_t{unit.tile.row + row} * call.query_heads + head;
     *reinterpret_cast<uint2*>(call.out + to * kDim + element) = result;
   }
+}
+
+// A unit of up to kOctets * 8 columns. read: see PageRing::Fill.
+template <int kOctets, typename Cached, int kDim, int kStages, bool kBoxes>
+__device__ void DecodeUnit(const Call& call, const Unit& unit, uint8_t* memory,
+                           PageRing<Cached, kDim, kStages, kBoxes>* ring, uint32_t* read) {
+  const int warp = threadIdx.x / 32;
+  const UnitRows rows(call, unit);
+  WarpSums<Cached, kDim, kOctets> sums(
+      {call.queries + (int64_t{unit.tile.row} * call.query_heads + unit.first_head) * kDim,
+       call.query_heads * kDim, unit.tile.rows, unit.heads, unit.tile.fewer});
+  for (int left = unit.tile.tokens - warp * kPageTokens; left > 0; left -= kWarps * kPageTokens) {
+    __syncwarp();  // the stage that is filled has been read by all lanes
+    ring->Fill(*read);
+    *read = sums.Add(ring->Take(), left, call.scale_log2);
+  }
+  float* const together = Memory<Cached, kDim, kStages>::Sums(memory);
+#pragma unroll
+  for (int octet = 0; octet < kOctets; ++octet) {
+    const int left = unit.Columns() - octet * kOctet, columns = left < kOctet ? left : kOctet;
+    if (columns <= 0) break;
+    if (octet > 0) __syncthreads();
+    sums.Store(octet, together + warp * kOctet * kDim,
+               together + kWarps * kOctet * kDim + warp * kOctet, kWarps * kOctet, columns);
+    __syncthreads();
+    WriteOctet<kDim>(call, unit, rows, octet, columns, together);
+  }
+  if (rows.Of(0).parts > 1) {  // as all of them
+    auto* const flags = reinterpret_cast<uint32_t*>(together + kWarps * kOctet * (kDim + 2));
+    const uint32_t complete = CompleteRows(call, unit, rows, flags);
+    for (int row = 0; row < unit.tile.rows; ++row) {
+      const DecodeRow of = rows.Of(row);
+      if (complete >> row & 1) MergeRow<kDim>(call, unit, row, of);
+    }
+  }
+  __syncthreads();
 }
 
 template <typename Cached, int kDim, int kStages, bool kBoxes>
@@ -155,25 +213,11 @@ __device__ void Decode(const Call& call) {
   Unit unit = units.Load(blockIdx.x);
   while (units.Has(unit)) {
     const Unit next = units.After(unit);
-    WarpSums<Cached, kDim> sums(
-        call.queries + (int64_t{unit.tile.row} * call.query_heads + unit.first_head) * kDim,
-        unit.heads);
-    for (int left = unit.tile.tokens - warp * kPageTokens; left > 0; left -= kWarps * kPageTokens) {
-      __syncwarp();  // the stage that is filled has been read by all lanes
-      ring.Fill(read);
-      read = sums.Add(ring.Take(), left, call.scale_log2);
+    if (unit.Columns() <= kOctet) {
+      DecodeUnit<1>(call, unit, memory, &ring, &read);
+    } else {
+      DecodeUnit<kMostOctets>(call, unit, memory, &ring, &read);
     }
-    float* const together = Place::Sums(memory);
-    sums.Store(together + warp * call.group * kDim,
-               together + kWarps * call.group * kDim + warp * call.group, kWarps * call.group,
-               unit.heads);
-    __syncthreads();
-    WriteUnit<kDim>(call, unit, together);
-    if (unit.tile.parts > 1) {
-      int* const flag = reinterpret_cast<int*>(together + kWarps * call.group * (kDim + 2));
-      if (ComesLast(call, unit, flag)) MergeRow<kDim>(call, unit);
-    }
-    __syncthreads();
     unit = next;
   }
 }

@@ -27,14 +27,24 @@ struct Sizes {
   int query_heads, key_heads;
 };
 
+struct Row {
+  int32_t length;
+  bool guess = false;  // one token behind the row in front, of the same sequence
+  int32_t shared = 0;  // pages that are those of the row in front
+};
+
 // A cache in which only what lengths say is written; everything else is no number.
 template <typename Cached, int kDim>
 class DecodeCase {
  public:
-  static constexpr int kPages = 120;
+  static constexpr int kPages = 160;
 
-  DecodeCase(const Sizes& sizes, const std::vector<int32_t>& lengths, const DecodeSplit& split)
-      : sizes_(sizes), lengths_(lengths), plan_(lengths.size(), 320, split) {
+  DecodeCase(const Sizes& sizes, const std::vector<Row>& rows, const DecodeSplit& split,
+             int tile_rows = 1)
+      : sizes_(sizes),
+        rows_(rows),
+        tile_rows_(tile_rows),
+        plan_(rows.size(), 420, split, tile_rows) {
     std::mt19937 random(5);
     std::normal_distribution<float> normal(0, 1);
     for (auto* pool : {&keys_, &values_}) {
@@ -44,38 +54,43 @@ class DecodeCase {
     table_.resize(kPages);
     for (int i = 0; i < kPages; ++i) table_[i] = i;
     std::shuffle(table_.begin(), table_.end(), random);
-    std::vector<int32_t> begins;
-    int32_t begin = 0;
-    for (const int32_t length : lengths) {
-      begins.push_back(begin);
-      for (int t = 0; t < length; ++t) {
+    std::vector<int32_t> lengths, shared;
+    int32_t begin = 0, end = 0;
+    for (const Row& row : rows) {
+      const int32_t in_front = begin;
+      if (!row.guess) begin = end;
+      std::copy_n(table_.begin() + in_front, row.shared, table_.begin() + begin);
+      end = begin + static_cast<int32_t>(PagesFor(row.length));
+      for (int t = row.guess ? row.length - 1 : row.shared * kPageTokens; t < row.length; ++t) {
         for (int i = 0; i < sizes.key_heads * kDim; ++i) {
           keys_[Place(begin, t) + i] = Cached(normal(random));
           values_[Place(begin, t) + i] = Cached(normal(random));
         }
       }
-      begin += static_cast<int32_t>(PagesFor(length));
+      lengths.push_back(row.length);
+      shared.push_back(row.shared);
+      begins_.push_back(begin);
     }
-    begins_ = begins;
-    for (size_t i = 0; i < lengths.size() * sizes.query_heads * kDim; ++i) {
+    EXPECT_LE(end, kPages);
+    for (size_t i = 0; i < rows.size() * sizes.query_heads * kDim; ++i) {
       queries_.push_back(__float2bfloat16_rn(3 * normal(random)));
     }
     words_.resize(plan_.words() + 4);
     // As on the GPU, at a multiple of 16 bytes.
     while (reinterpret_cast<uintptr_t>(words()) % 16 != 0) ++offset_;
-    plan_.Fill(lengths, begins, words());
+    plan_.Fill(lengths, begins_, shared, words());
   }
 
   template <int kStages, bool kBoxes>
   void Run(int blocks) {
     const DecodeArrays arrays = plan_.At(words());
     const int each = sizes_.query_heads / sizes_.key_heads;
-    const int groups = (each + decode::kMostHeads - 1) / decode::kMostHeads;
+    const int groups = (each + kOctet - 1) / kOctet;
     const float nan = std::numeric_limits<float>::quiet_NaN();
     out_.assign(queries_.size(), __nv_bfloat16(nan));
     parts_.assign(int64_t{plan_.tiles()} * sizes_.query_heads * kDim, __nv_bfloat16(nan));
     lses_.assign(int64_t{plan_.tiles()} * sizes_.query_heads, nan);
-    arrived_.assign(lengths_.size() * sizes_.query_heads, 0);
+    arrived_.assign(rows_.size() * sizes_.query_heads, 0);
     const Call call = {.key_boxes = BoxesOf(keys_),
                        .value_boxes = BoxesOf(values_),
                        .queries = queries_.data(),
@@ -83,6 +98,7 @@ class DecodeCase {
                        .values = values_.data(),
                        .page_table = table_.data(),
                        .tiles = arrays.tiles,
+                       .rows = arrays.rows,
                        .used_tiles = arrays.used_tiles,
                        .out = out_.data(),
                        .parts = parts_.data(),
@@ -97,12 +113,8 @@ class DecodeCase {
     emulated_early_copies.clear();
     ForgetEmulatedBoxes();
     EmulatedBlock::Run(blocks, [&] { decode::DecodeKernel<Cached, kDim, kStages, kBoxes>(call); });
-    int64_t positions = 0;
-    for (const int32_t length : lengths_) {
-      positions += kBoxes ? PagesFor(length) * kPageTokens : length;
-    }
     EXPECT_EQ(kBoxes ? emulated_box_bytes : emulated_bytes_copied,
-              positions * 2 * sizes_.key_heads * kDim * int64_t{sizeof(Cached)} * groups)
+              Positions(kBoxes) * 2 * sizes_.key_heads * kDim * int64_t{sizeof(Cached)} * groups)
         << "each key and value is read once";
     EXPECT_FALSE(emulated_box_outside || emulated_wrong_bytes || EmulatedBoxesAreLeft());
     CheckEarlyCopies(kBoxes ? emulated_early_boxes : emulated_early_copies);
@@ -111,7 +123,7 @@ class DecodeCase {
 
   // Every row against the same in fp64.
   void Check() const {
-    for (size_t row = 0; row < lengths_.size(); ++row) {
+    for (size_t row = 0; row < rows_.size(); ++row) {
       for (int head = 0; head < sizes_.query_heads; ++head) {
         const std::vector<double> expected = Expected(row, head);
         const __nv_bfloat16* actual = &out_[(row * sizes_.query_heads + head) * kDim];
@@ -121,13 +133,32 @@ class DecodeCase {
           norm += std::pow(expected[i], 2);
         }
         ASSERT_LE(std::sqrt(error), 0.006 * std::sqrt(norm))
-            << "row " << row << " of " << lengths_[row] << ", head " << head;
+            << "row " << row << " of " << rows_[row].length << ", head " << head;
       }
     }
   }
   const std::vector<__nv_bfloat16>& out() const { return out_; }
+  // A number of the plan that DecodeCase made.
+  int tiles() const { return *plan_.At(words()).used_tiles; }
 
  private:
+  // That are read: of whole pages all, and of tile_rows_ rows of a sequence the last one's.
+  int64_t Positions(bool whole_pages) const {
+    const DecodeArrays arrays = plan_.At(words());
+    int64_t positions = 0;
+    for (int i = 0; i < *arrays.used_tiles; ++i) {
+      const int64_t tokens = arrays.tiles[i].tokens;
+      positions += whole_pages ? PagesFor(tokens) * kPageTokens : tokens;
+    }
+    if (tile_rows_ > 1) return positions;
+    int64_t expected = 0;
+    for (const Row& row : rows_) {
+      expected += whole_pages ? PagesFor(row.length) * kPageTokens : row.length;
+    }
+    EXPECT_EQ(positions, expected);
+    return positions;
+  }
+
   CUtensorMap BoxesOf(const std::vector<Cached>& pool) const {
     CUtensorMap map = {decode::PageFormat<Cached, kDim>::Boxes(pool.data(), sizes_.key_heads)};
     map.sizes[1] = kPages * kPageTokens;  // what is behind them counts as outside
@@ -142,9 +173,9 @@ class DecodeCase {
       const auto* key = static_cast<const Cached*>(from);
       const bool in_keys = key >= keys_.data() && key < keys_.data() + keys_.size();
       const int64_t page = (key - (in_keys ? keys_ : values_).data()) / page_elements;
-      for (size_t row = 0; row < lengths_.size(); ++row) {
-        if (lengths_[row] == 0) continue;
-        const int32_t last = table_[begins_[row] + (lengths_[row] - 1) / kPageTokens];
+      for (size_t row = 0; row < rows_.size(); ++row) {
+        if (rows_[row].length == 0) continue;
+        const int32_t last = table_[begins_[row] + (rows_[row].length - 1) / kPageTokens];
         ASSERT_NE(page, last) << "of row " << row;
       }
     }
@@ -163,7 +194,7 @@ class DecodeCase {
     const __nv_bfloat16* query = &queries_[(row * sizes_.query_heads + head) * kDim];
     std::vector<double> sum(kDim);
     double total = 0;
-    for (int t = 0; t < lengths_[row]; ++t) {
+    for (int t = 0; t < rows_[row].length; ++t) {
       const int64_t at = Place(begins_[row], t) + key_head * kDim;
       double score = 0;
       for (int i = 0; i < kDim; ++i) score += double{ToFloat(query[i])} * ToFloat(keys_[at + i]);
@@ -176,7 +207,8 @@ class DecodeCase {
   }
 
   const Sizes sizes_;
-  const std::vector<int32_t> lengths_;
+  const std::vector<Row> rows_;
+  const int tile_rows_;
   const DecodePlan plan_;
   std::vector<Cached> keys_, values_;
   std::vector<int32_t> table_, begins_, words_;
@@ -186,7 +218,13 @@ class DecodeCase {
   std::vector<int32_t> arrived_;
 };
 
-const std::vector<int32_t> kLengths = {1, 15, 16, 17, 300, 64, 65, 0, 129, 5};
+const std::vector<Row> kRows = {{1}, {15}, {16}, {17}, {300}, {64}, {65}, {0}, {129}, {5}};
+
+bool SameBits(const std::vector<__nv_bfloat16>& a, const std::vector<__nv_bfloat16>& b) {
+  return std::equal(a.begin(), a.end(), b.begin(), b.end(), [](auto x, auto y) {
+    return __bfloat16_as_ushort(x) == __bfloat16_as_ushort(y);
+  });
+}
 
 template <typename Cached, int kDim, int kStages, bool kBoxes>
 void CheckAllBy() {
@@ -194,14 +232,12 @@ void CheckAllBy() {
     for (const int64_t most : {1 << 20, 64}) {
       SCOPED_TRACE(testing::Message() << sizes.query_heads << " heads for " << sizes.key_heads
                                       << ", parts of " << most);
-      DecodeCase<Cached, kDim> one(sizes, kLengths, {.parts = 1, .least = 16, .most = most});
+      DecodeCase<Cached, kDim> one(sizes, kRows, {.parts = 1, .least = 16, .most = most});
       one.template Run<kStages, kBoxes>(1);
       one.Check();
       const std::vector<__nv_bfloat16> bits = one.out();
       one.template Run<kStages, kBoxes>(7);
-      EXPECT_TRUE(std::equal(bits.begin(), bits.end(), one.out().begin(), [](auto x, auto y) {
-        return __bfloat16_as_ushort(x) == __bfloat16_as_ushort(y);
-      })) << "bits do not depend on who computes them";
+      EXPECT_TRUE(SameBits(bits, one.out())) << "bits do not depend on who computes them";
     }
   }
 }
@@ -218,9 +254,71 @@ TEST(DecodeKernelTest, HeadsOf64) { CheckAll<__nv_bfloat16, 64, 6>(); }
 TEST(DecodeKernelTest, EightBitHeadsOf128) { CheckAll<__nv_fp8_e4m3, 128, 6>(); }
 TEST(DecodeKernelTest, EightBitHeadsOf64) { CheckAll<__nv_fp8_e4m3, 64, 12>(); }
 
+// Guesses of sequences whose last tokens lie in one page, in two, or begin one; groups that are
+// too large for a tile; a group of which only some rows have another part.
+template <typename Cached, int kDim, int kStages, bool kBoxes>
+void CheckGuesses(const Sizes& sizes, const DecodeSplit& split) {
+  SCOPED_TRACE(testing::Message() << sizes.query_heads << " heads for " << sizes.key_heads
+                                  << ", parts of " << split.most);
+  std::vector<Row> rows;
+  for (const auto& [first, count] :
+       {std::pair{1, 3}, {16, 2}, {30, 9}, {64, 4}, {70, 1}, {61, 5}, {16, 1}}) {
+    for (int i = 0; i < count; ++i) rows.push_back({first + i, i > 0});
+  }
+  DecodeCase<Cached, kDim> alone(sizes, rows, split);
+  alone.template Run<kStages, kBoxes>(5);
+  alone.Check();
+  const int most = MostTileRows(sizes.query_heads, sizes.key_heads);
+  DecodeCase<Cached, kDim> together(sizes, rows, split, most);
+  EXPECT_LT(together.tiles(), alone.tiles());
+  together.template Run<kStages, kBoxes>(3);
+  together.Check();
+  EXPECT_TRUE(SameBits(alone.out(), together.out())) << "rows have the bits that each has alone";
+}
+
+TEST(DecodeKernelTest, GuessesByBoxes) {
+  for (const Sizes& sizes : {Sizes{4, 1}, Sizes{10, 2}, Sizes{2, 2}}) {
+    CheckGuesses<__nv_bfloat16, 128, 3, true>(sizes, {.least = 64, .most = 64});
+  }
+  CheckGuesses<__nv_bfloat16, 64, 6, true>({4, 1}, {.least = 16});
+}
+
+TEST(DecodeKernelTest, GuessesByThreads) {
+  CheckGuesses<__nv_bfloat16, 128, 3, false>({4, 1}, {.least = 64, .most = 64});
+  CheckGuesses<__nv_fp8_e4m3, 64, 12, false>({8, 1}, {.least = 16});
+}
+
+// Samples of a prompt of 17 pages, some with guesses; a group that has a page less in common; rows
+// of others in front and behind; rows with too little in common.
+TEST(DecodeKernelTest, WhatRowsHaveInCommonIsReadOnce) {
+  const std::vector<Row> rows = {{20},
+                                 {290},
+                                 {289, false, 17},
+                                 {290, true},
+                                 {291, true},
+                                 {273, false, 17},
+                                 {330, false, 16},
+                                 {40},
+                                 {41, false, 2},
+                                 {410, false, 0}};
+  for (const int64_t most : {1 << 20, 64}) {
+    const DecodeSplit split = {.parts = 1, .least = 16, .most = most};
+    const auto check = [&](auto* one, int tiles) {
+      one->Check();
+      EXPECT_EQ(one->tiles(), tiles) << "parts of " << most;
+    };
+    DecodeCase<__nv_bfloat16, 64> six({4, 1}, rows, split, 6);
+    six.Run<6, true>(3);
+    check(&six, most > 64 ? 9 : 19);
+    DecodeCase<__nv_fp8_e4m3, 128> three({8, 1}, rows, split, 3);
+    three.Run<6, false>(3);
+    check(&three, most > 64 ? 10 : 23);
+  }
+}
+
 // More pages of a warp than it asks for at a time.
 TEST(DecodeKernelTest, ALongRow) {
-  DecodeCase<__nv_bfloat16, 64> one({2, 1}, {320, 3, 16}, DecodeSplit());
+  DecodeCase<__nv_bfloat16, 64> one({2, 1}, {{320}, {3}, {16}}, DecodeSplit());
   one.Run<4, false>(1);
   one.Check();
   EXPECT_FALSE(emulated_early_copies.empty()) << "its first pages do not wait";

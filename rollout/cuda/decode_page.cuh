@@ -10,12 +10,12 @@
 
 #include "model/cuda/mma.cuh"
 #include "model/cuda/tensor_boxes.h"
+#include "rollout/cuda/decode_plan.h"
 #include "rollout/cuda/paged_layout.h"
 
 namespace tritonrl::decode {
 
 inline constexpr int kWarps = 4;
-inline constexpr int kMostHeads = 8;  // columns of a product
 // A weight is at most two to this power.
 inline constexpr float kSlack = 6;
 
@@ -88,60 +88,64 @@ __device__ inline uint32_t HalvesOf(uint32_t bytes) {
   return static_cast<uint32_t>(pair.x) | static_cast<uint32_t>(pair.y) << 16;
 }
 
-// Softmax and weighted values of up to 8 query heads over the pages that a warp has seen. With
-// g = lane / 4 and t = lane % 4 a thread holds columns (heads) 2t and 2t + 1.
-template <typename Cached, int kDim>
+// Queries of a unit: column c is head c % heads of row c / heads.
+struct Columns {
+  const __nv_bfloat16* queries;  // the first row's first head
+  int row_elements;              // from a row to the next
+  int rows, heads;
+  int fewer;  // tokens that each row sees fewer than the one behind it
+};
+
+// Softmax and weighted values of up to kOctets * 8 columns over the pages that a warp has seen.
+// With g = lane / 4 and t = lane % 4 a thread holds columns 2t and 2t + 1 of each octet. What a
+// column gives does not depend on the others.
+template <typename Cached, int kDim, int kOctets>
 class WarpSums {
  public:
   static constexpr bool kFp8 = sizeof(Cached) == 1;
   using Format = PageFormat<Cached, kDim>;
 
-  // queries: [heads, kDim].
-  __device__ WarpSums(const __nv_bfloat16* queries, int heads) {
-    const int lane = threadIdx.x % 32, head = lane / 4;
+  __device__ explicit WarpSums(const Columns& of) {
+    const int lane = threadIdx.x % 32;
     const int low = lane % 8 + lane / 8 % 2 * 8, high = lane % 8 + lane / 16 * 8;
     keys_ = Kept(Format::Place(low, lane / 16));
     values_ = Kept(kFp8 ? Format::Place(low, lane / 16) : Format::Place(high, lane / 8 % 2));
     values_ += Format::kBytes;  // behind the keys
+    most_fewer_ = (of.rows - 1) * of.fewer;
 #pragma unroll
-    for (int step = 0; step < kSteps; ++step) {
-      // Of 8-bit keys a thread has four neighbours: the sum over a step's elements is in that
-      // order.
-      const __nv_bfloat16* from = queries + head * kDim + step * 16 + lane % 4 * (kFp8 ? 4 : 2);
+    for (int octet = 0; octet < kOctets; ++octet) {
+      LoadQueries(of, octet);
 #pragma unroll
-      for (int half = 0; half < 2; ++half) {
-        uint32_t pair = 0;
-        if (head < heads) {
-          const auto x = *reinterpret_cast<const __nv_bfloat162*>(from + half * (kFp8 ? 2 : 8));
-          pair = kFp8 ? Bits(__float22half2_rn(__bfloat1622float2(x))) : Bits(x);
-        }
-        queries_[step][half] = pair;
+      for (int i = 0; i < 2; ++i) {
+        const int row = (octet * kOctet + lane % 4 * 2 + i) / of.heads;
+        fewer_[octet][i] = row < of.rows ? (of.rows - 1 - row) * of.fewer : 0;
+        most_[octet][i] = -INFINITY;
       }
     }
   }
 
-  // page: SharedAddress of keys and values, of which `tokens` (or all) are used; the others may be
-  // no numbers. Gives a word of what was read: products wait for all of it, and the one that
-  // waits for the word comes among the last.
+  // page: SharedAddress of keys and values, of which `tokens` (or all) are used by the last row;
+  // the others may be no numbers. Gives a word of what was read: products wait for all of it, and
+  // the one that waits for the word comes among the last.
   __device__ uint32_t Add(uint32_t page, int tokens, float scale_log2) {
-    return tokens < kPageTokens ? AddTokens<false>(page, tokens, scale_log2)
-                                : AddTokens<true>(page, tokens, scale_log2);
+    return tokens < kPageTokens + most_fewer_ ? AddTokens<false>(page, tokens, scale_log2)
+                                              : AddTokens<true>(page, tokens, scale_log2);
   }
 
-  // sums: [heads, kDim], not divided; most, and `totals` floats behind it the sums of weights:
-  // [heads].
-  __device__ void Store(float* sums, float* most, int totals, int heads) const {
+  // An octet's sums: [columns, kDim], not divided; most, and `totals` floats behind it the sums of
+  // weights: [columns].
+  __device__ void Store(int octet, float* sums, float* most, int totals, int columns) const {
     const int lane = threadIdx.x % 32;
 #pragma unroll
-    for (int column = 0; column < 2; ++column) {
-      float total = totals_[column];
+    for (int i = 0; i < 2; ++i) {
+      float total = totals_[octet][i];
 #pragma unroll
       for (int step = 4; step < 32; step *= 2) total += __shfl_xor_sync(~0u, total, step);
-      const int head = lane % 4 * 2 + column;
-      if (head >= heads) continue;
+      const int column = lane % 4 * 2 + i;
+      if (column >= columns) continue;
       if (lane / 4 == 0) {
-        most[head] = most_[column];
-        most[totals + head] = total;
+        most[column] = most_[octet][i];
+        most[totals + column] = total;
       }
 #pragma unroll
       for (int tile = 0; tile < kDim / 16; ++tile) {
@@ -149,7 +153,7 @@ class WarpSums {
         for (int half = 0; half < 2; ++half) {
           // Of 8-bit values the tile's rows are its even elements, then its odd ones.
           const int element = kFp8 ? lane / 4 * 2 + half : lane / 4 + half * 8;
-          sums[head * kDim + tile * 16 + element] = sums_[tile][half * 2 + column];
+          sums[column * kDim + tile * 16 + element] = sums_[octet][tile][half * 2 + i];
         }
       }
     }
@@ -158,51 +162,98 @@ class WarpSums {
  private:
   static constexpr int kSteps = kDim / 16;
 
+  __device__ void LoadQueries(const Columns& of, int octet) {
+    const int lane = threadIdx.x % 32, column = octet * kOctet + lane / 4;
+    const int row = column / of.heads;
+    const __nv_bfloat16* queries =
+        of.queries + int64_t{row} * of.row_elements + column % of.heads * kDim;
+#pragma unroll
+    for (int step = 0; step < kSteps; ++step) {
+      // Of 8-bit keys a thread has four neighbours: the sum over a step's elements is in that
+      // order.
+      const __nv_bfloat16* from = queries + step * 16 + lane % 4 * (kFp8 ? 4 : 2);
+#pragma unroll
+      for (int half = 0; half < 2; ++half) {
+        uint32_t pair = 0;
+        if (row < of.rows) {
+          const auto x = *reinterpret_cast<const __nv_bfloat162*>(from + half * (kFp8 ? 2 : 8));
+          pair = kFp8 ? Bits(__float22half2_rn(__bfloat1622float2(x))) : Bits(x);
+        }
+        queries_[octet][step][half] = pair;
+      }
+    }
+  }
+
   template <bool kWhole>
   __device__ uint32_t AddTokens(uint32_t page, int tokens, float scale_log2) {
-    float scores[4] = {};
+    float scores[kOctets][4] = {};
     Score(page + keys_, scores);
     if constexpr (!kWhole) {
       const int token = threadIdx.x % 32 / 4;
 #pragma unroll
-      for (int i = 0; i < 4; ++i) {
-        if (token + i / 2 * 8 >= tokens) scores[i] = -INFINITY;
+      for (int i = 0; i < 4 * kOctets; ++i) {
+        if (token + i % 4 / 2 * 8 >= tokens - fewer_[i / 4][i % 2])
+          scores[i / 4][i % 4] = -INFINITY;
       }
     }
-    Raise(fmaxf(scores[0], scores[2]) * scale_log2, fmaxf(scores[1], scores[3]) * scale_log2);
+    Raise(scores, scale_log2);
+    uint32_t weights[kOctets][2];
+#pragma unroll
+    for (int octet = 0; octet < kOctets; ++octet) {
+      WeightsOf<kWhole>(octet, scores[octet], scale_log2, weights[octet]);
+    }
+    return AddValues<kWhole>(page + values_, weights, tokens);
+  }
+
+  template <bool kWhole>
+  __device__ void WeightsOf(int octet, float (&scores)[4], float scale_log2,
+                            uint32_t (&weights)[2]) {
 #pragma unroll
     for (int i = 0; i < 4; ++i) {
-      scores[i] = PowerOfTwo(fmaf(scores[i], scale_log2, -most_[i % 2]));
-      totals_[i % 2] += scores[i];
+      const float most = most_[octet][i % 2];
+      // A column that has seen no token yet may see none of this page either.
+      const bool none = !kWhole && most == -INFINITY;
+      scores[i] = none ? 0.0f : PowerOfTwo(fmaf(scores[i], scale_log2, -most));
+      totals_[octet][i % 2] += scores[i];
     }
-    uint32_t weights[2];
 #pragma unroll
     for (int i = 0; i < 2; ++i) {
       const uint32_t pair = kFp8 ? Bits(__floats2half2_rn(scores[2 * i], scores[2 * i + 1]))
                                  : Bits(__floats2bfloat162_rn(scores[2 * i], scores[2 * i + 1]));
       weights[i] = Transposed(pair);
     }
-    return AddValues<kWhole>(page + values_, weights, tokens);
   }
 
-  // scores [16 tokens, 8 heads] += keys x queries.
-  __device__ void Score(uint32_t keys, float (&scores)[4]) const {
+  // scores [16 tokens, 8 columns] of each octet += keys x queries.
+  __device__ void Score(uint32_t keys, float (&scores)[kOctets][4]) const {
     if constexpr (kFp8) {
 #pragma unroll
       for (int step = 0; step < kSteps; step += 2) {
         uint32_t k[4];
         LoadMatrices(Format::Behind(keys, step / 2), k);
-        MultiplyAddHalves(scores, HalvesOf(k[0]), HalvesOf(k[1]), HalvesOf(k[0] >> 16),
-                          HalvesOf(k[1] >> 16), queries_[step][0], queries_[step][1]);
-        MultiplyAddHalves(scores, HalvesOf(k[2]), HalvesOf(k[3]), HalvesOf(k[2] >> 16),
-                          HalvesOf(k[3] >> 16), queries_[step + 1][0], queries_[step + 1][1]);
+        const uint32_t low[4] = {HalvesOf(k[0]), HalvesOf(k[1]), HalvesOf(k[0] >> 16),
+                                 HalvesOf(k[1] >> 16)};
+        const uint32_t high[4] = {HalvesOf(k[2]), HalvesOf(k[3]), HalvesOf(k[2] >> 16),
+                                  HalvesOf(k[3] >> 16)};
+#pragma unroll
+        for (int octet = 0; octet < kOctets; ++octet) {
+          const auto& queries = queries_[octet];
+          MultiplyAddHalves(scores[octet], low[0], low[1], low[2], low[3], queries[step][0],
+                            queries[step][1]);
+          MultiplyAddHalves(scores[octet], high[0], high[1], high[2], high[3], queries[step + 1][0],
+                            queries[step + 1][1]);
+        }
       }
     } else {
 #pragma unroll
       for (int step = 0; step < kSteps; ++step) {
         uint32_t k[4];
         LoadMatrices(Format::Behind(keys, step), k);
-        MultiplyAdd(scores, k[0], k[1], k[2], k[3], queries_[step][0], queries_[step][1]);
+#pragma unroll
+        for (int octet = 0; octet < kOctets; ++octet) {
+          MultiplyAdd(scores[octet], k[0], k[1], k[2], k[3], queries_[octet][step][0],
+                      queries_[octet][step][1]);
+        }
       }
     }
   }
@@ -218,31 +269,40 @@ class WarpSums {
     }
   }
 
-  // Raises the exponents' origin of both columns if a score of the page is far above it.
-  __device__ void Raise(float top0, float top1) {
-    if (!__any_sync(~0u, top0 > most_[0] + kSlack || top1 > most_[1] + kSlack)) return;
-    float top[2] = {top0, top1};
+  // Raises the exponents' origin of each column of which a score of the page is far above it.
+  __device__ void Raise(const float (&scores)[kOctets][4], float scale_log2) {
+    float tops[2 * kOctets];
+    bool higher = false;
 #pragma unroll
-    for (int column = 0; column < 2; ++column) {
+    for (int i = 0; i < 2 * kOctets; ++i) {
+      tops[i] = fmaxf(scores[i / 2][i % 2], scores[i / 2][2 + i % 2]) * scale_log2;
+      higher |= tops[i] > most_[i / 2][i % 2] + kSlack;
+    }
+    if (!__any_sync(~0u, higher)) return;
 #pragma unroll
-      for (int step = 4; step < 32; step *= 2) {
-        top[column] = fmaxf(top[column], __shfl_xor_sync(~0u, top[column], step));
-      }
-      top[column] = fmaxf(top[column], most_[column]);
-      const float factor = PowerOfTwo(most_[column] - top[column]);
-      most_[column] = top[column];
-      totals_[column] *= factor;
+    for (int i = 0; i < 2 * kOctets; ++i) {
+      float top = tops[i];
+#pragma unroll
+      for (int step = 4; step < 32; step *= 2) top = fmaxf(top, __shfl_xor_sync(~0u, top, step));
+      float& most = most_[i / 2][i % 2];
+      // Whatever other columns need: this one's bits are its own.
+      if (!(top > most + kSlack)) continue;
+      const float factor = PowerOfTwo(most - top);
+      most = top;
+      totals_[i / 2][i % 2] *= factor;
 #pragma unroll
       for (int tile = 0; tile < kDim / 16; ++tile) {
-        sums_[tile][column] *= factor;
-        sums_[tile][2 + column] *= factor;
+        sums_[i / 2][tile][i % 2] *= factor;
+        sums_[i / 2][tile][2 + i % 2] *= factor;
       }
     }
   }
 
-  // sums [kDim, 8 heads] += values, transposed, x weights [16 tokens, 8 heads]. A word of values.
+  // sums [kDim, 8 columns] of each octet += values, transposed, x weights [16 tokens, 8 columns]. A
+  // word of values.
   template <bool kWhole>
-  __device__ uint32_t AddValues(uint32_t values, const uint32_t (&weights)[2], int tokens) {
+  __device__ uint32_t AddValues(uint32_t values, const uint32_t (&weights)[kOctets][2],
+                                int tokens) {
     uint32_t masks[2], read = 0;
     if constexpr (!kWhole) MaskOf(tokens, masks);
     if constexpr (kFp8) {
@@ -261,8 +321,13 @@ class WarpSums {
                                     __byte_perm(v[2 * i + 1], 0, 0x4420)};
           const uint32_t odd[2] = {__byte_perm(v[2 * i], 0, 0x4431),
                                    __byte_perm(v[2 * i + 1], 0, 0x4431)};
-          MultiplyAddHalves(sums_[tile + i], HalvesOf(even[0]), HalvesOf(odd[0]), HalvesOf(even[1]),
-                            HalvesOf(odd[1]), weights[0], weights[1]);
+          const uint32_t halves[4] = {HalvesOf(even[0]), HalvesOf(odd[0]), HalvesOf(even[1]),
+                                      HalvesOf(odd[1])};
+#pragma unroll
+          for (int octet = 0; octet < kOctets; ++octet) {
+            MultiplyAddHalves(sums_[octet][tile + i], halves[0], halves[1], halves[2], halves[3],
+                              weights[octet][0], weights[octet][1]);
+          }
         }
       }
     } else {
@@ -275,17 +340,23 @@ class WarpSums {
 #pragma unroll
           for (int i = 0; i < 4; ++i) v[i] &= masks[i / 2];
         }
-        MultiplyAdd(sums_[tile], v[0], v[1], v[2], v[3], weights[0], weights[1]);
+#pragma unroll
+        for (int octet = 0; octet < kOctets; ++octet) {
+          MultiplyAdd(sums_[octet][tile], v[0], v[1], v[2], v[3], weights[octet][0],
+                      weights[octet][1]);
+        }
       }
     }
     return read;
   }
 
   uint32_t keys_, values_;  // where the lane begins to read, from a page's beginning
-  uint32_t queries_[kSteps][2];
-  float sums_[kDim / 16][4] = {};
-  float most_[2] = {-INFINITY, -INFINITY};
-  float totals_[2] = {};  // of the weights that the thread has had
+  uint32_t queries_[kOctets][kSteps][2];
+  float sums_[kOctets][kDim / 16][4] = {};
+  float most_[kOctets][2];
+  float totals_[kOctets][2] = {};  // of the weights that the thread has had
+  int fewer_[kOctets][2];          // tokens that the column sees fewer than the last row
+  int most_fewer_;
 };
 
 }  // namespace tritonrl::decode

@@ -1,47 +1,63 @@
-// What a launch of attention over one token of each sequence reads beside queries and cache: who
-// computes which part of a sequence. Plain C++.
+// What a launch of attention over one token of each row reads beside queries and cache: who
+// computes which part of which rows' sequences. Plain C++.
 #ifndef TRITONRL_ROLLOUT_CUDA_DECODE_PLAN_H_
 #define TRITONRL_ROLLOUT_CUDA_DECODE_PLAN_H_
 
 #include <cstdint>
 #include <span>
+#include <vector>
 
 namespace tritonrl {
 
+// Columns of a tensor core's product: query heads that are computed at once for one key head. A
+// tile has up to kMostOctets of such products for the same keys.
+inline constexpr int kOctet = 8, kMostOctets = 3;
+
+// Rows that a tile may have: rows that see the same pages (a token and guesses behind it, samples
+// of one prompt), which are read once for all of them.
+int MostTileRows(int query_heads, int key_heads);
+
 // How rows are divided into parts, which different blocks compute. A row's parts, and so its bits,
-// depend on its own length alone.
+// depend on its own length and on how many groups there are of rows that are read together.
 struct DecodeSplit {
-  // Tokens of a part: the power of two that makes at most `parts` of the row, within these two.
-  int parts = 1;
+  // Tokens of a part: the power of two that makes at most so many parts of the row, within the last
+  // two: `parts`, or what falls to each group of `together`.
+  int parts = 1, together = 1;
   int64_t least = 128, most = 1 << 30;  // powers of two, at least kPageTokens
 
-  int64_t PartTokens(int64_t length) const;
-  // Of any row up to this length.
-  int64_t MostParts(int64_t max_length) const;
+  int64_t PartTokens(int64_t length, int64_t groups) const;
+  // Of any row up to this length, with so many groups or more.
+  int64_t MostParts(int64_t max_length, int64_t groups) const;
 };
 
-// The split that suits an H200: 16 parts of all rows together, of 128 tokens or more for few rows;
-// parts of at most 2,048 tokens (from 17 rows on 4,096), so that a row much longer than the others
-// does not end alone. batch_invariant: parts of 1,024 tokens for any number of rows, so that a
-// row's bits do not depend on it.
+// The split that suits an H200: 16 parts of all groups together, of 128 tokens or more, while they
+// are few; parts of at most 2,048 tokens (from 17 rows on 4,096), so that a row much longer than
+// the others does not end alone. batch_invariant: parts of 1,024 tokens for any number of rows, so
+// that a row's bits do not depend on it.
 DecodeSplit DecodeSplitFor(int rows, bool batch_invariant);
 
-// Some of the tokens that a row sees, from the beginning of a page on.
+// Some of the tokens that a row, or each of a few rows, sees, from the beginning of a page on.
 struct alignas(16) DecodeTile {
-  int32_t row = 0;
+  int32_t row = 0, rows = 1;
   int32_t first_page = 0;  // in the page table
-  int32_t tokens = 0;
+  int32_t tokens = 0;      // that the last row sees
+  int32_t fewer = 0;       // that each other row sees than the one behind it: 0 or 1
   // Its first so many pages hold nothing that the step of this launch writes.
   int32_t settled_pages = 0;
-  int32_t parts = 1;       // of the row
-  int32_t slot = 0;        // where what it gives lies until all parts are there
-  int32_t first_slot = 0;  // of the row's first part; the others follow
+  int32_t part = 0;  // which one of each of its rows
   int32_t unused = 0;
+};
+
+// Where what a row's parts give lies until all are there.
+struct alignas(8) DecodeRow {
+  int32_t parts = 1;
+  int32_t first_slot = 0;  // of the first part; the others follow
 };
 
 // Arrays of a plan in the GPU's memory.
 struct DecodeArrays {
   const DecodeTile* tiles;    // [tiles()], those with most tokens first
+  const DecodeRow* rows;      // [rows()]
   const int32_t* used_tiles;  // [1]
 };
 
@@ -49,11 +65,12 @@ struct DecodeArrays {
 // constructor's arguments alone: a CUDA graph that was captured with one plan serves all lengths.
 class DecodePlan {
  public:
-  // rows: of the launch, used or not. max_tokens: the longest length.
-  DecodePlan(int rows, int64_t max_tokens, const DecodeSplit& split);
+  // rows: of the launch, used or not. max_tokens: the longest length. tile_rows: that are read
+  // together at most, within MostTileRows.
+  DecodePlan(int rows, int64_t max_tokens, const DecodeSplit& split, int tile_rows = 1);
 
   int rows() const { return rows_; }
-  // The most there can be, for which there is room.
+  // The most parts of all rows there can be, for which there is room; tiles are as many or fewer.
   int tiles() const { return tiles_; }
   // int32 words of the arrays.
   int64_t words() const;
@@ -63,18 +80,33 @@ class DecodePlan {
   // Writes what is used of words() words, to be copied to the GPU as they are, to an address that
   // is a multiple of 16 bytes there. lengths and page_begins: of the rows that are used, at most
   // rows(): keys that a row sees, its own among them, and where its pages begin in the page table.
-  // Rows may share pages. The step writes a row's last token, and of rows one behind the other that
-  // begin at the same place (guesses) those of all. A row that is not used is a tile without
-  // tokens.
+  // Rows one behind the other that begin at the same place (guesses) see one token more each. The
+  // step writes a row's last token, and of such rows those of all. A row that is not used is a tile
+  // without tokens. shared_pages: of each row, or empty: how many of its first pages are those of
+  // the row in front; what is common to rows one behind the other is read once for them if it is
+  // much, which changes how they are divided.
   void Fill(std::span<const int32_t> lengths, std::span<const int32_t> page_begins,
-            int32_t* to) const;
+            std::span<const int32_t> shared_pages, int32_t* to) const;
 
   // The arrays of a filled copy at `words`.
   DecodeArrays At(const int32_t* words) const;
 
  private:
+  struct Sequence;
+  struct Common;
+  struct Filling;
+  static std::vector<Sequence> SequencesOf(std::span<const int32_t> lengths,
+                                           std::span<const int32_t> page_begins);
+  std::vector<Common> CommonOf(const std::vector<Sequence>& sequences,
+                               std::span<const int32_t> shared_pages) const;
+  // Tiles of what is common to sequences, and of what is a sequence's own.
+  void FillCommon(const std::vector<Sequence>& sequences, const Common& common,
+                  Filling* filling) const;
+  void FillOwn(const Sequence& sequence, const Common& common, Filling* filling) const;
+
   int rows_;
   DecodeSplit split_;
+  int tile_rows_;
   int tiles_;
 };
 

@@ -23,27 +23,30 @@ struct Call {
   const void* values = nullptr;
   const int32_t* page_table = nullptr;
   const DecodeTile* tiles = nullptr;
+  const DecodeRow* rows = nullptr;
   const int32_t* used_tiles = nullptr;
   __nv_bfloat16* out = nullptr;  // [R, H, D]
-  // What the parts of divided rows give by themselves: [tiles, H, D], the base-2 logarithms of
-  // their sums of weights [tiles, H], and how many of them are there [R, K, groups], 0 before and
+  // What the parts of divided rows give by themselves: [slots, H, D], the base-2 logarithms of
+  // their sums of weights [slots, H], and how many of them are there [R, K, groups], 0 before and
   // after.
   __nv_bfloat16* parts = nullptr;
   float* lses = nullptr;
   int32_t* arrived = nullptr;
   int query_heads = 0, key_heads = 0;
   int groups = 0;        // parts of a key head's query heads, of
-  int group = 0;         // query heads each (the last may have fewer), at most kMostHeads
+  int group = 0;         // query heads each (the last may have fewer), at most kOctet
   float scale_log2 = 0;  // of scores, times log2(e)
   uint32_t zero = 0;     // unknown to the compiler: `x & zero` waits for x to be read
 };
 
-// A unit: a tile, a key head, and some of its query heads.
+// A unit: a tile, a key head, and some of its query heads. Its columns are these heads of the
+// tile's first row, then of the next.
 struct Unit {
   int number, key_head, first_head, heads;
   DecodeTile tile;
 
   __device__ int Pages() const { return (tile.tokens + kPageTokens - 1) / kPageTokens; }
+  __device__ int Columns() const { return tile.rows * heads; }
 };
 
 // All units of a launch.

@@ -14,8 +14,11 @@
 namespace tritonrl {
 namespace {
 
-const std::vector<DecodeSplit> kSplits = {DecodeSplitFor(1, false), DecodeSplitFor(4, false),
-                                          DecodeSplitFor(256, false), DecodeSplitFor(1, true),
+// As of one row, of four, of many; of batch-invariant plans; none.
+const std::vector<DecodeSplit> kSplits = {{.parts = 16, .most = 2048},
+                                          {.parts = 4, .most = 2048},
+                                          {.parts = 1, .most = 4096},
+                                          DecodeSplitFor(1, true),
                                           DecodeSplit()};
 
 class PagedAttentionTest : public PagedCacheTest {
@@ -33,11 +36,12 @@ class PagedAttentionTest : public PagedCacheTest {
       arrived = at::zeros({plan.rows(), test.shape_.query_heads}, words.options());
       out = at::empty_like(q).fill_(std::nan(""));
     }
-    void Set(const std::vector<int32_t>& lengths, const std::vector<int32_t>& slots) {
+    void Set(const std::vector<int32_t>& lengths, const std::vector<int32_t>& slots,
+             const std::vector<int32_t>& shared_pages = {}) {
       std::vector<int32_t> begins;
       for (const int32_t slot : slots) begins.push_back(slot * kTablePages);
       std::vector<int32_t> filled(plan.words());
-      plan.Fill(lengths, begins, filled.data());
+      plan.Fill(lengths, begins, shared_pages, filled.data());
       words.copy_(Ints(filled));
     }
     void Launch(const PagedAttentionTest& test, bool overlap = false,
@@ -69,7 +73,11 @@ class PagedAttentionTest : public PagedCacheTest {
     }
   }
 
+  DecodePlan PlanOf(int rows, const DecodeSplit& split) const {
+    return {rows, kMaxTokens, split, MostTileRows(shape_.query_heads, shape_.key_heads)};
+  }
   void CheckDecodeBits(CacheType type);
+  void CheckTogether(const DecodeSplit& split);
   void CheckOverlap(const DecodeSplit& split);
 };
 
@@ -94,7 +102,7 @@ TEST_P(PagedAttentionTest, DecodeIsAsInFp64) {
     for (int i = 0; i < slots.size(); ++i) ForgetFrom(slots[i], kLengths[i]);
     for (const DecodeSplit& split : kSplits) {
       const int rows = static_cast<int>(kLengths.size()) + 2;  // two that are not used
-      Decode decode(*this, DecodePlan(rows, kMaxTokens, split), Queries(rows, 5));
+      Decode decode(*this, PlanOf(rows, split), Queries(rows, 5));
       decode.Set(kLengths, slots);
       for (const bool threads_copy : {false, true}) {
         decode.out.fill_(std::nan(""));
@@ -151,6 +159,53 @@ TEST_P(PagedAttentionTest, OneGraphServesAllLengths) {
   }
 }
 
+// Rows 1 to 9 are a token and guesses behind it, rows 10 to 15 samples of a prompt of 63 pages, of
+// which one has guesses.
+void PagedAttentionTest::CheckTogether(const DecodeSplit& split) {
+  std::vector<int32_t> lengths = {50}, slots = {0}, shared = {0};
+  for (int i = 0; i < 9; ++i) {
+    lengths.push_back(1020 + i);
+    slots.push_back(1);
+    shared.push_back(0);
+  }
+  for (const int32_t length : {1500, 1009, 1010, 1011, 3000, 1016}) {
+    lengths.push_back(length);
+    slots.push_back(length == 1010 || length == 1011 ? slots.back() : slots.back() + 1);
+    shared.push_back(length == 1500 ? 0 : 63);
+  }
+  for (int slot = 3; slot <= slots.back(); ++slot) SharePages(slot, 2, 63);
+  const int rows = static_cast<int>(lengths.size());
+  Decode apart(*this, DecodePlan(rows, kMaxTokens, split), Queries(rows, 5));
+  apart.Set(lengths, slots);
+  apart.Launch(*this);
+  Decode together(*this, PlanOf(rows, split), apart.queries);
+  for (const bool threads_copy : {false, true}) {
+    together.Set(lengths, slots, shared);
+    together.out.fill_(std::nan(""));
+    together.Launch(*this, /*overlap=*/false, threads_copy);
+    CheckDecode(together, lengths, slots, threads_copy ? "by threads" : "eager");
+    if (split.together > 1) continue;  // as many parts as there are groups of rows
+    together.Set(lengths, slots);
+    together.out.fill_(std::nan(""));
+    together.Launch(*this, /*overlap=*/false, threads_copy);
+    EXPECT_TRUE(at::equal(together.out, apart.out)) << "guesses have the bits that each has alone";
+  }
+}
+
+TEST_P(PagedAttentionTest, RowsThatSeeTheSamePagesAreReadAtOnce) {
+  for (const CacheHeads& shape :
+       {CacheHeads{32, 8, 128}, CacheHeads{40, 8, 128}, CacheHeads{16, 8, 64},
+        CacheHeads{8, 1, 128}, CacheHeads{16, 1, 128}, CacheHeads{4, 4, 64},
+        CacheHeads{32, 8, 128, CacheType::kE4M3}}) {
+    MakeCache(shape);
+    for (const DecodeSplit& split : kSplits) {
+      SCOPED_TRACE(testing::Message() << Name(shape) << ", parts " << split.parts);
+      CheckTogether(split);
+    }
+    CheckTogether(DecodeSplitFor(16, false));
+  }
+}
+
 // A step of a layer as the engine makes it: keys and values of the rows' own positions are written
 // by the kernel in front, while which attention may begin. Rows 6 to 8 are guesses behind row 5's.
 void PagedAttentionTest::CheckOverlap(const DecodeSplit& split) {
@@ -170,7 +225,7 @@ void PagedAttentionTest::CheckOverlap(const DecodeSplit& split) {
   const at::Tensor cos = angles.cos().to(device()), sin = angles.sin().to(device());
   const int64_t width = (shape_.query_heads + 2 * shape_.key_heads) * shape_.head_dim;
   const at::Tensor qkv = Numbers({rows, width}, 5);
-  Decode decode(*this, DecodePlan(rows, kMaxTokens, split), Queries(rows, 5));
+  Decode decode(*this, PlanOf(rows, split), Queries(rows, 5));
   decode.Set(lengths, slots);
   const auto write = [&](bool overlap) {
     LaunchQkvToCache({.shape = shape_,

@@ -79,6 +79,12 @@ class PagedCacheTest : public DeviceTest {
            positions % kPageTokens;
   }
 
+  // The first pages of the sequence in `slot` become those of the one in `from`.
+  void SharePages(int slot, int from, int64_t pages) {
+    table_.slice(0, slot * kTablePages, slot * kTablePages + pages)
+        .copy_(table_.slice(0, from * kTablePages, from * kTablePages + pages));
+  }
+
   // From position `length` of a sequence on nothing has been written yet.
   void ForgetFrom(int slot, int64_t length) {
     const at::Tensor rest = at::arange(length, kMaxTokens, table_.options().dtype(at::kLong));

@@ -28,9 +28,9 @@ struct Filled {
   std::vector<DecodeTile> memory;
 
   Filled(const DecodePlan& plan, const std::vector<int32_t>& lengths,
-         const std::vector<int32_t>& page_begins)
-      : memory(plan.words() / 4 + 1) {
-    plan.Fill(lengths, page_begins, words());
+         const std::vector<int32_t>& page_begins, const std::vector<int32_t>& shared_pages = {})
+      : memory(plan.words() / (sizeof(DecodeTile) / sizeof(int32_t)) + 1) {
+    plan.Fill(lengths, page_begins, shared_pages, words());
   }
   int32_t* words() { return reinterpret_cast<int32_t*>(memory.data()); }
 };
@@ -46,7 +46,7 @@ TEST(DecodePlanTest, WithoutASplitEachRowIsATile) {
     EXPECT_EQ(at.tiles[tile].first_page, first_page);
     EXPECT_EQ(at.tiles[tile].tokens, tokens);
     EXPECT_EQ(at.tiles[tile].settled_pages, settled);
-    EXPECT_EQ(at.tiles[tile].parts, 1);
+    EXPECT_EQ(at.rows[row].parts, 1);
   };
   expect(0, 1, 0, 5000, 312);  // the longest first
   expect(1, 0, 400, 5, 0);
@@ -56,19 +56,19 @@ TEST(DecodePlanTest, WithoutASplitEachRowIsATile) {
 
 TEST(DecodePlanTest, PartsDependOnARowsOwnLength) {
   const DecodeSplit split = {.parts = 8, .least = 128, .most = 2048};
-  EXPECT_EQ(split.PartTokens(0), 128);
-  EXPECT_EQ(split.PartTokens(1024), 128);
-  EXPECT_EQ(split.PartTokens(1025), 256);
-  EXPECT_EQ(split.PartTokens(9000), 2048);
-  EXPECT_EQ(split.PartTokens(100000), 2048);
+  EXPECT_EQ(split.PartTokens(0, 1), 128);
+  EXPECT_EQ(split.PartTokens(1024, 30), 128);
+  EXPECT_EQ(split.PartTokens(1025, 1), 256);
+  EXPECT_EQ(split.PartTokens(9000, 2), 2048);
+  EXPECT_EQ(split.PartTokens(100000, 1), 2048);
   for (const int64_t longest : {1, 128, 129, 1000, 1025, 20000}) {
     int64_t most = 0;
     for (int64_t length = 1; length <= longest; ++length) {
-      const int64_t each = split.PartTokens(length);
+      const int64_t each = split.PartTokens(length, 3);
       most = std::max(most, (length + each - 1) / each);
     }
-    EXPECT_LE(most, split.MostParts(longest)) << longest;
-    EXPECT_GE(2 * most, split.MostParts(longest)) << longest;
+    EXPECT_LE(most, split.MostParts(longest, 3)) << longest;
+    EXPECT_GE(2 * most, split.MostParts(longest, 3)) << longest;
   }
 }
 
@@ -86,11 +86,12 @@ TEST(DecodePlanTest, PartsOfASplitCoverEachRowOnce) {
     if (i > 0) {
       EXPECT_LE(tile.tokens, at.tiles[i - 1].tokens);
     }
-    EXPECT_TRUE(slots.insert(tile.slot).second);
-    EXPECT_LT(tile.slot, plan.tiles());
-    const int part = tile.slot - tile.first_slot;
-    EXPECT_LT(part, tile.parts);
-    EXPECT_EQ(tile.first_page, (tile.row < 7 ? begins[tile.row] : 0) + 64 * part);
+    const DecodeRow& row = at.rows[tile.row];
+    EXPECT_EQ(tile.rows, 1);
+    EXPECT_TRUE(slots.insert(row.first_slot + tile.part).second);
+    EXPECT_LT(row.first_slot + tile.part, plan.tiles());
+    EXPECT_LT(tile.part, row.parts);
+    EXPECT_EQ(tile.first_page, (tile.row < 7 ? begins[tile.row] : 0) + 64 * tile.part);
     ++parts[tile.row];
     tokens[tile.row] += tile.tokens;
     settled[tile.row] += std::min<int>(tile.settled_pages, PagesFor(tile.tokens));
@@ -110,6 +111,129 @@ TEST(DecodePlanTest, GuessesSeeWhatTheStepWritesBeforeThem) {
   for (int i = 0; i < *at.used_tiles; ++i) settled[at.tiles[i].row] = at.tiles[i].settled_pages;
   // Of the third row not two: positions 30 and 31 are new.
   EXPECT_EQ(settled, (std::vector<int>{1, 1, 1, 3, 0}));
+}
+
+// Checks that tiles give each row each of its tokens once, and nobody else's place.
+void CheckCovers(const DecodePlan& plan, const DecodeArrays& at,
+                 const std::vector<int32_t>& lengths, const std::vector<int32_t>& begins) {
+  std::vector<int> tokens(plan.rows()), parts(plan.rows());
+  std::vector<std::set<int>> pages(plan.rows());
+  std::set<int> slots;
+  for (int i = 0; i < *at.used_tiles; ++i) {
+    const DecodeTile& tile = at.tiles[i];
+    ASSERT_GE(tile.rows, 1);
+    for (int k = 0; k < tile.rows; ++k) {
+      const int row = tile.row + k;
+      EXPECT_TRUE(slots.insert(at.rows[row].first_slot + tile.part).second);
+      EXPECT_LT(at.rows[row].first_slot + tile.part, plan.tiles());
+      const int seen = tile.tokens - (tile.rows - 1 - k) * tile.fewer;
+      EXPECT_TRUE(seen > 0 || lengths[row] == 0);
+      // Tiles come in any order: a part begins where those before it end.
+      tokens[row] += seen;
+      ++parts[row];
+      pages[row].insert(tile.first_page - begins[tile.row]);
+    }
+    EXPECT_EQ(tile.part == 0, tile.first_page == begins[tile.row]);
+  }
+  for (int row = 0; row < plan.rows(); ++row) {
+    EXPECT_EQ(tokens[row], row < lengths.size() ? lengths[row] : 0) << row;
+    EXPECT_EQ(parts[row], at.rows[row].parts) << row;
+    EXPECT_EQ(pages[row].size(), at.rows[row].parts) << row << ": parts begin at other pages";
+  }
+}
+
+TEST(DecodePlanTest, RowsOfASequenceAreReadTogether) {
+  const std::vector<int32_t> lengths = {31, 32, 33, 50, 126, 127, 128, 129, 130, 131, 132, 133};
+  std::vector<int32_t> begins = {64, 64, 64, 128};
+  begins.resize(lengths.size(), 256);
+  const DecodePlan plan(13, 4096, {.parts = 1, .least = 64, .most = 64}, 6);
+  Filled filled(plan, lengths, begins);
+  const DecodeArrays at = plan.At(filled.words());
+  std::vector<int> rows(13), settled(13);
+  for (int i = 0; i < *at.used_tiles; ++i) {
+    const DecodeTile& tile = at.tiles[i];
+    rows[tile.row] = tile.rows;
+    settled[tile.row] += std::min<int>(tile.settled_pages, PagesFor(tile.tokens));
+    EXPECT_EQ(tile.fewer, tile.rows > 1 && tile.part == at.rows[tile.row].parts - 1 ? 1 : 0);
+  }
+  // Of the eight the first three have two parts, the others a third one.
+  EXPECT_EQ(rows, (std::vector<int>{3, 0, 0, 1, 3, 0, 0, 5, 0, 0, 0, 0, 1}));
+  EXPECT_EQ(settled, (std::vector<int>{1, 0, 0, 3, 7, 0, 0, 7, 0, 0, 0, 0, 0}));
+  std::vector<int32_t> all = lengths, all_begins = begins;
+  all.push_back(0);
+  all_begins.push_back(0);
+  CheckCovers(plan, at, all, all_begins);
+}
+
+TEST(DecodePlanTest, RowsThatAreReadTogetherCountOnceForTheSplit) {
+  const DecodeSplit split = DecodeSplitFor(9, false);
+  std::vector<int32_t> lengths(9), begins(9, 64), apart(9);
+  for (int i = 0; i < 9; ++i) {
+    lengths[i] = 3000 + i;
+    apart[i] = 1000 * i;
+  }
+  const DecodePlan plan(9, 40000, split, 6);
+  Filled together(plan, lengths, begins);
+  EXPECT_EQ(plan.At(together.words()).rows[0].parts, 6) << "of 512 tokens: two groups of rows";
+  EXPECT_EQ(*plan.At(together.words()).used_tiles, 12);
+  CheckCovers(plan, plan.At(together.words()), lengths, begins);
+  Filled others(plan, lengths, apart);
+  EXPECT_EQ(plan.At(others.words()).rows[0].parts, 2) << "of 2,048 tokens: nine";
+  CheckCovers(plan, plan.At(others.words()), lengths, apart);
+}
+
+TEST(DecodePlanTest, PromptsAreReadOnceForTheirSamples) {
+  // Two groups of samples of which one has guesses, and one sample alone.
+  const std::vector<int32_t> lengths = {1100, 1030, 1031, 1032, 2000, 900, 300, 301, 305};
+  const std::vector<int32_t> begins = {0, 200, 200, 200, 400, 600, 800, 1000, 1200};
+  const std::vector<int32_t> shared = {0, 64, 64, 64, 64, 0, 3, 18, 18};
+  const DecodePlan plan(9, 4096, {.parts = 1, .least = 512, .most = 512}, 6);
+  Filled filled(plan, lengths, begins, shared);
+  const DecodeArrays at = plan.At(filled.words());
+  CheckCovers(plan, at, lengths, begins);
+  std::map<std::pair<int, int>, int> tiles;  // of rows, how many
+  for (int i = 0; i < *at.used_tiles; ++i) {
+    const DecodeTile& tile = at.tiles[i];
+    ++tiles[{tile.row, tile.rows}];
+    if (tile.row == 0 && tile.rows == 5) {
+      EXPECT_EQ(tile.tokens, 512);
+      EXPECT_EQ(tile.settled_pages, 32);
+      EXPECT_EQ(tile.fewer, 0);
+    }
+  }
+  EXPECT_EQ(tiles, (std::map<std::pair<int, int>, int>{{{0, 5}, 2},  // 1,024 tokens
+                                                       {{0, 1}, 1},
+                                                       {{1, 3}, 1},
+                                                       {{4, 1}, 2},
+                                                       {{5, 1}, 2},
+                                                       {{6, 3}, 1},
+                                                       {{6, 1}, 1},
+                                                       {{7, 1}, 1},
+                                                       {{8, 1}, 1}}));
+  Filled without(plan, lengths, begins);
+  EXPECT_EQ(*plan.At(without.words()).used_tiles, 3 + 3 + 4 + 2 + 1 + 1 + 1);
+}
+
+TEST(DecodePlanTest, WhatIsWrittenIsNotCommon) {
+  // The second row writes into the page behind its 32nd, which both claim to share.
+  const DecodePlan plan(2, 4096, {.parts = 1, .least = 16}, 6);
+  Filled filled(plan, {600, 520}, {0, 100}, {0, 33});
+  const DecodeArrays at = plan.At(filled.words());
+  CheckCovers(plan, at, {600, 520}, {0, 100});
+  for (int i = 0; i < *at.used_tiles; ++i) {
+    if (at.tiles[i].rows == 2) {
+      EXPECT_EQ(at.tiles[i].tokens, 512);
+    }
+  }
+}
+
+TEST(DecodePlanTest, RowsOfATileFillItsProducts) {
+  EXPECT_EQ(MostTileRows(32, 8), 6);
+  EXPECT_EQ(MostTileRows(40, 8), 4);
+  EXPECT_EQ(MostTileRows(16, 8), 12);
+  EXPECT_EQ(MostTileRows(4, 4), 24);
+  EXPECT_EQ(MostTileRows(64, 8), 3);
+  EXPECT_EQ(MostTileRows(16, 1), 1);
 }
 
 TEST(DecodePlanTest, PlacesDoNotDependOnLengths) {
@@ -153,7 +277,7 @@ TEST(ChunkPlanTest, ShortAndLongChunksAreApart) {
 TEST(DecodePlanTest, TheSplitOfABatchInvariantPlanIsThatOfAnyNumberOfRows) {
   for (const int rows : {1, 32, 33, 256, 2048}) {
     for (const int64_t length : {1, 1024, 1025, 30000}) {
-      EXPECT_EQ(DecodeSplitFor(rows, true).PartTokens(length), 1024) << rows;
+      EXPECT_EQ(DecodeSplitFor(rows, true).PartTokens(length, rows), 1024) << rows;
     }
   }
 }

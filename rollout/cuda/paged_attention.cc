@@ -66,6 +66,7 @@ void LaunchDecodeAttention(const CacheHeads& shape, const PagedKeysValues& cache
                      .values = cache.values,
                      .page_table = cache.page_table,
                      .tiles = arrays.tiles,
+                     .rows = arrays.rows,
                      .used_tiles = arrays.used_tiles,
                      .most_tiles = plan.tiles(),
                      .out = rows.out,

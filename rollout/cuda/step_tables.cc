@@ -27,6 +27,11 @@ bool Decodes(const StepSlice& slice) {
   return slice.slot >= 0 && (slice.count == 1 || slice.guesses > 0);
 }
 
+int32_t SharedPages(const StepSlice& a, const StepSlice& b) {
+  const auto differ = std::mismatch(a.pages.begin(), a.pages.end(), b.pages.begin(), b.pages.end());
+  return static_cast<int32_t>(differ.first - a.pages.begin());
+}
+
 int64_t RowsOf(const std::vector<const StepSlice*>& slices) {
   int64_t rows = 0;
   for (const StepSlice* slice : slices) rows += slice->count;
@@ -98,7 +103,8 @@ const DecodePlan* StepTables::PlanFor(int64_t rows) {
   if (plan == nullptr) {
     plan = std::make_unique<DecodePlan>(
         static_cast<int>(rows), limits_.max_length,
-        DecodeSplitFor(static_cast<int>(rows), limits_.batch_invariant));
+        DecodeSplitFor(static_cast<int>(rows), limits_.batch_invariant),
+        MostTileRows(limits_.shape.query_heads, limits_.shape.key_heads));
   }
   return plan.get();
 }
@@ -127,11 +133,18 @@ void StepTables::PackDecoding(const std::vector<const StepSlice*>& slices, Block
   const int64_t rows = packed->decode->rows();
   int32_t* slots = block->Take(rows, &packed->slots);
   std::fill_n(slots, rows, -1);
-  std::vector<int32_t> lengths, page_begins;
+  std::vector<int32_t> lengths, page_begins, shared_pages;
   int guess_place = limits_.slots;
+  const StepSlice* in_front = nullptr;
   for (const StepSlice* slice : slices) {
     UpdateTable(*slice, updates);
     if (!slice->tokens.empty()) UpdateToken(slice->slot, slice->tokens.front(), updates);
+    // To read these once divides rows otherwise than those without company.
+    if (!limits_.batch_invariant) {
+      const int32_t shared = in_front == nullptr ? 0 : SharedPages(*in_front, *slice);
+      shared_pages.insert(shared_pages.end(), slice->count, shared);
+    }
+    in_front = slice;
     for (int64_t k = 0; k < slice->count; ++k) {
       // A guess reads what those before it wrote: all keys are in the cache before attention.
       lengths.push_back(static_cast<int32_t>(slice->first + k + 1));
@@ -141,7 +154,7 @@ void StepTables::PackDecoding(const std::vector<const StepSlice*>& slices, Block
     }
   }
   int32_t* words = block->Take(packed->decode->words(), &packed->decode_words);
-  packed->decode->Fill(lengths, page_begins, words);
+  packed->decode->Fill(lengths, page_begins, shared_pages, words);
 }
 
 void StepTables::PackChunks(const std::vector<const StepSlice*>& slices, Block* block,
