@@ -138,7 +138,7 @@ void BenchDecode(const Cache& cache, int batch, int64_t tokens, const DecodeSpli
   const Decoding decoding(cache, batch, tokens, split);
   const double time = MicrosecondsOf(decoding.rotations, [&](int i) { decoding.Launch(i); });
   absl::PrintF("%6d %7d %7d %9.1f %7.2f\n", batch, tokens,
-               std::min(split.PartTokens(tokens), tokens), time, decoding.bytes / time * 1e-6);
+               std::min(split.PartTokens(tokens, batch), tokens), time, decoding.bytes / time * 1e-6);
 }
 
 void BenchChunks(const Cache& cache, int sequences, int32_t count, int32_t context, bool hopper) {
@@ -168,31 +168,6 @@ void BenchChunks(const Cache& cache, int sequences, int32_t count, int32_t conte
                hopper ? "FA3" : "FA2", time, flops / time * 1e-6);
 }
 
-// Guesses behind each token, and prompts of several samples, read at once and each by itself.
-void BenchTogether(const Cache& cache) {
-  const int most = MostTileRows(kShape.query_heads, kShape.key_heads);
-  std::cout << "Rows that see the same pages\n"
-            << " batch guesses samples context  together        us    apart us\n";
-  const auto bench = [&](int batch, int guesses, int group, int64_t tokens) {
-    const DecodeSplit split = DecodeSplitFor(batch * (guesses + 1), false);
-    double times[2];
-    for (const bool apart : {false, true}) {
-      const Decoding decoding(cache, batch, tokens, split, group, guesses, apart ? 1 : most);
-      times[apart] = MicrosecondsOf(decoding.rotations, [&](int i) { decoding.Launch(i); });
-    }
-    absl::PrintF("%6d %7d %7d %7d  %8d %9.1f %11.1f\n", batch, guesses, group, tokens, most,
-                 times[0], times[1]);
-  };
-  for (const int batch : {1, 8, 32}) {
-    for (const int guesses : {1, 3, 5, 8, 15}) {
-      for (const int64_t tokens : {2048, 16384}) bench(batch, guesses, 1, tokens);
-    }
-  }
-  for (const int batch : {8, 32, 128, 256}) {
-    for (const int64_t tokens : {1024, 2048, 4096}) bench(batch, 0, 8, tokens);
-  }
-}
-
 void BenchBf16Attention(const Cache& cache) {
   std::cout << "Attention of one token a sequence (32 query, 8 key heads of 128, pages of 16)\n"
             << " batch context    part        us    TB/s\n";
@@ -201,7 +176,6 @@ void BenchBf16Attention(const Cache& cache) {
       BenchDecode(cache, batch, tokens, DecodeSplitFor(batch, /*batch_invariant=*/false));
     }
   }
-  BenchTogether(cache);
   std::cout << "Other splits\n";
   for (const int batch : {1, 2, 4, 8, 16, 32}) {
     for (const int64_t tokens : {1024, 4096, 16384}) {
@@ -262,6 +236,31 @@ void BenchAttentionPower() {
     const Sustained found = SustainedOf(shared.rotations, [&](int i) { shared.Launch(i); });
     PrintPower(absl::StrFormat("256 x 2048, 8 share 1024, %d read at once", together), found,
                shared.bytes / found.microseconds * 1e-6, "TB/s");
+  }
+}
+
+void BenchAttentionTogether() {
+  const Cache cache(CacheType::kBFloat16);
+  const int most = MostTileRows(kShape.query_heads, kShape.key_heads);
+  std::cout << "Rows that see the same pages\n"
+            << " batch guesses samples context  together        us    apart us\n";
+  const auto bench = [&](int batch, int guesses, int group, int64_t tokens) {
+    const DecodeSplit split = DecodeSplitFor(batch * (guesses + 1), false);
+    double times[2];
+    for (const bool apart : {false, true}) {
+      const Decoding decoding(cache, batch, tokens, split, group, guesses, apart ? 1 : most);
+      times[apart] = MicrosecondsOf(decoding.rotations, [&](int i) { decoding.Launch(i); });
+    }
+    absl::PrintF("%6d %7d %7d %7d  %8d %9.1f %11.1f\n", batch, guesses, group, tokens, most,
+                 times[0], times[1]);
+  };
+  for (const int batch : {1, 8, 32}) {
+    for (const int guesses : {1, 3, 5, 8, 15}) {
+      for (const int64_t tokens : {2048, 16384}) bench(batch, guesses, 1, tokens);
+    }
+  }
+  for (const int batch : {8, 32, 128, 256}) {
+    for (const int64_t tokens : {1024, 2048, 4096}) bench(batch, 0, 8, tokens);
   }
 }
 

@@ -33,6 +33,8 @@ void BenchChains();
 void BenchMappedMemory();
 void BenchExactAndFp8Products();
 // Rate, power and clock of what fills the GPU for long.
+// Guesses behind each token, and prompts of several samples, read at once and each by itself.
+void BenchAttentionTogether();
 void BenchAttentionPower();
 void BenchProductsPower();
 

@@ -114,50 +114,81 @@ __device__ inline uint32_t CompleteRows(const Call& call, const Unit& unit, cons
   return *flags;
 }
 
-// Sums the parts of a row of the unit, in their order, and writes what they give.
-template <int kDim>
-__device__ void MergeRow(const Call& call, const Unit& unit, int row, const DecodeRow& of) {
-  constexpr int kEach = 4;      // elements of a thread
-  constexpr int kTogether = 8;  // parts that are read at a time
-  const int parts = of.parts;
-  for (int i = threadIdx.x; i < unit.heads * (kDim / kEach); i += kWarps * 32) {
-    const int head = unit.first_head + i / (kDim / kEach), element = i % (kDim / kEach) * kEach;
-    float top = -INFINITY, total = 0, sum[kEach] = {};
-    for (int first = 0; first < parts; first += kTogether) {
-      float lses[kTogether];
-      uint2 bits[kTogether];
+// Of a few elements of a head: what the parts of its row give, summed in their order.
+template <int kEach>
+struct MergedParts {
+  static constexpr int kTogether = 16;  // parts that are read at a time
+
+  float top = -INFINITY, total = 0, sum[kEach] = {};
+
+  // Of the parts from slot `first` on, of which `count` or kTogether are used. from: elements of
+  // the first slot's; slot_heads: from a slot to the next.
+  __device__ void Add(const float* lses_from, const __nv_bfloat16* from, int slot_heads, int dim,
+                      int count) {
+    static_assert(kEach == 8);
+    float lses[kTogether];
+    uint4 bits[kTogether];
 #pragma unroll
-      for (int k = 0; k < kTogether; ++k) {
-        const int64_t from = int64_t{of.first_slot + first + k} * call.query_heads + head;
-        const bool used = first + k < parts;
-        lses[k] = used ? __ldcg(call.lses + from) : -INFINITY;
-        bits[k] = used ? __ldcg(reinterpret_cast<const uint2*>(call.parts + from * kDim + element))
-                       : uint2{0, 0};
-      }
-      float higher = top;
-#pragma unroll
-      for (int k = 0; k < kTogether; ++k) higher = fmaxf(higher, lses[k]);
-      const float factor = exp2f(top - higher);
-      top = higher;
-      total *= factor;
-#pragma unroll
-      for (int j = 0; j < kEach; ++j) sum[j] *= factor;
-#pragma unroll
-      for (int k = 0; k < kTogether; ++k) {
-        const float share = exp2f(lses[k] - top);
-        const float2 low = PairOf(bits[k].x), high = PairOf(bits[k].y);
-        sum[0] += share * low.x;
-        sum[1] += share * low.y;
-        sum[2] += share * high.x;
-        sum[3] += share * high.y;
-        total += share;
-      }
+    for (int k = 0; k < kTogether; ++k) {
+      const int64_t line = int64_t{k} * slot_heads;
+      lses[k] = k < count ? __ldcg(lses_from + line) : -INFINITY;
+      bits[k] = k < count ? __ldcg(reinterpret_cast<const uint4*>(from + line * dim)) : uint4();
     }
+    float higher = top;
+#pragma unroll
+    for (int k = 0; k < kTogether; ++k) higher = fmaxf(higher, lses[k]);
+    const float factor = exp2f(top - higher);
+    top = higher;
+    total *= factor;
+#pragma unroll
+    for (int j = 0; j < kEach; ++j) sum[j] *= factor;
+#pragma unroll
+    for (int k = 0; k < kTogether; ++k) {
+      const float share = exp2f(lses[k] - top);
+      const uint32_t pairs[kEach / 2] = {bits[k].x, bits[k].y, bits[k].z, bits[k].w};
+#pragma unroll
+      for (int j = 0; j < kEach / 2; ++j) {
+        const float2 pair = PairOf(pairs[j]);
+        sum[2 * j] += share * pair.x;
+        sum[2 * j + 1] += share * pair.y;
+      }
+      total += share;
+    }
+  }
+
+  __device__ void Write(__nv_bfloat16* to) const {
     const float inverse = 1.0f / total;
-    const uint2 result = {Bits(__floats2bfloat162_rn(sum[0] * inverse, sum[1] * inverse)),
-                          Bits(__floats2bfloat162_rn(sum[2] * inverse, sum[3] * inverse))};
+    uint32_t pairs[kEach / 2];
+#pragma unroll
+    for (int j = 0; j < kEach / 2; ++j) {
+      pairs[j] = Bits(__floats2bfloat162_rn(sum[2 * j] * inverse, sum[2 * j + 1] * inverse));
+    }
+    *reinterpret_cast<uint4*>(to) = {pairs[0], pairs[1], pairs[2], pairs[3]};
+  }
+};
+
+// Puts the parts of those of the unit's rows together that `complete` has a bit of. All at once, as
+// each waits for what it reads about as long as for everything else.
+template <int kDim>
+__device__ void MergeRows(const Call& call, const Unit& unit, const UnitRows& rows,
+                          uint32_t complete) {
+  constexpr int kEach = 8;  // elements of a thread
+  using Merged = MergedParts<kEach>;
+  const int lane = threadIdx.x % 32, pieces = unit.Columns() * (kDim / kEach);
+  for (int first = threadIdx.x - lane; first < pieces; first += kWarps * 32) {
+    const int column = (first + lane) / (kDim / kEach);
+    const int element = (first + lane) % (kDim / kEach) * kEach;
+    const int row = column / unit.heads, head = unit.first_head + column % unit.heads;
+    const DecodeRow of = rows.Of(row < 32 ? row : 31);
+    if (first + lane >= pieces || (complete >> row & 1) == 0) continue;
+    Merged merged;
+    for (int part = 0; part < of.parts; part += Merged::kTogether) {
+      const int64_t from = int64_t{of.first_slot + part} * call.query_heads + head;
+      merged.Add(call.lses + from, call.parts + from * kDim + element, call.query_heads, kDim,
+                 of.parts - part);
+    }
     const int64_t to = int64_t{unit.tile.row + row} * call.query_heads + head;
-    *reinterpret_cast<uint2*>(call.out + to * kDim + element) = result;
+    merged.Write(call.out + to * kDim + element);
   }
 }
 
@@ -189,10 +220,7 @@ __device__ void DecodeUnit(const Call& call, const Unit& unit, uint8_t* memory,
   if (rows.Of(0).parts > 1) {  // as all of them
     auto* const flags = reinterpret_cast<uint32_t*>(together + kWarps * kOctet * (kDim + 2));
     const uint32_t complete = CompleteRows(call, unit, rows, flags);
-    for (int row = 0; row < unit.tile.rows; ++row) {
-      const DecodeRow of = rows.Of(row);
-      if (complete >> row & 1) MergeRow<kDim>(call, unit, row, of);
-    }
+    if (complete != 0) MergeRows<kDim>(call, unit, rows, complete);
   }
   __syncthreads();
 }

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <bit>
+#include <tuple>
 
 #include "rollout/cuda/paged_layout.h"
 
@@ -210,9 +211,12 @@ void DecodePlan::Fill(std::span<const int32_t> lengths, std::span<const int32_t>
     filling.each = split_.least;
     FillOwn({row, 1, none, 0}, {}, &filling);
   }
-  // Blocks take them in turn: what is short fills the gaps at the end.
+  // Blocks take them in turn: what is short fills the gaps at the end; what reads the same pages
+  // does so at the same time.
   std::stable_sort(filling.tiles, filling.tiles + filling.tiles_used,
-                   [](const DecodeTile& a, const DecodeTile& b) { return a.tokens > b.tokens; });
+                   [](const DecodeTile& a, const DecodeTile& b) {
+                     return std::tie(b.tokens, a.first_page) < std::tie(a.tokens, b.first_page);
+                   });
   behind_tiles[int64_t{rows_} * kRowWords] = filling.tiles_used;
 }
 

@@ -14,10 +14,9 @@
 #include "absl/flags/usage.h"
 #include "rollout/cuda/bench_timer.h"
 
-ABSL_FLAG(
-    std::string, only, "",
-    "attention, step, sampling, products, chains, memory, exact (with fp8), attention_power or "
-    "products_power; empty: all.");
+ABSL_FLAG(std::string, only, "",
+          "attention, together, step, sampling, products, chains, memory, exact (with fp8), "
+          "attention_power or products_power; empty: all.");
 
 namespace tritonrl {
 namespace {
@@ -29,6 +28,7 @@ struct Part {
 
 int Main() {
   const std::vector<Part> parts = {{"attention", BenchAttention},
+                                   {"together", BenchAttentionTogether},
                                    {"step", BenchStepKernels},
                                    {"sampling", BenchSampling},
                                    {"products", BenchProducts},
