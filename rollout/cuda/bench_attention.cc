@@ -92,9 +92,11 @@ struct Decoding {
   // group: so many sequences share the first half of their pages, a prompt. together: rows that
   // are read at once.
   Decoding(const Cache& from, int batch, int64_t tokens, const DecodeSplit& split, int group = 1,
-           int guesses = 0, int together = MostTileRows(kShape.query_heads, kShape.key_heads))
+           int guesses = 0,
+           int together = DecodeSharingFor(kShape.query_heads, kShape.key_heads).tile_rows)
       : cache(from),
-        plan(batch * (guesses + 1), 32768, split, together),
+        plan(batch * (guesses + 1), 32768, split,
+             {together, /*least_sequences=*/1, /*least_pages=*/1}),
         rows(batch * (guesses + 1)),
         rotations(
             static_cast<int>(std::clamp<int64_t>(kTokens / (batch * tokens), 1, kMostRotations))),
@@ -138,7 +140,8 @@ void BenchDecode(const Cache& cache, int batch, int64_t tokens, const DecodeSpli
   const Decoding decoding(cache, batch, tokens, split);
   const double time = MicrosecondsOf(decoding.rotations, [&](int i) { decoding.Launch(i); });
   absl::PrintF("%6d %7d %7d %9.1f %7.2f\n", batch, tokens,
-               std::min(split.PartTokens(tokens, batch), tokens), time, decoding.bytes / time * 1e-6);
+               std::min(split.PartTokens(tokens, batch), tokens), time,
+               decoding.bytes / time * 1e-6);
 }
 
 void BenchChunks(const Cache& cache, int sequences, int32_t count, int32_t context, bool hopper) {
@@ -231,7 +234,7 @@ void BenchAttentionPower() {
     PrintPower(absl::StrFormat("attention, %d x %d", batch, tokens), found,
                decoding.bytes / found.microseconds * 1e-6, "TB/s");
   }
-  for (const int together : {1, MostTileRows(kShape.query_heads, kShape.key_heads)}) {
+  for (const int together : {1, DecodeSharingFor(kShape.query_heads, kShape.key_heads).tile_rows}) {
     const Decoding shared(cache, 256, 2048, DecodeSplitFor(256, false), 8, 0, together);
     const Sustained found = SustainedOf(shared.rotations, [&](int i) { shared.Launch(i); });
     PrintPower(absl::StrFormat("256 x 2048, 8 share 1024, %d read at once", together), found,
@@ -241,7 +244,7 @@ void BenchAttentionPower() {
 
 void BenchAttentionTogether() {
   const Cache cache(CacheType::kBFloat16);
-  const int most = MostTileRows(kShape.query_heads, kShape.key_heads);
+  const int most = DecodeSharingFor(kShape.query_heads, kShape.key_heads).tile_rows;
   std::cout << "Rows that see the same pages\n"
             << " batch guesses samples context  together        us    apart us\n";
   const auto bench = [&](int batch, int guesses, int group, int64_t tokens) {

@@ -44,7 +44,7 @@ class DecodeCase {
       : sizes_(sizes),
         rows_(rows),
         tile_rows_(tile_rows),
-        plan_(rows.size(), 420, split, tile_rows) {
+        plan_(rows.size(), 420, split, {tile_rows, /*least_sequences=*/1, /*least_pages=*/16}) {
     std::mt19937 random(5);
     std::normal_distribution<float> normal(0, 1);
     for (auto* pool : {&keys_, &values_}) {
@@ -268,7 +268,7 @@ void CheckGuesses(const Sizes& sizes, const DecodeSplit& split) {
   DecodeCase<Cached, kDim> alone(sizes, rows, split);
   alone.template Run<kStages, kBoxes>(5);
   alone.Check();
-  const int most = MostTileRows(sizes.query_heads, sizes.key_heads);
+  const int most = DecodeSharingFor(sizes.query_heads, sizes.key_heads).tile_rows;
   DecodeCase<Cached, kDim> together(sizes, rows, split, most);
   EXPECT_LT(together.tiles(), alone.tiles());
   together.template Run<kStages, kBoxes>(3);

@@ -14,17 +14,13 @@ namespace {
 constexpr int kTileWords = sizeof(DecodeTile) / sizeof(int32_t);
 constexpr int kRowWords = sizeof(DecodeRow) / sizeof(int32_t);
 
-// Pages that rows must have in common to be read for several at once: below, to put the parts
-// together would cost as much.
-constexpr int32_t kLeastCommonPages = 16;
-
 int64_t DivideUp(int64_t n, int64_t by) { return (n + by - 1) / by; }
 
 }  // namespace
 
-int MostTileRows(int query_heads, int key_heads) {
+DecodeSharing DecodeSharingFor(int query_heads, int key_heads) {
   const int each = query_heads / key_heads;
-  return each > kOctet ? 1 : kMostOctets * kOctet / each;
+  return {.tile_rows = each > kOctet ? 1 : kMostOctets * kOctet / each};
 }
 
 int64_t DecodeSplit::PartTokens(int64_t length, int64_t groups) const {
@@ -43,16 +39,17 @@ DecodeSplit DecodeSplitFor(int rows, bool batch_invariant) {
   return {.together = 16, .least = 128, .most = rows <= 16 ? 2048 : 4096};
 }
 
-DecodePlan::DecodePlan(int rows, int64_t max_tokens, const DecodeSplit& split, int tile_rows)
-    : rows_(rows), split_(split), tile_rows_(tile_rows) {
-  TORCH_CHECK(rows > 0 && max_tokens > 0 && tile_rows > 0, "plan of ", rows, " rows, ", max_tokens,
-              " tokens, ", tile_rows, " rows together");
+DecodePlan::DecodePlan(int rows, int64_t max_tokens, const DecodeSplit& split,
+                       const DecodeSharing& sharing)
+    : rows_(rows), split_(split), sharing_(sharing) {
+  TORCH_CHECK(rows > 0 && max_tokens > 0 && sharing.tile_rows > 0, "plan of ", rows, " rows, ",
+              max_tokens, " tokens, ", sharing.tile_rows, " rows together");
   TORCH_CHECK(split.parts > 0 && split.together > 0 && split.least >= kPageTokens &&
                   split.least <= split.most,
               split.parts, " parts of ", split.least, " to ", split.most, " tokens");
   // What is common to several rows ends in the midst of a part.
-  const int64_t cut = tile_rows > 1 ? 1 : 0;
-  tiles_ = static_cast<int>(rows * (split.MostParts(max_tokens, DivideUp(rows, tile_rows)) + cut));
+  const int64_t cut = sharing.tile_rows > 1 ? 1 : 0;
+  tiles_ = static_cast<int>(rows * (split.MostParts(max_tokens, TilesOf(rows)) + cut));
 }
 
 int64_t DecodePlan::words() const {
@@ -105,18 +102,32 @@ std::vector<DecodePlan::Sequence> DecodePlan::SequencesOf(std::span<const int32_
   return sequences;
 }
 
+int64_t DecodePlan::TilesOf(int64_t rows) const { return DivideUp(rows, sharing_.tile_rows); }
+
+// Whether half of the readings or more are saved.
+bool DecodePlan::Pays(const std::vector<Sequence>& sequences, const Common& common) const {
+  int64_t rows = 0, apart = 0;
+  for (size_t i = common.first; i < common.first + common.count; ++i) {
+    rows += sequences[i].rows;
+    apart += TilesOf(sequences[i].rows);
+  }
+  return 2 * TilesOf(rows) <= apart;
+}
+
 std::vector<DecodePlan::Common> DecodePlan::CommonOf(const std::vector<Sequence>& sequences,
                                                      std::span<const int32_t> shared_pages) const {
   std::vector<Common> all;
+  const bool may = sharing_.tile_rows > 1 && !shared_pages.empty() &&
+                   sequences.size() >= static_cast<size_t>(sharing_.least_sequences);
   for (size_t i = 0; i < sequences.size(); ++i) {
     int32_t pages = 0;
-    if (i > 0 && tile_rows_ > 1 && !shared_pages.empty()) {
+    if (may && i > 0) {
       const int64_t settled = std::min(sequences[i - 1].settled(), sequences[i].settled());
       pages = std::min(shared_pages[sequences[i].row], static_cast<int32_t>(settled / kPageTokens));
       // To what those in front have in common it may add itself, but not take much of it.
       if (all.back().count > 1 && pages < all.back().pages / 8 * 7) pages = 0;
     }
-    if (pages < kLeastCommonPages) {
+    if (pages < std::max(sharing_.least_pages, 1)) {
       all.push_back({i, 1, 0});
     } else {
       Common& with = all.back();
@@ -124,7 +135,15 @@ std::vector<DecodePlan::Common> DecodePlan::CommonOf(const std::vector<Sequence>
       ++with.count;
     }
   }
-  return all;
+  std::vector<Common> paying;
+  for (const Common& common : all) {
+    if (common.count == 1 || Pays(sequences, common)) {
+      paying.push_back(common);
+      continue;
+    }
+    for (size_t i = 0; i < common.count; ++i) paying.push_back({common.first + i, 1, 0});
+  }
+  return paying;
 }
 
 void DecodePlan::FillCommon(const std::vector<Sequence>& sequences, const Common& common,
@@ -133,7 +152,7 @@ void DecodePlan::FillCommon(const std::vector<Sequence>& sequences, const Common
   const Sequence& last = sequences[common.first + common.count - 1];
   const int64_t end = last.row + last.rows, parts = DivideUp(common.tokens(), filling->each);
   for (int64_t row = first.row; row < end;) {
-    const int64_t left = end - row, rows = DivideUp(left, DivideUp(left, tile_rows_));
+    const int64_t left = end - row, rows = DivideUp(left, TilesOf(left));
     for (int64_t part = 0; part < parts; ++part) {
       const int64_t from = part * filling->each;
       const auto tokens = static_cast<int32_t>(std::min(common.tokens() - from, filling->each));
@@ -156,7 +175,7 @@ void DecodePlan::FillOwn(const Sequence& sequence, const Common& common, Filling
   };
   for (int done = 0; done < sequence.rows;) {
     // As even as it goes. What is computed together is divided alike.
-    const int64_t left = sequence.rows - done, wanted = DivideUp(left, DivideUp(left, tile_rows_));
+    const int64_t left = sequence.rows - done, wanted = DivideUp(left, TilesOf(left));
     const int64_t parts = parts_of(done), slots = first_part + parts;
     int rows = 1;
     while (rows < wanted && parts_of(done + rows) == parts) ++rows;
@@ -192,9 +211,7 @@ void DecodePlan::Fill(std::span<const int32_t> lengths, std::span<const int32_t>
   const std::vector<Sequence> sequences = SequencesOf(lengths, page_begins);
   int32_t* const behind_tiles = to + int64_t{tiles_} * kTileWords;
   Filling filling = {reinterpret_cast<DecodeTile*>(to), reinterpret_cast<DecodeRow*>(behind_tiles)};
-  for (const Sequence& sequence : sequences) {
-    filling.groups += DivideUp(sequence.rows, tile_rows_);
-  }
+  for (const Sequence& sequence : sequences) filling.groups += TilesOf(sequence.rows);
   filling.groups += rows_ - used;
   for (const Common& common : CommonOf(sequences, shared_pages)) {
     const std::span of(&sequences[common.first], common.count);

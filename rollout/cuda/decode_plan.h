@@ -13,9 +13,19 @@ namespace tritonrl {
 // tile has up to kMostOctets of such products for the same keys.
 inline constexpr int kOctet = 8, kMostOctets = 3;
 
-// Rows that a tile may have: rows that see the same pages (a token and guesses behind it, samples
-// of one prompt), which are read once for all of them.
-int MostTileRows(int query_heads, int key_heads);
+// Which rows are read together: rows that see the same pages are rows of one tile, which reads them
+// once.
+struct DecodeSharing {
+  int tile_rows = 1;  // at most; 1: none
+  // Samples of a prompt are, if a step has at least so many sequences and they have so many pages
+  // in common. With fewer it costs more to put the parts together than is saved: an L2 cache gives
+  // the second reading anyway, only not as fast. Measured on an H200.
+  int least_sequences = 64;
+  int least_pages = 32;
+};
+
+// That fills the products of the heads.
+DecodeSharing DecodeSharingFor(int query_heads, int key_heads);
 
 // How rows are divided into parts, which different blocks compute. A row's parts, and so its bits,
 // depend on its own length and on how many groups there are of rows that are read together.
@@ -65,9 +75,10 @@ struct DecodeArrays {
 // constructor's arguments alone: a CUDA graph that was captured with one plan serves all lengths.
 class DecodePlan {
  public:
-  // rows: of the launch, used or not. max_tokens: the longest length. tile_rows: that are read
-  // together at most, within MostTileRows.
-  DecodePlan(int rows, int64_t max_tokens, const DecodeSplit& split, int tile_rows = 1);
+  // rows: of the launch, used or not. max_tokens: the longest length. sharing: at most as many rows
+  // of a tile as DecodeSharingFor the heads.
+  DecodePlan(int rows, int64_t max_tokens, const DecodeSplit& split,
+             const DecodeSharing& sharing = {});
 
   int rows() const { return rows_; }
   // The most parts of all rows there can be, for which there is room; tiles are as many or fewer.
@@ -83,8 +94,7 @@ class DecodePlan {
   // Rows one behind the other that begin at the same place (guesses) see one token more each. The
   // step writes a row's last token, and of such rows those of all. A row that is not used is a tile
   // without tokens. shared_pages: of each row, or empty: how many of its first pages are those of
-  // the row in front; what is common to rows one behind the other is read once for them if it is
-  // much, which changes how they are divided.
+  // the row in front. What sequences have in common becomes parts of its own, if it pays.
   void Fill(std::span<const int32_t> lengths, std::span<const int32_t> page_begins,
             std::span<const int32_t> shared_pages, int32_t* to) const;
 
@@ -97,6 +107,8 @@ class DecodePlan {
   struct Filling;
   static std::vector<Sequence> SequencesOf(std::span<const int32_t> lengths,
                                            std::span<const int32_t> page_begins);
+  int64_t TilesOf(int64_t rows) const;  // that see the same
+  bool Pays(const std::vector<Sequence>& sequences, const Common& common) const;
   std::vector<Common> CommonOf(const std::vector<Sequence>& sequences,
                                std::span<const int32_t> shared_pages) const;
   // Tiles of what is common to sequences, and of what is a sequence's own.
@@ -106,7 +118,7 @@ class DecodePlan {
 
   int rows_;
   DecodeSplit split_;
-  int tile_rows_;
+  DecodeSharing sharing_;
   int tiles_;
 };
 

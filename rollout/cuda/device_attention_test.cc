@@ -74,7 +74,9 @@ class PagedAttentionTest : public PagedCacheTest {
   }
 
   DecodePlan PlanOf(int rows, const DecodeSplit& split) const {
-    return {rows, kMaxTokens, split, MostTileRows(shape_.query_heads, shape_.key_heads)};
+    DecodeSharing sharing = DecodeSharingFor(shape_.query_heads, shape_.key_heads);
+    sharing.least_sequences = 1;
+    return {rows, kMaxTokens, split, sharing};
   }
   void CheckDecodeBits(CacheType type);
   void CheckTogether(const DecodeSplit& split);

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <iterator>
 #include <map>
 #include <numeric>
 #include <set>
@@ -119,8 +120,12 @@ void CheckCovers(const DecodePlan& plan, const DecodeArrays& at,
   std::vector<int> tokens(plan.rows()), parts(plan.rows());
   std::vector<std::set<int>> pages(plan.rows());
   std::set<int> slots;
+  const std::set<int32_t> all_begins(begins.begin(), begins.end());
   for (int i = 0; i < *at.used_tiles; ++i) {
     const DecodeTile& tile = at.tiles[i];
+    // Of the row itself or of one with the same pages.
+    const int page = tile.first_page - *std::prev(all_begins.upper_bound(tile.first_page));
+    EXPECT_EQ(tile.part == 0, page == 0);
     ASSERT_GE(tile.rows, 1);
     for (int k = 0; k < tile.rows; ++k) {
       const int row = tile.row + k;
@@ -131,9 +136,8 @@ void CheckCovers(const DecodePlan& plan, const DecodeArrays& at,
       // Tiles come in any order: a part begins where those before it end.
       tokens[row] += seen;
       ++parts[row];
-      pages[row].insert(tile.first_page - begins[tile.row]);
+      pages[row].insert(page);
     }
-    EXPECT_EQ(tile.part == 0, tile.first_page == begins[tile.row]);
   }
   for (int row = 0; row < plan.rows(); ++row) {
     EXPECT_EQ(tokens[row], row < lengths.size() ? lengths[row] : 0) << row;
@@ -146,7 +150,7 @@ TEST(DecodePlanTest, RowsOfASequenceAreReadTogether) {
   const std::vector<int32_t> lengths = {31, 32, 33, 50, 126, 127, 128, 129, 130, 131, 132, 133};
   std::vector<int32_t> begins = {64, 64, 64, 128};
   begins.resize(lengths.size(), 256);
-  const DecodePlan plan(13, 4096, {.parts = 1, .least = 64, .most = 64}, 6);
+  const DecodePlan plan(13, 4096, {.parts = 1, .least = 64, .most = 64}, {6});
   Filled filled(plan, lengths, begins);
   const DecodeArrays at = plan.At(filled.words());
   std::vector<int> rows(13), settled(13);
@@ -172,7 +176,7 @@ TEST(DecodePlanTest, RowsThatAreReadTogetherCountOnceForTheSplit) {
     lengths[i] = 3000 + i;
     apart[i] = 1000 * i;
   }
-  const DecodePlan plan(9, 40000, split, 6);
+  const DecodePlan plan(9, 40000, split, {6});
   Filled together(plan, lengths, begins);
   EXPECT_EQ(plan.At(together.words()).rows[0].parts, 6) << "of 512 tokens: two groups of rows";
   EXPECT_EQ(*plan.At(together.words()).used_tiles, 12);
@@ -187,7 +191,7 @@ TEST(DecodePlanTest, PromptsAreReadOnceForTheirSamples) {
   const std::vector<int32_t> lengths = {1100, 1030, 1031, 1032, 2000, 900, 300, 301, 305};
   const std::vector<int32_t> begins = {0, 200, 200, 200, 400, 600, 800, 1000, 1200};
   const std::vector<int32_t> shared = {0, 64, 64, 64, 64, 0, 3, 18, 18};
-  const DecodePlan plan(9, 4096, {.parts = 1, .least = 512, .most = 512}, 6);
+  const DecodePlan plan(9, 4096, {.parts = 1, .least = 512, .most = 512}, {6, 1, 16});
   Filled filled(plan, lengths, begins, shared);
   const DecodeArrays at = plan.At(filled.words());
   CheckCovers(plan, at, lengths, begins);
@@ -214,9 +218,32 @@ TEST(DecodePlanTest, PromptsAreReadOnceForTheirSamples) {
   EXPECT_EQ(*plan.At(without.words()).used_tiles, 3 + 3 + 4 + 2 + 1 + 1 + 1);
 }
 
+TEST(DecodePlanTest, PromptsAreReadOnceWhereItPays) {
+  // Tiles of 600 tokens of which the first 512 are common to all.
+  const auto tiles = [](int sequences, int guesses, const DecodeSharing& sharing) {
+    std::vector<int32_t> lengths, begins, shared;
+    for (int i = 0; i < sequences; ++i) {
+      for (int k = 0; k <= guesses; ++k) {
+        lengths.push_back(600 + k);
+        begins.push_back(100 * i);
+        shared.push_back(i > 0 ? 32 : 0);
+      }
+    }
+    const DecodePlan plan(static_cast<int>(lengths.size()), 4096, DecodeSplit(), sharing);
+    Filled filled(plan, lengths, begins, shared);
+    CheckCovers(plan, plan.At(filled.words()), lengths, begins);
+    return *plan.At(filled.words()).used_tiles;
+  };
+  EXPECT_EQ(tiles(64, 0, {6}), 64 + 11);
+  EXPECT_EQ(tiles(63, 0, {6}), 63) << "too few";
+  EXPECT_EQ(tiles(64, 0, {6, 64, 33}), 64) << "too little";
+  EXPECT_EQ(tiles(64, 1, {6}), 64 + 22);
+  EXPECT_EQ(tiles(64, 5, {6}), 64) << "guesses fill the tiles";
+}
+
 TEST(DecodePlanTest, WhatIsWrittenIsNotCommon) {
   // The second row writes into the page behind its 32nd, which both claim to share.
-  const DecodePlan plan(2, 4096, {.parts = 1, .least = 16}, 6);
+  const DecodePlan plan(2, 4096, {.parts = 1, .least = 16}, {2, 1, 16});
   Filled filled(plan, {600, 520}, {0, 100}, {0, 33});
   const DecodeArrays at = plan.At(filled.words());
   CheckCovers(plan, at, {600, 520}, {0, 100});
@@ -228,12 +255,12 @@ TEST(DecodePlanTest, WhatIsWrittenIsNotCommon) {
 }
 
 TEST(DecodePlanTest, RowsOfATileFillItsProducts) {
-  EXPECT_EQ(MostTileRows(32, 8), 6);
-  EXPECT_EQ(MostTileRows(40, 8), 4);
-  EXPECT_EQ(MostTileRows(16, 8), 12);
-  EXPECT_EQ(MostTileRows(4, 4), 24);
-  EXPECT_EQ(MostTileRows(64, 8), 3);
-  EXPECT_EQ(MostTileRows(16, 1), 1);
+  EXPECT_EQ(DecodeSharingFor(32, 8).tile_rows, 6);
+  EXPECT_EQ(DecodeSharingFor(40, 8).tile_rows, 4);
+  EXPECT_EQ(DecodeSharingFor(16, 8).tile_rows, 12);
+  EXPECT_EQ(DecodeSharingFor(4, 4).tile_rows, 24);
+  EXPECT_EQ(DecodeSharingFor(64, 8).tile_rows, 3);
+  EXPECT_EQ(DecodeSharingFor(16, 1).tile_rows, 1);
 }
 
 TEST(DecodePlanTest, PlacesDoNotDependOnLengths) {

@@ -104,7 +104,7 @@ const DecodePlan* StepTables::PlanFor(int64_t rows) {
     plan = std::make_unique<DecodePlan>(
         static_cast<int>(rows), limits_.max_length,
         DecodeSplitFor(static_cast<int>(rows), limits_.batch_invariant),
-        MostTileRows(limits_.shape.query_heads, limits_.shape.key_heads));
+        DecodeSharingFor(limits_.shape.query_heads, limits_.shape.key_heads));
   }
   return plan.get();
 }
