@@ -4,7 +4,6 @@
 #include <mpi.h>
 #include <unistd.h>
 
-#include <algorithm>
 #include <cstdint>
 #include <cstdlib>
 #include <limits>
@@ -15,6 +14,7 @@
 #include "parallel/gpu_collectives.h"
 #include "parallel/gpu_communicator.h"
 #include "parallel/gpu_rank_sum.h"
+#include "parallel/job_communicator.h"
 #include "parallel/mpi_buckets.h"
 #include "parallel/mpi_rank_mail.h"
 #include "parallel/mpi_rank_sum.h"
@@ -22,18 +22,14 @@
 
 namespace tritonrl {
 
-struct DataParallel::Communicator {
-  MPI_Comm comm = MPI_COMM_WORLD;
-  bool own_mpi = false;  // MPI was initialised here and is finalised in the destructor
-};
-
 DataParallel::DataParallel(absl::Duration timeout) : timeout_(timeout) {}
 
 std::unique_ptr<DataParallel> DataParallel::Alone() {
   return std::unique_ptr<DataParallel>(new DataParallel(absl::ZeroDuration()));
 }
 
-absl::StatusOr<std::unique_ptr<DataParallel>> DataParallel::Join(absl::Duration timeout) {
+absl::StatusOr<std::unique_ptr<DataParallel>> DataParallel::Join(absl::Duration timeout,
+                                                                 int ranks_per_node) {
   std::unique_ptr<DataParallel> ranks(new DataParallel(timeout));
   if (!LaunchedByMpi()) return ranks;
   int initialized = 0;
@@ -51,13 +47,20 @@ absl::StatusOr<std::unique_ptr<DataParallel>> DataParallel::Join(absl::Duration 
   MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
   MPI_Comm_rank(MPI_COMM_WORLD, &ranks->rank_);
   MPI_Comm_size(MPI_COMM_WORLD, &ranks->size_);
+  ranks->named_ = ranks->rank_;
   MPI_Comm node;
   MPI_Comm_split_type(MPI_COMM_WORLD, MPI_COMM_TYPE_SHARED, ranks->rank_, MPI_INFO_NULL, &node);
   MPI_Comm_rank(node, &ranks->local_rank_);
   MPI_Comm_size(node, &ranks->local_size_);
+  int first_here = ranks->rank_;
+  MPI_Bcast(&first_here, 1, MPI_INT, 0, node);
   MPI_Comm_free(&node);
   ranks->buckets_ =
       std::make_unique<MpiBuckets>(MPI_COMM_WORLD, ranks->rank_, ranks->size_, timeout);
+  std::vector<double> node_of_rank(ranks->size_, 0);
+  node_of_rank[ranks->rank_] = ranks_per_node > 0 ? ranks->rank_ / ranks_per_node : first_here;
+  RETURN_IF_ERROR(ranks->Sum(std::span<double>(node_of_rank)));
+  ranks->node_of_rank_.assign(node_of_rank.begin(), node_of_rank.end());
   return ranks;
 }
 
@@ -69,40 +72,6 @@ DataParallel::~DataParallel() {
   // MPI_Finalize waits for all ranks without a deadline, so make sure they are there first.
   if (lost_ || !Barrier().ok()) Abort(1);
   MPI_Finalize();
-}
-
-absl::StatusOr<std::unique_ptr<DataParallel>> DataParallel::Group(const std::vector<int>& members) {
-  std::vector<bool> in(size_, false);
-  for (const int member : members) {
-    if (member < 0 || member >= size_ || in[member]) {
-      return absl::InvalidArgumentError(absl::StrCat("a group cannot have rank ", member, " of ",
-                                                     size_, " ranks, or has it twice"));
-    }
-    in[member] = true;
-  }
-  std::unique_ptr<DataParallel> group;
-  if (in[rank_]) {
-    group.reset(new DataParallel(timeout_));
-    const auto place = std::find(members.begin(), members.end(), rank_);
-    group->rank_ = static_cast<int>(place - members.begin());
-    group->size_ = static_cast<int>(members.size());
-    group->local_rank_ = local_rank_;
-    group->local_size_ = local_size_;
-    group->job_ = this;
-  }
-  if (size_ == 1) return group;
-  // MPI makes a communicator without a deadline, so make sure that all are there first.
-  RETURN_IF_ERROR(Barrier());
-  MPI_Comm comm = MPI_COMM_NULL;
-  const int code = MPI_Comm_split(comm_->comm, group == nullptr ? MPI_UNDEFINED : 0,
-                                  group == nullptr ? 0 : group->rank_, &comm);
-  if (code != MPI_SUCCESS) return Noted(MpiError(code, "making a group of ranks"));
-  if (group == nullptr) return group;
-  MPI_Comm_set_errhandler(comm, MPI_ERRORS_RETURN);
-  group->comm_ = std::make_unique<Communicator>();
-  group->comm_->comm = comm;
-  group->buckets_ = std::make_unique<MpiBuckets>(comm, group->rank_, group->size_, timeout_);
-  return group;
 }
 
 absl::Status DataParallel::Sum(std::span<double> values) {
@@ -144,9 +113,13 @@ absl::StatusOr<std::unique_ptr<GpuCommunicator>> DataParallel::JoinNccl(at::Devi
                                                         "); start one rank for each GPU"));
     }
   }
-  return GpuCommunicator::Join(
-      {.rank = rank_, .size = size_, .device = device, .timeout = timeout_, .blocking = blocking},
-      [this](std::string* text) { return Broadcast(text); });
+  return GpuCommunicator::Join({.rank = rank_,
+                                .size = size_,
+                                .named = named_,
+                                .device = device,
+                                .timeout = timeout_,
+                                .blocking = blocking},
+                               [this](std::string* text) { return Broadcast(text); });
 }
 
 absl::Status DataParallel::JoinGpus(at::Device device) {
@@ -170,7 +143,8 @@ std::unique_ptr<RankMail> DataParallel::MakeMail() {
 }
 
 BucketExchange* DataParallel::Exchange(const at::Tensor& full) const {
-  return gpus_ != nullptr && full.is_cuda() ? gpus_.get() : buckets_.get();
+  if (gpus_ != nullptr && full.is_cuda()) return gpus_.get();
+  return buckets_.get();
 }
 
 absl::Status DataParallel::Noted(absl::Status status) {

@@ -16,21 +16,31 @@
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
 #include "parallel/bucket_exchange.h"
+#include "parallel/node_grid.h"
 #include "parallel/rank_mail.h"
 #include "parallel/rank_sum.h"
 #include "parallel/shard_plan.h"
 
 namespace tritonrl {
 
+class GpuCollectives;
 class GpuCommunicator;
+class MpiBuckets;
+
+// How buckets are summed and gathered: in one operation of all ranks, or within each node and then
+// between nodes (gathers the other way round), see two_level_pieces.h.
+enum class BucketWay { kPlain, kTwoLevel };
 
 // One thread at a time makes calls. All ranks must make the same calls in the same order. With one
 // rank every operation returns at once and MPI is not touched.
 class DataParallel {
  public:
   // Joins the job when an MPI launcher (mpirun, srun --mpi=pmix) started this process, else makes a
-  // world of one. `timeout` is the deadline of each collective operation.
-  static absl::StatusOr<std::unique_ptr<DataParallel>> Join(absl::Duration timeout);
+  // world of one. `timeout` is the deadline of each collective operation. Nodes are machines; only
+  // programs that try several on one machine give `ranks_per_node`: so many ranks after each other
+  // then count as a node.
+  static absl::StatusOr<std::unique_ptr<DataParallel>> Join(absl::Duration timeout,
+                                                            int ranks_per_node = 0);
   // A world of this process alone, whoever started it.
   static std::unique_ptr<DataParallel> Alone();
   // Waits for the other ranks (up to the deadline) and leaves the job; of a group nobody waits.
@@ -45,6 +55,10 @@ class DataParallel {
   // Ranks on this machine: they share its cores.
   int local_size() const { return local_size_; }
   bool is_root() const { return rank_ == 0; }
+  // Nodes that these ranks are on.
+  int nodes() const { return CountNodes(node_of_rank_); }
+  // Their grid, if buckets can be summed in two levels; the errors are those of GridOf.
+  absl::StatusOr<NodeGrid> Grid() const { return GridOf(node_of_rank_); }
 
   // A group of ranks with operations of its own, beside those of this job: called by all ranks
   // together, with the same numbers, each once. The n-th of them is the group's rank n; it gets the
@@ -59,6 +73,13 @@ class DataParallel {
   // through host memory, bucket by bucket. Nothing to do for a CPU or a single rank. Error: two
   // ranks with the same GPU, named.
   absl::Status JoinGpus(at::Device device);
+
+  // How buckets are summed and gathered from now on; plain at first. Called by all ranks together,
+  // after JoinGpus, while no bucket is under way. Two levels take communicators of their own, which
+  // plain gives back, and memory beside a bucket (TwoLevelPieces::StagedBytes). Both ways give the
+  // same but for the order of additions. Error: two levels without a grid; a lost rank.
+  absl::Status SetBucketWay(BucketWay way);
+  BucketWay bucket_way() const { return bucket_way_; }
 
   // With several ranks: buckets of flat buffers, see BucketExchange.
   absl::Status ReduceBucket(const ShardPlan& plan, int64_t bucket, const at::Tensor& full,
@@ -103,6 +124,10 @@ class DataParallel {
  private:
   // A communicator with a GPU of its own for each rank.
   absl::StatusOr<std::unique_ptr<GpuCommunicator>> JoinNccl(at::Device device, bool blocking);
+  // Those of the ranks that give the same color, in the order of their keys; null without a color.
+  // Called by all ranks together.
+  absl::StatusOr<std::unique_ptr<DataParallel>> Divide(std::optional<int> color, int key);
+  absl::Status UseLevels(const NodeGrid& grid);
   BucketExchange* Exchange(const at::Tensor& full) const;
   // Remembers that a collective failed.
   absl::Status Noted(absl::Status status);
@@ -114,12 +139,15 @@ class DataParallel {
   int size_ = 1;
   int local_rank_ = 0;
   int local_size_ = 1;
+  int named_ = 0;                        // the rank that errors of operations name
+  std::vector<int> node_of_rank_ = {0};  // numbers that tell nodes apart
+  BucketWay bucket_way_ = BucketWay::kPlain;
   bool lost_ = false;  // a collective failed: the others may never answer again
   absl::Duration timeout_;
-  DataParallel* job_ = nullptr;              // whose group this is; null: the whole job
-  std::unique_ptr<Communicator> comm_;       // null with one process
-  std::unique_ptr<BucketExchange> buckets_;  // through host memory; null with one process
-  std::unique_ptr<BucketExchange> gpus_;     // from GPU to GPU, once they have joined
+  DataParallel* job_ = nullptr;           // whose group this is; null: the whole job
+  std::unique_ptr<Communicator> comm_;    // null with one process
+  std::unique_ptr<MpiBuckets> buckets_;   // through host memory; null with one process
+  std::unique_ptr<GpuCollectives> gpus_;  // from GPU to GPU, once they have joined
 };
 
 }  // namespace tritonrl

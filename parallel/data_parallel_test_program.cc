@@ -1,7 +1,11 @@
-// Started by data_parallel_test under mpirun with the case's name as its argument. On a machine
-// with two GPUs or more (from an archive of tools/bundle.sh) also by hand, with gpu_collectives,
-// gpu_die, gpu_hang and gpu_window_hang:  mpirun -n 2 ./run data_parallel_test_program
-// gpu_collectives
+// Started by data_parallel_test under mpirun with the case's name as its argument, and perhaps with
+// a number of ranks: so many after each other then count as a node, and buckets go in two levels.
+// By hand, bucket_times prints what a bucket takes in both ways. On a machine with two GPUs or more
+// (from an archive of tools/bundle.sh) also by hand, with gpu_collectives, gpu_die, gpu_hang,
+// gpu_window_hang and gpu_bucket_times; with four, of which two are a node, these in two levels and
+// gpu_node_hang:
+//   mpirun -n 2 ./run data_parallel_test_program gpu_collectives
+//   mpirun -n 4 ./run data_parallel_test_program gpu_collectives 2
 #include <ATen/ops/arange.h>
 #include <ATen/ops/full.h>
 #include <ATen/ops/ones.h>
@@ -14,10 +18,12 @@
 #include <vector>
 
 #include "absl/strings/match.h"
+#include "absl/strings/numbers.h"
 #include "absl/time/clock.h"
 #include "base/status.h"
 #include "parallel/data_parallel.h"
 #include "parallel/exit_code.h"
+#include "parallel/time_buckets.h"
 
 namespace tritonrl {
 namespace {
@@ -48,10 +54,10 @@ absl::Status AddedSums(const ShardPlan& plan, const at::Tensor& full, const at::
   return ranks->FinishBuckets(full, "the sum of gradients");
 }
 
-// Numbers that differ by rank and place, in buckets of which the last one is short.
-absl::Status Shards(DataParallel* ranks, at::Device device) {
-  const int64_t size = 64 * 1001;
-  const ShardPlan plan(size, ranks->size(), 64 * 300);
+// Numbers that differ by rank and place, whose sums are exact; the last bucket is shorter.
+absl::Status Shards(int64_t size, int64_t bucket, at::Device device, DataParallel* ranks) {
+  const ShardPlan plan(size, ranks->size(), bucket);
+  const int all_factors = ranks->size() * (ranks->size() + 1) / 2;
   const auto fp32 = at::TensorOptions(device).dtype(at::kFloat);
   const at::Tensor places = at::arange(size, fp32);
   const at::Tensor local = at::zeros({plan.LocalSize(ranks->rank())}, fp32);
@@ -59,14 +65,26 @@ absl::Status Shards(DataParallel* ranks, at::Device device) {
   RETURN_IF_ERROR(Reduce(plan, mine, local, ranks));
   const at::Tensor all = at::zeros({size}, fp32);
   RETURN_IF_ERROR(ranks->GatherShards(plan, local, all));
-  RETURN_IF_ERROR(Expect(all.equal(places.mul(3)), "ReduceToShards and GatherShards"));
+  RETURN_IF_ERROR(Expect(all.equal(places.mul(all_factors)), "ReduceToShards and GatherShards"));
   RETURN_IF_ERROR(AddedSums(plan, mine, local, ranks));
   RETURN_IF_ERROR(ranks->GatherShards(plan, local, all));
-  RETURN_IF_ERROR(Expect(all.equal(places.mul(6)), "sums added to sums"));
+  RETURN_IF_ERROR(Expect(all.equal(places.mul(2 * all_factors)), "sums added to sums"));
   RETURN_IF_ERROR(Reduce(plan, places.mul(ranks->rank() + 1), local, ranks));
-  const at::Tensor short_all = at::zeros({size}, fp32.dtype(at::kBFloat16));
-  RETURN_IF_ERROR(ranks->GatherShards(plan, local.to(at::kBFloat16), short_all));
-  return Expect(short_all.equal(places.mul(3).to(at::kBFloat16)), "GatherShards of bf16");
+  for (const at::ScalarType type : {at::kBFloat16, at::kByte, at::kLong, at::kDouble}) {
+    const at::Tensor typed = at::zeros({size}, fp32.dtype(type));
+    RETURN_IF_ERROR(ranks->GatherShards(plan, local.remainder(251).to(type), typed));
+    RETURN_IF_ERROR(Expect(typed.equal(places.mul(all_factors).remainder(251).to(type)),
+                           "GatherShards of another type"));
+  }
+  return absl::OkStatus();
+}
+
+// Last buckets whose pieces are of one size, uneven, and in part empty.
+absl::Status Shards(DataParallel* ranks, at::Device device) {
+  RETURN_IF_ERROR(
+      Shards(int64_t{64} * 50 * ranks->size() * 3, 64 * 50 * ranks->size(), device, ranks));
+  RETURN_IF_ERROR(Shards(64 * 1001, 64 * 300, device, ranks));
+  return Shards(64 * 301 + 5, 64 * 300, device, ranks);
 }
 
 absl::Status Collectives(DataParallel* ranks) {
@@ -124,13 +142,15 @@ absl::Status Groups(DataParallel* ranks) {
   return absl::OkStatus();
 }
 
-// Rank 1 fails in its own way while rank 0 waits for it.
+// Ranks with odd numbers, or in cases of a lost node the first two, fail in their own way while the
+// others wait for them.
 absl::Status LoseARank(DataParallel* ranks, const std::string& what, at::Device device) {
-  if (ranks->rank() == 1) {
+  const bool lost = absl::StrContains(what, "node") ? ranks->rank() < 2 : ranks->rank() % 2 == 1;
+  if (lost) {
     if (absl::EndsWith(what, "die")) raise(SIGKILL);
     sleep(600);
   }
-  const ShardPlan plan(10, 2);
+  const ShardPlan plan(10, ranks->size());
   const at::Tensor all = at::zeros({10}, at::TensorOptions(device).dtype(at::kFloat));
   const at::Tensor local = all.narrow(0, 0, plan.LocalSize(0));
   if (absl::EndsWith(what, "window_hang")) {  // as when gradients are about to be overwritten
@@ -164,34 +184,57 @@ absl::Status Rates(DataParallel* ranks, at::Device device) {
   return absl::OkStatus();
 }
 
-absl::Status OnGpus(const std::string& what, DataParallel* ranks) {
-  const at::Device device(at::kCUDA, static_cast<at::DeviceIndex>(ranks->local_rank()));
+// A bucket alone, in both ways if there are nodes.
+absl::Status PrintBucketTimes(DataParallel* ranks, at::Device device) {
+  for (const BucketWay way : {BucketWay::kPlain, BucketWay::kTwoLevel}) {
+    if (way == BucketWay::kTwoLevel && !ranks->Grid().ok()) break;
+    RETURN_IF_ERROR(ranks->SetBucketWay(way));
+    for (const int64_t elements : {int64_t{1} << 16, int64_t{1} << 21, int64_t{1} << 26}) {
+      ASSIGN_OR_RETURN(const BucketTimes times,
+                       TimeBuckets(elements, at::kBFloat16, device, ranks));
+      if (!ranks->is_root()) continue;
+      std::printf("%s, %.2f MiB of gradients: sum %.3f ms, exchange of bf16 weights %.3f ms\n",
+                  way == BucketWay::kPlain ? "plain" : "two levels",
+                  static_cast<double>(elements) * 4 / (1 << 20), 1e3 * times.reduce,
+                  1e3 * times.gather);
+    }
+  }
+  return absl::OkStatus();
+}
+
+absl::Status Run(const std::string& what, bool levels, DataParallel* ranks) {
+  at::Device device = at::kCPU;
+  const bool gpu = absl::StartsWith(what, "gpu");
+  if (gpu) device = at::Device(at::kCUDA, static_cast<at::DeviceIndex>(ranks->local_rank()));
   RETURN_IF_ERROR(ranks->JoinGpus(device));
-  if (what != "gpu_collectives") return LoseARank(ranks, what, device);
+  if (absl::EndsWith(what, "bucket_times")) return PrintBucketTimes(ranks, device);
+  if (levels) RETURN_IF_ERROR(ranks->SetBucketWay(BucketWay::kTwoLevel));
+  if (what == "collectives") return Collectives(ranks);
+  if (what == "groups") return Groups(ranks);
+  if (what != "shards" && what != "gpu_collectives") return LoseARank(ranks, what, device);
   RETURN_IF_ERROR(Shards(ranks, device));
-  RETURN_IF_ERROR(Rates(ranks, device));
+  if (gpu) RETURN_IF_ERROR(Rates(ranks, device));
+  if (levels) {  // and back
+    RETURN_IF_ERROR(ranks->SetBucketWay(BucketWay::kPlain));
+    RETURN_IF_ERROR(Shards(ranks, device));
+  }
   std::printf("rank %d of %d ok\n", ranks->rank(), ranks->size());
   return ranks->Barrier();
 }
 
-int Main(const std::string& what) {
+int Main(const std::string& what, int ranks_per_node) {
   const bool hangs = absl::EndsWith(what, "hang") || what == "gpu_die";
-  auto ranks = DataParallel::Join(hangs ? absl::Seconds(2) : absl::Seconds(60));
+  auto ranks = DataParallel::Join(hangs ? absl::Seconds(2) : absl::Seconds(60), ranks_per_node);
   if (!ranks.ok()) return ExitCodeFor(ranks.status(), nullptr);
-  absl::Status status;
-  if (what.substr(0, 3) == "gpu") {
-    status = OnGpus(what, ranks->get());
-  } else if (what == "collectives") {
-    status = Collectives(ranks->get());
-  } else if (what == "groups") {
-    status = Groups(ranks->get());
-  } else {
-    status = LoseARank(ranks->get(), what, at::kCPU);
-  }
-  return ExitCodeFor(status, ranks->get());
+  return ExitCodeFor(Run(what, ranks_per_node > 0, ranks->get()), ranks->get());
 }
 
 }  // namespace
 }  // namespace tritonrl
 
-int main(int argc, char** argv) { return argc == 2 ? tritonrl::Main(argv[1]) : 2; }
+int main(int argc, char** argv) {
+  int ranks_per_node = 0;
+  if (argc < 2 || argc > 3) return 2;
+  if (argc == 3 && !absl::SimpleAtoi(argv[2], &ranks_per_node)) return 2;
+  return tritonrl::Main(argv[1], ranks_per_node);
+}

@@ -1,24 +1,57 @@
 #include "parallel/gpu_collectives.h"
 
-#include <ATen/ops/empty.h>
-#include <ATen/ops/zeros.h>
 #include <c10/cuda/CUDAGuard.h>
 #include <c10/cuda/CUDAStream.h>
 
 #include <utility>
 
 #include "base/status.h"
+#include "parallel/gpu_pieces.h"
+#include "parallel/padded_buckets.h"
+#include "parallel/two_level_pieces.h"
 
 namespace tritonrl {
+namespace {
+
+constexpr absl::Duration kLongestPause = absl::Microseconds(500);
+
+}  // namespace
+
 GpuCollectives::GpuCollectives(std::unique_ptr<GpuCommunicator> group)
-    : group_(std::move(group)),
-      rank_(group_->me().rank),
-      size_(group_->me().size),
-      device_(group_->me().device),
-      stream_(c10::cuda::getStreamFromPool(/*isHighPriority=*/true, device_.index())) {}
+    : rank_(group->me().rank),
+      device_(group->me().device),
+      stream_(c10::cuda::getStreamFromPool(/*isHighPriority=*/true, device_.index())) {
+  groups_.push_back(std::move(group));
+  UsePlain();
+}
+
+GpuCollectives::~GpuCollectives() { UsePlain(); }
+
+void GpuCollectives::UseLevels(const NodeGrid& grid, std::unique_ptr<GpuCommunicator> node,
+                               std::unique_ptr<GpuCommunicator> peers) {
+  UsePlain();
+  pieces_ = std::make_unique<TwoLevelPieces>(
+      grid, std::make_unique<GpuPieces>(node.get(), stream_, " inside a node"),
+      std::make_unique<GpuPieces>(peers.get(), stream_, " between nodes"));
+  groups_.push_back(std::move(node));
+  groups_.push_back(std::move(peers));
+  for (const auto& lost : groups_) {
+    lost->set_before_abort([this, lost = lost.get()] {
+      for (const auto& other : groups_) {
+        if (other.get() != lost) other->AbortAside();
+      }
+    });
+  }
+}
+
+void GpuCollectives::UsePlain() {
+  pieces_ = std::make_unique<GpuPieces>(all(), stream_);
+  while (groups_.size() > 1) groups_.pop_back();
+  all()->set_before_abort(nullptr);
+}
 
 absl::Status GpuCollectives::Follow() {
-  RETURN_IF_ERROR(group_->Alive());
+  RETURN_IF_ERROR(all()->Alive());
   at::cuda::CUDAEvent now;
   now.record(c10::cuda::getCurrentCUDAStream(device_.index()));
   now.block(stream_);
@@ -26,11 +59,17 @@ absl::Status GpuCollectives::Follow() {
 }
 
 absl::Status GpuCollectives::Await(const at::cuda::CUDAEvent& event, const char* what) {
-  return group_->Await([&event] { return event.query(); }, what);
+  const auto levels_sound = [&]() -> absl::Status {
+    for (size_t level = 1; level < groups_.size(); ++level) {
+      RETURN_IF_ERROR(groups_[level]->Sound(what));
+    }
+    return absl::OkStatus();
+  };
+  return all()->Await([&event] { return event.query(); }, what, kLongestPause, levels_sound);
 }
 
 absl::Status GpuCollectives::Finish(const char* what) {
-  RETURN_IF_ERROR(group_->Alive());
+  RETURN_IF_ERROR(all()->Alive());
   const c10::cuda::CUDAGuard guard(device_);
   at::cuda::CUDAEvent done;
   done.record(stream_);
@@ -42,32 +81,13 @@ absl::Status GpuCollectives::Reduce(const ShardPlan& plan, int64_t bucket, const
                                     const at::Tensor& local, bool add) {
   RETURN_IF_ERROR(Follow());
   const c10::cuda::CUDAStreamGuard guard(stream_);
-  const FlatRange range = plan.Bucket(bucket), mine = plan.Piece(bucket, rank_);
-  const int64_t count = plan.Piece(bucket, 0).size();
-  const at::Tensor place = local.narrow(0, plan.LocalOffset(bucket, rank_), mine.size());
-  at::Tensor send = full.narrow(0, range.begin, range.size()), receive = place;
-  const bool equal = range.size() == count * size_;
-  if (!equal) {  // pieces of one size, the last ones filled up with zeros
-    send = at::zeros({count * size_}, full.options());
-    send.narrow(0, 0, range.size()).copy_(full.narrow(0, range.begin, range.size()));
-  }
-  const bool staged = add || !equal;
-  if (staged) receive = at::empty({count}, local.options());
-  RETURN_IF_ERROR(
-      group_->Check(ncclReduceScatter(send.const_data_ptr(), receive.mutable_data_ptr(), count,
-                                      NcclType(send), ncclSum, group_->get(), stream_.stream()),
-                    "the sum of gradients"));
-  if (add) {
-    place.add_(receive.narrow(0, 0, mine.size()));
-  } else if (staged) {
-    place.copy_(receive.narrow(0, 0, mine.size()));
-  }
+  RETURN_IF_ERROR(ReducePadded(plan, bucket, rank_, full, local, add, pieces_.get()));
   reduced_[bucket].record(stream_);
   return absl::OkStatus();
 }
 
 absl::Status GpuCollectives::AwaitReduce(int64_t bucket) {
-  RETURN_IF_ERROR(group_->Alive());
+  RETURN_IF_ERROR(all()->Alive());
   const auto reduced = reduced_.find(bucket);
   if (reduced == reduced_.end()) return absl::InternalError("a bucket that was never summed");
   const c10::cuda::CUDAGuard guard(device_);
@@ -77,30 +97,15 @@ absl::Status GpuCollectives::AwaitReduce(int64_t bucket) {
 absl::Status GpuCollectives::Gather(const ShardPlan& plan, int64_t bucket, const at::Tensor& full) {
   RETURN_IF_ERROR(Follow());
   const c10::cuda::CUDAStreamGuard guard(stream_);
-  const FlatRange range = plan.Bucket(bucket), mine = plan.Piece(bucket, rank_);
-  const int64_t count = plan.Piece(bucket, 0).size();
-  const at::Tensor place = full.narrow(0, range.begin, range.size());
-  at::Tensor send = full.narrow(0, mine.begin, mine.size()), receive = place;
-  const bool equal = range.size() == count * size_;
-  if (!equal) {
-    send = at::zeros({count}, full.options());
-    send.narrow(0, 0, mine.size()).copy_(full.narrow(0, mine.begin, mine.size()));
-    receive = at::zeros({count * size_}, full.options());
-  }
-  RETURN_IF_ERROR(
-      group_->Check(ncclAllGather(send.const_data_ptr(), receive.mutable_data_ptr(), count,
-                                  NcclType(send), group_->get(), stream_.stream()),
-                    "the exchange of weights"));
-  if (!equal) place.copy_(receive.narrow(0, 0, range.size()));
-  return absl::OkStatus();
+  return GatherPadded(plan, bucket, rank_, full, pieces_.get());
 }
 
 absl::Status GpuCollectives::Broadcast(const at::Tensor& part, int root) {
   RETURN_IF_ERROR(Follow());
   const c10::cuda::CUDAStreamGuard guard(stream_);
   void* data = part.mutable_data_ptr();
-  return group_->Check(
-      ncclBroadcast(data, data, part.nbytes(), ncclUint8, root, group_->get(), stream_.stream()),
+  return all()->Check(
+      ncclBroadcast(data, data, part.nbytes(), ncclUint8, root, all()->get(), stream_.stream()),
       "the broadcast of weights");
 }
 

@@ -126,10 +126,26 @@ absl::Status GpuCommunicator::Alive() const {
                           : absl::UnavailableError("the group of GPUs has ended");
 }
 
+void GpuCommunicator::AbortAside() {
+  if (comm_ == nullptr) return;
+  std::thread([comm = std::exchange(comm_, nullptr), device = rank_.device] {
+    const c10::cuda::CUDAGuard guard(device);
+    ncclCommAbort(comm);
+  }).detach();
+}
+
+absl::Status GpuCommunicator::Sound(const char* what) {
+  RETURN_IF_ERROR(Alive());
+  ncclResult_t code = ncclSuccess;
+  ncclCommGetAsyncError(comm_, &code);
+  if (code == ncclSuccess || code == ncclInProgress) return absl::OkStatus();
+  return CheckUntil(code, what, absl::Now());
+}
+
 absl::Status GpuCommunicator::Late(const char* what) {
   Abort();
   return absl::DeadlineExceededError(absl::StrCat(
-      "rank ", rank_.rank, ": the other ranks' GPUs did not answer in ", what, " within ",
+      "rank ", rank_.named, ": the other ranks' GPUs did not answer in ", what, " within ",
       absl::FormatDuration(rank_.timeout), "; one of them is stuck or gone"));
 }
 
@@ -148,7 +164,7 @@ absl::Status GpuCommunicator::CheckUntil(ncclResult_t code, const char* what, ab
   if (code == ncclSuccess) return absl::OkStatus();
   const std::string why = ncclGetLastError(comm_);
   Abort();
-  return absl::UnavailableError(absl::StrCat("rank ", rank_.rank, ": ", what,
+  return absl::UnavailableError(absl::StrCat("rank ", rank_.named, ": ", what,
                                              " failed: ", ncclGetErrorString(code),
                                              why.empty() ? "" : ": ", why));
 }
@@ -160,9 +176,7 @@ absl::Status GpuCommunicator::Await(absl::FunctionRef<bool()> done, const char* 
   const absl::Time deadline = absl::Now() + rank_.timeout;
   Pauses pauses(longest);
   while (!done()) {
-    ncclResult_t code = ncclSuccess;
-    ncclCommGetAsyncError(comm_, &code);
-    if (code != ncclSuccess && code != ncclInProgress) return CheckUntil(code, what, deadline);
+    RETURN_IF_ERROR(Sound(what));
     if (absl::Status told = news(); !told.ok()) {
       Abort();
       return told;

@@ -21,6 +21,7 @@ namespace tritonrl {
 struct GpuRank {
   int rank = 0;
   int size = 1;
+  int named = 0;  // the rank that errors name
   at::Device device = at::Device(at::kCUDA, 0);
   absl::Duration timeout = absl::Minutes(10);  // of each operation
   // Calls of NCCL end when the operation is in its stream. Else each has a thread of its own, which
@@ -51,6 +52,10 @@ class GpuCommunicator {
   }
   // Unavailable after an error.
   absl::Status Alive() const;
+  // The error, if NCCL has noticed one since; asked while waiting for something else.
+  absl::Status Sound(const char* what);
+  // Gives the communicator up, as after an error, without waiting for that.
+  void AbortAside();
 
   // `code` is what a call of NCCL gave: waits, while it says that it is in progress.
   absl::Status Check(ncclResult_t code, const char* what);

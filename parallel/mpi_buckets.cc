@@ -6,11 +6,15 @@
 
 #include "base/status.h"
 #include "parallel/mpi_wait.h"
+#include "parallel/padded_buckets.h"
 
 namespace tritonrl {
 
 absl::Status MpiBuckets::Reduce(const ShardPlan& plan, int64_t bucket, const at::Tensor& full,
                                 const at::Tensor& local, bool add) {
+  if (levels_ != nullptr) {
+    return ReducePadded(plan, bucket, rank_, full, local, add, levels_.get());
+  }
   const FlatRange range = plan.Bucket(bucket);
   std::vector<int> counts(size_);
   for (int r = 0; r < size_; ++r) counts[r] = static_cast<int>(plan.Piece(bucket, r).size());
@@ -32,6 +36,7 @@ absl::Status MpiBuckets::Reduce(const ShardPlan& plan, int64_t bucket, const at:
 }
 
 absl::Status MpiBuckets::Gather(const ShardPlan& plan, int64_t bucket, const at::Tensor& full) {
+  if (levels_ != nullptr) return GatherPadded(plan, bucket, rank_, full, levels_.get());
   const int64_t width = static_cast<int64_t>(full.element_size());
   const FlatRange range = plan.Bucket(bucket);
   std::vector<int> counts(size_), offsets(size_);  // in bytes

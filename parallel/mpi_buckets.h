@@ -4,8 +4,12 @@
 
 #include <mpi.h>
 
+#include <memory>
+#include <utility>
+
 #include "absl/time/time.h"
 #include "parallel/bucket_exchange.h"
+#include "parallel/piece_exchange.h"
 
 namespace tritonrl {
 
@@ -15,6 +19,9 @@ class MpiBuckets : public BucketExchange {
   // `comm`, in which this process is number `rank` of `size`, must outlive this object.
   MpiBuckets(MPI_Comm comm, int rank, int size, absl::Duration timeout)
       : comm_(comm), rank_(rank), size_(size), timeout_(timeout) {}
+
+  // Sums and gathers go this way from now on; null: in one operation of all ranks.
+  void UseLevels(std::unique_ptr<PieceExchange> levels) { levels_ = std::move(levels); }
 
   absl::Status Reduce(const ShardPlan& plan, int64_t bucket, const at::Tensor& full,
                       const at::Tensor& local, bool add) override;
@@ -27,6 +34,7 @@ class MpiBuckets : public BucketExchange {
   const MPI_Comm comm_;
   const int rank_, size_;
   const absl::Duration timeout_;
+  std::unique_ptr<PieceExchange> levels_;
 };
 
 }  // namespace tritonrl

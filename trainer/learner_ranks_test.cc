@@ -89,6 +89,19 @@ TEST_F(LearnerRanks, LearningEarlyGivesTheSame) {
   EXPECT_EQ(once[6] + once[7], 11);  // samples that count
 }
 
+// Two nodes of two ranks: gradients that are summed once an update, and in each micro-batch.
+TEST_F(LearnerRanks, TwoLevelsOfSumsLearnTheSame) {
+  const std::vector<double> one = Learn(1, {});
+  ASSERT_EQ(one.size(), 27);
+  for (const std::string stage : {"zero1", "zero2"}) {
+    const std::vector<double> two_level = Learn(4, {"two_level", stage});
+    ASSERT_EQ(two_level.size(), 27);
+    for (size_t i = 0; i < one.size(); ++i) {
+      EXPECT_NEAR(two_level[i], one[i], 1e-4 * std::abs(one[i]) + 1e-7) << stage << " number " << i;
+    }
+  }
+}
+
 // One group of three: from the second step on a rank of four has no sample, after one that it had.
 TEST_F(LearnerRanks, ARankWithoutSamplesAddsNothing) {
   const std::vector<double> one = Learn(1, {"shrink"});

@@ -1,8 +1,9 @@
 // Started by learner_ranks_test, alone or under mpirun, with a scratch folder as its argument:
 // learns three steps from the same global batches and prints what the learner saw. Among the other
 // arguments may be: "shrink", only the first step has more than one group; "zero2", gradients are
-// sharded; "once", one update a step, from which a group is missing; "early=N", the same, and N
-// groups of each rank are learned from early.
+// sharded; "two_level", every two ranks are a node and sums go in two levels; "once", one update a
+// step, from which a group is missing; "early=N", the same, and N groups of each rank are learned
+// from early.
 #include <algorithm>
 #include <cstdio>
 #include <optional>
@@ -18,6 +19,7 @@
 #include "trainer/advantage.h"
 #include "trainer/learner.h"
 #include "trainer/main_support.h"
+#include "trainer/node_sums.h"
 #include "trainer/random_rl_batch.h"
 #include "trainer/test_model.h"
 
@@ -27,6 +29,7 @@ namespace {
 struct Mode {
   bool shrink = false;
   int zero_stage = 1;
+  bool two_level = false;
   bool once = false;
   std::optional<size_t> early;
 };
@@ -60,6 +63,10 @@ absl::Status Learn(const std::string& folder, const Mode& mode, DataParallel* ra
   options.micro_batch_tokens = 64;
   options.total_steps = 3;
   if (mode.early.has_value()) options.early_groups = 5;
+  options.optimizer.set_node_sums(mode.two_level ? OptimizerConfig::TWO_LEVEL
+                                                 : OptimizerConfig::MEASURED);
+  RETURN_IF_ERROR(
+      ChooseNodeSums({.wanted = options.optimizer.node_sums()}, *policy.weights, ranks).status());
   AdamW optimizer(options.optimizer, policy.weights, ranks);
   Learner learner(options, &policy, &optimizer, ranks);
   for (int64_t step = 0; step < options.total_steps; ++step) {
@@ -86,6 +93,8 @@ std::optional<Mode> ParseMode(const std::vector<std::string>& words) {
       mode.shrink = true;
     } else if (word == "zero2") {
       mode.zero_stage = 2;
+    } else if (word == "two_level") {
+      mode.two_level = true;
     } else if (word == "once") {
       mode.once = true;
     } else if (absl::SimpleAtoi(absl::StripPrefix(word, "early="), &early)) {
@@ -99,7 +108,7 @@ std::optional<Mode> ParseMode(const std::vector<std::string>& words) {
 }
 
 int Main(const std::string& folder, const Mode& mode) {
-  auto ranks = DataParallel::Join(absl::Seconds(60));
+  auto ranks = DataParallel::Join(absl::Seconds(60), mode.two_level ? 2 : 0);
   if (!ranks.ok()) return ExitCodeFor(ranks.status(), nullptr);
   return ExitCodeFor(Learn(folder, mode, ranks->get()), ranks->get());
 }

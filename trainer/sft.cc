@@ -23,6 +23,7 @@
 #include "trainer/checkpoint.h"
 #include "trainer/config.h"
 #include "trainer/jsonl_data.h"
+#include "trainer/node_sums.h"
 #include "trainer/policy.h"
 #include "trainer/sft_data.h"
 #include "trainer/sft_learner.h"
@@ -202,6 +203,13 @@ absl::StatusOr<SftOutcome> SftRun::Run() {
                             : (cpu ? kCpuMicroBatchTokens : kGpuMicroBatchTokens);
   RETURN_IF_ERROR(OpenData());
   start_up_.Part("data");
+  ASSIGN_OR_RETURN(const std::string sums,
+                   ChooseNodeSums({.wanted = config_.optimizer().node_sums(),
+                                   .deterministic = config_.policy().deterministic(),
+                                   .record = JoinPath(output_dir_, "node_sums.json")},
+                                  *policy_.weights, &ranks_));
+  if (!sums.empty()) Say(sums);
+  start_up_.Part("sums over nodes");
   ASSIGN_OR_RETURN(const std::string plan,
                    PlanSteps({.micro_batch_tokens = micro_batch_tokens_,
                               .longest_sequence = config_.max_sequence_tokens(),

@@ -9,6 +9,7 @@
 #include "absl/strings/str_cat.h"
 #include "base/status.h"
 #include "model/memory_plan.h"
+#include "parallel/two_level_pieces.h"
 #include "trainer/adamw.h"
 
 namespace tritonrl {
@@ -51,6 +52,14 @@ HeldMemory HeldHere(int zero_stage, const Policy& policy, const DataParallel& ra
   return HeldForTraining(policy.config, sharding);
 }
 
+// What sums of gradients take beside a bucket.
+int64_t StagedForSums(const Policy& policy, const DataParallel& ranks) {
+  const absl::StatusOr<NodeGrid> grid = ranks.Grid();
+  if (!grid.ok() || ranks.bucket_way() != BucketWay::kTwoLevel) return 0;
+  const int64_t elements = std::min(policy.weights->layout().flat_size, ShardPlan::kBucketElements);
+  return TwoLevelPieces::StagedBytes(*grid, 4 * elements);
+}
+
 absl::StatusOr<std::string> PlanHere(const StepPlanRequest& request, const Policy& policy,
                                      const DataParallel& ranks) {
   const Weights& weights = *policy.weights;
@@ -62,6 +71,7 @@ absl::StatusOr<std::string> PlanHere(const StepPlanRequest& request, const Polic
     if (limit.bytes == 0) limit = {.bytes = gpu.free + gpu.allocated};
   }
   if (limit.bytes == 0) return std::string();
+  held.other += StagedForSums(policy, ranks);
   const GpuOptions& gpu_options = policy.transformer->options().gpu;
   const StepShape step{.tokens = std::max(request.micro_batch_tokens, request.longest_sequence),
                        .longest = request.longest_sequence,

@@ -17,6 +17,7 @@
 #include "absl/flags/flag.h"
 #include "absl/flags/parse.h"
 #include "absl/flags/usage.h"
+#include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
 #include "base/status.h"
@@ -28,6 +29,7 @@
 #include "parallel/data_parallel.h"
 #include "trainer/adamw.h"
 #include "trainer/main_support.h"
+#include "trainer/node_sums.h"
 #include "trainer/sft_learner.h"
 #include "trainer/step_plan.h"
 
@@ -42,6 +44,11 @@ ABSL_FLAG(bool, fp8, false, "Products of the layers on 8-bit numbers.");
 ABSL_FLAG(double, memory_gib, 0,
           "For all tensors; what does not fit is recomputed. 0: what the GPU has free.");
 ABSL_FLAG(int, zero, 1, "Ranks share the optimizer's state (1), the gradients as well (2).");
+ABSL_FLAG(std::string, node_sums, "measured",
+          "On several nodes: sums plain, two_level, or as is measured to be faster.");
+ABSL_FLAG(int, ranks_per_node, 0,
+          "So many ranks after each other count as a node, for trials on one machine; 0: nodes are "
+          "machines.");
 ABSL_FLAG(int, kernels, 12, "Kernels to name, by time.");
 ABSL_FLAG(std::string, peer, "",
           "First the same with PyTorch's FSDP2, so large a share of layers recomputed (0 to 1, "
@@ -151,6 +158,8 @@ absl::Status Measure(SftLearner* learner, const SftBatch& batch, const AdamW& op
       {"lengths", absl::GetFlag(FLAGS_lengths)},
       {"ranks", ranks->size()},
       {"zero", absl::GetFlag(FLAGS_zero)},
+      {"nodes", ranks->nodes()},
+      {"two_level", ranks->bucket_way() == BucketWay::kTwoLevel},
       {"tokens_per_s_and_rank", static_cast<double>(batch.tokens) / seconds},
       {"seconds", seconds},
       {"peak_gib", peak},
@@ -165,6 +174,18 @@ absl::Status Measure(SftLearner* learner, const SftBatch& batch, const AdamW& op
       {"profiled_s", profile.seconds}};
   std::printf("%s\n", line.dump().c_str());
   PrintKernels(profile, absl::GetFlag(FLAGS_kernels));
+  return absl::OkStatus();
+}
+
+// Chooses how sums go over several nodes; printed.
+absl::Status ChooseSums(const Weights& weights, DataParallel* ranks) {
+  NodeSumsRequest request{.deterministic = absl::GetFlag(FLAGS_deterministic)};
+  const std::string wanted = absl::AsciiStrToUpper(absl::GetFlag(FLAGS_node_sums));
+  if (!OptimizerConfig::NodeSums_Parse(wanted, &request.wanted)) {
+    return absl::InvalidArgumentError("--node_sums must be measured, plain or two_level");
+  }
+  ASSIGN_OR_RETURN(const std::string line, ChooseNodeSums(request, weights, ranks));
+  if (ranks->is_root() && !line.empty()) std::fprintf(stderr, "%s\n", line.c_str());
   return absl::OkStatus();
 }
 
@@ -187,6 +208,7 @@ absl::Status Run(DataParallel* ranks) {
   Transformer::Options options;
   options.gpu = TrainingOnGpu(absl::GetFlag(FLAGS_deterministic), absl::GetFlag(FLAGS_fp8));
   policy.transformer = std::make_shared<Transformer>(policy.config, policy.weights, options);
+  RETURN_IF_ERROR(ChooseSums(*policy.weights, ranks));
   RETURN_IF_ERROR(Plan(lengths, policy, ranks));
   OptimizerConfig config;
   config.set_learning_rate(1e-6);
@@ -197,7 +219,7 @@ absl::Status Run(DataParallel* ranks) {
 }
 
 int Main() {
-  auto ranks = DataParallel::Join(kPeerTime);
+  auto ranks = DataParallel::Join(kPeerTime, absl::GetFlag(FLAGS_ranks_per_node));
   if (!ranks.ok()) return ExitCodeFor(ranks.status(), nullptr);
   const int code = ExitCodeFor(Run(ranks->get()), ranks->get());
   std::fflush(nullptr);

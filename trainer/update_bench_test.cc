@@ -63,6 +63,21 @@ TEST_F(UpdateBenchTest, TwoRanks) {
   }
 }
 
+TEST_F(UpdateBenchTest, NodesChooseHowTheySum) {
+  RunCommandOptions options;
+  options.timeout = absl::Seconds(50);
+  options.env = MpiTestEnvironment();
+  const auto program = Runfile("trainer/update_bench");
+  ASSERT_TRUE(program.ok()) << program.status();
+  const nlohmann::json line =
+      Line(MpirunCommand(4, {*program, absl::StrCat("--shape=", config_), "--lengths=9",
+                             "--steps=1", "--ranks_per_node=2", "--node_sums=two_level"}),
+           options);
+  ASSERT_TRUE(line.is_object());
+  EXPECT_EQ(line["nodes"], 2);
+  EXPECT_EQ(line["two_level"], true);
+}
+
 TEST_F(UpdateBenchTest, ThePeer) {
   const auto python = FindPythonEnv();
   ASSERT_TRUE(python.ok()) << python.status();

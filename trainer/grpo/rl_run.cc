@@ -166,6 +166,7 @@ absl::Status RlRun::Resume() {
 
 absl::StatusOr<RlOutcome> RlRun::Run() {
   for (const std::string& note : parts_->notes) Say("left out: " + note);
+  if (!parts_->node_sums.empty()) Say(parts_->node_sums);
   if (!parts_->memory_plan.empty()) {
     Say(std::string(absl::StripSuffix(parts_->memory_plan, "\n")));
   }

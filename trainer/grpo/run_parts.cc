@@ -16,6 +16,7 @@
 #include "trainer/config.h"
 #include "trainer/grpo/task_preflight.h"
 #include "trainer/main_support.h"
+#include "trainer/node_sums.h"
 #include "trainer/step_plan.h"
 
 namespace tritonrl {
@@ -101,6 +102,11 @@ absl::Status LoadLearner(const LearnerOptions& options, RunParts* parts) {
   const GrpoHrdConfig& config = parts->config;
   const Policy& policy = parts->policy;
   DataParallel* learners = parts->roles->learners();
+  ASSIGN_OR_RETURN(parts->node_sums,
+                   ChooseNodeSums({.wanted = config.optimizer().node_sums(),
+                                   .deterministic = config.policy().deterministic(),
+                                   .record = parts->paths.NodeSums()},
+                                  *policy.weights, learners));
   ASSIGN_OR_RETURN(parts->memory_plan,
                    PlanSteps({.micro_batch_tokens = options.micro_batch_tokens,
                               .longest_sequence = config.sampling().max_prompt_tokens() +

@@ -50,6 +50,7 @@ struct RunParts {
   int held_out_tasks = 0;
   int training_tasks = 0;
   StartUp start_up;
+  std::string node_sums;           // how sums go over several nodes, in words; "" on one
   std::string memory_plan;         // in words; "" without a limit
   std::vector<std::string> notes;  // task files left out and the like, for the person
 

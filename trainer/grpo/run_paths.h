@@ -32,6 +32,8 @@ struct RunPaths {
   }
   // What is kept of gradients that were not finite.
   std::string BadGradients() const { return dir + "/bad_gradients"; }
+  // The choice of how sums go over several nodes (trainer/node_sums.h).
+  std::string NodeSums() const { return dir + "/node_sums.json"; }
   // The trained policy, in Hugging Face layout.
   std::string FinalModel() const { return dir + "/model"; }
 };
