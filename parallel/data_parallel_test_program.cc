@@ -6,6 +6,7 @@
 // gpu_node_hang:
 //   mpirun -n 2 ./run data_parallel_test_program gpu_collectives
 //   mpirun -n 4 ./run data_parallel_test_program gpu_collectives 2
+// With one GPU: gpu_alone, without mpirun.
 #include <ATen/ops/arange.h>
 #include <ATen/ops/full.h>
 #include <ATen/ops/ones.h>
@@ -14,7 +15,9 @@
 #include <unistd.h>
 
 #include <cstdio>
+#include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "absl/strings/match.h"
@@ -23,6 +26,7 @@
 #include "base/status.h"
 #include "parallel/data_parallel.h"
 #include "parallel/exit_code.h"
+#include "parallel/gpu_collectives.h"
 #include "parallel/time_buckets.h"
 
 namespace tritonrl {
@@ -202,7 +206,45 @@ absl::Status PrintBucketTimes(DataParallel* ranks, at::Device device) {
   return absl::OkStatus();
 }
 
+// A rank alone, over NCCL all the same: what can be tried of the calls where there is one GPU.
+absl::Status GpuAlone(at::Device device) {
+  const auto join = [&] {
+    return GpuCommunicator::Join({.device = device, .timeout = absl::Seconds(60)},
+                                 [](std::string*) { return absl::OkStatus(); });
+  };
+  ASSIGN_OR_RETURN(std::unique_ptr<GpuCommunicator> all, join());
+  GpuCollectives gpus(std::move(all));
+  const ShardPlan plan(1000, 1, 256);
+  const auto fp32 = at::TensorOptions(device).dtype(at::kFloat);
+  const at::Tensor full = at::arange(1000, fp32), local = at::zeros({1000}, fp32);
+  for (const bool levels : {false, true, false}) {
+    if (levels) {
+      ASSIGN_OR_RETURN(std::unique_ptr<GpuCommunicator> node, join());
+      ASSIGN_OR_RETURN(std::unique_ptr<GpuCommunicator> peers, join());
+      gpus.UseLevels(NodeGrid(), std::move(node), std::move(peers));
+    } else {
+      gpus.UsePlain();
+    }
+    for (int64_t bucket = 0; bucket < plan.buckets(); ++bucket) {
+      RETURN_IF_ERROR(gpus.Reduce(plan, bucket, full, local, /*add=*/false));
+      RETURN_IF_ERROR(gpus.Reduce(plan, bucket, full, local, /*add=*/true));
+      RETURN_IF_ERROR(gpus.AwaitReduce(bucket));
+    }
+    RETURN_IF_ERROR(gpus.Finish("sums"));
+    RETURN_IF_ERROR(Expect(local.equal(full.mul(2)), "sums of one rank"));
+    const at::Tensor bytes = local.remainder(251).to(at::kByte), gathered = bytes.clone();
+    for (int64_t bucket = 0; bucket < plan.buckets(); ++bucket) {
+      RETURN_IF_ERROR(gpus.Gather(plan, bucket, gathered));
+    }
+    RETURN_IF_ERROR(gpus.Finish("an exchange"));
+    RETURN_IF_ERROR(Expect(gathered.equal(bytes), "an exchange of one rank"));
+  }
+  std::printf("one rank ok\n");
+  return absl::OkStatus();
+}
+
 absl::Status Run(const std::string& what, bool levels, DataParallel* ranks) {
+  if (what == "gpu_alone") return GpuAlone(at::Device(at::kCUDA, 0));
   at::Device device = at::kCPU;
   const bool gpu = absl::StartsWith(what, "gpu");
   if (gpu) device = at::Device(at::kCUDA, static_cast<at::DeviceIndex>(ranks->local_rank()));
