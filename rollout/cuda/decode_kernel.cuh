@@ -27,6 +27,7 @@
 #include "model/cuda/programmatic.cuh"
 #include "rollout/cuda/decode_page.cuh"
 #include "rollout/cuda/decode_ring.cuh"
+#include "rollout/cuda/decode_sums.cuh"
 #include "rollout/cuda/decode_units.cuh"
 
 namespace tritonrl::decode {

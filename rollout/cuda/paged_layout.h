@@ -9,7 +9,7 @@
 
 namespace tritonrl {
 
-// Rows of a tensor core's tile (decode_page.cuh), as a page of model/paged_cache.h is a vector of
+// Rows of a tensor core's tile (decode_sums.cuh), as a page of model/paged_cache.h is a vector of
 // the CPU's: the two are equal today and need not be.
 inline constexpr int kPageTokens = 16;
 
