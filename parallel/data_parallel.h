@@ -75,9 +75,9 @@ class DataParallel {
   absl::Status JoinGpus(at::Device device);
 
   // How buckets are summed and gathered from now on; plain at first. Called by all ranks together,
-  // after JoinGpus, while no bucket is under way. Two levels take communicators of their own, which
-  // plain gives back, and memory beside a bucket (TwoLevelPieces::StagedBytes). Both ways give the
-  // same but for the order of additions. Error: two levels without a grid; a lost rank.
+  // after JoinGpus, while no bucket is under way. Two levels take communicators of their own (plain
+  // gives those of NCCL back) and memory beside a bucket (TwoLevelPieces::StagedBytes). Both ways
+  // give the same but for the order of additions. Error: two levels without a grid; a lost rank.
   absl::Status SetBucketWay(BucketWay way);
   BucketWay bucket_way() const { return bucket_way_; }
 

@@ -86,14 +86,15 @@ absl::Status DataParallel::UseLevels(const NodeGrid& grid) {
   ASSIGN_OR_RETURN(const auto node, Divide(node_number, place));
   ASSIGN_OR_RETURN(const auto peers, Divide(place, node_number));
   node->named_ = peers->named_ = named_;
+  if (gpus_ != nullptr) {
+    const at::Device device = gpus_->device();
+    ASSIGN_OR_RETURN(auto node_gpus, node->JoinNccl(device, /*blocking=*/false));
+    ASSIGN_OR_RETURN(auto peer_gpus, peers->JoinNccl(device, /*blocking=*/false));
+    gpus_->UseLevels(grid, std::move(node_gpus), std::move(peer_gpus));
+  }
   buckets_->UseLevels(std::make_unique<TwoLevelPieces>(
       grid, std::make_unique<MpiPieces>(node->comm_->comm, named_, " inside a node", timeout_),
       std::make_unique<MpiPieces>(peers->comm_->comm, named_, " between nodes", timeout_)));
-  if (gpus_ == nullptr) return absl::OkStatus();
-  const at::Device device = gpus_->device();
-  ASSIGN_OR_RETURN(auto node_gpus, node->JoinNccl(device, /*blocking=*/false));
-  ASSIGN_OR_RETURN(auto peer_gpus, peers->JoinNccl(device, /*blocking=*/false));
-  gpus_->UseLevels(grid, std::move(node_gpus), std::move(peer_gpus));
   return absl::OkStatus();
 }
 

@@ -46,8 +46,9 @@ void GpuCollectives::UseLevels(const NodeGrid& grid, std::unique_ptr<GpuCommunic
 
 void GpuCollectives::UsePlain() {
   pieces_ = std::make_unique<GpuPieces>(all(), stream_);
+  // First: a level that takes long to end must not end the others.
+  for (const auto& group : groups_) group->set_before_abort(nullptr);
   while (groups_.size() > 1) groups_.pop_back();
-  all()->set_before_abort(nullptr);
 }
 
 absl::Status GpuCollectives::Follow() {

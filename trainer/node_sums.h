@@ -24,7 +24,8 @@ struct NodeSumsRequest {
 // would expect a choice. Called by all ranks that learn together, after they have joined their GPUs
 // and before their steps are planned (step_plan.h). Measuring takes eight sums and exchanges of a
 // bucket of the weights' size, at most 256 MiB, and its memory meanwhile. InvalidArgument: two
-// levels are configured but cannot be, with the reason. DataLoss: a record that is damaged.
+// levels are configured but cannot be, with the reason. DataLoss: a record that is damaged. Else
+// what a lost rank, too little memory or a record that cannot be written gives.
 absl::StatusOr<std::string> ChooseNodeSums(const NodeSumsRequest& request, const Weights& weights,
                                            DataParallel* ranks);
 

@@ -1,5 +1,5 @@
-// Runs on two nodes of two ranks each (of this machine, see the program): sums in two levels,
-// plain, and as measured, through a kill.
+// Runs on nodes of three ranks each (of this machine, see the program): sums in two levels, plain,
+// and as measured, through a kill.
 #include "trainer/node_sums.h"
 
 #include <cmath>
@@ -25,6 +25,8 @@ using ::testing::HasSubstr;
 using ::testing::Not;
 
 constexpr int kSteps = 40;
+// Two nodes. MPI sums pairs of pairs, which nodes of two ranks would do too.
+constexpr int kRanks = 6, kRanksPerNode = 3;
 
 class NodeSumsTest : public testing::Test {
  protected:
@@ -52,10 +54,10 @@ class NodeSumsTest : public testing::Test {
   }
   void TearDown() override { RemoveTree(dir_).IgnoreError(); }
 
-  // Of so many ranks, two of which are a node.
+  // Of so many ranks.
   std::vector<std::string> Command(const std::string& out, const std::vector<std::string>& sets,
-                                   int ranks = 4) const {
-    std::vector<std::string> argv = {program_, dir_ + "/c.textproto", "2"};
+                                   int ranks = kRanks) const {
+    std::vector<std::string> argv = {program_, dir_ + "/c.textproto", absl::StrCat(kRanksPerNode)};
     argv.insert(argv.end(), sets.begin(), sets.end());
     argv.push_back(absl::StrCat("output_dir=", dir_, "/", out));
     return MpirunCommand(ranks, argv);
@@ -88,7 +90,7 @@ class NodeSumsTest : public testing::Test {
 TEST_F(NodeSumsTest, AKilledRunGoesOnWithTheChoiceThatItMeasured) {
   const CommandResult plain = Run(Command("plain", {"optimizer.node_sums=PLAIN"}));
   ASSERT_EQ(plain.exit_code, 0) << plain.err;
-  EXPECT_THAT(plain.err, HasSubstr("sums over 2 nodes of 2 ranks: plain (optimizer.node_sums)"));
+  EXPECT_THAT(plain.err, HasSubstr("sums over 2 nodes of 3 ranks: plain (optimizer.node_sums)"));
   const CommandResult levels = Run(Command("levels", {"optimizer.node_sums=TWO_LEVEL"}));
   ASSERT_EQ(levels.exit_code, 0) << levels.err;
   EXPECT_THAT(levels.err, HasSubstr("two levels (optimizer.node_sums)"));
@@ -103,7 +105,7 @@ TEST_F(NodeSumsTest, AKilledRunGoesOnWithTheChoiceThatItMeasured) {
   const std::string record = ReadFile(record_path).value_or("");
   const auto json = nlohmann::json::parse(record);
   EXPECT_EQ(json["nodes"], 2);
-  EXPECT_EQ(json["ranks_per_node"], 2);
+  EXPECT_EQ(json["ranks_per_node"], 3);
   const bool two_level = json["two_level"];
   EXPECT_EQ(two_level, json["two_level_s"] < json["plain_s"]);
   const CommandResult rest = Run(Command("measured", {}));
@@ -111,10 +113,11 @@ TEST_F(NodeSumsTest, AKilledRunGoesOnWithTheChoiceThatItMeasured) {
   EXPECT_THAT(rest.err, HasSubstr("going on from the checkpoint of step"));
   const std::string way = two_level ? "two levels" : "plain";
   EXPECT_THAT(rest.err, HasSubstr(way + ", as this run began (node_sums.json)"));
-  for (int rank = 0; rank < 4; ++rank) {
+  for (int rank = 0; rank < kRanks; ++rank) {
     EXPECT_THAT(rest.out, HasSubstr(absl::StrCat("rank ", rank, ": ", way, "\n")));
   }
   EXPECT_EQ(ReadFile(record_path).value_or(""), record);
+  EXPECT_FALSE(Weights("plain") == Weights("levels")) << "the ways can be told apart";
   EXPECT_TRUE(Weights("measured") == Weights(two_level ? "levels" : "plain"));
   // With the other choice on record it is the other run.
   auto other = json;
@@ -123,26 +126,45 @@ TEST_F(NodeSumsTest, AKilledRunGoesOnWithTheChoiceThatItMeasured) {
   ASSERT_TRUE(WriteFileAtomic(dir_ + "/other/node_sums.json", other.dump()).ok());
   const CommandResult taken = Run(Command("other", {}));
   ASSERT_EQ(taken.exit_code, 0) << taken.err;
+  EXPECT_THAT(taken.out, HasSubstr(two_level ? "rank 3: plain\n" : "rank 3: two levels\n"));
   EXPECT_TRUE(Weights("other") == Weights(two_level ? "plain" : "levels"));
+}
+
+TEST_F(NodeSumsTest, RecordsOfOtherNodesAndDamagedOnes) {
+  const auto write = [&](const std::string& out, const std::string& record) {
+    ASSERT_TRUE(CreateDirectories(dir_ + "/" + out).ok());
+    ASSERT_TRUE(WriteFileAtomic(absl::StrCat(dir_, "/", out, "/node_sums.json"), record).ok());
+  };
+  write("moved", R"({"nodes": 3, "ranks_per_node": 2, "two_level": true})");
+  const CommandResult moved = Run(Command("moved", {"steps=1"}));
+  ASSERT_EQ(moved.exit_code, 0) << moved.err;
+  EXPECT_THAT(moved.err, HasSubstr("as plain took")) << "measured anew";
+  const std::string renewed = ReadFile(dir_ + "/moved/node_sums.json").value_or("");
+  EXPECT_EQ(nlohmann::json::parse(renewed)["nodes"], 2);
+  write("damaged", "{\"nodes\": 2");
+  const CommandResult damaged = Run(Command("damaged", {"steps=1"}));
+  EXPECT_NE(damaged.exit_code, 0);
+  EXPECT_THAT(damaged.err, HasSubstr("damaged/node_sums.json: "));
+  EXPECT_THAT(damaged.err, HasSubstr("; remove it to measure again"));
 }
 
 TEST_F(NodeSumsTest, PlainWhereBitsMustNotDependOnTheClock) {
   const CommandResult run = Run(Command("deterministic", {"steps=1", "policy.deterministic=true"}));
   ASSERT_EQ(run.exit_code, 0) << run.err;
-  EXPECT_THAT(run.err, HasSubstr("sums over 2 nodes of 2 ranks: plain (policy.deterministic)"));
+  EXPECT_THAT(run.err, HasSubstr("sums over 2 nodes of 3 ranks: plain (policy.deterministic)"));
   EXPECT_FALSE(FileExists(dir_ + "/deterministic/node_sums.json"));
 }
 
 TEST_F(NodeSumsTest, UnevenNodesSayWhyTheySumPlainOrFailIfTwoLevelsAreWanted) {
-  const CommandResult plain = Run(Command("uneven", {"steps=1"}, 3));
+  const CommandResult plain = Run(Command("uneven", {"steps=1"}, 5));
   ASSERT_EQ(plain.exit_code, 0) << plain.err;
-  EXPECT_THAT(plain.err, HasSubstr("sums over 2 nodes: plain, as the first node has 2 ranks and "
-                                   "node number 2 has 1"));
+  EXPECT_THAT(plain.err, HasSubstr("sums over 2 nodes: plain, as the first node has 3 ranks and "
+                                   "node number 2 has 2"));
   const CommandResult failed =
-      Run(Command("failed", {"steps=1", "optimizer.node_sums=TWO_LEVEL"}, 3));
+      Run(Command("failed", {"steps=1", "optimizer.node_sums=TWO_LEVEL"}, 5));
   EXPECT_NE(failed.exit_code, 0);
   EXPECT_THAT(failed.err, HasSubstr("error: optimizer.node_sums is TWO_LEVEL, but the first node "
-                                    "has 2 ranks and node number 2 has 1; set it to MEASURED or "
+                                    "has 3 ranks and node number 2 has 2; set it to MEASURED or "
                                     "PLAIN"));
 }
 

@@ -93,7 +93,7 @@ struct Decoding {
   // are read at once.
   Decoding(const Cache& from, int batch, int64_t tokens, const DecodeSplit& split, int group = 1,
            int guesses = 0,
-           int together = DecodeSharingFor(kShape.query_heads, kShape.key_heads).tile_rows)
+           int together = DecodeSharingFor(kShape.query_heads, kShape.key_heads, false).tile_rows)
       : cache(from),
         plan(batch * (guesses + 1), 32768, split,
              {together, /*least_sequences=*/1, /*least_pages=*/1}),
@@ -234,7 +234,8 @@ void BenchAttentionPower() {
     PrintPower(absl::StrFormat("attention, %d x %d", batch, tokens), found,
                decoding.bytes / found.microseconds * 1e-6, "TB/s");
   }
-  for (const int together : {1, DecodeSharingFor(kShape.query_heads, kShape.key_heads).tile_rows}) {
+  for (const int together :
+       {1, DecodeSharingFor(kShape.query_heads, kShape.key_heads, false).tile_rows}) {
     const Decoding shared(cache, 256, 2048, DecodeSplitFor(256, false), 8, 0, together);
     const Sustained found = SustainedOf(shared.rotations, [&](int i) { shared.Launch(i); });
     PrintPower(absl::StrFormat("256 x 2048, 8 share 1024, %d read at once", together), found,
@@ -244,7 +245,7 @@ void BenchAttentionPower() {
 
 void BenchAttentionTogether() {
   const Cache cache(CacheType::kBFloat16);
-  const int most = DecodeSharingFor(kShape.query_heads, kShape.key_heads).tile_rows;
+  const int most = DecodeSharingFor(kShape.query_heads, kShape.key_heads, false).tile_rows;
   std::cout << "Rows that see the same pages\n"
             << " batch guesses samples context  together        us    apart us\n";
   const auto bench = [&](int batch, int guesses, int group, int64_t tokens) {
@@ -262,7 +263,7 @@ void BenchAttentionTogether() {
       for (const int64_t tokens : {2048, 16384}) bench(batch, guesses, 1, tokens);
     }
   }
-  for (const int batch : {8, 32, 128, 256}) {
+  for (const int batch : {8, 32, 48, 64, 96, 128, 256}) {
     for (const int64_t tokens : {1024, 2048, 4096}) bench(batch, 0, 8, tokens);
   }
 }

@@ -9,12 +9,12 @@
 //
 // All query heads of a key head are computed at once on tensor cores, transposed: scores [16
 // tokens, 8 columns] = keys [16, D] x queries [D, 8], results [D, 8] += values [D, 16] x weights
-// [16, 8], so that eight columns are enough where rows would be sixteen. Rows of one sequence, a
-// token and guesses behind it, are columns of the same unit, in up to three such products for each
-// page, so that they cost one reading. 8-bit keys and values become
-// fp16 in registers, which holds them exactly; queries and weights are fp16 then. The largest score
-// so far that exponents are taken from follows only when it is exceeded by kSlack; then weights are
-// at most 2^kSlack, and in most pages no lane asks another.
+// [16, 8], so that eight columns are enough where rows would be sixteen. Rows that see the
+// same pages (a token and guesses behind it, samples of a prompt) are columns of the same unit, in
+// up to three such products for each page, so that they cost one reading. 8-bit keys and values
+// become fp16 in registers, which holds them exactly; queries and weights are fp16 then. The
+// largest score so far that exponents are taken from follows only when it is exceeded by kSlack;
+// then weights are at most 2^kSlack, and in most pages no lane asks another.
 #ifndef TRITONRL_ROLLOUT_CUDA_DECODE_KERNEL_CUH_
 #define TRITONRL_ROLLOUT_CUDA_DECODE_KERNEL_CUH_
 
@@ -32,7 +32,7 @@
 
 namespace tritonrl::decode {
 
-// A block's shared memory: the warps' rings and barriers, what they put together, a flag.
+// A block's shared memory: the warps' rings and barriers, what they put together, bits of rows.
 template <typename Cached, int kDim, int kStages>
 struct Memory {
   static constexpr int kWarpBytes = PageRing<Cached, kDim, kStages, false>::kBytes;

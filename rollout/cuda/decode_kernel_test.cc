@@ -60,7 +60,7 @@ class DecodeCase {
       const int32_t in_front = begin;
       if (!row.guess) begin = end;
       std::copy_n(table_.begin() + in_front, row.shared, table_.begin() + begin);
-      end = begin + static_cast<int32_t>(PagesFor(row.length));
+      end = begin + static_cast<int32_t>(PagesFor(std::max(row.length, 1)));
       for (int t = row.guess ? row.length - 1 : row.shared * kPageTokens; t < row.length; ++t) {
         for (int i = 0; i < sizes.key_heads * kDim; ++i) {
           keys_[Place(begin, t) + i] = Cached(normal(random));
@@ -268,7 +268,7 @@ void CheckGuesses(const Sizes& sizes, const DecodeSplit& split) {
   DecodeCase<Cached, kDim> alone(sizes, rows, split);
   alone.template Run<kStages, kBoxes>(5);
   alone.Check();
-  const int most = DecodeSharingFor(sizes.query_heads, sizes.key_heads).tile_rows;
+  const int most = DecodeSharingFor(sizes.query_heads, sizes.key_heads, false).tile_rows;
   DecodeCase<Cached, kDim> together(sizes, rows, split, most);
   EXPECT_LT(together.tiles(), alone.tiles());
   together.template Run<kStages, kBoxes>(3);

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <bit>
+#include <limits>
 #include <tuple>
 
 #include "rollout/cuda/paged_layout.h"
@@ -18,9 +19,11 @@ int64_t DivideUp(int64_t n, int64_t by) { return (n + by - 1) / by; }
 
 }  // namespace
 
-DecodeSharing DecodeSharingFor(int query_heads, int key_heads) {
+DecodeSharing DecodeSharingFor(int query_heads, int key_heads, bool batch_invariant) {
   const int each = query_heads / key_heads;
-  return {.tile_rows = each > kOctet ? 1 : kMostOctets * kOctet / each};
+  DecodeSharing sharing = {.tile_rows = each > kOctet ? 1 : kMostOctets * kOctet / each};
+  if (batch_invariant) sharing.least_sequences = std::numeric_limits<int>::max();
+  return sharing;
 }
 
 int64_t DecodeSplit::PartTokens(int64_t length, int64_t groups) const {
@@ -48,7 +51,7 @@ DecodePlan::DecodePlan(int rows, int64_t max_tokens, const DecodeSplit& split,
                   split.least <= split.most,
               split.parts, " parts of ", split.least, " to ", split.most, " tokens");
   // What is common to several rows ends in the midst of a part.
-  const int64_t cut = sharing.tile_rows > 1 ? 1 : 0;
+  const int64_t cut = Shares() ? 1 : 0;
   tiles_ = static_cast<int>(rows * (split.MostParts(max_tokens, TilesOf(rows)) + cut));
 }
 
@@ -94,6 +97,8 @@ std::vector<DecodePlan::Sequence> DecodePlan::SequencesOf(std::span<const int32_
   std::vector<Sequence> sequences;
   for (int row = 0; row < lengths.size(); ++row) {
     if (row > 0 && page_begins[row] == page_begins[row - 1]) {
+      TORCH_CHECK(lengths[row] == lengths[row - 1] + 1, "a guess sees ", lengths[row],
+                  " tokens, the row in front of it ", lengths[row - 1]);
       ++sequences.back().rows;
     } else {
       sequences.push_back({row, 1, lengths.subspan(row), page_begins[row]});
@@ -103,6 +108,10 @@ std::vector<DecodePlan::Sequence> DecodePlan::SequencesOf(std::span<const int32_
 }
 
 int64_t DecodePlan::TilesOf(int64_t rows) const { return DivideUp(rows, sharing_.tile_rows); }
+
+bool DecodePlan::Shares() const {
+  return sharing_.tile_rows > 1 && rows_ >= sharing_.least_sequences;
+}
 
 // Whether half of the readings or more are saved.
 bool DecodePlan::Pays(const std::vector<Sequence>& sequences, const Common& common) const {
@@ -116,34 +125,39 @@ bool DecodePlan::Pays(const std::vector<Sequence>& sequences, const Common& comm
 
 std::vector<DecodePlan::Common> DecodePlan::CommonOf(const std::vector<Sequence>& sequences,
                                                      std::span<const int32_t> shared_pages) const {
-  std::vector<Common> all;
-  const bool may = sharing_.tile_rows > 1 && !shared_pages.empty() &&
+  const bool may = Shares() && !shared_pages.empty() &&
                    sequences.size() >= static_cast<size_t>(sharing_.least_sequences);
-  for (size_t i = 0; i < sequences.size(); ++i) {
-    int32_t pages = 0;
-    if (may && i > 0) {
-      const int64_t settled = std::min(sequences[i - 1].settled(), sequences[i].settled());
-      pages = std::min(shared_pages[sequences[i].row], static_cast<int32_t>(settled / kPageTokens));
-      // To what those in front have in common it may add itself, but not take much of it.
-      if (all.back().count > 1 && pages < all.back().pages / 8 * 7) pages = 0;
+  // Of sequence i and the one in front of it.
+  const auto pages_with = [&](size_t i) -> int64_t {
+    if (!may || i >= sequences.size()) return 0;
+    const int64_t settled = std::min(sequences[i - 1].settled(), sequences[i].settled());
+    const int64_t pages = std::min<int64_t>(shared_pages[sequences[i].row], settled / kPageTokens);
+    return pages < sharing_.least_pages ? 0 : pages;
+  };
+  std::vector<Common> all;
+  for (size_t begin = 0; begin < sequences.size();) {
+    // Who has much less in common with the one in front than the first two is not of them; nor is
+    // who has much more in common with the one behind.
+    const int64_t of_two = pages_with(begin + 1);
+    int64_t pages = of_two;
+    size_t end = begin + 1;
+    while (of_two > 0 && 8 * pages_with(end) >= 7 * of_two) {
+      if (7 * pages_with(end) > 8 * of_two) {
+        --end;
+        break;
+      }
+      pages = std::min(pages, pages_with(end));
+      ++end;
     }
-    if (pages < std::max(sharing_.least_pages, 1)) {
-      all.push_back({i, 1, 0});
+    const Common found = {begin, end - begin, static_cast<int32_t>(pages)};
+    if (found.count > 1 && Pays(sequences, found)) {
+      all.push_back(found);
     } else {
-      Common& with = all.back();
-      with.pages = with.count == 1 ? pages : std::min(with.pages, pages);
-      ++with.count;
+      for (; begin < end; ++begin) all.push_back({begin, 1, 0});
     }
+    begin = end;
   }
-  std::vector<Common> paying;
-  for (const Common& common : all) {
-    if (common.count == 1 || Pays(sequences, common)) {
-      paying.push_back(common);
-      continue;
-    }
-    for (size_t i = 0; i < common.count; ++i) paying.push_back({common.first + i, 1, 0});
-  }
-  return paying;
+  return all;
 }
 
 void DecodePlan::FillCommon(const std::vector<Sequence>& sequences, const Common& common,

@@ -24,14 +24,16 @@ struct DecodeSharing {
   int least_pages = 32;
 };
 
-// That fills the products of the heads.
-DecodeSharing DecodeSharingFor(int query_heads, int key_heads);
+// That fills the products of the heads. batch_invariant: a row's bits must not depend on others, so
+// samples of a prompt share nothing; guesses do, of which each has the bits that it has alone.
+DecodeSharing DecodeSharingFor(int query_heads, int key_heads, bool batch_invariant);
 
 // How rows are divided into parts, which different blocks compute. A row's parts, and so its bits,
-// depend on its own length and on how many groups there are of rows that are read together.
+// depend on its length, on how many groups there are of rows that are read together, and on what
+// it is read with: guesses behind it, and what samples have in common and the longest of them.
 struct DecodeSplit {
-  // Tokens of a part: the power of two that makes at most so many parts of the row, within the last
-  // two: `parts`, or what falls to each group of `together`.
+  // Tokens of a part: the power of two that makes at most so many parts of the row, but at least
+  // `least` and at most `most`: `parts`, or what falls to each group of `together`.
   int parts = 1, together = 1;
   int64_t least = 128, most = 1 << 30;  // powers of two, at least kPageTokens
 
@@ -81,6 +83,7 @@ class DecodePlan {
              const DecodeSharing& sharing = {});
 
   int rows() const { return rows_; }
+  const DecodeSharing& sharing() const { return sharing_; }
   // The most parts of all rows there can be, for which there is room; tiles are as many or fewer.
   int tiles() const { return tiles_; }
   // int32 words of the arrays.
@@ -91,10 +94,10 @@ class DecodePlan {
   // Writes what is used of words() words, to be copied to the GPU as they are, to an address that
   // is a multiple of 16 bytes there. lengths and page_begins: of the rows that are used, at most
   // rows(): keys that a row sees, its own among them, and where its pages begin in the page table.
-  // Rows one behind the other that begin at the same place (guesses) see one token more each. The
-  // step writes a row's last token, and of such rows those of all. A row that is not used is a tile
-  // without tokens. shared_pages: of each row, or empty: how many of its first pages are those of
-  // the row in front. What sequences have in common becomes parts of its own, if it pays.
+  // Rows one behind the other that begin at the same place (guesses) must see one token more each.
+  // The step writes a row's last token, and of such rows those of all. A row that is not used is a
+  // tile without tokens. shared_pages: of each row, or empty: how many of its first pages are those
+  // of the row in front. What sequences have in common becomes parts of its own, if it pays.
   void Fill(std::span<const int32_t> lengths, std::span<const int32_t> page_begins,
             std::span<const int32_t> shared_pages, int32_t* to) const;
 
@@ -108,6 +111,7 @@ class DecodePlan {
   static std::vector<Sequence> SequencesOf(std::span<const int32_t> lengths,
                                            std::span<const int32_t> page_begins);
   int64_t TilesOf(int64_t rows) const;  // that see the same
+  bool Shares() const;                  // whether sequences ever have something in common
   bool Pays(const std::vector<Sequence>& sequences, const Common& common) const;
   std::vector<Common> CommonOf(const std::vector<Sequence>& sequences,
                                std::span<const int32_t> shared_pages) const;

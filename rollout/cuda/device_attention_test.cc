@@ -74,7 +74,7 @@ class PagedAttentionTest : public PagedCacheTest {
   }
 
   DecodePlan PlanOf(int rows, const DecodeSplit& split) const {
-    DecodeSharing sharing = DecodeSharingFor(shape_.query_heads, shape_.key_heads);
+    DecodeSharing sharing = DecodeSharingFor(shape_.query_heads, shape_.key_heads, false);
     sharing.least_sequences = 1;
     return {rows, kMaxTokens, split, sharing};
   }

@@ -241,26 +241,106 @@ TEST(DecodePlanTest, PromptsAreReadOnceWhereItPays) {
   EXPECT_EQ(tiles(64, 5, {6}), 64) << "guesses fill the tiles";
 }
 
-TEST(DecodePlanTest, WhatIsWrittenIsNotCommon) {
-  // The second row writes into the page behind its 32nd, which both claim to share.
-  const DecodePlan plan(2, 4096, {.parts = 1, .least = 16}, {2, 1, 16});
-  Filled filled(plan, {600, 520}, {0, 100}, {0, 33});
+// Tokens that the tiles of 100 sequences read, of which `shared` says what each shares with the one
+// in front.
+int64_t TokensRead(const std::vector<int32_t>& shared, int32_t length) {
+  std::vector<int32_t> begins;
+  for (size_t i = 0; i < shared.size(); ++i) begins.push_back(static_cast<int32_t>(1000 * i));
+  const std::vector<int32_t> lengths(shared.size(), length);
+  const DecodePlan plan(static_cast<int>(shared.size()), 8192, DecodeSplit(), {6, 1, 32});
+  Filled filled(plan, lengths, begins, shared);
   const DecodeArrays at = plan.At(filled.words());
-  CheckCovers(plan, at, {600, 520}, {0, 100});
-  for (int i = 0; i < *at.used_tiles; ++i) {
-    if (at.tiles[i].rows == 2) {
-      EXPECT_EQ(at.tiles[i].tokens, 512);
+  CheckCovers(plan, at, lengths, begins);
+  int64_t tokens = 0;
+  for (int i = 0; i < *at.used_tiles; ++i) tokens += at.tiles[i].tokens;
+  return tokens;
+}
+
+TEST(DecodePlanTest, ALoneSampleSpoilsNoGroup) {
+  // Prompts of 250 pages that all begin with the same 40.
+  std::vector<int32_t> groups, alone = {0}, between;
+  for (int group = 0; group < 4; ++group) {
+    between.push_back(between.empty() ? 0 : 40);
+    for (int i = 0; i < 6; ++i) {
+      for (auto* shared : {&groups, &alone, &between}) {
+        shared->push_back(shared->empty() ? 0 : i == 0 ? 40 : 250);
+      }
     }
+  }
+  const int64_t each = 4000 + 6 * 1000;
+  EXPECT_EQ(TokensRead(groups, 5000), 4 * each);
+  EXPECT_EQ(TokensRead(alone, 5000), 4 * each + 5000);
+  EXPECT_EQ(TokensRead(between, 5000), 4 * (each + 5000));
+}
+
+TEST(DecodePlanTest, WhatAGroupHasInCommonDoesNotDwindle) {
+  // Each shares a little less with the one in front: as much as the first two do, or an eighth
+  // less.
+  EXPECT_EQ(TokensRead({0, 200, 180, 176, 160, 140}, 5000),
+            176 * 16 + 4 * (5000 - 176 * 16) + 140 * 16 + 2 * (5000 - 140 * 16));
+  EXPECT_EQ(TokensRead({0, 200, 200, 175, 200, 200}, 5000), 175 * 16 + 6 * (5000 - 175 * 16));
+}
+
+TEST(DecodePlanTest, APlanThatIsPartlyUsedHasRoom) {
+  // Rows that are not used count as groups, or those that are would be divided further.
+  const DecodePlan plan(16, 4096, DecodeSplitFor(16, false), {6});
+  std::vector<int32_t> lengths = {4096, 4095}, begins = {0, 300};
+  Filled filled(plan, lengths, begins);
+  lengths.resize(16);
+  begins.resize(16);
+  CheckCovers(plan, plan.At(filled.words()), lengths, begins);
+  EXPECT_EQ(plan.At(filled.words()).rows[0].parts, 2);
+}
+
+TEST(DecodePlanTest, TilesWithTheSamePagesFollowEachOther) {
+  // 13 rows of a sequence, in three tiles of three parts each; the last one's differ in length.
+  std::vector<int32_t> lengths(13), begins(13, 70);
+  for (int i = 0; i < 13; ++i) lengths[i] = 150 + i;
+  const DecodePlan plan(13, 4096, {.parts = 1, .least = 64, .most = 64}, {6});
+  Filled filled(plan, lengths, begins);
+  const DecodeArrays at = plan.At(filled.words());
+  std::vector<int> parts;
+  for (int i = 0; i < *at.used_tiles; ++i) parts.push_back(at.tiles[i].part);
+  EXPECT_EQ(parts, (std::vector<int>{0, 0, 0, 1, 1, 1, 2, 2, 2}));
+}
+
+TEST(DecodePlanTest, GuessesSeeOneTokenMoreEach) {
+  const DecodePlan plan(2, 4096, DecodeSplit(), {6});
+  const std::vector<int32_t> lengths = {31, 33}, begins = {64, 64};
+  EXPECT_ANY_THROW(Filled(plan, lengths, begins));
+}
+
+TEST(DecodePlanTest, BatchInvariantSamplesShareNothing) {
+  const DecodePlan plan(64, 4096, DecodeSplitFor(64, true), DecodeSharingFor(32, 8, true));
+  std::vector<int32_t> begins;
+  for (int i = 0; i < 64; ++i) begins.push_back(1000 * i);
+  Filled filled(plan, std::vector<int32_t>(64, 4096), begins, std::vector<int32_t>(64, 100));
+  EXPECT_EQ(*plan.At(filled.words()).used_tiles, 64 * 4);
+  EXPECT_EQ(plan.tiles(), 64 * 4);
+}
+
+TEST(DecodePlanTest, WhatIsWrittenIsNotCommon) {
+  // One of the rows writes into the page behind its 32nd, which both claim to share.
+  const DecodePlan plan(2, 4096, {.parts = 1, .least = 16}, {2, 1, 16});
+  for (const std::vector<int32_t>& lengths : {std::vector<int32_t>{600, 520}, {520, 600}}) {
+    Filled filled(plan, lengths, {0, 100}, {0, 33});
+    const DecodeArrays at = plan.At(filled.words());
+    CheckCovers(plan, at, lengths, {0, 100});
+    int common = 0;
+    for (int i = 0; i < *at.used_tiles; ++i) {
+      if (at.tiles[i].rows == 2) common += at.tiles[i].tokens;
+    }
+    EXPECT_EQ(common, 512);
   }
 }
 
 TEST(DecodePlanTest, RowsOfATileFillItsProducts) {
-  EXPECT_EQ(DecodeSharingFor(32, 8).tile_rows, 6);
-  EXPECT_EQ(DecodeSharingFor(40, 8).tile_rows, 4);
-  EXPECT_EQ(DecodeSharingFor(16, 8).tile_rows, 12);
-  EXPECT_EQ(DecodeSharingFor(4, 4).tile_rows, 24);
-  EXPECT_EQ(DecodeSharingFor(64, 8).tile_rows, 3);
-  EXPECT_EQ(DecodeSharingFor(16, 1).tile_rows, 1);
+  EXPECT_EQ(DecodeSharingFor(32, 8, false).tile_rows, 6);
+  EXPECT_EQ(DecodeSharingFor(40, 8, false).tile_rows, 4);
+  EXPECT_EQ(DecodeSharingFor(16, 8, false).tile_rows, 12);
+  EXPECT_EQ(DecodeSharingFor(4, 4, false).tile_rows, 24);
+  EXPECT_EQ(DecodeSharingFor(64, 8, false).tile_rows, 3);
+  EXPECT_EQ(DecodeSharingFor(16, 1, false).tile_rows, 1);
 }
 
 TEST(DecodePlanTest, PlacesDoNotDependOnLengths) {

@@ -57,6 +57,11 @@ void LaunchDecodeAttention(const CacheHeads& shape, const PagedKeysValues& cache
                            const AttentionRows& rows, const DecodeScratch& scratch, void* stream) {
   CheckShape(shape);
   TORCH_CHECK(rows.rows == plan.rows(), rows.rows, " rows by a plan for ", plan.rows());
+  const int tile_rows = plan.sharing().tile_rows;
+  TORCH_CHECK(
+      tile_rows <=
+          DecodeSharingFor(shape.query_heads, shape.key_heads, /*batch_invariant=*/false).tile_rows,
+      tile_rows, " rows read together, of ", shape.query_heads, " heads");
   TORCH_CHECK(rows.scale > 0, "scores scaled by ", rows.scale);
   auto* const parts = static_cast<uint16_t*>(scratch.partial);
   const int64_t part_elements = int64_t{plan.tiles()} * shape.query_heads * shape.head_dim;

@@ -3,10 +3,10 @@
 // token, by a kernel of our own (8-bit keys and values become fp16 on their way), at most two for
 // chunks of prompts, by FlashInfer's (bf16).
 //
-// A row's result has the same bits whatever else is computed with it, and in whatever place: it
-// depends on the plan's split (decode_plan.h) or the chunk's own sizes (chunk_plan.h), and on the
-// GPU. All launches go to `stream` (a cudaStream_t) of the current device, may be captured in a
-// CUDA graph, and throw c10::Error if they are refused.
+// A row's result has the same bits whatever else is computed with it, and in whatever place, if it
+// is divided alike: it depends on the plan's split (decode_plan.h) or the chunk's own sizes
+// (chunk_plan.h), and on the GPU. All launches go to `stream` (a cudaStream_t) of the current
+// device, may be captured in a CUDA graph, and throw c10::Error if they are refused.
 #ifndef TRITONRL_ROLLOUT_CUDA_PAGED_ATTENTION_H_
 #define TRITONRL_ROLLOUT_CUDA_PAGED_ATTENTION_H_
 

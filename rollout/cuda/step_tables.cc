@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <iterator>
 #include <set>
 #include <utility>
 
@@ -104,7 +105,8 @@ const DecodePlan* StepTables::PlanFor(int64_t rows) {
     plan = std::make_unique<DecodePlan>(
         static_cast<int>(rows), limits_.max_length,
         DecodeSplitFor(static_cast<int>(rows), limits_.batch_invariant),
-        DecodeSharingFor(limits_.shape.query_heads, limits_.shape.key_heads));
+        DecodeSharingFor(limits_.shape.query_heads, limits_.shape.key_heads,
+                         limits_.batch_invariant));
   }
   return plan.get();
 }
@@ -136,11 +138,11 @@ void StepTables::PackDecoding(const std::vector<const StepSlice*>& slices, Block
   std::vector<int32_t> lengths, page_begins, shared_pages;
   int guess_place = limits_.slots;
   const StepSlice* in_front = nullptr;
+  const bool share = std::ssize(slices) >= packed->decode->sharing().least_sequences;
   for (const StepSlice* slice : slices) {
     UpdateTable(*slice, updates);
     if (!slice->tokens.empty()) UpdateToken(slice->slot, slice->tokens.front(), updates);
-    // To read these once divides rows otherwise than those without company.
-    if (!limits_.batch_invariant) {
+    if (share) {
       const int32_t shared = in_front == nullptr ? 0 : SharedPages(*in_front, *slice);
       shared_pages.insert(shared_pages.end(), slice->count, shared);
     }

@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <numeric>
 #include <vector>
 
 namespace tritonrl {
@@ -139,6 +140,35 @@ TEST_F(StepTablesTest, ATokenThatIsNotKnownIsInItsSlot) {
   step.draws.resize(1);
   memory_.at(tables_.last_tokens() + 3) = 77;  // what the GPU drew
   ExpectRow(Apply(step), 0, 77, 3, 4);
+}
+
+// A step of 64 samples that have 32 pages in common: tiles of its attention.
+int TilesOfSamplesOfAPrompt(bool batch_invariant) {
+  const SamplingSettings sampling;
+  StepTables tables({.slots = 64,
+                     .max_length = 600,
+                     .max_tokens = 64,
+                     .shape = {.query_heads = 4, .key_heads = 2, .head_dim = 64},
+                     .device = {.hopper = false, .multiprocessors = 8},
+                     .batch_invariant = batch_invariant});
+  std::vector<std::vector<int32_t>> pages(64, std::vector<int32_t>(33));
+  const std::vector<int32_t> token = {7};
+  ModelStep step;
+  for (int i = 0; i < 64; ++i) {
+    std::iota(pages[i].begin(), pages[i].end(), 0);
+    pages[i].back() = 100 + i;
+    step.slices.push_back(
+        {.tokens = token, .slot = i, .first = 520, .count = 1, .pages = pages[i], .draws = 1});
+  }
+  step.draws.resize(64, {.sampling = &sampling});
+  std::vector<int32_t> block(tables.block_words());
+  const PackedStep packed = tables.Pack(step, block.data());
+  return *packed.decode->At(block.data() + packed.decode_words - tables.block()).used_tiles;
+}
+
+TEST(StepTablesTogetherTest, WhatSamplesOfAPromptHaveInCommonIsReadOnce) {
+  EXPECT_EQ(TilesOfSamplesOfAPrompt(false), 64 + 6);
+  EXPECT_EQ(TilesOfSamplesOfAPrompt(true), 64) << "a row's parts are its own";
 }
 
 }  // namespace
