@@ -219,14 +219,14 @@ TEST(DecodePlanTest, PromptsAreReadOnceForTheirSamples) {
 }
 
 TEST(DecodePlanTest, PromptsAreReadOnceWhereItPays) {
-  // Tiles of 600 tokens of which the first 512 are common to all.
+  // Tiles of 1,100 tokens of which the first 1,024 are common to all.
   const auto tiles = [](int sequences, int guesses, const DecodeSharing& sharing) {
     std::vector<int32_t> lengths, begins, shared;
     for (int i = 0; i < sequences; ++i) {
       for (int k = 0; k <= guesses; ++k) {
-        lengths.push_back(600 + k);
+        lengths.push_back(1100 + k);
         begins.push_back(100 * i);
-        shared.push_back(i > 0 ? 32 : 0);
+        shared.push_back(i > 0 ? 64 : 0);
       }
     }
     const DecodePlan plan(static_cast<int>(lengths.size()), 4096, DecodeSplit(), sharing);
@@ -235,8 +235,9 @@ TEST(DecodePlanTest, PromptsAreReadOnceWhereItPays) {
     return *plan.At(filled.words()).used_tiles;
   };
   EXPECT_EQ(tiles(64, 0, {6}), 64 + 11);
-  EXPECT_EQ(tiles(63, 0, {6}), 63) << "too few";
-  EXPECT_EQ(tiles(64, 0, {6, 64, 33}), 64) << "too little";
+  EXPECT_EQ(tiles(48, 0, {6}), 48 + 8);
+  EXPECT_EQ(tiles(47, 0, {6}), 47) << "too few";
+  EXPECT_EQ(tiles(64, 0, {6, 48, 65}), 64) << "too little";
   EXPECT_EQ(tiles(64, 1, {6}), 64 + 22);
   EXPECT_EQ(tiles(64, 5, {6}), 64) << "guesses fill the tiles";
 }

@@ -142,23 +142,23 @@ TEST_F(StepTablesTest, ATokenThatIsNotKnownIsInItsSlot) {
   ExpectRow(Apply(step), 0, 77, 3, 4);
 }
 
-// A step of 64 samples that have 32 pages in common: tiles of its attention.
+// A step of 64 samples that have 64 pages in common: tiles of its attention.
 int TilesOfSamplesOfAPrompt(bool batch_invariant) {
   const SamplingSettings sampling;
   StepTables tables({.slots = 64,
-                     .max_length = 600,
+                     .max_length = 1100,
                      .max_tokens = 64,
                      .shape = {.query_heads = 4, .key_heads = 2, .head_dim = 64},
                      .device = {.hopper = false, .multiprocessors = 8},
                      .batch_invariant = batch_invariant});
-  std::vector<std::vector<int32_t>> pages(64, std::vector<int32_t>(33));
+  std::vector<std::vector<int32_t>> pages(64, std::vector<int32_t>(65));
   const std::vector<int32_t> token = {7};
   ModelStep step;
   for (int i = 0; i < 64; ++i) {
     std::iota(pages[i].begin(), pages[i].end(), 0);
     pages[i].back() = 100 + i;
     step.slices.push_back(
-        {.tokens = token, .slot = i, .first = 520, .count = 1, .pages = pages[i], .draws = 1});
+        {.tokens = token, .slot = i, .first = 1030, .count = 1, .pages = pages[i], .draws = 1});
   }
   step.draws.resize(64, {.sampling = &sampling});
   std::vector<int32_t> block(tables.block_words());
