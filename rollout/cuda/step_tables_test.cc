@@ -168,7 +168,7 @@ int TilesOfSamplesOfAPrompt(bool batch_invariant) {
 
 TEST(StepTablesTogetherTest, WhatSamplesOfAPromptHaveInCommonIsReadOnce) {
   EXPECT_EQ(TilesOfSamplesOfAPrompt(false), 64 + 6);
-  EXPECT_EQ(TilesOfSamplesOfAPrompt(true), 64) << "a row's parts are its own";
+  EXPECT_EQ(TilesOfSamplesOfAPrompt(true), 2 * 64) << "a row has parts of 1,024 tokens";
 }
 
 }  // namespace
