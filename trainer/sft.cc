@@ -208,8 +208,10 @@ absl::StatusOr<SftOutcome> SftRun::Run() {
                                    .deterministic = config_.policy().deterministic(),
                                    .record = JoinPath(output_dir_, "node_sums.json")},
                                   *policy_.weights, &ranks_));
-  if (!sums.empty()) Say(sums);
-  start_up_.Part("sums over nodes");
+  if (!sums.empty()) {
+    Say(sums);
+    start_up_.Part("sums over nodes");
+  }
   ASSIGN_OR_RETURN(const std::string plan,
                    PlanSteps({.micro_batch_tokens = micro_batch_tokens_,
                               .longest_sequence = config_.max_sequence_tokens(),

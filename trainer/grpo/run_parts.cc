@@ -107,6 +107,7 @@ absl::Status LoadLearner(const LearnerOptions& options, RunParts* parts) {
                                    .deterministic = config.policy().deterministic(),
                                    .record = parts->paths.NodeSums()},
                                   *policy.weights, learners));
+  if (!parts->node_sums.empty()) parts->start_up.Part("sums over nodes");
   ASSIGN_OR_RETURN(parts->memory_plan,
                    PlanSteps({.micro_batch_tokens = options.micro_batch_tokens,
                               .longest_sequence = config.sampling().max_prompt_tokens() +
