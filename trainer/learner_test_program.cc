@@ -63,10 +63,10 @@ absl::Status Learn(const std::string& folder, const Mode& mode, DataParallel* ra
   options.micro_batch_tokens = 64;
   options.total_steps = 3;
   if (mode.early.has_value()) options.early_groups = 5;
-  options.optimizer.set_node_sums(mode.two_level ? OptimizerConfig::TWO_LEVEL
-                                                 : OptimizerConfig::MEASURED);
-  RETURN_IF_ERROR(
-      ChooseNodeSums({.wanted = options.optimizer.node_sums()}, *policy.weights, ranks).status());
+  RETURN_IF_ERROR(ChooseNodeSums({.wanted = mode.two_level ? OptimizerConfig::TWO_LEVEL
+                                                           : OptimizerConfig::MEASURED},
+                                 *policy.weights, ranks)
+                      .status());
   AdamW optimizer(options.optimizer, policy.weights, ranks);
   Learner learner(options, &policy, &optimizer, ranks);
   for (int64_t step = 0; step < options.total_steps; ++step) {

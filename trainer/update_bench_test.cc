@@ -39,20 +39,26 @@ class UpdateBenchTest : public testing::Test {
     return nlohmann::json::parse(result->out.substr(0, result->out.find('\n')), nullptr, false);
   }
 
+  // The line of update_bench on so many ranks.
+  nlohmann::json Bench(int ranks, const std::vector<std::string>& flags) {
+    RunCommandOptions options;
+    options.timeout = absl::Seconds(50);
+    options.env = MpiTestEnvironment();
+    const auto program = Runfile("trainer/update_bench");
+    EXPECT_TRUE(program.ok()) << program.status();
+    if (!program.ok()) return nullptr;
+    std::vector<std::string> argv = {*program, absl::StrCat("--shape=", config_)};
+    argv.insert(argv.end(), flags.begin(), flags.end());
+    return Line(MpirunCommand(ranks, argv), options);
+  }
+
   std::string folder_, config_;
 };
 
 TEST_F(UpdateBenchTest, TwoRanks) {
-  RunCommandOptions options;
-  options.timeout = absl::Seconds(50);
-  options.env = MpiTestEnvironment();
-  const auto program = Runfile("trainer/update_bench");
-  ASSERT_TRUE(program.ok()) << program.status();
   for (const int zero : {1, 2}) {
     const nlohmann::json line =
-        Line(MpirunCommand(2, {*program, absl::StrCat("--shape=", config_), "--lengths=9,2;30",
-                               "--steps=2", absl::StrCat("--zero=", zero)}),
-             options);
+        Bench(2, {"--lengths=9,2;30", "--steps=2", absl::StrCat("--zero=", zero)});
     ASSERT_TRUE(line.is_object());
     EXPECT_EQ(line["ranks"], 2);
     EXPECT_EQ(line["zero"], zero);
@@ -64,15 +70,8 @@ TEST_F(UpdateBenchTest, TwoRanks) {
 }
 
 TEST_F(UpdateBenchTest, NodesChooseHowTheySum) {
-  RunCommandOptions options;
-  options.timeout = absl::Seconds(50);
-  options.env = MpiTestEnvironment();
-  const auto program = Runfile("trainer/update_bench");
-  ASSERT_TRUE(program.ok()) << program.status();
   const nlohmann::json line =
-      Line(MpirunCommand(4, {*program, absl::StrCat("--shape=", config_), "--lengths=9",
-                             "--steps=1", "--ranks_per_node=2", "--node_sums=two_level"}),
-           options);
+      Bench(4, {"--lengths=9", "--steps=1", "--ranks_per_node=2", "--node_sums=two_level"});
   ASSERT_TRUE(line.is_object());
   EXPECT_EQ(line["nodes"], 2);
   EXPECT_EQ(line["two_level"], true);

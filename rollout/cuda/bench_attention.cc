@@ -23,6 +23,12 @@ namespace {
 constexpr CacheHeads kShape = {32, 8, 128};
 constexpr int64_t kTokens = 256 * 16384;
 constexpr int32_t kPages = kTokens / kPageTokens;
+// Rows that are read at once where they see the same.
+int MostTogether() {
+  return DecodeSharingFor(kShape.query_heads, kShape.key_heads, /*batch_invariant=*/false)
+      .tile_rows;
+}
+
 constexpr int kMostRotations = 64;  // several times what an L2 cache holds
 
 struct Cache {
@@ -92,8 +98,7 @@ struct Decoding {
   // group: so many sequences share the first half of their pages, a prompt. together: rows that
   // are read at once.
   Decoding(const Cache& from, int batch, int64_t tokens, const DecodeSplit& split, int group = 1,
-           int guesses = 0,
-           int together = DecodeSharingFor(kShape.query_heads, kShape.key_heads, false).tile_rows)
+           int guesses = 0, int together = MostTogether())
       : cache(from),
         plan(batch * (guesses + 1), 32768, split,
              {together, /*least_sequences=*/1, /*least_pages=*/1}),
@@ -234,8 +239,7 @@ void BenchAttentionPower() {
     PrintPower(absl::StrFormat("attention, %d x %d", batch, tokens), found,
                decoding.bytes / found.microseconds * 1e-6, "TB/s");
   }
-  for (const int together :
-       {1, DecodeSharingFor(kShape.query_heads, kShape.key_heads, false).tile_rows}) {
+  for (const int together : {1, MostTogether()}) {
     const Decoding shared(cache, 256, 2048, DecodeSplitFor(256, false), 8, 0, together);
     const Sustained found = SustainedOf(shared.rotations, [&](int i) { shared.Launch(i); });
     PrintPower(absl::StrFormat("256 x 2048, 8 share 1024, %d read at once", together), found,
@@ -245,7 +249,7 @@ void BenchAttentionPower() {
 
 void BenchAttentionTogether() {
   const Cache cache(CacheType::kBFloat16);
-  const int most = DecodeSharingFor(kShape.query_heads, kShape.key_heads, false).tile_rows;
+  const int most = MostTogether();
   std::cout << "Rows that see the same pages\n"
             << " batch guesses samples context  together        us    apart us\n";
   const auto bench = [&](int batch, int guesses, int group, int64_t tokens) {

@@ -115,18 +115,18 @@ __device__ inline uint32_t CompleteRows(const Call& call, const Unit& unit, cons
   return *flags;
 }
 
-// Of a few elements of a head: what the parts of its row give, summed in their order.
-template <int kEach>
+// Of a few elements of a head, those of a thread: what the parts of its row give, summed in their
+// order.
 struct MergedParts {
+  static constexpr int kEach = 8;       // elements
   static constexpr int kTogether = 16;  // parts that are read at a time
 
   float top = -INFINITY, total = 0, sum[kEach] = {};
 
-  // Of the parts from slot `first` on, of which `count` or kTogether are used. from: elements of
-  // the first slot's; slot_heads: from a slot to the next.
+  // The next `count` parts, or kTogether if there are more. from: the elements of the first one's
+  // slot; slot_heads: from a slot to the next.
   __device__ void Add(const float* lses_from, const __nv_bfloat16* from, int slot_heads, int dim,
                       int count) {
-    static_assert(kEach == 8);
     float lses[kTogether];
     uint4 bits[kTogether];
 #pragma unroll
@@ -173,8 +173,7 @@ struct MergedParts {
 template <int kDim>
 __device__ void MergeRows(const Call& call, const Unit& unit, const UnitRows& rows,
                           uint32_t complete) {
-  constexpr int kEach = 8;  // elements of a thread
-  using Merged = MergedParts<kEach>;
+  constexpr int kEach = MergedParts::kEach;
   const int lane = threadIdx.x % 32, pieces = unit.Columns() * (kDim / kEach);
   for (int first = threadIdx.x - lane; first < pieces; first += kWarps * 32) {
     const int column = (first + lane) / (kDim / kEach);
@@ -182,8 +181,8 @@ __device__ void MergeRows(const Call& call, const Unit& unit, const UnitRows& ro
     const int row = column / unit.heads, head = unit.first_head + column % unit.heads;
     const DecodeRow of = rows.Of(row < 32 ? row : 31);
     if (first + lane >= pieces || (complete >> row & 1) == 0) continue;
-    Merged merged;
-    for (int part = 0; part < of.parts; part += Merged::kTogether) {
+    MergedParts merged;
+    for (int part = 0; part < of.parts; part += MergedParts::kTogether) {
       const int64_t from = int64_t{of.first_slot + part} * call.query_heads + head;
       merged.Add(call.lses + from, call.parts + from * kDim + element, call.query_heads, kDim,
                  of.parts - part);

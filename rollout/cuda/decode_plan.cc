@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <bit>
+#include <iterator>
 #include <limits>
 #include <tuple>
 
@@ -51,7 +52,7 @@ DecodePlan::DecodePlan(int rows, int64_t max_tokens, const DecodeSplit& split,
                   split.least <= split.most,
               split.parts, " parts of ", split.least, " to ", split.most, " tokens");
   // What is common to several rows ends in the midst of a part.
-  const int64_t cut = Shares() ? 1 : 0;
+  const int64_t cut = Shares(rows) ? 1 : 0;
   tiles_ = static_cast<int>(rows * (split.MostParts(max_tokens, TilesOf(rows)) + cut));
 }
 
@@ -109,8 +110,8 @@ std::vector<DecodePlan::Sequence> DecodePlan::SequencesOf(std::span<const int32_
 
 int64_t DecodePlan::TilesOf(int64_t rows) const { return DivideUp(rows, sharing_.tile_rows); }
 
-bool DecodePlan::Shares() const {
-  return sharing_.tile_rows > 1 && rows_ >= sharing_.least_sequences;
+bool DecodePlan::Shares(int64_t sequences) const {
+  return sharing_.tile_rows > 1 && sequences >= sharing_.least_sequences;
 }
 
 // Whether half of the readings or more are saved.
@@ -125,8 +126,7 @@ bool DecodePlan::Pays(const std::vector<Sequence>& sequences, const Common& comm
 
 std::vector<DecodePlan::Common> DecodePlan::CommonOf(const std::vector<Sequence>& sequences,
                                                      std::span<const int32_t> shared_pages) const {
-  const bool may = Shares() && !shared_pages.empty() &&
-                   sequences.size() >= static_cast<size_t>(sharing_.least_sequences);
+  const bool may = !shared_pages.empty() && Shares(std::ssize(sequences));
   // Of sequence i and the one in front of it.
   const auto pages_with = [&](size_t i) -> int64_t {
     if (!may || i >= sequences.size()) return 0;
@@ -256,6 +256,12 @@ DecodeArrays DecodePlan::At(const int32_t* words) const {
   return {.tiles = reinterpret_cast<const DecodeTile*>(words),
           .rows = reinterpret_cast<const DecodeRow*>(rows),
           .used_tiles = rows + int64_t{rows_} * kRowWords};
+}
+
+DecodePlan DecodePlanFor(int rows, int64_t max_tokens, int query_heads, int key_heads,
+                         bool batch_invariant) {
+  return {rows, max_tokens, DecodeSplitFor(rows, batch_invariant),
+          DecodeSharingFor(query_heads, key_heads, batch_invariant)};
 }
 
 }  // namespace tritonrl

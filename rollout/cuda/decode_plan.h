@@ -84,7 +84,9 @@ class DecodePlan {
              const DecodeSharing& sharing = {});
 
   int rows() const { return rows_; }
-  const DecodeSharing& sharing() const { return sharing_; }
+  int tile_rows() const { return sharing_.tile_rows; }
+  // Whether what so many sequences have in common may be read once: else shared_pages is not used.
+  bool Shares(int64_t sequences) const;
   // The most parts of all rows there can be, for which there is room; tiles are as many or fewer.
   int tiles() const { return tiles_; }
   // int32 words of the arrays.
@@ -112,7 +114,6 @@ class DecodePlan {
   static std::vector<Sequence> SequencesOf(std::span<const int32_t> lengths,
                                            std::span<const int32_t> page_begins);
   int64_t TilesOf(int64_t rows) const;  // that see the same
-  bool Shares() const;                  // whether sequences ever have something in common
   bool Pays(const std::vector<Sequence>& sequences, const Common& common) const;
   std::vector<Common> CommonOf(const std::vector<Sequence>& sequences,
                                std::span<const int32_t> shared_pages) const;
@@ -126,6 +127,10 @@ class DecodePlan {
   DecodeSharing sharing_;
   int tiles_;
 };
+
+// The plan of a step of generation for such heads.
+DecodePlan DecodePlanFor(int rows, int64_t max_tokens, int query_heads, int key_heads,
+                         bool batch_invariant);
 
 }  // namespace tritonrl
 

@@ -57,7 +57,7 @@ void LaunchDecodeAttention(const CacheHeads& shape, const PagedKeysValues& cache
                            const AttentionRows& rows, const DecodeScratch& scratch, void* stream) {
   CheckShape(shape);
   TORCH_CHECK(rows.rows == plan.rows(), rows.rows, " rows by a plan for ", plan.rows());
-  const int tile_rows = plan.sharing().tile_rows;
+  const int tile_rows = plan.tile_rows();
   TORCH_CHECK(
       tile_rows <=
           DecodeSharingFor(shape.query_heads, shape.key_heads, /*batch_invariant=*/false).tile_rows,

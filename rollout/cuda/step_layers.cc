@@ -31,10 +31,9 @@ int64_t QkvSize(const ModelConfig& config) { return config.query_size() + 2 * co
 int64_t PartBytes(const ModelConfig& config, const StepLayers::Options& options) {
   int64_t most = 0;
   for (int rows = 1; rows <= static_cast<int>(options.max_logits); ++rows) {
-    const DecodePlan plan(
-        rows, options.max_context, DecodeSplitFor(rows, options.batch_invariant),
-        DecodeSharingFor(static_cast<int>(config.num_heads), static_cast<int>(config.num_kv_heads),
-                         options.batch_invariant));
+    const DecodePlan plan =
+        DecodePlanFor(rows, options.max_context, static_cast<int>(config.num_heads),
+                      static_cast<int>(config.num_kv_heads), options.batch_invariant);
     most = std::max(most, plan.PartialBytes(static_cast<int>(config.num_heads),
                                             static_cast<int>(config.head_dim)));
   }

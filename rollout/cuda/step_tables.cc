@@ -103,10 +103,8 @@ const DecodePlan* StepTables::PlanFor(int64_t rows) {
   std::unique_ptr<DecodePlan>& plan = plans_[rows];
   if (plan == nullptr) {
     plan = std::make_unique<DecodePlan>(
-        static_cast<int>(rows), limits_.max_length,
-        DecodeSplitFor(static_cast<int>(rows), limits_.batch_invariant),
-        DecodeSharingFor(limits_.shape.query_heads, limits_.shape.key_heads,
-                         limits_.batch_invariant));
+        DecodePlanFor(static_cast<int>(rows), limits_.max_length, limits_.shape.query_heads,
+                      limits_.shape.key_heads, limits_.batch_invariant));
   }
   return plan.get();
 }
@@ -138,7 +136,7 @@ void StepTables::PackDecoding(const std::vector<const StepSlice*>& slices, Block
   std::vector<int32_t> lengths, page_begins, shared_pages;
   int guess_place = limits_.slots;
   const StepSlice* in_front = nullptr;
-  const bool share = std::ssize(slices) >= packed->decode->sharing().least_sequences;
+  const bool share = packed->decode->Shares(std::ssize(slices));
   for (const StepSlice* slice : slices) {
     UpdateTable(*slice, updates);
     if (!slice->tokens.empty()) UpdateToken(slice->slot, slice->tokens.front(), updates);
