@@ -58,7 +58,12 @@ absl::StatusOr<std::unique_ptr<DataParallel>> DataParallel::Join(absl::Duration 
   ranks->buckets_ =
       std::make_unique<MpiBuckets>(MPI_COMM_WORLD, ranks->rank_, ranks->size_, timeout);
   std::vector<double> node_of_rank(ranks->size_, 0);
-  node_of_rank[ranks->rank_] = ranks_per_node > 0 ? ranks->rank_ / ranks_per_node : first_here;
+  ranks->node_ = first_here;
+  if (ranks_per_node > 0) {
+    ranks->node_ = ranks->rank_ / ranks_per_node;
+    ranks->local_rank_ %= ranks_per_node;
+  }
+  node_of_rank[ranks->rank_] = ranks->node_;
   RETURN_IF_ERROR(ranks->Sum(std::span<double>(node_of_rank)));
   ranks->node_of_rank_.assign(node_of_rank.begin(), node_of_rank.end());
   return ranks;
@@ -101,7 +106,7 @@ absl::StatusOr<std::unique_ptr<GpuCommunicator>> DataParallel::JoinNccl(at::Devi
   gethostname(host, sizeof(host) - 1);
   const bool usable = cudaDeviceGetPCIBusId(bus, sizeof(bus), device.index()) == cudaSuccess;
   ASSIGN_OR_RETURN(const std::vector<std::string> all,
-                   AllGather(usable ? absl::StrCat(host, " ", bus) : ""));
+                   AllGather(usable ? absl::StrCat(host, ", node ", node_, ", ", bus) : ""));
   for (int a = 0; a < size_; ++a) {
     if (all[a].empty()) {
       return absl::UnavailableError(absl::StrCat("rank ", a, " cannot use its GPU"));

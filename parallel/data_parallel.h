@@ -38,7 +38,8 @@ class DataParallel {
   // Joins the job when an MPI launcher (mpirun, srun --mpi=pmix) started this process, else makes a
   // world of one. `timeout` is the deadline of each collective operation. Nodes are machines; only
   // programs that try several on one machine give `ranks_per_node`: so many ranks after each other
-  // then count as a node.
+  // then count as a node, and each node has the machine's GPUs (for which NCCL must be told that
+  // they are several hosts: NCCL_HOSTID, one for each node).
   static absl::StatusOr<std::unique_ptr<DataParallel>> Join(absl::Duration timeout,
                                                             int ranks_per_node = 0);
   // A world of this process alone, whoever started it.
@@ -50,7 +51,7 @@ class DataParallel {
 
   int rank() const { return rank_; }
   int size() const { return size_; }
-  // Rank among those on this machine: which GPU to take.
+  // Rank among those on this node: which GPU to take.
   int local_rank() const { return local_rank_; }
   // Ranks on this machine: they share its cores.
   int local_size() const { return local_size_; }
@@ -139,6 +140,7 @@ class DataParallel {
   int size_ = 1;
   int local_rank_ = 0;
   int local_size_ = 1;
+  int node_ = 0;  // tells this rank's node from others'
   int named_ = 0;                        // the rank that errors of operations name
   std::vector<int> node_of_rank_ = {0};  // numbers that tell nodes apart
   BucketWay bucket_way_ = BucketWay::kPlain;

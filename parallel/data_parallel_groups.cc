@@ -60,6 +60,7 @@ absl::StatusOr<std::unique_ptr<DataParallel>> DataParallel::Divide(std::optional
   group->named_ = group->rank_;
   group->local_rank_ = local_rank_;
   group->local_size_ = local_size_;
+  group->node_ = node_;
   group->job_ = this;
   group->comm_ = std::make_unique<Communicator>();
   group->comm_->comm = comm;
