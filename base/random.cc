@@ -63,6 +63,11 @@ uint64_t Philox::Below(uint64_t n) {
   return draw % n;
 }
 
+void Philox::SkipBlocks(uint64_t blocks) {
+  block_ += blocks;
+  used_ = 4;
+}
+
 double Philox::Normal() {
   const double u = 1.0 - Uniform();  // (0, 1]: the logarithm is finite
   const double v = Uniform();

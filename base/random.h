@@ -25,7 +25,11 @@ class Philox {
   uint64_t Next64();           // 64 uniform bits
   double Uniform();            // [0, 1), 53 bits
   uint64_t Below(uint64_t n);  // [0, n) without bias; n must be at least 1
-  double Normal();             // mean 0, variance 1 (Box-Muller)
+  double Normal();             // mean 0, variance 1 (Box-Muller); takes one block
+
+  // Goes on `blocks` blocks after the one that the next draw would begin; what is left of the
+  // present one is dropped. So the n-th of normal numbers alone is drawn after SkipBlocks(n).
+  void SkipBlocks(uint64_t blocks);
 
   // Fisher-Yates.
   template <typename T>

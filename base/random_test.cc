@@ -43,6 +43,17 @@ TEST(PhiloxTest, UniformAndNormalMoments) {
   EXPECT_NEAR(sum_square / n, 1, 0.05);
 }
 
+TEST(PhiloxTest, SkippedBlocksAreNormalNumbersThatNobodyDrew) {
+  Philox all(5, 9);
+  double fourth = 0;
+  for (int i = 0; i < 4; ++i) fourth = all.Normal();
+  Philox skips(5, 9);
+  skips.Next();  // the rest of its block is dropped
+  skips.SkipBlocks(2);
+  EXPECT_EQ(skips.Normal(), fourth);
+  EXPECT_EQ(skips.Normal(), all.Normal());
+}
+
 TEST(PhiloxTest, BelowReachesEachValueAndNothingElse) {
   Philox random(3);
   std::set<uint64_t> seen;

@@ -1,5 +1,6 @@
 #include "model/weights.h"
 
+#include <ATen/Parallel.h>
 #include <ATen/ops/empty.h>
 #include <ATen/ops/zeros.h>
 #include <c10/util/Exception.h>
@@ -119,26 +120,47 @@ const at::Tensor& ParameterBuffer::Get(const std::string& name) const {
   return found->second;
 }
 
+namespace {
+
+// values[i] = element first + i of the normal numbers with this key, times `std`.
+void DrawNormals(uint64_t key, int64_t first, double std, const at::Tensor& values) {
+  constexpr int64_t kGrain = 1 << 14;
+  float* data = values.data_ptr<float>();
+  at::parallel_for(0, values.numel(), kGrain, [&](int64_t begin, int64_t end) {
+    Philox random(key);
+    random.SkipBlocks(first + begin);
+    for (int64_t i = begin; i < end; ++i) data[i] = static_cast<float>(random.Normal() * std);
+  });
+}
+
+}  // namespace
+
 std::shared_ptr<Weights> Weights::RandomInit(const ModelConfig& config, uint64_t seed,
-                                             at::Device device, at::ScalarType dtype) {
+                                             at::Device device, at::ScalarType dtype,
+                                             absl::Span<const FlatRange> parts) {
+  constexpr int64_t kDrawnAtOnce = int64_t{16} << 20;
   auto weights = std::make_shared<Weights>(config, device, dtype);
   const double residual_std = kInitStd / std::sqrt(2.0 * config.num_layers);
   const std::vector<ParameterInfo>& parameters = weights->layout().parameters;
+  const FlatRange whole = {0, weights->layout().flat_size};
+  if (parts.empty()) parts = absl::MakeConstSpan(&whole, 1);
   for (size_t p = 0; p < parameters.size(); ++p) {
-    const at::Tensor& parameter = weights->Get(parameters[p].name);
     if (parameters[p].shape.size() == 1) {
-      parameter.fill_(1.0);
+      weights->Get(parameters[p].name).fill_(1.0);
       continue;
     }
     const bool residual = absl::EndsWith(parameters[p].name, "o_proj.weight") ||
                           absl::EndsWith(parameters[p].name, "down_proj.weight");
-    Philox random(MixKeys({seed, p}));
-    at::Tensor values = at::empty(parameters[p].shape, at::kFloat);
-    float* data = values.data_ptr<float>();
-    for (int64_t i = 0; i < parameters[p].size; ++i) {
-      data[i] = static_cast<float>(random.Normal() * (residual ? residual_std : kInitStd));
+    const int64_t offset = parameters[p].offset;
+    for (const FlatRange& part : parts) {
+      const int64_t end = std::min(part.end, offset + parameters[p].size);
+      for (int64_t begin = std::max(part.begin, offset); begin < end; begin += kDrawnAtOnce) {
+        const int64_t count = std::min(kDrawnAtOnce, end - begin);
+        const at::Tensor values = at::empty({count}, at::kFloat);
+        DrawNormals(MixKeys({seed, p}), begin - offset, residual ? residual_std : kInitStd, values);
+        weights->flat().narrow(0, begin, count).copy_(values);
+      }
     }
-    parameter.copy_(values);
   }
   return weights;
 }

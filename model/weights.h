@@ -102,11 +102,13 @@ class Weights : public ParameterBuffer {
                                                             const WeightShard& shard);
 
   // Matrices normal(0, 0.02), the two that write into the residual stream scaled by
-  // 1/sqrt(2 * layers); norm weights one. Drawn by Philox keyed by (seed, parameter), so the values
-  // do not depend on device or dtype beyond rounding.
+  // 1/sqrt(2 * layers); norm weights one. Drawn by Philox keyed by (seed, parameter, element), by
+  // ATen's threads, so the values do not depend on device or dtype beyond rounding, nor on threads.
+  // parts: as in Load, elements of matrices outside them are not drawn (60 ns each); none: all are.
   static std::shared_ptr<Weights> RandomInit(const ModelConfig& config, uint64_t seed,
                                              at::Device device = at::kCPU,
-                                             at::ScalarType dtype = at::kFloat);
+                                             at::ScalarType dtype = at::kFloat,
+                                             absl::Span<const FlatRange> parts = {});
 
   // Writes `dir`/config.json and model.safetensors in `dtype` (kFloat or kBFloat16), in several
   // shards with an index when larger than `max_shard_bytes`. Files are replaced atomically.

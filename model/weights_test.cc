@@ -131,6 +131,22 @@ TEST_F(WeightsTest, RandomInitIsKeyedBySeed) {
   EXPECT_EQ(a->Get("model.norm.weight").min().item<double>(), 1.0);
 }
 
+// Ranks that draw a part each have the whole one's values, wherever parts begin.
+TEST_F(WeightsTest, RandomInitDrawsParts) {
+  const ModelConfig config = SmallConfig();
+  const auto whole = Weights::RandomInit(config, 7);
+  const int64_t size = whole->layout().flat_size;
+  const int64_t embedding = whole->layout().parameters[0].size;
+  ASSERT_GT(embedding, 1000);
+  const std::vector<FlatRange> mine = {{0, 77}, {900, size - 1001}};
+  const auto part = Weights::RandomInit(config, 7, at::kCPU, at::kFloat, mine);
+  for (const FlatRange& range : mine) {
+    EXPECT_TRUE(SameBits(part->flat().narrow(0, range.begin, range.size()),
+                         whole->flat().narrow(0, range.begin, range.size())));
+  }
+  EXPECT_FALSE(SameBits(part->flat().narrow(0, 77, 823), whole->flat().narrow(0, 77, 823)));
+}
+
 TEST_F(WeightsTest, MissingTensorAndWrongShapeNameFileAndTensor) {
   SaveChanged({{kDown, at::Tensor()}});
   ExpectContains(LoadError(), {dir_, kDown, "is missing", "[40, 72]"});

@@ -100,16 +100,22 @@ GpuOptions TrainingOnGpu(bool deterministic, bool fp8) {
 
 namespace {
 
-// The files' weights on every rank, each of which reads its share.
-absl::StatusOr<std::shared_ptr<Weights>> LoadTogether(const Policy& policy, at::Device device,
+// The weights on every rank, each of which reads or draws its share.
+absl::StatusOr<std::shared_ptr<Weights>> LoadTogether(const PolicyConfig& config,
+                                                      const Policy& policy, at::Device device,
                                                       at::ScalarType dtype, DataParallel* ranks) {
-  if (ranks == nullptr || ranks->size() == 1) return Weights::Load(policy.folder, device, dtype);
+  const auto load =
+      [&](absl::Span<const FlatRange> parts) -> absl::StatusOr<std::shared_ptr<Weights>> {
+    if (!config.random_init()) return Weights::Load(policy.folder, device, dtype, parts);
+    return Weights::RandomInit(policy.config, config.init_seed(), device, dtype, parts);
+  };
+  if (ranks == nullptr || ranks->size() == 1) return load({});
   const ShardPlan plan(ParameterLayout(policy.config).flat_size, ranks->size());
   std::vector<FlatRange> parts;
   for (int64_t bucket = 0; bucket < plan.buckets(); ++bucket) {
     parts.push_back(plan.Piece(bucket, ranks->rank()));
   }
-  auto weights = Weights::Load(policy.folder, device, dtype, parts);
+  auto weights = load(parts);
   RETURN_IF_ERROR(ranks->Agree(weights.status()));
   for (int64_t bucket = 0; bucket < plan.buckets(); ++bucket) {
     RETURN_IF_ERROR(ranks->GatherBucket(plan, bucket, (*weights)->flat()));
@@ -161,11 +167,9 @@ absl::StatusOr<Policy> LoadPolicy(const PolicyConfig& policy_config, int threads
         }
         if (spread) {
           RETURN_IF_ERROR(TakePart(policy_config, device, dtype, *ranks, &policy));
-        } else if (policy_config.random_init()) {
-          policy.weights =
-              Weights::RandomInit(policy.config, policy_config.init_seed(), device, dtype);
         } else {
-          ASSIGN_OR_RETURN(policy.weights, LoadTogether(policy, device, dtype, ranks));
+          ASSIGN_OR_RETURN(policy.weights,
+                           LoadTogether(policy_config, policy, device, dtype, ranks));
         }
         Transformer::Options options;
         options.cpu_threads = threads;
