@@ -14,14 +14,20 @@
 
 namespace tritonrl {
 
-// T tokens, C hidden, H query heads, K key/value heads, D head dimension, F intermediate size.
-// Norm outputs and silu(gate) * up are not kept: they are cheaper to redo than to store. What
+// A matrix that products read, and its largest |x| where fp8 copies of it are wanted and what made
+// it knew (see Quantize).
+struct ProductInput {
+  at::Tensor value, amax;
+};
+
+// T tokens, C hidden, H query heads, K key/value heads, D head dimension, F intermediate size. What
 // `recompute` names is undefined once the layer's forward is done.
 struct LayerActivations {
   RecomputeSet recompute;  // set before the forward
 
   at::Tensor input;      // [T, C] residual stream before the layer
   at::Tensor rstd1;      // [T] 1 / rms of input
+  ProductInput normed1;  // [T, C] norm of input
   at::Tensor qkv;        // [T, (H + 2K) D] projections before query/key norm
   at::Tensor qk;         // [T, (H + K) D] queries and keys after norm and RoPE
   at::Tensor qk_rstd;    // [T, H + K] 1 / rms of each query and key head; undefined without norm
@@ -29,7 +35,9 @@ struct LayerActivations {
   at::Tensor lse;        // log-sum-exp of each softmax row, see attention.h
   at::Tensor middle;     // [T, C] residual stream between attention and MLP
   at::Tensor rstd2;      // [T]
+  ProductInput normed2;  // [T, C] norm of middle
   at::Tensor gate_up;    // [T, 2F] gate, then up projection
+  ProductInput activated;  // [T, F] silu(gate) * up
 };
 
 // The head works on the R rows that have a target.

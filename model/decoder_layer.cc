@@ -17,28 +17,27 @@ namespace {
 Sides QkvSides(const DecoderLayerParameters& w) { return {{w.q, w.k, w.v}, w.qkv}; }
 Sides GateUpSides(const DecoderLayerParameters& w) { return {{w.gate, w.up}, w.gate_up}; }
 
-// A matrix, and its largest |x| where fp8 copies of it are wanted and what made it knew (see
-// Quantize).
-struct Operand {
-  at::Tensor value, amax;
-};
-at::Tensor* AmaxOf(const LayerEnvironment& e, Operand* x) { return e.fp8 ? &x->amax : nullptr; }
+at::Tensor* AmaxOf(const LayerEnvironment& e, ProductInput* x) {
+  return e.fp8 ? &x->amax : nullptr;
+}
 
-Operand Norm(const LayerEnvironment& e, const at::Tensor& x, const at::Tensor& weight,
+ProductInput Norm(const LayerEnvironment& e, const at::Tensor& x, const at::Tensor& weight,
              at::Tensor* rstd) {
-  Operand y;
+  ProductInput y;
   y.value = RmsNormForward(e.context, x, weight, e.config.rms_norm_eps, rstd, AmaxOf(e, &y));
   return y;
 }
-Operand NormAgain(const LayerEnvironment& e, const at::Tensor& x, const at::Tensor& weight,
-                  const at::Tensor& rstd) {
-  Operand y;
+// The norm that a layer kept, or the same again.
+ProductInput NormOf(const LayerEnvironment& e, const ProductInput& kept, const at::Tensor& x,
+                    const at::Tensor& weight, const at::Tensor& rstd) {
+  if (kept.value.defined()) return kept;
+  ProductInput y;
   y.value = RmsNormAgain(e.context, x, weight, rstd, AmaxOf(e, &y));
   return y;
 }
 
 // Products of the layer's norm with matrices side by side.
-void Forward(const LayerEnvironment& e, const Operand& normed, const Sides& weights,
+void Forward(const LayerEnvironment& e, const ProductInput& normed, const Sides& weights,
              const at::Tensor& out) {
   if (e.fp8 && Fp8Takes(weights)) {
     return Fp8Forward(e.context, normed.value, normed.amax, weights, out);
@@ -46,7 +45,7 @@ void Forward(const LayerEnvironment& e, const Operand& normed, const Sides& weig
   SidesForward(e.context, normed.value, weights, Together(e.context, weights), out);
 }
 // The gradient of the norm; that of the products is freed as soon as its copies are made.
-at::Tensor Backward(const LayerEnvironment& e, Operand d_out, const Operand& normed,
+at::Tensor Backward(const LayerEnvironment& e, ProductInput d_out, const ProductInput& normed,
                     const Sides& weights, const BackwardMode& mode, const Sides& gradients) {
   if (e.fp8 && Fp8Takes(weights)) {
     Fp8Matrix d = Fp8Gradient(e.context, d_out.value, d_out.amax);
@@ -62,7 +61,7 @@ at::Tensor Backward(const LayerEnvironment& e, Operand d_out, const Operand& nor
 }
 
 // base + x W^T: what attention or the MLP adds to the residual stream.
-at::Tensor Onto(const LayerEnvironment& e, const at::Tensor& base, const Operand& x,
+at::Tensor Onto(const LayerEnvironment& e, const at::Tensor& base, const ProductInput& x,
                 const at::Tensor& weight) {
   if (e.fp8 && Fp8Takes({{weight}, weight})) {
     return Fp8Onto(e.context, base, x.value, x.amax, weight);
@@ -74,7 +73,7 @@ at::Tensor Onto(const LayerEnvironment& e, const at::Tensor& base, const Operand
 // once.
 class AddedGradient {
  public:
-  AddedGradient(const LayerEnvironment& e, const Operand& d, const at::Tensor& weight)
+  AddedGradient(const LayerEnvironment& e, const ProductInput& d, const at::Tensor& weight)
       : e_(e), d_(d.value), weight_({{weight}, weight}), fp8_(e.fp8 && Fp8Takes(weight_)) {
     if (fp8_) copies_ = Fp8Gradient(e.context, d.value, d.amax);
   }
@@ -82,7 +81,7 @@ class AddedGradient {
     if (fp8_) return Fp8BackwardInput(e_.context, &copies_, weight_, d_x);
     LinearBackwardInput(e_.context, d_, weight_.all, false, d_x);
   }
-  void Weight(const Operand& x, bool accumulate, const at::Tensor& gradient) {
+  void Weight(const ProductInput& x, bool accumulate, const at::Tensor& gradient) {
     if (fp8_) {
       const Sides sides = {{gradient}, gradient};
       return Fp8BackwardWeight(e_.context, &copies_, x.value, x.amax, accumulate, sides);
@@ -101,12 +100,16 @@ class AddedGradient {
 // Each of these computes what the layer has not got, in the forward pass for the first time, in the
 // backward pass again where it was dropped.
 
-// Given rstd1, or the norm itself.
-void EnsureQkv(const LayerEnvironment& e, const DecoderLayerParameters& w, Operand normed,
+ProductInput FirstNorm(const LayerEnvironment& e, const DecoderLayerParameters& w,
+                       const LayerActivations& saved) {
+  return NormOf(e, saved.normed1, saved.input, w.input_norm, saved.rstd1);
+}
+
+void EnsureQkv(const LayerEnvironment& e, const DecoderLayerParameters& w,
                LayerActivations* saved) {
   if (saved->qkv.defined()) return;
   const at::Tensor& input = saved->input;
-  if (!normed.value.defined()) normed = NormAgain(e, input, w.input_norm, saved->rstd1);
+  const ProductInput normed = FirstNorm(e, w, *saved);
   saved->qkv =
       e.context.Empty({input.size(0), e.config.query_size() + 2 * e.config.kv_size()}, input);
   Forward(e, normed, QkvSides(w), saved->qkv);
@@ -114,7 +117,7 @@ void EnsureQkv(const LayerEnvironment& e, const DecoderLayerParameters& w, Opera
 
 void EnsureHeads(const LayerEnvironment& e, const DecoderLayerParameters& w,
                  LayerActivations* saved) {
-  EnsureQkv(e, w, {}, saved);
+  EnsureQkv(e, w, saved);
   if (saved->qk.defined()) return;
   saved->qk = HeadNormRotaryForward(e.context, e.config, saved->qkv, w.q_norm, w.k_norm, e.rotary,
                                     e.positions, &saved->qk_rstd);
@@ -135,8 +138,8 @@ void EnsureMiddle(const LayerEnvironment& e, const DecoderLayerParameters& w,
   saved->middle = Onto(e, saved->input, {saved->attention, {}}, w.o);
 }
 
-void EnsureGateUp(const LayerEnvironment& e, const DecoderLayerParameters& w, const Operand& normed,
-                  LayerActivations* saved) {
+void EnsureGateUp(const LayerEnvironment& e, const DecoderLayerParameters& w,
+                  const ProductInput& normed, LayerActivations* saved) {
   if (saved->gate_up.defined()) return;
   saved->gate_up =
       e.context.Empty({saved->middle.size(0), 2 * e.config.intermediate_size}, saved->middle);
@@ -147,6 +150,12 @@ void EnsureGateUp(const LayerEnvironment& e, const DecoderLayerParameters& w, co
 void DropIfRecomputed(LayerTensor tensor, LayerActivations* saved) {
   if (!saved->recompute.Has(tensor)) return;
   switch (tensor) {
+    case LayerTensor::kActivated:
+      saved->activated = {};
+      break;
+    case LayerTensor::kNorms:
+      saved->normed1 = saved->normed2 = {};
+      break;
     case LayerTensor::kRotatedHeads:
       saved->qk.reset();
       saved->qk_rstd.reset();
@@ -170,41 +179,48 @@ void DropIfRecomputed(LayerTensor tensor, LayerActivations* saved) {
 // middle -> middle + down(silu(gate) * up) of its norm.
 at::Tensor MlpForward(const LayerEnvironment& e, const DecoderLayerParameters& w,
                       LayerActivations* saved) {
-  EnsureGateUp(e, w, Norm(e, saved->middle, w.post_norm, &saved->rstd2), saved);
-  Operand activated;
+  saved->normed2 = Norm(e, saved->middle, w.post_norm, &saved->rstd2);
+  EnsureGateUp(e, w, saved->normed2, saved);
+  DropIfRecomputed(LayerTensor::kNorms, saved);
+  ProductInput& activated = saved->activated;
   activated.value = SwigluForward(e.context, saved->gate_up, AmaxOf(e, &activated));
   DropIfRecomputed(LayerTensor::kGateUp, saved);
   at::Tensor out = Onto(e, saved->middle, activated, w.down);
   DropIfRecomputed(LayerTensor::kMiddle, saved);
+  DropIfRecomputed(LayerTensor::kActivated, saved);
   return out;
 }
 
 // d [T, C]: gradient of the layer's output -> of middle, with which it returns. What is done with
 // is freed from *now.
-Operand MlpBackward(const LayerEnvironment& e, const DecoderLayerParameters& w,
+ProductInput MlpBackward(const LayerEnvironment& e, const DecoderLayerParameters& w,
                     const BackwardMode& mode, LayerActivations* now, at::Tensor d,
                     DecoderLayerParameters* g) {
   const bool own = mode.consume || !now->gate_up.defined();
   EnsureMiddle(e, w, now);
-  const auto norm = [&] { return NormAgain(e, now->middle, w.post_norm, now->rstd2); };
-  Operand normed;
+  const auto norm = [&] {
+    return NormOf(e, std::exchange(now->normed2, {}), now->middle, w.post_norm, now->rstd2);
+  };
+  ProductInput normed;
   if (!now->gate_up.defined()) normed = norm();
   EnsureGateUp(e, w, normed, now);
   AddedGradient added(e, {d, {}}, w.down);
   at::Tensor d_activated = e.context.Empty({d.size(0), e.config.intermediate_size}, d);
   added.Input(d_activated);
-  Operand activated, d_gate_up;
-  d_gate_up.value = SwigluBackward(e.context, now->gate_up, own, d_activated, &activated.value,
-                                   AmaxOf(e, &d_gate_up), AmaxOf(e, &activated));
+  ProductInput activated = std::exchange(now->activated, {}), d_gate_up;
+  const bool again = !activated.value.defined();
+  d_gate_up.value = SwigluBackward(e.context, now->gate_up, own, d_activated,
+                                   again ? &activated.value : nullptr, AmaxOf(e, &d_gate_up),
+                                   again ? AmaxOf(e, &activated) : nullptr);
   now->gate_up.reset();
+  d_activated.reset();
   added.Weight(activated, !mode.replace, g->down);
   activated.value.reset();
-  d_activated.reset();
 
   if (!normed.value.defined()) normed = norm();
   const at::Tensor d_normed =
       Backward(e, std::move(d_gate_up), normed, GateUpSides(w), mode, GateUpSides(*g));
-  Operand d_middle = {d, {}};
+  ProductInput d_middle = {d, {}};
   RmsNormBackward(e.context, now->middle, w.post_norm, now->rstd2, d_normed, d, g->post_norm,
                   AmaxOf(e, &d_middle));
   now->middle.reset();
@@ -213,7 +229,7 @@ Operand MlpBackward(const LayerEnvironment& e, const DecoderLayerParameters& w,
 
 // d [T, C]: gradient of middle -> of the layer's input. What is done with is freed from *now.
 void AttentionPartBackward(const LayerEnvironment& e, const DecoderLayerParameters& w,
-                           const BackwardMode& mode, LayerActivations* now, const Operand& d,
+                           const BackwardMode& mode, LayerActivations* now, const ProductInput& d,
                            DecoderLayerParameters* g) {
   EnsureAttention(e, w, now);
   AddedGradient added(e, d, w.o);
@@ -232,7 +248,7 @@ void AttentionPartBackward(const LayerEnvironment& e, const DecoderLayerParamete
                          e.positions, d_qkv, g->q_norm, g->k_norm);
   now->qkv.reset();
 
-  const Operand normed = NormAgain(e, now->input, w.input_norm, now->rstd1);
+  const ProductInput normed = FirstNorm(e, w, *now);
   const at::Tensor d_normed =
       Backward(e, {std::move(d_qkv), {}}, normed, QkvSides(w), mode, QkvSides(*g));
   RmsNormBackward(e.context, now->input, w.input_norm, now->rstd1, d_normed, d.value,
@@ -264,7 +280,9 @@ DecoderLayerParameters::DecoderLayerParameters(const ParameterBuffer& buffer, in
 at::Tensor DecoderLayerForward(const LayerEnvironment& e, const DecoderLayerParameters& w,
                                const at::Tensor& input, LayerActivations* saved) {
   saved->input = input;
-  EnsureQkv(e, w, Norm(e, input, w.input_norm, &saved->rstd1), saved);
+  saved->normed1 = Norm(e, input, w.input_norm, &saved->rstd1);
+  EnsureQkv(e, w, saved);
+  DropIfRecomputed(LayerTensor::kNorms, saved);
   EnsureAttention(e, w, saved);
   DropIfRecomputed(LayerTensor::kRotatedHeads, saved);
   DropIfRecomputed(LayerTensor::kQkv, saved);
@@ -278,7 +296,7 @@ void DecoderLayerBackward(const LayerEnvironment& e, const DecoderLayerParameter
                           DecoderLayerParameters* g) {
   // Tensors, not their contents: what is computed again goes with it.
   LayerActivations now = mode.consume ? std::move(*saved) : *saved;
-  const Operand d_middle = MlpBackward(e, w, mode, &now, std::move(d), g);
+  const ProductInput d_middle = MlpBackward(e, w, mode, &now, std::move(d), g);
   AttentionPartBackward(e, w, mode, &now, d_middle, g);
 }
 

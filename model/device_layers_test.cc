@@ -140,6 +140,10 @@ TEST_P(DeviceLayersTest, Swiglu) {
           EXPECT_EQ(in_place.data_ptr(), kept.data_ptr());
           EXPECT_TRUE(SameBits(in_place.cpu(), d.cpu()));
           EXPECT_TRUE(SameBits(more.cpu(), again.cpu()));
+          EXPECT_TRUE(SameBits(out.cpu(), again.cpu()));
+          const at::Tensor alone =
+              SwigluBackward(r.context, r.Put(x), false, r.Put(d_out).clone(), nullptr);
+          EXPECT_TRUE(SameBits(alone.cpu(), d.cpu()));
           return Tensors{out, d, again};
         },
         {"output", "d_gate_up", "output again"});

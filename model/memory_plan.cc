@@ -32,12 +32,16 @@ double Longest(const StepShape& step) {
   return static_cast<double>(step.longest > 0 ? std::min(step.longest, step.tokens) : step.tokens);
 }
 
-// To compute it again for one token of one layer. The norms' outputs are made in the backward pass
-// in any case; that of qkv is then made once more.
+// To compute it again for one token of one layer. SwiGLU's output is then written beside its
+// gradient. Norms are dropped before qkv is, whose norm is made once more then.
 double SecondsPerToken(const ModelConfig& config, const StepShape& step, LayerTensor tensor) {
   const Sizes n(config);
   const double element = static_cast<double>(step.element_bytes);
   switch (tensor) {
+    case LayerTensor::kActivated:
+      return n.intermediate * element / kBytesPerSecond;
+    case LayerTensor::kNorms:
+      return 4 * n.hidden * element / kBytesPerSecond;
     case LayerTensor::kRotatedHeads:
       return 2 * (n.query + n.key) * element / kBytesPerSecond;
     case LayerTensor::kGateUp:
@@ -112,6 +116,10 @@ std::string Gib(int64_t bytes) {
 
 const char* Name(LayerTensor tensor) {
   switch (tensor) {
+    case LayerTensor::kActivated:
+      return "SwiGLU";
+    case LayerTensor::kNorms:
+      return "norms";
     case LayerTensor::kRotatedHeads:
       return "queries and keys (norm, RoPE)";
     case LayerTensor::kGateUp:
@@ -192,9 +200,9 @@ double SecondsOfStep(const ModelConfig& config, const StepShape& step) {
   const double tokens = static_cast<double>(step.tokens);
   const double rows = static_cast<double>(step.target_rows > 0 ? step.target_rows : step.tokens);
   const double matrices = n.hidden * (n.qkv() + n.query + 3 * n.intermediate);
-  // SwiGLU reads and writes 3 rows forward and 6 backward, norms 4 (both, each way) and 12, norm
+  // SwiGLU reads and writes 3 rows forward and 5 backward, norms 4 (both, each way) and 8, norm
   // and RoPE of heads 2 and 3.
-  const double bytes = element * (9 * n.intermediate + 16 * n.hidden + 5 * (n.query + n.key));
+  const double bytes = element * (8 * n.intermediate + 12 * n.hidden + 5 * (n.query + n.key));
   const double layer = 6 * matrices / kProductFlops +
                        7 * Longest(step) * n.query / kAttentionFlops + bytes / kBytesPerSecond;
   const double head = 6 * rows * n.hidden * static_cast<double>(config.vocab_size) / kProductFlops;

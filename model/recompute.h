@@ -15,15 +15,20 @@ namespace tritonrl {
 // squares of its norms.)
 //
 //   tensor         freed a token   done again for it, a token                 8B in bf16 frees
+//   kActivated     F e             F elements written (beside its gradient)   24,576 B
+//   kNorms         2 C e           2 C elements read and written              16,384 B
 //   kRotatedHeads  (H + K)(D e+4)  (H + K) D elements read and written        10,400 B
 //   kGateUp        2 F e           4 F C FLOP                                 49,152 B
 //   kMiddle        C e             2 C H D FLOP                                8,192 B
 //   kQkv           (H + 2K) D e    2 (H + 2K) D C FLOP, a norm                12,288 B
 //   kAttention     H (D e + 4)     2 L H D FLOP (causal)                       8,320 B
 //
-// So the heads' norm and RoPE are nearly free; a product costs C FLOP (H D for kMiddle) for each
-// byte of bf16, whichever it is, and attention L of them, at a lower rate.
+// So SwiGLU's output, norms and the heads' norm and RoPE are nearly free; a product costs C FLOP
+// (H D for kMiddle) for each byte of bf16, whichever it is, and attention L of them, at a lower
+// rate.
 enum class LayerTensor : uint8_t {
+  kActivated,     // activated: again from gate_up
+  kNorms,         // normed1 and normed2: again from input and middle
   kRotatedHeads,  // qk and qk_rstd of LayerActivations: again by norm and RoPE from qkv
   kGateUp,        // gate_up: again from middle, by a norm and a product
   kMiddle,        // middle: again from attention and input, by a product
@@ -31,9 +36,9 @@ enum class LayerTensor : uint8_t {
   kAttention,     // attention and lse: again from qk and qkv
 };
 
-inline constexpr std::array<LayerTensor, 5> kLayerTensors = {
-    LayerTensor::kRotatedHeads, LayerTensor::kGateUp, LayerTensor::kMiddle, LayerTensor::kQkv,
-    LayerTensor::kAttention};
+inline constexpr std::array<LayerTensor, 7> kLayerTensors = {
+    LayerTensor::kActivated, LayerTensor::kNorms, LayerTensor::kRotatedHeads, LayerTensor::kGateUp,
+    LayerTensor::kMiddle,    LayerTensor::kQkv,   LayerTensor::kAttention};
 
 // What one layer drops; by default nothing.
 class RecomputeSet {

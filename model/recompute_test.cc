@@ -56,7 +56,7 @@ class RecomputeTest : public testing::TestWithParam<ModelFamily> {
   const at::Tensor d_ = RandomTensor({batch_.num_tokens()}, 9).to(at::kFloat);
 };
 
-// All 32 sets, then a different one in each layer.
+// All sets, then a different one in each layer.
 std::vector<std::vector<RecomputeSet>> Choices(int64_t layers) {
   std::vector<RecomputeSet> sets;
   for (unsigned bits = 0; bits < 1U << kLayerTensors.size(); ++bits) {
@@ -91,8 +91,9 @@ TEST_P(RecomputeTest, SameBitsWhateverIsDropped) {
 int64_t Bytes(const LayerActivations& layer) {
   int64_t bytes = 0;
   for (const at::Tensor* tensor :
-       {&layer.input, &layer.rstd1, &layer.qkv, &layer.qk, &layer.qk_rstd, &layer.attention,
-        &layer.lse, &layer.middle, &layer.rstd2, &layer.gate_up}) {
+       {&layer.input, &layer.rstd1, &layer.normed1.value, &layer.qkv, &layer.qk, &layer.qk_rstd,
+        &layer.attention, &layer.lse, &layer.middle, &layer.rstd2, &layer.normed2.value,
+        &layer.gate_up, &layer.activated.value}) {
     if (tensor->defined()) bytes += static_cast<int64_t>(tensor->nbytes());
   }
   return bytes;

@@ -29,6 +29,10 @@ struct LayerBytes {
 
   int64_t Of(LayerTensor tensor) const {
     switch (tensor) {
+      case LayerTensor::kActivated:
+        return activated;
+      case LayerTensor::kNorms:
+        return 2 * hidden;
       case LayerTensor::kRotatedHeads:
         return qk + qk_rstd;
       case LayerTensor::kGateUp:
@@ -148,6 +152,8 @@ class Timeline {
     Give(copies.d_out);
   }
 
+  void GiveNorm(bool freed) { Give(freed ? layer_.hidden : 0); }
+
   RecomputeSet Set(int64_t layer) const {
     return layers_.empty() ? RecomputeSet() : layers_[layer];
   }
@@ -160,7 +166,7 @@ class Timeline {
     };
     Take(layer_.rstd + layer_.hidden + layer_.qkv);  // with the norm
     ForwardProduct(qkv_);
-    Give(layer_.hidden);
+    GiveNorm(Set(i).Has(LayerTensor::kNorms));
     Take(layer_.Of(LayerTensor::kRotatedHeads));
     Take(layer_.Of(LayerTensor::kAttention));
     drop(LayerTensor::kRotatedHeads);
@@ -169,12 +175,12 @@ class Timeline {
     drop(LayerTensor::kAttention);
     Take(layer_.rstd + layer_.hidden + layer_.gate_up);  // with the norm
     ForwardProduct(gate_up_);
-    Give(layer_.hidden);
+    GiveNorm(Set(i).Has(LayerTensor::kNorms));
     Take(layer_.activated);
     drop(LayerTensor::kGateUp);
     OntoProduct(down_);  // output
     drop(LayerTensor::kMiddle);
-    Give(layer_.activated);
+    drop(LayerTensor::kActivated);
   }
 
   // From the last layer's output to its gradient.
@@ -200,17 +206,19 @@ class Timeline {
 
   // What the layer lacks is made by operations of a layer's forward.
   struct Present {
-    bool qkv, heads, attention, middle;
+    bool norms, qkv, heads, attention, middle;
   };
   void MakeHeads(Present* has) {
     if (!has->qkv) {
-      Take(layer_.hidden + layer_.qkv);
+      TakeNorm(*has);
+      Take(layer_.qkv);
       ForwardProduct(qkv_);
-      Give(layer_.hidden);
+      GiveNorm(!has->norms);
     }
     if (!has->heads) Take(layer_.Of(LayerTensor::kRotatedHeads));
     has->qkv = has->heads = true;
   }
+  void TakeNorm(const Present& has) { Take(has.norms ? 0 : layer_.hidden); }
   void MakeAttention(Present* has) {
     if (has->attention) return;
     MakeHeads(has);
@@ -222,8 +230,9 @@ class Timeline {
   void Backward(int64_t i) {
     where_ = absl::StrCat("layer ", i, "'s backward");
     const RecomputeSet set = Set(i);
-    Present has = {!set.Has(LayerTensor::kQkv), !set.Has(LayerTensor::kRotatedHeads),
-                   !set.Has(LayerTensor::kAttention), !set.Has(LayerTensor::kMiddle)};
+    Present has = {!set.Has(LayerTensor::kNorms), !set.Has(LayerTensor::kQkv),
+                   !set.Has(LayerTensor::kRotatedHeads), !set.Has(LayerTensor::kAttention),
+                   !set.Has(LayerTensor::kMiddle)};
     MlpBackward(set, &has);
     MakeAttention(&has);
     Take(o_.d_out_both);
@@ -242,9 +251,10 @@ class Timeline {
     free(LayerTensor::kAttention);
     free(LayerTensor::kRotatedHeads);
     free(LayerTensor::kQkv);
-    Take(layer_.hidden);  // the norm
+    TakeNorm(has);
     NormProductBackward(qkv_, layer_.qkv, config_.query_size() + 2 * config_.kv_size());
-    Give(2 * layer_.hidden);
+    Give(layer_.hidden);
+    GiveNorm(!has.norms || step_.consume);
     if (step_.consume) Give(layer_.hidden + 2 * layer_.rstd);
   }
 
@@ -255,7 +265,8 @@ class Timeline {
     }
     const bool again = set.Has(LayerTensor::kGateUp);
     if (again) {
-      Take(layer_.hidden + layer_.gate_up);  // with the norm
+      TakeNorm(*has);
+      Take(layer_.gate_up);
       ForwardProduct(gate_up_);
     }
     Take(down_.d_out_both);
@@ -263,12 +274,15 @@ class Timeline {
     Touch(down_.weight);
     Give(down_.d_out_both - down_.d_out);
     if (!again && !step_.consume) Take(layer_.gate_up);  // its gradient beside it
+    const bool activated = !set.Has(LayerTensor::kActivated);
+    if (activated) Give(layer_.activated);  // its gradient; else SwiGLU is there again
     Take(down_.input);
     Give(down_.input + down_.d_out);
-    Give(layer_.activated);
-    if (!again) Take(layer_.hidden);  // the norm
+    if (!activated || step_.consume) Give(layer_.activated);
+    if (!again) TakeNorm(*has);
     NormProductBackward(gate_up_, layer_.gate_up, 2 * config_.intermediate_size);
-    Give(2 * layer_.hidden);
+    Give(layer_.hidden);
+    GiveNorm(!has->norms || step_.consume);
     if (step_.consume || !has->middle) Give(layer_.hidden);
   }
 

@@ -14,14 +14,17 @@ bool UseCuda(const LayerContext& context, const at::Tensor& gate_up) {
   return context.UseCuda(gate_up) && gate_up.size(1) % 16 == 0;
 }
 
+at::Tensor ForwardByAten(const at::Tensor& gate_up) {
+  const int64_t size = gate_up.size(1) / 2;
+  return at::silu(gate_up.narrow(1, 0, size)).mul_(gate_up.narrow(1, size, size));
+}
+
 }  // namespace
 
 at::Tensor SwigluForward(const LayerContext& context, const at::Tensor& gate_up, at::Tensor* amax) {
   if (UseCuda(context, gate_up)) return CudaSwigluForward(gate_up, amax);
   const int64_t rows = gate_up.size(0), size = gate_up.size(1) / 2;
-  if (!context.UseKernels(gate_up)) {
-    return at::silu(gate_up.narrow(1, 0, size)).mul_(gate_up.narrow(1, size, size));
-  }
+  if (!context.UseKernels(gate_up)) return ForwardByAten(gate_up);
   at::Tensor out = context.Empty({rows, size}, gate_up);
   const float* from = gate_up.data_ptr<float>();
   float* to = out.data_ptr<float>();
@@ -36,8 +39,8 @@ at::Tensor SwigluBackward(const LayerContext& context, const at::Tensor& gate_up
   const int64_t rows = gate_up.size(0), size = gate_up.size(1) / 2;
   at::Tensor d_gate_up = in_place ? gate_up : context.Empty({rows, 2 * size}, gate_up);
   if (UseCuda(context, gate_up) && context.UseCuda(d_out)) {
-    CudaSwigluBackward(gate_up, d_out, d_gate_up, d_amax, amax);
-    *out = d_out;
+    CudaSwigluBackward(gate_up, d_out, d_gate_up, out != nullptr, d_amax, amax);
+    if (out != nullptr) *out = d_out;
     return d_gate_up;
   }
   if (!context.UseKernels(gate_up)) {
@@ -46,7 +49,7 @@ at::Tensor SwigluBackward(const LayerContext& context, const at::Tensor& gate_up
     const at::Tensor d = ToComputeType(d_out);
     const at::Tensor s = at::sigmoid(gate);
     const at::Tensor silu = gate * s;
-    *out = (silu * up).to(gate_up.scalar_type());
+    if (out != nullptr) *out = ForwardByAten(gate_up);
     // silu' = s + silu (1 - s); what is read of `up` comes before what may take its place.
     d_gate_up.narrow(1, 0, size).copy_((silu * (1.0 - s)).add_(s).mul_(d).mul_(up));
     d_gate_up.narrow(1, size, size).copy_(d * silu);
@@ -59,7 +62,7 @@ at::Tensor SwigluBackward(const LayerContext& context, const at::Tensor& gate_up
     context.kernels().swiglu_backward(end - begin, size, from + begin * 2 * size, d + begin * size,
                                       to + begin * 2 * size, d + begin * size);
   });
-  *out = d_out;
+  if (out != nullptr) *out = d_out;
   return d_gate_up;
 }
 

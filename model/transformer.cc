@@ -90,7 +90,11 @@ at::Tensor Transformer::RunLayers(const PackedBatch& batch, const SequenceLayout
   at::Tensor x = EmbeddingForward(impl_->context, impl_->embedding, batch.tokens);
   for (int64_t i = 0; i < config_.num_layers; ++i) {
     LayerActivations activations;
-    if (saved != nullptr && !recompute_.empty()) activations.recompute = recompute_[i];
+    if (saved == nullptr) {
+      activations.recompute = RecomputeSet::All();  // each is freed as soon as it has been read
+    } else if (!recompute_.empty()) {
+      activations.recompute = recompute_[i];
+    }
     x = DecoderLayerForward(environment, impl_->layers[i], x, &activations);
     if (saved != nullptr) saved->push_back(std::move(activations));
   }

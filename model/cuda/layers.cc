@@ -103,11 +103,12 @@ at::Tensor CudaSwigluForward(const at::Tensor& gate_up, at::Tensor* amax) {
 }
 
 void CudaSwigluBackward(const at::Tensor& gate_up, at::Tensor d_out, at::Tensor d_gate_up,
-                        at::Tensor* d_amax, at::Tensor* amax) {
+                        bool again, at::Tensor* d_amax, at::Tensor* amax) {
   const c10::cuda::CUDAGuard guard(gate_up.device());
   LaunchSwigluBackward(RowsOf(gate_up, d_out.size(1)), gate_up.const_data_ptr(),
-                       d_out.const_data_ptr(), d_gate_up.data_ptr(), d_out.data_ptr(),
-                       NewAmax(gate_up, d_amax), NewAmax(gate_up, amax));
+                       d_out.const_data_ptr(), d_gate_up.data_ptr(),
+                       again ? d_out.data_ptr() : nullptr, NewAmax(gate_up, d_amax),
+                       NewAmax(gate_up, amax));
 }
 
 bool CudaTakesHeads(const at::Tensor& qkv, const CudaHeadNorm& heads) {

@@ -30,10 +30,10 @@ void CudaRmsNormBackward(const at::Tensor& x, const at::Tensor& weight, const at
 
 // gate_up: [T, 2F]. Returns [T, F].
 at::Tensor CudaSwigluForward(const at::Tensor& gate_up, at::Tensor* amax);
-// Writes the gradient of gate_up to d_gate_up [T, 2F], which may be gate_up; d_out [T, F] becomes
-// silu(gate) * up. d_amax, amax: of the two, both or neither.
+// Writes the gradient of gate_up to d_gate_up [T, 2F], which may be gate_up; with `again` d_out
+// [T, F] becomes silu(gate) * up. d_amax, amax: of the two, see SwigluBackward.
 void CudaSwigluBackward(const at::Tensor& gate_up, at::Tensor d_out, at::Tensor d_gate_up,
-                        at::Tensor* d_amax, at::Tensor* amax);
+                        bool again, at::Tensor* d_amax, at::Tensor* amax);
 
 // The heads of a row of qkv, and what turns them.
 struct CudaHeadNorm {

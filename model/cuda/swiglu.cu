@@ -29,7 +29,8 @@ __global__ void __launch_bounds__(kThreads)
 }
 
 // silu'(g) = s + silu (1 - s) with s = 1 / (1 + exp(-g)). A thread reads its places before it
-// writes them, so that results may take the place of what they come from.
+// writes them, so that results may take the place of what they come from. out, amax: null where not
+// wanted.
 template <typename T, bool kAmax>
 __global__ void __launch_bounds__(kThreads)
     SwigluBackwardKernel(int64_t rows, int64_t packs, const T* gate_up, const T* d_out,
@@ -51,7 +52,7 @@ __global__ void __launch_bounds__(kThreads)
     }
     Store(gate, d_gate_up, row * 2 * packs + i);
     Store(up, d_gate_up, (row * 2 + 1) * packs + i);
-    Store(d, out, row * packs + i);
+    if (out != nullptr) Store(d, out, row * packs + i);
     if constexpr (kAmax) {
       TakeAmax(gate, &d_most);
       TakeAmax(up, &d_most);
@@ -60,7 +61,7 @@ __global__ void __launch_bounds__(kThreads)
   }
   if constexpr (kAmax) {
     RaiseToBlock(d_most, room[0], d_amax);
-    RaiseToBlock(most, room[1], amax);
+    if (amax != nullptr) RaiseToBlock(most, room[1], amax);
   }
 }
 
@@ -88,7 +89,7 @@ void LaunchSwigluBackward(const CudaRows& at, const void* gate_up, const void* d
   if (at.rows == 0) return;
   ForType(at.type, [&]<typename T>() {
     const auto kernel =
-        amax == nullptr ? SwigluBackwardKernel<T, false> : SwigluBackwardKernel<T, true>;
+        d_amax == nullptr ? SwigluBackwardKernel<T, false> : SwigluBackwardKernel<T, true>;
     kernel<<<Grid<T>(at), kThreads, 0, StreamOf(at.stream)>>>(
         at.rows, at.cols / Pack<T>::kSize, static_cast<const T*>(gate_up),
         static_cast<const T*>(d_out), static_cast<T*>(d_gate_up), static_cast<T*>(out), d_amax,
