@@ -25,18 +25,18 @@ struct ProductInput {
 struct LayerActivations {
   RecomputeSet recompute;  // set before the forward
 
-  at::Tensor input;      // [T, C] residual stream before the layer
-  at::Tensor rstd1;      // [T] 1 / rms of input
-  ProductInput normed1;  // [T, C] norm of input
-  at::Tensor qkv;        // [T, (H + 2K) D] projections before query/key norm
-  at::Tensor qk;         // [T, (H + K) D] queries and keys after norm and RoPE
-  at::Tensor qk_rstd;    // [T, H + K] 1 / rms of each query and key head; undefined without norm
-  at::Tensor attention;  // [T, H D] attention's output before o_proj
-  at::Tensor lse;        // log-sum-exp of each softmax row, see attention.h
-  at::Tensor middle;     // [T, C] residual stream between attention and MLP
-  at::Tensor rstd2;      // [T]
-  ProductInput normed2;  // [T, C] norm of middle
-  at::Tensor gate_up;    // [T, 2F] gate, then up projection
+  at::Tensor input;        // [T, C] residual stream before the layer
+  at::Tensor rstd1;        // [T] 1 / rms of input
+  ProductInput normed1;    // [T, C] norm of input
+  at::Tensor qkv;          // [T, (H + 2K) D] projections before query/key norm
+  at::Tensor qk;           // [T, (H + K) D] queries and keys after norm and RoPE
+  at::Tensor qk_rstd;      // [T, H + K] 1 / rms of each query and key head; undefined without norm
+  at::Tensor attention;    // [T, H D] attention's output before o_proj
+  at::Tensor lse;          // log-sum-exp of each softmax row, see attention.h
+  at::Tensor middle;       // [T, C] residual stream between attention and MLP
+  at::Tensor rstd2;        // [T]
+  ProductInput normed2;    // [T, C] norm of middle
+  at::Tensor gate_up;      // [T, 2F] gate, then up projection
   ProductInput activated;  // [T, F] silu(gate) * up
 };
 

@@ -22,7 +22,7 @@ at::Tensor* AmaxOf(const LayerEnvironment& e, ProductInput* x) {
 }
 
 ProductInput Norm(const LayerEnvironment& e, const at::Tensor& x, const at::Tensor& weight,
-             at::Tensor* rstd) {
+                  at::Tensor* rstd) {
   ProductInput y;
   y.value = RmsNormForward(e.context, x, weight, e.config.rms_norm_eps, rstd, AmaxOf(e, &y));
   return y;
@@ -194,8 +194,8 @@ at::Tensor MlpForward(const LayerEnvironment& e, const DecoderLayerParameters& w
 // d [T, C]: gradient of the layer's output -> of middle, with which it returns. What is done with
 // is freed from *now.
 ProductInput MlpBackward(const LayerEnvironment& e, const DecoderLayerParameters& w,
-                    const BackwardMode& mode, LayerActivations* now, at::Tensor d,
-                    DecoderLayerParameters* g) {
+                         const BackwardMode& mode, LayerActivations* now, at::Tensor d,
+                         DecoderLayerParameters* g) {
   const bool own = mode.consume || !now->gate_up.defined();
   EnsureMiddle(e, w, now);
   const auto norm = [&] {
@@ -209,9 +209,9 @@ ProductInput MlpBackward(const LayerEnvironment& e, const DecoderLayerParameters
   added.Input(d_activated);
   ProductInput activated = std::exchange(now->activated, {}), d_gate_up;
   const bool again = !activated.value.defined();
-  d_gate_up.value = SwigluBackward(e.context, now->gate_up, own, d_activated,
-                                   again ? &activated.value : nullptr, AmaxOf(e, &d_gate_up),
-                                   again ? AmaxOf(e, &activated) : nullptr);
+  d_gate_up.value =
+      SwigluBackward(e.context, now->gate_up, own, d_activated, again ? &activated.value : nullptr,
+                     AmaxOf(e, &d_gate_up), again ? AmaxOf(e, &activated) : nullptr);
   now->gate_up.reset();
   d_activated.reset();
   added.Weight(activated, !mode.replace, g->down);

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "absl/strings/match.h"
@@ -47,8 +48,7 @@ TEST(MemoryPlanTest, PeaksMeasuredOnAnH200) {
   // trainer/README.md.
   // From before norms and SwiGLU could be kept.
   const std::vector<RecomputeSet> cheap(
-      config.num_layers,
-      RecomputeSet().With(LayerTensor::kActivated).With(LayerTensor::kNorms));
+      config.num_layers, RecomputeSet().With(LayerTensor::kActivated).With(LayerTensor::kNorms));
   const auto peak = [&](const StepShape& step, const HeldMemory& held) {
     return static_cast<double>(held.total() + PeakOfStep(config, step, cheap).bytes) / kGib;
   };
@@ -59,6 +59,18 @@ TEST(MemoryPlanTest, PeaksMeasuredOnAnH200) {
   const HeldMemory half = HeldForTraining(
       config, {.ranks = 2, .zero_stage = 2, .window_bytes = static_cast<int64_t>(2.695 * kGib)});
   EXPECT_NEAR(peak({.tokens = 8192, .deterministic = false}, half), 107.52, 0.2);
+
+  // With nothing recomputed.
+  for (const auto& [tokens, gib] : {std::pair(16384, 123.641), {4096, 66.706}}) {
+    const auto plan = PlanMemory(config, {.tokens = tokens, .deterministic = false},
+                                 WeightsAndGradients(config), {});
+    ASSERT_TRUE(plan.ok()) << plan.status();
+    EXPECT_NEAR(static_cast<double>(plan->peak_bytes) / kGib, gib, 0.02);
+    EXPECT_EQ(plan->redone, 0);
+  }
+  const auto shared = PlanMemory(config, {.tokens = 8192, .deterministic = false}, half, {});
+  ASSERT_TRUE(shared.ok()) << shared.status();
+  EXPECT_NEAR(static_cast<double>(shared->peak_bytes) / kGib, 118.767, 0.2);
 }
 
 TEST(MemoryPlanTest, BytesOfALayerAtQwen8B) {

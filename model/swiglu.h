@@ -17,9 +17,9 @@ at::Tensor SwigluForward(const LayerContext& context, const at::Tensor& gate_up,
                          at::Tensor* amax = nullptr);
 
 // d_out: [T, F], whose contents are lost. Returns d_gate_up [T, 2F], in gate_up's memory if
-// in_place. Unless `out` is null, writes the forward's output, which the gradient of the next matrix
-// needs, to *out again (in d_out's memory, maybe). d_amax and amax: of these two; amax only with
-// `out`, and then both or neither.
+// in_place. Unless `out` is null, writes the forward's output, which the gradient of the next
+// matrix needs, to *out again (in d_out's memory, maybe). d_amax and amax: of these two; amax only
+// with `out`, and then both or neither.
 at::Tensor SwigluBackward(const LayerContext& context, const at::Tensor& gate_up, bool in_place,
                           at::Tensor d_out, at::Tensor* out, at::Tensor* d_amax = nullptr,
                           at::Tensor* amax = nullptr);

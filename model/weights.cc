@@ -17,6 +17,7 @@
 #include "base/file.h"
 #include "base/random.h"
 #include "base/status.h"
+#include "base/thread_pool.h"
 #include "model/safetensors.h"
 
 namespace tritonrl {
@@ -123,14 +124,21 @@ const at::Tensor& ParameterBuffer::Get(const std::string& name) const {
 namespace {
 
 // values[i] = element first + i of the normal numbers with this key, times `std`.
-void DrawNormals(uint64_t key, int64_t first, double std, const at::Tensor& values) {
-  constexpr int64_t kGrain = 1 << 14;
+void DrawNormals(uint64_t key, int64_t first, double std, const at::Tensor& values,
+                 ThreadPool* threads) {
+  constexpr int64_t kPiece = 1 << 16;
   float* data = values.data_ptr<float>();
-  at::parallel_for(0, values.numel(), kGrain, [&](int64_t begin, int64_t end) {
-    Philox random(key);
-    random.SkipBlocks(first + begin);
-    for (int64_t i = begin; i < end; ++i) data[i] = static_cast<float>(random.Normal() * std);
-  });
+  const int64_t count = values.numel();
+  for (int64_t begin = 0; begin < count; begin += kPiece) {
+    threads->Schedule([=] {
+      Philox random(key);
+      random.SkipBlocks(first + begin);
+      for (int64_t i = begin; i < std::min(count, begin + kPiece); ++i) {
+        data[i] = static_cast<float>(random.Normal() * std);
+      }
+    });
+  }
+  threads->Wait();
 }
 
 }  // namespace
@@ -144,6 +152,7 @@ std::shared_ptr<Weights> Weights::RandomInit(const ModelConfig& config, uint64_t
   const std::vector<ParameterInfo>& parameters = weights->layout().parameters;
   const FlatRange whole = {0, weights->layout().flat_size};
   if (parts.empty()) parts = absl::MakeConstSpan(&whole, 1);
+  ThreadPool threads(at::get_num_threads());
   for (size_t p = 0; p < parameters.size(); ++p) {
     if (parameters[p].shape.size() == 1) {
       weights->Get(parameters[p].name).fill_(1.0);
@@ -157,7 +166,8 @@ std::shared_ptr<Weights> Weights::RandomInit(const ModelConfig& config, uint64_t
       for (int64_t begin = std::max(part.begin, offset); begin < end; begin += kDrawnAtOnce) {
         const int64_t count = std::min(kDrawnAtOnce, end - begin);
         const at::Tensor values = at::empty({count}, at::kFloat);
-        DrawNormals(MixKeys({seed, p}), begin - offset, residual ? residual_std : kInitStd, values);
+        DrawNormals(MixKeys({seed, p}), begin - offset, residual ? residual_std : kInitStd, values,
+                    &threads);
         weights->flat().narrow(0, begin, count).copy_(values);
       }
     }

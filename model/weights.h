@@ -103,8 +103,9 @@ class Weights : public ParameterBuffer {
 
   // Matrices normal(0, 0.02), the two that write into the residual stream scaled by
   // 1/sqrt(2 * layers); norm weights one. Drawn by Philox keyed by (seed, parameter, element), by
-  // ATen's threads, so the values do not depend on device or dtype beyond rounding, nor on threads.
-  // parts: as in Load, elements of matrices outside them are not drawn (60 ns each); none: all are.
+  // as many threads as ATen's, so the values do not depend on device or dtype beyond rounding, nor
+  // on threads. parts: as in Load, elements of matrices outside them are not drawn (60 ns each);
+  // none: all are.
   static std::shared_ptr<Weights> RandomInit(const ModelConfig& config, uint64_t seed,
                                              at::Device device = at::kCPU,
                                              at::ScalarType dtype = at::kFloat,

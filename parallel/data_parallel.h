@@ -140,7 +140,7 @@ class DataParallel {
   int size_ = 1;
   int local_rank_ = 0;
   int local_size_ = 1;
-  int node_ = 0;  // tells this rank's node from others'
+  int node_ = 0;                         // tells this rank's node from others'
   int named_ = 0;                        // the rank that errors of operations name
   std::vector<int> node_of_rank_ = {0};  // numbers that tell nodes apart
   BucketWay bucket_way_ = BucketWay::kPlain;

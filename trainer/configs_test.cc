@@ -87,6 +87,8 @@ TEST(Configs, ThePapersReinforcementLearning) {
     EXPECT_EQ(config.optimizer().learning_rate(), 1e-6);
     EXPECT_EQ(config.optimizer().zero_stage(), 2);
     EXPECT_EQ(config.prompts_per_step(), 32);
+    // Each of the eight GPUs generates its share of a step's samples at once.
+    EXPECT_EQ(8 * config.sampling().slots(), config.prompts_per_step() * config.group_size());
     EXPECT_EQ(config.sampling().max_prompt_tokens(), 2048);
     EXPECT_EQ(config.sampling().max_response_tokens(), 16384);
     EXPECT_EQ(config.steps(), 2 * 11621 / 32);

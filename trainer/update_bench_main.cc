@@ -201,6 +201,7 @@ absl::Status Run(DataParallel* ranks) {
   ASSIGN_OR_RETURN(policy.config, ShapeOf(absl::GetFlag(FLAGS_shape)));
   RETURN_IF_ERROR(MeasurePeer(ranks));
   ASSIGN_OR_RETURN(const at::Device device, ResolveDevice("auto", ranks->local_rank()));
+  PrepareDevice(device);
   RETURN_IF_ERROR(ranks->JoinGpus(device));
   if (absl::GetFlag(FLAGS_fp8)) RETURN_IF_ERROR(CheckFp8(device, at::kBFloat16));
   policy.weights =

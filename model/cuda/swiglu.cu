@@ -46,7 +46,7 @@ __global__ void __launch_bounds__(kThreads)
     for (int k = 0; k < Pack<T>::kSize; ++k) {
       const float g = ToFloat(gate.values[k]), u = ToFloat(up.values[k]), dk = ToFloat(d.values[k]);
       const float s = 1.0f / (1.0f + __expf(-g)), silu = g * s;
-      d.values[k] = Rounded<T>(ToFloat(Rounded<T>(silu)) * u);
+      d.values[k] = GatedBySilu(gate.values[k], up.values[k]);  // the forward's bits
       gate.values[k] = Rounded<T>(dk * u * (s + silu * (1.0f - s)));
       up.values[k] = Rounded<T>(dk * silu);
     }

@@ -105,16 +105,17 @@ absl::Status CudaRunner::ReleaseMemory() {
     return absl::FailedPreconditionError("memory cannot be given back while a step is under way");
   }
   return Guard("giving back the memory of keys and values", [&] {
+    const c10::cuda::CUDAGuard on_device(impl_->device);
     impl_->Synchronize();
     impl_->cache.Release();
   });
 }
 
 absl::Status CudaRunner::TakeMemory() {
+  const c10::cuda::CUDAGuard on_device(impl_->device);
   const absl::Status taken =
       Guard("taking the memory of keys and values again", [&] { impl_->cache.Take(); });
   if (!absl::IsResourceExhausted(taken)) return taken;
-  const c10::cuda::CUDAGuard on_device(impl_->device);
   size_t free = 0, total = 0;
   if (cudaMemGetInfo(&free, &total) != cudaSuccess) return taken;
   return absl::ResourceExhaustedError(
@@ -135,7 +136,10 @@ absl::StatusOr<std::vector<TokenDraw>> CudaRunner::Collect() {
     return absl::FailedPreconditionError("no step has been launched");
   }
   std::vector<TokenDraw> draws;
-  RETURN_IF_ERROR(Guard("a step of generation", [&] { draws = impl_->Collect(); }));
+  RETURN_IF_ERROR(Guard("a step of generation", [&] {
+    const c10::cuda::CUDAGuard on_device(impl_->device);
+    draws = impl_->Collect();
+  }));
   return draws;
 }
 
