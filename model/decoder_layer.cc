@@ -247,6 +247,7 @@ void AttentionPartBackward(const LayerEnvironment& e, const DecoderLayerParamete
   HeadNormRotaryBackward(e.context, e.config, now->qkv, now->qk_rstd, w.q_norm, w.k_norm, e.rotary,
                          e.positions, d_qkv, g->q_norm, g->k_norm);
   now->qkv.reset();
+  now->qk_rstd.reset();
 
   const ProductInput normed = FirstNorm(e, w, *now);
   const at::Tensor d_normed =

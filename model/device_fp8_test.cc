@@ -91,6 +91,10 @@ TEST_P(DeviceFp8Test, KernelsKnowTheLargestElement) {
     const at::Tensor out = SwigluForward(context_, wide, &amaxes[3]);
     const at::Tensor d_wide = SwigluBackward(context_, wide, false, there(Numbers({rows, cols}, 6)),
                                              &activated, &amaxes[4], &amaxes[5]);
+    at::Tensor alone;  // of the gradient, without the output once more
+    SwigluBackward(context_, wide, false, there(Numbers({rows, cols}, 6)), nullptr, &alone);
+    ASSERT_EQ(alone.defined(), x.is_cuda());
+    if (x.is_cuda()) EXPECT_EQ(alone.item<int32_t>(), amaxes[4].item<int32_t>());
     const Tensors written = {y, again, d_x, out, d_wide, activated};
     for (size_t i = 0; i < written.size(); ++i) {
       ASSERT_EQ(amaxes[i].defined(), x.is_cuda()) << i;

@@ -6,8 +6,10 @@
 
 #include <cmath>
 #include <string>
+#include <utility>
 #include <vector>
 
+#include "model/cuda/quantize.h"
 #include "model/device_fixture.h"
 #include "model/paged_cache.h"
 #include "model/test_util.h"
@@ -22,12 +24,13 @@ class DeviceTest : public testing::TestWithParam<std::string> {
 
   // `weights` on the tested device, to be run through ATen or the device's kernels.
   Transformer OnDevice(const Weights& weights, at::ScalarType dtype, bool aten = true,
-                       int64_t chunk = 0) const {
+                       int64_t chunk = 0, bool fp8 = false) const {
     auto moved = std::make_shared<Weights>(weights.config(), device(), dtype);
     moved->flat().copy_(weights.flat());
     Transformer::Options options;
     options.force_aten = aten;
     options.head_chunk_rows = chunk;
+    options.gpu.fp8_products = fp8;
     return Transformer(weights.config(), moved, options);
   }
 };
@@ -117,14 +120,18 @@ TEST_P(DeviceTest, KernelsOfTheDevice) {
   }
 }
 
-// Kernels of the device once more on the same operands: the same bits.
+// Kernels of the device once more on the same operands: the same bits, with fp8 copies of what was
+// kept or made again too.
 TEST_P(DeviceTest, RecomputedIsTheSame) {
   for (ModelFamily family : {ModelFamily::kQwen3, ModelFamily::kLlama}) {
     const ModelConfig config = KernelConfig(family);
     const auto weights = SmallWeights(config, 1);
     const auto sequences = RandomTokens(config, {70, 1, 0, 133, 32}, 2);
-    for (const at::ScalarType type : {at::kFloat, at::kBFloat16}) {
-      Transformer model = OnDevice(*weights, type, false);
+    using Types = std::pair<at::ScalarType, bool>;  // with fp8
+    for (const auto& [type, fp8] :
+         {Types(at::kFloat, false), {at::kBFloat16, false}, {at::kBFloat16, true}}) {
+      if (fp8 && device().is_cuda() && !CudaHasFp8(device())) continue;
+      Transformer model = OnDevice(*weights, type, false, 0, fp8);
       const Step expected = RunFused(model, sequences);
       std::vector<RecomputeSet> sets = {RecomputeSet::All()};
       for (const LayerTensor tensor : kLayerTensors) {

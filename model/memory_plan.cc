@@ -33,7 +33,8 @@ double Longest(const StepShape& step) {
 }
 
 // To compute it again for one token of one layer. SwiGLU's output is then written beside its
-// gradient. Norms are dropped before qkv is, whose norm is made once more then.
+// gradient. Norms are dropped before qkv is, whose norm is made once more then (counted also where
+// norms are kept after all).
 double SecondsPerToken(const ModelConfig& config, const StepShape& step, LayerTensor tensor) {
   const Sizes n(config);
   const double element = static_cast<double>(step.element_bytes);

@@ -10,9 +10,9 @@ namespace tritonrl {
 
 // What may be dropped, each by itself, whatever else is: computing it again takes the one operation
 // that made it, once, and what that operation reads is computed again first where it was dropped
-// too. C hidden, H query heads, K key/value heads, D head dimension, F intermediate size, L tokens
-// of a sequence, e bytes an element. (A layer's input is always kept, as are the inverse root mean
-// squares of its norms.)
+// too (a norm for qkv alone, and once more for its own use). C hidden, H query heads, K key/value
+// heads, D head dimension, F intermediate size, L tokens of a sequence, e bytes an element. (A
+// layer's input is always kept, as are the inverse root mean squares of its norms.)
 //
 //   tensor         freed a token   done again for it, a token                 8B in bf16 frees
 //   kActivated     F e             F elements written (beside its gradient)   24,576 B
@@ -30,9 +30,9 @@ enum class LayerTensor : uint8_t {
   kActivated,     // activated: again from gate_up
   kNorms,         // normed1 and normed2: again from input and middle
   kRotatedHeads,  // qk and qk_rstd of LayerActivations: again by norm and RoPE from qkv
-  kGateUp,        // gate_up: again from middle, by a norm and a product
+  kGateUp,        // gate_up: again from middle or its norm, by a product
   kMiddle,        // middle: again from attention and input, by a product
-  kQkv,           // qkv: again from input, by a norm and a product
+  kQkv,           // qkv: again from input or its norm, by a product
   kAttention,     // attention and lse: again from qk and qkv
 };
 

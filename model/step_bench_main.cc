@@ -29,6 +29,7 @@
 #include "model/fp8.h"
 #include "model/gradient_window.h"
 #include "model/memory_plan.h"
+#include "model/prepare_gpu.h"
 #include "model/step_batches.h"
 #include "model/step_profile.h"
 #include "model/transformer.h"
@@ -238,6 +239,7 @@ absl::Status Run() {
     return absl::FailedPreconditionError("this machine has no GPU that torch can use");
   }
   const at::Device device(at::kCUDA, 0);
+  RETURN_IF_ERROR(PrepareGpu(device, /*trains=*/true));
   Transformer::Options options;
   options.gpu.fp8_products = absl::GetFlag(FLAGS_fp8);
   options.gpu.fp8_fast_gradients = absl::GetFlag(FLAGS_fp8_fast_gradients);

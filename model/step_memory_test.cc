@@ -35,8 +35,10 @@ class StepMemoryTest : public testing::TestWithParam<Case> {
     return config;
   }
 
-  // The most that layers take from embedding to embedding on the CPU, with one row's loss.
-  size_t Measured(const std::vector<RecomputeSet>& sets, bool consume) const {
+  // The most that layers take from embedding to embedding on the CPU, with one row's loss; in the
+  // end no more of it is left than is to be kept.
+  size_t Measured(const StepShape& step, const std::vector<RecomputeSet>& sets) const {
+    const bool consume = step.consume;
     const SequenceLayout layout = MakeSequenceLayout(batch_);
     const LayerEnvironment environment = {context_,         config_, rotary_,
                                           batch_.positions, layout,  GetParam().fp8};
@@ -59,6 +61,9 @@ class StepMemoryTest : public testing::TestWithParam<Case> {
       DecoderLayerBackward(environment, DecoderLayerParameters(*weights_, i), {.consume = consume},
                            &saved[i], d, &layer_gradients);
     }
+    int64_t kept = 0;
+    for (const RecomputeSet set : sets) kept += consume ? 0 : KeptBytes(config_, step, set);
+    EXPECT_EQ(static_cast<int64_t>(context_.pool().taken_bytes() - before - d.nbytes()), kept);
     return context_.pool().peak_bytes() - before;
   }
 
@@ -91,7 +96,7 @@ TEST_P(StepMemoryTest, LayersTakeWhatIsCounted) {
       }
       for (const std::vector<RecomputeSet>& sets :
            {std::vector<RecomputeSet>(3, set), std::vector<RecomputeSet>{set, set, {}}}) {
-        const double measured = static_cast<double>(Measured(sets, consume));
+        const double measured = static_cast<double>(Measured(step, sets));
         const StepPeak peak = PeakOfStep(config_, step, sets);
         EXPECT_NEAR(static_cast<double>(peak.bytes - other), measured, 0.01 * measured)
             << "set " << bits << ", consume " << consume << ", predicted in " << peak.where;

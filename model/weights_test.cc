@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "base/file.h"
+#include "base/random.h"
 #include "model/packed_batch.h"
 #include "model/safetensors.h"
 #include "model/test_util.h"
@@ -129,6 +130,21 @@ TEST_F(WeightsTest, RandomInitIsKeyedBySeed) {
   EXPECT_NEAR(a->Get("model.embed_tokens.weight").std().item<double>(), 0.02, 0.001);
   EXPECT_NEAR(a->Get(kDown).std().item<double>(), 0.02 / std::sqrt(6.0), 0.0005);
   EXPECT_EQ(a->Get("model.norm.weight").min().item<double>(), 1.0);
+}
+
+// By several threads in pieces: still the n-th number of one row of draws.
+TEST_F(WeightsTest, RandomInitIsOneRowOfDraws) {
+  ModelConfig config = SmallConfig();
+  config.vocab_size = 5000;
+  const auto weights = Weights::RandomInit(config, 7);
+  const ParameterInfo& first = weights->layout().parameters[0];
+  ASSERT_EQ(first.name, "model.embed_tokens.weight");
+  ASSERT_GT(first.size, 3 << 16);
+  const at::Tensor drawn = weights->flat().narrow(0, first.offset, first.size);
+  Philox row(MixKeys({7, 0}));
+  for (int64_t i = 0; i < first.size; ++i) {
+    ASSERT_EQ(drawn.const_data_ptr<float>()[i], static_cast<float>(row.Normal() * 0.02)) << i;
+  }
 }
 
 // Ranks that draw a part each have the whole one's values, wherever parts begin.

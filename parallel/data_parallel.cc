@@ -61,7 +61,7 @@ absl::StatusOr<std::unique_ptr<DataParallel>> DataParallel::Join(absl::Duration 
   ranks->node_ = first_here;
   if (ranks_per_node > 0) {
     ranks->node_ = ranks->rank_ / ranks_per_node;
-    ranks->local_rank_ %= ranks_per_node;
+    ranks->local_rank_ = ranks->rank_ % ranks_per_node;
   }
   node_of_rank[ranks->rank_] = ranks->node_;
   RETURN_IF_ERROR(ranks->Sum(std::span<double>(node_of_rank)));

@@ -53,7 +53,7 @@ class DataParallel {
   int size() const { return size_; }
   // Rank among those on this node: which GPU to take.
   int local_rank() const { return local_rank_; }
-  // Ranks on this machine: they share its cores.
+  // Ranks on this machine, whatever counts as a node: they share its cores.
   int local_size() const { return local_size_; }
   bool is_root() const { return rank_ == 0; }
   // Nodes that these ranks are on.

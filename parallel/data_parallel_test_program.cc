@@ -250,7 +250,12 @@ absl::Status Run(const std::string& what, bool levels, DataParallel* ranks) {
   if (gpu) device = at::Device(at::kCUDA, static_cast<at::DeviceIndex>(ranks->local_rank()));
   RETURN_IF_ERROR(ranks->JoinGpus(device));
   if (absl::EndsWith(what, "bucket_times")) return PrintBucketTimes(ranks, device);
-  if (levels) RETURN_IF_ERROR(ranks->SetBucketWay(BucketWay::kTwoLevel));
+  if (levels) {
+    ASSIGN_OR_RETURN(const NodeGrid grid, ranks->Grid());
+    RETURN_IF_ERROR(Expect(ranks->local_rank() == ranks->rank() % grid.ranks_per_node,
+                           "local rank on a node that is emulated"));
+    RETURN_IF_ERROR(ranks->SetBucketWay(BucketWay::kTwoLevel));
+  }
   if (what == "collectives") return Collectives(ranks);
   if (what == "groups") return Groups(ranks);
   if (what != "shards" && what != "gpu_collectives") return LoseARank(ranks, what, device);

@@ -17,6 +17,7 @@
 #include "base/file.h"
 #include "base/status.h"
 #include "model/bench_inputs.h"
+#include "model/prepare_gpu.h"
 #include "trainer/main_support.h"
 #include "trainer/sft_learner.h"
 #include "trainer/test_model.h"
@@ -231,6 +232,7 @@ void Say(bool tied, const char* what, const DataParallel* ranks) {
 absl::Status Run(const std::string& folder, bool cuda, DataParallel* ranks) {
   at::Device device = at::kCPU;
   if (cuda) device = at::Device(at::kCUDA, static_cast<at::DeviceIndex>(ranks->local_rank()));
+  RETURN_IF_ERROR(PrepareGpu(device, /*trains=*/true));
   RETURN_IF_ERROR(ranks->JoinGpus(device));
   for (const bool tied : {true, false}) {
     RETURN_IF_ERROR(Integers(tied, device, ranks));

@@ -1,11 +1,8 @@
 #include "trainer/policy.h"
 
 #include <ATen/Context.h>
-#include <c10/core/AllocatorConfig.h>
-#include <c10/cuda/CUDAFunctions.h>
 
 #include <algorithm>
-#include <cstdlib>
 
 #include "absl/strings/match.h"
 #include "absl/strings/numbers.h"
@@ -14,6 +11,7 @@
 #include "base/runfiles.h"
 #include "base/status.h"
 #include "model/fp8.h"
+#include "model/prepare_gpu.h"
 #include "model/torch_status.h"
 #include "model/weight_shard.h"
 
@@ -78,15 +76,6 @@ absl::StatusOr<at::Device> ResolveDevice(const std::string& name, int local_rank
                                                    " usable GPUs; use auto or cpu"));
   }
   return at::Device(at::kCUDA, static_cast<at::DeviceIndex>(index));
-}
-
-void PrepareDevice(at::Device device) {
-  if (!device.is_cuda()) return;
-  c10::cuda::set_device(device.index());
-  for (const char* name : {"PYTORCH_CUDA_ALLOC_CONF", "PYTORCH_ALLOC_CONF"}) {
-    if (std::getenv(name) != nullptr) return;
-  }
-  c10::CachingAllocator::setAllocatorSettings("expandable_segments:True");
 }
 
 std::string DescribeDevice(at::Device device) { return device.str(); }
@@ -162,7 +151,7 @@ absl::StatusOr<Policy> LoadPolicy(const PolicyConfig& policy_config, int threads
   ASSIGN_OR_RETURN(
       const at::Device device,
       ResolveDevice(policy_config.device(), ranks == nullptr ? 0 : ranks->local_rank()));
-  PrepareDevice(device);
+  RETURN_IF_ERROR(PrepareGpu(device, /*trains=*/!spread));
   ASSIGN_OR_RETURN(policy.config, ReadModelConfig(policy.folder));
   ASSIGN_OR_RETURN(Tokenizer tokenizer, Tokenizer::Load(JoinPath(policy.folder, "tokenizer.json")));
   RETURN_IF_ERROR(CheckTokenizerFits(policy.config, tokenizer, policy.folder));

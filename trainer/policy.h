@@ -58,13 +58,6 @@ SequenceCost CostOf(const ModelConfig& model);
 // there.
 absl::StatusOr<at::Device> ResolveDevice(const std::string& name, int local_rank);
 
-// To be called before anything lies on the device; nothing to do for a CPU. The GPU becomes the
-// calling thread's, so that what asks for none does not start to use the first one, and torch's
-// allocator gets memory page by page: what it holds between tensors can then be used again in any
-// other size. With blocks of fixed sizes a step of 8B that is planned to fill an H200 failed for
-// 3.4 GiB of holes. Who sets PYTORCH_CUDA_ALLOC_CONF or PYTORCH_ALLOC_CONF has it as set there.
-void PrepareDevice(at::Device device);
-
 // "cpu" or "cuda:0": for versions.json and the first lines a person sees.
 std::string DescribeDevice(at::Device device);
 

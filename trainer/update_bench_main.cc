@@ -24,6 +24,7 @@
 #include "model/bench_inputs.h"
 #include "model/bench_peer.h"
 #include "model/fp8.h"
+#include "model/prepare_gpu.h"
 #include "model/step_batches.h"
 #include "model/step_profile.h"
 #include "parallel/data_parallel.h"
@@ -201,7 +202,7 @@ absl::Status Run(DataParallel* ranks) {
   ASSIGN_OR_RETURN(policy.config, ShapeOf(absl::GetFlag(FLAGS_shape)));
   RETURN_IF_ERROR(MeasurePeer(ranks));
   ASSIGN_OR_RETURN(const at::Device device, ResolveDevice("auto", ranks->local_rank()));
-  PrepareDevice(device);
+  RETURN_IF_ERROR(PrepareGpu(device, /*trains=*/true));
   RETURN_IF_ERROR(ranks->JoinGpus(device));
   if (absl::GetFlag(FLAGS_fp8)) RETURN_IF_ERROR(CheckFp8(device, at::kBFloat16));
   policy.weights =

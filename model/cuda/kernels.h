@@ -45,7 +45,7 @@ void LaunchRmsNormBackward(const CudaRows& at, const void* x, const void* weight
 // gate_up [T, 2C], out [T, C] = silu(gate) * up.
 void LaunchSwiglu(const CudaRows& at, const void* gate_up, void* out, uint32_t* amax);
 // From d_out [T, C]: d_gate_up [T, 2C] (may be gate_up itself) and out as above (may be d_out;
-// null: not wanted), with d_amax and amax of the two, either may be null; amax needs out.
+// null: not wanted), with d_amax and amax of the two. Null: not wanted; amax only with both others.
 void LaunchSwigluBackward(const CudaRows& at, const void* gate_up, const void* d_out,
                           void* d_gate_up, void* out, uint32_t* d_amax, uint32_t* amax);
 

@@ -112,12 +112,17 @@ absl::Status CudaRunner::ReleaseMemory() {
 }
 
 absl::Status CudaRunner::TakeMemory() {
-  const c10::cuda::CUDAGuard on_device(impl_->device);
-  const absl::Status taken =
-      Guard("taking the memory of keys and values again", [&] { impl_->cache.Take(); });
-  if (!absl::IsResourceExhausted(taken)) return taken;
   size_t free = 0, total = 0;
-  if (cudaMemGetInfo(&free, &total) != cudaSuccess) return taken;
+  const absl::Status taken = Guard("taking the memory of keys and values again", [&] {
+    const c10::cuda::CUDAGuard on_device(impl_->device);
+    try {
+      impl_->cache.Take();
+    } catch (...) {
+      if (cudaMemGetInfo(&free, &total) != cudaSuccess) free = total = 0;
+      throw;
+    }
+  });
+  if (!absl::IsResourceExhausted(taken) || total == 0) return taken;
   return absl::ResourceExhaustedError(
       absl::StrCat("keys and values need ", options_.cache_bytes >> 20, " MiB, and the GPU has ",
                    free >> 20, " free; lower cache_bytes, or what others keep there"));

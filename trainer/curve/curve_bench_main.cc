@@ -27,6 +27,7 @@
 #include "base/subprocess.h"
 #include "model/bench_inputs.h"
 #include "model/fp8.h"
+#include "model/prepare_gpu.h"
 #include "trainer/adamw.h"
 #include "trainer/curve/curve_inputs.h"
 #include "trainer/main_support.h"
@@ -80,6 +81,7 @@ absl::StatusOr<Curve> TrainOurs(const std::string& type, at::Device device,
         absl::StrCat("--ours: \"", type, "\" is none of bf16, fp32, fp8"));
   }
   const at::ScalarType dtype = type == "fp32" ? at::kFloat : at::kBFloat16;
+  RETURN_IF_ERROR(PrepareGpu(device, /*trains=*/true));
   if (type == "fp8") RETURN_IF_ERROR(CheckFp8(device, dtype));
   Policy policy;
   ASSIGN_OR_RETURN(policy.config, ReadModelConfig(folder));

@@ -1,0 +1,22 @@
+#include "model/prepare_gpu.h"
+
+#include <c10/core/AllocatorConfig.h>
+#include <c10/cuda/CUDAFunctions.h>
+
+#include <cstdlib>
+
+#include "model/torch_status.h"
+
+namespace tritonrl {
+
+absl::Status PrepareGpu(at::Device device, bool trains) {
+  if (!device.is_cuda()) return absl::OkStatus();
+  return CatchTorch("the use of " + device.str(), "free memory there", [&] {
+    c10::cuda::set_device(device.index());
+    const bool chosen = std::getenv("PYTORCH_CUDA_ALLOC_CONF") != nullptr ||
+                        std::getenv("PYTORCH_ALLOC_CONF") != nullptr;
+    if (trains && !chosen) c10::CachingAllocator::setAllocatorSettings("expandable_segments:True");
+  });
+}
+
+}  // namespace tritonrl
