@@ -130,7 +130,7 @@ TEST_P(DeviceTest, RecomputedIsTheSame) {
     using Types = std::pair<at::ScalarType, bool>;  // with fp8
     for (const auto& [type, fp8] :
          {Types(at::kFloat, false), {at::kBFloat16, false}, {at::kBFloat16, true}}) {
-      if (fp8 && device().is_cuda() && !CudaHasFp8(device())) continue;
+      if (fp8 && device().is_cuda() && !CudaHasFp8(at::Device(at::kCUDA, 0))) continue;
       Transformer model = OnDevice(*weights, type, false, 0, fp8);
       const Step expected = RunFused(model, sequences);
       std::vector<RecomputeSet> sets = {RecomputeSet::All()};
