@@ -5,8 +5,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "model/attention.h"
-#include "model/fp8_linear.h"
-#include "model/linear.h"
+#include "model/layer_products.h"
 #include "model/rms_norm.h"
 #include "model/sides.h"
 #include "model/swiglu.h"
@@ -16,6 +15,8 @@ namespace {
 
 Sides QkvSides(const DecoderLayerParameters& w) { return {{w.q, w.k, w.v}, w.qkv}; }
 Sides GateUpSides(const DecoderLayerParameters& w) { return {{w.gate, w.up}, w.gate_up}; }
+
+LayerProducts Products(const LayerEnvironment& e) { return {e.context, e.fp8}; }
 
 at::Tensor* AmaxOf(const LayerEnvironment& e, ProductInput* x) {
   return e.fp8 ? &x->amax : nullptr;
@@ -36,67 +37,6 @@ ProductInput NormOf(const LayerEnvironment& e, const ProductInput& kept, const a
   return y;
 }
 
-// Products of the layer's norm with matrices side by side.
-void Forward(const LayerEnvironment& e, const ProductInput& normed, const Sides& weights,
-             const at::Tensor& out) {
-  if (e.fp8 && Fp8Takes(weights)) {
-    return Fp8Forward(e.context, normed.value, normed.amax, weights, out);
-  }
-  SidesForward(e.context, normed.value, weights, Together(e.context, weights), out);
-}
-// The gradient of the norm; that of the products is freed as soon as its copies are made.
-at::Tensor Backward(const LayerEnvironment& e, ProductInput d_out, const ProductInput& normed,
-                    const Sides& weights, const BackwardMode& mode, const Sides& gradients) {
-  if (e.fp8 && Fp8Takes(weights)) {
-    Fp8Matrix d = Fp8Gradient(e.context, d_out.value, d_out.amax);
-    d_out.value.reset();
-    Fp8BackwardWeight(e.context, &d, normed.value, normed.amax, !mode.replace, gradients);
-    at::Tensor d_normed = e.context.Empty(normed.value.sizes(), normed.value);
-    Fp8BackwardInput(e.context, &d, weights, d_normed);
-    return d_normed;
-  }
-  const bool together = Together(e.context, weights) && gradients.all.defined();
-  return SidesBackward(e.context, d_out.value, normed.value, weights, together, !mode.replace,
-                       gradients);
-}
-
-// base + x W^T: what attention or the MLP adds to the residual stream.
-at::Tensor Onto(const LayerEnvironment& e, const at::Tensor& base, const ProductInput& x,
-                const at::Tensor& weight) {
-  if (e.fp8 && Fp8Takes({{weight}, weight})) {
-    return Fp8Onto(e.context, base, x.value, x.amax, weight);
-  }
-  return LinearOnto(e.context, base, x.value, weight);
-}
-
-// The gradient of what was added, for the two products of its backward, each of which is asked for
-// once.
-class AddedGradient {
- public:
-  AddedGradient(const LayerEnvironment& e, const ProductInput& d, const at::Tensor& weight)
-      : e_(e), d_(d.value), weight_({{weight}, weight}), fp8_(e.fp8 && Fp8Takes(weight_)) {
-    if (fp8_) copies_ = Fp8Gradient(e.context, d.value, d.amax);
-  }
-  void Input(const at::Tensor& d_x) {
-    if (fp8_) return Fp8BackwardInput(e_.context, &copies_, weight_, d_x);
-    LinearBackwardInput(e_.context, d_, weight_.all, false, d_x);
-  }
-  void Weight(const ProductInput& x, bool accumulate, const at::Tensor& gradient) {
-    if (fp8_) {
-      const Sides sides = {{gradient}, gradient};
-      return Fp8BackwardWeight(e_.context, &copies_, x.value, x.amax, accumulate, sides);
-    }
-    LinearBackwardWeight(e_.context, d_, x.value, accumulate, gradient);
-  }
-
- private:
-  const LayerEnvironment& e_;
-  const at::Tensor d_;
-  const Sides weight_;
-  const bool fp8_;
-  Fp8Matrix copies_;
-};
-
 // Each of these computes what the layer has not got, in the forward pass for the first time, in the
 // backward pass again where it was dropped.
 
@@ -112,7 +52,7 @@ void EnsureQkv(const LayerEnvironment& e, const DecoderLayerParameters& w,
   const ProductInput normed = FirstNorm(e, w, *saved);
   saved->qkv =
       e.context.Empty({input.size(0), e.config.query_size() + 2 * e.config.kv_size()}, input);
-  Forward(e, normed, QkvSides(w), saved->qkv);
+  Products(e).Forward(normed, QkvSides(w), saved->qkv);
 }
 
 void EnsureHeads(const LayerEnvironment& e, const DecoderLayerParameters& w,
@@ -135,7 +75,7 @@ void EnsureMiddle(const LayerEnvironment& e, const DecoderLayerParameters& w,
                   LayerActivations* saved) {
   if (saved->middle.defined()) return;
   EnsureAttention(e, w, saved);
-  saved->middle = Onto(e, saved->input, {saved->attention, {}}, w.o);
+  saved->middle = Products(e).Onto(saved->input, {saved->attention, {}}, w.o);
 }
 
 void EnsureGateUp(const LayerEnvironment& e, const DecoderLayerParameters& w,
@@ -143,7 +83,7 @@ void EnsureGateUp(const LayerEnvironment& e, const DecoderLayerParameters& w,
   if (saved->gate_up.defined()) return;
   saved->gate_up =
       e.context.Empty({saved->middle.size(0), 2 * e.config.intermediate_size}, saved->middle);
-  Forward(e, normed, GateUpSides(w), saved->gate_up);
+  Products(e).Forward(normed, GateUpSides(w), saved->gate_up);
 }
 
 // As soon as the forward pass needs it no more.
@@ -185,7 +125,7 @@ at::Tensor MlpForward(const LayerEnvironment& e, const DecoderLayerParameters& w
   ProductInput& activated = saved->activated;
   activated.value = SwigluForward(e.context, saved->gate_up, AmaxOf(e, &activated));
   DropIfRecomputed(LayerTensor::kGateUp, saved);
-  at::Tensor out = Onto(e, saved->middle, activated, w.down);
+  at::Tensor out = Products(e).Onto(saved->middle, activated, w.down);
   DropIfRecomputed(LayerTensor::kMiddle, saved);
   DropIfRecomputed(LayerTensor::kActivated, saved);
   return out;
@@ -204,7 +144,7 @@ ProductInput MlpBackward(const LayerEnvironment& e, const DecoderLayerParameters
   ProductInput normed;
   if (!now->gate_up.defined()) normed = norm();
   EnsureGateUp(e, w, normed, now);
-  AddedGradient added(e, {d, {}}, w.down);
+  AddedGradient added(Products(e), {d, {}}, w.down);
   at::Tensor d_activated = e.context.Empty({d.size(0), e.config.intermediate_size}, d);
   added.Input(d_activated);
   ProductInput activated = std::exchange(now->activated, {}), d_gate_up;
@@ -218,8 +158,8 @@ ProductInput MlpBackward(const LayerEnvironment& e, const DecoderLayerParameters
   activated.value.reset();
 
   if (!normed.value.defined()) normed = norm();
-  const at::Tensor d_normed =
-      Backward(e, std::move(d_gate_up), normed, GateUpSides(w), mode, GateUpSides(*g));
+  const at::Tensor d_normed = Products(e).Backward(std::move(d_gate_up), normed, GateUpSides(w),
+                                                   !mode.replace, GateUpSides(*g));
   ProductInput d_middle = {d, {}};
   RmsNormBackward(e.context, now->middle, w.post_norm, now->rstd2, d_normed, d, g->post_norm,
                   AmaxOf(e, &d_middle));
@@ -232,7 +172,7 @@ void AttentionPartBackward(const LayerEnvironment& e, const DecoderLayerParamete
                            const BackwardMode& mode, LayerActivations* now, const ProductInput& d,
                            DecoderLayerParameters* g) {
   EnsureAttention(e, w, now);
-  AddedGradient added(e, d, w.o);
+  AddedGradient added(Products(e), d, w.o);
   added.Weight({now->attention, {}}, !mode.replace, g->o);
   EnsureHeads(e, w, now);
   at::Tensor d_attention = e.context.Empty(now->attention.sizes(), d.value);
@@ -250,8 +190,8 @@ void AttentionPartBackward(const LayerEnvironment& e, const DecoderLayerParamete
   now->qk_rstd.reset();
 
   const ProductInput normed = FirstNorm(e, w, *now);
-  const at::Tensor d_normed =
-      Backward(e, {std::move(d_qkv), {}}, normed, QkvSides(w), mode, QkvSides(*g));
+  const at::Tensor d_normed = Products(e).Backward({std::move(d_qkv), {}}, normed, QkvSides(w),
+                                                   !mode.replace, QkvSides(*g));
   RmsNormBackward(e.context, now->input, w.input_norm, now->rstd1, d_normed, d.value,
                   g->input_norm);
 }

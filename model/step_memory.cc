@@ -5,7 +5,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "model/cuda/gemm.h"
-#include "model/cuda/packed_lengths.h"
+#include "model/layer_bytes.h"
 #include "model/lm_head.h"
 
 namespace tritonrl {
@@ -13,72 +13,6 @@ namespace {
 
 constexpr int64_t kFloat = 4;
 constexpr int64_t kSmallPerToken = 64;  // tokens, positions, targets, rows, results
-
-// Bytes of the tensors that a layer's passes make, for the whole batch.
-struct LayerBytes {
-  LayerBytes(const ModelConfig& c, const StepShape& s)
-      : hidden(s.tokens * c.hidden_size * s.element_bytes),
-        rstd(s.tokens * kFloat),
-        qkv(s.tokens * (c.query_size() + 2 * c.kv_size()) * s.element_bytes),
-        qk(s.tokens * (c.query_size() + c.kv_size()) * s.element_bytes),
-        qk_rstd(c.qk_norm() ? s.tokens * (c.num_heads + c.num_kv_heads) * kFloat : 0),
-        attention(s.tokens * c.query_size() * s.element_bytes),
-        lse(s.tokens * c.num_heads * kFloat),
-        activated(s.tokens * c.intermediate_size * s.element_bytes),
-        gate_up(2 * activated) {}
-
-  int64_t Of(LayerTensor tensor) const {
-    switch (tensor) {
-      case LayerTensor::kActivated:
-        return activated;
-      case LayerTensor::kNorms:
-        return 2 * hidden;
-      case LayerTensor::kRotatedHeads:
-        return qk + qk_rstd;
-      case LayerTensor::kGateUp:
-        return gate_up;
-      case LayerTensor::kMiddle:
-        return hidden;
-      case LayerTensor::kQkv:
-        return qkv;
-      case LayerTensor::kAttention:
-        return attention + lse;
-    }
-    return 0;
-  }
-
-  int64_t hidden, rstd, qkv, qk, qk_rstd, attention, lse, activated, gate_up;
-};
-
-// What the fp8 copies of one linear layer's operands take, x [T, K] and W [N, K]; nothing if its
-// products run without.
-struct CopyBytes {
-  CopyBytes(const StepShape& s, bool takes, int64_t n, int64_t k) {
-    if (!s.fp8 || !takes) return;
-    const int64_t rows = s.fp8_in_hardware ? (s.tokens + 15) / 16 * 16 : s.tokens;
-    const int64_t element = s.fp8_in_hardware ? 1 : s.element_bytes;
-    input = rows * k * element;
-    weight = n * k * element;
-    d_out = rows * n * element;
-    d_out_both = s.fp8_in_hardware ? 2 * d_out : d_out;  // both layouts in one memory
-  }
-  int64_t input = 0, weight = 0;
-  int64_t d_out_both = 0;  // of d_out [T, N] for both products
-  int64_t d_out = 0;       // what stays of that for the second
-};
-
-// Temporary memory of one call of cuDNN's backward.
-int64_t AttentionRoom(const ModelConfig& c, const StepShape& s) {
-  const int64_t longest = s.longest > 0 ? std::min(s.longest, s.tokens) : s.tokens;
-  // Sequences that share a call are padded to the longest of them, at most twice the shortest.
-  const bool alone = s.deterministic || longest == s.tokens;
-  const int64_t rows = alone ? longest : 2 * s.tokens;
-  const int64_t room = rows * (c.query_size() * (kFloat + 2 * s.element_bytes) +
-                               c.num_heads * kFloat);  // dq, dk and dv, sums of the softmax
-  if (!s.deterministic) return room;
-  const int64_t calls = CallsForDeterminism(c.num_heads, c.num_kv_heads, longest);
-  return (room + 2 * c.num_heads * longest * longest) / calls;
-}
 
 class Timeline {
  public:
@@ -152,7 +86,9 @@ class Timeline {
     Give(copies.d_out);
   }
 
-  void GiveNorm(bool freed) { Give(freed ? layer_.hidden : 0); }
+  // A norm that is not kept is there from just before its product to just behind it.
+  void TakeNorm(bool kept) { Take(kept ? 0 : layer_.hidden); }
+  void GiveNorm(bool kept) { Give(kept ? 0 : layer_.hidden); }
 
   RecomputeSet Set(int64_t layer) const {
     return layers_.empty() ? RecomputeSet() : layers_[layer];
@@ -166,7 +102,7 @@ class Timeline {
     };
     Take(layer_.rstd + layer_.hidden + layer_.qkv);  // with the norm
     ForwardProduct(qkv_);
-    GiveNorm(Set(i).Has(LayerTensor::kNorms));
+    GiveNorm(!Set(i).Has(LayerTensor::kNorms));
     Take(layer_.Of(LayerTensor::kRotatedHeads));
     Take(layer_.Of(LayerTensor::kAttention));
     drop(LayerTensor::kRotatedHeads);
@@ -175,7 +111,7 @@ class Timeline {
     drop(LayerTensor::kAttention);
     Take(layer_.rstd + layer_.hidden + layer_.gate_up);  // with the norm
     ForwardProduct(gate_up_);
-    GiveNorm(Set(i).Has(LayerTensor::kNorms));
+    GiveNorm(!Set(i).Has(LayerTensor::kNorms));
     Take(layer_.activated);
     drop(LayerTensor::kGateUp);
     OntoProduct(down_);  // output
@@ -210,15 +146,14 @@ class Timeline {
   };
   void MakeHeads(Present* has) {
     if (!has->qkv) {
-      TakeNorm(*has);
+      TakeNorm(has->norms);
       Take(layer_.qkv);
       ForwardProduct(qkv_);
-      GiveNorm(!has->norms);
+      GiveNorm(has->norms);
     }
     if (!has->heads) Take(layer_.Of(LayerTensor::kRotatedHeads));
     has->qkv = has->heads = true;
   }
-  void TakeNorm(const Present& has) { Take(has.norms ? 0 : layer_.hidden); }
   void MakeAttention(Present* has) {
     if (has->attention) return;
     MakeHeads(has);
@@ -251,10 +186,10 @@ class Timeline {
     free(LayerTensor::kAttention);
     free(LayerTensor::kRotatedHeads);
     free(LayerTensor::kQkv);
-    TakeNorm(has);
+    TakeNorm(has.norms);
     NormProductBackward(qkv_, layer_.qkv, config_.query_size() + 2 * config_.kv_size());
     Give(layer_.hidden);
-    GiveNorm(!has.norms || step_.consume);
+    GiveNorm(has.norms && !step_.consume);
     if (step_.consume) Give(layer_.hidden + 2 * layer_.rstd);
   }
 
@@ -265,7 +200,7 @@ class Timeline {
     }
     const bool again = set.Has(LayerTensor::kGateUp);
     if (again) {
-      TakeNorm(*has);
+      TakeNorm(has->norms);
       Take(layer_.gate_up);
       ForwardProduct(gate_up_);
     }
@@ -279,10 +214,10 @@ class Timeline {
     Take(down_.input);
     Give(down_.input + down_.d_out);
     if (!activated || step_.consume) Give(layer_.activated);
-    if (!again) TakeNorm(*has);
+    if (!again) TakeNorm(has->norms);
     NormProductBackward(gate_up_, layer_.gate_up, 2 * config_.intermediate_size);
     Give(layer_.hidden);
-    GiveNorm(!has->norms || step_.consume);
+    GiveNorm(has->norms && !step_.consume);
     if (step_.consume || !has->middle) Give(layer_.hidden);
   }
 

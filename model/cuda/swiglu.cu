@@ -29,8 +29,8 @@ __global__ void __launch_bounds__(kThreads)
 }
 
 // silu'(g) = s + silu (1 - s) with s = 1 / (1 + exp(-g)). A thread reads its places before it
-// writes them, so that results may take the place of what they come from. out, amax: null where not
-// wanted.
+// writes them, so that results may take the place of what they come from. out (the forward's bits),
+// amax: null where not wanted.
 template <typename T, bool kAmax>
 __global__ void __launch_bounds__(kThreads)
     SwigluBackwardKernel(int64_t rows, int64_t packs, const T* gate_up, const T* d_out,
@@ -46,7 +46,7 @@ __global__ void __launch_bounds__(kThreads)
     for (int k = 0; k < Pack<T>::kSize; ++k) {
       const float g = ToFloat(gate.values[k]), u = ToFloat(up.values[k]), dk = ToFloat(d.values[k]);
       const float s = 1.0f / (1.0f + __expf(-g)), silu = g * s;
-      d.values[k] = GatedBySilu(gate.values[k], up.values[k]);  // the forward's bits
+      if (out != nullptr) d.values[k] = GatedBySilu(gate.values[k], up.values[k]);
       gate.values[k] = Rounded<T>(dk * u * (s + silu * (1.0f - s)));
       up.values[k] = Rounded<T>(dk * silu);
     }
@@ -56,7 +56,7 @@ __global__ void __launch_bounds__(kThreads)
     if constexpr (kAmax) {
       TakeAmax(gate, &d_most);
       TakeAmax(up, &d_most);
-      TakeAmax(d, &most);
+      if (amax != nullptr) TakeAmax(d, &most);
     }
   }
   if constexpr (kAmax) {

@@ -1,0 +1,67 @@
+#include "model/layer_bytes.h"
+
+#include <algorithm>
+
+#include "model/cuda/packed_lengths.h"
+
+namespace tritonrl {
+namespace {
+
+constexpr int64_t kFloat = 4;
+
+}  // namespace
+
+LayerBytes::LayerBytes(const ModelConfig& c, const StepShape& s)
+    : hidden(s.tokens * c.hidden_size * s.element_bytes),
+      rstd(s.tokens * kFloat),
+      qkv(s.tokens * (c.query_size() + 2 * c.kv_size()) * s.element_bytes),
+      qk(s.tokens * (c.query_size() + c.kv_size()) * s.element_bytes),
+      qk_rstd(c.qk_norm() ? s.tokens * (c.num_heads + c.num_kv_heads) * kFloat : 0),
+      attention(s.tokens * c.query_size() * s.element_bytes),
+      lse(s.tokens * c.num_heads * kFloat),
+      activated(s.tokens * c.intermediate_size * s.element_bytes),
+      gate_up(2 * activated) {}
+
+int64_t LayerBytes::Of(LayerTensor tensor) const {
+  switch (tensor) {
+    case LayerTensor::kActivated:
+      return activated;
+    case LayerTensor::kNorms:
+      return 2 * hidden;
+    case LayerTensor::kRotatedHeads:
+      return qk + qk_rstd;
+    case LayerTensor::kGateUp:
+      return gate_up;
+    case LayerTensor::kMiddle:
+      return hidden;
+    case LayerTensor::kQkv:
+      return qkv;
+    case LayerTensor::kAttention:
+      return attention + lse;
+  }
+  return 0;
+}
+
+CopyBytes::CopyBytes(const StepShape& s, bool takes, int64_t n, int64_t k) {
+  if (!s.fp8 || !takes) return;
+  const int64_t rows = s.fp8_in_hardware ? (s.tokens + 15) / 16 * 16 : s.tokens;
+  const int64_t element = s.fp8_in_hardware ? 1 : s.element_bytes;
+  input = rows * k * element;
+  weight = n * k * element;
+  d_out = rows * n * element;
+  d_out_both = s.fp8_in_hardware ? 2 * d_out : d_out;  // both layouts in one memory
+}
+
+int64_t AttentionRoom(const ModelConfig& c, const StepShape& s) {
+  const int64_t longest = s.longest > 0 ? std::min(s.longest, s.tokens) : s.tokens;
+  // Sequences that share a call are padded to the longest of them, at most twice the shortest.
+  const bool alone = s.deterministic || longest == s.tokens;
+  const int64_t rows = alone ? longest : 2 * s.tokens;
+  const int64_t room = rows * (c.query_size() * (kFloat + 2 * s.element_bytes) +
+                               c.num_heads * kFloat);  // dq, dk and dv, sums of the softmax
+  if (!s.deterministic) return room;
+  const int64_t calls = CallsForDeterminism(c.num_heads, c.num_kv_heads, longest);
+  return (room + 2 * c.num_heads * longest * longest) / calls;
+}
+
+}  // namespace tritonrl
