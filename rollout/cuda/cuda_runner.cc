@@ -21,10 +21,14 @@ namespace {
 
 constexpr int64_t kMostVocab = 1 << 20;  // that the sampler takes
 
-// What LibTorch throws, as a Status that begins with `what`.
+// Does `work` with this GPU as the one that calls mean which name none. What LibTorch throws
+// becomes a Status that begins with `what`.
 template <typename Work>
-absl::Status Guard(const std::string& what, Work work) {
-  return CatchTorch(what, "lower cache_bytes, max_running or max_step_tokens", work);
+absl::Status OnGpu(at::Device device, const std::string& what, Work work) {
+  return CatchTorch(what, "lower cache_bytes, max_running or max_step_tokens", [&] {
+    const c10::cuda::CUDAGuard on_device(device);
+    work();
+  });
 }
 
 }  // namespace
@@ -45,10 +49,8 @@ absl::StatusOr<std::unique_ptr<CudaRunner>> CudaRunner::Create(std::shared_ptr<W
   if (options.max_running == 0) options.max_running = 256;
   RETURN_IF_ERROR(CheckSizes(options, kMostDraws, config.max_positions));
   absl::Status checked;
-  RETURN_IF_ERROR(Guard("the GPU", [&] {
-    const c10::cuda::CUDAGuard on_device(weights->device());
-    checked = CheckOptions(config, options);
-  }));
+  RETURN_IF_ERROR(
+      OnGpu(weights->device(), "the GPU", [&] { checked = CheckOptions(config, options); }));
   RETURN_IF_ERROR(checked);
   if (options.max_length == 0) options.max_length = config.max_positions;
   if (options.max_step_tokens == 0) options.max_step_tokens = 8192;
@@ -57,8 +59,7 @@ absl::StatusOr<std::unique_ptr<CudaRunner>> CudaRunner::Create(std::shared_ptr<W
                options.max_running + (options.batch_invariant ? kInvariantChunk : 0));
   const int64_t page_bytes = GpuCache::PageBytes(config, CacheTypeOf(options));
   std::unique_ptr<Impl> impl;
-  const absl::Status made = Guard("the engine's memory", [&] {
-    const c10::cuda::CUDAGuard on_device(weights->device());
+  const absl::Status made = OnGpu(weights->device(), "the engine's memory", [&] {
     if (options.cache_bytes == 0) {
       options.cache_bytes = ChosenCacheBytes(config, options);
       if (options.cache_bytes < page_bytes) return;
@@ -83,7 +84,9 @@ absl::StatusOr<std::unique_ptr<CudaRunner>> CudaRunner::Create(std::shared_ptr<W
 
 CudaRunner::CudaRunner(const Options& options, std::unique_ptr<Impl> impl)
     : options_(options), impl_(std::move(impl)) {}
-CudaRunner::~CudaRunner() = default;
+CudaRunner::~CudaRunner() {
+  OnGpu(impl_->device, "the engine's end", [&] { impl_.reset(); }).IgnoreError();
+}
 
 int64_t CudaRunner::vocab_size() const { return impl_->layers.vocab(); }
 int CudaRunner::num_pages() const { return static_cast<int>(impl_->cache.pages()); }
@@ -93,36 +96,32 @@ double CudaRunner::graph_seconds() const { return impl_->graph_seconds; }
 bool CudaRunner::chains() const { return impl_->layers.chains(); }
 
 void CudaRunner::WeightsChanged() {
-  const c10::cuda::CUDAGuard on_device(impl_->device);
-  const c10::cuda::CUDAStreamGuard on(impl_->stream);
   // An error comes out of the next step.
-  cudaDeviceSynchronize();
-  impl_->copied = Guard("copies of the weights", [&] { impl_->layers.CopyWeights(); });
+  impl_->copied = OnGpu(impl_->device, "copies of the weights", [&] {
+    const c10::cuda::CUDAStreamGuard on(impl_->stream);
+    cudaDeviceSynchronize();
+    impl_->layers.CopyWeights();
+  });
 }
 
 absl::Status CudaRunner::ReleaseMemory() {
   if (!impl_->under_way.empty()) {
     return absl::FailedPreconditionError("memory cannot be given back while a step is under way");
   }
-  return Guard("giving back the memory of keys and values", [&] {
-    const c10::cuda::CUDAGuard on_device(impl_->device);
+  return OnGpu(impl_->device, "giving back the memory of keys and values", [&] {
     impl_->Synchronize();
     impl_->cache.Release();
   });
 }
 
 absl::Status CudaRunner::TakeMemory() {
+  const absl::Status taken = OnGpu(impl_->device, "taking the memory of keys and values again",
+                                   [&] { impl_->cache.Take(); });
+  if (!absl::IsResourceExhausted(taken)) return taken;
   size_t free = 0, total = 0;
-  const absl::Status taken = Guard("taking the memory of keys and values again", [&] {
-    const c10::cuda::CUDAGuard on_device(impl_->device);
-    try {
-      impl_->cache.Take();
-    } catch (...) {
-      if (cudaMemGetInfo(&free, &total) != cudaSuccess) free = total = 0;
-      throw;
-    }
-  });
-  if (!absl::IsResourceExhausted(taken) || total == 0) return taken;
+  cudaError_t asked = cudaSuccess;
+  RETURN_IF_ERROR(OnGpu(impl_->device, "the GPU", [&] { asked = cudaMemGetInfo(&free, &total); }));
+  if (asked != cudaSuccess) return taken;
   return absl::ResourceExhaustedError(
       absl::StrCat("keys and values need ", options_.cache_bytes >> 20, " MiB, and the GPU has ",
                    free >> 20, " free; lower cache_bytes, or what others keep there"));
@@ -133,7 +132,7 @@ absl::Status CudaRunner::Launch(const ModelStep& step) {
     return absl::FailedPreconditionError("a step needs the memory that ReleaseMemory gave back");
   }
   RETURN_IF_ERROR(impl_->copied);
-  return Guard("a step of generation", [&] { impl_->Launch(step); });
+  return OnGpu(impl_->device, "a step of generation", [&] { impl_->Launch(step); });
 }
 
 absl::StatusOr<std::vector<TokenDraw>> CudaRunner::Collect() {
@@ -141,10 +140,7 @@ absl::StatusOr<std::vector<TokenDraw>> CudaRunner::Collect() {
     return absl::FailedPreconditionError("no step has been launched");
   }
   std::vector<TokenDraw> draws;
-  RETURN_IF_ERROR(Guard("a step of generation", [&] {
-    const c10::cuda::CUDAGuard on_device(impl_->device);
-    draws = impl_->Collect();
-  }));
+  RETURN_IF_ERROR(OnGpu(impl_->device, "a step of generation", [&] { draws = impl_->Collect(); }));
   return draws;
 }
 

@@ -176,7 +176,6 @@ void CudaRunner::Impl::Capture(const PackedStep& packed) {
 }
 
 void CudaRunner::Impl::Launch(const ModelStep& step) {
-  const c10::cuda::CUDAGuard on_device(device);
   const c10::cuda::CUDAStreamGuard on(stream);
   auto* block = static_cast<int32_t*>(blocks[next_block].data_ptr());
   next_block = (next_block + 1) % blocks.size();

@@ -29,9 +29,9 @@ struct UnderWay {
   cudaEvent_t done = nullptr;
 };
 
-// All calls throw c10::Error if the GPU refuses.
+// Of all calls the weights' GPU must be the current one; they throw c10::Error if it refuses.
 struct CudaRunner::Impl {
-  // The weights' GPU and `stream` must be the current ones.
+  // `stream` must be the current one.
   Impl(std::shared_ptr<Weights> weights, const Options& options, int64_t pages,
        c10::cuda::CUDAStream stream);
   ~Impl();
