@@ -100,7 +100,10 @@ absl::Status LoadModel(const BenchmarkOptions& options, DataParallel* ranks, Pre
     if (device.is_cuda()) config.set_train_dtype(BFLOAT16);
   }
   const int threads = ThreadsFor(options.threads, *ranks);
-  ASSIGN_OR_RETURN(prepared->policy, LoadPolicy(config, threads, spread ? ranks : nullptr, spread));
+  ASSIGN_OR_RETURN(prepared->policy, LoadPolicy(config, {.threads = threads,
+                                                         .ranks = spread ? ranks : nullptr,
+                                                         .spread = spread,
+                                                         .trains = false}));
   prepared->setup = LengthsFor(options, prepared->policy.config.max_positions);
   prepared->setup.slots = options.slots;
   prepared->setup.threads = threads;

@@ -104,5 +104,21 @@ TEST(WeightShard, OnlyTheRanksPartIsReadFromFiles) {
   EXPECT_TRUE(RemoveTree(dir).ok());
 }
 
+TEST(WeightShard, TheRanksPartOfRandomWeightsIsDrawnAlone) {
+  ModelConfig config = FourHeads(false);
+  config.num_layers = 1;
+  // More elements than are drawn at once in the whole rows of `down`.
+  config.hidden_size = 2050;
+  config.intermediate_size = 8400;
+  const auto whole = Weights::RandomInit(config, 7);
+  const auto part = Weights::RandomShard(config, 7, at::kCPU, at::kFloat, {1, 2});
+  ASSERT_TRUE(part.ok()) << part.status();
+  const auto expected = TakeShard(*whole, {1, 2});
+  ASSERT_TRUE(expected.ok()) << expected.status();
+  EXPECT_TRUE(at::equal((*part)->flat(), (*expected)->flat()));
+  EXPECT_TRUE(absl::IsInvalidArgument(
+      Weights::RandomShard(config, 7, at::kCPU, at::kFloat, {0, 3}).status()));
+}
+
 }  // namespace
 }  // namespace tritonrl

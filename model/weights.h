@@ -111,6 +111,13 @@ class Weights : public ParameterBuffer {
                                              at::ScalarType dtype = at::kFloat,
                                              absl::Span<const FlatRange> parts = {});
 
+  // The same elements of one rank's part of that model (weight_shard.h). Errors: those of
+  // ShardConfig.
+  static absl::StatusOr<std::shared_ptr<Weights>> RandomShard(const ModelConfig& config,
+                                                              uint64_t seed, at::Device device,
+                                                              at::ScalarType dtype,
+                                                              const WeightShard& shard);
+
   // Writes `dir`/config.json and model.safetensors in `dtype` (kFloat or kBFloat16), in several
   // shards with an index when larger than `max_shard_bytes`. Files are replaced atomically.
   absl::Status Save(const std::string& dir, at::ScalarType dtype,

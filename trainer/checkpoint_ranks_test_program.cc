@@ -83,7 +83,7 @@ absl::Status Run(const std::string& folder, FloatType dtype, int zero_stage, int
   LoadTinyPolicy(model);
   PolicyConfig policy_config = TinyPolicyConfig(model);
   policy_config.set_train_dtype(dtype);
-  ASSIGN_OR_RETURN(Policy policy, LoadPolicy(policy_config, 1));
+  ASSIGN_OR_RETURN(Policy policy, LoadPolicy(policy_config, {.threads = 1}));
   OptimizerConfig config;
   config.set_weight_decay(0.1);
   config.set_zero_stage(zero_stage);

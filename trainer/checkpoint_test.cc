@@ -75,7 +75,7 @@ TEST_F(CheckpointTest, RestoresTheSameBits) {
 TEST_F(CheckpointTest, RestoresTheMasterOfBf16Weights) {
   PolicyConfig config = TinyPolicyConfig(dir_ + "/model");
   config.set_train_dtype(BFLOAT16);
-  auto first = LoadPolicy(config, 1), second = LoadPolicy(config, 1);
+  auto first = LoadPolicy(config, {.threads = 1}), second = LoadPolicy(config, {.threads = 1});
   ASSERT_TRUE(first.ok() && second.ok());
   AdamW a(OptimizerConfig(), first->weights), b(OptimizerConfig(), second->weights);
   Gradients gradients(*first->weights);

@@ -101,10 +101,16 @@ GpuOptions TrainingOnGpu(bool deterministic, bool fp8) {
 
 namespace {
 
+void EndPart(const PolicyLoading& loading, const char* what) {
+  if (loading.start_up != nullptr) loading.start_up->Part(what);
+}
+
 // The weights on every rank, each of which reads or draws its share.
 absl::StatusOr<std::shared_ptr<Weights>> LoadTogether(const PolicyConfig& config,
                                                       const Policy& policy, at::Device device,
-                                                      at::ScalarType dtype, DataParallel* ranks) {
+                                                      at::ScalarType dtype,
+                                                      const PolicyLoading& loading) {
+  DataParallel* ranks = loading.ranks;
   const auto load =
       [&](absl::Span<const FlatRange> parts) -> absl::StatusOr<std::shared_ptr<Weights>> {
     if (!config.random_init()) return Weights::Load(policy.folder, device, dtype, parts);
@@ -117,22 +123,23 @@ absl::StatusOr<std::shared_ptr<Weights>> LoadTogether(const PolicyConfig& config
     parts.push_back(plan.Piece(bucket, ranks->rank()));
   }
   auto weights = load(parts);
+  EndPart(loading, "weights");
   RETURN_IF_ERROR(ranks->Agree(weights.status()));
   for (int64_t bucket = 0; bucket < plan.buckets(); ++bucket) {
     RETURN_IF_ERROR(ranks->GatherBucket(plan, bucket, (*weights)->flat()));
   }
   RETURN_IF_ERROR(ranks->FinishBuckets((*weights)->flat(), "the exchange of loaded weights"));
+  EndPart(loading, "exchange of weights");
   return weights;
 }
 
-// This rank's part of the policy, from its files or of the whole one that is drawn.
+// This rank's part of the policy, from its files or drawn.
 absl::Status TakePart(const PolicyConfig& config, at::Device device, at::ScalarType dtype,
                       const DataParallel& ranks, Policy* policy) {
   const WeightShard part = {ranks.rank(), ranks.size()};
   if (config.random_init()) {
-    ASSIGN_OR_RETURN(
-        policy->weights,
-        TakeShard(*Weights::RandomInit(policy->config, config.init_seed(), device, dtype), part));
+    ASSIGN_OR_RETURN(policy->weights,
+                     Weights::RandomShard(policy->config, config.init_seed(), device, dtype, part));
   } else {
     ASSIGN_OR_RETURN(policy->weights, Weights::LoadShard(policy->folder, device, dtype, part));
   }
@@ -142,8 +149,8 @@ absl::Status TakePart(const PolicyConfig& config, at::Device device, at::ScalarT
 
 }  // namespace
 
-absl::StatusOr<Policy> LoadPolicy(const PolicyConfig& policy_config, int threads,
-                                  DataParallel* ranks, bool spread) {
+absl::StatusOr<Policy> LoadPolicy(const PolicyConfig& policy_config, const PolicyLoading& loading) {
+  DataParallel* ranks = loading.ranks;
   Policy policy;
   absl::StatusOr<std::string> folder = FindInput(policy_config.dir());
   if (!folder.ok()) return AddContext(folder.status(), "policy.dir");
@@ -151,12 +158,15 @@ absl::StatusOr<Policy> LoadPolicy(const PolicyConfig& policy_config, int threads
   ASSIGN_OR_RETURN(
       const at::Device device,
       ResolveDevice(policy_config.device(), ranks == nullptr ? 0 : ranks->local_rank()));
-  RETURN_IF_ERROR(PrepareGpu(device, /*trains=*/!spread));
+  RETURN_IF_ERROR(PrepareGpu(device, loading.trains));
+  EndPart(loading, "GPU");
   ASSIGN_OR_RETURN(policy.config, ReadModelConfig(policy.folder));
   ASSIGN_OR_RETURN(Tokenizer tokenizer, Tokenizer::Load(JoinPath(policy.folder, "tokenizer.json")));
   RETURN_IF_ERROR(CheckTokenizerFits(policy.config, tokenizer, policy.folder));
   policy.tokenizer = std::make_shared<const Tokenizer>(std::move(tokenizer));
-  if (ranks != nullptr && !spread) RETURN_IF_ERROR(ranks->JoinGpus(device));
+  EndPart(loading, "tokenizer");
+  if (ranks != nullptr && !loading.spread) RETURN_IF_ERROR(ranks->JoinGpus(device));
+  EndPart(loading, "joining GPUs");
   const at::ScalarType dtype = ToScalarType(policy_config.train_dtype());
   if (policy_config.fp8()) {
     const absl::Status status = CheckFp8(device, dtype);
@@ -167,18 +177,19 @@ absl::StatusOr<Policy> LoadPolicy(const PolicyConfig& policy_config, int threads
         if (device.is_cuda() && policy_config.allow_tf32()) {
           at::globalContext().setAllowTF32CuBLAS(true);
         }
-        if (spread) {
+        if (loading.spread) {
           RETURN_IF_ERROR(TakePart(policy_config, device, dtype, *ranks, &policy));
         } else {
           ASSIGN_OR_RETURN(policy.weights,
-                           LoadTogether(policy_config, policy, device, dtype, ranks));
+                           LoadTogether(policy_config, policy, device, dtype, loading));
         }
         Transformer::Options options;
-        options.cpu_threads = threads;
+        options.cpu_threads = loading.threads;
         options.gpu = TrainingOnGpu(policy_config.deterministic(), policy_config.fp8());
         policy.transformer = std::make_shared<Transformer>(policy.config, policy.weights, options);
         return absl::OkStatus();
       }));
+  EndPart(loading, "weights");
   return policy;
 }
 

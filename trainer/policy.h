@@ -19,6 +19,7 @@
 #include "parallel/data_parallel.h"
 #include "trainer/config.pb.h"
 #include "trainer/packing.h"
+#include "trainer/start_up.h"
 
 namespace tritonrl {
 
@@ -34,14 +35,22 @@ struct Policy {
   int32_t end_token() const { return static_cast<int32_t>(config.eos_token_ids.front()); }
 };
 
+// How a policy is loaded.
+struct PolicyLoading {
+  int threads = 0;  // CPU threads of the transformer, 0 for all cores
+  // All ranks pass theirs. Each reads a share of the files only and gets the rest from the others,
+  // from GPU to GPU where they have some: they have joined them afterwards.
+  DataParallel* ranks = nullptr;
+  // Each rank has its part of the model alone (model/weight_shard.h), for generation on all of them
+  // together.
+  bool spread = false;
+  bool trains = true;           // see PrepareGpu
+  StartUp* start_up = nullptr;  // told of the parts that this took
+};
+
 // Loads config.json, tokenizer.json and the weights (or draws random ones) onto the device that
-// `policy_config` asks for. `threads`: CPU threads of the transformer, 0 for all cores. With
-// `ranks`, which all of them pass, each reads a share of the files only and gets the rest from the
-// others, from GPU to GPU where they have some: they have joined them afterwards. With `spread`
-// each rank has its part of the model alone (model/weight_shard.h), for generation on all of them
-// together. Errors name the file, tensor or field.
-absl::StatusOr<Policy> LoadPolicy(const PolicyConfig& policy_config, int threads,
-                                  DataParallel* ranks = nullptr, bool spread = false);
+// `policy_config` asks for. Errors name the file, tensor or field.
+absl::StatusOr<Policy> LoadPolicy(const PolicyConfig& policy_config, const PolicyLoading& loading);
 
 // Writes config.json, model.safetensors and the tokenizer's files, so that LoadPolicy and
 // `transformers` load the folder.

@@ -195,8 +195,9 @@ absl::StatusOr<SftOutcome> SftRun::Run() {
   at::set_num_threads(threads);
   RETURN_IF_ERROR(OpenRunDirectory());
   start_up_.Part("run folder");
-  ASSIGN_OR_RETURN(policy_, LoadPolicy(config_.policy(), threads, &ranks_));
-  start_up_.Part("policy");
+  ASSIGN_OR_RETURN(
+      policy_,
+      LoadPolicy(config_.policy(), {.threads = threads, .ranks = &ranks_, .start_up = &start_up_}));
   const bool cpu = policy_.device().is_cpu();
   micro_batch_tokens_ = config_.micro_batch_tokens() > 0
                             ? config_.micro_batch_tokens()

@@ -112,7 +112,7 @@ TEST_F(SftLearnerTest, Fp8ProductsLearnNearlyTheSameAndSkipABadGradient) {
   const at::Tensor exact = LearnedGradient(batch);
   PolicyConfig config = TinyPolicyConfig(dir_);
   config.set_fp8(true);
-  auto policy = LoadPolicy(config, /*threads=*/1);
+  auto policy = LoadPolicy(config, {.threads = 1});
   ASSERT_TRUE(policy.ok()) << policy.status();
   policy_ = *std::move(policy);
   ASSERT_TRUE(policy_.weights->flat().equal(start_));

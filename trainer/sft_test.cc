@@ -130,7 +130,7 @@ TEST_F(SftTest, LearnsAndWritesAModelThatLoads) {
   EXPECT_LT(loss.at(kSteps - 1), 0.6);
   PolicyConfig config = TinyPolicyConfig(dir_ + "/run/model");
   config.set_random_init(false);
-  EXPECT_TRUE(LoadPolicy(config, 1).ok());
+  EXPECT_TRUE(LoadPolicy(config, {.threads = 1}).ok());
 
   // The finished run asked for again does nothing but say so.
   const std::string weights = Weights("run");

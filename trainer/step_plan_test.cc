@@ -25,7 +25,7 @@ TEST_F(StepPlanTest, KnowsWhatTrainingKeepsFromStepToStep) {
   for (const FloatType type : {FLOAT32, BFLOAT16}) {
     PolicyConfig config = TinyPolicyConfig(dir_);
     config.set_train_dtype(type);
-    const absl::StatusOr<Policy> policy = LoadPolicy(config, 1, ranks_.get());
+    const absl::StatusOr<Policy> policy = LoadPolicy(config, {.threads = 1, .ranks = ranks_.get()});
     ASSERT_TRUE(policy.ok()) << policy.status();
     const int64_t bytes = BytesKeptForTraining(1, *policy, *ranks_);
     const int64_t parameters = policy->config.NumParameters();

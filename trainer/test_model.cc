@@ -94,7 +94,7 @@ PolicyConfig TinyPolicyConfig(const std::string& dir) {
 
 Policy LoadTinyPolicy(const std::string& dir) {
   WriteTinyModel(dir);
-  absl::StatusOr<Policy> policy = LoadPolicy(TinyPolicyConfig(dir), 1);
+  absl::StatusOr<Policy> policy = LoadPolicy(TinyPolicyConfig(dir), {.threads = 1});
   Check(policy.status());
   return *std::move(policy);
 }

@@ -127,10 +127,12 @@ absl::Status LoadModel(RunParts* parts) {
   RankRoles& roles = *parts->roles;
   const int threads = ThreadsFor(config.threads(), *parts->ranks);
   at::set_num_threads(threads);
-  ASSIGN_OR_RETURN(parts->policy, LoadPolicy(config.policy(), threads, parts->ranks));
+  ASSIGN_OR_RETURN(parts->policy, LoadPolicy(config.policy(), {.threads = threads,
+                                                               .ranks = parts->ranks,
+                                                               .start_up = &parts->start_up}));
   const Policy& policy = parts->policy;
   RETURN_IF_ERROR(roles.JoinWeights(policy.weights));
-  parts->start_up.Part("policy");
+  parts->start_up.Part("joining GPUs");
   const LearnerOptions options = LearnerOptionsOf(*parts);
   if (roles.learns() && config.objective().kl_coefficient() > 0) {
     parts->reference = std::make_unique<ReferencePolicy>(
