@@ -75,6 +75,8 @@ TEST_P(DeviceHeadsTest, AttentionOfPackedSequences) {
   const LayerContext free(2, false, {.attention = {.deterministic = false, .dense_from = 250}});
   const LayerContext buckets(2, false,
                              {.attention = {.deterministic = false, .dense_from = 10000}});
+  // As GPUs before Hopper have them.
+  const LayerContext single(2, false, {.attention = {.deterministic = false, .one_by_one = true}});
   for (const int64_t dim : {64, 128}) {
     ModelConfig config = SmallConfig();
     config.head_dim = dim;
@@ -96,10 +98,14 @@ TEST_P(DeviceHeadsTest, AttentionOfPackedSequences) {
       compute({free, device, GetParam().type, at::kFloat});
       const Tensors alone = compute({free, device, GetParam().type, at::kFloat});
       const Tensors packed = compute({buckets, device, GetParam().type, at::kFloat});
+      const Tensors copied = compute({single, device, GetParam().type, at::kFloat});
       for (size_t i = 0; i < names.size(); ++i) {
         EXPECT_LT(Difference(packed[i], expected[i]),
                   GetParam().type == at::kFloat ? kFloatTolerance : kHalfTolerance)
             << names[i] << " of heads of " << dim << ", " << lengths.size() << " sequences, packed";
+        EXPECT_LT(Difference(copied[i], expected[i]),
+                  GetParam().type == at::kFloat ? kFloatTolerance : kHalfTolerance)
+            << names[i] << " of heads of " << dim << ", " << lengths.size() << " sequences, copied";
         EXPECT_LT(Difference(alone[i], expected[i]),
                   GetParam().type == at::kFloat ? kFloatTolerance : kHalfTolerance)
             << names[i] << " of heads of " << dim << ", " << lengths.size() << " sequences";

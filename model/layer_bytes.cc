@@ -54,14 +54,23 @@ CopyBytes::CopyBytes(const StepShape& s, bool takes, int64_t n, int64_t k) {
 
 int64_t AttentionRoom(const ModelConfig& c, const StepShape& s) {
   const int64_t longest = s.longest > 0 ? std::min(s.longest, s.tokens) : s.tokens;
-  // Sequences that share a call are padded to the longest of them, at most twice the shortest.
-  const bool alone = s.deterministic || longest == s.tokens;
-  const int64_t rows = alone ? longest : 2 * s.tokens;
-  const int64_t room = rows * (c.query_size() * (kFloat + 2 * s.element_bytes) +
-                               c.num_heads * kFloat);  // dq, dk and dv, sums of the softmax
-  if (!s.deterministic) return room;
-  const int64_t calls = CallsForDeterminism(c.num_heads, c.num_kv_heads, longest);
-  return (room + 2 * c.num_heads * longest * longest) / calls;
+  const int64_t lse = c.num_heads * kFloat;
+  // dq, dk and dv of a row, and its sums of the softmax.
+  const int64_t row = c.query_size() * (kFloat + 2 * s.element_bytes) + lse;
+  if (!s.deterministic && !s.one_by_one) {
+    // Sequences that share a call are padded to the longest of them, at most twice the shortest.
+    return row * (longest == s.tokens ? longest : 2 * s.tokens);
+  }
+  const bool cudnn = s.element_bytes == 2;  // which alone gets copies
+  const int64_t rows = cudnn ? PaddedLength(longest) : longest;
+  int64_t room = rows * row;
+  if (s.deterministic) {
+    const int64_t calls = CallsForDeterminism(c.num_heads, c.num_kv_heads, rows);
+    room = (room + 2 * c.num_heads * rows * rows) / calls;
+  }
+  // A sequence of just these rows is not copied. Else q, k, v and their gradients, out and its.
+  if (!cudnn || (s.longest == 0 && rows == longest)) return room;
+  return room + rows * (4 * (c.query_size() + c.kv_size()) * s.element_bytes + lse);
 }
 
 }  // namespace tritonrl

@@ -11,6 +11,10 @@ constexpr int64_t kRows = 256;  // rows of one task
 
 }  // namespace
 
+bool AttentionOneByOne(at::Device device, const GpuOptions& options) {
+  return device.is_cuda() && CudnnAttention::OneByOne(device, options.attention);
+}
+
 at::Tensor LayerContext::Empty(at::IntArrayRef shape, const at::Tensor& like,
                                at::ScalarType dtype) const {
   if (like.is_cpu()) return pool_->Empty(shape, dtype);

@@ -33,6 +33,9 @@ struct GpuOptions {
   CudnnAttention::Options attention;
 };
 
+// Whether attention has a call for each sequence there, see CudnnAttention::OneByOne.
+bool AttentionOneByOne(at::Device device, const GpuOptions& options);
+
 class LayerContext {
  public:
   // cpu_threads: 0 means all hardware threads. force_aten: never use the kernels of this

@@ -29,6 +29,7 @@ ABSL_FLAG(int64_t, bucket_elements, tritonrl::ShardPlan::kBucketElements,
 ABSL_FLAG(int64_t, state_bytes, 12, "Of the optimizer for a parameter; 0: forward and backward.");
 ABSL_FLAG(bool, fp8, false, "Products of the layers on 8-bit numbers.");
 ABSL_FLAG(bool, deterministic, true, "Attention's sums in a fixed order.");
+ABSL_FLAG(bool, one_by_one, false, "Attention in a call for each sequence, as on an A100.");
 
 namespace tritonrl {
 namespace {
@@ -41,6 +42,7 @@ absl::Status Run() {
                           .target_rows = absl::GetFlag(FLAGS_target_rows),
                           .longest = absl::GetFlag(FLAGS_longest),
                           .deterministic = absl::GetFlag(FLAGS_deterministic),
+                          .one_by_one = absl::GetFlag(FLAGS_one_by_one),
                           .fp8 = absl::GetFlag(FLAGS_fp8)};
   const int64_t ranks = absl::GetFlag(FLAGS_ranks);
   if (step.tokens < 1 || step.target_rows < 0 || step.longest < 0 || ranks < 1) {

@@ -148,9 +148,11 @@ class GradientsOfRank {
 
 // What a batch recomputes to stay within --budget_gib; printed.
 absl::StatusOr<MemoryPlan> PlanBatch(const ModelConfig& config, const Transformer::Options& options,
-                                     const std::vector<int64_t>& lengths) {
-  StepShape step = {.longest = *std::max_element(lengths.begin(), lengths.end()),
+                                     const std::vector<int64_t>& lengths, at::Device device) {
+  const int64_t longest = *std::max_element(lengths.begin(), lengths.end());
+  StepShape step = {.longest = lengths.size() == 1 ? 0 : longest,
                     .deterministic = options.gpu.attention.deterministic,
+                    .one_by_one = AttentionOneByOne(device, options.gpu),
                     .fp8 = options.gpu.fp8_products};
   for (const int64_t length : lengths) {
     step.tokens += length;
@@ -249,7 +251,7 @@ absl::Status Run() {
   options.gpu.attention.dense_from = absl::GetFlag(FLAGS_dense_from);
   std::vector<MemoryPlan> plans;  // all before the first step: the last batch may be refused
   for (const std::vector<int64_t>& lengths : batches) {
-    ASSIGN_OR_RETURN(plans.emplace_back(), PlanBatch(config, options, lengths));
+    ASSIGN_OR_RETURN(plans.emplace_back(), PlanBatch(config, options, lengths, device));
   }
   RETURN_IF_ERROR(RunPeer({.script = "model/step_peer.py",
                            .shape = shape,

@@ -22,6 +22,7 @@ struct StepShape {
   int64_t element_bytes = 2;    // of weights and activations
   int64_t head_chunk_rows = 0;  // as in Transformer::Options
   bool deterministic = true;    // as in GpuOptions: attention's sums in a fixed order
+  bool one_by_one = false;      // CudnnAttention::OneByOne
   bool fp8 = false;             // as fp8_products in GpuOptions: products take copies of operands
   bool fp8_in_hardware = true;  // these copies hold 1 byte an element; else they keep its type
   // ForwardBackward, which frees activations as it goes; else Forward, then Backward.

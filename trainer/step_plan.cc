@@ -77,6 +77,7 @@ absl::StatusOr<std::string> PlanHere(const StepPlanRequest& request, const Polic
                        .longest = request.longest_sequence,
                        .element_bytes = static_cast<int64_t>(weights.flat().element_size()),
                        .deterministic = gpu_options.attention.deterministic,
+                       .one_by_one = AttentionOneByOne(weights.device(), gpu_options),
                        .fp8 = gpu_options.fp8_products,
                        .fp8_in_hardware = weights.device().is_cuda()};
   ASSIGN_OR_RETURN(const MemoryPlan plan, PlanMemory(policy.config, step, held, limit));

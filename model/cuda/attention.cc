@@ -16,68 +16,17 @@
 #include <utility>
 #include <vector>
 
+#include "model/cuda/attention_operands.h"
 #include "model/cuda/attention_plan.h"
 
 namespace tritonrl {
 namespace {
 
-constexpr size_t kMostPlans = 256;
+constexpr size_t kMostPlans = 512;
 constexpr size_t kMostLengths = 4096;  // that are remembered
 
-using Places = std::unordered_map<int64_t, void*>;
-
-// Operands of one call; those of the backward are undefined in a forward.
-struct Operands {
-  AttentionHeads in;
-  at::Tensor out, lse, d_out;
-  AttentionHeads d_in;
-
-  bool backward() const { return d_out.defined(); }
-
-  // Some rows, and of these some heads: `share` of `shares` equal ones. The log-sum-exps are [H, T]
-  // of the rows here.
-  Operands Part(int64_t begin, int64_t length, int64_t share, int64_t shares) const {
-    const auto part = [&](const at::Tensor& x) {
-      if (!x.defined()) return at::Tensor();
-      const int64_t heads = x.size(1) / shares;
-      return x.narrow(0, begin, length).narrow(1, share * heads, heads);
-    };
-    const auto all = [&](const AttentionHeads& x) {
-      return AttentionHeads{part(x.q), part(x.k), part(x.v)};
-    };
-    const int64_t heads = in.q.size(1), each = heads / shares * length;
-    return {all(in), part(out), lse.narrow(0, begin * heads + share * each, each), part(d_out),
-            all(d_in)};
-  }
-
-  AttentionShape Shape() const {
-    AttentionShape shape = {
-        .backward = backward(), .heads = in.q.size(1), .keys = in.k.size(1), .dim = in.q.size(2)};
-    size_t next = 0;
-    for (const at::Tensor* x : {&in.q, &in.k, &in.v, &out, &d_out, &d_in.q, &d_in.k, &d_in.v}) {
-      shape.strides[next++] = x->defined() ? x->stride(0) : 0;
-    }
-    return shape;
-  }
-
-  Places Where() const {
-    Places places = {{kQ, in.q.data_ptr()},
-                     {kK, in.k.data_ptr()},
-                     {kV, in.v.data_ptr()},
-                     {kOut, out.data_ptr()},
-                     {kLse, lse.data_ptr()}};
-    if (backward()) {
-      places[kDOut] = d_out.data_ptr();
-      places[kDQ] = d_in.q.data_ptr();
-      places[kDK] = d_in.k.data_ptr();
-      places[kDV] = d_in.v.data_ptr();
-    }
-    return places;
-  }
-};
-
 // A token that sees itself alone, which cuDNN does not take: out = v, and only v has a gradient.
-void OneToken(const Operands& at) {
+void OneToken(const AttentionOperands& at) {
   const int64_t keys = at.in.k.size(1), group = at.in.q.size(1) / keys;
   const auto grouped = [&](const at::Tensor& x) { return x.unflatten(1, {keys, group}); };
   if (!at.backward()) {
@@ -95,9 +44,7 @@ struct CudnnAttention::Impl {
   Impl(at::Device device, const Options& options) : device(device), options(options) {
     const c10::cuda::CUDAGuard guard(device);
     TORCH_CHECK(cudnnCreate(&handle) == CUDNN_STATUS_SUCCESS, "cuDNN does not start");
-    int major = 0;
-    cudaDeviceGetAttribute(&major, cudaDevAttrComputeCapabilityMajor, device.index());
-    one_by_one = options.deterministic || major == 8 || major == 12;
+    one_by_one = OneByOne(device, options);
   }
   ~Impl() {
     plans.clear();
@@ -119,7 +66,7 @@ struct CudnnAttention::Impl {
     return plan;
   }
 
-  void Execute(const AttentionPlan& plan, Places places) {
+  void Execute(const AttentionPlan& plan, std::unordered_map<int64_t, void*> places) {
     const auto room = c10::cuda::CUDACachingAllocator::get()->allocate(
         std::max<int64_t>(1, plan.graph->get_workspace_size()));
     auto error = plan.graph->execute(handle, places, room.get());
@@ -127,12 +74,12 @@ struct CudnnAttention::Impl {
   }
 
   // Sequences of a bucket in one call.
-  void RunBucket(const AttentionBucket& bucket, const Operands& operands) {
+  void RunBucket(const AttentionBucket& bucket, const AttentionOperands& operands) {
     AttentionShape shape = operands.Shape();
     shape.sequences = bucket.count();
     shape.max_length = bucket.max_length;
     const AttentionPlan& plan = PlanFor(shape);
-    Places places = operands.Where();
+    std::unordered_map<int64_t, void*> places = operands.Where();
     for (const auto& [stride, uid] : plan.offsets) {
       TORCH_CHECK(operands.out.size(0) <= std::numeric_limits<int32_t>::max() / stride,
                   "cuDNN attention: ", operands.out.size(0), " rows ", stride,
@@ -143,20 +90,29 @@ struct CudnnAttention::Impl {
     Execute(plan, std::move(places));
   }
 
-  // One sequence by itself.
-  void RunSequence(int64_t begin, int64_t length, const Operands& operands) {
-    if (length == 1) return OneToken(operands.Part(begin, 1, 0, 1));
+  // One sequence by itself, by a plan for exactly so many rows.
+  void RunRows(const AttentionOperands& operands) {
+    const int64_t rows = operands.out.size(0);
     const bool ordered = options.deterministic && operands.backward();
     const int64_t calls =
-        ordered ? CallsForDeterminism(operands.in.q.size(1), operands.in.k.size(1), length) : 1;
+        ordered ? CallsForDeterminism(operands.in.q.size(1), operands.in.k.size(1), rows) : 1;
     for (int64_t i = 0; i < calls; ++i) {
-      const Operands part = operands.Part(begin, length, i, calls);
+      const AttentionOperands part = operands.Part(0, rows, i, calls);
       AttentionShape shape = part.Shape();
       shape.dense = true;
       shape.deterministic = ordered;
-      shape.max_length = length;
+      shape.max_length = rows;
       Execute(PlanFor(shape), part.Where());
     }
+  }
+
+  void RunSequence(int64_t begin, int64_t length, int64_t rows, const AttentionOperands& operands) {
+    const AttentionOperands sequence = operands.Part(begin, length, 0, 1);
+    if (length == 1) return OneToken(sequence);
+    if (length == rows) return RunRows(sequence);
+    PaddedOperands padded(sequence, rows);
+    RunRows(padded.operands());
+    padded.TakeResults();
   }
 
   // Whether a bucket is one sequence that gets a call for its length.
@@ -169,19 +125,19 @@ struct CudnnAttention::Impl {
     return *bucket.exact;
   }
 
-  void Run(const PackedLengths& lengths, const Operands& operands) {
+  void Run(const PackedLengths& lengths, const AttentionOperands& operands) {
     const std::lock_guard<std::mutex> lock(mutex);
     const c10::cuda::CUDAGuard guard(device);
     const cudaStream_t stream = c10::cuda::getCurrentCUDAStream(device.index()).stream();
     TORCH_CHECK(cudnnSetStream(handle, stream) == CUDNN_STATUS_SUCCESS, "cuDNN: no stream");
     for (const AttentionBucket& bucket : lengths.buckets) {
-      const std::vector<int64_t>& sequences = bucket.sequences;
       if (!one_by_one && !Exact(bucket, lengths)) {
         RunBucket(bucket, operands);
         continue;
       }
-      for (const int64_t i : sequences) {
-        RunSequence(lengths.begin(i), lengths.length(i), operands);
+      for (const int64_t i : bucket.sequences) {
+        const int64_t length = lengths.length(i);
+        RunSequence(lengths.begin(i), length, one_by_one ? PaddedLength(length) : length, operands);
       }
     }
   }
@@ -200,6 +156,13 @@ struct CudnnAttention::Impl {
 CudnnAttention::CudnnAttention(at::Device device, const Options& options)
     : impl_(std::make_unique<Impl>(device, options)) {}
 CudnnAttention::~CudnnAttention() = default;
+
+bool CudnnAttention::OneByOne(at::Device device, const Options& options) {
+  if (options.deterministic || options.one_by_one) return true;
+  int major = 0;
+  cudaDeviceGetAttribute(&major, cudaDevAttrComputeCapabilityMajor, device.index());
+  return major == 8 || major == 12;
+}
 
 bool CudnnAttention::Takes(const at::Tensor& x, int64_t head_dim) {
   return x.is_cuda() && x.scalar_type() == at::kBFloat16 && (head_dim == 64 || head_dim == 128);

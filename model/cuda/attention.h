@@ -18,7 +18,7 @@ struct AttentionHeads {
   at::Tensor q, k, v;
 };
 
-// Plans (cuDNN's compiled graphs) are made at the first call of a shape and kept, 256 at most. One
+// Plans (cuDNN's compiled graphs) are made at the first call of a shape and kept, 512 at most. One
 // object serves one GPU; calls from several threads take turns.
 class CudnnAttention {
  public:
@@ -26,16 +26,21 @@ class CudnnAttention {
     // Sums of the backward in a fixed order, one call a sequence, so that a sequence's results are
     // the same bits wherever it lies in whatever batch; slower.
     bool deterministic = true;
+    // One call a sequence, which is copied to PaddedLength rows, so that a few plans do for all
+    // lengths: always with `deterministic`, and on GPUs of compute capability 8 and 12, for which
+    // cuDNN knows no packed log-sum-exp.
+    bool one_by_one = false;
     // A sequence of at least so many tokens that no other shares a bucket with gets a call without
     // offsets and padding mask, whose kernels are faster by a hundredth of a step, from the second
     // batch on that has one of its exact length: the plans for a length take as long as four such
     // gains.
     int64_t dense_from = 4096;
   };
-  // GPUs of compute capability 8 and 12 run one call a sequence in any case, as cuDNN knows no
-  // packed log-sum-exp there.
   CudnnAttention(at::Device device, const Options& options);
   ~CudnnAttention();
+
+  // Whether there is a call for each sequence on this GPU.
+  static bool OneByOne(at::Device device, const Options& options);
 
   // Whether cuDNN takes such heads: bf16 on a GPU, of 64 or 128 elements.
   static bool Takes(const at::Tensor& x, int64_t head_dim);

@@ -19,10 +19,10 @@ int64_t PowerFrom(int64_t x) {
   return static_cast<int64_t>(std::bit_ceil(static_cast<uint64_t>(x)));
 }
 
-// Steps of an eighth of the next power of two, at least kShortest.
-int64_t RoundedLength(int64_t longest) {
-  const int64_t step = std::max(kShortest, PowerFrom(longest) / 8);
-  return (longest + step - 1) / step * step;
+// Up to a multiple of that part of the next power of two, at least of kShortest.
+int64_t RoundedUp(int64_t length, int64_t parts) {
+  const int64_t step = std::max(kShortest, PowerFrom(length) / parts);
+  return (length + step - 1) / step * step;
 }
 
 // Writes offsets, then lengths of a bucket.
@@ -56,7 +56,7 @@ PackedLengths PackLengths(const std::vector<int64_t>& offsets, at::Device device
     if (length == 0) continue;
     AttentionBucket& bucket = by_power[PowerFrom(std::max(kShortest, length))];
     bucket.sequences.push_back(i);
-    bucket.max_length = std::max(bucket.max_length, RoundedLength(length));
+    bucket.max_length = std::max(bucket.max_length, RoundedUp(length, 8));
   }
   // All in one array, so that one copy takes them to the device.
   struct Place {
@@ -87,6 +87,8 @@ PackedLengths PackLengths(const std::vector<int64_t>& offsets, at::Device device
   }
   return packed;
 }
+
+int64_t PaddedLength(int64_t length) { return RoundedUp(length, 16); }
 
 int64_t CallsForDeterminism(int64_t query_heads, int64_t key_heads, int64_t length) {
   for (int64_t calls = 1; calls < key_heads; ++calls) {

@@ -48,6 +48,10 @@ struct PackedLengths {
 // `offsets`: first row of each sequence, then T; T below 2^31. Empty sequences are in no bucket.
 PackedLengths PackLengths(const std::vector<int64_t>& offsets, at::Device device);
 
+// Rows that one sequence of so many gets where it has calls for itself: a multiple of 128, and
+// above 2,048 of a sixteenth of the next power of two.
+int64_t PaddedLength(int64_t length);
+
 // Calls into which the backward of one sequence is divided, each with a share of the heads (a
 // divisor of the key heads), where cuDNN's fixed order of sums needs 2 * query heads * length^2
 // bytes of temporary memory: the fewest for which that is at most 2 GiB.

@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <set>
 #include <vector>
 
 namespace tritonrl {
@@ -30,6 +31,24 @@ TEST(PackedLengthsTest, SequencesOfOneLengthAreOneCallWithoutPadding) {
   EXPECT_EQ(Numbers(bucket.lengths), (std::vector<int32_t>{4096, 4096, 4096, 4096}));
   EXPECT_EQ(Numbers(bucket.OffsetsFor(6)), (std::vector<int32_t>{0, 24576, 49152, 73728, 98304}));
   EXPECT_EQ(bucket.OffsetsFor(6).const_data_ptr(), bucket.OffsetsFor(6).const_data_ptr());
+}
+
+TEST(PackedLengthsTest, FewLengthsForSequencesByThemselves) {
+  EXPECT_EQ(PaddedLength(1), 128);
+  EXPECT_EQ(PaddedLength(128), 128);
+  EXPECT_EQ(PaddedLength(129), 256);
+  EXPECT_EQ(PaddedLength(2047), 2048);
+  EXPECT_EQ(PaddedLength(2049), 2304);  // steps of 4096 / 16
+  EXPECT_EQ(PaddedLength(16379), 16384);
+  EXPECT_EQ(PaddedLength(16385), 18432);
+  std::set<int64_t> padded;
+  for (int64_t length = 1; length <= 32768; ++length) {
+    padded.insert(PaddedLength(length));
+    ASSERT_GE(PaddedLength(length), length);
+    ASSERT_LE(PaddedLength(length), std::max(length + 127, length * 9 / 8));
+  }
+  // With two plans each, in place and copied, fewer than are kept.
+  EXPECT_LE(padded.size(), 48);
 }
 
 TEST(PackedLengthsTest, LongAndShortSequencesAreApart) {
