@@ -8,6 +8,12 @@
 #include "model/torch_status.h"
 
 namespace tritonrl {
+namespace {
+
+constexpr char kForTraining[] =
+    "expandable_segments:True,pinned_use_cuda_host_register:True,pinned_num_register_threads:8";
+
+}  // namespace
 
 absl::Status PrepareGpu(at::Device device, bool trains) {
   if (!device.is_cuda()) return absl::OkStatus();
@@ -15,7 +21,7 @@ absl::Status PrepareGpu(at::Device device, bool trains) {
     c10::cuda::set_device(device.index());
     const bool chosen = std::getenv("PYTORCH_CUDA_ALLOC_CONF") != nullptr ||
                         std::getenv("PYTORCH_ALLOC_CONF") != nullptr;
-    if (trains && !chosen) c10::CachingAllocator::setAllocatorSettings("expandable_segments:True");
+    if (trains && !chosen) c10::CachingAllocator::setAllocatorSettings(kForTraining);
   });
 }
 

@@ -127,6 +127,7 @@ def _debian_packages_impl(ctx):
     build += _library("icu", ["-licuuc", "-licudata"])
     build += _library("pcre2", ["-lpcre2-8"], defines = ["PCRE2_CODE_UNIT_WIDTH=8"])
     build += _library("curl", ["-lcurl"])
+    build += _library("crypto", ["-lcrypto"])
     build += _library("seccomp", ["-lseccomp"])
     # The library was compiled with these, and they change its classes.
     build += _library(

@@ -11,13 +11,18 @@
 #include "base/hash.h"
 #include "base/status.h"
 #include "nlohmann/json.hpp"
+#include "trainer/file_digest.h"
 
 namespace tritonrl {
 namespace {
 
 using Json = nlohmann::json;
 
-// SHA-256 of a file, mapped so that a large one needs no copy in memory.
+// Of a file's entry, see file_digest.h; the size of parts belongs to what it means.
+constexpr char kDigest[] = "sha256_of_64_mib_parts";
+
+// SHA-256 of a file, mapped so that a large one needs no copy in memory: how checkpoints were
+// checked that have no digest of parts.
 absl::StatusOr<std::string> HashFile(const std::string& path) {
   ASSIGN_OR_RETURN(const int64_t size, FileSize(path));
   if (size == 0) return Sha256Hex("");
@@ -51,8 +56,8 @@ absl::Status ListFiles(const std::string& dir, const std::string& below,
 absl::StatusOr<Json> DescribeFile(const std::string& dir, const std::string& file) {
   const std::string path = JoinPath(dir, file);
   ASSIGN_OR_RETURN(const int64_t size, FileSize(path));
-  ASSIGN_OR_RETURN(const std::string digest, HashFile(path));
-  return Json{{"size", size}, {"sha256", digest}};
+  ASSIGN_OR_RETURN(const std::string digest, DigestOfParts(path));
+  return Json{{"size", size}, {kDigest, digest}};
 }
 
 }  // namespace
@@ -99,8 +104,9 @@ absl::Status VerifyManifest(const std::string& dir, int rank, int ranks) {
       return absl::DataLossError(absl::StrCat(file, " has ", size, " bytes but ", wanted,
                                               " were written: it is truncated"));
     }
-    ASSIGN_OR_RETURN(const std::string digest, HashFile(file));
-    if (digest != entry.value("sha256", "")) {
+    const bool parts = entry.contains(kDigest);
+    ASSIGN_OR_RETURN(const std::string digest, parts ? DigestOfParts(file) : HashFile(file));
+    if (digest != entry.value(parts ? kDigest : "sha256", "")) {
       return absl::DataLossError(absl::StrCat(file, " does not match its checksum"));
     }
   }

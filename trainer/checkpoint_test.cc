@@ -8,8 +8,11 @@
 #include <cstdlib>
 
 #include "base/file.h"
+#include "base/hash.h"
 #include "base/status.h"
 #include "gtest/gtest.h"
+#include "nlohmann/json.hpp"
+#include "trainer/checkpoint_files.h"
 #include "trainer/test_model.h"
 
 namespace tritonrl {
@@ -211,6 +214,23 @@ TEST_F(CheckpointTest, NoPermissionNamesTheFolder) {
   EXPECT_NE(message.find(checkpoints), std::string::npos) << message;
   EXPECT_TRUE(RemoveTree(dir).ok());
   EXPECT_NE(message.find("there is no earlier checkpoint"), std::string::npos) << message;
+}
+
+// As manifests were before files had digests of parts.
+TEST(CheckpointFilesTest, AManifestWithDigestsOfWholeFilesIsRead) {
+  const std::string dir = MakeTempDirectory("manifest").value();
+  const std::string contents = "the optimizer's state";
+  const auto write = [&](const std::string& text) {
+    ASSERT_TRUE(WriteFileAtomic(JoinPath(dir, "optimizer.bin"), text).ok());
+  };
+  write(contents);
+  const nlohmann::json manifest = {
+      {"files", {{"optimizer.bin", {{"size", contents.size()}, {"sha256", Sha256Hex(contents)}}}}}};
+  ASSERT_TRUE(WriteFileAtomic(JoinPath(dir, "manifest.json"), manifest.dump()).ok());
+  EXPECT_TRUE(VerifyManifest(dir).ok()) << VerifyManifest(dir);
+  write("the optimizer's State");
+  EXPECT_TRUE(absl::IsDataLoss(VerifyManifest(dir))) << VerifyManifest(dir);
+  EXPECT_TRUE(RemoveTree(dir).ok());
 }
 
 }  // namespace

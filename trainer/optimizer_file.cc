@@ -1,22 +1,30 @@
 #include "trainer/optimizer_file.h"
 
+#include <ATen/ops/empty.h>
 #include <fcntl.h>
 #include <unistd.h>
 
 #include <algorithm>
+#include <atomic>
 #include <cerrno>
 #include <cstdint>
+#include <memory>
 #include <vector>
 
+#include "absl/base/thread_annotations.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "absl/synchronization/mutex.h"
 #include "base/file.h"
 #include "base/status.h"
+#include "base/thread_pool.h"
+#include "model/torch_status.h"
 
 namespace tritonrl {
 namespace {
 
 constexpr int64_t kWidth = 4;  // bytes of an element
+constexpr int kReaders = 4;    // beside those of the machine's other ranks
 
 absl::Status WriteFully(int fd, const char* data, int64_t size, const std::string& path) {
   while (size > 0) {
@@ -100,6 +108,69 @@ absl::Status ReadRange(const std::vector<std::unique_ptr<SavedShard>>& shards,
   return absl::OkStatus();
 }
 
+// Threads that read what this rank keeps, a piece of a bucket at a time, to where it lies.
+class ShardReaders {
+ public:
+  ShardReaders(const std::vector<std::unique_ptr<SavedShard>>& shards, const ShardPlan& saved,
+               const ShardPlan& plan, int rank, const std::vector<at::Tensor>& tensors)
+      : shards_(shards), saved_(saved), plan_(plan), rank_(rank), tensors_(tensors) {}
+
+  absl::Status Run() {
+    {
+      ThreadPool pool(kReaders);
+      for (int i = 0; i < kReaders; ++i) {
+        pool.Schedule([this] {
+          const absl::Status status =
+              CatchTorch("reading the optimizer's state", "use a smaller model or more memory",
+                         [this] { return TakePieces(); });
+          if (status.ok()) return;
+          failed_ = true;
+          absl::MutexLock lock(&mutex_);
+          status_.Update(status);
+        });
+      }
+    }
+    absl::MutexLock lock(&mutex_);
+    return status_;
+  }
+
+ private:
+  absl::Status TakePieces() {
+    at::Tensor room;
+    const int64_t pieces = static_cast<int64_t>(tensors_.size()) * plan_.buckets();
+    while (!failed_) {
+      const int64_t number = next_++;
+      if (number >= pieces) break;
+      RETURN_IF_ERROR(Read(number / plan_.buckets(), number % plan_.buckets(), &room));
+    }
+    return absl::OkStatus();
+  }
+
+  absl::Status Read(int64_t tensor, int64_t bucket, at::Tensor* room) const {
+    const FlatRange piece = plan_.Piece(bucket, rank_);
+    const at::Tensor place =
+        tensors_[tensor].narrow(0, plan_.LocalOffset(bucket, rank_), piece.size());
+    const bool in_place = place.is_cpu();
+    if (!in_place && (!room->defined() || room->numel() < piece.size())) {
+      *room = at::empty({piece.size()}, place.options().device(at::kCPU).pinned_memory(true));
+    }
+    const at::Tensor host = in_place ? place : room->narrow(0, 0, piece.size());
+    RETURN_IF_ERROR(ReadRange(shards_, saved_, tensor, piece, static_cast<char*>(host.data_ptr())));
+    if (!in_place) place.copy_(host);
+    return absl::OkStatus();
+  }
+
+  const std::vector<std::unique_ptr<SavedShard>>& shards_;
+  const ShardPlan& saved_;
+  const ShardPlan& plan_;
+  const int rank_;
+  const std::vector<at::Tensor>& tensors_;
+  std::atomic<int64_t> next_{0};
+  std::atomic<bool> failed_{false};
+  absl::Mutex mutex_;
+  absl::Status status_ ABSL_GUARDED_BY(mutex_);
+};
+
 }  // namespace
 
 std::string OptimizerFileName(int rank, int ranks) {
@@ -142,17 +213,7 @@ absl::Status ReadOptimizer(const std::string& dir, const ShardPlan& saved, AdamW
     shards.push_back(std::make_unique<SavedShard>(dir, saved, rank));
     RETURN_IF_ERROR(shards.back()->Open(static_cast<int64_t>(tensors.size())));
   }
-  for (size_t t = 0; t < tensors.size(); ++t) {
-    const bool in_place = tensors[t].device().is_cpu();
-    const at::Tensor host = in_place ? tensors[t] : tensors[t].cpu();
-    char* const data = static_cast<char*>(host.mutable_data_ptr());
-    for (int64_t bucket = 0; bucket < plan.buckets(); ++bucket) {
-      RETURN_IF_ERROR(ReadRange(shards, saved, static_cast<int64_t>(t),
-                                plan.Piece(bucket, optimizer->rank()),
-                                data + plan.LocalOffset(bucket, optimizer->rank()) * kWidth));
-    }
-    if (!in_place) at::Tensor(tensors[t]).copy_(host);
-  }
+  RETURN_IF_ERROR(ShardReaders(shards, saved, plan, optimizer->rank(), tensors).Run());
   if (optimizer->master_is_weights()) optimizer->TakeMaster();
   return absl::OkStatus();
 }
