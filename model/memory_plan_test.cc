@@ -68,9 +68,37 @@ TEST(MemoryPlanTest, PeaksMeasuredOnAnH200) {
     EXPECT_NEAR(static_cast<double>(plan->peak_bytes) / kGib, gib, 0.02);
     EXPECT_EQ(plan->redone, 0);
   }
+  // In a fixed order, where each sequence is copied for attention.
+  for (const auto& [step, gib] :
+       {std::pair(StepShape{.tokens = 12000}, 103.327),
+        {StepShape{.tokens = 16384, .target_rows = 16379, .longest = 8192}, 123.639}}) {
+    const auto plan = PlanMemory(config, step, WeightsAndGradients(config), {});
+    ASSERT_TRUE(plan.ok()) << plan.status();
+    EXPECT_NEAR(static_cast<double>(plan->peak_bytes) / kGib, gib, 0.02);
+  }
   const auto shared = PlanMemory(config, {.tokens = 8192, .deterministic = false}, half, {});
   ASSERT_TRUE(shared.ok()) << shared.status();
   EXPECT_NEAR(static_cast<double>(shared->peak_bytes) / kGib, 118.767, 0.2);
+}
+
+// Of a model in which it is attention that takes the most.
+TEST(MemoryPlanTest, CopiesOfASequenceAreCounted) {
+  ModelConfig config = Shape("qwen3_8b");
+  config.intermediate_size = 128;
+  const std::vector<RecomputeSet> all(config.num_layers, RecomputeSet::All());
+  const auto peak = [&](int64_t longest, bool one_by_one) {
+    const StepShape step = {.tokens = 18432,
+                            .target_rows = 1,
+                            .longest = longest,
+                            .deterministic = false,
+                            .one_by_one = one_by_one};
+    return PeakOfStep(config, step, all).bytes;
+  };
+  // A row's q, k, v, out, their gradients and log-sum-exps; cuDNN's own is the same in both.
+  EXPECT_EQ(peak(18432, true) - peak(18432, false), 18432 * (2 * (6144 + 4096) * 2 + 32 * 4));
+  // One more token, and the copy has a sixteenth of 16,384 rows more.
+  EXPECT_GT(peak(9217, true), peak(9216, true));
+  EXPECT_EQ(peak(9217, true), peak(10240, true));
 }
 
 TEST(MemoryPlanTest, BytesOfALayerAtQwen8B) {
