@@ -1,6 +1,8 @@
 // Attention and the LM head on every device.
 
 #include <ATen/ops/arange.h>
+#include <ATen/ops/full.h>
+#include <c10/core/DeviceGuard.h>
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -8,6 +10,8 @@
 #include <vector>
 
 #include "model/attention.h"
+#include "model/cuda/copy_rows.h"
+#include "model/cuda/packed_lengths.h"
 #include "model/device_fixture.h"
 #include "model/lm_head.h"
 
@@ -110,6 +114,59 @@ TEST_P(DeviceHeadsTest, AttentionOfPackedSequences) {
                   GetParam().type == at::kFloat ? kFloatTolerance : kHalfTolerance)
             << names[i] << " of heads of " << dim << ", " << lengths.size() << " sequences";
       }
+    }
+  }
+}
+
+// Behind the rows that there are lie zeros, whatever was there, and nothing else is touched.
+TEST_P(DeviceHeadsTest, CopiedRowsEndInZeros) {
+  const at::Device device(GetParam().device);
+  if (!device.is_cuda() || GetParam().type != at::kBFloat16) return;
+  const c10::OptionalDeviceGuard guard(device);
+  const int64_t rows = 70;
+  const at::Tensor from = Numbers({rows, 24}, 1).to(device, at::kBFloat16);
+  for (const int64_t present : {int64_t{0}, int64_t{33}, rows}) {
+    const at::Tensor to = at::full({rows + 1, 48}, std::nan(""), from.options());
+    RowCopies copies;
+    for (const int64_t column : {0, 24}) {
+      copies.Add({.from = from.narrow(1, 8, 16).const_data_ptr(),
+                  .to = to.narrow(1, column, 16).data_ptr(),
+                  .from_stride = 48,
+                  .to_stride = 96,
+                  .row = 32});
+    }
+    LaunchCopyRows(copies, present, rows, nullptr);
+    at::Tensor expected = at::full({rows + 1, 48}, std::nan(""), from.options());
+    for (const int64_t column : {0, 24}) {
+      const at::Tensor part = expected.narrow(0, 0, rows).narrow(1, column, 16);
+      part.zero_();
+      part.narrow(0, 0, present).copy_(from.narrow(0, 0, present).narrow(1, 8, 16));
+    }
+    EXPECT_TRUE(SameBits(to.cpu(), expected.cpu())) << present;
+  }
+}
+
+// So long that a backward in a fixed order is divided into calls for a share of the heads each.
+TEST_P(DeviceHeadsTest, CallsForSharesOfTheHeads) {
+  const at::Device device(GetParam().device);
+  if (!device.is_cuda() || GetParam().type != at::kBFloat16) return;
+  ModelConfig config = SmallConfig();
+  config.num_heads = 32;
+  config.num_kv_heads = 8;
+  config.head_dim = 128;
+  const LayerContext fixed(2), free(2, false, {.attention = {.deterministic = false}});
+  for (const int64_t length : {8192, 6000}) {  // in place, and copied
+    ASSERT_GT(CallsForDeterminism(32, 8, PaddedLength(length)), 1);
+    const at::Tensor qk = Numbers({length, 40 * 128}, 1), qkv = Numbers({length, 48 * 128}, 2);
+    const at::Tensor d_out = Numbers({length, 32 * 128}, 3);
+    const auto compute = [&](const LayerContext& context) {
+      return Attention({context, device, GetParam().type, at::kFloat}, config, {length}, qk, qkv,
+                       d_out);
+    };
+    const Tensors ordered = compute(fixed), expected = compute(free);
+    for (size_t i = 0; i < ordered.size(); ++i) {
+      EXPECT_LT(Difference(ordered[i], expected[i].to(at::kDouble).cpu()), kHalfTolerance)
+          << i << " of " << length;
     }
   }
 }

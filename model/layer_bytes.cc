@@ -8,6 +8,7 @@ namespace tritonrl {
 namespace {
 
 constexpr int64_t kFloat = 4;
+constexpr int64_t kShortestPad = 128;  // copies' lengths are multiples of it
 
 }  // namespace
 
@@ -62,15 +63,25 @@ int64_t AttentionRoom(const ModelConfig& c, const StepShape& s) {
     return row * (longest == s.tokens ? longest : 2 * s.tokens);
   }
   const bool cudnn = s.element_bytes == 2;  // which alone gets copies
-  const int64_t rows = cudnn ? PaddedLength(longest) : longest;
-  int64_t room = rows * row;
-  if (s.deterministic) {
-    const int64_t calls = CallsForDeterminism(c.num_heads, c.num_kv_heads, rows);
-    room = (room + 2 * c.num_heads * rows * rows) / calls;
+  // q, k, v and their gradients, out and its.
+  const int64_t copied = 4 * (c.query_size() + c.kv_size()) * s.element_bytes + lse;
+  const auto room = [&](int64_t rows, bool copies) {
+    int64_t bytes = rows * row;
+    if (s.deterministic) {
+      const int64_t calls = CallsForDeterminism(c.num_heads, c.num_kv_heads, rows);
+      bytes = (bytes + 2 * c.num_heads * rows * rows) / calls;
+    }
+    return bytes + (copies ? rows * copied : 0);
+  };
+  if (!cudnn) return room(longest, false);
+  const int64_t most = PaddedLength(longest);
+  if (s.longest == 0) return room(most, most != longest);
+  // Fewer calls serve shorter sequences, each of which may take more than those of the longest.
+  int64_t bytes = 0;
+  for (int64_t rows = kShortestPad; rows <= most; rows += kShortestPad) {
+    bytes = std::max(bytes, room(PaddedLength(rows), true));
   }
-  // A sequence of just these rows is not copied. Else q, k, v and their gradients, out and its.
-  if (!cudnn || (s.longest == 0 && rows == longest)) return room;
-  return room + rows * (4 * (c.query_size() + c.kv_size()) * s.element_bytes + lse);
+  return bytes;
 }
 
 }  // namespace tritonrl

@@ -31,7 +31,8 @@ struct CopyBytes {
   int64_t d_out = 0;       // what stays of that for the second
 };
 
-// Temporary memory of one call of cuDNN's backward; see PeakOfStep for what it consists of.
+// Temporary memory of one call of cuDNN's backward and what it has copied; see PeakOfStep for what
+// it consists of.
 int64_t AttentionRoom(const ModelConfig& config, const StepShape& step);
 
 }  // namespace tritonrl

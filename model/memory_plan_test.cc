@@ -101,6 +101,20 @@ TEST(MemoryPlanTest, CopiesOfASequenceAreCounted) {
   EXPECT_EQ(peak(9217, true), peak(10240, true));
 }
 
+// Where sequences are longer, more calls share the temporary memory, but shorter ones come too.
+TEST(MemoryPlanTest, LongerSequencesToComeNeverNeedLess) {
+  ModelConfig config = Shape("qwen3_8b");
+  config.intermediate_size = 128;
+  const std::vector<RecomputeSet> all(config.num_layers, RecomputeSet::All());
+  int64_t before = 0;
+  for (int64_t longest = 128; longest <= 18432; longest += 128) {
+    const StepShape step = {.tokens = 18432, .target_rows = 1, .longest = longest};
+    const int64_t peak = PeakOfStep(config, step, all).bytes;
+    EXPECT_GE(peak, before) << longest;
+    before = peak;
+  }
+}
+
 TEST(MemoryPlanTest, BytesOfALayerAtQwen8B) {
   const ModelConfig config = Shape("qwen3_8b");
   const StepShape step = {.tokens = 3};

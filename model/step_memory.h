@@ -43,8 +43,9 @@ struct StepPeak {
 // none for nothing recomputed. Exact for tensors and matrix products. For cuDNN's attention the
 // temporary memory is taken from its front end's sources: the sum of the queries' gradient in fp32,
 // the gradients of keys and values for each query head, and with `deterministic` as much as
-// CallsForDeterminism allows. Left out: partial sums of norms (some MiB), the sort of the
-// embedding's gradient (some bytes a token), and what the caller's loss takes.
+// CallsForDeterminism allows; with `deterministic` or `one_by_one` also the copies of a sequence's
+// operands, of the length that takes the most. Left out: partial sums of norms (some MiB), the sort
+// of the embedding's gradient (some bytes a token), and what the caller's loss takes.
 StepPeak PeakOfStep(const ModelConfig& config, const StepShape& step,
                     absl::Span<const RecomputeSet> layers);
 

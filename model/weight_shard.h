@@ -37,7 +37,8 @@ struct ShardSlice {
 // up, columns of o and down, else everything.
 ShardSlice SliceOf(const ParameterInfo& whole, const ParameterInfo& part, int rank);
 
-// A copy of a rank's part of weights that are whole, of the same type and on the same device.
+// A copy of a rank's part of weights that are whole, of the same type and on the same device: what
+// tests hold reading and drawing of a part against.
 // Errors: those of ShardConfig.
 absl::StatusOr<std::shared_ptr<Weights>> TakeShard(const Weights& whole, const WeightShard& shard);
 

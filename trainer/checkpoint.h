@@ -4,7 +4,7 @@
 //   model/           config.json, model.safetensors in the type of training, tokenizer.json
 //   optimizer.bin    or a file for each rank (optimizer_file.h), for any number of ranks to read
 //   state.json       step, updates, seed, plan of the optimizer's files, what the program adds
-//   manifest.json    size and SHA-256 of every file above
+//   manifest.json    size and digest (file_digest.h) of every file above
 // A checkpoint is written under another name, synced, and renamed as a whole: a folder step_* is
 // complete or does not exist. Training goes on meanwhile: only the copy of the state into host
 // memory keeps it waiting.

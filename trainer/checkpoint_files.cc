@@ -18,8 +18,9 @@ namespace {
 
 using Json = nlohmann::json;
 
-// Of a file's entry, see file_digest.h; the size of parts belongs to what it means.
+// Of a file's entry, see file_digest.h.
 constexpr char kDigest[] = "sha256_of_64_mib_parts";
+static_assert(kDigestPart == int64_t{64} << 20, "another size needs another name");
 
 // SHA-256 of a file, mapped so that a large one needs no copy in memory: how checkpoints were
 // checked that have no digest of parts.

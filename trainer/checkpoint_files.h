@@ -10,7 +10,8 @@
 
 namespace tritonrl {
 
-// Size and SHA-256 of `files` (paths below `dir`; of a folder all that is in it) as JSON.
+// Size and digest (file_digest.h) of `files` (paths below `dir`; of a folder all that is in it) as
+// JSON.
 absl::StatusOr<std::string> DescribeFiles(const std::string& dir,
                                           const std::vector<std::string>& files);
 

@@ -8,6 +8,8 @@
 #include <atomic>
 #include <cerrno>
 #include <memory>
+#include <new>
+#include <utility>
 #include <vector>
 
 #include "absl/base/thread_annotations.h"
@@ -59,16 +61,13 @@ class Parts {
   Parts& operator=(const Parts&) = delete;
 
   absl::StatusOr<std::string> Digest() {
-    const int64_t threads = std::min(kMostThreads, static_cast<int64_t>(digests_.size()));
-    {
-      ThreadPool pool(static_cast<int>(std::max<int64_t>(1, threads)));
-      for (int64_t i = 0; i < threads; ++i) {
-        pool.Schedule([this] {
-          const absl::Status status = TakeParts();
-          absl::MutexLock lock(&mutex_);
-          status_.Update(status);
-        });
-      }
+    const int threads =
+        static_cast<int>(std::min<int64_t>(kMostThreads, static_cast<int64_t>(digests_.size())));
+    if (threads > 1) {
+      ThreadPool pool(threads);
+      for (int i = 0; i < threads; ++i) pool.Schedule([this] { Work(); });
+    } else {
+      Work();
     }
     absl::MutexLock lock(&mutex_);
     RETURN_IF_ERROR(status_);
@@ -79,11 +78,24 @@ class Parts {
   }
 
  private:
+  void Work() {
+    absl::Status status;
+    try {
+      status = TakeParts();
+    } catch (const std::bad_alloc&) {
+      status = absl::ResourceExhaustedError(absl::StrCat("out of memory for checking ", path_));
+    }
+    if (status.ok()) return;
+    failed_ = true;
+    absl::MutexLock lock(&mutex_);
+    status_.Update(status);
+  }
+
   absl::Status TakeParts() {
     std::vector<char> block(std::min(kBlock, part_));
-    while (true) {
+    while (!failed_) {
       const size_t number = next_++;
-      if (number >= digests_.size()) return absl::OkStatus();
+      if (number >= digests_.size()) break;
       Sha256 digest;
       const int64_t begin = static_cast<int64_t>(number) * part_;
       const int64_t end = std::min(size_, begin + part_);
@@ -98,6 +110,7 @@ class Parts {
       }
       ASSIGN_OR_RETURN(digests_[number], digest.Finish());
     }
+    return absl::OkStatus();
   }
 
   const std::string path_;
@@ -105,6 +118,7 @@ class Parts {
   const int64_t size_, part_;
   std::vector<std::string> digests_;  // each written by one thread
   std::atomic<size_t> next_{0};
+  std::atomic<bool> failed_{false};
   absl::Mutex mutex_;
   absl::Status status_ ABSL_GUARDED_BY(mutex_);
 };

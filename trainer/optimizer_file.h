@@ -26,7 +26,8 @@ absl::Status WriteOptimizer(const std::string& path, const std::vector<HostCopy>
 
 // Reads what this rank keeps from the files in `dir`, which were written by ranks with the plan
 // `saved`. Error: a file that is missing or of another size (DataLoss, named), a plan for another
-// model. With fp32 weights the master is taken from them: they must have been loaded before.
+// model. Onto a GPU through pinned memory for four pieces of a bucket, which torch keeps for the
+// next copies. With fp32 weights the master is taken from them: they must have been loaded before.
 absl::Status ReadOptimizer(const std::string& dir, const ShardPlan& saved, AdamW* optimizer);
 
 }  // namespace tritonrl

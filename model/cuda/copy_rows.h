@@ -19,6 +19,7 @@ struct RowCopies {
   RowCopy copies[kMost];
   int count = 0;
 
+  // At most kMost.
   void Add(const RowCopy& copy) { copies[count++] = copy; }
 };
 

@@ -47,7 +47,7 @@ TEST(PackedLengthsTest, FewLengthsForSequencesByThemselves) {
     ASSERT_GE(PaddedLength(length), length);
     ASSERT_LE(PaddedLength(length), std::max(length + 127, length * 9 / 8));
   }
-  // With two plans each, in place and copied, fewer than are kept.
+  // With four plans each, for both passes in place and copied, fewer than the 512 that are kept.
   EXPECT_LE(padded.size(), 48);
 }
 
