@@ -5,25 +5,21 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <atomic>
 #include <cerrno>
 #include <memory>
-#include <new>
 #include <utility>
 #include <vector>
 
-#include "absl/base/thread_annotations.h"
 #include "absl/strings/escaping.h"
 #include "absl/strings/str_cat.h"
-#include "absl/synchronization/mutex.h"
 #include "base/file.h"
+#include "base/numbered_work.h"
 #include "base/status.h"
-#include "base/thread_pool.h"
 
 namespace tritonrl {
 namespace {
 
-constexpr int64_t kMostThreads = 8;
+constexpr int kMostThreads = 8;
 constexpr int64_t kBlock = int64_t{1} << 20;
 constexpr size_t kDigestBytes = 32;
 
@@ -49,87 +45,44 @@ class Sha256 {
   bool ok_ = false;
 };
 
-// An open file whose parts threads take one after the other.
-class Parts {
- public:
-  Parts(std::string path, int fd, int64_t size, int64_t part)
-      : path_(std::move(path)), fd_(fd), size_(size), part_(part) {
-    digests_.resize((size + part - 1) / part);
+// Of bytes [begin, end) of an open file, which pass through `block`.
+absl::StatusOr<std::string> DigestOf(const std::string& path, int fd, int64_t begin, int64_t end,
+                                     std::vector<char>* block) {
+  block->resize(kBlock);
+  Sha256 digest;
+  for (int64_t at = begin; at < end;) {
+    const ssize_t got = pread(fd, block->data(), std::min(kBlock, end - at), at);
+    if (got < 0 && errno == EINTR) continue;
+    if (got < 0) return ErrnoStatus(errno, "read", path);
+    if (got == 0) return absl::DataLossError(absl::StrCat(path, " ends too early"));
+    digest.Update(block->data(), got);
+    at += got;
   }
-  ~Parts() { close(fd_); }
-  Parts(const Parts&) = delete;
-  Parts& operator=(const Parts&) = delete;
-
-  absl::StatusOr<std::string> Digest() {
-    const int threads =
-        static_cast<int>(std::min<int64_t>(kMostThreads, static_cast<int64_t>(digests_.size())));
-    if (threads > 1) {
-      ThreadPool pool(threads);
-      for (int i = 0; i < threads; ++i) pool.Schedule([this] { Work(); });
-    } else {
-      Work();
-    }
-    absl::MutexLock lock(&mutex_);
-    RETURN_IF_ERROR(status_);
-    Sha256 all;
-    for (const std::string& digest : digests_) all.Update(digest.data(), digest.size());
-    ASSIGN_OR_RETURN(const std::string digest, all.Finish());
-    return absl::BytesToHexString(digest);
-  }
-
- private:
-  void Work() {
-    absl::Status status;
-    try {
-      status = TakeParts();
-    } catch (const std::bad_alloc&) {
-      status = absl::ResourceExhaustedError(absl::StrCat("out of memory for checking ", path_));
-    }
-    if (status.ok()) return;
-    failed_ = true;
-    absl::MutexLock lock(&mutex_);
-    status_.Update(status);
-  }
-
-  absl::Status TakeParts() {
-    std::vector<char> block(std::min(kBlock, part_));
-    while (!failed_) {
-      const size_t number = next_++;
-      if (number >= digests_.size()) break;
-      Sha256 digest;
-      const int64_t begin = static_cast<int64_t>(number) * part_;
-      const int64_t end = std::min(size_, begin + part_);
-      for (int64_t at = begin; at < end;) {
-        const auto wanted = std::min<int64_t>(static_cast<int64_t>(block.size()), end - at);
-        const ssize_t got = pread(fd_, block.data(), wanted, at);
-        if (got < 0 && errno == EINTR) continue;
-        if (got < 0) return ErrnoStatus(errno, "read", path_);
-        if (got == 0) return absl::DataLossError(absl::StrCat(path_, " ends too early"));
-        digest.Update(block.data(), got);
-        at += got;
-      }
-      ASSIGN_OR_RETURN(digests_[number], digest.Finish());
-    }
-    return absl::OkStatus();
-  }
-
-  const std::string path_;
-  const int fd_;
-  const int64_t size_, part_;
-  std::vector<std::string> digests_;  // each written by one thread
-  std::atomic<size_t> next_{0};
-  std::atomic<bool> failed_{false};
-  absl::Mutex mutex_;
-  absl::Status status_ ABSL_GUARDED_BY(mutex_);
-};
+  return digest.Finish();
+}
 
 }  // namespace
 
 absl::StatusOr<std::string> DigestOfParts(const std::string& path, int64_t part) {
   ASSIGN_OR_RETURN(const int64_t size, FileSize(path));
+  std::vector<std::string> digests((size + part - 1) / part);
+  std::vector<std::vector<char>> blocks(kMostThreads);
   const int fd = open(path.c_str(), O_RDONLY | O_CLOEXEC);
   if (fd < 0) return ErrnoStatus(errno, "open", path);
-  return Parts(path, fd, size, part).Digest();
+  const absl::Status status =
+      ForEachNumber(kMostThreads, static_cast<int64_t>(digests.size()),
+                    [&](int thread, int64_t i) -> absl::Status {
+                      const int64_t begin = i * part, end = std::min(size, begin + part);
+                      ASSIGN_OR_RETURN(digests[i], DigestOf(path, fd, begin, end, &blocks[thread]));
+                      return absl::OkStatus();
+                    });
+  close(fd);
+  if (absl::IsResourceExhausted(status)) return AddContext(status, path);
+  RETURN_IF_ERROR(status);
+  Sha256 all;
+  for (const std::string& digest : digests) all.Update(digest.data(), digest.size());
+  ASSIGN_OR_RETURN(const std::string digest, all.Finish());
+  return absl::BytesToHexString(digest);
 }
 
 }  // namespace tritonrl

@@ -5,19 +5,16 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <atomic>
 #include <cerrno>
 #include <cstdint>
 #include <memory>
 #include <vector>
 
-#include "absl/base/thread_annotations.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
-#include "absl/synchronization/mutex.h"
 #include "base/file.h"
+#include "base/numbered_work.h"
 #include "base/status.h"
-#include "base/thread_pool.h"
 #include "model/torch_status.h"
 
 namespace tritonrl {
@@ -108,68 +105,20 @@ absl::Status ReadRange(const std::vector<std::unique_ptr<SavedShard>>& shards,
   return absl::OkStatus();
 }
 
-// Threads that read what this rank keeps, a piece of a bucket at a time, to where it lies.
-class ShardReaders {
- public:
-  ShardReaders(const std::vector<std::unique_ptr<SavedShard>>& shards, const ShardPlan& saved,
-               const ShardPlan& plan, int rank, const std::vector<at::Tensor>& tensors)
-      : shards_(shards), saved_(saved), plan_(plan), rank_(rank), tensors_(tensors) {}
-
-  absl::Status Run() {
-    {
-      ThreadPool pool(kReaders);
-      for (int i = 0; i < kReaders; ++i) {
-        pool.Schedule([this] {
-          const absl::Status status =
-              CatchTorch("reading the optimizer's state", "use a smaller model or more memory",
-                         [this] { return TakePieces(); });
-          if (status.ok()) return;
-          failed_ = true;
-          absl::MutexLock lock(&mutex_);
-          status_.Update(status);
-        });
-      }
-    }
-    absl::MutexLock lock(&mutex_);
-    return status_;
+// What a rank keeps of one bucket of `tensor`, number `number` in the files, to where it lies.
+// room: kept for the next piece.
+absl::Status ReadPiece(const std::vector<std::unique_ptr<SavedShard>>& shards,
+                       const ShardPlan& saved, int64_t number, const FlatRange& piece,
+                       const at::Tensor& place, at::Tensor* room) {
+  const bool in_place = place.is_cpu();
+  if (!in_place && (!room->defined() || room->numel() < piece.size())) {
+    *room = at::empty({piece.size()}, place.options().device(at::kCPU).pinned_memory(true));
   }
-
- private:
-  absl::Status TakePieces() {
-    at::Tensor room;
-    const int64_t pieces = static_cast<int64_t>(tensors_.size()) * plan_.buckets();
-    while (!failed_) {
-      const int64_t number = next_++;
-      if (number >= pieces) break;
-      RETURN_IF_ERROR(Read(number / plan_.buckets(), number % plan_.buckets(), &room));
-    }
-    return absl::OkStatus();
-  }
-
-  absl::Status Read(int64_t tensor, int64_t bucket, at::Tensor* room) const {
-    const FlatRange piece = plan_.Piece(bucket, rank_);
-    const at::Tensor place =
-        tensors_[tensor].narrow(0, plan_.LocalOffset(bucket, rank_), piece.size());
-    const bool in_place = place.is_cpu();
-    if (!in_place && (!room->defined() || room->numel() < piece.size())) {
-      *room = at::empty({piece.size()}, place.options().device(at::kCPU).pinned_memory(true));
-    }
-    const at::Tensor host = in_place ? place : room->narrow(0, 0, piece.size());
-    RETURN_IF_ERROR(ReadRange(shards_, saved_, tensor, piece, static_cast<char*>(host.data_ptr())));
-    if (!in_place) place.copy_(host);
-    return absl::OkStatus();
-  }
-
-  const std::vector<std::unique_ptr<SavedShard>>& shards_;
-  const ShardPlan& saved_;
-  const ShardPlan& plan_;
-  const int rank_;
-  const std::vector<at::Tensor>& tensors_;
-  std::atomic<int64_t> next_{0};
-  std::atomic<bool> failed_{false};
-  absl::Mutex mutex_;
-  absl::Status status_ ABSL_GUARDED_BY(mutex_);
-};
+  const at::Tensor host = in_place ? place : room->narrow(0, 0, piece.size());
+  RETURN_IF_ERROR(ReadRange(shards, saved, number, piece, static_cast<char*>(host.data_ptr())));
+  if (!in_place) place.copy_(host);
+  return absl::OkStatus();
+}
 
 }  // namespace
 
@@ -213,7 +162,20 @@ absl::Status ReadOptimizer(const std::string& dir, const ShardPlan& saved, AdamW
     shards.push_back(std::make_unique<SavedShard>(dir, saved, rank));
     RETURN_IF_ERROR(shards.back()->Open(static_cast<int64_t>(tensors.size())));
   }
-  RETURN_IF_ERROR(ShardReaders(shards, saved, plan, optimizer->rank(), tensors).Run());
+  const int rank = optimizer->rank();
+  std::vector<at::Tensor> rooms(kReaders);
+  RETURN_IF_ERROR(ForEachNumber(
+      kReaders, static_cast<int64_t>(tensors.size()) * plan.buckets(), [&](int thread, int64_t i) {
+        return CatchTorch(
+            "reading the optimizer's state", "use a smaller model or more memory", [&] {
+              const int64_t tensor = i / plan.buckets(), bucket = i % plan.buckets();
+              const FlatRange piece = plan.Piece(bucket, rank);
+              return ReadPiece(
+                  shards, saved, tensor, piece,
+                  tensors[tensor].narrow(0, plan.LocalOffset(bucket, rank), piece.size()),
+                  &rooms[thread]);
+            });
+      }));
   if (optimizer->master_is_weights()) optimizer->TakeMaster();
   return absl::OkStatus();
 }
