@@ -4,7 +4,14 @@ load("@rules_cc//cc:defs.bzl", "cc_binary", "cc_library", "cc_test")
 load("//third_party:cuda.bzl", "cuda_objects")
 load("//third_party:proto.bzl", "cc_proto_sources")
 
-_COPTS = ["-Wall", "-Wno-sign-compare", "-Wno-unknown-pragmas"]
+_COPTS = [
+    "-Wall",
+    "-Werror",
+    "-Wno-sign-compare",
+    "-Wno-unknown-pragmas",
+    # Headers of single operators instead of all of ATen: half the time to compile.
+    "-DAT_PER_OPERATOR_HEADERS",
+]
 
 def tritonrl_cc_library(name, deps = [], copts = [], **kwargs):
     """A C++ library; Abseil is always there."""
@@ -15,19 +22,21 @@ def tritonrl_cc_library(name, deps = [], copts = [], **kwargs):
         **kwargs
     )
 
-def tritonrl_cc_binary(name, deps = [], copts = [], **kwargs):
-    """A C++ program."""
+def tritonrl_cc_binary(name, srcs = None, deps = [], copts = [], **kwargs):
+    """A C++ program; its source is name_main.cc unless srcs says otherwise."""
     cc_binary(
         name = name,
+        srcs = srcs or [name + "_main.cc"],
         deps = deps + ["//third_party:absl"],
         copts = _COPTS + copts,
         **kwargs
     )
 
-def tritonrl_cc_test(name, deps = [], copts = [], size = "small", **kwargs):
-    """A GoogleTest; its main comes with it."""
+def tritonrl_cc_test(name, srcs = None, deps = [], copts = [], size = "small", **kwargs):
+    """A GoogleTest in name.cc (unless srcs says otherwise); its main comes with it."""
     cc_test(
         name = name,
+        srcs = srcs or [name + ".cc"],
         size = size,
         deps = deps + ["//third_party:gtest_main", "//third_party:absl"],
         # A test's own code need not be fast: a quarter less time to compile.

@@ -130,8 +130,8 @@ PythonTree::PythonTree(std::string source)
   TSParser* parser = ts_parser_new();
   ts_parser_set_language(parser, tree_sitter_python());
   // Recovery from errors can take minutes on a text that is broken in the right way.
-  constexpr uint64_t kMostMicroseconds = 10'000'000;
-  ts_parser_set_timeout_micros(parser, kMostMicroseconds);
+  constexpr uint64_t kMaxMicroseconds = 10'000'000;
+  ts_parser_set_timeout_micros(parser, kMaxMicroseconds);
   impl_->tree = ts_parser_parse_string(parser, nullptr, source_.data(),
                                        static_cast<uint32_t>(source_.size()));
   ts_parser_delete(parser);

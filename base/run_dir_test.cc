@@ -8,7 +8,7 @@
 #include <cmath>
 
 #include "base/file.h"
-#include "base/metrics_log.h"
+#include "base/jsonl.h"
 #include "base/progress.h"
 #include "base/status.h"
 #include "nlohmann/json.hpp"

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 
 #include "base/file.h"
-#include "base/python_env.h"
+#include "base/runfiles.h"
 #include "base/status.h"
 #include "base/subprocess.h"
 

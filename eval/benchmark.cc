@@ -6,20 +6,60 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "absl/strings/str_replace.h"
 #include "absl/time/clock.h"
 #include "base/file.h"
 #include "base/progress.h"
 #include "base/status.h"
-#include "eval/markdown_table.h"
+#include "eval/benchmark.h"
 #include "nlohmann/json.hpp"
-#include "parallel/data_parallel.h"
-#include "rollout/tensor_parallel.h"
-#include "trainer/grpo/run_parts.h"
-#include "trainer/grpo/sample_record.h"
-#include "trainer/grpo/task_preflight.h"
-#include "trainer/policy.h"
+#include "parallel/process_group.h"
+#include "rollout/distributed/tensor_parallel.h"
+#include "trainer/grpo/run_context.h"
+#include "trainer/grpo/sample_batch.h"
+#include "trainer/grpo/verification.h"
+#include "trainer/learner/policy.h"
 
 namespace tritonrl {
+
+namespace {
+
+std::string Row(const std::vector<std::string>& cells, const std::vector<size_t>& widths) {
+  std::string line = "|";
+  for (size_t c = 0; c < widths.size(); ++c) {
+    const std::string cell = c < cells.size() ? cells[c] : "";
+    const std::string padding(widths[c] - std::min(widths[c], cell.size()), ' ');
+    absl::StrAppend(&line, " ", c == 0 ? cell + padding : padding + cell, " |");
+  }
+  return line + "\n";
+}
+
+}  // namespace
+
+std::string MarkdownTable(const std::vector<std::string>& header,
+                          const std::vector<std::vector<std::string>>& rows) {
+  std::vector<std::vector<std::string>> all = {header};
+  all.insert(all.end(), rows.begin(), rows.end());
+  std::vector<size_t> widths(header.size(), 3);
+  for (std::vector<std::string>& row : all) {
+    row.resize(header.size());
+    for (size_t c = 0; c < row.size(); ++c) {
+      row[c] = absl::StrReplaceAll(row[c], {{"|", "\\|"}, {"\n", " "}});
+      widths[c] = std::max(widths[c], row[c].size());
+    }
+  }
+  std::string text = Row(all[0], widths) + "|";
+  for (size_t c = 0; c < widths.size(); ++c) {
+    text += c == 0 ? ":" + std::string(widths[c] + 1, '-') + "|"
+                   : std::string(widths[c] + 1, '-') + ":|";
+  }
+  text += "\n";
+  for (size_t r = 1; r < all.size(); ++r) text += Row(all[r], widths);
+  return text;
+}
+
+std::string Percent(double share) { return absl::StrFormat("%.1f", 100 * share); }
+
 namespace {
 
 using Json = nlohmann::ordered_json;
@@ -63,15 +103,15 @@ std::vector<std::shared_ptr<const PreparedTask>> Share(std::vector<PreparedTask>
 absl::StatusOr<std::optional<Evaluator::Finished>> Evaluate(Evaluator* evaluator,
                                                             const Verification& verification,
                                                             double timeout_s,
-                                                            const StopSignal& stop) {
+                                                            const StopSignalHandler& stop) {
   const absl::Time deadline = absl::Now() + absl::Seconds(timeout_s);
   ASSIGN_OR_RETURN(const Evaluator::Pending pending, evaluator->Start(0));
   ProgressOptions options;
   options.label = "samples";
-  options.total = pending.wanted();
+  options.total = pending.num_samples();
   auto bar = std::make_unique<Progress>(options);
-  const absl::Status status = evaluator->WaitJudged(pending, deadline, [&] {
-    bar->Tick(pending.judged(), absl::StrCat("generated ", pending.generated()));
+  const absl::Status status = evaluator->WaitVerified(pending, deadline, [&] {
+    bar->Tick(pending.verified(), absl::StrCat("generated ", pending.generated()));
     return !stop.requested() && verification.Health().ok();
   });
   bar.reset();
@@ -91,26 +131,26 @@ struct Prepared {
 };
 
 // The policy, or this rank's part of it.
-absl::Status LoadModel(const BenchmarkOptions& options, DataParallel* ranks, Prepared* prepared) {
+absl::Status LoadModel(const BenchmarkOptions& options, ProcessGroup* ranks, Prepared* prepared) {
   PolicyConfig config = options.policy;
-  const bool spread = ranks->size() > 1;
-  if (spread) {
+  const bool tensor_parallel = ranks->size() > 1;
+  if (tensor_parallel) {
     ASSIGN_OR_RETURN(const at::Device device, ResolveDevice(config.device(), ranks->local_rank()));
     // What the engine's kernels take, and a model that one GPU does not hold.
     if (device.is_cuda()) config.set_train_dtype(BFLOAT16);
   }
   const int threads = ThreadsFor(options.threads, *ranks);
   ASSIGN_OR_RETURN(prepared->policy, LoadPolicy(config, {.threads = threads,
-                                                         .ranks = spread ? ranks : nullptr,
-                                                         .spread = spread,
+                                                         .ranks = tensor_parallel ? ranks : nullptr,
+                                                         .tensor_parallel = tensor_parallel,
                                                          .trains = false}));
   prepared->setup = LengthsFor(options, prepared->policy.config.max_positions);
-  prepared->setup.slots = options.slots;
+  prepared->setup.max_num_seqs = options.max_num_seqs;
   prepared->setup.threads = threads;
   return absl::OkStatus();
 }
 
-absl::StatusOr<Prepared> Prepare(const BenchmarkOptions& options, DataParallel* ranks) {
+absl::StatusOr<Prepared> Prepare(const BenchmarkOptions& options, ProcessGroup* ranks) {
   Prepared prepared;
   if (options.k < 1) return absl::InvalidArgumentError("--k must be at least 1");
   if (!ranks->is_root()) {
@@ -138,10 +178,10 @@ absl::StatusOr<Prepared> Prepare(const BenchmarkOptions& options, DataParallel* 
 }  // namespace
 
 absl::StatusOr<std::optional<BenchmarkResult>> RunBenchmark(const BenchmarkOptions& options,
-                                                            const StopSignal& stop,
-                                                            DataParallel* ranks) {
+                                                            const StopSignalHandler& stop,
+                                                            ProcessGroup* ranks) {
   absl::StatusOr<Prepared> prepared = Prepare(options, ranks);
-  RETURN_IF_ERROR(AgreeToStart(prepared.status(), ranks));
+  RETURN_IF_ERROR(SyncStartup(prepared.status(), ranks));
   const Policy& policy = prepared->policy;
   const Verification& verification = prepared->verification;
   PreparedTasks& tasks = prepared->tasks;
@@ -149,11 +189,12 @@ absl::StatusOr<std::optional<BenchmarkResult>> RunBenchmark(const BenchmarkOptio
                    StartEngine(policy, prepared->setup, ranks));
   if (engine == nullptr) return std::nullopt;
   // The rest is rank 0's own: the others have the engine's steps to run.
-  const std::unique_ptr<DataParallel> alone = DataParallel::Alone();
-  if (options.preflight) RETURN_IF_ERROR(LeaveOutUnsound(verification, alone.get(), &tasks));
-  ASSIGN_OR_RETURN(const std::unique_ptr<FaultJournal> faults, FaultJournal::Open(""));
+  const std::unique_ptr<ProcessGroup> alone = ProcessGroup::SingleProcess();
+  if (options.preflight) RETURN_IF_ERROR(RemoveUnsoundTasks(verification, alone.get(), &tasks));
+  ASSIGN_OR_RETURN(const std::unique_ptr<InfraErrorJournal> infra_errors,
+                   InfraErrorJournal::Open(""));
   SampleRunner runner(engine.get(), verification.verifier.get(), policy.tokenizer.get(),
-                      faults.get());
+                      infra_errors.get());
   EvaluatorOptions eval;
   eval.samples = options.k;
   eval.greedy = false;
@@ -199,13 +240,14 @@ std::string BenchmarkTable(const BenchmarkResult& result, int k) {
       MarkdownTable({absl::StrCat(result.best.tasks, " tasks, %"), "valid", "compiled", "correct",
                      "fast_1" + note, "fast_2" + note, "mean speedup" + note},
                     rows);
-  if (result.best.faults_of_ours > 0) {
-    absl::StrAppend(&text, result.best.faults_of_ours,
-                    " samples could not be judged for reasons of ours and were left out",
-                    result.best.tasks_left_out > 0
-                        ? absl::StrCat(", with them all of ", result.best.tasks_left_out, " tasks")
-                        : "",
-                    ".\n");
+  if (result.best.infra_errors > 0) {
+    absl::StrAppend(
+        &text, result.best.infra_errors,
+        " samples could not be verified because of infrastructure errors and were dropped",
+        result.best.tasks_left_out > 0
+            ? absl::StrCat(", with them all of ", result.best.tasks_left_out, " tasks")
+            : "",
+        ".\n");
   }
   return text;
 }
@@ -220,7 +262,7 @@ std::string BenchmarkJson(const BenchmarkResult& result, const BenchmarkOptions&
     json["pass_at"][std::to_string(at)] = ToJson(metrics);
   }
   json["samples"] = result.best.samples;
-  json["faults_of_ours"] = result.best.faults_of_ours;
+  json["infra_errors"] = result.best.infra_errors;
   json["preflight"] = options.preflight;
   json["tasks_left_out"] = result.best.tasks_left_out;
   json["problems"] = result.problems;

@@ -1,4 +1,3 @@
-// One benchmark of one checkpoint: k samples for each task of a folder, judged and summed up.
 #ifndef TRITONRL_EVAL_BENCHMARK_H_
 #define TRITONRL_EVAL_BENCHMARK_H_
 
@@ -8,14 +7,26 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
-#include "parallel/data_parallel.h"
-#include "tasks/prompt.h"
-#include "trainer/config.pb.h"
+#include "parallel/process_group.h"
+#include "tasks/prompt_format.h"
+#include "trainer/config/config.pb.h"
 #include "trainer/grpo/evaluator.h"
-#include "trainer/main_support.h"
-#include "verify/metrics.h"
+#include "trainer/program/training_program.h"
+#include "verify/verdict/metrics.h"
+
+// Tables as Markdown.
+//
+// One benchmark of one checkpoint: k samples for each task of a folder, verified and summed up.
 
 namespace tritonrl {
+
+// Columns are padded to one width, the first is left-aligned and the others right-aligned. A row
+// that is shorter than the header is filled with empty cells; "|" in a cell is escaped.
+std::string MarkdownTable(const std::vector<std::string>& header,
+                          const std::vector<std::vector<std::string>>& rows);
+
+// 0.7831 -> "78.3"
+std::string Percent(double share);
 
 struct BenchmarkOptions {
   PolicyConfig policy;
@@ -27,7 +38,7 @@ struct BenchmarkOptions {
   // 0: 2048 and 16384 as in the paper, or what a checkpoint of fewer positions can hold.
   int max_prompt_tokens = 0;
   int max_response_tokens = 0;
-  int slots = 64;
+  int max_num_seqs = 64;
   int threads = 0;
   int max_tasks = 0;  // 0: all
   uint64_t seed = 0;
@@ -46,11 +57,11 @@ struct BenchmarkResult {
   bool stopped = false;  // by a signal
 };
 
-// `ranks`: over which the model is spread (rollout/tensor_parallel.h), or one alone. Ranks but the
-// first only run the engine's steps, and have no result.
+// `ranks`: over which the model is spread (rollout/distributed/tensor_parallel.h), or one alone.
+// Ranks but the first only run the engine's steps, and have no result.
 absl::StatusOr<std::optional<BenchmarkResult>> RunBenchmark(const BenchmarkOptions& options,
-                                                            const StopSignal& stop,
-                                                            DataParallel* ranks);
+                                                            const StopSignalHandler& stop,
+                                                            ProcessGroup* ranks);
 
 // For a terminal; speedups are marked "modelled" where they are.
 std::string BenchmarkTable(const BenchmarkResult& result, int k);

@@ -15,11 +15,11 @@
 #include "base/file.h"
 #include "base/status.h"
 #include "base/subprocess.h"
-#include "eval/markdown_table.h"
-#include "trainer/config.h"
+#include "eval/benchmark.h"
+#include "trainer/config/config.h"
 #include "trainer/grpo/run_paths.h"
-#include "trainer/main_support.h"
-#include "trainer/policy.h"
+#include "trainer/learner/policy.h"
+#include "trainer/program/training_program.h"
 
 namespace tritonrl {
 namespace {
@@ -35,7 +35,7 @@ Arm UniformArm(double beta) {
 // Steps that an arm's run will have.
 absl::StatusOr<int64_t> StepsOf(const Experiment& experiment, const Arm& arm,
                                 const ExperimentOptions& options) {
-  ASSIGN_OR_RETURN(const std::string path, FindInput(experiment.config));
+  ASSIGN_OR_RETURN(const std::string path, FindInputPath(experiment.config));
   std::vector<std::string> overrides = options.overrides;
   overrides.insert(overrides.end(), arm.overrides.begin(), arm.overrides.end());
   ASSIGN_OR_RETURN(const GrpoHrdConfig config, LoadGrpoHrdConfig(path, overrides));
@@ -133,7 +133,7 @@ absl::StatusOr<ArmResult> RunArm(const Experiment& experiment, const Arm& arm,
   if (!ended.ok()) {
     return absl::UnavailableError(absl::StrCat("training of '", arm.name, "' ended with ",
                                                ended.ToString(), "; its run folder is ", run_dir,
-                                               ", the same command goes on"));
+                                               ", run the same command to resume"));
   }
   ASSIGN_OR_RETURN(result, ReadArm(run_dir, steps));
   if (!result.has_value()) {

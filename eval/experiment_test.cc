@@ -6,9 +6,9 @@
 
 #include "absl/strings/str_cat.h"
 #include "base/file.h"
-#include "base/metrics_log.h"
+#include "base/jsonl.h"
 #include "base/status.h"
-#include "eval/markdown_table.h"
+#include "eval/benchmark.h"
 
 namespace tritonrl {
 namespace {

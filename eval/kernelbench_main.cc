@@ -11,9 +11,9 @@
 #include "base/file.h"
 #include "base/status.h"
 #include "eval/benchmark.h"
-#include "rollout/tensor_parallel.h"
-#include "trainer/config.h"
-#include "trainer/main_support.h"
+#include "rollout/distributed/tensor_parallel.h"
+#include "trainer/config/config.h"
+#include "trainer/program/training_program.h"
 
 ABSL_FLAG(std::string, model, "",
           "folder of the checkpoint (config.json, tokenizer.json, weights)");
@@ -27,7 +27,7 @@ ABSL_FLAG(int, max_prompt_tokens, 0,
           "checkpoint's positions");
 ABSL_FLAG(int, max_response_tokens, 0,
           "a response is cut off after so many tokens; 0: 16384, or what the checkpoint holds");
-ABSL_FLAG(int, slots, 64, "sequences decoded at the same time");
+ABSL_FLAG(int, max_num_seqs, 64, "maximum number of sequences in the running batch");
 ABSL_FLAG(int, max_tasks, 0, "only the first so many tasks; 0: all");
 ABSL_FLAG(bool, preflight, false,
           "first try results that ought not to pass (zeros, a constant, the input, ...) on every "
@@ -40,10 +40,10 @@ ABSL_FLAG(int, tensor_parallel, 1,
           "none -n N "
           "kernelbench --tensor_parallel=N ...");
 ABSL_FLAG(std::string, output, "", "folder for results.json, samples.jsonl and verdicts.jsonl");
-ABSL_FLAG(
-    std::string, set, "",
-    "path=value overrides a field of VerifierConfig (trainer/config.proto), as in workers=4 or "
-    "device_model=l40s_mini; may be repeated");
+ABSL_FLAG(std::string, set, "",
+          "path=value overrides a field of VerifierConfig (trainer/config/config.proto), as in "
+          "workers=4 or "
+          "device_model=l40s_mini; may be repeated");
 
 namespace tritonrl {
 namespace {
@@ -69,7 +69,7 @@ absl::StatusOr<BenchmarkOptions> OptionsFromFlags(const std::vector<std::string>
   options.top_p = absl::GetFlag(FLAGS_top_p);
   options.max_prompt_tokens = absl::GetFlag(FLAGS_max_prompt_tokens);
   options.max_response_tokens = absl::GetFlag(FLAGS_max_response_tokens);
-  options.slots = absl::GetFlag(FLAGS_slots);
+  options.max_num_seqs = absl::GetFlag(FLAGS_max_num_seqs);
   options.max_tasks = absl::GetFlag(FLAGS_max_tasks);
   options.preflight = absl::GetFlag(FLAGS_preflight);
   options.threads = absl::GetFlag(FLAGS_threads);
@@ -81,23 +81,23 @@ absl::StatusOr<BenchmarkOptions> OptionsFromFlags(const std::vector<std::string>
 }
 
 int Main(int argc, char** argv) {
-  const StopSignal stop;
+  const StopSignalHandler stop;
   const auto overrides = ParseArguments(kUsage, argc, argv);
-  if (!overrides.ok()) return EndWithError(overrides.status(), "error", kExitBadUsage, nullptr);
+  if (!overrides.ok()) return ExitWithError(overrides.status(), "error", kExitBadUsage, nullptr);
   const absl::StatusOr<BenchmarkOptions> options = OptionsFromFlags(*overrides);
-  if (!options.ok()) return EndWithError(options.status(), "error", kExitBadUsage, nullptr);
-  std::unique_ptr<DataParallel> ranks;
-  const absl::Status joined = JoinTensorParallel(absl::GetFlag(FLAGS_tensor_parallel), &ranks);
-  if (!joined.ok()) return EndWithError(joined, "error", kExitBadUsage, ranks.get());
+  if (!options.ok()) return ExitWithError(options.status(), "error", kExitBadUsage, nullptr);
+  std::unique_ptr<ProcessGroup> ranks;
+  const absl::Status joined = InitTensorParallel(absl::GetFlag(FLAGS_tensor_parallel), &ranks);
+  if (!joined.ok()) return ExitWithError(joined, "error", kExitBadUsage, ranks.get());
   const auto outcome = RunBenchmark(*options, stop, ranks.get());
-  if (!outcome.ok()) return EndWithError(outcome.status(), "error", kExitFailed, ranks.get());
+  if (!outcome.ok()) return ExitWithError(outcome.status(), "error", kExitFailed, ranks.get());
   if (!outcome->has_value()) return kExitDone;
   const std::optional<BenchmarkResult>& result = *outcome;
   for (const std::string& problem : result->problems) {
     std::fprintf(stderr, "left out: %s\n", problem.c_str());
   }
   if (result->stopped) {
-    std::fprintf(stderr, "stopped by a signal; with --output the same command goes on\n");
+    std::fprintf(stderr, "stopped by a signal; with --output the same command resumes\n");
     return kExitRequeue;
   }
   std::printf("%s", BenchmarkTable(*result, options->k).c_str());

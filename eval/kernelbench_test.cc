@@ -6,7 +6,7 @@
 #include "base/runfiles.h"
 #include "base/subprocess.h"
 #include "nlohmann/json.hpp"
-#include "parallel/mpi_launch.h"
+#include "parallel/testing/mpi_launch.h"
 
 namespace tritonrl {
 namespace {
@@ -48,7 +48,7 @@ TEST_F(KernelbenchTest, ReportsTheMaximumOverSamples) {
                                           "--tasks=" + dir_ + "/tasks",
                                           "--k=4",
                                           "--prompt_style=mini",
-                                          "--slots=8",
+                                          "--max_num_seqs=8",
                                           "--threads=1",
                                           "--set=workers=1",
                                           "--set=device_model=l40s_mini",
@@ -82,7 +82,7 @@ TEST_F(KernelbenchTest, AModelSpreadOverTwoRanksGivesTheSameTable) {
   const std::string tasks = Runfile("tasks/mini/heldout").value();
   const std::vector<std::string> flags = {
       "--model=model/mini",           "--tasks=" + tasks, "--max_tasks=1", "--k=2",
-      "--prompt_style=mini",          "--slots=2",        "--threads=1",   "--set=workers=1",
+      "--prompt_style=mini",          "--max_num_seqs=2", "--threads=1",   "--set=workers=1",
       "--set=device_model=l40s_mini", "--temperature=0",  "--set=trials=1"};
   const CommandResult one = Run(flags);
   ASSERT_EQ(one.exit_code, 0) << one.err;

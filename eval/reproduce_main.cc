@@ -10,7 +10,7 @@
 #include "base/runfiles.h"
 #include "base/status.h"
 #include "eval/experiment.h"
-#include "trainer/main_support.h"
+#include "trainer/program/training_program.h"
 
 ABSL_FLAG(std::string, table, "reward_shape", "which table: reward_shape");
 ABSL_FLAG(std::string, scale, "mini", "at which scale: mini");
@@ -26,9 +26,9 @@ namespace {
 constexpr char kUsage[] =
     "Trains what a table of the paper compares and writes the table as Markdown. Trainings that\n"
     "are complete are not repeated. Exit codes: 0 done, 1 failed, 2 bad flag, 75 stopped by a\n"
-    "signal (the same command goes on).";
+    "signal (run the same command to resume).";
 
-absl::Status Reproduce(const std::vector<std::string>& overrides, const StopSignal& stop) {
+absl::Status Reproduce(const std::vector<std::string>& overrides, const StopSignalHandler& stop) {
   const std::string table = absl::GetFlag(FLAGS_table), scale = absl::GetFlag(FLAGS_scale);
   ASSIGN_OR_RETURN(const Experiment experiment, FindExperiment(table, scale));
   ExperimentOptions options;
@@ -56,14 +56,14 @@ absl::Status Reproduce(const std::vector<std::string>& overrides, const StopSign
 
 int Main(int argc, char** argv) {
   const auto overrides = ParseArguments(kUsage, argc, argv);
-  if (!overrides.ok()) return BadUsage(overrides.status());
-  const StopSignal stop;
+  if (!overrides.ok()) return ReportUsageError(overrides.status());
+  const StopSignalHandler stop;
   const absl::Status status = Reproduce(*overrides, stop);
   if (absl::IsCancelled(status)) {
-    std::fprintf(stderr, "stopped by a signal; the same command goes on\n");
+    std::fprintf(stderr, "stopped by a signal; run the same command to resume\n");
     return kExitRequeue;
   }
-  if (absl::IsInvalidArgument(status)) return BadUsage(status);
+  if (absl::IsInvalidArgument(status)) return ReportUsageError(status);
   return ExitCodeFor(status, nullptr);
 }
 

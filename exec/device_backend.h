@@ -1,5 +1,3 @@
-// Runs a candidate kernel beside its reference on some device: the one door between the verdict
-// and what executes untrusted code.
 #ifndef TRITONRL_EXEC_DEVICE_BACKEND_H_
 #define TRITONRL_EXEC_DEVICE_BACKEND_H_
 
@@ -7,8 +5,14 @@
 #include <string>
 
 #include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
 #include "absl/time/time.h"
 #include "exec/messages.pb.h"
+
+// Runs a candidate kernel beside its reference on some device: the one door between the verdict
+// and what executes untrusted code.
+//
+// The modes of correctness as people write them.
 
 namespace tritonrl {
 
@@ -53,11 +57,16 @@ class DeviceBackend {
 // Whose fault an outcome is.
 ExecFault FaultOf(ExecOutcome outcome);
 
-// True for faults of ours that may go away when the request is sent again.
+// True for infrastructure errors that may go away when the request is sent again.
 bool IsRetryable(ExecOutcome outcome);
 
 // "timeout" for EXEC_TIMEOUT; the name used in JSON and in messages.
 std::string OutcomeName(ExecOutcome outcome);
+
+// "paper" or "robust". InvalidArgument names the value and what it can be.
+absl::StatusOr<ExecMode> ParseExecMode(absl::string_view name);
+
+std::string ExecModeName(ExecMode mode);
 
 }  // namespace tritonrl
 

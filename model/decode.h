@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "absl/types/span.h"
-#include "model/decoder_layer.h"
+#include "model/layers/decoder_layer.h"
 #include "model/paged_cache.h"
 #include "model/transformer.h"
 
@@ -20,30 +20,31 @@ struct DecodeModel {
   const ModelConfig& config;
   const RotaryTable& rotary;
   const std::vector<DecoderLayerParameters>& layers;
-  at::Tensor embedding;   // [V, C]
-  at::Tensor final_norm;  // [C]
-  at::Tensor head;        // [V, C]
-  RankSum* ranks;         // null: the model is whole; DecodeByAten alone takes another
+  at::Tensor embedding;      // [V, C]
+  at::Tensor final_norm;     // [C]
+  at::Tensor head;           // [V, C]
+  StreamCollectives* ranks;  // null: the model is whole; DecodeWithAten alone takes another
 };
 
 // The tokens of all slices, one behind the other: T rows.
-struct DecodeRows {
+struct DecodeBatch {
   // Throws c10::Error for a slice that is empty, or whose tokens, positions or pages do not exist.
-  DecodeRows(absl::Span<const TokenSlice> slices, const ModelConfig& config,
-             const PagedCache& cache);
+  DecodeBatch(absl::Span<const TokenSlice> slices, const ModelConfig& config,
+              const PagedKvCache& cache);
 
   int64_t size() const { return static_cast<int64_t>(tokens.size()); }
 
   absl::Span<const TokenSlice> slices;
-  std::vector<int64_t> tokens;     // [T]
-  std::vector<int64_t> positions;  // [T]
-  std::vector<int64_t> slice;      // [T] the slice that a row belongs to
-  std::vector<int64_t> asked;      // [L] rows whose logits are wanted, rising
+  std::vector<int64_t> tokens;      // [T]
+  std::vector<int64_t> positions;   // [T]
+  std::vector<int64_t> slice;       // [T] the slice that a row belongs to
+  std::vector<int64_t> logit_rows;  // [L] rows whose logits are wanted, rising
 };
 
 // Both return the logits [L, V] fp32 of the rows asked for, and write to the cache.
-at::Tensor DecodeByKernels(const DecodeModel& model, const DecodeRows& rows, PagedCache* cache);
-at::Tensor DecodeByAten(const DecodeModel& model, const DecodeRows& rows, PagedCache* cache);
+at::Tensor DecodeWithCpuKernels(const DecodeModel& model, const DecodeBatch& rows,
+                                PagedKvCache* cache);
+at::Tensor DecodeWithAten(const DecodeModel& model, const DecodeBatch& rows, PagedKvCache* cache);
 
 }  // namespace tritonrl
 

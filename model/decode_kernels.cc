@@ -3,7 +3,7 @@
 // next: before a chunk attends in a layer, the one before it has written its keys and values there.
 // So the chunks of a long prompt follow each other through the layers on all threads.
 //
-// A matrix product of few rows is computed transposed, out^T [N, rows] = W [N, C] x^T [C, rows]:
+// A GEMM of few rows is computed transposed, out^T [N, rows] = W [N, C] x^T [C, rows]:
 // so the weights are read in place, in the order they are stored, and only the small x is turned.
 
 #include <immintrin.h>
@@ -20,8 +20,8 @@
 namespace tritonrl {
 namespace {
 
-constexpr int64_t kLanes = kPagePositions;  // rows are padded to the kernel's width
-constexpr int64_t kMaxChunk = 32;           // rows of one chunk
+constexpr int64_t kLanes = kKvPageSize;  // rows are padded to the kernel's width
+constexpr int64_t kMaxChunk = 32;        // rows of one chunk
 
 // Layers in which a chunk's keys and values are in the cache.
 using Progress = std::atomic<int64_t>;
@@ -42,8 +42,8 @@ void WaitFor(const Progress& progress, int64_t layers) {
 class Chunk {
  public:
   // before: of the chunk in which the first row's sequence began; null if it begins here.
-  Chunk(const DecodeModel& model, const DecodeRows& rows, int64_t begin, int64_t end,
-        PagedCache* cache, const Progress* before, Progress* progress)
+  Chunk(const DecodeModel& model, const DecodeBatch& rows, int64_t begin, int64_t end,
+        PagedKvCache* cache, const Progress* before, Progress* progress)
       : model_(model),
         config_(model.config),
         kernels_(model.context.kernels()),
@@ -82,7 +82,7 @@ class Chunk {
       if (before_ != nullptr) WaitFor(*before_, layer + 1);
       Store(layer);
       progress_->store(layer + 1, std::memory_order_release);
-      if (layer + 1 == config_.num_layers) KeepRowsAskedFor();
+      if (layer + 1 == config_.num_layers) SelectLogitRows();
       if (count_ == 0) return;
       AttentionBlock(layer);
       MlpBlock(model_.layers[layer]);
@@ -91,7 +91,8 @@ class Chunk {
     TurnIn(normed_, config_.hidden_size);
     Product(model_.head, turned_in_, logits_);
     const int64_t first =
-        std::lower_bound(rows_.asked.begin(), rows_.asked.end(), begin_) - rows_.asked.begin();
+        std::lower_bound(rows_.logit_rows.begin(), rows_.logit_rows.end(), begin_) -
+        rows_.logit_rows.begin();
     kernels_.transpose(config_.vocab_size, count_, logits_, padded_,
                        logits + first * config_.vocab_size, config_.vocab_size);
   }
@@ -103,11 +104,11 @@ class Chunk {
   }
 
   // What comes after the keys and values of the last layer matters to these rows only.
-  void KeepRowsAskedFor() {
+  void SelectLogitRows() {
     const int64_t width = config_.query_size() + 2 * config_.kv_size();
     int64_t kept = 0;
     for (int64_t r = 0; r < count_; ++r) {
-      if (!std::binary_search(rows_.asked.begin(), rows_.asked.end(), row_[r])) continue;
+      if (!std::binary_search(rows_.logit_rows.begin(), rows_.logit_rows.end(), row_[r])) continue;
       if (kept < r) {
         std::memcpy(x_ + kept * config_.hidden_size, x_ + r * config_.hidden_size,
                     config_.hidden_size * sizeof(float));
@@ -246,8 +247,8 @@ class Chunk {
   const DecodeModel& model_;
   const ModelConfig& config_;
   const CpuKernels& kernels_;
-  const DecodeRows& rows_;
-  PagedCache* cache_;
+  const DecodeBatch& rows_;
+  PagedKvCache* cache_;
   const Progress* before_;
   Progress* progress_;
   const int64_t begin_;
@@ -267,9 +268,10 @@ class Chunk {
 
 }  // namespace
 
-at::Tensor DecodeByKernels(const DecodeModel& model, const DecodeRows& rows, PagedCache* cache) {
+at::Tensor DecodeWithCpuKernels(const DecodeModel& model, const DecodeBatch& rows,
+                                PagedKvCache* cache) {
   at::Tensor logits = model.context.Empty(
-      {static_cast<int64_t>(rows.asked.size()), model.config.vocab_size}, model.head);
+      {static_cast<int64_t>(rows.logit_rows.size()), model.config.vocab_size}, model.head);
   float* out = logits.data_ptr<float>();
   const int64_t threads = model.context.threads().count();
   const int64_t share = (rows.size() + threads - 1) / threads;

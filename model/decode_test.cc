@@ -11,7 +11,7 @@
 
 #include "base/random.h"
 #include "model/paged_cache.h"
-#include "model/test_util.h"
+#include "model/testing/test_util.h"
 #include "model/transformer.h"
 
 namespace tritonrl {
@@ -35,9 +35,11 @@ class DecodeTest : public testing::TestWithParam<Path> {
     return std::make_unique<Transformer>(config_, weights_, options);
   }
 
-  PagedCache Cache(int64_t pages) const { return PagedCache(config_, pages, at::kCPU, at::kFloat); }
+  PagedKvCache Cache(int64_t pages) const {
+    return PagedKvCache(config_, pages, at::kCPU, at::kFloat);
+  }
 
-  // The same bits by kernels; through ATen a product may round differently for another number of
+  // The same bits by kernels; through ATen a GEMM may round differently for another number of
   // rows.
   void ExpectEqual(const at::Tensor& actual, const at::Tensor& expected) const {
     if (GetParam() == Path::kKernels) {
@@ -50,7 +52,7 @@ class DecodeTest : public testing::TestWithParam<Path> {
   // Logits after the last token of each chunk, [chunks, V]; the chunks' sizes are taken in turn.
   at::Tensor InChunks(const Transformer& model, const std::vector<int32_t>& tokens,
                       const std::vector<int64_t>& sizes, const Pages& pages,
-                      PagedCache* cache) const {
+                      PagedKvCache* cache) const {
     std::vector<at::Tensor> logits;
     const int64_t length = static_cast<int64_t>(tokens.size());
     for (int64_t first = 0, i = 0; first < length; ++i) {
@@ -58,7 +60,7 @@ class DecodeTest : public testing::TestWithParam<Path> {
       logits.push_back(
           model.Step({{.tokens = absl::MakeSpan(tokens).subspan(first, count),
                        .first = first,
-                       .pages = absl::MakeSpan(pages).first(PagedCache::Pages(first + count)),
+                       .pages = absl::MakeSpan(pages).first(PagedKvCache::NumPages(first + count)),
                        .logit_rows = 1}},
                      cache));
       first += count;
@@ -80,7 +82,7 @@ TEST_P(DecodeTest, ContinuousBatchingAgreesWithForward) {
   const PackedBatch whole = PackSequences(sequences);
   const at::Tensor expected =
       model_->Forward(whole, NextTokenTargets(whole), 0.7, nullptr).log_probs;
-  PagedCache cache = Cache(14);
+  PagedKvCache cache = Cache(14);
 
   struct Running {
     size_t sequence = 0;
@@ -95,7 +97,7 @@ TEST_P(DecodeTest, ContinuousBatchingAgreesWithForward) {
   while (waiting < sequences.size() || !running.empty()) {
     while (waiting < sequences.size() && running.size() < 3) {
       running.push_back({waiting, 0, {}});
-      for (int64_t i = 0; i < PagedCache::Pages(lengths[waiting]); ++i) {
+      for (int64_t i = 0; i < PagedKvCache::NumPages(lengths[waiting]); ++i) {
         ASSERT_FALSE(free_pages.empty());
         running.back().pages.push_back(free_pages.front());
         free_pages.erase(free_pages.begin());
@@ -139,7 +141,7 @@ TEST_P(DecodeTest, ContinuousBatchingAgreesWithForward) {
 TEST_P(DecodeTest, ChunksPagesAndThreadsChangeNothing) {
   const auto tokens = RandomTokens(config_, {120}, 5)[0];
   const Pages in_order = {0, 1, 2, 3, 4, 5, 6, 7}, turned = {13, 2, 11, 0, 7, 8, 1, 12};
-  PagedCache cache = Cache(14);
+  PagedKvCache cache = Cache(14);
   const at::Tensor expected = InChunks(*model_, tokens, {1}, in_order, &cache);  // [120, V]
   for (const std::vector<int64_t>& sizes : {std::vector<int64_t>{120}, {7}, {32, 1, 50}, {16}}) {
     std::vector<at::Tensor> rows;
@@ -158,7 +160,7 @@ TEST_P(DecodeTest, ChunksPagesAndThreadsChangeNothing) {
 TEST_P(DecodeTest, LogitsOfSeveralTokensAreThoseOfEachAlone) {
   const std::vector<int32_t> tokens = RandomTokens(config_, {40}, 6)[0];
   const Pages pages = {2, 0, 1};
-  PagedCache one_by_one = Cache(3), at_once = Cache(3);
+  PagedKvCache one_by_one = Cache(3), at_once = Cache(3);
   const at::Tensor each = InChunks(*model_, tokens, {1}, pages, &one_by_one);
   model_->Step({{absl::MakeSpan(tokens).first(30), 0, pages, 0}}, &at_once);
   const std::vector<int32_t> wrong = {tokens[30], 1, 2, 3, 4, 5, 6};
@@ -170,7 +172,7 @@ TEST_P(DecodeTest, LogitsOfSeveralTokensAreThoseOfEachAlone) {
 
 TEST_P(DecodeTest, PagesInCommonAreReadByAll) {
   const auto prompt = RandomTokens(config_, {25}, 4)[0];
-  PagedCache cache = Cache(6);
+  PagedKvCache cache = Cache(6);
   InChunks(*model_, prompt, {25}, {3, 5}, &cache);
   cache.CopyPage(5, 0);
   cache.CopyPage(5, 2);
@@ -188,7 +190,7 @@ TEST_P(DecodeTest, PagesInCommonAreReadByAll) {
 TEST_P(DecodeTest, OtherRowsChangeNothing) {
   const int64_t batch = 53;
   const auto prompts = RandomTokens(config_, std::vector<int64_t>(batch, 20), 4);
-  PagedCache cache = Cache(2 * batch);
+  PagedKvCache cache = Cache(2 * batch);
   std::vector<Pages> pages;
   std::vector<std::vector<int32_t>> tokens;
   for (int32_t i = 0; i < batch; ++i) {
@@ -206,7 +208,7 @@ TEST_P(DecodeTest, OtherRowsChangeNothing) {
 }
 
 TEST_P(DecodeTest, MistakesOfTheCallerAreRefused) {
-  PagedCache cache = Cache(2);
+  PagedKvCache cache = Cache(2);
   const std::vector<int32_t> tokens = {1, 2, 3, 4}, unknown = {101}, none = {};
   const Pages one = {0}, outside = {2}, many(1000, 1);
   EXPECT_ANY_THROW(model_->Step({}, &cache));

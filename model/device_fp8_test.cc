@@ -1,4 +1,4 @@
-// Products on 8-bit numbers on every device, against the same rounding by ATen in fp64.
+// Products in FP8 on every device, against the same rounding by ATen in fp64.
 
 #include <ATen/ops/full.h>
 #include <gtest/gtest.h>
@@ -9,11 +9,10 @@
 #include <string>
 #include <vector>
 
-#include "model/device_fixture.h"
-#include "model/fp8.h"
-#include "model/fp8_linear.h"
-#include "model/rms_norm.h"
-#include "model/swiglu.h"
+#include "model/layers/fp8.h"
+#include "model/layers/rms_norm.h"
+#include "model/layers/swiglu.h"
+#include "model/testing/device_fixture.h"
 #include "model/transformer.h"
 
 namespace tritonrl {
@@ -46,11 +45,11 @@ TEST_P(DeviceFp8Test, SameNumbersInBothLayouts) {
       const at::Tensor expected = RoundToFp8ByAten(x, format);
       const at::Tensor there = x.to(GetParam().type).to(device());
       const int64_t padded = HardwareTakes(there) ? (rows + 15) / 16 * 16 : rows;
-      for (const Fp8Copies copies : {Fp8Copies::kRows, Fp8Copies::kColumns, Fp8Copies::kBoth}) {
+      for (const Fp8Layouts copies : {Fp8Layouts::kRows, Fp8Layouts::kColumns, Fp8Layouts::kBoth}) {
         const Fp8Matrix got = Quantize(context_, there, format, copies);
         EXPECT_EQ(got.in_hardware(), HardwareTakes(there));
-        EXPECT_EQ(got.rows.defined(), copies != Fp8Copies::kColumns);
-        EXPECT_EQ(got.columns.defined(), copies != Fp8Copies::kRows);
+        EXPECT_EQ(got.rows.defined(), copies != Fp8Layouts::kColumns);
+        EXPECT_EQ(got.columns.defined(), copies != Fp8Layouts::kRows);
         if (got.rows.defined()) {
           EXPECT_TRUE(Meaning(got.rows, got.scale).equal(expected));
         }
@@ -69,7 +68,7 @@ TEST_P(DeviceFp8Test, WhatIsNotFiniteMakesAllNan) {
     at::Tensor x = Numbers({200, 144}, 1);
     x[150][143] = bad;
     const at::Tensor there = x.to(GetParam().type).to(device());
-    const Fp8Matrix got = Quantize(context_, there, Fp8Format::kE5M2, Fp8Copies::kBoth);
+    const Fp8Matrix got = Quantize(context_, there, Fp8Format::kE5M2, Fp8Layouts::kBoth);
     EXPECT_TRUE(Meaning(got.rows, got.scale).isnan().all().item<bool>());
     EXPECT_TRUE(Meaning(got.columns, got.scale).narrow(1, 0, 200).isnan().all().item<bool>());
   }
@@ -84,7 +83,7 @@ TEST_P(DeviceFp8Test, KernelsKnowTheLargestElement) {
     const at::Tensor wide = there(Numbers({rows, 2 * cols}, 3));
     at::Tensor rstd, activated, amaxes[6];
     const at::Tensor y = RmsNormForward(context_, x, w, 1e-3, &rstd, &amaxes[0]);
-    const at::Tensor again = RmsNormAgain(context_, x, w, rstd, &amaxes[1]);
+    const at::Tensor again = RecomputeRmsNorm(context_, x, w, rstd, &amaxes[1]);
     at::Tensor d_x = there(Numbers({rows, cols}, 4));
     at::Tensor d_w = there(Numbers({cols}, 5)).to(at::kFloat);
     RmsNormBackward(context_, x, w, rstd, y, d_x, d_w, &amaxes[2]);
@@ -105,7 +104,7 @@ TEST_P(DeviceFp8Test, KernelsKnowTheLargestElement) {
       EXPECT_EQ(std::bit_cast<float>(amaxes[i].item<int32_t>()), largest) << i;
       for (const at::Tensor& amax : {at::Tensor(), amaxes[i]}) {
         const Fp8Matrix got =
-            Quantize(context_, written[i], Fp8Format::kE4M3, Fp8Copies::kRows, amax);
+            Quantize(context_, written[i], Fp8Format::kE4M3, Fp8Layouts::kRows, amax);
         EXPECT_TRUE(
             Meaning(got.rows, got.scale)
                 .equal(RoundToFp8ByAten(written[i], Fp8Format::kE4M3).cpu().to(at::kDouble)))
@@ -123,23 +122,23 @@ TEST_P(DeviceFp8Test, Products) {
     const at::Tensor d = Numbers({rows, n}, 3, 1e-4), base = Numbers({rows, n}, 4);
     const at::Tensor sums = Numbers({n * k}, 5, 1e-3);
     for (const bool tuned : {false, true}) {
-      const LayerContext context(2, false, {.tuned_products = tuned, .fp8_fast_gradients = tuned});
+      const LayerContext context(2, false, {.autotune_gemm = tuned, .fp8_fast_gradients = tuned});
       const Fp8Format format = tuned ? Fp8Format::kE5M2 : Fp8Format::kE4M3;
       Compare(
           [&](const Runner& r) {
             const at::Tensor w = r.Put(flat).view({n, k}), x_there = r.Put(x);
             at::Tensor g = r.PutSums(sums).clone().view({n, k}), g_added = g.clone();
             const auto sides = [](const at::Tensor& all) {
-              return Sides{{all.narrow(0, 0, 64), all.narrow(0, 64, 32)}, all};
+              return FusedWeights{{all.narrow(0, 0, 64), all.narrow(0, 64, 32)}, all};
             };
             at::Tensor out = r.Empty({rows, n}), d_x = r.Empty({rows, k});
             Fp8Forward(r.context, x_there, {}, sides(w), out);
-            const at::Tensor onto = Fp8Onto(r.context, r.Put(base), x_there, {}, w);
-            Fp8Matrix copies = Quantize(r.context, r.Put(d), format, Fp8Copies::kBoth);
+            const at::Tensor onto = Fp8ResidualAdd(r.context, r.Put(base), x_there, {}, w);
+            Fp8Matrix copies = Quantize(r.context, r.Put(d), format, Fp8Layouts::kBoth);
             g.fill_(std::nan(""));
             Fp8BackwardWeight(r.context, &copies, x_there, {}, false, sides(g));
             Fp8BackwardInput(r.context, &copies, sides(w), d_x);
-            copies = Quantize(r.context, r.Put(d), format, Fp8Copies::kBoth);
+            copies = Quantize(r.context, r.Put(d), format, Fp8Layouts::kBoth);
             Fp8BackwardWeight(r.context, &copies, x_there, {}, true, sides(g_added));
             return Tensors{out, onto, d_x, g, g_added};
           },
@@ -158,7 +157,7 @@ Step Learn(const Weights& weights, const Setting& setting, bool aten, bool fp8, 
   moved->flat().copy_(weights.flat());
   Transformer::Options options;
   options.force_aten = aten;
-  options.gpu.fp8_products = fp8;
+  options.gpu.fp8_projections = fp8;
   const Transformer model(weights.config(), moved, options);
   const PackedBatch batch =
       PackSequences(RandomTokens(weights.config(), {70, 1, 0, 133, 32}, 2), device);
@@ -168,7 +167,7 @@ Step Learn(const Weights& weights, const Setting& setting, bool aten, bool fp8, 
       [&](const at::Tensor& rows, const at::Tensor&, const at::Tensor&) {
         return at::full({rows.size(0)}, d, rows.options().dtype(at::kFloat));
       },
-      Transformer::GradientSum::kReplace, &gradients);
+      Transformer::GradientWrite::kOverwrite, &gradients);
   return {result.log_probs.cpu(), gradients.flat().cpu()};
 }
 

@@ -9,11 +9,11 @@
 #include <string>
 #include <vector>
 
-#include "model/attention.h"
-#include "model/cuda/copy_rows.h"
-#include "model/cuda/packed_lengths.h"
-#include "model/device_fixture.h"
-#include "model/lm_head.h"
+#include "model/cuda/attention/packed_lengths.h"
+#include "model/cuda/fused/kernels.h"
+#include "model/layers/attention.h"
+#include "model/layers/lm_head.h"
+#include "model/testing/device_fixture.h"
 
 namespace tritonrl {
 namespace {
@@ -42,7 +42,7 @@ TEST_P(DeviceHeadsTest, LmHeadInChunks) {
                 LmHeadBackward(r.context, h, weight, ids, settings, out.lse, d, d_w);
             at::Tensor learnt_d = r.Empty({rows, cols});
             learnt_d_w.fill_(std::nan(""));
-            const HeadOutput learnt = LmHeadLearn(
+            const HeadOutput learnt = LmHeadForwardBackward(
                 r.context, h, weight, ids, settings,
                 [&](int64_t begin, int64_t end, const at::Tensor&, const at::Tensor&) {
                   return d.slice(0, begin, end);
@@ -76,11 +76,13 @@ TEST_P(DeviceHeadsTest, AttentionOfPackedSequences) {
   const std::vector<const char*> names = {"output", "d_q", "d_k", "d_v"};
   const LayerContext fixed(2);
   // Long sequences by themselves, or all as buckets.
-  const LayerContext free(2, false, {.attention = {.deterministic = false, .dense_from = 250}});
+  const LayerContext free(2, false,
+                          {.attention = {.deterministic = false, .dense_min_length = 250}});
   const LayerContext buckets(2, false,
-                             {.attention = {.deterministic = false, .dense_from = 10000}});
+                             {.attention = {.deterministic = false, .dense_min_length = 10000}});
   // As GPUs before Hopper have them.
-  const LayerContext single(2, false, {.attention = {.deterministic = false, .one_by_one = true}});
+  const LayerContext single(2, false,
+                            {.attention = {.deterministic = false, .per_sequence = true}});
   for (const int64_t dim : {64, 128}) {
     ModelConfig config = SmallConfig();
     config.head_dim = dim;
@@ -156,7 +158,7 @@ TEST_P(DeviceHeadsTest, CallsForSharesOfTheHeads) {
   config.head_dim = 128;
   const LayerContext fixed(2), free(2, false, {.attention = {.deterministic = false}});
   for (const int64_t length : {8192, 6000}) {  // in place, and copied
-    ASSERT_GT(CallsForDeterminism(32, 8, PaddedLength(length)), 1);
+    ASSERT_GT(DeterministicBackwardCalls(32, 8, PaddedLength(length)), 1);
     const at::Tensor qk = Numbers({length, 40 * 128}, 1), qkv = Numbers({length, 48 * 128}, 2);
     const at::Tensor d_out = Numbers({length, 32 * 128}, 3);
     const auto compute = [&](const LayerContext& context) {

@@ -1,4 +1,4 @@
-// Norms, rotations, activations, embeddings and products on every device.
+// Norms, rotations, activations, embeddings and GEMMs on every device.
 
 #include <ATen/ops/arange.h>
 #include <gtest/gtest.h>
@@ -7,13 +7,12 @@
 #include <utility>
 #include <vector>
 
-#include "model/device_fixture.h"
-#include "model/embedding.h"
-#include "model/linear.h"
-#include "model/rms_norm.h"
-#include "model/rotary.h"
-#include "model/sides.h"
-#include "model/swiglu.h"
+#include "model/layers/embedding.h"
+#include "model/layers/linear.h"
+#include "model/layers/rms_norm.h"
+#include "model/layers/rotary.h"
+#include "model/layers/swiglu.h"
+#include "model/testing/device_fixture.h"
 
 namespace tritonrl {
 namespace {
@@ -25,14 +24,14 @@ TEST_P(DeviceLayersTest, Linear) {
   const at::Tensor x = Numbers({rows, k}, 1), w = Numbers({n, k}, 2), base = Numbers({rows, n}, 3);
   const at::Tensor d = Numbers({rows, 2 * n}, 4), sums = Numbers({n, k}, 5);
   for (const bool tuned : {false, true}) {
-    const LayerContext context(2, false, {.tuned_products = tuned});
+    const LayerContext context(2, false, {.autotune_gemm = tuned});
     Compare(
         [&](const Runner& r) {
           const at::Tensor x_there = r.Put(x), w_there = r.Put(w);
           at::Tensor wide = r.Put(d).clone(), out = r.Empty({rows, n});
           LinearForward(r.context, x_there, w_there, false, out);
           LinearForward(r.context, x_there, w_there, true, wide.narrow(1, n, n));
-          const at::Tensor onto = LinearOnto(r.context, r.Put(base), x_there, w_there);
+          const at::Tensor onto = LinearResidualAdd(r.context, r.Put(base), x_there, w_there);
           const at::Tensor d_out = r.Put(d).narrow(1, n, n);
           at::Tensor d_x = r.Empty({rows, k}), d_x_added = r.Put(x).clone();
           LinearBackwardInput(r.context, d_out, w_there, false, d_x);
@@ -54,19 +53,19 @@ TEST_P(DeviceLayersTest, MatricesSideBySide) {
   Compare(
       [&](const Runner& r) {
         at::Tensor w = r.Put(flat), g = r.PutSums(flat).clone();
-        Sides weights, gradients;
+        FusedWeights weights, gradients;
         for (const auto& [row, size] : {std::pair<int64_t, int64_t>{0, 32}, {32, 16}, {48, 8}}) {
           weights.parts.push_back(w.narrow(0, row * k, size * k).view({size, k}));
           gradients.parts.push_back(g.narrow(0, row * k, size * k).view({size, k}));
         }
-        weights.all = Stacked(w, weights.parts);
-        gradients.all = Stacked(g, gradients.parts);
-        const bool together = Together(r.context, weights);
-        EXPECT_EQ(together, r.device.is_cuda());
+        weights.fused = Stacked(w, weights.parts);
+        gradients.fused = Stacked(g, gradients.parts);
+        const bool fused_gemm = UseFusedGemm(r.context, weights);
+        EXPECT_EQ(fused_gemm, r.device.is_cuda());
         at::Tensor out = r.Empty({rows, 56});
-        SidesForward(r.context, r.Put(x), weights, together, out);
-        const at::Tensor d_x =
-            SidesBackward(r.context, r.Put(d), r.Put(x), weights, together, true, gradients);
+        FusedLinearForward(r.context, r.Put(x), weights, fused_gemm, out);
+        const at::Tensor d_x = FusedLinearBackward(r.context, r.Put(d), r.Put(x), weights,
+                                                   fused_gemm, true, gradients);
         return Tensors{out, d_x, g};
       },
       {"output", "d_x", "d_w"});
@@ -83,7 +82,7 @@ TEST_P(DeviceLayersTest, RmsNorm) {
         [&](const Runner& r) {
           at::Tensor rstd;
           const at::Tensor y = RmsNormForward(r.context, r.Put(x), r.Put(w), 1e-3, &rstd);
-          const at::Tensor again = RmsNormAgain(r.context, r.Put(x), r.Put(w), rstd);
+          const at::Tensor again = RecomputeRmsNorm(r.context, r.Put(x), r.Put(w), rstd);
           EXPECT_TRUE(SameBits(y.cpu(), again.cpu()));
           at::Tensor d_x = r.Put(before).clone(), d_w = r.PutSums(sums).clone();
           RmsNormBackward(r.context, r.Put(x), r.Put(w), rstd, r.Put(d_y), d_x, d_w);

@@ -9,10 +9,10 @@
 #include <utility>
 #include <vector>
 
-#include "model/cuda/quantize.h"
-#include "model/device_fixture.h"
+#include "model/cuda/fused/tensor_kernels.h"
 #include "model/paged_cache.h"
-#include "model/test_util.h"
+#include "model/testing/device_fixture.h"
+#include "model/testing/test_util.h"
 #include "model/transformer.h"
 
 namespace tritonrl {
@@ -30,7 +30,7 @@ class DeviceTest : public testing::TestWithParam<std::string> {
     Transformer::Options options;
     options.force_aten = aten;
     options.head_chunk_rows = chunk;
-    options.gpu.fp8_products = fp8;
+    options.gpu.fp8_projections = fp8;
     return Transformer(weights.config(), moved, options);
   }
 };
@@ -87,7 +87,7 @@ Step RunFused(const Transformer& model, const std::vector<std::vector<int32_t>>&
       [&](const at::Tensor& rows, const at::Tensor&, const at::Tensor&) {
         return d.index_select(0, rows);
       },
-      Transformer::GradientSum::kReplace, &gradients);
+      Transformer::GradientWrite::kOverwrite, &gradients);
   return {result.log_probs.cpu(), result.entropy.cpu(), gradients.flat().cpu()};
 }
 
@@ -152,15 +152,15 @@ TEST_P(DeviceTest, Decoding) {
   const ModelConfig config = SmallConfig();
   const auto weights = SmallWeights(config, 1);
   const Transformer kernels(config, weights), aten = OnDevice(*weights, at::kFloat);
-  PagedCache expected_cache(config, 8, at::kCPU, at::kFloat);
-  PagedCache cache(config, 8, device(), at::kFloat);
+  PagedKvCache expected_cache(config, 8, at::kCPU, at::kFloat);
+  PagedKvCache cache(config, 8, device(), at::kFloat);
   const auto prompts = RandomTokens(config, {25, 9}, 4);
   const std::vector<std::vector<int32_t>> pages = {{5, 0, 2}, {7, 1}, {5, 6, 4}};
   const std::vector<TokenSlice> chunks = {{prompts[0], 0, pages[0], 1},
                                           {prompts[1], 0, pages[1], 1}};
   const at::Tensor expected = kernels.Step(chunks, &expected_cache);
   EXPECT_LT(MaxDifference(aten.Step(chunks, &cache).cpu(), expected), 1e-4);
-  for (PagedCache* each : {&expected_cache, &cache}) each->CopyPage(0, 6);
+  for (PagedKvCache* each : {&expected_cache, &cache}) each->CopyPage(0, 6);
   for (int32_t t = 0; t < 20; ++t) {
     const std::vector<int32_t> tokens[] = {{t}, {t + 1}, {t + 2}};
     const std::vector<TokenSlice> slices = {{tokens[0], 25 + t, pages[0], 1},

@@ -11,12 +11,11 @@
 
 #include "absl/time/time.h"
 #include "base/file.h"
-#include "base/python_env.h"
 #include "base/runfiles.h"
 #include "base/subprocess.h"
-#include "model/safetensors.h"
-#include "model/test_util.h"
+#include "model/testing/test_util.h"
 #include "model/transformer.h"
+#include "model/weights/safetensors.h"
 
 namespace tritonrl {
 namespace {
@@ -49,7 +48,7 @@ class HfTest : public testing::Test {
     RunCommandOptions options;
     options.timeout = absl::Seconds(200);
     options.env = python.Environment();
-    std::vector<std::string> argv = {python.interpreter, Runfile("model/hf_oracle.py").value()};
+    std::vector<std::string> argv = {python.interpreter, Runfile("model/hf_reference.py").value()};
     argv.insert(argv.end(), folders.begin(), folders.end());
     const auto run = RunCommand(argv, options);
     ASSERT_TRUE(run.ok()) << run.status();

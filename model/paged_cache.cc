@@ -36,45 +36,45 @@ at::Tensor Zeros(at::IntArrayRef shape, at::Device device, at::ScalarType dtype)
 
 }  // namespace
 
-int64_t PagedCache::PageBytes(const ModelConfig& config, at::ScalarType dtype) {
-  return 2 * config.num_layers * config.kv_size() * kPage *
+int64_t PagedKvCache::PageBytes(const ModelConfig& config, at::ScalarType dtype) {
+  return 2 * config.num_layers * config.kv_size() * kPageSize *
          static_cast<int64_t>(c10::elementSize(dtype));
 }
 
-PagedCache::PagedCache(const ModelConfig& config, int64_t num_pages, at::Device device,
-                       at::ScalarType dtype)
+PagedKvCache::PagedKvCache(const ModelConfig& config, int64_t num_pages, at::Device device,
+                           at::ScalarType dtype)
     : num_pages_(num_pages) {
   const int64_t heads = config.num_kv_heads, dim = config.head_dim;
   for (int64_t layer = 0; layer < config.num_layers; ++layer) {
-    keys_.push_back(Zeros({num_pages, heads, dim, kPage}, device, dtype));
-    values_.push_back(Zeros({num_pages, heads, kPage, dim}, device, dtype));
+    keys_.push_back(Zeros({num_pages, heads, dim, kPageSize}, device, dtype));
+    values_.push_back(Zeros({num_pages, heads, kPageSize, dim}, device, dtype));
   }
 }
 
-void PagedCache::Store(int64_t layer, const at::Tensor& pages, const at::Tensor& offsets,
-                       const at::Tensor& keys, const at::Tensor& values) {
+void PagedKvCache::Store(int64_t layer, const at::Tensor& pages, const at::Tensor& offsets,
+                         const at::Tensor& keys, const at::Tensor& values) {
   // Views whose positions come before the heads, so that one write serves all rows.
   keys_[layer].permute({0, 3, 1, 2}).index_put_({pages, offsets}, keys);
   values_[layer].permute({0, 2, 1, 3}).index_put_({pages, offsets}, values);
 }
 
-at::Tensor PagedCache::GatherKeys(int64_t layer, const at::Tensor& pages) const {
+at::Tensor PagedKvCache::GatherKeys(int64_t layer, const at::Tensor& pages) const {
   return keys_[layer]
       .index_select(0, pages.flatten())
-      .unflatten(0, pages.sizes())  // [B, P, K, D, kPage]
+      .unflatten(0, pages.sizes())  // [B, P, K, D, kPageSize]
       .permute({0, 2, 3, 1, 4})
       .flatten(3, 4);
 }
 
-at::Tensor PagedCache::GatherValues(int64_t layer, const at::Tensor& pages) const {
+at::Tensor PagedKvCache::GatherValues(int64_t layer, const at::Tensor& pages) const {
   return values_[layer]
       .index_select(0, pages.flatten())
-      .unflatten(0, pages.sizes())  // [B, P, K, kPage, D]
+      .unflatten(0, pages.sizes())  // [B, P, K, kPageSize, D]
       .permute({0, 2, 1, 3, 4})
       .flatten(2, 3);
 }
 
-void PagedCache::CopyPage(int64_t from, int64_t to) {
+void PagedKvCache::CopyPage(int64_t from, int64_t to) {
   TORCH_CHECK(from >= 0 && from < num_pages_ && to >= 0 && to < num_pages_, "page ", from,
               " or page ", to, " is not among the cache's ", num_pages_);
   for (std::vector<at::Tensor>* tensors : {&keys_, &values_}) {

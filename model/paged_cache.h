@@ -8,31 +8,32 @@
 #include <cstdint>
 #include <vector>
 
-#include "model/config.h"
 #include "model/cpu/kernels.h"
+#include "model/weights/model_config.h"
 
 namespace tritonrl {
 
-// Which pages hold what is the caller's bookkeeping: a page is plain memory of kPage positions of
-// one sequence, in all layers, and position p of a sequence lies in its page p / kPage.
-class PagedCache {
+// Which pages hold what is the caller's bookkeeping: a page is plain memory of kPageSize positions
+// of one sequence, in all layers, and position p of a sequence lies in its page p / kPageSize.
+class PagedKvCache {
  public:
-  static constexpr int64_t kPage = kPagePositions;  // those of the CPU's kernels, on all devices
+  static constexpr int64_t kPageSize = kKvPageSize;  // those of the CPU's kernels, on all devices
 
   // Pages of a sequence of `length` positions.
-  static constexpr int64_t Pages(int64_t length) { return (length + kPage - 1) / kPage; }
+  static constexpr int64_t NumPages(int64_t length) { return (length + kPageSize - 1) / kPageSize; }
   // Bytes of one page, keys and values of all layers.
   static int64_t PageBytes(const ModelConfig& config, at::ScalarType dtype);
 
   // All zero. On the CPU memory is taken when a page is first written.
-  PagedCache(const ModelConfig& config, int64_t num_pages, at::Device device, at::ScalarType dtype);
+  PagedKvCache(const ModelConfig& config, int64_t num_pages, at::Device device,
+               at::ScalarType dtype);
 
   int64_t num_pages() const { return num_pages_; }
 
   // Of one layer. The positions of a page are innermost in keys, so that a query's scores with them
-  // are computed side by side: [pages, kv_heads, head_dim, kPage]
+  // are computed side by side: [pages, kv_heads, head_dim, kPageSize]
   const at::Tensor& keys(int64_t layer) const { return keys_[layer]; }
-  // [pages, kv_heads, kPage, head_dim]
+  // [pages, kv_heads, kPageSize, head_dim]
   const at::Tensor& values(int64_t layer) const { return values_[layer]; }
 
   // Writes T positions through ATen: row t goes to place offsets[t] of page pages[t] (both [T]
@@ -40,7 +41,7 @@ class PagedCache {
   void Store(int64_t layer, const at::Tensor& pages, const at::Tensor& offsets,
              const at::Tensor& keys, const at::Tensor& values);
   // Reads through ATen the pages of B sequences, pages [B, P] int64, as
-  // keys [B, kv_heads, head_dim, P * kPage] and values [B, kv_heads, P * kPage, head_dim].
+  // keys [B, kv_heads, head_dim, P * kPageSize] and values [B, kv_heads, P * kPageSize, head_dim].
   at::Tensor GatherKeys(int64_t layer, const at::Tensor& pages) const;
   at::Tensor GatherValues(int64_t layer, const at::Tensor& pages) const;
 

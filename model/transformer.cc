@@ -9,12 +9,12 @@
 #include <utility>
 
 #include "model/decode.h"
-#include "model/decoder_layer.h"
-#include "model/embedding.h"
-#include "model/layer_context.h"
-#include "model/linear.h"
-#include "model/lm_head.h"
-#include "model/rms_norm.h"
+#include "model/layers/decoder_layer.h"
+#include "model/layers/embedding.h"
+#include "model/layers/layer_context.h"
+#include "model/layers/linear.h"
+#include "model/layers/lm_head.h"
+#include "model/layers/rms_norm.h"
 
 namespace tritonrl {
 namespace {
@@ -108,7 +108,7 @@ at::Tensor Transformer::HiddenRows(const PackedBatch& batch, const at::Tensor& t
   kept->batch = batch;
   kept->layout = MakeSequenceLayout(batch);
   if (batch.num_tokens() == 0) return {};
-  const at::Tensor output = RunLayers(batch, kept->layout, impl_->context.gpu().fp8_products,
+  const at::Tensor output = RunLayers(batch, kept->layout, impl_->context.gpu().fp8_projections,
                                       save_layers ? &kept->layers : nullptr);
   HeadActivations& head = kept->head;
   head.temperature = temperature;
@@ -141,7 +141,7 @@ void Transformer::Backward(const Activations& saved, const at::Tensor& d_log_pro
   if (!head.rows.defined() || head.rows.size(0) == 0) return;
   TORCH_CHECK(saved.layers.size() == impl_->layers.size(), "Backward needs a saved Forward");
   at::Tensor d_hidden = LmHeadBackward(
-      impl_->context, RmsNormAgain(impl_->context, head.input, impl_->final_norm, head.rstd),
+      impl_->context, RecomputeRmsNorm(impl_->context, head.input, impl_->final_norm, head.rstd),
       impl_->head, head.targets, impl_->Head(head.temperature), head.lse,
       d_log_probs.index_select(0, head.rows), HeadWeight(*gradients));
   Activations shared = saved;  // tensors, not their contents
@@ -150,29 +150,29 @@ void Transformer::Backward(const Activations& saved, const at::Tensor& d_log_pro
 }
 
 ForwardResult Transformer::ForwardBackward(const PackedBatch& batch, const at::Tensor& targets,
-                                           double temperature, TokenLoss loss, GradientSum sum,
-                                           Gradients* gradients, FinalFrom final_from,
-                                           WritesFrom writes_from) const {
+                                           double temperature, TokenLoss loss, GradientWrite sum,
+                                           Gradients* gradients, ReadyHook ready_hook,
+                                           OverwriteHook overwrite_hook) const {
   ForwardResult result = NoResult(batch);
   Activations kept;
   at::Tensor hidden = HiddenRows(batch, targets, temperature, &kept, true);
-  const BackwardMode mode = {.replace = sum == GradientSum::kReplace, .consume = true};
-  TORCH_CHECK(mode.replace || !gradients->window().shares(),
+  const BackwardMode mode = {.replace = sum == GradientWrite::kOverwrite, .consume = true};
+  TORCH_CHECK(mode.replace || !gradients->ring_buffer().is_ring(),
               "gradients that share memory can only be replaced");
   const std::vector<ParameterPart>& parts = gradients->layout().parts;
   if (!hidden.defined()) {
     for (auto part = parts.rbegin(); part != parts.rend(); ++part) {
-      writes_from(part->begin);
+      overwrite_hook(part->begin);
       if (mode.replace) gradients->flat().narrow(0, part->begin, part->size()).zero_();
-      final_from(part->begin);
+      ready_hook(part->begin);
     }
     return result;
   }
-  writes_from(parts.back().begin);
-  if (mode.replace) gradients->ZeroSummed(parts.back());
+  overwrite_hook(parts.back().begin);
+  if (mode.replace) gradients->ZeroAccumulated(parts.back());
   const at::Tensor& rows = kept.head.rows;
   at::Tensor d_hidden = impl_->context.Empty(hidden.sizes(), hidden);
-  const HeadOutput out = LmHeadLearn(
+  const HeadOutput out = LmHeadForwardBackward(
       impl_->context, hidden, impl_->head, kept.head.targets, impl_->Head(temperature),
       [&](int64_t begin, int64_t end, const at::Tensor& log_probs, const at::Tensor& entropy) {
         return loss(rows.slice(0, begin, end), log_probs, entropy);
@@ -181,13 +181,13 @@ ForwardResult Transformer::ForwardBackward(const PackedBatch& batch, const at::T
   result.log_probs.index_copy_(0, rows, out.log_probs.to(at::kFloat));
   result.entropy.index_copy_(0, rows, out.entropy.to(at::kFloat));
   hidden.reset();
-  BackwardLayers(&kept, std::move(d_hidden), mode, gradients, final_from, writes_from);
+  BackwardLayers(&kept, std::move(d_hidden), mode, gradients, ready_hook, overwrite_hook);
   return result;
 }
 
 void Transformer::BackwardLayers(Activations* saved, at::Tensor d_hidden, const BackwardMode& mode,
-                                 Gradients* gradients, FinalFrom final_from,
-                                 WritesFrom writes_from) const {
+                                 Gradients* gradients, ReadyHook ready_hook,
+                                 OverwriteHook overwrite_hook) const {
   const LayerContext& context = impl_->context;
   HeadActivations& head = saved->head;
   at::Tensor d_rows = context.Empty(head.input.sizes(), head.input).zero_();
@@ -199,23 +199,23 @@ void Transformer::BackwardLayers(Activations* saved, at::Tensor d_hidden, const 
   d_rows.reset();
   const LayerEnvironment environment = {context,       config_,
                                         impl_->rotary, saved->batch.positions,
-                                        saved->layout, context.gpu().fp8_products};
+                                        saved->layout, context.gpu().fp8_projections};
   const std::vector<ParameterPart>& parts = gradients->layout().parts;
   const auto begin = [&](const ParameterPart& part) {
-    writes_from(part.begin);
-    if (mode.replace) gradients->ZeroSummed(part);
+    overwrite_hook(part.begin);
+    if (mode.replace) gradients->ZeroAccumulated(part);
   };
-  final_from(parts.back().begin);
+  ready_hook(parts.back().begin);
   for (int64_t i = config_.num_layers - 1; i >= 0; --i) {
     begin(parts[i + 1]);
     DecoderLayerParameters layer_gradients(*gradients, i);
     DecoderLayerBackward(environment, impl_->layers[i], mode, &saved->layers[i], d,
                          &layer_gradients);
-    final_from(parts[i + 1].begin);
+    ready_hook(parts[i + 1].begin);
   }
   begin(parts[0]);
   EmbeddingBackward(context, saved->batch.tokens, d, gradients->Get(kEmbedding));
-  final_from(0);
+  ready_hook(0);
 }
 
 at::Tensor Transformer::Logits(const PackedBatch& batch) const {
@@ -226,12 +226,12 @@ at::Tensor Transformer::Logits(const PackedBatch& batch) const {
   return at::linear(hidden, impl_->head).to(at::kFloat);
 }
 
-at::Tensor Transformer::Step(absl::Span<const TokenSlice> slices, PagedCache* cache) const {
-  const DecodeRows rows(slices, config_, *cache);
+at::Tensor Transformer::Step(absl::Span<const TokenSlice> slices, PagedKvCache* cache) const {
+  const DecodeBatch rows(slices, config_, *cache);
   const DecodeModel model = impl_->ForDecoding(config_);
   // The kernels take chunks of rows through all layers side by side, which no sum could follow.
-  const bool kernels = model.ranks == nullptr && impl_->context.UseKernels(impl_->embedding);
-  return kernels ? DecodeByKernels(model, rows, cache) : DecodeByAten(model, rows, cache);
+  const bool kernels = model.ranks == nullptr && impl_->context.UseCpuKernels(impl_->embedding);
+  return kernels ? DecodeWithCpuKernels(model, rows, cache) : DecodeWithAten(model, rows, cache);
 }
 
 void Transformer::ParallelFor(int64_t n, absl::FunctionRef<void(int64_t)> body) const {

@@ -15,15 +15,14 @@
 
 #include "absl/functional/function_ref.h"
 #include "absl/types/span.h"
-#include "model/activations.h"
-#include "model/config.h"
-#include "model/decoder_layer.h"
-#include "model/layer_context.h"
-#include "model/packed_batch.h"
+#include "model/layers/activations.h"
+#include "model/layers/decoder_layer.h"
+#include "model/layers/layer_context.h"
+#include "model/layers/packed_batch.h"
 #include "model/paged_cache.h"
-#include "model/recompute.h"
-#include "model/weights.h"
-#include "parallel/rank_sum.h"
+#include "model/weights/model_config.h"
+#include "model/weights/weights.h"
+#include "parallel/collectives.h"
 
 namespace tritonrl {
 
@@ -53,12 +52,12 @@ class Transformer {
     int64_t head_chunk_rows = 0;
     // Runs everything through ATen even where CPU kernels exist (to compare the two).
     bool force_aten = false;
-    // gpu.fp8_products concerns Forward and what trains: Step and Logits do without.
+    // gpu.fp8_projections concerns Forward and what trains: Step and Logits do without.
     GpuOptions gpu;
     // The weights are one rank's part (weight_shard.h), and Step, which alone can be called then,
     // sums what parts of the model give over these ranks. Through ATen; a row's bits then depend on
     // the other rows.
-    RankSum* ranks = nullptr;
+    StreamCollectives* ranks = nullptr;
   };
 
   // `weights` is shared: changes by the optimizer are seen by the next call.
@@ -87,23 +86,24 @@ class Transformer {
   // Forward, loss and backward of one batch, in which nothing is computed or held longer than it
   // must be: the head's logits once, a layer's activations until its backward is done. `loss` is
   // called for runs of rows that have a target, in rising order: `rows` [R] int64 are their
-  // places in the batch; it returns dLoss/dlog_probs [R] fp32. kReplace: the same as kAdd to
-  // zeros, whatever `gradients` held, without the time to write and read these zeros. An exception
-  // leaves `gradients` undefined. `final_from(offset)` is called with falling offsets, the same for
-  // any batch (where the layout's parts begin): what lies from there on in gradients->flat() is not
-  // changed any more by what the current stream is given later. Before each, `writes_from` is
-  // called with the same offset, ahead of anything that writes there; the first time also ahead of
-  // a tied head's gradient. Gradients in a window that shares memory (gradient_window.h) can only
-  // be replaced, and what is final must have been taken away when that memory's turn comes again.
-  enum class GradientSum { kAdd, kReplace };
-  using FinalFrom = absl::FunctionRef<void(int64_t offset)>;
-  using WritesFrom = absl::FunctionRef<void(int64_t offset)>;
+  // places in the batch; it returns dLoss/dlog_probs [R] fp32. kOverwrite: the same as kAccumulate
+  // to zeros, whatever `gradients` held, without the time to write and read these zeros. An
+  // exception leaves `gradients` undefined. `ready_hook(offset)` is called with falling offsets,
+  // the same for any batch (where the layout's parts begin): what lies from there on in
+  // gradients->flat() is not changed any more by what the current stream is given later. Before
+  // each, `overwrite_hook` is called with the same offset, ahead of anything that writes there; the
+  // first time also ahead of a tied head's gradient. Gradients in a window that shares memory
+  // (gradient_window.h) can only be replaced, and what is final must have been taken away when that
+  // memory's turn comes again.
+  enum class GradientWrite { kAccumulate, kOverwrite };
+  using ReadyHook = absl::FunctionRef<void(int64_t offset)>;
+  using OverwriteHook = absl::FunctionRef<void(int64_t offset)>;
   using TokenLoss = absl::FunctionRef<at::Tensor(
       const at::Tensor& rows, const at::Tensor& log_probs, const at::Tensor& entropy)>;
   ForwardResult ForwardBackward(
       const PackedBatch& batch, const at::Tensor& targets, double temperature, TokenLoss loss,
-      GradientSum sum, Gradients* gradients, FinalFrom final_from = [](int64_t) {},
-      WritesFrom writes_from = [](int64_t) {}) const;
+      GradientWrite sum, Gradients* gradients, ReadyHook ready_hook = [](int64_t) {},
+      OverwriteHook overwrite_hook = [](int64_t) {}) const;
 
   // Logits [T, vocab] fp32 of every token, unscaled: for tests and inspection of short batches.
   at::Tensor Logits(const PackedBatch& batch) const;
@@ -114,7 +114,7 @@ class Transformer {
   // of the slices. On the CPU in fp32 a row's bits depend on its own sequence alone: not on other
   // slices, on how the sequence was cut into slices, on pages or threads. Throws c10::Error for
   // slices that do not fit the model or the cache.
-  at::Tensor Step(absl::Span<const TokenSlice> slices, PagedCache* cache) const;
+  at::Tensor Step(absl::Span<const TokenSlice> slices, PagedKvCache* cache) const;
 
   // Calls body(i) for each i in [0, n) on the threads of the CPU kernels; see CpuThreads.
   void ParallelFor(int64_t n, absl::FunctionRef<void(int64_t)> body) const;
@@ -130,7 +130,8 @@ class Transformer {
                         Activations* kept, bool save_layers) const;
   // From the gradient of those rows to all parameters but the head's.
   void BackwardLayers(Activations* saved, at::Tensor d_hidden, const BackwardMode& mode,
-                      Gradients* gradients, FinalFrom final_from, WritesFrom writes_from) const;
+                      Gradients* gradients, ReadyHook ready_hook,
+                      OverwriteHook overwrite_hook) const;
 
   // Embedding and all layers. Returns [T, C]. fp8: as in LayerEnvironment.
   at::Tensor RunLayers(const PackedBatch& batch, const SequenceLayout& layout, bool fp8,

@@ -10,7 +10,7 @@
 #include <utility>
 #include <vector>
 
-#include "model/test_util.h"
+#include "model/testing/test_util.h"
 
 namespace tritonrl {
 namespace {
@@ -88,7 +88,7 @@ TEST(TransformerTest, KernelsAgreeWithAten) {
 }
 
 TEST(TransformerTest, ForwardBackwardIsForwardThenBackward) {
-  using Sum = Transformer::GradientSum;
+  using Sum = Transformer::GradientWrite;
   for (const bool tied : {true, false}) {
     const ModelConfig config = SmallConfig(ModelFamily::kQwen3, tied);
     const Transformer model(config, SmallWeights(config, 1), WithThreads(2));
@@ -101,26 +101,26 @@ TEST(TransformerTest, ForwardBackwardIsForwardThenBackward) {
     };
     Gradients gradients(*model.weights());
     const ForwardResult result =
-        model.ForwardBackward(batch, targets, kTemperature, loss, Sum::kAdd, &gradients);
+        model.ForwardBackward(batch, targets, kTemperature, loss, Sum::kAccumulate, &gradients);
     EXPECT_TRUE(SameBits(result.log_probs, expected.result.log_probs));
     EXPECT_TRUE(SameBits(result.entropy, expected.result.entropy));
     EXPECT_TRUE(SameBits(gradients.flat(), expected.gradients->flat()));
-    model.ForwardBackward(batch, targets, kTemperature, loss, Sum::kAdd, &gradients);
+    model.ForwardBackward(batch, targets, kTemperature, loss, Sum::kAccumulate, &gradients);
     EXPECT_LT(RelativeDifference(gradients.flat(), expected.gradients->flat() * 2), 1e-6);
 
     for (const ParameterInfo& info : gradients.layout().parameters) {
       gradients.Get(info.name).fill_(std::nan(""));
     }
-    model.ForwardBackward(batch, targets, kTemperature, loss, Sum::kReplace, &gradients);
+    model.ForwardBackward(batch, targets, kTemperature, loss, Sum::kOverwrite, &gradients);
     EXPECT_TRUE(gradients.flat().equal(expected.gradients->flat()));
     const at::Tensor none = targets.clone().fill_(-1);
-    model.ForwardBackward(batch, none, kTemperature, loss, Sum::kReplace, &gradients);
+    model.ForwardBackward(batch, none, kTemperature, loss, Sum::kOverwrite, &gradients);
     EXPECT_EQ(gradients.flat().abs().max().item<float>(), 0.0f);
   }
 }
 
 TEST(TransformerTest, WhatIsSaidToBeFinalStaysAsItIs) {
-  using Sum = Transformer::GradientSum;
+  using Sum = Transformer::GradientWrite;
   for (const bool tied : {true, false}) {
     const ModelConfig config = SmallConfig(ModelFamily::kQwen3, tied);
     const Transformer model(config, SmallWeights(config, 1), WithThreads(2));
@@ -147,12 +147,12 @@ TEST(TransformerTest, WhatIsSaidToBeFinalStaysAsItIs) {
       return offsets;
     };
     const at::Tensor targets = NextTokenTargets(batch);
-    const std::vector<int64_t> offsets = run(targets, Sum::kReplace);
+    const std::vector<int64_t> offsets = run(targets, Sum::kOverwrite);
     EXPECT_EQ(static_cast<int64_t>(offsets.size()), config.num_layers + 2);
     EXPECT_EQ(offsets.back(), 0);
     EXPECT_GT(said[0].second.abs().max().item<float>(), 0.0f);
-    EXPECT_EQ(run(targets, Sum::kAdd), offsets);
-    EXPECT_EQ(run(targets.clone().fill_(-1), Sum::kReplace), offsets);
+    EXPECT_EQ(run(targets, Sum::kAccumulate), offsets);
+    EXPECT_EQ(run(targets.clone().fill_(-1), Sum::kOverwrite), offsets);
   }
 }
 

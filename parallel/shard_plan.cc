@@ -20,31 +20,31 @@ FlatRange ShardPlan::Bucket(int64_t bucket) const {
   return {bucket * bucket_, std::min(flat_size_, (bucket + 1) * bucket_)};
 }
 
-int64_t ShardPlan::PieceSize(const FlatRange& bucket) const {
+int64_t ShardPlan::ShardSize(const FlatRange& bucket) const {
   if (ranks_ == 1) return bucket.size();
   return DivideUp(DivideUp(bucket.size(), ranks_), kAlignment) * kAlignment;
 }
 
-FlatRange ShardPlan::Piece(int64_t bucket, int rank) const {
+FlatRange ShardPlan::Shard(int64_t bucket, int rank) const {
   const FlatRange whole = Bucket(bucket);
-  const int64_t size = PieceSize(whole);
+  const int64_t size = ShardSize(whole);
   return {std::min(whole.end, whole.begin + rank * size),
           std::min(whole.end, whole.begin + (rank + 1) * size)};
 }
 
 int64_t ShardPlan::LocalOffset(int64_t bucket, int rank) const {
   // All buckets before this one are whole.
-  return bucket == 0 ? 0 : bucket * Piece(0, rank).size();
+  return bucket == 0 ? 0 : bucket * Shard(0, rank).size();
 }
 
 std::vector<FlatRange> ShardPlan::LocalRanges(const FlatRange& range, int rank) const {
   std::vector<FlatRange> found;
   for (int64_t bucket = range.begin / bucket_;
        bucket < buckets() && Bucket(bucket).begin < range.end; ++bucket) {
-    const FlatRange piece = Piece(bucket, rank);
-    const int64_t from = std::max(piece.begin, range.begin), to = std::min(piece.end, range.end);
+    const FlatRange shard = Shard(bucket, rank);
+    const int64_t from = std::max(shard.begin, range.begin), to = std::min(shard.end, range.end);
     if (from >= to) continue;
-    const int64_t local = LocalOffset(bucket, rank) + from - piece.begin;
+    const int64_t local = LocalOffset(bucket, rank) + from - shard.begin;
     found.push_back({local, local + to - from});
   }
   return found;
@@ -53,7 +53,7 @@ std::vector<FlatRange> ShardPlan::LocalRanges(const FlatRange& range, int rank) 
 int64_t ShardPlan::LocalSize(int rank) const {
   if (flat_size_ == 0) return 0;
   const int64_t last = buckets() - 1;
-  return LocalOffset(last, rank) + Piece(last, rank).size();
+  return LocalOffset(last, rank) + Shard(last, rank).size();
 }
 
 }  // namespace tritonrl

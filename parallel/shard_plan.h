@@ -1,19 +1,24 @@
-// Which rank keeps which part of the flat parameter buffers (model/weights.h): the optimizer's
-// state is spread over the ranks, as in ZeRO (Rajbhandari et al., "ZeRO: memory optimizations
-// toward training trillion parameter models", 2020).
 #ifndef TRITONRL_PARALLEL_SHARD_PLAN_H_
 #define TRITONRL_PARALLEL_SHARD_PLAN_H_
 
 #include <cstdint>
 #include <vector>
 
-#include "parallel/flat_range.h"
+// Which rank keeps which part of the flat parameter buffers (model/weights/weights.h): the
+// optimizer's state is sharded over the ranks, as in ZeRO (Rajbhandari et al., "ZeRO: memory
+// optimizations toward training trillion parameter models", 2020).
 
 namespace tritonrl {
 
-// The flat buffer is cut into buckets, each bucket into one piece for every rank, all of one size
+// Elements [begin, end) of a flat buffer.
+struct FlatRange {
+  int64_t begin = 0, end = 0;
+  int64_t size() const { return end - begin; }
+};
+
+// The flat buffer is cut into buckets, each bucket into one shard for every rank, all of one size
 // (a multiple of 64 elements) but the last ones of a bucket, which may be shorter or empty. A rank
-// keeps its pieces one behind the other.
+// keeps its shards one behind the other.
 class ShardPlan {
  public:
   // Elements of a bucket: 64 M, 256 MiB in fp32. Large enough that what a collective operation
@@ -30,7 +35,7 @@ class ShardPlan {
   int64_t buckets() const;
   FlatRange Bucket(int64_t bucket) const;
   // What `rank` keeps of a bucket.
-  FlatRange Piece(int64_t bucket, int rank) const;
+  FlatRange Shard(int64_t bucket, int rank) const;
 
   // Elements that a rank keeps, and where those of a bucket begin among them.
   int64_t LocalSize(int rank) const;
@@ -40,7 +45,7 @@ class ShardPlan {
   std::vector<FlatRange> LocalRanges(const FlatRange& range, int rank) const;
 
  private:
-  int64_t PieceSize(const FlatRange& bucket) const;
+  int64_t ShardSize(const FlatRange& bucket) const;
 
   int64_t flat_size_;
   int ranks_;

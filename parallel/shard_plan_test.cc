@@ -13,25 +13,25 @@ TEST(ShardPlan, OneRankKeepsEverythingInOrder) {
   ASSERT_EQ(plan.buckets(), 4);
   EXPECT_EQ(plan.LocalSize(0), 1000);
   for (int64_t b = 0; b < 4; ++b) {
-    EXPECT_EQ(plan.Piece(b, 0).begin, 300 * b);
+    EXPECT_EQ(plan.Shard(b, 0).begin, 300 * b);
     EXPECT_EQ(plan.LocalOffset(b, 0), 300 * b);
   }
-  EXPECT_EQ(plan.Piece(3, 0).end, 1000);
+  EXPECT_EQ(plan.Shard(3, 0).end, 1000);
 }
 
 TEST(ShardPlan, ShortPiecesAreTheLastOnes) {
   const ShardPlan plan(64 * 10, 4, 64 * 7);  // buckets of 7 and of 3 times 64
   ASSERT_EQ(plan.buckets(), 2);
-  EXPECT_EQ(plan.Piece(0, 0).size(), 128);
-  EXPECT_EQ(plan.Piece(0, 3).size(), 64);
-  EXPECT_EQ(plan.Piece(1, 2).size(), 64);
-  EXPECT_EQ(plan.Piece(1, 3).size(), 0);
+  EXPECT_EQ(plan.Shard(0, 0).size(), 128);
+  EXPECT_EQ(plan.Shard(0, 3).size(), 64);
+  EXPECT_EQ(plan.Shard(1, 2).size(), 64);
+  EXPECT_EQ(plan.Shard(1, 3).size(), 0);
   EXPECT_EQ(plan.LocalSize(0), 192);
   EXPECT_EQ(plan.LocalSize(3), 64);
   EXPECT_EQ(ShardPlan(0, 4, 64).LocalSize(2), 0);
 }
 
-// Every element is kept by one rank, and a rank's pieces fill its local buffer without a gap.
+// Every element is kept by one rank, and a rank's shards fill its local buffer without a gap.
 TEST(ShardPlan, EveryElementIsKeptOnce) {
   for (const int64_t flat_size : {64, 6400, 12864, 64 * 1001}) {
     for (const int ranks : {1, 2, 3, 8, 13}) {
@@ -40,11 +40,11 @@ TEST(ShardPlan, EveryElementIsKeptOnce) {
         int64_t next = 0;
         for (int64_t b = 0; b < plan.buckets(); ++b) {
           for (int r = 0; r < ranks; ++r) {
-            const FlatRange piece = plan.Piece(b, r);
-            ASSERT_EQ(piece.begin, next);
-            ASSERT_GE(piece.size(), 0);
-            next = piece.end;
-            const int64_t local_end = plan.LocalOffset(b, r) + piece.size();
+            const FlatRange shard = plan.Shard(b, r);
+            ASSERT_EQ(shard.begin, next);
+            ASSERT_GE(shard.size(), 0);
+            next = shard.end;
+            const int64_t local_end = plan.LocalOffset(b, r) + shard.size();
             ASSERT_EQ(local_end,
                       b + 1 < plan.buckets() ? plan.LocalOffset(b + 1, r) : plan.LocalSize(r));
           }
@@ -56,7 +56,7 @@ TEST(ShardPlan, EveryElementIsKeptOnce) {
 }
 
 TEST(ShardPlan, LocalRangesAreWhereTheElementsOfARangeLie) {
-  const ShardPlan plan(64 * 10, 2, 64 * 4);  // pieces of 128, 128; 128, 128; 64, 64
+  const ShardPlan plan(64 * 10, 2, 64 * 4);  // shards of 128, 128; 128, 128; 64, 64
   const auto ranges = [&](int64_t begin, int64_t end, int rank) {
     std::vector<std::pair<int64_t, int64_t>> found;
     for (const FlatRange& r : plan.LocalRanges({begin, end}, rank))

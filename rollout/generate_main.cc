@@ -5,16 +5,15 @@
 #include <string>
 
 #include "absl/flags/flag.h"
-#include "absl/flags/parse.h"
-#include "absl/flags/usage.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/time/clock.h"
 #include "base/file.h"
+#include "base/program.h"
 #include "base/status.h"
-#include "rollout/load_model.h"
-#include "rollout/make_engine.h"
-#include "rollout/tensor_parallel.h"
+#include "rollout/distributed/tensor_parallel.h"
+#include "rollout/factory/load_model.h"
+#include "rollout/factory/make_engine.h"
 
 ABSL_FLAG(std::string, model, "", "Folder with config.json, model.safetensors, tokenizer.json.");
 ABSL_FLAG(std::string, prompt, "", "The prompt's text.");
@@ -24,20 +23,20 @@ ABSL_FLAG(int, n, 1, "Number of samples.");
 ABSL_FLAG(double, temperature, 1.0, "0 takes the most likely token each time.");
 ABSL_FLAG(double, top_p, 1.0, "Smallest set of tokens that holds this probability.");
 ABSL_FLAG(int, top_k, 0, "Number of most likely tokens drawn from; 0: all.");
-ABSL_FLAG(int, max_tokens, 512, "Most tokens of a sample.");
+ABSL_FLAG(int, max_tokens, 512, "Maximum number of tokens in a sample.");
 ABSL_FLAG(uint64_t, seed, 0, "The same seed gives the same samples.");
 ABSL_FLAG(std::string, device, "auto", "cpu, cuda, cuda:N or auto.");
 ABSL_FLAG(int, tensor_parallel, 1,
-          "Ranks that the model is spread over, one GPU each: mpirun --bind-to none -n N generate "
+          "Number of tensor-parallel ranks, one GPU each: mpirun --bind-to none -n N generate "
           "--tensor_parallel=N ...");
-ABSL_FLAG(int, max_running, 64, "Samples that run side by side.");
-ABSL_FLAG(int, max_guesses, 0,
-          "Speculative decoding: tokens that are guessed and checked at once; 0: off. The samples "
-          "are the same.");
+ABSL_FLAG(int, max_num_seqs, 64, "Maximum number of sequences in a batch.");
+ABSL_FLAG(int, num_speculative_tokens, 0,
+          "Speculative decoding: maximum number of draft tokens per step; 0: off. Samples do not "
+          "change.");
 ABSL_FLAG(bool, batch_invariant, false,
-          "The samples are the same to the bit whatever their number and --max_running. Slower.");
-ABSL_FLAG(bool, fp8_cache, false, "8-bit keys and values.");
-ABSL_FLAG(bool, fp8_weights, false, "Products on 8-bit copies of the weights.");
+          "The samples are the same to the bit whatever their number and --max_num_seqs. Slower.");
+ABSL_FLAG(bool, fp8_kv_cache, false, "FP8 (E4M3) KV cache.");
+ABSL_FLAG(bool, fp8_weights, false, "FP8 GEMMs on quantized copies of the weights.");
 ABSL_FLAG(bool, quiet, false, "Prints the samples' text alone.");
 
 namespace tritonrl {
@@ -92,41 +91,42 @@ struct Inputs {
   LoadedModel model;
 };
 
-absl::StatusOr<Inputs> ReadInputs(const DataParallel& ranks) {
+absl::StatusOr<Inputs> ReadInputs(const ProcessGroup& ranks) {
   if (absl::GetFlag(FLAGS_model).empty()) {
     return absl::InvalidArgumentError("--model=FOLDER is needed");
   }
-  const int guesses = absl::GetFlag(FLAGS_max_guesses);
-  if (guesses < 0 || guesses > 64) {
-    return absl::InvalidArgumentError("--max_guesses must lie in [0, 64]");
+  const int num_draft_tokens = absl::GetFlag(FLAGS_num_speculative_tokens);
+  if (num_draft_tokens < 0 || num_draft_tokens > 64) {
+    return absl::InvalidArgumentError("--num_speculative_tokens must lie in [0, 64]");
   }
   ASSIGN_OR_RETURN(std::string prompt, ReadPrompt());
   ASSIGN_OR_RETURN(const at::Device device,
                    ParseDevice(absl::GetFlag(FLAGS_device), ranks.local_rank()));
-  ASSIGN_OR_RETURN(LoadedModel model,
-                   LoadModel(UserPath(absl::GetFlag(FLAGS_model)), device, ShardOf(ranks)));
+  ASSIGN_OR_RETURN(LoadedModel model, LoadModel(UserPath(absl::GetFlag(FLAGS_model)), device,
+                                                TensorParallelShard(ranks)));
   return Inputs{std::move(prompt), std::move(model)};
 }
 
-absl::Status Run(DataParallel* ranks) {
+absl::Status Run(ProcessGroup* ranks) {
   const absl::StatusOr<Inputs> inputs = ReadInputs(*ranks);
-  RETURN_IF_ERROR(AgreeToStart(inputs.status(), ranks));
+  RETURN_IF_ERROR(SyncStartup(inputs.status(), ranks));
   const LoadedModel& model = inputs->model;
   GenerateRequest request = MakeRequest(model, inputs->prompt);
   EngineOptions options;
-  const int guesses = absl::GetFlag(FLAGS_max_guesses);
-  // Guesses take rows beside the samples.
-  options.max_running = static_cast<int>(std::clamp<int64_t>(
-      int64_t{request.n} * (1 + guesses), 1, std::max(1, absl::GetFlag(FLAGS_max_running))));
+  const int num_draft_tokens = absl::GetFlag(FLAGS_num_speculative_tokens);
+  // Draft tokens take rows beside the samples.
+  options.max_num_seqs =
+      static_cast<int>(std::clamp<int64_t>(int64_t{request.n} * (1 + num_draft_tokens), 1,
+                                           std::max(1, absl::GetFlag(FLAGS_max_num_seqs))));
   options.max_length = std::min<int64_t>(
       static_cast<int64_t>(request.prompt.size()) + std::max(request.sampling.max_tokens, 1),
       model.weights->config().max_positions);
   options.batch_invariant = absl::GetFlag(FLAGS_batch_invariant);
-  options.fp8_cache = absl::GetFlag(FLAGS_fp8_cache);
+  options.fp8_kv_cache = absl::GetFlag(FLAGS_fp8_kv_cache);
   options.fp8_weights = absl::GetFlag(FLAGS_fp8_weights);
-  ASSIGN_OR_RETURN(
-      std::unique_ptr<Engine> engine,
-      MakeTensorParallelEngine(model.weights, options, {.max_guesses = guesses}, ranks));
+  ASSIGN_OR_RETURN(std::unique_ptr<Engine> engine,
+                   MakeTensorParallelEngine(model.weights, options,
+                                            {.num_speculative_tokens = num_draft_tokens}, ranks));
   if (engine == nullptr) return absl::OkStatus();  // rank 0 has printed the samples
   const absl::Time start = absl::Now();
   const int samples = request.n;
@@ -138,10 +138,10 @@ absl::Status Run(DataParallel* ranks) {
     std::cerr << absl::StreamFormat(
         "%d samples, %d prompt and %d generated tokens in %.2f s: %.0f tokens/s\n", samples,
         stats.prompt_tokens, stats.generated_tokens, seconds, stats.generated_tokens / seconds);
-    if (guesses > 0) {
-      std::cerr << absl::StreamFormat("%d steps; of %d guessed tokens %d were right\n",
-                                      stats.decode_steps, stats.guessed_tokens,
-                                      stats.guessed_right);
+    if (num_draft_tokens > 0) {
+      std::cerr << absl::StreamFormat("%d steps; of %d draft tokens %d were accepted\n",
+                                      stats.decode_steps, stats.draft_tokens,
+                                      stats.accepted_tokens);
     }
   }
   return absl::OkStatus();
@@ -151,14 +151,14 @@ absl::Status Run(DataParallel* ranks) {
 }  // namespace tritonrl
 
 int main(int argc, char** argv) {
-  absl::SetProgramUsageMessage(
+  tritonrl::StartProgram(
       "Samples responses to a prompt.\n"
-      "  bazel run //rollout:generate -- --model=FOLDER --prompt=TEXT [--n=4]");
-  absl::ParseCommandLine(argc, argv);
-  std::unique_ptr<tritonrl::DataParallel> ranks;
-  absl::Status status = tritonrl::JoinTensorParallel(absl::GetFlag(FLAGS_tensor_parallel), &ranks);
+      "  bazel run //rollout:generate -- --model=FOLDER --prompt=TEXT [--n=4]",
+      argc, argv);
+  std::unique_ptr<tritonrl::ProcessGroup> ranks;
+  absl::Status status = tritonrl::InitTensorParallel(absl::GetFlag(FLAGS_tensor_parallel), &ranks);
   if (status.ok()) status = tritonrl::Run(ranks.get());
   if (status.ok()) return 0;
   const int code = status.code() == absl::StatusCode::kInvalidArgument ? 2 : 1;
-  return tritonrl::EndWithError(status, "generate", code, ranks.get());
+  return tritonrl::ExitWithError(status, "generate", code, ranks.get());
 }

@@ -24,7 +24,7 @@ wait_until 180 "the requeued job completes" job_state_is "$job" COMPLETED
 log=$lab/job-$job.log
 [ "$(job_field "$job" Restarts)" = 1 ] || fail "restarts: $(job_field "$job" Restarts)"
 grep -q "start 2: 2 ranks" "$log" || fail "no second start with two ranks"
-grep -q "Going on after step 1 of 2." "$log" || fail "the second start did not go on"
+grep -q "Resuming after step 1 of 2." "$log" || fail "the second start did not go on"
 [ "$(wc -l <"$run/metrics.jsonl")" -eq 2 ] || fail "metrics.jsonl does not hold two steps"
 [ -s "$run/model/model.safetensors" ] || fail "there is no trained model"
 echo PASSED

@@ -16,7 +16,7 @@ gone() { ! registered; }
 log_has() { grep -q "$1" "$log"; }
 check() { # CANDIDATE EXIT_CODE
   local code=0
-  timeout 120 verify/verify --servers="$run/" --reference=$examples/softmax_reference.py \
+  timeout 120 verify/cli/verify --servers="$run/" --reference=$examples/softmax_reference.py \
     --candidate="$examples/$1" >"$lab/verdict.log" 2>&1 || code=$?
   [ "$code" = "$2" ] || { cat "$lab/verdict.log" >&2; fail "$1: exit code $code"; }
 }

@@ -5,11 +5,10 @@
 #include <vector>
 
 #include "absl/flags/flag.h"
-#include "absl/flags/parse.h"
-#include "absl/flags/usage.h"
 #include "base/file.h"
+#include "base/program.h"
 #include "base/status.h"
-#include "tasks/corpus.h"
+#include "tasks/dataset.h"
 
 ABSL_FLAG(std::string, out, "", "File to write; required.");
 ABSL_FLAG(uint64_t, count, 60000, "Number of (task, response) pairs.");
@@ -21,8 +20,8 @@ ABSL_FLAG(double, struct, 0.3, "Chance of a structural mistake or shortcut in a 
 ABSL_FLAG(bool, with_reference, false, "Also write each task's source, to verify responses.");
 
 int main(int argc, char** argv) {
-  absl::SetProgramUsageMessage("make_corpus --out=FILE.jsonl [--count=N --seed=S ...]");
-  const std::vector<char*> rest = absl::ParseCommandLine(argc, argv);
+  const std::vector<char*> rest =
+      tritonrl::StartProgram("make_corpus --out=FILE.jsonl [--count=N --seed=S ...]", argc, argv);
   if (rest.size() > 1 || absl::GetFlag(FLAGS_out).empty()) {
     std::fprintf(stderr, "make_corpus: pass --out=FILE.jsonl and no other words; see --help\n");
     return 2;

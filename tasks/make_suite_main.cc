@@ -4,11 +4,10 @@
 #include <vector>
 
 #include "absl/flags/flag.h"
-#include "absl/flags/parse.h"
-#include "absl/flags/usage.h"
 #include "base/file.h"
+#include "base/program.h"
 #include "base/status.h"
-#include "tasks/suite.h"
+#include "tasks/dataset.h"
 
 ABSL_FLAG(std::string, out, "", "Folder to write, e.g. tasks/mini; required.");
 
@@ -30,8 +29,7 @@ absl::Status WriteSuite(const std::string& folder) {
 }  // namespace
 
 int main(int argc, char** argv) {
-  absl::SetProgramUsageMessage("make_suite --out=FOLDER");
-  const std::vector<char*> rest = absl::ParseCommandLine(argc, argv);
+  const std::vector<char*> rest = tritonrl::StartProgram("make_suite --out=FOLDER", argc, argv);
   if (rest.size() > 1 || absl::GetFlag(FLAGS_out).empty()) {
     std::fprintf(stderr, "make_suite: pass --out=FOLDER and no other words; see --help\n");
     return 2;

@@ -4,12 +4,11 @@
 #include <vector>
 
 #include "absl/flags/flag.h"
-#include "absl/flags/parse.h"
-#include "absl/flags/usage.h"
 #include "base/file.h"
+#include "base/program.h"
 #include "base/status.h"
 #include "tasks/loader.h"
-#include "tasks/prompt.h"
+#include "tasks/prompt_format.h"
 
 ABSL_FLAG(std::string, tasks, "", "Folder (or single file) of tasks; required.");
 ABSL_FLAG(std::string, prompt, "", "Also print each prompt in this style: mini or full.");
@@ -36,8 +35,8 @@ absl::Status Show(const std::string& folder, const std::string& style_name) {
 }  // namespace
 
 int main(int argc, char** argv) {
-  absl::SetProgramUsageMessage("show_tasks --tasks=FOLDER [--prompt=mini|full]");
-  const std::vector<char*> rest = absl::ParseCommandLine(argc, argv);
+  const std::vector<char*> rest =
+      tritonrl::StartProgram("show_tasks --tasks=FOLDER [--prompt=mini|full]", argc, argv);
   if (rest.size() > 1 || absl::GetFlag(FLAGS_tasks).empty()) {
     std::fprintf(stderr, "show_tasks: pass --tasks=FOLDER and no other words; see --help\n");
     return 2;

@@ -129,6 +129,11 @@ def _debian_packages_impl(ctx):
     build += _library("curl", ["-lcurl"])
     build += _library("crypto", ["-lcrypto"])
     build += _library("seccomp", ["-lseccomp"])
+    build += _library(
+        "spdlog",
+        ["-lspdlog", "-lfmt"],
+        defines = ["SPDLOG_SHARED_LIB", "SPDLOG_COMPILED_LIB", "SPDLOG_FMT_EXTERNAL"],
+    )
     # The library was compiled with these, and they change its classes.
     build += _library(
         "httplib",

@@ -35,7 +35,8 @@ for target in "$@"; do
     grep -vE '/(ld-linux|libc|libm|libdl|librt|libpthread|libresolv|libstdc\+\+|libgcc_s|libutil)[.-]' |
     xargs -r cp -nL -t "$folder/lib"
 done
-chmod -R u+w "$folder"
+# mktemp made the folder 0700, and the archive keeps that: the sandbox's own user must be able to enter.
+chmod -R u+w,go+rX "$folder"
 tools/bundle_sandbox.sh "$folder"
 
 cat > "$folder/run" << 'RUN'

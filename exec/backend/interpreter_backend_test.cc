@@ -1,6 +1,4 @@
 // The real runner in the real sandbox: one pool, every kind of outcome that a kernel can have.
-#include "exec/backend/interpreter_backend.h"
-
 #include <gtest/gtest.h>
 
 #include <string>
@@ -8,6 +6,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_replace.h"
 #include "absl/time/clock.h"
+#include "exec/backend/backend_factory.h"
 #include "exec/testing/interpreter_suite.h"
 #include "exec/testing/run_request.h"
 #include "exec/testing/softmax.h"
@@ -54,11 +53,11 @@ TEST_F(InterpreterBackendTest, TheSameSeedGivesTheSameResult) {
 
 TEST_F(InterpreterBackendTest, TheReferenceRunsOncePerTaskAndSeed) {
   const std::string reference = absl::StrCat("# once\n", kSoftmaxReference);
-  const OracleCache::Counts before = backend_->oracle_counts();
-  EXPECT_FALSE(Run(kSoftmaxCandidate, reference).oracle_cached());
-  EXPECT_TRUE(Run("class Other: pass\n", reference).oracle_cached());
-  EXPECT_TRUE(Run(kSoftmaxCandidate, reference).oracle_cached());
-  const OracleCache::Counts after = backend_->oracle_counts();
+  const ReferenceCache::Counts before = backend_->reference_counts();
+  EXPECT_FALSE(Run(kSoftmaxCandidate, reference).reference_cached());
+  EXPECT_TRUE(Run("class Other: pass\n", reference).reference_cached());
+  EXPECT_TRUE(Run(kSoftmaxCandidate, reference).reference_cached());
+  const ReferenceCache::Counts after = backend_->reference_counts();
   EXPECT_EQ(after.runs - before.runs, 1);
   EXPECT_EQ(after.hits - before.hits, 2);
   EXPECT_GT(after.bytes, before.bytes + 5 * 2 * 64 * 200 * 4);

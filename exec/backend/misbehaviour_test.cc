@@ -11,7 +11,7 @@
 #include "absl/time/clock.h"
 #include "base/file.h"
 #include "base/status.h"
-#include "exec/backend/interpreter_backend.h"
+#include "exec/backend/backend_factory.h"
 #include "exec/testing/pool_options.h"
 #include "exec/testing/run_request.h"
 

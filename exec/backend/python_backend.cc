@@ -12,8 +12,8 @@
 #include "base/hash.h"
 #include "base/status.h"
 #include "exec/candidate/task_probes.h"
-#include "exec/oracle/classify.h"
-#include "exec/oracle/job_json.h"
+#include "exec/outcome/classify_outcome.h"
+#include "exec/reference/job_json.h"
 
 namespace tritonrl {
 namespace {
@@ -21,10 +21,10 @@ namespace {
 constexpr size_t kMaxSource = 2 << 20;
 constexpr int64_t kAllMemory = int64_t{1} << 50;  // more than any GPU has
 // Of a GPU's memory: what stays free, as allocators need more than they are asked for; what each
-// host keeps; what its context and weights take.
+// reference process keeps; what its context and weights take.
 constexpr double kFreeShare = 0.08;
-constexpr int64_t kHostKeeps = int64_t{2} << 30;
-constexpr int64_t kHostItself = int64_t{1} << 30;
+constexpr int64_t kKeptReferenceBytes = int64_t{2} << 30;
+constexpr int64_t kReferenceProcessBytes = int64_t{1} << 30;
 // Reserved while a reference is run for the first time, of which nothing is known yet.
 constexpr double kMakingShare = 0.12;
 constexpr char kTooLate[] = "the caller's deadline passed while other requests used the GPU";
@@ -59,8 +59,8 @@ absl::Status CheckRequest(const ExecRequest& request) {
 }
 
 // Everything that what a reference makes depends on.
-std::string OracleKey(const ExecRequest& request, const std::string& device,
-                      const ExecLimits& limits) {
+std::string ReferenceKey(const ExecRequest& request, const std::string& device,
+                         const ExecLimits& limits) {
   return Sha256Hex(absl::StrCat(device, " ", request.device_model(), " ", request.seed(), " ",
                                 TrialsOf(request), " ", request.skip_timing(), " ", request.mode(),
                                 " ", request.probe_task(), " ", limits.wall_seconds(), " ",
@@ -77,23 +77,25 @@ ExecResult Failed(ExecOutcome outcome, const std::string& phase, const std::stri
 }  // namespace
 
 absl::StatusOr<BackendPools> StartPools(WorkerPoolOptions options, int64_t cache_bytes,
-                                        bool windows) {
-  WorkerPoolOptions oracle_options = options;
-  // Each candidate needs the host of its reference at the same time; one more is begun where a host
-  // is slow to give its memory back, and one is kept by checks of the device.
-  oracle_options.workers = windows ? options.workers + 2 : (options.workers + 1) / 2;
-  oracle_options.kept_bytes = cache_bytes;
-  oracle_options.cores = 0;  // references are trusted, and their operators use all cores
-  if (options.runner == "runner") oracle_options.runner = "oracle_worker";
-  auto oracles = std::async(std::launch::async, [&] { return WorkerPool::Start(oracle_options); });
+                                        bool shared_buffers) {
+  WorkerPoolOptions reference_options = options;
+  // Each candidate needs the reference process of its reference at the same time; one more is begun
+  // where a reference process is slow to give its memory back, and one is kept by checks of the
+  // device.
+  reference_options.workers = shared_buffers ? options.workers + 2 : (options.workers + 1) / 2;
+  reference_options.kept_bytes = cache_bytes;
+  reference_options.cores = 0;  // references are trusted, and their operators use all cores
+  if (options.runner == "runner") reference_options.runner = "oracle_worker";
+  auto reference_workers =
+      std::async(std::launch::async, [&] { return WorkerPool::Start(reference_options); });
   BackendPools pools;
-  pools.windows = windows;
+  pools.shared_buffers = shared_buffers;
   auto runners = WorkerPool::Start(options);
-  auto started = oracles.get();
+  auto started = reference_workers.get();
   RETURN_IF_ERROR(runners.status());
   RETURN_IF_ERROR(started.status());
   pools.runners = *std::move(runners);
-  pools.oracles = *std::move(started);
+  pools.reference_workers = *std::move(started);
   pools.cache_bytes = cache_bytes;
   return pools;
 }
@@ -102,13 +104,15 @@ PythonBackend::PythonBackend(std::string device, BackendPools pools)
     : device_(std::move(device)),
       pools_(std::move(pools)),
       gate_(pools_.runners->workers()),
-      // What hosts keep is no part of the gate's memory: a fixed share is left for each
-      // (NoteMemory), so that no request waits for a host to end.
-      hosts_(pools_.windows ? std::make_shared<HostPool>(pools_.oracles.get()) : nullptr),
-      // A host takes a worker; those of requests at work are at most as many, and one worker is
-      // left for checks of the device.
-      cache_(pools_.cache_bytes, pools_.windows ? pools_.runners->workers() : 0),
-      doubt_(device_, pools_.oracles.get()) {}
+      // What reference processes keep is no part of the gate's memory: a fixed share is left for
+      // each (NoteMemory), so that no request waits for a reference process to end.
+      reference_processes_(pools_.shared_buffers ? std::make_shared<ReferenceProcessPool>(
+                                                       pools_.reference_workers.get())
+                                                 : nullptr),
+      // A reference process takes a worker; those of requests at work are at most as many, and one
+      // worker is left for checks of the device.
+      cache_(pools_.cache_bytes, pools_.shared_buffers ? pools_.runners->workers() : 0),
+      device_health_(device_, pools_.reference_workers.get()) {}
 
 DeviceMemory PythonBackend::memory() const {
   const DeviceGate::State state = gate_.state();
@@ -117,89 +121,92 @@ DeviceMemory PythonBackend::memory() const {
 
 void PythonBackend::NoteMemory(int64_t device_bytes) {
   const double free = (1 - kFreeShare) * static_cast<double>(device_bytes);
-  const int64_t hosts = concurrency() * (kHostKeeps + kHostItself) + kHostItself;
-  memory_bytes_ = std::max(static_cast<int64_t>(free) - hosts, device_bytes / 4);
+  const int64_t reference_processes =
+      concurrency() * (kKeptReferenceBytes + kReferenceProcessBytes) + kReferenceProcessBytes;
+  memory_bytes_ = std::max(static_cast<int64_t>(free) - reference_processes, device_bytes / 4);
   gate_.SetMemory(memory_bytes_);
   making_bytes_ = static_cast<int64_t>(kMakingShare * static_cast<double>(device_bytes));
 }
 
-void PythonBackend::EndIdleHosts() {
-  cache_.DropIdleHosts();
-  if (hosts_ != nullptr) hosts_->EndIdle();
+void PythonBackend::EndIdleReferenceProcesses() {
+  cache_.DropIdleSessions();
+  if (reference_processes_ != nullptr) reference_processes_->EndIdle();
 }
 
-bool PythonBackend::Reserve(int64_t bytes, DeviceGate::Place* place, absl::Time deadline) {
-  return place == nullptr || place->Reserve(bytes, deadline);
+bool PythonBackend::Reserve(int64_t bytes, DeviceGate::Lease* lease, absl::Time deadline) {
+  return lease == nullptr || lease->Reserve(bytes, deadline);
 }
 
-bool PythonBackend::TakeMemory(DeviceGate::Place* place, absl::Time deadline) {
-  if (place == nullptr || !place->Reserve(kAllMemory, deadline)) return false;
-  EndIdleHosts();
+bool PythonBackend::TakeMemory(DeviceGate::Lease* lease, absl::Time deadline) {
+  if (lease == nullptr || !lease->Reserve(kAllMemory, deadline)) return false;
+  EndIdleReferenceProcesses();
   return true;
 }
 
-bool PythonBackend::Admit(const OracleResult& oracle, DeviceGate::Place* place,
+bool PythonBackend::Admit(const ReferenceResult& reference_result, DeviceGate::Lease* lease,
                           absl::Time deadline) {
-  if (place == nullptr) return true;
-  const int64_t bytes = oracle.CandidateBytes();
-  return bytes < memory_bytes_ ? Reserve(bytes, place, deadline) : TakeMemory(place, deadline);
+  if (lease == nullptr) return true;
+  const int64_t bytes = reference_result.CandidateBytes();
+  return bytes < memory_bytes_ ? Reserve(bytes, lease, deadline) : TakeMemory(lease, deadline);
 }
 
-std::shared_ptr<const OracleResult> PythonBackend::GetOracle(JobContext context,
-                                                             const std::string& key,
-                                                             const ExecLimits& limits,
-                                                             absl::Time deadline, bool* cached) {
+std::shared_ptr<const ReferenceResult> PythonBackend::GetReference(JobContext context,
+                                                                   const std::string& key,
+                                                                   const ExecLimits& limits,
+                                                                   absl::Time deadline,
+                                                                   bool* cached) {
   const auto late = [] {
-    auto result = std::make_shared<OracleResult>();
+    auto result = std::make_shared<ReferenceResult>();
     result->run = Failed(EXEC_NO_WORKER_IN_TIME, "reference", kTooLate);
-    return std::shared_ptr<const OracleResult>(std::move(result));
+    return std::shared_ptr<const ReferenceResult>(std::move(result));
   };
   const auto make = [&] {
-    if (!Reserve(making_bytes_, context.place, deadline)) return late();
-    auto made = RunOracle(context, pools_.oracles.get(), limits, deadline);
+    if (!Reserve(making_bytes_, context.lease, deadline)) return late();
+    auto made = RunReference(context, pools_.reference_workers.get(), limits, deadline);
     if (!made->out_of_memory) return made;
     // Others may have used the memory: that is no fault of the task.
-    if (!TakeMemory(context.place, deadline)) return late();
+    if (!TakeMemory(context.lease, deadline)) return late();
     context.has_all_memory = true;
-    return RunOracle(context, pools_.oracles.get(), limits, deadline);
+    return RunReference(context, pools_.reference_workers.get(), limits, deadline);
   };
-  auto oracle = cache_.Get(key, deadline, make, cached);
-  if (oracle != nullptr && oracle->windows.device_bytes > 0) {
-    NoteMemory(oracle->windows.device_bytes);
+  auto reference_result = cache_.Get(key, deadline, make, cached);
+  if (reference_result != nullptr && reference_result->shared_buffers.device_bytes > 0) {
+    NoteMemory(reference_result->shared_buffers.device_bytes);
   }
-  return oracle;
+  return reference_result;
 }
 
-std::shared_ptr<const OracleResult> PythonBackend::Renew(
+std::shared_ptr<const ReferenceResult> PythonBackend::Renew(
     const JobContext& context, const std::string& key, const ExecLimits& limits,
-    absl::Time deadline, const std::shared_ptr<const OracleResult>& oracle) {
-  if (oracle->host != nullptr && !oracle->host->alive()) cache_.Forget(key, oracle);
+    absl::Time deadline, const std::shared_ptr<const ReferenceResult>& reference_result) {
+  if (reference_result->session != nullptr && !reference_result->session->alive())
+    cache_.Forget(key, reference_result);
   // As in Run: who waits here must hold nobody up.
-  if (context.place != nullptr) context.place->StepAside();
+  if (context.lease != nullptr) context.lease->Release();
   bool cached = false;
-  auto renewed = GetOracle(context, key, limits, deadline, &cached);
+  auto renewed = GetReference(context, key, limits, deadline, &cached);
   if (renewed == nullptr || !renewed->ok()) return nullptr;
-  return Admit(*renewed, context.place, deadline) ? renewed : nullptr;
+  return Admit(*renewed, context.lease, deadline) ? renewed : nullptr;
 }
 
 CandidateRun PythonBackend::RunOn(const JobContext& context, const std::string& key,
                                   const ExecLimits& limits, absl::Time deadline,
-                                  std::shared_ptr<const OracleResult> oracle) {
+                                  std::shared_ptr<const ReferenceResult> reference_result) {
   CandidateRun run;
   for (int attempt = 1; attempt <= 2; ++attempt) {
-    run = RunCandidate(context, *oracle, pools_.runners.get(), limits, deadline);
+    run = RunCandidate(context, *reference_result, pools_.runners.get(), limits, deadline);
     run.result.set_attempts(attempt);
     // Who filled its own limit would fill it alone as well, and keep everybody waiting for that.
     const bool out_of_memory = run.out_of_memory || run.result.device_memory();
     if (attempt == 2 || absl::Now() >= deadline) break;
     bool again = run.worker_died;
-    if (out_of_memory && pools_.windows) {
-      again = TakeMemory(context.place, deadline);
+    if (out_of_memory && pools_.shared_buffers) {
+      again = TakeMemory(context.lease, deadline);
       if (!again) run.result = Failed(EXEC_NO_WORKER_IN_TIME, "start", kTooLate);
     } else if (run.exchange_failed) {
-      auto renewed = Renew(context, key, limits, deadline, oracle);
+      auto renewed = Renew(context, key, limits, deadline, reference_result);
       again = renewed != nullptr;
-      if (again) oracle = std::move(renewed);
+      if (again) reference_result = std::move(renewed);
     }
     if (!again) break;
   }
@@ -212,20 +219,21 @@ CandidateRun PythonBackend::RunOn(const JobContext& context, const std::string& 
 
 void PythonBackend::Probe(const JobContext& context, const std::string& key,
                           const ExecLimits& limits, absl::Time deadline,
-                          std::shared_ptr<const OracleResult> oracle, ExecResult* result) {
+                          std::shared_ptr<const ReferenceResult> reference_result,
+                          ExecResult* result) {
   absl::Status lost;
   for (int attempt = 1; attempt <= 2; ++attempt) {
-    lost = ProbeTask(context.request, *oracle, deadline, result);
+    lost = ProbeTask(context.request, *reference_result, deadline, result);
     result->set_attempts(attempt);
     if (lost.ok()) return;
-    if (attempt == 2 || absl::Now() >= deadline || !pools_.windows) break;
+    if (attempt == 2 || absl::Now() >= deadline || !pools_.shared_buffers) break;
     if (absl::IsResourceExhausted(lost)) {  // others may have used the memory
-      if (!TakeMemory(context.place, deadline)) break;
+      if (!TakeMemory(context.lease, deadline)) break;
       continue;
     }
-    auto renewed = Renew(context, key, limits, deadline, oracle);
+    auto renewed = Renew(context, key, limits, deadline, reference_result);
     if (renewed == nullptr) break;
-    oracle = std::move(renewed);
+    reference_result = std::move(renewed);
   }
   SetOutcome(EXEC_INTERNAL_ERROR, Message(lost), result);
 }
@@ -234,49 +242,50 @@ absl::StatusOr<ExecResult> PythonBackend::Run(const ExecRequest& request, absl::
   RETURN_IF_ERROR(CheckRequest(request));
   const ExecLimits limits = EffectiveLimits(request.limits(), pools_.runners->limits());
   JobContext context{request, device_,
-                     DeriveSeeds(request.seed(), TrialsOf(request), MostVariants(request)),
+                     DeriveSeeds(request.seed(), TrialsOf(request), MaxVariants(request)),
                      limits.wall_seconds()};
-  context.hosts = hosts_.get();
-  context.keep_bytes = kHostKeeps;
-  std::optional<DeviceGate::Place> place;
-  if (!modelled() || pools_.windows) {
-    place.emplace(&gate_, deadline);
-    if (!place->ok() || !place->Reserve(0, deadline)) {
+  context.reference_processes = reference_processes_.get();
+  context.keep_bytes = kKeptReferenceBytes;
+  std::optional<DeviceGate::Lease> lease;
+  if (!modelled() || pools_.shared_buffers) {
+    lease.emplace(&gate_, deadline);
+    if (!lease->ok() || !lease->Reserve(0, deadline)) {
       return Failed(EXEC_NO_WORKER_IN_TIME, "start", kTooLate);
     }
-    context.place = &*place;
+    context.lease = &*lease;
   }
-  if (const absl::Status sound = doubt_.Settle(pools_.runners->limits(), deadline); !sound.ok()) {
+  if (const absl::Status sound = device_health_.EnsureHealthy(pools_.runners->limits(), deadline);
+      !sound.ok()) {
     if (absl::IsDeadlineExceeded(sound)) return Failed(EXEC_NO_WORKER_IN_TIME, "start", kTooLate);
     return Failed(
         EXEC_INTERNAL_ERROR, "start",
         absl::StrCat("the GPU failed a check of ours after a candidate's error: ", Message(sound)));
   }
   bool cached = false;
-  const std::string key = OracleKey(request, device_, limits);
+  const std::string key = ReferenceKey(request, device_, limits);
   // Who waits for another one's run of the reference must not hold up those who want to be alone.
-  if (place.has_value()) place->StepAside();
-  const auto oracle = GetOracle(context, key, limits, deadline, &cached);
-  if (oracle == nullptr) {
+  if (lease.has_value()) lease->Release();
+  const auto reference_result = GetReference(context, key, limits, deadline, &cached);
+  if (reference_result == nullptr) {
     return Failed(EXEC_NO_WORKER_IN_TIME, "reference",
                   "the caller's deadline passed while another request ran the reference");
   }
-  if (!oracle->ok() || request.reference_only()) {
-    ExecResult result = oracle->run;
-    result.set_oracle_cached(cached);
-    if (!oracle->ok() || !request.probe_task()) return result;
-    if (!Admit(*oracle, context.place, deadline)) {
+  if (!reference_result->ok() || request.reference_only()) {
+    ExecResult result = reference_result->run;
+    result.set_reference_cached(cached);
+    if (!reference_result->ok() || !request.probe_task()) return result;
+    if (!Admit(*reference_result, context.lease, deadline)) {
       return Failed(EXEC_NO_WORKER_IN_TIME, "reference", kTooLate);
     }
-    Probe(context, key, limits, deadline, oracle, &result);
+    Probe(context, key, limits, deadline, reference_result, &result);
     return result;
   }
-  if (!Admit(*oracle, context.place, deadline)) {
+  if (!Admit(*reference_result, context.lease, deadline)) {
     return Failed(EXEC_NO_WORKER_IN_TIME, "start", kTooLate);
   }
-  CandidateRun run = RunOn(context, key, limits, deadline, oracle);
-  doubt_.Note(run.result.outcome(), run.device_doubtful);
-  run.result.set_oracle_cached(cached);
+  CandidateRun run = RunOn(context, key, limits, deadline, reference_result);
+  device_health_.Note(run.result.outcome(), run.device_doubtful);
+  run.result.set_reference_cached(cached);
   return run.result;
 }
 

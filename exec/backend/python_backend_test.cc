@@ -1,5 +1,5 @@
-// The way of a request through a backend whose references have hosts, with a runner that only plays
-// one: what is tried again, and who waits for whom.
+// The way of a request through a backend whose references keep processes, with a runner that only
+// plays one: what is tried again, and who waits for whom.
 #include "exec/backend/python_backend.h"
 
 #include <gtest/gtest.h>
@@ -26,7 +26,7 @@ class PythonBackendTest : public testing::Test {
   };
 
   void SetUp() override {
-    auto pools = StartPools(FakePoolOptions(3), 1 << 20, /*windows=*/true);
+    auto pools = StartPools(FakePoolOptions(3), 1 << 20, /*shared_buffers=*/true);
     ASSERT_TRUE(pools.ok()) << pools.status();
     backend_ = std::make_unique<FakeBackend>("cuda", *std::move(pools));
   }
@@ -58,8 +58,8 @@ class PythonBackendTest : public testing::Test {
   std::unique_ptr<PythonBackend> backend_;
 };
 
-// Outputs that are tensors make the host be asked; the fake one has none but numbers, so that the
-// reference describes its own.
+// Outputs that are tensors make the reference process be asked; the fake one has none but numbers,
+// so that the reference describes its own.
 std::string ProbedReference(const std::string& second) {
   return absl::StrCat(
       "import fake_runner\n"
@@ -81,8 +81,9 @@ TEST_F(PythonBackendTest, ProbesThatLackMemoryAreTriedAgainAlone) {
   EXPECT_EQ(result.attempts(), 2);
 }
 
-TEST_F(PythonBackendTest, ProbesWhoseHostHasGoneAreTriedWithANewOne) {
-  // The second host's process is a new one, in which nothing was asked yet: it dies as well, once.
+TEST_F(PythonBackendTest, ProbesAreRetriedWhenTheReferenceProcessEnds) {
+  // The second reference process's process is a new one, in which nothing was asked yet: it dies as
+  // well, once.
   const ExecResult result = Probe(ProbedReference("import os; os._exit(1)"));
   EXPECT_EQ(result.outcome(), EXEC_INTERNAL_ERROR) << result.ShortDebugString();
   EXPECT_EQ(result.attempts(), 2);
@@ -93,7 +94,8 @@ TEST_F(PythonBackendTest, WhoOnlyAsksForAResultWaitsForNobodysMemory) {
   // A candidate that fills the GPU by its reference's sizes.
   const ExecRequest large = Request("sizes = {'in_bytes': 100 << 30, 'device_bytes': 80 << 30}",
                                     "import time; time.sleep(2)");
-  // One that failed is kept without a host, so that it is at hand whatever the memory is used for.
+  // One that failed is kept without a reference process, so that it is at hand whatever the memory
+  // is used for.
   const ExecRequest failed = Request(
       "result['outcome'] = 'reference_error'\nresult['message'] = 'no'\njob['host'] = False\n",
       "pass");
@@ -110,15 +112,15 @@ TEST_F(PythonBackendTest, WhoOnlyAsksForAResultWaitsForNobodysMemory) {
   const ExecResult told = Run(failed);
   EXPECT_FALSE(done) << "it waited";
   EXPECT_EQ(told.outcome(), EXEC_REFERENCE_FAILED);
-  EXPECT_TRUE(told.oracle_cached());
+  EXPECT_TRUE(told.reference_cached());
   filling.join();
   EXPECT_EQ(backend_->memory().reserved, 0);
 }
 
-TEST_F(PythonBackendTest, NobodyWaitsForTheWorkersOfIdleHosts) {
-  // Three hosts that nobody uses, in whose place three others come at once. While the old ones give
-  // their memory back, new processes are begun for the others; the old ones are idle then, and keep
-  // their workers.
+TEST_F(PythonBackendTest, IdleReferenceProcessesGiveUpTheirWorkers) {
+  // Three reference processes that nobody uses, in whose place three others come at once. While the
+  // old ones give their memory back, new processes are begun for the others; the old ones are idle
+  // then, and keep their workers.
   const auto numbered = [](int number) {
     return Request(absl::StrCat("sizes = {'device_bytes': 80 << 30}\n"
                                 "drop_seconds = 0.5\n#",
@@ -137,8 +139,9 @@ TEST_F(PythonBackendTest, NobodyWaitsForTheWorkersOfIdleHosts) {
   for (std::thread& caller : callers) caller.join();
 }
 
-TEST_F(PythonBackendTest, QueuingAtTheHostIsNoTimeOfTheCandidates) {
-  // Each candidate has two outputs compared for 0.4 s each at the host that three of them share.
+TEST_F(PythonBackendTest, QueuingForTheReferenceProcessIsNotCharged) {
+  // Each candidate has two outputs compared for 0.4 s each at the reference process that three of
+  // them share.
   ExecRequest request =
       Request(ProbedReference("pass") +
                   "import time\n"

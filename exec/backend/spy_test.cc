@@ -13,8 +13,8 @@
 #include "absl/strings/str_replace.h"
 #include "absl/time/clock.h"
 #include "base/file.h"
-#include "exec/backend/interpreter_backend.h"
-#include "exec/oracle/seeds.h"
+#include "exec/backend/backend_factory.h"
+#include "exec/reference/job_json.h"
 #include "exec/testing/run_request.h"
 
 namespace tritonrl {
@@ -191,7 +191,7 @@ class ModelNew(torch.nn.Module):
         return x
 )py";
 
-TEST(SpyTest, WithoutASandboxTheOraclesProcessesCannotBeReadEither) {
+TEST(SpyTest, WithoutASandboxReferenceProcessesCannotBeReadEither) {
   WorkerPoolOptions options;
   options.sandbox = SandboxKind::kNone;
   auto backend = InterpreterBackend::Start(options);
@@ -202,7 +202,7 @@ TEST(SpyTest, WithoutASandboxTheOraclesProcessesCannotBeReadEither) {
   const absl::Time deadline = absl::Now() + absl::Seconds(120);
   ExecRequest spy =
       MakeExecRequest(absl::StrReplaceAll(kNeighbourSpy, {{"SUPERVISOR", absl::StrCat(getpid())}}));
-  // Its own reference first, so that the oracle is free for the other one.
+  // Its own reference first, so that the reference runner is free for the other one.
   spy.set_reference_only(true);
   ASSERT_EQ((*backend)->Run(spy, deadline)->outcome(), EXEC_OK);
   spy.set_reference_only(false);

@@ -8,7 +8,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
-#include "exec/compare/kept_output.h"
+#include "exec/compare/tensor_compare.h"
 #include "exec/compare/tensor_layout.h"
 
 namespace tritonrl {
@@ -84,7 +84,7 @@ class FakeRunner {
   absl::string_view memory() const { return absl::string_view(memory_, sizeof(memory_)); }
 
   const Forward forward_;
-  KeptOutput kept_;
+  SavedOutput kept_;
   alignas(8) char memory_[16] = {};
 };
 

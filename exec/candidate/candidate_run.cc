@@ -16,9 +16,9 @@
 #include "exec/candidate/follow_up.h"
 #include "exec/candidate/run_conclusion.h"
 #include "exec/candidate/tensor_exchange.h"
-#include "exec/compare/tensor_sharing.h"
+#include "exec/compare/tensor_layout.h"
 #include "exec/device_backend.h"
-#include "exec/oracle/classify.h"
+#include "exec/outcome/classify_outcome.h"
 #include "exec/timing/timing_rounds.h"
 #include "exec/workers/job_dialogue.h"
 
@@ -29,13 +29,13 @@ using Json = nlohmann::json;
 
 class Session {
  public:
-  Session(const JobContext& context, const OracleResult& oracle, const ExecLimits& limits,
-          absl::Time deadline)
+  Session(const JobContext& context, const ReferenceResult& reference_result,
+          const ExecLimits& limits, absl::Time deadline)
       : context_(context),
-        oracle_(oracle),
+        reference_result_(reference_result),
         limits_(limits),
         deadline_(deadline),
-        trials_(static_cast<int>(oracle.inputs.size())),
+        trials_(static_cast<int>(reference_result.inputs.size())),
         calls_(CallsOf(trials_)) {}
 
   CandidateRun Run(WorkerPool* runners) {
@@ -52,20 +52,20 @@ class Session {
     run.device_doubtful = MayHaveHarmedDevice(found_.follow_up);
     if (found_.follow_up.ended) ForgetEnd(&report, &found_.follow_up);
     run.result = Classify(report, limits_, JobRole::kRunner);
-    Conclude(context_.request, oracle_, found_, &run.result);
+    Conclude(context_.request, reference_result_, found_, &run.result);
     run.worker_died = report.end == JobEnd::kWorkerDied && !report.out_of_memory &&
-                      FaultOf(run.result.outcome()) == EXEC_FAULT_OURS;
+                      FaultOf(run.result.outcome()) == EXEC_FAULT_INFRA;
     return run;
   }
 
  private:
   absl::Status Talk(WorkerPool* runners, JobReport* report) {
     ASSIGN_OR_RETURN(exchange_,
-                     OpenExchange(context_.request, oracle_, absl::Seconds(limits_.wall_seconds()),
-                                  deadline_, &waited_));
-    const std::string description =
-        RunnerJobJson(context_, oracle_.visible_layout, trials_, oracle_.windows.in_bytes,
-                      oracle_.windows.out_bytes);
+                     OpenExchange(context_.request, reference_result_,
+                                  absl::Seconds(limits_.wall_seconds()), deadline_, &waited_));
+    const std::string description = RunnerJobJson(
+        context_, reference_result_.visible_layout, trials_,
+        reference_result_.shared_buffers.in_bytes, reference_result_.shared_buffers.out_bytes);
     ASSIGN_OR_RETURN(auto job, JobDialogue::Start(runners, description, limits_, deadline_,
                                                   exchange_->fds(), {.waited = &waited_}));
     while (const std::optional<std::string> message = job->Next()) {
@@ -83,7 +83,7 @@ class Session {
       if (!taken.ok()) found_.violation = taken;
       over_ = !taken.ok() || !found_.wrong.equal || !Lay(NextTrial());
       job->Send(Json{{"go", !over_}}.dump());
-      if (!over_ && found_.compared == calls_.size() && !oracle_.run.modelled() &&
+      if (!over_ && found_.compared == calls_.size() && !reference_result_.run.modelled() &&
           !context_.request.skip_timing()) {
         Time(job.get());
         over_ = found_.timing->kind != TimingResult::Kind::kTimed;
@@ -130,7 +130,7 @@ class Session {
     const bool right =
         Judge(trial, found_.compared, output) && CheckSharing(trial, output, inputs.leaves);
     if (right) NoteFollowing(trial, found_.compared, output);
-    if (right && !oracle_.mutates_inputs && !inputs.unchanged) {
+    if (right && !reference_result_.mutates_inputs && !inputs.unchanged) {
       found_.wrong.equal = false;
       found_.wrong.message = "forward changed its inputs in place";
       found_.wrong.mismatch.Clear();
@@ -160,19 +160,20 @@ class Session {
       inputs.leaves.erase(inputs.leaves.begin());
       return inputs;
     }
-    inputs.unchanged = oracle_.mutates_inputs || exchange_->SameInputs(trial, inputs.leaves);
+    inputs.unchanged =
+        reference_result_.mutates_inputs || exchange_->SameInputs(trial, inputs.leaves);
     return inputs;
   }
 
-  // An output against that of the oracle's call.
+  // An output against that of the reference runner's call.
   Comparison Compare(size_t call, const std::vector<Leaf>& output) {
     Comparison unknown;
     unknown.equal = false;
     return Answered(exchange_->Compare(call, output), unknown);
   }
 
-  // Compares an output with that of the oracle's call; false, and found_.wrong says why, when it
-  // differs.
+  // Compares an output with that of the reference runner's call; false, and found_.wrong says why,
+  // when it differs.
   bool Judge(int trial, size_t call, const std::vector<Leaf>& output) {
     Comparison found = Compare(call, output);
     if (found.max_error.has_value() && std::isfinite(*found.max_error)) {
@@ -188,18 +189,18 @@ class Session {
 
   // How the outputs of a right call follow their inputs, which in the first call is only begun.
   void NoteFollowing(int trial, size_t call, const std::vector<Leaf>& output) {
-    if (call == 1 || oracle_.trial_names[trial] != "random") return;
-    const std::vector<Leaf>& first = oracle_.outputs[0];
+    if (call == 1 || reference_result_.trial_names[trial] != "random") return;
+    const std::vector<Leaf>& first = reference_result_.outputs[0];
     if (output.size() != first.size()) return;
     found_.following.resize(output.size());
     for (size_t i = 0; i < output.size(); ++i) {
       if (output[i].kind != Leaf::Kind::kTensor || !output[i].offset.has_value() ||
           output[i].elements == 0 || output[i].shape != first[i].shape ||
-          !IsFollowed(output[i].type)) {
+          !SupportsSensitivityCheck(output[i].type)) {
         continue;
       }
       found_.following[i].Add(
-          Answered(exchange_->Follow(call, static_cast<int>(i), output[i]), Following()));
+          Answered(exchange_->Follow(call, static_cast<int>(i), output[i]), InputSensitivity()));
     }
   }
 
@@ -207,13 +208,14 @@ class Session {
   void TakeKernels(const std::string& named, JobDialogue* job) {
     found_.asked = true;
     FollowUpSetup setup;
-    setup.profile = !oracle_.run.modelled() && !context_.request.skip_gpu_profile();
+    setup.profile = !reference_result_.run.modelled() && !context_.request.skip_gpu_profile();
     setup.ablate = !context_.request.skip_ablation();
     setup.judge_profiled = [this](const std::vector<Leaf>& output) {
       // With state, a forward called once more may rightly give something else.
-      return oracle_.mutates_inputs || oracle_.has_buffers || Judge(0, 0, output);
+      return reference_result_.mutates_inputs || reference_result_.has_buffers ||
+             Judge(0, 0, output);
     };
-    setup.ablation.trials = static_cast<int>(oracle_.inputs.size());
+    setup.ablation.trials = static_cast<int>(reference_result_.inputs.size());
     setup.ablation.is_right = [this](int trial, const std::vector<Leaf>& output) {
       return Compare(trial == 0 ? 0 : trial + 1, output).equal;
     };
@@ -243,13 +245,13 @@ class Session {
     found_.robust.set_worst_share(*found.worst_share);
     found_.robust.set_worst_error(found.worst_error);
     found_.robust.set_worst_tolerance(found.worst_tolerance);
-    found_.robust.set_worst_trial(oracle_.trial_names[trial]);
+    found_.robust.set_worst_trial(reference_result_.trial_names[trial]);
   }
 
   // False, and found_.wrong says why, when an output lies in memory that is not its own although
   // the reference's do not.
   bool CheckSharing(int trial, const std::vector<Leaf>& output, const std::vector<Leaf>& inputs) {
-    if (context_.request.mode() != EXEC_MODE_ROBUST || oracle_.shares_memory) return true;
+    if (context_.request.mode() != EXEC_MODE_ROBUST || reference_result_.shares_memory) return true;
     const std::string shared = FindSharedOutputs(output, inputs);
     if (shared.empty()) return true;
     found_.wrong = Comparison();
@@ -272,25 +274,25 @@ class Session {
       (void)Lay(trial);
       return lost_;
     };
-    sides.judge = [this](int trial, const std::string& layout) {
+    sides.check_output = [this](int trial, const std::string& layout) {
       auto output = ReadLeaves(Json::parse(layout, nullptr, /*allow_exceptions=*/false));
       if (!output.ok()) {
         found_.violation = output.status();
         return false;
       }
       // With state, a forward called once more may rightly give something else.
-      if (oracle_.mutates_inputs || oracle_.has_buffers) return true;
+      if (reference_result_.mutates_inputs || reference_result_.has_buffers) return true;
       found_.timed = true;
       return Judge(trial, trial == 0 ? 0 : trial + 1, *output);
     };
     sides.alone = [this] {
       const WaitedTime::Span span(&waited_);
-      return context_.place == nullptr || context_.place->TakeAlone(deadline_);
+      return context_.lease == nullptr || context_.lease->AcquireExclusive(deadline_);
     };
-    found_.timing = TimeInTurns(context_.request, oracle_, sides);
-    if (context_.place != nullptr) {
+    found_.timing = MeasureInterleaved(context_.request, reference_result_, sides);
+    if (context_.lease != nullptr) {
       const WaitedTime::Span span(&waited_);
-      context_.place->ShareAgain(deadline_);  // if not, its end is near
+      context_.lease->ReturnToShared(deadline_);  // if not, its end is near
     }
     if (found_.timing->kind == TimingResult::Kind::kBadMessage) {
       found_.violation = absl::InvalidArgumentError(found_.timing->text);
@@ -298,7 +300,7 @@ class Session {
   }
 
   const JobContext& context_;
-  const OracleResult& oracle_;
+  const ReferenceResult& reference_result_;
   const ExecLimits& limits_;
   const absl::Time deadline_;
   const int trials_;
@@ -314,9 +316,9 @@ class Session {
 
 }  // namespace
 
-CandidateRun RunCandidate(const JobContext& context, const OracleResult& oracle,
+CandidateRun RunCandidate(const JobContext& context, const ReferenceResult& reference_result,
                           WorkerPool* runners, const ExecLimits& limits, absl::Time deadline) {
-  return Session(context, oracle, limits, deadline).Run(runners);
+  return Session(context, reference_result, limits, deadline).Run(runners);
 }
 
 }  // namespace tritonrl

@@ -1,11 +1,12 @@
-// One run of a candidate against what the oracle made: the talk with its process, the comparison of
-// what it hands over, and the conclusion. The candidate's process never says what is right.
+// One run of a candidate against what the reference runner made: the talk with its process, the
+// comparison of what it hands over, and the conclusion. The candidate's process never says what is
+// right.
 #ifndef TRITONRL_EXEC_CANDIDATE_CANDIDATE_RUN_H_
 #define TRITONRL_EXEC_CANDIDATE_CANDIDATE_RUN_H_
 
 #include "absl/time/time.h"
-#include "exec/oracle/job_json.h"
-#include "exec/oracle/oracle.h"
+#include "exec/reference/job_json.h"
+#include "exec/reference/reference_runner.h"
 #include "exec/workers/worker_pool.h"
 
 namespace tritonrl {
@@ -16,12 +17,14 @@ struct CandidateRun {
   // A call after the ordinary ones ended badly: that is nothing to the result, but the device ought
   // to be looked at.
   bool device_doubtful = false;
-  // The exchange of tensors failed, which is a fault of ours; for want of GPU memory, perhaps.
+  // The exchange of tensors failed, which is an infrastructure error; for want of GPU memory,
+  // perhaps.
   bool exchange_failed = false, out_of_memory = false;
 };
 
-// Runs the candidate in a fresh process of `runners`. Tolerances stay here. `oracle` must be ok().
-CandidateRun RunCandidate(const JobContext& context, const OracleResult& oracle,
+// Runs the candidate in a fresh process of `runners`. Tolerances stay here. `reference_result` must
+// be ok().
+CandidateRun RunCandidate(const JobContext& context, const ReferenceResult& reference_result,
                           WorkerPool* runners, const ExecLimits& limits, absl::Time deadline);
 
 }  // namespace tritonrl

@@ -7,7 +7,7 @@
 #include <string>
 
 #include "absl/strings/str_cat.h"
-#include "exec/backend/interpreter_backend.h"
+#include "exec/backend/backend_factory.h"
 #include "exec/testing/pool_options.h"
 #include "exec/testing/run_request.h"
 
@@ -27,7 +27,7 @@ class FollowUpTest : public testing::Test {
     auto backend = InterpreterBackend::Start(FakePoolOptions(1));
     ASSERT_TRUE(backend.ok()) << backend.status();
     backend_ = backend->release();
-    auto pools = StartPools(FakePoolOptions(1), 1 << 20, /*windows=*/true);
+    auto pools = StartPools(FakePoolOptions(1), 1 << 20, /*shared_buffers=*/true);
     ASSERT_TRUE(pools.ok()) << pools.status();
     measuring_ = new MeasuringBackend("cuda", *std::move(pools));
   }

@@ -6,9 +6,9 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "base/status.h"
-#include "exec/oracle/classify.h"
-#include "exec/oracle/job_json.h"
-#include "exec/timing/time_conclusion.h"
+#include "exec/outcome/classify_outcome.h"
+#include "exec/reference/job_json.h"
+#include "exec/timing/speedup_conclusion.h"
 
 namespace tritonrl {
 namespace {
@@ -19,7 +19,7 @@ void NoteTiming(const TimingResult& timing, ExecResult* result) {
   seconds["timing: wait for the GPU"] = timing.wait_seconds;
   seconds["timing: rounds"] = timing.round_seconds;
   seconds["timing: inputs"] = timing.load_seconds;
-  seconds["timing: outputs judged"] = timing.judge_seconds;
+  seconds["timing: outputs judged"] = timing.check_seconds;
 }
 
 // False when it cannot be known whether the kernels do the work.
@@ -36,8 +36,8 @@ bool ConcludeAblation(const RunFindings& found, ExecResult* result) {
 // Names the first output that is no better than a constant.
 void NoteConstants(const RunFindings& found, ExecResult* result) {
   for (size_t i = 0; i < found.following.size(); ++i) {
-    const Following& sums = found.following[i];
-    if (!sums.NoBetterThanConstant()) continue;
+    const InputSensitivity& sums = found.following[i];
+    if (!sums.IsNoBetterThanConstant()) continue;
     result->mutable_constant_output()->set_output(static_cast<int>(i));
     result->mutable_constant_output()->set_variation(sums.VariationPerElement());
     result->mutable_constant_output()->set_error(sums.ErrorPerElement());
@@ -45,8 +45,9 @@ void NoteConstants(const RunFindings& found, ExecResult* result) {
   }
 }
 
-void ConcludeWrong(const OracleResult& oracle, const RunFindings& found, ExecResult* result) {
-  const std::string name = oracle.trial_names[found.wrong.mismatch.trial()];
+void ConcludeWrong(const ReferenceResult& reference_result, const RunFindings& found,
+                   ExecResult* result) {
+  const std::string name = reference_result.trial_names[found.wrong.mismatch.trial()];
   *result->mutable_mismatch() = found.wrong.mismatch;
   result->mutable_mismatch()->set_trial_name(name);
   result->set_correct(false);
@@ -58,7 +59,8 @@ void ConcludeWrong(const OracleResult& oracle, const RunFindings& found, ExecRes
                       : found.repeated              ? ", called once more"
                                                     : "";
   SetOutcome(EXEC_MISMATCH,
-             absl::StrCat("trial ", found.wrong.mismatch.trial() + 1, " of ", oracle.inputs.size(),
+             absl::StrCat("trial ", found.wrong.mismatch.trial() + 1, " of ",
+                          reference_result.inputs.size(),
                           name == "random" ? "" : absl::StrCat(" (inputs: ", name, ")"), again,
                           ": ", found.wrong.message),
              result);
@@ -66,14 +68,14 @@ void ConcludeWrong(const OracleResult& oracle, const RunFindings& found, ExecRes
 
 }  // namespace
 
-void Conclude(const ExecRequest& request, const OracleResult& oracle, const RunFindings& found,
-              ExecResult* result) {
-  const std::vector<int> calls = CallsOf(static_cast<int>(oracle.inputs.size()));
-  result->set_modelled(oracle.run.modelled());
-  result->set_device_name(oracle.run.device_name());
-  *result->mutable_versions() = oracle.run.versions();
-  *result->mutable_reference_ops() = oracle.run.reference_ops();
-  for (const auto& [phase, seconds] : oracle.run.phase_seconds()) {
+void Conclude(const ExecRequest& request, const ReferenceResult& reference_result,
+              const RunFindings& found, ExecResult* result) {
+  const std::vector<int> calls = CallsOf(static_cast<int>(reference_result.inputs.size()));
+  result->set_modelled(reference_result.run.modelled());
+  result->set_device_name(reference_result.run.device_name());
+  *result->mutable_versions() = reference_result.run.versions();
+  *result->mutable_reference_ops() = reference_result.run.reference_ops();
+  for (const auto& [phase, seconds] : reference_result.run.phase_seconds()) {
     if (phase != "rest") (*result->mutable_phase_seconds())[phase] = seconds;
   }
   if (found.timing.has_value()) NoteTiming(*found.timing, result);
@@ -82,10 +84,10 @@ void Conclude(const ExecRequest& request, const OracleResult& oracle, const RunF
   if (request.mode() == EXEC_MODE_ROBUST) {
     RobustEvidence* const robust = result->mutable_robust();
     *robust = found.robust;
-    for (const std::string& name : oracle.trial_names) robust->add_trial_names(name);
-    for (const std::string& note : oracle.notes) robust->add_notes(note);
+    for (const std::string& name : reference_result.trial_names) robust->add_trial_names(name);
+    for (const std::string& note : reference_result.notes) robust->add_notes(note);
   }
-  if (!found.wrong.equal) return ConcludeWrong(oracle, found, result);
+  if (!found.wrong.equal) return ConcludeWrong(reference_result, found, result);
   if (!found.violation.ok()) {
     return SetOutcome(EXEC_BAD_RESULT,
                       "what it handed over makes no sense: " + Message(found.violation), result);
@@ -105,7 +107,7 @@ void Conclude(const ExecRequest& request, const OracleResult& oracle, const RunF
   result->set_correct(true);
   NoteConstants(found, result);
   if (!ConcludeAblation(found, result)) return;
-  if (!request.skip_timing()) ConcludeTime(oracle, found.timing, result);
+  if (!request.skip_timing()) ConcludeSpeedup(reference_result, found.timing, result);
 }
 
 }  // namespace tritonrl

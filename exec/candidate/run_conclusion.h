@@ -8,10 +8,10 @@
 
 #include "absl/status/status.h"
 #include "exec/candidate/follow_up.h"
-#include "exec/compare/following.h"
+#include "exec/compare/input_sensitivity.h"
 #include "exec/compare/tensor_compare.h"
 #include "exec/messages.pb.h"
-#include "exec/oracle/oracle.h"
+#include "exec/reference/reference_runner.h"
 #include "exec/timing/timing_rounds.h"
 
 namespace tritonrl {
@@ -24,16 +24,17 @@ struct RunFindings {
   bool repeated = false, timed = false;
   std::optional<double> max_error;
   RobustEvidence robust;
-  std::vector<Following> following;  // by leaf of the outputs, over trials with random inputs
-  absl::Status violation;            // it handed over something that makes no sense
+  std::vector<InputSensitivity>
+      following;           // by leaf of the outputs, over trials with random inputs
+  absl::Status violation;  // it handed over something that makes no sense
   std::optional<TimingResult> timing;
   bool asked = false;  // it came to its end and asked what comes
   FollowUpResult follow_up;
 };
 
 // From what the process said of itself (`result`, as classified) to what is so.
-void Conclude(const ExecRequest& request, const OracleResult& oracle, const RunFindings& found,
-              ExecResult* result);
+void Conclude(const ExecRequest& request, const ReferenceResult& reference_result,
+              const RunFindings& found, ExecResult* result);
 
 }  // namespace tritonrl
 

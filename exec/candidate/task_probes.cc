@@ -17,8 +17,8 @@
 #include "base/status.h"
 #include "exec/candidate/window_exchange.h"
 #include "exec/compare/tensor_compare.h"
-#include "exec/compare/tensor_elements.h"
-#include "exec/oracle/job_json.h"
+#include "exec/compare/tensor_layout.h"
+#include "exec/reference/job_json.h"
 
 namespace tritonrl {
 namespace {
@@ -37,7 +37,7 @@ struct Forged {
 using Maker = std::function<std::optional<Forged>(size_t call)>;
 
 // How what a probe puts in place of the outputs of one call compares; nothing where it cannot be
-// made. An error is a fault of ours.
+// made. An error is an infrastructure error.
 using Comparer = std::function<absl::StatusOr<std::optional<Comparison>>(size_t call)>;
 
 // Writes the bytes of a leaf; false if it cannot.
@@ -63,7 +63,7 @@ std::optional<Forged> Forge(const std::vector<Leaf>& like, bool zero_numbers, co
 }
 
 // Which element of an output is taken for a constant.
-enum class Constant { kMean, kFirst, kMiddle };
+enum class Constant { kMean, kFirst, kPostAttention };
 
 // Index of the element that is nearest to `target` of the finite ones.
 template <typename Reader>
@@ -111,27 +111,28 @@ std::string ConstantOf(const Leaf& leaf, absl::string_view memory, Constant cons
 
 class Prober {
  public:
-  Prober(const ExecRequest& request, const OracleResult& oracle, absl::Time deadline)
+  Prober(const ExecRequest& request, const ReferenceResult& reference_result, absl::Time deadline)
       : request_(request),
-        oracle_(oracle),
+        reference_result_(reference_result),
         deadline_(deadline),
-        calls_(CallsOf(static_cast<int>(oracle.inputs.size()))) {}
+        calls_(CallsOf(static_cast<int>(reference_result.inputs.size()))) {}
 
-  // False, and `lost` says why, if the reference's host failed.
+  // False, and `lost` says why, if the reference process failed.
   absl::Status Run(ExecResult* result) {
     absl::Status lost;
     const auto add = [&](const char* name, const std::function<Maker()>& make) {
-      const Comparer compare = oracle_.host != nullptr ? AskHost(name) : CompareHere(make());
+      const Comparer compare =
+          reference_result_.session != nullptr ? AskHost(name) : CompareHere(make());
       if (lost.ok()) lost = Try(name, compare, result->add_probes());
     };
     add("zeros", [this] { return ZeroMaker(); });
     add("constant_mean", [this] { return ConstantMaker(Constant::kMean); });
     add("constant_first", [this] { return ConstantMaker(Constant::kFirst); });
-    add("constant_middle", [this] { return ConstantMaker(Constant::kMiddle); });
+    add("constant_middle", [this] { return ConstantMaker(Constant::kPostAttention); });
     add("identity", [this] { return [this](size_t call) { return Identity(call); }; });
     add("half_output", [this] { return [this](size_t call) { return HalfOutput(call); }; });
-    add("half_input", [this] { return MadeByOracle("half_input"); });
-    add("low_precision", [this] { return MadeByOracle("low_precision"); });
+    add("half_input", [this] { return MadeByReference("half_input"); });
+    add("low_precision", [this] { return MadeByReference("low_precision"); });
     RETURN_IF_ERROR(lost);
     // Rounding that changes nothing (of integers, say) is no loss of precision.
     TaskProbe* rounded = result->mutable_probes(result->probes_size() - 1);
@@ -150,16 +151,17 @@ class Prober {
         [this, maker = std::move(maker)](size_t call) -> absl::StatusOr<std::optional<Comparison>> {
           const std::optional<Forged> forged = maker(call);
           if (!forged.has_value()) return std::nullopt;
-          return CompareOutputs({oracle_.outputs[call], hidden_}, {forged->leaves, forged->view()},
-                                oracle_.ToleranceOf(request_, call));
+          return CompareOutputs({reference_result_.outputs[call], hidden_},
+                                {forged->leaves, forged->view()},
+                                reference_result_.ToleranceOf(request_, call));
         };
   }
 
   // By the process that has the tensors, which makes the same.
   Comparer AskHost(const std::string& name) {
     return [this, name](size_t call) -> absl::StatusOr<std::optional<Comparison>> {
-      const Tolerance tolerance = oracle_.ToleranceOf(request_, call);
-      std::vector<Leaf> leaves = oracle_.outputs[call];
+      const Tolerance tolerance = reference_result_.ToleranceOf(request_, call);
+      std::vector<Leaf> leaves = reference_result_.outputs[call];
       for (Leaf& leaf : leaves) {
         if (leaf.kind == Leaf::Kind::kNumber && name == "zeros") leaf.number = 0;
       }
@@ -171,8 +173,8 @@ class Prober {
         order["call"] = call;
         order["leaf"] = index;
         ASSIGN_OR_RETURN(const Json answer,
-                         oracle_.host->Ask({{"probe", std::move(order)}}, "difference",
-                                           {.deadline = deadline_}));
+                         reference_result_.session->Ask({{"probe", std::move(order)}}, "difference",
+                                                        {.deadline = deadline_}));
         made = made && !answer.is_null();
         if (answer.is_null()) return Difference();
         ASSIGN_OR_RETURN(Difference found, ParseDifference(answer));
@@ -180,7 +182,7 @@ class Prober {
         return found;
       };
       ASSIGN_OR_RETURN(Comparison found,
-                       CompareOutputs(oracle_.outputs[call], leaves, tolerance, compare));
+                       CompareOutputs(reference_result_.outputs[call], leaves, tolerance, compare));
       if (!made) return std::nullopt;
       return found;
     };
@@ -188,18 +190,18 @@ class Prober {
 
   Maker ZeroMaker() {
     return [this](size_t call) {
-      return Forge(oracle_.outputs[call], true, [](size_t, char*) { return true; });
+      return Forge(reference_result_.outputs[call], true, [](size_t, char*) { return true; });
     };
   }
 
   Maker ConstantMaker(Constant constant) {
     std::vector<std::string> values;
-    for (const Leaf& leaf : oracle_.outputs[0]) {
+    for (const Leaf& leaf : reference_result_.outputs[0]) {
       const bool some = leaf.kind == Leaf::Kind::kTensor && leaf.elements > 0;
       values.push_back(some ? ConstantOf(leaf, hidden_, constant) : "");
     }
     return [this, values](size_t call) {
-      const std::vector<Leaf>& like = oracle_.outputs[call];
+      const std::vector<Leaf>& like = reference_result_.outputs[call];
       return Forge(like, false, [&](size_t i, char* bytes) {
         if (i >= values.size() || values[i].size() != SizeOf(like[i].type)) return false;
         for (int64_t k = 0; k < like[i].elements; ++k) {
@@ -212,24 +214,24 @@ class Prober {
 
   // For each output an input of its shape and type.
   std::optional<Forged> Identity(size_t call) {
-    const std::vector<Leaf>& like = oracle_.outputs[call];
-    const std::vector<Leaf>& inputs = oracle_.inputs[calls_[call]];
+    const std::vector<Leaf>& like = reference_result_.outputs[call];
+    const std::vector<Leaf>& inputs = reference_result_.inputs[calls_[call]];
     auto forged = Forge(like, false, [&](size_t i, char* bytes) {
       for (const Leaf& input : inputs) {
         if (input.kind != Leaf::Kind::kTensor || input.shape != like[i].shape ||
             input.dtype != like[i].dtype) {
           continue;
         }
-        memcpy(bytes, oracle_.visible.view().data() + *input.offset, input.bytes());
+        memcpy(bytes, reference_result_.visible.view().data() + *input.offset, input.bytes());
         return true;
       }
       return false;
     });
-    return forged.has_value() ? std::move(forged) : MadeByOracle("identity_cast")(call);
+    return forged.has_value() ? std::move(forged) : MadeByReference("identity_cast")(call);
   }
 
   std::optional<Forged> HalfOutput(size_t call) {
-    const std::vector<Leaf>& like = oracle_.outputs[call];
+    const std::vector<Leaf>& like = reference_result_.outputs[call];
     return Forge(like, false, [&](size_t i, char* bytes) {
       if (like[i].elements < 2) return false;
       memcpy(bytes, hidden_.data() + *like[i].offset, like[i].elements / 2 * SizeOf(like[i].type));
@@ -237,10 +239,11 @@ class Prober {
     });
   }
 
-  Maker MadeByOracle(const std::string& name) {
+  Maker MadeByReference(const std::string& name) {
     return [this, name](size_t call) -> std::optional<Forged> {
-      const auto found = oracle_.probes.find(name);
-      if (found == oracle_.probes.end() || !found->second[call].has_value()) return std::nullopt;
+      const auto found = reference_result_.probes.find(name);
+      if (found == reference_result_.probes.end() || !found->second[call].has_value())
+        return std::nullopt;
       return Forged{.leaves = *found->second[call], .own = "", .memory = hidden_};
     };
   }
@@ -258,7 +261,7 @@ class Prober {
         return absl::OkStatus();
       }
       if (!found->equal) {
-        const std::string& trial = oracle_.trial_names[calls_[call]];
+        const std::string& trial = reference_result_.trial_names[calls_[call]];
         probe->set_text(absl::StrCat("refused in trial ", calls_[call] + 1, " (inputs: ", trial,
                                      "): ", found->message));
         return absl::OkStatus();
@@ -268,22 +271,22 @@ class Prober {
     probe->set_passes(true);
     probe->set_max_error(largest);
     probe->set_text(absl::StrFormat("right on all %d trials, largest error %.3g",
-                                    oracle_.inputs.size(), largest));
+                                    reference_result_.inputs.size(), largest));
     return absl::OkStatus();
   }
 
   const ExecRequest& request_;
-  const OracleResult& oracle_;
+  const ReferenceResult& reference_result_;
   const absl::Time deadline_;
   const std::vector<int> calls_;
-  const absl::string_view hidden_ = oracle_.hidden.view();
+  const absl::string_view hidden_ = reference_result_.hidden.view();
 };
 
 }  // namespace
 
-absl::Status ProbeTask(const ExecRequest& request, const OracleResult& oracle, absl::Time deadline,
-                       ExecResult* result) {
-  const absl::Status lost = Prober(request, oracle, deadline).Run(result);
+absl::Status ProbeTask(const ExecRequest& request, const ReferenceResult& reference_result,
+                       absl::Time deadline, ExecResult* result) {
+  const absl::Status lost = Prober(request, reference_result, deadline).Run(result);
   if (!lost.ok()) result->clear_probes();
   return lost;
 }

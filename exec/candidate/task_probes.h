@@ -6,12 +6,12 @@
 #include "absl/status/status.h"
 #include "absl/time/time.h"
 #include "exec/messages.pb.h"
-#include "exec/oracle/oracle.h"
+#include "exec/reference/reference_runner.h"
 
 namespace tritonrl {
 
-// Fills in result->probes, by `deadline`. `oracle` must be ok(), and made for a request with
-// probe_task.
+// Fills in result->probes, by `deadline`. `reference_result` must be ok(), and made for a request
+// with probe_task.
 //   zeros            every output zero
 //   constant_mean, constant_first, constant_middle
 //                    one value for all elements of an output and all trials: the one of the first
@@ -25,10 +25,10 @@ namespace tritonrl {
 //                    where the task itself is in half precision
 // A probe passes when it is right on every trial. It does not apply where it cannot be made, or is
 // bit for bit the expected output everywhere.
-// An error is a fault of ours, and there are no probes then; ResourceExhausted: the GPU's memory
-// was not enough.
-absl::Status ProbeTask(const ExecRequest& request, const OracleResult& oracle, absl::Time deadline,
-                       ExecResult* result);
+// An error is an infrastructure error, and there are no probes then; ResourceExhausted: the GPU's
+// memory was not enough.
+absl::Status ProbeTask(const ExecRequest& request, const ReferenceResult& reference_result,
+                       absl::Time deadline, ExecResult* result);
 
 }  // namespace tritonrl
 

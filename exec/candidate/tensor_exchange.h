@@ -11,16 +11,15 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
-#include "exec/compare/following.h"
-#include "exec/compare/kept_output.h"
+#include "exec/compare/input_sensitivity.h"
 #include "exec/compare/tensor_compare.h"
-#include "exec/oracle/oracle.h"
+#include "exec/reference/reference_runner.h"
 #include "exec/workers/job.h"
 #include "exec/workers/shared_memory.h"
 
 namespace tritonrl {
 
-// An error of any of these is a fault of ours: the candidate's layouts were checked before.
+// An error of any of these is an infrastructure error: the candidate's layouts were checked before.
 class TensorExchange {
  public:
   virtual ~TensorExchange() = default;
@@ -34,13 +33,14 @@ class TensorExchange {
   // told to go on to a call with them.
   virtual absl::Status Provide(int trial) = 0;
 
-  // An output in memory with that of the oracle's call (see CallsOf).
+  // An output in memory with that of the reference runner's call (see CallsOf).
   virtual absl::StatusOr<Comparison> Compare(size_t call, const std::vector<Leaf>& output) = 0;
 
-  // How one tensor of an output in memory, alike in type and shape to that of the oracle's call,
-  // follows what is wanted there, as against its first call (FollowElements). To be asked for the
-  // first call once that was compared, which gives no sums.
-  virtual absl::StatusOr<Following> Follow(size_t call, int leaf, const Leaf& got) = 0;
+  // How one tensor of an output in memory, alike in type and shape to that of the reference
+  // runner's call, follows what is wanted there, as against its first call
+  // (MeasureInputSensitivity). To be asked for the first call once that was compared, which gives
+  // no sums.
+  virtual absl::StatusOr<InputSensitivity> Follow(size_t call, int leaf, const Leaf& got) = 0;
 
   // Whether the runner hands over its inputs after a call. Else it says itself whether they are
   // as they were: one that lies could as well have put them back.
@@ -50,7 +50,7 @@ class TensorExchange {
 
   // Keeps a copy of an output in memory; the one before is gone.
   virtual absl::Status Keep(const std::vector<Leaf>& output) = 0;
-  // Whether an output in memory is the same as the one kept (KeptOutput).
+  // Whether an output in memory is the same as the one kept (SavedOutput).
   virtual absl::StatusOr<bool> IsSameAsKept(const std::vector<Leaf>& output) = 0;
 
   // One order to who times the reference, and the answer (formats in exec/python/README.md).
@@ -58,14 +58,12 @@ class TensorExchange {
 };
 
 // The exchange for a candidate of that reference: by sealed shared memory that is compared here, or
-// by windows into a GPU's memory where a reference host serves. `oracle` must outlive it. No call
-// takes longer than until `deadline`, and none longer than `call_limit` from its turn at the host
-// on; the time until its turn is added to `queued`, if there is one.
-absl::StatusOr<std::unique_ptr<TensorExchange>> OpenExchange(const ExecRequest& request,
-                                                             const OracleResult& oracle,
-                                                             absl::Duration call_limit,
-                                                             absl::Time deadline,
-                                                             WaitedTime* queued = nullptr);
+// by shared GPU buffers where a reference process serves. `reference_result` must outlive it. No
+// call takes longer than until `deadline`, and none longer than `call_limit` from its turn at the
+// reference process on; the time until its turn is added to `queued`, if there is one.
+absl::StatusOr<std::unique_ptr<TensorExchange>> OpenExchange(
+    const ExecRequest& request, const ReferenceResult& reference_result, absl::Duration call_limit,
+    absl::Time deadline, WaitedTime* queued = nullptr);
 
 }  // namespace tritonrl
 

@@ -11,7 +11,7 @@
 #include "absl/strings/numbers.h"
 #include "absl/time/clock.h"
 #include "base/status.h"
-#include "exec/host/reference_host.h"
+#include "exec/reference/reference_process.h"
 
 namespace tritonrl {
 namespace {
@@ -48,10 +48,10 @@ absl::StatusOr<std::vector<double>> ReadElement(const Json& json, const char* na
 
 class WindowExchange : public TensorExchange {
  public:
-  WindowExchange(const ExecRequest& request, const OracleResult& oracle, absl::Duration call_limit,
-                 absl::Time deadline, WaitedTime* queued)
+  WindowExchange(const ExecRequest& request, const ReferenceResult& reference_result,
+                 absl::Duration call_limit, absl::Time deadline, WaitedTime* queued)
       : request_(request),
-        oracle_(oracle),
+        reference_result_(reference_result),
         call_limit_(call_limit),
         deadline_(deadline),
         queued_(queued) {}
@@ -74,17 +74,17 @@ class WindowExchange : public TensorExchange {
   std::vector<JobFd> fds() const override {
     return {{"visible", windows_[0]}, {"memory", windows_[1]}};
   }
-  uint64_t memory_bytes() const override { return oracle_.windows.out_bytes; }
+  uint64_t memory_bytes() const override { return reference_result_.shared_buffers.out_bytes; }
 
   absl::Status Provide(int trial) override {
-    if (!oracle_.windows.in_turn || provided_ == trial) return absl::OkStatus();
+    if (!reference_result_.shared_buffers.in_turn || provided_ == trial) return absl::OkStatus();
     RETURN_IF_ERROR(Ask({{"fill", {{"session", session_}, {"trial", trial}}}}, "filled").status());
     provided_ = trial;
     return absl::OkStatus();
   }
 
   absl::StatusOr<Comparison> Compare(size_t call, const std::vector<Leaf>& output) override {
-    const Tolerance tolerance = oracle_.ToleranceOf(request_, call);
+    const Tolerance tolerance = reference_result_.ToleranceOf(request_, call);
     const auto compare = [&](int index, const Leaf& want,
                              const Leaf& got) -> absl::StatusOr<Difference> {
       Json order = ToleranceJson(tolerance, index, want);
@@ -97,18 +97,18 @@ class WindowExchange : public TensorExchange {
       found.exactly = ExactOf(tolerance, index, want) != nullptr;
       return found;
     };
-    return CompareOutputs(oracle_.outputs[call], output, tolerance, compare);
+    return CompareOutputs(reference_result_.outputs[call], output, tolerance, compare);
   }
 
-  absl::StatusOr<Following> Follow(size_t call, int leaf, const Leaf& got) override {
+  absl::StatusOr<InputSensitivity> Follow(size_t call, int leaf, const Leaf& got) override {
     const Json order = {{"session", session_},
                         {"call", call},
                         {"leaf", leaf},
                         {"offset", *got.offset},
-                        {"step", FollowedStep(got.elements)},
-                        {"rounding", FollowedRounding(got.type)}};
+                        {"step", SensitivitySampleStep(got.elements)},
+                        {"rounding", SensitivityRoundingShare(got.type)}};
     ASSIGN_OR_RETURN(const Json answer, Ask({{"follow", order}}, "followed"));
-    Following sums;
+    InputSensitivity sums;
     if (!answer.is_object() || !answer.contains("elements") ||
         !answer["elements"].is_number_unsigned()) {
       return Nonsense("a result that follows nothing");
@@ -134,7 +134,7 @@ class WindowExchange : public TensorExchange {
   }
 
   absl::StatusOr<bool> IsSameAsKept(const std::vector<Leaf>& output) override {
-    if (!AlikeButElements(output, kept_)) return false;
+    if (!SameStructure(output, kept_)) return false;
     Json leaves = Json::array();
     for (size_t i = 0; i < output.size(); ++i) {
       if (output[i].kind != Leaf::Kind::kTensor || output[i].elements == 0) continue;
@@ -145,7 +145,7 @@ class WindowExchange : public TensorExchange {
     }
     ASSIGN_OR_RETURN(
         const Json same,
-        Ask({{"same", {{"session", session_}, {"leaves", leaves}, {"share", kSameShare}}}},
+        Ask({{"same", {{"session", session_}, {"leaves", leaves}, {"share", kSameOutputShare}}}},
             "same"));
     if (!same.is_boolean()) return Nonsense("something that is neither the same nor not");
     return same.get<bool>();
@@ -169,13 +169,13 @@ class WindowExchange : public TensorExchange {
   absl::StatusOr<Json> Ask(const Json& order, const char* answer, std::vector<int>* fds = nullptr) {
     // Giving back what was opened is no matter of the candidate's time.
     const absl::Time deadline = order.contains("close") ? absl::Now() + call_limit_ : deadline_;
-    return oracle_.host->Ask(
+    return reference_result_.session->Ask(
         order, answer,
-        {.deadline = deadline, .patience = call_limit_, .fds = fds, .queued = queued_});
+        {.deadline = deadline, .answer_timeout = call_limit_, .fds = fds, .queued = queued_});
   }
 
   const ExecRequest& request_;
-  const OracleResult& oracle_;
+  const ReferenceResult& reference_result_;
   const absl::Duration call_limit_;
   const absl::Time deadline_;
   WaitedTime* const queued_;
@@ -230,11 +230,12 @@ Json ToleranceJson(const Tolerance& tolerance, int index, const Leaf& want) {
 }
 
 absl::StatusOr<std::unique_ptr<TensorExchange>> OpenWindows(const ExecRequest& request,
-                                                            const OracleResult& oracle,
+                                                            const ReferenceResult& reference_result,
                                                             absl::Duration call_limit,
                                                             absl::Time deadline,
                                                             WaitedTime* queued) {
-  auto exchange = std::make_unique<WindowExchange>(request, oracle, call_limit, deadline, queued);
+  auto exchange =
+      std::make_unique<WindowExchange>(request, reference_result, call_limit, deadline, queued);
   RETURN_IF_ERROR(exchange->Open());
   return exchange;
 }

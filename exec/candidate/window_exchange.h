@@ -1,6 +1,6 @@
-// The exchange through windows into a GPU's memory that a reference host opens for one candidate.
-// Nothing of it passes through the host's memory: the supervisor checks what is said to lie where,
-// and the reference host, which no candidate shares, looks at the elements.
+// The exchange through shared GPU buffers that a reference process opens for one candidate.
+// Nothing of it passes through CPU memory: the supervisor checks what is said to lie where,
+// and the reference process, which no candidate shares, looks at the elements.
 #ifndef TRITONRL_EXEC_CANDIDATE_WINDOW_EXCHANGE_H_
 #define TRITONRL_EXEC_CANDIDATE_WINDOW_EXCHANGE_H_
 
@@ -13,15 +13,15 @@
 
 namespace tritonrl {
 
-// As OpenExchange, for an oracle with a host.
+// As OpenExchange, for a reference runner with a reference process.
 absl::StatusOr<std::unique_ptr<TensorExchange>> OpenWindows(const ExecRequest& request,
-                                                            const OracleResult& oracle,
+                                                            const ReferenceResult& reference_result,
                                                             absl::Duration call_limit,
                                                             absl::Time deadline,
                                                             WaitedTime* queued = nullptr);
 
-// What a host says of a comparison (format in exec/python/README.md); InvalidArgument if that makes
-// no sense.
+// What a reference process says of a comparison (format in exec/python/README.md); InvalidArgument
+// if that makes no sense.
 absl::StatusOr<Difference> ParseDifference(const nlohmann::json& json);
 
 // The members of an order that say how near an element has to be.

@@ -1,5 +1,5 @@
-// Candidates through windows come to the same verdicts as through shared memory: both ways in the
-// real runner, without a GPU.
+// Candidates through shared GPU buffers come to the same verdicts as through shared memory: both
+// ways in the real runner, without a GPU.
 #include "exec/candidate/window_exchange.h"
 
 #include <gtest/gtest.h>
@@ -54,7 +54,7 @@ TEST(ParseDifferenceTest, RefusesWhatMakesNoSense) {
   }
 }
 
-// Two backends: with windows, and with shared memory.
+// Two backends: with shared GPU buffers, and with shared memory.
 class WindowExchangeTest : public testing::Test {
  protected:
   class Backend : public PythonBackend {
@@ -64,10 +64,10 @@ class WindowExchangeTest : public testing::Test {
   };
 
   static void SetUpTestSuite() {
-    for (const bool windows : {false, true}) {
-      auto pools = StartPools(WorkerPoolOptions(), 64 << 20, windows);
+    for (const bool shared_buffers : {false, true}) {
+      auto pools = StartPools(WorkerPoolOptions(), 64 << 20, shared_buffers);
       ASSERT_TRUE(pools.ok()) << pools.status();
-      backends_[windows] = new Backend("interpreter", *std::move(pools));
+      backends_[shared_buffers] = new Backend("interpreter", *std::move(pools));
     }
   }
   static void TearDownTestSuite() {
@@ -78,7 +78,7 @@ class WindowExchangeTest : public testing::Test {
   }
   void SetUp() override { ASSERT_NE(backends_[1], nullptr); }
 
-  // The result with windows, after it was held against the other one.
+  // The result with shared GPU buffers, after it was held against the other one.
   static ExecResult RunBoth(const ExecRequest& request) {
     const ExecResult want = RunOrFail(backends_[0], request);
     ExecResult got = RunOrFail(backends_[1], request);
@@ -167,14 +167,14 @@ TEST_F(WindowExchangeTest, Probes) {
   }
 }
 
-TEST_F(WindowExchangeTest, ManyCandidatesOfOneTaskShareItsHost) {
-  const auto before = backends_[1]->oracle_counts();
+TEST_F(WindowExchangeTest, CandidatesOfOneTaskShareItsReferenceProcess) {
+  const auto before = backends_[1]->reference_counts();
   ExecRequest request = MakeExecRequest(kSoftmaxCandidate);
   request.set_seed(77);
   for (int i = 0; i < 4; ++i) {
     EXPECT_EQ(RunOrFail(backends_[1], request).outcome(), EXEC_OK);
   }
-  EXPECT_EQ(backends_[1]->oracle_counts().runs - before.runs, 1);
+  EXPECT_EQ(backends_[1]->reference_counts().runs - before.runs, 1);
 }
 
 TEST_F(WindowExchangeTest, ABrokenReferenceIsToldAsBefore) {

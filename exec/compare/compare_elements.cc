@@ -8,8 +8,8 @@
 #include <utility>
 
 #include "absl/strings/str_format.h"
-#include "exec/compare/all_near.h"
-#include "exec/compare/tensor_elements.h"
+#include "exec/compare/all_close.h"
+#include "exec/compare/tensor_layout.h"
 
 namespace tritonrl {
 namespace {
@@ -46,10 +46,10 @@ Difference CompareRun(DType type, const char* want, const char* got, int64_t cou
                       double rtol) {
   Difference result;
   for (int64_t i = 0; i < count; ++i) {
-    if (i % kNearBlock == 0 && i + kNearBlock <= count &&
-        BlockIsNear(type, want + i * Type::kBytes, got + i * Type::kBytes, atol, rtol,
-                    &result.largest)) {
-      i += kNearBlock - 1;
+    if (i % kAllCloseBlock == 0 && i + kAllCloseBlock <= count &&
+        BlockAllClose(type, want + i * Type::kBytes, got + i * Type::kBytes, atol, rtol,
+                      &result.largest)) {
+      i += kAllCloseBlock - 1;
       continue;
     }
     const typename Type::Wide a = Type::Get(want + i * Type::kBytes);
@@ -108,7 +108,7 @@ Difference CompareInParts(int64_t count, int64_t bytes, const Compare& compare) 
   const int64_t cores = std::max(1u, std::thread::hardware_concurrency() / 2);
   const int64_t parts =
       std::clamp<int64_t>(count * bytes / kBytesForThread, 1, std::min<int64_t>(cores, 8));
-  const int64_t length = (count / parts / kNearBlock + 1) * kNearBlock;
+  const int64_t length = (count / parts / kAllCloseBlock + 1) * kAllCloseBlock;
   std::vector<Difference> found(parts);
   std::vector<std::thread> threads;
   const auto compare_part = [&](int64_t part) {

@@ -4,14 +4,18 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
+#include "absl/strings/string_view.h"
 #include "base/status.h"
+#include "exec/compare/tensor_compare.h"
 
 namespace tritonrl {
+
 namespace {
 
 std::string ShapeText(const std::vector<int64_t>& shape) {
@@ -33,7 +37,7 @@ void NoteError(double error, Comparison* result) {
 }
 
 // The values of output `index` differ as `d` says, or do not.
-void JudgeValues(int index, int64_t elements, const Difference& d, Comparison* result) {
+void CompareLeafValues(int index, int64_t elements, const Difference& d, Comparison* result) {
   NoteError(d.largest, result);
   if (d.share.has_value() &&
       (!result->worst_share.has_value() || *d.share > *result->worst_share)) {
@@ -75,7 +79,7 @@ absl::Status CompareTensorLeaf(int index, const Leaf& want, const Leaf& got,
     Differ("type", absl::StrCat(output, " was not handed over"), "its values", "none", result);
   } else {
     ASSIGN_OR_RETURN(const Difference found, compare(index, want, got));
-    JudgeValues(index, want.elements, found, result);
+    CompareLeafValues(index, want.elements, found, result);
   }
   return absl::OkStatus();
 }
@@ -144,8 +148,8 @@ absl::StatusOr<Comparison> CompareOutputs(const std::vector<Leaf>& want,
     } else if (a.kind == Leaf::Kind::kTensor) {
       RETURN_IF_ERROR(CompareTensorLeaf(index, a, b, compare, &result));
     } else if (a.kind == Leaf::Kind::kNumber) {
-      JudgeValues(index, 1, CompareNumbers(a.number, b.number, tolerance.atol, tolerance.rtol),
-                  &result);
+      CompareLeafValues(
+          index, 1, CompareNumbers(a.number, b.number, tolerance.atol, tolerance.rtol), &result);
     } else if (a.text != b.text) {
       Differ("value",
              absl::StrCat("output ", i, " is ", b.text.substr(0, 80), ", expected ",
@@ -173,6 +177,55 @@ bool SameTensors(const Tensors& want, const Tensors& got) {
     if (a.elements == 0) continue;
     if (!a.offset.has_value() || !b.offset.has_value()) return false;
     if (memcmp(want.memory.data() + *a.offset, got.memory.data() + *b.offset, a.bytes()) != 0) {
+      return false;
+    }
+  }
+  return true;
+}
+
+namespace {
+
+// Largest absolute element; infinite if one is not finite.
+double Largest(const Leaf& leaf, absl::string_view memory) {
+  const std::string zeros(leaf.bytes(), '\0');
+  Leaf zero = leaf;
+  zero.offset = 0;
+  const double all = std::numeric_limits<double>::max();
+  const std::vector<Leaf> want = {zero}, got = {leaf};
+  const Comparison found = CompareOutputs({want, zeros}, {got, memory}, {.atol = all, .rtol = 0});
+  if (!found.equal || !found.max_error.has_value()) return std::numeric_limits<double>::infinity();
+  return *found.max_error;
+}
+
+}  // namespace
+
+bool SameStructure(const std::vector<Leaf>& whole, const std::vector<Leaf>& kept) {
+  const auto alike = [](int, const Leaf&, const Leaf&) { return Difference(); };
+  const auto found = CompareOutputs(whole, kept, {.atol = 0, .rtol = kSameOutputShare}, alike);
+  return found.ok() && found->equal;
+}
+
+void SavedOutput::Keep(const Tensors& output) {
+  leaves_ = output.leaves;
+  bytes_.clear();
+  for (Leaf& leaf : leaves_) {
+    if (!leaf.offset.has_value()) continue;
+    const absl::string_view bytes = output.memory.substr(*leaf.offset, leaf.bytes());
+    leaf.offset = bytes_.size();
+    bytes_.append(bytes.data(), bytes.size());
+  }
+}
+
+bool SavedOutput::IsSame(const Tensors& whole) const {
+  if (!SameStructure(whole.leaves, leaves_)) return false;
+  if (SameTensors(whole, {leaves_, bytes_})) return true;
+  for (size_t i = 0; i < whole.leaves.size(); ++i) {
+    const std::vector<Leaf> a = {whole.leaves[i]}, b = {leaves_[i]};
+    if (a[0].kind != Leaf::Kind::kTensor || a[0].elements == 0) continue;
+    double atol = 0;
+    const double largest = Largest(a[0], whole.memory);
+    if (std::isfinite(largest)) atol = kSameOutputShare * largest;
+    if (!CompareOutputs({a, whole.memory}, {b, bytes_}, {.atol = atol, .rtol = 0}).equal) {
       return false;
     }
   }

@@ -1,5 +1,3 @@
-// Compares what a candidate handed over with what is expected. It works on bytes and checked
-// layouts alone; no code of a candidate or of Python takes part.
 #ifndef TRITONRL_EXEC_COMPARE_TENSOR_COMPARE_H_
 #define TRITONRL_EXEC_COMPARE_TENSOR_COMPARE_H_
 
@@ -14,6 +12,11 @@
 #include "exec/compare/compare_elements.h"
 #include "exec/compare/tensor_layout.h"
 #include "exec/messages.pb.h"
+
+// Compares what a candidate handed over with what is expected. It works on bytes and checked
+// layouts alone; no code of a candidate or of Python takes part.
+//
+// A saved copy of an output that a later output is compared with.
 
 namespace tritonrl {
 
@@ -72,6 +75,29 @@ const ExactLeaf* ExactOf(const Tolerance& tolerance, int index, const Leaf& want
 
 // True when both hold bit for bit the same tensors; other leaves are not looked at.
 bool SameTensors(const Tensors& want, const Tensors& got);
+
+// Outputs are the same if they differ by at most this share of the largest element. An addition of
+// 1e-6 to hide behind is no work.
+inline constexpr double kSameOutputShare = 1e-2;
+
+class SavedOutput {
+ public:
+  // Copies leaves and bytes.
+  void Keep(const Tensors& output);
+
+  // Whether `whole` is the same to within kSameOutputShare of its largest element, where that is
+  // finite.
+  bool IsSame(const Tensors& whole) const;
+
+ private:
+  std::vector<Leaf> leaves_;
+  std::string bytes_;
+};
+
+// False when the two differ in anything but the elements of tensors: number of leaves, types,
+// shapes, plain numbers (by more than that share), other values, or a tensor that is not handed
+// over.
+bool SameStructure(const std::vector<Leaf>& whole, const std::vector<Leaf>& kept);
 
 }  // namespace tritonrl
 

@@ -1,8 +1,12 @@
-// What a job says lies where in a piece of shared memory: nested Python values with tensors.
 #ifndef TRITONRL_EXEC_COMPARE_TENSOR_LAYOUT_H_
 #define TRITONRL_EXEC_COMPARE_TENSOR_LAYOUT_H_
 
+#include <string.h>
+
+#include <cmath>
+#include <complex>
 #include <cstdint>
+#include <limits>
 #include <nlohmann/json_fwd.hpp>
 #include <optional>
 #include <string>
@@ -10,6 +14,12 @@
 
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
+
+// What a job says lies where in a piece of shared memory: nested Python values with tensors.
+//
+// Elements of tensors as numbers, read from bytes that may change or be unaligned.
+//
+// Whether outputs are memory of their own.
 
 namespace tritonrl {
 
@@ -71,6 +81,122 @@ struct Leaf {
 // trusted: every number is checked, and a tensor that is handed over lies inside the first
 // `memory_bytes` bytes. InvalidArgument says what makes no sense.
 absl::StatusOr<std::vector<Leaf>> ParseLayout(const nlohmann::json& layout, uint64_t memory_bytes);
+
+// Memory of a running job may change under us and offsets need not be aligned: each element is
+// copied out before it is looked at.
+template <typename T>
+T LoadElement(const char* at) {
+  T value;
+  memcpy(&value, at, sizeof(T));
+  return value;
+}
+
+// A float of `exponent_bits` and `mantissa_bits`, IEEE 754 style. Types without infinities (fn)
+// have NaN at all ones and finite numbers elsewhere in the top binade.
+inline double SmallFloat(uint32_t bits, int exponent_bits, int mantissa_bits, bool finite_only) {
+  const uint32_t mantissa = bits & ((1u << mantissa_bits) - 1);
+  const uint32_t top = (1u << exponent_bits) - 1;
+  const uint32_t exponent = bits >> mantissa_bits & top;
+  const double sign = bits >> (exponent_bits + mantissa_bits) & 1 ? -1.0 : 1.0;
+  const int bias = static_cast<int>(top >> 1);
+  if (exponent == top) {
+    if (!finite_only) {
+      return mantissa == 0 ? sign * std::numeric_limits<double>::infinity() : std::nan("");
+    }
+    if (mantissa == (1u << mantissa_bits) - 1) return std::nan("");
+  }
+  if (exponent == 0) return sign * std::ldexp(mantissa, 1 - bias - mantissa_bits);
+  return sign * std::ldexp((1u << mantissa_bits) + mantissa,
+                           static_cast<int>(exponent) - bias - mantissa_bits);
+}
+
+struct HalfElement {
+  using Wide = double;
+  static constexpr int kBytes = 2;
+  static Wide Get(const char* at) { return SmallFloat(LoadElement<uint16_t>(at), 5, 10, false); }
+};
+struct BFloatElement {
+  using Wide = double;
+  static constexpr int kBytes = 2;
+  static Wide Get(const char* at) {
+    const uint32_t bits = static_cast<uint32_t>(LoadElement<uint16_t>(at)) << 16;
+    return LoadElement<float>(reinterpret_cast<const char*>(&bits));
+  }
+};
+struct E4M3Element {
+  using Wide = double;
+  static constexpr int kBytes = 1;
+  static Wide Get(const char* at) { return SmallFloat(LoadElement<uint8_t>(at), 4, 3, true); }
+};
+struct E5M2Element {
+  using Wide = double;
+  static constexpr int kBytes = 1;
+  static Wide Get(const char* at) { return SmallFloat(LoadElement<uint8_t>(at), 5, 2, false); }
+};
+template <typename T>
+struct PlainElement {
+  using Wide = double;
+  static constexpr int kBytes = sizeof(T);
+  static Wide Get(const char* at) { return static_cast<double>(LoadElement<T>(at)); }
+};
+struct BoolElement {
+  using Wide = double;
+  static constexpr int kBytes = 1;
+  static Wide Get(const char* at) { return LoadElement<uint8_t>(at) != 0 ? 1.0 : 0.0; }
+};
+template <typename T>
+struct ComplexElement {
+  using Wide = std::complex<double>;
+  static constexpr int kBytes = 2 * sizeof(T);
+  static Wide Get(const char* at) { return {LoadElement<T>(at), LoadElement<T>(at + sizeof(T))}; }
+};
+
+// f(reader) with the reader of the element type: one of the structs above.
+template <typename F>
+auto WithElementReader(DType type, const F& f) {
+  switch (type) {
+    case DType::kBool:
+      return f(BoolElement());
+    case DType::kUint8:
+      return f(PlainElement<uint8_t>());
+    case DType::kUint16:
+      return f(PlainElement<uint16_t>());
+    case DType::kUint32:
+      return f(PlainElement<uint32_t>());
+    case DType::kUint64:
+      return f(PlainElement<uint64_t>());
+    case DType::kInt8:
+      return f(PlainElement<int8_t>());
+    case DType::kInt16:
+      return f(PlainElement<int16_t>());
+    case DType::kInt32:
+      return f(PlainElement<int32_t>());
+    case DType::kInt64:
+      return f(PlainElement<int64_t>());
+    case DType::kFloat8E4M3Fn:
+      return f(E4M3Element());
+    case DType::kFloat8E5M2:
+      return f(E5M2Element());
+    case DType::kFloat16:
+      return f(HalfElement());
+    case DType::kBFloat16:
+      return f(BFloatElement());
+    case DType::kFloat32:
+      return f(PlainElement<float>());
+    case DType::kFloat64:
+      return f(PlainElement<double>());
+    case DType::kComplex64:
+      return f(ComplexElement<float>());
+    case DType::kComplex128:
+      return f(ComplexElement<double>());
+  }
+  return f(PlainElement<uint8_t>());  // no such type
+}
+
+// A sentence when two of the outputs, or an output and an input, lie in the same memory: at the
+// same address, or in dense ranges that overlap. Views that interleave without meeting do not
+// count. By what the process said of itself, so that a lie can only harm the liar; "" if none.
+std::string FindSharedOutputs(const std::vector<Leaf>& outputs, const std::vector<Leaf>& inputs);
 
 }  // namespace tritonrl
 

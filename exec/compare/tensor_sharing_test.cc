@@ -1,8 +1,8 @@
-#include "exec/compare/tensor_sharing.h"
-
 #include <gtest/gtest.h>
 
 #include <vector>
+
+#include "exec/compare/tensor_layout.h"
 
 namespace tritonrl {
 namespace {

@@ -1,7 +1,7 @@
 """Counts the ATen operators that run under it, and fills fresh uninitialised memory with a pattern.
 
 Counting sees what torch's dispatcher hands to Python modes in this thread; it is evidence and input of the modelled time,
-not a defence against code that hides. Which operators forward may run is not decided here (verify/neutral_ops.h).
+not a defence against code that hides. Which operators forward may run is not decided here (verify/pipeline/runtime_audit.h).
 """
 
 import contextlib

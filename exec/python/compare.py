@@ -173,7 +173,7 @@ def in_steps(flat, step):
 
 @plain_torch()
 def follow(first, want, raw, step, rounding):
-    """(elements, variation, error) of exec/compare/following.h, of each `step`th element of the tensor that lies in `raw`; `first`
+    """(elements, variation, error) of exec/compare/input_sensitivity.h, of each `step`th element of the tensor that lies in `raw`; `first`
     are those elements as wanted in the first call."""
     got = raw.view(-1, want.element_size())[::step].clone().view(want.dtype).view(-1).double()
     want = in_steps(want, step)

@@ -14,7 +14,7 @@ from channel import for_json
 
 RESULT_FD = 3  # above it a job keeps those that the supervisor passed for it, and no other
 MAX_RESULT = 1 << 20
-# The seccomp program that the supervisor made (exec/sandbox/job_filter.h), taken before any job sees the environment.
+# The seccomp program that the supervisor made (exec/sandbox/seccomp_policy.h), taken before any job sees the environment.
 _JOB_FILTER = bytes.fromhex(os.environ.pop("TRITONRL_JOB_FILTER", ""))
 
 

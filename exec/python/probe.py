@@ -1,7 +1,7 @@
 """A runner that looks around instead of running a kernel: what confines a job, as seen from inside one.
 
 `run_job` prints one JSON object on stdout; the supervisor compares it with what it sees itself
-(exec/defences/defences.h). Nothing is imported that a warm worker needs, so that it starts in tenths of a second.
+(exec/host_check/confinement_probe.h). Nothing is imported that a warm worker needs, so that it starts in tenths of a second.
 """
 
 import ctypes

@@ -186,7 +186,7 @@ class Host:
         return {"difference": self._difference(order, want, raw).message()}
 
     def _follow(self, order):
-        """Sums over elements in equal steps, see exec/compare/following.h. The first call only begins them."""
+        """Sums over elements in equal steps, see exec/compare/input_sensitivity.h. The first call only begins them."""
         memory, call, leaf = self._session(order).outputs.bytes, order["call"], order["leaf"]
         want, sums = self._want(call, leaf), (0, 0.0, 0.0)
         raw = _room(memory, order["offset"], want.numel() * want.element_size())

@@ -81,7 +81,7 @@ void Dispatcher::Leave(Device* device, absl::Duration time,
   ++finished_;
   time_ += time;
   ++outcomes_[result.ok() ? OutcomeName(result->outcome()) : "no_result"];
-  if (result.ok() && result->fault() == EXEC_FAULT_OURS) ++faults_of_ours_;
+  if (result.ok() && result->fault() == EXEC_FAULT_INFRA) ++infra_errors_;
 }
 
 void Dispatcher::NoteBusy(absl::Duration time) {
@@ -101,8 +101,8 @@ absl::StatusOr<ExecResult> Dispatcher::RunOn(Device* device, const ExecRequest& 
   for (int attempt = 1;; ++attempt) {
     // With the role TIME there is one place; with others the backend itself gives whoever measures
     // its device alone, for that part of the job only.
-    DeviceGate::Place place(device->gate.get(), deadline);
-    const bool in = alone ? place.TakeAlone(deadline) : place.Reserve(bytes, deadline);
+    DeviceGate::Lease lease(device->gate.get(), deadline);
+    const bool in = alone ? lease.AcquireExclusive(deadline) : lease.Reserve(bytes, deadline);
     if (!in) return NoTurnInTime(entered);
     if (cancelled()) return absl::CancelledError("the caller has gone");
     const absl::Time begin = absl::Now();
@@ -117,7 +117,7 @@ absl::StatusOr<ExecResult> Dispatcher::RunOn(Device* device, const ExecRequest& 
       result.set_attempts(std::max(result.attempts(), 1) + 1);
     }
     // Others may have held the memory that it lacked.
-    if (!result.device_memory() || !place.had_company()) return result;
+    if (!result.device_memory() || !lease.was_shared()) return result;
     alone = true;
   }
 }
@@ -176,7 +176,7 @@ ServerDescription Dispatcher::Describe() const {
   description.set_finished(finished_);
   description.set_draining(draining_);
   description.mutable_outcomes()->insert(outcomes_.begin(), outcomes_.end());
-  description.set_faults_of_ours(faults_of_ours_);
+  description.set_infra_errors(infra_errors_);
   description.set_refused(refused_);
   description.set_busy_seconds(absl::ToDoubleSeconds(busy_));
   return description;

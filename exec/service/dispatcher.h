@@ -17,7 +17,7 @@
 #include "absl/time/clock.h"
 #include "absl/time/time.h"
 #include "exec/device_backend.h"
-#include "exec/host/device_gate.h"
+#include "exec/device_gate.h"
 #include "exec/service/service.pb.h"
 
 namespace tritonrl {
@@ -88,7 +88,7 @@ class Dispatcher {
   absl::Duration time_ ABSL_GUARDED_BY(mutex_) = absl::ZeroDuration();
   absl::Duration busy_ ABSL_GUARDED_BY(mutex_) = absl::ZeroDuration();
   std::map<std::string, int64_t> outcomes_ ABSL_GUARDED_BY(mutex_);
-  int64_t faults_of_ours_ ABSL_GUARDED_BY(mutex_) = 0;
+  int64_t infra_errors_ ABSL_GUARDED_BY(mutex_) = 0;
   int64_t refused_ ABSL_GUARDED_BY(mutex_) = 0;
   const absl::Time started_ = absl::Now();
 };

@@ -97,7 +97,7 @@ TEST_F(DispatcherTest, ADeadlineInTheQueueIsOurFault) {
   const auto late = d.Run(SomeRequest(), 0, absl::Now() + absl::Milliseconds(50), Never);
   ASSERT_TRUE(late.ok());
   EXPECT_EQ(late->outcome(), EXEC_NO_WORKER_IN_TIME);
-  EXPECT_EQ(late->fault(), EXEC_FAULT_OURS);
+  EXPECT_EQ(late->fault(), EXEC_FAULT_INFRA);
   release.Notify();
 }
 
@@ -155,7 +155,7 @@ TEST_F(DispatcherTest, TheTimingRoleRunsOneAtATimeOnEachDevice) {
   JoinAll();
   EXPECT_EQ(ok_, 20);
   for (const ScriptedBackend* backend : backends_) {
-    EXPECT_EQ(backend->most_running(), 1);
+    EXPECT_EQ(backend->max_running(), 1);
     EXPECT_GT(backend->calls(), 0);
   }
 }
@@ -291,7 +291,7 @@ TEST_F(DispatcherTest, ItCountsWhatBecameOfItsJobs) {
   EXPECT_EQ(told.outcomes().at("mismatch"), 2);
   EXPECT_EQ(told.outcomes().at("worker_lost"), 1);
   EXPECT_EQ(told.outcomes().at("no_result"), 1);
-  EXPECT_EQ(told.faults_of_ours(), 1);
+  EXPECT_EQ(told.infra_errors(), 1);
   EXPECT_GE(told.busy_seconds(), 0.008);
   EXPECT_GE(told.uptime_seconds(), told.busy_seconds());
   EXPECT_EQ(told.refused(), 0);

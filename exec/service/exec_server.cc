@@ -20,14 +20,14 @@
 #include "absl/time/clock.h"
 #include "base/file.h"
 #include "base/status.h"
-#include "exec/service/private_file.h"
+#include "exec/service/server_registry.h"
 #include "exec/service/service.grpc.pb.h"
 #include "exec/service/wire.h"
 
 namespace tritonrl {
 namespace {
 
-constexpr int kShortestToken = 32;
+constexpr int kMinTokenLength = 32;
 constexpr int kCallsBeside = 16;             // Describe, health, and calls about to be refused
 constexpr size_t kMemory = size_t{1} << 30;  // of gRPC's buffers, over all connections
 constexpr int kMaxStreams = 1024;            // calls of one connection
@@ -135,9 +135,9 @@ ExecServer::ExecServer(std::unique_ptr<Parts> parts) : parts_(std::move(parts)) 
 
 absl::StatusOr<std::unique_ptr<ExecServer>> ExecServer::Start(const ExecServerOptions& options,
                                                               Dispatcher* dispatcher) {
-  if (options.token.size() < kShortestToken) {
+  if (options.token.size() < kMinTokenLength) {
     return absl::InvalidArgumentError(
-        absl::StrCat("the server's token is shorter than ", kShortestToken, " characters"));
+        absl::StrCat("the server's token is shorter than ", kMinTokenLength, " characters"));
   }
   ASSIGN_OR_RETURN(const std::string host, InterfaceAddress(options.interface));
   auto parts = std::make_unique<Parts>();

@@ -20,7 +20,7 @@
 #include "base/random.h"
 #include "exec/service/health.grpc.pb.h"
 #include "exec/service/service.grpc.pb.h"
-#include "exec/service/test_server.h"
+#include "exec/service/testing/test_server.h"
 #include "exec/service/wire.h"
 
 namespace tritonrl {
@@ -178,7 +178,7 @@ TEST(ExecServerTest, DeadlinesHold) {
     const auto late = client->Run(SomeRequest(), absl::Now() + absl::Milliseconds(100));
     ASSERT_TRUE(late.ok()) << late.status();
     EXPECT_EQ(late->outcome(), EXEC_NO_WORKER_IN_TIME);
-    EXPECT_EQ(late->fault(), EXEC_FAULT_OURS);
+    EXPECT_EQ(late->fault(), EXEC_FAULT_INFRA);
   }
   release.Notify();
   const auto result = client->Run(SomeRequest(), Soon());

@@ -14,7 +14,7 @@
 #include "base/file.h"
 #include "base/status.h"
 #include "base/utf8.h"
-#include "exec/service/private_file.h"
+#include "exec/service/server_registry.h"
 #include "exec/service/wire.h"
 
 namespace tritonrl {
@@ -23,7 +23,7 @@ namespace {
 constexpr absl::Duration kSilence = absl::Seconds(2);           // before somebody who waits is told
 constexpr absl::Duration kBusyPause = absl::Milliseconds(500);  // when a server names none
 
-ExecResult FaultOfOurs(ExecOutcome outcome, const std::string& message) {
+ExecResult InfraErrorResult(ExecOutcome outcome, const std::string& message) {
   ExecResult result;
   result.set_outcome(outcome);
   result.set_fault(FaultOf(outcome));
@@ -67,7 +67,7 @@ absl::StatusOr<RemoteOptions> ParseServers(const std::string& servers,
                                            const std::string& token_file) {
   RemoteOptions options;
   if (DirectoryExists(servers) || absl::StrContains(servers, '/')) {
-    options.register_dir = servers;
+    options.registry_dir = servers;
     return options;
   }
   if (token_file.empty()) {
@@ -106,8 +106,8 @@ absl::StatusOr<ExecResult> RemoteBackend::RunAt(bool timing, const RunRequest& r
   for (int losses = 0; losses < options_.max_losses;) {
     const std::shared_ptr<RemoteEndpoint> endpoint = pool_.Pick(timing, deadline);
     if (endpoint == nullptr) {
-      return FaultOfOurs(EXEC_WORKER_LOST,
-                         absl::StrCat("no server took the job in time: ", pool_.Summary()));
+      return InfraErrorResult(EXEC_WORKER_LOST,
+                              absl::StrCat("no server took the job in time: ", pool_.Summary()));
     }
     grpc::ClientContext context;
     PrepareCall(*endpoint, deadline, &context);
@@ -126,8 +126,9 @@ absl::StatusOr<ExecResult> RemoteBackend::RunAt(bool timing, const RunRequest& r
         return AddContext(status, absl::StrCat("server ", endpoint->address));
       case absl::StatusCode::kDeadlineExceeded:
         pool_.Done(endpoint.get());
-        return FaultOfOurs(EXEC_NO_WORKER_IN_TIME, absl::StrCat("the deadline passed while server ",
-                                                                endpoint->address, " had the job"));
+        return InfraErrorResult(
+            EXEC_NO_WORKER_IN_TIME,
+            absl::StrCat("the deadline passed while server ", endpoint->address, " had the job"));
       case absl::StatusCode::kResourceExhausted:
         pool_.DoneBusy(endpoint.get(), RetryAfter(context).value_or(kBusyPause));
         break;
@@ -139,8 +140,9 @@ absl::StatusOr<ExecResult> RemoteBackend::RunAt(bool timing, const RunRequest& r
         ++losses_;
     }
   }
-  return FaultOfOurs(EXEC_WORKER_LOST, absl::StrCat("its server was lost ", options_.max_losses,
-                                                    " times: ", last.message()));
+  return InfraErrorResult(
+      EXEC_WORKER_LOST,
+      absl::StrCat("its server was lost ", options_.max_losses, " times: ", last.message()));
 }
 
 absl::StatusOr<ExecResult> RemoteBackend::Run(const ExecRequest& request, absl::Time deadline) {

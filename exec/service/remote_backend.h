@@ -18,7 +18,7 @@ namespace tritonrl {
 
 struct RemoteOptions {
   std::vector<ServerEntry> servers;                    // address and token of each
-  std::string register_dir;                            // "": none
+  std::string registry_dir;                            // "": none
   absl::Duration connect_timeout = absl::Seconds(30);  // for the first server to answer
   int64_t memory_bytes = 0;  // estimate for each job, sent along; 0: the servers' own
   int max_losses = 3;        // servers lost under one job before it is given up
@@ -58,7 +58,7 @@ class RemoteBackend : public DeviceBackend {
 
  private:
   explicit RemoteBackend(const RemoteOptions& options)
-      : options_(options), pool_(options.servers, options.register_dir) {}
+      : options_(options), pool_(options.servers, options.registry_dir) {}
   absl::StatusOr<ExecResult> RunAt(bool timing, const RunRequest& request, absl::Time deadline);
 
   const RemoteOptions options_;

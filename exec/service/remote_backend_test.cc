@@ -9,7 +9,7 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/synchronization/notification.h"
-#include "exec/service/test_server.h"
+#include "exec/service/testing/test_server.h"
 
 namespace tritonrl {
 namespace {
@@ -48,7 +48,7 @@ TEST(RemoteBackendTest, WithNoServerLeftItIsOurFault) {
   server.reset();
   const auto result = client->Run(SomeRequest(), absl::Now() + absl::Milliseconds(300));
   ASSERT_TRUE(result.ok()) << result.status();
-  EXPECT_EQ(result->fault(), EXEC_FAULT_OURS) << result->DebugString();
+  EXPECT_EQ(result->fault(), EXEC_FAULT_INFRA) << result->DebugString();
   EXPECT_TRUE(IsRetryable(result->outcome()));
   // It comes back at the same address.
   TestServer again(AnswerOk(), {}, 2, true, port);
@@ -61,9 +61,9 @@ TEST(RemoteBackendTest, WithNoServerLeftItIsOurFault) {
 TEST(RemoteBackendTest, WithNoServerAtAllConnectingSaysSo) {
   RemoteOptions options;
   options.connect_timeout = absl::Milliseconds(300);
-  options.register_dir = "/no/such/folder";
+  options.registry_dir = "/no/such/folder";
   EXPECT_TRUE(absl::IsNotFound(RemoteBackend::Connect(options).status()));
-  options.register_dir = "";
+  options.registry_dir = "";
   options.servers = {{"127.0.0.1:1", Token()}};
   const absl::Status status = RemoteBackend::Connect(options).status();
   EXPECT_TRUE(absl::IsUnavailable(status)) << status;
@@ -103,7 +103,7 @@ TEST(RemoteBackendTest, ServersOfTwoBackendsAreNotMixed) {
 }
 
 TEST(ParseServersTest, AddressesAndFolders) {
-  EXPECT_EQ(ParseServers("/some/folder", "")->register_dir, "/some/folder");
+  EXPECT_EQ(ParseServers("/some/folder", "")->registry_dir, "/some/folder");
   EXPECT_TRUE(absl::IsInvalidArgument(ParseServers("host:1", "").status()));
   EXPECT_TRUE(absl::IsNotFound(ParseServers("host:1", "/no/such/token").status()));
 }

@@ -16,7 +16,7 @@ namespace {
 
 constexpr absl::Duration kProbeLimit = absl::Seconds(3);
 constexpr absl::Duration kFirstPause = absl::Milliseconds(200);
-constexpr absl::Duration kLongestPause = absl::Seconds(5);
+constexpr absl::Duration kMaxPause = absl::Seconds(5);
 constexpr absl::Duration kTick = absl::Milliseconds(100);
 constexpr absl::Duration kReadRegister = absl::Seconds(1);
 
@@ -51,8 +51,8 @@ void PrepareCall(const RemoteEndpoint& endpoint, absl::Time deadline,
   context->set_deadline(absl::ToChronoTime(deadline));
 }
 
-RemotePool::RemotePool(const std::vector<ServerEntry>& servers, std::string register_dir)
-    : register_dir_(std::move(register_dir)) {
+RemotePool::RemotePool(const std::vector<ServerEntry>& servers, std::string registry_dir)
+    : registry_dir_(std::move(registry_dir)) {
   {
     absl::MutexLock lock(&mutex_);
     for (const ServerEntry& entry : servers) Add(entry);
@@ -83,9 +83,9 @@ void RemotePool::Add(const ServerEntry& entry) {
 }
 
 void RemotePool::ReadRegisterAgain() {
-  if (register_dir_.empty()) return;
+  if (registry_dir_.empty()) return;
   problems_.clear();
-  const auto entries = ReadRegister(register_dir_, &problems_);
+  const auto entries = ReadServerRegistry(registry_dir_, &problems_);
   if (!entries.ok()) {
     problems_.push_back(Message(entries.status()));
     return;
@@ -128,7 +128,7 @@ void RemotePool::Probe(const Endpoint& endpoint) {
   ServerDescription description;
   const grpc::Status answer = endpoint->stub->Describe(&context, DescribeRequest(), &description);
   absl::MutexLock lock(&mutex_);
-  endpoint->pause = std::clamp(endpoint->pause * 2, kFirstPause, kLongestPause);
+  endpoint->pause = std::clamp(endpoint->pause * 2, kFirstPause, kMaxPause);
   endpoint->next_probe = absl::Now() + endpoint->pause;
   if (answer.ok()) {
     Apply(description, endpoint.get());
@@ -185,7 +185,7 @@ absl::Status RemotePool::WaitReady(absl::Time deadline) {
   RETURN_IF_ERROR(refused);
   if (endpoints_.empty()) {
     return absl::NotFoundError(absl::StrCat(
-        "no server is registered in ", register_dir_, "; start one with --register=", register_dir_,
+        "no server is registered in ", registry_dir_, "; start one with --register=", registry_dir_,
         problems_.empty() ? "" : "; ", problems_.empty() ? "" : problems_.front()));
   }
   const auto& [address, endpoint] = *endpoints_.begin();

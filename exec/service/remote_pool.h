@@ -13,7 +13,7 @@
 #include "absl/status/status.h"
 #include "absl/synchronization/mutex.h"
 #include "absl/time/time.h"
-#include "exec/service/server_register.h"
+#include "exec/service/server_registry.h"
 #include "exec/service/service.grpc.pb.h"
 #include "exec/service/service.pb.h"
 
@@ -38,8 +38,8 @@ struct RemoteEndpoint {
 
 class RemotePool {
  public:
-  // `register_dir` ("": none) is read again all the time, so that servers come and go.
-  RemotePool(const std::vector<ServerEntry>& servers, std::string register_dir);
+  // `registry_dir` ("": none) is read again all the time, so that servers come and go.
+  RemotePool(const std::vector<ServerEntry>& servers, std::string registry_dir);
   ~RemotePool();
   RemotePool(const RemotePool&) = delete;
   RemotePool& operator=(const RemotePool&) = delete;
@@ -82,7 +82,7 @@ class RemotePool {
   Endpoint Best(bool timing) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   static bool Takes(const RemoteEndpoint& endpoint, bool timing);
 
-  const std::string register_dir_;
+  const std::string registry_dir_;
   mutable absl::Mutex mutex_;
   std::map<std::string, Endpoint> endpoints_ ABSL_GUARDED_BY(mutex_);  // by address
   ServerDescription seen_ ABSL_GUARDED_BY(mutex_);

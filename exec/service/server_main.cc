@@ -16,20 +16,18 @@
 #include <vector>
 
 #include "absl/flags/flag.h"
-#include "absl/flags/parse.h"
-#include "absl/flags/usage.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
 #include "absl/time/clock.h"
 #include "base/file.h"
-#include "base/interrupts.h"
+#include "base/program.h"
+#include "base/signal_handler.h"
 #include "base/status.h"
-#include "exec/backend/make_backend.h"
+#include "exec/backend/backend_factory.h"
 #include "exec/service/dispatcher.h"
 #include "exec/service/exec_server.h"
-#include "exec/service/private_file.h"
-#include "exec/service/server_register.h"
+#include "exec/service/server_registry.h"
 #include "exec/service/server_status.h"
 
 ABSL_FLAG(std::string, backend, "auto", "auto, interpreter or cuda");
@@ -144,15 +142,15 @@ absl::StatusOr<std::string> Token() {
   return file.empty() ? NewToken() : TokenFromFile(UserPath(file), /*create=*/true);
 }
 
-absl::StatusOr<std::unique_ptr<Registration>> Register(const ServerEntry& entry) {
+absl::StatusOr<std::unique_ptr<ServerRegistration>> Register(const ServerEntry& entry) {
   const std::string dir = absl::GetFlag(FLAGS_register);
-  if (dir.empty()) return std::unique_ptr<Registration>();
-  return Registration::Create(UserPath(dir), entry);
+  if (dir.empty()) return std::unique_ptr<ServerRegistration>();
+  return ServerRegistration::Create(UserPath(dir), entry);
 }
 
 absl::StatusOr<int> Serve() {
   RETURN_IF_ERROR(CheckFlags());
-  const Interrupts interrupts;
+  const SignalHandler interrupts;
   ASSIGN_OR_RETURN(const ServerRole role, ParseServerRole(absl::GetFlag(FLAGS_role)));
   ASSIGN_OR_RETURN(const std::string token, Token());
   RETURN_IF_ERROR(InterfaceAddress(absl::GetFlag(FLAGS_interface)).status());
@@ -205,7 +203,7 @@ absl::StatusOr<std::vector<ServerEntry>> KnownServers() {
         {.address = absl::StrCat(host, ":", absl::GetFlag(FLAGS_port)), .token = token}};
   }
   std::vector<std::string> problems;
-  ASSIGN_OR_RETURN(std::vector<ServerEntry> servers, ReadRegister(UserPath(dir), &problems));
+  ASSIGN_OR_RETURN(std::vector<ServerEntry> servers, ReadServerRegistry(UserPath(dir), &problems));
   for (const std::string& problem : problems) fprintf(stderr, "server: %s\n", problem.c_str());
   if (servers.empty()) {
     return absl::NotFoundError(absl::StrCat("no server is registered below ", dir));
@@ -240,8 +238,7 @@ int Main() {
 }  // namespace tritonrl
 
 int main(int argc, char** argv) {
-  absl::SetProgramUsageMessage("Checks candidates for others over the network.");
-  absl::ParseCommandLine(argc, argv);
+  tritonrl::StartProgram("Checks candidates for others over the network.", argc, argv);
   // gRPC's own lines repeat at length what is told in a sentence here.
   setenv("GRPC_VERBOSITY", "NONE", /*overwrite=*/0);
   // Protobuf would write a line for each malformed message, and those are a stranger's.

@@ -14,9 +14,8 @@
 #include "base/file.h"
 #include "base/runfiles.h"
 #include "base/subprocess.h"
-#include "exec/service/private_file.h"
 #include "exec/service/remote_backend.h"
-#include "exec/service/server_register.h"
+#include "exec/service/server_registry.h"
 #include "exec/testing/softmax.h"
 
 namespace tritonrl {
@@ -34,7 +33,7 @@ class ServerProcessTest : public testing::Test {
   void TearDown() override { EXPECT_TRUE(RemoveTree(folder_).ok()); }
 
   absl::StatusOr<Subprocess> StartServer(const std::vector<std::string>& flags = {}) {
-    auto program = Runfile("exec/server");
+    auto program = Runfile("exec/service/server");
     if (!program.ok()) return program.status();
     SubprocessOptions options;
     options.argv = {*program, "--backend=interpreter", "--workers=1", "--register=" + folder_};
@@ -48,7 +47,7 @@ class ServerProcessTest : public testing::Test {
     while (absl::Now() < deadline && entries.size() < count) {
       absl::SleepFor(absl::Milliseconds(50));
       std::vector<std::string> problems;
-      auto read = ReadRegister(folder_, &problems);
+      auto read = ReadServerRegistry(folder_, &problems);
       if (read.ok()) entries = *read;
     }
     EXPECT_EQ(entries.size(), count);
@@ -91,7 +90,7 @@ TEST_F(ServerProcessTest, TheSameVerdictsAsAtHomeAndAnOrderlyEnd) {
   ASSERT_EQ(entries.size(), 1);
   EXPECT_EQ(TokenFromFile(folder_ + "/token", false).value_or(""), entries[0].token);
   RemoteOptions options;
-  options.register_dir = folder_;
+  options.registry_dir = folder_;
   auto client = RemoteBackend::Connect(options);
   ASSERT_TRUE(client.ok()) << client.status();
   EXPECT_EQ((*client)->name(), "interpreter");
@@ -123,7 +122,7 @@ TEST_F(ServerProcessTest, TheSameVerdictsAsAtHomeAndAnOrderlyEnd) {
   EXPECT_TRUE(exit->ok()) << exit->ToString();
   EXPECT_EQ(outcome, EXEC_OK);
   std::vector<std::string> problems;
-  EXPECT_TRUE(ReadRegister(folder_, &problems)->empty());
+  EXPECT_TRUE(ReadServerRegistry(folder_, &problems)->empty());
 }
 
 TEST_F(ServerProcessTest, AllVerdictsArriveWhenOneOfTwoServersIsKilled) {
@@ -133,7 +132,7 @@ TEST_F(ServerProcessTest, AllVerdictsArriveWhenOneOfTwoServersIsKilled) {
   const auto entries = WaitRegistered(2);
   ASSERT_EQ(entries.size(), 2);
   RemoteOptions options;
-  options.register_dir = folder_;
+  options.registry_dir = folder_;
   auto client = RemoteBackend::Connect(options);
   ASSERT_TRUE(client.ok()) << client.status();
   EXPECT_EQ((*client)->concurrency(), 2);
@@ -158,13 +157,13 @@ TEST_F(ServerProcessTest, AnEndThatCannotWaitSaysSo) {
   ASSERT_TRUE(server.ok()) << server.status();
   const auto entries = WaitRegistered(1);
   RemoteOptions options;
-  options.register_dir = folder_;
+  options.registry_dir = folder_;
   auto client = RemoteBackend::Connect(options);
   ASSERT_TRUE(client.ok()) << client.status();
   std::thread caller([&] {
     auto cut =
         (*client)->Run(Softmax("import time; time.sleep(20)\n"), absl::Now() + absl::Seconds(3));
-    EXPECT_TRUE(cut.ok() && cut->fault() == EXEC_FAULT_OURS);
+    EXPECT_TRUE(cut.ok() && cut->fault() == EXEC_FAULT_INFRA);
   });
   EXPECT_TRUE(WaitRunning(entries));
   ASSERT_EQ(kill(server->pid(), SIGTERM), 0);
@@ -175,7 +174,7 @@ TEST_F(ServerProcessTest, AnEndThatCannotWaitSaysSo) {
 }
 
 TEST_F(ServerProcessTest, MistakesInTheCallAreToldInOneSentence) {
-  auto program = Runfile("exec/server");
+  auto program = Runfile("exec/service/server");
   ASSERT_TRUE(program.ok());
   const auto run = [&](const std::vector<std::string>& flags) {
     std::vector<std::string> argv = {*program};
@@ -197,7 +196,7 @@ TEST_F(ServerProcessTest, ItsStatusIsShown) {
   ASSERT_EQ(entries.size(), 1u);
   {
     RemoteOptions options;
-    options.register_dir = folder_;
+    options.registry_dir = folder_;
     auto client = RemoteBackend::Connect(options);
     ASSERT_TRUE(client.ok()) << client.status();
     for (const char* lines : {"", "not Python\n"}) {
@@ -205,7 +204,8 @@ TEST_F(ServerProcessTest, ItsStatusIsShown) {
     }
   }
   const auto show = [&](const std::vector<std::string>& flags) {
-    std::vector<std::string> argv = {*Runfile("exec/server"), "--status", "--register=" + folder_};
+    std::vector<std::string> argv = {*Runfile("exec/service/server"), "--status",
+                                     "--register=" + folder_};
     argv.insert(argv.end(), flags.begin(), flags.end());
     const auto result = RunCommand(argv);
     EXPECT_TRUE(result.ok()) << result.status();
@@ -213,7 +213,8 @@ TEST_F(ServerProcessTest, ItsStatusIsShown) {
   };
   const CommandResult text = show({});
   EXPECT_EQ(text.exit_code, 0) << text.err;
-  EXPECT_NE(text.out.find("2 finished (1 import_error, 1 ok), 0 faults of ours"), std::string::npos)
+  EXPECT_NE(text.out.find("2 finished (1 import_error, 1 ok), 0 infrastructure errors"),
+            std::string::npos)
       << text.out;
   const CommandResult json = show({"--json"});
   EXPECT_NE(json.out.find("\"finished\":\"2\""), std::string::npos) << json.out;

@@ -67,7 +67,7 @@ std::string StatusText(const std::string& address, const ServerDescription& desc
       description.concurrency(), " running, ", description.waiting(), " of ", description.queue(),
       " waiting, ", description.finished(), " finished");
   if (!outcomes.empty()) absl::StrAppend(&text, " (", absl::StrJoin(outcomes, ", "), ")");
-  absl::StrAppend(&text, ", ", description.faults_of_ours(), " faults of ours, ",
+  absl::StrAppend(&text, ", ", description.infra_errors(), " infrastructure errors, ",
                   description.refused(), " refused, ",
                   absl::StrFormat("busy %.1f s\n", description.busy_seconds()));
   for (const DeviceState& device : description.devices()) text += DeviceText(device);

@@ -7,7 +7,7 @@
 
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
-#include "exec/service/server_register.h"
+#include "exec/service/server_registry.h"
 #include "exec/service/service.pb.h"
 
 namespace tritonrl {

@@ -10,9 +10,8 @@
 #include "absl/strings/str_cat.h"
 #include "base/file.h"
 #include "base/utf8.h"
-#include "exec/service/private_file.h"
-#include "exec/service/server_register.h"
-#include "exec/service/wire_fuzz.h"
+#include "exec/service/server_registry.h"
+#include "exec/service/testing/request_fuzzer.h"
 #include "exec/testing/scripted_backend.h"
 
 namespace tritonrl {
@@ -132,15 +131,15 @@ TEST_F(PrivateFileTest, TokensCompare) {
 
 TEST_F(PrivateFileTest, ServersRegisterAndGo) {
   std::vector<std::string> problems;
-  EXPECT_TRUE(ReadRegister(folder_, &problems)->empty());
+  EXPECT_TRUE(ReadServerRegistry(folder_, &problems)->empty());
   auto registration =
-      Registration::Create(folder_, {.address = "127.0.0.1:5", .token = "t", .role = "both"});
+      ServerRegistration::Create(folder_, {.address = "127.0.0.1:5", .token = "t", .role = "both"});
   ASSERT_TRUE(registration.ok()) << registration.status();
   EXPECT_EQ(Mode((*registration)->file()), 0600);
   EXPECT_EQ(Mode(folder_ + "/servers"), 0700);
   ASSERT_TRUE(WritePrivateFile(folder_ + "/servers/other-1.json", "garbage").ok());
   ASSERT_TRUE(WriteFileAtomic(folder_ + "/servers/open-1.json", "{}").ok());  // mode 644
-  auto entries = ReadRegister(folder_, &problems);
+  auto entries = ReadServerRegistry(folder_, &problems);
   ASSERT_TRUE(entries.ok());
   ASSERT_EQ(entries->size(), 1);
   EXPECT_EQ((*entries)[0].address, "127.0.0.1:5");
@@ -152,7 +151,7 @@ TEST_F(PrivateFileTest, ServersRegisterAndGo) {
                                  R"({"address":"127.0.0.1:5","token":"old","started":17})")
                     .ok());
   }
-  entries = ReadRegister(folder_, &problems);
+  entries = ReadServerRegistry(folder_, &problems);
   ASSERT_EQ(entries->size(), 1);
   EXPECT_EQ((*entries)[0].token, "t");
   const std::string file = (*registration)->file();

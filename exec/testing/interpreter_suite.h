@@ -4,7 +4,7 @@
 
 #include <gtest/gtest.h>
 
-#include "exec/backend/interpreter_backend.h"
+#include "exec/backend/backend_factory.h"
 
 namespace tritonrl {
 

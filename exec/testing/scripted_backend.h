@@ -22,7 +22,7 @@ class ScriptedBackend : public DeviceBackend {
     {
       absl::MutexLock lock(&mutex_);
       ++calls_;
-      most_running_ = std::max(most_running_, ++running_);
+      max_running_ = std::max(max_running_, ++running_);
     }
     absl::StatusOr<ExecResult> result = answer_(request, deadline);
     absl::MutexLock lock(&mutex_);
@@ -42,9 +42,9 @@ class ScriptedBackend : public DeviceBackend {
     absl::MutexLock lock(&mutex_);
     return running_;
   }
-  int most_running() const {
+  int max_running() const {
     absl::MutexLock lock(&mutex_);
-    return most_running_;
+    return max_running_;
   }
   // Waits, bounded, until so many jobs run.
   bool WaitRunning(int count) const {
@@ -67,7 +67,7 @@ class ScriptedBackend : public DeviceBackend {
   mutable absl::Mutex mutex_;
   int calls_ = 0;
   int running_ = 0;
-  int most_running_ = 0;
+  int max_running_ = 0;
 };
 
 // A request that is well formed; its candidate is `code`.

@@ -10,29 +10,95 @@
 #include "absl/time/clock.h"
 #include "base/random.h"
 #include "base/status.h"
+#include "exec/timing/timing_rounds.h"
 
 namespace tritonrl {
+
+namespace {
+
+using Json = nlohmann::json;
+
+std::vector<GpuState> ReadGpu(const Json& answer) {
+  std::vector<GpuState> states;
+  const auto found = answer.find("gpu");
+  if (found == answer.end() || !found->is_array()) return states;
+  for (const Json& json : *found) {
+    if (!json.is_object()) continue;
+    const auto throttled = json.find("throttled");
+    states.push_back(
+        {.sm_mhz = PositiveNumber(json, "sm_mhz"),
+         .other_programs = static_cast<int>(std::min(PositiveNumber(json, "other_programs"), 1e6)),
+         .throttled =
+             throttled != json.end() && throttled->is_boolean() && throttled->get<bool>()});
+  }
+  return states;
+}
+
+}  // namespace
+
+Json Member(const std::optional<std::string>& message, const char* name) {
+  if (!message.has_value()) return nullptr;
+  const Json json = Json::parse(*message, nullptr, /*allow_exceptions=*/false);
+  if (!json.is_object() || json.size() != 1 || !json.contains(name)) return nullptr;
+  return json[name];
+}
+
+double PositiveNumber(const Json& object, const char* name) {
+  const auto found = object.find(name);
+  if (found == object.end() || !found->is_number()) return 0;
+  const double value = found->get<double>();
+  return std::isfinite(value) && value > 0 ? value : 0;
+}
+
+bool RunTimedRound(const RoundRequest& order,
+                   const std::function<std::optional<std::string>(const std::string&)>& ask,
+                   TimedRound* round, bool* ended) {
+  const Json message{{"round",
+                      {{"calls", order.calls},
+                       {"trial", order.trial},  // the one loaded last
+                       {"checked", order.checked},
+                       {"spin_seconds", order.spin_seconds},
+                       {"plain", order.plain}}}};
+  const absl::Time start = absl::Now();
+  const std::optional<std::string> reply = ask(message.dump());
+  round->calls = order.calls;
+  round->outside_seconds = absl::ToDoubleSeconds(absl::Now() - start);
+  *ended = !reply.has_value();
+  const Json answer = Member(reply, "round");
+  if (!answer.is_object() || !answer.contains("seconds")) return false;
+  const Json& seconds = answer["seconds"];
+  if (!seconds.is_array() || seconds.size() != static_cast<size_t>(order.calls)) return false;
+  for (const Json& value : seconds) {
+    if (!value.is_number() || !std::isfinite(value.get<double>()) || value.get<double>() <= 0) {
+      return false;
+    }
+    round->event_seconds.push_back(value.get<double>());
+  }
+  round->gpu = ReadGpu(answer);
+  return true;
+}
+
 namespace {
 
 using Json = nlohmann::json;
 using Kind = TimingResult::Kind;
 
-constexpr int kFewestBlocks = 4;        // before the interval is looked at
-constexpr int kFewestSlowBlocks = 3;    // where the budget is used before
-constexpr int kMostBlocks = 30;         // more would not make it better: what is left is systematic
+constexpr int kMinBlocks = 4;           // before the interval is looked at
+constexpr int kMinSlowBlocks = 3;       // where the budget is used before
+constexpr int kMaxBlocks = 30;          // more would not make it better: what is left is systematic
 constexpr double kNarrow = 0.005;       // half width of the interval at which it is good enough
 constexpr double kBudgetSeconds = 0.6;  // of rounds, as nothing else may use the GPU meanwhile
 constexpr double kDoubtFactor = 3;      // times the budget while the clock outside contradicts
-constexpr uint64_t kMostPads = 16;      // pieces of memory that are held in a block, and none
+constexpr uint64_t kMaxPads = 16;       // pieces of memory that are held in a block, and none
 constexpr int kBlocksOnTrial = 2;       // inputs change after so many, as large ones take time
-constexpr int kMostCalls = 8;           // n
+constexpr int kMaxCalls = 8;            // n
 constexpr double kRoundSeconds = 0.02;  // n is lowered so that a round of n takes about this long
 constexpr int kPaperCalls = 10;
-constexpr double kMostPaperSeconds = 10;  // slower forwards have no paper's figure
+constexpr double kMaxPaperSeconds = 10;  // slower forwards have no paper's figure
 // The GPU waits so long before each call that all its launches are queued by then.
-constexpr double kSpinMargin = 1.5, kLeastSpin = 30e-6, kMostSpin = 2e-3;
+constexpr double kSpinMargin = 1.5, kMinSpin = 30e-6, kMaxSpin = 2e-3;
 constexpr double kShownBytes = 16 << 20;  // outputs up to this size are judged after every round
-constexpr double kLeastShown = 0.25;      // share of rounds
+constexpr double kMinShown = 0.25;        // share of rounds
 constexpr double kToleranceSeconds = 20e-6;
 constexpr double kToleranceShare = 0.5;
 constexpr double kSpinError = 0.1;
@@ -40,21 +106,23 @@ constexpr double kSpinError = 0.1;
 // The two sides and what they have said so far.
 class Turns {
  public:
-  Turns(const ExecRequest& request, const OracleResult& oracle, const TimingSides& sides)
-      : trials_(std::min(static_cast<int>(oracle.inputs.size()), TrialsOf(request))),
+  Turns(const ExecRequest& request, const ReferenceResult& reference_result,
+        const TimingSides& sides)
+      : trials_(std::min(static_cast<int>(reference_result.inputs.size()), TrialsOf(request))),
         random_(MixKeys({request.seed(), 0x7153})),
         sides_(sides) {
     double bytes = 0;
-    for (const Leaf& leaf : oracle.outputs.empty() ? std::vector<Leaf>() : oracle.outputs[0]) {
+    for (const Leaf& leaf :
+         reference_result.outputs.empty() ? std::vector<Leaf>() : reference_result.outputs[0]) {
       if (leaf.kind == Leaf::Kind::kTensor) bytes += static_cast<double>(leaf.bytes());
     }
-    shown_ = std::clamp(kShownBytes / std::max(bytes, 1.0), kLeastShown, 1.0);
+    shown_ = std::clamp(kShownBytes / std::max(bytes, 1.0), kMinShown, 1.0);
   }
 
   TimingResult Run() {
     if (!GetReady()) return result_;
     if (!Paper()) return result_;
-    for (int block = 0; block < kMostBlocks && !Enough(block); ++block) {
+    for (int block = 0; block < kMaxBlocks && !Enough(block); ++block) {
       if (!Block((block / kBlocksOnTrial + 1) % trials_)) return result_;
     }
     result_.reference = Summarize(reference_rounds_);
@@ -130,13 +198,13 @@ class Turns {
         {PositiveNumber(reference, "seconds"), PositiveNumber(candidate, "seconds"), 1e-6});
     const double enqueue = std::max(PositiveNumber(reference, "enqueue_seconds"),
                                     PositiveNumber(candidate, "enqueue_seconds"));
-    spin_ = std::clamp(kSpinMargin * enqueue + kLeastSpin, kLeastSpin, kMostSpin);
+    spin_ = std::clamp(kSpinMargin * enqueue + kMinSpin, kMinSpin, kMaxSpin);
     result_.spin_seconds = spin_;
   }
 
   // The paper's figure: the mean of ten calls on each side, one after the other.
   bool Paper() {
-    if (2 * kPaperCalls * one_call_ > kMostPaperSeconds) return true;
+    if (2 * kPaperCalls * one_call_ > kMaxPaperSeconds) return true;
     double mean[2] = {0, 0};
     for (const bool is_candidate : {false, true}) {
       TimedRound round;
@@ -163,7 +231,7 @@ class Turns {
   // What the sides allocate lies elsewhere in the GPU's memory in each block: a place that slows a
   // kernel down shows as a wide interval, and not as a difference between the programs.
   bool Move() {
-    const auto order = [&] { return Json{{"move", random_.Below(kMostPads)}}.dump(); };
+    const auto order = [&] { return Json{{"move", random_.Below(kMaxPads)}}.dump(); };
     const std::string reference = order();
     return TellBoth(reference, order(), "moved");
   }
@@ -182,7 +250,7 @@ class Turns {
 
   bool Block(int trial) {
     if (!Timed(&result_.load_seconds, [&] { return Load(trial) && Move(); })) return false;
-    const int calls = std::clamp(static_cast<int>(kRoundSeconds / one_call_), 1, kMostCalls);
+    const int calls = std::clamp(static_cast<int>(kRoundSeconds / one_call_), 1, kMaxCalls);
     std::vector<double> seconds[2];
     for (const auto& [is_candidate, factor] : BlockOrder()) {
       TimedRound round;
@@ -201,12 +269,11 @@ class Turns {
   }
 
   bool Enough(int blocks) const {
-    if (blocks < kFewestSlowBlocks) return false;
+    if (blocks < kMinSlowBlocks) return false;
     // On a busy host it takes more rounds until some of each kind were not held up.
     const double budget = ClocksAgree() ? kBudgetSeconds : kDoubtFactor * kBudgetSeconds;
     if (used_seconds_ > budget) return true;
-    return blocks >= kFewestBlocks && ClocksAgree() &&
-           EstimateSpeedup(blocks_).HalfWidth() < kNarrow;
+    return blocks >= kMinBlocks && ClocksAgree() && EstimateSpeedup(blocks_).HalfWidth() < kNarrow;
   }
 
   bool ClocksAgree() const {
@@ -215,14 +282,14 @@ class Turns {
                         spin_);
   }
 
-  bool Turn(bool is_candidate, RoundOrder order, TimedRound* round) {
+  bool Turn(bool is_candidate, RoundRequest order, TimedRound* round) {
     order.checked = static_cast<int>(random_.Below(static_cast<uint64_t>(order.calls)));
     bool ended = false;
     const auto ask = [&](const std::string& message) {
       return is_candidate ? AskCandidate(message) : AskReference(message);
     };
     const bool answered =
-        Timed(&result_.round_seconds, [&] { return OrderRound(order, ask, round, &ended); });
+        Timed(&result_.round_seconds, [&] { return RunTimedRound(order, ask, round, &ended); });
     if (!answered) {
       if (!is_candidate) return TimerFailed("it did not answer a round");
       if (ended) return Failed(Kind::kCandidateEnded, "");
@@ -234,7 +301,7 @@ class Turns {
     }
     const bool first = std::exchange(first_round_, false);
     if (random_.Uniform() >= shown_ && !first) return true;
-    return Timed(&result_.judge_seconds, [&] { return Show(order.trial); });
+    return Timed(&result_.check_seconds, [&] { return Show(order.trial); });
   }
 
   // Has the candidate hand over the output of the round's checked call, and judges it.
@@ -245,7 +312,7 @@ class Turns {
     if (output.is_null()) {
       return Failed(Kind::kBadMessage, "it did not hand over the output of a timed round");
     }
-    return sides_.judge(trial, output.dump()) || Failed(Kind::kWrongOutput, "");
+    return sides_.check_output(trial, output.dump()) || Failed(Kind::kWrongOutput, "");
   }
 
   const int trials_;
@@ -265,8 +332,8 @@ class Turns {
 
 }  // namespace
 
-const std::vector<RoundOfBlock>& BlockOrder() {
-  static const auto& order = *new std::vector<RoundOfBlock>{
+const std::vector<BlockRound>& BlockOrder() {
+  static const auto& order = *new std::vector<BlockRound>{
       {false, 1}, {true, 1}, {true, 2}, {false, 2}, {false, 2}, {true, 2}, {true, 1}, {false, 1}};
   return order;
 }
@@ -298,9 +365,9 @@ bool IsBelievable(double event_seconds, double outside_seconds, double spin_seco
                                                      kToleranceShare * outside_seconds);
 }
 
-TimingResult TimeInTurns(const ExecRequest& request, const OracleResult& oracle,
-                         const TimingSides& sides) {
-  TimingResult result = Turns(request, oracle, sides).Run();
+TimingResult MeasureInterleaved(const ExecRequest& request, const ReferenceResult& reference_result,
+                                const TimingSides& sides) {
+  TimingResult result = Turns(request, reference_result, sides).Run();
   sides.candidate->Send(Json{{"done", true}}.dump());
   (void)sides.reference(Json{{"end", true}}.dump());  // a host that has gone ends by itself
   return result;

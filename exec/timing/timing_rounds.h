@@ -1,3 +1,19 @@
+#ifndef TRITONRL_EXEC_TIMING_TIMING_ROUNDS_H_
+#define TRITONRL_EXEC_TIMING_TIMING_ROUNDS_H_
+
+#include <functional>
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "exec/reference/reference_runner.h"
+#include "exec/timing/speedup_interval.h"
+#include "exec/workers/job_dialogue.h"
+
+// One round of timed calls in one process: the order, and what is read from the answer.
+//
 // Timing on a GPU: reference and candidate take turns, each in its own process, and the supervisor
 // holds a clock of its own beside theirs.
 //
@@ -5,24 +21,47 @@
 // evenly, such as clocks that fall under load, is the same for both. Blocks go on until the
 // interval of the speedup is narrow or the budget is used. Before the blocks each side makes the
 // ten calls of the paper's figure.
-#ifndef TRITONRL_EXEC_TIMING_TIMING_ROUNDS_H_
-#define TRITONRL_EXEC_TIMING_TIMING_ROUNDS_H_
-
-#include <functional>
-#include <optional>
-#include <string>
-#include <vector>
-
-#include "absl/status/statusor.h"
-#include "exec/oracle/oracle.h"
-#include "exec/timing/speedup_interval.h"
-#include "exec/timing/timed_round.h"
-#include "exec/workers/job_dialogue.h"
 
 namespace tritonrl {
 
+// What the timing process of the reference saw of the GPU around a round (by NVML).
+struct GpuState {
+  double sm_mhz = 0;       // clock of its multiprocessors
+  int other_programs = 0;  // that hold memory on it, beside reference and candidate
+  bool throttled = false;  // by power or heat
+};
+
+// One round: `calls` forwards one after the other.
+struct TimedRound {
+  int calls = 0;
+  double outside_seconds = 0;         // from the order to the answer, by the supervisor's clock
+  std::vector<double> event_seconds;  // of each call, by CUDA events in the process itself
+  std::vector<GpuState> gpu;          // before and after; empty where it cannot be read
+};
+
+// What a round is to be like.
+struct RoundRequest {
+  int calls = 1;
+  int trial = 0;
+  int checked = 0;  // number of the call on the trial's own inputs
+  double spin_seconds = 0;
+  bool plain = false;  // as the paper's figure is taken: no waiting, no flush of the cache
+};
+
+// Orders one round by `ask` and reads its times and how long it took outside. False when the answer
+// is not what was asked for; `ended` says whether there was none.
+bool RunTimedRound(const RoundRequest& order,
+                   const std::function<std::optional<std::string>(const std::string&)>& ask,
+                   TimedRound* round, bool* ended);
+
+// A job's message as an object with the one member `name`: its value; null if it is anything else.
+nlohmann::json Member(const std::optional<std::string>& message, const char* name);
+
+// A member that is a finite number above 0; else 0.
+double PositiveNumber(const nlohmann::json& object, const char* name);
+
 // One round of a block: whose, and n or 2n calls.
-struct RoundOfBlock {
+struct BlockRound {
   bool is_candidate = false;
   int factor = 1;
 };
@@ -31,7 +70,7 @@ struct RoundOfBlock {
 // and these four backwards. The calls of either side lie about the middle of the block. The GPU
 // changes over between two processes before the second, the fourth, the sixth and the last round,
 // which takes time outside: each side has long and short rounds with and without it.
-const std::vector<RoundOfBlock>& BlockOrder();
+const std::vector<BlockRound>& BlockOrder();
 
 // What rounds of one process say about one forward, in seconds.
 struct TimePerCall {
@@ -58,8 +97,8 @@ struct TimingResult {
     kTimed,
     kCandidateEnded,  // its process ended before it was done
     kBadMessage,      // it answered something else than was asked
-    kWrongOutput,     // `judge` did not accept the output of a timed round
-    kTimerFailed,     // the reference's side gave no answer: a fault of ours
+    kWrongOutput,     // `check_output` did not accept the output of a timed round
+    kTimerFailed,     // the reference's side gave no answer: an infrastructure error
   };
   Kind kind = Kind::kTimed;
   std::string text;  // what went wrong
@@ -74,22 +113,22 @@ struct TimingResult {
   // Where the time went: getting ready, waiting for the GPU, rounds, loading trials, judging
   // outputs.
   double ready_seconds = 0, wait_seconds = 0, round_seconds = 0, load_seconds = 0,
-         judge_seconds = 0;
+         check_seconds = 0;
 };
 
 // Judges the output of a timed round on a trial's inputs; false ends the timing.
-using JudgeOutput = std::function<bool(int trial, const std::string& output_layout)>;
+using CheckOutput = std::function<bool(int trial, const std::string& output_layout)>;
 
 // The two sides that are timed in turn, and what they need.
 struct TimingSides {
-  // An order to the reference's side and its answer; an error is a fault of ours.
+  // An order to the reference's side and its answer; an error is an infrastructure error.
   std::function<absl::StatusOr<std::string>(const std::string& order)> reference;
   JobDialogue* candidate = nullptr;
   // Puts a trial's inputs where the candidate will look for them.
   std::function<absl::Status(int trial)> provide;
-  JudgeOutput judge;
-  // Returns when nothing else uses the GPU; false when that took too long, which is a fault of
-  // ours.
+  CheckOutput check_output;
+  // Returns when nothing else uses the GPU; false when that took too long, which is an
+  // infrastructure error.
   std::function<bool()> alone;
 };
 
@@ -98,8 +137,8 @@ struct TimingSides {
 // Of each round one call, which nobody could foresee, is on a trial's own inputs; its output is
 // judged after the first round and after a random choice of the others: all where outputs are
 // small, a quarter where they are large. Both sides are told to end when it is over.
-TimingResult TimeInTurns(const ExecRequest& request, const OracleResult& oracle,
-                         const TimingSides& sides);
+TimingResult MeasureInterleaved(const ExecRequest& request, const ReferenceResult& reference_result,
+                                const TimingSides& sides);
 
 }  // namespace tritonrl
 

@@ -86,7 +86,7 @@ class TurnsTest : public testing::Test {
   };
 
   static void SetUpTestSuite() {
-    auto pools = StartPools(FakePoolOptions(1), 1 << 20, /*windows=*/true);
+    auto pools = StartPools(FakePoolOptions(1), 1 << 20, /*shared_buffers=*/true);
     ASSERT_TRUE(pools.ok()) << pools.status();
     backend_ = new MeasuringBackend("cuda", *std::move(pools));
   }
@@ -126,8 +126,8 @@ TEST_F(TurnsTest, HonestTimesAreTaken) {
   EXPECT_FALSE(timing.gpu_shared());
 }
 
-TEST_F(TurnsTest, CandidatesOfOneTaskTakeTurnsAtItsHost) {
-  auto pools = StartPools(FakePoolOptions(3), 1 << 20, /*windows=*/true);
+TEST_F(TurnsTest, CandidatesOfOneTaskQueueForItsReferenceProcess) {
+  auto pools = StartPools(FakePoolOptions(3), 1 << 20, /*shared_buffers=*/true);
   ASSERT_TRUE(pools.ok()) << pools.status();
   MeasuringBackend backend("cuda", *std::move(pools));
   ExecRequest request;
@@ -142,7 +142,7 @@ TEST_F(TurnsTest, CandidatesOfOneTaskTakeTurnsAtItsHost) {
     });
   }
   for (std::thread& caller : callers) caller.join();
-  EXPECT_EQ(backend.oracle_counts().runs, 1);
+  EXPECT_EQ(backend.reference_counts().runs, 1);
 }
 
 TEST_F(TurnsTest, TheSpeedupIsTheRatio) {

@@ -1,5 +1,3 @@
-#include "exec/workers/control_channel.h"
-
 #include <gtest/gtest.h>
 #include <sys/eventfd.h>
 #include <sys/socket.h>
@@ -10,6 +8,7 @@
 #include <utility>
 
 #include "absl/time/clock.h"
+#include "exec/workers/job_dialogue.h"
 
 namespace tritonrl {
 namespace {

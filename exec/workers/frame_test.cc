@@ -1,8 +1,8 @@
-#include "exec/workers/frame.h"
-
 #include <gtest/gtest.h>
 
 #include <string>
+
+#include "exec/workers/worker.h"
 
 namespace tritonrl {
 namespace {

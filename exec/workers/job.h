@@ -86,7 +86,7 @@ struct JobReport {
   double queue_seconds = 0;
   double cpu_seconds = 0;
   int64_t peak_rss_bytes = 0;
-  std::string detail;  // for faults of ours: what went wrong
+  std::string detail;  // for infrastructure errors: what went wrong
 };
 
 // The limits a job runs under when neither pool nor request says otherwise.

@@ -1,15 +1,107 @@
 #include "exec/workers/job_dialogue.h"
 
 #include <errno.h>
+#include <poll.h>
+#include <string.h>
 #include <sys/eventfd.h>
+#include <sys/socket.h>
+#include <sys/uio.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <utility>
 
+#include "absl/time/clock.h"
 #include "base/file.h"
 #include "base/status.h"
+#include "exec/workers/job_dialogue.h"
 
 namespace tritonrl {
+
+namespace {
+
+constexpr size_t kMaxFds = 8;  // with one message
+
+// As recv without waiting; takes descriptors along where there is a place for them.
+ssize_t Receive(int socket, std::string* message, std::vector<int>* fds) {
+  if (fds == nullptr) return recv(socket, message->data(), message->size(), MSG_DONTWAIT);
+  alignas(cmsghdr) char control[CMSG_SPACE(kMaxFds * sizeof(int))] = {};
+  iovec part{message->data(), message->size()};
+  msghdr header{};
+  header.msg_iov = &part;
+  header.msg_iovlen = 1;
+  header.msg_control = control;
+  header.msg_controllen = sizeof(control);
+  const ssize_t n = recvmsg(socket, &header, MSG_DONTWAIT | MSG_CMSG_CLOEXEC);
+  if (n < 0) return n;
+  for (cmsghdr* c = CMSG_FIRSTHDR(&header); c != nullptr; c = CMSG_NXTHDR(&header, c)) {
+    if (c->cmsg_level != SOL_SOCKET || c->cmsg_type != SCM_RIGHTS) continue;
+    const size_t count = (c->cmsg_len - CMSG_LEN(0)) / sizeof(int);
+    for (size_t i = 0; i < count; ++i) {
+      int fd;
+      memcpy(&fd, CMSG_DATA(c) + i * sizeof(int), sizeof(fd));
+      fds->push_back(fd);
+    }
+  }
+  return n;
+}
+
+}  // namespace
+
+absl::StatusOr<ControlChannel> ControlChannel::Create() {
+  int sockets[2];
+  // Sequenced packets keep messages whole without any framing.
+  if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, sockets) != 0) {
+    return ErrnoStatus(errno, "make", "a socket pair for a job");
+  }
+  return ControlChannel(sockets[0], sockets[1]);
+}
+
+ControlChannel::ControlChannel(ControlChannel&& other) noexcept
+    : own_end_(std::exchange(other.own_end_, -1)), job_end_(std::exchange(other.job_end_, -1)) {}
+
+ControlChannel::~ControlChannel() {
+  if (own_end_ >= 0) close(own_end_);
+  if (job_end_ >= 0) close(job_end_);
+}
+
+// A job can shut its end of the line down, which is open here too: from then on every read gives
+// nothing at once, which is no message.
+bool ControlChannel::ShutDown() const {
+  pollfd own = {own_end_, POLLRDHUP, 0};
+  return poll(&own, 1, 0) > 0 && (own.revents & (POLLRDHUP | POLLHUP)) != 0;
+}
+
+ControlChannel::Event ControlChannel::Wait(int other_fd, absl::Time deadline, std::string* message,
+                                           std::vector<int>* fds) {
+  bool open = true;
+  while (true) {
+    message->resize(kMaxMessage);
+    const ssize_t n = open ? Receive(own_end_, message, fds) : ssize_t{-1};
+    if (n > 0 || (n == 0 && !ShutDown())) {
+      message->resize(n);
+      return Event::kMessage;
+    }
+    message->clear();
+    open = open && n != 0;
+    // A negative descriptor is passed over.
+    pollfd polls[2] = {{open ? own_end_ : -1, POLLIN, 0}, {other_fd, POLLIN, 0}};
+    // The other side is looked at only after all messages.
+    if (poll(&polls[1], 1, 0) > 0 && poll(&polls[0], 1, 0) == 0) return Event::kOther;
+    const absl::Duration left = deadline - absl::Now();
+    if (left <= absl::ZeroDuration()) return Event::kDeadline;
+    const int64_t milliseconds = absl::ToInt64Milliseconds(std::min(left, absl::Seconds(10))) + 1;
+    poll(polls, 2, static_cast<int>(milliseconds));
+  }
+}
+
+absl::Status ControlChannel::Send(absl::string_view message) {
+  while (send(own_end_, message.data(), message.size(), MSG_DONTWAIT | MSG_NOSIGNAL) < 0) {
+    if (errno == EINTR) continue;
+    return absl::UnavailableError("the job does not read its control channel");
+  }
+  return absl::OkStatus();
+}
 
 absl::StatusOr<std::unique_ptr<JobDialogue>> JobDialogue::Start(
     WorkerPool* pool, std::string job_json, const ExecLimits& limits, absl::Time deadline,

@@ -1,7 +1,7 @@
-// A warm sandboxed Python process that serves one job at a time.
 #ifndef TRITONRL_EXEC_WORKERS_WORKER_H_
 #define TRITONRL_EXEC_WORKERS_WORKER_H_
 
+#include <cstdint>
 #include <memory>
 #include <optional>
 #include <string>
@@ -14,10 +14,32 @@
 #include "base/subprocess.h"
 #include "exec/sandbox/cgroup.h"
 #include "exec/sandbox/sandbox.h"
-#include "exec/workers/frame.h"
 #include "exec/workers/job.h"
 
+// Frames over a socket: a 4-byte big-endian length, then that many bytes.
+//
+// A warm sandboxed Python process that serves one job at a time.
+
 namespace tritonrl {
+
+// The bytes of one frame. InvalidArgument above `max_bytes`.
+absl::StatusOr<std::string> EncodeFrame(absl::string_view payload, size_t max_bytes);
+
+// Cuts a byte stream into frames.
+class FrameReader {
+ public:
+  explicit FrameReader(size_t max_bytes) : max_bytes_(max_bytes) {}
+
+  void Add(absl::string_view bytes) { buffer_.append(bytes.data(), bytes.size()); }
+
+  // The next whole frame, nothing when more bytes are needed, DataLoss when the length is above
+  // the maximum (the stream is then of no use any more).
+  absl::StatusOr<std::optional<std::string>> Next();
+
+ private:
+  size_t max_bytes_;
+  std::string buffer_;
+};
 
 // How to start a worker; equal for all of a pool.
 struct WorkerConfig {
@@ -26,7 +48,7 @@ struct WorkerConfig {
   std::string runner = "runner";     // module with run_job and, if it has one, warm_up
   CgroupLimits cgroup;               // for worker and job together
   bool limit_data = true;            // RLIMIT_DATA on jobs (not with CUDA)
-  bool job_filter = true;            // jobs get a system call filter; false: this kernel has none
+  bool seccomp = true;               // jobs get a system call filter; false: this kernel has none
   absl::Duration start_timeout = absl::Seconds(120);
   absl::Duration kill_grace = absl::Seconds(5);  // for the worker to report a killed job
   int stop_fd = -1;                              // readable when the pool stops; ends every wait

@@ -194,7 +194,7 @@ std::string WorkerPool::sandbox_description() const {
   absl::MutexLock lock(&mutex_);
   const bool none = options_.sandbox == SandboxKind::kNone;
   return absl::StrCat(none ? "NO sandbox" : "bubblewrap",
-                      config_.job_filter ? ", seccomp, " : ", no seccomp, ",
+                      config_.seccomp ? ", seccomp, " : ", no seccomp, ",
                       limits_description_.empty() ? "no cgroup" : limits_description_, ", rlimits");
 }
 

@@ -14,7 +14,7 @@
 #include "absl/status/statusor.h"
 #include "absl/synchronization/mutex.h"
 #include "absl/time/time.h"
-#include "base/bounded_queue.h"
+#include "base/thread_pool.h"
 #include "exec/sandbox/sandbox.h"
 #include "exec/workers/job.h"
 #include "exec/workers/staged_sources.h"

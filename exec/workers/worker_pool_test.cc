@@ -14,7 +14,7 @@
 #include "absl/strings/str_split.h"
 #include "absl/time/clock.h"
 #include "base/file.h"
-#include "exec/backend/make_backend.h"
+#include "exec/backend/backend_factory.h"
 #include "exec/testing/pool_options.h"
 #include "exec/workers/worker_setup.h"
 

@@ -13,11 +13,10 @@
 #include "absl/strings/str_split.h"
 #include "absl/strings/strip.h"
 #include "base/file.h"
-#include "base/python_env.h"
 #include "base/runfiles.h"
 #include "base/status.h"
 #include "base/subprocess.h"
-#include "exec/sandbox/job_filter.h"
+#include "exec/sandbox/seccomp_policy.h"
 
 namespace tritonrl {
 namespace {
@@ -105,14 +104,14 @@ void AddCuda(const std::string& gpu, SandboxSpec* sandbox,
 }
 
 // Hands the zygote the filter that it sets on each job.
-absl::Status AddJobFilter(const WorkerPoolOptions& options, WorkerConfig* config) {
-  if (const absl::Status check = CheckJobFilter(); !check.ok()) {
+absl::Status AddSeccompPolicy(const WorkerPoolOptions& options, WorkerConfig* config) {
+  if (const absl::Status check = CheckSeccompPolicy(); !check.ok()) {
     if (options.sandbox == SandboxKind::kBubblewrap) return check;
-    config->job_filter = false;
+    config->seccomp = false;
     return absl::OkStatus();
   }
   ASSIGN_OR_RETURN(const std::string program,
-                   JobFilter({.unix_sockets = options.device == "cuda"}));
+                   BuildSeccompPolicy({.unix_sockets = options.device == "cuda"}));
   config->sandbox.env.emplace_back("TRITONRL_JOB_FILTER", absl::BytesToHexString(program));
   return absl::OkStatus();
 }
@@ -169,7 +168,7 @@ absl::StatusOr<WorkerConfig> MakeWorkerConfig(const WorkerPoolOptions& options,
                                  {"OMP_NUM_THREADS", "1"},  {"MKL_NUM_THREADS", "1"},
                                  {"TMPDIR", "/tmp"},        {"OPENBLAS_NUM_THREADS", "1"}};
   for (const auto& [name, value] : more) config.sandbox.env.emplace_back(name, value);
-  RETURN_IF_ERROR(AddJobFilter(options, &config));
+  RETURN_IF_ERROR(AddSeccompPolicy(options, &config));
   // -S would leave out site packages of an interpreter that has torch itself.
   config.command = {env.interpreter, "-u", JoinPath(python_path[0], "worker.py")};
   return config;

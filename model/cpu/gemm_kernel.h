@@ -1,4 +1,4 @@
-// Matrix product on one thread. See kernels.h (CpuKernels::gemm) for the contract.
+// GEMM on one thread. See kernels.h (CpuKernels::gemm) for the contract.
 //
 // Each element of C is a sum over k in rising order, in blocks of kDepth that are added one after
 // the other: the order depends on k alone, so a row's result is the same whatever m and n are.

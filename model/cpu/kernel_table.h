@@ -3,10 +3,9 @@
 #ifndef TRITONRL_MODEL_CPU_KERNEL_TABLE_H_
 #define TRITONRL_MODEL_CPU_KERNEL_TABLE_H_
 
-#include "model/cpu/attention_kernel.h"
+#include "model/cpu/attention_kernels.h"
 #include "model/cpu/gemm_kernel.h"
 #include "model/cpu/kernels.h"
-#include "model/cpu/paged_attention_kernel.h"
 #include "model/cpu/row_kernels.h"
 
 namespace tritonrl {

@@ -12,7 +12,7 @@
 namespace tritonrl {
 
 // Positions of one page of keys and values: a vector's width.
-inline constexpr int64_t kPagePositions = 16;
+inline constexpr int64_t kKvPageSize = 16;
 
 // Attention of the query heads that share one key/value head, in one sequence of L tokens.
 // Rows are tokens; D = head dimension; head g of a group starts D floats after head g - 1.
@@ -44,7 +44,7 @@ struct AttentionTask {
 };
 
 // Causal attention of consecutive tokens of one sequence, for the query heads that share one
-// key/value head, to keys and values in pages of 16 positions (kPagePositions).
+// key/value head, to keys and values in pages of 16 positions (kKvPageSize).
 struct PagedAttentionTask {
   int64_t first = 0;     // position of the first query; all positions up to each query are there
   int64_t rows = 0;      // queries, at positions first, first + 1, ...; at most 1024

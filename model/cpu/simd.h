@@ -26,7 +26,7 @@ inline constexpr int64_t kLanes = 16;
 
 #if defined(__AVX512F__)
 
-// Tile of the matrix product that fills the register file: kTileRows x (kTileVecs * kLanes).
+// Tile of the GEMM that fills the register file: kTileRows x (kTileVecs * kLanes).
 inline constexpr int kTileRows = 12;
 inline constexpr int kTileVecs = 2;
 

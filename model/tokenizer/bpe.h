@@ -3,6 +3,7 @@
 
 #include <array>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -14,6 +15,21 @@
 #include "nlohmann/json.hpp"
 
 namespace tritonrl {
+
+// GPT-2's alphabet: tokenizer.json writes each byte as one printable character, printable Latin-1
+// bytes as themselves and the other 68 as U+0100, U+0101, ... in byte order (a space is "Ġ").
+
+// The character that stands for `byte`.
+char32_t ByteToChar(uint8_t byte);
+
+// The byte that `code_point` stands for, if any.
+std::optional<uint8_t> CharToByte(char32_t code_point);
+
+// Bytes in the written form.
+std::string EncodeBytes(absl::string_view bytes);
+
+// The inverse; nothing if a character is not in the alphabet.
+std::optional<std::string> DecodeBytes(absl::string_view written);
 
 // The "model" of tokenizer.json: byte-level byte pair encoding. Starts from one token for each byte
 // and applies the merge of lowest rank (the leftmost among equals) until none applies.

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "absl/container/btree_map.h"
@@ -16,6 +17,19 @@
 #include "nlohmann/json.hpp"
 
 namespace tritonrl {
+
+// A piece of text as symbols, with the number of times it occurs.
+struct CountedWord {
+  std::vector<int32_t> symbols;
+  int64_t count = 0;
+};
+
+// Learns up to `max_merges` merges: each joins the most frequent pair of neighbours (the lowest
+// pair of ids among equals) into symbol first_new_id, first_new_id + 1, ... Stops early when no
+// pair occurs min_count times.
+std::vector<std::pair<int32_t, int32_t>> LearnMerges(std::vector<CountedWord> words,
+                                                     int32_t first_new_id, int max_merges,
+                                                     int64_t min_count);
 
 // Qwen's split: contractions, words with one leading non-letter, single digits, punctuation, line
 // ends, spaces.

@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "model/tokenizer/bpe_merges.h"
+#include "model/tokenizer/bpe_trainer.h"
 #include "model/tokenizer/tokenizer.h"
 
 namespace tritonrl {

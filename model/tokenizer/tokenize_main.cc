@@ -7,9 +7,8 @@
 #include <string>
 
 #include "absl/flags/flag.h"
-#include "absl/flags/parse.h"
-#include "absl/flags/usage.h"
 #include "base/file.h"
+#include "base/program.h"
 #include "base/status.h"
 #include "model/tokenizer/tokenizer.h"
 #include "nlohmann/json.hpp"
@@ -49,8 +48,7 @@ absl::Status Run() {
 }  // namespace tritonrl
 
 int main(int argc, char** argv) {
-  absl::SetProgramUsageMessage("Encodes length-prefixed texts from standard input.");
-  absl::ParseCommandLine(argc, argv);
+  tritonrl::StartProgram("Encodes length-prefixed texts from standard input.", argc, argv);
   const absl::Status status = tritonrl::Run();
   if (!status.ok()) {
     std::cerr << "tokenize: " << tritonrl::Message(status) << "\n";

@@ -11,7 +11,6 @@
 #include "base/utf8.h"
 #include "model/tokenizer/added_tokens.h"
 #include "model/tokenizer/bpe.h"
-#include "model/tokenizer/byte_level.h"
 #include "model/tokenizer/normalizer.h"
 #include "model/tokenizer/pre_tokenizer.h"
 #include "nlohmann/json.hpp"
@@ -20,12 +19,12 @@ namespace tritonrl {
 namespace {
 
 // More ids than any vocabulary has; keeps a damaged file from asking for gigabytes.
-constexpr int32_t kMostIds = 1 << 24;
+constexpr int32_t kMaxIds = 1 << 24;
 
 // What the ByteLevel decoder makes of a token: bytes if it is written in the alphabet, else the
 // token as it stands.
 std::string TokenToBytes(const std::string& token) {
-  std::optional<std::string> bytes = WrittenToBytes(token);
+  std::optional<std::string> bytes = DecodeBytes(token);
   return bytes ? *std::move(bytes) : token;
 }
 
@@ -66,7 +65,7 @@ absl::Status Tokenizer::Impl::AddTokens(std::vector<AddedToken> added) {
   int32_t most = -1;
   for (const auto& [token, id] : bpe.tokens()) most = std::max(most, id);
   for (const AddedToken& token : added) most = std::max(most, token.id);
-  if (most < 0 || most >= kMostIds) {
+  if (most < 0 || most >= kMaxIds) {
     return absl::InvalidArgumentError(absl::StrCat("largest token id is ", most));
   }
   bytes.resize(most + 1);

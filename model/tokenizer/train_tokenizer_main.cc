@@ -7,12 +7,11 @@
 #include <vector>
 
 #include "absl/flags/flag.h"
-#include "absl/flags/parse.h"
-#include "absl/flags/usage.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
 #include "base/file.h"
+#include "base/program.h"
 #include "base/status.h"
 #include "model/tokenizer/bpe_trainer.h"
 #include "model/tokenizer/tokenizer.h"
@@ -84,10 +83,10 @@ absl::Status Run() {
 }  // namespace tritonrl
 
 int main(int argc, char** argv) {
-  absl::SetProgramUsageMessage(
+  tritonrl::StartProgram(
       "Learns a byte-level BPE vocabulary.\n"
-      "  bazel run //model/tokenizer:train_tokenizer -- --corpus=sft.jsonl --out=FOLDER");
-  absl::ParseCommandLine(argc, argv);
+      "  bazel run //model/tokenizer:train_tokenizer -- --corpus=sft.jsonl --out=FOLDER",
+      argc, argv);
   const absl::Status status = tritonrl::Run();
   if (!status.ok()) {
     std::cerr << "train_tokenizer: " << tritonrl::Message(status) << "\n";

@@ -10,22 +10,21 @@
 
 #include "absl/strings/str_cat.h"
 #include "base/status.h"
-#include "model/torch_status.h"
+#include "model/torch_runtime.h"
+#include "rollout/cuda/cuda_kv_cache.h"
 #include "rollout/cuda/cuda_runner_impl.h"
-#include "rollout/cuda/gpu_cache.h"
-#include "rollout/cuda/gpu_sampler.h"
-#include "rollout/cuda/runner_options.h"
+#include "rollout/cuda/sampling/gpu_sampler.h"
 
 namespace tritonrl {
 namespace {
 
-constexpr int64_t kMostVocab = 1 << 20;  // that the sampler takes
+constexpr int64_t kMaxVocab = 1 << 20;  // that the sampler takes
 
 // Does `work` with this GPU as the one that calls mean which name none. What LibTorch throws
 // becomes a Status that begins with `what`.
 template <typename Work>
 absl::Status OnGpu(at::Device device, const std::string& what, Work work) {
-  return CatchTorch(what, "lower cache_bytes, max_running or max_step_tokens", [&] {
+  return CatchTorch(what, "lower cache_bytes, max_num_seqs or max_num_batched_tokens", [&] {
     const c10::cuda::CUDAGuard on_device(device);
     work();
   });
@@ -33,12 +32,12 @@ absl::Status OnGpu(at::Device device, const std::string& what, Work work) {
 
 }  // namespace
 
-bool CudaRunner::Takes(const Weights& weights) {
+bool CudaRunner::Supports(const Weights& weights) {
   const ModelConfig& config = weights.config();
   return weights.device().is_cuda() && weights.dtype() == at::kBFloat16 &&
          (config.head_dim == 64 || config.head_dim == 128) &&
          config.num_heads <= 16 * config.num_kv_heads && config.vocab_size % 4 == 0 &&
-         config.vocab_size <= kMostVocab && config.hidden_size % 8 == 0 &&
+         config.vocab_size <= kMaxVocab && config.hidden_size % 8 == 0 &&
          config.intermediate_size % 8 == 0;
 }
 
@@ -46,22 +45,22 @@ absl::StatusOr<std::unique_ptr<CudaRunner>> CudaRunner::Create(std::shared_ptr<W
                                                                const Options& given) {
   const ModelConfig& config = weights->config();
   Options options = given;
-  if (options.max_running == 0) options.max_running = 256;
-  RETURN_IF_ERROR(CheckSizes(options, kMostDraws, config.max_positions));
+  if (options.max_num_seqs == 0) options.max_num_seqs = 256;
+  RETURN_IF_ERROR(CheckSizes(options, kMaxDraws, config.max_positions));
   absl::Status checked;
   RETURN_IF_ERROR(
       OnGpu(weights->device(), "the GPU", [&] { checked = CheckOptions(config, options); }));
   RETURN_IF_ERROR(checked);
   if (options.max_length == 0) options.max_length = config.max_positions;
-  if (options.max_step_tokens == 0) options.max_step_tokens = 8192;
-  options.max_step_tokens =
-      std::max(options.max_step_tokens,
-               options.max_running + (options.batch_invariant ? kInvariantChunk : 0));
-  const int64_t page_bytes = GpuCache::PageBytes(config, CacheTypeOf(options));
+  if (options.max_num_batched_tokens == 0) options.max_num_batched_tokens = 8192;
+  options.max_num_batched_tokens =
+      std::max(options.max_num_batched_tokens,
+               options.max_num_seqs + (options.batch_invariant ? kInvariantChunk : 0));
+  const int64_t page_bytes = CudaKvCache::PageBytes(config, CacheTypeOf(options));
   std::unique_ptr<Impl> impl;
   const absl::Status made = OnGpu(weights->device(), "the engine's memory", [&] {
     if (options.cache_bytes == 0) {
-      options.cache_bytes = ChosenCacheBytes(config, options);
+      options.cache_bytes = DefaultCacheBytes(config, options);
       if (options.cache_bytes < page_bytes) return;
     }
     const int64_t pages = std::max<int64_t>(1, options.cache_bytes / page_bytes);
@@ -77,7 +76,7 @@ absl::StatusOr<std::unique_ptr<CudaRunner>> CudaRunner::Create(std::shared_ptr<W
         "no memory is left on the GPU for keys and values: beside the engine's buffers and ",
         options.spare_bytes >> 20, " MiB that are spared for training it lacks ",
         (page_bytes - options.cache_bytes) >> 20,
-        " MiB; lower max_running, max_length or max_step_tokens"));
+        " MiB; lower max_num_seqs, max_length or max_num_batched_tokens"));
   }
   return std::unique_ptr<CudaRunner>(new CudaRunner(options, std::move(impl)));
 }
@@ -93,30 +92,30 @@ int CudaRunner::num_pages() const { return static_cast<int>(impl_->cache.pages()
 int CudaRunner::page_size() const { return kPageTokens; }
 int CudaRunner::graphs() const { return static_cast<int>(impl_->graphs.size()); }
 double CudaRunner::graph_seconds() const { return impl_->graph_seconds; }
-bool CudaRunner::chains() const { return impl_->layers.chains(); }
+bool CudaRunner::fused_decode() const { return impl_->layers.fused_decode(); }
 
 void CudaRunner::WeightsChanged() {
   // An error comes out of the next step.
-  impl_->copied = OnGpu(impl_->device, "copies of the weights", [&] {
+  impl_->quantize_status = OnGpu(impl_->device, "copies of the weights", [&] {
     const c10::cuda::CUDAStreamGuard on(impl_->stream);
     cudaDeviceSynchronize();
-    impl_->layers.CopyWeights();
+    impl_->layers.QuantizeWeights();
   });
 }
 
-absl::Status CudaRunner::ReleaseMemory() {
-  if (!impl_->under_way.empty()) {
-    return absl::FailedPreconditionError("memory cannot be given back while a step is under way");
+absl::Status CudaRunner::Sleep() {
+  if (!impl_->in_flight.empty()) {
+    return absl::FailedPreconditionError("Sleep() needs all steps to be collected");
   }
-  return OnGpu(impl_->device, "giving back the memory of keys and values", [&] {
+  return OnGpu(impl_->device, "sleep: releasing the KV cache", [&] {
     impl_->Synchronize();
-    impl_->cache.Release();
+    impl_->cache.Sleep();
   });
 }
 
-absl::Status CudaRunner::TakeMemory() {
-  const absl::Status taken = OnGpu(impl_->device, "taking the memory of keys and values again",
-                                   [&] { impl_->cache.Take(); });
+absl::Status CudaRunner::Wake() {
+  const absl::Status taken =
+      OnGpu(impl_->device, "wake: allocating the KV cache", [&] { impl_->cache.Wake(); });
   if (!absl::IsResourceExhausted(taken)) return taken;
   size_t free = 0, total = 0;
   cudaError_t asked = cudaSuccess;
@@ -128,15 +127,15 @@ absl::Status CudaRunner::TakeMemory() {
 }
 
 absl::Status CudaRunner::Launch(const ModelStep& step) {
-  if (impl_->cache.released()) {
-    return absl::FailedPreconditionError("a step needs the memory that ReleaseMemory gave back");
+  if (impl_->cache.asleep()) {
+    return absl::FailedPreconditionError("the engine sleeps: call Wake() before a step");
   }
-  RETURN_IF_ERROR(impl_->copied);
+  RETURN_IF_ERROR(impl_->quantize_status);
   return OnGpu(impl_->device, "a step of generation", [&] { impl_->Launch(step); });
 }
 
 absl::StatusOr<std::vector<TokenDraw>> CudaRunner::Collect() {
-  if (impl_->under_way.empty()) {
+  if (impl_->in_flight.empty()) {
     return absl::FailedPreconditionError("no step has been launched");
   }
   std::vector<TokenDraw> draws;

@@ -9,10 +9,10 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
-#include "model/weights.h"
-#include "rollout/cuda/chunk_plan.h"
-#include "rollout/engine_options.h"
-#include "rollout/model_runner.h"
+#include "model/weights/weights.h"
+#include "rollout/cuda/attention/prefill_plan.h"
+#include "rollout/engine/engine.h"
+#include "rollout/engine/model_runner.h"
 
 namespace tritonrl {
 
@@ -25,7 +25,7 @@ class CudaRunner : public ModelRunner {
   // Whether it takes these weights: bf16 on a GPU, heads of 64 or 128 elements, at most 16 query
   // heads for a key head, a vocabulary of a multiple of 4 and at most 2^20, other sizes multiples
   // of 8.
-  static bool Takes(const Weights& weights);
+  static bool Supports(const Weights& weights);
 
   // Shares `weights`. Sums over ranks are in the graphs. InvalidArgument: an option out of range,
   // or two that do not go together. FailedPrecondition: fp8_weights on a GPU without such products.
@@ -38,23 +38,23 @@ class CudaRunner : public ModelRunner {
   int64_t max_length() const override { return options_.max_length; }
   int num_pages() const override;
   int page_size() const override;
-  int max_running() const override { return options_.max_running; }
-  int max_step_tokens() const override { return options_.max_step_tokens; }
+  int max_num_seqs() const override { return options_.max_num_seqs; }
+  int max_num_batched_tokens() const override { return options_.max_num_batched_tokens; }
   bool batch_invariant() const override { return options_.batch_invariant; }
-  int chunk_multiple() const override { return options_.batch_invariant ? kInvariantChunk : 1; }
-  int weights_bound_tokens() const override { return options_.weights_bound_tokens; }
+  int chunk_alignment() const override { return options_.batch_invariant ? kInvariantChunk : 1; }
+  int prefill_budget() const override { return options_.prefill_budget; }
   int max_in_flight() const override { return kInFlight; }
   void WeightsChanged() override;  // waits for all that the GPU has been given
-  absl::Status ReleaseMemory() override;
-  absl::Status TakeMemory() override;
+  absl::Status Sleep() override;
+  absl::Status Wake() override;
   absl::Status Launch(const ModelStep& step) override;
   absl::StatusOr<std::vector<TokenDraw>> Collect() override;
 
   // Graphs captured so far, and the seconds that took with the search for their products.
   int graphs() const;
   double graph_seconds() const;
-  // Whether steps of few rows are made by chains of products.
-  bool chains() const;
+  // Whether steps of few rows are made by the persistent fused kernel.
+  bool fused_decode() const;
 
  private:
   static constexpr int kInFlight = 2;  // steps under way

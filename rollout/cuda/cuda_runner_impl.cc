@@ -1,20 +1,31 @@
 #include "rollout/cuda/cuda_runner_impl.h"
 
+#include <ATen/cuda/CUDAContextLight.h>
 #include <ATen/ops/empty.h>
 #include <ATen/ops/full.h>
 #include <ATen/ops/zeros.h>
+#include <c10/cuda/CUDACachingAllocator.h>
 #include <c10/cuda/CUDAGuard.h>
+#include <c10/util/Exception.h>
+#include <cuda_runtime_api.h>
 
 #include <algorithm>
 #include <exception>
 #include <utility>
 
+#include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
 #include "absl/time/time.h"
-#include "rollout/cuda/runner_options.h"
-#include "rollout/cuda/update_words.h"
+#include "rollout/cuda/attention/paged_attention.h"
+#include "rollout/cuda/cuda_kv_cache.h"
+#include "rollout/cuda/cuda_runner_impl.h"
+#include "rollout/cuda/cuda_transformer.h"
+#include "rollout/cuda/fp8_weights.h"
+#include "rollout/cuda/sampling/gpu_sampler.h"
+#include "rollout/cuda/step_kernels.h"
 
 namespace tritonrl {
+
 namespace {
 
 void Check(cudaError_t error, const char* what) {
@@ -36,23 +47,23 @@ CudaRunner::Impl::Impl(std::shared_ptr<Weights> weights, const Options& options,
       tables(TableLimits(weights->config(), options)),
       layers(weights, LayerOptions(tables, options)),
       tunes(!options.batch_invariant),
-      cache(weights->config(), pages, device, options.release_memory, CacheTypeOf(options)) {
+      cache(weights->config(), pages, device, options.enable_sleep_mode, CacheTypeOf(options)) {
   const at::TensorOptions on_gpu(device);
   words = at::zeros({tables.words()}, on_gpu.dtype(at::kInt));
   workspace =
-      at::empty({SamplingWorkspaceBytes(kMostDraws, layers.vocab())}, on_gpu.dtype(at::kByte));
-  drawn = at::empty({int64_t{kMostDraws} * static_cast<int64_t>(sizeof(DrawnToken))},
+      at::empty({SamplingWorkspaceBytes(kMaxDraws, layers.vocab())}, on_gpu.dtype(at::kByte));
+  drawn = at::empty({int64_t{kMaxDraws} * static_cast<int64_t>(sizeof(DrawnToken))},
                     on_gpu.dtype(at::kByte));
   for (int i = 0; i < kInFlight + 1; ++i) {
     blocks.push_back(Pinned(4 * tables.block_words()));
     events.emplace_back();
     Check(cudaEventCreateWithFlags(&events.back(), cudaEventDisableTiming), "an event");
   }
-  if (!tunes) layers.Fix();
+  if (!tunes) layers.PinAlgorithm();
   // The learner's stream may still be writing the weights.
   Check(cudaDeviceSynchronize(), "the start of the engine");
-  layers.CopyWeights();
-  if (ranks != nullptr) ranks->set_before_end([this] { DestroyGraphs(); });
+  layers.QuantizeWeights();
+  if (ranks != nullptr) ranks->set_before_abort([this] { DestroyGraphs(); });
 }
 
 CudaRunner::Impl::~Impl() {
@@ -62,7 +73,7 @@ CudaRunner::Impl::~Impl() {
       Await(events[next_event]);
     } catch (const std::exception&) {
     }
-    ranks->set_before_end(nullptr);
+    ranks->set_before_abort(nullptr);
   }
   try {
     Synchronize();
@@ -84,8 +95,8 @@ void CudaRunner::Impl::DestroyGraphs() {
   graphs.clear();
 }
 
-StepOnGpu CudaRunner::Impl::OnGpu(const PackedStep& packed) const {
-  StepOnGpu step;
+StepInputs CudaRunner::Impl::OnGpu(const PackedStep& packed) const {
+  StepInputs step;
   step.rows = packed.rows;
   step.decode = packed.decode;
   step.decode_words = At(packed.decode_words);
@@ -116,10 +127,10 @@ void CudaRunner::Impl::Sample(const PackedStep& packed, int first, int count, Dr
                   .stream = stream.stream()});
 }
 
-void CudaRunner::Impl::ShareDraws() {
+void CudaRunner::Impl::BroadcastDraws() {
   if (ranks == nullptr) return;
   const int64_t slots = tables.block() - tables.last_tokens();
-  const absl::Status shared = ranks->Share(words.narrow(0, tables.last_tokens(), slots));
+  const absl::Status shared = ranks->Broadcast(words.narrow(0, tables.last_tokens(), slots));
   TORCH_CHECK(shared.ok(), shared.message());
 }
 
@@ -135,7 +146,7 @@ void CudaRunner::Impl::Await(cudaEvent_t event) {
 bool CudaRunner::Impl::AllHave(bool graph) {
   if (ranks == nullptr) return graph;
   const at::Tensor count = at::full({1}, graph ? 1.0 : 0.0, at::TensorOptions(device));
-  const absl::Status summed = ranks->Sum(count);
+  const absl::Status summed = ranks->AllReduce(count);
   TORCH_CHECK(summed.ok(), summed.message());
   cudaEvent_t done = events[next_event];  // not recorded for a step yet
   Check(cudaEventRecord(done, stream.stream()), "an event");
@@ -143,10 +154,10 @@ bool CudaRunner::Impl::AllHave(bool graph) {
   return count.item<float>() == static_cast<float>(ranks->size());
 }
 
-void CudaRunner::Impl::Tune(int64_t rows) {
+void CudaRunner::Impl::Autotune(int64_t rows) {
   if (!tunes) return;
   const absl::Time start = absl::Now();
-  layers.Tune(rows);
+  layers.Autotune(rows);
   graph_seconds += absl::ToDoubleSeconds(absl::Now() - start);
 }
 
@@ -159,7 +170,7 @@ void CudaRunner::Impl::Capture(const PackedStep& packed) {
   try {
     RunLayers(packed);
     Sample(packed, 0, packed.draw_rows, static_cast<DrawnToken*>(drawn.data_ptr()));
-    ShareDraws();
+    BroadcastDraws();
   } catch (const std::exception&) {
     whole = false;
   }
@@ -183,9 +194,9 @@ void CudaRunner::Impl::Launch(const ModelStep& step) {
   Check(cudaMemcpyAsync(At(tables.block()), block, 4 * packed.used, cudaMemcpyHostToDevice,
                         stream.stream()),
         "a step's tables");
-  LaunchUpdateWords(At(packed.updates), packed.update_count, At(0), stream.stream());
+  LaunchScatterWords(At(packed.updates), packed.update_count, At(0), stream.stream());
   cache.Copy(At(packed.copies), packed.copy_count);
-  UnderWay result;
+  InFlightStep result;
   result.draws = static_cast<int64_t>(step.draws.size());
   result.drawn = Pinned(result.draws * static_cast<int64_t>(sizeof(DrawnToken)));
   auto* to = static_cast<DrawnToken*>(result.drawn.data_ptr());
@@ -202,16 +213,16 @@ void CudaRunner::Impl::Launch(const ModelStep& step) {
     fetch(0, static_cast<int>(result.draws));
   } else {
     // Tuning writes over what a step works on, not over what it keeps.
-    if (packed.only_decodes() && !known) Tune(packed.rows);
+    if (packed.only_decodes() && !known) Autotune(packed.rows);
     RunLayers(packed);
-    for (int first = 0; first < packed.draw_rows; first += kMostDraws) {
-      const int count = std::min(kMostDraws, packed.draw_rows - first);
+    for (int first = 0; first < packed.draw_rows; first += kMaxDraws) {
+      const int count = std::min(kMaxDraws, packed.draw_rows - first);
       Sample(packed, first, count, from);
       // Those that fill up are nobody's.
       const int wanted = std::min(count, static_cast<int>(result.draws) - first);
       if (wanted > 0) fetch(first, wanted);
     }
-    ShareDraws();
+    BroadcastDraws();
     // Behind the step itself, as kernels must have run before they are captured. The next one of
     // as many rows is a replay.
     if (packed.only_decodes() && !known) Capture(packed);
@@ -219,17 +230,95 @@ void CudaRunner::Impl::Launch(const ModelStep& step) {
   result.done = events[next_event];
   next_event = (next_event + 1) % events.size();
   Check(cudaEventRecord(result.done, stream.stream()), "an event");
-  under_way.push_back(std::move(result));
+  in_flight.push_back(std::move(result));
 }
 
 std::vector<TokenDraw> CudaRunner::Impl::Collect() {
-  const UnderWay result = std::move(under_way.front());
-  under_way.pop_front();
+  const InFlightStep result = std::move(in_flight.front());
+  in_flight.pop_front();
   Await(result.done);
   std::vector<TokenDraw> draws(result.draws);
   const auto* from = static_cast<const DrawnToken*>(result.drawn.data_ptr());
   for (int64_t i = 0; i < result.draws; ++i) draws[i] = {from[i].token, from[i].log_prob};
   return draws;
+}
+
+namespace {
+
+constexpr double kCacheShare = 0.9;  // of what is free, at the most
+
+bool HasRowScaledProducts() { return at::cuda::getCurrentDeviceProperties()->major == 9; }
+
+}  // namespace
+
+StepPacker::Limits TableLimits(const ModelConfig& config, const CudaRunner::Options& options) {
+  return {.slots = options.max_num_seqs,
+          .max_length = options.max_length,
+          .max_tokens = options.max_num_batched_tokens,
+          .shape = {.query_heads = static_cast<int>(config.num_heads),
+                    .key_heads = static_cast<int>(config.num_kv_heads),
+                    .head_dim = static_cast<int>(config.head_dim),
+                    .type = CacheTypeOf(options)},
+          .device = CurrentPrefillDevice(),
+          .batch_invariant = options.batch_invariant};
+}
+
+CacheType CacheTypeOf(const CudaRunner::Options& options) {
+  return options.fp8_kv_cache ? CacheType::kE4M3 : CacheType::kBFloat16;
+}
+
+CudaTransformer::Options LayerOptions(const StepPacker& tables,
+                                      const CudaRunner::Options& options) {
+  const auto rows = [&options](int64_t most) {
+    const int64_t each = options.batch_invariant ? CudaGemm::kPinnedRows : 1;
+    return (most + each - 1) / each * each;
+  };
+  return {.max_rows = rows(tables.max_rows()),
+          .max_logits = rows(tables.max_logits()),
+          .max_context = options.max_length,
+          .fused_decode = options.fused_decode,
+          .batch_invariant = options.batch_invariant,
+          .cache = CacheTypeOf(options),
+          .fp8_weights = options.fp8_weights,
+          .ranks = options.ranks};
+}
+
+absl::Status CheckOptions(const ModelConfig& config, const CudaRunner::Options& options) {
+  if (options.prefill_budget < 0) {
+    return absl::InvalidArgumentError(absl::StrCat("prefill_budget is ", options.prefill_budget,
+                                                   ", must be 0 (no bound) or more"));
+  }
+  if (options.batch_invariant && options.ranks != nullptr) {
+    return absl::InvalidArgumentError(
+        "batch_invariant is on, but the model is spread over ranks, whose sums round by the size "
+        "of a step; leave one of the two off");
+  }
+  if (options.fp8_weights && !Fp8Weights::Supports(config)) {
+    return absl::InvalidArgumentError(
+        "fp8_weights needs sizes of this model's layers to be multiples of 16; leave it off");
+  }
+  if (options.fp8_weights && !HasRowScaledProducts()) {
+    return absl::FailedPreconditionError(
+        "fp8_weights needs a GPU of compute capability 9.0 (H100, H200), for which alone cuBLASLt "
+        "has products with a factor for each row; leave it off");
+  }
+  return absl::OkStatus();
+}
+
+int64_t DefaultCacheBytes(const ModelConfig& config, const CudaRunner::Options& options) {
+  c10::cuda::CUDACachingAllocator::emptyCache();
+  size_t free = 0, total = 0;
+  const cudaError_t error = cudaMemGetInfo(&free, &total);
+  TORCH_CHECK(error == cudaSuccess, "the GPU's memory: ", cudaGetErrorString(error));
+  const StepPacker tables(TableLimits(config, options));
+  const int64_t others = CudaTransformer::Bytes(config, LayerOptions(tables, options)) +
+                         4 * tables.words() + SamplingWorkspaceBytes(kMaxDraws, config.vocab_size) +
+                         options.spare_bytes;
+  const int64_t wanted = options.max_num_seqs * PagesFor(options.max_length) *
+                         CudaKvCache::PageBytes(config, CacheTypeOf(options));
+  return std::min(
+      wanted,
+      static_cast<int64_t>(kCacheShare * static_cast<double>(static_cast<int64_t>(free) - others)));
 }
 
 }  // namespace tritonrl

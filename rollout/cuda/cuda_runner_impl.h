@@ -1,4 +1,3 @@
-// What a CudaRunner holds: the GPU's side of steps.
 #ifndef TRITONRL_ROLLOUT_CUDA_CUDA_RUNNER_IMPL_H_
 #define TRITONRL_ROLLOUT_CUDA_CUDA_RUNNER_IMPL_H_
 
@@ -14,16 +13,21 @@
 #include <vector>
 
 #include "absl/status/status.h"
+#include "model/weights/model_config.h"
+#include "rollout/cuda/cuda_kv_cache.h"
 #include "rollout/cuda/cuda_runner.h"
-#include "rollout/cuda/gpu_cache.h"
-#include "rollout/cuda/gpu_sampler.h"
-#include "rollout/cuda/step_layers.h"
-#include "rollout/cuda/step_tables.h"
+#include "rollout/cuda/cuda_transformer.h"
+#include "rollout/cuda/sampling/gpu_sampler.h"
+#include "rollout/cuda/step_packer.h"
+
+// What a CudaRunner holds: the GPU's side of steps.
+//
+// What CudaRunner makes of its options: sizes of its tables, memory for keys and values.
 
 namespace tritonrl {
 
 // A step under way: its draws in memory that the GPU writes and the host reads.
-struct UnderWay {
+struct InFlightStep {
   int64_t draws = 0;
   at::Tensor drawn;  // pinned, [draws] DrawnToken
   cudaEvent_t done = nullptr;
@@ -36,13 +40,13 @@ struct CudaRunner::Impl {
        c10::cuda::CUDAStream stream);
   ~Impl();
 
-  StepOnGpu OnGpu(const PackedStep& packed) const;
+  StepInputs OnGpu(const PackedStep& packed) const;
   // Logits and draws of a packed step whose block is on the GPU.
   void RunLayers(const PackedStep& packed);
   void Sample(const PackedStep& packed, int first, int count, DrawnToken* to);
   // Gives rank 0's last tokens to all ranks.
-  void ShareDraws();
-  void Tune(int64_t rows);
+  void BroadcastDraws();
+  void Autotune(int64_t rows);
   // Captures steps of so many rows that only decode, and their draws.
   void Capture(const PackedStep& packed);
   // Whether all ranks have a graph: none may replay sums that another launches one by one.
@@ -60,23 +64,41 @@ struct CudaRunner::Impl {
 
   const at::Device device;
   const c10::cuda::CUDAStream stream;
-  RankSum* const ranks;  // null: the model is whole
-  StepTables tables;
-  StepLayers layers;
+  StreamCollectives* const ranks;  // null: the model is whole
+  StepPacker tables;
+  CudaTransformer layers;
   const bool tunes;  // else products are fixed
-  GpuCache cache;
-  at::Tensor words;  // see StepTables::words
+  CudaKvCache cache;
+  at::Tensor words;  // see StepPacker::words
   at::Tensor workspace;
-  at::Tensor drawn;  // [kMostDraws] DrawnToken
+  at::Tensor drawn;  // [kMaxDraws] DrawnToken
   std::vector<at::Tensor> blocks;
   size_t next_block = 0;
   std::vector<cudaEvent_t> events;
   size_t next_event = 0;
-  std::deque<UnderWay> under_way;
+  std::deque<InFlightStep> in_flight;
   std::map<int64_t, cudaGraphExec_t> graphs;  // by rows; null: there was no making one
   double graph_seconds = 0;
-  absl::Status copied;  // of the last CopyWeights
+  absl::Status quantize_status;  // of the last QuantizeWeights
 };
+
+// Draws of one launch; steps that end the prompts of large groups can have more.
+inline constexpr int kMaxDraws = 2048;
+
+// For options with no 0 left; asks the current GPU what it is.
+StepPacker::Limits TableLimits(const ModelConfig& config, const CudaRunner::Options& options);
+
+CacheType CacheTypeOf(const CudaRunner::Options& options);
+
+CudaTransformer::Options LayerOptions(const StepPacker& tables, const CudaRunner::Options& options);
+
+// InvalidArgument naming two options that do not go together, or one that is not for this model;
+// FailedPrecondition for one that the current GPU cannot serve.
+absl::Status CheckOptions(const ModelConfig& config, const CudaRunner::Options& options);
+
+// Bytes for what max_num_seqs sequences of max_length can hold, or less if the current GPU has less
+// beside what the runner takes otherwise. Throws c10::Error if the GPU does not answer.
+int64_t DefaultCacheBytes(const ModelConfig& config, const CudaRunner::Options& options);
 
 }  // namespace tritonrl
 

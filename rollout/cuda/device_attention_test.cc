@@ -8,8 +8,8 @@
 #include <cmath>
 #include <vector>
 
-#include "rollout/cuda/device_paged_fixture.h"
 #include "rollout/cuda/step_kernels.h"
+#include "rollout/cuda/testing/paged_cache_fixture.h"
 
 namespace tritonrl {
 namespace {
@@ -75,7 +75,7 @@ class PagedAttentionTest : public PagedCacheTest {
 
   DecodePlan PlanOf(int rows, const DecodeSplit& split) const {
     DecodeSharing sharing = DecodeSharingFor(shape_.query_heads, shape_.key_heads, false);
-    sharing.least_sequences = 1;
+    sharing.min_sequences = 1;
     return {rows, kMaxTokens, split, sharing};
   }
   void CheckDecodeBits(CacheType type);
@@ -161,8 +161,8 @@ TEST_P(PagedAttentionTest, OneGraphServesAllLengths) {
   }
 }
 
-// Rows 1 to 9 are a token and guesses behind it, rows 10 to 15 samples of a prompt of 63 pages, of
-// which one has guesses.
+// Rows 1 to 9 are a token and draft tokens behind it, rows 10 to 15 samples of a prompt of 63
+// pages, of which one has draft tokens.
 void PagedAttentionTest::CheckTogether(const DecodeSplit& split) {
   std::vector<int32_t> lengths = {50}, slots = {0}, shared = {0};
   for (int i = 0; i < 9; ++i) {
@@ -190,7 +190,8 @@ void PagedAttentionTest::CheckTogether(const DecodeSplit& split) {
     together.Set(lengths, slots);
     together.out.fill_(std::nan(""));
     together.Launch(*this, /*overlap=*/false, threads_copy);
-    EXPECT_TRUE(at::equal(together.out, apart.out)) << "guesses have the bits that each has alone";
+    EXPECT_TRUE(at::equal(together.out, apart.out))
+        << "draft tokens have the bits that each has alone";
   }
 }
 
@@ -209,7 +210,8 @@ TEST_P(PagedAttentionTest, RowsThatSeeTheSamePagesAreReadAtOnce) {
 }
 
 // A step of a layer as the engine makes it: keys and values of the rows' own positions are written
-// by the kernel in front, while which attention may begin. Rows 6 to 8 are guesses behind row 5's.
+// by the kernel in front, while which attention may begin. Rows 6 to 8 are draft tokens behind row
+// 5's.
 void PagedAttentionTest::CheckOverlap(const DecodeSplit& split) {
   const std::vector<int32_t> lengths = {1,    16,   17,   32,   33,   1000,
                                         1001, 1002, 1003, 4096, 4097, 5000};

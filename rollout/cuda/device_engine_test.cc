@@ -10,12 +10,12 @@
 
 #include "absl/time/clock.h"
 #include "base/random.h"
-#include "model/packed_batch.h"
+#include "model/layers/packed_batch.h"
 #include "model/transformer.h"
-#include "rollout/batched_engine.h"
+#include "rollout/cuda/cuda_kv_cache.h"
 #include "rollout/cuda/cuda_runner.h"
-#include "rollout/cuda/device_fixture.h"
-#include "rollout/cuda/gpu_cache.h"
+#include "rollout/cuda/testing/device_fixture.h"
+#include "rollout/engine/batched_engine.h"
 
 namespace tritonrl {
 namespace {
@@ -54,18 +54,19 @@ class CudaEngineTest : public DeviceTest {
   }
 
   // Two samples for each prompt.
-  Samples Generate(int max_running, int64_t pages, int max_step_tokens, int tokens,
-                   int max_guesses = 0) {
+  Samples Generate(int max_num_seqs, int64_t pages, int max_num_batched_tokens, int tokens,
+                   int num_speculative_tokens = 0) {
     CudaRunner::Options options;
-    options.max_running = max_running;
-    options.cache_bytes = pages * GpuCache::PageBytes(weights_->config());
-    options.max_step_tokens = max_step_tokens;
+    options.max_num_seqs = max_num_seqs;
+    options.cache_bytes = pages * CudaKvCache::PageBytes(weights_->config());
+    options.max_num_batched_tokens = max_num_batched_tokens;
     options.max_length = 2048;
-    options.chains = chains_;
+    options.fused_decode = fused_decode_;
     auto runner = CudaRunner::Create(weights_, options);
     EXPECT_TRUE(runner.ok()) << runner.status();
     if (!runner.ok()) return {};
-    BatchedEngine engine(*std::move(runner), {.max_guesses = max_guesses, .always_guess = true});
+    BatchedEngine engine(*std::move(runner), {.num_speculative_tokens = num_speculative_tokens,
+                                              .always_speculate = true});
     for (size_t i = 0; i < prompts_.size(); ++i) {
       GenerateRequest request;
       request.id = i;
@@ -115,7 +116,7 @@ class CudaEngineTest : public DeviceTest {
   std::vector<std::vector<int32_t>> prompts_;
   EngineStats stats_;
   double temperature_ = 1.0;
-  bool chains_ = true;
+  bool fused_decode_ = true;
 };
 
 TEST_P(CudaEngineTest, LogProbabilitiesAreTheLearners) {
@@ -136,7 +137,7 @@ TEST_P(CudaEngineTest, LogProbabilitiesAreTheLearners) {
 // The first time each number of rows is launched one by one, from then on a graph is replayed.
 TEST_P(CudaEngineTest, AReplayGivesTheBitsOfTheLaunches) {
   MakeModel(true);
-  auto runner = CudaRunner::Create(weights_, {.max_running = 4, .max_length = 2048});
+  auto runner = CudaRunner::Create(weights_, {.max_num_seqs = 4, .max_length = 2048});
   ASSERT_TRUE(runner.ok()) << runner.status();
   BatchedEngine engine(*std::move(runner), {});
   std::vector<Sample> samples;
@@ -176,23 +177,23 @@ TEST_P(CudaEngineTest, ManySequencesSideBySide) {
   EXPECT_NE(samples.at({0, 0}).tokens, samples.at({0, 1}).tokens);
 }
 
-// Greedy samples of a small model run in circles, so that guesses are right.
-TEST_P(CudaEngineTest, GuessesAreRowsOfTheirOwn) {
+// Greedy samples of a small model run in circles, so that draft tokens are right.
+TEST_P(CudaEngineTest, DraftTokensAreRowsOfTheirOwn) {
   MakeModel(true);
   temperature_ = 0;
   const Samples samples = Generate(32, 2000, 512, 300, 6);
   ASSERT_EQ(samples.size(), 2 * prompts_.size());
   for (const auto& [name, sample] : samples) EXPECT_EQ(sample.tokens.size(), 300 + name.first);
-  EXPECT_GT(stats_.guessed_right, 0);
+  EXPECT_GT(stats_.accepted_tokens, 0);
   EXPECT_LT(LargestDifference(samples), kTolerance);
 }
 
 // Of 6 and 12 rows, then fewer; those with more are cuBLASLt's.
 TEST_P(CudaEngineTest, StepsOfFewRowsByChainsOfProducts) {
-  for (const bool chains : {true, false}) {
-    SCOPED_TRACE(chains);
+  for (const bool fused_decode : {true, false}) {
+    SCOPED_TRACE(fused_decode);
     MakeModel(WideConfig());
-    chains_ = chains;
+    fused_decode_ = fused_decode;
     const Samples samples = Generate(16, 2000, 512, 40);
     ASSERT_EQ(samples.size(), 2 * prompts_.size());
     EXPECT_LT(LargestDifference(samples), kTolerance);
@@ -202,14 +203,14 @@ TEST_P(CudaEngineTest, StepsOfFewRowsByChainsOfProducts) {
 // All that is unfinished is computed again, in memory that held no numbers meanwhile.
 TEST_P(CudaEngineTest, SamplesGoOnAfterTheirMemoryWasTheLearners) {
   MakeModel(true);
-  const int64_t bytes = 4000 * GpuCache::PageBytes(weights_->config());
-  auto runner = CudaRunner::Create(weights_, {.max_running = 16,
+  const int64_t bytes = 4000 * CudaKvCache::PageBytes(weights_->config());
+  auto runner = CudaRunner::Create(weights_, {.max_num_seqs = 16,
                                               .cache_bytes = bytes,
-                                              .max_step_tokens = 512,
+                                              .max_num_batched_tokens = 512,
                                               .max_length = 2048,
-                                              .release_memory = true});
+                                              .enable_sleep_mode = true});
   ASSERT_TRUE(runner.ok()) << runner.status();
-  BatchedEngine engine(*std::move(runner), {.release_memory = true});
+  BatchedEngine engine(*std::move(runner), {.enable_sleep_mode = true});
   std::atomic<int> drawn{0};
   for (size_t i = 0; i < prompts_.size(); ++i) {
     GenerateRequest request = {.id = i, .prompt = prompts_[i], .n = 2};
@@ -221,7 +222,7 @@ TEST_P(CudaEngineTest, SamplesGoOnAfterTheirMemoryWasTheLearners) {
   for (const int moment : {3, 1000, 2000}) {
     for (int i = 0; drawn < moment && i < 60000; ++i) absl::SleepFor(absl::Milliseconds(1));
     ASSERT_GE(drawn, moment);
-    ASSERT_TRUE(engine.PauseForWeightUpdate(Engine::OldCache::kForget).ok());
+    ASSERT_TRUE(engine.PauseForWeightUpdate(Engine::KvPolicy::kInvalidate).ok());
     Empty({bytes}, at::kByte).fill_(0xff);
     engine.EndWeightUpdate(moment);
   }
@@ -268,9 +269,9 @@ TEST_P(CudaEngineTest, ChainsGiveTheSameBitsAgain) {
   MakeModel(WideConfig());
   std::vector<TokenDraw> expected;
   for (int again = 0; again < 2; ++again) {
-    auto runner = CudaRunner::Create(weights_, {.max_running = 5, .max_length = 256});
+    auto runner = CudaRunner::Create(weights_, {.max_num_seqs = 5, .max_length = 256});
     ASSERT_TRUE(runner.ok()) << runner.status();
-    ASSERT_TRUE((*runner)->chains()) << "on this GPU";
+    ASSERT_TRUE((*runner)->fused_decode()) << "on this GPU";
     for (int round = 0; round < 2; ++round) {  // the second one by graphs
       const std::vector<TokenDraw> draws = Decode(runner->get(), 5, 100);
       if (expected.empty()) expected = draws;

@@ -11,13 +11,13 @@
 
 #include "absl/strings/str_format.h"
 #include "base/random.h"
-#include "model/bench_inputs.h"
-#include "model/packed_batch.h"
+#include "model/layers/packed_batch.h"
+#include "model/testing/random_inputs.h"
 #include "model/transformer.h"
-#include "rollout/batched_engine.h"
+#include "rollout/cuda/cuda_kv_cache.h"
 #include "rollout/cuda/cuda_runner.h"
-#include "rollout/cuda/device_fixture.h"
-#include "rollout/cuda/gpu_cache.h"
+#include "rollout/cuda/testing/device_fixture.h"
+#include "rollout/engine/batched_engine.h"
 
 namespace tritonrl {
 namespace {
@@ -48,7 +48,7 @@ class Fp8EngineTest : public DeviceTest {
 
   std::unique_ptr<BatchedEngine> MakeEngine(CudaRunner::Options options) const {
     options.max_length = 2048;
-    options.max_step_tokens = 512;
+    options.max_num_batched_tokens = 512;
     auto runner = CudaRunner::Create(weights_, options);
     EXPECT_TRUE(runner.ok()) << runner.status();
     return runner.ok()
@@ -115,7 +115,7 @@ TEST_P(Fp8EngineTest, LogProbabilitiesAreNearTheLearners) {
     for (const auto& [cache, weights] :
          {std::pair(false, false), {true, false}, {false, true}, {true, true}}) {
       const auto engine =
-          MakeEngine({.max_running = 16, .fp8_cache = cache, .fp8_weights = weights});
+          MakeEngine({.max_num_seqs = 16, .fp8_kv_cache = cache, .fp8_weights = weights});
       const std::vector<double> all = Differences(Generate(engine.get(), prompts_.size()));
       ASSERT_EQ(all.size(), 60 * prompts_.size());
       double sum = 0;
@@ -123,7 +123,7 @@ TEST_P(Fp8EngineTest, LogProbabilitiesAreNearTheLearners) {
       means.push_back(sum / static_cast<double>(all.size()));
       const double largest = *std::max_element(all.begin(), all.end());
       std::cout << absl::StreamFormat(
-          "heads of %d, fp8_cache %d, fp8_weights %d: |difference| mean %.5f, largest %.4f\n",
+          "heads of %d, fp8_kv_cache %d, fp8_weights %d: |difference| mean %.5f, largest %.4f\n",
           head_dim, cache, weights, means.back(), largest);
       EXPECT_LT(means.back(), 0.05);
       EXPECT_LT(largest, 0.5);
@@ -136,11 +136,11 @@ TEST_P(Fp8EngineTest, LogProbabilitiesAreNearTheLearners) {
 TEST_P(Fp8EngineTest, CanBeBatchInvariantToo) {
   MakeModel(128);
   for (const auto& [cache, weights] : {std::pair(true, false), {false, true}, {true, true}}) {
-    SCOPED_TRACE(testing::Message() << "fp8_cache " << cache << ", fp8_weights " << weights);
+    SCOPED_TRACE(testing::Message() << "fp8_kv_cache " << cache << ", fp8_weights " << weights);
     CudaRunner::Options options = {
-        .max_running = 1, .batch_invariant = true, .fp8_cache = cache, .fp8_weights = weights};
+        .max_num_seqs = 1, .batch_invariant = true, .fp8_kv_cache = cache, .fp8_weights = weights};
     const Samples alone = Generate(MakeEngine(options).get(), prompts_.size());
-    options.max_running = 64;
+    options.max_num_seqs = 64;
     ExpectSame(Generate(MakeEngine(options).get(), prompts_.size()), alone);
   }
 }
@@ -149,7 +149,7 @@ TEST_P(Fp8EngineTest, CanBeBatchInvariantToo) {
 TEST_P(Fp8EngineTest, CopiesFollowTheWeights) {
   MakeModel(128);
   const CudaRunner::Options options = {
-      .max_running = 4, .batch_invariant = true, .fp8_weights = true};
+      .max_num_seqs = 4, .batch_invariant = true, .fp8_weights = true};
   const auto engine = MakeEngine(options);
   ASSERT_NE(engine, nullptr);
   const Samples before = Generate(engine.get(), 3);
@@ -163,8 +163,8 @@ TEST_P(Fp8EngineTest, CopiesFollowTheWeights) {
 
 TEST_P(Fp8EngineTest, HalvesAPage) {
   MakeModel(128);
-  EXPECT_EQ(2 * GpuCache::PageBytes(weights_->config(), CacheType::kE4M3),
-            GpuCache::PageBytes(weights_->config()));
+  EXPECT_EQ(2 * CudaKvCache::PageBytes(weights_->config(), CacheType::kE4M3),
+            CudaKvCache::PageBytes(weights_->config()));
 }
 
 INSTANTIATE_TEST_SUITE_P(Gpus, Fp8EngineTest, testing::ValuesIn(TestedGpus()));

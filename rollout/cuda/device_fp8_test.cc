@@ -8,11 +8,11 @@
 #include <limits>
 #include <vector>
 
-#include "model/cuda/gemm.h"
-#include "model/cuda/kernels.h"
-#include "model/fp8.h"
-#include "rollout/cuda/device_fixture.h"
+#include "model/cuda/fused/kernels.h"
+#include "model/cuda/gemm/gemm.h"
+#include "model/layers/fp8.h"
 #include "rollout/cuda/step_kernels.h"
+#include "rollout/cuda/testing/device_fixture.h"
 
 namespace tritonrl {
 namespace {
@@ -136,8 +136,8 @@ TEST_P(Fp8KernelTest, ProductsTakeAFactorForEachRow) {
     for (const bool adds : {false, true}) {
       CudaGemm gemm(device(), /*tuned=*/false);
       at::Tensor out = Empty({sizes.rows, sizes.columns}, at::kBFloat16);
-      gemm.MultiplyFp8Rows(a.numbers, b.numbers.t(), {a.scales, b.scales}, adds ? &add : nullptr,
-                           out);
+      gemm.MultiplyFp8RowScaled(a.numbers, b.numbers.t(), {a.scales, b.scales},
+                                adds ? &add : nullptr, out);
       at::Tensor expected = a.Meaning().to(at::kDouble).matmul(b.Meaning().to(at::kDouble).t());
       if (adds) expected = expected + add.to(at::kDouble);
       // Row by row, as the rows are of different sizes.

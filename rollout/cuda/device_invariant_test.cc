@@ -1,5 +1,5 @@
 // Batch-invariant generation: a sample has the same tokens and the same bits of log-probabilities
-// alone and beside others, in any order, with prompts cut anyhow, with guesses, and in another
+// alone and beside others, in any order, with prompts cut anyhow, with draft tokens, and in another
 // engine.
 
 #include <ATen/ops/flip.h>
@@ -11,12 +11,12 @@
 #include <vector>
 
 #include "base/random.h"
-#include "model/bench_inputs.h"
-#include "model/cuda/gemm.h"
-#include "rollout/batched_engine.h"
+#include "model/cuda/gemm/gemm.h"
+#include "model/testing/random_inputs.h"
+#include "rollout/cuda/cuda_kv_cache.h"
 #include "rollout/cuda/cuda_runner.h"
-#include "rollout/cuda/device_fixture.h"
-#include "rollout/cuda/gpu_cache.h"
+#include "rollout/cuda/testing/device_fixture.h"
+#include "rollout/engine/batched_engine.h"
 
 namespace tritonrl {
 namespace {
@@ -44,7 +44,7 @@ TEST_P(FixedProductTest, ARowHasTheSameBitsWithAnyRowsBesideIt) {
                                                {256, 512, true, false},
                                                {640, 256, false, false}}) {
     SCOPED_TRACE(testing::Message() << sizes.inner << " to " << sizes.columns);
-    const int64_t count = sizes.is_head ? 512 : most;  // a multiple of CudaGemm::kFixedRows
+    const int64_t count = sizes.is_head ? 512 : most;  // a multiple of CudaGemm::kPinnedRows
     const at::Tensor x = Drawn({count, sizes.inner}), weight = Drawn({sizes.columns, sizes.inner});
     const at::Tensor add = Drawn({count, sizes.columns});
     const at::Tensor* summand = sizes.adds ? &add : nullptr;
@@ -57,7 +57,7 @@ TEST_P(FixedProductTest, ARowHasTheSameBitsWithAnyRowsBesideIt) {
     for (int process = 0; process < 2; ++process) {  // as if in another one
       CudaGemm gemm(device(), /*tuned=*/true);
       at::Tensor out = Empty({count, sizes.columns}, type);
-      gemm.Fix(x, weight.t(), summand, out);
+      gemm.PinAlgorithm(x, weight.t(), summand, out);
       for (const int64_t n : counts) {
         const at::Tensor part = Empty({count, sizes.columns}, type).narrow(0, 0, n);
         const at::Tensor part_add = add.narrow(0, 0, n);
@@ -81,7 +81,7 @@ TEST_P(FixedProductTest, ARowHasTheSameBitsWithAnyRowsBesideIt) {
 TEST_P(FixedProductTest, AShapeThatWasNotFixedIsRefused) {
   CudaGemm gemm(device(), /*tuned=*/true);
   const at::Tensor x = Drawn({256, 64}), weight = Drawn({32, 64}), other = Drawn({48, 64});
-  gemm.Fix(x, weight.t(), nullptr, Empty({256, 32}, at::kBFloat16));
+  gemm.PinAlgorithm(x, weight.t(), nullptr, Empty({256, 32}, at::kBFloat16));
   EXPECT_THROW(gemm.Multiply(x, other.t(), nullptr, Empty({256, 48}, at::kBFloat16)), c10::Error);
 }
 
@@ -102,13 +102,13 @@ ModelConfig Config(int64_t hidden) {
 
 // How an engine is made, and what runs beside the samples that are looked at.
 struct Setting {
-  int max_running = 256;
-  int max_step_tokens = 512;
+  int max_num_seqs = 256;
+  int max_num_batched_tokens = 512;
   int64_t pages = 8000;
   int others = 0;
   bool others_first = false;
-  int max_guesses = 0;
-  bool keep_prefixes = false;
+  int num_speculative_tokens = 0;
+  bool enable_prefix_caching = false;
   int rounds = 1;  // the last counts: captured graphs, and prefixes of the first
 };
 
@@ -149,17 +149,18 @@ class InvariantEngineTest : public DeviceTest {
   // Two samples for each prompt, and what else the setting has.
   Samples Generate(const Setting& setting) {
     CudaRunner::Options options;
-    options.max_running = setting.max_running;
-    options.cache_bytes = setting.pages * GpuCache::PageBytes(weights_->config());
-    options.max_step_tokens = setting.max_step_tokens;
+    options.max_num_seqs = setting.max_num_seqs;
+    options.cache_bytes = setting.pages * CudaKvCache::PageBytes(weights_->config());
+    options.max_num_batched_tokens = setting.max_num_batched_tokens;
     options.max_length = 2048;
     options.batch_invariant = true;
     auto runner = CudaRunner::Create(weights_, options);
     EXPECT_TRUE(runner.ok()) << runner.status();
     if (!runner.ok()) return {};
-    BatchedEngine engine(*std::move(runner), {.max_guesses = setting.max_guesses,
-                                              .always_guess = true,
-                                              .keep_prefixes = setting.keep_prefixes});
+    BatchedEngine engine(*std::move(runner),
+                         {.num_speculative_tokens = setting.num_speculative_tokens,
+                          .always_speculate = true,
+                          .enable_prefix_caching = setting.enable_prefix_caching});
     Samples samples;
     for (int round = 0; round < setting.rounds; ++round) {
       if (setting.others_first) SubmitOthers(setting, &engine);
@@ -205,7 +206,7 @@ class InvariantEngineTest : public DeviceTest {
 
 TEST_P(InvariantEngineTest, ASampleIsTheSameBesideOthers) {
   MakeModel(512);
-  const Samples expected = Generate({.max_running = 1});
+  const Samples expected = Generate({.max_num_seqs = 1});
   ASSERT_EQ(expected.size(), 2 * prompts_.size());
   for (const int others : {0, 7, 40, 255}) {
     for (const bool first : {false, true}) {
@@ -217,37 +218,40 @@ TEST_P(InvariantEngineTest, ASampleIsTheSameBesideOthers) {
 
 TEST_P(InvariantEngineTest, APromptMayBeCutAnywhere) {
   MakeModel(512);
-  const Samples expected = Generate({.max_running = 1});
-  for (const int max_step_tokens : {16, 64, 100, 512, 8192}) {
-    SCOPED_TRACE(testing::Message() << "steps of " << max_step_tokens);
-    ExpectSame(Generate({.max_running = 16, .max_step_tokens = max_step_tokens, .others = 9}),
-               expected);
+  const Samples expected = Generate({.max_num_seqs = 1});
+  for (const int max_num_batched_tokens : {16, 64, 100, 512, 8192}) {
+    SCOPED_TRACE(testing::Message() << "steps of " << max_num_batched_tokens);
+    ExpectSame(
+        Generate(
+            {.max_num_seqs = 16, .max_num_batched_tokens = max_num_batched_tokens, .others = 9}),
+        expected);
   }
 }
 
 TEST_P(InvariantEngineTest, LittleMemoryAndEarlierPromptsChangeNothing) {
   MakeModel(512);
-  const Samples expected = Generate({.max_running = 1});
+  const Samples expected = Generate({.max_num_seqs = 1});
   // Of 4 to 68 pages at their ends.
-  ExpectSame(Generate({.max_running = 64, .pages = 80, .others = 40}), expected);
-  ExpectSame(Generate({.max_running = 64, .others = 10, .keep_prefixes = true, .rounds = 2}),
-             expected);
+  ExpectSame(Generate({.max_num_seqs = 64, .pages = 80, .others = 40}), expected);
+  ExpectSame(
+      Generate({.max_num_seqs = 64, .others = 10, .enable_prefix_caching = true, .rounds = 2}),
+      expected);
   EXPECT_GT(stats_.cached_tokens, 1500);
 }
 
-// Greedy samples run in circles, so that guesses are right.
-TEST_P(InvariantEngineTest, GuessesChangeNothing) {
+// Greedy samples run in circles, so that draft tokens are right.
+TEST_P(InvariantEngineTest, DraftTokensChangeNothing) {
   MakeModel(512);
   temperature_ = 0;
-  const Samples expected = Generate({.max_running = 1});
-  ExpectSame(Generate({.max_running = 64, .others = 20, .max_guesses = 6}), expected);
-  EXPECT_GT(stats_.guessed_tokens, 0);
+  const Samples expected = Generate({.max_num_seqs = 1});
+  ExpectSame(Generate({.max_num_seqs = 64, .others = 20, .num_speculative_tokens = 6}), expected);
+  EXPECT_GT(stats_.draft_tokens, 0);
 }
 
 TEST_P(InvariantEngineTest, AtTheWidthOfALargeModel) {
   MakeModel(4096);
-  const Samples expected = Generate({.max_running = 1});
-  ExpectSame(Generate({.max_step_tokens = 2048, .others = 60}), expected);
+  const Samples expected = Generate({.max_num_seqs = 1});
+  ExpectSame(Generate({.max_num_batched_tokens = 2048, .others = 60}), expected);
 }
 
 INSTANTIATE_TEST_SUITE_P(Gpus, InvariantEngineTest, testing::ValuesIn(TestedGpus()));

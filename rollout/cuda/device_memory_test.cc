@@ -12,12 +12,11 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
-#include "model/weights.h"
-#include "rollout/batched_engine.h"
+#include "model/weights/weights.h"
+#include "rollout/cuda/cuda_kv_cache.h"
 #include "rollout/cuda/cuda_runner.h"
-#include "rollout/cuda/device_fixture.h"
-#include "rollout/cuda/gpu_cache.h"
-#include "rollout/cuda/mapped_memory.h"
+#include "rollout/cuda/testing/device_fixture.h"
+#include "rollout/engine/batched_engine.h"
 
 namespace tritonrl {
 namespace {
@@ -61,14 +60,14 @@ TEST_P(MappedMemoryTest, MemoryIsFreeMeanwhileAndItsAddressesStay) {
     EXPECT_TRUE(at::equal(words, expected)) << round;
     ASSERT_EQ(cudaDeviceSynchronize(), cudaSuccess);
     const int64_t held = Free();
-    memory.Release();
+    memory.Unmap();
     EXPECT_FALSE(memory.held());
     EXPECT_GE(Free(), held + bytes);
-    memory.Release();
-    memory.Take();
+    memory.Unmap();
+    memory.Map();
     EXPECT_TRUE(memory.held());
     EXPECT_EQ(memory.data(), address);
-    memory.Take();
+    memory.Map();
   }
 }
 
@@ -78,14 +77,14 @@ TEST_P(MappedMemoryTest, TorchCanHaveItMeanwhile) {
   ASSERT_GT(most, 4000 * kMiB);
   MappedMemory memory(most, device());
   EXPECT_THROW(Empty({most}, at::kByte), c10::OutOfMemoryError);
-  memory.Release();
+  memory.Unmap();
   {
     const at::Tensor taken = Empty({most - 1000 * kMiB}, at::kByte);
     taken.fill_(1);
-    EXPECT_THROW(memory.Take(), c10::OutOfMemoryError);
+    EXPECT_THROW(memory.Map(), c10::OutOfMemoryError);
     EXPECT_FALSE(memory.held());
   }
-  memory.Take();
+  memory.Map();
   const at::Tensor words = Words(memory);
   words.fill_(7);
   EXPECT_EQ(words[0].item<int64_t>(), 7);
@@ -103,8 +102,8 @@ TEST_P(MappedMemoryTest, AGraphRunsAgainOnWhatWasTakenAgain) {
   });
   for (int round = 0; round < 2; ++round) {
     ASSERT_EQ(cudaDeviceSynchronize(), cudaSuccess);
-    memory.Release();
-    memory.Take();
+    memory.Unmap();
+    memory.Map();
     words.fill_(100 * round);
     sum.zero_();
     graph.Replay();
@@ -117,9 +116,9 @@ TEST_P(MappedMemoryTest, AGraphRunsAgainOnWhatWasTakenAgain) {
 TEST_P(MappedMemoryTest, TheRunnerDrawsTheSameAfterwards) {
   const ModelConfig config = Config(2);
   const auto weights = Weights::RandomInit(config, 5, device(), at::kBFloat16);
-  auto runner = CudaRunner::Create(weights, {.max_running = 2,
-                                             .cache_bytes = 2000 * GpuCache::PageBytes(config),
-                                             .release_memory = true});
+  auto runner = CudaRunner::Create(weights, {.max_num_seqs = 2,
+                                             .cache_bytes = 2000 * CudaKvCache::PageBytes(config),
+                                             .enable_sleep_mode = true});
   ASSERT_TRUE(runner.ok()) << runner.status();
   const std::vector<int32_t> prompt = {5, 6, 7, 8, 9};
   const std::vector<int32_t> pages = {3, 1999};
@@ -139,7 +138,7 @@ TEST_P(MappedMemoryTest, TheRunnerDrawsTheSameAfterwards) {
       step.draws.push_back({0, &sampling, 17, i});
       EXPECT_TRUE((*runner)->Launch(step).ok());
       if (i == 3) {
-        EXPECT_EQ((*runner)->ReleaseMemory().code(), absl::StatusCode::kFailedPrecondition);
+        EXPECT_EQ((*runner)->Sleep().code(), absl::StatusCode::kFailedPrecondition);
       }
       const auto draws = (*runner)->Collect();
       EXPECT_TRUE(draws.ok()) << draws.status();
@@ -151,10 +150,10 @@ TEST_P(MappedMemoryTest, TheRunnerDrawsTheSameAfterwards) {
   const std::vector<TokenDraw> expected = generate();
   for (int round = 0; round < 2; ++round) {
     const int64_t held = Free();
-    ASSERT_TRUE((*runner)->ReleaseMemory().ok());
-    EXPECT_GE(Free(), held + 2000 * GpuCache::PageBytes(config));
+    ASSERT_TRUE((*runner)->Sleep().ok());
+    EXPECT_GE(Free(), held + 2000 * CudaKvCache::PageBytes(config));
     EXPECT_EQ((*runner)->Launch({}).code(), absl::StatusCode::kFailedPrecondition);
-    ASSERT_TRUE((*runner)->TakeMemory().ok());
+    ASSERT_TRUE((*runner)->Wake().ok());
     const std::vector<TokenDraw> again = generate();
     ASSERT_EQ(again.size(), expected.size());
     for (size_t i = 0; i < again.size(); ++i) {
@@ -167,19 +166,19 @@ TEST_P(MappedMemoryTest, TheRunnerDrawsTheSameAfterwards) {
 // An engine that lends the memory of its cache, nearly all of the GPU's, to the learner.
 class LendingEngineTest : public MappedMemoryTest {
  protected:
-  void Start(absl::Duration memory_timeout) {
+  void Start(absl::Duration wake_timeout) {
     const ModelConfig config = Config(24);
     auto weights = Weights::RandomInit(config, 5, device(), at::kBFloat16);
     cache_bytes_ = Free() - 6000 * kMiB;
     ASSERT_GT(cache_bytes_, 8000 * kMiB);
-    auto runner = CudaRunner::Create(std::move(weights), {.max_running = 8,
+    auto runner = CudaRunner::Create(std::move(weights), {.max_num_seqs = 8,
                                                           .cache_bytes = cache_bytes_,
-                                                          .max_step_tokens = 512,
-                                                          .release_memory = true});
+                                                          .max_num_batched_tokens = 512,
+                                                          .enable_sleep_mode = true});
     ASSERT_TRUE(runner.ok()) << runner.status();
     engine_ = std::make_unique<BatchedEngine>(
         *std::move(runner),
-        BatchedEngine::Options{.release_memory = true, .memory_timeout = memory_timeout});
+        BatchedEngine::Options{.enable_sleep_mode = true, .wake_timeout = wake_timeout});
   }
 
   // Samples of one group, by index: the same steps each time.
@@ -230,7 +229,7 @@ TEST_P(LendingEngineTest, DrawsTheSameAfterUpdates) {
       EXPECT_EQ(again[i].versions.at(0).version, version);
     }
   }
-  EXPECT_GT(engine_->Stats().take_seconds, 0);
+  EXPECT_GT(engine_->Stats().wake_seconds, 0);
 }
 
 TEST_P(LendingEngineTest, SaysWhatIsMissingIfTheLearnerKeepsIt) {

@@ -9,9 +9,9 @@
 #include <set>
 #include <vector>
 
-#include "rollout/cuda/chunk_plan.h"
-#include "rollout/cuda/decode_plan.h"
-#include "rollout/cuda/paged_layout.h"
+#include "rollout/cuda/attention/decode_plan.h"
+#include "rollout/cuda/attention/paged_kv_layout.h"
+#include "rollout/cuda/attention/prefill_plan.h"
 
 namespace tritonrl {
 namespace {
@@ -68,8 +68,8 @@ TEST(DecodePlanTest, PartsDependOnARowsOwnLength) {
       const int64_t each = split.PartTokens(length, 3);
       most = std::max(most, (length + each - 1) / each);
     }
-    EXPECT_LE(most, split.MostParts(longest, 3)) << longest;
-    EXPECT_GE(2 * most, split.MostParts(longest, 3)) << longest;
+    EXPECT_LE(most, split.MaxParts(longest, 3)) << longest;
+    EXPECT_GE(2 * most, split.MaxParts(longest, 3)) << longest;
   }
 }
 
@@ -103,7 +103,7 @@ TEST(DecodePlanTest, PartsOfASplitCoverEachRowOnce) {
   EXPECT_EQ(settled, (std::vector<int>{0, 0, 63, 63, 64, 255, 187, 0, 0}));
 }
 
-TEST(DecodePlanTest, GuessesSeeWhatTheStepWritesBeforeThem) {
+TEST(DecodePlanTest, DraftTokensSeeWhatTheStepWritesBeforeThem) {
   const DecodePlan plan(5, 4096, DecodeSplit());
   // Three rows of a sequence, of which the first is position 30; and one of another.
   Filled filled(plan, {31, 32, 33, 50}, {64, 64, 64, 128});
@@ -187,7 +187,7 @@ TEST(DecodePlanTest, RowsThatAreReadTogetherCountOnceForTheSplit) {
 }
 
 TEST(DecodePlanTest, PromptsAreReadOnceForTheirSamples) {
-  // Two groups of samples of which one has guesses, and one sample alone.
+  // Two groups of samples of which one has draft tokens, and one sample alone.
   const std::vector<int32_t> lengths = {1100, 1030, 1031, 1032, 2000, 900, 300, 301, 305};
   const std::vector<int32_t> begins = {0, 200, 200, 200, 400, 600, 800, 1000, 1200};
   const std::vector<int32_t> shared = {0, 64, 64, 64, 64, 0, 3, 18, 18};
@@ -220,10 +220,10 @@ TEST(DecodePlanTest, PromptsAreReadOnceForTheirSamples) {
 
 TEST(DecodePlanTest, PromptsAreReadOnceWhereItPays) {
   // Tiles of 1,100 tokens of which the first 1,024 are common to all.
-  const auto tiles = [](int sequences, int guesses, const DecodeSharing& sharing) {
+  const auto tiles = [](int sequences, int num_draft_tokens, const DecodeSharing& sharing) {
     std::vector<int32_t> lengths, begins, shared;
     for (int i = 0; i < sequences; ++i) {
-      for (int k = 0; k <= guesses; ++k) {
+      for (int k = 0; k <= num_draft_tokens; ++k) {
         lengths.push_back(1100 + k);
         begins.push_back(100 * i);
         shared.push_back(i > 0 ? 64 : 0);
@@ -239,7 +239,7 @@ TEST(DecodePlanTest, PromptsAreReadOnceWhereItPays) {
   EXPECT_EQ(tiles(47, 0, {6}), 47) << "too few";
   EXPECT_EQ(tiles(64, 0, {6, 48, 65}), 64) << "too little";
   EXPECT_EQ(tiles(64, 1, {6}), 64 + 22);
-  EXPECT_EQ(tiles(64, 5, {6}), 64) << "guesses fill the tiles";
+  EXPECT_EQ(tiles(64, 5, {6}), 64) << "draft tokens fill the tiles";
 }
 
 // Tokens that the tiles of 100 sequences read, of which `shared` says what each shares with the one
@@ -305,7 +305,7 @@ TEST(DecodePlanTest, TilesWithTheSamePagesFollowEachOther) {
   EXPECT_EQ(parts, (std::vector<int>{0, 0, 0, 1, 1, 1, 2, 2, 2}));
 }
 
-TEST(DecodePlanTest, GuessesSeeOneTokenMoreEach) {
+TEST(DecodePlanTest, DraftTokensSeeOneTokenMoreEach) {
   const DecodePlan plan(2, 4096, DecodeSplit(), {6});
   const std::vector<int32_t> lengths = {31, 33}, begins = {64, 64};
   EXPECT_ANY_THROW(Filled(plan, lengths, begins));
@@ -364,10 +364,10 @@ std::map<int, int> TileCounts(const std::vector<int32_t>& words, const Fa2Chunks
   return counts;
 }
 
-TEST(ChunkPlanTest, ShortAndLongChunksAreApart) {
-  const std::vector<Chunk> chunks = {
+TEST(PrefillPlanTest, ShortAndLongChunksAreApart) {
+  const std::vector<PrefillChunk> chunks = {
       {0, 1, 500, 0}, {1, 127, 127, 32}, {128, 128, 200, 64}, {256, 0, 0, 96}, {256, 300, 300, 96}};
-  const ChunkPlan plan = PlanChunks({32, 8, 64}, {true, 132}, chunks, 1000);
+  const PrefillPlan plan = PlanPrefill({32, 8, 64}, {true, 132}, chunks, 1000);
   EXPECT_EQ(plan.hopper_chunks.pieces, 0);  // heads of 64
   ASSERT_EQ(plan.short_chunks.chunks, 2);
   ASSERT_EQ(plan.long_chunks.chunks, 2);
@@ -390,10 +390,10 @@ TEST(DecodePlanTest, TheSplitOfABatchInvariantPlanIsThatOfAnyNumberOfRows) {
   }
 }
 
-TEST(ChunkPlanTest, BatchInvariantChunksAreAllComputedAlike) {
-  const std::vector<Chunk> chunks = {{0, 1, 500, 0}, {1, 127, 127, 32}, {128, 300, 428, 64}};
+TEST(PrefillPlanTest, BatchInvariantChunksAreAllComputedAlike) {
+  const std::vector<PrefillChunk> chunks = {{0, 1, 500, 0}, {1, 127, 127, 32}, {128, 300, 428, 64}};
   for (const int dim : {64, 128}) {
-    const ChunkPlan plan = PlanChunks({32, 8, dim}, {true, 132}, chunks, 1000, true);
+    const PrefillPlan plan = PlanPrefill({32, 8, dim}, {true, 132}, chunks, 1000, true);
     EXPECT_EQ(plan.short_chunks.chunks, 0);
     EXPECT_EQ(plan.hopper_chunks.pieces, 0);
     EXPECT_EQ(plan.long_chunks.chunks, 3);
@@ -402,10 +402,10 @@ TEST(ChunkPlanTest, BatchInvariantChunksAreAllComputedAlike) {
   }
 }
 
-TEST(ChunkPlanTest, HopperPiecesAreSharedOutOnceAndEvenly) {
-  const std::vector<Chunk> chunks = {{0, 2048, 16384, 0}, {2048, 200, 200, 1024}};
+TEST(PrefillPlanTest, HopperPiecesAreSharedOutOnceAndEvenly) {
+  const std::vector<PrefillChunk> chunks = {{0, 2048, 16384, 0}, {2048, 200, 200, 1024}};
   const int blocks = 132, heads = 32;
-  const ChunkPlan plan = PlanChunks({heads, 8, 128}, {true, blocks}, chunks, 2000);
+  const PrefillPlan plan = PlanPrefill({heads, 8, 128}, {true, blocks}, chunks, 2000);
   EXPECT_EQ(plan.long_chunks.chunks, 0);
   const Fa3Chunks& at = plan.hopper_chunks;
   ASSERT_EQ(at.pieces, heads * (16 + 2));
@@ -417,7 +417,7 @@ TEST(ChunkPlanTest, HopperPiecesAreSharedOutOnceAndEvenly) {
   for (int block = 0; block < blocks; ++block) {
     loads.push_back(0);
     for (int i = words[at.begins + block]; i < words[at.begins + block + 1]; ++i) {
-      const Chunk& chunk = chunks[words[at.requests + i]];
+      const PrefillChunk& chunk = chunks[words[at.requests + i]];
       const int32_t tile = words[at.query_tiles + i];
       ++seen[{words[at.requests + i], tile, words[at.heads + i]}];
       EXPECT_EQ(words[at.first_rows + i], chunk.first_row);

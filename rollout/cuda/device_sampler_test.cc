@@ -1,4 +1,4 @@
-// Draws on the GPU against rollout/sampler.h on the same logits.
+// Draws on the GPU against rollout/engine/sampler.h on the same logits.
 
 #include <ATen/ops/zeros.h>
 
@@ -10,9 +10,9 @@
 #include <vector>
 
 #include "base/random.h"
-#include "rollout/cuda/device_fixture.h"
-#include "rollout/cuda/gpu_sampler.h"
-#include "rollout/sampler.h"
+#include "rollout/cuda/sampling/gpu_sampler.h"
+#include "rollout/cuda/testing/device_fixture.h"
+#include "rollout/engine/sampler.h"
 
 namespace tritonrl {
 namespace {

@@ -6,9 +6,9 @@
 #include <cmath>
 #include <vector>
 
-#include "model/cuda/kernels.h"
-#include "rollout/cuda/device_fixture.h"
+#include "model/cuda/fused/kernels.h"
 #include "rollout/cuda/step_kernels.h"
+#include "rollout/cuda/testing/device_fixture.h"
 
 namespace tritonrl {
 namespace {

@@ -7,7 +7,7 @@
 
 #include <algorithm>
 
-#include "model/cuda/kernels.h"
+#include "model/cuda/fused/kernels.h"
 
 namespace tritonrl {
 namespace {
@@ -37,7 +37,7 @@ CudaRows Rows(int64_t rows, int64_t cols) {
 
 }  // namespace
 
-bool Fp8Weights::Takes(const ModelConfig& config) {
+bool Fp8Weights::Supports(const ModelConfig& config) {
   return config.hidden_size % kUnit == 0 && config.query_size() % kUnit == 0 &&
          config.kv_size() % kUnit == 0 && config.intermediate_size % kUnit == 0;
 }
@@ -65,7 +65,7 @@ Fp8Weights::Fp8Weights(const ModelConfig& config, const std::vector<DecoderLayer
   scales_ = at::zeros({max_rows}, options.dtype(at::kFloat));
 }
 
-void Fp8Weights::Copy() {
+void Fp8Weights::QuantizeWeights() {
   for (const auto& [address, copy] : copies_) {
     LaunchQuantizeRows(Rows(copy.from.size(0), copy.from.size(1)), address, copy.numbers.data_ptr(),
                        copy.scales.data_ptr<float>());
@@ -76,17 +76,17 @@ at::Tensor Fp8Weights::Numbers(int64_t rows, int64_t inner) const {
   return numbers_.narrow(0, 0, rows * inner).view({rows, inner});
 }
 
-void Fp8Weights::Round(const at::Tensor& x) {
+void Fp8Weights::Quantize(const at::Tensor& x) {
   LaunchQuantizeRows(Rows(x.size(0), x.size(1)), x.const_data_ptr(), numbers_.data_ptr(),
                      scales_.data_ptr<float>());
 }
 
-void Fp8Weights::RoundNormed(const at::Tensor& x, const at::Tensor& norm, float eps) {
+void Fp8Weights::QuantizeNormed(const at::Tensor& x, const at::Tensor& norm, float eps) {
   LaunchNormQuantizeRows(Rows(x.size(0), x.size(1)), x.const_data_ptr(), norm.const_data_ptr(), eps,
                          numbers_.data_ptr(), scales_.data_ptr<float>());
 }
 
-void Fp8Weights::RoundGated(const at::Tensor& gate_up) {
+void Fp8Weights::QuantizeSwiGlu(const at::Tensor& gate_up) {
   LaunchSwigluQuantizeRows(Rows(gate_up.size(0), gate_up.size(1) / 2), gate_up.const_data_ptr(),
                            numbers_.data_ptr(), scales_.data_ptr<float>());
 }
@@ -96,26 +96,27 @@ void Fp8Weights::Multiply(const at::Tensor& weight, const at::Tensor* add, const
   const Matrix& copy = CopyOf(weight);
   const int64_t rows = RoundUp(out.size(0));
   const at::Tensor summand = add == nullptr ? at::Tensor() : RowsOf(*add, rows);
-  gemm->MultiplyFp8Rows(Numbers(rows, weight.size(1)), copy.numbers.t(), {scales_, copy.scales},
-                        add == nullptr ? nullptr : &summand, RowsOf(out, rows));
+  gemm->MultiplyFp8RowScaled(Numbers(rows, weight.size(1)), copy.numbers.t(),
+                             {scales_, copy.scales}, add == nullptr ? nullptr : &summand,
+                             RowsOf(out, rows));
 }
 
-void Fp8Weights::Tune(const at::Tensor& x, const std::vector<at::Tensor>& weights,
-                      const at::Tensor* add, const at::Tensor& out, CudaGemm* gemm) {
+void Fp8Weights::Autotune(const at::Tensor& x, const std::vector<at::Tensor>& weights,
+                          const at::Tensor* add, const at::Tensor& out, CudaGemm* gemm) {
   std::vector<at::Tensor> copies;
   for (const at::Tensor& weight : weights) copies.push_back(CopyOf(weight).numbers.t());
   const int64_t rows = RoundUp(x.size(0));
   const at::Tensor summand = add == nullptr ? at::Tensor() : RowsOf(*add, rows);
   const Fp8RowScales scales = {scales_, CopyOf(weights.front()).scales};
-  gemm->Tune(Numbers(rows, x.size(1)), copies, add == nullptr ? nullptr : &summand,
-             RowsOf(out, rows), &scales);
+  gemm->Autotune(Numbers(rows, x.size(1)), copies, add == nullptr ? nullptr : &summand,
+                 RowsOf(out, rows), &scales);
 }
 
-void Fp8Weights::Fix(const at::Tensor& weight, const at::Tensor* add, const at::Tensor& out,
-                     CudaGemm* gemm) {
+void Fp8Weights::PinAlgorithm(const at::Tensor& weight, const at::Tensor* add,
+                              const at::Tensor& out, CudaGemm* gemm) {
   const Matrix& copy = CopyOf(weight);
   const Fp8RowScales scales = {scales_, copy.scales};
-  gemm->Fix(Numbers(out.size(0), weight.size(1)), copy.numbers.t(), add, out, &scales);
+  gemm->PinAlgorithm(Numbers(out.size(0), weight.size(1)), copy.numbers.t(), add, out, &scales);
 }
 
 }  // namespace tritonrl

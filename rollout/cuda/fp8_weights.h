@@ -12,16 +12,16 @@
 #include <map>
 #include <vector>
 
-#include "model/config.h"
-#include "model/cuda/gemm.h"
-#include "model/decoder_layer.h"
+#include "model/cuda/gemm/gemm.h"
+#include "model/layers/decoder_layer.h"
+#include "model/weights/model_config.h"
 
 namespace tritonrl {
 
 class Fp8Weights {
  public:
   // Whether matrices of these sizes can be multiplied so: all are multiples of 16.
-  static bool Takes(const ModelConfig& config);
+  static bool Supports(const ModelConfig& config);
   // Bytes that an object takes, beside the weights themselves.
   static int64_t Bytes(const ModelConfig& config, int64_t max_rows);
 
@@ -31,22 +31,23 @@ class Fp8Weights {
              int64_t max_rows);
 
   // Makes the copies from what the weights are now, on the current stream.
-  void Copy();
+  void QuantizeWeights();
 
   // What is multiplied next, on the current stream: x [rows, K] bf16; norm(x); or SwiGLU of
   // gate_up [rows, 2 K].
-  void Round(const at::Tensor& x);
-  void RoundNormed(const at::Tensor& x, const at::Tensor& norm, float eps);
-  void RoundGated(const at::Tensor& gate_up);
+  void Quantize(const at::Tensor& x);
+  void QuantizeNormed(const at::Tensor& x, const at::Tensor& norm, float eps);
+  void QuantizeSwiGlu(const at::Tensor& gate_up);
   // out = that times weight^T (+ add). out and add: the first rows of memory for at least so many
   // rounded up to a multiple of 16; out's rows behind them are written too.
   void Multiply(const at::Tensor& weight, const at::Tensor* add, const at::Tensor& out,
                 CudaGemm* gemm);
 
-  // CudaGemm's Tune and Fix for such products of x; add and out as above.
-  void Tune(const at::Tensor& x, const std::vector<at::Tensor>& weights, const at::Tensor* add,
-            const at::Tensor& out, CudaGemm* gemm);
-  void Fix(const at::Tensor& weight, const at::Tensor* add, const at::Tensor& out, CudaGemm* gemm);
+  // CudaGemm's Autotune and PinAlgorithm for such products of x; add and out as above.
+  void Autotune(const at::Tensor& x, const std::vector<at::Tensor>& weights, const at::Tensor* add,
+                const at::Tensor& out, CudaGemm* gemm);
+  void PinAlgorithm(const at::Tensor& weight, const at::Tensor* add, const at::Tensor& out,
+                    CudaGemm* gemm);
 
  private:
   struct Matrix {

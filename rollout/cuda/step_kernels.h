@@ -1,21 +1,29 @@
-// What a generation step does between products and attention and a training step does not: keys
-// and values into the paged cache, rows by ids that lie on the GPU, copies of pages. (Norms and
-// SwiGLU are those of model/cuda/kernels.h; what a layer adds to the residual stream is added by
-// its last product, as the learner does it.)
-//
-// All pointers are GPU memory, 16-byte aligned. Launches go to `stream` (a cudaStream_t), may be
-// captured in a CUDA graph, and throw c10::Error if they are refused.
 #ifndef TRITONRL_ROLLOUT_CUDA_STEP_KERNELS_H_
 #define TRITONRL_ROLLOUT_CUDA_STEP_KERNELS_H_
 
 #include <cstdint>
 
-#include "rollout/cuda/paged_layout.h"
+#include "rollout/cuda/attention/paged_kv_layout.h"
+
+// Kernels of a generation step besides GEMM and attention.
+//
+// What a generation step does between products and attention and a training step does not: keys
+// and values into the paged cache, rows by ids that lie on the GPU, copies of pages. (Norms and
+// SwiGLU are those of model/cuda/fused/kernels.h; what a layer adds to the residual stream is added
+// by its last product, as the learner does it.)
+//
+// All pointers are GPU memory, 16-byte aligned. Launches go to `stream` (a cudaStream_t), may be
+// captured in a CUDA graph, and throw c10::Error if they are refused.
 
 namespace tritonrl {
 
+// words[pairs[2 i]] = pairs[2 i + 1], i below `count`; all in GPU memory, places distinct. On
+// `stream` (a cudaStream_t); throws c10::Error if the launch is refused.
+void LaunchScatterWords(const int32_t* pairs, int count, int32_t* words, void* stream);
+
 // T rows of queries, keys and values as a product gives them, bf16 [T, (H + 2K) D], and the norm
-// and rotation of model/rotary.h, with the same roundings as the learner's kernel: the same bits.
+// and rotation of model/layers/rotary.h, with the same roundings as the learner's kernel: the same
+// bits.
 struct QkvToCache {
   CacheHeads shape;
   int64_t rows = 0;

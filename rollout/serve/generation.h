@@ -14,7 +14,7 @@
 #include "absl/status/statusor.h"
 #include "absl/synchronization/mutex.h"
 #include "absl/time/time.h"
-#include "rollout/engine.h"
+#include "rollout/engine/engine.h"
 
 namespace tritonrl {
 

@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "absl/time/clock.h"
-#include "rollout/serve/scripted_engine.h"
+#include "rollout/serve/testing/scripted_engine.h"
 
 namespace tritonrl {
 namespace {

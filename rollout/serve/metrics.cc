@@ -30,20 +30,20 @@ void AppendEngineStats(const EngineStats& stats, std::string* text) {
   AppendValue("tritonrl_engine_failed_samples_total", "counter",
               "Samples whose logits gave no distribution.", stats.failed_samples, text);
   AppendValue("tritonrl_engine_preemptions_total", "counter",
-              "Samples that gave their memory to older ones.", stats.preemptions, text);
+              "Samples preempted for lack of KV-cache pages.", stats.preemptions, text);
   AppendValue("tritonrl_engine_recomputed_tokens_total", "counter",
-              "Computed again for want of memory.", stats.recomputed_tokens, text);
+              "Tokens recomputed after preemption.", stats.recomputed_tokens, text);
   AppendValue("tritonrl_engine_cached_tokens_total", "counter",
-              "Of prompts, found in what earlier requests had computed.", stats.cached_tokens,
-              text);
+              "Prompt tokens found in the prefix cache.", stats.cached_tokens, text);
   AppendValue("tritonrl_engine_shared_tokens_total", "counter",
-              "Of prompts, that the answers of a prompt had in common.", stats.shared_tokens, text);
-  AppendValue("tritonrl_engine_guessed_tokens_total", "counter",
-              "Passed through the model as guesses.", stats.guessed_tokens, text);
-  AppendValue("tritonrl_engine_guessed_right_total", "counter", "Guesses that were drawn.",
-              stats.guessed_right, text);
-  AppendValue("tritonrl_engine_cache_pages", "gauge", "Of the KV cache.", stats.num_pages, text);
-  AppendValue("tritonrl_engine_cache_pages_peak", "gauge", "Most that were in use at one time.",
+              "Prompt tokens shared by the samples of a prompt.", stats.shared_tokens, text);
+  AppendValue("tritonrl_engine_draft_tokens_total", "counter",
+              "Draft tokens verified by the model.", stats.draft_tokens, text);
+  AppendValue("tritonrl_engine_accepted_tokens_total", "counter",
+              "Draft tokens that were accepted.", stats.accepted_tokens, text);
+  AppendValue("tritonrl_engine_cache_pages", "gauge", "Pages of the KV cache.", stats.num_pages,
+              text);
+  AppendValue("tritonrl_engine_cache_pages_peak", "gauge", "Peak number of KV-cache pages in use.",
               stats.peak_pages, text);
   AppendValue("tritonrl_engine_busy_seconds_total", "counter", "Time with something to generate.",
               stats.busy_seconds, text);
@@ -74,9 +74,9 @@ void Metrics::CountTokens(int64_t prompt_tokens, int64_t completion_tokens) {
   completion_tokens_ += completion_tokens;
 }
 
-void Metrics::CountAnswer(absl::string_view finish_reason) {
+void Metrics::CountCompletion(absl::string_view finish_reason) {
   absl::MutexLock lock(&mutex_);
-  ++answers_[std::string(finish_reason)];
+  ++completions_[std::string(finish_reason)];
 }
 
 void Metrics::Observe(absl::Duration time, Histogram* histogram) {
@@ -124,9 +124,9 @@ std::string Metrics::Text(const ServerGauges& gauges) const {
       absl::StrAppend(&text, "tritonrl_requests_total{endpoint=\"", key.first, "\",status=\"",
                       key.second, "\"} ", count, "\n");
     }
-    AppendHead("tritonrl_answers_total", "counter", "Answers by what ended them.", &text);
-    for (const auto& [reason, count] : answers_) {
-      absl::StrAppend(&text, "tritonrl_answers_total{finish_reason=\"", reason, "\"} ", count,
+    AppendHead("tritonrl_completions_total", "counter", "Completions by finish reason.", &text);
+    for (const auto& [reason, count] : completions_) {
+      absl::StrAppend(&text, "tritonrl_completions_total{finish_reason=\"", reason, "\"} ", count,
                       "\n");
     }
     AppendValue("tritonrl_prompt_tokens_total", "counter", "Tokens of answered prompts.",

@@ -12,7 +12,7 @@
 #include "absl/strings/string_view.h"
 #include "absl/synchronization/mutex.h"
 #include "absl/time/time.h"
-#include "rollout/engine.h"
+#include "rollout/engine/engine.h"
 
 namespace tritonrl {
 
@@ -33,7 +33,7 @@ class Metrics {
   // Tokens of a generating request: of its prompts, and drawn for its answers.
   void CountTokens(int64_t prompt_tokens, int64_t completion_tokens);
   // An answer (one choice of a request) ended: "stop", "length", "failed" or "cancelled".
-  void CountAnswer(absl::string_view finish_reason);
+  void CountCompletion(absl::string_view finish_reason);
   // From a request's arrival until all its answers were there.
   void ObserveRequest(absl::Duration time);
   // From the request's arrival to an answer's first token.
@@ -56,7 +56,7 @@ class Metrics {
 
   mutable absl::Mutex mutex_;
   std::map<std::pair<std::string, int>, int64_t> requests_ ABSL_GUARDED_BY(mutex_);
-  std::map<std::string, int64_t> answers_ ABSL_GUARDED_BY(mutex_);  // By finish reason.
+  std::map<std::string, int64_t> completions_ ABSL_GUARDED_BY(mutex_);  // By finish reason.
   int64_t prompt_tokens_ ABSL_GUARDED_BY(mutex_) = 0;
   int64_t completion_tokens_ ABSL_GUARDED_BY(mutex_) = 0;
   Histogram request_time_ ABSL_GUARDED_BY(mutex_);

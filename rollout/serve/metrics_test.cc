@@ -16,9 +16,9 @@ TEST(Metrics, CountsAndGauges) {
   metrics.CountRequest("/v1/completions", 429);
   metrics.CountTokens(5, 7);
   metrics.CountTokens(1, 2);
-  metrics.CountAnswer("stop");
-  metrics.CountAnswer("length");
-  metrics.CountAnswer("stop");
+  metrics.CountCompletion("stop");
+  metrics.CountCompletion("length");
+  metrics.CountCompletion("stop");
   ServerGauges gauges{3, 4, 5, {}};
   gauges.engine.decode_steps = 11;
   gauges.engine.preemptions = 12;
@@ -31,8 +31,8 @@ TEST(Metrics, CountsAndGauges) {
         "\ntritonrl_requests_in_progress 3\n", "\ntritonrl_samples_running 4\n",
         "\ntritonrl_samples_waiting 5\n", "\ntritonrl_engine_decode_steps_total 11\n",
         "\ntritonrl_engine_preemptions_total 12\n",
-        "\ntritonrl_answers_total{finish_reason=\"stop\"} 2\n",
-        "\ntritonrl_answers_total{finish_reason=\"length\"} 1\n"}) {
+        "\ntritonrl_completions_total{finish_reason=\"stop\"} 2\n",
+        "\ntritonrl_completions_total{finish_reason=\"length\"} 1\n"}) {
     EXPECT_TRUE(absl::StrContains(text, line)) << line << text;
   }
 }

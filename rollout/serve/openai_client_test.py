@@ -17,7 +17,7 @@ def start_server():
     """The process and the address that it prints."""
     process = subprocess.Popen(
         ["rollout/serve/serve", "--model=model/mini", "--device=cpu", "--port=0",
-         "--max_running=8", "--threads=2"],
+         "--max_num_seqs=8", "--threads=2"],
         env={**os.environ, "TRITONRL_API_KEY": KEY}, stdout=subprocess.PIPE, text=True)
     line = process.stdout.readline()
     assert "http://" in line, line

@@ -14,19 +14,18 @@
 #include <utility>
 
 #include "absl/flags/flag.h"
-#include "absl/flags/parse.h"
-#include "absl/flags/usage.h"
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
 #include "base/file.h"
-#include "base/interrupts.h"
+#include "base/program.h"
+#include "base/signal_handler.h"
 #include "base/status.h"
-#include "rollout/load_model.h"
-#include "rollout/make_engine.h"
-#include "rollout/serve/api_key.h"
-#include "rollout/serve/chat_template.h"
+#include "rollout/distributed/tensor_parallel.h"
+#include "rollout/factory/load_model.h"
+#include "rollout/factory/make_engine.h"
+#include "rollout/serve/http/http_server.h"
+#include "rollout/serve/openai/chat_template.h"
 #include "rollout/serve/server.h"
-#include "rollout/tensor_parallel.h"
 
 ABSL_FLAG(std::string, model, "", "Folder with config.json, model.safetensors, tokenizer.json.");
 ABSL_FLAG(std::string, served_model_name, "", "Name in requests; the folder's if empty.");
@@ -34,39 +33,37 @@ ABSL_FLAG(std::string, chat_template, "auto",
           "auto (from the model's tokenizer_config.json), qwen3, llama3 or plain.");
 ABSL_FLAG(std::string, device, "auto", "cpu, cuda, cuda:N or auto.");
 ABSL_FLAG(int, tensor_parallel, 1,
-          "Ranks that the model is spread over, one GPU each: mpirun --bind-to none -n N serve "
+          "Number of tensor-parallel ranks, one GPU each: mpirun --bind-to none -n N serve "
           "--tensor_parallel=N ...");
-ABSL_FLAG(int, max_running, 0,
-          "Samples that run side by side; 0: 256 where bf16 weights are on a GPU, else 64.");
-ABSL_FLAG(int64_t, cache_bytes, 0, "Memory for keys and values; 0: what suits the device.");
-ABSL_FLAG(int, max_step_tokens, 0,
-          "Most tokens that the engine computes at once, of prompts and answers; 0: what suits.");
+ABSL_FLAG(int, max_num_seqs, 0,
+          "Maximum number of sequences in a batch; 0: 256 for bf16 weights on a GPU, else 64.");
+ABSL_FLAG(int64_t, cache_bytes, 0, "Bytes of the KV cache; 0: chosen for the device.");
+ABSL_FLAG(int, max_num_batched_tokens, 0,
+          "Maximum number of tokens in a step, prefill and decode; 0: chosen for the device.");
 ABSL_FLAG(int64_t, max_length, 0, "Most tokens of prompt and answer together; 0: the model's.");
-ABSL_FLAG(
-    bool, keep_prefixes, true,
-    "Keep what prompts and answers leave in the cache, in memory that nobody needs, for prompts "
-    "that begin alike.");
-ABSL_FLAG(int, max_guesses, 0,
-          "Most tokens guessed at a time by speculative decoding, while it pays and in places that "
-          "answers leave; 0: none.");
+ABSL_FLAG(bool, enable_prefix_caching, true,
+          "Prefix caching: reuse the KV cache of prompts with a common prefix.");
+ABSL_FLAG(int, num_speculative_tokens, 0,
+          "Speculative decoding: maximum number of draft tokens per step; 0: off.");
 ABSL_FLAG(bool, batch_invariant, false,
-          "An answer's tokens depend on its own request and seed alone, not on what else is being "
-          "answered, to the bit. Slower.");
-ABSL_FLAG(bool, fp8_cache, false, "8-bit keys and values: twice the tokens in the same memory.");
+          "Batch-invariant kernels: outputs are bitwise independent of the batch. Slower.");
+ABSL_FLAG(bool, fp8_kv_cache, false, "FP8 (E4M3) KV cache: twice the tokens in the same memory.");
 ABSL_FLAG(bool, fp8_weights, false,
-          "Products on 8-bit copies of the weights, which take half the weights' memory more.");
+          "FP8 GEMMs on quantized copies of the weights, which add half the weights' memory.");
 ABSL_FLAG(int, threads, 0, "Threads on the CPU; 0: all.");
 ABSL_FLAG(std::string, host, "127.0.0.1", "Address to listen on; other than loopback needs a key.");
 ABSL_FLAG(int, port, 8000, "0: any free one, which is printed.");
 ABSL_FLAG(std::string, api_key_file, "",
           "File (mode 600) with the key that clients must give; else $TRITONRL_API_KEY.");
-ABSL_FLAG(int64_t, max_body_bytes, 4 << 20, "Largest request.");
-ABSL_FLAG(int, max_concurrent, 256, "Generating requests at a time; more are told 429.");
-ABSL_FLAG(int, max_tokens_limit, 0, "Most tokens of an answer; 0: what the context leaves.");
-ABSL_FLAG(absl::Duration, request_timeout, absl::Minutes(10), "Of a generating request.");
-ABSL_FLAG(absl::Duration, read_timeout, absl::Seconds(30), "For a request to arrive.");
-ABSL_FLAG(absl::Duration, write_timeout, absl::Seconds(30), "For each piece of an answer to go.");
-ABSL_FLAG(double, drain_seconds, 30, "After SIGTERM, for running requests to end.");
+ABSL_FLAG(int64_t, max_body_bytes, 4 << 20, "Maximum size of a request body.");
+ABSL_FLAG(int, max_concurrent, 256, "Maximum number of concurrent requests; more get HTTP 429.");
+ABSL_FLAG(int, max_tokens_limit, 0,
+          "Maximum number of tokens in a completion; 0: limited by the context.");
+ABSL_FLAG(absl::Duration, request_timeout, absl::Minutes(10), "Time limit of a request.");
+ABSL_FLAG(absl::Duration, read_timeout, absl::Seconds(30), "Time limit for reading a request.");
+ABSL_FLAG(absl::Duration, write_timeout, absl::Seconds(30),
+          "Time limit for each write of a response.");
+ABSL_FLAG(double, drain_seconds, 30, "Grace period for running requests after SIGTERM.");
 
 namespace tritonrl {
 namespace {
@@ -94,14 +91,15 @@ absl::StatusOr<ServerOptions> OptionsFromFlags() {
     return absl::InvalidArgumentError("--max_body_bytes must be 1 to 1 GiB");
   }
   if (options.max_tokens_limit < 0 || !(absl::GetFlag(FLAGS_drain_seconds) >= 0) ||
-      absl::GetFlag(FLAGS_max_running) < 0 || absl::GetFlag(FLAGS_max_guesses) < 0 ||
+      absl::GetFlag(FLAGS_max_num_seqs) < 0 || absl::GetFlag(FLAGS_num_speculative_tokens) < 0 ||
       absl::GetFlag(FLAGS_max_length) < 0) {
     return absl::InvalidArgumentError(
-        "--max_tokens_limit, --drain_seconds, --max_running, --max_guesses and --max_length must "
+        "--max_tokens_limit, --drain_seconds, --max_num_seqs, --num_speculative_tokens and "
+        "--max_length must "
         "not be below 0");
   }
-  if (absl::GetFlag(FLAGS_max_guesses) > 64) {
-    return absl::InvalidArgumentError("--max_guesses must be at most 64");
+  if (absl::GetFlag(FLAGS_num_speculative_tokens) > 64) {
+    return absl::InvalidArgumentError("--num_speculative_tokens must be at most 64");
   }
   for (const absl::Duration timeout :
        {options.request_timeout, options.http.read_timeout, options.http.write_timeout}) {
@@ -155,7 +153,7 @@ struct Inputs {
   ServedModel served;
 };
 
-absl::StatusOr<Inputs> ReadInputs(const DataParallel& ranks) {
+absl::StatusOr<Inputs> ReadInputs(const ProcessGroup& ranks) {
   if (absl::GetFlag(FLAGS_model).empty()) {
     return absl::InvalidArgumentError("--model=FOLDER is needed");
   }
@@ -168,31 +166,32 @@ absl::StatusOr<Inputs> ReadInputs(const DataParallel& ranks) {
   if (!DirectoryExists(dir)) {
     return absl::InvalidArgumentError(absl::StrCat("--model=", dir, " is not a folder"));
   }
-  ASSIGN_OR_RETURN(LoadedModel model, LoadModel(dir, device, ShardOf(ranks)));
+  ASSIGN_OR_RETURN(LoadedModel model, LoadModel(dir, device, TensorParallelShard(ranks)));
   ASSIGN_OR_RETURN(ServedModel served, Describe(model, dir));
   return Inputs{options, std::move(model), std::move(served)};
 }
 
-absl::StatusOr<std::unique_ptr<Engine>> StartEngine(const Inputs& inputs, DataParallel* ranks) {
+absl::StatusOr<std::unique_ptr<Engine>> StartEngine(const Inputs& inputs, ProcessGroup* ranks) {
   EngineOptions options;
-  options.max_running = absl::GetFlag(FLAGS_max_running);
+  options.max_num_seqs = absl::GetFlag(FLAGS_max_num_seqs);
   options.max_length = inputs.served.context;
   options.cache_bytes = absl::GetFlag(FLAGS_cache_bytes);
-  options.max_step_tokens = absl::GetFlag(FLAGS_max_step_tokens);
+  options.max_num_batched_tokens = absl::GetFlag(FLAGS_max_num_batched_tokens);
   options.cpu_threads = absl::GetFlag(FLAGS_threads);
   options.batch_invariant = absl::GetFlag(FLAGS_batch_invariant);
-  options.fp8_cache = absl::GetFlag(FLAGS_fp8_cache);
+  options.fp8_kv_cache = absl::GetFlag(FLAGS_fp8_kv_cache);
   options.fp8_weights = absl::GetFlag(FLAGS_fp8_weights);
-  return MakeTensorParallelEngine(inputs.model.weights, options,
-                                  {.max_guesses = absl::GetFlag(FLAGS_max_guesses),
-                                   .keep_prefixes = absl::GetFlag(FLAGS_keep_prefixes),
-                                   .small_chunks = false},  // somebody waits for the first token
-                                  ranks);
+  return MakeTensorParallelEngine(
+      inputs.model.weights, options,
+      {.num_speculative_tokens = absl::GetFlag(FLAGS_num_speculative_tokens),
+       .enable_prefix_caching = absl::GetFlag(FLAGS_enable_prefix_caching),
+       .limit_prefill = false},  // somebody waits for the first token
+      ranks);
 }
 
 // Says what is served, and where it runs.
-std::string FirstLine(const Inputs& inputs, const DataParallel& ranks) {
-  const int at_once = absl::GetFlag(FLAGS_max_running), others = ranks.size() - 1;
+std::string FirstLine(const Inputs& inputs, const ProcessGroup& ranks) {
+  const int at_once = absl::GetFlag(FLAGS_max_num_seqs), others = ranks.size() - 1;
   return absl::StrCat(inputs.served.name, " on ", inputs.model.weights->device().str(),
                       others == 0 ? ""
                                   : absl::StrCat(" and that of ", others,
@@ -203,7 +202,7 @@ std::string FirstLine(const Inputs& inputs, const DataParallel& ranks) {
 }
 
 // Serves until a signal comes, then drains.
-absl::Status ServeUntilSignal(const Interrupts& interrupts, Server* server) {
+absl::Status ServeUntilSignal(const SignalHandler& interrupts, Server* server) {
   while (interrupts.received() == 0) {
     RETURN_IF_ERROR(server->health());
     absl::SleepFor(absl::Milliseconds(50));
@@ -217,10 +216,10 @@ absl::Status ServeUntilSignal(const Interrupts& interrupts, Server* server) {
   return absl::OkStatus();
 }
 
-absl::Status Run(DataParallel* ranks) {
-  const Interrupts interrupts;  // on all ranks: a signal to the whole job is for rank 0 to heed
+absl::Status Run(ProcessGroup* ranks) {
+  const SignalHandler interrupts;  // on all ranks: a signal to the whole job is for rank 0 to heed
   absl::StatusOr<Inputs> inputs = ReadInputs(*ranks);
-  RETURN_IF_ERROR(AgreeToStart(inputs.status(), ranks));
+  RETURN_IF_ERROR(SyncStartup(inputs.status(), ranks));
   ASSIGN_OR_RETURN(const std::unique_ptr<Engine> engine, StartEngine(*inputs, ranks));
   if (engine == nullptr) return absl::OkStatus();  // rank 0 has served
   const std::string line = FirstLine(*inputs, *ranks);
@@ -237,14 +236,13 @@ absl::Status Run(DataParallel* ranks) {
 }  // namespace tritonrl
 
 int main(int argc, char** argv) {
-  absl::SetProgramUsageMessage(
-      "OpenAI's HTTP API for a model.\n  bazel run //rollout:serve -- --model=FOLDER");
-  absl::ParseCommandLine(argc, argv);
-  std::unique_ptr<tritonrl::DataParallel> ranks;
-  absl::Status status = tritonrl::JoinTensorParallel(absl::GetFlag(FLAGS_tensor_parallel), &ranks);
+  tritonrl::StartProgram(
+      "OpenAI's HTTP API for a model.\n  bazel run //rollout:serve -- --model=FOLDER", argc, argv);
+  std::unique_ptr<tritonrl::ProcessGroup> ranks;
+  absl::Status status = tritonrl::InitTensorParallel(absl::GetFlag(FLAGS_tensor_parallel), &ranks);
   if (status.ok()) status = tritonrl::Run(ranks.get());
   if (status.ok()) return 0;
   const bool mistake = absl::IsInvalidArgument(status) || absl::IsNotFound(status) ||
                        absl::IsFailedPrecondition(status) || absl::IsPermissionDenied(status);
-  return tritonrl::EndWithError(status, "serve", mistake ? 2 : 1, ranks.get());
+  return tritonrl::ExitWithError(status, "serve", mistake ? 2 : 1, ranks.get());
 }

@@ -15,8 +15,8 @@
 #include "base/file.h"
 #include "base/runfiles.h"
 #include "base/subprocess.h"
-#include "parallel/mpi_launch.h"
-#include "rollout/serve/server_fixture.h"
+#include "parallel/testing/mpi_launch.h"
+#include "rollout/serve/testing/server_fixture.h"
 
 namespace tritonrl {
 namespace {
@@ -36,7 +36,7 @@ class ServeProcessTest : public testing::Test {
     const auto program = Runfile("rollout/serve/serve");
     ASSERT_TRUE(program.ok()) << program.status();
     SubprocessOptions options;
-    options.argv = {*program, "--model=" + Model(), "--port=0", "--device=cpu", "--max_running=4"};
+    options.argv = {*program, "--model=" + Model(), "--port=0", "--device=cpu", "--max_num_seqs=4"};
     options.argv.insert(options.argv.end(), flags.begin(), flags.end());
     if (ranks > 1) {
       options.argv.push_back(absl::StrCat("--tensor_parallel=", ranks));

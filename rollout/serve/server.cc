@@ -10,9 +10,9 @@
 #include "absl/strings/str_format.h"
 #include "absl/time/clock.h"
 #include "base/status.h"
-#include "rollout/serve/api_error.h"
-#include "rollout/serve/api_key.h"
-#include "rollout/serve/openai_response.h"
+#include "rollout/serve/http/http_server.h"
+#include "rollout/serve/openai/api_json.h"
+#include "rollout/serve/openai/response.h"
 
 namespace tritonrl {
 namespace {
@@ -23,7 +23,7 @@ constexpr char kChatCompletions[] = "/v1/chat/completions";
 constexpr char kModels[] = "/v1/models";
 constexpr char kModelPrefix[] = "/v1/models/";
 // Longer ones of clients are not given back.
-constexpr size_t kLongestRequestId = 128;
+constexpr size_t kMaxRequestIdLength = 128;
 // After a drain: for requests that were cancelled to notice it, and for answers to go out.
 constexpr absl::Duration kLastWait = absl::Seconds(5);
 
@@ -70,7 +70,7 @@ Server::Server(const ServerOptions& options, ServedModel model, Engine* engine)
       engine_(engine),
       start_(absl::Now()),
       service_(engine),
-      listener_(options.http) {}
+      http_server_(options.http) {}
 
 absl::StatusOr<std::unique_ptr<Server>> Server::Start(const ServerOptions& options,
                                                       ServedModel model, Engine* engine) {
@@ -81,7 +81,7 @@ absl::StatusOr<std::unique_ptr<Server>> Server::Start(const ServerOptions& optio
   }
   std::unique_ptr<Server> server(new Server(options, std::move(model), engine));
   server->SetRoutes();
-  RETURN_IF_ERROR(server->listener_.Start());
+  RETURN_IF_ERROR(server->http_server_.Start());
   return server;
 }
 
@@ -99,49 +99,50 @@ bool Server::Drain(absl::Duration wait) {
     absl::MutexLock lock(&mutex_);
     mutex_.AwaitWithTimeout(absl::Condition(this, &Server::Idle), kLastWait);
   }
-  listener_.Stop(kLastWait);
+  http_server_.Stop(kLastWait);
   return finished;
 }
 
 void Server::SetRoutes() {
   using httplib::ContentReader, httplib::Request, httplib::Response;
-  listener_.set_pre_routing_handler([this](const Request& request, Response& response) {
+  http_server_.set_pre_routing_handler([this](const Request& request, Response& response) {
     response.set_header("X-Request-Id", RequestId(request));
     const absl::Status status = CheckBeforeBody(request, &response);
     if (status.ok()) return httplib::Server::HandlerResponse::Unhandled;
     Fail(status, request, &response);
     return httplib::Server::HandlerResponse::Handled;
   });
-  listener_.Get("/health", [this](const Request&, Response& response) { HandleHealth(&response); });
-  listener_.Get("/metrics", [this](const Request&, Response& response) {
+  http_server_.Get("/health",
+                   [this](const Request&, Response& response) { HandleHealth(&response); });
+  http_server_.Get("/metrics", [this](const Request&, Response& response) {
     response.set_content(MetricsText(), "text/plain; version=0.0.4");
   });
   const int64_t created = absl::ToUnixSeconds(start_);
-  listener_.Get(kModels, [this, created](const Request&, Response& response) {
+  http_server_.Get(kModels, [this, created](const Request&, Response& response) {
     response.set_content(JsonText(ModelList(model_.name, created, model_.context)), kJson);
   });
-  listener_.Get("/v1/models/.+", [this, created](const Request& request, Response& response) {
+  http_server_.Get("/v1/models/.+", [this, created](const Request& request, Response& response) {
     const absl::Status known = CheckModelName(request.path.substr(sizeof(kModelPrefix) - 1));
     if (!known.ok()) return Fail(known, request, &response);
     response.set_content(JsonText(ModelCard(model_.name, created, model_.context)), kJson);
   });
   for (const bool chat : {false, true}) {
-    listener_.Post(
+    http_server_.Post(
         chat ? kChatCompletions : kCompletions,
         [this, chat](const Request& request, Response& response, const ContentReader& reader) {
           HandleGenerating(chat, request, &response, reader);
         });
   }
   // What the library answers itself: heads that it cannot read, handlers that threw.
-  listener_.set_error_handler([](const Request&, Response& response) {
+  http_server_.set_error_handler([](const Request&, Response& response) {
     if (!response.body.empty()) return;
     absl::Status status = absl::InternalError("the server has a fault");
     if (response.status < 500) status = absl::InvalidArgumentError("not a valid HTTP request");
     response.set_content(JsonText(ErrorJson(status)), kJson);
   });
-  listener_.set_exception_handler(
+  http_server_.set_exception_handler(
       [](const Request&, Response& response, const std::exception_ptr&) { response.status = 500; });
-  listener_.set_logger([this](const Request& request, const Response& response) {
+  http_server_.set_logger([this](const Request& request, const Response& response) {
     const std::string endpoint = EndpointOf(request.path);
     metrics_.CountRequest(endpoint.empty() ? "other" : endpoint, response.status);
   });
@@ -175,7 +176,7 @@ absl::Status Server::CheckBeforeBody(const httplib::Request& request,
 
 std::string Server::RequestId(const httplib::Request& request) {
   const std::string given = request.get_header_value("X-Request-Id");
-  const bool fits = !given.empty() && given.size() <= kLongestRequestId &&
+  const bool fits = !given.empty() && given.size() <= kMaxRequestIdLength &&
                     std::all_of(given.begin(), given.end(), absl::ascii_isgraph);
   if (fits) return given;
   return absl::StrFormat("req-%016x%08x", absl::ToUnixNanos(start_), next_request_id_++);
@@ -187,7 +188,7 @@ void Server::Fail(const absl::Status& status, const httplib::Request& request,
   if (response->status == 429 || response->status == 503) {
     response->set_header("Retry-After", "1");
   }
-  if (listener_.BodyIsUnread(request)) response->set_header("Connection", "close");
+  if (http_server_.BodyIsUnread(request)) response->set_header("Connection", "close");
   response->set_content(JsonText(ErrorJson(status)), kJson);
 }
 
@@ -221,7 +222,7 @@ absl::StatusOr<std::string> Server::ReadBody(const httplib::Request& request,
   if (!whole) {
     return absl::InvalidArgumentError("the request's body did not arrive whole and in time");
   }
-  listener_.BodyRead(request);
+  http_server_.BodyRead(request);
   return body;
 }
 
@@ -243,13 +244,13 @@ absl::Status Server::Generate(bool chat, const std::string& body, const httplib:
     return absl::ResourceExhaustedError(absl::StrCat(
         "the server has its limit of ", options_.max_concurrent, " requests; try again"));
   }
-  ASSIGN_OR_RETURN(Plan plan, MakePlan(chat, body));
-  absl::StatusOr<std::unique_ptr<Generation>> generation = service_.Start(plan.generation);
+  ASSIGN_OR_RETURN(ParsedRequest parsed, ParseRequest(chat, body));
+  absl::StatusOr<std::unique_ptr<Generation>> generation = service_.Start(parsed.generation);
   if (!generation.ok()) return generation.status();
-  const auto answer = std::make_shared<Answer>(std::move(plan.answer), model_.tokenizer,
-                                               *std::move(generation), &metrics_);
-  const int socket = listener_.SocketOf(request);
-  if (!plan.params.stream) {
+  const auto answer = std::make_shared<CompletionHandler>(
+      std::move(parsed.answer), model_.tokenizer, *std::move(generation), &metrics_);
+  const int socket = http_server_.SocketOf(request);
+  if (!parsed.params.stream) {
     ASSIGN_OR_RETURN(const nlohmann::json whole, answer->Whole(socket));
     response->set_content(JsonText(whole), kJson);
     return absl::OkStatus();

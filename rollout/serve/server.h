@@ -15,13 +15,13 @@
 #include "absl/synchronization/mutex.h"
 #include "absl/time/time.h"
 #include "model/tokenizer/tokenizer.h"
-#include "rollout/engine.h"
-#include "rollout/serve/answer.h"
-#include "rollout/serve/chat_template.h"
+#include "rollout/engine/engine.h"
+#include "rollout/serve/completion_handler.h"
 #include "rollout/serve/generation.h"
-#include "rollout/serve/http_listener.h"
+#include "rollout/serve/http/http_server.h"
 #include "rollout/serve/metrics.h"
-#include "rollout/serve/openai_request.h"
+#include "rollout/serve/openai/chat_template.h"
+#include "rollout/serve/openai/request.h"
 
 namespace tritonrl {
 
@@ -38,7 +38,7 @@ struct ServedModel {
 };
 
 struct ServerOptions {
-  HttpListenerOptions http;
+  HttpServerOptions http;
   std::string api_key;       // Empty: none is asked for.
   int max_concurrent = 256;  // Generating requests at a time; more are told 429.
   int max_tokens_limit = 0;  // Most tokens of an answer; 0: what the context leaves.
@@ -58,7 +58,7 @@ class Server {
   Server(const Server&) = delete;
   Server& operator=(const Server&) = delete;
 
-  int port() const { return listener_.port(); }
+  int port() const { return http_server_.port(); }
 
   // The engine's failure, if it failed; the server then answers 503 to all that generates.
   absl::Status health() const { return service_.health(); }
@@ -70,10 +70,10 @@ class Server {
  private:
   // Counts a generating request as long as it lives.
   class Slot;
-  // What is made of a request's body before the engine sees it.
-  struct Plan {
+  // A parsed and validated request.
+  struct ParsedRequest {
     GenerationParams params;
-    AnswerSpec answer;
+    CompletionSpec answer;
     GenerationSpec generation;
   };
 
@@ -89,12 +89,12 @@ class Server {
                         httplib::Response* response);
   absl::StatusOr<std::vector<std::vector<int32_t>>> ReadPrompts(bool chat, const std::string& body,
                                                                 GenerationParams* params) const;
-  absl::StatusOr<Plan> MakePlan(bool chat, const std::string& body);
+  absl::StatusOr<ParsedRequest> ParseRequest(bool chat, const std::string& body);
   // What ends an answer.
-  absl::Status AddStops(const GenerationParams& params, Plan* plan) const;
+  absl::Status AddStops(const GenerationParams& params, ParsedRequest* parsed) const;
   absl::Status CheckId(const char* field, int32_t id) const;
   absl::Status CheckModelName(const std::string& name) const;
-  absl::StatusOr<int> AnswerTokens(size_t prompt_tokens, const GenerationParams& params) const;
+  absl::StatusOr<int> CompletionTokens(size_t prompt_tokens, const GenerationParams& params) const;
   void Fail(const absl::Status& status, const httplib::Request& request,
             httplib::Response* response) const;
   // The request's own X-Request-Id where it can be given back, else one of ours.
@@ -113,8 +113,8 @@ class Server {
   std::atomic<uint64_t> next_request_{1};  // Of those that generate.
   std::atomic<uint64_t> next_request_id_{1};
   mutable absl::Mutex mutex_;
-  int in_progress_ = 0;    // Generating requests; changed under mutex_.
-  HttpListener listener_;  // Last: its threads use all else.
+  int in_progress_ = 0;     // Generating requests; changed under mutex_.
+  HttpServer http_server_;  // Last: its threads use all else.
 };
 
 }  // namespace tritonrl

@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "absl/strings/match.h"
-#include "rollout/serve/server_fixture.h"
+#include "rollout/serve/testing/server_fixture.h"
 
 namespace tritonrl {
 namespace {

@@ -7,7 +7,7 @@
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
-#include "rollout/serve/server_fixture.h"
+#include "rollout/serve/testing/server_fixture.h"
 
 namespace tritonrl {
 namespace {
@@ -232,9 +232,9 @@ TEST_F(ServerTest, AFailedSampleEndsItsRequestAlone) {
   EndWith(third, 0, "well");
   EXPECT_EQ(other.get().json()["choices"][0]["text"], "well");
   EXPECT_TRUE(WaitUntil([&] {
-    return Metric("tritonrl_answers_total{finish_reason=\"failed\"}") == "2" &&
-           Metric("tritonrl_answers_total{finish_reason=\"cancelled\"}") == "1" &&
-           Metric("tritonrl_answers_total{finish_reason=\"stop\"}") == "1";
+    return Metric("tritonrl_completions_total{finish_reason=\"failed\"}") == "2" &&
+           Metric("tritonrl_completions_total{finish_reason=\"cancelled\"}") == "1" &&
+           Metric("tritonrl_completions_total{finish_reason=\"stop\"}") == "1";
   }));
   EXPECT_EQ(Metric("tritonrl_request_seconds_count"), "1");
   EXPECT_EQ(Call(port(), "GET", "/health").status, 200);

@@ -7,7 +7,7 @@
 #include <string>
 
 #include "absl/strings/match.h"
-#include "rollout/serve/server_fixture.h"
+#include "rollout/serve/testing/server_fixture.h"
 
 namespace tritonrl {
 namespace {
@@ -267,7 +267,7 @@ TEST_F(ServerTest, Metrics) {
   EXPECT_EQ(Metric("tritonrl_requests_total{endpoint=\"other\",status=\"404\"}"), "1");
   EXPECT_EQ(Metric("tritonrl_prompt_tokens_total"), "5");
   EXPECT_EQ(Metric("tritonrl_completion_tokens_total"), "4");
-  EXPECT_EQ(Metric("tritonrl_answers_total{finish_reason=\"stop\"}"), "1");
+  EXPECT_EQ(Metric("tritonrl_completions_total{finish_reason=\"stop\"}"), "1");
   EXPECT_EQ(Metric("tritonrl_request_seconds_count"), "1");
   EXPECT_EQ(Metric("tritonrl_time_to_first_token_seconds_count"), "1");
   EXPECT_EQ(Metric("tritonrl_time_per_output_token_seconds_bucket{le=\"+Inf\"}"), "1");

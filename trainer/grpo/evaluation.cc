@@ -8,7 +8,7 @@
 #include "absl/strings/str_format.h"
 #include "base/status.h"
 #include "nlohmann/json.hpp"
-#include "verify/verdict.h"
+#include "verify/verdict/verdict.h"
 
 namespace tritonrl {
 namespace {
@@ -84,19 +84,19 @@ absl::StatusOr<EvaluationResult> Summarise(const std::vector<SampleRecord>& samp
                                            const std::vector<SampleRecord>& greedy) {
   EvaluationResult result;
   MetricsBuilder builder;
-  std::map<std::string, int> counted;  // samples of a task that are not faults of ours
+  std::map<std::string, int> counted;  // samples of a task that are not infrastructure errors
   double tokens = 0;
   for (const SampleRecord& record : sampled) {
     builder.Add(record.verdict);
     int& n = counted[record.task_id];
-    if (!IsFaultOfOurs(record.verdict)) ++n;
+    if (!IsInfraError(record.verdict)) ++n;
     result.k = std::max(result.k, record.index + 1);
     tokens += record.tokens;
   }
   if (!sampled.empty()) {
     result.mean_tokens = tokens / sampled.size();
-    // A task that lost samples to faults of ours limits k for all, so that no task counts with
-    // less.
+    // A task that lost samples to infrastructure errors limits k for all, so that no task counts
+    // with less.
     int k = result.k;
     for (const auto& [task, n] : counted) {
       if (n > 0) k = std::min(k, n);
@@ -104,7 +104,7 @@ absl::StatusOr<EvaluationResult> Summarise(const std::vector<SampleRecord>& samp
     for (int at : std::set<int>{1, 5, 10, 20, 50, 100, k}) {
       if (at > k) continue;
       ASSIGN_OR_RETURN(result.pass_at[at], builder.PassAtK(at));
-      result.faults_of_ours = result.pass_at[at].faults_of_ours;
+      result.infra_errors = result.pass_at[at].infra_errors;
     }
     result.fused_share = FusedShare(sampled);
   }
@@ -114,7 +114,7 @@ absl::StatusOr<EvaluationResult> Summarise(const std::vector<SampleRecord>& samp
     result.has_greedy = true;
     result.greedy = greedy_builder.MaxOverSamples();
     result.greedy_fused_share = FusedShare(greedy);
-    result.faults_of_ours += result.greedy.faults_of_ours;
+    result.infra_errors += result.greedy.infra_errors;
   }
   return result;
 }
@@ -144,7 +144,7 @@ MetricFields EvaluationFields(const EvaluationResult& result) {
     AddMetrics("greedy_", result.greedy, &fields);
     fields.emplace_back("greedy_fused_rate", result.greedy_fused_share);
   }
-  fields.emplace_back("faults_of_ours", static_cast<int64_t>(result.faults_of_ours));
+  fields.emplace_back("infra_errors", static_cast<int64_t>(result.infra_errors));
   fields.emplace_back("seconds", result.seconds);
   return fields;
 }
@@ -167,7 +167,7 @@ absl::StatusOr<EvaluationResult> EvaluationFromJson(const std::string& line) {
   result.has_greedy = json.contains("greedy_correct");
   if (result.has_greedy) result.greedy = ReadMetrics(json, "greedy_");
   result.greedy_fused_share = json.value("greedy_fused_rate", 0.0);
-  result.faults_of_ours = json.value("faults_of_ours", 0);
+  result.infra_errors = json.value("infra_errors", 0);
   result.seconds = json.value("seconds", 0.0);
   return result;
 }
@@ -198,15 +198,15 @@ std::string EvaluationTable(const EvaluationResult& before, const EvaluationResu
                    now.mean_speedup, "x");
       continue;
     }
-    table.Percent(absl::StrCat("correct, any of ", k), metrics.correct, now.correct);
+    table.Percent(absl::StrCat("correct, pass@", k), metrics.correct, now.correct);
   }
   if (before.has_greedy && last.has_greedy) {
     table.Percent("correct, greedy", before.greedy.correct, last.greedy.correct);
     table.Percent("fused plans, greedy", before.greedy_fused_share, last.greedy_fused_share);
   }
-  if (before.faults_of_ours + last.faults_of_ours > 0) {
-    table.Row("samples left out (our faults)", absl::StrCat(before.faults_of_ours),
-              absl::StrCat(last.faults_of_ours), "");
+  if (before.infra_errors + last.infra_errors > 0) {
+    table.Row("samples dropped (infra errors)", absl::StrCat(before.infra_errors),
+              absl::StrCat(last.infra_errors), "");
   }
   return table.text();
 }

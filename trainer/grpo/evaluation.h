@@ -8,9 +8,9 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
-#include "base/metrics_log.h"
-#include "trainer/grpo/sample_record.h"
-#include "verify/metrics.h"
+#include "base/jsonl.h"
+#include "trainer/grpo/sample_batch.h"
+#include "verify/verdict/metrics.h"
 
 namespace tritonrl {
 
@@ -25,7 +25,7 @@ struct EvaluationResult {
   bool has_greedy = false;
   Metrics greedy;
   double greedy_fused_share = 0;
-  int faults_of_ours = 0;  // samples left out
+  int infra_errors = 0;  // samples left out
   double seconds = 0;
 
   bool sampled() const { return k > 0; }

@@ -4,8 +4,8 @@
 #include <gtest/gtest.h>
 
 #include "base/file.h"
-#include "trainer/grpo/evaluation_log.h"
-#include "trainer/grpo/step_metrics.h"
+#include "trainer/grpo/evaluator.h"
+#include "trainer/grpo/grpo_step.h"
 
 namespace tritonrl {
 namespace {
@@ -50,7 +50,7 @@ TEST(EvaluationTest, TableSaysBeforeAfterChangeAndModelled) {
   EXPECT_THAT(table, HasSubstr("Held-out tasks: 24, 10 samples each at temperature 1\n"));
   EXPECT_THAT(table, HasSubstr("correct                           45.0 %     75.0 %     +30.0\n"));
   EXPECT_THAT(table, HasSubstr("mean speedup (modelled)            0.90x      1.50x     +0.60\n"));
-  EXPECT_THAT(table, HasSubstr("correct, any of 10"));
+  EXPECT_THAT(table, HasSubstr("correct, pass@10"));
   EXPECT_THAT(table, HasSubstr("correct, greedy"));
   EXPECT_THAT(EvaluationTable(before, nullptr), HasSubstr("45.0 %\n"));
 }
@@ -85,23 +85,18 @@ TEST(StepMetricsTest, LineNamesWhatIsModelled) {
   metrics.mean_speedup = 1.234;
   metrics.modelled = true;
   metrics.tokens_per_s = 9800;
-  metrics.faults_of_ours = 2;
+  metrics.infra_errors = 2;
   EXPECT_EQ(StepLine(metrics),
             "reward plan 0.85 code 0.00 | valid 0% compiled 0% correct 52% | speedup 1.23x "
-            "(modelled) fused 0% | 9.8k tok/s | rollout 0.0s verify 0.0s learn 0.0s | 2 left out "
-            "(our faults)");
-  metrics.faults_of_ours = 0;
-  metrics.early = {.samples = 40, .seconds = 1.25};
-  metrics.learn.samples = 56;
-  EXPECT_THAT(StepLine(metrics), HasSubstr("learn 0.0s (40 of 56 samples early, 1.2s)"));
+            "(modelled) fused 0% | 9.8k tok/s | rollout 0.0s verify 0.0s learn 0.0s | 2 dropped "
+            "(infra errors)");
 }
 
 TEST(StepMetricsTest, FieldsHoldWhatReadersExpect) {
   const std::string line = MetricsLine(3, StepFields(StepMetrics()));
-  for (const char* field :
-       {"step", "reward_plan", "reward_code", "valid_rate", "compiled_rate", "correct_rate",
-        "mean_speedup", "tokens_per_s", "logprob_max_diff", "seconds_rollout", "seconds_verify",
-        "seconds_learn", "seconds_learn_early", "early_samples"}) {
+  for (const char* field : {"step", "reward_plan", "reward_code", "valid_rate", "compiled_rate",
+                            "correct_rate", "mean_speedup", "tokens_per_s", "logprob_max_diff",
+                            "seconds_rollout", "seconds_verify", "seconds_learn"}) {
     EXPECT_THAT(line, HasSubstr(std::string("\"") + field + "\":"));
   }
 }

@@ -1,20 +1,26 @@
-// Evaluations: sampled and greedy responses to a fixed set of tasks, judged and gathered.
 #ifndef TRITONRL_TRAINER_GRPO_EVALUATOR_H_
 #define TRITONRL_TRAINER_GRPO_EVALUATOR_H_
 
 #include <cstdint>
 #include <functional>
+#include <map>
 #include <memory>
 #include <optional>
 #include <string>
 #include <vector>
 
+#include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
-#include "parallel/data_parallel.h"
+#include "parallel/process_group.h"
 #include "trainer/grpo/evaluation.h"
-#include "trainer/grpo/sample_record.h"
+#include "trainer/grpo/run_paths.h"
+#include "trainer/grpo/sample_batch.h"
 #include "trainer/grpo/sample_runner.h"
+
+// Evaluations: sampled and greedy responses to a fixed set of tasks, verified and gathered.
+//
+// The evaluations of a run on file: evaluations.jsonl and the samples behind them.
 
 namespace tritonrl {
 
@@ -31,7 +37,7 @@ class Evaluator {
  public:
   // `runner` and `ranks` must outlive it.
   Evaluator(EvaluatorOptions options, std::vector<std::shared_ptr<const PreparedTask>> tasks,
-            SampleRunner* runner, DataParallel* ranks);
+            SampleRunner* runner, ProcessGroup* ranks);
 
   // One evaluation under way.
   struct Pending {
@@ -40,24 +46,24 @@ class Evaluator {
     std::shared_ptr<SampleBatch> greedy;
     absl::Time started;
 
-    int wanted() const { return sampled->wanted + greedy->wanted; }
+    int num_samples() const { return sampled->num_samples + greedy->num_samples; }
     int generated() const { return sampled->generated + greedy->generated; }
-    int judged() const { return sampled->judged + greedy->judged; }
+    int verified() const { return sampled->verified + greedy->verified; }
   };
 
   // Submits all of it to the engine.
   absl::StatusOr<Pending> Start(int64_t step);
   absl::Status WaitGenerated(const Pending& pending, absl::Time deadline,
                              const std::function<bool()>& keep_going);
-  absl::Status WaitJudged(const Pending& pending, absl::Time deadline,
-                          const std::function<bool()>& keep_going);
+  absl::Status WaitVerified(const Pending& pending, absl::Time deadline,
+                            const std::function<bool()>& keep_going);
 
   struct Finished {
     EvaluationResult result;
     std::vector<SampleRecord> sampled;
     std::vector<SampleRecord> greedy;
   };
-  // After WaitJudged, on all ranks: everything, on every rank.
+  // After WaitVerified, on all ranks: everything, on every rank.
   absl::StatusOr<Finished> Gather(const Pending& pending);
 
  private:
@@ -66,8 +72,28 @@ class Evaluator {
   EvaluatorOptions options_;
   std::vector<std::shared_ptr<const PreparedTask>> tasks_;
   SampleRunner* runner_;
-  DataParallel* ranks_;
+  ProcessGroup* ranks_;
 };
+
+class EvaluationLog {
+ public:
+  explicit EvaluationLog(RunPaths paths) : paths_(std::move(paths)) {}
+
+  // Reads what is on file for at most `done` steps; later lines are cut. A run that begins
+  // (done == 0) starts empty.
+  absl::Status Open(int64_t done);
+  // Null when there is none for that step.
+  const EvaluationResult* Find(int64_t step) const;
+  // Writes the samples, then the line.
+  absl::Status Add(const Evaluator::Finished& finished);
+
+ private:
+  RunPaths paths_;
+  std::map<int64_t, EvaluationResult> results_;
+};
+
+// One line for the person: "After 0 steps: correct 45.3% ...".
+std::string EvaluationLine(const EvaluationResult& result);
 
 }  // namespace tritonrl
 

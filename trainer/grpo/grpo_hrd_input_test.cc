@@ -1,5 +1,5 @@
 // Bad input, and machines that fail.
-#include "trainer/grpo/grpo_hrd_fixture.h"
+#include "trainer/grpo/testing/grpo_hrd_fixture.h"
 
 namespace tritonrl {
 namespace {
@@ -88,7 +88,7 @@ TEST_F(GrpoHrdTest, TasksThatDoNotRunAreNamedAndLeftOut) {
       WriteFileAtomic(Out("tasks/level1/3_good.py"), ReadFile(good + "/" + names[0]).value()).ok());
   result = Run(Command("beside", sets));
   EXPECT_EQ(result.exit_code, 0) << result.err;
-  EXPECT_THAT(result.err, HasSubstr("left out (our faults)"));
+  EXPECT_THAT(result.err, HasSubstr("dropped (infra errors)"));
 }
 
 TEST_F(GrpoHrdTest, AFullDiskLosesNothing) {
@@ -108,7 +108,7 @@ TEST_F(GrpoHrdTest, AFullDiskLosesNothing) {
   EXPECT_EQ(result.exit_code, 0) << result.err;
   EXPECT_THAT(result.out, HasSubstr("first 1"));
   EXPECT_THAT(result.err, HasSubstr("No space left on device"));
-  EXPECT_THAT(result.err, HasSubstr("Going on after step 1 of 3."));
+  EXPECT_THAT(result.err, HasSubstr("Resuming after step 1 of 3."));
   EXPECT_THAT(result.out, HasSubstr("second 0"));
 }
 

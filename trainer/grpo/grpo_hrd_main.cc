@@ -5,13 +5,13 @@
 
 #include "absl/flags/flag.h"
 #include "base/status.h"
-#include "trainer/config.h"
-#include "trainer/grpo/rl_run.h"
-#include "trainer/main_support.h"
-#include "trainer/policy.h"
+#include "trainer/config/config.h"
+#include "trainer/grpo/grpo_run.h"
+#include "trainer/learner/policy.h"
+#include "trainer/program/training_program.h"
 
 ABSL_FLAG(std::string, config, "trainer/configs/grpo_hrd_mini.textproto",
-          "configuration (GrpoHrdConfig of trainer/config.proto as a text file)");
+          "configuration (GrpoHrdConfig of trainer/config/config.proto as a text file)");
 ABSL_FLAG(std::string, set, "",
           "path=value overrides a field, as in optimizer.learning_rate=1e-4; may be repeated");
 ABSL_FLAG(std::string, sandbox, "",
@@ -25,20 +25,20 @@ constexpr char kUsage[] =
     "Trains a policy with GRPO-HRD.\n"
     "  grpo_hrd --config=FILE [--set path=value]...\n"
     "Exit codes: 0 done, 1 failed, 2 bad flag or configuration, 75 stopped by SIGTERM, SIGUSR1 or\n"
-    "SIGINT with what was done saved (the same command goes on).";
+    "SIGINT with what was done saved (run the same command to resume).";
 
 int Main(int argc, char** argv) {
-  const StopSignal stop;
+  const StopSignalHandler stop;
   auto overrides = ParseArguments(kUsage, argc, argv);
-  if (!overrides.ok()) return BadUsage(overrides.status());
+  if (!overrides.ok()) return ReportUsageError(overrides.status());
   if (const std::string sandbox = absl::GetFlag(FLAGS_sandbox); !sandbox.empty()) {
     overrides->push_back("verifier.sandbox=SANDBOX_" + sandbox);
   }
-  const absl::StatusOr<std::string> path = FindInput(absl::GetFlag(FLAGS_config));
-  if (!path.ok()) return BadUsage(AddContext(path.status(), "--config"));
+  const absl::StatusOr<std::string> path = FindInputPath(absl::GetFlag(FLAGS_config));
+  if (!path.ok()) return ReportUsageError(AddContext(path.status(), "--config"));
   // The run has said at its end what there is.
-  return RunTraining(LoadGrpoHrdConfig(*path, *overrides), stop, RunGrpoHrd,
-                     [](const RlOutcome&) {});
+  return RunTrainingProgram(LoadGrpoHrdConfig(*path, *overrides), stop, RunGrpoHrd,
+                            [](const GrpoOutcome&) {});
 }
 
 }  // namespace

@@ -1,5 +1,5 @@
 // Runs of several ranks, of samples begun a step ahead, and of engines that release memory.
-#include "trainer/grpo/grpo_hrd_fixture.h"
+#include "trainer/grpo/testing/grpo_hrd_fixture.h"
 
 namespace tritonrl {
 namespace {
@@ -12,10 +12,10 @@ TEST_F(GrpoHrdTest, SamplesBegunAheadSayHowOldTheirTokensAre) {
   for (const bool keep : {false, true}) {
     SCOPED_TRACE(keep ? "old cache" : "new cache");
     const std::string out = keep ? "keep" : "forget";
-    const CommandResult run =
-        Run(Command(out, {"sampling.ahead=true", absl::StrCat("sampling.keep_old_cache=", keep),
-                          "sampling.max_guesses=4", "objective.importance_cap=2",
-                          absl::StrCat("objective.optimizer_steps_per_epoch=", keep ? 2 : 1)}));
+    const CommandResult run = Run(Command(
+        out, {"sampling.async_rollout=true", absl::StrCat("sampling.keep_stale_kv_cache=", keep),
+              "sampling.num_speculative_tokens=4", "objective.importance_sampling_cap=2",
+              absl::StrCat("objective.optimizer_steps_per_epoch=", keep ? 2 : 1)}));
     ASSERT_EQ(run.exit_code, 0) << run.err;
     const std::string text = ReadFile(Out(out) + "/metrics.jsonl").value();
     std::vector<nlohmann::json> steps;
@@ -40,7 +40,7 @@ TEST_F(GrpoHrdTest, SamplesBegunAheadSayHowOldTheirTokensAre) {
 TEST_F(GrpoHrdTest, MemoryThatTheLearnerHasMeanwhileChangesNothing) {
   const CommandResult kept = Run(Command("kept"));
   ASSERT_EQ(kept.exit_code, 0) << kept.err;
-  const CommandResult released = Run(Command("released", {"sampling.release_memory=true"}));
+  const CommandResult released = Run(Command("released", {"sampling.enable_sleep_mode=true"}));
   ASSERT_EQ(released.exit_code, 0) << released.err;
   ExpectSameRun("kept", "released");
   // It is no other run for that.
@@ -77,7 +77,7 @@ TEST_F(GrpoHrdTest, RanksThatOnlyGenerateChangeNothing) {
   EXPECT_LT(Lines(Out("apart") + "/metrics.jsonl"), kSteps);
   const CommandResult rest = Run(apart);
   ASSERT_EQ(rest.exit_code, 0) << rest.err;
-  EXPECT_THAT(rest.err, HasSubstr("Going on after step"));
+  EXPECT_THAT(rest.err, HasSubstr("Resuming after step"));
   ExpectSameFiles("one", "apart");
   ExpectNearMetrics("one", "apart", 1e-12);  // sums over the ranks in another order
 }
@@ -85,7 +85,7 @@ TEST_F(GrpoHrdTest, RanksThatOnlyGenerateChangeNothing) {
 // Samples of the next step are generated on one rank while another learns.
 TEST_F(GrpoHrdTest, ARankThatOnlyGeneratesMayGoAhead) {
   const CommandResult run =
-      Run(MpirunCommand(2, Command("ahead", {"rollout_ranks=1", "sampling.ahead=true",
+      Run(MpirunCommand(2, Command("ahead", {"rollout_ranks=1", "sampling.async_rollout=true",
                                              "eval.samples=0", "eval.greedy=false"})));
   ASSERT_EQ(run.exit_code, 0) << run.err;
   const std::vector<std::string> steps = Metrics("ahead");

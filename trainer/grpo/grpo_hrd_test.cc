@@ -1,5 +1,5 @@
 // Whole runs: interrupted ones end as if they had not been.
-#include "trainer/grpo/grpo_hrd_fixture.h"
+#include "trainer/grpo/testing/grpo_hrd_fixture.h"
 
 namespace tritonrl {
 namespace {
@@ -53,7 +53,7 @@ TEST_F(GrpoHrdTest, WholeRunThenKillsAndASignalChangeNothing) {
   EXPECT_EQ(asked.exit_code, 75);
   const CommandResult last = Run(Command("cut"));
   ASSERT_EQ(last.exit_code, 0) << last.err;
-  EXPECT_THAT(last.err, HasSubstr("Going on after step 3 of 3."));
+  EXPECT_THAT(last.err, HasSubstr("Resuming after step 3 of 3."));
   ExpectSameRun("whole", "cut");
 
   // The same command once more: nothing is trained, the table is shown again.

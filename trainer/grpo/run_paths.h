@@ -17,8 +17,8 @@ struct RunPaths {
   std::string VerdictJournal(int rank) const {
     return absl::StrCat(dir, "/journal/verdicts_", rank, ".jsonl");
   }
-  std::string FaultJournal(int rank) const {
-    return absl::StrCat(dir, "/journal/faults_", rank, ".jsonl");
+  std::string InfraErrorJournal(int rank) const {
+    return absl::StrCat(dir, "/journal/infra_errors_", rank, ".jsonl");
   }
   std::string JournalDir() const { return dir + "/journal"; }
   std::string Checkpoints() const { return dir + "/checkpoints"; }
@@ -31,9 +31,7 @@ struct RunPaths {
     return absl::StrFormat("%s/samples/%s_%06d.jsonl", dir, greedy ? "greedy" : "eval", step);
   }
   // What is kept of gradients that were not finite.
-  std::string BadGradients() const { return dir + "/bad_gradients"; }
-  // The choice of how sums go over several nodes (trainer/node_sums.h).
-  std::string NodeSums() const { return dir + "/node_sums.json"; }
+  std::string NonFiniteGradients() const { return dir + "/nonfinite_gradients"; }
   // The trained policy, in Hugging Face layout.
   std::string FinalModel() const { return dir + "/model"; }
 };

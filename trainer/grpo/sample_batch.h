@@ -1,30 +1,39 @@
-// A set of prompts with all samples wanted for them, filled in as samples end and are judged.
 #ifndef TRITONRL_TRAINER_GRPO_SAMPLE_BATCH_H_
 #define TRITONRL_TRAINER_GRPO_SAMPLE_BATCH_H_
 
-#include <atomic>
 #include <cstdint>
 #include <memory>
 #include <string>
 #include <vector>
 
+#include "absl/status/statusor.h"
 #include "absl/time/time.h"
-#include "rollout/engine.h"
-#include "tasks/response.h"
-#include "trainer/grpo/prepared_task.h"
-#include "verify/verdict.pb.h"
+#include "rollout/engine/engine.h"
+#include "tasks/prompt_format.h"
+#include "trainer/config/config.pb.h"
+#include "trainer/grpo/prompts.h"
+#include "trainer/objective/advantage.h"
+#include "verify/verdict/verdict.pb.h"
+
+// A set of prompts with all samples num_samples for them, filled in as samples end and are
+// verified.
+//
+// From verified samples to what the learner takes.
+//
+// Samples with their verdicts as JSON lines: what samples/*.jsonl of a run folder holds, and how
+// ranks hand their samples to rank 0.
 
 namespace tritonrl {
 
 // One response and what became of it.
-struct JudgedSample {
+struct VerifiedSample {
   Sample sample;
   std::string text;  // decoded, special tokens kept
   int plan_end = 0;  // tokens [0, plan_end) are plan
   PlanKind plan_kind = PlanKind::kOther;
   Verdict verdict;
   bool generated = false;
-  bool judged = false;
+  bool verified = false;
 };
 
 // One prompt and its samples, by index.
@@ -32,9 +41,7 @@ struct SampleGroup {
   std::shared_ptr<const PreparedTask> task;
   int slot = 0;  // its place among the prompts of all ranks: part of the random key
   SamplingSettings sampling;
-  std::vector<JudgedSample> samples;
-  // Tokens that its longest sample has at least, kept by the engine; null: nobody asks.
-  std::shared_ptr<std::atomic<int>> longest;
+  std::vector<VerifiedSample> samples;
 };
 
 struct SampleBatch {
@@ -43,19 +50,63 @@ struct SampleBatch {
   uint64_t step = 0;  // SampleKey::step
   std::vector<SampleGroup> groups;
   // False: drawn again, its samples may be others, so that a fault of one is not kept for it.
-  bool repeatable = true;
+  bool reproducible = true;
 
   // Kept by SampleRunner.
-  int wanted = 0;
+  int num_samples = 0;
   int generated = 0;
-  int judged = 0;
+  int verified = 0;
   int64_t generated_tokens = 0;
   int cache_hits = 0;
-  int faults_of_ours = 0;
+  int infra_errors = 0;
   absl::Time started = absl::InfinitePast();
   absl::Time all_generated = absl::InfinitePast();
-  absl::Time all_judged = absl::InfinitePast();
+  absl::Time all_verified = absl::InfinitePast();
 };
+
+// Rewards and advantages of every sample, in the batch's order. A sample whose verdict is an
+// infrastructure error is not counted: it moves neither its group's mean nor the weights.
+RlBatch BuildRlBatch(const SampleBatch& batch, const ObjectiveConfig& objective);
+
+// "task level1/3_relu: <what went wrong>" of the batch's first infrastructure error; empty without
+// one.
+std::string FirstInfraError(const SampleBatch& batch);
+
+// What is kept of one sample. JSON fields: slot, sample, task, prompt (first sample of a group
+// only), response, tokens, plan_tokens, finish_reason, plan_kind, reward_plan, reward_code,
+// advantage_plan, advantage_code (training steps only), verdict (see verify/verdict/verdict.proto).
+struct SampleRecord {
+  int slot = 0;
+  int index = 0;
+  std::string task_id;
+  std::string prompt;
+  std::string response;
+  int tokens = 0;
+  int plan_tokens = 0;
+  std::string finish_reason;
+  PlanKind plan_kind = PlanKind::kOther;
+  bool trained = false;  // the four numbers below are set
+  double reward_plan = 0;
+  double reward_code = 0;
+  double advantage_plan = 0;
+  double advantage_code = 0;
+  Verdict verdict;
+};
+
+// All samples of a batch in order. `rl` (may be null) is the same batch with its rewards.
+std::vector<SampleRecord> MakeRecords(const SampleBatch& batch, const RlBatch* rl);
+
+std::string RecordToJson(const SampleRecord& record);
+absl::StatusOr<SampleRecord> RecordFromJson(const std::string& line);
+
+// Lines of several ranks, each a text of RecordToJson lines, ordered by (slot, sample).
+absl::StatusOr<std::vector<SampleRecord>> MergeRecords(const std::vector<std::string>& texts);
+
+// One line for each record.
+std::string RecordsToText(const std::vector<SampleRecord>& records);
+
+// "fused", "split", "single", "other".
+const char* PlanKindName(PlanKind kind);
 
 }  // namespace tritonrl
 

@@ -1,17 +1,62 @@
 #include "trainer/grpo/sample_runner.h"
 
 #include <algorithm>
-#include <atomic>
+#include <utility>
+#include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "absl/synchronization/mutex.h"
 #include "absl/time/clock.h"
+#include "base/file.h"
 #include "base/hash.h"
 #include "base/random.h"
 #include "base/status.h"
-#include "verify/verdict.h"
+#include "nlohmann/json.hpp"
+#include "trainer/grpo/sample_runner.h"
+#include "verify/verdict/verdict.h"
 
 namespace tritonrl {
+
+absl::StatusOr<std::unique_ptr<InfraErrorJournal>> InfraErrorJournal::Open(
+    const std::string& path) {
+  std::unique_ptr<InfraErrorJournal> journal(new InfraErrorJournal(path));
+  if (path.empty() || !FileExists(path)) return journal;
+  ASSIGN_OR_RETURN(const std::string text, ReadFile(path));
+  size_t begin = 0;
+  for (size_t end; (end = text.find('\n', begin)) != std::string::npos; begin = end + 1) {
+    const auto line = nlohmann::json::parse(text.substr(begin, end - begin), nullptr, false);
+    if (!line.is_object() || !line.contains("key")) {
+      return absl::DataLossError(
+          absl::StrCat(path, ": a line is damaged; remove the file to go on"));
+    }
+    InfraError fault;
+    fault.set_kind(static_cast<InfraError::Kind>(line.value("kind", 0)));
+    fault.set_text(line.value("text", ""));
+    journal->faults_[line["key"].get<std::string>()] = fault;
+  }
+  if (begin < text.size()) RETURN_IF_ERROR(WriteFileAtomic(path, text.substr(0, begin)));
+  return journal;
+}
+
+void InfraErrorJournal::Add(const std::string& key, const InfraError& fault) {
+  if (!faults_.emplace(key, fault).second) return;
+  const nlohmann::json line = {
+      {"key", key}, {"kind", static_cast<int>(fault.kind())}, {"text", fault.text()}};
+  pending_ += line.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace) + "\n";
+}
+
+absl::Status InfraErrorJournal::Commit() {
+  if (pending_.empty() || path_.empty()) return absl::OkStatus();
+  RETURN_IF_ERROR(AppendToFile(path_, pending_));
+  pending_.clear();
+  return absl::OkStatus();
+}
+
+const InfraError* InfraErrorJournal::Find(const std::string& key) const {
+  auto it = faults_.find(key);
+  return it == faults_.end() ? nullptr : &it->second;
+}
+
 namespace {
 
 constexpr absl::Duration kTurn = absl::Milliseconds(20);
@@ -21,14 +66,6 @@ TokenSplitIds MakeSplitIds(const Tokenizer& tokenizer) {
   TokenSplitIds ids;
   ids.think_close = tokenizer.Encode("</think>");
   return ids;
-}
-
-// Keeps the most tokens that one of `n` samples has.
-auto LongestOf(int n, std::shared_ptr<std::atomic<int>> longest) {
-  return [longest = std::move(longest), tokens = std::vector<int>(n)](int index, int32_t,
-                                                                      float) mutable {
-    if (++tokens[index] > longest->load()) longest->store(tokens[index]);
-  };
 }
 
 }  // namespace
@@ -45,11 +82,11 @@ struct SampleRunner::Mailbox {
 };
 
 SampleRunner::SampleRunner(Engine* engine, Verifier* verifier, const Tokenizer* tokenizer,
-                           FaultJournal* faults)
+                           InfraErrorJournal* infra_errors)
     : engine_(engine),
       verifier_(verifier),
       tokenizer_(tokenizer),
-      faults_(faults),
+      infra_errors_(infra_errors),
       split_ids_(MakeSplitIds(*tokenizer)),
       mailbox_(std::make_shared<Mailbox>()) {}
 
@@ -64,21 +101,20 @@ absl::Status SampleRunner::Start(std::shared_ptr<SampleBatch> batch, int samples
   batch->started = absl::Now();
   for (size_t g = 0; g < batch->groups.size(); ++g) {
     SampleGroup& group = batch->groups[g];
-    group.samples.assign(samples_per_group, JudgedSample());
-    batch->wanted += samples_per_group;
+    group.samples.assign(samples_per_group, VerifiedSample());
+    batch->num_samples += samples_per_group;
     GenerateRequest request;
     request.id = next_request_++;
     request.prompt = group.task->tokens;
     request.n = samples_per_group;
     request.sampling = group.sampling;
-    if (group.longest != nullptr) request.on_token = LongestOf(samples_per_group, group.longest);
     // The slot is part of the key, as a task may be drawn twice in one step.
     request.key = {batch->seed, batch->step,
                    MixKeys({Hash64(group.task->task.id), static_cast<uint64_t>(group.slot)})};
     requests_[request.id] = {batch, static_cast<int>(g)};
     pending_.push_back(std::move(request));
   }
-  if (batch->wanted == 0) batch->all_generated = batch->all_judged = batch->started;
+  if (batch->num_samples == 0) batch->all_generated = batch->all_verified = batch->started;
   return SubmitPending();
 }
 
@@ -105,37 +141,37 @@ absl::Status SampleRunner::TakeSample(absl::Time deadline) {
   const int g = it->second.second;
   RETURN_IF_ERROR(
       AddContext(FailureOf(*next), absl::StrCat("task ", batch->groups[g].task->task.id)));
-  JudgedSample& judged = batch->groups[g].samples[next->index];
-  judged.sample = *std::move(next);
-  judged.text = tokenizer_->Decode(judged.sample.tokens);
-  judged.plan_end = SplitTokens(judged.sample.tokens, split_ids_).plan_end;
-  judged.plan_kind = ClassifyPlan(SplitResponseText(judged.text).plan);
-  judged.generated = true;
-  batch->generated_tokens += static_cast<int64_t>(judged.sample.tokens.size());
-  if (++batch->generated == batch->wanted) batch->all_generated = absl::Now();
-  const int index = judged.sample.index;
+  VerifiedSample& verified = batch->groups[g].samples[next->index];
+  verified.sample = *std::move(next);
+  verified.text = tokenizer_->Decode(verified.sample.tokens);
+  verified.plan_end = SplitTokens(verified.sample.tokens, split_ids_).plan_end;
+  verified.plan_kind = ClassifyPlan(SplitResponseText(verified.text).plan);
+  verified.generated = true;
+  batch->generated_tokens += static_cast<int64_t>(verified.sample.tokens.size());
+  if (++batch->generated == batch->num_samples) batch->all_generated = absl::Now();
+  const int index = verified.sample.index;
   const auto& samples = batch->groups[g].samples;
   if (std::all_of(samples.begin(), samples.end(), [](const auto& s) { return s.generated; })) {
     requests_.erase(it);
   }
-  Judge(batch, g, index);
+  Verify(batch, g, index);
   return SubmitPending();
 }
 
-void SampleRunner::Judge(const std::shared_ptr<SampleBatch>& batch, int group, int index) {
+void SampleRunner::Verify(const std::shared_ptr<SampleBatch>& batch, int group, int index) {
   const SampleGroup& owner = batch->groups[group];
-  const JudgedSample& judged = owner.samples[index];
+  const VerifiedSample& verified = owner.samples[index];
   VerifyRequest request;
   request.task = owner.task->task;
-  request.response = judged.text;
-  request.truncated = judged.sample.finish_reason == FinishReason::kLength;
+  request.response = verified.text;
+  request.truncated = verified.sample.finish_reason == FinishReason::kLength;
   request.key = SampleName(*batch, owner, index);
-  const FaultOfOurs* fault = batch->repeatable ? faults_->Find(request.key) : nullptr;
+  const InfraError* fault = batch->reproducible ? infra_errors_->Find(request.key) : nullptr;
   if (fault != nullptr) {
     Verdict verdict;
     verdict.set_key(request.key);
     verdict.set_task_id(request.task.id);
-    *verdict.mutable_fault_of_ours() = *fault;
+    *verdict.mutable_infra_error() = *fault;
     Summarize(&verdict);
     absl::MutexLock lock(&mailbox_->mutex);
     mailbox_->entries.push_back({batch, group, index, std::move(verdict)});
@@ -159,16 +195,16 @@ void SampleRunner::TakeVerdicts(absl::Duration wait) {
   }
   for (Mailbox::Entry& entry : entries) {
     SampleBatch& batch = *entry.batch;
-    JudgedSample& judged = batch.groups[entry.group].samples[entry.index];
-    judged.verdict = std::move(entry.verdict);
-    judged.judged = true;
-    if (judged.verdict.from_cache()) ++batch.cache_hits;
-    if (++batch.judged == batch.wanted) batch.all_judged = absl::Now();
-    if (IsFaultOfOurs(judged.verdict)) {
-      ++batch.faults_of_ours;
-      if (!batch.repeatable) continue;
-      faults_->Add(SampleName(batch, batch.groups[entry.group], entry.index),
-                   judged.verdict.fault_of_ours());
+    VerifiedSample& verified = batch.groups[entry.group].samples[entry.index];
+    verified.verdict = std::move(entry.verdict);
+    verified.verified = true;
+    if (verified.verdict.from_cache()) ++batch.cache_hits;
+    if (++batch.verified == batch.num_samples) batch.all_verified = absl::Now();
+    if (IsInfraError(verified.verdict)) {
+      ++batch.infra_errors;
+      if (!batch.reproducible) continue;
+      infra_errors_->Add(SampleName(batch, batch.groups[entry.group], entry.index),
+                         verified.verdict.infra_error());
     }
   }
 }
@@ -177,13 +213,13 @@ absl::Status SampleRunner::Wait(const std::shared_ptr<SampleBatch>& batch, Stage
                                 absl::Time deadline, const std::function<bool()>& keep_going) {
   while (true) {
     TakeVerdicts(absl::ZeroDuration());
-    const int done = stage == Stage::kGenerated ? batch->generated : batch->judged;
-    if (done == batch->wanted) return absl::OkStatus();
+    const int done = stage == Stage::kGenerated ? batch->generated : batch->verified;
+    if (done == batch->num_samples) return absl::OkStatus();
     if (!keep_going()) return absl::CancelledError(absl::StrCat(batch->name, " was stopped"));
     if (absl::Now() >= deadline) {
       return absl::DeadlineExceededError(absl::StrCat(
-          batch->name, ": ", batch->wanted - batch->generated, " samples not generated and ",
-          batch->generated - batch->judged, " not verified within the time allowed; raise ",
+          batch->name, ": ", batch->num_samples - batch->generated, " samples not generated and ",
+          batch->generated - batch->verified, " not verified within the time allowed; raise ",
           "step_timeout_s, or lower sampling.max_response_tokens or verifier.limits.seconds"));
     }
     if (engine_->Outstanding() > 0) {

@@ -1,5 +1,3 @@
-// Draws samples from the engine and hands each to the verifier the moment it ends, so that
-// checking overlaps generation.
 #ifndef TRITONRL_TRAINER_GRPO_SAMPLE_RUNNER_H_
 #define TRITONRL_TRAINER_GRPO_SAMPLE_RUNNER_H_
 
@@ -13,27 +11,54 @@
 #include <vector>
 
 #include "absl/status/status.h"
+#include "absl/status/statusor.h"
 #include "absl/time/time.h"
 #include "model/tokenizer/tokenizer.h"
-#include "rollout/engine.h"
-#include "trainer/grpo/fault_journal.h"
+#include "rollout/engine/engine.h"
 #include "trainer/grpo/sample_batch.h"
-#include "verify/verifier.h"
+#include "verify/pipeline/verifier.h"
+#include "verify/verdict/verdict.pb.h"
+
+// Which samples of a run were left out because something of ours failed. A run that is killed and
+// resumed must leave out the same ones, or its groups, and with them its weights, would differ.
+//
+// Draws samples from the engine and hands each to the verifier the moment it ends, so that
+// checking overlaps generation.
 
 namespace tritonrl {
+
+class InfraErrorJournal {
+ public:
+  // Reads the file if it exists. A torn last line is dropped. An empty path: kept in memory only.
+  static absl::StatusOr<std::unique_ptr<InfraErrorJournal>> Open(const std::string& path);
+
+  // `key` names the sample, e.g. "step 12/3/level1/07_softmax/5". Kept in memory until Commit.
+  void Add(const std::string& key, const InfraError& fault);
+  // Writes what was added since the last Commit. Called once the step has been learned from: a step
+  // that was abandoned is verified anew.
+  absl::Status Commit();
+  // The fault recorded for a sample, or null.
+  const InfraError* Find(const std::string& key) const;
+
+ private:
+  explicit InfraErrorJournal(std::string path) : path_(std::move(path)) {}
+  std::string path_;
+  std::map<std::string, InfraError> faults_;
+  std::string pending_;  // lines not yet written
+};
 
 // Used by one thread. Several batches may be under way at the same time.
 class SampleRunner {
  public:
   // All pointers must outlive the runner. `engine`: null where all batches are without groups.
   SampleRunner(Engine* engine, Verifier* verifier, const Tokenizer* tokenizer,
-               FaultJournal* faults);
+               InfraErrorJournal* infra_errors);
   ~SampleRunner();
 
   // Begins a batch: makes room for `samples_per_group` samples in each group and submits them.
   absl::Status Start(std::shared_ptr<SampleBatch> batch, int samples_per_group);
 
-  enum class Stage { kGenerated, kJudged };
+  enum class Stage { kGenerated, kVerified };
   // Works on all batches until `batch` has reached the stage. `keep_going` is called several times
   // a second; Cancelled when it returns false. DeadlineExceeded says how many samples are missing.
   absl::Status Wait(const std::shared_ptr<SampleBatch>& batch, Stage stage, absl::Time deadline,
@@ -50,13 +75,13 @@ class SampleRunner {
 
   absl::Status SubmitPending();
   absl::Status TakeSample(absl::Time deadline);
-  void Judge(const std::shared_ptr<SampleBatch>& batch, int group, int index);
+  void Verify(const std::shared_ptr<SampleBatch>& batch, int group, int index);
   void TakeVerdicts(absl::Duration wait);
 
   Engine* engine_;
   Verifier* verifier_;
   const Tokenizer* tokenizer_;
-  FaultJournal* faults_;
+  InfraErrorJournal* infra_errors_;
   TokenSplitIds split_ids_;
   std::shared_ptr<Mailbox> mailbox_;
   uint64_t next_request_ = 1;

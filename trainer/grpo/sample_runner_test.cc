@@ -13,12 +13,11 @@
 #include "base/file.h"
 #include "base/status.h"
 #include "exec/device_backend.h"
-#include "rollout/fake_engine.h"
+#include "rollout/testing/fake_engine.h"
 #include "trainer/grpo/evaluator.h"
-#include "trainer/grpo/rl_batch_builder.h"
-#include "trainer/grpo/sample_record.h"
-#include "trainer/test_model.h"
-#include "verify/verdict.h"
+#include "trainer/grpo/sample_batch.h"
+#include "trainer/testing/test_model.h"
+#include "verify/verdict/verdict.h"
 
 namespace tritonrl {
 namespace {
@@ -47,7 +46,7 @@ std::string Response(const std::string& mark) {
                       Program(mark), "```\n<|endoftext|>");
 }
 
-// GOOD: correct, speedup 3. SLOW: correct, 0.5. WRONG: mismatch. LOST: a fault of ours.
+// GOOD: correct, speedup 3. SLOW: correct, 0.5. WRONG: mismatch. LOST: an infrastructure error.
 class MarkedBackend : public DeviceBackend {
  public:
   absl::StatusOr<ExecResult> Run(const ExecRequest& request, absl::Time) override {
@@ -58,7 +57,7 @@ class MarkedBackend : public DeviceBackend {
     result.set_modelled(true);
     if (absl::StrContains(code, "LOST")) {
       result.set_outcome(EXEC_WORKER_LOST);
-      result.set_fault(EXEC_FAULT_OURS);
+      result.set_fault(EXEC_FAULT_INFRA);
       result.set_message("the worker was lost");
       return result;
     }
@@ -115,7 +114,7 @@ class SampleRunnerTest : public ::testing::Test {
     engine_ = std::make_unique<FakeEngine>([this](const GenerateRequest&, int index) {
       return tokenizer_->Encode(Response(marks_[index % marks_.size()]));
     });
-    faults_ = FaultJournal::Open(dir_ + "/faults.jsonl").value();
+    infra_errors_ = InfraErrorJournal::Open(dir_ + "/infra_errors.jsonl").value();
     MakeRunner();
   }
   void TearDown() override {
@@ -126,7 +125,7 @@ class SampleRunnerTest : public ::testing::Test {
   }
   void MakeRunner() {
     runner_ = std::make_unique<SampleRunner>(engine_.get(), verifier_.get(), tokenizer_.get(),
-                                             faults_.get());
+                                             infra_errors_.get());
   }
   std::shared_ptr<SampleBatch> Batch(int groups) const {
     auto batch = std::make_shared<SampleBatch>();
@@ -152,22 +151,22 @@ class SampleRunnerTest : public ::testing::Test {
   MarkedBackend backend_;
   std::unique_ptr<Verifier> verifier_;
   std::unique_ptr<FakeEngine> engine_;
-  std::unique_ptr<FaultJournal> faults_;
+  std::unique_ptr<InfraErrorJournal> infra_errors_;
   std::unique_ptr<SampleRunner> runner_;
 };
 
 TEST_F(SampleRunnerTest, JudgesEverySampleAndLeavesOutOurFaults) {
   auto batch = Batch(2);
   ASSERT_TRUE(runner_->Start(batch, 4).ok());
-  ASSERT_TRUE(Wait(batch, Stage::kJudged).ok());
-  EXPECT_EQ(batch->wanted, 8);
-  EXPECT_EQ(batch->faults_of_ours, 2);
-  EXPECT_GE(batch->all_judged, batch->all_generated);
+  ASSERT_TRUE(Wait(batch, Stage::kVerified).ok());
+  EXPECT_EQ(batch->num_samples, 8);
+  EXPECT_EQ(batch->infra_errors, 2);
+  EXPECT_GE(batch->all_verified, batch->all_generated);
   const auto& samples = batch->groups[1].samples;
   EXPECT_TRUE(IsCorrect(samples[0].verdict)) << samples[0].verdict.DebugString();
   EXPECT_EQ(samples[0].plan_kind, PlanKind::kFused);
   EXPECT_EQ(samples[2].verdict.outcome(), "mismatch");
-  EXPECT_TRUE(IsFaultOfOurs(samples[3].verdict));
+  EXPECT_TRUE(IsInfraError(samples[3].verdict));
 
   // Rewards: plan = clipped speedup, code = correct; the lost sample moves nothing.
   const RlBatch rl = BuildRlBatch(*batch, ObjectiveConfig());
@@ -184,7 +183,7 @@ TEST_F(SampleRunnerTest, JudgesEverySampleAndLeavesOutOurFaults) {
   EXPECT_EQ(group[0].old_log_probs.size(), group[0].response.size());
   // The plan ends with </think> (token 257).
   EXPECT_EQ(group[0].response[group[0].plan_end - 1], 257);
-  EXPECT_THAT(FirstFault(*batch), HasSubstr("level1/1_square"));
+  EXPECT_THAT(FirstInfraError(*batch), HasSubstr("level1/1_square"));
 }
 
 TEST_F(SampleRunnerTest, DrawsAreKeyedBySlotAndStep) {
@@ -192,24 +191,12 @@ TEST_F(SampleRunnerTest, DrawsAreKeyedBySlotAndStep) {
   batch->seed = 11;
   batch->step = 7;
   ASSERT_TRUE(runner_->Start(batch, 1).ok());
-  ASSERT_TRUE(Wait(batch, Stage::kJudged).ok());
+  ASSERT_TRUE(Wait(batch, Stage::kVerified).ok());
   const auto requests = engine_->Requests();
   ASSERT_EQ(requests.size(), 2);
   EXPECT_EQ(requests[0].key.run_seed, 11);
   EXPECT_EQ(requests[0].key.step, 7);
   EXPECT_NE(requests[0].key.task, requests[1].key.task);  // one task drawn twice: other samples
-}
-
-TEST_F(SampleRunnerTest, TheEngineSaysHowLongAGroupsLongestSampleIs) {
-  auto batch = Batch(2);
-  batch->groups[1].longest = std::make_shared<std::atomic<int>>(0);
-  ASSERT_TRUE(runner_->Start(batch, 4).ok());
-  size_t longest = 0;
-  for (const std::string& mark : marks_) {
-    longest = std::max(longest, tokenizer_->Encode(Response(mark)).size());
-  }
-  EXPECT_EQ(batch->groups[1].longest->load(), longest);
-  EXPECT_FALSE(engine_->Requests()[0].on_token);
 }
 
 TEST_F(SampleRunnerTest, JudgingBeginsBeforeGenerationEnds) {
@@ -219,9 +206,9 @@ TEST_F(SampleRunnerTest, JudgingBeginsBeforeGenerationEnds) {
   ASSERT_TRUE(runner_->Start(batch, 3).ok());
   // The backend hangs on the first sample while the others are still taken from the engine.
   ASSERT_TRUE(Wait(batch, Stage::kGenerated).ok());
-  EXPECT_EQ(batch->judged, 0);
+  EXPECT_EQ(batch->verified, 0);
   block.Notify();
-  ASSERT_TRUE(Wait(batch, Stage::kJudged).ok());
+  ASSERT_TRUE(Wait(batch, Stage::kVerified).ok());
 }
 
 TEST_F(SampleRunnerTest, WaitEndsAtItsDeadlineAndOnRequest) {
@@ -229,11 +216,11 @@ TEST_F(SampleRunnerTest, WaitEndsAtItsDeadlineAndOnRequest) {
   auto batch = Batch(1);
   ASSERT_TRUE(runner_->Start(batch, 3).ok());
   const absl::Status late = runner_->Wait(
-      batch, Stage::kJudged, absl::Now() + absl::Milliseconds(50), [] { return true; });
+      batch, Stage::kVerified, absl::Now() + absl::Milliseconds(50), [] { return true; });
   EXPECT_EQ(late.code(), absl::StatusCode::kDeadlineExceeded);
   EXPECT_THAT(Message(late), HasSubstr("step 1: 3 samples not generated"));
   EXPECT_TRUE(absl::IsCancelled(
-      runner_->Wait(batch, Stage::kJudged, absl::InfiniteFuture(), [] { return false; })));
+      runner_->Wait(batch, Stage::kVerified, absl::InfiniteFuture(), [] { return false; })));
   engine_->Hold(false);
   runner_->Abandon();
   EXPECT_EQ(engine_->Outstanding(), 0);
@@ -244,33 +231,33 @@ TEST_F(SampleRunnerTest, AnEngineThatFailsIsAnError) {
   engine_->Hold(true);
   ASSERT_TRUE(runner_->Start(batch, 1).ok());
   engine_->Fail(absl::ResourceExhaustedError("out of memory"));
-  EXPECT_THAT(Message(Wait(batch, Stage::kJudged)), HasSubstr("out of memory"));
+  EXPECT_THAT(Message(Wait(batch, Stage::kVerified)), HasSubstr("out of memory"));
 }
 
 TEST_F(SampleRunnerTest, AResumedRunLeavesOutTheSameSamples) {
   auto batch = Batch(1);
   ASSERT_TRUE(runner_->Start(batch, 4).ok());
-  ASSERT_TRUE(Wait(batch, Stage::kJudged).ok());
-  ASSERT_TRUE(faults_->Commit().ok());
+  ASSERT_TRUE(Wait(batch, Stage::kVerified).ok());
+  ASSERT_TRUE(infra_errors_->Commit().ok());
   // A torn line, as a kill leaves it.
-  ASSERT_TRUE(AppendToFile(dir_ + "/faults.jsonl", "{\"key\":\"st").ok());
-  faults_ = FaultJournal::Open(dir_ + "/faults.jsonl").value();
-  marks_[3] = "GOOD";  // would be judged well this time
+  ASSERT_TRUE(AppendToFile(dir_ + "/infra_errors.jsonl", "{\"key\":\"st").ok());
+  infra_errors_ = InfraErrorJournal::Open(dir_ + "/infra_errors.jsonl").value();
+  marks_[3] = "GOOD";  // would be verified well this time
   MakeRunner();
   auto again = Batch(1);
   ASSERT_TRUE(runner_->Start(again, 4).ok());
-  ASSERT_TRUE(Wait(again, Stage::kJudged).ok());
-  EXPECT_TRUE(IsFaultOfOurs(again->groups[0].samples[3].verdict));
+  ASSERT_TRUE(Wait(again, Stage::kVerified).ok());
+  EXPECT_TRUE(IsInfraError(again->groups[0].samples[3].verdict));
   // Another step is not concerned, nor is a step that was never committed.
   auto next = Batch(1);
   next->name = "step 2";
   ASSERT_TRUE(runner_->Start(next, 4).ok());
-  ASSERT_TRUE(Wait(next, Stage::kJudged).ok());
+  ASSERT_TRUE(Wait(next, Stage::kVerified).ok());
   EXPECT_TRUE(IsCorrect(next->groups[0].samples[3].verdict));
 }
 
 TEST_F(SampleRunnerTest, EvaluationGathersFiguresAndRecordsSurviveTheFile) {
-  auto ranks = DataParallel::Join(absl::Seconds(10)).value();
+  auto ranks = ProcessGroup::Join(absl::Seconds(10)).value();
   EvaluatorOptions options;
   options.samples = 4;
   options.sampling.max_tokens = 4000;
@@ -280,12 +267,12 @@ TEST_F(SampleRunnerTest, EvaluationGathersFiguresAndRecordsSurviveTheFile) {
   ASSERT_TRUE(pending.ok()) << pending.status();
   const absl::Time deadline = absl::Now() + absl::Seconds(60);
   ASSERT_TRUE(evaluator.WaitGenerated(*pending, deadline, [] { return true; }).ok());
-  ASSERT_TRUE(evaluator.WaitJudged(*pending, deadline, [] { return true; }).ok());
+  ASSERT_TRUE(evaluator.WaitVerified(*pending, deadline, [] { return true; }).ok());
   const auto finished = evaluator.Gather(*pending);
   ASSERT_TRUE(finished.ok()) << finished.status();
   const EvaluationResult& result = finished->result;
   EXPECT_EQ(result.step, 5);
-  EXPECT_EQ(result.faults_of_ours, 1);
+  EXPECT_EQ(result.infra_errors, 1);
   EXPECT_NEAR(result.pass_at.at(1).correct, 2.0 / 3, 1e-9);
   EXPECT_EQ(result.pass_at.at(3).correct, 1.0);
   EXPECT_EQ(result.pass_at.count(4), 0);  // one of the four was left out

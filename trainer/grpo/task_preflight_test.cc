@@ -1,6 +1,4 @@
 // Unsound tasks are left out with a sentence, and nothing else is.
-#include "trainer/grpo/task_preflight.h"
-
 #include <gtest/gtest.h>
 
 #include <memory>
@@ -9,7 +7,8 @@
 
 #include "absl/strings/match.h"
 #include "base/status.h"
-#include "verify/fake_backend.h"
+#include "trainer/grpo/verification.h"
+#include "verify/testing/fake_backend.h"
 
 namespace tritonrl {
 namespace {
@@ -31,7 +30,7 @@ absl::StatusOr<ExecResult> Answer(const ExecRequest& request, int) {
 
 Verification WithFakeBackend() {
   Verification verification;
-  verification.backend = std::make_unique<StartingBackend>(
+  verification.backend = std::make_unique<DeferredBackend>(
       [] { return std::make_unique<FakeBackend>(Answer); }, "fake", true, 1);
   return verification;
 }
@@ -48,10 +47,10 @@ PreparedTasks Tasks(const std::vector<std::string>& sources) {
 
 TEST(TaskPreflightTest, UnsoundAndBrokenTasksGo) {
   const Verification verification = WithFakeBackend();
-  auto ranks = DataParallel::Join(absl::Seconds(10));
+  auto ranks = ProcessGroup::Join(absl::Seconds(10));
   ASSERT_TRUE(ranks.ok());
   PreparedTasks tasks = Tasks({"good", "zeros", "broken", "lost"});
-  const absl::Status status = LeaveOutUnsound(verification, ranks->get(), &tasks);
+  const absl::Status status = RemoveUnsoundTasks(verification, ranks->get(), &tasks);
   ASSERT_TRUE(status.ok()) << status;
   ASSERT_EQ(tasks.tasks.size(), 2u);
   EXPECT_EQ(tasks.tasks[0].task.id, "level1/good");
@@ -66,10 +65,10 @@ TEST(TaskPreflightTest, UnsoundAndBrokenTasksGo) {
 
 TEST(TaskPreflightTest, NoTaskLeftIsAnError) {
   const Verification verification = WithFakeBackend();
-  auto ranks = DataParallel::Join(absl::Seconds(10));
+  auto ranks = ProcessGroup::Join(absl::Seconds(10));
   ASSERT_TRUE(ranks.ok());
   PreparedTasks tasks = Tasks({"zeros"});
-  const absl::Status status = LeaveOutUnsound(verification, ranks->get(), &tasks);
+  const absl::Status status = RemoveUnsoundTasks(verification, ranks->get(), &tasks);
   EXPECT_TRUE(absl::StrContains(Message(status), "leaves no task")) << status;
 }
 

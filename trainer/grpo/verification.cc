@@ -1,17 +1,91 @@
 #include "trainer/grpo/verification.h"
 
 #include <algorithm>
+#include <string>
 #include <thread>
 #include <utility>
+#include <vector>
 
+#include "absl/strings/ascii.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_split.h"
 #include "base/file.h"
 #include "base/status.h"
-#include "exec/backend/make_backend.h"
+#include "exec/backend/backend_factory.h"
 #include "exec/service/remote_backend.h"
+#include "trainer/grpo/verification.h"
+#include "verify/preflight/preflight.h"
 
 namespace tritonrl {
+
+DeferredBackend::DeferredBackend(Maker make, std::string name, bool modelled, int concurrency)
+    : name_(std::move(name)),
+      modelled_(modelled),
+      concurrency_(concurrency),
+      state_(std::make_shared<State>()) {
+  thread_ = std::thread([state = state_, make = std::move(make)] {
+    absl::StatusOr<std::unique_ptr<DeviceBackend>> made = make();
+    std::unique_ptr<DeviceBackend> ended;
+    {
+      absl::MutexLock lock(&state->mutex);
+      if (made.ok()) {
+        state->backend = *std::move(made);
+      } else {
+        state->status = made.status();
+      }
+      state->started = true;
+      // Workers may die with the thread that started them, so it stays until the end.
+      state->mutex.Await(absl::Condition(&state->stopping));
+      ended = std::move(state->backend);
+    }
+  });
+}
+
+DeferredBackend::~DeferredBackend() {
+  bool started = false;
+  {
+    absl::MutexLock lock(&state_->mutex);
+    state_->stopping = true;
+    started = state_->started;
+  }
+  if (started) {
+    thread_.join();
+  } else {
+    thread_.detach();
+  }
+}
+
+absl::StatusOr<ExecResult> DeferredBackend::Run(const ExecRequest& request, absl::Time deadline) {
+  DeviceBackend* backend = nullptr;
+  {
+    absl::MutexLock lock(&state_->mutex);
+    if (!state_->mutex.AwaitWithDeadline(absl::Condition(state_.get(), &State::StartedOrCancelled),
+                                         deadline)) {
+      return absl::DeadlineExceededError("the verification workers have not started in time");
+    }
+    if (!state_->started) return absl::CancelledError("the run ended before the workers started");
+    if (!state_->status.ok()) return state_->status;
+    backend = state_->backend.get();  // lives as long as this object
+  }
+  return backend->Run(request, deadline);
+}
+
+void DeferredBackend::Cancel() {
+  absl::MutexLock lock(&state_->mutex);
+  state_->cancelled = true;
+}
+
+std::string DeferredBackend::sandbox_description() const {
+  absl::MutexLock lock(&state_->mutex);
+  return state_->backend == nullptr ? "starting" : state_->backend->sandbox_description();
+}
+
+absl::Status DeferredBackend::StartStatus() const {
+  absl::MutexLock lock(&state_->mutex);
+  return state_->status;
+}
+
 namespace {
 
 ExecLimits ToExecLimits(const LimitsConfig& limits) {
@@ -87,11 +161,11 @@ absl::StatusOr<Verification> StartVerification(const VerificationOptions& option
   const BackendOptions backend = ToBackendOptions(options);
   const bool cuda = backend.kind == BackendKind::kCuda;
   const std::string name = cuda ? "cuda" : "interpreter";
-  StartingBackend::Maker make = [backend] { return MakeBackend(backend); };
+  DeferredBackend::Maker make = [backend] { return MakeBackend(backend); };
   if (!config.servers().empty())
     make = [config, name] { return ConnectToConfigured(config, name); };
   Verification verification;
-  verification.backend = std::make_unique<StartingBackend>(std::move(make), name,
+  verification.backend = std::make_unique<DeferredBackend>(std::move(make), name,
                                                            /*modelled=*/!cuda, backend.workers);
   ASSIGN_OR_RETURN(verification.judge, MakeConfiguredJudge(config.judge()));
   VerifierOptions verifier;
@@ -114,6 +188,55 @@ absl::StatusOr<Verification> StartVerification(const VerificationOptions& option
       std::make_unique<Verifier>(verifier, verification.backend.get(), verification.judge.get());
   RETURN_IF_ERROR(verification.verifier->Open());
   return verification;
+}
+
+namespace {
+
+// One line for each task: '-' (leave out) or '+' (keep), and a sentence or nothing.
+std::string FindingsText(const std::vector<TaskCheck>& checks) {
+  std::string text;
+  for (const TaskCheck& check : checks) {
+    const bool out = check.state == TaskState::kUnsound || check.state == TaskState::kBroken;
+    std::string sentence;
+    if (check.state != TaskState::kSound) {
+      sentence = absl::StrCat(check.task, ": ", out ? "left out by the preflight, " : "",
+                              TaskStateName(check.state), ": ", check.reason);
+    }
+    for (char& c : sentence) c = absl::ascii_iscntrl(c) ? ' ' : c;
+    absl::StrAppend(&text, out ? "-" : "+", sentence, "\n");
+  }
+  return text;
+}
+
+}  // namespace
+
+absl::Status RemoveUnsoundTasks(const Verification& verification, ProcessGroup* ranks,
+                                PreparedTasks* tasks) {
+  std::string text;
+  if (ranks->is_root()) {
+    std::vector<Task> sources;
+    for (const PreparedTask& task : tasks->tasks) sources.push_back(task.task);
+    ASSIGN_OR_RETURN(const std::vector<TaskCheck> checks,
+                     RunPreflight(sources, verification.backend.get(),
+                                  PreflightOptionsFrom(verification.options), /*out=*/""));
+    text = FindingsText(checks);
+  }
+  RETURN_IF_ERROR(ranks->Broadcast(&text));
+  const std::vector<std::string> lines = absl::StrSplit(text, '\n', absl::SkipEmpty());
+  if (lines.size() != tasks->tasks.size()) {
+    return absl::InternalError("the ranks did not load the same tasks");
+  }
+  std::vector<PreparedTask> kept;
+  for (size_t i = 0; i < lines.size(); ++i) {
+    if (lines[i][0] == '+') kept.push_back(std::move(tasks->tasks[i]));
+    if (lines[i].size() > 1) tasks->problems.push_back(lines[i].substr(1));
+  }
+  tasks->tasks = std::move(kept);
+  if (tasks->tasks.empty()) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("the preflight leaves no task; the first: ", tasks->problems.back()));
+  }
+  return absl::OkStatus();
 }
 
 }  // namespace tritonrl

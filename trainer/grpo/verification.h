@@ -1,18 +1,77 @@
-// The verifier with everything below it, as a configuration asks for it.
 #ifndef TRITONRL_TRAINER_GRPO_VERIFICATION_H_
 #define TRITONRL_TRAINER_GRPO_VERIFICATION_H_
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <string>
+#include <thread>
 
+#include "absl/status/status.h"
 #include "absl/status/statusor.h"
-#include "trainer/config.pb.h"
-#include "trainer/grpo/starting_backend.h"
-#include "verify/judge.h"
-#include "verify/verifier.h"
+#include "absl/synchronization/mutex.h"
+#include "exec/device_backend.h"
+#include "parallel/process_group.h"
+#include "trainer/config/config.pb.h"
+#include "trainer/grpo/prompts.h"
+#include "verify/judge/judge.h"
+#include "verify/pipeline/verifier.h"
+
+// A device backend whose workers start (they import torch and Triton, some seconds) while the rest
+// of the program loads: runs wait for it.
+//
+// The verifier with everything below it, as a configuration asks for it.
+//
+// Leaves out tasks that cannot tell a right result from a wrong one.
 
 namespace tritonrl {
+
+class DeferredBackend : public DeviceBackend {
+ public:
+  using Maker = std::function<absl::StatusOr<std::unique_ptr<DeviceBackend>>()>;
+
+  // Calls `make` on a thread of its own. `name`, `modelled` and `concurrency` are what the backend
+  // will say of itself.
+  DeferredBackend(Maker make, std::string name, bool modelled, int concurrency);
+  // Does not wait for a start that is under way: the workers then end when they are ready or with
+  // the process.
+  ~DeferredBackend() override;
+
+  // Waits for the start (up to the deadline); a failed start is this call's error.
+  absl::StatusOr<ExecResult> Run(const ExecRequest& request, absl::Time deadline) override;
+  int concurrency() const override { return concurrency_; }
+  std::string name() const override { return name_; }
+  bool modelled() const override { return modelled_; }
+  // "starting" until the workers run.
+  std::string sandbox_description() const override;
+
+  // Ends waiting for the start: such runs give Cancelled. Runs under way go on.
+  void Cancel();
+
+  // Ok while it starts and when it has started.
+  absl::Status StartStatus() const;
+
+ private:
+  // Shared with the thread, which may outlive this object while it starts workers.
+  struct State {
+    absl::Mutex mutex;
+    bool started ABSL_GUARDED_BY(mutex) = false;  // `backend` or `status` is final
+    std::unique_ptr<DeviceBackend> backend ABSL_GUARDED_BY(mutex);
+    absl::Status status ABSL_GUARDED_BY(mutex);
+    bool cancelled ABSL_GUARDED_BY(mutex) = false;
+    bool stopping ABSL_GUARDED_BY(mutex) = false;
+
+    bool StartedOrCancelled() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex) {
+      return started || cancelled;
+    }
+  };
+
+  std::string name_;
+  bool modelled_;
+  int concurrency_;
+  std::shared_ptr<State> state_;
+  std::thread thread_;  // makes the backend and ends it
+};
 
 struct VerificationOptions {
   VerifierConfig config;
@@ -31,7 +90,7 @@ struct Verification {
     if (backend != nullptr) backend->Cancel();
   }
 
-  std::unique_ptr<StartingBackend> backend;
+  std::unique_ptr<DeferredBackend> backend;
   std::unique_ptr<Judge> judge;  // null: off
   std::unique_ptr<Verifier> verifier;
   VerifierOptions options;  // the verifier's
@@ -41,6 +100,14 @@ struct Verification {
 };
 
 absl::StatusOr<Verification> StartVerification(const VerificationOptions& options);
+
+// Tries results that ought not to pass (verify/preflight/preflight.h) on every task, as the
+// verifier judges. Unsound tasks, and those whose reference does not run, go from `tasks->tasks` to
+// a sentence in `tasks->problems`; one that could not be checked stays, and a sentence says so.
+// Rank 0 checks (with progress on stderr), all ranks leave out the same. Errors: no task is left; a
+// rank is lost.
+absl::Status RemoveUnsoundTasks(const Verification& verification, ProcessGroup* ranks,
+                                PreparedTasks* tasks);
 
 }  // namespace tritonrl
 

@@ -9,10 +9,10 @@
 #include "absl/strings/match.h"
 #include "base/file.h"
 #include "exec/service/exec_server.h"
-#include "exec/service/server_register.h"
+#include "exec/service/server_registry.h"
 #include "exec/testing/scripted_backend.h"
-#include "verify/fake_backend.h"
-#include "verify/verdict.h"
+#include "verify/testing/fake_backend.h"
+#include "verify/verdict/verdict.h"
 
 namespace tritonrl {
 namespace {
@@ -32,7 +32,7 @@ class VerificationTest : public testing::Test {
     ASSERT_TRUE(server.ok()) << server.status();
     server_ = *std::move(server);
     auto registration =
-        Registration::Create(folder_, {.address = server_->address(), .token = token});
+        ServerRegistration::Create(folder_, {.address = server_->address(), .token = token});
     ASSERT_TRUE(registration.ok()) << registration.status();
     registration_ = *std::move(registration);
     options_.config.set_servers(folder_ + "/");
@@ -57,7 +57,7 @@ class VerificationTest : public testing::Test {
   std::string folder_;
   std::unique_ptr<Dispatcher> dispatcher_;
   std::unique_ptr<ExecServer> server_;
-  std::unique_ptr<Registration> registration_;
+  std::unique_ptr<ServerRegistration> registration_;
   VerificationOptions options_;
 };
 
@@ -71,7 +71,7 @@ TEST_F(VerificationTest, VerdictsComeFromTheServers) {
 TEST_F(VerificationTest, ServersOfAnotherBackendAreOurFault) {
   options_.config.set_backend(VerifierConfig::CUDA);
   const Verdict verdict = Check();
-  EXPECT_TRUE(IsFaultOfOurs(verdict)) << verdict.DebugString();
+  EXPECT_TRUE(IsInfraError(verdict)) << verdict.DebugString();
   EXPECT_TRUE(absl::StrContains(verdict.reason(), "the servers have the backend interpreter"))
       << verdict.reason();
   EXPECT_EQ(dispatcher_->Describe().finished(), 0);

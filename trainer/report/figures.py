@@ -56,12 +56,12 @@ def curves(metrics, evaluations, modelled):
             "Seconds a step",
             [
                 ("seconds_rollout", "rollout"),
-                ("seconds_verify", "verify (not hidden)"),
+                ("seconds_verify", "verify (not overlapped)"),
                 ("seconds_learn", "learn"),
             ],
         ),
         ("Learner", [("entropy", "entropy, nats a token"), ("gradient_norm", "gradient norm")]),
-        ("Learner against engine", [("logprob_max_diff", "largest log-probability difference")]),
+        ("Learner vs. rollout engine", [("logprob_max_diff", "max log-probability difference")]),
     ]
     figure, grid = pyplot.subplots(2, 3, figsize=(13, 7))
     try:

@@ -35,7 +35,7 @@ def _pass_rows(evaluation):
         for name in evaluation
         if name.startswith("pass_") and name.endswith("_correct")
     )
-    return [(f"correct, any of {k}", f"pass_{k}_correct", True) for k in counts if k > 1]
+    return [(f"correct, pass@{k}", f"pass_{k}_correct", True) for k in counts if k > 1]
 
 
 def _number(value, share):
@@ -65,7 +65,7 @@ def _verdict(record, modelled):
     if run_data.is_correct(record):
         note = " (modelled)" if modelled else ""
         return f'<span class="good">correct, speedup {run_data.speedup_of(record):.2f}x{note}</span>'
-    outcome = verdict.get("outcome", "not judged")
+    outcome = verdict.get("outcome", "not verified")
     reason = verdict.get("reason", "")
     return f'<span class="bad">{html.escape(outcome)}</span> {html.escape(reason)}'
 
@@ -106,9 +106,9 @@ def render(run, svg, examples):
         parts.append(table(first, last, run.modelled))
         parts.append(
             f"<p class='small'>{first.get('tasks', 0)} tasks, {first.get('k', 0)} samples each at "
-            f"temperature {first.get('temperature', 1):g}; samples left out for faults of ours: "
-            f"{first.get('faults_of_ours', 0)}"
-            + (f" before, {last.get('faults_of_ours', 0)} after" if last else "")
+            f"temperature {first.get('temperature', 1):g}; samples dropped for infrastructure errors: "
+            f"{first.get('infra_errors', 0)}"
+            + (f" before, {last.get('infra_errors', 0)} after" if last else "")
             + ".</p>"
         )
     parts.append("<h2>Curves</h2><p class='small'>Thin: each step. Thick: mean of the last five.</p>")

@@ -100,7 +100,7 @@ class ReportTest(unittest.TestCase):
         self.assertIn("4 of 4 steps done", text)
         self.assertIn("<svg", text)
         self.assertIn("<td>correct</td><td>25.0 %</td><td>75.0 %</td><td>+50.0</td>", text)
-        self.assertIn("<td>correct, any of 2</td><td>37.5 %</td><td>100.0 %</td><td>+62.5</td>", text)
+        self.assertIn("<td>correct, pass@2</td><td>37.5 %</td><td>100.0 %</td><td>+62.5</td>", text)
         self.assertIn("mean speedup (modelled)", text)
         self.assertIn("speedup 2.50x (modelled)", text)
         # What a model wrote must not become part of the page.

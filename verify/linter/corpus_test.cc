@@ -1,13 +1,12 @@
 // The generated corpus knows which of its programs take a shortcut: exactly those are refused.
-#include "tasks/corpus.h"
-
 #include <set>
 #include <string>
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "gtest/gtest.h"
-#include "tasks/response.h"
+#include "tasks/dataset.h"
+#include "tasks/prompt_format.h"
 #include "verify/linter/linter.h"
 
 namespace tritonrl {

@@ -6,10 +6,9 @@
 #include <string>
 
 #include "absl/flags/flag.h"
-#include "absl/flags/parse.h"
-#include "absl/flags/usage.h"
 #include "absl/time/clock.h"
 #include "absl/time/time.h"
+#include "base/program.h"
 #include "base/status.h"
 #include "verify/linter/mutate.h"
 
@@ -70,7 +69,6 @@ int Main() {
 }  // namespace tritonrl
 
 int main(int argc, char** argv) {
-  absl::SetProgramUsageMessage("Fuzzes the linter and the response splitter.");
-  absl::ParseCommandLine(argc, argv);
+  tritonrl::StartProgram("Fuzzes the linter and the response splitter.", argc, argv);
   return tritonrl::Main();
 }

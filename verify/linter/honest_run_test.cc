@@ -8,11 +8,11 @@
 #include <utility>
 #include <vector>
 
-#include "exec/backend/make_backend.h"
+#include "exec/backend/backend_factory.h"
 #include "gtest/gtest.h"
 #include "verify/linter/testdata_reader.h"
-#include "verify/verdict.h"
-#include "verify/verifier.h"
+#include "verify/pipeline/verifier.h"
+#include "verify/verdict/verdict.h"
 
 namespace tritonrl {
 namespace {

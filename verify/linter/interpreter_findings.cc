@@ -10,7 +10,7 @@ namespace {
 
 constexpr int kMaxFindings = 40;
 // Elements of small tensors that may be worked on in one call of forward, all operations together;
-// as in verify/neutral_ops.h.
+// as in verify/pipeline/runtime_audit.h.
 constexpr int64_t kMostSmallElements = 256;
 
 }  // namespace

@@ -12,7 +12,7 @@
 #include "absl/strings/string_view.h"
 #include "absl/time/clock.h"
 #include "base/status.h"
-#include "tasks/response.h"
+#include "tasks/prompt_format.h"
 #include "verify/linter/linter.h"
 #include "verify/linter/testdata_reader.h"
 

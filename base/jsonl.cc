@@ -1,0 +1,189 @@
+#include "base/jsonl.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cmath>
+#include <optional>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "base/file.h"
+#include "base/jsonl.h"
+#include "base/status.h"
+#include "nlohmann/json.hpp"
+
+namespace tritonrl {
+
+namespace {
+
+constexpr size_t kBlock = 1 << 18;
+
+}  // namespace
+
+absl::StatusOr<std::unique_ptr<LineReader>> LineReader::Open(const std::string& path,
+                                                             int64_t max_bytes) {
+  // Without O_NONBLOCK a pipe would hold the call until somebody writes.
+  const int fd = open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+  if (fd < 0) return ErrnoStatus(errno, "read", path);
+  struct stat info;
+  if (fstat(fd, &info) != 0 || !S_ISREG(info.st_mode)) {
+    close(fd);
+    return absl::FailedPreconditionError(absl::StrCat("cannot read ", path, ": not a plain file"));
+  }
+  return std::unique_ptr<LineReader>(new LineReader(path, fd, max_bytes));
+}
+
+LineReader::~LineReader() { close(fd_); }
+
+absl::Status LineReader::Fill() {
+  if (used_ > 0) {
+    buffer_.erase(0, used_);
+    used_ = 0;
+  }
+  const size_t before = buffer_.size();
+  buffer_.resize(before + kBlock);
+  ssize_t n;
+  do {
+    n = read(fd_, buffer_.data() + before, kBlock);
+  } while (n < 0 && errno == EINTR);
+  buffer_.resize(before + (n > 0 ? n : 0));
+  if (n < 0) return ErrnoStatus(errno, "read", path_);
+  end_ = n == 0;
+  return absl::OkStatus();
+}
+
+absl::StatusOr<std::optional<Line>> LineReader::Next() {
+  Line line{.number = number_ + 1, .offset = offset_};
+  size_t searched = used_;
+  size_t at;
+  int64_t passed_over = 0;
+  while ((at = buffer_.find('\n', searched)) == std::string::npos && !end_) {
+    if (static_cast<int64_t>(buffer_.size() - used_) > max_bytes_) {
+      line.too_long = true;
+      passed_over += static_cast<int64_t>(buffer_.size() - used_);
+      used_ = buffer_.size();
+    }
+    const size_t kept = buffer_.size() - used_;
+    RETURN_IF_ERROR(Fill());
+    searched = kept;
+  }
+  line.complete = at != std::string::npos;
+  const size_t length = (line.complete ? at : buffer_.size()) - used_;
+  const int64_t whole = passed_over + static_cast<int64_t>(length);
+  if (!line.complete && whole == 0) return std::optional<Line>();
+  line.too_long = line.too_long || whole > max_bytes_;
+  if (!line.too_long) line.text = buffer_.substr(used_, length);
+  used_ += length + (line.complete ? 1 : 0);
+  offset_ += whole + (line.complete ? 1 : 0);
+  ++number_;
+  return std::optional<Line>(std::move(line));
+}
+
+absl::StatusOr<std::unique_ptr<JsonlJournal>> JsonlJournal::OpenAlone(const std::string& path) {
+  const int fd = open(path.c_str(), O_RDWR | O_APPEND | O_CREAT | O_CLOEXEC | O_NONBLOCK, 0644);
+  if (fd < 0) return ErrnoStatus(errno, "write", path);
+  std::unique_ptr<JsonlJournal> file(new JsonlJournal(path, fd));
+  struct stat info;
+  if (fstat(fd, &info) != 0 || !S_ISREG(info.st_mode)) {
+    return absl::FailedPreconditionError(absl::StrCat("cannot write ", path, ": not a plain file"));
+  }
+  if (flock(fd, LOCK_EX | LOCK_NB) != 0) {
+    return absl::FailedPreconditionError(
+        absl::StrCat(path, " is being written by another process; wait for it"));
+  }
+  return file;
+}
+
+absl::StatusOr<std::unique_ptr<JsonlJournal>> JsonlJournal::Open(
+    const std::string& path, int64_t max_bytes,
+    const std::function<absl::Status(const Line&)>& each) {
+  ASSIGN_OR_RETURN(std::unique_ptr<JsonlJournal> file, OpenAlone(path));
+  ASSIGN_OR_RETURN(std::unique_ptr<LineReader> lines, LineReader::Open(path, max_bytes));
+  while (true) {
+    ASSIGN_OR_RETURN(std::optional<Line> line, lines->Next());
+    if (!line.has_value()) return file;
+    if (!line->complete) {
+      // A kill in the middle of a write.
+      if (ftruncate(file->fd_, line->offset) != 0) return ErrnoStatus(errno, "cut", path);
+      return file;
+    }
+    RETURN_IF_ERROR(each(*line));
+  }
+}
+
+absl::StatusOr<std::unique_ptr<JsonlJournal>> JsonlJournal::Create(const std::string& path) {
+  RETURN_IF_ERROR(CreateDirectories(DirName(path)));
+  ASSIGN_OR_RETURN(std::unique_ptr<JsonlJournal> file, OpenAlone(path));
+  if (ftruncate(file->fd_, 0) != 0) return ErrnoStatus(errno, "empty", path);
+  return file;
+}
+
+JsonlJournal::~JsonlJournal() { close(fd_); }
+
+absl::Status JsonlJournal::Append(const std::string& line) {
+  const std::string bytes = line + "\n";
+  size_t written = 0;
+  while (written < bytes.size()) {
+    const ssize_t n = write(fd_, bytes.data() + written, bytes.size() - written);
+    if (n < 0 && errno == EINTR) continue;
+    if (n < 0) return ErrnoStatus(errno, "write", path_);
+    written += n;
+  }
+  return absl::OkStatus();
+}
+
+namespace {
+
+nlohmann::ordered_json ToJson(const MetricValue& value) {
+  if (const double* d = std::get_if<double>(&value)) {
+    return std::isfinite(*d) ? nlohmann::ordered_json(*d) : nlohmann::ordered_json(nullptr);
+  }
+  if (const int64_t* i = std::get_if<int64_t>(&value)) return *i;
+  if (const std::string* s = std::get_if<std::string>(&value)) return *s;
+  return std::get<bool>(value);
+}
+
+}  // namespace
+
+std::string MetricsLine(int64_t step, const MetricFields& fields) {
+  nlohmann::ordered_json object;
+  object["step"] = step;
+  for (const auto& [name, value] : fields) object[name] = ToJson(value);
+  // Text that is no UTF-8 must not end the run.
+  return object.dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace);
+}
+
+absl::Status TruncateJsonLines(const std::string& path, const std::string& key, int64_t next) {
+  if (!FileExists(path)) return absl::OkStatus();
+  ASSIGN_OR_RETURN(std::string text, ReadFile(path));
+  std::string kept;
+  for (size_t begin = 0; begin < text.size();) {
+    size_t end = text.find('\n', begin);
+    if (end == std::string::npos) break;  // torn
+    std::string line = text.substr(begin, end - begin);
+    begin = end + 1;
+    auto object = nlohmann::json::parse(line, nullptr, /*allow_exceptions=*/false);
+    if (!object.is_object() || !object.contains(key) || !object[key].is_number_integer()) continue;
+    if (object[key].get<int64_t>() < next) kept += line + "\n";
+  }
+  if (kept == text) return absl::OkStatus();
+  return WriteFileAtomic(path, kept);
+}
+
+absl::StatusOr<std::unique_ptr<MetricsLog>> MetricsLog::Open(const std::string& path,
+                                                             int64_t next_step) {
+  RETURN_IF_ERROR(TruncateJsonLines(path, "step", next_step));
+  RETURN_IF_ERROR(AppendToFile(path, ""));  // a folder that cannot be written is found now
+  return std::unique_ptr<MetricsLog>(new MetricsLog(path));
+}
+
+absl::Status MetricsLog::Append(int64_t step, const MetricFields& fields) {
+  return AppendToFile(path_, MetricsLine(step, fields) + "\n");
+}
+
+}  // namespace tritonrl

@@ -1,0 +1,90 @@
+#include "base/log.h"
+
+#include <spdlog/pattern_formatter.h>
+#include <spdlog/sinks/stdout_sinks.h>
+#include <spdlog/spdlog.h>
+
+#include <memory>
+#include <mutex>
+#include <nlohmann/json.hpp>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+
+namespace tritonrl {
+
+namespace {
+
+// The message as a JSON string. Bytes that are no UTF-8 become U+FFFD: a line stays one object.
+class JsonMessage : public spdlog::custom_flag_formatter {
+ public:
+  void format(const spdlog::details::log_msg& message, const std::tm&,
+              spdlog::memory_buf_t& out) override {
+    const std::string text =
+        nlohmann::json(std::string(message.payload.data(), message.payload.size()))
+            .dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
+    out.append(text.data(), text.data() + text.size());
+  }
+  std::unique_ptr<custom_flag_formatter> clone() const override {
+    return std::make_unique<JsonMessage>();
+  }
+};
+
+std::unique_ptr<spdlog::formatter> Formatter(const LogOptions& options) {
+  auto formatter = std::make_unique<spdlog::pattern_formatter>();
+  formatter->add_flag<JsonMessage>('*');
+  const bool ranked = options.rank >= 0;
+  if (options.format == "json") {
+    formatter->set_pattern(absl::StrCat(R"({"time":"%Y-%m-%dT%H:%M:%S.%e%z","level":"%l",)",
+                                        ranked ? absl::StrCat("\"rank\":", options.rank, ",") : "",
+                                        R"("message":%*})"));
+  } else {
+    formatter->set_pattern(absl::StrCat(
+        "%Y-%m-%dT%H:%M:%S.%e %L ", ranked ? absl::StrCat("rank ", options.rank, " ") : "", "%v"));
+  }
+  return formatter;
+}
+
+// What SetUpLog was called with, for SetLogRank.
+std::mutex options_mutex;
+LogOptions current_options;
+
+}  // namespace
+
+absl::Status SetUpLog(const LogOptions& options) {
+  static const std::pair<const char*, spdlog::level::level_enum> kLevels[] = {
+      {"debug", spdlog::level::debug},  {"info", spdlog::level::info},
+      {"warning", spdlog::level::warn}, {"error", spdlog::level::err},
+      {"off", spdlog::level::off},
+  };
+  if (options.format != "text" && options.format != "json") {
+    return absl::InvalidArgumentError(
+        absl::StrCat("--log_format is text or json, not '", options.format, "'"));
+  }
+  for (const auto& [name, level] : kLevels) {
+    if (options.level != name) continue;
+    auto logger = std::make_shared<spdlog::logger>(
+        "tritonrl", std::make_shared<spdlog::sinks::stderr_sink_mt>());
+    logger->set_formatter(Formatter(options));
+    logger->set_level(level);
+    logger->flush_on(spdlog::level::debug);
+    spdlog::set_default_logger(std::move(logger));
+    std::lock_guard<std::mutex> lock(options_mutex);
+    current_options = options;
+    return absl::OkStatus();
+  }
+  return absl::InvalidArgumentError(
+      absl::StrCat("--log_level is debug, info, warning, error or off, not '", options.level, "'"));
+}
+
+void SetLogRank(int rank) {
+  LogOptions options;
+  {
+    std::lock_guard<std::mutex> lock(options_mutex);
+    options = current_options;
+  }
+  options.rank = rank;
+  SetUpLog(options).IgnoreError();
+}
+
+}  // namespace tritonrl

@@ -1,0 +1,55 @@
+#include "base/log.h"
+
+#include <gtest/gtest.h>
+#include <spdlog/spdlog.h>
+
+#include <nlohmann/json.hpp>
+#include <regex>
+#include <string>
+
+#include "base/program.h"
+
+namespace tritonrl {
+namespace {
+
+std::string LinesOf(const LogOptions& options, void (*write)()) {
+  testing::internal::CaptureStderr();
+  EXPECT_TRUE(SetUpLog(options).ok());
+  write();
+  return testing::internal::GetCapturedStderr();
+}
+
+TEST(LogTest, TextLinesHaveTimeLevelAndRank) {
+  const std::string lines =
+      LinesOf({.rank = 3}, [] { spdlog::warn("request {} took {} ms", "r1", 12); });
+  EXPECT_TRUE(std::regex_match(
+      lines,
+      std::regex(R"(\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3} W rank 3 request r1 took 12 ms\n)")))
+      << lines;
+}
+
+TEST(LogTest, JsonLinesAreObjectsWhateverTheMessageHolds) {
+  const std::string lines =
+      LinesOf({.format = "json"}, [] { spdlog::error("quote \" newline \n bad byte \xff"); });
+  const auto object = nlohmann::json::parse(lines);
+  EXPECT_EQ(object["level"], "error");
+  EXPECT_EQ(object["message"], "quote \" newline \n bad byte \xef\xbf\xbd");
+  EXPECT_FALSE(object.contains("rank"));
+}
+
+TEST(LogTest, LinesBelowTheLevelAreDropped) {
+  EXPECT_EQ(LinesOf({.level = "error"}, [] { spdlog::info("hidden"); }), "");
+}
+
+TEST(LogTest, BadSettingsAreNamed) {
+  EXPECT_EQ(SetUpLog({.level = "loud"}).message(),
+            "--log_level is debug, info, warning, error or off, not 'loud'");
+  EXPECT_EQ(SetUpLog({.format = "xml"}).message(), "--log_format is text or json, not 'xml'");
+}
+
+TEST(ProgramTest, VersionHasThreeNumbers) {
+  EXPECT_TRUE(std::regex_match(Version(), std::regex(R"(\d+\.\d+\.\d+)"))) << Version();
+}
+
+}  // namespace
+}  // namespace tritonrl

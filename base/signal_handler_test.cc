@@ -1,0 +1,32 @@
+#include "base/signal_handler.h"
+
+#include <gtest/gtest.h>
+#include <signal.h>
+
+namespace tritonrl {
+namespace {
+
+TEST(InterruptsTest, TheFirstSignalIsNotedTheSecondEnds) {
+  testing::GTEST_FLAG(death_test_style) = "threadsafe";
+  {
+    const SignalHandler interrupts;
+    EXPECT_EQ(interrupts.received(), 0);
+    raise(SIGTERM);
+    EXPECT_EQ(interrupts.received(), SIGTERM);
+  }
+  const auto twice = [] {
+    const SignalHandler interrupts;
+    raise(SIGINT);
+    raise(SIGINT);
+  };
+  EXPECT_EXIT(twice(), testing::KilledBySignal(SIGINT), "");
+  EXPECT_EXIT(
+      {
+        { const SignalHandler gone; }
+        raise(SIGTERM);
+      },
+      testing::KilledBySignal(SIGTERM), "");
+}
+
+}  // namespace
+}  // namespace tritonrl

@@ -1,0 +1,288 @@
+// Tokens per second of forward and backward at the shapes of real models on one GPU, with random
+// weights, and where the time goes.
+//
+//   bazel run //bench/model:step_bench -- --shape=qwen3_8b '--lengths=16384;8192,8192' --peer=0,0.5
+
+#include <ATen/Context.h>
+#include <ATen/TensorOperators.h>
+#include <ATen/ops/empty.h>
+#include <ATen/ops/full_like.h>
+#include <ATen/ops/zeros.h>
+#include <c10/cuda/CUDACachingAllocator.h>
+#include <c10/cuda/CUDAFunctions.h>
+
+#include <algorithm>
+#include <chrono>
+#include <cstdio>
+#include <cstdlib>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <vector>
+
+#include "absl/flags/flag.h"
+#include "absl/strings/str_cat.h"
+#include "base/program.h"
+#include "base/status.h"
+#include "bench/model/peer.h"
+#include "bench/model/step_batches.h"
+#include "bench/model/step_profile.h"
+#include "model/layers/fp8.h"
+#include "model/memory/memory_plan.h"
+#include "model/testing/random_inputs.h"
+#include "model/torch_runtime.h"
+#include "model/transformer.h"
+#include "model/weights/gradient_ring_buffer.h"
+#include "parallel/shard_plan.h"
+
+ABSL_FLAG(std::string, shape, "qwen3_8b", "One of model/configs.");
+ABSL_FLAG(std::string, lengths, "16384",
+          "Lengths of the packed sequences, divided by commas; several batches by semicolons.");
+ABSL_FLAG(int, steps, 4, "Steps that are timed, after two others.");
+ABSL_FLAG(bool, autotune, true, "Autotune GEMMs: time cuBLASLt's heuristics and keep the fastest.");
+ABSL_FLAG(bool, deterministic, false, "The same bits in every run.");
+ABSL_FLAG(bool, fp8, false, "Decoder-layer projections in FP8.");
+ABSL_FLAG(bool, fp8_fast_gradients, false,
+          "With --fp8: sums of gradients as fast as the forward's.");
+ABSL_FLAG(int64_t, dense_min_length, 4096,
+          "Tokens from which a sequence alone in its bucket gets a plan of its own.");
+ABSL_FLAG(
+    double, budget_gib, 0,
+    "Memory for weights, gradients and the step; what does not fit is recomputed. 0: no limit.");
+ABSL_FLAG(int, share_of, 1,
+          "As one rank of so many with ZeRO-2, without its communication: gradients go through a "
+          "window of memory, and so large a share of them is added up. 1: all of them stay.");
+ABSL_FLAG(int, kernels, 12, "Kernels to name, by time.");
+ABSL_FLAG(bool, profile, true, "Three more steps with the time of each kernel.");
+ABSL_FLAG(std::string, peer, "",
+          "First the same batches with transformers and torch.compile, so large a share of layers "
+          "recomputed (0 to 1, several divided by commas); empty: not.");
+
+namespace tritonrl {
+namespace {
+
+// Attention of one layer by itself: seconds for its plans, then of forward and backward.
+void MeasureAttention(const ModelConfig& config, const CudnnAttention::Options& options,
+                      const std::vector<int64_t>& lengths, at::Device device) {
+  if (config.head_dim != 64 && config.head_dim != 128) return;
+  std::vector<int64_t> offsets = {0};
+  for (const int64_t length : lengths) offsets.push_back(offsets.back() + length);
+  const PackedLengths packed = PackLengths(offsets, device);
+  const auto rows = [&](int64_t heads) {
+    return at::empty({offsets.back(), heads, config.head_dim},
+                     at::TensorOptions(device).dtype(at::kBFloat16))
+        .normal_();
+  };
+  const auto inputs = [&] {
+    return AttentionHeads{rows(config.num_heads), rows(config.num_kv_heads),
+                          rows(config.num_kv_heads)};
+  };
+  const AttentionHeads in = inputs(), d_in = inputs();
+  const at::Tensor out = rows(config.num_heads), d_out = rows(config.num_heads);
+  CudnnAttention attention(device, options);
+  const auto step = [&] {
+    const at::Tensor lse = attention.Forward(packed, in, out);
+    attention.Backward(packed, in, out, lse, d_out, d_in);
+  };
+  for (int i = 0; i < 2; ++i) step();
+  c10::cuda::device_synchronize();
+  constexpr int kSteps = 5;
+  const auto start = std::chrono::steady_clock::now();
+  for (int i = 0; i < kSteps; ++i) step();
+  c10::cuda::device_synchronize();
+  const double seconds =
+      std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count() / kSteps;
+  double flops = 0;  // 2 GEMMs forward, 5 backward, half of the square
+  for (const int64_t length : lengths) {
+    flops += 7.0 * static_cast<double>(config.query_size() * length) * static_cast<double>(length);
+  }
+  const nlohmann::ordered_json line{{"attention_of", lengths},
+                                    {"seconds", seconds},
+                                    {"tflops", flops / seconds / 1e12},
+                                    {"plans", attention.plans_made()},
+                                    {"plan_s", attention.plan_seconds()}};
+  std::printf("%s\n", line.dump().c_str());
+}
+
+constexpr int64_t kBucket = ShardPlan::kBucketElements;
+
+// Where gradients go: see --share_of.
+class GradientsOfRank {
+ public:
+  GradientsOfRank(const Weights& weights, int ranks)
+      : ranks_(ranks),
+        gradients_(weights, ranks == 1 ? GradientRingBuffer{.own = weights.layout().flat_size}
+                                       : GradientRingBufferFor(weights.layout(),
+                                                               weights.config().tie_word_embeddings,
+                                                               kBucket, weights.device())) {
+    buckets_ = (gradients_.flat().numel() + kBucket - 1) / kBucket;
+    unsummed_ = buckets_;
+    if (ranks > 1) share_ = at::zeros({buckets_ * Piece(kBucket)}, gradients_.flat().options());
+  }
+
+  Gradients* gradients() { return &gradients_; }
+  // Of the window, which torch's allocator does not know.
+  int64_t mapped_bytes() const {
+    return gradients_.ring_buffer().is_ring() ? gradients_.ring_buffer().bytes() : 0;
+  }
+
+  void ReadyHook(int64_t offset) {
+    if (ranks_ == 1) return;
+    for (; unsummed_ > 0 && (unsummed_ - 1) * kBucket >= offset; --unsummed_) Add(unsummed_ - 1);
+    if (offset == 0) unsummed_ = buckets_;
+  }
+
+ private:
+  int64_t Piece(int64_t size) const { return (size + ranks_ - 1) / ranks_; }
+  void Add(int64_t bucket) {
+    const int64_t begin = bucket * kBucket;
+    const int64_t size = Piece(std::min(kBucket, gradients_.flat().numel() - begin));
+    share_.narrow(0, bucket * Piece(kBucket), size).add_(gradients_.flat().narrow(0, begin, size));
+  }
+
+  const int ranks_;
+  Gradients gradients_;
+  at::Tensor share_;
+  int64_t buckets_ = 0, unsummed_ = 0;
+};
+
+// What a batch recomputes to stay within --budget_gib; printed.
+absl::StatusOr<MemoryPlan> PlanBatch(const ModelConfig& config, const Transformer::Options& options,
+                                     const std::vector<int64_t>& lengths, at::Device device) {
+  const int64_t longest = *std::max_element(lengths.begin(), lengths.end());
+  StepShape step = {.max_length = lengths.size() == 1 ? 0 : longest,
+                    .deterministic = options.gpu.attention.deterministic,
+                    .per_sequence = AttentionPerSequence(device, options.gpu),
+                    .fp8 = options.gpu.fp8_projections};
+  for (const int64_t length : lengths) {
+    step.tokens += length;
+    step.target_rows += length - 1;
+  }
+  StateSharding sharding = {.state_bytes = 0};
+  if (const int ranks = absl::GetFlag(FLAGS_share_of); ranks > 1) {
+    sharding.ranks = ranks;
+    sharding.zero_stage = 2;
+    sharding.ring_buffer_bytes =
+        GradientRingBufferFor(ParameterLayout(config), config.tie_word_embeddings, kBucket,
+                              at::Device(at::kCUDA, 0))
+            .bytes();
+  }
+  const ResidentMemory held = ResidentMemoryForTraining(config, sharding);
+  const MemoryLimit limit = {
+      static_cast<int64_t>(absl::GetFlag(FLAGS_budget_gib) * (int64_t{1} << 30)), /*reserve=*/0};
+  ASSIGN_OR_RETURN(MemoryPlan plan, PlanMemory(config, step, held, limit));
+  std::fputs(DescribePlan(config, step, held, limit, plan).c_str(), stderr);
+  return plan;
+}
+
+void MeasureBatch(const Transformer& model, const std::vector<int64_t>& lengths,
+                  const MemoryPlan& plan, GradientsOfRank* rank) {
+  const at::Device device = model.weights()->device();
+  const PackedBatch batch = RandomBatch(model.config(), lengths, 1, device);
+  const at::Tensor targets = NextTokenTargets(batch);
+  const auto step = [&] {
+    model.ForwardBackward(
+        batch, targets, 1.0,
+        [](const at::Tensor&, const at::Tensor& log_probs, const at::Tensor&) {
+          return at::full_like(log_probs, -1.0 / 1024);
+        },
+        Transformer::GradientWrite::kOverwrite, rank->gradients(),
+        [&](int64_t offset) { rank->ReadyHook(offset); });
+  };
+  c10::cuda::CUDACachingAllocator::emptyCache();
+  c10::cuda::CUDACachingAllocator::resetPeakStats(device.index());
+  const auto first = std::chrono::steady_clock::now();
+  step();
+  c10::cuda::device_synchronize();
+  const auto second = std::chrono::steady_clock::now();
+  step();
+  c10::cuda::device_synchronize();
+  const auto start = std::chrono::steady_clock::now();
+  const int steps = absl::GetFlag(FLAGS_steps);
+  for (int i = 0; i < steps; ++i) step();
+  c10::cuda::device_synchronize();
+  const double seconds =
+      std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count() / steps;
+  const double peak = static_cast<double>(
+      c10::cuda::CUDACachingAllocator::getDeviceStats(device.index()).allocated_bytes[0].peak +
+      rank->mapped_bytes());
+  const StepProfile profile = absl::GetFlag(FLAGS_profile) ? ProfileStep(step) : StepProfile();
+  const double tokens = static_cast<double>(batch.num_tokens());
+  nlohmann::ordered_json line{
+      {"shape", absl::GetFlag(FLAGS_shape)},
+      {"lengths", lengths},
+      {"share_of", absl::GetFlag(FLAGS_share_of)},
+      {"fp8", model.options().gpu.fp8_projections},
+      {"tokens_per_s", tokens / seconds},
+      {"tflops", StepFlops(model.config(), lengths) / seconds / 1e12},
+      {"peak_gib", peak / (1 << 30)},
+      {"predicted_gib", static_cast<double>(plan.peak_bytes) / (1 << 30)},
+      {"predicted_to_measured", static_cast<double>(plan.peak_bytes) / peak},
+      {"redone_predicted", plan.recompute_share},
+      {"seconds", seconds},
+      {"first_s", std::chrono::duration<double>(second - first).count()},
+      {"gemm_s", profile.gemm},
+      {"attention_s", profile.attention},
+      {"rest_s", profile.rest},
+      {"gaps_s", profile.gaps},
+      {"profiled_s", profile.seconds}};
+  std::printf("%s\n", line.dump().c_str());
+  PrintKernels(profile, absl::GetFlag(FLAGS_kernels));
+  std::fflush(stdout);
+}
+
+absl::Status Run() {
+  const std::string shape = absl::GetFlag(FLAGS_shape);
+  ASSIGN_OR_RETURN(const ModelConfig config, ReadModelShape(shape));
+  ASSIGN_OR_RETURN(const auto batches, ParseBatches(absl::GetFlag(FLAGS_lengths)));
+  if (absl::GetFlag(FLAGS_share_of) < 1) {
+    return absl::InvalidArgumentError("--share_of must be at least 1");
+  }
+  if (!at::globalContext().hasCUDA()) {
+    return absl::FailedPreconditionError("this machine has no GPU that torch can use");
+  }
+  const at::Device device(at::kCUDA, 0);
+  RETURN_IF_ERROR(InitializeGpu(device, /*trains=*/true));
+  Transformer::Options options;
+  options.gpu.fp8_projections = absl::GetFlag(FLAGS_fp8);
+  options.gpu.fp8_fast_gradients = absl::GetFlag(FLAGS_fp8_fast_gradients);
+  if (options.gpu.fp8_projections) RETURN_IF_ERROR(CheckFp8(device, at::kBFloat16));
+  options.gpu.autotune_gemm = absl::GetFlag(FLAGS_autotune);
+  options.gpu.attention.deterministic = absl::GetFlag(FLAGS_deterministic);
+  options.gpu.attention.dense_min_length = absl::GetFlag(FLAGS_dense_min_length);
+  std::vector<MemoryPlan> plans;  // all before the first step: the last batch may be refused
+  for (const std::vector<int64_t>& lengths : batches) {
+    ASSIGN_OR_RETURN(plans.emplace_back(), PlanBatch(config, options, lengths, device));
+  }
+  RETURN_IF_ERROR(RunPeer({.script = "bench/model/step_peer.py",
+                           .shape = shape,
+                           .lengths = absl::GetFlag(FLAGS_lengths),
+                           .recompute = absl::GetFlag(FLAGS_peer),
+                           .steps = absl::GetFlag(FLAGS_steps)}));
+  const std::shared_ptr<Weights> weights = RandomWeights(config, device, at::kBFloat16);
+  Transformer model(config, weights, options);
+  GradientsOfRank rank(*weights, absl::GetFlag(FLAGS_share_of));
+  for (size_t i = 0; i < batches.size(); ++i) {
+    MeasureAttention(config, options.gpu.attention, batches[i], device);
+    model.set_recompute(plans[i].layers);
+    MeasureBatch(model, batches[i], plans[i], &rank);
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace
+}  // namespace tritonrl
+
+int main(int argc, char** argv) {
+  tritonrl::StartProgram("Tokens per second of forward and backward on one GPU.", argc, argv);
+  try {
+    const absl::Status status = tritonrl::Run();
+    if (!status.ok()) std::fprintf(stderr, "step_bench: %s\n", tritonrl::Message(status).c_str());
+    std::fflush(nullptr);
+    // Not by exit(): once the profiler has run, the CUDA runtime's own end calls back into Kineto,
+    // which frees what its static destructors have freed already (torch 2.11).
+    std::_Exit(status.ok() ? 0 : 1);
+  } catch (const c10::Error& error) {
+    std::fprintf(stderr, "step_bench: %s\n", error.what_without_backtrace());
+    return 1;
+  }
+}

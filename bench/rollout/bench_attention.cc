@@ -1,0 +1,284 @@
+// Attention in the shape of Qwen3-8B over a cache of 17 GB with pages in random order.
+
+#include <ATen/ops/empty.h>
+#include <ATen/ops/zeros.h>
+#include <c10/cuda/CUDAStream.h>
+
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+#include <iostream>
+#include <numeric>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/str_format.h"
+#include "base/random.h"
+#include "bench/rollout/kernel_timer.h"
+#include "rollout/cuda/attention/paged_attention.h"
+
+namespace tritonrl {
+namespace {
+
+constexpr CacheHeads kShape = {32, 8, 128};
+constexpr int64_t kTokens = 256 * 16384;
+constexpr int32_t kPages = kTokens / kPageTokens;
+// Rows that are read at once where they see the same.
+int MostTogether() {
+  return DecodeSharingFor(kShape.query_heads, kShape.key_heads, /*batch_invariant=*/false)
+      .tile_rows;
+}
+
+constexpr int kMaxRotations = 64;  // several times what an L2 cache holds
+
+struct Cache {
+  CacheHeads shape = kShape;
+  at::Tensor pools[2], table;
+
+  explicit Cache(CacheType type) {
+    shape.type = type;
+    const auto gpu = at::TensorOptions(at::kCUDA);
+    for (at::Tensor& pool : pools) {
+      pool = at::empty({kPages, shape.PageElements()}, gpu.dtype(at::kBFloat16)).normal_();
+      if (type == CacheType::kE4M3) pool = pool.to(at::kFloat8_e4m3fn);
+    }
+    at::Tensor order = at::empty({kPages}, at::kInt);
+    std::vector<int32_t> pages(kPages);
+    std::iota(pages.begin(), pages.end(), 0);
+    Philox(1).Shuffle(&pages);
+    std::copy(pages.begin(), pages.end(), order.data_ptr<int32_t>());
+    table = order.to(at::kCUDA);
+  }
+
+  PagedKeysValues view() const {
+    return {pools[0].const_data_ptr(), pools[1].const_data_ptr(), table.const_data_ptr<int32_t>()};
+  }
+};
+
+// Where sequence i of `tokens` positions begins in the table, the i-th of all rotations.
+int32_t PageBegin(int64_t i, int64_t tokens) {
+  const int64_t pages = PagesFor(tokens);
+  return static_cast<int32_t>(i % (kPages / pages) * pages);
+}
+
+at::Tensor Upload(const std::vector<int32_t>& words) {
+  at::Tensor host = at::empty({static_cast<int64_t>(words.size())}, at::kInt);
+  std::copy(words.begin(), words.end(), host.data_ptr<int32_t>());
+  return host.to(at::kCUDA);
+}
+
+struct Rows {
+  at::Tensor queries, out;
+
+  explicit Rows(int64_t rows) {
+    queries = at::empty({rows, kShape.query_heads, kShape.head_dim},
+                        at::TensorOptions(at::kCUDA).dtype(at::kBFloat16))
+                  .normal_();
+    out = at::empty(queries.sizes(), queries.options());
+  }
+  AttentionRows view() const {
+    return {queries.const_data_ptr(), out.data_ptr(), queries.size(0),
+            1.0f / std::sqrt(static_cast<float>(kShape.head_dim))};
+  }
+};
+
+void* Stream() { return c10::cuda::getCurrentCUDAStream().stream(); }
+
+// One token of each of `batch` sequences and `draft tokens` tokens behind it, of other sequences
+// each time.
+struct Decoding {
+  const Cache& cache;
+  DecodePlan plan;
+  Rows rows;
+  int rotations;
+  double bytes;  // that a launch reads
+  std::vector<at::Tensor> words;
+  at::Tensor table, partial, arrived;
+
+  // group: so many sequences share the first half of their pages, a prompt. together: rows that
+  // are read at once.
+  Decoding(const Cache& from, int batch, int64_t tokens, const DecodeSplit& split, int group = 1,
+           int num_draft_tokens = 0, int together = MostTogether())
+      : cache(from),
+        plan(batch * (num_draft_tokens + 1), 32768, split,
+             {together, /*min_sequences=*/1, /*min_pages=*/1}),
+        rows(batch * (num_draft_tokens + 1)),
+        rotations(
+            static_cast<int>(std::clamp<int64_t>(kTokens / (batch * tokens), 1, kMaxRotations))),
+        bytes(2.0 * batch * tokens * from.shape.PageBytes() / kPageTokens) {
+    table = from.table;
+    if (group > 1) {
+      table = from.table.clone();
+      const int64_t pages = PagesFor(tokens);
+      const at::Tensor rows_of_pages = table.narrow(0, 0, kPages / pages * pages).view({-1, pages});
+      for (int64_t row = 0; row < rows_of_pages.size(0); ++row) {
+        rows_of_pages[row]
+            .narrow(0, 0, pages / 2)
+            .copy_(rows_of_pages[row / group * group].narrow(0, 0, pages / 2));
+      }
+    }
+    for (int rotation = 0; rotation < rotations; ++rotation) {
+      std::vector<int32_t> lengths, begins, shared, filled(plan.words());
+      for (int i = 0; i < batch; ++i) {
+        for (int draft_token = 0; draft_token <= num_draft_tokens; ++draft_token) {
+          lengths.push_back(static_cast<int32_t>(tokens) - num_draft_tokens + draft_token);
+          begins.push_back(PageBegin(rotation * batch + i, tokens));
+          shared.push_back(i % group == 0 ? 0 : static_cast<int32_t>(PagesFor(tokens) / 2));
+        }
+      }
+      plan.Fill(lengths, begins, shared, filled.data());
+      words.push_back(Upload(filled));
+    }
+    partial = at::empty({plan.PartialBytes(kShape.query_heads, kShape.head_dim) + 1},
+                        at::TensorOptions(at::kCUDA).dtype(at::kByte));
+    arrived = at::zeros({plan.rows(), kShape.query_heads}, words[0].options());
+  }
+  void Launch(int i) const {
+    PagedKeysValues paged = cache.view();
+    paged.page_table = table.const_data_ptr<int32_t>();
+    LaunchDecodeAttention(cache.shape, paged, plan, plan.At(words[i].const_data_ptr<int32_t>()),
+                          rows.view(), {partial.data_ptr(), arrived.data_ptr<int32_t>()}, Stream());
+  }
+};
+
+void BenchDecode(const Cache& cache, int batch, int64_t tokens, const DecodeSplit& split) {
+  const Decoding decoding(cache, batch, tokens, split);
+  const double time = MicrosecondsOf(decoding.rotations, [&](int i) { decoding.Launch(i); });
+  absl::PrintF("%6d %7d %7d %9.1f %7.2f\n", batch, tokens,
+               std::min(split.PartTokens(tokens, batch), tokens), time,
+               decoding.bytes / time * 1e-6);
+}
+
+void BenchChunks(const Cache& cache, int sequences, int32_t count, int32_t context, bool hopper) {
+  PrefillDevice device = CurrentPrefillDevice();
+  if (hopper && !device.hopper) return;
+  device.hopper = hopper;
+  const Rows rows(int64_t{sequences} * count);
+  const int rotations = 2;
+  std::vector<PrefillPlan> plans;
+  std::vector<at::Tensor> words;
+  for (int rotation = 0; rotation < rotations; ++rotation) {
+    std::vector<PrefillChunk> chunks;
+    for (int i = 0; i < sequences; ++i) {
+      chunks.push_back({i * count, count, context + count,
+                        PageBegin(rotation * sequences + i, context + count)});
+    }
+    plans.push_back(PlanPrefill(cache.shape, device, chunks, kPages));
+    words.push_back(Upload(plans.back().words));
+  }
+  const double time = MicrosecondsOf(rotations, [&](int i) {
+    LaunchPrefillAttention(cache.shape, cache.view(), plans[i], words[i].const_data_ptr<int32_t>(),
+                           rows.view(), Stream());
+  });
+  const double flops = 4.0 * kShape.query_heads * kShape.head_dim * sequences * count *
+                       (context + 0.5 * (count + 1));
+  absl::PrintF("%4d x %5d %7d   %s %9.1f %7.1f\n", sequences, count, context,
+               hopper ? "FA3" : "FA2", time, flops / time * 1e-6);
+}
+
+void BenchBf16Attention(const Cache& cache) {
+  std::cout << "Attention of one token a sequence (32 query, 8 key heads of 128, pages of 16)\n"
+            << " batch context    part        us    TB/s\n";
+  for (const int batch : {32, 128, 256}) {
+    for (const int64_t tokens : {1024, 4096, 8192, 16384}) {
+      BenchDecode(cache, batch, tokens, DecodeSplitFor(batch, /*batch_invariant=*/false));
+    }
+  }
+  std::cout << "Other splits\n";
+  for (const int batch : {1, 2, 4, 8, 16, 32}) {
+    for (const int64_t tokens : {1024, 4096, 16384}) {
+      for (const int part : {128, 256, 512, 1024}) {
+        BenchDecode(cache, batch, tokens, {.parts = 1, .least = 16, .most = part});
+      }
+    }
+  }
+  for (const int batch : {32, 40, 64, 128, 256}) {
+    for (const int64_t tokens : {1024, 1536, 4096, 16384}) {
+      for (const int part : {512, 1024, 2048, 4096, 1 << 20}) {
+        if (part < tokens || part == 1 << 20) {
+          BenchDecode(cache, batch, tokens, {.parts = 1, .most = part});
+        }
+      }
+    }
+  }
+  std::cout << "\nAttention of chunks\n  sequences  context  by        us TFLOP/s\n";
+  for (const bool hopper : {true, false}) {
+    BenchChunks(cache, 1, 8192, 0, hopper);
+    BenchChunks(cache, 4, 2048, 0, hopper);
+    BenchChunks(cache, 1, 2048, 14336, hopper);
+    BenchChunks(cache, 8, 256, 0, hopper);
+  }
+  BenchChunks(cache, 64, 16, 4096, false);
+  BenchChunks(cache, 64, 4, 4096, false);
+}
+
+// With 8-bit keys and values, and with the split of batch-invariant steps.
+void BenchFp8Attention() {
+  const Cache cache(CacheType::kE4M3);
+  std::cout << "\nThe same with 8-bit keys and values\n";
+  for (const int batch : {1, 32, 128, 256}) {
+    for (const int64_t tokens : {1024, 4096, 16384}) {
+      BenchDecode(cache, batch, tokens, DecodeSplitFor(batch, /*batch_invariant=*/false));
+    }
+  }
+  for (const int batch : {128, 256}) {
+    BenchDecode(cache, batch, 4096, DecodeSplitFor(batch, /*batch_invariant=*/true));
+  }
+  BenchChunks(cache, 1, 8192, 0, /*hopper=*/false);
+  BenchChunks(cache, 1, 2048, 14336, false);
+}
+
+}  // namespace
+
+void BenchAttentionPower() {
+  std::cout << "Attention of one token for long: time, rate, mean power, clock\n";
+  const Cache cache(CacheType::kBFloat16);
+  for (const auto& [batch, tokens] : {std::pair{32, 4096}, {128, 4096}, {256, 1536}}) {
+    const Decoding decoding(cache, batch, tokens, DecodeSplitFor(batch, false));
+    const Sustained found = SustainedOf(decoding.rotations, [&](int i) { decoding.Launch(i); });
+    PrintPower(absl::StrFormat("attention, %d x %d", batch, tokens), found,
+               decoding.bytes / found.microseconds * 1e-6, "TB/s");
+  }
+  for (const int together : {1, MostTogether()}) {
+    const Decoding shared(cache, 256, 2048, DecodeSplitFor(256, false), 8, 0, together);
+    const Sustained found = SustainedOf(shared.rotations, [&](int i) { shared.Launch(i); });
+    PrintPower(absl::StrFormat("256 x 2048, 8 share 1024, %d read at once", together), found,
+               shared.bytes / found.microseconds * 1e-6, "TB/s");
+  }
+}
+
+void BenchAttentionTogether() {
+  const Cache cache(CacheType::kBFloat16);
+  const int most = MostTogether();
+  std::cout << "Rows that see the same pages\n"
+            << " batch draft tokens samples context  together        us    apart us\n";
+  const auto bench = [&](int batch, int num_draft_tokens, int group, int64_t tokens) {
+    const DecodeSplit split = DecodeSplitFor(batch * (num_draft_tokens + 1), false);
+    double times[2];
+    for (const bool apart : {false, true}) {
+      const Decoding decoding(cache, batch, tokens, split, group, num_draft_tokens,
+                              apart ? 1 : most);
+      times[apart] = MicrosecondsOf(decoding.rotations, [&](int i) { decoding.Launch(i); });
+    }
+    absl::PrintF("%6d %7d %7d %7d  %8d %9.1f %11.1f\n", batch, num_draft_tokens, group, tokens,
+                 most, times[0], times[1]);
+  };
+  for (const int batch : {1, 8, 32}) {
+    for (const int num_draft_tokens : {1, 3, 5, 8, 15}) {
+      for (const int64_t tokens : {2048, 16384}) bench(batch, num_draft_tokens, 1, tokens);
+    }
+  }
+  for (const int batch : {8, 32, 48, 64, 96, 128, 256}) {
+    for (const int64_t tokens : {1024, 2048, 4096}) bench(batch, 0, 8, tokens);
+  }
+}
+
+void BenchAttention() {
+  {
+    const Cache cache(CacheType::kBFloat16);
+    BenchBf16Attention(cache);
+  }
+  BenchFp8Attention();
+}
+
+}  // namespace tritonrl

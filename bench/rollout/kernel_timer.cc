@@ -1,0 +1,106 @@
+#include "bench/rollout/kernel_timer.h"
+
+#include <c10/cuda/CUDAFunctions.h>
+#include <c10/cuda/CUDAGuard.h>
+#include <c10/cuda/CUDAStream.h>
+#include <c10/util/Exception.h>
+#include <cuda_runtime_api.h>
+
+#include <algorithm>
+
+#include "absl/strings/str_format.h"
+#include "bench/model/gpu_power.h"
+
+namespace tritonrl {
+namespace {
+
+constexpr double kGraphMicroseconds = 10000;
+constexpr int kMaxCalls = 1000;
+
+void Check(cudaError_t error) {
+  TORCH_CHECK(error == cudaSuccess, "measuring: ", cudaGetErrorString(error));
+}
+
+double TimeOf(cudaStream_t stream, const std::function<void()>& work) {
+  cudaEvent_t start, end;
+  Check(cudaEventCreate(&start));
+  Check(cudaEventCreate(&end));
+  Check(cudaEventRecord(start, stream));
+  work();
+  Check(cudaEventRecord(end, stream));
+  Check(cudaEventSynchronize(end));
+  float milliseconds = 0;
+  Check(cudaEventElapsedTime(&milliseconds, start, end));
+  Check(cudaEventDestroy(start));
+  Check(cudaEventDestroy(end));
+  return 1000.0 * milliseconds;
+}
+
+// Calls with i from 0 to rotations - 1 in turn as a graph of about 10 ms, which has run once.
+class Calls {
+ public:
+  Calls(int rotations, const std::function<void(int)>& launch)
+      : stream_(c10::cuda::getStreamFromPool()) {
+    const c10::cuda::CUDAStreamGuard on(stream_);
+    Check(cudaDeviceSynchronize());
+    const auto all = [&] {
+      for (int i = 0; i < rotations; ++i) launch(i);
+    };
+    all();  // loads kernels, tries products
+    const double once = TimeOf(stream_.stream(), all) / rotations;
+    const int wanted = static_cast<int>(std::min<double>(kMaxCalls, kGraphMicroseconds / once));
+    calls_ = std::max(1, wanted / rotations) * rotations;
+    cudaGraph_t graph = nullptr;
+    Check(cudaStreamBeginCapture(stream_.stream(), cudaStreamCaptureModeThreadLocal));
+    for (int i = 0; i < calls_; ++i) launch(i % rotations);
+    Check(cudaStreamEndCapture(stream_.stream(), &graph));
+    Check(cudaGraphInstantiate(&replay_, graph, 0));
+    Check(cudaGraphDestroy(graph));
+    Run(1);
+  }
+  ~Calls() { cudaGraphExecDestroy(replay_); }
+  Calls(const Calls&) = delete;
+  Calls& operator=(const Calls&) = delete;
+
+  // The graph so many times, and `meanwhile` while they run. Microseconds of a call.
+  double Run(int times, const std::function<void()>& meanwhile = {}) const {
+    const double time = TimeOf(stream_.stream(), [&] {
+      for (int i = 0; i < times; ++i) Check(cudaGraphLaunch(replay_, stream_.stream()));
+      if (meanwhile) meanwhile();
+    });
+    return time / (times * calls_);
+  }
+  int calls() const { return calls_; }
+
+ private:
+  const c10::cuda::CUDAStream stream_;
+  int calls_ = 0;  // of a graph
+  cudaGraphExec_t replay_ = nullptr;
+};
+
+}  // namespace
+
+double MicrosecondsOf(int rotations, const std::function<void(int)>& launch) {
+  return Calls(rotations, launch).Run(1);
+}
+
+Sustained SustainedOf(int rotations, const std::function<void(int)>& launch) {
+  const Calls calls(rotations, launch);
+  const auto times = [&calls](double seconds, double microseconds) {
+    return static_cast<int>(seconds * 1e6 / (microseconds * calls.calls())) + 1;
+  };
+  const double first = calls.Run(times(1, calls.Run(1)));
+  GpuPower power(c10::cuda::current_device());
+  power.Begin();
+  Sustained result;
+  result.microseconds = calls.Run(times(2, first), [&] { result.megahertz = power.Megahertz(); });
+  result.watts = power.Watts();
+  return result;
+}
+
+void PrintPower(const std::string& what, const Sustained& found, double rate, const char* unit) {
+  absl::PrintF("%-28s %9.1f us %7.2f %-8s %5.0f W %5.0f MHz\n", what, found.microseconds, rate,
+               unit, found.watts, found.megahertz);
+}
+
+}  // namespace tritonrl

@@ -1,0 +1,317 @@
+// Generation for reinforcement learning: groups of samples whose lengths are log-normal, a few of
+// them much longer than the rest, and an update of the weights after each step. Tokens a second and
+// the share of places that stood idle, strictly on-policy and with the next step begun ahead
+// (SamplingConfig.ahead in trainer/config/config.proto). With --repeat_share samples copy stretches
+// of their prompts, as kernels do, which is what speculative decoding lives on.
+//
+//   bazel run //bench/rollout:load_bench                                        # the mini policy
+//   ./run load_bench --shape=qwen3_8b --prompt_tokens=1024 --median=3000 --longest=16384
+//   ./run load_bench --shape=qwen3_8b --samples=8 --steps=1 --prompt_tokens=1024 --median=1000
+//       --sigma=0 --longest=2048 --repeat_share=0.5 --num_speculative_tokens=8
+//
+// With --enable_sleep_mode each update gives the cache's memory back and takes it again; an old
+// cache that is kept stays.
+#include <ATen/Context.h>
+
+#include <algorithm>
+#include <cstdio>
+#include <cstdlib>
+#include <nlohmann/json.hpp>
+#include <span>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/container/flat_hash_map.h"
+#include "absl/flags/flag.h"
+#include "absl/strings/str_cat.h"
+#include "absl/time/clock.h"
+#include "base/program.h"
+#include "base/random.h"
+#include "base/runfiles.h"
+#include "base/status.h"
+#include "bench/rollout/log_normal_length.h"
+#include "bench/rollout/scripted_runner.h"
+#include "model/testing/random_inputs.h"
+#include "rollout/factory/load_model.h"
+#include "rollout/factory/make_engine.h"
+
+ABSL_FLAG(std::string, shape, "",
+          "Random bf16 weights on the GPU in the shape of one of model/configs; empty: the mini "
+          "policy.");
+ABSL_FLAG(std::string, device, "auto", "Of the mini policy: cpu, cuda, cuda:N or auto.");
+ABSL_FLAG(int, steps, 4, "Training steps.");
+ABSL_FLAG(int, samples, 256, "Samples of a step.");
+ABSL_FLAG(int, group, 8, "Samples of a prompt.");
+ABSL_FLAG(int, prompt_tokens, 64, "Length of each prompt.");
+ABSL_FLAG(double, median, 100, "Median length of a sample.");
+ABSL_FLAG(double, sigma, 0.9, "Standard deviation of the logarithm of lengths.");
+ABSL_FLAG(int64_t, longest, 640, "Samples are cut off after so many tokens.");
+ABSL_FLAG(int, max_num_seqs, 0,
+          "Batch slots, for samples and draft tokens; 0: all samples of a step, with "
+          "--num_speculative_tokens up to 256.");
+ABSL_FLAG(int64_t, cache_bytes, 0, "Bytes of the KV cache; 0: the engine's choice.");
+ABSL_FLAG(bool, warm_up, true, "Run once before, unmeasured: a GPU makes its graphs.");
+ABSL_FLAG(std::vector<std::string>, modes,
+          std::vector<std::string>({"strict", "invalidate", "keep"}),
+          "strict: on-policy; invalidate, keep: async rollout with the KV cache recomputed or kept "
+          "after an update.");
+ABSL_FLAG(bool, enable_sleep_mode, false,
+          "Sleep during weight updates (EngineOptions::enable_sleep_mode).");
+ABSL_FLAG(int, num_speculative_tokens, 0,
+          "Speculative decoding: maximum number of draft tokens per step; 0: off.");
+ABSL_FLAG(bool, always_speculate, false, "Speculate even where it does not pay.");
+ABSL_FLAG(
+    double, repeat_share, 0,
+    "Share of a sample's tokens copied from its prompt, so that draft tokens can be accepted.");
+ABSL_FLAG(int64_t, repeat_length, 32, "Tokens of each stretch that is copied.");
+
+namespace tritonrl {
+namespace {
+
+constexpr int32_t kStopId = 0;
+constexpr int kDraftRows = 256;  // with draft tokens, of a step
+
+enum class Mode { kStrict, kAsyncInvalidate, kAsyncKeep };
+
+const char* ModeName(Mode mode) {
+  switch (mode) {
+    case Mode::kStrict:
+      return "strict";
+    case Mode::kAsyncInvalidate:
+      return "ahead, cache computed anew";
+    case Mode::kAsyncKeep:
+      return "ahead, old cache kept";
+  }
+  return "";
+}
+
+absl::StatusOr<Mode> ParseMode(const std::string& name) {
+  if (name == "strict") return Mode::kStrict;
+  if (name == "invalidate") return Mode::kAsyncInvalidate;
+  if (name == "keep") return Mode::kAsyncKeep;
+  return absl::InvalidArgumentError(
+      absl::StrCat("--modes: \"", name, "\" is none of strict, forget, keep"));
+}
+
+int64_t LengthOf(uint64_t stream) {
+  Philox random(MixKeys({stream, 0x6c656e677468}));
+  return LogNormalLength(absl::GetFlag(FLAGS_median), absl::GetFlag(FLAGS_sigma),
+                         absl::GetFlag(FLAGS_longest), &random);
+}
+
+absl::StatusOr<std::shared_ptr<Weights>> LoadWeights() {
+  const std::string shape = absl::GetFlag(FLAGS_shape);
+  if (!shape.empty()) {
+    ASSIGN_OR_RETURN(const ModelConfig config, ReadModelShape(shape));
+    if (at::getNumGPUs() == 0) return absl::FailedPreconditionError("--shape needs a GPU");
+    return RandomWeights(config, at::Device(at::kCUDA, 0), at::kBFloat16);
+  }
+  ASSIGN_OR_RETURN(const at::Device device, ParseDevice(absl::GetFlag(FLAGS_device)));
+  ASSIGN_OR_RETURN(const std::string folder, Runfile("model/mini"));
+  return Weights::Load(folder, device, device.is_cuda() ? at::kBFloat16 : at::kFloat);
+}
+
+// Of all steps' groups; nothing of it changes, so that the engine's thread may read it too.
+class Prompts {
+ public:
+  explicit Prompts(int64_t vocab) : groups_(absl::GetFlag(FLAGS_samples) / GroupSize()) {
+    for (int step = 0; step < absl::GetFlag(FLAGS_steps); ++step) {
+      for (int group = 0; group < groups_; ++group) {
+        std::vector<int32_t>& prompt = prompts_.emplace_back();
+        Philox random(Id(step, group));
+        for (int t = 0; t < absl::GetFlag(FLAGS_prompt_tokens); ++t) {
+          prompt.push_back(static_cast<int32_t>(random.Below(vocab)));
+        }
+        for (int i = 0; i < GroupSize(); ++i) {
+          of_stream_[SampleStream(Key(step, group), i)] = prompts_.size() - 1;
+        }
+      }
+    }
+  }
+
+  static int GroupSize() { return absl::GetFlag(FLAGS_group); }
+  static uint64_t Id(int step, int group) {
+    return static_cast<uint64_t>(step) << 32 | static_cast<uint64_t>(group);
+  }
+  static SampleKey Key(int step, int group) {
+    return {.step = static_cast<uint64_t>(step), .task = static_cast<uint64_t>(group)};
+  }
+  int groups() const { return groups_; }
+  const std::vector<int32_t>& Of(int step, int group) const {
+    return prompts_[step * groups_ + group];
+  }
+  const std::vector<int32_t>& OfStream(uint64_t stream) const {
+    return prompts_[of_stream_.at(stream)];
+  }
+
+ private:
+  const int groups_;  // of a step
+  std::vector<std::vector<int32_t>> prompts_;
+  absl::flat_hash_map<uint64_t, size_t> of_stream_;
+};
+
+// Steps of one mode, on an engine that has nothing else to do.
+class Load {
+ public:
+  // first_version: of the weights now.
+  Load(Mode mode, const Prompts& prompts, uint64_t first_version, Engine* engine)
+      : mode_(mode), prompts_(prompts), first_version_(first_version), engine_(engine) {}
+
+  absl::StatusOr<nlohmann::ordered_json> Run(int max_num_seqs) {
+    const EngineStats before = engine_->Stats();
+    const absl::Time start = absl::Now();
+    const int steps = absl::GetFlag(FLAGS_steps);
+    std::vector<double> first, half, last;  // seconds of a step until samples are out
+    left_.assign(steps, absl::GetFlag(FLAGS_samples));
+    RETURN_IF_ERROR(Submit(0));
+    for (int step = 0; step < steps; ++step) {
+      const absl::Time began = absl::Now();
+      if (mode_ == Mode::kStrict && step > 0) RETURN_IF_ERROR(Submit(step));
+      if (mode_ != Mode::kStrict && step + 1 < steps) RETURN_IF_ERROR(Submit(step + 1));
+      const int all = left_[step];
+      while (left_[step] > 0) {
+        RETURN_IF_ERROR(Take());
+        const double seconds = absl::ToDoubleSeconds(absl::Now() - began);
+        if (left_[step] == all - 1) first.push_back(seconds);
+        if (left_[step] <= all / 2 && half.size() <= static_cast<size_t>(step)) {
+          half.push_back(seconds);
+        }
+      }
+      last.push_back(absl::ToDoubleSeconds(absl::Now() - began));
+      RETURN_IF_ERROR(Update(static_cast<uint64_t>(step) + 1));
+    }
+    const double seconds = absl::ToDoubleSeconds(absl::Now() - start);
+    const EngineStats after = engine_->Stats();
+    return nlohmann::ordered_json{
+        {"mode", ModeName(mode_)},
+        {"tokens_per_s", static_cast<double>(tokens_) / seconds},
+        {"seconds", seconds},
+        {"idle_share", 1 - (after.sample_seconds - before.sample_seconds) / max_num_seqs / seconds},
+        {"stale_share", static_cast<double>(stale_) / static_cast<double>(tokens_)},
+        {"longest_sample", longest_},
+        {"model_steps", after.decode_steps - before.decode_steps},
+        {"recomputed_tokens", after.recomputed_tokens - before.recomputed_tokens},
+        {"preemptions", after.preemptions - before.preemptions},
+        {"draft_tokens", after.draft_tokens - before.draft_tokens},
+        {"accepted_tokens", after.accepted_tokens - before.accepted_tokens},
+        {"sleep_s", after.sleep_seconds - before.sleep_seconds},
+        {"wake_s", after.wake_seconds - before.wake_seconds},
+        {"first_out_s", first},
+        {"half_out_s", half},
+        {"last_out_s", last}};
+  }
+
+ private:
+  absl::Status Submit(int step) {
+    for (int group = 0; group < prompts_.groups(); ++group) {
+      GenerateRequest request;
+      request.id = Prompts::Id(step, group);
+      request.prompt = prompts_.Of(step, group);
+      request.n = Prompts::GroupSize();
+      request.sampling.max_tokens = static_cast<int>(absl::GetFlag(FLAGS_longest));
+      request.sampling.stop_ids = {kStopId};
+      request.key = Prompts::Key(step, group);
+      RETURN_IF_ERROR(engine_->Submit(std::move(request)));
+    }
+    return absl::OkStatus();
+  }
+
+  absl::Status Take() {
+    ASSIGN_OR_RETURN(const Sample sample, engine_->Next(absl::Now() + absl::Minutes(10)));
+    const uint64_t step = sample.request_id >> 32;
+    --left_[step];
+    const auto length = static_cast<int64_t>(sample.tokens.size());
+    tokens_ += length;
+    longest_ = std::max(longest_, length);
+    for (const WeightVersionSpan& run : sample.versions) {
+      stale_ += run.version < first_version_ + step ? run.tokens : 0;
+    }
+    return absl::OkStatus();
+  }
+
+  // The weights stay as they are: what counts is what an update costs the engine.
+  absl::Status Update(uint64_t version) {
+    RETURN_IF_ERROR(mode_ == Mode::kStrict
+                        ? engine_->BeginWeightUpdate()
+                        : engine_->PauseForWeightUpdate(mode_ == Mode::kAsyncKeep
+                                                            ? Engine::KvPolicy::kKeep
+                                                            : Engine::KvPolicy::kInvalidate));
+    engine_->EndWeightUpdate(first_version_ + version);
+    return absl::OkStatus();
+  }
+
+  const Mode mode_;
+  const Prompts& prompts_;
+  const uint64_t first_version_;
+  Engine* const engine_;
+  std::vector<int> left_;  // samples of each step
+  int64_t tokens_ = 0, stale_ = 0, longest_ = 0;
+};
+
+absl::Status Run() {
+  const int samples = absl::GetFlag(FLAGS_samples), group = absl::GetFlag(FLAGS_group);
+  if (group < 1 || samples < group || samples % group != 0) {
+    return absl::InvalidArgumentError("--samples must be a multiple of --group");
+  }
+  const double share = absl::GetFlag(FLAGS_repeat_share);
+  const int num_draft_tokens = absl::GetFlag(FLAGS_num_speculative_tokens);
+  if (share < 0 || share > 1 || absl::GetFlag(FLAGS_repeat_length) < 1 || num_draft_tokens < 0 ||
+      absl::GetFlag(FLAGS_prompt_tokens) < 1) {
+    return absl::InvalidArgumentError(
+        "--repeat_share must be in [0, 1], --repeat_length and --prompt_tokens at least 1, "
+        "--num_speculative_tokens at least 0");
+  }
+  std::vector<Mode> modes;
+  for (const std::string& name : absl::GetFlag(FLAGS_modes)) {
+    ASSIGN_OR_RETURN(modes.emplace_back(), ParseMode(name));
+  }
+  ASSIGN_OR_RETURN(const std::shared_ptr<Weights> weights, LoadWeights());
+  EngineOptions options;
+  options.max_num_seqs = absl::GetFlag(FLAGS_max_num_seqs);
+  if (options.max_num_seqs == 0) {
+    options.max_num_seqs =
+        std::max(samples, std::min(kDraftRows, samples * (1 + num_draft_tokens)));
+  }
+  options.cache_bytes = absl::GetFlag(FLAGS_cache_bytes);
+  options.max_length = absl::GetFlag(FLAGS_prompt_tokens) + absl::GetFlag(FLAGS_longest);
+  options.enable_sleep_mode = absl::GetFlag(FLAGS_enable_sleep_mode);
+  ASSIGN_OR_RETURN(std::unique_ptr<ModelRunner> runner, MakeModelRunner(weights, options));
+  const Prompts prompts(weights->config().vocab_size);
+  const TextScript script = {
+      .stop_id = kStopId,
+      .length = LengthOf,
+      .repeat_share = share,
+      .repeat_length = absl::GetFlag(FLAGS_repeat_length),
+      .prompt = [&prompts](uint64_t stream) { return std::span(prompts.OfStream(stream)); }};
+  BatchedEngine engine(
+      std::make_unique<ScriptedRunner>(std::move(runner), script),
+      EngineConfigFrom(options, {.num_speculative_tokens = num_draft_tokens,
+                                 .always_speculate = absl::GetFlag(FLAGS_always_speculate)}));
+  uint64_t version = 0;
+  if (absl::GetFlag(FLAGS_warm_up)) {
+    RETURN_IF_ERROR(
+        Load(Mode::kStrict, prompts, version, &engine).Run(options.max_num_seqs).status());
+    version += absl::GetFlag(FLAGS_steps);
+  }
+  for (const Mode mode : modes) {
+    ASSIGN_OR_RETURN(const nlohmann::ordered_json line,
+                     Load(mode, prompts, version, &engine).Run(options.max_num_seqs));
+    version += absl::GetFlag(FLAGS_steps);
+    std::printf("%s\n", line.dump().c_str());
+    std::fflush(stdout);
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace
+}  // namespace tritonrl
+
+int main(int argc, char** argv) {
+  tritonrl::StartProgram("Generation with lengths as in reinforcement learning.", argc, argv);
+  const absl::Status status = tritonrl::Run();
+  if (!status.ok()) std::fprintf(stderr, "load_bench: %s\n", tritonrl::Message(status).c_str());
+  std::fflush(nullptr);
+  // Not by exit(): see bench/model/step_bench_main.cc.
+  std::_Exit(status.ok() ? 0 : 1);
+}

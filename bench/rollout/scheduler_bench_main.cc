@@ -1,0 +1,121 @@
+// What the scheduler's rules make of a load that the cache does not hold at once, modelled: steps
+// are the real Scheduler's, their times a formula's (scheduler_simulator.h). No GPU and no model.
+//
+//   bazel run //bench/rollout:scheduler_bench                                     # 256 x 4,096 x
+//   4,096 bazel run //bench/rollout:scheduler_bench -- --prompt=8192 --output=8192 bazel run
+//   //bench/rollout:scheduler_bench -- --prompt=1024 --median=3000 --longest=16384 --group=8
+#include <cstdio>
+#include <nlohmann/json.hpp>
+#include <string>
+
+#include "absl/flags/flag.h"
+#include "absl/status/status.h"
+#include "absl/strings/str_cat.h"
+#include "base/program.h"
+#include "base/random.h"
+#include "base/status.h"
+#include "bench/rollout/log_normal_length.h"
+#include "bench/rollout/scheduler_simulator.h"
+
+ABSL_FLAG(int, requests, 256, "Samples.");
+ABSL_FLAG(int, group, 1, "Samples of a prompt.");
+ABSL_FLAG(int64_t, prompt, 4096, "Tokens of each prompt.");
+ABSL_FLAG(int64_t, output, 4096, "Tokens of each sample; with --median the most.");
+ABSL_FLAG(double, median, 0, "Median of log-normal lengths of samples; 0: all are of --output.");
+ABSL_FLAG(double, sigma, 0.9, "Standard deviation of the logarithm of lengths.");
+ABSL_FLAG(int64_t, longest, 16384, "With --median: samples are cut off after so many tokens.");
+ABSL_FLAG(int, pages, 49375, "Pages of the cache, of 16 tokens.");
+ABSL_FLAG(int, max_num_seqs, 256, "Maximum number of sequences in a batch.");
+ABSL_FLAG(int, max_num_batched_tokens, 8192, "Maximum number of tokens in a step.");
+ABSL_FLAG(int, prefill_budget, 256,
+          "Prefill budget of a step while samples wait; 0: --max_num_batched_tokens.");
+ABSL_FLAG(bool, reserve_max_tokens, false, "As batch-invariant engines do.");
+ABSL_FLAG(double, gemm_tflops, 700, "Of products of many rows.");
+ABSL_FLAG(double, attention_tb_per_s, 4.3, "At which samples that decode read the cache.");
+ABSL_FLAG(double, prefill_tflops, 550, "Of attention of chunks of prompts.");
+ABSL_FLAG(double, token_flop, 16.4e9, "Of a token's products.");
+ABSL_FLAG(double, token_bytes, 147456, "Of a token in the cache.");
+ABSL_FLAG(double, pair_flop, 4.0 * 32 * 128 * 36, "Of a pair of tokens in a chunk's attention.");
+ABSL_FLAG(double, row_ms, 0.0025, "Of each sample in a step, for draws and the like.");
+ABSL_FLAG(double, fixed_ms, 0.3, "Of each step.");
+ABSL_FLAG(double, prefill_step_ms, 0, "Of each step with chunks, beside what these cost.");
+
+namespace tritonrl {
+namespace {
+
+StepCostModel Cost() {
+  StepCostModel cost;
+  cost.token_flop = absl::GetFlag(FLAGS_token_flop);
+  cost.gemm_tflops = absl::GetFlag(FLAGS_gemm_tflops);
+  cost.token_bytes = absl::GetFlag(FLAGS_token_bytes);
+  cost.attention_tb_per_s = absl::GetFlag(FLAGS_attention_tb_per_s);
+  cost.pair_flop = absl::GetFlag(FLAGS_pair_flop);
+  cost.prefill_tflops = absl::GetFlag(FLAGS_prefill_tflops);
+  cost.row_ms = absl::GetFlag(FLAGS_row_ms);
+  cost.prefill_step_ms = absl::GetFlag(FLAGS_prefill_step_ms);
+  cost.fixed_ms = absl::GetFlag(FLAGS_fixed_ms);
+  return cost;
+}
+
+ScheduleLoad Load() {
+  const double median = absl::GetFlag(FLAGS_median);
+  ScheduleLoad load = {
+      .prompt = absl::GetFlag(FLAGS_prompt),
+      .max_tokens = median > 0 ? absl::GetFlag(FLAGS_longest) : absl::GetFlag(FLAGS_output),
+      .group = absl::GetFlag(FLAGS_group)};
+  Philox random(1);
+  for (int i = 0; i < absl::GetFlag(FLAGS_requests); ++i) {
+    load.lengths.push_back(
+        median > 0 ? LogNormalLength(median, absl::GetFlag(FLAGS_sigma), load.max_tokens, &random)
+                   : load.max_tokens);
+  }
+  return load;
+}
+
+absl::Status Run() {
+  const ScheduleLoad load = Load();
+  const Scheduler::Options options = {
+      .num_pages = absl::GetFlag(FLAGS_pages),
+      .max_num_seqs = absl::GetFlag(FLAGS_max_num_seqs),
+      .max_num_batched_tokens = absl::GetFlag(FLAGS_max_num_batched_tokens),
+      .prefill_budget = absl::GetFlag(FLAGS_prefill_budget),
+      .reserve_max_tokens = absl::GetFlag(FLAGS_reserve_max_tokens)};
+  if (load.group < 1 || load.lengths.empty() || load.lengths.size() % load.group != 0) {
+    return absl::InvalidArgumentError("--requests must be a multiple of --group");
+  }
+  if (load.prompt < 1 || load.max_tokens < 1 || options.max_num_seqs < 1 ||
+      options.max_num_batched_tokens < options.max_num_seqs) {
+    return absl::InvalidArgumentError(
+        "lengths must be at least 1, and --max_num_batched_tokens at least --max_num_seqs");
+  }
+  if (!Scheduler(options).Fits(load.prompt, load.max_tokens)) {
+    return absl::InvalidArgumentError("a sample does not fit --pages even alone");
+  }
+  const StepCostModel cost = Cost();
+  const ScheduleReport report = SimulateSchedule(options, load, cost);
+  const double ideal = IdealSeconds(options, load, cost);
+  const nlohmann::ordered_json line{
+      {"modelled_tokens_per_s", report.tokens_per_s},
+      {"modelled_seconds", report.seconds},
+      {"modelled_ideal_tokens_per_s", report.tokens_per_s * report.seconds / ideal},
+      {"steps", report.steps},
+      {"mean_rows", report.rows},
+      {"preemptions", report.stats.preemptions},
+      {"recomputed_tokens", report.stats.recomputed_tokens},
+      {"modelled_prompt_share", report.prefill_share},
+      {"modelled_recompute_share", report.recompute_share},
+      {"cache_occupancy", report.occupancy},
+      {"idle_share", report.idle_share}};
+  std::printf("%s\n", line.dump().c_str());
+  return absl::OkStatus();
+}
+
+}  // namespace
+}  // namespace tritonrl
+
+int main(int argc, char** argv) {
+  tritonrl::StartProgram("What the scheduler makes of a load, modelled.", argc, argv);
+  const absl::Status status = tritonrl::Run();
+  if (!status.ok()) std::fprintf(stderr, "schedule_bench: %s\n", tritonrl::Message(status).c_str());
+  return status.ok() ? 0 : 1;
+}

@@ -1,0 +1,101 @@
+// bazel run //bench/verify:timing_noise -- --reference=a.py --candidate=b.py: the speedup of one
+// pair, measured over and over on a GPU, and how far the measurements lie apart.
+#include <cmath>
+#include <cstdio>
+#include <string>
+#include <vector>
+
+#include "absl/flags/flag.h"
+#include "absl/time/clock.h"
+#include "base/file.h"
+#include "base/program.h"
+#include "base/status.h"
+#include "exec/backend/backend_factory.h"
+#include "exec/timing/speedup_interval.h"
+#include "verify/preflight/self_check.h"
+
+ABSL_FLAG(std::string, reference, "", "Python file with Model, get_inputs and get_init_inputs");
+ABSL_FLAG(std::string, candidate, "",
+          "Python file with ModelNew; empty: the reference itself, whose speedup is 1");
+ABSL_FLAG(int, repeats, 20, "measurements");
+ABSL_FLAG(std::string, sandbox, "bubblewrap", "bubblewrap, or none");
+ABSL_FLAG(int, workers, 1, "measurements at the same time (each still has the GPU to itself)");
+
+namespace tritonrl {
+namespace {
+
+struct Repeats {
+  std::vector<double> speedups, paper, widths;
+  int without_time = 0;
+};
+
+void Note(int repeat, const ExecResult& result, Repeats* repeats) {
+  if (!result.has_speedup() || !result.has_timing()) {
+    ++repeats->without_time;
+    std::printf("%2d  %s: %s\n", repeat, ExecOutcome_Name(result.outcome()).c_str(),
+                result.message().c_str());
+    return;
+  }
+  const MeasuredTiming& timing = result.timing();
+  std::printf(
+      "%2d  %.4fx [%.4f, %.4f] of %d blocks, reference %.2f us, candidate %.2f us (outside %.2f), "
+      "with launches %.3fx, %.0f to %.0f MHz%s%s\n",
+      repeat, result.speedup(), timing.speedup_low(), timing.speedup_high(),
+      timing.block_ratios_size(), 1e6 * result.reference_seconds(),
+      1e6 * result.candidate_seconds(), 1e6 * result.outside_seconds(), timing.paper_speedup(),
+      timing.sm_mhz_low(), timing.sm_mhz_high(), timing.gpu_shared() ? ", shared" : "",
+      timing.gpu_throttled() ? ", throttled" : "");
+  repeats->speedups.push_back(result.speedup());
+  if (timing.has_paper_speedup()) repeats->paper.push_back(timing.paper_speedup());
+  repeats->widths.push_back((timing.speedup_high() - timing.speedup_low()) / 2 / result.speedup());
+}
+
+// Median absolute deviation, relative to the median.
+double Deviation(const std::vector<double>& values) {
+  const double middle = Median(values);
+  std::vector<double> distances;
+  for (const double value : values) distances.push_back(std::abs(value - middle) / middle);
+  return Median(std::move(distances));
+}
+
+absl::Status Main() {
+  ASSIGN_OR_RETURN(const std::string reference, ReadFile(UserPath(absl::GetFlag(FLAGS_reference))));
+  std::string candidate = ReferenceAsCandidate(reference);
+  if (!absl::GetFlag(FLAGS_candidate).empty()) {
+    ASSIGN_OR_RETURN(candidate, ReadFile(UserPath(absl::GetFlag(FLAGS_candidate))));
+  }
+  BackendOptions options;
+  options.kind = BackendKind::kCuda;
+  options.workers = absl::GetFlag(FLAGS_workers);
+  options.sandbox = absl::GetFlag(FLAGS_sandbox);
+  ASSIGN_OR_RETURN(const auto backend, MakeBackend(options));
+  Repeats repeats;
+  for (int i = 0; i < absl::GetFlag(FLAGS_repeats); ++i) {
+    ExecRequest request;
+    request.set_reference_source(reference);
+    request.set_candidate_source(candidate);
+    ASSIGN_OR_RETURN(const ExecResult result,
+                     backend->Run(request, absl::Now() + absl::Minutes(5)));
+    Note(i + 1, result, &repeats);
+  }
+  std::printf(
+      "%zu measurements, %d without a time: speedup %.4fx, median absolute deviation %.3f %%; with "
+      "launches, mean of 10 each: %.4fx, %.3f %%; half width of the intervals %.3f %%\n",
+      repeats.speedups.size(), repeats.without_time, Median(repeats.speedups),
+      100 * Deviation(repeats.speedups), Median(repeats.paper), 100 * Deviation(repeats.paper),
+      100 * Median(repeats.widths));
+  return absl::OkStatus();
+}
+
+}  // namespace
+}  // namespace tritonrl
+
+int main(int argc, char** argv) {
+  tritonrl::StartProgram("How far repeated measurements of a speedup lie apart.", argc, argv);
+  setvbuf(stdout, nullptr, _IOLBF, 0);
+  const absl::Status status = tritonrl::Main();
+  if (!status.ok()) {
+    std::fprintf(stderr, "timing_noise: %s\n", tritonrl::Message(status).c_str());
+  }
+  return status.ok() ? 0 : 1;
+}

@@ -1,0 +1,104 @@
+#include "exec/backend/backend_factory.h"
+
+#include <ctype.h>
+
+#include <algorithm>
+#include <thread>
+#include <utility>
+
+#include "absl/status/status.h"
+#include "absl/strings/str_cat.h"
+#include "base/status.h"
+#include "exec/backend/backend_factory.h"
+#include "exec/sandbox/sandbox.h"
+#include "exec/workers/worker_setup.h"
+
+namespace tritonrl {
+
+absl::StatusOr<BackendKind> ParseBackendKind(const std::string& name) {
+  if (name == "auto") return BackendKind::kAuto;
+  if (name == "interpreter") return BackendKind::kInterpreter;
+  if (name == "cuda") return BackendKind::kCuda;
+  return absl::InvalidArgumentError(
+      absl::StrCat("backend \"", name, "\" is unknown; use \"auto\", \"interpreter\" or \"cuda\""));
+}
+
+bool HasNvidiaGpu() {
+  bool control = false;
+  bool gpu = false;
+  for (const std::string& device : NvidiaDevices()) {
+    if (device == "/dev/nvidiactl") control = true;
+    const std::string number = device.substr(sizeof("/dev/nvidia") - 1);
+    if (!number.empty() && std::all_of(number.begin(), number.end(), isdigit)) gpu = true;
+  }
+  return control && gpu;
+}
+
+absl::StatusOr<std::unique_ptr<DeviceBackend>> MakeBackend(const BackendOptions& options) {
+  WorkerPoolOptions pool = options.pool;
+  ASSIGN_OR_RETURN(pool.sandbox, ParseSandboxKind(options.sandbox));
+  BackendKind kind = options.kind;
+  if (kind == BackendKind::kAuto) {
+    kind = HasNvidiaGpu() ? BackendKind::kCuda : BackendKind::kInterpreter;
+  }
+  pool.workers = options.workers;
+  if (kind == BackendKind::kCuda) {
+    if (pool.workers == 0) pool.workers = 1;
+    ASSIGN_OR_RETURN(std::unique_ptr<DeviceBackend> backend, CudaBackend::Start(std::move(pool)));
+    return backend;
+  }
+  if (pool.workers == 0) pool.workers = std::max(1u, std::thread::hardware_concurrency());
+  ASSIGN_OR_RETURN(std::unique_ptr<DeviceBackend> backend,
+                   InterpreterBackend::Start(std::move(pool)));
+  return backend;
+}
+
+namespace {
+constexpr int64_t kInterpreterCacheBytes = 256
+                                           << 20;  // tasks of the mini suite take some 100 KB each
+}
+
+absl::StatusOr<std::unique_ptr<InterpreterBackend>> InterpreterBackend::Start(
+    WorkerPoolOptions options) {
+  options.device = "interpreter";
+  ASSIGN_OR_RETURN(BackendPools pools, StartPools(std::move(options), kInterpreterCacheBytes,
+                                                  /*shared_buffers=*/false));
+  return std::unique_ptr<InterpreterBackend>(
+      new InterpreterBackend("interpreter", std::move(pools)));
+}
+
+namespace {
+
+// Inputs and outputs of a dozen tasks at KernelBench's full shapes.
+constexpr int64_t kCudaCacheBytes = int64_t{16} << 30;
+
+// Tensors stay on the GPU; only inputs that cannot be made there pass through CPU memory.
+ExecLimits WithGpuDefaults(const ExecLimits& asked) {
+  ExecLimits limits;
+  limits.set_wall_seconds(180);
+  limits.set_cpu_seconds(600);
+  limits.set_memory_bytes(int64_t{24} << 30);
+  limits.set_processes(256);
+  limits.set_tmp_bytes(int64_t{1} << 30);
+  limits.set_shm_bytes(int64_t{1} << 30);
+  limits.set_open_files(1024);
+  limits.MergeFrom(asked);
+  return limits;
+}
+
+}  // namespace
+
+absl::StatusOr<std::unique_ptr<CudaBackend>> CudaBackend::Start(WorkerPoolOptions options) {
+  if (!HasNvidiaGpu()) {
+    return absl::FailedPreconditionError(
+        "no NVIDIA GPU here (/dev/nvidiactl and /dev/nvidia<N> are missing); use the backend "
+        "\"interpreter\"");
+  }
+  options.device = "cuda";
+  options.limits = WithGpuDefaults(options.limits);
+  ASSIGN_OR_RETURN(BackendPools pools,
+                   StartPools(std::move(options), kCudaCacheBytes, /*shared_buffers=*/true));
+  return std::unique_ptr<CudaBackend>(new CudaBackend("cuda", std::move(pools)));
+}
+
+}  // namespace tritonrl

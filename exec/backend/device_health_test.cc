@@ -1,0 +1,61 @@
+#include "exec/backend/device_health.h"
+
+#include <gtest/gtest.h>
+
+#include <utility>
+
+#include "absl/time/clock.h"
+#include "exec/backend/python_backend.h"
+#include "exec/testing/pool_options.h"
+
+namespace tritonrl {
+namespace {
+
+absl::Time Soon() { return absl::Now() + absl::Seconds(60); }
+
+TEST(DeviceCheckTest, ADeviceThatComputesPasses) {
+  WorkerPoolOptions options;
+  options.workers = 1;
+  options.device = "interpreter";
+  auto pools = StartPools(std::move(options), 1 << 20, /*shared_buffers=*/true);
+  ASSERT_TRUE(pools.ok()) << pools.status();
+  WorkerPool* const reference_workers = pools->reference_workers.get();
+  DeviceHealthChecker checker("interpreter", reference_workers);
+  for (int i = 0; i < 3; ++i) {
+    const absl::Status sound = checker.Check(reference_workers->limits(), Soon());
+    EXPECT_TRUE(sound.ok()) << sound;
+  }
+  EXPECT_EQ(reference_workers->counts().jobs, 0)
+      << "the process of the first check is still the same";
+}
+
+// The fake runner answers every job with something that is no result of a reference.
+TEST(DeviceCheckTest, ADeviceThatAnswersNonsenseDoesNot) {
+  auto pool = WorkerPool::Start(FakePoolOptions(1));
+  ASSERT_TRUE(pool.ok()) << pool.status();
+  DeviceHealthChecker checker("cuda", pool->get());
+  EXPECT_TRUE(absl::IsUnavailable(checker.Check((*pool)->limits(), Soon())));
+
+  DeviceHealth doubt("cuda", pool->get());
+  EXPECT_TRUE(doubt.EnsureHealthy((*pool)->limits(), Soon()).ok());
+  doubt.Note(EXEC_OK);
+  doubt.Note(EXEC_MISMATCH);
+  EXPECT_TRUE(doubt.EnsureHealthy((*pool)->limits(), Soon()).ok());
+  EXPECT_EQ(doubt.checks(), 0);
+  doubt.Note(EXEC_OK, /*doubtful=*/true);
+  EXPECT_FALSE(doubt.EnsureHealthy((*pool)->limits(), Soon()).ok());
+  EXPECT_FALSE(doubt.EnsureHealthy((*pool)->limits(), Soon()).ok());
+  EXPECT_EQ(doubt.checks(), 2);
+}
+
+TEST(DeviceCheckTest, WithoutAGpuThereIsNoDoubt) {
+  auto pool = WorkerPool::Start(FakePoolOptions(1));
+  ASSERT_TRUE(pool.ok()) << pool.status();
+  DeviceHealth doubt("interpreter", pool->get());
+  doubt.Note(EXEC_CRASHED);
+  EXPECT_TRUE(doubt.EnsureHealthy((*pool)->limits(), Soon()).ok());
+  EXPECT_EQ(doubt.checks(), 0);
+}
+
+}  // namespace
+}  // namespace tritonrl

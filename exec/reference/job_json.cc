@@ -1,0 +1,111 @@
+#include "exec/reference/job_json.h"
+
+#include <nlohmann/json.hpp>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/string_view.h"
+#include "base/hash.h"
+#include "exec/reference/job_json.h"
+
+namespace tritonrl {
+
+namespace {
+
+uint64_t Derive(uint64_t run_seed, absl::string_view purpose, int trial) {
+  return Hash64(absl::StrCat("tritonrl job ", purpose, " ", run_seed, " ", trial)) >> 1;
+}
+
+}  // namespace
+
+JobSeeds DeriveSeeds(uint64_t run_seed, int trials, int more) {
+  JobSeeds seeds;
+  seeds.weights = Derive(run_seed, "weights", 0);
+  for (int trial = 0; trial < trials; ++trial) {
+    seeds.inputs.push_back(Derive(run_seed, "inputs", trial));
+    seeds.forward.push_back(Derive(run_seed, "forward", trial));
+  }
+  for (int i = 0; i < more; ++i) {
+    seeds.variants.push_back(Derive(run_seed, "variants", i));
+    seeds.forward.push_back(Derive(run_seed, "forward", trials + i));
+  }
+  return seeds;
+}
+
+namespace {
+
+using Json = nlohmann::json;
+
+Json Common(const JobContext& context, const char* role) {
+  const ExecRequest& request = context.request;
+  return Json{
+      {"role", role},
+      {"task_id", request.task_id()},
+      {"weights_seed", context.seeds.weights},
+      {"forward_seeds", context.seeds.forward},
+      {"device", context.device},
+      {"device_model", request.device_model().empty() ? "l40s" : request.device_model()},
+      {"time_limit_s", context.time_limit_seconds},
+      {"measure_time", !request.skip_timing()},
+  };
+}
+
+// Sources come from a language model: bytes that are no UTF-8 become a replacement character.
+std::string Text(const Json& json) {
+  return json.dump(-1, ' ', /*ensure_ascii=*/true, Json::error_handler_t::replace);
+}
+
+// The object with one more member, spliced as text: it can be large and was parsed once already.
+std::string WithMember(const Json& object, const char* name, const std::string& value) {
+  std::string text = Text(object);
+  text.pop_back();
+  return absl::StrCat(text, ",\"", name, "\":", value, "}");
+}
+
+}  // namespace
+
+int TrialsOf(const ExecRequest& request) { return request.trials() > 0 ? request.trials() : 5; }
+
+std::vector<int> CallsOf(int trials) {
+  std::vector<int> calls = {0};
+  for (int trial = 0; trial < trials; ++trial) calls.push_back(trial);
+  return calls;
+}
+
+int MaxVariants(const ExecRequest& request) {
+  constexpr int kDerived = 4, kShapes = 8;  // as in variants.py and oracle.py
+  return request.mode() == EXEC_MODE_ROBUST ? kDerived + kShapes : 0;
+}
+
+std::string ReferenceJobJson(const JobContext& context) {
+  Json job = Common(context, "oracle");
+  if (context.request.mode() == EXEC_MODE_ROBUST) {
+    job["mode"] = "robust";
+    job["variant_seeds"] = context.seeds.variants;
+  }
+  if (context.request.probe_task()) job["probes"] = true;
+  job["reference_source"] = context.request.reference_source();
+  job["input_seeds"] = context.seeds.inputs;
+  job["calls"] = CallsOf(TrialsOf(context.request));
+  if (context.reference_processes != nullptr) job["host"] = true;
+  if (context.has_all_memory) job["has_all_memory"] = true;
+  if (context.keep_bytes > 0) job["keep_bytes"] = context.keep_bytes;
+  return Text(job);
+}
+
+std::string RunnerJobJson(const JobContext& context, const std::string& visible, int trials,
+                          uint64_t in_bytes, uint64_t out_bytes) {
+  Json job = Common(context, "runner");
+  std::vector<uint64_t> seeds = context.seeds.forward;
+  if (seeds.size() > static_cast<size_t>(trials)) seeds.resize(trials);
+  job["forward_seeds"] = seeds;
+  job["candidate_source"] = context.request.candidate_source();
+  job["calls"] = CallsOf(trials);
+  if (context.reference_processes != nullptr) {
+    job["windows"] = true;
+    job["in_bytes"] = in_bytes;
+    job["out_bytes"] = out_bytes;
+  }
+  return WithMember(job, "visible", visible);
+}
+
+}  // namespace tritonrl

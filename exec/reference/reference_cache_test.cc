@@ -1,0 +1,106 @@
+#include "exec/reference/reference_cache.h"
+
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <memory>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "absl/synchronization/notification.h"
+#include "absl/time/clock.h"
+
+namespace tritonrl {
+namespace {
+
+std::shared_ptr<const ReferenceResult> Result(ExecOutcome outcome, size_t bytes = 0) {
+  auto result = std::make_shared<ReferenceResult>();
+  result->run.set_outcome(outcome);
+  result->visible_layout = std::string(bytes, 'x');
+  return result;
+}
+
+struct Asked {
+  std::shared_ptr<const ReferenceResult> result;
+  bool cached = false;
+};
+
+Asked Ask(ReferenceCache* cache, const std::string& key, ExecOutcome outcome = EXEC_OK,
+          size_t bytes = 0) {
+  Asked asked;
+  asked.result = cache->Get(
+      key, absl::InfiniteFuture(), [&] { return Result(outcome, bytes); }, &asked.cached);
+  return asked;
+}
+
+TEST(ReferenceCacheTest, KeepsResultsAndFaultsOfTheTask) {
+  ReferenceCache cache(1 << 20);
+  for (const ExecOutcome outcome : {EXEC_OK, EXEC_REFERENCE_FAILED}) {
+    const std::string key = ExecOutcome_Name(outcome);
+    const Asked first = Ask(&cache, key, outcome);
+    const Asked second = Ask(&cache, key, EXEC_INTERNAL_ERROR);
+    EXPECT_FALSE(first.cached);
+    EXPECT_TRUE(second.cached);
+    EXPECT_EQ(first.result, second.result);
+  }
+  EXPECT_EQ(cache.counts().runs, 2);
+  EXPECT_EQ(cache.counts().hits, 2);
+}
+
+TEST(ReferenceCacheTest, InfraErrorsAreRetried) {
+  ReferenceCache cache(1 << 20);
+  EXPECT_EQ(Ask(&cache, "a", EXEC_WORKER_LOST).result->run.outcome(), EXEC_WORKER_LOST);
+  EXPECT_EQ(Ask(&cache, "a").result->run.outcome(), EXEC_OK);
+  EXPECT_EQ(cache.counts().runs, 2);
+}
+
+TEST(ReferenceCacheTest, TheLeastRecentlyUsedGoesFirst) {
+  ReferenceCache cache(250000);
+  const Asked a = Ask(&cache, "a", EXEC_OK, 100000);
+  Ask(&cache, "b", EXEC_OK, 100000);
+  EXPECT_TRUE(Ask(&cache, "a").cached);
+  Ask(&cache, "c", EXEC_OK, 100000);  // b goes
+  EXPECT_TRUE(Ask(&cache, "a").cached);
+  EXPECT_FALSE(Ask(&cache, "b", EXEC_OK, 100000).cached);   // c goes
+  EXPECT_FALSE(Ask(&cache, "d", EXEC_OK, 1000000).cached);  // larger than all: kept for nobody
+  EXPECT_EQ(cache.counts().entries, 0);
+  EXPECT_EQ(cache.counts().bytes, 0);
+  EXPECT_EQ(a.result->visible_layout.size(), 100000u);  // lives on with who uses it
+}
+
+TEST(ReferenceCacheTest, CallersWithOneKeyWaitForOneRun) {
+  ReferenceCache cache(1 << 20);
+  absl::Notification go;
+  std::atomic<int> made{0}, cached{0};
+  std::vector<std::thread> threads;
+  for (int i = 0; i < 8; ++i) {
+    threads.emplace_back([&] {
+      bool was_cached = false;
+      const auto result = cache.Get(
+          "key", absl::InfiniteFuture(),
+          [&] {
+            ++made;
+            go.WaitForNotification();
+            return Result(EXEC_OK);
+          },
+          &was_cached);
+      EXPECT_NE(result, nullptr);
+      cached += was_cached;
+    });
+  }
+  while (made == 0) std::this_thread::yield();
+  // Another key does not wait, and a deadline ends the wait.
+  EXPECT_FALSE(Ask(&cache, "other").cached);
+  bool unused;
+  EXPECT_EQ(cache.Get(
+                "key", absl::Now() + absl::Milliseconds(5), [] { return nullptr; }, &unused),
+            nullptr);
+  go.Notify();
+  for (std::thread& thread : threads) thread.join();
+  EXPECT_EQ(made, 1);
+  EXPECT_EQ(cached, 7);
+}
+
+}  // namespace
+}  // namespace tritonrl

@@ -1,0 +1,248 @@
+// A reference process by itself, and what is kept of several, with a runner that only plays one.
+#include "exec/reference/reference_process.h"
+
+#include <fcntl.h>
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <memory>
+#include <string>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "absl/time/clock.h"
+#include "exec/reference/reference_cache.h"
+#include "exec/reference/reference_runner.h"
+#include "exec/testing/pool_options.h"
+
+namespace tritonrl {
+namespace {
+
+using Json = nlohmann::json;
+
+absl::Time Soon(double seconds = 60) { return absl::Now() + absl::Seconds(seconds); }
+
+class ReferenceProcessTest : public testing::Test {
+ protected:
+  static void SetUpTestSuite() {
+    auto pool = WorkerPool::Start(FakePoolOptions(3));
+    ASSERT_TRUE(pool.ok()) << pool.status();
+    pool_ = pool->release();
+    reference_processes_ = std::make_shared<ReferenceProcessPool>(pool_);
+  }
+  static void TearDownTestSuite() {
+    reference_processes_ = nullptr;
+    delete pool_;
+    pool_ = nullptr;
+  }
+
+  // A reference process whose reference may have a function `order` that answers in place of the
+  // fake one.
+  static std::shared_ptr<const ReferenceResult> Run(
+      const std::string& reference, double wall_seconds = 10,
+      ReferenceProcessPool* reference_processes = nullptr) {
+    ExecRequest request;
+    request.set_reference_source(reference);
+    request.set_trials(1);
+    JobContext context{request, "interpreter", DeriveSeeds(0, 1), wall_seconds};
+    context.reference_processes =
+        reference_processes != nullptr ? reference_processes : reference_processes_.get();
+    ExecLimits limits = pool_->limits();
+    limits.set_wall_seconds(wall_seconds);
+    return RunReference(context, pool_, limits, Soon());
+  }
+
+  static inline WorkerPool* pool_ = nullptr;
+  static inline std::shared_ptr<ReferenceProcessPool> reference_processes_;
+};
+
+TEST_F(ReferenceProcessTest, OpensWindowsAndAnswersUntilItIsGone) {
+  auto reference_result = Run("pass");
+  ASSERT_TRUE(reference_result->ok()) << reference_result->run.message();
+  EXPECT_EQ(reference_result->shared_buffers.in_bytes, 4096u);
+  EXPECT_FALSE(reference_result->shared_buffers.in_turn);
+  std::vector<int> fds;
+  const auto opened =
+      reference_result->session->Ask({{"open", true}}, "opened", {.deadline = Soon(), .fds = &fds});
+  ASSERT_TRUE(opened.ok()) << opened.status();
+  EXPECT_EQ((*opened)["session"], 1);
+  ASSERT_EQ(fds.size(), 2u);
+  for (const int fd : fds) {
+    EXPECT_NE(fcntl(fd, F_GETFD) & FD_CLOEXEC, 0);
+    close(fd);
+  }
+  EXPECT_EQ(*reference_result->session->Ask({{"close", {{"session", 1}}}}, "closed",
+                                            {.deadline = Soon()}),
+            true);
+  reference_result = nullptr;
+  // Its worker is free again.
+  for (int i = 0; i < 2; ++i) EXPECT_TRUE(Run("pass")->ok());
+}
+
+TEST_F(ReferenceProcessTest, SaysWhatWentWrong) {
+  const auto reference_result = Run(R"(
+def order(message):
+  name = next(iter(message))
+  if name == 'fill': return {'error': 'CUDA out of memory', 'out_of_memory': True}
+  if name == 'keep': return {'error': 'no such session'}
+  if name == 'same': return [1]
+)");
+  ASSERT_TRUE(reference_result->ok()) << reference_result->run.message();
+  const auto ask = [&](const char* name) {
+    return reference_result->session->Ask({{name, true}}, "done", {.deadline = Soon()}).status();
+  };
+  EXPECT_TRUE(absl::IsResourceExhausted(ask("fill"))) << ask("fill");
+  EXPECT_TRUE(absl::IsInternal(ask("keep")));
+  EXPECT_NE(ask("keep").message().find("no such session"), std::string::npos);
+  EXPECT_TRUE(absl::IsInternal(ask("same")));
+  EXPECT_TRUE(reference_result->session->alive());
+}
+
+TEST_F(ReferenceProcessTest, WhoComesTooLateDoesNotHarmIt) {
+  const auto reference_result = Run("pass");
+  ASSERT_TRUE(reference_result->ok()) << reference_result->run.message();
+  const auto late =
+      reference_result->session->Ask({{"open", true}}, "opened", {.deadline = Soon(-1)});
+  EXPECT_TRUE(absl::IsDeadlineExceeded(late.status())) << late.status();
+  EXPECT_TRUE(reference_result->session->alive());
+  // An order that is begun has some seconds, whatever its deadline.
+  const auto slow = Run("import time\norder = lambda m: time.sleep(0.3)\n");
+  ASSERT_TRUE(slow->ok()) << slow->run.message();
+  EXPECT_TRUE(slow->session->Ask({{"fill", true}}, "filled", {.deadline = Soon(0.05)}).ok());
+}
+
+TEST_F(ReferenceProcessTest, OneThatEndsOrHangsIsGoneForGood) {
+  for (const char* reference :
+       {"import os\norder = lambda m: os._exit(3)", "order = lambda m: time.sleep(60)\nimport time",
+        "import signal\nsignal.signal(15, signal.SIG_IGN)\nimport time\n"
+        "order = lambda m: time.sleep(60)"}) {
+    const auto reference_result = Run(reference);
+    ASSERT_TRUE(reference_result->ok()) << reference_result->run.message();
+    const absl::Time begin = absl::Now();
+    const auto answer =
+        reference_result->session->Ask({{"open", true}}, "opened", {.deadline = Soon(0.3)});
+    EXPECT_TRUE(absl::IsUnavailable(answer.status())) << answer.status();
+    EXPECT_FALSE(reference_result->session->alive());
+    EXPECT_TRUE(absl::IsUnavailable(
+        reference_result->session->Ask({{"open", 1}}, "opened", {.deadline = Soon()}).status()));
+    EXPECT_LT(absl::Now() - begin, absl::Seconds(20));
+  }
+}
+
+TEST_F(ReferenceProcessTest, AReferenceThatFailsOrIsTooSlowHasNone) {
+  const auto broken =
+      Run("result['outcome'] = 'reference_error'\nresult['message'] = 'no'\n"
+          "job['host'] = False");
+  EXPECT_EQ(broken->run.outcome(), EXEC_REFERENCE_FAILED);
+  EXPECT_EQ(broken->session, nullptr);
+  EXPECT_FALSE(broken->out_of_memory);
+  const auto full =
+      Run("result.update(outcome='reference_error', out_of_memory=True)\n"
+          "job['host'] = False");
+  EXPECT_TRUE(full->out_of_memory);
+  const auto slow = Run("import time; time.sleep(60)", 0.5);
+  EXPECT_EQ(slow->run.outcome(), EXEC_REFERENCE_FAILED) << slow->run.ShortDebugString();
+  EXPECT_NE(slow->run.message().find("0.5"), std::string::npos) << slow->run.message();
+}
+
+TEST_F(ReferenceProcessTest, NoMoreAreKeptThanThereAreWorkers) {
+  ReferenceCache cache(1 << 20, /*max_sessions=*/2);
+  const auto get = [&](const std::string& key) {
+    bool cached = false;
+    auto reference_result = cache.Get(
+        key, Soon(), [&] { return Run("pass"); }, &cached);
+    EXPECT_TRUE(reference_result->ok()) << reference_result->run.message();
+    return std::pair(std::move(reference_result), cached);
+  };
+  get("a");
+  get("b");
+  EXPECT_TRUE(get("a").second);
+  get("c");  // b goes
+  EXPECT_TRUE(get("a").second);
+  EXPECT_FALSE(get("b").second);  // c goes
+  EXPECT_EQ(cache.counts().entries, 2);
+  // One that is used stays, whatever its turn.
+  const auto used = get("a").first;
+  get("b");
+  get("c");
+  EXPECT_TRUE(used->session->alive());
+  cache.DropIdleSessions();
+  EXPECT_EQ(cache.counts().entries, 1);
+  EXPECT_TRUE(get("a").second);
+  cache.Forget("a", nullptr);
+  EXPECT_TRUE(get("a").second);
+  cache.Forget("a", used);
+  EXPECT_FALSE(get("a").second);
+}
+
+TEST_F(ReferenceProcessTest, AProcessGoesOnToTheNextTask) {
+  reference_processes_->EndIdle();
+  const std::string count =
+      "import fake_runner\nfake_runner.count = getattr(fake_runner, 'count', 0) + 1\n"
+      "result['device_name'] = str(fake_runner.count)\n";
+  EXPECT_EQ(Run(count)->run.device_name(), "1");
+  EXPECT_EQ(Run(count)->run.device_name(), "2");
+  {
+    const auto used = Run(count);
+    EXPECT_EQ(used->run.device_name(), "3");
+    EXPECT_EQ(Run(count)->run.device_name(), "1");  // beside it a new one
+  }
+  reference_processes_->EndIdle();
+  EXPECT_EQ(Run(count)->run.device_name(), "1");
+  // What fails in a process with a past is tried in one without.
+  const auto picky = Run(count +
+                         "if fake_runner.count > 1:\n  job['host'] = False\n"
+                         "  result['outcome'] = 'reference_error'\n");
+  EXPECT_TRUE(picky->ok()) << picky->run.message();
+  EXPECT_EQ(picky->run.device_name(), "1");
+}
+
+TEST_F(ReferenceProcessTest, ADeadOneIsMadeAgain) {
+  ReferenceCache cache(1 << 20, 2);
+  bool cached = false;
+  const auto make = [&] { return Run("import os\norder = lambda m: os._exit(1)"); };
+  const auto first = cache.Get("a", Soon(), make, &cached);
+  EXPECT_FALSE(first->session->Ask({{"open", true}}, "opened", {.deadline = Soon()}).ok());
+  const auto second = cache.Get("a", Soon(), make, &cached);
+  EXPECT_FALSE(cached);
+  EXPECT_TRUE(second->session->alive());
+  // It takes no worker any more, though somebody still has its reference process: there is room for
+  // another.
+  const absl::Time begin = absl::Now();
+  const auto third = Run("pass");
+  EXPECT_TRUE(third->ok()) << third->run.message();
+  EXPECT_LT(absl::Now() - begin, absl::Seconds(20));
+}
+
+TEST_F(ReferenceProcessTest, ItsTurnIsNotTakenFromItsPatience) {
+  const auto reference_result = Run("import time\norder = lambda m: time.sleep(0.2)\n");
+  ASSERT_TRUE(reference_result->ok()) << reference_result->run.message();
+  WaitedTime queued;
+  std::vector<std::thread> callers;
+  for (int i = 0; i < 4; ++i) {
+    callers.emplace_back([&] {
+      const auto answer = reference_result->session->Ask(
+          {{"fill", true}}, "filled",
+          {.deadline = Soon(), .answer_timeout = absl::Milliseconds(10), .queued = &queued});
+      EXPECT_TRUE(answer.ok()) << answer.status();
+    });
+  }
+  for (std::thread& caller : callers) caller.join();
+  EXPECT_GE(queued.Total(), absl::Milliseconds(550));
+  // A turn that does not come in time harms nobody.
+  std::thread busy([&] {
+    (void)reference_result->session->Ask({{"fill", 1}}, "filled", {.deadline = Soon()});
+  });
+  absl::SleepFor(absl::Milliseconds(50));
+  const auto late =
+      reference_result->session->Ask({{"fill", true}}, "filled", {.deadline = Soon(0.02)});
+  EXPECT_TRUE(absl::IsDeadlineExceeded(late.status())) << late.status();
+  busy.join();
+  EXPECT_TRUE(reference_result->session->alive());
+}
+
+}  // namespace
+}  // namespace tritonrl

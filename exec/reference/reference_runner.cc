@@ -1,0 +1,273 @@
+#include "exec/reference/reference_runner.h"
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "base/status.h"
+#include "exec/device_backend.h"
+#include "exec/outcome/classify_outcome.h"
+
+namespace tritonrl {
+namespace {
+
+using Json = nlohmann::json;
+
+constexpr uint64_t kElsewhere = uint64_t{1} << 62;  // the size of memory that is not looked at here
+
+// Parses layouts of one memory and notes where the last of their tensors ends.
+class MemoryReader {
+ public:
+  explicit MemoryReader(uint64_t bytes) : bytes_(bytes) {}
+
+  absl::StatusOr<std::vector<Leaf>> Read(const Json& layout) {
+    ASSIGN_OR_RETURN(std::vector<Leaf> leaves, ParseLayout(layout, bytes_));
+    for (const Leaf& leaf : leaves) {
+      if (!leaf.offset.has_value()) continue;
+      end_ = std::max(end_, *leaf.offset + static_cast<uint64_t>(leaf.bytes()));
+    }
+    return leaves;
+  }
+  uint64_t end() const { return end_; }
+
+ private:
+  const uint64_t bytes_;
+  uint64_t end_ = 0;
+};
+
+// The member "precise" of a call whose output has so many leaves.
+absl::Status ReadExact(const Json& json, size_t count, MemoryReader* hidden,
+                       ReferenceResult* result) {
+  ASSIGN_OR_RETURN(const std::vector<Leaf> exact, hidden->Read(json.at("exact")));
+  ASSIGN_OR_RETURN(const std::vector<Leaf> slack, hidden->Read(json.at("slack")));
+  const Json& limits = json.at("limits");
+  if (exact.size() != count || slack.size() != count || limits.size() != count) {
+    return absl::InvalidArgumentError("the oracle's float64 results are not those of its outputs");
+  }
+  std::vector<std::optional<ExactLeaf>> leaves(count);
+  for (size_t i = 0; i < count; ++i) {
+    if (exact[i].kind != Leaf::Kind::kTensor || slack[i].kind != Leaf::Kind::kTensor) continue;
+    leaves[i] =
+        ExactLeaf{exact[i], slack[i], limits[i].at(0).get<double>(), limits[i].at(1).get<double>()};
+  }
+  result->exact.push_back(std::move(leaves));
+  for (const Json& note : json.at("notes")) {
+    std::string text = note.get<std::string>();
+    auto& notes = result->notes;
+    if (std::find(notes.begin(), notes.end(), text) == notes.end()) notes.push_back(text);
+  }
+  return absl::OkStatus();
+}
+
+// Inputs, arguments and state, which lie in the visible memory.
+absl::Status ReadVisible(const Json& json, const ExecRequest& request, ReferenceResult* result) {
+  const bool has_session = result->session != nullptr;
+  MemoryReader memory(has_session ? result->shared_buffers.in_bytes : result->visible.bytes());
+  for (const Json& inputs : json.at("inputs")) {
+    ASSIGN_OR_RETURN(std::vector<Leaf> leaves, memory.Read(inputs));
+    result->inputs.push_back(std::move(leaves));
+  }
+  const uint64_t end = memory.end();
+  // Only looked at; candidates get them as they are.
+  for (const char* part : {"arguments", "state"}) {
+    RETURN_IF_ERROR(memory.Read(json.at(part)).status());
+  }
+  const int trials = static_cast<int>(result->inputs.size()), random = TrialsOf(request);
+  if (trials < random || trials > random + MaxVariants(request)) {
+    return absl::InvalidArgumentError("the reference made other inputs than it was asked for");
+  }
+  result->visible_layout = json.dump();
+  if (has_session) return absl::OkStatus();
+  RETURN_IF_ERROR(result->visible.Seal());
+  return result->visible.Map(end).status();
+}
+
+// What lies in the hidden memory, call by call.
+absl::Status ReadHidden(const Json& json, const ExecRequest& request, ReferenceResult* result) {
+  const bool has_session = result->session != nullptr;
+  MemoryReader memory(has_session ? kElsewhere : result->hidden.bytes());
+  const std::vector<int> calls = CallsOf(static_cast<int>(result->inputs.size()));
+  if (json.size() != calls.size()) {
+    return absl::InvalidArgumentError("the reference made other calls than it was asked for");
+  }
+  for (size_t i = 0; i < calls.size(); ++i) {
+    const Json& call = json[i];
+    if (call.at("trial") != calls[i]) {
+      return absl::InvalidArgumentError("the reference made other calls than it was asked for");
+    }
+    ASSIGN_OR_RETURN(std::vector<Leaf> leaves, memory.Read(call.at("output")));
+    if (request.mode() == EXEC_MODE_ROBUST) {
+      RETURN_IF_ERROR(ReadExact(call.at("precise"), leaves.size(), &memory, result));
+    }
+    result->outputs.push_back(std::move(leaves));
+    if (!call.contains("probes")) continue;
+    for (const auto& [name, layout] : call.at("probes").items()) {
+      std::vector<std::optional<std::vector<Leaf>>>& of_calls = result->probes[name];
+      of_calls.resize(calls.size());
+      if (layout.is_null()) continue;
+      ASSIGN_OR_RETURN(of_calls[i], memory.Read(layout));
+    }
+  }
+  if (has_session) return absl::OkStatus();
+  RETURN_IF_ERROR(result->hidden.Seal());
+  return result->hidden.Map(memory.end()).status();
+}
+
+absl::Status ReadSize(const Json& json, const char* name, uint64_t* bytes) {
+  const auto found = json.find(name);
+  if (found == json.end() || !found->is_number_unsigned()) {
+    return absl::InvalidArgumentError(absl::StrCat("the reference does not tell its ", name));
+  }
+  *bytes = found->get<uint64_t>();
+  return absl::OkStatus();
+}
+
+// The part of a reference process's result object that tells of its shared GPU buffers.
+absl::Status ReadSharedBufferSizes(const Json& json, SharedBufferSizes* shared_buffers) {
+  uint64_t call = 0, device = 0;
+  RETURN_IF_ERROR(ReadSize(json, "in_bytes", &shared_buffers->in_bytes));
+  RETURN_IF_ERROR(ReadSize(json, "out_bytes", &shared_buffers->out_bytes));
+  RETURN_IF_ERROR(ReadSize(json, "call_bytes", &call));
+  RETURN_IF_ERROR(ReadSize(json, "device_bytes", &device));
+  shared_buffers->call_bytes = static_cast<int64_t>(call);
+  shared_buffers->device_bytes = static_cast<int64_t>(device);
+  shared_buffers->in_turn = json.at("visible").value("in_turn", false);
+  return absl::OkStatus();
+}
+
+// The part of a reference runner's result object that describes its memory.
+absl::Status ReadMemory(const Json& json, const ExecRequest& request, ReferenceResult* result) {
+  if (result->session != nullptr)
+    RETURN_IF_ERROR(ReadSharedBufferSizes(json, &result->shared_buffers));
+  RETURN_IF_ERROR(ReadVisible(json.at("visible"), request, result));
+  RETURN_IF_ERROR(ReadHidden(json.at("calls"), request, result));
+  for (const Json& name : json.at("trials")) {
+    result->trial_names.push_back(name.get<std::string>());
+  }
+  if (result->trial_names.size() != result->inputs.size()) {
+    return absl::InvalidArgumentError("the reference did not name its trials");
+  }
+  result->shares_memory = json.at("shares_memory").get<bool>();
+  result->mutates_inputs = json.at("mutates_inputs").get<bool>();
+  result->has_buffers = json.at("has_buffers").get<bool>();
+  const Json& rate = json.at("bytes_per_second");
+  if (rate.is_number()) result->bytes_per_second = rate.get<double>();
+  return absl::OkStatus();
+}
+
+// A job whose process goes on as a reference process, if it comes to that; without reference
+// processes one that ends with what it made.
+absl::Status RunOnce(const JobContext& context, WorkerPool* pool, const ExecLimits& limits,
+                     absl::Time deadline, JobReport* report, ReferenceResult* result) {
+  if (context.reference_processes != nullptr) {
+    *report = context.reference_processes->Make(ReferenceJobJson(context), limits, deadline,
+                                                &result->session);
+    return absl::OkStatus();
+  }
+  const uint64_t size = static_cast<uint64_t>(limits.memory_bytes());
+  ASSIGN_OR_RETURN(result->visible, SharedMemory::Create("visible", size));
+  ASSIGN_OR_RETURN(result->hidden, SharedMemory::Create("hidden", size));
+  *report = pool->Run(ReferenceJobJson(context), limits, deadline,
+                      {{"visible", result->visible.fd()}, {"hidden", result->hidden.fd()}});
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+int64_t ReferenceResult::bytes() const {
+  return visible.resident_bytes() + hidden.resident_bytes() +
+         static_cast<int64_t>(sizeof(*this) + visible_layout.size() + run.ByteSizeLong());
+}
+
+Tolerance ReferenceResult::ToleranceOf(const ExecRequest& request, size_t call) const {
+  Tolerance tolerance;
+  if (request.atol() != 0 || request.rtol() != 0) {
+    tolerance.atol = request.atol();
+    tolerance.rtol = request.rtol();
+  }
+  if (call < exact.size()) tolerance.exact = &exact[call];
+  return tolerance;
+}
+
+double ReferenceResult::MinBytesMoved() const {
+  double moved = 0;
+  if (!inputs.empty()) {
+    for (const Leaf& leaf : inputs[0]) {
+      if (leaf.kind == Leaf::Kind::kTensor) moved += leaf.distinct_elements * SizeOf(leaf.type);
+    }
+  }
+  if (!outputs.empty()) {
+    for (const Leaf& leaf : outputs[0]) {
+      if (leaf.kind == Leaf::Kind::kTensor) moved += leaf.distinct_elements * SizeOf(leaf.type);
+    }
+  }
+  double reference = 0;
+  for (const AtenOp& op : run.reference_ops()) reference += op.bytes();
+  return std::min(moved, reference);
+}
+
+double ReferenceResult::MinOperations() const {
+  double elements = 0;
+  for (const Leaf& leaf : outputs.empty() ? std::vector<Leaf>() : outputs[0]) {
+    if (leaf.kind == Leaf::Kind::kTensor) elements += static_cast<double>(leaf.distinct_elements);
+  }
+  return elements;
+}
+
+int64_t SharedBufferSizes::CandidateBytes(int64_t inputs, int64_t outputs) const {
+  constexpr int64_t kContext = int64_t{5} << 28;  // and the buffer that flushes the cache
+  return kContext + static_cast<int64_t>(in_bytes) + static_cast<int64_t>(out_bytes) + 5 * inputs +
+         3 * outputs + 2 * call_bytes;
+}
+
+int64_t ReferenceResult::CandidateBytes() const {
+  int64_t in = 0, out = 0;
+  for (const Leaf& leaf : inputs.empty() ? std::vector<Leaf>() : inputs[0]) {
+    if (leaf.kind == Leaf::Kind::kTensor) in += leaf.bytes();
+  }
+  for (const Leaf& leaf : outputs.empty() ? std::vector<Leaf>() : outputs[0]) {
+    if (leaf.kind == Leaf::Kind::kTensor) out += leaf.bytes();
+  }
+  return shared_buffers.CandidateBytes(in, out);
+}
+
+std::shared_ptr<const ReferenceResult> RunReference(const JobContext& context, WorkerPool* pool,
+                                                    const ExecLimits& limits, absl::Time deadline) {
+  auto result = std::make_shared<ReferenceResult>();
+  JobReport report;
+  for (int attempt = 0; attempt < 2; ++attempt) {
+    const absl::Status made = RunOnce(context, pool, limits, deadline, &report, result.get());
+    if (!made.ok()) {
+      SetOutcome(EXEC_INTERNAL_ERROR, Message(made), &result->run);
+      return result;
+    }
+    if (report.end != JobEnd::kWorkerDied || report.out_of_memory) break;
+  }
+  std::string text;
+  result->run = Classify(report, limits, JobRole::kReference, &text);
+  if (report.end == JobEnd::kWorkerDied && !report.out_of_memory) {
+    SetOutcome(EXEC_REFERENCE_FAILED,
+               absl::StrCat("its worker died under the reference twice: ", report.detail),
+               &result->run);
+  }
+  const Json json = Json::parse(text, nullptr, /*allow_exceptions=*/false);
+  if (!result->ok()) {
+    result->session = nullptr;
+    result->out_of_memory = json.is_object() && json.value("out_of_memory", false);
+    return result;
+  }
+  absl::Status read;
+  try {
+    read = ReadMemory(json, context.request, result.get());
+  } catch (const Json::exception& error) {
+    read = absl::InvalidArgumentError(absl::StrCat("the oracle's result: ", error.what()));
+  }
+  if (!read.ok()) {
+    SetOutcome(EXEC_REFERENCE_FAILED, Message(read), &result->run);
+    result->session = nullptr;
+  }
+  return result;
+}
+
+}  // namespace tritonrl

@@ -1,0 +1,103 @@
+// bazel run //exec:soak: many candidates of which a share hangs, crashes, forks, fills memory.
+//
+// Tells on stderr every three seconds how many of each kind run and are done; prints a table and a
+// line of JSON at the end. Exit codes: 0 every verdict came and was its own, nothing is left,
+// memory is flat; 1 otherwise; 2 a value that makes no sense.
+#include <stdio.h>
+
+#include <string>
+
+#include "absl/flags/flag.h"
+#include "base/file.h"
+#include "base/program.h"
+#include "base/status.h"
+#include "exec/testing/soak/soak.h"
+
+ABSL_FLAG(int, count, 2000, "candidates");
+ABSL_FLAG(double, evil, 1.0 / 3, "share of evil ones, 0 to 1");
+ABSL_FLAG(uint64_t, seed, 1, "draws kinds and order");
+ABSL_FLAG(int, workers, 2, "candidates at once");
+ABSL_FLAG(std::string, backend, "interpreter", "interpreter or cuda");
+ABSL_FLAG(std::string, sandbox, "bubblewrap", "bubblewrap or none");
+ABSL_FLAG(bool, torch_runner, true, "the real runner; false: plain Python without torch");
+ABSL_FLAG(
+    std::string, timing, "auto",
+    "whether honest ones are timed: true, false, or auto: not on a GPU, where whoever is timed "
+    "waits for all others to leave it");
+ABSL_FLAG(double, seconds, 0,
+          "begin no more after so many seconds and conclude with what was done; 0: all of --count");
+ABSL_FLAG(double, extra_seconds, 0,
+          "added to each candidate's wall limit (0.4 s for one that hangs): what passes before its "
+          "first line runs; 0: 2, on a GPU 20");
+ABSL_FLAG(std::string, json, "", "also write the line of JSON to this file");
+
+namespace tritonrl {
+namespace {
+
+absl::StatusOr<SoakOptions> OptionsFromFlags() {
+  SoakOptions options;
+  options.count = absl::GetFlag(FLAGS_count);
+  options.evil_share = absl::GetFlag(FLAGS_evil);
+  options.seed = absl::GetFlag(FLAGS_seed);
+  options.workers = absl::GetFlag(FLAGS_workers);
+  options.backend = absl::GetFlag(FLAGS_backend);
+  options.sandbox = absl::GetFlag(FLAGS_sandbox);
+  options.torch_runner = absl::GetFlag(FLAGS_torch_runner);
+  options.seconds = absl::GetFlag(FLAGS_seconds);
+  if (options.count < 1) return absl::InvalidArgumentError("--count must be at least 1");
+  if (options.workers < 1 || options.workers > 1024) {
+    return absl::InvalidArgumentError("--workers must be 1 to 1024");
+  }
+  if (!(options.evil_share >= 0 && options.evil_share <= 1)) {
+    return absl::InvalidArgumentError("--evil must be 0 to 1");
+  }
+  const bool cuda = options.backend == "cuda";
+  if (!cuda && options.backend != "interpreter") {
+    return absl::InvalidArgumentError("--backend must be interpreter or cuda");
+  }
+  const double extra = absl::GetFlag(FLAGS_extra_seconds);
+  if (!(extra >= 0) || !(options.seconds >= 0)) {
+    return absl::InvalidArgumentError("--seconds and --extra_seconds must not be negative");
+  }
+  options.extra_seconds = extra > 0 ? extra : (cuda ? 20 : 2);
+  const std::string timing = absl::GetFlag(FLAGS_timing);
+  if (timing != "auto" && timing != "true" && timing != "false") {
+    return absl::InvalidArgumentError("--timing must be auto, true or false");
+  }
+  options.timing = timing == "auto" ? !cuda : timing == "true";
+  options.tell = [](const SoakState& state) {
+    fprintf(stderr, "%s\n", SoakStateText(state).c_str());
+  };
+  return options;
+}
+
+int Complain(int code, const absl::Status& status) {
+  fprintf(stderr, "soak: %s\n", Message(status).c_str());
+  return code;
+}
+
+int Main() {
+  const auto options = OptionsFromFlags();
+  if (!options.ok()) return Complain(2, options.status());
+  fprintf(stderr, "soak: starting %d workers (%s) and running an honest candidate at each\n",
+          options->workers, options->backend.c_str());
+  const auto report = RunSoak(*options);
+  if (!report.ok()) return Complain(1, report.status());
+  const std::string json = SoakReportJson(*report) + "\n";
+  fputs(SoakReportText(*report).c_str(), stdout);
+  fputs(json.c_str(), stdout);
+  fflush(stdout);
+  if (const std::string file = absl::GetFlag(FLAGS_json); !file.empty()) {
+    const absl::Status written = WriteFileAtomic(UserPath(file), json);
+    if (!written.ok()) return Complain(1, written);
+  }
+  return report->ok() ? 0 : 1;
+}
+
+}  // namespace
+}  // namespace tritonrl
+
+int main(int argc, char** argv) {
+  tritonrl::StartProgram("Many candidates, a share of them evil, through one pool.", argc, argv);
+  return tritonrl::Main();
+}

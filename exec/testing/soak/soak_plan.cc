@@ -1,0 +1,156 @@
+#include "exec/testing/soak/soak_plan.h"
+
+#include <algorithm>
+#include <random>
+
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "exec/testing/softmax.h"
+
+namespace tritonrl {
+namespace {
+
+struct Evil {
+  const char* kind;
+  const char* source;
+  double wall_seconds;
+  std::vector<ExecOutcome> outcomes;
+};
+
+const std::vector<Evil>& Evils() {
+  static const auto& evils = *new std::vector<Evil>{
+      {"hang", "while True: pass", 0.4, {EXEC_TIMEOUT}},
+      {"sleep",
+       "import signal, time\n"
+       "for s in range(1, 65):\n"
+       "  try: signal.signal(s, signal.SIG_IGN)\n"
+       "  except (OSError, ValueError): pass\n"
+       "time.sleep(1000)",
+       0.4,
+       {EXEC_TIMEOUT}},
+      {"stop", "import os, signal\nos.kill(os.getpid(), signal.SIGSTOP)", 0.4, {EXEC_TIMEOUT}},
+      {"crash", "import ctypes\nctypes.string_at(8)", 10, {EXEC_CRASHED}},
+      {"kill itself", "import os\nos.kill(os.getpid(), 9)", 10, {EXEC_CRASHED}},
+      {"exit", "import os\nos._exit(0)", 10, {EXEC_EXITED}},
+      // Memory may be short for so many copies of a process that has torch in it, and a busy
+      // machine makes few of them in that time.
+      {"fork",
+       "import os\n"
+       "while True:\n"
+       "  try: os.fork()\n"
+       "  except OSError: pass",
+       0.6,
+       {EXEC_PROCESS_LIMIT, EXEC_OUT_OF_MEMORY, EXEC_TIMEOUT}},
+      {"fill memory", "x = []\nwhile True: x.append(b'x' * (1 << 24))", 20, {EXEC_OUT_OF_MEMORY}},
+      {"fill memory files",
+       "import os\n"
+       "while True:\n"
+       "  fd = os.memfd_create('m')\n"
+       "  for _ in range(16): os.write(fd, bytes(1 << 20))",
+       20,
+       {EXEC_OUT_OF_MEMORY, EXEC_RUNTIME_ERROR, EXEC_IMPORT_ERROR}},
+      {"daemons",
+       "import os, time\n"
+       "if os.fork() == 0:\n"
+       "  os.setsid()\n"
+       "  if os.fork() == 0: time.sleep(1000)\n"
+       "  os._exit(0)\n"
+       "for n in range(50): open(f'/dev/shm/{n}', 'w').write('x')\n"
+       "os._exit(3)",
+       10,
+       {EXEC_EXITED}},
+      {"garbage",
+       "import os\n"
+       "for fd in range(3, 64):\n"
+       "  try: os.write(fd, b'{\"result\": {}}\\n')\n"
+       "  except OSError: pass\n"
+       "os._exit(0)",
+       10,
+       {EXEC_BAD_RESULT, EXEC_EXITED}},
+      {"raise", "raise ValueError('no')", 10, {EXEC_RUNTIME_ERROR, EXEC_IMPORT_ERROR}},
+  };
+  return evils;
+}
+
+// What only a GPU can be made to suffer.
+const std::vector<Evil>& GpuEvils() {
+  static const auto& evils = *new std::vector<Evil>{
+      // The kernel writes far outside of every allocation: no call of this context works any more.
+      {"corrupt context",
+       "import torch, triton, triton.language as tl\n"
+       "@triton.jit\n"
+       "def far(x): tl.store(x + (1 << 50), 1.0)\n"
+       "class ModelNew(torch.nn.Module):\n"
+       "  def forward(self, x):\n"
+       "    y = torch.zeros_like(x)\n"
+       "    far[(1,)](y)\n"
+       "    return y",
+       30,
+       {EXEC_OUT_OF_BOUNDS, EXEC_RUNTIME_ERROR, EXEC_CRASHED}},
+      {"kernel that asserts",
+       "import torch\n"
+       "class ModelNew(torch.nn.Module):\n"
+       "  def forward(self, x):\n"
+       "    return x[torch.full((4,), 1 << 30, device=x.device)]",
+       30,
+       {EXEC_OUT_OF_BOUNDS, EXEC_RUNTIME_ERROR, EXEC_CRASHED}},
+      {"endless kernel",
+       "import torch, triton, triton.language as tl\n"
+       "@triton.jit\n"
+       "def endless(x):\n"
+       "  while tl.load(x, volatile=True) < 1e30: pass\n"
+       "class ModelNew(torch.nn.Module):\n"
+       "  def forward(self, x):\n"
+       "    y = torch.zeros_like(x)\n"
+       "    endless[(1,)](y)\n"
+       "    torch.cuda.synchronize()\n"
+       "    return y",
+       5,
+       {EXEC_TIMEOUT}},
+  };
+  return evils;
+}
+
+std::string Honest(int id, bool torch_runner) {
+  if (torch_runner) return kSoftmaxCandidate;
+  return absl::StrCat("result['message'] = '", SoakMark(id), "'");
+}
+
+}  // namespace
+
+std::string SoakMark(int id) { return absl::StrCat("soak case ", id, "."); }
+
+std::vector<SoakCase> PlanSoak(const SoakPlanOptions& options) {
+  std::vector<Evil> evils;
+  for (const Evil& evil : Evils()) {
+    if (options.fill_memory || !absl::StartsWith(evil.kind, "fill")) evils.push_back(evil);
+  }
+  if (options.cuda) evils.insert(evils.end(), GpuEvils().begin(), GpuEvils().end());
+  std::mt19937_64 random(options.seed);
+  std::vector<SoakCase> plan(options.count);
+  for (int id = 0; id < options.count; ++id) {
+    SoakCase& soak = plan[id];
+    soak.id = id;
+    const std::string say = absl::StrCat("print('", SoakMark(id), "', flush=True)\n");
+    const bool is_evil = std::uniform_real_distribution<>()(random) < options.evil_share;
+    const Evil& evil = evils[random() % evils.size()];
+    soak.kind = is_evil ? evil.kind : "honest";
+    soak.source = say + (is_evil ? evil.source : Honest(id, options.torch_runner));
+    soak.wall_seconds = (is_evil ? evil.wall_seconds : 30) + options.extra_seconds;
+    soak.outcomes = is_evil ? evil.outcomes : std::vector<ExecOutcome>{EXEC_OK};
+  }
+  return plan;
+}
+
+std::string CheckSoakResult(const SoakCase& soak, const ExecResult& result) {
+  const std::string name = absl::StrCat("case ", soak.id, " (", soak.kind, ")");
+  if (std::count(soak.outcomes.begin(), soak.outcomes.end(), result.outcome()) == 0) {
+    return absl::StrCat(name, ": ", ExecOutcome_Name(result.outcome()), ": ", result.message());
+  }
+  if (!absl::StrContains(result.output(), SoakMark(soak.id))) {
+    return absl::StrCat(name, ": a verdict without its mark, or another's: ", result.output());
+  }
+  return "";
+}
+
+}  // namespace tritonrl

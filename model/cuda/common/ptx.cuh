@@ -1,0 +1,212 @@
+#ifndef TRITONRL_MODEL_CUDA_COMMON_PTX_CUH_
+#define TRITONRL_MODEL_CUDA_COMMON_PTX_CUH_
+
+#include <cuda.h>
+#include <cuda_bf16.h>
+#include <cuda_fp16.h>
+#include <cuda_runtime.h>
+
+#include <cstdint>
+
+// Products of small matrices that a warp holds in its registers, and how they come there (PTX ISA
+// 9.0; compute capability 8.0). Tests on a CPU have their own of all these (emulated_mma.h).
+//
+// Kernels that begin while the one before them ends (Hopper's programmatic dependent launch). A
+// kernel that is launched so calls GridDependencySync in every thread that reads or writes what
+// earlier ones write or read, and never returns before; then order is handed on from launch to
+// launch.
+//
+// Copies to shared memory by the tensor memory accelerator, and the barriers that count their bytes
+// (PTX ISA 9.0; compute capability 9.0). Tests on a CPU have their own of all these
+// (emulated_tensor_copy.h).
+
+namespace tritonrl {
+
+// The launch's shared memory.
+__device__ inline uint8_t* DynamicSharedMemory() {
+  extern __shared__ __align__(1024) uint8_t dynamic_shared[];
+  return dynamic_shared;
+}
+
+__device__ inline uint32_t SharedAddress(const void* shared) {
+  return static_cast<uint32_t>(__cvta_generic_to_shared(shared));
+}
+
+// x, which is then kept in a register: not computed anew wherever it is used.
+__device__ inline uint32_t KeepInRegister(uint32_t x) {
+  asm volatile("" : "+r"(x));
+  return x;
+}
+
+// 2^x; less than 2^-126 becomes 0.
+__device__ inline float PowerOfTwo(float x) {
+  float result;
+  asm("ex2.approx.ftz.f32 %0, %1;" : "=f"(result) : "f"(x));
+  return result;
+}
+
+// d [16, 8] += a [16, 16] b [16, 8] of bf16, sums in fp32. With g = lane / 4 and t = lane % 4 a
+// thread holds d[g][2t, 2t + 1], d[g + 8][2t, 2t + 1]; a[g][2t, 2t + 1], a[g + 8][2t, 2t + 1],
+// a[g][2t + 8, 2t + 9], a[g + 8][2t + 8, 2t + 9]; b[2t, 2t + 1][g], b[2t + 8, 2t + 9][g].
+__device__ inline void MmaBf16(float (&d)[4], uint32_t a0, uint32_t a1, uint32_t a2, uint32_t a3,
+                               uint32_t b0, uint32_t b1) {
+  asm("mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32 {%0, %1, %2, %3}, {%4, %5, %6, %7}, "
+      "{%8, %9}, {%0, %1, %2, %3};"
+      : "+f"(d[0]), "+f"(d[1]), "+f"(d[2]), "+f"(d[3])
+      : "r"(a0), "r"(a1), "r"(a2), "r"(a3), "r"(b0), "r"(b1));
+}
+// The same of fp16.
+__device__ inline void MmaFp16(float (&d)[4], uint32_t a0, uint32_t a1, uint32_t a2, uint32_t a3,
+                               uint32_t b0, uint32_t b1) {
+  asm("mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32 {%0, %1, %2, %3}, {%4, %5, %6, %7}, "
+      "{%8, %9}, {%0, %1, %2, %3};"
+      : "+f"(d[0]), "+f"(d[1]), "+f"(d[2]), "+f"(d[3])
+      : "r"(a0), "r"(a1), "r"(a2), "r"(a3), "r"(b0), "r"(b1));
+}
+
+// Four matrices of 8 rows of 16 bytes in shared memory; lane 8 m + r gives the address of row r of
+// matrix m (SharedAddress). A thread gets of each matrix the four bytes [g][4t .. 4t + 3].
+__device__ inline void LoadMatrices(uint32_t row, uint32_t (&to)[4]) {
+  asm volatile("ldmatrix.sync.aligned.m8n8.x4.shared.b16 {%0, %1, %2, %3}, [%4];"
+               : "=r"(to[0]), "=r"(to[1]), "=r"(to[2]), "=r"(to[3])
+               : "r"(row)
+               : "memory");
+}
+// The same transposed as matrices of two-byte elements: elements [2t][g] and [2t + 1][g].
+__device__ inline void LoadTransposed(uint32_t row, uint32_t (&to)[4]) {
+  asm volatile("ldmatrix.sync.aligned.m8n8.x4.trans.shared.b16 {%0, %1, %2, %3}, [%4];"
+               : "=r"(to[0]), "=r"(to[1]), "=r"(to[2]), "=r"(to[3])
+               : "r"(row)
+               : "memory");
+}
+// A matrix [8, 8] of two-byte elements: from [g][2t, 2t + 1] in each thread to [2t, 2t + 1][g].
+__device__ inline uint32_t Transposed(uint32_t pair) {
+  uint32_t result;
+  asm volatile("movmatrix.sync.aligned.m8n8.trans.b16 %0, %1;" : "=r"(result) : "r"(pair));
+  return result;
+}
+
+// 16 bytes from global to shared memory, of which the last 16 - `bytes` become zeros instead; done
+// once WaitForCopies says so.
+__device__ inline void CopyAsync(void* to, const void* from, int bytes) {
+  asm volatile("cp.async.cg.shared.global.L2::128B [%0], [%1], 16, %2;"
+               :
+               : "r"(SharedAddress(to)), "l"(from), "r"(bytes)
+               : "memory");
+}
+// Ends a group of this thread's copies.
+__device__ inline void EndCopies() { asm volatile("cp.async.commit_group;" ::: "memory"); }
+// Until all but the last kPending groups are done.
+template <int kPending>
+__device__ inline void WaitForCopies() {
+  asm volatile("cp.async.wait_group %0;" : : "n"(kPending) : "memory");
+}
+
+// Adds behind all that the block has written before a __syncthreads, and gives what was there; what
+// other blocks had written before they added is seen behind the next __syncthreads, past the L1
+// cache (__ldcg).
+__device__ inline int32_t AddOrdered(int32_t* to, int32_t by) {
+  int32_t before;
+  asm volatile("atom.add.acq_rel.gpu.global.s32 %0, [%1], %2;"
+               : "=r"(before)
+               : "l"(to), "r"(by)
+               : "memory");
+  return before;
+}
+
+// The next kernel of the stream may begin once all blocks have said so, if it was launched to.
+__device__ inline void TriggerDependentLaunch() {
+#if __CUDA_ARCH__ >= 900
+  asm volatile("griddepcontrol.launch_dependents;" ::: "memory");
+#endif
+}
+
+// Until all that this kernel comes after has ended and what it wrote is seen; nothing to wait for
+// if it was not launched to overlap.
+__device__ inline void GridDependencySync() {
+#if __CUDA_ARCH__ >= 900
+  asm volatile("griddepcontrol.wait;" ::: "memory");
+#endif
+}
+
+// Launches `kernel`, with `overlap` as one that may begin while the one before it ends.
+template <typename... Parameters, typename... Given>
+cudaError_t LaunchWithPdl(bool overlap, void (*kernel)(Parameters...), dim3 grid, dim3 block,
+                          int shared_bytes, cudaStream_t stream, Given... given) {
+  cudaLaunchAttribute attribute = {};
+  attribute.id = cudaLaunchAttributeProgrammaticStreamSerialization;
+  attribute.val.programmaticStreamSerializationAllowed = 1;
+  cudaLaunchConfig_t config = {};
+  config.gridDim = grid;
+  config.blockDim = block;
+  config.dynamicSmemBytes = shared_bytes;
+  config.stream = stream;
+  config.attrs = &attribute;
+  config.numAttrs = overlap ? 1 : 0;
+  return cudaLaunchKernelEx(&config, kernel, Parameters(given)...);
+}
+
+// A barrier in shared memory whose phases end when `count` have arrived and all bytes are there.
+using SharedBarrier = uint64_t;
+
+__device__ inline void InitBarrier(SharedBarrier* barrier, int count) {
+  asm volatile("mbarrier.init.shared::cta.b64 [%0], %1;"
+               :
+               : "r"(SharedAddress(barrier)), "r"(count)
+               : "memory");
+}
+// What InitBarrier wrote is seen by copies too.
+__device__ inline void PublishBarriers() {
+  asm volatile("fence.mbarrier_init.release.cluster;" ::: "memory");
+}
+__device__ inline void Arrive(SharedBarrier* barrier) {
+  asm volatile("mbarrier.arrive.shared::cta.b64 _, [%0];"
+               :
+               : "r"(SharedAddress(barrier))
+               : "memory");
+}
+// Arrives, and the phase ends no sooner than so many bytes have been copied.
+__device__ inline void ArriveAndExpect(SharedBarrier* barrier, int bytes) {
+  asm volatile("mbarrier.arrive.expect_tx.shared::cta.b64 _, [%0], %1;"
+               :
+               : "r"(SharedAddress(barrier)), "r"(bytes)
+               : "memory");
+}
+// Until the phase of this parity (0 for the first, 1, 0, ...) has ended.
+__device__ inline void WaitForPhase(SharedBarrier* barrier, uint32_t parity) {
+  asm volatile(
+      "{\n"
+      ".reg .pred done;\n"
+      "again:\n"
+      "mbarrier.try_wait.parity.shared::cta.b64 done, [%0], %1;\n"
+      "@done bra ended;\n"
+      "bra again;\n"
+      "ended:\n"
+      "}"
+      :
+      : "r"(SharedAddress(barrier)), "r"(parity)
+      : "memory");
+}
+
+// A cache policy for memory that is read once: the first that the L2 cache gives up.
+__device__ inline uint64_t EvictFirstPolicy() {
+  uint64_t policy;
+  asm("createpolicy.fractional.L2::evict_first.b64 %0, 1.0;" : "=l"(policy));
+  return policy;
+}
+
+// Begins the copy of a tensor map's box at these coordinates to shared memory.
+__device__ inline void TmaCopy(void* to, const CUtensorMap* map, int x, int y, int z,
+                               SharedBarrier* barrier, uint64_t policy) {
+  asm volatile(
+      "cp.async.bulk.tensor.3d.shared::cluster.global.mbarrier::complete_tx::bytes.L2::cache_hint "
+      "[%0], [%1, {%2, %3, %4}], [%5], %6;"
+      :
+      : "r"(SharedAddress(to)), "l"(map), "r"(x), "r"(y), "r"(z), "r"(SharedAddress(barrier)),
+        "l"(policy)
+      : "memory");
+}
+
+}  // namespace tritonrl
+
+#endif  // TRITONRL_MODEL_CUDA_COMMON_PTX_CUH_

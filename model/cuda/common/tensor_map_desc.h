@@ -1,0 +1,24 @@
+// Which boxes of a tensor in the GPU's memory a kernel copies to shared memory (tensor_copy.cuh).
+// Plain C++.
+#ifndef TRITONRL_MODEL_CUDA_COMMON_TENSOR_MAP_DESC_H_
+#define TRITONRL_MODEL_CUDA_COMMON_TENSOR_MAP_DESC_H_
+
+#include <array>
+#include <cstdint>
+
+namespace tritonrl {
+
+// Boxes [box[2], box[1], box[0]] of a tensor [sizes[2], sizes[1], sizes[0]] whose last dimension is
+// contiguous. Lines of box[0] elements are 64 or 128 bytes; in the copy their packs of 16 bytes
+// change places as the hardware swizzles lines of so many bytes.
+struct TensorMapDesc {
+  const void* base = nullptr;
+  int64_t element_bytes = 2;       // 2: bf16, 1: FP8
+  std::array<int64_t, 3> sizes;    // elements
+  std::array<int64_t, 2> strides;  // bytes of the second and third index
+  std::array<int64_t, 3> box;
+};
+
+}  // namespace tritonrl
+
+#endif  // TRITONRL_MODEL_CUDA_COMMON_TENSOR_MAP_DESC_H_

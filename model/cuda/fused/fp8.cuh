@@ -1,0 +1,92 @@
+#ifndef TRITONRL_MODEL_CUDA_FUSED_FP8_CUH_
+#define TRITONRL_MODEL_CUDA_FUSED_FP8_CUH_
+
+#include <cuda_bf16.h>
+#include <cuda_fp8.h>
+
+#include <cstdint>
+
+#include "model/cuda/common/fp8_format.h"
+#include "model/cuda/fused/row_ops.cuh"
+
+// The largest |x| of a matrix, as the bits of an fp32 number (see fp8.h): the same in whatever
+// order it is taken.
+//
+// bf16 elements to FP8 values.
+
+namespace tritonrl {
+
+// Of a thread's elements so far; for bf16 two maxima side by side, a half of the word each.
+template <typename T>
+struct Amax;
+
+template <>
+struct Amax<__nv_bfloat16> {
+  uint32_t bits = 0;
+  __device__ void Take(uint4 pack) {
+    constexpr uint32_t kAbs = 0x7fff7fff;
+    bits = __vmaxu2(bits, __vmaxu2(__vmaxu2(pack.x & kAbs, pack.y & kAbs),
+                                   __vmaxu2(pack.z & kAbs, pack.w & kAbs)));
+  }
+  __device__ uint32_t Fp32Bits() const { return max(bits << 16, bits & 0xffff0000); }
+};
+
+template <>
+struct Amax<float> {
+  uint32_t bits = 0;
+  __device__ void Take(uint4 pack) {
+    constexpr uint32_t kAbs = 0x7fffffff;
+    bits = max(bits, max(max(pack.x & kAbs, pack.y & kAbs), max(pack.z & kAbs, pack.w & kAbs)));
+  }
+  __device__ uint32_t Fp32Bits() const { return bits; }
+};
+
+template <typename T>
+__device__ void UpdateAmax(const Pack<T>& pack, Amax<T>* amax) {
+  amax->Take(*reinterpret_cast<const uint4*>(&pack));
+}
+
+// Raises *to, which was 0 before the kernel, to the block's largest. All threads of a block of
+// whole warps call it; `room` holds 32 words that nothing else is done with.
+template <typename T>
+__device__ void BlockAtomicMax(const Amax<T>& amax, uint32_t* room, uint32_t* to) {
+  const uint32_t most = __reduce_max_sync(~0u, amax.Fp32Bits());
+  if (threadIdx.x % 32 == 0) room[threadIdx.x / 32] = most;
+  __syncthreads();
+  if (threadIdx.x >= 32) return;
+  const uint32_t all =
+      __reduce_max_sync(~0u, threadIdx.x < blockDim.x / 32 ? room[threadIdx.x] : 0);
+  // Most blocks find a larger one there already and save the atomic operation.
+  if (threadIdx.x == 0 && all > *static_cast<volatile uint32_t*>(to)) atomicMax(to, all);
+}
+
+// What elements are multiplied by, and what the numbers stand for; NaN if an element is not finite,
+// so that every GEMM of the matrix is NaN. amax: bits of the largest |x|.
+template <Fp8Format kFormat>
+struct Scales {
+  __device__ explicit Scales(uint32_t amax) {
+    const bool finite = IsFiniteAmax(amax);
+    const int e = Fp8Exponent(amax, kFormat);
+    scale = finite ? __uint_as_float(PowerOfTwoBits(e)) : __uint_as_float(0x7fc00000);
+    inverse = finite ? __uint_as_float(PowerOfTwoBits(-e)) : scale;
+  }
+  float scale, inverse;
+};
+
+// Two elements of bf16 to two bytes, the first in the lower.
+template <Fp8Format kFormat>
+__device__ uint32_t Convert2(uint32_t two, float inverse) {
+  constexpr __nv_fp8_interpretation_t kKind = kFormat == Fp8Format::kE4M3 ? __NV_E4M3 : __NV_E5M2;
+  const float2 values = make_float2(__uint_as_float(two << 16) * inverse,
+                                    __uint_as_float(two & 0xffff0000) * inverse);
+  return __nv_cvt_float2_to_fp8x2(values, __NV_SATFINITE, kKind);
+}
+template <Fp8Format kFormat>
+__device__ uint2 Convert8(uint4 pack, float inverse) {
+  return make_uint2(Convert2<kFormat>(pack.x, inverse) | Convert2<kFormat>(pack.y, inverse) << 16,
+                    Convert2<kFormat>(pack.z, inverse) | Convert2<kFormat>(pack.w, inverse) << 16);
+}
+
+}  // namespace tritonrl
+
+#endif  // TRITONRL_MODEL_CUDA_FUSED_FP8_CUH_

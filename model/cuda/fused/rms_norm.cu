@@ -1,0 +1,163 @@
+#include <c10/util/Exception.h>
+
+#include "model/cuda/fused/column_sums.cuh"
+#include "model/cuda/fused/dispatch.cuh"
+#include "model/cuda/fused/fp8.cuh"
+#include "model/cuda/fused/kernels.h"
+#include "model/cuda/fused/row_ops.cuh"
+
+namespace tritonrl {
+namespace {
+
+constexpr int kThreads = kRmsThreads;
+constexpr int64_t kBlocks =
+    512;  // of the backward: any GPU has room for them, and sums depend on it
+
+// One block a row. The second pass finds the row in the cache.
+template <typename T, bool kAgain, bool kAmax>
+__global__ void __launch_bounds__(kThreads)
+    RmsNormKernel(const T* x, const T* weight, float eps, int64_t cols, T* y, float* rstd,
+                  uint32_t* amax) {
+  __shared__ float room[32];
+  __shared__ uint32_t amax_room[32];
+  Amax<T> most;
+  const int64_t row = blockIdx.x;
+  const int packs = static_cast<int>(cols / Pack<T>::kSize);
+  x += row * cols;
+  y += row * cols;
+  float inverse;
+  if constexpr (kAgain) {
+    inverse = rstd[row];
+  } else {
+    float sum = 0;
+    for (int i = threadIdx.x; i < packs; i += kThreads) AddSquares(Load(x, i), &sum);
+    inverse = InverseRms(BlockSum(sum, room), cols, eps);
+    if (threadIdx.x == 0) rstd[row] = inverse;
+  }
+  for (int i = threadIdx.x; i < packs; i += kThreads) {
+    const Pack<T> a = ApplyRmsNorm(Load(x, i), Load(weight, i), inverse);
+    Store(a, y, i);
+    if constexpr (kAmax) UpdateAmax(a, &most);
+  }
+  if constexpr (kAmax) BlockAtomicMax(most, amax_room, amax);
+}
+
+// A block takes a run of rows; a thread keeps its columns' share of d_weight in registers.
+// Four blocks fit on a multiprocessor, so that those of Hopper's 132 take all at once.
+template <typename T, int kPacks, bool kAmax>
+__global__ void __launch_bounds__(kThreads, kPacks <= 2 ? 4 : 1)
+    RmsNormBackwardKernel(int64_t rows, int64_t rows_each, int64_t cols, const T* x,
+                          const T* weight, const float* rstd, const T* d_y, T* d_x, float* partials,
+                          uint32_t* amax) {
+  constexpr int kSize = Pack<T>::kSize;
+  __shared__ float room[2][32];
+  __shared__ uint32_t amax_room[32];
+  Amax<T> most;
+  const int packs = static_cast<int>(cols / kSize);
+  float sums[kPacks][kSize] = {};
+  const int64_t begin = blockIdx.x * rows_each, end = min(rows, begin + rows_each);
+  for (int64_t row = begin; row < end; ++row) {
+    const float inverse = rstd[row];
+    // All of the row's memory is asked for at once; the sum over the block is waited for later.
+    Pack<T> a[kPacks], d[kPacks], to[kPacks];
+    float dot = 0;
+#pragma unroll
+    for (int p = 0; p < kPacks; ++p) {
+      const int i = threadIdx.x + p * kThreads;
+      if (i >= packs) continue;
+      a[p] = Load(x + row * cols, i);
+      d[p] = Load(d_y + row * cols, i);
+      to[p] = Load(d_x + row * cols, i);
+      const Pack<T> w = Load(weight, i);
+#pragma unroll
+      for (int k = 0; k < kSize; ++k) {
+        const float hat = ToFloat(a[p].values[k]) * inverse, g = ToFloat(d[p].values[k]);
+        sums[p][k] += g * hat;
+        dot += g * ToFloat(w.values[k]) * hat;
+      }
+    }
+    // Two rooms in turn: a slow warp may still read the one of the row before.
+    const float mean = BlockSum(dot, room[row & 1]) / static_cast<float>(cols);
+#pragma unroll
+    for (int p = 0; p < kPacks; ++p) {
+      const int i = threadIdx.x + p * kThreads;
+      if (i >= packs) continue;
+      const Pack<T> w = Load(weight, i);
+#pragma unroll
+      for (int k = 0; k < kSize; ++k) {
+        const float hat = ToFloat(a[p].values[k]) * inverse;
+        const float g = ToFloat(d[p].values[k]) * ToFloat(w.values[k]);
+        to[p].values[k] = RoundTo<T>(ToFloat(to[p].values[k]) + (g - hat * mean) * inverse);
+      }
+      Store(to[p], d_x + row * cols, i);
+      if constexpr (kAmax) UpdateAmax(to[p], &most);
+    }
+  }
+  if constexpr (kAmax) BlockAtomicMax(most, amax_room, amax);
+#pragma unroll
+  for (int p = 0; p < kPacks; ++p) {
+    const int i = threadIdx.x + p * kThreads;
+    if (i >= packs) continue;
+#pragma unroll
+    for (int k = 0; k < kSize; ++k) partials[blockIdx.x * cols + i * kSize + k] = sums[p][k];
+  }
+}
+
+template <typename T, int kPacks>
+void LaunchBackward(const CudaRows& at, const void* x, const void* weight, const float* rstd,
+                    const void* d_y, void* d_x, float* partials, uint32_t* amax) {
+  const int64_t blocks = RmsNormPartials(at);
+  const auto kernel = amax == nullptr ? RmsNormBackwardKernel<T, kPacks, false>
+                                      : RmsNormBackwardKernel<T, kPacks, true>;
+  kernel<<<blocks, kThreads, 0, StreamOf(at.stream)>>>(
+      at.rows, (at.rows + blocks - 1) / blocks, at.cols, static_cast<const T*>(x),
+      static_cast<const T*>(weight), rstd, static_cast<const T*>(d_y), static_cast<T*>(d_x),
+      partials, amax);
+}
+
+template <bool kAgain>
+void LaunchForward(const CudaRows& at, const void* x, const void* weight, float eps, void* y,
+                   float* rstd, uint32_t* amax) {
+  if (at.rows == 0) return;
+  ForType(at.type, [&]<typename T>() {
+    const auto kernel =
+        amax == nullptr ? RmsNormKernel<T, kAgain, false> : RmsNormKernel<T, kAgain, true>;
+    kernel<<<at.rows, kThreads, 0, StreamOf(at.stream)>>>(static_cast<const T*>(x),
+                                                          static_cast<const T*>(weight), eps,
+                                                          at.cols, static_cast<T*>(y), rstd, amax);
+  });
+  CheckLaunch("RMSNorm");
+}
+
+}  // namespace
+
+void LaunchRmsNorm(const CudaRows& at, const void* x, const void* weight, float eps, void* y,
+                   float* rstd, uint32_t* amax) {
+  LaunchForward<false>(at, x, weight, eps, y, rstd, amax);
+}
+
+void LaunchRecomputeRmsNorm(const CudaRows& at, const void* x, const void* weight,
+                            const float* rstd, void* y, uint32_t* amax) {
+  LaunchForward<true>(at, x, weight, 0, y, const_cast<float*>(rstd), amax);
+}
+
+int64_t RmsNormPartials(const CudaRows& at) { return std::min(kBlocks, at.rows); }
+
+void LaunchRmsNormBackward(const CudaRows& at, const void* x, const void* weight, const float* rstd,
+                           const void* d_y, void* d_x, float* partials, float* d_weight,
+                           uint32_t* amax) {
+  if (at.rows == 0) return;
+  ForType(at.type, [&]<typename T>() {
+    const int64_t packs = (at.cols / Pack<T>::kSize + kThreads - 1) / kThreads;
+    TORCH_CHECK(packs <= 8, "RMSNorm of ", at.cols, " columns: at most 8192 are taken");
+    const auto launch = packs <= 1   ? LaunchBackward<T, 1>
+                        : packs <= 2 ? LaunchBackward<T, 2>
+                        : packs <= 4 ? LaunchBackward<T, 4>
+                                     : LaunchBackward<T, 8>;
+    launch(at, x, weight, rstd, d_y, d_x, partials, amax);
+  });
+  CheckLaunch("backward of RMSNorm");
+  AddColumnSums(RmsNormPartials(at), at.cols, at.cols, partials, d_weight, StreamOf(at.stream));
+}
+
+}  // namespace tritonrl

@@ -1,0 +1,79 @@
+// A query or key head in the registers of a warp: its norm and its rotation, for the learner's
+// forward and for generation alike.
+#ifndef TRITONRL_MODEL_CUDA_FUSED_ROTARY_CUH_
+#define TRITONRL_MODEL_CUDA_FUSED_ROTARY_CUH_
+
+#include <cstdint>
+
+#include "model/cuda/fused/row_ops.cuh"
+
+namespace tritonrl {
+
+// kEach neighbouring elements of a head for each lane: lanes 0 to 15 hold its first half, lane ^ 16
+// the element's partner in the rotation.
+template <typename T, int kEach>
+struct alignas(sizeof(T) * kEach) Lane {
+  T values[kEach];
+};
+
+template <typename T, int kEach>
+__device__ void LoadLane(const T* head, float* to) {
+  const auto lane = reinterpret_cast<const Lane<T, kEach>*>(head)[threadIdx.x % 32];
+#pragma unroll
+  for (int k = 0; k < kEach; ++k) to[k] = ToFloat(lane.values[k]);
+}
+
+template <typename T, int kEach>
+__device__ void StoreLane(const float* from, T* head) {
+  Lane<T, kEach> lane;
+#pragma unroll
+  for (int k = 0; k < kEach; ++k) lane.values[k] = RoundTo<T>(from[k]);
+  reinterpret_cast<Lane<T, kEach>*>(head)[threadIdx.x % 32] = lane;
+}
+
+// RMSNorm of a head that a warp holds: x becomes x rstd weight, with a rounding to T after each
+// factor. Returns rstd.
+template <typename T, int kEach>
+__device__ float NormLane(const T* weight, float eps, float* x) {
+  float w[kEach], sum = 0;
+  LoadLane<T, kEach>(weight, w);
+#pragma unroll
+  for (int k = 0; k < kEach; ++k) sum += x[k] * x[k];
+  const float inverse = rsqrtf(WarpSum(sum) / (kEach * 32) + eps);
+#pragma unroll
+  for (int k = 0; k < kEach; ++k) {
+    x[k] = ToFloat(RoundTo<T>(ToFloat(RoundTo<T>(x[k] * inverse)) * w[k]));
+  }
+  return inverse;
+}
+
+// The cosines and sines of a position for the lane's elements; sin with the sign for its half, so
+// that (a, b) -> (a cos - b sin, b cos + a sin).
+template <int kEach>
+struct RotaryFactors {
+  float cos[kEach], sin[kEach];
+
+  // cosines, sines: [positions, D / 2].
+  __device__ RotaryFactors(const float* cosines, const float* sines, int64_t position) {
+    const int lane = threadIdx.x % 32;
+    const int64_t first = position * (kEach * 16) + (lane % 16) * kEach;
+#pragma unroll
+    for (int k = 0; k < kEach; ++k) {
+      cos[k] = cosines[first + k];
+      sin[k] = lane < 16 ? -sines[first + k] : sines[first + k];
+    }
+  }
+
+  // sign -1 turns back.
+  __device__ void Apply(float sign, float* x) const {
+#pragma unroll
+    for (int k = 0; k < kEach; ++k) {
+      const float partner = __shfl_xor_sync(~0u, x[k], 16);
+      x[k] = x[k] * cos[k] + sign * partner * sin[k];
+    }
+  }
+};
+
+}  // namespace tritonrl
+
+#endif  // TRITONRL_MODEL_CUDA_FUSED_ROTARY_CUH_

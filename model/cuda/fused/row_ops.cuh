@@ -1,0 +1,112 @@
+#ifndef TRITONRL_MODEL_CUDA_FUSED_ROW_OPS_CUH_
+#define TRITONRL_MODEL_CUDA_FUSED_ROW_OPS_CUH_
+
+#include <cuda_bf16.h>
+
+#include <cstdint>
+
+// Reading and writing rows of bf16 or fp32 in pieces of 16 bytes, and sums over a block.
+//
+// What RMSNorm and products that norm their own rows share, so that both give the same bits.
+
+namespace tritonrl {
+
+template <typename T>
+struct alignas(16) Pack {
+  static constexpr int kSize = 16 / sizeof(T);
+  T values[kSize];
+};
+
+__device__ inline float ToFloat(float x) { return x; }
+__device__ inline float ToFloat(__nv_bfloat16 x) { return __bfloat162float(x); }
+template <typename T>
+__device__ T RoundTo(float x);
+template <>
+__device__ inline float RoundTo<float>(float x) {
+  return x;
+}
+template <>
+__device__ inline __nv_bfloat16 RoundTo<__nv_bfloat16>(float x) {
+  return __float2bfloat16_rn(x);
+}
+
+// silu(gate) * up, rounded twice as in Hugging Face's modules.
+template <typename T>
+__device__ T SiluMul(T gate, T up) {
+  const float g = ToFloat(gate);
+  const float silu = ToFloat(RoundTo<T>(g / (1.0f + __expf(-g))));
+  return RoundTo<T>(silu * ToFloat(up));
+}
+
+// A pack of memory that lies at a multiple of 16 bytes.
+template <typename T>
+__device__ Pack<T> Load(const T* from, int64_t pack) {
+  Pack<T> result;
+  *reinterpret_cast<uint4*>(&result) = reinterpret_cast<const uint4*>(from)[pack];
+  return result;
+}
+template <typename T>
+__device__ void Store(const Pack<T>& value, T* to, int64_t pack) {
+  reinterpret_cast<uint4*>(to)[pack] = *reinterpret_cast<const uint4*>(&value);
+}
+
+__device__ inline float WarpSum(float x) {
+  for (int step = 16; step > 0; step /= 2) x += __shfl_xor_sync(~0u, x, step);
+  return x;
+}
+
+// The sum over all threads of a block of whole warps, for every thread; always in the same order.
+// `room` holds 32 floats; the block may use it again after its next __syncthreads().
+__device__ inline float BlockSum(float x, float* room) {
+  x = WarpSum(x);
+  const int warp = threadIdx.x / 32, lane = threadIdx.x % 32, warps = blockDim.x / 32;
+  if (lane == 0) room[warp] = x;
+  __syncthreads();
+  return WarpSum(lane < warps ? room[lane] : 0.0f);
+}
+
+// Threads over which the packs of a row are dealt in turn: the order of its sum.
+inline constexpr int kRmsThreads = 256;
+
+template <typename T>
+__device__ void AddSquares(const Pack<T>& a, float* sum) {
+#pragma unroll
+  for (int k = 0; k < Pack<T>::kSize; ++k) *sum += ToFloat(a.values[k]) * ToFloat(a.values[k]);
+}
+
+// From the sum of a row's squares, which WarpSum of what threads have summed and then WarpSum over
+// the warps has made.
+__device__ inline float InverseRms(float squares, int64_t cols, float eps) {
+  return rsqrtf(squares / static_cast<float>(cols) + eps);
+}
+
+// a * inverse * weight, rounded twice as in Hugging Face's modules.
+template <typename T>
+__device__ Pack<T> ApplyRmsNorm(Pack<T> a, const Pack<T>& weight, float inverse) {
+#pragma unroll
+  for (int k = 0; k < Pack<T>::kSize; ++k) {
+    const float normed = ToFloat(RoundTo<T>(ToFloat(a.values[k]) * inverse));
+    a.values[k] = RoundTo<T>(normed * ToFloat(weight.values[k]));
+  }
+  return a;
+}
+// The same bits by half of the instructions: the product of two bf16 is exact in fp32, so that
+// rounding it is one instruction for two of them.
+__device__ inline Pack<__nv_bfloat16> ApplyRmsNorm(Pack<__nv_bfloat16> a,
+                                                   const Pack<__nv_bfloat16>& weight,
+                                                   float inverse) {
+#pragma unroll
+  for (int k = 0; k < Pack<__nv_bfloat16>::kSize; k += 2) {
+    const __nv_bfloat162 normed =
+        __floats2bfloat162_rn(ToFloat(a.values[k]) * inverse, ToFloat(a.values[k + 1]) * inverse);
+    const __nv_bfloat162 result =
+        __hmul2(normed, __nv_bfloat162(weight.values[k], weight.values[k + 1]));
+    a.values[k] = result.x;
+    a.values[k + 1] = result.y;
+  }
+  return a;
+}
+
+}  // namespace tritonrl
+
+#endif  // TRITONRL_MODEL_CUDA_FUSED_ROW_OPS_CUH_

@@ -1,0 +1,304 @@
+#include "model/cuda/gemm/gemm.h"
+
+#include <ATen/ops/empty.h>
+#include <ATen/ops/zeros.h>
+#include <c10/cuda/CUDAGuard.h>
+#include <c10/cuda/CUDAStream.h>
+#include <c10/util/Exception.h>
+#include <cublasLt.h>
+
+#include <algorithm>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <optional>
+
+#include "model/cuda/fused/tensor_kernels.h"
+#include "model/cuda/gemm/cublaslt_matmul.h"
+
+namespace tritonrl {
+namespace {
+
+constexpr int kMaxHeuristics = 8;
+constexpr int kTimedRuns = 3;
+constexpr int kMaxAutotuneHeuristics = 16;
+constexpr int kMaxPinHeuristics = 64;
+constexpr char kNoAlgorithm[] = "cuBLASLt has no algorithm for this matmul";
+
+using Algorithm = std::optional<cublasLtMatmulAlgo_t>;  // none: there is no algorithm
+
+class Event {
+ public:
+  Event() { cudaEventCreate(&event_); }
+  ~Event() { cudaEventDestroy(event_); }
+  void Record(cudaStream_t stream) { cudaEventRecord(event_, stream); }
+  float MillisecondsSince(const Event& start) const {
+    float milliseconds = 0;
+    cudaEventSynchronize(event_);
+    cudaEventElapsedTime(&milliseconds, start.event_, event_);
+    return milliseconds;
+  }
+
+ private:
+  cudaEvent_t event_ = nullptr;
+};
+
+}  // namespace
+
+struct CudaGemm::Impl {
+  Impl(at::Device device, bool autotune) : device(device), autotune(autotune) {
+    const c10::cuda::CUDAGuard guard(device);
+    CheckCublas(cublasLtCreate(&handle), "the start");
+    workspace = at::empty({kGemmWorkspaceBytes}, at::TensorOptions(device).dtype(at::kByte));
+    no_workspace = workspace.narrow(0, 0, 0);
+    has_fp8 = CudaHasFp8(device);
+  }
+  ~Impl() { cublasLtDestroy(handle); }
+
+  Algorithm Choose(const CublasLtMatmul& matmul, const at::Tensor& out, cudaStream_t stream);
+  // With the algorithm that PinAlgorithm has chosen.
+  void MultiplyPinned(const at::Tensor& a, const at::Tensor& b, const Fp8Scaling* fp8,
+                      const at::Tensor* add, const at::Tensor& out, cudaStream_t stream) const;
+  // False if cuBLASLt has no algorithm for this matmul.
+  bool Multiply(const at::Tensor& a, const at::Tensor& b, const Fp8Scaling* fp8,
+                const at::Tensor* add, const at::Tensor& out);
+
+  const at::Device device;
+  const bool autotune;
+  bool has_fp8 = false;
+  cublasLtHandle_t handle = nullptr;
+  at::Tensor workspace;
+  std::mutex mutex;
+  std::map<MatmulKey, Algorithm> algorithms;
+  // Of GEMMs that were autotuned, or that what was chosen for others of about their size does not
+  // make.
+  std::map<MatmulKey, Algorithm> exact_size_algorithms;
+  // Of tiles; if there are any, no other GEMMs are made.
+  std::map<MatmulKey, cublasLtMatmulAlgo_t> pinned;
+  at::Tensor no_workspace;
+};
+
+namespace {
+
+std::optional<Fp8Scaling> ScalingOf(const Fp8RowScales* scales) {
+  if (scales == nullptr) return std::nullopt;
+  return Fp8Scaling{scales->a.const_data_ptr(), scales->b.const_data_ptr(), /*fast=*/false,
+                    /*per_row=*/true};
+}
+
+// kPinnedRows rows of a matmul, from row `first` on.
+struct PinnedTile {
+  PinnedTile(const at::Tensor& a, const at::Tensor& b, const Fp8Scaling* fp8, const at::Tensor* add,
+             const at::Tensor& out, int64_t first)
+      : a(RowsOf(a, first)), out(RowsOf(out, first)) {
+    if (add != nullptr) addend = RowsOf(*add, first);
+    if (fp8 != nullptr) {
+      mode = *fp8;
+      mode.a_scale = static_cast<const float*>(fp8->a_scale) + (fp8->per_row ? first : 0);
+    }
+    matmul = std::make_unique<CublasLtMatmul>(this->a, b, fp8 == nullptr ? nullptr : &mode,
+                                              add == nullptr ? nullptr : &addend, this->out);
+  }
+
+  at::Tensor a, addend, out;
+  Fp8Scaling mode = {};
+  std::unique_ptr<CublasLtMatmul> matmul;
+
+ private:
+  static at::Tensor RowsOf(const at::Tensor& x, int64_t first) {
+    return x.as_strided({CudaGemm::kPinnedRows, x.size(1)}, x.strides(),
+                        x.storage_offset() + first * x.stride(0));
+  }
+};
+
+Algorithm FirstHeuristic(const CublasLtMatmul& matmul, cublasLtHandle_t handle) {
+  const auto heuristics = matmul.Heuristics(handle, kMaxHeuristics, kGemmWorkspaceBytes);
+  return heuristics.empty() ? Algorithm() : heuristics[0].algo;
+}
+
+// The fastest of the heuristics, each of which writes to `out`; what it held is lost.
+Algorithm FastestAlgorithm(const CublasLtMatmul& matmul, cublasLtHandle_t handle,
+                           const at::Tensor& workspace, const at::Tensor& out,
+                           cudaStream_t stream) {
+  const auto heuristics = matmul.Heuristics(handle, kMaxHeuristics, kGemmWorkspaceBytes);
+  Algorithm best;
+  float best_time = 0;
+  for (const auto& heuristic : heuristics) {
+    Event start, end;
+    bool ran = true;
+    for (int n = 0; n <= kTimedRuns; ++n) {
+      if (n == 1) start.Record(stream);
+      ran = ran && matmul.Run(handle, heuristic.algo, workspace, out.data_ptr(), stream) ==
+                       CUBLAS_STATUS_SUCCESS;
+    }
+    end.Record(stream);
+    const float time = end.MillisecondsSince(start);
+    if (ran && (!best.has_value() || time < best_time)) {
+      best_time = time;
+      best = heuristic.algo;
+    }
+  }
+  return best;
+}
+
+}  // namespace
+
+CudaGemm::CudaGemm(at::Device device, bool autotune)
+    : impl_(std::make_unique<Impl>(device, autotune)) {}
+CudaGemm::~CudaGemm() = default;
+
+bool CudaGemm::Impl::Multiply(const at::Tensor& a, const at::Tensor& b, const Fp8Scaling* fp8,
+                              const at::Tensor* add, const at::Tensor& out) {
+  if (out.numel() == 0) return true;
+  const c10::cuda::CUDAGuard guard(device);
+  const cudaStream_t stream = c10::cuda::getCurrentCUDAStream(device.index()).stream();
+  const std::lock_guard<std::mutex> lock(mutex);  // one workspace
+  if (!pinned.empty()) {
+    MultiplyPinned(a, b, fp8, add, out, stream);
+    return true;
+  }
+  const CublasLtMatmul matmul(a, b, fp8, add, out);
+  const Algorithm algorithm = Choose(matmul, out, stream);
+  if (!algorithm.has_value()) return false;
+  cublasStatus_t status = matmul.Run(handle, *algorithm, workspace, out.data_ptr(), stream);
+  if (status != CUBLAS_STATUS_SUCCESS) {
+    // It was chosen for another size, or without an addend.
+    const MatmulKey exact = matmul.MakeKey(matmul.adds(), SizeMatch::kExact);
+    const Algorithm own = FirstHeuristic(matmul, handle);
+    exact_size_algorithms[exact] = own;
+    if (!own.has_value()) return false;
+    status = matmul.Run(handle, *own, workspace, out.data_ptr(), stream);
+  }
+  if (status == CUBLAS_STATUS_NOT_SUPPORTED) return false;
+  CheckCublas(status, "a matmul");
+  return true;
+}
+
+Algorithm CudaGemm::Impl::Choose(const CublasLtMatmul& matmul, const at::Tensor& out,
+                                 cudaStream_t stream) {
+  if (!exact_size_algorithms.empty()) {
+    const auto own = exact_size_algorithms.find(matmul.MakeKey(matmul.adds(), SizeMatch::kExact));
+    if (own != exact_size_algorithms.end()) return own->second;
+  }
+  const bool in_place = matmul.in_place(out);
+  if (autotune && in_place) {
+    // Trying would need a copy of the result, which can be gigabytes. The same without an addend
+    // has mostly been tried by then.
+    const auto without =
+        algorithms.find(matmul.MakeKey(/*with_addend=*/false, SizeMatch::kBucketed));
+    if (without != algorithms.end()) return without->second;
+  }
+  // What is tried is kept for all GEMMs of about the size. What is not must not depend on which
+  // came first.
+  const MatmulKey key =
+      matmul.MakeKey(matmul.adds(), autotune ? SizeMatch::kBucketed : SizeMatch::kExact);
+  const auto found = algorithms.find(key);
+  if (found != algorithms.end()) return found->second;
+  const Algorithm algorithm = autotune && !in_place
+                                  ? FastestAlgorithm(matmul, handle, workspace, out, stream)
+                                  : FirstHeuristic(matmul, handle);
+  algorithms.emplace(key, algorithm);
+  return algorithm;
+}
+
+void CudaGemm::Impl::MultiplyPinned(const at::Tensor& a, const at::Tensor& b, const Fp8Scaling* fp8,
+                                    const at::Tensor* add, const at::Tensor& out,
+                                    cudaStream_t stream) const {
+  for (int64_t first = 0; first < out.size(0); first += kPinnedRows) {
+    const PinnedTile tile(a, b, fp8, add, out, first);
+    const auto algorithm =
+        pinned.find(tile.matmul->MakeKey(tile.matmul->adds(), SizeMatch::kExact));
+    TORCH_CHECK(algorithm != pinned.end(),
+                "a matmul of a shape whose algorithm has not been pinned (CudaGemm::PinAlgorithm)");
+    CheckCublas(
+        tile.matmul->Run(handle, algorithm->second, no_workspace, tile.out.data_ptr(), stream),
+        "a matmul with a pinned algorithm");
+  }
+}
+
+void CudaGemm::PinAlgorithm(const at::Tensor& a, const at::Tensor& b, const at::Tensor* add,
+                            at::Tensor out, const Fp8RowScales* scales) {
+  const c10::cuda::CUDAGuard guard(impl_->device);
+  const std::optional<Fp8Scaling> mode = ScalingOf(scales);
+  const PinnedTile tile(a, b, mode.has_value() ? &*mode : nullptr, add, out, 0);
+  const MatmulKey key = tile.matmul->MakeKey(tile.matmul->adds(), SizeMatch::kExact);
+  if (impl_->pinned.count(key) > 0) return;
+  const auto heuristics =
+      tile.matmul->Heuristics(impl_->handle, kMaxPinHeuristics, 0, /*no_split_k=*/true);
+  TORCH_CHECK(!heuristics.empty(), "cuBLASLt has no algorithm for matmuls [", b.size(0), ", ",
+              b.size(1), "] of ", kPinnedRows, " rows without split-K");
+  impl_->pinned.emplace(key, heuristics.front().algo);
+}
+
+void CudaGemm::Autotune(const at::Tensor& a, const std::vector<at::Tensor>& bs,
+                        const at::Tensor* add, at::Tensor out, const Fp8RowScales* scales) {
+  const c10::cuda::CUDAGuard guard(impl_->device);
+  const cudaStream_t stream = c10::cuda::getCurrentCUDAStream(impl_->device.index()).stream();
+  const std::lock_guard<std::mutex> lock(impl_->mutex);  // one workspace
+  const std::optional<Fp8Scaling> mode = ScalingOf(scales);
+  const Fp8Scaling* const fp8 = mode.has_value() ? &*mode : nullptr;
+  const CublasLtMatmul first(a, bs.front(), fp8, add, out);
+  Algorithm best;
+  float best_time = 0;
+  for (const auto& heuristic :
+       first.Heuristics(impl_->handle, kMaxAutotuneHeuristics, kGemmWorkspaceBytes)) {
+    Event start, end;
+    bool ran = true;
+    for (int round = 0; round <= 1; ++round) {  // the first loads kernels
+      if (round == 1) start.Record(stream);
+      for (const at::Tensor& b : bs) {
+        ran = ran && CublasLtMatmul(a, b, fp8, add, out)
+                             .Run(impl_->handle, heuristic.algo, impl_->workspace, out.data_ptr(),
+                                  stream) == CUBLAS_STATUS_SUCCESS;
+      }
+    }
+    end.Record(stream);
+    const float time = end.MillisecondsSince(start);
+    if (ran && (!best.has_value() || time < best_time)) {
+      best_time = time;
+      best = heuristic.algo;
+    }
+  }
+  if (best.has_value())
+    impl_->exact_size_algorithms[first.MakeKey(first.adds(), SizeMatch::kExact)] = best;
+}
+
+bool CudaGemm::has_fp8() const { return impl_->has_fp8; }
+
+void CudaGemm::Multiply(const at::Tensor& a, const at::Tensor& b, const at::Tensor* add,
+                        at::Tensor out) {
+  TORCH_CHECK(impl_->Multiply(a, b, nullptr, add, out), kNoAlgorithm);
+}
+
+void CudaGemm::MultiplyFp8RowScaled(const at::Tensor& a, const at::Tensor& b,
+                                    const Fp8RowScales& scales, const at::Tensor* add,
+                                    at::Tensor out) {
+  const std::optional<Fp8Scaling> mode = ScalingOf(&scales);
+  TORCH_CHECK(impl_->Multiply(a, b, &*mode, add, out), kNoAlgorithm);
+}
+
+void CudaGemm::MultiplyFp8(const at::Tensor& a, const at::Tensor& a_scale, const at::Tensor& b,
+                           const at::Tensor& b_scale, bool fast, const at::Tensor* add,
+                           at::Tensor out) {
+  const Fp8Scaling mode = {a_scale.const_data_ptr(), b_scale.const_data_ptr(), fast};
+  if (impl_->Multiply(a, b, &mode, add, out)) return;
+  // Its documents want all sizes to be multiples of 16, though kernels may take any number of rows
+  // of `a`: the last rows by themselves then, filled up with zeros.
+  const int64_t whole = a.size(0) / 16 * 16, rest = a.size(0) - whole;
+  TORCH_CHECK(rest > 0, kNoAlgorithm);
+  const auto multiply = [&](const at::Tensor& rows, const at::Tensor* addend,
+                            const at::Tensor& to) {
+    TORCH_CHECK(impl_->Multiply(rows, b, &mode, addend, to), kNoAlgorithm);
+  };
+  const at::Tensor first = out.narrow(0, 0, whole);
+  const at::Tensor first_addend = add == nullptr ? first : add->narrow(0, 0, whole);
+  multiply(a.narrow(0, 0, whole), add == nullptr ? nullptr : &first_addend, first);
+  const at::Tensor last = at::zeros({16, a.size(1)}, a.options().dtype(at::kByte));
+  last.narrow(0, 0, rest).copy_(a.narrow(0, whole, rest).view(at::kByte));
+  const at::Tensor last_out = at::zeros({16, out.size(1)}, out.options());
+  if (add != nullptr) last_out.narrow(0, 0, rest).copy_(add->narrow(0, whole, rest));
+  multiply(last.view(a.scalar_type()), add == nullptr ? nullptr : &last_out, last_out);
+  out.narrow(0, whole, rest).copy_(last_out.narrow(0, 0, rest));
+}
+
+}  // namespace tritonrl

@@ -1,0 +1,318 @@
+#ifndef TRITONRL_MODEL_CUDA_GEMM_MEGAKERNEL_PIPELINE_CUH_
+#define TRITONRL_MODEL_CUDA_GEMM_MEGAKERNEL_PIPELINE_CUH_
+
+#include "model/cuda/common/tensor_map_desc.h"
+#include "model/cuda/fused/row_ops.cuh"
+#include "model/cuda/gemm/megakernel_ptx.cuh"
+
+// What chain_kernel.cuh is told, its ring of weights, and x as its warps read and norm it.
+//
+// How sums of chain_kernel.cuh come together: those of a block's warps, which each have some of K,
+// and of the two blocks of a cluster.
+
+namespace tritonrl {
+
+inline constexpr int kMmaWarps = 8;  // that multiply; one more copies
+// Registers are had by four warps together: those beside the one that copies give away theirs.
+inline constexpr int kMegakernelThreads = 32 * (kMmaWarps + 4);
+inline constexpr int kSpanElements = 64 * kMmaWarps;  // elements of K in a stage
+inline constexpr int kSliceBytes = 16 * 128;          // 64 elements of 16 rows
+inline constexpr int kRingSlotBytes = kMmaWarps * kSliceBytes;
+inline constexpr int kMaxMegakernelGemms = 4;
+inline constexpr int kMaxPassTiles = 6;  // most of a pass, an even number
+inline constexpr int kSumPitch = 36;     // floats from one row of x to the next among a warp's sums
+inline constexpr int kClusterBlocks = 2;                  // of a cluster, which share K
+inline constexpr int kMegakernelSharedBytes = 227 << 10;  // that a block has
+
+// Stages of W [columns, inner] of bf16.
+inline TensorMapDesc WeightTensorMap(const void* weight, int64_t columns, int64_t inner) {
+  return {weight, 2, {64, columns, inner / 64}, {2 * inner, 128}, {64, 16, kMmaWarps}};
+}
+
+// What a block has in shared memory behind its ring, for kGroups groups of 8 rows of x.
+template <int kGroups>
+struct MegakernelScratch {
+  static constexpr int kOwned = 4 * kGroups;  // rows of x whose sums a block finishes
+
+  uint4 parked[2 * kGroups][32 * kMmaWarps];  // the next span of x, by threads that read it
+  float sums[kMmaWarps * 8 * kGroups * kSumPitch];
+  // What the other block has of sums that this one finishes: of a pass and of the one before.
+  float received[2][kMaxPassTiles / 2][kOwned][32];
+  float inverse[8 * kGroups];
+  SharedBarrier sent[2];  // what is in `received`
+};
+
+template <int kGroups>
+struct MegakernelShared : MegakernelScratch<kGroups> {
+  static constexpr int kRingSlots =
+      (kMegakernelSharedBytes - static_cast<int>(sizeof(MegakernelScratch<kGroups>))) /
+      (kRingSlotBytes + 2 * static_cast<int>(sizeof(SharedBarrier)));
+  SharedBarrier full[kRingSlots], empty[kRingSlots];
+};
+
+// out = x W^T (+ add), or with swiglu silu(x gates^T) * (x ups^T).
+struct MegakernelGemmArguments {
+  CUtensorMap weights;  // [K / 64, N, 64], boxes of a stage
+  const __nv_bfloat16* x;
+  const __nv_bfloat16* norm_weight;  // null: x as it is
+  const __nv_bfloat16* add;          // null: none
+  __nv_bfloat16* out;
+  const float* squares_in;  // [rows, clusters] sums of squares of x; with norm_weight
+  float* squares_out;       // the same of out; null: nobody needs them
+  int inner;                // K
+  int columns;              // of out: N, or N / 2 with swiglu
+  bool swiglu;
+  int units_each;  // a cluster's: tiles of 16 rows of W, or with swiglu pairs of such
+  int pass_units;
+};
+
+struct MegakernelArguments {
+  int rows;
+  float eps;
+  int count;
+  uint32_t opaque_zero;  // 0, which the compiler does not know
+  MegakernelGemmArguments gemms[kMaxMegakernelGemms];
+  uint64_t* grid_arrivals;  // of blocks, in all launches
+};
+
+// [first, last).
+struct IndexRange {
+  int first, last;
+};
+// A cluster's units of a gemm.
+__device__ inline IndexRange UnitsOf(const MegakernelGemmArguments& gemm, int cluster) {
+  const int units = gemm.columns / 16;
+  const int first = min(cluster * gemm.units_each, units);
+  return {first, min(first + gemm.units_each, units)};
+}
+// A block's spans of K.
+__device__ inline IndexRange SpansOf(const MegakernelGemmArguments& gemm) {
+  const int spans = gemm.inner / kSpanElements;
+  const int half = (spans + 1) / 2;
+  return blockIdx.x % 2 == 0 ? IndexRange{0, half} : IndexRange{half, spans};
+}
+// Tiles of a pass of `units` units or fewer.
+__device__ inline int TilesOf(const MegakernelGemmArguments& gemm, int units) {
+  return min(units, gemm.pass_units) * (gemm.swiglu ? 2 : 1);
+}
+
+// Units of a cluster and of its passes, of which as few as can be.
+inline void DivideUnits(int clusters, MegakernelGemmArguments* gemm) {
+  const auto divided = [](int n, int by) { return (n + by - 1) / by; };
+  gemm->units_each = divided(gemm->columns / 16, clusters);
+  const int most = gemm->swiglu ? kMaxPassTiles / 2 : kMaxPassTiles;
+  gemm->pass_units = divided(gemm->units_each, divided(gemm->units_each, most));
+}
+
+// Runs through the stages of a ring: which place, and the parity of its phase.
+template <int kRingSlots>
+struct RingPlace {
+  int slot = 0;
+  uint32_t parity = 0;
+  __device__ void Next() {
+    if (++slot == kRingSlots) {
+      slot = 0;
+      parity ^= 1;
+    }
+  }
+};
+
+// Copies a block's weights of all gemms, by one thread: a stage as soon as all that multiply have
+// read what was there.
+template <int kGroups>
+__device__ void LoadWeights(const MegakernelArguments& at, uint8_t* ring,
+                            MegakernelShared<kGroups>* shared) {
+  const uint64_t policy = EvictFirstPolicy();
+  RingPlace<MegakernelShared<kGroups>::kRingSlots> place;
+  for (int i = 0; i < at.count; ++i) {
+    const MegakernelGemmArguments& gemm = at.gemms[i];
+    const IndexRange units = UnitsOf(gemm, blockIdx.x / kClusterBlocks);
+    const IndexRange spans = SpansOf(gemm);
+    for (int unit = units.first; unit < units.last; unit += gemm.pass_units) {
+      const int tiles = TilesOf(gemm, units.last - unit);
+      for (int span = spans.first; span < spans.last; ++span) {
+        for (int tile = 0; tile < tiles; ++tile) {
+          const int row =
+              gemm.swiglu ? tile % 2 * gemm.columns + (unit + tile / 2) * 16 : (unit + tile) * 16;
+          SharedBarrier* const full = shared->full + place.slot;
+          WaitForPhase(shared->empty + place.slot, place.parity ^ 1);
+          ArriveAndExpect(full, kRingSlotBytes);
+          TmaCopy(ring + place.slot * kRingSlotBytes, &gemm.weights, 0, row,
+                  span * (kSpanElements / 64), full, policy);
+          place.Next();
+        }
+      }
+    }
+  }
+}
+
+// A thread's share of x in a span: row m = 8 group + lane / 4, elements 8 (lane % 4) and 32 behind.
+template <int kGroups>
+struct MegakernelInputs {
+  uint4 values[kGroups][2];
+  uint4 norm[2];
+
+  // Begins to read them; WaitForPrefetch has them. opaque_zero: 0, known once what was taken before
+  // is in registers.
+  __device__ void Prefetch(const MegakernelGemmArguments& gemm, int rows, int span,
+                           uint32_t opaque_zero, MegakernelShared<kGroups>* shared) {
+    const int warp = threadIdx.x / 32, lane = threadIdx.x % 32;
+    const int k = span * kSpanElements + warp * 64 + 8 * (lane % 4);
+#pragma unroll
+    for (int step = 0; step < 2; ++step) {
+#pragma unroll
+      for (int group = 0; group < kGroups; ++group) {
+        const int m = 8 * group + lane / 4;
+        const __nv_bfloat16* const from = gemm.x + int64_t{m} * gemm.inner + k + 32 * step;
+        CopyAsync(&shared->parked[2 * group + step][threadIdx.x + opaque_zero],
+                  m < rows ? from : gemm.x, m < rows ? 16 : 0);
+      }
+      if (gemm.norm_weight != nullptr) {
+        norm[step] = *reinterpret_cast<const uint4*>(gemm.norm_weight + k + 32 * step);
+      }
+    }
+    EndCopies();
+  }
+
+  __device__ void WaitForPrefetch(const MegakernelShared<kGroups>& shared) {
+    WaitForCopies<0>();
+#pragma unroll
+    for (int group = 0; group < kGroups; ++group) {
+#pragma unroll
+      for (int step = 0; step < 2; ++step) {
+        values[group][step] = shared.parked[2 * group + step][threadIdx.x];
+      }
+    }
+  }
+
+  // Bits of all that was taken.
+  __device__ uint32_t Bits() const {
+    uint32_t bits = 0;
+#pragma unroll
+    for (int group = 0; group < kGroups; ++group) bits |= values[group][0].x | values[group][1].x;
+    return bits;
+  }
+
+  // inverse: by rows of x.
+  __device__ void Norm(const float* inverse) {
+#pragma unroll
+    for (int step = 0; step < 2; ++step) {
+#pragma unroll
+      for (int group = 0; group < kGroups; ++group) {
+        const int m = 8 * group + threadIdx.x % 32 / 4;
+        const auto normed = ApplyRmsNorm(As(values[group][step]), As(norm[step]), inverse[m]);
+        values[group][step] = *reinterpret_cast<const uint4*>(&normed);
+      }
+    }
+  }
+
+ private:
+  __device__ static Pack<__nv_bfloat16> As(const uint4& x) {
+    return *reinterpret_cast<const Pack<__nv_bfloat16>*>(&x);
+  }
+};
+
+// Of a tile's first 8: which the thread has as row lane / 4 of its operand. Neighbours are 4
+// apart, so that 8 threads that load together meet all banks in spite of the swizzle.
+__device__ inline int LaneRow() {
+  const int row = threadIdx.x % 32 / 4;
+  return row / 2 + row % 2 * 4;
+}
+
+// Of sums of a pair of tiles the thread adds up those of row SumRow() of x, from column SumColumn()
+// of 32 on.
+__device__ inline int SumRow() { return threadIdx.x / 8; }
+__device__ inline int SumColumn() { return threadIdx.x % 8 * 4; }
+
+// By the threads that multiply. At the end of a pass each block sends the other its sums of half of
+// the rows of x through shared memory. Two buffers suffice: what is sent for a pass is sent after
+// all of the other block have read what was sent two passes before, as they tell with what they
+// send in between.
+template <int kGroups>
+class MegakernelReduction {
+ public:
+  using Shared = MegakernelShared<kGroups>;
+
+  __device__ explicit MegakernelReduction(Shared* shared) : shared_(*shared) {}
+
+  // Whether this block finishes the thread's sums; of a warp all or none.
+  __device__ bool Owned() const { return SumRow() / Shared::kOwned == rank_; }
+
+  // sums: of all warps of the cluster, by pairs of tiles, where the block finishes them. Rows that
+  // x does not have are sent too: a block that waited for nothing would run ahead of the other.
+  template <int kTiles>
+  __device__ void Reduce(const float (&total)[kTiles][kGroups][4], int tiles,
+                         float4 (&sums)[kTiles / 2]) {
+    const auto received = shared_.received[pass_ % 2];
+    SharedBarrier* const sent = shared_.sent + pass_ % 2;
+    if (threadIdx.x == 0) {
+      ArriveAndExpect(sent,
+                      (tiles + 1) / 2 * Shared::kOwned * 32 * static_cast<int>(sizeof(float)));
+    }
+#pragma unroll
+    for (int pair = 0; pair < kTiles / 2; ++pair) {
+      if (2 * pair >= tiles) break;
+      StorePartialSums<kTiles>(total, pair);
+      NamedBarrierSync(32 * kMmaWarps);
+      if (SumRow() < 2 * Shared::kOwned) sums[pair] = SumWarps();
+      if (SumRow() < 2 * Shared::kOwned && !Owned()) {
+        StoreAsyncCluster(&received[pair][SumRow() % Shared::kOwned][SumColumn()], 1 - rank_,
+                          sums[pair], sent);
+      }
+      NamedBarrierSync(32 * kMmaWarps);
+    }
+    WaitForPhase(sent, pass_ / 2 % 2);
+#pragma unroll
+    for (int pair = 0; pair < kTiles / 2; ++pair) {
+      if (2 * pair >= tiles || !Owned()) break;
+      const float* from = &received[pair][SumRow() % Shared::kOwned][SumColumn()];
+      AddTo(*reinterpret_cast<const float4*>(from), &sums[pair]);
+    }
+    ++pass_;
+  }
+
+ private:
+  // sums [warps, 8 kGroups, kSumPitch] of two tiles.
+  template <int kTiles>
+  __device__ void StorePartialSums(const float (&total)[kTiles][kGroups][4], int pair) {
+    const int warp = threadIdx.x / 32, lane = threadIdx.x % 32;
+#pragma unroll
+    for (int half = 0; half < 2; ++half) {
+#pragma unroll
+      for (int group = 0; group < kGroups; ++group) {
+#pragma unroll
+        for (int i = 0; i < 4; ++i) {
+          const int m = 8 * group + 2 * (lane % 4) + i % 2;
+          const int row = 16 * half + LaneRow() + 8 * (i / 2);
+          shared_.sums[(warp * 8 * kGroups + m) * kSumPitch + row] =
+              total[2 * pair + half][group][i];
+        }
+      }
+    }
+  }
+
+  __device__ static void AddTo(const float4& by, float4* sum) {
+    sum->x += by.x;
+    sum->y += by.y;
+    sum->z += by.z;
+    sum->w += by.w;
+  }
+
+  __device__ float4 SumWarps() const {
+    float4 sum = {0, 0, 0, 0};
+#pragma unroll
+    for (int warp = 0; warp < kMmaWarps; ++warp) {
+      const float* from = shared_.sums + (warp * 8 * kGroups + SumRow()) * kSumPitch + SumColumn();
+      AddTo(*reinterpret_cast<const float4*>(from), &sum);
+    }
+    return sum;
+  }
+
+  Shared& shared_;
+  const int rank_ = blockIdx.x % kClusterBlocks;  // of the block in its cluster
+  int pass_ = 0;                                  // of all gemms
+};
+
+}  // namespace tritonrl
+
+#endif  // TRITONRL_MODEL_CUDA_GEMM_MEGAKERNEL_PIPELINE_CUH_

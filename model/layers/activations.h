@@ -1,0 +1,120 @@
+#ifndef TRITONRL_MODEL_LAYERS_ACTIVATIONS_H_
+#define TRITONRL_MODEL_LAYERS_ACTIVATIONS_H_
+
+#include <ATen/core/Tensor.h>
+
+#include <array>
+#include <cstdint>
+#include <vector>
+
+#include "model/layers/attention.h"
+#include "model/layers/packed_batch.h"
+
+// Which of a layer's activations the forward pass drops, to be recomputed in the backward pass.
+//
+// What a forward pass keeps for the backward pass.
+
+namespace tritonrl {
+
+// What may be dropped, each by itself, whatever else is: recomputing it takes the one operation
+// that made it, once, and what that operation reads is recomputed first where it was dropped
+// too (a norm for qkv alone, and once more for its own use). C hidden, H query heads, K key/value
+// heads, D head dimension, F intermediate size, L tokens of a sequence, e bytes an element. (A
+// layer's input is always kept, as are the inverse root mean squares of its norms.)
+//
+//   tensor         freed a token   done again for it, a token                 8B in bf16 frees
+//   kActivated     F e             F elements written (beside its gradient)   24,576 B
+//   kNorms         2 C e           2 C elements read and written              16,384 B
+//   kRotatedHeads  (H + K)(D e+4)  (H + K) D elements read and written        10,400 B
+//   kGateUp        2 F e           4 F C FLOP                                 49,152 B
+//   kPostAttention        C e             2 C H D FLOP                                8,192 B
+//   kQkv           (H + 2K) D e    2 (H + 2K) D C FLOP, a norm                12,288 B
+//   kAttention     H (D e + 4)     2 L H D FLOP (causal)                       8,320 B
+//
+// So SwiGLU's output, norms and the heads' norm and RoPE are nearly free; a GEMM costs C FLOP
+// (H D for kPostAttention) for each byte of bf16, whichever it is, and attention L of them, at a
+// lower rate.
+enum class LayerTensor : uint8_t {
+  kActivated,      // activated: again from gate_up
+  kNorms,          // normed1 and normed2: again from input and post_attention
+  kRotatedHeads,   // qk and qk_rstd of LayerActivations: again by norm and RoPE from qkv
+  kGateUp,         // gate_up: again from post_attention or its norm, by a GEMM
+  kPostAttention,  // post_attention: again from attention and input, by a GEMM
+  kQkv,            // qkv: again from input or its norm, by a GEMM
+  kAttention,      // attention and lse: again from qk and qkv
+};
+
+inline constexpr std::array<LayerTensor, 7> kLayerTensors = {
+    LayerTensor::kActivated, LayerTensor::kNorms,         LayerTensor::kRotatedHeads,
+    LayerTensor::kGateUp,    LayerTensor::kPostAttention, LayerTensor::kQkv,
+    LayerTensor::kAttention};
+
+// What one layer drops; by default nothing.
+class RecomputeSet {
+ public:
+  constexpr RecomputeSet() = default;
+  static constexpr RecomputeSet All() { return RecomputeSet((1 << kLayerTensors.size()) - 1); }
+
+  constexpr bool Has(LayerTensor tensor) const { return (bits_ & Bit(tensor)) != 0; }
+  constexpr RecomputeSet With(LayerTensor tensor) const {
+    return RecomputeSet(bits_ | Bit(tensor));
+  }
+  constexpr RecomputeSet Without(LayerTensor tensor) const {
+    return RecomputeSet(bits_ & ~Bit(tensor));
+  }
+  constexpr bool empty() const { return bits_ == 0; }
+  friend constexpr bool operator==(RecomputeSet, RecomputeSet) = default;
+
+ private:
+  constexpr explicit RecomputeSet(unsigned bits) : bits_(bits) {}
+  static constexpr unsigned Bit(LayerTensor tensor) { return 1U << static_cast<unsigned>(tensor); }
+
+  unsigned bits_ = 0;
+};
+
+// A matrix that GEMMs read, and its largest |x| where fp8 copies of it are wanted and what made
+// it knew (see Quantize).
+struct GemmInput {
+  at::Tensor value, amax;
+};
+
+// T tokens, C hidden, H query heads, K key/value heads, D head dimension, F intermediate size. What
+// `recompute` names is undefined once the layer's forward is done.
+struct LayerActivations {
+  RecomputeSet recompute;  // set before the forward
+
+  at::Tensor input;      // [T, C] residual stream before the layer
+  at::Tensor rstd1;      // [T] 1 / rms of input
+  GemmInput normed1;     // [T, C] norm of input
+  at::Tensor qkv;        // [T, (H + 2K) D] projections before query/key norm
+  at::Tensor qk;         // [T, (H + K) D] queries and keys after norm and RoPE
+  at::Tensor qk_rstd;    // [T, H + K] 1 / rms of each query and key head; undefined without norm
+  at::Tensor attention;  // [T, H D] attention's output before o_proj
+  at::Tensor lse;        // log-sum-exp of each softmax row, see attention.h
+  at::Tensor post_attention;  // [T, C] residual stream between attention and MLP
+  at::Tensor rstd2;           // [T]
+  GemmInput normed2;          // [T, C] norm of post_attention
+  at::Tensor gate_up;         // [T, 2F] gate, then up projection
+  GemmInput activated;        // [T, F] silu(gate) * up
+};
+
+// The head works on the R rows that have a target.
+struct HeadActivations {
+  at::Tensor rows;     // [R] int64: row of the batch
+  at::Tensor targets;  // [R] int64
+  at::Tensor input;    // [R, C] residual stream after the last layer
+  at::Tensor rstd;     // [R] of the final norm
+  at::Tensor lse;      // [R] fp32 log-sum-exp of logits / temperature
+  double temperature = 1.0;
+};
+
+struct Activations {
+  PackedBatch batch;
+  SequenceLayout layout;
+  std::vector<LayerActivations> layers;
+  HeadActivations head;
+};
+
+}  // namespace tritonrl
+
+#endif  // TRITONRL_MODEL_LAYERS_ACTIVATIONS_H_

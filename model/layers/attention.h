@@ -1,0 +1,60 @@
+#ifndef TRITONRL_MODEL_LAYERS_ATTENTION_H_
+#define TRITONRL_MODEL_LAYERS_ATTENTION_H_
+
+#include <ATen/core/Tensor.h>
+
+#include <cstdint>
+#include <vector>
+
+#include "model/cuda/attention/cudnn_attention.h"
+#include "model/layers/layer_context.h"
+#include "model/layers/packed_batch.h"
+#include "model/weights/model_config.h"
+
+// Causal self-attention with grouped queries over packed sequences (Vaswani et al., 2017; Ainslie
+// et al., 2023): softmax(q k^T / sqrt(D)) v within each sequence, query head h reading key/value
+// head h / (H / K). No token sees another sequence.
+//
+// Attention of packed sequences on a GPU through ATen's memory-efficient kernel, which takes the
+// sequences' offsets: a few launches for any number of sequences, no padding.
+
+namespace tritonrl {
+
+// Where the sequences lie; made once for a batch and used by every layer.
+struct SequenceLayout {
+  std::vector<int64_t> offsets;  // without empty sequences; last = T
+  int64_t max_length = 0;
+  at::Tensor device_offsets;  // [n + 1] int32 on the GPU; undefined on the CPU
+  PackedLengths packed;       // the same for cuDNN; undefined on the CPU
+
+  int64_t num_sequences() const { return static_cast<int64_t>(offsets.size()) - 1; }
+};
+
+SequenceLayout MakeSequenceLayout(const PackedBatch& batch);
+
+// qk: [T, (H + K) D] after norm and RoPE; qkv: [T, (H + 2K) D], of which the values are read.
+// Returns [T, H D]; *lse: log-sum-exp of each row for the backward pass, [H, T] on the CPU, in an
+// order of its own from cuDNN.
+at::Tensor AttentionForward(const LayerContext& context, const ModelConfig& config,
+                            const SequenceLayout& layout, const at::Tensor& qk,
+                            const at::Tensor& qkv, at::Tensor* lse);
+
+// Writes the gradient of rotated queries, rotated keys and values to d_qkv [T, (H + 2K) D], given
+// out = AttentionForward(...) and d_out [T, H D].
+void AttentionBackward(const LayerContext& context, const ModelConfig& config,
+                       const SequenceLayout& layout, const at::Tensor& qk, const at::Tensor& qkv,
+                       const at::Tensor& out, const at::Tensor& lse, const at::Tensor& d_out,
+                       at::Tensor d_qkv);
+
+// As AttentionForward; *lse: [n, H, longest sequence rounded up by the kernel].
+at::Tensor AttentionForwardCuda(const ModelConfig& config, const SequenceLayout& layout,
+                                const at::Tensor& qk, const at::Tensor& qkv, at::Tensor* lse);
+
+// As AttentionBackward.
+void AttentionBackwardCuda(const ModelConfig& config, const SequenceLayout& layout,
+                           const at::Tensor& qk, const at::Tensor& qkv, const at::Tensor& out,
+                           const at::Tensor& lse, const at::Tensor& d_out, at::Tensor d_qkv);
+
+}  // namespace tritonrl
+
+#endif  // TRITONRL_MODEL_LAYERS_ATTENTION_H_

@@ -1,0 +1,122 @@
+#ifndef TRITONRL_MODEL_LAYERS_DECODER_LAYER_H_
+#define TRITONRL_MODEL_LAYERS_DECODER_LAYER_H_
+
+#include <ATen/core/Tensor.h>
+
+#include <cstdint>
+
+#include "model/layers/activations.h"
+#include "model/layers/fp8.h"
+#include "model/layers/layer_context.h"
+#include "model/layers/linear.h"
+#include "model/layers/rotary.h"
+#include "model/weights/model_config.h"
+#include "model/weights/weights.h"
+
+// The GEMMs of a decoder layer, each under one name whether its operands are in the weights'
+// type or (fp8_linear.h) copied to FP8.
+//
+// One layer: x + attention(norm(x)), then that + mlp(norm(that)).
+
+namespace tritonrl {
+
+class Projections {
+ public:
+  // fp8: in FP8 where fp8_linear.h takes the weights. `context` must outlive this.
+  Projections(const LayerContext& context, bool fp8) : context_(context), fp8_(fp8) {}
+
+  // out [T, N] = x W^T with matrices side by side.
+  void Forward(const GemmInput& x, const FusedWeights& weights, const at::Tensor& out) const;
+
+  // The gradient of x [T, K], given that of out [T, N], which is freed as soon as its copies are
+  // made, if there are any. Gradients of the weights are added to, or written (`accumulate`).
+  at::Tensor Backward(GemmInput d_out, const GemmInput& x, const FusedWeights& weights,
+                      bool accumulate, const FusedWeights& gradients) const;
+
+  // residual + x W^T [T, N]: what attention or the MLP adds to the residual stream.
+  at::Tensor ResidualAdd(const at::Tensor& residual, const GemmInput& x,
+                         const at::Tensor& weight) const;
+
+ private:
+  friend class ResidualAddGradient;
+  bool UsesFp8(const FusedWeights& weights) const;
+
+  const LayerContext& context_;
+  const bool fp8_;
+};
+
+// The gradient d [T, N] of what ResidualAdd added, for the two GEMMs of its backward, each of which
+// is asked for once.
+class ResidualAddGradient {
+ public:
+  ResidualAddGradient(const Projections& products, const GemmInput& d, const at::Tensor& weight);
+
+  // The gradient of x [T, K], into memory that is there.
+  void Input(const at::Tensor& d_x);
+  // That of the weight [N, K], added to `gradient` or written there.
+  void Weight(const GemmInput& x, bool accumulate, const at::Tensor& gradient);
+
+ private:
+  const LayerContext& context_;
+  const at::Tensor d_;
+  const FusedWeights weight_;
+  const bool fp8_;
+  Fp8Matrix copies_;
+};
+
+// The parameters of one layer, or their gradients (views of a ParameterBuffer).
+// C hidden, H query heads, K key/value heads, D head dimension, F intermediate size.
+struct DecoderLayerParameters {
+  DecoderLayerParameters(const ParameterBuffer& buffer, int64_t layer);
+
+  at::Tensor input_norm;  // [C]
+  at::Tensor q, k, v;     // [H D, C], [K D, C], [K D, C]
+  at::Tensor q_norm;      // [D]; undefined in families without query/key norm
+  at::Tensor k_norm;      // [D]
+  at::Tensor o;           // [C, H D]
+  at::Tensor post_norm;   // [C]
+  at::Tensor gate, up;    // [F, C]
+  at::Tensor down;        // [C, F]
+
+  // The same memory as one matrix each, for one GEMM instead of three or two; undefined where
+  // the parameters do not lie side by side.
+  at::Tensor qkv;      // [(H + 2K) D, C]
+  at::Tensor gate_up;  // [2F, C]
+};
+
+// What all layers of one pass share.
+struct LayerEnvironment {
+  const LayerContext& context;
+  const ModelConfig& config;
+  const RotaryTable& rotary;
+  const at::Tensor& positions;  // [T] int64
+  const SequenceLayout& layout;
+  bool fp8 = false;  // GEMMs in FP8 where fp8_linear.h takes them
+};
+
+// input: [T, C]. Fills *saved (queries, keys and values of the cache are read from it too), but for
+// what saved->recompute names, and returns the output [T, C].
+at::Tensor DecoderLayerForward(const LayerEnvironment& environment,
+                               const DecoderLayerParameters& weights, const at::Tensor& input,
+                               LayerActivations* saved);
+
+// What a backward may do with what it is given.
+struct BackwardMode {
+  // Gradients of matrices are written, not added to: what they held need not be read, nor zeroed
+  // before. Those of norms are added to all the same.
+  bool replace = false;
+  // Activations are overwritten and freed as soon as they have been used.
+  bool consume = false;
+};
+
+// d: [T, C], the gradient of the output; becomes that of the input in place. Gradients of the
+// parameters are added to *gradients, or written there, see BackwardMode. What *saved lacks is
+// recomputed by the forward's own kernels, so that the gradients are the same bits; *saved
+// does not get it.
+void DecoderLayerBackward(const LayerEnvironment& environment,
+                          const DecoderLayerParameters& weights, const BackwardMode& mode,
+                          LayerActivations* saved, at::Tensor d, DecoderLayerParameters* gradients);
+
+}  // namespace tritonrl
+
+#endif  // TRITONRL_MODEL_LAYERS_DECODER_LAYER_H_

@@ -1,0 +1,260 @@
+#include "model/layers/lm_head.h"
+
+#include <ATen/TensorOperators.h>
+#include <ATen/ops/empty.h>
+#include <ATen/ops/mm.h>
+#include <c10/util/Exception.h>
+
+#include <algorithm>
+
+#include "model/cuda/fused/tensor_kernels.h"
+#include "model/layers/linear.h"
+
+namespace tritonrl {
+namespace {
+
+constexpr int64_t kChunkElements = int64_t{1} << 25;      // 128 MiB of fp32
+constexpr int64_t kCudaChunkElements = int64_t{5} << 26;  // 1.25 GiB of fp32
+constexpr int64_t kMinChunkRows = 256;
+
+int64_t ChunkRows(const HeadSettings& settings, int64_t vocab) {
+  if (settings.chunk_rows > 0) return settings.chunk_rows;
+  return std::max(kMinChunkRows, kChunkElements / vocab);
+}
+
+// Whether the GPU's kernels take the head: they read rows of logits in packs too.
+bool UseCuda(const LayerContext& context, const at::Tensor& weight) {
+  return context.UseCuda(weight) && weight.size(0) % 8 == 0;
+}
+
+// A run of rows whose logits are there.
+struct HeadChunk {
+  at::Tensor hidden;   // [R, C]
+  at::Tensor logits;   // [R, V] fp32
+  at::Tensor targets;  // [R]
+  at::Tensor lse;      // [R]
+};
+
+// Rows of one CPU task: its logits stay near the core's cache.
+int64_t TaskRows(int64_t vocab) { return std::clamp<int64_t>((int64_t{1} << 17) / vocab, 8, 96); }
+
+HeadOutput ForwardAten(const at::Tensor& hidden, const at::Tensor& weight,
+                       const at::Tensor& targets, const HeadSettings& settings, HeadOutput output) {
+  const int64_t rows = hidden.size(0), chunk = ChunkRows(settings, weight.size(0));
+  for (int64_t begin = 0; begin < rows; begin += chunk) {
+    const int64_t end = std::min(rows, begin + chunk);
+    at::Tensor logits = ToComputeType(at::mm(hidden.slice(0, begin, end), weight.t()))
+                            .div_(settings.temperature);  // [chunk, V]
+    const at::Tensor lse = logits.logsumexp(-1);
+    logits.sub_(lse.unsqueeze(1));  // log softmax
+    output.lse.slice(0, begin, end).copy_(lse);
+    output.log_probs.slice(0, begin, end)
+        .copy_(logits.gather(1, targets.slice(0, begin, end).unsqueeze(1)).squeeze(1));
+    output.entropy.slice(0, begin, end).copy_(logits.exp().mul_(logits).sum(-1).neg_());
+  }
+  return output;
+}
+
+void BackwardAten(const at::Tensor& hidden, const at::Tensor& weight, const at::Tensor& targets,
+                  const HeadSettings& settings, const at::Tensor& lse,
+                  const at::Tensor& d_log_probs, const LayerContext& context, at::Tensor d_hidden,
+                  at::Tensor d_weight) {
+  const int64_t rows = hidden.size(0), chunk = ChunkRows(settings, weight.size(0));
+  for (int64_t begin = 0; begin < rows; begin += chunk) {
+    const int64_t end = std::min(rows, begin + chunk);
+    const at::Tensor part = hidden.slice(0, begin, end);
+    at::Tensor d_logits = ToComputeType(at::mm(part, weight.t())).div_(settings.temperature);
+    const at::Tensor scale =
+        (d_log_probs.slice(0, begin, end) / settings.temperature).unsqueeze(1).to(d_logits.dtype());
+    d_logits.sub_(lse.slice(0, begin, end).unsqueeze(1)).exp_().mul_(scale.neg());
+    d_logits.scatter_add_(1, targets.slice(0, begin, end).unsqueeze(1), scale);
+    const at::Tensor typed = d_logits.to(hidden.scalar_type());
+    LinearBackwardInput(context, typed, weight, false, d_hidden.slice(0, begin, end));
+    LinearBackwardWeight(context, typed, part, true, d_weight);
+  }
+}
+
+// Logits [count, V] of a chunk of rows, in fp32: rounded to bf16, one of 20 is off by 0.06.
+at::Tensor ChunkLogits(const LayerContext& context, const at::Tensor& rows,
+                       const at::Tensor& weight, const at::Tensor& room) {
+  at::Tensor logits = room.narrow(0, 0, rows.size(0));
+  LinearForward(context, rows, weight, false, logits);
+  return logits;
+}
+
+at::Tensor ChunkRoom(const LayerContext& context, const at::Tensor& hidden,
+                     const at::Tensor& weight, int64_t chunk, at::ScalarType type) {
+  return context.Empty({std::min(chunk, hidden.size(0)), weight.size(0)}, hidden, type);
+}
+
+HeadOutput ForwardCuda(const LayerContext& context, const at::Tensor& hidden,
+                       const at::Tensor& weight, const at::Tensor& targets,
+                       const HeadSettings& settings, HeadOutput output) {
+  const int64_t rows = hidden.size(0),
+                chunk = HeadChunkRowsOnGpu(settings.chunk_rows, weight.size(0));
+  const at::Tensor room = ChunkRoom(context, hidden, weight, chunk, at::kFloat);
+  for (int64_t begin = 0; begin < rows; begin += chunk) {
+    const int64_t end = std::min(rows, begin + chunk);
+    const at::Tensor logits = ChunkLogits(context, hidden.slice(0, begin, end), weight, room);
+    CudaLogSoftmaxForward(logits, settings.temperature, targets.slice(0, begin, end),
+                          output.log_probs.slice(0, begin, end),
+                          output.entropy.slice(0, begin, end), output.lse.slice(0, begin, end));
+  }
+  return output;
+}
+
+// Gradients of one chunk from its logits.
+void ChunkBackward(const LayerContext& context, const HeadChunk& chunk, const at::Tensor& weight,
+                   double temperature, const at::Tensor& d_log_probs, bool accumulate,
+                   at::Tensor d_logits, at::Tensor d_hidden, at::Tensor d_weight) {
+  CudaLogSoftmaxBackward(chunk.logits, temperature, chunk.targets, chunk.lse, d_log_probs,
+                         d_logits);
+  LinearBackwardInput(context, d_logits, weight, false, d_hidden);
+  LinearBackwardWeight(context, d_logits, chunk.hidden, accumulate, d_weight);
+}
+
+void BackwardCuda(const LayerContext& context, const at::Tensor& hidden, const at::Tensor& weight,
+                  const at::Tensor& targets, const HeadSettings& settings, const at::Tensor& lse,
+                  const at::Tensor& d_log_probs, at::Tensor d_hidden, at::Tensor d_weight) {
+  const int64_t rows = hidden.size(0),
+                size = HeadChunkRowsOnGpu(settings.chunk_rows, weight.size(0));
+  const at::Tensor room = ChunkRoom(context, hidden, weight, size, at::kFloat);
+  at::Tensor d_room = ChunkRoom(context, hidden, weight, size, hidden.scalar_type());
+  for (int64_t begin = 0; begin < rows; begin += size) {
+    const int64_t end = std::min(rows, begin + size);
+    const at::Tensor part = hidden.slice(0, begin, end);
+    const HeadChunk chunk = {part, ChunkLogits(context, part, weight, room),
+                             targets.slice(0, begin, end), lse.slice(0, begin, end)};
+    ChunkBackward(context, chunk, weight, settings.temperature,
+                  d_log_probs.slice(0, begin, end).contiguous(), true,
+                  d_room.narrow(0, 0, end - begin), d_hidden.slice(0, begin, end), d_weight);
+  }
+}
+
+void CheckTargets(const at::Tensor& targets, int64_t vocab) {
+  const int64_t* ids = targets.data_ptr<int64_t>();
+  for (int64_t i = 0; i < targets.size(0); ++i) {
+    TORCH_CHECK(ids[i] >= 0 && ids[i] < vocab, "target ", ids[i], ", vocabulary ", vocab);
+  }
+}
+
+// [C, V] from [V, C].
+at::Tensor TransposedWeight(const LayerContext& context, const at::Tensor& weight) {
+  const int64_t vocab = weight.size(0), cols = weight.size(1);
+  at::Tensor transposed = context.Empty({cols, vocab}, weight);
+  const float* from = weight.data_ptr<float>();
+  float* to = transposed.data_ptr<float>();
+  context.ForRowBlocks(vocab, 256, [&](int64_t begin, int64_t end) {
+    context.kernels().transpose(end - begin, cols, from + begin * cols, cols, to + begin, vocab);
+  });
+  return transposed;
+}
+
+}  // namespace
+
+// More than on the CPU: GEMMs of fewer rows are slower.
+int64_t HeadChunkRowsOnGpu(int64_t chunk_rows, int64_t vocab) {
+  return chunk_rows > 0 ? chunk_rows : std::max(kMinChunkRows, kCudaChunkElements / vocab);
+}
+
+HeadOutput LmHeadForward(const LayerContext& context, const at::Tensor& hidden,
+                         const at::Tensor& weight, const at::Tensor& targets,
+                         const HeadSettings& settings) {
+  const int64_t rows = hidden.size(0), cols = hidden.size(1), vocab = weight.size(0);
+  const at::ScalarType type = ToComputeType(weight.narrow(0, 0, 0)).scalar_type();
+  HeadOutput output = {context.Empty({rows}, hidden, type), context.Empty({rows}, hidden, type),
+                       context.Empty({rows}, hidden, type)};
+  if (UseCuda(context, weight)) {
+    return ForwardCuda(context, hidden, weight, targets, settings, output);
+  }
+  if (!context.UseCpuKernels(hidden)) {
+    return ForwardAten(hidden, weight, targets, settings, output);
+  }
+  CheckTargets(targets, vocab);
+  const at::Tensor transposed = TransposedWeight(context, weight);
+  const float inverse_temperature = static_cast<float>(1.0 / settings.temperature);
+  context.ForRowBlocks(rows, TaskRows(vocab), [&](int64_t begin, int64_t end) {
+    float* logits = CpuThreads::Scratch((end - begin) * vocab);
+    context.kernels().gemm(end - begin, vocab, cols, hidden.data_ptr<float>() + begin * cols, cols,
+                           1, transposed.data_ptr<float>(), vocab, logits, vocab, false);
+    context.kernels().log_softmax(
+        end - begin, vocab, logits, inverse_temperature, targets.data_ptr<int64_t>() + begin,
+        output.log_probs.data_ptr<float>() + begin, output.entropy.data_ptr<float>() + begin,
+        output.lse.data_ptr<float>() + begin);
+  });
+  return output;
+}
+
+at::Tensor LmHeadBackward(const LayerContext& context, const at::Tensor& hidden,
+                          const at::Tensor& weight, const at::Tensor& targets,
+                          const HeadSettings& settings, const at::Tensor& lse,
+                          const at::Tensor& d_log_probs, at::Tensor d_weight) {
+  const int64_t rows = hidden.size(0), cols = hidden.size(1), vocab = weight.size(0);
+  at::Tensor d_hidden = context.Empty({rows, cols}, hidden);
+  if (UseCuda(context, weight)) {
+    BackwardCuda(context, hidden, weight, targets, settings, lse, d_log_probs, d_hidden, d_weight);
+    return d_hidden;
+  }
+  if (!context.UseCpuKernels(hidden)) {
+    BackwardAten(hidden, weight, targets, settings, lse, d_log_probs, context, d_hidden, d_weight);
+    return d_hidden;
+  }
+  const at::Tensor transposed = TransposedWeight(context, weight);
+  const float inverse_temperature = static_cast<float>(1.0 / settings.temperature);
+  const int64_t chunk = std::min(rows, ChunkRows(settings, vocab));
+  at::Tensor d_logits = context.Empty({chunk, vocab}, hidden);
+  for (int64_t first = 0; first < rows; first += chunk) {
+    const int64_t count = std::min(chunk, rows - first);
+    context.ForRowBlocks(count, TaskRows(vocab), [&](int64_t begin, int64_t end) {
+      float* logits = d_logits.data_ptr<float>() + begin * vocab;
+      const int64_t row = first + begin;
+      context.kernels().gemm(end - begin, vocab, cols, hidden.data_ptr<float>() + row * cols, cols,
+                             1, transposed.data_ptr<float>(), vocab, logits, vocab, false);
+      context.kernels().log_softmax_backward(
+          end - begin, vocab, logits, inverse_temperature, targets.data_ptr<int64_t>() + row,
+          lse.data_ptr<float>() + row, d_log_probs.data_ptr<float>() + row);
+      context.kernels().gemm(end - begin, cols, vocab, logits, vocab, 1, weight.data_ptr<float>(),
+                             cols, d_hidden.data_ptr<float>() + row * cols, cols, false);
+    });
+    LinearBackwardWeight(context, d_logits.narrow(0, 0, count), hidden.narrow(0, first, count),
+                         true, d_weight);
+  }
+  return d_hidden;
+}
+
+HeadOutput LmHeadForwardBackward(const LayerContext& context, const at::Tensor& hidden,
+                                 const at::Tensor& weight, const at::Tensor& targets,
+                                 const HeadSettings& settings, ChunkLoss loss, bool accumulate,
+                                 at::Tensor d_hidden, at::Tensor d_weight) {
+  const int64_t rows = hidden.size(0);
+  if (!UseCuda(context, weight)) {
+    HeadOutput output = LmHeadForward(context, hidden, weight, targets, settings);
+    const at::Tensor d = loss(0, rows, output.log_probs, output.entropy);
+    if (!accumulate) d_weight.zero_();
+    d_hidden.copy_(
+        LmHeadBackward(context, hidden, weight, targets, settings, output.lse, d, d_weight));
+    return output;
+  }
+  const int64_t size = HeadChunkRowsOnGpu(settings.chunk_rows, weight.size(0));
+  HeadOutput output = {context.Empty({rows}, hidden, at::kFloat),
+                       context.Empty({rows}, hidden, at::kFloat),
+                       context.Empty({rows}, hidden, at::kFloat)};
+  const at::Tensor room = ChunkRoom(context, hidden, weight, size, at::kFloat);
+  at::Tensor d_room = ChunkRoom(context, hidden, weight, size, hidden.scalar_type());
+  for (int64_t begin = 0; begin < rows; begin += size) {
+    const int64_t end = std::min(rows, begin + size);
+    const at::Tensor part = hidden.slice(0, begin, end);
+    const HeadChunk chunk = {part, ChunkLogits(context, part, weight, room),
+                             targets.slice(0, begin, end), output.lse.slice(0, begin, end)};
+    const at::Tensor log_probs = output.log_probs.slice(0, begin, end);
+    const at::Tensor entropy = output.entropy.slice(0, begin, end);
+    CudaLogSoftmaxForward(chunk.logits, settings.temperature, chunk.targets, log_probs, entropy,
+                          chunk.lse);
+    ChunkBackward(context, chunk, weight, settings.temperature,
+                  loss(begin, end, log_probs, entropy).contiguous(), accumulate || begin > 0,
+                  d_room.narrow(0, 0, end - begin), d_hidden.slice(0, begin, end), d_weight);
+  }
+  return output;
+}
+
+}  // namespace tritonrl

@@ -1,0 +1,41 @@
+// Small models and inputs for tests.
+
+#ifndef TRITONRL_MODEL_TESTING_TEST_UTIL_H_
+#define TRITONRL_MODEL_TESTING_TEST_UTIL_H_
+
+#include <ATen/core/Tensor.h>
+
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include "model/layers/packed_batch.h"
+#include "model/weights/model_config.h"
+#include "model/weights/weights.h"
+
+namespace tritonrl {
+
+// Normal numbers keyed by `seed`, fp64 on the CPU.
+at::Tensor RandomTensor(at::IntArrayRef shape, uint64_t seed, double scale = 1.0);
+
+// Sizes that are no multiples of the kernels' blocks.
+ModelConfig SmallConfig(ModelFamily family = ModelFamily::kQwen3, bool tied = true);
+
+// Weights large enough that every part of the model matters, norm weights not 1.
+std::shared_ptr<Weights> SmallWeights(const ModelConfig& config, uint64_t seed,
+                                      at::ScalarType dtype = at::kFloat);
+
+// One token list for each length, keyed by `seed`.
+std::vector<std::vector<int32_t>> RandomTokens(const ModelConfig& config,
+                                               const std::vector<int64_t>& lengths, uint64_t seed);
+
+// Largest absolute difference, computed in fp64.
+double MaxDifference(const at::Tensor& a, const at::Tensor& b);
+// Largest absolute difference divided by the largest absolute value of `expected`.
+double RelativeDifference(const at::Tensor& actual, const at::Tensor& expected);
+// Same type, shape and bits.
+bool SameBits(const at::Tensor& a, const at::Tensor& b);
+
+}  // namespace tritonrl
+
+#endif  // TRITONRL_MODEL_TESTING_TEST_UTIL_H_

@@ -1,0 +1,168 @@
+// Gradients that share memory: which elements do, and a backward that goes through them.
+#include "model/weights/gradient_ring_buffer.h"
+
+#include <ATen/Context.h>
+#include <ATen/TensorOperators.h>
+#include <ATen/ops/arange.h>
+#include <ATen/ops/full.h>
+#include <ATen/ops/full_like.h>
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "model/testing/test_util.h"
+#include "model/transformer.h"
+
+namespace tritonrl {
+namespace {
+
+constexpr int64_t kBucket = 64 * 16;
+
+// On this machine's devices.
+class GradientWindowTest : public testing::TestWithParam<at::Device> {
+ protected:
+  // Large enough that its gradients do not fit the window.
+  static ModelConfig DeepConfig(bool tied) {
+    ModelConfig config = SmallConfig(ModelFamily::kQwen3, tied);
+    config.num_layers = 9;
+    if (!GetParam().is_cuda()) return config;
+    config.hidden_size = 256;
+    config.head_dim = 64;
+    config.intermediate_size = 768;
+    return config;
+  }
+
+  static std::shared_ptr<Weights> DeepWeights(bool tied) {
+    const ModelConfig config = DeepConfig(tied);
+    auto weights = std::make_shared<Weights>(config, GetParam(), at::kFloat);
+    weights->flat().copy_(SmallWeights(config, 1)->flat());
+    return weights;
+  }
+
+  static GradientRingBuffer Window(const ParameterLayout& layout, bool tied) {
+    return GradientRingBufferFor(layout, tied, kBucket, GetParam());
+  }
+};
+
+TEST_P(GradientWindowTest, ElementsAWindowApartAreTheSameMemory) {
+  const int64_t unit = GetParam().is_cuda() ? 1 << 19 : 1 << 10;
+  for (const int64_t own : {int64_t{0}, 2 * unit}) {
+    const GradientRingBuffer window = {.own = own, .ring = 3 * unit};
+    const int64_t size = own + 10 * unit + 17;  // neither whole rings nor whole pages
+    const at::Tensor flat = MapGradientRingBuffer(window, size, GetParam());
+    ASSERT_EQ(flat.numel(), size);
+    EXPECT_EQ(flat.abs().max().item<float>(), 0.0f);
+    // The last one that writes wins: elements hold what their last alias got.
+    const at::Tensor numbers = at::arange(size, flat.options());
+    for (int64_t begin = size; begin > 0; begin -= unit) {
+      const int64_t from = std::max<int64_t>(0, begin - unit);
+      flat.slice(0, from, begin).copy_(numbers.slice(0, from, begin));
+    }
+    EXPECT_TRUE(flat.slice(0, 0, own + 3 * unit).equal(numbers.slice(0, 0, own + 3 * unit)));
+    EXPECT_TRUE(flat.slice(0, own + 3 * unit).equal(flat.slice(0, own, size - 3 * unit)));
+    EXPECT_EQ(window.bytes(), 4 * (own + 3 * unit));
+    EXPECT_EQ(window.FirstOverwritten(own + 5), own + 5 + 3 * unit);
+    EXPECT_EQ(window.FirstOverwritten(0), own + 3 * unit);
+  }
+}
+
+TEST_P(GradientWindowTest, HoldsABucketBesideThreeLayersAndTheLargestPart) {
+  for (const bool tied : {true, false}) {
+    const ParameterLayout layout(DeepConfig(tied));
+    const GradientRingBuffer window = Window(layout, tied);
+    ASSERT_TRUE(window.is_ring());
+    EXPECT_LT(window.own + window.ring, layout.flat_size * 3 / 4);
+    EXPECT_EQ(window.own >= layout.parts[0].end, tied);
+    for (size_t i = 1; i + 1 < layout.parts.size(); ++i) {
+      EXPECT_GE(window.ring, 3 * layout.parts[i].size() + kBucket);
+      EXPECT_EQ(layout.parts[i].end, layout.parts[i + 1].begin);
+      EXPECT_EQ(layout.parts[i].past_last, layout.parts[i + 1].first);
+    }
+    EXPECT_GE(window.ring, layout.parts.back().size() + kBucket);
+    EXPECT_EQ(layout.parts.back().end, layout.flat_size);
+    EXPECT_EQ(layout.parts.back().past_last, layout.parameters.size());
+    // No memory is saved where a bucket is as large as all.
+    EXPECT_FALSE(GradientRingBufferFor(layout, tied, layout.flat_size, GetParam()).is_ring());
+  }
+}
+
+// Takes away what is final, in buckets, at the last moment that overwrite_hook allows.
+class Collector {
+ public:
+  Collector(const Gradients& gradients, at::Tensor all)
+      : gradients_(gradients), all_(std::move(all)), taken_(all_.numel()), final_(taken_) {}
+
+  void ReadyHook(int64_t offset) {
+    final_ = offset;
+    if (offset == 0) TakeFrom(0);
+  }
+  void OverwriteHook(int64_t offset) {
+    EXPECT_LT(offset, final_);
+    TakeFrom(gradients_.ring_buffer().FirstOverwritten(offset));
+  }
+
+ private:
+  void TakeFrom(int64_t offset) {
+    const int64_t from = offset / kBucket * kBucket;
+    if (from >= taken_) return;
+    EXPECT_GE(from, final_) << "a bucket that is not complete is overwritten";
+    all_.slice(0, from, taken_).copy_(gradients_.flat().slice(0, from, taken_));
+    taken_ = from;
+  }
+
+  const Gradients& gradients_;
+  const at::Tensor all_;
+  int64_t taken_, final_;
+};
+
+TEST_P(GradientWindowTest, ABackwardThroughItHasTheSameBits) {
+  for (const bool tied : {true, false}) {
+    const auto weights = DeepWeights(tied);
+    Transformer::Options options;
+    options.cpu_threads = 2;
+    options.gpu.attention.deterministic = true;
+    const Transformer model(weights->config(), weights, options);
+    const PackedBatch batch =
+        PackSequences(RandomTokens(weights->config(), {60, 21}, 2), GetParam());
+    const auto loss = [](const at::Tensor&, const at::Tensor& log_probs, const at::Tensor&) {
+      return at::full_like(log_probs, -0.5);
+    };
+    Gradients whole(*weights), window(*weights, Window(weights->layout(), tied));
+    ASSERT_TRUE(window.ring_buffer().is_ring());
+    // Memory as an update may have left it.
+    window.flat()
+        .slice(0, 0, window.ring_buffer().own + window.ring_buffer().ring)
+        .fill_(std::nan(""));
+    for (const bool empty : {false, true, false}) {
+      at::Tensor targets = NextTokenTargets(batch);
+      if (empty) targets = targets.clone().fill_(-1);
+      model.ForwardBackward(batch, targets, 1.0, loss, Transformer::GradientWrite::kOverwrite,
+                            &whole);
+      const at::Tensor all = at::full({whole.flat().numel()}, 7, whole.flat().options());
+      Collector collector(window, all);
+      model.ForwardBackward(
+          batch, targets, 1.0, loss, Transformer::GradientWrite::kOverwrite, &window,
+          [&](int64_t offset) { collector.ReadyHook(offset); },
+          [&](int64_t offset) { collector.OverwriteHook(offset); });
+      EXPECT_TRUE(all.equal(whole.flat())) << tied << empty;
+      EXPECT_EQ(whole.flat().abs().max().item<float>() == 0, empty);
+    }
+    EXPECT_ANY_THROW(model.ForwardBackward(batch, NextTokenTargets(batch), 1.0, loss,
+                                           Transformer::GradientWrite::kAccumulate, &window));
+    EXPECT_ANY_THROW(window.Zero());
+  }
+}
+
+std::vector<at::Device> Devices() {
+  std::vector<at::Device> devices = {at::kCPU};
+  if (at::globalContext().hasCUDA()) devices.push_back(at::Device(at::kCUDA, 0));
+  return devices;
+}
+
+INSTANTIATE_TEST_SUITE_P(Devices, GradientWindowTest, testing::ValuesIn(Devices()),
+                         [](const auto& info) { return info.param.is_cuda() ? "cuda" : "cpu"; });
+
+}  // namespace
+}  // namespace tritonrl

@@ -1,0 +1,27 @@
+// Runs rank_sum_test_program under mpirun: sums in the middle of a step, and texts between ranks.
+#include <string>
+
+#include "absl/strings/match.h"
+#include "base/runfiles.h"
+#include "base/subprocess.h"
+#include "gtest/gtest.h"
+#include "parallel/testing/mpi_launch.h"
+
+namespace tritonrl {
+namespace {
+
+TEST(StreamCollectives, SumsSharesAndTextsOverTwoRanks) {
+  const auto program = Runfile("parallel/testing/collectives_test_program");
+  ASSERT_TRUE(program.ok()) << program.status();
+  RunCommandOptions options;
+  options.env = MpiTestEnvironment();
+  const auto result = RunCommand(MpirunCommand(2, {*program, "sums"}), options);
+  ASSERT_TRUE(result.ok()) << result.status();
+  EXPECT_FALSE(result->timed_out) << result->err;
+  EXPECT_EQ(result->exit_code, 0) << result->out << result->err;
+  EXPECT_TRUE(absl::StrContains(result->out, "rank 0 of 2 ok")) << result->out;
+  EXPECT_TRUE(absl::StrContains(result->out, "rank 1 of 2 ok")) << result->out;
+}
+
+}  // namespace
+}  // namespace tritonrl

@@ -1,0 +1,139 @@
+// Started by rank_sum_test under mpirun with the case's name as its argument: sums, or on a machine
+// with two GPUs (from an archive of tools/bundle.sh) gpu_sums:
+//   mpirun -n 2 ./run rank_sum_test_program gpu_sums
+#include <ATen/cuda/CUDAEvent.h>
+#include <ATen/ops/arange.h>
+#include <ATen/ops/full.h>
+#include <ATen/ops/full_like.h>
+#include <c10/cuda/CUDAGuard.h>
+#include <c10/cuda/CUDAStream.h>
+#include <cuda_runtime_api.h>
+
+#include <cstdio>
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "base/status.h"
+#include "parallel/collectives.h"
+#include "parallel/process_group.h"
+
+namespace tritonrl {
+namespace {
+
+absl::Status Expect(bool holds, const char* what) {
+  return holds ? absl::OkStatus() : absl::InternalError(std::string("wrong: ") + what);
+}
+
+// A sum and a share, launched or replayed as a CUDA graph, until they are done.
+class SumAndShare {
+ public:
+  SumAndShare(StreamCollectives* sum, const at::Tensor& x, const at::Tensor& shared)
+      : sum_(sum), x_(x), shared_(shared), stream_(c10::cuda::getStreamFromPool()) {}
+  ~SumAndShare() {
+    if (graph_ != nullptr) cudaGraphExecDestroy(graph_);
+  }
+
+  absl::Status Launch() {
+    RETURN_IF_ERROR(sum_->AllReduce(x_));
+    return sum_->Broadcast(shared_);
+  }
+  absl::Status Capture() {
+    const c10::cuda::CUDAStreamGuard on(stream_);
+    cudaGraph_t graph = nullptr;
+    cudaDeviceSynchronize();
+    cudaStreamBeginCapture(stream_.stream(), cudaStreamCaptureModeThreadLocal);
+    RETURN_IF_ERROR(Launch());
+    RETURN_IF_ERROR(Expect(cudaStreamEndCapture(stream_.stream(), &graph) == cudaSuccess &&
+                               cudaGraphInstantiate(&graph_, graph, 0) == cudaSuccess,
+                           "a captured sum"));
+    cudaGraphDestroy(graph);
+    return absl::OkStatus();
+  }
+  absl::Status Replay() {
+    cudaDeviceSynchronize();
+    at::cuda::CUDAEvent done;
+    RETURN_IF_ERROR(
+        Expect(cudaGraphLaunch(graph_, stream_.stream()) == cudaSuccess, "a replayed sum"));
+    done.record(stream_);
+    return sum_->Await([&done] { return done.query(); }, "a replay");
+  }
+
+ private:
+  StreamCollectives* const sum_;
+  const at::Tensor x_, shared_;
+  const c10::cuda::CUDAStream stream_;
+  cudaGraphExec_t graph_ = nullptr;
+};
+
+// Sums and shares of tensor parallelism.
+absl::Status Sums(ProcessGroup* ranks, at::Device device) {
+  ASSIGN_OR_RETURN(const std::unique_ptr<StreamCollectives> sum,
+                   ranks->MakeStreamCollectives(device));
+  const at::Tensor numbers = at::arange(5000, at::TensorOptions(device).dtype(at::kFloat));
+  const at::Tensor x = numbers.mul(ranks->rank() + 1);
+  const at::Tensor shared = at::full({3}, ranks->rank() + 7, numbers.options().dtype(at::kInt));
+  RETURN_IF_ERROR(sum->AllReduce(x));
+  RETURN_IF_ERROR(sum->Broadcast(shared));
+  RETURN_IF_ERROR(Expect(x.equal(numbers.mul(3)), "AllReduce"));
+  RETURN_IF_ERROR(Expect(shared.equal(at::full_like(shared, 7)), "Broadcast"));
+  if (!device.is_cuda()) return absl::OkStatus();
+  const at::Tensor half = at::full({999}, ranks->rank() + 1, x.options().dtype(at::kBFloat16));
+  SumAndShare steps(sum.get(), half, shared);
+  RETURN_IF_ERROR(steps.Launch());
+  RETURN_IF_ERROR(Expect(half.equal(at::full_like(half, 3)), "a sum of bf16"));
+  RETURN_IF_ERROR(steps.Capture());
+  for (int replay = 0; replay < 3; ++replay) {
+    half.fill_(ranks->rank() + 2);
+    shared.fill_(ranks->rank() + replay);
+    RETURN_IF_ERROR(steps.Replay());
+    RETURN_IF_ERROR(Expect(half.equal(at::full_like(half, 5)), "a replayed sum's numbers"));
+    RETURN_IF_ERROR(Expect(shared.equal(at::full_like(shared, replay)), "a replayed share"));
+  }
+  return absl::OkStatus();
+}
+
+// Short texts and one that MPI does not send ahead of the receiver.
+absl::Status Mail(ProcessGroup* ranks) {
+  const std::unique_ptr<PointToPoint> mail = ranks->MakePointToPoint();
+  const absl::Duration soon = absl::Seconds(30);
+  const std::string text(5000001, 'x');
+  if (ranks->is_root()) {
+    RETURN_IF_ERROR(mail->SendToAll("first", soon));
+    RETURN_IF_ERROR(mail->SendToAll(text, soon));
+    absl::StatusOr<std::optional<RankMessage>> letter = mail->Poll();
+    while (letter.ok() && !letter->has_value()) letter = mail->Poll();
+    RETURN_IF_ERROR(letter.status());
+    RETURN_IF_ERROR(Expect((*letter)->from == 1 && (*letter)->text.empty(), "Poll"));
+    const auto late = mail->Receive(1, absl::Milliseconds(50));
+    return Expect(absl::IsDeadlineExceeded(late.status()), "nothing to receive");
+  }
+  ASSIGN_OR_RETURN(const std::string first, mail->Receive(0, soon));
+  ASSIGN_OR_RETURN(const std::string second, mail->Receive(0, soon));
+  RETURN_IF_ERROR(Expect(first == "first" && second == text, "texts in order"));
+  return mail->Send(0, "", soon);
+}
+
+absl::Status Run(const std::string& what, ProcessGroup* ranks) {
+  if (what == "gpu_sums") {
+    const at::Device device(at::kCUDA, static_cast<at::DeviceIndex>(ranks->local_rank()));
+    const c10::cuda::CUDAGuard guard(device);
+    RETURN_IF_ERROR(Sums(ranks, device));
+  } else {
+    RETURN_IF_ERROR(Sums(ranks, at::kCPU));
+    RETURN_IF_ERROR(Mail(ranks));
+  }
+  std::printf("rank %d of %d ok\n", ranks->rank(), ranks->size());
+  return ranks->Barrier();
+}
+
+int Main(const std::string& what) {
+  auto ranks = ProcessGroup::Join(absl::Seconds(60));
+  if (!ranks.ok()) return ExitCodeFor(ranks.status(), nullptr);
+  return ExitCodeFor(Run(what, ranks->get()), ranks->get());
+}
+
+}  // namespace
+}  // namespace tritonrl
+
+int main(int argc, char** argv) { return argc == 2 ? tritonrl::Main(argv[1]) : 2; }

@@ -1,0 +1,82 @@
+// Work plan of prefill attention (FlashInfer FA2 and FA3). Plain C++.
+#ifndef TRITONRL_ROLLOUT_CUDA_ATTENTION_PREFILL_PLAN_H_
+#define TRITONRL_ROLLOUT_CUDA_ATTENTION_PREFILL_PLAN_H_
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "rollout/cuda/attention/paged_kv_layout.h"
+
+namespace tritonrl {
+
+// Rows [first_row, first_row + rows) of the queries are the last `rows` of `length` positions of a
+// sequence, whose keys and values are in the cache; each sees its own position and those before.
+struct PrefillChunk {
+  int32_t first_row = 0;
+  int32_t rows = 0;
+  int32_t length = 0;
+  int32_t page_begin = 0;  // where its pages begin in the page table
+};
+
+// Chunks of at least this many rows are computed in tiles of 128 query rows, shorter ones in tiles
+// of 64 query rows and heads. A chunk's results depend on its own sizes alone, not on others.
+//
+// Where a prompt was cut into chunks does not matter to the bits of FA2's results in tiles of one
+// size: its keys are taken in steps that begin at the sequence's first position, and what a row
+// does not see (keys behind it, whole steps of them) adds zeros to its sums and does not move its
+// maximum. Tiles of another size have steps of another size, and FA3 takes keys from the last one
+// on. So a batch-invariant plan has FA2's long tiles alone.
+inline constexpr int32_t kLongChunk = 128;
+
+struct PrefillDevice {
+  bool hopper = false;      // compute capability 9.0
+  int multiprocessors = 0;  // blocks of the Hopper kernel's launch
+};
+
+// Chunks of one tile size for the FA2 kernel. All offsets are in words of PrefillPlan::words; n
+// chunks, N tiles.
+struct Fa2Chunks {
+  int chunks = 0, tiles = 0;
+  int64_t first_rows = 0;   // [n]
+  int64_t rows = 0;         // [n]
+  int64_t lengths = 0;      // [n]
+  int64_t page_begins = 0;  // [n + 1]
+  int64_t requests = 0;     // [N] a tile's chunk
+  int64_t query_tiles = 0;  // [N]
+  int64_t key_tiles = 0;    // [N] zeros
+  int64_t tile_tokens = 0;  // [1]
+  int64_t max_rows = 0;
+};
+
+// Pieces of work (a tile of 128 rows, a query head) for the FA3 kernel; block b does pieces
+// begins[b] .. begins[b + 1]. Offsets as above, W pieces.
+struct Fa3Chunks {
+  int pieces = 0;
+  int64_t begins = 0;                                                  // [blocks + 1]
+  int64_t query_tiles = 0, first_rows = 0, page_begins = 0, rows = 0;  // [W] each
+  int64_t lengths = 0, heads = 0, requests = 0;
+};
+
+struct PrefillPlan {
+  std::vector<int32_t> words;  // to be copied to the GPU as they are
+  Fa2Chunks short_chunks, long_chunks;
+  // In place of long_chunks on a GPU that has FA3, for heads of 128 in bf16.
+  Fa3Chunks hopper_chunks;
+};
+
+// Where prompts may be cut so that a row's bits do not depend on it, with batch_invariant: rows of
+// one tile of FlashInfer's FA2 (128 rows times query heads of a key head) rescale their sums
+// together, so that a row's bits depend on which others are in its tile. At multiples of 128
+// positions tiles begin anew for any number of heads.
+inline constexpr int kInvariantChunk = 128;
+
+// table_size: entries of the page table. Chunks of no rows are left out. batch_invariant: all of
+// them, short and long, are in long_chunks.
+PrefillPlan PlanPrefill(const CacheHeads& shape, const PrefillDevice& device,
+                        std::span<const PrefillChunk> chunks, int32_t table_size,
+                        bool batch_invariant = false);
+
+}  // namespace tritonrl
+
+#endif  // TRITONRL_ROLLOUT_CUDA_ATTENTION_PREFILL_PLAN_H_

@@ -1,0 +1,57 @@
+// Messages from the tensor-parallel driver to its workers: one per ModelRunner call.
+#ifndef TRITONRL_ROLLOUT_DISTRIBUTED_STEP_MESSAGE_H_
+#define TRITONRL_ROLLOUT_DISTRIBUTED_STEP_MESSAGE_H_
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
+#include "rollout/engine/model_runner.h"
+
+namespace tritonrl {
+
+enum class StepCommand : uint8_t {
+  kLaunch = 1,  // with a step
+  kCollect,
+  kWeightsChanged,
+  kSleep,
+  kWake,
+  kHeartbeat,  // rank 0 is alive
+  kEnd,        // no more will come
+};
+
+// A command without a step, and kLaunch with one. Numbers are in this machine's byte order.
+std::string EncodeCommand(StepCommand command);
+std::string EncodeLaunch(const ModelStep& step);
+
+// What came, and all that its step points to.
+class StepMessage {
+ public:
+  // DataLoss: a text that none of the two above has made, or not all of one.
+  static absl::StatusOr<StepMessage> Decode(absl::string_view text);
+  StepMessage(StepMessage&&) = default;
+  StepMessage& operator=(StepMessage&&) = default;
+
+  StepCommand command() const { return command_; }
+  const ModelStep& step() const { return step_; }
+
+ private:
+  StepMessage() = default;
+
+  StepCommand command_ = StepCommand::kHeartbeat;
+  ModelStep step_;
+  std::vector<PageCopy> copies_;
+  std::vector<int32_t> tokens_, pages_;  // of all slices
+  std::vector<SamplingSettings> sampling_;
+};
+
+// How a rank says what became of a command.
+std::string EncodeStatus(const absl::Status& status);
+absl::Status DecodeStatus(absl::string_view text);
+
+}  // namespace tritonrl
+
+#endif  // TRITONRL_ROLLOUT_DISTRIBUTED_STEP_MESSAGE_H_

@@ -1,0 +1,183 @@
+#include "rollout/distributed/tensor_parallel_driver.h"
+
+#include <algorithm>
+#include <optional>
+#include <utility>
+
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "absl/time/clock.h"
+#include "base/status.h"
+
+namespace tritonrl {
+namespace {
+
+constexpr absl::Duration kShutdownTimeout = absl::Seconds(10);  // for the others to hear of the end
+constexpr int kHeartbeatsPerTimeout = 4;  // in the time after which a rank is lost
+
+// Deadlines end a call before this, where they can.
+absl::Duration WatchdogLimit(const RankChannels& links) { return 2 * links.timeout; }
+
+// Names the rank, once.
+absl::Status WithRank(int rank, const absl::Status& status) {
+  const std::string name = absl::StrCat("rank ", rank, ": ");
+  if (status.ok() || absl::StartsWith(status.message(), name)) return status;
+  return absl::Status(status.code(), absl::StrCat(name, Message(status)));
+}
+
+}  // namespace
+
+TensorParallelDriver::TensorParallelDriver(std::unique_ptr<ModelRunner> own, RankChannels links,
+                                           int pages)
+    : ForwardingRunner(std::move(own)),
+      links_(std::move(links)),
+      pages_(pages),
+      watchdog_("rank 0: a step of generation", WatchdogLimit(links_)),
+      last_sent_(absl::Now()) {
+  links_.sum->set_error_poll([this] { return PollErrors(); });
+  heartbeat_thread_ = std::thread([this] { SendHeartbeats(); });
+}
+
+TensorParallelDriver::~TensorParallelDriver() {
+  {
+    absl::MutexLock lock(&mutex_);
+    ended_ = true;
+  }
+  heartbeat_thread_.join();
+  (void)links_.mail->SendToAll(EncodeCommand(StepCommand::kEnd),
+                               std::min(links_.timeout, kShutdownTimeout));
+  EndRunner();  // uses the links
+}
+
+void TensorParallelDriver::SendHeartbeats() {
+  const absl::Duration interval = links_.timeout / kHeartbeatsPerTimeout;
+  absl::MutexLock lock(&mutex_);
+  while (!mutex_.AwaitWithTimeout(absl::Condition(&ended_), interval)) {
+    if (!failure_.ok() || absl::Now() - last_sent_ < interval / 2) continue;
+    (void)RecordError(SendCommand(EncodeCommand(StepCommand::kHeartbeat)));
+  }
+}
+
+absl::Status TensorParallelDriver::RecordError(absl::Status status) {
+  failure_.Update(status);
+  return status;
+}
+
+absl::Status TensorParallelDriver::SendCommand(const std::string& text) {
+  last_sent_ = absl::Now();
+  return links_.mail->SendToAll(text, links_.timeout);
+}
+
+absl::Status TensorParallelDriver::PollErrors() {
+  ASSIGN_OR_RETURN(const std::optional<RankMessage> letter, links_.mail->Poll());
+  return letter.has_value() ? WithRank(letter->from, DecodeStatus(letter->text)) : absl::OkStatus();
+}
+
+absl::Status TensorParallelDriver::Launch(const ModelStep& step) {
+  absl::MutexLock lock(&mutex_);
+  RETURN_IF_ERROR(failure_);
+  RETURN_IF_ERROR(RecordError(PollErrors()));
+  const Watchdog::Call call(&watchdog_);
+  RETURN_IF_ERROR(RecordError(SendCommand(EncodeLaunch(step))));
+  return RecordError(runner()->Launch(step));
+}
+
+absl::StatusOr<std::vector<TokenDraw>> TensorParallelDriver::Collect() {
+  absl::MutexLock lock(&mutex_);
+  RETURN_IF_ERROR(failure_);
+  const Watchdog::Call call(&watchdog_);
+  RETURN_IF_ERROR(RecordError(SendCommand(EncodeCommand(StepCommand::kCollect))));
+  absl::StatusOr<std::vector<TokenDraw>> draws = runner()->Collect();
+  RETURN_IF_ERROR(RecordError(draws.status()));
+  return draws;
+}
+
+void TensorParallelDriver::WeightsChanged() {
+  absl::MutexLock lock(&mutex_);
+  (void)RecordError(SendCommand(EncodeCommand(StepCommand::kWeightsChanged)));
+  runner()->WeightsChanged();
+}
+
+absl::Status TensorParallelDriver::RunOnAllRanks(StepCommand command,
+                                                 const std::function<absl::Status()>& here) {
+  RETURN_IF_ERROR(failure_);
+  RETURN_IF_ERROR(RecordError(SendCommand(EncodeCommand(command))));
+  absl::Status status = WithRank(0, here());
+  for (int rank = 1; rank < links_.mail->size(); ++rank) {
+    const absl::StatusOr<std::string> answer = links_.mail->Receive(rank, links_.timeout);
+    RETURN_IF_ERROR(RecordError(answer.status()));
+    status.Update(WithRank(rank, DecodeStatus(*answer)));
+  }
+  return status;
+}
+
+absl::Status TensorParallelDriver::Sleep() {
+  absl::MutexLock lock(&mutex_);
+  return RunOnAllRanks(StepCommand::kSleep, [this] { return runner()->Sleep(); });
+}
+
+absl::Status TensorParallelDriver::Wake() {
+  absl::MutexLock lock(&mutex_);
+  absl::Status taken = RunOnAllRanks(StepCommand::kWake, [this] { return runner()->Wake(); });
+  if (taken.ok()) return taken;
+  // What some have taken others want back with the rest.
+  RETURN_IF_ERROR(RunOnAllRanks(StepCommand::kSleep, [this] { return runner()->Sleep(); }));
+  return taken;
+}
+
+namespace {
+
+absl::Status Execute(const StepMessage& message, const RankChannels& links, ModelRunner* runner) {
+  const auto answer = [&links](const absl::Status& status) {
+    return links.mail->Send(0, EncodeStatus(status), links.timeout);
+  };
+  switch (message.command()) {
+    case StepCommand::kLaunch:
+      return runner->Launch(message.step());
+    case StepCommand::kCollect:
+      return runner->Collect().status();  // rank 0's draws are those that count
+    case StepCommand::kWeightsChanged:
+      runner->WeightsChanged();
+      return absl::OkStatus();
+    case StepCommand::kSleep:
+      return answer(runner->Sleep());
+    case StepCommand::kWake:
+      return answer(runner->Wake());
+    case StepCommand::kHeartbeat:
+    case StepCommand::kEnd:
+      return absl::OkStatus();
+  }
+  return absl::InternalError("a command that nobody knows");
+}
+
+// Tells rank 0 and waits until it ends.
+absl::Status Report(const absl::Status& status, const RankChannels& links) {
+  if (!links.mail->Send(0, EncodeStatus(status), links.timeout).ok()) return status;
+  while (true) {
+    const absl::StatusOr<std::string> text = links.mail->Receive(0, links.timeout);
+    if (!text.ok()) return status;
+    const absl::StatusOr<StepMessage> message = StepMessage::Decode(*text);
+    if (message.ok() && message->command() == StepCommand::kEnd) return absl::OkStatus();
+  }
+}
+
+}  // namespace
+
+absl::Status RunWorkerLoop(std::unique_ptr<ModelRunner> runner, const RankChannels& links) {
+  Watchdog watchdog(absl::StrCat("rank ", links.mail->rank(), ": a step of generation"),
+                    WatchdogLimit(links));
+  while (true) {
+    ASSIGN_OR_RETURN(const std::string text, links.mail->Receive(0, links.timeout));
+    const absl::StatusOr<StepMessage> message = StepMessage::Decode(text);
+    if (!message.ok()) return Report(message.status(), links);
+    if (message->command() == StepCommand::kEnd) return absl::OkStatus();
+    absl::Status done;
+    {
+      const Watchdog::Call call(&watchdog);
+      done = Execute(*message, links, runner.get());
+    }
+    if (!done.ok()) return Report(done, links);
+  }
+}
+
+}  // namespace tritonrl

@@ -1,0 +1,80 @@
+// Tensor-parallel driver and workers: rank 0 runs the engine's steps and sends each one to the
+// workers, which run the same steps.
+#ifndef TRITONRL_ROLLOUT_DISTRIBUTED_TENSOR_PARALLEL_DRIVER_H_
+#define TRITONRL_ROLLOUT_DISTRIBUTED_TENSOR_PARALLEL_DRIVER_H_
+
+#include <functional>
+#include <memory>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "absl/base/thread_annotations.h"
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/synchronization/mutex.h"
+#include "absl/time/time.h"
+#include "parallel/collectives.h"
+#include "rollout/distributed/step_message.h"
+#include "rollout/distributed/watchdog.h"
+#include "rollout/engine/model_runner.h"
+
+namespace tritonrl {
+
+// Communication between the ranks of a tensor-parallel model.
+struct RankChannels {
+  std::unique_ptr<StreamCollectives> sum;  // which the rank's runner uses
+  std::unique_ptr<PointToPoint> mail;
+  // Of whatever another rank must answer. An engine with nothing to do is no lost rank, however
+  // long that lasts.
+  absl::Duration timeout;
+};
+
+// The model runner of rank 0's engine. Each call is sent to the workers before rank 0's own runner
+// executes it. The first error of any rank is sticky: ranks that have run different steps cannot
+// continue.
+class TensorParallelDriver : public ForwardingRunner {
+ public:
+  // `own`: rank 0's, of the same sizes as the others' but for its pages, of which all ranks have at
+  // least `pages`.
+  TensorParallelDriver(std::unique_ptr<ModelRunner> own, RankChannels links, int pages);
+  // Stops the workers.
+  ~TensorParallelDriver() override;
+
+  int num_pages() const override { return pages_; }
+  void WeightsChanged() override;  // an error comes out of the next step
+  // Both on all ranks or, after an error, on none.
+  absl::Status Sleep() override;
+  absl::Status Wake() override;
+  absl::Status Launch(const ModelStep& step) override;
+  absl::StatusOr<std::vector<TokenDraw>> Collect() override;
+
+ private:
+  absl::Status SendCommand(const std::string& text) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // Returns the error that a worker has reported, if any.
+  absl::Status PollErrors();
+  // Tells the others a command, does it here, and waits for what they say.
+  absl::Status RunOnAllRanks(StepCommand command, const std::function<absl::Status()>& here)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  absl::Status RecordError(absl::Status status) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // Sends heartbeats while there are no steps.
+  void SendHeartbeats();
+
+  RankChannels links_;
+  const int pages_;
+  Watchdog watchdog_;
+  absl::Mutex mutex_;  // of the links: one thread at a time may use them
+  absl::Time last_sent_ ABSL_GUARDED_BY(mutex_);
+  absl::Status failure_ ABSL_GUARDED_BY(mutex_);
+  bool ended_ ABSL_GUARDED_BY(mutex_) = false;
+  std::thread heartbeat_thread_;
+};
+
+// The loop of each other rank: does with `runner` what rank 0 says until that ends. An error of the
+// runner goes to rank 0. OK: rank 0 has ended, and knows of an error if there was one. Else it does
+// not answer, or not any more.
+absl::Status RunWorkerLoop(std::unique_ptr<ModelRunner> runner, const RankChannels& links);
+
+}  // namespace tritonrl
+
+#endif  // TRITONRL_ROLLOUT_DISTRIBUTED_TENSOR_PARALLEL_DRIVER_H_

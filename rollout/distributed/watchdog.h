@@ -1,0 +1,48 @@
+// Watchdog for calls that wait for other ranks and have no deadline of their own (CUDA, NCCL).
+#ifndef TRITONRL_ROLLOUT_DISTRIBUTED_WATCHDOG_H_
+#define TRITONRL_ROLLOUT_DISTRIBUTED_WATCHDOG_H_
+
+#include <string>
+#include <thread>
+
+#include "absl/base/thread_annotations.h"
+#include "absl/synchronization/mutex.h"
+#include "absl/time/time.h"
+
+namespace tritonrl {
+
+// Ends the process with exit code 1 and a sentence on stderr when a call takes longer than `limit`.
+class Watchdog {
+ public:
+  // `what` is the sentence's subject.
+  Watchdog(std::string what, absl::Duration limit);
+  ~Watchdog();
+  Watchdog(const Watchdog&) = delete;
+  Watchdog& operator=(const Watchdog&) = delete;
+
+  // A call under way, as long as it lives; one at a time.
+  class Call {
+   public:
+    explicit Call(Watchdog* watch);
+    ~Call();
+    Call(const Call&) = delete;
+    Call& operator=(const Call&) = delete;
+
+   private:
+    Watchdog* const watch_;
+  };
+
+ private:
+  void Run();
+
+  const std::string what_;
+  const absl::Duration limit_;
+  absl::Mutex mutex_;
+  absl::Time began_ ABSL_GUARDED_BY(mutex_) = absl::InfiniteFuture();  // the call under way
+  bool ended_ ABSL_GUARDED_BY(mutex_) = false;
+  std::thread thread_;
+};
+
+}  // namespace tritonrl
+
+#endif  // TRITONRL_ROLLOUT_DISTRIBUTED_WATCHDOG_H_

@@ -1,0 +1,192 @@
+#include "rollout/engine/transformer_runner.h"
+
+#include <ATen/core/Tensor.h>
+#include <ATen/ops/from_blob.h>
+#include <c10/util/Exception.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <limits>
+#include <string>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "absl/types/span.h"
+#include "base/status.h"
+#include "model/torch_runtime.h"
+
+namespace tritonrl {
+namespace {
+
+constexpr int kMaxSeqs = 65536;
+
+constexpr char kLessMemory[] = "lower cache_bytes, or max_num_seqs or max_length if that is 0";
+
+// Of the options that are for CudaRunner, which has not taken these weights.
+absl::Status CheckForThese(const Weights& weights, const EngineOptions& options) {
+  const auto refuse = [&](const char* option, const char* also) {
+    return absl::InvalidArgumentError(
+        absl::StrCat(option, " is for bf16 weights on a GPU, of the sizes that ",
+                     "rollout/cuda/cuda_runner.h takes", also, "; these are ",
+                     c10::toString(weights.dtype()), " on ", weights.device().str()));
+  };
+  if (options.fp8_kv_cache) return refuse("fp8_kv_cache", "");
+  if (options.fp8_weights) return refuse("fp8_weights", "");
+  const bool exact = weights.device().is_cpu() && weights.dtype() == at::kFloat;
+  if (options.batch_invariant && !exact) {
+    return refuse("batch_invariant", ", and for fp32 on a CPU");
+  }
+  return absl::OkStatus();
+}
+
+int64_t ChosenPages(const TransformerRunner::Options& options, int64_t page_bytes,
+                    at::Device device) {
+  const int64_t one = PagedKvCache::NumPages(options.max_length);
+  const int64_t all = one * options.max_num_seqs;
+  if (!device.is_cpu()) return all;
+  const int64_t memory = int64_t{sysconf(_SC_PHYS_PAGES)} * sysconf(_SC_PAGESIZE);
+  return std::clamp(memory / 4 / page_bytes, one, all);
+}
+
+}  // namespace
+
+absl::StatusOr<std::unique_ptr<TransformerRunner>> TransformerRunner::Create(
+    std::shared_ptr<Weights> weights, const Options& given) {
+  const ModelConfig& config = weights->config();
+  RETURN_IF_ERROR(CheckForThese(*weights, given));
+  Options options = given;
+  if (options.max_num_seqs == 0) options.max_num_seqs = 64;
+  RETURN_IF_ERROR(CheckSizes(options, kMaxSeqs, config.max_positions));
+  if (options.max_length <= 0) options.max_length = config.max_positions;
+  if (options.max_num_batched_tokens == 0) options.max_num_batched_tokens = 1024;
+  options.max_num_batched_tokens = std::max(options.max_num_batched_tokens, options.max_num_seqs);
+  const int64_t page_bytes = PagedKvCache::PageBytes(config, weights->dtype());
+  const int64_t pages = options.cache_bytes == 0
+                            ? ChosenPages(options, page_bytes, weights->device())
+                            : options.cache_bytes / page_bytes;
+  if (pages < 1) {
+    return absl::InvalidArgumentError(absl::StrCat("cache_bytes is ", options.cache_bytes, ", but ",
+                                                   PagedKvCache::kPageSize,
+                                                   " tokens of this model take ", page_bytes));
+  }
+  options.cache_bytes = pages * page_bytes;
+  std::unique_ptr<PagedKvCache> cache;
+  std::unique_ptr<Transformer> transformer;
+  const std::string what = absl::StrCat("a cache of ", options.cache_bytes >> 20, " MiB (",
+                                        pages * PagedKvCache::kPageSize, " tokens)");
+  const absl::Status made = CatchTorch(what, kLessMemory, [&] {
+    if (pages > std::numeric_limits<int32_t>::max()) throw std::bad_alloc();
+    cache = std::make_unique<PagedKvCache>(config, pages, weights->device(), weights->dtype());
+    Transformer::Options transformer_options;
+    transformer_options.cpu_threads = options.cpu_threads;
+    transformer_options.ranks = options.ranks;
+    transformer = std::make_unique<Transformer>(config, std::move(weights), transformer_options);
+  });
+  // Torch's allocator on the CPU does not say by a type of its own that memory is what is missing.
+  if (absl::IsInternal(made)) {
+    return absl::ResourceExhaustedError(absl::StrCat(made.message(), "; ", kLessMemory));
+  }
+  RETURN_IF_ERROR(made);
+  return std::unique_ptr<TransformerRunner>(
+      new TransformerRunner(options, std::move(transformer), std::move(cache)));
+}
+
+TransformerRunner::TransformerRunner(const Options& options,
+                                     std::unique_ptr<Transformer> transformer,
+                                     std::unique_ptr<PagedKvCache> cache)
+    : options_(options),
+      num_pages_(static_cast<int>(cache->num_pages())),
+      transformer_(std::move(transformer)),
+      cache_(std::move(cache)),
+      samplers_(transformer_->num_threads()),
+      last_token_(options.max_num_seqs) {}
+
+absl::Status TransformerRunner::Sleep() {
+  if (!results_.empty()) {
+    return absl::FailedPreconditionError("memory cannot be given back while a step is under way");
+  }
+  cache_.reset();
+  return absl::OkStatus();
+}
+
+absl::Status TransformerRunner::Wake() {
+  if (cache_ != nullptr) return absl::OkStatus();
+  const Weights& weights = *transformer_->weights();
+  return CatchTorch(absl::StrCat("a cache of ", options_.cache_bytes >> 20, " MiB"), kLessMemory,
+                    [&] {
+                      cache_ = std::make_unique<PagedKvCache>(weights.config(), num_pages_,
+                                                              weights.device(), weights.dtype());
+                    });
+}
+
+absl::Status TransformerRunner::Launch(const ModelStep& step) {
+  if (cache_ == nullptr) {
+    return absl::FailedPreconditionError("a step needs the memory that Sleep gave back");
+  }
+  return CatchTorch("a step of generation", kLessMemory, [&] {
+    results_.push_back(DrawAll(step, RunModel(step)));
+    if (options_.ranks != nullptr) BroadcastDraws();
+  });
+}
+
+void TransformerRunner::BroadcastDraws() {
+  const at::Tensor tokens =
+      at::from_blob(last_token_.data(), {static_cast<int64_t>(last_token_.size())}, at::kInt);
+  // The same memory where it is the host's.
+  const at::Tensor shared = tokens.to(transformer_->weights()->device());
+  const absl::Status status = options_.ranks->Broadcast(shared);
+  TORCH_CHECK(status.ok(), status.message());
+  tokens.copy_(shared);
+}
+
+at::Tensor TransformerRunner::RunModel(const ModelStep& step) {
+  for (const PageCopy& copy : step.copies) cache_->CopyPage(copy.from, copy.to);
+  std::vector<TokenSlice> slices;
+  slices.reserve(step.slices.size());
+  for (const StepSlice& slice : step.slices) {
+    const absl::Span<const int32_t> tokens =
+        slice.tokens.empty() ? absl::MakeConstSpan(&last_token_.at(slice.slot), 1)
+                             : absl::MakeConstSpan(slice.tokens.data(), slice.tokens.size());
+    slices.push_back({.tokens = tokens,
+                      .first = slice.first,
+                      .pages = absl::MakeConstSpan(slice.pages.data(), slice.pages.size()),
+                      .logit_rows = slice.logit_rows()});
+  }
+  return transformer_->Step(slices, cache_.get()).to(at::kCPU).contiguous();
+}
+
+std::vector<TokenDraw> TransformerRunner::DrawAll(const ModelStep& step, const at::Tensor& logits) {
+  std::vector<int64_t> row;  // of each draw
+  int64_t rows = 0;
+  for (const StepSlice& slice : step.slices) {
+    for (int i = 0; i < slice.draws; ++i)
+      row.push_back(rows + (slice.num_draft_tokens > 0 ? i : 0));
+    rows += slice.logit_rows();
+  }
+  const int64_t vocab = vocab_size(), count = static_cast<int64_t>(row.size());
+  const float* data = logits.const_data_ptr<float>();
+  std::vector<TokenDraw> draws(count);
+  const int64_t parts = static_cast<int64_t>(samplers_.size());
+  transformer_->ParallelFor(parts, [&](int64_t part) {
+    for (int64_t i = part * count / parts; i < (part + 1) * count / parts; ++i) {
+      const StepDraw& draw = step.draws[i];
+      const absl::StatusOr<TokenDraw> drawn =
+          samplers_[part].Draw({data + row[i] * vocab, static_cast<size_t>(vocab)}, *draw.sampling,
+                               TokenUniform(draw.stream, draw.position));
+      draws[i] = drawn.ok() ? *drawn : TokenDraw{.token = -1};
+    }
+  });
+  for (int64_t i = 0; i < count; ++i) {
+    if (step.draws[i].slot >= 0) last_token_.at(step.draws[i].slot) = draws[i].token;
+  }
+  return draws;
+}
+
+absl::StatusOr<std::vector<TokenDraw>> TransformerRunner::Collect() {
+  if (results_.empty()) return absl::FailedPreconditionError("no step has been launched");
+  std::vector<TokenDraw> draws = std::move(results_.front());
+  results_.pop_front();
+  return draws;
+}
+
+}  // namespace tritonrl

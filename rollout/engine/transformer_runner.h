@@ -1,0 +1,68 @@
+#ifndef TRITONRL_ROLLOUT_ENGINE_TRANSFORMER_RUNNER_H_
+#define TRITONRL_ROLLOUT_ENGINE_TRANSFORMER_RUNNER_H_
+
+#include <ATen/core/Tensor.h>
+
+#include <cstdint>
+#include <deque>
+#include <memory>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "model/paged_cache.h"
+#include "model/transformer.h"
+#include "model/weights/weights.h"
+#include "rollout/engine/engine.h"
+#include "rollout/engine/model_runner.h"
+#include "rollout/engine/sampler.h"
+
+namespace tritonrl {
+
+// A Transformer with its cache, on any device, and a Sampler on the CPU; a step is done when Launch
+// returns. LibTorch's exceptions become a Status here.
+class TransformerRunner : public ModelRunner {
+ public:
+  using Options = EngineOptions;
+
+  // Shares `weights`, whose device and type are used for the cache too. InvalidArgument: an option
+  // out of range (at most 65536 sequences run side by side), or one that is for GPUs alone.
+  // ResourceExhausted if the cache does not fit, with its size and what to lower.
+  static absl::StatusOr<std::unique_ptr<TransformerRunner>> Create(std::shared_ptr<Weights> weights,
+                                                                   const Options& options);
+
+  int64_t vocab_size() const override { return transformer_->config().vocab_size; }
+  int64_t max_length() const override { return options_.max_length; }
+  int num_pages() const override { return num_pages_; }
+  int page_size() const override { return PagedKvCache::kPageSize; }
+  int max_num_seqs() const override { return options_.max_num_seqs; }
+  int max_num_batched_tokens() const override { return options_.max_num_batched_tokens; }
+  int max_in_flight() const override { return 1; }
+  // To LibTorch's allocator of the device.
+  absl::Status Sleep() override;
+  absl::Status Wake() override;
+  absl::Status Launch(const ModelStep& step) override;
+  absl::StatusOr<std::vector<TokenDraw>> Collect() override;
+
+ private:
+  TransformerRunner(const Options& options, std::unique_ptr<Transformer> transformer,
+                    std::unique_ptr<PagedKvCache> cache);
+
+  // Logits [slices with draws, vocab] on the CPU.
+  at::Tensor RunModel(const ModelStep& step);
+  std::vector<TokenDraw> DrawAll(const ModelStep& step, const at::Tensor& logits);
+  // Gives rank 0's last tokens to all ranks.
+  void BroadcastDraws();
+
+  const Options options_;  // with no 0 left
+  const int num_pages_;
+  std::unique_ptr<Transformer> transformer_;
+  std::unique_ptr<PagedKvCache> cache_;  // null: its memory was given back
+  std::vector<Sampler> samplers_;        // one for each thread
+  std::vector<int32_t> last_token_;      // of each slot
+  std::deque<std::vector<TokenDraw>> results_;
+};
+
+}  // namespace tritonrl
+
+#endif  // TRITONRL_ROLLOUT_ENGINE_TRANSFORMER_RUNNER_H_

@@ -1,0 +1,87 @@
+// Runs one generating request to its end, as a whole answer or as a stream.
+#ifndef TRITONRL_ROLLOUT_SERVE_COMPLETION_HANDLER_H_
+#define TRITONRL_ROLLOUT_SERVE_COMPLETION_HANDLER_H_
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/time/time.h"
+#include "model/tokenizer/tokenizer.h"
+#include "nlohmann/json.hpp"
+#include "rollout/serve/generation.h"
+#include "rollout/serve/metrics.h"
+#include "rollout/serve/openai/detokenizer.h"
+#include "rollout/serve/openai/response.h"
+
+namespace tritonrl {
+
+struct CompletionSpec {
+  CompletionHeader head;
+  std::vector<std::string> stop;
+  // Tokens that end an answer, which are not shown; of those, the ones that the request asked for.
+  std::vector<int32_t> stop_ids;
+  std::vector<int32_t> asked_stop_ids;
+  int choices = 1;
+  int64_t prompt_tokens = 0;
+  bool stream_usage = false;
+  absl::Time arrival;
+  absl::Time deadline;
+};
+
+// To be used by one thread, for one of Whole and Stream. Both return Cancelled when the client
+// (the other side of `socket`) has gone, DeadlineExceeded at the deadline, Internal when the model
+// gave no distribution for an answer, and the errors of Generation::Take; whatever still runs is
+// cancelled when this is dropped.
+class CompletionHandler {
+ public:
+  // `metrics` must outlive this.
+  CompletionHandler(CompletionSpec spec, const Tokenizer& tokenizer,
+                    std::unique_ptr<Generation> generation, Metrics* metrics);
+  ~CompletionHandler();
+
+  // The whole answer.
+  absl::StatusOr<nlohmann::json> Whole(int socket);
+
+  // Sends the answer's chunks as events with `send`, which is false when the client has gone. An
+  // error is sent as an event too.
+  absl::Status Stream(int socket, const std::function<bool(const std::string&)>& send);
+
+ private:
+  struct Choice {
+    IncrementalDetokenizer text;
+    std::optional<std::string> finish_reason;
+    nlohmann::json stop_reason;
+    std::vector<int32_t> token_ids;  // Not yet sent, if they are asked for.
+    bool begun = false;              // The stream has a chunk of it.
+    bool finish_sent = false;        // The stream has its finish_reason.
+    absl::Time first_token = absl::InfinitePast();
+    absl::Time last_token;
+  };
+
+  // Waits until the generation has something, and takes it in.
+  absl::Status Advance(int socket);
+  absl::Status Apply(const TokenEvent& event);
+  void ApplyToken(const TokenEvent& event, Choice* choice);
+  void Finish(Choice* choice, const char* reason);
+  // What of choice `i` was not yet taken.
+  ChoiceText TakeText(int i);
+  absl::Status SendChunks(int socket, const std::function<bool(const std::string&)>& send);
+  bool SendNewText(const std::function<bool(const std::string&)>& send);
+  TokenUsage Usage() const;
+
+  const CompletionSpec spec_;
+  const std::unique_ptr<Generation> generation_;
+  Metrics* const metrics_;
+  std::vector<Choice> choices_;
+  int open_ = 0;  // Choices without a finish_reason.
+};
+
+}  // namespace tritonrl
+
+#endif  // TRITONRL_ROLLOUT_SERVE_COMPLETION_HANDLER_H_

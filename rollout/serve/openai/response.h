@@ -1,0 +1,71 @@
+// Answers of OpenAI's API: whole ones, and the chunks of a stream.
+#ifndef TRITONRL_ROLLOUT_SERVE_OPENAI_RESPONSE_H_
+#define TRITONRL_ROLLOUT_SERVE_OPENAI_RESPONSE_H_
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "nlohmann/json.hpp"
+#include "rollout/serve/openai/detokenizer.h"
+
+namespace tritonrl {
+
+// What stands at the head of an answer and of each of its chunks.
+struct CompletionHeader {
+  bool chat = false;
+  std::string id;       // "cmpl-..." or "chatcmpl-..."
+  int64_t created = 0;  // Seconds since 1970.
+  std::string model;
+  bool log_probs = false;  // Whether choices carry them.
+  int top_log_probs = 0;   // 1: the token itself is listed as its best alternative.
+  bool token_ids = false;  // Whether choices carry the ids of their tokens.
+  // With token_ids: the prompts, each of which has `n` choices.
+  std::vector<std::vector<int32_t>> prompts;
+  int n = 1;
+};
+
+// Tokens of one request: of its prompts (each once) and of all its answers.
+struct TokenUsage {
+  int64_t prompt_tokens = 0;
+  int64_t completion_tokens = 0;
+};
+
+// One answer, or what a chunk adds to it.
+struct ChoiceText {
+  int index = 0;
+  TextDelta piece;
+  std::optional<std::string> finish_reason;  // "stop" or "length"; absent while it goes on.
+  // The stop string or the id of stop_token_ids that ended it; null for all else.
+  nlohmann::json stop_reason;
+  std::vector<int32_t> token_ids;  // With those that have no text.
+  bool first = true;               // Nothing of this answer came before.
+};
+
+// {"id", "object", "created", "model", "choices", "usage"}. As in vLLM, choices have a stop_reason;
+// with head.token_ids they have token_ids, and prompt_token_ids stand in each choice of a
+// completion (in its first chunk) and at the top of a chat answer (of its first chunk).
+nlohmann::json FullResponse(const CompletionHeader& head, const std::vector<ChoiceText>& choices,
+                            const TokenUsage& usage);
+
+// The chunk that opens a chat answer's stream: the delta holds the role and an empty content.
+nlohmann::json RoleChunk(const CompletionHeader& head, int index);
+
+// A chunk with more of one answer.
+nlohmann::json TextChunk(const CompletionHeader& head, const ChoiceText& choice);
+
+// The last chunk of a stream with include_usage: no choices, but the usage.
+nlohmann::json UsageChunk(const CompletionHeader& head, const TokenUsage& usage);
+
+// An event of a stream: "data: <json>\n\n"; and the one that ends it.
+std::string SseEvent(const nlohmann::json& json);
+inline constexpr char kSseDone[] = "data: [DONE]\n\n";
+
+// Answer of GET /v1/models and of GET /v1/models/NAME.
+nlohmann::json ModelList(const std::string& model, int64_t created, int64_t context);
+nlohmann::json ModelCard(const std::string& model, int64_t created, int64_t context);
+
+}  // namespace tritonrl
+
+#endif  // TRITONRL_ROLLOUT_SERVE_OPENAI_RESPONSE_H_

@@ -1,0 +1,122 @@
+#include "trainer/grpo/evaluation_scheduler.h"
+
+#include <algorithm>
+#include <memory>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "absl/time/clock.h"
+#include "base/progress.h"
+#include "base/status.h"
+
+namespace tritonrl {
+namespace {
+
+// A progress bar over the samples of an evaluation, on rank 0.
+class SampleBar {
+ public:
+  SampleBar(const GrpoRunContext& parts, const Evaluator::Pending& pending) : pending_(pending) {
+    if (!parts.ranks->is_root()) return;
+    ProgressOptions options;
+    options.label = absl::StrCat("evaluation after ", pending.step, " steps");
+    options.total = pending.num_samples();
+    bar_ = std::make_unique<Progress>(options);
+  }
+  void Tick() {
+    if (bar_ == nullptr) return;
+    bar_->Tick(pending_.verified(),
+               absl::StrCat("generated ", pending_.generated(), "/", pending_.num_samples()));
+  }
+
+ private:
+  const Evaluator::Pending& pending_;
+  std::unique_ptr<Progress> bar_;
+};
+
+}  // namespace
+
+EvaluationScheduler::EvaluationScheduler(GrpoRunContext* parts, Hooks hooks)
+    : parts_(parts), hooks_(std::move(hooks)), log_(parts->paths) {}
+
+bool EvaluationScheduler::Due(int64_t done) const {
+  const EvalConfig& eval = parts_->config.eval();
+  if (parts_->held_out_tasks == 0 || (eval.samples() == 0 && !eval.greedy())) return false;
+  if (done == 0) return eval.at_start();
+  if (done == parts_->config.steps()) return eval.at_end();
+  return eval.every() > 0 && done % eval.every() == 0;
+}
+
+absl::Duration EvaluationScheduler::Timeout() const {
+  // As much for each sample as a step has.
+  const GrpoHrdConfig& config = parts_->config;
+  const double step_samples = config.prompts_per_step() * config.group_size();
+  const double samples = parts_->held_out_tasks * (config.eval().samples() + 1.0);
+  return absl::Seconds(config.step_timeout_s() * std::max(1.0, samples / step_samples));
+}
+
+absl::StatusOr<bool> EvaluationScheduler::Evaluate(int64_t done) {
+  bool on_file = log_.Find(done) != nullptr;
+  ASSIGN_OR_RETURN(on_file, parts_->ranks->Any(on_file));
+  if (on_file) return true;
+  ASSIGN_OR_RETURN(const Evaluator::Pending pending, parts_->evaluator->Start(done));
+  return Finish(pending);
+}
+
+void EvaluationScheduler::SaveInitialWeights() {
+  // Without an engine there is nothing to put them back for.
+  has_initial_weights_ = true;
+  if (parts_->engine != nullptr) initial_weights_ = parts_->policy.weights->flat().cpu().clone();
+}
+
+absl::Status EvaluationScheduler::SwapWeights(const at::Tensor& values, int64_t version) {
+  if (parts_->engine == nullptr) return absl::OkStatus();
+  RETURN_IF_ERROR(parts_->engine->BeginWeightUpdate());
+  parts_->policy.weights->flat().copy_(values);
+  parts_->engine->EndWeightUpdate(static_cast<uint64_t>(version));
+  return absl::OkStatus();
+}
+
+absl::StatusOr<bool> EvaluationScheduler::EvaluateInitialPolicy(int64_t done) {
+  at::Tensor trained;
+  if (parts_->engine != nullptr) trained = parts_->policy.weights->flat().cpu().clone();
+  RETURN_IF_ERROR(SwapWeights(initial_weights_, 0));
+  ASSIGN_OR_RETURN(const Evaluator::Pending pending, parts_->evaluator->Start(0));
+  absl::Status drawn;
+  {
+    SampleBar bar(*parts_, pending);
+    drawn = parts_->evaluator->WaitGenerated(pending, absl::Now() + Timeout(), [&] {
+      bar.Tick();
+      return hooks_.keep_going();
+    });
+  }
+  ASSIGN_OR_RETURN(const bool stop, hooks_.any_stop(drawn));
+  if (stop) return false;
+  RETURN_IF_ERROR(SwapWeights(trained, done));
+  ASSIGN_OR_RETURN(const bool finished, Finish(pending));
+  if (finished) {
+    has_initial_weights_ = false;
+    initial_weights_ = at::Tensor();
+  }
+  return finished;
+}
+
+absl::StatusOr<bool> EvaluationScheduler::Finish(const Evaluator::Pending& pending) {
+  absl::Status verified;
+  {
+    SampleBar bar(*parts_, pending);
+    verified = parts_->evaluator->WaitVerified(pending, absl::Now() + Timeout(), [&] {
+      bar.Tick();
+      return hooks_.keep_going();
+    });
+  }
+  ASSIGN_OR_RETURN(const bool stop, hooks_.any_stop(verified));
+  if (stop) return false;
+  ASSIGN_OR_RETURN(const Evaluator::Finished finished, parts_->evaluator->Gather(pending));
+  RETURN_IF_ERROR(parts_->infra_errors->Commit());
+  if (!parts_->ranks->is_root()) return true;
+  RETURN_IF_ERROR(log_.Add(finished));
+  hooks_.say(EvaluationLine(finished.result));
+  return true;
+}
+
+}  // namespace tritonrl

@@ -1,0 +1,67 @@
+// The evaluations of a run: when they are due, how they are made, what is on file already.
+#ifndef TRITONRL_TRAINER_GRPO_EVALUATION_SCHEDULER_H_
+#define TRITONRL_TRAINER_GRPO_EVALUATION_SCHEDULER_H_
+
+#include <ATen/core/Tensor.h>
+
+#include <cstdint>
+#include <functional>
+#include <string>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/time/time.h"
+#include "trainer/grpo/evaluator.h"
+#include "trainer/grpo/run_context.h"
+
+namespace tritonrl {
+
+// All ranks make the same calls; rank 0 prints and writes.
+class EvaluationScheduler {
+ public:
+  struct Hooks {
+    // Called while waiting; false ends the wait.
+    std::function<bool()> keep_going;
+    // Whether any rank was asked to stop or failed with the status it gives.
+    std::function<absl::StatusOr<bool>(const absl::Status&)> any_stop;
+    // A line for the person.
+    std::function<void(const std::string&)> say;
+  };
+
+  // `parts` must outlive it.
+  EvaluationScheduler(GrpoRunContext* parts, Hooks hooks);
+
+  // Reads what is on file of a run that has `done` steps (rank 0).
+  absl::Status Open(int64_t done) { return log_.Open(done); }
+  // Null when there is none for that step; rank 0 only.
+  const EvaluationResult* Find(int64_t step) const { return log_.Find(step); }
+
+  // Whether the configuration asks for one after `done` steps.
+  bool Due(int64_t done) const;
+
+  // How long an evaluation may take.
+  absl::Duration Timeout() const;
+
+  // The evaluation after `done` steps unless it is on file. False: a stop was asked for.
+  absl::StatusOr<bool> Evaluate(int64_t done);
+
+  // A person should see the first step soon, so the untrained policy is evaluated after that step.
+  // Keep is called before it; EvaluateInitialPolicy then puts the old weights back for as long as
+  // responses are drawn. On an error or a stop the weights may be the old ones still.
+  void SaveInitialWeights();
+  bool has_initial_weights() const { return has_initial_weights_; }
+  absl::StatusOr<bool> EvaluateInitialPolicy(int64_t done);
+
+ private:
+  absl::StatusOr<bool> Finish(const Evaluator::Pending& pending);
+  absl::Status SwapWeights(const at::Tensor& values, int64_t version);
+  GrpoRunContext* parts_;
+  Hooks hooks_;
+  EvaluationLog log_;
+  bool has_initial_weights_ = false;
+  at::Tensor initial_weights_;  // in CPU memory; not defined on a rank without an engine
+};
+
+}  // namespace tritonrl
+
+#endif  // TRITONRL_TRAINER_GRPO_EVALUATION_SCHEDULER_H_

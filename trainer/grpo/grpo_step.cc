@@ -1,0 +1,245 @@
+#include "trainer/grpo/grpo_step.h"
+
+#include <algorithm>
+#include <optional>
+#include <span>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "absl/time/time.h"
+#include "base/status.h"
+#include "trainer/grpo/grpo_step.h"
+#include "trainer/learner/log_probs.h"
+#include "verify/verdict/verdict.h"
+
+namespace tritonrl {
+
+absl::StatusOr<std::shared_ptr<SampleBatch>> StepRollout::Begin(int64_t step) {
+  const GrpoHrdConfig& config = parts_->config;
+  auto batch = std::make_shared<SampleBatch>();
+  batch->name = absl::StrCat("step ", step + 1);
+  batch->seed = config.seed();
+  batch->step = static_cast<uint64_t>(step);
+  batch->reproducible = !config.sampling().async_rollout();
+  const auto tasks = parts_->prompts->Draw(step, config.prompts_per_step());
+  for (const int i : parts_->placement->Share(static_cast<int>(tasks.size()))) {
+    SampleGroup group;
+    group.task = tasks[i];
+    group.slot = i;
+    group.sampling = parts_->TrainingSampling();
+    batch->groups.push_back(std::move(group));
+  }
+  RETURN_IF_ERROR(parts_->runner->Start(batch, config.group_size()));
+  return batch;
+}
+
+absl::StatusOr<std::shared_ptr<SampleBatch>> StepRollout::Start(int64_t done, bool start_next) {
+  std::shared_ptr<SampleBatch> batch = std::exchange(next_, nullptr);
+  if (batch == nullptr) {
+    ASSIGN_OR_RETURN(batch, Begin(done));
+  }
+  // The engine serves samples in the order in which they came.
+  if (start_next) {
+    ASSIGN_OR_RETURN(next_, Begin(done + 1));
+  }
+  return batch;
+}
+
+namespace {
+
+absl::StatusOr<LearnStats> LearnFromBatch(int64_t done, RlBatch* batch, GrpoRunContext* parts) {
+  if (parts->reference != nullptr) RETURN_IF_ERROR(parts->reference->Fill(batch));
+  if (NeedsProximalLogProbs(parts->config.objective())) {
+    RETURN_IF_ERROR(
+        FillLogProbs({.transformer = parts->policy.transformer.get(),
+                      .device = parts->policy.device(),
+                      .micro_batch_tokens = parts->learner->options().micro_batch_tokens,
+                      .temperature = parts->config.sampling().temperature(),
+                      .policy = "proximal policy"},
+                     &RlSample::proximal_log_probs, batch));
+  }
+  return parts->learner->Learn(*batch, done);
+}
+
+// On ranks of which some learn and the others generate.
+absl::StatusOr<LearnStats> LearnDisaggregated(const SampleBatch& samples, int64_t done,
+                                              const RlBatch& generated,
+                                              std::optional<Engine::KvPolicy> pause,
+                                              GrpoRunContext* parts) {
+  RankPlacement& placement = *parts->placement;
+  ASSIGN_OR_RETURN(RlBatch batch, placement.SendToLearners(generated, samples));
+  LearnStats stats;
+  if (placement.learns()) {
+    ASSIGN_OR_RETURN(stats, LearnFromBatch(done, &batch, parts));
+  }
+  // Those that generate wait here while the others learn.
+  RETURN_IF_ERROR(placement.WaitForOtherRanks(absl::Seconds(parts->config.step_timeout_s())));
+  RETURN_IF_ERROR(placement.SyncWeightsToRollout(
+      static_cast<uint64_t>(done) + 1, {.changed = stats.optimizer_steps > 0, .pause = pause},
+      parts->engine.get()));
+  return stats;
+}
+
+}  // namespace
+
+absl::StatusOr<LearnStats> LearnStep(const SampleBatch& samples, const LearnStepOptions& moment,
+                                     RlBatch* batch, GrpoRunContext* parts) {
+  std::optional<Engine::KvPolicy> pause;
+  if (moment.async_rollout) {
+    pause = parts->config.sampling().keep_stale_kv_cache() ? Engine::KvPolicy::kKeep
+                                                           : Engine::KvPolicy::kInvalidate;
+  }
+  if (parts->placement->disaggregated())
+    return LearnDisaggregated(samples, moment.done, *batch, pause, parts);
+  Engine& engine = *parts->engine;
+  RETURN_IF_ERROR(pause.has_value() ? engine.PauseForWeightUpdate(*pause)
+                                    : engine.BeginWeightUpdate());
+  absl::StatusOr<LearnStats> stats = LearnFromBatch(moment.done, batch, parts);
+  engine.EndWeightUpdate(static_cast<uint64_t>(moment.done) + 1);
+  return stats;
+}
+
+namespace {
+
+// Indices into the vector that is all-reduced over the ranks.
+enum Sum {
+  kSamples,
+  kFaults,
+  kRewardPlan,
+  kRewardCode,
+  kValid,
+  kCompiled,
+  kCorrect,
+  kSpeedup,
+  kFused,
+  kSplit,
+  kTokens,
+  kTruncated,
+  kCached,
+  kRunSeconds,
+  kModelled,
+  kStale,
+  kNumSums,
+};
+
+void AddSample(const VerifiedSample& verified, const RlSample& rl, double* sums) {
+  const Verdict& verdict = verified.verdict;
+  sums[kTokens] += static_cast<double>(verified.sample.tokens.size());
+  sums[kStale] += rl.stale_end;
+  sums[kTruncated] += verified.sample.finish_reason == FinishReason::kLength;
+  sums[kFused] += verified.plan_kind == PlanKind::kFused;
+  sums[kSplit] += verified.plan_kind == PlanKind::kSplit;
+  sums[kCached] += verdict.from_cache();
+  if (!verdict.from_cache()) sums[kRunSeconds] += verdict.seconds_run();
+  if (IsInfraError(verdict)) {
+    sums[kFaults] += 1;
+    return;
+  }
+  sums[kSamples] += 1;
+  sums[kRewardPlan] += rl.reward_plan;
+  sums[kRewardCode] += rl.reward_code;
+  sums[kValid] += IsValid(verdict);
+  sums[kCompiled] += IsCompiled(verdict);
+  sums[kCorrect] += IsCorrect(verdict);
+  sums[kSpeedup] += SpeedupOf(verdict);
+  sums[kModelled] += verdict.modelled();
+}
+
+}  // namespace
+
+absl::Status GatherStepMetrics(const SampleBatch& batch, const RlBatch& rl, const LearnStats& learn,
+                               const StepClock& clock, ProcessGroup* ranks, StepMetrics* metrics) {
+  double sums[kNumSums] = {};
+  for (size_t g = 0; g < batch.groups.size(); ++g) {
+    for (size_t i = 0; i < batch.groups[g].samples.size(); ++i) {
+      AddSample(batch.groups[g].samples[i], rl[g].samples[i], sums);
+    }
+  }
+  // A batch that was begun ahead may have been ready before.
+  const absl::Time generated = std::max(batch.all_generated, clock.began);
+  const absl::Time verified = std::max(batch.all_verified, generated);
+  double times[4] = {absl::ToDoubleSeconds(generated - clock.began),
+                     absl::ToDoubleSeconds(verified - generated), learn.seconds,
+                     absl::ToDoubleSeconds(clock.ended - clock.began)};
+  RETURN_IF_ERROR(ranks->AllReduce(sums));
+  RETURN_IF_ERROR(ranks->AllReduceMax(times));
+
+  const double n = std::max(1.0, sums[kSamples]);
+  const double all = std::max(1.0, sums[kSamples] + sums[kFaults]);
+  StepMetrics& m = *metrics;
+  m.samples = static_cast<int64_t>(sums[kSamples]);
+  m.infra_errors = static_cast<int64_t>(sums[kFaults]);
+  m.reward_plan = sums[kRewardPlan] / n;
+  m.reward_code = sums[kRewardCode] / n;
+  m.valid_rate = sums[kValid] / n;
+  m.compiled_rate = sums[kCompiled] / n;
+  m.correct_rate = sums[kCorrect] / n;
+  m.mean_speedup = sums[kSpeedup] / n;
+  m.modelled = sums[kModelled] > 0;
+  m.fused_rate = sums[kFused] / std::max(1.0, sums[kFused] + sums[kSplit]);
+  m.mean_tokens = sums[kTokens] / all;
+  m.truncated_rate = sums[kTruncated] / all;
+  m.cache_hit_rate = sums[kCached] / all;
+  m.seconds_verify_run = sums[kRunSeconds];
+  m.seconds_rollout = times[0];
+  m.seconds_verify = times[1];
+  m.seconds_learn = times[2];
+  m.seconds_step = times[3];
+  m.tokens_per_s = sums[kTokens] / std::max(1e-9, clock.async_rollout ? times[3] : times[0]);
+  m.stale_token_rate = sums[kStale] / std::max(1.0, sums[kTokens]);
+  m.learn = learn;
+  return absl::OkStatus();
+}
+
+MetricFields StepFields(const StepMetrics& m) {
+  return {{"reward_plan", m.reward_plan},
+          {"reward_code", m.reward_code},
+          {"valid_rate", m.valid_rate},
+          {"compiled_rate", m.compiled_rate},
+          {"correct_rate", m.correct_rate},
+          {"mean_speedup", m.mean_speedup},
+          {"speedup_modelled", m.modelled},
+          {"fused_rate", m.fused_rate},
+          {"tokens_per_s", m.tokens_per_s},
+          {"logprob_max_diff", m.learn.logprob_max_diff},
+          {"seconds_rollout", m.seconds_rollout},
+          {"seconds_verify", m.seconds_verify},
+          {"seconds_learn", m.seconds_learn},
+          {"seconds_step", m.seconds_step},
+          {"seconds_verify_run", m.seconds_verify_run},
+          {"samples", m.samples},
+          {"infra_errors", m.infra_errors},
+          {"mean_tokens", m.mean_tokens},
+          {"truncated_rate", m.truncated_rate},
+          {"cache_hit_rate", m.cache_hit_rate},
+          {"loss", m.learn.loss},
+          {"gradient_norm", m.learn.gradient_norm},
+          {"learning_rate", m.learn.learning_rate},
+          {"clip_fraction", m.learn.clip_fraction},
+          {"mean_ratio", m.learn.mean_ratio},
+          {"entropy", m.learn.entropy},
+          {"kl", m.learn.kl},
+          {"importance", m.learn.importance},
+          {"truncated_fraction", m.learn.truncated_fraction},
+          {"stale_token_rate", m.stale_token_rate},
+          {"learned_samples", m.learn.samples},
+          {"skipped_samples", m.learn.skipped_samples},
+          {"optimizer_steps", m.learn.optimizer_steps},
+          {"skipped_steps", m.learn.skipped_steps}};
+}
+
+std::string StepLine(const StepMetrics& m) {
+  std::string line = absl::StrFormat(
+      "reward plan %.2f code %.2f | valid %.0f%% compiled %.0f%% correct %.0f%% | "
+      "speedup %.2fx%s fused %.0f%% | %.1fk tok/s | rollout %.1fs verify %.1fs learn %.1fs",
+      m.reward_plan, m.reward_code, 100 * m.valid_rate, 100 * m.compiled_rate, 100 * m.correct_rate,
+      m.mean_speedup, m.modelled ? " (modelled)" : "", 100 * m.fused_rate, m.tokens_per_s / 1000,
+      m.seconds_rollout, m.seconds_verify, m.seconds_learn);
+  if (m.infra_errors > 0) {
+    absl::StrAppend(&line, " | ", m.infra_errors, " dropped (infra errors)");
+  }
+  return line;
+}
+
+}  // namespace tritonrl

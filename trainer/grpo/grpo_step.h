@@ -1,0 +1,102 @@
+#ifndef TRITONRL_TRAINER_GRPO_GRPO_STEP_H_
+#define TRITONRL_TRAINER_GRPO_GRPO_STEP_H_
+
+#include <cstdint>
+#include <memory>
+#include <string>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/time/time.h"
+#include "base/jsonl.h"
+#include "parallel/process_group.h"
+#include "trainer/grpo/run_context.h"
+#include "trainer/grpo/sample_batch.h"
+#include "trainer/learner/learner.h"
+#include "trainer/objective/advantage.h"
+
+// The samples of a training step, perhaps begun in the step before.
+//
+// How a step's samples become an update of the weights.
+//
+// The figures of one training step: a line of metrics.jsonl and the line a person sees.
+
+namespace tritonrl {
+
+class StepRollout {
+ public:
+  // `parts` must outlive this object.
+  explicit StepRollout(GrpoRunContext* parts) : parts_(parts) {}
+
+  // After `done` steps: begins this rank's share of the next one's samples, if they have not been.
+  // With `start_next` also those of the step after, which get the places that the former leave.
+  absl::StatusOr<std::shared_ptr<SampleBatch>> Start(int64_t done, bool start_next);
+
+  // Samples of a later step than the one started last are under way.
+  bool next_started() const { return next_ != nullptr; }
+
+ private:
+  absl::StatusOr<std::shared_ptr<SampleBatch>> Begin(int64_t step);
+
+  GrpoRunContext* const parts_;
+  std::shared_ptr<SampleBatch> next_;
+};
+
+struct LearnStepOptions {
+  int64_t done = 0;            // steps
+  bool async_rollout = false;  // samples of the next step are being generated
+};
+
+// Called by all ranks together: learns from `batch`, which is made of `samples`, and gives the
+// engines the weights of version done + 1. Where a rank both generates and learns its engine leaves
+// the weights alone meanwhile, and what other policies say of the batch is filled in. The
+// statistics are there on the ranks that learn.
+absl::StatusOr<LearnStats> LearnStep(const SampleBatch& samples, const LearnStepOptions& moment,
+                                     RlBatch* batch, GrpoRunContext* parts);
+
+// The step on this rank's clock.
+struct StepClock {
+  absl::Time began;
+  absl::Time ended;
+  bool async_rollout = false;  // sampling.async_rollout
+};
+
+// Means are over samples of all ranks that were verified (infrastructure errors left out). Times
+// are those of the slowest rank.
+struct StepMetrics {
+  double reward_plan = 0;
+  double reward_code = 0;
+  double valid_rate = 0;
+  double compiled_rate = 0;
+  double correct_rate = 0;
+  double mean_speedup = 0;  // not clipped; 0 for samples that are not correct
+  double fused_rate = 0;    // fused / (fused + split) plans
+  double mean_tokens = 0;   // of a response
+  double truncated_rate = 0;
+  double cache_hit_rate = 0;
+  int64_t samples = 0;
+  int64_t infra_errors = 0;
+  bool modelled = false;
+  double stale_token_rate = 0;  // tokens from older weights than those that learn from them
+  double tokens_per_s = 0;  // generated, over seconds_rollout; with sampling.async_rollout, where
+                            // rollout goes on while others learn, over seconds_step
+  double seconds_rollout = 0;     // until the last sample was generated
+  double seconds_verify = 0;      // from then until the last verdict: what overlap did not hide
+  double seconds_verify_run = 0;  // all time spent in workers, on all samples together
+  double seconds_learn = 0;
+  double seconds_step = 0;
+  LearnStats learn;
+};
+
+// Sums over the ranks; every rank must call it. `rl` holds the rewards of `batch`.
+absl::Status GatherStepMetrics(const SampleBatch& batch, const RlBatch& rl, const LearnStats& learn,
+                               const StepClock& clock, ProcessGroup* ranks, StepMetrics* metrics);
+
+MetricFields StepFields(const StepMetrics& metrics);
+
+// "reward plan 0.85 code 0.52 | valid 80% ...", what stands behind the progress bar.
+std::string StepLine(const StepMetrics& metrics);
+
+}  // namespace tritonrl
+
+#endif  // TRITONRL_TRAINER_GRPO_GRPO_STEP_H_

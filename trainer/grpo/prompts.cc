@@ -1,0 +1,150 @@
+#include "trainer/grpo/prompts.h"
+
+#include <algorithm>
+#include <numeric>
+#include <set>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "base/random.h"
+#include "base/status.h"
+#include "tasks/dataset.h"
+#include "tasks/loader.h"
+#include "trainer/grpo/prompts.h"
+#include "trainer/learner/policy.h"
+
+namespace tritonrl {
+
+PreparedTask PrepareTask(Task task, PromptStyle style, const Tokenizer& tokenizer) {
+  PreparedTask prepared;
+  prepared.prompt = BuildPrompt(task, style);
+  // A task's text must not be able to write control tokens into the prompt.
+  prepared.tokens = tokenizer.Encode(prepared.prompt, /*parse_special=*/false);
+  prepared.task = std::move(task);
+  return prepared;
+}
+
+absl::StatusOr<PreparedTasks> LoadPreparedTasks(const std::vector<std::string>& folders,
+                                                PromptStyle style, const Tokenizer& tokenizer,
+                                                int max_prompt_tokens) {
+  PreparedTasks result;
+  std::set<std::string> ids;
+  for (const std::string& folder : folders) {
+    ASSIGN_OR_RETURN(const std::string path, FindInputPath(folder));
+    ASSIGN_OR_RETURN(TaskSet set, LoadTasks(path));
+    for (std::string& problem : set.problems) result.problems.push_back(std::move(problem));
+    for (Task& task : set.tasks) {
+      const std::string id = task.id;
+      PreparedTask prepared = PrepareTask(std::move(task), style, tokenizer);
+      if (static_cast<int>(prepared.tokens.size()) > max_prompt_tokens) {
+        result.problems.push_back(absl::StrCat(id, ": its prompt has ", prepared.tokens.size(),
+                                               " tokens, more than ",
+                                               "sampling.max_prompt_tokens = ", max_prompt_tokens));
+        continue;
+      }
+      if (!ids.insert(id).second) {
+        return absl::InvalidArgumentError(absl::StrCat("task ", id, " is in two of the folders ",
+                                                       absl::StrJoin(folders, ", "),
+                                                       "; give a folder that holds both instead"));
+      }
+      result.tasks.push_back(std::move(prepared));
+    }
+  }
+  if (result.tasks.empty()) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        "no task is left in ", folders.empty() ? "(no folder given)" : absl::StrJoin(folders, ", "),
+        result.problems.empty() ? "" : absl::StrCat("; first problem: ", result.problems[0])));
+  }
+  return result;
+}
+
+namespace {
+
+// Philox stream of the draws made here; other users of the run's seed have other streams.
+constexpr uint64_t kPromptStream = 0x70726f6d707473;
+
+int DrawIndex(const std::vector<double>& chances, double uniform) {
+  double total = std::accumulate(chances.begin(), chances.end(), 0.0);
+  double sum = 0;
+  int last = 0;
+  for (size_t i = 0; i < chances.size(); ++i) {
+    if (chances[i] <= 0) continue;
+    last = static_cast<int>(i);
+    sum += chances[i] / total;
+    if (uniform < sum) return last;
+  }
+  return last;  // rounding left a crumb
+}
+
+}  // namespace
+
+absl::StatusOr<PromptSampler> PromptSampler::Make(PromptSamplerOptions options,
+                                                  std::vector<PreparedTask> tasks,
+                                                  const Tokenizer* tokenizer) {
+  PromptSampler sampler;
+  sampler.tokenizer_ = tokenizer;
+  for (PreparedTask& task : tasks) {
+    sampler.tasks_.push_back(std::make_shared<const PreparedTask>(std::move(task)));
+  }
+  if (options.level_mixture.empty()) {
+    std::vector<int> all(sampler.tasks_.size());
+    std::iota(all.begin(), all.end(), 0);
+    sampler.pools_.push_back(std::move(all));
+    sampler.chances_.push_back(1);
+  }
+  for (size_t i = 0; i < options.level_mixture.size(); ++i) {
+    std::vector<int> pool;
+    for (size_t t = 0; t < sampler.tasks_.size(); ++t) {
+      if (sampler.tasks_[t]->task.level == static_cast<int>(i) + 1) {
+        pool.push_back(static_cast<int>(t));
+      }
+    }
+    if (pool.empty() && options.level_mixture[i] > 0) {
+      return absl::InvalidArgumentError(
+          absl::StrCat("tasks.level_mixture gives level ", i + 1, " a chance of ",
+                       options.level_mixture[i], ", but there is no training task of that level"));
+    }
+    sampler.pools_.push_back(std::move(pool));
+    sampler.chances_.push_back(options.level_mixture[i]);
+  }
+  sampler.options_ = std::move(options);
+  return sampler;
+}
+
+std::vector<std::shared_ptr<const PreparedTask>> PromptSampler::Draw(int64_t step,
+                                                                     int count) const {
+  Philox random(MixKeys({options_.seed, static_cast<uint64_t>(step)}), kPromptStream);
+  std::vector<std::shared_ptr<const PreparedTask>> drawn;
+  std::set<int> used;
+  for (int i = 0; i < count; ++i) {
+    const double kind = random.Uniform();
+    const double level = random.Uniform();
+    const uint64_t pick = random.Next64();
+    if (kind < options_.generated_share) {
+      // Only the reference is used: the rates of mistakes do not matter.
+      CorpusSettings settings;
+      settings.seed = MixKeys({options_.seed, kPromptStream});
+      Task task;
+      task.id = absl::StrCat("generated/", pick);
+      CorpusExample example = MakeCorpusExample(settings, pick);
+      task.source = std::move(example.reference);
+      task.level = example.level;
+      drawn.push_back(std::make_shared<const PreparedTask>(
+          PrepareTask(std::move(task), options_.style, *tokenizer_)));
+      continue;
+    }
+    const std::vector<int>& pool = pools_[DrawIndex(chances_, level)];
+    std::vector<int> fresh;
+    for (int t : pool) {
+      if (used.count(t) == 0) fresh.push_back(t);
+    }
+    const std::vector<int>& from = fresh.empty() ? pool : fresh;
+    const int task = from[Philox(pick).Below(from.size())];
+    used.insert(task);
+    drawn.push_back(tasks_[task]);
+  }
+  return drawn;
+}
+
+}  // namespace tritonrl

@@ -1,0 +1,139 @@
+#include "trainer/grpo/prompts.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <map>
+#include <set>
+
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "base/file.h"
+#include "base/status.h"
+#include "trainer/testing/test_model.h"
+
+namespace tritonrl {
+namespace {
+
+using ::testing::HasSubstr;
+
+class PromptSamplerTest : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    dir_ = MakeTempDirectory("prompts").value();
+    WriteTinyModel(dir_);
+    tokenizer_ = std::make_unique<Tokenizer>(Tokenizer::Load(dir_ + "/tokenizer.json").value());
+  }
+  void TearDown() override { EXPECT_TRUE(RemoveTree(dir_).ok()); }
+
+  // `ones` tasks of level 1 and `twos` of level 2.
+  std::vector<PreparedTask> Tasks(int ones, int twos) const {
+    std::vector<PreparedTask> tasks;
+    for (int i = 0; i < ones + twos; ++i) {
+      PreparedTask task;
+      task.task.level = i < ones ? 1 : 2;
+      task.task.id = absl::StrCat("level", task.task.level, "/", i);
+      tasks.push_back(task);
+    }
+    return tasks;
+  }
+  std::vector<std::string> Ids(const PromptSampler& sampler, int64_t step, int count) const {
+    std::vector<std::string> ids;
+    for (const auto& task : sampler.Draw(step, count)) ids.push_back(task->task.id);
+    return ids;
+  }
+  PromptSampler Make(PromptSamplerOptions options, std::vector<PreparedTask> tasks) const {
+    return PromptSampler::Make(options, std::move(tasks), tokenizer_.get()).value();
+  }
+
+  std::string dir_;
+  std::unique_ptr<Tokenizer> tokenizer_;
+};
+
+TEST_F(PromptSamplerTest, DependsOnSeedAndStepAlone) {
+  PromptSamplerOptions options;
+  options.seed = 5;
+  const PromptSampler a = Make(options, Tasks(20, 20));
+  const PromptSampler b = Make(options, Tasks(20, 20));
+  b.Draw(0, 8);
+  EXPECT_EQ(Ids(a, 3, 8), Ids(b, 3, 8));
+  EXPECT_NE(Ids(a, 3, 8), Ids(a, 4, 8));
+  options.seed = 6;
+  EXPECT_NE(Ids(a, 3, 8), Ids(Make(options, Tasks(20, 20)), 3, 8));
+}
+
+TEST_F(PromptSamplerTest, NoTaskTwiceWhileThereAreOthers) {
+  const PromptSampler sampler = Make({}, Tasks(6, 4));
+  std::set<std::string> seen;
+  for (int step = 0; step < 30; ++step) {
+    const std::vector<std::string> ids = Ids(sampler, step, 10);
+    EXPECT_EQ(std::set<std::string>(ids.begin(), ids.end()).size(), 10);
+    const std::vector<std::string> few = Ids(sampler, step, 2);
+    seen.insert(few.begin(), few.end());
+  }
+  EXPECT_EQ(seen.size(), 10);                 // each comes up sooner or later
+  EXPECT_EQ(Ids(sampler, 0, 25).size(), 25);  // more prompts than tasks: they repeat
+}
+
+TEST_F(PromptSamplerTest, LevelsFollowTheMixture) {
+  PromptSamplerOptions options;
+  options.level_mixture = {3, 1};  // need not add up to 1
+  const PromptSampler sampler = Make(options, Tasks(50, 50));
+  int ones = 0;
+  for (int step = 0; step < 250; ++step) {
+    for (const auto& task : sampler.Draw(step, 8)) ones += task->task.level == 1;
+  }
+  EXPECT_NEAR(ones / 2000.0, 0.75, 0.05);  // five standard errors
+  options.level_mixture = {1, 0};
+  for (const auto& task : Make(options, Tasks(5, 5)).Draw(0, 5)) EXPECT_EQ(task->task.level, 1);
+}
+
+TEST_F(PromptSamplerTest, ALevelWithoutTasksIsAnError) {
+  PromptSamplerOptions options;
+  options.level_mixture = {0.5, 0.5};
+  EXPECT_THAT(Message(PromptSampler::Make(options, Tasks(3, 0), tokenizer_.get()).status()),
+              HasSubstr("gives level 2 a chance of 0.5, but there is no training task"));
+}
+
+TEST_F(PromptSamplerTest, FreshTasksAreComposedTheSameWayAgain) {
+  PromptSamplerOptions options;
+  options.generated_share = 1;
+  const PromptSampler sampler = Make(options, {});
+  const auto first = sampler.Draw(7, 4), again = sampler.Draw(7, 4);
+  for (int i = 0; i < 4; ++i) {
+    EXPECT_TRUE(absl::StartsWith(first[i]->task.id, "generated/"));
+    EXPECT_THAT(first[i]->task.source, HasSubstr("class Model"));
+    EXPECT_EQ(first[i]->task.source, again[i]->task.source);
+    EXPECT_EQ(first[i]->tokens, tokenizer_->Encode(first[i]->prompt));
+  }
+  EXPECT_NE(first[0]->task.source, first[1]->task.source);
+}
+
+TEST_F(PromptSamplerTest, LoadingNamesWhatIsLeftOut) {
+  const std::string good =
+      "import torch\nclass Model(torch.nn.Module):\n    def forward(self, x):\n        return x + "
+      "1\n"
+      "def get_inputs():\n    return [torch.randn(4)]\ndef get_init_inputs():\n    return []\n";
+  ASSERT_TRUE(CreateDirectories(dir_ + "/t/level1").ok());
+  ASSERT_TRUE(WriteFileAtomic(dir_ + "/t/level1/1_a.py", good).ok());
+  ASSERT_TRUE(WriteFileAtomic(dir_ + "/t/level1/2_b.py", "def broken(:\n").ok());
+  auto loaded = LoadPreparedTasks({dir_ + "/t"}, PromptStyle::kFull, *tokenizer_, 100000);
+  ASSERT_TRUE(loaded.ok()) << loaded.status();
+  ASSERT_EQ(loaded->tasks.size(), 1);
+  EXPECT_EQ(loaded->tasks[0].task.level, 1);
+  ASSERT_EQ(loaded->problems.size(), 1);
+  EXPECT_THAT(loaded->problems[0], HasSubstr("2_b.py"));
+  EXPECT_THAT(
+      Message(LoadPreparedTasks({dir_ + "/t"}, PromptStyle::kFull, *tokenizer_, 3).status()),
+      HasSubstr("no task is left"));
+  EXPECT_THAT(
+      Message(LoadPreparedTasks({dir_ + "/t", dir_ + "/t"}, PromptStyle::kFull, *tokenizer_, 100000)
+                  .status()),
+      HasSubstr("in two of the folders"));
+  EXPECT_THAT(
+      Message(LoadPreparedTasks({dir_ + "/none"}, PromptStyle::kFull, *tokenizer_, 9).status()),
+      HasSubstr(dir_ + "/none"));
+}
+
+}  // namespace
+}  // namespace tritonrl

@@ -1,0 +1,134 @@
+#include "trainer/program/training_program.h"
+
+#include <google/protobuf/util/message_differencer.h>
+#include <sched.h>
+#include <signal.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <atomic>
+#include <cstdio>
+#include <cstring>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "absl/strings/ascii.h"
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_replace.h"
+#include "base/program.h"
+#include "base/status.h"
+#include "trainer/program/training_program.h"
+
+namespace tritonrl {
+
+namespace {
+
+using ProtoMessage = google::protobuf::Message;  // Message() is of base/status.h
+
+// One line for each field: "modified: optimizer.learning_rate: 0.0001 -> 1e-05".
+std::string Differences(const ProtoMessage& ours, const ProtoMessage& theirs) {
+  google::protobuf::util::MessageDifferencer differencer;
+  std::string text;
+  differencer.ReportDifferencesToString(&text);
+  differencer.Compare(ours, theirs);
+  absl::StripAsciiWhitespace(&text);
+  return absl::StrReplaceAll(text, {{"\n", "; "}});
+}
+
+}  // namespace
+
+absl::Status CheckSameConfigOnAllRanks(const ProtoMessage& config, ProcessGroup* ranks) {
+  ASSIGN_OR_RETURN(const std::vector<std::string> all,
+                   ranks->AllGather(config.SerializeAsString()));
+  for (size_t rank = 1; rank < all.size(); ++rank) {
+    const std::unique_ptr<ProtoMessage> first(config.New()), other(config.New());
+    if (!first->ParseFromString(all[0]) || !other->ParseFromString(all[rank])) {
+      return absl::InvalidArgumentError(
+          absl::StrCat("rank ", rank, " runs another version of this program than rank 0"));
+    }
+    const std::string differences = Differences(*first, *other);
+    if (differences.empty()) continue;
+    return absl::InvalidArgumentError(
+        absl::StrCat("rank ", rank, " has another configuration than rank 0: ", differences,
+                     "; start all ranks with the same one"));
+  }
+  return absl::OkStatus();
+}
+
+namespace {
+
+// A signal handler can reach nothing but this.
+std::atomic<int> received_signal{0};
+static_assert(std::atomic<int>::is_always_lock_free);
+
+void Note(int signal) {
+  if (signal == SIGINT && received_signal.load() == SIGINT) _exit(128 + SIGINT);
+  received_signal.store(signal);
+}
+
+// Cores this process may run on (a Slurm job gets fewer than the machine has).
+int UsableCores() {
+  cpu_set_t set;
+  if (sched_getaffinity(0, sizeof(set), &set) != 0) return 1;
+  return std::max(1, CPU_COUNT(&set));
+}
+
+}  // namespace
+
+std::vector<std::string> ExtractOverrides(int* argc, char** argv) {
+  std::vector<std::string> overrides;
+  int kept = 1;
+  for (int i = 1; i < *argc; ++i) {
+    absl::string_view argument = argv[i];
+    if (absl::StartsWith(argument, "--")) argument.remove_prefix(1);
+    if (argument == "-set" && i + 1 < *argc) {
+      overrides.push_back(argv[++i]);
+    } else if (absl::StartsWith(argument, "-set=")) {
+      overrides.push_back(std::string(argument.substr(strlen("-set="))));
+    } else {
+      argv[kept++] = argv[i];
+    }
+  }
+  argv[kept] = nullptr;
+  *argc = kept;
+  return overrides;
+}
+
+absl::StatusOr<std::vector<std::string>> ParseArguments(const char* usage, int argc, char** argv) {
+  std::vector<std::string> overrides = ExtractOverrides(&argc, argv);
+  const std::vector<char*> rest = tritonrl::StartProgram(usage, argc, argv);
+  if (rest.size() > 1) {
+    return absl::InvalidArgumentError(absl::StrCat("'", rest[1], "' is no flag; see --help"));
+  }
+  return overrides;
+}
+
+int ReportUsageError(const absl::Status& status) {
+  std::fprintf(stderr, "error: %s\n", Message(status).c_str());
+  return kExitBadUsage;
+}
+
+StopSignalHandler::StopSignalHandler() {
+  received_signal.store(0);
+  struct sigaction action = {};
+  action.sa_handler = Note;
+  action.sa_flags = SA_RESTART;
+  for (const int signal : {SIGTERM, SIGUSR1, SIGINT}) sigaction(signal, &action, nullptr);
+}
+
+int StopSignalHandler::received() const { return received_signal.load(); }
+
+void StopSignalHandler::Raise(int signal) { received_signal.store(signal); }
+
+int ThreadsFor(int configured, const ProcessGroup& ranks) {
+  if (configured > 0) return configured;
+  // A launcher that binds ranks to cores has already divided them: then the affinity is the share.
+  const int cores = UsableCores();
+  const long online = sysconf(_SC_NPROCESSORS_ONLN);
+  if (cores < online) return cores;
+  return std::max(1, cores / ranks.local_size());
+}
+
+}  // namespace tritonrl

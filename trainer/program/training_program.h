@@ -1,0 +1,81 @@
+#ifndef TRITONRL_TRAINER_PROGRAM_TRAINING_PROGRAM_H_
+#define TRITONRL_TRAINER_PROGRAM_TRAINING_PROGRAM_H_
+
+#include <google/protobuf/message.h>
+
+#include <cstdio>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/time/time.h"
+#include "parallel/process_group.h"
+
+// Ranks of one job that were given different settings would train on different losses without a
+// word.
+//
+// What the training programs' main functions share: overrides, signals, exit codes.
+
+namespace tritonrl {
+
+// Called by all ranks together, each with its own configuration. InvalidArgument on every rank,
+// naming the first rank that has another one than rank 0, and each field that differs.
+absl::Status CheckSameConfigOnAllRanks(const google::protobuf::Message& config,
+                                       ProcessGroup* ranks);
+
+// Takes every `--set path=value` and `--set=path=value` out of the command line (Abseil's flags
+// keep only the last of several) and returns the assignments in order. Call before
+// ParseCommandLine.
+std::vector<std::string> ExtractOverrides(int* argc, char** argv);
+
+// The beginning of such a program: sets the usage message, parses the flags and returns the
+// overrides. InvalidArgument names an argument that is no flag.
+absl::StatusOr<std::vector<std::string>> ParseArguments(const char* usage, int argc, char** argv);
+
+// Prints "error: message" for a mistake in the call and returns kExitBadUsage.
+int ReportUsageError(const absl::Status& status);
+
+// Notes SIGTERM, SIGUSR1 and SIGINT, so that a training loop can write a checkpoint and leave. A
+// second SIGINT ends the process at once.
+class StopSignalHandler {
+ public:
+  // Installs the handlers; one object a process.
+  StopSignalHandler();
+  // The signal that came, or 0.
+  int received() const;
+  bool requested() const { return received() != 0; }
+  // As if `signal` had come (tests, other threads).
+  static void Raise(int signal);
+};
+
+// The rest of a training program once its configuration is read: joins the ranks, which must all
+// have the same one, calls run(config, ranks, stop), an absl::StatusOr of an outcome with `stopped`
+// and `steps`, and returns the exit code; done(outcome) says on the first rank what there is.
+template <typename Config, typename Run, typename Done>
+int RunTrainingProgram(const absl::StatusOr<Config>& config, const StopSignalHandler& stop,
+                       const Run& run, const Done& done) {
+  if (!config.ok()) return ReportUsageError(config.status());
+  auto ranks = ProcessGroup::Join(absl::Seconds(config->collective_timeout_s()));
+  if (!ranks.ok()) return ExitCodeFor(ranks.status(), nullptr);
+  const absl::Status same = CheckSameConfigOnAllRanks(*config, ranks->get());
+  if (!same.ok()) return ExitCodeFor(same, ranks->get());
+  const auto outcome = run(*config, ranks->get(), stop);
+  if (!outcome.ok()) return ExitCodeFor(outcome.status(), ranks->get());
+  if (outcome->stopped) {
+    if ((*ranks)->is_root()) {
+      std::fprintf(stderr, "Stopped by a signal after step %lld; run the same command to resume.\n",
+                   static_cast<long long>(outcome->steps));
+    }
+    return kExitRequeue;
+  }
+  if ((*ranks)->is_root()) done(*outcome);
+  return kExitDone;
+}
+
+// CPU threads for one of several ranks: `configured`, or its share of the cores when that is 0.
+int ThreadsFor(int configured, const ProcessGroup& ranks);
+
+}  // namespace tritonrl
+
+#endif  // TRITONRL_TRAINER_PROGRAM_TRAINING_PROGRAM_H_

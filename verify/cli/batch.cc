@@ -1,0 +1,327 @@
+#include "verify/cli/batch.h"
+
+#include <algorithm>
+#include <deque>
+#include <memory>
+#include <optional>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "absl/synchronization/mutex.h"
+#include "absl/time/time.h"
+#include "base/hash.h"
+#include "base/status.h"
+#include "verify/cli/batch.h"
+#include "verify/cli/case_reader.h"
+#include "verify/cli/verdict_report.h"
+#include "verify/pipeline/progress_recorder.h"
+#include "verify/verdict/verdict.h"
+
+namespace tritonrl {
+
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+constexpr int64_t kMaxVerdictBytes = 16 << 20;
+constexpr char kInputError[] = "input_error";
+
+std::string Dump(const Json& json) {
+  return json.dump(-1, ' ', false, Json::error_handler_t::replace);
+}
+
+std::string Text(const Json& json, const char* name) {
+  const auto member = json.find(name);
+  return member != json.end() && member->is_string() ? member->get<std::string>() : "";
+}
+
+}  // namespace
+
+std::string VerdictLine(const Case& c, const Verdict& verdict, const std::string& input_hash) {
+  Json json = Json::parse(VerdictJson(verdict));
+  json["id"] = Json::parse(c.id_json);
+  if (c.line > 0) json["line"] = c.line;
+  json["input_hash"] = input_hash;
+  json["worker"] = WorkerStatsJson(verdict);
+  return Dump(json);
+}
+
+std::string InputErrorLine(const Case& c) {
+  Json json;
+  json["id"] = Json::parse(c.id_json);
+  json["task"] = c.task;
+  for (const char* name : {"valid", "compiled", "correct", "speedup"}) json[name] = nullptr;
+  json["failed_layer"] = "none";
+  json["outcome"] = kInputError;
+  json["reason"] = absl::StrCat(c.where, ": ", c.error);
+  if (c.line > 0) json["line"] = c.line;
+  return Dump(json);
+}
+
+std::string InputHash(const Case& c, const std::string& settings) {
+  return Sha256Hex(absl::StrCat(settings, "\n", c.reference_source.size(), "\n", c.reference_source,
+                                c.candidate_source))
+      .substr(0, 32);
+}
+
+std::string LineKey(const Case& c) {
+  if (!c.error.empty() && c.line > 0) return absl::StrCat("line ", c.line);
+  return absl::StrCat(c.error.empty() ? "id " : "error ", c.id_json);
+}
+
+std::string LineKey(const Json& line) {
+  const bool error = Text(line, "outcome") == kInputError;
+  const auto number = line.find("line");
+  if (error && number != line.end()) return absl::StrCat("line ", Dump(*number));
+  const auto id = line.find("id");
+  return absl::StrCat(error ? "error " : "id ", id == line.end() ? "null" : Dump(*id));
+}
+
+void BatchTotals::Count(const Json& line) {
+  const std::string outcome = Text(line, "outcome");
+  std::string layer = Text(line, "failed_layer");
+  if (outcome == kInputError) {
+    ++input_errors;
+  } else if (outcome == "correct") {
+    ++correct;
+  } else if (outcome == "inconclusive") {
+    ++inconclusive;
+  } else {
+    ++failed;
+  }
+  if (layer == "none") layer.clear();
+  ++by_layer[{layer, outcome}];
+}
+
+absl::StatusOr<std::unique_ptr<BatchFile>> BatchFile::Open(const std::string& path) {
+  std::unique_ptr<BatchFile> file(new BatchFile());
+  ASSIGN_OR_RETURN(file->lines_, JsonlJournal::Open(path, kMaxVerdictBytes, [&](const Line& line) {
+                     return file->Note(path, line);
+                   }));
+  return file;
+}
+
+absl::Status BatchFile::Note(const std::string& path, const Line& line) {
+  const Json json = Json::parse(line.text, /*cb=*/nullptr, /*allow_exceptions=*/false);
+  if (!json.is_object() || Text(json, "outcome").empty()) {
+    return absl::DataLossError(absl::StrCat(path, ", line ", line.number,
+                                            " is not a verdict; remove the line, or give another "
+                                            "file to --out"));
+  }
+  hashes_[Hash64(LineKey(json))] = Hash64(Text(json, "input_hash"));
+  totals_.Count(json);
+  return absl::OkStatus();
+}
+
+absl::StatusOr<bool> BatchFile::Has(const Case& c, const std::string& input_hash) const {
+  const auto found = hashes_.find(Hash64(LineKey(c)));
+  if (found == hashes_.end()) return false;
+  if (c.error.empty() && found->second != Hash64(input_hash)) {
+    return absl::FailedPreconditionError(
+        absl::StrCat(c.where, ": ", lines_->path(), " holds a verdict for id ", c.id_json,
+                     " with other sources or settings; give another file to --out"));
+  }
+  return true;
+}
+
+absl::Status BatchFile::Append(const std::string& line) {
+  RETURN_IF_ERROR(lines_->Append(line));
+  totals_.Count(Json::parse(line));
+  return absl::OkStatus();
+}
+
+namespace {
+
+// A broken file of a million lines should not write a million sentences.
+constexpr int kErrorsShown = 20;
+
+// A case whose line is not written yet. Its sources are with the verifier.
+struct Slot {
+  Case c;
+  std::string input_hash;
+  bool ready = false;
+  Verdict verdict;
+};
+
+// What the verifier's threads and the batch share; outlives the batch if a callback is late.
+struct Window {
+  absl::Mutex mutex;
+  std::deque<std::shared_ptr<Slot>> slots ABSL_GUARDED_BY(mutex);
+  bool FrontReady() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex) {
+    return !slots.empty() && slots.front()->ready;
+  }
+};
+
+class Batch {
+ public:
+  Batch(const BatchOptions& options, Verifier* verifier, std::unique_ptr<CaseReader> reader,
+        std::unique_ptr<BatchFile> file)
+      : options_(options),
+        verifier_(verifier),
+        settings_(verifier->settings()),
+        reader_(std::move(reader)),
+        file_(std::move(file)) {}
+
+  absl::StatusOr<BatchSummary> Run() {
+    summary_.cases = reader_->total();
+    const absl::Status status = Loop();
+    // An error of a file: what runs is dropped, as it could not be written anyway.
+    if (!status.ok()) verifier_->Close();
+    RETURN_IF_ERROR(status);
+    summary_.totals = file_->totals();
+    return summary_;
+  }
+
+ private:
+  absl::Status Loop() {
+    while (true) {
+      if (!summary_.interrupted && options_.stop()) {
+        summary_.interrupted = true;
+        verifier_->Close();
+      }
+      if (!summary_.interrupted) RETURN_IF_ERROR(Fill());
+      RETURN_IF_ERROR(WriteReady());
+      absl::MutexLock lock(&window_->mutex);
+      if (window_->slots.empty() && (at_end_ || summary_.interrupted)) break;
+      window_->mutex.AwaitWithTimeout(absl::Condition(window_.get(), &Window::FrontReady),
+                                      absl::Milliseconds(100));
+    }
+    if (recorder_.has_value() && !summary_.interrupted && summary_.checked > 0) {
+      recorder_->Finish(Counts());
+    }
+    recorder_.reset();
+    return absl::OkStatus();
+  }
+
+  // Takes cases until the window is full or the input is at its end.
+  absl::Status Fill() {
+    while (!at_end_ && Size() < static_cast<size_t>(std::max(1, options_.window))) {
+      ASSIGN_OR_RETURN(std::optional<Case> next, reader_->Next());
+      if (!next.has_value()) {
+        at_end_ = true;
+        return absl::OkStatus();
+      }
+      const std::string hash = InputHash(*next, settings_);
+      ASSIGN_OR_RETURN(const bool there, file_->Has(*next, hash));
+      if (there) {
+        ++summary_.already_done;
+        if (recorder_.has_value()) recorder_->Done();
+        continue;
+      }
+      StartRecorder();
+      Begin(*std::move(next), hash);
+    }
+    return absl::OkStatus();
+  }
+
+  size_t Size() {
+    absl::MutexLock lock(&window_->mutex);
+    return window_->slots.size();
+  }
+
+  // The rate counts from the first case of this run on. Lines are the batch file's.
+  void StartRecorder() {
+    if (recorder_.has_value()) return;
+    recorder_.emplace(ProgressOptions{.label = "verify",
+                                      .total = summary_.cases,
+                                      .first = summary_.already_done,
+                                      .out = options_.messages});
+  }
+
+  void Begin(Case c, const std::string& hash) {
+    auto slot = std::make_shared<Slot>();
+    VerifyRequest request;
+    request.task = {.id = c.task, .source = std::move(c.reference_source)};
+    request.code = std::move(c.candidate_source);
+    request.key = c.id;
+    slot->input_hash = hash;
+    slot->ready = !c.error.empty();
+    if (slot->ready) Complain(c);
+    slot->c = std::move(c);
+    {
+      absl::MutexLock lock(&window_->mutex);
+      window_->slots.push_back(slot);
+    }
+    if (!slot->c.error.empty()) return;
+    verifier_->Submit(std::move(request), [window = window_, slot](Verdict verdict) {
+      absl::MutexLock lock(&window->mutex);
+      slot->verdict = std::move(verdict);
+      slot->ready = true;
+    });
+  }
+
+  void Complain(const Case& c) {
+    if (++errors_ <= kErrorsShown) {
+      recorder_->Print(absl::StrCat("verify: ", c.where, ": ", c.error));
+    } else if (errors_ == kErrorsShown + 1) {
+      recorder_->Print("verify: more broken cases follow; the output names them all");
+    }
+  }
+
+  absl::Status WriteReady() {
+    while (true) {
+      std::shared_ptr<Slot> slot;
+      {
+        absl::MutexLock lock(&window_->mutex);
+        if (!window_->FrontReady()) break;
+        slot = std::move(window_->slots.front());
+        window_->slots.pop_front();
+      }
+      if (slot->verdict.infra_error().kind() == InfraError::CANCELLED) continue;
+      RETURN_IF_ERROR(file_->Append(slot->c.error.empty()
+                                        ? VerdictLine(slot->c, slot->verdict, slot->input_hash)
+                                        : InputErrorLine(slot->c)));
+      recorder_->Done();
+      ++summary_.checked;
+    }
+    if (recorder_.has_value() && summary_.checked > 0) recorder_->Show(Counts());
+    return absl::OkStatus();
+  }
+
+  std::string Counts() const {
+    const BatchTotals& totals = file_->totals();
+    std::string text = absl::StrCat("correct ", totals.correct, " failed ", totals.failed);
+    if (totals.inconclusive > 0) absl::StrAppend(&text, " inconclusive ", totals.inconclusive);
+    if (totals.input_errors > 0) absl::StrAppend(&text, " input errors ", totals.input_errors);
+    return text;
+  }
+
+  const BatchOptions options_;
+  Verifier* const verifier_;
+  const std::string settings_;
+  const std::unique_ptr<CaseReader> reader_;
+  const std::unique_ptr<BatchFile> file_;
+  const std::shared_ptr<Window> window_ = std::make_shared<Window>();
+  std::optional<ProgressRecorder> recorder_;
+  BatchSummary summary_;
+  int errors_ = 0;
+  bool at_end_ = false;
+};
+
+}  // namespace
+
+absl::StatusOr<BatchSummary> RunBatch(const BatchOptions& options, Verifier* verifier) {
+  ASSIGN_OR_RETURN(std::unique_ptr<CaseReader> reader, CaseReader::Open(options.in));
+  ASSIGN_OR_RETURN(std::unique_ptr<BatchFile> file, BatchFile::Open(options.out));
+  return Batch(options, verifier, std::move(reader), std::move(file)).Run();
+}
+
+std::string SummaryText(const BatchSummary& summary) {
+  const BatchTotals& totals = summary.totals;
+  std::string text = absl::StrCat(
+      summary.cases, " cases: ", totals.correct, " correct, ", totals.failed, " failed, ",
+      totals.inconclusive, " inconclusive, ", totals.input_errors, " input errors (",
+      summary.checked, " written now, ", summary.already_done, " were there)\n");
+  for (const auto& [key, count] : totals.by_layer) {
+    if (key.first.empty()) continue;
+    absl::StrAppendFormat(&text, "  %-14s %-20s %d\n", key.first, key.second, count);
+  }
+  const int64_t missing = summary.cases - summary.checked - summary.already_done;
+  if (missing > 0) {
+    absl::StrAppend(&text, "  ", missing, " not checked; the same command goes on with them\n");
+  }
+  return text;
+}
+
+}  // namespace tritonrl

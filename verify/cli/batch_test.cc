@@ -1,0 +1,274 @@
+#include "verify/cli/batch.h"
+
+#include <fcntl.h>
+#include <sys/file.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <set>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_split.h"
+#include "absl/synchronization/notification.h"
+#include "absl/time/clock.h"
+#include "base/file.h"
+#include "gtest/gtest.h"
+#include "nlohmann/json.hpp"
+#include "verify/testing/fake_backend.h"
+
+namespace tritonrl {
+namespace {
+
+using Json = nlohmann::json;
+
+class BatchTest : public testing::Test {
+ protected:
+  void SetUp() override {
+    auto folder = MakeTempDirectory("batch");
+    ASSERT_TRUE(folder.ok()) << folder.status();
+    folder_ = *folder;
+    options_.in = folder_ + "/cases.jsonl";
+    options_.out = folder_ + "/verdicts.jsonl";
+    messages_ = std::fopen((folder_ + "/messages").c_str(), "w+");
+    options_.messages = messages_;
+    verifier_options_.parallel = 2;
+    verifier_options_.cache = false;
+  }
+  void TearDown() override {
+    std::fclose(messages_);
+    EXPECT_TRUE(RemoveTree(folder_).ok());
+  }
+
+  static std::string Case(const Json& id, const std::string& code) {
+    return Json({{"id", id}, {"reference_source", "the task"}, {"candidate_source", code}}).dump() +
+           "\n";
+  }
+
+  // `count` honest cases with ids "case 0", ...
+  static std::string Honest(int count) {
+    std::string text;
+    for (int i = 0; i < count; ++i) {
+      const std::string name = absl::StrCat("case ", i);
+      text += Case(name, HonestProgram(name));
+    }
+    return text;
+  }
+
+  void WriteInput(const std::string& text) { ASSERT_TRUE(WriteFileAtomic(options_.in, text).ok()); }
+
+  absl::StatusOr<BatchSummary> Run(FakeBackend* backend) {
+    Verifier verifier(verifier_options_, backend, nullptr);
+    return RunBatch(options_, &verifier);
+  }
+  BatchSummary RunGood() {
+    FakeBackend backend([](const ExecRequest&, int) { return FakeBackend::Good(1.5); });
+    auto summary = Run(&backend);
+    EXPECT_TRUE(summary.ok()) << summary.status();
+    return summary.ok() ? *summary : BatchSummary();
+  }
+
+  std::string Output() {
+    auto text = ReadFile(options_.out);
+    return text.ok() ? *text : "";
+  }
+  std::vector<Json> Lines() {
+    std::vector<Json> lines;
+    for (const absl::string_view line : absl::StrSplit(Output(), '\n', absl::SkipEmpty())) {
+      lines.push_back(Json::parse(line));
+    }
+    return lines;
+  }
+  // The output without the worker's figures, which hold measured times.
+  std::vector<Json> Verdicts() {
+    std::vector<Json> lines = Lines();
+    for (Json& line : lines) line.erase("worker");
+    return lines;
+  }
+  std::string Messages() {
+    std::fflush(messages_);
+    auto text = ReadFile(folder_ + "/messages");
+    return text.ok() ? *text : "";
+  }
+
+  std::string folder_;
+  BatchOptions options_;
+  VerifierOptions verifier_options_;
+  std::FILE* messages_ = nullptr;
+};
+
+TEST_F(BatchTest, ALineForEachCaseInTheOrderOfTheInput) {
+  WriteInput(absl::StrCat(Case("good", HonestProgram("slow")), Case(17, HonestProgram("wrong")),
+                          Case("cheat", "import torch\n"), "garbage\n",
+                          Case("good", HonestProgram()), Case("lost", HonestProgram("lost"))));
+  FakeBackend backend([](const ExecRequest& request, int) -> absl::StatusOr<ExecResult> {
+    if (absl::StrContains(request.candidate_source(), "slow"))
+      absl::SleepFor(absl::Milliseconds(200));
+    if (absl::StrContains(request.candidate_source(), "lost")) {
+      return FakeBackend::Bad(EXEC_NOT_EXECUTABLE, "no such operation here");
+    }
+    if (!absl::StrContains(request.candidate_source(), "wrong")) return FakeBackend::Good(1.5);
+    ExecResult result = FakeBackend::Good(1);
+    result.set_outcome(EXEC_MISMATCH);
+    result.set_correct(false);
+    return result;
+  });
+  auto summary = Run(&backend);
+  ASSERT_TRUE(summary.ok()) << summary.status();
+  EXPECT_EQ(summary->cases, 6);
+  EXPECT_EQ(summary->checked, 6);
+  EXPECT_EQ(summary->totals.correct, 1);
+  EXPECT_EQ(summary->totals.failed, 2);
+  EXPECT_EQ(summary->totals.inconclusive, 1);
+  EXPECT_EQ(summary->totals.input_errors, 2);
+  const auto lines = Lines();
+  ASSERT_EQ(lines.size(), 6);
+  EXPECT_EQ(lines[0]["id"], "good");
+  EXPECT_EQ(lines[0]["valid"], true);
+  EXPECT_EQ(lines[0]["compiled"], true);
+  EXPECT_EQ(lines[0]["correct"], true);
+  EXPECT_EQ(lines[0]["speedup"], 1.5);
+  EXPECT_EQ(lines[0]["outcome"], "correct");
+  EXPECT_EQ(lines[0]["failed_layer"], "none");
+  EXPECT_EQ(lines[0]["worker"]["wall_seconds"], 0.1);
+  EXPECT_EQ(lines[0]["layers"]["syntax"]["outcome"], "ok");
+  EXPECT_EQ(lines[1]["id"], 17) << "a number stays a number";
+  EXPECT_EQ(lines[1]["correct"], false);
+  EXPECT_TRUE(lines[1]["speedup"].is_null());
+  EXPECT_EQ(lines[1]["failed_layer"], "correct");
+  EXPECT_EQ(lines[2]["failed_layer"], "syntax");
+  EXPECT_EQ(lines[2]["valid"], false);
+  EXPECT_TRUE(lines[2]["correct"].is_null()) << "not reached";
+  EXPECT_TRUE(lines[2]["worker"].is_null());
+  EXPECT_EQ(lines[3]["outcome"], "input_error");
+  EXPECT_TRUE(lines[3]["id"].is_null());
+  EXPECT_EQ(lines[3]["line"], 4);
+  EXPECT_EQ(lines[4]["outcome"], "input_error");
+  EXPECT_EQ(lines[4]["reason"], options_.in + ", line 5: id \"good\" was already given in line 1");
+  EXPECT_EQ(lines[5]["outcome"], "inconclusive");
+  EXPECT_FALSE(lines[5]["infra_error"].is_null());
+  EXPECT_TRUE(absl::StrContains(Messages(), "cases.jsonl, line 4: not a JSON object"))
+      << Messages();
+  EXPECT_TRUE(absl::StrContains(SummaryText(*summary), "6 cases: 1 correct, 2 failed"))
+      << SummaryText(*summary);
+}
+
+TEST_F(BatchTest, ASecondRunWritesOnlyWhatIsMissing) {
+  WriteInput(Honest(10) + "garbage\n");
+  EXPECT_EQ(RunGood().checked, 11);
+  const std::string complete = Output();
+  const std::vector<Json> verdicts = Verdicts();
+  BatchSummary again = RunGood();
+  EXPECT_EQ(again.checked, 0);
+  EXPECT_EQ(again.already_done, 11);
+  EXPECT_EQ(Output(), complete);
+  // A kill may cut the file at any byte.
+  for (const size_t size : {complete.size() - 1, complete.size() / 2, complete.size() / 3,
+                            complete.find('\n'), complete.find('\n') + 1, size_t{1}, size_t{0}}) {
+    ASSERT_TRUE(WriteFileAtomic(options_.out, complete.substr(0, size)).ok());
+    const BatchSummary resumed = RunGood();
+    EXPECT_EQ(resumed.checked + resumed.already_done, 11);
+    EXPECT_GT(resumed.checked, 0);
+    EXPECT_EQ(Verdicts(), verdicts) << "cut at " << size;
+    EXPECT_EQ(resumed.totals.correct, 10);
+  }
+  // More cases, and the broken line mended.
+  WriteInput(Honest(12));
+  EXPECT_EQ(RunGood().checked, 2);
+}
+
+TEST_F(BatchTest, StopKeepsWhatIsFinishedAndDropsTheRest) {
+  WriteInput(Honest(30));
+  std::atomic<bool> stop{false};
+  options_.stop = [&stop] { return stop.load(); };
+  options_.window = 8;
+  FakeBackend backend([&stop](const ExecRequest&, int call) {
+    if (call == 4) stop = true;
+    absl::SleepFor(absl::Milliseconds(call >= 4 ? 300 : 1));
+    return FakeBackend::Good(2);
+  });
+  auto summary = Run(&backend);
+  ASSERT_TRUE(summary.ok()) << summary.status();
+  EXPECT_TRUE(summary->interrupted);
+  EXPECT_EQ(summary->checked, backend.calls()) << "what ran was written";
+  EXPECT_LT(summary->checked, 10);
+  EXPECT_GE(summary->checked, 5);
+  EXPECT_TRUE(absl::StrContains(SummaryText(*summary), "not checked; the same command goes on"));
+  for (const Json& line : Lines()) EXPECT_EQ(line["outcome"], "correct");
+  options_.stop = [] { return false; };
+  EXPECT_EQ(RunGood().checked, 30 - summary->checked);
+  std::set<std::string> ids;
+  for (const Json& line : Lines()) ids.insert(line["id"].get<std::string>());
+  EXPECT_EQ(ids.size(), 30);
+  EXPECT_EQ(Lines().size(), 30);
+}
+
+TEST_F(BatchTest, ASlowCaseHoldsUpNoMoreThanTheWindow) {
+  WriteInput(Honest(40));
+  options_.window = 6;
+  absl::Notification release;
+  std::atomic<int> begun{0};
+  FakeBackend backend([&](const ExecRequest& request, int) {
+    ++begun;
+    if (absl::StrContains(request.candidate_source(), "case 0\n")) {
+      release.WaitForNotificationWithTimeout(absl::Seconds(20));
+    }
+    return FakeBackend::Good(2);
+  });
+  // The stop question is asked in every turn of the loop: here it watches.
+  int turns = 0;
+  int most = 0;
+  options_.stop = [&] {
+    if (!release.HasBeenNotified()) {
+      most = std::max(most, begun.load());
+      if (++turns == 5) release.Notify();
+    }
+    return false;
+  };
+  auto summary = Run(&backend);
+  ASSERT_TRUE(summary.ok()) << summary.status();
+  EXPECT_EQ(summary->checked, 40);
+  EXPECT_LE(most, 6);
+  const auto lines = Lines();
+  for (int i = 0; i < 40; ++i) EXPECT_EQ(lines[i]["id"], absl::StrCat("case ", i));
+}
+
+TEST_F(BatchTest, OtherSourcesOrSettingsUnderTheSameIdAreRefused) {
+  WriteInput(Honest(2));
+  RunGood();
+  WriteInput(Case("case 0", HonestProgram("another")));
+  FakeBackend backend([](const ExecRequest&, int) { return FakeBackend::Good(1); });
+  absl::Status status = Run(&backend).status();
+  EXPECT_TRUE(absl::IsFailedPrecondition(status));
+  EXPECT_TRUE(absl::StrContains(status.message(), "line 1")) << status;
+  WriteInput(Honest(2));
+  verifier_options_.trials = 3;
+  EXPECT_TRUE(absl::IsFailedPrecondition(Run(&backend).status()));
+  EXPECT_EQ(backend.calls(), 0);
+}
+
+TEST_F(BatchTest, WhatIsNoOutputOfOursIsLeftAlone) {
+  WriteInput(Honest(1));
+  const std::string theirs = "{\"outcome\":\"correct\",\"id\":\"x\"}\nmy notes\n";
+  ASSERT_TRUE(WriteFileAtomic(options_.out, theirs).ok());
+  FakeBackend backend([](const ExecRequest&, int) { return FakeBackend::Good(1); });
+  const absl::Status status = Run(&backend).status();
+  EXPECT_TRUE(absl::StrContains(status.message(), "verdicts.jsonl, line 2")) << status;
+  EXPECT_EQ(Output(), theirs);
+}
+
+TEST_F(BatchTest, ASecondWriterIsRefused) {
+  WriteInput(Honest(1));
+  const int fd = open(options_.out.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0644);
+  ASSERT_EQ(flock(fd, LOCK_EX), 0);
+  FakeBackend backend([](const ExecRequest&, int) { return FakeBackend::Good(1); });
+  const absl::Status status = Run(&backend).status();
+  EXPECT_TRUE(absl::StrContains(status.message(), "written by another process")) << status;
+  close(fd);
+}
+
+}  // namespace
+}  // namespace tritonrl

@@ -1,0 +1,283 @@
+#include "verify/cli/case_reader.h"
+
+#include <algorithm>
+#include <cmath>
+#include <utility>
+#include <vector>
+
+#include "absl/container/flat_hash_map.h"
+#include "absl/strings/ascii.h"
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/strip.h"
+#include "base/file.h"
+#include "base/hash.h"
+#include "base/jsonl.h"
+#include "base/status.h"
+#include "base/utf8.h"
+#include "nlohmann/json.hpp"
+#include "verify/cli/case_reader.h"
+
+namespace tritonrl {
+
+namespace {
+
+using Json = nlohmann::json;
+
+constexpr double kMaxExactDouble = 9007199254740992.0;  // 2^53
+
+// Sets id and id_json; false, with the error, when the member is no usable id.
+bool TakeId(const Json& json, Case* c) {
+  const auto id = json.find("id");
+  if (id == json.end()) {
+    c->error = "'id' is missing";
+    return false;
+  }
+  const bool text = id->is_string() && !id->get_ref<const std::string&>().empty();
+  // A larger one, or one with a huge exponent, could not be given back as it came.
+  const bool number =
+      id->is_number() && (!id->is_number_float() || std::abs(id->get<double>()) < kMaxExactDouble);
+  if (!text && !number) {
+    c->error = "'id' must be a string that is not empty, or a number of at most 64 bits";
+    return false;
+  }
+  c->id_json = id->dump();
+  c->id = text ? id->get<std::string>() : c->id_json;
+  return true;
+}
+
+bool TakeSource(const Json& json, const char* name, std::string* source, std::string* error) {
+  const auto member = json.find(name);
+  if (member == json.end()) {
+    *error = absl::StrCat("'", name, "' is missing");
+  } else if (!member->is_string()) {
+    *error = absl::StrCat("'", name, "' is not a string");
+  } else if (member->get_ref<const std::string&>().empty()) {
+    *error = absl::StrCat("'", name, "' is empty");
+  } else {
+    *source = member->get<std::string>();
+    return true;
+  }
+  return false;
+}
+
+class JsonlReader : public CaseReader {
+ public:
+  JsonlReader(std::string path, std::unique_ptr<LineReader> lines, int64_t total)
+      : path_(std::move(path)), lines_(std::move(lines)), total_(total) {}
+
+  absl::StatusOr<std::optional<Case>> Next() override {
+    while (true) {
+      ASSIGN_OR_RETURN(std::optional<Line> line, lines_->Next());
+      if (!line.has_value()) return std::optional<Case>();
+      if (!line->too_long && absl::StripAsciiWhitespace(line->text).empty()) continue;
+      Case c;
+      if (line->too_long) {
+        c.error = absl::StrCat("the line is longer than ", kMaxCaseBytes, " bytes");
+      } else {
+        c = ParseCase(line->text);
+      }
+      c.line = line->number;
+      c.where = absl::StrCat(path_, ", line ", c.line);
+      NoteId(&c);
+      return std::optional<Case>(std::move(c));
+    }
+  }
+
+  int64_t total() const override { return total_; }
+
+ private:
+  // Of each id only a hash is kept, so that millions fit.
+  void NoteId(Case* c) {
+    if (c->id.empty() || !c->error.empty()) return;
+    const auto [seen, fresh] = lines_of_ids_.emplace(Hash64(c->id_json), c->line);
+    if (fresh) return;
+    c->error = absl::StrCat("id ", c->id_json, " was already given in line ", seen->second);
+    c->reference_source.clear();
+    c->candidate_source.clear();
+  }
+
+  const std::string path_;
+  const std::unique_ptr<LineReader> lines_;
+  const int64_t total_;
+  absl::flat_hash_map<uint64_t, int64_t> lines_of_ids_;
+};
+
+absl::StatusOr<int64_t> CountCases(const std::string& path) {
+  ASSIGN_OR_RETURN(std::unique_ptr<LineReader> lines, LineReader::Open(path, kMaxCaseBytes));
+  int64_t count = 0;
+  while (true) {
+    ASSIGN_OR_RETURN(std::optional<Line> line, lines->Next());
+    if (!line.has_value()) return count;
+    if (line->too_long || !absl::StripAsciiWhitespace(line->text).empty()) ++count;
+  }
+}
+
+}  // namespace
+
+Case ParseCase(const std::string& line) {
+  Case c;
+  const Json json = Json::parse(line, /*cb=*/nullptr, /*allow_exceptions=*/false);
+  if (json.is_discarded()) {
+    c.error = "not a JSON object (or not UTF-8)";
+  } else if (!json.is_object()) {
+    c.error = "not a JSON object";
+  } else if (TakeId(json, &c) &&
+             TakeSource(json, "reference_source", &c.reference_source, &c.error) &&
+             TakeSource(json, "candidate_source", &c.candidate_source, &c.error)) {
+    const auto task = json.find("task");
+    c.task = task != json.end() && task->is_string() ? task->get<std::string>() : c.id;
+  }
+  return c;
+}
+
+absl::StatusOr<std::unique_ptr<CaseReader>> CaseReader::Open(const std::string& path) {
+  if (DirectoryExists(path)) return OpenCaseFolder(path);
+  ASSIGN_OR_RETURN(std::unique_ptr<LineReader> lines, LineReader::Open(path, kMaxCaseBytes));
+  ASSIGN_OR_RETURN(const int64_t total, CountCases(path));
+  return std::unique_ptr<CaseReader>(std::make_unique<JsonlReader>(path, std::move(lines), total));
+}
+
+namespace {
+
+constexpr char kReferenceEnd[] = "_reference";
+
+struct Pair {
+  std::string id;
+  std::string reference;  // path; empty: none fits
+  std::string candidate;  // path; empty: a reference that nothing belongs to
+};
+
+// Names of *.py files in a folder, without the ending.
+absl::StatusOr<std::vector<std::string>> ProgramsIn(const std::string& folder) {
+  ASSIGN_OR_RETURN(const std::vector<std::string> names, ListDirectory(folder));
+  std::vector<std::string> programs;
+  for (const std::string& name : names) {
+    absl::string_view stem = name;
+    if (absl::ConsumeSuffix(&stem, ".py") && !stem.empty()) programs.emplace_back(stem);
+  }
+  return programs;
+}
+
+std::string FileOf(const std::string& folder, const std::string& program) {
+  return JoinPath(folder, program + ".py");
+}
+
+// NAME_reference.py beside NAME_*.py.
+absl::Status AddBeside(const std::string& folder, std::vector<Pair>* pairs) {
+  ASSIGN_OR_RETURN(const std::vector<std::string> programs, ProgramsIn(folder));
+  std::vector<std::string> names;  // "softmax_" for softmax_reference.py
+  for (const std::string& program : programs) {
+    absl::string_view name = program;
+    if (absl::ConsumeSuffix(&name, kReferenceEnd)) names.push_back(absl::StrCat(name, "_"));
+  }
+  std::vector<bool> used(names.size(), false);
+  for (const std::string& program : programs) {
+    if (absl::EndsWith(program, kReferenceEnd)) continue;
+    int best = -1;
+    for (size_t i = 0; i < names.size(); ++i) {
+      if (!absl::StartsWith(program, names[i])) continue;
+      if (best < 0 || names[i].size() > names[best].size()) best = static_cast<int>(i);
+    }
+    Pair pair{.id = program, .candidate = FileOf(folder, program)};
+    if (best >= 0) {
+      used[best] = true;
+      pair.reference = FileOf(folder, names[best] + "reference");
+    }
+    pairs->push_back(std::move(pair));
+  }
+  for (size_t i = 0; i < names.size(); ++i) {
+    if (used[i]) continue;
+    const std::string reference = names[i] + "reference";
+    pairs->push_back({.id = reference, .reference = FileOf(folder, reference)});
+  }
+  return absl::OkStatus();
+}
+
+// FOLDER/reference.py beside FOLDER/*.py; a folder without Python files is none of ours.
+absl::Status AddInside(const std::string& folder, const std::string& name,
+                       std::vector<Pair>* pairs) {
+  ASSIGN_OR_RETURN(const std::vector<std::string> programs, ProgramsIn(folder));
+  const bool has_reference =
+      std::find(programs.begin(), programs.end(), "reference") != programs.end();
+  const std::string reference = has_reference ? FileOf(folder, "reference") : "";
+  for (const std::string& program : programs) {
+    if (program == "reference") continue;
+    pairs->push_back({.id = absl::StrCat(name, "/", program),
+                      .reference = reference,
+                      .candidate = FileOf(folder, program)});
+  }
+  if (has_reference && programs.size() == 1) {
+    pairs->push_back({.id = absl::StrCat(name, "/reference"), .reference = reference});
+  }
+  return absl::OkStatus();
+}
+
+absl::Status ReadProgram(const std::string& path, std::string* source) {
+  ASSIGN_OR_RETURN(const int64_t size, FileSize(path));
+  if (size > kMaxCaseBytes) {
+    return absl::InvalidArgumentError(
+        absl::StrCat(path, " is larger than ", kMaxCaseBytes, " bytes"));
+  }
+  ASSIGN_OR_RETURN(*source, ReadFile(path));
+  if (source->empty()) return absl::InvalidArgumentError(absl::StrCat(path, " is empty"));
+  if (!IsValidUtf8(*source)) {
+    return absl::InvalidArgumentError(absl::StrCat(path, " is not UTF-8 text"));
+  }
+  return absl::OkStatus();
+}
+
+class FolderReader : public CaseReader {
+ public:
+  explicit FolderReader(std::vector<Pair> pairs) : pairs_(std::move(pairs)) {}
+
+  absl::StatusOr<std::optional<Case>> Next() override {
+    if (next_ == pairs_.size()) return std::optional<Case>();
+    const Pair& pair = pairs_[next_++];
+    Case c;
+    c.id = RepairUtf8(pair.id);
+    c.id_json = nlohmann::json(c.id).dump();
+    c.where = pair.candidate.empty() ? pair.reference : pair.candidate;
+    c.task = RepairUtf8(pair.reference);
+    if (pair.reference.empty()) {
+      c.error =
+          "no reference belongs to it: NAME_reference.py beside it, or reference.py in its "
+          "folder";
+    } else if (pair.candidate.empty()) {
+      c.error = "no candidate belongs to this reference";
+    } else {
+      absl::Status status = ReadProgram(pair.reference, &c.reference_source);
+      if (status.ok()) status = ReadProgram(pair.candidate, &c.candidate_source);
+      if (!status.ok()) c.error = Message(status);
+    }
+    return std::optional<Case>(std::move(c));
+  }
+
+  int64_t total() const override { return static_cast<int64_t>(pairs_.size()); }
+
+ private:
+  const std::vector<Pair> pairs_;
+  size_t next_ = 0;
+};
+
+}  // namespace
+
+absl::StatusOr<std::unique_ptr<CaseReader>> OpenCaseFolder(const std::string& path) {
+  std::vector<Pair> pairs;
+  RETURN_IF_ERROR(AddBeside(path, &pairs));
+  ASSIGN_OR_RETURN(const std::vector<std::string> names, ListDirectory(path));
+  for (const std::string& name : names) {
+    const std::string folder = JoinPath(path, name);
+    if (DirectoryExists(folder)) RETURN_IF_ERROR(AddInside(folder, name, &pairs));
+  }
+  if (pairs.empty()) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("folder ", path,
+                     " holds no case: NAME_reference.py beside NAME_*.py, or "
+                     "NAME/reference.py beside NAME/*.py"));
+  }
+  std::sort(pairs.begin(), pairs.end(), [](const Pair& a, const Pair& b) { return a.id < b.id; });
+  return std::unique_ptr<CaseReader>(std::make_unique<FolderReader>(std::move(pairs)));
+}
+
+}  // namespace tritonrl

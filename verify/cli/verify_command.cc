@@ -1,0 +1,336 @@
+#include "verify/cli/verify_command.h"
+
+#include <algorithm>
+#include <cstdio>
+#include <iostream>
+#include <map>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/flags/flag.h"
+#include "absl/flags/reflection.h"
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/strip.h"
+#include "base/file.h"
+#include "base/signal_handler.h"
+#include "base/status.h"
+#include "exec/backend/backend_factory.h"
+#include "exec/device_backend.h"
+#include "exec/service/remote_backend.h"
+#include "tasks/loader.h"
+#include "verify/cli/batch.h"
+#include "verify/cli/case_reader.h"
+#include "verify/cli/html_page.h"
+#include "verify/cli/verdict_report.h"
+#include "verify/cli/verify_command.h"
+#include "verify/pipeline/verifier.h"
+#include "verify/preflight/preflight.h"
+#include "verify/verdict/verdict.h"
+
+namespace tritonrl {
+
+namespace {
+
+absl::StatusOr<std::string> ReadProgram(const std::string& flag, const std::string& path) {
+  if (path.empty())
+    return absl::InvalidArgumentError(absl::StrCat("--", flag, " is missing: give a Python file"));
+  absl::StatusOr<std::string> text = ReadFile(UserPath(path));
+  if (!text.ok()) return AddContext(text.status(), absl::StrCat("--", flag));
+  return text;
+}
+
+absl::Status CheckMode(const VerifyCommand& call) {
+  const bool pair = !call.reference.empty() || !call.candidate.empty();
+  if (call.preflight) {
+    if (pair || !call.in.empty() || !call.html.empty()) {
+      return absl::InvalidArgumentError("--preflight goes with --tasks and --out alone");
+    }
+    if (!call.tasks.empty()) return absl::OkStatus();
+    return absl::InvalidArgumentError("--tasks is missing: a folder of task files, or one of them");
+  }
+  if (!call.tasks.empty()) {
+    return absl::InvalidArgumentError("--tasks goes with --preflight");
+  }
+  if (call.in.empty()) {
+    if (call.out.empty()) return absl::OkStatus();
+    return absl::InvalidArgumentError("--out needs --in; the verdict on one pair is printed");
+  }
+  if (pair) {
+    return absl::InvalidArgumentError("give either --in, or --reference and --candidate");
+  }
+  if (call.out.empty()) {
+    return absl::InvalidArgumentError("--out is missing: the JSONL file for the verdicts");
+  }
+  if (UserPath(call.in) == UserPath(call.out)) {
+    return absl::InvalidArgumentError("--in and --out are the same file");
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+absl::Status ValidateCommand(const VerifyCommand& call) {
+  RETURN_IF_ERROR(CheckMode(call));
+  if (const auto mode = ParseExecMode(call.mode); !mode.ok()) {
+    return AddContext(mode.status(), "--mode");
+  }
+  if (call.workers < 0 || call.workers > 1024) {
+    return absl::InvalidArgumentError("--workers must be 0 to 1024");
+  }
+  if (call.trials < 1 || call.trials > 1000) {
+    return absl::InvalidArgumentError("--trials must be 1 to 1000");
+  }
+  if (!(call.tolerance >= 0)) return absl::InvalidArgumentError("--tolerance must not be negative");
+  if (!(call.time_limit >= 0))
+    return absl::InvalidArgumentError("--time_limit must not be negative");
+  const std::string model = call.device_model;
+  if (model != "l40s" && model != "l40s_mini") {
+    return absl::InvalidArgumentError(
+        absl::StrCat("--device_model=", model, " is unknown: l40s or l40s_mini"));
+  }
+  if (!call.judge_url.empty() && call.judge_model.empty()) {
+    return absl::InvalidArgumentError("--judge_url needs --judge_model");
+  }
+  return absl::OkStatus();
+}
+
+absl::StatusOr<CommandInputs> ReadCommandInputs(const VerifyCommand& call) {
+  CommandInputs inputs;
+  if (call.preflight) {
+    auto set = LoadTasks(UserPath(call.tasks));
+    if (!set.ok()) return AddContext(set.status(), "--tasks");
+    for (const std::string& problem : set->problems) {
+      std::fprintf(stderr, "left out: %s\n", problem.c_str());
+    }
+    inputs.tasks = std::move(set->tasks);
+  } else if (!call.in.empty()) {
+    const absl::Status readable = CaseReader::Open(UserPath(call.in)).status();
+    if (!readable.ok()) return AddContext(readable, "--in");
+  } else {
+    ASSIGN_OR_RETURN(inputs.reference, ReadProgram("reference", call.reference));
+    ASSIGN_OR_RETURN(inputs.candidate, ReadProgram("candidate", call.candidate));
+  }
+  return inputs;
+}
+
+absl::StatusOr<std::unique_ptr<Judge>> MakeCommandJudge(const VerifyCommand& call) {
+  if (call.judge_url.empty()) return std::unique_ptr<Judge>();
+  return MakeHttpJudge({.url = call.judge_url,
+                        .model = call.judge_model,
+                        .api_key_variable = call.judge_key_variable});
+}
+
+absl::StatusOr<std::unique_ptr<DeviceBackend>> StartCommandBackend(const VerifyCommand& call) {
+  if (!call.servers.empty()) {
+    auto remote = ConnectToServers(call.servers, call.token_file, [](const std::string& text) {
+      std::fprintf(stderr, "verify: %s\n", text.c_str());
+    });
+    if (!remote.ok()) return AddContext(remote.status(), "--servers");
+    return *std::move(remote);
+  }
+  BackendOptions options;
+  auto kind = ParseBackendKind(call.backend);
+  if (!kind.ok()) return AddContext(kind.status(), "--backend");
+  options.kind = *kind;
+  // One candidate needs one worker.
+  const bool many = !call.in.empty() || call.preflight;
+  options.workers = many || call.workers > 0 ? call.workers : 1;
+  options.sandbox = call.sandbox;
+  if (call.time_limit > 0) {
+    options.pool.limits.set_wall_seconds(call.time_limit);
+  }
+  if (call.memory_gb > 0) {
+    options.pool.limits.set_memory_bytes(static_cast<int64_t>(call.memory_gb * (1 << 30)));
+  }
+  return MakeBackend(options);
+}
+
+VerifierOptions MakeVerifierOptions(const VerifyCommand& call, const DeviceBackend& backend) {
+  VerifierOptions options;
+  // More servers may come later, so that a larger number can make sense.
+  const int asked = call.servers.empty() ? 0 : call.workers;
+  options.parallel = asked > 0 ? asked : backend.concurrency();
+  options.seed = call.seed;
+  options.trials = call.trials;
+  options.atol = options.rtol = call.tolerance;
+  options.mode = *ParseExecMode(call.mode);
+  options.run_limit = absl::Seconds(call.time_limit);
+  options.device_model = call.device_model;
+  options.check_functionality = call.functionality;
+  options.ablation = call.ablation;
+  options.gpu_profile = call.gpu_profile;
+  options.measure_time = call.timing;
+  options.judge_parallel = call.judge_parallel;
+  options.judge_cache = UserPath(call.judge_cache);
+  options.cache = false;  // would grow with the number of cases
+  return options;
+}
+
+namespace {
+
+constexpr int kSignalled = 128;
+
+int Complain(int code, const std::string& sentence) {
+  std::fprintf(stderr, "verify: %s\n", sentence.c_str());
+  return code;
+}
+
+int Report(const VerifyCommand& call, const Verdict& verdict, const std::string& source) {
+  if (call.json) {
+    std::cout << VerdictJson(verdict) << std::endl;
+  } else {
+    std::cout << VerdictText(verdict, source) << std::flush;
+  }
+  if (!IsInfraError(verdict))
+    return verdict.failed_layer() == LAYER_NONE ? kExitCorrect : kExitCandidateFailed;
+  const bool reference = verdict.infra_error().kind() == InfraError::REFERENCE_FAILED;
+  return Complain(reference ? kExitUserError : kExitInfraError, verdict.infra_error().text());
+}
+
+int RunPair(const VerifyCommand& call, DeviceBackend* backend, Judge* judge,
+            const std::string& reference, const std::string& candidate) {
+  Verifier verifier(MakeVerifierOptions(call, *backend), backend, judge);
+  if (const absl::Status opened = verifier.Open(); !opened.ok()) {
+    return Complain(kExitUserError, Message(opened));
+  }
+  const std::string task = call.reference;
+  const Verdict verdict = verifier
+                              .Submit({.task = {.id = task, .path = task, .source = reference},
+                                       .code = candidate,
+                                       .key = call.candidate})
+                              .get();
+  const int code = Report(call, verdict, candidate);
+  const std::string page = call.html;
+  if (page.empty()) return code;
+  const absl::Status written =
+      WritePairPage(VerdictJson(verdict), reference, candidate, UserPath(page));
+  return written.ok() ? code
+                      : Complain(kExitInfraError, absl::StrCat("--html: ", Message(written)));
+}
+
+int RunMany(const VerifyCommand& call, DeviceBackend* backend, Judge* judge) {
+  const SignalHandler interrupts;
+  const VerifierOptions verifier_options = MakeVerifierOptions(call, *backend);
+  Verifier verifier(verifier_options, backend, judge);
+  if (const absl::Status opened = verifier.Open(); !opened.ok()) {
+    return Complain(kExitUserError, Message(opened));
+  }
+  BatchOptions options;
+  options.in = UserPath(call.in);
+  options.out = UserPath(call.out);
+  options.window = std::max(64, 8 * verifier_options.parallel);
+  options.stop = [&interrupts] { return interrupts.received() != 0; };
+  const absl::StatusOr<BatchSummary> summary = RunBatch(options, &verifier);
+  if (!summary.ok()) {
+    const bool writing =
+        absl::IsUnavailable(summary.status()) || absl::IsResourceExhausted(summary.status());
+    return Complain(writing ? kExitInfraError : kExitUserError, Message(summary.status()));
+  }
+  std::cout << SummaryText(*summary) << std::flush;
+  if (const absl::Status kept = verifier.JournalStatus(); !kept.ok()) {
+    return Complain(kExitInfraError, absl::StrCat("--judge_cache: ", Message(kept)));
+  }
+  const std::string page = call.html;
+  if (!page.empty()) {
+    const absl::Status written = WriteBatchPage(options.in, options.out, UserPath(page));
+    if (!written.ok()) return Complain(kExitInfraError, absl::StrCat("--html: ", Message(written)));
+  }
+  if (summary->interrupted) return kSignalled + interrupts.received();
+  if (summary->totals.input_errors > 0) return kExitUserError;
+  return summary->totals.inconclusive > 0 ? kExitInfraError : kExitCorrect;
+}
+
+int CheckTheTasks(const VerifyCommand& call, DeviceBackend* backend,
+                  const std::vector<Task>& tasks) {
+  const SignalHandler interrupts;
+  PreflightOptions options = PreflightOptionsFrom(MakeVerifierOptions(call, *backend));
+  options.stop = [&interrupts] { return interrupts.received() != 0; };
+  const std::string out = call.out;
+  const auto checks = RunPreflight(tasks, backend, options, out.empty() ? "" : UserPath(out));
+  if (!checks.ok()) return Complain(kExitInfraError, "--out: " + Message(checks.status()));
+  std::cout << PreflightTable(*checks, options.mode) << std::flush;
+  if (interrupts.received() != 0) return kSignalled + interrupts.received();
+  const PreflightTotals totals = Count(*checks);
+  if (totals.broken > 0) return kExitUserError;
+  if (totals.not_checked > 0) return kExitInfraError;
+  return totals.unsound > 0 ? kExitCandidateFailed : kExitCorrect;
+}
+
+}  // namespace
+
+int ReportCommandError(const absl::Status& status) {
+  return Complain(kExitUserError, Message(status));
+}
+
+int RunCommand(const VerifyCommand& call) {
+  if (const absl::Status checked = ValidateCommand(call); !checked.ok())
+    return ReportCommandError(checked);
+  const absl::StatusOr<CommandInputs> inputs = ReadCommandInputs(call);
+  if (!inputs.ok()) return ReportCommandError(inputs.status());
+  auto judge = MakeCommandJudge(call);
+  if (!judge.ok()) return ReportCommandError(judge.status());
+  auto backend = StartCommandBackend(call);
+  if (!backend.ok()) {
+    const absl::Status& status = backend.status();
+    const bool user = absl::IsInvalidArgument(status) || absl::IsNotFound(status) ||
+                      absl::IsPermissionDenied(status) || absl::IsUnauthenticated(status);
+    return Complain(user ? kExitUserError : kExitInfraError, Message(backend.status()));
+  }
+  if (call.preflight) return CheckTheTasks(call, backend->get(), inputs->tasks);
+  if (!call.in.empty()) return RunMany(call, backend->get(), judge->get());
+  return RunPair(call, backend->get(), judge->get(), inputs->reference, inputs->candidate);
+}
+
+absl::Status ParseFlags(int argc, char** argv) {
+  for (int i = 1; i < argc; ++i) {
+    absl::string_view argument = argv[i];
+    if (!absl::ConsumePrefix(&argument, "--")) {
+      return absl::InvalidArgumentError(
+          absl::StrCat("unexpected argument '", argv[i],
+                       "': programs are given by --reference and --candidate"));
+    }
+    const size_t equals = argument.find('=');
+    const absl::string_view name = argument.substr(0, equals);
+    absl::CommandLineFlag* flag = absl::FindCommandLineFlag(name);
+    std::string value =
+        equals == absl::string_view::npos ? "" : std::string(argument.substr(equals + 1));
+    if (flag == nullptr && absl::StartsWith(name, "no") && equals == absl::string_view::npos) {
+      flag = absl::FindCommandLineFlag(name.substr(2));
+      value = "false";
+    } else if (flag != nullptr && equals == absl::string_view::npos) {
+      if (flag->IsOfType<bool>()) {
+        value = "true";
+      } else if (i + 1 < argc) {
+        value = argv[++i];
+      } else {
+        return absl::InvalidArgumentError(absl::StrCat("--", name, " needs a value"));
+      }
+    }
+    if (flag == nullptr)
+      return absl::InvalidArgumentError(absl::StrCat("unknown flag --", name, "; see --help"));
+    std::string error;
+    if (!flag->ParseFrom(value, &error)) {
+      return absl::InvalidArgumentError(
+          absl::StrCat("--", name, "='", value, "' is not a value it can take: ", error));
+    }
+  }
+  return absl::OkStatus();
+}
+
+std::string FlagsHelp(absl::string_view source_file) {
+  std::map<absl::string_view, absl::CommandLineFlag*> flags;
+  for (const auto& [name, flag] : absl::GetAllFlags()) {
+    if (absl::EndsWith(flag->Filename(), source_file)) flags[name] = flag;
+  }
+  std::string text;
+  for (const auto& [name, flag] : flags) {
+    absl::StrAppend(&text, "  --", name, ": ", flag->Help(), " (default '", flag->DefaultValue(),
+                    "')\n");
+  }
+  return text;
+}
+
+}  // namespace tritonrl

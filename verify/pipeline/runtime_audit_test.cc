@@ -1,0 +1,115 @@
+#include "verify/pipeline/runtime_audit.h"
+
+#include <string>
+
+#include "gtest/gtest.h"
+#include "verify/testing/fake_backend.h"
+
+namespace tritonrl {
+namespace {
+
+ExecResult GoodRun(AblationEffect all, std::initializer_list<AblationEffect> each) {
+  ExecResult result = FakeBackend::Good(1);
+  result.set_ablation_all(all);
+  for (const AblationEffect effect : each) {
+    KernelAblation* kernel = result.add_ablations();
+    kernel->set_name(result.ablations_size() == 1 ? "f" : "g");
+    kernel->set_line(5 * result.ablations_size());
+    kernel->set_effect(effect);
+  }
+  return result;
+}
+
+FunctionalityResult Check(const ExecResult& result) {
+  FunctionalityResult functionality;
+  functionality.set_outcome(FunctionalityResult::OK);
+  const bool fine = AuditRuntime(result, &functionality);
+  EXPECT_EQ(fine, functionality.outcome() == FunctionalityResult::OK);
+  return functionality;
+}
+
+// The first piece of evidence of that rule.
+Evidence Find(const FunctionalityResult& functionality, const std::string& rule) {
+  for (const Evidence& e : functionality.evidence()) {
+    if (e.rule() == rule) return e;
+  }
+  return {};
+}
+
+TEST(RunEvidenceTest, KernelsWithoutWhichTheResultIsRightAreRefused) {
+  const FunctionalityResult f = Check(GoodRun(ABLATION_UNCHANGED, {ABLATION_UNCHANGED}));
+  EXPECT_EQ(f.outcome(), FunctionalityResult::DECORATION);
+  EXPECT_EQ(f.evidence(0).rule(), "decoration");
+  EXPECT_EQ(f.evidence(0).kernel(), "f");
+  EXPECT_EQ(f.evidence(0).line(), 5);
+  EXPECT_NE(f.evidence(0).text().find("kernel f is decoration"), std::string::npos);
+}
+
+TEST(RunEvidenceTest, OneOfSeveralThatChangesNothingIsOnlySaid) {
+  const FunctionalityResult f =
+      Check(GoodRun(ABLATION_CHANGED, {ABLATION_CHANGED, ABLATION_UNCHANGED}));
+  EXPECT_EQ(f.outcome(), FunctionalityResult::OK);
+  EXPECT_EQ(Find(f, "changes_nothing").kernel(), "g");
+  EXPECT_EQ(Find(f, "changes_nothing").line(), 10);
+}
+
+TEST(RunEvidenceTest, WhatWasNotTriedIsSaid) {
+  ExecResult result = GoodRun(ABLATION_CHANGED, {ABLATION_CHANGED, ABLATION_NOT_TRIED});
+  result.mutable_ablations(1)->set_text("no time was left for it");
+  const Evidence e = Find(Check(result), "ablation_not_tried");
+  EXPECT_EQ(e.kernel(), "g");
+  EXPECT_NE(e.text().find("no time was left"), std::string::npos) << e.text();
+}
+
+TEST(RunEvidenceTest, LaunchesAreListedWithTheirTensors) {
+  ExecResult result = FakeBackend::Good(1);
+  KernelArgument* argument = result.mutable_launches(0)->add_arguments();
+  argument->set_name("x_ptr");
+  argument->set_dtype("float32");
+  argument->add_shape(8);
+  argument->add_shape(40);
+  argument->set_what("input 0");
+  *result.add_launches() = result.launches(0);  // the same kernel again
+  const FunctionalityResult f = Check(result);
+  ASSERT_EQ(f.evidence_size(), 1);
+  EXPECT_EQ(f.evidence(0).rule(), "launched");
+  EXPECT_EQ(f.evidence(0).text(),
+            "kernel relu_kernel ran on a grid of 4x1x1 with x_ptr = input 0 float32[8, 40]");
+}
+
+TEST(RunEvidenceTest, AnOperatorThatComputesComesBeforeDecoration) {
+  ExecResult result = GoodRun(ABLATION_UNCHANGED, {ABLATION_UNCHANGED});
+  AtenOp* op = result.add_candidate_ops();
+  op->set_name("aten.mm");
+  op->set_calls(2);
+  op->set_largest(64);
+  const FunctionalityResult f = Check(result);
+  EXPECT_EQ(f.outcome(), FunctionalityResult::RUNTIME_COMPUTE);
+  EXPECT_EQ(f.evidence(0).name(), "aten.mm");
+  EXPECT_EQ(Find(f, "decoration").kernel(), "f");
+}
+
+TEST(RunEvidenceTest, AnOutputThatIsNoBetterThanAConstantIsHardCoded) {
+  ExecResult result = GoodRun(ABLATION_CHANGED, {ABLATION_CHANGED});
+  result.mutable_constant_output()->set_output(1);
+  result.mutable_constant_output()->set_variation(0.0045);
+  result.mutable_constant_output()->set_error(0.0043);
+  const FunctionalityResult f = Check(result);
+  EXPECT_EQ(f.outcome(), FunctionalityResult::HARD_CODED);
+  EXPECT_EQ(f.evidence(0).rule(), "ignores_inputs");
+  EXPECT_EQ(f.evidence(0).text().find("output 1 follows the inputs no better than a constant"), 0U);
+  EXPECT_EQ(f.evidence(0).value(), 0.0043);
+}
+
+TEST(RunEvidenceTest, AnOperatorIsShownWhereItRan) {
+  ExecResult result = GoodRun(ABLATION_CHANGED, {ABLATION_CHANGED});
+  AtenOp* op = result.add_candidate_ops();
+  op->set_name("aten.mm");
+  op->set_calls(1);
+  op->set_largest(64);
+  op->set_line(17);
+  EXPECT_EQ(Find(Check(result), "runtime_compute").line(), 17);
+}
+
+}  // namespace
+}  // namespace tritonrl

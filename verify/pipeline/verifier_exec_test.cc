@@ -1,0 +1,164 @@
+// The whole chain on real candidates: linter, sandboxed worker, compiler, execution, comparison,
+// modelled time.
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "base/file.h"
+#include "base/runfiles.h"
+#include "exec/backend/backend_factory.h"
+#include "gtest/gtest.h"
+#include "verify/pipeline/verifier.h"
+#include "verify/testing/fake_backend.h"
+#include "verify/verdict/verdict.h"
+
+namespace tritonrl {
+namespace {
+
+std::string Example(const std::string& name) {
+  auto path = Runfile("verify/examples/" + name);
+  auto text = path.ok() ? ReadFile(*path) : path;
+  EXPECT_TRUE(text.ok()) << text.status();
+  return text.ok() ? *text : "";
+}
+
+constexpr char kReluReference[] = R"py(
+import torch
+class Model(torch.nn.Module):
+    def forward(self, x):
+        return torch.relu(x)
+def get_inputs():
+    return [torch.randn(8, 40)]
+def get_init_inputs():
+    return []
+)py";
+
+// HonestProgram with lines put in front of forward's last one.
+std::string WithBody(const std::string& lines, const std::string& imports = "") {
+  std::string code = imports + HonestProgram();
+  const size_t at = code.find("        return out");
+  return code.insert(at, lines);
+}
+
+class ExecTest : public testing::Test {
+ protected:
+  static void SetUpTestSuite() {
+    BackendOptions options;
+    options.kind = BackendKind::kInterpreter;
+    options.workers = 1;
+    options.pool.limits.set_memory_bytes(int64_t{600} << 20);
+    auto backend = MakeBackend(options);
+    ASSERT_TRUE(backend.ok()) << backend.status();
+    backend_ = backend->release();
+  }
+  static void TearDownTestSuite() {
+    delete backend_;
+    backend_ = nullptr;
+  }
+
+  // `functionality` false lets misbehaviour that the linter would refuse reach the worker.
+  Verdict Run(const std::string& reference, const std::string& code, bool functionality = true,
+              double seconds = 20) {
+    VerifierOptions options;
+    options.parallel = 1;
+    options.check_functionality = functionality;
+    options.run_limit = absl::Seconds(seconds);
+    options.max_attempts = 1;
+    Verifier verifier(options, backend_, nullptr);
+    const Verdict v =
+        verifier.Submit({.task = {.id = "the task", .source = reference}, .code = code}).get();
+    EXPECT_EQ(v.reason().find('\n'), std::string::npos) << v.reason();
+    EXPECT_FALSE(v.reason().empty());
+    return v;
+  }
+
+  static DeviceBackend* backend_;
+};
+
+DeviceBackend* ExecTest::backend_ = nullptr;
+
+TEST_F(ExecTest, HonestCandidateIsCorrectWithAModelledSpeedup) {
+  const Verdict v = Run(Example("softmax_reference.py"), Example("softmax_honest.py"));
+  EXPECT_TRUE(IsCorrect(v)) << v.DebugString();
+  EXPECT_EQ(v.correct().trials_passed(), 5);
+  EXPECT_GT(SpeedupOf(v), 0);
+  EXPECT_TRUE(v.speedup().modelled());
+  EXPECT_EQ(v.functionality().kernels(0), "scaled_softmax_kernel");
+}
+
+TEST_F(ExecTest, WrongCandidateIsAMismatchWithNumbers) {
+  const Verdict v = Run(Example("softmax_reference.py"), Example("softmax_wrong.py"));
+  EXPECT_EQ(v.failed_layer(), LAYER_CORRECT) << v.DebugString();
+  EXPECT_EQ(v.outcome(), "mismatch");
+  EXPECT_TRUE(IsCompiled(v));
+  EXPECT_GT(v.correct().evidence(0).value(), 1e-2);
+}
+
+TEST_F(ExecTest, CheatIsRefusedBeforeItRuns) {
+  const Verdict v = Run(Example("softmax_reference.py"), Example("softmax_cheat.py"));
+  EXPECT_EQ(v.failed_layer(), LAYER_FUNCTIONALITY);
+  EXPECT_EQ(v.backend(), "");
+  // Without the robust verifier it would have passed.
+  EXPECT_TRUE(IsCorrect(Run(Example("softmax_reference.py"), Example("softmax_cheat.py"), false)));
+}
+
+TEST_F(ExecTest, CompileErrorsComeFromTheCompiler) {
+  std::string code = HonestProgram();
+  code.replace(code.find("tl.maximum(x, 0.0)"), 18, "tl.no_such_thing(x)");
+  const Verdict v = Run(kReluReference, code);
+  EXPECT_EQ(v.failed_layer(), LAYER_COMPILED) << v.DebugString();
+  EXPECT_EQ(v.compiled().outcome(), CompiledResult::COMPILE_ERROR);
+  EXPECT_NE(v.reason().find("no_such_thing"), std::string::npos) << v.reason();
+}
+
+TEST_F(ExecTest, BrokenReferenceIsNotTheCandidatesFault) {
+  const Verdict v = Run("import torch\nclass Model: pass\n", HonestProgram());
+  EXPECT_EQ(v.infra_error().kind(), InfraError::REFERENCE_FAILED);
+  EXPECT_NE(v.reason().find("the task"), std::string::npos) << v.reason();
+}
+
+TEST_F(ExecTest, MisbehaviourEndsInOneSentenceAndTheNextCandidateRuns) {
+  struct Case {
+    const char* what;
+    std::string code;
+    CorrectResult::Outcome outcome;
+    double seconds;
+  };
+  const std::string os = "import os\n";
+  for (const Case& c : std::vector<Case>{
+           {"hangs", WithBody("        while True:\n            pass\n"), CorrectResult::TIMEOUT,
+            3},
+           {"forks without end", WithBody("        while True:\n            os.fork()\n", os),
+            CorrectResult::POLICY_VIOLATION, 20},
+           {"allocates without end",
+            WithBody("        hold = []\n        while True:\n            hold.append(torch.ones(1 "
+                     "<< 24))\n"),
+            CorrectResult::OUT_OF_MEMORY, 20},
+           {"prints gigabytes", WithBody("        while True:\n            print('x' * 1000000)\n"),
+            CorrectResult::POLICY_VIOLATION, 20},
+           {"exits", WithBody("        os._exit(0)\n", os), CorrectResult::CRASHED, 20},
+           {"kills itself", WithBody("        os.kill(os.getpid(), 9)\n", os),
+            CorrectResult::CRASHED, 20},
+           {"raises", WithBody("        raise ValueError('no')\n"), CorrectResult::RUNTIME_ERROR,
+            20}}) {
+    const Verdict v = Run(kReluReference, c.code, /*functionality=*/false, c.seconds);
+    EXPECT_FALSE(IsInfraError(v)) << c.what << ": " << v.DebugString();
+    EXPECT_EQ(v.correct().outcome(), c.outcome) << c.what << ": " << v.DebugString();
+    EXPECT_FALSE(IsCorrect(v)) << c.what;
+  }
+  EXPECT_TRUE(IsCorrect(Run(kReluReference, HonestProgram())));
+}
+
+TEST_F(ExecTest, WritesOutsideItsOwnFolderFail) {
+  const Verdict v =
+      Run(kReluReference, WithBody("        open('/etc/tritonrl_was_here', 'w').write('x')\n"),
+          /*functionality=*/false);
+  EXPECT_FALSE(IsCorrect(v));
+  EXPECT_EQ(v.correct().outcome(), CorrectResult::RUNTIME_ERROR) << v.DebugString();
+  EXPECT_FALSE(FileExists("/etc/tritonrl_was_here"));
+}
+
+}  // namespace
+}  // namespace tritonrl

@@ -1,0 +1,350 @@
+#include "verify/pipeline/verifier.h"
+
+#include <thread>
+
+#include "absl/strings/str_cat.h"
+#include "absl/synchronization/notification.h"
+#include "base/file.h"
+#include "gtest/gtest.h"
+#include "verify/judge/judge.h"
+#include "verify/testing/fake_backend.h"
+#include "verify/verdict/verdict.h"
+#include "verify/verdict/verdict_cache.h"
+
+namespace tritonrl {
+namespace {
+
+VerifyRequest Request(const std::string& code, const std::string& key = "k") {
+  return {.task = {.id = "level1/relu", .source = "class Model: pass"}, .code = code, .key = key};
+}
+
+class FakeJudge : public Judge {
+ public:
+  explicit FakeJudge(absl::StatusOr<JudgeOpinion> opinion) : opinion_(std::move(opinion)) {}
+  absl::StatusOr<JudgeOpinion> Ask(const std::string&, const std::string&) override {
+    ++asked;
+    return opinion_;
+  }
+  std::string name() const override { return "fake judge"; }
+  int asked = 0;
+
+ private:
+  absl::StatusOr<JudgeOpinion> opinion_;
+};
+
+TEST(VerifierTest, CheapLayersStopTheWalk) {
+  FakeBackend backend([](const ExecRequest&, int) { return FakeBackend::Good(1.5); });
+  FakeJudge judge(JudgeOpinion{});
+  Verifier verifier({}, &backend, &judge);
+  EXPECT_EQ(verifier.Submit(Request("x = 1")).get().outcome(), "no_kernel");
+  std::string cheat = HonestProgram();
+  cheat.replace(cheat.find("return out"), 10, "return torch.relu(x)");
+  EXPECT_EQ(verifier.Submit(Request(cheat)).get().failed_layer(), LAYER_FUNCTIONALITY);
+  EXPECT_EQ(backend.calls(), 0);
+  EXPECT_EQ(judge.asked, 0);
+  const Verdict good = verifier.Submit(Request(HonestProgram(), "mine")).get();
+  EXPECT_TRUE(IsCorrect(good));
+  EXPECT_EQ(good.key(), "mine");
+  EXPECT_EQ(good.task_id(), "level1/relu");
+  EXPECT_EQ(good.backend(), "fake");
+  EXPECT_EQ(backend.calls(), 1);
+  EXPECT_EQ(judge.asked, 1);
+}
+
+TEST(VerifierTest, SettingsReachTheBackend) {
+  FakeBackend backend([](const ExecRequest&, int) { return FakeBackend::Good(1.5); });
+  VerifierOptions options;
+  options.seed = 7;
+  options.trials = 3;
+  options.atol = 0.125;
+  options.rtol = 0.25;
+  options.run_limit = absl::Seconds(9);
+  options.device_model = "l40s_mini";
+  options.measure_time = false;
+  options.mode = EXEC_MODE_ROBUST;
+  Verifier verifier(options, &backend, nullptr);
+  EXPECT_NE(verifier.settings().find("mode robust"), std::string::npos);
+  EXPECT_EQ(Verifier({}, &backend, nullptr).settings().find("mode"), std::string::npos);
+  const Verdict v = verifier.Submit(Request(HonestProgram())).get();
+  const ExecRequest request = backend.requests().at(0);
+  EXPECT_EQ(request.seed(), 7u);
+  EXPECT_EQ(request.trials(), 3);
+  EXPECT_DOUBLE_EQ(request.atol(), 0.125);
+  EXPECT_DOUBLE_EQ(request.rtol(), 0.25);
+  EXPECT_DOUBLE_EQ(request.limits().wall_seconds(), 9);
+  EXPECT_EQ(request.device_model(), "l40s_mini");
+  EXPECT_EQ(request.mode(), EXEC_MODE_ROBUST);
+  EXPECT_TRUE(request.skip_timing());
+  EXPECT_EQ(request.reference_source(), "class Model: pass");
+  EXPECT_TRUE(IsCorrect(v));
+  EXPECT_DOUBLE_EQ(SpeedupOf(v), 0);
+}
+
+TEST(VerifierTest, InfraErrorsAreRetriedUpToTheBound) {
+  FakeBackend flaky([](const ExecRequest&, int call) {
+    return call < 2 ? FakeBackend::Bad(EXEC_WORKER_LOST, "gone") : FakeBackend::Good(1.5);
+  });
+  {
+    Verifier verifier({}, &flaky, nullptr);
+    EXPECT_TRUE(IsCorrect(verifier.Submit(Request(HonestProgram())).get()));
+    EXPECT_EQ(flaky.calls(), 3);
+    EXPECT_EQ(verifier.counts().retries, 2);
+  }
+  FakeBackend dead(
+      [](const ExecRequest&, int) { return FakeBackend::Bad(EXEC_WORKER_LOST, "gone"); });
+  Verifier verifier({}, &dead, nullptr);
+  const Verdict v = verifier.Submit(Request(HonestProgram())).get();
+  EXPECT_EQ(v.infra_error().kind(), InfraError::WORKER_LOST);
+  EXPECT_EQ(v.infra_error().attempts(), 3);
+  EXPECT_EQ(dead.calls(), 3);
+  EXPECT_EQ(verifier.counts().infra_errors, 1);
+  // No verdict is no result: asked again, it runs again.
+  verifier.Submit(Request(HonestProgram())).get();
+  EXPECT_EQ(dead.calls(), 6);
+}
+
+TEST(VerifierTest, ADoubtfulClockIsReadAgainAndAModelIsNot) {
+  for (const bool modelled : {false, true}) {
+    FakeBackend backend([modelled](const ExecRequest&, int) {
+      ExecResult result = FakeBackend::Bad(EXEC_INCONCLUSIVE, "the clocks disagree");
+      result.set_modelled(modelled);
+      return result;
+    });
+    Verifier verifier({}, &backend, nullptr);
+    const Verdict v = verifier.Submit(Request(HonestProgram())).get();
+    EXPECT_EQ(v.infra_error().kind(), InfraError::INCONCLUSIVE);
+    EXPECT_EQ(backend.calls(), modelled ? 1 : 3);
+  }
+}
+
+TEST(VerifierTest, HopelessFaultsAndCandidateFaultsAreNotRetried) {
+  for (ExecOutcome outcome :
+       {EXEC_NOT_EXECUTABLE, EXEC_REFERENCE_FAILED, EXEC_TIMEOUT, EXEC_CRASHED}) {
+    FakeBackend backend(
+        [outcome](const ExecRequest&, int) { return FakeBackend::Bad(outcome, "no"); });
+    Verifier verifier({}, &backend, nullptr);
+    verifier.Submit(Request(HonestProgram())).get();
+    EXPECT_EQ(backend.calls(), 1) << OutcomeName(outcome);
+  }
+  FakeBackend refusing([](const ExecRequest&, int) -> absl::StatusOr<ExecResult> {
+    return absl::InvalidArgumentError("bad field");
+  });
+  Verifier verifier({}, &refusing, nullptr);
+  const Verdict v = verifier.Submit(Request(HonestProgram())).get();
+  EXPECT_EQ(v.infra_error().kind(), InfraError::BACKEND_ERROR);
+  EXPECT_EQ(v.reason(), "bad field");
+  EXPECT_EQ(refusing.calls(), 1);
+}
+
+TEST(VerifierTest, SilentJudgeIsAnInfraErrorAndAnObjectionFails) {
+  FakeBackend backend([](const ExecRequest&, int) { return FakeBackend::Good(1.5); });
+  FakeJudge silent(absl::UnavailableError("no answer"));
+  {
+    Verifier verifier({}, &backend, &silent);
+    const Verdict v = verifier.Submit(Request(HonestProgram())).get();
+    EXPECT_EQ(v.infra_error().kind(), InfraError::JUDGE_UNAVAILABLE);
+    EXPECT_EQ(v.judge().outcome(), JudgeResult::UNAVAILABLE);
+  }
+  FakeJudge strict(JudgeOpinion{.cheating = true, .rule = 2, .reason = "it only copies"});
+  Verifier verifier({}, &backend, &strict);
+  const Verdict v = verifier.Submit(Request(HonestProgram())).get();
+  EXPECT_EQ(v.failed_layer(), LAYER_JUDGE);
+  EXPECT_EQ(v.reason(), "it only copies");
+  EXPECT_FALSE(IsValid(v));
+  EXPECT_FALSE(IsCorrect(v));
+}
+
+TEST(VerifierTest, EqualProgramsAreRunOnceAndEachGetsItsKey) {
+  absl::Notification go;
+  FakeBackend backend([&go](const ExecRequest&, int) {
+    go.WaitForNotification();
+    return FakeBackend::Good(1.5);
+  });
+  Verifier verifier({}, &backend, nullptr);
+  std::vector<std::future<Verdict>> futures;
+  for (int i = 0; i < 8; ++i)
+    futures.push_back(verifier.Submit(Request(HonestProgram(), absl::StrCat("key ", i))));
+  go.Notify();
+  for (int i = 0; i < 8; ++i) {
+    const Verdict v = futures[i].get();
+    EXPECT_EQ(v.key(), absl::StrCat("key ", i));
+    EXPECT_EQ(v.from_cache(), i > 0);
+  }
+  EXPECT_TRUE(verifier.Submit(Request(HonestProgram(), "later")).get().from_cache());
+  EXPECT_EQ(backend.calls(), 1);
+  EXPECT_EQ(verifier.counts().cache_hits, 8);
+  EXPECT_EQ(verifier.counts().finished, 9);
+  // Another task with the same program is another question.
+  VerifyRequest other = Request(HonestProgram());
+  other.task.source = "class Model: x = 1";
+  verifier.Submit(other).get();
+  EXPECT_EQ(backend.calls(), 2);
+}
+
+TEST(VerifierTest, SeveralAreInFlightAndNoneIsMixedUp) {
+  FakeBackend backend([](const ExecRequest& request, int) {
+    // Waits until another is running too, so that overlap is certain.
+    std::this_thread::yield();
+    const size_t digit = request.candidate_source().find("tag ") + 4;
+    return FakeBackend::Good(1.0 + (request.candidate_source()[digit] - '0'));
+  });
+  VerifierOptions options;
+  options.parallel = 4;
+  Verifier verifier(options, &backend, nullptr);
+  std::vector<std::future<Verdict>> futures;
+  for (int i = 0; i < 40; ++i) {
+    const std::string tag = absl::StrCat("tag ", i % 10, " ", i);
+    futures.push_back(verifier.Submit(Request(HonestProgram(tag), absl::StrCat(i))));
+  }
+  for (int i = 0; i < 40; ++i) {
+    const Verdict v = futures[i].get();
+    EXPECT_EQ(v.key(), absl::StrCat(i));
+    EXPECT_NEAR(SpeedupOf(v), 1.0 + i % 10, 1e-9);
+  }
+  EXPECT_LE(backend.max_running(), 4);
+}
+
+TEST(VerifierTest, ShutdownEndsEveryFuture) {
+  absl::Notification started, go;
+  FakeBackend backend([&](const ExecRequest&, int call) {
+    if (call == 0) started.Notify();
+    go.WaitForNotification();
+    return FakeBackend::Good(1.5);
+  });
+  std::vector<std::future<Verdict>> futures;
+  VerifierOptions options;
+  options.parallel = 1;
+  auto verifier = std::make_unique<Verifier>(options, &backend, nullptr);
+  for (int i = 0; i < 3; ++i)
+    futures.push_back(verifier->Submit(Request(HonestProgram(absl::StrCat(i)))));
+  started.WaitForNotification();
+  std::thread closer([&] { verifier.reset(); });
+  EXPECT_EQ(futures[1].get().infra_error().kind(), InfraError::CANCELLED);
+  EXPECT_EQ(futures[2].get().infra_error().kind(), InfraError::CANCELLED);
+  go.Notify();
+  EXPECT_TRUE(IsCorrect(futures[0].get()));
+  closer.join();
+}
+
+class JournalTest : public testing::Test {
+ protected:
+  void SetUp() override {
+    auto folder = MakeTempDirectory("journal");
+    ASSERT_TRUE(folder.ok()) << folder.status();
+    folder_ = *folder;
+    options_.journal = JoinPath(folder_, "verdicts.jsonl");
+  }
+  void TearDown() override { EXPECT_TRUE(RemoveTree(folder_).ok()); }
+
+  std::string folder_;
+  VerifierOptions options_;
+};
+
+TEST_F(JournalTest, ReplaysVerdictsBitForBit) {
+  FakeBackend backend([](const ExecRequest&, int call) {
+    return call == 0 ? FakeBackend::Good(1.0 / 3.0) : FakeBackend::Bad(EXEC_TIMEOUT, "too slow");
+  });
+  std::vector<std::string> before;
+  {
+    Verifier verifier(options_, &backend, nullptr);
+    ASSERT_TRUE(verifier.Open().ok());
+    for (int i = 0; i < 2; ++i) {
+      Verdict v = verifier.Submit(Request(HonestProgram(absl::StrCat(i)))).get();
+      v.clear_from_cache();
+      before.push_back(v.SerializeAsString());
+    }
+    EXPECT_TRUE(verifier.JournalStatus().ok());
+  }
+  // A crash in the middle of a line.
+  ASSERT_TRUE(AppendToFile(options_.journal, "{\"content_hash\":\"half").ok());
+  Verifier verifier(options_, &backend, nullptr);
+  ASSERT_TRUE(verifier.Open().ok());
+  EXPECT_EQ(verifier.counts().replayed, 2);
+  for (int i = 0; i < 2; ++i) {
+    Verdict v = verifier.Submit(Request(HonestProgram(absl::StrCat(i)))).get();
+    EXPECT_TRUE(v.from_cache());
+    v.clear_from_cache();
+    EXPECT_EQ(v.SerializeAsString(), before[i]);
+  }
+  EXPECT_EQ(backend.calls(), 2);
+  verifier.Submit(Request(HonestProgram("new"))).get();
+  const std::string journal = *ReadFile(options_.journal);
+  EXPECT_EQ(std::count(journal.begin(), journal.end(), '\n'), 3);
+  EXPECT_EQ(journal.find("half"), std::string::npos);
+}
+
+TEST_F(JournalTest, OtherSettingsDoNotReuseVerdicts) {
+  FakeBackend backend([](const ExecRequest&, int) { return FakeBackend::Good(1.5); });
+  {
+    Verifier verifier(options_, &backend, nullptr);
+    ASSERT_TRUE(verifier.Open().ok());
+    verifier.Submit(Request(HonestProgram())).get();
+  }
+  options_.trials = 2;
+  Verifier verifier(options_, &backend, nullptr);
+  ASSERT_TRUE(verifier.Open().ok());
+  EXPECT_FALSE(verifier.Submit(Request(HonestProgram())).get().from_cache());
+  EXPECT_EQ(backend.calls(), 2);
+}
+
+TEST_F(JournalTest, BrokenMiddleLineIsNamed) {
+  ASSERT_TRUE(WriteFileAtomic(options_.journal,
+                              "{\"content_hash\":\"a\"}\ngarbage\n{\"content_hash\":\"b\"}\n")
+                  .ok());
+  VerdictCache cache(options_.journal);
+  const auto opened = cache.Open();
+  ASSERT_FALSE(opened.ok());
+  const std::string message(opened.status().message());
+  EXPECT_NE(message.find("verdicts.jsonl, line 2"), std::string::npos) << message;
+}
+
+TEST_F(JournalTest, UnwritableJournalIsReportedAndVerdictsStillCome) {
+  options_.journal = JoinPath(folder_, "missing/folder/verdicts.jsonl");
+  FakeBackend backend([](const ExecRequest&, int) { return FakeBackend::Good(1.5); });
+  Verifier verifier(options_, &backend, nullptr);
+  ASSERT_TRUE(verifier.Open().ok());
+  EXPECT_TRUE(IsCorrect(verifier.Submit(Request(HonestProgram())).get()));
+  const std::string message(verifier.JournalStatus().message());
+  EXPECT_NE(message.find("missing/folder/verdicts.jsonl"), std::string::npos) << message;
+}
+
+TEST(VerifierTest, ResponsesAreSplitAndMalformedOnesFailSyntax) {
+  FakeBackend backend([](const ExecRequest&, int) { return FakeBackend::Good(1.5); });
+  Verifier verifier({}, &backend, nullptr);
+  VerifyRequest request = Request("");
+  request.response =
+      absl::StrCat("<think>one kernel</think>\n```python\n", HonestProgram(), "```\n");
+  EXPECT_TRUE(IsCorrect(verifier.Submit(request).get()));
+  request.response = "<think>one kernel</think> I cannot";
+  const Verdict v = verifier.Submit(request).get();
+  EXPECT_EQ(v.failed_layer(), LAYER_SYNTAX);
+  EXPECT_EQ(v.outcome(), "no_code");
+  EXPECT_EQ(backend.calls(), 1);
+}
+
+TEST(VerifierTest, ClosedItFinishesWhatRunsAndBeginsNothing) {
+  absl::Notification begun, go_on;
+  FakeBackend backend([&](const ExecRequest&, int) {
+    if (!begun.HasBeenNotified()) begun.Notify();
+    go_on.WaitForNotificationWithTimeout(absl::Seconds(20));
+    return FakeBackend::Good(2);
+  });
+  VerifierOptions options;
+  options.parallel = 1;
+  Verifier verifier(options, &backend, nullptr);
+  const auto submit = [&verifier](const std::string& tag) {
+    return verifier.Submit({.task = {.id = "t", .source = "r"}, .code = HonestProgram(tag)});
+  };
+  std::future<Verdict> runs = submit("runs");
+  begun.WaitForNotification();
+  std::future<Verdict> waits = submit("waits");
+  verifier.Close();
+  EXPECT_EQ(waits.get().infra_error().kind(), InfraError::CANCELLED);
+  EXPECT_EQ(submit("comes late").get().infra_error().kind(), InfraError::CANCELLED);
+  go_on.Notify();
+  EXPECT_TRUE(IsCorrect(runs.get()));
+  EXPECT_EQ(backend.calls(), 1);
+}
+
+}  // namespace
+}  // namespace tritonrl

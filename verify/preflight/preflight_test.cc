@@ -1,0 +1,121 @@
+// Preflight of tasks at a backend that answers as told.
+#include "verify/preflight/preflight.h"
+
+#include <cstdio>
+#include <string>
+#include <vector>
+
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "base/file.h"
+#include "exec/device_backend.h"
+#include "gtest/gtest.h"
+#include "nlohmann/json.hpp"
+#include "verify/preflight/preflight.h"
+#include "verify/testing/fake_backend.h"
+
+namespace tritonrl {
+namespace {
+
+// "sound", "unsound", "broken" and "lost" are both the sources of tasks and what comes of them.
+absl::StatusOr<ExecResult> Answer(const ExecRequest& request, int) {
+  if (request.reference_source() == "broken") {
+    return FakeBackend::Bad(EXEC_REFERENCE_FAILED, "the reference does not load");
+  }
+  if (request.reference_source() == "lost") return FakeBackend::Bad(EXEC_WORKER_LOST, "gone");
+  ExecResult result;
+  result.set_outcome(EXEC_OK);
+  if (request.reference_source() == "silent") return result;
+  for (const char* name : {"zeros", "identity"}) {
+    TaskProbe* probe = result.add_probes();
+    probe->set_name(name);
+    probe->set_applies(true);
+    probe->set_passes(request.reference_source() == "unsound" && probe->name() == "zeros");
+    probe->set_text(probe->passes() ? "right on all 5 trials" : "refused in trial 1");
+  }
+  return result;
+}
+
+std::vector<Task> Tasks(const std::vector<std::string>& kinds) {
+  std::vector<Task> tasks;
+  for (size_t i = 0; i < kinds.size(); ++i) {
+    tasks.push_back({.id = absl::StrCat("t", i), .source = kinds[i]});
+  }
+  return tasks;
+}
+
+TEST(PreflightTest, EachTaskHasItsState) {
+  FakeBackend backend(Answer);
+  PreflightOptions options;
+  options.parallel = 3;
+  options.mode = EXEC_MODE_ROBUST;
+  options.seed = 9;
+  options.run_limit = absl::Seconds(7);
+  int done = 0;
+  options.done = [&](const TaskCheck&) { ++done; };
+  const std::vector<TaskCheck> checks =
+      CheckTasks(Tasks({"sound", "unsound", "broken", "lost", "silent"}), &backend, options);
+  ASSERT_EQ(checks.size(), 5u);
+  EXPECT_EQ(done, 5);
+  EXPECT_EQ(checks[0].state, TaskState::kSound);
+  EXPECT_EQ(checks[0].reason, "");
+  EXPECT_EQ(checks[1].state, TaskState::kUnsound);
+  EXPECT_EQ(checks[1].reason, "zeros passes: right on all 5 trials");
+  EXPECT_EQ(checks[2].state, TaskState::kBroken);
+  EXPECT_EQ(checks[2].reason, "the reference does not load");
+  EXPECT_EQ(checks[3].state, TaskState::kNotChecked);
+  EXPECT_EQ(checks[4].state, TaskState::kNotChecked);
+  for (const ExecRequest& request : backend.requests()) {
+    EXPECT_TRUE(request.reference_only() && request.probe_task() && request.skip_timing());
+    EXPECT_EQ(request.mode(), EXEC_MODE_ROBUST);
+    EXPECT_EQ(request.seed(), 9u);
+    EXPECT_EQ(request.limits().wall_seconds(), 7);
+  }
+}
+
+TEST(PreflightTest, AStopLeavesTheRestUnchecked) {
+  FakeBackend backend(Answer);
+  PreflightOptions options;
+  options.stop = [&] { return backend.calls() >= 2; };
+  const auto checks = CheckTasks(Tasks({"sound", "unsound", "sound", "sound"}), &backend, options);
+  EXPECT_EQ(backend.calls(), 2);
+  EXPECT_EQ(checks[3].state, TaskState::kNotChecked);
+  EXPECT_EQ(checks[3].task, "t3");
+  EXPECT_TRUE(CheckTasks({}, &backend, options).empty());
+}
+
+TEST(PreflightTest, ReportAndFile) {
+  FakeBackend backend(Answer);
+  auto folder = MakeTempDirectory("preflight");
+  ASSERT_TRUE(folder.ok());
+  const std::string out = *folder + "/deeper/out.jsonl";
+  std::FILE* quiet = std::fopen("/dev/null", "w");
+  const auto checks = RunPreflight(Tasks({"sound", "unsound", "broken"}), &backend, {}, out, quiet);
+  ASSERT_TRUE(checks.ok()) << checks.status();
+  const std::string table = PreflightTable(*checks, EXEC_MODE_PAPER);
+  EXPECT_FALSE(absl::StrContains(table, "t0"));
+  EXPECT_TRUE(absl::StrContains(table, "unsound      t1    zeros passes")) << table;
+  EXPECT_TRUE(absl::StrContains(table, "3 tasks in the mode paper: 1 sound, 1 unsound, 1 broken\n"))
+      << table;
+  const auto text = ReadFile(out);
+  ASSERT_TRUE(text.ok()) << text.status();
+  const auto line = nlohmann::json::parse(text->substr(
+      text->find('\n') + 1, text->find('\n', text->find('\n') + 1) - text->find('\n') - 1));
+  EXPECT_EQ(line["task"], "t1");
+  EXPECT_EQ(line["state"], "unsound");
+  EXPECT_EQ(line["mode"], "paper");
+  EXPECT_EQ(line["probes"][0]["passes"], true);
+  EXPECT_FALSE(RunPreflight(Tasks({"sound"}), &backend, {}, *folder, quiet).ok());
+  std::fclose(quiet);
+  EXPECT_TRUE(RemoveTree(*folder).ok());
+}
+
+TEST(PreflightTest, ModesHaveNames) {
+  for (const ExecMode mode : {EXEC_MODE_PAPER, EXEC_MODE_ROBUST}) {
+    EXPECT_EQ(*ParseExecMode(ExecModeName(mode)), mode);
+  }
+  EXPECT_FALSE(ParseExecMode("strict").ok());
+}
+
+}  // namespace
+}  // namespace tritonrl
