@@ -38,7 +38,10 @@ def tritonrl_cc_test(name, srcs = None, deps = [], copts = [], size = "small", *
         name = name,
         srcs = srcs or [name + ".cc"],
         size = size,
-        deps = deps + ["//third_party:gtest_main", "//third_party:absl"],
+        deps = deps + ["//third_party:gtest_main", "//third_party:absl"] + select({
+            "//third_party:with_tsan": ["//third_party:absl_tsan"],
+            "//conditions:default": [],
+        }),
         # A test's own code need not be fast: a quarter less time to compile.
         copts = _COPTS + ["-O1"] + copts,
         **kwargs

@@ -15,6 +15,7 @@
 #include "absl/time/clock.h"
 #include "absl/time/time.h"
 #include "base/file.h"
+#include "base/program.h"
 #include "base/runfiles.h"
 #include "base/status.h"
 #include "nlohmann/json.hpp"
@@ -96,6 +97,7 @@ absl::Status RunDir::WriteVersions(const std::map<std::string, std::string>& ent
     if (!list.is_array()) list = nlohmann::ordered_json::array();
   }
   nlohmann::ordered_json entry;
+  entry["version"] = Version();
   absl::StatusOr<std::string> program = ProgramPath();
   entry["program"] = program.ok() ? BaseName(*program) : "unknown";
   entry["started"] = absl::FormatTime(absl::RFC3339_sec, absl::Now(), absl::UTCTimeZone());

@@ -18,6 +18,8 @@
 namespace tritonrl {
 namespace {
 
+constexpr char kGpuKernel[] = "tests a kernel for bf16 on GPUs";
+
 class DeviceHeadsTest : public DeviceFixture {};
 
 // ATen rounds logits to bf16, where the device's own kernels keep them in fp32.
@@ -123,7 +125,7 @@ TEST_P(DeviceHeadsTest, AttentionOfPackedSequences) {
 // Behind the rows that there are lie zeros, whatever was there, and nothing else is touched.
 TEST_P(DeviceHeadsTest, CopiedRowsEndInZeros) {
   const at::Device device(GetParam().device);
-  if (!device.is_cuda() || GetParam().type != at::kBFloat16) return;
+  if (!device.is_cuda() || GetParam().type != at::kBFloat16) GTEST_SKIP() << kGpuKernel;
   const c10::OptionalDeviceGuard guard(device);
   const int64_t rows = 70;
   const at::Tensor from = Numbers({rows, 24}, 1).to(device, at::kBFloat16);
@@ -151,7 +153,7 @@ TEST_P(DeviceHeadsTest, CopiedRowsEndInZeros) {
 // So long that a backward in a fixed order is divided into calls for a share of the heads each.
 TEST_P(DeviceHeadsTest, CallsForSharesOfTheHeads) {
   const at::Device device(GetParam().device);
-  if (!device.is_cuda() || GetParam().type != at::kBFloat16) return;
+  if (!device.is_cuda() || GetParam().type != at::kBFloat16) GTEST_SKIP() << kGpuKernel;
   ModelConfig config = SmallConfig();
   config.num_heads = 32;
   config.num_kv_heads = 8;

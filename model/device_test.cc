@@ -1,4 +1,4 @@
-// The ATen path on every device of this machine (the CPU, and a GPU where there is one), and the
+// The ATen path on every device of this machine (the CPU, and GPUs where there are any), and the
 // GPU's own kernels, against the CPU kernels: training step, decoding, and bfloat16.
 
 #include <ATen/TensorOperators.h>
@@ -20,6 +20,12 @@ namespace {
 
 class DeviceTest : public testing::TestWithParam<std::string> {
  protected:
+  void SetUp() override {
+    if (const std::string missing = MissingDevice(device()); !missing.empty()) {
+      GTEST_SKIP() << missing;
+    }
+  }
+
   at::Device device() const { return at::Device(GetParam()); }
 
   // `weights` on the tested device, to be run through ATen or the device's kernels.

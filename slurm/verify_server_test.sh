@@ -5,7 +5,7 @@ set -euo pipefail
 source slurm/testing.sh
 slurm/lab.sh start "$lab" 1 2 >/dev/null
 
-export TRITONRL_SERVER=$PWD/exec/server
+export TRITONRL_SERVER=$PWD/exec/service/server
 TRITONRL_RUNFILES=$(dirname "$PWD")
 export TRITONRL_RUNFILES
 run=$lab/run

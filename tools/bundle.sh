@@ -1,6 +1,7 @@
 #!/bin/bash
 # Packs programs for a machine with a GPU that has torch's wheels but no build tools:
 #   tools/bundle.sh OUT.tar.gz //trainer:sft //trainer:grpo_hrd ...
+# A path instead of a label is a script that shall lie beside `run`, without its suffix .sh.
 # In the archive: bin/ (programs), runfiles/ (their data), lib/ (Debian's libraries, without glibc and
 # libstdc++), sandbox/ (bubblewrap) and `run`, which starts one of them:  ./run sft --config=...
 # The machine needs Python with torch 2.11 (CUDA 13) and triton 3.6; ./run asks python3 where they are.
@@ -8,9 +9,17 @@ set -euo pipefail
 out=$(realpath -m "$1")
 shift
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
-./bazelw build "$@"
 folder=$(mktemp -d)
 trap 'rm -rf "$folder"' EXIT
+targets=()
+for argument in "$@"; do
+  case $argument in
+    //*) targets+=("$argument") ;;
+    *) install -m 755 "$argument" "$folder/$(basename "$argument" .sh)" ;;
+  esac
+done
+set -- "${targets[@]}"
+./bazelw build "$@"
 mkdir -p "$folder"/{bin,lib,runfiles/tritonrl}
 shared_names=$(printf '%s\n' "${@/*:/}" | sort | uniq -d)
 

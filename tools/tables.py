@@ -21,6 +21,7 @@ CSV_COLUMNS = (
     "id", "subject", "setting", "metric", "value", "unit", "peer", "peer_value", "bound", "machine",
     "commit", "date", "command", "page",
 )
+OTHER_FILES = ("gpu_tests",)  # with columns of its own: tools/gpu_tests.sh
 DEFAULT_COLUMNS = ("what", "value", "peer", "bound", "machine", "commit")
 DEFAULT_CONDITIONS = (("page", "yes"),)
 BEGIN = re.compile(r"<!-- table: (.+?) -->\s*$")
@@ -174,7 +175,9 @@ def pages(root):
 def check_all_data(root):
     """Also files that no page shows must be well formed."""
     for path in sorted(glob.glob(os.path.join(root, "results", "*.csv"))):
-        read_rows(root, os.path.basename(path)[: -len(".csv")])
+        name = os.path.basename(path)[: -len(".csv")]
+        if name not in OTHER_FILES:
+            read_rows(root, name)
 
 
 def run(root, check):

@@ -12,7 +12,11 @@ namespace {
 // Compiled for several instruction sets, of which the machine's best is taken at run time. The
 // loops below are written so that the compiler turns them into vector code: no branch, and the
 // running maximum on the bits of doubles, which for numbers above 0 are ordered like the numbers.
+#ifdef __SANITIZE_THREAD__  // the choice among clones runs before its runtime does, and crashes
+#define TRITONRL_VECTOR
+#else
 #define TRITONRL_VECTOR __attribute__((target_clones("avx512f", "avx2", "default"), optimize("O3")))
+#endif
 
 TRITONRL_VECTOR bool Near(const double* want, const double* got, double atol, double rtol,
                           double* largest) {

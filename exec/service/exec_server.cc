@@ -8,12 +8,15 @@
 #include <ifaddrs.h>
 #include <net/if.h>
 #include <netinet/in.h>
+#include <spdlog/spdlog.h>
 
 #include <algorithm>
+#include <atomic>
 #include <set>
 #include <utility>
 
 #include "absl/cleanup/cleanup.h"
+#include "absl/strings/escaping.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/strip.h"
@@ -90,6 +93,19 @@ class ExecServer::Service : public ExecService::Service {
 
   grpc::Status Run(grpc::ServerContext* context, const RunRequest* request,
                    RunReply* reply) override {
+    const absl::Time start = absl::Now();
+    const int64_t id = next_call_++;
+    const grpc::Status status = RunCall(context, request, reply);
+    spdlog::log(status.ok() ? spdlog::level::info : spdlog::level::warn,
+                "call {} of {}: {} after {} ms", id, context->peer(),
+                status.ok() ? OutcomeName(reply->result().outcome())
+                            : absl::CEscape(status.error_message()),
+                absl::ToInt64Milliseconds(absl::Now() - start));
+    return status;
+  }
+
+ private:
+  grpc::Status RunCall(grpc::ServerContext* context, const RunRequest* request, RunReply* reply) {
     absl::Status status = CheckToken(*context);
     if (status.ok()) status = CheckRunRequest(*request);
     if (!status.ok()) return ToGrpc(status);
@@ -109,7 +125,6 @@ class ExecServer::Service : public ExecService::Service {
     return grpc::Status::OK;
   }
 
- private:
   absl::Status CheckToken(const grpc::ServerContext& context) const {
     const auto range = context.client_metadata().equal_range(kAuthorizationHeader);
     if (range.first != range.second && std::next(range.first) == range.second) {
@@ -123,6 +138,7 @@ class ExecServer::Service : public ExecService::Service {
 
   const ExecServerOptions options_;
   Dispatcher* const dispatcher_;
+  std::atomic<int64_t> next_call_{0};  // for the log
 };
 
 struct ExecServer::Parts {

@@ -1,11 +1,11 @@
-// Runs each layer on every device of this machine, in fp32 and bf16, by the kernels that the device
-// has, against the same layer through ATen in fp64 on the CPU, from the same numbers; and again,
-// for the same bits. (layers_test.cc and products_test.cc hold that fp64 path against autograd.)
+// Runs each layer on the tested devices that this machine has, in fp32 and bf16, by the kernels
+// that the device has, against the same layer through ATen in fp64 on the CPU, from the same
+// numbers; and again, for the same bits. (layers_test.cc and products_test.cc hold that fp64 path
+// against autograd.)
 
 #ifndef TRITONRL_MODEL_TESTING_DEVICE_FIXTURE_H_
 #define TRITONRL_MODEL_TESTING_DEVICE_FIXTURE_H_
 
-#include <ATen/Context.h>
 #include <ATen/TensorOperators.h>
 #include <ATen/ops/empty.h>
 #include <gtest/gtest.h>
@@ -25,13 +25,8 @@ namespace tritonrl {
 using Tensors = std::vector<at::Tensor>;
 
 // The CPU, a GPU, and one that is not the thread's current device, as the second rank of a machine
-// has; those that this machine has.
-inline std::vector<std::string> TestedDevices() {
-  std::vector<std::string> devices = {"cpu"};
-  if (at::globalContext().hasCUDA()) devices.push_back("cuda");
-  if (at::getNumGPUs() > 1) devices.push_back("cuda:1");
-  return devices;
-}
+// has. Tests on a device that this machine lacks are skipped.
+inline std::vector<std::string> TestedDevices() { return {"cpu", "cuda", "cuda:1"}; }
 
 // For names of tests, which hold no colon.
 inline std::string DeviceLabel(const std::string& device) {
@@ -88,6 +83,11 @@ inline double Difference(const at::Tensor& actual, const at::Tensor& expected) {
 class DeviceFixture : public testing::TestWithParam<Setting> {
  protected:
   using Computation = std::function<Tensors(const Runner&)>;
+
+  void SetUp() override {
+    const std::string missing = MissingDevice(at::Device(GetParam().device));
+    if (!missing.empty()) GTEST_SKIP() << missing;
+  }
 
   static constexpr double kFloatTolerance = 5e-5;
   static constexpr double kHalfTolerance = 0.02;  // 5 roundings to bf16 at the largest value

@@ -1,11 +1,15 @@
 #include "model/testing/test_util.h"
 
+#include <ATen/Context.h>
 #include <ATen/Parallel.h>
 #include <ATen/TensorOperators.h>
 #include <ATen/ops/empty.h>
 
+#include <algorithm>
 #include <cstring>
+#include <string>
 
+#include "absl/strings/str_cat.h"
 #include "base/random.h"
 
 namespace tritonrl {
@@ -72,6 +76,14 @@ bool SameBits(const at::Tensor& a, const at::Tensor& b) {
   const at::Tensor x = a.contiguous(), y = b.contiguous();
   return x.scalar_type() == y.scalar_type() && x.sizes() == y.sizes() &&
          std::memcmp(x.data_ptr(), y.data_ptr(), x.nbytes()) == 0;
+}
+
+std::string MissingDevice(at::Device device) {
+  if (device.is_cpu()) return "";
+  const int64_t found = at::getNumGPUs();
+  if (found > std::max<int64_t>(device.index(), 0)) return "";
+  return absl::StrCat(device.index() > 0 ? "needs two GPUs: " : "needs a GPU: ", "torch finds ",
+                      found == 0 ? "none" : "only one", " on this machine");
 }
 
 }  // namespace tritonrl

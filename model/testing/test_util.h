@@ -7,6 +7,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <string>
 #include <vector>
 
 #include "model/layers/packed_batch.h"
@@ -35,6 +36,9 @@ double MaxDifference(const at::Tensor& a, const at::Tensor& b);
 double RelativeDifference(const at::Tensor& actual, const at::Tensor& expected);
 // Same type, shape and bits.
 bool SameBits(const at::Tensor& a, const at::Tensor& b);
+
+// For GTEST_SKIP(): why `device` cannot be tested on this machine; empty if it can.
+std::string MissingDevice(at::Device device);
 
 }  // namespace tritonrl
 

@@ -279,7 +279,6 @@ TEST_P(PagedAttentionTest, OverlapReadsWhatTheKernelInFrontWrites) {
   }
 }
 
-GTEST_ALLOW_UNINSTANTIATED_PARAMETERIZED_TEST(PagedAttentionTest);
 INSTANTIATE_TEST_SUITE_P(Gpus, PagedAttentionTest, testing::ValuesIn(TestedGpus()));
 
 }  // namespace

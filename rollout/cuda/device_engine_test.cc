@@ -285,7 +285,6 @@ TEST_P(CudaEngineTest, ChainsGiveTheSameBitsAgain) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Gpus, CudaEngineTest, testing::ValuesIn(TestedGpus()));
-GTEST_ALLOW_UNINSTANTIATED_PARAMETERIZED_TEST(CudaEngineTest);
 
 }  // namespace
 }  // namespace tritonrl

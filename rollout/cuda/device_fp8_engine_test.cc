@@ -168,7 +168,6 @@ TEST_P(Fp8EngineTest, HalvesAPage) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Gpus, Fp8EngineTest, testing::ValuesIn(TestedGpus()));
-GTEST_ALLOW_UNINSTANTIATED_PARAMETERIZED_TEST(Fp8EngineTest);
 
 }  // namespace
 }  // namespace tritonrl

@@ -149,7 +149,6 @@ TEST_P(Fp8KernelTest, ProductsTakeAFactorForEachRow) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Gpus, Fp8KernelTest, testing::ValuesIn(TestedGpus()));
-GTEST_ALLOW_UNINSTANTIATED_PARAMETERIZED_TEST(Fp8KernelTest);
 
 }  // namespace
 }  // namespace tritonrl

@@ -86,7 +86,6 @@ TEST_P(FixedProductTest, AShapeThatWasNotFixedIsRefused) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Gpus, FixedProductTest, testing::ValuesIn(TestedGpus()));
-GTEST_ALLOW_UNINSTANTIATED_PARAMETERIZED_TEST(FixedProductTest);
 
 ModelConfig Config(int64_t hidden) {
   ModelConfig config = RunnerConfig();
@@ -255,7 +254,6 @@ TEST_P(InvariantEngineTest, AtTheWidthOfALargeModel) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Gpus, InvariantEngineTest, testing::ValuesIn(TestedGpus()));
-GTEST_ALLOW_UNINSTANTIATED_PARAMETERIZED_TEST(InvariantEngineTest);
 
 }  // namespace
 }  // namespace tritonrl

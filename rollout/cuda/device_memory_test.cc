@@ -246,10 +246,8 @@ TEST_P(LendingEngineTest, SaysWhatIsMissingIfTheLearnerKeepsIt) {
       << status;
 }
 
-GTEST_ALLOW_UNINSTANTIATED_PARAMETERIZED_TEST(LendingEngineTest);
 INSTANTIATE_TEST_SUITE_P(Gpus, LendingEngineTest, testing::ValuesIn(TestedGpus()));
 
-GTEST_ALLOW_UNINSTANTIATED_PARAMETERIZED_TEST(MappedMemoryTest);
 INSTANTIATE_TEST_SUITE_P(Gpus, MappedMemoryTest, testing::ValuesIn(TestedGpus()));
 
 }  // namespace

@@ -96,7 +96,6 @@ TEST_P(PagedChunkTest, BatchInvariantChunksHaveTheSameBitsHoweverAPromptIsCut) {
   }
 }
 
-GTEST_ALLOW_UNINSTANTIATED_PARAMETERIZED_TEST(PagedChunkTest);
 INSTANTIATE_TEST_SUITE_P(Gpus, PagedChunkTest, testing::ValuesIn(TestedGpus()));
 
 }  // namespace

@@ -267,7 +267,6 @@ TEST_P(GpuSamplerTest, DrawsAreDistributedAsTheSoftmax) {
   EXPECT_LT(chi_square, 103.4);
 }
 
-GTEST_ALLOW_UNINSTANTIATED_PARAMETERIZED_TEST(GpuSamplerTest);
 INSTANTIATE_TEST_SUITE_P(Gpus, GpuSamplerTest, testing::ValuesIn(TestedGpus()));
 
 }  // namespace

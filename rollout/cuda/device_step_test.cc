@@ -131,7 +131,6 @@ TEST_P(StepKernelsTest, CopiesPagesOfAllPools) {
   }
 }
 
-GTEST_ALLOW_UNINSTANTIATED_PARAMETERIZED_TEST(StepKernelsTest);
 INSTANTIATE_TEST_SUITE_P(Gpus, StepKernelsTest, testing::ValuesIn(TestedGpus()));
 
 }  // namespace

@@ -211,7 +211,7 @@ TEST_F(BatchedEngineRelease, WithoutItTheEngineFailsWithASentence) {
   while (sample.ok()) sample = engine_->Next(Soon());  // those that had ended before
   EXPECT_EQ(sample.status().code(), absl::StatusCode::kResourceExhausted);
   EXPECT_THAT(std::string(sample.status().message()),
-              HasSubstr("the memory that the engine gave back for it has not become free: others"));
+              HasSubstr("the memory that the engine released for it has not become free: others"));
   EXPECT_EQ(engine_->Submit(Request(2, 1)), sample.status());
   EXPECT_EQ(engine_->BeginWeightUpdate(), sample.status());
   EXPECT_EQ(engine_->PauseForWeightUpdate(KvPolicy::kKeep), sample.status());

@@ -1,9 +1,12 @@
 #include "rollout/serve/server.h"
 
+#include <spdlog/spdlog.h>
+
 #include <algorithm>
 #include <utility>
 
 #include "absl/strings/ascii.h"
+#include "absl/strings/escaping.h"
 #include "absl/strings/match.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
@@ -40,6 +43,16 @@ bool IsGenerating(const std::string& path) {
 }
 
 absl::Status ShuttingDown() { return absl::UnavailableError("the server is shutting down"); }
+
+// One line a request: id, call, outcome. The path is a stranger's text, so it is escaped and cut.
+void LogRequest(const httplib::Request& request, const httplib::Response& response) {
+  const auto level = response.status >= 500   ? spdlog::level::err
+                     : response.status >= 400 ? spdlog::level::warn
+                                              : spdlog::level::info;
+  spdlog::log(level, "request {} {} {} -> {}", response.get_header_value("X-Request-Id"),
+              absl::CEscape(request.method.substr(0, 16)),
+              absl::CEscape(request.path.substr(0, 200)), response.status);
+}
 
 }  // namespace
 
@@ -145,6 +158,7 @@ void Server::SetRoutes() {
   http_server_.set_logger([this](const Request& request, const Response& response) {
     const std::string endpoint = EndpointOf(request.path);
     metrics_.CountRequest(endpoint.empty() ? "other" : endpoint, response.status);
+    LogRequest(request, response);
   });
 }
 

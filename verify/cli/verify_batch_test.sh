@@ -1,8 +1,8 @@
 #!/bin/bash
 # Batch mode as a user calls it: folder and JSONL, exit codes, Ctrl-C and kill -9 in mid-run, the page.
 set -u
-verify="$PWD/verify/verify"
-server="$PWD/exec/server"
+verify="$PWD/verify/cli/verify"
+server="$PWD/exec/service/server"
 examples="$PWD/verify/examples"
 work="$(mktemp -d "${TEST_TMPDIR:-/tmp}/verify_batch.XXXXXX")"
 trap 'rm -rf "$work"' EXIT

@@ -1,7 +1,7 @@
 #!/bin/bash
 # The program as a user calls it: exit codes, one sentence on stderr for each mistake, text and JSON.
 set -u
-verify="$PWD/verify/verify"
+verify="$PWD/verify/cli/verify"
 examples="$PWD/verify/examples"
 work="$(mktemp -d "${TEST_TMPDIR:-/tmp}/verify_main.XXXXXX")"
 trap 'rm -rf "$work"' EXIT

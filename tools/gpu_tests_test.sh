@@ -1,0 +1,53 @@
+#!/bin/bash
+# gpu_tests with programs that pretend: what it prints, writes and exits with.
+set -euo pipefail
+folder=$(mktemp -d)
+trap 'rm -rf "$folder"' EXIT
+cp tools/gpu_tests.sh "$folder/gpu_tests"
+export TRITONRL_GPU_FILES="$folder/no-gpu*"
+
+cat > "$folder/run" << 'RUN'
+#!/bin/bash
+ok() { echo "[       OK ] Suite.Case$1/0 (3 ms)"; }
+case $1 in
+  model_device_test) ok 1 && ok 2 && echo "[  SKIPPED ] Suite.Case3/0 (0 ms)" && echo "[  SKIPPED ] 1 test, listed below:" ;;
+  rollout_cuda_device_test) echo "[  SKIPPED ] Suite.Case/0 (0 ms)" ;;
+  gradient_ring_buffer_test) echo "nothing runs" ;;
+  optimizer_state_test) ok 1 ;;
+  adamw_test) ok 1 && echo "[  FAILED  ] Suite.Case2/0, where GetParam() = 1 (3 ms)" && exit "${ADAMW_CODE:-1}" ;;
+  *_bench) echo "$@" && [ "$1" != engine_bench ] ;;
+esac
+RUN
+chmod +x "$folder/run"
+
+# check NAME CODE ARGUMENTS...: runs gpu_tests, which must exit so, and keeps its table without the seconds.
+check() {
+  local code=0
+  "$folder/gpu_tests" --csv="$folder/$1.csv" "${@:3}" > "$folder/$1.txt" 2>&1 || code=$?
+  if [ "$code" != "$2" ]; then cat "$folder/$1.txt" && echo "$1: exit code $code instead of $2" && exit 1; fi
+  if [ -e "$folder/$1.csv" ]; then sed -i 's/,[0-9]*$//' "$folder/$1.csv"; fi
+}
+
+check no_gpu 1
+diff - "$folder/no_gpu.csv" << 'CSV'
+id,kind,name,status,passed,failed,skipped,seconds
+gpu_tests-001,test,model_device_test,PASSED,2,0,1
+gpu_tests-002,test,gradient_ring_buffer_test,FAILED,0,0,0
+gpu_tests-003,test,rollout_cuda_device_test,SKIPPED,0,0,1
+gpu_tests-004,test,optimizer_state_test,PASSED,1,0,0
+gpu_tests-005,test,adamw_test,FAILED,1,1,0
+gpu_tests-006,bench,step_bench,SKIPPED,0,0,0
+gpu_tests-007,bench,engine_bench,SKIPPED,0,0,0
+gpu_tests-008,bench,kernel_bench,SKIPPED,0,0,0
+CSV
+grep -q '| nothing runs' "$folder/no_gpu.txt"
+
+touch "$folder/no-gpu0"
+check bench 0 --only=kernel_bench
+grep -q '^gpu_tests-001,bench,kernel_bench,PASSED,0,0,0$' "$folder/bench.csv"
+grep -q -- '--only=step' "$folder/gpu_tests_logs/kernel_bench.log"
+check broken_bench 1 --only=engine_bench
+check only 0 --only=optimizer_state_test
+[ "$(wc -l < "$folder/only.csv")" = 2 ]
+check unknown 2 --only=nothing
+check wrong 2 --colour
