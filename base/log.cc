@@ -51,6 +51,13 @@ LogOptions current_options;
 
 }  // namespace
 
+void Log(LogLevel level, absl::string_view message) {
+  static constexpr spdlog::level::level_enum kLevels[] = {spdlog::level::debug, spdlog::level::info,
+                                                          spdlog::level::warn, spdlog::level::err};
+  spdlog::default_logger_raw()->log(kLevels[static_cast<int>(level)],
+                                    spdlog::string_view_t(message.data(), message.size()));
+}
+
 absl::Status SetUpLog(const LogOptions& options) {
   static const std::pair<const char*, spdlog::level::level_enum> kLevels[] = {
       {"debug", spdlog::level::debug},  {"info", spdlog::level::info},

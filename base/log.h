@@ -1,15 +1,22 @@
 // The log of a process: levels, timestamps, rank. Lines go to standard error.
 //
-// Programs log through spdlog: spdlog::info("request {} took {:.1f} ms", id, ms). Progress bars and
-// tables are for people and do not pass through here.
+// Programs log by Log(). spdlog writes the lines; its header stays in log.cc, as LibTorch's include
+// folder holds another version of the fmt library. Progress bars and tables are for people and do
+// not pass through here.
 #ifndef TRITONRL_BASE_LOG_H_
 #define TRITONRL_BASE_LOG_H_
 
 #include <string>
 
 #include "absl/status/status.h"
+#include "absl/strings/string_view.h"
 
 namespace tritonrl {
+
+enum class LogLevel { kDebug, kInfo, kWarning, kError };
+
+// Writes one line if `level` is not below the log's level. Any thread may call it.
+void Log(LogLevel level, absl::string_view message);
 
 struct LogOptions {
   std::string level = "info";  // debug, info, warning, error, off

@@ -1,7 +1,6 @@
 #include "base/log.h"
 
 #include <gtest/gtest.h>
-#include <spdlog/spdlog.h>
 
 #include <nlohmann/json.hpp>
 #include <regex>
@@ -21,7 +20,7 @@ std::string LinesOf(const LogOptions& options, void (*write)()) {
 
 TEST(LogTest, TextLinesHaveTimeLevelAndRank) {
   const std::string lines =
-      LinesOf({.rank = 3}, [] { spdlog::warn("request {} took {} ms", "r1", 12); });
+      LinesOf({.rank = 3}, [] { Log(LogLevel::kWarning, "request r1 took 12 ms"); });
   EXPECT_TRUE(std::regex_match(
       lines,
       std::regex(R"(\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3} W rank 3 request r1 took 12 ms\n)")))
@@ -29,8 +28,8 @@ TEST(LogTest, TextLinesHaveTimeLevelAndRank) {
 }
 
 TEST(LogTest, JsonLinesAreObjectsWhateverTheMessageHolds) {
-  const std::string lines =
-      LinesOf({.format = "json"}, [] { spdlog::error("quote \" newline \n bad byte \xff"); });
+  const std::string lines = LinesOf(
+      {.format = "json"}, [] { Log(LogLevel::kError, "quote \" newline \n bad byte \xff"); });
   const auto object = nlohmann::json::parse(lines);
   EXPECT_EQ(object["level"], "error");
   EXPECT_EQ(object["message"], "quote \" newline \n bad byte \xef\xbf\xbd");
@@ -38,7 +37,7 @@ TEST(LogTest, JsonLinesAreObjectsWhateverTheMessageHolds) {
 }
 
 TEST(LogTest, LinesBelowTheLevelAreDropped) {
-  EXPECT_EQ(LinesOf({.level = "error"}, [] { spdlog::info("hidden"); }), "");
+  EXPECT_EQ(LinesOf({.level = "error"}, [] { Log(LogLevel::kInfo, "hidden {}"); }), "");
 }
 
 TEST(LogTest, BadSettingsAreNamed) {

@@ -9,9 +9,9 @@ cd "$(dirname "${BASH_SOURCE[0]}")/.."
 if [ $# -gt 0 ]; then files=("$@"); else mapfile -t files < <(git ls-files '*.cc' ':!*_test.cc'); fi
 external=$(bazel info output_base 2> /dev/null)/external
 export TIDY_CACHE=${XDG_CACHE_HOME:-$HOME/.cache}/tritonrl/tidy
-export TIDY_FLAGS="-std=c++20 -w -DOMPI_SKIP_MPICXX=1 -DPCRE2_CODE_UNIT_WIDTH=8 -I. -Ibazel-bin
-  -isystem $external/debian/openmpi -isystem $external/pypi/torch_include
-  -isystem $external/pypi/torch_include/torch/csrc/api/include
+export TIDY_FLAGS="-std=c++20 -w -DOMPI_SKIP_MPICXX=1 -DPCRE2_CODE_UNIT_WIDTH=8 -DSPDLOG_FMT_EXTERNAL -DSPDLOG_COMPILED_LIB -DSPDLOG_SHARED_LIB -I. -Ibazel-bin
+  -isystem $external/debian/openmpi -idirafter $external/pypi/torch_include
+  -idirafter $external/pypi/torch_include/torch/csrc/api/include
   -isystem $external/pypi/cuda_include -isystem $external/pypi/nccl_include
   -isystem $external/pypi/cudnn_include -isystem $external/cudnn_frontend/include
   -isystem $external/tree_sitter/core/lib/include -DCUDNN_FRONTEND_SKIP_JSON_LIB"

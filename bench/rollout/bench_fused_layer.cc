@@ -112,7 +112,7 @@ void BenchChains() {
                       Numbers({kHidden}, 1)});
   }
   const double bytes = 2.0 * (kHidden * (kHidden + 2 * kMlp + kQkv) + kMlp * kHidden);
-  CudaGemm gemm(at::Device(at::kCUDA, c10::cuda::current_device()), /*tuned=*/true);
+  CudaGemm gemm(at::Device(at::kCUDA, c10::cuda::current_device()), /*autotune=*/true);
   std::cout << "A layer's products, us and TB/s of weights\n"
             << "rows     cuBLASLt, norms   one launch       overlapped      o alone  +gate_up   "
                "+down\n";

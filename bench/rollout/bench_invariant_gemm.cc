@@ -54,7 +54,7 @@ void BenchShape(const char* name, int64_t inner, int64_t columns, bool adds) {
   const at::Tensor all = Numbers({kRows.back(), inner});
   const at::Tensor all_add = Numbers({kRows.back(), columns});
   const at::Tensor all_out = at::empty({kRows.back(), columns}, all.options());
-  CudaGemm tuned(device, /*tuned=*/true), fixed(device, true), of_fp8(device, true);
+  CudaGemm tuned(device, /*autotune=*/true), fixed(device, true), of_fp8(device, true);
   fixed.PinAlgorithm(all, transposed[0], adds ? &all_add : nullptr, all_out);
   for (const int64_t rows : kRows) {
     const at::Tensor x = all.narrow(0, 0, rows), out = all_out.narrow(0, 0, rows);

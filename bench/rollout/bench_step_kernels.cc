@@ -168,7 +168,7 @@ void BenchProductPower(CudaGemm* gemm, const Product& product, int64_t rows) {
 
 void BenchProductsPower() {
   std::cout << "Products for long: time, rate, mean power, clock\n";
-  CudaGemm gemm(at::Device(at::kCUDA, c10::cuda::current_device()), /*tuned=*/true);
+  CudaGemm gemm(at::Device(at::kCUDA, c10::cuda::current_device()), /*autotune=*/true);
   for (const int64_t rows : {32, 128, 256, 2048}) {
     BenchProductPower(&gemm, {"gate_up", kHidden, 2 * kMlp, false}, rows);
   }
@@ -205,7 +205,7 @@ void BenchProducts() {
   std::cout << "Products of a layer, and the head, tuned cuBLASLt\n"
             << "(o and down with the residual stream as summand, and alone)\n"
             << "                            rows        us    TB/s  TFLOP/s\n";
-  CudaGemm gemm(at::Device(at::kCUDA, c10::cuda::current_device()), /*tuned=*/true);
+  CudaGemm gemm(at::Device(at::kCUDA, c10::cuda::current_device()), /*autotune=*/true);
   BenchProduct(&gemm, {"qkv", kHidden, 6144, false});
   BenchProduct(&gemm, {"o", kHidden, kHidden, true});
   BenchProduct(&gemm, {"o alone", kHidden, kHidden, false});

@@ -8,7 +8,6 @@
 #include <ifaddrs.h>
 #include <net/if.h>
 #include <netinet/in.h>
-#include <spdlog/spdlog.h>
 
 #include <algorithm>
 #include <atomic>
@@ -22,6 +21,7 @@
 #include "absl/strings/strip.h"
 #include "absl/time/clock.h"
 #include "base/file.h"
+#include "base/log.h"
 #include "base/status.h"
 #include "exec/service/server_registry.h"
 #include "exec/service/service.grpc.pb.h"
@@ -96,11 +96,11 @@ class ExecServer::Service : public ExecService::Service {
     const absl::Time start = absl::Now();
     const int64_t id = next_call_++;
     const grpc::Status status = RunCall(context, request, reply);
-    spdlog::log(status.ok() ? spdlog::level::info : spdlog::level::warn,
-                "call {} of {}: {} after {} ms", id, context->peer(),
-                status.ok() ? OutcomeName(reply->result().outcome())
-                            : absl::CEscape(status.error_message()),
-                absl::ToInt64Milliseconds(absl::Now() - start));
+    Log(status.ok() ? LogLevel::kInfo : LogLevel::kWarning,
+        absl::StrCat("call ", id, " of ", context->peer(), ": ",
+                     status.ok() ? OutcomeName(reply->result().outcome())
+                                 : absl::CEscape(status.error_message()),
+                     " after ", absl::ToInt64Milliseconds(absl::Now() - start), " ms"));
     return status;
   }
 

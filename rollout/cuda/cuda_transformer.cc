@@ -76,7 +76,7 @@ CudaTransformer::CudaTransformer(std::shared_ptr<Weights> weights, const Options
       config_(weights_->config()),
       shape_(ShapeOf(config_, options.cache)),
       rotary_(MakeRotaryTable(config_, weights_->device(), weights_->dtype())),
-      gemm_(weights_->device(), /*tuned=*/true),
+      gemm_(weights_->device(), /*autotune=*/true),
       chunk_stream_(weights_->device()),
       overlap_(at::cuda::getDeviceProperties(weights_->device().index())->major >= 9),
       fused_decode_(SupportsFusedKernel(config_, options)) {

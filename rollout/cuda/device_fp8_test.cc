@@ -134,7 +134,7 @@ TEST_P(Fp8KernelTest, ProductsTakeAFactorForEachRow) {
     const Rows a = Quantized(x), b = Quantized(Numbers({sizes.columns, sizes.inner}, 2, 0.02));
     const at::Tensor add = Numbers({sizes.rows, sizes.columns}, 3);
     for (const bool adds : {false, true}) {
-      CudaGemm gemm(device(), /*tuned=*/false);
+      CudaGemm gemm(device(), /*autotune=*/false);
       at::Tensor out = Empty({sizes.rows, sizes.columns}, at::kBFloat16);
       gemm.MultiplyFp8RowScaled(a.numbers, b.numbers.t(), {a.scales, b.scales},
                                 adds ? &add : nullptr, out);

@@ -55,7 +55,7 @@ TEST_P(FixedProductTest, ARowHasTheSameBitsWithAnyRowsBesideIt) {
     }
     at::Tensor whole;
     for (int process = 0; process < 2; ++process) {  // as if in another one
-      CudaGemm gemm(device(), /*tuned=*/true);
+      CudaGemm gemm(device(), /*autotune=*/true);
       at::Tensor out = Empty({count, sizes.columns}, type);
       gemm.PinAlgorithm(x, weight.t(), summand, out);
       for (const int64_t n : counts) {
@@ -79,7 +79,7 @@ TEST_P(FixedProductTest, ARowHasTheSameBitsWithAnyRowsBesideIt) {
 }
 
 TEST_P(FixedProductTest, AShapeThatWasNotFixedIsRefused) {
-  CudaGemm gemm(device(), /*tuned=*/true);
+  CudaGemm gemm(device(), /*autotune=*/true);
   const at::Tensor x = Drawn({256, 64}), weight = Drawn({32, 64}), other = Drawn({48, 64});
   gemm.PinAlgorithm(x, weight.t(), nullptr, Empty({256, 32}, at::kBFloat16));
   EXPECT_THROW(gemm.Multiply(x, other.t(), nullptr, Empty({256, 48}, at::kBFloat16)), c10::Error);

@@ -1,7 +1,5 @@
 #include "rollout/serve/server.h"
 
-#include <spdlog/spdlog.h>
-
 #include <algorithm>
 #include <utility>
 
@@ -12,6 +10,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/time/clock.h"
+#include "base/log.h"
 #include "base/status.h"
 #include "rollout/serve/http/http_server.h"
 #include "rollout/serve/openai/api_json.h"
@@ -46,12 +45,12 @@ absl::Status ShuttingDown() { return absl::UnavailableError("the server is shutt
 
 // One line a request: id, call, outcome. The path is a stranger's text, so it is escaped and cut.
 void LogRequest(const httplib::Request& request, const httplib::Response& response) {
-  const auto level = response.status >= 500   ? spdlog::level::err
-                     : response.status >= 400 ? spdlog::level::warn
-                                              : spdlog::level::info;
-  spdlog::log(level, "request {} {} {} -> {}", response.get_header_value("X-Request-Id"),
-              absl::CEscape(request.method.substr(0, 16)),
-              absl::CEscape(request.path.substr(0, 200)), response.status);
+  const LogLevel level = response.status >= 500   ? LogLevel::kError
+                         : response.status >= 400 ? LogLevel::kWarning
+                                                  : LogLevel::kInfo;
+  Log(level, absl::StrCat("request ", response.get_header_value("X-Request-Id"), " ",
+                          absl::CEscape(request.method.substr(0, 16)), " ",
+                          absl::CEscape(request.path.substr(0, 200)), " -> ", response.status));
 }
 
 }  // namespace
