@@ -8,6 +8,7 @@
 #include "absl/time/clock.h"
 #include "base/progress.h"
 #include "base/status.h"
+#include "parallel/shard_plan.h"
 
 namespace tritonrl {
 namespace {
@@ -32,6 +33,19 @@ class SampleBar {
   const Evaluator::Pending& pending_;
   std::unique_ptr<Progress> bar_;
 };
+
+// Piece by piece, so that little memory is taken beside the two.
+void ExchangeContents(const at::Tensor& a, const at::Tensor& b) {
+  const ShardPlan pieces(a.numel(), /*ranks=*/1);
+  for (int64_t i = 0; i < pieces.buckets(); ++i) {
+    const FlatRange piece = pieces.Bucket(i);
+    const at::Tensor in_a = a.narrow(0, piece.begin, piece.size());
+    const at::Tensor in_b = b.narrow(0, piece.begin, piece.size());
+    const at::Tensor before = in_b.clone();
+    in_b.copy_(in_a);
+    in_a.copy_(before);
+  }
+}
 
 }  // namespace
 
@@ -63,23 +77,37 @@ absl::StatusOr<bool> EvaluationScheduler::Evaluate(int64_t done) {
 }
 
 void EvaluationScheduler::SaveInitialWeights() {
-  // Without an engine there is nothing to put them back for.
   has_initial_weights_ = true;
-  if (parts_->engine != nullptr) initial_weights_ = parts_->policy.weights->flat().cpu().clone();
+  if (!parts_->ranks->is_root()) return;
+  // Always one copy: on the CPU, too, and not two from a GPU.
+  kept_weights_ =
+      parts_->policy.weights->flat().to(at::kCPU, /*non_blocking=*/false, /*copy=*/true);
 }
 
-absl::Status EvaluationScheduler::SwapWeights(const at::Tensor& values, int64_t version) {
-  if (parts_->engine == nullptr) return absl::OkStatus();
-  RETURN_IF_ERROR(parts_->engine->BeginWeightUpdate());
-  parts_->policy.weights->flat().copy_(values);
+absl::Status EvaluationScheduler::ExchangeWeights(int64_t version) {
+  ProcessGroup& ranks = *parts_->ranks;
+  const at::Tensor& flat = parts_->policy.weights->flat();
+  if (parts_->placement->disaggregated()) {
+    if (ranks.is_root()) ExchangeContents(flat, kept_weights_);
+    return parts_->placement->SyncWeightsToRollout(static_cast<uint64_t>(version), {},
+                                                   parts_->engine.get());
+  }
+  RETURN_IF_ERROR(ranks.AllReduceStatus(parts_->engine->BeginWeightUpdate()));
+  if (ranks.is_root()) ExchangeContents(flat, kept_weights_);
+  if (ranks.size() > 1) {
+    const ShardPlan pieces(flat.numel(), /*ranks=*/1);
+    for (int64_t i = 0; i < pieces.buckets(); ++i) {
+      const FlatRange piece = pieces.Bucket(i);
+      RETURN_IF_ERROR(ranks.BroadcastBucket(flat.narrow(0, piece.begin, piece.size()), 0));
+    }
+    RETURN_IF_ERROR(ranks.WaitForCollectives(flat, "the broadcast of weights to be evaluated"));
+  }
   parts_->engine->EndWeightUpdate(static_cast<uint64_t>(version));
   return absl::OkStatus();
 }
 
 absl::StatusOr<bool> EvaluationScheduler::EvaluateInitialPolicy(int64_t done) {
-  at::Tensor trained;
-  if (parts_->engine != nullptr) trained = parts_->policy.weights->flat().cpu().clone();
-  RETURN_IF_ERROR(SwapWeights(initial_weights_, 0));
+  RETURN_IF_ERROR(ExchangeWeights(0));
   ASSIGN_OR_RETURN(const Evaluator::Pending pending, parts_->evaluator->Start(0));
   absl::Status drawn;
   {
@@ -91,12 +119,10 @@ absl::StatusOr<bool> EvaluationScheduler::EvaluateInitialPolicy(int64_t done) {
   }
   ASSIGN_OR_RETURN(const bool stop, hooks_.any_stop(drawn));
   if (stop) return false;
-  RETURN_IF_ERROR(SwapWeights(trained, done));
+  RETURN_IF_ERROR(ExchangeWeights(done));
+  kept_weights_ = at::Tensor();
   ASSIGN_OR_RETURN(const bool finished, Finish(pending));
-  if (finished) {
-    has_initial_weights_ = false;
-    initial_weights_ = at::Tensor();
-  }
+  if (finished) has_initial_weights_ = false;
   return finished;
 }
 

@@ -46,20 +46,23 @@ class EvaluationScheduler {
   absl::StatusOr<bool> Evaluate(int64_t done);
 
   // A person should see the first step soon, so the untrained policy is evaluated after that step.
-  // Keep is called before it; EvaluateInitialPolicy then puts the old weights back for as long as
-  // responses are drawn. On an error or a stop the weights may be the old ones still.
+  // SaveInitialWeights is called before it; EvaluateInitialPolicy then puts the old weights back
+  // for as long as responses are drawn. On an error or a stop the weights may be the old ones
+  // still. Rank 0 alone keeps a copy, and one only: while the old weights are in use, that of the
+  // trained.
   void SaveInitialWeights();
   bool has_initial_weights() const { return has_initial_weights_; }
   absl::StatusOr<bool> EvaluateInitialPolicy(int64_t done);
 
  private:
   absl::StatusOr<bool> Finish(const Evaluator::Pending& pending);
-  absl::Status SwapWeights(const at::Tensor& values, int64_t version);
+  // Exchanges rank 0's weights and the kept ones, and gives all engines what it has then.
+  absl::Status ExchangeWeights(int64_t version);
   GrpoRunContext* parts_;
   Hooks hooks_;
   EvaluationLog log_;
   bool has_initial_weights_ = false;
-  at::Tensor initial_weights_;  // in CPU memory; not defined on a rank without an engine
+  at::Tensor kept_weights_;  // in CPU memory; defined on rank 0 only
 };
 
 }  // namespace tritonrl

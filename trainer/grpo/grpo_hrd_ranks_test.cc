@@ -67,6 +67,25 @@ TEST_F(GrpoHrdTest, TwoRanksGiveTheLossesOfOne) {
   EXPECT_TRUE(ReadFile(Out("two") + model).value() == ReadFile(Out("three") + model).value());
 }
 
+// Rank 0 alone keeps the weights that are not in use while the initial policy is evaluated.
+TEST_F(GrpoHrdTest, AllRanksEvaluateTheInitialPolicyAndGoOnWithTheTrainedOne) {
+  const std::vector<std::string> sets = {"steps=2", "eval.samples=0", "eval.at_end=false"};
+  const CommandResult one = Run(Command("one", sets));
+  ASSERT_EQ(one.exit_code, 0) << one.err;
+  const CommandResult two = Run(MpirunCommand(2, Command("two", sets)));
+  ASSERT_EQ(two.exit_code, 0) << two.err;
+  EXPECT_EQ(Samples("one", "greedy_000000.jsonl"), Samples("two", "greedy_000000.jsonl"));
+
+  std::vector<std::string> plain = sets;
+  plain.push_back("eval.at_start=false");
+  const CommandResult without = Run(MpirunCommand(2, Command("without", plain)));
+  ASSERT_EQ(without.exit_code, 0) << without.err;
+  EXPECT_EQ(Metrics("two"), Metrics("without"));
+  EXPECT_EQ(Samples("two", "step_000002.jsonl"), Samples("without", "step_000002.jsonl"));
+  const char* model = "/model/model.safetensors";
+  EXPECT_TRUE(ReadFile(Out("two") + model).value() == ReadFile(Out("without") + model).value());
+}
+
 // One rank learns what two others generate, through an interruption: all files are those of one
 // process.
 TEST_F(GrpoHrdTest, RanksThatOnlyGenerateChangeNothing) {

@@ -3,17 +3,20 @@
 publish.py --run=DIR            once
 publish.py --run=DIR --follow   again whenever there are new steps, until SIGTERM; then a last time
 
-The trainer starts it with --follow as a child. It only reads what the trainer writes and runs at
-the lowest priority, so that it can neither hold up nor fail the run.
+The trainer starts it with --follow as a child, and with --parent=PID, its own: when that process is
+gone, this one ends without a last time. It only reads what the trainer writes and runs at the lowest
+priority, so that it can neither hold up nor fail the run. A lock file keeps a second publisher out.
 """
 
 import argparse
+import fcntl
 import importlib
 import os
 import signal
 import sys
 import tempfile
 import threading
+import time
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 
@@ -21,6 +24,9 @@ import page  # noqa: E402
 import run_data  # noqa: E402
 
 _EXAMPLES = 4
+_LOCK = ".report.lock"  # in the run folder
+_ROUND = 1.0  # most seconds between two looks at the parent
+_LOCK_WAIT = 10.0  # seconds that a single rendering waits for another publisher
 
 
 def load_part(name):
@@ -80,34 +86,85 @@ def state_of(folder):
     return len(run.metrics), len(run.evaluations)
 
 
+class Follower:
+    """Whether a publisher has to go on."""
+
+    def __init__(self, parent):
+        self._parent = parent  # 0: whoever it is
+        self._stop = threading.Event()
+        signal.signal(signal.SIGTERM, lambda *_: self._stop.set())
+
+    def orphaned(self):
+        return self._parent != 0 and os.getppid() != self._parent
+
+    def stopped(self):
+        return self._stop.is_set() or self.orphaned()
+
+    def wait(self, seconds):
+        """Returns early when there is a reason to stop."""
+        end = time.monotonic() + seconds
+        while not self.stopped() and (left := end - time.monotonic()) > 0:
+            self._stop.wait(min(_ROUND, left))
+
+
+def take_lock(folder, follower, patience):
+    """An open file: as long as it is, this is the folder's only publisher; None: there is another
+    one, or there was a reason to stop."""
+    lock = open(os.path.join(folder, _LOCK), "a", encoding="utf-8")
+    end = time.monotonic() + patience
+    while True:
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            return lock
+        except BlockingIOError:
+            if follower.stopped() or time.monotonic() > end:
+                lock.close()
+                return None
+        follower.wait(0.2)
+
+
+def keep_published(options, follower):
+    if follower.orphaned():
+        return
+    writer = NoEvents() if events is None else events.EventWriter(options.run)
+    try:
+        shown = None
+        while options.follow and not follower.stopped():
+            if state_of(options.run) != shown:
+                shown = publish(options.run, writer)
+            follower.wait(options.interval)
+        # Without its parent another one may have begun, and the run is not finished.
+        if not follower.orphaned():
+            publish(options.run, writer)
+    finally:
+        writer.close()
+
+
 def main(arguments):
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("--run", required=True, help="run folder")
     parser.add_argument("--follow", action="store_true", help="until SIGTERM")
     parser.add_argument("--interval", type=float, default=30, help="seconds between two renderings")
+    parser.add_argument("--parent", type=int, default=0, help="end when this parent process is gone")
     options = parser.parse_args(arguments)
     # Under `bazel run` a relative folder is meant from where the person stands.
     options.run = os.path.join(os.environ.get("BUILD_WORKING_DIRECTORY", ""), options.run)
     if not os.path.isdir(options.run):
         print(f"{options.run}: no such folder", file=sys.stderr)
         return 2
-    stop = threading.Event()
-    signal.signal(signal.SIGTERM, lambda *_: stop.set())
+    follower = Follower(options.parent)
     if options.follow:
         os.nice(19)
     for what, problem in (("curves", no_figures), ("TensorBoard events", no_events)):
         if problem:
             print(f"{what}: {problem}", file=sys.stderr)
-    writer = NoEvents() if events is None else events.EventWriter(options.run)
-    try:
-        shown = None
-        while options.follow and not stop.is_set():
-            if state_of(options.run) != shown:
-                shown = publish(options.run, writer)
-            stop.wait(options.interval)
-        publish(options.run, writer)
-    finally:
-        writer.close()
+    # A run that goes on finds the publisher of the killed one for as long as that renders.
+    lock = take_lock(options.run, follower, float("inf") if options.follow else _LOCK_WAIT)
+    if lock is None:
+        print(f"{options.run}: another publisher keeps the report up to date", file=sys.stderr)
+        return 1
+    with lock:
+        keep_published(options, follower)
     return 0
 
 

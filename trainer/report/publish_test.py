@@ -9,6 +9,7 @@ import sys
 import tempfile
 import time
 import unittest
+import unittest.mock
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path.insert(0, HERE)
@@ -163,6 +164,59 @@ class ReportTest(unittest.TestCase):
             child.kill()
             child.wait()
 
+    def start_parent(self):
+        """(process that starts a publisher and waits for ever, the publisher's pid)."""
+        program = (
+            "import os, subprocess, sys, time\n"
+            "follow = [sys.executable, *sys.argv[1:], '--follow', '--interval=0.1', f'--parent={os.getpid()}']\n"
+            "print(subprocess.Popen(follow).pid, flush=True)\n"
+            "time.sleep(600)\n"
+        )
+        arguments = [os.path.join(HERE, "publish.py"), "--run=" + self.run_dir]
+        parent = subprocess.Popen([sys.executable, "-c", program, *arguments], stdout=subprocess.PIPE, text=True)
+        self.addCleanup(parent.stdout.close)
+        self.addCleanup(parent.wait)
+        self.addCleanup(parent.kill)
+        return parent, int(parent.stdout.readline())
+
+    def test_follow_ends_with_a_killed_parent(self):
+        append(self.path("metrics.jsonl"), step(1))
+        parent, publisher = self.start_parent()
+        self.addCleanup(end, publisher)
+        self.wait_for("1 of 4 steps done")
+        os.kill(publisher, signal.SIGSTOP)  # so that it sees the next step and the death at once
+        parent.kill()
+        parent.wait()
+        append(self.path("metrics.jsonl"), step(2))
+        os.kill(publisher, signal.SIGCONT)
+        deadline = time.monotonic() + 10
+        while is_running(publisher) and time.monotonic() < deadline:
+            time.sleep(0.05)
+        self.assertFalse(is_running(publisher), "it outlived its parent")
+        self.assertIn("1 of 4 steps done", self.report())
+
+    def test_one_publisher_at_a_time(self):
+        append(self.path("metrics.jsonl"), step(1))
+        command = [sys.executable, os.path.join(HERE, "publish.py"), "--run=" + self.run_dir, "--follow"]
+        first = subprocess.Popen(command + ["--interval=0.1"])
+        second = None
+        try:
+            self.wait_for("1 of 4 steps done")
+            with unittest.mock.patch.object(publish, "_LOCK_WAIT", 0.1):
+                self.assertEqual(publish.main(["--run=" + self.run_dir]), 1)
+            second = subprocess.Popen(command + ["--interval=0.1"])
+            first.kill()
+            first.wait()
+            append(self.path("metrics.jsonl"), step(2))
+            self.wait_for("2 of 4 steps done")  # the second has taken over
+            second.send_signal(signal.SIGTERM)
+            self.assertEqual(second.wait(timeout=60), 0)
+        finally:
+            for child in (first, second):
+                if child is not None:
+                    child.kill()
+                    child.wait()
+
     def wait_for(self, text):
         deadline = time.monotonic() + 60
         while time.monotonic() < deadline:
@@ -178,6 +232,20 @@ class ReportTest(unittest.TestCase):
         text = page.table(evaluation(0, 0.5), None, modelled=False)
         self.assertIn("<td>correct</td><td>50.0 %</td></tr>", text)
         self.assertNotIn("after", text)
+
+
+def is_running(pid):
+    """False for one that has ended, whether or not somebody has collected it."""
+    try:
+        with open(f"/proc/{pid}/stat", encoding="utf-8") as file:
+            return file.read().rpartition(")")[2].split()[0] not in "ZX"
+    except FileNotFoundError:
+        return False
+
+
+def end(pid):
+    if is_running(pid):
+        os.kill(pid, signal.SIGKILL)
 
 
 def scalar_steps(path, tag):

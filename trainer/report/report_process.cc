@@ -1,6 +1,7 @@
 #include "trainer/report/report_process.h"
 
 #include <signal.h>
+#include <unistd.h>
 
 #include <utility>
 
@@ -16,11 +17,15 @@ absl::StatusOr<Subprocess> ReportProcess::Launch(bool follow) {
   ASSIGN_OR_RETURN(const std::string program, Runfile("trainer/report/publish.py"));
   SubprocessOptions options;
   options.argv = {python.interpreter, program, absl::StrCat("--run=", run_dir_)};
-  if (follow) options.argv.push_back("--follow");
+  if (follow) {
+    options.argv.push_back("--follow");
+    options.argv.push_back(absl::StrCat("--parent=", getpid()));
+  }
   options.env = python.Environment();
   options.out = Stdio::File(run_dir_ + "/report.log");
   options.err = options.out;
-  // A trainer that is killed takes it along; the resumed run starts another.
+  // A trainer that is killed takes it along: it ends without a last rendering, as its parent is
+  // gone. The resumed run starts another.
   options.parent_death_signal = SIGTERM;
   return Subprocess::Start(options);
 }
