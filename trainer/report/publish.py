@@ -4,7 +4,7 @@ publish.py --run=DIR            once
 publish.py --run=DIR --follow   again whenever there are new steps, until SIGTERM; then a last time
 
 The trainer starts it with --follow as a child, and with --parent=PID, its own: when that process is
-gone, this one ends without a last time. It only reads what the trainer writes and runs at the lowest
+gone, or with SIGHUP, which says that it is going, this one ends without a last time. It only reads what the trainer writes and runs at the lowest
 priority, so that it can neither hold up nor fail the run. A lock file keeps a second publisher out.
 """
 
@@ -91,11 +91,13 @@ class Follower:
 
     def __init__(self, parent):
         self._parent = parent  # 0: whoever it is
-        self._stop = threading.Event()
+        self._stop, self._hung_up = threading.Event(), threading.Event()
         signal.signal(signal.SIGTERM, lambda *_: self._stop.set())
+        signal.signal(signal.SIGHUP, lambda *_: self._hung_up.set() or self._stop.set())
 
     def orphaned(self):
-        return self._parent != 0 and os.getppid() != self._parent
+        """A killed parent keeps its pid until its last thread has ended: SIGHUP comes before."""
+        return self._hung_up.is_set() or (self._parent != 0 and os.getppid() != self._parent)
 
     def stopped(self):
         return self._stop.is_set() or self.orphaned()

@@ -195,6 +195,20 @@ class ReportTest(unittest.TestCase):
         self.assertFalse(is_running(publisher), "it outlived its parent")
         self.assertIn("1 of 4 steps done", self.report())
 
+    def test_a_hang_up_ends_it_without_a_last_rendering(self):
+        append(self.path("metrics.jsonl"), step(1))
+        command = [sys.executable, os.path.join(HERE, "publish.py"), "--run=" + self.run_dir, "--follow"]
+        child = subprocess.Popen(command)
+        try:
+            self.wait_for("1 of 4 steps done")
+            append(self.path("metrics.jsonl"), step(2))
+            child.send_signal(signal.SIGHUP)
+            self.assertEqual(child.wait(timeout=60), 0)
+        finally:
+            child.kill()
+            child.wait()
+        self.assertIn("1 of 4 steps done", self.report())
+
     def test_one_publisher_at_a_time(self):
         append(self.path("metrics.jsonl"), step(1))
         command = [sys.executable, os.path.join(HERE, "publish.py"), "--run=" + self.run_dir, "--follow"]

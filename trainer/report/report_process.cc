@@ -26,7 +26,7 @@ absl::StatusOr<Subprocess> ReportProcess::Launch(bool follow) {
   options.err = options.out;
   // A trainer that is killed takes it along: it ends without a last rendering, as its parent is
   // gone. The resumed run starts another.
-  options.parent_death_signal = SIGTERM;
+  options.parent_death_signal = SIGHUP;
   return Subprocess::Start(options);
 }
 
