@@ -1,9 +1,12 @@
 #include "base/python_syntax.h"
 
+#include <algorithm>
 #include <cstring>
 #include <type_traits>
 #include <utility>
 
+#include "absl/strings/ascii.h"
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "tree_sitter/api.h"
 
@@ -164,6 +167,31 @@ std::optional<PythonSyntaxError> PythonTree::FirstError() const {
   });
   if (!error.has_value()) error = PythonSyntaxError{1, 1, "invalid syntax"};
   return error;
+}
+
+std::optional<PythonSyntaxError> PythonTree::FenceError() const {
+  constexpr absl::string_view kFence = "```";
+  const absl::string_view source = source_;
+  // Nearly all texts end here.
+  if (!absl::StrContains(source, kFence) || !FirstError().has_value()) return std::nullopt;
+  const std::vector<PythonNode> strings = root().Find("string");
+  int line = 0;
+  for (size_t begin = 0, end = 0; begin < source.size(); begin = end + 1) {
+    ++line;
+    end = std::min(source.find('\n', begin), source.size());
+    if (!absl::StartsWith(absl::StripLeadingAsciiWhitespace(source.substr(begin, end - begin)),
+                          kFence)) {
+      continue;
+    }
+    const bool in_string = std::any_of(strings.begin(), strings.end(), [&](const PythonNode& node) {
+      return node.start_byte() < begin && begin < node.end_byte();
+    });
+    if (in_string) continue;
+    return PythonSyntaxError{line, 1,
+                             "a Markdown fence (```) stands here: pass the Python code alone, "
+                             "without fences and the text around them"};
+  }
+  return std::nullopt;
 }
 
 }  // namespace tritonrl

@@ -82,6 +82,9 @@ class PythonTree {
   PythonNode root() const;
   // The first error in source order. The grammar is a little more lenient than CPython's parser.
   std::optional<PythonSyntaxError> FirstError() const;
+  // Of a text with errors, the first line outside of strings that begins with ``` as in Markdown:
+  // the program was copied with what stood around it.
+  std::optional<PythonSyntaxError> FenceError() const;
 
  private:
   friend class PythonNode;

@@ -130,6 +130,9 @@ absl::Status CheckTaskSource(const std::string& name, const std::string& source)
                    "contains a NUL byte, so it is no Python source");
   }
   const PythonTree tree(source);
+  if (std::optional<PythonSyntaxError> fence = tree.FenceError(); fence.has_value()) {
+    return Problem(name, fence->line, fence->message);
+  }
   if (std::optional<PythonSyntaxError> error = tree.FirstError(); error.has_value()) {
     return Problem(name, error->line,
                    absl::StrCat("syntax error at column ", error->column, ": ", error->message));

@@ -74,6 +74,7 @@ TEST_F(LoaderTest, ReportsBrokenFilesByNameAndLineAndKeepsTheRest) {
   method_only.replace(method_only.find("def get_init_inputs"), 19,
                       "class A:\n  def get_init_inputs");
   const std::vector<Broken> broken = {
+      {"a_fence.py", "The task:\n```python\nimport torch\n```\n", "a_fence.py:2: a Markdown fence"},
       {"a_syntax.py", "import torch\n\nclass Model(:\n    pass\n", "a_syntax.py:3: syntax error"},
       {"b_empty.py", "", "b_empty.py:1: class Model is missing"},
       {"c_no_forward.py", no_forward, "c_no_forward.py:3: class Model has no method forward"},

@@ -58,11 +58,15 @@ void ConcludeWrong(const ReferenceResult& reference_result, const RunFindings& f
                       : found.timed                 ? ", in a timed call"
                       : found.repeated              ? ", called once more"
                                                     : "";
+  std::string own;  // it may be why
+  for (const std::string& sentence : result->own_parameters()) {
+    absl::StrAppend(&own, "; ", sentence);
+  }
   SetOutcome(EXEC_MISMATCH,
              absl::StrCat("trial ", found.wrong.mismatch.trial() + 1, " of ",
                           reference_result.inputs.size(),
                           name == "random" ? "" : absl::StrCat(" (inputs: ", name, ")"), again,
-                          ": ", found.wrong.message),
+                          ": ", found.wrong.message, own),
              result);
 }
 

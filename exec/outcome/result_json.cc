@@ -20,6 +20,7 @@ using Json = nlohmann::json;
 constexpr size_t kMaxText = 4000;
 constexpr size_t kMaxItems = 4096;  // launches, operators
 constexpr int kMaxArguments = 64;   // of a launch
+constexpr int kMaxOwnParameters = 8;
 
 // The first bytes of a text, cut between two characters: Protobuf wants valid UTF-8.
 std::string Prefix(const std::string& text) {
@@ -194,6 +195,12 @@ void ReadRunnerFields(const Fields& f, absl::Status* status, ExecResult* result)
   if (f.Has("compiled")) result->set_compiled(f.Bool("compiled"));
   for (const Json& item : f.List("launches")) ReadLaunch(item, status, result->add_launches());
   for (const Json& item : f.List("aten_ops")) ReadOp(item, status, result->add_candidate_ops());
+  if (f.Has("own_parameters")) {
+    for (const Json& item : f.List("own_parameters")) {
+      if (result->own_parameters_size() == kMaxOwnParameters) break;
+      if (item.is_string()) result->add_own_parameters(Prefix(item.get<std::string>()));
+    }
+  }
   if (f.Has("candidate_seconds")) result->set_candidate_seconds(f.Number("candidate_seconds"));
 }
 

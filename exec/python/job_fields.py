@@ -57,7 +57,13 @@ _RESULTS = {
         "reference_seconds": None,
         "bytes_per_second": None,
     },
-    "runner": {"compiled": None, "launches": [], "aten_ops": [], "candidate_seconds": None},
+    "runner": {
+        "compiled": None,
+        "launches": [],
+        "aten_ops": [],
+        "own_parameters": [],
+        "candidate_seconds": None,
+    },
 }
 
 

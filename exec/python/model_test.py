@@ -237,8 +237,15 @@ class HelpersTest(unittest.TestCase):
         a, b = torch.nn.Linear(3, 4), torch.nn.Linear(3, 4)
         c = torch.nn.Linear(3, 5)
         kept = c.weight.clone()
-        sources.copy_state(sources.state_of(a), b)
-        sources.copy_state(sources.state_of(a), c)
+        self.assertEqual(sources.copy_state(sources.state_of(a), b), [])
+        (note,) = sources.copy_state({"weight": a.weight.detach()}, b)
+        self.assertEqual(
+            note, "parameter 'bias' of ModelNew has no counterpart in Model, it keeps its own initial value"
+        )
+        note = sources.copy_state(sources.state_of(a), c)[0]
+        self.assertIn("'weight' of ModelNew has the shape (5, 3), its counterpart in Model (4, 3)", note)
+        several = torch.nn.Sequential(*[torch.nn.Linear(1, 1) for _ in range(4)])
+        self.assertEqual(sources.copy_state({}, several)[sources.MOST_OWN :], ["so do 4 more"])
         self.assertTrue(torch.equal(a.weight, b.weight) and torch.equal(a.bias, b.bias))
         self.assertTrue(torch.equal(c.weight, kept))
 

@@ -11,7 +11,7 @@ import sources
 import variants
 from failures import is_device_full
 from peak import Peak
-from reference import build, refused, task_fault
+from reference import build, inputs_of, refused, task_fault
 from snapshots import Snapshots
 
 MOST_SHAPES = 8  # lists of get_input_variants()
@@ -80,7 +80,7 @@ class Oracle:
     def _maker(self, seed):
         def make():
             sources.seed_everything(seed)
-            return list(self._module.get_inputs())
+            return inputs_of(self._module)
 
         return lambda: self._device.make(make)
 
@@ -222,7 +222,7 @@ class Oracle:
     def _variant(self, name, seed, strength):
         def make():
             sources.seed_everything(seed)
-            return variants.make(name, list(self._module.get_inputs()), seed, strength)
+            return variants.make(name, inputs_of(self._module), seed, strength)
 
         return self._device.make(make)
 

@@ -52,15 +52,15 @@ def import_candidate(job, device, folder):
 
 
 def construct(job, device, model_class, arguments, state, folder):
-    """A ModelNew with the weights that were handed over."""
+    """A ModelNew with the weights that were handed over, and sentences on those that it has of its own."""
     path = sources.candidate_path(folder)
     try:
         build = lambda: sources.build_model(model_class, arguments, job["weights_seed"])  # noqa: E731
         model = device.make(lambda: device.candidate_call(build, None))
-        sources.copy_state(state, model)
+        own = sources.copy_state(state, model)
     except BaseException as error:
         raise _refused(error, device, "construct_error", "construct", "ModelNew cannot be constructed", path) from error
-    return model
+    return model, own
 
 
 def forward(job, device, model, inputs, seed, index, folder):

@@ -36,6 +36,14 @@ def fits(description, what):
     return description
 
 
+def inputs_of(module):
+    """What get_inputs() returns, as a list."""
+    inputs = module.get_inputs()
+    if isinstance(inputs, dict):
+        raise task_fault("the reference's get_inputs returned a dict, it must return a list of positional arguments")
+    return list(inputs)
+
+
 def build(job, device):
     """(module, constructor arguments, model on the device) of the reference."""
     try:

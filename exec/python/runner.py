@@ -146,7 +146,7 @@ class _Run:
         self.clock.lap("import")
         self.on_phase("construct")
         arguments, state = reader.get(visible["arguments"]), self._state(reader)
-        model = phases.construct(job, device, model_class, arguments, state, self.folder)
+        model, self.result["own_parameters"] = phases.construct(job, device, model_class, arguments, state, self.folder)
         self.clock.lap("construct")
         self.on_phase("forward")
         inputs = None

@@ -89,6 +89,15 @@ class OutcomeTest(unittest.TestCase):
         made = self.check(run(task_source("x.to_sparse()"), FUSED), "reference_error", "task")
         self.assertIn("layout sparse_coo", made["message"])
 
+    def test_inputs_by_name_are_the_tasks_fault(self):
+        by_name = task_source("x", inputs="{'x': torch.randn(4)}")
+        for mode in ("paper", "robust"):
+            made = self.check(run(by_name, FUSED, oracle_fields={"mode": mode}), "reference_error", "task")
+            self.assertEqual(
+                made["message"],
+                "the reference's get_inputs returned a dict, it must return a list of positional arguments",
+            )
+
     def test_import_errors(self):
         missing = FUSED.replace("import torch.nn as nn", "import torch.nn as nn\nimport no_such_module")
         self.check(run(RELU, missing), "import_error", line_text="no_such_module", source=missing)
@@ -261,6 +270,17 @@ class HandOverTest(unittest.TestCase):
         )
         both = run_both(task, candidate)
         self.assertEqual(agreements(both), [True] * 6, both.results[-1])
+
+    def test_parameters_without_a_counterpart_are_named(self):
+        task = task_source("self.l(x)", inputs="[torch.randn(4, 32)]", body="        self.l = nn.Linear(32, 32)\n")
+        candidate = elementwise_candidate("v").replace(
+            "    def forward(self, x):",
+            "    def __init__(self):\n        super().__init__()\n        self.x = nn.Linear(32, 32, bias=False)\n\n    def forward(self, x):\n        x = self.x(x)",
+        )
+        self.assertEqual(
+            run(task, candidate)["own_parameters"],
+            ["parameter 'x.weight' of ModelNew has no counterpart in Model, it keeps its own initial value"],
+        )
 
     def test_random_layers_see_the_same_draws(self):
         task = task_source("F.dropout(x, 0.5, True)")

@@ -14,6 +14,7 @@ import torch
 import older_inductor
 
 REFERENCE_FILE = "<reference>"
+MOST_OWN = 4  # parameters that copy_state names
 
 
 def seed_everything(seed):
@@ -72,14 +73,29 @@ def build_model(model_class, arguments, seed):
 
 
 def copy_state(source_state, model):
-    """Gives `model` the reference's parameters and buffers wherever name and shape agree."""
+    """Gives `model` the reference's parameters and buffers wherever name and shape agree. Sentences on the
+    parameters that have nothing from there."""
     if not isinstance(model, torch.nn.Module):
-        return
+        return []
+    own = []
     with torch.no_grad():
         for name, target in model.state_dict(keep_vars=True).items():
             value = source_state.get(name)
             if isinstance(value, torch.Tensor) and isinstance(target, torch.Tensor) and value.shape == target.shape:
                 target.data.copy_(value)
+            elif isinstance(target, torch.nn.Parameter):
+                own.append(_own_value(name, target, value))
+    if len(own) > MOST_OWN:
+        own[MOST_OWN:] = [f"so do {len(own) - MOST_OWN} more"]
+    return own
+
+
+def _own_value(name, target, value):
+    what = f"parameter {str(name)[:100]!r} of ModelNew"
+    if not isinstance(value, torch.Tensor):
+        return f"{what} has no counterpart in Model, it keeps its own initial value"
+    shapes = f"the shape {tuple(target.shape)}, its counterpart in Model {tuple(value.shape)}"
+    return f"{what} has {shapes}, it keeps its own initial value"
 
 
 def state_of(model):

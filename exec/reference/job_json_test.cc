@@ -27,7 +27,7 @@ Json Result() {
                   "dot_flops": 0, "tensor_flops": 0, "modelled_seconds": 2e-6}],
     "aten_ops": [{"name": "empty", "calls": 1, "bytes": 0, "flops": 0, "elements": 64,
                   "largest": 64, "view": true}],
-    "modelled": true, "candidate_seconds": 2e-6,
+    "modelled": true, "candidate_seconds": 2e-6, "own_parameters": ["parameter 'w'", 1],
     "device_name": "x", "seconds": {"forward": 0.1}, "versions": {"torch": "2.11.0"}})");
 }
 
@@ -68,6 +68,8 @@ TEST(ResultJsonTest, ReadsEveryField) {
   EXPECT_EQ(r.launches(0).arguments(0).shape(1), 16);
   EXPECT_TRUE(r.modelled());
   EXPECT_EQ(r.candidate_seconds(), 2e-6);
+  ASSERT_EQ(r.own_parameters_size(), 1);
+  EXPECT_EQ(r.own_parameters(0), "parameter 'w'");
   EXPECT_EQ(r.phase_seconds().at("forward"), 0.1);
   EXPECT_EQ(r.versions().at("torch"), "2.11.0");
 }
@@ -96,7 +98,8 @@ TEST(ResultJsonTest, ARunnerHasNoWordForCorrect) {
 
 TEST(ResultJsonTest, AReferenceResultHasItsOwnFields) {
   Json result = Result();
-  for (const char* name : {"compiled", "launches", "aten_ops", "candidate_seconds"}) {
+  for (const char* name :
+       {"compiled", "launches", "aten_ops", "own_parameters", "candidate_seconds"}) {
     result.erase(name);
   }
   result["outcome"] = "ok";

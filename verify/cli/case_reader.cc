@@ -13,6 +13,7 @@
 #include "base/file.h"
 #include "base/hash.h"
 #include "base/jsonl.h"
+#include "base/python_syntax.h"
 #include "base/status.h"
 #include "base/utf8.h"
 #include "nlohmann/json.hpp"
@@ -131,6 +132,13 @@ Case ParseCase(const std::string& line) {
   return c;
 }
 
+absl::Status CheckNoFence(const std::string& path, const std::string& source) {
+  if (source.size() > kMaxCaseBytes) return absl::OkStatus();  // refused for its size later
+  const auto fence = PythonTree(source).FenceError();
+  if (!fence.has_value()) return absl::OkStatus();
+  return absl::InvalidArgumentError(absl::StrCat(path, ":", fence->line, ": ", fence->message));
+}
+
 absl::StatusOr<std::unique_ptr<CaseReader>> CaseReader::Open(const std::string& path) {
   if (DirectoryExists(path)) return OpenCaseFolder(path);
   ASSIGN_OR_RETURN(std::unique_ptr<LineReader> lines, LineReader::Open(path, kMaxCaseBytes));
@@ -224,7 +232,7 @@ absl::Status ReadProgram(const std::string& path, std::string* source) {
   if (!IsValidUtf8(*source)) {
     return absl::InvalidArgumentError(absl::StrCat(path, " is not UTF-8 text"));
   }
-  return absl::OkStatus();
+  return CheckNoFence(path, *source);
 }
 
 class FolderReader : public CaseReader {

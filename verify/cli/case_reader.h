@@ -57,6 +57,10 @@ inline constexpr int64_t kMaxCaseBytes = 4 << 20;
 // One line of a JSONL file, without its place: fills ids, task and sources, or `error`.
 Case ParseCase(const std::string& line);
 
+// InvalidArgument for a program file copied from a model's answer with its Markdown fences: names
+// the file, the line and what to do.
+absl::Status CheckNoFence(const std::string& path, const std::string& source);
+
 // Names are read at once, files when their case's turn comes.
 absl::StatusOr<std::unique_ptr<CaseReader>> OpenCaseFolder(const std::string& path);
 

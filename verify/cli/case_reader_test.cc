@@ -131,6 +131,24 @@ TEST_F(CasesTest, FolderForms) {
   expect(7, "unused_reference", "", "", "no candidate belongs");
 }
 
+// A file was copied from an answer by a person; what stands in a JSONL file is judged as it is.
+TEST_F(CasesTest, FilesWithMarkdownFences) {
+  Write("a_reference.py", "x = 1\n");
+  Write("a_new.py", "Sure:\n```python\nx = 1\n```\n");
+  Write("b_reference.py", "```python\nx = 1\n```\n");
+  Write("b_new.py", "x = 1\n");
+  Write("c_reference.py", "x = 1\n");
+  Write("c_quoted.py", "'''\n```\n'''\nx = 1\n");
+  const auto cases = ReadAll(folder_);
+  ASSERT_EQ(cases.size(), 3);
+  EXPECT_NE(cases[0].error.find("a_new.py:2: a Markdown fence"), std::string::npos);
+  EXPECT_NE(cases[1].error.find("b_reference.py:1: a Markdown fence"), std::string::npos);
+  EXPECT_EQ(cases[2].error, "");
+  const std::string json =
+      R"({"id":1,"reference_source":"r","candidate_source":"```python\nx = 1\n```\n"})";
+  EXPECT_EQ(ParseCase(json).error, "");
+}
+
 TEST_F(CasesTest, WhatIsNoInputAtAll) {
   EXPECT_TRUE(absl::IsNotFound(CaseReader::Open(JoinPath(folder_, "no.jsonl")).status()));
   EXPECT_TRUE(absl::IsInvalidArgument(CaseReader::Open(folder_).status()));

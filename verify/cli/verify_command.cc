@@ -38,7 +38,8 @@ absl::StatusOr<std::string> ReadProgram(const std::string& flag, const std::stri
   if (path.empty())
     return absl::InvalidArgumentError(absl::StrCat("--", flag, " is missing: give a Python file"));
   absl::StatusOr<std::string> text = ReadFile(UserPath(path));
-  if (!text.ok()) return AddContext(text.status(), absl::StrCat("--", flag));
+  const absl::Status status = text.ok() ? CheckNoFence(path, *text) : text.status();
+  if (!status.ok()) return AddContext(status, absl::StrCat("--", flag));
   return text;
 }
 

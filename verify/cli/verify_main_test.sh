@@ -71,6 +71,13 @@ check preflight_robust 0 "2 tasks in the mode robust: 2 sound" --preflight --tas
 cp "$examples"/softmax_*.py "$work/"
 echo "def get_inputs(): return []" >"$work/broken.py"
 export BUILD_WORKING_DIRECTORY="$work"
+{ echo 'Here it is:'; echo '```python'; cat "$work/softmax_honest.py"; echo '```'; } >"$work/fenced.py"
+fence='fenced.py:2: a Markdown fence (```) stands here: pass the Python code alone'
+check fenced_candidate 2 "--candidate: $fence" --reference=softmax_reference.py --candidate=fenced.py
+check fenced_reference 2 "--reference: $fence" --reference=fenced.py --candidate=softmax_honest.py
+{ cat "$work/softmax_reference.py"; printf '\nlisted = get_inputs\ndef get_inputs(): return {"x": listed()[0]}\n'; } >"$work/by_name.py"
+check inputs_by_name 2 "get_inputs returned a dict, it must return a list of positional arguments" \
+  --reference=by_name.py --candidate=softmax_honest.py --backend=interpreter
 check broken_reference 2 "broken.py" --reference=broken.py --candidate=softmax_honest.py --backend=interpreter
 
 [ "$failures" = 0 ] && echo "all checks passed"

@@ -96,6 +96,20 @@ TEST_F(ExecTest, WrongCandidateIsAMismatchWithNumbers) {
   EXPECT_GT(v.correct().evidence(0).value(), 1e-2);
 }
 
+TEST_F(ExecTest, AMismatchNamesParametersThatTheReferenceDoesNotHave) {
+  const std::string scale = "        self.scale = scale\n";
+  std::string code = Example("softmax_wrong.py");
+  ASSERT_NE(code.find(scale), std::string::npos);
+  code.insert(code.find(scale), "        self.x = nn.Linear(2, 2, bias=False)\n");
+  const Verdict v = Run(Example("softmax_reference.py"), code);
+  EXPECT_EQ(v.outcome(), "mismatch") << v.DebugString();
+  EXPECT_NE(v.correct().evidence(0).text().find(
+                "; parameter 'x.weight' of ModelNew has no counterpart in Model, it keeps its own "
+                "initial value"),
+            std::string::npos)
+      << v.correct().evidence(0).text();
+}
+
 TEST_F(ExecTest, CheatIsRefusedBeforeItRuns) {
   const Verdict v = Run(Example("softmax_reference.py"), Example("softmax_cheat.py"));
   EXPECT_EQ(v.failed_layer(), LAYER_FUNCTIONALITY);
