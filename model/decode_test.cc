@@ -156,7 +156,7 @@ TEST_P(DecodeTest, ChunksPagesAndThreadsChangeNothing) {
 }
 
 // Two samples of one prompt: whole pages in common, the last one copied.
-// As when guesses are passed through the model behind a sequence's last token.
+// As when draft tokens are passed through the model behind a sequence's last token.
 TEST_P(DecodeTest, LogitsOfSeveralTokensAreThoseOfEachAlone) {
   const std::vector<int32_t> tokens = RandomTokens(config_, {40}, 6)[0];
   const Pages pages = {2, 0, 1};

@@ -34,7 +34,7 @@ struct ForwardResult {
 };
 
 // Consecutive tokens of one sequence in a step of generation: a chunk of a prompt, or the one token
-// that was drawn last, perhaps with guesses behind it.
+// that was drawn last, perhaps with draft tokens behind it.
 struct TokenSlice {
   absl::Span<const int32_t> tokens;  // at least one
   int64_t first = 0;                 // position of the first

@@ -36,7 +36,7 @@ struct AblationSetup {
   absl::Time until;           // no call begins after that, and each is told to end by then
 };
 
-// Sends one message to the runner and waits for its answer (formats in exec/python/README.md);
+// Sends one message to the runner and waits for its answer (formats in docs/protocol.md);
 // nothing when its process ended instead.
 using AskRunner = std::function<std::optional<std::string>(const std::string& order)>;
 

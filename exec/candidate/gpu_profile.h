@@ -23,7 +23,7 @@ struct GpuProfile {
 // The order to the runner, for the inputs of `trial`; it is told to end within so many seconds.
 std::string ProfileOrder(int trial, double seconds);
 
-// The runner's answer (format in exec/python/README.md), nothing of which is trusted.
+// The runner's answer (format in docs/protocol.md), nothing of which is trusted.
 // InvalidArgument when it makes no sense.
 absl::StatusOr<GpuProfile> ParseGpuProfile(absl::string_view answer, uint64_t memory_bytes);
 

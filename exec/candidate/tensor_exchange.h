@@ -53,7 +53,7 @@ class TensorExchange {
   // Whether an output in memory is the same as the one kept (SavedOutput).
   virtual absl::StatusOr<bool> IsSameAsKept(const std::vector<Leaf>& output) = 0;
 
-  // One order to who times the reference, and the answer (formats in exec/python/README.md).
+  // One order to who times the reference, and the answer (formats in docs/protocol.md).
   virtual absl::StatusOr<std::string> AskTimer(const std::string& order) = 0;
 };
 

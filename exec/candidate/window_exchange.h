@@ -20,7 +20,7 @@ absl::StatusOr<std::unique_ptr<TensorExchange>> OpenWindows(const ExecRequest& r
                                                             absl::Time deadline,
                                                             WaitedTime* queued = nullptr);
 
-// What a reference process says of a comparison (format in exec/python/README.md); InvalidArgument
+// What a reference process says of a comparison (format in docs/protocol.md); InvalidArgument
 // if that makes no sense.
 absl::StatusOr<Difference> ParseDifference(const nlohmann::json& json);
 

@@ -77,7 +77,7 @@ struct Leaf {
   int64_t bytes() const { return elements * SizeOf(type); }
 };
 
-// The leaves of a layout (format in exec/python/README.md) in the order of a walk. Nothing in it is
+// The leaves of a layout (format in docs/protocol.md) in the order of a walk. Nothing in it is
 // trusted: every number is checked, and a tensor that is handed over lies inside the first
 // `memory_bytes` bytes. InvalidArgument says what makes no sense.
 absl::StatusOr<std::vector<Leaf>> ParseLayout(const nlohmann::json& layout, uint64_t memory_bytes);

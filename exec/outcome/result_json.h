@@ -1,4 +1,4 @@
-// A job's result object (see exec/python/README.md) as an ExecResult.
+// A job's result object (see docs/protocol.md) as an ExecResult.
 #ifndef TRITONRL_EXEC_OUTCOME_RESULT_JSON_H_
 #define TRITONRL_EXEC_OUTCOME_RESULT_JSON_H_
 

@@ -62,7 +62,7 @@ class Rounds:
 
     def move(self, pads):
         """Inputs, and what calls allocate, lie elsewhere in the GPU's memory from now on: where that is can make a
-        kernel 30 % slower (verify/README.md), and differs from process to process."""
+        kernel 30 % slower (docs/performance.md), and differs from process to process."""
         self._inputs = []
         self._clock.scatter(pads)
         self._place_base()

@@ -11,7 +11,7 @@
 
 // The random seeds of one job, each from the run's seed by SHA-256.
 //
-// The job objects that Python is given (format in exec/python/README.md), one for each role.
+// The job objects that Python is given (format in docs/protocol.md), one for each role.
 
 namespace tritonrl {
 

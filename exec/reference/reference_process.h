@@ -18,7 +18,7 @@
 
 // A reference process: a job that goes on after it has made inputs and
 // expected outputs, answers orders, and can be given one task after the other. Formats:
-// exec/python/README.md.
+// docs/protocol.md.
 //
 // The reference process of a task: inputs and expected outputs stay in the memory of its process on
 // the GPU; candidates get inputs and hand over outputs through shared GPU buffers, and the

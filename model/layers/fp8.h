@@ -20,7 +20,7 @@
 // Linear layers y = x W^T whose three GEMMs run in FP8 (see fp8.h), summed in fp32.
 // Inputs and weights are E4M3; gradients of outputs too, or as GpuOptions says: with scales of
 // their own a range of 2^18 within a matrix is enough for them, and a bit of mantissa less costs
-// more (measured: model/cuda/README.md). Shapes as in linear.h and sides.h.
+// more (measured: docs/performance.md). Shapes as in linear.h.
 
 namespace tritonrl {
 

@@ -72,7 +72,7 @@ int64_t LargestBatch(const ModelConfig& config, const StepShape& step, const Res
                      const MemoryLimit& limit);
 
 // Seconds for the forward and backward of the batch with nothing recomputed, and for what such sets
-// recompute. Rates are those that an H200 reached at Qwen3-8B's shapes (model/cuda/README.md); of
+// recompute. Rates are those that an H200 reached at Qwen3-8B's shapes (docs/performance.md); of
 // use are the shares, which other GPUs have much alike.
 double StepSeconds(const ModelConfig& config, const StepShape& step);
 double RecomputeSeconds(const ModelConfig& config, const StepShape& step,

@@ -44,8 +44,7 @@ ResidentMemory WeightsAndGradients(const ModelConfig& config) {
 
 TEST(MemoryPlanTest, PeaksMeasuredOnAnH200) {
   const ModelConfig config = Shape("qwen3_8b");
-  // The allocator's peaks of step_bench and update_bench, bf16 weights: model/cuda/README.md and
-  // trainer/README.md.
+  // The allocator's peaks of step_bench and update_bench, bf16 weights: docs/performance.md.
   // From before norms and SwiGLU could be kept.
   const std::vector<RecomputeSet> cheap(
       config.num_layers, RecomputeSet().With(LayerTensor::kActivated).With(LayerTensor::kNorms));
