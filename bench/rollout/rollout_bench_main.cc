@@ -101,7 +101,7 @@ absl::StatusOr<double> MeasureEngine(const Setup& setup) {
   }
   const EngineStats stats = engine->Stats();
   std::cout << absl::StreamFormat(
-      "engine: %d steps, %d prompt tokens computed, %d shared, %d computed again, %d preemptions, "
+      "engine: %d steps, %d prompt tokens computed, %d shared, %d recomputed, %d preemptions, "
       "at most %d of %d pages\n",
       stats.decode_steps, stats.prompt_tokens, stats.shared_tokens, stats.recomputed_tokens,
       stats.preemptions, stats.peak_pages, stats.num_pages);

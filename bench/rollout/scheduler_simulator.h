@@ -15,7 +15,7 @@ namespace tritonrl {
 struct StepShape {
   int64_t rows = 0;          // sequences that decode
   int64_t context = 0;       // tokens that these read from the cache
-  int64_t chunk_tokens = 0;  // of prompts, and of samples that are computed again
+  int64_t chunk_tokens = 0;  // of prompts, and of samples that are recomputed
   double pairs = 0;          // of a chunk's token and one that it reads
 };
 
@@ -56,7 +56,7 @@ struct ScheduleReport {
   int64_t steps = 0;
   double rows = 0;             // samples that decode in a step, on average
   double prefill_share = 0;    // of the time: what steps take longer for prompts,
-  double recompute_share = 0;  // and for what is computed again
+  double recompute_share = 0;  // and for recomputed tokens
   double occupancy = 0;        // pages in use, on average over time
   double idle_share = 0;       // of the places, over time
   Scheduler::Stats stats;
@@ -67,7 +67,7 @@ ScheduleReport SimulateSchedule(const Scheduler::Options& options, const Schedul
                                 const StepCostModel& cost);
 
 // Seconds in which the load could be done at best, by an order that need not exist: nothing is
-// computed again, the cache (or max_num_seqs) is always full, and prompts are spread over all
+// recomputed, the cache (or max_num_seqs) is always full, and prompts are spread over all
 // steps.
 double IdealSeconds(const Scheduler::Options& options, const ScheduleLoad& load,
                     const StepCostModel& cost);

@@ -83,7 +83,7 @@ TEST(SimulateSchedule, LittleMemoryCostsTime) {
   EXPECT_EQ(ample.stats.recomputed_tokens, 0);
   EXPECT_EQ(ample.recompute_share, 0);
   EXPECT_GT(little.stats.preemptions, 0);
-  // By a cost of one a token, exactly what is computed again.
+  // By a cost of one a token, exactly the recomputed tokens.
   EXPECT_NEAR(little.recompute_share * little.seconds * 1000,
               static_cast<double>(little.stats.recomputed_tokens), 1e-6);
   EXPECT_GT(little.occupancy, ample.occupancy);

@@ -200,7 +200,7 @@ TEST_P(CudaEngineTest, StepsOfFewRowsByChainsOfProducts) {
   }
 }
 
-// All that is unfinished is computed again, in memory that held no numbers meanwhile.
+// All that is unfinished is recomputed, in memory that held no numbers meanwhile.
 TEST_P(CudaEngineTest, SamplesGoOnAfterTheirMemoryWasTheLearners) {
   MakeModel(true);
   const int64_t bytes = 4000 * CudaKvCache::PageBytes(weights_->config());

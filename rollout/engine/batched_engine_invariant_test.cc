@@ -1,4 +1,4 @@
-// The engine over a batch-invariant runner: what has been decoded is never computed again, nor read
+// The engine over a batch-invariant runner: what has been decoded is never recomputed, nor read
 // by others, whatever else runs.
 
 #include <gtest/gtest.h>

@@ -43,7 +43,7 @@ class Scheduler {
     // tokens, and have at least a quarter of that. 0: chunks are always as large as
     // max_num_batched_tokens allows.
     int prefill_budget = 0;
-    // For runners that are batch-invariant: what a sample has decoded is never computed again as a
+    // For runners that are batch-invariant: what a sample has decoded is never recomputed as a
     // chunk, nor read by others. A sample runs only once the pages that it can grow to are left for
     // it, so that none gives way to another, and only prompts are kept for others. Invalidate must
     // not be called under samples.
@@ -98,7 +98,7 @@ class Scheduler {
   struct Stats {
     int64_t preemptions = 0;
     int64_t prompt_tokens = 0;      // computed for the first time
-    int64_t recomputed_tokens = 0;  // computed again, of prompts and samples
+    int64_t recomputed_tokens = 0;  // of prompts and samples
     int64_t shared_tokens = 0;      // of prompts, taken over by samples instead of computed
     int64_t draft_tokens = 0;       // passed through the model behind a sample's last token
     int64_t cached_tokens = 0;      // of prompts, found in what earlier groups had computed
