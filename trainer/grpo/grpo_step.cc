@@ -9,7 +9,7 @@
 #include "absl/strings/str_format.h"
 #include "absl/time/time.h"
 #include "base/status.h"
-#include "trainer/grpo/grpo_step.h"
+#include "trainer/grpo/engine_setup.h"
 #include "trainer/learner/log_probs.h"
 #include "verify/verdict/verdict.h"
 
@@ -27,7 +27,7 @@ absl::StatusOr<std::shared_ptr<SampleBatch>> StepRollout::Begin(int64_t step) {
     SampleGroup group;
     group.task = tasks[i];
     group.slot = i;
-    group.sampling = parts_->TrainingSampling();
+    group.sampling = MakeSamplingSettings(config.sampling(), parts_->policy);
     batch->groups.push_back(std::move(group));
   }
   RETURN_IF_ERROR(parts_->runner->Start(batch, config.group_size()));

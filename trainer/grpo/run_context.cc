@@ -11,9 +11,8 @@
 #include "base/file.h"
 #include "base/runfiles.h"
 #include "base/status.h"
-#include "rollout/distributed/tensor_parallel.h"
-#include "rollout/factory/make_engine.h"
 #include "trainer/config/config.h"
+#include "trainer/grpo/engine_setup.h"
 #include "trainer/grpo/verification.h"
 #include "trainer/learner/recompute_plan.h"
 #include "trainer/program/training_program.h"
@@ -62,22 +61,6 @@ absl::Status OpenRunDir(GrpoRunContext* parts) {
   if (!status.ok()) return status;
   if (!message.empty()) return absl::FailedPreconditionError(message);
   return absl::OkStatus();
-}
-
-EngineSetup MakeEngineSetup(const SamplingConfig& sampling, int threads) {
-  EngineSetup setup;
-  setup.max_num_seqs = sampling.max_num_seqs();
-  setup.max_prompt_tokens = sampling.max_prompt_tokens();
-  setup.max_response_tokens = sampling.max_response_tokens();
-  setup.kv_cache_gib = sampling.kv_cache_gib();
-  setup.max_num_batched_tokens = sampling.max_num_batched_tokens();
-  setup.num_speculative_tokens = sampling.num_speculative_tokens();
-  setup.batch_invariant = sampling.batch_invariant();
-  setup.fp8_kv_cache = sampling.fp8_kv_cache();
-  setup.fp8_weights = sampling.fp8_weights();
-  setup.enable_sleep_mode = sampling.enable_sleep_mode();
-  setup.threads = threads;
-  return setup;
 }
 
 LearnerOptions MakeLearnerOptions(const GrpoRunContext& parts) {
@@ -150,7 +133,8 @@ absl::Status LoadModel(GrpoRunContext* parts) {
 
 absl::Status LoadAllTasks(GrpoRunContext* parts) {
   const GrpoHrdConfig& config = parts->config;
-  const PromptStyle style = PromptStyleFor(config.tasks());
+  const PromptStyle style =
+      config.tasks().prompt_style() == TasksConfig::FULL ? PromptStyle::kFull : PromptStyle::kMini;
   const Tokenizer& tokenizer = *parts->policy.tokenizer;
   const std::vector<std::string> train(config.tasks().train().begin(),
                                        config.tasks().train().end());
@@ -197,7 +181,7 @@ absl::Status LoadAllTasks(GrpoRunContext* parts) {
 
   EvaluatorOptions eval;
   eval.samples = config.eval().samples();
-  eval.sampling = parts->TrainingSampling();
+  eval.sampling = MakeSamplingSettings(config.sampling(), parts->policy);
   eval.sampling.temperature = config.eval().temperature();
   eval.sampling.top_p = 1;
   eval.sampling.top_k = 0;
@@ -239,51 +223,6 @@ absl::Status WriteVersions(GrpoRunContext* parts) {
 }
 
 }  // namespace
-
-PromptStyle PromptStyleFor(const TasksConfig& tasks) {
-  return tasks.prompt_style() == TasksConfig::FULL ? PromptStyle::kFull : PromptStyle::kMini;
-}
-
-std::vector<int32_t> StopTokens(const Policy& policy) {
-  return std::vector<int32_t>(policy.config.eos_token_ids.begin(),
-                              policy.config.eos_token_ids.end());
-}
-
-absl::StatusOr<std::unique_ptr<Engine>> StartEngine(const Policy& policy, const EngineSetup& setup,
-                                                    ProcessGroup* tensor_parallel_group) {
-  const int64_t length = setup.max_prompt_tokens + setup.max_response_tokens;
-  if (length > policy.config.max_positions) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("max_prompt_tokens + max_response_tokens = ", length, ", but the policy in ",
-                     policy.folder, " was made for ", policy.config.max_positions,
-                     " positions (max_position_embeddings); lower one of the two"));
-  }
-  EngineOptions options;
-  options.max_num_seqs = setup.max_num_seqs;
-  options.cache_bytes = static_cast<int64_t>(setup.kv_cache_gib * (int64_t{1} << 30));
-  options.max_num_batched_tokens = setup.max_num_batched_tokens;
-  options.max_length = length;
-  options.cpu_threads = setup.threads;
-  options.batch_invariant = setup.batch_invariant;
-  options.fp8_kv_cache = setup.fp8_kv_cache;
-  options.fp8_weights = setup.fp8_weights;
-  options.enable_sleep_mode = setup.enable_sleep_mode;
-  options.spare_bytes = setup.spare_bytes;
-  const BatchedEngine::Options batching = {.num_speculative_tokens = setup.num_speculative_tokens};
-  return tensor_parallel_group == nullptr
-             ? MakeBatchedEngine(policy.weights, options, batching)
-             : MakeTensorParallelEngine(policy.weights, options, batching, tensor_parallel_group);
-}
-
-SamplingSettings GrpoRunContext::TrainingSampling() const {
-  SamplingSettings sampling;
-  sampling.temperature = config.sampling().temperature();
-  sampling.top_p = config.sampling().top_p();
-  sampling.top_k = config.sampling().top_k();
-  sampling.max_tokens = config.sampling().max_response_tokens();
-  sampling.stop_ids = StopTokens(policy);
-  return sampling;
-}
 
 absl::StatusOr<std::unique_ptr<GrpoRunContext>> LoadGrpoRunContext(const GrpoHrdConfig& config,
                                                                    ProcessGroup* ranks) {

@@ -49,39 +49,11 @@ struct GrpoRunContext {
   StartupTimer startup_timer;
   std::string memory_plan;         // in words; "" without a limit
   std::vector<std::string> notes;  // task files left out and the like, for the person
-
-  SamplingSettings TrainingSampling() const;
 };
 
 // Opens the run folder (rank 0) and loads everything. Errors name the file, field or task.
 absl::StatusOr<std::unique_ptr<GrpoRunContext>> LoadGrpoRunContext(const GrpoHrdConfig& config,
                                                                    ProcessGroup* ranks);
-
-// The style that the configuration names.
-PromptStyle PromptStyleFor(const TasksConfig& tasks);
-
-// What a generation engine needs, apart from the policy.
-struct EngineSetup {
-  int max_num_seqs = 64;  // most sequences at a time
-  int max_prompt_tokens = 512;
-  int max_response_tokens = 640;
-  double kv_cache_gib = 0;         // 0: as TransformerRunner chooses
-  int max_num_batched_tokens = 0;  // likewise
-  int num_speculative_tokens = 0;  // SamplingConfig's
-  bool batch_invariant = false;
-  bool fp8_kv_cache = false, fp8_weights = false;
-  bool enable_sleep_mode = false;  // likewise
-  int64_t spare_bytes = 0;         // EngineOptions'
-  int threads = 0;                 // on the CPU; 0: all
-};
-// Shares the policy's weights. Error: prompt and response do not fit the model's positions.
-// `tensor_parallel_group`: the ranks over which the policy is tensor_parallel_group, see
-// MakeTensorParallelEngine; null: it is whole.
-absl::StatusOr<std::unique_ptr<Engine>> StartEngine(const Policy& policy, const EngineSetup& setup,
-                                                    ProcessGroup* tensor_parallel_group = nullptr);
-
-// All tokens that end a response.
-std::vector<int32_t> StopTokens(const Policy& policy);
 
 }  // namespace tritonrl
 
