@@ -90,7 +90,7 @@ absl::Status Main() {
   WorkerPoolOptions options;
   options.workers = workers;
   absl::Time start = absl::Now();
-  ASSIGN_OR_RETURN(auto backend, InterpreterBackend::Start(options));
+  ASSIGN_OR_RETURN(auto backend, StartInterpreterBackend(options));
   const double start_seconds = absl::ToDoubleSeconds(absl::Now() - start);
   RETURN_IF_ERROR(Time(2 * workers, workers, [&] { return RunWarm(backend.get()); }).status());
   ASSIGN_OR_RETURN(double warm, Time(warm_jobs, workers, [&] { return RunWarm(backend.get()); }));

@@ -9,11 +9,32 @@
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
 #include "base/status.h"
-#include "exec/backend/backend_factory.h"
 #include "exec/sandbox/sandbox.h"
 #include "exec/workers/worker_setup.h"
 
 namespace tritonrl {
+namespace {
+
+// Tasks of the mini suite take some 100 KB each.
+constexpr int64_t kInterpreterCacheBytes = 256 << 20;
+// Inputs and outputs of a dozen tasks at KernelBench's full shapes.
+constexpr int64_t kCudaCacheBytes = int64_t{16} << 30;
+
+// Tensors stay on the GPU; only inputs that cannot be made there pass through CPU memory.
+ExecLimits WithGpuDefaults(const ExecLimits& asked) {
+  ExecLimits limits;
+  limits.set_wall_seconds(180);
+  limits.set_cpu_seconds(600);
+  limits.set_memory_bytes(int64_t{24} << 30);
+  limits.set_processes(256);
+  limits.set_tmp_bytes(int64_t{1} << 30);
+  limits.set_shm_bytes(int64_t{1} << 30);
+  limits.set_open_files(1024);
+  limits.MergeFrom(asked);
+  return limits;
+}
+
+}  // namespace
 
 absl::StatusOr<BackendKind> ParseBackendKind(const std::string& name) {
   if (name == "auto") return BackendKind::kAuto;
@@ -34,6 +55,26 @@ bool HasNvidiaGpu() {
   return control && gpu;
 }
 
+absl::StatusOr<std::unique_ptr<PythonBackend>> StartInterpreterBackend(WorkerPoolOptions options) {
+  options.device = "interpreter";
+  ASSIGN_OR_RETURN(BackendPools pools, StartPools(std::move(options), kInterpreterCacheBytes,
+                                                  /*shared_buffers=*/false));
+  return std::make_unique<PythonBackend>("interpreter", /*modelled=*/true, std::move(pools));
+}
+
+absl::StatusOr<std::unique_ptr<PythonBackend>> StartCudaBackend(WorkerPoolOptions options) {
+  if (!HasNvidiaGpu()) {
+    return absl::FailedPreconditionError(
+        "no NVIDIA GPU here (/dev/nvidiactl and /dev/nvidia<N> are missing); use the backend "
+        "\"interpreter\"");
+  }
+  options.device = "cuda";
+  options.limits = WithGpuDefaults(options.limits);
+  ASSIGN_OR_RETURN(BackendPools pools,
+                   StartPools(std::move(options), kCudaCacheBytes, /*shared_buffers=*/true));
+  return std::make_unique<PythonBackend>("cuda", /*modelled=*/false, std::move(pools));
+}
+
 absl::StatusOr<std::unique_ptr<DeviceBackend>> MakeBackend(const BackendOptions& options) {
   WorkerPoolOptions pool = options.pool;
   ASSIGN_OR_RETURN(pool.sandbox, ParseSandboxKind(options.sandbox));
@@ -44,61 +85,10 @@ absl::StatusOr<std::unique_ptr<DeviceBackend>> MakeBackend(const BackendOptions&
   pool.workers = options.workers;
   if (kind == BackendKind::kCuda) {
     if (pool.workers == 0) pool.workers = 1;
-    ASSIGN_OR_RETURN(std::unique_ptr<DeviceBackend> backend, CudaBackend::Start(std::move(pool)));
-    return backend;
+    return StartCudaBackend(std::move(pool));
   }
   if (pool.workers == 0) pool.workers = std::max(1u, std::thread::hardware_concurrency());
-  ASSIGN_OR_RETURN(std::unique_ptr<DeviceBackend> backend,
-                   InterpreterBackend::Start(std::move(pool)));
-  return backend;
-}
-
-namespace {
-constexpr int64_t kInterpreterCacheBytes = 256
-                                           << 20;  // tasks of the mini suite take some 100 KB each
-}
-
-absl::StatusOr<std::unique_ptr<InterpreterBackend>> InterpreterBackend::Start(
-    WorkerPoolOptions options) {
-  options.device = "interpreter";
-  ASSIGN_OR_RETURN(BackendPools pools, StartPools(std::move(options), kInterpreterCacheBytes,
-                                                  /*shared_buffers=*/false));
-  return std::unique_ptr<InterpreterBackend>(
-      new InterpreterBackend("interpreter", std::move(pools)));
-}
-
-namespace {
-
-// Inputs and outputs of a dozen tasks at KernelBench's full shapes.
-constexpr int64_t kCudaCacheBytes = int64_t{16} << 30;
-
-// Tensors stay on the GPU; only inputs that cannot be made there pass through CPU memory.
-ExecLimits WithGpuDefaults(const ExecLimits& asked) {
-  ExecLimits limits;
-  limits.set_wall_seconds(180);
-  limits.set_cpu_seconds(600);
-  limits.set_memory_bytes(int64_t{24} << 30);
-  limits.set_processes(256);
-  limits.set_tmp_bytes(int64_t{1} << 30);
-  limits.set_shm_bytes(int64_t{1} << 30);
-  limits.set_open_files(1024);
-  limits.MergeFrom(asked);
-  return limits;
-}
-
-}  // namespace
-
-absl::StatusOr<std::unique_ptr<CudaBackend>> CudaBackend::Start(WorkerPoolOptions options) {
-  if (!HasNvidiaGpu()) {
-    return absl::FailedPreconditionError(
-        "no NVIDIA GPU here (/dev/nvidiactl and /dev/nvidia<N> are missing); use the backend "
-        "\"interpreter\"");
-  }
-  options.device = "cuda";
-  options.limits = WithGpuDefaults(options.limits);
-  ASSIGN_OR_RETURN(BackendPools pools,
-                   StartPools(std::move(options), kCudaCacheBytes, /*shared_buffers=*/true));
-  return std::unique_ptr<CudaBackend>(new CudaBackend("cuda", std::move(pools)));
+  return StartInterpreterBackend(std::move(pool));
 }
 
 }  // namespace tritonrl

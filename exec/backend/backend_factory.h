@@ -1,3 +1,4 @@
+// Starts the device backend that a configuration asks for.
 #ifndef TRITONRL_EXEC_BACKEND_BACKEND_FACTORY_H_
 #define TRITONRL_EXEC_BACKEND_BACKEND_FACTORY_H_
 
@@ -8,14 +9,6 @@
 #include "exec/backend/python_backend.h"
 #include "exec/device_backend.h"
 #include "exec/workers/worker_pool.h"
-
-// Picks and starts the device backend that a configuration asks for.
-//
-// Checks candidates without a GPU: compiled for sm_89 by the real Triton compiler, executed on the
-// CPU, timed by a roofline model.
-//
-// Checks candidates on an NVIDIA GPU: compiled, executed and timed there. The same workers and
-// protocol as without; the sandbox shows the GPU's device nodes and the driver's libraries.
 
 namespace tritonrl {
 
@@ -44,28 +37,14 @@ absl::StatusOr<std::unique_ptr<DeviceBackend>> MakeBackend(const BackendOptions&
 // True when /dev/nvidiactl and at least one /dev/nvidia<N> exist.
 bool HasNvidiaGpu();
 
-class InterpreterBackend : public PythonBackend {
- public:
-  // Starts the workers; options.device is ignored.
-  static absl::StatusOr<std::unique_ptr<InterpreterBackend>> Start(WorkerPoolOptions options);
+// Compiles candidates for sm_89, executes them on the CPU and models their time. Sets
+// options.device; the other options are kept.
+absl::StatusOr<std::unique_ptr<PythonBackend>> StartInterpreterBackend(WorkerPoolOptions options);
 
-  bool modelled() const override { return true; }
-
- private:
-  using PythonBackend::PythonBackend;
-};
-
-class CudaBackend : public PythonBackend {
- public:
-  // FailedPrecondition when there is no GPU. With more than one worker, jobs share the GPU and
-  // their times disturb each other.
-  static absl::StatusOr<std::unique_ptr<CudaBackend>> Start(WorkerPoolOptions options);
-
-  bool modelled() const override { return false; }
-
- private:
-  using PythonBackend::PythonBackend;
-};
+// Compiles, executes and times candidates on the GPU, with limits for a GPU where `options` sets
+// none. FailedPrecondition when there is no GPU. With more than one worker, jobs share the GPU and
+// their times disturb each other.
+absl::StatusOr<std::unique_ptr<PythonBackend>> StartCudaBackend(WorkerPoolOptions options);
 
 }  // namespace tritonrl
 

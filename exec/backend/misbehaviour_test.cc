@@ -22,7 +22,7 @@ class MisbehaviourTest : public testing::Test {
  protected:
   static void SetUpTestSuite() {
     WorkerPoolOptions options = FakePoolOptions(1);
-    auto backend = InterpreterBackend::Start(options);
+    auto backend = StartInterpreterBackend(options);
     ASSERT_TRUE(backend.ok()) << backend.status();
     backend_ = backend->release();
   }
@@ -52,10 +52,10 @@ class MisbehaviourTest : public testing::Test {
     return result.message();
   }
 
-  static InterpreterBackend* backend_;
+  static PythonBackend* backend_;
 };
 
-InterpreterBackend* MisbehaviourTest::backend_ = nullptr;
+PythonBackend* MisbehaviourTest::backend_ = nullptr;
 
 // Statements that set result["message"] to the error of an action, or to "allowed".
 std::string Try(const std::string& action) {

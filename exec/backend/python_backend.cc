@@ -100,8 +100,9 @@ absl::StatusOr<BackendPools> StartPools(WorkerPoolOptions options, int64_t cache
   return pools;
 }
 
-PythonBackend::PythonBackend(std::string device, BackendPools pools)
+PythonBackend::PythonBackend(std::string device, bool modelled, BackendPools pools)
     : device_(std::move(device)),
+      modelled_(modelled),
       pools_(std::move(pools)),
       gate_(pools_.runners->workers()),
       // What reference processes keep is no part of the gate's memory: a fixed share is left for

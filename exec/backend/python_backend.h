@@ -34,8 +34,9 @@ absl::StatusOr<BackendPools> StartPools(WorkerPoolOptions options, int64_t cache
 
 class PythonBackend : public DeviceBackend {
  public:
-  // `device` is the runner's word for it: "interpreter" or "cuda".
-  PythonBackend(std::string device, BackendPools pools);
+  // `device` is the runner's word for it: "interpreter" or "cuda". `modelled` says whether a
+  // roofline model computes the times.
+  PythonBackend(std::string device, bool modelled, BackendPools pools);
 
   // Where times are measured they are taken while no other request uses the GPU.
   // A job under which the worker died is run once more; if the second dies too, the candidate is
@@ -49,6 +50,7 @@ class PythonBackend : public DeviceBackend {
   DeviceMemory memory() const override;
   int concurrency() const override { return pools_.runners->workers(); }
   std::string name() const override { return device_; }
+  bool modelled() const override { return modelled_; }
   std::string sandbox_description() const override { return pools_.runners->sandbox_description(); }
   const WorkerPool& pool() const { return *pools_.runners; }
   const WorkerPool& reference_pool() const { return *pools_.reference_workers; }
@@ -84,6 +86,7 @@ class PythonBackend : public DeviceBackend {
                      absl::Time deadline, std::shared_ptr<const ReferenceResult> reference_result);
 
   const std::string device_;
+  const bool modelled_;
   const BackendPools pools_;
   DeviceGate gate_;  // passed by requests of a backend that measures; reference processes need it
                      // to the last

@@ -19,16 +19,10 @@ namespace {
 
 class PythonBackendTest : public testing::Test {
  protected:
-  class FakeBackend : public PythonBackend {
-   public:
-    using PythonBackend::PythonBackend;
-    bool modelled() const override { return true; }
-  };
-
   void SetUp() override {
     auto pools = StartPools(FakePoolOptions(3), 1 << 20, /*shared_buffers=*/true);
     ASSERT_TRUE(pools.ok()) << pools.status();
-    backend_ = std::make_unique<FakeBackend>("cuda", *std::move(pools));
+    backend_ = std::make_unique<PythonBackend>("cuda", /*modelled=*/true, *std::move(pools));
   }
 
   static ExecRequest Request(const std::string& reference, const std::string& candidate) {

@@ -99,7 +99,7 @@ TEST(SpyTest, NothingSecretIsWithinReach) {
                                                      {"INPUT_TAIL", inputs.substr(4)},
                                                      {"WEIGHT_HEAD", weights.substr(0, 4)},
                                                      {"WEIGHT_TAIL", weights.substr(4)}});
-  auto backend = InterpreterBackend::Start(WorkerPoolOptions());
+  auto backend = StartInterpreterBackend(WorkerPoolOptions());
   ASSERT_TRUE(backend.ok()) << backend.status();
   ExecRequest request = MakeExecRequest(spy, kMarkedReference, 60);
   request.set_seed(seed);
@@ -194,7 +194,7 @@ class ModelNew(torch.nn.Module):
 TEST(SpyTest, WithoutASandboxReferenceProcessesCannotBeReadEither) {
   WorkerPoolOptions options;
   options.sandbox = SandboxKind::kNone;
-  auto backend = InterpreterBackend::Start(options);
+  auto backend = StartInterpreterBackend(options);
   ASSERT_TRUE(backend.ok()) << backend.status();
   char folder[] = "/tmp/tritonrl-spy-XXXXXX";
   ASSERT_NE(mkdtemp(folder), nullptr);

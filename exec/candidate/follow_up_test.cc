@@ -17,19 +17,13 @@ namespace {
 class FollowUpTest : public testing::Test {
  protected:
   // With times that are measured there is a profiled call as well.
-  class MeasuringBackend : public PythonBackend {
-   public:
-    using PythonBackend::PythonBackend;
-    bool modelled() const override { return false; }
-  };
-
   static void SetUpTestSuite() {
-    auto backend = InterpreterBackend::Start(FakePoolOptions(1));
+    auto backend = StartInterpreterBackend(FakePoolOptions(1));
     ASSERT_TRUE(backend.ok()) << backend.status();
     backend_ = backend->release();
     auto pools = StartPools(FakePoolOptions(1), 1 << 20, /*shared_buffers=*/true);
     ASSERT_TRUE(pools.ok()) << pools.status();
-    measuring_ = new MeasuringBackend("cuda", *std::move(pools));
+    measuring_ = new PythonBackend("cuda", /*modelled=*/false, *std::move(pools));
   }
   static void TearDownTestSuite() {
     delete backend_;
@@ -45,12 +39,12 @@ class FollowUpTest : public testing::Test {
     return RunOrFail(backend, request);
   }
 
-  static InterpreterBackend* backend_;
-  static MeasuringBackend* measuring_;
+  static PythonBackend* backend_;
+  static PythonBackend* measuring_;
 };
 
-InterpreterBackend* FollowUpTest::backend_ = nullptr;
-FollowUpTest::MeasuringBackend* FollowUpTest::measuring_ = nullptr;
+PythonBackend* FollowUpTest::backend_ = nullptr;
+PythonBackend* FollowUpTest::measuring_ = nullptr;
 
 constexpr char kKernels[] = "kernels = [['f', 3], ['g', 7]]\n";
 

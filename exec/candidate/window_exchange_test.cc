@@ -57,21 +57,16 @@ TEST(ParseDifferenceTest, RefusesWhatMakesNoSense) {
 // Two backends: with shared GPU buffers, and with shared memory.
 class WindowExchangeTest : public testing::Test {
  protected:
-  class Backend : public PythonBackend {
-   public:
-    using PythonBackend::PythonBackend;
-    bool modelled() const override { return true; }
-  };
-
   static void SetUpTestSuite() {
     for (const bool shared_buffers : {false, true}) {
       auto pools = StartPools(WorkerPoolOptions(), 64 << 20, shared_buffers);
       ASSERT_TRUE(pools.ok()) << pools.status();
-      backends_[shared_buffers] = new Backend("interpreter", *std::move(pools));
+      backends_[shared_buffers] =
+          new PythonBackend("interpreter", /*modelled=*/true, *std::move(pools));
     }
   }
   static void TearDownTestSuite() {
-    for (Backend*& backend : backends_) {
+    for (PythonBackend*& backend : backends_) {
       delete backend;
       backend = nullptr;
     }
@@ -98,7 +93,7 @@ class WindowExchangeTest : public testing::Test {
     return got;
   }
 
-  static inline Backend* backends_[2] = {};
+  static inline PythonBackend* backends_[2] = {};
 };
 
 std::string Changed(const std::string& from, const std::string& to) {

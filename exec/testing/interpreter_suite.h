@@ -11,7 +11,7 @@ namespace tritonrl {
 class InterpreterSuite : public testing::Test {
  protected:
   static void SetUpTestSuite() {
-    auto backend = InterpreterBackend::Start(WorkerPoolOptions());
+    auto backend = StartInterpreterBackend(WorkerPoolOptions());
     ASSERT_TRUE(backend.ok()) << backend.status();
     backend_ = backend->release();
   }
@@ -21,7 +21,7 @@ class InterpreterSuite : public testing::Test {
   }
   void SetUp() override { ASSERT_NE(backend_, nullptr); }
 
-  static inline InterpreterBackend* backend_ = nullptr;
+  static inline PythonBackend* backend_ = nullptr;
 };
 
 }  // namespace tritonrl

@@ -1,4 +1,4 @@
-// A device backend for tests of what stands in front of one: answers by a function.
+// A device backend for tests of its callers: a function answers each request.
 #ifndef TRITONRL_EXEC_TESTING_SCRIPTED_BACKEND_H_
 #define TRITONRL_EXEC_TESTING_SCRIPTED_BACKEND_H_
 
@@ -6,6 +6,7 @@
 #include <functional>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "absl/synchronization/mutex.h"
 #include "exec/device_backend.h"
@@ -21,7 +22,7 @@ class ScriptedBackend : public DeviceBackend {
   absl::StatusOr<ExecResult> Run(const ExecRequest& request, absl::Time deadline) override {
     {
       absl::MutexLock lock(&mutex_);
-      ++calls_;
+      requests_.push_back(request);
       max_running_ = std::max(max_running_, ++running_);
     }
     absl::StatusOr<ExecResult> result = answer_(request, deadline);
@@ -34,9 +35,10 @@ class ScriptedBackend : public DeviceBackend {
   bool modelled() const override { return modelled_; }
   std::string sandbox_description() const override { return "none"; }
 
-  int calls() const {
+  int calls() const { return static_cast<int>(requests().size()); }
+  std::vector<ExecRequest> requests() const {
     absl::MutexLock lock(&mutex_);
-    return calls_;
+    return requests_;
   }
   int running() const {
     absl::MutexLock lock(&mutex_);
@@ -65,7 +67,7 @@ class ScriptedBackend : public DeviceBackend {
   const int concurrency_;
   const bool modelled_;
   mutable absl::Mutex mutex_;
-  int calls_ = 0;
+  std::vector<ExecRequest> requests_;
   int running_ = 0;
   int max_running_ = 0;
 };

@@ -79,16 +79,10 @@ TEST(TimingRoundsTest, AFasterStoryThanTheClockIsNotBelieved) {
 // The whole course of it between three processes; a sleep stands for a GPU at work.
 class TurnsTest : public testing::Test {
  protected:
-  class MeasuringBackend : public PythonBackend {
-   public:
-    using PythonBackend::PythonBackend;
-    bool modelled() const override { return false; }
-  };
-
   static void SetUpTestSuite() {
     auto pools = StartPools(FakePoolOptions(1), 1 << 20, /*shared_buffers=*/true);
     ASSERT_TRUE(pools.ok()) << pools.status();
-    backend_ = new MeasuringBackend("cuda", *std::move(pools));
+    backend_ = new PythonBackend("cuda", /*modelled=*/false, *std::move(pools));
   }
   static void TearDownTestSuite() {
     delete backend_;
@@ -129,7 +123,7 @@ TEST_F(TurnsTest, HonestTimesAreTaken) {
 TEST_F(TurnsTest, CandidatesOfOneTaskQueueForItsReferenceProcess) {
   auto pools = StartPools(FakePoolOptions(3), 1 << 20, /*shared_buffers=*/true);
   ASSERT_TRUE(pools.ok()) << pools.status();
-  MeasuringBackend backend("cuda", *std::move(pools));
+  PythonBackend backend("cuda", /*modelled=*/false, *std::move(pools));
   ExecRequest request;
   request.set_reference_source("if job['role'] == 'oracle': result['modelled'] = False\n");
   request.set_candidate_source("pass");

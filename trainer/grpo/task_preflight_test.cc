@@ -7,18 +7,19 @@
 
 #include "absl/strings/match.h"
 #include "base/status.h"
+#include "exec/testing/scripted_backend.h"
 #include "trainer/grpo/verification.h"
-#include "verify/testing/fake_backend.h"
+#include "verify/testing/honest_program.h"
 
 namespace tritonrl {
 namespace {
 
 // The source of a task says which of its probes passes.
-absl::StatusOr<ExecResult> Answer(const ExecRequest& request, int) {
+absl::StatusOr<ExecResult> Answer(const ExecRequest& request, absl::Time) {
   if (request.reference_source() == "broken") {
-    return FakeBackend::Bad(EXEC_REFERENCE_FAILED, "no\nModel");
+    return BadResult(EXEC_REFERENCE_FAILED, "no\nModel");
   }
-  if (request.reference_source() == "lost") return FakeBackend::Bad(EXEC_WORKER_LOST, "gone");
+  if (request.reference_source() == "lost") return BadResult(EXEC_WORKER_LOST, "gone");
   ExecResult result;
   result.set_outcome(EXEC_OK);
   TaskProbe* probe = result.add_probes();
@@ -28,10 +29,10 @@ absl::StatusOr<ExecResult> Answer(const ExecRequest& request, int) {
   return result;
 }
 
-Verification WithFakeBackend() {
+Verification WithScriptedBackend() {
   Verification verification;
   verification.backend = std::make_unique<DeferredBackend>(
-      [] { return std::make_unique<FakeBackend>(Answer); }, "fake", true, 1);
+      [] { return std::make_unique<ScriptedBackend>(Answer); }, "fake", true, 1);
   return verification;
 }
 
@@ -46,7 +47,7 @@ PreparedTasks Tasks(const std::vector<std::string>& sources) {
 }
 
 TEST(TaskPreflightTest, UnsoundAndBrokenTasksGo) {
-  const Verification verification = WithFakeBackend();
+  const Verification verification = WithScriptedBackend();
   auto ranks = ProcessGroup::Join(absl::Seconds(10));
   ASSERT_TRUE(ranks.ok());
   PreparedTasks tasks = Tasks({"good", "zeros", "broken", "lost"});
@@ -64,7 +65,7 @@ TEST(TaskPreflightTest, UnsoundAndBrokenTasksGo) {
 }
 
 TEST(TaskPreflightTest, NoTaskLeftIsAnError) {
-  const Verification verification = WithFakeBackend();
+  const Verification verification = WithScriptedBackend();
   auto ranks = ProcessGroup::Join(absl::Seconds(10));
   ASSERT_TRUE(ranks.ok());
   PreparedTasks tasks = Tasks({"zeros"});

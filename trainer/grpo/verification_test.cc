@@ -11,7 +11,7 @@
 #include "exec/service/exec_server.h"
 #include "exec/service/server_registry.h"
 #include "exec/testing/scripted_backend.h"
-#include "verify/testing/fake_backend.h"
+#include "verify/testing/honest_program.h"
 #include "verify/verdict/verdict.h"
 
 namespace tritonrl {
@@ -25,7 +25,7 @@ class VerificationTest : public testing::Test {
     folder_ = *folder;
     std::vector<std::unique_ptr<DeviceBackend>> backends;
     backends.push_back(std::make_unique<ScriptedBackend>(
-        [](const ExecRequest&, absl::Time) { return FakeBackend::Good(1.5); }));
+        [](const ExecRequest&, absl::Time) { return GoodResult(1.5); }));
     dispatcher_ = std::make_unique<Dispatcher>(DispatcherOptions(), std::move(backends));
     const std::string token(64, 't');
     auto server = ExecServer::Start({.token = token}, dispatcher_.get());

@@ -16,9 +16,10 @@
 #include "absl/synchronization/notification.h"
 #include "absl/time/clock.h"
 #include "base/file.h"
+#include "exec/testing/scripted_backend.h"
 #include "gtest/gtest.h"
 #include "nlohmann/json.hpp"
-#include "verify/testing/fake_backend.h"
+#include "verify/testing/honest_program.h"
 
 namespace tritonrl {
 namespace {
@@ -60,12 +61,12 @@ class BatchTest : public testing::Test {
 
   void WriteInput(const std::string& text) { ASSERT_TRUE(WriteFileAtomic(options_.in, text).ok()); }
 
-  absl::StatusOr<BatchSummary> Run(FakeBackend* backend) {
+  absl::StatusOr<BatchSummary> Run(ScriptedBackend* backend) {
     Verifier verifier(verifier_options_, backend, nullptr);
     return RunBatch(options_, &verifier);
   }
   BatchSummary RunGood() {
-    FakeBackend backend([](const ExecRequest&, int) { return FakeBackend::Good(1.5); });
+    ScriptedBackend backend([](const ExecRequest&, absl::Time) { return GoodResult(1.5); });
     auto summary = Run(&backend);
     EXPECT_TRUE(summary.ok()) << summary.status();
     return summary.ok() ? *summary : BatchSummary();
@@ -104,14 +105,14 @@ TEST_F(BatchTest, ALineForEachCaseInTheOrderOfTheInput) {
   WriteInput(absl::StrCat(Case("good", HonestProgram("slow")), Case(17, HonestProgram("wrong")),
                           Case("cheat", "import torch\n"), "garbage\n",
                           Case("good", HonestProgram()), Case("lost", HonestProgram("lost"))));
-  FakeBackend backend([](const ExecRequest& request, int) -> absl::StatusOr<ExecResult> {
+  ScriptedBackend backend([](const ExecRequest& request, absl::Time) -> absl::StatusOr<ExecResult> {
     if (absl::StrContains(request.candidate_source(), "slow"))
       absl::SleepFor(absl::Milliseconds(200));
     if (absl::StrContains(request.candidate_source(), "lost")) {
-      return FakeBackend::Bad(EXEC_NOT_EXECUTABLE, "no such operation here");
+      return BadResult(EXEC_NOT_EXECUTABLE, "no such operation here");
     }
-    if (!absl::StrContains(request.candidate_source(), "wrong")) return FakeBackend::Good(1.5);
-    ExecResult result = FakeBackend::Good(1);
+    if (!absl::StrContains(request.candidate_source(), "wrong")) return GoodResult(1.5);
+    ExecResult result = GoodResult(1);
     result.set_outcome(EXEC_MISMATCH);
     result.set_correct(false);
     return result;
@@ -185,10 +186,12 @@ TEST_F(BatchTest, StopKeepsWhatIsFinishedAndDropsTheRest) {
   std::atomic<bool> stop{false};
   options_.stop = [&stop] { return stop.load(); };
   options_.window = 8;
-  FakeBackend backend([&stop](const ExecRequest&, int call) {
+  std::atomic<int> calls{0};
+  ScriptedBackend backend([&](const ExecRequest&, absl::Time) {
+    const int call = calls++;
     if (call == 4) stop = true;
     absl::SleepFor(absl::Milliseconds(call >= 4 ? 300 : 1));
-    return FakeBackend::Good(2);
+    return GoodResult(2);
   });
   auto summary = Run(&backend);
   ASSERT_TRUE(summary.ok()) << summary.status();
@@ -211,12 +214,12 @@ TEST_F(BatchTest, ASlowCaseHoldsUpNoMoreThanTheWindow) {
   options_.window = 6;
   absl::Notification release;
   std::atomic<int> begun{0};
-  FakeBackend backend([&](const ExecRequest& request, int) {
+  ScriptedBackend backend([&](const ExecRequest& request, absl::Time) {
     ++begun;
     if (absl::StrContains(request.candidate_source(), "case 0\n")) {
       release.WaitForNotificationWithTimeout(absl::Seconds(20));
     }
-    return FakeBackend::Good(2);
+    return GoodResult(2);
   });
   // The stop question is asked in every turn of the loop: here it watches.
   int turns = 0;
@@ -240,7 +243,7 @@ TEST_F(BatchTest, OtherSourcesOrSettingsUnderTheSameIdAreRefused) {
   WriteInput(Honest(2));
   RunGood();
   WriteInput(Case("case 0", HonestProgram("another")));
-  FakeBackend backend([](const ExecRequest&, int) { return FakeBackend::Good(1); });
+  ScriptedBackend backend([](const ExecRequest&, absl::Time) { return GoodResult(1); });
   absl::Status status = Run(&backend).status();
   EXPECT_TRUE(absl::IsFailedPrecondition(status));
   EXPECT_TRUE(absl::StrContains(status.message(), "line 1")) << status;
@@ -254,7 +257,7 @@ TEST_F(BatchTest, WhatIsNoOutputOfOursIsLeftAlone) {
   WriteInput(Honest(1));
   const std::string theirs = "{\"outcome\":\"correct\",\"id\":\"x\"}\nmy notes\n";
   ASSERT_TRUE(WriteFileAtomic(options_.out, theirs).ok());
-  FakeBackend backend([](const ExecRequest&, int) { return FakeBackend::Good(1); });
+  ScriptedBackend backend([](const ExecRequest&, absl::Time) { return GoodResult(1); });
   const absl::Status status = Run(&backend).status();
   EXPECT_TRUE(absl::StrContains(status.message(), "verdicts.jsonl, line 2")) << status;
   EXPECT_EQ(Output(), theirs);
@@ -264,7 +267,7 @@ TEST_F(BatchTest, ASecondWriterIsRefused) {
   WriteInput(Honest(1));
   const int fd = open(options_.out.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0644);
   ASSERT_EQ(flock(fd, LOCK_EX), 0);
-  FakeBackend backend([](const ExecRequest&, int) { return FakeBackend::Good(1); });
+  ScriptedBackend backend([](const ExecRequest&, absl::Time) { return GoodResult(1); });
   const absl::Status status = Run(&backend).status();
   EXPECT_TRUE(absl::StrContains(status.message(), "written by another process")) << status;
   close(fd);

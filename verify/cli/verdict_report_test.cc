@@ -3,7 +3,7 @@
 #include "gtest/gtest.h"
 #include "nlohmann/json.hpp"
 #include "verify/pipeline/layers.h"
-#include "verify/testing/fake_backend.h"
+#include "verify/testing/honest_program.h"
 #include "verify/verdict/verdict.h"
 
 namespace tritonrl {
@@ -20,7 +20,7 @@ Verdict Walk(const std::string& code, const ExecResult& result) {
 }
 
 TEST(ReportTest, CorrectSaysModelled) {
-  const Verdict v = Walk(HonestProgram(), FakeBackend::Good(1.5));
+  const Verdict v = Walk(HonestProgram(), GoodResult(1.5));
   const std::string text = VerdictText(v, HonestProgram());
   EXPECT_EQ(text.find("Correct: agrees with the reference on 5 random inputs."), 0u) << text;
   EXPECT_NE(text.find("1.50x (modelled: reference 15 us, candidate 10 us)"), std::string::npos)
@@ -37,7 +37,7 @@ TEST(ReportTest, CorrectSaysModelled) {
 }
 
 TEST(ReportTest, AMeasuredSpeedupComesWithItsInterval) {
-  ExecResult result = FakeBackend::Good(1.5);
+  ExecResult result = GoodResult(1.5);
   result.set_modelled(false);
   result.set_speedup(1.52);  // the median ratio, not the ratio of the medians
   MeasuredTiming* timing = result.mutable_timing();
@@ -63,7 +63,7 @@ TEST(ReportTest, AMeasuredSpeedupComesWithItsInterval) {
   EXPECT_EQ(json["paper_speedup"], 1.25);
   EXPECT_EQ(json["layers"]["speedup"]["timing"]["sm_mhz"][1], 1980);
   EXPECT_EQ(json["layers"]["speedup"]["timing"]["gpu_shared"], true);
-  json = nlohmann::json::parse(VerdictJson(Walk(HonestProgram(), FakeBackend::Good(1.5))));
+  json = nlohmann::json::parse(VerdictJson(Walk(HonestProgram(), GoodResult(1.5))));
   EXPECT_TRUE(json["speedup_low"].is_null());
   EXPECT_TRUE(json["paper_speedup"].is_null());
   EXPECT_TRUE(json["layers"]["speedup"]["timing"].is_null());
@@ -87,7 +87,7 @@ TEST(ReportTest, FailureQuotesTheLine) {
 }
 
 TEST(ReportTest, InfraErrorIsNoVerdict) {
-  const Verdict v = Walk(HonestProgram(), FakeBackend::Bad(EXEC_WORKER_LOST, "the worker died"));
+  const Verdict v = Walk(HonestProgram(), BadResult(EXEC_WORKER_LOST, "the worker died"));
   EXPECT_EQ(VerdictText(v, "").find("No verdict: the worker died."), 0u);
   const auto json = nlohmann::json::parse(VerdictJson(v));
   EXPECT_EQ(json["infra_error"]["kind"], "worker_lost");
@@ -97,7 +97,7 @@ TEST(ReportTest, InfraErrorIsNoVerdict) {
 }
 
 TEST(ReportTest, BytesThatAreNotTextDoNotBreakJson) {
-  ExecResult result = FakeBackend::Bad(EXEC_RUNTIME_ERROR, "bad \xff\xfe byte");
+  ExecResult result = BadResult(EXEC_RUNTIME_ERROR, "bad \xff\xfe byte");
   result.set_compiled(true);
   const auto json = nlohmann::json::parse(VerdictJson(Walk(HonestProgram(), result)));
   EXPECT_EQ(json["correct"], false);

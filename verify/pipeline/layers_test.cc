@@ -1,7 +1,8 @@
 #include "verify/pipeline/layers.h"
 
+#include "exec/device_backend.h"
 #include "gtest/gtest.h"
-#include "verify/testing/fake_backend.h"
+#include "verify/testing/honest_program.h"
 #include "verify/verdict/verdict.h"
 
 namespace tritonrl {
@@ -37,7 +38,7 @@ TEST(LayersTest, EveryOutcomeOfTheBackendHasItsLayer) {
                                          {EXEC_OUTPUT_LIMIT, LAYER_COMPILED, "policy_violation"},
                                          {EXEC_BAD_RESULT, LAYER_COMPILED, "policy_violation"},
                                          {EXEC_KILLED_WORKER, LAYER_COMPILED, "crashed"}}) {
-    ExecResult result = FakeBackend::Bad(c.outcome, "what happened");
+    ExecResult result = BadResult(c.outcome, "what happened");
     result.add_launches()->set_name("relu_kernel");
     const Verdict v = Walk(result);
     EXPECT_EQ(v.failed_layer(), c.layer) << OutcomeName(c.outcome);
@@ -63,18 +64,18 @@ TEST(LayersTest, FaultsThatAreNotTheCandidates) {
            {EXEC_NO_WORKER_IN_TIME, InfraError::DEADLINE},
            {EXEC_POOL_STOPPED, InfraError::CANCELLED},
            {EXEC_INCONCLUSIVE, InfraError::INCONCLUSIVE}}) {
-    const Verdict v = Walk(FakeBackend::Bad(outcome, "sorry"));
+    const Verdict v = Walk(BadResult(outcome, "sorry"));
     EXPECT_EQ(v.infra_error().kind(), kind);
     EXPECT_EQ(v.outcome(), "inconclusive");
     EXPECT_EQ(v.failed_layer(), LAYER_NONE);
     EXPECT_FALSE(IsCorrect(v));
   }
-  EXPECT_NE(Walk(FakeBackend::Bad(EXEC_REFERENCE_FAILED, "no Model")).reason().find("level1/relu"),
+  EXPECT_NE(Walk(BadResult(EXEC_REFERENCE_FAILED, "no Model")).reason().find("level1/relu"),
             std::string::npos);
 }
 
 TEST(LayersTest, CorrectRunHasSpeedupAndEvidence) {
-  const Verdict v = Walk(FakeBackend::Good(1.75));
+  const Verdict v = Walk(GoodResult(1.75));
   EXPECT_EQ(v.failed_layer(), LAYER_NONE);
   EXPECT_EQ(v.outcome(), "correct");
   EXPECT_TRUE(IsCorrect(v));
@@ -87,7 +88,7 @@ TEST(LayersTest, CorrectRunHasSpeedupAndEvidence) {
 }
 
 TEST(LayersTest, RobustRunsSayHowNearTheyCame) {
-  ExecResult result = FakeBackend::Good(1.0);
+  ExecResult result = GoodResult(1.0);
   result.set_trials_run(7);
   RobustEvidence* robust = result.mutable_robust();
   for (const char* name : {"random", "random", "random", "random", "random", "small", "shape 1"}) {
@@ -130,7 +131,7 @@ TEST(LayersTest, RobustRunsSayHowNearTheyCame) {
 }
 
 TEST(LayersTest, CorrectWithoutATimeIsAnInfraError) {
-  ExecResult result = FakeBackend::Good(1.0);
+  ExecResult result = GoodResult(1.0);
   result.clear_candidate_seconds();
   const Verdict v = Walk(result);
   EXPECT_EQ(v.infra_error().kind(), InfraError::NO_TIME);
@@ -138,7 +139,7 @@ TEST(LayersTest, CorrectWithoutATimeIsAnInfraError) {
 }
 
 TEST(LayersTest, ComputingOperatorsAtRunTimeFailFunctionality) {
-  ExecResult result = FakeBackend::Good(1.0);
+  ExecResult result = GoodResult(1.0);
   result.add_candidate_ops()->set_name("aten.clone");
   result.add_candidate_ops()->set_name("aten.cat");
   result.add_candidate_ops()->set_name("mine.relu");  // the program's own custom operator
@@ -155,7 +156,7 @@ TEST(LayersTest, ComputingOperatorsAtRunTimeFailFunctionality) {
 }
 
 TEST(LayersTest, NoLaunchAtRunTimeFailsFunctionality) {
-  ExecResult result = FakeBackend::Good(1.0);
+  ExecResult result = GoodResult(1.0);
   result.clear_launches();
   EXPECT_EQ(Walk(result).functionality().outcome(), FunctionalityResult::NOT_LAUNCHED);
   EXPECT_EQ(Walk(result).outcome(), "not_launched");

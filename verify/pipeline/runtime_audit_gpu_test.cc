@@ -2,7 +2,7 @@
 
 #include "gtest/gtest.h"
 #include "verify/pipeline/runtime_audit.h"
-#include "verify/testing/fake_backend.h"
+#include "verify/testing/honest_program.h"
 
 namespace tritonrl {
 namespace {
@@ -22,7 +22,7 @@ constexpr char kCat[] =
 constexpr char kGemm[] = "ampere_sgemm_128x64_tn";
 
 ExecResult Measured() {
-  ExecResult result = FakeBackend::Good(1);
+  ExecResult result = GoodResult(1);
   result.set_modelled(false);
   return result;
 }

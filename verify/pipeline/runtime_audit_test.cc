@@ -3,13 +3,13 @@
 #include <string>
 
 #include "gtest/gtest.h"
-#include "verify/testing/fake_backend.h"
+#include "verify/testing/honest_program.h"
 
 namespace tritonrl {
 namespace {
 
 ExecResult GoodRun(AblationEffect all, std::initializer_list<AblationEffect> each) {
-  ExecResult result = FakeBackend::Good(1);
+  ExecResult result = GoodResult(1);
   result.set_ablation_all(all);
   for (const AblationEffect effect : each) {
     KernelAblation* kernel = result.add_ablations();
@@ -62,7 +62,7 @@ TEST(RunEvidenceTest, WhatWasNotTriedIsSaid) {
 }
 
 TEST(RunEvidenceTest, LaunchesAreListedWithTheirTensors) {
-  ExecResult result = FakeBackend::Good(1);
+  ExecResult result = GoodResult(1);
   KernelArgument* argument = result.mutable_launches(0)->add_arguments();
   argument->set_name("x_ptr");
   argument->set_dtype("float32");

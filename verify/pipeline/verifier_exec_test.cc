@@ -11,7 +11,7 @@
 #include "exec/backend/backend_factory.h"
 #include "gtest/gtest.h"
 #include "verify/pipeline/verifier.h"
-#include "verify/testing/fake_backend.h"
+#include "verify/testing/honest_program.h"
 #include "verify/verdict/verdict.h"
 
 namespace tritonrl {

@@ -5,9 +5,10 @@
 #include "absl/strings/str_cat.h"
 #include "absl/synchronization/notification.h"
 #include "base/file.h"
+#include "exec/testing/scripted_backend.h"
 #include "gtest/gtest.h"
 #include "verify/judge/judge.h"
-#include "verify/testing/fake_backend.h"
+#include "verify/testing/honest_program.h"
 #include "verify/verdict/verdict.h"
 #include "verify/verdict/verdict_cache.h"
 
@@ -33,7 +34,7 @@ class FakeJudge : public Judge {
 };
 
 TEST(VerifierTest, CheapLayersStopTheWalk) {
-  FakeBackend backend([](const ExecRequest&, int) { return FakeBackend::Good(1.5); });
+  ScriptedBackend backend([](const ExecRequest&, absl::Time) { return GoodResult(1.5); });
   FakeJudge judge(JudgeOpinion{});
   Verifier verifier({}, &backend, &judge);
   EXPECT_EQ(verifier.Submit(Request("x = 1")).get().outcome(), "no_kernel");
@@ -46,13 +47,13 @@ TEST(VerifierTest, CheapLayersStopTheWalk) {
   EXPECT_TRUE(IsCorrect(good));
   EXPECT_EQ(good.key(), "mine");
   EXPECT_EQ(good.task_id(), "level1/relu");
-  EXPECT_EQ(good.backend(), "fake");
+  EXPECT_EQ(good.backend(), "interpreter");
   EXPECT_EQ(backend.calls(), 1);
   EXPECT_EQ(judge.asked, 1);
 }
 
 TEST(VerifierTest, SettingsReachTheBackend) {
-  FakeBackend backend([](const ExecRequest&, int) { return FakeBackend::Good(1.5); });
+  ScriptedBackend backend([](const ExecRequest&, absl::Time) { return GoodResult(1.5); });
   VerifierOptions options;
   options.seed = 7;
   options.trials = 3;
@@ -81,8 +82,8 @@ TEST(VerifierTest, SettingsReachTheBackend) {
 }
 
 TEST(VerifierTest, InfraErrorsAreRetriedUpToTheBound) {
-  FakeBackend flaky([](const ExecRequest&, int call) {
-    return call < 2 ? FakeBackend::Bad(EXEC_WORKER_LOST, "gone") : FakeBackend::Good(1.5);
+  ScriptedBackend flaky([calls = 0](const ExecRequest&, absl::Time) mutable {
+    return calls++ < 2 ? BadResult(EXEC_WORKER_LOST, "gone") : GoodResult(1.5);
   });
   {
     Verifier verifier({}, &flaky, nullptr);
@@ -90,8 +91,8 @@ TEST(VerifierTest, InfraErrorsAreRetriedUpToTheBound) {
     EXPECT_EQ(flaky.calls(), 3);
     EXPECT_EQ(verifier.counts().retries, 2);
   }
-  FakeBackend dead(
-      [](const ExecRequest&, int) { return FakeBackend::Bad(EXEC_WORKER_LOST, "gone"); });
+  ScriptedBackend dead(
+      [](const ExecRequest&, absl::Time) { return BadResult(EXEC_WORKER_LOST, "gone"); });
   Verifier verifier({}, &dead, nullptr);
   const Verdict v = verifier.Submit(Request(HonestProgram())).get();
   EXPECT_EQ(v.infra_error().kind(), InfraError::WORKER_LOST);
@@ -105,8 +106,8 @@ TEST(VerifierTest, InfraErrorsAreRetriedUpToTheBound) {
 
 TEST(VerifierTest, ADoubtfulClockIsReadAgainAndAModelIsNot) {
   for (const bool modelled : {false, true}) {
-    FakeBackend backend([modelled](const ExecRequest&, int) {
-      ExecResult result = FakeBackend::Bad(EXEC_INCONCLUSIVE, "the clocks disagree");
+    ScriptedBackend backend([modelled](const ExecRequest&, absl::Time) {
+      ExecResult result = BadResult(EXEC_INCONCLUSIVE, "the clocks disagree");
       result.set_modelled(modelled);
       return result;
     });
@@ -120,13 +121,13 @@ TEST(VerifierTest, ADoubtfulClockIsReadAgainAndAModelIsNot) {
 TEST(VerifierTest, HopelessFaultsAndCandidateFaultsAreNotRetried) {
   for (ExecOutcome outcome :
        {EXEC_NOT_EXECUTABLE, EXEC_REFERENCE_FAILED, EXEC_TIMEOUT, EXEC_CRASHED}) {
-    FakeBackend backend(
-        [outcome](const ExecRequest&, int) { return FakeBackend::Bad(outcome, "no"); });
+    ScriptedBackend backend(
+        [outcome](const ExecRequest&, absl::Time) { return BadResult(outcome, "no"); });
     Verifier verifier({}, &backend, nullptr);
     verifier.Submit(Request(HonestProgram())).get();
     EXPECT_EQ(backend.calls(), 1) << OutcomeName(outcome);
   }
-  FakeBackend refusing([](const ExecRequest&, int) -> absl::StatusOr<ExecResult> {
+  ScriptedBackend refusing([](const ExecRequest&, absl::Time) -> absl::StatusOr<ExecResult> {
     return absl::InvalidArgumentError("bad field");
   });
   Verifier verifier({}, &refusing, nullptr);
@@ -137,7 +138,7 @@ TEST(VerifierTest, HopelessFaultsAndCandidateFaultsAreNotRetried) {
 }
 
 TEST(VerifierTest, SilentJudgeIsAnInfraErrorAndAnObjectionFails) {
-  FakeBackend backend([](const ExecRequest&, int) { return FakeBackend::Good(1.5); });
+  ScriptedBackend backend([](const ExecRequest&, absl::Time) { return GoodResult(1.5); });
   FakeJudge silent(absl::UnavailableError("no answer"));
   {
     Verifier verifier({}, &backend, &silent);
@@ -156,9 +157,9 @@ TEST(VerifierTest, SilentJudgeIsAnInfraErrorAndAnObjectionFails) {
 
 TEST(VerifierTest, EqualProgramsAreRunOnceAndEachGetsItsKey) {
   absl::Notification go;
-  FakeBackend backend([&go](const ExecRequest&, int) {
+  ScriptedBackend backend([&go](const ExecRequest&, absl::Time) {
     go.WaitForNotification();
-    return FakeBackend::Good(1.5);
+    return GoodResult(1.5);
   });
   Verifier verifier({}, &backend, nullptr);
   std::vector<std::future<Verdict>> futures;
@@ -182,11 +183,11 @@ TEST(VerifierTest, EqualProgramsAreRunOnceAndEachGetsItsKey) {
 }
 
 TEST(VerifierTest, SeveralAreInFlightAndNoneIsMixedUp) {
-  FakeBackend backend([](const ExecRequest& request, int) {
+  ScriptedBackend backend([](const ExecRequest& request, absl::Time) {
     // Waits until another is running too, so that overlap is certain.
     std::this_thread::yield();
     const size_t digit = request.candidate_source().find("tag ") + 4;
-    return FakeBackend::Good(1.0 + (request.candidate_source()[digit] - '0'));
+    return GoodResult(1.0 + (request.candidate_source()[digit] - '0'));
   });
   VerifierOptions options;
   options.parallel = 4;
@@ -206,10 +207,10 @@ TEST(VerifierTest, SeveralAreInFlightAndNoneIsMixedUp) {
 
 TEST(VerifierTest, ShutdownEndsEveryFuture) {
   absl::Notification started, go;
-  FakeBackend backend([&](const ExecRequest&, int call) {
-    if (call == 0) started.Notify();
+  ScriptedBackend backend([&](const ExecRequest&, absl::Time) {
+    if (!started.HasBeenNotified()) started.Notify();
     go.WaitForNotification();
-    return FakeBackend::Good(1.5);
+    return GoodResult(1.5);
   });
   std::vector<std::future<Verdict>> futures;
   VerifierOptions options;
@@ -241,8 +242,8 @@ class JournalTest : public testing::Test {
 };
 
 TEST_F(JournalTest, ReplaysVerdictsBitForBit) {
-  FakeBackend backend([](const ExecRequest&, int call) {
-    return call == 0 ? FakeBackend::Good(1.0 / 3.0) : FakeBackend::Bad(EXEC_TIMEOUT, "too slow");
+  ScriptedBackend backend([calls = 0](const ExecRequest&, absl::Time) mutable {
+    return calls++ == 0 ? GoodResult(1.0 / 3.0) : BadResult(EXEC_TIMEOUT, "too slow");
   });
   std::vector<std::string> before;
   {
@@ -274,7 +275,7 @@ TEST_F(JournalTest, ReplaysVerdictsBitForBit) {
 }
 
 TEST_F(JournalTest, OtherSettingsDoNotReuseVerdicts) {
-  FakeBackend backend([](const ExecRequest&, int) { return FakeBackend::Good(1.5); });
+  ScriptedBackend backend([](const ExecRequest&, absl::Time) { return GoodResult(1.5); });
   {
     Verifier verifier(options_, &backend, nullptr);
     ASSERT_TRUE(verifier.Open().ok());
@@ -300,7 +301,7 @@ TEST_F(JournalTest, BrokenMiddleLineIsNamed) {
 
 TEST_F(JournalTest, UnwritableJournalIsReportedAndVerdictsStillCome) {
   options_.journal = JoinPath(folder_, "missing/folder/verdicts.jsonl");
-  FakeBackend backend([](const ExecRequest&, int) { return FakeBackend::Good(1.5); });
+  ScriptedBackend backend([](const ExecRequest&, absl::Time) { return GoodResult(1.5); });
   Verifier verifier(options_, &backend, nullptr);
   ASSERT_TRUE(verifier.Open().ok());
   EXPECT_TRUE(IsCorrect(verifier.Submit(Request(HonestProgram())).get()));
@@ -309,7 +310,7 @@ TEST_F(JournalTest, UnwritableJournalIsReportedAndVerdictsStillCome) {
 }
 
 TEST(VerifierTest, ResponsesAreSplitAndMalformedOnesFailSyntax) {
-  FakeBackend backend([](const ExecRequest&, int) { return FakeBackend::Good(1.5); });
+  ScriptedBackend backend([](const ExecRequest&, absl::Time) { return GoodResult(1.5); });
   Verifier verifier({}, &backend, nullptr);
   VerifyRequest request = Request("");
   request.response =
@@ -324,10 +325,10 @@ TEST(VerifierTest, ResponsesAreSplitAndMalformedOnesFailSyntax) {
 
 TEST(VerifierTest, ClosedItFinishesWhatRunsAndBeginsNothing) {
   absl::Notification begun, go_on;
-  FakeBackend backend([&](const ExecRequest&, int) {
+  ScriptedBackend backend([&](const ExecRequest&, absl::Time) {
     if (!begun.HasBeenNotified()) begun.Notify();
     go_on.WaitForNotificationWithTimeout(absl::Seconds(20));
-    return FakeBackend::Good(2);
+    return GoodResult(2);
   });
   VerifierOptions options;
   options.parallel = 1;

@@ -9,20 +9,21 @@
 #include "absl/strings/str_cat.h"
 #include "base/file.h"
 #include "exec/device_backend.h"
+#include "exec/testing/scripted_backend.h"
 #include "gtest/gtest.h"
 #include "nlohmann/json.hpp"
 #include "verify/preflight/preflight.h"
-#include "verify/testing/fake_backend.h"
+#include "verify/testing/honest_program.h"
 
 namespace tritonrl {
 namespace {
 
 // "sound", "unsound", "broken" and "lost" are both the sources of tasks and what comes of them.
-absl::StatusOr<ExecResult> Answer(const ExecRequest& request, int) {
+absl::StatusOr<ExecResult> Answer(const ExecRequest& request, absl::Time) {
   if (request.reference_source() == "broken") {
-    return FakeBackend::Bad(EXEC_REFERENCE_FAILED, "the reference does not load");
+    return BadResult(EXEC_REFERENCE_FAILED, "the reference does not load");
   }
-  if (request.reference_source() == "lost") return FakeBackend::Bad(EXEC_WORKER_LOST, "gone");
+  if (request.reference_source() == "lost") return BadResult(EXEC_WORKER_LOST, "gone");
   ExecResult result;
   result.set_outcome(EXEC_OK);
   if (request.reference_source() == "silent") return result;
@@ -45,7 +46,7 @@ std::vector<Task> Tasks(const std::vector<std::string>& kinds) {
 }
 
 TEST(PreflightTest, EachTaskHasItsState) {
-  FakeBackend backend(Answer);
+  ScriptedBackend backend(Answer);
   PreflightOptions options;
   options.parallel = 3;
   options.mode = EXEC_MODE_ROBUST;
@@ -74,7 +75,7 @@ TEST(PreflightTest, EachTaskHasItsState) {
 }
 
 TEST(PreflightTest, AStopLeavesTheRestUnchecked) {
-  FakeBackend backend(Answer);
+  ScriptedBackend backend(Answer);
   PreflightOptions options;
   options.stop = [&] { return backend.calls() >= 2; };
   const auto checks = CheckTasks(Tasks({"sound", "unsound", "sound", "sound"}), &backend, options);
@@ -85,7 +86,7 @@ TEST(PreflightTest, AStopLeavesTheRestUnchecked) {
 }
 
 TEST(PreflightTest, ReportAndFile) {
-  FakeBackend backend(Answer);
+  ScriptedBackend backend(Answer);
   auto folder = MakeTempDirectory("preflight");
   ASSERT_TRUE(folder.ok());
   const std::string out = *folder + "/deeper/out.jsonl";

@@ -2,9 +2,10 @@
 
 #include "absl/strings/match.h"
 #include "base/file.h"
+#include "exec/testing/scripted_backend.h"
 #include "gtest/gtest.h"
 #include "nlohmann/json.hpp"
-#include "verify/testing/fake_backend.h"
+#include "verify/testing/honest_program.h"
 
 namespace tritonrl {
 namespace {
@@ -14,10 +15,10 @@ std::vector<Task> Tasks() {
 }
 
 // Measured: "a" is as fast as itself, "b" is not, "c" does not run.
-FakeBackend::Answer Measured() {
-  return [](const ExecRequest& request, int) -> absl::StatusOr<ExecResult> {
-    if (request.task_id() == "c") return FakeBackend::Bad(EXEC_REFERENCE_FAILED, "no such thing");
-    ExecResult result = FakeBackend::Good(request.task_id() == "a" ? 1.001 : 1.02);
+ScriptedBackend::Answer Measured() {
+  return [](const ExecRequest& request, absl::Time) -> absl::StatusOr<ExecResult> {
+    if (request.task_id() == "c") return BadResult(EXEC_REFERENCE_FAILED, "no such thing");
+    ExecResult result = GoodResult(request.task_id() == "a" ? 1.001 : 1.02);
     result.set_modelled(false);
     result.mutable_timing()->set_speedup_low(result.speedup() - 0.01);
     result.mutable_timing()->set_speedup_high(result.speedup() + 0.01);
@@ -44,7 +45,7 @@ class SelfCheckTest : public testing::Test {
 };
 
 TEST_F(SelfCheckTest, SendsTheReferenceAsItsOwnCandidate) {
-  FakeBackend backend(Measured());
+  ScriptedBackend backend(Measured());
   options_.measure_time = false;
   ASSERT_TRUE(RunSelfCheck(Tasks(), options_, &backend).ok());
   ASSERT_EQ(backend.calls(), 3);
@@ -55,7 +56,7 @@ TEST_F(SelfCheckTest, SendsTheReferenceAsItsOwnCandidate) {
 }
 
 TEST_F(SelfCheckTest, CountsAndNames) {
-  FakeBackend backend(Measured());
+  ScriptedBackend backend(Measured());
   options_.parallel = 2;
   const auto summary = RunSelfCheck(Tasks(), options_, &backend);
   ASSERT_TRUE(summary.ok()) << summary.status();
@@ -75,8 +76,8 @@ TEST_F(SelfCheckTest, CountsAndNames) {
 }
 
 TEST_F(SelfCheckTest, AModelledSpeedupIsExactlyOneOrNot) {
-  FakeBackend backend([](const ExecRequest& request, int) {
-    return FakeBackend::Good(request.task_id() == "a" ? 1.0 : 1.001);
+  ScriptedBackend backend([](const ExecRequest& request, absl::Time) {
+    return GoodResult(request.task_id() == "a" ? 1.0 : 1.001);
   });
   const auto summary = RunSelfCheck(Tasks(), options_, &backend);
   ASSERT_TRUE(summary.ok());
@@ -86,7 +87,7 @@ TEST_F(SelfCheckTest, AModelledSpeedupIsExactlyOneOrNot) {
 }
 
 TEST_F(SelfCheckTest, GoesOnWhereItStopped) {
-  FakeBackend backend(Measured());
+  ScriptedBackend backend(Measured());
   int begun = 0;
   options_.stop = [&begun] { return begun++ >= 2; };
   ASSERT_TRUE(RunSelfCheck(Tasks(), options_, &backend).ok());

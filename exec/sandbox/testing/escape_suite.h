@@ -46,7 +46,7 @@ class EscapeSuite {
   void RunHonest(std::vector<std::string>* wrong);
 
   std::unique_ptr<EscapeWorld> world_;
-  std::unique_ptr<InterpreterBackend> backend_;
+  std::unique_ptr<PythonBackend> backend_;
   std::string surroundings_;
   int64_t workers_lost_ = 0;
 };

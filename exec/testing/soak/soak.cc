@@ -142,11 +142,9 @@ absl::StatusOr<std::unique_ptr<PythonBackend>> StartBackend(const SoakOptions& o
   }
   ASSIGN_OR_RETURN(pool.sandbox, ParseSandboxKind(options.sandbox));
   if (options.backend == "cuda") {
-    ASSIGN_OR_RETURN(auto cuda, CudaBackend::Start(std::move(pool)));
-    return std::unique_ptr<PythonBackend>(std::move(cuda));
+    return StartCudaBackend(std::move(pool));
   }
-  ASSIGN_OR_RETURN(auto interpreter, InterpreterBackend::Start(std::move(pool)));
-  return std::unique_ptr<PythonBackend>(std::move(interpreter));
+  return StartInterpreterBackend(std::move(pool));
 }
 
 // Whether the end of the time, not the candidate, may have made this outcome.
