@@ -6,13 +6,12 @@
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
-#include "absl/time/clock.h"
 #include "base/status.h"
 
 namespace tritonrl {
 namespace {
 
-constexpr absl::Duration kShutdownTimeout = absl::Seconds(10);  // for the others to hear of the end
+constexpr absl::Duration kShutdownTimeout = absl::Seconds(10);  // to tell the workers of the end
 constexpr int kHeartbeatsPerTimeout = 4;  // in the time after which a rank is lost
 
 // Deadlines end a call before this, where they can.
@@ -32,8 +31,8 @@ TensorParallelDriver::TensorParallelDriver(std::unique_ptr<ModelRunner> own, Ran
     : ForwardingRunner(std::move(own)),
       links_(std::move(links)),
       pages_(pages),
-      watchdog_("rank 0: a step of generation", WatchdogLimit(links_)),
-      last_sent_(absl::Now()) {
+      watchdog_("rank 0: a step of generation", WatchdogLimit(links_), links_.clock),
+      last_sent_(links_.clock->Now()) {
   links_.sum->set_error_poll([this] { return PollErrors(); });
   heartbeat_thread_ = std::thread([this] { SendHeartbeats(); });
 }
@@ -52,8 +51,9 @@ TensorParallelDriver::~TensorParallelDriver() {
 void TensorParallelDriver::SendHeartbeats() {
   const absl::Duration interval = links_.timeout / kHeartbeatsPerTimeout;
   absl::MutexLock lock(&mutex_);
-  while (!mutex_.AwaitWithTimeout(absl::Condition(&ended_), interval)) {
-    if (!failure_.ok() || absl::Now() - last_sent_ < interval / 2) continue;
+  while (!links_.clock->AwaitWithDeadline(&mutex_, absl::Condition(&ended_),
+                                          links_.clock->Now() + interval)) {
+    if (!failure_.ok() || links_.clock->Now() - last_sent_ < interval / 2) continue;
     (void)RecordError(SendCommand(EncodeCommand(StepCommand::kHeartbeat)));
   }
 }
@@ -64,7 +64,7 @@ absl::Status TensorParallelDriver::RecordError(absl::Status status) {
 }
 
 absl::Status TensorParallelDriver::SendCommand(const std::string& text) {
-  last_sent_ = absl::Now();
+  last_sent_ = links_.clock->Now();
   return links_.mail->SendToAll(text, links_.timeout);
 }
 
@@ -165,7 +165,7 @@ absl::Status Report(const absl::Status& status, const RankChannels& links) {
 
 absl::Status RunWorkerLoop(std::unique_ptr<ModelRunner> runner, const RankChannels& links) {
   Watchdog watchdog(absl::StrCat("rank ", links.mail->rank(), ": a step of generation"),
-                    WatchdogLimit(links));
+                    WatchdogLimit(links), links.clock);
   while (true) {
     ASSIGN_OR_RETURN(const std::string text, links.mail->Receive(0, links.timeout));
     const absl::StatusOr<StepMessage> message = StepMessage::Decode(text);

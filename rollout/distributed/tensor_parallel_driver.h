@@ -14,6 +14,7 @@
 #include "absl/status/statusor.h"
 #include "absl/synchronization/mutex.h"
 #include "absl/time/time.h"
+#include "base/clock.h"
 #include "parallel/collectives.h"
 #include "rollout/distributed/step_message.h"
 #include "rollout/distributed/watchdog.h"
@@ -25,9 +26,9 @@ namespace tritonrl {
 struct RankChannels {
   std::unique_ptr<StreamCollectives> sum;  // which the rank's runner uses
   std::unique_ptr<PointToPoint> mail;
-  // Of whatever another rank must answer. An engine with nothing to do is no lost rank, however
-  // long that lasts.
+  // For each answer of another rank. An idle engine sends heartbeats, so it may be idle longer.
   absl::Duration timeout;
+  Clock* clock = Clock::Real();
 };
 
 // The model runner of rank 0's engine. Each call is sent to the workers before rank 0's own runner

@@ -14,6 +14,7 @@
 
 #include "absl/time/clock.h"
 #include "base/status.h"
+#include "base/testing/fake_clock.h"
 #include "rollout/testing/fake_model_runner.h"
 
 namespace tritonrl {
@@ -32,6 +33,7 @@ class NoSum : public StreamCollectives {
 
 struct PostOffice {
   static constexpr int kRanks = 3;
+  Clock* clock = Clock::Real();
   absl::Mutex mutex;
   std::map<std::pair<int, int>, std::deque<std::string>> letters;  // by sender and receiver
   std::atomic<int> beats{0};
@@ -58,7 +60,8 @@ class OfficeMail : public PointToPoint {
     absl::MutexLock lock(&office_->mutex);
     std::deque<std::string>& box = office_->letters[{from, rank_}];
     const auto there = [&box] { return !box.empty(); };
-    if (!office_->mutex.AwaitWithTimeout(absl::Condition(&there), timeout)) {
+    if (!office_->clock->AwaitWithDeadline(&office_->mutex, absl::Condition(&there),
+                                           office_->clock->Now() + timeout)) {
       return absl::DeadlineExceededError("nothing came");
     }
     std::string text = std::move(box.front());
@@ -92,7 +95,8 @@ class TensorParallelDriverTest : public testing::Test {
   RankChannels Links(int rank) {
     return {.sum = std::make_unique<NoSum>(),
             .mail = std::make_unique<OfficeMail>(rank, &office_),
-            .timeout = timeout_};
+            .timeout = timeout_,
+            .clock = office_.clock};
   }
 
   // Runners on all ranks, of which all but the first serve in threads.
@@ -117,7 +121,7 @@ class TensorParallelDriverTest : public testing::Test {
     threads_.clear();
   }
 
-  absl::Duration timeout_ = absl::Seconds(20);
+  const absl::Duration timeout_ = absl::Seconds(20);
   PostOffice office_;
   std::vector<FakeModelRunner*> runners_;  // while they live
   std::vector<absl::Status> served_;
@@ -219,24 +223,39 @@ TEST_F(TensorParallelDriverTest, AllRanksReleaseMemoryForAnUpdate) {
 }
 
 TEST_F(TensorParallelDriverTest, RanksThatRestHearOfTheFirst) {
-  timeout_ = absl::Seconds(1);
+  FakeClock clock;
+  office_.clock = &clock;
   Start();
-  absl::SleepFor(2.5 * timeout_);
-  EXPECT_GT(office_.beats, 2);
+  constexpr int kWaiters = 6;  // heartbeat thread, each rank's watchdog, each worker's receiver
+  for (int beats = 0; beats < 10; ++beats) {
+    clock.AwaitWaiters(kWaiters);
+    EXPECT_EQ(office_.beats, beats);
+    clock.Advance(timeout_ / 4);
+  }
+  clock.AwaitWaiters(kWaiters);
   EXPECT_TRUE(leading_->Sleep().ok());
   End();
   EXPECT_TRUE(served_[1].ok()) << served_[1];
 }
 
 TEST_F(TensorParallelDriverTest, ARankThatHearsNothingOrNonsenseGivesUp) {
-  timeout_ = absl::Milliseconds(300);
-  const absl::Status silent =
-      RunWorkerLoop(std::make_unique<FakeModelRunner>(FakeModelRunner::Options{}), Links(1));
-  EXPECT_EQ(silent, absl::DeadlineExceededError("nothing came"));
+  FakeClock clock;
+  office_.clock = &clock;
+  const auto serve_until_timeout = [&] {
+    absl::Status status;
+    std::thread worker([&] {
+      status =
+          RunWorkerLoop(std::make_unique<FakeModelRunner>(FakeModelRunner::Options{}), Links(1));
+    });
+    clock.AwaitWaiters(2);  // its watchdog and its receiver
+    clock.Advance(timeout_);
+    worker.join();
+    return status;
+  };
+  EXPECT_EQ(serve_until_timeout(), absl::DeadlineExceededError("nothing came"));
   OfficeMail mail(0, &office_);
   ASSERT_TRUE(mail.Send(1, "nonsense", timeout_).ok());
-  const absl::Status damaged =
-      RunWorkerLoop(std::make_unique<FakeModelRunner>(FakeModelRunner::Options{}), Links(1));
+  const absl::Status damaged = serve_until_timeout();
   EXPECT_TRUE(absl::IsDataLoss(damaged)) << damaged;
   const auto told = mail.Receive(1, timeout_);
   ASSERT_TRUE(told.ok()) << told.status();

@@ -4,12 +4,10 @@
 #include <cstdlib>
 #include <utility>
 
-#include "absl/time/clock.h"
-
 namespace tritonrl {
 
-Watchdog::Watchdog(std::string what, absl::Duration limit)
-    : what_(std::move(what)), limit_(limit), thread_([this] { Run(); }) {}
+Watchdog::Watchdog(std::string what, absl::Duration limit, Clock* clock)
+    : what_(std::move(what)), limit_(limit), clock_(clock), thread_([this] { Run(); }) {}
 
 Watchdog::~Watchdog() {
   {
@@ -21,18 +19,22 @@ Watchdog::~Watchdog() {
 
 void Watchdog::Run() {
   absl::MutexLock lock(&mutex_);
-  while (!mutex_.AwaitWithTimeout(absl::Condition(&ended_), limit_ / 8)) {
-    if (absl::Now() - began_ < limit_) continue;
-    std::fprintf(stderr, "error: %s has not ended within %s; another rank is stuck or gone\n",
-                 what_.c_str(), absl::FormatDuration(limit_).c_str());
-    std::fflush(stderr);
-    std::_Exit(1);
+  while (!ended_) {
+    const absl::Time now = clock_->Now();
+    if (now - began_ >= limit_) {
+      std::fprintf(stderr, "error: %s has not ended within %s; another rank is stuck or gone\n",
+                   what_.c_str(), absl::FormatDuration(limit_).c_str());
+      std::fflush(stderr);
+      std::_Exit(1);
+    }
+    // Polls, so that a call need not wake this thread.
+    clock_->AwaitWithDeadline(&mutex_, absl::Condition(&ended_), now + limit_ / 8);
   }
 }
 
 Watchdog::Call::Call(Watchdog* watch) : watch_(watch) {
   absl::MutexLock lock(&watch_->mutex_);
-  watch_->began_ = absl::Now();
+  watch_->began_ = watch_->clock_->Now();
 }
 
 Watchdog::Call::~Call() {

@@ -8,19 +8,20 @@
 #include "absl/base/thread_annotations.h"
 #include "absl/synchronization/mutex.h"
 #include "absl/time/time.h"
+#include "base/clock.h"
 
 namespace tritonrl {
 
 // Ends the process with exit code 1 and a sentence on stderr when a call takes longer than `limit`.
 class Watchdog {
  public:
-  // `what` is the sentence's subject.
-  Watchdog(std::string what, absl::Duration limit);
+  // `what`: the sentence's subject.
+  Watchdog(std::string what, absl::Duration limit, Clock* clock = Clock::Real());
   ~Watchdog();
   Watchdog(const Watchdog&) = delete;
   Watchdog& operator=(const Watchdog&) = delete;
 
-  // A call under way, as long as it lives; one at a time.
+  // A call in flight, as long as this object lives; one at a time.
   class Call {
    public:
     explicit Call(Watchdog* watch);
@@ -37,8 +38,9 @@ class Watchdog {
 
   const std::string what_;
   const absl::Duration limit_;
+  Clock* const clock_;
   absl::Mutex mutex_;
-  absl::Time began_ ABSL_GUARDED_BY(mutex_) = absl::InfiniteFuture();  // the call under way
+  absl::Time began_ ABSL_GUARDED_BY(mutex_) = absl::InfiniteFuture();  // of the call in flight
   bool ended_ ABSL_GUARDED_BY(mutex_) = false;
   std::thread thread_;
 };

@@ -2,27 +2,33 @@
 
 #include <gtest/gtest.h>
 
-#include "absl/time/clock.h"
+#include "base/testing/fake_clock.h"
 
 namespace tritonrl {
 namespace {
 
 TEST(Watchdog, CallsThatEndAndTimeBetweenThemAreLeftAlone) {
-  Watchdog watch("a step", absl::Milliseconds(800));
+  FakeClock clock;
+  Watchdog watch("a step", absl::Milliseconds(800), &clock);
   for (int i = 0; i < 4; ++i) {
     const Watchdog::Call call(&watch);
-    absl::SleepFor(absl::Milliseconds(1));
+    clock.AwaitWaiters(1);
+    clock.Advance(absl::Milliseconds(799));
+    clock.AwaitWaiters(1);  // it has looked, and waits again
   }
-  absl::SleepFor(absl::Milliseconds(1200));
+  clock.Advance(absl::Milliseconds(2000));
+  clock.AwaitWaiters(1);
 }
 
 TEST(WatchdogDeathTest, ACallThatDoesNotEndEndsTheProcess) {
   testing::FLAGS_gtest_death_test_style = "threadsafe";
   EXPECT_EXIT(
       {
-        Watchdog watch("rank 1: a step", absl::Milliseconds(80));
+        FakeClock clock;
+        Watchdog watch("rank 1: a step", absl::Milliseconds(80), &clock);
         const Watchdog::Call call(&watch);
-        absl::SleepFor(absl::Seconds(60));
+        clock.Advance(absl::Milliseconds(80));
+        clock.SleepUntil(absl::InfiniteFuture());
       },
       testing::ExitedWithCode(1),
       "rank 1: a step has not ended within 80ms; another rank is stuck");
