@@ -1,8 +1,7 @@
 #include "base/signal_handler.h"
 
-#include <signal.h>
-
 #include <atomic>
+#include <utility>
 
 namespace tritonrl {
 namespace {
@@ -13,22 +12,27 @@ static_assert(std::atomic<int>::is_always_lock_free);
 
 void Note(int signal) { received_signal.store(signal); }
 
-void Install(void (*handler)(int), int flags) {
+void Install(const std::vector<int>& signals, void (*handler)(int), int flags) {
   struct sigaction action = {};
   action.sa_handler = handler;
   action.sa_flags = flags;
-  for (const int signal : {SIGINT, SIGTERM}) sigaction(signal, &action, nullptr);
+  for (const int signal : signals) sigaction(signal, &action, nullptr);
 }
 
 }  // namespace
 
-// SA_RESETHAND: after the first signal the default action, which ends the process, is back.
-SignalHandler::SignalHandler() {
+SignalHandler::SignalHandler(std::vector<int> ends_if_repeated, std::vector<int> repeatable)
+    : ends_if_repeated_(std::move(ends_if_repeated)), repeatable_(std::move(repeatable)) {
   received_signal.store(0);
-  Install(&Note, SA_RESETHAND | SA_RESTART);
+  // SA_RESETHAND: after the first signal the default action, which ends the process, is back.
+  Install(ends_if_repeated_, &Note, SA_RESETHAND | SA_RESTART);
+  Install(repeatable_, &Note, SA_RESTART);
 }
 
-SignalHandler::~SignalHandler() { Install(SIG_DFL, 0); }
+SignalHandler::~SignalHandler() {
+  Install(ends_if_repeated_, SIG_DFL, 0);
+  Install(repeatable_, SIG_DFL, 0);
+}
 
 int SignalHandler::received() const { return received_signal.load(); }
 

@@ -28,5 +28,15 @@ TEST(InterruptsTest, TheFirstSignalIsNotedTheSecondEnds) {
       testing::KilledBySignal(SIGTERM), "");
 }
 
+TEST(InterruptsTest, ARepeatableSignalEndsNothing) {
+  const SignalHandler stop({SIGINT}, {SIGTERM, SIGUSR1});
+  EXPECT_FALSE(stop.requested());
+  raise(SIGUSR1);
+  raise(SIGTERM);
+  raise(SIGTERM);
+  EXPECT_TRUE(stop.requested());
+  EXPECT_EQ(stop.received(), SIGTERM);
+}
+
 }  // namespace
 }  // namespace tritonrl

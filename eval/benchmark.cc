@@ -19,6 +19,7 @@
 #include "trainer/grpo/sample_runner.h"
 #include "trainer/grpo/verification.h"
 #include "trainer/learner/policy.h"
+#include "trainer/program/training_program.h"
 
 namespace tritonrl {
 
@@ -103,7 +104,7 @@ std::vector<std::shared_ptr<const PreparedTask>> Share(std::vector<PreparedTask>
 absl::StatusOr<std::optional<Evaluator::Finished>> Evaluate(Evaluator* evaluator,
                                                             const Verification& verification,
                                                             double timeout_s,
-                                                            const StopSignalHandler& stop) {
+                                                            const SignalHandler& stop) {
   const absl::Time deadline = absl::Now() + absl::Seconds(timeout_s);
   ASSIGN_OR_RETURN(const Evaluator::Pending pending, evaluator->Start(0));
   ProgressOptions options;
@@ -178,7 +179,7 @@ absl::StatusOr<Prepared> Prepare(const BenchmarkOptions& options, ProcessGroup* 
 }  // namespace
 
 absl::StatusOr<std::optional<BenchmarkResult>> RunBenchmark(const BenchmarkOptions& options,
-                                                            const StopSignalHandler& stop,
+                                                            const SignalHandler& stop,
                                                             ProcessGroup* ranks) {
   absl::StatusOr<Prepared> prepared = Prepare(options, ranks);
   RETURN_IF_ERROR(SyncStartup(prepared.status(), ranks));

@@ -7,11 +7,11 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
+#include "base/signal_handler.h"
 #include "parallel/process_group.h"
 #include "tasks/prompt_format.h"
 #include "trainer/config/config.pb.h"
 #include "trainer/grpo/evaluator.h"
-#include "trainer/program/training_program.h"
 #include "verify/verdict/metrics.h"
 
 // Tables as Markdown.
@@ -60,7 +60,7 @@ struct BenchmarkResult {
 // `ranks`: over which the model is spread (rollout/distributed/tensor_parallel.h), or one alone.
 // Ranks but the first only run the engine's steps, and have no result.
 absl::StatusOr<std::optional<BenchmarkResult>> RunBenchmark(const BenchmarkOptions& options,
-                                                            const StopSignalHandler& stop,
+                                                            const SignalHandler& stop,
                                                             ProcessGroup* ranks);
 
 // For a terminal; speedups are marked "modelled" where they are.

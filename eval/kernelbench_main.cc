@@ -12,7 +12,7 @@
 #include "base/status.h"
 #include "eval/benchmark.h"
 #include "rollout/distributed/tensor_parallel.h"
-#include "trainer/config/config.h"
+#include "trainer/config/text_proto.h"
 #include "trainer/program/training_program.h"
 
 ABSL_FLAG(std::string, model, "",
@@ -81,7 +81,7 @@ absl::StatusOr<BenchmarkOptions> OptionsFromFlags(const std::vector<std::string>
 }
 
 int Main(int argc, char** argv) {
-  const StopSignalHandler stop;
+  const SignalHandler stop = NoteStopSignals();
   const auto overrides = ParseArguments(kUsage, argc, argv);
   if (!overrides.ok()) return ExitWithError(overrides.status(), "error", kExitBadUsage, nullptr);
   const absl::StatusOr<BenchmarkOptions> options = OptionsFromFlags(*overrides);

@@ -28,7 +28,7 @@ constexpr char kUsage[] =
     "are complete are not repeated. Exit codes: 0 done, 1 failed, 2 bad flag, 75 stopped by a\n"
     "signal (run the same command to resume).";
 
-absl::Status Reproduce(const std::vector<std::string>& overrides, const StopSignalHandler& stop) {
+absl::Status Reproduce(const std::vector<std::string>& overrides, const SignalHandler& stop) {
   const std::string table = absl::GetFlag(FLAGS_table), scale = absl::GetFlag(FLAGS_scale);
   ASSIGN_OR_RETURN(const Experiment experiment, FindExperiment(table, scale));
   ExperimentOptions options;
@@ -57,7 +57,7 @@ absl::Status Reproduce(const std::vector<std::string>& overrides, const StopSign
 int Main(int argc, char** argv) {
   const auto overrides = ParseArguments(kUsage, argc, argv);
   if (!overrides.ok()) return ReportUsageError(overrides.status());
-  const StopSignalHandler stop;
+  const SignalHandler stop = NoteStopSignals();
   const absl::Status status = Reproduce(*overrides, stop);
   if (absl::IsCancelled(status)) {
     std::fprintf(stderr, "stopped by a signal; run the same command to resume\n");

@@ -6,72 +6,11 @@
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
-#include "absl/strings/str_join.h"
-#include "base/file.h"
 #include "base/status.h"
-#include "google/protobuf/descriptor.h"
-#include "google/protobuf/io/tokenizer.h"
-#include "google/protobuf/text_format.h"
+#include "trainer/config/text_proto.h"
 
 namespace tritonrl {
 namespace {
-
-using google::protobuf::FieldDescriptor;
-using ProtoMessage = google::protobuf::Message;
-using google::protobuf::Reflection;
-
-// Collects "name:line:column: message"; the parser counts lines and columns from 0.
-class Collector : public google::protobuf::io::ErrorCollector {
- public:
-  explicit Collector(std::string name) : name_(std::move(name)) {}
-  void AddError(int line, google::protobuf::io::ColumnNumber column,
-                const std::string& message) override {
-    errors_.push_back(absl::StrCat(name_, ":", line + 1, ":", column + 1, ": ", message));
-  }
-  const std::vector<std::string>& errors() const { return errors_; }
-
- private:
-  std::string name_;
-  std::vector<std::string> errors_;
-};
-
-// Sets every singular field to the value it has anyway, so that the printer writes it.
-void WriteOutDefaults(ProtoMessage* message) {
-  const auto* descriptor = message->GetDescriptor();
-  const Reflection* r = message->GetReflection();
-  for (int i = 0; i < descriptor->field_count(); ++i) {
-    const FieldDescriptor* f = descriptor->field(i);
-    if (f->is_repeated()) continue;
-    switch (f->cpp_type()) {
-      case FieldDescriptor::CPPTYPE_MESSAGE:
-        WriteOutDefaults(r->MutableMessage(message, f));
-        break;
-      case FieldDescriptor::CPPTYPE_STRING:
-        r->SetString(message, f, r->GetString(*message, f));
-        break;
-      case FieldDescriptor::CPPTYPE_BOOL:
-        r->SetBool(message, f, r->GetBool(*message, f));
-        break;
-      case FieldDescriptor::CPPTYPE_INT32:
-        r->SetInt32(message, f, r->GetInt32(*message, f));
-        break;
-      case FieldDescriptor::CPPTYPE_INT64:
-        r->SetInt64(message, f, r->GetInt64(*message, f));
-        break;
-      case FieldDescriptor::CPPTYPE_UINT64:
-        r->SetUInt64(message, f, r->GetUInt64(*message, f));
-        break;
-      case FieldDescriptor::CPPTYPE_DOUBLE:
-        r->SetDouble(message, f, r->GetDouble(*message, f));
-        break;
-      case FieldDescriptor::CPPTYPE_ENUM:
-        r->SetEnum(message, f, r->GetEnum(*message, f));
-        break;
-      default:
-        break;
-    }
-  }
-}
 
 // Collects the first failed check. Each check costs one line below.
 class Checks {
@@ -236,23 +175,6 @@ absl::StatusOr<Config> Load(const std::string& path, const std::vector<std::stri
 
 }  // namespace
 
-absl::Status ParseTextProto(const std::string& text, const std::string& name,
-                            ProtoMessage* message) {
-  Collector collector(name);
-  google::protobuf::TextFormat::Parser parser;
-  parser.RecordErrorsTo(&collector);
-  if (parser.ParseFromString(text, message) && collector.errors().empty()) return absl::OkStatus();
-  if (collector.errors().empty()) {
-    return absl::InvalidArgumentError(absl::StrCat(name, ": not a text-format configuration"));
-  }
-  return absl::InvalidArgumentError(collector.errors().front());
-}
-
-absl::Status LoadTextProto(const std::string& path, ProtoMessage* message) {
-  ASSIGN_OR_RETURN(const std::string text, ReadFile(path));
-  return ParseTextProto(text, path, message);
-}
-
 absl::StatusOr<SftConfig> LoadSftConfig(const std::string& path,
                                         const std::vector<std::string>& overrides) {
   return Load<SftConfig>(path, overrides, ValidateSftConfig);
@@ -330,15 +252,6 @@ absl::Status ValidateGrpoHrdConfig(const GrpoHrdConfig& c) {
               "learns, so that nobody needs the memory; turn one of the two off");
   checks.That(!c.output_dir().empty(), "output_dir is empty; name the run folder");
   return checks.status();
-}
-
-std::string FullText(const ProtoMessage& message) {
-  std::unique_ptr<ProtoMessage> copy(message.New());
-  copy->CopyFrom(message);
-  WriteOutDefaults(copy.get());
-  std::string text;
-  google::protobuf::TextFormat::PrintToString(*copy, &text);
-  return text;
 }
 
 }  // namespace tritonrl

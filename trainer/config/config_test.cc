@@ -2,6 +2,7 @@
 
 #include "base/file.h"
 #include "gtest/gtest.h"
+#include "trainer/config/text_proto.h"
 
 namespace tritonrl {
 namespace {

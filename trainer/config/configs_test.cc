@@ -11,6 +11,7 @@
 #include "google/protobuf/descriptor.h"
 #include "gtest/gtest.h"
 #include "trainer/config/config.h"
+#include "trainer/config/text_proto.h"
 
 namespace tritonrl {
 namespace {

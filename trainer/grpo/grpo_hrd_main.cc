@@ -28,7 +28,7 @@ constexpr char kUsage[] =
     "SIGINT with what was done saved (run the same command to resume).";
 
 int Main(int argc, char** argv) {
-  const StopSignalHandler stop;
+  const SignalHandler stop = NoteStopSignals();
   auto overrides = ParseArguments(kUsage, argc, argv);
   if (!overrides.ok()) return ReportUsageError(overrides.status());
   if (const std::string sandbox = absl::GetFlag(FLAGS_sandbox); !sandbox.empty()) {

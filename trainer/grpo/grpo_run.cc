@@ -32,7 +32,7 @@ constexpr absl::Duration kReportTimeout = absl::Seconds(90);
 
 class GrpoRun {
  public:
-  GrpoRun(std::unique_ptr<GrpoRunContext> parts, const StopSignalHandler& stop)
+  GrpoRun(std::unique_ptr<GrpoRunContext> parts, const SignalHandler& stop)
       : parts_(std::move(parts)),
         config_(parts_->config),
         ranks_(*parts_->ranks),
@@ -78,7 +78,7 @@ class GrpoRun {
   const GrpoHrdConfig& config_;
   ProcessGroup& ranks_;
   RankPlacement& placement_;
-  const StopSignalHandler& stop_;
+  const SignalHandler& stop_;
   CheckpointStore store_;
   EvaluationScheduler evaluations_;
   ReportProcess report_;
@@ -353,7 +353,7 @@ absl::Status GrpoRun::Finish() {
 }  // namespace
 
 absl::StatusOr<GrpoOutcome> RunGrpoHrd(const GrpoHrdConfig& config, ProcessGroup* ranks,
-                                       const StopSignalHandler& stop) {
+                                       const SignalHandler& stop) {
   ASSIGN_OR_RETURN(std::unique_ptr<GrpoRunContext> parts, LoadGrpoRunContext(config, ranks));
   return GrpoRun(std::move(parts), stop).Run();
 }

@@ -6,9 +6,9 @@
 #include <string>
 
 #include "absl/status/statusor.h"
+#include "base/signal_handler.h"
 #include "parallel/process_group.h"
 #include "trainer/config/config.pb.h"
-#include "trainer/program/training_program.h"
 
 namespace tritonrl {
 
@@ -23,7 +23,7 @@ struct GrpoOutcome {
 // must have been checked (ValidateGrpoHrdConfig). On an error the steps done so far are saved first
 // where that is still possible.
 absl::StatusOr<GrpoOutcome> RunGrpoHrd(const GrpoHrdConfig& config, ProcessGroup* ranks,
-                                       const StopSignalHandler& stop);
+                                       const SignalHandler& stop);
 
 }  // namespace tritonrl
 

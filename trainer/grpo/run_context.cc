@@ -11,7 +11,7 @@
 #include "base/file.h"
 #include "base/runfiles.h"
 #include "base/status.h"
-#include "trainer/config/config.h"
+#include "trainer/config/text_proto.h"
 #include "trainer/grpo/engine_setup.h"
 #include "trainer/grpo/verification.h"
 #include "trainer/learner/recompute_plan.h"

@@ -2,11 +2,9 @@
 
 #include <google/protobuf/util/message_differencer.h>
 #include <sched.h>
-#include <signal.h>
 #include <unistd.h>
 
 #include <algorithm>
-#include <atomic>
 #include <cstdio>
 #include <cstring>
 #include <memory>
@@ -19,10 +17,8 @@
 #include "absl/strings/str_replace.h"
 #include "base/program.h"
 #include "base/status.h"
-#include "trainer/program/training_program.h"
 
 namespace tritonrl {
-
 namespace {
 
 using ProtoMessage = google::protobuf::Message;  // Message() is of base/status.h
@@ -35,6 +31,13 @@ std::string Differences(const ProtoMessage& ours, const ProtoMessage& theirs) {
   differencer.Compare(ours, theirs);
   absl::StripAsciiWhitespace(&text);
   return absl::StrReplaceAll(text, {{"\n", "; "}});
+}
+
+// Cores this process may run on (a Slurm job gets fewer than the machine has).
+int UsableCores() {
+  cpu_set_t set;
+  if (sched_getaffinity(0, sizeof(set), &set) != 0) return 1;
+  return std::max(1, CPU_COUNT(&set));
 }
 
 }  // namespace
@@ -56,26 +59,6 @@ absl::Status CheckSameConfigOnAllRanks(const ProtoMessage& config, ProcessGroup*
   }
   return absl::OkStatus();
 }
-
-namespace {
-
-// A signal handler can reach nothing but this.
-std::atomic<int> received_signal{0};
-static_assert(std::atomic<int>::is_always_lock_free);
-
-void Note(int signal) {
-  if (signal == SIGINT && received_signal.load() == SIGINT) _exit(128 + SIGINT);
-  received_signal.store(signal);
-}
-
-// Cores this process may run on (a Slurm job gets fewer than the machine has).
-int UsableCores() {
-  cpu_set_t set;
-  if (sched_getaffinity(0, sizeof(set), &set) != 0) return 1;
-  return std::max(1, CPU_COUNT(&set));
-}
-
-}  // namespace
 
 std::vector<std::string> ExtractOverrides(int* argc, char** argv) {
   std::vector<std::string> overrides;
@@ -109,18 +92,6 @@ int ReportUsageError(const absl::Status& status) {
   std::fprintf(stderr, "error: %s\n", Message(status).c_str());
   return kExitBadUsage;
 }
-
-StopSignalHandler::StopSignalHandler() {
-  received_signal.store(0);
-  struct sigaction action = {};
-  action.sa_handler = Note;
-  action.sa_flags = SA_RESTART;
-  for (const int signal : {SIGTERM, SIGUSR1, SIGINT}) sigaction(signal, &action, nullptr);
-}
-
-int StopSignalHandler::received() const { return received_signal.load(); }
-
-void StopSignalHandler::Raise(int signal) { received_signal.store(signal); }
 
 int ThreadsFor(int configured, const ProcessGroup& ranks) {
   if (configured > 0) return configured;

@@ -10,6 +10,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
+#include "base/signal_handler.h"
 #include "parallel/process_group.h"
 
 // Ranks of one job that were given different settings would train on different losses without a
@@ -36,24 +37,15 @@ absl::StatusOr<std::vector<std::string>> ParseArguments(const char* usage, int a
 // Prints "error: message" for a mistake in the call and returns kExitBadUsage.
 int ReportUsageError(const absl::Status& status);
 
-// Notes SIGTERM, SIGUSR1 and SIGINT, so that a training loop can write a checkpoint and leave. A
-// second SIGINT ends the process at once.
-class StopSignalHandler {
- public:
-  // Installs the handlers; one object a process.
-  StopSignalHandler();
-  // The signal that came, or 0.
-  int received() const;
-  bool requested() const { return received() != 0; }
-  // As if `signal` had come (tests, other threads).
-  static void Raise(int signal);
-};
+// The signals after which a training loop writes a checkpoint and ends: SIGTERM, SIGUSR1 and
+// SIGINT. Only a second SIGINT ends the process at once, as Slurm may send SIGTERM more than once.
+inline SignalHandler NoteStopSignals() { return SignalHandler({SIGINT}, {SIGTERM, SIGUSR1}); }
 
 // The rest of a training program once its configuration is read: joins the ranks, which must all
 // have the same one, calls run(config, ranks, stop), an absl::StatusOr of an outcome with `stopped`
 // and `steps`, and returns the exit code; done(outcome) says on the first rank what there is.
 template <typename Config, typename Run, typename Done>
-int RunTrainingProgram(const absl::StatusOr<Config>& config, const StopSignalHandler& stop,
+int RunTrainingProgram(const absl::StatusOr<Config>& config, const SignalHandler& stop,
                        const Run& run, const Done& done) {
   if (!config.ok()) return ReportUsageError(config.status());
   auto ranks = ProcessGroup::Join(absl::Seconds(config->collective_timeout_s()));

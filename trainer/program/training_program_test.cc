@@ -21,8 +21,8 @@ TEST(ExtractOverrides, TakesEveryFormAndLeavesTheRest) {
   EXPECT_EQ(argv[3], nullptr);
 }
 
-TEST(StopSignalHandler, NotesASignal) {
-  const StopSignalHandler stop;
+TEST(SignalHandler, NotesASignal) {
+  const SignalHandler stop = NoteStopSignals();
   EXPECT_FALSE(stop.requested());
   raise(SIGUSR1);
   EXPECT_EQ(stop.received(), SIGUSR1);

@@ -27,7 +27,7 @@ constexpr char kUsage[] =
     "SIGINT with a checkpoint written (run the same command to resume).";
 
 int Main(int argc, char** argv) {
-  const StopSignalHandler stop;
+  const SignalHandler stop = NoteStopSignals();
   const auto overrides = ParseArguments(kUsage, argc, argv);
   if (!overrides.ok()) return ReportUsageError(overrides.status());
   const absl::StatusOr<std::string> path = FindInputPath(absl::GetFlag(FLAGS_config));

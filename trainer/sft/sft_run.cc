@@ -21,10 +21,11 @@
 #include "base/status.h"
 #include "tasks/dataset.h"
 #include "trainer/checkpoint/checkpoint.h"
-#include "trainer/config/config.h"
+#include "trainer/config/text_proto.h"
 #include "trainer/learner/policy.h"
 #include "trainer/learner/recompute_plan.h"
 #include "trainer/program/startup_timer.h"
+#include "trainer/program/training_program.h"
 #include "trainer/sft/sft_data.h"
 #include "trainer/sft/sft_learner.h"
 
@@ -37,7 +38,7 @@ constexpr int64_t kGpuMicroBatchTokens = 65536;
 // The state of one run. Only rank 0 touches the run directory.
 class SftRun {
  public:
-  SftRun(const SftConfig& config, ProcessGroup* ranks, const StopSignalHandler& stop)
+  SftRun(const SftConfig& config, ProcessGroup* ranks, const SignalHandler& stop)
       : config_(config),
         ranks_(*ranks),
         stop_(stop),
@@ -63,7 +64,7 @@ class SftRun {
 
   const SftConfig& config_;
   ProcessGroup& ranks_;
-  const StopSignalHandler& stop_;
+  const SignalHandler& stop_;
   const std::string output_dir_;
   CheckpointStore store_;
   int64_t total_steps_ = 0;
@@ -339,7 +340,7 @@ absl::Status SftRun::BeginCheckpoint() {
 }  // namespace
 
 absl::StatusOr<SftOutcome> RunSft(const SftConfig& config, ProcessGroup* ranks,
-                                  const StopSignalHandler& stop) {
+                                  const SignalHandler& stop) {
   return SftRun(config, ranks, stop).Run();
 }
 

@@ -6,9 +6,9 @@
 #include <string>
 
 #include "absl/status/statusor.h"
+#include "base/signal_handler.h"
 #include "parallel/process_group.h"
 #include "trainer/config/config.pb.h"
-#include "trainer/program/training_program.h"
 
 namespace tritonrl {
 
@@ -24,7 +24,7 @@ struct SftOutcome {
 // step; writes <output_dir>/model at the end. Prints progress to stderr. `config` must have been
 // checked (ValidateSftConfig).
 absl::StatusOr<SftOutcome> RunSft(const SftConfig& config, ProcessGroup* ranks,
-                                  const StopSignalHandler& stop);
+                                  const SignalHandler& stop);
 
 }  // namespace tritonrl
 

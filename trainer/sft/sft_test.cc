@@ -275,7 +275,7 @@ TEST_F(SftTest, RanksWithDifferentConfigurationsAreRefused) {
 
 // The other messages without a process each.
 TEST_F(SftTest, BadInputIsNamed) {
-  const StopSignalHandler stop;
+  const SignalHandler stop;
   auto ranks = ProcessGroup::Join(absl::Seconds(10));
   ASSERT_TRUE(ranks.ok());
   const auto fails = [&](std::vector<std::string> sets, const std::string& part) {

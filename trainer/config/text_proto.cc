@@ -1,7 +1,10 @@
-// ApplyOverride: walks a dotted path by reflection and sets what it ends in.
+#include "trainer/config/text_proto.h"
+
 #include <algorithm>
 #include <cstdint>
+#include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "absl/strings/ascii.h"
@@ -10,9 +13,11 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
+#include "base/file.h"
 #include "base/status.h"
 #include "google/protobuf/descriptor.h"
-#include "trainer/config/config.h"
+#include "google/protobuf/io/tokenizer.h"
+#include "google/protobuf/text_format.h"
 
 namespace tritonrl {
 namespace {
@@ -22,6 +27,21 @@ using google::protobuf::EnumValueDescriptor;
 using google::protobuf::FieldDescriptor;
 using ProtoMessage = google::protobuf::Message;
 using google::protobuf::Reflection;
+
+// Collects "name:line:column: message"; the parser counts lines and columns from 0.
+class Collector : public google::protobuf::io::ErrorCollector {
+ public:
+  explicit Collector(std::string name) : name_(std::move(name)) {}
+  void AddError(int line, google::protobuf::io::ColumnNumber column,
+                const std::string& message) override {
+    errors_.push_back(absl::StrCat(name_, ":", line + 1, ":", column + 1, ": ", message));
+  }
+  const std::vector<std::string>& errors() const { return errors_; }
+
+ private:
+  std::string name_;
+  std::vector<std::string> errors_;
+};
 
 // Levenshtein distance, for "did you mean".
 int EditDistance(absl::string_view a, absl::string_view b) {
@@ -130,6 +150,24 @@ absl::Status StoreScalar(const FieldDescriptor* field, absl::string_view value, 
 }
 #undef TRITONRL_STORE
 
+// Sets every singular field to the value it has anyway, so that the printer writes it.
+void WriteOutDefaults(ProtoMessage* message) {
+  const Reflection* reflection = message->GetReflection();
+  for (int i = 0; i < message->GetDescriptor()->field_count(); ++i) {
+    const FieldDescriptor* field = message->GetDescriptor()->field(i);
+    if (field->is_repeated()) continue;
+    if (field->cpp_type() == FieldDescriptor::CPPTYPE_MESSAGE) {
+      WriteOutDefaults(reflection->MutableMessage(message, field));
+    } else if (field->cpp_type() == FieldDescriptor::CPPTYPE_STRING) {
+      reflection->SetString(message, field, reflection->GetString(*message, field));
+    } else {
+      std::string value;
+      google::protobuf::TextFormat::PrintFieldValueToString(*message, field, -1, &value);
+      StoreScalar(field, value, Store::kSet, -1, message).IgnoreError();
+    }
+  }
+}
+
 // Splits "name[3]" into name and index; -1 without brackets.
 absl::Status SplitIndex(absl::string_view part, std::string* name, int* index) {
   *index = -1;
@@ -192,6 +230,23 @@ absl::Status Apply(absl::string_view path, bool append, absl::string_view value,
 
 }  // namespace
 
+absl::Status ParseTextProto(const std::string& text, const std::string& name,
+                            ProtoMessage* message) {
+  Collector collector(name);
+  google::protobuf::TextFormat::Parser parser;
+  parser.RecordErrorsTo(&collector);
+  if (parser.ParseFromString(text, message) && collector.errors().empty()) return absl::OkStatus();
+  if (collector.errors().empty()) {
+    return absl::InvalidArgumentError(absl::StrCat(name, ": not a text-format configuration"));
+  }
+  return absl::InvalidArgumentError(collector.errors().front());
+}
+
+absl::Status LoadTextProto(const std::string& path, ProtoMessage* message) {
+  ASSIGN_OR_RETURN(const std::string text, ReadFile(path));
+  return ParseTextProto(text, path, message);
+}
+
 absl::Status ApplyOverride(absl::string_view assignment, ProtoMessage* message) {
   const size_t equals = assignment.find('=');
   if (equals == absl::string_view::npos || equals == 0) {
@@ -205,6 +260,15 @@ absl::Status ApplyOverride(absl::string_view assignment, ProtoMessage* message) 
       Apply(absl::StripAsciiWhitespace(path), append,
             absl::StripAsciiWhitespace(assignment.substr(equals + 1)), message);
   return AddContext(status, absl::StrCat("--set ", assignment));
+}
+
+std::string FullText(const ProtoMessage& message) {
+  std::unique_ptr<ProtoMessage> copy(message.New());
+  copy->CopyFrom(message);
+  WriteOutDefaults(copy.get());
+  std::string text;
+  google::protobuf::TextFormat::PrintToString(*copy, &text);
+  return text;
 }
 
 }  // namespace tritonrl
