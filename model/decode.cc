@@ -10,6 +10,7 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <span>
 
 #include "model/decode.h"
 #include "model/layers/embedding.h"
@@ -23,15 +24,17 @@
 
 namespace tritonrl {
 
-DecodeBatch::DecodeBatch(absl::Span<const TokenSlice> slices, const ModelConfig& config,
+DecodeBatch::DecodeBatch(absl::Span<const SequenceSlice> slices, const ModelConfig& config,
                          const PagedKvCache& cache)
     : slices(slices) {
   TORCH_CHECK(!slices.empty(), "a step without slices");
   for (size_t i = 0; i < slices.size(); ++i) {
-    const TokenSlice& s = slices[i];
-    const int64_t count = static_cast<int64_t>(s.tokens.size()), end = s.first + count;
-    TORCH_CHECK(count > 0 && s.first >= 0 && end <= config.max_positions, "slice ", i, " is of ",
-                count, " tokens from position ", s.first, " on, max_position_embeddings is ",
+    const SequenceSlice& s = slices[i];
+    const int64_t end = s.first + s.count;
+    TORCH_CHECK(s.count > 0 && s.count == static_cast<int64_t>(s.tokens.size()), "slice ", i,
+                " is of ", s.count, " positions, with ", s.tokens.size(), " tokens");
+    TORCH_CHECK(s.first >= 0 && end <= config.max_positions, "slice ", i, " is of ", s.count,
+                " tokens from position ", s.first, " on, max_position_embeddings is ",
                 config.max_positions);
     TORCH_CHECK(static_cast<int64_t>(s.pages.size()) >= PagedKvCache::NumPages(end), "slice ", i,
                 " has ", s.pages.size(), " pages for ", end, " positions");
@@ -39,16 +42,17 @@ DecodeBatch::DecodeBatch(absl::Span<const TokenSlice> slices, const ModelConfig&
       TORCH_CHECK(page >= 0 && page < cache.num_pages(), "slice ", i, ": page ", page,
                   " is not in the cache");
     }
-    for (int64_t k = 0; k < count; ++k) {
+    for (int64_t k = 0; k < s.count; ++k) {
       TORCH_CHECK(s.tokens[k] >= 0 && s.tokens[k] < config.vocab_size, "slice ", i, ": token ",
                   s.tokens[k], " is not in the vocabulary");
       tokens.push_back(s.tokens[k]);
       positions.push_back(s.first + k);
       slice.push_back(static_cast<int64_t>(i));
     }
-    TORCH_CHECK(s.logit_rows >= 0 && s.logit_rows <= count, "slice ", i, ": logits of ",
-                s.logit_rows, " of ", count, " tokens");
-    for (int64_t row = size() - s.logit_rows; row < size(); ++row) logit_rows.push_back(row);
+    const int64_t wanted = s.logit_rows();
+    TORCH_CHECK(wanted >= 0 && wanted <= s.count, "slice ", i, ": logits of ", wanted, " of ",
+                s.count, " tokens");
+    for (int64_t row = size() - wanted; row < size(); ++row) logit_rows.push_back(row);
   }
 }
 
@@ -84,7 +88,7 @@ Part MakePart(const DecodeBatch& rows, const std::vector<int64_t>& first_rows, i
   }
   for (int64_t row : first_rows) {
     for (int64_t k = 0; k < tokens; ++k) row_list.push_back(row + k);
-    const absl::Span<const int32_t> own = rows.slices[rows.slice[row]].pages;
+    const std::span<const int32_t> own = rows.slices[rows.slice[row]].pages;
     for (int64_t p = 0; p < width; ++p) pages.push_back(p < own.size() ? own[p] : own[0]);
   }
   const int64_t batch = static_cast<int64_t>(first_rows.size());
@@ -101,10 +105,10 @@ Part MakePart(const DecodeBatch& rows, const std::vector<int64_t>& first_rows, i
 StepTensors MakeStepTensors(const DecodeBatch& rows, at::Device device) {
   std::vector<int64_t> pages, offsets, single, longer;
   for (int64_t t = 0; t < rows.size(); ++t) {
-    const TokenSlice& slice = rows.slices[rows.slice[t]];
+    const SequenceSlice& slice = rows.slices[rows.slice[t]];
     pages.push_back(slice.pages[rows.positions[t] / PagedKvCache::kPageSize]);
     offsets.push_back(rows.positions[t] % PagedKvCache::kPageSize);
-    if (rows.positions[t] == slice.first) (slice.tokens.size() == 1 ? single : longer).push_back(t);
+    if (rows.positions[t] == slice.first) (slice.count == 1 ? single : longer).push_back(t);
   }
   StepTensors step;
   step.positions = ToDevice(rows.positions, device);
@@ -112,8 +116,7 @@ StepTensors MakeStepTensors(const DecodeBatch& rows, at::Device device) {
   step.offsets = ToDevice(offsets, device);
   if (!single.empty()) step.parts.push_back(MakePart(rows, single, 1, step.positions));
   for (int64_t row : longer) {
-    const int64_t tokens = static_cast<int64_t>(rows.slices[rows.slice[row]].tokens.size());
-    step.parts.push_back(MakePart(rows, {row}, tokens, step.positions));
+    step.parts.push_back(MakePart(rows, {row}, rows.slices[rows.slice[row]].count, step.positions));
   }
   return step;
 }

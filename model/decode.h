@@ -11,6 +11,7 @@
 #include "absl/types/span.h"
 #include "model/layers/decoder_layer.h"
 #include "model/paged_cache.h"
+#include "model/sequence_slice.h"
 #include "model/transformer.h"
 
 namespace tritonrl {
@@ -28,13 +29,13 @@ struct DecodeModel {
 
 // The tokens of all slices, one behind the other: T rows.
 struct DecodeBatch {
-  // Throws c10::Error for a slice that is empty, or whose tokens, positions or pages do not exist.
-  DecodeBatch(absl::Span<const TokenSlice> slices, const ModelConfig& config,
+  // Throws c10::Error for a slice without tokens, or whose tokens, positions or pages do not exist.
+  DecodeBatch(absl::Span<const SequenceSlice> slices, const ModelConfig& config,
               const PagedKvCache& cache);
 
   int64_t size() const { return static_cast<int64_t>(tokens.size()); }
 
-  absl::Span<const TokenSlice> slices;
+  absl::Span<const SequenceSlice> slices;
   std::vector<int64_t> tokens;      // [T]
   std::vector<int64_t> positions;   // [T]
   std::vector<int64_t> slice;       // [T] the slice that a row belongs to

@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <memory>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -58,10 +59,8 @@ class DecodeTest : public testing::TestWithParam<Path> {
     for (int64_t first = 0, i = 0; first < length; ++i) {
       const int64_t count = std::min(length - first, sizes[i % sizes.size()]);
       logits.push_back(
-          model.Step({{.tokens = absl::MakeSpan(tokens).subspan(first, count),
-                       .first = first,
-                       .pages = absl::MakeSpan(pages).first(PagedKvCache::NumPages(first + count)),
-                       .logit_rows = 1}},
+          model.Step({SliceOf(std::span(tokens).subspan(first, count), first,
+                              std::span(pages).first(PagedKvCache::NumPages(first + count)))},
                      cache));
       first += count;
     }
@@ -104,12 +103,12 @@ TEST_P(DecodeTest, ContinuousBatchingAgreesWithForward) {
       }
       ++waiting;
     }
-    std::vector<TokenSlice> slices;
+    std::vector<SequenceSlice> slices;
     for (const Running& r : running) {
       const int64_t left = prompt_lengths[r.sequence] - r.computed;
       const int64_t count = std::clamp<int64_t>(left, 1, 12);
-      slices.push_back({absl::MakeSpan(sequences[r.sequence]).subspan(r.computed, count),
-                        r.computed, r.pages, count >= left ? 1 : 0});
+      slices.push_back(SliceOf(std::span(sequences[r.sequence]).subspan(r.computed, count),
+                               r.computed, r.pages, count >= left ? 1 : 0));
     }
     const at::Tensor logits = model_->Step(slices, &cache);
     std::vector<Running> still;
@@ -117,14 +116,14 @@ TEST_P(DecodeTest, ContinuousBatchingAgreesWithForward) {
     for (size_t i = 0; i < running.size(); ++i) {
       Running r = running[i];
       r.computed += static_cast<int64_t>(slices[i].tokens.size());
-      if (slices[i].logit_rows > 0 && r.computed < lengths[r.sequence]) {
+      if (slices[i].logit_rows() > 0 && r.computed < lengths[r.sequence]) {
         const int32_t next = sequences[r.sequence][r.computed];
         const double actual = (logits.select(0, row) / 0.7).log_softmax(-1).data_ptr<float>()[next];
         const int64_t place = whole.offsets[r.sequence] + r.computed - 1;
         largest = std::max(largest, std::fabs(actual - expected.data_ptr<float>()[place]));
         ++compared;
       }
-      row += slices[i].logit_rows;
+      row += slices[i].logit_rows();
       if (r.computed < lengths[r.sequence]) {
         still.push_back(r);
       } else {
@@ -162,11 +161,11 @@ TEST_P(DecodeTest, LogitsOfSeveralTokensAreThoseOfEachAlone) {
   const Pages pages = {2, 0, 1};
   PagedKvCache one_by_one = Cache(3), at_once = Cache(3);
   const at::Tensor each = InChunks(*model_, tokens, {1}, pages, &one_by_one);
-  model_->Step({{absl::MakeSpan(tokens).first(30), 0, pages, 0}}, &at_once);
+  model_->Step({SliceOf(std::span(tokens).first(30), 0, pages, 0)}, &at_once);
   const std::vector<int32_t> wrong = {tokens[30], 1, 2, 3, 4, 5, 6};
-  model_->Step({{wrong, 30, pages, 7}}, &at_once);  // written over below
+  model_->Step({SliceOf(wrong, 30, pages, 7)}, &at_once);  // written over below
   const at::Tensor last =
-      model_->Step({{absl::MakeSpan(tokens).subspan(31), 31, pages, 5}}, &at_once);
+      model_->Step({SliceOf(std::span(tokens).subspan(31), 31, pages, 5)}, &at_once);
   ExpectEqual(last, each.narrow(0, 35, 5));
 }
 
@@ -178,7 +177,7 @@ TEST_P(DecodeTest, PagesInCommonAreReadByAll) {
   cache.CopyPage(5, 2);
   const std::vector<int32_t> a = {11}, b = {12, 13};
   const Pages pages_a = {3, 0}, pages_b = {3, 2};
-  const at::Tensor both = model_->Step({{a, 25, pages_a, 1}, {b, 25, pages_b, 1}}, &cache);
+  const at::Tensor both = model_->Step({SliceOf(a, 25, pages_a), SliceOf(b, 25, pages_b)}, &cache);
   std::vector<int32_t> whole = prompt;
   whole.push_back(11);
   ExpectEqual(both.narrow(0, 0, 1), InChunks(*model_, whole, {26}, {1, 4}, &cache));
@@ -197,10 +196,10 @@ TEST_P(DecodeTest, OtherRowsChangeNothing) {
     pages.push_back({2 * i, 2 * i + 1});
     tokens.push_back({i});
   }
-  std::vector<TokenSlice> slices;
-  for (int64_t i = 0; i < batch; ++i) slices.push_back({prompts[i], 0, pages[i], 0});
+  std::vector<SequenceSlice> slices;
+  for (int64_t i = 0; i < batch; ++i) slices.push_back(SliceOf(prompts[i], 0, pages[i], 0));
   EXPECT_EQ(model_->Step(slices, &cache).size(0), 0);
-  for (int64_t i = 0; i < batch; ++i) slices[i] = {tokens[i], 20, pages[i], 1};
+  for (int64_t i = 0; i < batch; ++i) slices[i] = SliceOf(tokens[i], 20, pages[i]);
   const at::Tensor all = model_->Step(slices, &cache);
   for (int64_t i : {0, 15, 16, 31, 52}) {
     ExpectEqual(model_->Step({slices[i]}, &cache), all.narrow(0, i, 1));
@@ -212,15 +211,16 @@ TEST_P(DecodeTest, MistakesOfTheCallerAreRefused) {
   const std::vector<int32_t> tokens = {1, 2, 3, 4}, unknown = {101}, none = {};
   const Pages one = {0}, outside = {2}, many(1000, 1);
   EXPECT_ANY_THROW(model_->Step({}, &cache));
-  EXPECT_ANY_THROW(model_->Step({{none, 0, one, 1}}, &cache));
-  EXPECT_ANY_THROW(model_->Step({{tokens, 13, one, 1}}, &cache)) << "needs a second page";
-  EXPECT_ANY_THROW(model_->Step({{tokens, -1, one, 1}}, &cache));
-  EXPECT_ANY_THROW(model_->Step({{tokens, 0, outside, 1}}, &cache));
-  EXPECT_ANY_THROW(model_->Step({{unknown, 0, one, 1}}, &cache));
-  EXPECT_ANY_THROW(model_->Step({{tokens, config_.max_positions - 3, many, 1}}, &cache));
-  EXPECT_ANY_THROW(model_->Step({{tokens, 0, one, 5}}, &cache)) << "logits of more than there are";
+  EXPECT_ANY_THROW(model_->Step({SliceOf(none, 0, one)}, &cache));
+  EXPECT_ANY_THROW(model_->Step({SliceOf(tokens, 13, one)}, &cache)) << "needs a second page";
+  EXPECT_ANY_THROW(model_->Step({SliceOf(tokens, -1, one)}, &cache));
+  EXPECT_ANY_THROW(model_->Step({SliceOf(tokens, 0, outside)}, &cache));
+  EXPECT_ANY_THROW(model_->Step({SliceOf(unknown, 0, one)}, &cache));
+  EXPECT_ANY_THROW(model_->Step({SliceOf(tokens, config_.max_positions - 3, many)}, &cache));
+  EXPECT_ANY_THROW(model_->Step({SliceOf(tokens, 0, one, 5)}, &cache))
+      << "logits of more than there are";
   EXPECT_ANY_THROW(cache.CopyPage(0, 2));
-  EXPECT_NO_THROW(model_->Step({{tokens, 12, one, 1}}, &cache));
+  EXPECT_NO_THROW(model_->Step({SliceOf(tokens, 12, one)}, &cache));
 }
 
 INSTANTIATE_TEST_SUITE_P(Paths, DecodeTest, testing::Values(Path::kKernels, Path::kAten),

@@ -162,16 +162,16 @@ TEST_P(DeviceTest, Decoding) {
   PagedKvCache cache(config, 8, device(), at::kFloat);
   const auto prompts = RandomTokens(config, {25, 9}, 4);
   const std::vector<std::vector<int32_t>> pages = {{5, 0, 2}, {7, 1}, {5, 6, 4}};
-  const std::vector<TokenSlice> chunks = {{prompts[0], 0, pages[0], 1},
-                                          {prompts[1], 0, pages[1], 1}};
+  const std::vector<SequenceSlice> chunks = {SliceOf(prompts[0], 0, pages[0]),
+                                             SliceOf(prompts[1], 0, pages[1])};
   const at::Tensor expected = kernels.Step(chunks, &expected_cache);
   EXPECT_LT(MaxDifference(aten.Step(chunks, &cache).cpu(), expected), 1e-4);
   for (PagedKvCache* each : {&expected_cache, &cache}) each->CopyPage(0, 6);
   for (int32_t t = 0; t < 20; ++t) {
     const std::vector<int32_t> tokens[] = {{t}, {t + 1}, {t + 2}};
-    const std::vector<TokenSlice> slices = {{tokens[0], 25 + t, pages[0], 1},
-                                            {tokens[1], 9 + t, pages[1], 1},
-                                            {tokens[2], 25 + t, pages[2], 1}};
+    const std::vector<SequenceSlice> slices = {SliceOf(tokens[0], 25 + t, pages[0]),
+                                               SliceOf(tokens[1], 9 + t, pages[1]),
+                                               SliceOf(tokens[2], 25 + t, pages[2])};
     const at::Tensor one = kernels.Step(slices, &expected_cache);
     ASSERT_LT(MaxDifference(aten.Step(slices, &cache).cpu(), one), 1e-4) << t;
   }

@@ -226,7 +226,7 @@ at::Tensor Transformer::Logits(const PackedBatch& batch) const {
   return at::linear(hidden, impl_->head).to(at::kFloat);
 }
 
-at::Tensor Transformer::Step(absl::Span<const TokenSlice> slices, PagedKvCache* cache) const {
+at::Tensor Transformer::Step(absl::Span<const SequenceSlice> slices, PagedKvCache* cache) const {
   const DecodeBatch rows(slices, config_, *cache);
   const DecodeModel model = impl_->ForDecoding(config_);
   // The kernels take chunks of rows through all layers side by side, which no sum could follow.

@@ -20,6 +20,7 @@
 #include "model/layers/layer_context.h"
 #include "model/layers/packed_batch.h"
 #include "model/paged_cache.h"
+#include "model/sequence_slice.h"
 #include "model/weights/model_config.h"
 #include "model/weights/weights.h"
 #include "parallel/collectives.h"
@@ -31,16 +32,6 @@ struct ForwardResult {
   at::Tensor log_probs;
   // [T] fp32: entropy in nats of softmax(logits / temperature); 0 where there is no target.
   at::Tensor entropy;
-};
-
-// Consecutive tokens of one sequence in a step of generation: a chunk of a prompt, or the one token
-// that was drawn last, perhaps with draft tokens behind it.
-struct TokenSlice {
-  absl::Span<const int32_t> tokens;  // at least one
-  int64_t first = 0;                 // position of the first
-  // Of positions [0, first + tokens.size()); those before `first` have been computed.
-  absl::Span<const int32_t> pages;
-  int logit_rows = 0;  // so many of its last tokens' logits are wanted
 };
 
 class Transformer {
@@ -113,8 +104,8 @@ class Transformer {
   // sequence up to itself. Returns the logits [rows asked for, vocab] fp32, unscaled, in the order
   // of the slices. On the CPU in fp32 a row's bits depend on its own sequence alone: not on other
   // slices, on how the sequence was cut into slices, on pages or threads. Throws c10::Error for
-  // slices that do not fit the model or the cache.
-  at::Tensor Step(absl::Span<const TokenSlice> slices, PagedKvCache* cache) const;
+  // slices that do not fit the model or the cache, or without tokens.
+  at::Tensor Step(absl::Span<const SequenceSlice> slices, PagedKvCache* cache) const;
 
   // Calls body(i) for each i in [0, n) on the threads of the CPU kernels; see CpuThreads.
   void ParallelFor(int64_t n, absl::FunctionRef<void(int64_t)> body) const;

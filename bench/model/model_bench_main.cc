@@ -106,12 +106,14 @@ Measurement MeasureDecode(const Transformer& model, at::Device device) {
   std::vector<std::vector<int32_t>> tables(rows);
   for (int64_t i = 0; i < rows * pages; ++i) tables[i / pages].push_back(static_cast<int32_t>(i));
   const std::vector<int32_t> token = {5};
-  std::vector<TokenSlice> slices;
-  for (const auto& table : tables) slices.push_back({token, first, table, 1});
+  std::vector<SequenceSlice> slices;
+  for (const auto& table : tables) {
+    slices.push_back({.tokens = token, .first = first, .count = 1, .pages = table, .draws = 1});
+  }
   return Measure(absl::StrCat("decode, ", rows, " sequences"), rows * steps,
                  absl::GetFlag(FLAGS_seconds), [&] {
                    for (int64_t t = 0; t < steps; ++t) {
-                     for (TokenSlice& slice : slices) slice.first = first + t;
+                     for (SequenceSlice& slice : slices) slice.first = first + t;
                      model.Step(slices, &cache).narrow(0, 0, 1).cpu();
                    }
                  });

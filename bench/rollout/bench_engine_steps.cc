@@ -44,7 +44,7 @@ class LoadSteps {
   absl::Status Launch(ModelRunner* runner) {
     ModelStep step;
     for (int row = 0; row < load_.rows; ++row) {
-      StepSlice& slice = step.slices.emplace_back();
+      SequenceSlice& slice = step.slices.emplace_back();
       if (number_ == 0) slice.tokens = {&first_token_, 1};
       slice.slot = row;
       slice.first = load_.context;
@@ -54,7 +54,7 @@ class LoadSteps {
       step.draws.push_back({row, &sampling_, static_cast<uint64_t>(row), number_});
     }
     if (load_.chunk > 0) {
-      StepSlice& slice = step.slices.emplace_back();
+      SequenceSlice& slice = step.slices.emplace_back();
       slice.tokens = prompt_;
       slice.first = load_.context / 2;
       slice.count = load_.chunk;

@@ -127,8 +127,8 @@ double StepCostModel::StepMs(const StepShape& shape) const {
 
 StepShape ShapeOf(const Scheduler::Step& step) {
   StepShape shape;
-  for (const Scheduler::Slice& slice : step.slices) {
-    if (slice.sample >= 0 && slice.count == 1 + slice.num_draft_tokens) {
+  for (const auto& [group, sample, slice] : step.slices) {
+    if (sample >= 0 && slice.count == 1 + slice.num_draft_tokens) {
       shape.rows += slice.count;
       shape.context += slice.count * slice.first + slice.count * (slice.count + 1) / 2;
       continue;

@@ -296,8 +296,8 @@ TEST_P(Fp8ModelTest, GenerationRunsWithout) {
     const auto tokens = RandomTokens(model.config(), {20}, 3);
     const PackedBatch prompt = PackSequences(tokens);
     const std::vector<int32_t> pages = {0, 1}, next = {5};
-    logits.push_back(model.Step({{tokens[0], 0, pages, true}}, &cache));
-    logits.push_back(model.Step({{next, 20, pages, true}}, &cache));
+    logits.push_back(model.Step({SliceOf(tokens[0], 0, pages)}, &cache));
+    logits.push_back(model.Step({SliceOf(next, 20, pages)}, &cache));
     logits.push_back(model.Logits(prompt));
   }
   for (int i = 0; i < 3; ++i) EXPECT_TRUE(SameBits(logits[i], logits[i + 3])) << i;

@@ -7,10 +7,12 @@
 
 #include <cstdint>
 #include <memory>
+#include <span>
 #include <string>
 #include <vector>
 
 #include "model/layers/packed_batch.h"
+#include "model/sequence_slice.h"
 #include "model/weights/model_config.h"
 #include "model/weights/weights.h"
 
@@ -29,6 +31,17 @@ std::shared_ptr<Weights> SmallWeights(const ModelConfig& config, uint64_t seed,
 // One token list for each length, keyed by `seed`.
 std::vector<std::vector<int32_t>> RandomTokens(const ModelConfig& config,
                                                const std::vector<int64_t>& lengths, uint64_t seed);
+
+// A slice of a step without a slot; the logits of its last `logit_rows` tokens are wanted.
+inline SequenceSlice SliceOf(std::span<const int32_t> tokens, int64_t first,
+                             std::span<const int32_t> pages, int logit_rows = 1) {
+  return {.tokens = tokens,
+          .first = first,
+          .count = static_cast<int64_t>(tokens.size()),
+          .pages = pages,
+          .draws = logit_rows,
+          .num_draft_tokens = logit_rows > 1 ? logit_rows - 1 : 0};
+}
 
 // Largest absolute difference, computed in fp64.
 double MaxDifference(const at::Tensor& a, const at::Tensor& b);

@@ -248,7 +248,7 @@ std::vector<TokenDraw> Decode(ModelRunner* runner, int rows, int64_t steps) {
     ModelStep step;
     for (int row = 0; row < rows; ++row) {
       if (i % kPageTokens == 0) pages[row].push_back(static_cast<int32_t>(8 * row + i / 16));
-      StepSlice& slice = step.slices.emplace_back();
+      SequenceSlice& slice = step.slices.emplace_back();
       if (i == 0) slice.tokens = {&first_tokens[row], 1};
       slice.slot = row;
       slice.first = i;

@@ -126,7 +126,7 @@ TEST_P(MappedMemoryTest, TheRunnerDrawsTheSameAfterwards) {
   const auto generate = [&] {
     std::vector<TokenDraw> all;
     for (int64_t i = 0; i < 20; ++i) {
-      StepSlice slice = {.slot = i == 0 ? -1 : 0, .first = i == 0 ? 0 : 4 + i, .count = 1};
+      SequenceSlice slice = {.slot = i == 0 ? -1 : 0, .first = i == 0 ? 0 : 4 + i, .count = 1};
       if (i == 0) {
         slice.tokens = prompt;
         slice.count = 5;

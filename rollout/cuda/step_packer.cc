@@ -24,18 +24,18 @@ int64_t RoundUp(int64_t n, int64_t to) { return (n + to - 1) / to * to; }
 int64_t RowsWithChunks(int64_t rows) { return RoundUp(rows, rows <= 1024 ? 64 : 256); }
 
 // One token, or one and draft tokens: each is a row of its own, as if it were another sequence.
-bool Decodes(const StepSlice& slice) {
+bool Decodes(const SequenceSlice& slice) {
   return slice.slot >= 0 && (slice.count == 1 || slice.num_draft_tokens > 0);
 }
 
-int32_t SharedPages(const StepSlice& a, const StepSlice& b) {
+int32_t SharedPages(const SequenceSlice& a, const SequenceSlice& b) {
   const auto differ = std::mismatch(a.pages.begin(), a.pages.end(), b.pages.begin(), b.pages.end());
   return static_cast<int32_t>(differ.first - a.pages.begin());
 }
 
-int64_t RowsOf(const std::vector<const StepSlice*>& slices) {
+int64_t RowsOf(const std::vector<const SequenceSlice*>& slices) {
   int64_t rows = 0;
-  for (const StepSlice* slice : slices) rows += slice->count;
+  for (const SequenceSlice* slice : slices) rows += slice->count;
   return rows;
 }
 
@@ -109,7 +109,7 @@ const DecodePlan* StepPacker::PlanFor(int64_t rows) {
   return plan.get();
 }
 
-void StepPacker::UpdateTable(const StepSlice& slice, std::vector<int32_t>* updates) {
+void StepPacker::UpdateTable(const SequenceSlice& slice, std::vector<int32_t>* updates) {
   std::vector<int32_t>& table = tables_[slice.slot];
   const int32_t begin = static_cast<int32_t>(slice.slot * table_pages_);
   const size_t known = std::min(table.size(), slice.pages.size());
@@ -126,7 +126,7 @@ void StepPacker::UpdateToken(int place, int32_t token, std::vector<int32_t>* upd
   updates->push_back(token);
 }
 
-void StepPacker::PackDecoding(const std::vector<const StepSlice*>& slices, Block* block,
+void StepPacker::PackDecoding(const std::vector<const SequenceSlice*>& slices, Block* block,
                               PackedStep* packed, std::vector<int32_t>* updates) {
   if (slices.empty()) return;
   packed->decode = PlanFor(RowsFor(RowsOf(slices)));
@@ -135,9 +135,9 @@ void StepPacker::PackDecoding(const std::vector<const StepSlice*>& slices, Block
   std::fill_n(slots, rows, -1);
   std::vector<int32_t> lengths, page_begins, shared_pages;
   int draft_slot = limits_.slots;
-  const StepSlice* in_front = nullptr;
+  const SequenceSlice* in_front = nullptr;
   const bool share = packed->decode->Shares(std::ssize(slices));
-  for (const StepSlice* slice : slices) {
+  for (const SequenceSlice* slice : slices) {
     UpdateTable(*slice, updates);
     if (!slice->tokens.empty()) UpdateToken(slice->slot, slice->tokens.front(), updates);
     if (share) {
@@ -157,13 +157,13 @@ void StepPacker::PackDecoding(const std::vector<const StepSlice*>& slices, Block
   packed->decode->Fill(lengths, page_begins, shared_pages, words);
 }
 
-void StepPacker::PackChunks(const std::vector<const StepSlice*>& slices, Block* block,
+void StepPacker::PackChunks(const std::vector<const SequenceSlice*>& slices, Block* block,
                             PackedStep* packed) {
   if (slices.empty()) return;
   const int64_t decoding = packed->decode == nullptr ? 0 : packed->decode->rows();
   std::vector<PrefillChunk> chunks;
   int32_t* tokens = block->Take(packed->rows - decoding, &packed->chunk_tokens);
-  for (const StepSlice* slice : slices) {
+  for (const SequenceSlice* slice : slices) {
     chunks.push_back({.first_row = static_cast<int32_t>(decoding + packed->chunk_rows),
                       .rows = static_cast<int32_t>(slice->count),
                       .length = static_cast<int32_t>(slice->first + slice->count),
@@ -191,7 +191,7 @@ void StepPacker::PackRows(const ModelStep& step, Block* block, PackedStep* packe
   std::vector<int32_t> logit_ids;
   int64_t decode_row = 0, chunk_row = packed->decode == nullptr ? 0 : packed->decode->rows();
   size_t draw = 0;
-  for (const StepSlice& slice : step.slices) {
+  for (const SequenceSlice& slice : step.slices) {
     int64_t& row = Decodes(slice) ? decode_row : chunk_row;
     for (int64_t i = 0; i < slice.count; ++i) {
       const int64_t position = slice.first + i;
@@ -225,8 +225,8 @@ void StepPacker::PackRows(const ModelStep& step, Block* block, PackedStep* packe
 }
 
 PackedStep StepPacker::Pack(const ModelStep& step, int32_t* to) {
-  std::vector<const StepSlice*> decoding, chunks;
-  for (const StepSlice& slice : step.slices) {
+  std::vector<const SequenceSlice*> decoding, chunks;
+  for (const SequenceSlice& slice : step.slices) {
     (Decodes(slice) ? decoding : chunks).push_back(&slice);
   }
   PackedStep packed;

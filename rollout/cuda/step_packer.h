@@ -74,10 +74,11 @@ class StepPacker {
   class Block;
 
   const DecodePlan* PlanFor(int64_t rows);
-  void PackDecoding(const std::vector<const StepSlice*>& slices, Block* block, PackedStep* packed,
-                    std::vector<int32_t>* updates);
-  void PackChunks(const std::vector<const StepSlice*>& slices, Block* block, PackedStep* packed);
-  void UpdateTable(const StepSlice& slice, std::vector<int32_t>* updates);
+  void PackDecoding(const std::vector<const SequenceSlice*>& slices, Block* block,
+                    PackedStep* packed, std::vector<int32_t>* updates);
+  void PackChunks(const std::vector<const SequenceSlice*>& slices, Block* block,
+                  PackedStep* packed);
+  void UpdateTable(const SequenceSlice& slice, std::vector<int32_t>* updates);
   void UpdateToken(int place, int32_t token, std::vector<int32_t>* updates) const;
   // Where each row's keys go, and what is drawn from which row.
   void PackRows(const ModelStep& step, Block* block, PackedStep* packed);

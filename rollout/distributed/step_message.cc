@@ -59,7 +59,7 @@ std::string EncodeLaunch(const ModelStep& step) {
                    .draws = static_cast<int64_t>(step.draws.size())};
   std::vector<PackedSlice> slices;
   slices.reserve(step.slices.size());
-  for (const StepSlice& slice : step.slices) {
+  for (const SequenceSlice& slice : step.slices) {
     slices.push_back({.slot = slice.slot,
                       .draws = slice.draws,
                       .num_draft_tokens = slice.num_draft_tokens,
@@ -85,9 +85,10 @@ std::string EncodeLaunch(const ModelStep& step) {
   Append(step.copies.data(), step.copies.size(), &text);
   Append(slices.data(), slices.size(), &text);
   Append(draws.data(), draws.size(), &text);
-  for (const StepSlice& slice : step.slices)
+  for (const SequenceSlice& slice : step.slices)
     Append(slice.tokens.data(), slice.tokens.size(), &text);
-  for (const StepSlice& slice : step.slices) Append(slice.pages.data(), slice.pages.size(), &text);
+  for (const SequenceSlice& slice : step.slices)
+    Append(slice.pages.data(), slice.pages.size(), &text);
   return text;
 }
 

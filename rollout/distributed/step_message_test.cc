@@ -49,7 +49,7 @@ TEST(StepMessage, AStepComesOutAsItWentIn) {
   EXPECT_EQ(step.copies[1].to, 6);
   ASSERT_EQ(step.slices.size(), 3u);
   for (size_t i = 0; i < 3; ++i) {
-    const StepSlice &a = step.slices[i], &b = sent.step.slices[i];
+    const SequenceSlice &a = step.slices[i], &b = sent.step.slices[i];
     EXPECT_EQ(List(a.tokens), List(b.tokens));
     EXPECT_EQ(List(a.pages), List(b.pages));
     EXPECT_EQ(a.slot, b.slot);

@@ -113,7 +113,8 @@ class BatchedEngine : public Engine {
   // group is left.
   absl::Status Step();
   absl::Status Launch(Scheduler::Step step);
-  StepSlice SliceOf(const Scheduler::Slice& slice) const;
+  // Tokens of a scheduled slice; empty for a token whose draw is in flight, which is in its slot.
+  std::span<const int32_t> TokensOf(const Scheduler::ScheduledSlice& scheduled) const;
   absl::Status CollectOldest();
   // Takes a token; ends the sample if it is the last.
   void AppendToken(const Scheduler::Draw& draw, const TokenDraw& token);

@@ -140,12 +140,14 @@ absl::Status BatchedEngine::Step() {
   Scheduler::Step step = scheduler_.Schedule();
   const bool idle = step.slices.empty();
   const bool only_decodes =
-      std::all_of(step.slices.begin(), step.slices.end(), [](const auto& slice) {
-        return slice.count == 1 + slice.num_draft_tokens && slice.sample >= 0;
+      std::all_of(step.slices.begin(), step.slices.end(), [](const auto& scheduled) {
+        return scheduled.slice.count == 1 + scheduled.slice.num_draft_tokens &&
+               scheduled.sample >= 0;
       });
   decoding_ = only_decodes ? static_cast<int>(step.slices.size()) : 0;
-  speculated_ = std::any_of(step.slices.begin(), step.slices.end(),
-                            [](const auto& slice) { return slice.num_draft_tokens > 0; });
+  speculated_ = std::any_of(step.slices.begin(), step.slices.end(), [](const auto& scheduled) {
+    return scheduled.slice.num_draft_tokens > 0;
+  });
   CheckInvariant(!idle || !in_flight_.empty() || groups_.empty(), "no step for waiting samples");
   if (!idle) RETURN_IF_ERROR(Launch(std::move(step)));
   if (!in_flight_.empty() &&
@@ -158,33 +160,28 @@ absl::Status BatchedEngine::Step() {
   return absl::OkStatus();
 }
 
-StepSlice BatchedEngine::SliceOf(const Scheduler::Slice& slice) const {
-  const Group& group = groups_.at(slice.group);
+std::span<const int32_t> BatchedEngine::TokensOf(const Scheduler::ScheduledSlice& scheduled) const {
+  const auto& [number, sample, slice] = scheduled;
+  const Group& group = groups_.at(number);
+  if (slice.num_draft_tokens > 0) return std::span(group.unverified[sample]).first(slice.count);
   std::span<const int32_t> tokens = group.request.prompt;
   int64_t first = slice.first;
-  if (slice.num_draft_tokens > 0) {
-    tokens = group.unverified[slice.sample];
-    first = 0;
-  } else if (slice.sample >= 0) {
-    tokens = group.samples[slice.sample].tokens;
-    first -= static_cast<int64_t>(group.request.prompt.size());
+  if (sample >= 0) {
+    first -= static_cast<int64_t>(tokens.size());
+    tokens = group.samples[sample].tokens;
   }
-  // A token whose draw is under way is not known yet; the runner has it in the slot.
   const bool known = first + slice.count <= static_cast<int64_t>(tokens.size());
-  return {.tokens = known ? tokens.subspan(first, slice.count) : std::span<const int32_t>(),
-          .slot = slice.slot,
-          .first = slice.first,
-          .count = slice.count,
-          .pages = slice.pages,
-          .draws = slice.draws,
-          .num_draft_tokens = slice.num_draft_tokens};
+  return known ? tokens.subspan(first, slice.count) : std::span<const int32_t>();
 }
 
 absl::Status BatchedEngine::Launch(Scheduler::Step step) {
   ModelStep launched;
   launched.copies = step.copies;
   launched.slices.reserve(step.slices.size());
-  for (const Scheduler::Slice& slice : step.slices) launched.slices.push_back(SliceOf(slice));
+  for (const Scheduler::ScheduledSlice& scheduled : step.slices) {
+    launched.slices.push_back(scheduled.slice);
+    launched.slices.back().tokens = TokensOf(scheduled);
+  }
   launched.draws.reserve(step.draws.size());
   for (const Scheduler::Draw& draw : step.draws) {
     const GenerateRequest& request = groups_.at(draw.group).request;

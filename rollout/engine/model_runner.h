@@ -9,30 +9,12 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "model/sequence_slice.h"
 #include "rollout/engine/engine.h"
 #include "rollout/engine/sampler.h"
 #include "rollout/scheduler/block_pool.h"
 
 namespace tritonrl {
-
-// Consecutive tokens of one sequence at positions [first, first + count).
-struct StepSlice {
-  // `count` tokens; empty: one token, the one that was drawn last for `slot`, in an earlier step.
-  std::span<const int32_t> tokens;
-  int slot = -1;  // of the sequence, in [0, max_num_seqs); -1 for a prompt
-  int64_t first = 0;
-  int64_t count = 0;
-  // Pages of positions [0, first + count); what lies before `first` is there already.
-  std::span<const int32_t> pages;
-  // So many of the step's draws, in order, are from the logits after the last token.
-  int draws = 0;
-  // The last `num_draft_tokens` tokens are draft tokens; `draws` is one more, one for each of the
-  // last `draws` tokens. Only in slices of a slot, whose `count` is `draws`.
-  int num_draft_tokens = 0;
-
-  // Rows with logits.
-  int logit_rows() const { return num_draft_tokens > 0 ? draws : (draws > 0 ? 1 : 0); }
-};
 
 // A draw of one token: the uniform number is TokenUniform(stream, position).
 struct StepDraw {
@@ -47,7 +29,7 @@ struct StepDraw {
 // writes to no other reads. Rows with logits of slices with a slot are at most max_num_seqs().
 struct ModelStep {
   std::span<const PageCopy> copies;
-  std::vector<StepSlice> slices;
+  std::vector<SequenceSlice> slices;
   std::vector<StepDraw> draws;
 };
 

@@ -11,7 +11,6 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "absl/types/span.h"
 #include "base/status.h"
 #include "model/torch_runtime.h"
 
@@ -141,16 +140,9 @@ void TransformerRunner::BroadcastDraws() {
 
 at::Tensor TransformerRunner::RunModel(const ModelStep& step) {
   for (const PageCopy& copy : step.copies) cache_->CopyPage(copy.from, copy.to);
-  std::vector<TokenSlice> slices;
-  slices.reserve(step.slices.size());
-  for (const StepSlice& slice : step.slices) {
-    const absl::Span<const int32_t> tokens =
-        slice.tokens.empty() ? absl::MakeConstSpan(&last_token_.at(slice.slot), 1)
-                             : absl::MakeConstSpan(slice.tokens.data(), slice.tokens.size());
-    slices.push_back({.tokens = tokens,
-                      .first = slice.first,
-                      .pages = absl::MakeConstSpan(slice.pages.data(), slice.pages.size()),
-                      .logit_rows = slice.logit_rows()});
+  std::vector<SequenceSlice> slices = step.slices;
+  for (SequenceSlice& slice : slices) {
+    if (slice.tokens.empty()) slice.tokens = {&last_token_.at(slice.slot), 1};
   }
   return transformer_->Step(slices, cache_.get()).to(at::kCPU).contiguous();
 }
@@ -158,7 +150,7 @@ at::Tensor TransformerRunner::RunModel(const ModelStep& step) {
 std::vector<TokenDraw> TransformerRunner::DrawAll(const ModelStep& step, const at::Tensor& logits) {
   std::vector<int64_t> row;  // of each draw
   int64_t rows = 0;
-  for (const StepSlice& slice : step.slices) {
+  for (const SequenceSlice& slice : step.slices) {
     for (int i = 0; i < slice.draws; ++i)
       row.push_back(rows + (slice.num_draft_tokens > 0 ? i : 0));
     rows += slice.logit_rows();

@@ -117,7 +117,9 @@ TEST(TransformerEngine, SamplesAreThoseOfAFullRecomputation) {
         return *sampler.Draw({row.const_data_ptr<float>(), static_cast<size_t>(row.numel())},
                              request.sampling, uniform);
       };
-      const TokenDraw same = draw(transformer.Step({{sequence, 0, pages, 1}}, &cache));
+      const TokenDraw same = draw(transformer.Step(
+          {{.tokens = sequence, .count = std::ssize(sequence), .pages = pages, .draws = 1}},
+          &cache));
       ASSERT_EQ(same.token, sample.tokens[t]);
       ASSERT_EQ(same.log_prob, sample.log_probs[t]) << "bit for bit";
       const TokenDraw forward = draw(transformer.Logits(PackSequences({sequence})));

@@ -97,12 +97,10 @@ void Scheduler::ScheduleSample(size_t i, Budget* budget, Step* step) {
     budget->tokens -= count;
     budget->chunks -= count;
   }
-  Slice slice = {.group = name.group,
-                 .sample = name.sample,
-                 .slot = sample.slot,
-                 .first = sample.table.computed,
-                 .count = count,
-                 .pages = sample.table.pages};
+  SequenceSlice slice = {.slot = sample.slot,
+                         .first = sample.table.computed,
+                         .count = count,
+                         .pages = sample.table.pages};
   int64_t generated = 0;
   Advance(&sample.table, count, &generated);
   if (count == missing) {
@@ -119,11 +117,11 @@ void Scheduler::ScheduleSample(size_t i, Budget* budget, Step* step) {
       ++sample.in_flight;
     }
   }
-  step->slices.push_back(slice);
+  step->slices.push_back({name.group, name.sample, slice});
 }
 
 void Scheduler::ScheduleDraftTokens(const Group& group, int max_draft_tokens, Sample* sample,
-                                    Budget* budget, Slice* slice) {
+                                    Budget* budget, SequenceSlice* slice) {
   const int64_t wanted = std::min({int64_t{max_draft_tokens}, group.max_tokens - sample->drawn - 1,
                                    budget->tokens, budget->num_draft_tokens});
   if (wanted <= 0) return;
@@ -168,7 +166,7 @@ void Scheduler::SchedulePrompt(size_t i, Group* group, Budget* budget, Step* ste
   if (count == 0) return;
   budget->tokens -= count;
   budget->chunks -= count;
-  Slice slice = {.group = number, .first = table.computed, .count = count, .pages = table.pages};
+  SequenceSlice slice = {.first = table.computed, .count = count, .pages = table.pages};
   Advance(&table, count, &stats_.prompt_tokens);
   if (count == missing) {
     for (int k = 0; k < static_cast<int>(group->samples.size()); ++k) {
@@ -179,7 +177,7 @@ void Scheduler::SchedulePrompt(size_t i, Group* group, Budget* budget, Step* ste
       ++slice.draws;
     }
   }
-  step->slices.push_back(slice);
+  step->slices.push_back({.group = number, .slice = slice});
 }
 
 void Scheduler::MatchPrefix(int64_t number, Group* group) {
@@ -227,9 +225,9 @@ void Scheduler::Advance(Table* table, int64_t count, int64_t* first_time) {
 }
 
 void Scheduler::EndStep(const Step& step) {
-  for (const Slice& slice : step.slices) {
-    if (slice.sample >= 0) continue;
-    Group& group = groups_.at(slice.group);
+  for (const ScheduledSlice& scheduled : step.slices) {
+    if (scheduled.sample >= 0) continue;
+    Group& group = groups_.at(scheduled.group);
     // From the next step on: the pages are not written yet when this step's samples read theirs.
     group.ready = group.prompt.computed == group.prompt_length;
   }

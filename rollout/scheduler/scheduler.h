@@ -9,6 +9,7 @@
 #include <span>
 #include <vector>
 
+#include "model/sequence_slice.h"
 #include "rollout/scheduler/block_pool.h"
 
 namespace tritonrl {
@@ -53,20 +54,12 @@ class Scheduler {
     int chunk_alignment = 1;
   };
 
-  // Consecutive tokens of one sequence.
-  struct Slice {
+  struct ScheduledSlice {
     int64_t group = 0;
-    int sample = -1;    // -1: the group's prompt
-    int slot = -1;      // in [0, max_num_seqs), the sample's own while it runs; -1 for a prompt
-    int64_t first = 0;  // position of the first token, counted from the prompt's beginning
-    int64_t count = 0;
-    // Pages of positions [0, first + count); valid until the next call.
-    std::span<const int32_t> pages;
-    // Number of the step's draws, in order, that use the logits of the last token.
-    int draws = 0;
-    // The last `num_draft_tokens` tokens are draft tokens; `draws` is one more, one draw for each
-    // of the last `draws` tokens.
-    int num_draft_tokens = 0;
+    int sample = -1;  // -1: the group's prompt
+    // Without tokens. Its pages are valid until the next call; its slot is the sample's while it
+    // runs.
+    SequenceSlice slice;
   };
   struct Draw {
     int64_t group = 0;
@@ -81,7 +74,7 @@ class Scheduler {
   // is free after a step may be used by the next one even if the first has not been run yet.
   struct Step {
     std::vector<PageCopy> copies;
-    std::vector<Slice> slices;
+    std::vector<ScheduledSlice> slices;
     std::vector<Draw> draws;
   };
 
@@ -211,7 +204,7 @@ class Scheduler {
   void CacheSample(const Group& group, const Sample& sample, std::span<const int32_t> generated);
   // Adds draft tokens to a slice of one token.
   void ScheduleDraftTokens(const Group& group, int max_draft_tokens, Sample* sample, Budget* budget,
-                           Slice* slice);
+                           SequenceSlice* slice);
   void SharePrompt(Group* group, Sample* sample);
   void EndStep(const Step& step);
 

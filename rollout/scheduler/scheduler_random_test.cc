@@ -7,6 +7,7 @@
 #include <map>
 #include <memory>
 #include <set>
+#include <span>
 #include <tuple>
 #include <utility>
 #include <vector>
@@ -136,8 +137,9 @@ class Checker {
       ASSERT_TRUE(!flights_.empty() || groups_.empty()) << "nothing goes on";
     } else {
       CheckStep(flight.step);
-      for (const Scheduler::Slice& slice : flight.step.slices) {
-        flight.pages.emplace_back(slice.pages.begin(), slice.pages.end());
+      for (const Scheduler::ScheduledSlice& scheduled : flight.step.slices) {
+        const std::span<const int32_t> pages = scheduled.slice.pages;
+        flight.pages.emplace_back(pages.begin(), pages.end());
       }
       flights_.push_back(std::move(flight));
     }
@@ -155,23 +157,23 @@ class Checker {
     for (int32_t page : to) ASSERT_EQ(from.count(page), 0u);
     int64_t tokens = 0, logits = 0;
     size_t draw = 0;
-    for (const Scheduler::Slice& slice : step.slices) {
-      Group& group = groups_.at(slice.group);
+    for (const auto& [number, sample, slice] : step.slices) {
+      Group& group = groups_.at(number);
       tokens += slice.count;
-      if (slice.sample < 0) {
+      if (sample < 0) {
         const int64_t end = slice.first + slice.count;
         ASSERT_EQ(slice.first % options_.chunk_alignment, 0);
         ASSERT_TRUE(end == group.prompt || end % options_.chunk_alignment == 0) << end;
       }
-      if (slice.sample >= 0) {
+      if (sample >= 0) {
         const int64_t last = slice.first + slice.count - slice.num_draft_tokens - 1 - group.prompt;
-        ASSERT_GE(group.collected[slice.sample], 0) << "has ended";
+        ASSERT_GE(group.collected[sample], 0) << "has ended";
         ASSERT_TRUE(!options_.reserve_max_tokens || slice.count == 1 + slice.num_draft_tokens)
             << "decoded before";
-        if (last >= group.collected[slice.sample]) {  // not known: it must be in the slot
+        if (last >= group.collected[sample]) {  // not known: it must be in the slot
           ASSERT_EQ(slice.count, 1);
           ASSERT_EQ(slice.num_draft_tokens, 0);
-          ASSERT_EQ(in_slot_[slice.slot], Place(slice.group, slice.sample, last));
+          ASSERT_EQ(in_slot_[slice.slot], Place(number, sample, last));
         }
       }
       logits += slice.num_draft_tokens > 0 ? slice.draws : 1;
@@ -179,13 +181,13 @@ class Checker {
                   (slice.draws == slice.num_draft_tokens + 1 && slice.count == slice.draws));
       for (int k = 0; k < slice.draws; ++k, ++draw) {
         const Scheduler::Draw& d = step.draws.at(draw);
-        ASSERT_EQ(d.group, slice.group);
+        ASSERT_EQ(d.group, number);
         ASSERT_EQ(d.index, group.drawn[d.sample]++);
         ASSERT_LT(d.index, group.max_tokens);
         const int after = slice.num_draft_tokens > 0 ? slice.draws - 1 - k : 0;
         ASSERT_EQ(d.index, slice.first + slice.count - after - group.prompt);
         ASSERT_EQ(d.num_draft_tokens, k == 0 ? slice.num_draft_tokens : 0);
-        ASSERT_TRUE(slice.sample == -1 || slice.sample == d.sample);
+        ASSERT_TRUE(sample == -1 || sample == d.sample);
         if (d.slot >= 0) in_slot_[d.slot] = {d.group, d.sample, d.index};
       }
     }
@@ -214,19 +216,19 @@ class Checker {
     for (const PageCopy& copy : flight.step.copies) content_[copy.to] = before[copy.from];
     for (const bool written : {false, true}) {
       for (size_t i = 0; i < flight.step.slices.size(); ++i) {
-        const Scheduler::Slice& slice = flight.step.slices[i];
-        const int64_t prompt = prompts_.at(slice.group);
+        const auto& [number, sample, slice] = flight.step.slices[i];
+        const int64_t prompt = prompts_.at(number);
         const int64_t end = written ? slice.first + slice.count : slice.first;
         for (int64_t p = 0; p < end; ++p) {
-          const Place expected(slice.group, p < prompt ? -1 : slice.sample, p);
+          const Place expected(number, p < prompt ? -1 : sample, p);
           ASSERT_EQ(At(flight.pages[i], p), expected) << "read";
         }
       }
       if (written) break;
       for (size_t i = 0; i < flight.step.slices.size(); ++i) {
-        const Scheduler::Slice& slice = flight.step.slices[i];
+        const auto& [number, sample, slice] = flight.step.slices[i];
         for (int64_t p = slice.first; p < slice.first + slice.count; ++p) {
-          At(flight.pages[i], p) = {slice.group, slice.sample, p};
+          At(flight.pages[i], p) = {number, sample, p};
         }
       }
     }

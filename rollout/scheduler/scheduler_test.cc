@@ -24,8 +24,8 @@ TEST(Scheduler, AGroupsPromptIsComputedOnceAndShared) {
   Step step = scheduler.Schedule();
   ASSERT_EQ(step.slices.size(), 1u);
   EXPECT_EQ(step.slices[0].sample, -1);
-  EXPECT_EQ(step.slices[0].count, 10);
-  EXPECT_EQ(step.slices[0].draws, 3);
+  EXPECT_EQ(step.slices[0].slice.count, 10);
+  EXPECT_EQ(step.slices[0].slice.draws, 3);
   EXPECT_EQ(step.draws.size(), 3u);
   EXPECT_TRUE(scheduler.Schedule().slices.size() == 3) << "their first tokens are in their slots";
 
@@ -42,16 +42,16 @@ TEST(Scheduler, CopiesComeBeforeTheFirstWrite) {
       {.num_pages = 20, .page_size = 4, .max_num_seqs = 8, .max_num_batched_tokens = 100});
   scheduler.Add(0, 6, 6, 2);
   Step step = scheduler.Schedule();
-  const int32_t tail = step.slices[0].pages[1];
+  const int32_t tail = step.slices[0].slice.pages[1];
   CollectAll(step, &scheduler);
   step = scheduler.Schedule();
   ASSERT_EQ(step.copies.size(), 1u);
   EXPECT_EQ(step.copies[0].from, tail);
   ASSERT_EQ(step.slices.size(), 2u);
-  EXPECT_EQ(step.slices[0].pages[1], step.copies[0].to);
-  EXPECT_EQ(step.slices[1].pages[1], tail);
-  EXPECT_EQ(step.slices[0].pages[0], step.slices[1].pages[0]);
-  EXPECT_EQ(step.slices[0].first, 6);
+  EXPECT_EQ(step.slices[0].slice.pages[1], step.copies[0].to);
+  EXPECT_EQ(step.slices[1].slice.pages[1], tail);
+  EXPECT_EQ(step.slices[0].slice.pages[0], step.slices[1].slice.pages[0]);
+  EXPECT_EQ(step.slices[0].slice.first, 6);
 }
 
 TEST(Scheduler, PromptsComeInChunksBesideAllThatDecode) {
@@ -68,7 +68,7 @@ TEST(Scheduler, PromptsComeInChunksBesideAllThatDecode) {
     EXPECT_EQ(step.slices[0].sample, 0);
     EXPECT_EQ(step.slices[1].sample, 1);
     EXPECT_EQ(step.slices[2].group, 1);
-    chunks.push_back(step.slices[2].count);
+    chunks.push_back(step.slices[2].slice.count);
   }
   EXPECT_EQ(chunks, (std::vector<int64_t>{6, 6, 6, 2}));
   EXPECT_EQ(scheduler.Schedule().slices.size(), 4u);
@@ -77,7 +77,9 @@ TEST(Scheduler, PromptsComeInChunksBesideAllThatDecode) {
 // Tokens of the prompts' chunks in a step.
 int64_t ChunkTokens(const Step& step) {
   int64_t tokens = 0;
-  for (const Scheduler::Slice& slice : step.slices) tokens += slice.count > 1 ? slice.count : 0;
+  for (const auto& [group, sample, slice] : step.slices) {
+    tokens += slice.count > 1 ? slice.count : 0;
+  }
   return tokens;
 }
 
@@ -168,7 +170,7 @@ TEST(Scheduler, SamplesThatWaitHaveTheirFirstTokenFromTheOnePrompt) {
   scheduler.Finish(0, 0);
   scheduler.Finish(0, 3);  // its first token was a stop token
   std::set<int> samples;
-  for (const Scheduler::Slice& slice : scheduler.Schedule().slices) samples.insert(slice.sample);
+  for (const auto& scheduled : scheduler.Schedule().slices) samples.insert(scheduled.sample);
   EXPECT_EQ(samples, (std::set<int>{1, 2}));
   EXPECT_EQ(scheduler.stats().prompt_tokens, 9);
   EXPECT_EQ(scheduler.num_waiting(), 1);
@@ -198,8 +200,8 @@ TEST(Scheduler, TheYoungestGivesWayAndComesBack) {
   const int64_t before = drawn[1];
   const Step step = scheduler.Schedule();
   ASSERT_EQ(step.slices.size(), 1u);
-  EXPECT_EQ(step.slices[0].first, 4) << "the prompt is still there";
-  EXPECT_EQ(step.slices[0].count, before);
+  EXPECT_EQ(step.slices[0].slice.first, 4) << "the prompt is still there";
+  EXPECT_EQ(step.slices[0].slice.count, before);
   EXPECT_EQ(step.draws[0].index, before);
   EXPECT_EQ(scheduler.stats().recomputed_tokens, before - 1);
 }
@@ -225,7 +227,9 @@ TEST(Scheduler, WholeSamplesRunWhenTheyFitToTheirEnds) {
   for (int64_t drawn = 0; drawn < 14; ++drawn) {
     const Step step = scheduler.Schedule();
     ASSERT_EQ(step.slices.size(), 2u);
-    for (const Scheduler::Slice& slice : step.slices) EXPECT_EQ(slice.count, drawn == 0 ? 3 : 1);
+    for (const auto& [group, sample, slice] : step.slices) {
+      EXPECT_EQ(slice.count, drawn == 0 ? 3 : 1);
+    }
     CollectAll(step, &scheduler);
   }
   scheduler.Finish(1, 0);
@@ -251,7 +255,8 @@ TEST(Scheduler, ChunksOfPromptsAreWhole) {
     std::vector<std::pair<int64_t, int64_t>> found;  // [first, end)
     for (bool drawn = false; !drawn;) {
       const Step step = scheduler.Schedule();
-      found.emplace_back(step.slices[0].first, step.slices[0].first + step.slices[0].count);
+      found.emplace_back(step.slices[0].slice.first,
+                         step.slices[0].slice.first + step.slices[0].slice.count);
       CollectAll(step, &scheduler);
       drawn = !step.draws.empty();
     }
@@ -278,7 +283,7 @@ TEST(Scheduler, APromptIsKeptThoughItsDrawsComeOutLate) {
   CollectAll(second, &scheduler);
   for (int sample = 0; sample < 2; ++sample) scheduler.Finish(0, sample);
   scheduler.Add(1, 45, 5, 2, prompt);
-  EXPECT_EQ(scheduler.Schedule().slices[0].first, 44);
+  EXPECT_EQ(scheduler.Schedule().slices[0].slice.first, 44);
 }
 
 TEST(Scheduler, WholeSamplesCountASharedPromptOnce) {

@@ -115,7 +115,7 @@ class FakeModelRunner : public ModelRunner {
     copy.copies.assign(step.copies.begin(), step.copies.end());
     for (const StepDraw& draw : step.draws) copy.draws.push_back({draw, *draw.sampling});
     int64_t total = 0;
-    for (const StepSlice& slice : step.slices) {
+    for (const SequenceSlice& slice : step.slices) {
       total += slice.count;
       speculated += slice.tokens.empty() ? 1 : 0;
       EXPECT_TRUE(slice.tokens.size() == slice.count || (slice.tokens.empty() && slice.count == 1));
@@ -174,7 +174,7 @@ class FakeModelRunner : public ModelRunner {
 
  private:
   struct Slice {
-    StepSlice view;
+    SequenceSlice view;
     std::vector<int32_t> tokens, pages;
   };
   struct Copy {
