@@ -9,7 +9,7 @@
 #include <utility>
 #include <vector>
 
-#include "model/cuda/fused/tensor_kernels.h"
+#include "model/cuda/gemm/gemm.h"
 #include "model/paged_cache.h"
 #include "model/testing/device_fixture.h"
 #include "model/testing/test_util.h"

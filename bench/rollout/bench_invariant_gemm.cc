@@ -61,7 +61,12 @@ void BenchShape(const char* name, int64_t inner, int64_t columns, bool adds) {
     const at::Tensor summand = all_add.narrow(0, 0, rows);
     const at::Tensor* add = adds ? &summand : nullptr;
     const Fp8Copy x8(x);
-    const Fp8RowScales scales = {x8.scales, fp8[0].scales};
+    const auto scales_of = [&](const Fp8Copy& copy) {
+      return Fp8Scales{.a = x8.scales.const_data_ptr<float>(),
+                       .b = copy.scales.const_data_ptr<float>(),
+                       .per_row = true};
+    };
+    const Fp8Scales scales = scales_of(fp8[0]);
     tuned.Autotune(x, transposed, add, out);
     of_fp8.Autotune(x8.numbers, copies, add, out, &scales);
     const double bf16 =
@@ -70,7 +75,8 @@ void BenchShape(const char* name, int64_t inner, int64_t columns, bool adds) {
         MicrosecondsOf(kCopies, [&](int i) { fixed.Multiply(x, transposed[i], add, out); });
     const double rounding = MicrosecondsOf(kCopies, [&](int) { x8.Make(x); });
     const double eight = MicrosecondsOf(kCopies, [&](int i) {
-      of_fp8.MultiplyFp8RowScaled(x8.numbers, copies[i], {x8.scales, fp8[i].scales}, add, out);
+      const Fp8Scales own_scales = scales_of(fp8[i]);
+      of_fp8.Multiply(x8.numbers, copies[i], add, out, &own_scales);
     });
     absl::PrintF("%-8s %6d %9.1f %9.1f %9.1f %9.1f\n", name, rows, bf16, one_way, eight, rounding);
   }

@@ -1,9 +1,12 @@
 #include "model/layers/embedding.h"
 
 #include <ATen/ops/embedding_dense_backward.h>
+#include <ATen/ops/sort.h>
+#include <c10/cuda/CUDAGuard.h>
 #include <c10/util/Exception.h>
 
 #include <algorithm>
+#include <optional>
 
 namespace tritonrl {
 
@@ -24,7 +27,15 @@ at::Tensor EmbeddingForward(const LayerContext& context, const at::Tensor& table
 
 void EmbeddingBackward(const LayerContext& context, const at::Tensor& tokens,
                        const at::Tensor& d_out, at::Tensor d_table) {
-  if (context.UseCuda(d_out)) return CudaEmbeddingBackward(tokens, d_out, d_table);
+  if (context.UseCuda(d_out)) {
+    const c10::cuda::CUDAGuard guard(d_out.device());
+    const auto [sorted, order] = at::sort(tokens, /*stable=*/std::optional<bool>(true), /*dim=*/0,
+                                          /*descending=*/false);
+    LaunchEmbeddingBackward(CudaRowsOf(d_out), sorted.const_data_ptr<int64_t>(),
+                            order.const_data_ptr<int64_t>(), d_out.const_data_ptr(),
+                            d_table.data_ptr<float>());
+    return;
+  }
   if (!context.UseCpuKernels(d_out)) {
     // Sorts the tokens, so that the sum's order is fixed on a GPU too.
     d_table.add_(at::embedding_dense_backward(ToComputeType(d_out), tokens, d_table.size(0),

@@ -2,6 +2,7 @@
 
 #include <ATen/TensorOperators.h>
 #include <ATen/ops/full_like.h>
+#include <c10/cuda/CUDAGuard.h>
 #include <c10/util/Exception.h>
 
 #include <algorithm>
@@ -13,8 +14,6 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/types/span.h"
-#include "model/cuda/fused/tensor_kernels.h"
-#include "model/layers/fp8.h"
 #include "model/layers/linear.h"
 
 namespace tritonrl {
@@ -64,6 +63,30 @@ at::Tensor RoundOnCpu(const LayerContext& context, const at::Tensor& x, Fp8Forma
   return rounded;
 }
 
+// amax: from the kernel that made x, or undefined: then x is read once more. Nothing waits for the
+// GPU.
+Fp8Matrix QuantizeOnGpu(const LayerContext& context, const at::Tensor& x, Fp8Format format,
+                        Fp8Layouts copies, at::Tensor amax) {
+  TORCH_CHECK(x.scalar_type() == at::kBFloat16 && x.is_contiguous() && x.size(1) % 16 == 0,
+              "fp8 copies are made of whole bf16 matrices with rows of a multiple of 16");
+  const c10::cuda::CUDAGuard guard(x.device());
+  const CudaRows at = CudaRowsOf(x);
+  if (!amax.defined()) LaunchAmax(at, x.const_data_ptr(), NewAmax(x, &amax));
+  const at::ScalarType type = format == Fp8Format::kE4M3 ? at::kFloat8_e4m3fn : at::kFloat8_e5m2;
+  const int64_t padded = (at.rows + 15) / 16 * 16;
+  Fp8Matrix result;
+  if (copies != Fp8Layouts::kColumns) result.rows = context.Empty({at.rows, at.cols}, x, type);
+  if (copies != Fp8Layouts::kRows) result.columns = context.Empty({at.cols, padded}, x, type);
+  result.scale = context.Empty({1}, x, at::kFloat);
+  LaunchQuantize(at, format, x.const_data_ptr(),
+                 reinterpret_cast<const uint32_t*>(amax.const_data_ptr<int32_t>()),
+                 {.rows = result.rows.defined() ? result.rows.data_ptr() : nullptr,
+                  .columns = result.columns.defined() ? result.columns.data_ptr() : nullptr,
+                  .padded_rows = padded,
+                  .scale = result.scale.data_ptr<float>()});
+  return result;
+}
+
 }  // namespace
 
 absl::Status CheckFp8(at::Device device, at::ScalarType dtype) {
@@ -97,14 +120,10 @@ at::Tensor RoundToFp8ByAten(const at::Tensor& x, Fp8Format format) {
 
 Fp8Matrix Quantize(const LayerContext& context, const at::Tensor& x, Fp8Format format,
                    Fp8Layouts copies, const at::Tensor& amax) {
-  Fp8Matrix result;
-  if (InHardware(context, x)) {
-    const CudaFp8Matrix made =
-        CudaQuantize(x, format, copies != Fp8Layouts::kColumns, copies != Fp8Layouts::kRows, amax);
-    return {made.rows, made.columns, made.scale};
-  }
+  if (InHardware(context, x)) return QuantizeOnGpu(context, x, format, copies, amax);
   const at::Tensor rounded =
       context.UseCpuKernels(x) ? RoundOnCpu(context, x, format) : RoundToFp8ByAten(x, format);
+  Fp8Matrix result;
   if (copies != Fp8Layouts::kColumns) result.rows = rounded;
   if (copies != Fp8Layouts::kRows) result.columns = rounded.t();
   return result;
@@ -125,13 +144,18 @@ void CheckSameRepresentation(const Fp8Matrix& a, const Fp8Matrix& b) {
               "operands of an FP8 GEMM lie on different devices or are of different types");
 }
 
+Fp8Scales ScalesOf(const Fp8Matrix& a, const Fp8Matrix& b, bool fast) {
+  return {.a = a.scale.const_data_ptr<float>(), .b = b.scale.const_data_ptr<float>(), .fast = fast};
+}
+
 // out = x W^T (+ *add).
 void Fp8Gemm(const LayerContext& context, const Fp8Matrix& x, const at::Tensor& weight,
              const at::Tensor* add, at::Tensor out) {
   const Fp8Matrix w = Quantize(context, weight, Fp8Format::kE4M3, Fp8Layouts::kRows);
   CheckSameRepresentation(x, w);
   if (x.in_hardware()) {
-    context.gemm(weight).MultiplyFp8(x.rows, x.scale, w.rows.t(), w.scale, /*fast=*/true, add, out);
+    const Fp8Scales scales = ScalesOf(x, w, /*fast=*/true);
+    context.gemm(weight).Multiply(x.rows, w.rows.t(), add, out, &scales);
     return;
   }
   if (add != nullptr) out.copy_(*add);
@@ -179,8 +203,8 @@ void Fp8BackwardInput(const LayerContext& context, Fp8Matrix* d_out, const Fused
     if (d_out->in_hardware()) {
       const Fp8Matrix w = Quantize(context, weight, Fp8Format::kE4M3, Fp8Layouts::kColumns);
       CheckSameRepresentation(*d_out, w);
-      context.gemm(weight).MultiplyFp8(d, d_out->scale, w.columns.t(), w.scale,
-                                       context.gpu().fp8_fast_gradients, add ? &d_x : nullptr, d_x);
+      const Fp8Scales scales = ScalesOf(*d_out, w, context.gpu().fp8_fast_gradients);
+      context.gemm(weight).Multiply(d, w.columns.t(), add ? &d_x : nullptr, d_x, &scales);
     } else {
       const Fp8Matrix w = Quantize(context, weight, Fp8Format::kE4M3, Fp8Layouts::kRows);
       LinearBackwardInput(context, d, w.rows, add, d_x);
@@ -198,9 +222,9 @@ void Fp8BackwardWeight(const LayerContext& context, Fp8Matrix* d_out, const at::
   for (at::Tensor gradient : FusedOrParts(context, gradients)) {
     const at::Tensor d = d_out->columns.narrow(0, row, gradient.size(0));
     if (d_out->in_hardware()) {
-      context.gemm(gradient).MultiplyFp8(d, d_out->scale, in.columns.t(), in.scale,
-                                         context.gpu().fp8_fast_gradients,
-                                         accumulate ? &gradient : nullptr, gradient);
+      const Fp8Scales scales = ScalesOf(*d_out, in, context.gpu().fp8_fast_gradients);
+      context.gemm(gradient).Multiply(d, in.columns.t(), accumulate ? &gradient : nullptr, gradient,
+                                      &scales);
     } else {
       LinearBackwardWeight(context, d.t(), in.columns.t(), accumulate, gradient);
     }

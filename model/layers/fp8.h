@@ -13,9 +13,10 @@
 // Matrices in FP8, for GEMMs that run on them.
 //
 // Where the hardware multiplies such numbers (bf16 matrices on a GPU from compute capability 8.9
-// on) they are made by model/cuda/fused/tensor_kernels.h. Everywhere else the matrix keeps its type
-// and only its elements are rounded to what the format holds, so that the same GEMMs, summed in the
-// type's own way, mean the same: their scale is a power of two and costs no rounding.
+// on) they are made by LaunchQuantize (model/cuda/fused/kernels.h). Everywhere else the matrix
+// keeps its type and only its elements are rounded to what the format holds, so that the same
+// GEMMs, summed in the type's own way, mean the same: their scale is a power of two and costs no
+// rounding.
 //
 // Linear layers y = x W^T whose three GEMMs run in FP8 (see fp8.h), summed in fp32.
 // Inputs and weights are E4M3; gradients of outputs too, or as GpuOptions says: with scales of

@@ -1,6 +1,8 @@
 #include "model/layers/layer_context.h"
 
 #include <ATen/ops/empty.h>
+#include <ATen/ops/zeros.h>
+#include <c10/cuda/CUDAStream.h>
 
 #include <cstring>
 
@@ -13,6 +15,13 @@ constexpr int64_t kRows = 256;  // rows of one task
 
 bool AttentionPerSequence(at::Device device, const GpuOptions& options) {
   return device.is_cuda() && CudnnAttention::PerSequence(device, options.attention);
+}
+
+bool LayerContext::UseCuda(const at::Tensor& x) const {
+  if (force_aten_ || !x.is_cuda() || x.dim() != 2) return false;
+  const at::ScalarType type = x.scalar_type();
+  return (type == at::kFloat || type == at::kBFloat16) && x.is_contiguous() && x.size(1) % 8 == 0 &&
+         reinterpret_cast<uintptr_t>(x.const_data_ptr()) % 16 == 0;
 }
 
 at::Tensor LayerContext::Empty(at::IntArrayRef shape, const at::Tensor& like,
@@ -32,6 +41,17 @@ CudnnAttention& LayerContext::attention(const at::Tensor& x) const {
     attention_ = std::make_unique<CudnnAttention>(x.device(), gpu_.attention);
   });
   return *attention_;
+}
+
+CudaRows CudaRowsOf(const at::Tensor& x, int64_t cols) {
+  return {x.size(0), cols, x.scalar_type() == at::kFloat ? CudaType::kFloat : CudaType::kBFloat16,
+          c10::cuda::getCurrentCUDAStream(x.device().index()).stream()};
+}
+
+uint32_t* NewAmax(const at::Tensor& like, at::Tensor* amax) {
+  if (amax == nullptr) return nullptr;
+  *amax = at::zeros({1}, like.options().dtype(at::kInt));
+  return reinterpret_cast<uint32_t*>(amax->data_ptr<int32_t>());
 }
 
 at::Tensor CopyOf(const LayerContext& context, const at::Tensor& x) {

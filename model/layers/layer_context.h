@@ -15,7 +15,7 @@
 #include "model/cpu/threads.h"
 #include "model/cuda/attention/cudnn_attention.h"
 #include "model/cuda/common/fp8_format.h"
-#include "model/cuda/fused/tensor_kernels.h"
+#include "model/cuda/fused/kernels.h"
 #include "model/cuda/gemm/gemm.h"
 
 namespace tritonrl {
@@ -29,7 +29,7 @@ struct GpuOptions {
   // Of the gradients of outputs. E4M3 keeps a bit more of each, E5M2 smaller ones beside large
   // ones.
   Fp8Format fp8_gradients = Fp8Format::kE4M3;
-  bool fp8_fast_gradients = false;  // their sums as fast as the forward's, see MultiplyFp8
+  bool fp8_fast_gradients = false;  // their sums as fast as the forward's, see Fp8Scales
   CudnnAttention::Options attention;
 };
 
@@ -47,8 +47,10 @@ class LayerContext {
   bool UseCpuKernels(const at::Tensor& x) const {
     return !force_aten_ && x.is_cpu() && x.scalar_type() == at::kFloat;
   }
-  // Whether the kernels of model/cuda take this matrix.
-  bool UseCuda(const at::Tensor& x) const { return !force_aten_ && CudaSupports(x); }
+  // Whether the kernels of model/cuda take this matrix: on a GPU, contiguous, fp32 or bf16, rows of
+  // a multiple of 8 elements that begin at multiples of 16 bytes. Everything else goes through
+  // ATen.
+  bool UseCuda(const at::Tensor& x) const;
   // Products on the GPU where x lies: made at the first call.
   CudaGemm& gemm(const at::Tensor& x) const;
   const GpuOptions& gpu() const { return gpu_; }
@@ -83,6 +85,15 @@ class LayerContext {
   mutable std::unique_ptr<CudnnAttention> attention_;
   std::shared_ptr<BufferPool> pool_ = std::make_shared<BufferPool>();
 };
+
+// x [T, C] (or its first T rows of `cols` elements) for a kernel launch on the current stream of
+// x's device.
+CudaRows CudaRowsOf(const at::Tensor& x, int64_t cols);
+inline CudaRows CudaRowsOf(const at::Tensor& x) { return CudaRowsOf(x, x.size(1)); }
+
+// *amax becomes a zero on the device of `like`, [1] int32, for a kernel that raises it to the bits
+// of the largest |x| (in fp32) of its result. Returns its memory; null if `amax` is null.
+uint32_t* NewAmax(const at::Tensor& like, at::Tensor* amax);
 
 // Row copies, on the context's threads where the kernels run: ATen's own team of threads would spin
 // against them.

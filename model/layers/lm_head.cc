@@ -3,11 +3,11 @@
 #include <ATen/TensorOperators.h>
 #include <ATen/ops/empty.h>
 #include <ATen/ops/mm.h>
+#include <c10/cuda/CUDAGuard.h>
 #include <c10/util/Exception.h>
 
 #include <algorithm>
 
-#include "model/cuda/fused/tensor_kernels.h"
 #include "model/layers/linear.h"
 
 namespace tritonrl {
@@ -26,14 +26,6 @@ int64_t ChunkRows(const HeadSettings& settings, int64_t vocab) {
 bool UseCuda(const LayerContext& context, const at::Tensor& weight) {
   return context.UseCuda(weight) && weight.size(0) % 8 == 0;
 }
-
-// A run of rows whose logits are there.
-struct HeadChunk {
-  at::Tensor hidden;   // [R, C]
-  at::Tensor logits;   // [R, V] fp32
-  at::Tensor targets;  // [R]
-  at::Tensor lse;      // [R]
-};
 
 // Rows of one CPU task: its logits stay near the core's cache.
 int64_t TaskRows(int64_t vocab) { return std::clamp<int64_t>((int64_t{1} << 17) / vocab, 8, 96); }
@@ -74,61 +66,62 @@ void BackwardAten(const at::Tensor& hidden, const at::Tensor& weight, const at::
   }
 }
 
-// Logits [count, V] of a chunk of rows, in fp32: rounded to bf16, one of 20 is off by 0.06.
-at::Tensor ChunkLogits(const LayerContext& context, const at::Tensor& rows,
-                       const at::Tensor& weight, const at::Tensor& room) {
-  at::Tensor logits = room.narrow(0, 0, rows.size(0));
-  LinearForward(context, rows, weight, false, logits);
-  return logits;
-}
+// Rows [begin, end) of a head on a GPU.
+struct HeadChunk {
+  int64_t begin, end;
+  at::Tensor hidden;  // [R, C]
+  at::Tensor logits;  // [R, V] fp32: rounded to bf16, one of 20 is off by 0.06
+
+  at::Tensor Rows(const at::Tensor& x) const { return x.slice(0, begin, end); }
+  template <typename T>
+  T* Data(const at::Tensor& x) const {
+    return Rows(x).data_ptr<T>();
+  }
+};
 
 at::Tensor ChunkRoom(const LayerContext& context, const at::Tensor& hidden,
-                     const at::Tensor& weight, int64_t chunk, at::ScalarType type) {
-  return context.Empty({std::min(chunk, hidden.size(0)), weight.size(0)}, hidden, type);
+                     const at::Tensor& weight, const HeadSettings& settings, at::ScalarType type) {
+  const int64_t rows = HeadChunkRowsOnGpu(settings.chunk_rows, weight.size(0));
+  return context.Empty({std::min(rows, hidden.size(0)), weight.size(0)}, hidden, type);
 }
 
-HeadOutput ForwardCuda(const LayerContext& context, const at::Tensor& hidden,
-                       const at::Tensor& weight, const at::Tensor& targets,
-                       const HeadSettings& settings, HeadOutput output) {
-  const int64_t rows = hidden.size(0),
-                chunk = HeadChunkRowsOnGpu(settings.chunk_rows, weight.size(0));
-  const at::Tensor room = ChunkRoom(context, hidden, weight, chunk, at::kFloat);
-  for (int64_t begin = 0; begin < rows; begin += chunk) {
-    const int64_t end = std::min(rows, begin + chunk);
-    const at::Tensor logits = ChunkLogits(context, hidden.slice(0, begin, end), weight, room);
-    CudaLogSoftmaxForward(logits, settings.temperature, targets.slice(0, begin, end),
-                          output.log_probs.slice(0, begin, end),
-                          output.entropy.slice(0, begin, end), output.lse.slice(0, begin, end));
-  }
-  return output;
-}
-
-// Gradients of one chunk from its logits.
-void ChunkBackward(const LayerContext& context, const HeadChunk& chunk, const at::Tensor& weight,
-                   double temperature, const at::Tensor& d_log_probs, bool accumulate,
-                   at::Tensor d_logits, at::Tensor d_hidden, at::Tensor d_weight) {
-  CudaLogSoftmaxBackward(chunk.logits, temperature, chunk.targets, chunk.lse, d_log_probs,
-                         d_logits);
-  LinearBackwardInput(context, d_logits, weight, false, d_hidden);
-  LinearBackwardWeight(context, d_logits, chunk.hidden, accumulate, d_weight);
-}
-
-void BackwardCuda(const LayerContext& context, const at::Tensor& hidden, const at::Tensor& weight,
-                  const at::Tensor& targets, const HeadSettings& settings, const at::Tensor& lse,
-                  const at::Tensor& d_log_probs, at::Tensor d_hidden, at::Tensor d_weight) {
+// Computes the logits of one chunk after the other and calls body(chunk).
+template <typename Body>
+void ForEachChunkOnGpu(const LayerContext& context, const at::Tensor& hidden,
+                       const at::Tensor& weight, const HeadSettings& settings, const Body& body) {
+  const c10::cuda::CUDAGuard guard(hidden.device());
+  const at::Tensor room = ChunkRoom(context, hidden, weight, settings, at::kFloat);
   const int64_t rows = hidden.size(0),
                 size = HeadChunkRowsOnGpu(settings.chunk_rows, weight.size(0));
-  const at::Tensor room = ChunkRoom(context, hidden, weight, size, at::kFloat);
-  at::Tensor d_room = ChunkRoom(context, hidden, weight, size, hidden.scalar_type());
   for (int64_t begin = 0; begin < rows; begin += size) {
     const int64_t end = std::min(rows, begin + size);
-    const at::Tensor part = hidden.slice(0, begin, end);
-    const HeadChunk chunk = {part, ChunkLogits(context, part, weight, room),
-                             targets.slice(0, begin, end), lse.slice(0, begin, end)};
-    ChunkBackward(context, chunk, weight, settings.temperature,
-                  d_log_probs.slice(0, begin, end).contiguous(), true,
-                  d_room.narrow(0, 0, end - begin), d_hidden.slice(0, begin, end), d_weight);
+    const HeadChunk chunk = {begin, end, hidden.slice(0, begin, end),
+                             room.narrow(0, 0, end - begin)};
+    LinearForward(context, chunk.hidden, weight, false, chunk.logits);
+    body(chunk);
   }
+}
+
+void ChunkForward(const HeadChunk& chunk, const at::Tensor& targets, double temperature,
+                  const HeadOutput& output) {
+  LaunchLogSoftmax(CudaRowsOf(chunk.logits), chunk.logits.const_data_ptr<float>(),
+                   static_cast<float>(temperature), chunk.Data<int64_t>(targets),
+                   chunk.Data<float>(output.log_probs), chunk.Data<float>(output.entropy),
+                   chunk.Data<float>(output.lse));
+}
+
+// Gradients of one chunk from its logits. d_log_probs: [R] of the chunk.
+void ChunkBackward(const LayerContext& context, const HeadChunk& chunk, const at::Tensor& weight,
+                   const at::Tensor& targets, double temperature, const at::Tensor& lse,
+                   const at::Tensor& d_log_probs, bool accumulate, const at::Tensor& d_room,
+                   const at::Tensor& d_hidden, const at::Tensor& d_weight) {
+  const at::Tensor d_logits = d_room.narrow(0, 0, chunk.end - chunk.begin);
+  LaunchLogSoftmaxBackward(CudaRowsOf(d_logits), chunk.logits.const_data_ptr<float>(),
+                           static_cast<float>(temperature), chunk.Data<int64_t>(targets),
+                           chunk.Data<float>(lse), d_log_probs.const_data_ptr<float>(),
+                           d_logits.data_ptr());
+  LinearBackwardInput(context, d_logits, weight, false, chunk.Rows(d_hidden));
+  LinearBackwardWeight(context, d_logits, chunk.hidden, accumulate, d_weight);
 }
 
 void CheckTargets(const at::Tensor& targets, int64_t vocab) {
@@ -165,7 +158,10 @@ HeadOutput LmHeadForward(const LayerContext& context, const at::Tensor& hidden,
   HeadOutput output = {context.Empty({rows}, hidden, type), context.Empty({rows}, hidden, type),
                        context.Empty({rows}, hidden, type)};
   if (UseCuda(context, weight)) {
-    return ForwardCuda(context, hidden, weight, targets, settings, output);
+    ForEachChunkOnGpu(context, hidden, weight, settings, [&](const HeadChunk& chunk) {
+      ChunkForward(chunk, targets, settings.temperature, output);
+    });
+    return output;
   }
   if (!context.UseCpuKernels(hidden)) {
     return ForwardAten(hidden, weight, targets, settings, output);
@@ -192,7 +188,11 @@ at::Tensor LmHeadBackward(const LayerContext& context, const at::Tensor& hidden,
   const int64_t rows = hidden.size(0), cols = hidden.size(1), vocab = weight.size(0);
   at::Tensor d_hidden = context.Empty({rows, cols}, hidden);
   if (UseCuda(context, weight)) {
-    BackwardCuda(context, hidden, weight, targets, settings, lse, d_log_probs, d_hidden, d_weight);
+    const at::Tensor d_room = ChunkRoom(context, hidden, weight, settings, hidden.scalar_type());
+    ForEachChunkOnGpu(context, hidden, weight, settings, [&](const HeadChunk& chunk) {
+      ChunkBackward(context, chunk, weight, targets, settings.temperature, lse,
+                    chunk.Rows(d_log_probs).contiguous(), true, d_room, d_hidden, d_weight);
+    });
     return d_hidden;
   }
   if (!context.UseCpuKernels(hidden)) {
@@ -235,25 +235,18 @@ HeadOutput LmHeadForwardBackward(const LayerContext& context, const at::Tensor& 
         LmHeadBackward(context, hidden, weight, targets, settings, output.lse, d, d_weight));
     return output;
   }
-  const int64_t size = HeadChunkRowsOnGpu(settings.chunk_rows, weight.size(0));
   HeadOutput output = {context.Empty({rows}, hidden, at::kFloat),
                        context.Empty({rows}, hidden, at::kFloat),
                        context.Empty({rows}, hidden, at::kFloat)};
-  const at::Tensor room = ChunkRoom(context, hidden, weight, size, at::kFloat);
-  at::Tensor d_room = ChunkRoom(context, hidden, weight, size, hidden.scalar_type());
-  for (int64_t begin = 0; begin < rows; begin += size) {
-    const int64_t end = std::min(rows, begin + size);
-    const at::Tensor part = hidden.slice(0, begin, end);
-    const HeadChunk chunk = {part, ChunkLogits(context, part, weight, room),
-                             targets.slice(0, begin, end), output.lse.slice(0, begin, end)};
-    const at::Tensor log_probs = output.log_probs.slice(0, begin, end);
-    const at::Tensor entropy = output.entropy.slice(0, begin, end);
-    CudaLogSoftmaxForward(chunk.logits, settings.temperature, chunk.targets, log_probs, entropy,
-                          chunk.lse);
-    ChunkBackward(context, chunk, weight, settings.temperature,
-                  loss(begin, end, log_probs, entropy).contiguous(), accumulate || begin > 0,
-                  d_room.narrow(0, 0, end - begin), d_hidden.slice(0, begin, end), d_weight);
-  }
+  const at::Tensor d_room = ChunkRoom(context, hidden, weight, settings, hidden.scalar_type());
+  ForEachChunkOnGpu(context, hidden, weight, settings, [&](const HeadChunk& chunk) {
+    ChunkForward(chunk, targets, settings.temperature, output);
+    const at::Tensor d_log_probs =
+        loss(chunk.begin, chunk.end, chunk.Rows(output.log_probs), chunk.Rows(output.entropy));
+    ChunkBackward(context, chunk, weight, targets, settings.temperature, output.lse,
+                  d_log_probs.contiguous(), accumulate || chunk.begin > 0, d_room, d_hidden,
+                  d_weight);
+  });
   return output;
 }
 

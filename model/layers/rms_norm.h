@@ -19,8 +19,7 @@ at::Tensor RmsNormForward(const LayerContext& context, const at::Tensor& x,
 
 // y again from the saved rstd, the same bits.
 at::Tensor RecomputeRmsNorm(const LayerContext& context, const at::Tensor& x,
-                            const at::Tensor& weight, const at::Tensor& rstd,
-                            at::Tensor* amax = nullptr);
+                            const at::Tensor& weight, at::Tensor rstd, at::Tensor* amax = nullptr);
 
 // With xhat = x rstd and g = weight d_y:
 //   d_x [T, C] += rstd (g - xhat mean(g xhat)),  d_weight [C] (fp32) += sum over rows of d_y xhat.

@@ -4,6 +4,7 @@
 #include <ATen/ops/cat.h>
 #include <ATen/ops/empty.h>
 #include <ATen/ops/empty_like.h>
+#include <c10/cuda/CUDAGuard.h>
 
 #include <algorithm>
 #include <cmath>
@@ -80,11 +81,29 @@ void BackwardAten(const LayerContext& context, const ModelConfig& config, const 
   }
 }
 
-CudaHeadNorm ForCuda(const ModelConfig& config, const at::Tensor& q_weight,
-                     const at::Tensor& k_weight, const RotaryTable& table,
-                     const at::Tensor& positions) {
-  return {config.num_heads, config.num_kv_heads, config.head_dim, q_weight,
-          k_weight,         table.cos,           table.sin,       positions};
+bool UseCuda(const LayerContext& context, const ModelConfig& config, const at::Tensor& qkv,
+             const RotaryTable& table) {
+  const int64_t dim = config.head_dim;
+  return (dim == 64 || dim == 128 || dim == 256) && context.UseCuda(qkv) &&
+         table.cos.scalar_type() == at::kFloat;
+}
+
+CudaHeads CudaHeadsOf(const ModelConfig& config, const at::Tensor& qkv, const at::Tensor& q_weight,
+                      const at::Tensor& k_weight, const RotaryTable& table,
+                      const at::Tensor& positions) {
+  const CudaRows rows = CudaRowsOf(qkv);
+  return {.rows = rows.rows,
+          .query_heads = static_cast<int>(config.num_heads),
+          .key_heads = static_cast<int>(config.num_kv_heads),
+          .dim = static_cast<int>(config.head_dim),
+          .stride = qkv.stride(0),
+          .type = rows.type,
+          .q_weight = q_weight.defined() ? q_weight.const_data_ptr() : nullptr,
+          .k_weight = k_weight.defined() ? k_weight.const_data_ptr() : nullptr,
+          .cos = table.cos.const_data_ptr<float>(),
+          .sin = table.sin.const_data_ptr<float>(),
+          .positions = positions.const_data_ptr<int64_t>(),
+          .stream = rows.stream};
 }
 
 }  // namespace
@@ -111,28 +130,32 @@ at::Tensor HeadNormRotaryForward(const LayerContext& context, const ModelConfig&
                                  const at::Tensor& qkv, const at::Tensor& q_weight,
                                  const at::Tensor& k_weight, const RotaryTable& table,
                                  const at::Tensor& positions, at::Tensor* rstd) {
-  const CudaHeadNorm heads = ForCuda(config, q_weight, k_weight, table, positions);
-  if (context.UseCuda(qkv) && CudaSupportsHeads(qkv, heads)) {
-    return CudaHeadNormRotaryForward(qkv, heads, config.rms_norm_eps, rstd);
-  }
   const std::vector<HeadGroup> groups = Groups(config, q_weight, k_weight);
-  if (!context.UseCpuKernels(qkv)) {
+  const bool cuda = UseCuda(context, config, qkv, table);
+  if (!cuda && !context.UseCpuKernels(qkv)) {
     return ForwardAten(context, config, qkv, groups, table, positions, rstd);
   }
   const int64_t rows = qkv.size(0), dim = config.head_dim;
   const int64_t all = config.num_heads + config.num_kv_heads;
   at::Tensor qk = context.Empty({rows, all * dim}, qkv);
-  if (q_weight.defined()) *rstd = context.Empty({rows, all}, qkv);
+  if (q_weight.defined()) *rstd = context.Empty({rows, all}, qkv, at::kFloat);
   float* inverse = q_weight.defined() ? rstd->data_ptr<float>() : nullptr;
+  const float eps = static_cast<float>(config.rms_norm_eps);
+  if (cuda) {
+    const c10::cuda::CUDAGuard guard(qkv.device());
+    LaunchHeadNormRotary(CudaHeadsOf(config, qkv, q_weight, k_weight, table, positions),
+                         qkv.const_data_ptr(), eps, qk.data_ptr(), inverse);
+    return qk;
+  }
   const int64_t from_row = qkv.stride(0), to_row = all * dim;
   context.ForRowBlocks(rows, kRows, [&](int64_t begin, int64_t end) {
     for (const HeadGroup& group : groups) {
       context.kernels().head_norm_rotary(
           end - begin, group.heads, dim,
           qkv.data_ptr<float>() + begin * from_row + group.first * dim, from_row,
-          group.weight.defined() ? group.weight.data_ptr<float>() : nullptr,
-          static_cast<float>(config.rms_norm_eps), table.cos.data_ptr<float>(),
-          table.sin.data_ptr<float>(), positions.data_ptr<int64_t>() + begin,
+          group.weight.defined() ? group.weight.data_ptr<float>() : nullptr, eps,
+          table.cos.data_ptr<float>(), table.sin.data_ptr<float>(),
+          positions.data_ptr<int64_t>() + begin,
           qk.data_ptr<float>() + begin * to_row + group.first * dim, to_row,
           inverse == nullptr ? nullptr : inverse + begin * all + group.first, all);
     }
@@ -145,9 +168,18 @@ void HeadNormRotaryBackward(const LayerContext& context, const ModelConfig& conf
                             const at::Tensor& q_weight, const at::Tensor& k_weight,
                             const RotaryTable& table, const at::Tensor& positions, at::Tensor d_qkv,
                             at::Tensor d_q_weight, at::Tensor d_k_weight) {
-  const CudaHeadNorm heads = ForCuda(config, q_weight, k_weight, table, positions);
-  if (context.UseCuda(qkv) && CudaSupportsHeads(qkv, heads)) {
-    return CudaHeadNormRotaryBackward(qkv, rstd, heads, d_qkv, d_q_weight, d_k_weight);
+  if (UseCuda(context, config, qkv, table)) {
+    const c10::cuda::CUDAGuard guard(qkv.device());
+    const CudaHeads heads = CudaHeadsOf(config, qkv, q_weight, k_weight, table, positions);
+    at::Tensor partials =
+        context.Empty({HeadPartials(heads), 2 * config.head_dim}, qkv, at::kFloat);
+    const auto floats = [&](const at::Tensor& x) {
+      return q_weight.defined() ? x.data_ptr<float>() : nullptr;
+    };
+    LaunchHeadNormRotaryBackward(heads, qkv.const_data_ptr(), floats(rstd), d_qkv.data_ptr(),
+                                 partials.data_ptr<float>(), floats(d_q_weight),
+                                 floats(d_k_weight));
+    return;
   }
   const std::vector<HeadGroup> groups = Groups(config, q_weight, k_weight, d_q_weight, d_k_weight);
   if (!context.UseCpuKernels(qkv)) {

@@ -3,6 +3,7 @@
 #include <ATen/TensorOperators.h>
 #include <ATen/ops/sigmoid.h>
 #include <ATen/ops/silu.h>
+#include <c10/cuda/CUDAGuard.h>
 
 namespace tritonrl {
 namespace {
@@ -22,10 +23,16 @@ at::Tensor ForwardByAten(const at::Tensor& gate_up) {
 }  // namespace
 
 at::Tensor SwigluForward(const LayerContext& context, const at::Tensor& gate_up, at::Tensor* amax) {
-  if (UseCuda(context, gate_up)) return CudaSwigluForward(gate_up, amax);
+  const bool cuda = UseCuda(context, gate_up);
+  if (!cuda && !context.UseCpuKernels(gate_up)) return ForwardByAten(gate_up);
   const int64_t rows = gate_up.size(0), size = gate_up.size(1) / 2;
-  if (!context.UseCpuKernels(gate_up)) return ForwardByAten(gate_up);
   at::Tensor out = context.Empty({rows, size}, gate_up);
+  if (cuda) {
+    const c10::cuda::CUDAGuard guard(gate_up.device());
+    LaunchSwiglu(CudaRowsOf(gate_up, size), gate_up.const_data_ptr(), out.data_ptr(),
+                 NewAmax(gate_up, amax));
+    return out;
+  }
   const float* from = gate_up.data_ptr<float>();
   float* to = out.data_ptr<float>();
   context.ForRowBlocks(rows, kRows, [&](int64_t begin, int64_t end) {
@@ -39,7 +46,11 @@ at::Tensor SwigluBackward(const LayerContext& context, const at::Tensor& gate_up
   const int64_t rows = gate_up.size(0), size = gate_up.size(1) / 2;
   at::Tensor d_gate_up = in_place ? gate_up : context.Empty({rows, 2 * size}, gate_up);
   if (UseCuda(context, gate_up) && context.UseCuda(d_out)) {
-    CudaSwigluBackward(gate_up, d_out, d_gate_up, out != nullptr, d_amax, amax);
+    const c10::cuda::CUDAGuard guard(gate_up.device());
+    LaunchSwigluBackward(CudaRowsOf(gate_up, size), gate_up.const_data_ptr(),
+                         d_out.const_data_ptr(), d_gate_up.data_ptr(),
+                         out == nullptr ? nullptr : d_out.data_ptr(), NewAmax(gate_up, d_amax),
+                         NewAmax(gate_up, amax));
     if (out != nullptr) *out = d_out;
     return d_gate_up;
   }

@@ -136,8 +136,10 @@ TEST_P(Fp8KernelTest, ProductsTakeAFactorForEachRow) {
     for (const bool adds : {false, true}) {
       CudaGemm gemm(device(), /*autotune=*/false);
       at::Tensor out = Empty({sizes.rows, sizes.columns}, at::kBFloat16);
-      gemm.MultiplyFp8RowScaled(a.numbers, b.numbers.t(), {a.scales, b.scales},
-                                adds ? &add : nullptr, out);
+      const Fp8Scales scales = {.a = a.scales.const_data_ptr<float>(),
+                                .b = b.scales.const_data_ptr<float>(),
+                                .per_row = true};
+      gemm.Multiply(a.numbers, b.numbers.t(), adds ? &add : nullptr, out, &scales);
       at::Tensor expected = a.Meaning().to(at::kDouble).matmul(b.Meaning().to(at::kDouble).t());
       if (adds) expected = expected + add.to(at::kDouble);
       // Row by row, as the rows are of different sizes.

@@ -96,9 +96,9 @@ void Fp8Weights::Multiply(const at::Tensor& weight, const at::Tensor* add, const
   const Matrix& copy = CopyOf(weight);
   const int64_t rows = RoundUp(out.size(0));
   const at::Tensor summand = add == nullptr ? at::Tensor() : RowsOf(*add, rows);
-  gemm->MultiplyFp8RowScaled(Numbers(rows, weight.size(1)), copy.numbers.t(),
-                             {scales_, copy.scales}, add == nullptr ? nullptr : &summand,
-                             RowsOf(out, rows));
+  const Fp8Scales scales = ScalesOf(copy);
+  gemm->Multiply(Numbers(rows, weight.size(1)), copy.numbers.t(),
+                 add == nullptr ? nullptr : &summand, RowsOf(out, rows), &scales);
 }
 
 void Fp8Weights::Autotune(const at::Tensor& x, const std::vector<at::Tensor>& weights,
@@ -107,7 +107,7 @@ void Fp8Weights::Autotune(const at::Tensor& x, const std::vector<at::Tensor>& we
   for (const at::Tensor& weight : weights) copies.push_back(CopyOf(weight).numbers.t());
   const int64_t rows = RoundUp(x.size(0));
   const at::Tensor summand = add == nullptr ? at::Tensor() : RowsOf(*add, rows);
-  const Fp8RowScales scales = {scales_, CopyOf(weights.front()).scales};
+  const Fp8Scales scales = ScalesOf(CopyOf(weights.front()));
   gemm->Autotune(Numbers(rows, x.size(1)), copies, add == nullptr ? nullptr : &summand,
                  RowsOf(out, rows), &scales);
 }
@@ -115,7 +115,7 @@ void Fp8Weights::Autotune(const at::Tensor& x, const std::vector<at::Tensor>& we
 void Fp8Weights::PinAlgorithm(const at::Tensor& weight, const at::Tensor* add,
                               const at::Tensor& out, CudaGemm* gemm) {
   const Matrix& copy = CopyOf(weight);
-  const Fp8RowScales scales = {scales_, copy.scales};
+  const Fp8Scales scales = ScalesOf(copy);
   gemm->PinAlgorithm(Numbers(out.size(0), weight.size(1)), copy.numbers.t(), add, out, &scales);
 }
 

@@ -59,6 +59,12 @@ class Fp8Weights {
   const Matrix& CopyOf(const at::Tensor& weight) const {
     return copies_.at(weight.const_data_ptr());
   }
+  // For products of `numbers_` with this copy.
+  Fp8Scales ScalesOf(const Matrix& copy) const {
+    return {.a = scales_.const_data_ptr<float>(),
+            .b = copy.scales.const_data_ptr<float>(),
+            .per_row = true};
+  }
   // Memory for so many rows of numbers.
   at::Tensor Numbers(int64_t rows, int64_t inner) const;
 

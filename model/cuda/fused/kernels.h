@@ -30,14 +30,12 @@ struct CudaRows {
 // Where `amax` is not null, it is 0 before and becomes the bits of the largest |x| (in fp32) of
 // what is written, see fp8.h.
 
-// y = x * rstd * weight [T, C] with rstd = 1 / sqrt(mean(x^2) + eps) [T] fp32.
+// y = x * rstd * weight [T, C] with rstd = 1 / sqrt(mean(x^2) + eps) [T] fp32, which is read
+// instead of computed if `rstd_known`.
 void LaunchRmsNorm(const CudaRows& at, const void* x, const void* weight, float eps, void* y,
-                   float* rstd, uint32_t* amax);
-// The same with rstd as it was computed.
-void LaunchRecomputeRmsNorm(const CudaRows& at, const void* x, const void* weight,
-                            const float* rstd, void* y, uint32_t* amax);
+                   float* rstd, uint32_t* amax, bool rstd_known = false);
 
-// Rows of partial sums that CudaRmsNormBackward needs room for.
+// Rows of partial sums that LaunchRmsNormBackward needs room for.
 int64_t RmsNormPartials(const CudaRows& at);
 // d_x += (g - xhat mean(g xhat)) rstd with g = d_y weight, xhat = x rstd; d_weight [C] fp32 +=
 // sum over rows of d_y xhat. partials: [RmsNormPartials, C] fp32. C at most 8,192. amax: of d_x.

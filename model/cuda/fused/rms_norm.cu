@@ -14,7 +14,7 @@ constexpr int64_t kBlocks =
     512;  // of the backward: any GPU has room for them, and sums depend on it
 
 // One block a row. The second pass finds the row in the cache.
-template <typename T, bool kAgain, bool kAmax>
+template <typename T, bool kRstdKnown, bool kAmax>
 __global__ void __launch_bounds__(kThreads)
     RmsNormKernel(const T* x, const T* weight, float eps, int64_t cols, T* y, float* rstd,
                   uint32_t* amax) {
@@ -26,7 +26,7 @@ __global__ void __launch_bounds__(kThreads)
   x += row * cols;
   y += row * cols;
   float inverse;
-  if constexpr (kAgain) {
+  if constexpr (kRstdKnown) {
     inverse = rstd[row];
   } else {
     float sum = 0;
@@ -103,42 +103,31 @@ __global__ void __launch_bounds__(kThreads, kPacks <= 2 ? 4 : 1)
   }
 }
 
-template <typename T, int kPacks>
-void LaunchBackward(const CudaRows& at, const void* x, const void* weight, const float* rstd,
-                    const void* d_y, void* d_x, float* partials, uint32_t* amax) {
-  const int64_t blocks = RmsNormPartials(at);
-  const auto kernel = amax == nullptr ? RmsNormBackwardKernel<T, kPacks, false>
-                                      : RmsNormBackwardKernel<T, kPacks, true>;
-  kernel<<<blocks, kThreads, 0, StreamOf(at.stream)>>>(
-      at.rows, (at.rows + blocks - 1) / blocks, at.cols, static_cast<const T*>(x),
-      static_cast<const T*>(weight), rstd, static_cast<const T*>(d_y), static_cast<T*>(d_x),
-      partials, amax);
-}
-
-template <bool kAgain>
-void LaunchForward(const CudaRows& at, const void* x, const void* weight, float eps, void* y,
-                   float* rstd, uint32_t* amax) {
-  if (at.rows == 0) return;
-  ForType(at.type, [&]<typename T>() {
-    const auto kernel =
-        amax == nullptr ? RmsNormKernel<T, kAgain, false> : RmsNormKernel<T, kAgain, true>;
-    kernel<<<at.rows, kThreads, 0, StreamOf(at.stream)>>>(static_cast<const T*>(x),
-                                                          static_cast<const T*>(weight), eps,
-                                                          at.cols, static_cast<T*>(y), rstd, amax);
-  });
-  CheckLaunch("RMSNorm");
+// The kernel for rows of at most `packs` packs a thread.
+template <typename T, bool kAmax>
+auto BackwardKernel(int64_t packs) {
+  return packs <= 1   ? RmsNormBackwardKernel<T, 1, kAmax>
+         : packs <= 2 ? RmsNormBackwardKernel<T, 2, kAmax>
+         : packs <= 4 ? RmsNormBackwardKernel<T, 4, kAmax>
+                      : RmsNormBackwardKernel<T, 8, kAmax>;
 }
 
 }  // namespace
 
 void LaunchRmsNorm(const CudaRows& at, const void* x, const void* weight, float eps, void* y,
-                   float* rstd, uint32_t* amax) {
-  LaunchForward<false>(at, x, weight, eps, y, rstd, amax);
-}
-
-void LaunchRecomputeRmsNorm(const CudaRows& at, const void* x, const void* weight,
-                            const float* rstd, void* y, uint32_t* amax) {
-  LaunchForward<true>(at, x, weight, 0, y, const_cast<float*>(rstd), amax);
+                   float* rstd, uint32_t* amax, bool rstd_known) {
+  if (at.rows == 0) return;
+  ForType(at.type, [&]<typename T>() {
+    const auto computes =
+        amax == nullptr ? RmsNormKernel<T, false, false> : RmsNormKernel<T, false, true>;
+    const auto reads =
+        amax == nullptr ? RmsNormKernel<T, true, false> : RmsNormKernel<T, true, true>;
+    const auto kernel = rstd_known ? reads : computes;
+    kernel<<<at.rows, kThreads, 0, StreamOf(at.stream)>>>(static_cast<const T*>(x),
+                                                          static_cast<const T*>(weight), eps,
+                                                          at.cols, static_cast<T*>(y), rstd, amax);
+  });
+  CheckLaunch("RMSNorm");
 }
 
 int64_t RmsNormPartials(const CudaRows& at) { return std::min(kBlocks, at.rows); }
@@ -147,17 +136,19 @@ void LaunchRmsNormBackward(const CudaRows& at, const void* x, const void* weight
                            const void* d_y, void* d_x, float* partials, float* d_weight,
                            uint32_t* amax) {
   if (at.rows == 0) return;
+  const int64_t blocks = RmsNormPartials(at);
   ForType(at.type, [&]<typename T>() {
     const int64_t packs = (at.cols / Pack<T>::kSize + kThreads - 1) / kThreads;
-    TORCH_CHECK(packs <= 8, "RMSNorm of ", at.cols, " columns: at most 8192 are taken");
-    const auto launch = packs <= 1   ? LaunchBackward<T, 1>
-                        : packs <= 2 ? LaunchBackward<T, 2>
-                        : packs <= 4 ? LaunchBackward<T, 4>
-                                     : LaunchBackward<T, 8>;
-    launch(at, x, weight, rstd, d_y, d_x, partials, amax);
+    TORCH_CHECK(packs <= 8, "RMSNorm of ", at.cols, " columns: at most 8192 are supported");
+    const auto kernel =
+        amax == nullptr ? BackwardKernel<T, false>(packs) : BackwardKernel<T, true>(packs);
+    kernel<<<blocks, kThreads, 0, StreamOf(at.stream)>>>(
+        at.rows, (at.rows + blocks - 1) / blocks, at.cols, static_cast<const T*>(x),
+        static_cast<const T*>(weight), rstd, static_cast<const T*>(d_y), static_cast<T*>(d_x),
+        partials, amax);
   });
   CheckLaunch("backward of RMSNorm");
-  AddColumnSums(RmsNormPartials(at), at.cols, at.cols, partials, d_weight, StreamOf(at.stream));
+  AddColumnSums(blocks, at.cols, at.cols, partials, d_weight, StreamOf(at.stream));
 }
 
 }  // namespace tritonrl

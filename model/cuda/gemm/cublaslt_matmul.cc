@@ -79,7 +79,7 @@ MatmulOperand::MatmulOperand(const at::Tensor& x) : transposed(x.stride(1) != 1 
   type = DataType(x);
 }
 
-CublasLtMatmul::CublasLtMatmul(const at::Tensor& a, const at::Tensor& b, const Fp8Scaling* fp8,
+CublasLtMatmul::CublasLtMatmul(const at::Tensor& a, const at::Tensor& b, const Fp8Scales* fp8,
                                const at::Tensor* add, const at::Tensor& out)
     : first_(b), second_(a), result_(out), addend_(add == nullptr ? out : *add) {
   TORCH_CHECK(!result_.transposed && !addend_.transposed, "the result lies row by row");
@@ -101,7 +101,7 @@ CublasLtMatmul::CublasLtMatmul(const at::Tensor& a, const at::Tensor& b, const F
 
 CublasLtMatmul::~CublasLtMatmul() { cublasLtMatmulDescDestroy(description_); }
 
-void CublasLtMatmul::Set(const Fp8Scaling& fp8) {
+void CublasLtMatmul::Set(const Fp8Scales& fp8) {
   TORCH_CHECK(first_.transposed && !second_.transposed,
               "fp8 operands lie with the summed dimension contiguous");
   fast_accumulation_ = fp8.fast ? 1 : 0;
@@ -112,10 +112,10 @@ void CublasLtMatmul::Set(const Fp8Scaling& fp8) {
     CheckCublas(cublasLtMatmulDescSetAttribute(description_, mode, &scales, sizeof scales),
                 "factors of rows");
   }
-  cublasLtMatmulDescSetAttribute(description_, CUBLASLT_MATMUL_DESC_A_SCALE_POINTER, &fp8.b_scale,
-                                 sizeof fp8.b_scale);
-  cublasLtMatmulDescSetAttribute(description_, CUBLASLT_MATMUL_DESC_B_SCALE_POINTER, &fp8.a_scale,
-                                 sizeof fp8.a_scale);
+  cublasLtMatmulDescSetAttribute(description_, CUBLASLT_MATMUL_DESC_A_SCALE_POINTER, &fp8.b,
+                                 sizeof fp8.b);
+  cublasLtMatmulDescSetAttribute(description_, CUBLASLT_MATMUL_DESC_B_SCALE_POINTER, &fp8.a,
+                                 sizeof fp8.a);
   cublasLtMatmulDescSetAttribute(description_, CUBLASLT_MATMUL_DESC_FAST_ACCUM, &fast_accumulation_,
                                  sizeof fast_accumulation_);
 }

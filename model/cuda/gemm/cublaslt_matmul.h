@@ -9,6 +9,8 @@
 #include <cstdint>
 #include <vector>
 
+#include "model/cuda/gemm/gemm.h"
+
 namespace tritonrl {
 
 // Throws c10::Error, which names `what`, for another status than success.
@@ -22,14 +24,6 @@ struct MatmulOperand {
   cudaDataType_t type;
 };
 
-// Factors of fp8 operands, in the GPU's memory, and how their GEMMs are summed.
-struct Fp8Scaling {
-  const void* a_scale;
-  const void* b_scale;
-  bool fast;
-  bool per_row = false;  // a factor for each row of a and each column of b, not one for all
-};
-
 // All that the choice of an algorithm depends on.
 using MatmulKey = std::array<int64_t, 20>;
 
@@ -41,7 +35,7 @@ enum class SizeMatch { kBucketed, kExact };
 class CublasLtMatmul {
  public:
   // fp8: null for operands of other types; add: null for none.
-  CublasLtMatmul(const at::Tensor& a, const at::Tensor& b, const Fp8Scaling* fp8,
+  CublasLtMatmul(const at::Tensor& a, const at::Tensor& b, const Fp8Scales* fp8,
                  const at::Tensor* add, const at::Tensor& out);
   ~CublasLtMatmul();
   CublasLtMatmul(const CublasLtMatmul&) = delete;
@@ -65,7 +59,7 @@ class CublasLtMatmul {
                                                           bool no_split_k = false) const;
 
  private:
-  void Set(const Fp8Scaling& fp8);
+  void Set(const Fp8Scales& fp8);
   // Elements that each sum is of.
   int64_t inner() const { return second_.transposed ? second_.columns : second_.rows; }
 
@@ -74,7 +68,7 @@ class CublasLtMatmul {
   const void *from_a_, *from_b_, *from_c_;
   std::array<uint32_t, 4> alignments_;
   float beta_;
-  int8_t fast_accumulation_ = 0;  // see Fp8Scaling
+  int8_t fast_accumulation_ = 0;  // see Fp8Scales
   bool per_row_ = false;
 };
 

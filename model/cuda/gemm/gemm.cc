@@ -6,6 +6,7 @@
 #include <c10/cuda/CUDAStream.h>
 #include <c10/util/Exception.h>
 #include <cublasLt.h>
+#include <cuda_runtime_api.h>
 
 #include <algorithm>
 #include <map>
@@ -13,7 +14,6 @@
 #include <mutex>
 #include <optional>
 
-#include "model/cuda/fused/tensor_kernels.h"
 #include "model/cuda/gemm/cublaslt_matmul.h"
 
 namespace tritonrl {
@@ -45,6 +45,13 @@ class Event {
 
 }  // namespace
 
+bool CudaHasFp8(at::Device device) {
+  int major = 0, minor = 0;
+  cudaDeviceGetAttribute(&major, cudaDevAttrComputeCapabilityMajor, device.index());
+  cudaDeviceGetAttribute(&minor, cudaDevAttrComputeCapabilityMinor, device.index());
+  return major * 10 + minor >= 89;
+}
+
 struct CudaGemm::Impl {
   Impl(at::Device device, bool autotune) : device(device), autotune(autotune) {
     const c10::cuda::CUDAGuard guard(device);
@@ -57,10 +64,10 @@ struct CudaGemm::Impl {
 
   Algorithm Choose(const CublasLtMatmul& matmul, const at::Tensor& out, cudaStream_t stream);
   // With the algorithm that PinAlgorithm has chosen.
-  void MultiplyPinned(const at::Tensor& a, const at::Tensor& b, const Fp8Scaling* fp8,
+  void MultiplyPinned(const at::Tensor& a, const at::Tensor& b, const Fp8Scales* fp8,
                       const at::Tensor* add, const at::Tensor& out, cudaStream_t stream) const;
   // False if cuBLASLt has no algorithm for this matmul.
-  bool Multiply(const at::Tensor& a, const at::Tensor& b, const Fp8Scaling* fp8,
+  bool Multiply(const at::Tensor& a, const at::Tensor& b, const Fp8Scales* fp8,
                 const at::Tensor* add, const at::Tensor& out);
 
   const at::Device device;
@@ -80,28 +87,22 @@ struct CudaGemm::Impl {
 
 namespace {
 
-std::optional<Fp8Scaling> ScalingOf(const Fp8RowScales* scales) {
-  if (scales == nullptr) return std::nullopt;
-  return Fp8Scaling{scales->a.const_data_ptr(), scales->b.const_data_ptr(), /*fast=*/false,
-                    /*per_row=*/true};
-}
-
 // kPinnedRows rows of a matmul, from row `first` on.
 struct PinnedTile {
-  PinnedTile(const at::Tensor& a, const at::Tensor& b, const Fp8Scaling* fp8, const at::Tensor* add,
+  PinnedTile(const at::Tensor& a, const at::Tensor& b, const Fp8Scales* fp8, const at::Tensor* add,
              const at::Tensor& out, int64_t first)
       : a(RowsOf(a, first)), out(RowsOf(out, first)) {
     if (add != nullptr) addend = RowsOf(*add, first);
     if (fp8 != nullptr) {
-      mode = *fp8;
-      mode.a_scale = static_cast<const float*>(fp8->a_scale) + (fp8->per_row ? first : 0);
+      scales = *fp8;
+      if (fp8->per_row) scales.a += first;
     }
-    matmul = std::make_unique<CublasLtMatmul>(this->a, b, fp8 == nullptr ? nullptr : &mode,
+    matmul = std::make_unique<CublasLtMatmul>(this->a, b, fp8 == nullptr ? nullptr : &scales,
                                               add == nullptr ? nullptr : &addend, this->out);
   }
 
   at::Tensor a, addend, out;
-  Fp8Scaling mode = {};
+  Fp8Scales scales;
   std::unique_ptr<CublasLtMatmul> matmul;
 
  private:
@@ -147,7 +148,7 @@ CudaGemm::CudaGemm(at::Device device, bool autotune)
     : impl_(std::make_unique<Impl>(device, autotune)) {}
 CudaGemm::~CudaGemm() = default;
 
-bool CudaGemm::Impl::Multiply(const at::Tensor& a, const at::Tensor& b, const Fp8Scaling* fp8,
+bool CudaGemm::Impl::Multiply(const at::Tensor& a, const at::Tensor& b, const Fp8Scales* fp8,
                               const at::Tensor* add, const at::Tensor& out) {
   if (out.numel() == 0) return true;
   const c10::cuda::CUDAGuard guard(device);
@@ -201,7 +202,7 @@ Algorithm CudaGemm::Impl::Choose(const CublasLtMatmul& matmul, const at::Tensor&
   return algorithm;
 }
 
-void CudaGemm::Impl::MultiplyPinned(const at::Tensor& a, const at::Tensor& b, const Fp8Scaling* fp8,
+void CudaGemm::Impl::MultiplyPinned(const at::Tensor& a, const at::Tensor& b, const Fp8Scales* fp8,
                                     const at::Tensor* add, const at::Tensor& out,
                                     cudaStream_t stream) const {
   for (int64_t first = 0; first < out.size(0); first += kPinnedRows) {
@@ -217,10 +218,9 @@ void CudaGemm::Impl::MultiplyPinned(const at::Tensor& a, const at::Tensor& b, co
 }
 
 void CudaGemm::PinAlgorithm(const at::Tensor& a, const at::Tensor& b, const at::Tensor* add,
-                            at::Tensor out, const Fp8RowScales* scales) {
+                            at::Tensor out, const Fp8Scales* scales) {
   const c10::cuda::CUDAGuard guard(impl_->device);
-  const std::optional<Fp8Scaling> mode = ScalingOf(scales);
-  const PinnedTile tile(a, b, mode.has_value() ? &*mode : nullptr, add, out, 0);
+  const PinnedTile tile(a, b, scales, add, out, 0);
   const MatmulKey key = tile.matmul->MakeKey(tile.matmul->adds(), SizeMatch::kExact);
   if (impl_->pinned.count(key) > 0) return;
   const auto heuristics =
@@ -231,13 +231,11 @@ void CudaGemm::PinAlgorithm(const at::Tensor& a, const at::Tensor& b, const at::
 }
 
 void CudaGemm::Autotune(const at::Tensor& a, const std::vector<at::Tensor>& bs,
-                        const at::Tensor* add, at::Tensor out, const Fp8RowScales* scales) {
+                        const at::Tensor* add, at::Tensor out, const Fp8Scales* scales) {
   const c10::cuda::CUDAGuard guard(impl_->device);
   const cudaStream_t stream = c10::cuda::getCurrentCUDAStream(impl_->device.index()).stream();
   const std::lock_guard<std::mutex> lock(impl_->mutex);  // one workspace
-  const std::optional<Fp8Scaling> mode = ScalingOf(scales);
-  const Fp8Scaling* const fp8 = mode.has_value() ? &*mode : nullptr;
-  const CublasLtMatmul first(a, bs.front(), fp8, add, out);
+  const CublasLtMatmul first(a, bs.front(), scales, add, out);
   Algorithm best;
   float best_time = 0;
   for (const auto& heuristic :
@@ -247,7 +245,7 @@ void CudaGemm::Autotune(const at::Tensor& a, const std::vector<at::Tensor>& bs,
     for (int round = 0; round <= 1; ++round) {  // the first loads kernels
       if (round == 1) start.Record(stream);
       for (const at::Tensor& b : bs) {
-        ran = ran && CublasLtMatmul(a, b, fp8, add, out)
+        ran = ran && CublasLtMatmul(a, b, scales, add, out)
                              .Run(impl_->handle, heuristic.algo, impl_->workspace, out.data_ptr(),
                                   stream) == CUBLAS_STATUS_SUCCESS;
       }
@@ -266,29 +264,15 @@ void CudaGemm::Autotune(const at::Tensor& a, const std::vector<at::Tensor>& bs,
 bool CudaGemm::has_fp8() const { return impl_->has_fp8; }
 
 void CudaGemm::Multiply(const at::Tensor& a, const at::Tensor& b, const at::Tensor* add,
-                        at::Tensor out) {
-  TORCH_CHECK(impl_->Multiply(a, b, nullptr, add, out), kNoAlgorithm);
-}
-
-void CudaGemm::MultiplyFp8RowScaled(const at::Tensor& a, const at::Tensor& b,
-                                    const Fp8RowScales& scales, const at::Tensor* add,
-                                    at::Tensor out) {
-  const std::optional<Fp8Scaling> mode = ScalingOf(&scales);
-  TORCH_CHECK(impl_->Multiply(a, b, &*mode, add, out), kNoAlgorithm);
-}
-
-void CudaGemm::MultiplyFp8(const at::Tensor& a, const at::Tensor& a_scale, const at::Tensor& b,
-                           const at::Tensor& b_scale, bool fast, const at::Tensor* add,
-                           at::Tensor out) {
-  const Fp8Scaling mode = {a_scale.const_data_ptr(), b_scale.const_data_ptr(), fast};
-  if (impl_->Multiply(a, b, &mode, add, out)) return;
+                        at::Tensor out, const Fp8Scales* scales) {
+  if (impl_->Multiply(a, b, scales, add, out)) return;
   // Its documents want all sizes to be multiples of 16, though kernels may take any number of rows
   // of `a`: the last rows by themselves then, filled up with zeros.
   const int64_t whole = a.size(0) / 16 * 16, rest = a.size(0) - whole;
-  TORCH_CHECK(rest > 0, kNoAlgorithm);
+  TORCH_CHECK(scales != nullptr && !scales->per_row && rest > 0, kNoAlgorithm);
   const auto multiply = [&](const at::Tensor& rows, const at::Tensor* addend,
                             const at::Tensor& to) {
-    TORCH_CHECK(impl_->Multiply(rows, b, &mode, addend, to), kNoAlgorithm);
+    TORCH_CHECK(impl_->Multiply(rows, b, scales, addend, to), kNoAlgorithm);
   };
   const at::Tensor first = out.narrow(0, 0, whole);
   const at::Tensor first_addend = add == nullptr ? first : add->narrow(0, 0, whole);

@@ -11,9 +11,17 @@
 
 namespace tritonrl {
 
-// e4m3 operands of a matmul, to be multiplied by a factor for each row of a and column of b.
-struct Fp8RowScales {
-  at::Tensor a, b;  // [M], [N] fp32 on the GPU
+// Whether the GPU multiplies FP8 values: compute capability 8.9 or later.
+bool CudaHasFp8(at::Device device);
+
+// The factors of a GEMM's FP8 operands a and b, fp32 in the GPU's memory, and how it sums.
+struct Fp8Scales {
+  const float* a = nullptr;
+  const float* b = nullptr;
+  bool per_row = false;  // [M] and [N], one for each row of a and column of b; else [1] each
+  // Sums stay within the tensor cores, which keep fewer bits than fp32; else they are added up in
+  // fp32 at intervals. Not with per_row.
+  bool fast = false;
 };
 
 // Bytes that an object holds for cuBLASLt's temporary results.
@@ -31,16 +39,21 @@ class CudaGemm {
   // out [M, N] = a [M, K] b [K, N] (+ add [M, N]), computed in fp32, on the current stream.
   // Each matrix has one stride of 1; a and b have one type (fp32 or bf16), out and add one (that
   // of a, or fp32). `add` may be `out`. fp32 operands are not rounded to tf32.
+  // With `scales` a and b hold FP8 values (not both E5M2), each with the summed dimension
+  // contiguous (what Hopper's kernels want), and K, N and strides are multiples of 16. Scales per
+  // row need compute capability 9.0 and M a multiple of 16; each row of the result then depends on
+  // no other one.
   // Throws c10::Error where cuBLASLt refuses.
-  void Multiply(const at::Tensor& a, const at::Tensor& b, const at::Tensor* add, at::Tensor out);
+  void Multiply(const at::Tensor& a, const at::Tensor& b, const at::Tensor* add, at::Tensor out,
+                const Fp8Scales* scales = nullptr);
 
   // Chooses the algorithm by which GEMMs of exactly these sizes are made from now on (out = a b +
   // add, the b of any of `bs`): the fastest of cuBLASLt's heuristics on all of `bs` in turn. For
   // few rows of a, where reading b is most of the time: trying on one b alone would find it in the
   // GPU's cache. `out` is overwritten, and must not be `add`. Not while a graph is captured.
-  // scales: null, or as in MultiplyFp8RowScaled for all `bs` alike.
+  // scales: as in Multiply, the same for all `bs`.
   void Autotune(const at::Tensor& a, const std::vector<at::Tensor>& bs, const at::Tensor* add,
-                at::Tensor out, const Fp8RowScales* scales = nullptr);
+                at::Tensor out, const Fp8Scales* scales = nullptr);
 
   // Fixes the one algorithm by which GEMMs with b's shape (out = a b + add) are made from now on,
   // whatever the rows of a: in tiles of kPinnedRows rows, by the first of cuBLASLt's heuristics for
@@ -53,20 +66,9 @@ class CudaGemm {
   // Launches nothing.
   static constexpr int64_t kPinnedRows = 256;
   void PinAlgorithm(const at::Tensor& a, const at::Tensor& b, const at::Tensor* add, at::Tensor out,
-                    const Fp8RowScales* scales = nullptr);
+                    const Fp8Scales* scales = nullptr);
 
   bool has_fp8() const;  // CudaHasFp8 of its device
-  // out = a [M, K] b [K, N] a_scale b_scale (+ add), a and b of FP8 values (not both E5M2), each
-  // with the summed dimension contiguous (what Hopper's kernels want), K, N and strides multiples
-  // of 16. Scales: [1] fp32 on the GPU. fast: sums within the tensor cores alone, which keep fewer
-  // bits than fp32; else they are taken out of them into fp32 every so often.
-  void MultiplyFp8(const at::Tensor& a, const at::Tensor& a_scale, const at::Tensor& b,
-                   const at::Tensor& b_scale, bool fast, const at::Tensor* add, at::Tensor out);
-  // The same with a factor for each row of a and each column of b, so that a row of the result
-  // depends on no other one; sums are taken out of the tensor cores every so often. For compute
-  // capability 9.0 alone; rows of a: a multiple of 16, too.
-  void MultiplyFp8RowScaled(const at::Tensor& a, const at::Tensor& b, const Fp8RowScales& scales,
-                            const at::Tensor* add, at::Tensor out);
 
  private:
   struct Impl;
