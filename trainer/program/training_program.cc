@@ -23,16 +23,6 @@ namespace {
 
 using ProtoMessage = google::protobuf::Message;  // Message() is of base/status.h
 
-// One line for each field: "modified: optimizer.learning_rate: 0.0001 -> 1e-05".
-std::string Differences(const ProtoMessage& ours, const ProtoMessage& theirs) {
-  google::protobuf::util::MessageDifferencer differencer;
-  std::string text;
-  differencer.ReportDifferencesToString(&text);
-  differencer.Compare(ours, theirs);
-  absl::StripAsciiWhitespace(&text);
-  return absl::StrReplaceAll(text, {{"\n", "; "}});
-}
-
 // Cores this process may run on (a Slurm job gets fewer than the machine has).
 int UsableCores() {
   cpu_set_t set;
@@ -41,6 +31,16 @@ int UsableCores() {
 }
 
 }  // namespace
+
+std::string ConfigDifferences(const ProtoMessage& before, const ProtoMessage& after) {
+  google::protobuf::util::MessageDifferencer differencer;
+  differencer.set_message_field_comparison(google::protobuf::util::MessageDifferencer::EQUIVALENT);
+  std::string text;
+  differencer.ReportDifferencesToString(&text);
+  differencer.Compare(before, after);
+  absl::StripAsciiWhitespace(&text);
+  return absl::StrReplaceAll(text, {{"\n", "; "}});
+}
 
 absl::Status CheckSameConfigOnAllRanks(const ProtoMessage& config, ProcessGroup* ranks) {
   ASSIGN_OR_RETURN(const std::vector<std::string> all,
@@ -51,7 +51,7 @@ absl::Status CheckSameConfigOnAllRanks(const ProtoMessage& config, ProcessGroup*
       return absl::InvalidArgumentError(
           absl::StrCat("rank ", rank, " runs another version of this program than rank 0"));
     }
-    const std::string differences = Differences(*first, *other);
+    const std::string differences = ConfigDifferences(*first, *other);
     if (differences.empty()) continue;
     return absl::InvalidArgumentError(
         absl::StrCat("rank ", rank, " has another configuration than rank 0: ", differences,

@@ -20,6 +20,11 @@
 
 namespace tritonrl {
 
+// The fields whose values differ, as in "modified: optimizer.learning_rate: 0.0001 -> 1e-05;
+// modified: ..."; empty if there are none. A field that is not set counts as its default.
+std::string ConfigDifferences(const google::protobuf::Message& before,
+                              const google::protobuf::Message& after);
+
 // Called by all ranks together, each with its own configuration. InvalidArgument on every rank,
 // naming the first rank that has another one than rank 0, and each field that differs.
 absl::Status CheckSameConfigOnAllRanks(const google::protobuf::Message& config,

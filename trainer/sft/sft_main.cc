@@ -32,9 +32,10 @@ int Main(int argc, char** argv) {
   if (!overrides.ok()) return ReportUsageError(overrides.status());
   const absl::StatusOr<std::string> path = FindInputPath(absl::GetFlag(FLAGS_config));
   if (!path.ok()) return ReportUsageError(AddContext(path.status(), "--config"));
-  return RunTrainingProgram(
-      LoadSftConfig(*path, *overrides), stop, RunSft,
-      [](const SftOutcome& done) { std::printf("trained model: %s\n", done.model_dir.c_str()); });
+  return RunTrainingProgram(LoadSftConfig(*path, *overrides), stop, RunSft,
+                            [](const TrainingOutcome& done) {
+                              std::printf("trained model: %s\n", done.model_dir.c_str());
+                            });
 }
 
 }  // namespace
