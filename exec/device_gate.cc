@@ -5,8 +5,8 @@
 
 namespace tritonrl {
 
-DeviceGate::DeviceGate(int places, int64_t memory_bytes)
-    : places_(std::max(1, places)), memory_(std::max<int64_t>(0, memory_bytes)) {}
+DeviceGate::DeviceGate(int places, int64_t memory_bytes, Clock* clock)
+    : places_(std::max(1, places)), clock_(clock), memory_(std::max<int64_t>(0, memory_bytes)) {}
 
 void DeviceGate::SetMemory(int64_t bytes) {
   absl::MutexLock lock(&mutex_);
@@ -17,7 +17,7 @@ DeviceGate::Lease::Lease(DeviceGate* gate, absl::Time deadline) : gate_(gate) {
   absl::MutexLock lock(&gate_->mutex_);
   gate_->entering_.push_back(this);
   const auto ready = [this]() ABSL_NO_THREAD_SAFETY_ANALYSIS { return gate_->HasFreeSlot(this); };
-  inside_ = gate_->mutex_.AwaitWithDeadline(absl::Condition(&ready), deadline);
+  inside_ = gate_->Await(absl::Condition(&ready), deadline);
   gate_->entering_.remove(this);
   if (inside_) ++gate_->taken_;
 }
@@ -55,7 +55,7 @@ bool DeviceGate::Lease::Reserve(int64_t bytes, absl::Time deadline) {
   wanted_ = gate_->memory_ > 0 ? std::min(bytes, gate_->memory_) : bytes;
   gate_->reserving_.push_back(this);
   const auto ready = [this]() ABSL_NO_THREAD_SAFETY_ANALYSIS { return gate_->CanReserve(this); };
-  const bool had = gate_->mutex_.AwaitWithDeadline(absl::Condition(&ready), deadline);
+  const bool had = gate_->Await(absl::Condition(&ready), deadline);
   gate_->reserving_.remove(this);
   if (!had) return false;
   reserved_ = wanted_;
@@ -71,7 +71,7 @@ bool DeviceGate::Lease::AcquireExclusive(absl::Time deadline) {
   was_shared_ = false;
   ++gate_->want_alone_;
   const auto ready = [this]() ABSL_NO_THREAD_SAFETY_ANALYSIS { return gate_->users_.empty(); };
-  const bool had = gate_->mutex_.AwaitWithDeadline(absl::Condition(&ready), deadline);
+  const bool had = gate_->Await(absl::Condition(&ready), deadline);
   --gate_->want_alone_;
   if (had) return Use(/*alone=*/true);
   gate_->reserved_ -= std::exchange(reserved_, 0);
@@ -86,7 +86,7 @@ bool DeviceGate::Lease::ReturnToShared(absl::Time deadline) {
   const auto ready = [this]() ABSL_NO_THREAD_SAFETY_ANALYSIS {
     return !gate_->alone_ && gate_->want_alone_ == 0;
   };
-  const bool had = gate_->mutex_.AwaitWithDeadline(absl::Condition(&ready), deadline);
+  const bool had = gate_->Await(absl::Condition(&ready), deadline);
   --gate_->want_shared_;
   if (had) return Use(/*alone=*/false);
   gate_->reserved_ -= std::exchange(reserved_, 0);

@@ -9,6 +9,7 @@
 #include "absl/base/thread_annotations.h"
 #include "absl/synchronization/mutex.h"
 #include "absl/time/time.h"
+#include "base/clock.h"
 
 namespace tritonrl {
 
@@ -16,7 +17,7 @@ class DeviceGate {
  public:
   // At most `places` requests (one at least) are inside at the same time. `memory_bytes` is shared
   // out among their reservations; 0: any number of bytes.
-  explicit DeviceGate(int places, int64_t memory_bytes = 0);
+  explicit DeviceGate(int places, int64_t memory_bytes = 0, Clock* clock = Clock::Real());
   DeviceGate(const DeviceGate&) = delete;
   DeviceGate& operator=(const DeviceGate&) = delete;
 
@@ -81,7 +82,14 @@ class DeviceGate {
            (reserved_ == 0 || memory_ == 0 || reserved_ + lease->wanted_ <= memory_);
   }
 
+  // Waits until `condition` holds or `deadline` has passed; the value of `condition`.
+  bool Await(const absl::Condition& condition, absl::Time deadline)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
+    return clock_->AwaitWithDeadline(&mutex_, condition, deadline);
+  }
+
   const int places_;
+  Clock* const clock_;
   mutable absl::Mutex mutex_;
   int taken_ ABSL_GUARDED_BY(mutex_) = 0;  // places
   int want_alone_ ABSL_GUARDED_BY(mutex_) = 0;

@@ -4,14 +4,16 @@
 
 #include <gtest/gtest.h>
 
-#include <atomic>
 #include <string>
 #include <thread>
 #include <utility>
 #include <vector>
 
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
+#include "exec/backend/backend_factory.h"
+#include "exec/testing/job_event.h"
 #include "exec/testing/pool_options.h"
 
 namespace tritonrl {
@@ -19,8 +21,10 @@ namespace {
 
 class PythonBackendTest : public testing::Test {
  protected:
-  void SetUp() override {
-    auto pools = StartPools(FakePoolOptions(3), 1 << 20, /*shared_buffers=*/true);
+  void SetUp() override { Start(FakePoolOptions(3)); }
+
+  void Start(const WorkerPoolOptions& options) {
+    auto pools = StartPools(options, 1 << 20, /*shared_buffers=*/true);
     ASSERT_TRUE(pools.ok()) << pools.status();
     backend_ = std::make_unique<PythonBackend>("cuda", /*modelled=*/true, *std::move(pools));
   }
@@ -85,26 +89,24 @@ TEST_F(PythonBackendTest, ProbesAreRetriedWhenTheReferenceProcessEnds) {
 }
 
 TEST_F(PythonBackendTest, WhoOnlyAsksForAResultWaitsForNobodysMemory) {
+  WorkerPoolOptions options = FakePoolOptions(3);
+  options.sandbox = SandboxKind::kNone;
+  Start(options);
+  JobEvent begun, go_on;
   // A candidate that fills the GPU by its reference's sizes.
   const ExecRequest large = Request("sizes = {'in_bytes': 100 << 30, 'device_bytes': 80 << 30}",
-                                    "import time; time.sleep(2)");
+                                    absl::StrCat(begun.PythonNotify(), "; ", go_on.PythonWait()));
   // One that failed is kept without a reference process, so that it is at hand whatever the memory
   // is used for.
   const ExecRequest failed = Request(
       "result['outcome'] = 'reference_error'\nresult['message'] = 'no'\njob['host'] = False\n",
       "pass");
   EXPECT_EQ(Run(failed).outcome(), EXEC_REFERENCE_FAILED);
-  std::atomic<bool> done{false};
-  std::thread filling([&] {
-    EXPECT_EQ(Run(large).outcome(), EXEC_OK);
-    done = true;
-  });
-  const absl::Time limit = absl::Now() + absl::Seconds(20);
-  while (backend_->memory().reserved < int64_t{60} << 30 && absl::Now() < limit) {
-    absl::SleepFor(absl::Milliseconds(1));
-  }
-  const ExecResult told = Run(failed);
-  EXPECT_FALSE(done) << "it waited";
+  std::thread filling([&] { EXPECT_EQ(Run(large).outcome(), EXEC_OK); });
+  EXPECT_TRUE(begun.Wait());
+  EXPECT_GE(backend_->memory().reserved, int64_t{60} << 30);
+  const ExecResult told = Run(failed);  // `large` is killed at its limit if this waits for it
+  go_on.Notify();
   EXPECT_EQ(told.outcome(), EXEC_REFERENCE_FAILED);
   EXPECT_TRUE(told.reference_cached());
   filling.join();
@@ -134,19 +136,19 @@ TEST_F(PythonBackendTest, IdleReferenceProcessesGiveUpTheirWorkers) {
 }
 
 TEST_F(PythonBackendTest, QueuingForTheReferenceProcessIsNotCharged) {
-  // Each candidate has two outputs compared for 0.4 s each at the reference process that three of
-  // them share.
+  // Each candidate has two outputs compared for 0.8 s each at the reference process that three of
+  // them share: 4.8 s for the last one, of which 1.6 s are its own.
   ExecRequest request =
       Request(ProbedReference("pass") +
                   "import time\n"
                   "def order(message):\n"
                   "  if 'compare' not in message: return None\n"
-                  "  time.sleep(0.4)\n"
+                  "  time.sleep(0.8)\n"
                   "  return {'difference': {'largest': '0', 'bad': 0}}\n",
               "import fake_runner\n"
               "fake_runner._EXPECTED = {'tensor': {'dtype': 'float32', 'shape': [4], 'stride': [1],"
               " 'device': 'cuda', 'layout': 'strided', 'offset': 0}}\n");
-  request.mutable_limits()->set_wall_seconds(1.5);
+  request.mutable_limits()->set_wall_seconds(4);
   std::vector<std::thread> callers;
   for (int i = 0; i < 3; ++i) {
     callers.emplace_back([&] {
@@ -155,6 +157,20 @@ TEST_F(PythonBackendTest, QueuingForTheReferenceProcessIsNotCharged) {
     });
   }
   for (std::thread& caller : callers) caller.join();
+}
+
+TEST(MakeBackendTest, NamesOfBackends) {
+  EXPECT_EQ(*ParseBackendKind("auto"), BackendKind::kAuto);
+  EXPECT_EQ(*ParseBackendKind("cuda"), BackendKind::kCuda);
+  EXPECT_TRUE(absl::StrContains(ParseBackendKind("tpu").status().message(), "\"tpu\""));
+  BackendOptions options;
+  options.sandbox = "jail";
+  EXPECT_EQ(MakeBackend(options).status().code(), absl::StatusCode::kInvalidArgument);
+  if (!HasNvidiaGpu()) {
+    options.sandbox = "bubblewrap";
+    options.kind = BackendKind::kCuda;
+    EXPECT_EQ(MakeBackend(options).status().code(), absl::StatusCode::kFailedPrecondition);
+  }
 }
 
 }  // namespace

@@ -14,8 +14,10 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
+#include "base/testing/fake_clock.h"
 #include "exec/reference/reference_cache.h"
 #include "exec/reference/reference_runner.h"
+#include "exec/testing/job_event.h"
 #include "exec/testing/pool_options.h"
 
 namespace tritonrl {
@@ -43,16 +45,17 @@ class ReferenceProcessTest : public testing::Test {
   // fake one.
   static std::shared_ptr<const ReferenceResult> Run(
       const std::string& reference, double wall_seconds = 10,
-      ReferenceProcessPool* reference_processes = nullptr) {
+      std::shared_ptr<ReferenceProcessPool> reference_processes = nullptr,
+      WorkerPool* pool = nullptr) {
     ExecRequest request;
     request.set_reference_source(reference);
     request.set_trials(1);
     JobContext context{request, "interpreter", DeriveSeeds(0, 1), wall_seconds};
     context.reference_processes =
-        reference_processes != nullptr ? reference_processes : reference_processes_.get();
+        (reference_processes != nullptr ? reference_processes : reference_processes_).get();
     ExecLimits limits = pool_->limits();
     limits.set_wall_seconds(wall_seconds);
-    return RunReference(context, pool_, limits, Soon());
+    return RunReference(context, pool != nullptr ? pool : pool_, limits, Soon());
   }
 
   static inline WorkerPool* pool_ = nullptr;
@@ -109,9 +112,9 @@ TEST_F(ReferenceProcessTest, WhoComesTooLateDoesNotHarmIt) {
   EXPECT_TRUE(absl::IsDeadlineExceeded(late.status())) << late.status();
   EXPECT_TRUE(reference_result->session->alive());
   // An order that is begun has some seconds, whatever its deadline.
-  const auto slow = Run("import time\norder = lambda m: time.sleep(0.3)\n");
+  const auto slow = Run("import time\norder = lambda m: time.sleep(2)\n");
   ASSERT_TRUE(slow->ok()) << slow->run.message();
-  EXPECT_TRUE(slow->session->Ask({{"fill", true}}, "filled", {.deadline = Soon(0.05)}).ok());
+  EXPECT_TRUE(slow->session->Ask({{"fill", true}}, "filled", {.deadline = Soon(1.5)}).ok());
 }
 
 TEST_F(ReferenceProcessTest, OneThatEndsOrHangsIsGoneForGood) {
@@ -122,13 +125,14 @@ TEST_F(ReferenceProcessTest, OneThatEndsOrHangsIsGoneForGood) {
     const auto reference_result = Run(reference);
     ASSERT_TRUE(reference_result->ok()) << reference_result->run.message();
     const absl::Time begin = absl::Now();
-    const auto answer =
-        reference_result->session->Ask({{"open", true}}, "opened", {.deadline = Soon(0.3)});
+    const auto answer = reference_result->session->Ask(
+        {{"open", true}}, "opened",
+        {.deadline = Soon(), .answer_timeout = absl::Milliseconds(300)});
     EXPECT_TRUE(absl::IsUnavailable(answer.status())) << answer.status();
     EXPECT_FALSE(reference_result->session->alive());
     EXPECT_TRUE(absl::IsUnavailable(
         reference_result->session->Ask({{"open", 1}}, "opened", {.deadline = Soon()}).status()));
-    EXPECT_LT(absl::Now() - begin, absl::Seconds(20));
+    EXPECT_LT(absl::Now() - begin, absl::Seconds(50));
   }
 }
 
@@ -218,29 +222,40 @@ TEST_F(ReferenceProcessTest, ADeadOneIsMadeAgain) {
 }
 
 TEST_F(ReferenceProcessTest, ItsTurnIsNotTakenFromItsPatience) {
-  const auto reference_result = Run("import time\norder = lambda m: time.sleep(0.2)\n");
+  WorkerPoolOptions options = FakePoolOptions(2);
+  options.sandbox = SandboxKind::kNone;
+  auto pool = WorkerPool::Start(options);
+  ASSERT_TRUE(pool.ok()) << pool.status();
+  JobEvent busy, go_on;
+  const auto reference_result =
+      Run(absl::StrCat("def order(message):\n  ", busy.PythonNotify(), "\n  ", go_on.PythonWait(),
+                       "\n"),
+          10, std::make_shared<ReferenceProcessPool>(pool->get()), pool->get());
   ASSERT_TRUE(reference_result->ok()) << reference_result->run.message();
-  WaitedTime queued;
   std::vector<std::thread> callers;
-  for (int i = 0; i < 4; ++i) {
-    callers.emplace_back([&] {
-      const auto answer = reference_result->session->Ask(
-          {{"fill", true}}, "filled",
-          {.deadline = Soon(), .answer_timeout = absl::Milliseconds(10), .queued = &queued});
-      EXPECT_TRUE(answer.ok()) << answer.status();
-    });
-  }
-  for (std::thread& caller : callers) caller.join();
-  EXPECT_GE(queued.Total(), absl::Milliseconds(550));
+  const auto ask = [&](AskOptions options) {
+    const auto answer = reference_result->session->Ask({{"fill", true}}, "filled", options);
+    EXPECT_TRUE(answer.ok()) << answer.status();
+  };
+  callers.emplace_back(ask, AskOptions{.deadline = Soon()});
+  EXPECT_TRUE(busy.Wait());
   // A turn that does not come in time harms nobody.
-  std::thread busy([&] {
-    (void)reference_result->session->Ask({{"fill", 1}}, "filled", {.deadline = Soon()});
-  });
-  absl::SleepFor(absl::Milliseconds(50));
   const auto late =
       reference_result->session->Ask({{"fill", true}}, "filled", {.deadline = Soon(0.02)});
   EXPECT_TRUE(absl::IsDeadlineExceeded(late.status())) << late.status();
-  busy.join();
+  FakeClock clock;
+  WaitedTime queued(&clock);
+  for (int i = 0; i < 3; ++i) {
+    callers.emplace_back(
+        ask, AskOptions{
+                 .deadline = Soon(), .answer_timeout = absl::Milliseconds(10), .queued = &queued});
+  }
+  while (queued.Total() == absl::ZeroDuration()) {  // until one of them waits
+    clock.Advance(absl::Seconds(1));
+    std::this_thread::yield();
+  }
+  go_on.Notify();
+  for (std::thread& caller : callers) caller.join();
   EXPECT_TRUE(reference_result->session->alive());
 }
 

@@ -4,19 +4,18 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "absl/time/clock.h"
 #include "base/status.h"
 
 namespace tritonrl {
 namespace {
 
-ExecResult NoTurnInTime(absl::Time entered) {
+ExecResult NoTurnInTime(absl::Duration queued) {
   ExecResult result;
   result.set_outcome(EXEC_NO_WORKER_IN_TIME);
   result.set_fault(FaultOf(EXEC_NO_WORKER_IN_TIME));
   result.set_phase("queue");
   result.set_message("the deadline passed while it waited for its turn at the server");
-  result.set_queue_seconds(absl::ToDoubleSeconds(absl::Now() - entered));
+  result.set_queue_seconds(absl::ToDoubleSeconds(queued));
   return result;
 }
 
@@ -35,15 +34,15 @@ absl::StatusOr<ServerRole> ParseServerRole(const std::string& name) {
 }
 
 Dispatcher::Dispatcher(const DispatcherOptions& options,
-                       std::vector<std::unique_ptr<DeviceBackend>> backends)
-    : options_(options) {
+                       std::vector<std::unique_ptr<DeviceBackend>> backends, Clock* clock)
+    : options_(options), clock_(clock), started_(clock->Now()) {
   for (std::unique_ptr<DeviceBackend>& backend : backends) {
     auto device = std::make_unique<Device>();
     const int slots = options_.role == SERVER_ROLE_TIME ? 1 : backend->concurrency();
     concurrency_ += slots;
     device->backend = std::move(backend);
     if (devices_.size() < options_.gpus.size()) device->gpu = options_.gpus[devices_.size()];
-    device->gate = std::make_unique<DeviceGate>(slots, options_.memory_budget_bytes);
+    device->gate = std::make_unique<DeviceGate>(slots, options_.memory_budget_bytes, clock_);
     devices_.push_back(std::move(device));
   }
 }
@@ -92,7 +91,7 @@ void Dispatcher::NoteBusy(absl::Duration time) {
 absl::StatusOr<ExecResult> Dispatcher::RunOn(Device* device, const ExecRequest& request,
                                              int64_t memory_bytes, absl::Time deadline,
                                              const std::function<bool()>& cancelled) {
-  const absl::Time entered = absl::Now();
+  const absl::Time entered = clock_->Now();
   int64_t bytes = memory_bytes > 0 ? memory_bytes : options_.job_bytes;
   if (bytes <= 0 && options_.memory_budget_bytes > 0) {
     bytes = options_.memory_budget_bytes / std::max(1, device->backend->concurrency());
@@ -103,11 +102,11 @@ absl::StatusOr<ExecResult> Dispatcher::RunOn(Device* device, const ExecRequest& 
     // its device alone, for that part of the job only.
     DeviceGate::Lease lease(device->gate.get(), deadline);
     const bool in = alone ? lease.AcquireExclusive(deadline) : lease.Reserve(bytes, deadline);
-    if (!in) return NoTurnInTime(entered);
+    if (!in) return NoTurnInTime(clock_->Now() - entered);
     if (cancelled()) return absl::CancelledError("the caller has gone");
-    const absl::Time begin = absl::Now();
+    const absl::Time begin = clock_->Now();
     absl::StatusOr<ExecResult> run = device->backend->Run(request, deadline);
-    NoteBusy(absl::Now() - begin);
+    NoteBusy(clock_->Now() - begin);
     RETURN_IF_ERROR(run.status());
     ExecResult result = *std::move(run);
     result.set_gpu(device->gpu);
@@ -127,9 +126,9 @@ absl::StatusOr<ExecResult> Dispatcher::Run(const ExecRequest& request, int64_t m
                                            const std::function<bool()>& cancelled) {
   RETURN_IF_ERROR(CheckRole(request));
   ASSIGN_OR_RETURN(Device * device, Enter());
-  const absl::Time entered = absl::Now();
+  const absl::Time entered = clock_->Now();
   absl::StatusOr<ExecResult> result = RunOn(device, request, memory_bytes, deadline, cancelled);
-  Leave(device, absl::Now() - entered, result);
+  Leave(device, clock_->Now() - entered, result);
   return result;
 }
 
@@ -141,7 +140,7 @@ void Dispatcher::Drain() {
 bool Dispatcher::WaitIdle(absl::Time deadline) {
   absl::MutexLock lock(&mutex_);
   auto idle = [this]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) { return jobs_ == 0; };
-  return mutex_.AwaitWithDeadline(absl::Condition(&idle), deadline);
+  return clock_->AwaitWithDeadline(&mutex_, absl::Condition(&idle), deadline);
 }
 
 int64_t Dispatcher::RetryHint() const {
@@ -170,7 +169,7 @@ ServerDescription Dispatcher::Describe() const {
     description.set_sandbox(device->backend->sandbox_description());
   }
   description.set_running(running);
-  description.set_uptime_seconds(absl::ToDoubleSeconds(absl::Now() - started_));
+  description.set_uptime_seconds(absl::ToDoubleSeconds(clock_->Now() - started_));
   absl::MutexLock lock(&mutex_);
   description.set_waiting(std::max(0, jobs_ - running));
   description.set_finished(finished_);

@@ -14,8 +14,8 @@
 #include "absl/base/thread_annotations.h"
 #include "absl/status/statusor.h"
 #include "absl/synchronization/mutex.h"
-#include "absl/time/clock.h"
 #include "absl/time/time.h"
+#include "base/clock.h"
 #include "exec/device_backend.h"
 #include "exec/device_gate.h"
 #include "exec/service/service.pb.h"
@@ -37,8 +37,8 @@ struct DispatcherOptions {
 class Dispatcher {
  public:
   // One backend for each device, all of one kind.
-  Dispatcher(const DispatcherOptions& options,
-             std::vector<std::unique_ptr<DeviceBackend>> backends);
+  Dispatcher(const DispatcherOptions& options, std::vector<std::unique_ptr<DeviceBackend>> backends,
+             Clock* clock = Clock::Real());
 
   // Runs the job on the device with the fewest jobs and blocks until there is an outcome.
   // `cancelled` is asked before it starts (the caller may have gone). ResourceExhausted: the queue
@@ -79,6 +79,8 @@ class Dispatcher {
                                    absl::Time deadline, const std::function<bool()>& cancelled);
 
   const DispatcherOptions options_;
+  Clock* const clock_;
+  const absl::Time started_;
   std::vector<std::unique_ptr<Device>> devices_;
   int concurrency_ = 0;
   mutable absl::Mutex mutex_;
@@ -90,7 +92,6 @@ class Dispatcher {
   std::map<std::string, int64_t> outcomes_ ABSL_GUARDED_BY(mutex_);
   int64_t infra_errors_ ABSL_GUARDED_BY(mutex_) = 0;
   int64_t refused_ ABSL_GUARDED_BY(mutex_) = 0;
-  const absl::Time started_ = absl::Now();
 };
 
 }  // namespace tritonrl

@@ -40,6 +40,17 @@ def blank_result(role):
     return result
 
 
+def notify(path):
+    """Tells a test of an event (job_event.h)."""
+    open(path, "w").close()
+
+
+def wait(path):
+    """Waits for an event that the test tells of."""
+    while not os.path.exists(path):
+        time.sleep(0.002)
+
+
 def timed(order, timing):
     """The answer to an order of timed calls."""
     if "prepare" in order:
@@ -119,7 +130,7 @@ def run_job(job, on_phase, on_result):
     role = job.get("role", "runner")
     result = blank_result(role)
     timing = {"sleep": 0.01, "claim": None, "output": _EXPECTED, "gpu": [], "moved": True}
-    names = {"result": result, "job": job, "timing": timing}
+    names = {"result": result, "job": job, "timing": timing, "notify": notify, "wait": wait}
     if role == "oracle":
         on_phase("reference")
         exec(compile(job["reference_source"], "reference", "exec"), names)

@@ -1,7 +1,5 @@
 #include "exec/workers/job.h"
 
-#include "absl/time/clock.h"
-
 namespace tritonrl {
 namespace {
 
@@ -15,17 +13,17 @@ T Smaller(T request, T pool) {
 
 void WaitedTime::Begin() {
   absl::MutexLock lock(&mutex_);
-  if (waits_++ == 0) since_ = absl::Now();
+  if (waits_++ == 0) since_ = clock_->Now();
 }
 
 void WaitedTime::End() {
   absl::MutexLock lock(&mutex_);
-  if (--waits_ == 0) ended_ += absl::Now() - since_;
+  if (--waits_ == 0) ended_ += clock_->Now() - since_;
 }
 
 absl::Duration WaitedTime::Total() const {
   absl::MutexLock lock(&mutex_);
-  return waits_ > 0 ? ended_ + (absl::Now() - since_) : ended_;
+  return waits_ > 0 ? ended_ + (clock_->Now() - since_) : ended_;
 }
 
 ExecLimits DefaultLimits() {

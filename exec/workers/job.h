@@ -8,6 +8,7 @@
 #include "absl/base/thread_annotations.h"
 #include "absl/synchronization/mutex.h"
 #include "absl/time/time.h"
+#include "base/clock.h"
 #include "exec/messages.pb.h"
 
 namespace tritonrl {
@@ -29,6 +30,8 @@ enum class JobEnd {
 // its limit of wall-clock time. For any number of threads, each of which ends what it began.
 class WaitedTime {
  public:
+  explicit WaitedTime(Clock* clock = Clock::Real()) : clock_(clock) {}
+
   void Begin();
   void End();
   // Until now.
@@ -51,6 +54,7 @@ class WaitedTime {
   };
 
  private:
+  Clock* const clock_;
   mutable absl::Mutex mutex_;
   int waits_ ABSL_GUARDED_BY(mutex_) = 0;  // that go on; together they are one
   absl::Time since_ ABSL_GUARDED_BY(mutex_);

@@ -3,48 +3,50 @@
 
 #include <gtest/gtest.h>
 
+#include <optional>
+
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
+#include "base/testing/fake_clock.h"
 #include "exec/testing/pool_options.h"
 
 namespace tritonrl {
 namespace {
 
 TEST(WaitedTimeTest, SpansThatOverlapCountOnce) {
-  WaitedTime waited;
+  FakeClock clock;
+  WaitedTime waited(&clock);
   EXPECT_EQ(waited.Total(), absl::ZeroDuration());
-  const absl::Time begin = absl::Now();
   {
     const WaitedTime::Span one(&waited), two(&waited), none(nullptr);
-    absl::SleepFor(absl::Milliseconds(20));
-    EXPECT_GE(waited.Total(), absl::Milliseconds(20));
+    clock.Advance(absl::Milliseconds(20));
+    EXPECT_EQ(waited.Total(), absl::Milliseconds(20));
   }
-  EXPECT_LE(waited.Total(), absl::Now() - begin);
-  const absl::Duration total = waited.Total();
-  absl::SleepFor(absl::Milliseconds(5));
-  EXPECT_EQ(waited.Total(), total);
+  clock.Advance(absl::Milliseconds(5));
+  EXPECT_EQ(waited.Total(), absl::Milliseconds(20));
 }
 
 class JobDialogueTest : public testing::Test {
  protected:
-  // A job that works for so long and has a limit of 0.6 s; the supervisor keeps it waiting before.
+  // A job that works for so long and has a limit of 0.3 s; it has waited for `held_up` before its
+  // first message.
   static JobReport Run(absl::Duration held_up, double works_seconds) {
     auto pool = WorkerPool::Start(FakePoolOptions(1));
     EXPECT_TRUE(pool.ok()) << pool.status();
     ExecLimits limits;
-    limits.set_wall_seconds(0.6);
-    WaitedTime waited;
+    limits.set_wall_seconds(0.3);
+    FakeClock clock;
+    WaitedTime waited(&clock);
     const std::string job = absl::StrCat(
         R"J({"role": "runner", "device": "interpreter", "calls": [0], "measure_time": false, )J",
         R"J("candidate_source": "import time; time.sleep()J", works_seconds, R"J()"})J");
-    auto dialogue = JobDialogue::Start(pool->get(), job, limits, absl::Now() + absl::Seconds(20),
+    std::optional<WaitedTime::Span> span(&waited);
+    clock.Advance(held_up);
+    auto dialogue = JobDialogue::Start(pool->get(), job, limits, absl::Now() + absl::Seconds(60),
                                        {}, {.waited = &waited});
     EXPECT_TRUE(dialogue.ok()) << dialogue.status();
     (void)(*dialogue)->Next();  // of its only call, after its work
-    {
-      const WaitedTime::Span span(&waited);
-      absl::SleepFor(held_up);
-    }
+    span.reset();
     (*dialogue)->Send("{\"go\": true}");
     while ((*dialogue)->Next().has_value()) (*dialogue)->Send("{\"done\": true}");
     return (*dialogue)->Finish();
@@ -52,11 +54,11 @@ class JobDialogueTest : public testing::Test {
 };
 
 TEST_F(JobDialogueTest, WaitingForOthersDoesNotCount) {
-  EXPECT_EQ(Run(absl::Seconds(1.5), 0.1).end, JobEnd::kExit);
+  EXPECT_EQ(Run(absl::Hours(1), 0.6).end, JobEnd::kExit);
 }
 
 TEST_F(JobDialogueTest, ItsOwnWorkDoes) {
-  EXPECT_EQ(Run(absl::ZeroDuration(), 5).end, JobEnd::kTimeout);
+  EXPECT_EQ(Run(absl::ZeroDuration(), 60).end, JobEnd::kTimeout);
 }
 
 }  // namespace

@@ -184,13 +184,17 @@ TEST_F(BatchTest, ASecondRunWritesOnlyWhatIsMissing) {
 TEST_F(BatchTest, StopKeepsWhatIsFinishedAndDropsTheRest) {
   WriteInput(Honest(30));
   std::atomic<bool> stop{false};
-  options_.stop = [&stop] { return stop.load(); };
+  absl::Notification stop_seen;
+  options_.stop = [&] {
+    if (stop && !stop_seen.HasBeenNotified()) stop_seen.Notify();
+    return stop.load();
+  };
   options_.window = 8;
   std::atomic<int> calls{0};
   ScriptedBackend backend([&](const ExecRequest&, absl::Time) {
     const int call = calls++;
     if (call == 4) stop = true;
-    absl::SleepFor(absl::Milliseconds(call >= 4 ? 300 : 1));
+    if (call >= 4) stop_seen.WaitForNotificationWithTimeout(absl::Seconds(20));
     return GoodResult(2);
   });
   auto summary = Run(&backend);

@@ -1,0 +1,49 @@
+// An event that the Python code of a job announces to the test, or the test to a job. It is a file,
+// so the job's pool must have no sandbox.
+#ifndef TRITONRL_EXEC_TESTING_JOB_EVENT_H_
+#define TRITONRL_EXEC_TESTING_JOB_EVENT_H_
+
+#include <gtest/gtest.h>
+#include <sys/stat.h>
+
+#include <string>
+
+#include "absl/strings/str_cat.h"
+#include "absl/time/clock.h"
+#include "base/file.h"
+
+namespace tritonrl {
+
+class JobEvent {
+ public:
+  JobEvent() {
+    auto folder = MakeTempDirectory("job-event");
+    EXPECT_TRUE(folder.ok()) << folder.status();
+    if (folder.ok()) folder_ = *folder;
+    EXPECT_EQ(chmod(folder_.c_str(), 0777), 0);  // the job has another uid
+  }
+  ~JobEvent() { EXPECT_TRUE(RemoveTree(folder_).ok()); }
+  JobEvent(const JobEvent&) = delete;
+  JobEvent& operator=(const JobEvent&) = delete;
+
+  void Notify() { EXPECT_TRUE(WriteFileAtomic(path(), "").ok()); }
+  // False when the event has not come within a minute.
+  bool Wait() const {
+    const absl::Time limit = absl::Now() + absl::Minutes(1);
+    while (!FileExists(path()) && absl::Now() < limit) absl::SleepFor(absl::Milliseconds(2));
+    return FileExists(path());
+  }
+
+  // Python expressions that do the same in a job of the fake runner.
+  std::string PythonNotify() const { return absl::StrCat("notify('", path(), "')"); }
+  std::string PythonWait() const { return absl::StrCat("wait('", path(), "')"); }
+
+ private:
+  std::string path() const { return JoinPath(folder_, "event"); }
+
+  std::string folder_;
+};
+
+}  // namespace tritonrl
+
+#endif  // TRITONRL_EXEC_TESTING_JOB_EVENT_H_
