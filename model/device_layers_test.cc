@@ -60,12 +60,11 @@ TEST_P(DeviceLayersTest, MatricesSideBySide) {
         }
         weights.fused = Stacked(w, weights.parts);
         gradients.fused = Stacked(g, gradients.parts);
-        const bool fused_gemm = UseFusedGemm(r.context, weights);
-        EXPECT_EQ(fused_gemm, r.device.is_cuda());
+        EXPECT_EQ(FusedOrParts(r.context, weights).size(), r.device.is_cuda() ? 1 : 3);
         at::Tensor out = r.Empty({rows, 56});
-        FusedLinearForward(r.context, r.Put(x), weights, fused_gemm, out);
-        const at::Tensor d_x = FusedLinearBackward(r.context, r.Put(d), r.Put(x), weights,
-                                                   fused_gemm, true, gradients);
+        FusedLinearForward(r.context, r.Put(x), weights, out);
+        const at::Tensor d_x =
+            FusedLinearBackward(r.context, r.Put(d), r.Put(x), weights, true, gradients);
         return Tensors{out, d_x, g};
       },
       {"output", "d_x", "d_w"});

@@ -6,7 +6,7 @@
 #include "base/runfiles.h"
 #include "base/status.h"
 #include "base/subprocess.h"
-#include "model/testing/random_inputs.h"
+#include "model/testing/test_util.h"
 
 namespace tritonrl {
 

@@ -28,7 +28,7 @@
 #include "bench/model/step_profile.h"
 #include "model/layers/fp8.h"
 #include "model/memory/memory_plan.h"
-#include "model/testing/random_inputs.h"
+#include "model/testing/test_util.h"
 #include "model/torch_runtime.h"
 #include "model/transformer.h"
 #include "model/weights/gradient_ring_buffer.h"

@@ -12,7 +12,7 @@
 #include "absl/time/clock.h"
 #include "base/program.h"
 #include "base/status.h"
-#include "model/testing/random_inputs.h"
+#include "model/testing/test_util.h"
 #include "parallel/process_group.h"
 #include "rollout/distributed/weight_broadcast.h"
 #include "rollout/factory/load_model.h"

@@ -26,7 +26,7 @@
 #include "base/status.h"
 #include "bench/model/gpu_power.h"
 #include "bench/rollout/bench_engine_steps.h"
-#include "model/testing/random_inputs.h"
+#include "model/testing/test_util.h"
 #include "model/weights/weights.h"
 #include "rollout/cuda/cuda_runner.h"
 #include "rollout/distributed/tensor_parallel.h"

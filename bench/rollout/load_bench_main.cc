@@ -32,7 +32,7 @@
 #include "base/status.h"
 #include "bench/rollout/log_normal_length.h"
 #include "bench/rollout/scripted_runner.h"
-#include "model/testing/random_inputs.h"
+#include "model/testing/test_util.h"
 #include "rollout/factory/load_model.h"
 #include "rollout/factory/make_engine.h"
 

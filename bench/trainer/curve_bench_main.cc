@@ -25,7 +25,7 @@
 #include "base/subprocess.h"
 #include "bench/trainer/curve_inputs.h"
 #include "model/layers/fp8.h"
-#include "model/testing/random_inputs.h"
+#include "model/testing/test_util.h"
 #include "model/torch_runtime.h"
 #include "trainer/learner/policy.h"
 #include "trainer/optimizer/adamw.h"

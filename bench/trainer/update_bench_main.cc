@@ -23,7 +23,7 @@
 #include "bench/model/step_batches.h"
 #include "bench/model/step_profile.h"
 #include "model/layers/fp8.h"
-#include "model/testing/random_inputs.h"
+#include "model/testing/test_util.h"
 #include "model/torch_runtime.h"
 #include "parallel/process_group.h"
 #include "trainer/learner/recompute_plan.h"

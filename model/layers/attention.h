@@ -14,9 +14,6 @@
 // Causal self-attention with grouped queries over packed sequences (Vaswani et al., 2017; Ainslie
 // et al., 2023): softmax(q k^T / sqrt(D)) v within each sequence, query head h reading key/value
 // head h / (H / K). No token sees another sequence.
-//
-// Attention of packed sequences on a GPU through ATen's memory-efficient kernel, which takes the
-// sequences' offsets: a few launches for any number of sequences, no padding.
 
 namespace tritonrl {
 
@@ -45,15 +42,6 @@ void AttentionBackward(const LayerContext& context, const ModelConfig& config,
                        const SequenceLayout& layout, const at::Tensor& qk, const at::Tensor& qkv,
                        const at::Tensor& out, const at::Tensor& lse, const at::Tensor& d_out,
                        at::Tensor d_qkv);
-
-// As AttentionForward; *lse: [n, H, longest sequence rounded up by the kernel].
-at::Tensor AttentionForwardCuda(const ModelConfig& config, const SequenceLayout& layout,
-                                const at::Tensor& qk, const at::Tensor& qkv, at::Tensor* lse);
-
-// As AttentionBackward.
-void AttentionBackwardCuda(const ModelConfig& config, const SequenceLayout& layout,
-                           const at::Tensor& qk, const at::Tensor& qkv, const at::Tensor& out,
-                           const at::Tensor& lse, const at::Tensor& d_out, at::Tensor d_qkv);
 
 }  // namespace tritonrl
 

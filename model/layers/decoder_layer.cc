@@ -5,7 +5,6 @@
 
 #include "absl/strings/str_cat.h"
 #include "model/layers/attention.h"
-#include "model/layers/decoder_layer.h"
 #include "model/layers/fp8.h"
 #include "model/layers/linear.h"
 #include "model/layers/rms_norm.h"
@@ -13,66 +12,78 @@
 
 namespace tritonrl {
 
-bool Projections::UsesFp8(const FusedWeights& weights) const {
-  return fp8_ && SupportsFp8(weights);
-}
-
-void Projections::Forward(const GemmInput& x, const FusedWeights& weights,
-                          const at::Tensor& out) const {
-  if (UsesFp8(weights)) return Fp8Forward(context_, x.value, x.amax, weights, out);
-  FusedLinearForward(context_, x.value, weights, UseFusedGemm(context_, weights), out);
-}
-
-at::Tensor Projections::Backward(GemmInput d_out, const GemmInput& x, const FusedWeights& weights,
-                                 bool accumulate, const FusedWeights& gradients) const {
-  if (UsesFp8(weights)) {
-    Fp8Matrix d = Fp8Gradient(context_, d_out.value, d_out.amax);
-    d_out.value.reset();
-    Fp8BackwardWeight(context_, &d, x.value, x.amax, accumulate, gradients);
-    at::Tensor d_x = context_.Empty(x.value.sizes(), x.value);
-    Fp8BackwardInput(context_, &d, weights, d_x);
-    return d_x;
-  }
-  const bool fused_gemm = UseFusedGemm(context_, weights) && gradients.fused.defined();
-  return FusedLinearBackward(context_, d_out.value, x.value, weights, fused_gemm, accumulate,
-                             gradients);
-}
-
-at::Tensor Projections::ResidualAdd(const at::Tensor& residual, const GemmInput& x,
-                                    const at::Tensor& weight) const {
-  if (UsesFp8({{weight}, weight}))
-    return Fp8ResidualAdd(context_, residual, x.value, x.amax, weight);
-  return LinearResidualAdd(context_, residual, x.value, weight);
-}
-
-ResidualAddGradient::ResidualAddGradient(const Projections& products, const GemmInput& d,
-                                         const at::Tensor& weight)
-    : context_(products.context_),
-      d_(d.value),
-      weight_({{weight}, weight}),
-      fp8_(products.UsesFp8(weight_)) {
-  if (fp8_) copies_ = Fp8Gradient(context_, d.value, d.amax);
-}
-
-void ResidualAddGradient::Input(const at::Tensor& d_x) {
-  if (fp8_) return Fp8BackwardInput(context_, &copies_, weight_, d_x);
-  LinearBackwardInput(context_, d_, weight_.fused, false, d_x);
-}
-
-void ResidualAddGradient::Weight(const GemmInput& x, bool accumulate, const at::Tensor& gradient) {
-  if (fp8_) {
-    return Fp8BackwardWeight(context_, &copies_, x.value, x.amax, accumulate,
-                             {{gradient}, gradient});
-  }
-  LinearBackwardWeight(context_, d_, x.value, accumulate, gradient);
-}
-
 namespace {
+
+bool UsesFp8(const LayerEnvironment& e, const FusedWeights& weights) {
+  return e.fp8 && SupportsFp8(weights);
+}
+
+// out [T, N] = x W^T with matrices side by side.
+void Project(const LayerEnvironment& e, const GemmInput& x, const FusedWeights& weights,
+             const at::Tensor& out) {
+  if (UsesFp8(e, weights)) return Fp8Forward(e.context, x.value, x.amax, weights, out);
+  FusedLinearForward(e.context, x.value, weights, out);
+}
+
+// The gradient of x [T, K], given that of out [T, N], which is freed as soon as its FP8 copies are
+// made. Gradients of the weights are added to, or written if not `accumulate`.
+at::Tensor ProjectBackward(const LayerEnvironment& e, GemmInput d_out, const GemmInput& x,
+                           const FusedWeights& weights, bool accumulate,
+                           const FusedWeights& gradients) {
+  if (!UsesFp8(e, weights)) {
+    return FusedLinearBackward(e.context, d_out.value, x.value, weights, accumulate, gradients);
+  }
+  Fp8Matrix d = Fp8Gradient(e.context, d_out.value, d_out.amax);
+  d_out.value.reset();
+  Fp8BackwardWeight(e.context, &d, x.value, x.amax, accumulate, gradients);
+  at::Tensor d_x = e.context.Empty(x.value.sizes(), x.value);
+  Fp8BackwardInput(e.context, &d, weights, d_x);
+  return d_x;
+}
+
+// residual + x W^T [T, N]: what attention or the MLP adds to the residual stream.
+at::Tensor ResidualAdd(const LayerEnvironment& e, const at::Tensor& residual, const GemmInput& x,
+                       const at::Tensor& weight) {
+  if (UsesFp8(e, {{weight}, weight})) {
+    return Fp8ResidualAdd(e.context, residual, x.value, x.amax, weight);
+  }
+  return LinearResidualAdd(e.context, residual, x.value, weight);
+}
+
+// The gradient d [T, N] of what ResidualAdd added, for the two GEMMs of its backward, each of which
+// is called once.
+class ResidualAddGradient {
+ public:
+  ResidualAddGradient(const LayerEnvironment& e, const GemmInput& d, const at::Tensor& weight)
+      : context_(e.context), d_(d.value), weight_({{weight}, weight}), fp8_(UsesFp8(e, weight_)) {
+    if (fp8_) copies_ = Fp8Gradient(context_, d.value, d.amax);
+  }
+
+  // Writes the gradient of x [T, K].
+  void Input(const at::Tensor& d_x) {
+    if (fp8_) return Fp8BackwardInput(context_, &copies_, weight_, d_x);
+    LinearBackwardInput(context_, d_, weight_.fused, false, d_x);
+  }
+
+  // That of the weight [N, K], added to `gradient` or written there.
+  void Weight(const GemmInput& x, bool accumulate, const at::Tensor& gradient) {
+    if (fp8_) {
+      return Fp8BackwardWeight(context_, &copies_, x.value, x.amax, accumulate,
+                               {{gradient}, gradient});
+    }
+    LinearBackwardWeight(context_, d_, x.value, accumulate, gradient);
+  }
+
+ private:
+  const LayerContext& context_;
+  const at::Tensor d_;
+  const FusedWeights weight_;
+  const bool fp8_;
+  Fp8Matrix copies_;
+};
 
 FusedWeights QkvWeights(const DecoderLayerParameters& w) { return {{w.q, w.k, w.v}, w.qkv}; }
 FusedWeights GateUpWeights(const DecoderLayerParameters& w) { return {{w.gate, w.up}, w.gate_up}; }
-
-Projections MakeProjections(const LayerEnvironment& e) { return {e.context, e.fp8}; }
 
 at::Tensor* AmaxOf(const LayerEnvironment& e, GemmInput* x) { return e.fp8 ? &x->amax : nullptr; }
 
@@ -107,7 +118,7 @@ void EnsureQkv(const LayerEnvironment& e, const DecoderLayerParameters& w,
   const GemmInput normed = FirstNorm(e, w, *saved);
   saved->qkv =
       e.context.Empty({input.size(0), e.config.query_size() + 2 * e.config.kv_size()}, input);
-  MakeProjections(e).Forward(normed, QkvWeights(w), saved->qkv);
+  Project(e, normed, QkvWeights(w), saved->qkv);
 }
 
 void EnsureHeads(const LayerEnvironment& e, const DecoderLayerParameters& w,
@@ -130,7 +141,7 @@ void EnsurePostAttention(const LayerEnvironment& e, const DecoderLayerParameters
                          LayerActivations* saved) {
   if (saved->post_attention.defined()) return;
   EnsureAttention(e, w, saved);
-  saved->post_attention = MakeProjections(e).ResidualAdd(saved->input, {saved->attention, {}}, w.o);
+  saved->post_attention = ResidualAdd(e, saved->input, {saved->attention, {}}, w.o);
 }
 
 void EnsureGateUp(const LayerEnvironment& e, const DecoderLayerParameters& w,
@@ -138,7 +149,7 @@ void EnsureGateUp(const LayerEnvironment& e, const DecoderLayerParameters& w,
   if (saved->gate_up.defined()) return;
   saved->gate_up = e.context.Empty({saved->post_attention.size(0), 2 * e.config.intermediate_size},
                                    saved->post_attention);
-  MakeProjections(e).Forward(normed, GateUpWeights(w), saved->gate_up);
+  Project(e, normed, GateUpWeights(w), saved->gate_up);
 }
 
 // As soon as the forward pass needs it no more.
@@ -180,7 +191,7 @@ at::Tensor MlpForward(const LayerEnvironment& e, const DecoderLayerParameters& w
   GemmInput& activated = saved->activated;
   activated.value = SwigluForward(e.context, saved->gate_up, AmaxOf(e, &activated));
   DropIfRecomputed(LayerTensor::kGateUp, saved);
-  at::Tensor out = MakeProjections(e).ResidualAdd(saved->post_attention, activated, w.down);
+  at::Tensor out = ResidualAdd(e, saved->post_attention, activated, w.down);
   DropIfRecomputed(LayerTensor::kPostAttention, saved);
   DropIfRecomputed(LayerTensor::kActivated, saved);
   return out;
@@ -200,7 +211,7 @@ GemmInput MlpBackward(const LayerEnvironment& e, const DecoderLayerParameters& w
   GemmInput normed;
   if (!live->gate_up.defined()) normed = norm();
   EnsureGateUp(e, w, normed, live);
-  ResidualAddGradient residual_add(MakeProjections(e), {d, {}}, w.down);
+  ResidualAddGradient residual_add(e, {d, {}}, w.down);
   at::Tensor d_activated = e.context.Empty({d.size(0), e.config.intermediate_size}, d);
   residual_add.Input(d_activated);
   GemmInput activated = std::exchange(live->activated, {}), d_gate_up;
@@ -214,8 +225,8 @@ GemmInput MlpBackward(const LayerEnvironment& e, const DecoderLayerParameters& w
   activated.value.reset();
 
   if (!normed.value.defined()) normed = norm();
-  const at::Tensor d_normed = MakeProjections(e).Backward(
-      std::move(d_gate_up), normed, GateUpWeights(w), !mode.replace, GateUpWeights(*g));
+  const at::Tensor d_normed = ProjectBackward(e, std::move(d_gate_up), normed, GateUpWeights(w),
+                                              !mode.replace, GateUpWeights(*g));
   GemmInput d_post_attention = {d, {}};
   RmsNormBackward(e.context, live->post_attention, w.post_norm, live->rstd2, d_normed, d,
                   g->post_norm, AmaxOf(e, &d_post_attention));
@@ -229,7 +240,7 @@ void AttentionPartBackward(const LayerEnvironment& e, const DecoderLayerParamete
                            const BackwardMode& mode, LayerActivations* live, const GemmInput& d,
                            DecoderLayerParameters* g) {
   EnsureAttention(e, w, live);
-  ResidualAddGradient residual_add(MakeProjections(e), d, w.o);
+  ResidualAddGradient residual_add(e, d, w.o);
   residual_add.Weight({live->attention, {}}, !mode.replace, g->o);
   EnsureHeads(e, w, live);
   at::Tensor d_attention = e.context.Empty(live->attention.sizes(), d.value);
@@ -247,8 +258,8 @@ void AttentionPartBackward(const LayerEnvironment& e, const DecoderLayerParamete
   live->qk_rstd.reset();
 
   const GemmInput normed = FirstNorm(e, w, *live);
-  const at::Tensor d_normed = MakeProjections(e).Backward(
-      {std::move(d_qkv), {}}, normed, QkvWeights(w), !mode.replace, QkvWeights(*g));
+  const at::Tensor d_normed = ProjectBackward(e, {std::move(d_qkv), {}}, normed, QkvWeights(w),
+                                              !mode.replace, QkvWeights(*g));
   RmsNormBackward(e.context, live->input, w.input_norm, live->rstd1, d_normed, d.value,
                   g->input_norm);
 }

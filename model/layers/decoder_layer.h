@@ -13,56 +13,9 @@
 #include "model/weights/model_config.h"
 #include "model/weights/weights.h"
 
-// The GEMMs of a decoder layer, each under one name whether its operands are in the weights'
-// type or (fp8_linear.h) copied to FP8.
-//
 // One layer: x + attention(norm(x)), then that + mlp(norm(that)).
 
 namespace tritonrl {
-
-class Projections {
- public:
-  // fp8: in FP8 where fp8_linear.h takes the weights. `context` must outlive this.
-  Projections(const LayerContext& context, bool fp8) : context_(context), fp8_(fp8) {}
-
-  // out [T, N] = x W^T with matrices side by side.
-  void Forward(const GemmInput& x, const FusedWeights& weights, const at::Tensor& out) const;
-
-  // The gradient of x [T, K], given that of out [T, N], which is freed as soon as its copies are
-  // made, if there are any. Gradients of the weights are added to, or written (`accumulate`).
-  at::Tensor Backward(GemmInput d_out, const GemmInput& x, const FusedWeights& weights,
-                      bool accumulate, const FusedWeights& gradients) const;
-
-  // residual + x W^T [T, N]: what attention or the MLP adds to the residual stream.
-  at::Tensor ResidualAdd(const at::Tensor& residual, const GemmInput& x,
-                         const at::Tensor& weight) const;
-
- private:
-  friend class ResidualAddGradient;
-  bool UsesFp8(const FusedWeights& weights) const;
-
-  const LayerContext& context_;
-  const bool fp8_;
-};
-
-// The gradient d [T, N] of what ResidualAdd added, for the two GEMMs of its backward, each of which
-// is asked for once.
-class ResidualAddGradient {
- public:
-  ResidualAddGradient(const Projections& products, const GemmInput& d, const at::Tensor& weight);
-
-  // The gradient of x [T, K], into memory that is there.
-  void Input(const at::Tensor& d_x);
-  // That of the weight [N, K], added to `gradient` or written there.
-  void Weight(const GemmInput& x, bool accumulate, const at::Tensor& gradient);
-
- private:
-  const LayerContext& context_;
-  const at::Tensor d_;
-  const FusedWeights weight_;
-  const bool fp8_;
-  Fp8Matrix copies_;
-};
 
 // The parameters of one layer, or their gradients (views of a ParameterBuffer).
 // C hidden, H query heads, K key/value heads, D head dimension, F intermediate size.
@@ -91,7 +44,7 @@ struct LayerEnvironment {
   const RotaryTable& rotary;
   const at::Tensor& positions;  // [T] int64
   const SequenceLayout& layout;
-  bool fp8 = false;  // GEMMs in FP8 where fp8_linear.h takes them
+  bool fp8 = false;  // GEMMs in FP8 where SupportsFp8 (fp8.h)
 };
 
 // input: [T, C]. Fills *saved (queries, keys and values of the cache are read from it too), but for

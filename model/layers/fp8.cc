@@ -131,14 +131,6 @@ Fp8Matrix Quantize(const LayerContext& context, const at::Tensor& x, Fp8Format f
 
 namespace {
 
-// The weights, or their gradients, as one GEMM takes them: as one matrix where it can be, which
-// on a GPU it is for both alike.
-absl::Span<const at::Tensor> FusedOrParts(const LayerContext& context,
-                                          const FusedWeights& weights) {
-  if (UseFusedGemm(context, weights)) return absl::MakeConstSpan(&weights.fused, 1);
-  return weights.parts;
-}
-
 void CheckSameRepresentation(const Fp8Matrix& a, const Fp8Matrix& b) {
   TORCH_CHECK(a.in_hardware() == b.in_hardware(),
               "operands of an FP8 GEMM lie on different devices or are of different types");

@@ -5,8 +5,6 @@
 #include <algorithm>
 #include <cstdint>
 
-#include "model/layers/linear.h"
-
 namespace tritonrl {
 
 namespace {
@@ -26,6 +24,10 @@ void RowParallelGemm(const LayerContext& context, const at::Tensor& a, const flo
     context.kernels().gemm(end - begin, n, k, from + begin * a_row, a_row, 1, b, n,
                            to + begin * c_row, c_row, accumulate);
   });
+}
+
+bool RunsFused(const LayerContext& context, const FusedWeights& weights) {
+  return weights.fused.defined() && context.UseCuda(weights.fused);
 }
 
 }  // namespace
@@ -125,36 +127,34 @@ at::Tensor Stacked(const at::Tensor& flat, absl::Span<const at::Tensor> parts) {
   return flat.narrow(0, first, next - first).view({rows, parts[0].size(1)});
 }
 
-bool UseFusedGemm(const LayerContext& context, const FusedWeights& weights) {
-  return weights.fused.defined() && context.UseCuda(weights.fused);
+absl::Span<const at::Tensor> FusedOrParts(const LayerContext& context,
+                                          const FusedWeights& weights) {
+  if (RunsFused(context, weights)) return absl::MakeConstSpan(&weights.fused, 1);
+  return weights.parts;
 }
 
 void FusedLinearForward(const LayerContext& context, const at::Tensor& x,
-                        const FusedWeights& weights, bool fused_gemm, const at::Tensor& out) {
-  if (fused_gemm) return LinearForward(context, x, weights.fused, false, out);
+                        const FusedWeights& weights, const at::Tensor& out) {
   int64_t column = 0;
-  for (const at::Tensor& weight : weights.parts) {
+  for (const at::Tensor& weight : FusedOrParts(context, weights)) {
     LinearForward(context, x, weight, false, out.narrow(1, column, weight.size(0)));
     column += weight.size(0);
   }
 }
 
 at::Tensor FusedLinearBackward(const LayerContext& context, const at::Tensor& d_out,
-                               const at::Tensor& x, const FusedWeights& weights, bool fused_gemm,
-                               bool accumulate, const FusedWeights& gradients) {
+                               const at::Tensor& x, const FusedWeights& weights, bool accumulate,
+                               const FusedWeights& gradients) {
   at::Tensor d_x = context.Empty(x.sizes(), x);
-  if (fused_gemm) {
-    LinearBackwardWeight(context, d_out, x, accumulate, gradients.fused);
-    LinearBackwardInput(context, d_out, weights.fused, false, d_x);
-    return d_x;
-  }
+  const bool fused = RunsFused(context, weights) && gradients.fused.defined();
+  const auto matrices = fused ? absl::MakeConstSpan(&weights.fused, 1) : weights.parts;
+  const auto sums = fused ? absl::MakeConstSpan(&gradients.fused, 1) : gradients.parts;
   int64_t column = 0;
-  for (size_t i = 0; i < weights.parts.size(); ++i) {
-    const at::Tensor& weight = weights.parts[i];
-    const at::Tensor d = d_out.narrow(1, column, weight.size(0));
-    LinearBackwardWeight(context, d, x, accumulate, gradients.parts[i]);
-    LinearBackwardInput(context, d, weight, i > 0, d_x);
-    column += weight.size(0);
+  for (size_t i = 0; i < matrices.size(); ++i) {
+    const at::Tensor d = d_out.narrow(1, column, matrices[i].size(0));
+    LinearBackwardWeight(context, d, x, accumulate, sums[i]);
+    LinearBackwardInput(context, d, matrices[i], i > 0, d_x);
+    column += matrices[i].size(0);
   }
   return d_x;
 }

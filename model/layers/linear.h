@@ -41,19 +41,19 @@ struct FusedWeights {
 // one behind the other in it.
 at::Tensor Stacked(const at::Tensor& flat, absl::Span<const at::Tensor> parts);
 
-// Whether one GEMM is the faster way: on a GPU, where larger GEMMs are. The CPU's kernels
-// take them one by one.
-bool UseFusedGemm(const LayerContext& context, const FusedWeights& weights);
+// The matrices that GEMMs run on: `fused` on a GPU where it is defined, as larger GEMMs are faster
+// there, else the parts.
+absl::Span<const at::Tensor> FusedOrParts(const LayerContext& context, const FusedWeights& weights);
 
 // out[T, sum N_i] = x[T, K] times all of the weights, transposed.
 void FusedLinearForward(const LayerContext& context, const at::Tensor& x,
-                        const FusedWeights& weights, bool fused_gemm, const at::Tensor& out);
+                        const FusedWeights& weights, const at::Tensor& out);
 
 // d_out: [T, sum N_i]. Returns d_x [T, K]; the gradients (fp32) are added to, or written if not
-// `accumulate`. `fused_gemm` needs `fused` of both.
+// `accumulate`.
 at::Tensor FusedLinearBackward(const LayerContext& context, const at::Tensor& d_out,
-                               const at::Tensor& x, const FusedWeights& weights, bool fused_gemm,
-                               bool accumulate, const FusedWeights& gradients);
+                               const at::Tensor& x, const FusedWeights& weights, bool accumulate,
+                               const FusedWeights& gradients);
 
 }  // namespace tritonrl
 

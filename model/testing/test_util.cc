@@ -49,6 +49,20 @@ std::shared_ptr<Weights> SmallWeights(const ModelConfig& config, uint64_t seed,
   return weights;
 }
 
+std::shared_ptr<Weights> RandomWeights(const ModelConfig& config, at::Device device,
+                                       at::ScalarType dtype) {
+  auto weights = std::make_shared<Weights>(config, device, dtype);
+  for (const ParameterInfo& info : weights->layout().parameters) {
+    const at::Tensor parameter = weights->flat().narrow(0, info.offset, info.size);
+    if (info.decay()) {
+      parameter.normal_(0, 0.02);
+    } else {
+      parameter.fill_(1.0);
+    }
+  }
+  return weights;
+}
+
 std::vector<std::vector<int32_t>> RandomTokens(const ModelConfig& config,
                                                const std::vector<int64_t>& lengths, uint64_t seed) {
   Philox random(seed);
@@ -60,6 +74,11 @@ std::vector<std::vector<int32_t>> RandomTokens(const ModelConfig& config,
     }
   }
   return sequences;
+}
+
+PackedBatch RandomBatch(const ModelConfig& config, const std::vector<int64_t>& lengths,
+                        uint64_t seed, at::Device device) {
+  return PackSequences(RandomTokens(config, lengths, seed), device);
 }
 
 double MaxDifference(const at::Tensor& a, const at::Tensor& b) {

@@ -1,4 +1,4 @@
-// Small models and inputs for tests.
+// Models and inputs for tests and benches.
 
 #ifndef TRITONRL_MODEL_TESTING_TEST_UTIL_H_
 #define TRITONRL_MODEL_TESTING_TEST_UTIL_H_
@@ -28,9 +28,17 @@ ModelConfig SmallConfig(ModelFamily family = ModelFamily::kQwen3, bool tied = tr
 std::shared_ptr<Weights> SmallWeights(const ModelConfig& config, uint64_t seed,
                                       at::ScalarType dtype = at::kFloat);
 
+// Matrices normal(0, 0.02), norms one, drawn on the device.
+std::shared_ptr<Weights> RandomWeights(const ModelConfig& config, at::Device device,
+                                       at::ScalarType dtype);
+
 // One token list for each length, keyed by `seed`.
 std::vector<std::vector<int32_t>> RandomTokens(const ModelConfig& config,
                                                const std::vector<int64_t>& lengths, uint64_t seed);
+
+// The same, packed on `device`.
+PackedBatch RandomBatch(const ModelConfig& config, const std::vector<int64_t>& lengths,
+                        uint64_t seed, at::Device device);
 
 // A slice of a step without a slot; the logits of its last `logit_rows` tokens are wanted.
 inline SequenceSlice SliceOf(std::span<const int32_t> tokens, int64_t first,

@@ -12,7 +12,7 @@
 #include "absl/strings/str_format.h"
 #include "base/random.h"
 #include "model/layers/packed_batch.h"
-#include "model/testing/random_inputs.h"
+#include "model/testing/test_util.h"
 #include "model/transformer.h"
 #include "rollout/cuda/cuda_kv_cache.h"
 #include "rollout/cuda/cuda_runner.h"

@@ -12,7 +12,7 @@
 
 #include "base/random.h"
 #include "model/cuda/gemm/gemm.h"
-#include "model/testing/random_inputs.h"
+#include "model/testing/test_util.h"
 #include "rollout/cuda/cuda_kv_cache.h"
 #include "rollout/cuda/cuda_runner.h"
 #include "rollout/cuda/testing/device_fixture.h"

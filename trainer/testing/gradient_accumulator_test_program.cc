@@ -16,7 +16,7 @@
 #include "absl/strings/str_cat.h"
 #include "base/file.h"
 #include "base/status.h"
-#include "model/testing/random_inputs.h"
+#include "model/testing/test_util.h"
 #include "model/torch_runtime.h"
 #include "trainer/program/training_program.h"
 #include "trainer/sft/sft_learner.h"

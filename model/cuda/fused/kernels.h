@@ -110,6 +110,10 @@ void LaunchNormQuantizeRows(const CudaRows& at, const void* x, const void* weigh
 void LaunchSwigluQuantizeRows(const CudaRows& at, const void* gate_up, void* numbers,
                               float* scales);
 
+// to[c] += sum over rows of from[row * stride + c], fp32.
+void LaunchColumnSums(int64_t rows, int64_t cols, int64_t stride, const float* from, float* to,
+                      void* stream);
+
 // Both matrices begin at multiples of 16 bytes, of which all three numbers are multiples too.
 struct RowCopy {
   const void* from = nullptr;

@@ -1,6 +1,5 @@
 #include <c10/util/Exception.h>
 
-#include "model/cuda/fused/column_sums.cuh"
 #include "model/cuda/fused/dispatch.cuh"
 #include "model/cuda/fused/fp8.cuh"
 #include "model/cuda/fused/kernels.h"
@@ -148,7 +147,7 @@ void LaunchRmsNormBackward(const CudaRows& at, const void* x, const void* weight
         partials, amax);
   });
   CheckLaunch("backward of RMSNorm");
-  AddColumnSums(blocks, at.cols, at.cols, partials, d_weight, StreamOf(at.stream));
+  LaunchColumnSums(blocks, at.cols, at.cols, partials, d_weight, at.stream);
 }
 
 }  // namespace tritonrl

@@ -1,6 +1,5 @@
 #include <c10/util/Exception.h>
 
-#include "model/cuda/fused/column_sums.cuh"
 #include "model/cuda/fused/dispatch.cuh"
 #include "model/cuda/fused/kernels.h"
 #include "model/cuda/fused/rotary.cuh"
@@ -131,8 +130,8 @@ void LaunchHeadNormRotaryBackward(const CudaHeads& at, const void* qkv, const fl
   });
   CheckLaunch("backward of norm and rotation of heads");
   if (at.q_weight == nullptr) return;
-  AddColumnSums(blocks, at.dim, 2 * at.dim, partials, d_q_weight, StreamOf(at.stream));
-  AddColumnSums(blocks, at.dim, 2 * at.dim, partials + at.dim, d_k_weight, StreamOf(at.stream));
+  LaunchColumnSums(blocks, at.dim, 2 * at.dim, partials, d_q_weight, at.stream);
+  LaunchColumnSums(blocks, at.dim, 2 * at.dim, partials + at.dim, d_k_weight, at.stream);
 }
 
 }  // namespace tritonrl

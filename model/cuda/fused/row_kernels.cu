@@ -78,4 +78,31 @@ void LaunchEmbeddingBackward(const CudaRows& at, const int64_t* sorted, const in
   CheckLaunch("backward of the embedding");
 }
 
+namespace {
+
+// A block takes 32 columns: warp w the rows w, w + 8, ..., then warp 0 adds the eight.
+__global__ void __launch_bounds__(256)
+    ColumnSumsKernel(int64_t rows, int64_t cols, int64_t stride, const float* from, float* to) {
+  __shared__ float room[8][32];
+  const int lane = threadIdx.x % 32, warp = threadIdx.x / 32;
+  const int64_t col = blockIdx.x * 32 + lane;
+  float sum = 0;
+  if (col < cols) {
+    for (int64_t row = warp; row < rows; row += 8) sum += from[row * stride + col];
+  }
+  room[warp][lane] = sum;
+  __syncthreads();
+  if (warp != 0 || col >= cols) return;
+  for (int i = 1; i < 8; ++i) sum += room[i][lane];
+  to[col] += sum;
+}
+
+}  // namespace
+
+void LaunchColumnSums(int64_t rows, int64_t cols, int64_t stride, const float* from, float* to,
+                      void* stream) {
+  ColumnSumsKernel<<<(cols + 31) / 32, 256, 0, StreamOf(stream)>>>(rows, cols, stride, from, to);
+  CheckLaunch("sum of columns");
+}
+
 }  // namespace tritonrl

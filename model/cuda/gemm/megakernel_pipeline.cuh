@@ -1,9 +1,9 @@
 #ifndef TRITONRL_MODEL_CUDA_GEMM_MEGAKERNEL_PIPELINE_CUH_
 #define TRITONRL_MODEL_CUDA_GEMM_MEGAKERNEL_PIPELINE_CUH_
 
+#include "model/cuda/common/ptx.cuh"
 #include "model/cuda/common/tensor_map_desc.h"
 #include "model/cuda/fused/row_ops.cuh"
-#include "model/cuda/gemm/megakernel_ptx.cuh"
 
 // What chain_kernel.cuh is told, its ring of weights, and x as its warps read and norm it.
 //

@@ -16,9 +16,6 @@
 #include "model/cuda/testing/emulated_mma.h"
 #include "model/cuda/testing/emulated_tma.h"
 
-// Replaces megakernel_ptx.cuh.
-#define TRITONRL_MODEL_CUDA_GEMM_MEGAKERNEL_PTX_CUH_
-
 namespace tritonrl {
 
 struct Memory {

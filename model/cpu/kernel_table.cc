@@ -1,7 +1,4 @@
-// The table of kernels of the instruction set this file is compiled for.
-
-#ifndef TRITONRL_MODEL_CPU_KERNEL_TABLE_H_
-#define TRITONRL_MODEL_CPU_KERNEL_TABLE_H_
+// The table of kernels of one instruction set: the BUILD file compiles this file once for each.
 
 #include "model/cpu/attention_kernels.h"
 #include "model/cpu/gemm_kernel.h"
@@ -10,8 +7,9 @@
 
 namespace tritonrl {
 namespace TRITONRL_SIMD_NAMESPACE {
+namespace {
 
-inline constexpr CpuKernels MakeTable(const char* name) {
+constexpr CpuKernels MakeTable(const char* name) {
   return {
       .name = name,
       .gemm = Gemm,
@@ -34,7 +32,24 @@ inline constexpr CpuKernels MakeTable(const char* name) {
   };
 }
 
+}  // namespace
 }  // namespace TRITONRL_SIMD_NAMESPACE
-}  // namespace tritonrl
 
-#endif  // TRITONRL_MODEL_CPU_KERNEL_TABLE_H_
+#if defined(__AVX512F__)
+const CpuKernels& Avx512Kernels() {
+  static constexpr CpuKernels kTable = TRITONRL_SIMD_NAMESPACE::MakeTable("avx512");
+  return kTable;
+}
+#elif defined(__AVX2__) && defined(__FMA__)
+const CpuKernels& Avx2Kernels() {
+  static constexpr CpuKernels kTable = TRITONRL_SIMD_NAMESPACE::MakeTable("avx2");
+  return kTable;
+}
+#else
+const CpuKernels& Sse2Kernels() {
+  static constexpr CpuKernels kTable = TRITONRL_SIMD_NAMESPACE::MakeTable("sse2");
+  return kTable;
+}
+#endif
+
+}  // namespace tritonrl
