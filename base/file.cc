@@ -34,18 +34,6 @@ class FdCloser {
   int fd_;
 };
 
-absl::Status WriteAll(int fd, absl::string_view contents, const std::string& path) {
-  while (!contents.empty()) {
-    ssize_t n = write(fd, contents.data(), contents.size());
-    if (n < 0) {
-      if (errno == EINTR) continue;
-      return ErrnoStatus(errno, "write", path);
-    }
-    contents.remove_prefix(n);
-  }
-  return absl::OkStatus();
-}
-
 int RemoveEntry(const char* path, const struct stat*, int, struct FTW*) { return remove(path); }
 
 }  // namespace
@@ -92,6 +80,18 @@ absl::StatusOr<std::string> ReadFile(const std::string& path) {
     if (n == 0) return contents;
     contents.append(buffer.data(), n);
   }
+}
+
+absl::Status WriteAll(int fd, absl::string_view contents, const std::string& path) {
+  while (!contents.empty()) {
+    ssize_t n = write(fd, contents.data(), contents.size());
+    if (n < 0) {
+      if (errno == EINTR) continue;
+      return ErrnoStatus(errno, "write", path);
+    }
+    contents.remove_prefix(n);
+  }
+  return absl::OkStatus();
 }
 
 absl::Status WriteFileAtomic(const std::string& path, absl::string_view contents) {

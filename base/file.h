@@ -20,9 +20,11 @@ absl::StatusOr<std::string> ReadFile(const std::string& path);
 // On failure (disk full, no permission) the old file is untouched and nothing is left behind.
 absl::Status WriteFileAtomic(const std::string& path, absl::string_view contents);
 
-// Appends in one go; creates the file when missing. Not atomic over a crash: readers of appended
-// files drop a torn last line.
+// Appends in one write; creates the file when missing. A crash may tear the last line.
 absl::Status AppendToFile(const std::string& path, absl::string_view contents);
+
+// Writes all of `contents` to an open descriptor; errors name `path`.
+absl::Status WriteAll(int fd, absl::string_view contents, const std::string& path);
 
 // mkdir -p with mode 0755. Fine when it exists; FailedPrecondition when a file is in the way.
 absl::Status CreateDirectories(const std::string& path);

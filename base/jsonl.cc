@@ -6,22 +6,26 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include <algorithm>
 #include <cmath>
-#include <optional>
-#include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "base/file.h"
-#include "base/jsonl.h"
 #include "base/status.h"
 #include "nlohmann/json.hpp"
 
 namespace tritonrl {
-
 namespace {
 
 constexpr size_t kBlock = 1 << 18;
+
+nlohmann::ordered_json ToJson(const MetricValue& value) {
+  if (const double* d = std::get_if<double>(&value)) {
+    return std::isfinite(*d) ? nlohmann::ordered_json(*d) : nlohmann::ordered_json(nullptr);
+  }
+  if (const int64_t* i = std::get_if<int64_t>(&value)) return *i;
+  if (const std::string* s = std::get_if<std::string>(&value)) return *s;
+  return std::get<bool>(value);
+}
 
 }  // namespace
 
@@ -84,10 +88,10 @@ absl::StatusOr<std::optional<Line>> LineReader::Next() {
   return std::optional<Line>(std::move(line));
 }
 
-absl::StatusOr<std::unique_ptr<JsonlJournal>> JsonlJournal::OpenAlone(const std::string& path) {
+absl::StatusOr<std::unique_ptr<JsonlJournal>> JsonlJournal::OpenLocked(const std::string& path) {
   const int fd = open(path.c_str(), O_RDWR | O_APPEND | O_CREAT | O_CLOEXEC | O_NONBLOCK, 0644);
   if (fd < 0) return ErrnoStatus(errno, "write", path);
-  std::unique_ptr<JsonlJournal> file(new JsonlJournal(path, fd));
+  std::unique_ptr<JsonlJournal> journal(new JsonlJournal(path, fd));
   struct stat info;
   if (fstat(fd, &info) != 0 || !S_ISREG(info.st_mode)) {
     return absl::FailedPreconditionError(absl::StrCat("cannot write ", path, ": not a plain file"));
@@ -96,59 +100,59 @@ absl::StatusOr<std::unique_ptr<JsonlJournal>> JsonlJournal::OpenAlone(const std:
     return absl::FailedPreconditionError(
         absl::StrCat(path, " is being written by another process; wait for it"));
   }
-  return file;
+  return journal;
 }
 
-absl::StatusOr<std::unique_ptr<JsonlJournal>> JsonlJournal::Open(
-    const std::string& path, int64_t max_bytes,
-    const std::function<absl::Status(const Line&)>& each) {
-  ASSIGN_OR_RETURN(std::unique_ptr<JsonlJournal> file, OpenAlone(path));
-  ASSIGN_OR_RETURN(std::unique_ptr<LineReader> lines, LineReader::Open(path, max_bytes));
-  while (true) {
-    ASSIGN_OR_RETURN(std::optional<Line> line, lines->Next());
-    if (!line.has_value()) return file;
-    if (!line->complete) {
-      // A kill in the middle of a write.
-      if (ftruncate(file->fd_, line->offset) != 0) return ErrnoStatus(errno, "cut", path);
-      return file;
-    }
-    RETURN_IF_ERROR(each(*line));
+absl::StatusOr<std::unique_ptr<JsonlJournal>> JsonlJournal::Open(const std::string& path,
+                                                                 int64_t max_bytes,
+                                                                 const LineFilter& each,
+                                                                 Lock lock) {
+  std::unique_ptr<JsonlJournal> journal(new JsonlJournal(path, /*fd=*/-1));
+  if (lock == Lock::kExclusive) {
+    ASSIGN_OR_RETURN(journal, OpenLocked(path));
+  } else if (!FileExists(path)) {
+    return journal;
   }
+  ASSIGN_OR_RETURN(const std::unique_ptr<LineReader> lines, LineReader::Open(path, max_bytes));
+  std::vector<std::pair<int64_t, int64_t>> dropped;  // [begin, end) of lines in the file
+  while (true) {
+    ASSIGN_OR_RETURN(const std::optional<Line> line, lines->Next());
+    if (!line.has_value()) break;
+    if (!line->complete) {  // torn by a kill
+      if (truncate(path.c_str(), line->offset) != 0) return ErrnoStatus(errno, "cut", path);
+      break;
+    }
+    ASSIGN_OR_RETURN(const bool keep, each(*line));
+    if (!keep) dropped.emplace_back(line->offset, lines->offset());
+  }
+  if (dropped.empty()) return journal;
+  ASSIGN_OR_RETURN(std::string text, ReadFile(path));
+  for (auto it = dropped.rbegin(); it != dropped.rend(); ++it) {
+    text.erase(it->first, it->second - it->first);
+  }
+  RETURN_IF_ERROR(WriteFileAtomic(path, text));
+  if (lock == Lock::kExclusive) {
+    ASSIGN_OR_RETURN(journal, OpenLocked(path));  // the lock of the new file
+  }
+  return journal;
 }
 
 absl::StatusOr<std::unique_ptr<JsonlJournal>> JsonlJournal::Create(const std::string& path) {
   RETURN_IF_ERROR(CreateDirectories(DirName(path)));
-  ASSIGN_OR_RETURN(std::unique_ptr<JsonlJournal> file, OpenAlone(path));
-  if (ftruncate(file->fd_, 0) != 0) return ErrnoStatus(errno, "empty", path);
-  return file;
+  ASSIGN_OR_RETURN(std::unique_ptr<JsonlJournal> journal, OpenLocked(path));
+  if (ftruncate(journal->fd_, 0) != 0) return ErrnoStatus(errno, "empty", path);
+  return journal;
 }
 
-JsonlJournal::~JsonlJournal() { close(fd_); }
-
-absl::Status JsonlJournal::Append(const std::string& line) {
-  const std::string bytes = line + "\n";
-  size_t written = 0;
-  while (written < bytes.size()) {
-    const ssize_t n = write(fd_, bytes.data() + written, bytes.size() - written);
-    if (n < 0 && errno == EINTR) continue;
-    if (n < 0) return ErrnoStatus(errno, "write", path_);
-    written += n;
-  }
-  return absl::OkStatus();
+JsonlJournal::~JsonlJournal() {
+  if (fd_ >= 0) close(fd_);
 }
 
-namespace {
-
-nlohmann::ordered_json ToJson(const MetricValue& value) {
-  if (const double* d = std::get_if<double>(&value)) {
-    return std::isfinite(*d) ? nlohmann::ordered_json(*d) : nlohmann::ordered_json(nullptr);
-  }
-  if (const int64_t* i = std::get_if<int64_t>(&value)) return *i;
-  if (const std::string* s = std::get_if<std::string>(&value)) return *s;
-  return std::get<bool>(value);
+absl::Status JsonlJournal::AppendLines(absl::Span<const std::string> lines) {
+  std::string bytes;
+  for (const std::string& line : lines) absl::StrAppend(&bytes, line, "\n");
+  return fd_ >= 0 ? WriteAll(fd_, bytes, path_) : AppendToFile(path_, bytes);
 }
-
-}  // namespace
 
 std::string MetricsLine(int64_t step, const MetricFields& fields) {
   nlohmann::ordered_json object;
@@ -158,32 +162,21 @@ std::string MetricsLine(int64_t step, const MetricFields& fields) {
   return object.dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace);
 }
 
-absl::Status TruncateJsonLines(const std::string& path, const std::string& key, int64_t next) {
-  if (!FileExists(path)) return absl::OkStatus();
-  ASSIGN_OR_RETURN(std::string text, ReadFile(path));
-  std::string kept;
-  for (size_t begin = 0; begin < text.size();) {
-    size_t end = text.find('\n', begin);
-    if (end == std::string::npos) break;  // torn
-    std::string line = text.substr(begin, end - begin);
-    begin = end + 1;
-    auto object = nlohmann::json::parse(line, nullptr, /*allow_exceptions=*/false);
-    if (!object.is_object() || !object.contains(key) || !object[key].is_number_integer()) continue;
-    if (object[key].get<int64_t>() < next) kept += line + "\n";
-  }
-  if (kept == text) return absl::OkStatus();
-  return WriteFileAtomic(path, kept);
+bool IsBeforeStep(const std::string& line, int64_t next_step) {
+  const auto object = nlohmann::json::parse(line, nullptr, /*allow_exceptions=*/false);
+  return object.is_object() && object.contains("step") && object["step"].is_number_integer() &&
+         object["step"].get<int64_t>() < next_step;
 }
 
 absl::StatusOr<std::unique_ptr<MetricsLog>> MetricsLog::Open(const std::string& path,
                                                              int64_t next_step) {
-  RETURN_IF_ERROR(TruncateJsonLines(path, "step", next_step));
-  RETURN_IF_ERROR(AppendToFile(path, ""));  // a folder that cannot be written is found now
-  return std::unique_ptr<MetricsLog>(new MetricsLog(path));
-}
-
-absl::Status MetricsLog::Append(int64_t step, const MetricFields& fields) {
-  return AppendToFile(path_, MetricsLine(step, fields) + "\n");
+  ASSIGN_OR_RETURN(std::unique_ptr<JsonlJournal> journal,
+                   JsonlJournal::Open(
+                       path, JsonlJournal::kMaxLineBytes,
+                       [next_step](const Line& line) { return IsBeforeStep(line.text, next_step); },
+                       JsonlJournal::Lock::kNone));
+  RETURN_IF_ERROR(journal->AppendLines({}));  // A folder that cannot be written is found now.
+  return std::unique_ptr<MetricsLog>(new MetricsLog(std::move(journal)));
 }
 
 }  // namespace tritonrl

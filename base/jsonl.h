@@ -12,12 +12,9 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "absl/types/span.h"
 
-// A text file line by line, of any length of file and with a bound on the length of a line.
-//
-// A file of lines to which a program appends, so that a killed run can go on with what it wrote.
-//
-// metrics.jsonl: one JSON object a line, one line a step, safe against a kill at any moment.
+// JSONL files, one JSON object a line: a reader, and journals from which a killed run goes on.
 
 namespace tritonrl {
 
@@ -31,7 +28,7 @@ struct Line {
 
 class LineReader {
  public:
-  // Lines above `max_bytes` are passed over and come back with too_long. FailedPrecondition for
+  // A line above `max_bytes` is skipped and returned with too_long. FailedPrecondition for
   // anything but a regular file.
   static absl::StatusOr<std::unique_ptr<LineReader>> Open(const std::string& path,
                                                           int64_t max_bytes);
@@ -41,6 +38,7 @@ class LineReader {
 
   // The next line; nothing at the end of the file.
   absl::StatusOr<std::optional<Line>> Next();
+  int64_t offset() const { return offset_; }  // of the next line
 
  private:
   LineReader(std::string path, int fd, int64_t max_bytes)
@@ -57,63 +55,80 @@ class LineReader {
   bool end_ = false;
 };
 
+// A file of lines to which a program appends. Each append is one write, so that a kill tears at
+// most the last line, which the next Open cuts off.
 class JsonlJournal {
  public:
-  // Opens or creates the file for this process alone, shows each whole line that is there to
-  // `each`, whose error ends it, and cuts off a torn last line. FailedPrecondition when another
-  // process is writing the file, or when it is no plain file. Lines above `max_bytes` come as
-  // too_long.
-  static absl::StatusOr<std::unique_ptr<JsonlJournal>> Open(
-      const std::string& path, int64_t max_bytes,
-      const std::function<absl::Status(const Line&)>& each);
+  static constexpr int64_t kMaxLineBytes = 64 << 20;  // enough for any line of a run folder
 
-  // The same for a file that begins anew; its folder is made.
+  enum class Lock {
+    kExclusive,  // The journal holds the file open and locked: one process at a time writes it.
+    kNone,       // Every append opens the file; the first one creates it. Processes may share it.
+  };
+
+  // Called for each complete line of a file. False drops the line from the file; an error ends
+  // Open.
+  using LineFilter = std::function<absl::StatusOr<bool>(const Line&)>;
+
+  // Passes the complete lines of `path` to `each` and cuts off a torn last line. Lines above
+  // `max_bytes` are passed with too_long. The file is replaced atomically when a line is dropped.
+  // kExclusive creates a missing file. FailedPrecondition: another process holds the lock, or the
+  // path is no regular file.
+  static absl::StatusOr<std::unique_ptr<JsonlJournal>> Open(const std::string& path,
+                                                            int64_t max_bytes,
+                                                            const LineFilter& each,
+                                                            Lock lock = Lock::kExclusive);
+
+  // Opens an empty file with an exclusive lock; creates its folder.
   static absl::StatusOr<std::unique_ptr<JsonlJournal>> Create(const std::string& path);
 
   ~JsonlJournal();
   JsonlJournal(const JsonlJournal&) = delete;
   JsonlJournal& operator=(const JsonlJournal&) = delete;
 
-  // Writes the line and a line break in one go; they have left this process when this returns. One
-  // thread at a time.
-  absl::Status Append(const std::string& line);
+  // Writes the lines, each with a line break. The kernel has them when this returns. Not
+  // thread-safe.
+  absl::Status Append(const std::string& line) { return AppendLines({line}); }
+  // No lines: checks that the file can be written.
+  absl::Status AppendLines(absl::Span<const std::string> lines);
 
   const std::string& path() const { return path_; }
 
  private:
   JsonlJournal(std::string path, int fd) : path_(std::move(path)), fd_(fd) {}
-  static absl::StatusOr<std::unique_ptr<JsonlJournal>> OpenAlone(const std::string& path);
+  static absl::StatusOr<std::unique_ptr<JsonlJournal>> OpenLocked(const std::string& path);
 
   const std::string path_;
-  const int fd_;
+  const int fd_;  // -1 without a lock
 };
 
 using MetricValue = std::variant<double, int64_t, std::string, bool>;
 using MetricFields = std::vector<std::pair<std::string, MetricValue>>;  // order kept in the file
 
-// One JSON object without line break. Numbers that are no JSON numbers (NaN, infinity) become
-// null.
+// One JSON object without line break. NaN and infinity become null.
 std::string MetricsLine(int64_t step, const MetricFields& fields);
 
+// Whether `line` is a JSON object whose integer "step" is below `next_step`: what a run that
+// resumes at `next_step` keeps.
+bool IsBeforeStep(const std::string& line, int64_t next_step);
+
+// metrics.jsonl: one line a step.
 class MetricsLog {
  public:
-  // Opens for appending. Lines that begin after the resume point (their "step" >= `next_step`)
-  // and a torn last line are cut off first, so that a resumed run writes each step once.
+  // Drops the lines that are not before `next_step`, so that a resumed run writes each step once.
   // next_step = 0 starts empty.
   static absl::StatusOr<std::unique_ptr<MetricsLog>> Open(const std::string& path,
                                                           int64_t next_step);
 
-  // Writes {"step":step, ...} as one line, out of this process when it returns.
-  absl::Status Append(int64_t step, const MetricFields& fields);
+  // Writes {"step":step, ...} as one line.
+  absl::Status Append(int64_t step, const MetricFields& fields) {
+    return journal_->Append(MetricsLine(step, fields));
+  }
 
  private:
-  explicit MetricsLog(std::string path) : path_(std::move(path)) {}
-  std::string path_;
+  explicit MetricsLog(std::unique_ptr<JsonlJournal> journal) : journal_(std::move(journal)) {}
+  std::unique_ptr<JsonlJournal> journal_;
 };
-
-// Cuts the lines of a .jsonl file whose integer field `key` is >= `next`, and a torn last line;
-// rewrites the file atomically only when something goes. Fine when the file is missing.
-absl::Status TruncateJsonLines(const std::string& path, const std::string& key, int64_t next);
 
 }  // namespace tritonrl
 

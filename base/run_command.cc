@@ -1,4 +1,5 @@
-// RunCommand: a child run to its end with its output collected.
+#include "base/run_command.h"
+
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
@@ -6,7 +7,7 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <vector>
+#include <optional>
 
 #include "absl/time/clock.h"
 #include "base/status.h"
@@ -75,8 +76,7 @@ absl::StatusOr<CommandResult> RunCommand(const std::vector<std::string>& argv,
   size_t written = 0;
   bool out_open = true, err_open = true;
   std::optional<ExitStatus> status;
-  // A grandchild may keep the pipes open after the child has ended: then what has come so far is
-  // the output.
+  // A grandchild may keep the pipes open after the child has ended. The output so far then counts.
   absl::Time ended = absl::InfiniteFuture();
   while (out_open || err_open || !status.has_value()) {
     if (!status.has_value()) {

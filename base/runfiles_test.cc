@@ -5,9 +5,9 @@
 #include <stdlib.h>
 
 #include "base/file.h"
+#include "base/run_command.h"
 #include "base/runfiles.h"
 #include "base/status.h"
-#include "base/subprocess.h"
 
 namespace tritonrl {
 namespace {

@@ -89,30 +89,6 @@ class Subprocess {
   std::optional<ExitStatus> status_;
 };
 
-struct RunCommandOptions {
-  absl::Duration timeout = absl::Seconds(60);
-  std::string input;             // given on stdin
-  size_t max_output = 16 << 20;  // bytes kept of each stream; more is read and dropped
-  std::vector<std::pair<std::string, std::string>> env;
-  bool clear_env = false;
-  std::string cwd;
-};
-
-struct CommandResult {
-  int exit_code = -1;
-  int signal = 0;
-  std::string out;
-  std::string err;
-  bool timed_out = false;  // the group was killed when the time had passed
-  bool truncated = false;  // a stream was longer than max_output
-  bool ok() const { return exit_code == 0 && signal == 0 && !timed_out; }
-};
-
-// Runs a command to its end, or kills its group at the timeout. An error only when it could not
-// be started.
-absl::StatusOr<CommandResult> RunCommand(const std::vector<std::string>& argv,
-                                         const RunCommandOptions& options = {});
-
 }  // namespace tritonrl
 
 #endif  // TRITONRL_BASE_SUBPROCESS_H_

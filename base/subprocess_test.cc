@@ -8,6 +8,7 @@
 #include "absl/strings/numbers.h"
 #include "absl/time/clock.h"
 #include "base/file.h"
+#include "base/run_command.h"
 #include "base/status.h"
 
 namespace tritonrl {

@@ -3,8 +3,8 @@
 #include <gtest/gtest.h>
 
 #include "base/file.h"
+#include "base/run_command.h"
 #include "base/runfiles.h"
-#include "base/subprocess.h"
 #include "nlohmann/json.hpp"
 #include "parallel/testing/mpi_launch.h"
 

@@ -11,8 +11,8 @@
 
 #include "absl/time/time.h"
 #include "base/file.h"
+#include "base/run_command.h"
 #include "base/runfiles.h"
-#include "base/subprocess.h"
 #include "model/testing/test_util.h"
 #include "model/transformer.h"
 #include "model/weights/safetensors.h"

@@ -7,8 +7,8 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
+#include "base/run_command.h"
 #include "base/runfiles.h"
-#include "base/subprocess.h"
 #include "gtest/gtest.h"
 #include "parallel/testing/mpi_launch.h"
 

@@ -14,9 +14,9 @@
 #include "absl/time/clock.h"
 #include "base/file.h"
 #include "base/program.h"
+#include "base/run_command.h"
 #include "base/runfiles.h"
 #include "base/status.h"
-#include "base/subprocess.h"
 #include "exec/backend/backend_factory.h"
 #include "exec/testing/softmax.h"
 

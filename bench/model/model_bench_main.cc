@@ -21,9 +21,9 @@
 #include "base/file.h"
 #include "base/program.h"
 #include "base/random.h"
+#include "base/run_command.h"
 #include "base/runfiles.h"
 #include "base/status.h"
-#include "base/subprocess.h"
 #include "model/paged_cache.h"
 #include "model/transformer.h"
 

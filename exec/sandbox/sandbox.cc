@@ -9,8 +9,8 @@
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
 #include "base/file.h"
+#include "base/run_command.h"
 #include "base/status.h"
-#include "base/subprocess.h"
 
 namespace tritonrl {
 namespace {

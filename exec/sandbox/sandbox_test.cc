@@ -5,7 +5,7 @@
 #include <unistd.h>
 
 #include "base/file.h"
-#include "base/subprocess.h"
+#include "base/run_command.h"
 #include "exec/sandbox/cgroup.h"
 
 namespace tritonrl {

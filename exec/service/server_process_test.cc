@@ -12,6 +12,7 @@
 #include "absl/strings/str_replace.h"
 #include "absl/time/clock.h"
 #include "base/file.h"
+#include "base/run_command.h"
 #include "base/runfiles.h"
 #include "base/subprocess.h"
 #include "exec/service/remote_backend.h"

@@ -13,9 +13,9 @@
 #include "absl/strings/str_split.h"
 #include "absl/strings/strip.h"
 #include "base/file.h"
+#include "base/run_command.h"
 #include "base/runfiles.h"
 #include "base/status.h"
-#include "base/subprocess.h"
 #include "exec/sandbox/seccomp_policy.h"
 
 namespace tritonrl {

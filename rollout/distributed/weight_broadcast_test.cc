@@ -2,8 +2,8 @@
 #include <string>
 
 #include "absl/strings/str_cat.h"
+#include "base/run_command.h"
 #include "base/runfiles.h"
-#include "base/subprocess.h"
 #include "gtest/gtest.h"
 #include "parallel/testing/mpi_launch.h"
 

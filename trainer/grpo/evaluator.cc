@@ -5,13 +5,10 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
-#include "absl/strings/str_split.h"
 #include "absl/time/clock.h"
 #include "base/file.h"
-#include "base/jsonl.h"
 #include "base/random.h"
 #include "base/status.h"
-#include "trainer/grpo/evaluator.h"
 
 namespace tritonrl {
 
@@ -98,15 +95,14 @@ absl::StatusOr<Evaluator::Finished> Evaluator::Gather(const Pending& pending) {
 
 absl::Status EvaluationLog::Open(int64_t done) {
   results_.clear();
-  const std::string path = paths_.Evaluations();
-  RETURN_IF_ERROR(TruncateJsonLines(path, "step", done == 0 ? 0 : done + 1));
-  if (!FileExists(path)) return absl::OkStatus();
-  ASSIGN_OR_RETURN(const std::string text, ReadFile(path));
-  const std::vector<std::string> lines = absl::StrSplit(text, '\n', absl::SkipEmpty());
-  for (const std::string& line : lines) {
-    ASSIGN_OR_RETURN(EvaluationResult result, EvaluationFromJson(line));
+  const auto keep = [&](const Line& line) -> absl::StatusOr<bool> {
+    if (!IsBeforeStep(line.text, done == 0 ? 0 : done + 1)) return false;
+    ASSIGN_OR_RETURN(EvaluationResult result, EvaluationFromJson(line.text));
     results_[result.step] = std::move(result);
-  }
+    return true;
+  };
+  ASSIGN_OR_RETURN(journal_, JsonlJournal::Open(paths_.Evaluations(), JsonlJournal::kMaxLineBytes,
+                                                keep, JsonlJournal::Lock::kNone));
   return absl::OkStatus();
 }
 
@@ -123,8 +119,7 @@ absl::Status EvaluationLog::Add(const Evaluator::Finished& finished) {
     RETURN_IF_ERROR(
         WriteFileAtomic(paths_.EvaluationSamples(result.step, greedy), RecordsToText(records)));
   }
-  RETURN_IF_ERROR(AppendToFile(paths_.Evaluations(),
-                               MetricsLine(result.step, EvaluationFields(result)) + "\n"));
+  RETURN_IF_ERROR(journal_->Append(MetricsLine(result.step, EvaluationFields(result))));
   results_[result.step] = result;
   return absl::OkStatus();
 }

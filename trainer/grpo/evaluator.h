@@ -18,9 +18,8 @@
 #include "trainer/grpo/sample_batch.h"
 #include "trainer/grpo/sample_runner.h"
 
-// Evaluations: sampled and greedy responses to a fixed set of tasks, verified and gathered.
-//
-// The evaluations of a run on file: evaluations.jsonl and the samples behind them.
+// Evaluations: sampled and greedy responses to a fixed set of tasks, verified, gathered and kept in
+// evaluations.jsonl.
 
 namespace tritonrl {
 
@@ -79,8 +78,8 @@ class EvaluationLog {
  public:
   explicit EvaluationLog(RunPaths paths) : paths_(std::move(paths)) {}
 
-  // Reads what is on file for at most `done` steps; later lines are cut. A run that begins
-  // (done == 0) starts empty.
+  // Reads the results up to step `done`; later lines are dropped from the file. A run that begins
+  // (done == 0) starts empty. Call it before Add.
   absl::Status Open(int64_t done);
   // Null when there is none for that step.
   const EvaluationResult* Find(int64_t step) const;
@@ -89,6 +88,7 @@ class EvaluationLog {
 
  private:
   RunPaths paths_;
+  std::unique_ptr<JsonlJournal> journal_;
   std::map<int64_t, EvaluationResult> results_;
 };
 

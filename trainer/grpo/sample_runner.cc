@@ -1,53 +1,48 @@
 #include "trainer/grpo/sample_runner.h"
 
 #include <algorithm>
-#include <utility>
-#include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "absl/synchronization/mutex.h"
 #include "absl/time/clock.h"
-#include "base/file.h"
 #include "base/hash.h"
 #include "base/random.h"
 #include "base/status.h"
 #include "nlohmann/json.hpp"
-#include "trainer/grpo/sample_runner.h"
 #include "verify/verdict/verdict.h"
 
 namespace tritonrl {
 
 absl::StatusOr<std::unique_ptr<InfraErrorJournal>> InfraErrorJournal::Open(
     const std::string& path) {
-  std::unique_ptr<InfraErrorJournal> journal(new InfraErrorJournal(path));
-  if (path.empty() || !FileExists(path)) return journal;
-  ASSIGN_OR_RETURN(const std::string text, ReadFile(path));
-  size_t begin = 0;
-  for (size_t end; (end = text.find('\n', begin)) != std::string::npos; begin = end + 1) {
-    const auto line = nlohmann::json::parse(text.substr(begin, end - begin), nullptr, false);
-    if (!line.is_object() || !line.contains("key")) {
+  std::unique_ptr<InfraErrorJournal> errors(new InfraErrorJournal());
+  if (path.empty()) return errors;
+  const auto keep = [&](const Line& line) -> absl::StatusOr<bool> {
+    const auto json = nlohmann::json::parse(line.text, nullptr, /*allow_exceptions=*/false);
+    if (!json.is_object() || !json.contains("key")) {
       return absl::DataLossError(
-          absl::StrCat(path, ": a line is damaged; remove the file to go on"));
+          absl::StrCat(path, ", line ", line.number, " is damaged; remove the file to go on"));
     }
-    InfraError fault;
-    fault.set_kind(static_cast<InfraError::Kind>(line.value("kind", 0)));
-    fault.set_text(line.value("text", ""));
-    journal->faults_[line["key"].get<std::string>()] = fault;
-  }
-  if (begin < text.size()) RETURN_IF_ERROR(WriteFileAtomic(path, text.substr(0, begin)));
-  return journal;
+    InfraError& fault = errors->faults_[json["key"].get<std::string>()];
+    fault.set_kind(static_cast<InfraError::Kind>(json.value("kind", 0)));
+    fault.set_text(json.value("text", ""));
+    return true;
+  };
+  ASSIGN_OR_RETURN(errors->journal_, JsonlJournal::Open(path, JsonlJournal::kMaxLineBytes, keep,
+                                                        JsonlJournal::Lock::kNone));
+  return errors;
 }
 
 void InfraErrorJournal::Add(const std::string& key, const InfraError& fault) {
   if (!faults_.emplace(key, fault).second) return;
   const nlohmann::json line = {
       {"key", key}, {"kind", static_cast<int>(fault.kind())}, {"text", fault.text()}};
-  pending_ += line.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace) + "\n";
+  pending_.push_back(line.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace));
 }
 
 absl::Status InfraErrorJournal::Commit() {
-  if (pending_.empty() || path_.empty()) return absl::OkStatus();
-  RETURN_IF_ERROR(AppendToFile(path_, pending_));
+  if (pending_.empty() || journal_ == nullptr) return absl::OkStatus();
+  RETURN_IF_ERROR(journal_->AppendLines(pending_));
   pending_.clear();
   return absl::OkStatus();
 }

@@ -13,23 +13,24 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
+#include "base/jsonl.h"
 #include "model/tokenizer/tokenizer.h"
 #include "rollout/engine/engine.h"
 #include "trainer/grpo/sample_batch.h"
 #include "verify/pipeline/verifier.h"
 #include "verify/verdict/verdict.pb.h"
 
-// Which samples of a run were left out because something of ours failed. A run that is killed and
-// resumed must leave out the same ones, or its groups, and with them its weights, would differ.
-//
-// Draws samples from the engine and hands each to the verifier the moment it ends, so that
-// checking overlaps generation.
+// Draws samples from the engine and passes each to the verifier when it ends, so that verification
+// overlaps generation.
 
 namespace tritonrl {
 
+// The samples of a run that were dropped for an infrastructure error. A run that is killed and
+// resumed must drop the same ones, or its groups, and with them its weights, would differ.
 class InfraErrorJournal {
  public:
-  // Reads the file if it exists. A torn last line is dropped. An empty path: kept in memory only.
+  // Reads the file if it exists. DataLoss names a damaged line. An empty path keeps the errors in
+  // memory only.
   static absl::StatusOr<std::unique_ptr<InfraErrorJournal>> Open(const std::string& path);
 
   // `key` names the sample, e.g. "step 12/3/level1/07_softmax/5". Kept in memory until Commit.
@@ -41,10 +42,10 @@ class InfraErrorJournal {
   const InfraError* Find(const std::string& key) const;
 
  private:
-  explicit InfraErrorJournal(std::string path) : path_(std::move(path)) {}
-  std::string path_;
+  InfraErrorJournal() = default;
+  std::unique_ptr<JsonlJournal> journal_;  // null: memory only
   std::map<std::string, InfraError> faults_;
-  std::string pending_;  // lines not yet written
+  std::vector<std::string> pending_;  // lines not yet written
 };
 
 // Used by one thread. Several batches may be under way at the same time.

@@ -14,6 +14,7 @@
 #include "absl/time/clock.h"
 #include "base/file.h"
 #include "base/random.h"
+#include "base/run_command.h"
 #include "base/runfiles.h"
 #include "base/subprocess.h"
 #include "gtest/gtest.h"

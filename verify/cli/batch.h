@@ -68,7 +68,7 @@ class BatchFile {
 
  private:
   BatchFile() = default;
-  absl::Status Note(const std::string& path, const Line& line);
+  absl::StatusOr<bool> Note(const std::string& path, const Line& line);
 
   std::unique_ptr<JsonlJournal> lines_;
   absl::flat_hash_map<uint64_t, uint64_t> hashes_;  // hash of LineKey -> hash of input_hash

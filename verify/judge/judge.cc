@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <cstdlib>
-#include <filesystem>
 #include <mutex>
 #include <optional>
 #include <utility>
@@ -17,11 +16,9 @@
 #include "absl/time/clock.h"
 #include "base/file.h"
 #include "base/hash.h"
-#include "base/jsonl.h"
 #include "base/runfiles.h"
 #include "base/status.h"
 #include "nlohmann/json.hpp"
-#include "verify/judge/judge.h"
 
 namespace tritonrl {
 
@@ -265,28 +262,19 @@ JudgeQueue::~JudgeQueue() {
 
 absl::StatusOr<int64_t> JudgeQueue::Open() {
   if (file_.empty()) return 0;
-  RETURN_IF_ERROR(AppendToFile(file_, ""));  // a folder that cannot be written is found now
-  ASSIGN_OR_RETURN(std::unique_ptr<LineReader> reader, LineReader::Open(file_, kMaxLine));
   absl::MutexLock lock(&mutex_);
-  while (true) {
-    ASSIGN_OR_RETURN(std::optional<Line> line, reader->Next());
-    if (!line.has_value()) break;
-    if (!line->complete) {
-      std::error_code error;
-      std::filesystem::resize_file(file_, static_cast<uintmax_t>(line->offset), error);
-      if (error) {
-        return absl::DataLossError(absl::StrCat(
-            "the last line of ", file_, " is torn and cannot be cut off: ", error.message()));
-      }
-      break;
-    }
-    auto opinion = FromLine(line->text);
+  const auto keep = [this](const Line& line) -> absl::StatusOr<bool> {
+    mutex_.AssertHeld();
+    auto opinion = FromLine(line.text);
     if (!opinion.has_value()) {
-      return absl::DataLossError(absl::StrCat("judge cache ", file_, ", line ", line->number,
+      return absl::DataLossError(absl::StrCat("judge cache ", file_, ", line ", line.number,
                                               " is not an opinion; remove the line or the file"));
     }
     known_[opinion->first] = std::move(opinion->second);
-  }
+    return true;
+  };
+  ASSIGN_OR_RETURN(journal_, JsonlJournal::Open(file_, kMaxLine, keep, JsonlJournal::Lock::kNone));
+  RETURN_IF_ERROR(journal_->AppendLines({}));  // A folder that cannot be written is found now.
   return static_cast<int64_t>(known_.size());
 }
 
@@ -345,7 +333,6 @@ void JudgeQueue::Answer(const std::string& hash, const absl::StatusOr<JudgeOpini
     absl::MutexLock lock(&mutex_);
     if (opinion.ok()) {
       known_[hash] = *opinion;
-      // Under the lock, so that lines do not mix.
       const absl::Status kept = Keep(hash, *opinion);
       if (!kept.ok() && file_status_.ok()) file_status_ = kept;
     }
@@ -359,13 +346,13 @@ void JudgeQueue::Answer(const std::string& hash, const absl::StatusOr<JudgeOpini
 }
 
 absl::Status JudgeQueue::Keep(const std::string& hash, const JudgeOpinion& opinion) {
-  if (file_.empty()) return absl::OkStatus();
+  if (journal_ == nullptr) return absl::OkStatus();
   const Json json = {{"hash", hash},
                      {"judge", judge_->name()},
                      {"cheating", opinion.cheating},
                      {"rule", opinion.rule},
                      {"reason", opinion.reason}};
-  return AppendToFile(file_, json.dump(-1, ' ', false, Json::error_handler_t::replace) + "\n");
+  return journal_->Append(json.dump(-1, ' ', false, Json::error_handler_t::replace));
 }
 
 absl::Status JudgeQueue::FileStatus() const {

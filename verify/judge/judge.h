@@ -15,6 +15,7 @@
 #include "absl/status/statusor.h"
 #include "absl/synchronization/mutex.h"
 #include "absl/time/time.h"
+#include "base/jsonl.h"
 
 // The language-model judge: asks a model behind an OpenAI-compatible endpoint whether a candidate
 // cheats.
@@ -78,9 +79,8 @@ class JudgeQueue {
   JudgeQueue(const JudgeQueue&) = delete;
   JudgeQueue& operator=(const JudgeQueue&) = delete;
 
-  // Reads the file, which is made if it is missing, and cuts off a torn last line. DataLoss names
-  // file and line of any other line that is no opinion. Returns the number of opinions read. Call
-  // before Ask.
+  // Reads the file, or creates it. Processes may share it: it has no lock. DataLoss names the file
+  // and the line that is no opinion. Returns the number of opinions read. Call it before Ask.
   absl::StatusOr<int64_t> Open();
 
   // Calls `done` exactly once: here and now when the judge of this name has given its opinion on
@@ -103,11 +103,13 @@ class JudgeQueue {
 
   void Work();
   void Answer(const std::string& hash, const absl::StatusOr<JudgeOpinion>& opinion);
-  absl::Status Keep(const std::string& hash, const JudgeOpinion& opinion);
+  absl::Status Keep(const std::string& hash, const JudgeOpinion& opinion)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
   Judge* const judge_;
   const std::string file_;
   mutable absl::Mutex mutex_;
+  std::unique_ptr<JsonlJournal> journal_ ABSL_GUARDED_BY(mutex_);  // null: memory only
   bool closed_ ABSL_GUARDED_BY(mutex_) = false;
   int64_t asked_ ABSL_GUARDED_BY(mutex_) = 0;
   std::deque<Question> queue_ ABSL_GUARDED_BY(mutex_);

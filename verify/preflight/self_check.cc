@@ -74,7 +74,8 @@ absl::StatusOr<Output> OpenOutput(const std::string& out) {
   Output output;
   if (out.empty()) return output;
   ASSIGN_OR_RETURN(
-      output.file, JsonlJournal::Open(out, kMaxLineBytes, [&](const Line& line) {
+      output.file,
+      JsonlJournal::Open(out, kMaxLineBytes, [&](const Line& line) -> absl::StatusOr<bool> {
         const Json json = Json::parse(line.text, nullptr, /*allow_exceptions=*/false);
         if (!json.is_object() || !json.contains("id") || !json["id"].is_string() ||
             !json.contains("interval_contains_one")) {
@@ -82,7 +83,7 @@ absl::StatusOr<Output> OpenOutput(const std::string& out) {
                                                   " is none of a self check; choose another file"));
         }
         output.ids.insert(json["id"].get<std::string>());
-        return absl::OkStatus();
+        return true;
       }));
   return output;
 }

@@ -5,7 +5,6 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "base/file.h"
 #include "base/status.h"
 
 namespace tritonrl {
@@ -18,7 +17,7 @@ absl::StatusOr<std::string> ToLine(const Verdict& verdict) {
   std::string line;
   const auto status = google::protobuf::util::MessageToJsonString(verdict, &line, options);
   if (!status.ok()) return absl::InternalError("a verdict cannot be written as JSON");
-  return line + "\n";
+  return line;
 }
 
 bool FromLine(const std::string& line, Verdict* verdict) {
@@ -31,29 +30,22 @@ bool FromLine(const std::string& line, Verdict* verdict) {
 }  // namespace
 
 absl::StatusOr<int64_t> VerdictCache::Open() {
-  if (journal_.empty() || !FileExists(journal_)) return 0;
-  ASSIGN_OR_RETURN(std::string text, ReadFile(journal_));
+  if (path_.empty()) return 0;
   absl::MutexLock lock(&mutex_);
   int64_t read = 0;
-  int line_number = 0;
-  size_t start = 0;
-  while (start < text.size()) {
-    const size_t end = text.find('\n', start);
-    const bool torn = end == std::string::npos;
-    ++line_number;
+  const auto keep = [&](const Line& line) -> absl::StatusOr<bool> {
+    mutex_.AssertHeld();
     auto verdict = std::make_shared<Verdict>();
-    if (torn || !FromLine(text.substr(start, end - start), verdict.get())) {
-      if (torn || end + 1 == text.size()) {
-        RETURN_IF_ERROR(WriteFileAtomic(journal_, text.substr(0, start)));
-        break;
-      }
-      return absl::DataLossError(absl::StrCat("verdict journal ", journal_, ", line ", line_number,
+    if (!FromLine(line.text, verdict.get())) {
+      return absl::DataLossError(absl::StrCat("verdict journal ", path_, ", line ", line.number,
                                               " is not a verdict; remove the line or the file"));
     }
     verdicts_[verdict->content_hash()] = std::move(verdict);
     ++read;
-    start = end + 1;
-  }
+    return true;
+  };
+  ASSIGN_OR_RETURN(journal_, JsonlJournal::Open(path_, JsonlJournal::kMaxLineBytes, keep,
+                                                JsonlJournal::Lock::kNone));
   return read;
 }
 
@@ -75,11 +67,10 @@ absl::Status VerdictCache::Add(const Verdict& verdict) {
   stored->clear_key();
   stored->clear_from_cache();
   absl::MutexLock lock(&mutex_);
-  if (!verdicts_.emplace(stored->content_hash(), stored).second || journal_.empty())
+  if (!verdicts_.emplace(stored->content_hash(), stored).second || journal_ == nullptr)
     return absl::OkStatus();
   ASSIGN_OR_RETURN(std::string line, ToLine(*stored));
-  // Under the lock, so that lines do not mix.
-  return AppendToFile(journal_, line);
+  return journal_->Append(line);
 }
 
 }  // namespace tritonrl

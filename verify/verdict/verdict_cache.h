@@ -1,4 +1,4 @@
-// Verdicts by content, in memory and in an append-only journal that outlives the process.
+// Verdicts by content hash, in memory and in a journal that outlives the process.
 #ifndef TRITONRL_VERIFY_VERDICT_VERDICT_CACHE_H_
 #define TRITONRL_VERIFY_VERDICT_VERDICT_CACHE_H_
 
@@ -11,18 +11,18 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/synchronization/mutex.h"
+#include "base/jsonl.h"
 #include "verify/verdict/verdict.pb.h"
 
 namespace tritonrl {
 
 class VerdictCache {
  public:
-  // `journal` is a JSONL file, one verdict a line; "" keeps verdicts in memory only.
-  explicit VerdictCache(std::string journal) : journal_(std::move(journal)) {}
+  // `path` is a JSONL file, one verdict a line; "" keeps verdicts in memory only.
+  explicit VerdictCache(std::string path) : path_(std::move(path)) {}
 
-  // Reads the journal if it exists and cuts off a torn last line (no line break, or not JSON at the
-  // very end). DataLoss names the file and line of any other line that is not a verdict. Returns
-  // the number of verdicts read.
+  // Reads the journal if it exists. DataLoss names the file and the line that is not a verdict.
+  // Returns the number of verdicts read. Call it before Add.
   absl::StatusOr<int64_t> Open();
 
   // The verdict for a content hash, without key and with from_cache set.
@@ -33,8 +33,9 @@ class VerdictCache {
   absl::Status Add(const Verdict& verdict);
 
  private:
-  const std::string journal_;
+  const std::string path_;
   mutable absl::Mutex mutex_;
+  std::unique_ptr<JsonlJournal> journal_ ABSL_GUARDED_BY(mutex_);  // null: memory only
   absl::flat_hash_map<std::string, std::shared_ptr<const Verdict>> verdicts_
       ABSL_GUARDED_BY(mutex_);
 };

@@ -20,6 +20,7 @@
 #include "absl/strings/str_split.h"
 #include "absl/time/clock.h"
 #include "base/file.h"
+#include "base/run_command.h"
 #include "base/runfiles.h"
 #include "base/subprocess.h"
 #include "nlohmann/json.hpp"
