@@ -6,7 +6,7 @@
 #include <map>
 #include <numeric>
 
-#include "rollout/scheduler/block_pool.h"
+#include "rollout/scheduler/page_allocator.h"
 
 namespace tritonrl {
 namespace {

@@ -9,7 +9,7 @@
 #include "absl/time/clock.h"
 #include "base/status.h"
 #include "rollout/engine/batched_engine.h"
-#include "rollout/scheduler/block_pool.h"
+#include "rollout/scheduler/page_allocator.h"
 
 namespace tritonrl {
 

@@ -12,7 +12,7 @@
 #include "model/sequence_slice.h"
 #include "rollout/engine/engine.h"
 #include "rollout/engine/sampler.h"
-#include "rollout/scheduler/block_pool.h"
+#include "rollout/scheduler/page_allocator.h"
 
 namespace tritonrl {
 

@@ -3,20 +3,20 @@
 #include <algorithm>
 #include <utility>
 
-#include "rollout/scheduler/block_pool.h"
-
 namespace tritonrl {
 
-Scheduler::Scheduler(const Options& options) : options_(options), pool_(options.num_pages) {
+Scheduler::Scheduler(const Options& options)
+    : options_(options),
+      pages_(options.num_pages, options.page_size, options.enable_prefix_caching,
+             /*count_exclusive=*/options.enable_prefix_caching && options.reserve_max_tokens) {
   CheckInvariant(options.max_num_batched_tokens >= options.max_num_seqs,
                  "max_num_batched_tokens is below max_num_seqs");
-  if (options.enable_prefix_caching) prefix_cache_.emplace(options.page_size, &pool_);
   for (int slot = options.max_num_seqs - 1; slot >= 0; --slot) free_slots_.push_back(slot);
 }
 
 bool Scheduler::Fits(int64_t prompt_length, int64_t max_tokens) const {
   // The last token is never fed back.
-  return Pages(prompt_length + max_tokens - 1) <= options_.num_pages;
+  return pages_.NumPages(prompt_length + max_tokens - 1) <= options_.num_pages;
 }
 
 void Scheduler::Add(int64_t number, int64_t prompt_length, int64_t max_tokens, int samples,
@@ -25,28 +25,107 @@ void Scheduler::Add(int64_t number, int64_t prompt_length, int64_t max_tokens, i
   CheckInvariant(groups_.empty() || groups_.rbegin()->first < number,
                  "numbers of groups must rise");
   Group& group = groups_[number];
-  group.prompt_length = prompt_length;
+  group.prompt.length = prompt_length;
   group.max_tokens = max_tokens;
-  if (prefix_cache_.has_value()) group.prompt_tokens = prompt;
+  if (options_.enable_prefix_caching) group.prompt.tokens = prompt;
   group.unfinished = group.without_pages = samples;
   group.samples.resize(samples);
   for (int i = 0; i < samples; ++i) waiting_.insert({number, i});
 }
 
 int64_t Scheduler::Missing(const Group& group, const Sample& sample) const {
-  const int64_t computed = sample.table.pages.empty() ? group.prompt_length : sample.table.computed;
-  return group.prompt_length + sample.drawn - computed;
+  const int64_t computed = sample.table.pages.empty() ? group.prompt.length : sample.table.computed;
+  return group.prompt.length + sample.drawn - computed;
 }
 
 bool Scheduler::Decodes(const Group& group, const Sample& sample) const {
-  return (group.ready || !sample.table.pages.empty()) && Missing(group, sample) == 1;
+  return (group.prompt.ready || !sample.table.pages.empty()) && Missing(group, sample) == 1;
+}
+
+int64_t Scheduler::PagesNeededSoon(const Group& group, const Sample& sample) const {
+  int64_t held = std::ssize(sample.table.pages);
+  if (held == 0) {
+    // It will share the prompt. The last sample to do so needs no copy of the partly filled page.
+    held = group.without_pages == 1 ? pages_.NumPages(group.prompt.length)
+                                    : group.prompt.length / options_.page_size;
+  }
+  const int64_t at_its_end = pages_.NumPages(group.prompt.length + group.max_tokens - 1) - held;
+  if (options_.reserve_max_tokens) return std::max<int64_t>(0, at_its_end);
+  // One page more than it needs now: admitted samples must not preempt each other at once.
+  const int64_t soon = pages_.NumPages(group.prompt.length + sample.drawn) + 1 - held;
+  return std::max<int64_t>(0, std::min(at_its_end, soon));
+}
+
+void Scheduler::Admit() {
+  if (waiting_.empty() || free_slots_.empty()) return;
+  int64_t taken = 0;
+  int64_t last = -1;  // the missing part of a group's prompt counts once
+  const auto add = [&](const SampleId& name) {
+    const Group& group = groups_.at(name.group);
+    const Sample& sample = group.samples[name.sample];
+    taken += PagesNeededSoon(group, sample);
+    if (sample.table.pages.empty() && name.group != last) {
+      taken += pages_.NumPages(group.prompt.length) - std::ssize(group.prompt.table.pages);
+      last = name.group;
+    }
+  };
+  for (const SampleId& name : running_) add(name);
+  while (!waiting_.empty() && !free_slots_.empty()) {
+    const SampleId name = *waiting_.begin();
+    Group& group = groups_.at(name.group);
+    Sample& sample = group.samples[name.sample];
+    if (sample.in_flight > 0) return;  // its last token is not known yet
+    add(name);
+    const int64_t available =
+        pages_.num_free() + pages_.TotalIdlePages() - pages_.IdlePages(group.prompt);
+    if (!running_.empty() && taken > available) return;
+    waiting_.erase(waiting_.begin());
+    sample.phase = Phase::kRunning;
+    sample.slot = free_slots_.back();
+    free_slots_.pop_back();
+    ++group.prompt.num_running;
+    running_.insert(std::lower_bound(running_.begin(), running_.end(), name), name);
+  }
+}
+
+int64_t Scheduler::AllocatePages(size_t i, PageTable* table, int64_t count, Step* step) {
+  if (count == 0) return 0;
+  while (pages_.NumMissingPages(*table, count) > pages_.num_free() && Reclaim(i, *step)) {
+  }
+  return pages_.Allocate(table, count, &step->copies);
+}
+
+bool Scheduler::Reclaim(size_t i, const Step& step) {
+  const int64_t requester = running_[i].group;
+  if (pages_.EvictIdlePrompt(requester)) return true;
+  if (i + 1 < running_.size()) {
+    Preempt();
+    ++stats_.preemptions;
+    return true;
+  }
+  return pages_.EvictPartialPage(requester, step.copies);
+}
+
+void Scheduler::Preempt() {
+  const SampleId name = running_.back();
+  running_.pop_back();
+  Group& group = groups_.at(name.group);
+  Sample& sample = group.samples[name.sample];
+  if (!sample.table.pages.empty()) ++group.without_pages;
+  pages_.ReleaseAll(&sample.table);
+  free_slots_.push_back(sample.slot);
+  sample.slot = -1;
+  sample.max_draft_tokens = 0;
+  sample.phase = Phase::kWaiting;
+  --group.prompt.num_running;
+  waiting_.insert(name);
 }
 
 Scheduler::Step Scheduler::Schedule() {
   Admit();
   Budget budget = NextBudget();
   Step step;
-  // Preemption takes samples from the end, which have not been placed.
+  // Preemption takes samples from the end, which are not in the step yet.
   for (size_t i = 0; i < running_.size(); ++i) ScheduleSample(i, &budget, &step);
   EndStep(step);
   return step;
@@ -57,7 +136,7 @@ Scheduler::Budget Scheduler::NextBudget() {
   for (const SampleId& name : running_) {
     const Group& group = groups_.at(name.group);
     const Sample& sample = group.samples[name.sample];
-    // Else its prompt is missing, or its last draw is in flight.
+    // Other samples lack their prompt, or have their last draw in flight.
     if (Decodes(group, sample) && sample.drawn < group.max_tokens) ++decoding;
   }
   return {.tokens = options_.max_num_batched_tokens - decoding,
@@ -67,12 +146,12 @@ Scheduler::Budget Scheduler::NextBudget() {
 
 int64_t Scheduler::ChunkTokens(int64_t decoding) const {
   const int64_t filled = options_.prefill_budget;
-  // Places for as many samples need no prompts to fill the steps.
+  // With as many batch slots as `filled` decodes alone fill the steps.
   const bool full = free_slots_.empty() && options_.max_num_seqs >= filled;
   if (filled == 0 || waiting_.empty() || decoding == 0 || full)
     return options_.max_num_batched_tokens;
   const int64_t room = std::max({filled - decoding, filled / 4, int64_t{options_.page_size}});
-  // Whole pages: runners round rows of samples that decode up to such numbers.
+  // Whole pages: runners round the number of decoding rows up to such multiples.
   return std::max<int64_t>(room - room % options_.page_size, options_.chunk_alignment);
 }
 
@@ -81,12 +160,11 @@ void Scheduler::ScheduleSample(size_t i, Budget* budget, Step* step) {
   Group& group = groups_.at(name.group);
   Sample& sample = group.samples[name.sample];
   const int max_draft_tokens = std::exchange(sample.max_draft_tokens, 0);
-  if (sample.verifying) return;                  // nobody knows how far it is
+  if (sample.verifying) return;                  // its length is not known yet
   if (sample.drawn == group.max_tokens) return;  // its last draw is in flight
   if (sample.table.pages.empty()) {
-    if (!group.ready) return SchedulePrompt(i, &group, budget, step);
-    SharePrompt(&group, &sample);
-    if (group.without_pages == 0) ReleasePartialPage(name.group, &group);
+    if (!group.prompt.ready) return SchedulePrompt(i, &group, budget, step);
+    SharePrompt(name.group, &group, &sample);
   }
   const int64_t missing = Missing(group, sample);
   const bool decodes = missing == 1;
@@ -125,7 +203,7 @@ void Scheduler::ScheduleDraftTokens(const Group& group, int max_draft_tokens, Sa
   const int64_t wanted = std::min({int64_t{max_draft_tokens}, group.max_tokens - sample->drawn - 1,
                                    budget->tokens, budget->num_draft_tokens});
   if (wanted <= 0) return;
-  slice->num_draft_tokens = static_cast<int>(AllocateFreePages(&sample->table, wanted));
+  slice->num_draft_tokens = static_cast<int>(pages_.Grow(&sample->table, wanted));
   slice->count += slice->num_draft_tokens;
   slice->pages = sample->table.pages;
   sample->table.computed += slice->num_draft_tokens;
@@ -146,23 +224,24 @@ int64_t Scheduler::AlignedChunk(int64_t missing, int64_t room) const {
 
 void Scheduler::SchedulePrompt(size_t i, Group* group, Budget* budget, Step* step) {
   const int64_t number = running_[i].group;
-  Table& table = group->prompt;
-  if (table.computed < group->prompt_length && table.computed % options_.chunk_alignment != 0) {
-    // Its last page was given up, and what comes before does not begin a chunk: all is computed
-    // again, when nobody reads it any more.
+  PageTable& table = group->prompt.table;
+  if (table.computed < group->prompt.length && table.computed % options_.chunk_alignment != 0) {
+    // Its partly filled page was released, and no chunk may begin behind the remaining pages. The
+    // whole prompt is recomputed as soon as no sample reads it.
     const bool read =
         std::any_of(group->samples.begin(), group->samples.end(), [](const Sample& sample) {
           return sample.phase == Phase::kRunning && !sample.table.pages.empty();
         });
     if (read) return;
-    ReleaseAll(&table);
-    groups_with_pages_.erase(number);
+    pages_.ReleasePrompt(number, &group->prompt);
   }
-  if (table.pages.empty()) MatchPrefix(number, group);
-  const int64_t missing = group->prompt_length - table.computed;
+  if (table.pages.empty()) {
+    stats_.cached_tokens += pages_.MatchPrefix(number, options_.chunk_alignment, &group->prompt);
+  }
+  const int64_t missing = group->prompt.length - table.computed;
   const int64_t count = AlignedChunk(
       missing, AllocatePages(i, &table, AlignedChunk(missing, budget->ChunkRoom()), step));
-  if (!table.pages.empty()) groups_with_pages_.insert(number);
+  pages_.TrackPrompt(number, &group->prompt);
   if (count == 0) return;
   budget->tokens -= count;
   budget->chunks -= count;
@@ -180,43 +259,14 @@ void Scheduler::SchedulePrompt(size_t i, Group* group, Budget* budget, Step* ste
   step->slices.push_back({.group = number, .slice = slice});
 }
 
-void Scheduler::MatchPrefix(int64_t number, Group* group) {
-  if (group->prompt_tokens.empty()) return;
-  Table& table = group->prompt;
-  // Its last token passes through the model in any case, for the logits.
-  table.pages = prefix_cache_->Find(group->prompt_tokens.first(group->prompt_length - 1));
-  const int64_t found = static_cast<int64_t>(table.pages.size()) * options_.page_size;
-  table.pages.resize((found - found % options_.chunk_alignment) / options_.page_size);
-  if (table.pages.empty()) return;
-  for (const int32_t page : table.pages) pool_.AddRef(page);
-  groups_with_pages_.insert(number);
-  table.computed = static_cast<int64_t>(table.pages.size()) * options_.page_size;
-  table.reached = std::max(table.reached, table.computed);
-  stats_.cached_tokens += table.computed;
-}
-
-void Scheduler::CacheSample(const Group& group, const Sample& sample,
-                            std::span<const int32_t> generated) {
-  if (options_.reserve_max_tokens) return;
-  if (group.prompt_tokens.empty() || sample.table.pages.empty() || generated.empty()) return;
-  std::vector<int32_t> tokens(group.prompt_tokens.begin(), group.prompt_tokens.end());
-  // Without the last one: if a draft token was rejected there, the cache has the draft token.
-  tokens.insert(tokens.end(), generated.begin(), generated.end() - 1);
-  const int64_t known = std::min(static_cast<int64_t>(tokens.size()), sample.table.computed);
-  prefix_cache_->Insert(std::span(tokens).first(known), sample.table.pages);
-}
-
-void Scheduler::SharePrompt(Group* group, Sample* sample) {
-  for (int32_t page : group->prompt.pages) pool_.AddRef(page);
-  sample->table.pages = group->prompt.pages;
-  sample->table.computed = group->prompt_length;
-  sample->table.reached = std::max(sample->table.reached, group->prompt_length);
-  if (group->shared) stats_.shared_tokens += group->prompt_length;
+void Scheduler::SharePrompt(int64_t number, Group* group, Sample* sample) {
+  pages_.SharePrompt(group->prompt, &sample->table);
+  if (group->shared) stats_.shared_tokens += group->prompt.length;
   group->shared = true;
-  --group->without_pages;
+  if (--group->without_pages == 0) pages_.ReleasePartialPage(number, &group->prompt);
 }
 
-void Scheduler::Advance(Table* table, int64_t count, int64_t* first_time) {
+void Scheduler::Advance(PageTable* table, int64_t count, int64_t* first_time) {
   table->computed += count;
   const int64_t fresh = std::clamp<int64_t>(table->computed - table->reached, 0, count);
   *first_time += fresh;
@@ -228,8 +278,8 @@ void Scheduler::EndStep(const Step& step) {
   for (const ScheduledSlice& scheduled : step.slices) {
     if (scheduled.sample >= 0) continue;
     Group& group = groups_.at(scheduled.group);
-    // From the next step on: the pages are not written yet when this step's samples read theirs.
-    group.ready = group.prompt.computed == group.prompt_length;
+    // From the next step on: in this step samples could read the pages before they are written.
+    group.prompt.ready = group.prompt.table.computed == group.prompt.length;
   }
 }
 
@@ -239,11 +289,7 @@ void Scheduler::UpdateFromDraw(const Draw& draw) {
   Group& group = it->second;
   Sample& sample = group.samples[draw.sample];
   if (sample.phase != Phase::kEnded) --sample.in_flight;
-  // The prompt has run, and gave a token; its last, partly filled page may be given up by now.
-  const int64_t whole = group.prompt_length - group.prompt_length % options_.page_size;
-  if (draw.index == 0 && group.prompt.computed >= whole && !group.prompt_tokens.empty()) {
-    prefix_cache_->Insert(group.prompt_tokens.first(whole), group.prompt.pages);
-  }
+  if (draw.index == 0) pages_.CachePrompt(group.prompt);
 }
 
 void Scheduler::AcceptDraftTokens(const Draw& draw, int num_accepted) {
@@ -255,15 +301,12 @@ void Scheduler::AcceptDraftTokens(const Draw& draw, int num_accepted) {
   sample.in_flight = 0;
   sample.verifying = false;
   sample.drawn -= num_rejected;
-  // What the rejected ones left is written over; a sample without pages has given way meanwhile.
+  // Later tokens overwrite the rejected ones. A sample without pages was preempted meanwhile.
   if (!sample.table.pages.empty()) {
     sample.table.computed -= num_rejected;
-    while (static_cast<int64_t>(sample.table.pages.size()) > Pages(sample.table.computed)) {
-      pool_.Release(sample.table.pages.back());
-      sample.table.pages.pop_back();
-    }
+    pages_.Shrink(&sample.table);
   }
-  sample.table.reached = std::min(sample.table.reached, it->second.prompt_length + sample.drawn);
+  sample.table.reached = std::min(sample.table.reached, it->second.prompt.length + sample.drawn);
 }
 
 void Scheduler::Finish(int64_t number, int index, std::span<const int32_t> generated) {
@@ -273,27 +316,39 @@ void Scheduler::Finish(int64_t number, int index, std::span<const int32_t> gener
   if (sample.phase == Phase::kRunning) {
     running_.erase(std::lower_bound(running_.begin(), running_.end(), SampleId{number, index}));
     free_slots_.push_back(sample.slot);
-    --group.running;
+    --group.prompt.num_running;
   } else {
     waiting_.erase({number, index});
   }
   sample.phase = Phase::kEnded;
-  CacheSample(group, sample, generated);
+  if (!options_.reserve_max_tokens) pages_.CacheSample(group.prompt, sample.table, generated);
   if (sample.table.pages.empty()) --group.without_pages;
-  ReleaseAll(&sample.table);
+  pages_.ReleaseAll(&sample.table);
   if (--group.unfinished == 0) {
-    ReleaseAll(&group.prompt);
-    groups_with_pages_.erase(number);
+    pages_.ReleasePrompt(number, &group.prompt);
     groups_.erase(number);
   } else if (group.without_pages == 0) {
-    ReleasePartialPage(number, &group);
+    pages_.ReleasePartialPage(number, &group.prompt);
   }
+}
+
+void Scheduler::Invalidate() {
+  while (!running_.empty()) Preempt();
+  pages_.ReleaseAllPrompts();
+  InvalidatePrefixCache();
+}
+
+void Scheduler::InvalidatePrefixCache() {
+  if (!options_.enable_prefix_caching) return;
+  pages_.ClearPrefixCache();
+  // Unfinished groups hold results of the old weights, which must not be cached later.
+  for (auto& [number, group] : groups_) group.prompt.tokens = {};
 }
 
 std::vector<int> Scheduler::CountRefs() const {
   std::vector<int> ref_counts(options_.num_pages);
   for (const auto& [number, group] : groups_) {
-    for (int32_t page : group.prompt.pages) ++ref_counts[page];
+    for (int32_t page : group.prompt.table.pages) ++ref_counts[page];
     for (const Sample& sample : group.samples) {
       for (int32_t page : sample.table.pages) ++ref_counts[page];
     }

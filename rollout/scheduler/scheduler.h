@@ -1,33 +1,34 @@
+// Continuous-batching scheduler: decides which tokens each step computes, and in which KV pages.
+
 #ifndef TRITONRL_ROLLOUT_SCHEDULER_SCHEDULER_H_
 #define TRITONRL_ROLLOUT_SCHEDULER_SCHEDULER_H_
 
 #include <algorithm>
 #include <cstdint>
 #include <map>
-#include <optional>
 #include <set>
 #include <span>
 #include <vector>
 
 #include "model/sequence_slice.h"
-#include "rollout/scheduler/block_pool.h"
+#include "rollout/scheduler/page_allocator.h"
 
 namespace tritonrl {
 
-// Continuous-batching scheduler: decides which tokens each step computes, and in which KV-cache
-// pages. It knows sequence lengths only, and tokens only for prefix caching; it runs no model.
+// It knows the lengths of sequences, and tokens only for prefix caching. It runs no model.
 //
 // Samples run first come, first served: by arrival of their group, then by index. A group's prompt
 // is prefilled once, in chunks; all samples draw their first token at its end. Samples share the
-// prompt's full pages and copy the last, partly filled page on their first write. When no page is
-// free, pages are reclaimed from the youngest: prompts of groups without running samples, then the
-// youngest running sample (it is preempted: it returns to the queue and is recomputed), then the
-// partly filled prompt pages. A running sample that still gets no page stalls for this step. The
-// oldest sample always progresses, so every sample ends.
+// prompt's full pages and copy the partly filled last page on their first write.
+//
+// When no page is free, pages are taken from the youngest first: prompts of groups without running
+// samples; then the youngest running sample, which is preempted (it returns to the queue and is
+// recomputed later); then partly filled pages of prompts. A running sample that still gets no page
+// stalls for the step. The oldest sample always progresses, so every sample ends.
 //
 // While samples wait, prefill beside decoding is limited to a budget (prefill_budget): chunked
 // prefill then uses the idle compute of memory-bound decode steps, and samples that start at
-// different times do not need memory all at once.
+// different times do not reach their largest size together.
 class Scheduler {
  public:
   struct Options {
@@ -57,21 +58,21 @@ class Scheduler {
   struct ScheduledSlice {
     int64_t group = 0;
     int sample = -1;  // -1: the group's prompt
-    // Without tokens. Its pages are valid until the next call; its slot is the sample's while it
-    // runs.
+    // Without tokens. The pages are valid until the next call. The slot is the sample's own while
+    // it runs.
     SequenceSlice slice;
   };
   struct Draw {
     int64_t group = 0;
     int sample = 0;
-    int slot = -1;      // as above; -1: the sample does not run yet, or draft tokens
+    int slot = -1;      // remembers the token; -1: the sample does not run, or has draft tokens
     int64_t index = 0;  // among the sample's generated tokens
-    // So many draws follow each of which holds only if the one before it holds and gave the token
-    // that was drafted.
+    // The next `num_draft_tokens` draws verify draft tokens: each counts only if the draw before it
+    // counts and gave the draft token.
     int num_draft_tokens = 0;
   };
-  // Copies come before slices. No page is copied to twice, nor both copied to and from. A page that
-  // is free after a step may be used by the next one even if the first has not been run yet.
+  // Copies come before slices. No page is copied to twice, or both copied to and from. The next
+  // step may reuse a page that this step frees, although this step has not run yet.
   struct Step {
     std::vector<PageCopy> copies;
     std::vector<ScheduledSlice> slices;
@@ -92,149 +93,120 @@ class Scheduler {
     int64_t preemptions = 0;
     int64_t prompt_tokens = 0;      // computed for the first time
     int64_t recomputed_tokens = 0;  // of prompts and samples
-    int64_t shared_tokens = 0;      // of prompts, taken over by samples instead of computed
-    int64_t draft_tokens = 0;       // passed through the model behind a sample's last token
-    int64_t cached_tokens = 0;      // of prompts, found in what earlier groups had computed
+    int64_t shared_tokens = 0;      // of prompts, shared by samples instead of computed
+    int64_t draft_tokens = 0;       // verified by the model
+    int64_t cached_tokens = 0;      // of prompts, found in the prefix cache
   };
 
   explicit Scheduler(const Options& options);
 
-  // Whether a sample of this size fits when it has all pages to itself.
+  // Whether a sample of this size fits if it has all pages to itself.
   bool Fits(int64_t prompt_length, int64_t max_tokens) const;
 
-  // Adds a group of `samples` samples at the end of the queue: it must fit. Numbers rise. `prompt`:
-  // its tokens, which stay where they are until the group has ended; only for
-  // enable_prefix_caching.
+  // Adds a group of `samples` samples at the end of the queue. The samples fit, and `group` is
+  // larger than all numbers before. `prompt`: its tokens, used for prefix caching only; the caller
+  // keeps them until the group ends.
   void Add(int64_t group, int64_t prompt_length, int64_t max_tokens, int samples,
            std::span<const int32_t> prompt = {});
 
-  // What the next step computes; its draws are in flight from now on. The next token of a sample
-  // whose draw is in flight may be part of it: the token drawn last for its slot. Without slices if
-  // there is nothing to do before a draw is collected (or a group added).
+  // Plans the next step; its draws are in flight from now on. A sample whose draw is in flight may
+  // be part of it with the token that will be drawn, which its slot remembers. Without slices if
+  // nothing can run before a draw is collected or a group is added.
   Step Schedule();
 
-  // In the next step, verify up to `count` draft tokens of a running sample that decodes and has no
-  // draw in flight: as many as there are free batch slots and free pages.
+  // Lets the next step verify up to `count` draft tokens of a running sample that has no draw in
+  // flight: as many as there are free batch slots and free pages.
   void SetDraftTokens(int64_t group, int sample, int count);
 
   // Records a collected draw without draft tokens. Draws of finished samples are ignored.
   void UpdateFromDraw(const Draw& draw);
 
-  // The same for a verified draft: `num_accepted` of its draws, at least one, are accepted.
+  // Records a verified draft: `num_accepted` of its draws count, at least one.
   void AcceptDraftTokens(const Draw& draw, int num_accepted);
 
-  // The sample has ended, wherever it is: its pages are free. `generated`: its tokens, only for
-  // enable_prefix_caching.
+  // Ends a running or waiting sample and frees its pages. `generated`: its tokens, used for prefix
+  // caching only.
   void Finish(int64_t group, int sample, std::span<const int32_t> generated = {});
 
   // Invalidates the KV cache: unfinished sequences are recomputed. No draw may be in flight.
   void Invalidate();
-  // Empties the prefix cache.
+  // Empties the prefix cache; unfinished groups are not cached later either.
   void InvalidatePrefixCache();
 
   const std::vector<SampleId>& running() const { return running_; }
   int num_running() const { return static_cast<int>(running_.size()); }
   int64_t num_waiting() const { return static_cast<int64_t>(waiting_.size()); }
-  const BlockPool& pool() const { return pool_; }
+  const BlockPool& pool() const { return pages_.pool(); }
   const Stats& stats() const { return stats_; }
 
-  // How often each page is in a table, counted anew; for tests.
+  // The number of page tables that hold each page, counted from the tables; for tests.
   std::vector<int> CountRefs() const;
 
  private:
-  struct Table {
-    std::vector<int32_t> pages;
-    int64_t computed = 0;  // positions that are in the pages once the scheduled steps have run
-    int64_t reached = 0;   // most that `computed` has been
-  };
   enum class Phase { kWaiting, kRunning, kEnded };
   struct Sample {
     Phase phase = Phase::kWaiting;
     int slot = -1;
-    Table table;        // no pages: nothing taken over from the prompt yet
+    PageTable table;    // no pages: does not share the prompt yet
     int64_t drawn = 0;  // tokens drawn, and draws in flight
     int in_flight = 0;
     int max_draft_tokens = 0;  // in the next step
-    bool verifying = false;    // of the draws in flight not all may hold
+    bool verifying = false;    // the draws in flight verify draft tokens
   };
   struct Group {
-    int64_t prompt_length = 0;
+    SharedPrompt prompt;
     int64_t max_tokens = 0;
-    std::span<const int32_t> prompt_tokens;  // empty: not known
-    Table prompt;
-    bool ready = false;   // the whole prompt is in pages, from an earlier step
-    bool shared = false;  // a sample has taken the prompt over
-    int running = 0;
+    bool shared = false;  // a sample has shared the prompt
     int unfinished = 0;
-    int without_pages = 0;  // of those not ended
+    int without_pages = 0;  // unfinished samples without pages
     std::vector<Sample> samples;
   };
 
-  int64_t Pages(int64_t positions) const {
-    return (positions + options_.page_size - 1) / options_.page_size;
-  }
+  // What a step may still contain.
+  struct Budget {
+    int64_t tokens = 0;            // of chunks and draft tokens
+    int64_t chunks = 0;            // tokens of chunks
+    int64_t num_draft_tokens = 0;  // rows with logits
+    int64_t ChunkRoom() const { return std::min(tokens, chunks); }
+  };
+
   // Tokens of a sample that are not in its pages yet.
   int64_t Missing(const Group& group, const Sample& sample) const;
   bool Decodes(const Group& group, const Sample& sample) const;
 
-  // Lets waiting samples run.
+  // Moves waiting samples to free slots while they fit.
   void Admit();
-  // Pages that a running sample will take soon, or until its end if all are reserved.
+  // Pages that a running sample needs soon, or until its end with reserve_max_tokens.
   int64_t PagesNeededSoon(const Group& group, const Sample& sample) const;
-  // Pages that giving up a group's prompt frees, if none of its samples runs.
-  int64_t IdlePages(const Group& group) const;
-  int64_t PagesOfIdleGroups() const;
+  // Preempts the youngest running sample.
+  void Preempt();
 
-  // What a step may still take.
-  struct Budget {
-    int64_t tokens = 0;            // of chunks and draft tokens
-    int64_t chunks = 0;            // of chunks
-    int64_t num_draft_tokens = 0;  // rows with logits
-    int64_t ChunkRoom() const { return std::min(tokens, chunks); }
-  };
-  // For the next step, with what decodes taken off.
+  // The budget of the next step beside its decodes.
   Budget NextBudget();
-  // Most tokens of chunks beside so many samples that decode.
+  // Maximum number of prompt tokens beside `decoding` samples that decode.
   int64_t ChunkTokens(int64_t decoding) const;
-  // Puts running_[i] into the step.
+  // Adds a slice of running_[i] to the step.
   void ScheduleSample(size_t i, Budget* budget, Step* step);
+  // Adds a chunk of its group's prompt.
   void SchedulePrompt(size_t i, Group* group, Budget* budget, Step* step);
-  // Takes what earlier groups have left of a prompt's beginning.
-  void MatchPrefix(int64_t number, Group* group);
-  void CacheSample(const Group& group, const Sample& sample, std::span<const int32_t> generated);
   // Adds draft tokens to a slice of one token.
   void ScheduleDraftTokens(const Group& group, int max_draft_tokens, Sample* sample, Budget* budget,
                            SequenceSlice* slice);
-  void SharePrompt(Group* group, Sample* sample);
-  void EndStep(const Step& step);
-
-  // Of `room` positions those up to the last at which a chunk may end, where `missing` are left of
+  // The largest chunk of at most `room` tokens that may end there, with `missing` tokens left of
   // the prompt.
   int64_t AlignedChunk(int64_t missing, int64_t room) const;
-  // Gives `table` pages that only it holds for positions [computed, computed + count), or as many
-  // of them as there is memory for; returns how many. `i` as in ScheduleSample.
-  int64_t AllocatePages(size_t i, Table* table, int64_t count, Step* step);
-  // As many of `count` further positions as there is free memory for, and pages for them.
-  int64_t AllocateFreePages(Table* table, int64_t count);
-  // The table's next position lies in a page that others hold too.
-  bool WritesToSharedPage(const Table& table) const;
-  // Takes pages from what is younger than running_[i]; false if there is nothing left.
+  // PageAllocator::Allocate for running_[i]; takes pages from younger sequences if necessary.
+  int64_t AllocatePages(size_t i, PageTable* table, int64_t count, Step* step);
+  // Frees pages for running_[i]; false if no younger sequence has any.
   bool Reclaim(size_t i, const Step& step);
-  // Preempts the youngest running sample: it returns to the queue without pages.
-  void Preempt();
-  bool EvictIdlePrompt(int64_t except);
-  bool EvictPartialPage(int64_t requester, const Step& step);
-  bool HasPartialPage(const Group& group) const;
-  void ReleasePartialPage(int64_t number, Group* group);
-  void ReleaseAll(Table* table);
-  // Counts what is computed for the first time and again.
-  void Advance(Table* table, int64_t count, int64_t* first_time);
+  void SharePrompt(int64_t number, Group* group, Sample* sample);
+  // Adds `count` computed positions; those computed for the first time are added to *first_time.
+  void Advance(PageTable* table, int64_t count, int64_t* first_time);
+  void EndStep(const Step& step);
 
   const Options options_;
-  BlockPool pool_;
-  std::optional<PrefixCache> prefix_cache_;
+  PageAllocator pages_;
   std::map<int64_t, Group> groups_;
-  std::set<int64_t> groups_with_pages_;  // groups whose prompt has pages
   std::set<SampleId> waiting_;
   std::vector<SampleId> running_;  // sorted
   std::vector<int> free_slots_;    // taken from the back

@@ -1,4 +1,4 @@
-#include "rollout/scheduler/block_pool.h"
+#include "rollout/scheduler/page_allocator.h"
 
 #include <gtest/gtest.h>
 
