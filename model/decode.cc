@@ -12,15 +12,11 @@
 #include <limits>
 #include <span>
 
-#include "model/decode.h"
+#include "model/decode_chunk.h"
 #include "model/layers/embedding.h"
 #include "model/layers/linear.h"
 #include "model/layers/rms_norm.h"
 #include "model/layers/swiglu.h"
-
-// Generation through ATen: the GPU's first version, and the reference for the CPU kernels.
-// Attention gathers the pages of sequences: those of single tokens all at once, up to the longest
-// and masked, those of longer slices one by one.
 
 namespace tritonrl {
 
@@ -64,18 +60,21 @@ at::Tensor ToDevice(const std::vector<int64_t>& values, at::Device device) {
   return tensor.to(device);
 }
 
-// Slices of one number of tokens that attend together: B sequences of S tokens each.
+// The ATen path is the reference for the CPU kernels. Its attention gathers the pages of sequences:
+// all slices of one token at once, padded to the longest and masked; longer slices one by one.
+
+// Slices that attend together: B sequences of S tokens each.
 struct Part {
-  at::Tensor rows;   // [B * S] of the step
+  at::Tensor rows;   // [B * S] row numbers in the step
   at::Tensor pages;  // [B, P]
-  at::Tensor
-      hidden;  // [B, 1, 1, S, P * kPageSize]: true where a key lies beyond the row's position
+  // [B, 1, 1, S, P * kPageSize]: true where a key is behind the row's position.
+  at::Tensor hidden;
 };
 
 struct StepTensors {
   at::Tensor positions;  // [T]
-  at::Tensor pages;      // [T] where each row's key and value go
-  at::Tensor offsets;    // [T]
+  at::Tensor pages;      // [T] page of each row's key and value
+  at::Tensor offsets;    // [T] position in that page
   std::vector<Part> parts;
 };
 
@@ -151,8 +150,8 @@ at::Tensor Attend(const ModelConfig& config, const StepTensors& step, int64_t la
   return out;
 }
 
-// x [T, C] + input weight^T, of which ranks that hold parts of the input's columns have a share
-// each.
+// x [T, C] + input weight^T. If ranks hold shards of the input's columns, the GEMM's partial
+// results are all-reduced.
 at::Tensor AddGemm(const DecodeModel& model, const at::Tensor& x, const at::Tensor& input,
                    const at::Tensor& weight) {
   const at::Tensor product = at::linear(input, weight);
@@ -196,6 +195,27 @@ at::Tensor DecodeWithAten(const DecodeModel& model, const DecodeBatch& rows, Pag
   const at::Tensor normed =
       RmsNormForward(model.context, x, model.final_norm, config.rms_norm_eps, &rstd);
   return at::linear(normed, model.head).to(at::kFloat);
+}
+
+at::Tensor DecodeWithCpuKernels(const DecodeModel& model, const DecodeBatch& rows,
+                                PagedKvCache* cache) {
+  at::Tensor logits = model.context.Empty(
+      {static_cast<int64_t>(rows.logit_rows.size()), model.config.vocab_size}, model.head);
+  float* out = logits.data_ptr<float>();
+  constexpr int64_t lanes = DecodeChunk::kLanes;
+  const int64_t threads = model.context.threads().count();
+  const int64_t share = (rows.size() + threads - 1) / threads;
+  const int64_t size =
+      std::clamp((share + lanes - 1) / lanes * lanes, lanes, DecodeChunk::kMaxRows);
+  std::vector<ChunkProgress> progress((rows.size() + size - 1) / size);
+  model.context.ForRowBlocks(rows.size(), size, [&](int64_t begin, int64_t end) {
+    const int64_t i = begin / size;
+    const bool continues = begin > 0 && rows.slice[begin] == rows.slice[begin - 1];
+    DecodeChunk(model, rows, begin, end, cache, continues ? &progress[i - 1] : nullptr,
+                &progress[i])
+        .Run(out);
+  });
+  return logits;
 }
 
 }  // namespace tritonrl

@@ -1,4 +1,4 @@
-// One step of generation, on the CPU by kernels or through ATen. Used by Transformer.
+// One step of generation for Transformer: on the CPU with hand-written kernels, or through ATen.
 
 #ifndef TRITONRL_MODEL_DECODE_H_
 #define TRITONRL_MODEL_DECODE_H_
@@ -24,12 +24,12 @@ struct DecodeModel {
   at::Tensor embedding;      // [V, C]
   at::Tensor final_norm;     // [C]
   at::Tensor head;           // [V, C]
-  StreamCollectives* ranks;  // null: the model is whole; DecodeWithAten alone takes another
+  StreamCollectives* ranks;  // null: the model is not sharded; only DecodeWithAten supports ranks
 };
 
-// The tokens of all slices, one behind the other: T rows.
+// The tokens of all slices, one slice after another: T rows.
 struct DecodeBatch {
-  // Throws c10::Error for a slice without tokens, or whose tokens, positions or pages do not exist.
+  // Throws c10::Error for a slice without tokens, or with tokens, positions or pages out of range.
   DecodeBatch(absl::Span<const SequenceSlice> slices, const ModelConfig& config,
               const PagedKvCache& cache);
 
@@ -38,11 +38,11 @@ struct DecodeBatch {
   absl::Span<const SequenceSlice> slices;
   std::vector<int64_t> tokens;      // [T]
   std::vector<int64_t> positions;   // [T]
-  std::vector<int64_t> slice;       // [T] the slice that a row belongs to
-  std::vector<int64_t> logit_rows;  // [L] rows whose logits are wanted, rising
+  std::vector<int64_t> slice;       // [T] index of the row's slice
+  std::vector<int64_t> logit_rows;  // [L] rows whose logits are needed, ascending
 };
 
-// Both return the logits [L, V] fp32 of the rows asked for, and write to the cache.
+// Both write keys and values to `cache` and return the logits [L, V] fp32 of rows.logit_rows.
 at::Tensor DecodeWithCpuKernels(const DecodeModel& model, const DecodeBatch& rows,
                                 PagedKvCache* cache);
 at::Tensor DecodeWithAten(const DecodeModel& model, const DecodeBatch& rows, PagedKvCache* cache);

@@ -154,8 +154,7 @@ TEST_P(DecodeTest, ChunksPagesAndThreadsChangeNothing) {
   }
 }
 
-// Two samples of one prompt: whole pages in common, the last one copied.
-// As when draft tokens are passed through the model behind a sequence's last token.
+// As for draft tokens behind a sequence's last token.
 TEST_P(DecodeTest, LogitsOfSeveralTokensAreThoseOfEachAlone) {
   const std::vector<int32_t> tokens = RandomTokens(config_, {40}, 6)[0];
   const Pages pages = {2, 0, 1};
@@ -169,6 +168,7 @@ TEST_P(DecodeTest, LogitsOfSeveralTokensAreThoseOfEachAlone) {
   ExpectEqual(last, each.narrow(0, 35, 5));
 }
 
+// Two samples of one prompt: they share its full pages and copy the last page.
 TEST_P(DecodeTest, PagesInCommonAreReadByAll) {
   const auto prompt = RandomTokens(config_, {25}, 4)[0];
   PagedKvCache cache = Cache(6);

@@ -13,7 +13,7 @@
 namespace tritonrl {
 namespace {
 
-// Zeros that the system gives when they are first touched, at multiples of 64 bytes.
+// Zeros, aligned to 64 bytes, whose memory the system provides at the first access.
 at::Tensor UntouchedZeros(at::IntArrayRef shape, at::ScalarType dtype) {
   size_t bytes = c10::elementSize(dtype);
   for (int64_t size : shape) {
@@ -53,7 +53,7 @@ PagedKvCache::PagedKvCache(const ModelConfig& config, int64_t num_pages, at::Dev
 
 void PagedKvCache::Store(int64_t layer, const at::Tensor& pages, const at::Tensor& offsets,
                          const at::Tensor& keys, const at::Tensor& values) {
-  // Views whose positions come before the heads, so that one write serves all rows.
+  // In these views positions come before heads, so that one write covers all rows.
   keys_[layer].permute({0, 3, 1, 2}).index_put_({pages, offsets}, keys);
   values_[layer].permute({0, 2, 1, 3}).index_put_({pages, offsets}, values);
 }

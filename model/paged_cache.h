@@ -1,4 +1,4 @@
-// Keys and values of running sequences, in pages.
+// Paged KV cache on tensors: keys and values of running sequences.
 
 #ifndef TRITONRL_MODEL_PAGED_CACHE_H_
 #define TRITONRL_MODEL_PAGED_CACHE_H_
@@ -13,35 +13,36 @@
 
 namespace tritonrl {
 
-// Which pages hold what is the caller's bookkeeping: a page is plain memory of kPageSize positions
-// of one sequence, in all layers, and position p of a sequence lies in its page p / kPageSize.
+// A page holds kPageSize positions of one sequence in all layers; position p of a sequence is in
+// its page p / kPageSize. The caller decides which pages a sequence has.
 class PagedKvCache {
  public:
-  static constexpr int64_t kPageSize = kKvPageSize;  // those of the CPU's kernels, on all devices
+  static constexpr int64_t kPageSize = kKvPageSize;  // on all devices as for the CPU's kernels
 
-  // Pages of a sequence of `length` positions.
+  // Number of pages of a sequence of `length` positions.
   static constexpr int64_t NumPages(int64_t length) { return (length + kPageSize - 1) / kPageSize; }
-  // Bytes of one page, keys and values of all layers.
+  // Bytes of one page: keys and values of all layers.
   static int64_t PageBytes(const ModelConfig& config, at::ScalarType dtype);
 
-  // All zero. On the CPU memory is taken when a page is first written.
+  // All zero. On the CPU the system provides memory when a page is first written. Throws c10::Error
+  // or std::bad_alloc without memory.
   PagedKvCache(const ModelConfig& config, int64_t num_pages, at::Device device,
                at::ScalarType dtype);
 
   int64_t num_pages() const { return num_pages_; }
 
-  // Of one layer. The positions of a page are innermost in keys, so that a query's scores with them
-  // are computed side by side: [pages, kv_heads, head_dim, kPageSize]
+  // Keys of one layer, [pages, kv_heads, head_dim, kPageSize]. Positions are innermost, so that the
+  // scores of one query are computed as a vector.
   const at::Tensor& keys(int64_t layer) const { return keys_[layer]; }
-  // [pages, kv_heads, kPageSize, head_dim]
+  // Values of one layer, [pages, kv_heads, kPageSize, head_dim].
   const at::Tensor& values(int64_t layer) const { return values_[layer]; }
 
-  // Writes T positions through ATen: row t goes to place offsets[t] of page pages[t] (both [T]
-  // int64 on the cache's device). keys, values: [T, kv_heads, head_dim].
+  // Writes T positions through ATen: row t to position offsets[t] of page pages[t] (both [T] int64
+  // on the cache's device). keys, values: [T, kv_heads, head_dim].
   void Store(int64_t layer, const at::Tensor& pages, const at::Tensor& offsets,
              const at::Tensor& keys, const at::Tensor& values);
-  // Reads through ATen the pages of B sequences, pages [B, P] int64, as
-  // keys [B, kv_heads, head_dim, P * kPageSize] and values [B, kv_heads, P * kPageSize, head_dim].
+  // Read the pages of B sequences through ATen; pages: [B, P] int64. Keys have shape
+  // [B, kv_heads, head_dim, P * kPageSize], values [B, kv_heads, P * kPageSize, head_dim].
   at::Tensor GatherKeys(int64_t layer, const at::Tensor& pages) const;
   at::Tensor GatherValues(int64_t layer, const at::Tensor& pages) const;
 

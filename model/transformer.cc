@@ -81,8 +81,7 @@ void Transformer::set_recompute(std::vector<RecomputeSet> layers) {
 
 at::Tensor Transformer::RunLayers(const PackedBatch& batch, const SequenceLayout& layout, bool fp8,
                                   std::vector<LayerActivations>* saved) const {
-  TORCH_CHECK(impl_->options.ranks == nullptr,
-              "a model that is spread over ranks takes steps only");
+  TORCH_CHECK(impl_->options.ranks == nullptr, "a sharded model supports Step only");
   TORCH_CHECK(layout.max_length <= config_.max_positions, "a sequence of ", layout.max_length,
               " tokens is longer than max_position_embeddings ", config_.max_positions);
   const LayerEnvironment environment = {impl_->context,  config_, impl_->rotary,
@@ -91,7 +90,7 @@ at::Tensor Transformer::RunLayers(const PackedBatch& batch, const SequenceLayout
   for (int64_t i = 0; i < config_.num_layers; ++i) {
     LayerActivations activations;
     if (saved == nullptr) {
-      activations.recompute = RecomputeSet::All();  // each is freed as soon as it has been read
+      activations.recompute = RecomputeSet::All();  // frees each one after its last read
     } else if (!recompute_.empty()) {
       activations.recompute = recompute_[i];
     }
@@ -104,7 +103,7 @@ at::Tensor Transformer::RunLayers(const PackedBatch& batch, const SequenceLayout
 at::Tensor Transformer::HiddenRows(const PackedBatch& batch, const at::Tensor& targets,
                                    double temperature, Activations* kept, bool save_layers) const {
   TORCH_CHECK(temperature > 0, "temperature must be positive");
-  *kept = Activations();  // frees the last batch before this one is computed
+  *kept = Activations();  // frees the last batch first
   kept->batch = batch;
   kept->layout = MakeSequenceLayout(batch);
   if (batch.num_tokens() == 0) return {};
@@ -144,7 +143,7 @@ void Transformer::Backward(const Activations& saved, const at::Tensor& d_log_pro
       impl_->context, RecomputeRmsNorm(impl_->context, head.input, impl_->final_norm, head.rstd),
       impl_->head, head.targets, impl_->Head(head.temperature), head.lse,
       d_log_probs.index_select(0, head.rows), HeadWeight(*gradients));
-  Activations shared = saved;  // tensors, not their contents
+  Activations shared = saved;  // copies the tensors' handles, not their contents
   BackwardLayers(
       &shared, std::move(d_hidden), {}, gradients, [](int64_t) {}, [](int64_t) {});
 }
@@ -229,7 +228,8 @@ at::Tensor Transformer::Logits(const PackedBatch& batch) const {
 at::Tensor Transformer::Step(absl::Span<const SequenceSlice> slices, PagedKvCache* cache) const {
   const DecodeBatch rows(slices, config_, *cache);
   const DecodeModel model = impl_->ForDecoding(config_);
-  // The kernels take chunks of rows through all layers side by side, which no sum could follow.
+  // The kernels run chunks of rows through all layers in parallel, which leaves no common point for
+  // an all-reduce.
   const bool kernels = model.ranks == nullptr && impl_->context.UseCpuKernels(impl_->embedding);
   return kernels ? DecodeWithCpuKernels(model, rows, cache) : DecodeWithAten(model, rows, cache);
 }

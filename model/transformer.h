@@ -1,8 +1,4 @@
 // Decoder-only transformer (Qwen3 and Llama families): forward, explicit backward, decoding.
-//
-// No autograd: each layer's backward is written out beside its forward. On the CPU in fp32
-// hand-written kernels run whose results depend neither on the number of threads nor on what else
-// is in the batch; on a GPU in fp32 and bf16 what model/cuda has; everything else through ATen.
 
 #ifndef TRITONRL_MODEL_TRANSFORMER_H_
 #define TRITONRL_MODEL_TRANSFORMER_H_
@@ -34,24 +30,26 @@ struct ForwardResult {
   at::Tensor entropy;
 };
 
+// There is no autograd: each layer's backward is written out beside its forward. On the CPU in fp32
+// hand-written kernels run, whose results depend neither on the number of threads nor on the rest
+// of the batch. On a GPU in fp32 and bf16 the kernels of model/cuda run, all else through ATen.
 class Transformer {
  public:
   struct Options {
-    // Threads for CPU kernels; 0 means all hardware threads. Does not change results.
+    // Threads of the CPU kernels; 0: all hardware threads. Does not change results.
     int cpu_threads = 0;
-    // Rows of logits that the head holds at a time; 0: see HeadSettings.
+    // Rows of logits that the LM head holds at a time; 0: see HeadSettings.
     int64_t head_chunk_rows = 0;
-    // Runs everything through ATen even where CPU kernels exist (to compare the two).
+    // Runs everything through ATen, for comparison with the CPU kernels.
     bool force_aten = false;
-    // gpu.fp8_projections concerns Forward and what trains: Step and Logits do without.
+    // gpu.fp8_projections applies to Forward and ForwardBackward, not to Step and Logits.
     GpuOptions gpu;
-    // The weights are one rank's part (weight_shard.h), and Step, which alone can be called then,
-    // sums what parts of the model give over these ranks. Through ATen; a row's bits then depend on
-    // the other rows.
+    // Tensor parallelism: the weights are one rank's shard, and Step, the only method for a sharded
+    // model, all-reduces over these ranks. Through ATen; a row's bits then depend on other rows.
     StreamCollectives* ranks = nullptr;
   };
 
-  // `weights` is shared: changes by the optimizer are seen by the next call.
+  // Shares `weights`: the next call sees the optimizer's changes.
   Transformer(const ModelConfig& config, std::shared_ptr<Weights> weights, const Options& options);
   Transformer(const ModelConfig& config, std::shared_ptr<Weights> weights);
   ~Transformer();
@@ -60,13 +58,13 @@ class Transformer {
   const std::shared_ptr<Weights>& weights() const { return weights_; }
   const Options& options() const;
 
-  // What each layer of the next saved passes drops (see memory_plan.h, which chooses): one set a
-  // layer, or none at all for nothing, as at first. Changes no result. May differ from one batch to
-  // the next, but not while a pass runs.
+  // Activations that the backward pass recomputes, one set for each layer; empty: none, as at first
+  // (memory_plan.h chooses). Changes no result. Not to be called during a pass.
   void set_recompute(std::vector<RecomputeSet> layers);
 
   // targets: [T] int64, -1 = none (the head is not computed there). temperature > 0.
-  // saved: what Backward needs, or null. Out of memory throws c10::Error or std::bad_alloc.
+  // saved: receives what Backward needs, or null. Throws c10::Error or std::bad_alloc without
+  // memory.
   ForwardResult Forward(const PackedBatch& batch, const at::Tensor& targets, double temperature,
                         Activations* saved) const;
 
@@ -74,18 +72,21 @@ class Transformer {
   void Backward(const Activations& saved, const at::Tensor& d_log_probs,
                 Gradients* gradients) const;
 
-  // Forward, loss and backward of one batch, in which nothing is computed or held longer than it
-  // must be: the head's logits once, a layer's activations until its backward is done. `loss` is
-  // called for runs of rows that have a target, in rising order: `rows` [R] int64 are their
-  // places in the batch; it returns dLoss/dlog_probs [R] fp32. kOverwrite: the same as kAccumulate
-  // to zeros, whatever `gradients` held, without the time to write and read these zeros. An
-  // exception leaves `gradients` undefined. `ready_hook(offset)` is called with falling offsets,
-  // the same for any batch (where the layout's parts begin): what lies from there on in
-  // gradients->flat() is not changed any more by what the current stream is given later. Before
-  // each, `overwrite_hook` is called with the same offset, ahead of anything that writes there; the
-  // first time also ahead of a tied head's gradient. Gradients in a window that shares memory
-  // (gradient_window.h) can only be replaced, and what is final must have been taken away when that
-  // memory's turn comes again.
+  // Forward, loss and backward of one batch with the least memory: the head's logits are computed
+  // once, and a layer's activations are freed when its backward is done.
+  //
+  // `loss` is called for runs of rows with a target, in ascending order. `rows` [R] int64 are their
+  // places in the batch; it returns dLoss/dlog_probs [R] fp32.
+  //
+  // kOverwrite gives the same as kAccumulate on zeros, whatever `gradients` held, and saves the
+  // time to zero them. An exception leaves `gradients` undefined.
+  //
+  // `ready_hook(offset)` is called with falling offsets, the first elements of the layout's parts,
+  // the same for each batch: later work on the current stream does not change gradients->flat()
+  // from there on. Before it, `overwrite_hook` is called with the same offset, ahead of every write
+  // there; its first call is also ahead of a tied head's gradient. Gradients in a ring buffer
+  // (gradient_ring_buffer.h) need kOverwrite, and the caller must have moved final values away
+  // before their memory is overwritten.
   enum class GradientWrite { kAccumulate, kOverwrite };
   using ReadyHook = absl::FunctionRef<void(int64_t offset)>;
   using OverwriteHook = absl::FunctionRef<void(int64_t offset)>;
@@ -96,30 +97,31 @@ class Transformer {
       GradientWrite sum, Gradients* gradients, ReadyHook ready_hook = [](int64_t) {},
       OverwriteHook overwrite_hook = [](int64_t) {}) const;
 
-  // Logits [T, vocab] fp32 of every token, unscaled: for tests and inspection of short batches.
+  // Logits [T, vocab] fp32 of every token, not divided by a temperature. For tests and inspection
+  // of short batches.
   at::Tensor Logits(const PackedBatch& batch) const;
 
-  // One step of generation: computes the slices, which are of different sequences, and writes their
-  // keys and values to their pages (pages in common are only read). A token sees all tokens of its
-  // sequence up to itself. Returns the logits [rows asked for, vocab] fp32, unscaled, in the order
-  // of the slices. On the CPU in fp32 a row's bits depend on its own sequence alone: not on other
-  // slices, on how the sequence was cut into slices, on pages or threads. Throws c10::Error for
-  // slices that do not fit the model or the cache, or without tokens.
+  // One step of generation: computes slices of different sequences and writes their keys and values
+  // to their pages; pages that slices share are only read. A token attends to all tokens of its
+  // sequence up to itself. Returns the logits [sum of logit_rows(), vocab] fp32 in the order of the
+  // slices, not divided by a temperature. On the CPU in fp32 a row's bits depend on its own
+  // sequence alone: not on other slices, on the cut into slices, on pages or threads. Throws
+  // c10::Error for slices that do not fit the model or the cache, or have no tokens.
   at::Tensor Step(absl::Span<const SequenceSlice> slices, PagedKvCache* cache) const;
 
-  // Calls body(i) for each i in [0, n) on the threads of the CPU kernels; see CpuThreads.
+  // Calls body(i) for each i in [0, n) on the num_threads() threads of the CPU kernels; see
+  // CpuThreads.
   void ParallelFor(int64_t n, absl::FunctionRef<void(int64_t)> body) const;
-  // Threads that take part in it.
   int num_threads() const;
 
  private:
   struct Impl;
 
-  // The layers' share of Forward: their output's rows with a target, after the final norm.
-  // Undefined if no row has one.
+  // The layers' part of Forward: the rows with a target, after the final norm. Undefined if there
+  // are none.
   at::Tensor HiddenRows(const PackedBatch& batch, const at::Tensor& targets, double temperature,
                         Activations* kept, bool save_layers) const;
-  // From the gradient of those rows to all parameters but the head's.
+  // Backward from the gradient of those rows to all parameters but the head's.
   void BackwardLayers(Activations* saved, at::Tensor d_hidden, const BackwardMode& mode,
                       Gradients* gradients, ReadyHook ready_hook,
                       OverwriteHook overwrite_hook) const;
@@ -130,7 +132,7 @@ class Transformer {
 
   ModelConfig config_;
   std::shared_ptr<Weights> weights_;
-  std::vector<RecomputeSet> recompute_;  // of each layer; empty: nothing
+  std::vector<RecomputeSet> recompute_;  // of each layer; empty: none
   std::unique_ptr<Impl> impl_;
 };
 
