@@ -18,7 +18,7 @@
 #include "base/runfiles.h"
 #include "base/status.h"
 #include "exec/backend/backend_factory.h"
-#include "exec/testing/softmax.h"
+#include "exec/testing/run_request.h"
 
 ABSL_FLAG(int, workers, 0, "processes at once; 0: the number of cores");
 ABSL_FLAG(int, warm_jobs, 60, "jobs for the warm pool");

@@ -9,7 +9,6 @@
 #include "exec/backend/backend_factory.h"
 #include "exec/testing/interpreter_suite.h"
 #include "exec/testing/run_request.h"
-#include "exec/testing/softmax.h"
 
 namespace tritonrl {
 namespace {

@@ -8,7 +8,6 @@
 #include "absl/strings/str_replace.h"
 #include "exec/testing/interpreter_suite.h"
 #include "exec/testing/run_request.h"
-#include "exec/testing/softmax.h"
 
 namespace tritonrl {
 namespace {

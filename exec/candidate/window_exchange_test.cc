@@ -15,7 +15,6 @@
 #include "absl/strings/str_replace.h"
 #include "exec/backend/python_backend.h"
 #include "exec/testing/run_request.h"
-#include "exec/testing/softmax.h"
 
 namespace tritonrl {
 namespace {

@@ -25,6 +25,16 @@ struct Difference {
   bool exactly = false;  // compared with a float64 result
 };
 
+constexpr int kAllCloseBlock = 1024;  // elements
+
+// Whether each of the kAllCloseBlock elements of `got` is finite and |got - want| <= atol + rtol *
+// |want|, in double precision; `largest` is raised to the largest |got - want|. Always false for
+// types other than float32, float64, float16 and bfloat16. False does not say that one is wrong:
+// infinities and NaN are left to who looks closer. Vectorised; needs no alignment. Memory that
+// changes meanwhile is read once.
+bool BlockAllClose(DType type, const char* want, const char* got, double atol, double rtol,
+                   double* largest);
+
 // A number of one or, if it is complex, two parts.
 std::string ElementText(const std::vector<double>& parts, int digits);
 

@@ -1,12 +1,14 @@
 #include "exec/sandbox/sandbox.h"
 
 #include <gtest/gtest.h>
+#include <linux/filter.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/file.h"
 #include "base/run_command.h"
 #include "exec/sandbox/cgroup.h"
+#include "exec/sandbox/seccomp_policy.h"
 
 namespace tritonrl {
 namespace {
@@ -131,6 +133,21 @@ TEST(CgroupTest, StopsWhoTakesMoreCoresThanGiven) {
   ASSERT_TRUE(result.ok()) << result.status();
   EXPECT_EQ(result->exit_code, 0) << result->err;
   EXPECT_GE(group.Throttled(), 1);
+}
+
+TEST(SeccompPolicyTest, ThisKernelEnforcesIt) {
+  const absl::Status status = CheckSeccompPolicy();
+  EXPECT_TRUE(status.ok()) << status;
+}
+
+TEST(SeccompPolicyTest, IsAProgramThatTheKernelTakes) {
+  for (const bool unix_sockets : {false, true}) {
+    const auto program = BuildSeccompPolicy({.unix_sockets = unix_sockets});
+    ASSERT_TRUE(program.ok()) << program.status();
+    EXPECT_EQ(program->size() % sizeof(sock_filter), 0u);
+    EXPECT_LT(program->size() / sizeof(sock_filter), BPF_MAXINSNS);
+  }
+  EXPECT_NE(*BuildSeccompPolicy({}), *BuildSeccompPolicy({.unix_sockets = true}));
 }
 
 }  // namespace

@@ -17,7 +17,7 @@
 #include "base/subprocess.h"
 #include "exec/service/remote_backend.h"
 #include "exec/service/server_registry.h"
-#include "exec/testing/softmax.h"
+#include "exec/testing/run_request.h"
 
 namespace tritonrl {
 namespace {

@@ -1,4 +1,5 @@
-// Requests for tests, and running one that has to get an answer.
+// Requests for tests and the benchmark: a softmax with an honest candidate, and running one that
+// has to get an answer.
 #ifndef TRITONRL_EXEC_TESTING_RUN_REQUEST_H_
 #define TRITONRL_EXEC_TESTING_RUN_REQUEST_H_
 
@@ -8,9 +9,35 @@
 
 #include "absl/time/clock.h"
 #include "exec/device_backend.h"
-#include "exec/testing/softmax.h"
 
 namespace tritonrl {
+
+inline constexpr char kSoftmaxReference[] = R"py(
+import torch
+class Model(torch.nn.Module):
+    def forward(self, x):
+        return torch.softmax(x, dim=-1)
+def get_inputs():
+    return [torch.randn(64, 200)]
+def get_init_inputs():
+    return []
+)py";
+
+inline constexpr char kSoftmaxCandidate[] = R"py(
+import torch, triton, triton.language as tl
+@triton.jit
+def softmax(x, y, n, BLOCK: tl.constexpr):
+    row = tl.program_id(0)
+    i = tl.arange(0, BLOCK)
+    v = tl.load(x + row * n + i, mask=i < n, other=-float("inf"))
+    e = tl.exp(v - tl.max(v, 0))
+    tl.store(y + row * n + i, e / tl.sum(e, 0), mask=i < n)
+class ModelNew(torch.nn.Module):
+    def forward(self, x):
+        y = torch.empty_like(x)
+        softmax[(x.shape[0],)](x, y, x.shape[1], BLOCK=256)
+        return y
+)py";
 
 // A candidate against a reference with a wall clock of so many seconds.
 inline ExecRequest MakeExecRequest(const std::string& candidate,

@@ -17,10 +17,11 @@
 #include "base/thread_pool.h"
 #include "exec/sandbox/sandbox.h"
 #include "exec/workers/job.h"
-#include "exec/workers/staged_sources.h"
 #include "exec/workers/worker.h"
 
 namespace tritonrl {
+
+class StagedSources;
 
 struct WorkerPoolOptions {
   int workers = 1;

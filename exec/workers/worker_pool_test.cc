@@ -17,7 +17,7 @@
 #include "absl/time/clock.h"
 #include "base/file.h"
 #include "exec/testing/pool_options.h"
-#include "exec/workers/worker_setup.h"
+#include "exec/workers/worker.h"
 
 namespace tritonrl {
 namespace {
@@ -82,6 +82,37 @@ std::vector<pid_t> OurWorkers() {
     if (IsOurs(pid)) ours.push_back(pid);
   }
   return ours;
+}
+
+TEST(FrameTest, EveryCutOfAStreamGivesTheSameFrames) {
+  const std::string big(70000, 'b');
+  std::string stream;
+  for (const std::string& payload : {std::string("one"), std::string(), big}) {
+    auto frame = EncodeFrame(payload, 1 << 20);
+    ASSERT_TRUE(frame.ok());
+    stream += *frame;
+  }
+  for (const size_t piece : {size_t{1}, size_t{3}, size_t{4096}, stream.size()}) {
+    FrameReader reader(1 << 20);
+    std::vector<std::string> frames;
+    for (size_t at = 0; at < stream.size(); at += piece) {
+      reader.Add(stream.substr(at, piece));
+      while (true) {
+        auto next = reader.Next();
+        ASSERT_TRUE(next.ok());
+        if (!next->has_value()) break;
+        frames.push_back(**next);
+      }
+    }
+    EXPECT_EQ(frames, (std::vector<std::string>{"one", "", big}));
+  }
+}
+
+TEST(FrameTest, RefusesWhatIsTooLong) {
+  EXPECT_EQ(EncodeFrame("12345", 4).status().code(), absl::StatusCode::kInvalidArgument);
+  FrameReader reader(4);
+  reader.Add(std::string("\0\0\0\5", 4));
+  EXPECT_EQ(reader.Next().status().code(), absl::StatusCode::kDataLoss);
 }
 
 TEST(WorkerPoolTest, ManyCallersEachGetTheirOwnReport) {
@@ -258,29 +289,6 @@ TEST(WorkerPoolTest, WithoutASandboxJobsAreStillKilledAsATree) {
                 .end,
             JobEnd::kProcessLimit);
   EXPECT_EQ((*pool)->Run(Job("pass"), ExecLimits(), Soon()).end, JobEnd::kExit);
-}
-
-TEST(WorkerSetupTest, AGpuIsChosenByThePool) {
-  const auto visible = [](const std::string& device, const std::string& gpu) {
-    WorkerPoolOptions options;
-    options.device = device;
-    options.gpu = gpu;
-    const auto config = MakeWorkerConfig(options, "/nonexistent");
-    EXPECT_TRUE(config.ok()) << config.status();
-    std::string value = "none";
-    for (const auto& [name, text] : config->sandbox.env) {
-      if (name == "CUDA_VISIBLE_DEVICES") value = text;
-    }
-    return value;
-  };
-  unsetenv("CUDA_VISIBLE_DEVICES");
-  EXPECT_EQ(visible("cuda", "3"), "3");
-  EXPECT_EQ(visible("cuda", ""), "none");
-  EXPECT_EQ(visible("interpreter", "3"), "none");
-  setenv("CUDA_VISIBLE_DEVICES", "5,6", 1);
-  EXPECT_EQ(visible("cuda", ""), "5,6");
-  EXPECT_EQ(visible("cuda", "6"), "6");
-  unsetenv("CUDA_VISIBLE_DEVICES");
 }
 
 }  // namespace

@@ -7,11 +7,33 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
-#include "exec/workers/staged_sources.h"
 #include "exec/workers/worker.h"
 #include "exec/workers/worker_pool.h"
 
 namespace tritonrl {
+
+// A readable copy of the Python sources that workers import: the originals may be in a home folder
+// closed to others, and workers run as another user. The destructor removes the copy; Create
+// removes copies of processes that were killed.
+class StagedSources {
+ public:
+  // Copies the .py files of each folder (and of folders below) to <path>/0, <path>/1, ...
+  static absl::StatusOr<std::unique_ptr<StagedSources>> Create(
+      const std::vector<std::string>& folders);
+  ~StagedSources();
+  StagedSources(const StagedSources&) = delete;
+  StagedSources& operator=(const StagedSources&) = delete;
+
+  const std::string& path() const { return path_; }
+  // Six letters that tell this copy from all others on this machine.
+  std::string id() const { return path_.substr(path_.size() - 6); }
+
+ private:
+  StagedSources(std::string path, int lock) : path_(std::move(path)), lock_(lock) {}
+
+  const std::string path_;
+  const int lock_;  // locked while this object lives
+};
 
 // Copies worker.py, the runner and options.extra_python_dirs, in this order.
 absl::StatusOr<std::unique_ptr<StagedSources>> StagePythonSources(const WorkerPoolOptions& options);

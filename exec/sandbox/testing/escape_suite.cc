@@ -13,7 +13,7 @@
 #include "base/file.h"
 #include "base/runfiles.h"
 #include "base/status.h"
-#include "exec/testing/softmax.h"
+#include "exec/testing/run_request.h"
 
 namespace tritonrl {
 namespace {

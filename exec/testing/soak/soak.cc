@@ -20,10 +20,10 @@
 #include "exec/backend/backend_factory.h"
 #include "exec/testing/pool_options.h"
 #include "exec/testing/process_tree.h"
+#include "exec/testing/run_request.h"
 #include "exec/testing/soak/leak_check.h"
 #include "exec/testing/soak/soak.h"
 #include "exec/testing/soak/soak_plan.h"
-#include "exec/testing/softmax.h"
 #include "nlohmann/json.hpp"
 
 namespace tritonrl {

@@ -5,7 +5,7 @@
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
-#include "exec/testing/softmax.h"
+#include "exec/testing/run_request.h"
 
 namespace tritonrl {
 namespace {

@@ -1,6 +1,7 @@
-#include "exec/workers/staged_sources.h"
+#include "exec/workers/worker_setup.h"
 
 #include <gtest/gtest.h>
+#include <stdlib.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -74,6 +75,29 @@ TEST_F(StagedSourcesTest, LeavesLiveCopiesAndRemovesThoseOfTheDead) {
 TEST_F(StagedSourcesTest, AMissingFolderIsNamed) {
   const auto staged = StagedSources::Create({JoinPath(folder_, "none")});
   EXPECT_NE(staged.status().message().find("/none"), absl::string_view::npos) << staged.status();
+}
+
+TEST(WorkerSetupTest, AGpuIsChosenByThePool) {
+  const auto visible = [](const std::string& device, const std::string& gpu) {
+    WorkerPoolOptions options;
+    options.device = device;
+    options.gpu = gpu;
+    const auto config = MakeWorkerConfig(options, "/nonexistent");
+    EXPECT_TRUE(config.ok()) << config.status();
+    std::string value = "none";
+    for (const auto& [name, text] : config->sandbox.env) {
+      if (name == "CUDA_VISIBLE_DEVICES") value = text;
+    }
+    return value;
+  };
+  unsetenv("CUDA_VISIBLE_DEVICES");
+  EXPECT_EQ(visible("cuda", "3"), "3");
+  EXPECT_EQ(visible("cuda", ""), "none");
+  EXPECT_EQ(visible("interpreter", "3"), "none");
+  setenv("CUDA_VISIBLE_DEVICES", "5,6", 1);
+  EXPECT_EQ(visible("cuda", ""), "5,6");
+  EXPECT_EQ(visible("cuda", "6"), "6");
+  unsetenv("CUDA_VISIBLE_DEVICES");
 }
 
 }  // namespace

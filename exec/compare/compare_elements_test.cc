@@ -1,4 +1,4 @@
-#include "exec/compare/all_close.h"
+#include "exec/compare/compare_elements.h"
 
 #include <gtest/gtest.h>
 #include <string.h>
