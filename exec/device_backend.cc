@@ -3,28 +3,29 @@
 #include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/string_view.h"
-#include "exec/device_backend.h"
-
-// Names and faults of outcomes (declared in device_backend.h).
 
 namespace tritonrl {
 
-ExecFault FaultOf(ExecOutcome outcome) {
-  if (outcome == EXEC_OK) return EXEC_FAULT_NONE;
-  if (outcome == EXEC_REFERENCE_FAILED) return EXEC_FAULT_TASK;
-  // The numbers in messages.proto keep the groups apart.
-  if (outcome >= EXEC_IMPORT_ERROR && outcome < EXEC_NOT_EXECUTABLE) return EXEC_FAULT_CANDIDATE;
-  return EXEC_FAULT_INFRA;
+Outcome::Status StatusOf(Outcome::Reason reason) {
+  if (reason == Outcome::OK) return Outcome::STATUS_OK;
+  if (reason == Outcome::UNSPECIFIED || reason >= 800) return Outcome::STATUS_INFRA_ERROR;
+  return reason >= 700 ? Outcome::STATUS_TASK_FAILED : Outcome::STATUS_CANDIDATE_FAILED;
 }
 
-bool IsRetryable(ExecOutcome outcome) {
-  return FaultOf(outcome) == EXEC_FAULT_INFRA && outcome != EXEC_NOT_EXECUTABLE &&
-         outcome != EXEC_POOL_STOPPED && outcome != EXEC_INCONCLUSIVE;
+bool IsRetryable(Outcome::Reason reason) {
+  return StatusOf(reason) == Outcome::STATUS_INFRA_ERROR && reason != Outcome::NOT_EXECUTABLE &&
+         reason != Outcome::CANCELLED && reason != Outcome::INCONCLUSIVE;
 }
 
-std::string OutcomeName(ExecOutcome outcome) {
-  const std::string& name = ExecOutcome_Name(outcome);  // "EXEC_TIMEOUT"
-  return absl::AsciiStrToLower(absl::string_view(name).substr(sizeof("EXEC_") - 1));
+std::string ReasonName(Outcome::Reason reason) {
+  return absl::AsciiStrToLower(Outcome::Reason_Name(reason));
+}
+
+void SetOutcome(Outcome::Reason reason, const std::string& message, Outcome* outcome) {
+  outcome->set_status(StatusOf(reason));
+  outcome->set_reason(reason);
+  outcome->set_message(message);
+  outcome->clear_device_memory();
 }
 
 absl::StatusOr<ExecMode> ParseExecMode(absl::string_view name) {

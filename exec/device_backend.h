@@ -33,7 +33,7 @@ class DeviceBackend {
   // measured no other uses the device.
   //
   // Everything that happens to the candidate, to the task or to a worker is an ExecResult with
-  // its outcome and fault (see FaultOf). A Status is returned only for a request that makes no
+  // its outcome and fault (see StatusOf). A Status is returned only for a request that makes no
   // sense (InvalidArgument names the field).
   virtual absl::StatusOr<ExecResult> Run(const ExecRequest& request, absl::Time deadline) = 0;
 
@@ -54,14 +54,17 @@ class DeviceBackend {
   virtual std::string sandbox_description() const = 0;
 };
 
-// Whose fault an outcome is.
-ExecFault FaultOf(ExecOutcome outcome);
+// Whose doing a reason is, by the hundreds of its number.
+Outcome::Status StatusOf(Outcome::Reason reason);
 
 // True for infrastructure errors that may go away when the request is sent again.
-bool IsRetryable(ExecOutcome outcome);
+bool IsRetryable(Outcome::Reason reason);
 
-// "timeout" for EXEC_TIMEOUT; the name used in JSON and in messages.
-std::string OutcomeName(ExecOutcome outcome);
+// "timeout" for TIMEOUT; the name used in messages and metrics.
+std::string ReasonName(Outcome::Reason reason);
+
+// Sets status, reason and message; detail and line stay.
+void SetOutcome(Outcome::Reason reason, const std::string& message, Outcome* outcome);
 
 // "paper" or "robust". InvalidArgument names the value and what it can be.
 absl::StatusOr<ExecMode> ParseExecMode(absl::string_view name);

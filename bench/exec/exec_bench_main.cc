@@ -59,8 +59,8 @@ absl::Status RunWarm(DeviceBackend* backend, const std::string& prefix = "") {
   ExecRequest request = Request();
   request.set_reference_source(absl::StrCat(prefix, kSoftmaxReference));
   ASSIGN_OR_RETURN(ExecResult result, backend->Run(request, absl::Now() + absl::Minutes(2)));
-  if (result.outcome() == EXEC_OK) return absl::OkStatus();
-  return absl::InternalError(absl::StrCat("the honest job failed: ", result.message()));
+  if (result.outcome().reason() == Outcome::OK) return absl::OkStatus();
+  return absl::InternalError(absl::StrCat("the honest job failed: ", result.outcome().message()));
 }
 
 // What one would do without a pool: a Python process that imports everything and runs one job,

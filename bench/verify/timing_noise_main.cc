@@ -11,6 +11,7 @@
 #include "base/program.h"
 #include "base/status.h"
 #include "exec/backend/backend_factory.h"
+#include "exec/device_backend.h"
 #include "exec/timing/speedup_interval.h"
 #include "verify/preflight/self_check.h"
 
@@ -32,8 +33,8 @@ struct Repeats {
 void Note(int repeat, const ExecResult& result, Repeats* repeats) {
   if (!result.has_speedup() || !result.has_timing()) {
     ++repeats->without_time;
-    std::printf("%2d  %s: %s\n", repeat, ExecOutcome_Name(result.outcome()).c_str(),
-                result.message().c_str());
+    std::printf("%2d  %s: %s\n", repeat, ReasonName(result.outcome().reason()).c_str(),
+                result.outcome().message().c_str());
     return;
   }
   const MeasuredTiming& timing = result.timing();

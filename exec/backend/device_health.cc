@@ -34,7 +34,7 @@ absl::Status DeviceHealthChecker::Start(const ExecLimits& limits, absl::Time dea
   context.reference_processes = reference_processes_.get();
   const std::shared_ptr<const ReferenceResult> made =
       RunReference(context, reference_workers_, own, deadline);
-  if (!made->ok()) return absl::UnavailableError(made->run.message());
+  if (!made->ok()) return absl::UnavailableError(made->run.outcome().message());
   session_ = made->session;
   return absl::OkStatus();
 }
@@ -59,16 +59,16 @@ absl::Status DeviceHealthChecker::Check(const ExecLimits& limits, absl::Time dea
   return sound;
 }
 
-void DeviceHealth::Note(ExecOutcome outcome, bool doubtful) {
+void DeviceHealth::Note(Outcome::Reason reason, bool doubtful) {
   if (device_ != "cuda") return;
-  if (doubtful) outcome = EXEC_CRASHED;
-  switch (outcome) {
-    case EXEC_OUT_OF_BOUNDS:
-    case EXEC_TIMEOUT:
-    case EXEC_CRASHED:
-    case EXEC_RUNTIME_ERROR:
-    case EXEC_KILLED_WORKER:
-    case EXEC_INTERNAL_ERROR: {
+  if (doubtful) reason = Outcome::CRASHED;
+  switch (reason) {
+    case Outcome::OUT_OF_BOUNDS:
+    case Outcome::TIMEOUT:
+    case Outcome::CRASHED:
+    case Outcome::RUNTIME_ERROR:
+    case Outcome::KILLED_WORKER:
+    case Outcome::INTERNAL_ERROR: {
       absl::MutexLock lock(&mutex_);
       doubtful_ = true;
       return;

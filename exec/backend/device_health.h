@@ -52,7 +52,7 @@ class DeviceHealth {
 
   // After each candidate: a crash, a hang or an illegal access on a GPU is a reason for doubt, also
   // (`doubtful`) in calls after those that the outcome is about.
-  void Note(ExecOutcome outcome, bool doubtful = false);
+  void Note(Outcome::Reason reason, bool doubtful = false);
 
   // Before each candidate: at once when there is no doubt, else by one check that all callers wait
   // for. A check that fails leaves the doubt, so that the next caller checks again.

@@ -38,11 +38,11 @@ TEST(DeviceCheckTest, ADeviceThatAnswersNonsenseDoesNot) {
 
   DeviceHealth doubt("cuda", pool->get());
   EXPECT_TRUE(doubt.EnsureHealthy((*pool)->limits(), Soon()).ok());
-  doubt.Note(EXEC_OK);
-  doubt.Note(EXEC_MISMATCH);
+  doubt.Note(Outcome::OK);
+  doubt.Note(Outcome::MISMATCH);
   EXPECT_TRUE(doubt.EnsureHealthy((*pool)->limits(), Soon()).ok());
   EXPECT_EQ(doubt.checks(), 0);
-  doubt.Note(EXEC_OK, /*doubtful=*/true);
+  doubt.Note(Outcome::OK, /*doubtful=*/true);
   EXPECT_FALSE(doubt.EnsureHealthy((*pool)->limits(), Soon()).ok());
   EXPECT_FALSE(doubt.EnsureHealthy((*pool)->limits(), Soon()).ok());
   EXPECT_EQ(doubt.checks(), 2);
@@ -52,7 +52,7 @@ TEST(DeviceCheckTest, WithoutAGpuThereIsNoDoubt) {
   auto pool = WorkerPool::Start(FakePoolOptions(1));
   ASSERT_TRUE(pool.ok()) << pool.status();
   DeviceHealth doubt("interpreter", pool->get());
-  doubt.Note(EXEC_CRASHED);
+  doubt.Note(Outcome::CRASHED);
   EXPECT_TRUE(doubt.EnsureHealthy((*pool)->limits(), Soon()).ok());
   EXPECT_EQ(doubt.checks(), 0);
 }

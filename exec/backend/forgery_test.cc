@@ -50,7 +50,7 @@ TEST_F(ForgeryTest, PatchingPythonDoesNotMakeAWrongResultRight) {
   };
   for (const char* patch : patches) {
     const ExecResult result = Run(Wrong(patch));
-    EXPECT_EQ(result.outcome(), EXEC_MISMATCH) << patch << result.DebugString();
+    EXPECT_EQ(result.outcome().reason(), Outcome::MISMATCH) << patch << result.DebugString();
   }
 }
 
@@ -61,23 +61,24 @@ TEST_F(ForgeryTest, ResultsThatNobodyHandedOverAreRefused) {
       "True, 'launches': [], 'aten_ops': [], 'candidate_seconds': 1e-9, 'seconds': {}, "
       "'versions': {}}}).encode() + b'\\n'\n";
   ExecResult result = Run(Wrong(absl::StrCat(forged, "os.write(3, forged); os._exit(0)\n")));
-  EXPECT_EQ(result.outcome(), EXEC_BAD_RESULT) << result.DebugString();
-  EXPECT_NE(result.message().find("of 0 calls"), std::string::npos) << result.message();
+  EXPECT_EQ(result.outcome().reason(), Outcome::BAD_RESULT) << result.DebugString();
+  EXPECT_NE(result.outcome().message().find("of 0 calls"), std::string::npos)
+      << result.outcome().message();
   // On every descriptor, before and beside the honest way of things.
   result = Run(Wrong(absl::StrCat(forged,
                                   "for number in range(64):\n  try: os.write(number, forged)\n"
                                   "  except OSError: pass\n")));
-  EXPECT_EQ(result.outcome(), EXEC_BAD_RESULT) << result.DebugString();
+  EXPECT_EQ(result.outcome().reason(), Outcome::BAD_RESULT) << result.DebugString();
   // A talk that never takes place.
   result = Run(Wrong("import channel\nchannel.Control.ask = lambda self, m: {'go': True}\n"));
-  EXPECT_EQ(result.outcome(), EXEC_BAD_RESULT) << result.DebugString();
+  EXPECT_EQ(result.outcome().reason(), Outcome::BAD_RESULT) << result.DebugString();
   // A good-looking end after the first call.
   result = Run(absl::StrReplaceAll(
       Right(forged), {{"return y",
                        "CALLS.append(0)\n        if len(CALLS) > 1: os.write(3, forged); "
                        "os._exit(0)\n        return y"},
                       {"@triton.jit", "CALLS = []\n@triton.jit"}}));
-  EXPECT_EQ(result.outcome(), EXEC_BAD_RESULT) << result.DebugString();
+  EXPECT_EQ(result.outcome().reason(), Outcome::BAD_RESULT) << result.DebugString();
   EXPECT_FALSE(result.has_speedup());
 }
 
@@ -101,15 +102,17 @@ TEST_F(ForgeryTest, LiesAboutLayoutsAreRefused) {
       "layout.Writer.put = put\n";
   for (const char* lie : lies) {
     const ExecResult result = Run(Right(absl::StrReplaceAll(patch, {{"%LIE%", lie}})));
-    EXPECT_EQ(result.outcome(), EXEC_BAD_RESULT) << lie << result.DebugString();
-    EXPECT_NE(result.message().find("makes no sense"), std::string::npos) << result.message();
+    EXPECT_EQ(result.outcome().reason(), Outcome::BAD_RESULT) << lie << result.DebugString();
+    EXPECT_NE(result.outcome().message().find("makes no sense"), std::string::npos)
+        << result.outcome().message();
   }
   // Inside the memory, but elsewhere: other bytes, which are compared like any others.
   for (const char* lie :
        {"{**t, 'offset': t['offset'] + 4}", "{**t, 'shape': [200, 64]}", "{**t, 'dtype': 'int32'}",
         "{**t, 'offset': None}", "{**t, 'device': 'cuda'}"}) {
     const ExecResult result = Run(Right(absl::StrReplaceAll(patch, {{"%LIE%", lie}})));
-    EXPECT_TRUE(result.outcome() == EXEC_MISMATCH || result.outcome() == EXEC_BAD_RESULT)
+    EXPECT_TRUE(result.outcome().reason() == Outcome::MISMATCH ||
+                result.outcome().reason() == Outcome::BAD_RESULT)
         << lie << result.DebugString();
   }
 }
@@ -120,17 +123,19 @@ TEST_F(ForgeryTest, TimesThatCannotBeAreInconclusive) {
       "interpreter_device.InterpreterDevice.modelled_seconds = lambda self, which: %TIME%\n";
   for (const char* time : {"1e-9", "1e-300", "0.0", "-1.0"}) {
     const ExecResult result = Run(Right(absl::StrReplaceAll(patch, {{"%TIME%", time}})));
-    EXPECT_EQ(result.outcome(), EXEC_INCONCLUSIVE) << time << result.DebugString();
+    EXPECT_EQ(result.outcome().reason(), Outcome::INCONCLUSIVE) << time << result.DebugString();
     EXPECT_FALSE(result.has_speedup());
     EXPECT_GT(result.floor_seconds(), 0);
-    EXPECT_NE(result.message().find("reading the inputs"), std::string::npos) << result.message();
+    EXPECT_NE(result.outcome().message().find("reading the inputs"), std::string::npos)
+        << result.outcome().message();
   }
   // Not a number: there is no time at all.
   const ExecResult none = Run(Right(absl::StrReplaceAll(patch, {{"%TIME%", "float('nan')"}})));
   EXPECT_FALSE(none.has_speedup()) << none.DebugString();
   // Slower than it is: its own loss.
-  EXPECT_EQ(Run(Right(absl::StrReplaceAll(patch, {{"%TIME%", "1.0"}}))).outcome(), EXEC_OK);
-  EXPECT_EQ(Run(Right("")).outcome(), EXEC_OK);
+  EXPECT_EQ(Run(Right(absl::StrReplaceAll(patch, {{"%TIME%", "1.0"}}))).outcome().reason(),
+            Outcome::OK);
+  EXPECT_EQ(Run(Right("")).outcome().reason(), Outcome::OK);
 }
 
 TEST_F(ForgeryTest, WhatIsSharedCannotBeTurnedAround) {
@@ -138,7 +143,7 @@ TEST_F(ForgeryTest, WhatIsSharedCannotBeTurnedAround) {
   for (const char* patch : {"os.close(4)\n", "os.close(5)\n", "os.dup2(0, 4)\n",
                             "os.dup2(5, 4); os.dup2(6, 5)\n", "os.closerange(3, 64)\n"}) {
     const ExecResult result = Run(Wrong(patch), kSoftmaxReference, 0, 5);
-    EXPECT_NE(result.outcome(), EXEC_OK) << patch << result.DebugString();
+    EXPECT_NE(result.outcome().reason(), Outcome::OK) << patch << result.DebugString();
   }
   // A thread that scribbles over the memory while it is compared.
   const ExecResult result =
@@ -149,8 +154,8 @@ TEST_F(ForgeryTest, WhatIsSharedCannotBeTurnedAround) {
                 "        except (OSError, ValueError): continue\n"
                 "        for _ in range(3000): memory[:4096] = os.urandom(4096)\n"
                 "threading.Thread(target=scribble, daemon=True).start()\n"));
-  EXPECT_EQ(result.outcome(), EXEC_MISMATCH) << result.DebugString();
-  EXPECT_EQ(Run(Right("")).outcome(), EXEC_OK);  // the kept results are untouched
+  EXPECT_EQ(result.outcome().reason(), Outcome::MISMATCH) << result.DebugString();
+  EXPECT_EQ(Run(Right("")).outcome().reason(), Outcome::OK);  // the kept results are untouched
 }
 
 }  // namespace

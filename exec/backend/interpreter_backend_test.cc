@@ -30,7 +30,7 @@ class InterpreterBackendTest : public InterpreterSuite {
 
 TEST_F(InterpreterBackendTest, AnHonestKernelIsCorrectAndItsTimeModelled) {
   const ExecResult result = Run(kSoftmaxCandidate);
-  EXPECT_EQ(result.outcome(), EXEC_OK) << result.DebugString();
+  EXPECT_EQ(result.outcome().reason(), Outcome::OK) << result.DebugString();
   EXPECT_TRUE(result.compiled());
   EXPECT_TRUE(result.correct());
   EXPECT_EQ(result.trials_run(), 5);
@@ -68,7 +68,7 @@ TEST_F(InterpreterBackendTest, TheReferenceAloneCanBeRun) {
   request.set_reference_only(true);
   const auto result = backend_->Run(request, absl::Now() + absl::Seconds(60));
   ASSERT_TRUE(result.ok()) << result.status();
-  EXPECT_EQ(result->outcome(), EXEC_OK) << result->DebugString();
+  EXPECT_EQ(result->outcome().reason(), Outcome::OK) << result->DebugString();
   EXPECT_FALSE(result->has_correct());
   EXPECT_FALSE(result->has_compiled());
   ASSERT_EQ(result->reference_ops_size(), 1);
@@ -90,21 +90,21 @@ TEST_F(InterpreterBackendTest, WhatIsKeptFromAnEarlierCallIsWrong) {
       kSoftmaxCandidate, {{"return y", "return KEPT.setdefault(x.data_ptr(), y)"},
                           {"@triton.jit", "KEPT = {}\n@triton.jit"}});
   ExecResult result = Run(by_address);
-  EXPECT_EQ(result.outcome(), EXEC_MISMATCH) << result.DebugString();
+  EXPECT_EQ(result.outcome().reason(), Outcome::MISMATCH) << result.DebugString();
   EXPECT_EQ(result.mismatch().trial(), 1);
   EXPECT_EQ(result.trials_run(), 2);
   const std::string once = absl::StrReplaceAll(
       kSoftmaxCandidate, {{"return y", "CALLS.append(0); return y / len(CALLS)"},
                           {"@triton.jit", "CALLS = []\n@triton.jit"}});
   result = Run(once);
-  EXPECT_EQ(result.outcome(), EXEC_MISMATCH);
-  EXPECT_NE(result.message().find("trial 1 of 5, called once more"), std::string::npos)
-      << result.message();
+  EXPECT_EQ(result.outcome().reason(), Outcome::MISMATCH);
+  EXPECT_NE(result.outcome().message().find("trial 1 of 5, called once more"), std::string::npos)
+      << result.outcome().message();
 }
 
 TEST_F(InterpreterBackendTest, WrongValuesAreAMismatch) {
   const ExecResult result = RunChanged("e / tl.sum(e, 0)", "e");
-  EXPECT_EQ(result.outcome(), EXEC_MISMATCH);
+  EXPECT_EQ(result.outcome().reason(), Outcome::MISMATCH);
   EXPECT_TRUE(result.compiled());
   EXPECT_FALSE(result.correct());
   EXPECT_EQ(result.mismatch().kind(), "value");
@@ -115,22 +115,22 @@ TEST_F(InterpreterBackendTest, WrongValuesAreAMismatch) {
 
 TEST_F(InterpreterBackendTest, TritonsErrorsAreCompileErrors) {
   const ExecResult result = RunChanged("tl.arange(0, BLOCK)", "tl.arange(0, BLOCK + 1)");
-  EXPECT_EQ(result.outcome(), EXEC_COMPILE_ERROR);
-  EXPECT_FALSE(result.detail().empty());
+  EXPECT_EQ(result.outcome().reason(), Outcome::COMPILE_ERROR);
+  EXPECT_FALSE(result.outcome().detail().empty());
 }
 
 TEST_F(InterpreterBackendTest, ErrorsOfTheProgramNameTheirLine) {
-  EXPECT_EQ(Run("def broken(:\n").outcome(), EXEC_IMPORT_ERROR);
-  EXPECT_EQ(Run("class Other: pass\n").outcome(), EXEC_NO_MODEL_NEW);
+  EXPECT_EQ(Run("def broken(:\n").outcome().reason(), Outcome::IMPORT_ERROR);
+  EXPECT_EQ(Run("class Other: pass\n").outcome().reason(), Outcome::NO_MODEL_NEW);
   const ExecResult result = RunChanged("y = torch.empty_like(x)", "y = torch.empty_like(z)");
-  EXPECT_EQ(result.outcome(), EXEC_RUNTIME_ERROR);
-  EXPECT_EQ(result.line(), 12);
+  EXPECT_EQ(result.outcome().reason(), Outcome::RUNTIME_ERROR);
+  EXPECT_EQ(result.outcome().line(), 12);
 }
 
 TEST_F(InterpreterBackendTest, ABrokenReferenceIsTheTasksFault) {
   const ExecResult result = Run(kSoftmaxCandidate, "import torch\n");
-  EXPECT_EQ(result.outcome(), EXEC_REFERENCE_FAILED);
-  EXPECT_EQ(result.fault(), EXEC_FAULT_TASK);
+  EXPECT_EQ(result.outcome().reason(), Outcome::REFERENCE_FAILED);
+  EXPECT_EQ(result.outcome().status(), Outcome::STATUS_TASK_FAILED);
 }
 
 TEST_F(InterpreterBackendTest, AHangingKernelEndsInATimeout) {
@@ -140,9 +140,9 @@ TEST_F(InterpreterBackendTest, AHangingKernelEndsInATimeout) {
   request.mutable_limits()->set_wall_seconds(2);
   const auto result = backend_->Run(request, absl::Now() + absl::Seconds(60));
   ASSERT_TRUE(result.ok()) << result.status();
-  EXPECT_EQ(result->outcome(), EXEC_TIMEOUT) << result->DebugString();
-  EXPECT_EQ(result->fault(), EXEC_FAULT_CANDIDATE);
-  EXPECT_EQ(Run(kSoftmaxCandidate).outcome(), EXEC_OK);
+  EXPECT_EQ(result->outcome().reason(), Outcome::TIMEOUT) << result->DebugString();
+  EXPECT_EQ(result->outcome().status(), Outcome::STATUS_CANDIDATE_FAILED);
+  EXPECT_EQ(Run(kSoftmaxCandidate).outcome().reason(), Outcome::OK);
 }
 
 TEST_F(InterpreterBackendTest, RequestsWithoutSenseNameTheField) {

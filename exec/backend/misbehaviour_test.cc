@@ -35,8 +35,8 @@ class MisbehaviourTest : public testing::Test {
   // Whatever happened, the next honest job is served, by a worker that was never lost.
   void TearDown() override {
     const ExecResult next = Run("result['message'] = 'honest'");
-    EXPECT_EQ(next.outcome(), EXEC_OK) << next.ShortDebugString();
-    EXPECT_EQ(next.message(), "honest");
+    EXPECT_EQ(next.outcome().reason(), Outcome::OK) << next.ShortDebugString();
+    EXPECT_EQ(next.outcome().message(), "honest");
     EXPECT_EQ(backend_->pool().counts().workers_lost, 0);
   }
 
@@ -48,8 +48,8 @@ class MisbehaviourTest : public testing::Test {
   // Runs statements that set result["message"] and returns that message.
   std::string Ask(const std::string& candidate) {
     const ExecResult result = Run(candidate);
-    EXPECT_EQ(result.outcome(), EXEC_OK) << result.ShortDebugString();
-    return result.message();
+    EXPECT_EQ(result.outcome().reason(), Outcome::OK) << result.ShortDebugString();
+    return result.outcome().message();
   }
 
   static PythonBackend* backend_;
@@ -66,8 +66,8 @@ std::string Try(const std::string& action) {
 
 TEST_F(MisbehaviourTest, InfiniteLoopIsATimeout) {
   const ExecResult result = Run("while True: pass", 0.5);
-  EXPECT_EQ(result.outcome(), EXEC_TIMEOUT);
-  EXPECT_EQ(result.fault(), EXEC_FAULT_CANDIDATE);
+  EXPECT_EQ(result.outcome().reason(), Outcome::TIMEOUT);
+  EXPECT_EQ(result.outcome().status(), Outcome::STATUS_CANDIDATE_FAILED);
   EXPECT_EQ(result.phase(), "import");
   EXPECT_GE(result.wall_seconds(), 0.5);
 }
@@ -80,7 +80,7 @@ TEST_F(MisbehaviourTest, SleepIgnoringSignalsIsATimeout) {
           "  except (OSError, ValueError): pass\n"
           "time.sleep(1000)",
           0.3);
-  EXPECT_EQ(result.outcome(), EXEC_TIMEOUT);
+  EXPECT_EQ(result.outcome().reason(), Outcome::TIMEOUT);
 }
 
 TEST_F(MisbehaviourTest, ProcessorTimeIsLimitedToo) {
@@ -90,8 +90,9 @@ TEST_F(MisbehaviourTest, ProcessorTimeIsLimitedToo) {
   request.mutable_limits()->set_cpu_seconds(1);
   auto result = backend_->Run(request, absl::Now() + absl::Seconds(60));
   ASSERT_TRUE(result.ok()) << result.status();
-  EXPECT_EQ(result->outcome(), EXEC_TIMEOUT);
-  EXPECT_NE(result->message().find("processor time"), std::string::npos) << result->message();
+  EXPECT_EQ(result->outcome().reason(), Outcome::TIMEOUT);
+  EXPECT_NE(result->outcome().message().find("processor time"), std::string::npos)
+      << result->outcome().message();
 }
 
 TEST_F(MisbehaviourTest, ForkBombHitsTheProcessLimit) {
@@ -101,7 +102,7 @@ TEST_F(MisbehaviourTest, ForkBombHitsTheProcessLimit) {
           "  try: os.fork()\n"
           "  except OSError: pass\n",
           0.5);
-  EXPECT_EQ(result.outcome(), EXEC_PROCESS_LIMIT) << result.ShortDebugString();
+  EXPECT_EQ(result.outcome().reason(), Outcome::PROCESS_LIMIT) << result.ShortDebugString();
 }
 
 TEST_F(MisbehaviourTest, ForkThatRaisesHitsTheProcessLimit) {
@@ -109,13 +110,13 @@ TEST_F(MisbehaviourTest, ForkThatRaisesHitsTheProcessLimit) {
       Run("import os, time\n"
           "while True:\n"
           "  if os.fork() == 0: time.sleep(1000)\n");
-  EXPECT_EQ(result.outcome(), EXEC_PROCESS_LIMIT) << result.ShortDebugString();
+  EXPECT_EQ(result.outcome().reason(), Outcome::PROCESS_LIMIT) << result.ShortDebugString();
 }
 
 TEST_F(MisbehaviourTest, MemoryBombIsOutOfMemory) {
   const ExecResult result = Run("x = []\nwhile True: x.append(bytearray(1 << 24))");
-  EXPECT_EQ(result.outcome(), EXEC_OUT_OF_MEMORY) << result.ShortDebugString();
-  EXPECT_FALSE(result.device_memory()) << "nobody else was short of it";
+  EXPECT_EQ(result.outcome().reason(), Outcome::OUT_OF_MEMORY) << result.ShortDebugString();
+  EXPECT_FALSE(result.outcome().device_memory()) << "nobody else was short of it";
 }
 
 TEST_F(MisbehaviourTest, MemoryOfManyProcessesIsOutOfMemory) {
@@ -130,20 +131,20 @@ TEST_F(MisbehaviourTest, MemoryOfManyProcessesIsOutOfMemory) {
           "os.wait()\n"
           "raise MemoryError('a child ended')",
           cgroup ? 10 : 1);
-  EXPECT_EQ(result.outcome(), cgroup ? EXEC_OUT_OF_MEMORY : EXEC_TIMEOUT)
+  EXPECT_EQ(result.outcome().reason(), cgroup ? Outcome::OUT_OF_MEMORY : Outcome::TIMEOUT)
       << result.ShortDebugString();
 }
 
 TEST_F(MisbehaviourTest, GigabytesOfOutputHitTheOutputLimit) {
   const ExecResult result = Run("while True: print('x' * 100000)");
-  EXPECT_EQ(result.outcome(), EXEC_OUTPUT_LIMIT) << result.ShortDebugString();
+  EXPECT_EQ(result.outcome().reason(), Outcome::OUTPUT_LIMIT) << result.ShortDebugString();
   EXPECT_LT(result.output().size(), 20000u);
   EXPECT_GT(result.output_bytes(), 32 << 20);
 }
 
 TEST_F(MisbehaviourTest, MuchOutputIsDrainedAndCut) {
   const ExecResult result = Run("print('begin' + 'x' * 20000000 + 'end')");
-  EXPECT_EQ(result.outcome(), EXEC_OK);
+  EXPECT_EQ(result.outcome().reason(), Outcome::OK);
   EXPECT_EQ(result.output_bytes(), 20000009);
   EXPECT_LT(result.output().size(), 20000u);
   EXPECT_EQ(result.output().substr(0, 5), "begin");
@@ -152,32 +153,34 @@ TEST_F(MisbehaviourTest, MuchOutputIsDrainedAndCut) {
 
 TEST_F(MisbehaviourTest, OsExitIsNoResult) {
   const ExecResult result = Run("import os\nos._exit(0)");
-  EXPECT_EQ(result.outcome(), EXEC_EXITED);
-  EXPECT_EQ(result.fault(), EXEC_FAULT_CANDIDATE);
-  EXPECT_NE(result.message().find("exit code 0"), std::string::npos);
+  EXPECT_EQ(result.outcome().reason(), Outcome::EXITED);
+  EXPECT_EQ(result.outcome().status(), Outcome::STATUS_CANDIDATE_FAILED);
+  EXPECT_NE(result.outcome().message().find("exit code 0"), std::string::npos);
 }
 
 TEST_F(MisbehaviourTest, SysExitIsNoResult) {
-  EXPECT_EQ(Run("import sys\nsys.exit(0)").outcome(), EXEC_EXITED);
+  EXPECT_EQ(Run("import sys\nsys.exit(0)").outcome().reason(), Outcome::EXITED);
 }
 
 TEST_F(MisbehaviourTest, SegmentationFaultIsACrash) {
   const ExecResult result = Run("import ctypes\nctypes.string_at(8)");
-  EXPECT_EQ(result.outcome(), EXEC_CRASHED);
-  EXPECT_NE(result.message().find("11"), std::string::npos) << result.message();
-  EXPECT_NE(result.detail().find("Fatal Python error"), std::string::npos) << result.detail();
+  EXPECT_EQ(result.outcome().reason(), Outcome::CRASHED);
+  EXPECT_NE(result.outcome().message().find("11"), std::string::npos) << result.outcome().message();
+  EXPECT_NE(result.outcome().detail().find("Fatal Python error"), std::string::npos)
+      << result.outcome().detail();
 }
 
 TEST_F(MisbehaviourTest, AbortIsACrash) {
-  EXPECT_EQ(Run("import os\nos.abort()").outcome(), EXEC_CRASHED);
+  EXPECT_EQ(Run("import os\nos.abort()").outcome().reason(), Outcome::CRASHED);
 }
 
 TEST_F(MisbehaviourTest, KillingEverybodyKillsOnlyItself) {
   EXPECT_EQ(Ask(Try("os.kill(-1, 9)")), "ProcessLookupError");  // it is alone in there
   const ExecResult self = Run("import os\nos.kill(os.getpid(), 9)");
-  EXPECT_EQ(self.outcome(), EXEC_CRASHED);
+  EXPECT_EQ(self.outcome().reason(), Outcome::CRASHED);
   const ExecResult parent = Run("import os\nos.kill(os.getppid(), 9)");
-  EXPECT_NE(parent.outcome(), EXEC_OK);  // its parent is out of sight: pid 0, its own group
+  EXPECT_NE(parent.outcome().reason(),
+            Outcome::OK);  // its parent is out of sight: pid 0, its own group
 }
 
 TEST_F(MisbehaviourTest, DaemonsEndWithTheJob) {
@@ -191,7 +194,7 @@ TEST_F(MisbehaviourTest, DaemonsEndWithTheJob) {
           "    time.sleep(1000)\n"
           "  os._exit(0)\n"
           "while not os.path.exists('/tmp/daemon'): time.sleep(0.01)\n");
-  EXPECT_EQ(result.outcome(), EXEC_OK) << result.ShortDebugString();
+  EXPECT_EQ(result.outcome().reason(), Outcome::OK) << result.ShortDebugString();
   // Sees only itself and its namespace's first process.
   EXPECT_EQ(Ask("import os\n"
                 "result['message'] = str(sum(p.isdigit() for p in os.listdir('/proc')))"),
@@ -274,20 +277,23 @@ TEST_F(MisbehaviourTest, EnvironmentSaysNothingOfTheHost) {
 
 TEST_F(MisbehaviourTest, ForgedResultsAreRefused) {
   const std::string forged = "import os, json\nos.write(3, json.dumps({'result': result}).encode()";
-  EXPECT_EQ(Run(absl::StrCat(forged, " + b'\\n')")).outcome(), EXEC_BAD_RESULT);
-  EXPECT_EQ(Run(absl::StrCat(forged, ")")).outcome(), EXEC_BAD_RESULT);
+  EXPECT_EQ(Run(absl::StrCat(forged, " + b'\\n')")).outcome().reason(), Outcome::BAD_RESULT);
+  EXPECT_EQ(Run(absl::StrCat(forged, ")")).outcome().reason(), Outcome::BAD_RESULT);
   // In time and alone: a result, but nothing was handed over.
-  EXPECT_EQ(Run(absl::StrCat(forged, " + b'\\n'); os._exit(0)")).outcome(), EXEC_BAD_RESULT);
-  EXPECT_EQ(Run("import os\nos.write(3, b'garbage\\n')").outcome(), EXEC_BAD_RESULT);
-  EXPECT_EQ(Run("result['correct'] = True").outcome(), EXEC_BAD_RESULT);
-  EXPECT_EQ(Run("result['outcome'] = 'ok'").outcome(), EXEC_BAD_RESULT);
-  EXPECT_EQ(Run("result['speedup'] = 100.0").outcome(), EXEC_BAD_RESULT);
-  EXPECT_EQ(Run("del result['launches']").outcome(), EXEC_BAD_RESULT);
-  EXPECT_EQ(Run("import os\nos.write(3, b'[' * 500000)").outcome(), EXEC_BAD_RESULT);
-  EXPECT_EQ(Run("import os\nwhile True: os.write(3, b'x' * 60000)").outcome(), EXEC_BAD_RESULT);
-  EXPECT_EQ(Run("import os\nos.write(3, b'{\"setup_error\": \"x\"}\\n'); os._exit(0)").fault(),
-            EXEC_FAULT_CANDIDATE);
-  EXPECT_EQ(Run("import os\nos.close(3)").outcome(), EXEC_EXITED);
+  EXPECT_EQ(Run(absl::StrCat(forged, " + b'\\n'); os._exit(0)")).outcome().reason(),
+            Outcome::BAD_RESULT);
+  EXPECT_EQ(Run("import os\nos.write(3, b'garbage\\n')").outcome().reason(), Outcome::BAD_RESULT);
+  EXPECT_EQ(Run("result['correct'] = True").outcome().reason(), Outcome::BAD_RESULT);
+  EXPECT_EQ(Run("result['outcome'] = 'ok'").outcome().reason(), Outcome::BAD_RESULT);
+  EXPECT_EQ(Run("result['speedup'] = 100.0").outcome().reason(), Outcome::BAD_RESULT);
+  EXPECT_EQ(Run("del result['launches']").outcome().reason(), Outcome::BAD_RESULT);
+  EXPECT_EQ(Run("import os\nos.write(3, b'[' * 500000)").outcome().reason(), Outcome::BAD_RESULT);
+  EXPECT_EQ(Run("import os\nwhile True: os.write(3, b'x' * 60000)").outcome().reason(),
+            Outcome::BAD_RESULT);
+  EXPECT_EQ(
+      Run("import os\nos.write(3, b'{\"setup_error\": \"x\"}\\n'); os._exit(0)").outcome().status(),
+      Outcome::STATUS_CANDIDATE_FAILED);
+  EXPECT_EQ(Run("import os\nos.close(3)").outcome().reason(), Outcome::EXITED);
 }
 
 TEST_F(MisbehaviourTest, NonsenseOnTheControlChannelIsRefused) {
@@ -298,17 +304,20 @@ TEST_F(MisbehaviourTest, NonsenseOnTheControlChannelIsRefused) {
         "json.dumps({'correct': True}).encode()"}) {
     const ExecResult result =
         Run(absl::StrCat("import os, json\nos.write(job['fds']['control'], ", message, ")"), 1);
-    EXPECT_EQ(result.outcome(), EXEC_BAD_RESULT) << message << ": " << result.ShortDebugString();
+    EXPECT_EQ(result.outcome().reason(), Outcome::BAD_RESULT)
+        << message << ": " << result.ShortDebugString();
   }
   // A flood is stopped by the job's own limit.
-  EXPECT_EQ(Run("import os\nwhile True: os.write(job['fds']['control'], b'x')", 0.5).fault(),
-            EXEC_FAULT_CANDIDATE);
-  EXPECT_EQ(Run("import os\nos.close(job['fds']['control'])").fault(), EXEC_FAULT_CANDIDATE);
+  EXPECT_EQ(
+      Run("import os\nwhile True: os.write(job['fds']['control'], b'x')", 0.5).outcome().status(),
+      Outcome::STATUS_CANDIDATE_FAILED);
+  EXPECT_EQ(Run("import os\nos.close(job['fds']['control'])").outcome().status(),
+            Outcome::STATUS_CANDIDATE_FAILED);
   // The right number for every call, twice too often.
   const ExecResult eager =
       Run("import os, json\nfor call in range(12): os.write(job['fds']['control'], json.dumps("
           "{'call': call, 'output': {'value': 1}, 'inputs': {'list': []}}).encode())");
-  EXPECT_EQ(eager.outcome(), EXEC_BAD_RESULT) << eager.ShortDebugString();
+  EXPECT_EQ(eager.outcome().reason(), Outcome::BAD_RESULT) << eager.ShortDebugString();
 }
 
 TEST_F(MisbehaviourTest, SealedMemoryStaysAsItIs) {
@@ -330,8 +339,8 @@ TEST_F(MisbehaviourTest, TheReferencesFaultsAreTheTasks) {
   for (const char* reference :
        {"import os; os._exit(3)", "while True: pass", "import ctypes; ctypes.string_at(8)"}) {
     const ExecResult result = Run("pass", 0.5, reference);
-    EXPECT_EQ(result.outcome(), EXEC_REFERENCE_FAILED) << result.ShortDebugString();
-    EXPECT_EQ(result.fault(), EXEC_FAULT_TASK);
+    EXPECT_EQ(result.outcome().reason(), Outcome::REFERENCE_FAILED) << result.ShortDebugString();
+    EXPECT_EQ(result.outcome().status(), Outcome::STATUS_TASK_FAILED);
   }
 }
 

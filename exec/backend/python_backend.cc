@@ -67,9 +67,9 @@ std::string ReferenceKey(const ExecRequest& request, const std::string& device,
                                 limits.memory_bytes(), "\n", request.reference_source()));
 }
 
-ExecResult Failed(ExecOutcome outcome, const std::string& phase, const std::string& message) {
+ExecResult Failed(Outcome::Reason reason, const std::string& phase, const std::string& message) {
   ExecResult result;
-  SetOutcome(outcome, message, &result);
+  SetOutcome(reason, message, result.mutable_outcome());
   result.set_phase(phase);
   return result;
 }
@@ -158,7 +158,7 @@ std::shared_ptr<const ReferenceResult> PythonBackend::GetReference(JobContext co
                                                                    bool* cached) {
   const auto late = [] {
     auto result = std::make_shared<ReferenceResult>();
-    result->run = Failed(EXEC_NO_WORKER_IN_TIME, "reference", kTooLate);
+    result->run = Failed(Outcome::DEADLINE, "reference", kTooLate);
     return std::shared_ptr<const ReferenceResult>(std::move(result));
   };
   const auto make = [&] {
@@ -198,12 +198,12 @@ CandidateRun PythonBackend::RunOn(const JobContext& context, const std::string& 
     run = RunCandidate(context, *reference_result, pools_.runners.get(), limits, deadline);
     run.result.set_attempts(attempt);
     // Who filled its own limit would fill it alone as well, and keep everybody waiting for that.
-    const bool out_of_memory = run.out_of_memory || run.result.device_memory();
+    const bool out_of_memory = run.out_of_memory || run.result.outcome().device_memory();
     if (attempt == 2 || absl::Now() >= deadline) break;
     bool again = run.worker_died;
     if (out_of_memory && pools_.shared_buffers) {
       again = TakeMemory(context.lease, deadline);
-      if (!again) run.result = Failed(EXEC_NO_WORKER_IN_TIME, "start", kTooLate);
+      if (!again) run.result = Failed(Outcome::DEADLINE, "start", kTooLate);
     } else if (run.exchange_failed) {
       auto renewed = Renew(context, key, limits, deadline, reference_result);
       again = renewed != nullptr;
@@ -212,8 +212,9 @@ CandidateRun PythonBackend::RunOn(const JobContext& context, const std::string& 
     if (!again) break;
   }
   if (run.worker_died) {
-    SetOutcome(EXEC_KILLED_WORKER,
-               absl::StrCat("its worker died under it twice: ", run.result.message()), &run.result);
+    SetOutcome(Outcome::KILLED_WORKER,
+               absl::StrCat("its worker died under it twice: ", run.result.outcome().message()),
+               run.result.mutable_outcome());
   }
   return run;
 }
@@ -236,7 +237,7 @@ void PythonBackend::Probe(const JobContext& context, const std::string& key,
     if (renewed == nullptr) break;
     reference_result = std::move(renewed);
   }
-  SetOutcome(EXEC_INTERNAL_ERROR, Message(lost), result);
+  SetOutcome(Outcome::INTERNAL_ERROR, Message(lost), result->mutable_outcome());
 }
 
 absl::StatusOr<ExecResult> PythonBackend::Run(const ExecRequest& request, absl::Time deadline) {
@@ -251,15 +252,15 @@ absl::StatusOr<ExecResult> PythonBackend::Run(const ExecRequest& request, absl::
   if (!modelled() || pools_.shared_buffers) {
     lease.emplace(&gate_, deadline);
     if (!lease->ok() || !lease->Reserve(0, deadline)) {
-      return Failed(EXEC_NO_WORKER_IN_TIME, "start", kTooLate);
+      return Failed(Outcome::DEADLINE, "start", kTooLate);
     }
     context.lease = &*lease;
   }
   if (const absl::Status sound = device_health_.EnsureHealthy(pools_.runners->limits(), deadline);
       !sound.ok()) {
-    if (absl::IsDeadlineExceeded(sound)) return Failed(EXEC_NO_WORKER_IN_TIME, "start", kTooLate);
+    if (absl::IsDeadlineExceeded(sound)) return Failed(Outcome::DEADLINE, "start", kTooLate);
     return Failed(
-        EXEC_INTERNAL_ERROR, "start",
+        Outcome::INTERNAL_ERROR, "start",
         absl::StrCat("the GPU failed a check of ours after a candidate's error: ", Message(sound)));
   }
   bool cached = false;
@@ -268,7 +269,7 @@ absl::StatusOr<ExecResult> PythonBackend::Run(const ExecRequest& request, absl::
   if (lease.has_value()) lease->Release();
   const auto reference_result = GetReference(context, key, limits, deadline, &cached);
   if (reference_result == nullptr) {
-    return Failed(EXEC_NO_WORKER_IN_TIME, "reference",
+    return Failed(Outcome::DEADLINE, "reference",
                   "the caller's deadline passed while another request ran the reference");
   }
   if (!reference_result->ok() || request.reference_only()) {
@@ -276,16 +277,16 @@ absl::StatusOr<ExecResult> PythonBackend::Run(const ExecRequest& request, absl::
     result.set_reference_cached(cached);
     if (!reference_result->ok() || !request.probe_task()) return result;
     if (!Admit(*reference_result, context.lease, deadline)) {
-      return Failed(EXEC_NO_WORKER_IN_TIME, "reference", kTooLate);
+      return Failed(Outcome::DEADLINE, "reference", kTooLate);
     }
     Probe(context, key, limits, deadline, reference_result, &result);
     return result;
   }
   if (!Admit(*reference_result, context.lease, deadline)) {
-    return Failed(EXEC_NO_WORKER_IN_TIME, "start", kTooLate);
+    return Failed(Outcome::DEADLINE, "start", kTooLate);
   }
   CandidateRun run = RunOn(context, key, limits, deadline, reference_result);
-  device_health_.Note(run.result.outcome(), run.device_doubtful);
+  device_health_.Note(run.result.outcome().reason(), run.device_doubtful);
   run.result.set_reference_cached(cached);
   return run.result;
 }

@@ -74,7 +74,7 @@ std::string ProbedReference(const std::string& second) {
 TEST_F(PythonBackendTest, ProbesThatLackMemoryAreTriedAgainAlone) {
   const ExecResult result =
       Probe(ProbedReference("return {'error': 'CUDA out of memory', 'out_of_memory': True}"));
-  EXPECT_EQ(result.outcome(), EXEC_OK) << result.ShortDebugString();
+  EXPECT_EQ(result.outcome().reason(), Outcome::OK) << result.ShortDebugString();
   EXPECT_EQ(result.probes_size(), 8);
   EXPECT_EQ(result.attempts(), 2);
 }
@@ -83,7 +83,7 @@ TEST_F(PythonBackendTest, ProbesAreRetriedWhenTheReferenceProcessEnds) {
   // The second reference process's process is a new one, in which nothing was asked yet: it dies as
   // well, once.
   const ExecResult result = Probe(ProbedReference("import os; os._exit(1)"));
-  EXPECT_EQ(result.outcome(), EXEC_INTERNAL_ERROR) << result.ShortDebugString();
+  EXPECT_EQ(result.outcome().reason(), Outcome::INTERNAL_ERROR) << result.ShortDebugString();
   EXPECT_EQ(result.attempts(), 2);
   EXPECT_EQ(result.probes_size(), 0);
 }
@@ -101,13 +101,13 @@ TEST_F(PythonBackendTest, WhoOnlyAsksForAResultWaitsForNobodysMemory) {
   const ExecRequest failed = Request(
       "result['outcome'] = 'reference_error'\nresult['message'] = 'no'\njob['host'] = False\n",
       "pass");
-  EXPECT_EQ(Run(failed).outcome(), EXEC_REFERENCE_FAILED);
-  std::thread filling([&] { EXPECT_EQ(Run(large).outcome(), EXEC_OK); });
+  EXPECT_EQ(Run(failed).outcome().reason(), Outcome::REFERENCE_FAILED);
+  std::thread filling([&] { EXPECT_EQ(Run(large).outcome().reason(), Outcome::OK); });
   EXPECT_TRUE(begun.Wait());
   EXPECT_GE(backend_->memory().reserved, int64_t{60} << 30);
   const ExecResult told = Run(failed);  // `large` is killed at its limit if this waits for it
   go_on.Notify();
-  EXPECT_EQ(told.outcome(), EXEC_REFERENCE_FAILED);
+  EXPECT_EQ(told.outcome().reason(), Outcome::REFERENCE_FAILED);
   EXPECT_TRUE(told.reference_cached());
   filling.join();
   EXPECT_EQ(backend_->memory().reserved, 0);
@@ -123,13 +123,13 @@ TEST_F(PythonBackendTest, IdleReferenceProcessesGiveUpTheirWorkers) {
                                 number),
                    "pass");
   };
-  for (int i = 0; i < 3; ++i) EXPECT_EQ(Run(numbered(i)).outcome(), EXEC_OK);
+  for (int i = 0; i < 3; ++i) EXPECT_EQ(Run(numbered(i)).outcome().reason(), Outcome::OK);
   std::vector<std::thread> callers;
   for (int i = 0; i < 3; ++i) {
     callers.emplace_back([&, i] {
       ExecRequest request = numbered(10 + i);
       request.set_candidate_source("import time; time.sleep(0.2)");
-      EXPECT_EQ(Run(request).outcome(), EXEC_OK) << i;
+      EXPECT_EQ(Run(request).outcome().reason(), Outcome::OK) << i;
     });
   }
   for (std::thread& caller : callers) caller.join();
@@ -153,7 +153,7 @@ TEST_F(PythonBackendTest, QueuingForTheReferenceProcessIsNotCharged) {
   for (int i = 0; i < 3; ++i) {
     callers.emplace_back([&] {
       const ExecResult result = Run(request);
-      EXPECT_EQ(result.outcome(), EXEC_OK) << result.ShortDebugString();
+      EXPECT_EQ(result.outcome().reason(), Outcome::OK) << result.ShortDebugString();
     });
   }
   for (std::thread& caller : callers) caller.join();

@@ -74,16 +74,17 @@ std::string Dot(const char* load) { return absl::StrReplaceAll(kDot, {{"LOAD", l
 
 TEST_F(RobustTest, SumsInHalfPrecisionAreSeen) {
   const std::string reference = Reference("x.sum(1)", "[torch.randn(4, 2048) * 0.05]");
-  EXPECT_EQ(Run(reference, RowSum("tl.float16"), EXEC_MODE_PAPER).outcome(), EXEC_OK);
+  EXPECT_EQ(Run(reference, RowSum("tl.float16"), EXEC_MODE_PAPER).outcome().reason(), Outcome::OK);
   const ExecResult result = Run(reference, RowSum("tl.float16"));
-  EXPECT_EQ(result.outcome(), EXEC_MISMATCH) << result.DebugString();
+  EXPECT_EQ(result.outcome().reason(), Outcome::MISMATCH) << result.DebugString();
   EXPECT_EQ(result.mismatch().trial_name(), "random");
   EXPECT_GT(result.mismatch().error(), result.mismatch().tolerance());
   EXPECT_GT(result.mismatch().max_error(), 5 * result.mismatch().tolerance());
   EXPECT_GT(result.mismatch().tolerance(), 0);
-  EXPECT_NE(result.message().find("in float64 within"), std::string::npos) << result.message();
+  EXPECT_NE(result.outcome().message().find("in float64 within"), std::string::npos)
+      << result.outcome().message();
   const ExecResult honest = Run(reference, RowSum("tl.float32"));
-  EXPECT_EQ(honest.outcome(), EXEC_OK) << honest.DebugString();
+  EXPECT_EQ(honest.outcome().reason(), Outcome::OK) << honest.DebugString();
   EXPECT_LT(honest.robust().worst_share(), 0.7);
   EXPECT_GT(honest.robust().worst_share(), 0);
 }
@@ -93,10 +94,10 @@ TEST_F(RobustTest, ZerosWhereResultsAreTinyAreSeen) {
   const std::string honest =
       absl::StrReplaceAll(kSoftmaxCandidate, {{"tl.sum(e, 0)", "tl.sum(e, 0) * 1e-3"}});
   const std::string zeros = absl::StrReplaceAll(kSoftmaxCandidate, {{"e / tl.sum(e, 0)", "e * 0"}});
-  EXPECT_EQ(Run(reference, zeros, EXEC_MODE_PAPER).outcome(), EXEC_OK);
-  EXPECT_EQ(Run(reference, zeros).outcome(), EXEC_MISMATCH);
+  EXPECT_EQ(Run(reference, zeros, EXEC_MODE_PAPER).outcome().reason(), Outcome::OK);
+  EXPECT_EQ(Run(reference, zeros).outcome().reason(), Outcome::MISMATCH);
   const ExecResult result = Run(reference, honest);
-  EXPECT_EQ(result.outcome(), EXEC_OK) << result.DebugString();
+  EXPECT_EQ(result.outcome().reason(), Outcome::OK) << result.DebugString();
 }
 
 TEST_F(RobustTest, HonestProductsPassAndLossOfPrecisionDoesNot) {
@@ -108,29 +109,30 @@ TEST_F(RobustTest, HonestProductsPassAndLossOfPrecisionDoesNot) {
         "(p.to(tl.int32, bitcast=True) & -8192).to(tl.float32, bitcast=True), "
         "(q.to(tl.int32, bitcast=True) & -8192).to(tl.float32, bitcast=True)"}) {
     const ExecResult result = Run(reference, Dot(load));
-    EXPECT_EQ(result.outcome(), EXEC_OK) << load << result.DebugString();
+    EXPECT_EQ(result.outcome().reason(), Outcome::OK) << load << result.DebugString();
   }
   const char* bfloat = "p.to(tl.bfloat16), q.to(tl.bfloat16)";
-  EXPECT_EQ(Run(reference, Dot(bfloat), EXEC_MODE_PAPER).outcome(), EXEC_OK);
-  EXPECT_EQ(Run(reference, Dot(bfloat)).outcome(), EXEC_MISMATCH);
+  EXPECT_EQ(Run(reference, Dot(bfloat), EXEC_MODE_PAPER).outcome().reason(), Outcome::OK);
+  EXPECT_EQ(Run(reference, Dot(bfloat)).outcome().reason(), Outcome::MISMATCH);
   // Where the task itself is in bfloat16, so is an honest product.
   const std::string half = Reference(
       "x @ y", "[torch.randn(32, 256).bfloat16() * 0.1, torch.randn(256, 32).bfloat16() * 0.1]");
   const ExecResult result = Run(half, Dot("p, q"));
-  EXPECT_EQ(result.outcome(), EXEC_OK) << result.DebugString();
+  EXPECT_EQ(result.outcome().reason(), Outcome::OK) << result.DebugString();
 }
 
 TEST_F(RobustTest, FurtherInputsFindWhatRandomOnesDoNot) {
   // Without subtracting the maximum exp overflows once inputs are large.
   const std::string naive = absl::StrReplaceAll(
       kSoftmaxCandidate, {{"tl.exp(v - tl.max(v, 0))", "tl.where(i < n, tl.exp(v), 0.0)"}});
-  EXPECT_EQ(Run(kSoftmaxReference, naive, EXEC_MODE_PAPER).outcome(), EXEC_OK);
+  EXPECT_EQ(Run(kSoftmaxReference, naive, EXEC_MODE_PAPER).outcome().reason(), Outcome::OK);
   const ExecResult result = Run(kSoftmaxReference, naive);
-  EXPECT_EQ(result.outcome(), EXEC_MISMATCH) << result.DebugString();
+  EXPECT_EQ(result.outcome().reason(), Outcome::MISMATCH) << result.DebugString();
   EXPECT_EQ(result.mismatch().trial_name(), "heavy_tailed");
-  EXPECT_NE(result.message().find("(inputs: heavy_tailed)"), std::string::npos) << result.message();
+  EXPECT_NE(result.outcome().message().find("(inputs: heavy_tailed)"), std::string::npos)
+      << result.outcome().message();
   const ExecResult honest = Run(kSoftmaxReference, kSoftmaxCandidate);
-  EXPECT_EQ(honest.outcome(), EXEC_OK) << honest.DebugString();
+  EXPECT_EQ(honest.outcome().reason(), Outcome::OK) << honest.DebugString();
   EXPECT_EQ(honest.trials_run(), 9);
   EXPECT_EQ(honest.robust().trial_names_size(), 9);
   EXPECT_EQ(Run(kSoftmaxReference, kSoftmaxCandidate, EXEC_MODE_PAPER).trials_run(), 5);
@@ -141,22 +143,23 @@ TEST_F(RobustTest, ATasksOwnShapesAreTried) {
       "def get_input_variants():\n    return [[torch.randn(3, 77)], [torch.randn(1, 200)]]\n";
   const std::string reference = absl::StrCat(kSoftmaxReference, shapes);
   const ExecResult honest = Run(reference, kSoftmaxCandidate);
-  EXPECT_EQ(honest.outcome(), EXEC_OK) << honest.DebugString();
+  EXPECT_EQ(honest.outcome().reason(), Outcome::OK) << honest.DebugString();
   EXPECT_EQ(honest.robust().trial_names(10), "shape 2");
   // Right for the shape of get_inputs() alone.
   const std::string fixed =
       absl::StrReplaceAll(kSoftmaxCandidate, {{"x.shape[1], BLOCK", "200, BLOCK"}});
-  EXPECT_EQ(Run(kSoftmaxReference, fixed).outcome(), EXEC_OK);
+  EXPECT_EQ(Run(kSoftmaxReference, fixed).outcome().reason(), Outcome::OK);
   const ExecResult result = Run(reference, fixed);
-  EXPECT_NE(result.outcome(), EXEC_OK) << result.DebugString();
-  EXPECT_EQ(result.fault(), EXEC_FAULT_CANDIDATE);
+  EXPECT_NE(result.outcome().reason(), Outcome::OK) << result.DebugString();
+  EXPECT_EQ(result.outcome().status(), Outcome::STATUS_CANDIDATE_FAILED);
   const ExecResult broken =
       Run(absl::StrCat(kSoftmaxReference, "def get_input_variants():\n    return [[1 / 0]]\n"),
           kSoftmaxCandidate);
-  EXPECT_EQ(broken.outcome(), EXEC_REFERENCE_FAILED) << broken.DebugString();
-  EXPECT_NE(broken.message().find("get_input_variants()"), std::string::npos) << broken.message();
+  EXPECT_EQ(broken.outcome().reason(), Outcome::REFERENCE_FAILED) << broken.DebugString();
+  EXPECT_NE(broken.outcome().message().find("get_input_variants()"), std::string::npos)
+      << broken.outcome().message();
   // The paper's mode does not look at them.
-  EXPECT_EQ(Run(reference, fixed, EXEC_MODE_PAPER).outcome(), EXEC_OK);
+  EXPECT_EQ(Run(reference, fixed, EXEC_MODE_PAPER).outcome().reason(), Outcome::OK);
 }
 
 TEST_F(RobustTest, OutputsInOneMemoryAreSeen) {
@@ -177,11 +180,12 @@ class ModelNew(torch.nn.Module):
   const auto with = [&](const char* result) {
     return absl::StrReplaceAll(candidate, {{"RESULT", result}});
   };
-  EXPECT_EQ(Run(reference, with("both[0], both[1]")).outcome(), EXEC_OK);
+  EXPECT_EQ(Run(reference, with("both[0], both[1]")).outcome().reason(), Outcome::OK);
   const ExecResult result = Run(reference, with("both[0], both[0]"));
-  EXPECT_EQ(result.outcome(), EXEC_MISMATCH) << result.DebugString();
+  EXPECT_EQ(result.outcome().reason(), Outcome::MISMATCH) << result.DebugString();
   EXPECT_EQ(result.mismatch().kind(), "shared_memory");
-  EXPECT_EQ(Run(reference, with("both[0], both[0]"), EXEC_MODE_PAPER).outcome(), EXEC_OK);
+  EXPECT_EQ(Run(reference, with("both[0], both[0]"), EXEC_MODE_PAPER).outcome().reason(),
+            Outcome::OK);
 }
 
 TEST_F(RobustTest, OutputsWithoutFloat64AreComparedAsInThePaper) {
@@ -200,12 +204,13 @@ class ModelNew(torch.nn.Module):
         return y
 )py";
   const ExecResult result = Run(reference, candidate);
-  EXPECT_EQ(result.outcome(), EXEC_OK) << result.DebugString();
+  EXPECT_EQ(result.outcome().reason(), Outcome::OK) << result.DebugString();
   ASSERT_EQ(result.robust().notes_size(), 1);
   EXPECT_NE(result.robust().notes(0).find("random numbers"), std::string::npos);
   EXPECT_FALSE(result.robust().has_worst_share());
   // The same without dropout has a float64 result, and 0.1 % is too much.
-  EXPECT_EQ(Run(Reference("x * 1", "[torch.randn(8, 64)]"), candidate).outcome(), EXEC_MISMATCH);
+  EXPECT_EQ(Run(Reference("x * 1", "[torch.randn(8, 64)]"), candidate).outcome().reason(),
+            Outcome::MISMATCH);
 }
 
 // What a candidate finds in its own process.
@@ -225,7 +230,7 @@ class ModelNew(torch.nn.Module):
         return x
 )py";
   const ExecResult result = Run(kSoftmaxReference, spy);
-  EXPECT_EQ(result.outcome(), EXEC_MISMATCH) << result.DebugString();
+  EXPECT_EQ(result.outcome().reason(), Outcome::MISMATCH) << result.DebugString();
   EXPECT_NE(result.output().find("FOUND ['job']"), std::string::npos) << result.output();
 }
 

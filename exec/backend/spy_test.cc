@@ -104,7 +104,7 @@ TEST(SpyTest, NothingSecretIsWithinReach) {
   ExecRequest request = MakeExecRequest(spy, kMarkedReference, 60);
   request.set_seed(seed);
   const ExecResult result = RunOrFail(backend->get(), request);
-  EXPECT_EQ(result.outcome(), EXEC_MISMATCH) << result.DebugString();
+  EXPECT_EQ(result.outcome().reason(), Outcome::MISMATCH) << result.DebugString();
   // It does find what it was given, so the search itself works; the seed of weights came as text.
   EXPECT_NE(result.output().find("'inputs'"), std::string::npos) << result.output();
   EXPECT_NE(result.output().find(weights.substr(4)), std::string::npos) << result.output();
@@ -204,14 +204,14 @@ TEST(SpyTest, WithoutASandboxReferenceProcessesCannotBeReadEither) {
       MakeExecRequest(absl::StrReplaceAll(kNeighbourSpy, {{"SUPERVISOR", absl::StrCat(getpid())}}));
   // Its own reference first, so that the reference runner is free for the other one.
   spy.set_reference_only(true);
-  ASSERT_EQ((*backend)->Run(spy, deadline)->outcome(), EXEC_OK);
+  ASSERT_EQ((*backend)->Run(spy, deadline)->outcome().reason(), Outcome::OK);
   spy.set_reference_only(false);
 
   ExecRequest slow = MakeExecRequest("", absl::StrReplaceAll(kSlowReference, {{"FOLDER", folder}}));
   slow.set_reference_only(true);
   std::thread holds([&] {
     const auto result = (*backend)->Run(slow, deadline);
-    EXPECT_TRUE(result.ok() && result->outcome() == EXEC_OK) << result.status();
+    EXPECT_TRUE(result.ok() && result->outcome().reason() == Outcome::OK) << result.status();
   });
   while (!FileExists(absl::StrCat(folder, "/there")) && absl::Now() < deadline) {
     absl::SleepFor(absl::Milliseconds(20));

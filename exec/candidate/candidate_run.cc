@@ -44,7 +44,7 @@ class Session {
     absl::Status talked = Talk(runners, &report);
     if (talked.ok()) talked = lost_;
     if (!talked.ok()) {
-      SetOutcome(EXEC_INTERNAL_ERROR, Message(talked), &run.result);
+      SetOutcome(Outcome::INTERNAL_ERROR, Message(talked), run.result.mutable_outcome());
       run.exchange_failed = true;
       run.out_of_memory = absl::IsResourceExhausted(talked);
       return run;
@@ -54,7 +54,7 @@ class Session {
     run.result = Classify(report, limits_, JobRole::kRunner);
     Conclude(context_.request, reference_result_, found_, &run.result);
     run.worker_died = report.end == JobEnd::kWorkerDied && !report.out_of_memory &&
-                      FaultOf(run.result.outcome()) == EXEC_FAULT_INFRA;
+                      StatusOf(run.result.outcome().reason()) == Outcome::STATUS_INFRA_ERROR;
     return run;
   }
 

@@ -6,7 +6,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "base/status.h"
-#include "exec/outcome/classify_outcome.h"
+#include "exec/device_backend.h"
 #include "exec/reference/job_json.h"
 #include "exec/timing/speedup_conclusion.h"
 
@@ -27,9 +27,9 @@ bool ConcludeAblation(const RunFindings& found, ExecResult* result) {
   DescribeFollowUp(found.follow_up, result);
   if (found.follow_up.ablation.all != ABLATION_UNCLEAR) return true;
   SetOutcome(
-      EXEC_INCONCLUSIVE,
+      Outcome::INCONCLUSIVE,
       absl::StrCat("without its kernels the result ", found.follow_up.ablation.kernels[0].text()),
-      result);
+      result->mutable_outcome());
   return false;
 }
 
@@ -52,8 +52,8 @@ void ConcludeWrong(const ReferenceResult& reference_result, const RunFindings& f
   result->mutable_mismatch()->set_trial_name(name);
   result->set_correct(false);
   result->set_phase("compare");
-  result->clear_detail();
-  result->set_line(0);
+  result->mutable_outcome()->clear_detail();
+  result->mutable_outcome()->clear_line();
   const char* again = found.follow_up.profile_wrong ? ", in a profiled call"
                       : found.timed                 ? ", in a timed call"
                       : found.repeated              ? ", called once more"
@@ -62,12 +62,12 @@ void ConcludeWrong(const ReferenceResult& reference_result, const RunFindings& f
   for (const std::string& sentence : result->own_parameters()) {
     absl::StrAppend(&own, "; ", sentence);
   }
-  SetOutcome(EXEC_MISMATCH,
+  SetOutcome(Outcome::MISMATCH,
              absl::StrCat("trial ", found.wrong.mismatch.trial() + 1, " of ",
                           reference_result.inputs.size(),
                           name == "random" ? "" : absl::StrCat(" (inputs: ", name, ")"), again,
                           ": ", found.wrong.message, own),
-             result);
+             result->mutable_outcome());
 }
 
 }  // namespace
@@ -93,20 +93,22 @@ void Conclude(const ExecRequest& request, const ReferenceResult& reference_resul
   }
   if (!found.wrong.equal) return ConcludeWrong(reference_result, found, result);
   if (!found.violation.ok()) {
-    return SetOutcome(EXEC_BAD_RESULT,
-                      "what it handed over makes no sense: " + Message(found.violation), result);
+    return SetOutcome(Outcome::BAD_RESULT,
+                      "what it handed over makes no sense: " + Message(found.violation),
+                      result->mutable_outcome());
   }
-  if (result->outcome() != EXEC_OK) return;
+  if (result->outcome().reason() != Outcome::OK) return;
   if (found.compared < calls.size()) {
-    return SetOutcome(EXEC_BAD_RESULT,
+    return SetOutcome(Outcome::BAD_RESULT,
                       absl::StrCat("it claims to have run, but handed over the results of ",
                                    found.compared, " calls instead of ", calls.size()),
-                      result);
+                      result->mutable_outcome());
   }
   if (!found.asked &&
       (!found.timing.has_value() || found.timing->kind == TimingResult::Kind::kTimed)) {
-    return SetOutcome(EXEC_BAD_RESULT, "it ended before it named the kernels that it had launched",
-                      result);
+    return SetOutcome(Outcome::BAD_RESULT,
+                      "it ended before it named the kernels that it had launched",
+                      result->mutable_outcome());
   }
   result->set_correct(true);
   NoteConstants(found, result);

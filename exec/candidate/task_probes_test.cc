@@ -28,7 +28,7 @@ class TaskProbesTest : public InterpreterSuite {
     request.set_skip_timing(true);
     auto result = backend_->Run(request, absl::Now() + absl::Seconds(120));
     EXPECT_TRUE(result.ok()) << result.status();
-    EXPECT_TRUE(!result.ok() || result->outcome() == EXEC_OK) << result->DebugString();
+    EXPECT_TRUE(!result.ok() || result->outcome().reason() == Outcome::OK) << result->DebugString();
     return result.ok() ? *result : ExecResult();
   }
 

@@ -76,8 +76,9 @@ class WindowExchangeTest : public testing::Test {
   static ExecResult RunBoth(const ExecRequest& request) {
     const ExecResult want = RunOrFail(backends_[0], request);
     ExecResult got = RunOrFail(backends_[1], request);
-    EXPECT_EQ(ExecOutcome_Name(got.outcome()), ExecOutcome_Name(want.outcome())) << got.message();
-    EXPECT_EQ(got.message(), want.message());
+    EXPECT_EQ(ReasonName(got.outcome().reason()), ReasonName(want.outcome().reason()))
+        << got.outcome().message();
+    EXPECT_EQ(got.outcome().message(), want.outcome().message());
     EXPECT_EQ(got.correct(), want.correct());
     EXPECT_EQ(got.trials_run(), want.trials_run());
     EXPECT_EQ(got.max_error(), want.max_error());
@@ -109,7 +110,7 @@ TEST_F(WindowExchangeTest, HonestAndWrongOnes) {
       return RunBoth(request);
     };
     const ExecResult honest = run(kSoftmaxCandidate);
-    EXPECT_EQ(honest.outcome(), EXEC_OK) << honest.message();
+    EXPECT_EQ(honest.outcome().reason(), Outcome::OK) << honest.outcome().message();
     EXPECT_EQ(honest.ablation_all(), ABLATION_CHANGED);
     EXPECT_EQ(run(Changed("e / tl.sum(e, 0)", "e")).mismatch().kind(), "value");
     EXPECT_EQ(run(Changed("torch.empty_like(x)", "torch.empty(64, 201)")).mismatch().kind(),
@@ -118,7 +119,8 @@ TEST_F(WindowExchangeTest, HonestAndWrongOnes) {
     EXPECT_EQ(run(Changed("return y", "return y, y")).mismatch().kind(), "count");
     EXPECT_EQ(run(Changed("return y", "x.zero_(); return y")).mismatch().kind(), "input_changed");
     EXPECT_EQ(run(Changed("e / tl.sum(e, 0)", "e * float('nan')")).mismatch().kind(), "nan");
-    EXPECT_EQ(run(Changed("return y", "raise ValueError('no')")).outcome(), EXEC_RUNTIME_ERROR);
+    EXPECT_EQ(run(Changed("return y", "raise ValueError('no')")).outcome().reason(),
+              Outcome::RUNTIME_ERROR);
   }
 }
 
@@ -145,7 +147,7 @@ def get_init_inputs(): return [16]
   ExecRequest request = MakeExecRequest(
       absl::StrReplaceAll(reference, {{"class Model(", "class ModelNew("}}), reference);
   const ExecResult result = RunBoth(request);
-  EXPECT_TRUE(result.correct()) << result.message();
+  EXPECT_TRUE(result.correct()) << result.outcome().message();
   request.set_candidate_source(
       absl::StrReplaceAll(request.candidate_source(), {{"self.calls += 1", "pass"}}));
   EXPECT_EQ(RunBoth(request).mismatch().kind(), "value");
@@ -166,7 +168,7 @@ TEST_F(WindowExchangeTest, CandidatesOfOneTaskShareItsReferenceProcess) {
   ExecRequest request = MakeExecRequest(kSoftmaxCandidate);
   request.set_seed(77);
   for (int i = 0; i < 4; ++i) {
-    EXPECT_EQ(RunOrFail(backends_[1], request).outcome(), EXEC_OK);
+    EXPECT_EQ(RunOrFail(backends_[1], request).outcome().reason(), Outcome::OK);
   }
   EXPECT_EQ(backends_[1]->reference_counts().runs - before.runs, 1);
 }
@@ -174,7 +176,8 @@ TEST_F(WindowExchangeTest, CandidatesOfOneTaskShareItsReferenceProcess) {
 TEST_F(WindowExchangeTest, ABrokenReferenceIsToldAsBefore) {
   const std::string broken =
       absl::StrReplaceAll(kSoftmaxReference, {{"torch.softmax", "torch.no"}});
-  EXPECT_EQ(RunBoth(MakeExecRequest(kSoftmaxCandidate, broken)).outcome(), EXEC_REFERENCE_FAILED);
+  EXPECT_EQ(RunBoth(MakeExecRequest(kSoftmaxCandidate, broken)).outcome().reason(),
+            Outcome::REFERENCE_FAILED);
 }
 
 }  // namespace

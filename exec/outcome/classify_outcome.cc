@@ -14,7 +14,7 @@ namespace tritonrl {
 namespace {
 
 struct Finding {
-  ExecOutcome outcome;
+  Outcome::Reason reason;
   std::string message;
 };
 
@@ -23,10 +23,10 @@ std::string Megabytes(int64_t bytes) { return absl::StrCat(bytes >> 20, " MiB");
 Finding FromSignal(const JobReport& report, const ExecLimits& limits) {
   const bool cpu_used_up = report.cpu_seconds >= 0.9 * limits.cpu_seconds();
   if (report.signal == SIGXCPU || (report.signal == SIGKILL && cpu_used_up)) {
-    return {EXEC_TIMEOUT,
+    return {Outcome::TIMEOUT,
             absl::StrFormat("used up its %.0f s of processor time", limits.cpu_seconds())};
   }
-  return {EXEC_CRASHED,
+  return {Outcome::CRASHED,
           absl::StrCat("ended by signal ", report.signal, " (", strsignal(report.signal), ")")};
 }
 
@@ -34,24 +34,24 @@ Finding FromSignal(const JobReport& report, const ExecLimits& limits) {
 bool FromOurSide(const JobReport& report, Finding* finding) {
   switch (report.end) {
     case JobEnd::kNotStarted:
-      *finding = {EXEC_WORKER_LOST, absl::StrCat("no worker took the job: ", report.detail)};
+      *finding = {Outcome::WORKER_LOST, absl::StrCat("no worker took the job: ", report.detail)};
       return true;
     case JobEnd::kWorkerDied:
       if (report.out_of_memory) return false;
-      *finding = {EXEC_WORKER_LOST, absl::StrCat("the worker was lost: ", report.detail)};
+      *finding = {Outcome::WORKER_LOST, absl::StrCat("the worker was lost: ", report.detail)};
       return true;
     case JobEnd::kQueueTimeout:
-      *finding = {EXEC_NO_WORKER_IN_TIME,
+      *finding = {Outcome::DEADLINE,
                   absl::StrFormat("no worker was free within %.1f s", report.queue_seconds)};
       return true;
     case JobEnd::kDeadline:
-      *finding = {EXEC_NO_WORKER_IN_TIME,
+      *finding = {Outcome::DEADLINE,
                   absl::StrFormat("the caller's deadline ended the job after %.1f s, before its "
                                   "own limit; it had waited %.1f s",
                                   report.wall_seconds, report.queue_seconds)};
       return true;
     case JobEnd::kStopped:
-      *finding = {EXEC_POOL_STOPPED, "the worker pool was stopped"};
+      *finding = {Outcome::CANCELLED, "the worker pool was stopped"};
       return true;
     default:
       return false;
@@ -60,34 +60,36 @@ bool FromOurSide(const JobReport& report, Finding* finding) {
 
 Finding FromJobSide(const JobReport& report, const ExecLimits& limits) {
   if (report.out_of_memory) {
-    return {EXEC_OUT_OF_MEMORY, absl::StrCat("ended by the kernel for using more than ",
-                                             Megabytes(limits.memory_bytes()), " of memory")};
+    return {Outcome::OUT_OF_MEMORY, absl::StrCat("ended by the kernel for using more than ",
+                                                 Megabytes(limits.memory_bytes()), " of memory")};
   }
   if (report.refused_forks || report.end == JobEnd::kProcessLimit) {
-    return {EXEC_PROCESS_LIMIT,
+    return {Outcome::PROCESS_LIMIT,
             absl::StrCat("reached the limit of ", limits.processes(), " processes")};
   }
   switch (report.end) {
     case JobEnd::kTimeout:
-      return {EXEC_TIMEOUT, absl::StrFormat("killed after %.1f s, the limit is %.1f s",
-                                            report.wall_seconds, limits.wall_seconds())};
+      return {Outcome::TIMEOUT, absl::StrFormat("killed after %.1f s, the limit is %.1f s",
+                                                report.wall_seconds, limits.wall_seconds())};
     case JobEnd::kOutputLimit:
-      return {EXEC_OUTPUT_LIMIT, absl::StrCat("killed after printing ", report.output_bytes,
-                                              " bytes, the limit is ", limits.output_bytes())};
+      return {Outcome::OUTPUT_LIMIT, absl::StrCat("killed after printing ", report.output_bytes,
+                                                  " bytes, the limit is ", limits.output_bytes())};
     case JobEnd::kChannelLimit:
-      return {EXEC_BAD_RESULT, "killed for flooding the result channel"};
+      return {Outcome::BAD_RESULT, "killed for flooding the result channel"};
     default:
       break;
   }
   if (report.signal != 0) return FromSignal(report, limits);
-  return {EXEC_EXITED, absl::StrCat("left the process with exit code ", report.exit_code,
-                                    " before there was a result")};
+  return {Outcome::EXITED, absl::StrCat("left the process with exit code ", report.exit_code,
+                                        " before there was a result")};
 }
 
 // A failed fork shows as an exception in the candidate; the limit is what it really hit.
 bool HidesProcessLimit(const JobReport& report, const ExecResult& result) {
-  return report.refused_forks && FaultOf(result.outcome()) == EXEC_FAULT_CANDIDATE &&
-         result.outcome() != EXEC_MISMATCH && result.outcome() != EXEC_COMPILE_ERROR;
+  return report.refused_forks &&
+         StatusOf(result.outcome().reason()) == Outcome::STATUS_CANDIDATE_FAILED &&
+         result.outcome().reason() != Outcome::MISMATCH &&
+         result.outcome().reason() != Outcome::COMPILE_ERROR;
 }
 
 void AddMeasurements(const JobReport& report, ExecResult* result) {
@@ -106,15 +108,15 @@ Finding Blame(const JobReport& report, const JobChannel& channel, JobRole role,
               const Finding& finding) {
   const bool began = role == JobRole::kRunner ? channel.candidate_began : !channel.phase.empty();
   if (!began && !channel.setup_error.empty()) {
-    return {EXEC_INTERNAL_ERROR,
+    return {Outcome::INTERNAL_ERROR,
             absl::StrCat("the job's process was not confined: ", channel.setup_error)};
   }
   // With the worker itself the channel is lost, which says nothing.
   if (!began && report.end != JobEnd::kWorkerDied) {
-    return {EXEC_INTERNAL_ERROR, absl::StrCat("before the job began: ", finding.message)};
+    return {Outcome::INTERNAL_ERROR, absl::StrCat("before the job began: ", finding.message)};
   }
   if (role == JobRole::kRunner) return finding;
-  return {EXEC_REFERENCE_FAILED, absl::StrCat("the reference ", finding.message)};
+  return {Outcome::REFERENCE_FAILED, absl::StrCat("the reference ", finding.message)};
 }
 
 ExecResult Unfinished(const JobReport& report, const ExecLimits& limits,
@@ -127,18 +129,17 @@ ExecResult Unfinished(const JobReport& report, const ExecLimits& limits,
     finding = FromJobSide(report, limits);
     const bool ended_normally = report.end == JobEnd::kExit && report.signal == 0;
     if (!channel.ok() && (ended_normally || report.end == JobEnd::kChannelLimit)) {
-      finding = {EXEC_BAD_RESULT, std::string(channel.status().message())};
+      finding = {Outcome::BAD_RESULT, std::string(channel.status().message())};
     }
     if (channel.ok()) {
       finding = Blame(report, *channel, role, finding);
     } else if (role != JobRole::kRunner) {
-      finding = {EXEC_REFERENCE_FAILED, absl::StrCat("the reference ", finding.message)};
+      finding = {Outcome::REFERENCE_FAILED, absl::StrCat("the reference ", finding.message)};
     }
   }
-  result.set_outcome(finding.outcome);
-  result.set_fault(FaultOf(finding.outcome));
-  result.set_message(finding.message);
-  result.set_detail(report.output);  // its beginning and end; a crash leaves its traceback there
+  SetOutcome(finding.reason, finding.message, result.mutable_outcome());
+  result.mutable_outcome()->set_detail(
+      report.output);  // its beginning and end; a crash leaves its traceback there
   return result;
 }
 
@@ -152,19 +153,13 @@ ExecResult Classify(const JobReport& report, const ExecLimits& limits, JobRole r
   ExecResult result = finished ? channel->result : Unfinished(report, limits, channel, role);
   if (finished && result_text != nullptr) *result_text = channel->result_text;
   if (finished && HidesProcessLimit(report, result)) {
-    result.set_detail(absl::StrCat(result.message(), "\n", result.detail()));
-    SetOutcome(EXEC_PROCESS_LIMIT,
-               absl::StrCat("reached the limit of ", limits.processes(), " processes"), &result);
+    Outcome* outcome = result.mutable_outcome();
+    outcome->set_detail(absl::StrCat(outcome->message(), "\n", outcome->detail()));
+    SetOutcome(Outcome::PROCESS_LIMIT,
+               absl::StrCat("reached the limit of ", limits.processes(), " processes"), outcome);
   }
   AddMeasurements(report, &result);
   return result;
-}
-
-void SetOutcome(ExecOutcome outcome, const std::string& message, ExecResult* result) {
-  result->set_outcome(outcome);
-  result->set_fault(FaultOf(outcome));
-  result->set_message(message);
-  result->clear_device_memory();
 }
 
 }  // namespace tritonrl

@@ -12,13 +12,10 @@ namespace tritonrl {
 
 // The result that the job of this role wrote, or the reason why there is none. What happens in a
 // job that runs the reference is the task's fault or ours, what happens in a runner before the
-// candidate's code begins is ours. A runner's EXEC_OK means that it ran to its end and no more.
+// candidate's code begins is ours. A runner's Outcome::OK means that it ran to its end and no more.
 // `result_text`, if given, gets the job's result object where there was one.
 ExecResult Classify(const JobReport& report, const ExecLimits& limits, JobRole role,
                     std::string* result_text = nullptr);
-
-// An outcome with its fault and its message.
-void SetOutcome(ExecOutcome outcome, const std::string& message, ExecResult* result);
 
 }  // namespace tritonrl
 

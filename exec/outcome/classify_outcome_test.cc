@@ -13,8 +13,8 @@ namespace {
 constexpr char kReference[] = "{\"phase\": \"reference\"}\n";
 constexpr char kForward[] = "{\"phase\": \"import\"}\n{\"phase\": \"forward\"}\n";
 
-ExecResult Outcome(JobEnd end, const std::string& channel, int signal = 0,
-                   JobRole role = JobRole::kRunner) {
+ExecResult End(JobEnd end, const std::string& channel, int signal = 0,
+               JobRole role = JobRole::kRunner) {
   JobReport report;
   report.end = end;
   report.signal = signal;
@@ -24,15 +24,15 @@ ExecResult Outcome(JobEnd end, const std::string& channel, int signal = 0,
 }
 
 TEST(ClassifyTest, CandidatesFaults) {
-  EXPECT_EQ(Outcome(JobEnd::kExit, kForward).outcome(), EXEC_EXITED);
-  EXPECT_EQ(Outcome(JobEnd::kExit, kForward, SIGSEGV).outcome(), EXEC_CRASHED);
-  EXPECT_EQ(Outcome(JobEnd::kExit, kForward, SIGXCPU).outcome(), EXEC_TIMEOUT);
-  EXPECT_EQ(Outcome(JobEnd::kTimeout, kForward).outcome(), EXEC_TIMEOUT);
-  EXPECT_EQ(Outcome(JobEnd::kOutputLimit, kForward).outcome(), EXEC_OUTPUT_LIMIT);
-  EXPECT_EQ(Outcome(JobEnd::kProcessLimit, kForward).outcome(), EXEC_PROCESS_LIMIT);
-  EXPECT_EQ(Outcome(JobEnd::kChannelLimit, "xxx").outcome(), EXEC_BAD_RESULT);
-  EXPECT_EQ(Outcome(JobEnd::kTimeout, kForward).phase(), "forward");
-  EXPECT_EQ(Outcome(JobEnd::kTimeout, kForward).fault(), EXEC_FAULT_CANDIDATE);
+  EXPECT_EQ(End(JobEnd::kExit, kForward).outcome().reason(), Outcome::EXITED);
+  EXPECT_EQ(End(JobEnd::kExit, kForward, SIGSEGV).outcome().reason(), Outcome::CRASHED);
+  EXPECT_EQ(End(JobEnd::kExit, kForward, SIGXCPU).outcome().reason(), Outcome::TIMEOUT);
+  EXPECT_EQ(End(JobEnd::kTimeout, kForward).outcome().reason(), Outcome::TIMEOUT);
+  EXPECT_EQ(End(JobEnd::kOutputLimit, kForward).outcome().reason(), Outcome::OUTPUT_LIMIT);
+  EXPECT_EQ(End(JobEnd::kProcessLimit, kForward).outcome().reason(), Outcome::PROCESS_LIMIT);
+  EXPECT_EQ(End(JobEnd::kChannelLimit, "xxx").outcome().reason(), Outcome::BAD_RESULT);
+  EXPECT_EQ(End(JobEnd::kTimeout, kForward).phase(), "forward");
+  EXPECT_EQ(End(JobEnd::kTimeout, kForward).outcome().status(), Outcome::STATUS_CANDIDATE_FAILED);
 }
 
 TEST(ClassifyTest, MemoryExplainsAKill) {
@@ -41,16 +41,18 @@ TEST(ClassifyTest, MemoryExplainsAKill) {
   report.signal = SIGKILL;
   report.out_of_memory = true;
   report.channel = kForward;
-  EXPECT_EQ(Classify(report, DefaultLimits(), JobRole::kRunner).outcome(), EXEC_OUT_OF_MEMORY);
+  EXPECT_EQ(Classify(report, DefaultLimits(), JobRole::kRunner).outcome().reason(),
+            Outcome::OUT_OF_MEMORY);
   report.end = JobEnd::kWorkerDied;  // the kernel chose the worker itself
   report.channel = "";
-  EXPECT_EQ(Classify(report, DefaultLimits(), JobRole::kRunner).outcome(), EXEC_OUT_OF_MEMORY);
+  EXPECT_EQ(Classify(report, DefaultLimits(), JobRole::kRunner).outcome().reason(),
+            Outcome::OUT_OF_MEMORY);
 }
 
 TEST(ClassifyTest, BeforeTheCandidateItIsNotItsFault) {
-  EXPECT_EQ(Outcome(JobEnd::kTimeout, "").outcome(), EXEC_INTERNAL_ERROR);
-  EXPECT_EQ(Outcome(JobEnd::kExit, "{\"setup_error\": \"mount\"}\n").outcome(),
-            EXEC_INTERNAL_ERROR);
+  EXPECT_EQ(End(JobEnd::kTimeout, "").outcome().reason(), Outcome::INTERNAL_ERROR);
+  EXPECT_EQ(End(JobEnd::kExit, "{\"setup_error\": \"mount\"}\n").outcome().reason(),
+            Outcome::INTERNAL_ERROR);
 }
 
 TEST(ClassifyTest, WhatTheReferenceDoesIsTheTasksFault) {
@@ -59,39 +61,39 @@ TEST(ClassifyTest, WhatTheReferenceDoesIsTheTasksFault) {
                                                {JobEnd::kExit, kReference, SIGSEGV},
                                                {JobEnd::kOutputLimit, kReference, 0},
                                                {JobEnd::kExit, "garbage", 0}}) {
-      const ExecResult result = Outcome(end, channel, signal, role);
-      EXPECT_EQ(result.outcome(), EXEC_REFERENCE_FAILED) << result.ShortDebugString();
-      EXPECT_EQ(result.fault(), EXEC_FAULT_TASK);
+      const ExecResult result = End(end, channel, signal, role);
+      EXPECT_EQ(result.outcome().reason(), Outcome::REFERENCE_FAILED) << result.ShortDebugString();
+      EXPECT_EQ(result.outcome().status(), Outcome::STATUS_TASK_FAILED);
     }
-    EXPECT_EQ(Outcome(JobEnd::kTimeout, "", 0, role).outcome(), EXEC_INTERNAL_ERROR);
-    EXPECT_EQ(Outcome(JobEnd::kStopped, kReference, 0, role).outcome(), EXEC_POOL_STOPPED);
+    EXPECT_EQ(End(JobEnd::kTimeout, "", 0, role).outcome().reason(), Outcome::INTERNAL_ERROR);
+    EXPECT_EQ(End(JobEnd::kStopped, kReference, 0, role).outcome().reason(), Outcome::CANCELLED);
   }
 }
 
 TEST(ClassifyTest, OurFaultsHideNothing) {
-  const std::pair<JobEnd, ExecOutcome> cases[] = {{JobEnd::kNotStarted, EXEC_WORKER_LOST},
-                                                  {JobEnd::kWorkerDied, EXEC_WORKER_LOST},
-                                                  {JobEnd::kQueueTimeout, EXEC_NO_WORKER_IN_TIME},
-                                                  {JobEnd::kDeadline, EXEC_NO_WORKER_IN_TIME},
-                                                  {JobEnd::kStopped, EXEC_POOL_STOPPED}};
+  const std::pair<JobEnd, Outcome::Reason> cases[] = {{JobEnd::kNotStarted, Outcome::WORKER_LOST},
+                                                      {JobEnd::kWorkerDied, Outcome::WORKER_LOST},
+                                                      {JobEnd::kQueueTimeout, Outcome::DEADLINE},
+                                                      {JobEnd::kDeadline, Outcome::DEADLINE},
+                                                      {JobEnd::kStopped, Outcome::CANCELLED}};
   for (const auto& [end, outcome] : cases) {
-    EXPECT_EQ(Outcome(end, kForward).outcome(), outcome);
-    EXPECT_EQ(Outcome(end, kForward).fault(), EXEC_FAULT_INFRA);
-    EXPECT_FALSE(Outcome(end, kForward).message().empty());
+    EXPECT_EQ(End(end, kForward).outcome().reason(), outcome);
+    EXPECT_EQ(End(end, kForward).outcome().status(), Outcome::STATUS_INFRA_ERROR);
+    EXPECT_FALSE(End(end, kForward).outcome().message().empty());
   }
 }
 
 TEST(OutcomeTest, NamesFaultsAndRetries) {
-  EXPECT_EQ(OutcomeName(EXEC_OUT_OF_MEMORY), "out_of_memory");
-  EXPECT_EQ(FaultOf(EXEC_OK), EXEC_FAULT_NONE);
-  EXPECT_EQ(FaultOf(EXEC_REFERENCE_FAILED), EXEC_FAULT_TASK);
-  EXPECT_EQ(FaultOf(EXEC_KILLED_WORKER), EXEC_FAULT_CANDIDATE);
-  EXPECT_EQ(FaultOf(EXEC_NOT_EXECUTABLE), EXEC_FAULT_INFRA);
-  EXPECT_TRUE(IsRetryable(EXEC_WORKER_LOST));
-  EXPECT_FALSE(IsRetryable(EXEC_NOT_EXECUTABLE));
-  EXPECT_EQ(FaultOf(EXEC_INCONCLUSIVE), EXEC_FAULT_INFRA);
-  EXPECT_FALSE(IsRetryable(EXEC_INCONCLUSIVE));
-  EXPECT_FALSE(IsRetryable(EXEC_TIMEOUT));
+  EXPECT_EQ(ReasonName(Outcome::OUT_OF_MEMORY), "out_of_memory");
+  EXPECT_EQ(StatusOf(Outcome::OK), Outcome::STATUS_OK);
+  EXPECT_EQ(StatusOf(Outcome::REFERENCE_FAILED), Outcome::STATUS_TASK_FAILED);
+  EXPECT_EQ(StatusOf(Outcome::KILLED_WORKER), Outcome::STATUS_CANDIDATE_FAILED);
+  EXPECT_EQ(StatusOf(Outcome::NOT_EXECUTABLE), Outcome::STATUS_INFRA_ERROR);
+  EXPECT_TRUE(IsRetryable(Outcome::WORKER_LOST));
+  EXPECT_FALSE(IsRetryable(Outcome::NOT_EXECUTABLE));
+  EXPECT_EQ(StatusOf(Outcome::INCONCLUSIVE), Outcome::STATUS_INFRA_ERROR);
+  EXPECT_FALSE(IsRetryable(Outcome::INCONCLUSIVE));
+  EXPECT_FALSE(IsRetryable(Outcome::TIMEOUT));
 }
 
 }  // namespace

@@ -115,31 +115,31 @@ class Fields {
   mutable std::set<std::string> seen_;
 };
 
-using Outcomes = std::map<std::string, ExecOutcome>;
+using Reasons = std::map<std::string, Outcome::Reason>;
 
 // What a job of each role may say of how it went.
 constexpr char kOutOfDeviceMemory[] = "out_of_device_memory";
 
-const Outcomes& OutcomesOf(JobRole role) {
-  static const auto* const reference = new Outcomes{
-      {"ok", EXEC_OK},
-      {"reference_error", EXEC_REFERENCE_FAILED},
-      {"internal_error", EXEC_INTERNAL_ERROR},
+const Reasons& ReasonsOf(JobRole role) {
+  static const auto* const reference = new Reasons{
+      {"ok", Outcome::OK},
+      {"reference_error", Outcome::REFERENCE_FAILED},
+      {"internal_error", Outcome::INTERNAL_ERROR},
   };
-  static const auto* const runner = new Outcomes{
-      {"ran", EXEC_OK},
-      {"stopped", EXEC_OK},  // the supervisor wanted no more calls
-      {"import_error", EXEC_IMPORT_ERROR},
-      {"no_model_new", EXEC_NO_MODEL_NEW},
-      {"construct_error", EXEC_CONSTRUCT_ERROR},
-      {"compile_error", EXEC_COMPILE_ERROR},
-      {"runtime_error", EXEC_RUNTIME_ERROR},
-      {"out_of_bounds", EXEC_OUT_OF_BOUNDS},
-      {"out_of_memory", EXEC_OUT_OF_MEMORY},
-      {kOutOfDeviceMemory, EXEC_OUT_OF_MEMORY},
-      {"timeout", EXEC_TIMEOUT},
-      {"not_executable", EXEC_NOT_EXECUTABLE},
-      {"internal_error", EXEC_INTERNAL_ERROR},
+  static const auto* const runner = new Reasons{
+      {"ran", Outcome::OK},
+      {"stopped", Outcome::OK},  // the supervisor wanted no more calls
+      {"import_error", Outcome::IMPORT_ERROR},
+      {"no_model_new", Outcome::NO_MODEL_NEW},
+      {"construct_error", Outcome::CONSTRUCT_ERROR},
+      {"compile_error", Outcome::COMPILE_ERROR},
+      {"runtime_error", Outcome::RUNTIME_ERROR},
+      {"out_of_bounds", Outcome::OUT_OF_BOUNDS},
+      {"out_of_memory", Outcome::OUT_OF_MEMORY},
+      {kOutOfDeviceMemory, Outcome::OUT_OF_MEMORY},
+      {"timeout", Outcome::TIMEOUT},
+      {"not_executable", Outcome::NOT_EXECUTABLE},
+      {"internal_error", Outcome::INTERNAL_ERROR},
   };
   return role == JobRole::kRunner ? *runner : *reference;
 }
@@ -222,19 +222,18 @@ absl::StatusOr<ExecResult> ReadResult(const Json& json, JobRole role) {
   const Fields f(json, "", &status);
   RETURN_IF_ERROR(status);
   const std::string name = f.Text("outcome");
-  const auto outcome = OutcomesOf(role).find(name);
-  if (status.ok() && outcome == OutcomesOf(role).end()) {
+  const auto reason = ReasonsOf(role).find(name);
+  if (status.ok() && reason == ReasonsOf(role).end()) {
     return absl::InvalidArgumentError(absl::StrCat("the result's outcome is unknown: ", name));
   }
   RETURN_IF_ERROR(status);
-  result.set_outcome(outcome->second);
-  result.set_fault(FaultOf(outcome->second));
-  result.set_device_memory(name == kOutOfDeviceMemory);
+  Outcome* outcome = result.mutable_outcome();
+  SetOutcome(reason->second, f.Text("message"), outcome);
+  outcome->set_device_memory(name == kOutOfDeviceMemory);
+  outcome->set_detail(f.Text("detail"));
+  if (f.Has("line")) outcome->set_line(f.Small("line"));
   (void)f.Has("fault");  // follows from the outcome
   result.set_phase(f.Text("phase"));
-  result.set_message(f.Text("message"));
-  result.set_detail(f.Text("detail"));
-  if (f.Has("line")) result.set_line(f.Small("line"));
   result.set_modelled(f.Bool("modelled"));
   result.set_device_name(f.Text("device_name"));
   if (role == JobRole::kRunner) ReadRunnerFields(f, &status, &result);

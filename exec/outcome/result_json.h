@@ -21,7 +21,7 @@ struct JobChannel {
   std::string phase;             // the last one announced; "" before the first
   bool candidate_began = false;  // a phase after "reference" was announced
   bool has_result = false;
-  // Of a runner: EXEC_OK here means that it says it ran, not that anything was right.
+  // Of a runner: Outcome::OK here means that it says it ran, not that anything was right.
   ExecResult result;
   std::string result_text;  // the result object itself, as JSON
   std::string setup_error;  // the process could not set up its confinement

@@ -41,8 +41,8 @@ TEST(ResultJsonTest, TellsTheDevicesMemoryFromTheJobsOwn) {
     result["outcome"] = device ? "out_of_device_memory" : "out_of_memory";
     const auto channel = Parse(result);
     ASSERT_TRUE(channel.ok()) << channel.status();
-    EXPECT_EQ(channel->result.outcome(), EXEC_OUT_OF_MEMORY);
-    EXPECT_EQ(channel->result.device_memory(), device);
+    EXPECT_EQ(channel->result.outcome().reason(), Outcome::OUT_OF_MEMORY);
+    EXPECT_EQ(channel->result.outcome().device_memory(), device);
   }
 }
 
@@ -53,9 +53,9 @@ TEST(ResultJsonTest, ReadsEveryField) {
   EXPECT_TRUE(channel->candidate_began);
   EXPECT_EQ(Json::parse(channel->result_text), Result());
   const ExecResult& r = channel->result;
-  EXPECT_EQ(r.outcome(), EXEC_OK);
+  EXPECT_EQ(r.outcome().reason(), Outcome::OK);
   EXPECT_FALSE(r.has_correct());
-  EXPECT_EQ(r.line(), 7);
+  EXPECT_EQ(r.outcome().line(), 7);
   EXPECT_TRUE(r.compiled());
   ASSERT_EQ(r.launches_size(), 1);
   EXPECT_EQ(r.launches(0).grid(0), 8);
@@ -159,7 +159,7 @@ TEST(ResultJsonTest, LongTextIsCutBetweenCharacters) {
   result["message"] = text;
   const auto channel = Parse(result);
   ASSERT_TRUE(channel.ok()) << channel.status();
-  EXPECT_EQ(channel->result.message(), text.substr(0, 3999));  // 4000 would split one
+  EXPECT_EQ(channel->result.outcome().message(), text.substr(0, 3999));  // 4000 would split one
 }
 
 TEST(ResultJsonTest, HostileBytesNeverBreakTheParser) {

@@ -43,7 +43,7 @@ std::shared_ptr<const ReferenceResult> ReferenceCache::Get(const std::string& ke
 
 void ReferenceCache::Store(const std::string& key, std::shared_ptr<const ReferenceResult> result,
                            Dropped* dropped) {
-  if (FaultOf(result->run.outcome()) == EXEC_FAULT_INFRA) {
+  if (StatusOf(result->run.outcome().reason()) == Outcome::STATUS_INFRA_ERROR) {
     entries_.erase(key);
     return;
   }

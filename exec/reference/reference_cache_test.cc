@@ -10,13 +10,14 @@
 
 #include "absl/synchronization/notification.h"
 #include "absl/time/clock.h"
+#include "exec/device_backend.h"
 
 namespace tritonrl {
 namespace {
 
-std::shared_ptr<const ReferenceResult> Result(ExecOutcome outcome, size_t bytes = 0) {
+std::shared_ptr<const ReferenceResult> Result(Outcome::Reason reason, size_t bytes = 0) {
   auto result = std::make_shared<ReferenceResult>();
-  result->run.set_outcome(outcome);
+  SetOutcome(reason, "", result->run.mutable_outcome());
   result->visible_layout = std::string(bytes, 'x');
   return result;
 }
@@ -26,7 +27,7 @@ struct Asked {
   bool cached = false;
 };
 
-Asked Ask(ReferenceCache* cache, const std::string& key, ExecOutcome outcome = EXEC_OK,
+Asked Ask(ReferenceCache* cache, const std::string& key, Outcome::Reason outcome = Outcome::OK,
           size_t bytes = 0) {
   Asked asked;
   asked.result = cache->Get(
@@ -36,10 +37,10 @@ Asked Ask(ReferenceCache* cache, const std::string& key, ExecOutcome outcome = E
 
 TEST(ReferenceCacheTest, KeepsResultsAndFaultsOfTheTask) {
   ReferenceCache cache(1 << 20);
-  for (const ExecOutcome outcome : {EXEC_OK, EXEC_REFERENCE_FAILED}) {
-    const std::string key = ExecOutcome_Name(outcome);
+  for (const Outcome::Reason outcome : {Outcome::OK, Outcome::REFERENCE_FAILED}) {
+    const std::string key = ReasonName(outcome);
     const Asked first = Ask(&cache, key, outcome);
-    const Asked second = Ask(&cache, key, EXEC_INTERNAL_ERROR);
+    const Asked second = Ask(&cache, key, Outcome::INTERNAL_ERROR);
     EXPECT_FALSE(first.cached);
     EXPECT_TRUE(second.cached);
     EXPECT_EQ(first.result, second.result);
@@ -50,20 +51,21 @@ TEST(ReferenceCacheTest, KeepsResultsAndFaultsOfTheTask) {
 
 TEST(ReferenceCacheTest, InfraErrorsAreRetried) {
   ReferenceCache cache(1 << 20);
-  EXPECT_EQ(Ask(&cache, "a", EXEC_WORKER_LOST).result->run.outcome(), EXEC_WORKER_LOST);
-  EXPECT_EQ(Ask(&cache, "a").result->run.outcome(), EXEC_OK);
+  EXPECT_EQ(Ask(&cache, "a", Outcome::WORKER_LOST).result->run.outcome().reason(),
+            Outcome::WORKER_LOST);
+  EXPECT_EQ(Ask(&cache, "a").result->run.outcome().reason(), Outcome::OK);
   EXPECT_EQ(cache.counts().runs, 2);
 }
 
 TEST(ReferenceCacheTest, TheLeastRecentlyUsedGoesFirst) {
   ReferenceCache cache(250000);
-  const Asked a = Ask(&cache, "a", EXEC_OK, 100000);
-  Ask(&cache, "b", EXEC_OK, 100000);
+  const Asked a = Ask(&cache, "a", Outcome::OK, 100000);
+  Ask(&cache, "b", Outcome::OK, 100000);
   EXPECT_TRUE(Ask(&cache, "a").cached);
-  Ask(&cache, "c", EXEC_OK, 100000);  // b goes
+  Ask(&cache, "c", Outcome::OK, 100000);  // b goes
   EXPECT_TRUE(Ask(&cache, "a").cached);
-  EXPECT_FALSE(Ask(&cache, "b", EXEC_OK, 100000).cached);   // c goes
-  EXPECT_FALSE(Ask(&cache, "d", EXEC_OK, 1000000).cached);  // larger than all: kept for nobody
+  EXPECT_FALSE(Ask(&cache, "b", Outcome::OK, 100000).cached);   // c goes
+  EXPECT_FALSE(Ask(&cache, "d", Outcome::OK, 1000000).cached);  // larger than all: kept for nobody
   EXPECT_EQ(cache.counts().entries, 0);
   EXPECT_EQ(cache.counts().bytes, 0);
   EXPECT_EQ(a.result->visible_layout.size(), 100000u);  // lives on with who uses it
@@ -82,7 +84,7 @@ TEST(ReferenceCacheTest, CallersWithOneKeyWaitForOneRun) {
           [&] {
             ++made;
             go.WaitForNotification();
-            return Result(EXEC_OK);
+            return Result(Outcome::OK);
           },
           &was_cached);
       EXPECT_NE(result, nullptr);

@@ -64,7 +64,7 @@ class ReferenceProcessTest : public testing::Test {
 
 TEST_F(ReferenceProcessTest, OpensWindowsAndAnswersUntilItIsGone) {
   auto reference_result = Run("pass");
-  ASSERT_TRUE(reference_result->ok()) << reference_result->run.message();
+  ASSERT_TRUE(reference_result->ok()) << reference_result->run.outcome().message();
   EXPECT_EQ(reference_result->shared_buffers.in_bytes, 4096u);
   EXPECT_FALSE(reference_result->shared_buffers.in_turn);
   std::vector<int> fds;
@@ -93,7 +93,7 @@ def order(message):
   if name == 'keep': return {'error': 'no such session'}
   if name == 'same': return [1]
 )");
-  ASSERT_TRUE(reference_result->ok()) << reference_result->run.message();
+  ASSERT_TRUE(reference_result->ok()) << reference_result->run.outcome().message();
   const auto ask = [&](const char* name) {
     return reference_result->session->Ask({{name, true}}, "done", {.deadline = Soon()}).status();
   };
@@ -106,14 +106,14 @@ def order(message):
 
 TEST_F(ReferenceProcessTest, WhoComesTooLateDoesNotHarmIt) {
   const auto reference_result = Run("pass");
-  ASSERT_TRUE(reference_result->ok()) << reference_result->run.message();
+  ASSERT_TRUE(reference_result->ok()) << reference_result->run.outcome().message();
   const auto late =
       reference_result->session->Ask({{"open", true}}, "opened", {.deadline = Soon(-1)});
   EXPECT_TRUE(absl::IsDeadlineExceeded(late.status())) << late.status();
   EXPECT_TRUE(reference_result->session->alive());
   // An order that is begun has some seconds, whatever its deadline.
   const auto slow = Run("import time\norder = lambda m: time.sleep(2)\n");
-  ASSERT_TRUE(slow->ok()) << slow->run.message();
+  ASSERT_TRUE(slow->ok()) << slow->run.outcome().message();
   EXPECT_TRUE(slow->session->Ask({{"fill", true}}, "filled", {.deadline = Soon(1.5)}).ok());
 }
 
@@ -123,7 +123,7 @@ TEST_F(ReferenceProcessTest, OneThatEndsOrHangsIsGoneForGood) {
         "import signal\nsignal.signal(15, signal.SIG_IGN)\nimport time\n"
         "order = lambda m: time.sleep(60)"}) {
     const auto reference_result = Run(reference);
-    ASSERT_TRUE(reference_result->ok()) << reference_result->run.message();
+    ASSERT_TRUE(reference_result->ok()) << reference_result->run.outcome().message();
     const absl::Time begin = absl::Now();
     const auto answer = reference_result->session->Ask(
         {{"open", true}}, "opened",
@@ -140,7 +140,7 @@ TEST_F(ReferenceProcessTest, AReferenceThatFailsOrIsTooSlowHasNone) {
   const auto broken =
       Run("result['outcome'] = 'reference_error'\nresult['message'] = 'no'\n"
           "job['host'] = False");
-  EXPECT_EQ(broken->run.outcome(), EXEC_REFERENCE_FAILED);
+  EXPECT_EQ(broken->run.outcome().reason(), Outcome::REFERENCE_FAILED);
   EXPECT_EQ(broken->session, nullptr);
   EXPECT_FALSE(broken->out_of_memory);
   const auto full =
@@ -148,8 +148,10 @@ TEST_F(ReferenceProcessTest, AReferenceThatFailsOrIsTooSlowHasNone) {
           "job['host'] = False");
   EXPECT_TRUE(full->out_of_memory);
   const auto slow = Run("import time; time.sleep(60)", 0.5);
-  EXPECT_EQ(slow->run.outcome(), EXEC_REFERENCE_FAILED) << slow->run.ShortDebugString();
-  EXPECT_NE(slow->run.message().find("0.5"), std::string::npos) << slow->run.message();
+  EXPECT_EQ(slow->run.outcome().reason(), Outcome::REFERENCE_FAILED)
+      << slow->run.ShortDebugString();
+  EXPECT_NE(slow->run.outcome().message().find("0.5"), std::string::npos)
+      << slow->run.outcome().message();
 }
 
 TEST_F(ReferenceProcessTest, NoMoreAreKeptThanThereAreWorkers) {
@@ -158,7 +160,7 @@ TEST_F(ReferenceProcessTest, NoMoreAreKeptThanThereAreWorkers) {
     bool cached = false;
     auto reference_result = cache.Get(
         key, Soon(), [&] { return Run("pass"); }, &cached);
-    EXPECT_TRUE(reference_result->ok()) << reference_result->run.message();
+    EXPECT_TRUE(reference_result->ok()) << reference_result->run.outcome().message();
     return std::pair(std::move(reference_result), cached);
   };
   get("a");
@@ -200,7 +202,7 @@ TEST_F(ReferenceProcessTest, AProcessGoesOnToTheNextTask) {
   const auto picky = Run(count +
                          "if fake_runner.count > 1:\n  job['host'] = False\n"
                          "  result['outcome'] = 'reference_error'\n");
-  EXPECT_TRUE(picky->ok()) << picky->run.message();
+  EXPECT_TRUE(picky->ok()) << picky->run.outcome().message();
   EXPECT_EQ(picky->run.device_name(), "1");
 }
 
@@ -217,7 +219,7 @@ TEST_F(ReferenceProcessTest, ADeadOneIsMadeAgain) {
   // another.
   const absl::Time begin = absl::Now();
   const auto third = Run("pass");
-  EXPECT_TRUE(third->ok()) << third->run.message();
+  EXPECT_TRUE(third->ok()) << third->run.outcome().message();
   EXPECT_LT(absl::Now() - begin, absl::Seconds(20));
 }
 
@@ -231,7 +233,7 @@ TEST_F(ReferenceProcessTest, ItsTurnIsNotTakenFromItsPatience) {
       Run(absl::StrCat("def order(message):\n  ", busy.PythonNotify(), "\n  ", go_on.PythonWait(),
                        "\n"),
           10, std::make_shared<ReferenceProcessPool>(pool->get()), pool->get());
-  ASSERT_TRUE(reference_result->ok()) << reference_result->run.message();
+  ASSERT_TRUE(reference_result->ok()) << reference_result->run.outcome().message();
   std::vector<std::thread> callers;
   const auto ask = [&](AskOptions options) {
     const auto answer = reference_result->session->Ask({{"fill", true}}, "filled", options);

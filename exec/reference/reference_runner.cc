@@ -239,7 +239,7 @@ std::shared_ptr<const ReferenceResult> RunReference(const JobContext& context, W
   for (int attempt = 0; attempt < 2; ++attempt) {
     const absl::Status made = RunOnce(context, pool, limits, deadline, &report, result.get());
     if (!made.ok()) {
-      SetOutcome(EXEC_INTERNAL_ERROR, Message(made), &result->run);
+      SetOutcome(Outcome::INTERNAL_ERROR, Message(made), result->run.mutable_outcome());
       return result;
     }
     if (report.end != JobEnd::kWorkerDied || report.out_of_memory) break;
@@ -247,9 +247,9 @@ std::shared_ptr<const ReferenceResult> RunReference(const JobContext& context, W
   std::string text;
   result->run = Classify(report, limits, JobRole::kReference, &text);
   if (report.end == JobEnd::kWorkerDied && !report.out_of_memory) {
-    SetOutcome(EXEC_REFERENCE_FAILED,
+    SetOutcome(Outcome::REFERENCE_FAILED,
                absl::StrCat("its worker died under the reference twice: ", report.detail),
-               &result->run);
+               result->run.mutable_outcome());
   }
   const Json json = Json::parse(text, nullptr, /*allow_exceptions=*/false);
   if (!result->ok()) {
@@ -264,7 +264,7 @@ std::shared_ptr<const ReferenceResult> RunReference(const JobContext& context, W
     read = absl::InvalidArgumentError(absl::StrCat("the oracle's result: ", error.what()));
   }
   if (!read.ok()) {
-    SetOutcome(EXEC_REFERENCE_FAILED, Message(read), &result->run);
+    SetOutcome(Outcome::REFERENCE_FAILED, Message(read), result->run.mutable_outcome());
     result->session = nullptr;
   }
   return result;

@@ -37,7 +37,8 @@ struct SharedBufferSizes {
 // All that is kept of a reference for one seed. Immutable once made, and shared by all candidates
 // of the task.
 struct ReferenceResult {
-  // EXEC_OK, or why the reference cannot be used; its operators, modelled time, device, versions.
+  // Outcome::OK, or why the reference cannot be used; its operators, modelled time, device,
+  // versions.
   ExecResult run;
 
   // What a candidate may see: constructor arguments, state, inputs of each trial. Sealed.
@@ -71,7 +72,7 @@ struct ReferenceResult {
   bool has_buffers = false;     // outputs may depend on how often forward was called before
   double bytes_per_second = 0;  // of the modelled GPU's memory; 0: not known
 
-  bool ok() const { return run.outcome() == EXEC_OK; }
+  bool ok() const { return run.outcome().reason() == Outcome::OK; }
   // Memory that keeping it takes.
   int64_t bytes() const;
   // How call number `call` is to be judged. Null `exact` in the paper's mode.

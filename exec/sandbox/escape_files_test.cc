@@ -5,7 +5,8 @@ namespace tritonrl {
 namespace {
 
 // Ways that break the candidate's own run as well.
-const std::vector<ExecOutcome> kOwnHarm = {EXEC_OK, EXEC_RUNTIME_ERROR, EXEC_COMPILE_ERROR};
+const std::vector<Outcome::Reason> kOwnHarm = {Outcome::OK, Outcome::RUNTIME_ERROR,
+                                               Outcome::COMPILE_ERROR};
 
 const std::vector<Attempt>& Attempts() {
   static const auto& attempts = *new std::vector<Attempt>{
@@ -30,8 +31,8 @@ const std::vector<Attempt>& Attempts() {
       {"leftovers", "poison_the_triton_cache", kOwnHarm},
       {"leftovers", "leave_python_hooks", kOwnHarm},
       {"leftovers", "leave_a_preload", kOwnHarm},
-      {"leftovers", "break_every_module", {EXEC_EXITED}},
-      {"leftovers", "scribble_on_shared_mappings", {EXEC_OK, EXEC_CRASHED}},
+      {"leftovers", "break_every_module", {Outcome::EXITED}},
+      {"leftovers", "scribble_on_shared_mappings", {Outcome::OK, Outcome::CRASHED}},
       {"leftovers", "leave_shared_memory"},
       {"leftovers", "leave_settings", kOwnHarm},
       {"leftovers", "raise_the_priority"},

@@ -5,10 +5,10 @@ namespace tritonrl {
 namespace {
 
 // Ways that break the candidate's own run as well.
-const std::vector<ExecOutcome> kOwnHarm = {EXEC_OK, EXEC_MISMATCH, EXEC_RUNTIME_ERROR,
-                                           EXEC_BAD_RESULT};
+const std::vector<Outcome::Reason> kOwnHarm = {Outcome::OK, Outcome::MISMATCH,
+                                               Outcome::RUNTIME_ERROR, Outcome::BAD_RESULT};
 // Nothing is left to talk with: told as such, or at the end of the time.
-const std::vector<ExecOutcome> kSilent = {EXEC_TIMEOUT, EXEC_BAD_RESULT};
+const std::vector<Outcome::Reason> kSilent = {Outcome::TIMEOUT, Outcome::BAD_RESULT};
 
 const std::vector<Attempt>& Attempts() {
   static const auto& attempts = *new std::vector<Attempt>{

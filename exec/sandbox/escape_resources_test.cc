@@ -6,29 +6,31 @@
 namespace tritonrl {
 namespace {
 
-std::vector<ExecOutcome> WhenFull() {
+std::vector<Outcome::Reason> WhenFull() {
   const bool limited =
       WorkerCgroup::Create("probe", {.memory_bytes = int64_t{1} << 30}).limits_memory();
-  if (limited) return {EXEC_OUT_OF_MEMORY};
-  return {EXEC_OUT_OF_MEMORY, EXEC_TIMEOUT, EXEC_RUNTIME_ERROR};
+  if (limited) return {Outcome::OUT_OF_MEMORY};
+  return {Outcome::OUT_OF_MEMORY, Outcome::TIMEOUT, Outcome::RUNTIME_ERROR};
 }
 
 const std::vector<Attempt>& Attempts() {
   static const auto& attempts = *new std::vector<Attempt>{
       {"resources", "shared_anonymous_memory", WhenFull(), 5, 10, true},
       {"resources", "memory_files", WhenFull(), 5, 10, true},
-      {"resources", "memory_files_in_large_pages", {EXEC_OK, EXEC_CRASHED, EXEC_OUT_OF_MEMORY}},
+      {"resources",
+       "memory_files_in_large_pages",
+       {Outcome::OK, Outcome::CRASHED, Outcome::OUT_OF_MEMORY}},
       {"resources", "private_memory_piece_by_piece"},
       {"resources", "stacks_and_locks"},
-      {"resources", "full_pipes", {EXEC_OK, EXEC_OUT_OF_MEMORY}, 10, 10, true},
-      {"resources", "socket_buffers", {EXEC_OK, EXEC_OUT_OF_MEMORY}, 10, 10, true},
+      {"resources", "full_pipes", {Outcome::OK, Outcome::OUT_OF_MEMORY}, 10, 10, true},
+      {"resources", "socket_buffers", {Outcome::OK, Outcome::OUT_OF_MEMORY}, 10, 10, true},
       {"resources", "page_cache"},
       {"resources", "timers_and_watches"},
       {"resources", "memory_of_many_processes", WhenFull(), 10, 10, true},
       {"resources", "a_flood_of_timers"},
       {"resources", "signals_that_wait"},
-      {"resources", "huge_arguments", {EXEC_OK, EXEC_OUT_OF_MEMORY}, 10, 10, true},
-      {"resources", "attributes_of_files", {EXEC_OK, EXEC_OUT_OF_MEMORY}, 10, 10, true},
+      {"resources", "huge_arguments", {Outcome::OK, Outcome::OUT_OF_MEMORY}, 10, 10, true},
+      {"resources", "attributes_of_files", {Outcome::OK, Outcome::OUT_OF_MEMORY}, 10, 10, true},
   };
   return attempts;
 }

@@ -4,16 +4,16 @@
 namespace tritonrl {
 namespace {
 
-const std::vector<ExecOutcome> kRefused = {EXEC_MISMATCH, EXEC_RUNTIME_ERROR, EXEC_BAD_RESULT,
-                                           EXEC_EXITED};
+const std::vector<Outcome::Reason> kRefused = {Outcome::MISMATCH, Outcome::RUNTIME_ERROR,
+                                               Outcome::BAD_RESULT, Outcome::EXITED};
 
 const std::vector<Attempt>& Attempts() {
   static const auto& attempts = *new std::vector<Attempt>{
-      {"verdicts", "print_a_verdict", {EXEC_MISMATCH}},
+      {"verdicts", "print_a_verdict", {Outcome::MISMATCH}},
       {"verdicts", "write_a_verdict_to_every_descriptor", kRefused},
       {"verdicts", "write_a_verdict_and_exit", kRefused},
       {"verdicts", "a_child_writes_the_verdict", kRefused},
-      {"verdicts", "exit_from_a_thread", {EXEC_EXITED}},
+      {"verdicts", "exit_from_a_thread", {Outcome::EXITED}},
       {"verdicts", "exit_at_exit", kRefused},
       {"verdicts", "patch_the_comparison", kRefused},
       {"verdicts", "return_the_expected_output", kRefused},

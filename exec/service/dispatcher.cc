@@ -11,10 +11,9 @@ namespace {
 
 ExecResult NoTurnInTime(absl::Duration queued) {
   ExecResult result;
-  result.set_outcome(EXEC_NO_WORKER_IN_TIME);
-  result.set_fault(FaultOf(EXEC_NO_WORKER_IN_TIME));
+  SetOutcome(Outcome::DEADLINE, "the deadline passed while it waited for its turn at the server",
+             result.mutable_outcome());
   result.set_phase("queue");
-  result.set_message("the deadline passed while it waited for its turn at the server");
   result.set_queue_seconds(absl::ToDoubleSeconds(queued));
   return result;
 }
@@ -79,8 +78,8 @@ void Dispatcher::Leave(Device* device, absl::Duration time,
   --device->jobs;
   ++finished_;
   time_ += time;
-  ++outcomes_[result.ok() ? OutcomeName(result->outcome()) : "no_result"];
-  if (result.ok() && result->fault() == EXEC_FAULT_INFRA) ++infra_errors_;
+  ++outcomes_[result.ok() ? ReasonName(result->outcome().reason()) : "no_result"];
+  if (result.ok() && result->outcome().status() == Outcome::STATUS_INFRA_ERROR) ++infra_errors_;
 }
 
 void Dispatcher::NoteBusy(absl::Duration time) {
@@ -116,7 +115,7 @@ absl::StatusOr<ExecResult> Dispatcher::RunOn(Device* device, const ExecRequest& 
       result.set_attempts(std::max(result.attempts(), 1) + 1);
     }
     // Others may have held the memory that it lacked.
-    if (!result.device_memory() || !lease.was_shared()) return result;
+    if (!result.outcome().device_memory() || !lease.was_shared()) return result;
     alone = true;
   }
 }

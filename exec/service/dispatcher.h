@@ -44,7 +44,7 @@ class Dispatcher {
   // `cancelled` is asked before it starts (the caller may have gone). ResourceExhausted: the queue
   // is full. Unavailable: draining. FailedPrecondition: not a job for this role. Besides these the
   // errors of DeviceBackend::Run. A deadline that passes while it waits is an outcome,
-  // EXEC_NO_WORKER_IN_TIME.
+  // Outcome::DEADLINE.
   //
   // With the role TIME a job has its device to itself from beginning to end; else the backend sees
   // to it that nobody uses the device while it measures.

@@ -50,7 +50,7 @@ class DispatcherTest : public testing::Test {
   void Start(const ExecRequest& request, int64_t bytes = 0) {
     threads_.emplace_back([this, request, bytes] {
       const auto result = dispatcher_->Run(request, bytes, Soon(), Never);
-      if (result.ok() && result->outcome() == EXEC_OK) ++ok_;
+      if (result.ok() && result->outcome().reason() == Outcome::OK) ++ok_;
     });
   }
   void JoinAll() {
@@ -70,7 +70,7 @@ TEST_F(DispatcherTest, AFullQueueRefusesAndSaysWhenToComeAgain) {
   absl::Notification release;
   Dispatcher& d = Make({.queue = 1}, [&](const ExecRequest&, absl::Time) {
     release.WaitForNotificationWithTimeout(absl::Seconds(20));
-    return ScriptedBackend::Result(EXEC_OK);
+    return ScriptedBackend::Result(Outcome::OK);
   });
   for (int i = 0; i < 3; ++i) Start(SomeRequest());
   ASSERT_TRUE(Eventually([&] { return d.Describe().running() + d.Describe().waiting() == 3; }));
@@ -90,7 +90,7 @@ TEST_F(DispatcherTest, ADeadlineInTheQueueIsOurFault) {
       {},
       [&](const ExecRequest&, absl::Time) {
         release.WaitForNotificationWithTimeout(absl::Seconds(20));
-        return ScriptedBackend::Result(EXEC_OK);
+        return ScriptedBackend::Result(Outcome::OK);
       },
       1, 1);
   Start(SomeRequest());
@@ -98,8 +98,8 @@ TEST_F(DispatcherTest, ADeadlineInTheQueueIsOurFault) {
   threads_.emplace_back([&] {
     const auto late = d.Run(SomeRequest(), 0, clock_.Now() + absl::Seconds(3), Never);
     ASSERT_TRUE(late.ok());
-    EXPECT_EQ(late->outcome(), EXEC_NO_WORKER_IN_TIME);
-    EXPECT_EQ(late->fault(), EXEC_FAULT_INFRA);
+    EXPECT_EQ(late->outcome().reason(), Outcome::DEADLINE);
+    EXPECT_EQ(late->outcome().status(), Outcome::STATUS_INFRA_ERROR);
     EXPECT_EQ(late->queue_seconds(), 3);
   });
   clock_.AwaitWaiters(1);
@@ -115,7 +115,7 @@ TEST_F(DispatcherTest, WhoIsTimedComesToTheBackendBesideOthers) {
       {},
       [&](const ExecRequest&, absl::Time) {
         release.WaitForNotificationWithTimeout(absl::Seconds(20));
-        return ScriptedBackend::Result(EXEC_OK);
+        return ScriptedBackend::Result(Outcome::OK);
       },
       1, 3, /*modelled=*/false);
   for (int i = 0; i < 3; ++i) Start(SomeRequest("c", /*timing=*/i != 0));
@@ -132,7 +132,7 @@ TEST_F(DispatcherTest, AllDevicesWorkAndResultsNameTheirs) {
       {.gpus = {"3", "GPU-5"}},
       [&](const ExecRequest&, absl::Time) {
         release.WaitForNotificationWithTimeout(absl::Seconds(20));
-        return ScriptedBackend::Result(EXEC_OK);
+        return ScriptedBackend::Result(Outcome::OK);
       },
       2, 1);
   absl::Mutex mutex;
@@ -156,7 +156,7 @@ TEST_F(DispatcherTest, TheTimingRoleRunsOneAtATimeOnEachDevice) {
       {.role = SERVER_ROLE_TIME},
       [&](const ExecRequest&, absl::Time) {
         release.WaitForNotificationWithTimeout(absl::Seconds(20));
-        return ScriptedBackend::Result(EXEC_OK);
+        return ScriptedBackend::Result(Outcome::OK);
       },
       2, 4);
   EXPECT_EQ(d.Describe().concurrency(), 2);
@@ -174,7 +174,7 @@ TEST_F(DispatcherTest, TheTimingRoleRunsOneAtATimeOnEachDevice) {
 
 TEST_F(DispatcherTest, TheCheckingRoleTakesNoTimes) {
   Dispatcher& d = Make({.role = SERVER_ROLE_CHECK}, [](const ExecRequest&, absl::Time) {
-    return ScriptedBackend::Result(EXEC_OK);
+    return ScriptedBackend::Result(Outcome::OK);
   });
   EXPECT_TRUE(absl::IsFailedPrecondition(d.Run(SomeRequest("c", true), 0, Soon(), Never).status()));
   EXPECT_TRUE(d.Run(SomeRequest("c", false), 0, Soon(), Never).ok());
@@ -194,7 +194,7 @@ TEST_F(DispatcherTest, EstimatesAreHeldToTheBudget) {
         }
         release.WaitForNotificationWithTimeout(absl::Seconds(20));
         used -= mine;
-        return ScriptedBackend::Result(EXEC_OK);
+        return ScriptedBackend::Result(Outcome::OK);
       },
       1, 8);
   for (int i = 0; i < 30; ++i) {
@@ -225,14 +225,14 @@ TEST_F(DispatcherTest, OutOfMemoryInCompanyIsTriedAgainAlone) {
     if (lacks) large_failed.Notify();
     if (mine == 1) large_failed.WaitForNotificationWithTimeout(absl::Seconds(20));
     used -= mine;
-    ExecResult result = ScriptedBackend::Result(lacks ? EXEC_OUT_OF_MEMORY : EXEC_OK);
-    result.set_device_memory(lacks);
+    ExecResult result = ScriptedBackend::Result(lacks ? Outcome::OUT_OF_MEMORY : Outcome::OK);
+    result.mutable_outcome()->set_device_memory(lacks);
     return result;
   });
   Start(SomeRequest("small"));
   const auto large = d.Run(SomeRequest("large"), 0, Soon(), Never);
   ASSERT_TRUE(large.ok());
-  EXPECT_EQ(large->outcome(), EXEC_OK) << "it had only lacked what the other held";
+  EXPECT_EQ(large->outcome().reason(), Outcome::OK) << "it had only lacked what the other held";
   EXPECT_EQ(large->attempts(), 2);
   JoinAll();
   EXPECT_EQ(backends_[0]->calls(), 3);
@@ -240,13 +240,13 @@ TEST_F(DispatcherTest, OutOfMemoryInCompanyIsTriedAgainAlone) {
 
 TEST_F(DispatcherTest, OutOfMemoryAloneCounts) {
   Dispatcher& d = Make({}, [](const ExecRequest&, absl::Time) {
-    ExecResult result = ScriptedBackend::Result(EXEC_OUT_OF_MEMORY);
-    result.set_device_memory(true);
+    ExecResult result = ScriptedBackend::Result(Outcome::OUT_OF_MEMORY);
+    result.mutable_outcome()->set_device_memory(true);
     return result;
   });
   const auto result = d.Run(SomeRequest(), 0, Soon(), Never);
   ASSERT_TRUE(result.ok());
-  EXPECT_EQ(result->outcome(), EXEC_OUT_OF_MEMORY);
+  EXPECT_EQ(result->outcome().reason(), Outcome::OUT_OF_MEMORY);
   EXPECT_EQ(backends_[0]->calls(), 1);
 }
 
@@ -255,16 +255,16 @@ TEST_F(DispatcherTest, WhoFillsHisOwnLimitKeepsNobodyWaiting) {
   Dispatcher& d = Make({}, [&](const ExecRequest& request, absl::Time) {
     if (request.candidate_source() == "small") {
       done.WaitForNotificationWithTimeout(absl::Seconds(20));
-      return ScriptedBackend::Result(EXEC_OK);
+      return ScriptedBackend::Result(Outcome::OK);
     }
-    return ScriptedBackend::Result(EXEC_OUT_OF_MEMORY);
+    return ScriptedBackend::Result(Outcome::OUT_OF_MEMORY);
   });
   Start(SomeRequest("small"));
   ASSERT_TRUE(backends_[0]->WaitRunning(1));
   const auto result = d.Run(SomeRequest("fills"), 0, Soon(), Never);
   done.Notify();
   ASSERT_TRUE(result.ok());
-  EXPECT_EQ(result->outcome(), EXEC_OUT_OF_MEMORY);
+  EXPECT_EQ(result->outcome().reason(), Outcome::OUT_OF_MEMORY);
   JoinAll();
   EXPECT_EQ(backends_[0]->calls(), 2);
 }
@@ -273,7 +273,7 @@ TEST_F(DispatcherTest, DrainingFinishesAndRefuses) {
   absl::Notification release;
   Dispatcher& d = Make({}, [&](const ExecRequest&, absl::Time) {
     release.WaitForNotificationWithTimeout(absl::Seconds(20));
-    return ScriptedBackend::Result(EXEC_OK);
+    return ScriptedBackend::Result(Outcome::OK);
   });
   Start(SomeRequest());
   ASSERT_TRUE(backends_[0]->WaitRunning(1));
@@ -288,7 +288,7 @@ TEST_F(DispatcherTest, DrainingFinishesAndRefuses) {
 
 TEST_F(DispatcherTest, WhoHasGoneIsNotRun) {
   Dispatcher& d =
-      Make({}, [](const ExecRequest&, absl::Time) { return ScriptedBackend::Result(EXEC_OK); });
+      Make({}, [](const ExecRequest&, absl::Time) { return ScriptedBackend::Result(Outcome::OK); });
   EXPECT_TRUE(absl::IsCancelled(d.Run(SomeRequest(), 0, Soon(), [] { return true; }).status()));
   EXPECT_EQ(backends_[0]->calls(), 0);
 }
@@ -296,9 +296,9 @@ TEST_F(DispatcherTest, WhoHasGoneIsNotRun) {
 TEST_F(DispatcherTest, ItCountsWhatBecameOfItsJobs) {
   Dispatcher& d = Make({.queue = 0, .gpus = {"3"}}, [&](const ExecRequest& request, absl::Time) {
     clock_.Advance(absl::Milliseconds(250));
-    return ScriptedBackend::Result(request.candidate_source() == "wrong"  ? EXEC_MISMATCH
-                                   : request.candidate_source() == "lost" ? EXEC_WORKER_LOST
-                                                                          : EXEC_OK);
+    return ScriptedBackend::Result(request.candidate_source() == "wrong"  ? Outcome::MISMATCH
+                                   : request.candidate_source() == "lost" ? Outcome::WORKER_LOST
+                                                                          : Outcome::OK);
   });
   for (const char* candidate : {"right", "wrong", "wrong", "lost"}) {
     EXPECT_TRUE(d.Run(SomeRequest(candidate), 0, Soon(), Never).ok());

@@ -98,7 +98,7 @@ class ExecServer::Service : public ExecService::Service {
     const grpc::Status status = RunCall(context, request, reply);
     Log(status.ok() ? LogLevel::kInfo : LogLevel::kWarning,
         absl::StrCat("call ", id, " of ", context->peer(), ": ",
-                     status.ok() ? OutcomeName(reply->result().outcome())
+                     status.ok() ? ReasonName(reply->result().outcome().reason())
                                  : absl::CEscape(status.error_message()),
                      " after ", absl::ToInt64Milliseconds(absl::Now() - start), " ms"));
     return status;

@@ -54,7 +54,7 @@ RunRequest Wrapped(const ExecRequest& request) {
 
 TEST(ExecServerTest, ResultsComeThroughWhateverTheyHold) {
   TestServer server([](const ExecRequest& request, absl::Time) {
-    ExecResult result = ScriptedBackend::Result(EXEC_MISMATCH);
+    ExecResult result = ScriptedBackend::Result(Outcome::MISMATCH);
     result.set_output("bytes \xFF\xFE of " + request.candidate_source());
     result.set_speedup(1.5);
     return result;
@@ -68,8 +68,8 @@ TEST(ExecServerTest, ResultsComeThroughWhateverTheyHold) {
   EXPECT_TRUE(absl::StrContains(client->sandbox_description(), "1 of 1 servers"));
   const auto result = client->Run(SomeRequest("mine"), Soon());
   ASSERT_TRUE(result.ok()) << result.status();
-  EXPECT_EQ(result->outcome(), EXEC_MISMATCH);
-  EXPECT_EQ(result->fault(), EXEC_FAULT_CANDIDATE);
+  EXPECT_EQ(result->outcome().reason(), Outcome::MISMATCH);
+  EXPECT_EQ(result->outcome().status(), Outcome::STATUS_CANDIDATE_FAILED);
   EXPECT_EQ(result->output(), "bytes \xEF\xBF\xBD\xEF\xBF\xBD of mine");
   EXPECT_EQ(result->speedup(), 1.5);
 }
@@ -135,7 +135,7 @@ TEST(ExecServerTest, AFullQueueAnswersAtOnceAndClientsWait) {
   TestServer server(
       [&](const ExecRequest&, absl::Time) {
         release.WaitForNotificationWithTimeout(absl::Seconds(20));
-        return ScriptedBackend::Result(EXEC_OK);
+        return ScriptedBackend::Result(Outcome::OK);
       },
       {.queue = 0}, 1);
   auto client = Connect({&server});
@@ -144,7 +144,7 @@ TEST(ExecServerTest, AFullQueueAnswersAtOnceAndClientsWait) {
   std::vector<std::thread> callers;
   const auto call = [&] {
     const auto result = client->Run(SomeRequest(), Soon());
-    if (result.ok() && result->outcome() == EXEC_OK) ++ok;
+    if (result.ok() && result->outcome().reason() == Outcome::OK) ++ok;
   };
   callers.emplace_back(call);
   ASSERT_TRUE(server.backend->WaitRunning(1));
@@ -169,7 +169,7 @@ TEST(ExecServerTest, DeadlinesHold) {
   TestServer server(
       [&](const ExecRequest&, absl::Time) {
         release.WaitForNotificationWithTimeout(absl::Seconds(20));
-        return ScriptedBackend::Result(EXEC_OK);
+        return ScriptedBackend::Result(Outcome::OK);
       },
       {}, 1);
   auto client = Connect({&server});
@@ -177,20 +177,20 @@ TEST(ExecServerTest, DeadlinesHold) {
   for (int i = 0; i < 2; ++i) {  // one runs, one waits
     const auto late = client->Run(SomeRequest(), absl::Now() + absl::Milliseconds(100));
     ASSERT_TRUE(late.ok()) << late.status();
-    EXPECT_EQ(late->outcome(), EXEC_NO_WORKER_IN_TIME);
-    EXPECT_EQ(late->fault(), EXEC_FAULT_INFRA);
+    EXPECT_EQ(late->outcome().reason(), Outcome::DEADLINE);
+    EXPECT_EQ(late->outcome().status(), Outcome::STATUS_INFRA_ERROR);
   }
   release.Notify();
   const auto result = client->Run(SomeRequest(), Soon());
   ASSERT_TRUE(result.ok());
-  EXPECT_EQ(result->outcome(), EXEC_OK);
+  EXPECT_EQ(result->outcome().reason(), Outcome::OK);
 }
 
 TEST(ExecServerTest, DrainingFinishesWhatRunsAndSendsTheRestElsewhere) {
   absl::Notification release;
   TestServer first([&](const ExecRequest&, absl::Time) {
     release.WaitForNotificationWithTimeout(absl::Seconds(20));
-    return ScriptedBackend::Result(EXEC_MISMATCH);
+    return ScriptedBackend::Result(Outcome::MISMATCH);
   });
   grpc::ChannelArguments arguments;
   arguments.SetInt(GRPC_ARG_ENABLE_HTTP_PROXY, 0);
@@ -207,10 +207,10 @@ TEST(ExecServerTest, DrainingFinishesWhatRunsAndSendsTheRestElsewhere) {
   EXPECT_EQ(serving(), grpc::health::v1::HealthCheckResponse::SERVING);
   auto client = Connect({&first});
   ASSERT_NE(client, nullptr);
-  ExecOutcome begun = EXEC_UNSPECIFIED;
+  Outcome::Reason begun = Outcome::UNSPECIFIED;
   std::thread caller([&] {
     const auto result = client->Run(SomeRequest(), Soon());
-    if (result.ok()) begun = result->outcome();
+    if (result.ok()) begun = result->outcome().reason();
   });
   ASSERT_TRUE(first.backend->WaitRunning(1));
   bool drained = false;
@@ -225,7 +225,7 @@ TEST(ExecServerTest, DrainingFinishesWhatRunsAndSendsTheRestElsewhere) {
   drain.join();
   caller.join();
   EXPECT_TRUE(drained);
-  EXPECT_EQ(begun, EXEC_MISMATCH) << "what ran has its answer";
+  EXPECT_EQ(begun, Outcome::MISMATCH) << "what ran has its answer";
 }
 
 TEST(ExecServerTest, GarbageOnThePortHarmsNobody) {
@@ -250,7 +250,7 @@ TEST(ExecServerTest, GarbageOnThePortHarmsNobody) {
   ASSERT_NE(client, nullptr);
   const auto result = client->Run(SomeRequest(), Soon());
   ASSERT_TRUE(result.ok()) << result.status();
-  EXPECT_EQ(result->outcome(), EXEC_OK);
+  EXPECT_EQ(result->outcome().reason(), Outcome::OK);
   EXPECT_EQ(server.backend->calls(), 1);
 }
 

@@ -23,12 +23,10 @@ namespace {
 constexpr absl::Duration kSilence = absl::Seconds(2);           // before somebody who waits is told
 constexpr absl::Duration kBusyPause = absl::Milliseconds(500);  // when a server names none
 
-ExecResult InfraErrorResult(ExecOutcome outcome, const std::string& message) {
+ExecResult InfraErrorResult(Outcome::Reason reason, const std::string& message) {
   ExecResult result;
-  result.set_outcome(outcome);
-  result.set_fault(FaultOf(outcome));
+  SetOutcome(reason, message, result.mutable_outcome());
   result.set_phase("queue");
-  result.set_message(message);
   return result;
 }
 
@@ -106,7 +104,7 @@ absl::StatusOr<ExecResult> RemoteBackend::RunAt(bool timing, const RunRequest& r
   for (int losses = 0; losses < options_.max_losses;) {
     const std::shared_ptr<RemoteEndpoint> endpoint = pool_.Pick(timing, deadline);
     if (endpoint == nullptr) {
-      return InfraErrorResult(EXEC_WORKER_LOST,
+      return InfraErrorResult(Outcome::WORKER_LOST,
                               absl::StrCat("no server took the job in time: ", pool_.Summary()));
     }
     grpc::ClientContext context;
@@ -114,7 +112,7 @@ absl::StatusOr<ExecResult> RemoteBackend::RunAt(bool timing, const RunRequest& r
     RunReply reply;
     const grpc::Status answer = endpoint->stub->Run(&context, request, &reply);
     const absl::Status status = FromGrpc(answer);
-    if (status.ok() && reply.result().outcome() != EXEC_POOL_STOPPED) {
+    if (status.ok() && reply.result().outcome().reason() != Outcome::CANCELLED) {
       pool_.Done(endpoint.get());
       reply.mutable_result()->set_server(endpoint->address);
       return std::move(*reply.mutable_result());
@@ -126,9 +124,8 @@ absl::StatusOr<ExecResult> RemoteBackend::RunAt(bool timing, const RunRequest& r
         return AddContext(status, absl::StrCat("server ", endpoint->address));
       case absl::StatusCode::kDeadlineExceeded:
         pool_.Done(endpoint.get());
-        return InfraErrorResult(
-            EXEC_NO_WORKER_IN_TIME,
-            absl::StrCat("the deadline passed while server ", endpoint->address, " had the job"));
+        return InfraErrorResult(Outcome::DEADLINE, absl::StrCat("the deadline passed while server ",
+                                                                endpoint->address, " had the job"));
       case absl::StatusCode::kResourceExhausted:
         pool_.DoneBusy(endpoint.get(), RetryAfter(context).value_or(kBusyPause));
         break;
@@ -141,7 +138,7 @@ absl::StatusOr<ExecResult> RemoteBackend::RunAt(bool timing, const RunRequest& r
     }
   }
   return InfraErrorResult(
-      EXEC_WORKER_LOST,
+      Outcome::WORKER_LOST,
       absl::StrCat("its server was lost ", options_.max_losses, " times: ", last.message()));
 }
 
@@ -156,7 +153,7 @@ absl::StatusOr<ExecResult> RemoteBackend::Run(const ExecRequest& request, absl::
     RunRequest check = run;
     check.mutable_request()->set_skip_timing(true);
     ASSIGN_OR_RETURN(ExecResult checked, RunAt(/*timing=*/false, check, deadline));
-    if (checked.outcome() != EXEC_OK) return checked;
+    if (checked.outcome().reason() != Outcome::OK) return checked;
   }
   return RunAt(/*timing=*/true, run, deadline);
 }

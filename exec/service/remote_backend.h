@@ -43,9 +43,9 @@ class RemoteBackend : public DeviceBackend {
   static absl::StatusOr<std::unique_ptr<RemoteBackend>> Connect(const RemoteOptions& options);
 
   // A job whose server is lost (killed, unreachable, shut down) is sent to another; after
-  // max_losses, or with no server until the deadline, the outcome is EXEC_WORKER_LOST: our fault. A
-  // full queue is waited for. With servers of the roles CHECK and TIME the candidate is checked at
-  // one of the former, and timed at one of the latter if it is correct.
+  // max_losses, or with no server until the deadline, the outcome is Outcome::WORKER_LOST: our
+  // fault. A full queue is waited for. With servers of the roles CHECK and TIME the candidate is
+  // checked at one of the former, and timed at one of the latter if it is correct.
   absl::StatusOr<ExecResult> Run(const ExecRequest& request, absl::Time deadline) override;
 
   int concurrency() const override { return pool_.concurrency(); }

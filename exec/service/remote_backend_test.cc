@@ -18,7 +18,7 @@ TEST(RemoteBackendTest, ALostServersJobsGoToAnother) {
   absl::Notification release;
   auto lost = std::make_unique<TestServer>([&](const ExecRequest&, absl::Time) {
     release.WaitForNotificationWithTimeout(absl::Seconds(20));
-    return ScriptedBackend::Result(EXEC_POOL_STOPPED);  // what a pool says that is torn down
+    return ScriptedBackend::Result(Outcome::CANCELLED);  // what a pool says that is torn down
   });
   TestServer other(AnswerOk());
   auto client = Connect({lost.get(), &other});
@@ -29,7 +29,7 @@ TEST(RemoteBackendTest, ALostServersJobsGoToAnother) {
   for (int i = 0; i < 6; ++i) {
     callers.emplace_back([&] {
       const auto result = client->Run(SomeRequest(), Soon());
-      if (result.ok() && result->outcome() == EXEC_OK) ++ok;
+      if (result.ok() && result->outcome().reason() == Outcome::OK) ++ok;
     });
   }
   while (lost->backend->running() == 0) absl::SleepFor(absl::Milliseconds(5));
@@ -48,13 +48,13 @@ TEST(RemoteBackendTest, WithNoServerLeftItIsOurFault) {
   server.reset();
   const auto result = client->Run(SomeRequest(), absl::Now() + absl::Milliseconds(300));
   ASSERT_TRUE(result.ok()) << result.status();
-  EXPECT_EQ(result->fault(), EXEC_FAULT_INFRA) << result->DebugString();
-  EXPECT_TRUE(IsRetryable(result->outcome()));
+  EXPECT_EQ(result->outcome().status(), Outcome::STATUS_INFRA_ERROR) << result->DebugString();
+  EXPECT_TRUE(IsRetryable(result->outcome().reason()));
   // It comes back at the same address.
   TestServer again(AnswerOk(), {}, 2, true, port);
   const auto later = client->Run(SomeRequest(), Soon());
   ASSERT_TRUE(later.ok());
-  EXPECT_EQ(later->outcome(), EXEC_OK) << later->DebugString();
+  EXPECT_EQ(later->outcome().reason(), Outcome::OK) << later->DebugString();
   EXPECT_EQ(later->server(), absl::StrCat("127.0.0.1:", port));
 }
 
@@ -72,8 +72,8 @@ TEST(RemoteBackendTest, WithNoServerAtAllConnectingSaysSo) {
 
 TEST(RemoteBackendTest, CheckedInOnePlaceAndTimedInAnother) {
   const ScriptedBackend::Answer answer = [](const ExecRequest& request, absl::Time) {
-    ExecResult result =
-        ScriptedBackend::Result(request.candidate_source() == "wrong" ? EXEC_MISMATCH : EXEC_OK);
+    ExecResult result = ScriptedBackend::Result(
+        request.candidate_source() == "wrong" ? Outcome::MISMATCH : Outcome::OK);
     if (!request.skip_timing()) result.set_speedup(2);
     return result;
   };
@@ -83,7 +83,7 @@ TEST(RemoteBackendTest, CheckedInOnePlaceAndTimedInAnother) {
   ASSERT_NE(client, nullptr);
   const auto wrong = client->Run(SomeRequest("wrong", /*timing=*/true), Soon());
   ASSERT_TRUE(wrong.ok());
-  EXPECT_EQ(wrong->outcome(), EXEC_MISMATCH);
+  EXPECT_EQ(wrong->outcome().reason(), Outcome::MISMATCH);
   EXPECT_EQ(time.backend->calls(), 0) << "no time of the GPU for what is wrong";
   const auto good = client->Run(SomeRequest("good", /*timing=*/true), Soon());
   ASSERT_TRUE(good.ok());

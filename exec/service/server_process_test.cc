@@ -98,7 +98,7 @@ TEST_F(ServerProcessTest, TheSameVerdictsAsAtHomeAndAnOrderlyEnd) {
 
   auto good = (*client)->Run(Softmax(), absl::Now() + kPatience);
   ASSERT_TRUE(good.ok()) << good.status();
-  EXPECT_EQ(good->outcome(), EXEC_OK) << good->DebugString();
+  EXPECT_EQ(good->outcome().reason(), Outcome::OK) << good->DebugString();
   EXPECT_TRUE(good->correct());
   EXPECT_TRUE(good->modelled());
   EXPECT_GT(good->speedup(), 0);
@@ -107,13 +107,13 @@ TEST_F(ServerProcessTest, TheSameVerdictsAsAtHomeAndAnOrderlyEnd) {
   wrong.set_candidate_source(absl::StrReplaceAll(kSoftmaxCandidate, {{"e / tl.sum(e, 0)", "e"}}));
   auto result = (*client)->Run(wrong, absl::Now() + kPatience);
   ASSERT_TRUE(result.ok()) << result.status();
-  EXPECT_EQ(result->outcome(), EXEC_MISMATCH);
+  EXPECT_EQ(result->outcome().reason(), Outcome::MISMATCH);
 
   // SIGTERM in mid-job: the job has its answer, the entry is gone, the exit code is 0.
   std::atomic<int> outcome{-1};
   std::thread caller([&] {
     auto last = (*client)->Run(Softmax("import time; time.sleep(2)\n"), absl::Now() + kPatience);
-    if (last.ok()) outcome = last->outcome();
+    if (last.ok()) outcome = last->outcome().reason();
   });
   EXPECT_TRUE(WaitRunning(entries));
   ASSERT_EQ(kill(server->pid(), SIGTERM), 0);
@@ -121,7 +121,7 @@ TEST_F(ServerProcessTest, TheSameVerdictsAsAtHomeAndAnOrderlyEnd) {
   caller.join();
   ASSERT_TRUE(exit.has_value());
   EXPECT_TRUE(exit->ok()) << exit->ToString();
-  EXPECT_EQ(outcome, EXEC_OK);
+  EXPECT_EQ(outcome, Outcome::OK);
   std::vector<std::string> problems;
   EXPECT_TRUE(ReadServerRegistry(folder_, &problems)->empty());
 }
@@ -143,7 +143,7 @@ TEST_F(ServerProcessTest, AllVerdictsArriveWhenOneOfTwoServersIsKilled) {
     callers.emplace_back([&, i] {
       const std::string lines = absl::StrCat("import time; time.sleep(1)  # ", i, "\n");
       auto result = (*client)->Run(Softmax(lines), absl::Now() + kPatience);
-      if (result.ok() && result->outcome() == EXEC_OK && result->correct()) ++ok;
+      if (result.ok() && result->outcome().reason() == Outcome::OK && result->correct()) ++ok;
     });
   }
   EXPECT_TRUE(WaitRunning(entries)) << "both have a job";
@@ -164,7 +164,7 @@ TEST_F(ServerProcessTest, AnEndThatCannotWaitSaysSo) {
   std::thread caller([&] {
     auto cut =
         (*client)->Run(Softmax("import time; time.sleep(20)\n"), absl::Now() + absl::Seconds(3));
-    EXPECT_TRUE(cut.ok() && cut->fault() == EXEC_FAULT_INFRA);
+    EXPECT_TRUE(cut.ok() && cut->outcome().status() == Outcome::STATUS_INFRA_ERROR);
   });
   EXPECT_TRUE(WaitRunning(entries));
   ASSERT_EQ(kill(server->pid(), SIGTERM), 0);

@@ -55,10 +55,9 @@ class ScriptedBackend : public DeviceBackend {
     return mutex_.AwaitWithTimeout(absl::Condition(&there), absl::Seconds(20));
   }
 
-  static ExecResult Result(ExecOutcome outcome) {
+  static ExecResult Result(Outcome::Reason reason) {
     ExecResult result;
-    result.set_outcome(outcome);
-    result.set_fault(FaultOf(outcome));
+    SetOutcome(reason, "", result.mutable_outcome());
     return result;
   }
 

@@ -4,7 +4,7 @@
 #include <cmath>
 
 #include "absl/strings/str_format.h"
-#include "exec/outcome/classify_outcome.h"
+#include "exec/device_backend.h"
 
 namespace tritonrl {
 namespace {
@@ -58,10 +58,11 @@ void ConcludeSpeedup(const ReferenceResult& reference_result,
       floor = reference_result.MinBytesMoved() / reference_result.bytes_per_second;
   } else {
     if (!timing.has_value() || timing->kind == TimingResult::Kind::kCandidateEnded) {
-      return SetOutcome(EXEC_BAD_RESULT, "it ended before its timed rounds were over", result);
+      return SetOutcome(Outcome::BAD_RESULT, "it ended before its timed rounds were over",
+                        result->mutable_outcome());
     }
     if (timing->kind != TimingResult::Kind::kTimed) {
-      return SetOutcome(EXEC_INTERNAL_ERROR, timing->text, result);
+      return SetOutcome(Outcome::INTERNAL_ERROR, timing->text, result->mutable_outcome());
     }
     result->set_reference_seconds(timing->reference.event);
     result->set_candidate_seconds(timing->candidate.event);
@@ -71,11 +72,11 @@ void ConcludeSpeedup(const ReferenceResult& reference_result,
     if (!IsBelievable(result->candidate_seconds(), result->outside_seconds(),
                       timing->spin_seconds)) {
       return SetOutcome(
-          EXEC_INCONCLUSIVE,
+          Outcome::INCONCLUSIVE,
           absl::StrFormat("its process reports %.1f us for one forward, but by the clock "
                           "outside one takes %.1f us",
                           1e6 * result->candidate_seconds(), 1e6 * result->outside_seconds()),
-          result);
+          result->mutable_outcome());
     }
   }
   result->set_floor_seconds(floor);
@@ -83,11 +84,11 @@ void ConcludeSpeedup(const ReferenceResult& reference_result,
   const double seconds = result->candidate_seconds();
   if (!(seconds >= floor) || !std::isfinite(seconds)) {
     return SetOutcome(
-        EXEC_INCONCLUSIVE,
+        Outcome::INCONCLUSIVE,
         absl::StrFormat("its time of %.3g us is below the %.3g us that reading the inputs "
                         "and writing the outputs once takes at least",
                         1e6 * seconds, 1e6 * floor),
-        result);
+        result->mutable_outcome());
   }
   if (timing.has_value()) {
     result->set_speedup(timing->speedup.speedup);

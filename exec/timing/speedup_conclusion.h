@@ -11,8 +11,8 @@
 namespace tritonrl {
 
 // Fills in times and speedup of a candidate that was right. `timing` is what the rounds on a GPU
-// gave; modelled times are in `reference_result` and `result` already. EXEC_INCONCLUSIVE where the
-// candidate's time contradicts the clock outside, or is below what the task takes at least.
+// gave; modelled times are in `reference_result` and `result` already. Outcome::INCONCLUSIVE where
+// the candidate's time contradicts the clock outside, or is below what the task takes at least.
 void ConcludeSpeedup(const ReferenceResult& reference_result,
                      const std::optional<TimingResult>& timing, ExecResult* result);
 

@@ -106,7 +106,7 @@ PythonBackend* TurnsTest::backend_ = nullptr;
 
 TEST_F(TurnsTest, HonestTimesAreTaken) {
   const ExecResult result = Run("pass");
-  EXPECT_EQ(result.outcome(), EXEC_OK) << result.ShortDebugString();
+  EXPECT_EQ(result.outcome().reason(), Outcome::OK) << result.ShortDebugString();
   EXPECT_GE(result.reference_seconds(), 0.01);
   EXPECT_GE(result.candidate_seconds(), 0.01);
   EXPECT_FALSE(result.modelled());
@@ -132,7 +132,7 @@ TEST_F(TurnsTest, CandidatesOfOneTaskQueueForItsReferenceProcess) {
     callers.emplace_back([&] {
       const auto result = backend.Run(request, absl::Now() + absl::Seconds(60));
       ASSERT_TRUE(result.ok()) << result.status();
-      EXPECT_EQ(result->outcome(), EXEC_OK) << result->message();
+      EXPECT_EQ(result->outcome().reason(), Outcome::OK) << result->outcome().message();
     });
   }
   for (std::thread& caller : callers) caller.join();
@@ -141,7 +141,7 @@ TEST_F(TurnsTest, CandidatesOfOneTaskQueueForItsReferenceProcess) {
 
 TEST_F(TurnsTest, TheSpeedupIsTheRatio) {
   const ExecResult result = Run("timing['sleep'] = 0.005");
-  EXPECT_EQ(result.outcome(), EXEC_OK) << result.ShortDebugString();
+  EXPECT_EQ(result.outcome().reason(), Outcome::OK) << result.ShortDebugString();
   EXPECT_GT(result.timing().speedup_low(), 1) << result.ShortDebugString();
 }
 
@@ -164,15 +164,16 @@ if job['role'] == 'oracle':
 
 TEST_F(TurnsTest, ATimeThatTheClockOutsideContradictsIsInconclusive) {
   const ExecResult result = Run("timing['claim'] = 1e-4");
-  EXPECT_EQ(result.outcome(), EXEC_INCONCLUSIVE) << result.ShortDebugString();
+  EXPECT_EQ(result.outcome().reason(), Outcome::INCONCLUSIVE) << result.ShortDebugString();
   EXPECT_FALSE(result.has_speedup());
   EXPECT_GT(result.outside_seconds(), 1e-3);
 }
 
 TEST_F(TurnsTest, TimedOutputsAreComparedToo) {
   const ExecResult result = Run("timing['output'] = {'value': 2}");
-  EXPECT_EQ(result.outcome(), EXEC_MISMATCH) << result.ShortDebugString();
-  EXPECT_NE(result.message().find("in a timed call"), std::string::npos) << result.message();
+  EXPECT_EQ(result.outcome().reason(), Outcome::MISMATCH) << result.ShortDebugString();
+  EXPECT_NE(result.outcome().message().find("in a timed call"), std::string::npos)
+      << result.outcome().message();
 }
 
 TEST_F(TurnsTest, AnswersWithoutSenseAreRefused) {
@@ -184,18 +185,20 @@ TEST_F(TurnsTest, AnswersWithoutSenseAreRefused) {
         "import channel\nold = channel.Control.ask\n"
         "channel.Control.ask = lambda s, m: "
         "old(s, {} if 'output' in m and 'call' not in m else m)"}) {
-    EXPECT_EQ(Run(candidate).outcome(), EXEC_BAD_RESULT) << candidate;
+    EXPECT_EQ(Run(candidate).outcome().reason(), Outcome::BAD_RESULT) << candidate;
   }
-  EXPECT_EQ(Run("import os\ntiming['sleep'] = 'x'").fault(), EXEC_FAULT_CANDIDATE);
+  EXPECT_EQ(Run("import os\ntiming['sleep'] = 'x'").outcome().status(),
+            Outcome::STATUS_CANDIDATE_FAILED);
 }
 
 TEST_F(TurnsTest, AReferenceThatCannotBeTimedIsNobodysFaultButOurs) {
   const ExecResult result =
       Run("pass",
           "import os\norder = lambda m: os._exit(3) if 'round' in m.get('time', {}) else None\n");
-  EXPECT_EQ(result.outcome(), EXEC_INTERNAL_ERROR) << result.ShortDebugString();
-  EXPECT_NE(result.message().find("the reference's process ended at \"time\""), std::string::npos)
-      << result.message();
+  EXPECT_EQ(result.outcome().reason(), Outcome::INTERNAL_ERROR) << result.ShortDebugString();
+  EXPECT_NE(result.outcome().message().find("the reference's process ended at \"time\""),
+            std::string::npos)
+      << result.outcome().message();
   EXPECT_EQ(result.attempts(), 2);
 }
 

@@ -56,9 +56,8 @@ class MarkedBackend : public DeviceBackend {
     ExecResult result;
     result.set_modelled(true);
     if (absl::StrContains(code, "LOST")) {
-      result.set_outcome(EXEC_WORKER_LOST);
-      result.set_fault(EXEC_FAULT_INFRA);
-      result.set_message("the worker was lost");
+      SetOutcome(Outcome::WORKER_LOST, "", result.mutable_outcome());
+      result.mutable_outcome()->set_message("the worker was lost");
       return result;
     }
     result.set_compiled(true);
@@ -67,15 +66,13 @@ class MarkedBackend : public DeviceBackend {
     launch->add_grid(1);
     result.set_trials_run(5);
     if (absl::StrContains(code, "WRONG")) {
-      result.set_outcome(EXEC_MISMATCH);
-      result.set_fault(EXEC_FAULT_CANDIDATE);
+      SetOutcome(Outcome::MISMATCH, "", result.mutable_outcome());
       result.set_correct(false);
-      result.set_message("output differs");
+      result.mutable_outcome()->set_message("output differs");
       return result;
     }
     const double speedup = absl::StrContains(code, "GOOD") ? 3.0 : 0.5;
-    result.set_outcome(EXEC_OK);
-    result.set_fault(EXEC_FAULT_NONE);
+    SetOutcome(Outcome::OK, "", result.mutable_outcome());
     result.set_correct(true);
     result.set_reference_seconds(speedup * 1e-5);
     result.set_candidate_seconds(1e-5);

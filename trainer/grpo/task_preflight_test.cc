@@ -17,11 +17,11 @@ namespace {
 // The source of a task says which of its probes passes.
 absl::StatusOr<ExecResult> Answer(const ExecRequest& request, absl::Time) {
   if (request.reference_source() == "broken") {
-    return BadResult(EXEC_REFERENCE_FAILED, "no\nModel");
+    return BadResult(Outcome::REFERENCE_FAILED, "no\nModel");
   }
-  if (request.reference_source() == "lost") return BadResult(EXEC_WORKER_LOST, "gone");
+  if (request.reference_source() == "lost") return BadResult(Outcome::WORKER_LOST, "gone");
   ExecResult result;
-  result.set_outcome(EXEC_OK);
+  SetOutcome(Outcome::OK, "", result.mutable_outcome());
   TaskProbe* probe = result.add_probes();
   probe->set_name("zeros");
   probe->set_passes(request.reference_source() == "zeros");

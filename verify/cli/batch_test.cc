@@ -109,11 +109,11 @@ TEST_F(BatchTest, ALineForEachCaseInTheOrderOfTheInput) {
     if (absl::StrContains(request.candidate_source(), "slow"))
       absl::SleepFor(absl::Milliseconds(200));
     if (absl::StrContains(request.candidate_source(), "lost")) {
-      return BadResult(EXEC_NOT_EXECUTABLE, "no such operation here");
+      return BadResult(Outcome::NOT_EXECUTABLE, "no such operation here");
     }
     if (!absl::StrContains(request.candidate_source(), "wrong")) return GoodResult(1.5);
     ExecResult result = GoodResult(1);
-    result.set_outcome(EXEC_MISMATCH);
+    SetOutcome(Outcome::MISMATCH, "", result.mutable_outcome());
     result.set_correct(false);
     return result;
   });

@@ -87,7 +87,7 @@ TEST(ReportTest, FailureQuotesTheLine) {
 }
 
 TEST(ReportTest, InfraErrorIsNoVerdict) {
-  const Verdict v = Walk(HonestProgram(), BadResult(EXEC_WORKER_LOST, "the worker died"));
+  const Verdict v = Walk(HonestProgram(), BadResult(Outcome::WORKER_LOST, "the worker died"));
   EXPECT_EQ(VerdictText(v, "").find("No verdict: the worker died."), 0u);
   const auto json = nlohmann::json::parse(VerdictJson(v));
   EXPECT_EQ(json["infra_error"]["kind"], "worker_lost");
@@ -97,7 +97,7 @@ TEST(ReportTest, InfraErrorIsNoVerdict) {
 }
 
 TEST(ReportTest, BytesThatAreNotTextDoNotBreakJson) {
-  ExecResult result = BadResult(EXEC_RUNTIME_ERROR, "bad \xff\xfe byte");
+  ExecResult result = BadResult(Outcome::RUNTIME_ERROR, "bad \xff\xfe byte");
   result.set_compiled(true);
   const auto json = nlohmann::json::parse(VerdictJson(Walk(HonestProgram(), result)));
   EXPECT_EQ(json["correct"], false);

@@ -67,42 +67,42 @@ void AddFinding(const LintFinding& finding, Result* result) {
   evidence->set_name(finding.name);
 }
 
-InfraError::Kind InfraErrorKind(ExecOutcome outcome) {
+InfraError::Kind InfraErrorKind(Outcome::Reason outcome) {
   switch (outcome) {
-    case EXEC_REFERENCE_FAILED:
+    case Outcome::REFERENCE_FAILED:
       return InfraError::REFERENCE_FAILED;
-    case EXEC_NOT_EXECUTABLE:
+    case Outcome::NOT_EXECUTABLE:
       return InfraError::NOT_INTERPRETABLE;
-    case EXEC_WORKER_LOST:
+    case Outcome::WORKER_LOST:
       return InfraError::WORKER_LOST;
-    case EXEC_NO_WORKER_IN_TIME:
+    case Outcome::DEADLINE:
       return InfraError::DEADLINE;
-    case EXEC_POOL_STOPPED:
+    case Outcome::CANCELLED:
       return InfraError::CANCELLED;
-    case EXEC_INCONCLUSIVE:
+    case Outcome::INCONCLUSIVE:
       return InfraError::INCONCLUSIVE;
     default:
       return InfraError::BACKEND_ERROR;
   }
 }
 
-CorrectResult::Outcome CorrectOutcome(ExecOutcome outcome) {
+CorrectResult::Outcome CorrectOutcome(Outcome::Reason outcome) {
   switch (outcome) {
-    case EXEC_OK:
+    case Outcome::OK:
       return CorrectResult::OK;
-    case EXEC_MISMATCH:
+    case Outcome::MISMATCH:
       return CorrectResult::MISMATCH;
-    case EXEC_OUT_OF_MEMORY:
+    case Outcome::OUT_OF_MEMORY:
       return CorrectResult::OUT_OF_MEMORY;
-    case EXEC_TIMEOUT:
+    case Outcome::TIMEOUT:
       return CorrectResult::TIMEOUT;
-    case EXEC_CRASHED:
-    case EXEC_EXITED:
-    case EXEC_KILLED_WORKER:
+    case Outcome::CRASHED:
+    case Outcome::EXITED:
+    case Outcome::KILLED_WORKER:
       return CorrectResult::CRASHED;
-    case EXEC_PROCESS_LIMIT:
-    case EXEC_OUTPUT_LIMIT:
-    case EXEC_BAD_RESULT:
+    case Outcome::PROCESS_LIMIT:
+    case Outcome::OUTPUT_LIMIT:
+    case Outcome::BAD_RESULT:
       return CorrectResult::POLICY_VIOLATION;
     default:
       return CorrectResult::RUNTIME_ERROR;
@@ -111,7 +111,8 @@ CorrectResult::Outcome CorrectOutcome(ExecOutcome outcome) {
 
 // The sentence for a failed run: the backend's message, or the outcome's name.
 std::string MessageOf(const ExecResult& result) {
-  return result.message().empty() ? OutcomeName(result.outcome()) : result.message();
+  return result.outcome().message().empty() ? ReasonName(result.outcome().reason())
+                                            : result.outcome().message();
 }
 
 // How near a robust comparison came to its tolerance, on which inputs, and what it could not judge.
@@ -155,37 +156,40 @@ void AddMismatch(const ExecResult& result, CorrectResult* correct) {
 
 void ApplyCompiled(const ExecResult& result, Verdict* verdict) {
   CompiledResult* compiled = verdict->mutable_compiled();
-  switch (result.outcome()) {
-    case EXEC_COMPILE_ERROR:
+  switch (result.outcome().reason()) {
+    case Outcome::COMPILE_ERROR:
       compiled->set_outcome(CompiledResult::COMPILE_ERROR);
       break;
-    case EXEC_IMPORT_ERROR:
-    case EXEC_NO_MODEL_NEW:
-    case EXEC_CONSTRUCT_ERROR:
+    case Outcome::IMPORT_ERROR:
+    case Outcome::NO_MODEL_NEW:
+    case Outcome::CONSTRUCT_ERROR:
       compiled->set_outcome(CompiledResult::IMPORT_ERROR);
       break;
     default:
-      if (result.outcome() == EXEC_OK || result.outcome() == EXEC_MISMATCH || result.compiled()) {
+      if (result.outcome().reason() == Outcome::OK ||
+          result.outcome().reason() == Outcome::MISMATCH || result.compiled()) {
         compiled->set_outcome(CompiledResult::OK);
         return;
       }
       compiled->set_outcome(CompiledResult::NOT_FINISHED);
       return;
   }
-  Evidence* evidence = AddEvidence(compiled, OutcomeName(result.outcome()), MessageOf(result));
-  evidence->set_line(result.line());
-  if (!result.detail().empty()) AddEvidence(compiled, "detail", result.detail());
+  Evidence* evidence =
+      AddEvidence(compiled, ReasonName(result.outcome().reason()), MessageOf(result));
+  evidence->set_line(result.outcome().line());
+  if (!result.outcome().detail().empty())
+    AddEvidence(compiled, "detail", result.outcome().detail());
 }
 
 void ApplyCorrect(const ExecResult& result, int trials, Verdict* verdict) {
   CorrectResult* correct = verdict->mutable_correct();
-  correct->set_outcome(CorrectOutcome(result.outcome()));
+  correct->set_outcome(CorrectOutcome(result.outcome().reason()));
   correct->set_trials(trials);
-  const bool mismatch = result.outcome() == EXEC_MISMATCH;
+  const bool mismatch = result.outcome().reason() == Outcome::MISMATCH;
   correct->set_trials_passed(result.trials_run() - (mismatch && result.trials_run() > 0 ? 1 : 0));
   if (result.has_max_error()) correct->set_max_abs_error(result.max_error());
   if (result.has_robust()) correct->set_trials(result.robust().trial_names_size());
-  if (result.outcome() == EXEC_OK) {
+  if (result.outcome().reason() == Outcome::OK) {
     Evidence* evidence =
         AddEvidence(correct, "max_abs_error",
                     absl::StrCat("largest absolute error over all trials: ", result.max_error()));
@@ -198,9 +202,10 @@ void ApplyCorrect(const ExecResult& result, int trials, Verdict* verdict) {
     if (result.has_robust()) AddRobustEvidence(result.robust(), correct);
     return;
   }
-  Evidence* evidence = AddEvidence(correct, OutcomeName(result.outcome()), MessageOf(result));
-  evidence->set_line(result.line());
-  if (!result.detail().empty()) AddEvidence(correct, "detail", result.detail());
+  Evidence* evidence =
+      AddEvidence(correct, ReasonName(result.outcome().reason()), MessageOf(result));
+  evidence->set_line(result.outcome().line());
+  if (!result.outcome().detail().empty()) AddEvidence(correct, "detail", result.outcome().detail());
 }
 
 void ApplyTiming(const MeasuredTiming& timing, SpeedupResult* speedup) {
@@ -291,16 +296,17 @@ void ApplyExecResult(const ExecResult& result, bool check_functionality, bool me
                      int trials, Verdict* verdict) {
   verdict->set_modelled(result.modelled());
   verdict->set_seconds_run(result.wall_seconds());
-  const ExecFault fault = FaultOf(result.outcome());
-  if (fault == EXEC_FAULT_INFRA || fault == EXEC_FAULT_TASK) {
+  const Outcome::Status fault = StatusOf(result.outcome().reason());
+  if (fault == Outcome::STATUS_INFRA_ERROR || fault == Outcome::STATUS_TASK_FAILED) {
     InfraError* ours = verdict->mutable_infra_error();
-    ours->set_kind(InfraErrorKind(result.outcome()));
-    ours->set_text(
-        fault == EXEC_FAULT_TASK
-            ? absl::StrCat("the reference of task ", verdict->task_id(), " fails",
-                           result.line() > 0 ? absl::StrCat(" at line ", result.line()) : "", ": ",
-                           MessageOf(result))
-            : MessageOf(result));
+    ours->set_kind(InfraErrorKind(result.outcome().reason()));
+    ours->set_text(fault == Outcome::STATUS_TASK_FAILED
+                       ? absl::StrCat("the reference of task ", verdict->task_id(), " fails",
+                                      result.outcome().line() > 0
+                                          ? absl::StrCat(" at line ", result.outcome().line())
+                                          : "",
+                                      ": ", MessageOf(result))
+                       : MessageOf(result));
     return;
   }
   if (check_functionality && !AuditRuntime(result, verdict->mutable_functionality())) return;
@@ -310,7 +316,7 @@ void ApplyExecResult(const ExecResult& result, bool check_functionality, bool me
     return;
   }
   ApplyCorrect(result, trials, verdict);
-  if (result.outcome() == EXEC_OK && measure_time) ApplySpeedup(result, verdict);
+  if (result.outcome().reason() == Outcome::OK && measure_time) ApplySpeedup(result, verdict);
 }
 
 void ApplyJudgeOpinion(const absl::StatusOr<JudgeOpinion>& opinion, Verdict* verdict) {

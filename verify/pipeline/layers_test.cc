@@ -19,29 +19,30 @@ Verdict Walk(const ExecResult& result) {
 
 TEST(LayersTest, EveryOutcomeOfTheBackendHasItsLayer) {
   struct Case {
-    ExecOutcome outcome;
+    Outcome::Reason outcome;
     Layer layer;
     const char* name;
   };
-  for (const Case& c : std::vector<Case>{{EXEC_IMPORT_ERROR, LAYER_COMPILED, "import_error"},
-                                         {EXEC_NO_MODEL_NEW, LAYER_COMPILED, "import_error"},
-                                         {EXEC_CONSTRUCT_ERROR, LAYER_COMPILED, "import_error"},
-                                         {EXEC_COMPILE_ERROR, LAYER_COMPILED, "compile_error"},
-                                         {EXEC_RUNTIME_ERROR, LAYER_COMPILED, "runtime_error"},
-                                         {EXEC_OUT_OF_BOUNDS, LAYER_COMPILED, "runtime_error"},
-                                         {EXEC_MISMATCH, LAYER_CORRECT, "mismatch"},
-                                         {EXEC_OUT_OF_MEMORY, LAYER_COMPILED, "out_of_memory"},
-                                         {EXEC_TIMEOUT, LAYER_COMPILED, "timeout"},
-                                         {EXEC_CRASHED, LAYER_COMPILED, "crashed"},
-                                         {EXEC_EXITED, LAYER_COMPILED, "crashed"},
-                                         {EXEC_PROCESS_LIMIT, LAYER_COMPILED, "policy_violation"},
-                                         {EXEC_OUTPUT_LIMIT, LAYER_COMPILED, "policy_violation"},
-                                         {EXEC_BAD_RESULT, LAYER_COMPILED, "policy_violation"},
-                                         {EXEC_KILLED_WORKER, LAYER_COMPILED, "crashed"}}) {
+  for (const Case& c :
+       std::vector<Case>{{Outcome::IMPORT_ERROR, LAYER_COMPILED, "import_error"},
+                         {Outcome::NO_MODEL_NEW, LAYER_COMPILED, "import_error"},
+                         {Outcome::CONSTRUCT_ERROR, LAYER_COMPILED, "import_error"},
+                         {Outcome::COMPILE_ERROR, LAYER_COMPILED, "compile_error"},
+                         {Outcome::RUNTIME_ERROR, LAYER_COMPILED, "runtime_error"},
+                         {Outcome::OUT_OF_BOUNDS, LAYER_COMPILED, "runtime_error"},
+                         {Outcome::MISMATCH, LAYER_CORRECT, "mismatch"},
+                         {Outcome::OUT_OF_MEMORY, LAYER_COMPILED, "out_of_memory"},
+                         {Outcome::TIMEOUT, LAYER_COMPILED, "timeout"},
+                         {Outcome::CRASHED, LAYER_COMPILED, "crashed"},
+                         {Outcome::EXITED, LAYER_COMPILED, "crashed"},
+                         {Outcome::PROCESS_LIMIT, LAYER_COMPILED, "policy_violation"},
+                         {Outcome::OUTPUT_LIMIT, LAYER_COMPILED, "policy_violation"},
+                         {Outcome::BAD_RESULT, LAYER_COMPILED, "policy_violation"},
+                         {Outcome::KILLED_WORKER, LAYER_COMPILED, "crashed"}}) {
     ExecResult result = BadResult(c.outcome, "what happened");
     result.add_launches()->set_name("relu_kernel");
     const Verdict v = Walk(result);
-    EXPECT_EQ(v.failed_layer(), c.layer) << OutcomeName(c.outcome);
+    EXPECT_EQ(v.failed_layer(), c.layer) << ReasonName(c.outcome);
     EXPECT_EQ(v.outcome(), c.name);
     EXPECT_FALSE(IsInfraError(v));
     EXPECT_EQ(v.reason(), "what happened");
@@ -56,21 +57,21 @@ TEST(LayersTest, EveryOutcomeOfTheBackendHasItsLayer) {
 }
 
 TEST(LayersTest, FaultsThatAreNotTheCandidates) {
-  for (auto [outcome, kind] : std::vector<std::pair<ExecOutcome, InfraError::Kind>>{
-           {EXEC_REFERENCE_FAILED, InfraError::REFERENCE_FAILED},
-           {EXEC_NOT_EXECUTABLE, InfraError::NOT_INTERPRETABLE},
-           {EXEC_INTERNAL_ERROR, InfraError::BACKEND_ERROR},
-           {EXEC_WORKER_LOST, InfraError::WORKER_LOST},
-           {EXEC_NO_WORKER_IN_TIME, InfraError::DEADLINE},
-           {EXEC_POOL_STOPPED, InfraError::CANCELLED},
-           {EXEC_INCONCLUSIVE, InfraError::INCONCLUSIVE}}) {
+  for (auto [outcome, kind] : std::vector<std::pair<Outcome::Reason, InfraError::Kind>>{
+           {Outcome::REFERENCE_FAILED, InfraError::REFERENCE_FAILED},
+           {Outcome::NOT_EXECUTABLE, InfraError::NOT_INTERPRETABLE},
+           {Outcome::INTERNAL_ERROR, InfraError::BACKEND_ERROR},
+           {Outcome::WORKER_LOST, InfraError::WORKER_LOST},
+           {Outcome::DEADLINE, InfraError::DEADLINE},
+           {Outcome::CANCELLED, InfraError::CANCELLED},
+           {Outcome::INCONCLUSIVE, InfraError::INCONCLUSIVE}}) {
     const Verdict v = Walk(BadResult(outcome, "sorry"));
     EXPECT_EQ(v.infra_error().kind(), kind);
     EXPECT_EQ(v.outcome(), "inconclusive");
     EXPECT_EQ(v.failed_layer(), LAYER_NONE);
     EXPECT_FALSE(IsCorrect(v));
   }
-  EXPECT_NE(Walk(BadResult(EXEC_REFERENCE_FAILED, "no Model")).reason().find("level1/relu"),
+  EXPECT_NE(Walk(BadResult(Outcome::REFERENCE_FAILED, "no Model")).reason().find("level1/relu"),
             std::string::npos);
 }
 
@@ -114,8 +115,8 @@ TEST(LayersTest, RobustRunsSayHowNearTheyCame) {
   EXPECT_NE(v.correct().evidence(3).text().find("int64"), std::string::npos);
 
   ExecResult wrong = result;
-  wrong.set_outcome(EXEC_MISMATCH);
-  wrong.set_message("trial 6 of 7 (inputs: small): output 0 differs");
+  SetOutcome(Outcome::MISMATCH, "", wrong.mutable_outcome());
+  wrong.mutable_outcome()->set_message("trial 6 of 7 (inputs: small): output 0 differs");
   wrong.set_trials_run(6);
   OutputMismatch* mismatch = wrong.mutable_mismatch();
   mismatch->set_kind("value");

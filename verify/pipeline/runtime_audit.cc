@@ -118,7 +118,7 @@ bool IsNonComputeGpuKernel(absl::string_view kernel) {
 }
 
 void CheckGpuTimeShare(const ExecResult& result, FunctionalityResult* functionality) {
-  if (result.modelled() || result.outcome() != EXEC_OK) return;
+  if (result.modelled() || result.outcome().reason() != Outcome::OK) return;
   Evidence* share = functionality->add_evidence();
   share->set_rule("gpu_share");
   double total = 0, own = 0, foreign = 0;
@@ -271,7 +271,8 @@ void CheckConstants(const ExecResult& result, FunctionalityResult* functionality
 }  // namespace
 
 bool AuditRuntime(const ExecResult& result, FunctionalityResult* functionality) {
-  const bool finished = result.outcome() == EXEC_OK || result.outcome() == EXEC_MISMATCH;
+  const bool finished =
+      result.outcome().reason() == Outcome::OK || result.outcome().reason() == Outcome::MISMATCH;
   if (finished && result.launches().empty()) {
     functionality->set_outcome(FunctionalityResult::NOT_LAUNCHED);
     AddEvidence(functionality, "not_launched", "forward ran without launching any Triton kernel");

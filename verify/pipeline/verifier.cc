@@ -247,9 +247,10 @@ class Verifier::Impl {
     ApplyExecResult(*result, options_.check_functionality, options_.measure_time, options_.trials,
                     verdict);
     // A clock that others disturbed may agree next time; a modelled time stays what it is.
-    const bool doubtful_clock = result->outcome() == EXEC_INCONCLUSIVE && !result->modelled();
+    const bool doubtful_clock =
+        result->outcome().reason() == Outcome::INCONCLUSIVE && !result->modelled();
     return verdict->infra_error().kind() == InfraError::NO_TIME || doubtful_clock ||
-           IsRetryable(result->outcome());
+           IsRetryable(result->outcome().reason());
   }
 
   void AskJudge(const Job& job, Verdict verdict) {

@@ -83,7 +83,7 @@ TEST(VerifierTest, SettingsReachTheBackend) {
 
 TEST(VerifierTest, InfraErrorsAreRetriedUpToTheBound) {
   ScriptedBackend flaky([calls = 0](const ExecRequest&, absl::Time) mutable {
-    return calls++ < 2 ? BadResult(EXEC_WORKER_LOST, "gone") : GoodResult(1.5);
+    return calls++ < 2 ? BadResult(Outcome::WORKER_LOST, "gone") : GoodResult(1.5);
   });
   {
     Verifier verifier({}, &flaky, nullptr);
@@ -92,7 +92,7 @@ TEST(VerifierTest, InfraErrorsAreRetriedUpToTheBound) {
     EXPECT_EQ(verifier.counts().retries, 2);
   }
   ScriptedBackend dead(
-      [](const ExecRequest&, absl::Time) { return BadResult(EXEC_WORKER_LOST, "gone"); });
+      [](const ExecRequest&, absl::Time) { return BadResult(Outcome::WORKER_LOST, "gone"); });
   Verifier verifier({}, &dead, nullptr);
   const Verdict v = verifier.Submit(Request(HonestProgram())).get();
   EXPECT_EQ(v.infra_error().kind(), InfraError::WORKER_LOST);
@@ -107,7 +107,7 @@ TEST(VerifierTest, InfraErrorsAreRetriedUpToTheBound) {
 TEST(VerifierTest, ADoubtfulClockIsReadAgainAndAModelIsNot) {
   for (const bool modelled : {false, true}) {
     ScriptedBackend backend([modelled](const ExecRequest&, absl::Time) {
-      ExecResult result = BadResult(EXEC_INCONCLUSIVE, "the clocks disagree");
+      ExecResult result = BadResult(Outcome::INCONCLUSIVE, "the clocks disagree");
       result.set_modelled(modelled);
       return result;
     });
@@ -119,13 +119,13 @@ TEST(VerifierTest, ADoubtfulClockIsReadAgainAndAModelIsNot) {
 }
 
 TEST(VerifierTest, HopelessFaultsAndCandidateFaultsAreNotRetried) {
-  for (ExecOutcome outcome :
-       {EXEC_NOT_EXECUTABLE, EXEC_REFERENCE_FAILED, EXEC_TIMEOUT, EXEC_CRASHED}) {
+  for (Outcome::Reason outcome :
+       {Outcome::NOT_EXECUTABLE, Outcome::REFERENCE_FAILED, Outcome::TIMEOUT, Outcome::CRASHED}) {
     ScriptedBackend backend(
         [outcome](const ExecRequest&, absl::Time) { return BadResult(outcome, "no"); });
     Verifier verifier({}, &backend, nullptr);
     verifier.Submit(Request(HonestProgram())).get();
-    EXPECT_EQ(backend.calls(), 1) << OutcomeName(outcome);
+    EXPECT_EQ(backend.calls(), 1) << ReasonName(outcome);
   }
   ScriptedBackend refusing([](const ExecRequest&, absl::Time) -> absl::StatusOr<ExecResult> {
     return absl::InvalidArgumentError("bad field");
@@ -243,7 +243,7 @@ class JournalTest : public testing::Test {
 
 TEST_F(JournalTest, ReplaysVerdictsBitForBit) {
   ScriptedBackend backend([calls = 0](const ExecRequest&, absl::Time) mutable {
-    return calls++ == 0 ? GoodResult(1.0 / 3.0) : BadResult(EXEC_TIMEOUT, "too slow");
+    return calls++ == 0 ? GoodResult(1.0 / 3.0) : BadResult(Outcome::TIMEOUT, "too slow");
   });
   std::vector<std::string> before;
   {

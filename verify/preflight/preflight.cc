@@ -44,9 +44,11 @@ void Conclude(const absl::StatusOr<ExecResult>& result, TaskCheck* check) {
     check->reason = Message(result.status());
     return;
   }
-  if (result->outcome() != EXEC_OK) {
-    if (FaultOf(result->outcome()) == EXEC_FAULT_TASK) check->state = TaskState::kBroken;
-    check->reason = result->message().empty() ? OutcomeName(result->outcome()) : result->message();
+  if (result->outcome().reason() != Outcome::OK) {
+    if (StatusOf(result->outcome().reason()) == Outcome::STATUS_TASK_FAILED)
+      check->state = TaskState::kBroken;
+    check->reason = result->outcome().message().empty() ? ReasonName(result->outcome().reason())
+                                                        : result->outcome().message();
     return;
   }
   check->probes.assign(result->probes().begin(), result->probes().end());

@@ -21,11 +21,11 @@ namespace {
 // "sound", "unsound", "broken" and "lost" are both the sources of tasks and what comes of them.
 absl::StatusOr<ExecResult> Answer(const ExecRequest& request, absl::Time) {
   if (request.reference_source() == "broken") {
-    return BadResult(EXEC_REFERENCE_FAILED, "the reference does not load");
+    return BadResult(Outcome::REFERENCE_FAILED, "the reference does not load");
   }
-  if (request.reference_source() == "lost") return BadResult(EXEC_WORKER_LOST, "gone");
+  if (request.reference_source() == "lost") return BadResult(Outcome::WORKER_LOST, "gone");
   ExecResult result;
-  result.set_outcome(EXEC_OK);
+  SetOutcome(Outcome::OK, "", result.mutable_outcome());
   if (request.reference_source() == "silent") return result;
   for (const char* name : {"zeros", "identity"}) {
     TaskProbe* probe = result.add_probes();

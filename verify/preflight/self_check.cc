@@ -33,8 +33,8 @@ bool OneInside(const ExecResult& result) {
 std::string EntryLine(const SelfCheckEntry& entry) {
   const ExecResult& r = entry.result;
   Json json = {{"id", entry.id},
-               {"outcome", OutcomeName(r.outcome())},
-               {"message", r.message()},
+               {"outcome", ReasonName(r.outcome().reason())},
+               {"message", r.outcome().message()},
                {"device", r.device_name()},
                {"modelled", r.modelled()}};
   if (r.has_max_error()) json["max_error"] = r.max_error();
@@ -184,22 +184,23 @@ std::string SelfCheckText(const SelfCheckSummary& summary) {
   std::string odd;
   for (const SelfCheckEntry& entry : summary.entries) {
     const ExecResult& r = entry.result;
-    ++outcomes[OutcomeName(r.outcome())];
+    ++outcomes[ReasonName(r.outcome().reason())];
     timed += r.has_speedup();
     inside += entry.interval_contains_one;
     for (const auto& [phase, seconds] : r.phase_seconds()) {
       phases[phase].first += seconds;
       ++phases[phase].second;
     }
-    const bool fine = r.outcome() == EXEC_OK && (entry.interval_contains_one || !r.has_speedup());
+    const bool fine =
+        r.outcome().reason() == Outcome::OK && (entry.interval_contains_one || !r.has_speedup());
     if (fine || shown++ >= kShown) continue;
-    absl::StrAppend(&odd, "  ", entry.id, ": ", OutcomeName(r.outcome()));
+    absl::StrAppend(&odd, "  ", entry.id, ": ", ReasonName(r.outcome().reason()));
     if (r.has_timing()) {
       absl::StrAppendFormat(&odd, ", %.4fx [%.4f, %.4f] of %d blocks, %.1f us", r.speedup(),
                             r.timing().speedup_low(), r.timing().speedup_high(),
                             r.timing().block_ratios_size(), 1e6 * r.reference_seconds());
     }
-    absl::StrAppend(&odd, r.message().empty() ? "" : ", ", r.message(), "\n");
+    absl::StrAppend(&odd, r.outcome().message().empty() ? "" : ", ", r.outcome().message(), "\n");
   }
   const auto tasks = static_cast<double>(summary.entries.size());
   std::string text =

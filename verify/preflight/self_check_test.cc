@@ -17,7 +17,7 @@ std::vector<Task> Tasks() {
 // Measured: "a" is as fast as itself, "b" is not, "c" does not run.
 ScriptedBackend::Answer Measured() {
   return [](const ExecRequest& request, absl::Time) -> absl::StatusOr<ExecResult> {
-    if (request.task_id() == "c") return BadResult(EXEC_REFERENCE_FAILED, "no such thing");
+    if (request.task_id() == "c") return BadResult(Outcome::REFERENCE_FAILED, "no such thing");
     ExecResult result = GoodResult(request.task_id() == "a" ? 1.001 : 1.02);
     result.set_modelled(false);
     result.mutable_timing()->set_speedup_low(result.speedup() - 0.01);

@@ -1,10 +1,11 @@
-// A program that passes every layer of a verdict, and results that a device backend may give for it.
+// A program that passes every layer of a verdict, and results that a device backend may give for
+// it.
 #ifndef TRITONRL_VERIFY_TESTING_HONEST_PROGRAM_H_
 #define TRITONRL_VERIFY_TESTING_HONEST_PROGRAM_H_
 
 #include <string>
 
-#include "exec/messages.pb.h"
+#include "exec/device_backend.h"
 
 namespace tritonrl {
 
@@ -31,7 +32,7 @@ class ModelNew(nn.Module):
 // The result of a correct program that is `speedup` times as fast as the reference.
 inline ExecResult GoodResult(double speedup) {
   ExecResult result;
-  result.set_outcome(EXEC_OK);
+  SetOutcome(Outcome::OK, "", result.mutable_outcome());
   result.set_compiled(true);
   result.set_correct(true);
   result.set_trials_run(5);
@@ -48,10 +49,9 @@ inline ExecResult GoodResult(double speedup) {
   return result;
 }
 
-inline ExecResult BadResult(ExecOutcome outcome, const std::string& message) {
+inline ExecResult BadResult(Outcome::Reason reason, const std::string& message) {
   ExecResult result;
-  result.set_outcome(outcome);
-  result.set_message(message);
+  SetOutcome(reason, message, result.mutable_outcome());
   result.set_modelled(true);
   return result;
 }

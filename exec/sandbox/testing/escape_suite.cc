@@ -36,10 +36,10 @@ std::string Said(const std::string& output) {
 
 void PrintRow(const Attempt& attempt, const ExecResult& result) {
   std::string said = Said(result.output());
-  if (said.empty()) said = result.message();
+  if (said.empty()) said = result.outcome().message();
   absl::StrReplaceAll({{"\n", " "}}, &said);
   printf("%-42s %-14s %.110s\n", absl::StrCat(attempt.file, ".", attempt.function).c_str(),
-         ExecOutcome_Name(result.outcome()).substr(5).c_str(), said.c_str());
+         ReasonName(result.outcome().reason()).c_str(), said.c_str());
   fflush(stdout);
 }
 
@@ -79,7 +79,7 @@ absl::StatusOr<ExecResult> EscapeSuite::Run(const Attempt& attempt) {
 
 void EscapeSuite::RunHonest(std::vector<std::string>* wrong) {
   const auto result = Run({"leftovers", "surroundings"});
-  if (!result.ok() || result->outcome() != EXEC_OK) {
+  if (!result.ok() || result->outcome().reason() != Outcome::OK) {
     wrong->push_back(absl::StrCat(
         "an honest candidate does not pass afterwards: ",
         result.ok() ? result->ShortDebugString() : std::string(result.status().message())));
@@ -94,7 +94,8 @@ void EscapeSuite::RunHonest(std::vector<std::string>* wrong) {
 
 void EscapeSuite::CheckOutcome(const Attempt& attempt, const ExecResult& result,
                                std::vector<std::string>* wrong) {
-  if (std::count(attempt.outcomes.begin(), attempt.outcomes.end(), result.outcome()) == 0) {
+  if (std::count(attempt.outcomes.begin(), attempt.outcomes.end(), result.outcome().reason()) ==
+      0) {
     wrong->push_back(absl::StrCat("outcome: ", result.ShortDebugString()));
   }
   if (world_->Tells(result.DebugString())) {

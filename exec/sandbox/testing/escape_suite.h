@@ -19,8 +19,9 @@ namespace tritonrl {
 struct Attempt {
   std::string file;      // in escapes/, without ".py"
   std::string function;  // in that file
-  // How the candidate may end. EXEC_OK stands for: its kernel is honest, and that is what counts.
-  std::vector<ExecOutcome> outcomes = {EXEC_OK};
+  // How the candidate may end. Outcome::OK stands for: its kernel is honest, and that is what
+  // counts.
+  std::vector<Outcome::Reason> outcomes = {Outcome::OK};
   double wall_seconds = 10;
   double cpu_seconds = 10;
   // Memory bombs: the kernel may choose to end the worker too, which is then replaced.

@@ -26,7 +26,7 @@ inline absl::Time Soon() { return absl::Now() + absl::Seconds(20); }
 
 inline ScriptedBackend::Answer AnswerOk() {
   return [](const ExecRequest& request, absl::Time) {
-    ExecResult result = ScriptedBackend::Result(EXEC_OK);
+    ExecResult result = ScriptedBackend::Result(Outcome::OK);
     result.set_output(request.candidate_source());
     return result;
   };

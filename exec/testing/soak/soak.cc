@@ -150,11 +150,11 @@ absl::StatusOr<std::unique_ptr<PythonBackend>> StartBackend(const SoakOptions& o
 // Whether the end of the time, not the candidate, may have made this outcome.
 bool EndedByDeadline(const absl::StatusOr<ExecResult>& result) {
   if (!result.ok()) return false;
-  switch (result->outcome()) {
-    case EXEC_NO_WORKER_IN_TIME:
-    case EXEC_TIMEOUT:
-    case EXEC_REFERENCE_FAILED:
-    case EXEC_WORKER_LOST:
+  switch (result->outcome().reason()) {
+    case Outcome::DEADLINE:
+    case Outcome::TIMEOUT:
+    case Outcome::REFERENCE_FAILED:
+    case Outcome::WORKER_LOST:
       return true;
     default:
       return false;
@@ -230,10 +230,10 @@ class Soak {
         request.set_seed(i + 1);  // a run of the reference for each
         const auto result = backend_->Run(request, absl::Now() + kMaxDuration);
         status[i] = result.status();
-        if (result.ok() && result->outcome() != EXEC_OK) {
+        if (result.ok() && result->outcome().reason() != Outcome::OK) {
           status[i] = absl::InternalError(absl::StrCat(
-              "an honest candidate before the soak: ", ExecOutcome_Name(result->outcome()), ": ",
-              result->message()));
+              "an honest candidate before the soak: ", ReasonName(result->outcome().reason()), ": ",
+              result->outcome().message()));
         }
       });
     }
@@ -282,7 +282,7 @@ class Soak {
     ++kind.count;
     kind.seconds += seconds;
     kind.longest = std::max(kind.longest, seconds);
-    if (result.ok()) ++report_.outcomes[ExecOutcome_Name(result->outcome())];
+    if (result.ok()) ++report_.outcomes[ReasonName(result->outcome().reason())];
     if (!wrong.empty()) report_.wrong.push_back(std::move(wrong));
   }
 

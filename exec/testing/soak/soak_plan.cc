@@ -5,6 +5,7 @@
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "exec/device_backend.h"
 #include "exec/testing/run_request.h"
 
 namespace tritonrl {
@@ -14,12 +15,12 @@ struct Evil {
   const char* kind;
   const char* source;
   double wall_seconds;
-  std::vector<ExecOutcome> outcomes;
+  std::vector<Outcome::Reason> outcomes;
 };
 
 const std::vector<Evil>& Evils() {
   static const auto& evils = *new std::vector<Evil>{
-      {"hang", "while True: pass", 0.4, {EXEC_TIMEOUT}},
+      {"hang", "while True: pass", 0.4, {Outcome::TIMEOUT}},
       {"sleep",
        "import signal, time\n"
        "for s in range(1, 65):\n"
@@ -27,11 +28,11 @@ const std::vector<Evil>& Evils() {
        "  except (OSError, ValueError): pass\n"
        "time.sleep(1000)",
        0.4,
-       {EXEC_TIMEOUT}},
-      {"stop", "import os, signal\nos.kill(os.getpid(), signal.SIGSTOP)", 0.4, {EXEC_TIMEOUT}},
-      {"crash", "import ctypes\nctypes.string_at(8)", 10, {EXEC_CRASHED}},
-      {"kill itself", "import os\nos.kill(os.getpid(), 9)", 10, {EXEC_CRASHED}},
-      {"exit", "import os\nos._exit(0)", 10, {EXEC_EXITED}},
+       {Outcome::TIMEOUT}},
+      {"stop", "import os, signal\nos.kill(os.getpid(), signal.SIGSTOP)", 0.4, {Outcome::TIMEOUT}},
+      {"crash", "import ctypes\nctypes.string_at(8)", 10, {Outcome::CRASHED}},
+      {"kill itself", "import os\nos.kill(os.getpid(), 9)", 10, {Outcome::CRASHED}},
+      {"exit", "import os\nos._exit(0)", 10, {Outcome::EXITED}},
       // Memory may be short for so many copies of a process that has torch in it, and a busy
       // machine makes few of them in that time.
       {"fork",
@@ -40,15 +41,18 @@ const std::vector<Evil>& Evils() {
        "  try: os.fork()\n"
        "  except OSError: pass",
        0.6,
-       {EXEC_PROCESS_LIMIT, EXEC_OUT_OF_MEMORY, EXEC_TIMEOUT}},
-      {"fill memory", "x = []\nwhile True: x.append(b'x' * (1 << 24))", 20, {EXEC_OUT_OF_MEMORY}},
+       {Outcome::PROCESS_LIMIT, Outcome::OUT_OF_MEMORY, Outcome::TIMEOUT}},
+      {"fill memory",
+       "x = []\nwhile True: x.append(b'x' * (1 << 24))",
+       20,
+       {Outcome::OUT_OF_MEMORY}},
       {"fill memory files",
        "import os\n"
        "while True:\n"
        "  fd = os.memfd_create('m')\n"
        "  for _ in range(16): os.write(fd, bytes(1 << 20))",
        20,
-       {EXEC_OUT_OF_MEMORY, EXEC_RUNTIME_ERROR, EXEC_IMPORT_ERROR}},
+       {Outcome::OUT_OF_MEMORY, Outcome::RUNTIME_ERROR, Outcome::IMPORT_ERROR}},
       {"daemons",
        "import os, time\n"
        "if os.fork() == 0:\n"
@@ -58,7 +62,7 @@ const std::vector<Evil>& Evils() {
        "for n in range(50): open(f'/dev/shm/{n}', 'w').write('x')\n"
        "os._exit(3)",
        10,
-       {EXEC_EXITED}},
+       {Outcome::EXITED}},
       {"garbage",
        "import os\n"
        "for fd in range(3, 64):\n"
@@ -66,8 +70,8 @@ const std::vector<Evil>& Evils() {
        "  except OSError: pass\n"
        "os._exit(0)",
        10,
-       {EXEC_BAD_RESULT, EXEC_EXITED}},
-      {"raise", "raise ValueError('no')", 10, {EXEC_RUNTIME_ERROR, EXEC_IMPORT_ERROR}},
+       {Outcome::BAD_RESULT, Outcome::EXITED}},
+      {"raise", "raise ValueError('no')", 10, {Outcome::RUNTIME_ERROR, Outcome::IMPORT_ERROR}},
   };
   return evils;
 }
@@ -86,14 +90,14 @@ const std::vector<Evil>& GpuEvils() {
        "    far[(1,)](y)\n"
        "    return y",
        30,
-       {EXEC_OUT_OF_BOUNDS, EXEC_RUNTIME_ERROR, EXEC_CRASHED}},
+       {Outcome::OUT_OF_BOUNDS, Outcome::RUNTIME_ERROR, Outcome::CRASHED}},
       {"kernel that asserts",
        "import torch\n"
        "class ModelNew(torch.nn.Module):\n"
        "  def forward(self, x):\n"
        "    return x[torch.full((4,), 1 << 30, device=x.device)]",
        30,
-       {EXEC_OUT_OF_BOUNDS, EXEC_RUNTIME_ERROR, EXEC_CRASHED}},
+       {Outcome::OUT_OF_BOUNDS, Outcome::RUNTIME_ERROR, Outcome::CRASHED}},
       {"endless kernel",
        "import torch, triton, triton.language as tl\n"
        "@triton.jit\n"
@@ -106,7 +110,7 @@ const std::vector<Evil>& GpuEvils() {
        "    torch.cuda.synchronize()\n"
        "    return y",
        5,
-       {EXEC_TIMEOUT}},
+       {Outcome::TIMEOUT}},
   };
   return evils;
 }
@@ -137,15 +141,16 @@ std::vector<SoakCase> PlanSoak(const SoakPlanOptions& options) {
     soak.kind = is_evil ? evil.kind : "honest";
     soak.source = say + (is_evil ? evil.source : Honest(id, options.torch_runner));
     soak.wall_seconds = (is_evil ? evil.wall_seconds : 30) + options.extra_seconds;
-    soak.outcomes = is_evil ? evil.outcomes : std::vector<ExecOutcome>{EXEC_OK};
+    soak.outcomes = is_evil ? evil.outcomes : std::vector<Outcome::Reason>{Outcome::OK};
   }
   return plan;
 }
 
 std::string CheckSoakResult(const SoakCase& soak, const ExecResult& result) {
   const std::string name = absl::StrCat("case ", soak.id, " (", soak.kind, ")");
-  if (std::count(soak.outcomes.begin(), soak.outcomes.end(), result.outcome()) == 0) {
-    return absl::StrCat(name, ": ", ExecOutcome_Name(result.outcome()), ": ", result.message());
+  if (std::count(soak.outcomes.begin(), soak.outcomes.end(), result.outcome().reason()) == 0) {
+    return absl::StrCat(name, ": ", ReasonName(result.outcome().reason()), ": ",
+                        result.outcome().message());
   }
   if (!absl::StrContains(result.output(), SoakMark(soak.id))) {
     return absl::StrCat(name, ": a verdict without its mark, or another's: ", result.output());

@@ -12,10 +12,10 @@ namespace tritonrl {
 
 struct SoakCase {
   int id = 0;
-  const char* kind = "";              // "honest", "hang", "crash", ...
-  std::string source;                 // says its id on stdout before it does anything else
-  double wall_seconds = 0;            // limit
-  std::vector<ExecOutcome> outcomes;  // any of these is right
+  const char* kind = "";                  // "honest", "hang", "crash", ...
+  std::string source;                     // says its id on stdout before it does anything else
+  double wall_seconds = 0;                // limit
+  std::vector<Outcome::Reason> outcomes;  // any of these is right
 };
 
 struct SoakPlanOptions {

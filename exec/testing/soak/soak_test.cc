@@ -6,6 +6,7 @@
 #include <gtest/gtest.h>
 
 #include "absl/synchronization/mutex.h"
+#include "exec/device_backend.h"
 #include "exec/testing/soak/soak_plan.h"
 #include "nlohmann/json.hpp"
 
@@ -55,11 +56,11 @@ TEST(SoakTest, ConcludesWhenItsTimeIsOverAndTellsMeanwhile) {
 TEST(SoakTest, AMixedUpVerdictIsNoticed) {
   const std::vector<SoakCase> plan = PlanSoak({.count = 12, .torch_runner = false});
   ExecResult result;
-  result.set_outcome(EXEC_OK);
+  SetOutcome(Outcome::OK, "", result.mutable_outcome());
   result.set_output("soak case 11.\n");
   EXPECT_EQ(CheckSoakResult(plan[11], result), "");
   EXPECT_NE(CheckSoakResult(plan[1], result), "");
-  result.set_outcome(EXEC_MISMATCH);
+  SetOutcome(Outcome::MISMATCH, "", result.mutable_outcome());
   EXPECT_NE(CheckSoakResult(plan[11], result), "");
 }
 
