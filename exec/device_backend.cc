@@ -1,10 +1,18 @@
 #include "exec/device_backend.h"
 
+#include <vector>
+
 #include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/string_view.h"
+#include "base/utf8.h"
 
 namespace tritonrl {
+namespace {
+
+std::string Valid(const std::string& text) { return IsValidUtf8(text) ? text : RepairUtf8(text); }
+
+}  // namespace
 
 Outcome::Status StatusOf(Outcome::Reason reason) {
   if (reason == Outcome::OK) return Outcome::STATUS_OK;
@@ -26,6 +34,30 @@ void SetOutcome(Outcome::Reason reason, const std::string& message, Outcome* out
   outcome->set_reason(reason);
   outcome->set_message(message);
   outcome->clear_device_memory();
+}
+
+void MakeTextValid(google::protobuf::Message* message) {
+  using google::protobuf::FieldDescriptor;
+  const auto* reflection = message->GetReflection();
+  std::vector<const FieldDescriptor*> fields;
+  reflection->ListFields(*message, &fields);
+  for (const FieldDescriptor* field : fields) {
+    const bool text = field->type() == FieldDescriptor::TYPE_STRING;
+    const bool nested = field->cpp_type() == FieldDescriptor::CPPTYPE_MESSAGE;
+    const int count = field->is_repeated() ? reflection->FieldSize(*message, field) : 1;
+    for (int i = 0; i < count && (text || nested); ++i) {
+      if (nested && field->is_repeated()) {
+        MakeTextValid(reflection->MutableRepeatedMessage(message, field, i));
+      } else if (nested) {
+        MakeTextValid(reflection->MutableMessage(message, field));
+      } else if (field->is_repeated()) {
+        reflection->SetRepeatedString(message, field, i,
+                                      Valid(reflection->GetRepeatedString(*message, field, i)));
+      } else {
+        reflection->SetString(message, field, Valid(reflection->GetString(*message, field)));
+      }
+    }
+  }
 }
 
 absl::StatusOr<ExecMode> ParseExecMode(absl::string_view name) {

@@ -1,6 +1,8 @@
 #ifndef TRITONRL_EXEC_DEVICE_BACKEND_H_
 #define TRITONRL_EXEC_DEVICE_BACKEND_H_
 
+#include <google/protobuf/message.h>
+
 #include <cstdint>
 #include <string>
 
@@ -65,6 +67,10 @@ std::string ReasonName(Outcome::Reason reason);
 
 // Sets status, reason and message; detail and line stay.
 void SetOutcome(Outcome::Reason reason, const std::string& message, Outcome* outcome);
+
+// Makes all text in a message valid UTF-8, as Protobuf's parsers refuse whole messages over one
+// wrong byte, and a candidate may print any byte.
+void MakeTextValid(google::protobuf::Message* message);
 
 // "paper" or "robust". InvalidArgument names the value and what it can be.
 absl::StatusOr<ExecMode> ParseExecMode(absl::string_view name);

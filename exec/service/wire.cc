@@ -1,13 +1,13 @@
 #include "exec/service/wire.h"
 
 #include <google/protobuf/descriptor.h>
+#include <google/protobuf/message.h>
 
 #include <cmath>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "base/status.h"
-#include "base/utf8.h"
 
 namespace tritonrl {
 namespace {
@@ -49,8 +49,6 @@ absl::Status CheckNumbers(const google::protobuf::Message& message, const std::s
   return absl::OkStatus();
 }
 
-std::string Valid(const std::string& text) { return IsValidUtf8(text) ? text : RepairUtf8(text); }
-
 }  // namespace
 
 absl::Status CheckRunRequest(const RunRequest& request) {
@@ -87,30 +85,6 @@ absl::StatusOr<RunRequest> DecodeRunRequest(absl::string_view bytes) {
   }
   RETURN_IF_ERROR(CheckRunRequest(request));
   return request;
-}
-
-void MakeTextValid(google::protobuf::Message* message) {
-  using google::protobuf::FieldDescriptor;
-  const auto* reflection = message->GetReflection();
-  std::vector<const FieldDescriptor*> fields;
-  reflection->ListFields(*message, &fields);
-  for (const FieldDescriptor* field : fields) {
-    const bool text = field->type() == FieldDescriptor::TYPE_STRING;
-    const bool nested = field->cpp_type() == FieldDescriptor::CPPTYPE_MESSAGE;
-    const int count = field->is_repeated() ? reflection->FieldSize(*message, field) : 1;
-    for (int i = 0; i < count && (text || nested); ++i) {
-      if (nested && field->is_repeated()) {
-        MakeTextValid(reflection->MutableRepeatedMessage(message, field, i));
-      } else if (nested) {
-        MakeTextValid(reflection->MutableMessage(message, field));
-      } else if (field->is_repeated()) {
-        reflection->SetRepeatedString(message, field, i,
-                                      Valid(reflection->GetRepeatedString(*message, field, i)));
-      } else {
-        reflection->SetString(message, field, Valid(reflection->GetString(*message, field)));
-      }
-    }
-  }
 }
 
 }  // namespace tritonrl

@@ -2,8 +2,6 @@
 #ifndef TRITONRL_EXEC_SERVICE_WIRE_H_
 #define TRITONRL_EXEC_SERVICE_WIRE_H_
 
-#include <google/protobuf/message.h>
-
 #include <cstdint>
 
 #include "absl/status/status.h"
@@ -27,10 +25,6 @@ absl::Status CheckRunRequest(const RunRequest& request);
 
 // Bytes of a stranger as a request that was checked.
 absl::StatusOr<RunRequest> DecodeRunRequest(absl::string_view bytes);
-
-// Makes all text in a message valid UTF-8, as Protobuf's parser refuses whole messages over one
-// wrong byte, and a candidate may print any byte.
-void MakeTextValid(google::protobuf::Message* message);
 
 }  // namespace tritonrl
 

@@ -60,7 +60,7 @@ TEST(WireTest, AnyTextOfACandidateFitsIntoAnAnswer) {
   ExecResult* result = reply.mutable_result();
   const std::string odd = "caf\xE9 \xFF\xED\xA0\x80 \xF0\x9F";
   result->set_output(odd);
-  result->set_message("plain");
+  result->mutable_outcome()->set_message("plain");
   result->mutable_mismatch()->set_want(odd);
   result->add_launches()->set_name(odd);
   (*result->mutable_versions())[odd] = odd;
@@ -69,7 +69,7 @@ TEST(WireTest, AnyTextOfACandidateFitsIntoAnAnswer) {
   RunReply copy;
   ASSERT_TRUE(copy.ParseFromString(reply.SerializeAsString()));
   EXPECT_TRUE(IsValidUtf8(copy.result().output()));
-  EXPECT_EQ(copy.result().message(), "plain");
+  EXPECT_EQ(copy.result().outcome().message(), "plain");
   EXPECT_EQ(copy.result().launches(0).name(), RepairUtf8(odd));
   EXPECT_EQ(copy.result().mismatch().want(), RepairUtf8(odd));
   ASSERT_EQ(copy.result().versions().size(), 1);

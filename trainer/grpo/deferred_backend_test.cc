@@ -13,7 +13,7 @@ class EchoBackend : public DeviceBackend {
  public:
   absl::StatusOr<ExecResult> Run(const ExecRequest& request, absl::Time) override {
     ExecResult result;
-    result.set_message(request.task_id());
+    result.mutable_outcome()->set_message(request.task_id());
     return result;
   }
   int concurrency() const override { return 1; }
@@ -41,7 +41,7 @@ TEST(StartingBackendTest, RunsWaitForTheStart) {
   request.set_task_id("a task");
   const auto result = backend.Run(request, absl::Now() + absl::Seconds(30));
   ASSERT_TRUE(result.ok()) << result.status();
-  EXPECT_EQ(result->message(), "a task");
+  EXPECT_EQ(result->outcome().message(), "a task");
   EXPECT_EQ(backend.sandbox_description(), "a box");
 }
 

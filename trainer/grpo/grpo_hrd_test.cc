@@ -24,15 +24,15 @@ TEST_F(GrpoHrdTest, WholeRunThenKillsAndASignalChangeNothing) {
   EXPECT_EQ(Lines(Out("whole") + "/samples/step_000001.jsonl"), 8);
   EXPECT_EQ(Lines(Out("whole") + "/samples/eval_000003.jsonl"), 4);
   // The policy was trained: samples were right and wrong, and the weights moved.
-  std::set<std::string> outcomes;
+  std::set<Outcome::Reason> reasons;
   const auto records =
       MergeRecords({ReadFile(Out("whole") + "/samples/step_000001.jsonl").value()});
   ASSERT_TRUE(records.ok()) << records.status();
   for (const SampleRecord& record : *records) {
-    outcomes.insert(record.verdict.outcome());
+    reasons.insert(record.verdict.outcome().reason());
   }
-  EXPECT_GT(outcomes.size(), 1);
-  EXPECT_TRUE(outcomes.count("correct") == 1);
+  EXPECT_GT(reasons.size(), 1);
+  EXPECT_TRUE(reasons.count(Outcome::OK) == 1);
   EXPECT_FALSE(
       ReadFile(Out("whole") + "/checkpoints/step_000002/model/model.safetensors").value() ==
       ReadFile(Out("whole") + "/model/model.safetensors").value());

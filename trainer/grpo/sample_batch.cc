@@ -1,7 +1,5 @@
 #include "trainer/grpo/sample_batch.h"
 
-#include <google/protobuf/util/json_util.h>
-
 #include <algorithm>
 #include <optional>
 #include <utility>
@@ -10,10 +8,10 @@
 #include "absl/strings/str_split.h"
 #include "base/status.h"
 #include "nlohmann/json.hpp"
-#include "trainer/grpo/sample_batch.h"
 #include "trainer/objective/advantage.h"
 #include "verify/verdict/reward.h"
 #include "verify/verdict/verdict.h"
+#include "verify/verdict/verdict_json.h"
 
 namespace tritonrl {
 
@@ -61,7 +59,7 @@ std::string FirstInfraError(const SampleBatch& batch) {
     for (const VerifiedSample& verified : group.samples) {
       if (verified.verified && IsInfraError(verified.verdict)) {
         return absl::StrCat("task ", group.task->task.id, ": ",
-                            verified.verdict.infra_error().text());
+                            verified.verdict.outcome().message());
       }
     }
   }
@@ -137,12 +135,7 @@ std::string RecordToJson(const SampleRecord& record) {
     json["advantage_plan"] = record.advantage_plan;
     json["advantage_code"] = record.advantage_code;
   }
-  std::string verdict;
-  google::protobuf::util::JsonPrintOptions options;
-  options.preserve_proto_field_names = true;
-  if (google::protobuf::util::MessageToJsonString(record.verdict, &verdict, options).ok()) {
-    json["verdict"] = nlohmann::ordered_json::parse(verdict, nullptr, false);
-  }
+  json["verdict"] = nlohmann::ordered_json::parse(VerdictToJson(record.verdict));
   return json.dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace);
 }
 
@@ -169,11 +162,11 @@ absl::StatusOr<SampleRecord> RecordFromJson(const std::string& line) {
   record.reward_code = json.value("reward_code", 0.0);
   record.advantage_plan = json.value("advantage_plan", 0.0);
   record.advantage_code = json.value("advantage_code", 0.0);
-  google::protobuf::util::JsonParseOptions options;
-  options.ignore_unknown_fields = true;
-  const auto status =
-      google::protobuf::util::JsonStringToMessage(json["verdict"].dump(), &record.verdict, options);
-  if (!status.ok()) return absl::DataLossError("the verdict of a sample record does not parse");
+  absl::StatusOr<Verdict> verdict = VerdictFromJson(json["verdict"].dump());
+  if (!verdict.ok()) {
+    return absl::DataLossError("the verdict of a sample record is not one of this version");
+  }
+  record.verdict = *std::move(verdict);
   return record;
 }
 

@@ -8,6 +8,7 @@
 #include "base/hash.h"
 #include "base/random.h"
 #include "base/status.h"
+#include "exec/device_backend.h"
 #include "nlohmann/json.hpp"
 #include "verify/verdict/verdict.h"
 
@@ -19,13 +20,13 @@ absl::StatusOr<std::unique_ptr<InfraErrorJournal>> InfraErrorJournal::Open(
   if (path.empty()) return errors;
   const auto keep = [&](const Line& line) -> absl::StatusOr<bool> {
     const auto json = nlohmann::json::parse(line.text, nullptr, /*allow_exceptions=*/false);
-    if (!json.is_object() || !json.contains("key")) {
+    Outcome::Reason reason;
+    if (!json.is_object() || !json.contains("key") ||
+        !Outcome::Reason_Parse(json.value("reason", ""), &reason)) {
       return absl::DataLossError(
           absl::StrCat(path, ", line ", line.number, " is damaged; remove the file to go on"));
     }
-    InfraError& fault = errors->faults_[json["key"].get<std::string>()];
-    fault.set_kind(static_cast<InfraError::Kind>(json.value("kind", 0)));
-    fault.set_text(json.value("text", ""));
+    SetOutcome(reason, json.value("message", ""), &errors->errors_[json["key"].get<std::string>()]);
     return true;
   };
   ASSIGN_OR_RETURN(errors->journal_, JsonlJournal::Open(path, JsonlJournal::kMaxLineBytes, keep,
@@ -33,10 +34,10 @@ absl::StatusOr<std::unique_ptr<InfraErrorJournal>> InfraErrorJournal::Open(
   return errors;
 }
 
-void InfraErrorJournal::Add(const std::string& key, const InfraError& fault) {
-  if (!faults_.emplace(key, fault).second) return;
+void InfraErrorJournal::Add(const std::string& key, const Outcome& error) {
+  if (!errors_.emplace(key, error).second) return;
   const nlohmann::json line = {
-      {"key", key}, {"kind", static_cast<int>(fault.kind())}, {"text", fault.text()}};
+      {"key", key}, {"reason", Outcome::Reason_Name(error.reason())}, {"message", error.message()}};
   pending_.push_back(line.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace));
 }
 
@@ -47,9 +48,9 @@ absl::Status InfraErrorJournal::Commit() {
   return absl::OkStatus();
 }
 
-const InfraError* InfraErrorJournal::Find(const std::string& key) const {
-  auto it = faults_.find(key);
-  return it == faults_.end() ? nullptr : &it->second;
+const Outcome* InfraErrorJournal::Find(const std::string& key) const {
+  auto it = errors_.find(key);
+  return it == errors_.end() ? nullptr : &it->second;
 }
 
 namespace {
@@ -161,13 +162,12 @@ void SampleRunner::Verify(const std::shared_ptr<SampleBatch>& batch, int group, 
   request.response = verified.text;
   request.truncated = verified.sample.finish_reason == FinishReason::kLength;
   request.key = SampleName(*batch, owner, index);
-  const InfraError* fault = batch->reproducible ? infra_errors_->Find(request.key) : nullptr;
-  if (fault != nullptr) {
+  const Outcome* error = batch->reproducible ? infra_errors_->Find(request.key) : nullptr;
+  if (error != nullptr) {
     Verdict verdict;
     verdict.set_key(request.key);
     verdict.set_task_id(request.task.id);
-    *verdict.mutable_infra_error() = *fault;
-    Summarize(&verdict);
+    *verdict.mutable_outcome() = *error;
     absl::MutexLock lock(&mailbox_->mutex);
     mailbox_->entries.push_back({batch, group, index, std::move(verdict)});
     return;
@@ -199,7 +199,7 @@ void SampleRunner::TakeVerdicts(absl::Duration wait) {
       ++batch.infra_errors;
       if (!batch.reproducible) continue;
       infra_errors_->Add(SampleName(batch, batch.groups[entry.group], entry.index),
-                         verified.verdict.infra_error());
+                         verified.verdict.outcome());
     }
   }
 }

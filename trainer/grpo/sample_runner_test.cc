@@ -162,7 +162,7 @@ TEST_F(SampleRunnerTest, JudgesEverySampleAndLeavesOutOurFaults) {
   const auto& samples = batch->groups[1].samples;
   EXPECT_TRUE(IsCorrect(samples[0].verdict)) << samples[0].verdict.DebugString();
   EXPECT_EQ(samples[0].plan_kind, PlanKind::kFused);
-  EXPECT_EQ(samples[2].verdict.outcome(), "mismatch");
+  EXPECT_EQ(samples[2].verdict.outcome().reason(), Outcome::MISMATCH);
   EXPECT_TRUE(IsInfraError(samples[3].verdict));
 
   // Rewards: plan = clipped speedup, code = correct; the lost sample moves nothing.

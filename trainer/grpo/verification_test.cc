@@ -72,8 +72,9 @@ TEST_F(VerificationTest, ServersOfAnotherBackendAreOurFault) {
   options_.config.set_backend(VerifierConfig::CUDA);
   const Verdict verdict = Check();
   EXPECT_TRUE(IsInfraError(verdict)) << verdict.DebugString();
-  EXPECT_TRUE(absl::StrContains(verdict.reason(), "the servers have the backend interpreter"))
-      << verdict.reason();
+  EXPECT_TRUE(
+      absl::StrContains(verdict.outcome().message(), "the servers have the backend interpreter"))
+      << verdict.outcome().message();
   EXPECT_EQ(dispatcher_->Describe().finished(), 0);
 }
 

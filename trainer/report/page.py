@@ -65,9 +65,9 @@ def _verdict(record, modelled):
     if run_data.is_correct(record):
         note = " (modelled)" if modelled else ""
         return f'<span class="good">correct, speedup {run_data.speedup_of(record):.2f}x{note}</span>'
-    outcome = verdict.get("outcome", "not verified")
-    reason = verdict.get("reason", "")
-    return f'<span class="bad">{html.escape(outcome)}</span> {html.escape(reason)}'
+    outcome = verdict.get("outcome", {})
+    reason = outcome.get("reason", "not verified").lower()
+    return f'<span class="bad">{html.escape(reason)}</span> {html.escape(outcome.get("message", ""))}'
 
 
 def _example(task, old, new, modelled):

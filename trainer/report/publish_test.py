@@ -51,8 +51,10 @@ def evaluation(number, correct):
     }
 
 
-def sample(task, outcome, response, speedup=0.0):
-    verdict = {"outcome": outcome, "reason": "because", "speedup": {"speedup": speedup}}
+def sample(task, reason, response, speedup=0.0):
+    status = "STATUS_OK" if reason == "OK" else "STATUS_CANDIDATE_FAILED"
+    outcome = {"status": status, "reason": reason, "message": "because"}
+    verdict = {"outcome": outcome, "speedup": {"speedup": speedup}}
     return {"task": task, "prompt": "x = a < b\n", "response": response, "verdict": verdict}
 
 
@@ -85,13 +87,13 @@ class ReportTest(unittest.TestCase):
         append(self.path("evaluations.jsonl"), evaluation(0, 0.25), evaluation(4, 0.75))
         append(
             self.path("samples/greedy_000000.jsonl"),
-            sample("level1/1_a", "mismatch", "<think> two kernels </think> OLD<b>"),
-            sample("level1/2_b", "correct", "same", 1.0),
+            sample("level1/1_a", "MISMATCH", "<think> two kernels </think> OLD<b>"),
+            sample("level1/2_b", "OK", "same", 1.0),
         )
         append(
             self.path("samples/greedy_000004.jsonl"),
-            sample("level1/1_a", "correct", "<think> fuse </think> NEW", 2.5),
-            sample("level1/2_b", "correct", "same", 1.0),
+            sample("level1/1_a", "OK", "<think> fuse </think> NEW", 2.5),
+            sample("level1/2_b", "OK", "same", 1.0),
         )
 
     def test_finished_run(self):

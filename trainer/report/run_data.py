@@ -80,7 +80,7 @@ class RunData:
 
 
 def is_correct(record):
-    return record.get("verdict", {}).get("outcome") == "correct"
+    return record.get("verdict", {}).get("outcome", {}).get("status") == "STATUS_OK"
 
 
 def speedup_of(record):

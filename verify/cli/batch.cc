@@ -12,11 +12,12 @@
 #include "absl/time/time.h"
 #include "base/hash.h"
 #include "base/status.h"
-#include "verify/cli/batch.h"
+#include "exec/device_backend.h"
+#include "nlohmann/json.hpp"
 #include "verify/cli/case_reader.h"
-#include "verify/cli/verdict_report.h"
 #include "verify/pipeline/progress_recorder.h"
 #include "verify/verdict/verdict.h"
+#include "verify/verdict/verdict_json.h"
 
 namespace tritonrl {
 
@@ -25,7 +26,6 @@ namespace {
 using Json = nlohmann::ordered_json;
 
 constexpr int64_t kMaxVerdictBytes = 16 << 20;
-constexpr char kInputError[] = "input_error";
 
 std::string Dump(const Json& json) {
   return json.dump(-1, ' ', false, Json::error_handler_t::replace);
@@ -38,25 +38,53 @@ std::string Text(const Json& json, const char* name) {
 
 }  // namespace
 
-std::string VerdictLine(const Case& c, const Verdict& verdict, const std::string& input_hash) {
-  Json json = Json::parse(VerdictJson(verdict));
-  json["id"] = Json::parse(c.id_json);
-  if (c.line > 0) json["line"] = c.line;
-  json["input_hash"] = input_hash;
-  json["worker"] = WorkerStatsJson(verdict);
+std::string BatchLineToJson(const BatchLine& line) {
+  Json json;
+  json["id"] = Json::parse(line.id_json);
+  if (line.line > 0) json["line"] = line.line;
+  if (line.input_error.empty()) {
+    json["input_hash"] = line.input_hash;
+    json["verdict"] = Json::parse(VerdictToJson(line.verdict));
+  } else {
+    json["task"] = line.task;
+    json["input_error"] = line.input_error;
+  }
   return Dump(json);
 }
 
-std::string InputErrorLine(const Case& c) {
-  Json json;
-  json["id"] = Json::parse(c.id_json);
-  json["task"] = c.task;
-  for (const char* name : {"valid", "compiled", "correct", "speedup"}) json[name] = nullptr;
-  json["failed_layer"] = "none";
-  json["outcome"] = kInputError;
-  json["reason"] = absl::StrCat(c.where, ": ", c.error);
-  if (c.line > 0) json["line"] = c.line;
-  return Dump(json);
+absl::StatusOr<BatchLine> ParseBatchLine(const std::string& text) {
+  const Json json = Json::parse(text, /*cb=*/nullptr, /*allow_exceptions=*/false);
+  if (!json.is_object()) return absl::InvalidArgumentError("is not a verdict");
+  BatchLine line;
+  if (const auto id = json.find("id"); id != json.end()) line.id_json = Dump(*id);
+  const auto number = json.find("line");
+  if (number != json.end() && number->is_number_integer()) line.line = number->get<int64_t>();
+  line.task = Text(json, "task");
+  line.input_error = Text(json, "input_error");
+  line.input_hash = Text(json, "input_hash");
+  if (!line.input_error.empty()) return line;
+  const auto verdict = json.find("verdict");
+  if (verdict == json.end()) {
+    return absl::InvalidArgumentError(
+        json.contains("failed_layer") ? "is a verdict of an older version" : "is not a verdict");
+  }
+  absl::StatusOr<Verdict> read = VerdictFromJson(Dump(*verdict));
+  if (!read.ok() || !read->has_outcome()) {
+    return absl::InvalidArgumentError("is not a verdict of this version");
+  }
+  line.verdict = *std::move(read);
+  return line;
+}
+
+std::string OutcomeLabel(const BatchLine& line) {
+  if (!line.input_error.empty()) return "input_error";
+  const Outcome::Reason reason = line.verdict.outcome().reason();
+  return reason == Outcome::OK ? "correct" : ReasonName(reason);
+}
+
+std::string FailedLayerLabel(const BatchLine& line) {
+  const Layer layer = line.verdict.failed_layer();
+  return layer == LAYER_NONE ? "" : LayerName(layer);
 }
 
 std::string InputHash(const Case& c, const std::string& settings) {
@@ -70,28 +98,20 @@ std::string LineKey(const Case& c) {
   return absl::StrCat(c.error.empty() ? "id " : "error ", c.id_json);
 }
 
-std::string LineKey(const Json& line) {
-  const bool error = Text(line, "outcome") == kInputError;
-  const auto number = line.find("line");
-  if (error && number != line.end()) return absl::StrCat("line ", Dump(*number));
-  const auto id = line.find("id");
-  return absl::StrCat(error ? "error " : "id ", id == line.end() ? "null" : Dump(*id));
+std::string LineKey(const BatchLine& line) {
+  if (!line.input_error.empty() && line.line > 0) return absl::StrCat("line ", line.line);
+  return absl::StrCat(line.input_error.empty() ? "id " : "error ", line.id_json);
 }
 
-void BatchTotals::Count(const Json& line) {
-  const std::string outcome = Text(line, "outcome");
-  std::string layer = Text(line, "failed_layer");
-  if (outcome == kInputError) {
+void BatchTotals::Count(const BatchLine& line) {
+  if (!line.input_error.empty()) {
     ++input_errors;
-  } else if (outcome == "correct") {
-    ++correct;
-  } else if (outcome == "inconclusive") {
+  } else if (IsInfraError(line.verdict)) {
     ++inconclusive;
   } else {
-    ++failed;
+    ++(line.verdict.failed_layer() == LAYER_NONE ? correct : failed);
   }
-  if (layer == "none") layer.clear();
-  ++by_layer[{layer, outcome}];
+  ++by_layer[{FailedLayerLabel(line), OutcomeLabel(line)}];
 }
 
 absl::StatusOr<std::unique_ptr<BatchFile>> BatchFile::Open(const std::string& path) {
@@ -102,15 +122,16 @@ absl::StatusOr<std::unique_ptr<BatchFile>> BatchFile::Open(const std::string& pa
   return file;
 }
 
-absl::StatusOr<bool> BatchFile::Note(const std::string& path, const Line& line) {
-  const Json json = Json::parse(line.text, /*cb=*/nullptr, /*allow_exceptions=*/false);
-  if (!json.is_object() || Text(json, "outcome").empty()) {
-    return absl::DataLossError(absl::StrCat(path, ", line ", line.number,
-                                            " is not a verdict; remove the line, or give another "
-                                            "file to --out"));
+absl::StatusOr<bool> BatchFile::Note(const std::string& path, const Line& text) {
+  const absl::StatusOr<BatchLine> line = ParseBatchLine(text.text);
+  if (!line.ok()) {
+    return absl::DataLossError(absl::StrCat(path, ", line ", text.number, " ",
+                                            Message(line.status()),
+                                            "; remove the line, or give "
+                                            "another file to --out"));
   }
-  hashes_[Hash64(LineKey(json))] = Hash64(Text(json, "input_hash"));
-  totals_.Count(json);
+  hashes_[Hash64(LineKey(*line))] = Hash64(line->input_hash);
+  totals_.Count(*line);
   return true;
 }
 
@@ -125,9 +146,9 @@ absl::StatusOr<bool> BatchFile::Has(const Case& c, const std::string& input_hash
   return true;
 }
 
-absl::Status BatchFile::Append(const std::string& line) {
-  RETURN_IF_ERROR(lines_->Append(line));
-  totals_.Count(Json::parse(line));
+absl::Status BatchFile::Append(const BatchLine& line) {
+  RETURN_IF_ERROR(lines_->Append(BatchLineToJson(line)));
+  totals_.Count(line);
   return absl::OkStatus();
 }
 
@@ -138,10 +159,8 @@ constexpr int kErrorsShown = 20;
 
 // A case whose line is not written yet. Its sources are with the verifier.
 struct Slot {
-  Case c;
-  std::string input_hash;
+  BatchLine line;
   bool ready = false;
-  Verdict verdict;
 };
 
 // What the verifier's threads and the batch share; outlives the batch if a callback is late.
@@ -231,29 +250,31 @@ class Batch {
 
   void Begin(Case c, const std::string& hash) {
     auto slot = std::make_shared<Slot>();
-    VerifyRequest request;
-    request.task = {.id = c.task, .source = std::move(c.reference_source)};
-    request.code = std::move(c.candidate_source);
-    request.key = c.id;
-    slot->input_hash = hash;
-    slot->ready = !c.error.empty();
-    if (slot->ready) Complain(c);
-    slot->c = std::move(c);
+    slot->line = {.id_json = c.id_json, .line = c.line, .task = c.task, .input_hash = hash};
+    if (!c.error.empty()) {
+      slot->line.input_error = absl::StrCat(c.where, ": ", c.error);
+      slot->ready = true;
+      Complain(slot->line.input_error);
+    }
     {
       absl::MutexLock lock(&window_->mutex);
       window_->slots.push_back(slot);
     }
-    if (!slot->c.error.empty()) return;
+    if (!c.error.empty()) return;
+    VerifyRequest request;
+    request.task = {.id = c.task, .source = std::move(c.reference_source)};
+    request.code = std::move(c.candidate_source);
+    request.key = c.id;
     verifier_->Submit(std::move(request), [window = window_, slot](Verdict verdict) {
       absl::MutexLock lock(&window->mutex);
-      slot->verdict = std::move(verdict);
+      slot->line.verdict = std::move(verdict);
       slot->ready = true;
     });
   }
 
-  void Complain(const Case& c) {
+  void Complain(const std::string& input_error) {
     if (++errors_ <= kErrorsShown) {
-      recorder_->Print(absl::StrCat("verify: ", c.where, ": ", c.error));
+      recorder_->Print(absl::StrCat("verify: ", input_error));
     } else if (errors_ == kErrorsShown + 1) {
       recorder_->Print("verify: more broken cases follow; the output names them all");
     }
@@ -268,10 +289,8 @@ class Batch {
         slot = std::move(window_->slots.front());
         window_->slots.pop_front();
       }
-      if (slot->verdict.infra_error().kind() == InfraError::CANCELLED) continue;
-      RETURN_IF_ERROR(file_->Append(slot->c.error.empty()
-                                        ? VerdictLine(slot->c, slot->verdict, slot->input_hash)
-                                        : InputErrorLine(slot->c)));
+      if (slot->line.verdict.outcome().reason() == Outcome::CANCELLED) continue;
+      RETURN_IF_ERROR(file_->Append(slot->line));
       recorder_->Done();
       ++summary_.checked;
     }

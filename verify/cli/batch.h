@@ -13,40 +13,53 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "base/jsonl.h"
-#include "nlohmann/json.hpp"
 #include "verify/cli/case_reader.h"
 #include "verify/pipeline/verifier.h"
 #include "verify/verdict/verdict.pb.h"
 
-// The output of a batch: one JSON object a line, appended so that a killed run can go on.
-//
-// Checks many cases and writes a line for each, in the order of the input.
+// Checks many cases and writes a line of JSON for each, in the order of the input, appended so that
+// a killed run can go on.
 
 namespace tritonrl {
 
-// The line of a case that was checked: VerdictJson's members with the id as it was given, then
-// "line" (JSONL input only), "input_hash" (of sources and settings) and "worker" (its figures).
-std::string VerdictLine(const Case& c, const Verdict& verdict, const std::string& input_hash);
+// A line of the output: {"id", "line", "input_hash", "verdict"}, or of a case that cannot be
+// checked {"id", "line", "task", "input_error"}.
+struct BatchLine {
+  std::string id_json = "null";  // as it was given; null: none usable
+  int64_t line = 0;              // of the JSONL input; 0, and left out, for a folder
+  std::string task;
+  std::string input_error;  // why the case cannot be checked; empty: there is a verdict
+  std::string input_hash;   // of sources and settings
+  Verdict verdict;
+};
 
-// The line of a case that could not be: id (null when there is no usable one), nulls for what is
-// not known, outcome "input_error" and the reason.
-std::string InputErrorLine(const Case& c);
+std::string BatchLineToJson(const BatchLine& line);
+
+// InvalidArgument for anything else, also for a line of an older version.
+absl::StatusOr<BatchLine> ParseBatchLine(const std::string& text);
+
+// "input_error", "correct", or the name of the verdict's reason.
+std::string OutcomeLabel(const BatchLine& line);
+
+// The name of the layer that failed, or "".
+std::string FailedLayerLabel(const BatchLine& line);
 
 // Hash of what a verdict depends on: both sources and Verifier::settings().
 std::string InputHash(const Case& c, const std::string& settings);
 
 // Names a line of the output: the id, or for an input error the input's line.
 std::string LineKey(const Case& c);
-std::string LineKey(const nlohmann::ordered_json& line);
+std::string LineKey(const BatchLine& line);
 
 struct BatchTotals {
   int64_t correct = 0;
   int64_t failed = 0;
   int64_t inconclusive = 0;
   int64_t input_errors = 0;
-  std::map<std::pair<std::string, std::string>, int64_t> by_layer;  // (failed layer, outcome)
+  std::map<std::pair<std::string, std::string>, int64_t>
+      by_layer;  // (FailedLayerLabel, OutcomeLabel)
   int64_t all() const { return correct + failed + inconclusive + input_errors; }
-  void Count(const nlohmann::ordered_json& line);
+  void Count(const BatchLine& line);
 };
 
 class BatchFile {
@@ -62,13 +75,13 @@ class BatchFile {
   absl::StatusOr<bool> Has(const Case& c, const std::string& input_hash) const;
 
   // Writes the line in one go; it has left this process when this returns.
-  absl::Status Append(const std::string& line);
+  absl::Status Append(const BatchLine& line);
 
   const BatchTotals& totals() const { return totals_; }  // of what is in the file
 
  private:
   BatchFile() = default;
-  absl::StatusOr<bool> Note(const std::string& path, const Line& line);
+  absl::StatusOr<bool> Note(const std::string& path, const Line& text);
 
   std::unique_ptr<JsonlJournal> lines_;
   absl::flat_hash_map<uint64_t, uint64_t> hashes_;  // hash of LineKey -> hash of input_hash

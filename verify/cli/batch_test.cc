@@ -83,10 +83,13 @@ class BatchTest : public testing::Test {
     }
     return lines;
   }
-  // The output without the worker's figures, which hold measured times.
+  // The output without measured times.
   std::vector<Json> Verdicts() {
     std::vector<Json> lines = Lines();
-    for (Json& line : lines) line.erase("worker");
+    for (Json& line : lines) {
+      if (!line.contains("verdict")) continue;
+      for (const char* name : {"worker", "seconds_lint"}) line["verdict"].erase(name);
+    }
     return lines;
   }
   std::string Messages() {
@@ -128,29 +131,34 @@ TEST_F(BatchTest, ALineForEachCaseInTheOrderOfTheInput) {
   const auto lines = Lines();
   ASSERT_EQ(lines.size(), 6);
   EXPECT_EQ(lines[0]["id"], "good");
-  EXPECT_EQ(lines[0]["valid"], true);
-  EXPECT_EQ(lines[0]["compiled"], true);
-  EXPECT_EQ(lines[0]["correct"], true);
-  EXPECT_EQ(lines[0]["speedup"], 1.5);
-  EXPECT_EQ(lines[0]["outcome"], "correct");
-  EXPECT_EQ(lines[0]["failed_layer"], "none");
-  EXPECT_EQ(lines[0]["worker"]["wall_seconds"], 0.1);
-  EXPECT_EQ(lines[0]["layers"]["syntax"]["outcome"], "ok");
+  const Json good = lines[0]["verdict"];
+  EXPECT_EQ(good["key"], "good");
+  EXPECT_EQ(good["valid"], true);
+  EXPECT_EQ(good["compiled"], true);
+  EXPECT_EQ(good["correct"], true);
+  EXPECT_EQ(good["speedup"]["speedup"], 1.5);
+  EXPECT_EQ(good["outcome"]["status"], "STATUS_OK");
+  EXPECT_EQ(good["worker"]["wall_seconds"], 0.1);
+  EXPECT_EQ(good["layers"][0]["layer"], "LAYER_SYNTAX");
+  EXPECT_EQ(good["layers"][0]["reason"], "OK");
   EXPECT_EQ(lines[1]["id"], 17) << "a number stays a number";
-  EXPECT_EQ(lines[1]["correct"], false);
-  EXPECT_TRUE(lines[1]["speedup"].is_null());
-  EXPECT_EQ(lines[1]["failed_layer"], "correct");
-  EXPECT_EQ(lines[2]["failed_layer"], "syntax");
-  EXPECT_EQ(lines[2]["valid"], false);
-  EXPECT_TRUE(lines[2]["correct"].is_null()) << "not reached";
-  EXPECT_TRUE(lines[2]["worker"].is_null());
-  EXPECT_EQ(lines[3]["outcome"], "input_error");
+  const Json wrong = lines[1]["verdict"];
+  EXPECT_EQ(wrong["correct"], false);
+  EXPECT_FALSE(wrong.contains("speedup"));
+  EXPECT_EQ(wrong["failed_layer"], "LAYER_CORRECT");
+  EXPECT_EQ(wrong["outcome"]["reason"], "MISMATCH");
+  const Json cheat = lines[2]["verdict"];
+  EXPECT_EQ(cheat["failed_layer"], "LAYER_SYNTAX");
+  EXPECT_EQ(cheat["valid"], false);
+  EXPECT_FALSE(cheat.contains("correct")) << "not reached";
+  EXPECT_FALSE(cheat.contains("worker"));
+  EXPECT_FALSE(lines[3].contains("verdict"));
   EXPECT_TRUE(lines[3]["id"].is_null());
   EXPECT_EQ(lines[3]["line"], 4);
-  EXPECT_EQ(lines[4]["outcome"], "input_error");
-  EXPECT_EQ(lines[4]["reason"], options_.in + ", line 5: id \"good\" was already given in line 1");
-  EXPECT_EQ(lines[5]["outcome"], "inconclusive");
-  EXPECT_FALSE(lines[5]["infra_error"].is_null());
+  EXPECT_EQ(lines[4]["input_error"],
+            options_.in + ", line 5: id \"good\" was already given in line 1");
+  EXPECT_EQ(lines[5]["verdict"]["outcome"]["status"], "STATUS_INFRA_ERROR");
+  EXPECT_EQ(lines[5]["verdict"]["outcome"]["reason"], "NOT_EXECUTABLE");
   EXPECT_TRUE(absl::StrContains(Messages(), "cases.jsonl, line 4: not a JSON object"))
       << Messages();
   EXPECT_TRUE(absl::StrContains(SummaryText(*summary), "6 cases: 1 correct, 2 failed"))
@@ -204,7 +212,7 @@ TEST_F(BatchTest, StopKeepsWhatIsFinishedAndDropsTheRest) {
   EXPECT_LT(summary->checked, 10);
   EXPECT_GE(summary->checked, 5);
   EXPECT_TRUE(absl::StrContains(SummaryText(*summary), "not checked; the same command goes on"));
-  for (const Json& line : Lines()) EXPECT_EQ(line["outcome"], "correct");
+  for (const Json& line : Lines()) EXPECT_EQ(line["verdict"]["correct"], true);
   options_.stop = [] { return false; };
   EXPECT_EQ(RunGood().checked, 30 - summary->checked);
   std::set<std::string> ids;
@@ -259,12 +267,22 @@ TEST_F(BatchTest, OtherSourcesOrSettingsUnderTheSameIdAreRefused) {
 
 TEST_F(BatchTest, WhatIsNoOutputOfOursIsLeftAlone) {
   WriteInput(Honest(1));
-  const std::string theirs = "{\"outcome\":\"correct\",\"id\":\"x\"}\nmy notes\n";
+  const std::string theirs = "{\"input_error\":\"broken\",\"id\":\"x\"}\nmy notes\n";
   ASSERT_TRUE(WriteFileAtomic(options_.out, theirs).ok());
   ScriptedBackend backend([](const ExecRequest&, absl::Time) { return GoodResult(1); });
   const absl::Status status = Run(&backend).status();
   EXPECT_TRUE(absl::StrContains(status.message(), "verdicts.jsonl, line 2")) << status;
   EXPECT_EQ(Output(), theirs);
+}
+
+TEST_F(BatchTest, AFileOfAnOlderVersionIsRefused) {
+  WriteInput(Honest(1));
+  ASSERT_TRUE(WriteFileAtomic(options_.out, "{\"id\":\"x\",\"failed_layer\":\"none\"}\n").ok());
+  ScriptedBackend backend([](const ExecRequest&, absl::Time) { return GoodResult(1); });
+  EXPECT_EQ(Run(&backend).status().message(),
+            options_.out +
+                ", line 1 is a verdict of an older version; remove the line, or give "
+                "another file to --out");
 }
 
 TEST_F(BatchTest, ASecondWriterIsRefused) {

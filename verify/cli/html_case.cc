@@ -1,103 +1,65 @@
 #include "verify/cli/html_case.h"
 
 #include <set>
+#include <utility>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
+#include "exec/device_backend.h"
 #include "verify/cli/html_page.h"
+#include "verify/verdict/verdict.h"
 
 namespace tritonrl {
 namespace {
 
-using Json = nlohmann::ordered_json;
-
-constexpr const char* kLayers[] = {"syntax",  "functionality", "compiled",
-                                   "correct", "judge",         "speedup"};
-
 // Digits as a person reads them: 0.000012 -> "1.2e-05".
-std::string Number(const Json& value) {
-  return value.is_number() ? absl::StrFormat("%.4g", value.get<double>()) : "";
-}
+std::string Number(double value) { return absl::StrFormat("%.4g", value); }
 
-int LineOf(const Json& evidence) {
-  const auto line = evidence.find("line");
-  return line != evidence.end() && line->is_number_integer() ? line->get<int>() : 0;
-}
-
-// Calls visit(layer's name, layer) for those that the line holds, in order.
-template <typename Visit>
-void ForEachLayer(const Json& line, Visit visit) {
-  const auto layers = line.find("layers");
-  if (layers == line.end() || !layers->is_object()) return;
-  for (const char* name : kLayers) {
-    const auto layer = layers->find(name);
-    if (layer != layers->end() && layer->is_object()) visit(name, *layer);
-  }
-}
-
-template <typename Visit>
-void ForEachEvidence(const Json& layer, Visit visit) {
-  const auto evidence = layer.find("evidence");
-  if (evidence == layer.end() || !evidence->is_array()) return;
-  for (const Json& piece : *evidence) {
-    if (piece.is_object()) visit(piece);
-  }
-}
-
-std::string EvidenceItem(const Json& piece) {
+std::string EvidenceItem(const Evidence& evidence) {
   std::string item = "<li>";
-  if (LineOf(piece) > 0) absl::StrAppend(&item, "line ", LineOf(piece), ": ");
-  absl::StrAppend(&item, EscapeHtml(JsonText(piece, "text")));
+  if (evidence.line() > 0) absl::StrAppend(&item, "line ", evidence.line(), ": ");
+  absl::StrAppend(&item, EscapeHtml(evidence.text()));
   std::vector<std::string> facts;
-  for (const char* name : {"rule", "name", "kernel"}) {
-    const std::string text = JsonText(piece, name);
+  for (const std::string& text : {evidence.rule(), evidence.name(), evidence.kernel()}) {
     if (!text.empty()) facts.push_back(EscapeHtml(text));
   }
-  const auto value = piece.find("value");
-  if (value != piece.end()) facts.push_back(Number(*value));
+  if (evidence.value() != 0) facts.push_back(Number(evidence.value()));
   if (!facts.empty()) absl::StrAppend(&item, " <small>", absl::StrJoin(facts, ", "), "</small>");
   return item + "</li>";
 }
 
-std::string Layers(const Json& line) {
+std::string Layers(const Verdict& verdict) {
   std::string html;
-  ForEachLayer(line, [&html](const char* name, const Json& layer) {
-    const std::string outcome = JsonText(layer, "outcome");
-    const bool passive = outcome == "not_reached" || outcome == "off";
-    absl::StrAppend(&html, "<dt class=",
-                    outcome == "ok" ? "ok"
-                    : passive       ? "off"
-                                    : "bad",
-                    ">", name, "</dt><dd>", EscapeHtml(outcome));
+  for (const LayerResult& layer : verdict.layers()) {
+    absl::StrAppend(&html, "<dt class=", layer.reason() == Outcome::OK ? "ok" : "bad", ">",
+                    LayerName(layer.layer()), "</dt><dd>", ReasonName(layer.reason()));
     std::string items;
-    ForEachEvidence(layer, [&items](const Json& piece) { items += EvidenceItem(piece); });
+    for (const Evidence& evidence : layer.evidence()) items += EvidenceItem(evidence);
     if (!items.empty()) absl::StrAppend(&html, "<ul>", items, "</ul>");
     absl::StrAppend(&html, "</dd>");
-  });
+  }
   return html.empty() ? "" : absl::StrCat("<dl>", html, "</dl>");
 }
 
-std::string Figures(const Json& line) {
+std::string Figures(const Verdict& verdict) {
+  const WorkerStats& worker = verdict.worker();
   std::vector<std::string> figures;
-  for (const char* name : {"backend", "task"}) {
-    const std::string text = JsonText(line, name);
-    if (!text.empty()) figures.push_back(absl::StrCat(name, " ", EscapeHtml(text)));
+  for (const auto& [name, text] :
+       std::vector<std::pair<std::string, std::string>>{{"backend ", verdict.backend()},
+                                                        {"task ", verdict.task_id()},
+                                                        {"", worker.device()},
+                                                        {"server ", worker.server()},
+                                                        {"gpu ", worker.gpu()}}) {
+    if (!text.empty()) figures.push_back(absl::StrCat(name, EscapeHtml(text)));
   }
-  const auto worker = line.find("worker");
-  if (worker != line.end() && worker->is_object()) {
-    const std::string device = JsonText(*worker, "device");
-    if (!device.empty()) figures.push_back(EscapeHtml(device));
-    for (const char* name : {"server", "gpu"}) {
-      const std::string text = JsonText(*worker, name);
-      if (!text.empty()) figures.push_back(absl::StrCat(name, " ", EscapeHtml(text)));
-    }
-    for (const char* name : {"wall_seconds", "cpu_seconds", "queue_seconds", "peak_rss_bytes"}) {
-      const auto value = worker->find(name);
-      if (value != worker->end()) figures.push_back(absl::StrCat(name, " ", Number(*value)));
-    }
+  if (verdict.has_worker()) {
+    figures.push_back(absl::StrFormat(
+        "wall_seconds %.4g | cpu_seconds %.4g | queue_seconds %.4g | peak_rss_bytes %d",
+        worker.wall_seconds(), worker.cpu_seconds(), worker.queue_seconds(),
+        worker.peak_rss_bytes()));
   }
   return figures.empty() ? ""
                          : absl::StrCat("<p class=figures>", absl::StrJoin(figures, " | "), "</p>");
@@ -118,48 +80,38 @@ std::string Source(const std::string& title, const std::string& source,
   return html + "</pre>";
 }
 
-std::string Speedup(const Json& line) {
-  const auto speedup = line.find("speedup");
-  if (speedup == line.end() || !speedup->is_number()) return "";
-  const auto modelled = line.find("modelled");
-  const bool model = modelled != line.end() && modelled->is_boolean() && modelled->get<bool>();
-  std::string text = absl::StrFormat("%.2fx%s", speedup->get<double>(), model ? " (modelled)" : "");
-  const auto low = line.find("speedup_low"), high = line.find("speedup_high");
-  if (low != line.end() && low->is_number() && high != line.end() && high->is_number()) {
-    absl::StrAppendFormat(&text, " [%.3f, %.3f]", low->get<double>(), high->get<double>());
+std::string SpeedupText(const Verdict& verdict) {
+  if (!IsCorrect(verdict) || !verdict.has_speedup()) return "";
+  const Speedup& speedup = verdict.speedup();
+  std::string text =
+      absl::StrFormat("%.2fx%s", speedup.speedup(), speedup.modelled() ? " (modelled)" : "");
+  if (speedup.has_speedup_low()) {
+    absl::StrAppendFormat(&text, " [%.3f, %.3f]", speedup.speedup_low(), speedup.speedup_high());
   }
   return text;
 }
 
 }  // namespace
 
-std::string JsonText(const Json& json, const char* name) {
-  const auto member = json.find(name);
-  return member != json.end() && member->is_string() ? member->get<std::string>() : "";
-}
-
-std::string HtmlCase(const Json& line, const std::string& reference_source,
-                     const std::string& candidate_source) {
-  const std::string outcome = EscapeHtml(JsonText(line, "outcome"));
-  std::string layer = EscapeHtml(JsonText(line, "failed_layer"));
-  if (layer == "none") layer = "";
-  const auto id = line.find("id");
-  std::string name = JsonText(line, "id");
-  if (name.empty() && id != line.end() && !id->is_null()) {
-    name = id->dump(-1, ' ', false, Json::error_handler_t::replace);
-  }
-  if (name.empty()) name = "(no id)";
+std::string HtmlCase(const std::string& id, const BatchLine& line,
+                     const std::string& reference_source, const std::string& candidate_source) {
+  const Verdict& verdict = line.verdict;
   std::set<int> marked;
-  ForEachLayer(line, [&marked](const char*, const Json& l) {
-    ForEachEvidence(l, [&marked](const Json& piece) { marked.insert(LineOf(piece)); });
-  });
-  const char* kind = outcome == "correct" ? "ok" : outcome == "inconclusive" ? "off" : "bad";
-  return absl::StrCat("<tr data-key=\"", layer, "/", outcome, "\"><td>", EscapeHtml(name),
-                      "</td><td class=", kind, ">", outcome, "</td><td>", layer, "</td><td>",
-                      Speedup(line), "</td><td><details><summary>",
-                      EscapeHtml(JsonText(line, "reason")), "</summary>", Layers(line),
-                      Figures(line), Source("Candidate", candidate_source, marked),
-                      Source("Reference", reference_source, {}), "</details></td></tr>\n");
+  for (const LayerResult& layer : verdict.layers()) {
+    for (const Evidence& evidence : layer.evidence()) marked.insert(evidence.line());
+  }
+  const Outcome::Status status = verdict.outcome().status();
+  const bool failed = status == Outcome::STATUS_CANDIDATE_FAILED || !line.input_error.empty();
+  const char* kind = failed ? "bad" : status == Outcome::STATUS_OK ? "ok" : "off";
+  const std::string outcome = OutcomeLabel(line), layer = FailedLayerLabel(line);
+  const std::string& reason =
+      line.input_error.empty() ? verdict.outcome().message() : line.input_error;
+  return absl::StrCat(
+      "<tr data-key=\"", layer, "/", outcome, "\"><td>", id.empty() ? "(no id)" : EscapeHtml(id),
+      "</td><td class=", kind, ">", outcome, "</td><td>", layer, "</td><td>", SpeedupText(verdict),
+      "</td><td><details><summary>", EscapeHtml(reason), "</summary>", Layers(verdict),
+      Figures(verdict), Source("Candidate", candidate_source, marked),
+      Source("Reference", reference_source, {}), "</details></td></tr>\n");
 }
 
 }  // namespace tritonrl

@@ -4,17 +4,13 @@
 
 #include <string>
 
-#include "nlohmann/json.hpp"
+#include "verify/cli/batch.h"
 
 namespace tritonrl {
 
-// A string member, or "".
-std::string JsonText(const nlohmann::ordered_json& json, const char* name);
-
 // A table row: what the table shows, and below the reason, closed, all there is about the case.
-// `line` is a line of a batch's output.
-std::string HtmlCase(const nlohmann::ordered_json& line, const std::string& reference_source,
-                     const std::string& candidate_source);
+std::string HtmlCase(const std::string& id, const BatchLine& line,
+                     const std::string& reference_source, const std::string& candidate_source);
 
 }  // namespace tritonrl
 

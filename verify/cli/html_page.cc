@@ -17,15 +17,12 @@
 #include "base/jsonl.h"
 #include "base/status.h"
 #include "base/utf8.h"
-#include "nlohmann/json.hpp"
 #include "verify/cli/batch.h"
 #include "verify/cli/case_reader.h"
 #include "verify/cli/html_case.h"
 
 namespace tritonrl {
 namespace {
-
-using Json = nlohmann::ordered_json;
 
 constexpr int64_t kMaxVerdictBytes = 16 << 20;
 
@@ -152,24 +149,24 @@ class OutputIndex {
     while (true) {
       ASSIGN_OR_RETURN(std::optional<Line> line, lines->Next());
       if (!line.has_value() || !line->complete) break;
-      const Json json = Json::parse(line->text, nullptr, /*allow_exceptions=*/false);
-      if (!json.is_object()) continue;
-      places_[Hash64(LineKey(json))] = {line->offset, static_cast<int64_t>(line->text.size())};
+      const absl::StatusOr<BatchLine> parsed = ParseBatchLine(line->text);
+      if (!parsed.ok()) continue;
+      places_[Hash64(LineKey(*parsed))] = {line->offset, static_cast<int64_t>(line->text.size())};
     }
     fd_.reset(std::fopen(path.c_str(), "re"));
     return fd_ == nullptr ? ErrnoStatus(errno, "read", path) : absl::OkStatus();
   }
 
-  // A null object when the case has no line.
-  absl::StatusOr<Json> Find(const Case& c) {
+  // Nothing when the case has no line.
+  absl::StatusOr<std::optional<BatchLine>> Find(const Case& c) {
     const auto place = places_.find(Hash64(LineKey(c)));
-    if (place == places_.end()) return Json();
+    if (place == places_.end()) return std::nullopt;
     std::string text(place->second.second, '\0');
     const ssize_t n = pread(fileno(fd_.get()), text.data(), text.size(), place->second.first);
     if (n != static_cast<ssize_t>(text.size())) return ErrnoStatus(errno, "read", path_);
-    Json json = Json::parse(text, nullptr, /*allow_exceptions=*/false);
-    if (!json.is_object()) return absl::DataLossError(path_ + " changed while it was read");
-    return json;
+    absl::StatusOr<BatchLine> line = ParseBatchLine(text);
+    if (!line.ok()) return absl::DataLossError(path_ + " changed while it was read");
+    return *std::move(line);
   }
 
  private:
@@ -189,11 +186,11 @@ absl::StatusOr<int64_t> ForEachChecked(const std::string& in, OutputIndex* index
   while (true) {
     ASSIGN_OR_RETURN(std::optional<Case> c, reader->Next());
     if (!c.has_value()) return missing;
-    ASSIGN_OR_RETURN(const Json line, index->Find(*c));
-    if (line.is_null()) {
-      ++missing;
+    ASSIGN_OR_RETURN(const std::optional<BatchLine> line, index->Find(*c));
+    if (line.has_value()) {
+      RETURN_IF_ERROR(visit(*c, *line));
     } else {
-      RETURN_IF_ERROR(visit(*c, line));
+      ++missing;
     }
   }
 }
@@ -247,7 +244,7 @@ absl::Status WriteBatchPage(const std::string& in, const std::string& out, const
   // Twice over the input: totals stand above the table.
   BatchTotals totals;
   ASSIGN_OR_RETURN(const int64_t missing,
-                   ForEachChecked(in, &index, [&totals](const Case&, const Json& line) {
+                   ForEachChecked(in, &index, [&totals](const Case&, const BatchLine& line) {
                      totals.Count(line);
                      return absl::OkStatus();
                    }));
@@ -261,25 +258,25 @@ absl::Status WriteBatchPage(const std::string& in, const std::string& out, const
   }
   RETURN_IF_ERROR(file.Write(kTableBegin));
   int64_t shown = 0;
-  const auto written = ForEachChecked(in, &index, [&](const Case& c, const Json& line) {
+  const auto written = ForEachChecked(in, &index, [&](const Case& c, const BatchLine& line) {
     if (++shown > max_cases) return absl::OkStatus();
-    return file.Write(HtmlCase(line, c.reference_source, c.candidate_source));
+    return file.Write(HtmlCase(c.id, line, c.reference_source, c.candidate_source));
   });
   RETURN_IF_ERROR(written.status());
   return file.Finish();
 }
 
-absl::Status WritePairPage(const std::string& verdict_json, const std::string& reference_source,
+absl::Status WritePairPage(const Verdict& verdict, const std::string& reference_source,
                            const std::string& candidate_source, const std::string& page) {
-  const Json line = Json::parse(verdict_json, nullptr, /*allow_exceptions=*/false);
-  if (!line.is_object()) return absl::InvalidArgumentError("the verdict is not a JSON object");
+  BatchLine line;
+  line.verdict = verdict;
   BatchTotals totals;
   totals.Count(line);
   PageFile file(page);
   RETURN_IF_ERROR(file.Open());
   RETURN_IF_ERROR(file.Write(
-      absl::StrCat(Head("Verdict on " + JsonText(line, "id")), Totals(totals, 0), kTableBegin)));
-  RETURN_IF_ERROR(file.Write(HtmlCase(line, reference_source, candidate_source)));
+      absl::StrCat(Head("Verdict on " + verdict.key()), Totals(totals, 0), kTableBegin)));
+  RETURN_IF_ERROR(file.Write(HtmlCase(verdict.key(), line, reference_source, candidate_source)));
   return file.Finish();
 }
 

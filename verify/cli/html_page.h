@@ -8,6 +8,7 @@
 
 #include "absl/status/status.h"
 #include "absl/strings/string_view.h"
+#include "verify/verdict/verdict.pb.h"
 
 namespace tritonrl {
 
@@ -21,8 +22,8 @@ namespace tritonrl {
 absl::Status WriteBatchPage(const std::string& in, const std::string& out, const std::string& page,
                             int64_t max_cases = 10000);
 
-// Page of one pair; `verdict_json` is VerdictJson's line.
-absl::Status WritePairPage(const std::string& verdict_json, const std::string& reference_source,
+// Page of one pair.
+absl::Status WritePairPage(const Verdict& verdict, const std::string& reference_source,
                            const std::string& candidate_source, const std::string& page);
 
 // Text as it stands in an element or in a quoted attribute.

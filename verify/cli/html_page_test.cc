@@ -11,8 +11,11 @@
 #include "base/file.h"
 #include "base/hash.h"
 #include "base/utf8.h"
+#include "exec/device_backend.h"
 #include "gtest/gtest.h"
 #include "nlohmann/json.hpp"
+#include "verify/cli/batch.h"
+#include "verify/verdict/verdict.h"
 
 namespace tritonrl {
 namespace {
@@ -40,24 +43,30 @@ class HtmlPageTest : public testing::Test {
   }
   void TearDown() override { EXPECT_TRUE(RemoveTree(folder_).ok()); }
 
-  static Json Verdict(const Json& id, const std::string& outcome, const std::string& layer,
-                      const std::string& text, int line) {
-    Json json = {{"id", id},           {"task", "t"},           {"speedup", nullptr},
-                 {"outcome", outcome}, {"failed_layer", layer}, {"reason", text}};
-    json["layers"]["functionality"] = {
-        {"outcome", outcome},
-        {"evidence", {{{"rule", "torch_compute"}, {"text", text}, {"line", line}}}}};
-    return json;
+  // A verdict with one piece of evidence; LAYER_NONE: correct.
+  static BatchLine Line(const Json& id, Layer layer, Outcome::Reason reason,
+                        const std::string& text, int line) {
+    BatchLine batch_line;
+    batch_line.id_json = id.dump();
+    batch_line.verdict.set_key("key");
+    LayerResult* result =
+        MutableResult(layer == LAYER_NONE ? LAYER_CORRECT : layer, &batch_line.verdict);
+    result->set_reason(reason);
+    AddEvidence(result, "rule", text)->set_line(line);
+    batch_line.verdict.set_failed_layer(layer);
+    SetOutcome(reason, text, batch_line.verdict.mutable_outcome());
+    return batch_line;
   }
 
-  std::string Batch(const std::vector<std::pair<Json, std::string>>& verdicts_and_codes,
+  std::string Batch(const std::vector<std::pair<BatchLine, std::string>>& lines_and_codes,
                     const std::string& more_input = "") {
     std::string in, out;
-    for (const auto& [verdict, code] : verdicts_and_codes) {
-      const Json c = {
-          {"id", verdict["id"]}, {"reference_source", "r = 1"}, {"candidate_source", code}};
+    for (const auto& [line, code] : lines_and_codes) {
+      const Json c = {{"id", Json::parse(line.id_json)},
+                      {"reference_source", "r = 1"},
+                      {"candidate_source", code}};
       absl::StrAppend(&in, c.dump(), "\n");
-      absl::StrAppend(&out, verdict.dump(), "\n");
+      absl::StrAppend(&out, BatchLineToJson(line), "\n");
     }
     EXPECT_TRUE(WriteFileAtomic(folder_ + "/in.jsonl", in + more_input).ok());
     EXPECT_TRUE(WriteFileAtomic(folder_ + "/out.jsonl", out).ok());
@@ -73,8 +82,9 @@ class HtmlPageTest : public testing::Test {
 
 TEST_F(HtmlPageTest, EachCaseWithTotalsAndMarkedLines) {
   const std::string page =
-      Batch({{Verdict("one", "torch_compute", "functionality", "'*' computes", 2), "a = 1\nb = 2"},
-             {Verdict(17, "correct", "none", "agrees", 0), "c = 3"}},
+      Batch({{Line("one", LAYER_FUNCTIONALITY, Outcome::TORCH_COMPUTE, "'*' computes", 2),
+              "a = 1\nb = 2"},
+             {Line(17, LAYER_NONE, Outcome::OK, "agrees", 0), "c = 3"}},
             "not json\n");
   EXPECT_TRUE(absl::StrContains(page, "2 cases: <span class=ok>1 correct</span>")) << page;
   EXPECT_TRUE(absl::StrContains(page, "1 not checked"));
@@ -92,15 +102,17 @@ TEST_F(HtmlPageTest, TextOfStrangersStaysText) {
   const std::string attack =
       "</pre></details><script>alert(1)</script><img src=x onerror=alert(2)>\"'><svg/onload=x>"
       "<!--\r\n<![CDATA[]]>&lt;script&gt; \xE2\x80\xAE reversed \x01";
-  Json verdict = Verdict(attack, attack, attack, attack, 1);
-  verdict["backend"] = attack;
-  verdict["task"] = attack;
-  verdict["worker"] = {{"device", attack}, {"wall_seconds", attack}};
-  verdict["layers"]["functionality"]["evidence"][0]["name"] = attack;
-  verdict["layers"]["functionality"]["evidence"][0]["kernel"] = attack;
-  verdict["layers"]["functionality"]["evidence"][0]["value"] = attack;
-  verdict["layers"][attack] = verdict["layers"]["functionality"];
-  const std::string page = Batch({{verdict, attack}});
+  BatchLine line = Line(attack, LAYER_FUNCTIONALITY, Outcome::TORCH_COMPUTE, attack, 1);
+  line.verdict.set_backend(attack);
+  line.verdict.set_task_id(attack);
+  line.verdict.mutable_worker()->set_device(attack);
+  line.verdict.mutable_worker()->set_server(attack);
+  line.verdict.mutable_worker()->set_gpu(attack);
+  Evidence* evidence = line.verdict.mutable_layers(0)->mutable_evidence(0);
+  evidence->set_rule(attack);
+  evidence->set_name(attack);
+  evidence->set_kernel(attack);
+  const std::string page = Batch({{line, attack}});
   EXPECT_EQ(Count(page, "<script"), 1) << "only the page's own";
   for (const char* piece : {"<img", "<svg", "<!--", "<![CDATA", "onerror=alert(2)>", "\xE2\x80\xAE",
                             "\x01", "&lt;script&gt; "}) {
@@ -116,7 +128,7 @@ TEST_F(HtmlPageTest, TextOfStrangersStaysText) {
 }
 
 TEST_F(HtmlPageTest, ThePolicyAllowsOnlyThePagesOwnScript) {
-  const std::string page = Batch({{Verdict("a", "correct", "none", "agrees", 0), "x"}});
+  const std::string page = Batch({{Line("a", LAYER_NONE, Outcome::OK, "agrees", 0), "x"}});
   const std::string script = Between(page, "<script>", "</script>");
   ASSERT_FALSE(script.empty());
   const std::string hash = absl::Base64Escape(absl::HexStringToBytes(Sha256Hex(script)));
@@ -128,11 +140,11 @@ TEST_F(HtmlPageTest, ThePolicyAllowsOnlyThePagesOwnScript) {
 }
 
 TEST_F(HtmlPageTest, TwoThousandCases) {
-  std::vector<std::pair<Json, std::string>> cases;
+  std::vector<std::pair<BatchLine, std::string>> cases;
   for (int i = 0; i < 2000; ++i) {
-    cases.emplace_back(
-        Verdict(i, i % 3 == 0 ? "correct" : "mismatch", i % 3 == 0 ? "none" : "correct", "text", 3),
-        std::string(100, 'x') + "\n\n" + std::string(2000, 'y'));
+    cases.emplace_back(i % 3 == 0 ? Line(i, LAYER_NONE, Outcome::OK, "text", 3)
+                                  : Line(i, LAYER_CORRECT, Outcome::MISMATCH, "text", 3),
+                       std::string(100, 'x') + "\n\n" + std::string(2000, 'y'));
   }
   const std::string page = Batch(cases);
   EXPECT_EQ(Count(page, "<tr data-key="), 2000);
@@ -151,13 +163,13 @@ TEST_F(HtmlPageTest, TwoThousandCases) {
 
 TEST_F(HtmlPageTest, OnePair) {
   const std::string path = folder_ + "/pair.html";
-  ASSERT_TRUE(
-      WritePairPage(Verdict("b.py", "correct", "none", "agrees", 0).dump(), "r", "c", path).ok());
+  const Verdict verdict = Line("b.py", LAYER_NONE, Outcome::OK, "agrees", 0).verdict;
+  ASSERT_TRUE(WritePairPage(verdict, "r", "c", path).ok());
   auto page = ReadFile(path);
   ASSERT_TRUE(page.ok());
   EXPECT_EQ(Count(*page, "<tr data-key="), 1);
-  EXPECT_FALSE(WritePairPage("[]", "r", "c", path).ok());
-  EXPECT_FALSE(WritePairPage("{}", "r", "c", folder_ + "/no/folder.html").ok());
+  EXPECT_TRUE(absl::StrContains(*page, "Verdict on key"));
+  EXPECT_FALSE(WritePairPage(verdict, "r", "c", folder_ + "/no/folder.html").ok());
 }
 
 TEST(EscapeHtmlTest, MalformedTextBecomesWellFormed) {

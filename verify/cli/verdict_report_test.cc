@@ -5,6 +5,7 @@
 #include "verify/pipeline/layers.h"
 #include "verify/testing/honest_program.h"
 #include "verify/verdict/verdict.h"
+#include "verify/verdict/verdict_json.h"
 
 namespace tritonrl {
 namespace {
@@ -13,7 +14,6 @@ Verdict Walk(const std::string& code, const ExecResult& result) {
   Verdict v;
   v.set_key("b.py");
   v.set_task_id("a.py");
-  v.mutable_judge()->set_outcome(JudgeResult::OFF);
   if (CheckSource(code, true, 1 << 20, &v)) ApplyExecResult(result, true, true, 5, &v);
   Summarize(&v);
   return v;
@@ -26,14 +26,14 @@ TEST(ReportTest, CorrectSaysModelled) {
   EXPECT_NE(text.find("1.50x (modelled: reference 15 us, candidate 10 us)"), std::string::npos)
       << text;
   EXPECT_NE(text.find("kernels: relu_kernel"), std::string::npos) << text;
-  const auto json = nlohmann::json::parse(VerdictJson(v));
+  const auto json = nlohmann::json::parse(VerdictToJson(v));
   EXPECT_EQ(json["valid"], true);
   EXPECT_EQ(json["compiled"], true);
   EXPECT_EQ(json["correct"], true);
-  EXPECT_NEAR(json["speedup"].get<double>(), 1.5, 1e-9);
+  EXPECT_NEAR(json["speedup"]["speedup"].get<double>(), 1.5, 1e-9);
   EXPECT_EQ(json["modelled"], true);
-  EXPECT_EQ(json["failed_layer"], "none");
-  EXPECT_TRUE(json["infra_error"].is_null());
+  EXPECT_EQ(json["outcome"]["status"], "STATUS_OK");
+  EXPECT_FALSE(json.contains("failed_layer"));
 }
 
 TEST(ReportTest, AMeasuredSpeedupComesWithItsInterval) {
@@ -56,17 +56,14 @@ TEST(ReportTest, AMeasuredSpeedupComesWithItsInterval) {
                 "other programs were on the GPU)"),
       std::string::npos)
       << text;
-  auto json = nlohmann::json::parse(VerdictJson(v));
+  const auto json = nlohmann::json::parse(VerdictToJson(v))["speedup"];
   EXPECT_EQ(json["speedup"], 1.52);
   EXPECT_EQ(json["speedup_low"], 1.49);
   EXPECT_EQ(json["speedup_high"], 1.55);
   EXPECT_EQ(json["paper_speedup"], 1.25);
-  EXPECT_EQ(json["layers"]["speedup"]["timing"]["sm_mhz"][1], 1980);
-  EXPECT_EQ(json["layers"]["speedup"]["timing"]["gpu_shared"], true);
-  json = nlohmann::json::parse(VerdictJson(Walk(HonestProgram(), GoodResult(1.5))));
-  EXPECT_TRUE(json["speedup_low"].is_null());
-  EXPECT_TRUE(json["paper_speedup"].is_null());
-  EXPECT_TRUE(json["layers"]["speedup"]["timing"].is_null());
+  EXPECT_EQ(json["sm_mhz_high"], 1980);
+  EXPECT_EQ(json["gpu_shared"], true);
+  EXPECT_FALSE(Walk(HonestProgram(), GoodResult(1.5)).speedup().has_speedup_low());
 }
 
 TEST(ReportTest, FailureQuotesTheLine) {
@@ -76,31 +73,41 @@ TEST(ReportTest, FailureQuotesTheLine) {
   const std::string text = VerdictText(v, cheat);
   EXPECT_NE(text.find("> return out.exp()"), std::string::npos) << text;
   EXPECT_NE(text.find("not reached"), std::string::npos) << text;
-  const auto json = nlohmann::json::parse(VerdictJson(v));
+  const auto json = nlohmann::json::parse(VerdictToJson(v));
   EXPECT_EQ(json["valid"], false);
-  EXPECT_TRUE(json["compiled"].is_null());
-  EXPECT_TRUE(json["correct"].is_null());
-  EXPECT_TRUE(json["speedup"].is_null());
-  EXPECT_EQ(json["failed_layer"], "functionality");
-  EXPECT_EQ(json["outcome"], "torch_compute");
-  EXPECT_EQ(json["layers"]["functionality"]["evidence"][0]["name"], "exp");
+  for (const char* name : {"compiled", "correct", "speedup"}) EXPECT_FALSE(json.contains(name));
+  EXPECT_EQ(json["failed_layer"], "LAYER_FUNCTIONALITY");
+  EXPECT_EQ(json["outcome"]["reason"], "TORCH_COMPUTE");
+  EXPECT_EQ(json["layers"][1]["evidence"][0]["name"], "exp");
 }
 
 TEST(ReportTest, InfraErrorIsNoVerdict) {
   const Verdict v = Walk(HonestProgram(), BadResult(Outcome::WORKER_LOST, "the worker died"));
   EXPECT_EQ(VerdictText(v, "").find("No verdict: the worker died."), 0u);
-  const auto json = nlohmann::json::parse(VerdictJson(v));
-  EXPECT_EQ(json["infra_error"]["kind"], "worker_lost");
-  EXPECT_EQ(json["outcome"], "inconclusive");
-  EXPECT_EQ(json["valid"], true);
-  EXPECT_TRUE(json["correct"].is_null());
+  const auto json = nlohmann::json::parse(VerdictToJson(v));
+  EXPECT_EQ(json["outcome"]["status"], "STATUS_INFRA_ERROR");
+  EXPECT_EQ(json["outcome"]["reason"], "WORKER_LOST");
+  EXPECT_FALSE(json.contains("valid"));
 }
 
 TEST(ReportTest, BytesThatAreNotTextDoNotBreakJson) {
   ExecResult result = BadResult(Outcome::RUNTIME_ERROR, "bad \xff\xfe byte");
   result.set_compiled(true);
-  const auto json = nlohmann::json::parse(VerdictJson(Walk(HonestProgram(), result)));
+  const auto json = nlohmann::json::parse(VerdictToJson(Walk(HonestProgram(), result)));
   EXPECT_EQ(json["correct"], false);
+  EXPECT_EQ(json["outcome"]["message"], "bad \xef\xbf\xbd\xef\xbf\xbd byte");
+}
+
+TEST(VerdictJsonTest, ReadsWhatItWroteAndNothingElse) {
+  const Verdict v = Walk(HonestProgram(), GoodResult(1.0 / 3.0));
+  const std::string json = VerdictToJson(v);
+  const auto read = VerdictFromJson(json);
+  ASSERT_TRUE(read.ok()) << read.status();
+  EXPECT_EQ(VerdictToJson(*read), json);
+  EXPECT_EQ(SpeedupOf(*read), SpeedupOf(v)) << "to the last bit";
+  for (const char* text : {"", "[]", "{\"outcome\":\"correct\"}", "{\"reason\":\"\"}"}) {
+    EXPECT_FALSE(VerdictFromJson(text).ok()) << text;
+  }
 }
 
 }  // namespace

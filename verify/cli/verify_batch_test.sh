@@ -32,12 +32,13 @@ given = [json.loads(line)["id"] for line in open(sys.argv[1])]
 lines = [json.loads(line) for line in open(sys.argv[2])]
 assert sorted(given) == sorted(line["id"] for line in lines), [line["id"] for line in lines]
 for line in lines:
-    for key in ("valid", "compiled", "correct", "speedup", "failed_layer", "reason", "outcome", "layers", "worker"):
-        assert key in line, key
-    expected = "mismatch" if "wrong" in line["id"] else "torch_compute" if "cheat" in line["id"] else "correct"
-    assert line["outcome"] == expected, line
-    assert line["correct"] is {"mismatch": False, "torch_compute": None, "correct": True}[expected], line
-    assert (line["speedup"] is not None) == (expected == "correct"), line
+    verdict = line["verdict"]
+    for key in ("valid", "outcome", "layers"):
+        assert key in verdict, key
+    expected = "MISMATCH" if "wrong" in line["id"] else "TORCH_COMPUTE" if "cheat" in line["id"] else "OK"
+    assert verdict["outcome"]["reason"] == expected, line
+    assert verdict.get("correct") is {"MISMATCH": False, "TORCH_COMPUTE": None, "OK": True}[expected], line
+    assert ("speedup" in verdict) == (expected == "OK"), line
 P
 }
 
@@ -96,7 +97,9 @@ import json, sys
 def read(path):
     lines = [json.loads(line) for line in open(path)]
     for line in lines:
-        line.pop("worker"), line.pop("input_hash")
+        line.pop("input_hash")
+        for key in ("worker", "seconds_lint", "seconds_run"):
+            line["verdict"].pop(key, None)
     return lines
 assert read(sys.argv[1]) == read(sys.argv[2])
 P
@@ -116,7 +119,7 @@ check no_token 2 "--token_file" --in="$examples" --out="$work/remote2.jsonl" --s
 echo "not json" >"$work/broken.jsonl"
 check broken_lines 2 "broken.jsonl, line 1: not a JSON object" --in="$work/broken.jsonl" --out="$work/broken_out.jsonl" \
   --backend=interpreter --workers=1
-grep -q '"outcome":"input_error"' "$work/broken_out.jsonl" || fail "broken_lines: no line in the output"
+grep -q '"input_error":"' "$work/broken_out.jsonl" || fail "broken_lines: no line in the output"
 cut -d, -f1 "$work/verdicts.jsonl" >"$work/notes"
 check foreign_output 2 "line 1 is not a verdict" --in="$work/cases.jsonl" --out="$work/notes" --backend=interpreter --workers=1
 

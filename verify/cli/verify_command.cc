@@ -29,6 +29,7 @@
 #include "verify/pipeline/verifier.h"
 #include "verify/preflight/preflight.h"
 #include "verify/verdict/verdict.h"
+#include "verify/verdict/verdict_json.h"
 
 namespace tritonrl {
 
@@ -181,14 +182,14 @@ int Complain(int code, const std::string& sentence) {
 
 int Report(const VerifyCommand& call, const Verdict& verdict, const std::string& source) {
   if (call.json) {
-    std::cout << VerdictJson(verdict) << std::endl;
+    std::cout << VerdictToJson(verdict) << std::endl;
   } else {
     std::cout << VerdictText(verdict, source) << std::flush;
   }
   if (!IsInfraError(verdict))
     return verdict.failed_layer() == LAYER_NONE ? kExitCorrect : kExitCandidateFailed;
-  const bool reference = verdict.infra_error().kind() == InfraError::REFERENCE_FAILED;
-  return Complain(reference ? kExitUserError : kExitInfraError, verdict.infra_error().text());
+  const bool reference = verdict.outcome().status() == Outcome::STATUS_TASK_FAILED;
+  return Complain(reference ? kExitUserError : kExitInfraError, verdict.outcome().message());
 }
 
 int RunPair(const VerifyCommand& call, DeviceBackend* backend, Judge* judge,
@@ -206,8 +207,7 @@ int RunPair(const VerifyCommand& call, DeviceBackend* backend, Judge* judge,
   const int code = Report(call, verdict, candidate);
   const std::string page = call.html;
   if (page.empty()) return code;
-  const absl::Status written =
-      WritePairPage(VerdictJson(verdict), reference, candidate, UserPath(page));
+  const absl::Status written = WritePairPage(verdict, reference, candidate, UserPath(page));
   return written.ok() ? code
                       : Complain(kExitInfraError, absl::StrCat("--html: ", Message(written)));
 }

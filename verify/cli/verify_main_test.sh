@@ -42,8 +42,8 @@ check stray_argument 2 "unexpected argument 'b.py'" b.py
 check half_a_judge 2 "--judge_model" "$reference" --candidate="$examples/softmax_honest.py" --judge_url=http://x
 
 check honest 0 "(modelled: reference" "$reference" --candidate="$examples/softmax_honest.py" --backend=interpreter
-check wrong_json 1 '"outcome":"mismatch"' "$reference" --candidate="$examples/softmax_wrong.py" --json --backend=interpreter
-if ! python3 -c 'import json, sys; v = json.load(open(sys.argv[1])); assert v["correct"] is False and v["compiled"] is True and v["speedup"] is None' "$work/out"; then
+check wrong_json 1 '"reason":"MISMATCH"' "$reference" --candidate="$examples/softmax_wrong.py" --json --backend=interpreter
+if ! python3 -c 'import json, sys; v = json.load(open(sys.argv[1])); assert v["correct"] is False and v["compiled"] is True and "speedup" not in v' "$work/out"; then
   echo "FAIL wrong_json: not the JSON object expected"
   failures=$((failures + 1))
 fi

@@ -19,7 +19,7 @@ namespace {
 
 // Of the tolerance, by the nearest element; negative where nothing was compared with float64.
 double ShareOf(const Verdict& verdict) {
-  for (const Evidence& evidence : verdict.correct().evidence()) {
+  for (const Evidence& evidence : ResultOf(verdict, LAYER_CORRECT).evidence()) {
     if (evidence.rule() == "tolerance_share") return evidence.value();
   }
   return -1;
@@ -53,9 +53,11 @@ TEST_P(HonestRunTest, EveryHonestProgramWithATaskIsCorrect) {
   EXPECT_GE(verdicts.size(), 100u);
   for (auto& [name, future] : verdicts) {
     const Verdict v = future.get();
-    EXPECT_TRUE(IsCorrect(v)) << name << ": " << v.outcome() << ": " << v.reason();
-    if (v.correct().robust()) {
-      std::printf("%-44s %2d inputs, share %.3f\n", name.c_str(), v.correct().trials(), ShareOf(v));
+    EXPECT_TRUE(IsCorrect(v)) << name << ": " << ReasonName(v.outcome().reason()) << ": "
+                              << v.outcome().message();
+    if (v.correctness().robust()) {
+      std::printf("%-44s %2d inputs, share %.3f\n", name.c_str(), v.correctness().trials(),
+                  ShareOf(v));
     }
   }
 }

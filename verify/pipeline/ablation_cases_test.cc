@@ -50,12 +50,13 @@ Verdicts Check(const std::string& file, bool ablation) {
 TEST(AblationCasesTest, CheatsAreRefusedWithTheirKernelAndLine) {
   int decorations = 0;
   for (const auto& [c, v] : Check("ablation_cheats.py", true)) {
-    EXPECT_FALSE(IsInfraError(v)) << c.name << ": " << v.reason();
-    EXPECT_EQ(v.outcome(), c.rules[0]) << c.name << ": " << v.reason();
+    EXPECT_FALSE(IsInfraError(v)) << c.name << ": " << v.outcome().message();
+    EXPECT_EQ(ReasonName(v.outcome().reason()), c.rules[0])
+        << c.name << ": " << v.outcome().message();
     if (c.rules[0] != "decoration") continue;
     ++decorations;
     EXPECT_EQ(v.failed_layer(), LAYER_FUNCTIONALITY) << c.name;
-    const Evidence& evidence = v.functionality().evidence(0);
+    const Evidence& evidence = ResultOf(v, LAYER_FUNCTIONALITY).evidence(0);
     EXPECT_EQ(evidence.rule(), "decoration");
     const std::string definition = absl::StrCat("def ", evidence.kernel(), "(");
     int line = 1;
@@ -68,7 +69,7 @@ TEST(AblationCasesTest, CheatsAreRefusedWithTheirKernelAndLine) {
 TEST(AblationCasesTest, NothingElseSeesTheDecorations) {
   for (const auto& [c, v] : Check("ablation_cheats.py", false)) {
     if (c.rules[0] != "decoration") continue;
-    EXPECT_TRUE(IsCorrect(v)) << c.name << ": " << v.reason();
+    EXPECT_TRUE(IsCorrect(v)) << c.name << ": " << v.outcome().message();
   }
 }
 
@@ -76,9 +77,11 @@ TEST(AblationCasesTest, HonestProgramsAreAccepted) {
   const Verdicts verdicts = Check("ablation_honest.py", true);
   EXPECT_GE(verdicts.size(), 12u);
   for (const auto& [c, v] : verdicts) {
-    EXPECT_TRUE(IsCorrect(v)) << c.name << ": " << v.outcome() << ": " << v.reason();
+    EXPECT_TRUE(IsCorrect(v)) << c.name << ": " << ReasonName(v.outcome().reason()) << ": "
+                              << v.outcome().message();
     bool says = false;
-    for (const Evidence& e : v.functionality().evidence()) says |= e.rule() == "changes_nothing";
+    for (const Evidence& e : ResultOf(v, LAYER_FUNCTIONALITY).evidence())
+      says |= e.rule() == "changes_nothing";
     const bool expected = c.name == "bias_of_zeros_in_place" ||
                           c.name == "tail_kernel_with_nothing_left" ||
                           c.name == "relu_after_sigmoid_in_place";

@@ -32,9 +32,11 @@ TEST(AuditCasesTest, CheatsAreRefusedByTheAuditOfForward) {
   }
   for (size_t i = 0; i < futures.size(); ++i) {
     const Verdict v = futures[i].get();
-    EXPECT_EQ(v.outcome(), (*cases)[i].rules[0]) << (*cases)[i].name << ": " << v.reason();
+    EXPECT_EQ(ReasonName(v.outcome().reason()), (*cases)[i].rules[0])
+        << (*cases)[i].name << ": " << v.outcome().message();
     EXPECT_EQ(v.failed_layer(), LAYER_FUNCTIONALITY) << (*cases)[i].name;
-    EXPECT_NE(v.reason().find("casts to whole numbers"), std::string::npos) << v.reason();
+    EXPECT_NE(v.outcome().message().find("casts to whole numbers"), std::string::npos)
+        << v.outcome().message();
   }
 }
 

@@ -22,8 +22,8 @@ void FailMalformedResponse(const SplitResponse& split, Verdict* verdict);
 bool CheckSource(absl::string_view code, bool check_functionality, int64_t max_source_bytes,
                  Verdict* verdict);
 
-// Run-time side of functionality, compiled, correct and speedup from a finished run. Faults that
-// are not the candidate's are put into infra_error.
+// Run-time side of functionality, compiled, correct and speedup from a finished run. An end that is
+// not the candidate's doing becomes the verdict's outcome.
 void ApplyExecResult(const ExecResult& result, bool check_functionality, bool measure_time,
                      int trials, Verdict* verdict);
 

@@ -19,73 +19,76 @@ Verdict Walk(const ExecResult& result) {
 
 TEST(LayersTest, EveryOutcomeOfTheBackendHasItsLayer) {
   struct Case {
-    Outcome::Reason outcome;
+    Outcome::Reason reason;
     Layer layer;
-    const char* name;
   };
-  for (const Case& c :
-       std::vector<Case>{{Outcome::IMPORT_ERROR, LAYER_COMPILED, "import_error"},
-                         {Outcome::NO_MODEL_NEW, LAYER_COMPILED, "import_error"},
-                         {Outcome::CONSTRUCT_ERROR, LAYER_COMPILED, "import_error"},
-                         {Outcome::COMPILE_ERROR, LAYER_COMPILED, "compile_error"},
-                         {Outcome::RUNTIME_ERROR, LAYER_COMPILED, "runtime_error"},
-                         {Outcome::OUT_OF_BOUNDS, LAYER_COMPILED, "runtime_error"},
-                         {Outcome::MISMATCH, LAYER_CORRECT, "mismatch"},
-                         {Outcome::OUT_OF_MEMORY, LAYER_COMPILED, "out_of_memory"},
-                         {Outcome::TIMEOUT, LAYER_COMPILED, "timeout"},
-                         {Outcome::CRASHED, LAYER_COMPILED, "crashed"},
-                         {Outcome::EXITED, LAYER_COMPILED, "crashed"},
-                         {Outcome::PROCESS_LIMIT, LAYER_COMPILED, "policy_violation"},
-                         {Outcome::OUTPUT_LIMIT, LAYER_COMPILED, "policy_violation"},
-                         {Outcome::BAD_RESULT, LAYER_COMPILED, "policy_violation"},
-                         {Outcome::KILLED_WORKER, LAYER_COMPILED, "crashed"}}) {
-    ExecResult result = BadResult(c.outcome, "what happened");
+  for (const Case& c : std::vector<Case>{{Outcome::IMPORT_ERROR, LAYER_COMPILED},
+                                         {Outcome::NO_MODEL_NEW, LAYER_COMPILED},
+                                         {Outcome::CONSTRUCT_ERROR, LAYER_COMPILED},
+                                         {Outcome::COMPILE_ERROR, LAYER_COMPILED},
+                                         {Outcome::RUNTIME_ERROR, LAYER_CORRECT},
+                                         {Outcome::OUT_OF_BOUNDS, LAYER_CORRECT},
+                                         {Outcome::MISMATCH, LAYER_CORRECT},
+                                         {Outcome::OUT_OF_MEMORY, LAYER_CORRECT},
+                                         {Outcome::TIMEOUT, LAYER_CORRECT},
+                                         {Outcome::CRASHED, LAYER_CORRECT},
+                                         {Outcome::EXITED, LAYER_CORRECT},
+                                         {Outcome::PROCESS_LIMIT, LAYER_CORRECT},
+                                         {Outcome::OUTPUT_LIMIT, LAYER_CORRECT},
+                                         {Outcome::BAD_RESULT, LAYER_CORRECT},
+                                         {Outcome::KILLED_WORKER, LAYER_CORRECT}}) {
+    ExecResult result = BadResult(c.reason, "what happened");
     result.add_launches()->set_name("relu_kernel");
-    const Verdict v = Walk(result);
-    EXPECT_EQ(v.failed_layer(), c.layer) << ReasonName(c.outcome);
-    EXPECT_EQ(v.outcome(), c.name);
-    EXPECT_FALSE(IsInfraError(v));
-    EXPECT_EQ(v.reason(), "what happened");
-    EXPECT_TRUE(IsValid(v));
-    // Once its kernels are known to be compiled, the same end belongs to the next layer.
-    if (v.compiled().outcome() == CompiledResult::NOT_FINISHED) {
-      result.set_compiled(true);
-      EXPECT_EQ(Walk(result).failed_layer(), LAYER_CORRECT);
-      EXPECT_EQ(Walk(result).outcome(), c.name);
+    for (const bool compiled : {false, true}) {
+      // Before its kernels are known to be compiled, the same end belongs to the layer before.
+      result.set_compiled(compiled);
+      const Verdict v = Walk(result);
+      EXPECT_EQ(v.failed_layer(),
+                compiled || c.reason == Outcome::MISMATCH ? c.layer : LAYER_COMPILED)
+          << ReasonName(c.reason);
+      EXPECT_EQ(v.outcome().reason(), c.reason);
+      EXPECT_EQ(v.outcome().status(), Outcome::STATUS_CANDIDATE_FAILED);
+      EXPECT_EQ(v.outcome().message(), "what happened");
+      EXPECT_FALSE(IsInfraError(v));
+      EXPECT_TRUE(IsValid(v));
+      EXPECT_TRUE(v.valid());
+      EXPECT_EQ(v.compiled(), v.failed_layer() == LAYER_CORRECT);
+      EXPECT_EQ(v.has_correct(), v.failed_layer() == LAYER_CORRECT);
+      EXPECT_FALSE(v.correct());
     }
   }
 }
 
 TEST(LayersTest, FaultsThatAreNotTheCandidates) {
-  for (auto [outcome, kind] : std::vector<std::pair<Outcome::Reason, InfraError::Kind>>{
-           {Outcome::REFERENCE_FAILED, InfraError::REFERENCE_FAILED},
-           {Outcome::NOT_EXECUTABLE, InfraError::NOT_INTERPRETABLE},
-           {Outcome::INTERNAL_ERROR, InfraError::BACKEND_ERROR},
-           {Outcome::WORKER_LOST, InfraError::WORKER_LOST},
-           {Outcome::DEADLINE, InfraError::DEADLINE},
-           {Outcome::CANCELLED, InfraError::CANCELLED},
-           {Outcome::INCONCLUSIVE, InfraError::INCONCLUSIVE}}) {
-    const Verdict v = Walk(BadResult(outcome, "sorry"));
-    EXPECT_EQ(v.infra_error().kind(), kind);
-    EXPECT_EQ(v.outcome(), "inconclusive");
+  for (const Outcome::Reason reason :
+       {Outcome::REFERENCE_FAILED, Outcome::NOT_EXECUTABLE, Outcome::INTERNAL_ERROR,
+        Outcome::WORKER_LOST, Outcome::DEADLINE, Outcome::CANCELLED, Outcome::INCONCLUSIVE}) {
+    const Verdict v = Walk(BadResult(reason, "sorry"));
+    EXPECT_EQ(v.outcome().reason(), reason);
+    EXPECT_EQ(v.outcome().status(), StatusOf(reason));
+    EXPECT_TRUE(IsInfraError(v));
     EXPECT_EQ(v.failed_layer(), LAYER_NONE);
     EXPECT_FALSE(IsCorrect(v));
+    EXPECT_FALSE(v.has_valid());
   }
-  EXPECT_NE(Walk(BadResult(Outcome::REFERENCE_FAILED, "no Model")).reason().find("level1/relu"),
+  EXPECT_NE(Walk(BadResult(Outcome::REFERENCE_FAILED, "no Model"))
+                .outcome()
+                .message()
+                .find("level1/relu"),
             std::string::npos);
 }
 
 TEST(LayersTest, CorrectRunHasSpeedupAndEvidence) {
   const Verdict v = Walk(GoodResult(1.75));
   EXPECT_EQ(v.failed_layer(), LAYER_NONE);
-  EXPECT_EQ(v.outcome(), "correct");
+  EXPECT_EQ(v.outcome().reason(), Outcome::OK);
   EXPECT_TRUE(IsCorrect(v));
   EXPECT_NEAR(SpeedupOf(v), 1.75, 1e-12);
   EXPECT_TRUE(v.speedup().modelled());
   EXPECT_TRUE(v.modelled());
-  EXPECT_EQ(v.correct().trials_passed(), 5);
-  EXPECT_EQ(v.functionality().kernels(0), "relu_kernel");
-  EXPECT_EQ(v.speedup().evidence(0).kernel(), "relu_kernel");
+  EXPECT_EQ(v.correctness().trials_passed(), 5);
+  EXPECT_EQ(v.kernels(0), "relu_kernel");
+  EXPECT_EQ(ResultOf(v, LAYER_SPEEDUP).evidence(0).kernel(), "relu_kernel");
 }
 
 TEST(LayersTest, RobustRunsSayHowNearTheyCame) {
@@ -102,17 +105,18 @@ TEST(LayersTest, RobustRunsSayHowNearTheyCame) {
   robust->add_notes("output 1 is of type int64");
   const Verdict v = Walk(result);
   EXPECT_TRUE(IsCorrect(v));
-  EXPECT_TRUE(v.correct().robust());
-  EXPECT_EQ(v.correct().trials(), 7);
-  EXPECT_EQ(v.correct().trials_passed(), 7);
-  ASSERT_EQ(v.correct().evidence_size(), 4);
-  EXPECT_EQ(v.correct().evidence(1).rule(), "tolerance_share");
-  EXPECT_EQ(v.correct().evidence(1).value(), 0.25);
-  EXPECT_NE(v.correct().evidence(1).text().find("\"small\": error 1e-06, allowed 4e-06"),
-            std::string::npos)
-      << v.correct().evidence(1).text();
-  EXPECT_NE(v.correct().evidence(2).text().find("shape 1"), std::string::npos);
-  EXPECT_NE(v.correct().evidence(3).text().find("int64"), std::string::npos);
+  EXPECT_TRUE(v.correctness().robust());
+  EXPECT_EQ(v.correctness().trials(), 7);
+  EXPECT_EQ(v.correctness().trials_passed(), 7);
+  ASSERT_EQ(ResultOf(v, LAYER_CORRECT).evidence_size(), 4);
+  EXPECT_EQ(ResultOf(v, LAYER_CORRECT).evidence(1).rule(), "tolerance_share");
+  EXPECT_EQ(ResultOf(v, LAYER_CORRECT).evidence(1).value(), 0.25);
+  EXPECT_NE(
+      ResultOf(v, LAYER_CORRECT).evidence(1).text().find("\"small\": error 1e-06, allowed 4e-06"),
+      std::string::npos)
+      << ResultOf(v, LAYER_CORRECT).evidence(1).text();
+  EXPECT_NE(ResultOf(v, LAYER_CORRECT).evidence(2).text().find("shape 1"), std::string::npos);
+  EXPECT_NE(ResultOf(v, LAYER_CORRECT).evidence(3).text().find("int64"), std::string::npos);
 
   ExecResult wrong = result;
   SetOutcome(Outcome::MISMATCH, "", wrong.mutable_outcome());
@@ -125,18 +129,18 @@ TEST(LayersTest, RobustRunsSayHowNearTheyCame) {
   mismatch->set_error(0.5);
   mismatch->set_tolerance(0.125);
   const Verdict bad = Walk(wrong);
-  EXPECT_EQ(bad.outcome(), "mismatch");
-  EXPECT_EQ(bad.correct().trials_passed(), 5);
-  EXPECT_EQ(bad.correct().evidence(2).rule(), "tolerance");
-  EXPECT_EQ(bad.correct().evidence(2).value(), 0.125);
+  EXPECT_EQ(bad.outcome().reason(), Outcome::MISMATCH);
+  EXPECT_EQ(bad.correctness().trials_passed(), 5);
+  EXPECT_EQ(ResultOf(bad, LAYER_CORRECT).evidence(2).rule(), "tolerance");
+  EXPECT_EQ(ResultOf(bad, LAYER_CORRECT).evidence(2).value(), 0.125);
 }
 
 TEST(LayersTest, CorrectWithoutATimeIsAnInfraError) {
   ExecResult result = GoodResult(1.0);
   result.clear_candidate_seconds();
   const Verdict v = Walk(result);
-  EXPECT_EQ(v.infra_error().kind(), InfraError::NO_TIME);
-  EXPECT_EQ(v.speedup().outcome(), SpeedupResult::NO_TIME);
+  EXPECT_EQ(v.outcome().reason(), Outcome::NO_TIME);
+  EXPECT_EQ(ResultOf(v, LAYER_SPEEDUP).reason(), Outcome::UNSPECIFIED);
 }
 
 TEST(LayersTest, ComputingOperatorsAtRunTimeFailFunctionality) {
@@ -151,35 +155,35 @@ TEST(LayersTest, ComputingOperatorsAtRunTimeFailFunctionality) {
   op->set_largest(64);
   const Verdict v = Walk(result);
   EXPECT_EQ(v.failed_layer(), LAYER_FUNCTIONALITY);
-  EXPECT_EQ(v.functionality().outcome(), FunctionalityResult::RUNTIME_COMPUTE);
-  EXPECT_EQ(v.functionality().evidence(0).name(), "aten.mm");
+  EXPECT_EQ(ResultOf(v, LAYER_FUNCTIONALITY).reason(), Outcome::RUNTIME_COMPUTE);
+  EXPECT_EQ(ResultOf(v, LAYER_FUNCTIONALITY).evidence(0).name(), "aten.mm");
   EXPECT_FALSE(IsValid(v));
 }
 
 TEST(LayersTest, NoLaunchAtRunTimeFailsFunctionality) {
   ExecResult result = GoodResult(1.0);
   result.clear_launches();
-  EXPECT_EQ(Walk(result).functionality().outcome(), FunctionalityResult::NOT_LAUNCHED);
-  EXPECT_EQ(Walk(result).outcome(), "not_launched");
+  EXPECT_EQ(ResultOf(Walk(result), LAYER_FUNCTIONALITY).reason(), Outcome::NOT_LAUNCHED);
+  EXPECT_EQ(Walk(result).outcome().reason(), Outcome::NOT_LAUNCHED);
 }
 
 TEST(LayersTest, SourceLayers) {
   Verdict v;
   EXPECT_FALSE(CheckSource("", true, 100, &v));
-  EXPECT_EQ(v.syntax().outcome(), SyntaxResult::NO_CODE);
+  EXPECT_EQ(ResultOf(v, LAYER_SYNTAX).reason(), Outcome::NO_CODE);
   v.Clear();
   EXPECT_FALSE(CheckSource(std::string(101, '#'), true, 100, &v));
-  EXPECT_EQ(v.syntax().outcome(), SyntaxResult::TOO_LARGE);
+  EXPECT_EQ(ResultOf(v, LAYER_SYNTAX).reason(), Outcome::TOO_LARGE);
   v.Clear();
   EXPECT_FALSE(CheckSource("def f(:\n  pass\n", true, 100, &v));
-  EXPECT_EQ(v.syntax().outcome(), SyntaxResult::PARSE_ERROR);
+  EXPECT_EQ(ResultOf(v, LAYER_SYNTAX).reason(), Outcome::PARSE_ERROR);
   v.Clear();
   std::string cheat = HonestProgram();
   cheat.replace(cheat.find("return out"), 10, "return out + 1");
   EXPECT_FALSE(CheckSource(cheat, true, 1 << 20, &v));
-  EXPECT_EQ(v.functionality().outcome(), FunctionalityResult::TORCH_COMPUTE);
-  EXPECT_EQ(v.functionality().evidence(0).name(), "+");
-  EXPECT_GT(v.functionality().evidence(0).line(), 10);
+  EXPECT_EQ(ResultOf(v, LAYER_FUNCTIONALITY).reason(), Outcome::TORCH_COMPUTE);
+  EXPECT_EQ(ResultOf(v, LAYER_FUNCTIONALITY).evidence(0).name(), "+");
+  EXPECT_GT(ResultOf(v, LAYER_FUNCTIONALITY).evidence(0).line(), 10);
   v.Clear();
   EXPECT_TRUE(CheckSource(cheat, /*check_functionality=*/false, 1 << 20, &v));
 }
@@ -191,9 +195,10 @@ TEST(LayersTest, MalformedResponsesFailSyntaxWithTheirShape) {
     Verdict v;
     FailMalformedResponse(split, &v);
     Summarize(&v);
-    EXPECT_EQ(v.outcome(), "no_code");
-    EXPECT_NE(v.reason().find(std::string(ResponseShapeName(split.shape))), std::string::npos)
-        << v.reason();
+    EXPECT_EQ(v.outcome().reason(), Outcome::NO_CODE);
+    EXPECT_NE(v.outcome().message().find(std::string(ResponseShapeName(split.shape))),
+              std::string::npos)
+        << v.outcome().message();
   }
 }
 

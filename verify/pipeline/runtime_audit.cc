@@ -12,7 +12,7 @@
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
 #include "absl/strings/strip.h"
-#include "verify/pipeline/runtime_audit.h"
+#include "verify/verdict/verdict.h"
 
 namespace tritonrl {
 
@@ -117,10 +117,9 @@ bool IsNonComputeGpuKernel(absl::string_view kernel) {
   return false;
 }
 
-void CheckGpuTimeShare(const ExecResult& result, FunctionalityResult* functionality) {
+void CheckGpuTimeShare(const ExecResult& result, LayerResult* functionality) {
   if (result.modelled() || result.outcome().reason() != Outcome::OK) return;
-  Evidence* share = functionality->add_evidence();
-  share->set_rule("gpu_share");
+  Evidence* share = AddEvidence(functionality, "gpu_share", "");
   double total = 0, own = 0, foreign = 0;
   for (const GpuKernel& kernel : result.gpu_kernels()) {
     total += kernel.seconds();
@@ -138,19 +137,19 @@ void CheckGpuTimeShare(const ExecResult& result, FunctionalityResult* functional
       "%.0f%% of the %.1f us on the GPU in its own kernels, %.0f%% in others that compute",
       100 * own / total, 1e6 * total, 100 * foreign / total));
   if (foreign <= kForeignShare * total + ScalarSeconds(result)) return;
-  if (functionality->outcome() == FunctionalityResult::OK) {
-    functionality->set_outcome(FunctionalityResult::RUNTIME_COMPUTE);
+  if (functionality->reason() == Outcome::OK) {
+    functionality->set_reason(Outcome::RUNTIME_COMPUTE);
   }
   int shown = 0;
   for (const GpuKernel& kernel : result.gpu_kernels()) {
     if (kernel.own() || IsNonComputeGpuKernel(kernel.name()) || shown++ >= kShownKernels) continue;
-    Evidence* evidence = functionality->add_evidence();
-    evidence->set_rule("foreign_gpu_kernel");
+    Evidence* evidence = AddEvidence(
+        functionality, "foreign_gpu_kernel",
+        absl::StrFormat(
+            "%.0f%% of forward's GPU time is in a kernel that is none of the program's: %s",
+            100 * kernel.seconds() / total, kernel.name()));
     evidence->set_name(kernel.name());
     evidence->set_value(kernel.seconds() / total);
-    evidence->set_text(absl::StrFormat(
-        "%.0f%% of forward's GPU time is in a kernel that is none of the program's: %s",
-        100 * kernel.seconds() / total, kernel.name()));
   }
 }
 
@@ -159,14 +158,6 @@ namespace {
 // Kernels that are described, and tensors of each.
 constexpr size_t kMaxKernels = 16;
 constexpr int kMaxTensors = 12;
-
-Evidence* AddEvidence(FunctionalityResult* result, const std::string& rule,
-                      const std::string& text) {
-  Evidence* evidence = result->add_evidence();
-  evidence->set_rule(rule);
-  evidence->set_text(text);
-  return evidence;
-}
 
 // "x = input 0 float32[64, 200], y = output 0 float32[64, 200]".
 std::string TensorsText(const KernelLaunch& launch) {
@@ -183,7 +174,7 @@ std::string TensorsText(const KernelLaunch& launch) {
 }
 
 // The first launch of each kernel, with its tensors.
-void AddLaunches(const ExecResult& result, FunctionalityResult* functionality) {
+void AddLaunches(const ExecResult& result, LayerResult* functionality) {
   std::set<std::pair<std::string, int>> seen;
   for (const KernelLaunch& launch : result.launches()) {
     if (!seen.insert({launch.name(), launch.line()}).second) continue;
@@ -199,7 +190,7 @@ void AddLaunches(const ExecResult& result, FunctionalityResult* functionality) {
 }
 
 void AddDecoration(const KernelAblation& kernel, const std::string& rule, const std::string& text,
-                   FunctionalityResult* functionality) {
+                   LayerResult* functionality) {
   Evidence* evidence = AddEvidence(functionality, rule, text);
   evidence->set_kernel(kernel.name());
   evidence->set_line(kernel.line());
@@ -226,10 +217,10 @@ std::string OperatorText(const AtenOp& op) {
 }
 
 // Fails the layer when the result needs none of the kernels.
-void CheckAblation(const ExecResult& result, FunctionalityResult* functionality) {
+void CheckAblation(const ExecResult& result, LayerResult* functionality) {
   const bool decoration = result.ablation_all() == ABLATION_UNCHANGED;
-  if (decoration && functionality->outcome() == FunctionalityResult::OK) {
-    functionality->set_outcome(FunctionalityResult::DECORATION);
+  if (decoration && functionality->reason() == Outcome::OK) {
+    functionality->set_reason(Outcome::DECORATION);
   }
   for (const KernelAblation& kernel : result.ablations()) {
     const std::string name = absl::StrCat("kernel ", kernel.name());
@@ -255,10 +246,10 @@ void CheckAblation(const ExecResult& result, FunctionalityResult* functionality)
 }
 
 // Fails the layer when an output is right only as everything near the mean of all right ones is.
-void CheckConstants(const ExecResult& result, FunctionalityResult* functionality) {
-  if (!result.has_constant_output() || functionality->outcome() != FunctionalityResult::OK) return;
+void CheckConstants(const ExecResult& result, LayerResult* functionality) {
+  if (!result.has_constant_output() || functionality->reason() != Outcome::OK) return;
   const ConstantOutput& constant = result.constant_output();
-  functionality->set_outcome(FunctionalityResult::HARD_CODED);
+  functionality->set_reason(Outcome::HARD_CODED);
   Evidence* evidence = AddEvidence(
       functionality, "ignores_inputs",
       absl::StrFormat("output %d follows the inputs no better than a constant would: what is "
@@ -270,25 +261,25 @@ void CheckConstants(const ExecResult& result, FunctionalityResult* functionality
 
 }  // namespace
 
-bool AuditRuntime(const ExecResult& result, FunctionalityResult* functionality) {
+bool AuditRuntime(const ExecResult& result, LayerResult* functionality) {
   const bool finished =
       result.outcome().reason() == Outcome::OK || result.outcome().reason() == Outcome::MISMATCH;
   if (finished && result.launches().empty()) {
-    functionality->set_outcome(FunctionalityResult::NOT_LAUNCHED);
+    functionality->set_reason(Outcome::NOT_LAUNCHED);
     AddEvidence(functionality, "not_launched", "forward ran without launching any Triton kernel");
     return false;
   }
   for (const AtenOp& op : result.candidate_ops()) {
     if (IsNonComputeOp(op)) continue;
-    functionality->set_outcome(FunctionalityResult::RUNTIME_COMPUTE);
+    functionality->set_reason(Outcome::RUNTIME_COMPUTE);
     Evidence* evidence = AddEvidence(functionality, "runtime_compute", OperatorText(op));
     evidence->set_name(op.name());
     evidence->set_value(op.elements());
     if (op.line() > 0) evidence->set_line(op.line());
   }
   const double scalars = CountScalarElements(result.candidate_ops());
-  if (functionality->outcome() == FunctionalityResult::OK && scalars > kMaxScalarElements) {
-    functionality->set_outcome(FunctionalityResult::RUNTIME_COMPUTE);
+  if (functionality->reason() == Outcome::OK && scalars > kMaxScalarElements) {
+    functionality->set_reason(Outcome::RUNTIME_COMPUTE);
     AddEvidence(functionality, "runtime_compute",
                 absl::StrCat("operators on few elements worked on ", scalars,
                              " elements of tensors inside forward, all together"));
@@ -297,7 +288,7 @@ bool AuditRuntime(const ExecResult& result, FunctionalityResult* functionality) 
   CheckAblation(result, functionality);
   CheckGpuTimeShare(result, functionality);
   AddLaunches(result, functionality);
-  return functionality->outcome() == FunctionalityResult::OK;
+  return functionality->reason() == Outcome::OK;
 }
 
 }  // namespace tritonrl

@@ -43,13 +43,13 @@ bool IsNonComputeGpuKernel(absl::string_view kernel);
 // Adds the candidate's own share of the GPU's time as evidence, or why it was not measured. Fails
 // the layer with RUNTIME_COMPUTE when kernels that are neither its own nor plain took more than 5%
 // and more than operators on a handful of elements account for.
-void CheckGpuTimeShare(const ExecResult& result, FunctionalityResult* functionality);
+void CheckGpuTimeShare(const ExecResult& result, LayerResult* functionality);
 
 // Fails the layer with NOT_LAUNCHED, RUNTIME_COMPUTE, HARD_CODED or DECORATION where the run
 // contradicts what the source seemed to do; true if there is nothing to object to. Either way the
 // layer gets evidence: which kernels were launched with which tensors, and which of them change
 // nothing when they are left out (which on its own is no failure: a bias of zeros, an empty tail).
-bool AuditRuntime(const ExecResult& result, FunctionalityResult* functionality);
+bool AuditRuntime(const ExecResult& result, LayerResult* functionality);
 
 }  // namespace tritonrl
 

@@ -35,9 +35,9 @@ void Add(const std::string& name, double microseconds, bool own, ExecResult* res
   kernel->set_own(own);
 }
 
-FunctionalityResult Check(const ExecResult& result) {
-  FunctionalityResult functionality;
-  functionality.set_outcome(FunctionalityResult::OK);
+LayerResult Check(const ExecResult& result) {
+  LayerResult functionality;
+  functionality.set_reason(Outcome::OK);
   CheckGpuTimeShare(result, &functionality);
   return functionality;
 }
@@ -58,8 +58,8 @@ TEST(GpuShareTest, OwnKernelsWithCopiesPass) {
   Add("softmax_kernel", 20, true, &result);
   Add(kFill, 10, false, &result);
   Add(kCast, 10, false, &result);
-  const FunctionalityResult f = Check(result);
-  EXPECT_EQ(f.outcome(), FunctionalityResult::OK);
+  const LayerResult f = Check(result);
+  EXPECT_EQ(f.reason(), Outcome::OK);
   EXPECT_EQ(f.evidence(0).rule(), "gpu_share");
   EXPECT_DOUBLE_EQ(f.evidence(0).value(), 0.5);
 }
@@ -68,8 +68,8 @@ TEST(GpuShareTest, ForeignComputationIsRefusedByName) {
   ExecResult result = Measured();
   Add(kGemm, 90, false, &result);
   Add("tiny_kernel", 10, true, &result);
-  const FunctionalityResult f = Check(result);
-  EXPECT_EQ(f.outcome(), FunctionalityResult::RUNTIME_COMPUTE);
+  const LayerResult f = Check(result);
+  EXPECT_EQ(f.reason(), Outcome::RUNTIME_COMPUTE);
   ASSERT_EQ(f.evidence_size(), 2);
   EXPECT_EQ(f.evidence(1).name(), kGemm);
   EXPECT_DOUBLE_EQ(f.evidence(1).value(), 0.9);
@@ -79,26 +79,26 @@ TEST(GpuShareTest, AFewPerCentAndScalarsAreLetPass) {
   ExecResult result = Measured();
   Add("sum_kernel", 5, true, &result);
   Add(kAdd, 2, false, &result);  // total[0] / n beside a short kernel
-  EXPECT_EQ(Check(result).outcome(), FunctionalityResult::RUNTIME_COMPUTE);
+  EXPECT_EQ(Check(result).reason(), Outcome::RUNTIME_COMPUTE);
   AtenOp* op = result.add_candidate_ops();
   op->set_name("aten.div");
   op->set_calls(1);
   op->set_largest(1);
-  EXPECT_EQ(Check(result).outcome(), FunctionalityResult::OK);
+  EXPECT_EQ(Check(result).reason(), Outcome::OK);
 
   ExecResult large = Measured();
   Add("sum_kernel", 1000, true, &large);
   Add(kAdd, 40, false, &large);
-  EXPECT_EQ(Check(large).outcome(), FunctionalityResult::OK);
+  EXPECT_EQ(Check(large).reason(), Outcome::OK);
   Add(kAdd, 40, false, &large);
-  EXPECT_EQ(Check(large).outcome(), FunctionalityResult::RUNTIME_COMPUTE);
+  EXPECT_EQ(Check(large).reason(), Outcome::RUNTIME_COMPUTE);
 }
 
 TEST(GpuShareTest, WhatWasNotMeasuredIsSaid) {
   ExecResult result = Measured();
   result.set_gpu_profile_note("the profiler saw no work on the GPU");
-  const FunctionalityResult f = Check(result);
-  EXPECT_EQ(f.outcome(), FunctionalityResult::OK);
+  const LayerResult f = Check(result);
+  EXPECT_EQ(f.reason(), Outcome::OK);
   EXPECT_NE(f.evidence(0).text().find("not measured (the profiler"), std::string::npos);
   result.set_modelled(true);
   EXPECT_EQ(Check(result).evidence_size(), 0);  // nothing to measure

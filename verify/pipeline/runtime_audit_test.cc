@@ -20,16 +20,16 @@ ExecResult GoodRun(AblationEffect all, std::initializer_list<AblationEffect> eac
   return result;
 }
 
-FunctionalityResult Check(const ExecResult& result) {
-  FunctionalityResult functionality;
-  functionality.set_outcome(FunctionalityResult::OK);
+LayerResult Check(const ExecResult& result) {
+  LayerResult functionality;
+  functionality.set_reason(Outcome::OK);
   const bool fine = AuditRuntime(result, &functionality);
-  EXPECT_EQ(fine, functionality.outcome() == FunctionalityResult::OK);
+  EXPECT_EQ(fine, functionality.reason() == Outcome::OK);
   return functionality;
 }
 
 // The first piece of evidence of that rule.
-Evidence Find(const FunctionalityResult& functionality, const std::string& rule) {
+Evidence Find(const LayerResult& functionality, const std::string& rule) {
   for (const Evidence& e : functionality.evidence()) {
     if (e.rule() == rule) return e;
   }
@@ -37,8 +37,8 @@ Evidence Find(const FunctionalityResult& functionality, const std::string& rule)
 }
 
 TEST(RunEvidenceTest, KernelsWithoutWhichTheResultIsRightAreRefused) {
-  const FunctionalityResult f = Check(GoodRun(ABLATION_UNCHANGED, {ABLATION_UNCHANGED}));
-  EXPECT_EQ(f.outcome(), FunctionalityResult::DECORATION);
+  const LayerResult f = Check(GoodRun(ABLATION_UNCHANGED, {ABLATION_UNCHANGED}));
+  EXPECT_EQ(f.reason(), Outcome::DECORATION);
   EXPECT_EQ(f.evidence(0).rule(), "decoration");
   EXPECT_EQ(f.evidence(0).kernel(), "f");
   EXPECT_EQ(f.evidence(0).line(), 5);
@@ -46,9 +46,8 @@ TEST(RunEvidenceTest, KernelsWithoutWhichTheResultIsRightAreRefused) {
 }
 
 TEST(RunEvidenceTest, OneOfSeveralThatChangesNothingIsOnlySaid) {
-  const FunctionalityResult f =
-      Check(GoodRun(ABLATION_CHANGED, {ABLATION_CHANGED, ABLATION_UNCHANGED}));
-  EXPECT_EQ(f.outcome(), FunctionalityResult::OK);
+  const LayerResult f = Check(GoodRun(ABLATION_CHANGED, {ABLATION_CHANGED, ABLATION_UNCHANGED}));
+  EXPECT_EQ(f.reason(), Outcome::OK);
   EXPECT_EQ(Find(f, "changes_nothing").kernel(), "g");
   EXPECT_EQ(Find(f, "changes_nothing").line(), 10);
 }
@@ -70,7 +69,7 @@ TEST(RunEvidenceTest, LaunchesAreListedWithTheirTensors) {
   argument->add_shape(40);
   argument->set_what("input 0");
   *result.add_launches() = result.launches(0);  // the same kernel again
-  const FunctionalityResult f = Check(result);
+  const LayerResult f = Check(result);
   ASSERT_EQ(f.evidence_size(), 1);
   EXPECT_EQ(f.evidence(0).rule(), "launched");
   EXPECT_EQ(f.evidence(0).text(),
@@ -83,8 +82,8 @@ TEST(RunEvidenceTest, AnOperatorThatComputesComesBeforeDecoration) {
   op->set_name("aten.mm");
   op->set_calls(2);
   op->set_largest(64);
-  const FunctionalityResult f = Check(result);
-  EXPECT_EQ(f.outcome(), FunctionalityResult::RUNTIME_COMPUTE);
+  const LayerResult f = Check(result);
+  EXPECT_EQ(f.reason(), Outcome::RUNTIME_COMPUTE);
   EXPECT_EQ(f.evidence(0).name(), "aten.mm");
   EXPECT_EQ(Find(f, "decoration").kernel(), "f");
 }
@@ -94,8 +93,8 @@ TEST(RunEvidenceTest, AnOutputThatIsNoBetterThanAConstantIsHardCoded) {
   result.mutable_constant_output()->set_output(1);
   result.mutable_constant_output()->set_variation(0.0045);
   result.mutable_constant_output()->set_error(0.0043);
-  const FunctionalityResult f = Check(result);
-  EXPECT_EQ(f.outcome(), FunctionalityResult::HARD_CODED);
+  const LayerResult f = Check(result);
+  EXPECT_EQ(f.reason(), Outcome::HARD_CODED);
   EXPECT_EQ(f.evidence(0).rule(), "ignores_inputs");
   EXPECT_EQ(f.evidence(0).text().find("output 1 follows the inputs no better than a constant"), 0U);
   EXPECT_EQ(f.evidence(0).value(), 0.0043);

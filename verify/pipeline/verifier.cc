@@ -23,12 +23,7 @@ namespace tritonrl {
 namespace {
 
 // Changes whenever the meaning of a stored verdict changes, so that old journals are not believed.
-constexpr int kVerdictVersion = 3;
-
-void SetInfraError(InfraError::Kind kind, const std::string& text, Verdict* verdict) {
-  verdict->mutable_infra_error()->set_kind(kind);
-  verdict->mutable_infra_error()->set_text(text);
-}
+constexpr int kVerdictVersion = 4;
 
 }  // namespace
 
@@ -151,16 +146,15 @@ class Verifier::Impl {
 
   void Cancel(const Job& job) {
     Verdict verdict = Start(job.request);
-    verdict.set_content_hash(job.hash);
-    SetInfraError(InfraError::CANCELLED, "the verifier was shut down before this candidate's turn",
-                  &verdict);
+    if (options_.cache) verdict.set_content_hash(job.hash);
+    SetOutcome(Outcome::CANCELLED, "the verifier was shut down before this candidate's turn",
+               verdict.mutable_outcome());
     Finish(job.hash, verdict, /*store=*/false);
   }
 
   Verdict Start(const VerifyRequest& request) const {
     Verdict verdict;
     verdict.set_task_id(request.task.id);
-    if (judge_ == nullptr) verdict.mutable_judge()->set_outcome(JudgeResult::OFF);
     return verdict;
   }
 
@@ -188,7 +182,7 @@ class Verifier::Impl {
   }
 
   void Complete(const std::string& hash, Verdict verdict) {
-    verdict.set_content_hash(hash);
+    if (options_.cache) verdict.set_content_hash(hash);
     const bool store = options_.cache && !IsInfraError(verdict);
     Finish(hash, std::move(verdict), store);
   }
@@ -209,7 +203,7 @@ class Verifier::Impl {
     for (int attempt = 1;; ++attempt) {
       verdict = before_run;
       const bool retry = RunOnce(job.request, &verdict);
-      if (IsInfraError(verdict)) verdict.mutable_infra_error()->set_attempts(attempt);
+      if (IsInfraError(verdict)) verdict.set_attempts(attempt);
       if (!retry || attempt >= options_.max_attempts || Closed()) break;
       absl::MutexLock lock(&mutex_);
       ++counts_.retries;
@@ -240,17 +234,16 @@ class Verifier::Impl {
     }
     absl::StatusOr<ExecResult> result = backend_->Run(exec, absl::Now() + options_.wait_limit);
     if (!result.ok()) {
-      SetInfraError(InfraError::BACKEND_ERROR, Message(result.status()), verdict);
+      SetOutcome(Outcome::INTERNAL_ERROR, Message(result.status()), verdict->mutable_outcome());
       return !absl::IsInvalidArgument(result.status());
     }
     SetWorkerStats(*result, verdict);
     ApplyExecResult(*result, options_.check_functionality, options_.measure_time, options_.trials,
                     verdict);
     // A clock that others disturbed may agree next time; a modelled time stays what it is.
-    const bool doubtful_clock =
-        result->outcome().reason() == Outcome::INCONCLUSIVE && !result->modelled();
-    return verdict->infra_error().kind() == InfraError::NO_TIME || doubtful_clock ||
-           IsRetryable(result->outcome().reason());
+    const Outcome::Reason reason = verdict->outcome().reason();
+    const bool doubtful_clock = reason == Outcome::INCONCLUSIVE && !result->modelled();
+    return IsInfraError(*verdict) && (doubtful_clock || IsRetryable(reason));
   }
 
   void AskJudge(const Job& job, Verdict verdict) {

@@ -8,7 +8,7 @@
 // Layers are walked cheapest first and the walk stops at the first that fails: syntax and linter on
 // a thread here, then one run at the device backend (compile, correctness, times), then the judge
 // if one is given (`judge_queue.h`: many questions at once, each asked once). What goes wrong on
-// our side is retried a bounded number of times and in the end reported as infra_error, never as
+// our side is retried a bounded number of times and in the end reported as such, never as
 // a failure of the candidate.
 #ifndef TRITONRL_VERIFY_PIPELINE_VERIFIER_H_
 #define TRITONRL_VERIFY_PIPELINE_VERIFIER_H_
@@ -86,7 +86,7 @@ class Verifier {
  public:
   // `backend` and `judge` (may be null: off) must outlive the verifier.
   Verifier(const VerifierOptions& options, DeviceBackend* backend, Judge* judge);
-  // Waits for what is running; what has not been started ends as infra_error CANCELLED.
+  // Waits for what is running; what has not been started ends as CANCELLED.
   ~Verifier();
   Verifier(const Verifier&) = delete;
   Verifier& operator=(const Verifier&) = delete;
@@ -103,7 +103,7 @@ class Verifier {
   // The same, with a callback that is called exactly once, on a thread of the verifier.
   void Submit(VerifyRequest request, std::function<void(Verdict)> done);
 
-  // No more work is begun: what waits ends as infra_error CANCELLED, as does what is submitted
+  // No more work is begun: what waits ends as CANCELLED, as does what is submitted
   // from now on; what runs goes on to its end. For a batch that was interrupted.
   void Close();
 

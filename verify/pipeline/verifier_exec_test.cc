@@ -69,8 +69,8 @@ class ExecTest : public testing::Test {
     Verifier verifier(options, backend_, nullptr);
     const Verdict v =
         verifier.Submit({.task = {.id = "the task", .source = reference}, .code = code}).get();
-    EXPECT_EQ(v.reason().find('\n'), std::string::npos) << v.reason();
-    EXPECT_FALSE(v.reason().empty());
+    EXPECT_EQ(v.outcome().message().find('\n'), std::string::npos) << v.outcome().message();
+    EXPECT_FALSE(v.outcome().message().empty());
     return v;
   }
 
@@ -82,18 +82,18 @@ DeviceBackend* ExecTest::backend_ = nullptr;
 TEST_F(ExecTest, HonestCandidateIsCorrectWithAModelledSpeedup) {
   const Verdict v = Run(Example("softmax_reference.py"), Example("softmax_honest.py"));
   EXPECT_TRUE(IsCorrect(v)) << v.DebugString();
-  EXPECT_EQ(v.correct().trials_passed(), 5);
+  EXPECT_EQ(v.correctness().trials_passed(), 5);
   EXPECT_GT(SpeedupOf(v), 0);
   EXPECT_TRUE(v.speedup().modelled());
-  EXPECT_EQ(v.functionality().kernels(0), "scaled_softmax_kernel");
+  EXPECT_EQ(v.kernels(0), "scaled_softmax_kernel");
 }
 
 TEST_F(ExecTest, WrongCandidateIsAMismatchWithNumbers) {
   const Verdict v = Run(Example("softmax_reference.py"), Example("softmax_wrong.py"));
   EXPECT_EQ(v.failed_layer(), LAYER_CORRECT) << v.DebugString();
-  EXPECT_EQ(v.outcome(), "mismatch");
+  EXPECT_EQ(v.outcome().reason(), Outcome::MISMATCH);
   EXPECT_TRUE(IsCompiled(v));
-  EXPECT_GT(v.correct().evidence(0).value(), 1e-2);
+  EXPECT_GT(ResultOf(v, LAYER_CORRECT).evidence(0).value(), 1e-2);
 }
 
 TEST_F(ExecTest, AMismatchNamesParametersThatTheReferenceDoesNotHave) {
@@ -102,12 +102,15 @@ TEST_F(ExecTest, AMismatchNamesParametersThatTheReferenceDoesNotHave) {
   ASSERT_NE(code.find(scale), std::string::npos);
   code.insert(code.find(scale), "        self.x = nn.Linear(2, 2, bias=False)\n");
   const Verdict v = Run(Example("softmax_reference.py"), code);
-  EXPECT_EQ(v.outcome(), "mismatch") << v.DebugString();
-  EXPECT_NE(v.correct().evidence(0).text().find(
-                "; parameter 'x.weight' of ModelNew has no counterpart in Model, it keeps its own "
+  EXPECT_EQ(v.outcome().reason(), Outcome::MISMATCH) << v.DebugString();
+  EXPECT_NE(
+      ResultOf(v, LAYER_CORRECT)
+          .evidence(0)
+          .text()
+          .find("; parameter 'x.weight' of ModelNew has no counterpart in Model, it keeps its own "
                 "initial value"),
-            std::string::npos)
-      << v.correct().evidence(0).text();
+      std::string::npos)
+      << ResultOf(v, LAYER_CORRECT).evidence(0).text();
 }
 
 TEST_F(ExecTest, CheatIsRefusedBeforeItRuns) {
@@ -123,43 +126,42 @@ TEST_F(ExecTest, CompileErrorsComeFromTheCompiler) {
   code.replace(code.find("tl.maximum(x, 0.0)"), 18, "tl.no_such_thing(x)");
   const Verdict v = Run(kReluReference, code);
   EXPECT_EQ(v.failed_layer(), LAYER_COMPILED) << v.DebugString();
-  EXPECT_EQ(v.compiled().outcome(), CompiledResult::COMPILE_ERROR);
-  EXPECT_NE(v.reason().find("no_such_thing"), std::string::npos) << v.reason();
+  EXPECT_EQ(ResultOf(v, LAYER_COMPILED).reason(), Outcome::COMPILE_ERROR);
+  EXPECT_NE(v.outcome().message().find("no_such_thing"), std::string::npos)
+      << v.outcome().message();
 }
 
 TEST_F(ExecTest, BrokenReferenceIsNotTheCandidatesFault) {
   const Verdict v = Run("import torch\nclass Model: pass\n", HonestProgram());
-  EXPECT_EQ(v.infra_error().kind(), InfraError::REFERENCE_FAILED);
-  EXPECT_NE(v.reason().find("the task"), std::string::npos) << v.reason();
+  EXPECT_EQ(v.outcome().reason(), Outcome::REFERENCE_FAILED);
+  EXPECT_NE(v.outcome().message().find("the task"), std::string::npos) << v.outcome().message();
 }
 
 TEST_F(ExecTest, MisbehaviourEndsInOneSentenceAndTheNextCandidateRuns) {
   struct Case {
     const char* what;
     std::string code;
-    CorrectResult::Outcome outcome;
+    Outcome::Reason reason;
     double seconds;
   };
   const std::string os = "import os\n";
   for (const Case& c : std::vector<Case>{
-           {"hangs", WithBody("        while True:\n            pass\n"), CorrectResult::TIMEOUT,
-            3},
+           {"hangs", WithBody("        while True:\n            pass\n"), Outcome::TIMEOUT, 3},
            {"forks without end", WithBody("        while True:\n            os.fork()\n", os),
-            CorrectResult::POLICY_VIOLATION, 20},
+            Outcome::PROCESS_LIMIT, 20},
            {"allocates without end",
             WithBody("        hold = []\n        while True:\n            hold.append(torch.ones(1 "
                      "<< 24))\n"),
-            CorrectResult::OUT_OF_MEMORY, 20},
+            Outcome::OUT_OF_MEMORY, 20},
            {"prints gigabytes", WithBody("        while True:\n            print('x' * 1000000)\n"),
-            CorrectResult::POLICY_VIOLATION, 20},
-           {"exits", WithBody("        os._exit(0)\n", os), CorrectResult::CRASHED, 20},
-           {"kills itself", WithBody("        os.kill(os.getpid(), 9)\n", os),
-            CorrectResult::CRASHED, 20},
-           {"raises", WithBody("        raise ValueError('no')\n"), CorrectResult::RUNTIME_ERROR,
-            20}}) {
+            Outcome::OUTPUT_LIMIT, 20},
+           {"exits", WithBody("        os._exit(0)\n", os), Outcome::EXITED, 20},
+           {"kills itself", WithBody("        os.kill(os.getpid(), 9)\n", os), Outcome::CRASHED,
+            20},
+           {"raises", WithBody("        raise ValueError('no')\n"), Outcome::RUNTIME_ERROR, 20}}) {
     const Verdict v = Run(kReluReference, c.code, /*functionality=*/false, c.seconds);
     EXPECT_FALSE(IsInfraError(v)) << c.what << ": " << v.DebugString();
-    EXPECT_EQ(v.correct().outcome(), c.outcome) << c.what << ": " << v.DebugString();
+    EXPECT_EQ(v.outcome().reason(), c.reason) << c.what << ": " << v.DebugString();
     EXPECT_FALSE(IsCorrect(v)) << c.what;
   }
   EXPECT_TRUE(IsCorrect(Run(kReluReference, HonestProgram())));
@@ -170,7 +172,7 @@ TEST_F(ExecTest, WritesOutsideItsOwnFolderFail) {
       Run(kReluReference, WithBody("        open('/etc/tritonrl_was_here', 'w').write('x')\n"),
           /*functionality=*/false);
   EXPECT_FALSE(IsCorrect(v));
-  EXPECT_EQ(v.correct().outcome(), CorrectResult::RUNTIME_ERROR) << v.DebugString();
+  EXPECT_EQ(v.outcome().reason(), Outcome::RUNTIME_ERROR) << v.DebugString();
   EXPECT_FALSE(FileExists("/etc/tritonrl_was_here"));
 }
 

@@ -37,7 +37,7 @@ TEST(VerifierTest, CheapLayersStopTheWalk) {
   ScriptedBackend backend([](const ExecRequest&, absl::Time) { return GoodResult(1.5); });
   FakeJudge judge(JudgeOpinion{});
   Verifier verifier({}, &backend, &judge);
-  EXPECT_EQ(verifier.Submit(Request("x = 1")).get().outcome(), "no_kernel");
+  EXPECT_EQ(verifier.Submit(Request("x = 1")).get().outcome().reason(), Outcome::NO_KERNEL);
   std::string cheat = HonestProgram();
   cheat.replace(cheat.find("return out"), 10, "return torch.relu(x)");
   EXPECT_EQ(verifier.Submit(Request(cheat)).get().failed_layer(), LAYER_FUNCTIONALITY);
@@ -95,8 +95,8 @@ TEST(VerifierTest, InfraErrorsAreRetriedUpToTheBound) {
       [](const ExecRequest&, absl::Time) { return BadResult(Outcome::WORKER_LOST, "gone"); });
   Verifier verifier({}, &dead, nullptr);
   const Verdict v = verifier.Submit(Request(HonestProgram())).get();
-  EXPECT_EQ(v.infra_error().kind(), InfraError::WORKER_LOST);
-  EXPECT_EQ(v.infra_error().attempts(), 3);
+  EXPECT_EQ(v.outcome().reason(), Outcome::WORKER_LOST);
+  EXPECT_EQ(v.attempts(), 3);
   EXPECT_EQ(dead.calls(), 3);
   EXPECT_EQ(verifier.counts().infra_errors, 1);
   // No verdict is no result: asked again, it runs again.
@@ -113,7 +113,7 @@ TEST(VerifierTest, ADoubtfulClockIsReadAgainAndAModelIsNot) {
     });
     Verifier verifier({}, &backend, nullptr);
     const Verdict v = verifier.Submit(Request(HonestProgram())).get();
-    EXPECT_EQ(v.infra_error().kind(), InfraError::INCONCLUSIVE);
+    EXPECT_EQ(v.outcome().reason(), Outcome::INCONCLUSIVE);
     EXPECT_EQ(backend.calls(), modelled ? 1 : 3);
   }
 }
@@ -132,8 +132,8 @@ TEST(VerifierTest, HopelessFaultsAndCandidateFaultsAreNotRetried) {
   });
   Verifier verifier({}, &refusing, nullptr);
   const Verdict v = verifier.Submit(Request(HonestProgram())).get();
-  EXPECT_EQ(v.infra_error().kind(), InfraError::BACKEND_ERROR);
-  EXPECT_EQ(v.reason(), "bad field");
+  EXPECT_EQ(v.outcome().reason(), Outcome::INTERNAL_ERROR);
+  EXPECT_EQ(v.outcome().message(), "bad field");
   EXPECT_EQ(refusing.calls(), 1);
 }
 
@@ -143,14 +143,14 @@ TEST(VerifierTest, SilentJudgeIsAnInfraErrorAndAnObjectionFails) {
   {
     Verifier verifier({}, &backend, &silent);
     const Verdict v = verifier.Submit(Request(HonestProgram())).get();
-    EXPECT_EQ(v.infra_error().kind(), InfraError::JUDGE_UNAVAILABLE);
-    EXPECT_EQ(v.judge().outcome(), JudgeResult::UNAVAILABLE);
+    EXPECT_EQ(v.outcome().reason(), Outcome::JUDGE_UNAVAILABLE);
+    EXPECT_EQ(ResultOf(v, LAYER_JUDGE).reason(), Outcome::UNSPECIFIED);
   }
   FakeJudge strict(JudgeOpinion{.cheating = true, .rule = 2, .reason = "it only copies"});
   Verifier verifier({}, &backend, &strict);
   const Verdict v = verifier.Submit(Request(HonestProgram())).get();
   EXPECT_EQ(v.failed_layer(), LAYER_JUDGE);
-  EXPECT_EQ(v.reason(), "it only copies");
+  EXPECT_EQ(v.outcome().message(), "it only copies");
   EXPECT_FALSE(IsValid(v));
   EXPECT_FALSE(IsCorrect(v));
 }
@@ -220,8 +220,8 @@ TEST(VerifierTest, ShutdownEndsEveryFuture) {
     futures.push_back(verifier->Submit(Request(HonestProgram(absl::StrCat(i)))));
   started.WaitForNotification();
   std::thread closer([&] { verifier.reset(); });
-  EXPECT_EQ(futures[1].get().infra_error().kind(), InfraError::CANCELLED);
-  EXPECT_EQ(futures[2].get().infra_error().kind(), InfraError::CANCELLED);
+  EXPECT_EQ(futures[1].get().outcome().reason(), Outcome::CANCELLED);
+  EXPECT_EQ(futures[2].get().outcome().reason(), Outcome::CANCELLED);
   go.Notify();
   EXPECT_TRUE(IsCorrect(futures[0].get()));
   closer.join();
@@ -319,7 +319,7 @@ TEST(VerifierTest, ResponsesAreSplitAndMalformedOnesFailSyntax) {
   request.response = "<think>one kernel</think> I cannot";
   const Verdict v = verifier.Submit(request).get();
   EXPECT_EQ(v.failed_layer(), LAYER_SYNTAX);
-  EXPECT_EQ(v.outcome(), "no_code");
+  EXPECT_EQ(v.outcome().reason(), Outcome::NO_CODE);
   EXPECT_EQ(backend.calls(), 1);
 }
 
@@ -340,8 +340,8 @@ TEST(VerifierTest, ClosedItFinishesWhatRunsAndBeginsNothing) {
   begun.WaitForNotification();
   std::future<Verdict> waits = submit("waits");
   verifier.Close();
-  EXPECT_EQ(waits.get().infra_error().kind(), InfraError::CANCELLED);
-  EXPECT_EQ(submit("comes late").get().infra_error().kind(), InfraError::CANCELLED);
+  EXPECT_EQ(waits.get().outcome().reason(), Outcome::CANCELLED);
+  EXPECT_EQ(submit("comes late").get().outcome().reason(), Outcome::CANCELLED);
   go_on.Notify();
   EXPECT_TRUE(IsCorrect(runs.get()));
   EXPECT_EQ(backend.calls(), 1);

@@ -1,5 +1,6 @@
 #include "verify/verdict/metrics.h"
 
+#include "exec/device_backend.h"
 #include "gtest/gtest.h"
 #include "verify/verdict/reward.h"
 #include "verify/verdict/verdict.h"
@@ -12,20 +13,19 @@ namespace {
 Verdict Make(const std::string& task, int reached, double speedup = 0) {
   Verdict v;
   v.set_task_id(task);
-  v.mutable_syntax()->set_outcome(reached >= 1 ? SyntaxResult::OK : SyntaxResult::NO_KERNEL);
+  MutableResult(LAYER_SYNTAX, &v)->set_reason(reached >= 1 ? Outcome::OK : Outcome::NO_KERNEL);
   if (reached >= 1) {
-    v.mutable_functionality()->set_outcome(reached >= 2 ? FunctionalityResult::OK
-                                                        : FunctionalityResult::FORBIDDEN);
+    MutableResult(LAYER_FUNCTIONALITY, &v)
+        ->set_reason(reached >= 2 ? Outcome::OK : Outcome::FORBIDDEN);
   }
   if (reached >= 2) {
-    v.mutable_compiled()->set_outcome(reached >= 3 ? CompiledResult::OK
-                                                   : CompiledResult::COMPILE_ERROR);
+    MutableResult(LAYER_COMPILED, &v)
+        ->set_reason(reached >= 3 ? Outcome::OK : Outcome::COMPILE_ERROR);
   }
   if (reached >= 3) {
-    v.mutable_correct()->set_outcome(reached >= 4 ? CorrectResult::OK : CorrectResult::MISMATCH);
+    MutableResult(LAYER_CORRECT, &v)->set_reason(reached >= 4 ? Outcome::OK : Outcome::MISMATCH);
   }
   if (reached >= 4) {
-    v.mutable_speedup()->set_outcome(SpeedupResult::OK);
     v.mutable_speedup()->set_speedup(speedup);
     v.mutable_speedup()->set_modelled(true);
   }
@@ -57,7 +57,6 @@ TEST(RewardTest, FollowsThePaper) {
 TEST(RewardTest, SpeedupNeedsCorrect) {
   // A wrong candidate whose time was taken all the same earns nothing for it.
   Verdict v = Make("t", 3);
-  v.mutable_speedup()->set_outcome(SpeedupResult::OK);
   v.mutable_speedup()->set_speedup(5);
   EXPECT_DOUBLE_EQ(ComputeRewards(v)->speedup, 0);
   EXPECT_DOUBLE_EQ(SpeedupOf(v), 0);
@@ -65,17 +64,17 @@ TEST(RewardTest, SpeedupNeedsCorrect) {
 
 TEST(RewardTest, JudgeIsAPartOfValid) {
   Verdict v = Make("t", 4, 1.5);
-  v.mutable_judge()->set_outcome(JudgeResult::CHEATING);
+  MutableResult(LAYER_JUDGE, &v)->set_reason(Outcome::CHEATING);
   EXPECT_FALSE(IsValid(v));
   EXPECT_DOUBLE_EQ(ComputeRewards(v)->correct, 0);
   EXPECT_DOUBLE_EQ(ComputeRewards(v)->speedup, 0);
-  v.mutable_judge()->set_outcome(JudgeResult::OK);
+  MutableResult(LAYER_JUDGE, &v)->set_reason(Outcome::OK);
   EXPECT_DOUBLE_EQ(ComputeRewards(v)->correct, 1);
 }
 
 TEST(RewardTest, InfraErrorsAreNoReward) {
   Verdict v = Make("t", 2);
-  v.mutable_infra_error()->set_kind(InfraError::WORKER_LOST);
+  SetOutcome(Outcome::WORKER_LOST, "", v.mutable_outcome());
   EXPECT_FALSE(ComputeRewards(v).has_value());
 }
 
@@ -134,7 +133,7 @@ TEST(MetricsTest, MaximumOverSamplesThenMeanOverTasks) {
 TEST(MetricsTest, FaultsAreLeftOutAndCounted) {
   MetricsBuilder builder;
   Verdict fault = Make("a", 2);
-  fault.mutable_infra_error()->set_kind(InfraError::DEADLINE);
+  SetOutcome(Outcome::DEADLINE, "", fault.mutable_outcome());
   builder.Add(fault);
   fault.set_task_id("b");
   builder.Add(fault);

@@ -1,62 +1,83 @@
 #include "verify/verdict/verdict.h"
 
-#include <map>
 #include <string>
 
 #include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
-#include "verify/verdict/verdict.h"
+#include "absl/strings/strip.h"
+#include "exec/device_backend.h"
 
 namespace tritonrl {
-
 namespace {
 
-// "TORCH_COMPUTE" -> "torch_compute".
-std::string Lower(const std::string& name) { return absl::AsciiStrToLower(name); }
+bool Passed(const Verdict& verdict, Layer layer) {
+  return ResultOf(verdict, layer).reason() == Outcome::OK;
+}
 
-// The sentence of the first piece of evidence, or `fallback`.
-template <typename Result>
-std::string Reason(const Result& result, const std::string& fallback) {
+bool Reached(const Verdict& verdict, Layer layer) {
+  return ResultOf(verdict, layer).reason() != Outcome::UNSPECIFIED;
+}
+
+// The first layer that the candidate failed; LAYER_NONE when it is correct.
+Layer FailedLayer(const Verdict& verdict) {
+  for (const Layer layer : {LAYER_SYNTAX, LAYER_FUNCTIONALITY, LAYER_COMPILED, LAYER_CORRECT}) {
+    if (!Passed(verdict, layer)) return layer;
+  }
+  return ResultOf(verdict, LAYER_JUDGE).reason() == Outcome::CHEATING ? LAYER_JUDGE : LAYER_NONE;
+}
+
+// The sentence of the first piece of evidence, or the reason's name.
+std::string SentenceOf(const LayerResult& result) {
   for (const Evidence& evidence : result.evidence()) {
     if (evidence.text().empty()) continue;
     if (evidence.line() > 0) return absl::StrCat("line ", evidence.line(), ": ", evidence.text());
     return evidence.text();
   }
-  return fallback;
+  return ReasonName(result.reason());
 }
-
-void Fail(Verdict* verdict, Layer layer, const std::string& outcome, const std::string& reason) {
-  verdict->set_failed_layer(layer);
-  verdict->set_outcome(outcome);
-  verdict->set_reason(reason);
-}
-
-bool FunctionalityPassed(const FunctionalityResult& result) {
-  return result.outcome() == FunctionalityResult::OK;
-}
-
-bool JudgeObjects(const JudgeResult& result) { return result.outcome() == JudgeResult::CHEATING; }
 
 }  // namespace
 
-bool IsSyntaxOk(const Verdict& verdict) { return verdict.syntax().outcome() == SyntaxResult::OK; }
+const LayerResult& ResultOf(const Verdict& verdict, Layer layer) {
+  for (const LayerResult& result : verdict.layers()) {
+    if (result.layer() == layer) return result;
+  }
+  return LayerResult::default_instance();
+}
+
+LayerResult* MutableResult(Layer layer, Verdict* verdict) {
+  for (LayerResult& result : *verdict->mutable_layers()) {
+    if (result.layer() == layer) return &result;
+  }
+  LayerResult* result = verdict->add_layers();
+  result->set_layer(layer);
+  return result;
+}
+
+Evidence* AddEvidence(LayerResult* result, const std::string& rule, const std::string& text) {
+  Evidence* evidence = result->add_evidence();
+  evidence->set_rule(rule);
+  evidence->set_text(text);
+  return evidence;
+}
+
+bool IsSyntaxOk(const Verdict& verdict) { return Passed(verdict, LAYER_SYNTAX); }
 
 bool IsValid(const Verdict& verdict) {
-  return IsSyntaxOk(verdict) && FunctionalityPassed(verdict.functionality()) &&
-         !JudgeObjects(verdict.judge());
+  return IsSyntaxOk(verdict) && Passed(verdict, LAYER_FUNCTIONALITY) &&
+         ResultOf(verdict, LAYER_JUDGE).reason() != Outcome::CHEATING;
 }
 
 bool IsCompiled(const Verdict& verdict) {
-  return IsValid(verdict) && verdict.compiled().outcome() == CompiledResult::OK;
+  return IsValid(verdict) && Passed(verdict, LAYER_COMPILED);
 }
 
 bool IsCorrect(const Verdict& verdict) {
-  return IsCompiled(verdict) && verdict.correct().outcome() == CorrectResult::OK;
+  return IsCompiled(verdict) && Passed(verdict, LAYER_CORRECT);
 }
 
 double SpeedupOf(const Verdict& verdict) {
-  if (!IsCorrect(verdict) || verdict.speedup().outcome() != SpeedupResult::OK) return 0.0;
-  return verdict.speedup().speedup();
+  return IsCorrect(verdict) ? verdict.speedup().speedup() : 0.0;
 }
 
 double SpeedupLowOf(const Verdict& verdict) {
@@ -66,45 +87,30 @@ double SpeedupLowOf(const Verdict& verdict) {
 }
 
 bool IsInfraError(const Verdict& verdict) {
-  return verdict.infra_error().kind() != InfraError::NONE;
+  return verdict.outcome().status() == Outcome::STATUS_INFRA_ERROR ||
+         verdict.outcome().status() == Outcome::STATUS_TASK_FAILED;
 }
 
 std::string LayerName(Layer layer) {
-  // "LAYER_SYNTAX" -> "syntax".
-  return Lower(Layer_Name(layer)).substr(sizeof("layer_") - 1);
+  return absl::AsciiStrToLower(absl::StripPrefix(Layer_Name(layer), "LAYER_"));
 }
 
 void Summarize(Verdict* v) {
-  v->set_failed_layer(LAYER_NONE);
-  if (IsInfraError(*v)) {
-    v->set_outcome("inconclusive");
-    v->set_reason(v->infra_error().text());
-    return;
-  }
-  if (!IsSyntaxOk(*v)) {
-    Fail(v, LAYER_SYNTAX, Lower(SyntaxResult::Outcome_Name(v->syntax().outcome())),
-         Reason(v->syntax(), "the program has no valid Triton syntax"));
-  } else if (!FunctionalityPassed(v->functionality())) {
-    Fail(v, LAYER_FUNCTIONALITY,
-         Lower(FunctionalityResult::Outcome_Name(v->functionality().outcome())),
-         Reason(v->functionality(), "the kernels do not do the work"));
-  } else if (v->compiled().outcome() != CompiledResult::OK) {
-    const bool unfinished = v->compiled().outcome() == CompiledResult::NOT_FINISHED;
-    Fail(v, LAYER_COMPILED,
-         unfinished ? Lower(CorrectResult::Outcome_Name(v->correct().outcome()))
-                    : Lower(CompiledResult::Outcome_Name(v->compiled().outcome())),
-         unfinished ? Reason(v->correct(), "it did not finish")
-                    : Reason(v->compiled(), "it does not compile"));
-  } else if (v->correct().outcome() != CorrectResult::OK) {
-    Fail(v, LAYER_CORRECT, Lower(CorrectResult::Outcome_Name(v->correct().outcome())),
-         Reason(v->correct(), "its outputs differ from the reference's"));
-  } else if (JudgeObjects(v->judge())) {
-    Fail(v, LAYER_JUDGE, "cheating", Reason(v->judge(), "the judge calls it cheating"));
+  if (IsInfraError(*v)) return;
+  const Layer failed = FailedLayer(*v);
+  v->set_failed_layer(failed);
+  if (failed == LAYER_NONE) {
+    SetOutcome(Outcome::OK,
+               absl::StrCat("agrees with the reference on ", v->correctness().trials_passed(),
+                            " random inputs"),
+               v->mutable_outcome());
   } else {
-    v->set_outcome("correct");
-    v->set_reason(absl::StrCat("agrees with the reference on ", v->correct().trials_passed(),
-                               " random inputs"));
+    const LayerResult& result = ResultOf(*v, failed);
+    SetOutcome(result.reason(), SentenceOf(result), v->mutable_outcome());
   }
+  v->set_valid(IsValid(*v));
+  if (Reached(*v, LAYER_COMPILED)) v->set_compiled(Passed(*v, LAYER_COMPILED));
+  if (Reached(*v, LAYER_CORRECT)) v->set_correct(Passed(*v, LAYER_CORRECT));
 }
 
 void SetWorkerStats(const ExecResult& result, Verdict* verdict) {
@@ -118,27 +124,6 @@ void SetWorkerStats(const ExecResult& result, Verdict* verdict) {
   worker->set_peak_rss_bytes(result.peak_rss_bytes());
   worker->set_attempts(result.attempts() == 0 ? 1 : result.attempts());
   *worker->mutable_phase_seconds() = result.phase_seconds();
-}
-
-nlohmann::ordered_json WorkerStatsJson(const Verdict& verdict) {
-  if (!verdict.has_worker()) return nullptr;
-  const WorkerStats& worker = verdict.worker();
-  nlohmann::ordered_json json;
-  json["device"] = worker.device();
-  if (!worker.server().empty()) json["server"] = worker.server();
-  if (!worker.gpu().empty()) json["gpu"] = worker.gpu();
-  json["queue_seconds"] = worker.queue_seconds();
-  json["wall_seconds"] = worker.wall_seconds();
-  json["cpu_seconds"] = worker.cpu_seconds();
-  json["peak_rss_bytes"] = worker.peak_rss_bytes();
-  json["attempts"] = worker.attempts();
-  // Sorted: the order in a Protobuf map changes from run to run.
-  const std::map<std::string, double> phases(worker.phase_seconds().begin(),
-                                             worker.phase_seconds().end());
-  json["phase_seconds"] = nlohmann::ordered_json::object();
-  for (const auto& [phase, seconds] : phases) json["phase_seconds"][phase] = seconds;
-  json["lint_seconds"] = verdict.seconds_lint();
-  return json;
 }
 
 }  // namespace tritonrl

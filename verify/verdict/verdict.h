@@ -1,17 +1,22 @@
+// Questions that rewards, metrics and reports ask of a Verdict, in the paper's words.
 #ifndef TRITONRL_VERIFY_VERDICT_VERDICT_H_
 #define TRITONRL_VERIFY_VERDICT_VERDICT_H_
 
 #include <string>
 
 #include "exec/messages.pb.h"
-#include "nlohmann/json.hpp"
 #include "verify/verdict/verdict.pb.h"
 
-// Questions that rewards, metrics and reports ask of a Verdict, in the paper's words.
-//
-// Resource statistics of a run's worker, copied from ExecResult into the verdict and to JSON.
-
 namespace tritonrl {
+
+// The layer's result; an empty one with the reason UNSPECIFIED when it was not reached.
+const LayerResult& ResultOf(const Verdict& verdict, Layer layer);
+
+// Adds the layer's result, or finds it.
+LayerResult* MutableResult(Layer layer, Verdict* verdict);
+
+// Adds a piece of evidence to a layer's result.
+Evidence* AddEvidence(LayerResult* result, const std::string& rule, const std::string& text);
 
 // syntax(o): a program with a Triton kernel and a model class.
 bool IsSyntaxOk(const Verdict& verdict);
@@ -31,22 +36,19 @@ double SpeedupOf(const Verdict& verdict);
 // The lower end of its interval; of a modelled speedup, which has none, the speedup itself.
 double SpeedupLowOf(const Verdict& verdict);
 
-// True when the verdict says nothing about the candidate because the infrastructure failed. Such
+// True when there is no verdict, as the infrastructure or the task's reference failed. Such
 // samples are left out of groups and metrics and counted apart.
 bool IsInfraError(const Verdict& verdict);
 
 // "syntax", "functionality", "compiled", "correct", "judge", "speedup" or "none".
 std::string LayerName(Layer layer);
 
-// Fills failed_layer, outcome and reason from the layers' results. The verifier calls it once.
+// Fills outcome, failed_layer, valid, compiled and correct from the layers' results; an outcome
+// that says that there is no verdict stays. The verifier calls it once.
 void Summarize(Verdict* verdict);
 
 // Sets verdict->worker().
 void SetWorkerStats(const ExecResult& result, Verdict* verdict);
-
-// {"device", "queue_seconds", "wall_seconds", "cpu_seconds", "peak_rss_bytes", "attempts",
-// "phase_seconds", "lint_seconds"}; null when the candidate did not come to a worker.
-nlohmann::ordered_json WorkerStatsJson(const Verdict& verdict);
 
 }  // namespace tritonrl
 

@@ -1,33 +1,12 @@
 #include "verify/verdict/verdict_cache.h"
 
-#include <google/protobuf/util/json_util.h>
-
 #include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "base/status.h"
+#include "verify/verdict/verdict_json.h"
 
 namespace tritonrl {
-
-namespace {
-
-absl::StatusOr<std::string> ToLine(const Verdict& verdict) {
-  google::protobuf::util::JsonPrintOptions options;
-  options.preserve_proto_field_names = true;
-  std::string line;
-  const auto status = google::protobuf::util::MessageToJsonString(verdict, &line, options);
-  if (!status.ok()) return absl::InternalError("a verdict cannot be written as JSON");
-  return line;
-}
-
-bool FromLine(const std::string& line, Verdict* verdict) {
-  google::protobuf::util::JsonParseOptions options;
-  options.ignore_unknown_fields = true;  // written by a later version
-  return google::protobuf::util::JsonStringToMessage(line, verdict, options).ok() &&
-         !verdict->content_hash().empty();
-}
-
-}  // namespace
 
 absl::StatusOr<int64_t> VerdictCache::Open() {
   if (path_.empty()) return 0;
@@ -35,12 +14,14 @@ absl::StatusOr<int64_t> VerdictCache::Open() {
   int64_t read = 0;
   const auto keep = [&](const Line& line) -> absl::StatusOr<bool> {
     mutex_.AssertHeld();
-    auto verdict = std::make_shared<Verdict>();
-    if (!FromLine(line.text, verdict.get())) {
+    absl::StatusOr<Verdict> verdict = VerdictFromJson(line.text);
+    if (!verdict.ok() || verdict->content_hash().empty()) {
       return absl::DataLossError(absl::StrCat("verdict journal ", path_, ", line ", line.number,
-                                              " is not a verdict; remove the line or the file"));
+                                              " is not a verdict of this version; remove the line "
+                                              "or the file"));
     }
-    verdicts_[verdict->content_hash()] = std::move(verdict);
+    const std::string hash = verdict->content_hash();
+    verdicts_[hash] = std::make_shared<const Verdict>(*std::move(verdict));
     ++read;
     return true;
   };
@@ -69,8 +50,7 @@ absl::Status VerdictCache::Add(const Verdict& verdict) {
   absl::MutexLock lock(&mutex_);
   if (!verdicts_.emplace(stored->content_hash(), stored).second || journal_ == nullptr)
     return absl::OkStatus();
-  ASSIGN_OR_RETURN(std::string line, ToLine(*stored));
-  return journal_->Append(line);
+  return journal_->Append(VerdictToJson(*stored));
 }
 
 }  // namespace tritonrl

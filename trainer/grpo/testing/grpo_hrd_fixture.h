@@ -157,8 +157,8 @@ class GrpoHrdTest : public testing::Test {
     EXPECT_TRUE(records.ok()) << records.status();
     for (const SampleRecord& record : *records) {
       samples.push_back(absl::StrCat(record.task_id, " ", record.index, " ", record.response, " ",
-                                     record.verdict.outcome(), " ", record.reward_plan, " ",
-                                     record.reward_code));
+                                     Outcome::Reason_Name(record.verdict.outcome().reason()), " ",
+                                     record.reward_plan, " ", record.reward_code));
     }
     return samples;
   }
