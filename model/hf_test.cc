@@ -1,5 +1,5 @@
 // The whole model against `transformers`: it loads what Weights::Save writes, gives the same
-// log-probabilities, entropies and gradients, and Weights::Load reads what it writes back.
+// log-probabilities, entropies and gradients, and LoadWeights reads what it writes back.
 
 #include <ATen/ops/empty.h>
 #include <ATen/ops/full.h>
@@ -16,6 +16,7 @@
 #include "model/testing/test_util.h"
 #include "model/transformer.h"
 #include "model/weights/safetensors.h"
+#include "model/weights/weights_load.h"
 
 namespace tritonrl {
 namespace {
@@ -95,7 +96,7 @@ TEST_F(HfTest, SameNumbersAsTransformers) {
       const at::Tensor gradient = expected.Read("gradient." + info.name).value();
       EXPECT_LT(RelativeDifference(gradients.Get(info.name), gradient), 5e-5) << info.name;
     }
-    const auto resaved = Weights::Load(JoinPath(folders[i], "resaved"), at::kCPU, at::kFloat);
+    const auto resaved = LoadWeights(JoinPath(folders[i], "resaved"), at::kCPU, at::kFloat);
     ASSERT_TRUE(resaved.ok()) << resaved.status();
     EXPECT_TRUE(SameBits((*resaved)->flat(), weights[i]->flat()));
     EXPECT_EQ((*resaved)->config().NumParameters(), cases[i].config.NumParameters());

@@ -21,6 +21,7 @@
 #include "base/thread_pool.h"
 #include "model/weights/safetensors.h"
 #include "model/weights/weights.h"
+#include "model/weights/weights_load.h"
 
 ABSL_FLAG(std::string, dir, "", "folder with config.json and *.safetensors");
 ABSL_FLAG(std::string, device, "cpu", "cpu or cuda:0");
@@ -96,9 +97,9 @@ absl::Status Run() {
   ASSIGN_OR_RETURN(const double plain, ReadPlainly(paths));
   for (const std::string& path : paths) DropPageCache(path);
   const absl::Time start = absl::Now();
-  ASSIGN_OR_RETURN(const auto weights,
-                   Weights::Load(dir, at::Device(device),
-                                 absl::GetFlag(FLAGS_bf16) ? at::kBFloat16 : at::kFloat));
+  ASSIGN_OR_RETURN(
+      const auto weights,
+      LoadWeights(dir, at::Device(device), absl::GetFlag(FLAGS_bf16) ? at::kBFloat16 : at::kFloat));
   const double loaded = absl::ToDoubleSeconds(absl::Now() - start);
   const nlohmann::ordered_json line{{"bytes", bytes},
                                     {"plain_s", plain},

@@ -33,6 +33,7 @@
 #include "bench/rollout/log_normal_length.h"
 #include "bench/rollout/scripted_runner.h"
 #include "model/testing/test_util.h"
+#include "model/weights/weights_load.h"
 #include "rollout/factory/load_model.h"
 #include "rollout/factory/make_engine.h"
 
@@ -100,7 +101,7 @@ int64_t LengthOf(uint64_t stream) {
                          absl::GetFlag(FLAGS_longest), &random);
 }
 
-absl::StatusOr<std::shared_ptr<Weights>> LoadWeights() {
+absl::StatusOr<std::shared_ptr<Weights>> LoadBenchWeights() {
   const std::string shape = absl::GetFlag(FLAGS_shape);
   if (!shape.empty()) {
     ASSIGN_OR_RETURN(const ModelConfig config, ReadModelShape(shape));
@@ -109,7 +110,7 @@ absl::StatusOr<std::shared_ptr<Weights>> LoadWeights() {
   }
   ASSIGN_OR_RETURN(const at::Device device, ParseDevice(absl::GetFlag(FLAGS_device)));
   ASSIGN_OR_RETURN(const std::string folder, Runfile("model/mini"));
-  return Weights::Load(folder, device, device.is_cuda() ? at::kBFloat16 : at::kFloat);
+  return LoadWeights(folder, device, device.is_cuda() ? at::kBFloat16 : at::kFloat);
 }
 
 // Of all steps' groups; nothing of it changes, so that the engine's thread may read it too.
@@ -266,7 +267,7 @@ absl::Status Run() {
   for (const std::string& name : absl::GetFlag(FLAGS_modes)) {
     ASSIGN_OR_RETURN(modes.emplace_back(), ParseMode(name));
   }
-  ASSIGN_OR_RETURN(const std::shared_ptr<Weights> weights, LoadWeights());
+  ASSIGN_OR_RETURN(const std::shared_ptr<Weights> weights, LoadBenchWeights());
   EngineOptions options;
   options.max_num_seqs = absl::GetFlag(FLAGS_max_num_seqs);
   if (options.max_num_seqs == 0) {

@@ -17,6 +17,7 @@
 #include "base/run_command.h"
 #include "base/runfiles.h"
 #include "base/status.h"
+#include "model/weights/weights_load.h"
 #include "nlohmann/json.hpp"
 #include "rollout/factory/load_model.h"
 #include "rollout/factory/make_engine.h"
@@ -53,7 +54,7 @@ absl::StatusOr<Setup> Prepare(at::Device device) {
   } else {
     setup.dir = UserPath(absl::GetFlag(FLAGS_model));
   }
-  ASSIGN_OR_RETURN(setup.weights, Weights::Load(setup.dir, device, dtype));
+  ASSIGN_OR_RETURN(setup.weights, LoadWeights(setup.dir, device, dtype));
   const int threads = absl::GetFlag(FLAGS_threads);
   setup.threads = threads > 0 ? threads : static_cast<int>(std::thread::hardware_concurrency());
   Philox random(7);

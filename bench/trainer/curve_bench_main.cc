@@ -27,6 +27,7 @@
 #include "model/layers/fp8.h"
 #include "model/testing/test_util.h"
 #include "model/torch_runtime.h"
+#include "model/weights/weights_load.h"
 #include "trainer/learner/policy.h"
 #include "trainer/optimizer/adamw.h"
 #include "trainer/program/training_program.h"
@@ -83,7 +84,7 @@ absl::StatusOr<Curve> TrainOurs(const std::string& type, at::Device device,
   if (type == "fp8") RETURN_IF_ERROR(CheckFp8(device, dtype));
   Policy policy;
   ASSIGN_OR_RETURN(policy.config, ReadModelConfig(folder));
-  ASSIGN_OR_RETURN(policy.weights, Weights::Load(folder, device, dtype));
+  ASSIGN_OR_RETURN(policy.weights, LoadWeights(folder, device, dtype));
   Transformer::Options options;
   options.gpu = TrainingGpuOptions(absl::GetFlag(FLAGS_deterministic), type == "fp8");
   policy.transformer = std::make_shared<Transformer>(policy.config, policy.weights, options);

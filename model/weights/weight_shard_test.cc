@@ -10,6 +10,7 @@
 #include "model/layers/decoder_layer.h"
 #include "model/testing/test_util.h"
 #include "model/weights/weights.h"
+#include "model/weights/weights_load.h"
 
 namespace tritonrl {
 namespace {
@@ -87,7 +88,7 @@ TEST(WeightShard, OnlyTheRanksPartIsReadFromFiles) {
   ASSERT_TRUE(whole->Save(dir, at::kBFloat16).ok());
   for (const at::ScalarType dtype : {at::kBFloat16, at::kFloat}) {
     for (const int rank : {0, 1}) {
-      const auto part = Weights::LoadShard(dir, at::kCPU, dtype, {rank, 2});
+      const auto part = LoadWeightShard(dir, at::kCPU, dtype, {rank, 2});
       ASSERT_TRUE(part.ok()) << part.status();
       const auto expected = ExtractShard(*whole, {rank, 2});
       ASSERT_TRUE(expected.ok()) << expected.status();
@@ -97,7 +98,7 @@ TEST(WeightShard, OnlyTheRanksPartIsReadFromFiles) {
       }
     }
   }
-  const auto refused = Weights::LoadShard(dir, at::kCPU, at::kFloat, {0, 3});
+  const auto refused = LoadWeightShard(dir, at::kCPU, at::kFloat, {0, 3});
   EXPECT_TRUE(absl::IsInvalidArgument(refused.status())) << refused.status();
   EXPECT_TRUE(absl::StrContains(refused.status().message(), dir)) << refused.status();
   EXPECT_TRUE(RemoveTree(dir).ok());

@@ -19,7 +19,6 @@
 #include "base/status.h"
 #include "base/thread_pool.h"
 #include "model/weights/safetensors.h"
-#include "model/weights/weights.h"
 
 // Weights::RandomInit and RandomShard: normal numbers keyed by parameter and element, drawn by
 // several threads.

@@ -16,15 +16,9 @@
 #include "model/weights/model_config.h"
 #include "parallel/shard_plan.h"
 
-// Parameters of a transformer and their gradients, under Hugging Face names.
-//
-// All parameters lie one behind the other in one flat buffer, so that the optimizer, the
-// gradient's all-reduce and a checkpoint touch one tensor; the named tensors are views of it.
-//
-// Which part of each parameter a rank holds when one model is spread over several (tensor
-// parallelism; Shoeybi et al., "Megatron-LM", 2019): heads and intermediate columns are divided, so
-// that GEMMs which read a divided input give partial sums; embedding, norms and head are whole
-// on every rank.
+// Parameters of a transformer and their gradients, under Hugging Face names. All parameters are
+// stored in one flat buffer, so that the optimizer, the all-reduce of gradients and a checkpoint
+// handle one tensor; the named tensors are views of it.
 
 namespace tritonrl {
 
@@ -62,7 +56,10 @@ struct ParameterLayout {
 // Views of one flat buffer by name; base of Weights and Gradients.
 class ParameterBuffer {
  public:
+  // Zeros.
   ParameterBuffer(const ModelConfig& config, at::Device device, at::ScalarType dtype);
+  // Views of `flat` [layout().flat_size].
+  ParameterBuffer(const ModelConfig& config, at::Tensor flat);
   ParameterBuffer(const ParameterBuffer&) = delete;
   ParameterBuffer& operator=(const ParameterBuffer&) = delete;
 
@@ -75,10 +72,6 @@ class ParameterBuffer {
   // View of the named parameter. An unknown name is a programming error (throws c10::Error).
   const at::Tensor& Get(const std::string& name) const;
 
- protected:
-  // Views of `flat` [flat_size].
-  ParameterBuffer(const ModelConfig& config, at::Tensor flat);
-
  private:
   ModelConfig config_;
   ParameterLayout layout_;
@@ -88,36 +81,19 @@ class ParameterBuffer {
 
 class Weights : public ParameterBuffer {
  public:
-  // Zeros.
   using ParameterBuffer::ParameterBuffer;
-
-  // Reads config.json and model.safetensors (or the shards of model.safetensors.index.json) of a
-  // Hugging Face folder, converting to `dtype`, by several threads. Errors name the file and the
-  // tensor: truncated file, missing tensor, wrong shape, unsupported element type. Tensors the
-  // model does not have are ignored, as `transformers` does (a tied head is often stored twice).
-  // `parts`: read only what lies in these ranges of flat(), zeros elsewhere; none: everything.
-  static absl::StatusOr<std::shared_ptr<Weights>> Load(const std::string& dir, at::Device device,
-                                                       at::ScalarType dtype,
-                                                       absl::Span<const FlatRange> parts = {});
-
-  // The same of one rank's part of the model (weight_shard.h): config() is that of the part, and
-  // only what lies in it is read. Errors: also those of ShardConfig.
-  static absl::StatusOr<std::shared_ptr<Weights>> LoadShard(const std::string& dir,
-                                                            at::Device device, at::ScalarType dtype,
-                                                            const WeightShard& shard);
 
   // Matrices normal(0, 0.02), the two that write into the residual stream scaled by
   // 1/sqrt(2 * layers); norm weights one. Drawn by Philox keyed by (seed, parameter, element), by
   // as many threads as ATen's, so the values do not depend on device or dtype beyond rounding, nor
-  // on threads. parts: as in Load, elements of matrices outside them are not drawn (60 ns each);
-  // none: all are.
+  // on threads. `parts`: draws only the elements in these ranges of flat(), at 60 ns each, and
+  // leaves zeros in the other matrix elements; none: draws all.
   static std::shared_ptr<Weights> RandomInit(const ModelConfig& config, uint64_t seed,
                                              at::Device device = at::kCPU,
                                              at::ScalarType dtype = at::kFloat,
                                              absl::Span<const FlatRange> parts = {});
 
-  // The same elements of one rank's part of that model (weight_shard.h). Errors: those of
-  // ShardConfig.
+  // The same elements of one rank's part of that model. Errors: those of ShardConfig.
   static absl::StatusOr<std::shared_ptr<Weights>> RandomShard(const ModelConfig& config,
                                                               uint64_t seed, at::Device device,
                                                               at::ScalarType dtype,
@@ -155,7 +131,9 @@ class Gradients : public ParameterBuffer {
   GradientRingBuffer ring_buffer_;
 };
 
-// Rank `rank` of `ranks`; one rank holds everything.
+// The part of each parameter that rank `rank` of `ranks` holds (tensor parallelism; Shoeybi et al.,
+// "Megatron-LM", 2019): heads and intermediate columns are divided, so that GEMMs which read a
+// divided input give partial sums; embedding, norms and head are whole on every rank.
 struct WeightShard {
   int rank = 0;
   int ranks = 1;
@@ -177,9 +155,8 @@ struct ShardSlice {
 // up, columns of o and down, else everything.
 ShardSlice ShardSliceOf(const ParameterInfo& whole, const ParameterInfo& part, int rank);
 
-// A copy of a rank's part of weights that are whole, of the same type and on the same device: what
-// tests hold reading and drawing of a part against.
-// Errors: those of ShardConfig.
+// A copy of a rank's part of whole weights, in the same type and on the same device; tests compare
+// LoadWeightShard and RandomShard with it. Errors: those of ShardConfig.
 absl::StatusOr<std::shared_ptr<Weights>> ExtractShard(const Weights& whole,
                                                       const WeightShard& shard);
 

@@ -1,5 +1,4 @@
-// Weights::Load: chunks of the files, several at a time, straight to their place in the flat buffer
-// or through a small buffer of each reader.
+#include "model/weights/weights_load.h"
 
 #include <ATen/ops/empty.h>
 #include <c10/util/Exception.h>
@@ -18,7 +17,6 @@
 #include "base/status.h"
 #include "base/thread_pool.h"
 #include "model/weights/safetensors.h"
-#include "model/weights/weights.h"
 
 namespace tritonrl {
 namespace {
@@ -28,8 +26,8 @@ constexpr int64_t kChunkElements = int64_t{8} << 20;
 constexpr int kReaders = 8;
 constexpr size_t kHugePage = size_t{2} << 20;
 
-// Elements of a stored tensor and where they go: `runs` times `run` elements that begin `stride`
-// apart there and lie one behind the other here.
+// Elements of a stored tensor and their place in the flat buffer: `runs` times `run` elements. The
+// runs begin `stride` apart in the tensor and are contiguous in the buffer.
 struct Chunk {
   const SafetensorsEntry* entry = nullptr;
   int64_t begin = 0, run = 0;  // in the tensor
@@ -70,7 +68,7 @@ std::vector<Chunk> InFileOrder(std::vector<Chunk> chunks) {
   return chunks;
 }
 
-// What lies in `parts` of the flat buffer (all of it if there are none), in the files' order.
+// The chunks in `parts` of the flat buffer (in all of it if there are none), in file order.
 std::vector<Chunk> Cut(const ParameterLayout& layout, const SafetensorsReader& reader,
                        absl::Span<const FlatRange> parts) {
   const FlatRange all = {0, layout.flat_size};
@@ -88,14 +86,14 @@ std::vector<Chunk> Cut(const ParameterLayout& layout, const SafetensorsReader& r
   return InFileOrder(std::move(chunks));
 }
 
-// What a rank holds of the files' tensors, which `whole` lays out.
+// The chunks that a rank holds of the files' tensors; `whole` is the layout of the whole model.
 std::vector<Chunk> CutShard(const ParameterLayout& whole, const ParameterLayout& part, int rank,
                             const SafetensorsReader& reader) {
   std::vector<Chunk> chunks;
   for (size_t p = 0; p < part.parameters.size(); ++p) {
     const ParameterInfo& info = part.parameters[p];
     const ShardSlice slice = ShardSliceOf(whole.parameters[p], info, rank);
-    // Whole rows lie one behind the other, so that they are one run however many they are.
+    // Whole rows are contiguous, so that any number of them is one run.
     const bool whole_rows = slice.columns == slice.width;
     const int64_t run = whole_rows ? kChunkElements : slice.columns;
     const int64_t most = whole_rows ? kChunkElements : std::max(run, kChunkElements / run * run);
@@ -114,12 +112,12 @@ std::vector<Chunk> CutShard(const ParameterLayout& whole, const ParameterLayout&
   return InFileOrder(std::move(chunks));
 }
 
-// A flat buffer whose pages nobody has touched yet, so that the readers do, each for its chunks;
-// what no parameter covers is zero.
+// A flat buffer whose pages are untouched, so that each reader faults in the pages of its chunks.
+// The gaps between parameters are zero.
 at::Tensor UntouchedBuffer(const ParameterLayout& layout, at::Device device, at::ScalarType dtype) {
   at::Tensor flat = at::empty({layout.flat_size}, at::TensorOptions(dtype).device(device));
   if (flat.is_cpu() && flat.nbytes() > 2 * kHugePage) {
-    // One fault for 2 MiB instead of one for 4 KiB; a system without them says no.
+    // One page fault for 2 MiB instead of one for 4 KiB; refused on systems without huge pages.
     const uintptr_t begin = reinterpret_cast<uintptr_t>(flat.data_ptr());
     const uintptr_t first = (begin + kHugePage - 1) / kHugePage * kHugePage;
     (void)madvise(reinterpret_cast<void*>(first), begin + flat.nbytes() - first, MADV_HUGEPAGE);
@@ -133,7 +131,8 @@ at::Tensor UntouchedBuffer(const ParameterLayout& layout, at::Device device, at:
   return flat;
 }
 
-// Readers that take one chunk after the other until one of them fails.
+// Threads that read chunks, each straight to its place or through a staging buffer of the thread,
+// until one of them fails.
 class ChunkReaders {
  public:
   ChunkReaders(const std::vector<Chunk>& chunks, const at::Tensor& flat)
@@ -170,30 +169,30 @@ class ChunkReaders {
   }
 
   absl::Status ReadAll() {
-    const c10::ParallelGuard alone(true);  // the readers are the threads; copies take no more
-    at::Tensor room;
+    const c10::ParallelGuard alone(true);  // copies use no threads of their own
+    at::Tensor staging;
     while (!failed_) {
       const size_t number = next_++;
       if (number >= chunks_.size()) break;
-      RETURN_IF_ERROR(Read(chunks_[number], &room));
+      RETURN_IF_ERROR(Read(chunks_[number], &staging));
     }
     return absl::OkStatus();
   }
 
-  absl::Status Read(const Chunk& chunk, at::Tensor* room) {
+  absl::Status Read(const Chunk& chunk, at::Tensor* staging) {
     const at::Tensor place = flat_.narrow(0, chunk.to, chunk.count());
     const int64_t size = static_cast<int64_t>(c10::elementSize(chunk.entry->dtype));
     const auto read = [&chunk](void* to) {
       return ReadStrided(*chunk.entry, chunk.begin, chunk.run, chunk.runs, chunk.stride, to);
     };
     if (place.is_cpu() && place.scalar_type() == chunk.entry->dtype) return read(place.data_ptr());
-    if (!room->defined() || room->numel() < chunk.count() * size) {
-      // Pinned, so that a GPU fetches it by itself.
-      *room = at::empty({std::max(kChunkElements, chunk.count()) * size},
-                        at::TensorOptions(at::kByte).pinned_memory(place.is_cuda()));
+    if (!staging->defined() || staging->numel() < chunk.count() * size) {
+      // Pinned memory, from which the GPU copies directly.
+      *staging = at::empty({std::max(kChunkElements, chunk.count()) * size},
+                           at::TensorOptions(at::kByte).pinned_memory(place.is_cuda()));
     }
-    RETURN_IF_ERROR(read(room->data_ptr()));
-    place.copy_(room->narrow(0, 0, chunk.count() * size).view(chunk.entry->dtype));
+    RETURN_IF_ERROR(read(staging->data_ptr()));
+    place.copy_(staging->narrow(0, 0, chunk.count() * size).view(chunk.entry->dtype));
     return absl::OkStatus();
   }
 
@@ -212,10 +211,10 @@ absl::Status CannotHold(const std::string& dir, at::Device device, const c10::Er
 
 }  // namespace
 
-absl::StatusOr<std::shared_ptr<Weights>> Weights::LoadShard(const std::string& dir,
-                                                            at::Device device, at::ScalarType dtype,
-                                                            const WeightShard& shard) {
-  if (shard.ranks == 1) return Load(dir, device, dtype);
+absl::StatusOr<std::shared_ptr<Weights>> LoadWeightShard(const std::string& dir, at::Device device,
+                                                         at::ScalarType dtype,
+                                                         const WeightShard& shard) {
+  if (shard.ranks == 1) return LoadWeights(dir, device, dtype);
   ASSIGN_OR_RETURN(const ModelConfig config, ReadModelConfig(dir));
   const absl::StatusOr<ModelConfig> part = ShardConfig(config, shard.ranks);
   if (!part.ok()) return AddContext(part.status(), dir);
@@ -224,7 +223,8 @@ absl::StatusOr<std::shared_ptr<Weights>> Weights::LoadShard(const std::string& d
   RETURN_IF_ERROR(CheckEntries(dir, whole, reader));
   std::shared_ptr<Weights> weights;
   try {
-    weights.reset(new Weights(*part, UntouchedBuffer(ParameterLayout(*part), device, dtype)));
+    weights =
+        std::make_shared<Weights>(*part, UntouchedBuffer(ParameterLayout(*part), device, dtype));
   } catch (const c10::Error& error) {
     return CannotHold(dir, device, error);
   }
@@ -233,16 +233,17 @@ absl::StatusOr<std::shared_ptr<Weights>> Weights::LoadShard(const std::string& d
   return weights;
 }
 
-absl::StatusOr<std::shared_ptr<Weights>> Weights::Load(const std::string& dir, at::Device device,
-                                                       at::ScalarType dtype,
-                                                       absl::Span<const FlatRange> parts) {
+absl::StatusOr<std::shared_ptr<Weights>> LoadWeights(const std::string& dir, at::Device device,
+                                                     at::ScalarType dtype,
+                                                     absl::Span<const FlatRange> parts) {
   ASSIGN_OR_RETURN(const ModelConfig config, ReadModelConfig(dir));
   ASSIGN_OR_RETURN(const SafetensorsReader reader, SafetensorsReader::OpenFolder(dir));
   RETURN_IF_ERROR(CheckEntries(dir, ParameterLayout(config), reader));
   std::shared_ptr<Weights> weights;
   try {
     if (parts.empty()) {
-      weights.reset(new Weights(config, UntouchedBuffer(ParameterLayout(config), device, dtype)));
+      weights = std::make_shared<Weights>(config,
+                                          UntouchedBuffer(ParameterLayout(config), device, dtype));
     } else {
       weights = std::make_shared<Weights>(config, device, dtype);
     }

@@ -17,6 +17,7 @@
 #include "model/layers/packed_batch.h"
 #include "model/testing/test_util.h"
 #include "model/weights/safetensors.h"
+#include "model/weights/weights_load.h"
 
 namespace tritonrl {
 namespace {
@@ -30,7 +31,7 @@ class WeightsTest : public testing::Test {
 
   // The message of loading dir_, which must fail.
   std::string LoadError() const {
-    const auto loaded = Weights::Load(dir_, at::kCPU, at::kFloat);
+    const auto loaded = LoadWeights(dir_, at::kCPU, at::kFloat);
     return loaded.ok() ? "no error" : std::string(loaded.status().message());
   }
 
@@ -61,7 +62,7 @@ TEST_F(WeightsTest, SavedAndLoadedInOneFileOrShards) {
     const auto weights = SmallWeights(SmallConfig(ModelFamily::kQwen3, false), 1);
     ASSERT_TRUE(weights->Save(dir_, at::kFloat, shard_bytes).ok());
     EXPECT_EQ(FileExists(File()), shard_bytes > 40000);
-    const auto again = Weights::Load(dir_, at::kCPU, at::kFloat);
+    const auto again = LoadWeights(dir_, at::kCPU, at::kFloat);
     ASSERT_TRUE(again.ok()) << again.status();
     EXPECT_TRUE(SameBits((*again)->flat(), weights->flat()));
   }
@@ -81,14 +82,14 @@ TEST_F(WeightsTest, PartsAreReadAloneAndLargeTensorsInChunks) {
   weights->flat().copy_(at::arange(weights->flat().numel(), at::kLong).remainder(251));
   ASSERT_TRUE(weights->Save(dir_).ok());
   for (const at::ScalarType type : {at::kFloat, at::kBFloat16}) {
-    const auto whole = Weights::Load(dir_, at::kCPU, type);
+    const auto whole = LoadWeights(dir_, at::kCPU, type);
     ASSERT_TRUE(whole.ok()) << whole.status();
     const int64_t size = (*whole)->flat().numel();
     for (const ParameterInfo& info : weights->layout().parameters) {
       EXPECT_TRUE((*whole)->Get(info.name).to(at::kFloat).equal(weights->Get(info.name)));
     }
     const std::vector<FlatRange> parts = {{100, 9000001}, {9000100, size - 77}};
-    const auto some = Weights::Load(dir_, at::kCPU, type, parts);
+    const auto some = LoadWeights(dir_, at::kCPU, type, parts);
     ASSERT_TRUE(some.ok()) << some.status();
     at::Tensor expected = at::zeros_like((*whole)->flat());
     for (const FlatRange& part : parts) {
@@ -102,9 +103,9 @@ TEST_F(WeightsTest, PartsAreReadAloneAndLargeTensorsInChunks) {
 TEST_F(WeightsTest, Bfloat16RoundsOnce) {
   const auto weights = SmallWeights(SmallConfig(), 1);
   ASSERT_TRUE(weights->Save(dir_, at::kBFloat16).ok());
-  const auto wide = Weights::Load(dir_, at::kCPU, at::kFloat).value();
+  const auto wide = LoadWeights(dir_, at::kCPU, at::kFloat).value();
   EXPECT_TRUE(SameBits(wide->flat(), weights->flat().to(at::kBFloat16).to(at::kFloat)));
-  const auto narrow = Weights::Load(dir_, at::kCPU, at::kBFloat16).value();
+  const auto narrow = LoadWeights(dir_, at::kCPU, at::kBFloat16).value();
   EXPECT_TRUE(SameBits(narrow->flat(), weights->flat().to(at::kBFloat16)));
 }
 

@@ -12,6 +12,7 @@
 #include "absl/strings/strip.h"
 #include "base/file.h"
 #include "base/status.h"
+#include "model/weights/weights_load.h"
 
 namespace tritonrl {
 
@@ -47,7 +48,7 @@ absl::StatusOr<LoadedModel> LoadModel(const std::string& dir, at::Device device,
   ASSIGN_OR_RETURN(Tokenizer tokenizer, Tokenizer::Load(JoinPath(dir, "tokenizer.json")));
   ASSIGN_OR_RETURN(
       std::shared_ptr<Weights> weights,
-      Weights::LoadShard(dir, device, device.is_cuda() ? at::kBFloat16 : at::kFloat, shard));
+      LoadWeightShard(dir, device, device.is_cuda() ? at::kBFloat16 : at::kFloat, shard));
   const ModelConfig& config = weights->config();
   if (tokenizer.vocab_size() > config.vocab_size) {
     return absl::FailedPreconditionError(absl::StrCat(dir, ": tokenizer.json has ",

@@ -13,6 +13,7 @@
 #include "base/file.h"
 #include "base/status.h"
 #include "model/torch_runtime.h"
+#include "model/weights/weights_load.h"
 #include "nlohmann/json.hpp"
 #include "trainer/checkpoint/optimizer_state.h"
 
@@ -206,9 +207,8 @@ absl::StatusOr<TrainingState> CheckpointStore::LoadFrom(const std::string& dir,
         dir, " is of ", state.program, " with seed ", state.seed, ", this run is ",
         expected.program, " with seed ", expected.seed, "; choose another output_dir"));
   }
-  ASSIGN_OR_RETURN(
-      std::shared_ptr<Weights> weights,
-      Weights::Load(JoinPath(dir, "model"), policy->device(), policy->weights->dtype()));
+  ASSIGN_OR_RETURN(std::shared_ptr<Weights> weights,
+                   LoadWeights(JoinPath(dir, "model"), policy->device(), policy->weights->dtype()));
   if (weights->flat().sizes() != policy->weights->flat().sizes()) {
     return absl::FailedPreconditionError(
         absl::StrCat(dir, " holds a model of another shape than policy.dir"));

@@ -13,6 +13,7 @@
 #include "model/layers/fp8.h"
 #include "model/torch_runtime.h"
 #include "model/weights/weights.h"
+#include "model/weights/weights_load.h"
 
 namespace tritonrl {
 namespace {
@@ -112,7 +113,7 @@ absl::StatusOr<std::shared_ptr<Weights>> LoadTogether(const PolicyConfig& config
   ProcessGroup* ranks = loading.ranks;
   const auto load =
       [&](absl::Span<const FlatRange> parts) -> absl::StatusOr<std::shared_ptr<Weights>> {
-    if (!config.random_init()) return Weights::Load(policy.folder, device, dtype, parts);
+    if (!config.random_init()) return LoadWeights(policy.folder, device, dtype, parts);
     return Weights::RandomInit(policy.config, config.init_seed(), device, dtype, parts);
   };
   if (ranks == nullptr || ranks->size() == 1) return load({});
@@ -140,7 +141,7 @@ absl::Status TakePart(const PolicyConfig& config, at::Device device, at::ScalarT
     ASSIGN_OR_RETURN(policy->weights,
                      Weights::RandomShard(policy->config, config.init_seed(), device, dtype, part));
   } else {
-    ASSIGN_OR_RETURN(policy->weights, Weights::LoadShard(policy->folder, device, dtype, part));
+    ASSIGN_OR_RETURN(policy->weights, LoadWeightShard(policy->folder, device, dtype, part));
   }
   policy->config = policy->weights->config();
   return absl::OkStatus();
