@@ -15,7 +15,7 @@ namespace tritonrl {
 
 namespace {
 
-// The message as a JSON string. Bytes that are no UTF-8 become U+FFFD: a line stays one object.
+// The message as a JSON string. Bytes that are not UTF-8 become U+FFFD.
 class JsonMessage : public spdlog::custom_flag_formatter {
  public:
   void format(const spdlog::details::log_msg& message, const std::tm&,
@@ -45,7 +45,7 @@ std::unique_ptr<spdlog::formatter> Formatter(const LogOptions& options) {
   return formatter;
 }
 
-// What SetUpLog was called with, for SetLogRank.
+// The last options of SetUpLog, for SetLogRank.
 std::mutex options_mutex;
 LogOptions current_options;
 

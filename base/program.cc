@@ -20,7 +20,7 @@ namespace tritonrl {
 
 namespace {
 
-// The flags of --help: those of the program's own main file and the two above.
+// The flags that --help shows: those of the program's main file and the two above.
 bool IsOwnFlagFile(absl::string_view file) {
   return absl::EndsWith(file, "_main.cc") || absl::EndsWith(file, "base/program.cc");
 }

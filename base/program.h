@@ -11,9 +11,9 @@ namespace tritonrl {
 std::string Version();
 
 // Call first in main(). Sets the text of --help (`usage`) and of --version, reads the flags and
-// sets up the log from --log_level and --log_format (base/log.h). Returns the words of the command
-// line that are no flags, the program's name first. Ends the process with exit code 1 and one
-// sentence on an unknown flag or a bad value, and with 0 after --help and --version.
+// sets up the log from --log_level and --log_format (base/log.h). Returns the program's name and
+// the arguments that are not flags. Ends the process: exit code 1 and one sentence for an unknown
+// flag or a bad value, 0 after --help and --version.
 std::vector<char*> StartProgram(const std::string& usage, int argc, char** argv);
 
 }  // namespace tritonrl

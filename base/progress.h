@@ -1,4 +1,4 @@
-// What a person sees while something long runs: one line with a bar and the time left.
+// Progress bar with the time left.
 #ifndef TRITONRL_BASE_PROGRESS_H_
 #define TRITONRL_BASE_PROGRESS_H_
 
@@ -21,10 +21,10 @@ std::string ShortDuration(absl::Duration duration);
 struct ProgressOptions {
   std::string label;  // printed before the bar
   int64_t total = 0;  // units of work in all
-  int64_t first = 0;  // units done before this run (a resumed run), left out of the rate
+  int64_t first = 0;  // units done before a resumed run, not counted in the rate
   std::FILE* out = stderr;
-  // On a terminal Tick() rewrites one line, at most every 0.1 s. Elsewhere it prints a line of
-  // its own when nothing was printed for `quiet_interval`, so that log files stay readable.
+  // On a terminal Tick() rewrites one line, at most every 0.1 s. Elsewhere it prints a new line, at
+  // most every `quiet_interval`, so that log files stay readable.
   absl::Duration quiet_interval = absl::Seconds(10);
   std::function<absl::Time()> now = absl::Now;
   int force_tty = -1;  // -1: ask isatty; 0 or 1: as given (tests)
@@ -35,14 +35,14 @@ class Progress {
   explicit Progress(ProgressOptions options);
   ~Progress();  // ends an open terminal line
 
-  // `done` units are ready; `text` stands behind the bar. A passing state: on a terminal it is
-  // overwritten by what comes next.
+  // Shows that `done` units are done, and `text` after the bar. On a terminal the next output
+  // overwrites it.
   void Tick(int64_t done, const std::string& text);
-  // The same as a line that stays (one training step): always printed, never overwritten.
+  // The same as a permanent line, always printed (e.g. one line for each training step).
   void Line(int64_t done, const std::string& text);
-  // Another message as a line that stays, without breaking an open terminal line.
+  // Prints another message as a permanent line and keeps the terminal line whole.
   void Print(const std::string& text);
-  // The mean time a unit took in this run, times the units left; zero before the first unit.
+  // Mean time of a unit in this run times the units left; zero before the first unit.
   absl::Duration Left(int64_t done) const;
 
  private:

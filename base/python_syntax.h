@@ -14,8 +14,8 @@ namespace tritonrl {
 
 class PythonTree;
 
-// A node of a tree; a cheap value that is valid as long as its PythonTree. A null node answers
-// "" / 0 / no children, so that chains of look-ups need no checks between.
+// A node of a tree: a small value, valid as long as its PythonTree. A null node returns "", 0 or no
+// children, so that chained look-ups need no checks.
 class PythonNode {
  public:
   PythonNode() = default;
@@ -25,8 +25,8 @@ class PythonNode {
   absl::string_view type() const;
   absl::string_view text() const;  // source text of the node
   bool named() const;              // false for punctuation and keywords
-  bool has_error() const;          // a syntax error lies in or below it
-  bool is_error() const;           // an ERROR node, or a token the parser had to make up
+  bool has_error() const;          // a syntax error is in or below it
+  bool is_error() const;           // an ERROR node, or a token that the parser inserted
   int line() const;                // 1-based, of its first character
   int column() const;              // 1-based, in bytes
   int end_line() const;            // 1-based, of its last character
@@ -72,7 +72,7 @@ struct PythonSyntaxError {
 
 class PythonTree {
  public:
-  // Never fails: wrong text gives a tree with error nodes. Text is copied.
+  // Never fails: text with errors gives a tree with error nodes. Copies the text.
   explicit PythonTree(std::string source);
   ~PythonTree();
   PythonTree(const PythonTree&) = delete;
@@ -82,8 +82,8 @@ class PythonTree {
   PythonNode root() const;
   // The first error in source order. The grammar is a little more lenient than CPython's parser.
   std::optional<PythonSyntaxError> FirstError() const;
-  // Of a text with errors, the first line outside of strings that begins with ``` as in Markdown:
-  // the program was copied with what stood around it.
+  // In a text with errors, the first line outside of strings that begins with ```: the program was
+  // copied together with its Markdown fence.
   std::optional<PythonSyntaxError> FenceError() const;
 
  private:

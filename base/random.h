@@ -27,8 +27,8 @@ class Philox {
   uint64_t Below(uint64_t n);  // [0, n) without bias; n must be at least 1
   double Normal();             // mean 0, variance 1 (Box-Muller); takes one block
 
-  // Goes on `blocks` blocks after the one that the next draw would begin; what is left of the
-  // present one is dropped. So the n-th of normal numbers alone is drawn after SkipBlocks(n).
+  // Drops the rest of the current block and skips `blocks` blocks. A stream of normal numbers alone
+  // continues with number n after SkipBlocks(n).
   void SkipBlocks(uint64_t blocks);
 
   // Fisher-Yates.
@@ -37,7 +37,7 @@ class Philox {
     for (size_t i = values->size(); i > 1; --i) std::swap((*values)[i - 1], (*values)[Below(i)]);
   }
 
-  // The 10-round block function itself, exposed for the known-answer test.
+  // The 10-round block function, public for the known-answer test.
   static std::array<uint32_t, 4> Block(std::array<uint32_t, 4> counter,
                                        std::array<uint32_t, 2> key);
 
@@ -45,7 +45,7 @@ class Philox {
   uint64_t key_;
   uint64_t stream_;
   uint64_t block_ = 0;
-  int used_ = 4;  // words of `words_` already given out
+  int used_ = 4;  // words of `words_` already returned
   std::array<uint32_t, 4> words_ = {};
 };
 

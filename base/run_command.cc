@@ -16,7 +16,7 @@
 namespace tritonrl {
 namespace {
 
-// Reads what is there; false at the end of the stream.
+// Reads the available bytes; false at the end of the stream.
 bool Drain(int fd, size_t limit, std::string* text, bool* truncated) {
   char buffer[1 << 16];
   ssize_t n = read(fd, buffer, sizeof(buffer));
@@ -28,7 +28,7 @@ bool Drain(int fd, size_t limit, std::string* text, bool* truncated) {
   return true;
 }
 
-// Writes what fits; false when all is written or the child no longer reads.
+// Writes what fits in the pipe; false when all is written or the child no longer reads.
 bool Feed(int fd, const std::string& input, size_t* written) {
   ssize_t n = write(fd, input.data() + *written, input.size() - *written);
   if (n < 0) return errno == EINTR || errno == EAGAIN;
@@ -36,7 +36,7 @@ bool Feed(int fd, const std::string& input, size_t* written) {
   return *written < input.size();
 }
 
-// Blocks SIGPIPE in this thread, and swallows the one that a write to a closed pipe raised.
+// Blocks SIGPIPE in this thread and discards one that a write to a closed pipe raised.
 class PipeSignalGuard {
  public:
   PipeSignalGuard() {
@@ -105,7 +105,7 @@ absl::StatusOr<CommandResult> RunCommand(const std::vector<std::string>& argv,
     }
   }
   if (!status.has_value()) status = process.Kill();
-  kill(-process.pid(), SIGKILL);  // what the child left behind in its group
+  kill(-process.pid(), SIGKILL);  // descendants that the child left in its group
   result.exit_code = status->exit_code;
   result.signal = status->signal;
   return result;

@@ -23,7 +23,7 @@
 namespace tritonrl {
 namespace {
 
-// Takes the lock file, or says who holds it. The kernel drops the lock with the process.
+// Locks the lock file; an error names the process that holds it.
 absl::StatusOr<int> TakeLock(const std::string& folder) {
   std::string path = folder + "/.lock";
   int fd = open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0644);

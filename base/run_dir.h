@@ -1,4 +1,4 @@
-// The one folder that holds everything of a run, and the lock that keeps a second run out.
+// The folder of a training run, locked against a second process.
 #ifndef TRITONRL_BASE_RUN_DIR_H_
 #define TRITONRL_BASE_RUN_DIR_H_
 
@@ -22,9 +22,10 @@ class RunDir {
     kCreateOrResume,  // either
   };
 
-  // Makes the folders that are missing and takes the lock (held until the object goes, also over
-  // kill -9). AlreadyExists: holds a run and mode is kCreate; NotFound: holds none and mode is
-  // kResume; FailedPrecondition: another process (its id is named) works in it.
+  // Creates missing folders and takes the lock; the kernel releases it when the object or the
+  // process ends, also by kill -9. AlreadyExists: the folder holds a run and mode is kCreate.
+  // NotFound: it holds none and mode is kResume. FailedPrecondition names the process that holds
+  // the lock.
   static absl::StatusOr<std::unique_ptr<RunDir>> Open(const std::string& path, Mode mode);
   ~RunDir();
   RunDir(const RunDir&) = delete;
@@ -40,12 +41,12 @@ class RunDir {
   std::string checkpoints_dir() const { return path_ + "/checkpoints"; }
   std::string tensorboard_dir() const { return path_ + "/tensorboard"; }
 
-  // First time: writes it. Resumed: FailedPrecondition with the first line that differs, since
-  // going on with other settings would not be the run that was begun.
+  // Writes the configuration of a new run. For a resumed run: FailedPrecondition names the first
+  // line that differs from the stored configuration.
   absl::Status WriteConfig(absl::string_view text_proto);
 
-  // What ran: program, host, processors, compiler, time, plus what the caller knows ("torch",
-  // "triton", "device", ...). A resumed run appends its own entry to the list in the file.
+  // Appends an entry to the list in versions.json: program, host, processors, compiler and time,
+  // plus `entries` of the caller ("torch", "triton", "device", ...).
   absl::Status WriteVersions(const std::map<std::string, std::string>& entries);
 
  private:

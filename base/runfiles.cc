@@ -12,7 +12,6 @@
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
 #include "base/file.h"
-#include "base/runfiles.h"
 #include "base/status.h"
 
 namespace tritonrl {
@@ -24,8 +23,8 @@ std::string EnvVar(const char* name) {
   return value != nullptr ? value : "";
 }
 
-// The path this program was started by. Differs from ProgramPath() for a program reached through
-// the link in another target's runfiles.
+// The path by which this program was started. Differs from ProgramPath() when that path is a link
+// in another target's runfiles.
 std::string InvokedPath() {
   absl::StatusOr<std::string> arguments = ReadFile("/proc/self/cmdline");
   if (!arguments.ok() || arguments->empty()) return "";
@@ -60,8 +59,8 @@ std::vector<std::string> RunfilesRoots() {
   return roots;
 }
 
-// The path below one root: in the main repository's folder, whatever its name, or in the folder
-// of an external repository.
+// The path below one root: in the folder of the main repository, under any name, or of an external
+// repository.
 std::string FindBelow(const std::string& root, const std::string& path) {
   for (absl::string_view prefix : {"../", "external/"}) {
     if (absl::StartsWith(path, prefix)) {
@@ -114,11 +113,6 @@ namespace {
 // Written by the repository rule: the interpreter's path and the folder of wheels, a line each.
 constexpr char kPythonEnvFile[] = "external/pypi/python_env.txt";
 
-std::string Environment(const char* name) {
-  const char* value = getenv(name);
-  return value != nullptr ? value : "";
-}
-
 absl::Status CheckInterpreter(const std::string& path, const std::string& source) {
   if (access(path.c_str(), X_OK) == 0) return absl::OkStatus();
   return absl::NotFoundError(
@@ -143,8 +137,8 @@ std::vector<std::pair<std::string, std::string>> PythonEnv::Environment(
 
 absl::StatusOr<PythonEnv> FindPythonEnv() {
   PythonEnv env;
-  env.interpreter = Environment("TRITONRL_PYTHON");
-  env.site_packages = Environment("TRITONRL_SITE_PACKAGES");
+  env.interpreter = EnvVar("TRITONRL_PYTHON");
+  env.site_packages = EnvVar("TRITONRL_SITE_PACKAGES");
   if (!env.interpreter.empty() || !env.site_packages.empty()) {
     if (env.interpreter.empty()) env.interpreter = "/usr/bin/python3";
     RETURN_IF_ERROR(CheckInterpreter(env.interpreter, "TRITONRL_PYTHON"));

@@ -7,23 +7,22 @@
 
 #include "absl/status/statusor.h"
 
-// Finds files that a Bazel target lists under `data`.
-//
-// The Python interpreter and the pinned packages that the checked code runs with.
+// Data files of Bazel targets, and the Python interpreter with the pinned packages.
 
 namespace tritonrl {
 
 // Absolute path of a data file or folder given from the workspace's root ("tasks/mini",
 // "external/python_env/site"; names of other repositories may also be given as "../name/...").
 // Works under `bazel run`, `bazel test`, for bazel-bin/... started by hand and in an unpacked
-// archive. Looked up in this order: $TRITONRL_RUNFILES, $RUNFILES_DIR and $TEST_SRCDIR,
-// <program>.runfiles beside the program, a runfiles folder the program itself lies in, the
-// workspace that the program's path lies in. NotFound names the places looked at.
+// archive. Search order: $TRITONRL_RUNFILES, $RUNFILES_DIR and $TEST_SRCDIR, <program>.runfiles
+// beside the program, a runfiles folder above the program, the workspace above the program.
+// NotFound names the places searched.
 absl::StatusOr<std::string> Runfile(const std::string& path_from_workspace_root);
 
-// Absolute path of the running program, links resolved as the kernel gives it.
+// Absolute path of the running program with links resolved.
 absl::StatusOr<std::string> ProgramPath();
 
+// The interpreter and packages that the checked code runs with.
 struct PythonEnv {
   std::string interpreter;  // absolute path
   // Folder for PYTHONPATH with torch, triton, ...; empty when the interpreter has them itself.

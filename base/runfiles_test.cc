@@ -6,7 +6,6 @@
 
 #include "base/file.h"
 #include "base/run_command.h"
-#include "base/runfiles.h"
 #include "base/status.h"
 
 namespace tritonrl {

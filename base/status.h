@@ -1,4 +1,4 @@
-// Passing errors on: RETURN_IF_ERROR and ASSIGN_OR_RETURN for absl::Status and absl::StatusOr.
+// RETURN_IF_ERROR and ASSIGN_OR_RETURN for absl::Status and absl::StatusOr.
 #ifndef TRITONRL_BASE_STATUS_H_
 #define TRITONRL_BASE_STATUS_H_
 
@@ -17,7 +17,7 @@ inline absl::Status AddContext(const absl::Status& status, const std::string& co
   return absl::Status(status.code(), absl::StrCat(context, ": ", status.message()));
 }
 
-// What a status says to a person: the message alone, without "INVALID_ARGUMENT: " in front.
+// The message alone, without "INVALID_ARGUMENT: " in front: what users see.
 inline std::string Message(const absl::Status& status) { return std::string(status.message()); }
 
 }  // namespace tritonrl
@@ -38,7 +38,7 @@ inline std::string Message(const absl::Status& status) { return std::string(stat
   lhs = *std::move(statusor)
 
 // ASSIGN_OR_RETURN(auto x, F()): assigns the value of a StatusOr or returns its error.
-// A type with a comma in it must stand in parentheses-free form through `auto`.
+// Use `auto` for a type with a comma in it.
 #define ASSIGN_OR_RETURN(lhs, ...)                                                            \
   TRITONRL_ASSIGN_OR_RETURN_IMPL_(TRITONRL_STATUS_CONCAT_(tritonrl_statusor_, __LINE__), lhs, \
                                   __VA_ARGS__)

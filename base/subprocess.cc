@@ -23,7 +23,7 @@ extern char** environ;
 namespace tritonrl {
 namespace {
 
-// What the child reports through the close-on-exec pipe when a step before exec fails.
+// The child sends this through the close-on-exec pipe when a step before exec fails.
 struct ChildError {
   int step;  // index into kSteps
   int error;
@@ -65,7 +65,7 @@ std::vector<char*> Pointers(std::vector<std::string>& strings) {
   return pointers;
 }
 
-// The end of a standard stream that the child gets, and the one that stays here (or -1).
+// The child's end of a standard stream, and the parent's end (or -1).
 struct StreamEnds {
   int child = -1;
   int parent = -1;
@@ -107,8 +107,8 @@ void CloseFd(int* fd) {
   *fd = -1;
 }
 
-// All that the child needs, made before fork: between fork and exec only system calls are safe,
-// as another thread may have held the allocator's lock.
+// All data that the child needs, prepared before fork: between fork and exec only system calls are
+// safe, as another thread may hold the allocator's lock.
 struct ChildPlan {
   const char* program;
   char** argv;
@@ -178,7 +178,7 @@ absl::Status OpenStreams(const SubprocessOptions& options, StreamEnds* ends) {
   return absl::OkStatus();
 }
 
-// What failed before exec; nothing when the pipe was closed by a successful exec.
+// The failed step before exec; nothing when a successful exec closed the pipe.
 std::optional<ChildError> ReadReport(int fd) {
   ChildError error;
   ssize_t n;

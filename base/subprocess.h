@@ -1,4 +1,4 @@
-// Child processes: each in a process group of its own, so that it is ended with all it started.
+// Child processes, each in its own process group, so that it can be killed with its descendants.
 #ifndef TRITONRL_BASE_SUBPROCESS_H_
 #define TRITONRL_BASE_SUBPROCESS_H_
 
@@ -42,7 +42,7 @@ struct SubprocessOptions {
   // Descriptors passed to the child: (number here, number in the child, at least 3). All others
   // above 2 are closed in the child.
   std::vector<std::pair<int, int>> pass_fds;
-  // The kernel sends this signal to the child when the thread that started it ends; 0: none.
+  // Signal that the child gets when the thread that started it ends; 0: none.
   int parent_death_signal = 0;
 };
 
@@ -62,20 +62,20 @@ class Subprocess {
 
   Subprocess(Subprocess&& other) noexcept;
   Subprocess& operator=(Subprocess&& other) noexcept;
-  ~Subprocess();  // kills the group and collects the child when it still runs
+  ~Subprocess();  // kills the group and waits for the child if it still runs
 
   pid_t pid() const { return pid_; }
-  // This side of a kPipe stream, or -1. Owned by this object; Close* closes early.
+  // The parent's end of a kPipe stream, or -1. Owned by this object.
   int stdin_fd() const { return stdin_fd_; }
   int stdout_fd() const { return stdout_fd_; }
   int stderr_fd() const { return stderr_fd_; }
   void CloseStdin();
 
-  // Waits until the child has ended; nothing when the deadline passed first.
+  // Waits until the child has ended; nothing when the timeout passed first.
   std::optional<ExitStatus> Wait(absl::Duration timeout);
-  // Sends a signal to the whole process group; no effect once the child was collected.
+  // Sends a signal to the whole process group; no effect after the child's exit status was read.
   void Signal(int signal);
-  // SIGKILL to the group, then collects the child.
+  // Sends SIGKILL to the group, then waits for the child.
   ExitStatus Kill();
 
  private:

@@ -14,14 +14,11 @@
 #include "absl/synchronization/mutex.h"
 #include "absl/time/time.h"
 
-// A fixed set of threads that run functions in the order they came.
-//
-// Pieces of work with numbers, for several threads.
-//
-// A blocking first-in first-out queue between threads, with a limit so that a fast producer waits.
+// Thread pool, parallel loop and bounded queue.
 
 namespace tritonrl {
 
+// A fixed set of threads that run functions in the order of Schedule.
 class ThreadPool {
  public:
   explicit ThreadPool(int threads);  // at least one is started
@@ -32,7 +29,8 @@ class ThreadPool {
   // Never blocks. Functions must not throw.
   void Schedule(std::function<void()> work);
 
-  // Returns when all that was scheduled so far has ended. Not to be called from within the pool.
+  // Returns when every function scheduled so far has returned. Do not call it from the pool's own
+  // threads.
   void Wait();
 
   int size() const { return static_cast<int>(threads_.size()); }
@@ -53,14 +51,15 @@ class ThreadPool {
   std::vector<std::thread> threads_;
 };
 
-// Calls work(thread, i) once for each i in [0, count), from `threads` threads (fewer for fewer
-// pieces; for one the caller's) that take the next number when they are done with one. `thread` is
-// below `threads` and the same for one thread's calls: for memory that it keeps. Returns when all
-// have ended; after an error no further piece is begun, and the first error is the result. What
-// `work` throws becomes ResourceExhausted (std::bad_alloc) or Internal.
+// Calls work(thread, i) once for each i in [0, count), from at most `threads` threads; one thread
+// is the caller's. Each thread takes the next i when it has finished one. `thread` in [0, threads)
+// identifies the calling thread, e.g. for a buffer of its own. After an error no further call
+// begins, and the first error is returned when all calls have ended. Exceptions of `work` become
+// ResourceExhausted (std::bad_alloc) or Internal.
 absl::Status ParallelFor(int threads, int64_t count,
                          const std::function<absl::Status(int thread, int64_t i)>& work);
 
+// A blocking first-in first-out queue between threads. Push waits while it is full.
 template <typename T>
 class BoundedQueue {
  public:
@@ -89,7 +88,7 @@ class BoundedQueue {
   // Waits for a value. Nothing once the queue is closed and empty.
   std::optional<T> Pop() { return PopFor(absl::InfiniteDuration()); }
 
-  // Same, for at most `wait`; nothing too when the time has passed.
+  // Same, for at most `wait`; nothing when the time has passed.
   std::optional<T> PopFor(absl::Duration wait) {
     absl::MutexLock lock(&mutex_);
     mutex_.AwaitWithTimeout(
@@ -102,7 +101,7 @@ class BoundedQueue {
     return value;
   }
 
-  // No more pushes; values already in the queue can still be popped. Wakes everybody.
+  // Refuses further pushes; queued values can still be popped. Wakes all waiting threads.
   void Close() {
     absl::MutexLock lock(&mutex_);
     closed_ = true;

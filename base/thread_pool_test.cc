@@ -5,8 +5,6 @@
 #include <atomic>
 #include <thread>
 
-#include "base/thread_pool.h"
-
 namespace tritonrl {
 namespace {
 

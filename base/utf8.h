@@ -1,3 +1,4 @@
+// UTF-8: decoding, validation and repair.
 #ifndef TRITONRL_BASE_UTF8_H_
 #define TRITONRL_BASE_UTF8_H_
 
@@ -13,8 +14,8 @@ namespace tritonrl {
 struct Utf8Char {
   // The code point, or U+FFFD if the bytes are ill-formed.
   char32_t code_point = 0;
-  // Bytes taken: the character, or the maximal ill-formed part (Unicode 15, section 3.9, "U+FFFD
-  // Substitution of Maximal Subparts"), which is what Python and Rust replace as one.
+  // Bytes of the character, or of the maximal ill-formed part (Unicode 15, section 3.9, "U+FFFD
+  // Substitution of Maximal Subparts"); Python and Rust replace the same part by one U+FFFD.
   size_t length = 0;
   bool valid = false;
 };
