@@ -29,6 +29,10 @@ std::string ReasonName(Outcome::Reason reason) {
   return absl::AsciiStrToLower(Outcome::Reason_Name(reason));
 }
 
+std::string MessageOf(const Outcome& outcome) {
+  return outcome.message().empty() ? ReasonName(outcome.reason()) : outcome.message();
+}
+
 void SetOutcome(Outcome::Reason reason, const std::string& message, Outcome* outcome) {
   outcome->set_status(StatusOf(reason));
   outcome->set_reason(reason);

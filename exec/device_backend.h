@@ -65,6 +65,9 @@ bool IsRetryable(Outcome::Reason reason);
 // "timeout" for TIMEOUT; the name used in messages and metrics.
 std::string ReasonName(Outcome::Reason reason);
 
+// The message, or the reason's name where there is none.
+std::string MessageOf(const Outcome& outcome);
+
 // Sets status, reason and message; detail and line stay.
 void SetOutcome(Outcome::Reason reason, const std::string& message, Outcome* outcome);
 

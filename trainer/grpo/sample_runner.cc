@@ -8,9 +8,8 @@
 #include "base/hash.h"
 #include "base/random.h"
 #include "base/status.h"
-#include "exec/device_backend.h"
-#include "nlohmann/json.hpp"
 #include "verify/verdict/verdict.h"
+#include "verify/verdict/verdict_json.h"
 
 namespace tritonrl {
 
@@ -19,14 +18,13 @@ absl::StatusOr<std::unique_ptr<InfraErrorJournal>> InfraErrorJournal::Open(
   std::unique_ptr<InfraErrorJournal> errors(new InfraErrorJournal());
   if (path.empty()) return errors;
   const auto keep = [&](const Line& line) -> absl::StatusOr<bool> {
-    const auto json = nlohmann::json::parse(line.text, nullptr, /*allow_exceptions=*/false);
-    Outcome::Reason reason;
-    if (!json.is_object() || !json.contains("key") ||
-        !Outcome::Reason_Parse(json.value("reason", ""), &reason)) {
+    absl::StatusOr<Verdict> verdict = VerdictFromJson(line.text);
+    if (!verdict.ok() || verdict->key().empty()) {
       return absl::DataLossError(
           absl::StrCat(path, ", line ", line.number, " is damaged; remove the file to go on"));
     }
-    SetOutcome(reason, json.value("message", ""), &errors->errors_[json["key"].get<std::string>()]);
+    const std::string key = verdict->key();
+    errors->verdicts_[key] = *std::move(verdict);
     return true;
   };
   ASSIGN_OR_RETURN(errors->journal_, JsonlJournal::Open(path, JsonlJournal::kMaxLineBytes, keep,
@@ -34,11 +32,12 @@ absl::StatusOr<std::unique_ptr<InfraErrorJournal>> InfraErrorJournal::Open(
   return errors;
 }
 
-void InfraErrorJournal::Add(const std::string& key, const Outcome& error) {
-  if (!errors_.emplace(key, error).second) return;
-  const nlohmann::json line = {
-      {"key", key}, {"reason", Outcome::Reason_Name(error.reason())}, {"message", error.message()}};
-  pending_.push_back(line.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace));
+void InfraErrorJournal::Add(const Verdict& verdict) {
+  Verdict kept;
+  kept.set_key(verdict.key());
+  kept.set_task_id(verdict.task_id());
+  *kept.mutable_outcome() = verdict.outcome();
+  if (verdicts_.emplace(kept.key(), kept).second) pending_.push_back(VerdictToJson(kept));
 }
 
 absl::Status InfraErrorJournal::Commit() {
@@ -48,9 +47,9 @@ absl::Status InfraErrorJournal::Commit() {
   return absl::OkStatus();
 }
 
-const Outcome* InfraErrorJournal::Find(const std::string& key) const {
-  auto it = errors_.find(key);
-  return it == errors_.end() ? nullptr : &it->second;
+const Verdict* InfraErrorJournal::Find(const std::string& key) const {
+  auto it = verdicts_.find(key);
+  return it == verdicts_.end() ? nullptr : &it->second;
 }
 
 namespace {
@@ -162,14 +161,10 @@ void SampleRunner::Verify(const std::shared_ptr<SampleBatch>& batch, int group, 
   request.response = verified.text;
   request.truncated = verified.sample.finish_reason == FinishReason::kLength;
   request.key = SampleName(*batch, owner, index);
-  const Outcome* error = batch->reproducible ? infra_errors_->Find(request.key) : nullptr;
-  if (error != nullptr) {
-    Verdict verdict;
-    verdict.set_key(request.key);
-    verdict.set_task_id(request.task.id);
-    *verdict.mutable_outcome() = *error;
+  const Verdict* known = batch->reproducible ? infra_errors_->Find(request.key) : nullptr;
+  if (known != nullptr) {
     absl::MutexLock lock(&mailbox_->mutex);
-    mailbox_->entries.push_back({batch, group, index, std::move(verdict)});
+    mailbox_->entries.push_back({batch, group, index, *known});
     return;
   }
   verifier_->Submit(std::move(request), [box = mailbox_, batch, group, index](Verdict verdict) {
@@ -198,8 +193,7 @@ void SampleRunner::TakeVerdicts(absl::Duration wait) {
     if (IsInfraError(verified.verdict)) {
       ++batch.infra_errors;
       if (!batch.reproducible) continue;
-      infra_errors_->Add(SampleName(batch, batch.groups[entry.group], entry.index),
-                         verified.verdict.outcome());
+      infra_errors_->Add(verified.verdict);
     }
   }
 }

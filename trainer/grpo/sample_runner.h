@@ -33,18 +33,19 @@ class InfraErrorJournal {
   // memory only.
   static absl::StatusOr<std::unique_ptr<InfraErrorJournal>> Open(const std::string& path);
 
-  // `key` names the sample, e.g. "step 12/3/level1/07_softmax/5". Kept in memory until Commit.
-  void Add(const std::string& key, const Outcome& error);
+  // The verdict's key names the sample, e.g. "step 12/3/level1/07_softmax/5". Key, task and outcome
+  // are kept, in memory until Commit.
+  void Add(const Verdict& verdict);
   // Writes what was added since the last Commit. Called once the step has been learned from: a step
   // that was abandoned is verified anew.
   absl::Status Commit();
-  // The outcome recorded for a sample, or null.
-  const Outcome* Find(const std::string& key) const;
+  // The verdict recorded for a sample, or null.
+  const Verdict* Find(const std::string& key) const;
 
  private:
   InfraErrorJournal() = default;
   std::unique_ptr<JsonlJournal> journal_;  // null: memory only
-  std::map<std::string, Outcome> errors_;
+  std::map<std::string, Verdict> verdicts_;
   std::vector<std::string> pending_;  // lines not yet written
 };
 

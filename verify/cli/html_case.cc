@@ -85,8 +85,9 @@ std::string SpeedupText(const Verdict& verdict) {
   const Speedup& speedup = verdict.speedup();
   std::string text =
       absl::StrFormat("%.2fx%s", speedup.speedup(), speedup.modelled() ? " (modelled)" : "");
-  if (speedup.has_speedup_low()) {
-    absl::StrAppendFormat(&text, " [%.3f, %.3f]", speedup.speedup_low(), speedup.speedup_high());
+  if (speedup.has_timing()) {
+    absl::StrAppendFormat(&text, " [%.3f, %.3f]", speedup.timing().speedup_low(),
+                          speedup.timing().speedup_high());
   }
   return text;
 }

@@ -67,19 +67,18 @@ std::string SpeedupRemark(const Speedup& speedup) {
       absl::StrFormat("%.2fx (%s: reference %s, candidate %s", speedup.speedup(),
                       speedup.modelled() ? "modelled" : "measured",
                       Duration(speedup.reference_seconds()), Duration(speedup.candidate_seconds()));
-  if (speedup.has_speedup_low()) {
-    absl::StrAppendFormat(&text, "; 95 %% interval %.3f to %.3f of %d blocks",
-                          speedup.speedup_low(), speedup.speedup_high(), speedup.blocks());
+  if (!speedup.has_timing()) return text + ")";
+  const MeasuredTiming& timing = speedup.timing();
+  absl::StrAppendFormat(&text, "; 95 %% interval %.3f to %.3f of %d blocks", timing.speedup_low(),
+                        timing.speedup_high(), timing.block_ratios_size());
+  if (timing.has_paper_speedup()) {
+    absl::StrAppendFormat(&text, "; with launches, mean of 10 each: %.2fx", timing.paper_speedup());
   }
-  if (speedup.has_paper_speedup()) {
-    absl::StrAppendFormat(&text, "; with launches, mean of 10 each: %.2fx",
-                          speedup.paper_speedup());
+  if (timing.has_sm_mhz_low()) {
+    absl::StrAppendFormat(&text, "; %.0f to %.0f MHz", timing.sm_mhz_low(), timing.sm_mhz_high());
   }
-  if (speedup.has_sm_mhz_low()) {
-    absl::StrAppendFormat(&text, "; %.0f to %.0f MHz", speedup.sm_mhz_low(), speedup.sm_mhz_high());
-  }
-  if (speedup.gpu_throttled()) absl::StrAppend(&text, "; the GPU held its clocks down");
-  if (speedup.gpu_shared()) absl::StrAppend(&text, "; other programs were on the GPU");
+  if (timing.gpu_throttled()) absl::StrAppend(&text, "; the GPU held its clocks down");
+  if (timing.gpu_shared()) absl::StrAppend(&text, "; other programs were on the GPU");
   return text + ")";
 }
 

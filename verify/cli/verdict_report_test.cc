@@ -58,12 +58,12 @@ TEST(ReportTest, AMeasuredSpeedupComesWithItsInterval) {
       << text;
   const auto json = nlohmann::json::parse(VerdictToJson(v))["speedup"];
   EXPECT_EQ(json["speedup"], 1.52);
-  EXPECT_EQ(json["speedup_low"], 1.49);
-  EXPECT_EQ(json["speedup_high"], 1.55);
-  EXPECT_EQ(json["paper_speedup"], 1.25);
-  EXPECT_EQ(json["sm_mhz_high"], 1980);
-  EXPECT_EQ(json["gpu_shared"], true);
-  EXPECT_FALSE(Walk(HonestProgram(), GoodResult(1.5)).speedup().has_speedup_low());
+  EXPECT_EQ(json["timing"]["speedup_low"], 1.49);
+  EXPECT_EQ(json["timing"]["speedup_high"], 1.55);
+  EXPECT_EQ(json["timing"]["paper_speedup"], 1.25);
+  EXPECT_EQ(json["timing"]["sm_mhz_high"], 1980);
+  EXPECT_EQ(json["timing"]["gpu_shared"], true);
+  EXPECT_FALSE(Walk(HonestProgram(), GoodResult(1.5)).speedup().has_timing());
 }
 
 TEST(ReportTest, FailureQuotesTheLine) {

@@ -1,6 +1,7 @@
 #include "verify/pipeline/layers.h"
 
 #include <cmath>
+#include <map>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
@@ -15,37 +16,25 @@ namespace tritonrl {
 namespace {
 
 Outcome::Reason ReasonOf(LintRule rule) {
-  switch (rule) {
-    case LintRule::kNoCode:
-      return Outcome::NO_CODE;
-    case LintRule::kParseError:
-      return Outcome::PARSE_ERROR;
-    case LintRule::kNoKernel:
-      return Outcome::NO_KERNEL;
-    case LintRule::kNoModel:
-      return Outcome::NO_MODEL_NEW;
-    case LintRule::kTooLarge:
-      return Outcome::TOO_LARGE;
-    case LintRule::kForbidden:
-      return Outcome::FORBIDDEN;
-    case LintRule::kTorchCompute:
-    case LintRule::kPythonCompute:
-      return Outcome::TORCH_COMPUTE;
-    case LintRule::kHardCoded:
-      return Outcome::HARD_CODED;
-    case LintRule::kTrivialKernel:
-      return Outcome::TRIVIAL_KERNEL;
-    case LintRule::kUnresolved:
-      return Outcome::UNRESOLVED;
-    default:
-      return Outcome::KERNEL_NOT_USED;
-  }
+  static const auto* const reasons = new std::map<LintRule, Outcome::Reason>{
+      {LintRule::kNoCode, Outcome::NO_CODE},
+      {LintRule::kParseError, Outcome::PARSE_ERROR},
+      {LintRule::kNoKernel, Outcome::NO_KERNEL},
+      {LintRule::kNoModel, Outcome::NO_MODEL_NEW},
+      {LintRule::kTooLarge, Outcome::TOO_LARGE},
+      {LintRule::kForbidden, Outcome::FORBIDDEN},
+      {LintRule::kTorchCompute, Outcome::TORCH_COMPUTE},
+      {LintRule::kPythonCompute, Outcome::TORCH_COMPUTE},
+      {LintRule::kKernelNotUsed, Outcome::KERNEL_NOT_USED},
+      {LintRule::kHardCoded, Outcome::HARD_CODED},
+      {LintRule::kTrivialKernel, Outcome::TRIVIAL_KERNEL},
+      {LintRule::kUnresolved, Outcome::UNRESOLVED},
+  };
+  return reasons->at(rule);
 }
 
-bool IsSyntaxRule(LintRule rule) {
-  return rule == LintRule::kParseError || rule == LintRule::kNoKernel ||
-         rule == LintRule::kNoModel || rule == LintRule::kNoCode || rule == LintRule::kTooLarge;
-}
+// By the hundreds of a reason's number.
+bool IsSyntaxRule(LintRule rule) { return ReasonOf(rule) < 200; }
 
 // The first finding gives the layer its reason.
 void AddFinding(const LintFinding& finding, LayerResult* result) {
@@ -53,12 +42,6 @@ void AddFinding(const LintFinding& finding, LayerResult* result) {
   Evidence* evidence = AddEvidence(result, std::string(LintRuleName(finding.rule)), finding.text);
   evidence->set_line(finding.line);
   evidence->set_name(finding.name);
-}
-
-// The sentence for a failed run: the backend's message, or the outcome's name.
-std::string MessageOf(const ExecResult& result) {
-  return result.outcome().message().empty() ? ReasonName(result.outcome().reason())
-                                            : result.outcome().message();
 }
 
 // How near a robust comparison came to its tolerance, on which inputs, and what it could not judge.
@@ -81,7 +64,8 @@ void AddRobustEvidence(const RobustEvidence& robust, LayerResult* correct) {
 
 void AddMismatch(const ExecResult& result, LayerResult* correct) {
   const OutputMismatch& m = result.mismatch();
-  Evidence* evidence = AddEvidence(correct, absl::StrCat("mismatch_", m.kind()), MessageOf(result));
+  Evidence* evidence =
+      AddEvidence(correct, absl::StrCat("mismatch_", m.kind()), MessageOf(result.outcome()));
   evidence->set_value(m.max_error());
   if (m.elements() > 0) {
     Evidence* count =
@@ -116,11 +100,11 @@ bool IsCompiled(const ExecResult& result) {
 }
 
 // A run that ended without a comparison.
-void ApplyEnd(const ExecResult& result, LayerResult* layer) {
-  layer->set_reason(result.outcome().reason());
-  Evidence* evidence = AddEvidence(layer, ReasonName(result.outcome().reason()), MessageOf(result));
-  evidence->set_line(result.outcome().line());
-  if (!result.outcome().detail().empty()) AddEvidence(layer, "detail", result.outcome().detail());
+void ApplyEnd(const Outcome& outcome, LayerResult* layer) {
+  layer->set_reason(outcome.reason());
+  Evidence* evidence = AddEvidence(layer, ReasonName(outcome.reason()), MessageOf(outcome));
+  evidence->set_line(outcome.line());
+  if (!outcome.detail().empty()) AddEvidence(layer, "detail", outcome.detail());
 }
 
 void ApplyCorrect(const ExecResult& result, int trials, Verdict* verdict) {
@@ -130,7 +114,8 @@ void ApplyCorrect(const ExecResult& result, int trials, Verdict* verdict) {
   figures->set_trials(result.has_robust() ? result.robust().trial_names_size() : trials);
   figures->set_trials_passed(result.trials_run() - (mismatch && result.trials_run() > 0 ? 1 : 0));
   if (result.has_max_error()) figures->set_max_abs_error(result.max_error());
-  if (!mismatch && result.outcome().reason() != Outcome::OK) return ApplyEnd(result, correct);
+  if (!mismatch && result.outcome().reason() != Outcome::OK)
+    return ApplyEnd(result.outcome(), correct);
   correct->set_reason(result.outcome().reason());
   if (mismatch) {
     AddMismatch(result, correct);
@@ -143,17 +128,6 @@ void ApplyCorrect(const ExecResult& result, int trials, Verdict* verdict) {
   if (!result.has_robust()) return;
   figures->set_robust(true);
   AddRobustEvidence(result.robust(), correct);
-}
-
-void ApplyTiming(const MeasuredTiming& timing, Speedup* speedup) {
-  speedup->set_speedup_low(timing.speedup_low());
-  speedup->set_speedup_high(timing.speedup_high());
-  if (timing.has_paper_speedup()) speedup->set_paper_speedup(timing.paper_speedup());
-  speedup->set_blocks(timing.block_ratios_size());
-  speedup->set_gpu_shared(timing.gpu_shared());
-  speedup->set_gpu_throttled(timing.gpu_throttled());
-  if (timing.has_sm_mhz_low()) speedup->set_sm_mhz_low(timing.sm_mhz_low());
-  if (timing.has_sm_mhz_high()) speedup->set_sm_mhz_high(timing.sm_mhz_high());
 }
 
 void ApplySpeedup(const ExecResult& result, Verdict* verdict) {
@@ -170,7 +144,7 @@ void ApplySpeedup(const ExecResult& result, Verdict* verdict) {
   speedup->set_reference_seconds(reference);
   speedup->set_candidate_seconds(candidate);
   speedup->set_speedup(result.has_timing() ? result.speedup() : reference / candidate);
-  if (result.has_timing()) ApplyTiming(result.timing(), speedup);
+  if (result.has_timing()) *speedup->mutable_timing() = result.timing();
   for (const KernelLaunch& launch : result.launches()) {
     const double seconds = launch.modelled_seconds();
     Evidence* evidence = AddEvidence(
@@ -230,17 +204,17 @@ void ApplyExecResult(const ExecResult& result, bool check_functionality, bool me
     const std::string line = outcome.line() > 0 ? absl::StrCat(" at line ", outcome.line()) : "";
     return SetOutcome(outcome.reason(),
                       absl::StrCat("the reference of task ", verdict->task_id(), " fails", line,
-                                   ": ", MessageOf(result)),
+                                   ": ", MessageOf(outcome)),
                       verdict->mutable_outcome());
   }
   if (status == Outcome::STATUS_INFRA_ERROR) {
-    return SetOutcome(outcome.reason(), MessageOf(result), verdict->mutable_outcome());
+    return SetOutcome(outcome.reason(), MessageOf(outcome), verdict->mutable_outcome());
   }
   if (check_functionality && !AuditRuntime(result, MutableResult(LAYER_FUNCTIONALITY, verdict))) {
     return;
   }
   LayerResult* compiled = MutableResult(LAYER_COMPILED, verdict);
-  if (!IsCompiled(result)) return ApplyEnd(result, compiled);
+  if (!IsCompiled(result)) return ApplyEnd(outcome, compiled);
   compiled->set_reason(Outcome::OK);
   ApplyCorrect(result, trials, verdict);
   if (outcome.reason() == Outcome::OK && measure_time) ApplySpeedup(result, verdict);

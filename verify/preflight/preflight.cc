@@ -45,10 +45,9 @@ void Conclude(const absl::StatusOr<ExecResult>& result, TaskCheck* check) {
     return;
   }
   if (result->outcome().reason() != Outcome::OK) {
-    if (StatusOf(result->outcome().reason()) == Outcome::STATUS_TASK_FAILED)
-      check->state = TaskState::kBroken;
-    check->reason = result->outcome().message().empty() ? ReasonName(result->outcome().reason())
-                                                        : result->outcome().message();
+    const bool broken = result->outcome().status() == Outcome::STATUS_TASK_FAILED;
+    if (broken) check->state = TaskState::kBroken;
+    check->reason = MessageOf(result->outcome());
     return;
   }
   check->probes.assign(result->probes().begin(), result->probes().end());

@@ -89,8 +89,8 @@ TEST(MetricsTest, FastNeedsTheLowerEndOfAMeasuredInterval) {
   const auto measured = [](const std::string& task, double low, double speedup) {
     Verdict v = Make(task, 4, speedup);
     v.mutable_speedup()->set_modelled(false);
-    v.mutable_speedup()->set_speedup_low(low);
-    v.mutable_speedup()->set_speedup_high(2 * speedup - low);
+    v.mutable_speedup()->mutable_timing()->set_speedup_low(low);
+    v.mutable_speedup()->mutable_timing()->set_speedup_high(2 * speedup - low);
     return v;
   };
   MetricsBuilder builder;

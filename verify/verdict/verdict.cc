@@ -82,8 +82,8 @@ double SpeedupOf(const Verdict& verdict) {
 
 double SpeedupLowOf(const Verdict& verdict) {
   const double speedup = SpeedupOf(verdict);
-  return speedup > 0 && verdict.speedup().has_speedup_low() ? verdict.speedup().speedup_low()
-                                                            : speedup;
+  return speedup > 0 && verdict.speedup().has_timing() ? verdict.speedup().timing().speedup_low()
+                                                       : speedup;
 }
 
 bool IsInfraError(const Verdict& verdict) {
