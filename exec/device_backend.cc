@@ -1,5 +1,7 @@
 #include "exec/device_backend.h"
 
+#include <google/protobuf/util/json_util.h>
+
 #include <vector>
 
 #include "absl/strings/ascii.h"
@@ -62,6 +64,16 @@ void MakeTextValid(google::protobuf::Message* message) {
       }
     }
   }
+}
+
+std::string MessageToJson(google::protobuf::Message* message) {
+  MakeTextValid(message);
+  google::protobuf::util::JsonPrintOptions options;
+  options.preserve_proto_field_names = true;
+  std::string json;
+  // Fails only for text that is not UTF-8.
+  (void)google::protobuf::util::MessageToJsonString(*message, &json, options);
+  return json;
 }
 
 absl::StatusOr<ExecMode> ParseExecMode(absl::string_view name) {

@@ -75,6 +75,10 @@ void SetOutcome(Outcome::Reason reason, const std::string& message, Outcome* out
 // wrong byte, and a candidate may print any byte.
 void MakeTextValid(google::protobuf::Message* message);
 
+// The message as one line of JSON: names as in its .proto file, unset fields left out. Makes its
+// text valid first.
+std::string MessageToJson(google::protobuf::Message* message);
+
 // "paper" or "robust". InvalidArgument names the value and what it can be.
 absl::StatusOr<ExecMode> ParseExecMode(absl::string_view name);
 

@@ -11,7 +11,6 @@
 #include "trainer/objective/advantage.h"
 #include "verify/verdict/reward.h"
 #include "verify/verdict/verdict.h"
-#include "verify/verdict/verdict_json.h"
 
 namespace tritonrl {
 

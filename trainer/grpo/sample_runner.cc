@@ -9,7 +9,6 @@
 #include "base/random.h"
 #include "base/status.h"
 #include "verify/verdict/verdict.h"
-#include "verify/verdict/verdict_json.h"
 
 namespace tritonrl {
 

@@ -17,7 +17,6 @@
 #include "verify/cli/case_reader.h"
 #include "verify/pipeline/progress_recorder.h"
 #include "verify/verdict/verdict.h"
-#include "verify/verdict/verdict_json.h"
 
 namespace tritonrl {
 

@@ -5,7 +5,6 @@
 #include "verify/pipeline/layers.h"
 #include "verify/testing/honest_program.h"
 #include "verify/verdict/verdict.h"
-#include "verify/verdict/verdict_json.h"
 
 namespace tritonrl {
 namespace {

@@ -29,7 +29,6 @@
 #include "verify/pipeline/verifier.h"
 #include "verify/preflight/preflight.h"
 #include "verify/verdict/verdict.h"
-#include "verify/verdict/verdict_json.h"
 
 namespace tritonrl {
 

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <map>
 #include <memory>
 #include <set>
 #include <utility>
@@ -31,36 +32,13 @@ bool OneInside(const ExecResult& result) {
 }
 
 std::string EntryLine(const SelfCheckEntry& entry) {
-  const ExecResult& r = entry.result;
-  Json json = {{"id", entry.id},
-               {"outcome", ReasonName(r.outcome().reason())},
-               {"message", r.outcome().message()},
-               {"device", r.device_name()},
-               {"modelled", r.modelled()}};
-  if (r.has_max_error()) json["max_error"] = r.max_error();
-  if (r.has_speedup()) json["speedup"] = r.speedup();
-  if (r.has_timing()) {
-    const MeasuredTiming& timing = r.timing();
-    json["speedup_low"] = timing.speedup_low();
-    json["speedup_high"] = timing.speedup_high();
-    if (timing.has_paper_speedup()) json["paper_speedup"] = timing.paper_speedup();
-    json["block_ratios"] =
-        std::vector<double>(timing.block_ratios().begin(), timing.block_ratios().end());
-    if (timing.has_sm_mhz_low()) {
-      json["sm_mhz"] = {timing.sm_mhz_low(), timing.sm_mhz_high()};
-    }
-    json["gpu_shared"] = timing.gpu_shared();
-    json["gpu_throttled"] = timing.gpu_throttled();
-  }
-  if (r.has_reference_seconds()) json["reference_us"] = 1e6 * r.reference_seconds();
-  if (r.has_candidate_seconds()) json["candidate_us"] = 1e6 * r.candidate_seconds();
-  if (r.has_outside_seconds()) json["outside_us"] = 1e6 * r.outside_seconds();
-  if (r.has_floor_seconds()) json["floor_us"] = 1e6 * r.floor_seconds();
-  json["interval_contains_one"] = entry.interval_contains_one;
-  json["wall_seconds"] = r.wall_seconds();
-  json["phase_seconds"] = Json::object();
-  const std::map<std::string, double> phases(r.phase_seconds().begin(), r.phase_seconds().end());
-  for (const auto& [phase, seconds] : phases) json["phase_seconds"][phase] = seconds;
+  ExecResult result = entry.result;
+  result.clear_launches();
+  result.clear_candidate_ops();
+  result.clear_reference_ops();
+  const Json json = {{"id", entry.id},
+                     {"interval_contains_one", entry.interval_contains_one},
+                     {"result", Json::parse(MessageToJson(&result))}};
   return json.dump(-1, ' ', false, Json::error_handler_t::replace);
 }
 

@@ -1,5 +1,7 @@
 #include "verify/verdict/verdict.h"
 
+#include <google/protobuf/util/json_util.h>
+
 #include <string>
 
 #include "absl/strings/ascii.h"
@@ -111,6 +113,16 @@ void Summarize(Verdict* v) {
   v->set_valid(IsValid(*v));
   if (Reached(*v, LAYER_COMPILED)) v->set_compiled(Passed(*v, LAYER_COMPILED));
   if (Reached(*v, LAYER_CORRECT)) v->set_correct(Passed(*v, LAYER_CORRECT));
+}
+
+std::string VerdictToJson(Verdict verdict) { return MessageToJson(&verdict); }
+
+absl::StatusOr<Verdict> VerdictFromJson(absl::string_view json) {
+  Verdict verdict;
+  const auto status =
+      google::protobuf::util::JsonStringToMessage({json.data(), json.size()}, &verdict);
+  if (!status.ok()) return absl::InvalidArgumentError("not a verdict of this version");
+  return verdict;
 }
 
 void SetWorkerStats(const ExecResult& result, Verdict* verdict) {

@@ -1,9 +1,12 @@
-// Questions that rewards, metrics and reports ask of a Verdict, in the paper's words.
+// Questions that rewards, metrics and reports ask of a Verdict, in the paper's words, and its JSON
+// form.
 #ifndef TRITONRL_VERIFY_VERDICT_VERDICT_H_
 #define TRITONRL_VERIFY_VERDICT_VERDICT_H_
 
 #include <string>
 
+#include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
 #include "exec/messages.pb.h"
 #include "verify/verdict/verdict.pb.h"
 
@@ -46,6 +49,14 @@ std::string LayerName(Layer layer);
 // Fills outcome, failed_layer, valid, compiled and correct from the layers' results; an outcome
 // that says that there is no verdict stays. The verifier calls it once.
 void Summarize(Verdict* verdict);
+
+// The one JSON form of a verdict, for journals, sample records, batches and --json: a line without
+// a line break, names as in verdict.proto, unset fields left out. Bytes that are not UTF-8 become
+// U+FFFD.
+std::string VerdictToJson(Verdict verdict);
+
+// InvalidArgument for anything else, also for a field that verdict.proto does not have.
+absl::StatusOr<Verdict> VerdictFromJson(absl::string_view json);
 
 // Sets verdict->worker().
 void SetWorkerStats(const ExecResult& result, Verdict* verdict);

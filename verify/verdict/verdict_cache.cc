@@ -4,7 +4,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "base/status.h"
-#include "verify/verdict/verdict_json.h"
+#include "verify/verdict/verdict.h"
 
 namespace tritonrl {
 
