@@ -19,21 +19,6 @@
 namespace tritonrl {
 namespace {
 
-// Closes a descriptor at the end of a scope.
-class FdCloser {
- public:
-  explicit FdCloser(int fd) : fd_(fd) {}
-  ~FdCloser() { Close(); }
-  int Close() {
-    int result = fd_ >= 0 ? close(fd_) : 0;
-    fd_ = -1;
-    return result;
-  }
-
- private:
-  int fd_;
-};
-
 int RemoveEntry(const char* path, const struct stat*, int, struct FTW*) { return remove(path); }
 
 }  // namespace
@@ -64,15 +49,14 @@ absl::Status ErrnoStatus(int error, const std::string& action, const std::string
 }
 
 absl::StatusOr<std::string> ReadFile(const std::string& path) {
-  int fd = open(path.c_str(), O_RDONLY | O_CLOEXEC);
-  if (fd < 0) return ErrnoStatus(errno, "read", path);
-  FdCloser closer(fd);
+  const ScopedFd fd(open(path.c_str(), O_RDONLY | O_CLOEXEC));
+  if (!fd.valid()) return ErrnoStatus(errno, "read", path);
   std::string contents;
   struct stat info;
-  if (fstat(fd, &info) == 0 && info.st_size > 0) contents.reserve(info.st_size);
+  if (fstat(fd.get(), &info) == 0 && info.st_size > 0) contents.reserve(info.st_size);
   std::vector<char> buffer(1 << 16);
   while (true) {
-    ssize_t n = read(fd, buffer.data(), buffer.size());
+    ssize_t n = read(fd.get(), buffer.data(), buffer.size());
     if (n < 0) {
       if (errno == EINTR) continue;
       return ErrnoStatus(errno, "read", path);
@@ -80,6 +64,12 @@ absl::StatusOr<std::string> ReadFile(const std::string& path) {
     if (n == 0) return contents;
     contents.append(buffer.data(), n);
   }
+}
+
+int ScopedFd::Close() {
+  const int result = fd_ >= 0 ? close(fd_) : 0;
+  fd_ = -1;
+  return result;
 }
 
 absl::Status WriteAll(int fd, absl::string_view contents, const std::string& path) {
@@ -94,15 +84,28 @@ absl::Status WriteAll(int fd, absl::string_view contents, const std::string& pat
   return absl::OkStatus();
 }
 
-absl::Status WriteFileAtomic(const std::string& path, absl::string_view contents) {
+absl::Status ReadAt(int fd, int64_t offset, int64_t size, char* to, const std::string& path) {
+  while (size > 0) {
+    const ssize_t n = pread(fd, to, size, offset);
+    if (n < 0 && errno == EINTR) continue;
+    if (n < 0) return ErrnoStatus(errno, "read", path);
+    if (n == 0) return absl::DataLossError(absl::StrCat(path, ": the file ends too early"));
+    to += n;
+    offset += n;
+    size -= n;
+  }
+  return absl::OkStatus();
+}
+
+absl::Status ReplaceFile(const std::string& path, absl::FunctionRef<absl::Status(int fd)> write,
+                         int mode) {
   std::string temporary = absl::StrCat(path, ".tmp", getpid(), "XXXXXX");
-  int fd = mkostemp(temporary.data(), O_CLOEXEC);
-  if (fd < 0) return ErrnoStatus(errno, "write", path);
-  FdCloser closer(fd);
-  fchmod(fd, 0644);
-  absl::Status status = WriteAll(fd, contents, path);
-  if (status.ok() && fsync(fd) != 0) status = ErrnoStatus(errno, "write", path);
-  if (closer.Close() != 0 && status.ok()) status = ErrnoStatus(errno, "write", path);
+  ScopedFd fd(mkostemp(temporary.data(), O_CLOEXEC));
+  if (!fd.valid()) return ErrnoStatus(errno, "write", path);
+  fchmod(fd.get(), mode);
+  absl::Status status = write(fd.get());
+  if (status.ok() && fsync(fd.get()) != 0) status = ErrnoStatus(errno, "write", path);
+  if (fd.Close() != 0 && status.ok()) status = ErrnoStatus(errno, "write", path);
   if (status.ok() && rename(temporary.c_str(), path.c_str()) != 0) {
     status = ErrnoStatus(errno, "write", path);
   }
@@ -110,23 +113,22 @@ absl::Status WriteFileAtomic(const std::string& path, absl::string_view contents
     unlink(temporary.c_str());
     return status;
   }
-  // The rename itself lies in the folder; some file systems refuse to sync folders, which is
-  // then their choice of safety.
-  int folder = open(DirName(path).c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-  if (folder >= 0) {
-    fsync(folder);
-    close(folder);
-  }
+  // The rename is an entry of the folder. Some file systems refuse to sync folders.
+  const ScopedFd folder(open(DirName(path).c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+  if (folder.valid()) fsync(folder.get());
   return absl::OkStatus();
 }
 
+absl::Status WriteFileAtomic(const std::string& path, absl::string_view contents, int mode) {
+  return ReplaceFile(
+      path, [&](int fd) { return WriteAll(fd, contents, path); }, mode);
+}
+
 absl::Status AppendToFile(const std::string& path, absl::string_view contents) {
-  int fd = open(path.c_str(), O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC, 0644);
-  if (fd < 0) return ErrnoStatus(errno, "write", path);
-  FdCloser closer(fd);
-  RETURN_IF_ERROR(WriteAll(fd, contents, path));
-  if (closer.Close() != 0) return ErrnoStatus(errno, "write", path);
-  return absl::OkStatus();
+  ScopedFd fd(open(path.c_str(), O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC, 0644));
+  if (!fd.valid()) return ErrnoStatus(errno, "write", path);
+  RETURN_IF_ERROR(WriteAll(fd.get(), contents, path));
+  return fd.Close() == 0 ? absl::OkStatus() : ErrnoStatus(errno, "write", path);
 }
 
 absl::Status CreateDirectories(const std::string& path) {

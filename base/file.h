@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "absl/functional/function_ref.h"
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
@@ -15,16 +16,37 @@ namespace tritonrl {
 // The whole file. NotFound when it is missing, PermissionDenied, or Unavailable with the reason.
 absl::StatusOr<std::string> ReadFile(const std::string& path);
 
-// Writes a temporary file in the same folder, syncs it, renames it over `path` and syncs the
-// folder: after a crash `path` holds either the old or the new contents, never half of one.
+// Lets `write` fill a temporary file in the same folder, syncs it, renames it over `path` and syncs
+// the folder: after a crash `path` holds either the old or the new contents, never half of one.
 // On failure (disk full, no permission) the old file is untouched and nothing is left behind.
-absl::Status WriteFileAtomic(const std::string& path, absl::string_view contents);
+absl::Status ReplaceFile(const std::string& path, absl::FunctionRef<absl::Status(int fd)> write,
+                         int mode = 0644);
+absl::Status WriteFileAtomic(const std::string& path, absl::string_view contents, int mode = 0644);
 
 // Appends in one write; creates the file when missing. A crash may tear the last line.
 absl::Status AppendToFile(const std::string& path, absl::string_view contents);
 
-// Writes all of `contents` to an open descriptor; errors name `path`.
+// Owns a file descriptor.
+class ScopedFd {
+ public:
+  explicit ScopedFd(int fd) : fd_(fd) {}
+  ~ScopedFd() { Close(); }
+  ScopedFd(const ScopedFd&) = delete;
+  ScopedFd& operator=(const ScopedFd&) = delete;
+
+  int get() const { return fd_; }
+  bool valid() const { return fd_ >= 0; }
+  int Close();  // the result of close(); 0 when already closed
+
+ private:
+  int fd_;
+};
+
+// Writes all of `contents` to an open file; errors name `path`.
 absl::Status WriteAll(int fd, absl::string_view contents, const std::string& path);
+
+// Reads exactly `size` bytes at `offset`; errors name `path`. DataLoss when the file ends before.
+absl::Status ReadAt(int fd, int64_t offset, int64_t size, char* to, const std::string& path);
 
 // mkdir -p with mode 0755. Fine when it exists; FailedPrecondition when a file is in the way.
 absl::Status CreateDirectories(const std::string& path);

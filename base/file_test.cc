@@ -1,5 +1,6 @@
 #include "base/file.h"
 
+#include <fcntl.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <sys/stat.h>
@@ -38,6 +39,27 @@ TEST_F(FileTest, ErrorsNamePathAndReason) {
   EXPECT_THAT(Message(WriteFileAtomic(dir_ + "/no/file", "x")), HasSubstr(dir_ + "/no/file"));
   ASSERT_TRUE(WriteFileAtomic(dir_ + "/f", "x").ok());
   EXPECT_THAT(Message(CreateDirectories(dir_ + "/f/g")), HasSubstr(dir_ + "/f is a file"));
+}
+
+TEST_F(FileTest, AFailedReplacementKeepsTheOldFile) {
+  const std::string path = dir_ + "/a";
+  ASSERT_TRUE(WriteFileAtomic(path, "old", 0600).ok());
+  EXPECT_TRUE(absl::IsCancelled(ReplaceFile(path, [&](int fd) -> absl::Status {
+    EXPECT_TRUE(WriteAll(fd, "half of the new", path).ok());
+    return absl::CancelledError("");
+  })));
+  EXPECT_EQ(ReadFile(path).value(), "old");
+  EXPECT_THAT(ListDirectory(dir_).value(), ElementsAre("a"));
+}
+
+TEST_F(FileTest, ReadsExactlyAtAnOffset) {
+  const std::string path = dir_ + "/a";
+  ASSERT_TRUE(WriteFileAtomic(path, "abcdef").ok());
+  const ScopedFd fd(open(path.c_str(), O_RDONLY));
+  char bytes[3] = {};
+  ASSERT_TRUE(ReadAt(fd.get(), 2, 3, bytes, path).ok());
+  EXPECT_EQ(std::string(bytes, 3), "cde");
+  EXPECT_TRUE(absl::IsDataLoss(ReadAt(fd.get(), 4, 3, bytes, path)));
 }
 
 TEST_F(FileTest, FullDiskIsResourceExhausted) {

@@ -5,8 +5,6 @@
 
 #include <cstdlib>
 
-#include "model/torch_runtime.h"
-
 namespace tritonrl {
 namespace {
 

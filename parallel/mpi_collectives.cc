@@ -12,7 +12,6 @@
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
 #include "base/status.h"
-#include "parallel/mpi_collectives.h"
 
 namespace tritonrl {
 

@@ -8,7 +8,6 @@
 #include <utility>
 
 #include "base/status.h"
-#include "parallel/nccl_collectives.h"
 
 namespace tritonrl {
 

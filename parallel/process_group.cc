@@ -17,7 +17,6 @@
 #include "parallel/mpi_collectives.h"
 #include "parallel/nccl_collectives.h"
 #include "parallel/nccl_communicator.h"
-#include "parallel/process_group.h"
 
 // What the environment says of the launcher that started this process.
 

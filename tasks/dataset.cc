@@ -13,7 +13,6 @@
 #include "base/status.h"
 #include "nlohmann/json.hpp"
 #include "tasks/composition.h"
-#include "tasks/dataset.h"
 #include "tasks/mistakes.h"
 #include "tasks/program.h"
 #include "tasks/prompt_format.h"

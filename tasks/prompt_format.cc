@@ -13,7 +13,6 @@
 #include "absl/strings/string_view.h"
 #include "absl/strings/strip.h"
 #include "base/python_syntax.h"
-#include "tasks/prompt_format.h"
 
 namespace tritonrl {
 

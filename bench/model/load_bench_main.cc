@@ -45,16 +45,9 @@ void DropPageCache(const std::string& path) {
 
 absl::Status ReadBlock(const std::string& path, int64_t at, int64_t size) {
   thread_local std::vector<char> room(kBlock);
-  const int fd = open(path.c_str(), O_RDONLY | O_CLOEXEC);
-  if (fd < 0) return ErrnoStatus(errno, "open", path);
-  ssize_t n = 1;
-  for (int64_t done = 0; done < size && n > 0; done += n) {
-    n = pread(fd, room.data(), size - done, at + done);
-  }
-  const int error = errno;
-  close(fd);
-  if (n < 0) return ErrnoStatus(error, "read", path);
-  return n == 0 ? absl::DataLossError(path + ": the file ends early") : absl::OkStatus();
+  const ScopedFd fd(open(path.c_str(), O_RDONLY | O_CLOEXEC));
+  if (!fd.valid()) return ErrnoStatus(errno, "open", path);
+  return ReadAt(fd.get(), at, size, room.data(), path);
 }
 
 // Seconds to read all files in blocks, into a buffer for each thread.

@@ -12,7 +12,6 @@
 #include "absl/strings/str_join.h"
 #include "absl/strings/string_view.h"
 #include "base/status.h"
-#include "exec/compare/tensor_compare.h"
 
 namespace tritonrl {
 

@@ -9,7 +9,6 @@
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
 #include "base/status.h"
-#include "exec/compare/tensor_layout.h"
 
 namespace tritonrl {
 

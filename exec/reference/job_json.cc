@@ -5,7 +5,6 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/string_view.h"
 #include "base/hash.h"
-#include "exec/reference/job_json.h"
 
 namespace tritonrl {
 

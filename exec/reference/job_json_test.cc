@@ -7,7 +7,6 @@
 
 #include "absl/strings/str_cat.h"
 #include "exec/outcome/result_json.h"
-#include "exec/reference/job_json.h"
 
 namespace tritonrl {
 namespace {

@@ -11,7 +11,6 @@
 #include "absl/time/clock.h"
 #include "base/file.h"
 #include "base/status.h"
-#include "exec/reference/reference_process.h"
 
 namespace tritonrl {
 

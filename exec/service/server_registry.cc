@@ -18,7 +18,6 @@
 #include "base/file.h"
 #include "base/hash.h"
 #include "base/status.h"
-#include "exec/service/server_registry.h"
 #include "nlohmann/json.hpp"
 
 namespace tritonrl {
@@ -31,18 +30,7 @@ constexpr size_t kMinTokenLength = 32;
 }  // namespace
 
 absl::Status WritePrivateFile(const std::string& path, absl::string_view contents) {
-  std::string temporary = absl::StrCat(path, ".tmp", getpid(), "XXXXXX");
-  const int fd = mkostemp(temporary.data(), O_CLOEXEC);  // mode 600
-  if (fd < 0) return ErrnoStatus(errno, "write", path);
-  errno = 0;
-  const ssize_t n = write(fd, contents.data(), contents.size());
-  const bool written = n == static_cast<ssize_t>(contents.size()) && fsync(fd) == 0;
-  int error = errno == 0 ? ENOSPC : errno;  // a short write sets none
-  close(fd);
-  if (written && rename(temporary.c_str(), path.c_str()) == 0) return absl::OkStatus();
-  if (written) error = errno;
-  unlink(temporary.c_str());
-  return ErrnoStatus(error, "write", path);
+  return WriteFileAtomic(path, contents, /*mode=*/0600);
 }
 
 absl::StatusOr<std::string> ReadPrivateFile(const std::string& path) {

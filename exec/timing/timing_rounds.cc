@@ -10,7 +10,6 @@
 #include "absl/time/clock.h"
 #include "base/random.h"
 #include "base/status.h"
-#include "exec/timing/timing_rounds.h"
 
 namespace tritonrl {
 

@@ -14,7 +14,6 @@
 #include "absl/time/clock.h"
 #include "base/file.h"
 #include "base/status.h"
-#include "exec/workers/job_dialogue.h"
 
 namespace tritonrl {
 

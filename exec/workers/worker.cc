@@ -18,7 +18,6 @@
 #include "absl/time/clock.h"
 #include "base/file.h"
 #include "base/status.h"
-#include "exec/workers/worker.h"
 
 namespace tritonrl {
 

@@ -17,7 +17,6 @@
 #include <string>
 #include <vector>
 
-#include "model/layers/fp8.h"
 #include "model/testing/test_util.h"
 #include "model/transformer.h"
 

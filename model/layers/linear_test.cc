@@ -11,7 +11,6 @@
 #include <cmath>
 #include <vector>
 
-#include "model/layers/linear.h"
 #include "model/layers/lm_head.h"
 #include "model/testing/layers_fixture.h"
 

@@ -7,7 +7,6 @@
 #include "model/cuda/attention/packed_lengths.h"
 #include "model/cuda/gemm/gemm.h"
 #include "model/layers/lm_head.h"
-#include "model/memory/step_memory.h"
 
 namespace tritonrl {
 

@@ -8,7 +8,6 @@
 #include "absl/strings/str_cat.h"
 #include "base/status.h"
 #include "base/utf8.h"
-#include "model/tokenizer/bpe.h"
 
 namespace tritonrl {
 

@@ -11,7 +11,6 @@
 #include "base/status.h"
 #include "base/utf8.h"
 #include "model/tokenizer/bpe.h"
-#include "model/tokenizer/bpe_trainer.h"
 
 namespace tritonrl {
 

@@ -5,7 +5,6 @@
 #include <string>
 #include <vector>
 
-#include "model/tokenizer/bpe_trainer.h"
 #include "model/tokenizer/tokenizer.h"
 
 namespace tritonrl {

@@ -18,7 +18,6 @@
 #include <optional>
 
 #include "model/cuda/common/virtual_memory.h"
-#include "model/weights/gradient_ring_buffer.h"
 #include "model/weights/weights.h"
 
 namespace tritonrl {

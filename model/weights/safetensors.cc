@@ -43,52 +43,6 @@ absl::StatusOr<std::string> TypeName(at::ScalarType type) {
       absl::StrCat("element type ", c10::toString(type), " can't be stored as safetensors"));
 }
 
-// Closes a file descriptor at the end of the scope.
-class OpenedFile {
- public:
-  OpenedFile(const std::string& path, int flags)
-      : fd_(open(path.c_str(), flags | O_CLOEXEC, 0644)) {}
-  ~OpenedFile() {
-    if (fd_ >= 0) close(fd_);
-  }
-  OpenedFile(const OpenedFile&) = delete;
-  OpenedFile& operator=(const OpenedFile&) = delete;
-  int fd() const { return fd_; }
-  // Closes early, to see an error of the last write.
-  int Close() {
-    const int result = close(fd_);
-    fd_ = -1;
-    return result;
-  }
-
- private:
-  int fd_;
-};
-
-absl::Status ReadBytes(const std::string& path, int fd, int64_t offset, int64_t size, char* to) {
-  while (size > 0) {
-    const ssize_t n = pread(fd, to, static_cast<size_t>(std::min<int64_t>(size, 1 << 30)), offset);
-    if (n < 0 && errno == EINTR) continue;
-    if (n < 0) return ErrnoStatus(errno, "read", path);
-    if (n == 0) return absl::DataLossError(absl::StrCat(path, ": the file ends early"));
-    to += n;
-    offset += n;
-    size -= n;
-  }
-  return absl::OkStatus();
-}
-
-absl::Status WriteBytes(const std::string& path, int fd, const char* from, int64_t size) {
-  while (size > 0) {
-    const ssize_t n = write(fd, from, static_cast<size_t>(std::min<int64_t>(size, 1 << 30)));
-    if (n < 0 && errno == EINTR) continue;
-    if (n < 0) return ErrnoStatus(errno, "write", path);
-    from += n;
-    size -= n;
-  }
-  return absl::OkStatus();
-}
-
 // One header entry, offsets still relative to the data section; checks it for consistency.
 absl::StatusOr<SafetensorsEntry> ParseEntry(const std::string& path, const std::string& name,
                                             const Json& json) {
@@ -137,23 +91,23 @@ absl::Status ReadElements(const SafetensorsEntry& entry, int64_t begin, int64_t 
 
 absl::Status ReadStrided(const SafetensorsEntry& entry, int64_t begin, int64_t count, int64_t runs,
                          int64_t stride, void* to) {
-  OpenedFile file(entry.path, O_RDONLY);
-  if (file.fd() < 0) return ErrnoStatus(errno, "open", entry.path);
+  const ScopedFd file(open(entry.path.c_str(), O_RDONLY | O_CLOEXEC));
+  if (!file.valid()) return ErrnoStatus(errno, "open", entry.path);
   const int64_t size = static_cast<int64_t>(c10::elementSize(entry.dtype));
   for (int64_t run = 0; run < runs; ++run) {
-    RETURN_IF_ERROR(ReadBytes(entry.path, file.fd(), entry.begin + (begin + run * stride) * size,
-                              count * size, static_cast<char*>(to) + run * count * size));
+    RETURN_IF_ERROR(ReadAt(file.get(), entry.begin + (begin + run * stride) * size, count * size,
+                           static_cast<char*>(to) + run * count * size, entry.path));
   }
   return absl::OkStatus();
 }
 
 absl::StatusOr<SafetensorsReader> SafetensorsReader::OpenFile(const std::string& path) {
-  OpenedFile file(path, O_RDONLY);
-  if (file.fd() < 0) return ErrnoStatus(errno, "open", path);
+  const ScopedFd file(open(path.c_str(), O_RDONLY | O_CLOEXEC));
+  if (!file.valid()) return ErrnoStatus(errno, "open", path);
   ASSIGN_OR_RETURN(const int64_t file_size, FileSize(path));
   unsigned char prefix[8] = {};
   if (file_size < 8) return absl::DataLossError(absl::StrCat(path, ": truncated (no header)"));
-  RETURN_IF_ERROR(ReadBytes(path, file.fd(), 0, 8, reinterpret_cast<char*>(prefix)));
+  RETURN_IF_ERROR(ReadAt(file.get(), 0, 8, reinterpret_cast<char*>(prefix), path));
   uint64_t header_size = 0;
   for (int i = 7; i >= 0; --i) header_size = header_size << 8 | prefix[i];
   if (header_size > static_cast<uint64_t>(kMaxHeaderBytes)) {
@@ -165,7 +119,7 @@ absl::StatusOr<SafetensorsReader> SafetensorsReader::OpenFile(const std::string&
                                             " bytes, header needs ", data_begin, ")"));
   }
   std::string header(header_size, '\0');
-  RETURN_IF_ERROR(ReadBytes(path, file.fd(), 8, static_cast<int64_t>(header_size), header.data()));
+  RETURN_IF_ERROR(ReadAt(file.get(), 8, static_cast<int64_t>(header_size), header.data(), path));
   const Json json = Json::parse(header, nullptr, /*allow_exceptions=*/false);
   if (!json.is_object()) {
     return absl::DataLossError(absl::StrCat(path, ": not a safetensors file (header is not JSON)"));
@@ -255,23 +209,15 @@ absl::Status WriteSafetensors(const std::string& path,
   for (int i = 0; i < 8; ++i) prefix[i] = static_cast<char>(text.size() >> (8 * i) & 0xff);
   text = prefix + text;
 
-  const std::string temporary = absl::StrCat(path, ".tmp.", getpid());
-  auto write_all = [&]() -> absl::Status {
-    OpenedFile file(temporary, O_WRONLY | O_CREAT | O_TRUNC);
-    if (file.fd() < 0) return ErrnoStatus(errno, "create", temporary);
-    RETURN_IF_ERROR(WriteBytes(temporary, file.fd(), text.data(), text.size()));
+  return ReplaceFile(path, [&](int fd) -> absl::Status {
+    RETURN_IF_ERROR(WriteAll(fd, text, path));
     for (const auto& [name, tensor] : tensors) {
       const at::Tensor data = tensor.detach().to(at::kCPU).contiguous();
-      RETURN_IF_ERROR(WriteBytes(temporary, file.fd(), static_cast<const char*>(data.data_ptr()),
-                                 data.numel() * static_cast<int64_t>(data.element_size())));
+      RETURN_IF_ERROR(WriteAll(
+          fd, absl::string_view(static_cast<const char*>(data.data_ptr()), data.nbytes()), path));
     }
-    if (fsync(file.fd()) != 0) return ErrnoStatus(errno, "sync", temporary);
-    if (file.Close() != 0) return ErrnoStatus(errno, "close", temporary);
-    return RenameFile(temporary, path);
-  };
-  absl::Status status = write_all();
-  if (!status.ok()) unlink(temporary.c_str());
-  return status;
+    return absl::OkStatus();
+  });
 }
 
 }  // namespace tritonrl

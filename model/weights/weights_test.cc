@@ -4,7 +4,8 @@
 #include <ATen/ops/zeros.h>
 #include <ATen/ops/zeros_like.h>
 #include <gtest/gtest.h>
-#include <unistd.h>
+#include <signal.h>
+#include <sys/resource.h>
 
 #include <cmath>
 #include <map>
@@ -217,12 +218,16 @@ TEST_F(WeightsTest, MissingShardNamesIt) {
   ExpectContains(LoadError(), {shard});
 }
 
-TEST_F(WeightsTest, AnUnwritableFolderKeepsTheOldFile) {
+TEST_F(WeightsTest, AFailedWriteKeepsTheOldFile) {
   SaveChanged({});
   const std::string before = ReadFile(File()).value();
-  // The temporary file's place is taken by a folder: creating it fails, even for root.
-  ASSERT_TRUE(CreateDirectories(File() + ".tmp." + std::to_string(getpid())).ok());
+  signal(SIGXFSZ, SIG_IGN);
+  rlimit unlimited;
+  ASSERT_EQ(getrlimit(RLIMIT_FSIZE, &unlimited), 0);
+  const rlimit limit = {before.size() / 2, unlimited.rlim_max};
+  ASSERT_EQ(setrlimit(RLIMIT_FSIZE, &limit), 0);
   const absl::Status status = SmallWeights(SmallConfig(), 2)->Save(dir_);
+  ASSERT_EQ(setrlimit(RLIMIT_FSIZE, &unlimited), 0);
   EXPECT_FALSE(status.ok());
   ExpectContains(std::string(status.message()), {File()});
   EXPECT_EQ(ReadFile(File()).value(), before);

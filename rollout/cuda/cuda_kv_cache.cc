@@ -8,7 +8,6 @@
 #include <algorithm>
 #include <optional>
 
-#include "rollout/cuda/cuda_kv_cache.h"
 #include "rollout/cuda/step_kernels.h"
 
 namespace tritonrl {

@@ -18,7 +18,6 @@
 #include "absl/time/time.h"
 #include "rollout/cuda/attention/paged_attention.h"
 #include "rollout/cuda/cuda_kv_cache.h"
-#include "rollout/cuda/cuda_runner_impl.h"
 #include "rollout/cuda/cuda_transformer.h"
 #include "rollout/cuda/fp8_weights.h"
 #include "rollout/cuda/sampling/gpu_sampler.h"

@@ -13,7 +13,6 @@
 #include "model/cuda/fused/kernels.h"
 #include "model/cuda/gemm/megakernel.h"
 #include "rollout/cuda/attention/paged_attention.h"
-#include "rollout/cuda/cuda_transformer.h"
 #include "rollout/cuda/step_kernels.h"
 
 // Layers of a step of few rows, as chains of products.

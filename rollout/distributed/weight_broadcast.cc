@@ -13,7 +13,6 @@
 #include "absl/time/clock.h"
 #include "base/status.h"
 #include "model/torch_runtime.h"
-#include "rollout/distributed/weight_broadcast.h"
 
 namespace tritonrl {
 

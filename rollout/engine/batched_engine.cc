@@ -6,7 +6,6 @@
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
 #include "base/status.h"
-#include "rollout/engine/batched_engine.h"
 
 // Updates of the weights: what the caller's thread and the engine's own do for one.
 

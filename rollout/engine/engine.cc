@@ -1,7 +1,6 @@
 #include "rollout/engine/engine.h"
 
 #include "absl/strings/str_cat.h"
-#include "rollout/engine/engine.h"
 
 namespace tritonrl {
 

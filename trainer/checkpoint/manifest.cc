@@ -18,7 +18,6 @@
 #include "base/status.h"
 #include "base/thread_pool.h"
 #include "nlohmann/json.hpp"
-#include "trainer/checkpoint/manifest.h"
 
 namespace tritonrl {
 
@@ -56,12 +55,10 @@ absl::StatusOr<std::string> DigestOf(const std::string& path, int fd, int64_t be
   block->resize(kBlock);
   Sha256 digest;
   for (int64_t at = begin; at < end;) {
-    const ssize_t got = pread(fd, block->data(), std::min(kBlock, end - at), at);
-    if (got < 0 && errno == EINTR) continue;
-    if (got < 0) return ErrnoStatus(errno, "read", path);
-    if (got == 0) return absl::DataLossError(absl::StrCat(path, " ends too early"));
-    digest.Update(block->data(), got);
-    at += got;
+    const int64_t size = std::min(kBlock, end - at);
+    RETURN_IF_ERROR(ReadAt(fd, at, size, block->data(), path));
+    digest.Update(block->data(), size);
+    at += size;
   }
   return digest.Finish();
 }
@@ -72,16 +69,15 @@ absl::StatusOr<std::string> ChunkedSha256(const std::string& path, int64_t part)
   ASSIGN_OR_RETURN(const int64_t size, FileSize(path));
   std::vector<std::string> digests((size + part - 1) / part);
   std::vector<std::vector<char>> blocks(kMaxThreads);
-  const int fd = open(path.c_str(), O_RDONLY | O_CLOEXEC);
-  if (fd < 0) return ErrnoStatus(errno, "open", path);
-  const absl::Status status =
-      ParallelFor(kMaxThreads, static_cast<int64_t>(digests.size()),
-                  [&](int thread, int64_t i) -> absl::Status {
-                    const int64_t begin = i * part, end = std::min(size, begin + part);
-                    ASSIGN_OR_RETURN(digests[i], DigestOf(path, fd, begin, end, &blocks[thread]));
-                    return absl::OkStatus();
-                  });
-  close(fd);
+  const ScopedFd fd(open(path.c_str(), O_RDONLY | O_CLOEXEC));
+  if (!fd.valid()) return ErrnoStatus(errno, "open", path);
+  const absl::Status status = ParallelFor(
+      kMaxThreads, static_cast<int64_t>(digests.size()),
+      [&](int thread, int64_t i) -> absl::Status {
+        const int64_t begin = i * part, end = std::min(size, begin + part);
+        ASSIGN_OR_RETURN(digests[i], DigestOf(path, fd.get(), begin, end, &blocks[thread]));
+        return absl::OkStatus();
+      });
   if (absl::IsResourceExhausted(status)) return AddContext(status, path);
   RETURN_IF_ERROR(status);
   Sha256 all;
@@ -103,12 +99,10 @@ static_assert(kDigestChunkBytes == int64_t{64} << 20, "another size needs anothe
 absl::StatusOr<std::string> HashFile(const std::string& path) {
   ASSIGN_OR_RETURN(const int64_t size, FileSize(path));
   if (size == 0) return Sha256Hex("");
-  const int fd = open(path.c_str(), O_RDONLY | O_CLOEXEC);
-  if (fd < 0) return ErrnoStatus(errno, "open", path);
-  void* data = mmap(nullptr, size, PROT_READ, MAP_PRIVATE, fd, 0);
-  const int error = errno;
-  close(fd);
-  if (data == MAP_FAILED) return ErrnoStatus(error, "read", path);
+  const ScopedFd fd(open(path.c_str(), O_RDONLY | O_CLOEXEC));
+  if (!fd.valid()) return ErrnoStatus(errno, "open", path);
+  void* data = mmap(nullptr, size, PROT_READ, MAP_PRIVATE, fd.get(), 0);
+  if (data == MAP_FAILED) return ErrnoStatus(errno, "read", path);
   std::string digest = Sha256Hex(absl::string_view(static_cast<const char*>(data), size));
   munmap(data, size);
   return digest;
@@ -191,12 +185,9 @@ absl::Status VerifyManifest(const std::string& dir, int rank, int ranks) {
 }
 
 absl::Status SyncDirectory(const std::string& path) {
-  const int fd = open(path.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-  if (fd < 0) return ErrnoStatus(errno, "open", path);
-  const int result = fsync(fd);
-  const int error = errno;
-  close(fd);
-  return result == 0 ? absl::OkStatus() : ErrnoStatus(error, "sync", path);
+  const ScopedFd fd(open(path.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+  if (!fd.valid()) return ErrnoStatus(errno, "open", path);
+  return fsync(fd.get()) == 0 ? absl::OkStatus() : ErrnoStatus(errno, "sync", path);
 }
 
 }  // namespace tritonrl

@@ -18,7 +18,6 @@
 #include "base/status.h"
 #include "base/thread_pool.h"
 #include "model/torch_runtime.h"
-#include "trainer/checkpoint/optimizer_state.h"
 
 namespace tritonrl {
 
@@ -65,40 +64,11 @@ namespace {
 constexpr int64_t kWidth = 4;  // bytes of an element
 constexpr int kReaders = 4;    // beside those of the machine's other ranks
 
-absl::Status WriteFully(int fd, const char* data, int64_t size, const std::string& path) {
-  while (size > 0) {
-    const ssize_t written = write(fd, data, size);
-    if (written < 0 && errno == EINTR) continue;
-    if (written < 0) return ErrnoStatus(errno, "write", path);
-    data += written;
-    size -= written;
-  }
-  return absl::OkStatus();
-}
-
-absl::Status ReadFully(int fd, char* data, int64_t size, int64_t offset, const std::string& path) {
-  while (size > 0) {
-    const ssize_t got = pread(fd, data, size, offset);
-    if (got < 0 && errno == EINTR) continue;
-    if (got < 0) return ErrnoStatus(errno, "read", path);
-    if (got == 0) return absl::DataLossError(absl::StrCat(path, " ends too early"));
-    data += got;
-    size -= got;
-    offset += got;
-  }
-  return absl::OkStatus();
-}
-
 // The file of one rank, opened, with a size that was checked.
 class SavedShard {
  public:
   SavedShard(const std::string& dir, const ShardPlan& plan, int rank)
       : path_(JoinPath(dir, OptimizerFileName(rank, plan.ranks()))), plan_(plan), rank_(rank) {}
-  ~SavedShard() {
-    if (fd_ >= 0) close(fd_);
-  }
-  SavedShard(const SavedShard&) = delete;
-  SavedShard& operator=(const SavedShard&) = delete;
 
   absl::Status Open(int64_t tensors) {
     const int64_t wanted = tensors * plan_.LocalSize(rank_) * kWidth;
@@ -109,8 +79,8 @@ class SavedShard {
                                               " bytes but this model and train_dtype need ", wanted,
                                               "; it is from another model"));
     }
-    fd_ = open(path_.c_str(), O_RDONLY | O_CLOEXEC);
-    return fd_ < 0 ? ErrnoStatus(errno, "open", path_) : absl::OkStatus();
+    fd_.emplace(open(path_.c_str(), O_RDONLY | O_CLOEXEC));
+    return fd_->valid() ? absl::OkStatus() : ErrnoStatus(errno, "open", path_);
   }
 
   // What this file has of `wanted` (in one bucket of its plan) of tensor number `tensor`, into
@@ -121,15 +91,15 @@ class SavedShard {
     if (both.size() <= 0) return absl::OkStatus();
     const int64_t element = tensor * plan_.LocalSize(rank_) + plan_.LocalOffset(bucket, rank_) +
                             both.begin - piece.begin;
-    return ReadFully(fd_, data + (both.begin - wanted.begin) * kWidth, both.size() * kWidth,
-                     element * kWidth, path_);
+    return ReadAt(fd_->get(), element * kWidth, both.size() * kWidth,
+                  data + (both.begin - wanted.begin) * kWidth, path_);
   }
 
  private:
   const std::string path_;
   const ShardPlan& plan_;
   const int rank_;
-  int fd_ = -1;
+  std::optional<ScopedFd> fd_;
 };
 
 // Reads a range of the flat buffer, which may reach over several buckets and files.
@@ -176,19 +146,16 @@ std::vector<at::Tensor> OptimizerStateTensors(const AdamW& optimizer) {
 }
 
 absl::Status WriteOptimizerState(const std::string& path, const std::vector<CpuCopy>& tensors) {
-  const int fd = open(path.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644);
-  if (fd < 0) return ErrnoStatus(errno, "create", path);
-  absl::Status status;
+  ScopedFd fd(open(path.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644));
+  if (!fd.valid()) return ErrnoStatus(errno, "create", path);
   for (const CpuCopy& tensor : tensors) {
-    for (const at::Tensor& piece : tensor.chunks()) {
-      if (!status.ok()) break;
-      status = WriteFully(fd, static_cast<const char*>(piece.const_data_ptr()),
-                          static_cast<int64_t>(piece.nbytes()), path);
+    for (const at::Tensor& chunk : tensor.chunks()) {
+      const auto* data = static_cast<const char*>(chunk.const_data_ptr());
+      RETURN_IF_ERROR(WriteAll(fd.get(), absl::string_view(data, chunk.nbytes()), path));
     }
   }
-  if (status.ok() && fsync(fd) != 0) status = ErrnoStatus(errno, "write", path);
-  if (close(fd) != 0 && status.ok()) status = ErrnoStatus(errno, "write", path);
-  return status;
+  const bool written = fsync(fd.get()) == 0 && fd.Close() == 0;
+  return written ? absl::OkStatus() : ErrnoStatus(errno, "write", path);
 }
 
 absl::Status ReadOptimizerState(const std::string& dir, const ShardPlan& saved, AdamW* optimizer) {

@@ -11,7 +11,6 @@
 #include "base/status.h"
 #include "tasks/dataset.h"
 #include "tasks/loader.h"
-#include "trainer/grpo/prompts.h"
 #include "trainer/learner/policy.h"
 
 namespace tritonrl {

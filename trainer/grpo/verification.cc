@@ -14,7 +14,6 @@
 #include "base/status.h"
 #include "exec/backend/backend_factory.h"
 #include "exec/service/remote_backend.h"
-#include "trainer/grpo/verification.h"
 #include "verify/preflight/preflight.h"
 
 namespace tritonrl {

@@ -4,7 +4,6 @@
 
 #include "model/layers/packed_batch.h"
 #include "model/torch_runtime.h"
-#include "trainer/learner/log_probs.h"
 #include "trainer/objective/packing.h"
 
 namespace tritonrl {

@@ -15,7 +15,6 @@
 #include <ATen/ops/zeros.h>
 
 #include "trainer/objective/advantage.h"
-#include "trainer/objective/hrd_loss.h"
 
 // Keeps TensorOperators.h from including every operator.
 

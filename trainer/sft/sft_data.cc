@@ -17,7 +17,6 @@
 #include "base/status.h"
 #include "model/torch_runtime.h"
 #include "nlohmann/json.hpp"
-#include "trainer/sft/sft_data.h"
 
 namespace tritonrl {
 
@@ -106,18 +105,8 @@ absl::Status JsonlData::Scan(int file) {
 absl::StatusOr<SftExample> JsonlData::Read(int64_t i) const {
   const Line& line = lines_[i];
   std::string text(line.bytes, '\0');
-  int64_t done = 0;
-  while (done < line.bytes) {
-    const ssize_t got =
-        pread(descriptors_[line.file], text.data() + done, line.bytes - done, line.offset + done);
-    if (got < 0 && errno == EINTR) continue;
-    if (got < 0) return ErrnoStatus(errno, "read", paths_[line.file]);
-    if (got == 0) {
-      return absl::DataLossError(absl::StrCat(paths_[line.file], ":", line.number,
-                                              ": the file became shorter while it was read"));
-    }
-    done += got;
-  }
+  RETURN_IF_ERROR(ReadAt(descriptors_[line.file], line.offset, line.bytes, text.data(),
+                         absl::StrCat(paths_[line.file], ":", line.number)));
   absl::StatusOr<SftExample> example = ParseExample(text);
   if (!example.ok()) {
     return AddContext(example.status(), absl::StrCat(paths_[line.file], ":", line.number));

@@ -17,7 +17,6 @@
 #include "base/status.h"
 #include "base/utf8.h"
 #include "nlohmann/json.hpp"
-#include "verify/cli/case_reader.h"
 
 namespace tritonrl {
 

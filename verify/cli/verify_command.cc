@@ -25,7 +25,6 @@
 #include "verify/cli/case_reader.h"
 #include "verify/cli/html_page.h"
 #include "verify/cli/verdict_report.h"
-#include "verify/cli/verify_command.h"
 #include "verify/pipeline/verifier.h"
 #include "verify/preflight/preflight.h"
 #include "verify/verdict/verdict.h"

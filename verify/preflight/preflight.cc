@@ -14,7 +14,6 @@
 #include "exec/device_backend.h"
 #include "nlohmann/json.hpp"
 #include "verify/pipeline/progress_recorder.h"
-#include "verify/preflight/preflight.h"
 
 namespace tritonrl {
 

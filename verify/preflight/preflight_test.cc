@@ -12,7 +12,6 @@
 #include "exec/testing/scripted_backend.h"
 #include "gtest/gtest.h"
 #include "nlohmann/json.hpp"
-#include "verify/preflight/preflight.h"
 #include "verify/testing/honest_program.h"
 
 namespace tritonrl {

@@ -22,7 +22,6 @@
 #include "exec/testing/process_tree.h"
 #include "exec/testing/run_request.h"
 #include "exec/testing/soak/leak_check.h"
-#include "exec/testing/soak/soak.h"
 #include "exec/testing/soak/soak_plan.h"
 #include "nlohmann/json.hpp"
 

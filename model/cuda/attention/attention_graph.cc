@@ -9,7 +9,6 @@
 #include <utility>
 #include <vector>
 
-#include "model/cuda/attention/attention_graph.h"
 #include "model/cuda/fused/kernels.h"
 
 namespace tritonrl {

@@ -23,7 +23,6 @@
 #include "base/file.h"
 #include "base/hash.h"
 #include "base/status.h"
-#include "rollout/serve/http/http_server.h"
 #include "rollout/serve/openai/api_json.h"
 
 namespace tritonrl {

@@ -5,7 +5,6 @@
 
 #include "absl/strings/cord.h"
 #include "absl/strings/str_cat.h"
-#include "rollout/serve/openai/api_json.h"
 
 namespace tritonrl {
 
