@@ -91,7 +91,7 @@ EngineSetup LengthsFor(const BenchmarkOptions& options, int64_t positions) {
   return setup;
 }
 
-// Tasks in the form the evaluator takes.
+// Tasks as shared pointers, for the evaluator.
 std::vector<std::shared_ptr<const PreparedTask>> Share(std::vector<PreparedTask> tasks) {
   std::vector<std::shared_ptr<const PreparedTask>> shared;
   for (PreparedTask& task : tasks) {
@@ -100,7 +100,7 @@ std::vector<std::shared_ptr<const PreparedTask>> Share(std::vector<PreparedTask>
   return shared;
 }
 
-// Draws, judges and shows progress. Nothing when a stop was asked for.
+// Samples, verifies and shows progress. Nothing when a stop was requested.
 absl::StatusOr<std::optional<Evaluator::Finished>> Evaluate(Evaluator* evaluator,
                                                             const Verification& verification,
                                                             double timeout_s,
@@ -123,7 +123,7 @@ absl::StatusOr<std::optional<Evaluator::Finished>> Evaluate(Evaluator* evaluator
   return finished;
 }
 
-// What there is before the engine. Ranks but the first have the policy alone.
+// The parts that the engine needs. Ranks but the first have only the policy.
 struct Prepared {
   Verification verification;
   Policy policy;
@@ -137,7 +137,7 @@ absl::Status LoadModel(const BenchmarkOptions& options, ProcessGroup* ranks, Pre
   const bool tensor_parallel = ranks->size() > 1;
   if (tensor_parallel) {
     ASSIGN_OR_RETURN(const at::Device device, ResolveDevice(config.device(), ranks->local_rank()));
-    // What the engine's kernels take, and a model that one GPU does not hold.
+    // The type of the engine's kernels.
     if (device.is_cuda()) config.set_train_dtype(BFLOAT16);
   }
   const int threads = ThreadsFor(options.threads, *ranks);
@@ -189,7 +189,7 @@ absl::StatusOr<std::optional<BenchmarkResult>> RunBenchmark(const BenchmarkOptio
   ASSIGN_OR_RETURN(const std::unique_ptr<Engine> engine,
                    StartEngine(policy, prepared->setup, ranks));
   if (engine == nullptr) return std::nullopt;
-  // The rest is rank 0's own: the others have the engine's steps to run.
+  // Only rank 0 gets here: the other ranks run the engine's steps.
   const std::unique_ptr<ProcessGroup> alone = ProcessGroup::SingleProcess();
   if (options.preflight) RETURN_IF_ERROR(RemoveUnsoundTasks(verification, alone.get(), &tasks));
   ASSIGN_OR_RETURN(const std::unique_ptr<InfraErrorJournal> infra_errors,

@@ -14,9 +14,8 @@
 #include "trainer/grpo/evaluator.h"
 #include "verify/verdict/metrics.h"
 
-// Tables as Markdown.
-//
-// One benchmark of one checkpoint: k samples for each task of a folder, verified and summed up.
+// Benchmark of a checkpoint: k verified samples for each task of a folder, metrics, Markdown
+// tables.
 
 namespace tritonrl {
 
@@ -35,7 +34,7 @@ struct BenchmarkOptions {
   PromptStyle style = PromptStyle::kFull;
   double temperature = 1.0;
   double top_p = 1.0;
-  // 0: 2048 and 16384 as in the paper, or what a checkpoint of fewer positions can hold.
+  // 0: 2048 and 16384 as in the paper, or less for a checkpoint of fewer positions.
   int max_prompt_tokens = 0;
   int max_response_tokens = 0;
   int max_num_seqs = 64;
@@ -43,10 +42,10 @@ struct BenchmarkOptions {
   int max_tasks = 0;  // 0: all
   uint64_t seed = 0;
   VerifierConfig verifier;
-  bool preflight = false;        // leave out tasks on which a result passes that ought not to
+  bool preflight = false;        // leave out unsound tasks (verify/preflight)
   double timeout_s = 24 * 3600;  // of the whole benchmark
-  // Folder for verdicts.jsonl (a repeated command does not check again what is there),
-  // samples.jsonl and results.json; empty: nothing is written.
+  // Folder for verdicts.jsonl, samples.jsonl and results.json; empty: writes nothing. A repeated
+  // command reuses the verdicts.
   std::string output;
 };
 
@@ -57,13 +56,13 @@ struct BenchmarkResult {
   bool stopped = false;  // by a signal
 };
 
-// `ranks`: over which the model is spread (rollout/distributed/tensor_parallel.h), or one alone.
+// `ranks`: one, or the ranks of a tensor-parallel model (rollout/distributed/tensor_parallel.h).
 // Ranks but the first only run the engine's steps, and have no result.
 absl::StatusOr<std::optional<BenchmarkResult>> RunBenchmark(const BenchmarkOptions& options,
                                                             const SignalHandler& stop,
                                                             ProcessGroup* ranks);
 
-// For a terminal; speedups are marked "modelled" where they are.
+// For a terminal; modelled speedups are marked.
 std::string BenchmarkTable(const BenchmarkResult& result, int k);
 
 // {"tasks", "k", "valid", "compiled", "correct", "fast_1", "fast_2", "mean_speedup", "modelled",

@@ -58,7 +58,7 @@ absl::StatusOr<std::map<int64_t, EvaluationResult>> ReadEvaluations(const std::s
   return results;
 }
 
-// What is on file, if the arm is complete.
+// The results on file, if the arm is complete.
 absl::StatusOr<std::optional<ArmResult>> ReadArm(const std::string& run_dir, int64_t steps) {
   ASSIGN_OR_RETURN(auto evaluations, ReadEvaluations(run_dir));
   if (evaluations.count(0) == 0 || evaluations.count(steps) == 0) return std::nullopt;
@@ -67,7 +67,7 @@ absl::StatusOr<std::optional<ArmResult>> ReadArm(const std::string& run_dir, int
   return ArmResult{evaluations[0], evaluations[steps]};
 }
 
-// Runs the trainer to its end; a stop is passed on as SIGTERM so that it saves its state.
+// Runs the trainer to its end; at a stop sends SIGTERM, so that it saves its state.
 absl::StatusOr<ExitStatus> RunTrainer(const std::vector<std::string>& command,
                                       const ExperimentOptions& options) {
   SubprocessOptions start;

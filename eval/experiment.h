@@ -1,5 +1,5 @@
-// Experiments of the paper: several trainings that differ in a few settings, and the table of what
-// became of them. Each training is a run folder of its own, so an interrupted experiment goes on.
+// Experiments of the paper: several trainings that differ in a few settings, and a table of their
+// results. Each training has its own run folder, so that an interrupted experiment can be resumed.
 #ifndef TRITONRL_EVAL_EXPERIMENT_H_
 #define TRITONRL_EVAL_EXPERIMENT_H_
 
@@ -28,7 +28,7 @@ struct Experiment {
 };
 
 // Table 'reward_shape' of the paper (hierarchical against uniform rewards) at a scale: "mini"
-// trains the mini policy on the mini suite. InvalidArgument lists what there is.
+// trains the mini policy on the mini suite. InvalidArgument lists the known names.
 absl::StatusOr<Experiment> FindExperiment(const std::string& table, const std::string& scale);
 
 struct ExperimentOptions {
@@ -39,17 +39,17 @@ struct ExperimentOptions {
   std::function<bool()> stopped = [] { return false; };
 };
 
-// What one arm gave: its evaluations before and after.
+// Evaluations of one arm before and after training.
 struct ArmResult {
   EvaluationResult before;
   EvaluationResult after;
 };
 
-// Trains an arm, or goes on with it, unless its last evaluation is on file. Cancelled when stopped.
+// Trains or resumes an arm unless its last evaluation is on file. Cancelled when stopped.
 absl::StatusOr<ArmResult> RunArm(const Experiment& experiment, const Arm& arm,
                                  const ExperimentOptions& options);
 
-// The table as Markdown, with what must be said beside it. `results` as far as there are any.
+// The table as Markdown, with notes on its limits. `results` may have fewer elements than arms.
 std::string ExperimentMarkdown(const Experiment& experiment, const ExperimentOptions& options,
                                const std::vector<ArmResult>& results);
 

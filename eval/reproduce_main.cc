@@ -1,4 +1,4 @@
-// Makes a table of the paper again. Example:
+// Reproduces a table of the paper. Example:
 //   bazel run //eval:reproduce -- --table=reward_shape --scale=mini
 #include <cstdio>
 #include <string>
@@ -46,7 +46,7 @@ absl::Status Reproduce(const std::vector<std::string>& overrides, const SignalHa
                  arm.name.c_str());
     ASSIGN_OR_RETURN(ArmResult result, RunArm(experiment, arm, options));
     results.push_back(std::move(result));
-    // Also after each arm: what is ready is not lost with what fails later.
+    // After each arm, so that a later failure loses no result.
     RETURN_IF_ERROR(WriteFileAtomic(path, ExperimentMarkdown(experiment, options, results)));
   }
   std::printf("\n%s\nWritten to %s\n", ExperimentMarkdown(experiment, options, results).c_str(),

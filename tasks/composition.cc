@@ -12,18 +12,18 @@
 namespace tritonrl {
 namespace {
 
-// Picked so that every family has held-out compositions of level 1, where there are few to choose
-// from (composition_test holds it to that).
+// Chosen so that every family has held-out compositions of level 1, of which there are few
+// (composition_test checks this).
 constexpr char kHeldOutSalt[] = "held-out 2757: ";
 constexpr int kHeldOutOneIn = 10;
 
 constexpr double kHardShare = 0.36;
 
 constexpr size_t kSampleRows = 8, kSampleCols = 64;
-// exp() of it stays far from float32's limit and sin() of it keeps five digits.
+// exp() of this stays far from float32's limit, and sin() of it keeps five digits.
 constexpr double kLargestInput = 40;
 constexpr double kLargestResult = 1e4;
-// A tolerance of 1e-2 sees a wrong formula on values spread at least this much.
+// A tolerance of 1e-2 detects a wrong formula on values with at least this standard deviation.
 constexpr double kSmallestSpread = 0.15;
 constexpr double kSmallestHardSpread = 0.3;
 constexpr double kSmallestChange = 0.1;
@@ -57,7 +57,7 @@ const char* FamilyName(Family family) {
   return "";
 }
 
-// Softmax and normalize: results of about 1/N and 1/sqrt(N).
+// Results of softmax and normalize are about 1/N and 1/sqrt(N).
 bool MakesSmallValues(const Core& core) {
   return core.name == "softmax" || core.name == "normalize";
 }
@@ -79,8 +79,8 @@ const std::vector<double>& Samples(int input) {
   return samples[input];
 }
 
-// Runs a composition on normal samples in double precision and watches ranges. The samples are
-// the same in every call, so a composition is always judged alike.
+// Runs a composition on normal samples in double precision and checks ranges. The samples are the
+// same in every call, so that the result for a composition never changes.
 class RangeCheck {
  public:
   RangeCheck() : x_(Samples(0)), y_(Samples(1)) {}
@@ -121,8 +121,8 @@ class RangeCheck {
       change += std::abs(value - x_[i]);
       x_[i] = value;
     }
-    // A reduction's few results may lie close together (the means of rows): only chains of full
-    // tensors are held to a spread.
+    // The few results of a reduction may be close to each other (means of rows), so that only full
+    // tensors must have a spread.
     return change / x_.size() > kSmallestChange &&
            (x_.size() < kSampleRows * kSampleCols || Spread(x_) > kSmallestSpread);
   }
@@ -177,7 +177,7 @@ std::vector<std::string> DrawConstants(const Operator& op, Philox* random) {
   return op.constants.empty() ? std::vector<std::string>() : Pick(op.constants, random);
 }
 
-// A hard operator with the chance kHardShare: mistakes in those are what there is to learn.
+// A hard operator with probability kHardShare: the policy learns to avoid mistakes in these.
 const Elementwise& DrawElementwise(Philox* random) {
   const bool hard = random->Uniform() < kHardShare;
   while (true) {
@@ -193,7 +193,7 @@ void AppendElementwise(const Elementwise& op, Philox* random, Composition* compo
   composition->uses.push_back(use);
 }
 
-// `count` elementwise operators; none twice, and only with a second input where that fits.
+// `count` different elementwise operators, with a second input only if `allow_y`.
 void AppendChain(int count, bool allow_y, Philox* random, Composition* composition) {
   while (count > 0) {
     const Elementwise& op = DrawElementwise(random);

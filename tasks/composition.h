@@ -1,4 +1,4 @@
-// Which task: a composition of operators and a shape, drawn at random from the grammar
+// Random tasks: a composition of operators and a shape, drawn from the grammar
 //   chain of elementwise operators
 //   chain, row reduction, at most one operator
 //   chain, softmax or another normalization of rows, chain
@@ -17,8 +17,8 @@ namespace tritonrl {
 
 enum class Family { kElementwise, kReduction, kNormalization, kMatmul, kLoss };
 
-// One operator with its constants. Exactly one of the pointers is set; both point into the tables
-// of tasks/operators.h, which live for ever.
+// One operator with its constants. Exactly one of the pointers is set; it points into a table of
+// tasks/operators.h.
 struct OperatorUse {
   const Elementwise* elementwise = nullptr;
   const Core* core = nullptr;
@@ -49,16 +49,16 @@ struct TaskShape {
   int inner = 0;
 };
 
-// True for one composition in ten, by a hash of its key. The corpus and the training tasks never
-// hold one of these; the held-out tasks hold nothing else.
+// True for one composition in ten, by a hash of its key. Held-out tasks consist of these alone; the
+// corpus and the training tasks contain none.
 bool IsHeldOut(const Composition& composition);
 
 // Draws a family with the weights 3:3:3:2:1 (in the order of the enum), then a composition.
 Family DrawFamily(Philox* random);
 
-// A composition of a family with one operator (level 1) or several (level 2). It is numerically
-// tame: on normal inputs no value grows beyond what float32 handles to five digits, and each
-// operator changes its input enough for a mistake in it to be seen.
+// A composition of a family with one operator (level 1) or several (level 2). On normal inputs
+// every value stays in the range where float32 keeps five digits, and each operator changes its
+// input enough that the tolerance detects a mistake in it.
 Composition DrawComposition(Family family, int level, Philox* random);
 
 // Rows 8 to 32, columns 33 to 512; sides of a matrix product multiples of 16 from 32 to 128.

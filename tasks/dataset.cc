@@ -104,7 +104,7 @@ absl::Status WriteCorpus(const CorpusSettings& settings, uint64_t first, uint64_
 
 namespace {
 
-// A new seed makes a new suite, so figures measured on the old one no longer compare.
+// A new seed makes another suite, whose figures do not compare with published ones.
 constexpr uint64_t kSuiteSeed = 1;
 
 // How many tasks of each family, in the order of the enum.

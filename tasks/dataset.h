@@ -7,17 +7,18 @@
 
 #include "absl/status/status.h"
 
-// The built-in mini suite: small tasks drawn from the grammar, committed as KernelBench files.
+// The generated SFT corpus, and the built-in mini suite: small tasks drawn from the grammar,
+// committed as KernelBench files.
 
 namespace tritonrl {
 
-// How often the generated responses are wrong. The rates are chances in [0, 1].
+// How often the generated responses are wrong. The rates are probabilities in [0, 1].
 struct CorpusSettings {
   uint64_t seed = 0;
-  // Wrong formula at tanh, gelu, softplus, hardswish, clamp and leaky_relu (two wrong forms each,
-  // so that from .67 on a wrong form is likelier than the right one).
+  // Wrong formula for tanh, gelu, softplus, hardswish, clamp and leaky_relu. Each has two wrong
+  // forms, so that above .67 each wrong form is likelier than the right one.
   double hard_rate = 0.8;
-  // Wrong formula at any other operator.
+  // Wrong formula for any other operator.
   double easy_rate = 0.05;
   // One structural mistake or shortcut in a response (lost mask, wrong grid, work left to torch).
   double structural_rate = 0.3;
@@ -36,7 +37,7 @@ struct CorpusExample {
 };
 
 // Example number `index` of the endless corpus of `settings`: a pure function of its arguments.
-// Its composition is never one of the held-out ones (IsHeldOut in tasks/composition.h).
+// Its composition is never held out (IsHeldOut in tasks/composition.h).
 CorpusExample MakeCorpusExample(const CorpusSettings& settings, uint64_t index);
 
 // One JSON object without a line break: prompt, response, composition, level, kernels, mistakes

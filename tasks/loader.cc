@@ -22,9 +22,9 @@
 namespace tritonrl {
 namespace {
 
-// KernelBench files have a few kilobytes; something far larger is data that ended up in the folder.
+// KernelBench files have a few kilobytes; a far larger file is data, not a task.
 constexpr int64_t kMaxSourceBytes = 1 << 20;
-// Deeper trees come from links that point upwards.
+// A deeper tree comes from a link to a parent folder.
 constexpr int kMaxDepth = 16;
 constexpr size_t kProblemsInMessage = 3;
 

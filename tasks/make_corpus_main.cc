@@ -14,9 +14,9 @@ ABSL_FLAG(std::string, out, "", "File to write; required.");
 ABSL_FLAG(uint64_t, count, 60000, "Number of (task, response) pairs.");
 ABSL_FLAG(uint64_t, first, 0, "Index of the first pair: other parts of the same endless corpus.");
 ABSL_FLAG(uint64_t, seed, 0, "Seed; the same seed gives the same corpus.");
-ABSL_FLAG(double, hard, 0.8, "Chance of a wrong formula at a hard operator.");
-ABSL_FLAG(double, easy, 0.05, "Chance of a wrong formula at any other operator.");
-ABSL_FLAG(double, struct, 0.3, "Chance of a structural mistake or shortcut in a response.");
+ABSL_FLAG(double, hard, 0.8, "Probability of a wrong formula for a hard operator.");
+ABSL_FLAG(double, easy, 0.05, "Probability of a wrong formula for any other operator.");
+ABSL_FLAG(double, struct, 0.3, "Probability of a structural mistake or shortcut in a response.");
 ABSL_FLAG(bool, with_reference, false, "Also write each task's source, to verify responses.");
 
 int main(int argc, char** argv) {

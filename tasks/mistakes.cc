@@ -22,7 +22,7 @@ bool ReplaceIn(std::string* line, const std::string& from, const std::string& to
   return true;
 }
 
-// In the first line that has it.
+// Replaces in the first line that contains `from`.
 bool ReplaceFirst(Lines* lines, const std::string& from, const std::string& to) {
   for (std::string& line : *lines) {
     if (ReplaceIn(&line, from, to)) return true;
@@ -30,7 +30,7 @@ bool ReplaceFirst(Lines* lines, const std::string& from, const std::string& to) 
   return false;
 }
 
-// In any of the kernels, starting with a random one.
+// Replaces in the first kernel that contains `from`, starting with a random one.
 bool ReplaceInKernels(Program* program, Philox* random, const std::string& from,
                       const std::string& to) {
   const size_t count = program->kernels.size(), start = random->Below(count);
@@ -67,7 +67,7 @@ bool RoundGridDown(const MistakeContext&, Program* program, Philox*) {
   return false;
 }
 
-// Changes the block size in one launch, but nothing else that depends on it.
+// Changes the block size of one launch and nothing that depends on it.
 bool ChangeBlock(Program* program, const std::function<int(int)>& change) {
   for (std::string& line : program->forward) {
     const size_t at = line.find("BLOCK=");
@@ -156,12 +156,12 @@ bool WrongProgramId(const MistakeContext&, Program* program, Philox* random) {
   return ReplaceFirst(&RandomKernel(program, random), "tl.program_id(0)", "tl.program_id(1)");
 }
 
-// A reference statement as it stands in a program without the import of F.
+// A reference statement for a program that does not import F.
 std::string TorchStatement(const std::string& statement) {
   return absl::StrReplaceAll(statement, {{"F.", "nn.functional."}});
 }
 
-// The kernels stand there, but forward does everything in torch.
+// Keeps the kernels but computes everything in forward with torch.
 bool DelegateAll(const MistakeContext& context, Program* program, Philox*) {
   const int count = static_cast<int>(context.composition.uses.size());
   program->forward.clear();
@@ -172,7 +172,7 @@ bool DelegateAll(const MistakeContext& context, Program* program, Philox*) {
   return true;
 }
 
-// The last operator is left to torch, behind the kernels.
+// Computes the last operator with torch after the kernels.
 bool DelegateLast(const MistakeContext& context, Program* program, Philox*) {
   const int last = static_cast<int>(context.composition.uses.size()) - 1;
   if (context.composition.uses[last].elementwise == nullptr || context.plan.starts.back() == last) {
@@ -189,7 +189,7 @@ bool DelegateLast(const MistakeContext& context, Program* program, Philox*) {
   return true;
 }
 
-// torch computes, and a kernel that only copies is launched for show.
+// Computes with torch, and launches a kernel that only copies.
 bool CopyKernel(const MistakeContext& context, Program* program, Philox* random) {
   DelegateAll(context, program, random);
   program->kernels = {{"@triton.jit", "def kernel(x_ptr, o_ptr, n, BLOCK: tl.constexpr):",
@@ -238,7 +238,7 @@ std::vector<int> DrawForms(const Composition& composition, double hard_rate, dou
     const bool hard = use.elementwise != nullptr && use.elementwise->hard();
     size_t wrong_forms = use.elementwise != nullptr ? use.elementwise->wrong.size() : 1;
     if (use.core != nullptr && use.core->wrong.empty()) wrong_forms = 0;
-    // Both numbers are drawn in any case, so that a rate does not shift the draws behind it.
+    // Always draws both numbers, so that a rate does not shift later draws.
     const bool wrong = random->Uniform() < (hard ? hard_rate : easy_rate);
     const uint64_t pick = random->Next();
     forms.push_back(wrong && wrong_forms > 0 ? 1 + static_cast<int>(pick % wrong_forms) : 0);
@@ -277,7 +277,7 @@ std::string ApplyRandomStructuralMistake(const MistakeContext& context, Program*
   for (const std::string& name : names) {
     if (ApplyStructuralMistake(name, context, program, random)) return name;
   }
-  return "";  // unreachable: work can always be left to torch
+  return "";  // unreachable: delegate_all always fits
 }
 
 }  // namespace tritonrl

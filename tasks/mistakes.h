@@ -1,4 +1,4 @@
-// The mistakes and shortcuts that generated responses make.
+// Mistakes and shortcuts of generated responses.
 #ifndef TRITONRL_TASKS_MISTAKES_H_
 #define TRITONRL_TASKS_MISTAKES_H_
 
@@ -11,13 +11,13 @@
 
 namespace tritonrl {
 
-// Picks how each operator is written (see WriteProgram): a wrong form with chance `hard_rate` or
-// `easy_rate`, evenly among the wrong forms there are. Names what it picked in `mistakes`
-// ("form:gelu:2").
+// Draws the form of each operator (see WriteProgram): a wrong one with probability `hard_rate` or
+// `easy_rate`, uniform over the operator's wrong forms. Appends the wrong ones to `mistakes`, e.g.
+// "form:gelu:2".
 std::vector<int> DrawForms(const Composition& composition, double hard_rate, double easy_rate,
                            Philox* random, std::vector<std::string>* mistakes);
 
-// What a mistake may look at.
+// The right program's parts, as input of a mistake.
 struct MistakeContext {
   const Composition& composition;
   const KernelPlan& plan;
@@ -28,13 +28,13 @@ struct MistakeContext {
 // torch, a kernel that is never launched, a kernel that only copies) by name.
 const std::vector<std::string>& StructuralMistakeNames();
 
-// Makes one named mistake in a right program. False, with the program as it was, if the program
-// has no place for it. Some mistakes do no harm in some programs (a lost mask when the block
-// divides the size), as it is with people.
+// Makes one named mistake in a right program. False, with the program unchanged, if the program
+// has no place for it. Some mistakes are harmless in some programs, e.g. a lost mask when the block
+// divides the size.
 bool ApplyStructuralMistake(const std::string& name, const MistakeContext& context,
                             Program* program, Philox* random);
 
-// Makes one that fits, drawn evenly among names in a random order; returns its name.
+// Makes the first mistake that fits, in a random order of their names; returns its name.
 std::string ApplyRandomStructuralMistake(const MistakeContext& context, Program* program,
                                          Philox* random);
 

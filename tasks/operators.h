@@ -1,5 +1,4 @@
-// The operator grammar's terminals: how each operator reads in a reference program and in a Triton
-// kernel, right and wrong.
+// Tables of operators: each as a PyTorch expression, as Triton code, and as wrong Triton code.
 #ifndef TRITONRL_TASKS_OPERATORS_H_
 #define TRITONRL_TASKS_OPERATORS_H_
 
@@ -8,18 +7,16 @@
 
 namespace tritonrl {
 
-// In all texts below x is the running value, y the second input, and $1, $2 stand for constants.
-
-// Works on each element by itself.
+// An elementwise operator. In all texts x is the running value, y the second input, and $1, $2
+// stand for constants.
 struct Elementwise {
   std::string name;       // in plans and composition keys
   std::string reference;  // PyTorch expression
   std::string kernel;     // Triton expression
-  // Plausible wrong Triton expressions: they compile and differ visibly from the right one. Two
-  // for an operator that is hard (so that, at a high mistake rate, each is likelier than the right
-  // one), one for the others.
+  // Plausible wrong Triton expressions: they compile, and their values differ visibly. Two for a
+  // hard operator (at a high mistake rate each is likelier than the right one), one for any other.
   std::vector<std::string> wrong;
-  // The values $1 and $2 may take; empty for an operator without constants.
+  // Possible values of ($1, $2); empty for an operator without constants.
   std::vector<std::vector<std::string>> constants;
   double (*evaluate)(double x, double y, double c1, double c2);  // the right value
 
@@ -34,7 +31,7 @@ enum class CoreKind {
   kLoss,           // [M, N] and [M, N] -> []
 };
 
-// Works on whole rows, matrices or tensors.
+// An operator on whole rows, matrices or tensors.
 struct Core {
   std::string name;
   CoreKind kind;
@@ -51,12 +48,12 @@ struct Core {
   double (*evaluate)(const std::vector<double>& x, double c1) = nullptr;
   // Normalizations: the row's new values.
   void (*transform)(std::vector<double>* x) = nullptr;
-  // Losses: the sum over all elements is wanted instead of the mean.
+  // Losses: sum over all elements instead of the mean.
   bool sum = false;
 };
 
-// Scales softmax-like results back to about 1, where a tolerance can see mistakes.
-// Not part of ElementwiseOperators(): it only ever follows such a normalization.
+// Scales softmax-like results to about 1, where a tolerance detects mistakes. Used only after such
+// a normalization, and not part of ElementwiseOperators().
 const Elementwise& ScaleOperator();
 
 const std::vector<Elementwise>& ElementwiseOperators();

@@ -1,5 +1,4 @@
-// Writes a composition as a KernelBench reference file and as the Triton program that a response
-// holds.
+// Writes a composition as a KernelBench reference file and as a Triton program.
 #ifndef TRITONRL_TASKS_PROGRAM_H_
 #define TRITONRL_TASKS_PROGRAM_H_
 
@@ -15,11 +14,11 @@ namespace tritonrl {
 // "x = torch.relu(x)".
 std::vector<std::string> ReferenceStatements(const Composition& composition, int first, int last);
 
-// A whole reference file. BuildPrompt(kMini) of it is what the policy is trained on.
+// A whole reference file. BuildPrompt(kMini) makes the prompt from it.
 std::string WriteReference(const Composition& composition, const TaskShape& shape);
 
-// How a program divides the work. Kernel k does the uses [starts[k], starts[k + 1]) with block
-// size blocks[k].
+// Division of a composition into kernels: kernel k computes the uses [starts[k], starts[k + 1])
+// with block size blocks[k].
 struct KernelPlan {
   std::vector<int> starts;  // starts[0] is 0
   std::vector<int> blocks;
@@ -45,11 +44,11 @@ struct Program {
   std::string Text() const;  // the complete module
 };
 
-// Marks a use whose operator is left out of the program.
+// The form of an operator that the program omits.
 constexpr int kDroppedForm = -1;
 
-// The program for a plan. forms[i] picks how use i is written: 0 is right, n > 0 is its n-th wrong
-// form, kDroppedForm leaves it out. With all forms 0 the program computes what the reference does.
+// The program for a plan. forms[i] is the form of use i: 0 is right, n > 0 its n-th wrong form,
+// kDroppedForm omits it. With all forms 0 the program computes the same as the reference.
 Program WriteProgram(const Composition& composition, const KernelPlan& plan,
                      const std::vector<int>& forms);
 

@@ -18,20 +18,20 @@ namespace tritonrl {
 
 namespace {
 
-// A documentation string, or any other string that stands alone as a statement.
+// A documentation string, or any other statement that is only a string.
 bool IsBareString(const PythonNode& statement) {
   return statement.type() == "expression_statement" && statement.child_count() == 1 &&
          statement.child(0).type() == "string";
 }
 
-// A call of super().__init__ in any spelling, or pass: nothing to compute.
+// A call of super().__init__ in any spelling, or pass.
 bool IsBoilerplate(const PythonNode& statement) {
   return statement.type() == "pass_statement" || (statement.type() == "expression_statement" &&
                                                   absl::StartsWith(statement.text(), "super("));
 }
 
-// The text of `node` as a block of lines: its comments are cut out, lines behind the first lose
-// the first one's indentation, and empty lines are dropped.
+// The lines of `node` without comments and empty lines. Lines after the first lose the indentation
+// of the first.
 std::string CompactText(const PythonTree& tree, const PythonNode& node) {
   std::string text;
   size_t at = node.start_byte();
@@ -65,7 +65,7 @@ void AppendBody(const PythonTree& tree, const PythonNode& block, std::string* ou
   }
 }
 
-// The statements of get_inputs; of the final return only the value, since that is what matters.
+// The statements of get_inputs; of the final return only the value.
 void AppendInputs(const PythonTree& tree, const PythonNode& block, std::string* out) {
   std::string body;
   AppendBody(tree, block, &body);
@@ -208,12 +208,12 @@ struct CodeBlock {
 
 struct Blocks {
   std::vector<CodeBlock> code;
-  std::string outside;     // the lines that lie in no block
+  std::string outside;     // the lines outside of blocks
   bool ends_open = false;  // the last block of any language has no closing fence
 };
 
-// The length of the fence (three or more back-ticks, indented by at most three spaces) a line
-// starts with, 0 if none; `info` gets what follows it.
+// Length of the fence (three or more back-ticks, indented by at most three spaces) at the start of
+// a line, 0 if there is none; `info` gets the rest of the line.
 size_t FenceLength(absl::string_view line, absl::string_view* info) {
   size_t indent = 0;
   while (indent < line.size() && indent < 3 && line[indent] == ' ') ++indent;
@@ -232,8 +232,8 @@ bool IsCodeLanguage(absl::string_view info) {
 
 Blocks FindBlocks(absl::string_view text) {
   Blocks blocks;
-  size_t open_ticks = 0;  // of the block we are in; 0: in none
-  bool keep = false;      // the block's language is one we take
+  size_t open_ticks = 0;  // fence length of the open block; 0: no block is open
+  bool keep = false;      // the open block has an accepted language
   while (!text.empty()) {
     const size_t newline = text.find('\n');
     const absl::string_view line = text.substr(0, newline);
@@ -250,7 +250,7 @@ Blocks FindBlocks(absl::string_view text) {
         absl::StrAppend(&blocks.outside, line, "\n");
       }
     } else if (ticks >= open_ticks && (info.empty() || info[0] == '<')) {
-      // An end-of-text token ("<|endoftext|>") may be decoded right behind the closing fence.
+      // An end-of-text token ("<|endoftext|>") may follow the closing fence on its line.
       if (keep) blocks.code.back().closed = true;
       open_ticks = 0;
       absl::StrAppend(&blocks.outside, info, "\n");

@@ -1,3 +1,4 @@
+// Prompts of tasks, and the split of responses into plan and code.
 #ifndef TRITONRL_TASKS_PROMPT_FORMAT_H_
 #define TRITONRL_TASKS_PROMPT_FORMAT_H_
 
@@ -13,10 +14,9 @@
 namespace tritonrl {
 
 enum class PromptStyle {
-  // For policies of about a million parameters: only what the program computes and on which
-  // shapes, 25 to 80 tokens. The text is the source reduced to the body of forward (without
-  // comments and documentation), preceded by the module's constants and the body of __init__
-  // where there are any, and followed by what get_inputs returns.
+  // For policies of about a million parameters: only the computation and the input shapes, 25 to 80
+  // tokens. The text is the module's constants, the body of __init__, the body of forward and the
+  // value of get_inputs, without comments and documentation.
   kMini,
   // For language models: instruction, rules of the response format, one worked example, then the
   // task's whole source.
@@ -26,24 +26,23 @@ enum class PromptStyle {
 // "mini" or "full"; anything else is InvalidArgument.
 absl::StatusOr<PromptStyle> ParsePromptStyle(const std::string& name);
 
-// The text the policy sees before its response; it ends with a newline. Computed from the task's
-// source alone, so the same file always gives the same prompt.
+// The prompt, which ends with a newline. It depends on the task's source alone.
 std::string BuildPrompt(const Task& task, PromptStyle style);
 
 // The shape of a response. A well-formed one is `<think> plan </think>` followed by exactly one
 // closed code block fenced by ``` lines, tagged python, py, triton or nothing. The opening
-// `<think>` may be missing (some chat templates write it into the prompt). Fences inside the plan
-// and blocks in other languages do not count; text around the code block is ignored.
+// `<think>` may be missing (some chat templates put it into the prompt). Fences inside the plan,
+// blocks in other languages and text around the code block are ignored.
 enum class ResponseShape {
   kOk,
   kEmpty,          // Nothing but white space. plan and code are empty.
   kNoThinkClose,   // No `</think>`: everything is plan, code is empty.
-  kRepeatedThink,  // `</think>` again outside the code: plan ends at the first; code as if ok.
+  kRepeatedThink,  // A second `</think>` outside the code; plan ends at the first, code as for kOk.
   kNoCode,         // No code block after the plan, or an empty one. code is empty.
   kUnclosedCode,   // The block's closing fence is missing: code runs to the end of the text.
   kTwoCodeBlocks,  // Several code blocks: code is the last one.
-  kTruncated,      // Cut off by the length limit inside the plan or the code block, or before
-                   // the code; plan and code as far as they got.
+  kTruncated,      // Cut off by the length limit before the code block is closed; plan and code
+                   // hold the part before the cut.
 };
 
 // A stable lower-case name for logs and metrics: "ok", "no_think_close", ...
@@ -58,31 +57,29 @@ struct SplitResponse {
   bool valid() const { return shape == ResponseShape::kOk; }
 };
 
-// Splits decoded text (special tokens kept, an end-of-text token may trail and is ignored as text
-// around the block). `truncated` says that generation ended at its length limit; a response that
-// is complete all the same stays kOk.
+// Splits decoded text with its special tokens; an end-of-text token after the block is ignored.
+// `truncated`: generation ended at its length limit; a response that is complete is still kOk.
 SplitResponse SplitResponseText(absl::string_view text, bool truncated = false);
 
-// The token ids that the split needs, for one tokenizer.
+// Token ids of one tokenizer for SplitTokens.
 struct TokenSplitIds {
   // The ids that spell `</think>`: one special token, or several ordinary ones. Must not be empty.
   std::vector<int32_t> think_close;
 };
 
-// Token classes of one response: [0, plan_end) are plan, [plan_end, size) are code, so every token
-// is in exactly one class (the end-of-text token is the last of the code class).
+// Token classes of one response: [0, plan_end) are plan, [plan_end, size) are code, including the
+// end-of-text token. Every token is in exactly one class.
 struct TokenSplit {
   int plan_end = 0;
   bool has_think_close = false;
 };
 
-// The plan is everything up to and with the first `</think>`, whatever follows it. Without one all
-// tokens are plan (the policy never left the plan), and SplitResponseText calls the response
-// invalid, so both classes get the reward 0.
+// The plan ends with the first `</think>`. Without one all tokens are plan; SplitResponseText then
+// calls the response invalid, so that both classes get reward 0.
 TokenSplit SplitTokens(absl::Span<const int32_t> tokens, const TokenSplitIds& ids);
 
-// What the plan of a mini-suite response announces (the plan's first words; see tasks/README.md).
-// The share of fused plans is fused / (fused + split): a single operator leaves nothing to fuse.
+// Kind of a mini-suite response's plan, by its first words. The share of fused plans is
+// fused / (fused + split), as a single operator cannot be fused.
 enum class PlanKind {
   kFused,   // "fuse a b c in one kernel, ..."
   kSplit,   // "two kernels: a then b c, ..." or three

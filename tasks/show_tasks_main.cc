@@ -1,4 +1,4 @@
-// Lists the tasks of a folder with the prompt that a policy would see for them.
+// Lists the tasks of a folder, with their prompts.
 #include <cstdio>
 #include <string>
 #include <vector>
