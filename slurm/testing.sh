@@ -1,22 +1,22 @@
-# Sourced by the tests of this folder: a Slurm of their own, and what they ask of it.
+# Sourced by the tests of this folder: starts their own Slurm cluster and queries its jobs.
 
-lab=$(mktemp -d /tmp/slurmlab.XXXXXX)
-finish_lab() {
-  slurm/lab.sh stop "$lab"
-  rm -rf "$lab"
+cluster=$(mktemp -d /tmp/slurm.XXXXXX)
+stop_cluster() {
+  slurm/local_cluster.sh stop "$cluster"
+  rm -rf "$cluster"
 }
-trap finish_lab EXIT
-export SLURM_CONF=$lab/slurm.conf
+trap stop_cluster EXIT
+export SLURM_CONF=$cluster/slurm.conf
 
 fail() {
   echo "FAILED: $*" >&2
-  for log in "$lab"/*.log "$lab"/log/slurmctld.log; do
+  for log in "$cluster"/*.log "$cluster"/log/slurmctld.log; do
     [ -f "$log" ] && { echo "--- $log" >&2 && tail -n 40 "$log" >&2; }
   done
   exit 1
 }
 
-# wait_until SECONDS WHAT COMMAND...: until the command succeeds.
+# wait_until SECONDS WHAT COMMAND...: waits until the command succeeds.
 wait_until() {
   local seconds=$1 what=$2 i
   shift 2
@@ -33,5 +33,5 @@ job_field() { # JOB FIELD
 job_state_is() { [ "$(job_field "$1" JobState)" = "$2" ]; }
 job_ended() { [[ "$(job_field "$1" JobState)" =~ COMPLETED|FAILED|CANCELLED|TIMEOUT|NODE_FAIL ]]; }
 
-# submit ARGUMENTS...: sbatch of train.sbatch with its log in the lab; prints the job's number.
-submit() { sbatch --parsable --output="$lab/job-%j.log" --time=10 "$@"; }
+# submit ARGUMENTS...: sbatch of train.sbatch with its log in the cluster's folder; prints the job's number.
+submit() { sbatch --parsable --output="$cluster/job-%j.log" --time=10 "$@"; }

@@ -1,14 +1,14 @@
 #!/bin/bash
-# verify_server.sbatch under a real Slurm with the real server: a client finds it, it comes back
-# from the queue when asked to, and it ends when told to.
+# verify_server.sbatch under a real Slurm with the real server: a client finds it, it requeues itself
+# on USR1 and ends on TERM.
 set -euo pipefail
 source slurm/testing.sh
-slurm/lab.sh start "$lab" 1 2 >/dev/null
+slurm/local_cluster.sh start "$cluster" 1 2 >/dev/null
 
 export TRITONRL_SERVER=$PWD/exec/service/server
 TRITONRL_RUNFILES=$(dirname "$PWD")
 export TRITONRL_RUNFILES
-run=$lab/run
+run=$cluster/run
 examples=verify/examples
 
 registered() { [ -n "$(ls "$run/servers" 2>/dev/null)" ]; }
@@ -17,12 +17,12 @@ log_has() { grep -q "$1" "$log"; }
 check() { # CANDIDATE EXIT_CODE
   local code=0
   timeout 120 verify/cli/verify --servers="$run/" --reference=$examples/softmax_reference.py \
-    --candidate="$examples/$1" >"$lab/verdict.log" 2>&1 || code=$?
-  [ "$code" = "$2" ] || { cat "$lab/verdict.log" >&2; fail "$1: exit code $code"; }
+    --candidate="$examples/$1" >"$cluster/verdict.log" 2>&1 || code=$?
+  [ "$code" = "$2" ] || { cat "$cluster/verdict.log" >&2; fail "$1: exit code $code"; }
 }
 
 job=$(submit slurm/verify_server.sbatch --register="$run" --backend=interpreter --workers=1)
-log=$lab/job-$job.log
+log=$cluster/job-$job.log
 wait_until 120 "the server is registered" registered
 check softmax_honest.py 0
 check softmax_wrong.py 1

@@ -1,7 +1,7 @@
 #!/bin/bash
 # Packs programs for a machine with a GPU that has torch's wheels but no build tools:
 #   tools/bundle.sh OUT.tar.gz //trainer:sft //trainer:grpo_hrd ...
-# A path instead of a label is a script that shall lie beside `run`, without its suffix .sh.
+# A path instead of a label is a script to put beside `run`, without its suffix .sh.
 # In the archive: bin/ (programs), runfiles/ (their data), lib/ (Debian's libraries, without glibc and
 # libstdc++), sandbox/ (bubblewrap) and `run`, which starts one of them:  ./run sft --config=...
 # The machine needs Python with torch 2.11 (CUDA 13) and triton 3.6; ./run asks python3 where they are.
@@ -26,17 +26,17 @@ shared_names=$(printf '%s\n' "${@/*:/}" | sort | uniq -d)
 for target in "$@"; do
   path=${target#//}
   program=bazel-bin/${path/://}
-  # An alias' program lies where the real target says.
+  # The path of an alias' program is that of the real target.
   if [ ! -f "$program" ]; then
     actual=$(bazel query --output=build "$target" 2> /dev/null | sed -n 's/^  actual = "\(.*\)",$/\1/p')
     path=${actual#//}
     program=bazel-bin/${path/://}
   fi
   name=${path/*:/}
-  # Programs of one name are told apart by their packages: model_bench, exec_bench.
+  # Programs with equal names get their package in front: model_bench, exec_bench.
   if grep -qx "$name" <<< "$shared_names"; then name=$(tr '/:' '__' <<< "$path"); fi
   cp -L "$program" "$folder/bin/$name"
-  # Data files only: shared objects of the wheels are on the other machine.
+  # Data files only: the other machine has the wheels' shared objects.
   (cd "$program.runfiles/tritonrl" && find . \( -path ./_solib_k8 -o -path ./external \) -prune -o \
     \( -type f -o -type l \) ! -name "$(basename "$program")" -print0 |
     tar --null -chf - -T - ) | tar -xf - -C "$folder/runfiles/tritonrl"
@@ -44,7 +44,7 @@ for target in "$@"; do
     grep -vE '/(ld-linux|libc|libm|libdl|librt|libpthread|libresolv|libstdc\+\+|libgcc_s|libutil)[.-]' |
     xargs -r cp -nL -t "$folder/lib"
 done
-# mktemp made the folder 0700, and the archive keeps that: the sandbox's own user must be able to enter.
+# mktemp gives the folder mode 0700, which the archive keeps; the sandbox's user must be able to enter.
 chmod -R u+w,go+rX "$folder"
 tools/bundle_sandbox.sh "$folder"
 
@@ -63,7 +63,7 @@ P
 )
 export LD_LIBRARY_PATH=$libraries:$here/lib${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}
 export TRITONRL_RUNFILES=$here/runfiles TRITONRL_PYTHON=$python
-# The host's bubblewrap may be the one that its security policy lets make user namespaces; else our copy.
+# Prefers the host's bubblewrap, as its security policy may let only that one create user namespaces.
 if [ -z "${TRITONRL_BWRAP:-}" ] && ! bwrap --help 2> /dev/null | grep -q -- --disable-userns; then
   export TRITONRL_BWRAP=$here/sandbox/bwrap
 fi

@@ -1,6 +1,6 @@
 #!/bin/bash
-# The bundled bubblewrap confines candidates where the host has none: check_host finds no bwrap on PATH
-# and starts a worker with the copy, which lies in a folder that was moved after it was made.
+# The bundled bubblewrap confines candidates on a host without one: check_host finds no bwrap on PATH and
+# starts a worker with the copy, in a folder that was moved after its creation.
 set -euo pipefail
 folder=$(mktemp -d /tmp/tritonrl-bundle-test-XXXXXX)
 trap '/bin/rm -rf "$folder"' EXIT

@@ -1,5 +1,5 @@
 #!/bin/bash
-# Fails if a C++ or CUDA file is not as .clang-format says. With --fix it rewrites them.
+# Fails if a C++ or CUDA file does not follow .clang-format. With --fix it rewrites the files.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 mapfile -t files < <(git ls-files '*.cc' '*.h' '*.cu' '*.cuh')

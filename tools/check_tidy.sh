@@ -2,8 +2,8 @@
 # Runs clang-tidy (.clang-tidy) over C++ sources with the flags that Bazel compiles them with, after a
 # `bazel build //...` (generated headers). Prints findings and fails if there are any.
 #   tools/check_tidy.sh [FILE ...]     default: every .cc of the repository, tests left out
-# A file without a finding is remembered by the hash of the settings, of itself and of all of this
-# repository's headers that it includes, directly or not.
+# Files without findings are cached by a hash of the settings, of the file and of all headers of this
+# repository that it includes, directly or indirectly.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 if [ $# -gt 0 ]; then files=("$@"); else mapfile -t files < <(git ls-files '*.cc' ':!*_test.cc'); fi
@@ -17,7 +17,7 @@ export TIDY_FLAGS="-std=c++20 -w -DOMPI_SKIP_MPICXX=1 -DPCRE2_CODE_UNIT_WIDTH=8 
   -isystem $external/tree_sitter/core/lib/include -DCUDNN_FRONTEND_SKIP_JSON_LIB"
 mkdir -p "$TIDY_CACHE"
 
-# Of each file of the repository its hash and what it includes (x.pb.h stands for x.proto).
+# The hash and the includes of each file of the repository (x.proto for x.pb.h).
 declare -A hash includes
 while read -r sum name; do hash[$name]=$sum; done < <(git ls-files '*.h' '*.cc' '*.proto' | xargs sha256sum)
 while IFS=: read -r name line; do
@@ -28,7 +28,7 @@ while IFS=: read -r name line; do
   if [ -n "${hash[$line]:-}" ]; then includes[$name]+=" $line"; fi
 done < <(git ls-files '*.h' '*.cc' '*.proto' | xargs grep -HE '^(#include|import) +"')
 
-# key FILE: hash of the settings and of all that the file is made of.
+# key FILE: hash of the settings, of the file and of its headers.
 settings=$(cat .clang-tidy tools/check_tidy.sh | sha256sum)
 key() {
   local -A seen=([$1]=1)

@@ -1,20 +1,20 @@
 #!/bin/bash
-# Tests and benches for a machine with a GPU that has torch and no build tools.
+# Tests and benchmarks for a machine with a GPU that has torch and no build tools.
 #   tools/gpu_tests.sh build OUT.tar.gz           packs them with tools/bundle.sh and, as gpu_tests, this script
 # On the GPU machine, where the archive was unpacked:
 #   ./gpu_tests [--only=NAME] [--csv=OUT.csv]     runs all, or one; writes gpu_tests.csv
-# A line for each: PASSED, FAILED (with the end of its output) or SKIPPED (no case ran), and how many
-# cases did what. Logs lie in gpu_tests_logs. Exit code 1 if anything failed. The table belongs into
+# Prints a line for each: PASSED, FAILED (with the end of its output) or SKIPPED (no case ran), and the
+# numbers of cases. Logs are in gpu_tests_logs. Exit code 1 if anything failed. The table belongs in
 # results/gpu_tests.csv.
 set -uo pipefail
 
-# Tests are linked as programs are (linkstatic). Two that have one name go by their packages.
+# Tests must be linkstatic. Two with equal names are named by their packages.
 tests=(
   //model:device_test //model/weights:gradient_ring_buffer_test //rollout/cuda:device_test
   //trainer/checkpoint:optimizer_state_test //trainer/optimizer:adamw_test
 )
 benches=(//bench/model:step_bench //bench/rollout:engine_bench //bench/rollout:kernel_bench)
-# Settings for a run that takes a minute and shows that a bench works.
+# Settings for a run of a minute that shows that a benchmark works.
 declare -A short=(
   [step_bench]="--shape=qwen3_0p6b --lengths=2048,2048 --steps=2 --kernels=0"
   [engine_bench]="--shape=qwen3_0p6b --cases=8x256x128 --step_seconds=0.5 --kernels=0"
@@ -50,7 +50,7 @@ logs=$here/gpu_tests_logs
 mkdir -p "$logs"
 echo "id,kind,name,status,passed,failed,skipped,seconds" > "$csv" || exit 2
 
-# cases WORD LOG: how many cases gtest's lines "[  WORD  ] Suite.Name (12 ms)" tell of.
+# cases WORD LOG: number of gtest lines "[  WORD  ] Suite.Name (12 ms)".
 cases() { grep -cE "^\[ *$1 *\] .*\([0-9]+ ms\)$" "$2"; }
 
 has_gpu() { compgen -G "${TRITONRL_GPU_FILES:-/dev/nvidia[0-9]*}" > /dev/null; }
@@ -72,7 +72,7 @@ run_one() {
   if [ "$kind" = test ]; then
     passed=$(cases OK "$log") failed=$(cases FAILED "$log") skipped=$(cases SKIPPED "$log")
     if [ "$passed" = 0 ]; then status=SKIPPED; fi
-    # A test without any case tests nothing.
+    # A test that ran no case proves nothing.
     if [ "$((passed + failed + skipped))" = 0 ]; then status=FAILED; fi
   fi
   if [ "$code" != 0 ] || [ "$failed" != 0 ]; then status=FAILED; fi

@@ -1,5 +1,5 @@
 #!/bin/bash
-# gpu_tests with programs that pretend: what it prints, writes and exits with.
+# gpu_tests with stand-in programs: its output, its table and its exit code.
 set -euo pipefail
 folder=$(mktemp -d)
 trap 'rm -rf "$folder"' EXIT
@@ -20,7 +20,7 @@ esac
 RUN
 chmod +x "$folder/run"
 
-# check NAME CODE ARGUMENTS...: runs gpu_tests, which must exit so, and keeps its table without the seconds.
+# check NAME CODE ARGUMENTS...: runs gpu_tests, expects the exit code, keeps its table without the seconds.
 check() {
   local code=0
   "$folder/gpu_tests" --csv="$folder/$1.csv" "${@:3}" > "$folder/$1.txt" 2>&1 || code=$?

@@ -1,6 +1,6 @@
 """Compares NOTICE with the lists of pinned components in third_party, and tests that comparison.
 
-python3 tools/notice_test.py    needs the standard library alone
+python3 tools/notice_test.py    needs only the standard library
 """
 
 import os

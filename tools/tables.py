@@ -1,6 +1,6 @@
 """Writes the tables of docs/*.md and README.md from results/*.csv; with --check only compares them.
 
-A table stands between two lines of a page:
+A page has each table between two lines:
 
     <!-- table: results/generation.csv columns=what,value,peer where=page=yes -->
     <!-- end -->
@@ -91,7 +91,7 @@ def cell_text(row, column):
 
 
 def parse_marker(text):
-    """(table's name, columns, conditions) of what stands behind 'table:'; columns is None for the default ones."""
+    """(table's name, columns, conditions) of a marker's text after 'table:'; columns is None for the default ones."""
     try:
         words = shlex.split(text)
     except ValueError:
@@ -119,7 +119,7 @@ def parse_marker(text):
 
 
 def table_lines(root, marker):
-    """The Markdown lines of the table that a marker asks for."""
+    """The Markdown lines of a marker's table."""
     name, columns, conditions = parse_marker(marker)
     rows = [row for row in read_rows(root, name) if all(row[column] == wanted for column, wanted in conditions)]
     if not rows:
@@ -133,7 +133,7 @@ def table_lines(root, marker):
 
 
 def rewrite(root, page, text):
-    """(the page with its tables made anew, the markers of those tables that were different)."""
+    """(the page with new tables, the markers of the tables that differed)."""
     result = []
     different = []
     lines = text.split("\n")
@@ -173,7 +173,7 @@ def pages(root):
 
 
 def check_all_data(root):
-    """Also files that no page shows must be well formed."""
+    """Checks every file of results, including those that no page shows."""
     for path in sorted(glob.glob(os.path.join(root, "results", "*.csv"))):
         name = os.path.basename(path)[: -len(".csv")]
         if name not in OTHER_FILES:
@@ -181,7 +181,7 @@ def check_all_data(root):
 
 
 def run(root, check):
-    """The program's exit code; says on stderr what is different or wrong."""
+    """The program's exit code; prints differences and errors on stderr."""
     code = 0
     try:
         check_all_data(root)

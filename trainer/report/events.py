@@ -4,7 +4,7 @@ import glob
 import os
 import sys
 
-# tensorboardX imports torch where it can: two seconds and half a gigabyte that scalars do not need.
+# tensorboardX would import torch, which takes two seconds and half a gigabyte; scalars do not need it.
 sys.modules.setdefault("torch", None)
 
 from tensorboardX import SummaryWriter  # noqa: E402
@@ -38,8 +38,8 @@ def tag_of(name):
 
 
 class EventWriter:
-    """Writes each step and each evaluation once. A run is written anew from its first step when
-    this starts, so that steps a resumed run repeats do not appear twice."""
+    """Writes each step and each evaluation once. Starts again at the run's first step in each process,
+    so that steps that a resumed run repeats do not appear twice."""
 
     def __init__(self, folder):
         self._folder = os.path.join(folder, "tensorboard")

@@ -1,4 +1,4 @@
-"""Curves of a run as one SVG picture that can stand inside an HTML page."""
+"""Curves of a run as one SVG picture for an HTML page."""
 
 import io
 

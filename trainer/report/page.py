@@ -1,4 +1,4 @@
-"""report.html: one file without outside parts, for people."""
+"""report.html: one self-contained file."""
 
 import html
 

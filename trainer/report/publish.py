@@ -30,7 +30,7 @@ _LOCK_WAIT = 10.0  # seconds that a single rendering waits for another publisher
 
 
 def load_part(name):
-    """(module, None), or (None, why not): a machine with a GPU may have torch alone."""
+    """(module, None), or (None, reason): a machine with a GPU may have only torch."""
     try:
         return importlib.import_module(name), None
     except ModuleNotFoundError as error:
@@ -42,7 +42,7 @@ events, no_events = load_part("events")
 
 
 class NoEvents:
-    """Where tensorboardX is missing."""
+    """Replaces the event writer when tensorboardX is missing."""
 
     def update(self, run):
         pass
@@ -64,7 +64,7 @@ def write_atomic(path, text):
 
 
 def publish(folder, writer):
-    """Brings both up to date; returns what was shown, to tell whether there is something new."""
+    """Updates page and events; returns the published state, to detect changes."""
     run = run_data.RunData(folder)
     writer.update(run)
     examples = []
@@ -87,7 +87,7 @@ def state_of(folder):
 
 
 class Follower:
-    """Whether a publisher has to go on."""
+    """Tells a publisher when to stop."""
 
     def __init__(self, parent):
         self._parent = parent  # 0: whoever it is
@@ -96,22 +96,22 @@ class Follower:
         signal.signal(signal.SIGHUP, lambda *_: self._hung_up.set() or self._stop.set())
 
     def orphaned(self):
-        """A killed parent keeps its pid until its last thread has ended: SIGHUP comes before."""
+        """A killed parent keeps its pid until its last thread has ended; SIGHUP arrives before that."""
         return self._hung_up.is_set() or (self._parent != 0 and os.getppid() != self._parent)
 
     def stopped(self):
         return self._stop.is_set() or self.orphaned()
 
     def wait(self, seconds):
-        """Returns early when there is a reason to stop."""
+        """Sleeps, but not past a reason to stop."""
         end = time.monotonic() + seconds
         while not self.stopped() and (left := end - time.monotonic()) > 0:
             self._stop.wait(min(_ROUND, left))
 
 
 def take_lock(folder, follower, patience):
-    """An open file: as long as it is, this is the folder's only publisher; None: there is another
-    one, or there was a reason to stop."""
+    """An open, locked file: this is the folder's only publisher while it is open. None: there is another
+    publisher, or a reason to stop."""
     lock = open(os.path.join(folder, _LOCK), "a", encoding="utf-8")
     end = time.monotonic() + patience
     while True:
@@ -135,7 +135,7 @@ def keep_published(options, follower):
             if state_of(options.run) != shown:
                 shown = publish(options.run, writer)
             follower.wait(options.interval)
-        # Without its parent another one may have begun, and the run is not finished.
+        # When the parent is gone, another publisher may have started, and the run is not finished.
         if not follower.orphaned():
             publish(options.run, writer)
     finally:
@@ -149,7 +149,7 @@ def main(arguments):
     parser.add_argument("--interval", type=float, default=30, help="seconds between two renderings")
     parser.add_argument("--parent", type=int, default=0, help="end when this parent process is gone")
     options = parser.parse_args(arguments)
-    # Under `bazel run` a relative folder is meant from where the person stands.
+    # Under `bazel run` a relative folder is relative to the user's working directory.
     options.run = os.path.join(os.environ.get("BUILD_WORKING_DIRECTORY", ""), options.run)
     if not os.path.isdir(options.run):
         print(f"{options.run}: no such folder", file=sys.stderr)
@@ -160,7 +160,7 @@ def main(arguments):
     for what, problem in (("curves", no_figures), ("TensorBoard events", no_events)):
         if problem:
             print(f"{what}: {problem}", file=sys.stderr)
-    # A run that goes on finds the publisher of the killed one for as long as that renders.
+    # The publisher of a killed run may still be rendering when the resumed run starts.
     lock = take_lock(options.run, follower, float("inf") if options.follow else _LOCK_WAIT)
     if lock is None:
         print(f"{options.run}: another publisher keeps the report up to date", file=sys.stderr)

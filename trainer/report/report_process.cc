@@ -24,8 +24,7 @@ absl::StatusOr<Subprocess> ReportProcess::Launch(bool follow) {
   options.env = python.Environment();
   options.out = Stdio::File(run_dir_ + "/report.log");
   options.err = options.out;
-  // A trainer that is killed takes it along: it ends without a last rendering, as its parent is
-  // gone. The resumed run starts another.
+  // The child ends with a killed trainer, without a last rendering. The resumed run starts another.
   options.parent_death_signal = SIGHUP;
   return Subprocess::Start(options);
 }

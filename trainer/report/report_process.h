@@ -11,15 +11,15 @@
 
 namespace tritonrl {
 
-// Never fails the run: whatever goes wrong is told by Finish, and written to report.log.
+// Never fails the run: Finish returns errors, and report.log has the output.
 class ReportProcess {
  public:
   explicit ReportProcess(std::string run_dir) : run_dir_(std::move(run_dir)) {}
 
-  // Starts it unless it runs already. Does not wait.
+  // Starts the child unless it runs already. Does not wait.
   void Start();
-  // Lets it render a last time and end; starts it anew if it had died. The error says why the
-  // report is missing or out of date.
+  // Lets the child render a last time and waits for its end; restarts a child that has died. The
+  // error says why the report is missing or out of date.
   absl::Status Finish(absl::Duration timeout);
 
  private:

@@ -1,4 +1,4 @@
-"""Reads what a run of GRPO-HRD has left in its folder so far."""
+"""Reads the files of a GRPO-HRD run folder, also while the run writes them."""
 
 import glob
 import json
@@ -7,7 +7,7 @@ import re
 
 
 def read_json_lines(path):
-    """Objects of a .jsonl file; a torn last line (the run is still writing) is left out."""
+    """Objects of a .jsonl file, without a torn last line."""
     if not os.path.exists(path):
         return []
     objects = []
@@ -32,7 +32,7 @@ def read_text(path):
 
 
 class RunData:
-    """One reading of a run folder."""
+    """The contents of a run folder at one time."""
 
     def __init__(self, folder):
         self.folder = folder
@@ -59,13 +59,13 @@ class RunData:
         )
 
     def before_after(self):
-        """The first evaluation and the last, or None where there is none (or only one)."""
+        """The first and the last evaluation; None where there is none, or only one."""
         first = self.evaluations[0] if self.evaluations else None
         last = self.evaluations[-1] if len(self.evaluations) > 1 else None
         return first, last
 
     def samples(self, step):
-        """Evaluation samples by task: greedy ones if there are any, else those drawn."""
+        """Evaluation samples by task: greedy ones if there are any, else sampled ones."""
         by_task = {}
         for kind in ("greedy", "eval"):
             path = os.path.join(self.folder, "samples", f"{kind}_{step:06d}.jsonl")

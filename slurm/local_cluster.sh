@@ -1,20 +1,20 @@
 #!/bin/bash
-# A real Slurm on this one machine, without systemd, for tests and for trying sbatch scripts:
+# A small Slurm cluster on this machine, without systemd, for tests and trials of sbatch scripts:
 #
-#   slurm/lab.sh start DIR [NODES [CPUS]]   starts it; everything it writes is below DIR
+#   slurm/local_cluster.sh start DIR [NODES [CPUS]]   starts it; all its files are below DIR
 #   export SLURM_CONF=DIR/slurm.conf        then sbatch, squeue, scontrol, ... talk to it
-#   slurm/lab.sh stop DIR                   ends it with all its jobs
+#   slurm/local_cluster.sh stop DIR                   ends it with all its jobs
 #
-# NODES fake nodes (2) named node0, node1, ... of CPUS (2) each, whatever the machine has. DIR must
-# be short (at most 60 characters: it holds a socket).
+# It has NODES nodes (2), node0, node1, ..., with CPUS cores (2) each, independent of the machine's
+# cores. DIR must be at most 60 characters long, because it holds a socket.
 set -euo pipefail
 
 fail() {
-  echo "lab.sh: $*" >&2
+  echo "local_cluster.sh: $*" >&2
   exit 1
 }
 
-# Three ports in a row that nobody listens on, drawn by process id.
+# Three free ports in a row, chosen by process id.
 free_port() {
   local port=$((20000 + ($$ * 7 + RANDOM) % 20000))
   while ss -Htln "sport >= :$port and sport <= :$((port + 16))" 2>/dev/null | grep -q .; do
@@ -41,7 +41,7 @@ write_config() {
   user=$(id -un)
   mkdir -p "$dir"/{state,spool,log,tmp}
   cat >"$dir/slurm.conf" <<CONF
-ClusterName=lab
+ClusterName=local
 SlurmctldHost=$host(127.0.0.1)
 SlurmUser=$user
 SlurmdUser=$user
@@ -75,7 +75,7 @@ SlurmctldTimeout=30
 InactiveLimit=0
 JobRequeue=1
 MailProg=/bin/true
-PartitionName=lab Nodes=ALL Default=YES MaxTime=INFINITE State=UP
+PartitionName=local Nodes=ALL Default=YES MaxTime=INFINITE State=UP
 CONF
   local i
   for ((i = 0; i < nodes; i++)); do
@@ -84,7 +84,7 @@ CONF
     mkdir -p "$dir/spool/node$i" "$dir/tmp/node$i"
     chmod 1777 "$dir/tmp/node$i"
   done
-  # 22.05 reads this file in any case, and "disabled" is fatal.
+  # Slurm 22.05 always reads this file, and fails on "disabled".
   echo "CgroupPlugin=cgroup/v1" >"$dir/cgroup.conf"
 }
 
@@ -112,7 +112,7 @@ start() {
   fail "the nodes did not come up in 30 s; see $dir/log"
 }
 
-# Ends only what `start` started, by the process ids it wrote down.
+# Ends the processes that `start` started, by their recorded ids.
 stop() {
   local dir=$1 file i
   export SLURM_CONF=$dir/slurm.conf
@@ -130,5 +130,5 @@ export PATH=$PATH:/usr/sbin:/sbin
 case "${1:-}" in
   start) start "${2:?folder}" "${@:3}" ;;
   stop) stop "${2:?folder}" ;;
-  *) fail "usage: lab.sh start DIR [NODES [CPUS]] | stop DIR" ;;
+  *) fail "usage: local_cluster.sh start DIR [NODES [CPUS]] | stop DIR" ;;
 esac
