@@ -20,9 +20,10 @@ namespace tritonrl {
 
 namespace {
 
-// The flags that --help shows: those of the program's main file and the two above.
+// The flags that --help shows: those of the program's main file, of all benches, and the two above.
 bool IsOwnFlagFile(absl::string_view file) {
-  return absl::EndsWith(file, "_main.cc") || absl::EndsWith(file, "base/program.cc");
+  return absl::EndsWith(file, "_main.cc") || absl::EndsWith(file, "bench/harness/harness.cc") ||
+         absl::EndsWith(file, "base/program.cc");
 }
 
 }  // namespace

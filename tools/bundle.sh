@@ -47,6 +47,7 @@ done
 # mktemp gives the folder mode 0700, which the archive keeps; the sandbox's user must be able to enter.
 chmod -R u+w,go+rX "$folder"
 tools/bundle_sandbox.sh "$folder"
+git rev-parse HEAD 2> /dev/null | cut -c1-7 > "$folder/commit" || true  # benches put it into their --csv
 
 cat > "$folder/run" << 'RUN'
 #!/bin/bash
@@ -62,7 +63,7 @@ print(":".join([torch + "/lib"] + sorted(glob.glob(site + "/nvidia/*/lib"))))
 P
 )
 export LD_LIBRARY_PATH=$libraries:$here/lib${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}
-export TRITONRL_RUNFILES=$here/runfiles TRITONRL_PYTHON=$python
+export TRITONRL_RUNFILES=$here/runfiles TRITONRL_PYTHON=$python TRITONRL_COMMIT=$(cat "$here/commit")
 # Prefers the host's bubblewrap, as its security policy may let only that one create user namespaces.
 if [ -z "${TRITONRL_BWRAP:-}" ] && ! bwrap --help 2> /dev/null | grep -q -- --disable-userns; then
   export TRITONRL_BWRAP=$here/sandbox/bwrap

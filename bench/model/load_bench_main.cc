@@ -1,33 +1,31 @@
-// bazel run //bench/model:load_bench -- --dir=FOLDER: how fast weights are read from a folder of
-// safetensors, beside the plain reading of the same bytes. Both begin with files that the system
-// has not in memory (as far as it follows posix_fadvise).
+// How fast weights are read from a folder of safetensors, beside the plain reading of the same
+// bytes. Both begin with files that are not in the page cache, as far as the system follows
+// posix_fadvise.
 #include <fcntl.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
-#include <cstdio>
-#include <nlohmann/json.hpp>
 #include <set>
 #include <string>
 #include <vector>
 
 #include "absl/flags/flag.h"
+#include "absl/strings/str_cat.h"
 #include "absl/synchronization/mutex.h"
 #include "absl/time/clock.h"
 #include "base/file.h"
-#include "base/program.h"
 #include "base/status.h"
 #include "base/thread_pool.h"
+#include "bench/harness/harness.h"
 #include "model/weights/safetensors.h"
 #include "model/weights/weights.h"
 #include "model/weights/weights_load.h"
 
-ABSL_FLAG(std::string, dir, "", "folder with config.json and *.safetensors");
-ABSL_FLAG(std::string, device, "cpu", "cpu or cuda:0");
-ABSL_FLAG(bool, bf16, true, "weights in bfloat16, else in fp32");
-ABSL_FLAG(int, threads, 8, "of the plain reading");
-ABSL_FLAG(bool, warm, false, "with the files in the system's memory, if they fit");
+ABSL_FLAG(std::string, dir, "", "Folder with config.json and *.safetensors.");
+ABSL_FLAG(bool, bf16, true, "Weights in bfloat16, else in fp32.");
+ABSL_FLAG(int, threads, 8, "Threads of the plain reading.");
+ABSL_FLAG(bool, warm, false, "With the files in the page cache, if they fit.");
 
 namespace tritonrl {
 namespace {
@@ -72,34 +70,39 @@ absl::StatusOr<double> ReadPlainly(const std::set<std::string>& paths) {
   return absl::ToDoubleSeconds(absl::Now() - start);
 }
 
-absl::Status Run() {
-  const std::string device = absl::GetFlag(FLAGS_device);
-  if (device != "cpu" && device != "cuda:0") {
+absl::Status Run(Bench* bench) {
+  if (bench->device() != "cpu" && bench->device() != "cuda:0") {
     return absl::InvalidArgumentError("--device is cpu or cuda:0");
   }
   const std::string dir = UserPath(absl::GetFlag(FLAGS_dir));
   ASSIGN_OR_RETURN(const SafetensorsReader reader, SafetensorsReader::OpenFolder(dir));
   std::set<std::string> paths;
   for (const auto& [name, entry] : reader.entries()) paths.insert(entry.path);
-  double bytes = 0;
+  double gigabytes = 0;
   for (const std::string& path : paths) {
     ASSIGN_OR_RETURN(const int64_t size, FileSize(path));
-    bytes += static_cast<double>(size);
-    DropPageCache(path);
+    gigabytes += static_cast<double>(size) / 1e9;
   }
-  ASSIGN_OR_RETURN(const double plain, ReadPlainly(paths));
-  for (const std::string& path : paths) DropPageCache(path);
-  const absl::Time start = absl::Now();
-  ASSIGN_OR_RETURN(
-      const auto weights,
-      LoadWeights(dir, at::Device(device), absl::GetFlag(FLAGS_bf16) ? at::kBFloat16 : at::kFloat));
-  const double loaded = absl::ToDoubleSeconds(absl::Now() - start);
-  const nlohmann::ordered_json line{{"bytes", bytes},
-                                    {"plain_s", plain},
-                                    {"plain_gb_per_s", bytes / plain / 1e9},
-                                    {"load_s", loaded},
-                                    {"load_gb_per_s", bytes / loaded / 1e9}};
-  std::printf("%s\n", line.dump().c_str());
+  const auto plain = [&](bool) -> absl::StatusOr<double> {
+    for (const std::string& path : paths) DropPageCache(path);
+    return ReadPlainly(paths);
+  };
+  const auto load = [&](bool) -> absl::StatusOr<double> {
+    for (const std::string& path : paths) DropPageCache(path);
+    const absl::Time start = absl::Now();
+    RETURN_IF_ERROR(LoadWeights(dir, at::Device(bench->device()),
+                                absl::GetFlag(FLAGS_bf16) ? at::kBFloat16 : at::kFloat)
+                        .status());
+    return absl::ToDoubleSeconds(absl::Now() - start);
+  };
+  ASSIGN_OR_RETURN(const auto seconds, bench->Measure({plain, load}));
+  const double plain_s = Fastest(seconds[0]), load_s = Fastest(seconds[1]);
+  bench->set_subject("loading of weights");
+  bench->set_peer_name("plain reading");
+  bench->Add(absl::StrCat(gigabytes, " GB, ", bench->device()),
+             {{"time", load_s, "s", plain_s, std::nullopt, seconds[1]},
+              {"rate", gigabytes / load_s, "GB/s", gigabytes / plain_s, std::nullopt,
+               Rates(gigabytes, seconds[1])}});
   return absl::OkStatus();
 }
 
@@ -107,8 +110,9 @@ absl::Status Run() {
 }  // namespace tritonrl
 
 int main(int argc, char** argv) {
-  tritonrl::StartProgram("How fast weights are loaded from a folder.", argc, argv);
-  const absl::Status status = tritonrl::Run();
-  if (!status.ok()) std::fprintf(stderr, "load_bench: %s\n", tritonrl::Message(status).c_str());
-  return status.ok() ? 0 : 1;
+  tritonrl::RunBench({.usage = "How fast weights are loaded from a folder.",
+                      .warmup = 0,
+                      .repeats = 1,
+                      .device = "cpu"},
+                     argc, argv, tritonrl::Run);
 }

@@ -1,8 +1,5 @@
 // Tokens per second of forward and backward at the shapes of real models on one GPU, with random
 // weights, and where the time goes.
-//
-//   bazel run //bench/model:step_bench -- --shape=qwen3_8b '--lengths=16384;8192,8192' --peer=0,0.5
-
 #include <ATen/Context.h>
 #include <ATen/TensorOperators.h>
 #include <ATen/ops/empty.h>
@@ -12,20 +9,17 @@
 #include <c10/cuda/CUDAFunctions.h>
 
 #include <algorithm>
-#include <chrono>
 #include <cstdio>
-#include <cstdlib>
-#include <nlohmann/json.hpp>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "absl/flags/flag.h"
 #include "absl/strings/str_cat.h"
-#include "base/program.h"
+#include "absl/strings/str_join.h"
 #include "base/status.h"
-#include "bench/model/peer.h"
-#include "bench/model/step_batches.h"
-#include "bench/model/step_profile.h"
+#include "bench/harness/harness.h"
+#include "bench/model/step_measures.h"
 #include "model/layers/fp8.h"
 #include "model/memory/memory_plan.h"
 #include "model/testing/test_util.h"
@@ -37,7 +31,7 @@
 ABSL_FLAG(std::string, shape, "qwen3_8b", "One of model/configs.");
 ABSL_FLAG(std::string, lengths, "16384",
           "Lengths of the packed sequences, divided by commas; several batches by semicolons.");
-ABSL_FLAG(int, steps, 4, "Steps that are timed, after two others.");
+ABSL_FLAG(int, steps, 4, "Steps of a measured round.");
 ABSL_FLAG(bool, autotune, true, "Autotune GEMMs: time cuBLASLt's heuristics and keep the fastest.");
 ABSL_FLAG(bool, deterministic, false, "The same bits in every run.");
 ABSL_FLAG(bool, fp8, false, "Decoder-layer projections in FP8.");
@@ -53,16 +47,16 @@ ABSL_FLAG(int, share_of, 1,
           "window of memory, and so large a share of them is added up. 1: all of them stay.");
 ABSL_FLAG(int, kernels, 12, "Kernels to name, by time.");
 ABSL_FLAG(bool, profile, true, "Three more steps with the time of each kernel.");
-ABSL_FLAG(std::string, peer, "",
-          "First the same batches with transformers and torch.compile, so large a share of layers "
-          "recomputed (0 to 1, several divided by commas); empty: not.");
 
 namespace tritonrl {
 namespace {
 
-// Attention of one layer by itself: seconds for its plans, then of forward and backward.
-void MeasureAttention(const ModelConfig& config, const CudnnAttention::Options& options,
-                      const std::vector<int64_t>& lengths, at::Device device) {
+std::string Name(const std::vector<int64_t>& lengths) { return absl::StrJoin(lengths, ","); }
+
+// Attention of one layer by itself: forward and backward, and the time to make its plans.
+void MeasureAttention(Bench* bench, const ModelConfig& config,
+                      const CudnnAttention::Options& options, const std::vector<int64_t>& lengths,
+                      at::Device device) {
   if (config.head_dim != 64 && config.head_dim != 128) return;
   std::vector<int64_t> offsets = {0};
   for (const int64_t length : lengths) offsets.push_back(offsets.back() + length);
@@ -83,24 +77,22 @@ void MeasureAttention(const ModelConfig& config, const CudnnAttention::Options& 
     const at::Tensor lse = attention.Forward(packed, in, out);
     attention.Backward(packed, in, out, lse, d_out, d_in);
   };
-  for (int i = 0; i < 2; ++i) step();
-  c10::cuda::device_synchronize();
+  const auto steps = [&](int count) {
+    for (int i = 0; i < count; ++i) step();
+    c10::cuda::device_synchronize();
+  };
+  steps(2);
   constexpr int kSteps = 5;
-  const auto start = std::chrono::steady_clock::now();
-  for (int i = 0; i < kSteps; ++i) step();
-  c10::cuda::device_synchronize();
-  const double seconds =
-      std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count() / kSteps;
+  const double seconds = SecondsOf([&] { steps(kSteps); }) / kSteps;
   double flops = 0;  // 2 GEMMs forward, 5 backward, half of the square
   for (const int64_t length : lengths) {
     flops += 7.0 * static_cast<double>(config.query_size() * length) * static_cast<double>(length);
   }
-  const nlohmann::ordered_json line{{"attention_of", lengths},
-                                    {"seconds", seconds},
-                                    {"tflops", flops / seconds / 1e12},
-                                    {"plans", attention.plans_made()},
-                                    {"plan_s", attention.plan_seconds()}};
-  std::printf("%s\n", line.dump().c_str());
+  bench->Add("attention of a layer, " + Name(lengths),
+             {{"time", 1e3 * seconds, "ms"},
+              {"arithmetic", flops / seconds / 1e12, "TFLOP/s"},
+              {"plans", static_cast<double>(attention.plans_made()), "plans"},
+              {"time to make the plans", attention.plan_seconds(), "s"}});
 }
 
 constexpr int64_t kBucket = ShardPlan::kBucketElements;
@@ -120,7 +112,7 @@ class GradientsOfRank {
   }
 
   Gradients* gradients() { return &gradients_; }
-  // Of the window, which torch's allocator does not know.
+  // Of the ring buffer, which torch's allocator does not know.
   int64_t mapped_bytes() const {
     return gradients_.ring_buffer().is_ring() ? gradients_.ring_buffer().bytes() : 0;
   }
@@ -174,8 +166,9 @@ absl::StatusOr<MemoryPlan> PlanBatch(const ModelConfig& config, const Transforme
   return plan;
 }
 
-void MeasureBatch(const Transformer& model, const std::vector<int64_t>& lengths,
-                  const MemoryPlan& plan, GradientsOfRank* rank) {
+absl::Status MeasureBatch(Bench* bench, const Transformer& model,
+                          const std::vector<int64_t>& lengths, const MemoryPlan& plan,
+                          const nlohmann::json& peer, GradientsOfRank* rank) {
   const at::Device device = model.weights()->device();
   const PackedBatch batch = RandomBatch(model.config(), lengths, 1, device);
   const at::Tensor targets = NextTokenTargets(batch);
@@ -188,49 +181,46 @@ void MeasureBatch(const Transformer& model, const std::vector<int64_t>& lengths,
         Transformer::GradientWrite::kOverwrite, rank->gradients(),
         [&](int64_t offset) { rank->ReadyHook(offset); });
   };
+  double first = 0;  // seconds of the very first step
+  const auto steps = [&](bool measured) -> absl::StatusOr<double> {
+    const int count = measured ? absl::GetFlag(FLAGS_steps) : 1;
+    const double seconds = SecondsOf([&] {
+      for (int i = 0; i < count; ++i) step();
+      c10::cuda::device_synchronize();
+    });
+    if (first == 0) first = seconds / count;
+    return seconds / count;
+  };
   c10::cuda::CUDACachingAllocator::emptyCache();
   c10::cuda::CUDACachingAllocator::resetPeakStats(device.index());
-  const auto first = std::chrono::steady_clock::now();
-  step();
-  c10::cuda::device_synchronize();
-  const auto second = std::chrono::steady_clock::now();
-  step();
-  c10::cuda::device_synchronize();
-  const auto start = std::chrono::steady_clock::now();
-  const int steps = absl::GetFlag(FLAGS_steps);
-  for (int i = 0; i < steps; ++i) step();
-  c10::cuda::device_synchronize();
-  const double seconds =
-      std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count() / steps;
-  const double peak = static_cast<double>(
-      c10::cuda::CUDACachingAllocator::getDeviceStats(device.index()).allocated_bytes[0].peak +
-      rank->mapped_bytes());
+  ASSIGN_OR_RETURN(const auto measured, bench->Measure({steps}));
+  const double seconds = Mean(measured[0]);
+  constexpr double kGib = 1 << 30;
+  const double peak =
+      static_cast<double>(
+          c10::cuda::CUDACachingAllocator::getDeviceStats(device.index()).allocated_bytes[0].peak +
+          rank->mapped_bytes()) /
+      kGib;
+  const double predicted = static_cast<double>(plan.peak_bytes) / kGib;
   const StepProfile profile = absl::GetFlag(FLAGS_profile) ? ProfileStep(step) : StepProfile();
   const double tokens = static_cast<double>(batch.num_tokens());
-  nlohmann::ordered_json line{
-      {"shape", absl::GetFlag(FLAGS_shape)},
-      {"lengths", lengths},
-      {"share_of", absl::GetFlag(FLAGS_share_of)},
-      {"fp8", model.options().gpu.fp8_projections},
-      {"tokens_per_s", tokens / seconds},
-      {"tflops", StepFlops(model.config(), lengths) / seconds / 1e12},
-      {"peak_gib", peak / (1 << 30)},
-      {"predicted_gib", static_cast<double>(plan.peak_bytes) / (1 << 30)},
-      {"predicted_to_measured", static_cast<double>(plan.peak_bytes) / peak},
-      {"redone_predicted", plan.recompute_share},
-      {"seconds", seconds},
-      {"first_s", std::chrono::duration<double>(second - first).count()},
-      {"gemm_s", profile.gemm},
-      {"attention_s", profile.attention},
-      {"rest_s", profile.rest},
-      {"gaps_s", profile.gaps},
-      {"profiled_s", profile.seconds}};
-  std::printf("%s\n", line.dump().c_str());
+  bench->Add(Name(lengths),
+             {{"rate", tokens / seconds, "tokens/s", PeerValue(peer, "tokens_per_s"), std::nullopt,
+               Rates(tokens, measured[0])},
+              {"step", 1e3 * seconds, "ms", PeerValue(peer, "seconds", 1e3)},
+              {"arithmetic", StepFlops(model.config(), lengths) / seconds / 1e12, "TFLOP/s"},
+              {"peak memory", peak, "GiB", PeerValue(peer, "peak_gib")},
+              {"predicted peak memory", predicted, "GiB"},
+              {"predicted to measured memory", predicted / peak, ""},
+              {"predicted share of recompute", plan.recompute_share, ""},
+              {"first step", first, "s"}});
+  bench->Add(Name(lengths), profile.Figures());
+  bench->PrintTable();
   PrintKernels(profile, absl::GetFlag(FLAGS_kernels));
-  std::fflush(stdout);
+  return absl::OkStatus();
 }
 
-absl::Status Run() {
+absl::Status Run(Bench* bench) {
   const std::string shape = absl::GetFlag(FLAGS_shape);
   ASSIGN_OR_RETURN(const ModelConfig config, ReadModelShape(shape));
   ASSIGN_OR_RETURN(const auto batches, ParseBatches(absl::GetFlag(FLAGS_lengths)));
@@ -253,18 +243,20 @@ absl::Status Run() {
   for (const std::vector<int64_t>& lengths : batches) {
     ASSIGN_OR_RETURN(plans.emplace_back(), PlanBatch(config, options, lengths, device));
   }
-  RETURN_IF_ERROR(RunPeer({.script = "bench/model/step_peer.py",
-                           .shape = shape,
-                           .lengths = absl::GetFlag(FLAGS_lengths),
-                           .recompute = absl::GetFlag(FLAGS_peer),
-                           .steps = absl::GetFlag(FLAGS_steps)}));
+  bench->set_subject(absl::StrCat("training step, ", shape, " shape, bf16",
+                                  options.gpu.fp8_projections ? ", FP8 projections" : "",
+                                  ", one of ", absl::GetFlag(FLAGS_share_of), " ranks"));
+  ASSIGN_OR_RETURN(const auto peer,
+                   RunStepPeer(bench, {.script = "bench/model/step_peer.py"}, shape,
+                               absl::GetFlag(FLAGS_lengths), absl::GetFlag(FLAGS_steps)));
   const std::shared_ptr<Weights> weights = RandomWeights(config, device, at::kBFloat16);
   Transformer model(config, weights, options);
   GradientsOfRank rank(*weights, absl::GetFlag(FLAGS_share_of));
   for (size_t i = 0; i < batches.size(); ++i) {
-    MeasureAttention(config, options.gpu.attention, batches[i], device);
+    MeasureAttention(bench, config, options.gpu.attention, batches[i], device);
     model.set_recompute(plans[i].layers);
-    MeasureBatch(model, batches[i], plans[i], &rank);
+    RETURN_IF_ERROR(
+        MeasureBatch(bench, model, batches[i], plans[i], FastestOf(peer, batches[i]), &rank));
   }
   return absl::OkStatus();
 }
@@ -273,16 +265,11 @@ absl::Status Run() {
 }  // namespace tritonrl
 
 int main(int argc, char** argv) {
-  tritonrl::StartProgram("Tokens per second of forward and backward on one GPU.", argc, argv);
-  try {
-    const absl::Status status = tritonrl::Run();
-    if (!status.ok()) std::fprintf(stderr, "step_bench: %s\n", tritonrl::Message(status).c_str());
-    std::fflush(nullptr);
-    // Not by exit(): once the profiler has run, the CUDA runtime's own end calls back into Kineto,
-    // which frees what its static destructors have freed already (torch 2.11).
-    std::_Exit(status.ok() ? 0 : 1);
-  } catch (const c10::Error& error) {
-    std::fprintf(stderr, "step_bench: %s\n", error.what_without_backtrace());
-    return 1;
-  }
+  tritonrl::RunBench({.usage = "Tokens per second of forward and backward on one GPU. --peer=0,0.5 "
+                               "first measures transformers with torch.compile, with these shares "
+                               "of layers recomputed. --warmup counts steps.",
+                      .warmup = 2,
+                      .repeats = 1,
+                      .peer = ""},
+                     argc, argv, tritonrl::Run);
 }

@@ -11,8 +11,7 @@
 #include "absl/time/time.h"
 #include "base/random.h"
 #include "base/status.h"
-#include "bench/model/gpu_power.h"
-#include "bench/model/step_profile.h"
+#include "bench/model/step_measures.h"
 #include "rollout/cuda/cuda_kv_cache.h"
 
 namespace tritonrl {

@@ -24,7 +24,7 @@
 #include "base/progress.h"
 #include "base/random.h"
 #include "base/status.h"
-#include "bench/model/gpu_power.h"
+#include "bench/model/step_measures.h"
 #include "bench/rollout/bench_engine_steps.h"
 #include "model/testing/test_util.h"
 #include "model/weights/weights.h"

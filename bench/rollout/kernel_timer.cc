@@ -9,7 +9,7 @@
 #include <algorithm>
 
 #include "absl/strings/str_format.h"
-#include "bench/model/gpu_power.h"
+#include "bench/model/step_measures.h"
 
 namespace tritonrl {
 namespace {

@@ -1,19 +1,12 @@
-// What the scheduler's rules make of a load that the cache does not hold at once, modelled: steps
-// are the real Scheduler's, their times a formula's (scheduler_simulator.h). No GPU and no model.
-//
-//   bazel run //bench/rollout:scheduler_bench                                     # 256 x 4,096 x
-//   4,096 bazel run //bench/rollout:scheduler_bench -- --prompt=8192 --output=8192 bazel run
-//   //bench/rollout:scheduler_bench -- --prompt=1024 --median=3000 --longest=16384 --group=8
-#include <cstdio>
-#include <nlohmann/json.hpp>
+// What the scheduler makes of a load that the cache does not hold at once, modelled: steps are the
+// real Scheduler's, their times a formula's (scheduler_simulator.h). No GPU and no model.
 #include <string>
 
 #include "absl/flags/flag.h"
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
-#include "base/program.h"
 #include "base/random.h"
-#include "base/status.h"
+#include "bench/harness/harness.h"
 #include "bench/rollout/log_normal_length.h"
 #include "bench/rollout/scheduler_simulator.h"
 
@@ -72,7 +65,7 @@ ScheduleLoad Load() {
   return load;
 }
 
-absl::Status Run() {
+absl::Status Run(Bench* bench) {
   const ScheduleLoad load = Load();
   const Scheduler::Options options = {
       .num_pages = absl::GetFlag(FLAGS_pages),
@@ -94,19 +87,20 @@ absl::Status Run() {
   const StepCostModel cost = Cost();
   const ScheduleReport report = SimulateSchedule(options, load, cost);
   const double ideal = IdealSeconds(options, load, cost);
-  const nlohmann::ordered_json line{
-      {"modelled_tokens_per_s", report.tokens_per_s},
-      {"modelled_seconds", report.seconds},
-      {"modelled_ideal_tokens_per_s", report.tokens_per_s * report.seconds / ideal},
-      {"steps", report.steps},
-      {"mean_rows", report.rows},
-      {"preemptions", report.stats.preemptions},
-      {"recomputed_tokens", report.stats.recomputed_tokens},
-      {"modelled_prompt_share", report.prefill_share},
-      {"modelled_recompute_share", report.recompute_share},
-      {"cache_occupancy", report.occupancy},
-      {"idle_share", report.idle_share}};
-  std::printf("%s\n", line.dump().c_str());
+  const auto number = [](int64_t count) { return static_cast<double>(count); };
+  bench->set_subject("scheduler (modelled)");
+  bench->Add(absl::StrCat(load.lengths.size(), " x ", load.prompt, " x ", load.max_tokens),
+             {{"generation rate (modelled)", report.tokens_per_s, "tokens/s", std::nullopt,
+               report.tokens_per_s * report.seconds / ideal},
+              {"time (modelled)", report.seconds, "s", std::nullopt, ideal},
+              {"steps", number(report.steps), "steps"},
+              {"mean rows of a step", report.rows, "rows"},
+              {"preemptions", number(report.stats.preemptions), "preemptions"},
+              {"recomputed tokens", number(report.stats.recomputed_tokens), "tokens"},
+              {"time of prompts (modelled)", 100 * report.prefill_share, "%"},
+              {"time of recomputed tokens (modelled)", 100 * report.recompute_share, "%"},
+              {"mean cache occupancy", 100 * report.occupancy, "%"},
+              {"idle batch slots", 100 * report.idle_share, "%"}});
   return absl::OkStatus();
 }
 
@@ -114,8 +108,6 @@ absl::Status Run() {
 }  // namespace tritonrl
 
 int main(int argc, char** argv) {
-  tritonrl::StartProgram("What the scheduler makes of a load, modelled.", argc, argv);
-  const absl::Status status = tritonrl::Run();
-  if (!status.ok()) std::fprintf(stderr, "schedule_bench: %s\n", tritonrl::Message(status).c_str());
-  return status.ok() ? 0 : 1;
+  tritonrl::RunBench({.usage = "What the scheduler makes of a load, modelled."}, argc, argv,
+                     tritonrl::Run);
 }

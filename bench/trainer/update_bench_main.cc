@@ -1,7 +1,5 @@
 // Tokens per second of whole optimizer steps at the shapes of real models, with random weights, on
 // one process or on the ranks of an MPI job (one GPU each), and where the time goes.
-//
-//   mpirun -n 4 ./run update_bench --shape=qwen3_8b '--lengths=16384;8192,4096,4000,96' --peer=0
 #include <ATen/Context.h>
 #include <c10/cuda/CUDACachingAllocator.h>
 #include <c10/cuda/CUDAFunctions.h>
@@ -9,7 +7,6 @@
 #include <algorithm>
 #include <cstdio>
 #include <cstdlib>
-#include <nlohmann/json.hpp>
 #include <numeric>
 #include <string>
 #include <vector>
@@ -17,11 +14,9 @@
 #include "absl/flags/flag.h"
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
-#include "base/program.h"
 #include "base/status.h"
-#include "bench/model/peer.h"
-#include "bench/model/step_batches.h"
-#include "bench/model/step_profile.h"
+#include "bench/harness/harness.h"
+#include "bench/model/step_measures.h"
 #include "model/layers/fp8.h"
 #include "model/testing/test_util.h"
 #include "model/torch_runtime.h"
@@ -35,7 +30,7 @@ ABSL_FLAG(std::string, shape, "qwen3_8b", "One of model/configs, or a config.jso
 ABSL_FLAG(std::string, lengths, "16384",
           "Lengths of a micro-batch's packed sequences, divided by commas; the micro-batches that "
           "each rank has in a step by semicolons (rank r begins with the r-th).");
-ABSL_FLAG(int, steps, 4, "Steps that are timed, after two others.");
+ABSL_FLAG(int, steps, 4, "Steps of a measured round.");
 ABSL_FLAG(bool, profile, true, "Three more steps with the time of each kernel.");
 ABSL_FLAG(bool, deterministic, false, "The same bits in every run.");
 ABSL_FLAG(bool, fp8, false, "Decoder-layer projections in FP8.");
@@ -43,29 +38,29 @@ ABSL_FLAG(double, memory_gib, 0,
           "For all tensors; what does not fit is recomputed. 0: what the GPU has free.");
 ABSL_FLAG(int, zero, 1, "Ranks share the optimizer's state (1), the gradients as well (2).");
 ABSL_FLAG(int, kernels, 12, "Kernels to name, by time.");
-ABSL_FLAG(std::string, peer, "",
-          "First the same with PyTorch's FSDP2, so large a share of layers recomputed (0 to 1, "
-          "several divided by commas); empty: not. All ranks on this machine.");
 
 namespace tritonrl {
 namespace {
 
 constexpr absl::Duration kPeerTime = absl::Minutes(20);
 
-// A peer that fails, for example for want of memory, is said, and keeps nothing from us.
-absl::Status MeasurePeer(ProcessGroup* ranks) {
-  if (!ranks->is_root()) return ranks->Barrier();
-  const absl::Status status =
-      RunPeer({.launcher = {"-m", "torch.distributed.run", "--standalone",
-                            absl::StrCat("--nproc-per-node=", ranks->size())},
-               .script = "bench/trainer/update_peer.py",
-               .shape = absl::GetFlag(FLAGS_shape),
-               .lengths = absl::GetFlag(FLAGS_lengths),
-               .recompute = absl::GetFlag(FLAGS_peer),
-               .steps = absl::GetFlag(FLAGS_steps),
-               .timeout = kPeerTime});
-  if (!status.ok()) std::fprintf(stderr, "%s\n", status.ToString().c_str());
-  return ranks->Barrier();
+// The fastest line of the peer, which the first rank runs, with processes of its own. A peer that
+// fails, for example for want of memory, is reported and does not stop this bench.
+absl::StatusOr<nlohmann::json> MeasurePeer(Bench* bench, ProcessGroup* ranks) {
+  nlohmann::json fastest;
+  if (ranks->is_root()) {
+    const std::string lengths = absl::GetFlag(FLAGS_lengths);
+    const auto lines = RunStepPeer(bench,
+                                   {.script = "bench/trainer/update_peer.py",
+                                    .launcher = {"-m", "torch.distributed.run", "--standalone",
+                                                 absl::StrCat("--nproc-per-node=", ranks->size())},
+                                    .timeout = kPeerTime},
+                                   absl::GetFlag(FLAGS_shape), lengths, absl::GetFlag(FLAGS_steps));
+    if (lines.ok()) fastest = FastestOf(*lines, lengths);
+    if (!lines.ok()) std::fprintf(stderr, "%s\n", Message(lines.status()).c_str());
+  }
+  RETURN_IF_ERROR(ranks->Barrier());
+  return fastest;
 }
 
 // Micro-batches of random tokens, from number `rank` on.
@@ -117,8 +112,8 @@ absl::StatusOr<double> PeakGib(at::Device device, int64_t others, ProcessGroup* 
   return peak;
 }
 
-absl::Status Measure(SftLearner* learner, const SftBatch& batch, const AdamW& optimizer,
-                     ProcessGroup* ranks) {
+absl::Status Measure(Bench* bench, SftLearner* learner, const SftBatch& batch,
+                     const AdamW& optimizer, const nlohmann::json& peer, ProcessGroup* ranks) {
   const at::Device device = optimizer.weights()->device();
   const GradientRingBuffer ring = optimizer.ring_buffer();
   int64_t number = 0;
@@ -129,15 +124,19 @@ absl::Status Measure(SftLearner* learner, const SftBatch& batch, const AdamW& op
     loss = stats.loss;
     return absl::OkStatus();
   };
-  const absl::Time begin = absl::Now();
-  for (int i = 0; i < 2; ++i) RETURN_IF_ERROR(step());
-  Synchronize(device);
-  RETURN_IF_ERROR(ranks->Barrier());
-  const absl::Time start = absl::Now();
-  for (int i = 0; i < absl::GetFlag(FLAGS_steps); ++i) RETURN_IF_ERROR(step());
-  Synchronize(device);
-  RETURN_IF_ERROR(ranks->Barrier());
-  const double seconds = absl::ToDoubleSeconds(absl::Now() - start) / absl::GetFlag(FLAGS_steps);
+  double warmup = 0;
+  const auto steps = [&](bool measured) -> absl::StatusOr<double> {
+    const int count = measured ? absl::GetFlag(FLAGS_steps) : 1;
+    if (measured) RETURN_IF_ERROR(ranks->Barrier());
+    const absl::Time start = absl::Now();
+    for (int i = 0; i < count; ++i) RETURN_IF_ERROR(step());
+    Synchronize(device);
+    if (measured) RETURN_IF_ERROR(ranks->Barrier());
+    const double seconds = absl::ToDoubleSeconds(absl::Now() - start);
+    if (!measured) warmup += seconds;
+    return seconds / count;
+  };
+  ASSIGN_OR_RETURN(const auto measured, bench->Measure({steps}));
   ASSIGN_OR_RETURN(const double peak, PeakGib(device, ring.is_ring() ? ring.bytes() : 0, ranks));
   StepProfile profile;
   if (device.is_cuda() && absl::GetFlag(FLAGS_profile)) {
@@ -145,30 +144,23 @@ absl::Status Measure(SftLearner* learner, const SftBatch& batch, const AdamW& op
     profile = ProfileStep([&] { status = step(); });
     RETURN_IF_ERROR(status);
   }
-  if (!ranks->is_root()) return absl::OkStatus();
-  const nlohmann::ordered_json line{
-      {"shape", absl::GetFlag(FLAGS_shape)},
-      {"lengths", absl::GetFlag(FLAGS_lengths)},
-      {"ranks", ranks->size()},
-      {"zero", absl::GetFlag(FLAGS_zero)},
-      {"tokens_per_s_and_rank", static_cast<double>(batch.tokens) / seconds},
-      {"seconds", seconds},
-      {"peak_gib", peak},
-      {"first_two_s", absl::ToDoubleSeconds(start - begin)},
-      {"loss", loss},
-      {"gemm_s", profile.gemm},
-      {"attention_s", profile.attention},
-      {"rest_s", profile.rest},
-      {"communication_s", profile.communication},
-      {"exposed_s", profile.exposed},
-      {"gaps_s", profile.gaps},
-      {"profiled_s", profile.seconds}};
-  std::printf("%s\n", line.dump().c_str());
-  PrintKernels(profile, absl::GetFlag(FLAGS_kernels));
+  const double seconds = Mean(measured[0]), tokens = static_cast<double>(batch.tokens);
+  const std::string setting = absl::StrCat(absl::GetFlag(FLAGS_lengths), ", ranks: ", ranks->size(),
+                                           ", ZeRO-", absl::GetFlag(FLAGS_zero));
+  bench->Add(setting,
+             {{"rate of a rank", tokens / seconds, "tokens/s",
+               PeerValue(peer, "tokens_per_s_and_rank"), std::nullopt, Rates(tokens, measured[0])},
+              {"step", seconds, "s", PeerValue(peer, "seconds")},
+              {"peak memory", peak, "GiB", PeerValue(peer, "peak_gib")},
+              {"warm-up steps", warmup, "s"},
+              {"loss", loss, "", PeerValue(peer, "loss")}});
+  bench->Add(setting, profile.Figures());
+  bench->PrintTable();
+  if (ranks->is_root()) PrintKernels(profile, absl::GetFlag(FLAGS_kernels));
   return absl::OkStatus();
 }
 
-absl::Status Run(ProcessGroup* ranks) {
+absl::Status Run(Bench* bench, ProcessGroup* ranks) {
   ASSIGN_OR_RETURN(const auto lengths, ParseBatches(absl::GetFlag(FLAGS_lengths)));
   if (absl::GetFlag(FLAGS_steps) < 1) {
     return absl::InvalidArgumentError("--steps must be at least 1");
@@ -178,7 +170,9 @@ absl::Status Run(ProcessGroup* ranks) {
   }
   Policy policy;
   ASSIGN_OR_RETURN(policy.config, ReadModelShape(absl::GetFlag(FLAGS_shape)));
-  RETURN_IF_ERROR(MeasurePeer(ranks));
+  bench->set_subject(absl::StrCat("optimizer step, ", absl::GetFlag(FLAGS_shape), " shape",
+                                  absl::GetFlag(FLAGS_fp8) ? ", FP8 projections" : ""));
+  ASSIGN_OR_RETURN(const nlohmann::json peer, MeasurePeer(bench, ranks));
   ASSIGN_OR_RETURN(const at::Device device, ResolveDevice("auto", ranks->local_rank()));
   RETURN_IF_ERROR(InitializeGpu(device, /*trains=*/true));
   RETURN_IF_ERROR(ranks->InitNcclCollectives(device));
@@ -194,23 +188,28 @@ absl::Status Run(ProcessGroup* ranks) {
   config.set_zero_stage(absl::GetFlag(FLAGS_zero));
   AdamW optimizer(config, policy.weights, ranks);
   SftLearner learner(config, 1000, &policy, &optimizer, ranks);
-  return Measure(&learner, MakeBatch(policy.config, lengths, ranks->rank()), optimizer, ranks);
+  return Measure(bench, &learner, MakeBatch(policy.config, lengths, ranks->rank()), optimizer, peer,
+                 ranks);
 }
 
-int Main() {
-  auto ranks = ProcessGroup::Join(kPeerTime);
-  if (!ranks.ok()) return ExitCodeFor(ranks.status(), nullptr);
-  const int code = ExitCodeFor(Run(ranks->get()), ranks->get());
-  std::fflush(nullptr);
-  ranks->reset();
-  // Not by exit(): see bench/model/step_bench_main.cc.
-  std::_Exit(code);
+absl::Status RunOnRanks(Bench* bench) {
+  ASSIGN_OR_RETURN(const auto ranks, ProcessGroup::Join(kPeerTime));
+  if (!ranks->is_root()) bench->Mute();
+  const absl::Status status = Run(bench, ranks.get());
+  // The other ranks cannot know of an error, which therefore ends the job.
+  if (!status.ok() && ranks->size() > 1) std::exit(ExitCodeFor(status, ranks.get()));
+  return status;
 }
 
 }  // namespace
 }  // namespace tritonrl
 
 int main(int argc, char** argv) {
-  tritonrl::StartProgram("Tokens per second of whole optimizer steps.", argc, argv);
-  return tritonrl::Main();
+  tritonrl::RunBench({.usage = "Tokens per second of whole optimizer steps. --peer=0,0.5 first "
+                               "measures PyTorch's FSDP2 on as many ranks of this machine, with "
+                               "these shares of layers recomputed. --warmup counts steps.",
+                      .warmup = 2,
+                      .repeats = 1,
+                      .peer = ""},
+                     argc, argv, tritonrl::RunOnRanks);
 }

@@ -1,4 +1,4 @@
-// The parts of the step bench that need no GPU: batches as text, FLOP, sums of a profile.
+#include "bench/model/step_measures.h"
 
 #include <gtest/gtest.h>
 
@@ -6,8 +6,6 @@
 #include <vector>
 
 #include "absl/strings/match.h"
-#include "bench/model/step_batches.h"
-#include "bench/model/step_profile.h"
 #include "model/testing/test_util.h"
 
 namespace tritonrl {
