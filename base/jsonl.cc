@@ -9,7 +9,6 @@
 #include <cmath>
 
 #include "absl/strings/str_cat.h"
-#include "base/file.h"
 #include "base/status.h"
 #include "nlohmann/json.hpp"
 
@@ -34,15 +33,13 @@ absl::StatusOr<std::unique_ptr<LineReader>> LineReader::Open(const std::string& 
   // Without O_NONBLOCK a pipe would hold the call until somebody writes.
   const int fd = open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
   if (fd < 0) return ErrnoStatus(errno, "read", path);
+  std::unique_ptr<LineReader> reader(new LineReader(path, fd, max_bytes));
   struct stat info;
   if (fstat(fd, &info) != 0 || !S_ISREG(info.st_mode)) {
-    close(fd);
     return absl::FailedPreconditionError(absl::StrCat("cannot read ", path, ": not a plain file"));
   }
-  return std::unique_ptr<LineReader>(new LineReader(path, fd, max_bytes));
+  return reader;
 }
-
-LineReader::~LineReader() { close(fd_); }
 
 absl::Status LineReader::Fill() {
   if (used_ > 0) {
@@ -53,7 +50,7 @@ absl::Status LineReader::Fill() {
   buffer_.resize(before + kBlock);
   ssize_t n;
   do {
-    n = read(fd_, buffer_.data() + before, kBlock);
+    n = read(fd_.get(), buffer_.data() + before, kBlock);
   } while (n < 0 && errno == EINTR);
   buffer_.resize(before + (n > 0 ? n : 0));
   if (n < 0) return ErrnoStatus(errno, "read", path_);
@@ -140,18 +137,14 @@ absl::StatusOr<std::unique_ptr<JsonlJournal>> JsonlJournal::Open(const std::stri
 absl::StatusOr<std::unique_ptr<JsonlJournal>> JsonlJournal::Create(const std::string& path) {
   RETURN_IF_ERROR(CreateDirectories(DirName(path)));
   ASSIGN_OR_RETURN(std::unique_ptr<JsonlJournal> journal, OpenLocked(path));
-  if (ftruncate(journal->fd_, 0) != 0) return ErrnoStatus(errno, "empty", path);
+  if (ftruncate(journal->fd_.get(), 0) != 0) return ErrnoStatus(errno, "empty", path);
   return journal;
-}
-
-JsonlJournal::~JsonlJournal() {
-  if (fd_ >= 0) close(fd_);
 }
 
 absl::Status JsonlJournal::AppendLines(absl::Span<const std::string> lines) {
   std::string bytes;
   for (const std::string& line : lines) absl::StrAppend(&bytes, line, "\n");
-  return fd_ >= 0 ? WriteAll(fd_, bytes, path_) : AppendToFile(path_, bytes);
+  return fd_.valid() ? WriteAll(fd_.get(), bytes, path_) : AppendToFile(path_, bytes);
 }
 
 std::string MetricsLine(int64_t step, const MetricFields& fields) {

@@ -13,6 +13,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/types/span.h"
+#include "base/file.h"
 
 // JSONL files, one JSON object a line: a reader, and journals from which a killed run goes on.
 
@@ -32,10 +33,6 @@ class LineReader {
   // anything but a regular file.
   static absl::StatusOr<std::unique_ptr<LineReader>> Open(const std::string& path,
                                                           int64_t max_bytes);
-  ~LineReader();
-  LineReader(const LineReader&) = delete;
-  LineReader& operator=(const LineReader&) = delete;
-
   // The next line; nothing at the end of the file.
   absl::StatusOr<std::optional<Line>> Next();
   int64_t offset() const { return offset_; }  // of the next line
@@ -46,7 +43,7 @@ class LineReader {
   absl::Status Fill();
 
   const std::string path_;
-  const int fd_;
+  const ScopedFd fd_;
   const int64_t max_bytes_;
   std::string buffer_;
   size_t used_ = 0;  // bytes of buffer_ already handed out
@@ -82,10 +79,6 @@ class JsonlJournal {
   // Opens an empty file with an exclusive lock; creates its folder.
   static absl::StatusOr<std::unique_ptr<JsonlJournal>> Create(const std::string& path);
 
-  ~JsonlJournal();
-  JsonlJournal(const JsonlJournal&) = delete;
-  JsonlJournal& operator=(const JsonlJournal&) = delete;
-
   // Writes the lines, each with a line break. The kernel has them when this returns. Not
   // thread-safe.
   absl::Status Append(const std::string& line) { return AppendLines({line}); }
@@ -99,7 +92,7 @@ class JsonlJournal {
   static absl::StatusOr<std::unique_ptr<JsonlJournal>> OpenLocked(const std::string& path);
 
   const std::string path_;
-  const int fd_;  // -1 without a lock
+  const ScopedFd fd_;  // not valid without a lock
 };
 
 using MetricValue = std::variant<double, int64_t, std::string, bool>;

@@ -5,7 +5,6 @@
 #include <spdlog/spdlog.h>
 
 #include <memory>
-#include <mutex>
 #include <nlohmann/json.hpp>
 #include <utility>
 
@@ -33,21 +32,11 @@ class JsonMessage : public spdlog::custom_flag_formatter {
 std::unique_ptr<spdlog::formatter> Formatter(const LogOptions& options) {
   auto formatter = std::make_unique<spdlog::pattern_formatter>();
   formatter->add_flag<JsonMessage>('*');
-  const bool ranked = options.rank >= 0;
-  if (options.format == "json") {
-    formatter->set_pattern(absl::StrCat(R"({"time":"%Y-%m-%dT%H:%M:%S.%e%z","level":"%l",)",
-                                        ranked ? absl::StrCat("\"rank\":", options.rank, ",") : "",
-                                        R"("message":%*})"));
-  } else {
-    formatter->set_pattern(absl::StrCat(
-        "%Y-%m-%dT%H:%M:%S.%e %L ", ranked ? absl::StrCat("rank ", options.rank, " ") : "", "%v"));
-  }
+  formatter->set_pattern(options.format == "json"
+                             ? R"({"time":"%Y-%m-%dT%H:%M:%S.%e%z","level":"%l","message":%*})"
+                             : "%Y-%m-%dT%H:%M:%S.%e %L %v");
   return formatter;
 }
-
-// The last options of SetUpLog, for SetLogRank.
-std::mutex options_mutex;
-LogOptions current_options;
 
 }  // namespace
 
@@ -76,22 +65,10 @@ absl::Status SetUpLog(const LogOptions& options) {
     logger->set_level(level);
     logger->flush_on(spdlog::level::debug);
     spdlog::set_default_logger(std::move(logger));
-    std::lock_guard<std::mutex> lock(options_mutex);
-    current_options = options;
     return absl::OkStatus();
   }
   return absl::InvalidArgumentError(
       absl::StrCat("--log_level is debug, info, warning, error or off, not '", options.level, "'"));
-}
-
-void SetLogRank(int rank) {
-  LogOptions options;
-  {
-    std::lock_guard<std::mutex> lock(options_mutex);
-    options = current_options;
-  }
-  options.rank = rank;
-  SetUpLog(options).IgnoreError();
 }
 
 }  // namespace tritonrl

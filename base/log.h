@@ -1,4 +1,4 @@
-// The log of a process, on standard error: levels, timestamps, rank. Only log.cc includes spdlog,
+// The log of a process, on standard error: levels and timestamps. Only log.cc includes spdlog,
 // as LibTorch's include folder has another version of the fmt library. Progress bars and tables are
 // not log lines.
 #ifndef TRITONRL_BASE_LOG_H_
@@ -17,18 +17,13 @@ enum class LogLevel { kDebug, kInfo, kWarning, kError };
 void Log(LogLevel level, absl::string_view message);
 
 struct LogOptions {
-  std::string level = "info";  // debug, info, warning, error, off
-  std::string format =
-      "text";     // text: "2026-01-31T12:00:00.123 I rank 0 message"; json: one object
-  int rank = -1;  // printed in each line; -1: the job has one process
+  std::string level = "info";   // debug, info, warning, error, off
+  std::string format = "text";  // text: "2026-01-31T12:00:00.123 I message"; json: one object
 };
 
 // Sets level and format of this process's log; may be called again. InvalidArgument names a value
 // that is no level or format.
 absl::Status SetUpLog(const LogOptions& options);
-
-// Adds the rank to the lines of a log that SetUpLog has set up.
-void SetLogRank(int rank);
 
 }  // namespace tritonrl
 

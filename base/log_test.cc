@@ -18,12 +18,10 @@ std::string LinesOf(const LogOptions& options, void (*write)()) {
   return testing::internal::GetCapturedStderr();
 }
 
-TEST(LogTest, TextLinesHaveTimeLevelAndRank) {
-  const std::string lines =
-      LinesOf({.rank = 3}, [] { Log(LogLevel::kWarning, "request r1 took 12 ms"); });
+TEST(LogTest, TextLinesHaveTimeAndLevel) {
+  const std::string lines = LinesOf({}, [] { Log(LogLevel::kWarning, "request r1 took 12 ms"); });
   EXPECT_TRUE(std::regex_match(
-      lines,
-      std::regex(R"(\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3} W rank 3 request r1 took 12 ms\n)")))
+      lines, std::regex(R"(\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3} W request r1 took 12 ms\n)")))
       << lines;
 }
 
@@ -33,7 +31,6 @@ TEST(LogTest, JsonLinesAreObjectsWhateverTheMessageHolds) {
   const auto object = nlohmann::json::parse(lines);
   EXPECT_EQ(object["level"], "error");
   EXPECT_EQ(object["message"], "quote \" newline \n bad byte \xef\xbf\xbd");
-  EXPECT_FALSE(object.contains("rank"));
 }
 
 TEST(LogTest, LinesBelowTheLevelAreDropped) {

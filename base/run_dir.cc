@@ -14,7 +14,6 @@
 #include "absl/strings/str_split.h"
 #include "absl/time/clock.h"
 #include "absl/time/time.h"
-#include "base/file.h"
 #include "base/program.h"
 #include "base/runfiles.h"
 #include "base/status.h"
@@ -76,8 +75,6 @@ absl::StatusOr<std::unique_ptr<RunDir>> RunDir::Open(const std::string& path, Mo
   }
   return dir;
 }
-
-RunDir::~RunDir() { close(lock_fd_); }
 
 absl::Status RunDir::WriteConfig(absl::string_view text_proto) {
   if (!resumed_) return WriteFileAtomic(config_path(), text_proto);

@@ -9,6 +9,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
+#include "base/file.h"
 
 namespace tritonrl {
 
@@ -27,9 +28,6 @@ class RunDir {
   // NotFound: it holds none and mode is kResume. FailedPrecondition names the process that holds
   // the lock.
   static absl::StatusOr<std::unique_ptr<RunDir>> Open(const std::string& path, Mode mode);
-  ~RunDir();
-  RunDir(const RunDir&) = delete;
-  RunDir& operator=(const RunDir&) = delete;
 
   bool resumed() const { return resumed_; }  // a configuration was already there
   const std::string& path() const { return path_; }
@@ -54,7 +52,7 @@ class RunDir {
       : path_(std::move(path)), resumed_(resumed), lock_fd_(lock_fd) {}
   std::string path_;
   bool resumed_;
-  int lock_fd_;
+  const ScopedFd lock_fd_;
 };
 
 }  // namespace tritonrl

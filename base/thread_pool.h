@@ -77,14 +77,6 @@ class BoundedQueue {
     return true;
   }
 
-  // False at once when the queue is full or closed; `value` is then untouched.
-  bool TryPush(T& value) {
-    absl::MutexLock lock(&mutex_);
-    if (closed_ || values_.size() >= capacity_) return false;
-    values_.push_back(std::move(value));
-    return true;
-  }
-
   // Waits for a value. Nothing once the queue is closed and empty.
   std::optional<T> Pop() { return PopFor(absl::InfiniteDuration()); }
 
@@ -107,18 +99,9 @@ class BoundedQueue {
     closed_ = true;
   }
 
-  bool closed() const {
-    absl::MutexLock lock(&mutex_);
-    return closed_;
-  }
-  size_t size() const {
-    absl::MutexLock lock(&mutex_);
-    return values_.size();
-  }
-
  private:
   const size_t capacity_;
-  mutable absl::Mutex mutex_;
+  absl::Mutex mutex_;
   std::deque<T> values_ ABSL_GUARDED_BY(mutex_);
   bool closed_ ABSL_GUARDED_BY(mutex_) = false;
 };

@@ -10,12 +10,14 @@ namespace {
 
 TEST(BoundedQueueTest, KeepsOrderAndLimit) {
   BoundedQueue<int> queue(2);
-  int three = 3;
   EXPECT_TRUE(queue.Push(1));
   EXPECT_TRUE(queue.Push(2));
-  EXPECT_FALSE(queue.TryPush(three));
+  std::atomic<bool> pushed{false};
+  std::thread producer([&] { pushed = queue.Push(3); });
+  EXPECT_FALSE(pushed);
   EXPECT_EQ(queue.Pop(), 1);
-  EXPECT_TRUE(queue.TryPush(three));
+  producer.join();
+  EXPECT_TRUE(pushed);
   EXPECT_EQ(queue.Pop(), 2);
   EXPECT_EQ(queue.Pop(), 3);
   EXPECT_EQ(queue.PopFor(absl::Milliseconds(1)), std::nullopt);

@@ -1,7 +1,5 @@
 #include "tasks/dataset.h"
 
-#include <cstdio>
-#include <fstream>
 #include <set>
 #include <utility>
 
@@ -87,19 +85,18 @@ absl::Status WriteCorpus(const CorpusSettings& settings, uint64_t first, uint64_
   RETURN_IF_ERROR(CheckRate("easy_rate", settings.easy_rate));
   RETURN_IF_ERROR(CheckRate("structural_rate", settings.structural_rate));
   RETURN_IF_ERROR(CreateDirectories(DirName(path)));
-  const std::string partial = absl::StrCat(path, ".partial");
-  errno = 0;
-  std::ofstream file(partial, std::ios::binary | std::ios::trunc);
-  for (uint64_t i = first; file && i < first + count; ++i) {
-    file << CorpusExampleToJson(MakeCorpusExample(settings, i), with_references) << '\n';
-  }
-  file.close();
-  if (!file) {
-    const absl::Status status = ErrnoStatus(errno, "write the corpus to", partial);
-    std::remove(partial.c_str());
-    return status;
-  }
-  return RenameFile(partial, path);
+  return ReplaceFile(path, [&](int fd) -> absl::Status {
+    constexpr size_t kBufferBytes = 1 << 20;
+    std::string buffer;
+    for (uint64_t i = first; i < first + count; ++i) {
+      absl::StrAppend(&buffer, CorpusExampleToJson(MakeCorpusExample(settings, i), with_references),
+                      "\n");
+      if (buffer.size() < kBufferBytes && i + 1 < first + count) continue;
+      RETURN_IF_ERROR(WriteAll(fd, buffer, path));
+      buffer.clear();
+    }
+    return absl::OkStatus();
+  });
 }
 
 namespace {

@@ -117,9 +117,10 @@ TEST_F(WriteCorpusTest, ErrorsNameTheSettingOrTheFile) {
   wrong.hard_rate = 1.5;
   EXPECT_THAT(std::string(WriteCorpus(wrong, 0, 1, false, folder_ + "/c").message()),
               HasSubstr("hard_rate is 1.5"));
-  ASSERT_TRUE(CreateDirectories(folder_ + "/d.partial").ok());
+  ASSERT_TRUE(CreateDirectories(folder_ + "/d").ok());
   EXPECT_THAT(std::string(WriteCorpus(CorpusSettings(), 0, 1, false, folder_ + "/d").message()),
-              HasSubstr(folder_ + "/d.partial"));
+              HasSubstr(folder_ + "/d"));
+  EXPECT_THAT(*ListDirectory(folder_), testing::ElementsAre("d"));
   EXPECT_FALSE(WriteCorpus(CorpusSettings(), 0, 50, false, "/dev/full/x").ok());
 }
 

@@ -7,9 +7,9 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <map>
 
-#include "absl/cleanup/cleanup.h"
 #include "absl/strings/ascii.h"
 #include "absl/strings/escaping.h"
 #include "absl/strings/match.h"
@@ -24,7 +24,7 @@ namespace tritonrl {
 
 namespace {
 
-constexpr size_t kMaxBytes = 64 << 10;
+constexpr int64_t kMaxBytes = 64 << 10;
 constexpr size_t kMinTokenLength = 32;
 
 }  // namespace
@@ -34,25 +34,15 @@ absl::Status WritePrivateFile(const std::string& path, absl::string_view content
 }
 
 absl::StatusOr<std::string> ReadPrivateFile(const std::string& path) {
-  const int fd = open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
-  if (fd < 0) return ErrnoStatus(errno, "read", path);
-  absl::Cleanup closer = [fd] { close(fd); };
+  const ScopedFd fd(open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK));
   struct stat info;
-  if (fstat(fd, &info) != 0) return ErrnoStatus(errno, "read", path);
+  if (!fd.valid() || fstat(fd.get(), &info) != 0) return ErrnoStatus(errno, "read", path);
   if (!S_ISREG(info.st_mode) || info.st_uid != geteuid() || (info.st_mode & 077) != 0) {
     return absl::PermissionDeniedError(
         absl::StrCat(path, " holds a token and must be a plain file of this user with mode 600"));
   }
-  std::string text(kMaxBytes, '\0');
-  size_t size = 0;
-  while (size < text.size()) {
-    const ssize_t n = read(fd, text.data() + size, text.size() - size);
-    if (n < 0 && errno == EINTR) continue;
-    if (n < 0) return ErrnoStatus(errno, "read", path);
-    if (n == 0) break;
-    size += n;
-  }
-  text.resize(size);
+  std::string text(std::min<int64_t>(info.st_size, kMaxBytes), '\0');
+  RETURN_IF_ERROR(ReadAt(fd.get(), 0, static_cast<int64_t>(text.size()), text.data(), path));
   return text;
 }
 

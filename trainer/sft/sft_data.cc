@@ -7,12 +7,14 @@
 #include <cerrno>
 #include <limits>
 #include <numeric>
+#include <optional>
 #include <utility>
 
 #include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "base/file.h"
+#include "base/jsonl.h"
 #include "base/random.h"
 #include "base/status.h"
 #include "model/torch_runtime.h"
@@ -69,37 +71,18 @@ absl::StatusOr<std::unique_ptr<JsonlData>> JsonlData::Open(const std::vector<std
 }
 
 absl::Status JsonlData::Scan(int file) {
-  std::string buffer(1 << 20, '\0');
-  int64_t position = 0, line_start = 0, number = 1;
-  bool blank = true;
-  const auto end_line = [&](int64_t end) -> absl::Status {
-    if (!blank) {
-      if (end - line_start > std::numeric_limits<int32_t>::max()) {
-        return absl::InvalidArgumentError(
-            absl::StrCat(paths_[file], ":", number, ": the line is longer than 2 GiB"));
-      }
-      lines_.push_back({line_start, static_cast<int32_t>(end - line_start), file, number});
-    }
-    line_start = end + 1;
-    ++number;
-    blank = true;
-    return absl::OkStatus();
-  };
+  constexpr int64_t kMaxBytes = std::numeric_limits<int32_t>::max();
+  ASSIGN_OR_RETURN(const auto reader, LineReader::Open(paths_[file], kMaxBytes));
   while (true) {
-    const ssize_t got = read(descriptors_[file], buffer.data(), buffer.size());
-    if (got < 0 && errno == EINTR) continue;
-    if (got < 0) return ErrnoStatus(errno, "read", paths_[file]);
-    if (got == 0) break;
-    for (ssize_t i = 0; i < got; ++i) {
-      if (buffer[i] == '\n') {
-        RETURN_IF_ERROR(end_line(position + i));
-      } else if (!absl::ascii_isspace(buffer[i])) {
-        blank = false;
-      }
+    ASSIGN_OR_RETURN(const std::optional<tritonrl::Line> line, reader->Next());
+    if (!line.has_value()) return absl::OkStatus();
+    if (line->too_long) {
+      return absl::InvalidArgumentError(
+          absl::StrCat(paths_[file], ":", line->number, ": the line is longer than 2 GiB"));
     }
-    position += got;
+    if (absl::StripAsciiWhitespace(line->text).empty()) continue;
+    lines_.push_back({line->offset, static_cast<int32_t>(line->text.size()), file, line->number});
   }
-  return end_line(position);  // a last line without a line break
 }
 
 absl::StatusOr<SftExample> JsonlData::Read(int64_t i) const {
