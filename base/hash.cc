@@ -1,75 +1,48 @@
 #include "base/hash.h"
 
-#include <array>
-#include <bit>
-#include <cstring>
+#include <openssl/evp.h>
+
+#include <new>
+
+#include "absl/strings/escaping.h"
 
 namespace tritonrl {
 namespace {
 
-constexpr uint32_t kRound[64] = {
-    0x428a2f98, 0x71374491, 0xb5c0fbcf, 0xe9b5dba5, 0x3956c25b, 0x59f111f1, 0x923f82a4, 0xab1c5ed5,
-    0xd807aa98, 0x12835b01, 0x243185be, 0x550c7dc3, 0x72be5d74, 0x80deb1fe, 0x9bdc06a7, 0xc19bf174,
-    0xe49b69c1, 0xefbe4786, 0x0fc19dc6, 0x240ca1cc, 0x2de92c6f, 0x4a7484aa, 0x5cb0a9dc, 0x76f988da,
-    0x983e5152, 0xa831c66d, 0xb00327c8, 0xbf597fc7, 0xc6e00bf3, 0xd5a79147, 0x06ca6351, 0x14292967,
-    0x27b70a85, 0x2e1b2138, 0x4d2c6dfc, 0x53380d13, 0x650a7354, 0x766a0abb, 0x81c2c92e, 0x92722c85,
-    0xa2bfe8a1, 0xa81a664b, 0xc24b8b70, 0xc76c51a3, 0xd192e819, 0xd6990624, 0xf40e3585, 0x106aa070,
-    0x19a4c116, 0x1e376c08, 0x2748774c, 0x34b0bcb5, 0x391c0cb3, 0x4ed8aa4a, 0x5b9cca4f, 0x682e6ff3,
-    0x748f82ee, 0x78a5636f, 0x84c87814, 0x8cc70208, 0x90befffa, 0xa4506ceb, 0xbef9a3f7, 0xc67178f2};
-
-void Compress(std::array<uint32_t, 8>& state, const unsigned char* block) {
-  uint32_t w[64];
-  for (int i = 0; i < 16; ++i) {
-    w[i] = uint32_t{block[4 * i]} << 24 | uint32_t{block[4 * i + 1]} << 16 |
-           uint32_t{block[4 * i + 2]} << 8 | uint32_t{block[4 * i + 3]};
-  }
-  for (int i = 16; i < 64; ++i) {
-    uint32_t s0 = std::rotr(w[i - 15], 7) ^ std::rotr(w[i - 15], 18) ^ (w[i - 15] >> 3);
-    uint32_t s1 = std::rotr(w[i - 2], 17) ^ std::rotr(w[i - 2], 19) ^ (w[i - 2] >> 10);
-    w[i] = w[i - 16] + s0 + w[i - 7] + s1;
-  }
-  auto [a, b, c, d, e, f, g, h] = state;
-  for (int i = 0; i < 64; ++i) {
-    uint32_t s1 = std::rotr(e, 6) ^ std::rotr(e, 11) ^ std::rotr(e, 25);
-    uint32_t t1 = h + s1 + ((e & f) ^ (~e & g)) + kRound[i] + w[i];
-    uint32_t s0 = std::rotr(a, 2) ^ std::rotr(a, 13) ^ std::rotr(a, 22);
-    uint32_t t2 = s0 + ((a & b) ^ (a & c) ^ (b & c));
-    h = g, g = f, f = e, e = d + t1, d = c, c = b, b = a, a = t1 + t2;
-  }
-  const uint32_t next[8] = {a, b, c, d, e, f, g, h};
-  for (int i = 0; i < 8; ++i) state[i] += next[i];
+// libcrypto fails here only without memory.
+void Check(int result) {
+  if (result != 1) throw std::bad_alloc();
 }
 
-std::array<uint32_t, 8> Sha256(absl::string_view data) {
-  std::array<uint32_t, 8> state = {0x6a09e667, 0xbb67ae85, 0x3c6ef372, 0xa54ff53a,
-                                   0x510e527f, 0x9b05688c, 0x1f83d9ab, 0x5be0cd19};
-  const auto* bytes = reinterpret_cast<const unsigned char*>(data.data());
-  size_t whole = data.size() / 64 * 64;
-  for (size_t i = 0; i < whole; i += 64) Compress(state, bytes + i);
-  unsigned char tail[128] = {};
-  size_t rest = data.size() - whole;
-  if (rest > 0) std::memcpy(tail, bytes + whole, rest);
-  tail[rest] = 0x80;
-  size_t length = rest < 56 ? 64 : 128;
-  uint64_t bits = uint64_t{data.size()} * 8;
-  for (int i = 0; i < 8; ++i) tail[length - 1 - i] = static_cast<unsigned char>(bits >> (8 * i));
-  for (size_t i = 0; i < length; i += 64) Compress(state, tail + i);
-  return state;
+std::string Digest(absl::string_view data) {
+  Sha256 hash;
+  hash.Update(data);
+  return hash.Finish();
 }
 
 }  // namespace
 
-std::string Sha256Hex(absl::string_view data) {
-  std::string hex;
-  for (uint32_t word : Sha256(data)) {
-    for (int shift = 28; shift >= 0; shift -= 4) hex += "0123456789abcdef"[(word >> shift) & 15];
-  }
-  return hex;
+Sha256::Sha256() : context_(EVP_MD_CTX_new(), EVP_MD_CTX_free) {
+  Check(context_ != nullptr && EVP_DigestInit_ex(context_.get(), EVP_sha256(), nullptr) == 1);
 }
 
+void Sha256::Update(absl::string_view data) {
+  Check(EVP_DigestUpdate(context_.get(), data.data(), data.size()));
+}
+
+std::string Sha256::Finish() {
+  std::string digest(32, '\0');
+  auto* to = reinterpret_cast<unsigned char*>(digest.data());
+  Check(EVP_DigestFinal_ex(context_.get(), to, nullptr));
+  return digest;
+}
+
+std::string Sha256Hex(absl::string_view data) { return absl::BytesToHexString(Digest(data)); }
+
 uint64_t Hash64(absl::string_view data) {
-  std::array<uint32_t, 8> state = Sha256(data);
-  return uint64_t{state[0]} << 32 | state[1];
+  uint64_t hash = 0;
+  for (const unsigned char byte : Digest(data).substr(0, 8)) hash = hash << 8 | byte;
+  return hash;
 }
 
 }  // namespace tritonrl

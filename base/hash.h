@@ -1,15 +1,29 @@
-// Hashes that are the same on every machine and in every version.
+// SHA-256 (FIPS 180-4), by libcrypto: the same hashes on every machine and in every version.
 #ifndef TRITONRL_BASE_HASH_H_
 #define TRITONRL_BASE_HASH_H_
 
 #include <cstdint>
+#include <memory>
 #include <string>
 
 #include "absl/strings/string_view.h"
 
+struct evp_md_ctx_st;
+
 namespace tritonrl {
 
-// SHA-256 (FIPS 180-4) as 64 lower-case hex digits.
+// Hashes data in parts. Throws std::bad_alloc without memory.
+class Sha256 {
+ public:
+  Sha256();
+  void Update(absl::string_view data);
+  std::string Finish();  // 32 bytes; the object must not be used afterwards
+
+ private:
+  std::unique_ptr<evp_md_ctx_st, void (*)(evp_md_ctx_st*)> context_;
+};
+
+// SHA-256 as 64 lower-case hex digits.
 std::string Sha256Hex(absl::string_view data);
 
 // First eight bytes of SHA-256, big-endian: a stable 64-bit hash for keys and caches.

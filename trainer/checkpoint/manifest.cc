@@ -1,13 +1,10 @@
 #include "trainer/checkpoint/manifest.h"
 
 #include <fcntl.h>
-#include <openssl/evp.h>
-#include <sys/mman.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
-#include <memory>
 #include <utility>
 #include <vector>
 
@@ -25,31 +22,8 @@ namespace {
 
 constexpr int kMaxThreads = 8;
 constexpr int64_t kBlock = int64_t{1} << 20;
-constexpr size_t kDigestBytes = 32;
 
-class Sha256 {
- public:
-  Sha256() : context_(EVP_MD_CTX_new(), EVP_MD_CTX_free) {
-    ok_ = context_ != nullptr && EVP_DigestInit_ex(context_.get(), EVP_sha256(), nullptr) == 1;
-  }
-  void Update(const char* data, size_t size) {
-    ok_ = ok_ && EVP_DigestUpdate(context_.get(), data, size) == 1;
-  }
-  absl::StatusOr<std::string> Finish() {
-    std::string digest(kDigestBytes, '\0');
-    auto* to = reinterpret_cast<unsigned char*>(digest.data());
-    if (!ok_ || EVP_DigestFinal_ex(context_.get(), to, nullptr) != 1) {
-      return absl::InternalError("libcrypto does not compute SHA-256");
-    }
-    return digest;
-  }
-
- private:
-  std::unique_ptr<EVP_MD_CTX, decltype(&EVP_MD_CTX_free)> context_;
-  bool ok_ = false;
-};
-
-// Of bytes [begin, end) of an open file, which pass through `block`.
+// SHA-256 of bytes [begin, end) of an open file, read in parts into `block`.
 absl::StatusOr<std::string> DigestOf(const std::string& path, int fd, int64_t begin, int64_t end,
                                      std::vector<char>* block) {
   block->resize(kBlock);
@@ -57,7 +31,7 @@ absl::StatusOr<std::string> DigestOf(const std::string& path, int fd, int64_t be
   for (int64_t at = begin; at < end;) {
     const int64_t size = std::min(kBlock, end - at);
     RETURN_IF_ERROR(ReadAt(fd, at, size, block->data(), path));
-    digest.Update(block->data(), size);
+    digest.Update(absl::string_view(block->data(), size));
     at += size;
   }
   return digest.Finish();
@@ -81,9 +55,8 @@ absl::StatusOr<std::string> ChunkedSha256(const std::string& path, int64_t part)
   if (absl::IsResourceExhausted(status)) return AddContext(status, path);
   RETURN_IF_ERROR(status);
   Sha256 all;
-  for (const std::string& digest : digests) all.Update(digest.data(), digest.size());
-  ASSIGN_OR_RETURN(const std::string digest, all.Finish());
-  return absl::BytesToHexString(digest);
+  for (const std::string& digest : digests) all.Update(digest);
+  return absl::BytesToHexString(all.Finish());
 }
 
 namespace {
@@ -94,18 +67,14 @@ using Json = nlohmann::json;
 constexpr char kDigest[] = "sha256_of_64_mib_parts";
 static_assert(kDigestChunkBytes == int64_t{64} << 20, "another size needs another name");
 
-// SHA-256 of a file, mapped so that a large one needs no copy in memory: how checkpoints were
-// checked that have no digest of parts.
+// SHA-256 of a whole file, for checkpoints without a digest of parts.
 absl::StatusOr<std::string> HashFile(const std::string& path) {
   ASSIGN_OR_RETURN(const int64_t size, FileSize(path));
-  if (size == 0) return Sha256Hex("");
   const ScopedFd fd(open(path.c_str(), O_RDONLY | O_CLOEXEC));
   if (!fd.valid()) return ErrnoStatus(errno, "open", path);
-  void* data = mmap(nullptr, size, PROT_READ, MAP_PRIVATE, fd.get(), 0);
-  if (data == MAP_FAILED) return ErrnoStatus(errno, "read", path);
-  std::string digest = Sha256Hex(absl::string_view(static_cast<const char*>(data), size));
-  munmap(data, size);
-  return digest;
+  std::vector<char> block;
+  ASSIGN_OR_RETURN(const std::string digest, DigestOf(path, fd.get(), 0, size, &block));
+  return absl::BytesToHexString(digest);
 }
 
 // Relative paths of all files below `dir`, sorted.
