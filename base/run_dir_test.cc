@@ -5,10 +5,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include <cmath>
-
 #include "base/file.h"
-#include "base/jsonl.h"
 #include "base/progress.h"
 #include "base/status.h"
 #include "nlohmann/json.hpp"
@@ -76,32 +73,6 @@ TEST_F(RunDirTest, FolderThatCannotBeMadeIsNamed) {
   ASSERT_TRUE(WriteFileAtomic(dir_ + "/file", "x").ok());
   EXPECT_THAT(Message(RunDir::Open(dir_ + "/file/run", RunDir::Mode::kCreate).status()),
               HasSubstr(dir_ + "/file is a file"));
-}
-
-TEST_F(RunDirTest, MetricsLogCutsTornAndRepeatedLines) {
-  std::string path = dir_ + "/metrics.jsonl";
-  {
-    auto log = MetricsLog::Open(path, 0).value();
-    ASSERT_TRUE(log->Append(0, {{"loss", 1.5}, {"name", std::string("a\"b\xff")}}).ok());
-    ASSERT_TRUE(log->Append(1, {{"loss", std::nan("")}, {"n", int64_t{7}}, {"ok", true}}).ok());
-    ASSERT_TRUE(log->Append(2, {{"loss", 0.5}}).ok());
-  }
-  ASSERT_TRUE(AppendToFile(path, "{\"step\":3,\"lo").ok());
-  {
-    auto log = MetricsLog::Open(path, 2).value();
-    ASSERT_TRUE(log->Append(2, {{"loss", 0.25}}).ok());
-  }
-  EXPECT_EQ(ReadFile(path).value(),
-            "{\"step\":0,\"loss\":1.5,\"name\":\"a\\\"b\xef\xbf\xbd\"}\n"
-            "{\"step\":1,\"loss\":null,\"n\":7,\"ok\":true}\n"
-            "{\"step\":2,\"loss\":0.25}\n");
-}
-
-TEST_F(RunDirTest, MetricsLogSaysWhenTheDiskIsFull) {
-  ASSERT_EQ(symlink("/dev/full", (dir_ + "/metrics.jsonl").c_str()), 0);
-  // Reading /dev/full gives zero bytes without end, so only appending is tried.
-  EXPECT_THAT(Message(AppendToFile(dir_ + "/metrics.jsonl", MetricsLine(0, {}))),
-              HasSubstr("No space left"));
 }
 
 std::string Printed(int tty) {
