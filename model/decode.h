@@ -21,10 +21,10 @@ struct DecodeModel {
   const ModelConfig& config;
   const RotaryTable& rotary;
   const std::vector<DecoderLayerParameters>& layers;
-  at::Tensor embedding;      // [V, C]
-  at::Tensor final_norm;     // [C]
-  at::Tensor head;           // [V, C]
-  StreamCollectives* ranks;  // null: the model is not sharded; only DecodeWithAten supports ranks
+  at::Tensor embedding;   // [V, C]
+  at::Tensor final_norm;  // [C]
+  at::Tensor head;        // [V, C]
+  Collectives* ranks;     // null: the model is not sharded; only DecodeWithAten supports ranks
 };
 
 // The tokens of all slices, one slice after another: T rows.

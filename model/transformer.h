@@ -46,7 +46,7 @@ class Transformer {
     GpuOptions gpu;
     // Tensor parallelism: the weights are one rank's shard, and Step, the only method for a sharded
     // model, all-reduces over these ranks. Through ATen; a row's bits then depend on other rows.
-    StreamCollectives* ranks = nullptr;
+    Collectives* ranks = nullptr;
   };
 
   // Shares `weights`: the next call sees the optimizer's changes.

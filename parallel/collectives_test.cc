@@ -1,4 +1,5 @@
-// Runs rank_sum_test_program under mpirun: sums in the middle of a step, and texts between ranks.
+// Runs collectives_test_program under mpirun: sums in the middle of a step, and texts between
+// ranks.
 #include <string>
 
 #include "absl/strings/match.h"
@@ -10,7 +11,7 @@
 namespace tritonrl {
 namespace {
 
-TEST(StreamCollectives, SumsSharesAndTextsOverTwoRanks) {
+TEST(Collectives, SumsBroadcastsAndMessagesOverTwoRanks) {
   const auto program = Runfile("parallel/testing/collectives_test_program");
   ASSERT_TRUE(program.ok()) << program.status();
   RunCommandOptions options;

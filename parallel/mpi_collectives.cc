@@ -4,7 +4,7 @@
 #include <sched.h>
 
 #include <algorithm>
-#include <cstring>
+#include <limits>
 #include <memory>
 #include <utility>
 #include <vector>
@@ -14,10 +14,71 @@
 #include "base/status.h"
 
 namespace tritonrl {
-
 namespace {
 
-constexpr double kBytesPerSecond = 2e8;  // that move at the least, through sockets or shared memory
+constexpr double kMinBytesPerSecond = 2e8;  // of MPI through sockets or shared memory
+constexpr int kMessageTag = 1;
+// Deadline of a message that has begun to arrive.
+constexpr absl::Duration kArrivalTimeout = absl::Seconds(60);
+
+// Tensors and counts of one operation.
+struct Buffers {
+  at::Tensor send, receive;
+  std::vector<int> counts, offsets;
+};
+
+// Keeps what `buffers` points to until the process ends.
+void Leak(std::shared_ptr<const void> buffers) {
+  (void)std::make_unique<std::shared_ptr<const void>>(std::move(buffers)).release();
+}
+
+// MPI moves bytes only inside its own calls, a few fragments a call. So the first polls follow each
+// other without a pause for as long as `bytes` need. Then pauses grow to one millisecond, because
+// ranks may share cores with the verifier's workers.
+absl::Status PollRequest(MPI_Request request, const MpiOperation& operation, int rank,
+                         absl::Duration timeout) {
+  const absl::Time begin = absl::Now(), deadline = begin + timeout;
+  const absl::Time busy_until =
+      begin + absl::Seconds(static_cast<double>(operation.bytes) / kMinBytesPerSecond);
+  absl::Duration pause = absl::Microseconds(20);
+  while (true) {
+    int done = 0;
+    const int tested = MPI_Test(&request, &done, MPI_STATUS_IGNORE);
+    if (tested != MPI_SUCCESS) return MpiError(tested, operation.what);
+    if (done) return absl::OkStatus();
+    const absl::Time now = absl::Now();
+    if (now > deadline) {
+      return absl::DeadlineExceededError(absl::StrCat(
+          "rank ", rank, ": the other ranks did not answer in ", operation.what, " within ",
+          absl::FormatDuration(timeout), "; one of them is stuck or gone"));
+    }
+    if (now < busy_until) {
+      sched_yield();
+      continue;
+    }
+    if (operation.error_poll) RETURN_IF_ERROR(operation.error_poll());
+    absl::SleepFor(pause);
+    pause = std::min(pause * 2, absl::Milliseconds(1));
+  }
+}
+
+absl::Status Complete(const MpiOperation& operation, int rank, absl::Duration timeout) {
+  MPI_Request request = MPI_REQUEST_NULL;
+  const int started = operation.start(&request);
+  if (started != MPI_SUCCESS) return MpiError(started, operation.what);
+  absl::Status status = PollRequest(request, operation, rank, timeout);
+  if (!status.ok()) Leak(operation.buffers);
+  return status;
+}
+
+// The pause before the next look for a message: a hundredth of the time waited, so that it is short
+// while steps follow each other and long when idle.
+void PauseSince(absl::Time begin) {
+  absl::SleepFor(
+      std::clamp((absl::Now() - begin) / 100, absl::Microseconds(10), absl::Milliseconds(5)));
+}
+
+int64_t Bytes(const at::Tensor& x) { return static_cast<int64_t>(x.nbytes()); }
 
 }  // namespace
 
@@ -28,263 +89,223 @@ absl::Status MpiError(int code, const std::string& what) {
   return absl::UnavailableError(absl::StrCat(what, " failed: ", std::string(text, length)));
 }
 
-// MPI moves bytes only while it is asked, a few fragments at a time, so that it is asked without a
-// pause for as long as they may take. Then sleeps grow to one millisecond: ranks may share cores
-// with the verifier's workers.
-absl::Status AwaitMpi(const std::function<int(MPI_Request*)>& start, const std::string& what,
-                      int rank, absl::Duration timeout, int64_t bytes,
-                      const std::function<absl::Status()>& error_poll) {
-  MPI_Request request = MPI_REQUEST_NULL;
-  const int started = start(&request);
-  if (started != MPI_SUCCESS) return MpiError(started, what);
-  const absl::Time begin = absl::Now(), deadline = begin + timeout;
-  const absl::Time moving = begin + absl::Seconds(static_cast<double>(bytes) / kBytesPerSecond);
-  absl::Duration pause = absl::Microseconds(20);
-  while (true) {
-    int done = 0;
-    const int tested = MPI_Test(&request, &done, MPI_STATUS_IGNORE);
-    if (tested != MPI_SUCCESS) return MpiError(tested, what);
-    if (done) return absl::OkStatus();
-    const absl::Time now = absl::Now();
-    if (now > deadline) {
-      return absl::DeadlineExceededError(
-          absl::StrCat("rank ", rank, ": the other ranks did not answer in ", what, " within ",
-                       absl::FormatDuration(timeout), "; one of them is stuck or gone"));
-    }
-    if (now < moving) {
-      sched_yield();
-      continue;
-    }
-    if (error_poll) RETURN_IF_ERROR(error_poll());
-    absl::SleepFor(pause);
-    pause = std::min(pause * 2, absl::Milliseconds(1));
-  }
+MpiCollectives::~MpiCollectives() {
+  // MPI still reads a message that never left.
+  if (!pending_sends_.empty())
+    Leak(std::make_shared<std::list<PendingSend>>(std::move(pending_sends_)));
 }
 
-absl::Status MpiShardCollectives::ReduceScatter(const ShardPlan& plan, int64_t bucket,
-                                                const at::Tensor& full, const at::Tensor& local,
-                                                bool add) {
-  const FlatRange range = plan.Bucket(bucket);
-  std::vector<int> counts(size_);
-  for (int r = 0; r < size_; ++r) counts[r] = static_cast<int>(plan.Shard(bucket, r).size());
-  const at::Tensor all = full.narrow(0, range.begin, range.size()).cpu();
-  const at::Tensor mine = at::empty({counts[rank_]}, at::kFloat);
-  RETURN_IF_ERROR(AwaitMpi(
-      [&](MPI_Request* request) {
-        return MPI_Ireduce_scatter(all.const_data_ptr(), mine.mutable_data_ptr(), counts.data(),
-                                   MPI_FLOAT, MPI_SUM, comm_, request);
-      },
-      "the gradient reduce-scatter", rank_, timeout_, static_cast<int64_t>(all.nbytes())));
-  const at::Tensor place = local.narrow(0, plan.LocalOffset(bucket, rank_), counts[rank_]);
-  if (add) {
-    place.add_(mine.to(place.device()));
-  } else {
-    place.copy_(mine);
-  }
-  return absl::OkStatus();
-}
-
-absl::Status MpiShardCollectives::AllGather(const ShardPlan& plan, int64_t bucket,
-                                            const at::Tensor& full) {
-  const int64_t width = static_cast<int64_t>(full.element_size());
-  const FlatRange range = plan.Bucket(bucket);
-  std::vector<int> counts(size_), offsets(size_);  // in bytes
-  for (int r = 0; r < size_; ++r) {
-    const FlatRange shard = plan.Shard(bucket, r);
-    counts[r] = static_cast<int>(shard.size() * width);
-    offsets[r] = static_cast<int>((shard.begin - range.begin) * width);
-  }
-  const at::Tensor part = full.narrow(0, range.begin, range.size());
-  const at::Tensor all = part.cpu();  // the same memory where it is the host's
-  RETURN_IF_ERROR(AwaitMpi(
-      [&](MPI_Request* request) {
-        return MPI_Iallgatherv(MPI_IN_PLACE, 0, MPI_DATATYPE_NULL, all.mutable_data_ptr(),
-                               counts.data(), offsets.data(), MPI_BYTE, comm_, request);
-      },
-      "the weight all-gather", rank_, timeout_, static_cast<int64_t>(all.nbytes())));
-  if (!part.is_cpu()) part.copy_(all);
-  return absl::OkStatus();
-}
-
-absl::Status MpiShardCollectives::Broadcast(const at::Tensor& part, int root) {
-  const at::Tensor all = part.cpu();  // the same memory where it is the host's
-  RETURN_IF_ERROR(AwaitMpi(
-      [&](MPI_Request* request) {
-        return MPI_Ibcast(all.mutable_data_ptr(), static_cast<int>(all.nbytes()), MPI_BYTE, root,
-                          comm_, request);
-      },
-      "the broadcast of weights", rank_, timeout_, static_cast<int64_t>(all.nbytes())));
-  if (!part.is_cpu() && rank_ != root) part.copy_(all);
-  return absl::OkStatus();
-}
-
-MpiStreamCollectives::~MpiStreamCollectives() {
-  // An operation that was given up may still write there.
-  if (lost_) (void)std::make_unique<std::vector<uint8_t>>(std::move(buffer_)).release();
-}
-
-absl::Status MpiStreamCollectives::Finish(const std::function<int(MPI_Request*)>& start,
-                                          const char* what) {
-  if (lost_) return absl::UnavailableError("the other ranks were lost before");
-  const absl::Status status =
-      AwaitMpi(start, what, rank_, timeout_, static_cast<int64_t>(buffer_.size()),
-               [this] { return PollError(); });
-  lost_ = !status.ok();
+absl::Status MpiCollectives::Record(absl::Status status) {
+  lost_ |= !status.ok();
   return status;
 }
 
-absl::Status MpiStreamCollectives::AllReduce(const at::Tensor& x) {
-  if (!x.is_cpu() || x.scalar_type() != at::kFloat || !x.is_contiguous()) {
-    return absl::InternalError("sums through CPU memory are of contiguous fp32 tensors there");
+absl::Status MpiCollectives::Run(const MpiOperation& operation,
+                                 std::optional<absl::Duration> timeout) {
+  if (lost_) {
+    return absl::UnavailableError(
+        absl::StrCat("rank ", rank_, ": ", operation.what, ": the other ranks are lost"));
   }
-  const int64_t count = x.numel(), bytes = count * static_cast<int64_t>(sizeof(float));
-  buffer_.resize(size_ * bytes);
-  std::memcpy(buffer_.data() + rank_ * bytes, x.const_data_ptr(), bytes);
-  RETURN_IF_ERROR(Finish(
-      [&](MPI_Request* request) {
-        return MPI_Iallgather(MPI_IN_PLACE, 0, MPI_DATATYPE_NULL, buffer_.data(),
-                              static_cast<int>(bytes), MPI_BYTE, comm_, request);
-      },
-      "a tensor-parallel all-reduce"));
-  // Every rank adds in the order of ranks, so that all have the same bits.
+  return Record(Complete(operation, rank_, timeout.value_or(timeout_)));
+}
+
+absl::Status MpiCollectives::AllReduce(const at::Tensor& x) {
+  if (!x.is_cpu() || x.scalar_type() != at::kFloat || !x.is_contiguous()) {
+    return absl::InternalError("an all-reduce over MPI needs a contiguous fp32 tensor on the CPU");
+  }
+  const int64_t count = x.numel();
+  const auto buffers = std::make_shared<Buffers>();
+  buffers->receive = at::empty({size_, count}, at::kFloat);
+  buffers->receive.select(0, rank_).copy_(x.view(-1));
+  RETURN_IF_ERROR(Run({.what = "an all-reduce",
+                       .start =
+                           [&](MPI_Request* request) {
+                             return MPI_Iallgather(MPI_IN_PLACE, 0, MPI_DATATYPE_NULL,
+                                                   buffers->receive.mutable_data_ptr(),
+                                                   static_cast<int>(x.nbytes()), MPI_BYTE, comm_,
+                                                   request);
+                           },
+                       .buffers = buffers,
+                       .bytes = Bytes(buffers->receive),
+                       .error_poll = [this] { return PollError(); }}));
+  // Every rank adds in the order of ranks, so that all get the same bits.
+  const auto* part = buffers->receive.const_data_ptr<float>();
   float* sum = x.mutable_data_ptr<float>();
-  std::memcpy(sum, buffer_.data(), bytes);
+  std::copy_n(part, count, sum);
   for (int rank = 1; rank < size_; ++rank) {
-    const auto* part = reinterpret_cast<const float*>(buffer_.data()) + rank * count;
+    part += count;
     for (int64_t i = 0; i < count; ++i) sum[i] += part[i];
   }
   return absl::OkStatus();
 }
 
-absl::Status MpiStreamCollectives::Broadcast(const at::Tensor& x) {
-  if (!x.is_cpu() || !x.is_contiguous()) {
-    return absl::InternalError("what is shared through CPU memory is contiguous there");
+absl::Status MpiCollectives::ReduceScatter(const ShardPlan& plan, int64_t bucket,
+                                           const at::Tensor& full, const at::Tensor& local,
+                                           bool accumulate) {
+  if (full.scalar_type() != at::kFloat || !full.is_contiguous()) {
+    return absl::InternalError("a reduce-scatter needs contiguous fp32 tensors");
   }
-  buffer_.resize(x.nbytes());
-  std::memcpy(buffer_.data(), x.const_data_ptr(), buffer_.size());
-  RETURN_IF_ERROR(Finish(
-      [&](MPI_Request* request) {
-        return MPI_Ibcast(buffer_.data(), static_cast<int>(buffer_.size()), MPI_BYTE, 0, comm_,
-                          request);
-      },
-      "the broadcast of sampled tokens"));
-  std::memcpy(x.mutable_data_ptr(), buffer_.data(), buffer_.size());
+  const FlatRange range = plan.Bucket(bucket);
+  const auto buffers = std::make_shared<Buffers>();
+  for (int r = 0; r < size_; ++r) {
+    buffers->counts.push_back(static_cast<int>(plan.Shard(bucket, r).size()));
+  }
+  const int count = buffers->counts[rank_];
+  buffers->send = full.narrow(0, range.begin, range.size()).cpu();
+  buffers->receive = at::empty({count}, at::kFloat);
+  RETURN_IF_ERROR(Run({.what = "a reduce-scatter",
+                       .start =
+                           [&](MPI_Request* request) {
+                             return MPI_Ireduce_scatter(buffers->send.const_data_ptr(),
+                                                        buffers->receive.mutable_data_ptr(),
+                                                        buffers->counts.data(), MPI_FLOAT, MPI_SUM,
+                                                        comm_, request);
+                           },
+                       .buffers = buffers,
+                       .bytes = Bytes(buffers->send)}));
+  const at::Tensor shard = local.narrow(0, plan.LocalOffset(bucket, rank_), count);
+  if (accumulate) {
+    shard.add_(buffers->receive.to(shard.device()));
+  } else {
+    shard.copy_(buffers->receive);
+  }
   return absl::OkStatus();
 }
 
-absl::Status MpiStreamCollectives::Await(absl::FunctionRef<bool()> done, const char* what) {
+absl::Status MpiCollectives::AllGather(const ShardPlan& plan, int64_t bucket,
+                                       const at::Tensor& full) {
+  const int64_t width = static_cast<int64_t>(full.element_size());
+  const FlatRange range = plan.Bucket(bucket);
+  const auto buffers = std::make_shared<Buffers>();
+  for (int r = 0; r < size_; ++r) {  // in bytes
+    const FlatRange shard = plan.Shard(bucket, r);
+    buffers->counts.push_back(static_cast<int>(shard.size() * width));
+    buffers->offsets.push_back(static_cast<int>((shard.begin - range.begin) * width));
+  }
+  const at::Tensor elements = full.narrow(0, range.begin, range.size());
+  buffers->receive = elements.cpu();  // the same memory if `full` is in CPU memory
+  RETURN_IF_ERROR(Run({.what = "an all-gather",
+                       .start =
+                           [&](MPI_Request* request) {
+                             return MPI_Iallgatherv(MPI_IN_PLACE, 0, MPI_DATATYPE_NULL,
+                                                    buffers->receive.mutable_data_ptr(),
+                                                    buffers->counts.data(), buffers->offsets.data(),
+                                                    MPI_BYTE, comm_, request);
+                           },
+                       .buffers = buffers,
+                       .bytes = Bytes(buffers->receive)}));
+  if (!elements.is_cpu()) elements.copy_(buffers->receive);
+  return absl::OkStatus();
+}
+
+absl::Status MpiCollectives::Broadcast(const at::Tensor& x, int root) {
+  if (!x.is_contiguous() || Bytes(x) > std::numeric_limits<int>::max()) {
+    return absl::InternalError("a broadcast needs a contiguous tensor below 2 GiB");
+  }
+  const auto buffers = std::make_shared<Buffers>();
+  buffers->receive = x.cpu();  // the same memory if x is in CPU memory
+  RETURN_IF_ERROR(Run({.what = "a broadcast",
+                       .start =
+                           [&](MPI_Request* request) {
+                             return MPI_Ibcast(buffers->receive.mutable_data_ptr(),
+                                               static_cast<int>(Bytes(x)), MPI_BYTE, root, comm_,
+                                               request);
+                           },
+                       .buffers = buffers,
+                       .bytes = Bytes(x),
+                       .error_poll = [this] { return PollError(); }}));
+  if (!x.is_cpu() && rank_ != root) x.copy_(buffers->receive);
+  return absl::OkStatus();
+}
+
+absl::Status MpiCollectives::Await(absl::FunctionRef<bool()> done, const char* what) {
   return done() ? absl::OkStatus()
                 : absl::InternalError(absl::StrCat(what, ": ranks on a CPU wait for no GPU"));
 }
 
-namespace {
-
-constexpr int kTag = 1;  // of texts; nothing else goes from one rank to another
-// A text that has begun to arrive does so at once, unless the sender is lost.
-constexpr absl::Duration kArrival = absl::Seconds(60);
-
-// Sleeps that grow with the time waited: short while steps follow each other, few when idle.
-class SendDeadline {
- public:
-  void Pause() {
-    absl::SleepFor(
-        std::clamp((absl::Now() - begin_) / 100, absl::Microseconds(10), absl::Milliseconds(5)));
+absl::Status MpiCollectives::StartSend(int to, const std::string& message) {
+  if (static_cast<int64_t>(message.size()) > kMaxMessageBytes) {
+    return absl::ResourceExhaustedError(absl::StrCat("a message of ", message.size(),
+                                                     " bytes for rank ", to, "; the limit is ",
+                                                     kMaxMessageBytes));
   }
-
- private:
-  const absl::Time begin_ = absl::Now();
-};
-
-}  // namespace
-
-MpiPointToPoint::~MpiPointToPoint() {
-  // A text that never left belongs to MPI until the process ends, and so it is not freed.
-  if (!pending_sends_.empty())
-    (void)std::make_unique<std::list<PendingSend>>(std::move(pending_sends_)).release();
-}
-
-absl::Status MpiPointToPoint::StartSend(int to, const std::string& text) {
-  if (static_cast<int64_t>(text.size()) > kMaxBytes) {
-    return absl::ResourceExhaustedError(absl::StrCat("a text of ", text.size(), " bytes for rank ",
-                                                     to, "; the most is ", kMaxBytes));
-  }
-  PendingSend& next = pending_sends_.emplace_back(PendingSend{to, text});
+  PendingSend& next = pending_sends_.emplace_back(PendingSend{to, message});
   const int code = MPI_Isend(next.text.data(), static_cast<int>(next.text.size()), MPI_BYTE, to,
-                             kTag, comm_, &next.request);
-  return code == MPI_SUCCESS ? absl::OkStatus() : MpiError(code, "a text to another rank");
+                             kMessageTag, comm_, &next.request);
+  return code == MPI_SUCCESS ? absl::OkStatus() : MpiError(code, "a message to another rank");
 }
 
-absl::Status MpiPointToPoint::FlushSends(absl::Duration timeout) {
-  const absl::Time deadline = absl::Now() + timeout;
-  SendDeadline patience;
+absl::Status MpiCollectives::FlushSends(absl::Duration timeout) {
+  const absl::Time begin = absl::Now();
   while (!pending_sends_.empty()) {
     int done = 0;
     PendingSend& oldest = pending_sends_.front();
     const int code = MPI_Test(&oldest.request, &done, MPI_STATUS_IGNORE);
-    if (code != MPI_SUCCESS) return MpiError(code, "a text to another rank");
+    if (code != MPI_SUCCESS) return MpiError(code, "a message to another rank");
     if (done) {
       pending_sends_.pop_front();
       continue;
     }
-    if (absl::Now() > deadline) {
+    if (absl::Now() > begin + timeout) {
       return absl::DeadlineExceededError(
-          absl::StrCat("rank ", rank_, ": rank ", oldest.to, " took no text within ",
+          absl::StrCat("rank ", rank_, ": rank ", oldest.to, " received no message within ",
                        absl::FormatDuration(timeout), "; it is stuck or gone"));
     }
-    patience.Pause();
+    PauseSince(begin);
   }
   return absl::OkStatus();
 }
 
-absl::Status MpiPointToPoint::Send(int to, const std::string& text, absl::Duration timeout) {
-  RETURN_IF_ERROR(StartSend(to, text));
+absl::Status MpiCollectives::Send(int to, const std::string& message, absl::Duration timeout) {
+  RETURN_IF_ERROR(StartSend(to, message));
   return FlushSends(timeout);
 }
 
-absl::Status MpiPointToPoint::SendToAll(const std::string& text, absl::Duration timeout) {
+absl::Status MpiCollectives::SendToAll(const std::string& message, absl::Duration timeout) {
   for (int to = 0; to < size_; ++to) {
-    if (to != rank_) RETURN_IF_ERROR(StartSend(to, text));
+    if (to != rank_) RETURN_IF_ERROR(StartSend(to, message));
   }
   return FlushSends(timeout);
 }
 
-absl::StatusOr<std::optional<RankMessage>> MpiPointToPoint::PollFrom(int source) {
+absl::StatusOr<std::optional<RankMessage>> MpiCollectives::PollFrom(int source) {
   int there = 0, bytes = 0;
   MPI_Message message = MPI_MESSAGE_NULL;
   MPI_Status status;
-  int code = MPI_Improbe(source, kTag, comm_, &there, &message, &status);
-  if (code != MPI_SUCCESS) return MpiError(code, "a text from another rank");
+  const int code = MPI_Improbe(source, kMessageTag, comm_, &there, &message, &status);
+  if (code != MPI_SUCCESS) return MpiError(code, "a message from another rank");
   if (!there) return std::nullopt;
   MPI_Get_count(&status, MPI_BYTE, &bytes);
-  auto received = std::make_unique<RankMessage>();
+  const auto received = std::make_shared<RankMessage>();
   received->from = status.MPI_SOURCE;
   received->text.resize(bytes);
-  const absl::Status arrived = AwaitMpi(
-      [&](MPI_Request* request) {
-        return MPI_Imrecv(received->text.data(), bytes, MPI_BYTE, &message, request);
-      },
-      "a text on its way", rank_, kArrival, bytes);
-  if (arrived.ok()) return std::move(*received);
-  (void)received.release();  // MPI may still write there
-  return arrived;
+  RETURN_IF_ERROR(Complete({.what = "the arrival of a message",
+                            .start =
+                                [&](MPI_Request* request) {
+                                  return MPI_Imrecv(received->text.data(), bytes, MPI_BYTE,
+                                                    &message, request);
+                                },
+                            .buffers = received,
+                            .bytes = bytes},
+                           rank_, kArrivalTimeout));
+  return std::move(*received);
 }
 
-absl::StatusOr<std::optional<RankMessage>> MpiPointToPoint::Poll() {
+absl::StatusOr<std::optional<RankMessage>> MpiCollectives::Poll() {
   return PollFrom(MPI_ANY_SOURCE);
 }
 
-absl::StatusOr<std::string> MpiPointToPoint::Receive(int from, absl::Duration timeout) {
-  const absl::Time deadline = absl::Now() + timeout;
-  SendDeadline patience;
+absl::StatusOr<std::string> MpiCollectives::Receive(int from, absl::Duration timeout) {
+  const absl::Time begin = absl::Now();
   while (true) {
     ASSIGN_OR_RETURN(std::optional<RankMessage> received, PollFrom(from));
     if (received.has_value()) return std::move(received->text);
-    if (absl::Now() > deadline) {
-      return absl::DeadlineExceededError(
-          absl::StrCat("rank ", rank_, ": nothing was heard of rank ", from, " for ",
-                       absl::FormatDuration(timeout), "; it is stuck or gone"));
+    if (absl::Now() > begin + timeout) {
+      return absl::DeadlineExceededError(absl::StrCat("rank ", rank_, ": no message of rank ", from,
+                                                      " within ", absl::FormatDuration(timeout),
+                                                      "; it is stuck or gone"));
     }
-    patience.Pause();
+    PauseSince(begin);
   }
 }
 

@@ -11,62 +11,55 @@
 #include <utility>
 
 #include "absl/status/status.h"
-#include "parallel/collectives.h"
+#include "parallel/mpi_collectives.h"
 #include "parallel/nccl_communicator.h"
 #include "parallel/shard_plan.h"
 
-// Sums, exchanges and broadcasts between the GPUs of the ranks of a job, over NCCL. Every operation
-// has a deadline: a rank that died or hangs ends it with a message, though its kernel would wait
-// for ever.
-//
-// Sums between GPUs over NCCL, on the current stream.
+// Collectives between GPUs over NCCL. A rank that died or hangs ends an operation with a message,
+// though its kernel would wait for ever.
 
 namespace tritonrl {
 
-// Operations run on a stream of their own, beside what the current stream is given afterwards.
-class NcclShardCollectives : public ShardCollectives {
+// Tensors on the communicator's GPU travel over NCCL, those in CPU memory and messages over MPI.
+class NcclCollectives : public MpiCollectives {
  public:
-  // On a communicator that nobody else uses.
-  explicit NcclShardCollectives(std::unique_ptr<NcclCommunicator> group);
+  enum class Ordering {
+    // Collectives run on a stream of their own and overlap what the current stream gets later.
+    // Needs a non-blocking communicator.
+    kOwnStream,
+    // Collectives are work of the current stream like any other and may be captured in a CUDA
+    // graph, if every rank captures them. Needs a blocking communicator.
+    kCurrentStream,
+  };
 
-  // With tensors on the device. After an error no other operation can succeed.
-  absl::Status ReduceScatter(const ShardPlan& plan, int64_t bucket, const at::Tensor& full,
-                             const at::Tensor& local, bool add) override;
-  absl::Status AwaitReduceScatter(int64_t bucket) override;
-  absl::Status AllGather(const ShardPlan& plan, int64_t bucket, const at::Tensor& full) override;
-  absl::Status Broadcast(const at::Tensor& part, int root) override;
-  absl::Status Finish(const char* what) override;
+  // `communicator` has no other user. `comm`, which has the same ranks, outlives this object.
+  NcclCollectives(std::unique_ptr<NcclCommunicator> communicator, Ordering ordering, MPI_Comm comm);
 
- private:
-  // The stream of the operations goes on where the current one is now.
-  absl::Status WaitForCurrentStream();
-  // Until the stream of the operations has reached the event.
-  absl::Status Await(const at::cuda::CUDAEvent& event, const char* what);
-
-  const std::unique_ptr<NcclCommunicator> group_;
-  const int rank_, size_;
-  const at::Device device_;
-  const c10::cuda::CUDAStream stream_;
-  // Of each bucket: behind the sum that was begun last.
-  std::unordered_map<int64_t, at::cuda::CUDAEvent> reduced_;
-};
-
-class NcclStreamCollectives : public StreamCollectives {
- public:
-  // On a communicator that nobody else uses.
-  explicit NcclStreamCollectives(std::unique_ptr<NcclCommunicator> group)
-      : group_(std::move(group)) {}
-
-  int size() const override { return group_->me().size; }
   absl::Status AllReduce(const at::Tensor& x) override;
-  absl::Status Broadcast(const at::Tensor& x) override;
+  absl::Status ReduceScatter(const ShardPlan& plan, int64_t bucket, const at::Tensor& full,
+                             const at::Tensor& local, bool accumulate) override;
+  absl::Status WaitUntilRead(int64_t bucket) override;
+  absl::Status AllGather(const ShardPlan& plan, int64_t bucket, const at::Tensor& full) override;
+  absl::Status Broadcast(const at::Tensor& x, int root) override;
+  absl::Status Wait(const char* what) override;
   absl::Status Await(absl::FunctionRef<bool()> done, const char* what) override;
-  void set_before_abort(std::function<void()> before_end) override {
-    group_->set_before_abort(std::move(before_end));
+  void set_before_abort(std::function<void()> before_abort) override {
+    communicator_->set_before_abort(std::move(before_abort));
   }
 
  private:
-  const std::unique_ptr<NcclCommunicator> group_;
+  // The stream of the next collective. It waits for the current stream if it is another one.
+  absl::StatusOr<c10::cuda::CUDAStream> NextStream();
+  // Error unless x is contiguous and on the communicator's GPU.
+  absl::Status CheckTensor(const at::Tensor& x) const;
+  absl::Status Check(ncclResult_t code, const char* what);
+
+  const std::unique_ptr<NcclCommunicator> communicator_;
+  const Ordering ordering_;
+  const at::Device device_;
+  const c10::cuda::CUDAStream own_stream_;
+  // Of each bucket: recorded behind its last reduce-scatter.
+  std::unordered_map<int64_t, at::cuda::CUDAEvent> reduced_;
 };
 
 }  // namespace tritonrl

@@ -1,5 +1,3 @@
-// The NCCL communicator of a job's ranks: what waits for it has a deadline, though kernels that
-// wait for a rank which died or hangs would do so for ever.
 #ifndef TRITONRL_PARALLEL_NCCL_COMMUNICATOR_H_
 #define TRITONRL_PARALLEL_NCCL_COMMUNICATOR_H_
 
@@ -16,6 +14,9 @@
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
 
+// The NCCL communicator of a job's ranks. Waits have a deadline, though NCCL's own kernels wait for
+// a lost rank for ever.
+
 namespace tritonrl {
 
 struct NcclRank {
@@ -23,21 +24,22 @@ struct NcclRank {
   int size = 1;
   at::Device device = at::Device(at::kCUDA, 0);
   absl::Duration timeout = absl::Minutes(10);  // of each operation
-  // Calls of NCCL end when the operation is in its stream. Else each has a thread of its own, which
-  // takes longer, and can be given up while it connects with ranks that are gone.
+  // true: NCCL calls return when the operation is in its stream, as graph capture needs. false:
+  // each runs in a thread of its own, which is slower and can be abandoned while it connects to
+  // ranks that are gone.
   bool blocking = false;
 };
 
-// NCCL's name of a tensor's type; fp32 for those that it does not know.
+// NCCL's type for a tensor; fp32 for types that it lacks.
 ncclDataType_t NcclType(const at::Tensor& tensor);
 
 class NcclCommunicator {
  public:
-  // Called by all ranks together, each with a GPU of its own. `broadcast` gives rank 0's text to
-  // all.
+  // All ranks call it together, each with a GPU of its own. `broadcast` copies rank 0's text to
+  // all ranks.
   static absl::StatusOr<std::unique_ptr<NcclCommunicator>> Join(
       const NcclRank& rank, const std::function<absl::Status(std::string*)>& broadcast);
-  // Leaves together with the others, or after a while without them.
+  // Leaves together with the other ranks, or without them after a deadline.
   ~NcclCommunicator();
   NcclCommunicator(const NcclCommunicator&) = delete;
   NcclCommunicator& operator=(const NcclCommunicator&) = delete;

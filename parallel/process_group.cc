@@ -18,14 +18,7 @@
 #include "parallel/nccl_collectives.h"
 #include "parallel/nccl_communicator.h"
 
-// What the environment says of the launcher that started this process.
-
 namespace tritonrl {
-
-struct ProcessGroup::Communicator {
-  MPI_Comm comm = MPI_COMM_WORLD;
-  bool own_mpi = false;  // MPI was initialised here and is finalised in the destructor
-};
 
 ProcessGroup::ProcessGroup(absl::Duration timeout) : timeout_(timeout) {}
 
@@ -46,8 +39,7 @@ absl::StatusOr<std::unique_ptr<ProcessGroup>> ProcessGroup::Join(absl::Duration 
       return absl::FailedPreconditionError("this MPI library does not support threads");
     }
   }
-  ranks->comm_ = std::make_unique<Communicator>();
-  ranks->comm_->own_mpi = !initialized;
+  ranks->own_mpi_ = !initialized;
   MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
   MPI_Comm_rank(MPI_COMM_WORLD, &ranks->rank_);
   MPI_Comm_size(MPI_COMM_WORLD, &ranks->size_);
@@ -56,19 +48,24 @@ absl::StatusOr<std::unique_ptr<ProcessGroup>> ProcessGroup::Join(absl::Duration 
   MPI_Comm_rank(node, &ranks->local_rank_);
   MPI_Comm_size(node, &ranks->local_size_);
   MPI_Comm_free(&node);
-  ranks->buckets_ =
-      std::make_unique<MpiShardCollectives>(MPI_COMM_WORLD, ranks->rank_, ranks->size_, timeout);
+  ranks->collectives_ =
+      std::make_unique<MpiCollectives>(MPI_COMM_WORLD, ranks->rank_, ranks->size_, timeout);
   return ranks;
 }
 
 ProcessGroup::~ProcessGroup() {
-  if (comm_ == nullptr) return;
-  // A group's communicator lasts as long as MPI: to free it is for all its ranks together, of which
-  // one may be ending for an error.
-  if (job_ != nullptr || !comm_->own_mpi) return;
-  // MPI_Finalize waits for all ranks without a deadline, so make sure they are there first.
-  if (lost_ || !Barrier().ok()) Abort(1);
+  if (collectives_ == nullptr) return;
+  // The communicator of a group lasts as long as MPI: all its ranks would have to free it together,
+  // and one of them may be ending for an error.
+  if (job_ != nullptr) job_->group_lost_ |= lost();
+  if (!own_mpi_) return;
+  // MPI_Finalize waits for all ranks without a deadline, so a barrier comes first.
+  if (lost() || !Barrier().ok()) Abort(1);
   MPI_Finalize();
+}
+
+bool ProcessGroup::lost() const {
+  return group_lost_ || (collectives_ != nullptr && collectives_->lost());
 }
 
 absl::StatusOr<std::unique_ptr<ProcessGroup>> ProcessGroup::NewGroup(
@@ -92,44 +89,52 @@ absl::StatusOr<std::unique_ptr<ProcessGroup>> ProcessGroup::NewGroup(
     group->job_ = this;
   }
   if (size_ == 1) return group;
-  // MPI makes a communicator without a deadline, so make sure that all are there first.
+  // MPI makes a communicator without a deadline, so a barrier comes first.
   RETURN_IF_ERROR(Barrier());
   MPI_Comm comm = MPI_COMM_NULL;
-  const int code = MPI_Comm_split(comm_->comm, group == nullptr ? MPI_UNDEFINED : 0,
+  const int code = MPI_Comm_split(collectives_->comm(), group == nullptr ? MPI_UNDEFINED : 0,
                                   group == nullptr ? 0 : group->rank_, &comm);
-  if (code != MPI_SUCCESS) return RecordError(MpiError(code, "making a group of ranks"));
+  if (code != MPI_SUCCESS) return MpiError(code, "making a group of ranks");
   if (group == nullptr) return group;
   MPI_Comm_set_errhandler(comm, MPI_ERRORS_RETURN);
-  group->comm_ = std::make_unique<Communicator>();
-  group->comm_->comm = comm;
-  group->buckets_ =
-      std::make_unique<MpiShardCollectives>(comm, group->rank_, group->size_, timeout_);
+  group->collectives_ =
+      std::make_unique<MpiCollectives>(comm, group->rank_, group->size_, timeout_);
   return group;
 }
 
+namespace {
+
+// In place, by `op`. MPI works on a copy, because it may still write after a deadline.
+absl::Status AllReduceValues(std::span<double> values, MPI_Op op, const char* what,
+                             MpiCollectives* collectives) {
+  if (collectives == nullptr || values.empty()) return absl::OkStatus();
+  const auto copy = std::make_shared<std::vector<double>>(values.begin(), values.end());
+  RETURN_IF_ERROR(collectives->Run({.what = what,
+                                    .start =
+                                        [&](MPI_Request* request) {
+                                          return MPI_Iallreduce(MPI_IN_PLACE, copy->data(),
+                                                                static_cast<int>(copy->size()),
+                                                                MPI_DOUBLE, op, collectives->comm(),
+                                                                request);
+                                        },
+                                    .buffers = copy}));
+  std::copy(copy->begin(), copy->end(), values.begin());
+  return absl::OkStatus();
+}
+
+}  // namespace
+
 absl::Status ProcessGroup::AllReduce(std::span<double> values) {
-  if (size_ == 1 || values.empty()) return absl::OkStatus();
-  return RecordError(AwaitMpi(
-      [&](MPI_Request* request) {
-        return MPI_Iallreduce(MPI_IN_PLACE, values.data(), static_cast<int>(values.size()),
-                              MPI_DOUBLE, MPI_SUM, comm_->comm, request);
-      },
-      "a statistics all-reduce", rank_, timeout_));
+  return AllReduceValues(values, MPI_SUM, "a statistics all-reduce", collectives_.get());
 }
 
 absl::Status ProcessGroup::AllReduceMax(std::span<double> values) {
-  if (size_ == 1 || values.empty()) return absl::OkStatus();
-  return RecordError(AwaitMpi(
-      [&](MPI_Request* request) {
-        return MPI_Iallreduce(MPI_IN_PLACE, values.data(), static_cast<int>(values.size()),
-                              MPI_DOUBLE, MPI_MAX, comm_->comm, request);
-      },
-      "a maximum all-reduce", rank_, timeout_));
+  return AllReduceValues(values, MPI_MAX, "a maximum all-reduce", collectives_.get());
 }
 
 absl::StatusOr<std::unique_ptr<NcclCommunicator>> ProcessGroup::InitNcclCommunicator(
     at::Device device, bool blocking) {
-  // A GPU's name on all machines; none if it cannot be used.
+  // The name of this rank's GPU among all machines; empty if it cannot be used.
   char host[256] = "", bus[64] = "";
   gethostname(host, sizeof(host) - 1);
   const bool usable = cudaDeviceGetPCIBusId(bus, sizeof(bus), device.index()) == cudaSuccess;
@@ -153,77 +158,24 @@ absl::StatusOr<std::unique_ptr<NcclCommunicator>> ProcessGroup::InitNcclCommunic
 
 absl::Status ProcessGroup::InitNcclCollectives(at::Device device) {
   if (size_ == 1 || !device.is_cuda()) return absl::OkStatus();
-  ASSIGN_OR_RETURN(std::unique_ptr<NcclCommunicator> group,
+  ASSIGN_OR_RETURN(std::unique_ptr<NcclCommunicator> communicator,
                    InitNcclCommunicator(device, /*blocking=*/false));
-  nccl_ = std::make_unique<NcclShardCollectives>(std::move(group));
+  collectives_ = std::make_unique<NcclCollectives>(
+      std::move(communicator), NcclCollectives::Ordering::kOwnStream, collectives_->comm());
   return absl::OkStatus();
 }
 
-absl::StatusOr<std::unique_ptr<StreamCollectives>> ProcessGroup::MakeStreamCollectives(
-    at::Device device) {
+absl::StatusOr<std::unique_ptr<Collectives>> ProcessGroup::NewStreamCollectives(at::Device device) {
   if (!device.is_cuda()) {
-    return std::make_unique<MpiStreamCollectives>(comm_->comm, rank_, size_, timeout_);
+    return std::make_unique<MpiCollectives>(collectives_->comm(), rank_, size_, timeout_);
   }
-  // Many small sums a step, in graphs or launched one by one.
-  ASSIGN_OR_RETURN(std::unique_ptr<NcclCommunicator> group,
+  ASSIGN_OR_RETURN(std::unique_ptr<NcclCommunicator> communicator,
                    InitNcclCommunicator(device, /*blocking=*/true));
-  return std::make_unique<NcclStreamCollectives>(std::move(group));
+  return std::make_unique<NcclCollectives>(
+      std::move(communicator), NcclCollectives::Ordering::kCurrentStream, collectives_->comm());
 }
 
-std::unique_ptr<PointToPoint> ProcessGroup::MakePointToPoint() {
-  return std::make_unique<MpiPointToPoint>(comm_->comm, rank_, size_);
-}
-
-ShardCollectives* ProcessGroup::CollectivesFor(const at::Tensor& full) const {
-  if (nccl_ != nullptr && full.is_cuda()) return nccl_.get();
-  return buckets_.get();
-}
-
-absl::Status ProcessGroup::RecordError(absl::Status status) {
-  lost_ |= !status.ok();
-  if (job_ != nullptr) job_->lost_ |= lost_;
-  return status;
-}
-
-absl::Status ProcessGroup::ReduceScatterBucket(const ShardPlan& plan, int64_t bucket,
-                                               const at::Tensor& full, const at::Tensor& local,
-                                               bool add) {
-  if (full.scalar_type() != at::kFloat || !full.is_contiguous()) {
-    return absl::InternalError("sums are of contiguous fp32 tensors");
-  }
-  return RecordError(CollectivesFor(full)->ReduceScatter(plan, bucket, full, local, add));
-}
-
-absl::Status ProcessGroup::AwaitReduceScatter(const at::Tensor& full, int64_t bucket) {
-  return RecordError(CollectivesFor(full)->AwaitReduceScatter(bucket));
-}
-
-absl::Status ProcessGroup::AllGatherBucket(const ShardPlan& plan, int64_t bucket,
-                                           const at::Tensor& full) {
-  return RecordError(CollectivesFor(full)->AllGather(plan, bucket, full));
-}
-
-absl::Status ProcessGroup::BroadcastBucket(const at::Tensor& part, int root) {
-  if (!part.is_contiguous() || part.nbytes() > std::numeric_limits<int>::max()) {
-    return absl::InternalError("broadcasts are of contiguous tensors below 2 GiB");
-  }
-  return RecordError(CollectivesFor(part)->Broadcast(part, root));
-}
-
-absl::Status ProcessGroup::WaitForCollectives(const at::Tensor& full, const char* what) {
-  return RecordError(CollectivesFor(full)->Finish(what));
-}
-
-absl::Status ProcessGroup::AllGatherShards(const ShardPlan& plan, const at::Tensor& local,
-                                           const at::Tensor& full) {
-  for (int64_t bucket = 0; bucket < plan.buckets(); ++bucket) {
-    const FlatRange shard = plan.Shard(bucket, rank_);
-    full.narrow(0, shard.begin, shard.size())
-        .copy_(local.narrow(0, plan.LocalOffset(bucket, rank_), shard.size()));
-    if (size_ > 1) RETURN_IF_ERROR(AllGatherBucket(plan, bucket, full));
-  }
-  return size_ > 1 ? WaitForCollectives(full, "the shard all-gather") : absl::OkStatus();
-}
+Collectives* ProcessGroup::collectives() const { return collectives_.get(); }
 
 absl::StatusOr<std::vector<std::string>> ProcessGroup::AllGather(const std::string& text) {
   if (size_ == 1) return std::vector<std::string>{text};
@@ -241,15 +193,25 @@ absl::StatusOr<std::vector<std::string>> ProcessGroup::AllGather(const std::stri
   if (total > std::numeric_limits<int>::max()) {
     return absl::ResourceExhaustedError("AllGather of more than 2 GiB");
   }
-  std::string all(static_cast<size_t>(total), '\0');
-  RETURN_IF_ERROR(RecordError(AwaitMpi(
-      [&](MPI_Request* request) {
-        return MPI_Iallgatherv(text.data(), counts[rank_], MPI_BYTE, all.data(), counts.data(),
-                               offsets.data(), MPI_BYTE, comm_->comm, request);
-      },
-      "an exchange of records", rank_, timeout_, static_cast<int64_t>(total))));
+  struct Buffers {
+    std::string mine, all;
+    std::vector<int> counts, offsets;
+  };
+  const auto buffers = std::make_shared<Buffers>(
+      Buffers{text, std::string(static_cast<size_t>(total), '\0'), counts, offsets});
+  RETURN_IF_ERROR(collectives_->Run({.what = "an exchange of texts",
+                                     .start =
+                                         [&](MPI_Request* request) {
+                                           return MPI_Iallgatherv(
+                                               buffers->mine.data(), counts[rank_], MPI_BYTE,
+                                               buffers->all.data(), buffers->counts.data(),
+                                               buffers->offsets.data(), MPI_BYTE,
+                                               collectives_->comm(), request);
+                                         },
+                                     .buffers = buffers,
+                                     .bytes = static_cast<int64_t>(total)}));
   std::vector<std::string> texts;
-  for (int r = 0; r < size_; ++r) texts.push_back(all.substr(offsets[r], counts[r]));
+  for (int r = 0; r < size_; ++r) texts.push_back(buffers->all.substr(offsets[r], counts[r]));
   return texts;
 }
 
@@ -262,9 +224,11 @@ absl::Status ProcessGroup::Broadcast(std::string* text) {
 
 absl::Status ProcessGroup::Barrier(std::optional<absl::Duration> timeout) {
   if (size_ == 1) return absl::OkStatus();
-  return RecordError(
-      AwaitMpi([this](MPI_Request* request) { return MPI_Ibarrier(comm_->comm, request); },
-               "a barrier", rank_, timeout.value_or(timeout_)));
+  return collectives_->Run(
+      {.what = "a barrier",
+       .start =
+           [this](MPI_Request* request) { return MPI_Ibarrier(collectives_->comm(), request); }},
+      timeout);
 }
 
 absl::StatusOr<bool> ProcessGroup::Any(bool flag) {
@@ -308,7 +272,7 @@ int ExitCodeFor(const absl::Status& status, ProcessGroup* ranks) {
 
 namespace {
 
-// The first of these variables of the environment that is a number.
+// The value of the first of these environment variables that is a number.
 int FirstEnvNumber(const std::vector<const char*>& names, int otherwise) {
   for (const char* name : names) {
     const char* text = std::getenv(name);

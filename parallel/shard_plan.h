@@ -4,7 +4,7 @@
 #include <cstdint>
 #include <vector>
 
-// Which rank keeps which part of the flat parameter buffers (model/weights/weights.h): the
+// Which rank stores which part of the flat parameter buffers (model/weights/weights.h): the
 // optimizer's state is sharded over the ranks, as in ZeRO (Rajbhandari et al., "ZeRO: memory
 // optimizations toward training trillion parameter models", 2020).
 
@@ -16,13 +16,13 @@ struct FlatRange {
   int64_t size() const { return end - begin; }
 };
 
-// The flat buffer is cut into buckets, each bucket into one shard for every rank, all of one size
-// (a multiple of 64 elements) but the last ones of a bucket, which may be shorter or empty. A rank
-// keeps its shards one behind the other.
+// The flat buffer is cut into buckets, and each bucket into one shard a rank. The shards of a
+// bucket have one size (a multiple of 64 elements); the last ones may be shorter or empty. A rank
+// stores its shards contiguously.
 class ShardPlan {
  public:
-  // Elements of a bucket: 64 M, 256 MiB in fp32. Large enough that what a collective operation
-  // costs once does not show, small enough that its copies do not either.
+  // Elements of a bucket: 64 M, 256 MiB in fp32. The latency of a collective is small beside its
+  // transfer, and copies of a bucket are small beside the model.
   static constexpr int64_t kBucketElements = int64_t{1} << 26;
 
   // All three at least 1 (flat_size may be 0).
@@ -34,13 +34,13 @@ class ShardPlan {
 
   int64_t buckets() const;
   FlatRange Bucket(int64_t bucket) const;
-  // What `rank` keeps of a bucket.
+  // The elements of a bucket that `rank` stores.
   FlatRange Shard(int64_t bucket, int rank) const;
 
-  // Elements that a rank keeps, and where those of a bucket begin among them.
+  // Elements that a rank stores, and the offset of a bucket's shard among them.
   int64_t LocalSize(int rank) const;
   int64_t LocalOffset(int64_t bucket, int rank) const;
-  // Where among what a rank keeps the elements of a range lie that it keeps: in rising order, one
+  // The part of `range` that a rank stores, as ranges of its own elements: in ascending order, one
   // for each bucket that has any.
   std::vector<FlatRange> LocalRanges(const FlatRange& range, int rank) const;
 

@@ -190,7 +190,7 @@ absl::Status Run(ProcessGroup* ranks) {
   RankChannels links;
   if (ranks->size() > 1) {
     ASSIGN_OR_RETURN(links, MakeRankChannels(device, ranks));
-    options.ranks = links.sum.get();
+    options.ranks = links.collectives.get();
   }
   const absl::Time start = absl::Now();
   ASSIGN_OR_RETURN(std::unique_ptr<CudaRunner> runner, CudaRunner::Create(weights, options));

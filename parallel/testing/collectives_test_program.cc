@@ -1,6 +1,6 @@
-// Started by rank_sum_test under mpirun with the case's name as its argument: sums, or on a machine
-// with two GPUs (from an archive of tools/bundle.sh) gpu_sums:
-//   mpirun -n 2 ./run rank_sum_test_program gpu_sums
+// Started by collectives_test under mpirun with the case's name as its argument: sums, or on a
+// machine with two GPUs (from an archive of tools/bundle.sh) gpu_sums:
+//   mpirun -n 2 ./run collectives_test_program gpu_sums
 #include <ATen/cuda/CUDAEvent.h>
 #include <ATen/ops/arange.h>
 #include <ATen/ops/full.h>
@@ -28,7 +28,7 @@ absl::Status Expect(bool holds, const char* what) {
 // A sum and a share, launched or replayed as a CUDA graph, until they are done.
 class SumAndShare {
  public:
-  SumAndShare(StreamCollectives* sum, const at::Tensor& x, const at::Tensor& shared)
+  SumAndShare(Collectives* sum, const at::Tensor& x, const at::Tensor& shared)
       : sum_(sum), x_(x), shared_(shared), stream_(c10::cuda::getStreamFromPool()) {}
   ~SumAndShare() {
     if (graph_ != nullptr) cudaGraphExecDestroy(graph_);
@@ -36,7 +36,7 @@ class SumAndShare {
 
   absl::Status Launch() {
     RETURN_IF_ERROR(sum_->AllReduce(x_));
-    return sum_->Broadcast(shared_);
+    return sum_->Broadcast(shared_, 0);
   }
   absl::Status Capture() {
     const c10::cuda::CUDAStreamGuard on(stream_);
@@ -60,7 +60,7 @@ class SumAndShare {
   }
 
  private:
-  StreamCollectives* const sum_;
+  Collectives* const sum_;
   const at::Tensor x_, shared_;
   const c10::cuda::CUDAStream stream_;
   cudaGraphExec_t graph_ = nullptr;
@@ -68,13 +68,12 @@ class SumAndShare {
 
 // Sums and shares of tensor parallelism.
 absl::Status Sums(ProcessGroup* ranks, at::Device device) {
-  ASSIGN_OR_RETURN(const std::unique_ptr<StreamCollectives> sum,
-                   ranks->MakeStreamCollectives(device));
+  ASSIGN_OR_RETURN(const std::unique_ptr<Collectives> sum, ranks->NewStreamCollectives(device));
   const at::Tensor numbers = at::arange(5000, at::TensorOptions(device).dtype(at::kFloat));
   const at::Tensor x = numbers.mul(ranks->rank() + 1);
   const at::Tensor shared = at::full({3}, ranks->rank() + 7, numbers.options().dtype(at::kInt));
   RETURN_IF_ERROR(sum->AllReduce(x));
-  RETURN_IF_ERROR(sum->Broadcast(shared));
+  RETURN_IF_ERROR(sum->Broadcast(shared, 0));
   RETURN_IF_ERROR(Expect(x.equal(numbers.mul(3)), "AllReduce"));
   RETURN_IF_ERROR(Expect(shared.equal(at::full_like(shared, 7)), "Broadcast"));
   if (!device.is_cuda()) return absl::OkStatus();
@@ -94,17 +93,17 @@ absl::Status Sums(ProcessGroup* ranks, at::Device device) {
 }
 
 // Short texts and one that MPI does not send ahead of the receiver.
-absl::Status Mail(ProcessGroup* ranks) {
-  const std::unique_ptr<PointToPoint> mail = ranks->MakePointToPoint();
+absl::Status Messages(ProcessGroup* ranks) {
+  Collectives* const mail = ranks->collectives();
   const absl::Duration soon = absl::Seconds(30);
   const std::string text(5000001, 'x');
   if (ranks->is_root()) {
     RETURN_IF_ERROR(mail->SendToAll("first", soon));
     RETURN_IF_ERROR(mail->SendToAll(text, soon));
-    absl::StatusOr<std::optional<RankMessage>> letter = mail->Poll();
-    while (letter.ok() && !letter->has_value()) letter = mail->Poll();
-    RETURN_IF_ERROR(letter.status());
-    RETURN_IF_ERROR(Expect((*letter)->from == 1 && (*letter)->text.empty(), "Poll"));
+    absl::StatusOr<std::optional<RankMessage>> message = mail->Poll();
+    while (message.ok() && !message->has_value()) message = mail->Poll();
+    RETURN_IF_ERROR(message.status());
+    RETURN_IF_ERROR(Expect((*message)->from == 1 && (*message)->text.empty(), "Poll"));
     const auto late = mail->Receive(1, absl::Milliseconds(50));
     return Expect(absl::IsDeadlineExceeded(late.status()), "nothing to receive");
   }
@@ -121,7 +120,7 @@ absl::Status Run(const std::string& what, ProcessGroup* ranks) {
     RETURN_IF_ERROR(Sums(ranks, device));
   } else {
     RETURN_IF_ERROR(Sums(ranks, at::kCPU));
-    RETURN_IF_ERROR(Mail(ranks));
+    RETURN_IF_ERROR(Messages(ranks));
   }
   std::printf("rank %d of %d ok\n", ranks->rank(), ranks->size());
   return ranks->Barrier();

@@ -1,7 +1,7 @@
-// Started by data_parallel_test under mpirun with the case's name as its argument. On a machine
+// Started by process_group_test under mpirun with the case's name as its argument. On a machine
 // with two GPUs or more (from an archive of tools/bundle.sh) also by hand, with gpu_collectives,
 // gpu_die, gpu_hang and gpu_window_hang:
-//   mpirun -n 2 ./run data_parallel_test_program gpu_collectives
+//   mpirun -n 2 ./run process_group_test_program gpu_collectives
 // With one GPU: gpu_alone, without mpirun.
 #include <ATen/ops/arange.h>
 #include <ATen/ops/full.h>
@@ -21,6 +21,7 @@
 #include "base/status.h"
 #include "parallel/nccl_collectives.h"
 #include "parallel/process_group.h"
+#include "parallel/testing/all_gather_shards.h"
 
 namespace tritonrl {
 namespace {
@@ -32,9 +33,10 @@ absl::Status Expect(bool holds, const char* what) {
 absl::Status Reduce(const ShardPlan& plan, const at::Tensor& full, const at::Tensor& local,
                     ProcessGroup* ranks) {
   for (int64_t bucket = plan.buckets() - 1; bucket >= 0; --bucket) {
-    RETURN_IF_ERROR(ranks->ReduceScatterBucket(plan, bucket, full, local));
+    RETURN_IF_ERROR(
+        ranks->collectives()->ReduceScatter(plan, bucket, full, local, /*accumulate=*/false));
   }
-  return ranks->WaitForCollectives(full, "the gradient reduce-scatter");
+  return ranks->collectives()->Wait("the gradient reduce-scatter");
 }
 
 // Adds the sums of `full` to `local` once more, and overwrites each bucket of it as soon as that is
@@ -42,13 +44,14 @@ absl::Status Reduce(const ShardPlan& plan, const at::Tensor& full, const at::Ten
 absl::Status AddedSums(const ShardPlan& plan, const at::Tensor& full, const at::Tensor& local,
                        ProcessGroup* ranks) {
   for (int64_t bucket = plan.buckets() - 1; bucket >= 0; --bucket) {
-    RETURN_IF_ERROR(ranks->ReduceScatterBucket(plan, bucket, full, local, /*add=*/true));
+    RETURN_IF_ERROR(
+        ranks->collectives()->ReduceScatter(plan, bucket, full, local, /*accumulate=*/true));
     if (bucket + 1 == plan.buckets()) continue;
-    RETURN_IF_ERROR(ranks->AwaitReduceScatter(full, bucket + 1));
+    RETURN_IF_ERROR(ranks->collectives()->WaitUntilRead(bucket + 1));
     const FlatRange range = plan.Bucket(bucket + 1);
     full.narrow(0, range.begin, range.size()).fill_(-1);
   }
-  return ranks->WaitForCollectives(full, "the gradient reduce-scatter");
+  return ranks->collectives()->Wait("the gradient reduce-scatter");
 }
 
 // Numbers that differ by rank and place, whose sums are exact; the last bucket is shorter.
@@ -61,15 +64,15 @@ absl::Status Shards(int64_t size, int64_t bucket, at::Device device, ProcessGrou
   const at::Tensor mine = places.mul(ranks->rank() + 1);
   RETURN_IF_ERROR(Reduce(plan, mine, local, ranks));
   const at::Tensor all = at::zeros({size}, fp32);
-  RETURN_IF_ERROR(ranks->AllGatherShards(plan, local, all));
-  RETURN_IF_ERROR(Expect(all.equal(places.mul(all_factors)), "ReduceToShards and AllGatherShards"));
+  RETURN_IF_ERROR(AllGatherShards(plan, local, all, ranks));
+  RETURN_IF_ERROR(Expect(all.equal(places.mul(all_factors)), "ReduceScatter and AllGatherShards"));
   RETURN_IF_ERROR(AddedSums(plan, mine, local, ranks));
-  RETURN_IF_ERROR(ranks->AllGatherShards(plan, local, all));
+  RETURN_IF_ERROR(AllGatherShards(plan, local, all, ranks));
   RETURN_IF_ERROR(Expect(all.equal(places.mul(2 * all_factors)), "sums added to sums"));
   RETURN_IF_ERROR(Reduce(plan, places.mul(ranks->rank() + 1), local, ranks));
   for (const at::ScalarType type : {at::kBFloat16, at::kByte, at::kLong, at::kDouble}) {
     const at::Tensor typed = at::zeros({size}, fp32.dtype(type));
-    RETURN_IF_ERROR(ranks->AllGatherShards(plan, local.remainder(251).to(type), typed));
+    RETURN_IF_ERROR(AllGatherShards(plan, local.remainder(251).to(type), typed, ranks));
     RETURN_IF_ERROR(Expect(typed.equal(places.mul(all_factors).remainder(251).to(type)),
                            "AllGatherShards of another type"));
   }
@@ -84,7 +87,7 @@ absl::Status Shards(ProcessGroup* ranks, at::Device device) {
   return Shards(64 * 301 + 5, 64 * 300, device, ranks);
 }
 
-absl::Status Collectives(ProcessGroup* ranks) {
+absl::Status AllCollectives(ProcessGroup* ranks) {
   const int rank = ranks->rank();
   double values[2] = {1.0 + rank, 10.0};
   RETURN_IF_ERROR(ranks->AllReduce(values));
@@ -126,14 +129,13 @@ absl::Status Groups(ProcessGroup* ranks) {
     ASSIGN_OR_RETURN(const auto texts, group->AllGather(std::to_string(ranks->rank())));
     RETURN_IF_ERROR(Expect(texts == std::vector<std::string>({"2", "0"}), "AllGather of a group"));
     const at::Tensor numbers = at::arange(1000, at::kBFloat16).add_(ranks->rank());
-    RETURN_IF_ERROR(group->BroadcastBucket(numbers, 0));
-    RETURN_IF_ERROR(group->WaitForCollectives(numbers, "a broadcast"));
-    RETURN_IF_ERROR(
-        Expect(numbers.equal(at::arange(1000, at::kBFloat16).add_(2)), "BroadcastBucket"));
+    RETURN_IF_ERROR(group->collectives()->Broadcast(numbers, 0));
+    RETURN_IF_ERROR(group->collectives()->Wait("a broadcast"));
+    RETURN_IF_ERROR(Expect(numbers.equal(at::arange(1000, at::kBFloat16).add_(2)), "Broadcast"));
   }
   const at::Tensor all = at::full({10}, ranks->rank(), at::kLong);
-  RETURN_IF_ERROR(ranks->BroadcastBucket(all, 1));
-  RETURN_IF_ERROR(Expect(all.equal(at::ones({10}, at::kLong)), "BroadcastBucket of all"));
+  RETURN_IF_ERROR(ranks->collectives()->Broadcast(all, 1));
+  RETURN_IF_ERROR(Expect(all.equal(at::ones({10}, at::kLong)), "Broadcast of all"));
   ASSIGN_OR_RETURN(const auto alone, ranks->NewGroup({1}));
   if (alone != nullptr) RETURN_IF_ERROR(Expect(alone->size() == 1, "a group of one"));
   std::printf("rank %d of %d ok\n", ranks->rank(), ranks->size());
@@ -150,8 +152,8 @@ absl::Status LoseARank(ProcessGroup* ranks, const std::string& what, at::Device 
   const at::Tensor all = at::zeros({10}, at::TensorOptions(device).dtype(at::kFloat));
   const at::Tensor local = all.narrow(0, 0, plan.LocalSize(0));
   if (absl::EndsWith(what, "window_hang")) {  // as when gradients are about to be overwritten
-    RETURN_IF_ERROR(ranks->ReduceScatterBucket(plan, 0, all, local));
-    RETURN_IF_ERROR(ranks->AwaitReduceScatter(all, 0));
+    RETURN_IF_ERROR(ranks->collectives()->ReduceScatter(plan, 0, all, local, /*accumulate=*/false));
+    RETURN_IF_ERROR(ranks->collectives()->WaitUntilRead(0));
   }
   RETURN_IF_ERROR(Reduce(plan, all, local, ranks));
   std::printf("survived\n");
@@ -171,7 +173,7 @@ absl::Status Rates(ProcessGroup* ranks, at::Device device) {
     const absl::Time start = absl::Now();
     RETURN_IF_ERROR(Reduce(plan, full, local, ranks));
     const absl::Time reduced = absl::Now();
-    RETURN_IF_ERROR(ranks->AllGatherShards(plan, share, weights));
+    RETURN_IF_ERROR(AllGatherShards(plan, share, weights, ranks));
     if (!ranks->is_root()) continue;
     std::printf("8 GiB of gradients %.4f s, 4 GiB of weights %.4f s\n",
                 absl::ToDoubleSeconds(reduced - start),
@@ -185,22 +187,22 @@ absl::Status GpuAlone(at::Device device) {
   ASSIGN_OR_RETURN(std::unique_ptr<NcclCommunicator> group,
                    NcclCommunicator::Join({.device = device, .timeout = absl::Seconds(60)},
                                           [](std::string*) { return absl::OkStatus(); }));
-  NcclShardCollectives gpus(std::move(group));
+  NcclCollectives gpus(std::move(group), NcclCollectives::Ordering::kOwnStream, MPI_COMM_NULL);
   const ShardPlan plan(1000, 1, 256);
   const auto fp32 = at::TensorOptions(device).dtype(at::kFloat);
   const at::Tensor full = at::arange(1000, fp32), local = at::zeros({1000}, fp32);
   for (int64_t bucket = 0; bucket < plan.buckets(); ++bucket) {
-    RETURN_IF_ERROR(gpus.ReduceScatter(plan, bucket, full, local, /*add=*/false));
-    RETURN_IF_ERROR(gpus.ReduceScatter(plan, bucket, full, local, /*add=*/true));
-    RETURN_IF_ERROR(gpus.AwaitReduceScatter(bucket));
+    RETURN_IF_ERROR(gpus.ReduceScatter(plan, bucket, full, local, /*accumulate=*/false));
+    RETURN_IF_ERROR(gpus.ReduceScatter(plan, bucket, full, local, /*accumulate=*/true));
+    RETURN_IF_ERROR(gpus.WaitUntilRead(bucket));
   }
-  RETURN_IF_ERROR(gpus.Finish("sums"));
+  RETURN_IF_ERROR(gpus.Wait("sums"));
   RETURN_IF_ERROR(Expect(local.equal(full.mul(2)), "sums of one rank"));
   const at::Tensor bytes = local.remainder(251).to(at::kByte), gathered = bytes.clone();
   for (int64_t bucket = 0; bucket < plan.buckets(); ++bucket) {
     RETURN_IF_ERROR(gpus.AllGather(plan, bucket, gathered));
   }
-  RETURN_IF_ERROR(gpus.Finish("an exchange"));
+  RETURN_IF_ERROR(gpus.Wait("an exchange"));
   RETURN_IF_ERROR(Expect(gathered.equal(bytes), "an exchange of one rank"));
   std::printf("one rank ok\n");
   return absl::OkStatus();
@@ -212,7 +214,7 @@ absl::Status Run(const std::string& what, ProcessGroup* ranks) {
   const bool gpu = absl::StartsWith(what, "gpu");
   if (gpu) device = at::Device(at::kCUDA, static_cast<at::DeviceIndex>(ranks->local_rank()));
   RETURN_IF_ERROR(ranks->InitNcclCollectives(device));
-  if (what == "collectives") return Collectives(ranks);
+  if (what == "collectives") return AllCollectives(ranks);
   if (what == "groups") return Groups(ranks);
   if (what != "shards" && what != "gpu_collectives") return LoseARank(ranks, what, device);
   RETURN_IF_ERROR(Shards(ranks, device));

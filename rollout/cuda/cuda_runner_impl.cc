@@ -129,7 +129,7 @@ void CudaRunner::Impl::Sample(const PackedStep& packed, int first, int count, Dr
 void CudaRunner::Impl::BroadcastDraws() {
   if (ranks == nullptr) return;
   const int64_t slots = tables.block() - tables.last_tokens();
-  const absl::Status shared = ranks->Broadcast(words.narrow(0, tables.last_tokens(), slots));
+  const absl::Status shared = ranks->Broadcast(words.narrow(0, tables.last_tokens(), slots), 0);
   TORCH_CHECK(shared.ok(), shared.message());
 }
 

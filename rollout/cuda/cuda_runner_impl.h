@@ -64,7 +64,7 @@ struct CudaRunner::Impl {
 
   const at::Device device;
   const c10::cuda::CUDAStream stream;
-  StreamCollectives* const ranks;  // null: the model is whole
+  Collectives* const ranks;  // null: the model is whole
   StepPacker tables;
   CudaTransformer layers;
   const bool tunes;  // else products are fixed

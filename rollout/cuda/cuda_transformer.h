@@ -84,7 +84,7 @@ class CudaTransformer {
     CacheType cache = CacheType::kBFloat16;
     // For weights of which Fp8Weights::Supports is true, on a GPU of compute capability 9.0.
     bool fp8_weights = false;
-    StreamCollectives* ranks = nullptr;  // over which the weights are spread; null: they are not
+    Collectives* ranks = nullptr;  // over which the weights are spread; null: they are not
   };
 
   // Throws c10::Error without the memory. QuantizeWeights is to be called before the first step.
@@ -139,7 +139,7 @@ class CudaTransformer {
                     bool swiglu, const at::Tensor& out);
   void Head(const StepInputs& step);
 
-  StreamCollectives* const ranks_;
+  Collectives* const ranks_;
   const std::shared_ptr<Weights> weights_;
   const ModelConfig& config_;
   const CacheHeads shape_;

@@ -86,11 +86,9 @@ absl::Status SyncStartup(const absl::Status& status, ProcessGroup* ranks) {
 
 absl::StatusOr<RankChannels> MakeRankChannels(at::Device device, ProcessGroup* ranks,
                                               absl::Duration timeout) {
-  RankChannels links = {.mail = ranks->MakePointToPoint(), .timeout = timeout};
-  absl::StatusOr<std::unique_ptr<StreamCollectives>> sum = ranks->MakeStreamCollectives(device);
-  RETURN_IF_ERROR(SyncStartup(sum.status(), ranks));
-  links.sum = *std::move(sum);
-  return links;
+  absl::StatusOr<std::unique_ptr<Collectives>> collectives = ranks->NewStreamCollectives(device);
+  RETURN_IF_ERROR(SyncStartup(collectives.status(), ranks));
+  return RankChannels{.collectives = *std::move(collectives), .timeout = timeout};
 }
 
 absl::StatusOr<std::unique_ptr<ModelRunner>> MakeTensorParallelRunner(
@@ -118,7 +116,7 @@ absl::StatusOr<std::unique_ptr<Engine>> MakeTensorParallelEngine(
   }
   if (weights->device().is_cpu()) at::set_num_threads(engine_options.cpu_threads);
   ASSIGN_OR_RETURN(RankChannels links, MakeRankChannels(weights->device(), ranks));
-  engine_options.ranks = links.sum.get();
+  engine_options.ranks = links.collectives.get();
   absl::StatusOr<std::unique_ptr<ModelRunner>> own =
       MakeModelRunner(std::move(weights), engine_options);
   RETURN_IF_ERROR(SyncStartup(own.status(), ranks));

@@ -33,7 +33,7 @@ TensorParallelDriver::TensorParallelDriver(std::unique_ptr<ModelRunner> own, Ran
       pages_(pages),
       watchdog_("rank 0: a step of generation", WatchdogLimit(links_), links_.clock),
       last_sent_(links_.clock->Now()) {
-  links_.sum->set_error_poll([this] { return PollErrors(); });
+  links_.collectives->set_error_poll([this] { return PollErrors(); });
   heartbeat_thread_ = std::thread([this] { SendHeartbeats(); });
 }
 
@@ -43,8 +43,8 @@ TensorParallelDriver::~TensorParallelDriver() {
     ended_ = true;
   }
   heartbeat_thread_.join();
-  (void)links_.mail->SendToAll(EncodeCommand(StepCommand::kEnd),
-                               std::min(links_.timeout, kShutdownTimeout));
+  (void)links_.collectives->SendToAll(EncodeCommand(StepCommand::kEnd),
+                                      std::min(links_.timeout, kShutdownTimeout));
   EndRunner();  // uses the links
 }
 
@@ -65,11 +65,11 @@ absl::Status TensorParallelDriver::RecordError(absl::Status status) {
 
 absl::Status TensorParallelDriver::SendCommand(const std::string& text) {
   last_sent_ = links_.clock->Now();
-  return links_.mail->SendToAll(text, links_.timeout);
+  return links_.collectives->SendToAll(text, links_.timeout);
 }
 
 absl::Status TensorParallelDriver::PollErrors() {
-  ASSIGN_OR_RETURN(const std::optional<RankMessage> letter, links_.mail->Poll());
+  ASSIGN_OR_RETURN(const std::optional<RankMessage> letter, links_.collectives->Poll());
   return letter.has_value() ? WithRank(letter->from, DecodeStatus(letter->text)) : absl::OkStatus();
 }
 
@@ -103,8 +103,8 @@ absl::Status TensorParallelDriver::RunOnAllRanks(StepCommand command,
   RETURN_IF_ERROR(failure_);
   RETURN_IF_ERROR(RecordError(SendCommand(EncodeCommand(command))));
   absl::Status status = WithRank(0, here());
-  for (int rank = 1; rank < links_.mail->size(); ++rank) {
-    const absl::StatusOr<std::string> answer = links_.mail->Receive(rank, links_.timeout);
+  for (int rank = 1; rank < links_.collectives->size(); ++rank) {
+    const absl::StatusOr<std::string> answer = links_.collectives->Receive(rank, links_.timeout);
     RETURN_IF_ERROR(RecordError(answer.status()));
     status.Update(WithRank(rank, DecodeStatus(*answer)));
   }
@@ -129,7 +129,7 @@ namespace {
 
 absl::Status Execute(const StepMessage& message, const RankChannels& links, ModelRunner* runner) {
   const auto answer = [&links](const absl::Status& status) {
-    return links.mail->Send(0, EncodeStatus(status), links.timeout);
+    return links.collectives->Send(0, EncodeStatus(status), links.timeout);
   };
   switch (message.command()) {
     case StepCommand::kLaunch:
@@ -152,9 +152,9 @@ absl::Status Execute(const StepMessage& message, const RankChannels& links, Mode
 
 // Tells rank 0 and waits until it ends.
 absl::Status Report(const absl::Status& status, const RankChannels& links) {
-  if (!links.mail->Send(0, EncodeStatus(status), links.timeout).ok()) return status;
+  if (!links.collectives->Send(0, EncodeStatus(status), links.timeout).ok()) return status;
   while (true) {
-    const absl::StatusOr<std::string> text = links.mail->Receive(0, links.timeout);
+    const absl::StatusOr<std::string> text = links.collectives->Receive(0, links.timeout);
     if (!text.ok()) return status;
     const absl::StatusOr<StepMessage> message = StepMessage::Decode(*text);
     if (message.ok() && message->command() == StepCommand::kEnd) return absl::OkStatus();
@@ -164,10 +164,10 @@ absl::Status Report(const absl::Status& status, const RankChannels& links) {
 }  // namespace
 
 absl::Status RunWorkerLoop(std::unique_ptr<ModelRunner> runner, const RankChannels& links) {
-  Watchdog watchdog(absl::StrCat("rank ", links.mail->rank(), ": a step of generation"),
+  Watchdog watchdog(absl::StrCat("rank ", links.collectives->rank(), ": a step of generation"),
                     WatchdogLimit(links), links.clock);
   while (true) {
-    ASSIGN_OR_RETURN(const std::string text, links.mail->Receive(0, links.timeout));
+    ASSIGN_OR_RETURN(const std::string text, links.collectives->Receive(0, links.timeout));
     const absl::StatusOr<StepMessage> message = StepMessage::Decode(text);
     if (!message.ok()) return Report(message.status(), links);
     if (message->command() == StepCommand::kEnd) return absl::OkStatus();

@@ -24,8 +24,7 @@ namespace tritonrl {
 
 // Communication between the ranks of a tensor-parallel model.
 struct RankChannels {
-  std::unique_ptr<StreamCollectives> sum;  // which the rank's runner uses
-  std::unique_ptr<PointToPoint> mail;
+  std::unique_ptr<Collectives> collectives;  // the rank's runner uses them too
   // For each answer of another rank. An idle engine sends heartbeats, so it may be idle longer.
   absl::Duration timeout;
   Clock* clock = Clock::Real();

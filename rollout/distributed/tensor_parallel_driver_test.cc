@@ -1,4 +1,4 @@
-// The two sides of a spread model, with ranks that are threads and a mail that is memory.
+// The two sides of a spread model, with ranks that are threads and messages in memory.
 #include "rollout/distributed/tensor_parallel_driver.h"
 
 #include <gtest/gtest.h>
@@ -20,17 +20,6 @@
 namespace tritonrl {
 namespace {
 
-// Sums that nobody asks for: these runners compute everything themselves.
-class NoSum : public StreamCollectives {
- public:
-  int size() const override { return 3; }
-  absl::Status AllReduce(const at::Tensor& x) override { return absl::InternalError("a sum"); }
-  absl::Status Broadcast(const at::Tensor& x) override { return absl::InternalError("a share"); }
-  absl::Status Await(absl::FunctionRef<bool()> done, const char* what) override {
-    return absl::InternalError("a wait");
-  }
-};
-
 struct PostOffice {
   static constexpr int kRanks = 3;
   Clock* clock = Clock::Real();
@@ -39,11 +28,26 @@ struct PostOffice {
   std::atomic<int> beats{0};
 };
 
-class OfficeMail : public PointToPoint {
+// Messages alone: these runners compute everything themselves.
+class OfficeMail : public Collectives {
  public:
   OfficeMail(int rank, PostOffice* office) : rank_(rank), office_(office) {}
   int rank() const override { return rank_; }
   int size() const override { return PostOffice::kRanks; }
+  absl::Status AllReduce(const at::Tensor& x) override { return NotHere(); }
+  absl::Status ReduceScatter(const ShardPlan& plan, int64_t bucket, const at::Tensor& full,
+                             const at::Tensor& local, bool accumulate) override {
+    return NotHere();
+  }
+  absl::Status WaitUntilRead(int64_t bucket) override { return NotHere(); }
+  absl::Status AllGather(const ShardPlan& plan, int64_t bucket, const at::Tensor& full) override {
+    return NotHere();
+  }
+  absl::Status Broadcast(const at::Tensor& x, int root) override { return NotHere(); }
+  absl::Status Wait(const char* what) override { return NotHere(); }
+  absl::Status Await(absl::FunctionRef<bool()> done, const char* what) override {
+    return NotHere();
+  }
   absl::Status SendToAll(const std::string& text, absl::Duration timeout) override {
     if (text == EncodeCommand(StepCommand::kHeartbeat)) ++office_->beats;
     for (int to = 0; to < size(); ++to) {
@@ -81,6 +85,8 @@ class OfficeMail : public PointToPoint {
   }
 
  private:
+  static absl::Status NotHere() { return absl::InternalError("a collective"); }
+
   const int rank_;
   PostOffice* const office_;
 };
@@ -93,8 +99,7 @@ class TensorParallelDriverTest : public testing::Test {
   }
 
   RankChannels Links(int rank) {
-    return {.sum = std::make_unique<NoSum>(),
-            .mail = std::make_unique<OfficeMail>(rank, &office_),
+    return {.collectives = std::make_unique<OfficeMail>(rank, &office_),
             .timeout = timeout_,
             .clock = office_.clock};
   }

@@ -72,12 +72,12 @@ TEST(TensorParallel, ADeadRankEndsTheJob) {
 }
 
 TEST(TensorParallel, AHangingRankEndsTheJobWithAMessage) {
-  ExpectLoss("hang", 4, "did not answer in a tensor-parallel all-reduce within 2s");
-  ExpectLoss("first_hangs", 2, "did not answer in a tensor-parallel all-reduce within 2s");
+  ExpectLoss("hang", 4, "did not answer in an all-reduce within 2s");
+  ExpectLoss("first_hangs", 2, "did not answer in an all-reduce within 2s");
 }
 
 TEST(TensorParallel, AFirstRankThatStandsStillEndsTheJobWithAMessage) {
-  ExpectLoss("first_stops", 2, "rank 1: nothing was heard of rank 0 for 2s");
+  ExpectLoss("first_stops", 2, "rank 1: no message of rank 0 within 2s");
 }
 
 class Generate : public testing::Test {

@@ -197,13 +197,14 @@ absl::Status WeightBroadcast::Exchange(const WeightUpdate& update, absl::Time be
   const at::Tensor& flat = weights_->flat();
   if (group_->size() > 1) {
     for (const FlatRange& bucket : update.buckets) {
-      RETURN_IF_ERROR(group_->BroadcastBucket(flat.narrow(0, bucket.begin, bucket.size()), 0));
+      RETURN_IF_ERROR(
+          group_->collectives()->Broadcast(flat.narrow(0, bucket.begin, bucket.size()), 0));
     }
   }
   // The sender's sums are computed beside the transfer, the others' after it.
   std::vector<uint64_t> sums;
   if (group_->is_root()) sums = BucketChecksums(flat, update.buckets);
-  if (group_->size() > 1) RETURN_IF_ERROR(group_->WaitForCollectives(flat, kOperation));
+  if (group_->size() > 1) RETURN_IF_ERROR(group_->collectives()->Wait(kOperation));
   const absl::Time arrived = absl::Now();
   if (!group_->is_root()) sums = BucketChecksums(flat, update.buckets);
   ASSIGN_OR_RETURN(const std::vector<std::string> all,

@@ -59,7 +59,7 @@ struct EngineOptions {
   bool enable_sleep_mode = false;
   // Tensor parallelism (tensor_parallel.h sets it): the weights are one rank's part, and all ranks
   // run the same steps. The tokens that slots remember are rank 0's.
-  StreamCollectives* ranks = nullptr;
+  Collectives* ranks = nullptr;
 };
 
 // InvalidArgument naming the option that is out of range, and the range: at least 1 and at most

@@ -98,9 +98,9 @@ absl::Status EvaluationScheduler::ExchangeWeights(int64_t version) {
     const ShardPlan pieces(flat.numel(), /*ranks=*/1);
     for (int64_t i = 0; i < pieces.buckets(); ++i) {
       const FlatRange piece = pieces.Bucket(i);
-      RETURN_IF_ERROR(ranks.BroadcastBucket(flat.narrow(0, piece.begin, piece.size()), 0));
+      RETURN_IF_ERROR(ranks.collectives()->Broadcast(flat.narrow(0, piece.begin, piece.size()), 0));
     }
-    RETURN_IF_ERROR(ranks.WaitForCollectives(flat, "the broadcast of weights to be evaluated"));
+    RETURN_IF_ERROR(ranks.collectives()->Wait("the broadcast of weights to be evaluated"));
   }
   parts_->engine->EndWeightUpdate(static_cast<uint64_t>(version));
   return absl::OkStatus();

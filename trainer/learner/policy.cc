@@ -126,9 +126,9 @@ absl::StatusOr<std::shared_ptr<Weights>> LoadTogether(const PolicyConfig& config
   EndPhase(loading, "weights");
   RETURN_IF_ERROR(ranks->AllReduceStatus(weights.status()));
   for (int64_t bucket = 0; bucket < plan.buckets(); ++bucket) {
-    RETURN_IF_ERROR(ranks->AllGatherBucket(plan, bucket, (*weights)->flat()));
+    RETURN_IF_ERROR(ranks->collectives()->AllGather(plan, bucket, (*weights)->flat()));
   }
-  RETURN_IF_ERROR(ranks->WaitForCollectives((*weights)->flat(), "the exchange of loaded weights"));
+  RETURN_IF_ERROR(ranks->collectives()->Wait("the all-gather of loaded weights"));
   EndPhase(loading, "exchange of weights");
   return weights;
 }

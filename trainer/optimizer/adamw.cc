@@ -117,8 +117,8 @@ void AdamW::StartReduceFrom(int64_t offset, const Gradients& gradients) {
   const bool add = passes_ > 0;
   for (; unreduced_ > 0 && plan_.Bucket(unreduced_ - 1).begin >= offset; --unreduced_) {
     if (reduce_status_.ok()) {
-      reduce_status_ =
-          ranks_->ReduceScatterBucket(plan_, unreduced_ - 1, gradients.flat(), gradient_, add);
+      reduce_status_ = ranks_->collectives()->ReduceScatter(plan_, unreduced_ - 1, gradients.flat(),
+                                                            gradient_, add);
     }
   }
 }
@@ -135,13 +135,13 @@ void AdamW::OnGradientOverwrite(int64_t offset, const Gradients& gradients) {
   if (!sharded() || !reduce_status_.ok()) return;
   // At the beginning of a pass memory may wait for any bucket of the one before.
   if (unreduced_ == plan_.buckets() && passes_ > 0) {
-    reduce_status_ = ranks_->AwaitReduceScatter(gradients.flat(), 0);
+    reduce_status_ = ranks_->collectives()->WaitUntilRead(0);
   }
   const int64_t overwritten = gradients.ring_buffer().FirstOverwritten(offset);
   if (!gradients.ring_buffer().is_ring() || overwritten >= plan_.flat_size()) return;
   const int64_t bucket = overwritten / plan_.bucket_elements();
   TORCH_CHECK(bucket >= unreduced_, "gradients are overwritten before they are summed");
-  if (reduce_status_.ok()) reduce_status_ = ranks_->AwaitReduceScatter(gradients.flat(), bucket);
+  if (reduce_status_.ok()) reduce_status_ = ranks_->collectives()->WaitUntilRead(bucket);
 }
 
 absl::Status AdamW::FinishReduce(const Gradients& gradients) {
@@ -154,7 +154,7 @@ absl::Status AdamW::FinishReduce(const Gradients& gradients) {
     unreduced_ = plan_.buckets();
   }
   RETURN_IF_ERROR(std::exchange(reduce_status_, absl::OkStatus()));
-  return ranks_->WaitForCollectives(gradients.flat(), "the gradient reduce-scatter");
+  return ranks_->collectives()->Wait("the gradient reduce-scatter");
 }
 
 absl::StatusOr<UpdateResult> AdamW::Step(double learning_rate, Gradients* gradients) {
@@ -174,9 +174,9 @@ absl::StatusOr<UpdateResult> AdamW::Step(double learning_rate, Gradients* gradie
   const at::Tensor& flat = weights_->flat();
   for (int64_t bucket = 0; bucket < plan_.buckets(); ++bucket) {
     UpdateShard(learning_rate, scale, bucket, g);
-    if (!alone()) RETURN_IF_ERROR(ranks_->AllGatherBucket(plan_, bucket, flat));
+    if (!alone()) RETURN_IF_ERROR(ranks_->collectives()->AllGather(plan_, bucket, flat));
   }
-  if (!alone()) RETURN_IF_ERROR(ranks_->WaitForCollectives(flat, "the weight all-gather"));
+  if (!alone()) RETURN_IF_ERROR(ranks_->collectives()->Wait("the weight all-gather"));
   return result;
 }
 

@@ -12,6 +12,7 @@
 #include "base/hash.h"
 #include "base/status.h"
 #include "parallel/process_group.h"
+#include "parallel/testing/all_gather_shards.h"
 #include "trainer/checkpoint/checkpoint.h"
 #include "trainer/program/training_program.h"
 #include "trainer/testing/test_model.h"
@@ -39,7 +40,7 @@ std::string Digest(const at::Tensor& tensor) {
 absl::StatusOr<std::string> DigestOfAll(const AdamW& optimizer, const at::Tensor& local,
                                         ProcessGroup* ranks) {
   const at::Tensor all = at::zeros({optimizer.plan().flat_size()}, at::kFloat);
-  RETURN_IF_ERROR(ranks->AllGatherShards(optimizer.plan(), local, all));
+  RETURN_IF_ERROR(AllGatherShards(optimizer.plan(), local, all, ranks));
   return Digest(all);
 }
 

@@ -18,6 +18,7 @@
 #include "base/status.h"
 #include "model/testing/test_util.h"
 #include "model/torch_runtime.h"
+#include "parallel/testing/all_gather_shards.h"
 #include "trainer/program/training_program.h"
 #include "trainer/sft/sft_learner.h"
 #include "trainer/testing/test_model.h"
@@ -65,7 +66,7 @@ struct Setup {
   // What all ranks have of a tensor of the optimizer's state.
   absl::StatusOr<at::Tensor> Whole(const at::Tensor& local, ProcessGroup* ranks) const {
     const at::Tensor all = at::zeros({optimizer->plan().flat_size()}, local.options());
-    RETURN_IF_ERROR(ranks->AllGatherShards(optimizer->plan(), local, all));
+    RETURN_IF_ERROR(AllGatherShards(optimizer->plan(), local, all, ranks));
     return all;
   }
 

@@ -157,7 +157,7 @@ absl::StatusOr<Spread> StartSpread(const Setting& setting, Case c, Trouble troub
                    ExtractShard(*WholeWeights(setting), TensorParallelShard(*setting.ranks)));
   ASSIGN_OR_RETURN(RankChannels links,
                    MakeRankChannels(setting.device, setting.ranks, setting.timeout));
-  c.engine.ranks = links.sum.get();
+  c.engine.ranks = links.collectives.get();
   ASSIGN_OR_RETURN(std::unique_ptr<ModelRunner> runner, MakeModelRunner(weights, c.engine));
   auto watched = std::make_unique<WatchedRunner>(std::move(runner), trouble);
   Spread spread;

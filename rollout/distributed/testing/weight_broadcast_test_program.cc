@@ -229,8 +229,8 @@ absl::StatusOr<WeightUpdate> TakePart(const Setting& setting, const Weights& wei
   const auto count = static_cast<size_t>(share * static_cast<double>(update.buckets.size()));
   for (size_t i = 0; i < count; ++i) {
     const FlatRange& bucket = update.buckets[i];
-    RETURN_IF_ERROR(
-        setting.ranks->BroadcastBucket(weights.flat().narrow(0, bucket.begin, bucket.size()), 0));
+    RETURN_IF_ERROR(setting.ranks->collectives()->Broadcast(
+        weights.flat().narrow(0, bucket.begin, bucket.size()), 0));
   }
   return update;
 }
@@ -238,7 +238,7 @@ absl::StatusOr<WeightUpdate> TakePart(const Setting& setting, const Weights& wei
 // As a rank that gets other weights than were sent.
 absl::Status ReceiveDamaged(const Setting& setting, const Weights& weights) {
   ASSIGN_OR_RETURN(const WeightUpdate update, TakePart(setting, weights, 1));
-  RETURN_IF_ERROR(setting.ranks->WaitForCollectives(weights.flat(), "a damaged update"));
+  RETURN_IF_ERROR(setting.ranks->collectives()->Wait("a damaged update"));
   at::Tensor(weights.flat())[kBucket] = 3.5;
   return setting.ranks
       ->AllGather(EncodeArrival(update.version, BucketChecksums(weights.flat(), update.buckets)))
