@@ -1,11 +1,10 @@
-// bazel run //exec:bench: verdict jobs per second of a warm pool beside a fresh Python process for
-// each candidate, on the same honest softmax, in one run.
-#include <stdio.h>
-
+// Jobs per second of a warm pool beside a fresh Python process for each candidate, on the same
+// honest softmax, in one run.
 #include <algorithm>
 #include <atomic>
 #include <functional>
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <thread>
 #include <vector>
 
@@ -13,16 +12,15 @@
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
 #include "base/file.h"
-#include "base/program.h"
-#include "base/run_command.h"
 #include "base/runfiles.h"
 #include "base/status.h"
+#include "bench/harness/harness.h"
 #include "exec/backend/backend_factory.h"
 #include "exec/testing/run_request.h"
 
-ABSL_FLAG(int, workers, 0, "processes at once; 0: the number of cores");
-ABSL_FLAG(int, warm_jobs, 60, "jobs for the warm pool");
-ABSL_FLAG(int, fresh_jobs, 6, "jobs with a fresh process each");
+ABSL_FLAG(int, workers, 0, "Processes at once; 0: the number of cores.");
+ABSL_FLAG(int, warm_jobs, 60, "Jobs of a round of the warm pool.");
+ABSL_FLAG(int, fresh_jobs, 6, "Jobs of a round with a fresh process each.");
 
 namespace tritonrl {
 namespace {
@@ -65,54 +63,63 @@ absl::Status RunWarm(DeviceBackend* backend, const std::string& prefix = "") {
 
 // What one would do without a pool: a Python process that imports everything and runs one job,
 // not confined at all.
-absl::Status RunFresh(const PythonEnv& env, const std::string& sources, const std::string& job) {
-  RunCommandOptions options;
-  options.timeout = absl::Minutes(2);
-  options.input = job;
-  options.env = env.Environment({sources});
-  options.env.emplace_back("OMP_NUM_THREADS", "1");
-  ASSIGN_OR_RETURN(CommandResult result,
-                   RunCommand({env.interpreter, "-c",
-                               "import json, sys, one_process\n"
-                               "both = one_process.run_both(*json.load(sys.stdin))\n"
-                               "print(both.results[-1]['outcome'])"},
-                              options));
-  if (result.ok() && result.out == "ran\n") return absl::OkStatus();
-  return absl::InternalError(absl::StrCat("the fresh job failed: ", result.out, result.err));
+absl::Status RunFresh(const std::string& sources, const std::string& job) {
+  PeerCommand command = {
+      .launcher = {"-c",
+                   "import json, sys, one_process\n"
+                   "both = one_process.run_both(*json.load(sys.stdin))\n"
+                   "print(json.dumps({'outcome': both.results[-1]['outcome']}))"},
+      .input = job,
+      .python_path = {sources},
+      .env = {{"OMP_NUM_THREADS", "1"}},
+      .timeout = absl::Minutes(2)};
+  ASSIGN_OR_RETURN(const auto lines, RunPeer(command));
+  if (lines.back().value("outcome", "") == "ran") return absl::OkStatus();
+  return absl::InternalError("the fresh job failed: " + lines.back().dump());
 }
 
-absl::Status Main() {
+absl::Status Run(Bench* bench) {
   int workers = absl::GetFlag(FLAGS_workers);
   if (workers <= 0) workers = std::max(1u, std::thread::hardware_concurrency());
-  const int warm_jobs = absl::GetFlag(FLAGS_warm_jobs);
-  const int fresh_jobs = absl::GetFlag(FLAGS_fresh_jobs);
-
+  const int warm_jobs = absl::GetFlag(FLAGS_warm_jobs),
+            fresh_jobs = absl::GetFlag(FLAGS_fresh_jobs);
   WorkerPoolOptions options;
   options.workers = workers;
-  absl::Time start = absl::Now();
+  const absl::Time start = absl::Now();
   ASSIGN_OR_RETURN(auto backend, StartInterpreterBackend(options));
   const double start_seconds = absl::ToDoubleSeconds(absl::Now() - start);
-  RETURN_IF_ERROR(Time(2 * workers, workers, [&] { return RunWarm(backend.get()); }).status());
-  ASSIGN_OR_RETURN(double warm, Time(warm_jobs, workers, [&] { return RunWarm(backend.get()); }));
-  printf("%d at once, softmax of 64 x 200, 5 trials, sandbox: %s\n", workers,
-         backend->sandbox_description().c_str());
-  printf("warm pool              %6.2f jobs/s (%d jobs; first worker ready after %.1f s)\n",
-         warm_jobs / warm, warm_jobs, start_seconds);
+  const std::string sandbox = backend->sandbox_description();
   std::atomic<int> task{0};
-  ASSIGN_OR_RETURN(double all, Time(warm_jobs, workers, [&] {
-                     return RunWarm(backend.get(), absl::StrCat("# task ", task++, "\n"));
-                   }));
-  printf("each another task      %6.2f jobs/s (the reference runs for each)\n", warm_jobs / all);
+  const auto one_task = [&](bool measured) {
+    return Time(measured ? warm_jobs : 2 * workers, workers,
+                [&] { return RunWarm(backend.get()); });
+  };
+  const auto many_tasks = [&](bool measured) {  // the warm-up of one task is enough
+    return Time(measured ? warm_jobs : 0, workers,
+                [&] { return RunWarm(backend.get(), absl::StrCat("# task ", task++, "\n")); });
+  };
+  ASSIGN_OR_RETURN(const auto warm, bench->Measure({one_task, many_tasks}));
   backend.reset();
 
-  ASSIGN_OR_RETURN(PythonEnv env, FindPythonEnv());
-  ASSIGN_OR_RETURN(std::string worker, Runfile("exec/python/worker.py"));
-  const std::string job = nlohmann::json{kSoftmaxReference, kSoftmaxCandidate}.dump();
-  ASSIGN_OR_RETURN(double fresh,
-                   Time(fresh_jobs, workers, [&] { return RunFresh(env, DirName(worker), job); }));
-  printf("fresh process each     %6.2f jobs/s (%d jobs, not confined)\n", fresh_jobs / fresh,
-         fresh_jobs);
-  printf("warm / fresh           %6.1f x\n", (warm_jobs / warm) / (fresh_jobs / fresh));
+  std::optional<double> fresh;
+  if (!bench->peer().empty()) {
+    ASSIGN_OR_RETURN(const std::string worker, Runfile("exec/python/worker.py"));
+    const std::string job = nlohmann::json{kSoftmaxReference, kSoftmaxCandidate}.dump();
+    ASSIGN_OR_RETURN(const double seconds,
+                     Time(fresh_jobs, workers, [&] { return RunFresh(DirName(worker), job); }));
+    fresh = fresh_jobs / seconds;
+  }
+  bench->set_subject("execution service");
+  bench->set_peer_name("a fresh Python process for each job, not confined");
+  const std::string setting =
+      absl::StrCat("softmax of 64 x 200, 5 trials, ", workers, " jobs at once, ");
+  const auto rate = [&](const std::vector<double>& seconds) {
+    return Figure{"rate",       warm_jobs / Mean(seconds), "jobs/s", fresh,
+                  std::nullopt, Rates(warm_jobs, seconds)};
+  };
+  bench->Add(setting + "jobs of one task", {rate(warm[0])});
+  bench->Add(setting + "each job another task", {rate(warm[1])});
+  bench->Add("sandbox: " + sandbox, {{"time to start the pool", start_seconds, "s"}});
   return absl::OkStatus();
 }
 
@@ -120,8 +127,9 @@ absl::Status Main() {
 }  // namespace tritonrl
 
 int main(int argc, char** argv) {
-  tritonrl::StartProgram("Jobs per second of the warm pool and of fresh processes.", argc, argv);
-  const absl::Status status = tritonrl::Main();
-  if (!status.ok()) fprintf(stderr, "%s\n", std::string(status.message()).c_str());
-  return status.ok() ? 0 : 1;
+  tritonrl::RunBench({.usage = "Jobs per second of the warm pool and of fresh processes.",
+                      .warmup = 1,
+                      .repeats = 1,
+                      .peer = "true"},
+                     argc, argv, tritonrl::Run);
 }

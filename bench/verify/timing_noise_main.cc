@@ -1,26 +1,26 @@
-// bazel run //bench/verify:timing_noise -- --reference=a.py --candidate=b.py: the speedup of one
-// pair, measured over and over on a GPU, and how far the measurements lie apart.
+// The speedup of one pair of programs, measured over and over on a GPU, and how far the
+// measurements differ.
 #include <cmath>
 #include <cstdio>
 #include <string>
 #include <vector>
 
 #include "absl/flags/flag.h"
+#include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
 #include "base/file.h"
-#include "base/program.h"
 #include "base/status.h"
+#include "bench/harness/harness.h"
 #include "exec/backend/backend_factory.h"
 #include "exec/device_backend.h"
 #include "exec/timing/speedup_interval.h"
 #include "verify/preflight/self_check.h"
 
-ABSL_FLAG(std::string, reference, "", "Python file with Model, get_inputs and get_init_inputs");
+ABSL_FLAG(std::string, reference, "", "Python file with Model, get_inputs and get_init_inputs.");
 ABSL_FLAG(std::string, candidate, "",
-          "Python file with ModelNew; empty: the reference itself, whose speedup is 1");
-ABSL_FLAG(int, repeats, 20, "measurements");
-ABSL_FLAG(std::string, sandbox, "bubblewrap", "bubblewrap, or none");
-ABSL_FLAG(int, workers, 1, "measurements at the same time (each still has the GPU to itself)");
+          "Python file with ModelNew; empty: the reference itself, whose speedup is 1.");
+ABSL_FLAG(std::string, sandbox, "bubblewrap", "bubblewrap, or none.");
+ABSL_FLAG(int, workers, 1, "Measurements at the same time (each still has the GPU to itself).");
 
 namespace tritonrl {
 namespace {
@@ -30,6 +30,7 @@ struct Repeats {
   int without_time = 0;
 };
 
+// Prints a measurement and keeps its figures.
 void Note(int repeat, const ExecResult& result, Repeats* repeats) {
   if (!result.has_speedup() || !result.has_timing()) {
     ++repeats->without_time;
@@ -59,7 +60,7 @@ double Deviation(const std::vector<double>& values) {
   return Median(std::move(distances));
 }
 
-absl::Status Main() {
+absl::Status Run(Bench* bench) {
   ASSIGN_OR_RETURN(const std::string reference, ReadFile(UserPath(absl::GetFlag(FLAGS_reference))));
   std::string candidate = ReferenceAsCandidate(reference);
   if (!absl::GetFlag(FLAGS_candidate).empty()) {
@@ -70,21 +71,29 @@ absl::Status Main() {
   options.workers = absl::GetFlag(FLAGS_workers);
   options.sandbox = absl::GetFlag(FLAGS_sandbox);
   ASSIGN_OR_RETURN(const auto backend, MakeBackend(options));
+  ExecRequest request;
+  request.set_reference_source(reference);
+  request.set_candidate_source(candidate);
   Repeats repeats;
-  for (int i = 0; i < absl::GetFlag(FLAGS_repeats); ++i) {
-    ExecRequest request;
-    request.set_reference_source(reference);
-    request.set_candidate_source(candidate);
+  int number = 0;
+  const auto measure = [&](bool measured) -> absl::StatusOr<double> {
     ASSIGN_OR_RETURN(const ExecResult result,
                      backend->Run(request, absl::Now() + absl::Minutes(5)));
-    Note(i + 1, result, &repeats);
-  }
-  std::printf(
-      "%zu measurements, %d without a time: speedup %.4fx, median absolute deviation %.3f %%; with "
-      "launches, mean of 10 each: %.4fx, %.3f %%; half width of the intervals %.3f %%\n",
-      repeats.speedups.size(), repeats.without_time, Median(repeats.speedups),
-      100 * Deviation(repeats.speedups), Median(repeats.paper), 100 * Deviation(repeats.paper),
-      100 * Median(repeats.widths));
+    if (measured) Note(++number, result, &repeats);
+    return result.speedup();
+  };
+  RETURN_IF_ERROR(bench->Measure({measure}).status());
+  bench->set_subject("measured speedups");
+  const auto& [speedups, paper, widths, without_time] = repeats;
+  const std::string of =
+      absl::StrCat(speedups.size(), " measurements of ", BaseName(absl::GetFlag(FLAGS_reference)));
+  bench->Add(of, {{"speedup", Median(speedups), "x", std::nullopt, std::nullopt, speedups},
+                  {"median absolute deviation", 100 * Deviation(speedups), "%"},
+                  {"half width of the intervals", 100 * Median(widths), "%"},
+                  {"measurements without a time", static_cast<double>(without_time), ""}});
+  bench->Add(of + ", with launches, mean of 10 each",
+             {{"speedup", Median(paper), "x", std::nullopt, std::nullopt, paper},
+              {"median absolute deviation", 100 * Deviation(paper), "%"}});
   return absl::OkStatus();
 }
 
@@ -92,11 +101,7 @@ absl::Status Main() {
 }  // namespace tritonrl
 
 int main(int argc, char** argv) {
-  tritonrl::StartProgram("How far repeated measurements of a speedup lie apart.", argc, argv);
-  setvbuf(stdout, nullptr, _IOLBF, 0);
-  const absl::Status status = tritonrl::Main();
-  if (!status.ok()) {
-    std::fprintf(stderr, "timing_noise: %s\n", tritonrl::Message(status).c_str());
-  }
-  return status.ok() ? 0 : 1;
+  tritonrl::RunBench(
+      {.usage = "How far repeated measurements of a speedup differ.", .warmup = 0, .repeats = 20},
+      argc, argv, tritonrl::Run);
 }

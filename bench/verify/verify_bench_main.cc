@@ -1,12 +1,12 @@
-// bazel run //verify:bench: verdicts per second of the verifier with a warm pool, with and without
-// repeats, in the paper's mode and in robust mode, beside a fresh `python naive_check.py` for each
-// candidate, all in one run; tasks that preflight looks at per second; and candidates linted per
-// second on one core.
+// Verdicts per second of the verifier with a warm pool, with and without copies of candidates, in
+// the paper's mode and in robust mode, beside a fresh `python naive_check.py` for each candidate,
+// all in one run; tasks that preflight checks per second; and candidates linted per second on one
+// core.
 #include <time.h>
 
-#include <cstdio>
 #include <future>
 #include <map>
+#include <numeric>
 #include <set>
 #include <string>
 #include <thread>
@@ -16,10 +16,8 @@
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
 #include "base/file.h"
-#include "base/program.h"
-#include "base/run_command.h"
-#include "base/runfiles.h"
 #include "base/status.h"
+#include "bench/harness/harness.h"
 #include "exec/backend/backend_factory.h"
 #include "exec/device_backend.h"
 #include "tasks/dataset.h"
@@ -29,13 +27,13 @@
 #include "verify/preflight/preflight.h"
 #include "verify/verdict/verdict.h"
 
-ABSL_FLAG(int, workers, 0, "processes at once; 0: the number of cores");
-ABSL_FLAG(int, candidates, 64, "different candidates for the warm pool");
-ABSL_FLAG(int, repeats, 4, "how often each comes in the run with repeats");
-ABSL_FLAG(int, naive, 8, "candidates for the naive check");
-ABSL_FLAG(int, preflight, 60, "different tasks for preflight, in each mode");
-ABSL_FLAG(std::string, backend, "interpreter", "interpreter or cuda");
-ABSL_FLAG(bool, timing, true, "false: the speedup layer is left out");
+ABSL_FLAG(int, workers, 0, "Processes at once; 0: the number of cores.");
+ABSL_FLAG(int, candidates, 64, "Different candidates for the warm pool.");
+ABSL_FLAG(int, copies, 4, "How often each candidate comes in the run with copies.");
+ABSL_FLAG(int, naive, 8, "Candidates for the naive check, which --nopeer leaves out.");
+ABSL_FLAG(int, preflight, 60, "Different tasks for preflight, in each mode.");
+ABSL_FLAG(std::string, backend, "interpreter", "interpreter or cuda.");
+ABSL_FLAG(bool, timing, true, "false: the speedup layer is left out.");
 
 namespace tritonrl {
 namespace {
@@ -55,8 +53,6 @@ std::vector<Pair> MakePairs(int count) {
   return pairs;
 }
 
-double Seconds(absl::Time start) { return absl::ToDoubleSeconds(absl::Now() - start); }
-
 // CPU seconds of this thread: the figure is one core's, whatever else the machine does.
 double CpuSeconds() {
   timespec now;
@@ -64,21 +60,27 @@ double CpuSeconds() {
   return static_cast<double>(now.tv_sec) + 1e-9 * static_cast<double>(now.tv_nsec);
 }
 
-void BenchLint(const std::vector<Pair>& pairs) {
+void BenchLint(Bench* bench, const std::vector<Pair>& pairs) {
   for (const Pair& pair : pairs) Lint(pair.candidate);  // page in
   const double start = CpuSeconds();
-  int64_t linted = 0, accepted = 0;
+  double linted = 0, accepted = 0;
   while (CpuSeconds() < start + 1.0) {
     for (const Pair& pair : pairs) accepted += Lint(pair.candidate).ok();
-    linted += static_cast<int64_t>(pairs.size());
+    linted += static_cast<double>(pairs.size());
   }
-  std::printf("lint: %.0f candidates per CPU second of one core (%.0f%% accepted)\n",
-              static_cast<double>(linted) / (CpuSeconds() - start),
-              100.0 * static_cast<double>(accepted) / static_cast<double>(linted));
+  bench->Add("linter, one core",
+             {{"rate by CPU time", linted / (CpuSeconds() - start), "candidates/s"},
+              {"accepted", 100 * accepted / linted, "%"}});
 }
 
-void BenchPool(const std::vector<Pair>& pairs, ExecMode mode, int repeats, int workers,
-               DeviceBackend* backend) {
+struct PoolRun {
+  std::string setting;
+  std::vector<Figure> figures;  // the rate first
+};
+
+// The rate of the warm pool; with `copies` most verdicts repeat earlier ones.
+PoolRun BenchPool(const std::vector<Pair>& pairs, ExecMode mode, int copies, int workers,
+                  DeviceBackend* backend) {
   VerifierOptions options;
   options.mode = mode;
   options.parallel = workers;
@@ -88,7 +90,7 @@ void BenchPool(const std::vector<Pair>& pairs, ExecMode mode, int repeats, int w
   Verifier verifier(options, backend, nullptr);
   std::vector<std::future<Verdict>> futures;
   const absl::Time start = absl::Now();
-  for (int r = 0; r < repeats; ++r) {
+  for (int copy = 0; copy < copies; ++copy) {
     for (size_t i = 0; i < pairs.size(); ++i) {
       futures.push_back(
           verifier.Submit({.task = {.id = absl::StrCat("task ", i), .source = pairs[i].reference},
@@ -106,25 +108,24 @@ void BenchPool(const std::vector<Pair>& pairs, ExecMode mode, int repeats, int w
       ++phases[phase].second;
     }
   }
-  const double seconds = Seconds(start);
-  std::printf(
-      "warm pool, mode %s, %s: %zu verdicts in %.1f s = %.1f/s (%d correct, %d infrastructure "
-      "errors, "
-      "%lld "
-      "runs)\n",
-      ExecModeName(mode).c_str(), repeats > 1 ? "with repeats" : "all different", futures.size(),
-      seconds, futures.size() / seconds, correct, faults,
-      static_cast<long long>(verifier.counts().runs));
-  std::printf("  mean seconds by phase:");
+  const double seconds = absl::ToDoubleSeconds(absl::Now() - start);
+  const double verdicts = static_cast<double>(futures.size());
+  const std::string setting = absl::StrCat("warm pool, mode ", ExecModeName(mode),
+                                           copies > 1 ? ", with copies" : ", all different");
+  std::vector<Figure> figures = {{"rate", verdicts / seconds, "verdicts/s"},
+                                 {"verdicts", verdicts, ""},
+                                 {"correct", static_cast<double>(correct), ""},
+                                 {"infrastructure errors", static_cast<double>(faults), ""},
+                                 {"runs", static_cast<double>(verifier.counts().runs), ""}};
   for (const auto& [phase, sum] : phases) {
-    std::printf(" %s %.3f", phase.c_str(), sum.first / sum.second);
+    figures.push_back({"mean time, " + phase, sum.first / sum.second, "s"});
   }
-  std::printf("\n");
+  return {setting, figures};
 }
 
 // Different tasks of the corpus, each with all its probes.
-void BenchPreflight(const std::vector<Pair>& pairs, ExecMode mode, int count, int workers,
-                    DeviceBackend* backend) {
+void BenchPreflight(Bench* bench, const std::vector<Pair>& pairs, ExecMode mode, int count,
+                    int workers, DeviceBackend* backend) {
   std::vector<Task> tasks;
   std::set<std::string> sources;
   for (const Pair& pair : pairs) {
@@ -138,23 +139,20 @@ void BenchPreflight(const std::vector<Pair>& pairs, ExecMode mode, int count, in
   options.parallel = workers;
   const absl::Time start = absl::Now();
   const PreflightTotals totals = Count(CheckTasks(tasks, backend, options));
-  const double seconds = Seconds(start);
-  std::printf(
-      "preflight, mode %s: %zu tasks in %.1f s = %.1f/s (%d sound, %d unsound, %d broken, %d not "
-      "checked)\n",
-      ExecModeName(mode).c_str(), tasks.size(), seconds,
-      static_cast<double>(tasks.size()) / seconds, totals.sound, totals.unsound, totals.broken,
-      totals.not_checked);
+  const double seconds = absl::ToDoubleSeconds(absl::Now() - start);
+  bench->Add(absl::StrCat("preflight, mode ", ExecModeName(mode)),
+             {{"rate", static_cast<double>(tasks.size()) / seconds, "tasks/s"},
+              {"tasks", static_cast<double>(tasks.size()), ""},
+              {"sound", static_cast<double>(totals.sound), ""},
+              {"unsound", static_cast<double>(totals.unsound), ""},
+              {"broken", static_cast<double>(totals.broken), ""},
+              {"not checked", static_cast<double>(totals.not_checked), ""}});
 }
 
-absl::Status BenchNaive(const std::vector<Pair>& pairs, int count, int workers) {
-  ASSIGN_OR_RETURN(PythonEnv env, FindPythonEnv());
-  ASSIGN_OR_RETURN(std::string script, Runfile("bench/verify/naive_check.py"));
-  ASSIGN_OR_RETURN(std::string folder, MakeTempDirectory("verify_bench"));
-  RunCommandOptions options;
-  options.timeout = absl::Minutes(2);
-  options.env = env.Environment();
-  options.env.emplace_back("OMP_NUM_THREADS", "1");
+// Verdicts per second of a fresh Python process for each candidate.
+absl::StatusOr<double> BenchNaive(Bench* bench, const std::vector<Pair>& pairs, int count,
+                                  int workers) {
+  ASSIGN_OR_RETURN(const std::string folder, MakeTempDirectory("verify_bench"));
   const absl::Time start = absl::Now();
   std::vector<std::thread> threads;
   std::vector<int> ok(workers, 0);
@@ -166,50 +164,60 @@ absl::Status BenchNaive(const std::vector<Pair>& pairs, int count, int workers) 
         if (!WriteFileAtomic(a, pairs[i].reference).ok() ||
             !WriteFileAtomic(b, pairs[i].candidate).ok())
           continue;
-        auto result = RunCommand({env.interpreter, script, a, b}, options);
-        ok[t] += result.ok() && result->out == "ok\n";
+        const auto lines = RunPeer({.script = "bench/verify/naive_check.py",
+                                    .arguments = {a, b},
+                                    .env = {{"OMP_NUM_THREADS", "1"}},
+                                    .timeout = absl::Minutes(2)});
+        ok[t] += lines.ok() && lines->front().value("correct", false);
       }
     });
   }
   for (std::thread& thread : threads) thread.join();
-  const double seconds = Seconds(start);
-  int good = 0;
-  for (int n : ok) good += n;
-  std::printf("fresh python each, allclose: %d verdicts in %.1f s = %.2f/s (%d called correct)\n",
-              count, seconds, count / seconds, good);
-  return RemoveTree(folder);
+  const double seconds = absl::ToDoubleSeconds(absl::Now() - start);
+  RETURN_IF_ERROR(RemoveTree(folder));
+  bench->Add("fresh Python process each, allclose",
+             {{"rate", count / seconds, "verdicts/s"},
+              {"verdicts", static_cast<double>(count), ""},
+              {"called correct", std::accumulate(ok.begin(), ok.end(), 0.0), ""}});
+  return count / seconds;
 }
 
-absl::Status Main() {
+absl::Status Run(Bench* bench) {
   int workers = absl::GetFlag(FLAGS_workers);
   if (workers <= 0) workers = static_cast<int>(std::thread::hardware_concurrency());
   const std::vector<Pair> pairs = MakePairs(absl::GetFlag(FLAGS_candidates));
-  BenchLint(pairs);
+  bench->set_subject("verification");
+  bench->set_peer_name("naive check");
+  BenchLint(bench, pairs);
   BackendOptions options;
   ASSIGN_OR_RETURN(options.kind, ParseBackendKind(absl::GetFlag(FLAGS_backend)));
   options.workers = workers;
   const absl::Time start = absl::Now();
   ASSIGN_OR_RETURN(std::unique_ptr<DeviceBackend> backend, MakeBackend(options));
-  std::printf("pool of %d workers started in %.1f s (%s)\n", workers, Seconds(start),
-              backend->sandbox_description().c_str());
-  BenchPool(pairs, EXEC_MODE_PAPER, 1, workers, backend.get());
-  BenchPool(pairs, EXEC_MODE_PAPER, absl::GetFlag(FLAGS_repeats), workers, backend.get());
-  BenchPool(pairs, EXEC_MODE_ROBUST, 1, workers, backend.get());
+  bench->Add(absl::StrCat("pool of ", workers, " workers, ", backend->sandbox_description()),
+             {{"time to start", absl::ToDoubleSeconds(absl::Now() - start), "s"}});
+  const int copies = absl::GetFlag(FLAGS_copies);
+  std::vector<PoolRun> pools = {BenchPool(pairs, EXEC_MODE_PAPER, 1, workers, backend.get()),
+                                BenchPool(pairs, EXEC_MODE_PAPER, copies, workers, backend.get()),
+                                BenchPool(pairs, EXEC_MODE_ROBUST, 1, workers, backend.get())};
   for (const ExecMode mode : {EXEC_MODE_PAPER, EXEC_MODE_ROBUST}) {
-    BenchPreflight(pairs, mode, absl::GetFlag(FLAGS_preflight), workers, backend.get());
+    BenchPreflight(bench, pairs, mode, absl::GetFlag(FLAGS_preflight), workers, backend.get());
   }
-  return BenchNaive(
-      pairs, std::min<int>(absl::GetFlag(FLAGS_naive), static_cast<int>(pairs.size())), workers);
+  if (!bench->peer().empty()) {
+    const int count = std::min<int>(absl::GetFlag(FLAGS_naive), static_cast<int>(pairs.size()));
+    ASSIGN_OR_RETURN(const double naive, BenchNaive(bench, pairs, count, workers));
+    for (PoolRun& pool : pools) pool.figures.front().peer = naive;
+  }
+  for (const PoolRun& pool : pools) bench->Add(pool.setting, pool.figures);
+  return absl::OkStatus();
 }
 
 }  // namespace
 }  // namespace tritonrl
 
 int main(int argc, char** argv) {
-  tritonrl::StartProgram("Verdicts per second, against a fresh Python process for each candidate.",
-                         argc, argv);
-  setvbuf(stdout, nullptr, _IOLBF, 0);
-  const absl::Status status = tritonrl::Main();
-  if (!status.ok()) std::fprintf(stderr, "bench: %s\n", tritonrl::Message(status).c_str());
-  return status.ok() ? 0 : 1;
+  tritonrl::RunBench(
+      {.usage = "Verdicts per second, against a fresh Python process for each candidate.",
+       .peer = "true"},
+      argc, argv, tritonrl::Run);
 }
