@@ -51,6 +51,30 @@ std::string Spread(const std::vector<double>& rounds) {
   return absl::StrCat(Number(*least), " to ", Number(*most));
 }
 
+// Lines of a table with columns of one width; columns without a cell below the head are left out.
+std::string Aligned(const std::vector<std::vector<std::string>>& lines) {
+  std::vector<size_t> widths(lines[0].size());
+  std::vector<bool> used(lines[0].size());
+  for (size_t row = 0; row < lines.size(); ++row) {
+    for (size_t i = 0; i < widths.size(); ++i) {
+      widths[i] = std::max(widths[i], lines[row][i].size());
+      if (row > 0 && !lines[row][i].empty()) used[i] = true;
+    }
+  }
+  std::string table;
+  for (const std::vector<std::string>& line : lines) {
+    std::string text;
+    for (size_t i = 0; i < widths.size(); ++i) {
+      if (!used[i]) continue;
+      const bool number = i == 2 || i == 4 || i == 5;
+      absl::StrAppendFormat(&text, number ? "%*s  " : "%-*s  ", static_cast<int>(widths[i]),
+                            line[i]);
+    }
+    absl::StrAppend(&table, absl::StripTrailingAsciiWhitespace(text), "\n");
+  }
+  return table;
+}
+
 std::string CsvCell(const std::string& text) {
   if (text.find_first_of(",\"\n") == std::string::npos) return text;
   return absl::StrCat("\"", absl::StrReplaceAll(text, {{"\"", "\"\""}}), "\"");
@@ -229,39 +253,24 @@ void Bench::PrintTable() {
 }
 
 std::string Bench::TakeTable() {
-  if (muted_ || printed_ == rows_.size()) return "";
-  std::vector<std::vector<std::string>> lines = {
-      {"setting", "metric", "value", "unit", "peer", "bound", "spread"}};
-  std::string last, peers;
-  for (; printed_ < rows_.size(); ++printed_) {
-    const auto& [subject, setting, peer_name, f] = rows_[printed_];
-    lines.push_back({setting == last ? "" : setting, f.metric, Number(f.value), f.unit,
-                     Optional(f.peer), Optional(f.bound), Spread(f.rounds)});
-    last = setting;
-    if (f.peer && !absl::StrContains(peers, peer_name)) {
-      absl::StrAppend(&peers, peers.empty() ? "peer: " : "; ", peer_name);
+  std::string tables;
+  while (!muted_ && printed_ < rows_.size()) {
+    std::vector<std::vector<std::string>> lines = {
+        {"setting", "metric", "value", "unit", "peer", "bound", "spread"}};
+    const std::string title = rows_[printed_].subject;
+    std::string last, peers;
+    for (; printed_ < rows_.size() && rows_[printed_].subject == title; ++printed_) {
+      const auto& [subject, setting, peer_name, f] = rows_[printed_];
+      lines.push_back({setting == last ? "" : setting, f.metric, Number(f.value), f.unit,
+                       Optional(f.peer), Optional(f.bound), Spread(f.rounds)});
+      last = setting;
+      if (f.peer && !absl::StrContains(peers, peer_name)) {
+        absl::StrAppend(&peers, peers.empty() ? "peer: " : "; ", peer_name);
+      }
     }
+    absl::StrAppend(&tables, title, "\n", Aligned(lines), peers, peers.empty() ? "" : "\n");
   }
-  std::vector<size_t> widths(lines[0].size());
-  std::vector<bool> used(lines[0].size());
-  for (size_t row = 0; row < lines.size(); ++row) {
-    for (size_t i = 0; i < widths.size(); ++i) {
-      widths[i] = std::max(widths[i], lines[row][i].size());
-      if (row > 0 && !lines[row][i].empty()) used[i] = true;
-    }
-  }
-  std::string table;
-  for (const std::vector<std::string>& line : lines) {
-    std::string text;
-    for (size_t i = 0; i < widths.size(); ++i) {
-      if (!used[i]) continue;
-      const bool number = i == 2 || i == 4 || i == 5;
-      absl::StrAppendFormat(&text, number ? "%*s  " : "%-*s  ", static_cast<int>(widths[i]),
-                            line[i]);
-    }
-    absl::StrAppend(&table, absl::StripTrailingAsciiWhitespace(text), "\n");
-  }
-  return absl::StrCat(table, peers, peers.empty() ? "" : "\n");
+  return tables;
 }
 
 std::string Bench::CsvLines(const std::string& prefix, int first, const RunInfo& info) const {

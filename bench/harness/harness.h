@@ -27,7 +27,7 @@ struct BenchOptions {
 struct Figure {
   std::string metric;
   double value = 0;
-  std::string unit;
+  std::string unit = {};
   std::optional<double> peer = std::nullopt, bound = std::nullopt;  // in the same unit
   std::vector<double> rounds = {};  // of which `value` is the summary; for the spread
 };
@@ -70,8 +70,8 @@ class Bench {
   // What --peer says; empty for "", "none", "no" and "false".
   std::string peer() const;
 
-  // Of the figures added from now on: the subject of the CSV (at first the program's name), and
-  // the name of the peer.
+  // Of the figures added from now on: the subject, which is the title of a table and a column of
+  // the CSV (at first the program's name), and the name of the peer.
   void set_subject(std::string subject) { subject_ = std::move(subject); }
   void set_peer_name(std::string name) { peer_name_ = std::move(name); }
   // This rank prints and writes nothing.

@@ -27,6 +27,7 @@ Bench Filled() {
 TEST(HarnessTest, TheTable) {
   Bench bench = Filled();
   EXPECT_EQ(bench.TakeTable(),
+            "engine, small\n"
             "setting     metric     value  unit       peer  bound  spread\n"
             "8 requests  rate       12346  tokens/s  987.6  20000  12000 to 12500\n"
             "            step       1.235  ms\n"
@@ -34,7 +35,17 @@ TEST(HarnessTest, TheTable) {
             "peer: transformers \"generate\"\n");
   EXPECT_EQ(bench.TakeTable(), "") << "each figure is printed once";
   bench.Add("later", {{"time", 2, "s"}});
-  EXPECT_EQ(bench.TakeTable(), "setting  metric  value  unit\nlater    time        2  s\n");
+  bench.Add("later", {{"time", 3, "s"}});
+  bench.set_subject("other");
+  bench.Add("later", {{"runs", 4}});
+  EXPECT_EQ(bench.TakeTable(),
+            "engine, small\n"
+            "setting  metric  value  unit\n"
+            "later    time        2  s\n"
+            "         time        3  s\n"
+            "other\n"
+            "setting  metric  value\n"
+            "later    runs        4\n");
   bench.Mute();
   bench.Add("muted", {{"time", 2, "s"}});
   EXPECT_EQ(bench.TakeTable(), "");

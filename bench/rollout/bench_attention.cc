@@ -2,17 +2,14 @@
 
 #include <ATen/ops/empty.h>
 #include <ATen/ops/zeros.h>
-#include <c10/cuda/CUDAStream.h>
 
 #include <algorithm>
 #include <cmath>
-#include <cstring>
-#include <iostream>
 #include <numeric>
 #include <utility>
 #include <vector>
 
-#include "absl/strings/str_format.h"
+#include "absl/strings/str_cat.h"
 #include "base/random.h"
 #include "bench/rollout/kernel_timer.h"
 #include "rollout/cuda/attention/paged_attention.h"
@@ -23,13 +20,13 @@ namespace {
 constexpr CacheHeads kShape = {32, 8, 128};
 constexpr int64_t kTokens = 256 * 16384;
 constexpr int32_t kPages = kTokens / kPageTokens;
+constexpr int kMaxRotations = 64;  // several times what an L2 cache holds
+
 // Rows that are read at once where they see the same.
 int MostTogether() {
   return DecodeSharingFor(kShape.query_heads, kShape.key_heads, /*batch_invariant=*/false)
       .tile_rows;
 }
-
-constexpr int kMaxRotations = 64;  // several times what an L2 cache holds
 
 struct Cache {
   CacheHeads shape = kShape;
@@ -37,17 +34,14 @@ struct Cache {
 
   explicit Cache(CacheType type) {
     shape.type = type;
-    const auto gpu = at::TensorOptions(at::kCUDA);
     for (at::Tensor& pool : pools) {
-      pool = at::empty({kPages, shape.PageElements()}, gpu.dtype(at::kBFloat16)).normal_();
+      pool = RandomNumbers({kPages, shape.PageElements()});
       if (type == CacheType::kE4M3) pool = pool.to(at::kFloat8_e4m3fn);
     }
-    at::Tensor order = at::empty({kPages}, at::kInt);
     std::vector<int32_t> pages(kPages);
     std::iota(pages.begin(), pages.end(), 0);
     Philox(1).Shuffle(&pages);
-    std::copy(pages.begin(), pages.end(), order.data_ptr<int32_t>());
-    table = order.to(at::kCUDA);
+    table = IntsOnGpu(pages);
   }
 
   PagedKeysValues view() const {
@@ -61,19 +55,11 @@ int32_t PageBegin(int64_t i, int64_t tokens) {
   return static_cast<int32_t>(i % (kPages / pages) * pages);
 }
 
-at::Tensor Upload(const std::vector<int32_t>& words) {
-  at::Tensor host = at::empty({static_cast<int64_t>(words.size())}, at::kInt);
-  std::copy(words.begin(), words.end(), host.data_ptr<int32_t>());
-  return host.to(at::kCUDA);
-}
-
 struct Rows {
   at::Tensor queries, out;
 
   explicit Rows(int64_t rows) {
-    queries = at::empty({rows, kShape.query_heads, kShape.head_dim},
-                        at::TensorOptions(at::kCUDA).dtype(at::kBFloat16))
-                  .normal_();
+    queries = RandomNumbers({rows, kShape.query_heads, kShape.head_dim});
     out = at::empty(queries.sizes(), queries.options());
   }
   AttentionRows view() const {
@@ -82,10 +68,8 @@ struct Rows {
   }
 };
 
-void* Stream() { return c10::cuda::getCurrentCUDAStream().stream(); }
-
-// One token of each of `batch` sequences and `draft tokens` tokens behind it, of other sequences
-// each time.
+// One token of each of `batch` sequences and the draft tokens behind it, of other sequences in each
+// rotation.
 struct Decoding {
   const Cache& cache;
   DecodePlan plan;
@@ -127,7 +111,7 @@ struct Decoding {
         }
       }
       plan.Fill(lengths, begins, shared, filled.data());
-      words.push_back(Upload(filled));
+      words.push_back(IntsOnGpu(filled));
     }
     partial = at::empty({plan.PartialBytes(kShape.query_heads, kShape.head_dim) + 1},
                         at::TensorOptions(at::kCUDA).dtype(at::kByte));
@@ -137,19 +121,22 @@ struct Decoding {
     PagedKeysValues paged = cache.view();
     paged.page_table = table.const_data_ptr<int32_t>();
     LaunchDecodeAttention(cache.shape, paged, plan, plan.At(words[i].const_data_ptr<int32_t>()),
-                          rows.view(), {partial.data_ptr(), arrived.data_ptr<int32_t>()}, Stream());
+                          rows.view(), {partial.data_ptr(), arrived.data_ptr<int32_t>()},
+                          KernelStream());
   }
 };
 
-void BenchDecode(const Cache& cache, int batch, int64_t tokens, const DecodeSplit& split) {
+void BenchDecode(Bench* bench, const Cache& cache, int batch, int64_t tokens,
+                 const DecodeSplit& split) {
   const Decoding decoding(cache, batch, tokens, split);
   const double time = MicrosecondsOf(decoding.rotations, [&](int i) { decoding.Launch(i); });
-  absl::PrintF("%6d %7d %7d %9.1f %7.2f\n", batch, tokens,
-               std::min(split.PartTokens(tokens, batch), tokens), time,
-               decoding.bytes / time * 1e-6);
+  bench->Add(absl::StrCat("decode, ", batch, " x ", tokens, ", parts of ",
+                          std::min(split.PartTokens(tokens, batch), tokens)),
+             TimeAndRate(time, decoding.bytes, "TB/s"));
 }
 
-void BenchChunks(const Cache& cache, int sequences, int32_t count, int32_t context, bool hopper) {
+void BenchChunks(Bench* bench, const Cache& cache, int sequences, int32_t count, int32_t context,
+                 bool hopper) {
   PrefillDevice device = CurrentPrefillDevice();
   if (hopper && !device.hopper) return;
   device.hopper = hopper;
@@ -164,31 +151,32 @@ void BenchChunks(const Cache& cache, int sequences, int32_t count, int32_t conte
                         PageBegin(rotation * sequences + i, context + count)});
     }
     plans.push_back(PlanPrefill(cache.shape, device, chunks, kPages));
-    words.push_back(Upload(plans.back().words));
+    words.push_back(IntsOnGpu(plans.back().words));
   }
   const double time = MicrosecondsOf(rotations, [&](int i) {
     LaunchPrefillAttention(cache.shape, cache.view(), plans[i], words[i].const_data_ptr<int32_t>(),
-                           rows.view(), Stream());
+                           rows.view(), KernelStream());
   });
   const double flops = 4.0 * kShape.query_heads * kShape.head_dim * sequences * count *
                        (context + 0.5 * (count + 1));
-  absl::PrintF("%4d x %5d %7d   %s %9.1f %7.1f\n", sequences, count, context,
-               hopper ? "FA3" : "FA2", time, flops / time * 1e-6);
+  bench->Add(absl::StrCat("chunks, ", sequences, " x ", count, ", context ", context, ", ",
+                          hopper ? "FA3" : "FA2"),
+             TimeAndRate(time, flops, "TFLOP/s"));
 }
 
-void BenchBf16Attention(const Cache& cache) {
-  std::cout << "Attention of one token a sequence (32 query, 8 key heads of 128, pages of 16)\n"
-            << " batch context    part        us    TB/s\n";
+void BenchBf16Attention(Bench* bench) {
+  bench->set_subject("attention (32 query, 8 key heads of 128, pages of 16)");
+  const Cache cache(CacheType::kBFloat16);
   for (const int batch : {32, 128, 256}) {
     for (const int64_t tokens : {1024, 4096, 8192, 16384}) {
-      BenchDecode(cache, batch, tokens, DecodeSplitFor(batch, /*batch_invariant=*/false));
+      BenchDecode(bench, cache, batch, tokens, DecodeSplitFor(batch, /*batch_invariant=*/false));
     }
   }
-  std::cout << "Other splits\n";
+  // Other splits.
   for (const int batch : {1, 2, 4, 8, 16, 32}) {
     for (const int64_t tokens : {1024, 4096, 16384}) {
       for (const int part : {128, 256, 512, 1024}) {
-        BenchDecode(cache, batch, tokens, {.parts = 1, .least = 16, .most = part});
+        BenchDecode(bench, cache, batch, tokens, {.parts = 1, .least = 16, .most = part});
       }
     }
   }
@@ -196,63 +184,62 @@ void BenchBf16Attention(const Cache& cache) {
     for (const int64_t tokens : {1024, 1536, 4096, 16384}) {
       for (const int part : {512, 1024, 2048, 4096, 1 << 20}) {
         if (part < tokens || part == 1 << 20) {
-          BenchDecode(cache, batch, tokens, {.parts = 1, .most = part});
+          BenchDecode(bench, cache, batch, tokens, {.parts = 1, .most = part});
         }
       }
     }
   }
-  std::cout << "\nAttention of chunks\n  sequences  context  by        us TFLOP/s\n";
   for (const bool hopper : {true, false}) {
-    BenchChunks(cache, 1, 8192, 0, hopper);
-    BenchChunks(cache, 4, 2048, 0, hopper);
-    BenchChunks(cache, 1, 2048, 14336, hopper);
-    BenchChunks(cache, 8, 256, 0, hopper);
+    BenchChunks(bench, cache, 1, 8192, 0, hopper);
+    BenchChunks(bench, cache, 4, 2048, 0, hopper);
+    BenchChunks(bench, cache, 1, 2048, 14336, hopper);
+    BenchChunks(bench, cache, 8, 256, 0, hopper);
   }
-  BenchChunks(cache, 64, 16, 4096, false);
-  BenchChunks(cache, 64, 4, 4096, false);
+  BenchChunks(bench, cache, 64, 16, 4096, false);
+  BenchChunks(bench, cache, 64, 4, 4096, false);
 }
 
 // With 8-bit keys and values, and with the split of batch-invariant steps.
-void BenchFp8Attention() {
+void BenchFp8Attention(Bench* bench) {
+  bench->set_subject("attention, FP8 KV cache");
   const Cache cache(CacheType::kE4M3);
-  std::cout << "\nThe same with 8-bit keys and values\n";
   for (const int batch : {1, 32, 128, 256}) {
     for (const int64_t tokens : {1024, 4096, 16384}) {
-      BenchDecode(cache, batch, tokens, DecodeSplitFor(batch, /*batch_invariant=*/false));
+      BenchDecode(bench, cache, batch, tokens, DecodeSplitFor(batch, /*batch_invariant=*/false));
     }
   }
   for (const int batch : {128, 256}) {
-    BenchDecode(cache, batch, 4096, DecodeSplitFor(batch, /*batch_invariant=*/true));
+    BenchDecode(bench, cache, batch, 4096, DecodeSplitFor(batch, /*batch_invariant=*/true));
   }
-  BenchChunks(cache, 1, 8192, 0, /*hopper=*/false);
-  BenchChunks(cache, 1, 2048, 14336, false);
+  BenchChunks(bench, cache, 1, 8192, 0, /*hopper=*/false);
+  BenchChunks(bench, cache, 1, 2048, 14336, false);
 }
 
 }  // namespace
 
-void BenchAttentionPower() {
-  std::cout << "Attention of one token for long: time, rate, mean power, clock\n";
+void BenchAttentionPower(Bench* bench) {
+  bench->set_subject("power");
   const Cache cache(CacheType::kBFloat16);
+  const auto add = [bench](const std::string& setting, const Decoding& decoding) {
+    AddSustained(bench, setting, decoding.rotations, decoding.bytes, "TB/s",
+                 [&](int i) { decoding.Launch(i); });
+  };
   for (const auto& [batch, tokens] : {std::pair{32, 4096}, {128, 4096}, {256, 1536}}) {
-    const Decoding decoding(cache, batch, tokens, DecodeSplitFor(batch, false));
-    const Sustained found = SustainedOf(decoding.rotations, [&](int i) { decoding.Launch(i); });
-    PrintPower(absl::StrFormat("attention, %d x %d", batch, tokens), found,
-               decoding.bytes / found.microseconds * 1e-6, "TB/s");
+    add(absl::StrCat("decode attention, ", batch, " x ", tokens),
+        Decoding(cache, batch, tokens, DecodeSplitFor(batch, false)));
   }
   for (const int together : {1, MostTogether()}) {
-    const Decoding shared(cache, 256, 2048, DecodeSplitFor(256, false), 8, 0, together);
-    const Sustained found = SustainedOf(shared.rotations, [&](int i) { shared.Launch(i); });
-    PrintPower(absl::StrFormat("256 x 2048, 8 share 1024, %d read at once", together), found,
-               shared.bytes / found.microseconds * 1e-6, "TB/s");
+    add(absl::StrCat("decode attention, 256 x 2048, 8 share 1024, ", together, " read at once"),
+        Decoding(cache, 256, 2048, DecodeSplitFor(256, false), 8, 0, together));
   }
 }
 
-void BenchAttentionTogether() {
+void BenchAttentionTogether(Bench* bench) {
   const Cache cache(CacheType::kBFloat16);
   const int most = MostTogether();
-  std::cout << "Rows that see the same pages\n"
-            << " batch draft tokens samples context  together        us    apart us\n";
-  const auto bench = [&](int batch, int num_draft_tokens, int group, int64_t tokens) {
+  bench->set_subject(absl::StrCat("attention, ", most, " rows that see the same pages at once"));
+  bench->set_peer_name("each row by itself");
+  const auto add = [&](int batch, int num_draft_tokens, int group, int64_t tokens) {
     const DecodeSplit split = DecodeSplitFor(batch * (num_draft_tokens + 1), false);
     double times[2];
     for (const bool apart : {false, true}) {
@@ -260,25 +247,23 @@ void BenchAttentionTogether() {
                               apart ? 1 : most);
       times[apart] = MicrosecondsOf(decoding.rotations, [&](int i) { decoding.Launch(i); });
     }
-    absl::PrintF("%6d %7d %7d %7d  %8d %9.1f %11.1f\n", batch, num_draft_tokens, group, tokens,
-                 most, times[0], times[1]);
+    bench->Add(absl::StrCat(batch, " x ", tokens, ", draft tokens: ", num_draft_tokens,
+                            ", samples of a prompt: ", group),
+               {{"time", times[0], "us", times[1]}});
   };
   for (const int batch : {1, 8, 32}) {
     for (const int num_draft_tokens : {1, 3, 5, 8, 15}) {
-      for (const int64_t tokens : {2048, 16384}) bench(batch, num_draft_tokens, 1, tokens);
+      for (const int64_t tokens : {2048, 16384}) add(batch, num_draft_tokens, 1, tokens);
     }
   }
   for (const int batch : {8, 32, 48, 64, 96, 128, 256}) {
-    for (const int64_t tokens : {1024, 2048, 4096}) bench(batch, 0, 8, tokens);
+    for (const int64_t tokens : {1024, 2048, 4096}) add(batch, 0, 8, tokens);
   }
 }
 
-void BenchAttention() {
-  {
-    const Cache cache(CacheType::kBFloat16);
-    BenchBf16Attention(cache);
-  }
-  BenchFp8Attention();
+void BenchAttention(Bench* bench) {
+  BenchBf16Attention(bench);
+  BenchFp8Attention(bench);
 }
 
 }  // namespace tritonrl

@@ -1,17 +1,21 @@
-// The other kernels of a step in the shape of Qwen3-8B, and its matrix products.
+// The small kernels of a step in the shape of Qwen3-8B, and memory that is unmapped and mapped
+// again.
 
 #include <ATen/ops/empty.h>
-#include <ATen/ops/zeros.h>
-#include <c10/cuda/CUDAStream.h>
+#include <c10/core/Device.h>
+#include <c10/cuda/CUDAFunctions.h>
+#include <c10/util/Exception.h>
+#include <cuda_runtime_api.h>
 
 #include <cstring>
-#include <iostream>
+#include <memory>
+#include <optional>
 #include <vector>
 
-#include "absl/strings/str_format.h"
+#include "absl/strings/str_cat.h"
 #include "bench/rollout/kernel_timer.h"
 #include "model/cuda/fused/kernels.h"
-#include "model/cuda/gemm/gemm.h"
+#include "rollout/cuda/cuda_kv_cache.h"
 #include "rollout/cuda/sampling/gpu_sampler.h"
 #include "rollout/cuda/step_kernels.h"
 
@@ -22,32 +26,20 @@ constexpr CacheHeads kShape = {32, 8, 128};
 constexpr int64_t kHidden = 4096, kMlp = 12288, kVocab = 151936;
 constexpr int kRotations = 8;
 
-void* Stream() { return c10::cuda::getCurrentCUDAStream().stream(); }
-
-at::Tensor Numbers(at::IntArrayRef shape, at::ScalarType type) {
-  return at::empty(shape, at::TensorOptions(at::kCUDA).dtype(type)).normal_();
-}
-
-at::Tensor Ints(const std::vector<int32_t>& values) {
-  at::Tensor host = at::empty({static_cast<int64_t>(values.size())}, at::kInt);
-  std::copy(values.begin(), values.end(), host.data_ptr<int32_t>());
-  return host.to(at::kCUDA);
-}
-
 double QkvTime(int64_t rows) {
   const int64_t width = (kShape.query_heads + 2 * kShape.key_heads) * kShape.head_dim;
-  const at::Tensor qkv = Numbers({kRotations, rows, width}, at::kBFloat16);
-  const at::Tensor weight = Numbers({kShape.head_dim}, at::kBFloat16);
-  const at::Tensor table = Numbers({2, 16384, kShape.head_dim / 2}, at::kFloat);
-  const at::Tensor pools = Numbers(
-      {2, kRotations * rows * kPageTokens, kShape.key_heads, kShape.head_dim}, at::kBFloat16);
-  at::Tensor queries = Numbers({rows, kShape.query_heads, kShape.head_dim}, at::kBFloat16);
+  const at::Tensor qkv = RandomNumbers({kRotations, rows, width});
+  const at::Tensor weight = RandomNumbers({kShape.head_dim});
+  const at::Tensor table = RandomNumbers({2, 16384, kShape.head_dim / 2}, at::kFloat);
+  const at::Tensor pools =
+      RandomNumbers({2, kRotations * rows * kPageTokens, kShape.key_heads, kShape.head_dim});
+  at::Tensor queries = RandomNumbers({rows, kShape.query_heads, kShape.head_dim});
   std::vector<int32_t> positions, slots;
   for (int64_t i = 0; i < kRotations * rows; ++i) {
     positions.push_back(static_cast<int32_t>(i * 37 % 16384));
     slots.push_back(static_cast<int32_t>(i * kPageTokens));
   }
-  const at::Tensor at = Ints(positions), to = Ints(slots);
+  const at::Tensor at = IntsOnGpu(positions), to = IntsOnGpu(slots);
   return MicrosecondsOf(kRotations, [&](int i) {
     LaunchQkvToCache({.shape = kShape,
                       .rows = rows,
@@ -62,44 +54,44 @@ double QkvTime(int64_t rows) {
                       .queries = queries.data_ptr(),
                       .keys = pools[0].data_ptr(),
                       .values = pools[1].data_ptr(),
-                      .stream = Stream()});
+                      .stream = KernelStream()});
   });
 }
 
 double NormTime(int64_t rows) {
-  const at::Tensor x = Numbers({kRotations, rows, kHidden}, at::kBFloat16);
-  const at::Tensor weight = Numbers({kHidden}, at::kBFloat16);
-  at::Tensor y = Numbers({rows, kHidden}, at::kBFloat16), rstd = Numbers({rows}, at::kFloat);
+  const at::Tensor x = RandomNumbers({kRotations, rows, kHidden});
+  const at::Tensor weight = RandomNumbers({kHidden});
+  at::Tensor y = RandomNumbers({rows, kHidden}), rstd = RandomNumbers({rows}, at::kFloat);
   return MicrosecondsOf(kRotations, [&](int i) {
-    LaunchRmsNorm({rows, kHidden, CudaType::kBFloat16, Stream()}, x[i].const_data_ptr(),
+    LaunchRmsNorm({rows, kHidden, CudaType::kBFloat16, KernelStream()}, x[i].const_data_ptr(),
                   weight.const_data_ptr(), 1e-6f, y.data_ptr(), rstd.data_ptr<float>(), nullptr);
   });
 }
 
 double SwigluTime(int64_t rows) {
-  const at::Tensor x = Numbers({kRotations, rows, 2 * kMlp}, at::kBFloat16);
-  at::Tensor y = Numbers({rows, kMlp}, at::kBFloat16);
+  const at::Tensor x = RandomNumbers({kRotations, rows, 2 * kMlp});
+  at::Tensor y = RandomNumbers({rows, kMlp});
   return MicrosecondsOf(kRotations, [&](int i) {
-    LaunchSwiglu({rows, kMlp, CudaType::kBFloat16, Stream()}, x[i].const_data_ptr(), y.data_ptr(),
-                 nullptr);
+    LaunchSwiglu({rows, kMlp, CudaType::kBFloat16, KernelStream()}, x[i].const_data_ptr(),
+                 y.data_ptr(), nullptr);
   });
 }
 
 double GatherTime(int64_t rows) {
-  const at::Tensor table = Numbers({kVocab, kHidden}, at::kBFloat16);
-  at::Tensor out = Numbers({rows, kHidden}, at::kBFloat16);
+  const at::Tensor table = RandomNumbers({kVocab, kHidden});
+  at::Tensor out = RandomNumbers({rows, kHidden});
   std::vector<int32_t> values;
   for (int64_t i = 0; i < kRotations * rows; ++i) {
     values.push_back(static_cast<int32_t>(i * 7919 % kVocab));
   }
-  const at::Tensor ids = Ints(values);
+  const at::Tensor ids = IntsOnGpu(values);
   return MicrosecondsOf(kRotations, [&](int i) {
     LaunchGatherRows({.rows = rows,
                       .row_bytes = 2 * kHidden,
                       .from = table.const_data_ptr(),
                       .ids = ids.const_data_ptr<int32_t>() + i * rows,
                       .out = out.data_ptr(),
-                      .stream = Stream()});
+                      .stream = KernelStream()});
   });
 }
 
@@ -125,94 +117,70 @@ double SamplingTime(const at::Tensor& logits, int count, const SamplingRow& sett
          .count = count,
          .workspace = workspace.data_ptr(),
          .drawn = static_cast<DrawnToken*>(drawn.data_ptr()),
-         .stream = Stream()});
+         .stream = KernelStream()});
   });
 }
 
-struct Product {
-  const char* name;
-  int64_t from, to;
-  bool onto;  // adds to the residual stream
-};
-
-void BenchProduct(CudaGemm* gemm, const Product& product) {
-  // Copies of the weights, so that no part of one is in the cache (50 MB) from the call before.
-  const int64_t bytes = 2 * product.from * product.to;
-  const int copies = bytes > (int64_t{1} << 30) ? 1 : 4;
-  const at::Tensor weights = Numbers({copies, product.to, product.from}, at::kBFloat16);
-  const bool head = product.to == kVocab;
-  for (const int64_t rows : {1, 8, 32, 64, 128, 256, 512}) {
-    const at::Tensor x = Numbers({rows, product.from}, at::kBFloat16);
-    const at::Tensor residual = Numbers({rows, product.to}, at::kBFloat16);
-    at::Tensor out = Numbers({rows, product.to}, head ? at::kFloat : at::kBFloat16);
-    const double time = MicrosecondsOf(copies, [&](int i) {
-      gemm->Multiply(x, weights[i].t(), product.onto ? &residual : nullptr, out);
-    });
-    absl::PrintF("%-8s %6d -> %6d %5d %9.1f %7.2f %8.1f\n", product.name, product.from, product.to,
-                 rows, time, bytes / time * 1e-6,
-                 2.0 * product.from * product.to * rows / time * 1e-6);
-  }
-}
-
-void BenchProductPower(CudaGemm* gemm, const Product& product, int64_t rows) {
-  const at::Tensor weights = Numbers({4, product.to, product.from}, at::kBFloat16);
-  const at::Tensor x = Numbers({rows, product.from}, at::kBFloat16);
-  at::Tensor out = Numbers({rows, product.to}, at::kBFloat16);
-  const Sustained found =
-      SustainedOf(4, [&](int i) { gemm->Multiply(x, weights[i].t(), nullptr, out); });
-  PrintPower(absl::StrFormat("%s, %d rows", product.name, rows), found,
-             2.0 * product.from * product.to * rows / found.microseconds * 1e-6, "TFLOP/s");
+int64_t FreeBytes() {
+  size_t free = 0, total = 0;
+  TORCH_CHECK(cudaMemGetInfo(&free, &total) == cudaSuccess, "the GPU does not say what is free");
+  return static_cast<int64_t>(free);
 }
 
 }  // namespace
 
-void BenchProductsPower() {
-  std::cout << "Products for long: time, rate, mean power, clock\n";
-  CudaGemm gemm(at::Device(at::kCUDA, c10::cuda::current_device()), /*autotune=*/true);
-  for (const int64_t rows : {32, 128, 256, 2048}) {
-    BenchProductPower(&gemm, {"gate_up", kHidden, 2 * kMlp, false}, rows);
-  }
-}
-
-void BenchStepKernels() {
-  std::cout << "Kernels of a step, us\n"
-            << "  rows  qkv to cache  RMSNorm  SwiGLU  embeddings\n";
+void BenchStepKernels(Bench* bench) {
+  bench->set_subject("kernels of a step");
   for (const int64_t rows : {1, 32, 256}) {
-    absl::PrintF("%6d %13.2f %8.2f %7.2f %11.2f\n", rows, QkvTime(rows), NormTime(rows),
-                 SwigluTime(rows), GatherTime(rows));
+    bench->Add(absl::StrCat("rows: ", rows), {{"qkv to cache", QkvTime(rows), "us"},
+                                              {"RMSNorm", NormTime(rows), "us"},
+                                              {"SwiGLU", SwigluTime(rows), "us"},
+                                              {"embeddings", GatherTime(rows), "us"}});
   }
 }
 
-void BenchSampling() {
-  std::cout << "Sampling of 151,936 logits, us (two reads of 256 rows at 4.5 TB/s: 69)\n"
-            << "  rows  logits   plain  top_k 50  top_p 0.95  greedy\n";
-  const at::Tensor flat = Numbers({256, kVocab}, at::kFloat);
+void BenchSampling(Bench* bench) {
+  bench->set_subject("sampling of 151,936 logits");
+  const at::Tensor flat = RandomNumbers({256, kVocab}, at::kFloat);
   // As of a model that knows: a few tokens hold nearly all.
   const at::Tensor peaked = flat.mul(2.0);
   peaked.slice(1, 1000, 1020).add_(12.0);
   for (const int count : {1, 32, 256}) {
     for (const bool of_peaked : {true, false}) {
       const at::Tensor& logits = of_peaked ? peaked : flat;
-      absl::PrintF("%6d  %6s %7.1f %9.1f %11.1f %7.1f\n", count, of_peaked ? "peaked" : "flat",
-                   SamplingTime(logits, count, {}), SamplingTime(logits, count, {.top_k = 50}),
-                   SamplingTime(logits, count, {.top_p = 0.95}),
-                   SamplingTime(logits, count, {.temperature = 0}));
+      // Two reads at 4.5 TB/s.
+      const double bound = 2.0 * count * kVocab * sizeof(float) / 4.5e6;
+      const auto time = [&](const char* metric, const SamplingRow& settings) {
+        return Figure{metric, SamplingTime(logits, count, settings), "us", std::nullopt, bound};
+      };
+      bench->Add(absl::StrCat("rows: ", count, of_peaked ? ", peaked" : ", flat"),
+                 {time("plain", {}), time("top_k 50", {.top_k = 50}),
+                  time("top_p 0.95", {.top_p = 0.95}), time("greedy", {.temperature = 0})});
     }
   }
 }
 
-void BenchProducts() {
-  std::cout << "Products of a layer, and the head, tuned cuBLASLt\n"
-            << "(o and down with the residual stream as summand, and alone)\n"
-            << "                            rows        us    TB/s  TFLOP/s\n";
-  CudaGemm gemm(at::Device(at::kCUDA, c10::cuda::current_device()), /*autotune=*/true);
-  BenchProduct(&gemm, {"qkv", kHidden, 6144, false});
-  BenchProduct(&gemm, {"o", kHidden, kHidden, true});
-  BenchProduct(&gemm, {"o alone", kHidden, kHidden, false});
-  BenchProduct(&gemm, {"gate_up", kHidden, 2 * kMlp, false});
-  BenchProduct(&gemm, {"down", kMlp, kHidden, true});
-  BenchProduct(&gemm, {"alone", kMlp, kHidden, false});
-  BenchProduct(&gemm, {"head", kHidden, kVocab, false});
+void BenchMappedMemory(Bench* bench) {
+  bench->set_subject("memory of a cache");
+  const at::Device device(at::kCUDA, c10::cuda::current_device());
+  for (const int64_t gib : {1, 16, 64, 96}) {
+    if ((gib + 4) << 30 > FreeBytes()) continue;
+    std::unique_ptr<MappedMemory> memory;
+    const double first =
+        SecondsOf([&] { memory = std::make_unique<MappedMemory>(gib << 30, device); });
+    TORCH_CHECK(cudaMemset(memory->data(), 1, gib << 30) == cudaSuccess &&
+                    cudaDeviceSynchronize() == cudaSuccess,
+                "writing to mapped memory failed");
+    const int64_t held = FreeBytes();
+    const double unmap = SecondsOf([&] { memory->Unmap(); });
+    const int64_t more = FreeBytes() - held;
+    const double map = SecondsOf([&] { memory->Map(); });
+    bench->Add(absl::StrCat(gib, " GiB"),
+               {{"time of the first mapping", 1e3 * first, "ms"},
+                {"time to unmap", 1e3 * unmap, "ms"},
+                {"time to map again", 1e3 * map, "ms"},
+                {"free meanwhile", static_cast<double>(more) / (int64_t{1} << 30), "GiB"}});
+  }
 }
 
 }  // namespace tritonrl

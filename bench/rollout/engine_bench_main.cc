@@ -1,8 +1,6 @@
 // Generated tokens per second of the engine on a GPU at the shapes of real models, with random
 // weights and prompts, beside what the memory's bandwidth allows; and where the time of a step that
 // only decodes goes.
-//
-//   ./run engine_bench '--cases=256x1024x1024;1x512x512'
 #include <ATen/Context.h>
 #include <c10/cuda/CUDAFunctions.h>
 
@@ -10,7 +8,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <memory>
-#include <nlohmann/json.hpp>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -20,14 +18,14 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
 #include "absl/time/clock.h"
-#include "base/program.h"
 #include "base/progress.h"
 #include "base/random.h"
 #include "base/status.h"
+#include "bench/harness/harness.h"
 #include "bench/model/step_measures.h"
-#include "bench/rollout/bench_engine_steps.h"
 #include "model/testing/test_util.h"
 #include "model/weights/weights.h"
+#include "rollout/cuda/cuda_kv_cache.h"
 #include "rollout/cuda/cuda_runner.h"
 #include "rollout/distributed/tensor_parallel.h"
 #include "rollout/engine/batched_engine.h"
@@ -52,13 +50,154 @@ ABSL_FLAG(bool, fp8_weights, false, "FP8 GEMMs.");
 ABSL_FLAG(int, tensor_parallel, 1,
           "Tensor-parallel ranks: mpirun -n N ./run engine_bench --tensor_parallel=N "
           "... (each rank draws its part of the random weights for itself).");
-ABSL_FLAG(
-    bool, warm_up, true,
-    "Generate a little before the measured run, which makes its graphs, and time prompts alone.");
 ABSL_FLAG(bool, profile, true, "Whether to profile steps that only decode.");
 
 namespace tritonrl {
 namespace {
+
+// What a step reads at least: the weights, and the cache of its rows, once.
+struct StepBound {
+  double weight_bytes = 0, token_bytes = 0;  // of a step; of a token in the cache
+  double gb_per_s = 0;
+  double Milliseconds(int rows, double context) const {
+    return (weight_bytes + rows * context * token_bytes) / gb_per_s / 1e6;
+  }
+};
+
+StepBound BoundOf(const ModelConfig& config, const CudaRunner::Options& options, double gb_per_s) {
+  const int64_t embedding = config.vocab_size * config.hidden_size;
+  const int64_t read = config.NumParameters() - (config.tie_word_embeddings ? 0 : embedding);
+  const int64_t in_layers = config.NumParameters() - config.hidden_size -
+                            embedding * (config.tie_word_embeddings ? 1 : 2);
+  const int64_t bytes = 2 * read - (options.fp8_weights ? in_layers : 0);
+  const CacheType type = options.fp8_kv_cache ? CacheType::kE4M3 : CacheType::kBFloat16;
+  return {.weight_bytes = static_cast<double>(bytes),
+          .token_bytes = static_cast<double>(CudaKvCache::PageBytes(config, type)) / kPageTokens,
+          .gb_per_s = gb_per_s};
+}
+
+// `rows` sequences of `context` tokens that decode one more, and beside them `chunk` tokens (or
+// none) of a prompt of which context / 2 are in the cache.
+struct StepLoad {
+  int rows = 0;
+  int64_t context = 0, chunk = 0;
+};
+
+constexpr int32_t kPromptTokens = 1000;  // different ones
+
+// The same load step after step. Pages lie in the order of a permutation.
+class LoadSteps {
+ public:
+  LoadSteps(const StepLoad& load, double temperature, int num_pages) : load_(load) {
+    std::vector<int32_t> order(num_pages);
+    for (int i = 0; i < num_pages; ++i) order[i] = i;
+    Philox(5).Shuffle(&order);
+    auto next = order.begin();
+    const auto take = [&next](int64_t tokens) {
+      const auto begin = next;
+      next += PagesFor(tokens);
+      return std::vector<int32_t>(begin, next);
+    };
+    for (int row = 0; row < load.rows; ++row) pages_.push_back(take(load.context + 1));
+    if (load.chunk > 0) pages_.push_back(take(load.context / 2 + load.chunk));
+    for (int64_t i = 0; i < load.chunk; ++i) {
+      prompt_.push_back(static_cast<int32_t>(i % kPromptTokens));
+    }
+    sampling_.temperature = temperature;
+  }
+
+  absl::Status Launch(ModelRunner* runner) {
+    ModelStep step;
+    for (int row = 0; row < load_.rows; ++row) {
+      SequenceSlice& slice = step.slices.emplace_back();
+      if (number_ == 0) slice.tokens = {&first_token_, 1};
+      slice.slot = row;
+      slice.first = load_.context;
+      slice.count = 1;
+      slice.pages = pages_[row];
+      slice.draws = 1;
+      step.draws.push_back({row, &sampling_, static_cast<uint64_t>(row), number_});
+    }
+    if (load_.chunk > 0) {
+      SequenceSlice& slice = step.slices.emplace_back();
+      slice.tokens = prompt_;
+      slice.first = load_.context / 2;
+      slice.count = load_.chunk;
+      slice.pages = pages_.back();
+    }
+    ++number_;
+    return runner->Launch(step);
+  }
+
+ private:
+  const StepLoad load_;
+  const int32_t first_token_ = 1;
+  std::vector<std::vector<int32_t>> pages_;  // of rows, and of the chunk
+  std::vector<int32_t> prompt_;
+  SamplingSettings sampling_;
+  int64_t number_ = 0;
+};
+
+struct StepTimes {
+  double seconds = 0;               // of one
+  double watts = 0, megahertz = 0;  // 0 where this machine cannot say
+};
+
+// `count` steps, two under way at a time. power: null, or for many steps, in the midst of which it
+// is asked.
+absl::StatusOr<StepTimes> Steps(int count, LoadSteps* steps, ModelRunner* runner,
+                                GpuPower* power = nullptr) {
+  StepTimes times;
+  if (power != nullptr) power->Begin();
+  const absl::Time start = absl::Now();
+  for (int i = 0; i < count; ++i) {
+    RETURN_IF_ERROR(steps->Launch(runner));
+    if (i > 0) RETURN_IF_ERROR(runner->Collect().status());
+    if (power != nullptr && i == count / 2) times.megahertz = power->Megahertz();
+  }
+  RETURN_IF_ERROR(runner->Collect().status());
+  times.seconds = absl::ToDoubleSeconds(absl::Now() - start) / count;
+  if (power != nullptr) times.watts = power->Watts();
+  return times;
+}
+
+// Times such steps, and their kernels. `runner` has nothing else to do; nothing is measured if its
+// pages are too few for two rows.
+absl::Status ProfileSteps(Bench* bench, const StepLoad& wanted, const StepBound& bound,
+                          ModelRunner* runner) {
+  constexpr int kSteps = 8;
+  StepLoad load = wanted;
+  const int64_t of_chunk = load.chunk > 0 ? PagesFor(load.context / 2 + load.chunk) : 0;
+  const int64_t left = runner->num_pages() - of_chunk;
+  load.rows = static_cast<int>(std::min<int64_t>(load.rows, left / PagesFor(load.context + 1)));
+  if (load.rows < std::min(wanted.rows, 2)) {
+    std::fprintf(stderr, "steps of %ld tokens of context do not fit the cache\n", load.context);
+    return absl::OkStatus();
+  }
+  LoadSteps steps(load, absl::GetFlag(FLAGS_temperature), runner->num_pages());
+  // For so long that the card comes to the clock that it can keep.
+  RETURN_IF_ERROR(Steps(4, &steps, runner).status());
+  ASSIGN_OR_RETURN(const StepTimes first, Steps(4 * kSteps, &steps, runner));
+  const int many = static_cast<int>(absl::GetFlag(FLAGS_step_seconds) / first.seconds) + 1;
+  GpuPower power(c10::cuda::current_device());
+  ASSIGN_OR_RETURN(const StepTimes times, Steps(many, &steps, runner, &power));
+  absl::Status status;
+  const StepProfile profile =
+      ProfileStep([&] { status = Steps(kSteps, &steps, runner).status(); }, 1, kSteps);
+  RETURN_IF_ERROR(status);
+  const std::string setting = absl::StrCat(
+      "steps of ", load.rows, " rows, context ", load.context,
+      load.chunk > 0 ? absl::StrCat(", beside ", load.chunk, " tokens of a prompt") : "");
+  Figure step = {"step", 1000 * times.seconds, "ms"};
+  if (load.chunk == 0)
+    step.bound = bound.Milliseconds(load.rows, static_cast<double>(load.context));
+  bench->Add(setting, {step, {"first steps", 1000 * first.seconds, "ms"}});
+  bench->Add(setting, profile.Figures());
+  bench->Add(setting, {{"power", times.watts, "W"}, {"clock", times.megahertz, "MHz"}});
+  bench->PrintTable();
+  PrintKernels(profile, absl::GetFlag(FLAGS_kernels));
+  return absl::OkStatus();
+}
 
 constexpr absl::Duration kLookEach = absl::Seconds(5);
 constexpr absl::Duration kMaxPause = absl::Minutes(5);  // without a token
@@ -122,40 +261,51 @@ absl::StatusOr<double> Generate(const Case& c, int64_t output, int64_t vocab, ui
   return absl::ToDoubleSeconds(absl::Now() - start);
 }
 
-// `runner`: rank 0's own.
-absl::Status MeasureEngine(const Case& c, const StepBound& bound, int64_t vocab,
+// `runner`: rank 0's own. A warm-up generates a little, which makes the measured run's graphs, and
+// times prompts alone.
+absl::Status MeasureEngine(Bench* bench, const Case& c, const StepBound& bound, int64_t vocab,
                            const CudaRunner& runner, Engine* engine) {
-  // For so long that all of them decode side by side before the first ends: its graphs are then
-  // those that the measured run needs.
   const int64_t prefill_steps = c.requests * c.prompt / runner.max_num_batched_tokens() + 1;
-  double prefill = 0;
-  if (absl::GetFlag(FLAGS_warm_up)) {
-    RETURN_IF_ERROR(Generate(c, std::min(c.output, prefill_steps + 8), vocab, 1, engine).status());
-    ASSIGN_OR_RETURN(prefill, Generate(c, 1, vocab, 2, engine));
-  }
-  const EngineStats before = engine->Stats();
-  GpuPower power(c10::cuda::current_device());
-  power.Begin();
-  ASSIGN_OR_RETURN(const double seconds, Generate(c, c.output, vocab, 3, engine));
-  const double watts = power.Watts();
+  double prefill = 0, watts = 0;
+  EngineStats before;
+  const auto generate = [&](bool measured) -> absl::StatusOr<double> {
+    if (!measured) {
+      // For so long that all of them decode side by side before the first ends.
+      const int64_t output = std::min(c.output, prefill_steps + 8);
+      RETURN_IF_ERROR(Generate(c, output, vocab, 1, engine).status());
+      ASSIGN_OR_RETURN(prefill, Generate(c, 1, vocab, 2, engine));
+      return prefill;
+    }
+    before = engine->Stats();
+    GpuPower power(c10::cuda::current_device());
+    power.Begin();
+    ASSIGN_OR_RETURN(const double seconds, Generate(c, c.output, vocab, 3, engine));
+    watts = power.Watts();
+    return seconds;
+  };
+  ASSIGN_OR_RETURN(const auto measured, bench->Measure({generate}));
+  const double seconds = Mean(measured[0]), tokens = static_cast<double>(c.requests * c.output);
+  const double context = static_cast<double>(c.prompt) + static_cast<double>(c.output) / 2;
   const EngineStats after = engine->Stats();
-  const double tokens = static_cast<double>(c.requests * c.output);
-  const double mean = static_cast<double>(c.prompt) + static_cast<double>(c.output) / 2;
-  nlohmann::ordered_json line{
-      {"case", c.Name()}, {"tokens_per_s", tokens / seconds}, {"seconds", seconds}};
+  bench->Add(c.Name(), {{"generation rate, prefill included", tokens / seconds, "tokens/s",
+                         std::nullopt, std::nullopt, Rates(tokens, measured[0])},
+                        {"time", seconds, "s"}});
   if (prefill > 0) {
-    line["prefill_tokens_per_s"] = static_cast<double>(c.requests * c.prompt) / prefill;
-    line["step_ms"] = 1000 * (seconds - prefill) / static_cast<double>(c.output - 1);
+    bench->Add(c.Name(),
+               {{"prefill rate", static_cast<double>(c.requests * c.prompt) / prefill, "tokens/s"},
+                {"decode step", 1000 * (seconds - prefill) / static_cast<double>(c.output - 1),
+                 "ms", std::nullopt, bound.Milliseconds(c.requests, context)}});
   }
-  line.update({{"bound_ms", bound.Milliseconds(c.requests, mean)},
-               {"steps", after.decode_steps - before.decode_steps},
-               {"preemptions", after.preemptions - before.preemptions},
-               {"recomputed_tokens", after.recomputed_tokens - before.recomputed_tokens},
-               {"graphs", runner.graphs()},
-               {"graph_s", runner.graph_seconds()},
-               {"watts", watts}});
-  std::printf("%s\n", line.dump().c_str());
-  std::fflush(stdout);
+  const auto count = [&](const char* metric, int64_t EngineStats::*number) {
+    return Figure{metric, static_cast<double>(after.*number - before.*number)};
+  };
+  bench->Add(c.Name(), {count("steps", &EngineStats::decode_steps),
+                        count("preemptions", &EngineStats::preemptions),
+                        count("recomputed tokens", &EngineStats::recomputed_tokens),
+                        {"graphs", static_cast<double>(runner.graphs())},
+                        {"time to make graphs", runner.graph_seconds(), "s"},
+                        {"power", watts, "W"}});
+  bench->PrintTable();
   return absl::OkStatus();
 }
 
@@ -166,7 +316,7 @@ absl::StatusOr<std::unique_ptr<ModelRunner>> Spread(std::unique_ptr<CudaRunner> 
   return MakeTensorParallelRunner(std::move(own), std::move(links), ranks);
 }
 
-absl::Status Run(ProcessGroup* ranks) {
+absl::Status Run(Bench* bench, ProcessGroup* ranks) {
   ASSIGN_OR_RETURN(const std::vector<Case> cases, ParseCases(absl::GetFlag(FLAGS_cases)));
   ASSIGN_OR_RETURN(const ModelConfig whole, ReadModelShape(absl::GetFlag(FLAGS_shape)));
   ASSIGN_OR_RETURN(const ModelConfig config, ShardConfig(whole, ranks->size()));
@@ -197,40 +347,41 @@ absl::Status Run(ProcessGroup* ranks) {
   std::fprintf(stderr, "%d pages of %d tokens, made in %.2f s\n", runner->num_pages(),
                runner->page_size(), absl::ToDoubleSeconds(absl::Now() - start));
   const StepBound bound = BoundOf(config, options, absl::GetFlag(FLAGS_gb_per_s));
-  const StepTiming timing = {.seconds = absl::GetFlag(FLAGS_step_seconds),
-                             .temperature = absl::GetFlag(FLAGS_temperature),
-                             .kernels = absl::GetFlag(FLAGS_kernels)};
   const CudaRunner* const own = runner.get();
   ASSIGN_OR_RETURN(std::unique_ptr<ModelRunner> all,
                    Spread(std::move(runner), std::move(links), ranks));
   if (all == nullptr) return absl::OkStatus();
   ModelRunner* const kept = all.get();
   BatchedEngine engine(std::move(all), {});
+  bench->set_subject(
+      absl::StrCat("generation, ", absl::GetFlag(FLAGS_shape), " shape, ranks: ", ranks->size()));
   for (const Case& c : cases) {
-    RETURN_IF_ERROR(MeasureEngine(c, bound, config.vocab_size, *own, &engine));
+    RETURN_IF_ERROR(MeasureEngine(bench, c, bound, config.vocab_size, *own, &engine));
     // By the engine's runner while the engine has nothing to do, so that pages hold what layers
     // wrote: numbers that are all alike take less power, and the card keeps a higher clock.
     if (!absl::GetFlag(FLAGS_profile)) continue;
     StepLoad load = {.rows = c.requests, .context = c.prompt + c.output / 2};
-    RETURN_IF_ERROR(ProfileSteps(load, timing, bound, kept));
+    RETURN_IF_ERROR(ProfileSteps(bench, load, bound, kept));
     load.chunk = absl::GetFlag(FLAGS_chunk_tokens);
-    if (load.chunk > 0) RETURN_IF_ERROR(ProfileSteps(load, timing, bound, kept));
+    if (load.chunk > 0) RETURN_IF_ERROR(ProfileSteps(bench, load, bound, kept));
   }
   return absl::OkStatus();
+}
+
+absl::Status RunOnRanks(Bench* bench) {
+  std::unique_ptr<ProcessGroup> ranks;
+  absl::Status status = InitTensorParallel(absl::GetFlag(FLAGS_tensor_parallel), &ranks);
+  if (status.ok()) status = Run(bench, ranks.get());
+  if (ranks == nullptr || !ranks->is_root()) bench->Mute();
+  if (!status.ok()) std::exit(ExitWithError(status, "engine_bench", 1, ranks.get()));
+  return status;
 }
 
 }  // namespace
 }  // namespace tritonrl
 
 int main(int argc, char** argv) {
-  tritonrl::StartProgram("Tokens per second of the generation engine on a GPU.", argc, argv);
-  std::unique_ptr<tritonrl::ProcessGroup> ranks;
-  absl::Status status = tritonrl::InitTensorParallel(absl::GetFlag(FLAGS_tensor_parallel), &ranks);
-  if (status.ok()) status = tritonrl::Run(ranks.get());
-  const int code =
-      status.ok() ? 0 : tritonrl::ExitWithError(status, "engine_bench", 1, ranks.get());
-  ranks.reset();
-  std::fflush(nullptr);
-  // Not by exit(): see bench/model/step_bench_main.cc.
-  std::_Exit(code);
+  tritonrl::RunBench(
+      {.usage = "Tokens per second of the generation engine on a GPU.", .warmup = 1, .repeats = 1},
+      argc, argv, tritonrl::RunOnRanks);
 }

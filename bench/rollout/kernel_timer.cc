@@ -1,5 +1,6 @@
 #include "bench/rollout/kernel_timer.h"
 
+#include <ATen/ops/empty.h>
 #include <c10/cuda/CUDAFunctions.h>
 #include <c10/cuda/CUDAGuard.h>
 #include <c10/cuda/CUDAStream.h>
@@ -8,7 +9,6 @@
 
 #include <algorithm>
 
-#include "absl/strings/str_format.h"
 #include "bench/model/step_measures.h"
 
 namespace tritonrl {
@@ -84,7 +84,8 @@ double MicrosecondsOf(int rotations, const std::function<void(int)>& launch) {
   return Calls(rotations, launch).Run(1);
 }
 
-Sustained SustainedOf(int rotations, const std::function<void(int)>& launch) {
+void AddSustained(Bench* bench, const std::string& setting, int rotations, double amount,
+                  const char* unit, const std::function<void(int)>& launch) {
   const Calls calls(rotations, launch);
   const auto times = [&calls](double seconds, double microseconds) {
     return static_cast<int>(seconds * 1e6 / (microseconds * calls.calls())) + 1;
@@ -92,15 +93,27 @@ Sustained SustainedOf(int rotations, const std::function<void(int)>& launch) {
   const double first = calls.Run(times(1, calls.Run(1)));
   GpuPower power(c10::cuda::current_device());
   power.Begin();
-  Sustained result;
-  result.microseconds = calls.Run(times(2, first), [&] { result.megahertz = power.Megahertz(); });
-  result.watts = power.Watts();
-  return result;
+  double megahertz = 0;
+  const double time = calls.Run(times(2, first), [&] { megahertz = power.Megahertz(); });
+  const double watts = power.Watts();
+  bench->Add(setting, TimeAndRate(time, amount, unit));
+  bench->Add(setting, {{"power", watts, "W"}, {"clock", megahertz, "MHz"}});
 }
 
-void PrintPower(const std::string& what, const Sustained& found, double rate, const char* unit) {
-  absl::PrintF("%-28s %9.1f us %7.2f %-8s %5.0f W %5.0f MHz\n", what, found.microseconds, rate,
-               unit, found.watts, found.megahertz);
+std::vector<Figure> TimeAndRate(double microseconds, double amount, const char* unit) {
+  return {{"time", microseconds, "us"}, {"rate", amount / microseconds * 1e-6, unit}};
+}
+
+void* KernelStream() { return c10::cuda::getCurrentCUDAStream().stream(); }
+
+at::Tensor RandomNumbers(at::IntArrayRef shape, at::ScalarType type, double scale) {
+  return at::empty(shape, at::TensorOptions(at::kCUDA).dtype(type)).normal_(0, scale);
+}
+
+at::Tensor IntsOnGpu(const std::vector<int32_t>& values) {
+  const at::Tensor host = at::empty({static_cast<int64_t>(values.size())}, at::kInt);
+  std::copy(values.begin(), values.end(), host.data_ptr<int32_t>());
+  return host.to(at::kCUDA);
 }
 
 }  // namespace tritonrl

@@ -1,9 +1,14 @@
-// Time of kernels on a GPU, without that of starting them.
+// Times of kernels on a GPU without that of starting them, and the parts of kernel_bench.
 #ifndef TRITONRL_BENCH_ROLLOUT_KERNEL_TIMER_H_
 #define TRITONRL_BENCH_ROLLOUT_KERNEL_TIMER_H_
 
+#include <ATen/core/Tensor.h>
+
 #include <functional>
 #include <string>
+#include <vector>
+
+#include "bench/harness/harness.h"
 
 namespace tritonrl {
 
@@ -13,30 +18,34 @@ namespace tritonrl {
 // c10::Error if CUDA does.
 double MicrosecondsOf(int rotations, const std::function<void(int)>& launch);
 
-// The same over and over for about three seconds, in the last two of which the card is at the clock
-// that it can keep.
-struct Sustained {
-  double microseconds = 0;  // of a call
-  // Mean power, and the clock at one moment; 0 where this machine cannot say.
-  double watts = 0, megahertz = 0;
-};
-Sustained SustainedOf(int rotations, const std::function<void(int)>& launch);
-// A line of it on stdout. rate: what a call achieves, in `unit`.
-void PrintPower(const std::string& what, const Sustained& found, double rate, const char* unit);
+// Runs the same for about three seconds and adds the figures of the last two, in which the card is
+// at the clock that it can keep: time, rate (of a call that does `amount` bytes or FLOP), mean
+// power, and clock at one moment. The last two are 0 where this machine cannot tell.
+void AddSustained(Bench* bench, const std::string& setting, int rotations, double amount,
+                  const char* unit, const std::function<void(int)>& launch);
 
-// Each prints a table on stdout. They allocate what they need and free it.
-void BenchAttention();
-void BenchStepKernels();
-void BenchSampling();
-void BenchProducts();
-void BenchChains();
-void BenchMappedMemory();
-void BenchExactAndFp8Products();
-// Rate, power and clock of what fills the GPU for long.
+// A call's time and rate; unit: "TB/s" or "TFLOP/s".
+std::vector<Figure> TimeAndRate(double microseconds, double amount, const char* unit);
+
+// The current stream.
+void* KernelStream();
+// Normal numbers on the GPU.
+at::Tensor RandomNumbers(at::IntArrayRef shape, at::ScalarType type = at::kBFloat16,
+                         double scale = 1);
+at::Tensor IntsOnGpu(const std::vector<int32_t>& values);
+
+// The parts. They allocate what they need and free it.
+void BenchAttention(Bench* bench);
 // Draft tokens behind each token, and prompts of several samples, read at once and each by itself.
-void BenchAttentionTogether();
-void BenchAttentionPower();
-void BenchProductsPower();
+void BenchAttentionTogether(Bench* bench);
+void BenchAttentionPower(Bench* bench);
+void BenchStepKernels(Bench* bench);
+void BenchSampling(Bench* bench);
+void BenchMappedMemory(Bench* bench);
+void BenchGemms(Bench* bench);
+void BenchFusedLayer(Bench* bench);
+void BenchInvariantAndFp8Gemms(Bench* bench);
+void BenchGemmPower(Bench* bench);
 
 }  // namespace tritonrl
 

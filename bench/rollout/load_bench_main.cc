@@ -1,22 +1,10 @@
-// Generation for reinforcement learning: groups of samples whose lengths are log-normal, a few of
-// them much longer than the rest, and an update of the weights after each step. Tokens a second and
-// the share of places that stood idle, strictly on-policy and with the next step begun ahead
-// (SamplingConfig.ahead in trainer/config/config.proto). With --repeat_share samples copy stretches
-// of their prompts, as kernels do, which is what speculative decoding lives on.
-//
-//   bazel run //bench/rollout:load_bench                                        # the mini policy
-//   ./run load_bench --shape=qwen3_8b --prompt_tokens=1024 --median=3000 --longest=16384
-//   ./run load_bench --shape=qwen3_8b --samples=8 --steps=1 --prompt_tokens=1024 --median=1000
-//       --sigma=0 --longest=2048 --repeat_share=0.5 --num_speculative_tokens=8
-//
-// With --enable_sleep_mode each update gives the cache's memory back and takes it again; an old
-// cache that is kept stays.
+// Generation for reinforcement learning: groups of samples whose lengths are log-normal, and an
+// update of the weights after each step. Tokens a second and the share of idle batch slots,
+// strictly on-policy and with the next step begun ahead (SamplingConfig.ahead in
+// trainer/config/config.proto).
 #include <ATen/Context.h>
 
 #include <algorithm>
-#include <cstdio>
-#include <cstdlib>
-#include <nlohmann/json.hpp>
 #include <span>
 #include <string>
 #include <utility>
@@ -26,11 +14,10 @@
 #include "absl/flags/flag.h"
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
-#include "base/program.h"
 #include "base/random.h"
 #include "base/runfiles.h"
 #include "base/status.h"
-#include "bench/rollout/log_normal_length.h"
+#include "bench/harness/harness.h"
 #include "bench/rollout/scripted_runner.h"
 #include "model/testing/test_util.h"
 #include "model/weights/weights_load.h"
@@ -40,7 +27,6 @@
 ABSL_FLAG(std::string, shape, "",
           "Random bf16 weights on the GPU in the shape of one of model/configs; empty: the mini "
           "policy.");
-ABSL_FLAG(std::string, device, "auto", "Of the mini policy: cpu, cuda, cuda:N or auto.");
 ABSL_FLAG(int, steps, 4, "Training steps.");
 ABSL_FLAG(int, samples, 256, "Samples of a step.");
 ABSL_FLAG(int, group, 8, "Samples of a prompt.");
@@ -52,19 +38,19 @@ ABSL_FLAG(int, max_num_seqs, 0,
           "Batch slots, for samples and draft tokens; 0: all samples of a step, with "
           "--num_speculative_tokens up to 256.");
 ABSL_FLAG(int64_t, cache_bytes, 0, "Bytes of the KV cache; 0: the engine's choice.");
-ABSL_FLAG(bool, warm_up, true, "Run once before, unmeasured: a GPU makes its graphs.");
 ABSL_FLAG(std::vector<std::string>, modes,
           std::vector<std::string>({"strict", "invalidate", "keep"}),
           "strict: on-policy; invalidate, keep: async rollout with the KV cache recomputed or kept "
           "after an update.");
-ABSL_FLAG(bool, enable_sleep_mode, false,
-          "Sleep during weight updates (EngineOptions::enable_sleep_mode).");
+ABSL_FLAG(
+    bool, enable_sleep_mode, false,
+    "Give the cache's memory back in each update and take it again, except for a kept cache.");
 ABSL_FLAG(int, num_speculative_tokens, 0,
           "Speculative decoding: maximum number of draft tokens per step; 0: off.");
 ABSL_FLAG(bool, always_speculate, false, "Speculate even where it does not pay.");
 ABSL_FLAG(
     double, repeat_share, 0,
-    "Share of a sample's tokens copied from its prompt, so that draft tokens can be accepted.");
+    "Share of a sample's tokens copied from its prompt, as in kernels: draft tokens live on it.");
 ABSL_FLAG(int64_t, repeat_length, 32, "Tokens of each stretch that is copied.");
 
 namespace tritonrl {
@@ -80,7 +66,7 @@ const char* ModeName(Mode mode) {
     case Mode::kStrict:
       return "strict";
     case Mode::kAsyncInvalidate:
-      return "ahead, cache computed anew";
+      return "ahead, cache recomputed";
     case Mode::kAsyncKeep:
       return "ahead, old cache kept";
   }
@@ -92,7 +78,7 @@ absl::StatusOr<Mode> ParseMode(const std::string& name) {
   if (name == "invalidate") return Mode::kAsyncInvalidate;
   if (name == "keep") return Mode::kAsyncKeep;
   return absl::InvalidArgumentError(
-      absl::StrCat("--modes: \"", name, "\" is none of strict, forget, keep"));
+      absl::StrCat("--modes: \"", name, "\" is none of strict, invalidate, keep"));
 }
 
 int64_t LengthOf(uint64_t stream) {
@@ -101,14 +87,14 @@ int64_t LengthOf(uint64_t stream) {
                          absl::GetFlag(FLAGS_longest), &random);
 }
 
-absl::StatusOr<std::shared_ptr<Weights>> LoadBenchWeights() {
+absl::StatusOr<std::shared_ptr<Weights>> LoadBenchWeights(const std::string& flag) {
   const std::string shape = absl::GetFlag(FLAGS_shape);
   if (!shape.empty()) {
     ASSIGN_OR_RETURN(const ModelConfig config, ReadModelShape(shape));
     if (at::getNumGPUs() == 0) return absl::FailedPreconditionError("--shape needs a GPU");
     return RandomWeights(config, at::Device(at::kCUDA, 0), at::kBFloat16);
   }
-  ASSIGN_OR_RETURN(const at::Device device, ParseDevice(absl::GetFlag(FLAGS_device)));
+  ASSIGN_OR_RETURN(const at::Device device, ParseDevice(flag));
   ASSIGN_OR_RETURN(const std::string folder, Runfile("model/mini"));
   return LoadWeights(folder, device, device.is_cuda() ? at::kBFloat16 : at::kFloat);
 }
@@ -159,7 +145,7 @@ class Load {
   Load(Mode mode, const Prompts& prompts, uint64_t first_version, Engine* engine)
       : mode_(mode), prompts_(prompts), first_version_(first_version), engine_(engine) {}
 
-  absl::StatusOr<nlohmann::ordered_json> Run(int max_num_seqs) {
+  absl::StatusOr<std::vector<Figure>> Run(int max_num_seqs) {
     const EngineStats before = engine_->Stats();
     const absl::Time start = absl::Now();
     const int steps = absl::GetFlag(FLAGS_steps);
@@ -184,23 +170,27 @@ class Load {
     }
     const double seconds = absl::ToDoubleSeconds(absl::Now() - start);
     const EngineStats after = engine_->Stats();
-    return nlohmann::ordered_json{
-        {"mode", ModeName(mode_)},
-        {"tokens_per_s", static_cast<double>(tokens_) / seconds},
-        {"seconds", seconds},
-        {"idle_share", 1 - (after.sample_seconds - before.sample_seconds) / max_num_seqs / seconds},
-        {"stale_share", static_cast<double>(stale_) / static_cast<double>(tokens_)},
-        {"longest_sample", longest_},
-        {"model_steps", after.decode_steps - before.decode_steps},
-        {"recomputed_tokens", after.recomputed_tokens - before.recomputed_tokens},
-        {"preemptions", after.preemptions - before.preemptions},
-        {"draft_tokens", after.draft_tokens - before.draft_tokens},
-        {"accepted_tokens", after.accepted_tokens - before.accepted_tokens},
-        {"sleep_s", after.sleep_seconds - before.sleep_seconds},
-        {"wake_s", after.wake_seconds - before.wake_seconds},
-        {"first_out_s", first},
-        {"half_out_s", half},
-        {"last_out_s", last}};
+    const double idle = 1 - (after.sample_seconds - before.sample_seconds) / max_num_seqs / seconds;
+    const double tokens = static_cast<double>(tokens_);
+    const auto count = [&](const char* metric, int64_t EngineStats::*number) {
+      return Figure{metric, static_cast<double>(after.*number - before.*number)};
+    };
+    return std::vector<Figure>{
+        {"generation rate", tokens / seconds, "tokens/s"},
+        {"time", seconds, "s"},
+        {"idle batch slots", 100 * idle, "%"},
+        {"tokens of old weights", 100 * static_cast<double>(stale_) / tokens, "%"},
+        {"longest sample", static_cast<double>(longest_), "tokens"},
+        count("model steps", &EngineStats::decode_steps),
+        count("recomputed tokens", &EngineStats::recomputed_tokens),
+        count("preemptions", &EngineStats::preemptions),
+        count("draft tokens", &EngineStats::draft_tokens),
+        count("accepted draft tokens", &EngineStats::accepted_tokens),
+        {"time to sleep", after.sleep_seconds - before.sleep_seconds, "s"},
+        {"time to wake", after.wake_seconds - before.wake_seconds, "s"},
+        {"first sample out, mean of steps", Mean(first), "s", std::nullopt, std::nullopt, first},
+        {"half of them out, mean of steps", Mean(half), "s", std::nullopt, std::nullopt, half},
+        {"last sample out, mean of steps", Mean(last), "s", std::nullopt, std::nullopt, last}};
   }
 
  private:
@@ -250,7 +240,7 @@ class Load {
   int64_t tokens_ = 0, stale_ = 0, longest_ = 0;
 };
 
-absl::Status Run() {
+absl::Status Run(Bench* bench) {
   const int samples = absl::GetFlag(FLAGS_samples), group = absl::GetFlag(FLAGS_group);
   if (group < 1 || samples < group || samples % group != 0) {
     return absl::InvalidArgumentError("--samples must be a multiple of --group");
@@ -267,7 +257,7 @@ absl::Status Run() {
   for (const std::string& name : absl::GetFlag(FLAGS_modes)) {
     ASSIGN_OR_RETURN(modes.emplace_back(), ParseMode(name));
   }
-  ASSIGN_OR_RETURN(const std::shared_ptr<Weights> weights, LoadBenchWeights());
+  ASSIGN_OR_RETURN(const std::shared_ptr<Weights> weights, LoadBenchWeights(bench->device()));
   EngineOptions options;
   options.max_num_seqs = absl::GetFlag(FLAGS_max_num_seqs);
   if (options.max_num_seqs == 0) {
@@ -290,17 +280,29 @@ absl::Status Run() {
       EngineConfigFrom(options, {.num_speculative_tokens = num_draft_tokens,
                                  .always_speculate = absl::GetFlag(FLAGS_always_speculate)}));
   uint64_t version = 0;
-  if (absl::GetFlag(FLAGS_warm_up)) {
-    RETURN_IF_ERROR(
-        Load(Mode::kStrict, prompts, version, &engine).Run(options.max_num_seqs).status());
+  const auto run = [&](Mode mode, std::vector<Figure>* figures) -> absl::StatusOr<double> {
+    ASSIGN_OR_RETURN(*figures, Load(mode, prompts, version, &engine).Run(options.max_num_seqs));
     version += absl::GetFlag(FLAGS_steps);
+    return figures->front().value;
+  };
+  // A warm-up runs the first case alone, and strictly on-policy: a GPU makes its graphs.
+  std::vector<std::vector<Figure>> figures(modes.size());
+  std::vector<BenchCase> cases;
+  for (size_t i = 0; i < modes.size(); ++i) {
+    cases.push_back([&, i](bool measured) -> absl::StatusOr<double> {
+      if (!measured && i > 0) return 0;
+      return run(measured ? modes[i] : Mode::kStrict, &figures[i]);
+    });
   }
-  for (const Mode mode : modes) {
-    ASSIGN_OR_RETURN(const nlohmann::ordered_json line,
-                     Load(mode, prompts, version, &engine).Run(options.max_num_seqs));
-    version += absl::GetFlag(FLAGS_steps);
-    std::printf("%s\n", line.dump().c_str());
-    std::fflush(stdout);
+  ASSIGN_OR_RETURN(const auto rates, bench->Measure(cases));
+  bench->set_subject("asynchronous rollout");
+  for (size_t i = 0; i < modes.size(); ++i) {
+    // The rate is the mean of the rounds, all other figures are those of the last one.
+    figures[i].front().value = Mean(rates[i]);
+    figures[i].front().rounds = rates[i];
+    bench->Add(absl::StrCat(samples, " samples a step in groups of ", group, ", ",
+                            absl::GetFlag(FLAGS_steps), " steps, ", ModeName(modes[i])),
+               figures[i]);
   }
   return absl::OkStatus();
 }
@@ -309,10 +311,10 @@ absl::Status Run() {
 }  // namespace tritonrl
 
 int main(int argc, char** argv) {
-  tritonrl::StartProgram("Generation with lengths as in reinforcement learning.", argc, argv);
-  const absl::Status status = tritonrl::Run();
-  if (!status.ok()) std::fprintf(stderr, "load_bench: %s\n", tritonrl::Message(status).c_str());
-  std::fflush(nullptr);
-  // Not by exit(): see bench/model/step_bench_main.cc.
-  std::_Exit(status.ok() ? 0 : 1);
+  tritonrl::RunBench({.usage = "Generation with lengths as in reinforcement learning. --device is "
+                               "for the mini policy; --shape=NAME runs on a GPU.",
+                      .warmup = 1,
+                      .repeats = 1,
+                      .device = "auto"},
+                     argc, argv, tritonrl::Run);
 }

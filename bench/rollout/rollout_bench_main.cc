@@ -1,24 +1,19 @@
 // Generated tokens per second of the engine and of `transformers` generate, with the same weights,
 // prompts and lengths, one after the other on the same machine.
-
-#include <algorithm>
-#include <iostream>
+#include <nlohmann/json.hpp>
+#include <optional>
 #include <string>
 #include <thread>
 
 #include "absl/flags/flag.h"
-#include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
-#include "absl/strings/str_format.h"
 #include "absl/time/clock.h"
 #include "base/file.h"
-#include "base/program.h"
 #include "base/random.h"
-#include "base/run_command.h"
 #include "base/runfiles.h"
 #include "base/status.h"
+#include "bench/harness/harness.h"
 #include "model/weights/weights_load.h"
-#include "nlohmann/json.hpp"
 #include "rollout/factory/load_model.h"
 #include "rollout/factory/make_engine.h"
 
@@ -32,9 +27,6 @@ ABSL_FLAG(int64_t, cache_bytes, 0, "Bytes of the KV cache; 0: enough.");
 ABSL_FLAG(int, max_num_batched_tokens, 0,
           "Maximum number of tokens in a step of the engine; 0: chosen.");
 ABSL_FLAG(int, threads, 0, "CPU threads of both; 0: all.");
-ABSL_FLAG(int, repeats, 3, "Measurements of each; the fastest counts.");
-ABSL_FLAG(std::string, device, "auto", "cpu, cuda, cuda:N or auto.");
-ABSL_FLAG(bool, transformers, true, "Whether to run transformers too.");
 
 namespace tritonrl {
 namespace {
@@ -85,7 +77,8 @@ absl::StatusOr<double> RunEngine(const Setup& setup, int tokens, Engine* engine)
   return absl::ToDoubleSeconds(absl::Now() - start);
 }
 
-absl::StatusOr<double> MeasureEngine(const Setup& setup) {
+// Seconds of each round; the warm-up generates 8 tokens a sample.
+absl::StatusOr<std::vector<double>> MeasureEngine(Bench* bench, const Setup& setup) {
   EngineOptions options;
   options.max_num_seqs = absl::GetFlag(FLAGS_max_num_seqs);
   options.cache_bytes = absl::GetFlag(FLAGS_cache_bytes);
@@ -93,67 +86,57 @@ absl::StatusOr<double> MeasureEngine(const Setup& setup) {
   options.cpu_threads = setup.threads;
   options.max_length = absl::GetFlag(FLAGS_prompt_tokens) + absl::GetFlag(FLAGS_tokens);
   ASSIGN_OR_RETURN(std::unique_ptr<Engine> engine, MakeBatchedEngine(setup.weights, options));
-  RETURN_IF_ERROR(RunEngine(setup, 8, engine.get()).status());  // Warms up.
-  double best = 1e30;
-  for (int i = 0; i < absl::GetFlag(FLAGS_repeats); ++i) {
-    ASSIGN_OR_RETURN(const double seconds,
-                     RunEngine(setup, absl::GetFlag(FLAGS_tokens), engine.get()));
-    best = std::min(best, seconds);
-  }
+  ASSIGN_OR_RETURN(auto seconds, bench->Measure({[&](bool measured) {
+    return RunEngine(setup, measured ? absl::GetFlag(FLAGS_tokens) : 8, engine.get());
+  }}));
   const EngineStats stats = engine->Stats();
-  std::cout << absl::StreamFormat(
-      "engine: %d steps, %d prompt tokens computed, %d shared, %d recomputed, %d preemptions, "
-      "at most %d of %d pages\n",
-      stats.decode_steps, stats.prompt_tokens, stats.shared_tokens, stats.recomputed_tokens,
-      stats.preemptions, stats.peak_pages, stats.num_pages);
-  return best;
+  const auto count = [](const char* name, int64_t number) {
+    return Figure{name, static_cast<double>(number)};
+  };
+  bench->Add(
+      "engine, all rounds",
+      {count("steps", stats.decode_steps), count("prompt tokens computed", stats.prompt_tokens),
+       count("prompt tokens shared", stats.shared_tokens),
+       count("recomputed tokens", stats.recomputed_tokens), count("preemptions", stats.preemptions),
+       count("most pages in use", stats.peak_pages), count("pages", stats.num_pages)});
+  return seconds[0];
 }
 
-absl::StatusOr<double> MeasureTransformers(const Setup& setup, const std::string& device) {
-  ASSIGN_OR_RETURN(const PythonEnv python, FindPythonEnv());
-  ASSIGN_OR_RETURN(const std::string script, Runfile("bench/rollout/transformers_peer.py"));
+absl::StatusOr<double> MeasureTransformers(Bench* bench, const Setup& setup,
+                                           const std::string& device) {
   const nlohmann::json job = {{"model", setup.dir},
                               {"prompts", setup.prompts},
                               {"samples", absl::GetFlag(FLAGS_samples)},
                               {"tokens", absl::GetFlag(FLAGS_tokens)},
                               {"threads", setup.threads},
-                              {"repeats", absl::GetFlag(FLAGS_repeats)},
+                              {"repeats", bench->repeats()},
                               {"device", device}};
-  RunCommandOptions options;
-  options.input = job.dump();
-  options.timeout = absl::Minutes(30);
-  options.env = python.Environment();
-  ASSIGN_OR_RETURN(const CommandResult result, RunCommand({python.interpreter, script}, options));
-  double seconds = 0;
-  if (result.exit_code != 0 || !absl::SimpleAtod(result.out, &seconds)) {
-    return absl::InternalError(absl::StrCat("bench_transformers.py failed: ", result.err));
-  }
-  return seconds;
+  ASSIGN_OR_RETURN(const auto lines,
+                   RunPeer({.script = "bench/rollout/transformers_peer.py", .input = job.dump()}));
+  return lines.front().at("seconds").get<double>();
 }
 
-void PrintRow(const char* name, double seconds) {
-  const int64_t tokens = int64_t{1} * absl::GetFlag(FLAGS_groups) * absl::GetFlag(FLAGS_samples) *
-                         absl::GetFlag(FLAGS_tokens);
-  std::cout << absl::StreamFormat("%-24s %8.2f s %10.0f generated tokens/s\n", name, seconds,
-                                  tokens / seconds)
-            << std::flush;
-}
-
-absl::Status Run() {
-  ASSIGN_OR_RETURN(const at::Device device, ParseDevice(absl::GetFlag(FLAGS_device)));
+absl::Status Run(Bench* bench) {
+  ASSIGN_OR_RETURN(const at::Device device, ParseDevice(bench->device()));
   ASSIGN_OR_RETURN(const Setup setup, Prepare(device));
-  std::cout << absl::StreamFormat(
-      "%d prompts of %d tokens, %d samples of %d tokens for each, %d parameters, %s, %d threads\n",
-      absl::GetFlag(FLAGS_groups), absl::GetFlag(FLAGS_prompt_tokens), absl::GetFlag(FLAGS_samples),
-      absl::GetFlag(FLAGS_tokens), setup.weights->config().NumParameters(), device.str(),
-      setup.threads);
-  ASSIGN_OR_RETURN(const double ours, MeasureEngine(setup));
-  PrintRow("engine", ours);
-  if (absl::GetFlag(FLAGS_transformers)) {
-    ASSIGN_OR_RETURN(const double theirs, MeasureTransformers(setup, device.str()));
-    PrintRow("transformers generate", theirs);
-    std::cout << absl::StreamFormat("the engine is %.1f times as fast\n", theirs / ours);
+  ASSIGN_OR_RETURN(const std::vector<double> seconds, MeasureEngine(bench, setup));
+  const double tokens = 1.0 * absl::GetFlag(FLAGS_groups) * absl::GetFlag(FLAGS_samples) *
+                        absl::GetFlag(FLAGS_tokens);
+  Figure time = {"time", Fastest(seconds), "s", std::nullopt, std::nullopt, seconds};
+  Figure rate = {"generation rate", tokens / time.value, "tokens/s",
+                 std::nullopt,      std::nullopt,        Rates(tokens, seconds)};
+  if (!bench->peer().empty()) {
+    bench->set_peer_name("transformers generate");
+    ASSIGN_OR_RETURN(time.peer, MeasureTransformers(bench, setup, device.str()));
+    rate.peer = tokens / *time.peer;
   }
+  bench->set_subject(absl::StrCat("generation, ", setup.weights->config().NumParameters(),
+                                  " parameters, ", device.str(), ", ", setup.threads, " threads"));
+  bench->Add(
+      absl::StrCat(absl::GetFlag(FLAGS_groups), " prompts of ", absl::GetFlag(FLAGS_prompt_tokens),
+                   " tokens, ", absl::GetFlag(FLAGS_samples), " samples of ",
+                   absl::GetFlag(FLAGS_tokens), " tokens each"),
+      {time, rate});
   return absl::OkStatus();
 }
 
@@ -161,14 +144,10 @@ absl::Status Run() {
 }  // namespace tritonrl
 
 int main(int argc, char** argv) {
-  tritonrl::StartProgram(
-      "Measures generated tokens per second against transformers generate.\n"
-      "  bazel run //bench/rollout:rollout_bench -- [--model=FOLDER]",
-      argc, argv);
-  const absl::Status status = tritonrl::Run();
-  if (!status.ok()) {
-    std::cerr << "bench: " << tritonrl::Message(status) << "\n";
-    return 1;
-  }
-  return 0;
+  tritonrl::RunBench({.usage = "Generated tokens per second against transformers generate.",
+                      .warmup = 1,
+                      .repeats = 3,
+                      .peer = "true",
+                      .device = "auto"},
+                     argc, argv, tritonrl::Run);
 }

@@ -7,8 +7,8 @@
 #include "absl/strings/str_cat.h"
 #include "base/random.h"
 #include "bench/harness/harness.h"
-#include "bench/rollout/log_normal_length.h"
 #include "bench/rollout/scheduler_simulator.h"
+#include "bench/rollout/scripted_runner.h"
 
 ABSL_FLAG(int, requests, 256, "Samples.");
 ABSL_FLAG(int, group, 1, "Samples of a prompt.");

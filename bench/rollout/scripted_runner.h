@@ -1,8 +1,11 @@
-// A model runner that replaces drawn tokens by a script, for benches: random weights give neither
-// stop tokens nor repetitions.
+// Samples as reinforcement learning makes them, for benches: log-normal lengths, and a model runner
+// that replaces drawn tokens by a script, as random weights give neither stop tokens nor
+// repetitions.
 #ifndef TRITONRL_BENCH_ROLLOUT_SCRIPTED_RUNNER_H_
 #define TRITONRL_BENCH_ROLLOUT_SCRIPTED_RUNNER_H_
 
+#include <algorithm>
+#include <cmath>
 #include <cstdint>
 #include <deque>
 #include <functional>
@@ -18,6 +21,12 @@
 #include "rollout/engine/model_runner.h"
 
 namespace tritonrl {
+
+// Tokens, from 1 to `longest`: log-normal with this median, and `sigma` as the standard deviation
+// of the logarithm. Takes one normal number.
+inline int64_t LogNormalLength(double median, double sigma, int64_t longest, Philox* random) {
+  return std::clamp<int64_t>(std::llround(median * std::exp(sigma * random->Normal())), 1, longest);
+}
 
 // Of samples by the stream that they draw from (StepDraw). Called on the engine's thread.
 struct TextScript {

@@ -1,14 +1,12 @@
 // Trains one model from one set of random weights on the same batches by this learner, in several
 // types, and by PyTorch, and prints the losses side by side.
-//
-//   ./run curve_bench --shape=qwen3_0p6b --steps=300 --out=runs/curve
 #include <ATen/Context.h>
 #include <c10/cuda/CUDACachingAllocator.h>
 
 #include <algorithm>
 #include <cmath>
-#include <cstdio>
 #include <nlohmann/json.hpp>
+#include <numeric>
 #include <string>
 #include <utility>
 #include <vector>
@@ -18,19 +16,21 @@
 #include "absl/strings/str_split.h"
 #include "absl/time/clock.h"
 #include "base/file.h"
-#include "base/program.h"
 #include "base/progress.h"
-#include "base/run_command.h"
 #include "base/runfiles.h"
 #include "base/status.h"
-#include "bench/trainer/curve_inputs.h"
+#include "bench/harness/harness.h"
 #include "model/layers/fp8.h"
 #include "model/testing/test_util.h"
+#include "model/tokenizer/tokenizer.h"
 #include "model/torch_runtime.h"
+#include "model/weights/model_config.h"
 #include "model/weights/weights_load.h"
+#include "tasks/dataset.h"
 #include "trainer/learner/policy.h"
 #include "trainer/optimizer/adamw.h"
 #include "trainer/program/training_program.h"
+#include "trainer/sft/sft_data.h"
 #include "trainer/sft/sft_learner.h"
 
 ABSL_FLAG(std::string, shape, "qwen3_0p6b", "One of model/configs, or a config.json.");
@@ -40,12 +40,12 @@ ABSL_FLAG(int, sequences, 16, "Sequences in a step.");
 ABSL_FLAG(int64_t, max_tokens, 1024, "Longer examples are left out.");
 ABSL_FLAG(double, learning_rate, 3e-4, "After 20 steps of linear rise; then half a cosine down.");
 ABSL_FLAG(std::string, ours, "bf16,fp8", "Types to train in: bf16, fp32, fp8 (in bf16).");
-ABSL_FLAG(std::string, peer, "bf16", "The same for PyTorch: bf16 (autocast), fp32; empty: none.");
-ABSL_FLAG(std::string, device, "auto", "auto, cpu or cuda.");
 ABSL_FLAG(bool, deterministic, false, "The same bits in every run.");
 
 namespace tritonrl {
 namespace {
+
+constexpr int64_t kMicroBatchTokens = 16384;
 
 struct Curve {
   std::string name;
@@ -61,6 +61,65 @@ OptimizerConfig CurveOptimizer() {
   config.set_final_fraction(0.1);
   config.set_weight_decay(0.1);
   return config;
+}
+
+nlohmann::json SequencesOf(const SftMicroBatch& micro) {
+  const int32_t no_target = -1;
+  const int64_t* tokens = micro.batch.tokens.const_data_ptr<int64_t>();
+  const int64_t* targets = micro.targets.const_data_ptr<int64_t>();
+  nlohmann::json sequences = nlohmann::json::array();
+  for (int64_t i = 0; i < micro.batch.num_sequences(); ++i) {
+    const int64_t begin = micro.batch.offsets[i], end = micro.batch.offsets[i + 1];
+    int64_t first = begin;
+    while (first < end && targets[first] == no_target) ++first;
+    sequences.push_back(
+        {{"tokens", std::vector<int64_t>(tokens + begin, tokens + end)}, {"first", first - begin}});
+  }
+  return sequences;
+}
+
+// The batches of all steps: examples of the generated corpus (tasks/dataset.h, fresh in each step)
+// through the mini policy's tokenizer. `folder` keeps the corpus.
+absl::StatusOr<std::vector<SftBatch>> MakeCurveBatches(const std::string& folder) {
+  const int64_t steps = absl::GetFlag(FLAGS_steps), sequences = absl::GetFlag(FLAGS_sequences);
+  ASSIGN_OR_RETURN(const std::string mini, Runfile("model/mini"));
+  ASSIGN_OR_RETURN(const ModelConfig mini_config, ReadModelConfig(mini));
+  ASSIGN_OR_RETURN(const Tokenizer tokenizer, Tokenizer::Load(JoinPath(mini, "tokenizer.json")));
+  const std::string corpus = JoinPath(folder, "corpus.jsonl");
+  CorpusSettings corpus_settings;
+  corpus_settings.seed = 0;
+  RETURN_IF_ERROR(WriteCorpus(corpus_settings, 0, steps * sequences,
+                              /*with_references=*/false, corpus));
+  ASSIGN_OR_RETURN(const auto data, JsonlData::Open({corpus}));
+  std::vector<SftBatch> batches;
+  for (int64_t step = 0; step < steps; ++step) {
+    std::vector<int64_t> examples(sequences);
+    std::iota(examples.begin(), examples.end(), step * sequences);
+    ASSIGN_OR_RETURN(batches.emplace_back(),
+                     MakeSftBatch(*data, examples, tokenizer,
+                                  static_cast<int32_t>(mini_config.eos_token_ids.front()),
+                                  absl::GetFlag(FLAGS_max_tokens), kMicroBatchTokens));
+  }
+  return batches;
+}
+
+// A line of JSON for each step: its learning rate, and its sequences with their tokens and the
+// place of the first token that predicts one of the response.
+absl::Status WriteCurveBatches(const std::vector<SftBatch>& batches, const OptimizerConfig& config,
+                               const std::string& path) {
+  const int64_t steps = static_cast<int64_t>(batches.size());
+  std::string text;
+  for (int64_t step = 0; step < steps; ++step) {
+    nlohmann::json line{{"learning_rate", LearningRate(config, step, steps)},
+                        {"sequences", nlohmann::json::array()}};
+    for (const SftMicroBatch& micro : batches[step].micro_batches) {
+      for (nlohmann::json& sequence : SequencesOf(micro)) {
+        line["sequences"].push_back(std::move(sequence));
+      }
+    }
+    text += line.dump() + "\n";
+  }
+  return WriteFileAtomic(path, text);
 }
 
 absl::Status WriteOptimizerState(const OptimizerConfig& config, const std::string& folder) {
@@ -108,21 +167,12 @@ absl::StatusOr<Curve> TrainOurs(const std::string& type, at::Device device,
 
 absl::StatusOr<Curve> TrainPeer(const std::string& type, at::Device device,
                                 const std::string& folder) {
-  ASSIGN_OR_RETURN(const PythonEnv python, FindPythonEnv());
-  ASSIGN_OR_RETURN(const std::string script, Runfile("bench/trainer/curve_peer.py"));
-  RunCommandOptions options;
-  options.env = python.Environment();
-  options.timeout = absl::Minutes(30);
-  ASSIGN_OR_RETURN(const CommandResult result,
-                   RunCommand({python.interpreter, script, "--folder=" + folder, "--dtype=" + type,
-                               device.is_cuda() ? "--device=cuda" : "--device=cpu"},
-                              options));
-  const size_t line = result.out.rfind("{\"curve\"");
-  if (!result.ok() || line == std::string::npos) {
-    return absl::InternalError(absl::StrCat("the peer: ", result.err));
-  }
-  const nlohmann::json parsed = nlohmann::json::parse(result.out.substr(line));
-  return Curve{parsed["curve"], parsed["seconds"], parsed["losses"]};
+  ASSIGN_OR_RETURN(const auto lines,
+                   RunPeer({.script = "bench/trainer/curve_peer.py",
+                            .arguments = {"--folder=" + folder, "--dtype=" + type,
+                                          device.is_cuda() ? "--device=cuda" : "--device=cpu"}}));
+  const nlohmann::json& line = lines.back();
+  return Curve{line.at("curve"), line.at("seconds"), line.at("losses")};
 }
 
 // Mean of |a - b| over the steps from `first` on.
@@ -132,17 +182,18 @@ double MeanDifference(const Curve& a, const Curve& b, size_t first) {
   return sum / static_cast<double>(a.losses.size() - first);
 }
 
-// A line of JSON for each curve; differences are to the last one.
-void Print(const std::vector<Curve>& curves) {
-  const size_t steps = curves.front().losses.size();
+// The losses at some steps, and differences to the last curve.
+void AddCurves(Bench* bench, const std::vector<Curve>& curves) {
+  bench->set_subject(absl::StrCat("loss curves, ", absl::GetFlag(FLAGS_shape), " shape"));
+  const Curve& last = curves.back();
+  const size_t steps = last.losses.size();
   for (const Curve& curve : curves) {
-    nlohmann::ordered_json line{{"curve", curve.name}, {"seconds", curve.seconds}};
+    bench->Add(curve.name, {{"time", curve.seconds, "s"}});
     for (size_t step : {size_t{0}, steps / 30, steps / 10, steps / 3, steps - 1}) {
-      line[absl::StrCat("loss_", step)] = curve.losses[step];
+      bench->Add(curve.name, {{absl::StrCat("loss of step ", step), curve.losses[step]}});
     }
-    line["mean_difference"] = MeanDifference(curve, curves.back(), 0);
-    line["mean_difference_last_third"] = MeanDifference(curve, curves.back(), steps * 2 / 3);
-    std::printf("%s\n", line.dump().c_str());
+    bench->Add(curve.name, {{"mean difference to " + last.name, MeanDifference(curve, last, 0)},
+                            {"the same, last third", MeanDifference(curve, last, steps * 2 / 3)}});
   }
 }
 
@@ -158,7 +209,7 @@ std::vector<std::string> Types(const std::string& flag) {
   return absl::StrSplit(flag, ',', absl::SkipEmpty());
 }
 
-absl::Status Run() {
+absl::Status Run(Bench* bench) {
   if (absl::GetFlag(FLAGS_out).empty()) return absl::InvalidArgumentError("--out: name a folder");
   if (absl::GetFlag(FLAGS_steps) < 1 || absl::GetFlag(FLAGS_sequences) < 1) {
     return absl::InvalidArgumentError("--steps and --sequences must be at least 1");
@@ -166,12 +217,8 @@ absl::Status Run() {
   const std::string folder = UserPath(absl::GetFlag(FLAGS_out));
   RETURN_IF_ERROR(CreateDirectories(folder));
   ASSIGN_OR_RETURN(const ModelConfig config, ReadModelShape(absl::GetFlag(FLAGS_shape)));
-  ASSIGN_OR_RETURN(const at::Device device, ResolveDevice(absl::GetFlag(FLAGS_device), 0));
-  CurveSettings settings;
-  settings.steps = absl::GetFlag(FLAGS_steps);
-  settings.sequences = absl::GetFlag(FLAGS_sequences);
-  settings.max_sequence_tokens = absl::GetFlag(FLAGS_max_tokens);
-  ASSIGN_OR_RETURN(const std::vector<SftBatch> batches, MakeCurveBatches(settings, folder));
+  ASSIGN_OR_RETURN(const at::Device device, ResolveDevice(bench->device(), 0));
+  ASSIGN_OR_RETURN(const std::vector<SftBatch> batches, MakeCurveBatches(folder));
   RETURN_IF_ERROR(WriteCurveBatches(batches, CurveOptimizer(), JoinPath(folder, "batches.jsonl")));
   RETURN_IF_ERROR(WriteOptimizerState(CurveOptimizer(), folder));
   RETURN_IF_ERROR(RandomWeights(config, device, at::kBFloat16)->Save(folder));
@@ -182,11 +229,11 @@ absl::Status Run() {
     ASSIGN_OR_RETURN(curves.emplace_back(), TrainOurs(type, device, folder, batches, alone.get()));
     if (device.is_cuda()) c10::cuda::CUDACachingAllocator::emptyCache();
   }
-  for (const std::string& type : Types(absl::GetFlag(FLAGS_peer))) {
+  for (const std::string& type : Types(bench->peer())) {
     ASSIGN_OR_RETURN(curves.emplace_back(), TrainPeer(type, device, folder));
   }
   if (curves.empty()) return absl::InvalidArgumentError("--ours and --peer are both empty");
-  Print(curves);
+  AddCurves(bench, curves);
   return Keep(curves, JoinPath(folder, "curves.jsonl"));
 }
 
@@ -194,10 +241,9 @@ absl::Status Run() {
 }  // namespace tritonrl
 
 int main(int argc, char** argv) {
-  tritonrl::StartProgram("Loss curves of one training run by this learner and by PyTorch.", argc,
-                         argv);
-  const int code = tritonrl::ExitCodeFor(tritonrl::Run(), nullptr);
-  std::fflush(nullptr);
-  // Not by exit(): see bench/model/step_bench_main.cc.
-  std::_Exit(code);
+  tritonrl::RunBench({.usage = "Loss curves of one training run by this learner and by PyTorch. "
+                               "--peer=bf16,fp32 names PyTorch's types: bf16 is autocast.",
+                      .peer = "bf16",
+                      .device = "auto"},
+                     argc, argv, tritonrl::Run);
 }
