@@ -20,8 +20,7 @@
 #include "rollout/engine/model_runner.h"
 #include "rollout/engine/sampler.h"
 #include "rollout/scheduler/scheduler.h"
-#include "rollout/speculative/ngram_proposer.h"
-#include "rollout/speculative/speculation_gate.h"
+#include "rollout/speculative/speculation.h"
 
 namespace tritonrl {
 

@@ -1,4 +1,4 @@
-#include "rollout/speculative/ngram_proposer.h"
+#include "rollout/speculative/speculation.h"
 
 #include <algorithm>
 
@@ -7,7 +7,6 @@ namespace tritonrl {
 NgramProposer::NgramProposer(std::span<const int32_t> prompt, int samples,
                              int num_speculative_tokens)
     : num_speculative_tokens_(num_speculative_tokens), streams_(1), samples_(samples) {
-  // The prompt is a stream that is appended to like any other.
   streams_[0].reserve(prompt.size());
   for (const int32_t token : prompt) Append(-1, token);
   const size_t last = std::min<size_t>(prompt.size(), kOrders[0]);
@@ -67,6 +66,61 @@ void NgramProposer::RecordAccepted(int sample, int drafted, int accepted) {
     state.max_tokens = std::min(num_speculative_tokens_, accepted + 2);
     if (accepted == 0) state.rest = kRest;
   }
+}
+
+void SpeculationGate::Enter(Phase phase, int steps) {
+  phase_ = phase;
+  speculate_ = phase == Phase::kSpeculate;
+  left_ = steps;
+  plain_.clear();
+  tried_ = slow_ = 0;
+  tokens_ = baseline_tokens_ = 0;
+}
+
+bool SpeculationGate::IsLikePlain(int samples) const {
+  return 4 * samples >= 3 * plain_samples_ && 3 * samples <= 4 * plain_samples_;
+}
+
+void SpeculationGate::Record(const Step& step) {
+  switch (phase_) {
+    case Phase::kPlain:
+      return RecordPlain(step);
+    case Phase::kSpeculate:
+      // Steps without a proposal say nothing about speculation.
+      if (step.speculated) RecordSpeculative(step);
+      if (phase_ == Phase::kSpeculate && (--left_ <= 0 || !IsLikePlain(step.samples))) {
+        Enter(Phase::kPlain, kTrialSteps);
+      }
+      return;
+    case Phase::kOff:
+      if (--left_ <= 0) Enter(Phase::kPlain, kTrialSteps);
+      return;
+  }
+}
+
+void SpeculationGate::RecordPlain(const Step& step) {
+  plain_.push_back(step.seconds);
+  plain_samples_ = step.samples;
+  if (--left_ > 0) return;
+  const auto middle = plain_.begin() + static_cast<int64_t>(plain_.size() / 2);
+  std::nth_element(plain_.begin(), middle, plain_.end());
+  plain_seconds_ = std::max(*middle, 1e-9);
+  Enter(Phase::kSpeculate, kBaselineInterval);
+}
+
+void SpeculationGate::RecordSpeculative(const Step& step) {
+  // The first step of a number of rows on a GPU captures a graph, and draft tokens bring many new
+  // numbers. Steps that are only a little slower count.
+  if (step.seconds > kOutlierFactor * plain_seconds_ && ++slow_ <= kTrialSteps) return;
+  tokens_ += static_cast<double>(step.tokens);
+  baseline_tokens_ += step.samples * step.seconds / plain_seconds_;
+  if (++tried_ < kTrialSteps) return;
+  const bool pays = tokens_ > kMinSpeedup * baseline_tokens_;
+  retrial_interval_ =
+      pays ? kRetrialInterval : std::min(2 * retrial_interval_, kMaxRetrialInterval);
+  if (!pays) return Enter(Phase::kOff, retrial_interval_);
+  tried_ = slow_ = 0;
+  tokens_ = baseline_tokens_ = 0;
 }
 
 }  // namespace tritonrl
