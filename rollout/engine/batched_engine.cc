@@ -7,21 +7,17 @@
 #include "absl/time/clock.h"
 #include "base/status.h"
 
-// Updates of the weights: what the caller's thread and the engine's own do for one.
-
 namespace tritonrl {
+namespace {
+
+constexpr absl::Duration kWakeRetryInterval = absl::Milliseconds(100);
+
+}  // namespace
 
 BatchedEngine::BatchedEngine(std::unique_ptr<ModelRunner> runner, const Options& options)
     : options_(options),
       runner_(std::move(runner)),
-      scheduler_({.num_pages = runner_->num_pages(),
-                  .page_size = runner_->page_size(),
-                  .max_num_seqs = runner_->max_num_seqs(),
-                  .max_num_batched_tokens = runner_->max_num_batched_tokens(),
-                  .enable_prefix_caching = options.enable_prefix_caching,
-                  .prefill_budget = options.limit_prefill ? runner_->prefill_budget() : 0,
-                  .reserve_max_tokens = runner_->batch_invariant(),
-                  .chunk_alignment = runner_->chunk_alignment()}),
+      core_(runner_.get(), options),
       weights_version_(options.weights_version) {
   stats_.num_pages = runner_->num_pages();
   thread_ = std::thread([this] { Run(); });
@@ -35,42 +31,8 @@ BatchedEngine::~BatchedEngine() {
   thread_.join();
 }
 
-absl::Status BatchedEngine::Validate(const GenerateRequest& request) const {
-  const std::string name = absl::StrCat("request ", request.id);
-  RETURN_IF_ERROR(AddContext(ValidateSampling(request.sampling), name));
-  if (request.prompt.empty()) {
-    return absl::InvalidArgumentError(absl::StrCat(name, ": the prompt is empty"));
-  }
-  if (request.n < 1 || request.first_index < 0) {
-    return absl::InvalidArgumentError(absl::StrCat(name, ": n is ", request.n, " and first_index ",
-                                                   request.first_index,
-                                                   ", must be at least 1 and 0"));
-  }
-  const int64_t length = static_cast<int64_t>(request.prompt.size()) + request.sampling.max_tokens;
-  if (length > runner_->max_length()) {
-    return absl::InvalidArgumentError(absl::StrCat(
-        name, ": prompt of ", request.prompt.size(), " tokens and max_tokens ",
-        request.sampling.max_tokens, " exceed the engine's max_length ", runner_->max_length()));
-  }
-  if (!scheduler_.Fits(static_cast<int64_t>(request.prompt.size()), request.sampling.max_tokens)) {
-    return absl::InvalidArgumentError(
-        absl::StrCat(name, ": prompt of ", request.prompt.size(), " tokens and max_tokens ",
-                     request.sampling.max_tokens, " do not fit the cache of ",
-                     int64_t{runner_->num_pages()} * runner_->page_size(),
-                     " tokens even alone; lower max_tokens or give the cache more memory"));
-  }
-  for (int32_t token : request.prompt) {
-    if (token < 0 || token >= runner_->vocab_size()) {
-      return absl::InvalidArgumentError(absl::StrCat(name, ": prompt token ", token,
-                                                     " is outside the model's vocabulary of ",
-                                                     runner_->vocab_size()));
-    }
-  }
-  return absl::OkStatus();
-}
-
 absl::Status BatchedEngine::Submit(GenerateRequest request) {
-  RETURN_IF_ERROR(Validate(request));
+  RETURN_IF_ERROR(core_.Validate(request));
   absl::MutexLock lock(&mutex_);
   if (!failure_.ok()) return failure_;
   if (updating_) {
@@ -132,23 +94,17 @@ EngineStats BatchedEngine::Stats() const {
   return stats_;
 }
 
-namespace {
-
-constexpr absl::Duration kWakeRetryInterval = absl::Milliseconds(100);
-
-}  // namespace
-
 absl::Status BatchedEngine::BeginWeightUpdate() {
   absl::MutexLock lock(&mutex_);
   if (!failure_.ok()) return failure_;
   if (updating_) return absl::FailedPreconditionError("a weight update is under way already");
-  // A step hands its samples over after its last use of the weights, so none unfinished means that
-  // the weights are not in use.
+  // Samples are published after the last use of the weights: without unfinished samples the weights
+  // are not in use.
   if (unfinished_ > 0) {
     return absl::FailedPreconditionError(
         absl::StrCat("cannot update the weights: ", unfinished_, " samples are being generated"));
   }
-  // The engine's thread gives the memory back, as it alone calls the runner.
+  // Only the engine's thread calls the runner, so it releases the memory.
   if (options_.enable_sleep_mode) return AwaitPause(KvPolicy::kInvalidate);
   updating_ = true;
   return absl::OkStatus();
@@ -179,30 +135,83 @@ absl::Status BatchedEngine::AwaitPause(KvPolicy kv_policy) {
 bool BatchedEngine::WakeIsDecided() const { return !asleep_ || !failure_.ok(); }
 
 void BatchedEngine::EndWeightUpdate(uint64_t version) {
-  runner_->WeightsChanged();  // nothing runs: Begin or Pause has seen to that
+  runner_->WeightsChanged();  // no step is in flight after Begin or Pause
   absl::MutexLock lock(&mutex_);
   paused_ = false;
   pause_.reset();
   weights_version_ = version;
   ++updates_;
-  // Whoever had the memory meanwhile must not take it from the engine again.
+  // The caller must not allocate memory before the engine has its cache again.
   mutex_.Await(absl::Condition(this, &BatchedEngine::WakeIsDecided));
   updating_ = false;
+}
+
+void BatchedEngine::Run() {
+  while (TakeWork()) {
+    const absl::Time start = absl::Now();
+    const absl::Status status = pause_next_ ? Pause() : core_.Step();
+    // The wait for a weight update does not count, and Pause publishes what it collects.
+    const double seconds = pause_next_ ? 0 : absl::ToDoubleSeconds(absl::Now() - start);
+    core_.RecordStepTime(seconds);
+    Publish(seconds);
+    if (!status.ok()) {
+      absl::MutexLock lock(&mutex_);
+      failure_ = AddContext(status, "generation engine");
+      return;
+    }
+  }
+}
+
+void BatchedEngine::Publish(double seconds) {
+  EngineCore::Ended ended = core_.TakeEnded();
+  absl::MutexLock lock(&mutex_);
+  core_.UpdateStats(seconds, &stats_);
+  stats_.finished_samples += std::ssize(ended.samples);
+  unfinished_ -= std::ssize(ended.samples);
+  for (Sample& sample : ended.samples) {
+    stats_.failed_samples += sample.finish_reason == FinishReason::kFailed ? 1 : 0;
+    finished_.push_back(std::move(sample));
+  }
+  for (const uint64_t request : ended.requests) active_requests_.erase(request);
+}
+
+bool BatchedEngine::HasWork() const {
+  return stopping_ || pause_.has_value() || !submitted_.empty() || !cancelled_.empty();
+}
+
+bool BatchedEngine::TakeWork() {
+  std::vector<GenerateRequest> submitted;
+  std::vector<EngineCore::Cancellation> cancelled;
+  int64_t updates = 0;
+  {
+    absl::MutexLock lock(&mutex_);
+    if (!core_.has_groups()) mutex_.Await(absl::Condition(this, &BatchedEngine::HasWork));
+    if (stopping_) return false;
+    submitted.swap(submitted_);
+    cancelled.swap(cancelled_);
+    core_.set_weights_version(weights_version_);
+    updates = updates_;
+    pause_next_ = pause_.has_value();
+  }
+  if (std::exchange(updates_seen_, updates) != updates) core_.InvalidatePrefixCache();
+  for (GenerateRequest& request : submitted) core_.StartGroup(std::move(request));
+  for (const EngineCore::Cancellation& cancellation : cancelled) core_.Cancel(cancellation);
+  return true;
 }
 
 bool BatchedEngine::PauseIsOver() const { return stopping_ || !paused_; }
 
 absl::Status BatchedEngine::Pause() {
   const absl::Time start = absl::Now();
-  while (!in_flight_.empty()) RETURN_IF_ERROR(CollectOldest());
+  RETURN_IF_ERROR(core_.CollectAll());
   Publish(absl::ToDoubleSeconds(absl::Now() - start));
   KvPolicy kv_policy = KvPolicy::kInvalidate;
   {
     absl::MutexLock lock(&mutex_);
     kv_policy = *pause_;
   }
-  // Before the pages are lost nobody refers to them any more.
-  if (kv_policy == KvPolicy::kInvalidate) scheduler_.Invalidate();
+  // No sequence may refer to pages that Sleep() discards.
+  if (kv_policy == KvPolicy::kInvalidate) core_.Invalidate();
   const bool release = options_.enable_sleep_mode && kv_policy == KvPolicy::kInvalidate;
   if (release) RETURN_IF_ERROR(Sleep());
   {

@@ -1,88 +1,61 @@
-// What runs on the engine's thread: steps are made, launched and collected.
+#include "rollout/engine/engine_core.h"
 
 #include <algorithm>
-#include <span>
 #include <string>
-#include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "absl/time/clock.h"
 #include "base/status.h"
-#include "rollout/engine/batched_engine.h"
 #include "rollout/scheduler/page_allocator.h"
 
 namespace tritonrl {
 
-void BatchedEngine::Run() {
-  while (TakeWork()) {
-    const absl::Time start = absl::Now();
-    const absl::Status status = pause_next_ ? Pause() : Step();
-    // Waiting for others' update is no time of ours; Pause has published what it collected.
-    const double seconds = pause_next_ ? 0 : absl::ToDoubleSeconds(absl::Now() - start);
-    if (decoding_ > 0 && step_tokens_ > 0) {
-      gate_.Record({speculated_, decoding_, step_tokens_, seconds});
+EngineCore::EngineCore(ModelRunner* runner, const Options& options)
+    : options_(options),
+      runner_(runner),
+      scheduler_({.num_pages = runner_->num_pages(),
+                  .page_size = runner_->page_size(),
+                  .max_num_seqs = runner_->max_num_seqs(),
+                  .max_num_batched_tokens = runner_->max_num_batched_tokens(),
+                  .enable_prefix_caching = options.enable_prefix_caching,
+                  .prefill_budget = options.limit_prefill ? runner_->prefill_budget() : 0,
+                  .reserve_max_tokens = runner_->batch_invariant(),
+                  .chunk_alignment = runner_->chunk_alignment()}) {}
+
+absl::Status EngineCore::Validate(const GenerateRequest& request) const {
+  const std::string name = absl::StrCat("request ", request.id);
+  RETURN_IF_ERROR(AddContext(ValidateSampling(request.sampling), name));
+  if (request.prompt.empty()) {
+    return absl::InvalidArgumentError(absl::StrCat(name, ": the prompt is empty"));
+  }
+  if (request.n < 1 || request.first_index < 0) {
+    return absl::InvalidArgumentError(absl::StrCat(name, ": n is ", request.n, " and first_index ",
+                                                   request.first_index,
+                                                   ", must be at least 1 and 0"));
+  }
+  const int64_t length = static_cast<int64_t>(request.prompt.size()) + request.sampling.max_tokens;
+  if (length > runner_->max_length()) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        name, ": prompt of ", request.prompt.size(), " tokens and max_tokens ",
+        request.sampling.max_tokens, " exceed the engine's max_length ", runner_->max_length()));
+  }
+  if (!scheduler_.Fits(static_cast<int64_t>(request.prompt.size()), request.sampling.max_tokens)) {
+    return absl::InvalidArgumentError(
+        absl::StrCat(name, ": prompt of ", request.prompt.size(), " tokens and max_tokens ",
+                     request.sampling.max_tokens, " do not fit the cache of ",
+                     int64_t{runner_->num_pages()} * runner_->page_size(),
+                     " tokens even alone; lower max_tokens or give the cache more memory"));
+  }
+  for (int32_t token : request.prompt) {
+    if (token < 0 || token >= runner_->vocab_size()) {
+      return absl::InvalidArgumentError(absl::StrCat(name, ": prompt token ", token,
+                                                     " is outside the model's vocabulary of ",
+                                                     runner_->vocab_size()));
     }
-    Publish(seconds);
-    if (!status.ok()) {
-      absl::MutexLock lock(&mutex_);
-      failure_ = AddContext(status, "generation engine");
-      return;
-    }
   }
+  return absl::OkStatus();
 }
 
-void BatchedEngine::Publish(double seconds) {
-  const Scheduler::Stats& totals = scheduler_.stats();
-  absl::MutexLock lock(&mutex_);
-  stats_.prompt_tokens = totals.prompt_tokens;
-  stats_.generated_tokens += step_tokens_;
-  stats_.decode_steps = launched_;
-  stats_.finished_samples += static_cast<int64_t>(ended_.size());
-  for (const Sample& sample : ended_) {
-    stats_.failed_samples += sample.finish_reason == FinishReason::kFailed ? 1 : 0;
-  }
-  stats_.busy_seconds += seconds;
-  stats_.sample_seconds += seconds * scheduler_.num_running();
-  stats_.preemptions = totals.preemptions;
-  stats_.recomputed_tokens = totals.recomputed_tokens;
-  stats_.shared_tokens = totals.shared_tokens;
-  stats_.draft_tokens = totals.draft_tokens;
-  stats_.cached_tokens = totals.cached_tokens;
-  stats_.accepted_tokens = accepted_tokens_;
-  stats_.peak_pages = scheduler_.pool().peak();
-  step_tokens_ = 0;
-  unfinished_ -= static_cast<int64_t>(ended_.size());
-  for (Sample& sample : ended_) finished_.push_back(std::move(sample));
-  ended_.clear();
-  for (uint64_t request : ended_requests_) active_requests_.erase(request);
-  ended_requests_.clear();
-}
-
-bool BatchedEngine::HasWork() const {
-  return stopping_ || pause_.has_value() || !submitted_.empty() || !cancelled_.empty();
-}
-
-bool BatchedEngine::TakeWork() {
-  std::vector<GenerateRequest> submitted;
-  std::vector<Cancellation> cancelled;
-  int64_t updates = 0;
-  {
-    absl::MutexLock lock(&mutex_);
-    if (groups_.empty()) mutex_.Await(absl::Condition(this, &BatchedEngine::HasWork));
-    if (stopping_) return false;
-    submitted.swap(submitted_);
-    cancelled.swap(cancelled_);
-    version_ = weights_version_;
-    updates = updates_;
-    pause_next_ = pause_.has_value();
-  }
-  if (std::exchange(updates_seen_, updates) != updates) scheduler_.InvalidatePrefixCache();
-  for (GenerateRequest& request : submitted) StartGroup(std::move(request));
-  for (const Cancellation& cancellation : cancelled) CancelNow(cancellation);
-  return true;
-}
-
-void BatchedEngine::StartGroup(GenerateRequest request) {
+void EngineCore::StartGroup(GenerateRequest request) {
   const int64_t number = next_group_++;
   group_of_request_[request.id] = number;
   Group& group = groups_[number];
@@ -104,7 +77,7 @@ void BatchedEngine::StartGroup(GenerateRequest request) {
                  group.request.n, prompt);
 }
 
-bool BatchedEngine::MayHaveDraftTokens() const {
+bool EngineCore::MayHaveDraftTokens() const {
   if (in_flight_.empty()) return true;
   for (const Scheduler::SampleId& name : scheduler_.running()) {
     if (groups_.at(name.group).proposer->MayProposeNext(name.sample)) return true;
@@ -112,7 +85,7 @@ bool BatchedEngine::MayHaveDraftTokens() const {
   return false;
 }
 
-void BatchedEngine::ProposeDraftTokens() {
+void EngineCore::ProposeDraftTokens() {
   for (const Scheduler::SampleId& name : scheduler_.running()) {
     Group& group = groups_.at(name.group);
     const Sample& sample = group.samples[name.sample];
@@ -126,15 +99,15 @@ void BatchedEngine::ProposeDraftTokens() {
   }
 }
 
-absl::Status BatchedEngine::Step() {
+absl::Status EngineCore::Step() {
   // Draft tokens use free batch slots.
   const bool may_speculate = options_.num_speculative_tokens > 0 &&
                              scheduler_.num_running() < runner_->max_num_seqs() &&
                              (options_.always_speculate || gate_.speculate());
-  // Draft tokens follow tokens that are known, so the GPU waits for the host around them. Steps
-  // that cannot have any are launched ahead like all others.
+  // Draft tokens follow known tokens, so the GPU waits for the host before and after them. Steps
+  // that cannot have draft tokens are launched ahead.
   if (may_speculate && MayHaveDraftTokens()) {
-    while (!in_flight_.empty()) RETURN_IF_ERROR(CollectOldest());
+    RETURN_IF_ERROR(CollectAll());
     ProposeDraftTokens();
   }
   Scheduler::Step step = scheduler_.Schedule();
@@ -154,13 +127,39 @@ absl::Status BatchedEngine::Step() {
       (idle || static_cast<int>(in_flight_.size()) >= runner_->max_in_flight())) {
     RETURN_IF_ERROR(CollectOldest());
   }
-  // The steps launched ahead still use the weights; and what comes after draft tokens follows from
-  // them.
-  while ((groups_.empty() || speculated_) && !in_flight_.empty()) RETURN_IF_ERROR(CollectOldest());
+  // Without groups, steps launched ahead still read the weights. Behind draft tokens the next step
+  // depends on which are accepted.
+  return groups_.empty() || speculated_ ? CollectAll() : absl::OkStatus();
+}
+
+absl::Status EngineCore::CollectAll() {
+  while (!in_flight_.empty()) RETURN_IF_ERROR(CollectOldest());
   return absl::OkStatus();
 }
 
-std::span<const int32_t> BatchedEngine::TokensOf(const Scheduler::ScheduledSlice& scheduled) const {
+void EngineCore::RecordStepTime(double seconds) {
+  if (decoding_ > 0 && step_tokens_ > 0) {
+    gate_.Record({speculated_, decoding_, step_tokens_, seconds});
+  }
+}
+
+void EngineCore::UpdateStats(double seconds, EngineStats* stats) {
+  const Scheduler::Stats& totals = scheduler_.stats();
+  stats->prompt_tokens = totals.prompt_tokens;
+  stats->generated_tokens += std::exchange(step_tokens_, 0);
+  stats->decode_steps = launched_;
+  stats->busy_seconds += seconds;
+  stats->sample_seconds += seconds * scheduler_.num_running();
+  stats->preemptions = totals.preemptions;
+  stats->recomputed_tokens = totals.recomputed_tokens;
+  stats->shared_tokens = totals.shared_tokens;
+  stats->draft_tokens = totals.draft_tokens;
+  stats->cached_tokens = totals.cached_tokens;
+  stats->accepted_tokens = accepted_tokens_;
+  stats->peak_pages = scheduler_.pool().peak();
+}
+
+std::span<const int32_t> EngineCore::TokensOf(const Scheduler::ScheduledSlice& scheduled) const {
   const auto& [number, sample, slice] = scheduled;
   const Group& group = groups_.at(number);
   if (slice.num_draft_tokens > 0) return std::span(group.unverified[sample]).first(slice.count);
@@ -174,7 +173,7 @@ std::span<const int32_t> BatchedEngine::TokensOf(const Scheduler::ScheduledSlice
   return known ? tokens.subspan(first, slice.count) : std::span<const int32_t>();
 }
 
-absl::Status BatchedEngine::Launch(Scheduler::Step step) {
+absl::Status EngineCore::Launch(Scheduler::Step step) {
   ModelStep launched;
   launched.copies = step.copies;
   launched.slices.reserve(step.slices.size());
@@ -197,7 +196,7 @@ absl::Status BatchedEngine::Launch(Scheduler::Step step) {
   return absl::OkStatus();
 }
 
-absl::Status BatchedEngine::CollectOldest() {
+absl::Status EngineCore::CollectOldest() {
   ASSIGN_OR_RETURN(const std::vector<TokenDraw> tokens, runner_->Collect());
   const Draws draws = std::move(in_flight_.front());
   in_flight_.pop_front();
@@ -213,15 +212,14 @@ absl::Status BatchedEngine::CollectOldest() {
   return absl::OkStatus();
 }
 
-bool BatchedEngine::HasEnded(const Scheduler::Draw& draw) const {
+bool EngineCore::HasEnded(const Scheduler::Draw& draw) const {
   const auto it = groups_.find(draw.group);
   return it == groups_.end() || it->second.ended[draw.sample];
 }
 
-void BatchedEngine::AppendVerified(const Scheduler::Draw& first,
-                                   std::span<const TokenDraw> tokens) {
+void EngineCore::AppendVerified(const Scheduler::Draw& first, std::span<const TokenDraw> tokens) {
   if (HasEnded(first)) return;
-  // A sample that ends may take its group with it.
+  // A copy: the sample's end may end its group.
   const std::vector<int32_t> unverified = groups_.at(first.group).unverified[first.sample];
   int num_accepted = 0;
   bool is_accepted = true;
@@ -238,7 +236,7 @@ void BatchedEngine::AppendVerified(const Scheduler::Draw& first,
       .proposer->RecordAccepted(first.sample, first.num_draft_tokens, num_accepted - 1);
 }
 
-void BatchedEngine::AppendToken(const Scheduler::Draw& draw, const TokenDraw& token) {
+void EngineCore::AppendToken(const Scheduler::Draw& draw, const TokenDraw& token) {
   Group& group = groups_.at(draw.group);
   const GenerateRequest& request = group.request;
   if (token.token < 0) return End(draw.group, draw.sample, FinishReason::kFailed);
@@ -246,8 +244,8 @@ void BatchedEngine::AppendToken(const Scheduler::Draw& draw, const TokenDraw& to
   Sample& sample = group.samples[draw.sample];
   sample.tokens.push_back(token.token);
   sample.log_probs.push_back(token.log_prob);
-  if (sample.versions.empty() || sample.versions.back().version != version_) {
-    sample.versions.push_back({version_, 0});
+  if (sample.versions.empty() || sample.versions.back().version != weights_version_) {
+    sample.versions.push_back({weights_version_, 0});
   }
   ++sample.versions.back().tokens;
   if (request.on_token) request.on_token(sample.index, token.token, token.log_prob);
@@ -260,21 +258,21 @@ void BatchedEngine::AppendToken(const Scheduler::Draw& draw, const TokenDraw& to
   }
 }
 
-void BatchedEngine::End(int64_t number, int index, FinishReason reason) {
+void EngineCore::End(int64_t number, int index, FinishReason reason) {
   Group& group = groups_.at(number);
   group.ended[index] = true;
   group.samples[index].finish_reason = reason;
-  // What is damaged serves no other prompt.
+  // Results of damaged weights are not cached for other prompts.
   const bool good = reason != FinishReason::kFailed;
   scheduler_.Finish(number, index, good ? group.samples[index].tokens : std::span<const int32_t>());
-  ended_.push_back(std::move(group.samples[index]));
+  ended_.samples.push_back(std::move(group.samples[index]));
   if (--group.unfinished > 0) return;
-  ended_requests_.push_back(group.request.id);
+  ended_.requests.push_back(group.request.id);
   group_of_request_.erase(group.request.id);
   groups_.erase(number);
 }
 
-void BatchedEngine::CancelNow(const Cancellation& cancellation) {
+void EngineCore::Cancel(const Cancellation& cancellation) {
   const auto it = group_of_request_.find(cancellation.request);
   if (it == group_of_request_.end()) return;
   const int64_t number = it->second;

@@ -1,0 +1,141 @@
+// The single-threaded core of BatchedEngine: requests, steps in flight, speculative decoding.
+
+#ifndef TRITONRL_ROLLOUT_ENGINE_ENGINE_CORE_H_
+#define TRITONRL_ROLLOUT_ENGINE_ENGINE_CORE_H_
+
+#include <cstdint>
+#include <deque>
+#include <map>
+#include <memory>
+#include <optional>
+#include <span>
+#include <utility>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/time/time.h"
+#include "rollout/engine/engine.h"
+#include "rollout/engine/model_runner.h"
+#include "rollout/engine/sampler.h"
+#include "rollout/scheduler/scheduler.h"
+#include "rollout/speculative/speculation.h"
+
+namespace tritonrl {
+
+// Runs the requests that it is given, step by step. It launches as many steps ahead as the runner
+// allows: a sample whose draw is in flight is scheduled for one token more, and that token is
+// dropped if the draw ends the sample. Only the engine's thread calls it, except Validate.
+class EngineCore {
+ public:
+  struct Options {
+    // Samples accepted and not yet taken by Next; bounds the memory of requests and results.
+    int64_t max_outstanding = 1 << 16;
+    // Version that samples carry until the first weight update.
+    uint64_t weights_version = 0;
+    // Speculative decoding: maximum number of draft tokens (NgramProposer) per sample and step. A
+    // draft token is accepted if the sample's own random number draws it, so samples do not change.
+    // Draft tokens use batch slots that running samples leave free. 0: off.
+    int num_speculative_tokens = 0;
+    // Speculate even where it does not pay; else only while it does (SpeculationGate).
+    bool always_speculate = false;
+    // Prefix caching, until the weights change: for conversations and shared instructions. Results
+    // on the CPU in fp32 are the same bit for bit.
+    bool enable_prefix_caching = false;
+    // Apply the runner's prefill budget while samples wait (Scheduler::Options::prefill_budget):
+    // higher throughput, later first tokens.
+    bool limit_prefill = true;
+    // Sleep mode, for a device shared with the learner: the KV cache's memory is released during
+    // weight updates (from BeginWeightUpdate, or PauseForWeightUpdate with KvPolicy::kInvalidate,
+    // to EndWeightUpdate). With KvPolicy::kKeep the cache stays allocated. Runners that cannot
+    // release it keep it.
+    bool enable_sleep_mode = false;
+    // How long Wake() is retried while others still hold the memory; then the engine fails.
+    absl::Duration wake_timeout = absl::Seconds(10);
+  };
+
+  // Cancels one sample of a request, or all of them.
+  struct Cancellation {
+    uint64_t request = 0;
+    std::optional<int> index;
+  };
+  struct Ended {
+    std::vector<Sample> samples;
+    std::vector<uint64_t> requests;  // without unfinished samples
+  };
+
+  // `runner` must outlive the core.
+  EngineCore(ModelRunner* runner, const Options& options);
+
+  // InvalidArgument naming what the engine cannot run. May be called by any thread.
+  absl::Status Validate(const GenerateRequest& request) const;
+
+  void StartGroup(GenerateRequest request);
+  void Cancel(const Cancellation& cancellation);
+  bool has_groups() const { return !groups_.empty(); }
+
+  // Launches a step, and collects one if no more can be launched. When no group is left, no step is
+  // in flight. An error is one of the runner.
+  absl::Status Step();
+  absl::Status CollectAll();
+  // The last Step() took `seconds`.
+  void RecordStepTime(double seconds);
+
+  // The version of the weights that the steps in flight read.
+  void set_weights_version(uint64_t version) { weights_version_ = version; }
+  // Invalidates the KV cache. No step may be in flight.
+  void Invalidate() { scheduler_.Invalidate(); }
+  void InvalidatePrefixCache() { scheduler_.InvalidatePrefixCache(); }
+
+  // What has ended since the last call.
+  Ended TakeEnded() { return std::exchange(ended_, {}); }
+  // Adds what was generated since the last call, in `seconds`.
+  void UpdateStats(double seconds, EngineStats* stats);
+
+ private:
+  struct Group {
+    GenerateRequest request;
+    std::vector<Sample> samples;
+    std::vector<bool> ended;
+    int unfinished = 0;
+    std::unique_ptr<NgramProposer> proposer;       // null: no speculative decoding
+    std::vector<std::vector<int32_t>> unverified;  // by sample: its last token and the draft tokens
+  };
+  using Draws = std::vector<Scheduler::Draw>;
+
+  absl::Status Launch(Scheduler::Step step);
+  // Tokens of a scheduled slice; empty for a token whose draw is in flight, which is in its slot.
+  std::span<const int32_t> TokensOf(const Scheduler::ScheduledSlice& scheduled) const;
+  absl::Status CollectOldest();
+  // Appends a token; ends the sample if it is the last.
+  void AppendToken(const Scheduler::Draw& draw, const TokenDraw& token);
+  // Appends the accepted tokens of a verified draft.
+  void AppendVerified(const Scheduler::Draw& draw, std::span<const TokenDraw> tokens);
+  // Whether any sample may have draft tokens once nothing is in flight.
+  bool MayHaveDraftTokens() const;
+  // Proposes draft tokens for the running samples. No step may be in flight.
+  void ProposeDraftTokens();
+  bool HasEnded(const Scheduler::Draw& draw) const;
+  void End(int64_t group, int index, FinishReason reason);
+
+  const Options options_;
+  ModelRunner* const runner_;
+  Scheduler scheduler_;
+  std::map<int64_t, Group> groups_;
+  std::map<uint64_t, int64_t> group_of_request_;
+  std::deque<Draws> in_flight_;  // of launched steps, the oldest first
+  int64_t next_group_ = 0;
+  Ended ended_;
+  uint64_t weights_version_ = 0;
+  int64_t step_tokens_ = 0;  // generated since the last UpdateStats
+  int64_t launched_ = 0;
+  int64_t accepted_tokens_ = 0;
+  // Of the step launched last: its samples if it has no prompts, else 0; whether it has draft
+  // tokens.
+  int decoding_ = 0;
+  bool speculated_ = false;
+  SpeculationGate gate_;
+};
+
+}  // namespace tritonrl
+
+#endif  // TRITONRL_ROLLOUT_ENGINE_ENGINE_CORE_H_
