@@ -11,11 +11,10 @@
 #include "rollout/cuda/step_kernels.h"
 
 namespace tritonrl {
-
 namespace {
 
-// Bytes of one allocation: each takes the driver some time whatever its size, and a cache can have
-// a hundred of them.
+// Bytes of one allocation. An allocation takes the driver the same time for any size, and a cache
+// can have a hundred of them.
 constexpr int64_t kChunk = int64_t{1} << 30;
 
 int64_t RoundedUp(int64_t bytes) {

@@ -1,3 +1,5 @@
+// The paged KV cache in GPU memory (paged_kv_layout.h), which sleep mode can release.
+
 #ifndef TRITONRL_ROLLOUT_CUDA_CUDA_KV_CACHE_H_
 #define TRITONRL_ROLLOUT_CUDA_CUDA_KV_CACHE_H_
 
@@ -11,49 +13,43 @@
 #include "model/weights/model_config.h"
 #include "rollout/cuda/attention/paged_kv_layout.h"
 
-// A GPU's memory that can be given back and taken again while its addresses stay.
-//
-// The paged cache in a GPU's memory (paged_kv_layout.h): two pools for each layer.
-
 namespace tritonrl {
 
-// Addresses that are reserved for an object's life, with memory behind them while it is held.
-// Torch's allocator knows nothing of it, and finds what is given back free. Nothing on the GPU may
-// use it any more when the object ends.
+// GPU memory that can be released and allocated again at the same addresses. Torch's allocator does
+// not manage it, and can use what is released. No GPU work may use it when the object is destroyed.
 class MappedMemory {
  public:
-  // Reserves addresses for at least `bytes` and takes the memory. Throws c10::OutOfMemoryError if
-  // it is not free, c10::Error if the driver cannot map memory.
+  // Reserves addresses for at least `bytes` and maps memory. Throws c10::OutOfMemoryError without
+  // free memory, c10::Error if the driver cannot map memory.
   MappedMemory(int64_t bytes, at::Device device);
 
   void* data() const { return range_.data(); }
-  int64_t bytes() const { return range_.bytes(); }  // rounded up to what is mapped
+  int64_t bytes() const { return range_.bytes(); }  // rounded up to the mapping granularity
   bool held() const { return held_; }
 
-  // Gives the memory back; what it held is lost. What reads or writes it meanwhile fails and takes
-  // the process's GPU with it, so nothing that does may be under way. Does nothing if not held.
-  // Throws c10::Error.
+  // Releases the memory; its contents are lost. No GPU work may use it until Map(): an access fails
+  // and ends the process's use of the GPU. Does nothing if not held. Throws c10::Error.
   void Unmap();
-  // Takes as much again, with no telling what is in it. What torch's allocator keeps for later it
-  // has to give back, if there is not enough otherwise. Throws c10::OutOfMemoryError, and holds
-  // nothing then. Does nothing if held.
+  // Allocates it again with undefined contents. Empties torch's caching allocator if necessary.
+  // Throws c10::OutOfMemoryError, and then holds nothing. Does nothing if held.
   void Map();
 
  private:
-  // Also what torch's allocator keeps for later, if nothing else is free.
+  // Empties torch's caching allocator if there is no free memory.
   CudaVirtualMemory::Memory Allocate(int64_t chunk);
 
   CudaVirtualMemory range_;
   bool held_ = false;
 };
 
+// Two pools for each layer: keys and values.
 class CudaKvCache {
  public:
   // Bytes of a page: kPageTokens positions in all layers.
   static int64_t PageBytes(const ModelConfig& config, CacheType type = CacheType::kBFloat16);
 
-  // Throws c10::Error without the memory. What pages hold at first is not defined. can_sleep: the
-  // memory is not torch's, and Release gives it back.
+  // Throws c10::Error without memory. The contents are undefined at first. can_sleep: the memory is
+  // not torch's, and Sleep releases it.
   CudaKvCache(const ModelConfig& config, int64_t pages, at::Device device, bool can_sleep = false,
               CacheType type = CacheType::kBFloat16);
 
@@ -61,14 +57,14 @@ class CudaKvCache {
   void* keys(int64_t layer) const { return Pool(2 * layer); }
   void* values(int64_t layer) const { return Pool(2 * layer + 1); }
 
-  // Gives back the memory of a can_sleep cache, and takes it again at the same addresses; see
-  // MappedMemory. One that is not can_sleep keeps it.
+  // Release the memory of a can_sleep cache and allocate it again at the same addresses; see
+  // MappedMemory. Without can_sleep they do nothing.
   void Sleep();
   void Wake();
   bool asleep() const { return mapped_ != nullptr && !mapped_->held(); }
 
-  // Page pairs[2 i + 1] becomes a copy of page pairs[2 i] in all layers, i below `count`, on the
-  // current stream; `pairs` in GPU memory. See LaunchCopyPages.
+  // Copies page pairs[2 i] to page pairs[2 i + 1] in all layers for i < `count`, on the current
+  // stream; `pairs` is in GPU memory. See LaunchCopyPages.
   void Copy(const int32_t* pairs, int count);
 
  private:
@@ -76,10 +72,10 @@ class CudaKvCache {
 
   const int64_t pages_, layers_;
   const int64_t page_bytes_;  // of one pool
-  at::Tensor memory_;         // all pools; if can_sleep, these instead:
+  at::Tensor memory_;         // all pools; with can_sleep mapped_ instead
   std::unique_ptr<MappedMemory> mapped_;
-  uint8_t* base_ = nullptr;  // of either
-  at::Tensor pools_;         // [2 layers] their addresses, on the GPU
+  uint8_t* base_ = nullptr;  // of memory_ or mapped_
+  at::Tensor pools_;         // [2 layers] addresses of the pools, on the GPU
 };
 
 }  // namespace tritonrl

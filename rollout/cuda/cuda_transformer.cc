@@ -15,12 +15,7 @@
 #include "rollout/cuda/attention/paged_attention.h"
 #include "rollout/cuda/step_kernels.h"
 
-// Layers of a step of few rows, as chains of products.
-//
-// How the products of a step are made: the fastest ways, or ways that are fixed.
-
 namespace tritonrl {
-
 namespace {
 
 void* Stream() { return c10::cuda::getCurrentCUDAStream().stream(); }
@@ -82,7 +77,7 @@ CudaTransformer::CudaTransformer(std::shared_ptr<Weights> weights, const Options
   for (int64_t i = 0; i < config_.num_layers; ++i) {
     layers_.emplace_back(*weights_, i);
     TORCH_CHECK(layers_[i].qkv.defined() && layers_[i].gate_up.defined(),
-                "the parameters of layer ", i, " do not lie side by side");
+                "the parameters of layer ", i, " are not adjacent in memory");
   }
   const int64_t max_rows = options.max_rows, max_logits = options.max_logits;
   if (options.fp8_weights) {
@@ -91,7 +86,7 @@ CudaTransformer::CudaTransformer(std::shared_ptr<Weights> weights, const Options
   embedding_ = weights_->Get("model.embed_tokens.weight");
   final_norm_ = weights_->Get("model.norm.weight");
   head_ = config_.tie_word_embeddings ? embedding_ : weights_->Get("lm_head.weight");
-  // Zeros, so that rows which fill up never hold what is no number.
+  // Zeros, so that padding rows never hold NaN.
   const auto rows = [&](int64_t count, int64_t width) {
     return at::zeros({count, width}, embedding_.options());
   };
@@ -199,7 +194,7 @@ void CudaTransformer::Attend(const StepInputs& step, int64_t layer, CudaKvCache*
     LaunchPrefillAttention(shape_, paged, *step.chunks, step.chunk_words, rows, stream);
   };
   if (step.decode == nullptr) return attend_chunks(Stream());
-  // A small chunk's attention leaves most of the GPU idle, and none of it waits for the other's.
+  // A small chunk's attention leaves most of the GPU idle, and the two are independent.
   if (step.chunks != nullptr) {
     chunk_stream_.Fork();
     attend_chunks(chunk_stream_.stream());
@@ -321,7 +316,7 @@ void CudaTransformer::FusedLayers(const StepInputs& step, CudaKvCache* cache) {
 
 namespace {
 
-// Weights on which products are tried in turn: several times what an L2 cache holds.
+// Layers whose weights autotuning uses in turn: several times the size of the L2 cache.
 constexpr size_t kTuneLayers = 8;
 
 }  // namespace

@@ -88,7 +88,7 @@ __device__ void StoreCached(const float* from, __nv_fp8_e4m3* head) {
   Lane<__nv_fp8_storage_t, kEach> lane;
 #pragma unroll
   for (int k = 0; k < kEach; ++k) {
-    // From bf16, as if it had been kept in that: the learner and the CPU can do the same.
+    // Rounds to bf16 first, which the learner and the CPU can reproduce.
     const float rounded = ToFloat(RoundTo<Element>(from[k]));
     lane.values[k] = __nv_cvt_float_to_fp8(rounded, __NV_SATFINITE, __NV_E4M3);
   }

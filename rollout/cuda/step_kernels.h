@@ -1,3 +1,8 @@
+// Kernels of a generation step besides GEMMs, attention, norms and SwiGLU (model/cuda/fused).
+//
+// All pointers are GPU memory, 16-byte aligned. Launches go to `stream` (a cudaStream_t), may be
+// captured in a CUDA graph, and throw c10::Error if they are refused.
+
 #ifndef TRITONRL_ROLLOUT_CUDA_STEP_KERNELS_H_
 #define TRITONRL_ROLLOUT_CUDA_STEP_KERNELS_H_
 
@@ -5,25 +10,13 @@
 
 #include "rollout/cuda/attention/paged_kv_layout.h"
 
-// Kernels of a generation step besides GEMM and attention.
-//
-// What a generation step does between products and attention and a training step does not: keys
-// and values into the paged cache, rows by ids that lie on the GPU, copies of pages. (Norms and
-// SwiGLU are those of model/cuda/fused/kernels.h; what a layer adds to the residual stream is added
-// by its last product, as the learner does it.)
-//
-// All pointers are GPU memory, 16-byte aligned. Launches go to `stream` (a cudaStream_t), may be
-// captured in a CUDA graph, and throw c10::Error if they are refused.
-
 namespace tritonrl {
 
-// words[pairs[2 i]] = pairs[2 i + 1], i below `count`; all in GPU memory, places distinct. On
-// `stream` (a cudaStream_t); throws c10::Error if the launch is refused.
+// words[pairs[2 i]] = pairs[2 i + 1] for i < `count`; the places are distinct.
 void LaunchScatterWords(const int32_t* pairs, int count, int32_t* words, void* stream);
 
-// T rows of queries, keys and values as a product gives them, bf16 [T, (H + 2K) D], and the norm
-// and rotation of model/layers/rotary.h, with the same roundings as the learner's kernel: the same
-// bits.
+// QK-norm, RoPE and cache write of T rows [T, (H + 2K) D] bf16, the output of the QKV projection.
+// Rounds as the learner's kernel (model/layers/rotary.h), so the bits are the same.
 struct QkvToCache {
   CacheHeads shape;
   int64_t rows = 0;
@@ -34,18 +27,18 @@ struct QkvToCache {
   const float* cos = nullptr;  // [positions, D / 2]
   const float* sin = nullptr;
   const int32_t* positions = nullptr;  // [T]
-  // [T] page slots, each at most once; kNoPageSlot: the row's key and value are not kept.
+  // [T] distinct page slots; kNoPageSlot: the row's key and value are dropped.
   const int32_t* page_slots = nullptr;
   void* queries = nullptr;  // [T, H, D] bf16
   void* keys = nullptr;     // the layer's pools, of shape.type
   void* values = nullptr;
-  bool overlap = false;  // may begin while the kernel before it ends (Hopper)
+  bool overlap = false;  // programmatic dependent launch (Hopper)
   void* stream = nullptr;
 };
 void LaunchQkvToCache(const QkvToCache& at);
 
-// out[r] = from[ids[r]]; or, with `through`, from[ids[through[r]]]: embeddings of the tokens that
-// were drawn last for slots through[r]. A negative id or slot gives zeros.
+// out[r] = from[ids[r]]; with `through` from[ids[through[r]]], for example embeddings of the tokens
+// drawn last for slots through[r]. A negative id or slot gives zeros.
 struct RowGather {
   int64_t rows = 0;
   int64_t row_bytes = 0;  // a multiple of 16
@@ -57,13 +50,13 @@ struct RowGather {
 };
 void LaunchGatherRows(const RowGather& at);
 
-// In each of `pools` pools (their addresses are an array in GPU memory) page pairs[2 i + 1] becomes
-// a copy of page pairs[2 i], i below `pairs_count`; a pair with a negative page does nothing. No
-// page that is written may be in another pair.
+// Copies page pairs[2 i] to page pairs[2 i + 1] in each of `pools_count` pools for i <
+// `pairs_count`. A pair with a negative page is skipped. A page that is written is in no other
+// pair.
 struct CopyPages {
   int pools_count = 0;
-  void* const* pools = nullptr;
-  int64_t page_bytes = 0;  // CacheHeads::PageBytes
+  void* const* pools = nullptr;  // [pools_count] addresses
+  int64_t page_bytes = 0;        // CacheHeads::PageBytes
   int pairs_count = 0;
   const int32_t* pairs = nullptr;
   void* stream = nullptr;

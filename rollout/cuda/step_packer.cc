@@ -11,19 +11,19 @@
 namespace tritonrl {
 namespace {
 
-// An engine has at most so many samples at a time (BatchedEngine::Options): all of them draw in one
-// step if the last chunks of their prompts are in it.
+// Maximum number of samples of an engine (BatchedEngine): all of them draw in one step if it has
+// the last chunks of their prompts.
 constexpr int64_t kMaxSamples = 1 << 16;
 
-// Words that a part begins at a multiple of: 128 bytes.
+// Parts begin at multiples of so many words: 128 bytes.
 constexpr int64_t kAlign = 32;
 
 int64_t RoundUp(int64_t n, int64_t to) { return (n + to - 1) / to * to; }
 
-// Rows of a step with chunks: sizes that recur, so that products are tried for few of them.
+// Rows of a step with chunks, rounded up to few sizes, so that GEMMs are autotuned for few of them.
 int64_t RowsWithChunks(int64_t rows) { return RoundUp(rows, rows <= 1024 ? 64 : 256); }
 
-// One token, or one and draft tokens: each is a row of its own, as if it were another sequence.
+// One token, perhaps with draft tokens. Each token is a row of its own, like another sequence.
 bool Decodes(const SequenceSlice& slice) {
   return slice.slot >= 0 && (slice.count == 1 || slice.num_draft_tokens > 0);
 }
@@ -41,12 +41,12 @@ int64_t RowsOf(const std::vector<const SequenceSlice*>& slices) {
 
 }  // namespace
 
-// Parts one behind the other.
+// Allocates the block's parts one after another.
 class StepPacker::Block {
  public:
   Block(int32_t* to, int64_t size, int64_t place) : to_(to), size_(size), place_(place) {}
 
-  // The next `count` words, zero, whose place becomes *place.
+  // The next `count` words, set to zero; *place receives their place.
   int32_t* Take(int64_t count, int64_t* place) {
     used_ = RoundUp(used_, kAlign);
     TORCH_CHECK(used_ + count <= size_, "the tables of a step of generation do not fit");
@@ -80,7 +80,7 @@ StepPacker::StepPacker(const Limits& limits)
   plan_words = std::max(plan_words, PlanFor(RowsFor(slots))->words());
   const int64_t chunk_words = (rows / 64 + slots + 1) * limits_.shape.query_heads * 8 + 16 * slots +
                               limits_.device.multiprocessors + 256;
-  // Each chunk's pages begin at a place of their own; an update is two words, as is a copy.
+  // Each chunk's pages are a part. Updates and copies are two words each.
   const int64_t chunk_pages = slots * RoundUp(table_pages_, kAlign);
   const int64_t updates = 2 * slots * (table_pages_ + 2), copies = 2 * slots;
   const int64_t draws = int64_t{sizeof(SamplingRow)} / 4 * (kMaxSamples + max_logits());
@@ -146,7 +146,7 @@ void StepPacker::PackDecoding(const std::vector<const SequenceSlice*>& slices, B
     }
     in_front = slice;
     for (int64_t k = 0; k < slice->count; ++k) {
-      // A draft token reads what those before it wrote: all keys are in the cache before attention.
+      // A draft token attends to those before it: all keys are in the cache before attention.
       lengths.push_back(static_cast<int32_t>(slice->first + k + 1));
       page_begins.push_back(static_cast<int32_t>(slice->slot * table_pages_));
       if (k > 0) UpdateToken(draft_slot, slice->tokens[k], updates);
@@ -180,7 +180,7 @@ void StepPacker::PackRows(const ModelStep& step, Block* block, PackedStep* packe
   int32_t* positions = block->Take(packed->rows, &packed->positions);
   int32_t* page_slots = block->Take(packed->rows, &packed->page_slots);
   std::fill_n(page_slots, packed->rows, kNoPageSlot);
-  // Of as many rows as can have logits: a step that only decodes has all its draws in place.
+  // A decode-only step has a place for a draw of every row, as graphs need fixed places.
   const bool chunks = packed->has_chunks;
   packed->draw_rows = std::max<int>(static_cast<int>(step.draws.size()),
                                     chunks ? 0 : static_cast<int>(packed->rows));
@@ -218,7 +218,7 @@ void StepPacker::PackRows(const ModelStep& step, Block* block, PackedStep* packe
   }
   packed->logit_rows = packed->rows;
   if (!chunks) return;
-  // Few different numbers here too, as the head's product is tried for each.
+  // Few different numbers, as the head's GEMM is autotuned for each.
   logit_ids.resize(RowsFor(static_cast<int64_t>(logit_ids.size())), 0);
   packed->logit_rows = static_cast<int64_t>(logit_ids.size());
   packed->logit_ids = block->Put(logit_ids);

@@ -11,8 +11,8 @@
 namespace tritonrl {
 namespace {
 
-// exp(x) for x <= 0, to about 2 units in the last place; 0 below -87. Cephes' polynomial, written
-// so that the compiler makes vector code of a loop over it, without calls or branches.
+// exp(x) for x <= 0 with an error of about 2 ulp; 0 below -87. Cephes' polynomial, without calls or
+// branches, so that the compiler vectorizes a loop over it.
 inline float FastExp(float x) {
   const float clamped = std::max(x, -87.0f);
   // Adding 1.5 * 2^23 rounds to an integer, whose bits are then the low bits of the sum.
@@ -40,7 +40,7 @@ int32_t IndexOfLargest(std::span<const float> logits) {
 }  // namespace
 
 absl::Status ValidateSampling(const SamplingSettings& settings) {
-  // Below it the logits' factor would not be a number of 32 bits.
+  // A smaller temperature would overflow the fp32 factor of the logits.
   constexpr double kMinTemperature = 1e-6;
   if (!(settings.temperature >= 0) || !std::isfinite(settings.temperature) ||
       (settings.temperature > 0 && settings.temperature < kMinTemperature)) {
@@ -120,7 +120,7 @@ int32_t Sampler::DrawFromAll(double total, double uniform) const {
     if (cumulative > target) return i;
     last = i;
   }
-  return last;  // Only if the product above was rounded up to `total`.
+  return last;  // uniform * total was rounded up to `total`
 }
 
 int32_t Sampler::DrawFromLargest(const SamplingSettings& settings, double total, double uniform) {

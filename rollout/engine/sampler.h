@@ -1,3 +1,5 @@
+// Draws tokens on the CPU: temperature, top-k, top-p, keyed random numbers.
+
 #ifndef TRITONRL_ROLLOUT_ENGINE_SAMPLER_H_
 #define TRITONRL_ROLLOUT_ENGINE_SAMPLER_H_
 
@@ -14,7 +16,7 @@ namespace tritonrl {
 // InvalidArgument naming the field that is out of range, and the range.
 absl::Status ValidateSampling(const SamplingSettings& settings);
 
-// The key of the random numbers of sample `index`.
+// The random stream of sample `index`.
 uint64_t SampleStream(const SampleKey& key, int index);
 
 // A uniform number in [0, 1) for token `position` (0 is the first generated one) of a sample.
@@ -28,8 +30,8 @@ struct TokenDraw {
   float log_prob = 0;
 };
 
-// Draws tokens from logits. Holds scratch memory, so each thread needs its own. The result depends
-// on the arguments alone, bit for bit on every x86-64 processor.
+// Draws tokens from logits. Not thread-safe: holds scratch memory. The result's bits depend on the
+// arguments only, on every x86-64 processor.
 class Sampler {
  public:
   // `uniform` in [0, 1) picks the token by inverting the cumulative distribution. Internal error

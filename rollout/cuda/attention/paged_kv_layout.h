@@ -1,7 +1,7 @@
-// How a paged KV cache lies in a GPU's memory. Each layer has two pools, one of keys (after norm
-// and rotation) and one of values, both [pages, kPageTokens, K, D]: K key heads of D elements for
-// each position, so that a position is one run of K D elements and page slot s is row s of a matrix
-// [pages * kPageTokens, K D].
+// Layout of a paged KV cache in GPU memory. Each layer has two pools, keys (after norm and RoPE)
+// and values, both [pages, kPageTokens, K, D]: K key heads of D elements for each position. Page
+// slot s is row s of the matrix [pages * kPageTokens, K D].
+
 #ifndef TRITONRL_ROLLOUT_CUDA_ATTENTION_PAGED_KV_LAYOUT_H_
 #define TRITONRL_ROLLOUT_CUDA_ATTENTION_PAGED_KV_LAYOUT_H_
 
@@ -9,24 +9,22 @@
 
 namespace tritonrl {
 
-// Rows of a tensor core's tile (decode_softmax.cuh), as a page of model/paged_cache.h is a vector
-// of the CPU's: the two are equal today and need not be.
+// The row count of a tensor core tile (decode_softmax.cuh). Independent of PagedKvCache::kPageSize.
 inline constexpr int kPageTokens = 16;
 
-// In place of a page slot: nothing is written.
+// Instead of a page slot: nothing is written.
 inline constexpr int32_t kNoPageSlot = -1;
 
-// Where position `position` of a sequence lies, if `page` is the one that holds it.
+// The page slot of position `position` of a sequence in its page `page`.
 inline int32_t PageSlot(int32_t page, int64_t position) {
   return page * kPageTokens + static_cast<int32_t>(position % kPageTokens);
 }
 
-// Pages that hold `tokens` positions.
+// Number of pages for `tokens` positions.
 inline int64_t PagesFor(int64_t tokens) { return (tokens + kPageTokens - 1) / kPageTokens; }
 
-// Of a pool's elements. E4M3 numbers stand for themselves, without a factor: keys are normed to
-// about 1 an element, values are of that order, and what is smaller than 2^-10 or larger than 448
-// (which saturates, infinity too; NaN stays NaN) is rare enough.
+// Element type of a pool. E4M3 has no scale: elements of normed keys and of values are about 1, so
+// few are below 2^-10 or above 448, where infinity too saturates. NaN stays NaN.
 enum class CacheType : uint8_t { kBFloat16, kE4M3 };
 
 // Heads of an attention layer.
@@ -37,7 +35,7 @@ struct CacheHeads {
   CacheType type = CacheType::kBFloat16;
 
   int64_t PageElements() const { return int64_t{kPageTokens} * key_heads * head_dim; }
-  // Of one pool of one layer.
+  // Bytes of a page in one pool of one layer.
   int64_t PageBytes() const { return PageElements() * (type == CacheType::kE4M3 ? 1 : 2); }
 };
 

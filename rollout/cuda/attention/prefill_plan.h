@@ -1,4 +1,5 @@
 // Work plan of prefill attention (FlashInfer FA2 and FA3). Plain C++.
+
 #ifndef TRITONRL_ROLLOUT_CUDA_ATTENTION_PREFILL_PLAN_H_
 #define TRITONRL_ROLLOUT_CUDA_ATTENTION_PREFILL_PLAN_H_
 
@@ -11,22 +12,21 @@
 namespace tritonrl {
 
 // Rows [first_row, first_row + rows) of the queries are the last `rows` of `length` positions of a
-// sequence, whose keys and values are in the cache; each sees its own position and those before.
+// sequence, whose keys and values are in the cache. A row attends to all positions up to its own.
 struct PrefillChunk {
   int32_t first_row = 0;
   int32_t rows = 0;
   int32_t length = 0;
-  int32_t page_begin = 0;  // where its pages begin in the page table
+  int32_t page_begin = 0;  // first entry in the page table
 };
 
 // Chunks of at least this many rows are computed in tiles of 128 query rows, shorter ones in tiles
-// of 64 query rows and heads. A chunk's results depend on its own sizes alone, not on others.
+// of 64 query rows times heads. A chunk's results depend on its own sizes only.
 //
-// Where a prompt was cut into chunks does not matter to the bits of FA2's results in tiles of one
-// size: its keys are taken in steps that begin at the sequence's first position, and what a row
-// does not see (keys behind it, whole steps of them) adds zeros to its sums and does not move its
-// maximum. Tiles of another size have steps of another size, and FA3 takes keys from the last one
-// on. So a batch-invariant plan has FA2's long tiles alone.
+// FA2's bits with one tile size do not depend on the cut into chunks: key steps begin at the
+// sequence's first position, and masked keys add zeros to a row's sums and do not change its
+// maximum. Another tile size has other key steps, and FA3 goes through the keys from the end. So a
+// batch-invariant plan uses FA2's long tiles only.
 inline constexpr int32_t kLongChunk = 128;
 
 struct PrefillDevice {
@@ -49,8 +49,8 @@ struct Fa2Chunks {
   int64_t max_rows = 0;
 };
 
-// Pieces of work (a tile of 128 rows, a query head) for the FA3 kernel; block b does pieces
-// begins[b] .. begins[b + 1]. Offsets as above, W pieces.
+// Work items (a tile of 128 rows, a query head) for the FA3 kernel; block b computes items
+// [begins[b], begins[b + 1]). Offsets as above, W items.
 struct Fa3Chunks {
   int pieces = 0;
   int64_t begins = 0;                                                  // [blocks + 1]
@@ -59,20 +59,20 @@ struct Fa3Chunks {
 };
 
 struct PrefillPlan {
-  std::vector<int32_t> words;  // to be copied to the GPU as they are
+  std::vector<int32_t> words;  // to be copied to the GPU
   Fa2Chunks short_chunks, long_chunks;
-  // In place of long_chunks on a GPU that has FA3, for heads of 128 in bf16.
+  // Instead of long_chunks on a GPU with FA3, for heads of 128 in bf16.
   Fa3Chunks hopper_chunks;
 };
 
-// Where prompts may be cut so that a row's bits do not depend on it, with batch_invariant: rows of
-// one tile of FlashInfer's FA2 (128 rows times query heads of a key head) rescale their sums
-// together, so that a row's bits depend on which others are in its tile. At multiples of 128
-// positions tiles begin anew for any number of heads.
+// With batch_invariant prompts are cut at multiples of this many positions. The rows of a tile of
+// FA2 (128 rows times query heads of a key head) rescale their sums together, so a row's bits
+// depend on the other rows of its tile; at multiples of 128 positions a new tile begins for any
+// number of heads.
 inline constexpr int kInvariantChunk = 128;
 
-// table_size: entries of the page table. Chunks of no rows are left out. batch_invariant: all of
-// them, short and long, are in long_chunks.
+// table_size: entries of the page table. Empty chunks are skipped. batch_invariant: all chunks are
+// in long_chunks.
 PrefillPlan PlanPrefill(const CacheHeads& shape, const PrefillDevice& device,
                         std::span<const PrefillChunk> chunks, int32_t table_size,
                         bool batch_invariant = false);

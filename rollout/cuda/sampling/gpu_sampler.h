@@ -1,10 +1,11 @@
-// Drawing tokens on the GPU: what rollout/sampler.h draws, from the same uniform numbers, without
-// sorting the vocabulary. Two launches whatever the settings, which may be captured in a CUDA
-// graph: everything that changes from step to step is read from memory when they run.
+// Sampling on the GPU: the draws of rollout/engine/sampler.h from the same uniform numbers, without
+// sorting the vocabulary.
 //
-// A draw depends on its row of logits, its settings and its key alone, to the bit: sums run in an
-// order that only the vocabulary's size gives. It can differ from the CPU's where the uniform
-// number lies within a rounding (1e-6 or less) of the boundary between two tokens.
+// Two launches for any settings; they may be captured in a CUDA graph, as they read all that
+// changes from memory. A draw's bits depend on its logits, settings and key only: the order of sums
+// depends on the vocabulary's size only. It can differ from the CPU's draw if the uniform number is
+// within rounding (at most 1e-6) of the boundary between two tokens.
+
 #ifndef TRITONRL_ROLLOUT_CUDA_SAMPLING_GPU_SAMPLER_H_
 #define TRITONRL_ROLLOUT_CUDA_SAMPLING_GPU_SAMPLER_H_
 
@@ -19,8 +20,8 @@ struct SamplingRow {
   double top_p = 1.0;
   int32_t position = 0;     // of the token in its sample, TokenUniform's
   int32_t top_k = 0;        // 0: all
-  int32_t logits_row = -1;  // several draws may take one row; negative: no draw, nothing is written
-  int32_t slot = -1;        // where the token goes in last_tokens; negative: nowhere
+  int32_t logits_row = -1;  // may be shared; negative: no draw, nothing is written
+  int32_t slot = -1;        // the token's place in last_tokens; negative: none
 };
 
 struct DrawnToken {
