@@ -4,6 +4,7 @@
 #define TRITONRL_EXEC_TESTING_JOB_EVENT_H_
 
 #include <gtest/gtest.h>
+#include <stdlib.h>
 #include <sys/stat.h>
 
 #include <string>
@@ -17,10 +18,11 @@ namespace tritonrl {
 class JobEvent {
  public:
   JobEvent() {
-    auto folder = MakeTempDirectory("job-event");
-    EXPECT_TRUE(folder.ok()) << folder.status();
-    if (folder.ok()) folder_ = *folder;
-    EXPECT_EQ(chmod(folder_.c_str(), 0777), 0);  // the job has another uid
+    // Below /tmp, which the job's uid can reach; a test's own folder may be closed to it.
+    char folder[] = "/tmp/tritonrl-job-event-XXXXXX";
+    EXPECT_NE(mkdtemp(folder), nullptr);
+    EXPECT_EQ(chmod(folder, 0777), 0);
+    folder_ = folder;
   }
   ~JobEvent() { EXPECT_TRUE(RemoveTree(folder_).ok()); }
   JobEvent(const JobEvent&) = delete;
