@@ -31,24 +31,23 @@ struct Gemm {
   bool onto;  // adds to the residual stream
 };
 
-void BenchGemm(Bench* bench, CudaGemm* gemm, const Gemm& gemm_shape) {
+void BenchGemm(Bench* bench, CudaGemm* gemm, const Gemm& shape) {
   // Copies of the weights, so that no part of one is in the cache (50 MB) from the call before.
-  const int64_t bytes = 2 * gemm_shape.from * gemm_shape.to;
+  const int64_t bytes = 2 * shape.from * shape.to;
   const int copies = bytes > (int64_t{1} << 30) ? 1 : 4;
-  const at::Tensor weights = RandomNumbers({copies, gemm_shape.to, gemm_shape.from});
-  const bool head = gemm_shape.to == kVocab;
+  const at::Tensor weights = RandomNumbers({copies, shape.to, shape.from});
+  const bool head = shape.to == kVocab;
   for (const int64_t rows : {1, 8, 32, 64, 128, 256, 512}) {
-    const at::Tensor x = RandomNumbers({rows, gemm_shape.from});
-    const at::Tensor residual = RandomNumbers({rows, gemm_shape.to});
-    at::Tensor out = RandomNumbers({rows, gemm_shape.to}, head ? at::kFloat : at::kBFloat16);
+    const at::Tensor x = RandomNumbers({rows, shape.from});
+    const at::Tensor residual = RandomNumbers({rows, shape.to});
+    at::Tensor out = RandomNumbers({rows, shape.to}, head ? at::kFloat : at::kBFloat16);
     const double time = MicrosecondsOf(copies, [&](int i) {
-      gemm->Multiply(x, weights[i].t(), gemm_shape.onto ? &residual : nullptr, out);
+      gemm->Multiply(x, weights[i].t(), shape.onto ? &residual : nullptr, out);
     });
-    const std::string setting = absl::StrCat(gemm_shape.name, " ", gemm_shape.from, " -> ",
-                                             gemm_shape.to, ", rows: ", rows);
+    const std::string setting =
+        absl::StrCat(shape.name, " ", shape.from, " -> ", shape.to, ", rows: ", rows);
     bench->Add(setting, TimeAndRate(time, static_cast<double>(bytes), "TB/s"));
-    bench->Add(setting,
-               {{"arithmetic", 2e-6 * gemm_shape.from * gemm_shape.to * rows / time, "TFLOP/s"}});
+    bench->Add(setting, {{"arithmetic", 2e-6 * shape.from * shape.to * rows / time, "TFLOP/s"}});
   }
 }
 

@@ -8,7 +8,6 @@
 #include <cstdio>
 #include <cstdlib>
 #include <memory>
-#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -64,7 +63,7 @@ struct StepBound {
   }
 };
 
-StepBound BoundOf(const ModelConfig& config, const CudaRunner::Options& options, double gb_per_s) {
+StepBound BoundOf(const ModelConfig& config, const CudaRunner::Options& options) {
   const int64_t embedding = config.vocab_size * config.hidden_size;
   const int64_t read = config.NumParameters() - (config.tie_word_embeddings ? 0 : embedding);
   const int64_t in_layers = config.NumParameters() - config.hidden_size -
@@ -73,7 +72,7 @@ StepBound BoundOf(const ModelConfig& config, const CudaRunner::Options& options,
   const CacheType type = options.fp8_kv_cache ? CacheType::kE4M3 : CacheType::kBFloat16;
   return {.weight_bytes = static_cast<double>(bytes),
           .token_bytes = static_cast<double>(CudaKvCache::PageBytes(config, type)) / kPageTokens,
-          .gb_per_s = gb_per_s};
+          .gb_per_s = absl::GetFlag(FLAGS_gb_per_s)};
 }
 
 // `rows` sequences of `context` tokens that decode one more, and beside them `chunk` tokens (or
@@ -88,7 +87,7 @@ constexpr int32_t kPromptTokens = 1000;  // different ones
 // The same load step after step. Pages lie in the order of a permutation.
 class LoadSteps {
  public:
-  LoadSteps(const StepLoad& load, double temperature, int num_pages) : load_(load) {
+  LoadSteps(const StepLoad& load, int num_pages) : load_(load) {
     std::vector<int32_t> order(num_pages);
     for (int i = 0; i < num_pages; ++i) order[i] = i;
     Philox(5).Shuffle(&order);
@@ -103,27 +102,22 @@ class LoadSteps {
     for (int64_t i = 0; i < load.chunk; ++i) {
       prompt_.push_back(static_cast<int32_t>(i % kPromptTokens));
     }
-    sampling_.temperature = temperature;
+    sampling_.temperature = absl::GetFlag(FLAGS_temperature);
   }
 
   absl::Status Launch(ModelRunner* runner) {
     ModelStep step;
     for (int row = 0; row < load_.rows; ++row) {
-      SequenceSlice& slice = step.slices.emplace_back();
-      if (number_ == 0) slice.tokens = {&first_token_, 1};
-      slice.slot = row;
-      slice.first = load_.context;
-      slice.count = 1;
-      slice.pages = pages_[row];
-      slice.draws = 1;
+      step.slices.push_back(
+          {.slot = row, .first = load_.context, .count = 1, .pages = pages_[row], .draws = 1});
+      if (number_ == 0) step.slices.back().tokens = {&first_token_, 1};
       step.draws.push_back({row, &sampling_, static_cast<uint64_t>(row), number_});
     }
     if (load_.chunk > 0) {
-      SequenceSlice& slice = step.slices.emplace_back();
-      slice.tokens = prompt_;
-      slice.first = load_.context / 2;
-      slice.count = load_.chunk;
-      slice.pages = pages_.back();
+      step.slices.push_back({.tokens = prompt_,
+                             .first = load_.context / 2,
+                             .count = load_.chunk,
+                             .pages = pages_.back()});
     }
     ++number_;
     return runner->Launch(step);
@@ -139,12 +133,10 @@ class LoadSteps {
 };
 
 struct StepTimes {
-  double seconds = 0;               // of one
-  double watts = 0, megahertz = 0;  // 0 where this machine cannot say
+  double seconds = 0, watts = 0, megahertz = 0;  // of one step; power and clock 0 if unknown
 };
 
-// `count` steps, two under way at a time. power: null, or for many steps, in the midst of which it
-// is asked.
+// `count` steps, two in flight at a time. power: null, or for `count` of a second and more.
 absl::StatusOr<StepTimes> Steps(int count, LoadSteps* steps, ModelRunner* runner,
                                 GpuPower* power = nullptr) {
   StepTimes times;
@@ -174,7 +166,7 @@ absl::Status ProfileSteps(Bench* bench, const StepLoad& wanted, const StepBound&
     std::fprintf(stderr, "steps of %ld tokens of context do not fit the cache\n", load.context);
     return absl::OkStatus();
   }
-  LoadSteps steps(load, absl::GetFlag(FLAGS_temperature), runner->num_pages());
+  LoadSteps steps(load, runner->num_pages());
   // For so long that the card comes to the clock that it can keep.
   RETURN_IF_ERROR(Steps(4, &steps, runner).status());
   ASSIGN_OR_RETURN(const StepTimes first, Steps(4 * kSteps, &steps, runner));
@@ -346,7 +338,7 @@ absl::Status Run(Bench* bench, ProcessGroup* ranks) {
   ASSIGN_OR_RETURN(std::unique_ptr<CudaRunner> runner, CudaRunner::Create(weights, options));
   std::fprintf(stderr, "%d pages of %d tokens, made in %.2f s\n", runner->num_pages(),
                runner->page_size(), absl::ToDoubleSeconds(absl::Now() - start));
-  const StepBound bound = BoundOf(config, options, absl::GetFlag(FLAGS_gb_per_s));
+  const StepBound bound = BoundOf(config, options);
   const CudaRunner* const own = runner.get();
   ASSIGN_OR_RETURN(std::unique_ptr<ModelRunner> all,
                    Spread(std::move(runner), std::move(links), ranks));

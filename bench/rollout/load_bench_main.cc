@@ -5,6 +5,7 @@
 #include <ATen/Context.h>
 
 #include <algorithm>
+#include <optional>
 #include <span>
 #include <string>
 #include <utility>
@@ -59,26 +60,20 @@ namespace {
 constexpr int32_t kStopId = 0;
 constexpr int kDraftRows = 256;  // with draft tokens, of a step
 
-enum class Mode { kStrict, kAsyncInvalidate, kAsyncKeep };
+struct Mode {
+  const char *flag, *name;
+  std::optional<Engine::KvPolicy> ahead;  // of async rollout; none: strictly on-policy
+};
+constexpr Mode kModes[] = {{"strict", "strict", std::nullopt},
+                           {"invalidate", "ahead, cache recomputed", Engine::KvPolicy::kInvalidate},
+                           {"keep", "ahead, old cache kept", Engine::KvPolicy::kKeep}};
 
-const char* ModeName(Mode mode) {
-  switch (mode) {
-    case Mode::kStrict:
-      return "strict";
-    case Mode::kAsyncInvalidate:
-      return "ahead, cache recomputed";
-    case Mode::kAsyncKeep:
-      return "ahead, old cache kept";
+absl::StatusOr<Mode> ParseMode(const std::string& flag) {
+  for (const Mode& mode : kModes) {
+    if (flag == mode.flag) return mode;
   }
-  return "";
-}
-
-absl::StatusOr<Mode> ParseMode(const std::string& name) {
-  if (name == "strict") return Mode::kStrict;
-  if (name == "invalidate") return Mode::kAsyncInvalidate;
-  if (name == "keep") return Mode::kAsyncKeep;
   return absl::InvalidArgumentError(
-      absl::StrCat("--modes: \"", name, "\" is none of strict, invalidate, keep"));
+      absl::StrCat("--modes: \"", flag, "\" is none of strict, invalidate, keep"));
 }
 
 int64_t LengthOf(uint64_t stream) {
@@ -154,8 +149,8 @@ class Load {
     RETURN_IF_ERROR(Submit(0));
     for (int step = 0; step < steps; ++step) {
       const absl::Time began = absl::Now();
-      if (mode_ == Mode::kStrict && step > 0) RETURN_IF_ERROR(Submit(step));
-      if (mode_ != Mode::kStrict && step + 1 < steps) RETURN_IF_ERROR(Submit(step + 1));
+      if (!mode_.ahead && step > 0) RETURN_IF_ERROR(Submit(step));
+      if (mode_.ahead && step + 1 < steps) RETURN_IF_ERROR(Submit(step + 1));
       const int all = left_[step];
       while (left_[step] > 0) {
         RETURN_IF_ERROR(Take());
@@ -223,11 +218,8 @@ class Load {
 
   // The weights stay as they are: what counts is what an update costs the engine.
   absl::Status Update(uint64_t version) {
-    RETURN_IF_ERROR(mode_ == Mode::kStrict
-                        ? engine_->BeginWeightUpdate()
-                        : engine_->PauseForWeightUpdate(mode_ == Mode::kAsyncKeep
-                                                            ? Engine::KvPolicy::kKeep
-                                                            : Engine::KvPolicy::kInvalidate));
+    RETURN_IF_ERROR(mode_.ahead ? engine_->PauseForWeightUpdate(*mode_.ahead)
+                                : engine_->BeginWeightUpdate());
     engine_->EndWeightUpdate(first_version_ + version);
     return absl::OkStatus();
   }
@@ -280,18 +272,16 @@ absl::Status Run(Bench* bench) {
       EngineConfigFrom(options, {.num_speculative_tokens = num_draft_tokens,
                                  .always_speculate = absl::GetFlag(FLAGS_always_speculate)}));
   uint64_t version = 0;
-  const auto run = [&](Mode mode, std::vector<Figure>* figures) -> absl::StatusOr<double> {
-    ASSIGN_OR_RETURN(*figures, Load(mode, prompts, version, &engine).Run(options.max_num_seqs));
-    version += absl::GetFlag(FLAGS_steps);
-    return figures->front().value;
-  };
   // A warm-up runs the first case alone, and strictly on-policy: a GPU makes its graphs.
   std::vector<std::vector<Figure>> figures(modes.size());
   std::vector<BenchCase> cases;
   for (size_t i = 0; i < modes.size(); ++i) {
     cases.push_back([&, i](bool measured) -> absl::StatusOr<double> {
       if (!measured && i > 0) return 0;
-      return run(measured ? modes[i] : Mode::kStrict, &figures[i]);
+      Load load(measured ? modes[i] : kModes[0], prompts, version, &engine);
+      ASSIGN_OR_RETURN(figures[i], load.Run(options.max_num_seqs));
+      version += absl::GetFlag(FLAGS_steps);
+      return figures[i].front().value;
     });
   }
   ASSIGN_OR_RETURN(const auto rates, bench->Measure(cases));
@@ -301,7 +291,7 @@ absl::Status Run(Bench* bench) {
     figures[i].front().value = Mean(rates[i]);
     figures[i].front().rounds = rates[i];
     bench->Add(absl::StrCat(samples, " samples a step in groups of ", group, ", ",
-                            absl::GetFlag(FLAGS_steps), " steps, ", ModeName(modes[i])),
+                            absl::GetFlag(FLAGS_steps), " steps, ", modes[i].name),
                figures[i]);
   }
   return absl::OkStatus();
