@@ -326,6 +326,10 @@ absl::Status Bench::AppendCsv(const std::string& path, const RunInfo& info, bool
   return WriteFileAtomic(path, text + CsvLines(prefix, last + 1, info));
 }
 
+Figure Count(std::string metric, int64_t number, std::string unit) {
+  return {std::move(metric), static_cast<double>(number), std::move(unit)};
+}
+
 std::vector<double> Rates(double amount, const std::vector<double>& seconds) {
   std::vector<double> rates;
   for (const double s : seconds) rates.push_back(amount / s);

@@ -3,6 +3,7 @@
 #ifndef TRITONRL_BENCH_HARNESS_HARNESS_H_
 #define TRITONRL_BENCH_HARNESS_HARNESS_H_
 
+#include <cstdint>
 #include <functional>
 #include <nlohmann/json.hpp>
 #include <optional>
@@ -31,6 +32,8 @@ struct Figure {
   std::optional<double> peer = std::nullopt, bound = std::nullopt;  // in the same unit
   std::vector<double> rounds = {};  // of which `value` is the summary; for the spread
 };
+
+Figure Count(std::string metric, int64_t number, std::string unit = "");
 
 // A script that a bench compares with. It runs under the Python of FindPythonEnv and prints its
 // figures as JSON objects, one a line; its other lines are ignored.

@@ -48,7 +48,7 @@ double& ShareOf(const std::string& name, StepProfile* profile) {
   return profile->rest;
 }
 
-// Seconds in which at least one of the runs, sorted by start, was under way.
+// Seconds in which at least one of the runs, sorted by start, was in flight.
 double Covered(const std::vector<KernelRun>& runs, bool with_communication) {
   double covered = 0, end = -std::numeric_limits<double>::infinity();
   for (const KernelRun& run : runs) {

@@ -90,7 +90,7 @@ absl::Status Run(Bench* bench) {
   bench->Add(of, {{"speedup", Median(speedups), "x", std::nullopt, std::nullopt, speedups},
                   {"median absolute deviation", 100 * Deviation(speedups), "%"},
                   {"half width of the intervals", 100 * Median(widths), "%"},
-                  {"measurements without a time", static_cast<double>(without_time), ""}});
+                  Count("measurements without a time", without_time)});
   bench->Add(of + ", with launches, mean of 10 each",
              {{"speedup", Median(paper), "x", std::nullopt, std::nullopt, paper},
               {"median absolute deviation", 100 * Deviation(paper), "%"}});

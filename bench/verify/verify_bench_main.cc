@@ -109,14 +109,14 @@ PoolRun BenchPool(const std::vector<Pair>& pairs, ExecMode mode, int copies, int
     }
   }
   const double seconds = absl::ToDoubleSeconds(absl::Now() - start);
-  const double verdicts = static_cast<double>(futures.size());
   const std::string setting = absl::StrCat("warm pool, mode ", ExecModeName(mode),
                                            copies > 1 ? ", with copies" : ", all different");
-  std::vector<Figure> figures = {{"rate", verdicts / seconds, "verdicts/s"},
-                                 {"verdicts", verdicts, ""},
-                                 {"correct", static_cast<double>(correct), ""},
-                                 {"infrastructure errors", static_cast<double>(faults), ""},
-                                 {"runs", static_cast<double>(verifier.counts().runs), ""}};
+  std::vector<Figure> figures = {
+      {"rate", static_cast<double>(futures.size()) / seconds, "verdicts/s"},
+      Count("verdicts", futures.size()),
+      Count("correct", correct),
+      Count("infrastructure errors", faults),
+      Count("runs", verifier.counts().runs)};
   for (const auto& [phase, sum] : phases) {
     figures.push_back({"mean time, " + phase, sum.first / sum.second, "s"});
   }
@@ -142,11 +142,11 @@ void BenchPreflight(Bench* bench, const std::vector<Pair>& pairs, ExecMode mode,
   const double seconds = absl::ToDoubleSeconds(absl::Now() - start);
   bench->Add(absl::StrCat("preflight, mode ", ExecModeName(mode)),
              {{"rate", static_cast<double>(tasks.size()) / seconds, "tasks/s"},
-              {"tasks", static_cast<double>(tasks.size()), ""},
-              {"sound", static_cast<double>(totals.sound), ""},
-              {"unsound", static_cast<double>(totals.unsound), ""},
-              {"broken", static_cast<double>(totals.broken), ""},
-              {"not checked", static_cast<double>(totals.not_checked), ""}});
+              Count("tasks", tasks.size()),
+              Count("sound", totals.sound),
+              Count("unsound", totals.unsound),
+              Count("broken", totals.broken),
+              Count("not checked", totals.not_checked)});
 }
 
 // Verdicts per second of a fresh Python process for each candidate.
@@ -177,8 +177,8 @@ absl::StatusOr<double> BenchNaive(Bench* bench, const std::vector<Pair>& pairs, 
   RETURN_IF_ERROR(RemoveTree(folder));
   bench->Add("fresh Python process each, allclose",
              {{"rate", count / seconds, "verdicts/s"},
-              {"verdicts", static_cast<double>(count), ""},
-              {"called correct", std::accumulate(ok.begin(), ok.end(), 0.0), ""}});
+              Count("verdicts", count),
+              {"called correct", std::accumulate(ok.begin(), ok.end(), 0.0)}});
   return count / seconds;
 }
 
