@@ -91,7 +91,7 @@ void MeasureAttention(Bench* bench, const ModelConfig& config,
   bench->Add("attention of a layer, " + Name(lengths),
              {{"time", 1e3 * seconds, "ms"},
               {"arithmetic", flops / seconds / 1e12, "TFLOP/s"},
-              {"plans", static_cast<double>(attention.plans_made()), "plans"},
+              Count("plans", attention.plans_made()),
               {"time to make the plans", attention.plan_seconds(), "s"}});
 }
 

@@ -289,12 +289,12 @@ absl::Status MeasureEngine(Bench* bench, const Case& c, const StepBound& bound, 
                  "ms", std::nullopt, bound.Milliseconds(c.requests, context)}});
   }
   const auto count = [&](const char* metric, int64_t EngineStats::*number) {
-    return Figure{metric, static_cast<double>(after.*number - before.*number)};
+    return Count(metric, after.*number - before.*number);
   };
   bench->Add(c.Name(), {count("steps", &EngineStats::decode_steps),
                         count("preemptions", &EngineStats::preemptions),
                         count("recomputed tokens", &EngineStats::recomputed_tokens),
-                        {"graphs", static_cast<double>(runner.graphs())},
+                        Count("graphs", runner.graphs()),
                         {"time to make graphs", runner.graph_seconds(), "s"},
                         {"power", watts, "W"}});
   bench->PrintTable();

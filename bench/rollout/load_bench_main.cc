@@ -168,14 +168,14 @@ class Load {
     const double idle = 1 - (after.sample_seconds - before.sample_seconds) / max_num_seqs / seconds;
     const double tokens = static_cast<double>(tokens_);
     const auto count = [&](const char* metric, int64_t EngineStats::*number) {
-      return Figure{metric, static_cast<double>(after.*number - before.*number)};
+      return Count(metric, after.*number - before.*number);
     };
     return std::vector<Figure>{
         {"generation rate", tokens / seconds, "tokens/s"},
         {"time", seconds, "s"},
         {"idle batch slots", 100 * idle, "%"},
         {"tokens of old weights", 100 * static_cast<double>(stale_) / tokens, "%"},
-        {"longest sample", static_cast<double>(longest_), "tokens"},
+        Count("longest sample", longest_, "tokens"),
         count("model steps", &EngineStats::decode_steps),
         count("recomputed tokens", &EngineStats::recomputed_tokens),
         count("preemptions", &EngineStats::preemptions),

@@ -90,15 +90,12 @@ absl::StatusOr<std::vector<double>> MeasureEngine(Bench* bench, const Setup& set
     return RunEngine(setup, measured ? absl::GetFlag(FLAGS_tokens) : 8, engine.get());
   }}));
   const EngineStats stats = engine->Stats();
-  const auto count = [](const char* name, int64_t number) {
-    return Figure{name, static_cast<double>(number)};
-  };
   bench->Add(
       "engine, all rounds",
-      {count("steps", stats.decode_steps), count("prompt tokens computed", stats.prompt_tokens),
-       count("prompt tokens shared", stats.shared_tokens),
-       count("recomputed tokens", stats.recomputed_tokens), count("preemptions", stats.preemptions),
-       count("most pages in use", stats.peak_pages), count("pages", stats.num_pages)});
+      {Count("steps", stats.decode_steps), Count("prompt tokens computed", stats.prompt_tokens),
+       Count("prompt tokens shared", stats.shared_tokens),
+       Count("recomputed tokens", stats.recomputed_tokens), Count("preemptions", stats.preemptions),
+       Count("most pages in use", stats.peak_pages), Count("pages", stats.num_pages)});
   return seconds[0];
 }
 

@@ -87,16 +87,15 @@ absl::Status Run(Bench* bench) {
   const StepCostModel cost = Cost();
   const ScheduleReport report = SimulateSchedule(options, load, cost);
   const double ideal = IdealSeconds(options, load, cost);
-  const auto number = [](int64_t count) { return static_cast<double>(count); };
   bench->set_subject("scheduler (modelled)");
   bench->Add(absl::StrCat(load.lengths.size(), " x ", load.prompt, " x ", load.max_tokens),
              {{"generation rate (modelled)", report.tokens_per_s, "tokens/s", std::nullopt,
                report.tokens_per_s * report.seconds / ideal},
               {"time (modelled)", report.seconds, "s", std::nullopt, ideal},
-              {"steps", number(report.steps), "steps"},
+              Count("steps", report.steps, "steps"),
               {"mean rows of a step", report.rows, "rows"},
-              {"preemptions", number(report.stats.preemptions), "preemptions"},
-              {"recomputed tokens", number(report.stats.recomputed_tokens), "tokens"},
+              Count("preemptions", report.stats.preemptions, "preemptions"),
+              Count("recomputed tokens", report.stats.recomputed_tokens, "tokens"),
               {"time of prompts (modelled)", 100 * report.prefill_share, "%"},
               {"time of recomputed tokens (modelled)", 100 * report.recompute_share, "%"},
               {"mean cache occupancy", 100 * report.occupancy, "%"},
