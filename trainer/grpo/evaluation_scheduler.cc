@@ -16,8 +16,8 @@ namespace {
 // A progress bar over the samples of an evaluation, on rank 0.
 class SampleBar {
  public:
-  SampleBar(const GrpoRunContext& parts, const Evaluator::Pending& pending) : pending_(pending) {
-    if (!parts.ranks->is_root()) return;
+  SampleBar(const ProcessGroup& ranks, const Evaluator::Pending& pending) : pending_(pending) {
+    if (!ranks.is_root()) return;
     ProgressOptions options;
     options.label = absl::StrCat("evaluation after ", pending.step, " steps");
     options.total = pending.num_samples();
@@ -49,70 +49,77 @@ void ExchangeContents(const at::Tensor& a, const at::Tensor& b) {
 
 }  // namespace
 
-EvaluationScheduler::EvaluationScheduler(GrpoRunContext* parts, Hooks hooks)
-    : parts_(parts), hooks_(std::move(hooks)), log_(parts->paths) {}
+EvaluationScheduler::EvaluationScheduler(const GrpoHrdConfig& config, std::string dir,
+                                         ProcessGroup* ranks, ModelState* model,
+                                         Evaluator* evaluator, InfraErrorJournal* infra_errors,
+                                         Hooks hooks)
+    : config_(config),
+      ranks_(*ranks),
+      model_(*model),
+      evaluator_(*evaluator),
+      infra_errors_(*infra_errors),
+      hooks_(std::move(hooks)),
+      log_({std::move(dir)}) {}
 
 bool EvaluationScheduler::Due(int64_t done) const {
-  const EvalConfig& eval = parts_->config.eval();
-  if (parts_->held_out_tasks == 0 || (eval.samples() == 0 && !eval.greedy())) return false;
+  const EvalConfig& eval = config_.eval();
+  if (evaluator_.num_tasks() == 0 || (eval.samples() == 0 && !eval.greedy())) return false;
   if (done == 0) return eval.at_start();
-  if (done == parts_->config.steps()) return eval.at_end();
+  if (done == config_.steps()) return eval.at_end();
   return eval.every() > 0 && done % eval.every() == 0;
 }
 
 absl::Duration EvaluationScheduler::Timeout() const {
   // As much for each sample as a step has.
-  const GrpoHrdConfig& config = parts_->config;
-  const double step_samples = config.prompts_per_step() * config.group_size();
-  const double samples = parts_->held_out_tasks * (config.eval().samples() + 1.0);
-  return absl::Seconds(config.step_timeout_s() * std::max(1.0, samples / step_samples));
+  const double step_samples = config_.prompts_per_step() * config_.group_size();
+  const double samples = evaluator_.num_tasks() * (config_.eval().samples() + 1.0);
+  return absl::Seconds(config_.step_timeout_s() * std::max(1.0, samples / step_samples));
 }
 
 absl::StatusOr<bool> EvaluationScheduler::Evaluate(int64_t done) {
   bool on_file = log_.Find(done) != nullptr;
-  ASSIGN_OR_RETURN(on_file, parts_->ranks->Any(on_file));
+  ASSIGN_OR_RETURN(on_file, ranks_.Any(on_file));
   if (on_file) return true;
-  ASSIGN_OR_RETURN(const Evaluator::Pending pending, parts_->evaluator->Start(done));
+  ASSIGN_OR_RETURN(const Evaluator::Pending pending, evaluator_.Start(done));
   return Finish(pending);
 }
 
 void EvaluationScheduler::SaveInitialWeights() {
   has_initial_weights_ = true;
-  if (!parts_->ranks->is_root()) return;
+  if (!ranks_.is_root()) return;
   // Always one copy: on the CPU, too, and not two from a GPU.
   kept_weights_ =
-      parts_->policy.weights->flat().to(at::kCPU, /*non_blocking=*/false, /*copy=*/true);
+      model_.policy->weights->flat().to(at::kCPU, /*non_blocking=*/false, /*copy=*/true);
 }
 
 absl::Status EvaluationScheduler::ExchangeWeights(int64_t version) {
-  ProcessGroup& ranks = *parts_->ranks;
-  const at::Tensor& flat = parts_->policy.weights->flat();
-  if (parts_->placement->disaggregated()) {
-    if (ranks.is_root()) ExchangeContents(flat, kept_weights_);
-    return parts_->placement->SyncWeightsToRollout(static_cast<uint64_t>(version), {},
-                                                   parts_->engine.get());
+  const at::Tensor& flat = model_.policy->weights->flat();
+  if (model_.placement->disaggregated()) {
+    if (ranks_.is_root()) ExchangeContents(flat, kept_weights_);
+    return model_.placement->SyncWeightsToRollout(static_cast<uint64_t>(version), {},
+                                                  model_.engine.get());
   }
-  RETURN_IF_ERROR(ranks.AllReduceStatus(parts_->engine->BeginWeightUpdate()));
-  if (ranks.is_root()) ExchangeContents(flat, kept_weights_);
-  if (ranks.size() > 1) {
+  RETURN_IF_ERROR(ranks_.AllReduceStatus(model_.engine->BeginWeightUpdate()));
+  if (ranks_.is_root()) ExchangeContents(flat, kept_weights_);
+  if (ranks_.size() > 1) {
     const ShardPlan pieces(flat.numel(), /*ranks=*/1);
     for (int64_t i = 0; i < pieces.buckets(); ++i) {
       const FlatRange piece = pieces.Bucket(i);
-      RETURN_IF_ERROR(ranks.collectives()->Broadcast(flat.narrow(0, piece.begin, piece.size()), 0));
+      RETURN_IF_ERROR(ranks_.collectives()->Broadcast(flat.narrow(0, piece.begin, piece.size()), 0));
     }
-    RETURN_IF_ERROR(ranks.collectives()->Wait("the broadcast of weights to be evaluated"));
+    RETURN_IF_ERROR(ranks_.collectives()->Wait("the broadcast of weights to be evaluated"));
   }
-  parts_->engine->EndWeightUpdate(static_cast<uint64_t>(version));
+  model_.engine->EndWeightUpdate(static_cast<uint64_t>(version));
   return absl::OkStatus();
 }
 
 absl::StatusOr<bool> EvaluationScheduler::EvaluateInitialPolicy(int64_t done) {
   RETURN_IF_ERROR(ExchangeWeights(0));
-  ASSIGN_OR_RETURN(const Evaluator::Pending pending, parts_->evaluator->Start(0));
+  ASSIGN_OR_RETURN(const Evaluator::Pending pending, evaluator_.Start(0));
   absl::Status drawn;
   {
-    SampleBar bar(*parts_, pending);
-    drawn = parts_->evaluator->WaitGenerated(pending, absl::Now() + Timeout(), [&] {
+    SampleBar bar(ranks_, pending);
+    drawn = evaluator_.WaitGenerated(pending, absl::Now() + Timeout(), [&] {
       bar.Tick();
       return hooks_.keep_going();
     });
@@ -129,17 +136,17 @@ absl::StatusOr<bool> EvaluationScheduler::EvaluateInitialPolicy(int64_t done) {
 absl::StatusOr<bool> EvaluationScheduler::Finish(const Evaluator::Pending& pending) {
   absl::Status verified;
   {
-    SampleBar bar(*parts_, pending);
-    verified = parts_->evaluator->WaitVerified(pending, absl::Now() + Timeout(), [&] {
+    SampleBar bar(ranks_, pending);
+    verified = evaluator_.WaitVerified(pending, absl::Now() + Timeout(), [&] {
       bar.Tick();
       return hooks_.keep_going();
     });
   }
   ASSIGN_OR_RETURN(const bool stop, hooks_.any_stop(verified));
   if (stop) return false;
-  ASSIGN_OR_RETURN(const Evaluator::Finished finished, parts_->evaluator->Gather(pending));
-  RETURN_IF_ERROR(parts_->infra_errors->Commit());
-  if (!parts_->ranks->is_root()) return true;
+  ASSIGN_OR_RETURN(const Evaluator::Finished finished, evaluator_.Gather(pending));
+  RETURN_IF_ERROR(infra_errors_.Commit());
+  if (!ranks_.is_root()) return true;
   RETURN_IF_ERROR(log_.Add(finished));
   hooks_.say(EvaluationLine(finished.result));
   return true;

@@ -11,8 +11,12 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
+#include "parallel/process_group.h"
+#include "trainer/config/config.pb.h"
 #include "trainer/grpo/evaluator.h"
-#include "trainer/grpo/run_context.h"
+#include "trainer/grpo/model_state.h"
+#include "trainer/grpo/run_paths.h"
+#include "trainer/grpo/sample_runner.h"
 
 namespace tritonrl {
 
@@ -28,8 +32,10 @@ class EvaluationScheduler {
     std::function<void(const std::string&)> say;
   };
 
-  // `parts` must outlive it.
-  EvaluationScheduler(GrpoRunContext* parts, Hooks hooks);
+  // All references must outlive this object. `dir`: the run folder.
+  EvaluationScheduler(const GrpoHrdConfig& config, std::string dir, ProcessGroup* ranks,
+                      ModelState* model, Evaluator* evaluator, InfraErrorJournal* infra_errors,
+                      Hooks hooks);
 
   // Reads what is on file of a run that has `done` steps (rank 0).
   absl::Status Open(int64_t done) { return log_.Open(done); }
@@ -58,7 +64,12 @@ class EvaluationScheduler {
   absl::StatusOr<bool> Finish(const Evaluator::Pending& pending);
   // Exchanges rank 0's weights and the kept ones, and gives all engines what it has then.
   absl::Status ExchangeWeights(int64_t version);
-  GrpoRunContext* parts_;
+
+  const GrpoHrdConfig& config_;
+  ProcessGroup& ranks_;
+  ModelState& model_;
+  Evaluator& evaluator_;
+  InfraErrorJournal& infra_errors_;
   Hooks hooks_;
   EvaluationLog log_;
   bool has_initial_weights_ = false;

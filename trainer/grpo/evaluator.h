@@ -38,7 +38,9 @@ class Evaluator {
   Evaluator(EvaluatorOptions options, std::vector<std::shared_ptr<const PreparedTask>> tasks,
             SampleRunner* runner, ProcessGroup* ranks);
 
-  // One evaluation under way.
+  int num_tasks() const { return static_cast<int>(tasks_.size()); }
+
+  // An evaluation in flight.
   struct Pending {
     int64_t step = 0;
     std::shared_ptr<SampleBatch> sampled;

@@ -38,7 +38,7 @@ int Main(int argc, char** argv) {
   if (!path.ok()) return ReportUsageError(AddContext(path.status(), "--config"));
   // The run has said at its end what there is.
   return RunTrainingProgram(LoadGrpoHrdConfig(*path, *overrides), stop, RunGrpoHrd,
-                            [](const GrpoOutcome&) {});
+                            [](const TrainingOutcome&) {});
 }
 
 }  // namespace

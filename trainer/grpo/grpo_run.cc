@@ -2,25 +2,31 @@
 
 #include <algorithm>
 #include <cstdio>
+#include <map>
 #include <memory>
 #include <optional>
-#include <span>
 #include <utility>
 #include <vector>
 
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
-#include "absl/strings/strip.h"
 #include "absl/time/clock.h"
 #include "base/file.h"
 #include "base/jsonl.h"
 #include "base/progress.h"
+#include "base/runfiles.h"
 #include "base/status.h"
-#include "trainer/checkpoint/checkpoint.h"
+#include "trainer/grpo/engine_setup.h"
 #include "trainer/grpo/evaluation_scheduler.h"
 #include "trainer/grpo/grpo_step.h"
-#include "trainer/grpo/run_context.h"
+#include "trainer/grpo/model_state.h"
+#include "trainer/grpo/prompts.h"
+#include "trainer/grpo/rank_placement.h"
+#include "trainer/grpo/run_paths.h"
 #include "trainer/grpo/sample_batch.h"
+#include "trainer/grpo/sample_runner.h"
+#include "trainer/grpo/verification.h"
 #include "trainer/objective/advantage.h"
 #include "trainer/report/report_process.h"
 
@@ -30,262 +36,280 @@ namespace {
 // How long the last rendering of the report may take.
 constexpr absl::Duration kReportTimeout = absl::Seconds(90);
 
+// "triton-3.6.0.dist-info" -> "3.6.0"; empty when the packages are the interpreter's own.
+std::string PackageVersion(const std::string& site, const std::string& package) {
+  absl::StatusOr<std::vector<std::string>> names = ListDirectory(site);
+  if (!names.ok()) return "";
+  for (const std::string& name : *names) {
+    const std::string prefix = package + "-", suffix = ".dist-info";
+    if (absl::StartsWith(name, prefix) && absl::EndsWith(name, suffix)) {
+      return name.substr(prefix.size(), name.size() - prefix.size() - suffix.size());
+    }
+  }
+  return "";
+}
+
+// Entries of versions.json beside those of every run.
+std::map<std::string, std::string> Versions(const GrpoHrdConfig& config,
+                                            const DeviceBackend& backend) {
+  std::map<std::string, std::string> entries = {
+      {"verification", backend.name()},
+      {"times", backend.modelled() ? "modelled" : "measured"},
+      {"rollout ranks", absl::StrCat(config.rollout_ranks())}};
+  if (absl::StatusOr<PythonEnv> python = FindPythonEnv(); python.ok()) {
+    entries["python"] = python->interpreter;
+    for (const char* package : {"torch", "triton", "numpy"}) {
+      entries[package] = PackageVersion(python->site_packages, package);
+    }
+  }
+  return entries;
+}
+
 class GrpoRun {
  public:
-  GrpoRun(std::unique_ptr<GrpoRunContext> parts, const SignalHandler& stop)
-      : parts_(std::move(parts)),
-        config_(parts_->config),
-        ranks_(*parts_->ranks),
-        placement_(*parts_->placement),
-        stop_(stop),
-        store_(parts_->paths.Checkpoints(), config_.checkpoint().keep(), placement_.learners()),
-        evaluations_(parts_.get(),
-                     {.keep_going = [this] { return !Interrupted(); },
-                      .any_stop = [this](const absl::Status& s) { return AnyStop(s); },
-                      .say = [this](const std::string& line) { Say(line); }}),
-        report_(parts_->paths.dir),
-        samples_(parts_.get()) {}
+  GrpoRun(const GrpoHrdConfig& config, ProcessGroup* ranks, RankPlacement* placement,
+          const SignalHandler& stop)
+      : config_(config),
+        ranks_(*ranks),
+        placement_(*placement),
+        run_({.program = "grpo_hrd",
+              .progress_label = "step",
+              .first_step_number = 1,
+              .gpu_micro_batch_tokens = 32768,
+              .derived_files = {"journal"}},
+             config, ranks, placement->learners(), stop),
+        paths_{run_.dir()},
+        report_(run_.dir()) {}
 
-  absl::StatusOr<GrpoOutcome> Run();
+  absl::StatusOr<TrainingOutcome> Run();
 
  private:
   using Stage = SampleRunner::Stage;
 
+  absl::Status Load();
+  absl::Status LoadVerification();
+  absl::Status LoadTasks();
+  // Prints what was loaded.
+  void Introduce();
   absl::Status Resume();
-  absl::Status LoadNewest();
   absl::Status Loop();
+  absl::Status Evaluate();
   absl::Status Step();
   // Whether samples of the next step may be begun in this one.
   bool StartsNextRollout() const;
+  // The error of a step without any verified sample.
+  absl::Status NothingVerified(const SampleBatch& batch);
   absl::Status Record(const SampleBatch& batch, const RlBatch& rl, const StepMetrics& metrics);
-  absl::Status BeginCheckpoint();
-  // Waits for it.
-  absl::Status SaveWhatIsDone();
-  // Passes on what the store says of the checkpoint that was begun last.
-  absl::Status Written(const absl::Status& status);
-  absl::Status Finish();
+  void PrintResults();
 
   // Whether there is a reason not to wait any longer.
-  bool Interrupted() const { return stop_.requested() || !parts_->verification.Health().ok(); }
+  bool Interrupted() const { return run_.stop_requested() || !verification_.Health().ok(); }
   // Whether any rank was asked to stop or failed; all ranks call it at the same places.
   absl::StatusOr<bool> AnyStop(const absl::Status& status);
-  void Say(const std::string& text);
-  // The time left is reckoned from the steps after this call alone: the first one waits for the
-  // workers to start, and the evaluation after it is no step.
-  void StartProgress();
 
-  std::unique_ptr<GrpoRunContext> parts_;
+  // In the order of construction; members use only those above them.
   const GrpoHrdConfig& config_;
   ProcessGroup& ranks_;
   RankPlacement& placement_;
-  const SignalHandler& stop_;
-  CheckpointStore store_;
-  EvaluationScheduler evaluations_;
+  TrainingRun run_;
+  const RunPaths paths_;
+  Verification verification_;
+  ModelState model_;
+  std::optional<RunTasks> tasks_;
+  std::unique_ptr<InfraErrorJournal> infra_errors_;
+  std::unique_ptr<SampleRunner> runner_;
+  std::unique_ptr<Evaluator> evaluator_;
+  std::unique_ptr<EvaluationScheduler> evaluations_;
+  std::unique_ptr<StepRollout> rollout_;
   ReportProcess report_;
-  std::unique_ptr<MetricsLog> metrics_;
-  std::unique_ptr<Progress> progress_;  // rank 0 only
-  StepRollout samples_;
-  int64_t done_ = 0;          // steps
-  int64_t saved_ = -1;        // step of the newest checkpoint, perhaps still being written
-  bool weights_good_ = true;  // the weights are those after `done_` steps
   bool stopped_ = false;
   absl::Time began_ = absl::Now();
 };
 
-void GrpoRun::Say(const std::string& text) {
-  if (!ranks_.is_root()) return;
-  if (progress_ != nullptr) {
-    progress_->Print(text);
-  } else {
-    std::fprintf(stderr, "%s\n", text.c_str());
-  }
-}
-
-void GrpoRun::StartProgress() {
-  if (!ranks_.is_root()) return;
-  ProgressOptions options;
-  options.label = "step";
-  options.total = config_.steps();
-  options.first = done_;
-  progress_ = std::make_unique<Progress>(options);
-}
-
-absl::StatusOr<bool> GrpoRun::AnyStop(const absl::Status& status) {
-  RETURN_IF_ERROR(parts_->verification.Health());
-  if (!status.ok() && !absl::IsCancelled(status)) return status;
-  // Longer than others wait for their samples: who waits here must not give up first.
-  RETURN_IF_ERROR(placement_.WaitForOtherRanks(evaluations_.Timeout() +
-                                               absl::Seconds(config_.collective_timeout_s())));
-  return ranks_.Any(stop_.requested() || !status.ok());
-}
-
-absl::Status GrpoRun::LoadNewest() {
-  if (!placement_.learns()) return absl::OkStatus();
-  TrainingState expected;
-  expected.program = "grpo_hrd";
-  expected.seed = config_.seed();
-  std::vector<std::string> warnings;
-  ASSIGN_OR_RETURN(
-      const std::optional<TrainingState> state,
-      store_.LoadNewest(expected, &parts_->policy, parts_->optimizer.get(), &warnings));
-  for (const std::string& warning : warnings) Say("warning: " + warning);
-  if (!state.has_value()) return absl::OkStatus();
-  done_ = saved_ = state->step;
-  parts_->learner->set_consecutive_skipped(state->consecutive_skipped);
-  if (done_ > config_.steps()) {
-    return absl::FailedPreconditionError(
-        absl::StrCat("run folder ", parts_->paths.dir, " already has ", done_,
-                     " steps, more than steps = ", config_.steps()));
-  }
-  Say(absl::StrCat("Resuming after step ", done_, " of ", config_.steps(), "."));
+absl::Status GrpoRun::Load() {
+  RETURN_IF_ERROR(run_.OpenFolder());
+  RETURN_IF_ERROR(LoadVerification());
+  run_.startup_timer().EndPhase("verification");
+  ASSIGN_OR_RETURN(model_, LoadModelState(config_, &ranks_, &placement_, &run_));
+  ASSIGN_OR_RETURN(infra_errors_, InfraErrorJournal::Open(paths_.InfraErrorJournal(ranks_.rank())));
+  runner_ = std::make_unique<SampleRunner>(model_.engine.get(), verification_.verifier.get(),
+                                           model_.policy->tokenizer.get(), infra_errors_.get());
+  RETURN_IF_ERROR(LoadTasks());
+  run_.startup_timer().EndPhase("tasks");
+  evaluations_ = std::make_unique<EvaluationScheduler>(
+      config_, run_.dir(), &ranks_, &model_, evaluator_.get(), infra_errors_.get(),
+      EvaluationScheduler::Hooks{
+          .keep_going = [this] { return !Interrupted(); },
+          .any_stop = [this](const absl::Status& status) { return AnyStop(status); },
+          .say = [this](const std::string& line) { run_.Say(line); }});
+  rollout_ = std::make_unique<StepRollout>(config_, model_, tasks_->prompts, runner_.get());
   return absl::OkStatus();
 }
 
-absl::Status GrpoRun::Resume() {
-  RETURN_IF_ERROR(LoadNewest());
-  if (placement_.disaggregated()) {
-    double done = placement_.learns() ? static_cast<double>(done_) : 0;
-    RETURN_IF_ERROR(ranks_.AllReduceMax(std::span<double>(&done, 1)));
-    done_ = static_cast<int64_t>(done);
-    if (done_ > 0)
-      RETURN_IF_ERROR(placement_.SyncWeightsToRollout(done_, {}, parts_->engine.get()));
-  } else if (done_ > 0) {
-    RETURN_IF_ERROR(parts_->engine->BeginWeightUpdate());
-    parts_->engine->EndWeightUpdate(static_cast<uint64_t>(done_));
-  }
-  RETURN_IF_ERROR(ranks_.Barrier());  // nobody writes before all have read
-  if (!ranks_.is_root()) return absl::OkStatus();
-  ASSIGN_OR_RETURN(metrics_, MetricsLog::Open(parts_->run_dir->metrics_path(), done_ + 1));
-  return evaluations_.Open(done_);
+absl::Status GrpoRun::LoadVerification() {
+  RETURN_IF_ERROR(CreateDirectories(paths_.JournalDir()));
+  VerificationOptions options;
+  options.config = config_.verifier();
+  // A rank that only learns verifies nothing but, on rank 0, the tasks before the first step.
+  const bool preflight = config_.tasks().preflight() && ranks_.is_root();
+  if (!placement_.generates() && !preflight) options.config.set_workers(1);
+  options.seed = config_.seed();
+  options.journal = paths_.VerdictJournal(ranks_.rank());
+  options.ranks_here = ranks_.local_size();
+  ASSIGN_OR_RETURN(verification_, StartVerification(options));
+  return absl::OkStatus();
 }
 
-absl::StatusOr<GrpoOutcome> GrpoRun::Run() {
-  for (const std::string& note : parts_->notes) Say("left out: " + note);
-  if (!parts_->memory_plan.empty()) {
-    Say(std::string(absl::StripSuffix(parts_->memory_plan, "\n")));
-  }
-  const Policy& policy = parts_->policy;
-  Say(absl::StrFormat(
+absl::Status GrpoRun::LoadTasks() {
+  ASSIGN_OR_RETURN(tasks_,
+                   LoadRunTasks(config_, *model_.policy->tokenizer, verification_, &ranks_));
+  EvaluatorOptions options;
+  options.samples = config_.eval().samples();
+  options.sampling = MakeSamplingSettings(config_.sampling(), *model_.policy);
+  options.sampling.temperature = config_.eval().temperature();
+  options.sampling.top_p = 1;
+  options.sampling.top_k = 0;
+  options.greedy = config_.eval().greedy();
+  options.seed = config_.seed();
+  options.share = placement_.Share(static_cast<int>(tasks_->held_out.size()));
+  evaluator_ = std::make_unique<Evaluator>(options, tasks_->held_out, runner_.get(), &ranks_);
+  return absl::OkStatus();
+}
+
+void GrpoRun::Introduce() {
+  for (const std::string& problem : tasks_->problems) run_.Say("left out: " + problem);
+  const Policy& policy = *model_.policy;
+  run_.Say(absl::StrFormat(
       "GRPO-HRD: %.2fM parameters on %s; %d training tasks, %d held out; %d steps of %d prompts x "
       "%d samples; %s.\nRun folder: %s",
-      policy.config.NumParameters() / 1e6, DescribeDevice(policy.device()), parts_->training_tasks,
-      parts_->held_out_tasks, config_.steps(), config_.prompts_per_step(), config_.group_size(),
-      parts_->verification.backend->modelled()
+      policy.config.NumParameters() / 1e6, DescribeDevice(policy.device()), tasks_->training_tasks,
+      evaluator_->num_tasks(), config_.steps(), config_.prompts_per_step(), config_.group_size(),
+      verification_.backend->modelled()
           ? absl::StrCat("candidates compiled for sm_89 and executed on the CPU, times modelled (",
                          config_.verifier().device_model(), ")")
           : "candidates executed and timed on the GPU",
-      parts_->paths.dir));
+      run_.dir()));
+}
+
+absl::StatusOr<bool> GrpoRun::AnyStop(const absl::Status& status) {
+  RETURN_IF_ERROR(verification_.Health());
+  if (!status.ok() && !absl::IsCancelled(status)) return status;
+  // A rank waits here longer than other ranks wait for their samples, so that it is not the first
+  // to give up.
+  RETURN_IF_ERROR(placement_.WaitForOtherRanks(evaluations_->Timeout() +
+                                               absl::Seconds(config_.collective_timeout_s())));
+  return run_.AnyStop(!status.ok());
+}
+
+absl::Status GrpoRun::Resume() {
+  RETURN_IF_ERROR(run_.Resume(config_.steps(), Versions(config_, *verification_.backend)));
+  const int64_t done = run_.step();
+  if (done > 0 && placement_.disaggregated()) {
+    RETURN_IF_ERROR(placement_.SyncWeightsToRollout(done, {}, model_.engine.get()));
+  } else if (done > 0) {
+    RETURN_IF_ERROR(model_.engine->BeginWeightUpdate());
+    model_.engine->EndWeightUpdate(static_cast<uint64_t>(done));
+  }
+  if (model_.learner != nullptr)
+    model_.learner->set_consecutive_skipped(run_.consecutive_skipped());
+  return ranks_.is_root() ? evaluations_->Open(done) : absl::OkStatus();
+}
+
+absl::StatusOr<TrainingOutcome> GrpoRun::Run() {
+  RETURN_IF_ERROR(Load());
+  Introduce();
   RETURN_IF_ERROR(Resume());
-  parts_->startup_timer.EndPhase("checkpoint");
-  Say(parts_->startup_timer.Summary());
-  StartProgress();
-  absl::Status status = Loop();
-  if (!status.ok()) {
-    parts_->runner->Abandon();
-    // The steps that are done must not be lost with the one that failed. With several ranks, of
-    // which perhaps only this one failed, there is no saving together.
-    const absl::Status saved = ranks_.size() == 1 ? SaveWhatIsDone() : absl::OkStatus();
-    if (ranks_.is_root() && saved.ok() && saved_ == done_ && done_ > 0) {
-      Say(absl::StrCat("The ", done_,
-                       " completed steps are saved; run the same command to resume."));
-    }
-    return status;
+  run_.Say(run_.startup_timer().Summary());
+  run_.StartProgress();
+  if (const absl::Status status = Loop(); !status.ok()) {
+    runner_->Abandon();
+    return run_.Fail(status);
   }
-  GrpoOutcome outcome;
-  outcome.steps = done_;
-  outcome.stopped = stopped_;
-  if (!stopped_) {
-    RETURN_IF_ERROR(Finish());
-    outcome.model_dir = parts_->paths.FinalModel();
-  }
+  ASSIGN_OR_RETURN(const TrainingOutcome outcome, run_.Finish(stopped_));
+  if (!stopped_ && ranks_.is_root()) PrintResults();
   return outcome;
 }
 
 absl::Status GrpoRun::Loop() {
   while (!stopped_) {
-    if (done_ > 0 && evaluations_.Due(done_)) {
-      // It can take longer than many steps, in which a kill would lose the checkpoint.
-      RETURN_IF_ERROR(Written(store_.Finish()));
-      ASSIGN_OR_RETURN(const bool finished, evaluations_.Evaluate(done_));
-      if (!finished) stopped_ = true;
-    }
-    if (stopped_ || done_ == config_.steps()) break;
-    if (done_ == 0 && evaluations_.Due(0)) evaluations_.SaveInitialWeights();
+    if (run_.step() > 0) RETURN_IF_ERROR(Evaluate());
+    if (stopped_ || run_.complete()) break;
+    if (run_.step() == 0 && evaluations_->Due(0)) evaluations_->SaveInitialWeights();
     RETURN_IF_ERROR(Step());
     if (stopped_) break;
     if (ranks_.is_root()) report_.Start();
-    if (evaluations_.has_initial_weights()) {
-      // Until it is on file there must be no checkpoint: a run resumed from one would lack it.
-      weights_good_ = false;
-      ASSIGN_OR_RETURN(const bool finished, evaluations_.EvaluateInitialPolicy(done_));
-      weights_good_ = finished;
-      if (!finished) stopped_ = true;
-      StartProgress();
+    if (evaluations_->has_initial_weights()) {
+      // No checkpoint until this evaluation is on file: a run resumed from one would lack it.
+      run_.BeginUpdate();
+      ASSIGN_OR_RETURN(const bool finished, evaluations_->EvaluateInitialPolicy(run_.step()));
+      if (finished) run_.CancelUpdate();
+      stopped_ = !finished;
+      // The first step waited for the workers to start, and the evaluation is no step.
+      run_.StartProgress();
     }
     ASSIGN_OR_RETURN(const bool stop, AnyStop(absl::OkStatus()));
     stopped_ = stopped_ || stop;
-    RETURN_IF_ERROR(Written(store_.Poll()));
-    const int every = config_.checkpoint().every();
-    if (!stopped_ && (done_ == config_.steps() || (every > 0 && done_ % every == 0))) {
-      RETURN_IF_ERROR(BeginCheckpoint());
-    }
+    if (!stopped_) RETURN_IF_ERROR(run_.Checkpoint());
   }
-  if (stopped_) {
-    parts_->runner->Abandon();
-    return SaveWhatIsDone();
-  }
-  return Written(store_.Finish());
+  if (stopped_) runner_->Abandon();
+  return run_.SaveCompletedSteps();
+}
+
+absl::Status GrpoRun::Evaluate() {
+  if (!evaluations_->Due(run_.step())) return absl::OkStatus();
+  // An evaluation can take longer than many steps. A kill during it must not lose the checkpoint.
+  RETURN_IF_ERROR(run_.FinishCheckpoint());
+  ASSIGN_OR_RETURN(const bool finished, evaluations_->Evaluate(run_.step()));
+  stopped_ = !finished;
+  return absl::OkStatus();
 }
 
 bool GrpoRun::StartsNextRollout() const {
   // Evaluations have the engine for themselves.
-  return config_.sampling().async_rollout() && done_ + 1 < config_.steps() &&
-         !evaluations_.Due(done_ + 1) && !evaluations_.has_initial_weights();
+  return config_.sampling().async_rollout() && run_.step() + 1 < config_.steps() &&
+         !evaluations_->Due(run_.step() + 1) && !evaluations_->has_initial_weights();
 }
 
 absl::Status GrpoRun::Step() {
+  const int64_t done = run_.step();
   StepClock clock = {.began = absl::Now(), .async_rollout = config_.sampling().async_rollout()};
   const absl::Time deadline = clock.began + absl::Seconds(config_.step_timeout_s());
   ASSIGN_OR_RETURN(const std::shared_ptr<SampleBatch> batch,
-                   samples_.Start(done_, StartsNextRollout()));
+                   rollout_->Start(done, StartsNextRollout()));
   const auto keep_going = [&] {
-    if (progress_ != nullptr) {
-      progress_->Tick(done_, absl::StrFormat("generated %d/%d verified %d", batch->generated,
-                                             batch->num_samples, batch->verified));
-    }
+    run_.Tick(absl::StrFormat("generated %d/%d verified %d", batch->generated, batch->num_samples,
+                              batch->verified));
     return !Interrupted();
   };
-  const absl::Status status = parts_->runner->Wait(batch, Stage::kVerified, deadline, keep_going);
+  const absl::Status status = runner_->Wait(batch, Stage::kVerified, deadline, keep_going);
   ASSIGN_OR_RETURN(stopped_, AnyStop(status));
   if (stopped_) return absl::OkStatus();
 
   RlBatch rl = BuildRlBatch(*batch, config_.objective());
-  weights_good_ = false;
+  run_.BeginUpdate();
   ASSIGN_OR_RETURN(const LearnStats learn,
-                   LearnStep(*batch, {done_, samples_.next_started()}, &rl, parts_.get()));
-  if (!learn.nonfinite_gradient.empty()) {
-    Say(absl::StrCat("a gradient of step ", done_ + 1,
-                     " was not finite, so the update was skipped: ", learn.nonfinite_gradient));
-  }
+                   LearnStep(*batch, {done, rollout_->next_started()}, config_, &rl, &model_));
+  run_.SayNonFinite(learn.nonfinite_gradient);
   StepMetrics metrics;
   clock.ended = absl::Now();
   RETURN_IF_ERROR(GatherStepMetrics(*batch, rl, learn, clock, &ranks_, &metrics));
-  if (metrics.samples == 0) {
-    weights_good_ = true;               // nothing was learned
-    RETURN_IF_ERROR(SaveWhatIsDone());  // all ranks are here
-    ASSIGN_OR_RETURN(const std::vector<std::string> infra_errors,
-                     ranks_.AllGather(FirstInfraError(*batch)));
-    const auto fault = std::find_if(infra_errors.begin(), infra_errors.end(),
-                                    [](const std::string& text) { return !text.empty(); });
-    return absl::UnavailableError(
-        absl::StrCat("no sample of step ", done_ + 1,
-                     " could be verified: ", fault == infra_errors.end() ? "" : *fault));
-  }
-  RETURN_IF_ERROR(parts_->infra_errors->Commit());
+  if (metrics.samples == 0) return NothingVerified(*batch);
+  RETURN_IF_ERROR(infra_errors_->Commit());
   RETURN_IF_ERROR(Record(*batch, rl, metrics));
-  ++done_;
-  weights_good_ = true;
+  run_.CompleteStep(model_.learner == nullptr ? 0 : model_.learner->consecutive_skipped());
   return absl::OkStatus();
+}
+
+absl::Status GrpoRun::NothingVerified(const SampleBatch& batch) {
+  run_.CancelUpdate();                         // nothing was learned
+  RETURN_IF_ERROR(run_.SaveCompletedSteps());  // all ranks are here
+  ASSIGN_OR_RETURN(const std::vector<std::string> infra_errors,
+                   ranks_.AllGather(FirstInfraError(batch)));
+  const auto first = std::find_if(infra_errors.begin(), infra_errors.end(),
+                                  [](const std::string& text) { return !text.empty(); });
+  return absl::UnavailableError(
+      absl::StrCat("no sample of step ", run_.step() + 1,
+                   " could be verified: ", first == infra_errors.end() ? "" : *first));
 }
 
 absl::Status GrpoRun::Record(const SampleBatch& batch, const RlBatch& rl,
@@ -294,51 +318,23 @@ absl::Status GrpoRun::Record(const SampleBatch& batch, const RlBatch& rl,
                    ranks_.AllGather(RecordsToText(MakeRecords(batch, &rl))));
   if (!ranks_.is_root()) return absl::OkStatus();
   ASSIGN_OR_RETURN(const std::vector<SampleRecord> records, MergeRecords(texts));
-  const int64_t step = done_ + 1;
-  RETURN_IF_ERROR(WriteFileAtomic(parts_->paths.StepSamples(step), RecordsToText(records)));
-  RETURN_IF_ERROR(metrics_->Append(step, StepFields(metrics)));
-  progress_->Line(step, StepLine(metrics));
-  return absl::OkStatus();
+  RETURN_IF_ERROR(WriteFileAtomic(paths_.StepSamples(run_.step() + 1), RecordsToText(records)));
+  return run_.Log(StepFields(metrics), StepLine(metrics));
 }
 
-absl::Status GrpoRun::Written(const absl::Status& status) {
-  if (!status.ok()) saved_ = -1;
-  return status;
-}
-
-absl::Status GrpoRun::BeginCheckpoint() {
-  if (saved_ == done_ || !placement_.learns()) return absl::OkStatus();
-  TrainingState state;
-  state.program = "grpo_hrd";
-  state.step = done_;
-  state.seed = config_.seed();
-  state.consecutive_skipped = parts_->learner->consecutive_skipped();
-  RETURN_IF_ERROR(Written(store_.Begin(state, parts_->policy, *parts_->optimizer)));
-  saved_ = done_;
-  return absl::OkStatus();
-}
-
-absl::Status GrpoRun::SaveWhatIsDone() {
-  if (weights_good_ && done_ > 0) RETURN_IF_ERROR(BeginCheckpoint());
-  return Written(store_.Finish());
-}
-
-absl::Status GrpoRun::Finish() {
-  if (!ranks_.is_root()) return absl::OkStatus();
-  RETURN_IF_ERROR(
-      SavePolicy(parts_->policy, parts_->paths.FinalModel(), config_.policy().save_dtype()));
-  progress_.reset();
-  const EvaluationResult* before = evaluations_.Find(0);
-  const EvaluationResult* after = evaluations_.Find(done_);
+void GrpoRun::PrintResults() {
+  run_.EndProgress();
+  const EvaluationResult* before = evaluations_->Find(0);
+  const EvaluationResult* after = evaluations_->Find(run_.step());
   if (before != nullptr && after != nullptr) {
     std::printf("\n%s\n", EvaluationTable(*before, after).c_str());
   } else if (after != nullptr) {
     std::printf("\n%s\n", EvaluationTable(*after, nullptr).c_str());
   }
   const absl::Status report = report_.Finish(kReportTimeout);
-  if (!report.ok()) Say("warning: " + Message(report));
-  const std::string& dir = parts_->paths.dir;
-  std::printf("This took %s. In %s:\n", ShortDuration(absl::Now() - began_).c_str(), dir.c_str());
+  if (!report.ok()) run_.Say("warning: " + Message(report));
+  std::printf("This took %s. In %s:\n", ShortDuration(absl::Now() - began_).c_str(),
+              run_.dir().c_str());
   std::printf(
       "  report.html        curves and example kernels, before and after\n"
       "  model/             the trained policy (Hugging Face layout)\n"
@@ -347,15 +343,15 @@ absl::Status GrpoRun::Finish() {
       "  tensorboard/       events;  checkpoints/  to go on from;  config.textproto, "
       "versions.json\n");
   std::fflush(stdout);
-  return absl::OkStatus();
 }
 
 }  // namespace
 
-absl::StatusOr<GrpoOutcome> RunGrpoHrd(const GrpoHrdConfig& config, ProcessGroup* ranks,
-                                       const SignalHandler& stop) {
-  ASSIGN_OR_RETURN(std::unique_ptr<GrpoRunContext> parts, LoadGrpoRunContext(config, ranks));
-  return GrpoRun(std::move(parts), stop).Run();
+absl::StatusOr<TrainingOutcome> RunGrpoHrd(const GrpoHrdConfig& config, ProcessGroup* ranks,
+                                           const SignalHandler& stop) {
+  ASSIGN_OR_RETURN(const std::unique_ptr<RankPlacement> placement,
+                   RankPlacement::Make(config.rollout_ranks(), ranks));
+  return GrpoRun(config, ranks, placement.get(), stop).Run();
 }
 
 }  // namespace tritonrl

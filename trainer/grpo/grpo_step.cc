@@ -16,21 +16,20 @@
 namespace tritonrl {
 
 absl::StatusOr<std::shared_ptr<SampleBatch>> StepRollout::Begin(int64_t step) {
-  const GrpoHrdConfig& config = parts_->config;
   auto batch = std::make_shared<SampleBatch>();
   batch->name = absl::StrCat("step ", step + 1);
-  batch->seed = config.seed();
+  batch->seed = config_.seed();
   batch->step = static_cast<uint64_t>(step);
-  batch->reproducible = !config.sampling().async_rollout();
-  const auto tasks = parts_->prompts->Draw(step, config.prompts_per_step());
-  for (const int i : parts_->placement->Share(static_cast<int>(tasks.size()))) {
+  batch->reproducible = !config_.sampling().async_rollout();
+  const auto tasks = prompts_.Draw(step, config_.prompts_per_step());
+  for (const int i : model_.placement->Share(static_cast<int>(tasks.size()))) {
     SampleGroup group;
     group.task = tasks[i];
     group.slot = i;
-    group.sampling = MakeSamplingSettings(config.sampling(), parts_->policy);
+    group.sampling = MakeSamplingSettings(config_.sampling(), *model_.policy);
     batch->groups.push_back(std::move(group));
   }
-  RETURN_IF_ERROR(parts_->runner->Start(batch, config.group_size()));
+  RETURN_IF_ERROR(runner_->Start(batch, config_.group_size()));
   return batch;
 }
 
@@ -48,54 +47,57 @@ absl::StatusOr<std::shared_ptr<SampleBatch>> StepRollout::Start(int64_t done, bo
 
 namespace {
 
-absl::StatusOr<LearnStats> LearnFromBatch(int64_t done, RlBatch* batch, GrpoRunContext* parts) {
-  if (parts->reference != nullptr) RETURN_IF_ERROR(parts->reference->Fill(batch));
-  if (NeedsProximalLogProbs(parts->config.objective())) {
-    RETURN_IF_ERROR(
-        FillLogProbs({.transformer = parts->policy.transformer.get(),
-                      .device = parts->policy.device(),
-                      .micro_batch_tokens = parts->learner->options().micro_batch_tokens,
-                      .temperature = parts->config.sampling().temperature(),
-                      .policy = "proximal policy"},
-                     &RlSample::proximal_log_probs, batch));
+absl::StatusOr<LearnStats> LearnFromBatch(int64_t done, RlBatch* batch, ModelState* model) {
+  if (model->reference != nullptr) RETURN_IF_ERROR(model->reference->Fill(batch));
+  const LearnerOptions& options = model->learner->options();
+  if (NeedsProximalLogProbs(options.objective)) {
+    RETURN_IF_ERROR(FillLogProbs({.transformer = model->policy->transformer.get(),
+                                  .device = model->policy->device(),
+                                  .micro_batch_tokens = options.micro_batch_tokens,
+                                  .temperature = options.temperature,
+                                  .policy = "proximal policy"},
+                                 &RlSample::proximal_log_probs, batch));
   }
-  return parts->learner->Learn(*batch, done);
+  return model->learner->Learn(*batch, done);
 }
 
 // On ranks of which some learn and the others generate.
 absl::StatusOr<LearnStats> LearnDisaggregated(const SampleBatch& samples, int64_t done,
                                               const RlBatch& generated,
                                               std::optional<Engine::KvPolicy> pause,
-                                              GrpoRunContext* parts) {
-  RankPlacement& placement = *parts->placement;
+                                              absl::Duration timeout, ModelState* model) {
+  RankPlacement& placement = *model->placement;
   ASSIGN_OR_RETURN(RlBatch batch, placement.SendToLearners(generated, samples));
   LearnStats stats;
   if (placement.learns()) {
-    ASSIGN_OR_RETURN(stats, LearnFromBatch(done, &batch, parts));
+    ASSIGN_OR_RETURN(stats, LearnFromBatch(done, &batch, model));
   }
   // Those that generate wait here while the others learn.
-  RETURN_IF_ERROR(placement.WaitForOtherRanks(absl::Seconds(parts->config.step_timeout_s())));
+  RETURN_IF_ERROR(placement.WaitForOtherRanks(timeout));
   RETURN_IF_ERROR(placement.SyncWeightsToRollout(
       static_cast<uint64_t>(done) + 1, {.changed = stats.optimizer_steps > 0, .pause = pause},
-      parts->engine.get()));
+      model->engine.get()));
   return stats;
 }
 
 }  // namespace
 
 absl::StatusOr<LearnStats> LearnStep(const SampleBatch& samples, const LearnStepOptions& moment,
-                                     RlBatch* batch, GrpoRunContext* parts) {
+                                     const GrpoHrdConfig& config, RlBatch* batch,
+                                     ModelState* model) {
   std::optional<Engine::KvPolicy> pause;
   if (moment.async_rollout) {
-    pause = parts->config.sampling().keep_stale_kv_cache() ? Engine::KvPolicy::kKeep
-                                                           : Engine::KvPolicy::kInvalidate;
+    pause = config.sampling().keep_stale_kv_cache() ? Engine::KvPolicy::kKeep
+                                                    : Engine::KvPolicy::kInvalidate;
   }
-  if (parts->placement->disaggregated())
-    return LearnDisaggregated(samples, moment.done, *batch, pause, parts);
-  Engine& engine = *parts->engine;
+  if (model->placement->disaggregated()) {
+    return LearnDisaggregated(samples, moment.done, *batch, pause,
+                              absl::Seconds(config.step_timeout_s()), model);
+  }
+  Engine& engine = *model->engine;
   RETURN_IF_ERROR(pause.has_value() ? engine.PauseForWeightUpdate(*pause)
                                     : engine.BeginWeightUpdate());
-  absl::StatusOr<LearnStats> stats = LearnFromBatch(moment.done, batch, parts);
+  absl::StatusOr<LearnStats> stats = LearnFromBatch(moment.done, batch, model);
   engine.EndWeightUpdate(static_cast<uint64_t>(moment.done) + 1);
   return stats;
 }

@@ -10,23 +10,24 @@
 #include "absl/time/time.h"
 #include "base/jsonl.h"
 #include "parallel/process_group.h"
-#include "trainer/grpo/run_context.h"
+#include "trainer/config/config.pb.h"
+#include "trainer/grpo/model_state.h"
+#include "trainer/grpo/prompts.h"
 #include "trainer/grpo/sample_batch.h"
+#include "trainer/grpo/sample_runner.h"
 #include "trainer/learner/learner.h"
 #include "trainer/objective/advantage.h"
 
-// The samples of a training step, perhaps begun in the step before.
-//
-// How a step's samples become an update of the weights.
-//
-// The figures of one training step: a line of metrics.jsonl and the line a person sees.
+// One training step of GRPO: its samples, its update of the weights and its metrics.
 
 namespace tritonrl {
 
 class StepRollout {
  public:
-  // `parts` must outlive this object.
-  explicit StepRollout(GrpoRunContext* parts) : parts_(parts) {}
+  // All references must outlive this object.
+  StepRollout(const GrpoHrdConfig& config, const ModelState& model, const PromptSampler& prompts,
+              SampleRunner* runner)
+      : config_(config), model_(model), prompts_(prompts), runner_(runner) {}
 
   // After `done` steps: begins this rank's share of the next one's samples, if they have not been.
   // With `start_next` also those of the step after, which get the places that the former leave.
@@ -38,7 +39,10 @@ class StepRollout {
  private:
   absl::StatusOr<std::shared_ptr<SampleBatch>> Begin(int64_t step);
 
-  GrpoRunContext* const parts_;
+  const GrpoHrdConfig& config_;
+  const ModelState& model_;
+  const PromptSampler& prompts_;
+  SampleRunner* const runner_;
   std::shared_ptr<SampleBatch> next_;
 };
 
@@ -52,7 +56,8 @@ struct LearnStepOptions {
 // the weights alone meanwhile, and what other policies say of the batch is filled in. The
 // statistics are there on the ranks that learn.
 absl::StatusOr<LearnStats> LearnStep(const SampleBatch& samples, const LearnStepOptions& moment,
-                                     RlBatch* batch, GrpoRunContext* parts);
+                                     const GrpoHrdConfig& config, RlBatch* batch,
+                                     ModelState* model);
 
 // The step on this rank's clock.
 struct StepClock {

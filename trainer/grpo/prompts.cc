@@ -11,6 +11,7 @@
 #include "base/status.h"
 #include "tasks/dataset.h"
 #include "tasks/loader.h"
+#include "trainer/grpo/verification.h"
 #include "trainer/learner/policy.h"
 
 namespace tritonrl {
@@ -144,6 +145,43 @@ std::vector<std::shared_ptr<const PreparedTask>> PromptSampler::Draw(int64_t ste
     drawn.push_back(tasks_[task]);
   }
   return drawn;
+}
+
+absl::StatusOr<RunTasks> LoadRunTasks(const GrpoHrdConfig& config, const Tokenizer& tokenizer,
+                                      const Verification& verification, ProcessGroup* ranks) {
+  const TasksConfig& tasks = config.tasks();
+  PromptSamplerOptions options;
+  options.seed = config.seed();
+  options.level_mixture.assign(tasks.level_mixture().begin(), tasks.level_mixture().end());
+  options.generated_share = tasks.generated_share();
+  options.style =
+      tasks.prompt_style() == TasksConfig::FULL ? PromptStyle::kFull : PromptStyle::kMini;
+  const auto load = [&](const auto& folders) -> absl::StatusOr<PreparedTasks> {
+    ASSIGN_OR_RETURN(PreparedTasks loaded,
+                     LoadPreparedTasks({folders.begin(), folders.end()}, options.style, tokenizer,
+                                       config.sampling().max_prompt_tokens()));
+    if (tasks.preflight()) RETURN_IF_ERROR(RemoveUnsoundTasks(verification, ranks, &loaded));
+    return loaded;
+  };
+  PreparedTasks train, held_out;
+  if (tasks.train_size() > 0 || tasks.generated_share() < 1) {
+    ASSIGN_OR_RETURN(train, load(tasks.train()));
+  }
+  if (tasks.held_out_size() > 0) {
+    ASSIGN_OR_RETURN(held_out, load(tasks.held_out()));
+  }
+  const int training_tasks = static_cast<int>(train.tasks.size());
+  ASSIGN_OR_RETURN(PromptSampler prompts,
+                   PromptSampler::Make(std::move(options), std::move(train.tasks), &tokenizer));
+  RunTasks set{.prompts = std::move(prompts), .training_tasks = training_tasks};
+  const size_t max_tasks = config.eval().max_tasks();
+  if (max_tasks > 0 && held_out.tasks.size() > max_tasks) held_out.tasks.resize(max_tasks);
+  for (PreparedTask& task : held_out.tasks) {
+    set.held_out.push_back(std::make_shared<const PreparedTask>(std::move(task)));
+  }
+  set.problems = std::move(train.problems);
+  set.problems.insert(set.problems.end(), held_out.problems.begin(), held_out.problems.end());
+  return set;
 }
 
 }  // namespace tritonrl

@@ -9,14 +9,16 @@
 
 #include "absl/status/statusor.h"
 #include "model/tokenizer/tokenizer.h"
+#include "parallel/process_group.h"
 #include "tasks/loader.h"
 #include "tasks/prompt_format.h"
+#include "trainer/config/config.pb.h"
 
-// Tasks as the policy sees them: with their prompt, tokenised once.
-//
-// Which tasks a training step works on: a pure function of (seed, step).
+// The tasks of a run with their prompts, and which of them a training step works on.
 
 namespace tritonrl {
+
+struct Verification;
 
 struct PreparedTask {
   Task task;
@@ -71,6 +73,20 @@ class PromptSampler {
   std::vector<std::vector<int>> pools_;
   std::vector<double> chances_;
 };
+
+// The tasks that a configuration names.
+struct RunTasks {
+  PromptSampler prompts;  // from the training tasks
+  int training_tasks = 0;
+  std::vector<std::shared_ptr<const PreparedTask>> held_out;
+  std::vector<std::string> problems;  // as in PreparedTasks
+};
+
+// `tokenizer` must outlive the result. All ranks call it together, as the preflight leaves out the
+// same tasks on each. The errors are those of LoadPreparedTasks, RemoveUnsoundTasks and
+// PromptSampler::Make.
+absl::StatusOr<RunTasks> LoadRunTasks(const GrpoHrdConfig& config, const Tokenizer& tokenizer,
+                                      const Verification& verification, ProcessGroup* ranks);
 
 }  // namespace tritonrl
 

@@ -21,7 +21,6 @@ struct RunPaths {
     return absl::StrCat(dir, "/journal/infra_errors_", rank, ".jsonl");
   }
   std::string JournalDir() const { return dir + "/journal"; }
-  std::string Checkpoints() const { return dir + "/checkpoints"; }
   // One object for each evaluation.
   std::string Evaluations() const { return dir + "/evaluations.jsonl"; }
   std::string StepSamples(int64_t step) const {
@@ -30,8 +29,6 @@ struct RunPaths {
   std::string EvaluationSamples(int64_t step, bool greedy) const {
     return absl::StrFormat("%s/samples/%s_%06d.jsonl", dir, greedy ? "greedy" : "eval", step);
   }
-  // What is kept of gradients that were not finite.
-  std::string NonFiniteGradients() const { return dir + "/nonfinite_gradients"; }
   // The trained policy, in Hugging Face layout.
   std::string FinalModel() const { return dir + "/model"; }
 };

@@ -82,7 +82,7 @@ class TrainingRun {
   // CompleteStep; only then are they saved.
 
   void BeginUpdate() { weights_valid_ = false; }
-  // The weights are those of step() steps after all.
+  // The weights are again those of step() steps.
   void CancelUpdate() { weights_valid_ = true; }
   // Appends the current step's line to metrics.jsonl and shows `text`, as a line that stays or
   // until the next one. Called before CompleteStep, rank 0 writes.
