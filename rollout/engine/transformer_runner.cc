@@ -133,7 +133,7 @@ void TransformerRunner::BroadcastDraws() {
       at::from_blob(last_token_.data(), {static_cast<int64_t>(last_token_.size())}, at::kInt);
   // The same memory where it is the host's.
   const at::Tensor shared = tokens.to(transformer_->weights()->device());
-  const absl::Status status = options_.ranks->Broadcast(shared);
+  const absl::Status status = options_.ranks->Broadcast(shared, /*root=*/0);
   TORCH_CHECK(status.ok(), status.message());
   tokens.copy_(shared);
 }
