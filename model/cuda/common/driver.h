@@ -1,3 +1,6 @@
+// Functions of the CUDA driver, looked up at their first use so that programs start on machines
+// without one.
+
 #ifndef TRITONRL_MODEL_CUDA_COMMON_DRIVER_H_
 #define TRITONRL_MODEL_CUDA_COMMON_DRIVER_H_
 
@@ -7,15 +10,10 @@
 
 #include "model/cuda/common/tensor_map_desc.h"
 
-// Functions of the CUDA driver, found when they are first needed: programs start on machines that
-// have none.
-//
-// Boxes as the tensor memory accelerator is told them.
-
 namespace tritonrl {
 
-// The function `name` as it is since CUDA 12.0; Function: the type of its declaration in cuda.h.
-// Throws c10::Error if this machine's driver has none.
+// The driver function `name` in its CUDA 12.0 version; Function: its type in cuda.h. Throws
+// c10::Error if this machine's driver does not have it.
 template <typename Function>
 Function* FindDriverFunction(const char* name) {
   void* found = nullptr;
@@ -27,8 +25,8 @@ Function* FindDriverFunction(const char* name) {
   return reinterpret_cast<Function*>(found);
 }
 
-// Writes `map`. An error if the driver does not take such boxes; throws c10::Error if it knows
-// none.
+// Writes the TMA descriptor of `boxes` to *map. Returns an error if the driver does not support
+// such boxes; throws c10::Error if it has no tensor maps.
 inline CUresult EncodeTensorMap(const TensorMapDesc& boxes, CUtensorMap* map) {
   static const auto encode =
       FindDriverFunction<decltype(cuTensorMapEncodeTiled)>("cuTensorMapEncodeTiled");

@@ -1,9 +1,9 @@
-// Two 8-bit floating point formats, and the power of two by which a matrix is divided before its
-// elements are rounded to one of them: plain integer arithmetic, the same on every device.
+// The FP8 formats and the power of two by which a matrix is divided before its elements are
+// rounded to one of them: plain integer arithmetic, the same on every device.
 //
-// A power of two, because dividing by it rounds nothing: a matrix's elements lose what the format
-// loses, their GEMM's scale is exact in bf16, and another largest element changes only those
-// that are too small for the format's normal numbers.
+// Dividing by a power of two rounds nothing. The scale of a GEMM is exact in bf16, and a change of
+// the largest element changes only elements below the format's normal numbers.
+
 #ifndef TRITONRL_MODEL_CUDA_COMMON_FP8_FORMAT_H_
 #define TRITONRL_MODEL_CUDA_COMMON_FP8_FORMAT_H_
 
@@ -19,8 +19,8 @@ constexpr int Fp8MaxExponent(Fp8Format format) { return format == Fp8Format::kE4
 constexpr int Fp8MinExponent(Fp8Format format) { return format == Fp8Format::kE4M3 ? -6 : -14; }
 constexpr int Fp8MantissaBits(Fp8Format format) { return format == Fp8Format::kE4M3 ? 3 : 2; }
 
-// The bits of |x| order fp32 numbers as whole numbers do, infinity behind them and NaN last: a
-// maximum of these bits loses no NaN.
+// The bits of |x| as integers have the order of the fp32 numbers, with infinity and then NaN above
+// them, so the maximum of these bits keeps a NaN.
 constexpr uint32_t kFp32AbsBits = 0x7fffffff;
 constexpr bool IsFiniteAmax(uint32_t amax_bits) { return amax_bits < 0x7f800000; }
 

@@ -1,3 +1,10 @@
+// PTX instructions that CUDA C++ has no function for (PTX ISA 9.0): tensor cores, asynchronous
+// copies, TMA with its barriers, programmatic dependent launch and thread block clusters. mma and
+// cp.async need compute capability 8.0, TMA and clusters 9.0.
+//
+// Kernels are tested on a CPU with emulations of these functions:
+// model/cuda/testing/emulated_mma.h, emulated_tma.h.
+
 #ifndef TRITONRL_MODEL_CUDA_COMMON_PTX_CUH_
 #define TRITONRL_MODEL_CUDA_COMMON_PTX_CUH_
 
@@ -7,18 +14,6 @@
 #include <cuda_runtime.h>
 
 #include <cstdint>
-
-// Products of small matrices that a warp holds in its registers, and how they come there (PTX ISA
-// 9.0; compute capability 8.0). Tests on a CPU have their own of all these (emulated_mma.h).
-//
-// Kernels that begin while the one before them ends (Hopper's programmatic dependent launch). A
-// kernel that is launched so calls GridDependencySync in every thread that reads or writes what
-// earlier ones write or read, and never returns before; then order is handed on from launch to
-// launch.
-//
-// Copies to shared memory by the tensor memory accelerator, and the barriers that count their bytes
-// (PTX ISA 9.0; compute capability 9.0). Tests on a CPU have their own of all these
-// (emulated_tensor_copy.h).
 
 namespace tritonrl {
 
@@ -32,13 +27,13 @@ __device__ inline uint32_t SharedAddress(const void* shared) {
   return static_cast<uint32_t>(__cvta_generic_to_shared(shared));
 }
 
-// x, which is then kept in a register: not computed anew wherever it is used.
+// Returns x and keeps the compiler from recomputing it at each use.
 __device__ inline uint32_t KeepInRegister(uint32_t x) {
   asm volatile("" : "+r"(x));
   return x;
 }
 
-// 2^x; less than 2^-126 becomes 0.
+// 2^x; results below 2^-126 become 0.
 __device__ inline float PowerOfTwo(float x) {
   float result;
   asm("ex2.approx.ftz.f32 %0, %1;" : "=f"(result) : "f"(x));
@@ -86,8 +81,8 @@ __device__ inline uint32_t Transposed(uint32_t pair) {
   return result;
 }
 
-// 16 bytes from global to shared memory, of which the last 16 - `bytes` become zeros instead; done
-// once WaitForCopies says so.
+// Copies `bytes` bytes from global to shared memory and fills up to 16 bytes with zeros. The copy
+// is complete after WaitForCopies.
 __device__ inline void CopyAsync(void* to, const void* from, int bytes) {
   asm volatile("cp.async.cg.shared.global.L2::128B [%0], [%1], 16, %2;"
                :
@@ -96,15 +91,15 @@ __device__ inline void CopyAsync(void* to, const void* from, int bytes) {
 }
 // Ends a group of this thread's copies.
 __device__ inline void EndCopies() { asm volatile("cp.async.commit_group;" ::: "memory"); }
-// Until all but the last kPending groups are done.
+// Waits until all but the last kPending groups are complete.
 template <int kPending>
 __device__ inline void WaitForCopies() {
   asm volatile("cp.async.wait_group %0;" : : "n"(kPending) : "memory");
 }
 
-// Adds behind all that the block has written before a __syncthreads, and gives what was there; what
-// other blocks had written before they added is seen behind the next __syncthreads, past the L1
-// cache (__ldcg).
+// Atomic add with acquire and release; returns the old value. It publishes what the block wrote
+// before the last __syncthreads. After the next __syncthreads the block sees what other blocks
+// published by their adds, if it reads past the L1 cache (__ldcg).
 __device__ inline int32_t AddOrdered(int32_t* to, int32_t by) {
   int32_t before;
   asm volatile("atom.add.acq_rel.gpu.global.s32 %0, [%1], %2;"
@@ -114,22 +109,26 @@ __device__ inline int32_t AddOrdered(int32_t* to, int32_t by) {
   return before;
 }
 
-// The next kernel of the stream may begin once all blocks have said so, if it was launched to.
+// Lets the stream's next kernel begin once all blocks have called this, if it was launched with
+// `overlap` (LaunchWithPdl).
 __device__ inline void TriggerDependentLaunch() {
 #if __CUDA_ARCH__ >= 900
   asm volatile("griddepcontrol.launch_dependents;" ::: "memory");
 #endif
 }
 
-// Until all that this kernel comes after has ended and what it wrote is seen; nothing to wait for
-// if it was not launched to overlap.
+// Waits until the stream's earlier kernels have ended and their writes are visible. A kernel that
+// is launched with `overlap` calls this in every thread that reads or writes memory which earlier
+// kernels write or read, and never returns before the call, so that the order carries over from
+// launch to launch.
 __device__ inline void GridDependencySync() {
 #if __CUDA_ARCH__ >= 900
   asm volatile("griddepcontrol.wait;" ::: "memory");
 #endif
 }
 
-// Launches `kernel`, with `overlap` as one that may begin while the one before it ends.
+// Launches `kernel`; with `overlap` it may begin while the kernel before it ends (Hopper's
+// programmatic dependent launch).
 template <typename... Parameters, typename... Given>
 cudaError_t LaunchWithPdl(bool overlap, void (*kernel)(Parameters...), dim3 grid, dim3 block,
                           int shared_bytes, cudaStream_t stream, Given... given) {
@@ -146,7 +145,8 @@ cudaError_t LaunchWithPdl(bool overlap, void (*kernel)(Parameters...), dim3 grid
   return cudaLaunchKernelEx(&config, kernel, Parameters(given)...);
 }
 
-// A barrier in shared memory whose phases end when `count` have arrived and all bytes are there.
+// An mbarrier in shared memory: a phase ends when `count` threads and all expected bytes have
+// arrived.
 using SharedBarrier = uint64_t;
 
 __device__ inline void InitBarrier(SharedBarrier* barrier, int count) {
@@ -155,7 +155,7 @@ __device__ inline void InitBarrier(SharedBarrier* barrier, int count) {
                : "r"(SharedAddress(barrier)), "r"(count)
                : "memory");
 }
-// What InitBarrier wrote is seen by copies too.
+// Makes initialised barriers visible to asynchronous copies and to the cluster.
 __device__ inline void PublishBarriers() {
   asm volatile("fence.mbarrier_init.release.cluster;" ::: "memory");
 }
@@ -165,14 +165,14 @@ __device__ inline void Arrive(SharedBarrier* barrier) {
                : "r"(SharedAddress(barrier))
                : "memory");
 }
-// Arrives, and the phase ends no sooner than so many bytes have been copied.
+// Arrives and makes the phase wait for `bytes` copied bytes as well.
 __device__ inline void ArriveAndExpect(SharedBarrier* barrier, int bytes) {
   asm volatile("mbarrier.arrive.expect_tx.shared::cta.b64 _, [%0], %1;"
                :
                : "r"(SharedAddress(barrier)), "r"(bytes)
                : "memory");
 }
-// Until the phase of this parity (0 for the first, 1, 0, ...) has ended.
+// Waits until the phase of this parity (0 for the first, then 1, 0, ...) has ended.
 __device__ inline void WaitForPhase(SharedBarrier* barrier, uint32_t parity) {
   asm volatile(
       "{\n"
@@ -188,14 +188,14 @@ __device__ inline void WaitForPhase(SharedBarrier* barrier, uint32_t parity) {
       : "memory");
 }
 
-// A cache policy for memory that is read once: the first that the L2 cache gives up.
+// An L2 cache policy for memory that is read once: evicted first.
 __device__ inline uint64_t EvictFirstPolicy() {
   uint64_t policy;
   asm("createpolicy.fractional.L2::evict_first.b64 %0, 1.0;" : "=l"(policy));
   return policy;
 }
 
-// Begins the copy of a tensor map's box at these coordinates to shared memory.
+// Starts the TMA copy of the tensor map's box at these coordinates to shared memory.
 __device__ inline void TmaCopy(void* to, const CUtensorMap* map, int x, int y, int z,
                                SharedBarrier* barrier, uint64_t policy) {
   asm volatile(
@@ -207,23 +207,24 @@ __device__ inline void TmaCopy(void* to, const CUtensorMap* map, int x, int y, i
       : "memory");
 }
 
-// Blocks of a cluster: what they know of each other's shared memory, which has the same layout in
-// both. Arrive and Wait: by all threads once; what a thread did before it arrived is seen behind.
+// Barrier of a cluster: all threads call Arrive, then Wait, once each. After Wait a thread sees
+// what any thread of the cluster wrote before it arrived.
 __device__ inline void ClusterArrive() {
   asm volatile("barrier.cluster.arrive.release.aligned;" ::: "memory");
 }
 __device__ inline void ClusterWait() {
   asm volatile("barrier.cluster.wait.acquire.aligned;" ::: "memory");
 }
-// The address in block `rank` of the cluster of what lies at `mine` in this one.
+// The address in block `rank` of the cluster that corresponds to `mine` in this block's shared
+// memory.
 __device__ inline uint32_t MapClusterAddress(const void* mine, int rank) {
   uint32_t address;
   asm("mapa.shared::cluster.u32 %0, %1, %2;" : "=r"(address) : "r"(SharedAddress(mine)), "r"(rank));
   return address;
 }
-// Begins to write there. Its barrier's phase ends no sooner than these 16 bytes are there (for
-// ArriveAndExpect); who waits for the phase sees them. No fence, which would wait for all other
-// memory that is on its way.
+// Starts to write 16 bytes to block `rank`'s copy of `mine`. They count towards the bytes that the
+// phase of that block's `barrier` expects (ArriveAndExpect). Needs no fence, which would also wait
+// for all other memory operations in flight.
 __device__ inline void StoreAsyncCluster(float* mine, int rank, const float4& value,
                                          SharedBarrier* barrier) {
   asm volatile(
@@ -234,8 +235,8 @@ __device__ inline void StoreAsyncCluster(float* mine, int rank, const float4& va
       : "memory");
 }
 
-// Registers of each thread from here on, fewer and more than threads are launched with: by all four
-// warps of a warpgroup. Taking waits until others have given enough.
+// Sets the registers of each thread below or above the launch's number; called by all four warps of
+// a warpgroup. Increase waits until other warpgroups have released enough.
 template <int kCount>
 __device__ void DecreaseMaxRegisters() {
   asm volatile("setmaxnreg.dec.sync.aligned.u32 %0;" : : "n"(kCount));
@@ -245,26 +246,26 @@ __device__ void IncreaseMaxRegisters() {
   asm volatile("setmaxnreg.inc.sync.aligned.u32 %0;" : : "n"(kCount));
 }
 
-// Until `threads` threads of the block, whole warps, have come here.
+// Barrier of `threads` threads of the block (whole warps).
 __device__ inline void NamedBarrierSync(int threads) {
   asm volatile("bar.sync 1, %0;" : : "r"(threads) : "memory");
 }
 
-// Adds one behind all that the block has written before, and gives what was there.
+// Adds one with release order and returns the old value.
 __device__ inline uint64_t AtomicAddRelease(uint64_t* to) {
   uint64_t before;
   asm volatile("atom.add.release.gpu.global.u64 %0, [%1], 1;" : "=l"(before) : "l"(to) : "memory");
   return before;
 }
-// Behind it the block sees all that was written before what is read was added.
+// Loads with acquire order: the block then sees what was written before the adds it reads.
 __device__ inline uint64_t LoadAcquire(const uint64_t* from) {
   uint64_t now;
   asm volatile("ld.acquire.gpu.global.u64 %0, [%1];" : "=l"(now) : "l"(from) : "memory");
   return now;
 }
 
-// Memory that other blocks of this launch may have written: past the L1 cache, and not before what
-// comes before. 16 bytes, or one number.
+// Loads memory that other blocks of this launch may have written, past the L1 cache and not
+// reordered before earlier operations: 4 and 8 bytes.
 __device__ inline float LoadCacheGlobal(const float* from) {
   float value;
   asm volatile("ld.global.cg.f32 %0, [%1];" : "=f"(value) : "l"(from) : "memory");

@@ -1,5 +1,5 @@
-// Which boxes of a tensor in the GPU's memory a kernel copies to shared memory (tensor_copy.cuh).
-// Plain C++.
+// The boxes of a tensor that TMA copies to shared memory (TmaCopy, ptx.cuh). Plain C++.
+
 #ifndef TRITONRL_MODEL_CUDA_COMMON_TENSOR_MAP_DESC_H_
 #define TRITONRL_MODEL_CUDA_COMMON_TENSOR_MAP_DESC_H_
 
@@ -9,8 +9,8 @@
 namespace tritonrl {
 
 // Boxes [box[2], box[1], box[0]] of a tensor [sizes[2], sizes[1], sizes[0]] whose last dimension is
-// contiguous. Lines of box[0] elements are 64 or 128 bytes; in the copy their packs of 16 bytes
-// change places as the hardware swizzles lines of so many bytes.
+// contiguous. Lines of box[0] elements are 64 or 128 bytes; the hardware swizzles their 16-byte
+// packs in shared memory (CU_TENSOR_MAP_SWIZZLE_64B or _128B).
 struct TensorMapDesc {
   const void* base = nullptr;
   int64_t element_bytes = 2;       // 2: bf16, 1: FP8

@@ -1,5 +1,6 @@
-// A GPU's addresses and the memory behind them, apart from each other: CUDA's virtual memory, of
-// which torch's allocator knows nothing.
+// CUDA's virtual memory: address ranges of a GPU and the physical memory mapped to them, outside
+// torch's allocator.
+
 #ifndef TRITONRL_MODEL_CUDA_COMMON_VIRTUAL_MEMORY_H_
 #define TRITONRL_MODEL_CUDA_COMMON_VIRTUAL_MEMORY_H_
 
@@ -11,15 +12,14 @@
 
 namespace tritonrl {
 
-// Bytes of which all that is allocated and mapped is a multiple; checked against what the driver
-// says.
+// Allocations and mappings are multiples of this many bytes; checked against the driver's value.
 inline constexpr int64_t kMappingGranularity = int64_t{2} << 20;
 
-// Addresses that are reserved for the object's life, with memory behind those that are mapped. All
-// calls throw c10::Error if the driver refuses, c10::OutOfMemoryError if for want of memory.
+// An address range, reserved for the object's life, to which memory can be mapped. All calls throw
+// c10::Error if the driver refuses, c10::OutOfMemoryError if memory is missing.
 class CudaVirtualMemory {
  public:
-  // The driver's name of a piece of memory.
+  // The driver's handle of an allocation.
   using Memory = unsigned long long;
 
   // `bytes` in whole multiples of kMappingGranularity.
@@ -32,15 +32,14 @@ class CudaVirtualMemory {
   void* data() const;
   int64_t bytes() const { return bytes_; }
 
-  // Takes so many bytes, which are this object's until Unmap; nullopt if they are not free.
+  // Allocates `bytes`, which this object owns until Unmap; nullopt if they are not free.
   std::optional<Memory> Allocate(int64_t bytes);
-  // Puts all of a piece, `bytes` long, behind the addresses from `offset` on. One piece may lie
-  // behind several of them.
+  // Maps a whole allocation of `bytes` to the addresses from `offset` on. One allocation may be
+  // mapped several times.
   void Map(int64_t offset, int64_t bytes, Memory memory);
-  // Lets kernels read and write all addresses. Each must have memory.
+  // Lets kernels read and write the whole range, all of which must be mapped.
   void Open();
-  // Takes all memory away from behind the addresses and gives it back, all that can be before the
-  // first error is thrown.
+  // Unmaps and frees all memory; frees what it can before it throws the first error.
   void Unmap();
 
  private:

@@ -1,4 +1,5 @@
-// From run-time types to templates, and what a launch leaves behind.
+// Helpers of launchers: run-time type to template argument, and the error of a launch.
+
 #ifndef TRITONRL_MODEL_CUDA_FUSED_DISPATCH_CUH_
 #define TRITONRL_MODEL_CUDA_FUSED_DISPATCH_CUH_
 
@@ -22,7 +23,7 @@ void ForType(CudaType type, Function function) {
   }
 }
 
-// Throws c10::Error if the launch before it was refused.
+// Throws c10::Error, which names `what`, if CUDA refused the last launch.
 inline void CheckLaunch(const char* what) {
   const cudaError_t error = cudaGetLastError();
   TORCH_CHECK(error == cudaSuccess, what, ": ", cudaGetErrorString(error));

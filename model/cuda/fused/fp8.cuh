@@ -1,3 +1,6 @@
+// Device functions for FP8: the largest |x| of a matrix as the bits of an fp32 number (independent
+// of the order of reduction), and the conversion of bf16 elements.
+
 #ifndef TRITONRL_MODEL_CUDA_FUSED_FP8_CUH_
 #define TRITONRL_MODEL_CUDA_FUSED_FP8_CUH_
 
@@ -9,14 +12,9 @@
 #include "model/cuda/common/fp8_format.h"
 #include "model/cuda/fused/row_ops.cuh"
 
-// The largest |x| of a matrix, as the bits of an fp32 number (see fp8.h): the same in whatever
-// order it is taken.
-//
-// bf16 elements to FP8 values.
-
 namespace tritonrl {
 
-// Of a thread's elements so far; for bf16 two maxima side by side, a half of the word each.
+// The largest |x| of the elements a thread has seen; for bf16 one maximum in each half of the word.
 template <typename T>
 struct Amax;
 
@@ -46,8 +44,8 @@ __device__ void UpdateAmax(const Pack<T>& pack, Amax<T>* amax) {
   amax->Take(*reinterpret_cast<const uint4*>(&pack));
 }
 
-// Raises *to, which was 0 before the kernel, to the block's largest. All threads of a block of
-// whole warps call it; `room` holds 32 words that nothing else is done with.
+// Raises *to, which was 0 before the kernel, to the block's largest |x|. All threads of a block of
+// whole warps call it; `room`: 32 words of shared memory with no other use.
 template <typename T>
 __device__ void BlockAtomicMax(const Amax<T>& amax, uint32_t* room, uint32_t* to) {
   const uint32_t most = __reduce_max_sync(~0u, amax.Fp32Bits());
@@ -56,12 +54,13 @@ __device__ void BlockAtomicMax(const Amax<T>& amax, uint32_t* room, uint32_t* to
   if (threadIdx.x >= 32) return;
   const uint32_t all =
       __reduce_max_sync(~0u, threadIdx.x < blockDim.x / 32 ? room[threadIdx.x] : 0);
-  // Most blocks find a larger one there already and save the atomic operation.
+  // Most blocks find a larger value there and skip the atomic operation.
   if (threadIdx.x == 0 && all > *static_cast<volatile uint32_t*>(to)) atomicMax(to, all);
 }
 
-// What elements are multiplied by, and what the numbers stand for; NaN if an element is not finite,
-// so that every GEMM of the matrix is NaN. amax: bits of the largest |x|.
+// `inverse` multiplies elements before rounding, `scale` multiplies FP8 values in a GEMM. Both are
+// NaN if an element is not finite, so that every GEMM of the matrix is NaN. amax: bits of the
+// largest |x|.
 template <Fp8Format kFormat>
 struct Scales {
   __device__ explicit Scales(uint32_t amax) {

@@ -1,19 +1,17 @@
+// Launchers of the fused CUDA kernels between the GEMMs of a decoder layer. These kernels are
+// bound by memory traffic: each reads and writes every byte once.
+//
+// All pointers are device memory, 16-byte aligned; rows hold a multiple of 8 elements
+// (LayerContext::UseCuda). Launches go to `stream` (a cudaStream_t) and throw c10::Error if CUDA
+// refuses them. Results have the same bits in every call: the order of sums depends on the shape
+// alone. Intermediate roundings are those of Hugging Face's modules.
+
 #ifndef TRITONRL_MODEL_CUDA_FUSED_KERNELS_H_
 #define TRITONRL_MODEL_CUDA_FUSED_KERNELS_H_
 
 #include <cstdint>
 
 #include "model/cuda/common/fp8_format.h"
-
-// Fused kernels for what lies between the GEMMs of a decoder layer. Each moves every byte
-// that it must once; what one saves is in bytes, not in FLOPs.
-//
-// All pointers are device memory, 16-byte aligned, and rows hold a multiple of 8 elements; see
-// CudaSupports. Results are the same bits in every call: sums run in a fixed order, which depends
-// on the shape alone. Rounding to the type in between is as in Hugging Face's modules. Launches go
-// to `stream` (a cudaStream_t); an error of a launch throws c10::Error in the callers.
-//
-// Rows of several matrices copied in one launch, to where others lie behind them or nothing does.
 
 namespace tritonrl {
 
@@ -27,15 +25,15 @@ struct CudaRows {
   void* stream = nullptr;
 };
 
-// Where `amax` is not null, it is 0 before and becomes the bits of the largest |x| (in fp32) of
-// what is written, see fp8.h.
+// `amax`, unless null, is 0 before the launch and becomes the bits of the largest |x| (in fp32) of
+// the result, see fp8.cuh.
 
 // y = x * rstd * weight [T, C] with rstd = 1 / sqrt(mean(x^2) + eps) [T] fp32, which is read
 // instead of computed if `rstd_known`.
 void LaunchRmsNorm(const CudaRows& at, const void* x, const void* weight, float eps, void* y,
                    float* rstd, uint32_t* amax, bool rstd_known = false);
 
-// Rows of partial sums that LaunchRmsNormBackward needs room for.
+// Rows of `partials` that LaunchRmsNormBackward writes.
 int64_t RmsNormPartials(const CudaRows& at);
 // d_x += (g - xhat mean(g xhat)) rstd with g = d_y weight, xhat = x rstd; d_weight [C] fp32 +=
 // sum over rows of d_y xhat. partials: [RmsNormPartials, C] fp32. C at most 8,192. amax: of d_x.
@@ -45,8 +43,8 @@ void LaunchRmsNormBackward(const CudaRows& at, const void* x, const void* weight
 
 // gate_up [T, 2C], out [T, C] = silu(gate) * up.
 void LaunchSwiglu(const CudaRows& at, const void* gate_up, void* out, uint32_t* amax);
-// From d_out [T, C]: d_gate_up [T, 2C] (may be gate_up itself) and out as above (may be d_out;
-// null: not wanted), with d_amax and amax of the two. Null: not wanted; amax only with both others.
+// From d_out [T, C]: writes d_gate_up [T, 2C] (may be gate_up itself) and, unless null, `out` as
+// above (may be d_out). d_amax, amax: of d_gate_up and out; amax only with `out` and d_amax.
 void LaunchSwigluBackward(const CudaRows& at, const void* gate_up, const void* d_out,
                           void* d_gate_up, void* out, uint32_t* d_amax, uint32_t* amax);
 
@@ -67,9 +65,9 @@ struct CudaHeads {
 
 // qk [T, (H + K) D]; rstd [T, H + K], not written without norm.
 void LaunchHeadNormRotary(const CudaHeads& at, const void* qkv, float eps, void* qk, float* rstd);
-// Rows of partial sums [2 D] fp32 that the backward needs room for.
+// Rows [2 D] fp32 of `partials` that the backward writes.
 int64_t HeadPartials(const CudaHeads& at);
-// d_qkv in place; d_q_weight, d_k_weight [D] fp32 are added to (not without norm).
+// Changes d_qkv in place and, with norm, adds to d_q_weight, d_k_weight [D] fp32.
 void LaunchHeadNormRotaryBackward(const CudaHeads& at, const void* qkv, const float* rstd,
                                   void* d_qkv, float* partials, float* d_q_weight,
                                   float* d_k_weight);
@@ -88,23 +86,24 @@ void LaunchLogSoftmaxBackward(const CudaRows& at, const float* logits, float tem
 void LaunchEmbeddingBackward(const CudaRows& at, const int64_t* sorted, const int64_t* order,
                              const void* d_out, float* d_table);
 
-// The same of a matrix x [T, C] of bf16 that is there.
+// *amax (0 before) becomes the bits of the largest |x| of x [T, C] bf16.
 void LaunchAmax(const CudaRows& at, const void* x, uint32_t* amax);
 
-// Where a matrix's FP8 values go; each may be null, but not both. C is a multiple of 16.
+// The outputs of LaunchQuantize; one of rows and columns may be null. C is a multiple of 16.
 struct CudaFp8Outputs {
   void* rows = nullptr;     // [T, C]
-  void* columns = nullptr;  // [C, padded_rows], zeros behind the T-th of a row
+  void* columns = nullptr;  // [C, padded_rows], zeros from the T-th of a row on
   int64_t padded_rows = 0;  // T rounded up to a multiple of 16
-  float* scale = nullptr;   // one: what the numbers are to be multiplied by
+  float* scale = nullptr;   // [1], the factor from FP8 values to x
 };
-// x [T, C] (bf16) divided by a power of two and rounded, see fp8.h; all NaN if amax is not finite.
+// x [T, C] (bf16) divided by a power of two and rounded, see fp8_format.h; all NaN if amax is not
+// finite.
 void LaunchQuantize(const CudaRows& at, Fp8Format format, const void* x, const uint32_t* amax,
                     const CudaFp8Outputs& to);
-// To E4M3 with a factor for each row: numbers [T, C] become the row divided by the power of two
-// scales[t] [T]. A row with an element that is not finite becomes NaN, and no other does.
+// Quantizes to E4M3 with a scale for each row: numbers[t] [C] = x[t] / scales[t], a power of two. A
+// row with an element that is not finite becomes NaN; other rows do not.
 void LaunchQuantizeRows(const CudaRows& at, const void* x, void* numbers, float* scales);
-// The same of what LaunchRmsNorm makes of x [T, C], and LaunchSwiglu of gate_up [T, 2 C].
+// The same for the output of LaunchRmsNorm on x [T, C] and of LaunchSwiglu on gate_up [T, 2 C].
 void LaunchNormQuantizeRows(const CudaRows& at, const void* x, const void* weight, float eps,
                             void* numbers, float* scales);
 void LaunchSwigluQuantizeRows(const CudaRows& at, const void* gate_up, void* numbers,
@@ -114,7 +113,7 @@ void LaunchSwigluQuantizeRows(const CudaRows& at, const void* gate_up, void* num
 void LaunchColumnSums(int64_t rows, int64_t cols, int64_t stride, const float* from, float* to,
                       void* stream);
 
-// Both matrices begin at multiples of 16 bytes, of which all three numbers are multiples too.
+// Copies rows of one matrix. Addresses and the three sizes are multiples of 16 bytes.
 struct RowCopy {
   const void* from = nullptr;
   void* to = nullptr;
@@ -131,8 +130,8 @@ struct RowCopies {
   void Add(const RowCopy& copy) { copies[count++] = copy; }
 };
 
-// Rows of each `to` up to `rows` become those of `from` as far as there are any (`present`, at most
-// `rows`), zeros from there on. On `stream` (a cudaStream_t); throws c10::Error if it is refused.
+// Copies the first `present` rows of each `from` in one launch and fills the rows of `to` from
+// `present` up to `rows` with zeros.
 void LaunchCopyRows(const RowCopies& copies, int64_t present, int64_t rows, void* stream);
 
 }  // namespace tritonrl

@@ -17,7 +17,7 @@ struct Softmax {
     sum += e;
     weighted += e * (z - max);
   }
-  // The same sums for another maximum, which is not below this one.
+  // Rescales the sums to another maximum, which is not below this one.
   __device__ void Rescale(float to) {
     if (max > -INFINITY) {
       const float factor = __expf(max - to);

@@ -6,20 +6,17 @@
 #include "model/cuda/fused/kernels.h"
 #include "model/cuda/fused/row_ops.cuh"
 
-// bf16 matrices to FP8 values, as they lie and transposed, each element read once. Products on
-// Hopper want both operands with the summed dimension contiguous, so a matrix is needed in two
-// ways.
-//
-// Rows to FP8 values with a factor each: as they are, or what a norm or SwiGLU makes of them, in
-// the same launch.
+// Quantizes bf16 matrices to FP8: with one scale per matrix, row-major and transposed in one pass
+// (Hopper's GEMMs want the summed dimension of both operands contiguous), or with one scale per
+// row, fused with RMSNorm or SwiGLU.
 
 namespace tritonrl {
 
 namespace {
 
 constexpr int kThreads = 256;
-constexpr int kWave = 1024;  // blocks of one pass over memory: what a large GPU holds at once
-constexpr int kTile = 128;   // rows and columns that a block transposes
+constexpr int kWave = 1024;  // blocks of a grid-stride launch: as many as a large GPU runs at once
+constexpr int kTile = 128;   // rows and columns of a block's tile
 
 __global__ void __launch_bounds__(kThreads)
     AmaxKernel(int64_t packs, const uint4* __restrict__ x, uint32_t* amax) {
@@ -27,7 +24,7 @@ __global__ void __launch_bounds__(kThreads)
   Amax<__nv_bfloat16> most;
   const int64_t step = static_cast<int64_t>(gridDim.x) * kThreads;
   int64_t i = static_cast<int64_t>(blockIdx.x) * kThreads + threadIdx.x;
-  for (; i + 3 * step < packs; i += 4 * step) {  // four loads under way at once
+  for (; i + 3 * step < packs; i += 4 * step) {  // four loads in flight
     const uint4 a = x[i], b = x[i + step], c = x[i + 2 * step], d = x[i + 3 * step];
     most.Take(a);
     most.Take(b);
@@ -38,7 +35,7 @@ __global__ void __launch_bounds__(kThreads)
   BlockAtomicMax(most, room, amax);
 }
 
-// The bytes as they lie: 16 elements a thread.
+// Row-major output: 16 elements a thread.
 template <Fp8Format kFormat>
 __global__ void __launch_bounds__(kThreads)
     RowsKernel(int64_t pieces, const uint4* __restrict__ x, const uint32_t* amax, float* scale,
@@ -56,7 +53,7 @@ __global__ void __launch_bounds__(kThreads)
   }
 }
 
-// Four words of four bytes each, one a row, to four words that hold a column each.
+// Transposes 4 x 4 bytes: four words that hold a row each to four that hold a column each.
 __device__ void Transpose4(const uint32_t (&row)[4], uint32_t* columns) {
   const uint32_t low01 = __byte_perm(row[0], row[1], 0x5140);
   const uint32_t high01 = __byte_perm(row[0], row[1], 0x7362);
@@ -68,11 +65,11 @@ __device__ void Transpose4(const uint32_t (&row)[4], uint32_t* columns) {
   columns[3] = __byte_perm(high01, high23, 0x7632);
 }
 
-// A block takes a tile. A thread reads 8 columns of 4 rows, and puts a word of 4 rows for each of
-// the columns into the tile: column c's 32 words lie at 32 c, in 8 quads whose places are swapped
-// by c / 8, so that neither the writes (8 packs of columns times 4 groups of rows in a warp) nor
-// the reads (8 quads of a column in a quarter of one) meet in a bank. Rows past the end are zeros,
-// up to `padded` in `columns`.
+// One block per tile. A thread reads 8 columns of 4 rows and stores, for each column, a word of its
+// 4 rows in the tile. Column c has words 32 c to 32 c + 31, in 8 quads that are XOR-swizzled by c /
+// 8, so that neither the writes (8 packs of columns times 4 groups of rows in a warp) nor the reads
+// (8 quads of a column in a quarter warp) have bank conflicts. Rows past the end are zeros, up to
+// `padded` in `columns`.
 template <Fp8Format kFormat, bool kRows>
 __global__ void __launch_bounds__(kThreads)
     TransposeKernel(int64_t rows, int64_t cols, int64_t padded, const uint16_t* __restrict__ x,
@@ -180,7 +177,7 @@ struct PlainRow {
   __device__ Eight At(int i) const { return Load(x, i); }
 };
 
-// The bits of RmsNormKernel.
+// Gives the bits of RmsNormKernel.
 struct RmsNormRow {
   const Element *x, *weight;
   float eps;
@@ -195,7 +192,7 @@ struct RmsNormRow {
   __device__ Eight At(int i) const { return ApplyRmsNorm(Load(x, i), Load(weight, i), inverse); }
 };
 
-// Those of SwigluKernel.
+// Gives the bits of SwigluKernel.
 struct SwigluRow {
   const Element* gate;
   const Element* up;
@@ -212,7 +209,7 @@ struct SwigluRow {
   }
 };
 
-// A block a row, which finds it in the cache when it comes again.
+// One block per row; the second pass reads the row from the cache.
 template <typename Row>
 __global__ void __launch_bounds__(kRowThreads)
     EachRowKernel(Row row, int64_t packs, float* scale, uint2* __restrict__ numbers) {

@@ -12,7 +12,7 @@ constexpr int kThreads = kRmsThreads;
 constexpr int64_t kBlocks =
     512;  // of the backward: any GPU has room for them, and sums depend on it
 
-// One block a row. The second pass finds the row in the cache.
+// One block per row; the second pass reads the row from the cache.
 template <typename T, bool kRstdKnown, bool kAmax>
 __global__ void __launch_bounds__(kThreads)
     RmsNormKernel(const T* x, const T* weight, float eps, int64_t cols, T* y, float* rstd,
@@ -41,8 +41,8 @@ __global__ void __launch_bounds__(kThreads)
   if constexpr (kAmax) BlockAtomicMax(most, amax_room, amax);
 }
 
-// A block takes a run of rows; a thread keeps its columns' share of d_weight in registers.
-// Four blocks fit on a multiprocessor, so that those of Hopper's 132 take all at once.
+// A block handles consecutive rows; a thread sums d_weight of its columns in registers. Four blocks
+// fit on a multiprocessor, so Hopper's 132 run all kBlocks at once.
 template <typename T, int kPacks, bool kAmax>
 __global__ void __launch_bounds__(kThreads, kPacks <= 2 ? 4 : 1)
     RmsNormBackwardKernel(int64_t rows, int64_t rows_each, int64_t cols, const T* x,
@@ -57,7 +57,7 @@ __global__ void __launch_bounds__(kThreads, kPacks <= 2 ? 4 : 1)
   const int64_t begin = blockIdx.x * rows_each, end = min(rows, begin + rows_each);
   for (int64_t row = begin; row < end; ++row) {
     const float inverse = rstd[row];
-    // All of the row's memory is asked for at once; the sum over the block is waited for later.
+    // All loads of the row are issued before the sum over the block is needed.
     Pack<T> a[kPacks], d[kPacks], to[kPacks];
     float dot = 0;
 #pragma unroll
@@ -75,7 +75,7 @@ __global__ void __launch_bounds__(kThreads, kPacks <= 2 ? 4 : 1)
         dot += g * ToFloat(w.values[k]) * hat;
       }
     }
-    // Two rooms in turn: a slow warp may still read the one of the row before.
+    // Two rooms in turn: a slow warp may still read that of the previous row.
     const float mean = BlockSum(dot, room[row & 1]) / static_cast<float>(cols);
 #pragma unroll
     for (int p = 0; p < kPacks; ++p) {

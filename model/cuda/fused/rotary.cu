@@ -11,7 +11,7 @@ namespace {
 constexpr int kWarps = 8;
 constexpr int64_t kBlocks = 1024;
 
-// A block takes a row, warp w its heads w, w + 8, ...
+// One block per row; warp w handles heads w, w + 8, ...
 template <typename T, int kEach>
 __global__ void __launch_bounds__(kWarps * 32)
     HeadNormRotaryKernel(CudaHeads at, const T* qkv, float eps, T* qk, float* rstd) {
@@ -32,7 +32,7 @@ __global__ void __launch_bounds__(kWarps * 32)
   }
 }
 
-// Warp w of a block takes heads w, w + 8, ... of the block's rows and keeps the sums for both
+// Warp w of a block handles heads w, w + 8, ... of the block's rows and sums the gradients of both
 // weights in registers; partials: [blocks, 2, D].
 template <typename T, int kEach>
 __global__ void __launch_bounds__(kWarps * 32)

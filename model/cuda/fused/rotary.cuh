@@ -1,5 +1,6 @@
-// A query or key head in the registers of a warp: its norm and its rotation, for the learner's
-// forward and for generation alike.
+// RMSNorm and rotary embedding of a query or key head in the registers of a warp, for training and
+// generation.
+
 #ifndef TRITONRL_MODEL_CUDA_FUSED_ROTARY_CUH_
 #define TRITONRL_MODEL_CUDA_FUSED_ROTARY_CUH_
 
@@ -9,8 +10,8 @@
 
 namespace tritonrl {
 
-// kEach neighbouring elements of a head for each lane: lanes 0 to 15 hold its first half, lane ^ 16
-// the element's partner in the rotation.
+// kEach neighbouring elements of a head, one group per lane: lanes 0 to 15 hold the first half, and
+// lane ^ 16 holds an element's partner in the rotation.
 template <typename T, int kEach>
 struct alignas(sizeof(T) * kEach) Lane {
   T values[kEach];
@@ -47,8 +48,8 @@ __device__ float NormLane(const T* weight, float eps, float* x) {
   return inverse;
 }
 
-// The cosines and sines of a position for the lane's elements; sin with the sign for its half, so
-// that (a, b) -> (a cos - b sin, b cos + a sin).
+// The cosines and sines of a position for the lane's elements; sin carries the sign of the lane's
+// half: (a, b) -> (a cos - b sin, b cos + a sin).
 template <int kEach>
 struct RotaryFactors {
   float cos[kEach], sin[kEach];
@@ -64,7 +65,7 @@ struct RotaryFactors {
     }
   }
 
-  // sign -1 turns back.
+  // sign -1 is the inverse rotation.
   __device__ void Apply(float sign, float* x) const {
 #pragma unroll
     for (int k = 0; k < kEach; ++k) {

@@ -12,7 +12,7 @@ constexpr int kCopyThreads = 256;
 constexpr int64_t kMaxCopyBlocks = 2048;  // of a matrix
 constexpr int64_t kCopyPackBytes = sizeof(uint4);
 
-// grid.y: the matrices. A thread takes every gridDim.x * kCopyThreads-th pack of one.
+// grid.y: the matrices. A thread copies every gridDim.x * kCopyThreads-th pack of one.
 __global__ void __launch_bounds__(kCopyThreads)
     CopyRowsKernel(RowCopies copies, int64_t present, int64_t rows) {
   const RowCopy copy = copies.copies[blockIdx.y];
@@ -46,7 +46,7 @@ namespace {
 
 constexpr int kEmbeddingThreads = 128;
 
-// A block for each place in the sorted order; those where a token begins add up all its rows.
+// One block per position of the sorted order; the first block of a token sums all its rows.
 template <typename T>
 __global__ void __launch_bounds__(kEmbeddingThreads)
     EmbeddingBackwardKernel(int64_t rows, int64_t cols, const int64_t* sorted, const int64_t* order,
@@ -80,7 +80,7 @@ void LaunchEmbeddingBackward(const CudaRows& at, const int64_t* sorted, const in
 
 namespace {
 
-// A block takes 32 columns: warp w the rows w, w + 8, ..., then warp 0 adds the eight.
+// One block per 32 columns: warp w sums rows w, w + 8, ..., then warp 0 adds the eight sums.
 __global__ void __launch_bounds__(256)
     ColumnSumsKernel(int64_t rows, int64_t cols, int64_t stride, const float* from, float* to) {
   __shared__ float room[8][32];

@@ -1,13 +1,12 @@
+// Device functions on rows of bf16 or fp32: 16-byte packs, sums over warps and blocks, RMSNorm and
+// SwiGLU of a pack. Kernels that share them give the same bits.
+
 #ifndef TRITONRL_MODEL_CUDA_FUSED_ROW_OPS_CUH_
 #define TRITONRL_MODEL_CUDA_FUSED_ROW_OPS_CUH_
 
 #include <cuda_bf16.h>
 
 #include <cstdint>
-
-// Reading and writing rows of bf16 or fp32 in pieces of 16 bytes, and sums over a block.
-//
-// What RMSNorm and products that norm their own rows share, so that both give the same bits.
 
 namespace tritonrl {
 
@@ -38,7 +37,7 @@ __device__ T SiluMul(T gate, T up) {
   return RoundTo<T>(silu * ToFloat(up));
 }
 
-// A pack of memory that lies at a multiple of 16 bytes.
+// Pack number `pack` of memory that is 16-byte aligned.
 template <typename T>
 __device__ Pack<T> Load(const T* from, int64_t pack) {
   Pack<T> result;
@@ -55,8 +54,8 @@ __device__ inline float WarpSum(float x) {
   return x;
 }
 
-// The sum over all threads of a block of whole warps, for every thread; always in the same order.
-// `room` holds 32 floats; the block may use it again after its next __syncthreads().
+// Returns the sum over all threads of a block of whole warps to every thread, in a fixed order.
+// `room`: 32 floats of shared memory, which the block may reuse after its next __syncthreads().
 __device__ inline float BlockSum(float x, float* room) {
   x = WarpSum(x);
   const int warp = threadIdx.x / 32, lane = threadIdx.x % 32, warps = blockDim.x / 32;
@@ -65,7 +64,7 @@ __device__ inline float BlockSum(float x, float* room) {
   return WarpSum(lane < warps ? room[lane] : 0.0f);
 }
 
-// Threads over which the packs of a row are dealt in turn: the order of its sum.
+// Pack i of a row belongs to thread i % kRmsThreads, which fixes the order of the row's sum.
 inline constexpr int kRmsThreads = 256;
 
 template <typename T>
@@ -74,8 +73,7 @@ __device__ void AddSquares(const Pack<T>& a, float* sum) {
   for (int k = 0; k < Pack<T>::kSize; ++k) *sum += ToFloat(a.values[k]) * ToFloat(a.values[k]);
 }
 
-// From the sum of a row's squares, which WarpSum of what threads have summed and then WarpSum over
-// the warps has made.
+// `squares`: the sum of a row's squares, reduced by BlockSum or in the same order.
 __device__ inline float InverseRms(float squares, int64_t cols, float eps) {
   return rsqrtf(squares / static_cast<float>(cols) + eps);
 }
@@ -90,8 +88,8 @@ __device__ Pack<T> ApplyRmsNorm(Pack<T> a, const Pack<T>& weight, float inverse)
   }
   return a;
 }
-// The same bits by half of the instructions: the product of two bf16 is exact in fp32, so that
-// rounding it is one instruction for two of them.
+// The same bits with half of the instructions: the product of two bf16 is exact in fp32, so one
+// __hmul2 multiplies and rounds two of them.
 __device__ inline Pack<__nv_bfloat16> ApplyRmsNorm(Pack<__nv_bfloat16> a,
                                                    const Pack<__nv_bfloat16>& weight,
                                                    float inverse) {

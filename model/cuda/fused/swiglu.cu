@@ -8,7 +8,7 @@ namespace {
 
 constexpr int kThreads = 256;
 
-// Thread i of the grid takes one pack of a row; grid.y is spread over the rows.
+// Thread i of grid.x handles one pack of a row; grid.y strides over the rows.
 template <typename T, bool kAmax>
 __global__ void __launch_bounds__(kThreads)
     SwigluKernel(int64_t rows, int64_t packs, const T* gate_up, T* out, uint32_t* amax) {
@@ -28,9 +28,9 @@ __global__ void __launch_bounds__(kThreads)
   if constexpr (kAmax) BlockAtomicMax(most, room, amax);
 }
 
-// silu'(g) = s + silu (1 - s) with s = 1 / (1 + exp(-g)). A thread reads its places before it
-// writes them, so that results may take the place of what they come from. out (the forward's bits),
-// amax: null where not wanted.
+// silu'(g) = s + silu (1 - s) with s = 1 / (1 + exp(-g)). A thread reads its elements before it
+// writes them, so d_gate_up may be gate_up and out may be d_out. out (the forward's bits) and amax
+// may be null.
 template <typename T, bool kAmax>
 __global__ void __launch_bounds__(kThreads)
     SwigluBackwardKernel(int64_t rows, int64_t packs, const T* gate_up, const T* d_out,

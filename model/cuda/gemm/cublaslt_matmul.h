@@ -1,4 +1,5 @@
-// One matrix matmul as cuBLASLt is told of it.
+// One GEMM as cuBLASLt describes it: layouts, scales and the heuristics for its algorithm.
+
 #ifndef TRITONRL_MODEL_CUDA_GEMM_CUBLASLT_MATMUL_H_
 #define TRITONRL_MODEL_CUDA_GEMM_CUBLASLT_MATMUL_H_
 
@@ -13,7 +14,7 @@
 
 namespace tritonrl {
 
-// Throws c10::Error, which names `what`, for another status than success.
+// Throws c10::Error, which names `what`, unless `status` is success.
 void CheckCublas(cublasStatus_t status, const char* what);
 
 // A matrix as cuBLASLt sees it, column by column: a row-major one is its own transpose there.
@@ -24,14 +25,14 @@ struct MatmulOperand {
   cudaDataType_t type;
 };
 
-// All that the choice of an algorithm depends on.
+// Everything that the choice of an algorithm depends on.
 using MatmulKey = std::array<int64_t, 20>;
 
-// Which GEMMs are to have equal keys: those of about the same sizes, or of the same.
+// Whether GEMMs of similar sizes have equal keys, or only those of the same sizes.
 enum class SizeMatch { kBucketed, kExact };
 
-// out = a b (+ add), see CudaGemm; what cuBLASLt calls A is our b, as it computes the transpose of
-// all. The tensors must outlive it.
+// out = a b (+ add), see CudaGemm. cuBLASLt is column-major and computes the transpose, so its A is
+// our b. The tensors must outlive the object.
 class CublasLtMatmul {
  public:
   // fp8: null for operands of other types; add: null for none.
@@ -41,26 +42,26 @@ class CublasLtMatmul {
   CublasLtMatmul(const CublasLtMatmul&) = delete;
   CublasLtMatmul& operator=(const CublasLtMatmul&) = delete;
 
-  // Equal for GEMMs that one algorithm serves. with_addend: as if it had one, or had none.
+  // Equal for GEMMs that share an algorithm. with_addend: the key with or without an addend.
   MatmulKey MakeKey(bool with_addend, SizeMatch sizes) const;
   bool adds() const { return beta_ != 0; }
   // Whether the result is written over the addend.
   bool in_place(const at::Tensor& out) const { return adds() && from_c_ == out.const_data_ptr(); }
 
-  // Writes the result to `to`, which lies as `out`.
+  // Writes the result to `to`, which has the layout of `out`.
   cublasStatus_t Run(cublasLtHandle_t handle, const cublasLtMatmulAlgo_t& algorithm,
                      const at::Tensor& workspace, void* to, cudaStream_t stream) const;
 
-  // At most so many heuristics to make it with so many bytes of workspace, the one that cuBLASLt
-  // expects to be fastest first; none if it knows none. no_split_k: only those in which each sum
-  // over the inner dimension is made by one block, without a workspace.
+  // At most `max_count` heuristics that use at most `workspace` bytes, the fastest by cuBLASLt's
+  // estimate first; empty if there is none. no_split_k: only those in which one block computes each
+  // sum over the inner dimension, without a workspace.
   std::vector<cublasLtMatmulHeuristicResult_t> Heuristics(cublasLtHandle_t handle, int max_count,
                                                           uint64_t workspace,
                                                           bool no_split_k = false) const;
 
  private:
   void Set(const Fp8Scales& fp8);
-  // Elements that each sum is of.
+  // Length of each sum.
   int64_t inner() const { return second_.transposed ? second_.columns : second_.rows; }
 
   MatmulOperand first_, second_, result_, addend_;

@@ -63,7 +63,7 @@ struct CudaGemm::Impl {
   ~Impl() { cublasLtDestroy(handle); }
 
   Algorithm Choose(const CublasLtMatmul& matmul, const at::Tensor& out, cudaStream_t stream);
-  // With the algorithm that PinAlgorithm has chosen.
+  // Uses the algorithms that PinAlgorithm chose.
   void MultiplyPinned(const at::Tensor& a, const at::Tensor& b, const Fp8Scales* fp8,
                       const at::Tensor* add, const at::Tensor& out, cudaStream_t stream) const;
   // False if cuBLASLt has no algorithm for this matmul.
@@ -77,10 +77,9 @@ struct CudaGemm::Impl {
   at::Tensor workspace;
   std::mutex mutex;
   std::map<MatmulKey, Algorithm> algorithms;
-  // Of GEMMs that were autotuned, or that what was chosen for others of about their size does not
-  // make.
+  // Of GEMMs that were autotuned, or that do not support the algorithm of their size bucket.
   std::map<MatmulKey, Algorithm> exact_size_algorithms;
-  // Of tiles; if there are any, no other GEMMs are made.
+  // Of tiles; unless empty, no other GEMMs run.
   std::map<MatmulKey, cublasLtMatmulAlgo_t> pinned;
   at::Tensor no_workspace;
 };
@@ -117,7 +116,7 @@ Algorithm FirstHeuristic(const CublasLtMatmul& matmul, cublasLtHandle_t handle) 
   return heuristics.empty() ? Algorithm() : heuristics[0].algo;
 }
 
-// The fastest of the heuristics, each of which writes to `out`; what it held is lost.
+// The fastest of the heuristics; overwrites `out`.
 Algorithm FastestAlgorithm(const CublasLtMatmul& matmul, cublasLtHandle_t handle,
                            const at::Tensor& workspace, const at::Tensor& out,
                            cudaStream_t stream) {
@@ -163,7 +162,7 @@ bool CudaGemm::Impl::Multiply(const at::Tensor& a, const at::Tensor& b, const Fp
   if (!algorithm.has_value()) return false;
   cublasStatus_t status = matmul.Run(handle, *algorithm, workspace, out.data_ptr(), stream);
   if (status != CUBLAS_STATUS_SUCCESS) {
-    // It was chosen for another size, or without an addend.
+    // The algorithm was chosen for another size, or without an addend.
     const MatmulKey exact = matmul.MakeKey(matmul.adds(), SizeMatch::kExact);
     const Algorithm own = FirstHeuristic(matmul, handle);
     exact_size_algorithms[exact] = own;
@@ -183,14 +182,14 @@ Algorithm CudaGemm::Impl::Choose(const CublasLtMatmul& matmul, const at::Tensor&
   }
   const bool in_place = matmul.in_place(out);
   if (autotune && in_place) {
-    // Trying would need a copy of the result, which can be gigabytes. The same without an addend
-    // has mostly been tried by then.
+    // Timing would need a copy of the result, which can be gigabytes. The same GEMM without an
+    // addend has mostly been timed by then.
     const auto without =
         algorithms.find(matmul.MakeKey(/*with_addend=*/false, SizeMatch::kBucketed));
     if (without != algorithms.end()) return without->second;
   }
-  // What is tried is kept for all GEMMs of about the size. What is not must not depend on which
-  // came first.
+  // A timed choice holds for all GEMMs of similar sizes. An untimed one must not depend on which
+  // size came first, so its key is exact.
   const MatmulKey key =
       matmul.MakeKey(matmul.adds(), autotune ? SizeMatch::kBucketed : SizeMatch::kExact);
   const auto found = algorithms.find(key);
@@ -266,8 +265,8 @@ bool CudaGemm::has_fp8() const { return impl_->has_fp8; }
 void CudaGemm::Multiply(const at::Tensor& a, const at::Tensor& b, const at::Tensor* add,
                         at::Tensor out, const Fp8Scales* scales) {
   if (impl_->Multiply(a, b, scales, add, out)) return;
-  // Its documents want all sizes to be multiples of 16, though kernels may take any number of rows
-  // of `a`: the last rows by themselves then, filled up with zeros.
+  // cuBLASLt documents that all sizes of FP8 GEMMs are multiples of 16, though some kernels support
+  // any number of rows of `a`. Otherwise the last rows run separately, padded with zeros.
   const int64_t whole = a.size(0) / 16 * 16, rest = a.size(0) - whole;
   TORCH_CHECK(scales != nullptr && !scales->per_row && rest > 0, kNoAlgorithm);
   const auto multiply = [&](const at::Tensor& rows, const at::Tensor* addend,

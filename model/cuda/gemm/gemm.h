@@ -1,5 +1,6 @@
-// GEMMs on a GPU by cuBLASLt: any mix of transposed operands, sums into fp32, a matrix to
-// add that is not the one written.
+// GEMMs on a GPU by cuBLASLt: any mix of transposed operands, fp32 accumulation, an addend that
+// need not be the output, FP8 operands.
+
 #ifndef TRITONRL_MODEL_CUDA_GEMM_GEMM_H_
 #define TRITONRL_MODEL_CUDA_GEMM_GEMM_H_
 
@@ -24,15 +25,14 @@ struct Fp8Scales {
   bool fast = false;
 };
 
-// Bytes that an object holds for cuBLASLt's temporary results.
+// cuBLASLt's workspace, allocated once per object.
 inline constexpr int64_t kGemmWorkspaceBytes = int64_t{64} << 20;
 
 class CudaGemm {
  public:
-  // `device` of all operands. autotune: the first matmul of each shape (sizes of about as much
-  // count as one) tries what cuBLASLt proposes and keeps the fastest, which can be another one in
-  // another process; else its first heuristic is taken, and the same shapes give the same bits in
-  // every process.
+  // `device` of all operands. autotune: the first GEMM of each shape (similar sizes count as one)
+  // times cuBLASLt's heuristics and keeps the fastest, which can differ between processes. Without
+  // it the first heuristic is used, and the same shapes give the same bits in every process.
   CudaGemm(at::Device device, bool autotune);
   ~CudaGemm();
 
@@ -47,23 +47,23 @@ class CudaGemm {
   void Multiply(const at::Tensor& a, const at::Tensor& b, const at::Tensor* add, at::Tensor out,
                 const Fp8Scales* scales = nullptr);
 
-  // Chooses the algorithm by which GEMMs of exactly these sizes are made from now on (out = a b +
-  // add, the b of any of `bs`): the fastest of cuBLASLt's heuristics on all of `bs` in turn. For
-  // few rows of a, where reading b is most of the time: trying on one b alone would find it in the
-  // GPU's cache. `out` is overwritten, and must not be `add`. Not while a graph is captured.
+  // Chooses the algorithm of GEMMs of exactly these sizes (out = a b + add): the fastest of
+  // cuBLASLt's heuristics, timed on all of `bs` in turn. Meant for few rows of a, where reading b
+  // takes most of the time and a single b would stay in the GPU's cache. Overwrites `out`, which
+  // must not be `add`. Not during graph capture.
   // scales: as in Multiply, the same for all `bs`.
   void Autotune(const at::Tensor& a, const std::vector<at::Tensor>& bs, const at::Tensor* add,
                 at::Tensor out, const Fp8Scales* scales = nullptr);
 
-  // Fixes the one algorithm by which GEMMs with b's shape (out = a b + add) are made from now on,
-  // whatever the rows of a: in tiles of kPinnedRows rows, by the first of cuBLASLt's heuristics for
-  // such a tile that makes each sum over K in one block. (No algorithm that it knows takes all
-  // numbers of rows.) A row of the result then has the same bits with any rows beside it, and, as
-  // nothing is timed, in every process with this cuBLASLt and kind of GPU. a, add and out, here and
-  // in each matmul from then on, are the first rows of memory that goes on to a multiple of
-  // kPinnedRows: a's, add's and the factors' other rows are read, out's are written. Products of
-  // shapes that have not been pinned throw. Throws c10::Error if there is no such heuristic.
-  // Launches nothing.
+  // Fixes one algorithm for all GEMMs with b's shape (out = a b + add), whatever the rows of a:
+  // each tile of kPinnedRows rows runs the first of cuBLASLt's heuristics that sums over K without
+  // split-K. (cuBLASLt has no algorithm for every number of rows.) A row of the result then has the
+  // same bits whatever rows are beside it and, as nothing is timed, in every process with the same
+  // cuBLASLt and GPU model.
+  // The memory of a, add, out and scales continues to a multiple of kPinnedRows rows, here and in
+  // each Multiply from then on: a's, add's and the scales' further rows are read, out's are
+  // written. After the first call GEMMs of shapes that are not pinned throw. Throws c10::Error if
+  // there is no such heuristic. Launches nothing.
   static constexpr int64_t kPinnedRows = 256;
   void PinAlgorithm(const at::Tensor& a, const at::Tensor& b, const at::Tensor* add, at::Tensor out,
                     const Fp8Scales* scales = nullptr);

@@ -44,18 +44,19 @@ CUtensorMap TensorMapOf(const MegakernelGemm& gemm) {
   return map;
 }
 
-// In every launch as many: they count each other, from launch to launch, in one place.
+// The same in every launch: grid_arrivals counts blocks across launches.
 int Blocks() {
   return DeviceAttribute(cudaDevAttrMultiProcessorCount) / kClusterBlocks * kClusterBlocks;
 }
 
-// How kernels of all numbers of groups are launched.
+// Launch configuration for every number of groups.
 struct LaunchSettings {
   cudaLaunchAttribute attributes[3] = {};
   cudaLaunchConfig_t config = {};
 
   explicit LaunchSettings(int blocks) {
-    // Of two chains at the same time on one GPU, each could hold what the other's blocks wait for.
+    // Cooperative: two concurrent launches could otherwise each hold multiprocessors the other
+    // needs.
     attributes[0].id = cudaLaunchAttributeCooperative;
     attributes[0].val.cooperative = 1;
     attributes[1].id = cudaLaunchAttributeClusterDimension;
@@ -78,8 +79,8 @@ void AllowSharedBytes() {
                              kMegakernelSharedBytes));
 }
 
-// Whether all blocks of a launch are on the GPU together, as they wait for each other; not on one
-// that is shared out, or whose multiprocessors do not pair up.
+// Whether all blocks of a launch are resident at once, as they wait for each other; not on a MIG
+// partition, or where multiprocessors do not pair up to clusters.
 template <int kGroups>
 bool FitsOnGpu() {
   AllowSharedBytes<kGroups>();
@@ -97,8 +98,8 @@ void Launch(const MegakernelPlan& at) {
                                    .eps = at.eps,
                                    .count = static_cast<int>(at.gemms.size()),
                                    .grid_arrivals = static_cast<uint64_t*>(at.workspace)};
-  // Behind the counter, which has a line of its own; squares of a gemm are read by the next one
-  // alone, while it may write its own.
+  // After the counter, which has its own cache line. Double-buffered: a GEMM reads the squares of
+  // the one before it while it writes its own.
   float* const squares = static_cast<float*>(at.workspace) + 32;
   for (size_t i = 0; i < at.gemms.size(); ++i) {
     const MegakernelGemm& gemm = at.gemms[i];

@@ -1,31 +1,31 @@
-// The kernel of megakernel.h: GEMMs of few rows one behind the other in one launch, bound by
-// reading their weights once.
+// The kernel of megakernel.h. It removes the idle memory time between dependent GEMMs: with one
+// launch each, the tail of one kernel and the first loads of the next leave memory idle for 3 to 4
+// us of the 8 to 47 us that a decode layer's GEMM takes.
 //
-// Between launches the memory stands still: the last sums are added and written, the next kernel
-// starts, asks for its first weights and waits a microsecond for them, three to four microseconds
-// of each of a layer's GEMMs, which take 8 to 47. Here one block on each multiprocessor runs
-// through all GEMMs of the chain. A warp of its own copies the block's rows of all weights,
-// GEMM after product, into a ring of 144 to 192 KB, as fast as stages of it become free: when
-// blocks wait for each other between two GEMMs, it goes on for four to six microseconds' worth
-// of memory. It begins even before the kernel in front of the chain has ended.
+// Grid. One block per multiprocessor runs through all GEMMs, with a grid barrier between two of
+// them. Two blocks form a cluster, which owns a range of W's rows and splits K: each block reads
+// half of x. (If every block read all of x, 16 rows of 12,288 elements would be as many bytes as
+// its weights and exceed the bandwidth from L2 to a multiprocessor.) At the end of a pass the two
+// blocks exchange partial sums through distributed shared memory.
 //
-// A stage is 16 rows of W by 512 elements, one copy by the tensor memory accelerator (of 16 copies
-// of 1 KB each the issue alone took 0.65 us, as long as memory takes for 21 KB). Each of 8 warps
-// multiplies 64 of the elements (tensor cores, m16n8k16, W as operand A and x, padded to 8, 16, 24
-// or 32 rows, as B) and keeps sums of its own; at the end of a pass, of up to six tiles of 16 rows
-// that share what is read of x, the warps' sums are added in order. In which order k is summed is
-// free as long as A and B agree: thread t of four takes elements 8t to 8t + 7 of 32 as k 2t, 2t +
-// 1, 2t + 8, 2t + 9 of two mma, so that loads are of 16 bytes. A row's bits do not depend on its
-// company.
+// Weights. A producer warp copies the block's rows of all GEMMs, in order, by TMA into a ring of
+// 144 to 192 KB in shared memory (kRingSlots slots of kRingSlotBytes). It does not take part in
+// grid barriers, so it prefetches 4 to 6 us of memory traffic while the other warps wait, and
+// starts before the preceding kernel has ended. A slot holds 16 rows of W by 512 elements of K and
+// is filled by one TMA copy; issuing 16 copies of 1 KB took 0.65 us, as long as memory takes for
+// 21 KB.
 //
-// x is read past L1 (other blocks have just written it), a span ahead, into shared memory, as
-// registers hold no more. RMSNorm's sums of squares come from the GEMM that wrote x, by
-// clusters; scale and weight are applied to what is read.
+// Math. Each of 8 warps multiplies 64 of a slot's 512 elements with mma m16n8k16: W is operand A;
+// x, padded to 8, 16, 24 or 32 rows, is operand B. A pass covers up to six tiles of 16 rows of W,
+// which share the x that was read; after it the warps' partial sums are added in a fixed order.
+// The order of k within an mma is free as long as A and B agree: thread t of four uses elements 8t
+// to 8t + 7 of 32 as k 2t, 2t + 1, 2t + 8, 2t + 9 of two mma, so loads are 16 bytes wide. A row's
+// bits depend on no other row.
 //
-// If each block read all of x, at 16 rows of 12,288 elements that were as many bytes as of its
-// weights, more than the way from the L2 cache to a multiprocessor holds. Two blocks, a cluster,
-// therefore share twice the rows of W and divide K: each reads half of x, and has twice the work to
-// do while the next span is on its way (megakernel_pipeline.cuh: the cross-block reduction).
+// Inputs. x, which other blocks have just written, is read past L1 into shared memory, one span of
+// 512 elements ahead. RMSNorm's sums of squares are written per cluster by the GEMM that produced
+// x; scale and weight are applied on reading.
+
 #ifndef TRITONRL_MODEL_CUDA_GEMM_MEGAKERNEL_CUH_
 #define TRITONRL_MODEL_CUDA_GEMM_MEGAKERNEL_CUH_
 
@@ -33,7 +33,7 @@
 
 namespace tritonrl {
 
-// The part of a block that multiplies.
+// The consumer warps of a block.
 template <int kGroups>
 class MegakernelMultiplier {
  public:
@@ -50,7 +50,7 @@ class MegakernelMultiplier {
       const IndexRange spans = SpansOf(gemm);
       const IndexRange units = UnitsOf(gemm, cluster_);
       MegakernelInputs<kGroups> x;
-      // What nobody takes must not be on its way when the next gemm asks.
+      // No unused prefetch may be in flight when the next GEMM starts its own.
       if (units.first < units.last && spans.first < spans.last) {
         x.Prefetch(gemm, at_.rows, spans.first, 0, &shared_);
       }
@@ -77,7 +77,7 @@ class MegakernelMultiplier {
     __nv_bfloat16 values[4];
   };
 
-  // Until all blocks have come here; then what they wrote is seen by loads past L1.
+  // Barrier of all blocks; their earlier writes are then visible to loads past L1.
   __device__ void GridBarrier() {
     NamedBarrierSync(32 * kMmaWarps);
     if (threadIdx.x == 0) {
@@ -89,9 +89,9 @@ class MegakernelMultiplier {
     NamedBarrierSync(32 * kMmaWarps);
   }
 
-  // inverse [8 kGroups] of rows of x.
+  // Writes shared_.inverse [8 kGroups], 1 / rms of the rows of x.
   __device__ void InverseRmsOfRows(const MegakernelGemmArguments& gemm) {
-    constexpr int kAtOnce = 5;  // loads, all on their way before the first is waited for
+    constexpr int kAtOnce = 5;  // loads in flight
     const int warp = threadIdx.x / 32, lane = threadIdx.x % 32;
     float sums[kGroups] = {};
     for (int first = lane; first < clusters_; first += 32 * kAtOnce) {
@@ -123,7 +123,7 @@ class MegakernelMultiplier {
     NamedBarrierSync(32 * kMmaWarps);
   }
 
-  // By all threads of the warps that have them.
+  // Called by all threads of the warps that own sums.
   __device__ void StoreSquares(const MegakernelGemmArguments& gemm) const {
     if (!sums_.Owned()) return;
     float sum = squares_;
@@ -134,12 +134,12 @@ class MegakernelMultiplier {
     }
   }
 
-  // `tiles`, at most kTiles, of the units from `unit` on. next: x's first span, asked for, as it is
-  // afterwards for the pass behind unless this is the gemm's last.
+  // One pass over `tiles` (at most kTiles) tiles from `unit` on. next: the prefetch of x's first
+  // span; afterwards that of the next pass, unless `last`.
   template <int kTiles>
   __device__ void Pass(const MegakernelGemmArguments& gemm, int unit, int tiles,
                        const IndexRange& spans, bool last, MegakernelInputs<kGroups>* next) {
-    // Asked for now, needed at the end.
+    // Loaded now, used at the end.
     uint2 add[kTiles / 2];
 #pragma unroll
     for (int pair = 0; pair < kTiles / 2; ++pair) {
@@ -163,7 +163,7 @@ class MegakernelMultiplier {
     }
   }
 
-  // total += the warp's share of the GEMMs.
+  // total += the warp's partial sums of the pass.
   template <int kTiles>
   __device__ void Multiply(const MegakernelGemmArguments& gemm, int tiles, const IndexRange& spans,
                            bool last, MegakernelInputs<kGroups>* next,
@@ -187,11 +187,11 @@ class MegakernelMultiplier {
         uint32_t read = 0;
 #pragma unroll
         for (int step = 0; step < 2; ++step) {
-          const int pack = (lane % 4 + 4 * step) ^ row;  // as copies swizzle lines of 128 bytes
+          const int pack = (lane % 4 + 4 * step) ^ row;  // TMA's 128-byte swizzle
           const uint4 low = *reinterpret_cast<const uint4*>(stage + 16 * pack);
           const uint4 high = *reinterpret_cast<const uint4*>(stage + 1024 + 16 * pack);
           read |= low.x | high.x;
-          // Sums that wait for each other lie apart.
+          // Dependent mma are kGroups apart.
 #pragma unroll
           for (int group = 0; group < kGroups; ++group) {
             const uint4& b = x.values[group][step];
@@ -204,15 +204,15 @@ class MegakernelMultiplier {
           }
         }
         __syncwarp();
-        // Not before the stage is in registers: an arrival overtakes loads from shared memory that
-        // wait in their queue, and the next copy's first lines then overtake them too.
+        // The address depends on the loaded registers: otherwise the arrival could overtake queued
+        // loads from shared memory, and the next copy would overwrite what they read.
         if (lane == 0) Arrive(shared_.empty + place_.slot + (read & at_.opaque_zero));
         place_.Next();
       }
     }
   }
 
-  // Of the thread's row in `add` or `out`: where its columns of a pair of tiles are.
+  // Index in `add` or `out` of the thread's row and columns of a pair of tiles.
   __device__ static int64_t PlaceOf(const MegakernelGemmArguments& gemm, int unit) {
     return int64_t{SumRow()} * gemm.columns + unit * 16 + SumColumn();
   }
@@ -229,14 +229,14 @@ class MegakernelMultiplier {
     *reinterpret_cast<Four*>(gemm.out + PlaceOf(gemm, unit)) = y;
   }
 
-  // The thread 4 behind has the ups of this one's gates. By all threads of a warp.
+  // Lane ^ 4 has the ups of this lane's gates. Called by all threads of a warp.
   __device__ void StoreGated(const MegakernelGemmArguments& gemm, int unit,
                              const float4& sum) const {
     const float gates[4] = {sum.x, sum.y, sum.z, sum.w};
     float ups[4];
 #pragma unroll
     for (int i = 0; i < 4; ++i) ups[i] = __shfl_xor_sync(0xffffffff, gates[i], 4);
-    if (SumColumn() >= 16 || SumRow() >= at_.rows) return;  // of zeros silu would divide slowly
+    if (SumColumn() >= 16 || SumRow() >= at_.rows) return;  // skips slow divisions in silu
     Four y;
 #pragma unroll
     for (int i = 0; i < 4; ++i) {
@@ -251,7 +251,7 @@ class MegakernelMultiplier {
   const int cluster_ = blockIdx.x / kClusterBlocks, clusters_ = gridDim.x / kClusterBlocks;
   RingPlace<Shared::kRingSlots> place_;
   MegakernelReduction<kGroups> sums_;
-  float squares_ = 0;  // of a gemm's out in the thread's row and columns
+  float squares_ = 0;  // sum of squares of a GEMM's out in the thread's row and columns
 };
 
 template <int kGroups>
@@ -273,7 +273,7 @@ __global__ void __launch_bounds__(kMegakernelThreads, 1)
   ClusterArrive();
   if (threadIdx.x / 32 >= kMmaWarps) {
     DecreaseMaxRegisters<40>();
-    // Weights are nobody's result.
+    // No earlier kernel writes weights, so this does not wait for them.
     if (threadIdx.x == 32 * kMmaWarps) LoadWeights(at, ring, shared);
     __syncwarp();
     ClusterWait();

@@ -1,5 +1,6 @@
-// GEMMs of few rows (generation steps of few sequences) one behind the other in one
-// launch, bound by reading their weights once.
+// The megakernel: up to four dependent GEMMs of at most 32 rows (a decode layer) in one persistent
+// launch, bound by reading the weights once.
+
 #ifndef TRITONRL_MODEL_CUDA_GEMM_MEGAKERNEL_H_
 #define TRITONRL_MODEL_CUDA_GEMM_MEGAKERNEL_H_
 
@@ -20,41 +21,39 @@ struct MegakernelGemm {
   int64_t columns = 0;           // N, a multiple of 16 (32 with swiglu)
   const void* x = nullptr;       // [M, K]
   const void* weight = nullptr;  // [N, K]
-  // RMSNorm of x first, rounded as by LaunchRmsNorm: its weight [K]; null: x as it is. x is then
-  // the `out` of the gemm before, without swiglu.
+  // Weight [K] of an RMSNorm of x, rounded as in LaunchRmsNorm; null: no norm. x is then the `out`
+  // of the GEMM before, which has no swiglu.
   const void* norm_weight = nullptr;
   const void* add = nullptr;  // [M, N], may be `out`; null: none. Not with swiglu.
-  // W's first half are gates: out [M, N / 2] = silu(x gates^T) * (x ups^T), rounded as by
-  // LaunchSwiglu.
+  // The first half of W's rows are gates, the second half ups: out [M, N / 2] = silu(x gates^T) *
+  // (x ups^T), rounded as in LaunchSwiglu.
   bool swiglu = false;
-  void* out = nullptr;  // may be what an earlier gemm has as `add`, not what one has as x
+  void* out = nullptr;  // may be the `add` of an earlier GEMM, not the x of one
 };
 
 struct MegakernelPlan {
   int64_t rows = 0;                   // M, at most kMaxMegakernelRows
   float eps = 0;                      // of the norms
-  std::vector<MegakernelGemm> gemms;  // one to four; each reads what those before have written
+  std::vector<MegakernelGemm> gemms;  // one to four; each may read the outputs of those before
   // MegakernelWorkspaceBytes() of the GPU's memory, zeros before the first launch; launches that
-  // share it follow each other.
+  // share it must not overlap.
   void* workspace = nullptr;
-  // The launch may begin to read weights while the stream's earlier kernels still run (Hopper's
-  // programmatic dependent launch); all else it reads and writes when they have ended. Not where
-  // one of them writes weights.
+  // Programmatic dependent launch: weights are read while the stream's earlier kernels still run,
+  // everything else after they have ended. Not if one of those kernels writes weights.
   bool overlap = false;
   void* stream = nullptr;  // a cudaStream_t
 };
 
-// Whether the current GPU can (Hopper, with 227 KB of shared memory for a block and room for all
-// blocks together, which one that is shared out may lack) and a GEMM of these sizes may be a
-// gemm. Throws c10::Error if the GPU does not answer.
+// Whether the current GPU runs the megakernel (Hopper with 227 KB of shared memory per block, all
+// blocks resident at once, which a MIG partition may not allow), and whether it supports a GEMM of
+// these sizes. Throws c10::Error if a CUDA call fails.
 bool SupportsMegakernel();
 bool SupportsMegakernelGemm(int64_t inner, int64_t columns, bool swiglu);
 int64_t MegakernelWorkspaceBytes();
 
-// A row's results have the same bits whatever M and the other rows are; each call gives the same
-// bits. Launches can be captured. Its blocks wait for each other: all are on the GPU together, or
-// the launch waits until they can be. Throws c10::Error for sizes and mixes that are not taken, or
-// if the launch is refused.
+// A row's results have the same bits in each call and whatever M and the other rows are. Launches
+// can be captured in a graph. Blocks wait for each other, so the launch is cooperative. Throws
+// c10::Error for unsupported sizes and combinations, or if CUDA refuses the launch.
 void LaunchMegakernel(const MegakernelPlan& at);
 
 }  // namespace tritonrl

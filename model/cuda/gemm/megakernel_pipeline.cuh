@@ -1,3 +1,7 @@
+// Parts of the megakernel (megakernel.cuh): arguments and shared memory, the weight ring's
+// producer, the prefetch and norm of x, and the reduction of partial sums over warps and over the
+// two blocks of a cluster.
+
 #ifndef TRITONRL_MODEL_CUDA_GEMM_MEGAKERNEL_PIPELINE_CUH_
 #define TRITONRL_MODEL_CUDA_GEMM_MEGAKERNEL_PIPELINE_CUH_
 
@@ -5,41 +9,36 @@
 #include "model/cuda/common/tensor_map_desc.h"
 #include "model/cuda/fused/row_ops.cuh"
 
-// What chain_kernel.cuh is told, its ring of weights, and x as its warps read and norm it.
-//
-// How sums of chain_kernel.cuh come together: those of a block's warps, which each have some of K,
-// and of the two blocks of a cluster.
-
 namespace tritonrl {
 
-inline constexpr int kMmaWarps = 8;  // that multiply; one more copies
-// Registers are had by four warps together: those beside the one that copies give away theirs.
+inline constexpr int kMmaWarps = 8;  // consumers
+// Registers are assigned per warpgroup of four warps: the producer warp and three idle warps.
 inline constexpr int kMegakernelThreads = 32 * (kMmaWarps + 4);
-inline constexpr int kSpanElements = 64 * kMmaWarps;  // elements of K in a stage
+inline constexpr int kSpanElements = 64 * kMmaWarps;  // elements of K in a slot
 inline constexpr int kSliceBytes = 16 * 128;          // 64 elements of 16 rows
 inline constexpr int kRingSlotBytes = kMmaWarps * kSliceBytes;
 inline constexpr int kMaxMegakernelGemms = 4;
-inline constexpr int kMaxPassTiles = 6;  // most of a pass, an even number
-inline constexpr int kSumPitch = 36;     // floats from one row of x to the next among a warp's sums
-inline constexpr int kClusterBlocks = 2;                  // of a cluster, which share K
-inline constexpr int kMegakernelSharedBytes = 227 << 10;  // that a block has
+inline constexpr int kMaxPassTiles = 6;   // tiles of a pass, even
+inline constexpr int kSumPitch = 36;      // floats between rows of x in a warp's sums
+inline constexpr int kClusterBlocks = 2;  // blocks of a cluster split K
+inline constexpr int kMegakernelSharedBytes = 227 << 10;  // per block
 
-// Stages of W [columns, inner] of bf16.
+// The boxes of a slot in W [columns, inner] bf16.
 inline TensorMapDesc WeightTensorMap(const void* weight, int64_t columns, int64_t inner) {
   return {weight, 2, {64, columns, inner / 64}, {2 * inner, 128}, {64, 16, kMmaWarps}};
 }
 
-// What a block has in shared memory behind its ring, for kGroups groups of 8 rows of x.
+// A block's shared memory after the ring, for kGroups groups of 8 rows of x.
 template <int kGroups>
 struct MegakernelScratch {
   static constexpr int kOwned = 4 * kGroups;  // rows of x whose sums a block finishes
 
   uint4 parked[2 * kGroups][32 * kMmaWarps];  // the next span of x, by threads that read it
   float sums[kMmaWarps * 8 * kGroups * kSumPitch];
-  // What the other block has of sums that this one finishes: of a pass and of the one before.
+  // The other block's partial sums of the rows that this one finishes, double-buffered by pass.
   float received[2][kMaxPassTiles / 2][kOwned][32];
   float inverse[8 * kGroups];
-  SharedBarrier sent[2];  // what is in `received`
+  SharedBarrier sent[2];  // full barriers of `received`
 };
 
 template <int kGroups>
@@ -52,17 +51,17 @@ struct MegakernelShared : MegakernelScratch<kGroups> {
 
 // out = x W^T (+ add), or with swiglu silu(x gates^T) * (x ups^T).
 struct MegakernelGemmArguments {
-  CUtensorMap weights;  // [K / 64, N, 64], boxes of a stage
+  CUtensorMap weights;  // [K / 64, N, 64], boxes of a slot
   const __nv_bfloat16* x;
   const __nv_bfloat16* norm_weight;  // null: x as it is
   const __nv_bfloat16* add;          // null: none
   __nv_bfloat16* out;
   const float* squares_in;  // [rows, clusters] sums of squares of x; with norm_weight
-  float* squares_out;       // the same of out; null: nobody needs them
+  float* squares_out;       // the same of out; null: not needed
   int inner;                // K
   int columns;              // of out: N, or N / 2 with swiglu
   bool swiglu;
-  int units_each;  // a cluster's: tiles of 16 rows of W, or with swiglu pairs of such
+  int units_each;  // of a cluster: tiles of 16 rows of W, or with swiglu pairs of tiles
   int pass_units;
 };
 
@@ -70,9 +69,9 @@ struct MegakernelArguments {
   int rows;
   float eps;
   int count;
-  uint32_t opaque_zero;  // 0, which the compiler does not know
+  uint32_t opaque_zero;  // 0, unknown to the compiler
   MegakernelGemmArguments gemms[kMaxMegakernelGemms];
-  uint64_t* grid_arrivals;  // of blocks, in all launches
+  uint64_t* grid_arrivals;  // counts blocks over all launches
 };
 
 // [first, last).
@@ -96,7 +95,7 @@ __device__ inline int TilesOf(const MegakernelGemmArguments& gemm, int units) {
   return min(units, gemm.pass_units) * (gemm.swiglu ? 2 : 1);
 }
 
-// Units of a cluster and of its passes, of which as few as can be.
+// Sets the units of a cluster and of a pass, for the fewest passes.
 inline void DivideUnits(int clusters, MegakernelGemmArguments* gemm) {
   const auto divided = [](int n, int by) { return (n + by - 1) / by; };
   gemm->units_each = divided(gemm->columns / 16, clusters);
@@ -104,7 +103,7 @@ inline void DivideUnits(int clusters, MegakernelGemmArguments* gemm) {
   gemm->pass_units = divided(gemm->units_each, divided(gemm->units_each, most));
 }
 
-// Runs through the stages of a ring: which place, and the parity of its phase.
+// A position in the ring: slot and parity of its barriers' phase.
 template <int kRingSlots>
 struct RingPlace {
   int slot = 0;
@@ -117,8 +116,8 @@ struct RingPlace {
   }
 };
 
-// Copies a block's weights of all gemms, by one thread: a stage as soon as all that multiply have
-// read what was there.
+// The producer, one thread: copies a block's weights of all GEMMs, each slot as soon as all
+// consumer warps have read its previous content.
 template <int kGroups>
 __device__ void LoadWeights(const MegakernelArguments& at, uint8_t* ring,
                             MegakernelShared<kGroups>* shared) {
@@ -146,14 +145,15 @@ __device__ void LoadWeights(const MegakernelArguments& at, uint8_t* ring,
   }
 }
 
-// A thread's share of x in a span: row m = 8 group + lane / 4, elements 8 (lane % 4) and 32 behind.
+// A thread's share of x in a span: row m = 8 group + lane / 4, 8 elements from 8 (lane % 4) on and
+// 8 from 32 further.
 template <int kGroups>
 struct MegakernelInputs {
   uint4 values[kGroups][2];
   uint4 norm[2];
 
-  // Begins to read them; WaitForPrefetch has them. opaque_zero: 0, known once what was taken before
-  // is in registers.
+  // Starts to read `span`; WaitForPrefetch returns it. opaque_zero: a 0 that depends on the
+  // registers of the previous span, so that the copy cannot overtake their loads.
   __device__ void Prefetch(const MegakernelGemmArguments& gemm, int rows, int span,
                            uint32_t opaque_zero, MegakernelShared<kGroups>* shared) {
     const int warp = threadIdx.x / 32, lane = threadIdx.x % 32;
@@ -185,7 +185,7 @@ struct MegakernelInputs {
     }
   }
 
-  // Bits of all that was taken.
+  // Depends on all values.
   __device__ uint32_t Bits() const {
     uint32_t bits = 0;
 #pragma unroll
@@ -212,22 +212,21 @@ struct MegakernelInputs {
   }
 };
 
-// Of a tile's first 8: which the thread has as row lane / 4 of its operand. Neighbours are 4
-// apart, so that 8 threads that load together meet all banks in spite of the swizzle.
+// The row of a tile's first 8 that the thread uses as row lane / 4 of its operand. Neighbours are 4
+// rows apart, so that 8 threads that load together hit all banks in spite of the swizzle.
 __device__ inline int LaneRow() {
   const int row = threadIdx.x % 32 / 4;
   return row / 2 + row % 2 * 4;
 }
 
-// Of sums of a pair of tiles the thread adds up those of row SumRow() of x, from column SumColumn()
-// of 32 on.
+// In the reduction of a pair of tiles a thread adds four sums: row SumRow() of x, columns
+// SumColumn() to SumColumn() + 3 of 32.
 __device__ inline int SumRow() { return threadIdx.x / 8; }
 __device__ inline int SumColumn() { return threadIdx.x % 8 * 4; }
 
-// By the threads that multiply. At the end of a pass each block sends the other its sums of half of
-// the rows of x through shared memory. Two buffers suffice: what is sent for a pass is sent after
-// all of the other block have read what was sent two passes before, as they tell with what they
-// send in between.
+// The reduction at the end of a pass, by the consumer warps. Each block finishes half of the rows
+// of x and sends its partial sums of the other half to the other block's shared memory. Two buffers
+// suffice: the other block's message of the pass in between shows that it has read the buffer.
 template <int kGroups>
 class MegakernelReduction {
  public:
@@ -238,8 +237,8 @@ class MegakernelReduction {
   // Whether this block finishes the thread's sums; of a warp all or none.
   __device__ bool Owned() const { return SumRow() / Shared::kOwned == rank_; }
 
-  // sums: of all warps of the cluster, by pairs of tiles, where the block finishes them. Rows that
-  // x does not have are sent too: a block that waited for nothing would run ahead of the other.
+  // sums: over all warps of the cluster, per pair of tiles, where this block finishes them. Rows
+  // beyond x are sent too, so that no block runs ahead of the other.
   template <int kTiles>
   __device__ void Reduce(const float (&total)[kTiles][kGroups][4], int tiles,
                          float4 (&sums)[kTiles / 2]) {
@@ -309,8 +308,8 @@ class MegakernelReduction {
   }
 
   Shared& shared_;
-  const int rank_ = blockIdx.x % kClusterBlocks;  // of the block in its cluster
-  int pass_ = 0;                                  // of all gemms
+  const int rank_ = blockIdx.x % kClusterBlocks;  // in the cluster
+  int pass_ = 0;                                  // counted over all GEMMs
 };
 
 }  // namespace tritonrl

@@ -1,7 +1,6 @@
-// The kernel of chains of GEMMs, thread by thread on a CPU and with one cluster: which boxes of
-// weights it copies and when it reads them, which elements its fragments hold, what blocks of a
-// cluster tell each other, what it writes. What the instructions really do, how clusters meet, and
-// how fast, is up to //rollout/cuda:device_test and kernel_bench on a GPU.
+// The megakernel, emulated thread by thread on a CPU with one cluster: the boxes of weights it
+// copies and when it reads them, the elements of its fragments, the messages between blocks of a
+// cluster, and its results. //rollout/cuda:device_test covers the real instructions on a GPU.
 #include <gtest/gtest.h>
 
 #include <algorithm>
