@@ -1,3 +1,5 @@
+// LibTorch's exceptions as Status, and a program's settings before it uses a GPU.
+
 #ifndef TRITONRL_MODEL_TORCH_RUNTIME_H_
 #define TRITONRL_MODEL_TORCH_RUNTIME_H_
 
@@ -12,10 +14,6 @@
 
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
-
-// Exceptions of LibTorch become a Status where they enter.
-//
-// What a program does once before it puts anything on a GPU.
 
 namespace tritonrl {
 

@@ -1,3 +1,6 @@
+// The activations that a forward pass keeps for the backward pass, and the choice of those that it
+// drops and recomputes.
+
 #ifndef TRITONRL_MODEL_LAYERS_ACTIVATIONS_H_
 #define TRITONRL_MODEL_LAYERS_ACTIVATIONS_H_
 
@@ -10,19 +13,15 @@
 #include "model/layers/attention.h"
 #include "model/layers/packed_batch.h"
 
-// Which of a layer's activations the forward pass drops, to be recomputed in the backward pass.
-//
-// What a forward pass keeps for the backward pass.
-
 namespace tritonrl {
 
-// What may be dropped, each by itself, whatever else is: recomputing it takes the one operation
-// that made it, once, and what that operation reads is recomputed first where it was dropped
-// too (a norm for qkv alone, and once more for its own use). C hidden, H query heads, K key/value
-// heads, D head dimension, F intermediate size, L tokens of a sequence, e bytes an element. (A
-// layer's input is always kept, as are the inverse root mean squares of its norms.)
+// The tensors of a layer that can be dropped independently of each other. Recomputing one repeats
+// the operation that computed it, after its inputs that were dropped too (a norm for qkv, and again
+// for its own use). C hidden, H query heads, K key/value heads, D head dimension, F intermediate
+// size, L tokens of a sequence, e bytes an element. A layer's input and 1 / rms of its norms are
+// always kept.
 //
-//   tensor         freed a token   done again for it, a token                 8B in bf16 frees
+//   tensor         freed a token   recomputed per token                       8B in bf16 frees
 //   kActivated     F e             F elements written (beside its gradient)   24,576 B
 //   kNorms         2 C e           2 C elements read and written              16,384 B
 //   kRotatedHeads  (H + K)(D e+4)  (H + K) D elements read and written        10,400 B
@@ -31,9 +30,8 @@ namespace tritonrl {
 //   kQkv           (H + 2K) D e    2 (H + 2K) D C FLOP, a norm                12,288 B
 //   kAttention     H (D e + 4)     2 L H D FLOP (causal)                       8,320 B
 //
-// So SwiGLU's output, norms and the heads' norm and RoPE are nearly free; a GEMM costs C FLOP
-// (H D for kPostAttention) for each byte of bf16, whichever it is, and attention L of them, at a
-// lower rate.
+// SwiGLU's output, norms and the heads' norm and RoPE are nearly free. A GEMM costs C FLOP (H D for
+// kPostAttention) per byte of bf16 that it frees, attention L FLOP at a lower rate.
 enum class LayerTensor : uint8_t {
   kActivated,      // activated: again from gate_up
   kNorms,          // normed1 and normed2: again from input and post_attention
@@ -72,14 +70,13 @@ class RecomputeSet {
   unsigned bits_ = 0;
 };
 
-// A matrix that GEMMs read, and its largest |x| where fp8 copies of it are wanted and what made
-// it knew (see Quantize).
+// An input of GEMMs and its largest |x| for Quantize (fp8.h), undefined if not computed.
 struct GemmInput {
   at::Tensor value, amax;
 };
 
-// T tokens, C hidden, H query heads, K key/value heads, D head dimension, F intermediate size. What
-// `recompute` names is undefined once the layer's forward is done.
+// T tokens, C hidden, H query heads, K key/value heads, D head dimension, F intermediate size. The
+// tensors in `recompute` are undefined after the layer's forward.
 struct LayerActivations {
   RecomputeSet recompute;  // set before the forward
 

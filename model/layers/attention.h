@@ -1,3 +1,7 @@
+// Causal self-attention with grouped queries over packed sequences (Vaswani et al., 2017; Ainslie
+// et al., 2023): softmax(q k^T / sqrt(D)) v within each sequence, query head h reading key/value
+// head h / (H / K).
+
 #ifndef TRITONRL_MODEL_LAYERS_ATTENTION_H_
 #define TRITONRL_MODEL_LAYERS_ATTENTION_H_
 
@@ -11,13 +15,9 @@
 #include "model/layers/packed_batch.h"
 #include "model/weights/model_config.h"
 
-// Causal self-attention with grouped queries over packed sequences (Vaswani et al., 2017; Ainslie
-// et al., 2023): softmax(q k^T / sqrt(D)) v within each sequence, query head h reading key/value
-// head h / (H / K). No token sees another sequence.
-
 namespace tritonrl {
 
-// Where the sequences lie; made once for a batch and used by every layer.
+// The sequences of a batch; built once and used by every layer.
 struct SequenceLayout {
   std::vector<int64_t> offsets;  // without empty sequences; last = T
   int64_t max_length = 0;

@@ -1,3 +1,5 @@
+// One decoder layer, forward and backward: h = x + attention(norm(x)), then h + mlp(norm(h)).
+
 #ifndef TRITONRL_MODEL_LAYERS_DECODER_LAYER_H_
 #define TRITONRL_MODEL_LAYERS_DECODER_LAYER_H_
 
@@ -12,8 +14,6 @@
 #include "model/layers/rotary.h"
 #include "model/weights/model_config.h"
 #include "model/weights/weights.h"
-
-// One layer: x + attention(norm(x)), then that + mlp(norm(that)).
 
 namespace tritonrl {
 
@@ -31,8 +31,7 @@ struct DecoderLayerParameters {
   at::Tensor gate, up;    // [F, C]
   at::Tensor down;        // [C, F]
 
-  // The same memory as one matrix each, for one GEMM instead of three or two; undefined where
-  // the parameters do not lie side by side.
+  // The same memory as one matrix each (Stacked, linear.h); undefined unless contiguous.
   at::Tensor qkv;      // [(H + 2K) D, C]
   at::Tensor gate_up;  // [2F, C]
 };
@@ -47,16 +46,15 @@ struct LayerEnvironment {
   bool fp8 = false;  // GEMMs in FP8 where SupportsFp8 (fp8.h)
 };
 
-// input: [T, C]. Fills *saved (queries, keys and values of the cache are read from it too), but for
-// what saved->recompute names, and returns the output [T, C].
+// input: [T, C]. Returns the output [T, C]. Fills *saved except the tensors in saved->recompute.
 at::Tensor DecoderLayerForward(const LayerEnvironment& environment,
                                const DecoderLayerParameters& weights, const at::Tensor& input,
                                LayerActivations* saved);
 
-// What a backward may do with what it is given.
+// Options of a backward pass.
 struct BackwardMode {
-  // Gradients of matrices are written, not added to: what they held need not be read, nor zeroed
-  // before. Those of norms are added to all the same.
+  // Gradients of matrices are written, not added to, and need not be zeroed. Those of norms are
+  // always added to.
   bool replace = false;
   // Activations are overwritten and freed as soon as they have been used.
   bool consume = false;

@@ -1,3 +1,12 @@
+// Linear layers whose three GEMMs run on FP8 operands and accumulate in fp32. Inputs and weights
+// are E4M3; gradients of outputs are E4M3 too unless GpuOptions says E5M2 (measured:
+// docs/performance.md).
+//
+// With FP8 tensor cores (bf16 matrices on a GPU of compute capability 8.9 or later) LaunchQuantize
+// makes the operands. Elsewhere a matrix keeps its type and its elements are rounded to the
+// format's values; as scales are powers of two, the GEMMs then compute the same up to the order of
+// sums.
+
 #ifndef TRITONRL_MODEL_LAYERS_FP8_H_
 #define TRITONRL_MODEL_LAYERS_FP8_H_
 
@@ -10,50 +19,36 @@
 #include "model/layers/layer_context.h"
 #include "model/layers/linear.h"
 
-// Matrices in FP8, for GEMMs that run on them.
-//
-// Where the hardware multiplies such numbers (bf16 matrices on a GPU from compute capability 8.9
-// on) they are made by LaunchQuantize (model/cuda/fused/kernels.h). Everywhere else the matrix
-// keeps its type and only its elements are rounded to what the format holds, so that the same
-// GEMMs, summed in the type's own way, mean the same: their scale is a power of two and costs no
-// rounding.
-//
-// Linear layers y = x W^T whose three GEMMs run in FP8 (see fp8.h), summed in fp32.
-// Inputs and weights are E4M3; gradients of outputs too, or as GpuOptions says: with scales of
-// their own a range of 2^18 within a matrix is enough for them, and a bit of mantissa less costs
-// more (measured: docs/performance.md). Shapes as in linear.h.
-
 namespace tritonrl {
 
-// Whether a program may be told to train with them here: an error says which GPUs or types would
-// do. `device` as the weights', whose type is `dtype`; on a CPU there is no gain, but nothing is
-// wrong.
+// FailedPrecondition if weights of type `dtype` on `device` cannot train with FP8; it names the
+// GPUs or types that can. OK on a CPU, where FP8 gives no speed.
 absl::Status CheckFp8(at::Device device, at::ScalarType dtype);
 
-// Which of a matrix's two layouts GEMMs want.
+// The layouts of a matrix that GEMMs need.
 enum class Fp8Layouts : uint8_t { kRows, kColumns, kBoth };
 
-// A matrix [R, C]. In hardware: numbers of the format, to be multiplied by `scale`. Else rounded
-// elements, both layouts in the same memory, and no scale.
+// A matrix [R, C]. In hardware: FP8 values, to be multiplied by `scale`. Else rounded elements,
+// both layouts in the same memory, no scale.
 struct Fp8Matrix {
   at::Tensor rows;     // [R, C], or undefined
-  at::Tensor columns;  // [C, R], in hardware R rounded up to 16 with zeros behind, or undefined
+  at::Tensor columns;  // [C, R], in hardware R padded to 16 with zeros, or undefined
   at::Tensor scale;    // [1] fp32 in hardware, else undefined
 
   bool in_hardware() const { return scale.defined(); }
 };
 
-// x: [R, C], contiguous. Scaled by the smallest power of two with which the largest |x| does not
-// overflow: nothing is remembered from one matrix to the next. If an element is not finite, all
-// are NaN. amax: see NewCudaAmax, or undefined. C is a multiple of 16.
+// x: [R, C], contiguous, C a multiple of 16. The scale is the smallest power of two with which the
+// largest |x| does not overflow, from this matrix alone. If an element is not finite, all become
+// NaN. amax: of x (NewAmax), or undefined to compute it here.
 Fp8Matrix Quantize(const LayerContext& context, const at::Tensor& x, Fp8Format format,
                    Fp8Layouts copies, const at::Tensor& amax = {});
 
-// The same by ATen alone, on any device, as rounded elements [R, C] of x's type.
+// The same by ATen on any device: rounded elements [R, C] of x's type.
 at::Tensor RoundToFp8ByAten(const at::Tensor& x, Fp8Format format);
 
-// Whether hardware could take these weights' GEMMs: all sizes are multiples of 16. Others run
-// as without this option, on every device.
+// Whether FP8 supports these weights: all sizes are multiples of 16. Other layers run without FP8,
+// on every device.
 bool SupportsFp8(const FusedWeights& weights);
 
 // out[T, sum N_i] = x[T, K] times all of the weights, transposed. amax: of x, as in Quantize.
@@ -63,13 +58,13 @@ void Fp8Forward(const LayerContext& context, const at::Tensor& x, const at::Tens
 at::Tensor Fp8ResidualAdd(const LayerContext& context, const at::Tensor& residual,
                           const at::Tensor& x, const at::Tensor& amax, const at::Tensor& weight);
 
-// The gradient of an output, d_out [T, sum N_i], for both GEMMs below; d_out is needed no more.
+// Quantizes the gradient of an output, d_out [T, sum N_i], for both GEMMs below.
 Fp8Matrix Fp8Gradient(const LayerContext& context, const at::Tensor& d_out, const at::Tensor& amax);
 
-// d_x[T, K] = d_out W. Takes d_out->rows.
+// d_x[T, K] = d_out W. Frees d_out->rows.
 void Fp8BackwardInput(const LayerContext& context, Fp8Matrix* d_out, const FusedWeights& weights,
                       at::Tensor d_x);
-// d_W (fp32) = d_out^T x, or += if accumulate. Takes d_out->columns.
+// d_W (fp32) = d_out^T x, or += if accumulate. Frees d_out->columns.
 void Fp8BackwardWeight(const LayerContext& context, Fp8Matrix* d_out, const at::Tensor& x,
                        const at::Tensor& amax, bool accumulate, const FusedWeights& gradients);
 

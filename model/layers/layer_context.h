@@ -23,17 +23,16 @@ namespace tritonrl {
 // How a GPU computes.
 struct GpuOptions {
   bool autotune_gemm = false;  // see CudaGemm
-  // Training passes run the decoder layers' GEMMs in FP8 (fp8_linear.h), here on a CPU
-  // and on GPUs without them with the same rounding and no gain.
+  // Training passes run the decoder layers' GEMMs in FP8 (fp8.h). On a CPU and on GPUs without FP8
+  // the rounding is the same and there is no speed-up.
   bool fp8_projections = false;
-  // Of the gradients of outputs. E4M3 keeps a bit more of each, E5M2 smaller ones beside large
-  // ones.
+  // Format of output gradients: E4M3 has one more mantissa bit, E5M2 a larger range.
   Fp8Format fp8_gradients = Fp8Format::kE4M3;
   bool fp8_fast_gradients = false;  // their sums as fast as the forward's, see Fp8Scales
   CudnnAttention::Options attention;
 };
 
-// Whether attention has a call for each sequence there, see CudnnAttention::PerSequence.
+// CudnnAttention::PerSequence; false on a CPU.
 bool AttentionPerSequence(at::Device device, const GpuOptions& options);
 
 class LayerContext {
@@ -51,13 +50,13 @@ class LayerContext {
   // a multiple of 8 elements that begin at multiples of 16 bytes. Everything else goes through
   // ATen.
   bool UseCuda(const at::Tensor& x) const;
-  // Products on the GPU where x lies: made at the first call.
+  // GEMMs on x's GPU, created at the first call.
   CudaGemm& gemm(const at::Tensor& x) const;
   const GpuOptions& gpu() const { return gpu_; }
   CudnnAttention& attention(const at::Tensor& x) const;
   const CpuKernels& kernels() const { return kernels_; }
   CpuThreads& threads() const { return *threads_; }
-  // Where tensors on the CPU come from.
+  // Memory of tensors on the CPU.
   BufferPool& pool() const { return *pool_; }
 
   // An uninitialised tensor with the device and type of `like` (or another type).
@@ -95,8 +94,7 @@ inline CudaRows CudaRowsOf(const at::Tensor& x) { return CudaRowsOf(x, x.size(1)
 // of the largest |x| (in fp32) of its result. Returns its memory; null if `amax` is null.
 uint32_t* NewAmax(const at::Tensor& like, at::Tensor* amax);
 
-// Row copies, on the context's threads where the kernels run: ATen's own team of threads would spin
-// against them.
+// Row copies on the context's threads: ATen's own threads would spin beside them.
 at::Tensor CopyOf(const LayerContext& context, const at::Tensor& x);  // [T, C]
 // rows: [R] int64. Returns x[rows] [R, C].
 at::Tensor GatherRows(const LayerContext& context, const at::Tensor& x, const at::Tensor& rows);

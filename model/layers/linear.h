@@ -1,3 +1,7 @@
+// Linear layers y = x W^T without bias, W [N, K] as in Hugging Face files, and several of them on
+// one input (queries, keys and values; gate and up projection) as one GEMM where their weights are
+// adjacent.
+
 #ifndef TRITONRL_MODEL_LAYERS_LINEAR_H_
 #define TRITONRL_MODEL_LAYERS_LINEAR_H_
 
@@ -8,18 +12,13 @@
 #include "absl/types/span.h"
 #include "model/layers/layer_context.h"
 
-// Linear layer y = x W^T without bias, W [N, K] as in Hugging Face files.
-//
-// Products of one input with several matrices that lie side by side (queries, keys and values; gate
-// and up projection): as one GEMM with the matrix that they form together, or one by one.
-
 namespace tritonrl {
 
 // out[T, N] = x[T, K] W^T, or += if accumulate. x and out may be column slices of wider tensors.
 void LinearForward(const LayerContext& context, const at::Tensor& x, const at::Tensor& weight,
                    bool accumulate, at::Tensor out);
 
-// residual[T, N] + x[T, K] W^T: a residual stream and what a layer adds to it.
+// Returns residual[T, N] + x[T, K] W^T.
 at::Tensor LinearResidualAdd(const LayerContext& context, const at::Tensor& residual,
                              const at::Tensor& x, const at::Tensor& weight);
 
@@ -37,8 +36,7 @@ struct FusedWeights {
   at::Tensor fused;  // [sum N_i, K], the same memory; undefined where there are gaps between them
 };
 
-// The view of `flat` (one dimension) that the matrices form together, undefined if they do not lie
-// one behind the other in it.
+// The parts as one matrix, a view of `flat` (one dimension); undefined unless they are contiguous.
 at::Tensor Stacked(const at::Tensor& flat, absl::Span<const at::Tensor> parts);
 
 // The matrices that GEMMs run on: `fused` on a GPU where it is defined, as larger GEMMs are faster

@@ -1,4 +1,4 @@
-// Sequences of different lengths laid one behind the other, without padding.
+// Sequences of different lengths, contiguous and without padding.
 
 #ifndef TRITONRL_MODEL_LAYERS_PACKED_BATCH_H_
 #define TRITONRL_MODEL_LAYERS_PACKED_BATCH_H_

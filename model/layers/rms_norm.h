@@ -9,21 +9,21 @@
 
 namespace tritonrl {
 
-// Amax, where asked for: of the result, as Quantize takes it (fp8.h); only a GPU's kernels give it,
-// others leave it undefined.
+// `amax`, unless null, becomes the largest |x| of the result for Quantize (fp8.h); undefined unless
+// a CUDA kernel computed the result.
 
 // x: [T, C]; weight: [C]. Returns y [T, C]; *rstd: [T] (fp32 for half types).
 at::Tensor RmsNormForward(const LayerContext& context, const at::Tensor& x,
                           const at::Tensor& weight, double eps, at::Tensor* rstd,
                           at::Tensor* amax = nullptr);
 
-// y again from the saved rstd, the same bits.
+// y from the saved rstd, with the same bits.
 at::Tensor RecomputeRmsNorm(const LayerContext& context, const at::Tensor& x,
                             const at::Tensor& weight, at::Tensor rstd, at::Tensor* amax = nullptr);
 
 // With xhat = x rstd and g = weight d_y:
 //   d_x [T, C] += rstd (g - xhat mean(g xhat)),  d_weight [C] (fp32) += sum over rows of d_y xhat.
-// amax: of d_x as it is then.
+// amax: of the new d_x.
 void RmsNormBackward(const LayerContext& context, const at::Tensor& x, const at::Tensor& weight,
                      const at::Tensor& rstd, const at::Tensor& d_y, at::Tensor d_x,
                      at::Tensor d_weight, at::Tensor* amax = nullptr);

@@ -26,12 +26,12 @@ struct ResidentMemory {
   int64_t total() const { return weights + gradients + optimizer + other; }
 };
 
-// How the state of training lies on the GPUs.
+// How the training state is divided among GPUs.
 struct StateSharding {
   int64_t element_bytes = 2;      // of the weights
   int64_t ranks = 1;              // that share what is sharded
   int zero_stage = 0;             // 1: each rank holds a share of the optimizer's state, 2: of the
-                                  // gradients as well, and a window of those under way
+                                  // gradients as well, and a ring buffer of those in flight
   int64_t state_bytes = 12;       // of the optimizer for a parameter: fp32 weight and two moments
   int64_t ring_buffer_bytes = 0;  // at stage 2: see GradientRingBufferFor
 };

@@ -1,3 +1,6 @@
+// The memory that forward and backward of one batch hold on a GPU, computed operation by operation
+// in the order in which transformer.cc, decoder_layer.cc and lm_head.cc allocate and free.
+
 #ifndef TRITONRL_MODEL_MEMORY_STEP_MEMORY_H_
 #define TRITONRL_MODEL_MEMORY_STEP_MEMORY_H_
 
@@ -8,14 +11,9 @@
 #include "model/layers/activations.h"
 #include "model/weights/model_config.h"
 
-// What forward and backward of one batch hold on a GPU, moment by moment: counted, not measured, in
-// the order in which transformer.cc, decoder_layer.cc and lm_head.cc take memory and give it back.
-//
-// Bytes of what a layer's passes hold for a whole batch.
-
 namespace tritonrl {
 
-// All that memory depends on besides the model.
+// What a step's memory depends on besides the model.
 struct StepShape {
   int64_t tokens = 0;           // of the batch
   int64_t target_rows = 0;      // tokens with a target; 0: all
@@ -63,8 +61,8 @@ struct LayerBytes {
   int64_t hidden, rstd, qkv, qk, qk_rstd, attention, lse, activated, gate_up;
 };
 
-// What the fp8 copies of one linear layer's operands take, x [T, k] and W [n, k]; nothing if its
-// GEMMs run without (`takes`: whether fp8_linear.h takes W).
+// Bytes of the FP8 copies of a linear layer's operands x [T, k] and W [n, k]; 0 unless `takes`
+// (SupportsFp8 of W, fp8.h).
 struct Fp8CopyBytes {
   Fp8CopyBytes(const StepShape& step, bool takes, int64_t n, int64_t k);
 

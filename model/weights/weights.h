@@ -1,3 +1,7 @@
+// Parameters of a transformer and their gradients under Hugging Face names. All parameters are
+// views of one flat buffer, which the optimizer, the all-reduce of gradients and checkpoints
+// handle as one tensor.
+
 #ifndef TRITONRL_MODEL_WEIGHTS_WEIGHTS_H_
 #define TRITONRL_MODEL_WEIGHTS_WEIGHTS_H_
 
@@ -16,10 +20,6 @@
 #include "model/weights/model_config.h"
 #include "parallel/shard_plan.h"
 
-// Parameters of a transformer and their gradients, under Hugging Face names. All parameters are
-// stored in one flat buffer, so that the optimizer, the all-reduce of gradients and a checkpoint
-// handle one tensor; the named tensors are views of it.
-
 namespace tritonrl {
 
 struct WeightShard;
@@ -34,7 +34,7 @@ struct ParameterInfo {
   bool decay() const { return shape.size() > 1; }
 };
 
-// Parameters that lie one behind the other and whose gradients are made together.
+// Contiguous parameters whose gradients are computed together.
 struct ParameterPart {
   int64_t begin = 0, end = 0;       // elements of the flat buffer
   size_t first = 0, past_last = 0;  // indices of the parameters
@@ -115,16 +115,16 @@ class Gradients : public ParameterBuffer {
   // Zeros on the device of `weights`.
   explicit Gradients(const Weights& weights)
       : Gradients(weights, GradientRingBuffer{.own = weights.layout().flat_size}) {}
-  // With only as much memory as the window has: a part is there from when a backward writes it
-  // until one overwrites it that shares its memory.
+  // In a ring buffer: a part is valid from when a backward writes it until a part that shares its
+  // memory is written.
   Gradients(const Weights& weights, const GradientRingBuffer& ring_buffer);
 
   const GradientRingBuffer& ring_buffer() const { return ring_buffer_; }
 
-  // All of it, which no window may be that shares memory.
+  // Zeroes all gradients; not for a ring buffer.
   void Zero();
-  // What a backward adds to in any mode: gradients of the part's norms, and of an embedding that no
-  // head shares; in a window that shares memory also the gaps between parameters.
+  // Zeroes what a backward always adds to: gradients of the part's norms and of an embedding that
+  // is not tied; in a ring buffer also the gaps between parameters.
   void ZeroAccumulated(const ParameterPart& part);
 
  private:
@@ -139,9 +139,8 @@ struct WeightShard {
   int ranks = 1;
 };
 
-// The shape of what each of so many ranks holds, a model of its own: 1/ranks of the query heads, of
-// the key/value heads and of the intermediate size. InvalidArgument: a size that `ranks` does not
-// divide, named.
+// The shape of one rank's shard as a model of its own: 1/ranks of the query heads, the key/value
+// heads and the intermediate size. InvalidArgument naming a size that `ranks` does not divide.
 absl::StatusOr<ModelConfig> ShardConfig(const ModelConfig& config, int ranks);
 
 // Rows and columns of a whole parameter; one of a single dimension is one row.

@@ -1,3 +1,5 @@
+// cuDNN's attention graphs: from a shape to an execution plan, and the operands of one call.
+
 #ifndef TRITONRL_MODEL_CUDA_ATTENTION_ATTENTION_GRAPH_H_
 #define TRITONRL_MODEL_CUDA_ATTENTION_ATTENTION_GRAPH_H_
 
@@ -12,13 +14,9 @@
 
 #include "model/cuda/attention/cudnn_attention.h"
 
-// cuDNN's graphs for attention: from a shape to what can be executed.
-//
-// What one call of cuDNN's attention reads and writes.
-
 namespace tritonrl {
 
-// What a graph reads and writes; kOffsets and the numbers after it: offsets, one for each stride.
+// Tensors of a graph; offsets have kOffsets and the numbers after it, one for each stride.
 enum AttentionUid : int64_t {
   kQ = 1,
   kK,
@@ -33,7 +31,7 @@ enum AttentionUid : int64_t {
   kOffsets = 100
 };
 
-// What a plan depends on.
+// Everything that a plan depends on.
 struct AttentionShape {
   bool backward = false;
   bool deterministic = false;
@@ -55,12 +53,11 @@ struct AttentionPlan {
   std::map<int64_t, int64_t> offsets;  // stride of rows -> uid of the offsets in such elements
 };
 
-// The graph, before cuDNN has looked for kernels. Made for a compute capability (90: Hopper) its
-// validate() needs no GPU; 0 stands for that of the current one.
+// The graph before cuDNN chooses kernels. capability: of the GPU (90: Hopper), with which
+// validate() needs no GPU; 0: that of the current one.
 AttentionPlan MakeAttentionGraph(const AttentionShape& shape, int capability = 0);
 
-// The graph with its kernels. Throws c10::Error with cuDNN's reason if it has no way to compute
-// this on the handle's GPU.
+// The graph with its kernels. Throws c10::Error with cuDNN's reason if the handle's GPU has none.
 AttentionPlan BuildAttentionPlan(const AttentionShape& shape, cudnnHandle_t handle);
 
 // d_out and d_in are undefined in a forward.
@@ -71,27 +68,27 @@ struct AttentionOperands {
 
   bool backward() const { return d_out.defined(); }
 
-  // Some rows, and of these some heads: `share` of `shares` equal ones. The log-sum-exps are [H, T]
-  // of the rows here.
+  // Rows [begin, begin + length) of share number `share` of `shares` equal groups of heads. lse is
+  // [H, T] here.
   AttentionOperands Part(int64_t begin, int64_t length, int64_t share, int64_t shares) const;
 
   // Heads and strides; the rest is the caller's.
   AttentionShape Shape() const;
 
-  // Where each lies, by AttentionUid.
+  // Addresses by AttentionUid.
   std::unordered_map<int64_t, void*> Where() const;
 };
 
-// One sequence's operands, copied to more rows: behind its own there are zeros. A token sees no
-// later one, so that no row of the sequence reads what was added, whose gradients are zero in turn:
-// all sums get zeros more. So sequences of many lengths share the plans for a few.
+// One sequence's operands, copied and padded with rows of zeros, so that sequences of many lengths
+// share the plans of a few. Attention is causal: no row of the sequence reads the padding, and the
+// padding's gradients are zero.
 class PaddedOperands {
  public:
   // sequence: [length, heads, D] and [H, length] log-sum-exps, in which `length` is below `rows`.
   PaddedOperands(const AttentionOperands& sequence, int64_t rows);
 
   const AttentionOperands& operands() const { return padded_; }
-  // What was computed goes to where the sequence's results lie.
+  // Copies the results to the sequence's own outputs.
   void TakeResults();
 
  private:

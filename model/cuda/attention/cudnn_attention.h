@@ -1,5 +1,6 @@
-// Causal attention with grouped queries over packed sequences by cuDNN: no padding, no attention
-// across sequences, forward and backward. Operands are read and written where they lie.
+// Causal attention with grouped queries over packed sequences by cuDNN, forward and backward: no
+// padding, no attention across sequences, no copies of operands unless `per_sequence`.
+
 #ifndef TRITONRL_MODEL_CUDA_ATTENTION_CUDNN_ATTENTION_H_
 #define TRITONRL_MODEL_CUDA_ATTENTION_CUDNN_ATTENTION_H_
 
@@ -18,31 +19,30 @@ struct AttentionHeads {
   at::Tensor q, k, v;
 };
 
-// Plans (cuDNN's compiled graphs) are made at the first call of a shape and kept, 512 at most. One
-// object serves one GPU; calls from several threads take turns.
+// Plans (cuDNN's compiled graphs) are built at the first call of a shape and cached, 512 at most.
+// One object serves one GPU; calls from several threads are serialised.
 class CudnnAttention {
  public:
   struct Options {
-    // Sums of the backward in a fixed order, one call a sequence, so that a sequence's results are
-    // the same bits wherever it lies in whatever batch; slower.
+    // Sums of the backward in a fixed order, one call a sequence: a sequence's results have the
+    // same bits in any batch. Slower.
     bool deterministic = true;
-    // One call a sequence, which is copied to PaddedLength rows, so that a few plans do for all
-    // lengths: always with `deterministic`, and on GPUs of compute capability 8 and 12, for which
-    // cuDNN knows no packed log-sum-exp.
+    // One call a sequence, copied to PaddedLength rows so that a few plans serve all lengths.
+    // Implied by `deterministic` and by GPUs of compute capability 8 and 12, for which cuDNN has no
+    // packed log-sum-exp.
     bool per_sequence = false;
-    // A sequence of at least so many tokens that no other shares a bucket with gets a call without
-    // offsets and padding mask, whose kernels are faster by a hundredth of a step, from the second
-    // batch on that has one of its exact length: the plans for a length take as long as four such
-    // gains.
+    // A sequence of at least this many tokens that is alone in its bucket gets a call without
+    // offsets and padding mask, from the second batch with its exact length on. These kernels save
+    // a hundredth of a step; building the plans for a length costs four times that.
     int64_t dense_min_length = 4096;
   };
   CudnnAttention(at::Device device, const Options& options);
   ~CudnnAttention();
 
-  // Whether there is a call for each sequence on this GPU.
+  // Whether this GPU runs one call per sequence.
   static bool PerSequence(at::Device device, const Options& options);
 
-  // Whether cuDNN takes such heads: bf16 on a GPU, of 64 or 128 elements.
+  // Whether cuDNN supports such heads: bf16 on a GPU, 64 or 128 elements.
   static bool Supports(const at::Tensor& x, int64_t head_dim);
 
   // Writes out [T, H, D] = softmax(q k^T / sqrt(D)) v, each sequence by itself. Returns [T H] fp32
@@ -54,7 +54,7 @@ class CudnnAttention {
   void Backward(const PackedLengths& lengths, const AttentionHeads& in, const at::Tensor& out,
                 const at::Tensor& lse, const at::Tensor& d_out, const AttentionHeads& d_in);
 
-  // Plans made so far, and the seconds that took.
+  // Plans built so far, and the seconds spent on them.
   int64_t plans_made() const;
   double plan_seconds() const;
 

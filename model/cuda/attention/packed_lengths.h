@@ -1,5 +1,5 @@
-// Which sequences of a packed batch go to cuDNN's attention in one call, and what it must know of
-// them. Free of cuDNN.
+// How the sequences of a packed batch are grouped into calls of cuDNN's attention. Free of cuDNN.
+
 #ifndef TRITONRL_MODEL_CUDA_ATTENTION_PACKED_LENGTHS_H_
 #define TRITONRL_MODEL_CUDA_ATTENTION_PACKED_LENGTHS_H_
 
@@ -48,8 +48,8 @@ struct PackedLengths {
 // `offsets`: first row of each sequence, then T; T below 2^31. Empty sequences are in no bucket.
 PackedLengths PackLengths(const std::vector<int64_t>& offsets, at::Device device);
 
-// Rows that one sequence of so many gets where it has calls for itself: a multiple of 128, and
-// above 2,048 of a sixteenth of the next power of two.
+// Rows to which a sequence of `length` is padded for its own call: a multiple of 128, above 2,048
+// of a sixteenth of the next power of two.
 int64_t PaddedLength(int64_t length);
 
 // Calls into which the backward of one sequence is divided, each with a share of the heads (a

@@ -1,4 +1,5 @@
-// tensor_copy.cuh on a CPU, for kernels that run in an EmulatedBlock.
+// The TMA and mbarrier functions of ptx.cuh on a CPU, for kernels that run in an EmulatedBlock.
+
 #ifndef TRITONRL_MODEL_CUDA_TESTING_EMULATED_TMA_H_
 #define TRITONRL_MODEL_CUDA_TESTING_EMULATED_TMA_H_
 
@@ -32,8 +33,8 @@ struct EmulatedBarrier {
   };
   int count = 0, arrived = 0;
   int64_t expected = 0, copied = 0;
-  int64_t phase = 0;         // that is under way
-  std::vector<Copy> copies;  // that are under way
+  int64_t phase = 0;         // in progress
+  std::vector<Copy> copies;  // in flight
 };
 inline std::map<const SharedBarrier*, EmulatedBarrier> emulated_barriers;
 inline int64_t emulated_box_bytes = 0;
@@ -56,7 +57,7 @@ inline void ForgetEmulatedBoxes() {
   emulated_box_outside = emulated_wrong_bytes = false;
   emulated_early_boxes.clear();
 }
-// Behind a launch: whether copies are under way that nobody has waited for.
+// After a launch: whether copies are in flight that no thread has waited for.
 inline bool EmulatedBoxesAreLeft() {
   for (const auto& [barrier, state] : emulated_barriers) {
     if (!state.copies.empty()) return true;
