@@ -15,41 +15,41 @@ namespace tritonrl {
 
 class DeviceGate {
  public:
-  // At most `places` requests (one at least) are inside at the same time. `memory_bytes` is shared
-  // out among their reservations; 0: any number of bytes.
+  // At most `places` requests (one at least) hold a slot at the same time. `memory_bytes` bounds
+  // the sum of their reservations; 0: unbounded.
   explicit DeviceGate(int places, int64_t memory_bytes = 0, Clock* clock = Clock::Real());
   DeviceGate(const DeviceGate&) = delete;
   DeviceGate& operator=(const DeviceGate&) = delete;
 
   void SetMemory(int64_t bytes);
 
-  // A request's stay. All waiting is in the order of asking, so that a large request is not
-  // overtaken for ever by small ones.
+  // One request's slot and use of the device. Waiting leases are served in the order of asking, so
+  // that small requests cannot overtake a large one for ever.
   class Lease {
    public:
-    // Waits for a place until `deadline`; `ok` says whether there was one. It does not use the
-    // device yet.
+    // Waits for a slot until `deadline`; ok() says whether it got one. Does not use the device yet.
     Lease(DeviceGate* gate, absl::Time deadline);
     ~Lease();
     Lease(const Lease&) = delete;
     Lease& operator=(const Lease&) = delete;
 
     bool ok() const { return inside_; }
-    // Uses the device from now on, among others, with so many bytes of its memory in place of what
-    // it had before; more than there are is all of it, and who is the only one gets what he asks
-    // for. While it waits it does not use the device. Not to be called while alone. False when
-    // `deadline` passed, or without a place: it does not use the device then.
+    // Starts shared use of the device with `bytes` of its memory, which replace the reservation
+    // held before. A request above the device's memory reserves all of it; a request without others
+    // on the device gets any amount. While it waits the lease does not use the device. Must not be
+    // called during exclusive use. False when `deadline` passed or without a slot: the lease does
+    // not use the device then.
     bool Reserve(int64_t bytes, absl::Time deadline);
-    // Uses it alone, with what it had reserved, until ReturnToShared, or until this object is gone:
-    // waits until all others have left or want to be alone as well; nobody new comes in until all
-    // who want that have had it, one after the other. False as for Reserve.
+    // Starts exclusive use, with the same reservation, until ReturnToShared or destruction. Waits
+    // until all other leases have left or wait for exclusive use too; no shared use begins until
+    // all waiting exclusive uses are over, one after the other. False as for Reserve.
     bool AcquireExclusive(absl::Time deadline);
-    // Among others again; waits until those who want to be alone have had it. False as for Reserve.
+    // Returns to shared use, after all waiting exclusive uses. False as for Reserve.
     bool ReturnToShared(absl::Time deadline);
-    // Does not use the device from now on, and gives back what it had reserved.
+    // Ends the use of the device and frees its reservation.
     void Release();
-    // Whether another request used the device at any time while this one did, since Reserve or
-    // AcquireExclusive was called last.
+    // Whether another request used the device during this use, since the last call of Reserve or
+    // AcquireExclusive.
     bool was_shared() const;
 
    private:
@@ -67,7 +67,7 @@ class DeviceGate {
 
   struct State {
     int users = 0;                     // requests that use the device
-    int waiting = 0;                   // that wait for a place or for memory, or to be alone
+    int waiting = 0;                   // that wait for a slot, for memory or for exclusive use
     int64_t memory = 0, reserved = 0;  // bytes
   };
   State state() const;
@@ -76,7 +76,7 @@ class DeviceGate {
   bool HasFreeSlot(const Lease* lease) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
     return entering_.front() == lease && taken_ < places_;
   }
-  // None begins while somebody is alone or wants to be.
+  // Shared use does not begin during exclusive use or while a lease waits for it.
   bool CanReserve(const Lease* lease) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
     return reserving_.front() == lease && !alone_ && want_alone_ == 0 &&
            (reserved_ == 0 || memory_ == 0 || reserved_ + lease->wanted_ <= memory_);
@@ -93,7 +93,7 @@ class DeviceGate {
   mutable absl::Mutex mutex_;
   int taken_ ABSL_GUARDED_BY(mutex_) = 0;  // places
   int want_alone_ ABSL_GUARDED_BY(mutex_) = 0;
-  int want_shared_ ABSL_GUARDED_BY(mutex_) = 0;  // to be among others
+  int want_shared_ ABSL_GUARDED_BY(mutex_) = 0;  // that wait to return to shared use
   bool alone_ ABSL_GUARDED_BY(mutex_) = false;
   int64_t memory_ ABSL_GUARDED_BY(mutex_);
   int64_t reserved_ ABSL_GUARDED_BY(mutex_) = 0;

@@ -13,7 +13,7 @@
 #include "bench/harness/harness.h"
 #include "exec/backend/backend_factory.h"
 #include "exec/device_backend.h"
-#include "exec/timing/speedup_interval.h"
+#include "exec/timing/speedup.h"
 #include "verify/preflight/self_check.h"
 
 ABSL_FLAG(std::string, reference, "", "Python file with Model, get_inputs and get_init_inputs.");

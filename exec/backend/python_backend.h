@@ -1,5 +1,5 @@
-// What the backends share: a pool of workers for references and one for candidates, what references
-// made kept for the next candidate, and the way of a request through them.
+// The device backend: a worker pool for references and one for candidates, a cache of the
+// references' results, and the path of a request through them.
 #ifndef TRITONRL_EXEC_BACKEND_PYTHON_BACKEND_H_
 #define TRITONRL_EXEC_BACKEND_PYTHON_BACKEND_H_
 
@@ -57,23 +57,23 @@ class PythonBackend : public DeviceBackend {
   ReferenceCache::Counts reference_counts() const { return cache_.counts(); }
 
  private:
-  // The reference runner of a request, kept or made.
+  // The reference's result for a request, from the cache or a new run.
   std::shared_ptr<const ReferenceResult> GetReference(JobContext context, const std::string& key,
                                                       const ExecLimits& limits, absl::Time deadline,
                                                       bool* cached);
-  // How much memory there is to be shared out, once a reference has told.
+  // Sets the memory that requests share, from what a reference reported.
   void NoteMemory(int64_t device_bytes);
   // Waits until a candidate of that reference is likely to find the memory it needs.
   bool Admit(const ReferenceResult& reference_result, DeviceGate::Lease* lease,
              absl::Time deadline);
-  // So many bytes for one request; nothing to wait for where there is no gate. False when the
+  // Reserves `bytes` for one request; without a lease there is nothing to reserve. False when the
   // deadline passed.
   bool Reserve(int64_t bytes, DeviceGate::Lease* lease, absl::Time deadline);
   // All of the GPU's memory for one request; false when the deadline passed.
   bool TakeMemory(DeviceGate::Lease* lease, absl::Time deadline);
-  // Ends all reference processes that nobody uses; by who uses the device himself.
+  // Ends all unused reference processes. The caller uses the device.
   void EndIdleReferenceProcesses();
-  // A reference runner once more, if its reference process has gone; nothing when that failed.
+  // The reference's result again after its process ended; null when that failed.
   std::shared_ptr<const ReferenceResult> Renew(
       const JobContext& context, const std::string& key, const ExecLimits& limits,
       absl::Time deadline, const std::shared_ptr<const ReferenceResult>& reference_result);

@@ -8,7 +8,7 @@
 #include "base/status.h"
 #include "exec/device_backend.h"
 #include "exec/reference/job_json.h"
-#include "exec/timing/speedup_conclusion.h"
+#include "exec/timing/speedup.h"
 
 namespace tritonrl {
 namespace {

@@ -1,3 +1,5 @@
+// Layout of nested Python values with tensors in a piece of shared memory, as a job describes it,
+// and access to the elements.
 #ifndef TRITONRL_EXEC_COMPARE_TENSOR_LAYOUT_H_
 #define TRITONRL_EXEC_COMPARE_TENSOR_LAYOUT_H_
 
@@ -14,12 +16,6 @@
 
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
-
-// What a job says lies where in a piece of shared memory: nested Python values with tensors.
-//
-// Elements of tensors as numbers, read from bytes that may change or be unaligned.
-//
-// Whether outputs are memory of their own.
 
 namespace tritonrl {
 

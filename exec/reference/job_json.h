@@ -1,3 +1,5 @@
+// The job objects (JSON) that Python is given, one for each role (format in docs/protocol.md), and
+// the seeds in them.
 #ifndef TRITONRL_EXEC_REFERENCE_JOB_JSON_H_
 #define TRITONRL_EXEC_REFERENCE_JOB_JSON_H_
 
@@ -9,10 +11,6 @@
 #include "exec/messages.pb.h"
 #include "exec/reference/reference_process.h"
 
-// The random seeds of one job, each from the run's seed by SHA-256.
-//
-// The job objects that Python is given (format in docs/protocol.md), one for each role.
-
 namespace tritonrl {
 
 struct JobSeeds {
@@ -22,9 +20,10 @@ struct JobSeeds {
   std::vector<uint64_t> variants;  // of each further trial; the reference runner alone knows them
 };
 
-// Below 2^63 each. None can be computed from another one; whoever guesses the run's seed itself
-// knows them all, but has gained nothing, as inputs are handed over anyway.
-// `more` trials follow the random ones; they have seeds of forward as well.
+// The seeds of one job, each by SHA-256 from the seed of the run and below 2^63. None can be
+// computed from another one; whoever guesses the run's seed itself knows them all, but has gained
+// nothing, as inputs are handed over anyway. `more` trials follow the random ones; they have seeds
+// of forward as well.
 JobSeeds DeriveSeeds(uint64_t run_seed, int trials, int more = 0);
 
 // Trials of a request: 5 as in the paper unless it says otherwise.

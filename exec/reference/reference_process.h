@@ -1,3 +1,5 @@
+// Reference processes: jobs that stay alive after they have made a task's inputs and expected
+// outputs, answer orders about them, and take the next task. Formats: docs/protocol.md.
 #ifndef TRITONRL_EXEC_REFERENCE_REFERENCE_PROCESS_H_
 #define TRITONRL_EXEC_REFERENCE_REFERENCE_PROCESS_H_
 
@@ -16,15 +18,6 @@
 #include "exec/workers/shared_memory.h"
 #include "exec/workers/worker_pool.h"
 
-// A reference process: a job that goes on after it has made inputs and
-// expected outputs, answers orders, and can be given one task after the other. Formats:
-// docs/protocol.md.
-//
-// The reference process of a task: inputs and expected outputs stay in the memory of its process on
-// the GPU; candidates get inputs and hand over outputs through shared GPU buffers, and the
-// reference process compares and times the reference. A process outlives its task: making a GPU
-// context takes a quarter of a second, and a GPU makes some five of them a second, whoever asks.
-
 namespace tritonrl {
 
 struct AskOptions {
@@ -34,6 +27,9 @@ struct AskOptions {
   WaitedTime* queued = nullptr;     // adds the time until its turn
 };
 
+// One process and its protocol. Inputs and expected outputs stay in its GPU memory; candidates
+// exchange tensors with it through shared GPU buffers, and it compares outputs and times the
+// reference. A process outlives its task because a GPU makes only about five contexts a second.
 class ReferenceProcess {
  public:
   // Takes a worker of the pool until this object is gone; nothing is started yet.
@@ -42,9 +38,9 @@ class ReferenceProcess {
   ReferenceProcess(const ReferenceProcess&) = delete;
   ReferenceProcess& operator=(const ReferenceProcess&) = delete;
 
-  // Has a job of JobRole::kReference made, by the wall-clock limit and `deadline`: the first one
-  // starts the process, a later one follows a Drop. The report tells of it as if it had been a job
-  // of its own that ended with what it made. Not serving() afterwards: it failed.
+  // Runs a job of JobRole::kReference within its wall-clock limit and `deadline`: the first one
+  // starts the process, a later one follows a Drop. The report has the form of a separate job that
+  // ended with this result. serving() is false afterwards if the job failed.
   JobReport Make(const std::string& job_json, const ExecLimits& limits, absl::Time deadline);
 
   // Sends an order and waits for its answer, an object with the one member `answer`, whose value
@@ -92,12 +88,13 @@ class ReferenceProcess {
 
 class ReferenceProcessPool;
 
+// One task's use of a process. The destructor frees the task's memory and returns the process to
+// the pool.
 class ReferenceSession {
  public:
   ReferenceSession(std::shared_ptr<ReferenceProcessPool> pool,
                    std::unique_ptr<ReferenceProcess> process)
       : pool_(std::move(pool)), process_(std::move(process)) {}
-  // Gives the task's memory and the process back.
   ~ReferenceSession();
   ReferenceSession(const ReferenceSession&) = delete;
   ReferenceSession& operator=(const ReferenceSession&) = delete;
@@ -114,18 +111,17 @@ class ReferenceSession {
   std::atomic<bool> counted_{true};  // among the pool's processes; not once it has ended
 };
 
-// Reference processes; idle ones wait for the next task. Held by a shared pointer.
+// All reference processes of a backend. Idle ones wait for the next task. Held by a shared pointer.
 class ReferenceProcessPool : public std::enable_shared_from_this<ReferenceProcessPool> {
  public:
   // Each process takes a worker of `pool`, idle ones too. `max_wait`: see Make.
   explicit ReferenceProcessPool(WorkerPool* pool, absl::Duration max_wait = absl::Seconds(30))
       : pool_(pool), max_wait_(max_wait) {}
 
-  // Has the job made by an idle process, if there is one, else by a new one, as long as that leaves
-  // one worker of the pool; else it waits for a process to become idle, for `max_wait` at most: who
-  // waited for a worker instead would wait for ever, as idle processes keep theirs. What fails in a
-  // process that had other tasks before is tried in a new one before it counts. `session` is null
-  // when it failed; the report says how.
+  // Runs the job in an idle process, else in a new one if that leaves one worker of the pool, else
+  // waits at most `max_wait` for a process to become idle (a wait for a worker could last for ever,
+  // as idle processes keep theirs). A job that fails in a process with earlier tasks is retried in
+  // a new one. `session` is null when the job failed; the report gives the cause.
   JobReport Make(const std::string& job_json, const ExecLimits& limits, absl::Time deadline,
                  std::shared_ptr<ReferenceSession>* session);
 

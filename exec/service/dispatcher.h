@@ -1,6 +1,5 @@
-// What a server does with its jobs: a bounded queue in front of one or several devices, admission
-// by memory, one job at a time where the role is to time, and a second try for who ran out of
-// memory in company.
+// Dispatches a server's jobs to its devices: bounded queue, admission by memory, exclusive devices
+// for timing, and an exclusive retry of jobs that ran out of device memory.
 #ifndef TRITONRL_EXEC_SERVICE_DISPATCHER_H_
 #define TRITONRL_EXEC_SERVICE_DISPATCHER_H_
 
@@ -46,20 +45,20 @@ class Dispatcher {
   // errors of DeviceBackend::Run. A deadline that passes while it waits is an outcome,
   // Outcome::DEADLINE.
   //
-  // With the role TIME a job has its device to itself from beginning to end; else the backend sees
-  // to it that nobody uses the device while it measures.
-  // A job that found the device's memory full in company is not believed: it runs again alone.
+  // With the role TIME a job has exclusive use of its device from start to end; with other roles
+  // the backend takes exclusive use while it measures. A job that ran out of device memory beside
+  // other jobs is run again with exclusive use.
   absl::StatusOr<ExecResult> Run(const ExecRequest& request, int64_t memory_bytes,
                                  absl::Time deadline, const std::function<bool()>& cancelled);
 
-  // From now on Run refuses with Unavailable; what waits or runs goes on.
+  // From now on Run refuses with Unavailable; waiting and running jobs go on.
   void Drain();
-  // True when nothing waits or runs any more.
+  // Waits until no job waits or runs; false when `deadline` passes first.
   bool WaitIdle(absl::Time deadline);
 
   // Milliseconds after which a refused caller may find room: the mean time of a job.
   int64_t RetryHint() const;
-  // What it is, how busy, and what became of its jobs so far.
+  // Role, devices, load, and outcomes of the jobs so far.
   ServerDescription Describe() const;
 
  private:

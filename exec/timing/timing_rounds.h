@@ -1,3 +1,5 @@
+// Interleaved timing on a GPU: reference and candidate run rounds of calls in turn, each in its own
+// process, and the supervisor compares their times with its own clock.
 #ifndef TRITONRL_EXEC_TIMING_TIMING_ROUNDS_H_
 #define TRITONRL_EXEC_TIMING_TIMING_ROUNDS_H_
 
@@ -9,29 +11,19 @@
 
 #include "absl/status/statusor.h"
 #include "exec/reference/reference_runner.h"
-#include "exec/timing/speedup_interval.h"
+#include "exec/timing/speedup.h"
 #include "exec/workers/job_dialogue.h"
-
-// One round of timed calls in one process: the order, and what is read from the answer.
-//
-// Timing on a GPU: reference and candidate take turns, each in its own process, and the supervisor
-// holds a clock of its own beside theirs.
-//
-// A block is A B B A and the same from its end to its start (BlockOrder), so that what drifts
-// evenly, such as clocks that fall under load, is the same for both. Blocks go on until the
-// interval of the speedup is narrow or the budget is used. Before the blocks each side makes the
-// ten calls of the paper's figure.
 
 namespace tritonrl {
 
-// What the timing process of the reference saw of the GPU around a round (by NVML).
+// State of the GPU around a round, read through NVML by the reference process.
 struct GpuState {
   double sm_mhz = 0;       // clock of its multiprocessors
-  int other_programs = 0;  // that hold memory on it, beside reference and candidate
+  int other_programs = 0;  // programs beside reference and candidate that hold GPU memory
   bool throttled = false;  // by power or heat
 };
 
-// One round: `calls` forwards one after the other.
+// Times of one round: `calls` forwards one after the other.
 struct TimedRound {
   int calls = 0;
   double outside_seconds = 0;         // from the order to the answer, by the supervisor's clock
@@ -39,7 +31,6 @@ struct TimedRound {
   std::vector<GpuState> gpu;          // before and after; empty where it cannot be read
 };
 
-// What a round is to be like.
 struct RoundRequest {
   int calls = 1;
   int trial = 0;
@@ -67,12 +58,12 @@ struct BlockRound {
 };
 
 // The rounds of a block: n calls of the reference, n and 2n of the candidate, 2n of the reference,
-// and these four backwards. The calls of either side lie about the middle of the block. The GPU
-// changes over between two processes before the second, the fourth, the sixth and the last round,
-// which takes time outside: each side has long and short rounds with and without it.
+// and these four backwards. A steady drift, such as clocks that fall under load, is thus the same
+// for both sides. The GPU switches processes before the second, fourth, sixth and last round, which
+// takes outside time: each side has long and short rounds with and without a switch.
 const std::vector<BlockRound>& BlockOrder();
 
-// What rounds of one process say about one forward, in seconds.
+// Seconds of one forward, estimated from the rounds of one process.
 struct TimePerCall {
   double event = 0;    // median of all events
   double outside = 0;  // what one call more costs in outside time, flush of the cache included
@@ -83,8 +74,8 @@ struct TimePerCall {
 // host adds to some of them. The event time is the median of all.
 TimePerCall Summarize(const std::vector<TimedRound>& rounds);
 
-// One forward of the candidate by the outside clock: what a call costs beyond its events is taken
-// from the reference, whose process is trusted and does the same around each call.
+// Seconds of one forward of the candidate by the outside clock. The cost of a call beyond its
+// events is taken from the reference, whose process is trusted and does the same around each call.
 double OutsideSeconds(const TimePerCall& reference, const TimePerCall& candidate);
 
 // False when the candidate's own time is faster than the outside clock allows, by more than 20
@@ -132,6 +123,8 @@ struct TimingSides {
   std::function<bool()> alone;
 };
 
+// Each side first makes the ten calls of the paper's figure. Blocks of rounds (BlockOrder) follow
+// until the interval of the speedup is narrow or the time budget is used.
 // Calls `alone` once both sides are ready, begins on the reference's side then, and orders rounds
 // from the reference and from the candidate, which has just been told to go on after its last call.
 // Of each round one call, which nobody could foresee, is on a trial's own inputs; its output is

@@ -1,3 +1,4 @@
+// Messages of JSON text between the supervisor and a job of a worker pool while the job runs.
 #ifndef TRITONRL_EXEC_WORKERS_JOB_DIALOGUE_H_
 #define TRITONRL_EXEC_WORKERS_JOB_DIALOGUE_H_
 
@@ -13,13 +14,10 @@
 #include "absl/time/time.h"
 #include "exec/workers/worker_pool.h"
 
-// A two-way line between the supervisor and a running job: whole messages of JSON text. What comes
-// in was written by a process that may hold a candidate, so it is bytes and nothing more.
-//
-// One job of a pool that is talked to while it runs.
-
 namespace tritonrl {
 
+// The two ends of the line. A process that may hold a candidate writes the messages, so the channel
+// does not interpret them.
 class ControlChannel {
  public:
   // Longest message in either direction; a longer one from the job arrives cut off.
@@ -51,6 +49,7 @@ class ControlChannel {
   int job_end_;
 };
 
+// One job of a pool with a control channel.
 class JobDialogue {
  public:
   // Hands the job to the pool on a thread of its own. `fds` must stay open until this object is

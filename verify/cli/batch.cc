@@ -214,7 +214,7 @@ class Batch {
 
   // Takes cases until the window is full or the input is at its end.
   absl::Status Fill() {
-    while (!at_end_ && Size() < static_cast<size_t>(std::max(1, options_.window))) {
+    while (!at_end_ && Size() < static_cast<size_t>(std::max(1, options_.max_in_flight))) {
       ASSIGN_OR_RETURN(std::optional<Case> next, reader_->Next());
       if (!next.has_value()) {
         at_end_ = true;

@@ -92,7 +92,7 @@ struct BatchOptions {
   std::string in;   // JSONL file or folder, see cases.h
   std::string out;  // JSONL file, see batch_file.h; what it already holds is not checked again
   // Cases in memory at the same time: being checked, or waiting for a slower one before them.
-  int window = 64;
+  int max_in_flight = 64;
   std::FILE* messages = stderr;  // progress, and a sentence for each broken line
   std::function<bool()> stop = [] { return false; };  // asked often; true ends the batch early
 };

@@ -197,7 +197,7 @@ TEST_F(BatchTest, StopKeepsWhatIsFinishedAndDropsTheRest) {
     if (stop && !stop_seen.HasBeenNotified()) stop_seen.Notify();
     return stop.load();
   };
-  options_.window = 8;
+  options_.max_in_flight = 8;
   std::atomic<int> calls{0};
   ScriptedBackend backend([&](const ExecRequest&, absl::Time) {
     const int call = calls++;
@@ -223,7 +223,7 @@ TEST_F(BatchTest, StopKeepsWhatIsFinishedAndDropsTheRest) {
 
 TEST_F(BatchTest, ASlowCaseHoldsUpNoMoreThanTheWindow) {
   WriteInput(Honest(40));
-  options_.window = 6;
+  options_.max_in_flight = 6;
   absl::Notification release;
   std::atomic<int> begun{0};
   ScriptedBackend backend([&](const ExecRequest& request, absl::Time) {

@@ -1,3 +1,4 @@
+// Reads pairs of reference and candidate from a JSONL file or a folder, one at a time.
 #ifndef TRITONRL_VERIFY_CLI_CASE_READER_H_
 #define TRITONRL_VERIFY_CLI_CASE_READER_H_
 
@@ -8,10 +9,6 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
-
-// Reads (reference, candidate) pairs from a JSONL file or a folder, one at a time.
-//
-// The folder form of many cases; see cases.h.
 
 namespace tritonrl {
 
@@ -61,7 +58,7 @@ Case ParseCase(const std::string& line);
 // the file, the line and what to do.
 absl::Status CheckNoFence(const std::string& path, const std::string& source);
 
-// Names are read at once, files when their case's turn comes.
+// Reader of a folder: lists names at once, reads files as Next reaches them.
 absl::StatusOr<std::unique_ptr<CaseReader>> OpenCaseFolder(const std::string& path);
 
 }  // namespace tritonrl

@@ -42,29 +42,29 @@ absl::StatusOr<std::string> ReadProgram(const std::string& flag, const std::stri
   return text;
 }
 
-absl::Status CheckMode(const VerifyCommand& call) {
-  const bool pair = !call.reference.empty() || !call.candidate.empty();
-  if (call.preflight) {
-    if (pair || !call.in.empty() || !call.html.empty()) {
+absl::Status CheckMode(const VerifyCommand& command) {
+  const bool pair = !command.reference.empty() || !command.candidate.empty();
+  if (command.preflight) {
+    if (pair || !command.in.empty() || !command.html.empty()) {
       return absl::InvalidArgumentError("--preflight goes with --tasks and --out alone");
     }
-    if (!call.tasks.empty()) return absl::OkStatus();
+    if (!command.tasks.empty()) return absl::OkStatus();
     return absl::InvalidArgumentError("--tasks is missing: a folder of task files, or one of them");
   }
-  if (!call.tasks.empty()) {
+  if (!command.tasks.empty()) {
     return absl::InvalidArgumentError("--tasks goes with --preflight");
   }
-  if (call.in.empty()) {
-    if (call.out.empty()) return absl::OkStatus();
+  if (command.in.empty()) {
+    if (command.out.empty()) return absl::OkStatus();
     return absl::InvalidArgumentError("--out needs --in; the verdict on one pair is printed");
   }
   if (pair) {
     return absl::InvalidArgumentError("give either --in, or --reference and --candidate");
   }
-  if (call.out.empty()) {
+  if (command.out.empty()) {
     return absl::InvalidArgumentError("--out is missing: the JSONL file for the verdicts");
   }
-  if (UserPath(call.in) == UserPath(call.out)) {
+  if (UserPath(command.in) == UserPath(command.out)) {
     return absl::InvalidArgumentError("--in and --out are the same file");
   }
   return absl::OkStatus();
@@ -72,99 +72,100 @@ absl::Status CheckMode(const VerifyCommand& call) {
 
 }  // namespace
 
-absl::Status ValidateCommand(const VerifyCommand& call) {
-  RETURN_IF_ERROR(CheckMode(call));
-  if (const auto mode = ParseExecMode(call.mode); !mode.ok()) {
+absl::Status ValidateCommand(const VerifyCommand& command) {
+  RETURN_IF_ERROR(CheckMode(command));
+  if (const auto mode = ParseExecMode(command.mode); !mode.ok()) {
     return AddContext(mode.status(), "--mode");
   }
-  if (call.workers < 0 || call.workers > 1024) {
+  if (command.workers < 0 || command.workers > 1024) {
     return absl::InvalidArgumentError("--workers must be 0 to 1024");
   }
-  if (call.trials < 1 || call.trials > 1000) {
+  if (command.trials < 1 || command.trials > 1000) {
     return absl::InvalidArgumentError("--trials must be 1 to 1000");
   }
-  if (!(call.tolerance >= 0)) return absl::InvalidArgumentError("--tolerance must not be negative");
-  if (!(call.time_limit >= 0))
+  if (!(command.tolerance >= 0))
+    return absl::InvalidArgumentError("--tolerance must not be negative");
+  if (!(command.time_limit >= 0))
     return absl::InvalidArgumentError("--time_limit must not be negative");
-  const std::string model = call.device_model;
+  const std::string model = command.device_model;
   if (model != "l40s" && model != "l40s_mini") {
     return absl::InvalidArgumentError(
         absl::StrCat("--device_model=", model, " is unknown: l40s or l40s_mini"));
   }
-  if (!call.judge_url.empty() && call.judge_model.empty()) {
+  if (!command.judge_url.empty() && command.judge_model.empty()) {
     return absl::InvalidArgumentError("--judge_url needs --judge_model");
   }
   return absl::OkStatus();
 }
 
-absl::StatusOr<CommandInputs> ReadCommandInputs(const VerifyCommand& call) {
+absl::StatusOr<CommandInputs> ReadCommandInputs(const VerifyCommand& command) {
   CommandInputs inputs;
-  if (call.preflight) {
-    auto set = LoadTasks(UserPath(call.tasks));
+  if (command.preflight) {
+    auto set = LoadTasks(UserPath(command.tasks));
     if (!set.ok()) return AddContext(set.status(), "--tasks");
     for (const std::string& problem : set->problems) {
       std::fprintf(stderr, "left out: %s\n", problem.c_str());
     }
     inputs.tasks = std::move(set->tasks);
-  } else if (!call.in.empty()) {
-    const absl::Status readable = CaseReader::Open(UserPath(call.in)).status();
+  } else if (!command.in.empty()) {
+    const absl::Status readable = CaseReader::Open(UserPath(command.in)).status();
     if (!readable.ok()) return AddContext(readable, "--in");
   } else {
-    ASSIGN_OR_RETURN(inputs.reference, ReadProgram("reference", call.reference));
-    ASSIGN_OR_RETURN(inputs.candidate, ReadProgram("candidate", call.candidate));
+    ASSIGN_OR_RETURN(inputs.reference, ReadProgram("reference", command.reference));
+    ASSIGN_OR_RETURN(inputs.candidate, ReadProgram("candidate", command.candidate));
   }
   return inputs;
 }
 
-absl::StatusOr<std::unique_ptr<Judge>> MakeCommandJudge(const VerifyCommand& call) {
-  if (call.judge_url.empty()) return std::unique_ptr<Judge>();
-  return MakeHttpJudge({.url = call.judge_url,
-                        .model = call.judge_model,
-                        .api_key_variable = call.judge_key_variable});
+absl::StatusOr<std::unique_ptr<Judge>> MakeCommandJudge(const VerifyCommand& command) {
+  if (command.judge_url.empty()) return std::unique_ptr<Judge>();
+  return MakeHttpJudge({.url = command.judge_url,
+                        .model = command.judge_model,
+                        .api_key_variable = command.judge_key_variable});
 }
 
-absl::StatusOr<std::unique_ptr<DeviceBackend>> StartCommandBackend(const VerifyCommand& call) {
-  if (!call.servers.empty()) {
-    auto remote = ConnectToServers(call.servers, call.token_file, [](const std::string& text) {
-      std::fprintf(stderr, "verify: %s\n", text.c_str());
-    });
+absl::StatusOr<std::unique_ptr<DeviceBackend>> StartCommandBackend(const VerifyCommand& command) {
+  if (!command.servers.empty()) {
+    auto remote = ConnectToServers(
+        command.servers, command.token_file,
+        [](const std::string& text) { std::fprintf(stderr, "verify: %s\n", text.c_str()); });
     if (!remote.ok()) return AddContext(remote.status(), "--servers");
     return *std::move(remote);
   }
   BackendOptions options;
-  auto kind = ParseBackendKind(call.backend);
+  auto kind = ParseBackendKind(command.backend);
   if (!kind.ok()) return AddContext(kind.status(), "--backend");
   options.kind = *kind;
   // One candidate needs one worker.
-  const bool many = !call.in.empty() || call.preflight;
-  options.workers = many || call.workers > 0 ? call.workers : 1;
-  options.sandbox = call.sandbox;
-  if (call.time_limit > 0) {
-    options.pool.limits.set_wall_seconds(call.time_limit);
+  const bool many = !command.in.empty() || command.preflight;
+  options.workers = many || command.workers > 0 ? command.workers : 1;
+  options.sandbox = command.sandbox;
+  if (command.time_limit > 0) {
+    options.pool.limits.set_wall_seconds(command.time_limit);
   }
-  if (call.memory_gb > 0) {
-    options.pool.limits.set_memory_bytes(static_cast<int64_t>(call.memory_gb * (1 << 30)));
+  if (command.memory_gb > 0) {
+    options.pool.limits.set_memory_bytes(static_cast<int64_t>(command.memory_gb * (1 << 30)));
   }
   return MakeBackend(options);
 }
 
-VerifierOptions MakeVerifierOptions(const VerifyCommand& call, const DeviceBackend& backend) {
+VerifierOptions MakeVerifierOptions(const VerifyCommand& command, const DeviceBackend& backend) {
   VerifierOptions options;
   // More servers may come later, so that a larger number can make sense.
-  const int asked = call.servers.empty() ? 0 : call.workers;
+  const int asked = command.servers.empty() ? 0 : command.workers;
   options.parallel = asked > 0 ? asked : backend.concurrency();
-  options.seed = call.seed;
-  options.trials = call.trials;
-  options.atol = options.rtol = call.tolerance;
-  options.mode = *ParseExecMode(call.mode);
-  options.run_limit = absl::Seconds(call.time_limit);
-  options.device_model = call.device_model;
-  options.check_functionality = call.functionality;
-  options.ablation = call.ablation;
-  options.gpu_profile = call.gpu_profile;
-  options.measure_time = call.timing;
-  options.judge_parallel = call.judge_parallel;
-  options.judge_cache = UserPath(call.judge_cache);
+  options.seed = command.seed;
+  options.trials = command.trials;
+  options.atol = options.rtol = command.tolerance;
+  options.mode = *ParseExecMode(command.mode);
+  options.run_limit = absl::Seconds(command.time_limit);
+  options.device_model = command.device_model;
+  options.check_functionality = command.functionality;
+  options.ablation = command.ablation;
+  options.gpu_profile = command.gpu_profile;
+  options.measure_time = command.timing;
+  options.judge_parallel = command.judge_parallel;
+  options.judge_cache = UserPath(command.judge_cache);
   options.cache = false;  // would grow with the number of cases
   return options;
 }
@@ -178,8 +179,8 @@ int Complain(int code, const std::string& sentence) {
   return code;
 }
 
-int Report(const VerifyCommand& call, const Verdict& verdict, const std::string& source) {
-  if (call.json) {
+int Report(const VerifyCommand& command, const Verdict& verdict, const std::string& source) {
+  if (command.json) {
     std::cout << VerdictToJson(verdict) << std::endl;
   } else {
     std::cout << VerdictText(verdict, source) << std::flush;
@@ -190,37 +191,37 @@ int Report(const VerifyCommand& call, const Verdict& verdict, const std::string&
   return Complain(reference ? kExitUserError : kExitInfraError, verdict.outcome().message());
 }
 
-int RunPair(const VerifyCommand& call, DeviceBackend* backend, Judge* judge,
+int RunPair(const VerifyCommand& command, DeviceBackend* backend, Judge* judge,
             const std::string& reference, const std::string& candidate) {
-  Verifier verifier(MakeVerifierOptions(call, *backend), backend, judge);
+  Verifier verifier(MakeVerifierOptions(command, *backend), backend, judge);
   if (const absl::Status opened = verifier.Open(); !opened.ok()) {
     return Complain(kExitUserError, Message(opened));
   }
-  const std::string task = call.reference;
+  const std::string task = command.reference;
   const Verdict verdict = verifier
                               .Submit({.task = {.id = task, .path = task, .source = reference},
                                        .code = candidate,
-                                       .key = call.candidate})
+                                       .key = command.candidate})
                               .get();
-  const int code = Report(call, verdict, candidate);
-  const std::string page = call.html;
+  const int code = Report(command, verdict, candidate);
+  const std::string page = command.html;
   if (page.empty()) return code;
   const absl::Status written = WritePairPage(verdict, reference, candidate, UserPath(page));
   return written.ok() ? code
                       : Complain(kExitInfraError, absl::StrCat("--html: ", Message(written)));
 }
 
-int RunMany(const VerifyCommand& call, DeviceBackend* backend, Judge* judge) {
+int RunMany(const VerifyCommand& command, DeviceBackend* backend, Judge* judge) {
   const SignalHandler interrupts;
-  const VerifierOptions verifier_options = MakeVerifierOptions(call, *backend);
+  const VerifierOptions verifier_options = MakeVerifierOptions(command, *backend);
   Verifier verifier(verifier_options, backend, judge);
   if (const absl::Status opened = verifier.Open(); !opened.ok()) {
     return Complain(kExitUserError, Message(opened));
   }
   BatchOptions options;
-  options.in = UserPath(call.in);
-  options.out = UserPath(call.out);
-  options.window = std::max(64, 8 * verifier_options.parallel);
+  options.in = UserPath(command.in);
+  options.out = UserPath(command.out);
+  options.max_in_flight = std::max(64, 8 * verifier_options.parallel);
   options.stop = [&interrupts] { return interrupts.received() != 0; };
   const absl::StatusOr<BatchSummary> summary = RunBatch(options, &verifier);
   if (!summary.ok()) {
@@ -232,7 +233,7 @@ int RunMany(const VerifyCommand& call, DeviceBackend* backend, Judge* judge) {
   if (const absl::Status kept = verifier.JournalStatus(); !kept.ok()) {
     return Complain(kExitInfraError, absl::StrCat("--judge_cache: ", Message(kept)));
   }
-  const std::string page = call.html;
+  const std::string page = command.html;
   if (!page.empty()) {
     const absl::Status written = WriteBatchPage(options.in, options.out, UserPath(page));
     if (!written.ok()) return Complain(kExitInfraError, absl::StrCat("--html: ", Message(written)));
@@ -242,12 +243,12 @@ int RunMany(const VerifyCommand& call, DeviceBackend* backend, Judge* judge) {
   return summary->totals.inconclusive > 0 ? kExitInfraError : kExitCorrect;
 }
 
-int CheckTheTasks(const VerifyCommand& call, DeviceBackend* backend,
+int CheckTheTasks(const VerifyCommand& command, DeviceBackend* backend,
                   const std::vector<Task>& tasks) {
   const SignalHandler interrupts;
-  PreflightOptions options = PreflightOptionsFrom(MakeVerifierOptions(call, *backend));
+  PreflightOptions options = PreflightOptionsFrom(MakeVerifierOptions(command, *backend));
   options.stop = [&interrupts] { return interrupts.received() != 0; };
-  const std::string out = call.out;
+  const std::string out = command.out;
   const auto checks = RunPreflight(tasks, backend, options, out.empty() ? "" : UserPath(out));
   if (!checks.ok()) return Complain(kExitInfraError, "--out: " + Message(checks.status()));
   std::cout << PreflightTable(*checks, options.mode) << std::flush;
@@ -264,23 +265,23 @@ int ReportCommandError(const absl::Status& status) {
   return Complain(kExitUserError, Message(status));
 }
 
-int RunCommand(const VerifyCommand& call) {
-  if (const absl::Status checked = ValidateCommand(call); !checked.ok())
+int RunCommand(const VerifyCommand& command) {
+  if (const absl::Status checked = ValidateCommand(command); !checked.ok())
     return ReportCommandError(checked);
-  const absl::StatusOr<CommandInputs> inputs = ReadCommandInputs(call);
+  const absl::StatusOr<CommandInputs> inputs = ReadCommandInputs(command);
   if (!inputs.ok()) return ReportCommandError(inputs.status());
-  auto judge = MakeCommandJudge(call);
+  auto judge = MakeCommandJudge(command);
   if (!judge.ok()) return ReportCommandError(judge.status());
-  auto backend = StartCommandBackend(call);
+  auto backend = StartCommandBackend(command);
   if (!backend.ok()) {
     const absl::Status& status = backend.status();
     const bool user = absl::IsInvalidArgument(status) || absl::IsNotFound(status) ||
                       absl::IsPermissionDenied(status) || absl::IsUnauthenticated(status);
     return Complain(user ? kExitUserError : kExitInfraError, Message(backend.status()));
   }
-  if (call.preflight) return CheckTheTasks(call, backend->get(), inputs->tasks);
-  if (!call.in.empty()) return RunMany(call, backend->get(), judge->get());
-  return RunPair(call, backend->get(), judge->get(), inputs->reference, inputs->candidate);
+  if (command.preflight) return CheckTheTasks(command, backend->get(), inputs->tasks);
+  if (!command.in.empty()) return RunMany(command, backend->get(), judge->get());
+  return RunPair(command, backend->get(), judge->get(), inputs->reference, inputs->candidate);
 }
 
 absl::Status ParseFlags(int argc, char** argv) {

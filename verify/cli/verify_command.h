@@ -1,3 +1,4 @@
+// The //verify:verify command: its options, their validation, and running it.
 #ifndef TRITONRL_VERIFY_CLI_VERIFY_COMMAND_H_
 #define TRITONRL_VERIFY_CLI_VERIFY_COMMAND_H_
 
@@ -13,12 +14,6 @@
 #include "tasks/loader.h"
 #include "verify/judge/judge.h"
 #include "verify/pipeline/verifier.h"
-
-// The //verify:verify command: its options, their validation, and what they configure.
-//
-// Runs the //verify:verify command.
-//
-// Command lines of programs whose exit codes mean something.
 
 namespace tritonrl {
 
@@ -47,33 +42,33 @@ struct VerifyCommand {
 };
 
 // InvalidArgument: one sentence that names the flag at fault.
-absl::Status ValidateCommand(const VerifyCommand& call);
+absl::Status ValidateCommand(const VerifyCommand& command);
 
-// What is to be checked, read before workers are started: mistakes in the call are told first.
+// What is to be checked, read before workers are started: mistakes in the command are told first.
 struct CommandInputs {
   std::string reference, candidate;  // of one pair
   std::vector<Task> tasks;           // of a preflight
 };
 // Errors name the flag and the file. Tasks that cannot be read are named on stderr.
-absl::StatusOr<CommandInputs> ReadCommandInputs(const VerifyCommand& call);
+absl::StatusOr<CommandInputs> ReadCommandInputs(const VerifyCommand& command);
 
 // Null when no judge is asked for.
-absl::StatusOr<std::unique_ptr<Judge>> MakeCommandJudge(const VerifyCommand& call);
+absl::StatusOr<std::unique_ptr<Judge>> MakeCommandJudge(const VerifyCommand& command);
 
 // Connects to servers or starts workers here. InvalidArgument, Unauthenticated, PermissionDenied or
-// NotFound for a mistake in the call.
-absl::StatusOr<std::unique_ptr<DeviceBackend>> StartCommandBackend(const VerifyCommand& call);
+// NotFound for a mistake in the command.
+absl::StatusOr<std::unique_ptr<DeviceBackend>> StartCommandBackend(const VerifyCommand& command);
 
-VerifierOptions MakeVerifierOptions(const VerifyCommand& call, const DeviceBackend& backend);
+VerifierOptions MakeVerifierOptions(const VerifyCommand& command, const DeviceBackend& backend);
 
 // Exit codes of the program; what they mean for a pair, a batch and a preflight: verify_main.cc.
 constexpr int kExitCorrect = 0, kExitCandidateFailed = 1, kExitUserError = 2, kExitInfraError = 3;
 
-// Checks the call, reads its inputs, starts what it needs and prints what came of it. Verdicts go
-// to stdout, progress and one sentence for a mistake to stderr. Returns the exit code.
-int RunCommand(const VerifyCommand& call);
+// Checks the command, reads its inputs, starts what it needs and prints what came of it. Verdicts
+// go to stdout, progress and one sentence for a mistake to stderr. Returns the exit code.
+int RunCommand(const VerifyCommand& command);
 
-// Prints the sentence of a mistake in the call.
+// Prints the sentence of a mistake in the command.
 int ReportCommandError(const absl::Status& status);
 
 // Sets the flags of a command line: --name=value, --name value, --name and --noname. Absl's own

@@ -1,17 +1,10 @@
+// Run-time audit (functionality layer): operators, launches, GPU time and ablations of one run.
 #ifndef TRITONRL_VERIFY_PIPELINE_RUNTIME_AUDIT_H_
 #define TRITONRL_VERIFY_PIPELINE_RUNTIME_AUDIT_H_
 
 #include "absl/strings/string_view.h"
 #include "exec/messages.pb.h"
 #include "verify/verdict/verdict.pb.h"
-
-// The one table of what forward may run beside its kernels, as seen at run time. It says the same
-// as the linter's tables (verify/linter/tables.h) say of source text; neutral_ops_test holds them
-// together.
-//
-// Share of GPU time spent in the candidate's own kernels, from one profiled call of forward.
-//
-// Run-time audit (functionality layer): operators and launches observed, and ablation results.
 
 namespace tritonrl {
 
@@ -23,12 +16,13 @@ inline constexpr double kMaxScalarElements = 256;
 // Single elements that forward may read back into Python: a loop over all of them is Python's work.
 inline constexpr int64_t kMaxReadBack = 64;
 
-// True for an operator that does no work of the kernels': a view by its schema, an allocation, a
-// copy, cast, fill, concatenation or random numbers by name (as in AtenOp: "aten.cat"), anything on
-// at most kScalarElements elements a call. "python.tolist" and the like, elements that leave torch
-// (exec/python/element_reads.py), are neutral for such small tensors only. Operators that a program
-// registers itself are true as well: what they run inside is listed on its own, and the linter
-// follows them.
+// The run-time counterpart of the linter's tables (verify/linter/tables.h); a test compares the
+// two. True for an operator that does no work of the kernels': a view by its schema, an allocation,
+// a copy, cast, fill, concatenation or random numbers by name (as in AtenOp: "aten.cat"), anything
+// on at most kScalarElements elements a call. "python.tolist" and the like, elements that leave
+// torch (exec/python/element_reads.py), are neutral for such small tensors only. Operators that a
+// program registers itself are true as well: what they run inside is listed on its own, and the
+// linter follows them.
 bool IsNonComputeOp(const AtenOp& op);
 
 // Elements on which operators worked that are neutral only as long as there are few of them: sums
@@ -37,7 +31,7 @@ double CountScalarElements(const google::protobuf::RepeatedPtrField<AtenOp>& ops
 
 // True for work on a GPU that computes nothing, by CUPTI's name of it: copies, fills, casts,
 // concatenation, random numbers (at::native's kernels, memcpy, memset). The same things as
-// IsNonComputeOp (neutral_ops.h) lets pass, one level below.
+// IsNonComputeOp lets pass, one level below.
 bool IsNonComputeGpuKernel(absl::string_view kernel);
 
 // Adds the candidate's own share of the GPU's time as evidence, or why it was not measured. Fails

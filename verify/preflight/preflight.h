@@ -1,3 +1,5 @@
+// Task preflight: tries results that must not pass on a task before the task is used. A task on
+// which one passes cannot tell a kernel's work from its absence and is unsound.
 #ifndef TRITONRL_VERIFY_PREFLIGHT_PREFLIGHT_H_
 #define TRITONRL_VERIFY_PREFLIGHT_PREFLIGHT_H_
 
@@ -12,14 +14,6 @@
 #include "exec/messages.pb.h"
 #include "tasks/loader.h"
 #include "verify/pipeline/verifier.h"
-
-// Task preflight: before a task is used, results that ought not to pass are tried on it. A task on
-// which one passes cannot tell a kernel's work from its absence and is unsound.
-//
-//   const std::vector<TaskCheck> checks = CheckTasks(tasks, backend, options);
-//   for (const TaskCheck& check : checks) if (check.state == TaskState::kUnsound) ...
-//
-// Preflight for a person: progress while it runs, a table, a JSONL file.
 
 namespace tritonrl {
 
@@ -59,10 +53,10 @@ struct PreflightOptions {
   std::function<void(const TaskCheck&)> done = [](const TaskCheck&) {};
 };
 
-// As the verifier with these options judges.
+// Options with the verifier's mode, seed, trials, tolerances and limits.
 PreflightOptions PreflightOptionsFrom(const VerifierOptions& options);
 
-// One check for each task, in their order.
+// Checks each task; results in the order of `tasks`.
 std::vector<TaskCheck> CheckTasks(const std::vector<Task>& tasks, DeviceBackend* backend,
                                   const PreflightOptions& options);
 

@@ -1,4 +1,4 @@
-#include "exec/timing/speedup_interval.h"
+#include "exec/timing/speedup.h"
 
 #include <gtest/gtest.h>
 

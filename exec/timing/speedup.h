@@ -1,10 +1,17 @@
-// The speedup of a candidate from many short blocks of timed calls, and an interval for it.
-#ifndef TRITONRL_EXEC_TIMING_SPEEDUP_INTERVAL_H_
-#define TRITONRL_EXEC_TIMING_SPEEDUP_INTERVAL_H_
+// The speedup of a candidate with its interval, from many short blocks of timed calls, and whether
+// it is believed.
+#ifndef TRITONRL_EXEC_TIMING_SPEEDUP_H_
+#define TRITONRL_EXEC_TIMING_SPEEDUP_H_
 
+#include <optional>
 #include <vector>
 
+#include "exec/messages.pb.h"
+
 namespace tritonrl {
+
+struct ReferenceResult;
+struct TimingResult;
 
 // Seconds that one call took on either side in one block; both were measured next to each other,
 // so that clocks and neighbours were about the same for both.
@@ -41,6 +48,12 @@ SpeedupInterval WithSystematicError(const SpeedupInterval& interval,
 // The median, of an even number the mean of the middle two; 0 of nothing.
 double Median(std::vector<double> values);
 
+// Fills in times and speedup of a candidate that was right. `timing` is what the rounds on a GPU
+// gave; modelled times are in `reference_result` and `result` already. Outcome::INCONCLUSIVE where
+// the candidate's time contradicts the clock outside, or is below what the task takes at least.
+void ConcludeSpeedup(const ReferenceResult& reference_result,
+                     const std::optional<TimingResult>& timing, ExecResult* result);
+
 }  // namespace tritonrl
 
-#endif  // TRITONRL_EXEC_TIMING_SPEEDUP_INTERVAL_H_
+#endif  // TRITONRL_EXEC_TIMING_SPEEDUP_H_
