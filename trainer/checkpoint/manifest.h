@@ -8,9 +8,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 
-// Checksums of large files at the speed of several cores.
-//
-// The files of a checkpoint's folder: sizes, checksums and the manifest that lists them.
+// The manifest of a checkpoint's folder: sizes and checksums of its files.
 
 namespace tritonrl {
 

@@ -11,16 +11,15 @@
 #include "parallel/shard_plan.h"
 #include "trainer/optimizer/adamw.h"
 
-// A copy of a tensor in CPU memory that is kept for the next copy: pinned where the source lies on
-// a GPU, so that the copy runs at the bus's speed.
+// The optimizer's state in files, one for each rank, which any number of ranks can read.
 //
-// The optimizer's state in files, one for each rank, which any number of ranks can read again.
-//
-// A file holds what its rank keeps (shard_plan.h) of each tensor, fp32, one behind the other
-// without a header: [master weights, if the model's are not fp32] first moment, second moment.
+// A file holds its rank's shard (shard_plan.h) of each tensor, fp32, without a header: [master
+// weights, if the model's weights are not fp32] first moment, second moment.
 
 namespace tritonrl {
 
+// A copy of a tensor in CPU memory that is reused for the next copy. It is pinned if the source is
+// on a GPU, so that the copy runs at the speed of the bus.
 class CpuCopy {
  public:
   // A power of two: pinned memory is given out in these, so that one large chunk could waste half.
@@ -49,16 +48,16 @@ class CpuCopy {
 // Name of a rank's file: optimizer.bin for one rank, optimizer_003_of_008.bin for several.
 std::string OptimizerFileName(int rank, int ranks);
 
-// What a rank keeps, in the order of the file.
+// The tensors of this rank's shard, in the order of the file.
 std::vector<at::Tensor> OptimizerStateTensors(const AdamW& optimizer);
 
-// Writes a rank's file from copies of these, and syncs it.
+// Writes a rank's file from copies of OptimizerStateTensors, and syncs it.
 absl::Status WriteOptimizerState(const std::string& path, const std::vector<CpuCopy>& tensors);
 
-// Reads what this rank keeps from the files in `dir`, which were written by ranks with the plan
-// `saved`. Error: a file that is missing or of another size (DataLoss, named), a plan for another
-// model. Onto a GPU through pinned memory for four pieces of a bucket, which torch keeps for the
-// next copies. With fp32 weights the master is taken from them: they must have been loaded before.
+// Reads this rank's shard from the files in `dir`, which ranks with the plan `saved` wrote. Copies
+// to a GPU through pinned memory for four pieces of a bucket, which torch keeps for the next
+// copies. fp32 weights must have been loaded before, as the master copy is made from them. Errors:
+// DataLoss names a file that is missing or of another size; a plan for another model.
 absl::Status ReadOptimizerState(const std::string& dir, const ShardPlan& saved, AdamW* optimizer);
 
 }  // namespace tritonrl

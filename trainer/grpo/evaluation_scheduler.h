@@ -1,4 +1,4 @@
-// The evaluations of a run: when they are due, how they are made, what is on file already.
+// Decides when a run evaluates, runs the evaluation and records it.
 #ifndef TRITONRL_TRAINER_GRPO_EVALUATION_SCHEDULER_H_
 #define TRITONRL_TRAINER_GRPO_EVALUATION_SCHEDULER_H_
 
@@ -28,7 +28,7 @@ class EvaluationScheduler {
     std::function<bool()> keep_going;
     // Whether any rank was asked to stop or failed with the status it gives.
     std::function<absl::StatusOr<bool>(const absl::Status&)> any_stop;
-    // A line for the person.
+    // Shows a line to the user.
     std::function<void(const std::string&)> say;
   };
 
@@ -51,11 +51,11 @@ class EvaluationScheduler {
   // The evaluation after `done` steps unless it is on file. False: a stop was asked for.
   absl::StatusOr<bool> Evaluate(int64_t done);
 
-  // A person should see the first step soon, so the untrained policy is evaluated after that step.
-  // SaveInitialWeights is called before it; EvaluateInitialPolicy then puts the old weights back
-  // for as long as responses are drawn. On an error or a stop the weights may be the old ones
-  // still. Rank 0 alone keeps a copy, and one only: while the old weights are in use, that of the
-  // trained.
+  // The user should see the first step soon, so the initial policy is evaluated after that step.
+  // SaveInitialWeights is called before the step. EvaluateInitialPolicy restores the initial
+  // weights while responses are generated. After an error or a stop the weights may still be the
+  // initial ones. Only rank 0 keeps a copy: of the initial weights, or of the trained ones while
+  // the initial ones are in use.
   void SaveInitialWeights();
   bool has_initial_weights() const { return has_initial_weights_; }
   absl::StatusOr<bool> EvaluateInitialPolicy(int64_t done);

@@ -76,6 +76,7 @@ class Evaluator {
   ProcessGroup* ranks_;
 };
 
+// The evaluations of a run on file: evaluations.jsonl and their samples.
 class EvaluationLog {
  public:
   explicit EvaluationLog(RunPaths paths) : paths_(std::move(paths)) {}

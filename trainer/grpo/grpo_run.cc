@@ -102,7 +102,7 @@ class GrpoRun {
   absl::Status Record(const SampleBatch& batch, const RlBatch& rl, const StepMetrics& metrics);
   void PrintResults();
 
-  // Whether there is a reason not to wait any longer.
+  // Whether to stop waiting: for a signal, or because verification failed.
   bool Interrupted() const { return run_.stop_requested() || !verification_.Health().ok(); }
   // Whether any rank was asked to stop or failed; all ranks call it at the same places.
   absl::StatusOr<bool> AnyStop(const absl::Status& status);

@@ -29,11 +29,12 @@ class StepRollout {
               SampleRunner* runner)
       : config_(config), model_(model), prompts_(prompts), runner_(runner) {}
 
-  // After `done` steps: begins this rank's share of the next one's samples, if they have not been.
-  // With `start_next` also those of the step after, which get the places that the former leave.
+  // After `done` completed steps: begins this rank's share of the next step's samples, unless they
+  // are in flight. With `start_next` also begins those of the step after it, which take batch slots
+  // that become idle.
   absl::StatusOr<std::shared_ptr<SampleBatch>> Start(int64_t done, bool start_next);
 
-  // Samples of a later step than the one started last are under way.
+  // Whether samples of a step after the one started last are in flight.
   bool next_started() const { return next_ != nullptr; }
 
  private:
@@ -47,14 +48,14 @@ class StepRollout {
 };
 
 struct LearnStepOptions {
-  int64_t done = 0;            // steps
+  int64_t done = 0;            // completed steps
   bool async_rollout = false;  // samples of the next step are being generated
 };
 
-// Called by all ranks together: learns from `batch`, which is made of `samples`, and gives the
-// engines the weights of version done + 1. Where a rank both generates and learns its engine leaves
-// the weights alone meanwhile, and what other policies say of the batch is filled in. The
-// statistics are there on the ranks that learn.
+// Called by all ranks together: learns from `batch`, the rewarded `samples`, and gives the engines
+// the weights of version done + 1. On a rank that both generates and learns the engine pauses
+// meanwhile. Fills in the log-probabilities of the reference and the proximal policy if the
+// objective needs them. The statistics are valid on the ranks that learn.
 absl::StatusOr<LearnStats> LearnStep(const SampleBatch& samples, const LearnStepOptions& moment,
                                      const GrpoHrdConfig& config, RlBatch* batch,
                                      ModelState* model);

@@ -1,5 +1,5 @@
-// Which ranks of a job learn and which generate (GrpoHrdConfig.rollout_ranks), and how samples and
-// weights get from one kind to the other.
+// Which ranks of a job learn and which generate (GrpoHrdConfig.rollout_ranks), and the transfer of
+// samples and weights between them.
 #ifndef TRITONRL_TRAINER_GRPO_RANK_PLACEMENT_H_
 #define TRITONRL_TRAINER_GRPO_RANK_PLACEMENT_H_
 
@@ -21,16 +21,17 @@
 namespace tritonrl {
 
 struct WeightSyncOptions {
-  bool changed = true;  // on rank 0; else only the version travels
+  bool changed = true;  // on rank 0; false: only the version is sent
   // See ReceiveOptions.
   std::optional<Engine::KvPolicy> pause;
 };
 
-// All methods but the plain questions are called by all ranks of the job together. Rank 0 learns.
+// All methods that are not const are called by all ranks of the job together. Rank 0 learns.
 class RankPlacement {
  public:
-  // The last `rollout_ranks` of `all` (which must outlive this object) only generate and verify,
-  // the others only learn; with 0 all ranks do both. InvalidArgument: no rank would learn.
+  // The last `rollout_ranks` ranks of `all` (which must outlive this object) only generate and
+  // verify, the ranks before them only learn; with 0 all ranks do both. InvalidArgument: no rank
+  // would learn.
   static absl::StatusOr<std::unique_ptr<RankPlacement>> Make(int rollout_ranks, ProcessGroup* all);
 
   bool disaggregated() const { return rollout_ranks_ > 0; }
@@ -38,20 +39,20 @@ class RankPlacement {
   bool generates() const { return !disaggregated() || !learns(); }
   // The ranks that learn together; null on a rank that only generates.
   ProcessGroup* learners() const { return disaggregated() ? learners_.get() : all_; }
-  // Of `count` prompts, numbered from 0, those that this rank generates for: none where it only
-  // learns.
+  // The prompts, of `count` numbered from 0, that this rank generates for; none if it only learns.
   std::vector<int> Share(int count) const;
 
-  // The following do nothing unless the ranks are split.
+  // The following functions do nothing unless the placement is disaggregated.
 
-  // Before the others: this rank's weights, which the engine and the learner use.
+  // Called first. `weights`: this rank's, which the engine or the learner uses.
   absl::Status InitWeightSync(std::shared_ptr<Weights> weights);
-  // Waits, up to the timeout, for what only ranks of the other kind do.
+  // A barrier of learning and generating ranks, whose deadline is `timeout`.
   absl::Status WaitForOtherRanks(absl::Duration timeout);
-  // Rewarded groups of `samples` from where they were generated to where they are learned from:
-  // each rank that learns gets those that it would have generated without a split.
+  // Sends the rewarded groups of `samples` to the learning ranks. Each gets the groups that it
+  // would have generated if all ranks did both.
   absl::StatusOr<RlBatch> SendToLearners(const RlBatch& batch, const SampleBatch& samples);
-  // Rank 0's weights to the engines, with their version. `engine`: null on a rank that only learns.
+  // Sends rank 0's weights and their version to the engines. `engine`: null on a rank that only
+  // learns.
   absl::Status SyncWeightsToRollout(uint64_t version, const WeightSyncOptions& options,
                                     Engine* engine);
 
@@ -61,8 +62,8 @@ class RankPlacement {
 
   const int rollout_ranks_;
   ProcessGroup* const all_;
-  std::unique_ptr<ProcessGroup> learners_;      // null on the others
-  std::unique_ptr<ProcessGroup> weight_ranks_;  // rank 0 and those that generate
+  std::unique_ptr<ProcessGroup> learners_;      // null on a rank that only generates
+  std::unique_ptr<ProcessGroup> weight_ranks_;  // rank 0 and the generating ranks
   std::unique_ptr<WeightBroadcast> broadcast_;
 };
 

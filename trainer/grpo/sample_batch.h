@@ -15,17 +15,11 @@
 #include "trainer/objective/advantage.h"
 #include "verify/verdict/verdict.pb.h"
 
-// A set of prompts with all samples num_samples for them, filled in as samples end and are
-// verified.
-//
-// From verified samples to what the learner takes.
-//
-// Samples with their verdicts as JSON lines: what samples/*.jsonl of a run folder holds, and how
-// ranks hand their samples to rank 0.
+// Samples with their verdicts: in memory, as the learner's batch, and as JSON lines.
 
 namespace tritonrl {
 
-// One response and what became of it.
+// One response with its verdict.
 struct VerifiedSample {
   Sample sample;
   std::string text;  // decoded, special tokens kept
@@ -44,12 +38,14 @@ struct SampleGroup {
   std::vector<VerifiedSample> samples;
 };
 
+// Prompts and their samples, which SampleRunner fills in as they are generated and verified.
 struct SampleBatch {
   std::string name;   // "step 12": in messages and in the keys of verdicts
   uint64_t seed = 0;  // SampleKey::run_seed
   uint64_t step = 0;  // SampleKey::step
   std::vector<SampleGroup> groups;
-  // False: drawn again, its samples may be others, so that a fault of one is not kept for it.
+  // False if another rollout of the same step may give other samples (async rollout). An
+  // infrastructure error is then not journalled, as it would belong to another sample.
   bool reproducible = true;
 
   // Kept by SampleRunner.
@@ -72,9 +68,10 @@ RlBatch BuildRlBatch(const SampleBatch& batch, const ObjectiveConfig& objective)
 // one.
 std::string FirstInfraError(const SampleBatch& batch);
 
-// What is kept of one sample. JSON fields: slot, sample, task, prompt (first sample of a group
-// only), response, tokens, plan_tokens, finish_reason, plan_kind, reward_plan, reward_code,
-// advantage_plan, advantage_code (training steps only), verdict (see verify/verdict/verdict.proto).
+// A sample as samples/*.jsonl of the run folder holds it and ranks send it to rank 0. JSON fields:
+// slot, sample, task, prompt (first sample of a group only), response, tokens, plan_tokens,
+// finish_reason, plan_kind, reward_plan, reward_code, advantage_plan, advantage_code (training
+// steps only), verdict (see verify/verdict/verdict.proto).
 struct SampleRecord {
   int slot = 0;
   int index = 0;

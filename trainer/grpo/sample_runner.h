@@ -25,8 +25,8 @@
 
 namespace tritonrl {
 
-// The samples of a run that were dropped for an infrastructure error. A run that is killed and
-// resumed must drop the same ones, or its groups, and with them its weights, would differ.
+// The samples that a run left out because of an infrastructure error. A run that is killed and
+// resumed must leave out the same samples. Otherwise its groups, and so its weights, would differ.
 class InfraErrorJournal {
  public:
   // Reads the file if it exists. DataLoss names a damaged line. An empty path keeps the errors in
@@ -49,10 +49,10 @@ class InfraErrorJournal {
   std::vector<std::string> pending_;  // lines not yet written
 };
 
-// Used by one thread. Several batches may be under way at the same time.
+// Used by one thread. Several batches may be in flight.
 class SampleRunner {
  public:
-  // All pointers must outlive the runner. `engine`: null where all batches are without groups.
+  // All pointers must outlive the runner. `engine` may be null if no batch has groups.
   SampleRunner(Engine* engine, Verifier* verifier, const Tokenizer* tokenizer,
                InfraErrorJournal* infra_errors);
   ~SampleRunner();
@@ -66,7 +66,7 @@ class SampleRunner {
   absl::Status Wait(const std::shared_ptr<SampleBatch>& batch, Stage stage, absl::Time deadline,
                     const std::function<bool()>& keep_going);
 
-  // Ends everything under way; samples and verdicts still to come are dropped.
+  // Cancels all batches in flight. Samples and verdicts that still arrive are dropped.
   void Abandon();
 
   // The verifier's name for one sample.

@@ -17,15 +17,12 @@
 #include "verify/judge/judge.h"
 #include "verify/pipeline/verifier.h"
 
-// A device backend whose workers start (they import torch and Triton, some seconds) while the rest
-// of the program loads: runs wait for it.
-//
 // The verifier with everything below it, as a configuration asks for it.
-//
-// Leaves out tasks that cannot tell a right result from a wrong one.
 
 namespace tritonrl {
 
+// A device backend that starts while the rest of the program loads, as its workers import torch and
+// Triton, which takes seconds. Runs wait for the start.
 class DeferredBackend : public DeviceBackend {
  public:
   using Maker = std::function<absl::StatusOr<std::unique_ptr<DeviceBackend>>()>;
@@ -33,8 +30,7 @@ class DeferredBackend : public DeviceBackend {
   // Calls `make` on a thread of its own. `name`, `modelled` and `concurrency` are what the backend
   // will say of itself.
   DeferredBackend(Maker make, std::string name, bool modelled, int concurrency);
-  // Does not wait for a start that is under way: the workers then end when they are ready or with
-  // the process.
+  // Does not wait for a start in flight: its workers end when they are ready, or with the process.
   ~DeferredBackend() override;
 
   // Waits for the start (up to the deadline); a failed start is this call's error.
@@ -45,7 +41,7 @@ class DeferredBackend : public DeviceBackend {
   // "starting" until the workers run.
   std::string sandbox_description() const override;
 
-  // Ends waiting for the start: such runs give Cancelled. Runs under way go on.
+  // Runs that wait for the start return Cancelled. Runs in flight go on.
   void Cancel();
 
   // Ok while it starts and when it has started.
@@ -101,11 +97,11 @@ struct Verification {
 
 absl::StatusOr<Verification> StartVerification(const VerificationOptions& options);
 
-// Tries results that ought not to pass (verify/preflight/preflight.h) on every task, as the
-// verifier judges. Unsound tasks, and those whose reference does not run, go from `tasks->tasks` to
-// a sentence in `tasks->problems`; one that could not be checked stays, and a sentence says so.
-// Rank 0 checks (with progress on stderr), all ranks leave out the same. Errors: no task is left; a
-// rank is lost.
+// Tries results that must not pass (verify/preflight/preflight.h) on every task, with the
+// verifier's options. Unsound tasks, and tasks whose reference does not run, are removed from
+// `tasks->tasks` and named in `tasks->problems`. A task that could not be checked stays and is
+// named too. Rank 0 checks, with progress on stderr; all ranks remove the same tasks. Errors: no
+// task is left; a rank is lost.
 absl::Status RemoveUnsoundTasks(const Verification& verification, ProcessGroup* ranks,
                                 PreparedTasks* tasks);
 

@@ -1,5 +1,5 @@
-// The gradient of one update, from the micro-batches of all ranks: ranks may have different numbers
-// of them, or none.
+// Accumulates the gradient of one update over the micro-batches of all ranks, whose numbers may
+// differ from rank to rank.
 #ifndef TRITONRL_TRAINER_LEARNER_GRADIENT_ACCUMULATOR_H_
 #define TRITONRL_TRAINER_LEARNER_GRADIENT_ACCUMULATOR_H_
 
@@ -14,27 +14,29 @@
 namespace tritonrl {
 
 // For each update: Begin, Pass for each micro-batch, End, then the optimizer's Step on gradients().
-// Sums over ranks begin while a backward goes on: if optimizer.sharded() in each, else in the last.
+// The reduction over ranks overlaps the backward pass of each micro-batch if optimizer.sharded(),
+// else of the last one.
 class GradientAccumulator {
  public:
-  // All pointers must outlive this object. Throws c10::Error if the gradients' memory is not there.
+  // All pointers must outlive this object. Throws c10::Error if out of memory.
   GradientAccumulator(const Transformer* model, AdamW* optimizer, ProcessGroup* ranks)
       : model_(model),
         optimizer_(optimizer),
         ranks_(ranks),
         gradients_(optimizer->MakeGradients()) {}
 
-  // Called by all ranks together; this one has so many micro-batches. What was there of a gradient
-  // is gone. Error: a lost rank.
+  // Called by all ranks together. `micro_batches`: of this rank. Clears the gradient. Error: a lost
+  // rank.
   absl::Status Begin(int64_t micro_batches);
-  // Forward and backward of the next one, see Transformer::ForwardBackward.
+  // Forward and backward pass of the next micro-batch, see Transformer::ForwardBackward.
   ForwardResult Pass(const PackedBatch& batch, const at::Tensor& targets, double temperature,
                      Transformer::TokenLoss loss);
-  // After the last one: the other ranks count on this one's share of the sums, zeros where it has
-  // none.
+  // Called after the last micro-batch. Takes part in the remaining reductions of ranks with more
+  // micro-batches, with zeros.
   void End();
 
-  // What Step takes. Only if the optimizer is not sharded(): after End the sum of this rank.
+  // The argument of Step. After End the sum over this rank's micro-batches, unless
+  // optimizer.sharded().
   Gradients* gradients() { return &gradients_; }
 
  private:

@@ -12,9 +12,7 @@
 #include "trainer/learner/policy.h"
 #include "trainer/objective/advantage.h"
 
-// Log-probabilities of responses under a policy, without learning from them.
-//
-// Log-probabilities under the policy that the run started from, for the KL penalty.
+// Log-probabilities of responses under a policy that does not learn from them.
 
 namespace tritonrl {
 
@@ -30,6 +28,7 @@ struct LogProbOptions {
 absl::Status FillLogProbs(const LogProbOptions& pass, std::vector<float> RlSample::*to,
                           RlBatch* batch);
 
+// The policy at the start of the run, for the KL penalty.
 class ReferencePolicy {
  public:
   // Keeps a copy of the weights that `policy` has now (before the first update or the loading of a

@@ -23,14 +23,12 @@
 // "Approximating KL divergence"), w_kl = 1 / (|o| * G * prompts), whose derivative is k * w_kl * (1
 // - r).
 //
-// With an importance cap c > 0 two policies take the place of pi_old: the one that drew the token
-// (pi_old still: older weights, or an engine that rounds otherwise), and the one around which the
-// ratio is clipped, s = pi / pi_prox, the learner's before its first update on these samples. Then
-// w also has the factor min(pi_prox / pi_old, c), of which no derivative is taken (the decoupled
-// objective of Hilton et al., "Batch size-invariance for policy optimization", 2022, with the
-// truncated importance weights of Espeholt et al., "IMPALA", 2018).
-//
-// Lays verified samples out as one packed micro-batch with the per-token inputs of the HRD loss.
+// With an importance cap c > 0 two policies replace pi_old. pi_old remains the policy that drew the
+// token (older weights, or an engine that rounds differently). The ratio s = pi / pi_prox is
+// clipped around the proximal policy pi_prox, the learner's before its first update on these
+// samples. Then w also has the factor min(pi_prox / pi_old, c), which counts as a constant (the
+// decoupled objective of Hilton et al., "Batch size-invariance for policy optimization", 2022, with
+// the truncated importance weights of Espeholt et al., "IMPALA", 2018).
 
 namespace tritonrl {
 

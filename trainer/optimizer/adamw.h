@@ -1,9 +1,9 @@
 // AdamW (Loshchilov & Hutter, "Decoupled weight decay regularization") with fp32 master weights,
 // over the flat buffers of model/weights/weights.h: torch's operators on the CPU, one kernel on a
-// GPU. With several ranks each keeps and updates its shards of the state (shard_plan.h), while the
-// weights of the bucket before are on their way to the others: ZeRO-1, or with optimizer.zero_stage
-// 2 ZeRO-2, where gradients go through a window of memory (model/weights/gradient_ring_buffer.h)
-// into these shards.
+// GPU. With several ranks each keeps and updates its shards of the state (shard_plan.h): ZeRO-1, or
+// ZeRO-2 with optimizer.zero_stage 2, where gradients are reduced into the shards through a ring
+// buffer (model/weights/gradient_ring_buffer.h). The all-gather of a bucket's weights overlaps the
+// update of the next bucket.
 #ifndef TRITONRL_TRAINER_OPTIMIZER_ADAMW_H_
 #define TRITONRL_TRAINER_OPTIMIZER_ADAMW_H_
 
@@ -33,8 +33,7 @@ struct UpdateResult {
   bool skipped = false;      // the norm was not finite: nothing was changed
 };
 
-// Keeps count of updates left out one after the other; an error, with advice, once there are
-// config.max_consecutive_skipped of them.
+// Counts updates skipped in a row. Error, with advice: config.max_consecutive_skipped of them.
 absl::Status CountSkippedUpdate(const OptimizerConfig& config, const UpdateResult& result,
                                 int* consecutive_skipped);
 
@@ -47,22 +46,22 @@ class AdamW {
   AdamW(const OptimizerConfig& config, std::shared_ptr<Weights> weights,
         ProcessGroup* ranks = nullptr, int64_t bucket_elements = ShardPlan::kBucketElements);
 
-  // The memory that gradients for updates go through: of all, or less if sharded().
+  // The layout of gradients for updates: all of them, or a ring buffer if sharded().
   GradientRingBuffer ring_buffer() const;
-  // Such gradients, zeros. Throws c10::Error without that memory.
+  // Gradients of zeros with this layout. Throws c10::Error if out of memory.
   Gradients MakeGradients() const { return Gradients(*weights_, ring_buffer()); }
-  // Whether gradients go away into shares as they are made: several ranks and ZeRO-2.
+  // Whether gradients are reduced into shards during the backward pass: several ranks and ZeRO-2.
   bool sharded() const { return !alone() && config_.zero_stage() == 2; }
 
-  // With several ranks: what lies from `offset` on in the gradients' buffer is final, so that
-  // buckets that lie there begin to be all-reduced over the ranks while the rest is being computed.
-  // Offsets fall from call to call, and are the same on all ranks. An error comes out of Step.
-  // If not sharded(): final for the update to come; what the calls leave out, Step sums.
-  // If sharded(): of one of the passes whose sum the update to come takes. Offset 0 ends a pass;
-  // all ranks make as many, at least one.
+  // With several ranks: gradients from `offset` on in the flat buffer are final, so that the
+  // reduction of their buckets starts while the backward pass goes on. Offsets decrease from call
+  // to call and are the same on all ranks. Step returns an error of the reduction. If not
+  // sharded(): final for the next update; Step reduces the buckets that no call named. If
+  // sharded(): final for this micro-batch; the next update takes the sum of all micro-batches.
+  // Offset 0 ends a micro-batch. All ranks have the same number of them, at least one.
   void OnGradientsReady(int64_t offset, const Gradients& gradients);
-  // If sharded(): ahead of whatever writes gradients from `offset` on, up to those that are final.
-  // Waits for sums that must have read the memory first.
+  // If sharded(): called before gradients from `offset` on, up to those that are final, are
+  // written. Waits until the reductions that read this part of the ring buffer are done.
   void OnGradientOverwrite(int64_t offset, const Gradients& gradients);
 
   // One step on the sum of all ranks' gradients, made by all ranks together; weights are the same
@@ -73,12 +72,12 @@ class AdamW {
   // `gradients` may be changed. Error: a lost rank.
   absl::StatusOr<UpdateResult> Step(double learning_rate, Gradients* gradients);
 
-  // What this rank keeps of the parameter's gradient in the sum that Step was last given, in
-  // shards; with one rank undefined. Changed by a step that was not left out.
+  // This rank's shards of the parameter's gradient, as reduced for the last Step; undefined with
+  // one rank. A step that was not skipped has changed them.
   std::vector<at::Tensor> ReducedGradientShards(const ParameterInfo& info) const;
 
-  // Bytes of state for each parameter that a rank of `ranks` keeps: moments, the master copy and
-  // the gradient's sum. (With ZeRO-2 that sum is all there is of gradients, and is not counted.)
+  // Bytes of state per parameter of its shard that one of `ranks` ranks keeps: moments, master copy
+  // and reduced gradient. With ZeRO-2 the reduced gradient is not counted, as it is the only one.
   static int64_t StateBytes(at::ScalarType weights, int ranks, int zero_stage = 1);
 
   // Number of updates made (t above).
@@ -90,8 +89,8 @@ class AdamW {
   const at::Tensor& master() const { return master_; }
   const at::Tensor& first_moment() const { return first_moment_; }
   const at::Tensor& second_moment() const { return second_moment_; }
-  // Whether fp32 weights are all there is to know of the master copy; after they were changed from
-  // outside ResetMasterFromWeights makes it again.
+  // Whether the master copy equals the fp32 weights. After the weights were changed from outside,
+  // ResetMasterFromWeights makes it again.
   bool master_is_weights() const;
   void ResetMasterFromWeights();
 
@@ -101,7 +100,7 @@ class AdamW {
 
  private:
   bool alone() const { return plan_.ranks() == 1; }
-  // Slices of the state and what belongs to them.
+  // Slices of the state of one bucket's shard.
   struct ShardSlices {
     at::Tensor gradient, master, first_moment, second_moment;
     at::Tensor weights;  // a slice of the model's
@@ -111,11 +110,11 @@ class AdamW {
   void MarkDecay();
   // What this rank keeps of a flat buffer, in one shard; with one rank the buffer itself.
   at::Tensor LocalShard(const at::Tensor& flat) const;
-  // Begins to sum the buckets from `offset` on that have not begun.
+  // Starts the reduction of the buckets from `offset` on that it has not started.
   void StartReduceFrom(int64_t offset, const Gradients& gradients);
-  // L2 norm over what all ranks keep.
+  // L2 norm over the shards of all ranks.
   absl::StatusOr<double> Norm(const at::Tensor& local) const;
-  // What OnGradientsReady has not begun, and the end of all of it.
+  // Starts the reductions that OnGradientsReady has not started, and waits for all of them.
   absl::Status FinishReduce(const Gradients& gradients);
   // This rank's shard of a bucket, with the gradient times `scale`; its weights as well, rounded.
   void UpdateShard(double learning_rate, double scale, int64_t bucket, const at::Tensor& g);
@@ -126,14 +125,14 @@ class AdamW {
   std::shared_ptr<Weights> weights_;
   ProcessGroup* const ranks_;
   const ShardPlan plan_;
-  at::Tensor gradient_;  // what this rank keeps of the sum; undefined with one rank
+  at::Tensor gradient_;  // this rank's shard of the reduced gradient; undefined with one rank
   at::Tensor master_;
   at::Tensor first_moment_;
   at::Tensor second_moment_;
   // One byte for each kDecayBlock elements, 1 where decayed; undefined without weight decay.
   at::Tensor decayed_;
-  int64_t unreduced_;   // buckets below this number have not begun to be summed
-  int64_t passes_ = 0;  // whole ones since the last update, if sharded()
+  int64_t unreduced_;   // the reduction of buckets below this number has not started
+  int64_t passes_ = 0;  // micro-batches since the last update, if sharded()
   absl::Status reduce_status_;
   int64_t updates_ = 0;
 };

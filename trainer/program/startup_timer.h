@@ -1,4 +1,4 @@
-// How long a program takes from its launch to its first step, and what for.
+// Time from the launch of a program to its first step, by phase.
 #ifndef TRITONRL_TRAINER_PROGRAM_STARTUP_TIMER_H_
 #define TRITONRL_TRAINER_PROGRAM_STARTUP_TIMER_H_
 
@@ -11,21 +11,21 @@
 
 namespace tritonrl {
 
-// The parts of a start, each of which ends where the next begins.
+// Each phase begins where the one before it ends.
 class StartupTimer {
  public:
-  // Counts from when the system started this process, so that what came before (shared libraries,
-  // flags, joining the other ranks) is the first part, "launch". Where the system does not say
-  // when that was, from now on.
+  // Counts from the start of this process, so that the time before this call (shared libraries,
+  // flags, joining the other ranks) is the first phase, "launch". If the system does not tell when
+  // the process started, counts from now.
   StartupTimer();
-  // The same with another clock, by which the process was started `age` ago.
+  // With another clock, for a process that started `age` ago.
   StartupTimer(absl::Duration age, std::function<absl::Time()> now);
 
-  // What has passed since the last part ended was `what`; a name said again is added to.
+  // The time since the last phase ended belongs to phase `what`; equal names add up.
   void EndPhase(const std::string& what);
 
-  // "first step begins 4.2 s after the launch: launch 0.5 s, weights 2.1 s, ...", the parts in the
-  // order of their first ends; those under 0.05 s together are "the rest".
+  // "first step begins 4.2 s after the launch: launch 0.5 s, weights 2.1 s, ...", the phases in
+  // the order in which they ended first; "the rest" are all phases under 0.05 s.
   std::string Summary() const;
 
  private:

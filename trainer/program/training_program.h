@@ -13,10 +13,7 @@
 #include "base/signal_handler.h"
 #include "parallel/process_group.h"
 
-// Ranks of one job that were given different settings would train on different losses without a
-// word.
-//
-// What the training programs' main functions share: overrides, signals, exit codes.
+// What the main functions of the training programs share: overrides, signals, exit codes.
 
 namespace tritonrl {
 
@@ -25,30 +22,32 @@ namespace tritonrl {
 std::string ConfigDifferences(const google::protobuf::Message& before,
                               const google::protobuf::Message& after);
 
-// Called by all ranks together, each with its own configuration. InvalidArgument on every rank,
-// naming the first rank that has another one than rank 0, and each field that differs.
+// Called by all ranks together, each with its own configuration, as different ones would train
+// different losses without a message. InvalidArgument on every rank names the first rank whose
+// configuration differs from rank 0's, and each field that differs.
 absl::Status CheckSameConfigOnAllRanks(const google::protobuf::Message& config,
                                        ProcessGroup* ranks);
 
-// Takes every `--set path=value` and `--set=path=value` out of the command line (Abseil's flags
-// keep only the last of several) and returns the assignments in order. Call before
-// ParseCommandLine.
+// Removes every `--set path=value` and `--set=path=value` from the command line and returns the
+// assignments in order. Called before ParseCommandLine, as Abseil keeps only the last of equal
+// flags.
 std::vector<std::string> ExtractOverrides(int* argc, char** argv);
 
-// The beginning of such a program: sets the usage message, parses the flags and returns the
-// overrides. InvalidArgument names an argument that is no flag.
+// Sets the usage message, parses the flags and returns the overrides. InvalidArgument names an
+// argument that is no flag.
 absl::StatusOr<std::vector<std::string>> ParseArguments(const char* usage, int argc, char** argv);
 
-// Prints "error: message" for a mistake in the call and returns kExitBadUsage.
+// Prints "error: message" and returns kExitBadUsage.
 int ReportUsageError(const absl::Status& status);
 
 // The signals after which a training loop writes a checkpoint and ends: SIGTERM, SIGUSR1 and
 // SIGINT. Only a second SIGINT ends the process at once, as Slurm may send SIGTERM more than once.
 inline SignalHandler NoteStopSignals() { return SignalHandler({SIGINT}, {SIGTERM, SIGUSR1}); }
 
-// The rest of a training program once its configuration is read: joins the ranks, which must all
-// have the same one, calls run(config, ranks, stop), an absl::StatusOr of an outcome with `stopped`
-// and `steps`, and returns the exit code; done(outcome) says on the first rank what there is.
+// Runs a training program whose configuration was read and returns its exit code: joins the ranks,
+// checks that all have the same configuration and calls run(config, ranks, stop), which returns an
+// absl::StatusOr of an outcome with `stopped` and `steps`. Rank 0 calls done(outcome) for a run
+// that is complete.
 template <typename Config, typename Run, typename Done>
 int RunTrainingProgram(const absl::StatusOr<Config>& config, const SignalHandler& stop,
                        const Run& run, const Done& done) {

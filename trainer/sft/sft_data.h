@@ -20,11 +20,7 @@
 #include "trainer/config/config.pb.h"
 #include "trainer/objective/packing.h"
 
-// Random access to (prompt, response) pairs in JSON Lines files of any size: only the places of the
-// lines are kept in memory.
-//
-// The batches of supervised fine-tuning: which examples come in which step, tokenised and packed in
-// the background while the learner works on earlier ones.
+// The data of supervised fine-tuning: examples on file, their order, and packed batches.
 
 namespace tritonrl {
 
@@ -33,6 +29,8 @@ struct SftExample {
   std::string response;
 };
 
+// Random access to (prompt, response) pairs in JSON Lines files of any size. Only the offsets of
+// the lines are kept in memory.
 class JsonlData {
  public:
   // Scans the files once for line ends. Blank lines are left out. Errors name the file; a set
@@ -98,16 +96,18 @@ struct SftBatch {
   int64_t dropped = 0;          // examples longer than max_sequence_tokens
 };
 
-// Which of a batch's examples are one rank's: dealt out by cost (BalanceOverRanks).
+// The rank whose part of a batch is wanted. Examples are assigned to ranks by cost
+// (BalanceOverRanks).
 struct SftShare {
   int rank = 0;
   int size = 1;
   SequenceCost cost;
 };
 
-// Tokenises the examples of a whole batch and packs those of `share`. Every rank tokenises all of
-// them, and so knows their lengths and comes to the same shares as the others without asking. The
-// end token is put behind a response that does not end in it. Rank 0 counts what is left out.
+// Tokenises the examples of a whole batch and packs those of `share`. Every rank tokenises all
+// examples, so that it knows their lengths and computes the same shares without communication. The
+// end token is appended to a response that does not end in it. Only rank 0 counts the dropped
+// examples.
 absl::StatusOr<SftBatch> MakeSftBatch(const JsonlData& data, const std::vector<int64_t>& indices,
                                       const Tokenizer& tokenizer, int32_t end_token,
                                       int64_t max_sequence_tokens, int64_t micro_batch_tokens,
@@ -125,7 +125,7 @@ struct SftLoaderOptions {
   int64_t end_step = 0;  // one behind the last
 };
 
-// Keeps `2 * threads + 1` steps in the making and gives them out in order.
+// Prepares the batches of `2 * threads + 1` steps in the background and returns them in order.
 class SftLoader {
  public:
   // The pointers must outlive the loader.
