@@ -78,19 +78,6 @@ absl::Status WriteOutput(const BenchmarkOptions& options, const BenchmarkResult&
   return WriteFileAtomic(options.output + "/results.json", BenchmarkJson(result, options));
 }
 
-// The engine's lengths, for a checkpoint made for `positions`.
-EngineSetup LengthsFor(const BenchmarkOptions& options, int64_t positions) {
-  EngineSetup setup;
-  setup.max_prompt_tokens = options.max_prompt_tokens > 0
-                                ? options.max_prompt_tokens
-                                : static_cast<int>(std::min<int64_t>(2048, positions / 4));
-  setup.max_response_tokens =
-      options.max_response_tokens > 0
-          ? options.max_response_tokens
-          : static_cast<int>(std::clamp<int64_t>(positions - setup.max_prompt_tokens, 1, 16384));
-  return setup;
-}
-
 // Tasks as shared pointers, for the evaluator.
 std::vector<std::shared_ptr<const PreparedTask>> Share(std::vector<PreparedTask> tasks) {
   std::vector<std::shared_ptr<const PreparedTask>> shared;
@@ -127,7 +114,9 @@ absl::StatusOr<std::optional<Evaluator::Finished>> Evaluate(Evaluator* evaluator
 struct Prepared {
   Verification verification;
   Policy policy;
-  EngineSetup setup;
+  int max_prompt_tokens = 0;
+  int max_response_tokens = 0;
+  int threads = 0;
   PreparedTasks tasks;
 };
 
@@ -145,9 +134,17 @@ absl::Status LoadModel(const BenchmarkOptions& options, ProcessGroup* ranks, Pre
                                                          .ranks = tensor_parallel ? ranks : nullptr,
                                                          .tensor_parallel = tensor_parallel,
                                                          .trains = false}));
-  prepared->setup = LengthsFor(options, prepared->policy.config.max_positions);
-  prepared->setup.max_num_seqs = options.max_num_seqs;
-  prepared->setup.threads = threads;
+  prepared->threads = threads;
+  const int64_t positions = prepared->policy.config.max_positions;
+  prepared->max_prompt_tokens = options.max_prompt_tokens;
+  if (options.max_prompt_tokens <= 0) {
+    prepared->max_prompt_tokens = static_cast<int>(std::min<int64_t>(2048, positions / 4));
+  }
+  prepared->max_response_tokens = options.max_response_tokens;
+  if (options.max_response_tokens <= 0) {
+    const int64_t left = positions - prepared->max_prompt_tokens;
+    prepared->max_response_tokens = static_cast<int>(std::clamp<int64_t>(left, 1, 16384));
+  }
   return absl::OkStatus();
 }
 
@@ -169,7 +166,7 @@ absl::StatusOr<Prepared> Prepare(const BenchmarkOptions& options, ProcessGroup* 
   RETURN_IF_ERROR(LoadModel(options, ranks, &prepared));
   ASSIGN_OR_RETURN(prepared.tasks,
                    LoadPreparedTasks({options.tasks}, options.style, *prepared.policy.tokenizer,
-                                     prepared.setup.max_prompt_tokens));
+                                     prepared.max_prompt_tokens));
   if (options.max_tasks > 0 && static_cast<int>(prepared.tasks.tasks.size()) > options.max_tasks) {
     prepared.tasks.tasks.resize(options.max_tasks);
   }
@@ -186,8 +183,11 @@ absl::StatusOr<std::optional<BenchmarkResult>> RunBenchmark(const BenchmarkOptio
   const Policy& policy = prepared->policy;
   const Verification& verification = prepared->verification;
   PreparedTasks& tasks = prepared->tasks;
+  const EngineContext context = {
+      .max_length = int64_t{prepared->max_prompt_tokens} + prepared->max_response_tokens,
+      .cpu_threads = prepared->threads};
   ASSIGN_OR_RETURN(const std::unique_ptr<Engine> engine,
-                   StartEngine(policy, prepared->setup, ranks));
+                   StartEngine(policy, options.engine, context, ranks));
   if (engine == nullptr) return std::nullopt;
   // Only rank 0 gets here: the other ranks run the engine's steps.
   const std::unique_ptr<ProcessGroup> alone = ProcessGroup::SingleProcess();
@@ -202,7 +202,7 @@ absl::StatusOr<std::optional<BenchmarkResult>> RunBenchmark(const BenchmarkOptio
   eval.seed = options.seed;
   eval.sampling.temperature = options.temperature;
   eval.sampling.top_p = options.top_p;
-  eval.sampling.max_tokens = prepared->setup.max_response_tokens;
+  eval.sampling.max_tokens = prepared->max_response_tokens;
   eval.sampling.stop_ids = StopTokens(policy);
   Evaluator evaluator(eval, Share(std::move(tasks.tasks)), &runner, alone.get());
   ASSIGN_OR_RETURN(std::optional<Evaluator::Finished> finished,

@@ -9,6 +9,7 @@
 #include "absl/status/statusor.h"
 #include "base/signal_handler.h"
 #include "parallel/process_group.h"
+#include "rollout/engine/engine_config.pb.h"
 #include "tasks/prompt_format.h"
 #include "trainer/config/config.pb.h"
 #include "trainer/grpo/evaluator.h"
@@ -37,7 +38,7 @@ struct BenchmarkOptions {
   // 0: 2048 and 16384 as in the paper, or less for a checkpoint of fewer positions.
   int max_prompt_tokens = 0;
   int max_response_tokens = 0;
-  int max_num_seqs = 64;
+  EngineConfig engine;
   int threads = 0;
   int max_tasks = 0;  // 0: all
   uint64_t seed = 0;

@@ -12,6 +12,7 @@
 #include "base/status.h"
 #include "eval/benchmark.h"
 #include "rollout/distributed/tensor_parallel.h"
+#include "rollout/factory/engine_flags.h"
 #include "trainer/config/text_proto.h"
 #include "trainer/program/training_program.h"
 
@@ -27,7 +28,6 @@ ABSL_FLAG(int, max_prompt_tokens, 0,
           "checkpoint's positions");
 ABSL_FLAG(int, max_response_tokens, 0,
           "a response is cut off after so many tokens; 0: 16384, or what the checkpoint holds");
-ABSL_FLAG(int, max_num_seqs, 64, "maximum number of sequences in the running batch");
 ABSL_FLAG(int, max_tasks, 0, "only the first so many tasks; 0: all");
 ABSL_FLAG(bool, preflight, false,
           "first try results that ought not to pass (zeros, a constant, the input, ...) on every "
@@ -69,7 +69,7 @@ absl::StatusOr<BenchmarkOptions> OptionsFromFlags(const std::vector<std::string>
   options.top_p = absl::GetFlag(FLAGS_top_p);
   options.max_prompt_tokens = absl::GetFlag(FLAGS_max_prompt_tokens);
   options.max_response_tokens = absl::GetFlag(FLAGS_max_response_tokens);
-  options.max_num_seqs = absl::GetFlag(FLAGS_max_num_seqs);
+  ASSIGN_OR_RETURN(options.engine, EngineConfigFromFlags());
   options.max_tasks = absl::GetFlag(FLAGS_max_tasks);
   options.preflight = absl::GetFlag(FLAGS_preflight);
   options.threads = absl::GetFlag(FLAGS_threads);
@@ -82,6 +82,9 @@ absl::StatusOr<BenchmarkOptions> OptionsFromFlags(const std::vector<std::string>
 
 int Main(int argc, char** argv) {
   const SignalHandler stop = NoteStopSignals();
+  EngineConfig defaults;
+  defaults.set_max_num_seqs(64);
+  SetEngineFlagDefaults(defaults);
   const auto overrides = ParseArguments(kUsage, argc, argv);
   if (!overrides.ok()) return ExitWithError(overrides.status(), "error", kExitBadUsage, nullptr);
   const absl::StatusOr<BenchmarkOptions> options = OptionsFromFlags(*overrides);

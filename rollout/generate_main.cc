@@ -1,5 +1,6 @@
 // Samples responses to a prompt from a Hugging Face folder and prints each as it ends.
 
+#include <algorithm>
 #include <iostream>
 #include <memory>
 #include <string>
@@ -12,8 +13,8 @@
 #include "base/program.h"
 #include "base/status.h"
 #include "rollout/distributed/tensor_parallel.h"
+#include "rollout/factory/engine_flags.h"
 #include "rollout/factory/load_model.h"
-#include "rollout/factory/make_engine.h"
 
 ABSL_FLAG(std::string, model, "", "Folder with config.json, model.safetensors, tokenizer.json.");
 ABSL_FLAG(std::string, prompt, "", "The prompt's text.");
@@ -29,14 +30,6 @@ ABSL_FLAG(std::string, device, "auto", "cpu, cuda, cuda:N or auto.");
 ABSL_FLAG(int, tensor_parallel, 1,
           "Number of tensor-parallel ranks, one GPU each: mpirun --bind-to none -n N generate "
           "--tensor_parallel=N ...");
-ABSL_FLAG(int, max_num_seqs, 64, "Maximum number of sequences in a batch.");
-ABSL_FLAG(int, num_speculative_tokens, 0,
-          "Speculative decoding: maximum number of draft tokens per step; 0: off. Samples do not "
-          "change.");
-ABSL_FLAG(bool, batch_invariant, false,
-          "The samples are the same to the bit whatever their number and --max_num_seqs. Slower.");
-ABSL_FLAG(bool, fp8_kv_cache, false, "FP8 (E4M3) KV cache.");
-ABSL_FLAG(bool, fp8_weights, false, "FP8 GEMMs on quantized copies of the weights.");
 ABSL_FLAG(bool, quiet, false, "Prints the samples' text alone.");
 
 namespace tritonrl {
@@ -87,6 +80,7 @@ absl::Status Print(const Tokenizer& tokenizer, int samples, Engine* engine) {
 }
 
 struct Inputs {
+  EngineConfig engine;
   std::string prompt;
   LoadedModel model;
 };
@@ -95,16 +89,13 @@ absl::StatusOr<Inputs> ReadInputs(const ProcessGroup& ranks) {
   if (absl::GetFlag(FLAGS_model).empty()) {
     return absl::InvalidArgumentError("--model=FOLDER is needed");
   }
-  const int num_draft_tokens = absl::GetFlag(FLAGS_num_speculative_tokens);
-  if (num_draft_tokens < 0 || num_draft_tokens > 64) {
-    return absl::InvalidArgumentError("--num_speculative_tokens must lie in [0, 64]");
-  }
+  ASSIGN_OR_RETURN(EngineConfig engine, EngineConfigFromFlags());
   ASSIGN_OR_RETURN(std::string prompt, ReadPrompt());
   ASSIGN_OR_RETURN(const at::Device device,
                    ParseDevice(absl::GetFlag(FLAGS_device), ranks.local_rank()));
   ASSIGN_OR_RETURN(LoadedModel model, LoadModel(UserPath(absl::GetFlag(FLAGS_model)), device,
                                                 TensorParallelShard(ranks)));
-  return Inputs{std::move(prompt), std::move(model)};
+  return Inputs{std::move(engine), std::move(prompt), std::move(model)};
 }
 
 absl::Status Run(ProcessGroup* ranks) {
@@ -112,21 +103,19 @@ absl::Status Run(ProcessGroup* ranks) {
   RETURN_IF_ERROR(SyncStartup(inputs.status(), ranks));
   const LoadedModel& model = inputs->model;
   GenerateRequest request = MakeRequest(model, inputs->prompt);
-  EngineOptions options;
-  const int num_draft_tokens = absl::GetFlag(FLAGS_num_speculative_tokens);
-  // Draft tokens take rows beside the samples.
-  options.max_num_seqs =
-      static_cast<int>(std::clamp<int64_t>(int64_t{request.n} * (1 + num_draft_tokens), 1,
-                                           std::max(1, absl::GetFlag(FLAGS_max_num_seqs))));
-  options.max_length = std::min<int64_t>(
-      static_cast<int64_t>(request.prompt.size()) + std::max(request.sampling.max_tokens, 1),
-      model.weights->config().max_positions);
-  options.batch_invariant = absl::GetFlag(FLAGS_batch_invariant);
-  options.fp8_kv_cache = absl::GetFlag(FLAGS_fp8_kv_cache);
-  options.fp8_weights = absl::GetFlag(FLAGS_fp8_weights);
+  EngineConfig config = inputs->engine;
+  const int num_draft_tokens = config.num_speculative_tokens();
+  if (config.max_num_seqs() > 0) {
+    // Draft tokens take batch slots beside the samples.
+    const int64_t slots = int64_t{std::max(request.n, 1)} * (1 + num_draft_tokens);
+    config.set_max_num_seqs(static_cast<int>(std::min<int64_t>(slots, config.max_num_seqs())));
+  }
+  const EngineContext context = {.max_length =
+                                     std::min<int64_t>(static_cast<int64_t>(request.prompt.size()) +
+                                                           std::max(request.sampling.max_tokens, 1),
+                                                       model.weights->config().max_positions)};
   ASSIGN_OR_RETURN(std::unique_ptr<Engine> engine,
-                   MakeTensorParallelEngine(model.weights, options,
-                                            {.num_speculative_tokens = num_draft_tokens}, ranks));
+                   MakeTensorParallelEngine(model.weights, config, context, ranks));
   if (engine == nullptr) return absl::OkStatus();  // rank 0 has printed the samples
   const absl::Time start = absl::Now();
   const int samples = request.n;
@@ -151,6 +140,9 @@ absl::Status Run(ProcessGroup* ranks) {
 }  // namespace tritonrl
 
 int main(int argc, char** argv) {
+  tritonrl::EngineConfig defaults;
+  defaults.set_max_num_seqs(64);
+  tritonrl::SetEngineFlagDefaults(defaults);
   tritonrl::StartProgram(
       "Samples responses to a prompt.\n"
       "  bazel run //rollout:generate -- --model=FOLDER --prompt=TEXT [--n=4]",

@@ -28,24 +28,17 @@
 #include "rollout/cuda/cuda_runner.h"
 #include "rollout/distributed/tensor_parallel.h"
 #include "rollout/engine/batched_engine.h"
+#include "rollout/factory/engine_flags.h"
 
 ABSL_FLAG(std::string, shape, "qwen3_8b", "One of model/configs, or a config.json.");
 ABSL_FLAG(std::string, cases, "256x1024x1024;128x4096x1024;32x2048x2048;1x512x512",
           "Requests x prompt tokens x generated tokens, divided by semicolons.");
-ABSL_FLAG(int, max_num_batched_tokens, 0,
-          "Maximum number of tokens in a step; 0: the engine's choice.");
-ABSL_FLAG(int, prefill_budget, 256,
-          "Prefill budget of a step while requests wait; 0: --max_num_batched_tokens.");
 ABSL_FLAG(double, temperature, 1.0, "Of the draws.");
 ABSL_FLAG(double, gb_per_s, 4250, "Bandwidth that the bounds are for.");
 ABSL_FLAG(double, step_seconds, 4, "Steps that only decode are timed for so long.");
 ABSL_FLAG(int, chunk_tokens, 0, "If not 0: steps beside so many tokens of a prompt are timed too.");
 ABSL_FLAG(int, kernels, 10, "Kernels to name, by time.");
 ABSL_FLAG(bool, fused_decode, true, "Persistent fused kernel for steps of at most 32 rows.");
-ABSL_FLAG(bool, batch_invariant, false,
-          "Whether samples' bits must not depend on what else is in the batch.");
-ABSL_FLAG(bool, fp8_kv_cache, false, "FP8 KV cache.");
-ABSL_FLAG(bool, fp8_weights, false, "FP8 GEMMs.");
 ABSL_FLAG(int, tensor_parallel, 1,
           "Tensor-parallel ranks: mpirun -n N ./run engine_bench --tensor_parallel=N "
           "... (each rank draws its part of the random weights for itself).");
@@ -63,13 +56,13 @@ struct StepBound {
   }
 };
 
-StepBound BoundOf(const ModelConfig& config, const CudaRunner::Options& options) {
+StepBound BoundOf(const ModelConfig& config, const EngineConfig& engine) {
   const int64_t embedding = config.vocab_size * config.hidden_size;
   const int64_t read = config.NumParameters() - (config.tie_word_embeddings ? 0 : embedding);
   const int64_t in_layers = config.NumParameters() - config.hidden_size -
                             embedding * (config.tie_word_embeddings ? 1 : 2);
-  const int64_t bytes = 2 * read - (options.fp8_weights ? in_layers : 0);
-  const CacheType type = options.fp8_kv_cache ? CacheType::kE4M3 : CacheType::kBFloat16;
+  const int64_t bytes = 2 * read - (engine.fp8_weights() ? in_layers : 0);
+  const CacheType type = engine.fp8_kv_cache() ? CacheType::kE4M3 : CacheType::kBFloat16;
   return {.weight_bytes = static_cast<double>(bytes),
           .token_bytes = static_cast<double>(CudaKvCache::PageBytes(config, type)) / kPageTokens,
           .gb_per_s = absl::GetFlag(FLAGS_gb_per_s)};
@@ -317,34 +310,30 @@ absl::Status Run(Bench* bench, ProcessGroup* ranks) {
   }
   const at::Device device(at::kCUDA, static_cast<at::DeviceIndex>(ranks->local_rank()));
   const auto weights = RandomWeights(config, device, at::kBFloat16);
-  CudaRunner::Options options;
-  options.max_num_seqs = 1;
-  options.max_num_batched_tokens = absl::GetFlag(FLAGS_max_num_batched_tokens);
-  options.prefill_budget = absl::GetFlag(FLAGS_prefill_budget);
-  options.batch_invariant = absl::GetFlag(FLAGS_batch_invariant);
-  options.fp8_kv_cache = absl::GetFlag(FLAGS_fp8_kv_cache);
-  options.fp8_weights = absl::GetFlag(FLAGS_fp8_weights);
-  options.fused_decode = absl::GetFlag(FLAGS_fused_decode);
+  ASSIGN_OR_RETURN(EngineConfig engine_config, EngineConfigFromFlags());
+  EngineContext context;
+  engine_config.set_fused_decode(absl::GetFlag(FLAGS_fused_decode));
   for (const Case& c : cases) {
-    options.max_num_seqs = std::max(options.max_num_seqs, c.requests);
-    options.max_length = std::max(options.max_length, c.prompt + c.output);
+    engine_config.set_max_num_seqs(std::max(engine_config.max_num_seqs(), c.requests));
+    context.max_length = std::max(context.max_length, c.prompt + c.output);
   }
   RankChannels links;
   if (ranks->size() > 1) {
     ASSIGN_OR_RETURN(links, MakeRankChannels(device, ranks));
-    options.ranks = links.collectives.get();
+    context.ranks = links.collectives.get();
   }
   const absl::Time start = absl::Now();
-  ASSIGN_OR_RETURN(std::unique_ptr<CudaRunner> runner, CudaRunner::Create(weights, options));
+  ASSIGN_OR_RETURN(std::unique_ptr<CudaRunner> runner,
+                   CudaRunner::Create(weights, engine_config, context));
   std::fprintf(stderr, "%d pages of %d tokens, made in %.2f s\n", runner->num_pages(),
                runner->page_size(), absl::ToDoubleSeconds(absl::Now() - start));
-  const StepBound bound = BoundOf(config, options);
+  const StepBound bound = BoundOf(config, engine_config);
   const CudaRunner* const own = runner.get();
   ASSIGN_OR_RETURN(std::unique_ptr<ModelRunner> all,
                    Spread(std::move(runner), std::move(links), ranks));
   if (all == nullptr) return absl::OkStatus();
   ModelRunner* const kept = all.get();
-  BatchedEngine engine(std::move(all), {});
+  BatchedEngine engine(std::move(all), engine_config);
   bench->set_subject(
       absl::StrCat("generation, ", absl::GetFlag(FLAGS_shape), " shape, ranks: ", ranks->size()));
   for (const Case& c : cases) {

@@ -1,6 +1,6 @@
 // Generation for reinforcement learning: groups of samples whose lengths are log-normal, and an
 // update of the weights after each step. Tokens a second and the share of idle batch slots,
-// strictly on-policy and with the next step begun ahead (SamplingConfig.ahead in
+// strictly on-policy and with the next step begun ahead (sampling.async_rollout in
 // trainer/config/config.proto).
 #include <ATen/Context.h>
 
@@ -22,6 +22,7 @@
 #include "bench/rollout/scripted_runner.h"
 #include "model/testing/test_util.h"
 #include "model/weights/weights_load.h"
+#include "rollout/factory/engine_flags.h"
 #include "rollout/factory/load_model.h"
 #include "rollout/factory/make_engine.h"
 
@@ -35,10 +36,6 @@ ABSL_FLAG(int, prompt_tokens, 64, "Length of each prompt.");
 ABSL_FLAG(double, median, 100, "Median length of a sample.");
 ABSL_FLAG(double, sigma, 0.9, "Standard deviation of the logarithm of lengths.");
 ABSL_FLAG(int64_t, longest, 640, "Samples are cut off after so many tokens.");
-ABSL_FLAG(int, max_num_seqs, 0,
-          "Batch slots, for samples and draft tokens; 0: all samples of a step, with "
-          "--num_speculative_tokens up to 256.");
-ABSL_FLAG(int64_t, cache_bytes, 0, "Bytes of the KV cache; 0: the engine's choice.");
 ABSL_FLAG(std::vector<std::string>, modes,
           std::vector<std::string>({"strict", "invalidate", "keep"}),
           "strict: on-policy; invalidate, keep: async rollout with the KV cache recomputed or kept "
@@ -46,8 +43,6 @@ ABSL_FLAG(std::vector<std::string>, modes,
 ABSL_FLAG(
     bool, enable_sleep_mode, false,
     "Give the cache's memory back in each update and take it again, except for a kept cache.");
-ABSL_FLAG(int, num_speculative_tokens, 0,
-          "Speculative decoding: maximum number of draft tokens per step; 0: off.");
 ABSL_FLAG(bool, always_speculate, false, "Speculate even where it does not pay.");
 ABSL_FLAG(
     double, repeat_share, 0,
@@ -238,28 +233,27 @@ absl::Status Run(Bench* bench) {
     return absl::InvalidArgumentError("--samples must be a multiple of --group");
   }
   const double share = absl::GetFlag(FLAGS_repeat_share);
-  const int num_draft_tokens = absl::GetFlag(FLAGS_num_speculative_tokens);
-  if (share < 0 || share > 1 || absl::GetFlag(FLAGS_repeat_length) < 1 || num_draft_tokens < 0 ||
+  if (share < 0 || share > 1 || absl::GetFlag(FLAGS_repeat_length) < 1 ||
       absl::GetFlag(FLAGS_prompt_tokens) < 1) {
     return absl::InvalidArgumentError(
-        "--repeat_share must be in [0, 1], --repeat_length and --prompt_tokens at least 1, "
-        "--num_speculative_tokens at least 0");
+        "--repeat_share must be in [0, 1], --repeat_length and --prompt_tokens at least 1");
   }
   std::vector<Mode> modes;
   for (const std::string& name : absl::GetFlag(FLAGS_modes)) {
     ASSIGN_OR_RETURN(modes.emplace_back(), ParseMode(name));
   }
   ASSIGN_OR_RETURN(const std::shared_ptr<Weights> weights, LoadBenchWeights(bench->device()));
-  EngineOptions options;
-  options.max_num_seqs = absl::GetFlag(FLAGS_max_num_seqs);
-  if (options.max_num_seqs == 0) {
-    options.max_num_seqs =
-        std::max(samples, std::min(kDraftRows, samples * (1 + num_draft_tokens)));
+  ASSIGN_OR_RETURN(EngineConfig config, EngineConfigFromFlags());
+  if (config.max_num_seqs() == 0) {
+    // All samples of a step, and with draft tokens up to kDraftRows.
+    config.set_max_num_seqs(
+        std::max(samples, std::min(kDraftRows, samples * (1 + config.num_speculative_tokens()))));
   }
-  options.cache_bytes = absl::GetFlag(FLAGS_cache_bytes);
-  options.max_length = absl::GetFlag(FLAGS_prompt_tokens) + absl::GetFlag(FLAGS_longest);
-  options.enable_sleep_mode = absl::GetFlag(FLAGS_enable_sleep_mode);
-  ASSIGN_OR_RETURN(std::unique_ptr<ModelRunner> runner, MakeModelRunner(weights, options));
+  config.set_enable_sleep_mode(absl::GetFlag(FLAGS_enable_sleep_mode));
+  config.set_always_speculate(absl::GetFlag(FLAGS_always_speculate));
+  const EngineContext context = {.max_length = absl::GetFlag(FLAGS_prompt_tokens) +
+                                               absl::GetFlag(FLAGS_longest)};
+  ASSIGN_OR_RETURN(std::unique_ptr<ModelRunner> runner, MakeModelRunner(weights, config, context));
   const Prompts prompts(weights->config().vocab_size);
   const TextScript script = {
       .stop_id = kStopId,
@@ -267,10 +261,7 @@ absl::Status Run(Bench* bench) {
       .repeat_share = share,
       .repeat_length = absl::GetFlag(FLAGS_repeat_length),
       .prompt = [&prompts](uint64_t stream) { return std::span(prompts.OfStream(stream)); }};
-  BatchedEngine engine(
-      std::make_unique<ScriptedRunner>(std::move(runner), script),
-      EngineConfigFrom(options, {.num_speculative_tokens = num_draft_tokens,
-                                 .always_speculate = absl::GetFlag(FLAGS_always_speculate)}));
+  BatchedEngine engine(std::make_unique<ScriptedRunner>(std::move(runner), script), config);
   uint64_t version = 0;
   // A warm-up runs the first case alone, and strictly on-policy: a GPU makes its graphs.
   std::vector<std::vector<Figure>> figures(modes.size());
@@ -279,7 +270,7 @@ absl::Status Run(Bench* bench) {
     cases.push_back([&, i](bool measured) -> absl::StatusOr<double> {
       if (!measured && i > 0) return 0;
       Load load(measured ? modes[i] : kModes[0], prompts, version, &engine);
-      ASSIGN_OR_RETURN(figures[i], load.Run(options.max_num_seqs));
+      ASSIGN_OR_RETURN(figures[i], load.Run(config.max_num_seqs()));
       version += absl::GetFlag(FLAGS_steps);
       return figures[i].front().value;
     });

@@ -14,6 +14,7 @@
 #include "base/status.h"
 #include "bench/harness/harness.h"
 #include "model/weights/weights_load.h"
+#include "rollout/factory/engine_flags.h"
 #include "rollout/factory/load_model.h"
 #include "rollout/factory/make_engine.h"
 
@@ -22,10 +23,6 @@ ABSL_FLAG(int, groups, 8, "Prompts.");
 ABSL_FLAG(int, samples, 8, "Samples for each prompt.");
 ABSL_FLAG(int, prompt_tokens, 64, "Length of each prompt.");
 ABSL_FLAG(int, tokens, 256, "Length of each sample.");
-ABSL_FLAG(int, max_num_seqs, 64, "Maximum number of sequences in a batch of the engine.");
-ABSL_FLAG(int64_t, cache_bytes, 0, "Bytes of the KV cache; 0: enough.");
-ABSL_FLAG(int, max_num_batched_tokens, 0,
-          "Maximum number of tokens in a step of the engine; 0: chosen.");
 ABSL_FLAG(int, threads, 0, "CPU threads of both; 0: all.");
 
 namespace tritonrl {
@@ -79,13 +76,12 @@ absl::StatusOr<double> RunEngine(const Setup& setup, int tokens, Engine* engine)
 
 // Seconds of each round; the warm-up generates 8 tokens a sample.
 absl::StatusOr<std::vector<double>> MeasureEngine(Bench* bench, const Setup& setup) {
-  EngineOptions options;
-  options.max_num_seqs = absl::GetFlag(FLAGS_max_num_seqs);
-  options.cache_bytes = absl::GetFlag(FLAGS_cache_bytes);
-  options.max_num_batched_tokens = absl::GetFlag(FLAGS_max_num_batched_tokens);
-  options.cpu_threads = setup.threads;
-  options.max_length = absl::GetFlag(FLAGS_prompt_tokens) + absl::GetFlag(FLAGS_tokens);
-  ASSIGN_OR_RETURN(std::unique_ptr<Engine> engine, MakeBatchedEngine(setup.weights, options));
+  ASSIGN_OR_RETURN(const EngineConfig config, EngineConfigFromFlags());
+  const EngineContext context = {
+      .max_length = absl::GetFlag(FLAGS_prompt_tokens) + absl::GetFlag(FLAGS_tokens),
+      .cpu_threads = setup.threads};
+  ASSIGN_OR_RETURN(std::unique_ptr<Engine> engine,
+                   MakeBatchedEngine(setup.weights, config, context));
   ASSIGN_OR_RETURN(auto seconds, bench->Measure({[&](bool measured) {
     return RunEngine(setup, measured ? absl::GetFlag(FLAGS_tokens) : 8, engine.get());
   }}));
@@ -141,6 +137,9 @@ absl::Status Run(Bench* bench) {
 }  // namespace tritonrl
 
 int main(int argc, char** argv) {
+  tritonrl::EngineConfig defaults;
+  defaults.set_max_num_seqs(64);
+  tritonrl::SetEngineFlagDefaults(defaults);
   tritonrl::RunBench({.usage = "Generated tokens per second against transformers generate.",
                       .warmup = 1,
                       .repeats = 3,

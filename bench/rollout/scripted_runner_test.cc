@@ -39,9 +39,9 @@ Outcome Generate(double share, int num_speculative_tokens, int pages) {
                        .prompt = [&request](uint64_t) { return std::span(request.prompt); }};
   auto hash = std::make_unique<FakeModelRunner>(
       FakeModelRunner::Options{.num_pages = pages, .in_flight = 2});
-  BatchedEngine engine(
-      std::make_unique<ScriptedRunner>(std::move(hash), script),
-      {.num_speculative_tokens = num_speculative_tokens, .always_speculate = true});
+  BatchedEngine engine(std::make_unique<ScriptedRunner>(std::move(hash), script),
+                       MakeEngineConfig("num_speculative_tokens: ", num_speculative_tokens,
+                                        " always_speculate: true"));
   EXPECT_TRUE(engine.Submit(request).ok());
   Outcome outcome;
   for (int i = 0; i < kSamples; ++i) {

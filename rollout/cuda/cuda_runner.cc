@@ -42,47 +42,45 @@ bool CudaRunner::Supports(const Weights& weights) {
 }
 
 absl::StatusOr<std::unique_ptr<CudaRunner>> CudaRunner::Create(std::shared_ptr<Weights> weights,
-                                                               const Options& given) {
-  const ModelConfig& config = weights->config();
-  Options options = given;
-  if (options.max_num_seqs == 0) options.max_num_seqs = 256;
-  RETURN_IF_ERROR(CheckSizes(options, kMaxDraws, config.max_positions));
+                                                               const EngineConfig& given_config,
+                                                               const EngineContext& given_context) {
+  const ModelConfig& model = weights->config();
+  EngineConfig config = given_config;
+  EngineContext context = given_context;
+  RETURN_IF_ERROR(ResolveEngineConfig(/*cuda=*/true, config.batch_invariant() ? kInvariantChunk : 0,
+                                      model.max_positions, &config, &context));
   absl::Status checked;
-  RETURN_IF_ERROR(
-      OnGpu(weights->device(), "the GPU", [&] { checked = CheckOptions(config, options); }));
+  RETURN_IF_ERROR(OnGpu(weights->device(), "the GPU",
+                        [&] { checked = CheckSupported(model, config, context); }));
   RETURN_IF_ERROR(checked);
-  if (options.max_length == 0) options.max_length = config.max_positions;
-  if (options.max_num_batched_tokens == 0) options.max_num_batched_tokens = 8192;
-  options.max_num_batched_tokens =
-      std::max(options.max_num_batched_tokens,
-               options.max_num_seqs + (options.batch_invariant ? kInvariantChunk : 0));
-  const int64_t page_bytes = CudaKvCache::PageBytes(config, CacheTypeOf(options));
+  const int64_t page_bytes = CudaKvCache::PageBytes(model, CacheTypeOf(config));
   std::unique_ptr<Impl> impl;
   const absl::Status made = OnGpu(weights->device(), "the engine's memory", [&] {
-    if (options.cache_bytes == 0) {
-      options.cache_bytes = DefaultCacheBytes(config, options);
-      if (options.cache_bytes < page_bytes) return;
+    if (config.cache_bytes() == 0) {
+      config.set_cache_bytes(DefaultCacheBytes(model, config, context));
+      if (config.cache_bytes() < page_bytes) return;
     }
-    const int64_t pages = std::max<int64_t>(1, options.cache_bytes / page_bytes);
+    const int64_t pages = std::max<int64_t>(1, config.cache_bytes() / page_bytes);
     const auto stream =
         c10::cuda::getStreamFromPool(/*isHighPriority=*/false, weights->device().index());
     const c10::cuda::CUDAStreamGuard on_stream(stream);
-    impl = std::make_unique<Impl>(std::move(weights), options, pages, stream);
+    impl = std::make_unique<Impl>(std::move(weights), config, context, pages, stream);
   });
   RETURN_IF_ERROR(
-      AddContext(made, absl::StrCat("with a cache of ", options.cache_bytes >> 20, " MiB")));
+      AddContext(made, absl::StrCat("with a cache of ", config.cache_bytes() >> 20, " MiB")));
   if (impl == nullptr) {
     return absl::ResourceExhaustedError(absl::StrCat(
         "no memory is left on the GPU for keys and values: beside the engine's buffers and ",
-        options.spare_bytes >> 20, " MiB that are spared for training it lacks ",
-        (page_bytes - options.cache_bytes) >> 20,
+        context.spare_bytes >> 20, " MiB that are spared for training it lacks ",
+        (page_bytes - config.cache_bytes()) >> 20,
         " MiB; lower max_num_seqs, max_length or max_num_batched_tokens"));
   }
-  return std::unique_ptr<CudaRunner>(new CudaRunner(options, std::move(impl)));
+  return std::unique_ptr<CudaRunner>(new CudaRunner(config, context, std::move(impl)));
 }
 
-CudaRunner::CudaRunner(const Options& options, std::unique_ptr<Impl> impl)
-    : options_(options), impl_(std::move(impl)) {}
+CudaRunner::CudaRunner(const EngineConfig& config, const EngineContext& context,
+                       std::unique_ptr<Impl> impl)
+    : config_(config), context_(context), impl_(std::move(impl)) {}
 CudaRunner::~CudaRunner() {
   OnGpu(impl_->device, "the engine's end", [&] { impl_.reset(); }).IgnoreError();
 }
@@ -122,7 +120,7 @@ absl::Status CudaRunner::Wake() {
   RETURN_IF_ERROR(OnGpu(impl_->device, "the GPU", [&] { asked = cudaMemGetInfo(&free, &total); }));
   if (asked != cudaSuccess) return taken;
   return absl::ResourceExhaustedError(
-      absl::StrCat("keys and values need ", options_.cache_bytes >> 20, " MiB, and the GPU has ",
+      absl::StrCat("keys and values need ", config_.cache_bytes() >> 20, " MiB, and the GPU has ",
                    free >> 20, " free; lower cache_bytes, or what others keep there"));
 }
 

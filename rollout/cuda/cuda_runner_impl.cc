@@ -38,15 +38,15 @@ at::Tensor Pinned(int64_t bytes) {
 
 }  // namespace
 
-CudaRunner::Impl::Impl(std::shared_ptr<Weights> weights, const Options& options, int64_t pages,
-                       c10::cuda::CUDAStream stream)
+CudaRunner::Impl::Impl(std::shared_ptr<Weights> weights, const EngineConfig& config,
+                       const EngineContext& context, int64_t pages, c10::cuda::CUDAStream stream)
     : device(weights->device()),
       stream(stream),
-      ranks(options.ranks),
-      tables(TableLimits(weights->config(), options)),
-      layers(weights, LayerOptions(tables, options)),
-      tunes(!options.batch_invariant),
-      cache(weights->config(), pages, device, options.enable_sleep_mode, CacheTypeOf(options)) {
+      ranks(context.ranks),
+      tables(TableLimits(weights->config(), config, context)),
+      layers(weights, LayerOptions(tables, config, context)),
+      tunes(!config.batch_invariant()),
+      cache(weights->config(), pages, device, config.enable_sleep_mode(), CacheTypeOf(config)) {
   const at::TensorOptions on_gpu(device);
   words = at::zeros({tables.words()}, on_gpu.dtype(at::kInt));
   workspace =
@@ -250,53 +250,56 @@ bool HasRowScaledProducts() { return at::cuda::getCurrentDeviceProperties()->maj
 
 }  // namespace
 
-StepPacker::Limits TableLimits(const ModelConfig& config, const CudaRunner::Options& options) {
-  return {.slots = options.max_num_seqs,
-          .max_length = options.max_length,
-          .max_tokens = options.max_num_batched_tokens,
-          .shape = {.query_heads = static_cast<int>(config.num_heads),
-                    .key_heads = static_cast<int>(config.num_kv_heads),
-                    .head_dim = static_cast<int>(config.head_dim),
-                    .type = CacheTypeOf(options)},
+StepPacker::Limits TableLimits(const ModelConfig& model, const EngineConfig& config,
+                               const EngineContext& context) {
+  return {.slots = config.max_num_seqs(),
+          .max_length = context.max_length,
+          .max_tokens = config.max_num_batched_tokens(),
+          .shape = {.query_heads = static_cast<int>(model.num_heads),
+                    .key_heads = static_cast<int>(model.num_kv_heads),
+                    .head_dim = static_cast<int>(model.head_dim),
+                    .type = CacheTypeOf(config)},
           .device = CurrentPrefillDevice(),
-          .batch_invariant = options.batch_invariant};
+          .batch_invariant = config.batch_invariant()};
 }
 
-CacheType CacheTypeOf(const CudaRunner::Options& options) {
-  return options.fp8_kv_cache ? CacheType::kE4M3 : CacheType::kBFloat16;
+CacheType CacheTypeOf(const EngineConfig& config) {
+  return config.fp8_kv_cache() ? CacheType::kE4M3 : CacheType::kBFloat16;
 }
 
-CudaTransformer::Options LayerOptions(const StepPacker& tables,
-                                      const CudaRunner::Options& options) {
-  const auto rows = [&options](int64_t most) {
-    const int64_t each = options.batch_invariant ? CudaGemm::kPinnedRows : 1;
+CudaTransformer::Options LayerOptions(const StepPacker& tables, const EngineConfig& config,
+                                      const EngineContext& context) {
+  const auto rows = [&config](int64_t most) {
+    const int64_t each = config.batch_invariant() ? CudaGemm::kPinnedRows : 1;
     return (most + each - 1) / each * each;
   };
   return {.max_rows = rows(tables.max_rows()),
           .max_logits = rows(tables.max_logits()),
-          .max_context = options.max_length,
-          .fused_decode = options.fused_decode,
-          .batch_invariant = options.batch_invariant,
-          .cache = CacheTypeOf(options),
-          .fp8_weights = options.fp8_weights,
-          .ranks = options.ranks};
+          .max_context = context.max_length,
+          .fused_decode = config.fused_decode(),
+          .batch_invariant = config.batch_invariant(),
+          .cache = CacheTypeOf(config),
+          .fp8_weights = config.fp8_weights(),
+          .ranks = context.ranks};
 }
 
-absl::Status CheckOptions(const ModelConfig& config, const CudaRunner::Options& options) {
-  if (options.prefill_budget < 0) {
-    return absl::InvalidArgumentError(absl::StrCat("prefill_budget is ", options.prefill_budget,
-                                                   ", must be 0 (no bound) or more"));
+absl::Status CheckSupported(const ModelConfig& model, const EngineConfig& config,
+                            const EngineContext& context) {
+  if (config.max_num_seqs() > kMaxDraws) {
+    return absl::InvalidArgumentError(absl::StrCat("max_num_seqs is ", config.max_num_seqs(),
+                                                   "; it must be at most ", kMaxDraws,
+                                                   " for bf16 weights on a GPU"));
   }
-  if (options.batch_invariant && options.ranks != nullptr) {
+  if (config.batch_invariant() && context.ranks != nullptr) {
     return absl::InvalidArgumentError(
         "batch_invariant is on, but the model is spread over ranks, whose sums round by the size "
         "of a step; leave one of the two off");
   }
-  if (options.fp8_weights && !Fp8Weights::Supports(config)) {
+  if (config.fp8_weights() && !Fp8Weights::Supports(model)) {
     return absl::InvalidArgumentError(
         "fp8_weights needs sizes of this model's layers to be multiples of 16; leave it off");
   }
-  if (options.fp8_weights && !HasRowScaledProducts()) {
+  if (config.fp8_weights() && !HasRowScaledProducts()) {
     return absl::FailedPreconditionError(
         "fp8_weights needs a GPU of compute capability 9.0 (H100, H200), for which alone cuBLASLt "
         "has products with a factor for each row; leave it off");
@@ -304,17 +307,18 @@ absl::Status CheckOptions(const ModelConfig& config, const CudaRunner::Options& 
   return absl::OkStatus();
 }
 
-int64_t DefaultCacheBytes(const ModelConfig& config, const CudaRunner::Options& options) {
+int64_t DefaultCacheBytes(const ModelConfig& model, const EngineConfig& config,
+                          const EngineContext& context) {
   c10::cuda::CUDACachingAllocator::emptyCache();
   size_t free = 0, total = 0;
   const cudaError_t error = cudaMemGetInfo(&free, &total);
   TORCH_CHECK(error == cudaSuccess, "the GPU's memory: ", cudaGetErrorString(error));
-  const StepPacker tables(TableLimits(config, options));
-  const int64_t others = CudaTransformer::Bytes(config, LayerOptions(tables, options)) +
-                         4 * tables.words() + SamplingWorkspaceBytes(kMaxDraws, config.vocab_size) +
-                         options.spare_bytes;
-  const int64_t wanted = options.max_num_seqs * PagesFor(options.max_length) *
-                         CudaKvCache::PageBytes(config, CacheTypeOf(options));
+  const StepPacker tables(TableLimits(model, config, context));
+  const int64_t others = CudaTransformer::Bytes(model, LayerOptions(tables, config, context)) +
+                         4 * tables.words() + SamplingWorkspaceBytes(kMaxDraws, model.vocab_size) +
+                         context.spare_bytes;
+  const int64_t wanted = config.max_num_seqs() * PagesFor(context.max_length) *
+                         CudaKvCache::PageBytes(model, CacheTypeOf(config));
   return std::min(
       wanted,
       static_cast<int64_t>(kCacheShare * static_cast<double>(static_cast<int64_t>(free) - others)));

@@ -36,8 +36,8 @@ struct InFlightStep {
 // Of all calls the weights' GPU must be the current one; they throw c10::Error if it refuses.
 struct CudaRunner::Impl {
   // `stream` must be the current one.
-  Impl(std::shared_ptr<Weights> weights, const Options& options, int64_t pages,
-       c10::cuda::CUDAStream stream);
+  Impl(std::shared_ptr<Weights> weights, const EngineConfig& config, const EngineContext& context,
+       int64_t pages, c10::cuda::CUDAStream stream);
   ~Impl();
 
   StepInputs OnGpu(const PackedStep& packed) const;
@@ -85,20 +85,24 @@ struct CudaRunner::Impl {
 // Draws of one launch; steps that end the prompts of large groups can have more.
 inline constexpr int kMaxDraws = 2048;
 
-// For options with no 0 left; asks the current GPU what it is.
-StepPacker::Limits TableLimits(const ModelConfig& config, const CudaRunner::Options& options);
+// For a resolved configuration; asks the current GPU what it is.
+StepPacker::Limits TableLimits(const ModelConfig& model, const EngineConfig& config,
+                               const EngineContext& context);
 
-CacheType CacheTypeOf(const CudaRunner::Options& options);
+CacheType CacheTypeOf(const EngineConfig& config);
 
-CudaTransformer::Options LayerOptions(const StepPacker& tables, const CudaRunner::Options& options);
+CudaTransformer::Options LayerOptions(const StepPacker& tables, const EngineConfig& config,
+                                      const EngineContext& context);
 
-// InvalidArgument naming two options that do not go together, or one that is not for this model;
+// InvalidArgument naming two fields that do not go together, or one that is not for this model;
 // FailedPrecondition for one that the current GPU cannot serve.
-absl::Status CheckOptions(const ModelConfig& config, const CudaRunner::Options& options);
+absl::Status CheckSupported(const ModelConfig& model, const EngineConfig& config,
+                            const EngineContext& context);
 
 // Bytes for what max_num_seqs sequences of max_length can hold, or less if the current GPU has less
 // beside what the runner takes otherwise. Throws c10::Error if the GPU does not answer.
-int64_t DefaultCacheBytes(const ModelConfig& config, const CudaRunner::Options& options);
+int64_t DefaultCacheBytes(const ModelConfig& model, const EngineConfig& config,
+                          const EngineContext& context);
 
 }  // namespace tritonrl
 

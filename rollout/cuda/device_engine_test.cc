@@ -16,6 +16,7 @@
 #include "rollout/cuda/cuda_runner.h"
 #include "rollout/cuda/testing/device_fixture.h"
 #include "rollout/engine/batched_engine.h"
+#include "rollout/testing/engine_config_text.h"
 
 namespace tritonrl {
 namespace {
@@ -56,17 +57,15 @@ class CudaEngineTest : public DeviceTest {
   // Two samples for each prompt.
   Samples Generate(int max_num_seqs, int64_t pages, int max_num_batched_tokens, int tokens,
                    int num_speculative_tokens = 0) {
-    CudaRunner::Options options;
-    options.max_num_seqs = max_num_seqs;
-    options.cache_bytes = pages * CudaKvCache::PageBytes(weights_->config());
-    options.max_num_batched_tokens = max_num_batched_tokens;
-    options.max_length = 2048;
-    options.fused_decode = fused_decode_;
-    auto runner = CudaRunner::Create(weights_, options);
+    const EngineConfig config = MakeEngineConfig(
+        "max_num_seqs: ", max_num_seqs,
+        " cache_bytes: ", pages * CudaKvCache::PageBytes(weights_->config()),
+        " max_num_batched_tokens: ", max_num_batched_tokens, " fused_decode: ", fused_decode_,
+        " num_speculative_tokens: ", num_speculative_tokens, " always_speculate: true");
+    auto runner = CudaRunner::Create(weights_, config, {.max_length = 2048});
     EXPECT_TRUE(runner.ok()) << runner.status();
     if (!runner.ok()) return {};
-    BatchedEngine engine(*std::move(runner), {.num_speculative_tokens = num_speculative_tokens,
-                                              .always_speculate = true});
+    BatchedEngine engine(*std::move(runner), config);
     for (size_t i = 0; i < prompts_.size(); ++i) {
       GenerateRequest request;
       request.id = i;
@@ -137,7 +136,8 @@ TEST_P(CudaEngineTest, LogProbabilitiesAreTheLearners) {
 // The first time each number of rows is launched one by one, from then on a graph is replayed.
 TEST_P(CudaEngineTest, AReplayGivesTheBitsOfTheLaunches) {
   MakeModel(true);
-  auto runner = CudaRunner::Create(weights_, {.max_num_seqs = 4, .max_length = 2048});
+  auto runner =
+      CudaRunner::Create(weights_, MakeEngineConfig("max_num_seqs: 4"), {.max_length = 2048});
   ASSERT_TRUE(runner.ok()) << runner.status();
   BatchedEngine engine(*std::move(runner), {});
   std::vector<Sample> samples;
@@ -204,13 +204,12 @@ TEST_P(CudaEngineTest, StepsOfFewRowsByChainsOfProducts) {
 TEST_P(CudaEngineTest, SamplesGoOnAfterTheirMemoryWasTheLearners) {
   MakeModel(true);
   const int64_t bytes = 4000 * CudaKvCache::PageBytes(weights_->config());
-  auto runner = CudaRunner::Create(weights_, {.max_num_seqs = 16,
-                                              .cache_bytes = bytes,
-                                              .max_num_batched_tokens = 512,
-                                              .max_length = 2048,
-                                              .enable_sleep_mode = true});
+  const EngineConfig config =
+      MakeEngineConfig("max_num_seqs: 16 cache_bytes: ", bytes,
+                       " max_num_batched_tokens: 512 enable_sleep_mode: true");
+  auto runner = CudaRunner::Create(weights_, config, {.max_length = 2048});
   ASSERT_TRUE(runner.ok()) << runner.status();
-  BatchedEngine engine(*std::move(runner), {.enable_sleep_mode = true});
+  BatchedEngine engine(*std::move(runner), config);
   std::atomic<int> drawn{0};
   for (size_t i = 0; i < prompts_.size(); ++i) {
     GenerateRequest request = {.id = i, .prompt = prompts_[i], .n = 2};
@@ -269,7 +268,8 @@ TEST_P(CudaEngineTest, ChainsGiveTheSameBitsAgain) {
   MakeModel(WideConfig());
   std::vector<TokenDraw> expected;
   for (int again = 0; again < 2; ++again) {
-    auto runner = CudaRunner::Create(weights_, {.max_num_seqs = 5, .max_length = 256});
+    auto runner =
+        CudaRunner::Create(weights_, MakeEngineConfig("max_num_seqs: 5"), {.max_length = 256});
     ASSERT_TRUE(runner.ok()) << runner.status();
     ASSERT_TRUE((*runner)->fused_decode()) << "on this GPU";
     for (int round = 0; round < 2; ++round) {  // the second one by graphs

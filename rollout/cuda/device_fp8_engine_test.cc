@@ -18,6 +18,7 @@
 #include "rollout/cuda/cuda_runner.h"
 #include "rollout/cuda/testing/device_fixture.h"
 #include "rollout/engine/batched_engine.h"
+#include "rollout/testing/engine_config_text.h"
 
 namespace tritonrl {
 namespace {
@@ -46,14 +47,11 @@ class Fp8EngineTest : public DeviceTest {
     }
   }
 
-  std::unique_ptr<BatchedEngine> MakeEngine(CudaRunner::Options options) const {
-    options.max_length = 2048;
-    options.max_num_batched_tokens = 512;
-    auto runner = CudaRunner::Create(weights_, options);
+  std::unique_ptr<BatchedEngine> MakeEngine(EngineConfig config) const {
+    config.set_max_num_batched_tokens(512);
+    auto runner = CudaRunner::Create(weights_, config, {.max_length = 2048});
     EXPECT_TRUE(runner.ok()) << runner.status();
-    return runner.ok()
-               ? std::make_unique<BatchedEngine>(*std::move(runner), BatchedEngine::Options())
-               : nullptr;
+    return runner.ok() ? std::make_unique<BatchedEngine>(*std::move(runner), config) : nullptr;
   }
 
   Samples Generate(BatchedEngine* engine, size_t prompts) const {
@@ -114,8 +112,8 @@ TEST_P(Fp8EngineTest, LogProbabilitiesAreNearTheLearners) {
     std::vector<double> means;
     for (const auto& [cache, weights] :
          {std::pair(false, false), {true, false}, {false, true}, {true, true}}) {
-      const auto engine =
-          MakeEngine({.max_num_seqs = 16, .fp8_kv_cache = cache, .fp8_weights = weights});
+      const auto engine = MakeEngine(
+          MakeEngineConfig("max_num_seqs: 16 fp8_kv_cache: ", cache, " fp8_weights: ", weights));
       const std::vector<double> all = Differences(Generate(engine.get(), prompts_.size()));
       ASSERT_EQ(all.size(), 60 * prompts_.size());
       double sum = 0;
@@ -128,7 +126,7 @@ TEST_P(Fp8EngineTest, LogProbabilitiesAreNearTheLearners) {
       EXPECT_LT(means.back(), 0.05);
       EXPECT_LT(largest, 0.5);
     }
-    // The options do something.
+    // The fields do something.
     for (int i = 1; i < 4; ++i) EXPECT_GT(means[i], means[0]);
   }
 }
@@ -137,27 +135,27 @@ TEST_P(Fp8EngineTest, CanBeBatchInvariantToo) {
   MakeModel(128);
   for (const auto& [cache, weights] : {std::pair(true, false), {false, true}, {true, true}}) {
     SCOPED_TRACE(testing::Message() << "fp8_kv_cache " << cache << ", fp8_weights " << weights);
-    CudaRunner::Options options = {
-        .max_num_seqs = 1, .batch_invariant = true, .fp8_kv_cache = cache, .fp8_weights = weights};
-    const Samples alone = Generate(MakeEngine(options).get(), prompts_.size());
-    options.max_num_seqs = 64;
-    ExpectSame(Generate(MakeEngine(options).get(), prompts_.size()), alone);
+    EngineConfig config = MakeEngineConfig(
+        "max_num_seqs: 1 batch_invariant: true fp8_kv_cache: ", cache, " fp8_weights: ", weights);
+    const Samples alone = Generate(MakeEngine(config).get(), prompts_.size());
+    config.set_max_num_seqs(64);
+    ExpectSame(Generate(MakeEngine(config).get(), prompts_.size()), alone);
   }
 }
 
 // Steps captured before an update of the weights read the new copies after it.
 TEST_P(Fp8EngineTest, CopiesFollowTheWeights) {
   MakeModel(128);
-  const CudaRunner::Options options = {
-      .max_num_seqs = 4, .batch_invariant = true, .fp8_weights = true};
-  const auto engine = MakeEngine(options);
+  const EngineConfig config =
+      MakeEngineConfig("max_num_seqs: 4 batch_invariant: true fp8_weights: true");
+  const auto engine = MakeEngine(config);
   ASSERT_NE(engine, nullptr);
   const Samples before = Generate(engine.get(), 3);
   ASSERT_TRUE(engine->BeginWeightUpdate().ok());
   weights_->flat().mul_(1.25);
   engine->EndWeightUpdate(1);
   const Samples after = Generate(engine.get(), 3);
-  ExpectSame(after, Generate(MakeEngine(options).get(), 3));
+  ExpectSame(after, Generate(MakeEngine(config).get(), 3));
   EXPECT_NE(after.at(0).log_probs, before.at(0).log_probs);
 }
 

@@ -17,6 +17,7 @@
 #include "rollout/cuda/cuda_runner.h"
 #include "rollout/cuda/testing/device_fixture.h"
 #include "rollout/engine/batched_engine.h"
+#include "rollout/testing/engine_config_text.h"
 
 namespace tritonrl {
 namespace {
@@ -147,19 +148,16 @@ class InvariantEngineTest : public DeviceTest {
 
   // Two samples for each prompt, and what else the setting has.
   Samples Generate(const Setting& setting) {
-    CudaRunner::Options options;
-    options.max_num_seqs = setting.max_num_seqs;
-    options.cache_bytes = setting.pages * CudaKvCache::PageBytes(weights_->config());
-    options.max_num_batched_tokens = setting.max_num_batched_tokens;
-    options.max_length = 2048;
-    options.batch_invariant = true;
-    auto runner = CudaRunner::Create(weights_, options);
+    const EngineConfig config = MakeEngineConfig(
+        "max_num_seqs: ", setting.max_num_seqs,
+        " cache_bytes: ", setting.pages * CudaKvCache::PageBytes(weights_->config()),
+        " max_num_batched_tokens: ", setting.max_num_batched_tokens, " batch_invariant: true",
+        " num_speculative_tokens: ", setting.num_speculative_tokens, " always_speculate: true",
+        " enable_prefix_caching: ", setting.enable_prefix_caching);
+    auto runner = CudaRunner::Create(weights_, config, {.max_length = 2048});
     EXPECT_TRUE(runner.ok()) << runner.status();
     if (!runner.ok()) return {};
-    BatchedEngine engine(*std::move(runner),
-                         {.num_speculative_tokens = setting.num_speculative_tokens,
-                          .always_speculate = true,
-                          .enable_prefix_caching = setting.enable_prefix_caching});
+    BatchedEngine engine(*std::move(runner), config);
     Samples samples;
     for (int round = 0; round < setting.rounds; ++round) {
       if (setting.others_first) SubmitOthers(setting, &engine);

@@ -17,6 +17,7 @@
 #include "rollout/cuda/cuda_runner.h"
 #include "rollout/cuda/testing/device_fixture.h"
 #include "rollout/engine/batched_engine.h"
+#include "rollout/testing/engine_config_text.h"
 
 namespace tritonrl {
 namespace {
@@ -116,9 +117,11 @@ TEST_P(MappedMemoryTest, AGraphRunsAgainOnWhatWasTakenAgain) {
 TEST_P(MappedMemoryTest, TheRunnerDrawsTheSameAfterwards) {
   const ModelConfig config = Config(2);
   const auto weights = Weights::RandomInit(config, 5, device(), at::kBFloat16);
-  auto runner = CudaRunner::Create(weights, {.max_num_seqs = 2,
-                                             .cache_bytes = 2000 * CudaKvCache::PageBytes(config),
-                                             .enable_sleep_mode = true});
+  auto runner = CudaRunner::Create(
+      weights,
+      MakeEngineConfig("max_num_seqs: 2 cache_bytes: ", 2000 * CudaKvCache::PageBytes(config),
+                       " enable_sleep_mode: true"),
+      {});
   ASSERT_TRUE(runner.ok()) << runner.status();
   const std::vector<int32_t> prompt = {5, 6, 7, 8, 9};
   const std::vector<int32_t> pages = {3, 1999};
@@ -171,14 +174,13 @@ class LendingEngineTest : public MappedMemoryTest {
     auto weights = Weights::RandomInit(config, 5, device(), at::kBFloat16);
     cache_bytes_ = Free() - 6000 * kMiB;
     ASSERT_GT(cache_bytes_, 8000 * kMiB);
-    auto runner = CudaRunner::Create(std::move(weights), {.max_num_seqs = 8,
-                                                          .cache_bytes = cache_bytes_,
-                                                          .max_num_batched_tokens = 512,
-                                                          .enable_sleep_mode = true});
+    const EngineConfig engine_config =
+        MakeEngineConfig("max_num_seqs: 8 cache_bytes: ", cache_bytes_,
+                         " max_num_batched_tokens: 512 enable_sleep_mode: true");
+    auto runner = CudaRunner::Create(std::move(weights), engine_config, {});
     ASSERT_TRUE(runner.ok()) << runner.status();
-    engine_ = std::make_unique<BatchedEngine>(
-        *std::move(runner),
-        BatchedEngine::Options{.enable_sleep_mode = true, .wake_timeout = wake_timeout});
+    engine_ = std::make_unique<BatchedEngine>(*std::move(runner), engine_config,
+                                              BatchedEngine::Limits{.wake_timeout = wake_timeout});
   }
 
   // Samples of one group, by index: the same steps each time.

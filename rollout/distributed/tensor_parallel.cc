@@ -106,24 +106,25 @@ absl::StatusOr<std::unique_ptr<ModelRunner>> MakeTensorParallelRunner(
   return nullptr;
 }
 
-absl::StatusOr<std::unique_ptr<Engine>> MakeTensorParallelEngine(
-    std::shared_ptr<Weights> weights, EngineOptions engine_options,
-    const BatchedEngine::Options& options, ProcessGroup* ranks) {
-  if (ranks->size() == 1) return MakeBatchedEngine(std::move(weights), engine_options, options);
-  if (engine_options.cpu_threads == 0) {
+absl::StatusOr<std::unique_ptr<Engine>> MakeTensorParallelEngine(std::shared_ptr<Weights> weights,
+                                                                 const EngineConfig& config,
+                                                                 EngineContext context,
+                                                                 ProcessGroup* ranks) {
+  if (ranks->size() == 1) return MakeBatchedEngine(std::move(weights), config, context);
+  if (context.cpu_threads == 0) {
     const int cores = static_cast<int>(std::thread::hardware_concurrency());
-    engine_options.cpu_threads = std::max(1, cores / ranks->local_size());
+    context.cpu_threads = std::max(1, cores / ranks->local_size());
   }
-  if (weights->device().is_cpu()) at::set_num_threads(engine_options.cpu_threads);
+  if (weights->device().is_cpu()) at::set_num_threads(context.cpu_threads);
   ASSIGN_OR_RETURN(RankChannels links, MakeRankChannels(weights->device(), ranks));
-  engine_options.ranks = links.collectives.get();
+  context.ranks = links.collectives.get();
   absl::StatusOr<std::unique_ptr<ModelRunner>> own =
-      MakeModelRunner(std::move(weights), engine_options);
+      MakeModelRunner(std::move(weights), config, context);
   RETURN_IF_ERROR(SyncStartup(own.status(), ranks));
   ASSIGN_OR_RETURN(std::unique_ptr<ModelRunner> all,
                    MakeTensorParallelRunner(*std::move(own), std::move(links), ranks));
   if (all == nullptr) return nullptr;
-  return std::make_unique<BatchedEngine>(std::move(all), EngineConfigFrom(engine_options, options));
+  return std::make_unique<BatchedEngine>(std::move(all), config);
 }
 
 int ExitWithError(const absl::Status& status, const char* program, int code, ProcessGroup* ranks) {

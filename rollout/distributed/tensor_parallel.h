@@ -47,12 +47,13 @@ absl::StatusOr<RankChannels> MakeRankChannels(at::Device device, ProcessGroup* r
 absl::StatusOr<std::unique_ptr<ModelRunner>> MakeTensorParallelRunner(
     std::unique_ptr<ModelRunner> own, RankChannels links, ProcessGroup* ranks);
 
-// An engine on such a runner; all ranks pass their part of the weights and the same options. Null
-// on ranks but the first. With one rank: MakeBatchedEngine. Errors, on all ranks: those of
+// An engine on such a runner; all ranks pass their shard of the weights and the same configuration.
+// Null on ranks but the first. With one rank: MakeBatchedEngine. Errors, on all ranks: those of
 // MakeModelRunner and InitNcclCollectives too.
-absl::StatusOr<std::unique_ptr<Engine>> MakeTensorParallelEngine(
-    std::shared_ptr<Weights> weights, EngineOptions engine_options,
-    const BatchedEngine::Options& options, ProcessGroup* ranks);
+absl::StatusOr<std::unique_ptr<Engine>> MakeTensorParallelEngine(std::shared_ptr<Weights> weights,
+                                                                 const EngineConfig& config,
+                                                                 EngineContext context,
+                                                                 ProcessGroup* ranks);
 
 // The end of a program of several ranks by an error, which the first rank prints as
 // "PROGRAM: message". Returns `code`; with code 1 the first rank ends the whole job instead, as

@@ -201,7 +201,7 @@ TEST_F(TensorParallelDriverTest, AllRanksReleaseMemoryForAnUpdate) {
   Start();
   const GenerateRequest request = Request(1, 3, 40);
   {
-    BatchedEngine engine(std::move(leading_), {.enable_sleep_mode = true});
+    BatchedEngine engine(std::move(leading_), MakeEngineConfig("enable_sleep_mode: true"));
     const auto take_all = [&] {
       while (engine.Outstanding() > 0) {
         const absl::StatusOr<Sample> sample = engine.Next(Soon());

@@ -14,11 +14,9 @@ constexpr absl::Duration kWakeRetryInterval = absl::Milliseconds(100);
 
 }  // namespace
 
-BatchedEngine::BatchedEngine(std::unique_ptr<ModelRunner> runner, const Options& options)
-    : options_(options),
-      runner_(std::move(runner)),
-      core_(runner_.get(), options),
-      weights_version_(options.weights_version) {
+BatchedEngine::BatchedEngine(std::unique_ptr<ModelRunner> runner, const EngineConfig& config,
+                             const Limits& limits)
+    : config_(config), limits_(limits), runner_(std::move(runner)), core_(runner_.get(), config) {
   stats_.num_pages = runner_->num_pages();
   thread_ = std::thread([this] { Run(); });
 }
@@ -39,10 +37,10 @@ absl::Status BatchedEngine::Submit(GenerateRequest request) {
     return absl::FailedPreconditionError(
         absl::StrCat("request ", request.id, ": a weight update is under way"));
   }
-  if (outstanding_ + request.n > options_.max_outstanding) {
+  if (outstanding_ + request.n > limits_.max_outstanding) {
     return absl::ResourceExhaustedError(
         absl::StrCat("request ", request.id, ": ", outstanding_, " samples are outstanding, with ",
-                     request.n, " more than the limit of ", options_.max_outstanding));
+                     request.n, " more than the limit of ", limits_.max_outstanding));
   }
   if (!active_requests_.insert(request.id).second) {
     return absl::InvalidArgumentError(
@@ -105,7 +103,7 @@ absl::Status BatchedEngine::BeginWeightUpdate() {
         absl::StrCat("cannot update the weights: ", unfinished_, " samples are being generated"));
   }
   // Only the engine's thread calls the runner, so it releases the memory.
-  if (options_.enable_sleep_mode) return AwaitPause(KvPolicy::kInvalidate);
+  if (config_.enable_sleep_mode()) return AwaitPause(KvPolicy::kInvalidate);
   updating_ = true;
   return absl::OkStatus();
 }
@@ -212,7 +210,7 @@ absl::Status BatchedEngine::Pause() {
   }
   // No sequence may refer to pages that Sleep() discards.
   if (kv_policy == KvPolicy::kInvalidate) core_.Invalidate();
-  const bool release = options_.enable_sleep_mode && kv_policy == KvPolicy::kInvalidate;
+  const bool release = config_.enable_sleep_mode() && kv_policy == KvPolicy::kInvalidate;
   if (release) RETURN_IF_ERROR(Sleep());
   {
     absl::MutexLock lock(&mutex_);
@@ -235,7 +233,7 @@ absl::Status BatchedEngine::Sleep() {
 absl::Status BatchedEngine::Wake() {
   const absl::Time start = absl::Now();
   absl::Status taken = runner_->Wake();
-  while (absl::IsResourceExhausted(taken) && absl::Now() - start < options_.wake_timeout) {
+  while (absl::IsResourceExhausted(taken) && absl::Now() - start < limits_.wake_timeout) {
     {
       absl::MutexLock lock(&mutex_);
       if (mutex_.AwaitWithTimeout(absl::Condition(&stopping_), kWakeRetryInterval)) break;

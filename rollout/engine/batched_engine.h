@@ -9,6 +9,7 @@
 #include <optional>
 #include <set>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #include "absl/base/thread_annotations.h"
@@ -17,6 +18,7 @@
 #include "absl/synchronization/mutex.h"
 #include "absl/time/time.h"
 #include "rollout/engine/engine.h"
+#include "rollout/engine/engine_config.h"
 #include "rollout/engine/engine_core.h"
 #include "rollout/engine/model_runner.h"
 
@@ -33,9 +35,21 @@ namespace tritonrl {
 // when their largest size fits, and a weight update waits until all samples have ended.
 class BatchedEngine : public Engine {
  public:
-  using Options = EngineCore::Options;
+  struct Limits {
+    // Samples accepted and not yet taken by Next; bounds the memory of requests and results.
+    int64_t max_outstanding = 1 << 16;
+    // How long Wake() is retried while others still hold the memory; then the engine fails.
+    absl::Duration wake_timeout = absl::Seconds(10);
+  };
 
-  BatchedEngine(std::unique_ptr<ModelRunner> runner, const Options& options);
+  // Sizes are the runner's; of `config` this class uses prefix caching, speculative decoding and
+  // sleep mode. With sleep mode the KV cache's memory is free from BeginWeightUpdate, or
+  // PauseForWeightUpdate with KvPolicy::kInvalidate, to EndWeightUpdate. Runners that cannot
+  // release it keep it.
+  BatchedEngine(std::unique_ptr<ModelRunner> runner, const EngineConfig& config,
+                const Limits& limits);
+  BatchedEngine(std::unique_ptr<ModelRunner> runner, const EngineConfig& config)
+      : BatchedEngine(std::move(runner), config, Limits()) {}
   ~BatchedEngine() override;
 
   absl::Status Submit(GenerateRequest request) override;
@@ -69,7 +83,8 @@ class BatchedEngine : public Engine {
   bool PauseIsOver() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   bool WakeIsDecided() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
-  const Options options_;
+  const EngineConfig config_;
+  const Limits limits_;
   const std::unique_ptr<ModelRunner> runner_;
   EngineCore core_;
   // Used by the engine's thread only.
@@ -88,7 +103,7 @@ class BatchedEngine : public Engine {
   bool paused_ ABSL_GUARDED_BY(mutex_) = false;            // the weights are not read
   bool asleep_ ABSL_GUARDED_BY(mutex_) = false;            // the cache's memory is released
   bool stopping_ ABSL_GUARDED_BY(mutex_) = false;
-  uint64_t weights_version_ ABSL_GUARDED_BY(mutex_);
+  uint64_t weights_version_ ABSL_GUARDED_BY(mutex_) = 0;
   int64_t updates_ ABSL_GUARDED_BY(mutex_) = 0;  // of the weights, so far
   absl::Status failure_ ABSL_GUARDED_BY(mutex_);
   EngineStats stats_ ABSL_GUARDED_BY(mutex_);

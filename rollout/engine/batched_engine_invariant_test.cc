@@ -43,9 +43,9 @@ std::map<uint64_t, GenerateRequest> Mixture() {
 int Different(const Setting& setting, EngineStats* stats) {
   const auto requests = Mixture();
   BatchedEngine engine(std::make_unique<FakeModelRunner>(setting.runner),
-                       {.num_speculative_tokens = setting.num_speculative_tokens,
-                        .always_speculate = true,
-                        .enable_prefix_caching = setting.enable_prefix_caching});
+                       MakeEngineConfig("num_speculative_tokens: ", setting.num_speculative_tokens,
+                                        " always_speculate: true enable_prefix_caching: ",
+                                        setting.enable_prefix_caching));
   int different = 0;
   for (const auto& [id, request] : requests) {
     EXPECT_TRUE(engine.Submit(request).ok());

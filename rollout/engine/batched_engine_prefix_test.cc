@@ -29,9 +29,8 @@ EngineStats RunAlike(const FakeModelRunner::Options& runner_options, int num_spe
                                   << runner_options.in_flight << " in flight, "
                                   << num_speculative_tokens << " draft tokens");
   BatchedEngine engine(std::make_unique<FakeModelRunner>(runner_options),
-                       {.num_speculative_tokens = num_speculative_tokens,
-                        .always_speculate = true,
-                        .enable_prefix_caching = true});
+                       MakeEngineConfig("num_speculative_tokens: ", num_speculative_tokens,
+                                        " always_speculate: true enable_prefix_caching: true"));
   Philox random(2);
   std::map<uint64_t, GenerateRequest> requests;
   for (uint64_t id = 0; id < 60; ++id) {
@@ -70,7 +69,7 @@ GenerateRequest Conversation(uint64_t id, const std::vector<int32_t>& prompt) {
 
 TEST(BatchedEnginePrefix, ASecondTurnFindsTheFirst) {
   BatchedEngine engine(std::make_unique<FakeModelRunner>(FakeModelRunner::Options{}),
-                       {.enable_prefix_caching = true});
+                       MakeEngineConfig("enable_prefix_caching: true"));
   std::vector<int32_t> prompt = {1, 2, 3, 4, 5};
   ASSERT_TRUE(engine.Submit(Conversation(1, prompt)).ok());
   const absl::StatusOr<Sample> answer = engine.Next(Soon());
@@ -86,7 +85,7 @@ TEST(BatchedEnginePrefix, ASecondTurnFindsTheFirst) {
 TEST(BatchedEnginePrefix, NothingOutlivesAnUpdateOfTheWeights) {
   auto owned = std::make_unique<FakeModelRunner>(FakeModelRunner::Options{});
   FakeModelRunner* runner = owned.get();
-  BatchedEngine engine(std::move(owned), {.enable_prefix_caching = true});
+  BatchedEngine engine(std::move(owned), MakeEngineConfig("enable_prefix_caching: true"));
   const std::vector<int32_t> prompt = {1, 2, 3, 4, 5, 6, 7, 8, 9};
   for (uint64_t round = 0; round < 4; ++round) {
     ASSERT_TRUE(engine.Submit(Conversation(1, prompt)).ok());
@@ -111,7 +110,7 @@ TEST(BatchedEnginePrefix, NothingOutlivesAnUpdateOfTheWeights) {
 TEST(BatchedEnginePrefix, NorDoesWhatRanWhileTheyChanged) {
   auto owned = std::make_unique<FakeModelRunner>(FakeModelRunner::Options{.in_flight = 2});
   FakeModelRunner* runner = owned.get();
-  BatchedEngine engine(std::move(owned), {.enable_prefix_caching = true});
+  BatchedEngine engine(std::move(owned), MakeEngineConfig("enable_prefix_caching: true"));
   absl::Notification moment;
   runner->before_launch = [&](int launch) {
     if (launch != 8) return;

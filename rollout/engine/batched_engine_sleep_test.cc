@@ -21,12 +21,12 @@ using KvPolicy = Engine::KvPolicy;
 // An engine that releases memory, over a runner that loses what was in it.
 class BatchedEngineRelease : public testing::Test {
  protected:
-  void Start(const FakeModelRunner::Options& runner_options = {},
-             BatchedEngine::Options options = {}) {
+  void Start(const FakeModelRunner::Options& runner_options = {}, EngineConfig config = {},
+             const BatchedEngine::Limits& limits = {}) {
     auto owned = std::make_unique<FakeModelRunner>(runner_options);
     runner_ = owned.get();
-    options.enable_sleep_mode = true;
-    engine_ = std::make_unique<BatchedEngine>(std::move(owned), options);
+    config.set_enable_sleep_mode(true);
+    engine_ = std::make_unique<BatchedEngine>(std::move(owned), config, limits);
   }
 
   // All samples that are outstanding; none may have noticed updates that changed nothing.
@@ -45,7 +45,8 @@ class BatchedEngineRelease : public testing::Test {
 
 TEST_F(BatchedEngineRelease, BetweenStepsOfTraining) {
   for (int in_flight : {1, 2}) {
-    Start({.num_pages = 60, .in_flight = in_flight}, {.enable_prefix_caching = true});
+    Start({.num_pages = 60, .in_flight = in_flight},
+          MakeEngineConfig("enable_prefix_caching: true"));
     EXPECT_TRUE(runner_->held);
     const std::map<uint64_t, GenerateRequest> requests = {{1, Request(1, 4)}, {2, Request(2, 3)}};
     for (int step = 1; step <= 4; ++step) {
@@ -123,9 +124,8 @@ TEST_F(BatchedEngineRelease, AtAnyMoment) {
            .num_pages = little ? 40 : 400,
            .max_num_batched_tokens = little ? 10 : 64,
            .in_flight = 1 + static_cast<int>(seed % 3)},
-          {.num_speculative_tokens = seed % 3 == 1 ? 3 : 0,
-           .always_speculate = true,
-           .enable_prefix_caching = seed > 2});
+          MakeEngineConfig("num_speculative_tokens: ", seed % 3 == 1 ? 3 : 0,
+                           " always_speculate: true enable_prefix_caching: ", seed > 2));
     Philox random(seed);
     std::map<uint64_t, GenerateRequest> requests;
     for (uint64_t id = 0; id < 40; ++id) {
@@ -201,7 +201,7 @@ TEST_F(BatchedEngineRelease, MemoryThatBecomesFreeLaterIsTakenThen) {
 }
 
 TEST_F(BatchedEngineRelease, WithoutItTheEngineFailsWithASentence) {
-  Start({}, {.wake_timeout = absl::Milliseconds(150)});
+  Start({}, {}, {.wake_timeout = absl::Milliseconds(150)});
   ASSERT_TRUE(engine_->Submit(Request(1, 2)).ok());
   ASSERT_TRUE(engine_->PauseForWeightUpdate(KvPolicy::kInvalidate).ok());
   runner_->taken_by_others = -1;

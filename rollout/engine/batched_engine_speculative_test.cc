@@ -34,9 +34,9 @@ EngineStats RunSpeculating(FakeModelRunner::Options runner_options, int num_spec
                                   << runner_options.max_num_batched_tokens << ", "
                                   << runner_options.in_flight << " in flight");
   const auto requests = Repetitive();
-  BatchedEngine engine(
-      std::make_unique<FakeModelRunner>(runner_options),
-      {.num_speculative_tokens = num_speculative_tokens, .always_speculate = true});
+  BatchedEngine engine(std::make_unique<FakeModelRunner>(runner_options),
+                       MakeEngineConfig("num_speculative_tokens: ", num_speculative_tokens,
+                                        " always_speculate: true"));
   for (const auto& [id, request] : requests) EXPECT_TRUE(engine.Submit(request).ok());
   while (engine.Outstanding() > 0) {
     const absl::StatusOr<Sample> sample = engine.Next(Soon());
@@ -66,7 +66,8 @@ TEST(BatchedEngineDraft, SamplesAreTheSameInFewerSteps) {
 TEST(BatchedEngineDraft, StepsWithoutDraftTokensAreLaunchedAhead) {
   auto owned = std::make_unique<FakeModelRunner>(FakeModelRunner::Options{.in_flight = 2});
   FakeModelRunner* const runner = owned.get();
-  BatchedEngine engine(std::move(owned), {.num_speculative_tokens = 6, .always_speculate = true});
+  BatchedEngine engine(std::move(owned),
+                       MakeEngineConfig("num_speculative_tokens: 6 always_speculate: true"));
   GenerateRequest request = Request(1, 1, 60);
   request.sampling.stop_ids.clear();
   ASSERT_TRUE(engine.Submit(request).ok());
@@ -88,7 +89,7 @@ TEST(BatchedEngineDraft, WithLittleMemoryAndSmallSteps) {
 TEST(BatchedEngineDraft, OnlyWhileItPaysUnlessAsked) {
   BatchedEngine engine(std::make_unique<FakeModelRunner>(
                            FakeModelRunner::Options{.in_flight = 2, .memory = kMemory}),
-                       {.num_speculative_tokens = 6});
+                       MakeEngineConfig("num_speculative_tokens: 6"));
   const auto requests = Repetitive();
   for (const auto& [id, request] : requests) ASSERT_TRUE(engine.Submit(request).ok());
   while (engine.Outstanding() > 0) {

@@ -95,7 +95,7 @@ TEST(BatchedEngine, FinishedSamplesLeaveAtOnce) {
 
 TEST(BatchedEngine, BadRequestsAreNamed) {
   BatchedEngine engine(
-      std::make_unique<FakeModelRunner>(FakeModelRunner::Options{.max_num_seqs = 2}),
+      std::make_unique<FakeModelRunner>(FakeModelRunner::Options{.max_num_seqs = 2}), {},
       {.max_outstanding = 5});
   const auto says = [&](const GenerateRequest& request, const std::string& part) {
     const absl::Status status = engine.Submit(request);
@@ -169,7 +169,7 @@ TEST(BatchedEngine, WeightUpdatesWaitForAllSamples) {
   absl::Notification gate;
   auto runner = std::make_unique<FakeModelRunner>(FakeModelRunner::Options{.max_num_seqs = 2});
   runner->gate = &gate;
-  BatchedEngine engine(std::move(runner), {.max_outstanding = 100, .weights_version = 3});
+  BatchedEngine engine(std::move(runner), {}, {.max_outstanding = 100});
   GenerateRequest request = Request(1, 1);
   request.sampling.stop_ids.clear();
   ASSERT_TRUE(engine.Submit(request).ok());
@@ -178,7 +178,7 @@ TEST(BatchedEngine, WeightUpdatesWaitForAllSamples) {
   absl::StatusOr<Sample> sample = engine.Next(Soon());
   ASSERT_TRUE(sample.ok());
   ASSERT_EQ(sample->versions.size(), 1u);
-  EXPECT_EQ(sample->versions[0].version, 3u);
+  EXPECT_EQ(sample->versions[0].version, 0u);
   EXPECT_EQ(sample->versions[0].tokens, static_cast<int64_t>(sample->tokens.size()));
   ASSERT_TRUE(engine.BeginWeightUpdate().ok());
   EXPECT_EQ(engine.Submit(Request(2, 1)).code(), absl::StatusCode::kFailedPrecondition);

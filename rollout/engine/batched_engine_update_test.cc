@@ -48,7 +48,8 @@ int UpdateUnderSamples(KvPolicy kv_policy, const FakeModelRunner::Options& optio
   auto owned = std::make_unique<FakeModelRunner>(options);
   FakeModelRunner* runner = owned.get();
   absl::Notification early, late;
-  BatchedEngine engine(std::move(owned), {.enable_sleep_mode = enable_sleep_mode});
+  BatchedEngine engine(std::move(owned),
+                       MakeEngineConfig("enable_sleep_mode: ", enable_sleep_mode));
   // Waits until the update was asked for.
   runner->before_launch = [&](int launch) {
     if (launch != 12 && launch != 25) return;

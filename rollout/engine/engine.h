@@ -1,3 +1,4 @@
+// The interface of a generation engine.
 #ifndef TRITONRL_ROLLOUT_ENGINE_ENGINE_H_
 #define TRITONRL_ROLLOUT_ENGINE_ENGINE_H_
 
@@ -9,62 +10,8 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
-#include "parallel/collectives.h"
-
-// The interface of a generation engine, and the options of its model runner.
 
 namespace tritonrl {
-
-// "On GPUs" is short for cuda/cuda_runner.h, all else for transformer_runner.h.
-struct EngineOptions {
-  // Maximum number of sequences in a batch (batch slots). 0: 256 on GPUs, else 64.
-  int max_num_seqs = 0;
-  // Memory for keys and values. 0: enough for max_num_seqs sequences of max_length, but on GPUs at
-  // most nine tenths of what is free there beside everything else and spare_bytes, on the CPU a
-  // quarter of the machine's memory (which is taken only as it is used).
-  int64_t cache_bytes = 0;
-  // GPU memory that others will take and keep beside the engine (an optimizer's state); only for
-  // cache_bytes of 0 on GPUs.
-  int64_t spare_bytes = 0;
-  // Maximum number of tokens in a step, prefill and decode together; 0: 8192 on GPUs, else 1024.
-  // Raised to max_num_seqs if lower.
-  int max_num_batched_tokens = 0;
-  // Prefill budget: while samples wait, chunked prefill fills decode steps on GPUs up to this many
-  // tokens; 0: up to max_num_batched_tokens. For Qwen3-8B on an H200 a GEMM of 256 rows changes
-  // from memory-bound to compute-bound.
-  int prefill_budget = 256;
-  // Most tokens of prompt and response together; 0: the model's max_position_embeddings.
-  int64_t max_length = 0;
-  // Threads on the CPU; 0: all hardware threads. Results do not depend on it.
-  int cpu_threads = 0;
-  // Run the projections of a layer in one persistent fused kernel for steps of at most 32 rows: on
-  // Hopper, for bf16 weights in multiples of 512, without tensor parallelism and batch invariance.
-  bool fused_decode = true;
-  // A sample's tokens and log-probabilities have the same bits whatever else is in the batch, with
-  // any sizes above and again in another process: on GPUs on the same kind with the same libraries,
-  // on the CPU in fp32, where they always have. On GPUs there is one way for each product, one
-  // kernel and split for attention, prompts are cut at multiples of kInvariantChunk, and
-  // max_num_batched_tokens is raised to at least max_num_seqs and so many. Samples then run only
-  // with memory for their longest form.
-  bool batch_invariant = false;
-  // FP8 (E4M3) KV cache, GPUs only: half the memory per token. Log-probabilities differ from the
-  // learner's by more than bf16 rounding.
-  bool fp8_kv_cache = false;
-  // FP8 GEMMs in the decoder layers, on quantized copies that add half the weights' memory. As
-  // above.
-  bool fp8_weights = false;
-  // For a device shared with the learner: the engine sleeps during weight updates, which frees the
-  // KV cache's memory (BatchedEngine::Options::enable_sleep_mode). On GPUs that memory is then not
-  // torch's; Wake() empties torch's caching allocator if necessary.
-  bool enable_sleep_mode = false;
-  // Tensor parallelism (tensor_parallel.h sets it): the weights are one rank's part, and all ranks
-  // run the same steps. The tokens that slots remember are rank 0's.
-  Collectives* ranks = nullptr;
-};
-
-// InvalidArgument naming the option that is out of range, and the range: at least 1 and at most
-// `max_seqs` sequences side by side, of at most `max_positions` tokens each.
-absl::Status CheckSizes(const EngineOptions& options, int max_seqs, int64_t max_positions);
 
 // How tokens are drawn. Tokens are drawn from softmax(logits / temperature), cut to the top_k
 // largest, then to the smallest set of largest ones that holds top_p of what is left, then
@@ -196,9 +143,9 @@ class Engine {
   // The weights are shared with the learner, which may change them only between these two calls.
   // Begin waits until the engine touches the weights no more; FailedPrecondition if samples are
   // still being generated (every sample is strictly from one version). After End, tokens are drawn
-  // from `version`. An engine made with EngineOptions::enable_sleep_mode has given its cache's
-  // memory back when Begin returns, and has it again when End does; if others kept it, the engine
-  // has failed.
+  // from `version`. An engine with EngineConfig's enable_sleep_mode has freed its cache's
+  // memory when Begin returns, and has allocated it again when End returns; if others kept the
+  // memory, the engine has failed.
   virtual absl::Status BeginWeightUpdate() = 0;
   virtual void EndWeightUpdate(uint64_t version) = 0;
 

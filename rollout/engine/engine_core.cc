@@ -9,15 +9,15 @@
 
 namespace tritonrl {
 
-EngineCore::EngineCore(ModelRunner* runner, const Options& options)
-    : options_(options),
+EngineCore::EngineCore(ModelRunner* runner, const EngineConfig& config)
+    : config_(config),
       runner_(runner),
       scheduler_({.num_pages = runner_->num_pages(),
                   .page_size = runner_->page_size(),
                   .max_num_seqs = runner_->max_num_seqs(),
                   .max_num_batched_tokens = runner_->max_num_batched_tokens(),
-                  .enable_prefix_caching = options.enable_prefix_caching,
-                  .prefill_budget = options.limit_prefill ? runner_->prefill_budget() : 0,
+                  .enable_prefix_caching = config_.enable_prefix_caching(),
+                  .prefill_budget = runner_->prefill_budget(),
                   .reserve_max_tokens = runner_->batch_invariant(),
                   .chunk_alignment = runner_->chunk_alignment()}) {}
 
@@ -66,9 +66,9 @@ void EngineCore::StartGroup(GenerateRequest request) {
     group.samples[i].request_id = request.id;
     group.samples[i].index = request.first_index + i;
   }
-  if (options_.num_speculative_tokens > 0) {
-    group.proposer =
-        std::make_unique<NgramProposer>(request.prompt, request.n, options_.num_speculative_tokens);
+  if (config_.num_speculative_tokens() > 0) {
+    group.proposer = std::make_unique<NgramProposer>(request.prompt, request.n,
+                                                     config_.num_speculative_tokens());
     group.unverified.resize(request.n);
   }
   group.request = std::move(request);
@@ -101,9 +101,9 @@ void EngineCore::ProposeDraftTokens() {
 
 absl::Status EngineCore::Step() {
   // Draft tokens use free batch slots.
-  const bool may_speculate = options_.num_speculative_tokens > 0 &&
+  const bool may_speculate = config_.num_speculative_tokens() > 0 &&
                              scheduler_.num_running() < runner_->max_num_seqs() &&
-                             (options_.always_speculate || gate_.speculate());
+                             (config_.always_speculate() || gate_.speculate());
   // Draft tokens follow known tokens, so the GPU waits for the host before and after them. Steps
   // that cannot have draft tokens are launched ahead.
   if (may_speculate && MayHaveDraftTokens()) {

@@ -13,8 +13,8 @@
 #include <vector>
 
 #include "absl/status/status.h"
-#include "absl/time/time.h"
 #include "rollout/engine/engine.h"
+#include "rollout/engine/engine_config.h"
 #include "rollout/engine/model_runner.h"
 #include "rollout/engine/sampler.h"
 #include "rollout/scheduler/scheduler.h"
@@ -27,32 +27,6 @@ namespace tritonrl {
 // dropped if the draw ends the sample. Only the engine's thread calls it, except Validate.
 class EngineCore {
  public:
-  struct Options {
-    // Samples accepted and not yet taken by Next; bounds the memory of requests and results.
-    int64_t max_outstanding = 1 << 16;
-    // Version that samples carry until the first weight update.
-    uint64_t weights_version = 0;
-    // Speculative decoding: maximum number of draft tokens (NgramProposer) per sample and step. A
-    // draft token is accepted if the sample's own random number draws it, so samples do not change.
-    // Draft tokens use batch slots that running samples leave free. 0: off.
-    int num_speculative_tokens = 0;
-    // Speculate even where it does not pay; else only while it does (SpeculationGate).
-    bool always_speculate = false;
-    // Prefix caching, until the weights change: for conversations and shared instructions. Results
-    // on the CPU in fp32 are the same bit for bit.
-    bool enable_prefix_caching = false;
-    // Apply the runner's prefill budget while samples wait (Scheduler::Options::prefill_budget):
-    // higher throughput, later first tokens.
-    bool limit_prefill = true;
-    // Sleep mode, for a device shared with the learner: the KV cache's memory is released during
-    // weight updates (from BeginWeightUpdate, or PauseForWeightUpdate with KvPolicy::kInvalidate,
-    // to EndWeightUpdate). With KvPolicy::kKeep the cache stays allocated. Runners that cannot
-    // release it keep it.
-    bool enable_sleep_mode = false;
-    // How long Wake() is retried while others still hold the memory; then the engine fails.
-    absl::Duration wake_timeout = absl::Seconds(10);
-  };
-
   // Cancels one sample of a request, or all of them.
   struct Cancellation {
     uint64_t request = 0;
@@ -63,8 +37,8 @@ class EngineCore {
     std::vector<uint64_t> requests;  // without unfinished samples
   };
 
-  // `runner` must outlive the core.
-  EngineCore(ModelRunner* runner, const Options& options);
+  // `runner` must outlive the core; sizes are the runner's.
+  EngineCore(ModelRunner* runner, const EngineConfig& config);
 
   // InvalidArgument naming what the engine cannot run. May be called by any thread.
   absl::Status Validate(const GenerateRequest& request) const;
@@ -117,7 +91,7 @@ class EngineCore {
   bool HasEnded(const Scheduler::Draw& draw) const;
   void End(int64_t group, int index, FinishReason reason);
 
-  const Options options_;
+  const EngineConfig config_;
   ModelRunner* const runner_;
   Scheduler scheduler_;
   std::map<int64_t, Group> groups_;

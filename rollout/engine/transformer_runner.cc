@@ -17,31 +17,29 @@
 namespace tritonrl {
 namespace {
 
-constexpr int kMaxSeqs = 65536;
-
 constexpr char kLessMemory[] = "lower cache_bytes, or max_num_seqs or max_length if that is 0";
 
-// Of the options that are for CudaRunner, which has not taken these weights.
-absl::Status CheckForThese(const Weights& weights, const EngineOptions& options) {
-  const auto refuse = [&](const char* option, const char* also) {
+// Refuses what only CudaRunner has, which has not taken these weights.
+absl::Status CheckSupported(const Weights& weights, const EngineConfig& config) {
+  const auto refuse = [&](const char* field, const char* also) {
     return absl::InvalidArgumentError(
-        absl::StrCat(option, " is for bf16 weights on a GPU, of the sizes that ",
+        absl::StrCat(field, " is for bf16 weights on a GPU, of the sizes that ",
                      "rollout/cuda/cuda_runner.h takes", also, "; these are ",
                      c10::toString(weights.dtype()), " on ", weights.device().str()));
   };
-  if (options.fp8_kv_cache) return refuse("fp8_kv_cache", "");
-  if (options.fp8_weights) return refuse("fp8_weights", "");
+  if (config.fp8_kv_cache()) return refuse("fp8_kv_cache", "");
+  if (config.fp8_weights()) return refuse("fp8_weights", "");
   const bool exact = weights.device().is_cpu() && weights.dtype() == at::kFloat;
-  if (options.batch_invariant && !exact) {
+  if (config.batch_invariant() && !exact) {
     return refuse("batch_invariant", ", and for fp32 on a CPU");
   }
   return absl::OkStatus();
 }
 
-int64_t ChosenPages(const TransformerRunner::Options& options, int64_t page_bytes,
-                    at::Device device) {
-  const int64_t one = PagedKvCache::NumPages(options.max_length);
-  const int64_t all = one * options.max_num_seqs;
+int64_t DefaultPages(int64_t max_num_seqs, int64_t max_length, int64_t page_bytes,
+                     at::Device device) {
+  const int64_t one = PagedKvCache::NumPages(max_length);
+  const int64_t all = one * max_num_seqs;
   if (!device.is_cpu()) return all;
   const int64_t memory = int64_t{sysconf(_SC_PHYS_PAGES)} * sysconf(_SC_PAGESIZE);
   return std::clamp(memory / 4 / page_bytes, one, all);
@@ -50,36 +48,35 @@ int64_t ChosenPages(const TransformerRunner::Options& options, int64_t page_byte
 }  // namespace
 
 absl::StatusOr<std::unique_ptr<TransformerRunner>> TransformerRunner::Create(
-    std::shared_ptr<Weights> weights, const Options& given) {
-  const ModelConfig& config = weights->config();
-  RETURN_IF_ERROR(CheckForThese(*weights, given));
-  Options options = given;
-  if (options.max_num_seqs == 0) options.max_num_seqs = 64;
-  RETURN_IF_ERROR(CheckSizes(options, kMaxSeqs, config.max_positions));
-  if (options.max_length <= 0) options.max_length = config.max_positions;
-  if (options.max_num_batched_tokens == 0) options.max_num_batched_tokens = 1024;
-  options.max_num_batched_tokens = std::max(options.max_num_batched_tokens, options.max_num_seqs);
-  const int64_t page_bytes = PagedKvCache::PageBytes(config, weights->dtype());
-  const int64_t pages = options.cache_bytes == 0
-                            ? ChosenPages(options, page_bytes, weights->device())
-                            : options.cache_bytes / page_bytes;
+    std::shared_ptr<Weights> weights, const EngineConfig& given_config,
+    const EngineContext& given_context) {
+  const ModelConfig& model = weights->config();
+  EngineConfig config = given_config;
+  EngineContext context = given_context;
+  RETURN_IF_ERROR(CheckSupported(*weights, config));
+  RETURN_IF_ERROR(ResolveEngineConfig(/*cuda=*/false, 0, model.max_positions, &config, &context));
+  const int64_t page_bytes = PagedKvCache::PageBytes(model, weights->dtype());
+  const int64_t pages =
+      config.cache_bytes() == 0
+          ? DefaultPages(config.max_num_seqs(), context.max_length, page_bytes, weights->device())
+          : config.cache_bytes() / page_bytes;
   if (pages < 1) {
-    return absl::InvalidArgumentError(absl::StrCat("cache_bytes is ", options.cache_bytes, ", but ",
-                                                   PagedKvCache::kPageSize,
+    return absl::InvalidArgumentError(absl::StrCat("cache_bytes is ", config.cache_bytes(),
+                                                   ", but ", PagedKvCache::kPageSize,
                                                    " tokens of this model take ", page_bytes));
   }
-  options.cache_bytes = pages * page_bytes;
+  config.set_cache_bytes(pages * page_bytes);
   std::unique_ptr<PagedKvCache> cache;
   std::unique_ptr<Transformer> transformer;
-  const std::string what = absl::StrCat("a cache of ", options.cache_bytes >> 20, " MiB (",
+  const std::string what = absl::StrCat("a cache of ", config.cache_bytes() >> 20, " MiB (",
                                         pages * PagedKvCache::kPageSize, " tokens)");
   const absl::Status made = CatchTorch(what, kLessMemory, [&] {
     if (pages > std::numeric_limits<int32_t>::max()) throw std::bad_alloc();
-    cache = std::make_unique<PagedKvCache>(config, pages, weights->device(), weights->dtype());
+    cache = std::make_unique<PagedKvCache>(model, pages, weights->device(), weights->dtype());
     Transformer::Options transformer_options;
-    transformer_options.cpu_threads = options.cpu_threads;
-    transformer_options.ranks = options.ranks;
-    transformer = std::make_unique<Transformer>(config, std::move(weights), transformer_options);
+    transformer_options.cpu_threads = context.cpu_threads;
+    transformer_options.ranks = context.ranks;
+    transformer = std::make_unique<Transformer>(model, std::move(weights), transformer_options);
   });
   // Torch's allocator on the CPU does not say by a type of its own that memory is what is missing.
   if (absl::IsInternal(made)) {
@@ -87,18 +84,19 @@ absl::StatusOr<std::unique_ptr<TransformerRunner>> TransformerRunner::Create(
   }
   RETURN_IF_ERROR(made);
   return std::unique_ptr<TransformerRunner>(
-      new TransformerRunner(options, std::move(transformer), std::move(cache)));
+      new TransformerRunner(config, context, std::move(transformer), std::move(cache)));
 }
 
-TransformerRunner::TransformerRunner(const Options& options,
+TransformerRunner::TransformerRunner(const EngineConfig& config, const EngineContext& context,
                                      std::unique_ptr<Transformer> transformer,
                                      std::unique_ptr<PagedKvCache> cache)
-    : options_(options),
+    : config_(config),
+      context_(context),
       num_pages_(static_cast<int>(cache->num_pages())),
       transformer_(std::move(transformer)),
       cache_(std::move(cache)),
       samplers_(transformer_->num_threads()),
-      last_token_(options.max_num_seqs) {}
+      last_token_(config.max_num_seqs()) {}
 
 absl::Status TransformerRunner::Sleep() {
   if (!results_.empty()) {
@@ -111,7 +109,7 @@ absl::Status TransformerRunner::Sleep() {
 absl::Status TransformerRunner::Wake() {
   if (cache_ != nullptr) return absl::OkStatus();
   const Weights& weights = *transformer_->weights();
-  return CatchTorch(absl::StrCat("a cache of ", options_.cache_bytes >> 20, " MiB"), kLessMemory,
+  return CatchTorch(absl::StrCat("a cache of ", config_.cache_bytes() >> 20, " MiB"), kLessMemory,
                     [&] {
                       cache_ = std::make_unique<PagedKvCache>(weights.config(), num_pages_,
                                                               weights.device(), weights.dtype());
@@ -124,7 +122,7 @@ absl::Status TransformerRunner::Launch(const ModelStep& step) {
   }
   return CatchTorch("a step of generation", kLessMemory, [&] {
     results_.push_back(DrawAll(step, RunModel(step)));
-    if (options_.ranks != nullptr) BroadcastDraws();
+    if (context_.ranks != nullptr) BroadcastDraws();
   });
 }
 
@@ -133,7 +131,7 @@ void TransformerRunner::BroadcastDraws() {
       at::from_blob(last_token_.data(), {static_cast<int64_t>(last_token_.size())}, at::kInt);
   // The same memory where it is the host's.
   const at::Tensor shared = tokens.to(transformer_->weights()->device());
-  const absl::Status status = options_.ranks->Broadcast(shared, /*root=*/0);
+  const absl::Status status = context_.ranks->Broadcast(shared, /*root=*/0);
   TORCH_CHECK(status.ok(), status.message());
   tokens.copy_(shared);
 }

@@ -13,7 +13,7 @@
 #include "model/paged_cache.h"
 #include "model/transformer.h"
 #include "model/weights/weights.h"
-#include "rollout/engine/engine.h"
+#include "rollout/engine/engine_config.h"
 #include "rollout/engine/model_runner.h"
 #include "rollout/engine/sampler.h"
 
@@ -23,20 +23,19 @@ namespace tritonrl {
 // returns. LibTorch's exceptions become a Status here.
 class TransformerRunner : public ModelRunner {
  public:
-  using Options = EngineOptions;
-
-  // Shares `weights`, whose device and type are used for the cache too. InvalidArgument: an option
-  // out of range (at most 65536 sequences run side by side), or one that is for GPUs alone.
+  // Shares `weights`, whose device and type are used for the cache too. InvalidArgument: a field of
+  // `config` or `context` out of range, or one that is for CudaRunner alone.
   // ResourceExhausted if the cache does not fit, with its size and what to lower.
   static absl::StatusOr<std::unique_ptr<TransformerRunner>> Create(std::shared_ptr<Weights> weights,
-                                                                   const Options& options);
+                                                                   const EngineConfig& config,
+                                                                   const EngineContext& context);
 
   int64_t vocab_size() const override { return transformer_->config().vocab_size; }
-  int64_t max_length() const override { return options_.max_length; }
+  int64_t max_length() const override { return context_.max_length; }
   int num_pages() const override { return num_pages_; }
   int page_size() const override { return PagedKvCache::kPageSize; }
-  int max_num_seqs() const override { return options_.max_num_seqs; }
-  int max_num_batched_tokens() const override { return options_.max_num_batched_tokens; }
+  int max_num_seqs() const override { return config_.max_num_seqs(); }
+  int max_num_batched_tokens() const override { return config_.max_num_batched_tokens(); }
   int max_in_flight() const override { return 1; }
   // To LibTorch's allocator of the device.
   absl::Status Sleep() override;
@@ -45,8 +44,8 @@ class TransformerRunner : public ModelRunner {
   absl::StatusOr<std::vector<TokenDraw>> Collect() override;
 
  private:
-  TransformerRunner(const Options& options, std::unique_ptr<Transformer> transformer,
-                    std::unique_ptr<PagedKvCache> cache);
+  TransformerRunner(const EngineConfig& config, const EngineContext& context,
+                    std::unique_ptr<Transformer> transformer, std::unique_ptr<PagedKvCache> cache);
 
   // Logits [slices with draws, vocab] on the CPU.
   at::Tensor RunModel(const ModelStep& step);
@@ -54,7 +53,8 @@ class TransformerRunner : public ModelRunner {
   // Gives rank 0's last tokens to all ranks.
   void BroadcastDraws();
 
-  const Options options_;  // with no 0 left
+  const EngineConfig config_;  // with no 0 left
+  const EngineContext context_;
   const int num_pages_;
   std::unique_ptr<Transformer> transformer_;
   std::unique_ptr<PagedKvCache> cache_;  // null: its memory was given back

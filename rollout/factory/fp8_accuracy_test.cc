@@ -156,7 +156,7 @@ class Fp8EffectTest : public testing::Test {
     ASSERT_TRUE(model.ok()) << model.status();
     model_ = new LoadedModel(*std::move(model));
     texts_ = new std::vector<Text>();
-    auto engine = MakeBatchedEngine(model_->weights, {.cpu_threads = 2});
+    auto engine = MakeBatchedEngine(model_->weights, {}, {.cpu_threads = 2});
     ASSERT_TRUE(engine.ok()) << engine.status();
     const std::vector<std::string> prompts = {"torch.softmax(x, dim=1)\nx: (64, 512)\n",
                                               "torch.relu(x + y)\nx: (256, 256)\ny: (256, 256)\n"};

@@ -9,24 +9,20 @@
 namespace tritonrl {
 
 absl::StatusOr<std::unique_ptr<ModelRunner>> MakeModelRunner(std::shared_ptr<Weights> weights,
-                                                             const EngineOptions& options) {
-  if (CudaRunner::Supports(*weights)) return CudaRunner::Create(std::move(weights), options);
-  return TransformerRunner::Create(std::move(weights), options);
-}
-
-BatchedEngine::Options EngineConfigFrom(const EngineOptions& engine_options,
-                                        BatchedEngine::Options options) {
-  options.enable_sleep_mode = engine_options.enable_sleep_mode;
-  return options;
+                                                             const EngineConfig& config,
+                                                             const EngineContext& context) {
+  if (CudaRunner::Supports(*weights)) {
+    return CudaRunner::Create(std::move(weights), config, context);
+  }
+  return TransformerRunner::Create(std::move(weights), config, context);
 }
 
 absl::StatusOr<std::unique_ptr<Engine>> MakeBatchedEngine(std::shared_ptr<Weights> weights,
-                                                          const EngineOptions& engine_options,
-                                                          const BatchedEngine::Options& options) {
+                                                          const EngineConfig& config,
+                                                          const EngineContext& context) {
   ASSIGN_OR_RETURN(std::unique_ptr<ModelRunner> runner,
-                   MakeModelRunner(std::move(weights), engine_options));
-  return std::unique_ptr<Engine>(
-      new BatchedEngine(std::move(runner), EngineConfigFrom(engine_options, options)));
+                   MakeModelRunner(std::move(weights), config, context));
+  return std::make_unique<BatchedEngine>(std::move(runner), config);
 }
 
 }  // namespace tritonrl

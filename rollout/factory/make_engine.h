@@ -1,4 +1,4 @@
-// An engine for given weights, with the runner that suits where they are.
+// Makes an engine for given weights, with the runner for their device and type.
 #ifndef TRITONRL_ROLLOUT_FACTORY_MAKE_ENGINE_H_
 #define TRITONRL_ROLLOUT_FACTORY_MAKE_ENGINE_H_
 
@@ -8,26 +8,22 @@
 #include "model/weights/weights.h"
 #include "rollout/engine/batched_engine.h"
 #include "rollout/engine/engine.h"
+#include "rollout/engine/engine_config.h"
 #include "rollout/engine/model_runner.h"
 
 namespace tritonrl {
 
-// What runs an engine's steps. Shares `weights` and copies nothing. bf16 weights on a GPU run
-// through cuda/cuda_runner.h where it takes them, all others through transformer_runner.h. Errors:
-// those of the runner; InvalidArgument: batch_invariant, fp8_kv_cache or fp8_weights where no
-// runner has it.
+// The runner of an engine's steps. Shares `weights` and copies nothing: CudaRunner for bf16 weights
+// on a GPU of the sizes that it supports, else TransformerRunner. Errors: those of the runner;
+// InvalidArgument: batch_invariant, fp8_kv_cache or fp8_weights where no runner supports it.
 absl::StatusOr<std::unique_ptr<ModelRunner>> MakeModelRunner(std::shared_ptr<Weights> weights,
-                                                             const EngineOptions& options);
+                                                             const EngineConfig& config,
+                                                             const EngineContext& context = {});
 
-// `options` with what `engine_options` say of the engine itself; for engines on such a runner that
-// are not made below.
-BatchedEngine::Options EngineConfigFrom(const EngineOptions& engine_options,
-                                        BatchedEngine::Options options);
-
-// An engine on it.
-absl::StatusOr<std::unique_ptr<Engine>> MakeBatchedEngine(
-    std::shared_ptr<Weights> weights, const EngineOptions& engine_options,
-    const BatchedEngine::Options& options = {});
+// An engine on such a runner.
+absl::StatusOr<std::unique_ptr<Engine>> MakeBatchedEngine(std::shared_ptr<Weights> weights,
+                                                          const EngineConfig& config,
+                                                          const EngineContext& context = {});
 
 }  // namespace tritonrl
 

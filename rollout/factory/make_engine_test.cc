@@ -26,27 +26,31 @@ TEST(TransformerEngine, SamplesDoNotDependOnBatchMemoryChunksOrThreads) {
   std::vector<GenerateRequest> requests;
   for (uint64_t id = 0; id < 6; ++id) requests.push_back(Request(id, 1 + static_cast<int>(id)));
   EngineStats stats;
-  const SampleMap expected = Generate(weights, requests, {.cpu_threads = 2}, &stats);
+  const SampleMap expected = Generate(weights, requests, {}, {.cpu_threads = 2}, &stats);
   ASSERT_EQ(expected.size(), 21u);
   EXPECT_EQ(stats.preemptions, 0);
   EXPECT_EQ(stats.prompt_tokens, 3 + 8 + 13 + 18 + 3 + 8);
-  ExpectSame(expected, Generate(weights, requests, {.max_num_seqs = 1, .cpu_threads = 1}));
-  ExpectSame(expected, Generate(weights, requests, {.max_num_seqs = 5, .cpu_threads = 2}));
   ExpectSame(expected,
-             Generate(weights, requests,
-                      {.max_num_seqs = 5, .max_num_batched_tokens = 7, .cpu_threads = 2}, &stats));
+             Generate(weights, requests, MakeEngineConfig("max_num_seqs: 1"), {.cpu_threads = 1}));
+  ExpectSame(expected,
+             Generate(weights, requests, MakeEngineConfig("max_num_seqs: 5"), {.cpu_threads = 2}));
+  ExpectSame(expected, Generate(weights, requests,
+                                MakeEngineConfig("max_num_seqs: 5 max_num_batched_tokens: 7"),
+                                {.cpu_threads = 2}, &stats));
   EXPECT_EQ(stats.preemptions, 0);
   // Six pages of 16 tokens: one sample may take four.
   const int64_t bytes = 6 * PagedKvCache::PageBytes(SmallConfig(), at::kFloat);
-  ExpectSame(expected, Generate(weights, requests, {.cache_bytes = bytes}, &stats));
+  ExpectSame(expected,
+             Generate(weights, requests, MakeEngineConfig("cache_bytes: ", bytes), {}, &stats));
   EXPECT_GT(stats.preemptions, 0);
   EXPECT_GT(stats.recomputed_tokens, 0);
   EXPECT_EQ(stats.num_pages, 6);
   std::reverse(requests.begin(), requests.end());
-  ExpectSame(expected, Generate(weights, requests, {.max_num_seqs = 7, .cpu_threads = 3}));
+  ExpectSame(expected,
+             Generate(weights, requests, MakeEngineConfig("max_num_seqs: 7"), {.cpu_threads = 3}));
   GenerateRequest part = Request(5, 2);  // Two of the six samples of a group, alone.
   part.first_index = 3;
-  const SampleMap alone = Generate(weights, {part}, {.cpu_threads = 1});
+  const SampleMap alone = Generate(weights, {part}, {}, {.cpu_threads = 1});
   ASSERT_EQ(alone.size(), 2u);
   ExpectSame(alone, expected);
 }
@@ -62,28 +66,33 @@ TEST(TransformerEngine, DraftTokensChangeNoBit) {
     requests.back().sampling.stop_ids.clear();
   }
   EngineStats plain, speculating;
-  const SampleMap expected = Generate(weights, requests, {.max_num_seqs = 32}, &plain);
-  ExpectSame(expected, Generate(weights, requests, {.max_num_seqs = 32}, &speculating, 8));
+  const SampleMap expected =
+      Generate(weights, requests, MakeEngineConfig("max_num_seqs: 32"), {}, &plain);
+  ExpectSame(expected, Generate(weights, requests,
+                                MakeEngineConfig("max_num_seqs: 32 num_speculative_tokens: 8"), {},
+                                &speculating));
   EXPECT_GT(speculating.accepted_tokens, 200);
   EXPECT_LT(speculating.decode_steps, plain.decode_steps);
   const int64_t page = PagedKvCache::PageBytes(SmallConfig(), at::kFloat);
-  ExpectSame(expected, Generate(weights, requests,
-                                {.max_num_seqs = 7, .cache_bytes = 20 * page, .cpu_threads = 2},
-                                &speculating, 8));
+  ExpectSame(expected,
+             Generate(weights, requests,
+                      MakeEngineConfig("max_num_seqs: 7 num_speculative_tokens: 8 cache_bytes: ",
+                                       20 * page),
+                      {.cpu_threads = 2}, &speculating));
   EXPECT_GT(speculating.preemptions, 0);
 }
 
 TEST(TransformerEngine, KeptPrefixesChangeNoBit) {
   const std::shared_ptr<Weights> weights = SmallWeights();
   absl::StatusOr<std::unique_ptr<Engine>> engine =
-      MakeBatchedEngine(weights, {.max_num_seqs = 4}, {.enable_prefix_caching = true});
+      MakeBatchedEngine(weights, MakeEngineConfig("max_num_seqs: 4 enable_prefix_caching: true"));
   ASSERT_TRUE(engine.ok());
   for (uint64_t id = 1; id < 5; ++id) {
     GenerateRequest request = Request(id, 2);
     std::vector<int32_t> prompt(50, 9);
     prompt.insert(prompt.end(), request.prompt.begin(), request.prompt.end());
     request.prompt = prompt;
-    const SampleMap expected = Generate(weights, {request}, {.max_num_seqs = 4});
+    const SampleMap expected = Generate(weights, {request}, MakeEngineConfig("max_num_seqs: 4"));
     ASSERT_TRUE((*engine)->Submit(request).ok());
     SampleMap samples;
     for (int i = 0; i < 2; ++i) {
@@ -105,7 +114,8 @@ TEST(TransformerEngine, SamplesAreThoseOfAFullRecomputation) {
   const std::vector<int32_t> pages = {3, 1, 0, 2, 4, 7, 6, 5};
   Sampler sampler;
   double worst = 0;
-  for (const auto& [name, sample] : Generate(weights, requests, {.max_num_seqs = 4})) {
+  for (const auto& [name, sample] :
+       Generate(weights, requests, MakeEngineConfig("max_num_seqs: 4"))) {
     const GenerateRequest& request =
         *std::find_if(requests.begin(), requests.end(),
                       [id = name.first](const GenerateRequest& r) { return r.id == id; });
@@ -139,7 +149,7 @@ TEST(TransformerEngine, LogProbsAreTheLearners) {
   double sum = 0;
   int64_t tokens = 0;
   for (const auto& [name, sample] :
-       Generate(weights, requests, {.max_num_seqs = 8, .cpu_threads = 2})) {
+       Generate(weights, requests, MakeEngineConfig("max_num_seqs: 8"), {.cpu_threads = 2})) {
     const GenerateRequest& request = requests[name.first - 1];
     std::vector<int32_t> sequence = request.prompt;
     sequence.insert(sequence.end(), sample.tokens.begin(), sample.tokens.end());
@@ -167,7 +177,7 @@ TEST(TransformerEngine, GreedyIsTheArgmaxOfAFullRecomputation) {
   GenerateRequest request = Request(2, 1);
   request.sampling.temperature = 0;
   request.sampling.stop_ids.clear();
-  const SampleMap samples = Generate(weights, {request}, {.cpu_threads = 2});
+  const SampleMap samples = Generate(weights, {request}, {}, {.cpu_threads = 2});
   const Transformer transformer(SmallConfig(), weights);
   std::vector<int32_t> sequence = request.prompt;
   std::vector<int32_t> expected;

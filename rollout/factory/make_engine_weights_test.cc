@@ -18,7 +18,8 @@ namespace {
 
 TEST(TransformerEngine, SeesTheLearnersWeights) {
   const std::shared_ptr<Weights> weights = SmallWeights();
-  absl::StatusOr<std::unique_ptr<Engine>> engine = MakeBatchedEngine(weights, {.max_num_seqs = 2});
+  absl::StatusOr<std::unique_ptr<Engine>> engine =
+      MakeBatchedEngine(weights, MakeEngineConfig("max_num_seqs: 2"));
   ASSERT_TRUE(engine.ok());
   ASSERT_TRUE((*engine)->BeginWeightUpdate().ok());
   at::Tensor(weights->flat()).mul_(0.7);
@@ -38,7 +39,7 @@ TEST(TransformerEngine, MemoryGivenBackForUpdatesChangesNoSample) {
   const std::shared_ptr<Weights> weights = SmallWeights();
   const SampleMap expected = Generate(weights, {Request(1, 4)}, {});
   absl::StatusOr<std::unique_ptr<Engine>> engine =
-      MakeBatchedEngine(weights, {.max_num_seqs = 3, .enable_sleep_mode = true});
+      MakeBatchedEngine(weights, MakeEngineConfig("max_num_seqs: 3 enable_sleep_mode: true"));
   ASSERT_TRUE(engine.ok());
   for (uint64_t round = 1; round <= 3; ++round) {
     ASSERT_TRUE((*engine)->Submit(Request(1, 4)).ok());
@@ -59,7 +60,7 @@ TEST(TransformerEngine, MemoryGivenBackForUpdatesChangesNoSample) {
 }
 
 TEST(TransformerEngine, ARunnerWithoutItsMemoryRunsNoStep) {
-  auto runner = MakeModelRunner(SmallWeights(), {.max_num_seqs = 2});
+  auto runner = MakeModelRunner(SmallWeights(), MakeEngineConfig("max_num_seqs: 2"));
   ASSERT_TRUE(runner.ok()) << runner.status();
   const int pages = (*runner)->num_pages();
   ASSERT_TRUE((*runner)->Sleep().ok());
@@ -78,7 +79,8 @@ TEST(TransformerEngine, ARunnerWithoutItsMemoryRunsNoStep) {
 
 TEST(TransformerEngine, APausedSampleGoesOnAsFromItsTokensUnderTheNewWeights) {
   const std::shared_ptr<Weights> weights = SmallWeights();
-  absl::StatusOr<std::unique_ptr<Engine>> engine = MakeBatchedEngine(weights, {.max_num_seqs = 2});
+  absl::StatusOr<std::unique_ptr<Engine>> engine =
+      MakeBatchedEngine(weights, MakeEngineConfig("max_num_seqs: 2"));
   ASSERT_TRUE(engine.ok());
   GenerateRequest request = Request(1, 1);
   request.sampling.temperature = 0;
@@ -112,7 +114,8 @@ TEST(TransformerEngine, APausedSampleGoesOnAsFromItsTokensUnderTheNewWeights) {
   request.prompt.insert(request.prompt.end(), sample->tokens.begin(),
                         sample->tokens.begin() + static_cast<int64_t>(cut));
   request.sampling.max_tokens -= static_cast<int>(cut);
-  const Sample rest = Generate(weights, {request}, {.max_num_seqs = 2}).begin()->second;
+  const Sample rest =
+      Generate(weights, {request}, MakeEngineConfig("max_num_seqs: 2")).begin()->second;
   ASSERT_EQ(rest.tokens.size() + cut, sample->tokens.size());
   for (size_t t = 0; t < rest.tokens.size(); ++t) {
     EXPECT_EQ(sample->tokens[cut + t], rest.tokens[t]);
@@ -123,7 +126,8 @@ TEST(TransformerEngine, APausedSampleGoesOnAsFromItsTokensUnderTheNewWeights) {
 TEST(TransformerEngine, DamagedWeightsEndWithASentence) {
   const std::shared_ptr<Weights> weights = SmallWeights();
   at::Tensor(weights->Get("model.norm.weight")).fill_(std::nan(""));
-  absl::StatusOr<std::unique_ptr<Engine>> engine = MakeBatchedEngine(weights, {.max_num_seqs = 2});
+  absl::StatusOr<std::unique_ptr<Engine>> engine =
+      MakeBatchedEngine(weights, MakeEngineConfig("max_num_seqs: 2"));
   ASSERT_TRUE(engine.ok());
   ASSERT_TRUE((*engine)->Submit(Request(1, 1)).ok());
   absl::StatusOr<Sample> sample = (*engine)->Next(absl::Now() + absl::Seconds(60));
@@ -139,39 +143,41 @@ TEST(TransformerEngine, DamagedWeightsEndWithASentence) {
 
 TEST(TransformerEngine, ImpossibleSizesAreErrors) {
   const std::shared_ptr<Weights> weights = SmallWeights();
-  const auto says = [&](const EngineOptions& options, absl::StatusCode code,
-                        absl::string_view part) {
-    const absl::Status status = MakeBatchedEngine(weights, options).status();
+  const auto says = [&](const EngineConfig& config, const EngineContext& context,
+                        absl::StatusCode code, absl::string_view part) {
+    const absl::Status status = MakeBatchedEngine(weights, config, context).status();
     EXPECT_EQ(status.code(), code) << status;
     EXPECT_NE(status.message().find(part), absl::string_view::npos) << status;
   };
   const auto invalid = absl::StatusCode::kInvalidArgument;
-  says({.max_length = 129}, invalid, "max_position_embeddings is 128");
-  says({.max_num_seqs = -1}, invalid, "max_num_seqs is -1");
-  says({.max_num_seqs = 2000000000}, invalid, "max_num_seqs is 2000000000");
-  says({.max_num_batched_tokens = -1}, invalid, "max_num_batched_tokens -1");
-  says({.cache_bytes = 100}, invalid, "16 tokens of this model take 8192");
-  says({.cache_bytes = int64_t{1} << 60}, absl::StatusCode::kResourceExhausted,
-       "1099511627776 MiB");
+  says({}, {.max_length = 129}, invalid, "max_position_embeddings is 128");
+  says(MakeEngineConfig("max_num_seqs: -1"), {}, invalid, "max_num_seqs is -1");
+  says(MakeEngineConfig("max_num_seqs: 2000000000"), {}, invalid, "max_num_seqs is 2000000000");
+  says(MakeEngineConfig("max_num_batched_tokens: -1"), {}, invalid, "max_num_batched_tokens is -1");
+  says(MakeEngineConfig("cache_bytes: 100"), {}, invalid, "16 tokens of this model take 8192");
+  says(MakeEngineConfig("cache_bytes: ", int64_t{1} << 60), {},
+       absl::StatusCode::kResourceExhausted, "1099511627776 MiB");
 }
 
 TEST(TransformerEngine, IsBatchInvariantInFp32Alone) {
-  EXPECT_TRUE(MakeBatchedEngine(SmallWeights(), {.batch_invariant = true}).ok());
+  EXPECT_TRUE(MakeBatchedEngine(SmallWeights(), MakeEngineConfig("batch_invariant: true")).ok());
   const absl::Status status =
       MakeBatchedEngine(Weights::RandomInit(SmallConfig(), 5, at::kCPU, at::kBFloat16),
-                        {.batch_invariant = true})
+                        MakeEngineConfig("batch_invariant: true"))
           .status();
   EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument);
   EXPECT_NE(status.message().find("BFloat16 on cpu"), absl::string_view::npos) << status;
 }
 
 TEST(TransformerEngine, HasNoEightBitNumbers) {
-  const absl::Status cache = MakeBatchedEngine(SmallWeights(), {.fp8_kv_cache = true}).status();
+  const absl::Status cache =
+      MakeBatchedEngine(SmallWeights(), MakeEngineConfig("fp8_kv_cache: true")).status();
   EXPECT_EQ(cache.code(), absl::StatusCode::kInvalidArgument);
   EXPECT_NE(cache.message().find("fp8_kv_cache is for bf16 weights on a GPU"),
             absl::string_view::npos)
       << cache;
-  const absl::Status weights = MakeBatchedEngine(SmallWeights(), {.fp8_weights = true}).status();
+  const absl::Status weights =
+      MakeBatchedEngine(SmallWeights(), MakeEngineConfig("fp8_weights: true")).status();
   EXPECT_EQ(weights.code(), absl::StatusCode::kInvalidArgument);
   EXPECT_NE(weights.message().find("fp8_weights is for"), absl::string_view::npos) << weights;
 }
@@ -179,7 +185,7 @@ TEST(TransformerEngine, HasNoEightBitNumbers) {
 TEST(TransformerEngine, ARequestLargerThanTheMemoryIsRefused) {
   const int64_t bytes = 2 * PagedKvCache::PageBytes(SmallConfig(), at::kFloat);
   absl::StatusOr<std::unique_ptr<Engine>> engine =
-      MakeBatchedEngine(SmallWeights(), {.cache_bytes = bytes});
+      MakeBatchedEngine(SmallWeights(), MakeEngineConfig("cache_bytes: ", bytes));
   ASSERT_TRUE(engine.ok()) << engine.status();
   const absl::Status status = (*engine)->Submit(Request(1, 1));
   EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument);

@@ -23,6 +23,7 @@
 #include "model/weights/weights.h"
 #include "nlohmann/json.hpp"
 #include "rollout/factory/make_engine.h"
+#include "rollout/testing/engine_config_text.h"
 
 namespace tritonrl {
 namespace {
@@ -140,15 +141,12 @@ void SubmitTogether(const std::vector<GenerateRequest>& requests, Engine* engine
 // prompts come in chunks, and the cache has 40 pages, of which one sample takes up to 25.
 Samples Generate(const std::shared_ptr<Weights>& weights,
                  const std::vector<GenerateRequest>& requests, int num_speculative_tokens) {
-  EngineOptions options;
-  options.max_num_seqs = 9;
-  options.max_num_batched_tokens = 33;
-  options.cache_bytes = 40 * PagedKvCache::PageBytes(weights->config(), at::kFloat);
-  options.cpu_threads = 2;
-  BatchedEngine::Options batching;
-  batching.num_speculative_tokens = num_speculative_tokens;
-  batching.always_speculate = true;
-  const std::unique_ptr<Engine> engine = MakeBatchedEngine(weights, options, batching).value();
+  const int64_t cache_bytes = 40 * PagedKvCache::PageBytes(weights->config(), at::kFloat);
+  const EngineConfig config = MakeEngineConfig(
+      "max_num_seqs: 9 max_num_batched_tokens: 33 cache_bytes: ", cache_bytes,
+      " num_speculative_tokens: ", num_speculative_tokens, " always_speculate: true");
+  const std::unique_ptr<Engine> engine =
+      MakeBatchedEngine(weights, config, {.cpu_threads = 2}).value();
   SubmitTogether(requests, engine.get());
   Samples samples;
   while (engine->Outstanding() > 0) {

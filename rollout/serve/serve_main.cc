@@ -21,8 +21,8 @@
 #include "base/signal_handler.h"
 #include "base/status.h"
 #include "rollout/distributed/tensor_parallel.h"
+#include "rollout/factory/engine_flags.h"
 #include "rollout/factory/load_model.h"
-#include "rollout/factory/make_engine.h"
 #include "rollout/serve/http/http_server.h"
 #include "rollout/serve/openai/chat_template.h"
 #include "rollout/serve/server.h"
@@ -35,21 +35,7 @@ ABSL_FLAG(std::string, device, "auto", "cpu, cuda, cuda:N or auto.");
 ABSL_FLAG(int, tensor_parallel, 1,
           "Number of tensor-parallel ranks, one GPU each: mpirun --bind-to none -n N serve "
           "--tensor_parallel=N ...");
-ABSL_FLAG(int, max_num_seqs, 0,
-          "Maximum number of sequences in a batch; 0: 256 for bf16 weights on a GPU, else 64.");
-ABSL_FLAG(int64_t, cache_bytes, 0, "Bytes of the KV cache; 0: chosen for the device.");
-ABSL_FLAG(int, max_num_batched_tokens, 0,
-          "Maximum number of tokens in a step, prefill and decode; 0: chosen for the device.");
 ABSL_FLAG(int64_t, max_length, 0, "Most tokens of prompt and answer together; 0: the model's.");
-ABSL_FLAG(bool, enable_prefix_caching, true,
-          "Prefix caching: reuse the KV cache of prompts with a common prefix.");
-ABSL_FLAG(int, num_speculative_tokens, 0,
-          "Speculative decoding: maximum number of draft tokens per step; 0: off.");
-ABSL_FLAG(bool, batch_invariant, false,
-          "Batch-invariant kernels: outputs are bitwise independent of the batch. Slower.");
-ABSL_FLAG(bool, fp8_kv_cache, false, "FP8 (E4M3) KV cache: twice the tokens in the same memory.");
-ABSL_FLAG(bool, fp8_weights, false,
-          "FP8 GEMMs on quantized copies of the weights, which add half the weights' memory.");
 ABSL_FLAG(int, threads, 0, "Threads on the CPU; 0: all.");
 ABSL_FLAG(std::string, host, "127.0.0.1", "Address to listen on; other than loopback needs a key.");
 ABSL_FLAG(int, port, 8000, "0: any free one, which is printed.");
@@ -91,15 +77,9 @@ absl::StatusOr<ServerOptions> OptionsFromFlags() {
     return absl::InvalidArgumentError("--max_body_bytes must be 1 to 1 GiB");
   }
   if (options.max_tokens_limit < 0 || !(absl::GetFlag(FLAGS_drain_seconds) >= 0) ||
-      absl::GetFlag(FLAGS_max_num_seqs) < 0 || absl::GetFlag(FLAGS_num_speculative_tokens) < 0 ||
       absl::GetFlag(FLAGS_max_length) < 0) {
     return absl::InvalidArgumentError(
-        "--max_tokens_limit, --drain_seconds, --max_num_seqs, --num_speculative_tokens and "
-        "--max_length must "
-        "not be below 0");
-  }
-  if (absl::GetFlag(FLAGS_num_speculative_tokens) > 64) {
-    return absl::InvalidArgumentError("--num_speculative_tokens must be at most 64");
+        "--max_tokens_limit, --drain_seconds and --max_length must not be below 0");
   }
   for (const absl::Duration timeout :
        {options.request_timeout, options.http.read_timeout, options.http.write_timeout}) {
@@ -149,6 +129,7 @@ absl::StatusOr<ServedModel> Describe(const LoadedModel& model, const std::string
 // What every rank prepares for itself.
 struct Inputs {
   ServerOptions options;
+  EngineConfig engine;
   LoadedModel model;
   ServedModel served;
 };
@@ -161,6 +142,7 @@ absl::StatusOr<Inputs> ReadInputs(const ProcessGroup& ranks) {
   std::string dir = UserPath(absl::GetFlag(FLAGS_model));
   while (dir.size() > 1 && dir.back() == '/') dir.pop_back();
   ASSIGN_OR_RETURN(const ServerOptions options, OptionsFromFlags());
+  ASSIGN_OR_RETURN(const EngineConfig engine, EngineConfigFromFlags());
   ASSIGN_OR_RETURN(const at::Device device,
                    ParseDevice(absl::GetFlag(FLAGS_device), ranks.local_rank()));
   if (!DirectoryExists(dir)) {
@@ -168,30 +150,12 @@ absl::StatusOr<Inputs> ReadInputs(const ProcessGroup& ranks) {
   }
   ASSIGN_OR_RETURN(LoadedModel model, LoadModel(dir, device, TensorParallelShard(ranks)));
   ASSIGN_OR_RETURN(ServedModel served, Describe(model, dir));
-  return Inputs{options, std::move(model), std::move(served)};
-}
-
-absl::StatusOr<std::unique_ptr<Engine>> StartEngine(const Inputs& inputs, ProcessGroup* ranks) {
-  EngineOptions options;
-  options.max_num_seqs = absl::GetFlag(FLAGS_max_num_seqs);
-  options.max_length = inputs.served.context;
-  options.cache_bytes = absl::GetFlag(FLAGS_cache_bytes);
-  options.max_num_batched_tokens = absl::GetFlag(FLAGS_max_num_batched_tokens);
-  options.cpu_threads = absl::GetFlag(FLAGS_threads);
-  options.batch_invariant = absl::GetFlag(FLAGS_batch_invariant);
-  options.fp8_kv_cache = absl::GetFlag(FLAGS_fp8_kv_cache);
-  options.fp8_weights = absl::GetFlag(FLAGS_fp8_weights);
-  return MakeTensorParallelEngine(
-      inputs.model.weights, options,
-      {.num_speculative_tokens = absl::GetFlag(FLAGS_num_speculative_tokens),
-       .enable_prefix_caching = absl::GetFlag(FLAGS_enable_prefix_caching),
-       .limit_prefill = false},  // somebody waits for the first token
-      ranks);
+  return Inputs{options, engine, std::move(model), std::move(served)};
 }
 
 // Says what is served, and where it runs.
 std::string FirstLine(const Inputs& inputs, const ProcessGroup& ranks) {
-  const int at_once = absl::GetFlag(FLAGS_max_num_seqs), others = ranks.size() - 1;
+  const int at_once = inputs.engine.max_num_seqs(), others = ranks.size() - 1;
   return absl::StrCat(inputs.served.name, " on ", inputs.model.weights->device().str(),
                       others == 0 ? ""
                                   : absl::StrCat(" and that of ", others,
@@ -220,7 +184,10 @@ absl::Status Run(ProcessGroup* ranks) {
   const SignalHandler interrupts;  // on all ranks: a signal to the whole job is for rank 0 to heed
   absl::StatusOr<Inputs> inputs = ReadInputs(*ranks);
   RETURN_IF_ERROR(SyncStartup(inputs.status(), ranks));
-  ASSIGN_OR_RETURN(const std::unique_ptr<Engine> engine, StartEngine(*inputs, ranks));
+  const EngineContext context = {.max_length = inputs->served.context,
+                                 .cpu_threads = absl::GetFlag(FLAGS_threads)};
+  ASSIGN_OR_RETURN(const std::unique_ptr<Engine> engine,
+                   MakeTensorParallelEngine(inputs->model.weights, inputs->engine, context, ranks));
   if (engine == nullptr) return absl::OkStatus();  // rank 0 has served
   const std::string line = FirstLine(*inputs, *ranks);
   const ServerOptions& options = inputs->options;
@@ -236,6 +203,10 @@ absl::Status Run(ProcessGroup* ranks) {
 }  // namespace tritonrl
 
 int main(int argc, char** argv) {
+  tritonrl::EngineConfig defaults;
+  defaults.set_enable_prefix_caching(true);
+  defaults.set_prefill_budget(0);  // a client waits for the first token
+  tritonrl::SetEngineFlagDefaults(defaults);
   tritonrl::StartProgram(
       "OpenAI's HTTP API for a model.\n  bazel run //rollout:serve -- --model=FOLDER", argc, argv);
   std::unique_ptr<tritonrl::ProcessGroup> ranks;

@@ -33,17 +33,16 @@ class MiniTest : public testing::Test {
   static void TearDownTestSuite() { delete model_; }
 
   void Start(const ServerOptions& options = {}, int max_num_seqs = 8) {
-    EngineOptions engine_options;
-    engine_options.max_num_seqs = max_num_seqs;
-    engine_options.cpu_threads = 2;
-    auto engine = MakeBatchedEngine(model_->weights, engine_options);
+    EngineConfig config;
+    config.set_max_num_seqs(max_num_seqs);
+    auto engine = MakeBatchedEngine(model_->weights, config, {.cpu_threads = 2});
     ASSERT_TRUE(engine.ok()) << engine.status();
     engine_ = *std::move(engine);
-    const ModelConfig& config = model_->weights->config();
+    const ModelConfig& model = model_->weights->config();
     ServedModel served{
         "mini",           model_->tokenizer, ChatTemplate::FromJinja("", model_->tokenizer).value(),
-        model_->stop_ids, std::nullopt,      config.max_positions,
-        config.vocab_size};
+        model_->stop_ids, std::nullopt,      model.max_positions,
+        model.vocab_size};
     auto server = Server::Start(options, std::move(served), engine_.get());
     ASSERT_TRUE(server.ok()) << server.status();
     server_ = *std::move(server);
@@ -148,9 +147,9 @@ TEST_F(MiniTest, LogProbsAreThoseOfTheEngine) {
   request.sampling.max_tokens = 60;
   request.sampling.stop_ids = model_->stop_ids;
   request.key.run_seed = 3;
-  EngineOptions engine_options;
-  engine_options.max_num_seqs = 1;
-  auto engine = MakeBatchedEngine(model_->weights, engine_options);
+  EngineConfig config;
+  config.set_max_num_seqs(1);
+  auto engine = MakeBatchedEngine(model_->weights, config);
   ASSERT_TRUE(engine.ok());
   ASSERT_TRUE((*engine)->Submit(request).ok());
   auto sample = (*engine)->Next(absl::Now() + kPatience);

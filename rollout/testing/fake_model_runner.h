@@ -18,6 +18,7 @@
 #include "absl/time/clock.h"
 #include "base/random.h"
 #include "rollout/engine/batched_engine.h"
+#include "rollout/testing/engine_config_text.h"
 
 namespace tritonrl {
 

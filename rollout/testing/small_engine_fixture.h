@@ -14,6 +14,7 @@
 #include "absl/time/clock.h"
 #include "model/weights/weights.h"
 #include "rollout/factory/make_engine.h"
+#include "rollout/testing/engine_config_text.h"
 
 namespace tritonrl {
 
@@ -57,12 +58,10 @@ inline GenerateRequest Request(uint64_t id, int n) {
 using SampleMap = std::map<std::pair<uint64_t, int>, Sample>;
 
 inline SampleMap Generate(const std::shared_ptr<Weights>& weights,
-                          const std::vector<GenerateRequest>& requests,
-                          const EngineOptions& options, EngineStats* stats = nullptr,
-                          int num_speculative_tokens = 0) {
-  absl::StatusOr<std::unique_ptr<Engine>> engine = MakeBatchedEngine(
-      weights, options,
-      {.num_speculative_tokens = num_speculative_tokens, .always_speculate = true});
+                          const std::vector<GenerateRequest>& requests, EngineConfig config,
+                          const EngineContext& context = {}, EngineStats* stats = nullptr) {
+  config.set_always_speculate(true);
+  absl::StatusOr<std::unique_ptr<Engine>> engine = MakeBatchedEngine(weights, config, context);
   EXPECT_TRUE(engine.ok()) << engine.status();
   for (const GenerateRequest& request : requests) {
     const absl::Status status = (*engine)->Submit(request);

@@ -7,6 +7,7 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "base/status.h"
+#include "rollout/engine/engine_config.h"
 #include "trainer/config/text_proto.h"
 
 namespace tritonrl {
@@ -31,6 +32,7 @@ class Checks {
   void That(bool holds, const std::string& sentence) {
     if (status_.ok() && !holds) status_ = absl::InvalidArgumentError(sentence);
   }
+  void Ok(const absl::Status& status) { status_.Update(status); }
   absl::Status status() const { return status_; }
 
  private:
@@ -89,35 +91,27 @@ void CheckSampling(const SamplingConfig& s, Checks* checks) {
   checks->Range("sampling.top_k", s.top_k(), 0, kInfinity);
   checks->Range("sampling.max_prompt_tokens", s.max_prompt_tokens(), 1, kInfinity);
   checks->Range("sampling.max_response_tokens", s.max_response_tokens(), 1, kInfinity);
-  checks->Range("sampling.max_num_seqs", s.max_num_seqs(), 1, 65536);
-  checks->Range("sampling.kv_cache_gib", s.kv_cache_gib(), 0, 1e6);
-  checks->Range("sampling.max_num_batched_tokens", s.max_num_batched_tokens(), 0, kInfinity);
-  checks->Range("sampling.num_speculative_tokens", s.num_speculative_tokens(), 0, 64);
-  checks->That(s.num_speculative_tokens() == 0 || s.max_num_seqs() > 1,
-               "sampling.num_speculative_tokens needs sampling.max_num_seqs above 1, as draft "
-               "tokens take batch slots that samples "
-               "leave");
-  checks->That(
-      !s.async_rollout() || !s.batch_invariant(),
-      "sampling.batch_invariant is on, but with sampling.async_rollout samples depend on the "
-      "moment at which the weights change; turn one of the two off");
+  checks->Ok(ValidateEngineConfig(s.engine(), "sampling.engine."));
+  checks->That(!s.async_rollout() || !s.engine().batch_invariant(),
+               "sampling.engine.batch_invariant is on, but with sampling.async_rollout samples "
+               "depend on the moment at which the weights change; turn one of the two off");
   checks->That(s.async_rollout() || !s.keep_stale_kv_cache(),
                "sampling.keep_stale_kv_cache is for sampling.async_rollout, which is off");
-  checks->That(!s.enable_sleep_mode() || !s.keep_stale_kv_cache(),
-               "sampling.enable_sleep_mode gives old keys and values away in each update, and "
+  checks->That(!s.engine().enable_sleep_mode() || !s.keep_stale_kv_cache(),
+               "sampling.engine.enable_sleep_mode frees old keys and values in each update, and "
                "sampling.keep_stale_kv_cache keeps them; turn one of the two off");
 }
 
 // What would be learned from another policy's tokens as if they were its own.
 void CheckDrawnInFp8(const GrpoHrdConfig& c, Checks* checks) {
-  for (const auto& [on, field] : {std::pair(c.sampling().fp8_kv_cache(), "sampling.fp8_kv_cache"),
-                                  std::pair(c.sampling().fp8_weights(), "sampling.fp8_weights")}) {
+  const EngineConfig& engine = c.sampling().engine();
+  for (const auto& [on, field] : {std::pair(engine.fp8_kv_cache(), "sampling.engine.fp8_kv_cache"),
+                                  std::pair(engine.fp8_weights(), "sampling.engine.fp8_weights")}) {
     checks->That(
         !on || c.objective().importance_sampling_cap() > 0,
         absl::StrCat(field,
                      " is on, but objective.importance_sampling_cap is 0; set it to 2, say, "
-                     "as tokens are then drawn by another policy than the "
-                     "learner's"));
+                     "as tokens are then drawn by another policy than the learner's"));
   }
 }
 
@@ -182,7 +176,12 @@ absl::StatusOr<SftConfig> LoadSftConfig(const std::string& path,
 
 absl::StatusOr<GrpoHrdConfig> LoadGrpoHrdConfig(const std::string& path,
                                                 const std::vector<std::string>& overrides) {
-  return Load<GrpoHrdConfig>(path, overrides, ValidateGrpoHrdConfig);
+  ASSIGN_OR_RETURN(GrpoHrdConfig config,
+                   Load<GrpoHrdConfig>(path, overrides, ValidateGrpoHrdConfig));
+  EngineConfig* const engine = config.mutable_sampling()->mutable_engine();
+  // On a GPU fewer than the engine's own default, as the learner needs memory there too.
+  if (!engine->has_max_num_seqs()) engine->set_max_num_seqs(64);
+  return config;
 }
 
 absl::Status ValidateSftConfig(const SftConfig& c) {
@@ -247,9 +246,10 @@ absl::Status ValidateGrpoHrdConfig(const GrpoHrdConfig& c) {
   checks.Positive("collective_timeout_s", c.collective_timeout_s());
   checks.Range("memory_gib", c.memory_gib(), 0, kInfinity);
   checks.Range("rollout_ranks", c.rollout_ranks(), 0, kInfinity);
-  checks.That(!c.sampling().enable_sleep_mode() || c.rollout_ranks() == 0,
-              "sampling.enable_sleep_mode is on, but with rollout_ranks no rank both generates and "
-              "learns, so that nobody needs the memory; turn one of the two off");
+  checks.That(
+      !c.sampling().engine().enable_sleep_mode() || c.rollout_ranks() == 0,
+      "sampling.engine.enable_sleep_mode is on, but with rollout_ranks no rank both generates and "
+      "learns, so that nobody needs the memory; turn one of the two off");
   checks.That(!c.output_dir().empty(), "output_dir is empty; name the run folder");
   return checks.status();
 }

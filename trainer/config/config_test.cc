@@ -104,12 +104,12 @@ TEST(ValidateGrpoHrdConfig, NamesTheFieldThatCannotWork) {
       {"group_size=1", "group_size"},
       {"sampling.temperature=0", "sampling.temperature"},
       {"sampling.top_p=0", "sampling.top_p"},
-      {"sampling.max_num_seqs=0", "sampling.max_num_seqs"},
-      {"sampling.kv_cache_gib=-1", "sampling.kv_cache_gib"},
-      {"sampling.num_speculative_tokens=65", "sampling.num_speculative_tokens"},
+      {"sampling.engine.max_num_seqs=-1", "sampling.engine.max_num_seqs is -1"},
+      {"sampling.engine.cache_bytes=-1", "sampling.engine.cache_bytes"},
+      {"sampling.engine.num_speculative_tokens=65", "sampling.engine.num_speculative_tokens"},
       {"sampling.keep_stale_kv_cache=true", "sampling.async_rollout"},
       {"objective.importance_sampling_cap=0.5", "objective.importance_sampling_cap"},
-      {"sampling.max_num_batched_tokens=-1", "sampling.max_num_batched_tokens"},
+      {"sampling.engine.max_num_batched_tokens=-1", "sampling.engine.max_num_batched_tokens"},
       {"optimizer.learning_rate=0", "optimizer.learning_rate"},
       {"optimizer.beta2=1", "optimizer.beta2"},
       {"optimizer.zero_stage=3", "optimizer.zero_stage"},
@@ -135,12 +135,12 @@ TEST(ValidateGrpoHrdConfig, NamesTheFieldThatCannotWork) {
 TEST(ValidateGrpoHrdConfig, NamesBothOfTwoFieldsThatDoNotGoTogether) {
   GrpoHrdConfig config;
   config.mutable_tasks()->add_train("tasks/mini");
-  ASSERT_TRUE(ApplyOverride("sampling.batch_invariant=true", &config).ok());
+  ASSERT_TRUE(ApplyOverride("sampling.engine.batch_invariant=true", &config).ok());
   EXPECT_TRUE(ValidateGrpoHrdConfig(config).ok());
   ASSERT_TRUE(ApplyOverride("sampling.async_rollout=true", &config).ok());
   const absl::Status status = ValidateGrpoHrdConfig(config);
   EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument);
-  EXPECT_TRUE(Contains(Text(status), "sampling.batch_invariant")) << status;
+  EXPECT_TRUE(Contains(Text(status), "sampling.engine.batch_invariant")) << status;
   EXPECT_TRUE(Contains(Text(status), "sampling.async_rollout")) << status;
 }
 
@@ -148,19 +148,19 @@ TEST(ValidateGrpoHrdConfig, ReleasedMemoryIsNeitherKeptNorOfRanksThatDoNotLearn)
   for (const std::string other : {"sampling.keep_stale_kv_cache=true", "rollout_ranks=1"}) {
     GrpoHrdConfig config;
     config.mutable_tasks()->add_train("tasks/mini");
-    ASSERT_TRUE(ApplyOverride("sampling.enable_sleep_mode=true", &config).ok());
+    ASSERT_TRUE(ApplyOverride("sampling.engine.enable_sleep_mode=true", &config).ok());
     ASSERT_TRUE(ApplyOverride("sampling.async_rollout=true", &config).ok());
     EXPECT_TRUE(ValidateGrpoHrdConfig(config).ok()) << ValidateGrpoHrdConfig(config);
     ASSERT_TRUE(ApplyOverride(other, &config).ok());
     const absl::Status status = ValidateGrpoHrdConfig(config);
     EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument);
-    EXPECT_TRUE(Contains(Text(status), "sampling.enable_sleep_mode")) << status;
+    EXPECT_TRUE(Contains(Text(status), "sampling.engine.enable_sleep_mode")) << status;
     EXPECT_TRUE(Contains(Text(status), other.substr(0, other.find('=')))) << status;
   }
 }
 
 TEST(ValidateGrpoHrdConfig, SamplesDrawnInFp8NeedImportanceWeights) {
-  for (const std::string field : {"sampling.fp8_kv_cache", "sampling.fp8_weights"}) {
+  for (const std::string field : {"sampling.engine.fp8_kv_cache", "sampling.engine.fp8_weights"}) {
     GrpoHrdConfig config;
     config.mutable_tasks()->add_train("tasks/mini");
     ASSERT_TRUE(ApplyOverride(field + "=true", &config).ok());

@@ -89,7 +89,7 @@ TEST(Configs, ThePapersReinforcementLearning) {
     EXPECT_EQ(config.optimizer().zero_stage(), 2);
     EXPECT_EQ(config.prompts_per_step(), 32);
     // Each of the eight GPUs generates its share of a step's samples at once.
-    EXPECT_EQ(8 * config.sampling().max_num_seqs(),
+    EXPECT_EQ(8 * config.sampling().engine().max_num_seqs(),
               config.prompts_per_step() * config.group_size());
     EXPECT_EQ(config.sampling().max_prompt_tokens(), 2048);
     EXPECT_EQ(config.sampling().max_response_tokens(), 16384);

@@ -9,33 +9,18 @@
 #include "absl/status/statusor.h"
 #include "parallel/process_group.h"
 #include "rollout/engine/engine.h"
+#include "rollout/engine/engine_config.h"
 #include "trainer/config/config.pb.h"
 #include "trainer/learner/policy.h"
 
 namespace tritonrl {
 
-// What a generation engine needs, apart from the policy.
-struct EngineSetup {
-  int max_num_seqs = 64;  // most sequences at a time
-  int max_prompt_tokens = 512;
-  int max_response_tokens = 640;
-  double kv_cache_gib = 0;         // 0: as TransformerRunner chooses
-  int max_num_batched_tokens = 0;  // likewise
-  int num_speculative_tokens = 0;  // SamplingConfig's
-  bool batch_invariant = false;
-  bool fp8_kv_cache = false, fp8_weights = false;
-  bool enable_sleep_mode = false;  // likewise
-  int64_t spare_bytes = 0;         // EngineOptions'
-  int threads = 0;                 // on the CPU; 0: all
-};
-
-// `threads`: CPU threads of the engine.
-EngineSetup MakeEngineSetup(const SamplingConfig& sampling, int threads);
-
-// Starts an engine that shares the policy's weights. Error: prompt and response do not fit the
-// model's positions. `tensor_parallel_group`: the ranks over which the policy is sharded
-// (MakeTensorParallelEngine); null: the policy is whole.
-absl::StatusOr<std::unique_ptr<Engine>> StartEngine(const Policy& policy, const EngineSetup& setup,
+// Starts an engine that shares the policy's weights. Error: prompt and response
+// (`context.max_length`) do not fit the model's positions. `tensor_parallel_group`: the ranks over
+// which the policy is sharded (MakeTensorParallelEngine); null: the policy is whole.
+absl::StatusOr<std::unique_ptr<Engine>> StartEngine(const Policy& policy,
+                                                    const EngineConfig& config,
+                                                    const EngineContext& context,
                                                     ProcessGroup* tensor_parallel_group = nullptr);
 
 // All tokens that end a response.

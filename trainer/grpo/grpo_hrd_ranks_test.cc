@@ -14,7 +14,7 @@ TEST_F(GrpoHrdTest, SamplesBegunAheadSayHowOldTheirTokensAre) {
     const std::string out = keep ? "keep" : "forget";
     const CommandResult run = Run(Command(
         out, {"sampling.async_rollout=true", absl::StrCat("sampling.keep_stale_kv_cache=", keep),
-              "sampling.num_speculative_tokens=4", "objective.importance_sampling_cap=2",
+              "sampling.engine.num_speculative_tokens=4", "objective.importance_sampling_cap=2",
               absl::StrCat("objective.optimizer_steps_per_epoch=", keep ? 2 : 1)}));
     ASSERT_EQ(run.exit_code, 0) << run.err;
     const std::string text = ReadFile(Out(out) + "/metrics.jsonl").value();
@@ -40,7 +40,8 @@ TEST_F(GrpoHrdTest, SamplesBegunAheadSayHowOldTheirTokensAre) {
 TEST_F(GrpoHrdTest, MemoryThatTheLearnerHasMeanwhileChangesNothing) {
   const CommandResult kept = Run(Command("kept"));
   ASSERT_EQ(kept.exit_code, 0) << kept.err;
-  const CommandResult released = Run(Command("released", {"sampling.enable_sleep_mode=true"}));
+  const CommandResult released =
+      Run(Command("released", {"sampling.engine.enable_sleep_mode=true"}));
   ASSERT_EQ(released.exit_code, 0) << released.err;
   ExpectSameRun("kept", "released");
   // It is no other run for that.

@@ -33,13 +33,15 @@ absl::StatusOr<ModelState> LoadModelState(const GrpoHrdConfig& config, ProcessGr
     model.reference = std::make_unique<ReferencePolicy>(
         policy, run->threads(), options.micro_batch_tokens, options.temperature);
   }
-  const bool sleeps = config.sampling().enable_sleep_mode();
+  const bool sleeps = config.sampling().engine().enable_sleep_mode();
   if (placement->generates()) {
-    EngineSetup setup = MakeEngineSetup(config.sampling(), run->threads());
+    EngineContext context = {.max_length = int64_t{config.sampling().max_prompt_tokens()} +
+                                           config.sampling().max_response_tokens(),
+                             .cpu_threads = run->threads()};
     if (sleeps) {
-      setup.spare_bytes = TrainingStateBytes(config.optimizer().zero_stage(), policy, *ranks);
+      context.spare_bytes = TrainingStateBytes(config.optimizer().zero_stage(), policy, *ranks);
     }
-    ASSIGN_OR_RETURN(model.engine, StartEngine(policy, setup));
+    ASSIGN_OR_RETURN(model.engine, StartEngine(policy, config.sampling().engine(), context));
   }
   run->startup_timer().EndPhase("engine");
   if (!placement->learns()) return model;

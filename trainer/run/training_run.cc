@@ -30,7 +30,7 @@ constexpr const char* kMayDiffer[] = {"output_dir",
                                       "memory_gib",
                                       "rollout_ranks",
                                       "checkpoint",
-                                      "sampling.enable_sleep_mode",
+                                      "sampling.engine.enable_sleep_mode",
                                       "verifier.workers"};
 constexpr int64_t kCpuMicroBatchTokens = 4096;
 

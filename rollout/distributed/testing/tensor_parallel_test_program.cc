@@ -96,17 +96,15 @@ class WatchedRunner : public ForwardingRunner {
 using Trouble = WatchedRunner::Trouble;
 
 struct Case {
-  EngineOptions engine;
-  BatchedEngine::Options batching;
+  EngineConfig engine;
+  EngineContext context = {.max_length = 256, .cpu_threads = 1};
   double temperature = 1.0;
   int max_tokens = 60;
 };
 
 Case PlainCase() {
   Case plain;
-  plain.engine.max_num_seqs = 8;
-  plain.engine.max_length = 256;
-  plain.engine.cpu_threads = 1;
+  plain.engine.set_max_num_seqs(8);
   return plain;
 }
 
@@ -157,15 +155,16 @@ absl::StatusOr<Spread> StartSpread(const Setting& setting, Case c, Trouble troub
                    ExtractShard(*WholeWeights(setting), TensorParallelShard(*setting.ranks)));
   ASSIGN_OR_RETURN(RankChannels links,
                    MakeRankChannels(setting.device, setting.ranks, setting.timeout));
-  c.engine.ranks = links.collectives.get();
-  ASSIGN_OR_RETURN(std::unique_ptr<ModelRunner> runner, MakeModelRunner(weights, c.engine));
+  c.context.ranks = links.collectives.get();
+  ASSIGN_OR_RETURN(std::unique_ptr<ModelRunner> runner,
+                   MakeModelRunner(weights, c.engine, c.context));
   auto watched = std::make_unique<WatchedRunner>(std::move(runner), trouble);
   Spread spread;
   spread.drawn = watched->tokens();
   ASSIGN_OR_RETURN(std::unique_ptr<ModelRunner> all,
                    MakeTensorParallelRunner(std::move(watched), std::move(links), setting.ranks));
   if (all != nullptr) {
-    spread.engine = std::make_unique<BatchedEngine>(std::move(all), c.batching);
+    spread.engine = std::make_unique<BatchedEngine>(std::move(all), c.engine);
   }
   return spread;
 }
@@ -192,7 +191,7 @@ absl::StatusOr<EngineStats> CompareWithOne(const Setting& setting, const Case& c
     stats = spread.engine->Stats();
     spread.engine.reset();
     ASSIGN_OR_RETURN(const std::unique_ptr<Engine> alone,
-                     MakeBatchedEngine(whole, c.engine, c.batching));
+                     MakeBatchedEngine(whole, c.engine, c.context));
     ASSIGN_OR_RETURN(const std::vector<Sample> expected, Samples(c, vocab, alone.get()));
     int64_t tokens = 0;
     const double difference = Difference(together, expected, &tokens);
@@ -219,17 +218,17 @@ absl::Status Same(const Setting& setting) {
 // tokens.
 absl::Status LittleMemory(const Setting& setting) {
   Case c = PlainCase();
-  c.engine.max_num_batched_tokens = 12;
+  c.engine.set_max_num_batched_tokens(12);
   c.temperature = 0;
   c.max_tokens = 120;
-  c.batching.num_speculative_tokens = 4;
-  c.batching.always_speculate = true;
+  c.engine.set_num_speculative_tokens(4);
+  c.engine.set_always_speculate(true);
   // Keys and values of 16 tokens in fp32, on one of the ranks.
   const ModelConfig whole = SmallConfig(setting.on_gpu());
   ASSIGN_OR_RETURN(const ModelConfig part, ShardConfig(whole, setting.ranks->size()));
-  c.engine.cache_bytes =
-      30 * 2 * whole.num_layers * 16 * part.kv_size() * (setting.on_gpu() ? 2 : 4);
-  c.engine.max_num_seqs = 7;
+  c.engine.set_cache_bytes(30 * 2 * whole.num_layers * 16 * part.kv_size() *
+                           (setting.on_gpu() ? 2 : 4));
+  c.engine.set_max_num_seqs(7);
   ASSIGN_OR_RETURN(const EngineStats stats, CompareWithOne(setting, c));
   if (!setting.ranks->is_root()) return absl::OkStatus();
   RETURN_IF_ERROR(Expect(stats.preemptions > 0, "no sample gave way"));
@@ -278,7 +277,7 @@ absl::Status StopTheFirst(const Setting& setting) {
 
 absl::Status WrongSizes(const Setting& setting) {
   Case c = PlainCase();
-  c.engine.max_num_seqs += setting.ranks->rank();
+  c.engine.set_max_num_seqs(c.engine.max_num_seqs() + setting.ranks->rank());
   const absl::Status refused = StartSpread(setting, c, Trouble::kNone).status();
   return Expect(absl::IsInvalidArgument(refused) &&
                     absl::StrContains(refused.message(), "rank 1 has (max_length 256"),

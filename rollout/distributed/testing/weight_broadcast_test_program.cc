@@ -123,7 +123,7 @@ absl::Status CompareSamples(const Parts& parts, bool same, ProcessGroup* ranks) 
 absl::StatusOr<Parts> MakeParts(const Setting& setting) {
   Parts parts;
   parts.weights = RanksOwnWeights(setting);
-  ASSIGN_OR_RETURN(parts.engine, MakeBatchedEngine(parts.weights, {.cpu_threads = 1}));
+  ASSIGN_OR_RETURN(parts.engine, MakeBatchedEngine(parts.weights, {}, {.cpu_threads = 1}));
   ASSIGN_OR_RETURN(parts.broadcast, WeightBroadcast::Join(parts.weights, setting.ranks, kBucket));
   return parts;
 }

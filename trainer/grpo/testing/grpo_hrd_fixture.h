@@ -39,7 +39,7 @@ class GrpoHrdTest : public testing::Test {
     const std::string config = absl::StrCat(
         "policy { dir: 'model/mini' device: 'cpu' save_dtype: FLOAT32 }\n"
         "tasks { train: 'tasks/mini/train' held_out: 'tasks/mini/heldout' }\n"
-        "sampling { max_prompt_tokens: 256 max_response_tokens: 640 max_num_seqs: 16 }\n"
+        "sampling { max_prompt_tokens: 256 max_response_tokens: 640 engine { max_num_seqs: 16 } }\n"
         "verifier { workers: 1 trials: 2 device_model: 'l40s_mini' }\n"
         "eval { samples: 2 max_tasks: 2 greedy: true }\n"
         "checkpoint { every: 1 keep: 2 }\n"
