@@ -78,9 +78,10 @@ class Server::Slot {
 
 Server::Server(const ServerOptions& options, ServedModel model, Engine* engine)
     : options_(options),
-      model_(std::move(model)),
       engine_(engine),
       start_(absl::Now()),
+      parser_(std::move(model),
+              {.max_tokens = options.max_tokens_limit, .timeout = options.request_timeout}, start_),
       service_(engine),
       http_server_(options.http) {}
 
@@ -131,12 +132,15 @@ void Server::SetRoutes() {
   });
   const int64_t created = absl::ToUnixSeconds(start_);
   http_server_.Get(kModels, [this, created](const Request&, Response& response) {
-    response.set_content(JsonText(ModelList(model_.name, created, model_.context)), kJson);
+    response.set_content(
+        JsonText(ModelList(parser_.model().name, created, parser_.model().context)), kJson);
   });
   http_server_.Get("/v1/models/.+", [this, created](const Request& request, Response& response) {
-    const absl::Status known = CheckModelName(request.path.substr(sizeof(kModelPrefix) - 1));
+    const absl::Status known =
+        parser_.CheckModelName(request.path.substr(sizeof(kModelPrefix) - 1));
     if (!known.ok()) return Fail(known, request, &response);
-    response.set_content(JsonText(ModelCard(model_.name, created, model_.context)), kJson);
+    response.set_content(
+        JsonText(ModelCard(parser_.model().name, created, parser_.model().context)), kJson);
   });
   for (const bool chat : {false, true}) {
     http_server_.Post(
@@ -257,11 +261,11 @@ absl::Status Server::Generate(bool chat, const std::string& body, const httplib:
     return absl::ResourceExhaustedError(absl::StrCat(
         "the server has its limit of ", options_.max_concurrent, " requests; try again"));
   }
-  ASSIGN_OR_RETURN(ParsedRequest parsed, ParseRequest(chat, body));
+  ASSIGN_OR_RETURN(ParsedRequest parsed, parser_.Parse(chat, body));
   absl::StatusOr<std::unique_ptr<Generation>> generation = service_.Start(parsed.generation);
   if (!generation.ok()) return generation.status();
   const auto answer = std::make_shared<CompletionHandler>(
-      std::move(parsed.answer), model_.tokenizer, *std::move(generation), &metrics_);
+      std::move(parsed.answer), parser_.model().tokenizer, *std::move(generation), &metrics_);
   const int socket = http_server_.SocketOf(request);
   if (!parsed.params.stream) {
     ASSIGN_OR_RETURN(const nlohmann::json whole, answer->Whole(socket));
@@ -286,7 +290,7 @@ void Server::HandleHealth(httplib::Response* response) const {
   const absl::Status failure = health();
   const char* word = !failure.ok() ? "failed" : draining_ ? "draining" : "ok";
   response->status = failure.ok() && !draining_ ? 200 : 503;
-  response->set_content(JsonText({{"status", word}, {"model", model_.name}}), kJson);
+  response->set_content(JsonText({{"status", word}, {"model", parser_.model().name}}), kJson);
 }
 
 std::string Server::MetricsText() const {

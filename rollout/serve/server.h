@@ -5,37 +5,20 @@
 #include <atomic>
 #include <cstdint>
 #include <memory>
-#include <optional>
 #include <string>
-#include <vector>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 #include "absl/synchronization/mutex.h"
 #include "absl/time/time.h"
-#include "model/tokenizer/tokenizer.h"
 #include "rollout/engine/engine.h"
-#include "rollout/serve/completion_handler.h"
 #include "rollout/serve/generation.h"
 #include "rollout/serve/http/http_server.h"
 #include "rollout/serve/metrics.h"
-#include "rollout/serve/openai/chat_template.h"
-#include "rollout/serve/openai/request.h"
+#include "rollout/serve/request_parser.h"
 
 namespace tritonrl {
-
-// The model behind the engine.
-struct ServedModel {
-  std::string name;  // As requests call it.
-  Tokenizer tokenizer;
-  ChatTemplate chat;
-  std::vector<int32_t> stop_ids;  // Tokens that end an answer.
-  // Put before a completion's prompt of text, where the model was trained so.
-  std::optional<int32_t> begin_token;
-  int64_t context = 0;     // Most tokens of prompt and answer together.
-  int64_t vocab_size = 0;  // The model's.
-};
 
 struct ServerOptions {
   HttpServerOptions http;
@@ -70,12 +53,6 @@ class Server {
  private:
   // Counts a generating request as long as it lives.
   class Slot;
-  // A parsed and validated request.
-  struct ParsedRequest {
-    GenerationParams params;
-    CompletionSpec answer;
-    GenerationSpec generation;
-  };
 
   Server(const ServerOptions& options, ServedModel model, Engine* engine);
   void SetRoutes();
@@ -87,14 +64,6 @@ class Server {
                         const httplib::ContentReader& reader);
   absl::Status Generate(bool chat, const std::string& body, const httplib::Request& request,
                         httplib::Response* response);
-  absl::StatusOr<std::vector<std::vector<int32_t>>> ReadPrompts(bool chat, const std::string& body,
-                                                                GenerationParams* params) const;
-  absl::StatusOr<ParsedRequest> ParseRequest(bool chat, const std::string& body);
-  // What ends an answer.
-  absl::Status AddStops(const GenerationParams& params, ParsedRequest* parsed) const;
-  absl::Status CheckId(const char* field, int32_t id) const;
-  absl::Status CheckModelName(const std::string& name) const;
-  absl::StatusOr<int> CompletionTokens(size_t prompt_tokens, const GenerationParams& params) const;
   void Fail(const absl::Status& status, const httplib::Request& request,
             httplib::Response* response) const;
   // The request's own X-Request-Id where it can be given back, else one of ours.
@@ -104,13 +73,12 @@ class Server {
   bool Idle() const { return in_progress_ == 0; }
 
   const ServerOptions options_;
-  const ServedModel model_;
   Engine* const engine_;
   const absl::Time start_;
+  RequestParser parser_;
   Metrics metrics_;
   GenerationService service_;
   std::atomic<bool> draining_{false};
-  std::atomic<uint64_t> next_request_{1};  // Of those that generate.
   std::atomic<uint64_t> next_request_id_{1};
   mutable absl::Mutex mutex_;
   int in_progress_ = 0;     // Generating requests; changed under mutex_.

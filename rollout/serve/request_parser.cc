@@ -1,4 +1,5 @@
-// Parses and validates requests for Server.
+#include "rollout/serve/request_parser.h"
+
 #include <algorithm>
 #include <utility>
 #include <variant>
@@ -9,11 +10,10 @@
 #include "base/random.h"
 #include "base/status.h"
 #include "rollout/serve/openai/api_json.h"
-#include "rollout/serve/server.h"
 
 namespace tritonrl {
 
-absl::Status Server::CheckModelName(const std::string& name) const {
+absl::Status RequestParser::CheckModelName(const std::string& name) const {
   if (name.empty() || name == model_.name) return absl::OkStatus();
   return WithErrorCode(
       absl::NotFoundError(absl::StrCat("the model \"", name.substr(0, 100),
@@ -21,7 +21,7 @@ absl::Status Server::CheckModelName(const std::string& name) const {
       "model_not_found");
 }
 
-absl::StatusOr<std::vector<std::vector<int32_t>>> Server::ReadPrompts(
+absl::StatusOr<std::vector<std::vector<int32_t>>> RequestParser::ReadPrompts(
     bool chat, const std::string& body, GenerationParams* params) const {
   std::vector<std::vector<int32_t>> prompts;
   if (chat) {
@@ -48,11 +48,11 @@ absl::StatusOr<std::vector<std::vector<int32_t>>> Server::ReadPrompts(
   return prompts;
 }
 
-absl::StatusOr<int> Server::CompletionTokens(size_t prompt_tokens,
-                                             const GenerationParams& params) const {
+absl::StatusOr<int> RequestParser::CompletionTokens(size_t prompt_tokens,
+                                                    const GenerationParams& params) const {
   const int64_t prompt = static_cast<int64_t>(prompt_tokens);
   const int64_t left = model_.context - prompt;
-  const int64_t limit = options_.max_tokens_limit > 0 ? options_.max_tokens_limit : model_.context;
+  const int64_t limit = limits_.max_tokens > 0 ? limits_.max_tokens : model_.context;
   if (params.max_tokens && *params.max_tokens > limit) {
     return FieldError("max_tokens",
                       absl::StrCat("is ", *params.max_tokens, ", this server's limit is ", limit));
@@ -69,7 +69,7 @@ absl::StatusOr<int> Server::CompletionTokens(size_t prompt_tokens,
   return static_cast<int>(wanted);
 }
 
-absl::Status Server::AddStops(const GenerationParams& params, ParsedRequest* parsed) const {
+absl::Status RequestParser::AddStops(const GenerationParams& params, ParsedRequest* parsed) const {
   std::vector<int32_t>& ids = parsed->generation.sampling.stop_ids;
   if (!params.ignore_eos) ids = model_.stop_ids;
   for (const int32_t id : params.stop_token_ids) {
@@ -83,19 +83,19 @@ absl::Status Server::AddStops(const GenerationParams& params, ParsedRequest* par
   return absl::OkStatus();
 }
 
-absl::Status Server::CheckId(const char* field, int32_t id) const {
+absl::Status RequestParser::CheckId(const char* field, int32_t id) const {
   if (id < model_.vocab_size) return absl::OkStatus();
   return FieldError(
       field, absl::StrCat("holds the id ", id, ", the model has ids below ", model_.vocab_size));
 }
 
-absl::StatusOr<Server::ParsedRequest> Server::ParseRequest(bool chat, const std::string& body) {
+absl::StatusOr<ParsedRequest> RequestParser::Parse(bool chat, const std::string& body) {
   ParsedRequest parsed;
   GenerationParams& params = parsed.params;
   GenerationSpec& generation = parsed.generation;
   CompletionSpec& answer = parsed.answer;
   answer.arrival = absl::Now();
-  answer.deadline = answer.arrival + options_.request_timeout;
+  answer.deadline = answer.arrival + limits_.timeout;
   ASSIGN_OR_RETURN(std::vector<std::vector<int32_t>> prompts, ReadPrompts(chat, body, &params));
   for (std::vector<int32_t>& ids : prompts) {
     if (ids.empty()) return FieldError(chat ? "messages" : "prompt", "is empty");
