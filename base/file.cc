@@ -127,7 +127,16 @@ absl::Status WriteFileAtomic(const std::string& path, absl::string_view contents
 absl::Status AppendToFile(const std::string& path, absl::string_view contents) {
   ScopedFd fd(open(path.c_str(), O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC, 0644));
   if (!fd.valid()) return ErrnoStatus(errno, "write", path);
-  RETURN_IF_ERROR(WriteAll(fd.get(), contents, path));
+  struct stat before = {}, after = {};
+  if (fstat(fd.get(), &before) != 0) return ErrnoStatus(errno, "read", path);
+  absl::Status written = WriteAll(fd.get(), contents, path);
+  // On a full disk a part of the text is written. It is cut off, so that the next append starts a
+  // line of its own.
+  if (!written.ok() && S_ISREG(before.st_mode) && fstat(fd.get(), &after) == 0 &&
+      after.st_size - before.st_size < static_cast<off_t>(contents.size())) {
+    (void)!ftruncate(fd.get(), before.st_size);
+  }
+  RETURN_IF_ERROR(written);
   return fd.Close() == 0 ? absl::OkStatus() : ErrnoStatus(errno, "write", path);
 }
 

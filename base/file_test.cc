@@ -3,6 +3,8 @@
 #include <fcntl.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <signal.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -66,6 +68,23 @@ TEST_F(FileTest, FullDiskIsResourceExhausted) {
   absl::Status status = AppendToFile("/dev/full", "x");
   EXPECT_EQ(status.code(), absl::StatusCode::kResourceExhausted);
   EXPECT_THAT(Message(status), HasSubstr("/dev/full: No space left on device"));
+}
+
+// A limit on the size of files stands for a disk that fills in the middle of a line.
+TEST_F(FileTest, AnAppendThatFailsLeavesNoPartOfALine) {
+  const std::string path = dir_ + "/lines";
+  ASSERT_TRUE(AppendToFile(path, "first\n").ok());
+  rlimit old = {};
+  ASSERT_EQ(getrlimit(RLIMIT_FSIZE, &old), 0);
+  const auto old_handler = signal(SIGXFSZ, SIG_IGN);
+  const rlimit small = {.rlim_cur = 10, .rlim_max = old.rlim_max};
+  ASSERT_EQ(setrlimit(RLIMIT_FSIZE, &small), 0);
+  EXPECT_FALSE(AppendToFile(path, "a longer line\n").ok());
+  ASSERT_EQ(setrlimit(RLIMIT_FSIZE, &old), 0);
+  signal(SIGXFSZ, old_handler);
+  EXPECT_EQ(*ReadFile(path), "first\n");
+  ASSERT_TRUE(AppendToFile(path, "second\n").ok());
+  EXPECT_EQ(*ReadFile(path), "first\nsecond\n");
 }
 
 TEST_F(FileTest, RemovesTreesButNotWhatLinksPointTo) {

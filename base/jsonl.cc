@@ -144,7 +144,7 @@ absl::StatusOr<std::unique_ptr<JsonlJournal>> JsonlJournal::Create(const std::st
 absl::Status JsonlJournal::AppendLines(absl::Span<const std::string> lines) {
   std::string bytes;
   for (const std::string& line : lines) absl::StrAppend(&bytes, line, "\n");
-  return fd_.valid() ? WriteAll(fd_.get(), bytes, path_) : AppendToFile(path_, bytes);
+  return AppendToFile(path_, bytes);
 }
 
 std::string MetricsLine(int64_t step, const MetricFields& fields) {
