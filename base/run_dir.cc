@@ -8,10 +8,8 @@
 
 #include <thread>
 #include <utility>
-#include <vector>
 
 #include "absl/strings/str_cat.h"
-#include "absl/strings/str_split.h"
 #include "absl/time/clock.h"
 #include "absl/time/time.h"
 #include "base/program.h"
@@ -44,46 +42,21 @@ absl::StatusOr<int> TakeLock(const std::string& folder) {
   return fd;
 }
 
-std::string FirstDifference(const std::string& before, const std::string& after) {
-  std::vector<std::string> a = absl::StrSplit(before, '\n'), b = absl::StrSplit(after, '\n');
-  for (size_t i = 0; i < std::max(a.size(), b.size()); ++i) {
-    std::string left = i < a.size() ? a[i] : "(nothing)", right = i < b.size() ? b[i] : "(nothing)";
-    if (left != right) {
-      return absl::StrCat("line ", i + 1, " was '", left, "' and is now '", right, "'");
-    }
-  }
-  return "";
-}
-
 }  // namespace
 
-absl::StatusOr<std::unique_ptr<RunDir>> RunDir::Open(const std::string& path, Mode mode) {
-  bool holds_run = FileExists(path + "/config.textproto");
-  if (holds_run && mode == Mode::kCreate) {
+absl::StatusOr<std::unique_ptr<RunDir>> RunDir::Open(const std::string& path, bool resume) {
+  const bool holds_run = FileExists(path + "/config.textproto");
+  if (holds_run && !resume) {
     return absl::AlreadyExistsError(
         absl::StrCat("run folder ", path, " already holds a run; choose another, or resume it"));
-  }
-  if (!holds_run && mode == Mode::kResume) {
-    return absl::NotFoundError(absl::StrCat("run folder ", path, " holds no run to resume"));
   }
   RETURN_IF_ERROR(CreateDirectories(path));
   ASSIGN_OR_RETURN(int lock, TakeLock(path));
   std::unique_ptr<RunDir> dir(new RunDir(path, holds_run, lock));
-  for (const std::string& folder :
-       {dir->samples_dir(), dir->checkpoints_dir(), dir->tensorboard_dir()}) {
-    RETURN_IF_ERROR(CreateDirectories(folder));
+  for (const char* folder : {"/samples", "/checkpoints", "/tensorboard"}) {
+    RETURN_IF_ERROR(CreateDirectories(path + folder));
   }
   return dir;
-}
-
-absl::Status RunDir::WriteConfig(absl::string_view text_proto) {
-  if (!resumed_) return WriteFileAtomic(config_path(), text_proto);
-  ASSIGN_OR_RETURN(std::string before, ReadFile(config_path()));
-  if (before == text_proto) return absl::OkStatus();
-  return absl::FailedPreconditionError(
-      absl::StrCat("run folder ", path_, " was begun with another configuration (",
-                   FirstDifference(before, std::string(text_proto)),
-                   "); use the same configuration to go on, or another folder to begin anew"));
 }
 
 absl::Status RunDir::WriteVersions(const std::map<std::string, std::string>& entries) {

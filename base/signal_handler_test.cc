@@ -1,7 +1,7 @@
-#include "base/signal_handler.h"
-
 #include <gtest/gtest.h>
 #include <signal.h>
+
+#include "base/program.h"
 
 namespace tritonrl {
 namespace {

@@ -14,7 +14,7 @@
 #include "nlohmann/json.hpp"
 #include "parallel/process_group.h"
 #include "rollout/distributed/tensor_parallel.h"
-#include "trainer/grpo/engine_setup.h"
+#include "trainer/grpo/model_state.h"
 #include "trainer/grpo/sample_batch.h"
 #include "trainer/grpo/sample_runner.h"
 #include "trainer/grpo/verification.h"

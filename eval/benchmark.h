@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
-#include "base/signal_handler.h"
+#include "base/program.h"
 #include "parallel/process_group.h"
 #include "rollout/engine/engine_config.pb.h"
 #include "tasks/prompt_format.h"

@@ -14,7 +14,7 @@
 #include "base/status.h"
 #include "rollout/distributed/tensor_parallel.h"
 #include "rollout/factory/engine_flags.h"
-#include "rollout/factory/load_model.h"
+#include "rollout/factory/make_engine.h"
 
 ABSL_FLAG(std::string, model, "", "Folder with config.json, model.safetensors, tokenizer.json.");
 ABSL_FLAG(std::string, prompt, "", "The prompt's text.");

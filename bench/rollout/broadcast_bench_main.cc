@@ -16,7 +16,7 @@
 #include "model/testing/test_util.h"
 #include "parallel/process_group.h"
 #include "rollout/distributed/weight_broadcast.h"
-#include "rollout/factory/load_model.h"
+#include "rollout/factory/make_engine.h"
 #include "rollout/testing/fake_engine.h"
 
 ABSL_FLAG(std::string, shape, "qwen3_8b", "One of model/configs, or a config.json.");

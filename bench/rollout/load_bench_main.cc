@@ -23,7 +23,6 @@
 #include "model/testing/test_util.h"
 #include "model/weights/weights_load.h"
 #include "rollout/factory/engine_flags.h"
-#include "rollout/factory/load_model.h"
 #include "rollout/factory/make_engine.h"
 
 ABSL_FLAG(std::string, shape, "",

@@ -15,7 +15,6 @@
 #include "bench/harness/harness.h"
 #include "model/weights/weights_load.h"
 #include "rollout/factory/engine_flags.h"
-#include "rollout/factory/load_model.h"
 #include "rollout/factory/make_engine.h"
 
 ABSL_FLAG(std::string, model, "", "Hugging Face folder; empty: the committed mini policy.");

@@ -1,14 +1,18 @@
-// The gRPC service of exec/service/service.proto in front of a dispatcher.
 #ifndef TRITONRL_EXEC_SERVICE_EXEC_SERVER_H_
 #define TRITONRL_EXEC_SERVICE_EXEC_SERVER_H_
 
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
 #include "exec/service/dispatcher.h"
+#include "exec/service/server_registry.h"
+#include "exec/service/service.pb.h"
+
+// The gRPC service of exec/service/service.proto in front of a dispatcher, and its status.
 
 namespace tritonrl {
 
@@ -47,6 +51,16 @@ class ExecServer {
   std::string address_;
   const std::unique_ptr<Parts> parts_;
 };
+
+// Asks one server, at most until `deadline`. Unavailable: it does not answer; Unauthenticated: the
+// token is not its own.
+absl::StatusOr<ServerDescription> AskServer(const ServerEntry& server, absl::Time deadline);
+
+// Some lines for people: "127.0.0.1:4711: both, interpreter, up 12 s; 1 running, ...".
+std::string StatusText(const std::string& address, const ServerDescription& description);
+
+// One line of JSON with the description's fields as service.proto names them, and the address.
+std::string StatusJson(const std::string& address, const ServerDescription& description);
 
 }  // namespace tritonrl
 

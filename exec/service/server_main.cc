@@ -22,13 +22,11 @@
 #include "absl/time/clock.h"
 #include "base/file.h"
 #include "base/program.h"
-#include "base/signal_handler.h"
 #include "base/status.h"
 #include "exec/backend/backend_factory.h"
 #include "exec/service/dispatcher.h"
 #include "exec/service/exec_server.h"
 #include "exec/service/server_registry.h"
-#include "exec/service/server_status.h"
 
 ABSL_FLAG(std::string, backend, "auto", "auto, interpreter or cuda");
 ABSL_FLAG(std::string, role, "both",

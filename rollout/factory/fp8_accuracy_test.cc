@@ -30,7 +30,6 @@
 #include "model/layers/packed_batch.h"
 #include "model/layers/rotary.h"
 #include "model/transformer.h"
-#include "rollout/factory/load_model.h"
 #include "rollout/factory/make_engine.h"
 
 namespace tritonrl {

@@ -1,11 +1,10 @@
-#include "rollout/factory/load_model.h"
-
 #include <gtest/gtest.h>
 
 #include <string>
 #include <vector>
 
 #include "base/file.h"
+#include "rollout/factory/make_engine.h"
 
 namespace tritonrl {
 namespace {

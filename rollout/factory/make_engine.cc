@@ -1,8 +1,18 @@
 #include "rollout/factory/make_engine.h"
 
+#include <ATen/Context.h>
+
+#include <algorithm>
+#include <optional>
 #include <utility>
 
+#include "absl/status/status.h"
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/strip.h"
+#include "base/file.h"
 #include "base/status.h"
+#include "model/weights/weights_load.h"
 #include "rollout/cuda/cuda_runner.h"
 #include "rollout/engine/transformer_runner.h"
 
@@ -23,6 +33,51 @@ absl::StatusOr<std::unique_ptr<Engine>> MakeBatchedEngine(std::shared_ptr<Weight
   ASSIGN_OR_RETURN(std::unique_ptr<ModelRunner> runner,
                    MakeModelRunner(std::move(weights), config, context));
   return std::make_unique<BatchedEngine>(std::move(runner), config);
+}
+
+absl::StatusOr<at::Device> ParseDevice(const std::string& name, int local_rank) {
+  if (name == "cpu" || (name == "auto" && !at::hasCUDA())) return at::Device(at::kCPU);
+  absl::string_view rest = name;
+  int index = local_rank;
+  if (name != "auto" && name != "cuda" &&
+      (!absl::ConsumePrefix(&rest, "cuda:") || !absl::SimpleAtoi(rest, &index) || index < 0)) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("device \"", name, "\" is none of cpu, cuda, cuda:N, auto"));
+  }
+  const int count = static_cast<int>(at::globalContext().hasCUDA() ? at::getNumGPUs() : 0);
+  if (index >= count) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        "device \"", name, "\" is not there: ", count, " GPUs found",
+        local_rank > 0 ? absl::StrCat(" for rank ", local_rank, " of this machine") : ""));
+  }
+  return at::Device(at::kCUDA, static_cast<at::DeviceIndex>(index));
+}
+
+std::vector<int32_t> StopIds(const ModelConfig& config, const Tokenizer& tokenizer) {
+  std::vector<int32_t> ids(config.eos_token_ids.begin(), config.eos_token_ids.end());
+  for (const char* token : {"<|im_end|>", "<|endoftext|>"}) {
+    const std::optional<int32_t> id = tokenizer.TokenId(token);
+    if (id && std::find(ids.begin(), ids.end(), *id) == ids.end()) ids.push_back(*id);
+  }
+  return ids;
+}
+
+absl::StatusOr<LoadedModel> LoadModel(const std::string& dir, at::Device device,
+                                      const WeightShard& shard) {
+  ASSIGN_OR_RETURN(Tokenizer tokenizer, Tokenizer::Load(JoinPath(dir, "tokenizer.json")));
+  ASSIGN_OR_RETURN(
+      std::shared_ptr<Weights> weights,
+      LoadWeightShard(dir, device, device.is_cuda() ? at::kBFloat16 : at::kFloat, shard));
+  const ModelConfig& config = weights->config();
+  if (tokenizer.vocab_size() > config.vocab_size) {
+    return absl::FailedPreconditionError(absl::StrCat(dir, ": tokenizer.json has ",
+                                                      tokenizer.vocab_size(),
+                                                      " ids, but vocab_size in config.json "
+                                                      "is ",
+                                                      config.vocab_size));
+  }
+  std::vector<int32_t> stop_ids = StopIds(config, tokenizer);
+  return LoadedModel{std::move(weights), std::move(tokenizer), std::move(stop_ids)};
 }
 
 }  // namespace tritonrl

@@ -1,15 +1,21 @@
-// Makes an engine for given weights, with the runner for their device and type.
 #ifndef TRITONRL_ROLLOUT_FACTORY_MAKE_ENGINE_H_
 #define TRITONRL_ROLLOUT_FACTORY_MAKE_ENGINE_H_
 
+#include <cstdint>
 #include <memory>
+#include <string>
+#include <vector>
 
 #include "absl/status/statusor.h"
+#include "model/tokenizer/tokenizer.h"
+#include "model/weights/model_config.h"
 #include "model/weights/weights.h"
 #include "rollout/engine/batched_engine.h"
 #include "rollout/engine/engine.h"
 #include "rollout/engine/engine_config.h"
 #include "rollout/engine/model_runner.h"
+
+// Loads a model folder, and makes an engine with the runner for its device and type.
 
 namespace tritonrl {
 
@@ -24,6 +30,29 @@ absl::StatusOr<std::unique_ptr<ModelRunner>> MakeModelRunner(std::shared_ptr<Wei
 absl::StatusOr<std::unique_ptr<Engine>> MakeBatchedEngine(std::shared_ptr<Weights> weights,
                                                           const EngineConfig& config,
                                                           const EngineContext& context = {});
+
+// "cpu", "cuda", "cuda:1", or "auto": CUDA if there is a GPU. Of several ranks on a machine each
+// gets the GPU of its number there unless the name has one. InvalidArgument for other words and for
+// a GPU that is not there.
+absl::StatusOr<at::Device> ParseDevice(const std::string& name, int local_rank = 0);
+
+// A Hugging Face folder ready for generation.
+struct LoadedModel {
+  std::shared_ptr<Weights> weights;
+  Tokenizer tokenizer;
+  // Tokens after which a response ends: eos_token_id of config.json, and <|im_end|> and
+  // <|endoftext|> where the vocabulary has them.
+  std::vector<int32_t> stop_ids;
+};
+
+// Reads config.json, the weights (as fp32 on the CPU, bf16 on CUDA) and tokenizer.json of `dir`.
+// Errors name the file; FailedPrecondition if the tokenizer has more ids than the model.
+// `shard`: of the weights only one rank's part is read.
+absl::StatusOr<LoadedModel> LoadModel(const std::string& dir, at::Device device,
+                                      const WeightShard& shard = {});
+
+// Ids after which a response ends, for a model and its tokenizer.
+std::vector<int32_t> StopIds(const ModelConfig& config, const Tokenizer& tokenizer);
 
 }  // namespace tritonrl
 

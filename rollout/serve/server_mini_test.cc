@@ -10,7 +10,6 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "base/runfiles.h"
-#include "rollout/factory/load_model.h"
 #include "rollout/factory/make_engine.h"
 #include "rollout/serve/testing/server_fixture.h"
 

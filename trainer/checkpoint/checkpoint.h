@@ -22,7 +22,7 @@
 #include "absl/status/statusor.h"
 #include "parallel/process_group.h"
 #include "trainer/checkpoint/manifest.h"
-#include "trainer/checkpoint/snapshot.h"
+#include "trainer/checkpoint/optimizer_state.h"
 #include "trainer/learner/policy.h"
 #include "trainer/optimizer/adamw.h"
 

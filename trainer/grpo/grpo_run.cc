@@ -17,7 +17,6 @@
 #include "base/progress.h"
 #include "base/runfiles.h"
 #include "base/status.h"
-#include "trainer/grpo/engine_setup.h"
 #include "trainer/grpo/evaluation_scheduler.h"
 #include "trainer/grpo/grpo_step.h"
 #include "trainer/grpo/model_state.h"

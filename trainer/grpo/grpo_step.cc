@@ -9,7 +9,7 @@
 #include "absl/strings/str_format.h"
 #include "absl/time/time.h"
 #include "base/status.h"
-#include "trainer/grpo/engine_setup.h"
+#include "trainer/grpo/model_state.h"
 #include "trainer/learner/log_probs.h"
 #include "verify/verdict/verdict.h"
 

@@ -1,17 +1,22 @@
-// Everything of a GRPO run that computes with the policy on this rank.
 #ifndef TRITONRL_TRAINER_GRPO_MODEL_STATE_H_
 #define TRITONRL_TRAINER_GRPO_MODEL_STATE_H_
 
+#include <cstdint>
 #include <memory>
+#include <vector>
 
 #include "absl/status/statusor.h"
+#include "parallel/process_group.h"
 #include "rollout/engine/engine.h"
+#include "rollout/engine/engine_config.h"
 #include "trainer/config/config.pb.h"
 #include "trainer/grpo/rank_placement.h"
 #include "trainer/learner/learner.h"
 #include "trainer/learner/log_probs.h"
 #include "trainer/learner/policy.h"
 #include "trainer/run/training_run.h"
+
+// Everything of a GRPO run that computes with the policy on this rank, and its settings.
 
 namespace tritonrl {
 
@@ -27,6 +32,20 @@ struct ModelState {
 // pointers must outlive the result. Errors name the file, tensor or field.
 absl::StatusOr<ModelState> LoadModelState(const GrpoHrdConfig& config, ProcessGroup* ranks,
                                           RankPlacement* placement, TrainingRun* run);
+
+// Starts an engine that shares the policy's weights. Error: prompt and response
+// (`context.max_length`) do not fit the model's positions. `tensor_parallel_group`: the ranks over
+// which the policy is sharded (MakeTensorParallelEngine); null: the policy is whole.
+absl::StatusOr<std::unique_ptr<Engine>> StartEngine(const Policy& policy,
+                                                    const EngineConfig& config,
+                                                    const EngineContext& context,
+                                                    ProcessGroup* tensor_parallel_group = nullptr);
+
+// All tokens that end a response.
+std::vector<int32_t> StopTokens(const Policy& policy);
+
+// How training draws its samples.
+SamplingSettings MakeSamplingSettings(const SamplingConfig& config, const Policy& policy);
 
 }  // namespace tritonrl
 

@@ -9,7 +9,7 @@
 #include "base/status.h"
 #include "nlohmann/json.hpp"
 #include "trainer/objective/advantage.h"
-#include "verify/verdict/reward.h"
+#include "verify/verdict/metrics.h"
 #include "verify/verdict/verdict.h"
 
 namespace tritonrl {

@@ -19,7 +19,7 @@
 #include "parallel/process_group.h"
 #include "trainer/config/config.pb.h"
 #include "trainer/objective/packing.h"
-#include "trainer/program/startup_timer.h"
+#include "trainer/program/training_program.h"
 
 namespace tritonrl {
 

@@ -1,7 +1,7 @@
-#include "trainer/program/startup_timer.h"
-
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+
+#include "trainer/program/training_program.h"
 
 namespace tritonrl {
 namespace {

@@ -4,16 +4,18 @@
 #include <google/protobuf/message.h>
 
 #include <cstdio>
+#include <functional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
-#include "base/signal_handler.h"
+#include "base/program.h"
 #include "parallel/process_group.h"
 
-// What the main functions of the training programs share: overrides, signals, exit codes.
+// What the main functions of the training programs share, and the times of their start-up.
 
 namespace tritonrl {
 
@@ -71,6 +73,29 @@ int RunTrainingProgram(const absl::StatusOr<Config>& config, const SignalHandler
 
 // CPU threads for one of several ranks: `configured`, or its share of the cores when that is 0.
 int ThreadsFor(int configured, const ProcessGroup& ranks);
+
+// Each phase begins where the one before it ends.
+class StartupTimer {
+ public:
+  // Counts from the start of this process, so that the time before this call (shared libraries,
+  // flags, joining the other ranks) is the first phase, "launch". If the system does not tell when
+  // the process started, counts from now.
+  StartupTimer();
+  // With another clock, for a process that started `age` ago.
+  StartupTimer(absl::Duration age, std::function<absl::Time()> now);
+
+  // The time since the last phase ended belongs to phase `what`; equal names add up.
+  void EndPhase(const std::string& what);
+
+  // "first step begins 4.2 s after the launch: launch 0.5 s, weights 2.1 s, ...", the phases in
+  // the order in which they ended first; "the rest" are all phases under 0.05 s.
+  std::string Summary() const;
+
+ private:
+  std::function<absl::Time()> now_;
+  absl::Time last_;
+  std::vector<std::pair<std::string, absl::Duration>> parts_;
+};
 
 }  // namespace tritonrl
 

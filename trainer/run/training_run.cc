@@ -86,15 +86,13 @@ absl::Status TrainingRun::OpenFolder() {
 }
 
 absl::Status TrainingRun::OpenFolderOnRoot() {
-  ASSIGN_OR_RETURN(run_dir_,
-                   RunDir::Open(dir_, config_.checkpoint.resume() ? RunDir::Mode::kCreateOrResume
-                                                                  : RunDir::Mode::kCreate));
+  ASSIGN_OR_RETURN(run_dir_, RunDir::Open(dir_, config_.checkpoint.resume()));
   return StoreConfig();
 }
 
 absl::Status TrainingRun::StoreConfig() {
   const std::string text = FullText(*config_.all), path = run_dir_->config_path();
-  if (!run_dir_->resumed()) return run_dir_->WriteConfig(text);
+  if (!run_dir_->resumed()) return WriteFileAtomic(path, text);
   ASSIGN_OR_RETURN(const std::string before, ReadFile(path));
   if (before == text) return absl::OkStatus();
   ASSIGN_OR_RETURN(const std::vector<int64_t> checkpoints, store_.Steps());

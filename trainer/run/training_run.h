@@ -14,15 +14,15 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "base/jsonl.h"
+#include "base/program.h"
 #include "base/progress.h"
 #include "base/run_dir.h"
-#include "base/signal_handler.h"
 #include "parallel/process_group.h"
 #include "trainer/checkpoint/checkpoint.h"
 #include "trainer/config/config.pb.h"
 #include "trainer/learner/policy.h"
 #include "trainer/optimizer/adamw.h"
-#include "trainer/program/startup_timer.h"
+#include "trainer/program/training_program.h"
 
 namespace tritonrl {
 

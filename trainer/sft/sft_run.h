@@ -3,7 +3,7 @@
 #define TRITONRL_TRAINER_SFT_SFT_RUN_H_
 
 #include "absl/status/statusor.h"
-#include "base/signal_handler.h"
+#include "base/program.h"
 #include "parallel/process_group.h"
 #include "trainer/config/config.pb.h"
 #include "trainer/run/training_run.h"

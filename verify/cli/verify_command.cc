@@ -15,7 +15,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/strip.h"
 #include "base/file.h"
-#include "base/signal_handler.h"
+#include "base/program.h"
 #include "base/status.h"
 #include "exec/backend/backend_factory.h"
 #include "exec/device_backend.h"

@@ -13,7 +13,6 @@
 #include "absl/time/clock.h"
 #include "base/file.h"
 #include "base/program.h"
-#include "base/signal_handler.h"
 #include "base/status.h"
 #include "exec/backend/backend_factory.h"
 #include "tasks/loader.h"

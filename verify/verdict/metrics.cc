@@ -7,6 +7,7 @@
 #include "verify/verdict/verdict.h"
 
 namespace tritonrl {
+
 namespace {
 
 // One value for each task and metric: how a task's samples become numbers in [0, 1] or a speedup.
@@ -128,6 +129,19 @@ double PassAtKEstimate(int n, int c, int k) {
   double none = 1.0;
   for (int i = n - c + 1; i <= n; ++i) none *= 1.0 - static_cast<double>(k) / i;
   return 1.0 - none;
+}
+
+std::optional<Rewards> ComputeRewards(const Verdict& verdict, double speedup_clip) {
+  if (IsInfraError(verdict)) return std::nullopt;
+  Rewards rewards;
+  if (!IsValid(verdict)) return rewards;
+  rewards.correct = IsCorrect(verdict) ? 1.0 : 0.0;
+  rewards.speedup = std::clamp(SpeedupOf(verdict), 0.0, speedup_clip);
+  return rewards;
+}
+
+double UniformReward(const Rewards& rewards, double beta) {
+  return beta * rewards.correct + (1.0 - beta) * rewards.speedup;
 }
 
 }  // namespace tritonrl

@@ -1,15 +1,17 @@
-// The paper's evaluation metrics over N tasks with k samples each: for every sample an indicator or
-// a speedup, the maximum over the k samples of a task, the mean over tasks. Beside it the unbiased
-// pass@k estimator.
 #ifndef TRITONRL_VERIFY_VERDICT_METRICS_H_
 #define TRITONRL_VERIFY_VERDICT_METRICS_H_
 
 #include <map>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "absl/status/statusor.h"
 #include "verify/verdict/verdict.pb.h"
+
+// The rewards of a sample, and the paper's evaluation metrics over N tasks with k samples each: for
+// every sample an indicator or a speedup, the maximum over the k samples of a task, the mean over
+// tasks. Beside it the unbiased pass@k estimator.
 
 namespace tritonrl {
 
@@ -71,6 +73,22 @@ class MetricsBuilder {
 // 1 - C(n-c, k) / C(n, k): the chance that at least one of k samples drawn from n, of which c are
 // good, is good. Needs 0 <= c <= n and 1 <= k <= n.
 double PassAtKEstimate(int n, int c, int k);
+
+// Upper end of the speedup reward, so that extreme values do not unsettle training.
+inline constexpr double kSpeedupClip = 2.0;
+
+struct Rewards {
+  double correct = 0.0;  // R_correct: 0 or 1.
+  double speedup = 0.0;  // R_speedup: in [0, clip].
+};
+
+// The rewards of one verdict; nullopt for an infrastructure error, which is no reward at all (leave
+// the sample out).
+std::optional<Rewards> ComputeRewards(const Verdict& verdict, double speedup_clip = kSpeedupClip);
+
+// The uniform reward of the paper's comparison: beta * R_correct + (1 - beta) * R_speedup, beta in
+// [0, 1].
+double UniformReward(const Rewards& rewards, double beta);
 
 }  // namespace tritonrl
 

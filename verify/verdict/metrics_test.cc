@@ -2,7 +2,6 @@
 
 #include "exec/device_backend.h"
 #include "gtest/gtest.h"
-#include "verify/verdict/reward.h"
 #include "verify/verdict/verdict.h"
 
 namespace tritonrl {
