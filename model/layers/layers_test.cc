@@ -12,7 +12,7 @@
 #include <vector>
 
 #include "model/layers/attention.h"
-#include "model/layers/embedding.h"
+#include "model/layers/lm_head.h"
 #include "model/layers/rms_norm.h"
 #include "model/layers/rotary.h"
 #include "model/layers/swiglu.h"

@@ -1,6 +1,3 @@
-// The head: log-probabilities and entropy of chosen tokens, a chunk of rows at a time, so that the
-// logits [R, V] are never held whole. The backward pass recomputes them.
-
 #ifndef TRITONRL_MODEL_LAYERS_LM_HEAD_H_
 #define TRITONRL_MODEL_LAYERS_LM_HEAD_H_
 
@@ -10,6 +7,10 @@
 
 #include "absl/functional/function_ref.h"
 #include "model/layers/layer_context.h"
+
+// The two ends of the vocabulary. The token embedding; and the LM head: log-probabilities and
+// entropy of chosen tokens, a chunk of rows at a time, so that the logits [R, V] are never held
+// whole. The backward pass recomputes them.
 
 namespace tritonrl {
 
@@ -54,6 +55,14 @@ HeadOutput LmHeadForwardBackward(const LayerContext& context, const at::Tensor& 
                                  const at::Tensor& weight, const at::Tensor& targets,
                                  const HeadSettings& settings, ChunkLoss loss, bool accumulate,
                                  at::Tensor d_hidden, at::Tensor d_weight);
+
+// table: [V, C]; tokens: [T] int64 in [0, V). Returns [T, C].
+at::Tensor EmbeddingForward(const LayerContext& context, const at::Tensor& table,
+                            const at::Tensor& tokens);
+
+// d_table[V, C] (fp32): row tokens[t] += d_out[t], in rising order of t.
+void EmbeddingBackward(const LayerContext& context, const at::Tensor& tokens,
+                       const at::Tensor& d_out, at::Tensor d_table);
 
 }  // namespace tritonrl
 
