@@ -79,8 +79,8 @@ struct Decoding {
   std::vector<at::Tensor> words;
   at::Tensor table, partial, arrived;
 
-  // group: so many sequences share the first half of their pages, a prompt. together: rows that
-  // are read at once.
+  // group: number of sequences that share the first half of their pages, a prompt. together: rows
+  // that one unit reads.
   Decoding(const Cache& from, int batch, int64_t tokens, const DecodeSplit& split, int group = 1,
            int num_draft_tokens = 0, int together = MostTogether())
       : cache(from),

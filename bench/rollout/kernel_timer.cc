@@ -62,7 +62,7 @@ class Calls {
   Calls(const Calls&) = delete;
   Calls& operator=(const Calls&) = delete;
 
-  // The graph so many times, and `meanwhile` while they run. Microseconds of a call.
+  // Launches the graph `times` times and runs `meanwhile` beside it. Returns microseconds a call.
   double Run(int times, const std::function<void()>& meanwhile = {}) const {
     const double time = TimeOf(stream_.stream(), [&] {
       for (int i = 0; i < times; ++i) Check(cudaGraphLaunch(replay_, stream_.stream()));

@@ -34,8 +34,7 @@ struct StepCostModel {
   double fixed_ms = 0.3;
   double prefill_step_ms = 0;  // of a step with chunks: it is no replay of a graph
 
-  // Of so many rows, of prompts or not: reading the weights, or the arithmetic if that takes
-  // longer.
+  // GEMM time of a step of `rows` rows: reading the weights, or the arithmetic if that is longer.
   double GemmMs(int64_t rows) const;
   double StepMs(const StepShape& shape) const;
 };

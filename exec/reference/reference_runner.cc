@@ -36,7 +36,7 @@ class MemoryReader {
   uint64_t end_ = 0;
 };
 
-// The member "precise" of a call whose output has so many leaves.
+// Reads the member "precise" of a call whose output has `count` leaves.
 absl::Status ReadExact(const Json& json, size_t count, MemoryReader* hidden,
                        ReferenceResult* result) {
   ASSIGN_OR_RETURN(const std::vector<Leaf> exact, hidden->Read(json.at("exact")));

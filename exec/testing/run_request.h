@@ -39,7 +39,7 @@ class ModelNew(torch.nn.Module):
         return y
 )py";
 
-// A candidate against a reference with a wall clock of so many seconds.
+// A candidate against a reference with a wall-clock limit in seconds.
 inline ExecRequest MakeExecRequest(const std::string& candidate,
                                    const std::string& reference = kSoftmaxReference,
                                    double seconds = 20) {

@@ -48,7 +48,7 @@ class ScriptedBackend : public DeviceBackend {
     absl::MutexLock lock(&mutex_);
     return max_running_;
   }
-  // Waits, bounded, until so many jobs run.
+  // Waits, bounded, until this number of jobs runs.
   bool WaitRunning(int count) const {
     absl::MutexLock lock(&mutex_);
     auto there = [this, count] { return running_ == count; };

@@ -28,8 +28,8 @@ struct SafetensorsEntry {
 // Reads `count` elements of a tensor from element `begin` on, in row-major order and the type that
 // they are stored in, to `to`.
 absl::Status ReadElements(const SafetensorsEntry& entry, int64_t begin, int64_t count, void* to);
-// `runs` times: runs of `count` elements that begin `stride` elements apart, one behind the other
-// to `to`.
+// Reads `runs` runs of `count` elements each, whose starts are `stride` elements apart, and stores
+// them contiguously at `to`.
 absl::Status ReadStrided(const SafetensorsEntry& entry, int64_t begin, int64_t count, int64_t runs,
                          int64_t stride, void* to);
 

@@ -176,7 +176,7 @@ void CudaRunner::Impl::Capture(const PackedStep& packed) {
   const bool ended = cudaStreamEndCapture(stream.stream(), &graph) == cudaSuccess;
   if (whole && ended && cudaGraphInstantiate(&replay, graph, 0) != cudaSuccess) replay = nullptr;
   if (graph != nullptr) cudaGraphDestroy(graph);
-  // Without one (graphs take memory of their own) steps of so many rows are launched one by one.
+  // Without a graph (it needs memory of its own) steps of this size launch kernel by kernel.
   if (replay == nullptr) cudaGetLastError();
   graphs[packed.rows] = replay;  // before it waits for others, see DestroyGraphs
   if (!AllHave(replay != nullptr) && replay != nullptr) {

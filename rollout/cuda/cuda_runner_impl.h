@@ -26,7 +26,7 @@
 
 namespace tritonrl {
 
-// A step under way: its draws in memory that the GPU writes and the host reads.
+// A step in flight: its draws in memory that the GPU writes and the CPU reads.
 struct InFlightStep {
   int64_t draws = 0;
   at::Tensor drawn;  // pinned, [draws] DrawnToken
@@ -47,15 +47,16 @@ struct CudaRunner::Impl {
   // Gives rank 0's last tokens to all ranks.
   void BroadcastDraws();
   void Autotune(int64_t rows);
-  // Captures steps of so many rows that only decode, and their draws.
+  // Captures a graph for decode-only steps of the packed number of rows, with their draws.
   void Capture(const PackedStep& packed);
-  // Whether all ranks have a graph: none may replay sums that another launches one by one.
+  // Whether all ranks have a graph: no rank may replay an all-reduce that another launches by
+  // itself.
   bool AllHave(bool graph);
-  // All that there are: also when other ranks are lost, as NCCL gives up nothing that graphs hold.
+  // Destroys all graphs, also when other ranks are lost, because NCCL waits for graphs.
   void DestroyGraphs();
-  // Until the GPU has reached the event.
+  // Blocks until the GPU has reached the event.
   void Await(cudaEvent_t event);
-  // Until nothing of any step is under way on the GPU.
+  // Blocks until no step is in flight on the GPU.
   void Synchronize();
   void Launch(const ModelStep& step);
   std::vector<TokenDraw> Collect();

@@ -15,7 +15,7 @@ namespace {
 // the last chunks of their prompts.
 constexpr int64_t kMaxSamples = 1 << 16;
 
-// Parts begin at multiples of so many words: 128 bytes.
+// Parts begin at multiples of this number of words: 128 bytes.
 constexpr int64_t kAlign = 32;
 
 int64_t RoundUp(int64_t n, int64_t to) { return (n + to - 1) / to * to; }

@@ -122,7 +122,7 @@ class Engine {
   // Takes a request and returns at once. InvalidArgument: a setting out of range, a prompt that is
   // empty, holds ids outside the vocabulary, or is too long for the engine or its memory together
   // with max_tokens, or an id that is in use. ResourceExhausted: too many samples are outstanding;
-  // take some with Next first. FailedPrecondition: a weight update is under way.
+  // take some with Next first. FailedPrecondition: a weight update is in progress.
   virtual absl::Status Submit(GenerateRequest request) = 0;
 
   // The next finished sample, in the order in which samples end. DeadlineExceeded: none ended until
@@ -149,8 +149,8 @@ class Engine {
   virtual absl::Status BeginWeightUpdate() = 0;
   virtual void EndWeightUpdate(uint64_t version) = 0;
 
-  // In place of Begin: samples that are being generated pause after at most the steps under way and
-  // go on from the tokens they have once End is called (partial rollouts). A token's
+  // In place of Begin: samples in generation pause after at most the steps in flight, and continue
+  // from their tokens once End is called (partial rollouts). A token's
   // log-probability stays that under which it was drawn. FailedPrecondition from a batch-invariant
   // engine with unfinished samples.
   enum class KvPolicy {

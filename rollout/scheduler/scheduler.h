@@ -40,18 +40,19 @@ class Scheduler {
     int max_num_batched_tokens = 1024;
     // Prefix caching: pages of finished prompts and samples stay cached until they are evicted.
     bool enable_prefix_caching = false;
-    // A step of so many tokens takes hardly longer than one of few (see ModelRunner). While samples
-    // wait for memory or a place, chunks beside samples that decode fill steps up to so many
-    // tokens, and have at least a quarter of that. 0: chunks are always as large as
+    // Tokens of a step that takes hardly longer than a step of few (see ModelRunner). While samples
+    // wait for memory or a batch slot, prefill chunks fill a step with decodes up to this number of
+    // tokens, and have at least a quarter of it. 0: chunks are always as large as
     // max_num_batched_tokens allows.
     int prefill_budget = 0;
-    // For runners that are batch-invariant: what a sample has decoded is never recomputed as a
-    // chunk, nor read by others. A sample runs only once the pages that it can grow to are left for
-    // it, so that none gives way to another, and only prompts are kept for others. Invalidate must
-    // not be called under samples.
+    // For batch-invariant runners: decoded tokens are never recomputed in a prefill chunk, nor read
+    // by other samples. A sample starts only when all pages that it can grow to are free, so no
+    // sample is preempted, and only prompts are cached. Invalidate must not be called while samples
+    // run.
     bool reserve_max_tokens = false;
-    // Chunks of prompts begin at multiples of so many positions, and end there or with the prompt;
-    // a multiple of page_size, or 1. max_num_batched_tokens is at least max_num_seqs and so many.
+    // Prefill chunks begin at multiples of this number of positions, and end there or with the
+    // prompt. A multiple of page_size, or 1. max_num_batched_tokens is at least as
+    // large.
     int chunk_alignment = 1;
   };
 

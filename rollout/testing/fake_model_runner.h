@@ -31,8 +31,8 @@ inline int32_t CacheEntry(int32_t token, int weights) { return token + kVocab * 
 // In place of a number of weights: of tokens that were decoded, by a runner that marks them.
 inline constexpr int kDecoded = 1000;
 
-// What the model says after a sequence of cached tokens: a hash of all of them, or with `memory`
-// of the last so many. With little memory and a low temperature it repeats itself.
+// What the model says after a sequence of cached tokens: a hash of all of them, or of the last
+// `memory` ones. With little memory and a low temperature it repeats itself.
 inline std::vector<float> FakeLogits(const std::vector<int32_t>& sequence, size_t memory = 0) {
   uint64_t key = 1;
   const size_t first = memory == 0 || memory > sequence.size() ? 0 : sequence.size() - memory;
@@ -104,7 +104,7 @@ class FakeModelRunner : public ModelRunner {
     ExpectOneThread();
     EXPECT_TRUE(held) << "a step without memory";
     if (gate != nullptr) gate->WaitForNotification();
-    // A step that is under way as the weights change would see it.
+    // A step in flight while the weights change would see it.
     EXPECT_TRUE(flights_.empty() || weights == weights_of_flights_);
     weights_of_flights_ = weights;
     if (fail_after >= 0 && launched >= fail_after) {
@@ -163,7 +163,7 @@ class FakeModelRunner : public ModelRunner {
   std::atomic<int> collected = 0;
   std::atomic<int> speculated = 0;  // slices whose token was not known when they were launched
   std::atomic<int> weights = 0;     // their number
-  // Of the pages. So many calls of Wake are refused; -1: all.
+  // The number of calls of Wake that fail for lack of memory; -1: all.
   std::atomic<bool> held = true;
   std::atomic<int> releases = 0, takes = 0, taken_by_others = 0;
   bool fail_release = false;

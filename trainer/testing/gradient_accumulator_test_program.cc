@@ -33,7 +33,7 @@ absl::Status Expect(bool holds, const std::string& what) {
   return holds ? absl::OkStatus() : absl::InternalError("wrong: " + what);
 }
 
-// So many layers that gradients are larger than their window.
+// With enough layers that the gradients are larger than their ring buffer.
 ModelConfig DeepConfig(bool tied, at::Device device) {
   ModelConfig config = TinyModelConfig();
   config.num_layers = 8;
@@ -94,8 +94,8 @@ struct Outcome {
   at::Tensor weights, moment;  // of all ranks
 };
 
-// Two updates of which this rank has so many micro-batches. In between one that is not finite, if
-// there is a folder to keep it in.
+// Two updates, of which this rank has `micro_batches` micro-batches. Between them one update that
+// is not finite, if `bad` names a folder for it.
 absl::StatusOr<Outcome> Learn(const Setup& setup, int micro_batches, const std::string& bad,
                               ProcessGroup* ranks) {
   SftLearner learner(setup.config, 10, &setup.policy, setup.optimizer.get(), ranks, bad);

@@ -19,7 +19,7 @@ namespace tritonrl {
 
 // Memory that processes do not share, in bytes, while no job runs.
 struct SoakMemory {
-  int verdicts = 0;  // so many had come
+  int verdicts = 0;  // at that time
   int64_t supervisor = 0;
   int64_t workers = 0;  // all processes below it
 };
@@ -79,8 +79,8 @@ struct SoakOptions {
   bool timing = true;
   // Added to each candidate's wall limit: what a job takes until the candidate's first line runs.
   double extra_seconds = 2;
-  // No candidate begins after so many seconds; those that run then have ten more to end, and what
-  // was done is concluded. 0: no end.
+  // No candidate starts after this time. Those that run then have ten more seconds, and the soak
+  // reports what it has. 0: no limit.
   double seconds = 0;
   absl::Duration tell_every = absl::Seconds(3);
   std::function<void(const SoakState&)> tell = [](const SoakState&) {};

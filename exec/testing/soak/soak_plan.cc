@@ -33,8 +33,8 @@ const std::vector<Evil>& Evils() {
       {"crash", "import ctypes\nctypes.string_at(8)", 10, {Outcome::CRASHED}},
       {"kill itself", "import os\nos.kill(os.getpid(), 9)", 10, {Outcome::CRASHED}},
       {"exit", "import os\nos._exit(0)", 10, {Outcome::EXITED}},
-      // Memory may be short for so many copies of a process that has torch in it, and a busy
-      // machine makes few of them in that time.
+      // Memory may be short for many copies of a process that has torch in it, and a busy machine
+      // makes few of them in that time.
       {"fork",
        "import os\n"
        "while True:\n"

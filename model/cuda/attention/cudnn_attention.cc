@@ -89,7 +89,7 @@ struct CudnnAttention::Impl {
     Execute(plan, std::move(places));
   }
 
-  // One sequence by itself, by a plan for exactly so many rows.
+  // One sequence by itself, by a plan for exactly its number of rows.
   void RunRows(const AttentionOperands& operands) {
     const int64_t rows = operands.out.size(0);
     const bool ordered = options.deterministic && operands.backward();

@@ -12,7 +12,7 @@ namespace {
 
 using decode::Call;
 
-// Bytes of a warp's ring: more under way, or room for two blocks where shared memory is small.
+// Bytes of a warp's ring: more in flight, or room for two blocks where shared memory is small.
 constexpr int kDeepRing = 24576, kShallowRing = 16384;
 constexpr int kBlocksEach = 2;  // on a multiprocessor
 

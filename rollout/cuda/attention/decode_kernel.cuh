@@ -1,7 +1,7 @@
 // The kernel of attention of one token a row over a paged cache.
 //
 // It is bound by reading keys and values: an H200 gives 33 KB a microsecond to each multiprocessor,
-// and 40 KB must be under way all the time. So as many blocks as the GPU holds at a time take units
+// and 40 KB must be in flight all the time. So as many blocks as the GPU holds at a time take units
 // (a tile of the plan, a key head) in turn, and each of a block's four warps has a ring of its own
 // in shared memory that it fills with the pages to come, those of later units too, while it
 // computes: nothing of what one unit waits for (its queries, the other warps' sums) stops the
@@ -96,7 +96,7 @@ __device__ void WriteOctet(const Call& call, const Unit& unit, const UnitRows& r
 
 // Of which of the unit's rows all parts have been written and are seen now, for the block that
 // comes last: a bit each. Called by the whole block behind WriteOctet. One thread for each row
-// orders what all have written: a fence of each would wait for the copies that are under way.
+// orders what all have written: a fence of each would wait for the copies in flight.
 __device__ inline uint32_t CompleteRows(const Call& call, const Unit& unit, const UnitRows& rows,
                                         uint32_t* flags) {
   __syncthreads();

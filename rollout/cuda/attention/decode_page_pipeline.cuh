@@ -208,7 +208,7 @@ class PageStream {
   Unit after_;  // the one behind next_'s
 };
 
-// kStages pages, keys and behind them values, under way or there. kBoxes: by the tensor memory
+// kStages pages, keys and then values, in flight or arrived. kBoxes: by the tensor memory
 // accelerator, two copies a page that one thread asks for, where instructions of all threads would
 // take power that the GPU has better use for; whole pages then, be they used or not.
 template <typename Cached, int kDim, int kStages, bool kBoxes>

@@ -66,7 +66,7 @@ int64_t DecodePlan::PartialBytes(int query_heads, int head_dim) const {
   return int64_t{tiles_} * query_heads * (2 * head_dim + 4);
 }
 
-// Rows one behind the other of the same sequence.
+// Consecutive rows of the same sequence.
 struct DecodePlan::Sequence {
   int row, rows;
   std::span<const int32_t> lengths;  // of all rows from `row` on
@@ -76,7 +76,7 @@ struct DecodePlan::Sequence {
   int64_t length() const { return lengths[rows - 1]; }
 };
 
-// Sequences one behind the other that have their first pages in common; a single one none.
+// Consecutive sequences that share their first pages; a single sequence shares none.
 struct DecodePlan::Common {
   size_t first, count;  // sequences
   int32_t pages;

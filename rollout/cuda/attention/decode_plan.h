@@ -31,13 +31,13 @@ DecodeSharing DecodeSharingFor(int query_heads, int key_heads, bool batch_invari
 // its bits, depend on its length, on the number of groups of rows that are read together, and on
 // the row's own group: its draft tokens, shared prefix and longest sample.
 struct DecodeSplit {
-  // Tokens of a part: the power of two that makes at most so many parts of the row, but at least
-  // `least` and at most `most`: `parts`, or what falls to each group of `together`.
+  // Tokens of a part: the power of two that divides the row into at most `parts` parts, or each
+  // group's share of `together`; at least `least` and at most `most`.
   int parts = 1, together = 1;
   int64_t least = 128, most = 1 << 30;  // powers of two, at least kPageTokens
 
   int64_t PartTokens(int64_t length, int64_t groups) const;
-  // Of any row up to this length, with so many groups or more.
+  // Most parts of a row of at most `max_length` tokens, with `groups` groups or more.
   int64_t MaxParts(int64_t max_length, int64_t groups) const;
 };
 
