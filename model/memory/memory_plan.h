@@ -1,5 +1,5 @@
-// What a training step recomputes so that it fits a GPU: chosen from a budget before the first
-// step, with the peak that it will have.
+// Chooses which activations a training step recomputes so that it fits a GPU, before the first
+// step, and predicts the step's peak memory.
 
 #ifndef TRITONRL_MODEL_MEMORY_MEMORY_PLAN_H_
 #define TRITONRL_MODEL_MEMORY_MEMORY_PLAN_H_
@@ -16,7 +16,7 @@
 
 namespace tritonrl {
 
-// Bytes on one GPU that are held whatever the batch is.
+// Bytes on one GPU that do not depend on the batch.
 struct ResidentMemory {
   int64_t weights = 0;
   int64_t gradients = 0;
@@ -29,56 +29,58 @@ struct ResidentMemory {
 // How the training state is divided among GPUs.
 struct StateSharding {
   int64_t element_bytes = 2;      // of the weights
-  int64_t ranks = 1;              // that share what is sharded
-  int zero_stage = 0;             // 1: each rank holds a share of the optimizer's state, 2: of the
-                                  // gradients as well, and a ring buffer of those in flight
-  int64_t state_bytes = 12;       // of the optimizer for a parameter: fp32 weight and two moments
+  int64_t ranks = 1;              // over which the state is sharded
+  int zero_stage = 0;             // 1: each rank holds a shard of the optimizer's state; 2: also of
+                                  // the gradients, and a ring buffer of those in flight
+  int64_t state_bytes = 12;       // optimizer state of a parameter: fp32 weight and two moments
   int64_t ring_buffer_bytes = 0;  // at stage 2: see GradientRingBufferFor
 };
 
 // Weights, fp32 gradients and the optimizer's state; `other` stays 0.
 ResidentMemory ResidentMemoryForTraining(const ModelConfig& config, const StateSharding& sharding);
 
-// Kept free by default: CUDA's context, cuDNN's and NCCL's own memory, and what the caching
-// allocator cannot use between its blocks. An allowance, not a measurement.
+// Kept free by default for CUDA's context, the memory of cuDNN and NCCL, and fragmentation of the
+// caching allocator. An allowance, not a measurement.
 inline constexpr int64_t kDefaultReserve = int64_t{2} << 30;
 
 struct MemoryLimit {
-  // What this program may take of the GPU, held memory included: before anything is allocated what
-  // is free there, later that and what the program has. 0: no limit.
+  // GPU memory for this program, resident memory included: the free memory plus the memory that the
+  // program has already. 0: no limit.
   int64_t bytes = 0;
-  int64_t reserve = kDefaultReserve;  // of these, not to be planned with
+  int64_t reserve = kDefaultReserve;  // part of `bytes` that the plan leaves free
 };
 
 struct MemoryPlan {
   // For Transformer::set_recompute: one set for each layer.
   std::vector<RecomputeSet> layers;
   int64_t kept_bytes = 0;      // activations of all layers from forward to backward
-  StepPeak step;               // the most that the step takes at once
-  int64_t peak_bytes = 0;      // that with what is held all the time
-  double recompute_share = 0;  // predicted share of the step's time for what is recomputed
+  StepPeak step;               // the step's peak
+  int64_t peak_bytes = 0;      // the step's peak plus resident memory
+  double recompute_share = 0;  // predicted share of the step's time that goes into recomputation
 };
 
-// The plan with the least time for recomputation that fits: tensors are dropped in the order of
-// time for a byte, layer by layer from the first (a late layer's activations are needed soon after
-// they were made), and no more of them than needed; what a later drop made unnecessary is kept
-// after all. ResourceExhausted with the numbers, and the tokens that would fit, if nothing does.
+// The plan that fits with the least time for recomputation. It drops tensors in the order of
+// recomputation time per byte, layer by layer from the first (the backward pass soon needs a late
+// layer's activations), until the step fits. Then it keeps each tensor again that a later drop made
+// unnecessary to drop. ResourceExhausted, with the numbers and the tokens that would fit, if no
+// plan fits.
 absl::StatusOr<MemoryPlan> PlanMemory(const ModelConfig& config, const StepShape& step,
                                       const ResidentMemory& held, const MemoryLimit& limit);
 
-// The largest batch that has a plan, its longest sequence and target rows no more than those of
-// `step`; step.tokens does not matter. 0 if not even one token fits.
+// Tokens of the largest batch that has a plan, with at most the longest sequence and the target
+// rows of `step`; ignores step.tokens. 0 if not even one token fits.
 int64_t LargestBatch(const ModelConfig& config, const StepShape& step, const ResidentMemory& held,
                      const MemoryLimit& limit);
 
-// Seconds for the forward and backward of the batch with nothing recomputed, and for what such sets
-// recompute. Rates are those that an H200 reached at Qwen3-8B's shapes (docs/performance.md); of
-// use are the shares, which other GPUs have much alike.
+// Predicted seconds of the batch's forward and backward without recomputation, and of the
+// recomputation of `layers`. The rates are those of an H200 at Qwen3-8B's shapes
+// (docs/performance.md). Use them as shares, which are similar on other GPUs.
 double StepSeconds(const ModelConfig& config, const StepShape& step);
 double RecomputeSeconds(const ModelConfig& config, const StepShape& step,
                         absl::Span<const RecomputeSet> layers);
 
-// Some lines for the start of a program: what is held, kept and recomputed, the predicted peak.
+// Some lines for the start of a program: resident memory, kept and recomputed activations, the
+// predicted peak.
 std::string DescribePlan(const ModelConfig& config, const StepShape& step,
                          const ResidentMemory& held, const MemoryLimit& limit,
                          const MemoryPlan& plan);
