@@ -20,9 +20,7 @@
 #include "rollout/cuda/sampling/gpu_sampler.h"
 #include "rollout/cuda/step_packer.h"
 
-// What a CudaRunner holds: the GPU's side of steps.
-//
-// What CudaRunner makes of its options: sizes of its tables, memory for keys and values.
+// The GPU side of CudaRunner's steps, and the sizes that follow from its configuration.
 
 namespace tritonrl {
 
@@ -86,7 +84,7 @@ struct CudaRunner::Impl {
 // Draws of one launch; steps that end the prompts of large groups can have more.
 inline constexpr int kMaxDraws = 2048;
 
-// For a resolved configuration; asks the current GPU what it is.
+// For a resolved configuration; depends on the current GPU.
 StepPacker::Limits TableLimits(const ModelConfig& model, const EngineConfig& config,
                                const EngineContext& context);
 
@@ -100,8 +98,8 @@ CudaTransformer::Options LayerOptions(const StepPacker& tables, const EngineConf
 absl::Status CheckSupported(const ModelConfig& model, const EngineConfig& config,
                             const EngineContext& context);
 
-// Bytes for what max_num_seqs sequences of max_length can hold, or less if the current GPU has less
-// beside what the runner takes otherwise. Throws c10::Error if the GPU does not answer.
+// Bytes of the KV cache of max_num_seqs sequences of max_length, or fewer if the current GPU has
+// fewer beside the runner's other memory. Throws c10::Error if the GPU does not answer.
 int64_t DefaultCacheBytes(const ModelConfig& model, const EngineConfig& config,
                           const EngineContext& context);
 

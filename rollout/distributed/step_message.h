@@ -27,7 +27,7 @@ enum class StepCommand : uint8_t {
 std::string EncodeCommand(StepCommand command);
 std::string EncodeLaunch(const ModelStep& step);
 
-// What came, and all that its step points to.
+// A decoded message, with the memory to which its step points.
 class StepMessage {
  public:
   // DataLoss: a text that none of the two above has made, or not all of one.
@@ -48,7 +48,7 @@ class StepMessage {
   std::vector<SamplingSettings> sampling_;
 };
 
-// How a rank says what became of a command.
+// The status of a command as text, and back.
 std::string EncodeStatus(const absl::Status& status);
 absl::Status DecodeStatus(absl::string_view text);
 

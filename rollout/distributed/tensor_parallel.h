@@ -18,32 +18,33 @@
 
 namespace tritonrl {
 
-// Deadline of what one rank does for another in a step.
+// Deadline for each answer of another rank in a step.
 inline constexpr absl::Duration kRankTimeout = absl::Minutes(2);
 
-// Joins the ranks that a program with --tensor_parallel=`wanted` was started as. With 1 that is
-// this process, and MPI is never touched. InvalidArgument: `wanted` is below 1, there is no
-// launcher, or it started another number of ranks, which every rank is told (and has joined all the
-// same, so that none ends before the first has said why).
+// Joins the ranks of a program with --tensor_parallel=`wanted`. With 1 this process is alone and
+// never touches MPI. InvalidArgument: `wanted` is below 1, no launcher started this process, or the
+// launcher started another number of ranks. In the last case every rank gets the error and has
+// joined, so that no rank ends before the first one prints the reason.
 absl::Status InitTensorParallel(int wanted, std::unique_ptr<ProcessGroup>* ranks,
                                 absl::Duration timeout = kRankTimeout);
 
-// The part of the model that this rank holds.
+// The shard of the model that this rank holds.
 WeightShard TensorParallelShard(const ProcessGroup& ranks);
 
-// The same on every rank, which all pass what became of their own preparations: OK if all are
+// Each rank passes the status of its own start-up and gets the same result: OK if all ranks are
 // ready, else the error of the lowest rank that has one. Waits half an hour for ranks that still
 // read their weights.
 absl::Status SyncStartup(const absl::Status& status, ProcessGroup* ranks);
 
-// What connects this rank with the others, for a model on `device`. `timeout`: see RankChannels.
+// The channels between this rank and all other ranks, for a model on `device`. `timeout`: see
+// RankChannels.
 absl::StatusOr<RankChannels> MakeRankChannels(at::Device device, ProcessGroup* ranks,
                                               absl::Duration timeout = kRankTimeout);
 
-// On rank 0 a runner of all ranks' steps, which all pass their own. Afterwards `ranks` belongs to
-// it as long as it lives. Each other rank runs the steps meanwhile, and gets null when it has
-// ended; if it loses rank 0, it ends the job with a message. InvalidArgument on all ranks: runners
-// of other sizes than rank 0's.
+// Each rank passes its own runner. Rank 0 gets a runner that executes each step on all ranks;
+// nobody else may use `ranks` as long as it exists. Every other rank executes the steps inside this
+// call and gets null when rank 0's runner ends; if it loses rank 0, it ends the job with a message.
+// InvalidArgument on all ranks: a runner's sizes differ from rank 0's.
 absl::StatusOr<std::unique_ptr<ModelRunner>> MakeTensorParallelRunner(
     std::unique_ptr<ModelRunner> own, RankChannels links, ProcessGroup* ranks);
 
@@ -55,9 +56,9 @@ absl::StatusOr<std::unique_ptr<Engine>> MakeTensorParallelEngine(std::shared_ptr
                                                                  EngineContext context,
                                                                  ProcessGroup* ranks);
 
-// The end of a program of several ranks by an error, which the first rank prints as
-// "PROGRAM: message". Returns `code`; with code 1 the first rank ends the whole job instead, as
-// others may wait for it. `ranks` may be null.
+// Ends a program of several ranks with an error, which the first rank prints as "PROGRAM: message".
+// Returns `code`; with code 1 the first rank ends the whole job instead, because other ranks may
+// wait for it. `ranks` may be null.
 int ExitWithError(const absl::Status& status, const char* program, int code, ProcessGroup* ranks);
 
 }  // namespace tritonrl

@@ -53,7 +53,7 @@ class TensorParallelDriver : public ForwardingRunner {
   absl::Status SendCommand(const std::string& text) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   // Returns the error that a worker has reported, if any.
   absl::Status PollErrors();
-  // Tells the others a command, does it here, and waits for what they say.
+  // Sends a command to all workers, executes it here, and waits for their answers.
   absl::Status RunOnAllRanks(StepCommand command, const std::function<absl::Status()>& here)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   absl::Status RecordError(absl::Status status) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
@@ -70,9 +70,9 @@ class TensorParallelDriver : public ForwardingRunner {
   std::thread heartbeat_thread_;
 };
 
-// The loop of each other rank: does with `runner` what rank 0 says until that ends. An error of the
-// runner goes to rank 0. OK: rank 0 has ended, and knows of an error if there was one. Else it does
-// not answer, or not any more.
+// The loop of each rank but rank 0: executes rank 0's commands with `runner` until rank 0 ends.
+// Sends an error of the runner to rank 0. OK: rank 0 has ended, and knows of any error. An error:
+// rank 0 does not answer.
 absl::Status RunWorkerLoop(std::unique_ptr<ModelRunner> runner, const RankChannels& links);
 
 }  // namespace tritonrl

@@ -60,8 +60,8 @@ absl::Status SavePolicy(const Policy& policy, const std::string& dir, FloatType 
 // How a GPU computes in training: both as in PolicyConfig.
 GpuOptions TrainingGpuOptions(bool deterministic, bool fp8);
 
-// What a sequence costs this model in forward and backward. An embedding that is not the head as
-// well takes no part in products.
+// The cost of a sequence in forward and backward of this model. An embedding that is not also the
+// head takes part in no GEMM.
 SequenceCost SequenceCostFor(const ModelConfig& model);
 
 // The device named by "auto", "cpu", "cuda" or "cuda:N". InvalidArgument for a GPU that is not

@@ -1,4 +1,4 @@
-// What training steps compute again instead of keeping it, so that they fit the device.
+// Chooses which activations training steps recompute, so that they fit the device.
 #ifndef TRITONRL_TRAINER_LEARNER_RECOMPUTE_PLAN_H_
 #define TRITONRL_TRAINER_LEARNER_RECOMPUTE_PLAN_H_
 
@@ -23,12 +23,12 @@ struct RecomputePlanRequest {
 // and the optimizer's state, shared as `zero_stage` says (OptimizerConfig). Computed, not asked.
 int64_t TrainingStateBytes(int zero_stage, const Policy& policy, const ProcessGroup& ranks);
 
-// Called by all ranks when everything else that stays on the device is there, but the optimizer
-// and the gradients are not (an engine's cache is, unless its memory is released for learning):
-// gives the policy's transformer the plan with the least recomputation
-// that fits into memory_gib, or where that is 0 into what the GPU has free; a CPU then has no
-// limit. Returns the plan in words; "" without a limit. Error: ResourceExhausted with the numbers
-// when no plan fits on some rank.
+// Sets the recompute plan of the policy's transformer: the plan with the least recomputation that
+// fits into memory_gib or, if that is 0, into the free memory of the GPU (a CPU then has no limit).
+// All ranks call it together, when everything that stays on the device is allocated except the
+// optimizer and the gradients; an engine's cache counts unless its memory is released for learning.
+// Returns the plan in words; "" without a limit. ResourceExhausted, with the numbers, if no plan
+// fits on some rank.
 absl::StatusOr<std::string> PlanRecompute(const RecomputePlanRequest& request, const Policy& policy,
                                           ProcessGroup* ranks);
 

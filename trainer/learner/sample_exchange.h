@@ -38,9 +38,9 @@ struct PlacedGroup {
   RlGroup group;
 };
 
-// Called by all ranks together, each with the groups that it generated: those of all ranks whose
-// slot is `index` modulo `count`, in the order of slots, so that `count` ranks which learn have
-// what they would have generated themselves. A negative `index`: none.
+// All ranks call it together, each with the groups that it generated. Returns the groups of all
+// ranks whose slot is `index` modulo `count`, in the order of slots: `count` learning ranks then
+// have the groups that they would have generated themselves. A negative `index` gets none.
 absl::StatusOr<RlBatch> RedistributeGroups(const std::vector<PlacedGroup>& groups, int index,
                                            int count, ProcessGroup* ranks);
 

@@ -8,10 +8,8 @@
 
 #include "trainer/config/config.pb.h"
 
-// What one step of reinforcement learning hands to the learner.
-//
-// From verdicts to advantages: which reward each token class gets, and its distance from the mean
-// of the group.
+// From verdicts to advantages: the reward of each token class, and its distance from the mean of
+// the group; and the batch that one step of reinforcement learning gives the learner.
 
 namespace tritonrl {
 

@@ -14,7 +14,7 @@ namespace tritonrl {
 // once. The result depends on the lengths alone.
 std::vector<std::vector<int>> PackByTokens(std::span<const int64_t> lengths, int64_t budget);
 
-// What a sequence costs in forward and backward, in units of one token's matrix products.
+// The cost of a sequence in forward and backward, in units of one token's GEMMs.
 struct SequenceCost {
   // 7 layers query_size / (6 parameters in products): over a sequence of L tokens causal attention
   // takes 2 query_size L^2 FLOPs a layer forward and 5 backward, products take 6 a token for each

@@ -27,7 +27,7 @@ namespace tritonrl {
 // learning_rate * final_fraction at the last step.
 double LearningRate(const OptimizerConfig& config, int64_t step, int64_t total_steps);
 
-// What one update did.
+// The result of one update.
 struct UpdateResult {
   double gradient_norm = 0;  // L2 norm over all parameters, before clipping
   bool skipped = false;      // the norm was not finite: nothing was changed
@@ -39,10 +39,10 @@ absl::Status CountSkippedUpdate(const OptimizerConfig& config, const UpdateResul
 
 class AdamW {
  public:
-  // Keeps `weights` (shared with the transformer and the engine) and updates it in place. When the
-  // weights are fp32 and there is one rank they are their own master copy, else an fp32 copy of
-  // what this rank keeps is made. `ranks` must outlive this object; null: alone. `bucket_elements`:
-  // a multiple of kDecayBlock, see ShardPlan.
+  // Shares `weights` with the transformer and the engine and updates them in place. With fp32
+  // weights and one rank they are their own master copy; otherwise the optimizer makes an fp32 copy
+  // of this rank's shard. `ranks` must outlive this object; null: one rank. `bucket_elements`: a
+  // multiple of kDecayBlock, see ShardPlan.
   AdamW(const OptimizerConfig& config, std::shared_ptr<Weights> weights,
         ProcessGroup* ranks = nullptr, int64_t bucket_elements = ShardPlan::kBucketElements);
 
@@ -108,7 +108,7 @@ class AdamW {
   };
 
   void MarkDecay();
-  // What this rank keeps of a flat buffer, in one shard; with one rank the buffer itself.
+  // This rank's shards of a flat buffer as one tensor; with one rank the buffer itself.
   at::Tensor LocalShard(const at::Tensor& flat) const;
   // Starts the reduction of the buckets from `offset` on that it has not started.
   void StartReduceFrom(int64_t offset, const Gradients& gradients);

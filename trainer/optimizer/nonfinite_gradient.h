@@ -1,4 +1,4 @@
-// What is kept of a gradient that was not finite, for study.
+// Keeps a record of a gradient that was not finite, for study.
 #ifndef TRITONRL_TRAINER_OPTIMIZER_NONFINITE_GRADIENT_H_
 #define TRITONRL_TRAINER_OPTIMIZER_NONFINITE_GRADIENT_H_
 
@@ -13,12 +13,11 @@ namespace tritonrl {
 
 // Writes `folder`/update_000012_rank_0.json: the parameters whose gradient has elements that are
 // NaN or infinite, with their numbers and the largest finite element (none on a rank that has no
-// such elements), and `sequences`, what this rank made its gradient from (numbers that are not
-// finite are null). "gradient" says which gradient is meant: this rank's before it was summed over
-// the ranks, or with ZeRO-2, where that is never there as a whole, the share of the sum that this
-// rank keeps, with the number of its elements. To be called when `optimizer` has left out the step.
-// No more once the folder has 16 files of this rank, which are enough to study. Returns where it is
-// kept, or why it is not, in words; never fails.
+// such elements), and `sequences`, the data of this rank's gradient (numbers that are not finite
+// are null). "gradient" names the gradient: this rank's own before the all-reduce, or with ZeRO-2,
+// which never holds that as a whole, this rank's shard of the sum with its number of elements. Call
+// it when `optimizer` has skipped the step. No more once the folder has 16 files of this rank,
+// which are enough to study. Returns where it is kept, or why it is not, in words; never fails.
 std::string DumpNonFiniteGradient(const std::string& folder, int64_t update, const AdamW& optimizer,
                                   const Gradients& gradients, const nlohmann::json& sequences);
 

@@ -44,7 +44,7 @@ struct VerifyCommand {
 // InvalidArgument: one sentence that names the flag at fault.
 absl::Status ValidateCommand(const VerifyCommand& command);
 
-// What is to be checked, read before workers are started: mistakes in the command are told first.
+// The inputs of the command. They are read before workers start, so that mistakes show first.
 struct CommandInputs {
   std::string reference, candidate;  // of one pair
   std::vector<Task> tasks;           // of a preflight
@@ -61,11 +61,11 @@ absl::StatusOr<std::unique_ptr<DeviceBackend>> StartCommandBackend(const VerifyC
 
 VerifierOptions MakeVerifierOptions(const VerifyCommand& command, const DeviceBackend& backend);
 
-// Exit codes of the program; what they mean for a pair, a batch and a preflight: verify_main.cc.
+// Exit codes of the program. verify_main.cc gives their meaning for a pair, a batch, a preflight.
 constexpr int kExitCorrect = 0, kExitCandidateFailed = 1, kExitUserError = 2, kExitInfraError = 3;
 
-// Checks the command, reads its inputs, starts what it needs and prints what came of it. Verdicts
-// go to stdout, progress and one sentence for a mistake to stderr. Returns the exit code.
+// Validates the command, reads its inputs, starts judge and workers, and prints the results:
+// verdicts on stdout, progress and one sentence for a mistake on stderr. Returns the exit code.
 int RunCommand(const VerifyCommand& command);
 
 // Prints the sentence of a mistake in the command.

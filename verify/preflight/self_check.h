@@ -1,5 +1,5 @@
-// References checked against themselves: what a checker says of a program that is right by
-// definition and exactly as fast as the reference.
+// Checks references against themselves: programs that are right by definition and exactly as fast
+// as the reference.
 #ifndef TRITONRL_VERIFY_PREFLIGHT_SELF_CHECK_H_
 #define TRITONRL_VERIFY_PREFLIGHT_SELF_CHECK_H_
 

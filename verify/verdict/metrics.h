@@ -22,8 +22,8 @@ struct SampleScore {
   bool compiled = false;
   bool correct = false;
   double speedup = 0.0;  // 0 unless correct; not clipped.
-  // What is compared with p in fast_p: the lower end of the speedup's interval if it was measured;
-  // a modelled speedup has none and counts itself. 0 unless correct.
+  // The speedup that fast_p compares with p: the lower end of the interval if it was measured; a
+  // modelled speedup has no interval and counts itself. 0 unless correct.
   double speedup_low = 0.0;
 };
 
