@@ -13,8 +13,8 @@
 #include <span>
 
 #include "model/decode_chunk.h"
-#include "model/layers/lm_head.h"
 #include "model/layers/linear.h"
+#include "model/layers/lm_head.h"
 #include "model/layers/rms_norm.h"
 #include "model/layers/swiglu.h"
 

@@ -7,8 +7,8 @@
 #include <utility>
 #include <vector>
 
-#include "model/layers/lm_head.h"
 #include "model/layers/linear.h"
+#include "model/layers/lm_head.h"
 #include "model/layers/rms_norm.h"
 #include "model/layers/rotary.h"
 #include "model/layers/swiglu.h"

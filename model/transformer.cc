@@ -10,9 +10,9 @@
 
 #include "model/decode.h"
 #include "model/layers/decoder_layer.h"
-#include "model/layers/lm_head.h"
 #include "model/layers/layer_context.h"
 #include "model/layers/linear.h"
+#include "model/layers/lm_head.h"
 #include "model/layers/rms_norm.h"
 
 namespace tritonrl {

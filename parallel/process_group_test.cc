@@ -73,8 +73,7 @@ TEST(ProcessGroup, ADeadRankEndsTheJob) {
 TEST(ProcessGroup, AHangingRankEndsTheJobWithAMessage) {
   const CommandResult result = Launch("hang");
   EXPECT_NE(result.exit_code, 0);
-  EXPECT_NE(result.err.find("did not answer in a reduce-scatter"), std::string::npos)
-      << result.err;
+  EXPECT_NE(result.err.find("did not answer in a reduce-scatter"), std::string::npos) << result.err;
 }
 
 }  // namespace

@@ -7,8 +7,8 @@
 
 #include "absl/strings/str_cat.h"
 #include "model/layers/decoder_layer.h"
-#include "model/layers/lm_head.h"
 #include "model/layers/layer_context.h"
+#include "model/layers/lm_head.h"
 #include "model/testing/test_util.h"
 
 namespace tritonrl {

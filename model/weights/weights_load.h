@@ -12,10 +12,10 @@
 
 namespace tritonrl {
 
-// Reads with several threads and converts to `dtype`. Errors name the file and the tensor: truncated
-// file, missing tensor, wrong shape, unsupported element type. Ignores tensors that the model does
-// not have, as `transformers` does (a tied head is often stored twice). `parts`: reads only what is
-// in these ranges of flat(), zeros elsewhere; none: reads everything.
+// Reads with several threads and converts to `dtype`. Errors name the file and the tensor:
+// truncated file, missing tensor, wrong shape, unsupported element type. Ignores tensors that the
+// model does not have, as `transformers` does (a tied head is often stored twice). `parts`: reads
+// only what is in these ranges of flat(), zeros elsewhere; none: reads everything.
 absl::StatusOr<std::shared_ptr<Weights>> LoadWeights(const std::string& dir, at::Device device,
                                                      at::ScalarType dtype,
                                                      absl::Span<const FlatRange> parts = {});

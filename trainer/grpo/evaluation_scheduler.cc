@@ -105,7 +105,8 @@ absl::Status EvaluationScheduler::ExchangeWeights(int64_t version) {
     const ShardPlan pieces(flat.numel(), /*ranks=*/1);
     for (int64_t i = 0; i < pieces.buckets(); ++i) {
       const FlatRange piece = pieces.Bucket(i);
-      RETURN_IF_ERROR(ranks_.collectives()->Broadcast(flat.narrow(0, piece.begin, piece.size()), 0));
+      RETURN_IF_ERROR(
+          ranks_.collectives()->Broadcast(flat.narrow(0, piece.begin, piece.size()), 0));
     }
     RETURN_IF_ERROR(ranks_.collectives()->Wait("the broadcast of weights to be evaluated"));
   }
