@@ -66,9 +66,12 @@ std::string Aligned(const std::vector<std::vector<std::string>>& lines) {
     std::string text;
     for (size_t i = 0; i < widths.size(); ++i) {
       if (!used[i]) continue;
-      const bool number = i == 2 || i == 4 || i == 5;
-      absl::StrAppendFormat(&text, number ? "%*s  " : "%-*s  ", static_cast<int>(widths[i]),
-                            line[i]);
+      const int width = static_cast<int>(widths[i]);
+      if (i == 2 || i == 4 || i == 5) {  // numbers
+        absl::StrAppendFormat(&text, "%*s  ", width, line[i]);
+      } else {
+        absl::StrAppendFormat(&text, "%-*s  ", width, line[i]);
+      }
     }
     absl::StrAppend(&table, absl::StripTrailingAsciiWhitespace(text), "\n");
   }
