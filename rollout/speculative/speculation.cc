@@ -109,8 +109,8 @@ void SpeculationGate::RecordPlain(const Step& step) {
 }
 
 void SpeculationGate::RecordSpeculative(const Step& step) {
-  // The first step of a number of rows on a GPU captures a graph, and draft tokens bring many new
-  // numbers. Steps that are only a little slower count.
+  // On a GPU the first step of each row count captures a graph, and draft tokens bring many new row
+  // counts. Such outliers are ignored, but only the first kTrialSteps of a trial.
   if (step.seconds > kOutlierFactor * plain_seconds_ && ++slow_ <= kTrialSteps) return;
   tokens_ += static_cast<double>(step.tokens);
   baseline_tokens_ += step.samples * step.seconds / plain_seconds_;

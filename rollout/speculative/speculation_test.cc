@@ -101,12 +101,13 @@ constexpr int kTrialSteps = SpeculationGate::kTrialSteps,
               kRetrialInterval = SpeculationGate::kRetrialInterval;
 constexpr int kBaselineInterval = SpeculationGate::kBaselineInterval;
 
-// Ten samples: without draft tokens ten tokens in 0.01 s.
+// Ten samples: a plain step generates ten tokens in 0.01 s.
 constexpr Step kPlain = {.samples = 10, .tokens = 10, .seconds = 0.01};
 constexpr Step kPays = {.speculated = true, .samples = 10, .tokens = 20, .seconds = 0.012};
 constexpr Step kCosts = {.speculated = true, .samples = 10, .tokens = 12, .seconds = 0.012};
 
-// How many of `steps` steps the gate wants with draft tokens, which then go like `speculated`.
+// Records `steps` steps: `speculated` when the gate asks for draft tokens, else kPlain. Returns the
+// number of steps for which the gate asked for draft tokens.
 int RunSteps(SpeculationGate* gate, int steps, const Step& speculated) {
   int wanted = 0;
   for (int i = 0; i < steps; ++i) {
@@ -138,8 +139,8 @@ TEST(SpeculationGate, TheGainMustBeLargerThanTheTime) {
   }
 }
 
-// Of a lone sample's steps few have draft tokens; they take a little longer and give several
-// tokens, after stretches in which there is nothing to propose.
+// Few steps of a single sample have draft tokens. These steps take a little longer and generate
+// several tokens; between them come many steps without a proposal.
 TEST(SpeculationGate, StepsWithNothingToDraftSayNothing) {
   SpeculationGate gate;
   const Step plain = {.samples = 1, .tokens = 1, .seconds = 0.0041};
@@ -157,7 +158,7 @@ TEST(SpeculationGate, StepsWithNothingToDraftSayNothing) {
 TEST(SpeculationGate, StepsThatTakeLongForOtherReasonsDoNotCount) {
   for (const bool pays : {false, true}) {
     SpeculationGate gate;
-    // Without draft tokens each seventh takes a hundred times as long.
+    // Every seventh plain step takes a hundred times as long.
     for (int i = 0; i < kTrialSteps; ++i) {
       gate.Record({.samples = 10, .tokens = 10, .seconds = i % 7 == 3 ? 1.0 : 0.01});
     }
@@ -180,7 +181,7 @@ TEST(SpeculationGate, StepsThatAllTakeLongCountInTheEnd) {
 TEST(SpeculationGate, AnotherNumberOfSamplesIsTimedAnew) {
   SpeculationGate gate;
   RunSteps(&gate, 2 * kTrialSteps, kPays);
-  // Seven samples take half the time: with the old times this would pay.
+  // A step of seven samples takes half the time: against the old baseline speculation would pay.
   const Step plain = {.samples = 7, .tokens = 7, .seconds = 0.005};
   const Step speculated = {.speculated = true, .samples = 7, .tokens = 7, .seconds = 0.0052};
   ASSERT_TRUE(gate.speculate());
