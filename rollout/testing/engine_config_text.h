@@ -1,4 +1,4 @@
-// Engine configurations in one line, for tests.
+// Engine configurations from protobuf text, for tests.
 #ifndef TRITONRL_ROLLOUT_TESTING_ENGINE_CONFIG_TEXT_H_
 #define TRITONRL_ROLLOUT_TESTING_ENGINE_CONFIG_TEXT_H_
 
@@ -12,7 +12,7 @@
 
 namespace tritonrl {
 
-// MakeEngineConfig("max_num_seqs: ", n, " enable_sleep_mode: true")
+// Parses the concatenated parts: MakeEngineConfig("max_num_seqs: ", n, " enable_sleep_mode: true").
 template <typename... Parts>
 EngineConfig MakeEngineConfig(const Parts&... parts) {
   EngineConfig config;

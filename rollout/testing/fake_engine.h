@@ -1,3 +1,4 @@
+// An engine without a model, for tests of code that uses an engine.
 #ifndef TRITONRL_ROLLOUT_TESTING_FAKE_ENGINE_H_
 #define TRITONRL_ROLLOUT_TESTING_FAKE_ENGINE_H_
 
@@ -12,21 +13,21 @@
 
 namespace tritonrl {
 
-// For tests of what uses an engine: answers with prepared tokens, without a model or a thread. A
-// request's samples end when it is submitted, in the order of their indices; on_token is called for
-// all their tokens then.
+// Answers requests with prepared tokens; has no thread. Submit generates all samples of a request,
+// in the order of their indices, and calls on_token for all their tokens before it returns.
 class FakeEngine : public Engine {
  public:
-  // The tokens of one sample. They are cut after the first stop token or at max_tokens; tokens that
-  // contain neither end with kStop all the same.
+  // Returns the tokens of one sample, which are then cut after the first stop token or at
+  // max_tokens. A sample that is shorter and has no stop token still ends with kStop.
   using Responder = std::function<std::vector<int32_t>(const GenerateRequest& request, int index)>;
 
   explicit FakeEngine(Responder responder) : responder_(std::move(responder)) {}
 
   absl::Status Submit(GenerateRequest request) override;
-  // Never waits: gives OutOfRange if nothing is there, DeadlineExceeded while Hold(true).
+  // Never waits: returns OutOfRange if no sample is outstanding, DeadlineExceeded during
+  // Hold(true).
   absl::StatusOr<Sample> Next(absl::Time deadline) override;
-  // Samples not yet taken become kCancelled.
+  // Sets kCancelled on the samples that Next has not returned yet.
   void Cancel(uint64_t request_id) override;
   void CancelSample(uint64_t request_id, int index) override;
   int64_t Outstanding() const override;
@@ -35,11 +36,11 @@ class FakeEngine : public Engine {
   absl::Status PauseForWeightUpdate(KvPolicy) override { return BeginWeightUpdate(); }
   EngineStats Stats() const override;
 
-  // Log-probability that all tokens get; -1 until it is set.
+  // Sets the log-probability of all later tokens; initially -1.
   void SetLogProb(float log_prob);
-  // From now on Next gives DeadlineExceeded, as if generation took long (until Hold(false)).
+  // Makes Next return DeadlineExceeded until Hold(false), as if generation took long.
   void Hold(bool hold);
-  // From now on every call gives this error, as an engine that ran out of memory does.
+  // Makes Submit, Next and BeginWeightUpdate return this error, as an engine does that failed.
   void Fail(absl::Status failure);
   // All requests accepted so far.
   std::vector<GenerateRequest> Requests() const;

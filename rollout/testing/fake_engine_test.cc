@@ -19,7 +19,8 @@ GenerateRequest Request(uint64_t id, int n) {
 }
 
 TEST(FakeEngine, AnswersAsAnEngineWould) {
-  // Sample 3 stops, sample 4 is cut off, sample 5 is longer than its stop token.
+  // Sample 3 ends with its stop token, sample 4 is cut at max_tokens, sample 5 is cut after its
+  // stop token.
   FakeEngine engine([](const GenerateRequest&, int index) {
     if (index == 3) return std::vector<int32_t>{5, 9};
     if (index == 4) return std::vector<int32_t>{5, 6, 7, 8, 5, 9};

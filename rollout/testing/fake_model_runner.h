@@ -1,4 +1,4 @@
-// Fake model runner for engine tests: a hash as language model, with an inspectable KV cache.
+// A model runner for engine tests whose language model is a hash of the tokens in its KV cache.
 
 #ifndef TRITONRL_ROLLOUT_TESTING_FAKE_MODEL_RUNNER_H_
 #define TRITONRL_ROLLOUT_TESTING_FAKE_MODEL_RUNNER_H_
@@ -25,14 +25,15 @@ namespace tritonrl {
 inline constexpr int kVocab = 40;
 inline constexpr int32_t kStopToken = 7;
 
-// What weights number `weights` leave in the cache of a token.
+// The cache entry of a token that was computed with weights version `weights`.
 inline int32_t CacheEntry(int32_t token, int weights) { return token + kVocab * weights; }
 
-// In place of a number of weights: of tokens that were decoded, by a runner that marks them.
+// The value of `weights` in the cache entries of decoded tokens, with Options::mark_decoded.
 inline constexpr int kDecoded = 1000;
 
-// What the model says after a sequence of cached tokens: a hash of all of them, or of the last
-// `memory` ones. With little memory and a low temperature it repeats itself.
+// The model's logits after a sequence of cache entries: random numbers keyed by a hash of all
+// entries, or of the last `memory` entries. With a small `memory` and a low temperature the model
+// repeats itself.
 inline std::vector<float> FakeLogits(const std::vector<int32_t>& sequence, size_t memory = 0) {
   uint64_t key = 1;
   const size_t first = memory == 0 || memory > sequence.size() ? 0 : sequence.size() - memory;
@@ -45,9 +46,9 @@ inline std::vector<float> FakeLogits(const std::vector<int32_t>& sequence, size_
   return logits;
 }
 
-// Its pages hold the tokens themselves, from which it computes each draw: a page that is wrongly
-// shared, reused or not filled changes samples; what is lost with released memory nobody may read.
-// Steps run when they are collected, which is as late as they may.
+// Its pages hold one entry for each token, and each draw is computed from these entries: a page
+// that is wrongly shared, reused or not filled changes samples. A step that reads entries lost by
+// Sleep fails the test. A step runs when it is collected, the latest permitted time.
 class FakeModelRunner : public ModelRunner {
  public:
   struct Options {
@@ -57,9 +58,9 @@ class FakeModelRunner : public ModelRunner {
     int in_flight = 1;
     int prefill_budget = 0;
     size_t memory = 0;  // of FakeLogits
-    // As on a GPU: a decoded token leaves another entry than one in a chunk.
+    // A decoded token's cache entry differs from that of a prefilled one, as on a GPU.
     bool mark_decoded = false;
-    bool batch_invariant = false;  // what it says of itself
+    bool batch_invariant = false;  // the result of batch_invariant()
   };
   static constexpr int kPage = 4;
 
@@ -104,7 +105,7 @@ class FakeModelRunner : public ModelRunner {
     ExpectOneThread();
     EXPECT_TRUE(held) << "a step without memory";
     if (gate != nullptr) gate->WaitForNotification();
-    // A step in flight while the weights change would see it.
+    // The weights may not change while a step is in flight: that step would see the change.
     EXPECT_TRUE(flights_.empty() || weights == weights_of_flights_);
     weights_of_flights_ = weights;
     if (fail_after >= 0 && launched >= fail_after) {
@@ -137,7 +138,7 @@ class FakeModelRunner : public ModelRunner {
     ++collected;
     const Copy step = std::move(flights_.front());
     flights_.pop_front();
-    std::vector<std::vector<int32_t>> copied;  // all are read before any is written
+    std::vector<std::vector<int32_t>> copied;  // all pages are read before any is written
     for (const PageCopy& copy : step.copies) copied.push_back(pages_[copy.from]);
     for (size_t i = 0; i < copied.size(); ++i) pages_[step.copies[i].to] = copied[i];
     for (const Slice& slice : step.slices) Write(slice);
@@ -161,16 +162,17 @@ class FakeModelRunner : public ModelRunner {
 
   std::atomic<int> launched = 0;
   std::atomic<int> collected = 0;
-  std::atomic<int> speculated = 0;  // slices whose token was not known when they were launched
-  std::atomic<int> weights = 0;     // their number
-  // The number of calls of Wake that fail for lack of memory; -1: all.
-  std::atomic<bool> held = true;
+  std::atomic<int> speculated = 0;  // slices whose token was not known at launch
+  std::atomic<int> weights = 0;     // their version
+  std::atomic<bool> held = true;    // whether the runner has its memory (is awake)
+  // Times the memory was released; calls of Wake; next calls of Wake that fail for lack of memory
+  // (-1: all).
   std::atomic<int> releases = 0, takes = 0, taken_by_others = 0;
   bool fail_release = false;
   int fail_after = -1;
   absl::Notification* gate = nullptr;      // Launch waits for it
-  std::function<void(int)> before_launch;  // told the number of the launch
-  // Whether the logits after these tokens are no numbers.
+  std::function<void(int)> before_launch;  // called with the number of earlier launches
+  // Whether the logits after these cache entries are NaN.
   std::function<bool(const std::vector<int32_t>&)> damaged;
 
  private:
@@ -184,9 +186,9 @@ class FakeModelRunner : public ModelRunner {
     std::vector<std::pair<StepDraw, SamplingSettings>> draws;
   };
 
-  static constexpr int32_t kLost = -2;  // no entry of a page
+  static constexpr int32_t kLost = -2;  // an entry whose contents Sleep lost
 
-  // Always the same one calls.
+  // Expects that all calls come from the same thread.
   void ExpectOneThread() {
     if (caller_ == std::thread::id()) caller_ = std::this_thread::get_id();
     EXPECT_EQ(caller_, std::this_thread::get_id());
@@ -232,7 +234,7 @@ inline GenerateRequest Request(uint64_t id, int n, int max_tokens = 30) {
   return request;
 }
 
-// The same sample computed alone, from the definition; by a runner that marks what is decoded.
+// The expected sample: computed alone, directly from the definition. `mark_decoded`: as Options.
 inline Sample Reference(const GenerateRequest& request, int index, size_t memory = 0,
                         bool mark_decoded = false) {
   Sampler sampler;

@@ -1,5 +1,5 @@
-// A small transformer with random weights and what its engine makes of requests, for tests on a
-// CPU.
+// A small transformer with random weights, and the samples that an engine generates from it, for
+// tests on a CPU.
 #ifndef TRITONRL_ROLLOUT_TESTING_SMALL_ENGINE_FIXTURE_H_
 #define TRITONRL_ROLLOUT_TESTING_SMALL_ENGINE_FIXTURE_H_
 
@@ -32,7 +32,7 @@ inline ModelConfig SmallConfig() {
   return config;
 }
 
-// Random weights, large enough that the next token depends much on the text.
+// Random weights, large enough that the next token depends strongly on the preceding tokens.
 inline std::shared_ptr<Weights> SmallWeights() {
   std::shared_ptr<Weights> weights = Weights::RandomInit(SmallConfig(), 11);
   for (const ParameterInfo& parameter : weights->layout().parameters) {
@@ -81,7 +81,7 @@ inline SampleMap Generate(const std::shared_ptr<Weights>& weights,
   return samples;
 }
 
-// Bit for bit.
+// Expects that `b` has the same bits as `a` for each sample of `a`.
 inline void ExpectSame(const SampleMap& a, const SampleMap& b) {
   for (const auto& [name, sample] : a) {
     const auto other = b.find(name);
