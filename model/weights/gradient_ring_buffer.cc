@@ -25,7 +25,7 @@ namespace tritonrl {
 namespace {
 
 constexpr int64_t kElement = 4;
-constexpr int64_t kRingLayers = 3;  // one that is written, two that are being taken away
+constexpr int64_t kRingLayers = 3;  // the backward writes one while two are reduced
 
 int64_t RoundUp(int64_t elements, int64_t unit) { return (elements + unit - 1) / unit * unit; }
 
@@ -33,7 +33,7 @@ int64_t MappingUnit(at::Device device) {
   return (device.is_cuda() ? kMappingGranularity : sysconf(_SC_PAGESIZE)) / kElement;
 }
 
-// Pages of a file without a name, mapped at several addresses.
+// Pages of an anonymous file, mapped at several addresses.
 class HostMapping {
  public:
   HostMapping(int64_t own, int64_t ring, int64_t size) : size_(own + RoundUp(size - own, ring)) {
@@ -41,7 +41,7 @@ class HostMapping {
     TORCH_CHECK(file >= 0, "no memory for gradients: ", std::strerror(errno));
     const bool mapped = Map(file, own, ring);
     const int error = errno;
-    close(file);  // the mappings keep it
+    close(file);  // the mappings keep the memory alive
     if (mapped) return;
     if (base_ != nullptr) munmap(base_, size_);
     TORCH_CHECK(false, "no memory for gradients: ", std::strerror(error));
@@ -111,7 +111,7 @@ class CudaMapping {
   CudaMapping(at::Device device, int64_t own, int64_t ring, int64_t bytes)
       : device_(device), range_(own + (bytes - own + ring - 1) / ring * ring, device) {
     const c10::cuda::CUDAGuard guard(device_);
-    c10::cuda::CUDACachingAllocator::emptyCache();  // what torch keeps for later
+    c10::cuda::CUDACachingAllocator::emptyCache();  // frees the blocks that torch caches
     if (own > 0) range_.Map(0, own, Allocate(own));
     const CudaVirtualMemory::Memory shared = Allocate(ring);
     for (int64_t at = own; at < range_.bytes(); at += ring) range_.Map(at, ring, shared);
@@ -120,8 +120,8 @@ class CudaMapping {
   }
   ~CudaMapping() {
     const c10::cuda::CUDAGuard guard(device_);
-    // Nothing uses the memory any more. Not the whole device: a stream of collectives may wait for
-    // a rank that is gone.
+    // Waits for the kernels that use the memory, but not for the whole device: a collective on
+    // another stream may wait for a rank that has ended.
     C10_CUDA_CHECK_WARN(
         cudaStreamSynchronize(c10::cuda::getCurrentCUDAStream(device_.index()).stream()));
   }

@@ -1,4 +1,4 @@
-// Gradients that share memory: which elements do, and a backward that goes through them.
+// Tests which gradients share memory, and a backward pass that writes to a ring buffer.
 #include "model/weights/gradient_ring_buffer.h"
 
 #include <ATen/TensorOperators.h>
@@ -20,7 +20,7 @@ namespace {
 
 constexpr int64_t kBucket = 64 * 16;
 
-// On the CPU and, if this machine has one, on a GPU.
+// Runs on the CPU and, if this machine has one, on a GPU.
 class GradientWindowTest : public testing::TestWithParam<at::Device> {
  protected:
   void SetUp() override {
@@ -29,7 +29,7 @@ class GradientWindowTest : public testing::TestWithParam<at::Device> {
     }
   }
 
-  // Large enough that its gradients do not fit the window.
+  // A model so large that its gradients do not fit the ring buffer.
   static ModelConfig DeepConfig(bool tied) {
     ModelConfig config = SmallConfig(ModelFamily::kQwen3, tied);
     config.num_layers = 9;
@@ -56,11 +56,12 @@ TEST_P(GradientWindowTest, ElementsAWindowApartAreTheSameMemory) {
   const int64_t unit = GetParam().is_cuda() ? 1 << 19 : 1 << 10;
   for (const int64_t own : {int64_t{0}, 2 * unit}) {
     const GradientRingBuffer window = {.own = own, .ring = 3 * unit};
-    const int64_t size = own + 10 * unit + 17;  // neither whole rings nor whole pages
+    const int64_t size = own + 10 * unit + 17;  // a multiple neither of the ring nor of a page
     const at::Tensor flat = MapGradientRingBuffer(window, size, GetParam());
     ASSERT_EQ(flat.numel(), size);
     EXPECT_EQ(flat.abs().max().item<float>(), 0.0f);
-    // The last one that writes wins: elements hold what their last alias got.
+    // The last write to shared memory wins: each element then holds the value that its last-written
+    // alias received.
     const at::Tensor numbers = at::arange(size, flat.options());
     for (int64_t begin = size; begin > 0; begin -= unit) {
       const int64_t from = std::max<int64_t>(0, begin - unit);
@@ -89,12 +90,12 @@ TEST_P(GradientWindowTest, HoldsABucketBesideThreeLayersAndTheLargestPart) {
     EXPECT_GE(window.ring, layout.parts.back().size() + kBucket);
     EXPECT_EQ(layout.parts.back().end, layout.flat_size);
     EXPECT_EQ(layout.parts.back().past_last, layout.parameters.size());
-    // No memory is saved where a bucket is as large as all.
+    // A ring saves no memory if one bucket is as large as the whole buffer.
     EXPECT_FALSE(GradientRingBufferFor(layout, tied, layout.flat_size, GetParam()).is_ring());
   }
 }
 
-// Takes away what is final, in buckets, at the last moment that overwrite_hook allows.
+// Copies final gradients out in buckets, each at the last moment that overwrite_hook allows.
 class Collector {
  public:
   Collector(const Gradients& gradients, at::Tensor all)
@@ -137,7 +138,7 @@ TEST_P(GradientWindowTest, ABackwardThroughItHasTheSameBits) {
     };
     Gradients whole(*weights), window(*weights, Window(weights->layout(), tied));
     ASSERT_TRUE(window.ring_buffer().is_ring());
-    // Memory as an update may have left it.
+    // An earlier update may leave any values in the memory.
     window.flat()
         .slice(0, 0, window.ring_buffer().own + window.ring_buffer().ring)
         .fill_(std::nan(""));

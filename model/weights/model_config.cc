@@ -18,7 +18,7 @@ namespace {
 
 using Json = nlohmann::json;
 
-// Reads fields of one JSON object; the first problem is kept and names file and field.
+// Reads fields of one JSON object. status() is the first error; it names the source and the field.
 class FieldReader {
  public:
   FieldReader(const Json& object, std::string where) : object_(object), where_(std::move(where)) {}
@@ -63,7 +63,7 @@ class FieldReader {
   absl::Status status_;
 };
 
-// RoPE base and scaling, in the form of transformers 4 (rope_theta, rope_scaling) or 5
+// Reads RoPE base and scaling in the form of transformers 4 (rope_theta, rope_scaling) or 5
 // (rope_parameters).
 void ReadRope(const Json& json, const std::string& where, FieldReader* fields,
               ModelConfig* config) {
@@ -93,7 +93,7 @@ void ReadRope(const Json& json, const std::string& where, FieldReader* fields,
   if (!nested_fields.status().ok()) fields->Fail(name, Message(nested_fields.status()));
 }
 
-// Settings that change the computation and that this implementation does not have.
+// Refuses settings that change the computation and that this implementation does not support.
 void RefuseUnsupported(const Json& json, FieldReader* fields) {
   bool flag = false;
   for (const char* field : {"attention_bias", "mlp_bias", "use_sliding_window"}) {
@@ -135,8 +135,9 @@ std::vector<double> RopeInverseFrequencies(const ModelConfig& config) {
   for (size_t i = 0; i < frequencies.size(); ++i) {
     double f = std::pow(config.rope_theta, -2.0 * static_cast<double>(i) / config.head_dim);
     if (scaling.factor != 1.0) {
-      // Llama 3.1: long wavelengths are stretched by `factor`, short ones kept, with a smooth
-      // passage between original / low_freq_factor and original / high_freq_factor.
+      // Llama 3.1 divides the frequencies of long waves by `factor` and keeps those of short waves,
+      // with a transition, linear in the frequency, between the wavelengths original /
+      // low_freq_factor and original / high_freq_factor.
       const double turns = scaling.original_max_positions * f / (2 * M_PI);
       const double smooth =
           (turns - scaling.low_freq_factor) / (scaling.high_freq_factor - scaling.low_freq_factor);

@@ -54,25 +54,28 @@ struct ModelConfig {
   int64_t NumParameters() const;
 };
 
-// Inverse frequencies of RoPE, head_dim / 2 of them, with Llama 3.1 scaling where configured.
+// The head_dim / 2 inverse frequencies of RoPE, in radians a position, with Llama 3.1 scaling if
+// `config` sets it.
 std::vector<double> RopeInverseFrequencies(const ModelConfig& config);
 
-// Path of a shipped configuration (model/configs) by name, e.g. "qwen3_8b"; a path that ends in
-// .json is returned as it is. InvalidArgument for an unknown name.
+// Path of a shipped configuration (model/configs) by name, e.g. "qwen3_8b"; returns a path that
+// ends in .json unchanged. InvalidArgument for an unknown name.
 absl::StatusOr<std::string> ModelConfigPath(absl::string_view name_or_path);
 absl::StatusOr<ModelConfig> ReadModelShape(absl::string_view name_or_path);
 
-// Checks that every size is set and that they fit together. `where` names the source in messages.
+// Checks that every size is set and that the sizes are consistent; returns InvalidArgument
+// otherwise. `where` names the source in messages.
 absl::Status ValidateModelConfig(const ModelConfig& config, const std::string& where);
 
-// Reads `dir`/config.json. Errors name the file and the field.
+// Reads `dir`/config.json. Errors name the file and the field; InvalidArgument for a missing,
+// malformed or unsupported field.
 absl::StatusOr<ModelConfig> ReadModelConfig(const std::string& dir);
-// Same from text; `where` names the source in messages.
+// Parses the text of a config.json; `where` names its source in messages.
 absl::StatusOr<ModelConfig> ParseModelConfig(const std::string& json_text,
                                              const std::string& where);
 
-// Writes `dir`/config.json (created if missing) so that `transformers` builds the same model.
-// `torch_dtype` is the type of the weights beside it: "float32" or "bfloat16".
+// Writes `dir`/config.json, and creates `dir` if it is missing, so that `transformers` builds the
+// same model. `torch_dtype` is the type of the weights in `dir`: "float32" or "bfloat16".
 absl::Status WriteModelConfig(const ModelConfig& config, const std::string& dir,
                               const std::string& torch_dtype = "float32");
 

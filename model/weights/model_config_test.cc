@@ -23,7 +23,7 @@ const char kQwen[] = R"({
   "use_sliding_window": false, "rope_scaling": null, "bos_token_id": null, "eos_token_id": [3, 5]
 })";
 
-// The parameters as the shapes' formula has them, and the published sizes.
+// Compares NumParameters with a formula of the shapes and with the published sizes.
 TEST(ConfigTest, CommittedShapesHaveTheModelsSizes) {
   const std::pair<const char*, int64_t> shapes[] = {
       {"qwen3_0p6b", 596049920}, {"qwen3_1p7b", 1720574976}, {"qwen3_4b", 4022468096},

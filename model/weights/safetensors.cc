@@ -21,7 +21,7 @@ namespace {
 
 using Json = nlohmann::json;
 
-constexpr int64_t kMaxHeaderBytes = 100 << 20;  // the format's own limit
+constexpr int64_t kMaxHeaderBytes = 100 << 20;  // limit of the format
 
 const std::pair<const char*, at::ScalarType> kTypes[] = {
     {"F64", at::kDouble}, {"F32", at::kFloat}, {"F16", at::kHalf},  {"BF16", at::kBFloat16},
@@ -43,7 +43,7 @@ absl::StatusOr<std::string> TypeName(at::ScalarType type) {
       absl::StrCat("element type ", c10::toString(type), " can't be stored as safetensors"));
 }
 
-// One header entry, offsets still relative to the data section; checks it for consistency.
+// Parses and checks one header entry. The offsets of the result are relative to the data section.
 absl::StatusOr<SafetensorsEntry> ParseEntry(const std::string& path, const std::string& name,
                                             const Json& json) {
   auto error = [&](const std::string& problem) {
@@ -204,7 +204,7 @@ absl::Status WriteSafetensors(const std::string& path,
     offset += size;
   }
   std::string text = header.dump();
-  text.resize((text.size() + 7) / 8 * 8, ' ');  // data starts at a multiple of 8
+  text.resize((text.size() + 7) / 8 * 8, ' ');  // align the data section to 8 bytes
   std::string prefix(8, '\0');
   for (int i = 0; i < 8; ++i) prefix[i] = static_cast<char>(text.size() >> (8 * i) & 0xff);
   text = prefix + text;

@@ -1,4 +1,4 @@
-// Reading and writing `*.safetensors`: 8 bytes header length, a JSON header with each tensor's
+// Reader and writer of `*.safetensors`: 8 bytes of header length, a JSON header with each tensor's
 // type, shape and byte range, then the data. Format: huggingface/safetensors README.
 
 #ifndef TRITONRL_MODEL_WEIGHTS_SAFETENSORS_H_
@@ -18,33 +18,35 @@
 namespace tritonrl {
 
 struct SafetensorsEntry {
-  std::string path;  // file
+  std::string path;  // of the file
   at::ScalarType dtype = at::kFloat;
   std::vector<int64_t> shape;
   int64_t begin = 0;  // bytes from the start of the file
   int64_t size = 0;   // bytes
 };
 
-// Reads `count` elements of a tensor from element `begin` on, in row-major order and the type that
-// they are stored in, to `to`.
+// Reads `count` elements of a tensor, in row-major order from element `begin` on, into `to`. The
+// elements keep their stored type.
 absl::Status ReadElements(const SafetensorsEntry& entry, int64_t begin, int64_t count, void* to);
 // Reads `runs` runs of `count` elements each, whose starts are `stride` elements apart, and stores
 // them contiguously at `to`.
 absl::Status ReadStrided(const SafetensorsEntry& entry, int64_t begin, int64_t count, int64_t runs,
                          int64_t stride, void* to);
 
-// The tensors of one file or of all shards of a folder, by name. Holds no data.
+// Index by name of the tensors of one file or of all shards of a folder. It holds no tensor data
+// and no open file.
 class SafetensorsReader {
  public:
-  // Checks the header and that the file has all the bytes it promises. Errors name the file, and
-  // the tensor where one is to blame.
+  // Reads the header and checks that the file has all the bytes that the header lists. DataLoss
+  // names the file and, for an invalid entry, the tensor.
   static absl::StatusOr<SafetensorsReader> OpenFile(const std::string& path);
-  // `dir`/model.safetensors, or the shards that `dir`/model.safetensors.index.json lists.
+  // Opens `dir`/model.safetensors, or else the shards that `dir`/model.safetensors.index.json
+  // lists. NotFound if `dir` has neither.
   static absl::StatusOr<SafetensorsReader> OpenFolder(const std::string& dir);
 
   const std::map<std::string, SafetensorsEntry>& entries() const { return entries_; }
 
-  // Reads one tensor to the CPU in the type it is stored in.
+  // Reads one tensor to the CPU in its stored type. NotFound for an unknown name.
   absl::StatusOr<at::Tensor> Read(const std::string& name) const;
 
  private:
@@ -52,8 +54,8 @@ class SafetensorsReader {
   std::map<std::string, SafetensorsEntry> entries_;
 };
 
-// Writes the tensors (any device; float, double, half, bfloat16, int types) to one file, in the
-// given order. The file is replaced atomically; on failure the old one is untouched.
+// Writes the tensors (any device; float, double, half, bfloat16, integer types) to one file in the
+// given order. Replaces the file atomically; a failed write leaves the old file unchanged.
 absl::Status WriteSafetensors(const std::string& path,
                               const std::vector<std::pair<std::string, at::Tensor>>& tensors,
                               const std::map<std::string, std::string>& metadata = {

@@ -49,7 +49,7 @@ TEST(WeightShard, ASizeThatIsNotDivisibleIsNamed) {
   EXPECT_TRUE(absl::IsInvalidArgument(ShardConfig(config, 0).status()));
 }
 
-// Put together again, the parts are the whole.
+// The shards of all ranks, concatenated, equal the whole parameters.
 TEST(WeightShard, PartsMakeTheWhole) {
   const auto whole = SmallWeights(FourHeads(false), 3);
   for (const int ranks : {1, 2, 4}) {
@@ -77,7 +77,7 @@ TEST(WeightShard, PartsMakeTheWhole) {
 TEST(WeightShard, OnlyTheRanksPartIsReadFromFiles) {
   const std::string dir = MakeTempDirectory("weight_shard").value();
   ModelConfig config = FourHeads(true);
-  // More elements than are read at once in one matrix of each kind.
+  // One matrix of each kind has more elements than one chunk of the reader.
   config.hidden_size = 2050;
   config.intermediate_size = 8400;
   config.num_layers = 1;
@@ -107,7 +107,7 @@ TEST(WeightShard, OnlyTheRanksPartIsReadFromFiles) {
 TEST(WeightShard, TheRanksPartOfRandomWeightsIsDrawnAlone) {
   ModelConfig config = FourHeads(false);
   config.num_layers = 1;
-  // More elements than are drawn at once in the whole rows of `down`.
+  // The whole rows of `down` have more elements than are drawn at once.
   config.hidden_size = 2050;
   config.intermediate_size = 8400;
   const auto whole = Weights::RandomInit(config, 7);

@@ -20,17 +20,14 @@
 #include "base/thread_pool.h"
 #include "model/weights/safetensors.h"
 
-// Weights::RandomInit and RandomShard: normal numbers keyed by parameter and element, drawn by
-// several threads.
-
 namespace tritonrl {
 
 namespace {
 
 constexpr int64_t kAlignment = 64;  // elements
 
-// Files that some other run left and that this one does not write: they would be read instead of
-// or beside the new ones.
+// Removes weight files of an earlier save that are not in `written`: a reader would load them
+// instead of or beside the new files.
 absl::Status RemoveStaleFiles(const std::string& dir, const std::vector<std::string>& written) {
   ASSIGN_OR_RETURN(const std::vector<std::string> names, ListDirectory(dir));
   for (const std::string& name : names) {
@@ -45,7 +42,7 @@ absl::Status RemoveStaleFiles(const std::string& dir, const std::vector<std::str
 
 using NamedTensors = std::vector<std::pair<std::string, at::Tensor>>;
 
-// Splits parameters into shards of at most `limit` bytes (a larger tensor gets its own).
+// Splits parameters into files of at most `limit` bytes; a larger tensor gets its own file.
 std::vector<NamedTensors> SplitShards(const Weights& weights, at::ScalarType dtype, int64_t limit) {
   std::vector<NamedTensors> shards(1);
   int64_t bytes = 0;
@@ -187,7 +184,7 @@ namespace {
 constexpr double kInitStd = 0.02;
 constexpr int64_t kDrawnAtOnce = int64_t{16} << 20;
 
-// Draws elements of one model's parameters.
+// Draws random elements of one model's matrices with several threads.
 class Drawing {
  public:
   Drawing(const ModelConfig& config, uint64_t seed)
@@ -195,7 +192,8 @@ class Drawing {
         residual_std_(kInitStd / std::sqrt(2.0 * config.num_layers)),
         threads_(at::get_num_threads()) {}
 
-  // `count` elements of matrix `p` of the whole model, from element `first` on: fp32, on the CPU.
+  // Draws `count` elements of matrix `p` of the whole model from element `first` on; fp32 on the
+  // CPU.
   at::Tensor Draw(size_t p, const ParameterInfo& info, int64_t first, int64_t count) {
     constexpr int64_t kPiece = 1 << 16;
     const bool residual =
@@ -267,7 +265,7 @@ absl::StatusOr<std::shared_ptr<Weights>> Weights::RandomShard(const ModelConfig&
       own.fill_(1.0);
       continue;
     }
-    // Whole rows are drawn, of which the rank may have a few columns.
+    // Draw is contiguous: it draws whole rows even if the rank holds only a few of their columns.
     const ShardSlice slice = ShardSliceOf(info, weights->layout().parameters[p], shard.rank);
     const int64_t most = std::max<int64_t>(1, kDrawnAtOnce / slice.width);
     for (int64_t row = 0; row < slice.rows; row += most) {

@@ -22,12 +22,12 @@ namespace tritonrl {
 namespace {
 
 constexpr int64_t kChunkElements = int64_t{8} << 20;
-// More than a disk needs to be busy: copies between memories go on beside the reads.
+// More readers than a disk needs to be busy, because some copy between memories while others read.
 constexpr int kReaders = 8;
 constexpr size_t kHugePage = size_t{2} << 20;
 
-// Elements of a stored tensor and their place in the flat buffer: `runs` times `run` elements. The
-// runs begin `stride` apart in the tensor and are contiguous in the buffer.
+// Elements of a stored tensor and their place in the flat buffer: `runs` runs of `run` elements
+// each. The runs begin `stride` elements apart in the tensor and are contiguous in the buffer.
 struct Chunk {
   const SafetensorsEntry* entry = nullptr;
   int64_t begin = 0, run = 0;  // in the tensor
@@ -36,7 +36,7 @@ struct Chunk {
   int64_t count() const { return runs * run; }
 };
 
-// All shapes before any allocation: a wrong folder is refused at once.
+// Checks all shapes before any allocation, so that a wrong folder fails at once.
 absl::Status CheckEntries(const std::string& dir, const ParameterLayout& layout,
                           const SafetensorsReader& reader) {
   for (const ParameterInfo& info : layout.parameters) {
@@ -68,7 +68,7 @@ std::vector<Chunk> InFileOrder(std::vector<Chunk> chunks) {
   return chunks;
 }
 
-// The chunks in `parts` of the flat buffer (in all of it if there are none), in file order.
+// Returns the chunks of `parts` of the flat buffer (of the whole buffer if empty), in file order.
 std::vector<Chunk> Cut(const ParameterLayout& layout, const SafetensorsReader& reader,
                        absl::Span<const FlatRange> parts) {
   const FlatRange all = {0, layout.flat_size};
@@ -86,14 +86,15 @@ std::vector<Chunk> Cut(const ParameterLayout& layout, const SafetensorsReader& r
   return InFileOrder(std::move(chunks));
 }
 
-// The chunks that a rank holds of the files' tensors; `whole` is the layout of the whole model.
+// Returns the chunks of the files' tensors that a rank holds. `whole` is the layout of the whole
+// model, `part` that of the rank's shard.
 std::vector<Chunk> CutShard(const ParameterLayout& whole, const ParameterLayout& part, int rank,
                             const SafetensorsReader& reader) {
   std::vector<Chunk> chunks;
   for (size_t p = 0; p < part.parameters.size(); ++p) {
     const ParameterInfo& info = part.parameters[p];
     const ShardSlice slice = ShardSliceOf(whole.parameters[p], info, rank);
-    // Whole rows are contiguous, so that any number of them is one run.
+    // Whole rows are contiguous, so one run may span several of them.
     const bool whole_rows = slice.columns == slice.width;
     const int64_t run = whole_rows ? kChunkElements : slice.columns;
     const int64_t most = whole_rows ? kChunkElements : std::max(run, kChunkElements / run * run);
@@ -112,12 +113,13 @@ std::vector<Chunk> CutShard(const ParameterLayout& whole, const ParameterLayout&
   return InFileOrder(std::move(chunks));
 }
 
-// A flat buffer whose pages are untouched, so that each reader faults in the pages of its chunks.
-// The gaps between parameters are zero.
+// Returns a flat buffer with zeros in the gaps between parameters. The other pages are untouched,
+// so that each reader faults in the pages of its own chunks.
 at::Tensor UntouchedBuffer(const ParameterLayout& layout, at::Device device, at::ScalarType dtype) {
   at::Tensor flat = at::empty({layout.flat_size}, at::TensorOptions(dtype).device(device));
   if (flat.is_cpu() && flat.nbytes() > 2 * kHugePage) {
-    // One page fault for 2 MiB instead of one for 4 KiB; refused on systems without huge pages.
+    // One page fault for 2 MiB instead of one for 4 KiB. The call fails on systems without huge
+    // pages.
     const uintptr_t begin = reinterpret_cast<uintptr_t>(flat.data_ptr());
     const uintptr_t first = (begin + kHugePage - 1) / kHugePage * kHugePage;
     (void)madvise(reinterpret_cast<void*>(first), begin + flat.nbytes() - first, MADV_HUGEPAGE);
@@ -131,8 +133,8 @@ at::Tensor UntouchedBuffer(const ParameterLayout& layout, at::Device device, at:
   return flat;
 }
 
-// Threads that read chunks, each straight to its place or through a staging buffer of the thread,
-// until one of them fails.
+// Threads that read chunks until one of them fails. Each chunk is read straight into the flat
+// buffer or through the thread's staging buffer.
 class ChunkReaders {
  public:
   ChunkReaders(const std::vector<Chunk>& chunks, const at::Tensor& flat)
@@ -169,7 +171,7 @@ class ChunkReaders {
   }
 
   absl::Status ReadAll() {
-    const c10::ParallelGuard alone(true);  // copies use no threads of their own
+    const c10::ParallelGuard alone(true);  // ATen copies with this thread only
     at::Tensor staging;
     while (!failed_) {
       const size_t number = next_++;
@@ -187,7 +189,7 @@ class ChunkReaders {
     };
     if (place.is_cpu() && place.scalar_type() == chunk.entry->dtype) return read(place.data_ptr());
     if (!staging->defined() || staging->numel() < chunk.count() * size) {
-      // Pinned memory, from which the GPU copies directly.
+      // The GPU copies directly from pinned memory.
       *staging = at::empty({std::max(kChunkElements, chunk.count()) * size},
                            at::TensorOptions(at::kByte).pinned_memory(place.is_cuda()));
     }

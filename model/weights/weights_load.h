@@ -1,5 +1,5 @@
-// Reads weights from a Hugging Face folder: config.json and model.safetensors, or the shards of
-// model.safetensors.index.json.
+// Reads weights from a Hugging Face folder: config.json and model.safetensors, or the files that
+// model.safetensors.index.json lists.
 #ifndef TRITONRL_MODEL_WEIGHTS_WEIGHTS_LOAD_H_
 #define TRITONRL_MODEL_WEIGHTS_WEIGHTS_LOAD_H_
 
@@ -12,16 +12,17 @@
 
 namespace tritonrl {
 
-// Reads with several threads and converts to `dtype`. Errors name the file and the tensor:
-// truncated file, missing tensor, wrong shape, unsupported element type. Ignores tensors that the
-// model does not have, as `transformers` does (a tied head is often stored twice). `parts`: reads
-// only what is in these ranges of flat(), zeros elsewhere; none: reads everything.
+// Reads the weights with several threads and converts them to `dtype`. Errors name the file and the
+// tensor: truncated file, missing tensor, wrong shape, unsupported element type; ResourceExhausted
+// if `device` lacks memory. Ignores tensors that the model does not have, as `transformers` does
+// (files often store a tied head twice). `parts`: reads only these ranges of flat() and leaves
+// zeros elsewhere; if empty, reads everything.
 absl::StatusOr<std::shared_ptr<Weights>> LoadWeights(const std::string& dir, at::Device device,
                                                      at::ScalarType dtype,
                                                      absl::Span<const FlatRange> parts = {});
 
-// Reads only one rank's part of the model; config() is that of the part. Errors: also those of
-// ShardConfig.
+// Reads only one rank's shard of the model; config() of the result is the shard's. Errors: also
+// those of ShardConfig.
 absl::StatusOr<std::shared_ptr<Weights>> LoadWeightShard(const std::string& dir, at::Device device,
                                                          at::ScalarType dtype,
                                                          const WeightShard& shard);

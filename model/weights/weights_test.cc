@@ -30,13 +30,13 @@ class WeightsTest : public testing::Test {
 
   std::string File() const { return JoinPath(dir_, "model.safetensors"); }
 
-  // The message of loading dir_, which must fail.
+  // Returns the error message of loading dir_, which must fail.
   std::string LoadError() const {
     const auto loaded = LoadWeights(dir_, at::kCPU, at::kFloat);
     return loaded.ok() ? "no error" : std::string(loaded.status().message());
   }
 
-  // Saves small weights with some tensors replaced or (undefined) left out.
+  // Saves small weights with some tensors replaced, or left out if undefined.
   void SaveChanged(const std::map<std::string, at::Tensor>& changes) {
     const auto weights = SmallWeights(SmallConfig(), 1);
     ASSERT_TRUE(weights->Save(dir_).ok());
@@ -67,19 +67,19 @@ TEST_F(WeightsTest, SavedAndLoadedInOneFileOrShards) {
     ASSERT_TRUE(again.ok()) << again.status();
     EXPECT_TRUE(SameBits((*again)->flat(), weights->flat()));
   }
-  // Back to one file: the shards and their index must be gone.
+  // Saving as one file again must remove the shards and their index.
   ASSERT_TRUE(SmallWeights(SmallConfig(), 2)->Save(dir_).ok());
   EXPECT_EQ(ListDirectory(dir_).value(),
             (std::vector<std::string>{"config.json", "model.safetensors"}));
 }
 
-// An embedding of more elements than are read at once.
+// The embedding has more elements than one chunk of the reader.
 TEST_F(WeightsTest, PartsAreReadAloneAndLargeTensorsInChunks) {
   ModelConfig config = SmallConfig();
   config.vocab_size = 250000;
   const auto weights = std::make_shared<Weights>(config, at::kCPU, at::kFloat);
   ASSERT_GT(weights->layout().parameters[0].size, int64_t{9} << 20);
-  // Numbers that bfloat16 holds, so that both types can be compared.
+  // bfloat16 represents these numbers exactly, so both types can be compared.
   weights->flat().copy_(at::arange(weights->flat().numel(), at::kLong).remainder(251));
   ASSERT_TRUE(weights->Save(dir_).ok());
   for (const at::ScalarType type : {at::kFloat, at::kBFloat16}) {
@@ -134,7 +134,7 @@ TEST_F(WeightsTest, RandomInitIsKeyedBySeed) {
   EXPECT_EQ(a->Get("model.norm.weight").min().item<double>(), 1.0);
 }
 
-// By several threads in pieces: still the n-th number of one row of draws.
+// Several threads draw in pieces, yet element n is the n-th number of one Philox sequence.
 TEST_F(WeightsTest, RandomInitIsOneRowOfDraws) {
   ModelConfig config = SmallConfig();
   config.vocab_size = 5000;
@@ -149,7 +149,7 @@ TEST_F(WeightsTest, RandomInitIsOneRowOfDraws) {
   }
 }
 
-// Ranks that draw a part each have the whole one's values, wherever parts begin.
+// Parts drawn alone equal the same ranges of the whole model, wherever the parts begin.
 TEST_F(WeightsTest, RandomInitDrawsParts) {
   const ModelConfig config = SmallConfig();
   const auto whole = Weights::RandomInit(config, 7);
