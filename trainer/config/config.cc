@@ -13,10 +13,10 @@
 namespace tritonrl {
 namespace {
 
-// Collects the first failed check. Each check costs one line below.
+// Keeps the error of the first failed check.
 class Checks {
  public:
-  // `value` must lie in [low, high]; `high` may be infinite.
+  // `value` must be in [low, high]; `high` may be infinite.
   void Range(const char* field, double value, double low, double high) {
     if (!status_.ok() || (value >= low && value <= high)) return;
     status_ = absl::InvalidArgumentError(
@@ -102,7 +102,8 @@ void CheckSampling(const SamplingConfig& s, Checks* checks) {
                "sampling.keep_stale_kv_cache keeps them; turn one of the two off");
 }
 
-// What would be learned from another policy's tokens as if they were its own.
+// FP8 in the engine means that another policy draws the tokens; without importance weights the
+// learner would treat them as its own.
 void CheckDrawnInFp8(const GrpoHrdConfig& c, Checks* checks) {
   const EngineConfig& engine = c.sampling().engine();
   for (const auto& [on, field] : {std::pair(engine.fp8_kv_cache(), "sampling.engine.fp8_kv_cache"),
@@ -154,7 +155,6 @@ void CheckVerifier(const VerifierConfig& v, Checks* checks) {
                "verifier.judge.endpoint is set but verifier.judge.model is empty; name the model");
 }
 
-// Loads, overrides and checks either configuration.
 template <typename Config>
 absl::StatusOr<Config> Load(const std::string& path, const std::vector<std::string>& overrides,
                             absl::Status (*validate)(const Config&)) {
@@ -179,7 +179,7 @@ absl::StatusOr<GrpoHrdConfig> LoadGrpoHrdConfig(const std::string& path,
   ASSIGN_OR_RETURN(GrpoHrdConfig config,
                    Load<GrpoHrdConfig>(path, overrides, ValidateGrpoHrdConfig));
   EngineConfig* const engine = config.mutable_sampling()->mutable_engine();
-  // On a GPU fewer than the engine's own default, as the learner needs memory there too.
+  // Fewer sequences than the engine's default on a GPU, because the learner needs memory there too.
   if (!engine->has_max_num_seqs()) engine->set_max_num_seqs(64);
   return config;
 }

@@ -1,4 +1,4 @@
-// Reads and checks the configurations of config.proto.
+// Loads and validates the configurations of config.proto.
 #ifndef TRITONRL_TRAINER_CONFIG_CONFIG_H_
 #define TRITONRL_TRAINER_CONFIG_CONFIG_H_
 
@@ -11,13 +11,14 @@
 
 namespace tritonrl {
 
-// File (may be empty: defaults alone), overrides in order, then the checks below.
+// Reads the file `path` (empty: defaults only), applies `overrides` (see ApplyOverride) in order
+// and validates the result. Returns the error of the first of these that fails.
 absl::StatusOr<SftConfig> LoadSftConfig(const std::string& path,
                                         const std::vector<std::string>& overrides);
 absl::StatusOr<GrpoHrdConfig> LoadGrpoHrdConfig(const std::string& path,
                                                 const std::vector<std::string>& overrides);
 
-// One sentence that names the first field whose value can't work, and what would.
+// InvalidArgument names the first invalid field and its valid values in one sentence.
 absl::Status ValidateSftConfig(const SftConfig& config);
 absl::Status ValidateGrpoHrdConfig(const GrpoHrdConfig& config);
 

@@ -7,7 +7,6 @@
 namespace tritonrl {
 namespace {
 
-// The message of `status`, for comparing with what a person would read.
 std::string Text(const absl::Status& status) { return std::string(status.message()); }
 
 bool Contains(const std::string& text, const std::string& part) {

@@ -1,4 +1,5 @@
-// The committed configurations load, and each mentions every field of its message under a comment.
+// The committed configurations are valid and have a comment on every block of fields;
+// grpo_hrd_mini.textproto mentions every field.
 #include <string>
 #include <vector>
 
@@ -33,7 +34,7 @@ std::string TextOf(const std::string& name) {
   return *text;
 }
 
-// Blocks of fields may share a comment (beta1, beta2), but no block goes without.
+// Several fields in a row (beta1, beta2) may share a comment, but every such block needs one.
 void ExpectComments(const std::string& text) {
   std::string previous = "#";
   for (const auto& line : absl::StrSplit(text, '\n')) {
@@ -47,7 +48,7 @@ void ExpectComments(const std::string& text) {
   }
 }
 
-// Loads one and checks its form.
+// Loads a configuration and checks its values and comments.
 template <typename Config>
 Config Load(const std::string& name, absl::Status (*validate)(const Config&)) {
   const std::string text = TextOf(name);

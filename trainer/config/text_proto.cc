@@ -79,10 +79,11 @@ absl::Status BadValue(const FieldDescriptor& field, absl::string_view value,
       absl::StrCat("'", value, "' is no value for ", field.name(), "; it takes ", wanted));
 }
 
-// How a value is stored: into a singular field, appended to a repeated one, or over entry `index`.
+// Sets a singular field, appends to a repeated field, or replaces entry `index` of a repeated
+// field.
 enum class Store { kSet, kAdd, kReplace };
 
-// Writes through the reflection call that fits the store mode.
+// Returns OK after the reflection call for the store mode.
 #define TRITONRL_STORE(TYPE, VALUE)                                \
   do {                                                             \
     if (store == Store::kSet) {                                    \
@@ -150,7 +151,7 @@ absl::Status StoreScalar(const FieldDescriptor* field, absl::string_view value, 
 }
 #undef TRITONRL_STORE
 
-// Sets every singular field to the value it has anyway, so that the printer writes it.
+// Sets every singular field to its current value, as the printer writes only fields that are set.
 void WriteOutDefaults(ProtoMessage* message) {
   const Reflection* reflection = message->GetReflection();
   for (int i = 0; i < message->GetDescriptor()->field_count(); ++i) {

@@ -1,4 +1,4 @@
-// Protobuf messages as text: reading files, changing single fields by name, writing all fields.
+// Reads, edits and writes protobuf messages in text format.
 #ifndef TRITONRL_TRAINER_CONFIG_TEXT_PROTO_H_
 #define TRITONRL_TRAINER_CONFIG_TEXT_PROTO_H_
 
@@ -10,23 +10,23 @@
 
 namespace tritonrl {
 
-// Reads a text-format file into `message`. A syntax error or an unknown field gives
-// "file:line:column: what is wrong" (lines and columns from 1).
+// Reads a text-format file into `message`. InvalidArgument for a syntax error or an unknown field,
+// as "file:line:column: message" (lines and columns from 1).
 absl::Status LoadTextProto(const std::string& path, google::protobuf::Message* message);
 
-// The same from text; `name` stands for the file in messages.
+// Parses `text` as LoadTextProto does; `name` is the file name in error messages.
 absl::Status ParseTextProto(const std::string& text, const std::string& name,
                             google::protobuf::Message* message);
 
-// Applies one `path=value`. The path is field names joined by dots; a repeated field takes
-//   path=a,b,c    the whole list (nothing after "=" empties it),
+// Applies one `path=value`. The path is field names joined by dots. A repeated field accepts
+//   path=a,b,c    the whole list (an empty value clears it),
 //   path+=a       one more entry,
-//   path[1]=a     an entry that exists.
-// Enum values are given by name, in any case; booleans as true/false/1/0. An error names the part
-// of the path that does not exist (and the closest name that does) or the value that does not fit.
+//   path[1]=a     a new value of an existing entry.
+// Enum values are given by name, in any case; booleans as true/false/1/0. InvalidArgument names the
+// part of the path that does not exist (and the closest name that does), or the invalid value.
 absl::Status ApplyOverride(absl::string_view assignment, google::protobuf::Message* message);
 
-// The message as text with every field written out, defaults included: what a run directory keeps.
+// The message as text with every field written out, defaults included, for the run folder.
 std::string FullText(const google::protobuf::Message& message);
 
 }  // namespace tritonrl

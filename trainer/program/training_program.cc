@@ -29,9 +29,9 @@ namespace tritonrl {
 
 namespace {
 
-using ProtoMessage = google::protobuf::Message;  // Message() is of base/status.h
+using ProtoMessage = google::protobuf::Message;  // not Message() of base/status.h
 
-// Cores this process may run on (a Slurm job gets fewer than the machine has).
+// Number of cores in this process's affinity mask; a Slurm job may have fewer than the machine.
 int UsableCores() {
   cpu_set_t set;
   if (sched_getaffinity(0, sizeof(set), &set) != 0) return 1;
@@ -103,7 +103,7 @@ int ReportUsageError(const absl::Status& status) {
 
 int ThreadsFor(int configured, const ProcessGroup& ranks) {
   if (configured > 0) return configured;
-  // A launcher that binds ranks to cores has already divided them: then the affinity is the share.
+  // A launcher that binds ranks to cores has already divided them: the affinity mask is the share.
   const int cores = UsableCores();
   const long online = sysconf(_SC_NPROCESSORS_ONLN);
   if (cores < online) return cores;
@@ -112,12 +112,13 @@ int ThreadsFor(int configured, const ProcessGroup& ranks) {
 
 namespace {
 
-// Time since this process was started: field 22 of /proc/self/stat, in clock ticks after boot.
+// Time since this process started, from field 22 of /proc/self/stat (clock ticks after boot).
 std::optional<absl::Duration> Age() {
   const auto stat = ReadFile("/proc/self/stat");
   timespec now = {};
   if (!stat.ok() || clock_gettime(CLOCK_BOOTTIME, &now) != 0) return std::nullopt;
-  // The second field, a name in brackets, may hold spaces and brackets itself.
+  // The second field is the program's name in parentheses, which may itself hold spaces and
+  // parentheses.
   const size_t end = stat->rfind(')');
   if (end == std::string::npos) return std::nullopt;
   const std::vector<std::string> fields =

@@ -15,41 +15,42 @@
 #include "base/program.h"
 #include "parallel/process_group.h"
 
-// What the main functions of the training programs share, and the times of their start-up.
+// The common parts of the training programs' main functions: arguments, ranks, exit codes, and a
+// timer of the start-up.
 
 namespace tritonrl {
 
-// The fields whose values differ, as in "modified: optimizer.learning_rate: 0.0001 -> 1e-05;
-// modified: ..."; empty if there are none. A field that is not set counts as its default.
+// Lists the fields whose values differ, as in "modified: optimizer.learning_rate: 0.0001 -> 1e-05;
+// modified: ..."; empty if there are none. A field that is not set has its default value.
 std::string ConfigDifferences(const google::protobuf::Message& before,
                               const google::protobuf::Message& after);
 
-// Called by all ranks together, each with its own configuration, as different ones would train
-// different losses without a message. InvalidArgument on every rank names the first rank whose
+// Compares the configurations of all ranks, because different ones would silently train different
+// losses. Called by all ranks together. InvalidArgument on every rank names the first rank whose
 // configuration differs from rank 0's, and each field that differs.
 absl::Status CheckSameConfigOnAllRanks(const google::protobuf::Message& config,
                                        ProcessGroup* ranks);
 
 // Removes every `--set path=value` and `--set=path=value` from the command line and returns the
-// assignments in order. Called before ParseCommandLine, as Abseil keeps only the last of equal
-// flags.
+// assignments in order. Must be called before ParseCommandLine, because Abseil keeps only the last
+// of several equal flags.
 std::vector<std::string> ExtractOverrides(int* argc, char** argv);
 
 // Sets the usage message, parses the flags and returns the overrides. InvalidArgument names an
-// argument that is no flag.
+// argument that is not a flag.
 absl::StatusOr<std::vector<std::string>> ParseArguments(const char* usage, int argc, char** argv);
 
 // Prints "error: message" and returns kExitBadUsage.
 int ReportUsageError(const absl::Status& status);
 
-// The signals after which a training loop writes a checkpoint and ends: SIGTERM, SIGUSR1 and
-// SIGINT. Only a second SIGINT ends the process at once, as Slurm may send SIGTERM more than once.
+// Handler of the signals after which a training loop writes a checkpoint and ends: SIGTERM, SIGUSR1
+// and SIGINT. Only a second SIGINT ends the process at once, as Slurm may send SIGTERM more than
+// once.
 inline SignalHandler NoteStopSignals() { return SignalHandler({SIGINT}, {SIGTERM, SIGUSR1}); }
 
-// Runs a training program whose configuration was read and returns its exit code: joins the ranks,
-// checks that all have the same configuration and calls run(config, ranks, stop), which returns an
-// absl::StatusOr of an outcome with `stopped` and `steps`. Rank 0 calls done(outcome) for a run
-// that is complete.
+// Runs a training program and returns its exit code: joins the ranks, checks that all have the same
+// configuration and calls run(config, ranks, stop), which returns an absl::StatusOr of an outcome
+// with `stopped` and `steps`. If the run is complete, rank 0 calls done(outcome).
 template <typename Config, typename Run, typename Done>
 int RunTrainingProgram(const absl::StatusOr<Config>& config, const SignalHandler& stop,
                        const Run& run, const Done& done) {
@@ -71,24 +72,26 @@ int RunTrainingProgram(const absl::StatusOr<Config>& config, const SignalHandler
   return kExitDone;
 }
 
-// CPU threads for one of several ranks: `configured`, or its share of the cores when that is 0.
+// CPU threads of one rank: `configured`, or this rank's share of the machine's cores if that is 0.
 int ThreadsFor(int configured, const ProcessGroup& ranks);
 
-// Each phase begins where the one before it ends.
+// Measures the phases of the start-up. Each phase begins where the previous one ends.
 class StartupTimer {
  public:
-  // Counts from the start of this process, so that the time before this call (shared libraries,
-  // flags, joining the other ranks) is the first phase, "launch". If the system does not tell when
-  // the process started, counts from now.
+  // Starts the clock at the start of this process, so that the time before this call (shared
+  // libraries, flags, joining the other ranks) is the first phase, "launch". Starts it now if the
+  // system does not report the start time of the process.
   StartupTimer();
-  // With another clock, for a process that started `age` ago.
+  // Uses the clock `now`, for a process that started `age` ago.
   StartupTimer(absl::Duration age, std::function<absl::Time()> now);
 
-  // The time since the last phase ended belongs to phase `what`; equal names add up.
+  // Assigns the time since the end of the last phase to phase `what`; times of equal names are
+  // added.
   void EndPhase(const std::string& what);
 
-  // "first step begins 4.2 s after the launch: launch 0.5 s, weights 2.1 s, ...", the phases in
-  // the order in which they ended first; "the rest" are all phases under 0.05 s.
+  // A line such as "first step begins 4.2 s after the launch: launch 0.5 s, weights 2.1 s, ...",
+  // with the phases in the order in which they first ended; "the rest" is the sum of phases under
+  // 0.05 s.
   std::string Summary() const;
 
  private:
