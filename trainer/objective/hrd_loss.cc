@@ -22,12 +22,12 @@ namespace tritonrl {
 
 namespace {
 
-// Ratios are kept finite: e^20 is far beyond any clip, and inf * 0 would be NaN.
+// The limit keeps ratios finite: e^20 is far beyond any clip, and inf * 0 would be NaN.
 constexpr double kMaxLogRatio = 20;
 
 at::Tensor Sum(const at::Tensor& values) { return at::sum(values, at::kDouble); }
 
-// e^(a - b), 1 where the mask is 0.
+// e^(a - b); 1 where the mask is 0.
 at::Tensor RatioOf(const at::Tensor& a, const at::Tensor& b, const at::Tensor& mask) {
   return at::exp(at::clamp((a - b) * mask, -kMaxLogRatio, kMaxLogRatio));
 }

@@ -10,30 +10,30 @@
 #include "trainer/config/config.pb.h"
 #include "trainer/objective/advantage.h"
 
-// The clipped objective of GRPO with hierarchical reward decomposition and its derivative.
+// The clipped objective of GRPO with hierarchical reward decomposition, and its derivative.
 //
-// For one token t of response o with class c (plan or code), ratio s = pi(t) / pi_old(t) and
-// advantage A of its class, the objective to maximise is the sum over tokens of
+// For one token t of response o with class c (plan or code), ratio s = pi(t) / pi_old(t) and the
+// advantage A of its class, the objective to maximize is the sum over tokens of
 //   w * min(A s, A clip(s, 1 - epsilon, 1 + epsilon)),   w = class weight / (|o| * G * prompts)
-// with class weights (alpha, 1). Its derivative with respect to log pi(t) is w A s where the
-// unclipped term is the smaller one (or both are equal), else 0. The loss is minus the objective.
+// with class weights (alpha, 1). Its derivative with respect to log pi(t) is w A s if the unclipped
+// term is the smaller one (or both are equal), else 0. The loss is minus the objective.
 //
-// With a KL coefficient k > 0 the loss also has k * w_kl * (r - log r - 1), r = pi_ref(t) / pi(t)
-// (the unbiased, non-negative estimate of KL(pi, pi_ref) from samples of pi; Schulman,
-// "Approximating KL divergence"), w_kl = 1 / (|o| * G * prompts), whose derivative is k * w_kl * (1
-// - r).
+// With a KL coefficient k > 0 the loss also has the term k * w_kl * (r - log r - 1) with r =
+// pi_ref(t) / pi(t) and w_kl = 1 / (|o| * G * prompts). It is the unbiased, non-negative estimate
+// of KL(pi, pi_ref) from samples of pi (Schulman, "Approximating KL divergence"). Its derivative is
+// k * w_kl * (1 - r).
 //
-// With an importance cap c > 0 two policies replace pi_old. pi_old remains the policy that drew the
-// token (older weights, or an engine that rounds differently). The ratio s = pi / pi_prox is
-// clipped around the proximal policy pi_prox, the learner's before its first update on these
-// samples. Then w also has the factor min(pi_prox / pi_old, c), which counts as a constant (the
-// decoupled objective of Hilton et al., "Batch size-invariance for policy optimization", 2022, with
-// the truncated importance weights of Espeholt et al., "IMPALA", 2018).
+// With an importance cap c > 0 two policies take the place of pi_old. pi_old is still the policy
+// that drew the token (older weights, or an engine that rounds differently). The ratio s = pi /
+// pi_prox is clipped around the proximal policy pi_prox, the learner's before its first update on
+// these samples. w then also has the factor min(pi_prox / pi_old, c), which is treated as a
+// constant (the decoupled objective of Hilton et al., "Batch size-invariance for policy
+// optimization", 2022, with the truncated importance weights of Espeholt et al., "IMPALA", 2018).
 
 namespace tritonrl {
 
-// One packed micro-batch of T rows, or a run of its rows; all tensors [T] fp32 on the device of the
-// log-probabilities. Rows without a response token have zeros everywhere.
+// The loss's inputs for a packed micro-batch of T rows, or for some of its rows. All tensors are
+// [T] fp32 on the device of the log-probabilities; rows without a response token are zero.
 struct HrdTokens {
   at::Tensor old_log_probs;
   at::Tensor advantage;            // A of the token's class
@@ -42,7 +42,7 @@ struct HrdTokens {
   at::Tensor reference_log_probs;  // undefined without KL penalty
   at::Tensor kl_weight;            // w_kl; undefined without KL penalty
   at::Tensor current;              // 1 for response tokens that were drawn from the newest weights
-  // log pi_prox, with an importance cap; undefined: pi_prox is pi, as in the only update on a
+  // log pi_prox, with an importance cap. Undefined: pi_prox is pi, as in the only update on a
   // batch.
   at::Tensor proximal_log_probs;
 };
@@ -53,13 +53,13 @@ struct HrdSettings {
   double importance_sampling_cap = 0;  // c; 0: none
 };
 
-// Those of `rows` ([R] int64, places in `tokens`).
+// Selects the rows `rows` ([R] int64, indices into `tokens`).
 HrdTokens SelectRows(const HrdTokens& tokens, const at::Tensor& rows);
 
-// Sums over response tokens, kept on the device so that nothing waits for it. Those of a
-// micro-batch are the sums (the last one: the maximum) of those of its runs of rows.
+// Sums over response tokens, kept on the device so that the host does not wait for them. Statistics
+// of parts of a micro-batch add up to those of the whole (the last one: by maximum).
 enum HrdStatistic {
-  kLossSum = 0,     // loss (already weighted and normalised)
+  kLossSum = 0,     // loss (already weighted and normalized)
   kTokenCount,      // response tokens
   kClippedCount,    // tokens whose gradient the clip removed
   kRatioSum,        // s
@@ -76,12 +76,13 @@ struct HrdResult {
   at::Tensor statistics;   // [kNumHrdStatistics] fp64
 };
 
-// log_probs, entropy: [T] fp32 of these tokens, T > 0, from Transformer::Forward or, run by run,
-// from Transformer::ForwardBackward. d_log_probs of a row depends on that row alone.
+// Computes the loss of `tokens`. log_probs, entropy: [T] fp32, T > 0, from Transformer::Forward or,
+// for some rows at a time, from Transformer::ForwardBackward. d_log_probs of a row depends on that
+// row alone.
 HrdResult HrdLoss(const at::Tensor& log_probs, const at::Tensor& entropy, const HrdTokens& tokens,
                   const HrdSettings& settings);
 
-// Whether samples must come with proximal_log_probs.
+// Whether samples need proximal_log_probs: an importance cap and several updates per batch.
 bool NeedsProximalLogProbs(const ObjectiveConfig& objective);
 
 HrdSettings HrdSettingsFor(const ObjectiveConfig& objective);
@@ -92,7 +93,8 @@ struct HrdMicroBatch {
   HrdTokens tokens;    // row t belongs to the token after t, as in `targets`
 };
 
-// group_weights[i] = 1 / (G * prompts) for sample i; the 1/|o| and the class weights come on top.
+// Packs `samples` into one micro-batch on `device`. group_weights[i] = 1 / (G * prompts) for sample
+// i; the function applies 1/|o| and the class weights in addition.
 HrdMicroBatch BuildHrdMicroBatch(const ObjectiveConfig& objective,
                                  const std::vector<const RlSample*>& samples,
                                  const std::vector<double>& group_weights, at::Device device);

@@ -45,7 +45,7 @@ double Statistic(const HrdResult& result, HrdStatistic which) {
 }
 
 TEST(HrdLoss, MatchesNumbersByHand) {
-  // epsilon 0.2. One column a case of the clipped objective:
+  // epsilon 0.2. One line per case of the clipped objective:
   //   s 1.0, A 2: inside            J = 2.0          dJ = A s = 2
   //   s 1.5, A 2: above, clipped    J = 2 * 1.2      dJ = 0
   //   s 1.5, A -2: above, A < 0     J = -2 * 1.5     dJ = -3 (the min takes the unclipped term)
@@ -65,7 +65,7 @@ TEST(HrdLoss, MatchesNumbersByHand) {
 }
 
 TEST(HrdLoss, ImportanceWeightsAreTruncatedAndNotDerived) {
-  // pi_old e^-1; epsilon 0.2, cap 1.5. One column a case:
+  // pi_old is e^-1, epsilon 0.2, cap 1.5. One line per case:
   //   pi_prox / pi_old 2.0 -> 1.5, s 1.1, A 2    J = 1.5 * 2.2        dJ the same
   //   pi_prox / pi_old 0.5,        s 1.5, A 2    J = 0.5 * 2 * 1.2    dJ = 0 (clipped)
   //   pi_prox / pi_old 0.5,        s 1.5, A -2   J = 0.5 * -2 * 1.5   dJ the same
@@ -95,7 +95,8 @@ TEST(HrdLoss, ImportanceWeightsAreTruncatedAndNotDerived) {
   EXPECT_NEAR(Statistic(result, kRatioSum), 4.1, 1e-6);
   EXPECT_NEAR(Statistic(result, kMaxLogProbDiff), -std::log(0.75), 1e-6) << "the first is stale";
 
-  // The only update on a batch: pi_prox is pi, so s is 1 and pi / pi_old (2.2, 0.75) the weight.
+  // In the only update on a batch pi_prox is pi, so s is 1 and pi / pi_old (2.2, 0.75) is the
+  // weight.
   tokens.proximal_log_probs = at::Tensor();
   const HrdResult only = HrdLoss(Row(log_probs), entropy, tokens, {.importance_sampling_cap = 1.5});
   got = Values(only.d_log_probs);
@@ -130,7 +131,8 @@ TEST(HrdLoss, RowsWithoutATokenHaveNoPart) {
 }
 
 TEST(HrdLoss, GradientMatchesFiniteDifferences) {
-  // Random tokens on both sides of the clip, with KL penalty; points near a kink are moved away.
+  // Random tokens on both sides of the clip, with KL penalty; ratios near a kink of the clip are
+  // moved away from it.
   Philox random(3);
   const int n = 200;
   const double epsilon = 0.2, kl = 0.3, h = 1e-3;
@@ -175,7 +177,8 @@ TEST(HrdLoss, GradientMatchesFiniteDifferences) {
 }
 
 TEST(HrdLoss, RunsOfRowsGiveTheWhole) {
-  // Every third row has no token; runs as a head with chunks of 7 rows gives them.
+  // Every third row has no token. The other rows are processed 7 at a time, as by a head with
+  // chunks.
   Philox random(8);
   const int64_t n = 50;
   std::vector<float> columns[8];

@@ -1,4 +1,4 @@
-// Divides sequences over ranks by their cost, and into micro-batches by a budget of tokens.
+// Distributes sequences over ranks by their cost, and over micro-batches by a token budget.
 #ifndef TRITONRL_TRAINER_OBJECTIVE_PACKING_H_
 #define TRITONRL_TRAINER_OBJECTIVE_PACKING_H_
 
@@ -8,17 +8,17 @@
 
 namespace tritonrl {
 
-// Each entry of the result holds the indices of one micro-batch, whose lengths add up to at most
-// `budget`; a sequence longer than the budget has a micro-batch of its own. Sequences are sorted by
-// length (ties by index), so that a micro-batch holds similar lengths, and every index appears
-// once. The result depends on the lengths alone.
+// Packs sequences into micro-batches of at most `budget` tokens; a sequence longer than the budget
+// has a micro-batch of its own. Each entry of the result holds the indices of one micro-batch.
+// Sequences are sorted by length (ties by index), so that a micro-batch holds similar lengths, and
+// every index appears once. The result depends on the lengths alone.
 std::vector<std::vector<int>> PackByTokens(std::span<const int64_t> lengths, int64_t budget);
 
-// The cost of a sequence in forward and backward, in units of one token's GEMMs.
+// The cost of a sequence's forward and backward pass, in units of one token's GEMMs.
 struct SequenceCost {
-  // 7 layers query_size / (6 parameters in products): over a sequence of L tokens causal attention
-  // takes 2 query_size L^2 FLOPs a layer forward and 5 backward, products take 6 a token for each
-  // parameter. 0: attention costs nothing.
+  // 7 layers query_size / (6 parameters in GEMMs): over a sequence of L tokens causal attention
+  // needs 2 query_size L^2 FLOPs per layer in the forward and 5 in the backward pass, and GEMMs
+  // need 6 per token and parameter. 0: the cost of attention is ignored.
   double quadratic = 0;
 
   double Of(int64_t length) const {
@@ -27,10 +27,10 @@ struct SequenceCost {
   }
 };
 
-// The rank of each sequence: the costliest first (ties by index), each to the rank that has least
-// so far (ties to the lowest). No rank has more than the least loaded one by more than one
-// sequence's cost (Graham, "Bounds on multiprocessing timing anomalies", 1969). The result depends
-// on the lengths alone.
+// Assigns each sequence to a rank and returns the ranks: in decreasing order of cost (ties by
+// index) each goes to the rank with the least load so far (ties to the lowest). The loads of two
+// ranks differ by at most one sequence's cost (Graham, "Bounds on multiprocessing timing
+// anomalies", 1969). The result depends on the lengths alone.
 std::vector<int> BalanceOverRanks(std::span<const int64_t> lengths, int ranks,
                                   const SequenceCost& cost);
 

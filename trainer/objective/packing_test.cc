@@ -17,7 +17,8 @@ TEST(PackByTokens, FillsUpToTheBudgetInOrderOfLength) {
 }
 
 TEST(BalanceOverRanks, TheSquareOfTheLengthCounts) {
-  // By tokens alone 6 + 2 = 4 + 3 + 1; with attention the longest weighs more than all others.
+  // By tokens alone the loads are equal: 6 + 2 = 4 + 3 + 1. With attention the longest sequence
+  // costs more than all others together.
   const std::vector<int64_t> lengths = {1, 6, 2, 3, 4};
   EXPECT_EQ(BalanceOverRanks(lengths, 2, {}), (std::vector<int>{1, 0, 0, 1, 1}));
   EXPECT_EQ(BalanceOverRanks(lengths, 2, {.quadratic = 10}), (std::vector<int>{1, 0, 1, 1, 1}));

@@ -69,7 +69,7 @@ int64_t AdamW::StateBytes(at::ScalarType weights, int ranks, int zero_stage) {
   return 8 + (alone && weights == at::kFloat ? 0 : 4) + (alone || zero_stage == 2 ? 0 : 4);
 }
 
-// Parameters begin at multiples of kDecayBlock, and so do the shards of ranks.
+// Parameters and the shards of ranks begin at multiples of kDecayBlock, so a block is never mixed.
 void AdamW::MarkDecay() {
   const int64_t marks = (master_.numel() + kDecayBlock - 1) / kDecayBlock;
   decayed_ = at::zeros({marks}, master_.options().dtype(at::kByte));
@@ -133,7 +133,7 @@ void AdamW::OnGradientsReady(int64_t offset, const Gradients& gradients) {
 
 void AdamW::OnGradientOverwrite(int64_t offset, const Gradients& gradients) {
   if (!sharded() || !reduce_status_.ok()) return;
-  // At the beginning of a pass memory may wait for any bucket of the one before.
+  // At the beginning of a pass any bucket of the previous pass may still be read by its reduction.
   if (unreduced_ == plan_.buckets() && passes_ > 0) {
     reduce_status_ = ranks_->collectives()->WaitUntilRead(0);
   }
@@ -222,7 +222,7 @@ void AdamW::UpdateWithTorch(double learning_rate, double scale, const ShardSlice
         at::repeat_interleave(p.decayed, kDecayBlock).narrow(0, 0, p.master.numel()).to(at::kFloat);
     p.master.addcmul_(p.master, mask, -learning_rate * config_.weight_decay());
   }
-  // sqrt(v / c2) + eps; the gaps of the buffer hold zeros throughout and stay zero.
+  // sqrt(v / c2) + eps. The padding between parameters is zero and stays zero.
   const at::Tensor denominator =
       p.second_moment.sqrt().mul_(1 / std::sqrt(correction2)).add_(config_.adam_epsilon());
   p.master.addcdiv_(p.first_moment, denominator, -learning_rate / correction1);

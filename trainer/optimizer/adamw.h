@@ -1,9 +1,5 @@
-// AdamW (Loshchilov & Hutter, "Decoupled weight decay regularization") with fp32 master weights,
-// over the flat buffers of model/weights/weights.h: torch's operators on the CPU, one kernel on a
-// GPU. With several ranks each keeps and updates its shards of the state (shard_plan.h): ZeRO-1, or
-// ZeRO-2 with optimizer.zero_stage 2, where gradients are reduced into the shards through a ring
-// buffer (model/weights/gradient_ring_buffer.h). The all-gather of a bucket's weights overlaps the
-// update of the next bucket.
+// AdamW (Loshchilov & Hutter, "Decoupled weight decay regularization") with fp32 master weights
+// over the flat buffers of model/weights/weights.h, sharded over ranks as ZeRO-1 or ZeRO-2.
 #ifndef TRITONRL_TRAINER_OPTIMIZER_ADAMW_H_
 #define TRITONRL_TRAINER_OPTIMIZER_ADAMW_H_
 
@@ -27,70 +23,75 @@ namespace tritonrl {
 // learning_rate * final_fraction at the last step.
 double LearningRate(const OptimizerConfig& config, int64_t step, int64_t total_steps);
 
-// The result of one update.
 struct UpdateResult {
   double gradient_norm = 0;  // L2 norm over all parameters, before clipping
   bool skipped = false;      // the norm was not finite: nothing was changed
 };
 
-// Counts updates skipped in a row. Error, with advice: config.max_consecutive_skipped of them.
+// Counts consecutive skipped updates. Internal, with advice for the user, after
+// config.max_consecutive_skipped of them.
 absl::Status CountSkippedUpdate(const OptimizerConfig& config, const UpdateResult& result,
                                 int* consecutive_skipped);
 
+// Uses torch's operators on the CPU and one kernel on a GPU. With several ranks each keeps and
+// updates its shards of the state (shard_plan.h); with optimizer.zero_stage 2 gradients are reduced
+// into the shards through a ring buffer (model/weights/gradient_ring_buffer.h). The all-gather of a
+// bucket's weights overlaps the update of the next bucket.
 class AdamW {
  public:
-  // Shares `weights` with the transformer and the engine and updates them in place. With fp32
-  // weights and one rank they are their own master copy; otherwise the optimizer makes an fp32 copy
-  // of this rank's shard. `ranks` must outlive this object; null: one rank. `bucket_elements`: a
-  // multiple of kDecayBlock, see ShardPlan.
+  // Updates `weights`, shared with the transformer and the engine, in place. With fp32 weights and
+  // one rank they are their own master copy; otherwise the optimizer makes an fp32 copy of this
+  // rank's shard. `ranks` must outlive this object; null: one rank. `bucket_elements` is a multiple
+  // of kDecayBlock, see ShardPlan.
   AdamW(const OptimizerConfig& config, std::shared_ptr<Weights> weights,
         ProcessGroup* ranks = nullptr, int64_t bucket_elements = ShardPlan::kBucketElements);
 
-  // The layout of gradients for updates: all of them, or a ring buffer if sharded().
+  // The memory layout of gradients: the whole flat buffer, or a ring buffer if sharded().
   GradientRingBuffer ring_buffer() const;
-  // Gradients of zeros with this layout. Throws c10::Error if out of memory.
+  // Allocates zero gradients with this layout. Throws c10::Error if out of memory.
   Gradients MakeGradients() const { return Gradients(*weights_, ring_buffer()); }
   // Whether gradients are reduced into shards during the backward pass: several ranks and ZeRO-2.
   bool sharded() const { return !alone() && config_.zero_stage() == 2; }
 
-  // With several ranks: gradients from `offset` on in the flat buffer are final, so that the
-  // reduction of their buckets starts while the backward pass goes on. Offsets decrease from call
-  // to call and are the same on all ranks. Step returns an error of the reduction. If not
-  // sharded(): final for the next update; Step reduces the buckets that no call named. If
-  // sharded(): final for this micro-batch; the next update takes the sum of all micro-batches.
-  // Offset 0 ends a micro-batch. All ranks have the same number of them, at least one.
+  // With several ranks: says that gradients from `offset` on in the flat buffer are final, so that
+  // the reduction of their buckets starts while the backward pass goes on. Offsets decrease from
+  // call to call and are the same on all ranks. Step returns an error of the reduction. If not
+  // sharded(), final means for the next update, and Step reduces the buckets that no call has
+  // named. If sharded(), final means for this micro-batch: the next update uses the sum over all
+  // micro-batches, and offset 0 ends a micro-batch. All ranks have the same number of
+  // micro-batches, at least one.
   void OnGradientsReady(int64_t offset, const Gradients& gradients);
-  // If sharded(): called before gradients from `offset` on, up to those that are final, are
-  // written. Waits until the reductions that read this part of the ring buffer are done.
+  // If sharded(): called before gradients from `offset` on, up to the final ones, are written.
+  // Waits for the reductions that read this part of the ring buffer.
   void OnGradientOverwrite(int64_t offset, const Gradients& gradients);
 
-  // One step on the sum of all ranks' gradients, made by all ranks together; weights are the same
-  // on all of them afterwards. With g the sum scaled to clip_norm and t the number of this update:
+  // One update with the sum of all ranks' gradients. Called by all ranks together; their weights
+  // are equal afterwards. With g the sum scaled to clip_norm and t the number of this update:
   //   m = beta1 m + (1 - beta1) g,   v = beta2 v + (1 - beta2) g^2
   //   w = w (1 - lr * weight_decay) - lr * (m / (1 - beta1^t)) / (sqrt(v / (1 - beta2^t)) + eps)
-  // Decay only where ParameterInfo::decay(). Reads one number back from the device (the norm).
-  // `gradients` may be changed. Error: a lost rank.
+  // Only parameters with ParameterInfo::decay() decay. The call reads one number back from the
+  // device (the norm) and may change `gradients`. Error: a lost rank.
   absl::StatusOr<UpdateResult> Step(double learning_rate, Gradients* gradients);
 
-  // This rank's shards of the parameter's gradient, as reduced for the last Step; undefined with
-  // one rank. A step that was not skipped has changed them.
+  // This rank's shards of the parameter's gradient as reduced for the last Step, which has modified
+  // them unless it was skipped. Undefined with one rank.
   std::vector<at::Tensor> ReducedGradientShards(const ParameterInfo& info) const;
 
-  // Bytes of state per parameter of its shard that one of `ranks` ranks keeps: moments, master copy
-  // and reduced gradient. With ZeRO-2 the reduced gradient is not counted, as it is the only one.
+  // Bytes of optimizer state per parameter of a rank's shard: moments, master copy and reduced
+  // gradient. With ZeRO-2 the reduced gradient is not counted, as the rank holds no other gradient.
   static int64_t StateBytes(at::ScalarType weights, int ranks, int zero_stage = 1);
 
   // Number of updates made (t above).
   int64_t updates() const { return updates_; }
   void set_updates(int64_t updates) { updates_ = updates; }
 
-  // State for checkpoints, each [plan().LocalSize(rank())] fp32: writing into it in place is how a
-  // checkpoint is restored.
+  // State for checkpoints, each [plan().LocalSize(rank())] fp32. A checkpoint is restored by
+  // writing into these tensors in place.
   const at::Tensor& master() const { return master_; }
   const at::Tensor& first_moment() const { return first_moment_; }
   const at::Tensor& second_moment() const { return second_moment_; }
-  // Whether the master copy equals the fp32 weights. After the weights were changed from outside,
-  // ResetMasterFromWeights makes it again.
+  // Whether the weights are fp32, so that the master copy equals them. After an outside change of
+  // the weights, ResetMasterFromWeights copies them into the master copy.
   bool master_is_weights() const;
   void ResetMasterFromWeights();
 
@@ -103,20 +104,21 @@ class AdamW {
   // Slices of the state of one bucket's shard.
   struct ShardSlices {
     at::Tensor gradient, master, first_moment, second_moment;
-    at::Tensor weights;  // a slice of the model's
-    at::Tensor decayed;  // marks, or undefined
+    at::Tensor weights;  // a slice of the model's weights
+    at::Tensor decayed;  // marks of decay blocks; undefined without weight decay
   };
 
   void MarkDecay();
   // This rank's shards of a flat buffer as one tensor; with one rank the buffer itself.
   at::Tensor LocalShard(const at::Tensor& flat) const;
-  // Starts the reduction of the buckets from `offset` on that it has not started.
+  // Starts the reduction of the buckets from `offset` on whose reduction has not started.
   void StartReduceFrom(int64_t offset, const Gradients& gradients);
   // L2 norm over the shards of all ranks.
   absl::StatusOr<double> Norm(const at::Tensor& local) const;
   // Starts the reductions that OnGradientsReady has not started, and waits for all of them.
   absl::Status FinishReduce(const Gradients& gradients);
-  // This rank's shard of a bucket, with the gradient times `scale`; its weights as well, rounded.
+  // Updates the state of this rank's shard of a bucket with the gradient times `scale`, then writes
+  // the rounded master weights into the model's weights.
   void UpdateShard(double learning_rate, double scale, int64_t bucket, const at::Tensor& g);
   void UpdateWithTorch(double learning_rate, double scale, const ShardSlices& shard);
   void UpdateOnGpu(double learning_rate, double scale, const ShardSlices& shard);
@@ -131,7 +133,7 @@ class AdamW {
   at::Tensor second_moment_;
   // One byte for each kDecayBlock elements, 1 where decayed; undefined without weight decay.
   at::Tensor decayed_;
-  int64_t unreduced_;   // the reduction of buckets below this number has not started
+  int64_t unreduced_;   // number of leading buckets whose reduction has not started
   int64_t passes_ = 0;  // micro-batches since the last update, if sharded()
   absl::Status reduce_status_;
   int64_t updates_ = 0;

@@ -8,7 +8,7 @@ namespace tritonrl {
 namespace {
 
 constexpr int kThreads = 256;
-constexpr int kPack = 4;  // elements of a thread at a time: 16 bytes of fp32
+constexpr int kPack = 4;  // elements per vector access of a thread: 16 bytes of fp32
 constexpr int64_t kMaxBlocks = 1 << 20;
 
 __device__ inline float& At(float4& pack, int k) { return reinterpret_cast<float*>(&pack)[k]; }

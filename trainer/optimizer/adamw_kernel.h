@@ -1,4 +1,4 @@
-// AdamW on a GPU in one pass over what a rank keeps.
+// An AdamW update on a GPU in one pass over a rank's optimizer state.
 #ifndef TRITONRL_TRAINER_OPTIMIZER_ADAMW_KERNEL_H_
 #define TRITONRL_TRAINER_OPTIMIZER_ADAMW_KERNEL_H_
 
@@ -8,12 +8,12 @@
 
 namespace tritonrl {
 
-// Elements of which one mark says whether they are decayed.
+// Elements that share one mark of `decayed`.
 constexpr int64_t kDecayBlock = 64;
 
-// The numbers of one update (see AdamW::Step).
+// The scalars of one update (see AdamW::Step).
 struct AdamWScalars {
-  float gradient_scale = 1;  // clipping
+  float gradient_scale = 1;  // factor of gradient clipping
   float beta1 = 0, beta2 = 0;
   float step = 0;                // learning rate / (1 - beta1^t)
   float inverse_correction = 1;  // 1 / sqrt(1 - beta2^t)
@@ -21,9 +21,9 @@ struct AdamWScalars {
   float decay = 0;  // learning rate * weight decay
 };
 
-// `elements`, a multiple of kDecayBlock, of each buffer; all at multiples of 16 bytes. `decayed`
-// [elements / kDecayBlock]: 1 where weights decay; null: nowhere. `rounded` gets the new master
-// weights in bf16 or fp32 (rounded_is_bf16); null: nobody wants them.
+// Device buffers of `elements` elements, a multiple of kDecayBlock, aligned to 16 bytes. `decayed`
+// [elements / kDecayBlock] is 1 where weights decay; null: none decay. `rounded` receives the new
+// master weights in bf16 or fp32 (rounded_is_bf16); null: not written.
 struct AdamWBuffers {
   int64_t elements = 0;
   const float* gradient = nullptr;
@@ -35,7 +35,7 @@ struct AdamWBuffers {
   bool rounded_is_bf16 = true;
 };
 
-// Moves 28 bytes an element, and 2 or 4 for `rounded`.
+// Reads and writes 28 bytes per element, and 2 or 4 more for `rounded`.
 void LaunchAdamW(const AdamWScalars& scalars, const AdamWBuffers& buffers, cudaStream_t stream);
 
 }  // namespace tritonrl

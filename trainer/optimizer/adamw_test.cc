@@ -41,7 +41,7 @@ TEST(LearningRate, CosineEndsAtTheFinalFraction) {
   EXPECT_NEAR(LearningRate(config, 500, 111), 0.2, 1e-12);                     // never rises again
 }
 
-// One scalar parameter's AdamW in double, as the paper writes it.
+// AdamW for one scalar parameter in double, as in the paper.
 struct Scalar {
   double w, m = 0, v = 0;
   void Step(double g, double lr, double decay, const OptimizerConfig& c, int t) {
@@ -103,7 +103,7 @@ TEST(AdamW, ClipsTheGlobalNorm) {
   gradients.Get("model.norm.weight")[0].fill_(3);
   gradients.Get("model.norm.weight")[1].fill_(4);
   EXPECT_NEAR(optimizer.Step(0.01, &gradients)->gradient_norm, 5.0, 1e-6);
-  // The moments saw (0.6, 0.8).
+  // The moments are updated with the clipped gradient (0.6, 0.8).
   const ParameterInfo* info = nullptr;
   for (const ParameterInfo& p : weights->layout().parameters) {
     if (p.name == "model.norm.weight") info = &p;
@@ -143,13 +143,13 @@ TEST(AdamW, KeepsAnFp32MasterOfBf16Weights) {
     gradients.flat().fill_(1);
     ASSERT_TRUE(optimizer.Step(1e-3, &gradients).ok());
   }
-  // Ten steps of 1e-3 are each below bf16's resolution at 1 (1/256 below it), but not together.
+  // One step of 1e-3 is below bf16's resolution at 1 (1/256 below it), but ten steps are not.
   EXPECT_LT(weights->Get("model.norm.weight")[0].item<float>(), before.item<float>());
   EXPECT_TRUE(optimizer.master().to(at::kBFloat16).equal(weights->flat()));
 }
 
-// All elements against the formula, with several buckets, clipping and decay, on this machine's
-// devices and in the types that weights can have.
+// Compares all elements with the formula, with several buckets, clipping and decay, on each of this
+// machine's devices and in both types of weights.
 class AdamWOnDevice : public testing::TestWithParam<std::pair<at::Device, at::ScalarType>> {
  protected:
   void SetUp() override {

@@ -44,7 +44,7 @@ nlohmann::json BadParameters(const AdamW& optimizer, const Gradients& gradients)
   return found;
 }
 
-// The file's path; an empty one where there are enough.
+// Returns the file's path, or "" if the folder already holds kMaxFiles of this rank.
 absl::StatusOr<std::string> Write(const std::string& folder, int64_t update, const AdamW& optimizer,
                                   const Gradients& gradients, const nlohmann::json& sequences) {
   RETURN_IF_ERROR(CreateDirectories(folder));

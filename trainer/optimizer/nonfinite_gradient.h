@@ -1,4 +1,4 @@
-// Keeps a record of a gradient that was not finite, for study.
+// Dumps a gradient with NaN or infinite elements into a file for later analysis.
 #ifndef TRITONRL_TRAINER_OPTIMIZER_NONFINITE_GRADIENT_H_
 #define TRITONRL_TRAINER_OPTIMIZER_NONFINITE_GRADIENT_H_
 
@@ -11,13 +11,14 @@
 
 namespace tritonrl {
 
-// Writes `folder`/update_000012_rank_0.json: the parameters whose gradient has elements that are
-// NaN or infinite, with their numbers and the largest finite element (none on a rank that has no
-// such elements), and `sequences`, the data of this rank's gradient (numbers that are not finite
-// are null). "gradient" names the gradient: this rank's own before the all-reduce, or with ZeRO-2,
-// which never holds that as a whole, this rank's shard of the sum with its number of elements. Call
-// it when `optimizer` has skipped the step. No more once the folder has 16 files of this rank,
-// which are enough to study. Returns where it is kept, or why it is not, in words; never fails.
+// Writes `folder`/update_000012_rank_0.json: each parameter whose gradient has NaN or infinite
+// elements (none on a rank without such elements), with their counts and the largest finite
+// element, and `sequences`, the data of this rank's gradient (non-finite numbers as null). The
+// field "gradient" says which gradient it is: this rank's own before the all-reduce, or with
+// ZeRO-2, which never holds that as a whole, this rank's shard of the sum with the shard's number
+// of elements. Call it after `optimizer` has skipped the step. Writes nothing once the folder has
+// 16 files of this rank. Never fails; returns a text with the path of the file or the reason why
+// there is none.
 std::string DumpNonFiniteGradient(const std::string& folder, int64_t update, const AdamW& optimizer,
                                   const Gradients& gradients, const nlohmann::json& sequences);
 
