@@ -13,8 +13,8 @@
 namespace tritonrl {
 namespace {
 
-// Bytes of one allocation. An allocation takes the driver the same time for any size, and a cache
-// can have a hundred of them.
+// Bytes of one allocation. The driver takes the same time for an allocation of any size, and a
+// cache can have a hundred allocations.
 constexpr int64_t kChunk = int64_t{1} << 30;
 
 int64_t RoundedUp(int64_t bytes) {

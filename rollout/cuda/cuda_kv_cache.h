@@ -16,22 +16,23 @@
 namespace tritonrl {
 
 // GPU memory that can be released and allocated again at the same addresses. Torch's allocator does
-// not manage it, and can use what is released. No GPU work may use it when the object is destroyed.
+// not manage it, but can use it while it is released. No GPU work may use it when the object is
+// destroyed.
 class MappedMemory {
  public:
-  // Reserves addresses for at least `bytes` and maps memory. Throws c10::OutOfMemoryError without
-  // free memory, c10::Error if the driver cannot map memory.
+  // Reserves addresses for at least `bytes` and maps memory. Throws c10::OutOfMemoryError if too
+  // little memory is free, c10::Error if the driver cannot map memory.
   MappedMemory(int64_t bytes, at::Device device);
 
   void* data() const { return range_.data(); }
   int64_t bytes() const { return range_.bytes(); }  // rounded up to the mapping granularity
   bool held() const { return held_; }
 
-  // Releases the memory; its contents are lost. No GPU work may use it until Map(): an access fails
-  // and ends the process's use of the GPU. Does nothing if not held. Throws c10::Error.
+  // Releases the memory; its contents are lost. No GPU work may use it until Map(): after an access
+  // the process cannot use the GPU any more. Does nothing if not held. Throws c10::Error.
   void Unmap();
-  // Allocates it again with undefined contents. Empties torch's caching allocator if necessary.
-  // Throws c10::OutOfMemoryError, and then holds nothing. Does nothing if held.
+  // Allocates the memory again with undefined contents. Empties torch's caching allocator if
+  // necessary. If it throws (c10::OutOfMemoryError), no memory is held. Does nothing if held.
   void Map();
 
  private:
@@ -42,14 +43,14 @@ class MappedMemory {
   bool held_ = false;
 };
 
-// Two pools for each layer: keys and values.
+// The KV cache: two pools for each layer, one for keys and one for values.
 class CudaKvCache {
  public:
   // Bytes of a page: kPageTokens positions in all layers.
   static int64_t PageBytes(const ModelConfig& config, CacheType type = CacheType::kBFloat16);
 
-  // Throws c10::Error without memory. The contents are undefined at first. can_sleep: the memory is
-  // not torch's, and Sleep releases it.
+  // Throws c10::Error if memory is short. The contents are undefined at first. can_sleep: the cache
+  // uses MappedMemory instead of torch's allocator, and Sleep releases it.
   CudaKvCache(const ModelConfig& config, int64_t pages, at::Device device, bool can_sleep = false,
               CacheType type = CacheType::kBFloat16);
 
@@ -72,9 +73,9 @@ class CudaKvCache {
 
   const int64_t pages_, layers_;
   const int64_t page_bytes_;  // of one pool
-  at::Tensor memory_;         // all pools; with can_sleep mapped_ instead
+  at::Tensor memory_;         // all pools; with can_sleep they are in mapped_ instead
   std::unique_ptr<MappedMemory> mapped_;
-  uint8_t* base_ = nullptr;  // of memory_ or mapped_
+  uint8_t* base_ = nullptr;  // address of memory_ or mapped_
   at::Tensor pools_;         // [2 layers] addresses of the pools, on the GPU
 };
 

@@ -18,10 +18,10 @@
 namespace tritonrl {
 namespace {
 
-constexpr int64_t kMaxVocab = 1 << 20;  // that the sampler takes
+constexpr int64_t kMaxVocab = 1 << 20;  // the sampler's limit
 
-// Does `work` with this GPU as the one that calls mean which name none. What LibTorch throws
-// becomes a Status that begins with `what`.
+// Runs `work` with `device` as the current GPU. Converts LibTorch's exceptions to a Status whose
+// message begins with `what`.
 template <typename Work>
 absl::Status OnGpu(at::Device device, const std::string& what, Work work) {
   return CatchTorch(what, "lower cache_bytes, max_num_seqs or max_num_batched_tokens", [&] {
@@ -93,7 +93,7 @@ double CudaRunner::graph_seconds() const { return impl_->graph_seconds; }
 bool CudaRunner::fused_decode() const { return impl_->layers.fused_decode(); }
 
 void CudaRunner::WeightsChanged() {
-  // An error comes out of the next step.
+  // The next Launch returns the error.
   impl_->quantize_status = OnGpu(impl_->device, "copies of the weights", [&] {
     const c10::cuda::CUDAStreamGuard on(impl_->stream);
     cudaDeviceSynchronize();

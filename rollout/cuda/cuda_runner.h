@@ -1,5 +1,5 @@
-// The engine's model on a GPU: steps that only decode are replayed CUDA graphs, tokens are drawn on
-// the GPU, and the next step can be launched before the last one's tokens are known.
+// The model runner on a GPU. It replays decode-only steps as CUDA graphs, draws tokens on the GPU,
+// and can launch the next step before the last step's tokens are known.
 #ifndef TRITONRL_ROLLOUT_CUDA_CUDA_RUNNER_H_
 #define TRITONRL_ROLLOUT_CUDA_CUDA_RUNNER_H_
 
@@ -16,18 +16,19 @@
 
 namespace tritonrl {
 
-// One GPU, one stream of its own. Which ways products are made is tried out anew in each process,
-// so that another process can round differently, unless it is batch-invariant.
+// Runs on one GPU, in a stream of its own. Each process autotunes its GEMM algorithms anew, so two
+// processes can round differently, unless the runner is batch-invariant.
 class CudaRunner : public ModelRunner {
  public:
-  // Whether it takes these weights: bf16 on a GPU, heads of 64 or 128 elements, at most 16 query
-  // heads for a key head, a vocabulary of a multiple of 4 and at most 2^20, other sizes multiples
-  // of 8.
+  // Whether the runner supports these weights: bf16 on a GPU, heads of 64 or 128 elements, at most
+  // 16 query heads per key head, a vocabulary size that is a multiple of 4 and at most 2^20, other
+  // sizes that are multiples of 8.
   static bool Supports(const Weights& weights);
 
-  // Shares `weights`. Sums over ranks are in the graphs. InvalidArgument: a field out of range, or
-  // two that do not go together. FailedPrecondition: fp8_weights on a GPU without such products.
-  // ResourceExhausted: the memory does not do, with the sizes and what to lower.
+  // Shares `weights`. The CUDA graphs contain the all-reduces over ranks. InvalidArgument: a field
+  // is out of range, or contradicts another field. FailedPrecondition: fp8_weights on a GPU that
+  // does not support these GEMMs. ResourceExhausted: too little GPU memory is free; the message has
+  // the sizes and the fields to lower.
   static absl::StatusOr<std::unique_ptr<CudaRunner>> Create(std::shared_ptr<Weights> weights,
                                                             const EngineConfig& config,
                                                             const EngineContext& context);
@@ -43,16 +44,19 @@ class CudaRunner : public ModelRunner {
   int chunk_alignment() const override { return config_.batch_invariant() ? kInvariantChunk : 1; }
   int prefill_budget() const override { return config_.prefill_budget(); }
   int max_in_flight() const override { return kInFlight; }
-  void WeightsChanged() override;  // waits for all that the GPU has been given
+  // Waits for all work on the GPU. With fp8_weights, quantizes the weights; Launch returns an error
+  // of this.
+  void WeightsChanged() override;
   absl::Status Sleep() override;
   absl::Status Wake() override;
   absl::Status Launch(const ModelStep& step) override;
   absl::StatusOr<std::vector<TokenDraw>> Collect() override;
 
-  // Graphs captured so far, and the seconds that took with the search for their products.
+  // Number of captures so far, failed ones included, and the seconds that captures and autotuning
+  // took.
   int graphs() const;
   double graph_seconds() const;
-  // Whether steps of few rows are made by the persistent fused kernel.
+  // Whether the persistent fused kernel (megakernel) runs steps of few rows.
   bool fused_decode() const;
 
  private:
@@ -61,7 +65,7 @@ class CudaRunner : public ModelRunner {
   struct Impl;
   CudaRunner(const EngineConfig& config, const EngineContext& context, std::unique_ptr<Impl> impl);
 
-  const EngineConfig config_;  // with no 0 left
+  const EngineConfig config_;  // resolved: no field is 0 for "default"
   const EngineContext context_;
   std::unique_ptr<Impl> impl_;
 };

@@ -67,7 +67,7 @@ CudaRunner::Impl::Impl(std::shared_ptr<Weights> weights, const EngineConfig& con
 
 CudaRunner::Impl::~Impl() {
   if (ranks != nullptr) {
-    try {  // with a deadline, after which nothing waits for the others any more
+    try {  // Await has a deadline; after it, nothing waits for the other ranks any more
       Check(cudaEventRecord(events[next_event], stream.stream()), "an event");
       Await(events[next_event]);
     } catch (const std::exception&) {
@@ -147,7 +147,7 @@ bool CudaRunner::Impl::AllHave(bool graph) {
   const at::Tensor count = at::full({1}, graph ? 1.0 : 0.0, at::TensorOptions(device));
   const absl::Status summed = ranks->AllReduce(count);
   TORCH_CHECK(summed.ok(), summed.message());
-  cudaEvent_t done = events[next_event];  // not recorded for a step yet
+  cudaEvent_t done = events[next_event];  // no step in flight uses it
   Check(cudaEventRecord(done, stream.stream()), "an event");
   Await(done);
   return count.item<float>() == static_cast<float>(ranks->size());
@@ -176,9 +176,9 @@ void CudaRunner::Impl::Capture(const PackedStep& packed) {
   const bool ended = cudaStreamEndCapture(stream.stream(), &graph) == cudaSuccess;
   if (whole && ended && cudaGraphInstantiate(&replay, graph, 0) != cudaSuccess) replay = nullptr;
   if (graph != nullptr) cudaGraphDestroy(graph);
-  // Without a graph (it needs memory of its own) steps of this size launch kernel by kernel.
+  // A graph needs memory of its own. If the capture fails, steps of this size launch each kernel.
   if (replay == nullptr) cudaGetLastError();
-  graphs[packed.rows] = replay;  // before it waits for others, see DestroyGraphs
+  graphs[packed.rows] = replay;  // before AllHave waits for other ranks, see DestroyGraphs
   if (!AllHave(replay != nullptr) && replay != nullptr) {
     cudaGraphExecDestroy(std::exchange(graphs[packed.rows], nullptr));
   }
@@ -211,19 +211,19 @@ void CudaRunner::Impl::Launch(const ModelStep& step) {
     Check(cudaGraphLaunch(graph->second, stream.stream()), "a replay");
     fetch(0, static_cast<int>(result.draws));
   } else {
-    // Tuning writes over what a step works on, not over what it keeps.
+    // Autotuning overwrites the activations, but neither the step's inputs nor the KV cache.
     if (packed.only_decodes() && !known) Autotune(packed.rows);
     RunLayers(packed);
     for (int first = 0; first < packed.draw_rows; first += kMaxDraws) {
       const int count = std::min(kMaxDraws, packed.draw_rows - first);
       Sample(packed, first, count, from);
-      // Those that fill up are nobody's.
+      // Padding draws are not copied.
       const int wanted = std::min(count, static_cast<int>(result.draws) - first);
       if (wanted > 0) fetch(first, wanted);
     }
     BroadcastDraws();
-    // Behind the step itself, as kernels must have run before they are captured. The next one of
-    // as many rows is a replay.
+    // The capture follows the step itself, because kernels must have run before they are captured.
+    // The next step with the same number of rows is a replay.
     if (packed.only_decodes() && !known) Capture(packed);
   }
   result.done = events[next_event];
@@ -244,7 +244,7 @@ std::vector<TokenDraw> CudaRunner::Impl::Collect() {
 
 namespace {
 
-constexpr double kCacheShare = 0.9;  // of what is free, at the most
+constexpr double kCacheShare = 0.9;  // maximum share of the free memory
 
 bool HasRowScaledProducts() { return at::cuda::getCurrentDeviceProperties()->major == 9; }
 

@@ -1,3 +1,4 @@
+// The GPU side of CudaRunner's steps, and the sizes that follow from its configuration.
 #ifndef TRITONRL_ROLLOUT_CUDA_CUDA_RUNNER_IMPL_H_
 #define TRITONRL_ROLLOUT_CUDA_CUDA_RUNNER_IMPL_H_
 
@@ -20,18 +21,16 @@
 #include "rollout/cuda/sampling/gpu_sampler.h"
 #include "rollout/cuda/step_packer.h"
 
-// The GPU side of CudaRunner's steps, and the sizes that follow from its configuration.
-
 namespace tritonrl {
 
-// A step in flight: its draws in memory that the GPU writes and the CPU reads.
+// A step in flight. The CPU may read its draws once `done` is reached.
 struct InFlightStep {
   int64_t draws = 0;
   at::Tensor drawn;  // pinned, [draws] DrawnToken
   cudaEvent_t done = nullptr;
 };
 
-// Of all calls the weights' GPU must be the current one; they throw c10::Error if it refuses.
+// All calls need the weights' GPU as the current device and throw c10::Error if a CUDA call fails.
 struct CudaRunner::Impl {
   // `stream` must be the current one.
   Impl(std::shared_ptr<Weights> weights, const EngineConfig& config, const EngineContext& context,
@@ -39,18 +38,20 @@ struct CudaRunner::Impl {
   ~Impl();
 
   StepInputs OnGpu(const PackedStep& packed) const;
-  // Logits and draws of a packed step whose block is on the GPU.
+  // Compute the logits of a packed step whose block is on the GPU, and its draws
+  // [first, first + count).
   void RunLayers(const PackedStep& packed);
   void Sample(const PackedStep& packed, int first, int count, DrawnToken* to);
-  // Gives rank 0's last tokens to all ranks.
+  // Broadcasts rank 0's last tokens to all ranks.
   void BroadcastDraws();
   void Autotune(int64_t rows);
-  // Captures a graph for decode-only steps of the packed number of rows, with their draws.
+  // Captures a graph for decode-only steps of packed.rows rows, with their draws.
   void Capture(const PackedStep& packed);
-  // Whether all ranks have a graph: no rank may replay an all-reduce that another launches by
-  // itself.
+  // Whether all ranks have a graph. No rank may replay an all-reduce that another rank launches
+  // outside a graph.
   bool AllHave(bool graph);
-  // Destroys all graphs, also when other ranks are lost, because NCCL waits for graphs.
+  // Destroys all graphs. Also runs before NCCL is aborted because other ranks are lost: NCCL waits
+  // for graphs.
   void DestroyGraphs();
   // Blocks until the GPU has reached the event.
   void Await(cudaEvent_t event);
@@ -63,10 +64,10 @@ struct CudaRunner::Impl {
 
   const at::Device device;
   const c10::cuda::CUDAStream stream;
-  Collectives* const ranks;  // null: the model is whole
+  Collectives* const ranks;  // null: the model is not sharded
   StepPacker tables;
   CudaTransformer layers;
-  const bool tunes;  // else products are fixed
+  const bool tunes;  // false: GEMM algorithms are pinned
   CudaKvCache cache;
   at::Tensor words;  // see StepPacker::words
   at::Tensor workspace;
@@ -76,15 +77,16 @@ struct CudaRunner::Impl {
   std::vector<cudaEvent_t> events;
   size_t next_event = 0;
   std::deque<InFlightStep> in_flight;
-  std::map<int64_t, cudaGraphExec_t> graphs;  // by rows; null: there was no making one
+  std::map<int64_t, cudaGraphExec_t> graphs;  // by number of rows; null: the capture failed
   double graph_seconds = 0;
   absl::Status quantize_status;  // of the last QuantizeWeights
 };
 
-// Draws of one launch; steps that end the prompts of large groups can have more.
+// Maximum number of draws of one sampling launch. A step that ends the prompts of large groups can
+// have more draws, and then several launches.
 inline constexpr int kMaxDraws = 2048;
 
-// For a resolved configuration; depends on the current GPU.
+// Limits for a resolved configuration; they depend on the current GPU.
 StepPacker::Limits TableLimits(const ModelConfig& model, const EngineConfig& config,
                                const EngineContext& context);
 
@@ -93,13 +95,14 @@ CacheType CacheTypeOf(const EngineConfig& config);
 CudaTransformer::Options LayerOptions(const StepPacker& tables, const EngineConfig& config,
                                       const EngineContext& context);
 
-// InvalidArgument naming two fields that do not go together, or one that is not for this model;
-// FailedPrecondition for one that the current GPU cannot serve.
+// InvalidArgument: a field is too large, contradicts another field, or does not fit this model.
+// FailedPrecondition: the current GPU does not support a field. The message names the fields.
 absl::Status CheckSupported(const ModelConfig& model, const EngineConfig& config,
                             const EngineContext& context);
 
-// Bytes of the KV cache of max_num_seqs sequences of max_length, or fewer if the current GPU has
-// fewer beside the runner's other memory. Throws c10::Error if the GPU does not answer.
+// Bytes of the KV cache for max_num_seqs sequences of max_length tokens, or fewer if the current
+// GPU has too little memory beside the runner's other buffers. Throws c10::Error if the memory
+// query fails.
 int64_t DefaultCacheBytes(const ModelConfig& model, const EngineConfig& config,
                           const EngineContext& context);
 

@@ -194,7 +194,8 @@ void CudaTransformer::Attend(const StepInputs& step, int64_t layer, CudaKvCache*
     LaunchPrefillAttention(shape_, paged, *step.chunks, step.chunk_words, rows, stream);
   };
   if (step.decode == nullptr) return attend_chunks(Stream());
-  // A small chunk's attention leaves most of the GPU idle, and the two are independent.
+  // Attention of chunks runs in parallel with decode attention: the two are independent, and that
+  // of a small chunk leaves most of the GPU idle.
   if (step.chunks != nullptr) {
     chunk_stream_.Fork();
     attend_chunks(chunk_stream_.stream());
@@ -316,7 +317,8 @@ void CudaTransformer::FusedLayers(const StepInputs& step, CudaKvCache* cache) {
 
 namespace {
 
-// Layers whose weights autotuning uses in turn: several times the size of the L2 cache.
+// Number of layers whose weights autotuning uses in turn: together several times as large as the L2
+// cache.
 constexpr size_t kTuneLayers = 8;
 
 }  // namespace

@@ -32,17 +32,17 @@ class SideStream {
   explicit SideStream(c10::Device device)
       : stream_(c10::cuda::getStreamFromPool(/*isHighPriority=*/true, device.index())) {}
 
-  // Later launches here wait for the work in the current stream.
+  // Makes later launches in this stream wait for the work in the current stream.
   void Fork() {
     forked_.record(c10::cuda::getCurrentCUDAStream(stream_.device_index()));
     forked_.block(stream_);
   }
-  // Later launches in the current stream wait for the work here.
+  // Makes later launches in the current stream wait for the work in this stream.
   void Join() {
     joined_.record(stream_);
     joined_.block(c10::cuda::getCurrentCUDAStream(stream_.device_index()));
   }
-  // Waits for all work here.
+  // Blocks until this stream's work is done.
   cudaError_t Synchronize() const { return cudaStreamSynchronize(stream_.stream()); }
   void* stream() const { return stream_.stream(); }  // a cudaStream_t
 
@@ -54,13 +54,13 @@ class SideStream {
 // The inputs of a step, in GPU memory. Rows of the decode plan come first, then the rows of prompt
 // chunks, one chunk after another, then padding.
 struct StepInputs {
-  int64_t rows = 0;                    // R, all of them
+  int64_t rows = 0;                    // R: all rows, with padding
   const DecodePlan* decode = nullptr;  // null: no row decodes
   const int32_t* decode_words = nullptr;
   const PrefillPlan* chunks = nullptr;  // null: no chunks
   const int32_t* chunk_words = nullptr;
   const int32_t* page_table = nullptr;
-  const int32_t* slots = nullptr;         // [decode rows] the row is its last token; -1: unused
+  const int32_t* slots = nullptr;         // [decode rows] slot of the row's token; -1: unused row
   const int32_t* last_tokens = nullptr;   // by slot
   const int32_t* chunk_tokens = nullptr;  // [R - decode rows]
   const int32_t* positions = nullptr;     // [R]
@@ -75,28 +75,28 @@ class CudaTransformer {
   struct Options {
     int64_t max_rows = 0;    // of a step, a multiple of 16
     int64_t max_logits = 0;  // rows with logits in a step
-    // With batch_invariant both are multiples of CudaGemm::kPinnedRows.
+    // With batch_invariant max_rows and max_logits are multiples of CudaGemm::kPinnedRows.
     int64_t max_context = 0;   // tokens of the longest sequence
-    bool fused_decode = true;  // where the GPU and the other options allow it
+    bool fused_decode = true;  // if the GPU and the other options support it
     // Needs batch-invariant plans (StepPacker::Limits) and PinAlgorithm before the first step.
     bool batch_invariant = false;
     CacheType cache = CacheType::kBFloat16;
     // Needs Fp8Weights::Supports and a GPU of compute capability 9.0.
     bool fp8_weights = false;
-    Collectives* ranks = nullptr;  // that hold shards of the weights; null: not sharded
+    Collectives* ranks = nullptr;  // the ranks that hold shards of the weights; null: not sharded
   };
 
-  // Throws c10::Error without memory. QuantizeWeights must be called before the first step.
+  // Throws c10::Error if memory is short. QuantizeWeights must be called before the first step.
   CudaTransformer(std::shared_ptr<Weights> weights, const Options& options);
 
   int64_t vocab() const { return weights_->config().vocab_size; }
-  // Bytes of an object besides the weights.
+  // Bytes of GPU memory of an object, without the weights.
   static int64_t Bytes(const ModelConfig& config, const Options& options);
 
   // With fp8_weights: quantizes the current weights. Else does nothing.
   void QuantizeWeights();
 
-  // Finds the fastest GEMM algorithms for decode-only steps of `rows` rows. To be called before
+  // Finds the fastest GEMM algorithms for decode-only steps of `rows` rows. Must be called before
   // such a step is captured.
   void Autotune(int64_t rows);
   // Instead of Autotune: one algorithm for each GEMM and any number of rows
@@ -106,8 +106,8 @@ class CudaTransformer {
 
   // Writes logits [step.logit_rows, vocab] fp32 to logits(), keys and values to `cache`.
   void Run(const StepInputs& step, CudaKvCache* cache);
-  // Waits for work outside the current stream, which a failed step may have left. Throws c10::Error
-  // if the GPU has failed.
+  // Waits for this object's work outside the current stream, which a failed step may have left
+  // behind. Throws c10::Error if the GPU has failed.
   void Synchronize() const;
   const at::Tensor& logits() const { return logits_; }
   // Whether the persistent fused kernel (megakernel) runs steps of few rows.
@@ -120,15 +120,16 @@ class CudaTransformer {
   // The same with FP8 GEMMs.
   void Fp8Layer(const StepInputs& step, int64_t layer, CudaKvCache* cache);
   bool UsesFusedKernel(int64_t rows) const;
-  // The layers of a step of few rows with the megakernel.
+  // Runs all layers of a step of few rows with the megakernel.
   void FusedLayers(const StepInputs& step, CudaKvCache* cache);
-  // A layer behind its attention, and the QKV projection of the next layer.
+  // One megakernel launch: a layer's part after attention and the next layer's QKV projection.
   void FusedLayer(const StepInputs& step, int64_t layer);
   // out = x weight^T (+ add).
   void Multiply(const at::Tensor& x, const at::Tensor& weight, const at::Tensor* add,
                 const at::Tensor& out);
   // A GEMM whose input's columns are sharded over ranks gives partial results. Added(): the addend
-  // that the GEMM itself adds; null with ranks. AllReducePartials then sums `out` and adds `add`.
+  // for the GEMM's own epilogue; null with ranks. With ranks, AllReducePartials all-reduces `out`
+  // and then adds `add`.
   const at::Tensor* Added(const at::Tensor& add) const {
     return ranks_ == nullptr ? &add : nullptr;
   }
@@ -151,7 +152,7 @@ class CudaTransformer {
   const bool fused_decode_;
   std::unique_ptr<Fp8Weights> fp8_weights_;  // null: off
   std::set<int64_t> tuned_;
-  // [max_rows, ...] bf16; x_ is the residual stream, post_attention_ that stream behind attention.
+  // [max_rows, ...] bf16; x_ is the residual stream, post_attention_ that stream after attention.
   at::Tensor x_, post_attention_, normed_, qkv_, queries_, attention_, gate_up_, inner_;
   at::Tensor rstd_;             // fp32
   at::Tensor parts_, arrived_;  // scratch of split-KV attention

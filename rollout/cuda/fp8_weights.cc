@@ -12,12 +12,12 @@
 namespace tritonrl {
 namespace {
 
-// What cuBLASLt wants sizes to be multiples of.
+// cuBLASLt needs sizes that are multiples of this number.
 constexpr int64_t kUnit = 16;
 
 int64_t RoundUp(int64_t rows) { return (rows + kUnit - 1) / kUnit * kUnit; }
 
-// x's first rows, or more of the memory behind them.
+// The first `rows` rows at x's address; they may extend into the memory after x.
 at::Tensor RowsOf(const at::Tensor& x, int64_t rows) {
   return x.as_strided({rows, x.size(1)}, x.strides());
 }
@@ -59,7 +59,7 @@ Fp8Weights::Fp8Weights(const ModelConfig& config, const std::vector<DecoderLayer
                                         at::empty({from.size(0)}, options.dtype(at::kFloat))};
     }
   }
-  // Zeros, so that rows which fill up are numbers.
+  // Zeros, so that padding rows never hold NaN.
   numbers_ = at::zeros({max_rows * LargestInner(config)}, options.dtype(at::kByte))
                  .view(at::kFloat8_e4m3fn);
   scales_ = at::zeros({max_rows}, options.dtype(at::kFloat));

@@ -78,7 +78,7 @@ using Element = __nv_bfloat16;
 
 constexpr int kWarps = 8;
 
-// A lane's elements of a head to the cache.
+// Stores a lane's elements of a head in the cache.
 template <int kEach>
 __device__ void StoreCached(const float* from, __nv_bfloat16* head) {
   StoreLane<Element, kEach>(from, head);
@@ -88,14 +88,14 @@ __device__ void StoreCached(const float* from, __nv_fp8_e4m3* head) {
   Lane<__nv_fp8_storage_t, kEach> lane;
 #pragma unroll
   for (int k = 0; k < kEach; ++k) {
-    // Rounds to bf16 first, which the learner and the CPU can reproduce.
+    // Rounds to bf16 first, so that the learner and the CPU can reproduce the result.
     const float rounded = ToFloat(RoundTo<Element>(from[k]));
     lane.values[k] = __nv_cvt_float_to_fp8(rounded, __NV_SATFINITE, __NV_E4M3);
   }
   reinterpret_cast<Lane<__nv_fp8_storage_t, kEach>*>(head)[threadIdx.x % 32] = lane;
 }
 
-// Warp w of block (row, y) takes head 8 y + w of the row's H query, K key and K value heads.
+// Warp w of block (row, y) computes head 8 y + w of the row's H query, K key and K value heads.
 template <int kEach, typename Cached>
 __global__ void __launch_bounds__(kWarps * 32) QkvToCacheKernel(QkvToCache at) {
   constexpr int kDim = kEach * 32;
@@ -108,7 +108,7 @@ __global__ void __launch_bounds__(kWarps * 32) QkvToCacheKernel(QkvToCache at) {
       static_cast<const Element*>(at.qkv) + (row * (queries + 2 * keys) + head) * kDim;
   const int64_t slot = at.page_slots[row];
   const RotaryFactors<kEach> turn(at.cos, at.sin, at.positions[row]);
-  GridDependencySync();  // tables are older
+  GridDependencySync();  // the tables read above are older than the preceding kernel
   if (head >= queries && slot < 0) return;
   float x[kEach];
   LoadLane<Element, kEach>(from, x);

@@ -12,11 +12,11 @@
 
 namespace tritonrl {
 
-// words[pairs[2 i]] = pairs[2 i + 1] for i < `count`; the places are distinct.
+// words[pairs[2 i]] = pairs[2 i + 1] for i < `count`; the indices pairs[2 i] must be distinct.
 void LaunchScatterWords(const int32_t* pairs, int count, int32_t* words, void* stream);
 
 // QK-norm, RoPE and cache write of T rows [T, (H + 2K) D] bf16, the output of the QKV projection.
-// Rounds as the learner's kernel (model/layers/rotary.h), so the bits are the same.
+// Rounds like the learner's kernel (model/layers/rotary.h), so both give the same bits.
 struct QkvToCache {
   CacheHeads shape;
   int64_t rows = 0;
@@ -51,8 +51,8 @@ struct RowGather {
 void LaunchGatherRows(const RowGather& at);
 
 // Copies page pairs[2 i] to page pairs[2 i + 1] in each of `pools_count` pools for i <
-// `pairs_count`. A pair with a negative page is skipped. A page that is written is in no other
-// pair.
+// `pairs_count`. A pair with a negative page is skipped. No other pair may contain a page that is
+// written.
 struct CopyPages {
   int pools_count = 0;
   void* const* pools = nullptr;  // [pools_count] addresses

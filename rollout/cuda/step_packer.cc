@@ -11,8 +11,8 @@
 namespace tritonrl {
 namespace {
 
-// Maximum number of samples of an engine (BatchedEngine): all of them draw in one step if it has
-// the last chunks of their prompts.
+// Maximum number of samples of an engine (BatchedEngine). A step that has the last chunks of all
+// their prompts has a draw for each sample.
 constexpr int64_t kMaxSamples = 1 << 16;
 
 // Parts begin at multiples of this number of words: 128 bytes.
@@ -23,7 +23,8 @@ int64_t RoundUp(int64_t n, int64_t to) { return (n + to - 1) / to * to; }
 // Rows of a step with chunks, rounded up to few sizes, so that GEMMs are autotuned for few of them.
 int64_t RowsWithChunks(int64_t rows) { return RoundUp(rows, rows <= 1024 ? 64 : 256); }
 
-// One token, perhaps with draft tokens. Each token is a row of its own, like another sequence.
+// Whether the slice is one token, perhaps with draft tokens. Each of them becomes a row of its own,
+// as if it were another sequence.
 bool Decodes(const SequenceSlice& slice) {
   return slice.slot >= 0 && (slice.count == 1 || slice.num_draft_tokens > 0);
 }
@@ -46,7 +47,7 @@ class StepPacker::Block {
  public:
   Block(int32_t* to, int64_t size, int64_t place) : to_(to), size_(size), place_(place) {}
 
-  // The next `count` words, set to zero; *place receives their place.
+  // Returns the next `count` words, set to zero; *place receives their index in the GPU's words.
   int32_t* Take(int64_t count, int64_t* place) {
     used_ = RoundUp(used_, kAlign);
     TORCH_CHECK(used_ + count <= size_, "the tables of a step of generation do not fit");
@@ -146,7 +147,8 @@ void StepPacker::PackDecoding(const std::vector<const SequenceSlice*>& slices, B
     }
     in_front = slice;
     for (int64_t k = 0; k < slice->count; ++k) {
-      // A draft token attends to those before it: all keys are in the cache before attention.
+      // A draft token attends to the draft tokens before it: all keys of the step are in the cache
+      // before attention.
       lengths.push_back(static_cast<int32_t>(slice->first + k + 1));
       page_begins.push_back(static_cast<int32_t>(slice->slot * table_pages_));
       if (k > 0) UpdateToken(draft_slot, slice->tokens[k], updates);
@@ -180,7 +182,8 @@ void StepPacker::PackRows(const ModelStep& step, Block* block, PackedStep* packe
   int32_t* positions = block->Take(packed->rows, &packed->positions);
   int32_t* page_slots = block->Take(packed->rows, &packed->page_slots);
   std::fill_n(page_slots, packed->rows, kNoPageSlot);
-  // A decode-only step has a place for a draw of every row, as graphs need fixed places.
+  // A decode-only step has a draw for every row, perhaps an unused one, because graphs need fixed
+  // addresses.
   const bool chunks = packed->has_chunks;
   packed->draw_rows = std::max<int>(static_cast<int>(step.draws.size()),
                                     chunks ? 0 : static_cast<int>(packed->rows));
@@ -218,7 +221,7 @@ void StepPacker::PackRows(const ModelStep& step, Block* block, PackedStep* packe
   }
   packed->logit_rows = packed->rows;
   if (!chunks) return;
-  // Few different numbers, as the head's GEMM is autotuned for each.
+  // Padded to few different numbers of rows, because the head's GEMM is autotuned for each.
   logit_ids.resize(RowsFor(static_cast<int64_t>(logit_ids.size())), 0);
   packed->logit_rows = static_cast<int64_t>(logit_ids.size());
   packed->logit_ids = block->Put(logit_ids);

@@ -1,5 +1,5 @@
-// Packs a ModelStep into the inputs of its kernels: rows, page tables, attention plans, draws. The
-// block is filled in CPU memory and copied to the GPU at once.
+// Packs a ModelStep into the inputs of its kernels: rows, page tables, attention plans, draws. They
+// form one block, which is filled in CPU memory and copied to the GPU in one copy.
 #ifndef TRITONRL_ROLLOUT_CUDA_STEP_PACKER_H_
 #define TRITONRL_ROLLOUT_CUDA_STEP_PACKER_H_
 
@@ -17,10 +17,10 @@
 
 namespace tritonrl {
 
-// A packed step in words of 32 bits. A part is given by the place of its first word in the GPU's
-// StepPacker::words(); see StepInputs.
+// A packed step in 32-bit words. A part is given by the index of its first word in the GPU's array
+// of StepPacker::words() words; see StepInputs.
 struct PackedStep {
-  // Rows that decode, padded to decode->rows(); rows of chunks; padding.
+  // rows: the decode rows, padded to decode->rows(), then the rows of chunks, then padding.
   int64_t rows = 0, chunk_rows = 0;
   const DecodePlan* decode = nullptr;
   PrefillPlan chunks;
@@ -28,16 +28,17 @@ struct PackedStep {
   int64_t slots = 0, positions = 0, page_slots = 0, decode_words = 0, chunk_tokens = 0,
           chunk_words = 0;
   int64_t logit_rows = 0;
-  int64_t logit_ids = 0;  // 0: the first rows
+  int64_t logit_ids = 0;  // 0: the first logit_rows rows have logits
   int64_t draws = 0;      // [draw_rows] SamplingRow
   int draw_rows = 0;      // with padding
-  int64_t updates = 0;    // pairs of a place and the word that belongs there
+  int64_t updates = 0;    // pairs (index of a word on the GPU, its new value)
   int update_count = 0;
-  int64_t copies = 0;  // pairs of pages
+  int64_t copies = 0;  // pairs of pages (from, to)
   int copy_count = 0;
-  int64_t used = 0;  // words of the block
+  int64_t used = 0;  // used words of the block
 
-  // Decode-only steps with the same number of rows have all parts in the same places.
+  // All decode-only steps with the same number of rows have the parts that a CUDA graph reads at
+  // the same indices.
   bool only_decodes() const { return decode != nullptr && !has_chunks; }
 };
 
@@ -53,8 +54,8 @@ class StepPacker {
   };
   explicit StepPacker(const Limits& limits);
 
-  // The GPU's words, in this order: a page table for each slot, each slot's last token, one place
-  // for a draft token per slot, and the block that is copied there for each step.
+  // Number of words on the GPU. In this order: a page table for each slot, each slot's last token,
+  // one word for a draft token per slot, and the block that is copied for each step.
   int64_t words() const { return block() + block_words_; }
   int64_t last_tokens() const { return int64_t{limits_.slots} * table_pages_; }
   int64_t block() const { return (last_tokens() + 2 * limits_.slots + 31) / 32 * 32; }
@@ -63,11 +64,12 @@ class StepPacker {
   // Maximum number of rows of a step, and of rows with logits.
   int64_t max_rows() const;
   int64_t max_logits() const { return RowsFor(limits_.slots); }
-  // Number of rows of the launch for `decoding` rows that decode: few different numbers, so that
-  // few graphs are captured.
+  // The number of rows to which `decoding` decode rows are padded. It has few different values, so
+  // that few graphs are captured.
   static int64_t RowsFor(int64_t decoding);
 
-  // Fills `block` [block_words()]. Steps must be packed in the order in which they run.
+  // Fills `block` [block_words()]. Steps must be packed in the order in which they run, because
+  // each updates the page tables of the step before.
   PackedStep Pack(const ModelStep& step, int32_t* block);
 
  private:
@@ -80,7 +82,7 @@ class StepPacker {
                   PackedStep* packed);
   void UpdateTable(const SequenceSlice& slice, std::vector<int32_t>* updates);
   void UpdateToken(int place, int32_t token, std::vector<int32_t>* updates) const;
-  // Each row's position and page slot, and the draws with their rows of logits.
+  // Packs each row's position and page slot, and the draws with their rows of logits.
   void PackRows(const ModelStep& step, Block* block, PackedStep* packed);
 
   const Limits limits_;
