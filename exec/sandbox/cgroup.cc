@@ -25,12 +25,12 @@ namespace {
 constexpr char kPrefix[] = "tritonrl-";
 constexpr int64_t kPeriodMicroseconds = 100000;  // the kernel's default
 
-// Microseconds of all cores together in a period.
+// CPU time per period in microseconds, over all cores.
 int64_t Quota(double cores) {
   return std::max<int64_t>(1000, std::llround(cores * kPeriodMicroseconds));
 }
 
-// Control files take one plain write; WriteFileAtomic would make a file beside them.
+// A control file needs one plain write; WriteFileAtomic would make a temporary file beside it.
 bool WriteControl(const std::string& path, const std::string& value) {
   const int fd = open(path.c_str(), O_WRONLY | O_CLOEXEC);
   if (fd < 0) return false;
@@ -44,7 +44,7 @@ std::string ReadOrEmpty(const std::string& path) {
   return text.ok() ? *text : "";
 }
 
-// The number after `key` in a file of "key value" lines; 0 when there is none.
+// The value of `key` in a file of "key value" lines; 0 if the key is missing.
 int64_t Counter(const std::string& path, const std::string& key) {
   for (const absl::string_view line : absl::StrSplit(ReadOrEmpty(path), '\n')) {
     std::vector<std::string> words = absl::StrSplit(line, ' ');
@@ -54,7 +54,8 @@ int64_t Counter(const std::string& path, const std::string& key) {
   return 0;
 }
 
-// Groups of this process: controller name ("" for version 2) -> path in its hierarchy.
+// The path of this process's group in the hierarchy of `controller` ("" for version 2). "" for the
+// root, or if there is no such hierarchy.
 std::string OwnGroup(const std::string& controller) {
   for (const absl::string_view line : absl::StrSplit(ReadOrEmpty("/proc/self/cgroup"), '\n')) {
     std::vector<std::string> parts = absl::StrSplit(line, absl::MaxSplits(':', 2));
@@ -66,7 +67,8 @@ std::string OwnGroup(const std::string& controller) {
   return "";
 }
 
-// Where a version's hierarchy is mounted; "" when it is not.
+// The mount point of a hierarchy of file system `type` ("cgroup", "cgroup2") with `controller`
+// (empty: any); "" if none is mounted.
 std::string MountPoint(const std::string& type, const std::string& controller) {
   for (const absl::string_view line : absl::StrSplit(ReadOrEmpty("/proc/mounts"), '\n')) {
     std::vector<std::string> words = absl::StrSplit(line, ' ');
@@ -79,7 +81,7 @@ std::string MountPoint(const std::string& type, const std::string& controller) {
   return "";
 }
 
-// Removes groups whose supervisor no longer runs; a group with processes stays by itself.
+// Removes groups whose supervisor no longer runs. rmdir fails on a group that still has processes.
 void RemoveStale(const std::string& parent) {
   auto names = ListDirectory(parent);
   if (!names.ok()) return;
@@ -92,7 +94,8 @@ void RemoveStale(const std::string& parent) {
   }
 }
 
-// A new group below `parent` that has `control_file`, or "".
+// Makes a group below `parent` with a writable `control_file`. Returns its folder, or "" on
+// failure.
 std::string MakeGroup(const std::string& parent, const std::string& name,
                       const std::string& control_file) {
   RemoveStale(parent);
@@ -110,7 +113,8 @@ std::string MakeVersion1(const std::string& controller, const std::string& name,
                          const std::string& control_file) {
   const std::string mount = MountPoint("cgroup", controller);
   if (mount.empty()) return "";
-  // Below our own group, so that its limits go on to hold; its path may lie outside this mount.
+  // Below this process's own group, so that the limits of that group still hold; the mount may not
+  // contain the group's path, so the root of the mount comes second.
   for (const std::string& own : {OwnGroup(controller), std::string()}) {
     if (!DirectoryExists(mount + own)) continue;
     const std::string folder = MakeGroup(mount + own, name, control_file);
@@ -123,12 +127,12 @@ std::string MakeVersion2(const std::string& name, const std::string& control_fil
   const std::string mount = MountPoint("cgroup2", "");
   if (mount.empty()) return "";
   const std::string own = mount + OwnGroup("");
-  // A group that holds processes cannot give controllers to children, so its parent and the root
-  // come next.
+  // A group with processes in it cannot enable controllers for its children, so its parent and the
+  // root come next.
   for (const std::string& parent : {own, DirName(own), mount}) {
     if (!DirectoryExists(parent) || parent.size() < mount.size()) continue;
     WriteControl(JoinPath(parent, "cgroup.subtree_control"), "+memory +pids");
-    // By itself: a kernel with tasks of real-time priority refuses it.
+    // A separate write: the kernel refuses "+cpu" while tasks of real-time priority run.
     WriteControl(JoinPath(parent, "cgroup.subtree_control"), "+cpu");
     const std::string folder = MakeGroup(parent, name, control_file);
     if (!folder.empty()) return folder;
@@ -147,7 +151,7 @@ WorkerCgroup WorkerCgroup::Create(const std::string& name, const CgroupLimits& l
 }
 
 void WorkerCgroup::LimitByVersion1(const std::string& name, const CgroupLimits& limits) {
-  // The folder of a group whose control file took the value, or "".
+  // Makes a group and writes `value` to its control file. Returns its folder, or "" on failure.
   const auto limit = [&](const std::string& controller, const std::string& file,
                          const std::string& value) -> std::string {
     const std::string folder = MakeVersion1(controller, name, file);
@@ -162,7 +166,7 @@ void WorkerCgroup::LimitByVersion1(const std::string& name, const CgroupLimits& 
   if (limits.memory_bytes > 0) {
     const std::string bytes = absl::StrCat(limits.memory_bytes);
     memory_folder_ = limit("memory", "memory.limit_in_bytes", bytes);
-    // Absent without swap accounting.
+    // This file is absent without swap accounting.
     if (limits_memory()) {
       WriteControl(JoinPath(memory_folder_, "memory.memsw.limit_in_bytes"), bytes);
     }
@@ -171,8 +175,8 @@ void WorkerCgroup::LimitByVersion1(const std::string& name, const CgroupLimits& 
     pids_folder_ = limit("pids", "pids.max", absl::StrCat(limits.processes));
   }
   if (limits.cores > 0) {
-    // More than the group above has is refused; that is limit enough then, and its children's
-    // groups share it evenly.
+    // The kernel refuses a quota above the parent group's. Then the parent's quota is the limit,
+    // and its child groups share that evenly.
     cpu_folder_ = limit("cpu", "cpu.cfs_quota_us", absl::StrCat(Quota(limits.cores)));
     if (!limits_cores()) cpu_folder_ = limit("cpu", "cpu.cfs_quota_us", "-1");
   }
@@ -211,7 +215,7 @@ WorkerCgroup::~WorkerCgroup() {
   if (version_ == 0) return;
   KillAll();
   for (const std::string& folder : Folders()) {
-    // A process killed a moment ago can hold its group for some milliseconds more.
+    // A killed process can keep its group busy for some milliseconds.
     for (int i = 0; i < 200 && rmdir(folder.c_str()) != 0 && errno == EBUSY; ++i) {
       absl::SleepFor(absl::Milliseconds(5));
     }

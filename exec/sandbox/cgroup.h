@@ -1,5 +1,5 @@
-// Limits of memory, processes and cores of one worker by cgroup, version 1 or 2, whichever is
-// writable.
+// Cgroups that limit the memory, processes and cores of one worker. Uses version 1 or 2, whichever
+// is writable.
 #ifndef TRITONRL_EXEC_SANDBOX_CGROUP_H_
 #define TRITONRL_EXEC_SANDBOX_CGROUP_H_
 
@@ -9,44 +9,47 @@
 
 namespace tritonrl {
 
+// In every field 0 means no limit.
 struct CgroupLimits {
-  // 0: not limited.
   int64_t memory_bytes = 0;
-  int64_t processes = 0;  // threads count
-  // At the same time, on average over a tenth of a second; at most what the group above has.
+  int64_t processes = 0;  // processes and threads together
+  // Cores in use at once, averaged over 0.1 s. The parent group's own limit still holds.
   double cores = 0;
 };
 
-// The groups of one worker. Everything is best effort: what the host does not allow is left out,
-// and description() says what is in force.
+// The groups of one worker. All limits are best effort: a limit that the host does not support is
+// skipped, and description() names the limits in force.
 class WorkerCgroup {
  public:
-  // Makes groups named after this process and `name` below the group this process is in (v2 also
-  // tries the root). Groups of supervisors that died are removed first.
+  // Makes groups named after this process and `name`, below the group of this process (version 2
+  // also tries the parent of that group, then the root). First removes the groups of dead
+  // supervisors.
   static WorkerCgroup Create(const std::string& name, const CgroupLimits& limits);
 
   WorkerCgroup() = default;
   WorkerCgroup(WorkerCgroup&& other) noexcept;
   WorkerCgroup& operator=(WorkerCgroup&& other) noexcept;
-  // Kills what is left inside and removes the groups.
+  // Kills all processes in the groups and removes the groups.
   ~WorkerCgroup();
 
-  // Files that a process writes its pid to in order to join; empty when nothing is in force.
+  // The cgroup.procs files: a process joins by writing its pid to each. Empty without any limit.
   std::vector<std::string> procs_files() const;
 
   bool limits_memory() const { return !memory_folder_.empty(); }
   bool limits_processes() const { return !pids_folder_.empty(); }
   bool limits_cores() const { return !cpu_folder_.empty(); }
-  // "cgroup v1 memory+pids+cpu", "cgroup v2 memory", "no cgroup".
+  // For example "cgroup v1 memory+pids+cpu", "cgroup v2 memory", "no cgroup".
   std::string description() const;
 
-  // Processes that the kernel killed here because the memory was full, so far.
+  // Counters since the groups were made; 0 where the limit is not in force.
+  // Processes of the groups that the kernel killed because the memory was full.
   int64_t OomKills() const;
-  // Forks refused here because of the process limit, so far.
+  // Forks that the kernel refused because of the process limit.
   int64_t RefusedForks() const;
-  // Tenths of a second in which the limit of cores stopped what runs here, so far.
+  // Periods of 0.1 s in which the core limit stopped the groups' processes.
   int64_t Throttled() const;
-  // SIGKILL to everything inside, repeated until nothing is left or a second has passed.
+  // Sends SIGKILL to all processes in the groups, repeatedly, until none is left or a second has
+  // passed.
   void KillAll() const;
 
  private:
@@ -54,8 +57,10 @@ class WorkerCgroup {
   void LimitByVersion2(const std::string& name, const CgroupLimits& limits);
   std::vector<std::string> Folders() const;
 
-  int version_ = 0;            // 0: nothing is in force
-  std::string memory_folder_;  // in version 2 the three that are in force are equal
+  int version_ = 0;  // 0: no limit is in force
+  // Folder of the group that holds each limit; empty: not in force. Version 2 has one folder for
+  // all three.
+  std::string memory_folder_;
   std::string pids_folder_;
   std::string cpu_folder_;
 };

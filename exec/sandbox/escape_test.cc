@@ -1,23 +1,25 @@
-// Attempts at escaping from the sandbox, one function each in testing/escapes, with the outcomes
-// that each may have.
+// The attempts to escape from the sandbox with their permitted outcomes. Each attempt is one
+// function in testing/escapes.
 #include "exec/sandbox/cgroup.h"
 #include "exec/sandbox/testing/escape_suite.h"
 
 namespace tritonrl {
 namespace {
 
-// Outcomes of attempts that break the candidate's own run as well.
+// For attempts that can break the candidate's own run as well.
 const std::vector<Outcome::Reason> kFilesOwnHarm = {Outcome::OK, Outcome::RUNTIME_ERROR,
                                                     Outcome::COMPILE_ERROR};
 const std::vector<Outcome::Reason> kMemoryOwnHarm = {Outcome::OK, Outcome::MISMATCH,
                                                      Outcome::RUNTIME_ERROR, Outcome::BAD_RESULT};
-// The job has closed its channel: the supervisor notices that, or the time limit ends the job.
+// For attempts that close the job's channel: the supervisor notices it, or the job reaches its time
+// limit.
 const std::vector<Outcome::Reason> kSilent = {Outcome::TIMEOUT, Outcome::BAD_RESULT};
 const std::vector<Outcome::Reason> kTime = {Outcome::TIMEOUT};
 const std::vector<Outcome::Reason> kRefused = {Outcome::MISMATCH, Outcome::RUNTIME_ERROR,
                                                Outcome::BAD_RESULT, Outcome::EXITED};
 
-// Without a memory cgroup only time limits memory that belongs to no process.
+// For attempts that fill memory that belongs to no process. Without a memory cgroup only the time
+// limit stops them.
 std::vector<Outcome::Reason> WhenFull() {
   const bool limited =
       WorkerCgroup::Create("probe", {.memory_bytes = int64_t{1} << 30}).limits_memory();
@@ -27,7 +29,7 @@ std::vector<Outcome::Reason> WhenFull() {
 
 const std::vector<Attempt>& Attempts() {
   static const auto& attempts = *new std::vector<Attempt>{
-      // Files of the host and the checker, and the candidate that comes next.
+      // Files of the host and of the checker, and files left for the next candidate.
       {"files", "read_world_readable_secret"},
       {"files", "read_past_the_root"},
       {"files", "walk_up_from_descriptors"},
@@ -87,7 +89,7 @@ const std::vector<Attempt>& Attempts() {
       {"network", "every_other_family"},
       {"network", "listen_for_the_next_candidate"},
       {"network", "pass_descriptors_around"},
-      // Memory that a job shares with the supervisor.
+      // Memory and channels that a job shares with the supervisor.
       {"memory", "write_into_the_visible_memory"},
       {"memory", "shrink_the_memory_of_outputs", kMemoryOwnHarm},
       {"memory", "seal_the_memory_of_outputs", kMemoryOwnHarm},
@@ -97,7 +99,7 @@ const std::vector<Attempt>& Attempts() {
       {"memory", "flood_the_control_channel", kMemoryOwnHarm},
       {"memory", "close_the_channel_and_stay", kSilent, 2},
       {"memory", "shut_the_channel_down_and_stay", kSilent, 2},
-      // Other processes, and staying beyond the time limit.
+      // Other processes, and running beyond the time limit.
       {"processes", "signal_everybody"},
       {"processes", "signal_by_descriptor"},
       {"processes", "signal_by_ownership"},
@@ -108,7 +110,7 @@ const std::vector<Attempt>& Attempts() {
       {"processes", "stop_itself", kTime, 2},
       {"processes", "stop_in_a_child_that_holds_everything", kTime, 2},
       {"processes", "thread_bomb", {Outcome::OK, Outcome::PROCESS_LIMIT}},
-      // The shells can be gone, all of them at the limit, before the candidate ends.
+      // OK: all shells can reach the process limit and end before the candidate does.
       {"processes",
        "shell_fork_bomb",
        {Outcome::OK, Outcome::PROCESS_LIMIT, Outcome::OUT_OF_MEMORY, Outcome::TIMEOUT},
@@ -129,7 +131,7 @@ const std::vector<Attempt>& Attempts() {
       {"processes", "a_parent_that_waits_for_its_copy", kTime, 2},
       {"processes", "a_thousand_zombies", {Outcome::OK, Outcome::PROCESS_LIMIT}},
       {"processes", "first_in_every_queue"},
-      // The machine's memory and other finite resources.
+      // The host's memory and other finite resources.
       {"resources", "shared_anonymous_memory", WhenFull(), 5, 10, true},
       {"resources", "memory_files", WhenFull(), 5, 10, true},
       {"resources",
@@ -146,7 +148,7 @@ const std::vector<Attempt>& Attempts() {
       {"resources", "signals_that_wait"},
       {"resources", "huge_arguments", {Outcome::OK, Outcome::OUT_OF_MEMORY}, 10, 10, true},
       {"resources", "attributes_of_files", {Outcome::OK, Outcome::OUT_OF_MEMORY}, 10, 10, true},
-      // Wrong kernels that bring a verdict of their own.
+      // Wrong kernels that forge a verdict.
       {"verdicts", "print_a_verdict", {Outcome::MISMATCH}},
       {"verdicts", "write_a_verdict_to_every_descriptor", kRefused},
       {"verdicts", "write_a_verdict_and_exit", kRefused},

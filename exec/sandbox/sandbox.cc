@@ -19,8 +19,8 @@ constexpr char kSetpriv[] = "/usr/bin/setpriv";
 
 constexpr char kBwrapVariable[] = "TRITONRL_BWRAP";
 
-// Joins the cgroups with the pid that the program will have, then becomes the program. A process
-// moved later would already have children outside.
+// The shell joins the cgroups, then replaces itself by the program, which keeps the shell's pid. A
+// process that is moved later would already have children outside the groups.
 constexpr char kJoinScript[] =
     "for file in $1; do echo $$ > \"$file\" || exit 97; done; shift; exec \"$@\"";
 
@@ -32,7 +32,8 @@ void AppendDropUid(SandboxKind kind, std::vector<std::string>* argv) {
   if (geteuid() != 0) return;
   const std::string uid = absl::StrCat(kSandboxUid);
   Append(argv, {kSetpriv, "--reuid", uid, "--regid", uid, "--clear-groups"});
-  // Bubblewrap empties these sets itself, in a user namespace that it must be able to make.
+  // Bubblewrap empties these sets itself, inside the user namespace that it must first be able to
+  // make.
   if (kind == SandboxKind::kNone) {
     Append(argv, {"--inh-caps", "-all", "--bounding-set", "-all", "--no-new-privs"});
   }
@@ -40,7 +41,7 @@ void AppendDropUid(SandboxKind kind, std::vector<std::string>* argv) {
 
 void AppendMounts(const SandboxSpec& spec, std::vector<std::string>* argv) {
   Append(argv, {"--ro-bind", "/usr", "/usr"});
-  // Merged-usr systems have links here; others have folders of their own.
+  // On merged-usr systems these paths are symbolic links, on other systems folders.
   for (const char* name : {"lib", "lib64", "lib32", "bin", "sbin"}) {
     const std::string path = absl::StrCat("/", name);
     struct stat info;
@@ -65,8 +66,8 @@ void AppendMounts(const SandboxSpec& spec, std::vector<std::string>* argv) {
 }
 
 void AppendConfinement(std::vector<std::string>* argv) {
-  // The three capabilities are the zygote's, valid inside the sandbox only: it makes a pid, mount
-  // and IPC namespace for each job, which drops them all before any foreign code runs.
+  // The zygote needs the two added capabilities, which are valid only inside the sandbox, to make a
+  // pid, mount and IPC namespace for each job. The job drops them before any candidate code runs.
   Append(argv, {"--unshare-all", "--unshare-user", "--disable-userns", "--die-with-parent",
                 "--new-session", "--cap-drop", "ALL", "--cap-add", "CAP_SYS_ADMIN", "--cap-add",
                 "CAP_SETPCAP", "--clearenv", "--chdir", "/tmp"});
@@ -92,7 +93,7 @@ std::string Explain(const std::string& error) {
   return "bubblewrap does not work here";
 }
 
-// The program itself: there, and readable for the user that starts it.
+// OK if the bubblewrap program exists and the user that starts it can execute it.
 absl::Status CheckBubblewrap(const char* advice) {
   const std::string program = BubblewrapPath();
   if (program.empty()) {
@@ -122,7 +123,8 @@ std::string BubblewrapPath() {
   if (const char* own = getenv(kBwrapVariable); own != nullptr && *own != '\0') return own;
   const char* path = getenv("PATH");
   for (const absl::string_view folder : absl::StrSplit(path != nullptr ? path : "", ':')) {
-    // The worker starts in another folder, and candidates must not choose the program.
+    // Relative folders do not count: the worker starts in another folder, and a candidate must not
+    // be able to choose the program.
     if (folder.empty() || folder[0] != '/') continue;
     const std::string program = JoinPath(std::string(folder), "bwrap");
     if (access(program.c_str(), X_OK) == 0) return program;
@@ -166,7 +168,8 @@ absl::Status CheckSandbox(SandboxKind kind) {
   RETURN_IF_ERROR(CheckBubblewrap(advice));
   SandboxSpec spec;
   spec.env = {{"PATH", "/usr/bin"}};
-  // Inside, what the zygote does for each job: new pid and mount namespaces, a fresh /proc.
+  // The command in the sandbox does the zygote's work for a job: it makes pid and mount namespaces
+  // and mounts a fresh /proc.
   absl::StatusOr<CommandResult> result =
       RunCommand(SandboxCommand(spec, {"/usr/bin/unshare", "--mount", "--pid", "--fork",
                                        "--mount-proc", "/usr/bin/true"}),

@@ -53,7 +53,7 @@ TEST(SandboxTest, NoneStillCleansTheEnvironmentAndDropsTheUser) {
 }
 
 TEST(SandboxTest, SaysWhatIsMissing) {
-  // A PATH with all that is needed except bubblewrap.
+  // Bubblewrap is the only program that is looked up on PATH.
   const std::string path = getenv("PATH");
   setenv("PATH", "/nonexistent", 1);
   const absl::Status status = CheckSandbox(SandboxKind::kBubblewrap);
@@ -92,7 +92,7 @@ TEST(CgroupTest, HoldsAProcessAndGoesAway) {
     SandboxSpec spec;
     spec.kind = SandboxKind::kNone;
     spec.cgroup_procs = files;
-    // Joined before the command runs: the command sees itself inside.
+    // The process joins before the command runs, so the command sees itself in the group.
     auto result = RunCommand(SandboxCommand(spec, {"/usr/bin/cat", "/proc/self/cgroup"}));
     ASSERT_TRUE(result.ok()) << result.status();
     EXPECT_EQ(result->exit_code, 0) << result->err;
@@ -127,7 +127,7 @@ TEST(CgroupTest, StopsWhoTakesMoreCoresThanGiven) {
   SandboxSpec spec;
   spec.kind = SandboxKind::kNone;
   spec.cgroup_procs = group.procs_files();
-  // As much of a core as six periods allow, however long that takes.
+  // The command uses the core time of six periods, so the kernel must stop it at least once.
   const auto result = RunCommand(SandboxCommand(
       spec, {"/usr/bin/python3", "-c", "import time\nwhile time.process_time() < 0.06: pass"}));
   ASSERT_TRUE(result.ok()) << result.status();

@@ -28,32 +28,32 @@
 namespace tritonrl {
 namespace {
 
-// Calls that no kernel, compiler or driver needs in a job, by what they would serve.
+// Calls that no Triton kernel, compiler or driver needs in a job, grouped by purpose.
 constexpr const char* kRefused[] = {
     // Other processes: their memory, descriptors, registers.
     "ptrace", "process_vm_readv", "process_vm_writev", "process_madvise", "pidfd_getfd", "kcmp",
-    // Key rings: the session's, with the keys of whoever started us, is no namespace's.
+    // Key rings: no namespace separates the session's ring, which holds the supervisor's keys.
     "add_key", "request_key", "keyctl",
     // Mounts, roots, namespaces.
     "mount", "umount", "umount2", "pivot_root", "chroot", "setns", "unshare", "open_tree",
     "move_mount", "fsopen", "fsconfig", "fsmount", "fspick", "mount_setattr",
-    // Files past the mount namespace.
+    // Access to files outside the mount namespace.
     "name_to_handle_at", "open_by_handle_at", "fanotify_init", "lookup_dcookie",
-    // Large, young or rarely used parts of the kernel.
+    // Large, new or rarely used parts of the kernel.
     "bpf", "perf_event_open", "userfaultfd", "io_uring_setup", "io_uring_enter",
     "io_uring_register", "memfd_secret", "modify_ldt", "personality", "uselib", "nfsservctl",
     "remap_file_pages", "vmsplice",
-    // The machine: modules, boot, swap, accounting, ports, log, clock, names.
+    // The host: modules, boot, swap, accounting, I/O ports, log, clock, names.
     "init_module", "finit_module", "delete_module", "create_module", "query_module",
     "get_kernel_syms", "kexec_load", "kexec_file_load", "reboot", "swapon", "swapoff", "acct",
     "quotactl", "quotactl_fd", "iopl", "ioperm", "vhangup", "sysfs", "_sysctl", "ustat", "syslog",
     "settimeofday", "clock_settime", "clock_adjtime", "adjtimex", "stime", "sethostname",
     "setdomainname",
-    // System V and POSIX objects that outlive a process where there is no IPC namespace.
+    // System V and POSIX IPC objects, which outlive a process if it has no IPC namespace.
     "shmget", "msgget", "semget", "mq_open", "mq_unlink"};
 
-// The first number that this list says nothing about (Linux 6.13). Numbers are shared by all
-// architectures from 424 on.
+// The first call number after Linux 6.13: kRefused does not cover the calls from here on. From 424
+// on all architectures share the numbers.
 constexpr uint32_t kFirstUnknownCall = 463;
 constexpr uint32_t kX32Bit = 0x40000000;
 
@@ -62,13 +62,14 @@ struct FreeContext {
 };
 using Context = std::unique_ptr<void, FreeContext>;
 
-// Collects rules; the first error stays.
+// Adds rules to a filter and keeps the first error.
 class Rules {
  public:
   explicit Rules(scmp_filter_ctx context) : context_(context) {}
 
   void Refuse(const char* call, int error = EPERM) { Add(call, error, {}); }
-  // When argument `index`, of which the kernel reads 32 bits, has `value` below `mask`.
+  // Refuses `call` if (argument `index` & `mask`) == `value`. For arguments of 32 bits: the kernel
+  // ignores the upper half of the register, so `mask` must leave it out.
   void RefuseArgument(const char* call, unsigned index, uint32_t mask, uint32_t value) {
     Add(call, EPERM, {SCMP_CMP64(index, SCMP_CMP_MASKED_EQ, mask, value)});
   }
@@ -92,22 +93,22 @@ class Rules {
 };
 
 void RefuseByArgument(const SeccompPolicyOptions& options, Rules* rules) {
-  // New namespaces without unshare. clone3 has its flags in memory, which a filter cannot read;
-  // libc falls back to clone when it does not exist.
+  // clone can make namespaces without unshare. clone3 takes its flags in memory, which a filter
+  // cannot read; libc falls back to clone on ENOSYS.
   for (const uint32_t flag : {CLONE_NEWNS, CLONE_NEWCGROUP, CLONE_NEWUTS, CLONE_NEWIPC,
                               CLONE_NEWUSER, CLONE_NEWPID, CLONE_NEWNET}) {
     rules->RefuseArgument("clone", 0, flag, flag);
   }
   rules->Refuse("clone3", ENOSYS);
 
-  // vsock, netlink and others are only partly inside a network namespace, or not at all.
+  // A network namespace confines vsock, netlink and other families only partly or not at all.
   if (options.unix_sockets) {
     rules->Add("socket", EAFNOSUPPORT, {SCMP_CMP64(0, SCMP_CMP_NE, AF_UNIX)});
   } else {
     rules->Refuse("socket", EAFNOSUPPORT);
   }
 
-  // Typing into a terminal.
+  // These requests insert input into a terminal.
   for (const uint32_t request : {TIOCSTI, TIOCLINUX}) {
     rules->RefuseArgument("ioctl", 1, 0xffffffff, request);
   }
@@ -115,7 +116,8 @@ void RefuseByArgument(const SeccompPolicyOptions& options, Rules* rules) {
     rules->RefuseArgument("mknod", 1, S_IFMT, type);
     rules->RefuseArgument("mknodat", 2, S_IFMT, type);
   }
-  // Limits of others, and the core limit of 1 that also keeps a core handler from being started.
+  // The limits of other processes, and the job's core limit: it is 1, because the kernel starts a
+  // core handler under a limit of 0 but not under 1.
   rules->Add("prlimit64", EPERM, {SCMP_CMP64(0, SCMP_CMP_NE, 0)});
   rules->Add(
       "prlimit64", EPERM,
@@ -123,7 +125,8 @@ void RefuseByArgument(const SeccompPolicyOptions& options, Rules* rules) {
   rules->RefuseArgument("setrlimit", 0, 0xffffffff, RLIMIT_CORE);
 }
 
-// Put before the program: calls newer than it do not exist. (x32's numbers go on to be refused.)
+// Instructions in front of the filter: a call from kFirstUnknownCall on returns ENOSYS, as if the
+// kernel did not have it. x32 numbers pass on to the filter, which kills the process.
 std::string UnknownCalls() {
   const sock_filter steps[] = {
       BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(seccomp_data, nr)),
@@ -147,7 +150,8 @@ absl::StatusOr<std::string> Export(scmp_filter_ctx context) {
   return program;
 }
 
-// In a child between fork and exit: system calls only. 0 when the filter holds.
+// Runs in a child between fork and exit, so it makes only system calls. Returns 0 if the kernel
+// enforces the filter, else the number of the failed step.
 int TryFilter(const sock_fprog& program) {
   if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0) return 1;
   if (prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program, 0, 0) != 0) return 2;

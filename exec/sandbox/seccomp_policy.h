@@ -1,4 +1,4 @@
-// Seccomp policy of a job, built with libseccomp.
+// The seccomp filter of a job, built with libseccomp.
 #ifndef TRITONRL_EXEC_SANDBOX_SECCOMP_POLICY_H_
 #define TRITONRL_EXEC_SANDBOX_SECCOMP_POLICY_H_
 
@@ -10,19 +10,19 @@
 namespace tritonrl {
 
 struct SeccompPolicyOptions {
-  // socket(AF_UNIX): the CUDA driver makes one in each process. All other families are refused
-  // always; socketpair is allowed always.
+  // Allows socket(AF_UNIX): the CUDA driver makes one in each process. The filter always refuses
+  // all other families, and always allows socketpair.
   bool unix_sockets = false;
 };
 
-// The filter as an array of struct sock_filter, 8 bytes each: what prctl(PR_SET_SECCOMP) takes.
-// Refused calls fail with EPERM (sockets with EAFNOSUPPORT; clone3, whose flags a filter cannot
-// see, and calls newer than this list with ENOSYS). A call in another ABI of the processor (32 bit,
-// x32), which has other numbers, kills the process.
+// The filter for prctl(PR_SET_SECCOMP): an array of struct sock_filter, 8 bytes each. Refused calls
+// fail with EPERM, socket with EAFNOSUPPORT. clone3, whose flags a filter cannot read, and calls
+// newer than Linux 6.13 fail with ENOSYS. A call through another ABI of the processor (32 bit,
+// x32), which has other call numbers, kills the process. Internal if libseccomp makes no filter.
 absl::StatusOr<std::string> BuildSeccompPolicy(const SeccompPolicyOptions& options);
 
-// OK when this kernel takes the filter and enforces it: a child process of ours installs it and
-// tries a refused call. FailedPrecondition otherwise.
+// OK if this kernel accepts and enforces the filter: a forked child installs it and tries a refused
+// call. FailedPrecondition otherwise.
 absl::Status CheckSeccompPolicy();
 
 }  // namespace tritonrl

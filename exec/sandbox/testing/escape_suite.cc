@@ -26,7 +26,7 @@ absl::StatusOr<std::string> ReadAttempts(const std::string& file) {
   return ReadFile(path);
 }
 
-// What a candidate says of itself; the last such line, as a forger may print more.
+// The candidate's own message from its output. A forger may print more than one; the last counts.
 std::string Said(const std::string& output) {
   const size_t at = output.rfind(kSaid);
   if (at == std::string::npos) return "";
@@ -49,7 +49,7 @@ absl::StatusOr<std::unique_ptr<EscapeSuite>> EscapeSuite::Start() {
   std::unique_ptr<EscapeSuite> suite(new EscapeSuite());
   ASSIGN_OR_RETURN(suite->world_, EscapeWorld::Create());
   WorkerPoolOptions options;
-  // Small, so that attempts at memory end soon.
+  // Small limits, so that memory attempts reach them soon.
   options.limits.set_memory_bytes(256 << 20);
   options.worker_bytes = 768 << 20;
   options.limits.set_tmp_bytes(32 << 20);
@@ -111,10 +111,11 @@ std::vector<std::string> EscapeSuite::Try(const Attempt& attempt) {
   if (!result.ok()) return {std::string(result.status().message())};
   PrintRow(attempt, *result);
   CheckOutcome(attempt, *result, &wrong);
-  // A worker that was lost is only replaced for the next job: another look once that has run.
+  // The pool replaces a lost worker only for the next job, so after a loss the outside world is
+  // compared after the honest candidate.
   if (backend_->pool().counts().workers_lost == workers_lost_) {
     for (std::string& change : world_->Changes()) wrong.push_back(std::move(change));
-    if (!wrong.empty()) world_->Remember();  // the next attempt is not to blame
+    if (!wrong.empty()) world_->Remember();  // or the next attempt would fail for these changes
   }
   RunHonest(&wrong);
   if (backend_->pool().counts().workers_lost != workers_lost_) {

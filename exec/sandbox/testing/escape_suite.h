@@ -1,5 +1,5 @@
-// Runs real escape attempts (escapes/*.py) through the real runner in the real sandbox and
-// looks from outside whether they were held.
+// Runs real escape attempts (escapes/*.py) through the real runner in the real sandbox and checks
+// from outside that the sandbox contained them.
 #ifndef TRITONRL_EXEC_SANDBOX_TESTING_ESCAPE_SUITE_H_
 #define TRITONRL_EXEC_SANDBOX_TESTING_ESCAPE_SUITE_H_
 
@@ -19,12 +19,12 @@ namespace tritonrl {
 struct Attempt {
   std::string file;      // in escapes/, without ".py"
   std::string function;  // in that file
-  // How the candidate may end. Outcome::OK stands for: its kernel is honest, and that is what
-  // counts.
+  // The permitted outcomes of the candidate. OK is right for an attempt with an honest kernel: only
+  // the kernel counts for the verdict.
   std::vector<Outcome::Reason> outcomes = {Outcome::OK};
   double wall_seconds = 10;
   double cpu_seconds = 10;
-  // Memory bombs: the kernel may choose to end the worker too, which is then replaced.
+  // For memory bombs: the OOM killer may kill the worker too; the pool then replaces it.
   bool may_cost_a_worker = false;
 
   friend void PrintTo(const Attempt& attempt, std::ostream* out) { *out << attempt.function; }
@@ -34,9 +34,9 @@ class EscapeSuite {
  public:
   static absl::StatusOr<std::unique_ptr<EscapeSuite>> Start();
 
-  // The attempt, a look around outside, then an honest candidate that must get its verdict and find
-  // the same surroundings as ever. Returns what went wrong, a sentence each; prints a line: the
-  // attempt, its outcome, and what stopped it in its own words.
+  // Runs the attempt, compares the outside world with its earlier state, then runs an honest
+  // candidate, which must pass and see the same surroundings as before. Returns one sentence for
+  // each failure. Prints one line: the attempt, its outcome, and the attempt's own message.
   std::vector<std::string> Try(const Attempt& attempt);
 
  private:
@@ -52,19 +52,19 @@ class EscapeSuite {
   int64_t workers_lost_ = 0;
 };
 
-// One suite for all attempts of a test program.
+// The attempts of a test program share one EscapeSuite.
 class EscapeTest : public testing::TestWithParam<Attempt> {
  protected:
   static void SetUpTestSuite();
   static void TearDownTestSuite();
 
-  // Runs the parameter's attempt.
+  // Runs the attempt and expects that the sandbox contains it.
   void ExpectHeld();
 
   static EscapeSuite* suite_;
 };
 
-// TEST_P and its instantiation for a vector of attempts.
+// Defines the TEST_P and its instantiation for a vector of attempts.
 #define TRITONRL_ESCAPE_TESTS(attempts)                                          \
   TEST_P(EscapeTest, IsHeld) { ExpectHeld(); }                                   \
   INSTANTIATE_TEST_SUITE_P(Attempts, EscapeTest, testing::ValuesIn(attempts),    \

@@ -47,7 +47,7 @@ std::string ReadOrEmpty(const std::string& path) {
   return text.ok() ? *text : "";
 }
 
-// Size, mode, owner and time of change of everything below a folder.
+// Appends mode, size and change time of `path` and of all files up to `depth` folders below it.
 void Describe(const std::string& path, int depth, std::string* text) {
   struct stat info;
   if (lstat(path.c_str(), &info) != 0) return;
@@ -57,12 +57,12 @@ void Describe(const std::string& path, int depth, std::string* text) {
   const auto names = ListDirectory(path);
   if (!names.ok()) return;
   for (const std::string& name : *names) {
-    // Other programs that use the wheels write byte code.
+    // Other programs that use the wheels write byte code here.
     if (name != "__pycache__") Describe(JoinPath(path, name), depth - 1, text);
   }
 }
 
-// A hash of what stands in a file: pages in memory can be changed without any sign of it elsewhere.
+// A hash of a file's bytes: an attack on the page cache changes the bytes but not the metadata.
 std::string Contents(const std::string& path) {
   return absl::StrCat(path, " ", Sha256Hex(ReadOrEmpty(path)), "\n");
 }
@@ -77,7 +77,7 @@ std::string FileHandle(const std::string& path) {
       absl::string_view(space, sizeof(file_handle) + handle->handle_bytes));
 }
 
-// Scheduling and limits that one process of the same user could change for another.
+// Scheduling and limits of `pid`, which another process of the same user could change.
 std::string Treatment(pid_t pid) {
   cpu_set_t cpus;
   CPU_ZERO(&cpus);
@@ -130,7 +130,7 @@ EscapeWorld::~EscapeWorld() {
 }
 
 absl::Status EscapeWorld::LayOutFiles() {
-  // /tmp, which is in everybody's reach here; not below the mark, which must be nowhere.
+  // In /tmp, which every user can reach. The name must not contain the mark, which is searched for.
   folder_ = "/tmp/tritonrl-bait-XXXXXX";
   if (mkdtemp(folder_.data()) == nullptr) return ErrnoStatus(errno, "make a folder", folder_);
   chmod(folder_.c_str(), 0755);
@@ -148,7 +148,7 @@ absl::Status EscapeWorld::LayOutFiles() {
 
 absl::Status EscapeWorld::StartSentinel() {
   SandboxSpec spec;
-  spec.kind = SandboxKind::kNone;  // candidates' user, nothing else
+  spec.kind = SandboxKind::kNone;  // changes to the candidates' user and confines no further
   SubprocessOptions options;
   options.argv = SandboxCommand(spec, {"/usr/bin/sleep", "1000"});
   options.parent_death_signal = SIGKILL;
@@ -157,7 +157,7 @@ absl::Status EscapeWorld::StartSentinel() {
 }
 
 void EscapeWorld::AddKey() {
-  // A ring of our own, so that nobody else's is touched.
+  // A new session key ring, so that the key does not enter the ring of the parent session.
   if (syscall(SYS_keyctl, KEYCTL_JOIN_SESSION_KEYRING, nullptr) < 0) return;
   key_number_ = syscall(SYS_add_key, "user", kKeyName, secret_.data(), secret_.size(),
                         KEY_SPEC_SESSION_KEYRING);
@@ -172,7 +172,7 @@ void EscapeWorld::LookAtFiles(Facts* facts) const {
   for (const std::string& name : shared.ok() ? *shared : std::vector<std::string>()) {
     const std::string path = JoinPath("/tmp", name);
     if (!absl::StartsWith(name, "tritonrl-exec-")) continue;
-    // Those that our own workers show in their command lines; there are other tests.
+    // Only folders in the command line of this process's workers: other tests have folders too.
     for (const pid_t pid : ProcessesNaming(path)) {
       if (ours.count(pid) == 0) continue;
       Describe(path, 3, &checker);
@@ -250,7 +250,7 @@ std::vector<std::string> EscapeWorld::NewKernelLines() {
   char record[8192];
   ssize_t n = 0;
   while (kernel_log_ >= 0 && (n = read(kernel_log_, record, sizeof(record))) != 0) {
-    if (n < 0 && errno == EPIPE) continue;  // overwritten meanwhile
+    if (n < 0 && errno == EPIPE) continue;  // the kernel has overwritten the next record
     if (n < 0) break;
     const absl::string_view text(record, n);
     if (absl::StrContains(text, mark_) || absl::StrContains(text, "sysrq:")) {

@@ -1,4 +1,4 @@
-// What stands outside the sandbox and must be the same after an attempt as before it.
+// The state of the host outside the sandbox, which no escape attempt may change.
 #ifndef TRITONRL_EXEC_SANDBOX_TESTING_ESCAPE_WORLD_H_
 #define TRITONRL_EXEC_SANDBOX_TESTING_ESCAPE_WORLD_H_
 
@@ -15,31 +15,31 @@
 
 namespace tritonrl {
 
-// Bait (a secret in a file, in our environment and in our session's key ring; listening sockets; a
-// process of the candidates' own user; a folder open to all) and a record of the machine's state.
+// Bait and a record of the host's state. The bait: a secret in a file, in this process's
+// environment and in its session key ring; listening sockets; a process of the candidates' user
+// (the sentinel); a folder open to all.
 class EscapeWorld {
  public:
-  // Before the pool starts: workers inherit keys and environment from here.
+  // Call before the pool starts: workers inherit keys and environment from this process.
   static absl::StatusOr<std::unique_ptr<EscapeWorld>> Create();
   ~EscapeWorld();
   EscapeWorld(const EscapeWorld&) = delete;
   EscapeWorld& operator=(const EscapeWorld&) = delete;
 
-  // Once the workers are ready: what "the same" is from now on.
+  // Records the state that Changes compares with. Call when the workers are ready.
   void Remember();
-  // Each difference since Remember in one sentence; empty when there is none.
+  // The differences since Remember, one sentence each.
   std::vector<std::string> Changes();
 
-  // True when `text` holds the secret that only the bait knows.
+  // Whether `text` contains the secret, which only the bait holds.
   bool Tells(const std::string& text) const;
-  // A line of text with the secret, for more bait.
+  // The secret, for more bait.
   const std::string& secret() const { return secret_; }
-  // What attempts are told: paths, ports, numbers; as a literal that is JSON and Python.
+  // Paths, ports and numbers for the attempts, as a literal that is both JSON and Python.
   std::string Parameters() const;
 
  private:
-  // Name of a fact and its value as text.
-  using Facts = std::map<std::string, std::string>;
+  using Facts = std::map<std::string, std::string>;  // name of a fact -> its value as text
 
   EscapeWorld() = default;
   absl::Status LayOutFiles();
@@ -49,11 +49,11 @@ class EscapeWorld {
   void LookAtFiles(Facts* facts) const;
   void LookAtProcesses(Facts* facts) const;
   void LookAtSystem(Facts* facts) const;
-  // Lines of the kernel's log since the last call that an attempt would leave.
+  // Lines of the kernel log since the last call that come from an attempt.
   std::vector<std::string> NewKernelLines();
 
   std::string secret_;
-  std::string mark_;  // in the name of all that attempts leave
+  std::string mark_;  // in the name of every file, process and object that attempts leave behind
   std::string folder_;
   std::string site_packages_;
   std::string secret_handle_;

@@ -1,4 +1,4 @@
-// Sockets of every kind that a confined candidate must not reach.
+// Listening sockets, one of each kind that a confined candidate must not reach.
 #ifndef TRITONRL_EXEC_SANDBOX_TESTING_LISTENERS_H_
 #define TRITONRL_EXEC_SANDBOX_TESTING_LISTENERS_H_
 
@@ -17,16 +17,16 @@ class Listeners {
   Listeners(const Listeners&) = delete;
   Listeners& operator=(const Listeners&) = delete;
 
-  // TCP and UDP on all addresses, a stream socket by abstract name and one at `path` open to all,
-  // and vsock where the kernel has it.
+  // Opens TCP and UDP sockets on all addresses, Unix stream sockets at `abstract_name` and at
+  // `path` (open to all users), and a vsock if the kernel has it.
   absl::Status Open(const std::string& abstract_name, const std::string& path);
 
-  // Kinds on which somebody has called since the last time.
+  // The kinds of socket that got a connection or a datagram since the last call.
   std::vector<std::string> Calls();
 
   int tcp_port() const { return tcp_port_; }
   int udp_port() const { return udp_port_; }
-  unsigned vsock_port() const { return vsock_port_; }  // 0: no vsock here
+  unsigned vsock_port() const { return vsock_port_; }  // 0: the kernel has no vsock
 
  private:
   absl::Status OpenInternet(int type, int* port);
