@@ -1,5 +1,5 @@
-// The activations that a forward pass keeps for the backward pass, and the choice of those that it
-// drops and recomputes.
+// The activations that a forward pass keeps for the backward pass, and the set of those that it
+// drops and the backward pass recomputes.
 
 #ifndef TRITONRL_MODEL_LAYERS_ACTIVATIONS_H_
 #define TRITONRL_MODEL_LAYERS_ACTIVATIONS_H_
@@ -15,31 +15,31 @@
 
 namespace tritonrl {
 
-// The tensors of a layer that can be dropped independently of each other. Recomputing one repeats
-// the operation that computed it, after its inputs that were dropped too (a norm for qkv, and again
-// for its own use). C hidden, H query heads, K key/value heads, D head dimension, F intermediate
-// size, L tokens of a sequence, e bytes an element. A layer's input and 1 / rms of its norms are
-// always kept.
+// The tensors of a layer that can be dropped independently of each other. To recompute a tensor,
+// the backward pass first recomputes its dropped inputs, then repeats its operation (a dropped
+// normed1 is computed twice if qkv is dropped too). C hidden, H query heads, K key/value heads, D
+// head dimension, F intermediate size, L tokens of a sequence, e bytes an element. A layer keeps
+// its input and 1 / rms of its norms in any case.
 //
-//   tensor         freed a token   recomputed per token                       8B in bf16 frees
-//   kActivated     F e             F elements written (beside its gradient)   24,576 B
-//   kNorms         2 C e           2 C elements read and written              16,384 B
-//   kRotatedHeads  (H + K)(D e+4)  (H + K) D elements read and written        10,400 B
-//   kGateUp        2 F e           4 F C FLOP                                 49,152 B
-//   kPostAttention        C e             2 C H D FLOP                                8,192 B
-//   kQkv           (H + 2K) D e    2 (H + 2K) D C FLOP, a norm                12,288 B
-//   kAttention     H (D e + 4)     2 L H D FLOP (causal)                       8,320 B
+//   tensor          freed a token   recomputed per token                       8B in bf16 frees
+//   kActivated      F e             F elements written (with its gradient)     24,576 B
+//   kNorms          2 C e           2 C elements read and written              16,384 B
+//   kRotatedHeads   (H + K)(D e+4)  (H + K) D elements read and written        10,400 B
+//   kGateUp         2 F e           4 F C FLOP                                 49,152 B
+//   kPostAttention  C e             2 C H D FLOP                                8,192 B
+//   kQkv            (H + 2K) D e    2 (H + 2K) D C FLOP, a norm                12,288 B
+//   kAttention      H (D e + 4)     2 L H D FLOP (causal)                       8,320 B
 //
 // SwiGLU's output, norms and the heads' norm and RoPE are nearly free. A GEMM costs C FLOP (H D for
 // kPostAttention) per byte of bf16 that it frees, attention L FLOP at a lower rate.
 enum class LayerTensor : uint8_t {
-  kActivated,      // activated: again from gate_up
-  kNorms,          // normed1 and normed2: again from input and post_attention
-  kRotatedHeads,   // qk and qk_rstd of LayerActivations: again by norm and RoPE from qkv
-  kGateUp,         // gate_up: again from post_attention or its norm, by a GEMM
-  kPostAttention,  // post_attention: again from attention and input, by a GEMM
-  kQkv,            // qkv: again from input or its norm, by a GEMM
-  kAttention,      // attention and lse: again from qk and qkv
+  kActivated,      // activated: recomputed from gate_up
+  kNorms,          // normed1 and normed2: from input and post_attention
+  kRotatedHeads,   // qk and qk_rstd of LayerActivations: by norm and RoPE from qkv
+  kGateUp,         // gate_up: from post_attention or its norm, by a GEMM
+  kPostAttention,  // post_attention: from attention and input, by a GEMM
+  kQkv,            // qkv: from input or its norm, by a GEMM
+  kAttention,      // attention and lse: from qk and qkv
 };
 
 inline constexpr std::array<LayerTensor, 7> kLayerTensors = {
@@ -47,7 +47,7 @@ inline constexpr std::array<LayerTensor, 7> kLayerTensors = {
     LayerTensor::kGateUp,    LayerTensor::kPostAttention, LayerTensor::kQkv,
     LayerTensor::kAttention};
 
-// What one layer drops; by default nothing.
+// The tensors that one layer drops and recomputes; empty by default.
 class RecomputeSet {
  public:
   constexpr RecomputeSet() = default;
@@ -70,15 +70,15 @@ class RecomputeSet {
   unsigned bits_ = 0;
 };
 
-// An input of GEMMs and its largest |x| for Quantize (fp8.h), undefined if not computed.
+// An input of GEMMs with its largest |x| for Quantize (fp8.h); amax is undefined if not computed.
 struct GemmInput {
   at::Tensor value, amax;
 };
 
-// T tokens, C hidden, H query heads, K key/value heads, D head dimension, F intermediate size. The
-// tensors in `recompute` are undefined after the layer's forward.
+// The activations of one layer. The tensors in `recompute` are undefined after its forward pass. T
+// tokens, C hidden, H query heads, K key/value heads, D head dimension, F intermediate size.
 struct LayerActivations {
-  RecomputeSet recompute;  // set before the forward
+  RecomputeSet recompute;  // set before the forward pass
 
   at::Tensor input;      // [T, C] residual stream before the layer
   at::Tensor rstd1;      // [T] 1 / rms of input
@@ -95,7 +95,7 @@ struct LayerActivations {
   GemmInput activated;        // [T, F] silu(gate) * up
 };
 
-// The head works on the R rows that have a target.
+// The activations of the head, which processes only the R rows that have a target.
 struct HeadActivations {
   at::Tensor rows;     // [R] int64: row of the batch
   at::Tensor targets;  // [R] int64

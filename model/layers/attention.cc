@@ -18,7 +18,8 @@ namespace tritonrl {
 
 namespace {
 
-// The task of one (sequence, key/value head) with the pointers that forward and backward share.
+// Returns the task of one (sequence, key/value head) with the pointers common to forward and
+// backward.
 AttentionTask MakeTask(const ModelConfig& config, const SequenceLayout& layout, int64_t sequence,
                        int64_t kv_head, const at::Tensor& qk, const at::Tensor& qkv,
                        const at::Tensor& out, const at::Tensor& lse) {
@@ -42,7 +43,7 @@ AttentionTask MakeTask(const ModelConfig& config, const SequenceLayout& layout, 
   return task;
 }
 
-// Calls body(sequence, kv_head), the longest sequences first so that threads end together.
+// Calls body(sequence, kv_head), longest sequences first, so that the threads finish together.
 template <typename Body>
 void ForEachHead(const LayerContext& context, const ModelConfig& config,
                  const SequenceLayout& layout, const Body& body) {
@@ -56,8 +57,9 @@ void ForEachHead(const LayerContext& context, const ModelConfig& config,
                                 [&](int64_t i) { body(order[i / kv_heads], i % kv_heads); });
 }
 
-// Plain ATen for one sequence at a time: the reference, and the path of other types on the CPU.
-// Heads of x[T, heads * D] from column `first` as [heads, L, D], repeated for grouped queries.
+// Plain ATen for one sequence at a time: the reference, and the path for other types on the CPU.
+// Heads returns the heads of x[T, heads * D] from head `first` on as [heads, L, D], repeated for
+// grouped queries.
 at::Tensor Heads(const at::Tensor& x, int64_t begin, int64_t end, int64_t first, int64_t heads,
                  int64_t dim, int64_t repeat) {
   const at::Tensor rows = x.slice(0, begin, end).narrow(1, first * dim, heads * dim);
@@ -141,7 +143,7 @@ AttentionHeads CudnnHeads(const ModelConfig& config, const at::Tensor& qk, const
   return {view(qk, 0, heads), view(qk, heads, keys), view(qkv, heads + keys, keys)};
 }
 
-constexpr int64_t kCausalFromTopLeft = 1;  // the kernel's name for "key j visible to query i >= j"
+constexpr int64_t kCausalFromTopLeft = 1;  // mask type of the kernel: query i sees keys j <= i
 
 struct EfficientAttentionHeads {
   at::Tensor q, k, v;  // [1, T, H, D]; keys and values repeated for their group of queries
@@ -161,8 +163,8 @@ EfficientAttentionHeads SplitHeads(const ModelConfig& config, const at::Tensor& 
   return {take(qk, 0, heads), take(qk, heads, kv_heads), take(qkv, heads + kv_heads, kv_heads)};
 }
 
-// ATen's memory-efficient kernel, which takes the sequences' offsets: a few launches for any number
-// of sequences, no padding. *lse: [n, H, longest sequence rounded up by the kernel].
+// ATen's memory-efficient kernel, which reads the sequences' offsets: a few launches for any number
+// of sequences, without padding. *lse: [n, H, longest sequence rounded up by the kernel].
 at::Tensor ForwardEfficient(const ModelConfig& config, const SequenceLayout& layout,
                             const at::Tensor& qk, const at::Tensor& qkv, at::Tensor* lse) {
   const EfficientAttentionHeads heads = SplitHeads(config, qk, qkv);

@@ -17,21 +17,21 @@
 
 namespace tritonrl {
 
-// The sequences of a batch; built once and used by every layer.
+// The sequences of a batch. One is built per pass and used by every layer.
 struct SequenceLayout {
-  std::vector<int64_t> offsets;  // without empty sequences; last = T
+  std::vector<int64_t> offsets;  // [n + 1] starts of the non-empty sequences; last = T
   int64_t max_length = 0;
   at::Tensor device_offsets;  // [n + 1] int32 on the GPU; undefined on the CPU
-  PackedLengths packed;       // the same for cuDNN; undefined on the CPU
+  PackedLengths packed;       // the lengths for cuDNN; undefined on the CPU
 
   int64_t num_sequences() const { return static_cast<int64_t>(offsets.size()) - 1; }
 };
 
 SequenceLayout MakeSequenceLayout(const PackedBatch& batch);
 
-// qk: [T, (H + K) D] after norm and RoPE; qkv: [T, (H + 2K) D], of which the values are read.
-// Returns [T, H D]; *lse: log-sum-exp of each row for the backward pass, [H, T] on the CPU, in an
-// order of its own from cuDNN.
+// qk: [T, (H + K) D] after norm and RoPE; qkv: [T, (H + 2K) D], of which only the values are read.
+// Returns [T, H D]. *lse becomes the log-sum-exp of each row for the backward pass, [H, T] on the
+// CPU, in the kernel's own layout on a GPU.
 at::Tensor AttentionForward(const LayerContext& context, const ModelConfig& config,
                             const SequenceLayout& layout, const at::Tensor& qk,
                             const at::Tensor& qkv, at::Tensor* lse);

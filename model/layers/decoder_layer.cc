@@ -18,15 +18,15 @@ bool UsesFp8(const LayerEnvironment& e, const FusedWeights& weights) {
   return e.fp8 && SupportsFp8(weights);
 }
 
-// out [T, N] = x W^T with matrices side by side.
+// out [T, N] = x W^T, where W is the concatenation of `weights`.
 void Project(const LayerEnvironment& e, const GemmInput& x, const FusedWeights& weights,
              const at::Tensor& out) {
   if (UsesFp8(e, weights)) return Fp8Forward(e.context, x.value, x.amax, weights, out);
   FusedLinearForward(e.context, x.value, weights, out);
 }
 
-// The gradient of x [T, K], given that of out [T, N], which is freed as soon as its FP8 copies are
-// made. Gradients of the weights are added to, or written if not `accumulate`.
+// Returns the gradient of x [T, K], given d_out [T, N], which it frees as soon as the FP8 copies
+// exist. Adds to the gradients of the weights, or overwrites them if not `accumulate`.
 at::Tensor ProjectBackward(const LayerEnvironment& e, GemmInput d_out, const GemmInput& x,
                            const FusedWeights& weights, bool accumulate,
                            const FusedWeights& gradients) {
@@ -41,7 +41,7 @@ at::Tensor ProjectBackward(const LayerEnvironment& e, GemmInput d_out, const Gem
   return d_x;
 }
 
-// residual + x W^T [T, N]: what attention or the MLP adds to the residual stream.
+// Returns residual + x W^T [T, N]: adds attention's or the MLP's output to the residual stream.
 at::Tensor ResidualAdd(const LayerEnvironment& e, const at::Tensor& residual, const GemmInput& x,
                        const at::Tensor& weight) {
   if (UsesFp8(e, {{weight}, weight})) {
@@ -50,8 +50,8 @@ at::Tensor ResidualAdd(const LayerEnvironment& e, const at::Tensor& residual, co
   return LinearResidualAdd(e.context, residual, x.value, weight);
 }
 
-// The gradient d [T, N] of what ResidualAdd added, for the two GEMMs of its backward, each of which
-// is called once.
+// The gradient d [T, N] of ResidualAdd's result, for the two GEMMs of the backward pass. Each
+// method is called once.
 class ResidualAddGradient {
  public:
   ResidualAddGradient(const LayerEnvironment& e, const GemmInput& d, const at::Tensor& weight)
@@ -65,7 +65,7 @@ class ResidualAddGradient {
     LinearBackwardInput(context_, d_, weight_.fused, false, d_x);
   }
 
-  // That of the weight [N, K], added to `gradient` or written there.
+  // Adds the gradient of the weight [N, K] to `gradient`, or overwrites it.
   void Weight(const GemmInput& x, bool accumulate, const at::Tensor& gradient) {
     if (fp8_) {
       return Fp8BackwardWeight(context_, &copies_, x.value, x.amax, accumulate,
@@ -93,7 +93,7 @@ GemmInput Norm(const LayerEnvironment& e, const at::Tensor& x, const at::Tensor&
   y.value = RmsNormForward(e.context, x, weight, e.config.rms_norm_eps, rstd, AmaxOf(e, &y));
   return y;
 }
-// The norm that a layer kept, or the same again.
+// Returns the norm that a layer kept, or recomputes it with the same bits.
 GemmInput SavedOrRecomputedNorm(const LayerEnvironment& e, const GemmInput& kept,
                                 const at::Tensor& x, const at::Tensor& weight,
                                 const at::Tensor& rstd) {
@@ -103,8 +103,8 @@ GemmInput SavedOrRecomputedNorm(const LayerEnvironment& e, const GemmInput& kept
   return y;
 }
 
-// Each of these computes what the layer has not got, in the forward pass for the first time, in the
-// backward pass again where it was dropped.
+// FirstNorm and the Ensure functions compute an activation that *saved lacks: for the first time in
+// the forward pass, again in the backward pass if it was dropped.
 
 GemmInput FirstNorm(const LayerEnvironment& e, const DecoderLayerParameters& w,
                     const LayerActivations& saved) {
@@ -152,7 +152,7 @@ void EnsureGateUp(const LayerEnvironment& e, const DecoderLayerParameters& w,
   Project(e, normed, GateUpWeights(w), saved->gate_up);
 }
 
-// As soon as the forward pass needs it no more.
+// Called after the forward pass's last use of the tensor.
 void DropIfRecomputed(LayerTensor tensor, LayerActivations* saved) {
   if (!saved->recompute.Has(tensor)) return;
   switch (tensor) {
@@ -182,7 +182,7 @@ void DropIfRecomputed(LayerTensor tensor, LayerActivations* saved) {
   }
 }
 
-// post_attention -> post_attention + down(silu(gate) * up) of its norm.
+// Returns post_attention + down(silu(gate) * up), where gate and up read post_attention's norm.
 at::Tensor MlpForward(const LayerEnvironment& e, const DecoderLayerParameters& w,
                       LayerActivations* saved) {
   saved->normed2 = Norm(e, saved->post_attention, w.post_norm, &saved->rstd2);
@@ -197,8 +197,8 @@ at::Tensor MlpForward(const LayerEnvironment& e, const DecoderLayerParameters& w
   return out;
 }
 
-// d [T, C]: gradient of the layer's output -> of post_attention, with which it returns. What is
-// done with is freed from *live.
+// Turns d [T, C], the gradient of the layer's output, into that of post_attention in place and
+// returns it. Frees each activation in *live after its last use.
 GemmInput MlpBackward(const LayerEnvironment& e, const DecoderLayerParameters& w,
                       const BackwardMode& mode, LayerActivations* live, at::Tensor d,
                       DecoderLayerParameters* g) {
@@ -234,8 +234,8 @@ GemmInput MlpBackward(const LayerEnvironment& e, const DecoderLayerParameters& w
   return d_post_attention;
 }
 
-// d [T, C]: gradient of post_attention -> of the layer's input. What is done with is freed from
-// *live.
+// Turns d [T, C], the gradient of post_attention, into that of the layer's input in place. Frees
+// each activation in *live after its last use.
 void AttentionPartBackward(const LayerEnvironment& e, const DecoderLayerParameters& w,
                            const BackwardMode& mode, LayerActivations* live, const GemmInput& d,
                            DecoderLayerParameters* g) {
@@ -303,7 +303,7 @@ at::Tensor DecoderLayerForward(const LayerEnvironment& e, const DecoderLayerPara
 void DecoderLayerBackward(const LayerEnvironment& e, const DecoderLayerParameters& w,
                           const BackwardMode& mode, LayerActivations* saved, at::Tensor d,
                           DecoderLayerParameters* g) {
-  // Tensors, not their contents: what is recomputed goes with it.
+  // Copies references to tensors, not their contents; `live` frees recomputed tensors at the end.
   LayerActivations live = mode.consume ? std::move(*saved) : *saved;
   const GemmInput d_post_attention = MlpBackward(e, w, mode, &live, std::move(d), g);
   AttentionPartBackward(e, w, mode, &live, d_post_attention, g);

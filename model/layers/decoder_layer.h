@@ -17,8 +17,7 @@
 
 namespace tritonrl {
 
-// The parameters of one layer, or their gradients (views of a ParameterBuffer).
-// C hidden, H query heads, K key/value heads, D head dimension, F intermediate size.
+// The parameters of one layer or their gradients, as views of a ParameterBuffer.
 struct DecoderLayerParameters {
   DecoderLayerParameters(const ParameterBuffer& buffer, int64_t layer);
 
@@ -31,12 +30,12 @@ struct DecoderLayerParameters {
   at::Tensor gate, up;    // [F, C]
   at::Tensor down;        // [C, F]
 
-  // The same memory as one matrix each (Stacked, linear.h); undefined unless contiguous.
+  // Views of the same memory as one matrix each (Stacked, linear.h); undefined unless contiguous.
   at::Tensor qkv;      // [(H + 2K) D, C]
   at::Tensor gate_up;  // [2F, C]
 };
 
-// What all layers of one pass share.
+// Inputs and settings that all layers of one pass share.
 struct LayerEnvironment {
   const LayerContext& context;
   const ModelConfig& config;
@@ -46,24 +45,25 @@ struct LayerEnvironment {
   bool fp8 = false;  // GEMMs in FP8 where SupportsFp8 (fp8.h)
 };
 
-// input: [T, C]. Returns the output [T, C]. Fills *saved except the tensors in saved->recompute.
+// Runs the layer on input [T, C] and returns the output [T, C]. Sets the tensors of *saved except
+// those in saved->recompute.
 at::Tensor DecoderLayerForward(const LayerEnvironment& environment,
                                const DecoderLayerParameters& weights, const at::Tensor& input,
                                LayerActivations* saved);
 
 // Options of a backward pass.
 struct BackwardMode {
-  // Gradients of matrices are written, not added to, and need not be zeroed. Those of norms are
-  // always added to.
+  // Overwrites the gradients of matrices, which then need not be zeroed, instead of adding to them.
+  // Gradients of norms are always added to.
   bool replace = false;
-  // Activations are overwritten and freed as soon as they have been used.
+  // Overwrites activations, and frees each after its last use.
   bool consume = false;
 };
 
-// d: [T, C], the gradient of the output; becomes that of the input in place. Gradients of the
-// parameters are added to *gradients, or written there, see BackwardMode. What *saved lacks is
-// recomputed by the forward's own kernels, so that the gradients are the same bits; *saved
-// does not get it.
+// Replaces d [T, C], the gradient of the output, by that of the input in place. Adds the gradients
+// of the parameters to *gradients, or overwrites them, see BackwardMode. Recomputes the tensors
+// that *saved lacks with the forward's kernels, so that the gradients have the same bits; does not
+// store them in *saved.
 void DecoderLayerBackward(const LayerEnvironment& environment,
                           const DecoderLayerParameters& weights, const BackwardMode& mode,
                           LayerActivations* saved, at::Tensor d, DecoderLayerParameters* gradients);

@@ -27,8 +27,8 @@ bool InHardware(const LayerContext& context, const at::Tensor& x) {
 }
 
 // Rounds x, |x| at most the format's largest number, to the nearest number, ties to even. Adding
-// and subtracting `large` keeps the mantissa bits that the format has at x's exponent, at least its
-// smallest exponent.
+// and subtracting `large` keeps exactly the mantissa bits that the format has at x's exponent, or
+// at the format's smallest exponent if x is subnormal.
 float RoundToFormat(float x, Fp8Format format) {
   const uint32_t least = PowerOfTwoBits(Fp8MinExponent(format));
   const uint32_t exponent = std::max(std::bit_cast<uint32_t>(x) & 0x7f800000, least);
@@ -37,7 +37,7 @@ float RoundToFormat(float x, Fp8Format format) {
   return (x + large) - large;
 }
 
-// RoundToFp8ByAten on the context's threads.
+// Does the same as RoundToFp8ByAten on the context's threads.
 at::Tensor RoundOnCpu(const LayerContext& context, const at::Tensor& x, Fp8Format format) {
   const int64_t rows = x.size(0), cols = x.size(1);
   const float* from = x.const_data_ptr<float>();
@@ -64,7 +64,7 @@ at::Tensor RoundOnCpu(const LayerContext& context, const at::Tensor& x, Fp8Forma
   return rounded;
 }
 
-// Without amax, x is read once more. Does not synchronise with the GPU.
+// Without amax, reads x once more to compute it. Does not synchronise with the GPU.
 Fp8Matrix QuantizeOnGpu(const LayerContext& context, const at::Tensor& x, Fp8Format format,
                         Fp8Layouts copies, at::Tensor amax) {
   TORCH_CHECK(x.scalar_type() == at::kBFloat16 && x.is_contiguous() && x.size(1) % 16 == 0,

@@ -1,11 +1,11 @@
-// Linear layers whose three GEMMs run on FP8 operands and accumulate in fp32. Inputs and weights
-// are E4M3; gradients of outputs are E4M3 too unless GpuOptions says E5M2 (measured:
+// Linear layers whose three GEMMs read FP8 operands and accumulate in fp32. Inputs and weights are
+// E4M3; gradients of outputs are E4M3 too unless GpuOptions selects E5M2 (measured:
 // docs/performance.md).
 //
-// With FP8 tensor cores (bf16 matrices on a GPU of compute capability 8.9 or later) LaunchQuantize
-// makes the operands. Elsewhere a matrix keeps its type and its elements are rounded to the
-// format's values; as scales are powers of two, the GEMMs then compute the same up to the order of
-// sums.
+// On GPUs with FP8 tensor cores (compute capability 8.9 or later), LaunchQuantize converts bf16
+// matrices to FP8 operands. Elsewhere a matrix keeps its type and its elements are rounded to
+// values of the format; as scales are powers of two, the GEMMs give the same results up to the
+// order of sums.
 
 #ifndef TRITONRL_MODEL_LAYERS_FP8_H_
 #define TRITONRL_MODEL_LAYERS_FP8_H_
@@ -21,15 +21,15 @@
 
 namespace tritonrl {
 
-// FailedPrecondition if weights of type `dtype` on `device` cannot train with FP8; it names the
-// GPUs or types that can. OK on a CPU, where FP8 gives no speed.
+// Returns FailedPrecondition if weights of type `dtype` on `device` cannot train with FP8; the
+// message names the GPUs or types that can. OK on a CPU, where FP8 brings no speed-up.
 absl::Status CheckFp8(at::Device device, at::ScalarType dtype);
 
-// The layouts of a matrix that GEMMs need.
+// Layouts of a matrix that the GEMMs read.
 enum class Fp8Layouts : uint8_t { kRows, kColumns, kBoth };
 
-// A matrix [R, C]. In hardware: FP8 values, to be multiplied by `scale`. Else rounded elements,
-// both layouts in the same memory, no scale.
+// A quantized matrix [R, C]. In hardware it has FP8 values to be multiplied by `scale`; elsewhere
+// rounded elements, with both layouts in the same memory and no scale.
 struct Fp8Matrix {
   at::Tensor rows;     // [R, C], or undefined
   at::Tensor columns;  // [C, R], in hardware R padded to 16 with zeros, or undefined
@@ -38,23 +38,24 @@ struct Fp8Matrix {
   bool in_hardware() const { return scale.defined(); }
 };
 
-// x: [R, C], contiguous, C a multiple of 16. The scale is the smallest power of two with which the
-// largest |x| does not overflow, from this matrix alone. If an element is not finite, all become
-// NaN. amax: of x (NewAmax), or undefined to compute it here.
+// Quantizes x [R, C], contiguous, C a multiple of 16. The scale is the smallest power of two with
+// which this matrix's largest |x| does not overflow. If an element is not finite, all elements
+// become NaN. `amax`: that of x (see NewAmax); undefined to compute it here.
 Fp8Matrix Quantize(const LayerContext& context, const at::Tensor& x, Fp8Format format,
                    Fp8Layouts copies, const at::Tensor& amax = {});
 
-// The same by ATen on any device: rounded elements [R, C] of x's type.
+// Quantize by ATen on any device: returns rounded elements [R, C] of x's type.
 at::Tensor RoundToFp8ByAten(const at::Tensor& x, Fp8Format format);
 
-// Whether FP8 supports these weights: all sizes are multiples of 16. Other layers run without FP8,
+// Whether FP8 supports these weights: all sizes are multiples of 16. Other layers run without FP8
 // on every device.
 bool SupportsFp8(const FusedWeights& weights);
 
-// out[T, sum N_i] = x[T, K] times all of the weights, transposed. amax: of x, as in Quantize.
+// out[T, sum N_i] = x[T, K] W^T, where W is the concatenation of `weights`. amax: of x, see
+// Quantize.
 void Fp8Forward(const LayerContext& context, const at::Tensor& x, const at::Tensor& amax,
                 const FusedWeights& weights, const at::Tensor& out);
-// residual[T, N] + x[T, K] W^T.
+// Returns residual[T, N] + x[T, K] W^T.
 at::Tensor Fp8ResidualAdd(const LayerContext& context, const at::Tensor& residual,
                           const at::Tensor& x, const at::Tensor& amax, const at::Tensor& weight);
 

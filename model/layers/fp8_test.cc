@@ -1,5 +1,5 @@
-// Rounding to FP8, the GEMMs of linear layers on them, and a small model that trains
-// with them, against the same without; on the CPU. device_fp8_test.cc holds GPUs against this.
+// Tests of FP8 rounding, of linear layers in FP8 and of a small model that trains with them,
+// compared with the same without FP8; on the CPU. device_fp8_test.cc compares GPUs with this.
 
 #include "model/layers/fp8.h"
 
@@ -54,7 +54,7 @@ class Fp8Test : public testing::TestWithParam<bool> {
   const LayerContext context_{2, GetParam()};
 };
 
-// Every number of bf16 that is in the format's range, which is all that a scale of 1 lets through.
+// Rounds every bf16 number within the format's range. The largest of them gives a scale of 1.
 TEST_P(Fp8Test, RoundsAsTheFormatDoes) {
   for (const Fp8Format format : {Fp8Format::kE4M3, Fp8Format::kE5M2}) {
     const float largest = LargestOf(format);
@@ -68,7 +68,7 @@ TEST_P(Fp8Test, RoundsAsTheFormatDoes) {
         at::from_blob(values.data(), {static_cast<int64_t>(values.size()) / 16, 16});
     const at::ScalarType type = format == Fp8Format::kE4M3 ? at::kFloat8_e4m3fn : at::kFloat8_e5m2;
     EXPECT_TRUE(Rounded(x, format).equal(x.to(type).to(at::kFloat)));
-    // Divided by a power of two and multiplied by it again.
+    // Quantize divides by a power of two and multiplies by it again.
     const at::Tensor scaled = x * 0x1p-20;
     EXPECT_TRUE(Rounded(scaled, format).equal(x.to(type).to(at::kFloat) * 0x1p-20));
   }
@@ -83,7 +83,7 @@ TEST_P(Fp8Test, AnElementThatIsNotFiniteMakesAllNan) {
   }
 }
 
-// What a linear layer's three GEMMs give, with the operands that they take and without.
+// Results of a linear layer's GEMMs: `onto` of the residual add, `d_w_added` accumulated onto ones.
 struct Products {
   at::Tensor out, onto, d_x, d_w, d_w_added;
 };
@@ -114,8 +114,9 @@ class Fp8LinearTest : public Fp8Test {
     return result;
   }
 
-  // Each GEMM's error is at most what the operands' rounding can make of the sum of |a b|:
-  // 2^-4 of a number of E4M3, 2^-3 of one of E5M2, half a step of those below the normal ones.
+  // Each GEMM's error is at most the effect of the operands' rounding on the sum of |a b|. A normal
+  // number is off by at most a relative 2^-4 in E4M3 and 2^-3 in E5M2, a subnormal one by half a
+  // step.
   static void ExpectBound(const at::Tensor& actual, const at::Tensor& a, Fp8Format format,
                           const at::Tensor& b, const char* what) {
     const auto error = [](const at::Tensor& x, Fp8Format kind) {
@@ -141,7 +142,8 @@ TEST_P(Fp8LinearTest, ErrorsAreThoseOfRounding) {
   ExpectBound(got.d_x, d, Fp8Format::kE4M3, w, "d_x");
   ExpectBound(got.d_w, d.t(), Fp8Format::kE4M3, x, "d_w");
   EXPECT_LT(MaxDifference(got.d_w_added, got.d_w + 1.0), 1e-6);
-  // Sums of many roundings are far better than the bound, but not as good as without them.
+  // Rounding errors partly cancel in long sums: the result is far better than the bound, but not as
+  // good as without rounding.
   const auto relative = [](const at::Tensor& actual, const at::Tensor& exact) {
     return ((actual.to(at::kDouble) - exact).norm() / exact.norm()).item<double>();
   };
@@ -175,7 +177,8 @@ TEST_P(Fp8LinearTest, ZerosAndOutliers) {
   for (const at::Tensor& result : {none.out, none.d_x, none.d_w}) {
     EXPECT_EQ(result.abs().max().item<double>(), 0);
   }
-  // One input 2^20 times as large as the others: they are lost beside it, it is not.
+  // One input is 2^20 times as large as the others: the others are lost beside it, but its own
+  // value is kept.
   at::Tensor x = RandomTensor({kRows, kK}, 1);
   x[5][9] = 0x1p20;
   at::Tensor spike = RandomTensor({kRows, kN}, 4);
@@ -200,7 +203,7 @@ TEST_P(Fp8LinearTest, WhatIsNotFiniteReachesEveryResult) {
   }
 }
 
-// Of gradients 2^-24 times as large as the largest one E4M3 keeps nothing, E5M2 most.
+// A gradient 2^-24 times the largest one becomes zero in E4M3 and is kept in E5M2.
 TEST_P(Fp8LinearTest, TheFormatOfGradientsIsAnOption) {
   at::Tensor d = at::full({16, 16}, 0x1p-24, at::kFloat);
   d[0][0] = 1.0;
@@ -211,7 +214,7 @@ TEST_P(Fp8LinearTest, TheFormatOfGradientsIsAnOption) {
   EXPECT_EQ(copies.columns[1][1].item<float>(), 0x1p-24f);
 }
 
-// Whole models.
+// Trains whole models.
 class Fp8ModelTest : public Fp8Test {
  protected:
   static ModelConfig Config(int64_t hidden = 64) {
@@ -257,7 +260,8 @@ TEST_P(Fp8ModelTest, LossAndGradientsAreNearThoseWithout) {
   const double loss = expected.log_probs.mean().item<double>();
   EXPECT_NEAR(actual.log_probs.mean().item<double>(), loss, 0.02 * std::abs(loss));
   EXPECT_FALSE(SameBits(actual.log_probs, expected.log_probs));
-  // Weights are random and large here: each layer's rounding is carried through all that follow.
+  // The weights are random and large here, so each layer's rounding error propagates through all
+  // later layers.
   EXPECT_GT(Cosine(actual.gradients, expected.gradients), 0.93);
   EXPECT_LT(Cosine(actual.gradients, expected.gradients), 0.99999);
   EXPECT_TRUE(SameBits(Learn(fp8, d_).gradients, actual.gradients));
@@ -302,7 +306,7 @@ TEST_P(Fp8ModelTest, GenerationRunsWithout) {
   for (int i = 0; i < 3; ++i) EXPECT_TRUE(SameBits(logits[i], logits[i + 3])) << i;
 }
 
-// So that the learner sees it and leaves the step out.
+// The gradients stay not finite, so that the learner detects it and skips the step.
 TEST_P(Fp8ModelTest, AGradientThatIsNotFiniteStaysOne) {
   const auto weights = SmallWeights(Config(), 1);
   const Transformer model = Model(weights, true);

@@ -1,4 +1,5 @@
-// What every layer needs besides its inputs: where to run and where temporary memory comes from.
+// The context that every layer gets besides its inputs: the choice of kernels, threads, GEMM and
+// attention handles, and temporary memory.
 
 #ifndef TRITONRL_MODEL_LAYERS_LAYER_CONTEXT_H_
 #define TRITONRL_MODEL_LAYERS_LAYER_CONTEXT_H_
@@ -20,53 +21,54 @@
 
 namespace tritonrl {
 
-// How a GPU computes.
+// Options of computation on a GPU.
 struct GpuOptions {
   bool autotune_gemm = false;  // see CudaGemm
-  // Training passes run the decoder layers' GEMMs in FP8 (fp8.h). On a CPU and on GPUs without FP8
-  // the rounding is the same and there is no speed-up.
+  // Training passes run the decoder layers' GEMMs in FP8 (fp8.h). A CPU and GPUs without FP8 round
+  // alike but gain no speed.
   bool fp8_projections = false;
   // Format of output gradients: E4M3 has one more mantissa bit, E5M2 a larger range.
   Fp8Format fp8_gradients = Fp8Format::kE4M3;
-  bool fp8_fast_gradients = false;  // their sums as fast as the forward's, see Fp8Scales
+  bool fp8_fast_gradients = false;  // gradient GEMMs sum as the forward's do, see Fp8Scales::fast
   CudnnAttention::Options attention;
 };
 
-// CudnnAttention::PerSequence; false on a CPU.
+// Whether attention on `device` runs one call per sequence (CudnnAttention::PerSequence); false on
+// a CPU.
 bool AttentionPerSequence(at::Device device, const GpuOptions& options);
 
 class LayerContext {
  public:
-  // cpu_threads: 0 means all hardware threads. force_aten: never use the kernels of this
-  // repository, on any device.
+  // cpu_threads: 0 selects all hardware threads. force_aten: never use this repository's kernels,
+  // on any device.
   explicit LayerContext(int cpu_threads, bool force_aten = false, const GpuOptions& gpu = {})
       : force_aten_(force_aten), gpu_(gpu), threads_(std::make_unique<CpuThreads>(cpu_threads)) {}
 
-  // Whether the CPU kernels take this tensor: fp32 on the CPU. Everything else goes through ATen.
+  // Whether the CPU kernels support this tensor: fp32 on the CPU. Other tensors on the CPU use
+  // ATen.
   bool UseCpuKernels(const at::Tensor& x) const {
     return !force_aten_ && x.is_cpu() && x.scalar_type() == at::kFloat;
   }
-  // Whether the kernels of model/cuda take this matrix: on a GPU, contiguous, fp32 or bf16, rows of
-  // a multiple of 8 elements that begin at multiples of 16 bytes. Everything else goes through
-  // ATen.
+  // Whether the kernels of model/cuda support this matrix: on a GPU, contiguous, fp32 or bf16, rows
+  // of a multiple of 8 elements, memory aligned to 16 bytes. Other tensors on a GPU use ATen.
   bool UseCuda(const at::Tensor& x) const;
-  // GEMMs on x's GPU, created at the first call.
+  // GEMMs on x's GPU; the first call creates the object.
   CudaGemm& gemm(const at::Tensor& x) const;
   const GpuOptions& gpu() const { return gpu_; }
   CudnnAttention& attention(const at::Tensor& x) const;
   const CpuKernels& kernels() const { return kernels_; }
   CpuThreads& threads() const { return *threads_; }
-  // Memory of tensors on the CPU.
+  // Allocator of tensors on the CPU.
   BufferPool& pool() const { return *pool_; }
 
-  // An uninitialised tensor with the device and type of `like` (or another type).
+  // Returns an uninitialised tensor on the device of `like`, with its type unless `dtype` is given.
   at::Tensor Empty(at::IntArrayRef shape, const at::Tensor& like) const {
     return Empty(shape, like, like.scalar_type());
   }
   at::Tensor Empty(at::IntArrayRef shape, const at::Tensor& like, at::ScalarType dtype) const;
 
-  // Calls body(begin, end) for blocks of `block` rows, spread over the threads. The blocks do not
-  // depend on the number of threads.
+  // Calls body(begin, end) for blocks of `block` rows on all threads. The blocks do not depend on
+  // the number of threads.
   template <typename Body>
   void ForRowBlocks(int64_t rows, int64_t block, const Body& body) const {
     threads_->ParallelFor((rows + block - 1) / block,
@@ -85,24 +87,26 @@ class LayerContext {
   std::shared_ptr<BufferPool> pool_ = std::make_shared<BufferPool>();
 };
 
-// x [T, C] (or its first T rows of `cols` elements) for a kernel launch on the current stream of
-// x's device.
+// Describes x [T, C] (or T rows of `cols` elements in its memory) to a kernel launch on the current
+// stream of x's device.
 CudaRows CudaRowsOf(const at::Tensor& x, int64_t cols);
 inline CudaRows CudaRowsOf(const at::Tensor& x) { return CudaRowsOf(x, x.size(1)); }
 
-// *amax becomes a zero on the device of `like`, [1] int32, for a kernel that raises it to the bits
-// of the largest |x| (in fp32) of its result. Returns its memory; null if `amax` is null.
+// Sets *amax to a zero, [1] int32 on the device of `like`. A kernel then raises it to the fp32 bits
+// of the largest |x| of its result. Returns the address of its data; null if `amax` is null.
 uint32_t* NewAmax(const at::Tensor& like, at::Tensor* amax);
 
-// Row copies on the context's threads: ATen's own threads would spin beside them.
+// Copies x [T, C]. Like the two functions below, it uses the context's threads, because ATen's own
+// threads would spin beside them.
 at::Tensor CopyOf(const LayerContext& context, const at::Tensor& x);  // [T, C]
-// rows: [R] int64. Returns x[rows] [R, C].
+// Returns x[rows] [R, C]; rows: [R] int64.
 at::Tensor GatherRows(const LayerContext& context, const at::Tensor& x, const at::Tensor& rows);
-// Returns y [total, C] with y[rows] = x, zero elsewhere; rows rise.
+// Returns y [total, C] with y[rows] = x and zeros elsewhere; `rows` is in ascending order.
 at::Tensor ScatterRows(const LayerContext& context, const at::Tensor& x, const at::Tensor& rows,
                        int64_t total);
 
-// fp32 for half types, unchanged otherwise: the type in which norms and softmax are computed.
+// Converts half types to fp32, the type in which norms and softmax are computed; returns other
+// types unchanged.
 inline at::Tensor ToComputeType(const at::Tensor& x) {
   const bool half = x.scalar_type() == at::kHalf || x.scalar_type() == at::kBFloat16;
   return half ? x.to(at::kFloat) : x;

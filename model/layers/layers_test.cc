@@ -1,4 +1,4 @@
-// Norms, rotations, attention, activations and embeddings, see layers_fixture.h.
+// Tests of norms, RoPE, attention, SwiGLU and embeddings; see layers_fixture.h.
 
 #include <ATen/ops/arange.h>
 #include <ATen/ops/cat.h>
@@ -96,7 +96,7 @@ TEST_P(LayersTest, HeadNormAndRotary) {
   }
 }
 
-// All sequences in one square with a mask, key/value heads repeated.
+// The reference: one masked score matrix for all sequences, with repeated key/value heads.
 at::Tensor ReferenceAttention(const ModelConfig& config, const std::vector<int64_t>& offsets,
                               const at::Tensor& qk, const at::Tensor& qkv) {
   const int64_t total = offsets.back(), dim = config.head_dim, heads = config.num_heads;
@@ -123,7 +123,7 @@ at::Tensor ReferenceAttention(const ModelConfig& config, const std::vector<int64
 TEST_P(LayersTest, AttentionOfPackedSequences) {
   const ModelConfig config = SmallConfig();
   PackedBatch batch;
-  batch.offsets = {0, 50, 50, 51, 130, kRows};  // one of them empty
+  batch.offsets = {0, 50, 50, 51, 130, kRows};  // one sequence is empty
   batch.tokens = at::zeros({kRows}, at::kLong);
   const SequenceLayout layout = MakeSequenceLayout(batch);
   EXPECT_EQ(layout.num_sequences(), 4);

@@ -9,12 +9,12 @@ namespace tritonrl {
 
 namespace {
 
-constexpr int64_t kRowBlock = 96;  // rows of one task; the kernel's own block
-// Tile of d_weight that one task sums over all rows.
+constexpr int64_t kRowBlock = 96;  // rows of one task; also the kernel's block size
+// Tile of d_weight that one task computes by a sum over all rows.
 constexpr int64_t kWeightRows = 48;
 constexpr int64_t kWeightColumns = 64;
 
-// rows of a[rows, k] times b[k, n].
+// c = a[rows, k] b[k, n], or += if accumulate; one task per block of rows.
 void RowParallelGemm(const LayerContext& context, const at::Tensor& a, const float* b, int64_t n,
                      bool accumulate, at::Tensor* c) {
   const float* from = a.data_ptr<float>();
@@ -46,7 +46,7 @@ void LinearForward(const LayerContext& context, const at::Tensor& x, const at::T
     }
     return;
   }
-  // The kernel wants the rows of its right factor contiguous: [K, N].
+  // The kernel needs contiguous rows of its right operand: [K, N].
   const int64_t n = weight.size(0), k = weight.size(1);
   at::Tensor transposed = context.Empty({k, n}, weight);
   const float* from = weight.data_ptr<float>();

@@ -1,6 +1,6 @@
-// Linear layers y = x W^T without bias, W [N, K] as in Hugging Face files, and several of them on
-// one input (queries, keys and values; gate and up projection) as one GEMM where their weights are
-// adjacent.
+// Linear layers y = x W^T without bias, W [N, K] as in Hugging Face files. Several layers with the
+// same input (queries, keys and values; gate and up projection) run as one GEMM if their weights
+// are adjacent.
 
 #ifndef TRITONRL_MODEL_LAYERS_LINEAR_H_
 #define TRITONRL_MODEL_LAYERS_LINEAR_H_
@@ -30,24 +30,25 @@ void LinearBackwardInput(const LayerContext& context, const at::Tensor& d_out,
 void LinearBackwardWeight(const LayerContext& context, const at::Tensor& d_out, const at::Tensor& x,
                           bool accumulate, at::Tensor d_weight);
 
-// Matrices [N_i, K] of one width K, or their gradients.
+// Matrices [N_i, K] with the same K, or their gradients.
 struct FusedWeights {
   std::vector<at::Tensor> parts;
-  at::Tensor fused;  // [sum N_i, K], the same memory; undefined where there are gaps between them
+  at::Tensor fused;  // [sum N_i, K], a view of the parts; undefined if there are gaps between them
 };
 
-// The parts as one matrix, a view of `flat` (one dimension); undefined unless they are contiguous.
+// Returns the parts as one matrix, a view of the one-dimensional `flat`; undefined unless the parts
+// are contiguous.
 at::Tensor Stacked(const at::Tensor& flat, absl::Span<const at::Tensor> parts);
 
-// The matrices that GEMMs run on: `fused` on a GPU where it is defined, as larger GEMMs are faster
-// there, else the parts.
+// Returns the matrices to run GEMMs on: `fused` if it is defined and on a GPU, where one larger
+// GEMM is faster, else the parts.
 absl::Span<const at::Tensor> FusedOrParts(const LayerContext& context, const FusedWeights& weights);
 
-// out[T, sum N_i] = x[T, K] times all of the weights, transposed.
+// out[T, sum N_i] = x[T, K] W^T, where W is the concatenation of `weights`.
 void FusedLinearForward(const LayerContext& context, const at::Tensor& x,
                         const FusedWeights& weights, const at::Tensor& out);
 
-// d_out: [T, sum N_i]. Returns d_x [T, K]; the gradients (fp32) are added to, or written if not
+// d_out: [T, sum N_i]. Returns d_x [T, K]; adds to `gradients` (fp32), or overwrites them if not
 // `accumulate`.
 at::Tensor FusedLinearBackward(const LayerContext& context, const at::Tensor& d_out,
                                const at::Tensor& x, const FusedWeights& weights, bool accumulate,

@@ -1,4 +1,4 @@
-// Linear layers, matrices side by side and the LM head, see layers_fixture.h.
+// Tests of linear layers, fused projections and the LM head; see layers_fixture.h.
 
 #include "model/layers/linear.h"
 
@@ -24,7 +24,7 @@ TEST_P(ProductsTest, Linear) {
   const at::Tensor d_out = RandomTensor({kRows, 75}, 3);
   const at::Tensor expected = at::matmul(x, w.t());
   const Tensors grads = AutogradOf(expected, d_out, {x, w});
-  // Into a column slice, on top of what is there.
+  // Accumulates into a column slice of ones.
   at::Tensor wide = at::zeros({kRows, 80}, type());
   wide.fill_(1.0);
   LinearForward(context_, Typed(x), Typed(w), true, wide.narrow(1, 2, 75));
@@ -76,7 +76,7 @@ TEST_P(ProductsTest, MatricesSideBySide) {
   ASSERT_EQ(weights.fused.sizes(), (std::vector<int64_t>{56, 24}));
   EXPECT_TRUE(weights.fused.narrow(0, 32, 16).equal(weights.parts[1]));
   EXPECT_FALSE(Stacked(flat, {weights.parts[0], weights.parts[2]}).defined());
-  EXPECT_EQ(FusedOrParts(context_, weights).size(), 3);  // no GPU here
+  EXPECT_EQ(FusedOrParts(context_, weights).size(), 3);  // the parts, as the tensors are on the CPU
 
   const at::Tensor w = weights.fused.to(at::kDouble);
   at::Tensor out = at::empty({kRows, 56}, type());
@@ -114,7 +114,8 @@ TEST_P(ProductsTest, LmHeadInChunksWithTemperature) {
   }
 }
 
-// Forward and backward in one, against the two; the loss' gradient depends on what it is given.
+// Compares LmHeadForwardBackward with LmHeadForward and LmHeadBackward. The gradient of the loss
+// depends on the log-probabilities and entropies that the callback gets.
 TEST_P(ProductsTest, LmHeadLearnsAsForwardAndBackwardDo) {
   const at::Tensor hidden = Typed(RandomTensor({kRows, 40}, 1)),
                    w = Typed(RandomTensor({101, 40}, 2));

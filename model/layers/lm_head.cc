@@ -26,12 +26,12 @@ int64_t ChunkRows(const HeadSettings& settings, int64_t vocab) {
   return std::max(kMinChunkRows, kChunkElements / vocab);
 }
 
-// Whether the GPU's kernels take the head: they read rows of logits in packs too.
+// Whether the GPU kernels support the head. They read rows of logits in packs of 8 too.
 bool UseCuda(const LayerContext& context, const at::Tensor& weight) {
   return context.UseCuda(weight) && weight.size(0) % 8 == 0;
 }
 
-// Rows of one CPU task: its logits stay near the core's cache.
+// Rows of one CPU task: few enough that its logits stay near the core's cache.
 int64_t TaskRows(int64_t vocab) { return std::clamp<int64_t>((int64_t{1} << 17) / vocab, 8, 96); }
 
 HeadOutput ForwardAten(const at::Tensor& hidden, const at::Tensor& weight,
@@ -74,7 +74,7 @@ void BackwardAten(const at::Tensor& hidden, const at::Tensor& weight, const at::
 struct HeadChunk {
   int64_t begin, end;
   at::Tensor hidden;  // [R, C]
-  at::Tensor logits;  // [R, V] fp32: rounded to bf16, one of 20 is off by 0.06
+  at::Tensor logits;  // [R, V] fp32: in bf16 a logit of 20 would be off by 0.06
 
   at::Tensor Rows(const at::Tensor& x) const { return x.slice(0, begin, end); }
   template <typename T>
@@ -114,7 +114,7 @@ void ChunkForward(const HeadChunk& chunk, const at::Tensor& targets, double temp
                    chunk.Data<float>(output.lse));
 }
 
-// Gradients of one chunk from its logits. d_log_probs: [R] of the chunk.
+// Computes the gradients of one chunk from its logits. d_log_probs: [R] of the chunk.
 void ChunkBackward(const LayerContext& context, const HeadChunk& chunk, const at::Tensor& weight,
                    const at::Tensor& targets, double temperature, const at::Tensor& lse,
                    const at::Tensor& d_log_probs, bool accumulate, const at::Tensor& d_room,
@@ -149,7 +149,7 @@ at::Tensor TransposedWeight(const LayerContext& context, const at::Tensor& weigh
 
 }  // namespace
 
-// More than on the CPU: GEMMs of fewer rows are slower.
+// The limit is larger than on the CPU, because GEMMs of fewer rows are slower.
 int64_t HeadChunkRowsOnGpu(int64_t chunk_rows, int64_t vocab) {
   return chunk_rows > 0 ? chunk_rows : std::max(kMinChunkRows, kCudaChunkElements / vocab);
 }
@@ -281,12 +281,13 @@ void EmbeddingBackward(const LayerContext& context, const at::Tensor& tokens,
     return;
   }
   if (!context.UseCpuKernels(d_out)) {
-    // Sorts the tokens, so that the sum's order is fixed on a GPU too.
+    // This ATen function sorts the tokens, so that the order of the sum is fixed on a GPU too.
     d_table.add_(at::embedding_dense_backward(ToComputeType(d_out), tokens, d_table.size(0),
                                               /*padding_idx=*/-1, /*scale_grad_by_freq=*/false));
     return;
   }
-  // A thread takes some columns of all tokens: no two write one place, and the order is fixed.
+  // Each task adds some columns of all tokens: no two threads write the same element, and the order
+  // of the sum is fixed.
   const int64_t rows = tokens.size(0), cols = d_table.size(1);
   const int64_t* ids = tokens.data_ptr<int64_t>();
   const float* from = d_out.data_ptr<float>();

@@ -1,3 +1,7 @@
+// The two layers that read the vocabulary: the token embedding, and the LM head, which computes
+// log-probabilities and entropy of chosen tokens in chunks of rows, so that the whole logits [R, V]
+// never exist. The backward pass recomputes the logits.
+
 #ifndef TRITONRL_MODEL_LAYERS_LM_HEAD_H_
 #define TRITONRL_MODEL_LAYERS_LM_HEAD_H_
 
@@ -8,19 +12,16 @@
 #include "absl/functional/function_ref.h"
 #include "model/layers/layer_context.h"
 
-// The two ends of the vocabulary. The token embedding; and the LM head: log-probabilities and
-// entropy of chosen tokens, a chunk of rows at a time, so that the logits [R, V] are never held
-// whole. The backward pass recomputes them.
-
 namespace tritonrl {
 
 struct HeadSettings {
   double temperature = 1.0;
-  // 0: as many as fit in 128 MiB of fp32 logits (1.25 GiB on a GPU), at least 256.
+  // Rows of logits at a time. 0: as many as fit in 128 MiB of fp32 logits (1.25 GiB on a GPU), at
+  // least 256.
   int64_t chunk_rows = 0;
 };
 
-// Rows of logits that a GPU holds at a time, where there are as many.
+// Returns the maximum number of rows of logits that a GPU holds at a time.
 int64_t HeadChunkRowsOnGpu(int64_t chunk_rows, int64_t vocab);
 
 struct HeadOutput {
@@ -36,31 +37,31 @@ HeadOutput LmHeadForward(const LayerContext& context, const at::Tensor& hidden,
 
 // With p = softmax(logits / temperature):
 //   d_logits = d_log_prob / temperature (onehot(target) - p).
-// Returns d_hidden [R, C]; d_weight[V, C] (fp32) is added to.
+// Returns d_hidden [R, C]; adds to d_weight [V, C] (fp32).
 at::Tensor LmHeadBackward(const LayerContext& context, const at::Tensor& hidden,
                           const at::Tensor& weight, const at::Tensor& targets,
                           const HeadSettings& settings, const at::Tensor& lse,
                           const at::Tensor& d_log_probs, at::Tensor d_weight);
 
-// The gradient of the loss with respect to the log-probabilities [end - begin] fp32 of rows begin
-// to end, given these and the entropies.
+// Returns the gradient of the loss with respect to the log-probabilities of rows [begin, end), [end
+// - begin] fp32, given these log-probabilities and the entropies.
 using ChunkLoss = absl::FunctionRef<at::Tensor(
     int64_t begin, int64_t end, const at::Tensor& log_probs, const at::Tensor& entropy)>;
 
-// Forward and backward in one, where each chunk's logits are computed once: on a GPU the GEMM
-// with the head's weight is a fortieth of a step of an 8B model. Writes d_hidden [R, C]; d_weight
-// [V, C] (fp32) is added to, or written if not `accumulate`. Chunks come in rising order; on the
-// CPU `loss` is called once, for all rows.
+// Runs forward and backward in one pass that computes each chunk's logits only once: on a GPU the
+// GEMM with the head's weight takes a fortieth of a step of an 8B model. Writes d_hidden [R, C];
+// adds to d_weight [V, C] (fp32), or overwrites it if not `accumulate`. Calls `loss` for the chunks
+// in ascending order; on the CPU once, for all rows.
 HeadOutput LmHeadForwardBackward(const LayerContext& context, const at::Tensor& hidden,
                                  const at::Tensor& weight, const at::Tensor& targets,
                                  const HeadSettings& settings, ChunkLoss loss, bool accumulate,
                                  at::Tensor d_hidden, at::Tensor d_weight);
 
-// table: [V, C]; tokens: [T] int64 in [0, V). Returns [T, C].
+// Returns rows of the table, [T, C]. table: [V, C]; tokens: [T] int64 in [0, V).
 at::Tensor EmbeddingForward(const LayerContext& context, const at::Tensor& table,
                             const at::Tensor& tokens);
 
-// d_table[V, C] (fp32): row tokens[t] += d_out[t], in rising order of t.
+// d_table[V, C] (fp32): row tokens[t] += d_out[t], in ascending order of t.
 void EmbeddingBackward(const LayerContext& context, const at::Tensor& tokens,
                        const at::Tensor& d_out, at::Tensor d_table);
 

@@ -1,4 +1,4 @@
-// Sequences of different lengths, contiguous and without padding.
+// A batch of sequences of different lengths, contiguous and without padding.
 
 #ifndef TRITONRL_MODEL_LAYERS_PACKED_BATCH_H_
 #define TRITONRL_MODEL_LAYERS_PACKED_BATCH_H_
@@ -12,7 +12,7 @@
 
 namespace tritonrl {
 
-// T tokens in n sequences; sequence i is [offsets[i], offsets[i + 1]). No token sees another
+// T tokens in n sequences; sequence i is [offsets[i], offsets[i + 1]). No token attends to another
 // sequence.
 struct PackedBatch {
   at::Tensor tokens;             // [T] int64
@@ -28,9 +28,9 @@ struct PackedBatch {
 PackedBatch PackSequences(absl::Span<const std::vector<int32_t>> sequences,
                           at::Device device = at::kCPU);
 
-// targets[t] = the token after t in its sequence, -1 at each sequence's last token and wherever
-// the next token lies before `first_target[i]` (index within sequence i; empty means 1 for all).
-// So log_probs[t] of Transformer::Forward is the log-probability of token t + 1.
+// Returns targets with targets[t] = the token after t in its sequence, or -1 at each sequence's
+// last token and where the next token is before `first_target[i]` (index within sequence i; empty
+// means 1 for all). So log_probs[t] of Transformer::Forward is the log-probability of token t + 1.
 at::Tensor NextTokenTargets(const PackedBatch& batch, absl::Span<const int64_t> first_target = {});
 
 }  // namespace tritonrl

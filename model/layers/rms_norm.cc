@@ -14,13 +14,13 @@ bool UseCuda(const LayerContext& context, const at::Tensor& x) {
   return context.UseCuda(x) && x.size(1) <= 8192;
 }
 
-// y from *rstd, which is computed first unless `rstd_known`.
+// Returns y. Computes *rstd first unless `rstd_known`.
 at::Tensor Normalize(const LayerContext& context, const at::Tensor& x, const at::Tensor& weight,
                      double eps, bool rstd_known, at::Tensor* rstd, at::Tensor* amax) {
   if (!UseCuda(context, x) && !context.UseCpuKernels(x)) {
     const at::Tensor wide = ToComputeType(x);
     if (!rstd_known) *rstd = wide.square().mean(-1).add_(eps).rsqrt_();
-    // As in Hugging Face's modules: rounded to x's type before the weight is applied.
+    // Hugging Face's modules also round to x's type before they apply the weight.
     return (wide * rstd->unsqueeze(-1)).to(x.scalar_type()).mul_(weight);
   }
   const int64_t rows = x.size(0), cols = x.size(1);
@@ -97,7 +97,7 @@ void RmsNormBackward(const LayerContext& context, const at::Tensor& x, const at:
     context.kernels().rms_norm_backward(end - begin, cols, from + begin * cols, w, inverse + begin,
                                         d + begin * cols, to + begin * cols, sum);
   });
-  // In the order of the blocks, whatever thread made them.
+  // Adds the blocks in order, so that the sum does not depend on the threads.
   for (int64_t i = 0; i < blocks; ++i) {
     context.kernels().add(cols, sums + i * cols, d_weight.data_ptr<float>());
   }

@@ -9,15 +9,15 @@
 
 namespace tritonrl {
 
-// `amax`, unless null, becomes the largest |x| of the result for Quantize (fp8.h); undefined unless
-// a CUDA kernel computed the result.
+// In all functions `amax`, unless null, becomes the largest |x| of the result for Quantize (fp8.h).
+// It stays undefined unless a CUDA kernel computes the result.
 
 // x: [T, C]; weight: [C]. Returns y [T, C]; *rstd: [T] (fp32 for half types).
 at::Tensor RmsNormForward(const LayerContext& context, const at::Tensor& x,
                           const at::Tensor& weight, double eps, at::Tensor* rstd,
                           at::Tensor* amax = nullptr);
 
-// y from the saved rstd, with the same bits.
+// Computes y again from the saved rstd, with the same bits.
 at::Tensor RecomputeRmsNorm(const LayerContext& context, const at::Tensor& x,
                             const at::Tensor& weight, at::Tensor rstd, at::Tensor* amax = nullptr);
 

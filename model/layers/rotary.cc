@@ -17,7 +17,7 @@ namespace {
 
 constexpr int64_t kRows = 64;  // rows of one task, and of one partial sum of the norms' gradients
 
-// x: [T, heads, D] -> the same shape; sign -1 rotates back.
+// Rotates x [T, heads, D]; sign -1 rotates back.
 at::Tensor RotateHeads(const at::Tensor& x, const RotaryTable& table, const at::Tensor& positions,
                        double sign) {
   const int64_t half = x.size(-1) / 2;

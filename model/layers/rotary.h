@@ -28,8 +28,8 @@ at::Tensor HeadNormRotaryForward(const LayerContext& context, const ModelConfig&
                                  const at::Tensor& k_weight, const RotaryTable& table,
                                  const at::Tensor& positions, at::Tensor* rstd);
 
-// The first (H + K) D columns of d_qkv hold the gradient of the rotated queries and keys and
-// become, in place, that of the projections. d_q_weight, d_k_weight: [D] fp32, added to.
+// Replaces the first (H + K) D columns of d_qkv, the gradient of the rotated queries and keys, by
+// the gradient of the projections. Adds to d_q_weight and d_k_weight, [D] fp32.
 void HeadNormRotaryBackward(const LayerContext& context, const ModelConfig& config,
                             const at::Tensor& qkv, const at::Tensor& rstd,
                             const at::Tensor& q_weight, const at::Tensor& k_weight,

@@ -10,7 +10,7 @@ namespace {
 
 constexpr int64_t kRows = 64;  // rows of one task
 
-// Whether the GPU's kernel takes it: each half of a row is read in packs.
+// Whether the GPU kernel supports the size: it reads each half of a row in packs of 8.
 bool UseCuda(const LayerContext& context, const at::Tensor& gate_up) {
   return context.UseCuda(gate_up) && gate_up.size(1) % 16 == 0;
 }
@@ -61,7 +61,8 @@ at::Tensor SwigluBackward(const LayerContext& context, const at::Tensor& gate_up
     const at::Tensor s = at::sigmoid(gate);
     const at::Tensor silu = gate * s;
     if (out != nullptr) *out = ForwardByAten(gate_up);
-    // silu' = s + silu (1 - s); what is read of `up` comes before what may take its place.
+    // silu' = s + silu (1 - s). In place, the first line reads `up` before the second overwrites
+    // it.
     d_gate_up.narrow(1, 0, size).copy_((silu * (1.0 - s)).add_(s).mul_(d).mul_(up));
     d_gate_up.narrow(1, size, size).copy_(d * silu);
     return d_gate_up;
