@@ -24,28 +24,29 @@
 
 namespace tritonrl {
 
-// Each step decodes one token of every running sample and computes chunks of prompts beside them. A
-// sample that ends leaves at once, and a waiting one gets its memory and batch slot (see
-// Scheduler). Steps run in a thread of the engine (EngineCore); this class holds what other threads
-// share with it.
+// Each step decodes one token of every running sample and prefills chunks of prompts. A sample that
+// ends leaves the batch at once, and a waiting sample gets its pages and batch slot (see
+// Scheduler). EngineCore runs the steps on the engine's thread; this class holds the state that
+// other threads share with it.
 //
-// On the CPU in fp32 a sample's tokens and log-probabilities are the same bit for bit with any
-// other samples, memory and number of threads. On CUDA, and in other types, GEMMs may round
-// differently with the batch's size, unless the runner is batch-invariant: then samples start only
-// when their largest size fits, and a weight update waits until all samples have ended.
+// On the CPU in fp32 the bits of a sample's tokens and log-probabilities do not depend on other
+// samples, memory or number of threads. On CUDA, and in other types, GEMMs may round differently
+// with the batch's size, unless the runner is batch-invariant: then a sample starts only when
+// memory for its maximum length is free, and a weight update is refused until all samples have
+// ended.
 class BatchedEngine : public Engine {
  public:
   struct Limits {
-    // Samples accepted and not yet taken by Next; bounds the memory of requests and results.
+    // Maximum number of samples accepted and not yet returned by Next; bounds the memory of
+    // requests and results.
     int64_t max_outstanding = 1 << 16;
-    // How long Wake() is retried while others still hold the memory; then the engine fails.
+    // How long Wake() is retried while the memory is in use elsewhere; then the engine fails.
     absl::Duration wake_timeout = absl::Seconds(10);
   };
 
-  // Sizes are the runner's; of `config` this class uses prefix caching, speculative decoding and
-  // sleep mode. With sleep mode the KV cache's memory is free from BeginWeightUpdate, or
-  // PauseForWeightUpdate with KvPolicy::kInvalidate, to EndWeightUpdate. Runners that cannot
-  // release it keep it.
+  // `runner` defines all sizes; of `config` this class reads prefix caching, speculative decoding
+  // and sleep mode. With sleep mode the KV cache's memory is free from BeginWeightUpdate, or
+  // PauseForWeightUpdate with KvPolicy::kInvalidate, to EndWeightUpdate, if the runner can free it.
   BatchedEngine(std::unique_ptr<ModelRunner> runner, const EngineConfig& config,
                 const Limits& limits);
   BatchedEngine(std::unique_ptr<ModelRunner> runner, const EngineConfig& config)
@@ -63,16 +64,17 @@ class BatchedEngine : public Engine {
   EngineStats Stats() const override;
 
  private:
-  // The engine's thread.
+  // Body of the engine's thread.
   void Run();
-  // Takes submitted and cancelled requests; false when the engine stops. Waits if idle.
+  // Passes submitted and cancelled requests to the core; waits if idle. False when the engine
+  // stops.
   bool TakeWork();
-  // Stops reading the weights, and sleeps if the cache's memory is released, until the update ends.
-  // An error is one of the runner.
+  // Collects all steps, then waits until the weight update ends, asleep if sleep mode applies.
+  // Returns the runner's errors.
   absl::Status Pause();
   absl::Status Sleep();
   absl::Status Wake();
-  // Hands over what has ended, after `seconds` of work.
+  // Makes ended samples available to Next, and adds `seconds` of work to the statistics.
   void Publish(double seconds);
 
   // Makes the engine's thread pause; returns once it has paused or the engine has failed.
@@ -89,22 +91,22 @@ class BatchedEngine : public Engine {
   EngineCore core_;
   // Used by the engine's thread only.
   int64_t updates_seen_ = 0;
-  bool pause_next_ = false;  // instead of the next step
+  bool pause_next_ = false;  // Pause() replaces the next step
 
   mutable absl::Mutex mutex_;
   std::vector<GenerateRequest> submitted_ ABSL_GUARDED_BY(mutex_);
   std::vector<EngineCore::Cancellation> cancelled_ ABSL_GUARDED_BY(mutex_);
   std::set<uint64_t> active_requests_ ABSL_GUARDED_BY(mutex_);
   std::deque<Sample> finished_ ABSL_GUARDED_BY(mutex_);
-  int64_t outstanding_ ABSL_GUARDED_BY(mutex_) = 0;  // accepted, not yet taken by Next
+  int64_t outstanding_ ABSL_GUARDED_BY(mutex_) = 0;  // accepted, not yet returned by Next
   int64_t unfinished_ ABSL_GUARDED_BY(mutex_) = 0;   // accepted, not yet ended
   bool updating_ ABSL_GUARDED_BY(mutex_) = false;
   std::optional<KvPolicy> pause_ ABSL_GUARDED_BY(mutex_);  // requested, until the update ends
   bool paused_ ABSL_GUARDED_BY(mutex_) = false;            // the weights are not read
-  bool asleep_ ABSL_GUARDED_BY(mutex_) = false;            // the cache's memory is released
+  bool asleep_ ABSL_GUARDED_BY(mutex_) = false;            // the cache's memory is freed
   bool stopping_ ABSL_GUARDED_BY(mutex_) = false;
   uint64_t weights_version_ ABSL_GUARDED_BY(mutex_) = 0;
-  int64_t updates_ ABSL_GUARDED_BY(mutex_) = 0;  // of the weights, so far
+  int64_t updates_ ABSL_GUARDED_BY(mutex_) = 0;  // number of weight updates so far
   absl::Status failure_ ABSL_GUARDED_BY(mutex_);
   EngineStats stats_ ABSL_GUARDED_BY(mutex_);
 

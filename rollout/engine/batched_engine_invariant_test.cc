@@ -1,5 +1,5 @@
-// The engine over a batch-invariant runner: what has been decoded is never recomputed, nor read
-// by others, whatever else runs.
+// The engine over a batch-invariant runner: decoded tokens are never recomputed, nor read by other
+// samples.
 
 #include <gtest/gtest.h>
 
@@ -19,7 +19,8 @@ struct Setting {
   bool enable_prefix_caching = false;
 };
 
-// Groups of all lengths, of which some begin alike and some go on from another one's samples.
+// Groups with prompts of many lengths; some prompts share a prefix, some continue another group's
+// sample.
 std::map<uint64_t, GenerateRequest> Mixture() {
   std::map<uint64_t, GenerateRequest> requests;
   for (uint64_t id = 0; id < 16; ++id) {
@@ -39,7 +40,7 @@ std::map<uint64_t, GenerateRequest> Mixture() {
   return requests;
 }
 
-// How many samples are others than alone.
+// Returns the number of samples that differ from the same sample generated alone.
 int Different(const Setting& setting, EngineStats* stats) {
   const auto requests = Mixture();
   BatchedEngine engine(std::make_unique<FakeModelRunner>(setting.runner),
@@ -49,7 +50,7 @@ int Different(const Setting& setting, EngineStats* stats) {
   int different = 0;
   for (const auto& [id, request] : requests) {
     EXPECT_TRUE(engine.Submit(request).ok());
-    // Some come when others have left their tokens.
+    // Some requests arrive after others have left their tokens in the prefix cache.
     while (engine.Outstanding() > (id % 4 == 2 ? 0 : 20)) {
       const absl::StatusOr<Sample> sample = engine.Next(Soon());
       if (!sample.ok()) {
@@ -93,7 +94,7 @@ TEST(BatchedEngineInvariant, SamplesAreThoseOfALoneOne) {
   }
 }
 
-// What the rule is for: without it little memory, or prefixes, change samples.
+// The reason for the rule: without it, little memory or prefix caching changes samples.
 TEST(BatchedEngineInvariant, WithoutTheRuleTheyAreNot) {
   EngineStats stats;
   EXPECT_GT(

@@ -1,4 +1,4 @@
-// The engine under memory that is too small, in steps of every size, with steps launched ahead.
+// The engine with too little memory, steps of every size, and steps launched ahead.
 
 #include <gtest/gtest.h>
 
@@ -27,7 +27,7 @@ std::map<uint64_t, GenerateRequest> Mixture() {
   return requests;
 }
 
-// Runs the mixture; each sample must be as if it had been alone.
+// Runs the mixture; each sample must equal the same sample generated alone.
 EngineStats RunMixture(const FakeModelRunner::Options& options) {
   SCOPED_TRACE(testing::Message() << options.num_pages << " pages, " << options.max_num_seqs
                                   << " running, steps of " << options.max_num_batched_tokens << ", "
@@ -51,7 +51,7 @@ EngineStats RunMixture(const FakeModelRunner::Options& options) {
 
 TEST(BatchedEngineMemory, SmallMemoryChangesNoSample) {
   for (int in_flight : {1, 2, 3}) {
-    // 16 pages are what the longest sample takes alone.
+    // The longest sample alone takes 16 pages.
     for (int pages : {16, 17, 25, 40}) {
       const EngineStats stats = RunMixture({.num_pages = pages, .in_flight = in_flight});
       EXPECT_GT(stats.preemptions, 0) << pages;
@@ -129,8 +129,8 @@ TEST(BatchedEngineMemory, WhatCanNeverFitIsRefused) {
   ExpectSame(*engine.Next(Soon()), Reference(Request(1, 1, 18), 0));
 }
 
-// One request is cancelled just before every launch that there is. Its samples come out once, all
-// others are as ever, and no memory is lost.
+// Cancels one request just before a launch, for every launch in turn. Next returns each of its
+// samples once, the other samples do not change, and no page is lost.
 TEST(BatchedEngineMemory, CancellationAtEveryStage) {
   for (int in_flight : {1, 2}) {
     for (int stage = 0; stage < 90; stage += 1 + stage / 30) {
@@ -169,7 +169,7 @@ TEST(BatchedEngineMemory, CancellationAtEveryStage) {
         ExpectSame(*sample, expected);
       }
       EXPECT_EQ(count, (std::map<uint64_t, int>{{0, 5}, {1, 5}, {2, 5}}));
-      // All 20 pages, without an interruption.
+      // A sample that needs all 20 pages runs without preemption.
       const EngineStats before = engine.Stats();
       GenerateRequest large = Request(1, 1, 78);
       large.sampling.stop_ids.clear();
@@ -180,8 +180,8 @@ TEST(BatchedEngineMemory, CancellationAtEveryStage) {
   }
 }
 
-// A weight update may begin when the last sample has come out, not before the steps that were
-// launched ahead of it have run.
+// A weight update may begin when Next has returned the last sample: the steps launched ahead must
+// have run by then.
 TEST(BatchedEngineMemory, NothingIsInFlightWhenTheLastSampleIsOut) {
   auto owned = std::make_unique<FakeModelRunner>(FakeModelRunner::Options{.in_flight = 3});
   FakeModelRunner* runner = owned.get();

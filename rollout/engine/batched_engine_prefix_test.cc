@@ -1,4 +1,4 @@
-// Prompts that begin like earlier ones.
+// Prefix caching: prompts that share a prefix with earlier prompts or samples.
 
 #include <gtest/gtest.h>
 
@@ -11,7 +11,7 @@
 namespace tritonrl {
 namespace {
 
-// Prompts of up to 24 tokens, made of few blocks, so that beginnings recur.
+// A prompt of up to 24 tokens, composed of two kinds of blocks so that prefixes recur.
 GenerateRequest FromBlocks(uint64_t id, Philox* random) {
   GenerateRequest request = Request(id, 1 + static_cast<int>(random->Below(3)), 30);
   request.prompt.clear();
@@ -91,7 +91,7 @@ TEST(BatchedEnginePrefix, NothingOutlivesAnUpdateOfTheWeights) {
     ASSERT_TRUE(engine.Submit(Conversation(1, prompt)).ok());
     const absl::StatusOr<Sample> sample = engine.Next(Soon());
     ASSERT_TRUE(sample.ok());
-    // Drawn from entries of the present weights alone.
+    // The expected draw reads only cache entries of the current weights.
     std::vector<int32_t> entries;
     for (const int32_t token : prompt) entries.push_back(CacheEntry(token, runner->weights));
     const TokenDraw first = *Sampler().Draw(FakeLogits(entries), SamplingSettings(),
@@ -101,12 +101,12 @@ TEST(BatchedEnginePrefix, NothingOutlivesAnUpdateOfTheWeights) {
     ASSERT_TRUE(round % 2 == 0 ? engine.BeginWeightUpdate().ok()
                                : engine.PauseForWeightUpdate(Engine::KvPolicy::kKeep).ok());
     runner->weights = static_cast<int>(round) + 1;
-    engine.EndWeightUpdate(7);  // the number may be the same again
+    engine.EndWeightUpdate(7);  // a version may repeat
   }
   EXPECT_EQ(engine.Stats().cached_tokens, 0);
 }
 
-// A sample that outlives an update with the old cache leaves nothing for later prompts.
+// A sample that continues over an update with KvPolicy::kKeep leaves nothing in the prefix cache.
 TEST(BatchedEnginePrefix, NorDoesWhatRanWhileTheyChanged) {
   auto owned = std::make_unique<FakeModelRunner>(FakeModelRunner::Options{.in_flight = 2});
   FakeModelRunner* runner = owned.get();

@@ -1,4 +1,4 @@
-// The cache's memory is others' while the weights change.
+// Sleep mode: the KV cache's memory is free during weight updates.
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -18,7 +18,7 @@ namespace {
 using ::testing::HasSubstr;
 using KvPolicy = Engine::KvPolicy;
 
-// An engine that releases memory, over a runner that loses what was in it.
+// An engine in sleep mode, over a runner that loses the cache's contents.
 class BatchedEngineRelease : public testing::Test {
  protected:
   void Start(const FakeModelRunner::Options& runner_options = {}, EngineConfig config = {},
@@ -29,7 +29,7 @@ class BatchedEngineRelease : public testing::Test {
     engine_ = std::make_unique<BatchedEngine>(std::move(owned), config, limits);
   }
 
-  // All samples that are outstanding; none may have noticed updates that changed nothing.
+  // Takes all outstanding samples. Updates that leave the weights unchanged must not change them.
   void TakeAll(const std::map<uint64_t, GenerateRequest>& requests) {
     while (engine_->Outstanding() > 0) {
       const absl::StatusOr<Sample> sample = engine_->Next(Soon());
@@ -91,7 +91,7 @@ TEST_F(BatchedEngineRelease, OnlyIfAsked) {
   EXPECT_EQ(runner->takes, 0);
 }
 
-// A step takes nine of the prompt's 61 tokens; the update comes before the fourth.
+// A step computes nine of the prompt's 61 tokens; the update comes before the fourth step.
 TEST_F(BatchedEngineRelease, UnderAPromptThatIsPartlyComputed) {
   for (int in_flight : {1, 2}) {
     Start({.max_num_seqs = 3, .max_num_batched_tokens = 9, .in_flight = in_flight});
@@ -115,7 +115,8 @@ TEST_F(BatchedEngineRelease, UnderAPromptThatIsPartlyComputed) {
   }
 }
 
-// Updates that change nothing at any moment, of each kind, change no sample.
+// Updates that leave the weights unchanged, at random moments and of each KvPolicy, change no
+// sample.
 TEST_F(BatchedEngineRelease, AtAnyMoment) {
   int released = 0;
   for (uint64_t seed = 0; seed < 6; ++seed) {
@@ -208,7 +209,7 @@ TEST_F(BatchedEngineRelease, WithoutItTheEngineFailsWithASentence) {
   engine_->EndWeightUpdate(1);
   EXPECT_GT(runner_->takes, 1);
   absl::StatusOr<Sample> sample = engine_->Next(Soon());
-  while (sample.ok()) sample = engine_->Next(Soon());  // those that had ended before
+  while (sample.ok()) sample = engine_->Next(Soon());  // samples that ended before the failure
   EXPECT_EQ(sample.status().code(), absl::StatusCode::kResourceExhausted);
   EXPECT_THAT(std::string(sample.status().message()),
               HasSubstr("the memory that the engine released for it has not become free: others"));

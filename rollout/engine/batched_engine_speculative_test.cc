@@ -12,7 +12,7 @@
 namespace tritonrl {
 namespace {
 
-// Cold samples repeat themselves and each other, so that draft tokens are right now and then.
+// Samples at low temperature repeat themselves and each other, so some draft tokens are accepted.
 std::map<uint64_t, GenerateRequest> Repetitive() {
   std::map<uint64_t, GenerateRequest> requests;
   for (uint64_t id = 0; id < 10; ++id) {
@@ -62,7 +62,7 @@ TEST(BatchedEngineDraft, SamplesAreTheSameInFewerSteps) {
   }
 }
 
-// What is not like anything said before is not waited for.
+// A sample that repeats nothing has no draft tokens to wait for.
 TEST(BatchedEngineDraft, StepsWithoutDraftTokensAreLaunchedAhead) {
   auto owned = std::make_unique<FakeModelRunner>(FakeModelRunner::Options{.in_flight = 2});
   FakeModelRunner* const runner = owned.get();

@@ -75,7 +75,7 @@ TEST(BatchedEngine, TokensAreToldAsTheyAreDrawn) {
 }
 
 TEST(BatchedEngine, FinishedSamplesLeaveAtOnce) {
-  absl::Notification gate;  // Opened when all is submitted.
+  absl::Notification gate;  // Opened when all requests are submitted.
   auto runner = std::make_unique<FakeModelRunner>(FakeModelRunner::Options{.max_num_seqs = 4});
   runner->gate = &gate;
   BatchedEngine engine(std::move(runner), {});
@@ -89,7 +89,7 @@ TEST(BatchedEngine, FinishedSamplesLeaveAtOnce) {
   }
   const EngineStats stats = engine.Stats();
   EXPECT_EQ(stats.generated_tokens, tokens);
-  // Lengths vary by much; with places refilled at once nearly every step uses all four.
+  // Lengths vary widely; if batch slots are refilled at once, nearly every step uses all four.
   EXPECT_GT(static_cast<double>(tokens) / stats.decode_steps, 3.0);
 }
 

@@ -1,4 +1,4 @@
-// Weights that change under samples, samples that end alone.
+// Weight updates during generation, and samples that end before the rest of their group.
 
 #include <gtest/gtest.h>
 
@@ -16,8 +16,8 @@ namespace {
 
 using KvPolicy = Engine::KvPolicy;
 
-// The sample drawn alone as its versions say: tokens of a run from the weights of its number, with
-// cache entries of the weights that the engine is to have made them with.
+// Expects the sample that results from drawing it alone: each span's tokens from the weights of the
+// span's version, with cache entries of the weights that `kv_policy` demands.
 void ExpectDrawnAsVersionsSay(const Sample& sample, const GenerateRequest& request,
                               KvPolicy kv_policy) {
   Sampler sampler;
@@ -41,8 +41,8 @@ void ExpectDrawnAsVersionsSay(const Sample& sample, const GenerateRequest& reque
   EXPECT_EQ(t, sample.tokens.size());
 }
 
-// Updates the weights under two groups, twice. Returns how many samples have tokens of several
-// versions.
+// Updates the weights twice while two groups run. Returns the number of samples with tokens of
+// several versions.
 int UpdateUnderSamples(KvPolicy kv_policy, const FakeModelRunner::Options& options,
                        bool enable_sleep_mode = false) {
   auto owned = std::make_unique<FakeModelRunner>(options);
@@ -50,7 +50,7 @@ int UpdateUnderSamples(KvPolicy kv_policy, const FakeModelRunner::Options& optio
   absl::Notification early, late;
   BatchedEngine engine(std::move(owned),
                        MakeEngineConfig("enable_sleep_mode: ", enable_sleep_mode));
-  // Waits until the update was asked for.
+  // Waits until the test has requested the update.
   runner->before_launch = [&](int launch) {
     if (launch != 12 && launch != 25) return;
     (launch == 12 ? early : late).Notify();
@@ -91,7 +91,8 @@ TEST(BatchedEngineUpdate, PausedSamplesGoOnFromTheNewWeights) {
   for (bool release : {false, true}) {
     for (int in_flight : {1, 2, 3}) {
       EXPECT_EQ(UpdateUnderSamples(KvPolicy::kInvalidate, {.in_flight = in_flight}, release), 8);
-      // Computed again in chunks, while others decode, with memory for three of the eight.
+      // Recomputed in chunks while other samples decode, with memory for three of the eight
+      // samples.
       UpdateUnderSamples(KvPolicy::kInvalidate, {.num_pages = 80, .in_flight = in_flight}, release);
       UpdateUnderSamples(KvPolicy::kInvalidate,
                          {.max_num_seqs = 3, .max_num_batched_tokens = 9, .in_flight = in_flight},
@@ -138,7 +139,7 @@ TEST(BatchedEngineCancel, OneSampleOfAGroup) {
   ASSERT_TRUE(engine.Submit(request).ok());
   engine.CancelSample(1, 4);
   engine.CancelSample(1, 6);
-  engine.CancelSample(1, 2);  // there is none
+  engine.CancelSample(1, 2);  // no such sample
   engine.CancelSample(9, 0);
   gate.Notify();
   for (int i = 0; i < 4; ++i) {

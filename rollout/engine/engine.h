@@ -1,4 +1,4 @@
-// The interface of a generation engine.
+// Interface of a generation engine: requests, samples and weight updates.
 #ifndef TRITONRL_ROLLOUT_ENGINE_ENGINE_H_
 #define TRITONRL_ROLLOUT_ENGINE_ENGINE_H_
 
@@ -13,52 +13,52 @@
 
 namespace tritonrl {
 
-// How tokens are drawn. Tokens are drawn from softmax(logits / temperature), cut to the top_k
-// largest, then to the smallest set of largest ones that holds top_p of what is left, then
-// renormalised.
+// Settings of a sample's token draws. A token is drawn from softmax(logits / temperature), cut to
+// the top_k most likely tokens, then to the smallest set of most likely tokens that holds the share
+// top_p of the remaining probability, then renormalised.
 struct SamplingSettings {
-  // 0 takes the most likely token (the lowest id among equals); else at least 1e-6.
+  // 0 selects the most likely token (among equals the lowest id); other values are at least 1e-6.
   double temperature = 1.0;
-  // In (0, 1]; 1 keeps all.
+  // In (0, 1]; 1 keeps all tokens.
   double top_p = 1.0;
-  // At least 0; 0 keeps all.
+  // At least 0; 0 keeps all tokens.
   int top_k = 0;
-  // Most tokens generated, the stop token included; at least 1.
+  // Maximum number of generated tokens, including the stop token; at least 1.
   int max_tokens = 512;
-  // A sample ends after any of these; the stop token is its last token.
+  // A sample ends after any of these tokens, which is then its last token.
   std::vector<int32_t> stop_ids;
 };
 
-// Names the random draws. Token t of sample i uses the Philox stream (run_seed, step, task, i, t),
-// so a sample depends on nothing else that is generated, nor on memory, threads or order.
+// Key of a request's random numbers. Token t of sample i uses the Philox stream (run_seed, step,
+// task, i, t), so a sample does not depend on other samples, memory, threads or order.
 struct SampleKey {
   uint64_t run_seed = 0;
   uint64_t step = 0;
   uint64_t task = 0;
 };
 
-// One prompt and the group of samples wanted for it. The prompt is computed once for the group.
+// A prompt and the group of samples to generate for it. The prompt is prefilled once for the group.
 struct GenerateRequest {
   // Chosen by the caller, returned in each sample; unique among the requests not yet finished.
   uint64_t id = 0;
   std::vector<int32_t> prompt;
   // Number of samples, with indices first_index .. first_index + n - 1 (the index is part of the
-  // key: asking for samples 4..7 alone gives the same ones as asking for 0..7).
+  // key: a request for samples 4..7 gives the same samples as a request for 0..7).
   int n = 1;
   int first_index = 0;
   SamplingSettings sampling;
   SampleKey key;
-  // If set, called for each drawn token (the stop token too), in order within a sample and before
-  // the sample comes out of Next. Runs on the engine's thread: it must return at once and must not
-  // call the engine.
+  // If set, the engine calls it for each drawn token, including the stop token, in order within a
+  // sample and before Next returns the sample. It runs on the engine's thread: it must return at
+  // once and must not call the engine.
   std::function<void(int index, int32_t token, float log_prob)> on_token;
 };
 
 enum class FinishReason {
   kStop,       // Ended with one of stop_ids.
   kLength,     // max_tokens were generated.
-  kCancelled,  // Cancel() was called; the tokens generated until then are there.
-  kFailed,     // The model's logits gave no distribution; the tokens until then are there.
+  kCancelled,  // Cancel() was called; the sample holds the tokens drawn before.
+  kFailed,     // The logits gave no distribution; the sample holds the tokens drawn before.
 };
 
 // "stop", "length", "cancelled", "failed".
@@ -80,20 +80,20 @@ struct Sample {
   // Transformer::Forward(..., temperature) computes the same quantity.
   std::vector<float> log_probs;
   FinishReason finish_reason = FinishReason::kStop;
-  // Versions of the weights that its tokens were drawn from, in order. One, unless the weights were
-  // updated while it was generated (PauseForWeightUpdate); empty without tokens.
+  // Weight versions that the tokens were drawn from, in order: one, unless the weights were updated
+  // during generation (PauseForWeightUpdate); none without tokens.
   std::vector<WeightVersionSpan> versions;
 };
 
-// Internal, with a sentence that says which and why, for a sample that ended by kFailed; else OK.
+// Internal, with the sample's index and the cause, if the sample ended by kFailed; else OK.
 absl::Status FailureOf(const Sample& sample);
 
-// What a person is told of logits that do not give a distribution (a NaN, or an infinity).
+// Error message for logits that give no distribution (a NaN or an infinity).
 extern const char kLogitsNotFinite[];
 
 // Totals since the engine was made.
 struct EngineStats {
-  int64_t prompt_tokens = 0;      // Computed, each group's prompt once.
+  int64_t prompt_tokens = 0;      // Prefilled, each group's prompt once.
   int64_t generated_tokens = 0;   // In samples.
   int64_t decode_steps = 0;       // Batched forward passes.
   int64_t finished_samples = 0;   // Including cancelled ones.
@@ -103,26 +103,27 @@ struct EngineStats {
   int64_t shared_tokens = 0;      // Prompt tokens shared within a group instead of recomputed.
   int64_t peak_pages = 0;         // Peak number of KV-cache pages in use.
   int64_t num_pages = 0;
-  double sample_seconds = 0;    // Each moment counted as often as samples ran in it.
+  double sample_seconds = 0;    // Step times multiplied by running samples.
   int64_t failed_samples = 0;   // FinishReason::kFailed
   int64_t draft_tokens = 0;     // Draft tokens verified by the model (speculative decoding).
   int64_t accepted_tokens = 0;  // Draft tokens that were accepted.
   int64_t cached_tokens = 0;    // Prompt tokens found in the prefix cache.
-  double sleep_seconds = 0;     // Releasing the KV cache's memory for weight updates.
-  double wake_seconds = 0;      // Allocating it again.
+  double sleep_seconds = 0;     // Spent on freeing the KV cache for weight updates.
+  double wake_seconds = 0;      // Spent on allocating it again.
 };
 
-// Generates samples in the background. All methods may be called from any thread. Each accepted
-// sample comes out of Next() exactly once, whatever happens to it, unless the engine itself fails.
+// Generates samples in the background. All methods may be called from any thread. Next() returns
+// each accepted sample exactly once, also a cancelled or failed one, unless the engine itself
+// fails.
 class Engine {
  public:
-  // Cancels what is running and joins the engine's thread.
+  // Cancels all samples and joins the engine's thread.
   virtual ~Engine() = default;
 
-  // Takes a request and returns at once. InvalidArgument: a setting out of range, a prompt that is
-  // empty, holds ids outside the vocabulary, or is too long for the engine or its memory together
-  // with max_tokens, or an id that is in use. ResourceExhausted: too many samples are outstanding;
-  // take some with Next first. FailedPrecondition: a weight update is in progress.
+  // Queues a request and returns at once. InvalidArgument: a setting is out of range; the prompt is
+  // empty or has ids outside the vocabulary; prompt and max_tokens together exceed the engine's
+  // maximum length or its memory; or the id is in use. ResourceExhausted: too many samples are
+  // outstanding; call Next first. FailedPrecondition: a weight update is in progress.
   virtual absl::Status Submit(GenerateRequest request) = 0;
 
   // The next finished sample, in the order in which samples end. DeadlineExceeded: none ended until
@@ -130,8 +131,8 @@ class Engine {
   // failed (for example ran out of memory) and every later call gives the same error.
   virtual absl::StatusOr<Sample> Next(absl::Time deadline) = 0;
 
-  // Ends a request early: its unfinished samples come out as kCancelled within one decode step, or
-  // after a weight update that has made them pause. Unknown or finished ids are ignored.
+  // Ends a request early: Next returns its unfinished samples as kCancelled within one decode step,
+  // or after the weight update that has paused them. Unknown or finished ids are ignored.
   virtual void Cancel(uint64_t request_id) = 0;
 
   // The same for one sample of a request.
@@ -140,19 +141,17 @@ class Engine {
   // Samples accepted and not yet returned by Next.
   virtual int64_t Outstanding() const = 0;
 
-  // The weights are shared with the learner, which may change them only between these two calls.
-  // Begin waits until the engine touches the weights no more; FailedPrecondition if samples are
-  // still being generated (every sample is strictly from one version). After End, tokens are drawn
-  // from `version`. An engine with EngineConfig's enable_sleep_mode has freed its cache's
-  // memory when Begin returns, and has allocated it again when End returns; if others kept the
-  // memory, the engine has failed.
+  // The learner shares the weights and may change them only between these two calls. Begin returns
+  // once the engine no longer reads them; FailedPrecondition if samples are unfinished, so that
+  // every sample is drawn from one version. After End, tokens are drawn from `version`. With
+  // EngineConfig's enable_sleep_mode, Begin frees the KV cache's memory and End allocates it again;
+  // if the memory is still in use elsewhere, the engine fails.
   virtual absl::Status BeginWeightUpdate() = 0;
   virtual void EndWeightUpdate(uint64_t version) = 0;
 
-  // In place of Begin: samples in generation pause after at most the steps in flight, and continue
-  // from their tokens once End is called (partial rollouts). A token's
-  // log-probability stays that under which it was drawn. FailedPrecondition from a batch-invariant
-  // engine with unfinished samples.
+  // Alternative to Begin: unfinished samples pause once the steps in flight have run, and continue
+  // from their tokens after End (partial rollouts). A token keeps the log-probability under which
+  // it was drawn. FailedPrecondition from a batch-invariant engine with unfinished samples.
   enum class KvPolicy {
     kInvalidate,  // the KV cache of unfinished samples is recomputed with the new weights
     kKeep,        // later tokens attend to KV entries of older weights; the engine does not sleep

@@ -104,8 +104,8 @@ absl::Status EngineCore::Step() {
   const bool may_speculate = config_.num_speculative_tokens() > 0 &&
                              scheduler_.num_running() < runner_->max_num_seqs() &&
                              (config_.always_speculate() || gate_.speculate());
-  // Draft tokens follow known tokens, so the GPU waits for the host before and after them. Steps
-  // that cannot have draft tokens are launched ahead.
+  // Draft tokens need the sample's last token on the host, so the GPU waits for the host before and
+  // after a step that has them. Steps that cannot have draft tokens are launched ahead.
   if (may_speculate && MayHaveDraftTokens()) {
     RETURN_IF_ERROR(CollectAll());
     ProposeDraftTokens();
@@ -127,8 +127,8 @@ absl::Status EngineCore::Step() {
       (idle || static_cast<int>(in_flight_.size()) >= runner_->max_in_flight())) {
     RETURN_IF_ERROR(CollectOldest());
   }
-  // Without groups, steps launched ahead still read the weights. Behind draft tokens the next step
-  // depends on which are accepted.
+  // Without groups, steps launched ahead still read the weights. After draft tokens the next step
+  // depends on the number that is accepted.
   return groups_.empty() || speculated_ ? CollectAll() : absl::OkStatus();
 }
 
@@ -219,7 +219,7 @@ bool EngineCore::HasEnded(const Scheduler::Draw& draw) const {
 
 void EngineCore::AppendVerified(const Scheduler::Draw& first, std::span<const TokenDraw> tokens) {
   if (HasEnded(first)) return;
-  // A copy: the sample's end may end its group.
+  // A copy, because AppendToken may end the sample and with it erase the group.
   const std::vector<int32_t> unverified = groups_.at(first.group).unverified[first.sample];
   int num_accepted = 0;
   bool is_accepted = true;

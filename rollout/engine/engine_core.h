@@ -22,9 +22,9 @@
 
 namespace tritonrl {
 
-// Runs the requests that it is given, step by step. It launches as many steps ahead as the runner
-// allows: a sample whose draw is in flight is scheduled for one token more, and that token is
-// dropped if the draw ends the sample. Only the engine's thread calls it, except Validate.
+// Runs requests step by step. It launches as many steps ahead as the runner allows: a sample whose
+// draw is in flight is already scheduled for its next token, which is dropped if the draw ends the
+// sample. Only the engine's thread may call it, except Validate.
 class EngineCore {
  public:
   // Cancels one sample of a request, or all of them.
@@ -34,13 +34,14 @@ class EngineCore {
   };
   struct Ended {
     std::vector<Sample> samples;
-    std::vector<uint64_t> requests;  // without unfinished samples
+    std::vector<uint64_t> requests;  // whose samples have all ended
   };
 
-  // `runner` must outlive the core; sizes are the runner's.
+  // `runner` must outlive the core; it defines all sizes.
   EngineCore(ModelRunner* runner, const EngineConfig& config);
 
-  // InvalidArgument naming what the engine cannot run. May be called by any thread.
+  // InvalidArgument that names the cause if the engine cannot run `request`. Any thread may call
+  // it.
   absl::Status Validate(const GenerateRequest& request) const;
 
   void StartGroup(GenerateRequest request);
@@ -48,10 +49,10 @@ class EngineCore {
   bool has_groups() const { return !groups_.empty(); }
 
   // Launches a step, and collects one if no more can be launched. When no group is left, no step is
-  // in flight. An error is one of the runner.
+  // in flight. Returns the runner's errors.
   absl::Status Step();
   absl::Status CollectAll();
-  // The last Step() took `seconds`.
+  // Records that the last Step() took `seconds`.
   void RecordStepTime(double seconds);
 
   // The version of the weights that the steps in flight read.
@@ -60,9 +61,9 @@ class EngineCore {
   void Invalidate() { scheduler_.Invalidate(); }
   void InvalidatePrefixCache() { scheduler_.InvalidatePrefixCache(); }
 
-  // What has ended since the last call.
+  // The samples and requests that have ended since the last call.
   Ended TakeEnded() { return std::exchange(ended_, {}); }
-  // Adds what was generated since the last call, in `seconds`.
+  // Adds the work since the last call, which took `seconds`, to `stats`.
   void UpdateStats(double seconds, EngineStats* stats);
 
  private:
@@ -77,14 +78,15 @@ class EngineCore {
   using Draws = std::vector<Scheduler::Draw>;
 
   absl::Status Launch(Scheduler::Step step);
-  // Tokens of a scheduled slice; empty for a token whose draw is in flight, which is in its slot.
+  // Tokens of a scheduled slice; empty if the draw of its token is in flight: the runner then reads
+  // the token from the slot.
   std::span<const int32_t> TokensOf(const Scheduler::ScheduledSlice& scheduled) const;
   absl::Status CollectOldest();
   // Appends a token; ends the sample if it is the last.
   void AppendToken(const Scheduler::Draw& draw, const TokenDraw& token);
   // Appends the accepted tokens of a verified draft.
   void AppendVerified(const Scheduler::Draw& draw, std::span<const TokenDraw> tokens);
-  // Whether any sample may have draft tokens once nothing is in flight.
+  // Whether any sample may get draft tokens once no step is in flight.
   bool MayHaveDraftTokens() const;
   // Proposes draft tokens for the running samples. No step may be in flight.
   void ProposeDraftTokens();
@@ -96,15 +98,15 @@ class EngineCore {
   Scheduler scheduler_;
   std::map<int64_t, Group> groups_;
   std::map<uint64_t, int64_t> group_of_request_;
-  std::deque<Draws> in_flight_;  // of launched steps, the oldest first
+  std::deque<Draws> in_flight_;  // draws of launched steps, oldest first
   int64_t next_group_ = 0;
   Ended ended_;
   uint64_t weights_version_ = 0;
   int64_t step_tokens_ = 0;  // generated since the last UpdateStats
   int64_t launched_ = 0;
   int64_t accepted_tokens_ = 0;
-  // Of the step launched last: its samples if it has no prompts, else 0; whether it has draft
-  // tokens.
+  // Step launched last: its number of samples if all of them decode, else 0; and whether it has
+  // draft tokens.
   int decoding_ = 0;
   bool speculated_ = false;
   SpeculationGate gate_;

@@ -1,4 +1,4 @@
-// What an engine needs of a model: one batched forward pass over a paged KV cache.
+// Interface between engine and model: batched forward passes over a paged KV cache.
 
 #ifndef TRITONRL_ROLLOUT_ENGINE_MODEL_RUNNER_H_
 #define TRITONRL_ROLLOUT_ENGINE_MODEL_RUNNER_H_
@@ -20,16 +20,16 @@ namespace tritonrl {
 
 // A draw of one token with the uniform number TokenUniform(stream, position).
 struct StepDraw {
-  int slot = -1;  // remembers the token; -1: none
+  int slot = -1;  // batch slot that keeps the token; -1: none
   const SamplingSettings* sampling = nullptr;
   uint64_t stream = 0;
   int64_t position = 0;
 };
 
-// One forward pass. The copies come first, all at once: no page is copied to twice, or both copied
-// to and from. The slices are of different sequences: no slice reads a page that another one
-// writes. Slices with a slot have at most max_num_seqs() rows with logits. Draws are in the order
-// of slices.
+// One forward pass. The copies run before the slices and in any order: no page is written twice, or
+// both read and written. The slices belong to different sequences, and no slice reads a page that
+// another one writes. Slices with a slot have at most max_num_seqs() logit rows. Draws are in the
+// order of slices.
 struct ModelStep {
   std::span<const PageCopy> copies;
   std::vector<SequenceSlice> slices;
@@ -49,15 +49,15 @@ class ModelRunner {
   // Number of batch slots, at least 1; max_num_batched_tokens() is at least as large.
   virtual int max_num_seqs() const = 0;
   virtual int max_num_batched_tokens() const = 0;
-  // Whether a token's logits depend, to the bit, only on its own sequence and on which of its
-  // tokens were prefilled and which decoded; the engine then never recomputes a decoded token.
-  // False also for runners whose bits do not depend on that either.
+  // Whether the bits of a token's logits depend only on its sequence and on which of the sequence's
+  // tokens were prefilled and which decoded; the engine then never recomputes a decoded token. A
+  // runner whose bits do not depend on that split either returns false.
   virtual bool batch_invariant() const { return false; }
   // Chunks of prompts begin at multiples of this many positions, and end there or with the prompt.
   // max_num_batched_tokens() is at least max_num_seqs() + chunk_alignment() if it is not 1.
   virtual int chunk_alignment() const { return 1; }
-  // Prefill budget: a step of this many tokens is still bound by reading the weights; while samples
-  // wait, chunked prefill fills steps up to it. 0: none.
+  // Prefill budget: a step of this many tokens is still memory-bound (it reads the weights); while
+  // samples wait, chunked prefill fills steps up to it. 0: none.
   virtual int prefill_budget() const { return 0; }
   // Maximum number of launched steps that are not collected, at least 1.
   virtual int max_in_flight() const = 0;
@@ -66,16 +66,16 @@ class ModelRunner {
   // is in flight.
   virtual void WeightsChanged() {}
 
-  // Releases the KV cache's memory to the process until Wake(); its contents are lost, and Launch
-  // returns FailedPrecondition until then. FailedPrecondition if a step has not been collected.
-  // Does nothing the second time, or if the runner cannot release it.
+  // Frees the KV cache's memory for other uses in the process until Wake(). Its contents are lost,
+  // and Launch returns FailedPrecondition until then. FailedPrecondition if a step is not
+  // collected. Does nothing if asleep already, or if the runner cannot free the memory.
   virtual absl::Status Sleep() { return absl::OkStatus(); }
-  // Allocates the memory again, with undefined contents. ResourceExhausted: it is not free; the
-  // call may be repeated. Does nothing if awake.
+  // Allocates the memory again, with undefined contents. ResourceExhausted: the memory is not free;
+  // the call may be repeated. Does nothing if awake.
   virtual absl::Status Wake() { return absl::OkStatus(); }
 
-  // Starts a step behind all steps launched before. What `step` points to is not used after the
-  // call.
+  // Starts a step after all steps launched before. The runner does not use `step`'s pointers and
+  // spans after the call.
   virtual absl::Status Launch(const ModelStep& step) = 0;
 
   // Waits for the oldest step that is not collected and returns its draws in order. Token -1: the

@@ -31,8 +31,8 @@ std::vector<float> RandomLogits(int size, double scale, uint64_t seed) {
   return logits;
 }
 
-// Share of each token among `draws` evenly spread uniform numbers: the distribution itself, up to
-// 1 / draws for each token.
+// Share of each token among the draws of `draws` evenly spaced uniform numbers. It equals the
+// token's probability up to 1 / draws.
 std::map<int32_t, double> Shares(const std::vector<float>& logits, const SamplingSettings& settings,
                                  int draws) {
   Sampler sampler;
@@ -95,7 +95,7 @@ TEST(Sampler, TopKKeepsTheLargest) {
   EXPECT_NEAR(shares[2], std::exp(1.0) / sum, 1e-4);
   settings.top_k = 1;
   EXPECT_EQ(Shares(logits, settings, 100).begin()->first, 1);
-  settings.top_k = 99;  // More than there are.
+  settings.top_k = 99;  // More than the five tokens.
   EXPECT_EQ(Shares(logits, settings, 20000).size(), 5u);
 }
 
@@ -115,7 +115,7 @@ TEST(Sampler, TopPKeepsTheSmallestSetThatHoldsIt) {
   }
   settings.top_p = 0.51;
   EXPECT_NEAR(Shares(logits, settings, 20000)[1], 0.5 / 0.8, 1e-4);
-  // top_p works on what top_k left: of .5 and .3 (as .625 and .375) 0.6 keeps one.
+  // top_p applies after top_k: of .5 and .3 (renormalised .625 and .375) top_p 0.6 keeps one.
   settings.top_k = 2;
   settings.top_p = 0.6;
   EXPECT_EQ(Shares(logits, settings, 1000).size(), 1u);

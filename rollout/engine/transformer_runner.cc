@@ -19,7 +19,7 @@ namespace {
 
 constexpr char kLessMemory[] = "lower cache_bytes, or max_num_seqs or max_length if that is 0";
 
-// Refuses what only CudaRunner has, which has not taken these weights.
+// Refuses features that only CudaRunner has: CudaRunner does not support these weights.
 absl::Status CheckSupported(const Weights& weights, const EngineConfig& config) {
   const auto refuse = [&](const char* field, const char* also) {
     return absl::InvalidArgumentError(
@@ -78,7 +78,7 @@ absl::StatusOr<std::unique_ptr<TransformerRunner>> TransformerRunner::Create(
     transformer_options.ranks = context.ranks;
     transformer = std::make_unique<Transformer>(model, std::move(weights), transformer_options);
   });
-  // Torch's allocator on the CPU does not say by a type of its own that memory is what is missing.
+  // LibTorch's CPU allocator has no exception type of its own for lack of memory.
   if (absl::IsInternal(made)) {
     return absl::ResourceExhaustedError(absl::StrCat(made.message(), "; ", kLessMemory));
   }
@@ -129,7 +129,7 @@ absl::Status TransformerRunner::Launch(const ModelStep& step) {
 void TransformerRunner::BroadcastDraws() {
   const at::Tensor tokens =
       at::from_blob(last_token_.data(), {static_cast<int64_t>(last_token_.size())}, at::kInt);
-  // The same memory where it is the host's.
+  // On a CPU this is the memory of `tokens`.
   const at::Tensor shared = tokens.to(transformer_->weights()->device());
   const absl::Status status = context_.ranks->Broadcast(shared, /*root=*/0);
   TORCH_CHECK(status.ok(), status.message());
@@ -146,7 +146,7 @@ at::Tensor TransformerRunner::RunModel(const ModelStep& step) {
 }
 
 std::vector<TokenDraw> TransformerRunner::DrawAll(const ModelStep& step, const at::Tensor& logits) {
-  std::vector<int64_t> row;  // of each draw
+  std::vector<int64_t> row;  // logit row of each draw
   int64_t rows = 0;
   for (const SequenceSlice& slice : step.slices) {
     for (int i = 0; i < slice.draws; ++i)

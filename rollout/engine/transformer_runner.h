@@ -1,3 +1,5 @@
+// Model runner on LibTorch, for every device.
+
 #ifndef TRITONRL_ROLLOUT_ENGINE_TRANSFORMER_RUNNER_H_
 #define TRITONRL_ROLLOUT_ENGINE_TRANSFORMER_RUNNER_H_
 
@@ -19,13 +21,13 @@
 
 namespace tritonrl {
 
-// A Transformer with its cache, on any device, and a Sampler on the CPU; a step is done when Launch
-// returns. LibTorch's exceptions become a Status here.
+// A ModelRunner on LibTorch: a Transformer with its KV cache on any device, and Samplers on the
+// CPU. A step has run when Launch returns. LibTorch's exceptions become a Status.
 class TransformerRunner : public ModelRunner {
  public:
-  // Shares `weights`, whose device and type are used for the cache too. InvalidArgument: a field of
-  // `config` or `context` out of range, or one that is for CudaRunner alone.
-  // ResourceExhausted if the cache does not fit, with its size and what to lower.
+  // Shares `weights`; the cache has their device and type. InvalidArgument: a field of `config` or
+  // `context` is out of range, or needs CudaRunner. ResourceExhausted: the cache does not fit; the
+  // message gives its size and the setting to lower.
   static absl::StatusOr<std::unique_ptr<TransformerRunner>> Create(std::shared_ptr<Weights> weights,
                                                                    const EngineConfig& config,
                                                                    const EngineContext& context);
@@ -37,7 +39,7 @@ class TransformerRunner : public ModelRunner {
   int max_num_seqs() const override { return config_.max_num_seqs(); }
   int max_num_batched_tokens() const override { return config_.max_num_batched_tokens(); }
   int max_in_flight() const override { return 1; }
-  // To LibTorch's allocator of the device.
+  // Returns the cache's memory to LibTorch's allocator of the device.
   absl::Status Sleep() override;
   absl::Status Wake() override;
   absl::Status Launch(const ModelStep& step) override;
@@ -50,14 +52,14 @@ class TransformerRunner : public ModelRunner {
   // Logits [slices with draws, vocab] on the CPU.
   at::Tensor RunModel(const ModelStep& step);
   std::vector<TokenDraw> DrawAll(const ModelStep& step, const at::Tensor& logits);
-  // Gives rank 0's last tokens to all ranks.
+  // Copies rank 0's last tokens to all ranks.
   void BroadcastDraws();
 
-  const EngineConfig config_;  // with no 0 left
+  const EngineConfig config_;  // with all defaults filled in
   const EngineContext context_;
   const int num_pages_;
   std::unique_ptr<Transformer> transformer_;
-  std::unique_ptr<PagedKvCache> cache_;  // null: its memory was given back
+  std::unique_ptr<PagedKvCache> cache_;  // null while asleep
   std::vector<Sampler> samplers_;        // one for each thread
   std::vector<int32_t> last_token_;      // of each slot
   std::deque<std::vector<TokenDraw>> results_;

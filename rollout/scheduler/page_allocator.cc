@@ -95,7 +95,7 @@ void PrefixCache::Insert(std::span<const int32_t> tokens, std::span<const int32_
     parent = it->second.serial;
     if (!is_new) continue;
     ++next_serial_;
-    // The page has an entry behind a parent that was evicted; no lookup reaches that entry.
+    // The page has an entry whose parent was evicted; no lookup reaches that entry.
     if (pool_->is_cached(pages[page])) pages_.erase(key_of_page_[pages[page]]);
     pool_->MarkCached(pages[page]);
     key_of_page_[pages[page]] = std::move(key);
@@ -153,7 +153,7 @@ void PageAllocator::Shrink(PageTable* table) {
 }
 
 void PageAllocator::ReleaseAll(PageTable* table) {
-  // Last page first: then a cached prefix loses its end before its beginning.
+  // Last page first, so that eviction takes the end of a cached prefix before its beginning.
   for (auto page = table->pages.rbegin(); page != table->pages.rend(); ++page) pool_.Release(*page);
   table->pages.clear();
   table->computed = 0;

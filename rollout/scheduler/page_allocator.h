@@ -35,14 +35,14 @@ struct PageCopy {
 // Allocates pages with reference counts. A wrong count aborts the program.
 //
 // A page can be marked as cached. A cached page without references is free, but it can be
-// referenced again until it is evicted. Pages that are not cached are reused first; cached pages
-// are evicted least recently freed first.
+// referenced again until it is evicted. Allocate takes free pages that are not cached first, then
+// evicts cached pages, least recently freed first.
 class BlockPool {
  public:
   explicit BlockPool(int num_pages);
 
-  // A page with one reference, not cached. Needs num_free() > 0. Takes the page that was freed
-  // last among those not cached: a processor's cache may still hold it.
+  // Returns a page with one reference, not cached. num_free() > 0 must hold. Of the free pages that
+  // are not cached it takes the one freed last: a processor's cache may still hold it.
   int32_t Allocate();
   // Adds or drops a reference; the last drop frees the page.
   void AddRef(int32_t page);
@@ -67,24 +67,24 @@ class BlockPool {
   std::vector<int32_t> free_;  // not cached, taken from the back
   std::vector<bool> cached_;
   std::list<int32_t> evictable_;                     // free and cached, taken from the front
-  std::vector<std::list<int32_t>::iterator> place_;  // of a page in evictable_, if it is there
+  std::vector<std::list<int32_t>::iterator> place_;  // each page's position in evictable_
   std::vector<int32_t> evicted_;
   int peak_ = 0;
 };
 
-// Prefix cache: maps token prefixes to pages that already hold their keys and values. Full pages
-// only. A page's key is its parent page and its own tokens, compared exactly, so there are no hash
-// collisions.
+// Prefix cache: maps token prefixes to pages that already hold their keys and values. Only full
+// pages are cached. A page's key is its parent page and its own tokens, compared exactly, so there
+// are no hash collisions.
 class PrefixCache {
  public:
   PrefixCache(int page_size, BlockPool* pool);
 
-  // The pages of the longest known prefix of `tokens`, in order. They may be free: the caller adds
-  // its references before it allocates other pages.
+  // The pages of the longest known prefix of `tokens`, in order. They may be free: the caller must
+  // add its references before it allocates other pages.
   std::vector<int32_t> Find(std::span<const int32_t> tokens);
 
-  // `pages` hold `tokens` from position 0 on and are referenced. A partly filled last page is left
-  // out. Known prefixes keep their pages.
+  // Adds `pages`, which are referenced and hold `tokens` from position 0 on, except a partly filled
+  // last page. Prefixes that are cached already keep their pages.
   void Insert(std::span<const int32_t> tokens, std::span<const int32_t> pages);
 
   // Invalidates all entries.
@@ -94,7 +94,7 @@ class PrefixCache {
 
  private:
   struct Key {
-    uint64_t parent = 0;  // serial number of the page before; 0: none
+    uint64_t parent = 0;  // serial number of the preceding page; 0: none
     std::vector<int32_t> tokens;
     friend bool operator==(const Key&, const Key&) = default;
     template <typename H>
@@ -133,8 +133,8 @@ struct SharedPrompt {
   int num_running = 0;  // running samples of the group
 };
 
-// Gives pages to page tables, and takes pages back from prompts that are not in use. Prompts have
-// their group's number as id; a prompt that holds pages must not move.
+// Allocates pages for page tables, and evicts prompts that are not in use. Prompts are identified
+// by their group's number; a prompt that holds pages must not move in memory.
 class PageAllocator {
  public:
   // count_exclusive: IdlePages counts only pages that no other sequence shares.
@@ -145,44 +145,47 @@ class PageAllocator {
   // Pages of a sequence of `positions` positions.
   int64_t NumPages(int64_t positions) const { return (positions + page_size_ - 1) / page_size_; }
 
-  // Free pages that Allocate(table, count) takes if it gets all.
+  // Number of free pages that Allocate(table, count) needs for all `count` positions.
   int64_t NumMissingPages(const PageTable& table, int64_t count) const;
   // Gives `table` pages for positions [computed, computed + count), or for as many of them as the
-  // free pages allow; returns how many. If another sequence shares the page of position `computed`,
-  // the table gets a copy of it and `copies` says which (copy-on-write).
+  // free pages allow; returns that number. If another sequence shares the page of position
+  // `computed`, the table gets a new page for it, and the copy is added to `copies`
+  // (copy-on-write).
   int64_t Allocate(PageTable* table, int64_t count, std::vector<PageCopy>* copies);
-  // The same where no other sequence shares that page.
+  // The same for a table whose page of position `computed` is not shared.
   int64_t Grow(PageTable* table, int64_t count);
-  // Releases the pages behind `computed`.
+  // Releases the pages after position `computed`.
   void Shrink(PageTable* table);
   void ReleaseAll(PageTable* table);
 
   // Gives an empty `table` the pages of the whole prompt.
   void SharePrompt(const SharedPrompt& prompt, PageTable* table);
-  // After a change of prompt->table, which makes the prompt evictable if it holds pages.
+  // Must be called after prompt->table has changed: makes a prompt that holds pages evictable.
   void TrackPrompt(int64_t group, SharedPrompt* prompt);
   void ReleasePrompt(int64_t group, SharedPrompt* prompt);
   void ReleaseAllPrompts();
   // Releases the partly filled last page of a prompt that is ready.
   void ReleasePartialPage(int64_t group, SharedPrompt* prompt);
 
-  // Pages that become free with the prompt, if none of the group's samples runs; else 0.
+  // Number of pages that releasing the prompt frees, if no sample of its group runs; else 0.
   int64_t IdlePages(const SharedPrompt& prompt) const;
   int64_t TotalIdlePages() const;
   // Releases the prompt of the youngest group without running samples, other than `except`. False
   // if there is none.
   bool EvictIdlePrompt(int64_t except);
-  // Releases the partly filled page of the youngest prompt for which that frees a page or lets
-  // group `requester` write to it. False if there is none. `copies`: those of the current step.
+  // Releases the partly filled page of the youngest prompt whose release frees a page, or lets
+  // group `requester` write to the page. False if there is none. `copies`: page copies of the
+  // current step.
   bool EvictPartialPage(int64_t requester, const std::vector<PageCopy>& copies);
 
-  // Prefix caching; without it these do nothing.
-  // Gives an empty prompt the cached pages of its prefix, up to a multiple of `alignment` positions
-  // and without its last token, whose logits are needed. Returns the number of positions.
+  // Prefix caching; without it these do nothing. Gives an empty prompt the cached pages of its
+  // prefix, up to a multiple of `alignment` positions. Its last token is always computed, because
+  // its logits are needed. Returns the number of positions.
   int64_t MatchPrefix(int64_t group, int64_t alignment, SharedPrompt* prompt);
-  // Keeps a computed prompt for later groups; the partly filled page may be gone.
+  // Adds a computed prompt's full pages to the prefix cache; its partly filled page may be
+  // released.
   void CachePrompt(const SharedPrompt& prompt);
-  // Keeps a sample of the prompt for later groups.
+  // Adds the full pages of a sample of the prompt to the prefix cache.
   void CacheSample(const SharedPrompt& prompt, const PageTable& table,
                    std::span<const int32_t> generated);
   void ClearPrefixCache();
@@ -196,7 +199,7 @@ class PageAllocator {
   const bool count_exclusive_;
   BlockPool pool_;
   std::optional<PrefixCache> prefix_cache_;
-  std::map<int64_t, SharedPrompt*> prompts_;  // that hold pages, by group
+  std::map<int64_t, SharedPrompt*> prompts_;  // prompts that hold pages, by group
 };
 
 }  // namespace tritonrl

@@ -45,7 +45,8 @@ bool Scheduler::Decodes(const Group& group, const Sample& sample) const {
 int64_t Scheduler::PagesNeededSoon(const Group& group, const Sample& sample) const {
   int64_t held = std::ssize(sample.table.pages);
   if (held == 0) {
-    // It will share the prompt. The last sample to do so needs no copy of the partly filled page.
+    // The sample will share the prompt. The last sample to do so needs no copy of the partly filled
+    // page.
     held = group.without_pages == 1 ? pages_.NumPages(group.prompt.length)
                                     : group.prompt.length / options_.page_size;
   }
@@ -59,7 +60,7 @@ int64_t Scheduler::PagesNeededSoon(const Group& group, const Sample& sample) con
 void Scheduler::Admit() {
   if (waiting_.empty() || free_slots_.empty()) return;
   int64_t taken = 0;
-  int64_t last = -1;  // the missing part of a group's prompt counts once
+  int64_t last = -1;  // last group counted; a prompt's missing part counts once
   const auto add = [&](const SampleId& name) {
     const Group& group = groups_.at(name.group);
     const Sample& sample = group.samples[name.sample];
@@ -146,7 +147,7 @@ Scheduler::Budget Scheduler::NextBudget() {
 
 int64_t Scheduler::ChunkTokens(int64_t decoding) const {
   const int64_t filled = options_.prefill_budget;
-  // With as many batch slots as `filled` decodes alone fill the steps.
+  // With `filled` or more batch slots, all of them taken, decodes alone fill the steps.
   const bool full = free_slots_.empty() && options_.max_num_seqs >= filled;
   if (filled == 0 || waiting_.empty() || decoding == 0 || full)
     return options_.max_num_batched_tokens;
@@ -226,8 +227,8 @@ void Scheduler::SchedulePrompt(size_t i, Group* group, Budget* budget, Step* ste
   const int64_t number = running_[i].group;
   PageTable& table = group->prompt.table;
   if (table.computed < group->prompt.length && table.computed % options_.chunk_alignment != 0) {
-    // Its partly filled page was released, and no chunk may begin behind the remaining pages. The
-    // whole prompt is recomputed as soon as no sample reads it.
+    // Its partly filled page was released, and the end of the remaining pages is not aligned, so no
+    // chunk may begin there. The whole prompt is recomputed as soon as no sample reads it.
     const bool read =
         std::any_of(group->samples.begin(), group->samples.end(), [](const Sample& sample) {
           return sample.phase == Phase::kRunning && !sample.table.pages.empty();

@@ -15,16 +15,18 @@
 
 namespace tritonrl {
 
-// It knows the lengths of sequences, and tokens only for prefix caching. It runs no model.
+// The scheduler knows the lengths of sequences, and their tokens only for prefix caching. It runs
+// no model.
 //
 // Samples run first come, first served: by arrival of their group, then by index. A group's prompt
 // is prefilled once, in chunks; all samples draw their first token at its end. Samples share the
 // prompt's full pages and copy the partly filled last page on their first write.
 //
-// When no page is free, pages are taken from the youngest first: prompts of groups without running
-// samples; then the youngest running sample, which is preempted (it returns to the queue and is
-// recomputed later); then partly filled pages of prompts. A running sample that still gets no page
-// stalls for the step. The oldest sample always progresses, so every sample ends.
+// When no page is free, the scheduler reclaims pages, youngest first: from prompts of groups
+// without running samples; then from the youngest running sample, which is preempted (it returns to
+// the queue and is recomputed later); then partly filled pages of prompts. A running sample that
+// still gets no page stalls for the step. The oldest sample always progresses, so every sample
+// ends.
 //
 // While samples wait, prefill beside decoding is limited to a budget (prefill_budget): chunked
 // prefill then uses the idle compute of memory-bound decode steps, and samples that start at
@@ -40,40 +42,39 @@ class Scheduler {
     int max_num_batched_tokens = 1024;
     // Prefix caching: pages of finished prompts and samples stay cached until they are evicted.
     bool enable_prefix_caching = false;
-    // Tokens of a step that takes hardly longer than a step of few (see ModelRunner). While samples
-    // wait for memory or a batch slot, prefill chunks fill a step with decodes up to this number of
-    // tokens, and have at least a quarter of it. 0: chunks are always as large as
-    // max_num_batched_tokens allows.
+    // A step of this many tokens takes hardly longer than a step of few tokens (see ModelRunner).
+    // While samples wait for memory or a batch slot, prefill chunks fill a step with decodes up to
+    // this number of tokens, and have at least a quarter of it. 0: only max_num_batched_tokens
+    // limits chunks.
     int prefill_budget = 0;
     // For batch-invariant runners: decoded tokens are never recomputed in a prefill chunk, nor read
-    // by other samples. A sample starts only when all pages that it can grow to are free, so no
+    // by other samples. A sample starts only when the pages for its maximum length are free, so no
     // sample is preempted, and only prompts are cached. Invalidate must not be called while samples
     // run.
     bool reserve_max_tokens = false;
     // Prefill chunks begin at multiples of this number of positions, and end there or with the
-    // prompt. A multiple of page_size, or 1. max_num_batched_tokens is at least as
-    // large.
+    // prompt. A multiple of page_size, or 1. max_num_batched_tokens is at least as large.
     int chunk_alignment = 1;
   };
 
   struct ScheduledSlice {
     int64_t group = 0;
     int sample = -1;  // -1: the group's prompt
-    // Without tokens. The pages are valid until the next call. The slot is the sample's own while
-    // it runs.
+    // Its `tokens` are not set. Its pages are valid until the next call. A running sample keeps its
+    // slot.
     SequenceSlice slice;
   };
   struct Draw {
     int64_t group = 0;
     int sample = 0;
-    int slot = -1;      // remembers the token; -1: the sample does not run, or has draft tokens
+    int slot = -1;      // keeps the token; -1: the sample does not run, or has draft tokens
     int64_t index = 0;  // among the sample's generated tokens
     // The next `num_draft_tokens` draws verify draft tokens: each counts only if the draw before it
     // counts and gave the draft token.
     int num_draft_tokens = 0;
   };
-  // Copies come before slices. No page is copied to twice, or both copied to and from. The next
-  // step may reuse a page that this step frees, although this step has not run yet.
+  // The copies run before the slices. No page is written twice by copies, or both read and written.
+  // The next step may reuse a page that this step frees, although this step has not run yet.
   struct Step {
     std::vector<PageCopy> copies;
     std::vector<ScheduledSlice> slices;
@@ -104,14 +105,14 @@ class Scheduler {
   // Whether a sample of this size fits if it has all pages to itself.
   bool Fits(int64_t prompt_length, int64_t max_tokens) const;
 
-  // Adds a group of `samples` samples at the end of the queue. The samples fit, and `group` is
-  // larger than all numbers before. `prompt`: its tokens, used for prefix caching only; the caller
-  // keeps them until the group ends.
+  // Adds a group of `samples` samples at the end of the queue. The samples must fit, and `group`
+  // must be larger than all earlier numbers. `prompt`: its tokens, used for prefix caching only;
+  // the caller keeps them valid until the group ends.
   void Add(int64_t group, int64_t prompt_length, int64_t max_tokens, int samples,
            std::span<const int32_t> prompt = {});
 
-  // Plans the next step; its draws are in flight from now on. A sample whose draw is in flight may
-  // be part of it with the token that will be drawn, which its slot remembers. Without slices if
+  // Plans the next step; its draws are in flight from now on. The step may contain a sample whose
+  // draw is in flight: the runner then reads its token from its slot. The step has no slices if
   // nothing can run before a draw is collected or a group is added.
   Step Schedule();
 
@@ -122,7 +123,7 @@ class Scheduler {
   // Records a collected draw without draft tokens. Draws of finished samples are ignored.
   void UpdateFromDraw(const Draw& draw);
 
-  // Records a verified draft: `num_accepted` of its draws count, at least one.
+  // Records a verified draft: its first `num_accepted` draws count, at least one.
   void AcceptDraftTokens(const Draw& draw, int num_accepted);
 
   // Ends a running or waiting sample and frees its pages. `generated`: its tokens, used for prefix
@@ -163,11 +164,11 @@ class Scheduler {
     std::vector<Sample> samples;
   };
 
-  // What a step may still contain.
+  // Remaining capacity of a step.
   struct Budget {
-    int64_t tokens = 0;            // of chunks and draft tokens
-    int64_t chunks = 0;            // tokens of chunks
-    int64_t num_draft_tokens = 0;  // rows with logits
+    int64_t tokens = 0;            // for chunks and draft tokens
+    int64_t chunks = 0;            // tokens for chunks
+    int64_t num_draft_tokens = 0;  // logit rows for draft tokens
     int64_t ChunkRoom() const { return std::min(tokens, chunks); }
   };
 
@@ -188,13 +189,13 @@ class Scheduler {
   int64_t ChunkTokens(int64_t decoding) const;
   // Adds a slice of running_[i] to the step.
   void ScheduleSample(size_t i, Budget* budget, Step* step);
-  // Adds a chunk of its group's prompt.
+  // Adds a chunk of the prompt of the group of running_[i].
   void SchedulePrompt(size_t i, Group* group, Budget* budget, Step* step);
   // Adds draft tokens to a slice of one token.
   void ScheduleDraftTokens(const Group& group, int max_draft_tokens, Sample* sample, Budget* budget,
                            SequenceSlice* slice);
-  // The largest chunk of at most `room` tokens that may end there, with `missing` tokens left of
-  // the prompt.
+  // Size of the largest aligned chunk of at most `room` tokens; `missing` tokens are left of the
+  // prompt.
   int64_t AlignedChunk(int64_t missing, int64_t room) const;
   // PageAllocator::Allocate for running_[i]; takes pages from younger sequences if necessary.
   int64_t AllocatePages(size_t i, PageTable* table, int64_t count, Step* step);
