@@ -25,9 +25,10 @@ using Json = nlohmann::json;
 constexpr char kPrefix[] = "step_";
 constexpr char kTemporary[] = ".writing_";
 
-// How the optimizer's state was sharded over ranks when it was saved.
+// The shard plan with which the optimizer's state was saved.
 ShardPlan SavedPlan(const Json& state, const ShardPlan& mine) {
-  if (!state.contains("optimizer")) return ShardPlan(mine.flat_size(), 1);  // one file, as once
+  if (!state.contains("optimizer"))
+    return ShardPlan(mine.flat_size(), 1);  // older checkpoints: one file
   const Json& plan = state.at("optimizer");
   const int ranks = plan.at("ranks").get<int>();
   const int64_t bucket = plan.at("bucket_elements").get<int64_t>();
@@ -60,7 +61,7 @@ std::string CheckpointStore::WritingPath() const {
   return JoinPath(folder_, absl::StrCat(kTemporary, BaseName(PathOf(step_))));
 }
 
-// Also removes what a kill left of others.
+// Also removes unfinished checkpoints of a killed process.
 absl::Status CheckpointStore::MakeFolder() const {
   RETURN_IF_ERROR(CreateDirectories(folder_));
   ASSIGN_OR_RETURN(const std::vector<std::string> names, ListDirectory(folder_));
@@ -83,7 +84,7 @@ void CheckpointStore::Start(Stage stage, std::function<absl::StatusOr<std::strin
   };
   try {
     job_ = std::async(std::launch::async, caught);
-  } catch (const std::system_error&) {  // no thread to be had: then without one
+  } catch (const std::system_error&) {  // no thread available: run the job here
     std::promise<absl::StatusOr<std::string>> done;
     job_ = done.get_future();
     done.set_value(caught());
@@ -156,8 +157,8 @@ absl::Status CheckpointStore::Save(const TrainingState& state, const Policy& pol
 absl::Status CheckpointStore::Publish(const std::vector<std::string>& described) const {
   const std::string writing = WritingPath(), final_path = PathOf(step_);
   RETURN_IF_ERROR(WriteManifest(writing, described));
-  // The same step again (a resumed run with other settings of `every`): same contents, so removing
-  // the old one first loses nothing but the window between the two calls.
+  // A checkpoint of the same step (of a resumed run with another `every`) has the same contents, so
+  // a crash between these two calls is the only way to lose it.
   RETURN_IF_ERROR(RemoveTree(final_path));
   RETURN_IF_ERROR(RenameFile(writing, final_path));
   return SyncDirectory(folder_);
@@ -221,7 +222,7 @@ absl::StatusOr<TrainingState> CheckpointStore::LoadFrom(const std::string& dir,
 
 absl::StatusOr<std::optional<int64_t>> CheckpointStore::NewestValid(
     std::vector<std::string>* warnings) const {
-  // Rank 0's list counts.
+  // All ranks use rank 0's list.
   absl::StatusOr<std::vector<int64_t>> steps = Steps();
   RETURN_IF_ERROR(AllReduceStatus(steps.status()));
   std::string list = absl::StrJoin(*steps, ",");

@@ -1,13 +1,13 @@
-// Checkpoints of a training run: everything that is needed to go on with bitwise the same numbers.
+// Checkpoints of a training run, from which training resumes with bitwise equal results.
 //
-// <folder>/step_000020/
-//   model/           config.json, model.safetensors in the type of training, tokenizer.json
-//   optimizer.bin    or a file for each rank (optimizer_state.h), for any number of ranks to read
-//   state.json       step, updates, seed, plan of the optimizer's files, what the program adds
-//   manifest.json    size and digest (manifest.h) of every file above
-// A checkpoint is written under another name, synced, and renamed as a whole: a folder step_* is
-// complete or does not exist. Training goes on meanwhile: only the copy of the state into host
-// memory keeps it waiting.
+//  <folder>/step_000020/
+//    model/           config.json, model.safetensors in train_dtype, tokenizer.json
+//    optimizer.bin    or one file for each rank (optimizer_state.h), readable by any number of
+//    ranks state.json       step, updates, seed, shard plan of the optimizer's files, the program's
+//    extra manifest.json    size and digest (manifest.h) of every file above
+// A checkpoint is written under a temporary name, synced, and then renamed: a folder step_* is
+// complete or does not exist. Training waits only for the copy of the state into CPU memory; the
+// files are written in the background.
 #ifndef TRITONRL_TRAINER_CHECKPOINT_CHECKPOINT_H_
 #define TRITONRL_TRAINER_CHECKPOINT_CHECKPOINT_H_
 
@@ -30,35 +30,36 @@ namespace tritonrl {
 
 class CheckpointStore {
  public:
-  // `keep`: number of newest checkpoints that stay. `ranks` must outlive this object; null: alone.
-  // `folder` must be one that all ranks see. All but Steps and PathOf are called by all ranks
-  // together, from the thread that may use `ranks`, and end the same on each.
+  // `keep`: number of newest checkpoints that are not removed. `ranks` must outlive this object;
+  // null: one rank. All ranks must see `folder`. All ranks call each function except Steps and
+  // PathOf together, from the thread that may use `ranks`, and all get the same status.
   CheckpointStore(std::string folder, int keep, ProcessGroup* ranks = nullptr)
       : folder_(std::move(folder)), keep_(keep), ranks_(ranks) {}
 
-  // Begins to write step_<state.step> (replacing one of the same step): waits for the one before
-  // (Finish), copies the state, and leaves the rest to a thread. The checkpoint is there when a
-  // later Poll has seen all ranks' files written, or after Finish; then those beyond `keep` are
-  // removed. Rank 0's `state` counts.
-  // On an error, of this call or of a later one that learns of it, the older checkpoints are
-  // untouched and the message says which one is the newest.
+  // Begins to write step_<state.step>, which replaces an older checkpoint of this step: finishes
+  // the previous checkpoint (Finish), copies the state, and starts a thread that writes the files.
+  // The checkpoint exists after Finish, or once a later Poll has found all ranks' files written;
+  // then checkpoints beyond `keep` are removed. The `state` of rank 0 is stored. An error, of this
+  // call or of the later call that reports it, leaves older checkpoints untouched, and the message
+  // names the newest of them.
   absl::Status Begin(const TrainingState& state, const Policy& policy, const AdamW& optimizer);
-  // To be called now and then while training goes on: does what can be done without waiting. Costs
-  // nothing while nothing is being written.
+  // Advances a checkpoint without waiting; called regularly during training. Returns an error of
+  // the writing thread. Free if no checkpoint is being written.
   absl::Status Poll();
-  // Waits until the checkpoint that was begun is there.
+  // Waits until the checkpoint that was begun exists.
   absl::Status Finish();
   // Begin and Finish.
   absl::Status Save(const TrainingState& state, const Policy& policy, const AdamW& optimizer);
 
   // Restores the newest checkpoint whose files match their manifest into `policy` and `optimizer`.
-  // `expected` tells program and seed. A damaged one is passed over with a sentence in `warnings`;
-  // nothing when there is no checkpoint at all; DataLoss when all are damaged.
+  // Each damaged checkpoint is skipped and adds a sentence to `warnings`. Returns nullopt if there
+  // is no checkpoint. Errors: DataLoss if all are damaged; FailedPrecondition if program or seed
+  // differ from `expected`, or the model has another shape.
   absl::StatusOr<std::optional<TrainingState>> LoadNewest(const TrainingState& expected,
                                                           Policy* policy, AdamW* optimizer,
                                                           std::vector<std::string>* warnings);
 
-  // Steps that have a folder, ascending.
+  // Steps that have a checkpoint folder, ascending.
   absl::StatusOr<std::vector<int64_t>> Steps() const;
   std::string PathOf(int64_t step) const;
 
@@ -67,23 +68,23 @@ class CheckpointStore {
   absl::Status AllReduceStatus(const absl::Status& status) const {
     return ranks_ == nullptr ? status : ranks_->AllReduceStatus(status);
   }
-  // What the thread does for the checkpoint that was begun; the next stage begins on all ranks
-  // together, once all have ended the one before.
+  // The current job of the thread. All ranks begin a stage together, after all have ended the
+  // previous one.
   enum class Stage { kIdle, kWriting, kPublishing, kRemoving };
 
   absl::Status MakeFolder() const;
   void Start(Stage stage, std::function<absl::StatusOr<std::string>()> job);
   bool JobDone() const;
-  // Waits for this rank's job and begins the next stage.
+  // Waits for this rank's job and then begins the next stage.
   absl::Status Advance();
-  // Rank 0: manifest and the new name.
+  // On rank 0: writes the manifest and renames the folder.
   absl::Status Publish(const std::vector<std::string>& described) const;
   absl::Status RemoveOld() const;
-  // The error of a checkpoint that is not there, as a sentence.
+  // Turns `status` into the error of a checkpoint that was not written, and removes its folder.
   absl::Status NotWritten(const absl::Status& status) const;
   std::string WritingPath() const;
 
-  // Each rank reads its share of the files for their checksums, as they can be hundreds of GB.
+  // Each rank verifies the checksums of its share of the files, as they can be hundreds of GB.
   absl::StatusOr<std::optional<int64_t>> NewestValid(std::vector<std::string>* warnings) const;
   absl::StatusOr<TrainingState> LoadFrom(const std::string& dir, const TrainingState& expected,
                                          Policy* policy, AdamW* optimizer) const;
@@ -93,8 +94,8 @@ class CheckpointStore {
   ProcessGroup* ranks_;
   CheckpointSnapshot snapshot_;
   Stage stage_ = Stage::kIdle;
-  int64_t step_ = 0;  // of the checkpoint that was begun
-  // Last: its end is waited for before the rest goes.
+  int64_t step_ = 0;  // step of the checkpoint that was begun last
+  // The last member: its destructor waits for the thread before the members above are destroyed.
   std::future<absl::StatusOr<std::string>> job_;
 };
 

@@ -1,5 +1,5 @@
-// Checkpoints that are written while training goes on. A named pipe among the tokenizer's files
-// holds the writing thread up for as long as a test wants.
+// Checkpoints that are written during training. A named pipe among the tokenizer's files blocks the
+// writing thread for as long as a test needs.
 #include <fcntl.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
@@ -46,14 +46,14 @@ class CheckpointBackgroundTest : public testing::Test {
   }
 
   void HoldUp() { ASSERT_EQ(mkfifo(pipe_.c_str(), 0600), 0); }
-  // Lets the writing thread read an end of file; opening waits for the thread.
+  // Unblocks the writing thread with an end of file; opening the pipe waits for the thread.
   void LetGo() {
     const int fd = open(pipe_.c_str(), O_WRONLY | O_CLOEXEC);
     ASSERT_GE(fd, 0);
     close(fd);
     ASSERT_EQ(unlink(pipe_.c_str()), 0);
   }
-  // Until Poll has published the checkpoint of `step`, or an error.
+  // Polls until the checkpoint of `step` is published or an error occurs.
   absl::Status PollUntil(CheckpointStore* store, int64_t step) {
     for (int i = 0; i < 5000 && !DirectoryExists(store->PathOf(step)); ++i) {
       RETURN_IF_ERROR(store->Poll());
@@ -98,7 +98,7 @@ TEST_F(CheckpointBackgroundTest, HoldsTheStateOfItsBeginningWhateverTrainingDoes
 TEST_F(CheckpointBackgroundTest, TheNextOneWaitsForTheOneBefore) {
   CheckpointStore store(Checkpoints(), 2);
   for (const int step : {1, 2, 3, 10}) ASSERT_TRUE(UpdateAndBegin(&store, step).ok());
-  // All but the last are there, and so is this one once it was waited for.
+  // All but the last exist now; the last exists after Finish.
   EXPECT_TRUE(VerifyManifest(store.PathOf(3)).ok());
   ASSERT_TRUE(store.Finish().ok());
   EXPECT_EQ(*store.Steps(), (std::vector<int64_t>{3, 10}));
@@ -112,7 +112,7 @@ TEST_F(CheckpointBackgroundTest, AFailureIsReportedByTheNextCallAndLosesNothing)
   CheckpointStore store(Checkpoints(), 3);
   ASSERT_TRUE(UpdateAndBegin(&store, 1).ok());
   ASSERT_TRUE(store.Finish().ok());
-  // Found only by the thread: a tokenizer's file that cannot be read.
+  // Only the thread detects this error: a tokenizer's file that cannot be read.
   ASSERT_TRUE(CreateDirectories(pipe_).ok());
   const std::string sentence = "the checkpoint of step 2 was not written: ";
   for (int call = 0; call < 3; ++call) {
@@ -139,9 +139,9 @@ TEST_F(CheckpointBackgroundTest, AFullDiskIsReportedByTheNextCall) {
   ASSERT_TRUE(store.Finish().ok());
   int ends[2];
   ASSERT_EQ(pipe(ends), 0);
-  const pid_t child = fork();  // its limit stays its own
+  const pid_t child = fork();  // so that the file size limit does not affect this process
   if (child == 0) {
-    signal(SIGXFSZ, SIG_IGN);  // then the same call fails that a full disk fails
+    signal(SIGXFSZ, SIG_IGN);  // write() then fails, as on a full disk
     const rlimit limit = {20000, 20000};
     setrlimit(RLIMIT_FSIZE, &limit);
     state_.step = 2;

@@ -1,5 +1,5 @@
-// The optimizer's state is sharded over ranks: updates and checkpoints are those of one process,
-// and a checkpoint goes on with any number of ranks.
+// Tests the optimizer's state sharded over ranks: updates and checkpoints equal those of one
+// process, and a run resumes from a checkpoint with any number of ranks.
 #include <unistd.h>
 
 #include <string>
@@ -41,7 +41,7 @@ class CheckpointRanks : public testing::TestWithParam<std::string> {
     return result.ok() ? *result : CommandResult();
   }
 
-  // The line that a run which succeeds prints.
+  // The output line of a successful run.
   std::string Line(int ranks, const std::string& folder, int updates, const std::string& save,
                    const std::string& stage = "") {
     const CommandResult result = Run(ranks, folder, updates, save, stage);
@@ -52,8 +52,8 @@ class CheckpointRanks : public testing::TestWithParam<std::string> {
   std::string dir_;
 };
 
-// The gradients' sums are exact and nothing is clipped, so every number of ranks has the bits of
-// one process.
+// The gradients' sums are exact and no gradient is clipped, so the results are bitwise those of one
+// process for any number of ranks.
 TEST_P(CheckpointRanks, GoesOnWithAnyNumberOfRanks) {
   const std::string whole = Line(1, "one", 5, "leave");
   EXPECT_EQ(whole.substr(0, 6), "step 5");
@@ -73,7 +73,7 @@ TEST_P(CheckpointRanks, OneThatLacksARanksFileIsPassedOver) {
   const std::string file = dir_ + "/lost/checkpoints/step_000002/optimizer_001_of_002.bin";
   ASSERT_EQ(unlink(file.c_str()), 0);
   EXPECT_EQ(Line(2, "lost", 0, "leave"), first);
-  // None left: all ranks say so, and none hangs.
+  // With no valid checkpoint left all ranks fail and none hangs.
   const std::string other = dir_ + "/lost/checkpoints/step_000001/optimizer_000_of_002.bin";
   ASSERT_EQ(truncate(other.c_str(), 100), 0);
   const CommandResult none = Run(2, "lost", 0, "leave");
@@ -81,7 +81,7 @@ TEST_P(CheckpointRanks, OneThatLacksARanksFileIsPassedOver) {
   EXPECT_NE(none.err.find("can be used"), std::string::npos) << none.err;
 }
 
-// How gradients are summed makes no difference to the state.
+// The ZeRO stage does not change the state.
 class CheckpointRanksZero : public CheckpointRanks {};
 
 TEST_P(CheckpointRanksZero, GoesOnWithTheOtherStage) {
@@ -91,7 +91,7 @@ TEST_P(CheckpointRanksZero, GoesOnWithTheOtherStage) {
   EXPECT_EQ(Line(3, "chain", 1, "leave", "_zero2"), whole);
 }
 
-// Written while training goes on: the type of the weights makes no difference to these.
+// Checkpoints written during training; these tests do not depend on the type of the weights.
 class CheckpointRanksBackground : public CheckpointRanks {};
 
 TEST_P(CheckpointRanksBackground, IsTheStateOfItsBeginningOnAllRanks) {

@@ -18,7 +18,7 @@
 namespace tritonrl {
 namespace {
 
-// The gaps between parameters stay zero, as the backward pass leaves them.
+// The padding between parameters stays zero, as the backward pass leaves it.
 void FillRandom(Gradients* gradients) {
   for (const ParameterInfo& info : gradients->layout().parameters) {
     at::Tensor(gradients->Get(info.name)).normal_();
@@ -107,7 +107,7 @@ TEST_F(CheckpointTest, IgnoresAnUnfinishedOne) {
   const auto found = store.LoadNewest(state_, &policy_, optimizer_.get(), &warnings);
   ASSERT_TRUE(found.ok());
   EXPECT_EQ((*found)->step, 1);
-  ASSERT_TRUE(StepAndSave(&store, 2).ok());  // and does not stumble over it
+  ASSERT_TRUE(StepAndSave(&store, 2).ok());  // the leftover folder does no harm
 }
 
 TEST_F(CheckpointTest, PassesOverADamagedOneAndNamesTheFile) {
@@ -156,8 +156,8 @@ TEST_F(CheckpointTest, RefusesAnotherRunsCheckpoint) {
   EXPECT_NE(found.status().message().find("seed 7"), absl::string_view::npos) << found.status();
 }
 
-// Runs `work` in a child process and returns what it printed to the pipe: limits and user ids of
-// this process stay as they are.
+// Runs `work` in a child process, so that limits and user ids of this process do not change, and
+// returns its text.
 template <typename Work>
 std::string InChild(const Work& work) {
   int ends[2];
@@ -182,7 +182,7 @@ TEST_F(CheckpointTest, AFullDiskLeavesTheOlderOneAndSaysSo) {
   ASSERT_TRUE(StepAndSave(&store, 1).ok());
   state_.step = 2;
   const std::string message = InChild([&] {
-    // A limit on file sizes fails the same call that a full disk fails.
+    // With a limit on file sizes write() fails, as on a full disk.
     signal(SIGXFSZ, SIG_IGN);
     const rlimit limit = {20000, 20000};
     setrlimit(RLIMIT_FSIZE, &limit);
@@ -197,7 +197,7 @@ TEST_F(CheckpointTest, AFullDiskLeavesTheOlderOneAndSaysSo) {
 }
 
 TEST_F(CheckpointTest, NoPermissionNamesTheFolder) {
-  // Below /tmp: root's test folder lies where the other user could not even look.
+  // In /tmp, because the other user may not be able to reach root's test folder.
   char dir[] = "/tmp/checkpoint_test_XXXXXX";
   ASSERT_NE(mkdtemp(dir), nullptr);
   const std::string checkpoints = std::string(dir) + "/checkpoints";
@@ -216,7 +216,7 @@ TEST_F(CheckpointTest, NoPermissionNamesTheFolder) {
   EXPECT_NE(message.find("there is no earlier checkpoint"), std::string::npos) << message;
 }
 
-// As manifests were before files had digests of parts.
+// The format of older manifests, with one digest per whole file.
 TEST(CheckpointFilesTest, AManifestWithDigestsOfWholeFilesIsRead) {
   const std::string dir = MakeTempDirectory("manifest").value();
   const std::string contents = "the optimizer's state";

@@ -63,11 +63,11 @@ namespace {
 
 using Json = nlohmann::json;
 
-// Of a file's entry, see manifest.h.
+// Name of the digest in a file's entry, see ChunkedSha256.
 constexpr char kDigest[] = "sha256_of_64_mib_parts";
 static_assert(kDigestChunkBytes == int64_t{64} << 20, "another size needs another name");
 
-// SHA-256 of a whole file, for checkpoints without a digest of parts.
+// SHA-256 of a whole file, for older checkpoints without digests of parts.
 absl::StatusOr<std::string> HashFile(const std::string& path) {
   ASSIGN_OR_RETURN(const int64_t size, FileSize(path));
   const ScopedFd fd(open(path.c_str(), O_RDONLY | O_CLOEXEC));

@@ -14,26 +14,27 @@ namespace tritonrl {
 
 constexpr int64_t kDigestChunkBytes = int64_t{64} << 20;
 
-// SHA-256, as hex digits, of the SHA-256 (32 bytes each) of the file's parts of `part` bytes, which
-// up to eight threads compute; `part` is at least 1. An empty file has no part. Errors: the file
-// cannot be read, or there is no memory for it.
+// Hex SHA-256 of the concatenated SHA-256 digests (32 bytes each) of the file's parts of `part`
+// bytes, `part` >= 1. Up to eight threads compute the digests of parts. An empty file has no part.
+// Errors: the file cannot be read, or out of memory.
 absl::StatusOr<std::string> ChunkedSha256(const std::string& path,
                                           int64_t part = kDigestChunkBytes);
 
-// Size and digest (manifest.h) of `files` (paths below `dir`; of a folder all that is in it) as
+// Size and digest of `files` (paths relative to `dir`; a folder stands for all files in it) as
 // JSON.
 absl::StatusOr<std::string> DescribeFiles(const std::string& dir,
                                           const std::vector<std::string>& files);
 
-// Writes manifest.json from what DescribeFiles gave on each rank, and syncs it and the folder.
+// Writes manifest.json from the results of DescribeFiles on all ranks, then syncs it and the
+// folder.
 absl::Status WriteManifest(const std::string& dir, const std::vector<std::string>& described);
 
-// Compares the files of `dir` with its manifest.json. The error names the file and what differs:
-// missing, shorter or longer than written, or other contents. With `ranks` above 1 only every
-// `ranks`-th file, from number `rank` on.
+// Compares the files of `dir` with its manifest.json. DataLoss names the file and the difference:
+// missing, wrong size or wrong checksum. With `ranks` > 1 it checks only every `ranks`-th file,
+// from number `rank` on.
 absl::Status VerifyManifest(const std::string& dir, int rank = 0, int ranks = 1);
 
-// Makes new names in a folder outlast a power failure.
+// Syncs a folder, so that new names in it survive a power failure.
 absl::Status SyncDirectory(const std::string& path);
 
 }  // namespace tritonrl

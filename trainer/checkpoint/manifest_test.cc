@@ -26,7 +26,7 @@ class FileDigestTest : public testing::Test {
   const std::string path_ = JoinPath(dir_, "file");
 };
 
-// Against the base's own SHA-256, part by part in order.
+// Compares with the SHA-256 of base/hash.h, part by part in order.
 TEST_F(FileDigestTest, IsTheDigestOfThePartsDigests) {
   std::string contents;
   for (int i = 0; i < 1000; ++i) contents += static_cast<char>(i * 31 + i / 7);

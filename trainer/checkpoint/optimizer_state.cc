@@ -34,7 +34,7 @@ void CpuCopy::Take(const at::Tensor& source) {
   const at::Tensor flat = source.view({-1});
   const int64_t per_chunk = chunk_bytes_ / static_cast<int64_t>(source.element_size());
   if (!Fits(source)) {
-    chunks_.clear();  // before the new ones are allocated
+    chunks_.clear();  // frees the old chunks before new ones are allocated
     elements_ = source.numel();
     pinned_ = source.is_cuda();
     const at::TensorOptions options =
@@ -44,7 +44,7 @@ void CpuCopy::Take(const at::Tensor& source) {
     }
   }
   for (size_t i = 0; i < chunks_.size(); ++i) {
-    // All copies are in one stream, so waiting for the last one is waiting for all.
+    // All copies are in one stream, so waiting for the last one waits for all.
     chunks_[i].copy_(flat.narrow(0, static_cast<int64_t>(i) * per_chunk, chunks_[i].numel()),
                      /*non_blocking=*/i + 1 < chunks_.size());
   }
@@ -63,10 +63,10 @@ void CpuCopy::CopyTo(const at::Tensor& target) const {
 
 namespace {
 
-constexpr int64_t kWidth = 4;  // bytes of an element
-constexpr int kReaders = 4;    // beside those of the machine's other ranks
+constexpr int64_t kWidth = 4;  // bytes per element
+constexpr int kReaders = 4;    // threads per rank; other ranks of the machine read too
 
-// The file of one rank, opened, with a size that was checked.
+// An open file of one rank whose size was checked.
 class SavedShard {
  public:
   SavedShard(const std::string& dir, const ShardPlan& plan, int rank)
@@ -85,8 +85,8 @@ class SavedShard {
     return fd_->valid() ? absl::OkStatus() : ErrnoStatus(errno, "open", path_);
   }
 
-  // What this file has of `wanted` (in one bucket of its plan) of tensor number `tensor`, into
-  // `data`, where `wanted` begins.
+  // Reads the part of `wanted` (a range in one bucket of the saved plan) of tensor number `tensor`
+  // that this file holds. `data` is the destination of the beginning of `wanted`.
   absl::Status Read(int64_t tensor, int64_t bucket, const FlatRange& wanted, char* data) const {
     const FlatRange piece = plan_.Shard(bucket, rank_);
     const FlatRange both = {std::max(piece.begin, wanted.begin), std::min(piece.end, wanted.end)};
@@ -104,7 +104,7 @@ class SavedShard {
   std::optional<ScopedFd> fd_;
 };
 
-// Reads a range of the flat buffer, which may reach over several buckets and files.
+// Reads a range of the flat buffer, which may span several buckets and files.
 absl::Status ReadRange(const std::vector<std::unique_ptr<SavedShard>>& shards,
                        const ShardPlan& saved, int64_t tensor, const FlatRange& range, char* data) {
   for (int64_t bucket = range.begin / saved.bucket_elements();
@@ -119,8 +119,8 @@ absl::Status ReadRange(const std::vector<std::unique_ptr<SavedShard>>& shards,
   return absl::OkStatus();
 }
 
-// What a rank keeps of one bucket of `tensor`, number `number` in the files, to where it lies.
-// room: kept for the next piece.
+// Reads this rank's shard `piece` of one bucket of tensor `number` into `place`. `room` is a pinned
+// buffer for GPU tensors, reused by later calls.
 absl::Status ReadPiece(const std::vector<std::unique_ptr<SavedShard>>& shards,
                        const ShardPlan& saved, int64_t number, const FlatRange& piece,
                        const at::Tensor& place, at::Tensor* room) {

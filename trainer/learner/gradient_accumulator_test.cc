@@ -1,4 +1,4 @@
-// ZeRO-2 against ZeRO-1 with one, two and three ranks, see the program.
+// Compares ZeRO-2 with ZeRO-1 on one, two and three ranks; see the test program.
 #include "trainer/learner/gradient_accumulator.h"
 
 #include <string>

@@ -18,10 +18,11 @@
 
 namespace tritonrl {
 
-// Sums of a whole call of Learn. Device tensors are collected and read once at the end.
+// Accumulates the statistics of a call of Learn. Device tensors are collected and read once, at the
+// end.
 struct Learner::Totals {
-  std::vector<at::Tensor> statistics;  // one [kNumHrdStatistics] for each run of rows
-  std::vector<bool> before_update;     // whether it ran before the first update of the batch
+  std::vector<at::Tensor> statistics;  // [kNumHrdStatistics] of each call of HrdLoss
+  std::vector<bool> before_update;     // whether that call was before the batch's first update
   bool updated = false;
   int64_t tokens = 0;  // prompt and response tokens passed through the model
 
@@ -34,14 +35,14 @@ struct Learner::Totals {
 // This rank's share of an update.
 struct Learner::Part {
   std::vector<WeightedSample> items;  // samples with a gradient
-  const RlSample* idle = nullptr;     // one of those that count and have none
-  double groups = 0;                  // that count
-  double skipped = 0;                 // samples like `idle`
+  const RlSample* idle = nullptr;     // a counted sample without gradient
+  double groups = 0;                  // groups with counted samples
+  double skipped = 0;                 // counted samples without gradient
 };
 
 namespace {
 
-// All that a gradient is made from.
+// The inputs of the gradient, for a dump.
 nlohmann::json DescribeItems(const std::vector<WeightedSample>& items) {
   nlohmann::json all = nlohmann::json::array();
   for (const auto& [sample, group_weight] : items) {
@@ -112,8 +113,8 @@ absl::StatusOr<LearnStats> Learner::Learn(const RlBatch& batch, int64_t step) {
   return stats;
 }
 
-// Which local groups each optimizer step of an epoch takes. The order is drawn over the groups of
-// all ranks, so that it does not depend on how many ranks there are.
+// The local groups of each optimizer step of an epoch. The groups of all ranks are shuffled
+// together, so that the order does not depend on the number of ranks.
 std::vector<std::vector<int>> Learner::Partition(int64_t local_groups, int64_t all_groups,
                                                  int64_t step, int epoch) const {
   const int64_t parts = options_.objective.optimizer_steps_per_epoch();
@@ -261,7 +262,7 @@ absl::Status Learner::Update(int64_t update, const std::vector<WeightedSample>& 
 
 absl::Status Learner::Finish(const Totals& totals, LearnStats* stats) {
   double sums[kMaxLogProbDiff + 1] =
-      {};  // the last entry counts tokens that went through the model
+      {};  // the last entry counts the tokens passed through the model
   double max_difference = 0;
   if (!totals.statistics.empty()) {
     const at::Tensor all = at::stack(totals.statistics).cpu();

@@ -1,5 +1,5 @@
-// Learns from one batch of verified responses: forward, HRD loss, backward in micro-batches, then
-// the optimizer, on the weights that the generation engine also reads.
+// Updates the policy with one batch of verified responses: forward pass, HRD loss and backward pass
+// in micro-batches, then the optimizer, in the weights that the generation engine also reads.
 #ifndef TRITONRL_TRAINER_LEARNER_LEARNER_H_
 #define TRITONRL_TRAINER_LEARNER_LEARNER_H_
 
@@ -28,50 +28,49 @@ struct LearnerOptions {
   ObjectiveConfig objective;
   OptimizerConfig optimizer;
   int64_t micro_batch_tokens = 4096;  // token budget of one forward and backward pass
-  double temperature = 1.0;           // at which the responses were drawn
-  uint64_t seed = 0;                  // order of the groups over the optimizer steps of a batch
+  double temperature = 1.0;           // sampling temperature of the responses
+  uint64_t seed = 0;                  // shuffles the groups over the optimizer steps of a batch
   int64_t total_steps = 1;            // steps of the run, for the learning rate
-  std::string nonfinite_gradients;    // folder for gradients that are not finite
+  std::string nonfinite_gradients;    // folder for dumps of non-finite gradients
                                       // (nonfinite_gradient.h); "": none
 };
 
-// What one call of Learn did, over all ranks. Means are over response tokens that were learned
-// from.
+// Statistics of one call of Learn over all ranks. Means are over the response tokens of the samples
+// that were used.
 struct LearnStats {
   double loss = 0;                // mean over the optimizer steps
   double gradient_norm = 0;       // of the last optimizer step, before clipping
   double learning_rate = 0;       // of the last optimizer step
   double clip_fraction = 0;       // share of tokens whose gradient the clip removed
   double mean_ratio = 1;          // pi / pi_old; with an importance cap pi / pi_prox (hrd_loss.h)
-  double entropy = 0;             // nats a token
-  double kl = 0;                  // from the starting policy; 0 without KL penalty
+  double entropy = 0;             // nats per token
+  double kl = 0;                  // from the reference policy; 0 without KL penalty
   double importance = 1;          // mean of the importance weights; 1 without a cap
-  double truncated_fraction = 0;  // share of tokens whose importance weight was cut
-  // Largest |log pi - log pi_old| before the first update of the batch, of tokens that were drawn
-  // from the same weights: what engine and learner differ by.
+  double truncated_fraction = 0;  // share of tokens whose importance weight was truncated
+  // Largest |log pi - log pi_old| before the first update of the batch, over tokens drawn from the
+  // same weights: the numerical difference between engine and learner.
   double logprob_max_diff = 0;
-  int64_t samples = 0;          // samples passed through the model (per epoch)
-  int64_t skipped_samples = 0;  // counted samples without any gradient
+  int64_t samples = 0;          // samples passed through the model, per epoch
+  int64_t skipped_samples = 0;  // counted samples without gradient
   int64_t tokens = 0;           // prompt and response tokens passed through the model, all epochs
   int64_t optimizer_steps = 0;  // updates made
-  int64_t skipped_steps = 0;    // updates left out: nothing to learn, or a gradient not finite
-  std::string nonfinite_gradient;  // where the last one that was not finite is kept; "": none was
+  int64_t skipped_steps = 0;    // updates skipped: no gradient, or a non-finite one
+  std::string nonfinite_gradient;  // path of the last dump; "": none
   double seconds = 0;
 };
 
 class Learner {
  public:
-  // All pointers must outlive the learner. `optimizer` must hold the weights of `policy`, for the
-  // same ranks.
+  // All pointers must outlive the learner. `optimizer` must hold the weights of `policy` and use
+  // the same ranks.
   Learner(LearnerOptions options, const Policy* policy, AdamW* optimizer, ProcessGroup* ranks);
 
-  // Advantages must have been filled in (FillAdvantages). `batch` is this rank's share: group g of
-  // the whole batch belongs to rank g % size, in order; who learns from which sample is decided by
-  // cost (sample_exchange.h). The normalisation (groups, group size, response length) is that of
-  // the whole batch, so the result does not depend on the number of ranks nor on the micro-batches,
-  // up to rounding. `step` counts from 0. Error: a batch that does not fit (named), out of memory,
-  // a lost rank, or gradients that were not finite optimizer.max_consecutive_skipped times in a
-  // row.
+  // Makes the updates of step `step` (counted from 0) with this rank's groups: group g of the whole
+  // batch belongs to rank g % size, in order. Advantages must be set (FillAdvantages). The samples
+  // are then distributed over the ranks by cost (sample_exchange.h). The loss is normalized
+  // (groups, group size, response length) over the whole batch, so the result does not depend on
+  // the number of ranks and micro-batches, up to rounding. Error: an invalid sample (named), out of
+  // memory, a lost rank, or optimizer.max_consecutive_skipped non-finite gradients in a row.
   absl::StatusOr<LearnStats> Learn(const RlBatch& batch, int64_t step);
 
   const LearnerOptions& options() const { return options_; }
@@ -89,19 +88,20 @@ class Learner {
   absl::Status LearnAll(const RlBatch& batch, int64_t step, LearnStats* stats);
   absl::Status LearnPart(const RlBatch& batch, const std::vector<int>& groups, int64_t update,
                          bool first_epoch, Totals* totals, LearnStats* stats);
-  // With weights 1 / G.
+  // Adds the samples of a group, with weights 1 / G.
   void AddGroup(const RlGroup& group, Part* part) const;
-  // Sums over all ranks, into `stats` too where they count samples.
+  // Sums the sizes of all ranks' parts and adds the sample counts to `stats`.
   struct PartSizes {
     double groups = 0, samples = 0;
   };
   absl::StatusOr<PartSizes> SumSizes(const Part& part, LearnStats* stats);
-  // Nothing to learn anywhere: one forward pass still measures learner against engine.
+  // Skips an update without gradient on any rank; one forward pass still measures the difference
+  // between learner and engine.
   absl::Status LeaveOut(const Part& part, Totals* totals, LearnStats* stats);
   HrdMicroBatch MakeMicroBatch(const std::vector<WeightedSample>& items,
                                const std::vector<int>& pack) const;
-  // Passes the items through the model and back, by all ranks together, so that the optimizer's
-  // step can follow.
+  // Runs forward and backward passes of the items, on all ranks together, before the optimizer's
+  // step.
   absl::Status Accumulate(const std::vector<WeightedSample>& items, Totals* totals);
   void ForwardBackward(const std::vector<WeightedSample>& items, const std::vector<int>& pack,
                        Totals* totals);
@@ -117,8 +117,8 @@ class Learner {
   int consecutive_skipped_ = 0;
 };
 
-// Checks that lengths of tokens, log-probabilities (also those that the objective needs) and
-// plan_end fit; the error names the task.
+// InvalidArgument names the task and the sample if the lengths of tokens, log-probabilities (also
+// those that the objective needs) and plan_end are inconsistent.
 absl::Status ValidateRlBatch(const RlBatch& batch, const ObjectiveConfig& objective);
 
 }  // namespace tritonrl

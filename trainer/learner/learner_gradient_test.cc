@@ -1,5 +1,5 @@
-// What the optimizer gets from the learner: the sum of all micro-batches' gradients and nothing
-// else, whatever was in the buffer before.
+// Checks that the optimizer receives exactly the sum of all micro-batches' gradients, whatever the
+// buffer held before.
 #include <cmath>
 #include <limits>
 
@@ -22,7 +22,7 @@ class LearnerGradientTest : public TinyPolicyFixture {
   void SetUp() override {
     ASSERT_NO_FATAL_FAILURE(TinyPolicyFixture::SetUp());
     options_.optimizer.set_clip_norm(0);
-    options_.optimizer.set_beta1(0);  // the first moment then is the gradient
+    options_.optimizer.set_beta1(0);  // makes the first moment equal to the gradient
     options_.objective.set_kl_coefficient(0.1);
     options_.temperature = 0.9;
   }
@@ -33,7 +33,7 @@ class LearnerGradientTest : public TinyPolicyFixture {
     return batch;
   }
 
-  // The gradient of a whole batch at the first weights, by the learner.
+  // The gradient of a whole batch at the initial weights, computed by the learner.
   at::Tensor LearnedGradient(const RlBatch& batch, int64_t micro_batch_tokens) {
     GoToStart();
     options_.micro_batch_tokens = micro_batch_tokens;
@@ -44,7 +44,7 @@ class LearnerGradientTest : public TinyPolicyFixture {
     return optimizer.first_moment().clone();
   }
 
-  // The same by a forward pass, the loss of all rows, and a backward pass, added to zeros.
+  // The same gradient by a forward pass, the loss of all rows, and a backward pass, added to zeros.
   at::Tensor GradientByParts(const RlBatch& batch, int64_t micro_batch_tokens) {
     GoToStart();
     std::vector<const RlSample*> all;
@@ -103,7 +103,7 @@ TEST_F(LearnerGradientTest, ABadGradientLeavesNoTraceInTheNext) {
       s.old_log_probs[1] = std::numeric_limits<float>::quiet_NaN();
     }
   }
-  // Three micro-batches and more, so that the sum was begun and added to.
+  // At least three micro-batches, so that the bad gradient is both written and accumulated.
   options_.micro_batch_tokens = 60;
   at::Tensor moments[2];
   for (const bool with_bad : {false, true}) {

@@ -1,4 +1,4 @@
-// The learner on two MPI ranks sees the same losses as one process on the same global batches.
+// The learner on several MPI ranks has the same losses as one process on the same global batches.
 #include <cmath>
 #include <string>
 #include <vector>
@@ -30,7 +30,7 @@ std::vector<double> Numbers(const std::vector<std::string>& argv) {
   return numbers;
 }
 
-// What the program prints, on one rank or several.
+// Runs the test program on one or several ranks and parses the numbers that it prints.
 class LearnerRanks : public testing::Test {
  protected:
   void SetUp() override {
@@ -62,16 +62,17 @@ TEST_F(LearnerRanks, TwoRanksLearnTheSame) {
   ASSERT_EQ(two.size(), 27);
   ASSERT_EQ(zero2.size(), 27);
   for (size_t i = 0; i < one.size(); ++i) {
-    // The clip's share moves in whole tokens; everything else only by rounding.
+    // The clip fraction changes by whole tokens; all other numbers change only by rounding.
     EXPECT_NEAR(two[i], one[i], 1e-4 * std::abs(one[i]) + 1e-7) << "number " << i;
     EXPECT_NEAR(zero2[i], one[i], 1e-4 * std::abs(one[i]) + 1e-7) << "number " << i;
   }
-  EXPECT_GT(one[2], 0.01);         // the clip was reached
-  EXPECT_EQ(one[6] + one[7], 14);  // all samples that count
+  EXPECT_GT(one[2], 0.01);         // some tokens were clipped
+  EXPECT_EQ(one[6] + one[7], 14);  // all counted samples
   EXPECT_GE(one[7], 3);            // at least the group with equal rewards has no gradient
 }
 
-// One group of three: from the second step on a rank of four has no sample, after one that it had.
+// With one group of three samples, from the second step on one of four ranks has no sample although
+// it had one in the first step.
 TEST_F(LearnerRanks, ARankWithoutSamplesAddsNothing) {
   const std::vector<double> one = Learn(1, {"shrink"});
   for (const std::string stage : {"zero1", "zero2"}) {

@@ -34,7 +34,7 @@ class LearnerTest : public testing::Test {
   }
   void TearDown() override { RemoveTree(dir_).IgnoreError(); }
 
-  // Groups with random rewards; old log-probabilities are the policy's own, shifted by `shift`
+  // Groups with random rewards. Old log-probabilities are the policy's own, shifted by `shift`
   // times a normal draw.
   RlBatch MakeBatch(int groups, int group_size, double shift) {
     Philox random(11);
@@ -72,7 +72,7 @@ class LearnerTest : public testing::Test {
     return values;
   }
 
-  // The objective as the paper writes it, in double, one token after the other.
+  // The paper's objective in double, token by token.
   double Objective(const RlBatch& batch) {
     const ObjectiveConfig& o = options_.objective;
     const double alpha = o.reward_shape() == UNIFORM ? 1 : o.alpha();
@@ -188,21 +188,21 @@ TEST_F(LearnerTest, SeveralOptimizerStepsReachTheClip) {
   ASSERT_TRUE(stats.ok());
   EXPECT_EQ(stats->optimizer_steps, 8);
   EXPECT_GT(stats->clip_fraction, 0.05);
-  EXPECT_LT(stats->logprob_max_diff, 1e-5);  // measured before the first update only
+  EXPECT_LT(stats->logprob_max_diff, 1e-5);  // of the first update only
   EXPECT_EQ(stats->samples + stats->skipped_samples, 16);
 }
 
 TEST_F(LearnerTest, UncountedSamplesLeaveTheGroup) {
   RlBatch batch = MakeBatch(2, 4, 0.2);
   batch[0].samples[2].counted = false;
-  batch[0].samples[2].old_log_probs.clear();  // never looked at
+  batch[0].samples[2].old_log_probs.clear();  // must not be read
   for (RlSample& s : batch[1].samples) s.counted = false;
   FillAdvantages(options_.objective, &batch);
   const auto stats = LearnOnce(batch);
   ASSERT_TRUE(stats.ok()) << stats.status();
   RlBatch rest(1);
   for (const int j : {0, 1, 3}) rest[0].samples.push_back(batch[0].samples[j]);
-  policy_ = LoadTinyPolicy(dir_);  // the weights from before
+  policy_ = LoadTinyPolicy(dir_);  // restores the initial weights
   EXPECT_NEAR(stats->loss, -Objective(rest), 1e-6);
 }
 
@@ -258,17 +258,17 @@ TEST_F(LearnerTest, StopsAfterGradientsThatAreNotFinite) {
   RemoveTree(*folder).IgnoreError();
 }
 
-// d loss / d weight against finite differences through model, loss and normalisation.
+// Compares d loss / d weight with finite differences through model, loss and normalization.
 TEST_F(LearnerTest, GradientMatchesFiniteDifferences) {
   options_.optimizer.set_clip_norm(0);
-  options_.optimizer.set_beta1(0);  // the first moment then is the gradient
+  options_.optimizer.set_beta1(0);  // makes the first moment equal to the gradient
   const RlBatch batch = MakeBatch(2, 3, 0.05);
   const at::Tensor start = policy_.weights->flat().clone();
   ASSERT_TRUE(LearnOnce(batch).ok());
   const at::Tensor gradient = optimizer_->first_moment().clone();
   at::Tensor flat = policy_.weights->flat();
   flat.copy_(start);
-  // Along the gradient itself the change is largest: loss(w + h g) - loss(w - h g) = 2 h |g|^2.
+  // The change is largest along the gradient: loss(w + h g) - loss(w - h g) = 2 h |g|^2.
   const double norm2 = gradient.to(at::kDouble).square().sum().item<double>();
   ASSERT_GT(norm2, 1e-6);
   const double h = 1e-2 / std::sqrt(norm2);

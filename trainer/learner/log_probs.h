@@ -12,31 +12,32 @@
 #include "trainer/learner/policy.h"
 #include "trainer/objective/advantage.h"
 
-// Log-probabilities of responses under a policy that does not learn from them.
+// Computes the log-probabilities of responses under a fixed policy.
 
 namespace tritonrl {
 
 struct LogProbOptions {
   const Transformer* transformer = nullptr;
-  at::Device device = at::kCPU;    // of its weights
+  at::Device device = at::kCPU;    // device of the transformer's weights
   int64_t micro_batch_tokens = 0;  // token budget of one forward pass
-  double temperature = 1.0;        // at which the responses were drawn
-  const char* policy = "";         // names it in an error
+  double temperature = 1.0;        // sampling temperature of the responses
+  const char* policy = "";         // name of the policy in error messages
 };
 
-// Fills in `to`, for example &RlSample::reference_log_probs, of every sample that counts.
+// Computes the field `to`, for example &RlSample::reference_log_probs, of every counted sample.
+// ResourceExhausted if out of memory.
 absl::Status FillLogProbs(const LogProbOptions& pass, std::vector<float> RlSample::*to,
                           RlBatch* batch);
 
-// The policy at the start of the run, for the KL penalty.
+// The policy at the start of the run, for the KL penalty. Owns a copy of the weights.
 class ReferencePolicy {
  public:
-  // Keeps a copy of the weights that `policy` has now (before the first update or the loading of a
-  // checkpoint).
+  // Copies the current weights of `policy`, so it must be called before the first update and before
+  // a checkpoint is loaded.
   ReferencePolicy(const Policy& policy, int threads, int64_t micro_batch_tokens,
                   double temperature);
 
-  // Fills in reference_log_probs of every sample that counts.
+  // Sets reference_log_probs of every counted sample.
   absl::Status Fill(RlBatch* batch) const;
 
  private:

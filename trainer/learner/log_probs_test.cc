@@ -33,7 +33,7 @@ RlBatch MakeBatch() {
   return batch;
 }
 
-// log-probabilities of one response from a forward pass over that sequence alone.
+// Log-probabilities of one response from a forward pass over that sequence alone.
 std::vector<float> Alone(const Policy& policy, const RlSample& sample) {
   std::vector<int32_t> tokens = sample.prompt;
   tokens.insert(tokens.end(), sample.response.begin(), sample.response.end());

@@ -18,7 +18,7 @@
 namespace tritonrl {
 namespace {
 
-// Files beside config.json and the weights that `transformers` wants.
+// Files that `transformers` reads in addition to config.json and the weights.
 constexpr const char* kTokenizerFiles[] = {"tokenizer.json",
                                            "tokenizer_config.json",
                                            "special_tokens_map.json",
@@ -105,7 +105,7 @@ void EndPhase(const LoadPolicyOptions& loading, const char* what) {
   if (loading.startup_timer != nullptr) loading.startup_timer->EndPhase(what);
 }
 
-// The weights on every rank, each of which reads or draws its share.
+// Loads the weights on every rank; each rank reads or draws its share and gathers the rest.
 absl::StatusOr<std::shared_ptr<Weights>> LoadTogether(const PolicyConfig& config,
                                                       const Policy& policy, at::Device device,
                                                       at::ScalarType dtype,
@@ -133,7 +133,7 @@ absl::StatusOr<std::shared_ptr<Weights>> LoadTogether(const PolicyConfig& config
   return weights;
 }
 
-// This rank's part of the policy, from its files or drawn.
+// Loads this rank's tensor-parallel shard from the files or draws it.
 absl::Status TakePart(const PolicyConfig& config, at::Device device, at::ScalarType dtype,
                       const ProcessGroup& ranks, Policy* policy) {
   const WeightShard part = {ranks.rank(), ranks.size()};

@@ -1,4 +1,4 @@
-// The model that is trained, with all that belongs to it, from a folder and back into one.
+// The trained model with its configuration and tokenizer: loading from and saving to a folder.
 #ifndef TRITONRL_TRAINER_LEARNER_POLICY_H_
 #define TRITONRL_TRAINER_LEARNER_POLICY_H_
 
@@ -28,50 +28,50 @@ struct Policy {
   std::shared_ptr<Weights> weights;  // shared with the optimizer and the generation engine
   std::shared_ptr<Transformer> transformer;
   std::shared_ptr<const Tokenizer> tokenizer;
-  std::string folder;  // where it came from; Save copies the tokenizer's files from there
+  std::string folder;  // source folder; SavePolicy copies the tokenizer's files from it
 
   at::Device device() const { return weights->device(); }
-  // Ends a response: the first eos_token_id of config.json.
+  // The token that ends a response: the first eos_token_id of config.json.
   int32_t end_token() const { return static_cast<int32_t>(config.eos_token_ids.front()); }
 };
 
-// How a policy is loaded.
 struct LoadPolicyOptions {
   int threads = 0;  // CPU threads of the transformer, 0 for all cores
-  // All ranks pass theirs. Each reads a share of the files only and gets the rest from the others,
-  // from GPU to GPU where they have some: they have joined them afterwards.
+  // Passed by all ranks together. Each rank then reads only its share of the files and receives the
+  // rest from the other ranks. On GPUs LoadPolicy initializes the NCCL collectives of `ranks` for
+  // this.
   ProcessGroup* ranks = nullptr;
-  // Each rank has its part of the model alone (model/weights/weights.h), for generation on all of
-  // them together.
+  // Each rank holds its shard of the model only (model/weights/weights.h), for tensor-parallel
+  // generation.
   bool tensor_parallel = false;
   bool trains = true;                     // see InitializeGpu
-  StartupTimer* startup_timer = nullptr;  // told of the parts that this took
+  StartupTimer* startup_timer = nullptr;  // receives the phases of loading
 };
 
-// Loads config.json, tokenizer.json and the weights (or draws random ones) onto the device that
-// `policy_config` asks for. Errors name the file, tensor or field.
+// Loads config.json, tokenizer.json and the weights (or draws random ones) onto the device named in
+// `policy_config`. Errors name the file, tensor or field.
 absl::StatusOr<Policy> LoadPolicy(const PolicyConfig& policy_config,
                                   const LoadPolicyOptions& loading);
 
-// Writes config.json, model.safetensors and the tokenizer's files, so that LoadPolicy and
-// `transformers` load the folder.
+// Writes config.json, model.safetensors and the tokenizer's files in a form that LoadPolicy and
+// `transformers` load.
 absl::Status SavePolicy(const Policy& policy, const std::string& dir, FloatType dtype);
 
-// How a GPU computes in training: both as in PolicyConfig.
+// GPU options for training; the arguments are the fields of PolicyConfig.
 GpuOptions TrainingGpuOptions(bool deterministic, bool fp8);
 
-// The cost of a sequence in forward and backward of this model. An embedding that is not also the
-// head takes part in no GEMM.
+// The cost of a sequence's forward and backward pass in this model. An embedding that is not tied
+// to the head is not counted, as it is used in no GEMM.
 SequenceCost SequenceCostFor(const ModelConfig& model);
 
-// The device named by "auto", "cpu", "cuda" or "cuda:N". InvalidArgument for a GPU that is not
-// there.
+// The device named by "auto", "cpu", "cuda" or "cuda:N". InvalidArgument for a GPU that does not
+// exist.
 absl::StatusOr<at::Device> ResolveDevice(const std::string& name, int local_rank);
 
-// "cpu" or "cuda:0": for versions.json and the first lines a person sees.
+// "cpu" or "cuda:0", for versions.json and for the first lines of output.
 std::string DescribeDevice(at::Device device);
 
-// An existing path as the person gave it (relative to where he stands), else the same path among
+// Returns `path` (relative to the user's working directory) if it exists, else the same path among
 // the program's own files. NotFound names both places.
 absl::StatusOr<std::string> FindInputPath(const std::string& path);
 

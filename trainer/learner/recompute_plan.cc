@@ -16,10 +16,10 @@ namespace {
 
 constexpr double kGib = 1 << 30;
 
-// Bytes that are free for this program, blocks of its allocator that nothing lies in included.
+// `free` is measured after the allocator's unused blocks were returned to the driver.
 struct GpuMemory {
   int64_t free = 0;
-  int64_t allocated = 0;  // in tensors
+  int64_t allocated = 0;  // bytes in tensors
 };
 
 absl::StatusOr<GpuMemory> ReadGpu(at::Device device) {
@@ -46,7 +46,8 @@ ResidentMemory LocalResidentMemory(int zero_stage, const Policy& policy,
     const GradientRingBuffer window =
         GradientRingBufferFor(weights.layout(), policy.config.tie_word_embeddings,
                               ShardPlan::kBucketElements, weights.device());
-    // And a bucket's sum that waits to be added to the sum of the micro-batches before.
+    // Plus one bucket's reduced gradient before it is added to the sum of the previous
+    // micro-batches.
     const int64_t staged = std::min(ShardPlan::kBucketElements, window.own + window.ring);
     sharding.ring_buffer_bytes = window.bytes() + 4 * staged / ranks.size();
   }

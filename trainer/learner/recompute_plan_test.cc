@@ -10,8 +10,8 @@ int64_t Bytes(const at::Tensor& tensor) { return static_cast<int64_t>(tensor.nby
 
 class StepPlanTest : public TinyPolicyFixture {
  protected:
-  // What an optimizer and its gradients really hold; a master copy that is the weights themselves
-  // is none.
+  // Bytes actually held by an optimizer and its gradients; a master copy that is the weights
+  // themselves counts as 0.
   int64_t Held(const Policy& policy) const {
     const AdamW optimizer(OptimizerConfig(), policy.weights, ranks_.get());
     const bool own_master = policy.weights->dtype() != at::kFloat;
@@ -20,7 +20,7 @@ class StepPlanTest : public TinyPolicyFixture {
   }
 };
 
-// Parameters begin at multiples in the buffers, so that these are a little larger.
+// The flat buffers are a little larger than the parameters, which begin at aligned offsets.
 TEST_F(StepPlanTest, KnowsWhatTrainingKeepsFromStepToStep) {
   for (const FloatType type : {FLOAT32, BFLOAT16}) {
     PolicyConfig config = TinyPolicyConfig(dir_);

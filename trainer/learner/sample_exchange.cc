@@ -68,7 +68,7 @@ class Reader {
   bool good_ = true;
 };
 
-// Every field of a sample, in one order for both ways.
+// Visits every field of a sample in the order that writer and reader share.
 template <typename Sample, typename Visit>
 void ForEachField(Sample* sample, const Visit& visit) {
   visit(&sample->prompt);

@@ -1,4 +1,4 @@
-// Spreads the samples of one update over the ranks, so that each has about the same work.
+// Distributes the samples of one update over the ranks so that all have about the same work.
 #ifndef TRITONRL_TRAINER_LEARNER_SAMPLE_EXCHANGE_H_
 #define TRITONRL_TRAINER_LEARNER_SAMPLE_EXCHANGE_H_
 
@@ -15,40 +15,40 @@
 
 namespace tritonrl {
 
-// A sample that goes through the model, with the factor 1 / (G * prompts) of its group.
+// A sample and the factor 1 / (G * prompts) of its group in the loss.
 struct WeightedSample {
   RlSample sample;
   double group_weight = 0;
 };
 
-// Tokens of each.
+// Number of tokens of each item.
 std::vector<int64_t> SequenceLengths(std::span<const WeightedSample> items);
 
-// Called by all ranks together, each with the items whose responses it generated; gives those that
-// it learns from. Every item is learned from by one rank: dealt out by cost (BalanceOverRanks), as
-// long responses come in bunches and attention's work grows with the square of the length. With one
-// rank the items are as given.
+// Called by all ranks together, each with the items that it generated; returns the items from which
+// this rank learns. Each item goes to one rank, chosen by cost (BalanceOverRanks), because long
+// responses are clustered and the cost of attention grows with the square of the length. With one
+// rank the items are returned unchanged.
 absl::StatusOr<std::vector<WeightedSample>> BalanceSamples(std::vector<WeightedSample> items,
                                                            const SequenceCost& cost,
                                                            ProcessGroup* ranks);
 
-// A group with its place among the prompts of a step.
+// A group with the index of its prompt in the step.
 struct PlacedGroup {
   int slot = 0;
   RlGroup group;
 };
 
-// All ranks call it together, each with the groups that it generated. Returns the groups of all
-// ranks whose slot is `index` modulo `count`, in the order of slots: `count` learning ranks then
-// have the groups that they would have generated themselves. A negative `index` gets none.
+// Called by all ranks together, each with the groups that it generated. Returns the groups of all
+// ranks with slot % count == `index`, in the order of slots, so that each of `count` learning ranks
+// has the groups that it would have generated itself. A rank with a negative `index` gets none.
 absl::StatusOr<RlBatch> RedistributeGroups(const std::vector<PlacedGroup>& groups, int index,
                                            int count, ProcessGroup* ranks);
 
-// Items as bytes and back, for processes of one build on machines of one kind. Error: bytes that
-// are no items.
+// Serializes items for processes of the same build on machines of the same kind. ParseSamples
+// returns DataLoss for invalid bytes.
 std::string SerializeSamples(const std::vector<WeightedSample>& items);
 absl::StatusOr<std::vector<WeightedSample>> ParseSamples(absl::string_view bytes);
-// The same of groups.
+// The same for groups.
 std::string SerializeGroups(const std::vector<PlacedGroup>& groups);
 absl::StatusOr<std::vector<PlacedGroup>> ParseGroups(absl::string_view bytes);
 

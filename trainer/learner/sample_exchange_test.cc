@@ -53,7 +53,7 @@ TEST(RlExchange, GroupsComeInTheOrderOfTheirSlots) {
   EXPECT_EQ((*back)[3].slot, 1);
   EXPECT_EQ((*back)[3].group.task_id, "task1");
   EXPECT_EQ((*back)[3].group.samples[0].advantage_code, -0.4);
-  size_t whole = 0;  // sizes at which a group happens to end
+  size_t whole = 0;  // number of sizes that are the end of a group
   for (size_t size = 1; size < bytes.size(); ++size) {
     const auto part = ParseGroups(bytes.substr(0, size));
     whole += part.ok();
@@ -78,7 +78,7 @@ TEST(RlExchange, DamagedBytesAreNoItems) {
     EXPECT_TRUE(absl::IsDataLoss(ParseSamples(bytes.substr(0, size)).status())) << size;
   }
   std::string endless = bytes;
-  endless[7] = '\x7f';  // the first vector's size
+  endless[7] = '\x7f';  // high byte of the first vector's size
   EXPECT_TRUE(absl::IsDataLoss(ParseSamples(endless).status()));
 }
 

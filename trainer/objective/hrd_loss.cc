@@ -16,8 +16,6 @@
 
 #include "trainer/objective/advantage.h"
 
-// Keeps TensorOperators.h from including every operator.
-
 namespace tritonrl {
 
 namespace {

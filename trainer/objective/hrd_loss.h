@@ -18,15 +18,15 @@
 // with class weights (alpha, 1). Its derivative with respect to log pi(t) is w A s if the unclipped
 // term is the smaller one (or both are equal), else 0. The loss is minus the objective.
 //
-// With a KL coefficient k > 0 the loss also has the term k * w_kl * (r - log r - 1) with r =
-// pi_ref(t) / pi(t) and w_kl = 1 / (|o| * G * prompts). It is the unbiased, non-negative estimate
-// of KL(pi, pi_ref) from samples of pi (Schulman, "Approximating KL divergence"). Its derivative is
-// k * w_kl * (1 - r).
+// With a KL coefficient k > 0 the loss also has the term
+//   k * w_kl * (r - log r - 1),   r = pi_ref(t) / pi(t),   w_kl = 1 / (|o| * G * prompts),
+// the unbiased, non-negative estimate of KL(pi, pi_ref) from samples of pi (Schulman,
+// "Approximating KL divergence"). Its derivative is k * w_kl * (1 - r).
 //
 // With an importance cap c > 0 two policies take the place of pi_old. pi_old is still the policy
-// that drew the token (older weights, or an engine that rounds differently). The ratio s = pi /
-// pi_prox is clipped around the proximal policy pi_prox, the learner's before its first update on
-// these samples. w then also has the factor min(pi_prox / pi_old, c), which is treated as a
+// that drew the token (older weights, or an engine that rounds differently). The proximal policy
+// pi_prox is the learner's before its first update on these samples; the ratio s = pi / pi_prox is
+// clipped around it. w then also has the factor min(pi_prox / pi_old, c), which is treated as a
 // constant (the decoupled objective of Hilton et al., "Batch size-invariance for policy
 // optimization", 2022, with the truncated importance weights of Espeholt et al., "IMPALA", 2018).
 

@@ -19,9 +19,9 @@
 namespace tritonrl {
 namespace {
 
-using ProtoMessage = google::protobuf::Message;  // Message() is of base/status.h
+using ProtoMessage = google::protobuf::Message;  // not Message() of base/status.h
 
-// Fields that do not change what is learned.
+// Fields that do not change the training result.
 constexpr const char* kMayDiffer[] = {"output_dir",
                                       "threads",
                                       "data_threads",
@@ -50,7 +50,8 @@ int64_t StepsOf(const ProtoMessage& config) {
   return config.GetReflection()->GetInt64(config, config.GetDescriptor()->FindFieldByName("steps"));
 }
 
-// What must not differ between the configuration at the start of a run and now, in words.
+// Lists the forbidden differences between the configuration at the start of a run and the current
+// one.
 std::string ForbiddenDifferences(const ProtoMessage& before, const ProtoMessage& now) {
   const std::unique_ptr<ProtoMessage> a(before.New()), b(now.New());
   a->CopyFrom(before);
@@ -97,7 +98,8 @@ absl::Status TrainingRun::StoreConfig() {
   if (before == text) return absl::OkStatus();
   ASSIGN_OR_RETURN(const std::vector<int64_t> checkpoints, store_.Steps());
   if (checkpoints.empty()) {
-    // Nothing is lost, and a first try that failed (a mistyped path) does not spoil the folder.
+    // The folder holds no result yet, so a first attempt that failed (a mistyped path) does not
+    // spoil it.
     for (const std::string& name : options_.derived_files) {
       RETURN_IF_ERROR(RemoveTree(JoinPath(dir_, name)));
     }
@@ -159,7 +161,7 @@ absl::Status TrainingRun::LoadNewest() {
 absl::Status TrainingRun::Resume(int64_t total_steps, std::map<std::string, std::string> versions) {
   total_steps_ = total_steps;
   if (learners_ != nullptr) RETURN_IF_ERROR(LoadNewest());
-  // Also keeps rank 0 from writing before all ranks have read.
+  // The all-reduce also keeps rank 0 from writing before all ranks have read.
   double step = static_cast<double>(state_.step);
   RETURN_IF_ERROR(ranks_.AllReduceMax(std::span<double>(&step, 1)));
   state_.step = static_cast<int64_t>(step);

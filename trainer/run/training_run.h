@@ -1,5 +1,5 @@
-// What the runs of SFT and GRPO have in common: run folder, policy, optimizer, checkpoints, stop
-// signals, metrics and progress.
+// The common parts of SFT and GRPO runs: run folder, policy, optimizer, checkpoints, stop signals,
+// metrics and progress.
 #ifndef TRITONRL_TRAINER_RUN_TRAINING_RUN_H_
 #define TRITONRL_TRAINER_RUN_TRAINING_RUN_H_
 
@@ -27,25 +27,25 @@
 namespace tritonrl {
 
 struct TrainingOutcome {
-  bool stopped = false;   // by a signal, with a checkpoint written; else the run is complete
-  int64_t steps = 0;      // completed
-  std::string model_dir;  // complete runs: the folder of the trained policy
+  bool stopped = false;   // stopped by a signal after writing a checkpoint
+  int64_t steps = 0;      // completed steps
+  std::string model_dir;  // folder of the trained policy; "" if stopped
 };
 
 struct TrainingRunOptions {
   std::string program;                     // TrainingState::program
-  std::string progress_label;              // stands before the progress bar
-  int64_t first_step_number = 0;           // of the first step in metrics.jsonl
-  int64_t gpu_micro_batch_tokens = 32768;  // if the configuration leaves them open
-  // Files and folders of the run folder that depend on the configuration: removed when another
-  // configuration replaces it.
+  std::string progress_label;              // text before the progress bar
+  int64_t first_step_number = 0;           // number of the first step in metrics.jsonl
+  int64_t gpu_micro_batch_tokens = 32768;  // default if the configuration has 0
+  // Files and folders of the run folder that depend on the configuration. They are removed when
+  // another configuration replaces it.
   std::vector<std::string> derived_files;
 };
 
 class TrainingRun {
  public:
-  // `Config` is SftConfig or GrpoHrdConfig. `ranks`: all ranks of the job. `learners`: those that
-  // learn; null on a rank that only generates. All references must outlive this object.
+  // `Config` is SftConfig or GrpoHrdConfig. `ranks`: all ranks of the job. `learners`: the ranks
+  // that learn; null on a rank that only generates. All references must outlive this object.
   template <typename Config>
   TrainingRun(TrainingRunOptions options, const Config& config, ProcessGroup* ranks,
               ProcessGroup* learners, const SignalHandler& stop)
@@ -61,56 +61,58 @@ class TrainingRun {
                                  .output_dir = config.output_dir()},
                     ranks, learners, stop) {}
 
-  // The start of a run. All ranks call these functions together, in this order; MakeOptimizer is
+  // Start of a run. All ranks call these functions together, in this order; MakeOptimizer is only
   // for the ranks that learn.
 
-  // Opens the run folder and stores the configuration there (rank 0). A resumed run may be longer
-  // than before, and may differ in fields that do not change what is learned; FailedPrecondition
-  // names any other difference. A folder without a checkpoint takes any configuration.
+  // Opens the run folder and stores the configuration there (rank 0). A resumed run may have more
+  // steps than before, and may differ in fields that do not change the training result;
+  // FailedPrecondition names any other difference. A folder without a checkpoint accepts any
+  // configuration.
   absl::Status OpenFolder();
   absl::Status LoadPolicy();
-  // Chooses what is recomputed (PlanRecompute) and makes the optimizer.
+  // Chooses the activations to recompute (PlanRecompute) and makes the optimizer.
   absl::Status MakeOptimizer(int64_t max_sequence_tokens);
-  // Restores the newest checkpoint, if there is one, and opens metrics.jsonl after it. `versions`
-  // are entries for versions.json. FailedPrecondition: the checkpoint has more steps than the run.
+  // Restores the newest checkpoint, if there is one, and opens metrics.jsonl at its step.
+  // `versions` are entries for versions.json. FailedPrecondition: the checkpoint has more steps
+  // than the run.
   absl::Status Resume(int64_t total_steps, std::map<std::string, std::string> versions);
-  // Rank 0 shows a progress bar from now on. The time left is estimated from the steps after this
-  // call alone.
+  // Rank 0 shows a progress bar from this call on. The remaining time is estimated from the steps
+  // after this call only.
   void StartProgress();
 
-  // A step. Weights count as those of `step()` completed steps except between BeginUpdate and
-  // CompleteStep; only then are they saved.
+  // A step. Between BeginUpdate and CompleteStep the weights are not those of `step()` completed
+  // steps and are not saved.
 
   void BeginUpdate() { weights_valid_ = false; }
-  // The weights are again those of step() steps.
+  // Says that the weights are again those of step() completed steps.
   void CancelUpdate() { weights_valid_ = true; }
-  // Appends the current step's line to metrics.jsonl and shows `text`, as a line that stays or
-  // until the next one. Called before CompleteStep, rank 0 writes.
+  // Appends the current step's line to metrics.jsonl and shows `text`, permanently or (`stays`
+  // false) until the next text. Called before CompleteStep; rank 0 writes.
   absl::Status Log(const MetricFields& fields, const std::string& text, bool stays = true);
   void CompleteStep(int consecutive_skipped);
-  // True on all ranks if one of them was asked to stop by a signal or passes `mine`.
+  // True on all ranks if one of them received a stop signal or passes `mine`.
   absl::StatusOr<bool> AnyStop(bool mine = false);
 
-  // Checkpoints; all ranks call these functions together.
+  // Checkpoints. All ranks call these functions together.
 
-  // After each step: begins one if the configuration asks for it, and does without waiting what is
-  // left to do for the one before.
+  // Called after each step: begins a checkpoint if the configuration asks for one, and advances the
+  // previous one without waiting.
   absl::Status Checkpoint();
   // Waits until the checkpoint that was begun is written.
   absl::Status FinishCheckpoint();
   // Writes a checkpoint of the completed steps, if there is none, and waits for it.
   absl::Status SaveCompletedSteps();
 
-  // The end of a run. Rank 0 of a run that was not stopped writes the trained policy.
+  // The end of a run. If the run was not stopped, rank 0 writes the trained policy.
   absl::StatusOr<TrainingOutcome> Finish(bool stopped);
-  // The end of a run that failed: saves the completed steps if this is the only rank, since of
-  // several ranks perhaps only this one failed. Returns `error`.
+  // The end of a failed run: saves the completed steps if this is the only rank, since with several
+  // ranks perhaps only this one failed. Returns `error`.
   absl::Status Fail(const absl::Status& error);
 
-  // Shows a line to the user, on rank 0.
+  // Rank 0 shows a line to the user.
   void Say(const std::string& text);
-  // Says that the current step's update was skipped; `path` is where its gradient is kept. Nothing
-  // if `path` is empty.
+  // Tells the user that the current step's update was skipped; `path` is the dump of its gradient.
+  // Does nothing if `path` is empty.
   void SayNonFinite(const std::string& path);
   // Updates the text behind the progress bar.
   void Tick(const std::string& text);
@@ -120,13 +122,13 @@ class TrainingRun {
   int64_t total_steps() const { return total_steps_; }
   bool complete() const { return step() == total_steps_; }
   bool stop_requested() const { return stop_.requested(); }
-  // Updates skipped in a row up to the checkpoint that was restored.
+  // Consecutive skipped updates at the checkpoint that was restored.
   int consecutive_skipped() const { return state_.consecutive_skipped; }
   const std::string& dir() const { return dir_; }
-  // Folder for gradients that are not finite (nonfinite_gradient.h).
+  // Folder for dumps of non-finite gradients (nonfinite_gradient.h).
   std::string NonFiniteGradientDir() const { return dir_ + "/nonfinite_gradients"; }
   int threads() const { return threads_; }
-  // The configuration's, or the default for the policy's device.
+  // The value of the configuration, or the default for the policy's device.
   int64_t micro_batch_tokens() const { return config_.micro_batch_tokens; }
   Policy& policy() { return policy_; }
   AdamW* optimizer() { return optimizer_.get(); }
@@ -151,7 +153,8 @@ class TrainingRun {
   absl::Status StoreConfig();
   absl::Status LoadNewest();
   absl::Status BeginCheckpoint();
-  // Notes that the newest checkpoint is not there if `status`, the store's, is an error.
+  // If `status`, returned by the store, is an error, notes that the newest checkpoint does not
+  // exist.
   absl::Status NoteWritten(const absl::Status& status);
 
   const TrainingRunOptions options_;
@@ -170,7 +173,7 @@ class TrainingRun {
   TrainingState state_;
   int threads_ = 0;
   int64_t total_steps_ = 0;
-  int64_t saved_step_ = -1;  // of the newest checkpoint, which may still be being written
+  int64_t saved_step_ = -1;  // step of the newest checkpoint, complete or in progress
   bool weights_valid_ = true;
 };
 

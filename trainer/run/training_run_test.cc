@@ -40,7 +40,7 @@ class TrainingRunTest : public testing::Test {
   absl::Status Open(const SftConfig& config) { return MakeRun(config)->OpenFolder(); }
   std::string StoredConfig() { return ReadFile(dir_ + "/run/config.textproto").value(); }
 
-  // A run with everything up to its first step.
+  // A run that is ready for its first step.
   std::unique_ptr<TrainingRun> StartRun(const SftConfig& config) {
     std::unique_ptr<TrainingRun> run = MakeRun(config);
     EXPECT_TRUE(run->OpenFolder().ok());
@@ -112,7 +112,7 @@ TEST_F(TrainingRunTest, ResumesAfterTheNewestCheckpoint) {
     EXPECT_EQ(run->step(), 2);
     EXPECT_EQ(run->consecutive_skipped(), 3);
     Step(run.get());
-    // The step that failed is not saved, those before it are.
+    // The failed step is not saved; the steps before it are.
     run->BeginUpdate();
     EXPECT_TRUE(absl::IsAborted(run->Fail(absl::AbortedError("lost"))));
     EXPECT_EQ(run->step(), 3);
