@@ -62,7 +62,7 @@ TEST_F(ControlChannelTest, AnEmptyMessageIsOne) {
   EXPECT_EQ(Wait(absl::Milliseconds(10)), Event::kDeadline);
 }
 
-// The supervisor holds the job's end as well, so that only shutdown() can close the line.
+// The supervisor also holds the job's end, so only shutdown() can close the connection.
 TEST_F(ControlChannelTest, ALineThatTheJobShutsDownBringsNothingMore) {
   Say("last words");
   ASSERT_EQ(shutdown(channel_->job_end(), SHUT_WR), 0);

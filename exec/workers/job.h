@@ -1,4 +1,4 @@
-// One job as the pool sees it: bytes in, and a report of how its process ended.
+// A job of a worker pool: its limits, its inputs, and the report of how its process ended.
 #ifndef TRITONRL_EXEC_WORKERS_JOB_H_
 #define TRITONRL_EXEC_WORKERS_JOB_H_
 
@@ -14,9 +14,9 @@
 namespace tritonrl {
 
 enum class JobEnd {
-  kExit,          // the process ended by itself: exit_code or signal
+  kExit,          // the process ended by itself; see exit_code and signal
   kTimeout,       // killed at the wall-clock limit
-  kDeadline,      // killed because the caller's deadline came before the limit
+  kDeadline,      // killed at the caller's deadline, before the limit, or cancelled
   kOutputLimit,   // killed for printing too much
   kChannelLimit,  // killed for writing too much into the result channel
   kProcessLimit,  // killed for having too many processes
@@ -26,18 +26,19 @@ enum class JobEnd {
   kStopped,       // the pool was stopped
 };
 
-// Time for which a job had to wait for others, by no doing of its own: it does not count against
-// its limit of wall-clock time. For any number of threads, each of which ends what it began.
+// Time that a job spent waiting for other jobs. It does not count against the job's wall-clock
+// limit. Thread safe: waits of several threads that overlap count once.
 class WaitedTime {
  public:
   explicit WaitedTime(Clock* clock = Clock::Real()) : clock_(clock) {}
 
+  // Each Begin needs one End.
   void Begin();
   void End();
-  // Until now.
+  // The time waited so far, open waits included.
   absl::Duration Total() const;
 
-  // Waits as long as it lives; null: nothing is counted.
+  // Counts its own lifetime as waiting; with a null `time` it counts nothing.
   class Span {
    public:
     explicit Span(WaitedTime* time) : time_(time) {
@@ -56,22 +57,23 @@ class WaitedTime {
  private:
   Clock* const clock_;
   mutable absl::Mutex mutex_;
-  int waits_ ABSL_GUARDED_BY(mutex_) = 0;  // that go on; together they are one
-  absl::Time since_ ABSL_GUARDED_BY(mutex_);
-  absl::Duration ended_ ABSL_GUARDED_BY(mutex_) = absl::ZeroDuration();
+  int waits_ ABSL_GUARDED_BY(mutex_) = 0;     // open waits
+  absl::Time since_ ABSL_GUARDED_BY(mutex_);  // begin of the first open wait
+  absl::Duration ended_ ABSL_GUARDED_BY(mutex_) = absl::ZeroDuration();  // all closed waits
 };
 
-// What may end a job beside its limits.
+// Conditions that end a job or extend its time limit.
 struct JobEnds {
-  // Readable: the job is killed, and its end is kDeadline. -1: nothing but limits ends it.
+  // When this descriptor becomes readable, the job is killed with the end kDeadline. -1: none.
   int cancel_fd = -1;
-  // It serves until it is cancelled or its control channel closes: no limit of time counts.
+  // The job serves orders until it is cancelled or its control channel closes; it has no time
+  // limit.
   bool serves = false;
-  // What its wall-clock limit is extended by; stays where it is until the job has ended.
+  // Extends the wall-clock limit; must outlive the job. Null: no extension.
   const WaitedTime* waited = nullptr;
 };
 
-// A descriptor handed to a job under a name; stays open here.
+// A descriptor that a job receives under a name. The supervisor's copy stays open.
 struct JobFd {
   std::string name;
   int fd = -1;
@@ -82,21 +84,21 @@ struct JobReport {
   int exit_code = -1;
   int signal = 0;
   bool out_of_memory = false;  // the kernel killed a process of the job for memory
-  bool refused_forks = false;  // the kernel refused it more processes
-  std::string channel;         // what came through the result channel, not looked at
+  bool refused_forks = false;  // the kernel refused a fork of the job
+  std::string channel;         // bytes of the result channel, unchecked
   std::string output;          // beginning and end of stdout and stderr
-  int64_t output_bytes = 0;
-  double wall_seconds = 0;  // from handing the job over to its report
-  double queue_seconds = 0;
+  int64_t output_bytes = 0;    // size of the whole output
+  double wall_seconds = 0;     // from sending the job to the worker until its report
+  double queue_seconds = 0;    // waiting for a worker
   double cpu_seconds = 0;
   int64_t peak_rss_bytes = 0;
-  std::string detail;  // for infrastructure errors: what went wrong
+  std::string detail;  // cause of an infrastructure error
 };
 
-// The limits a job runs under when neither pool nor request says otherwise.
+// The limits of a job if neither pool nor request sets others.
 ExecLimits DefaultLimits();
 
-// Each field of `request` that is set and smaller, else the one of `pool`.
+// For each field the smaller limit of `request` and `pool`; an unset field (0) is no limit.
 ExecLimits EffectiveLimits(const ExecLimits& request, const ExecLimits& pool);
 
 }  // namespace tritonrl

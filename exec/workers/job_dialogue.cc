@@ -19,9 +19,9 @@ namespace tritonrl {
 
 namespace {
 
-constexpr size_t kMaxFds = 8;  // with one message
+constexpr size_t kMaxFds = 8;  // descriptors per message
 
-// As recv without waiting; takes descriptors along where there is a place for them.
+// A recv that does not block. Appends descriptors sent with the message to `fds` if it is not null.
 ssize_t Receive(int socket, std::string* message, std::vector<int>* fds) {
   if (fds == nullptr) return recv(socket, message->data(), message->size(), MSG_DONTWAIT);
   alignas(cmsghdr) char control[CMSG_SPACE(kMaxFds * sizeof(int))] = {};
@@ -49,7 +49,7 @@ ssize_t Receive(int socket, std::string* message, std::vector<int>* fds) {
 
 absl::StatusOr<ControlChannel> ControlChannel::Create() {
   int sockets[2];
-  // Sequenced packets keep messages whole without any framing.
+  // Sequenced packets keep message boundaries, so the channel needs no framing.
   if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, sockets) != 0) {
     return ErrnoStatus(errno, "make", "a socket pair for a job");
   }
@@ -64,8 +64,8 @@ ControlChannel::~ControlChannel() {
   if (job_end_ >= 0) close(job_end_);
 }
 
-// A job can shut its end of the line down, which is open here too: from then on every read gives
-// nothing at once, which is no message.
+// The job's end is open here too, so only shutdown() can close the connection. After it every read
+// returns 0 at once, which must not count as an empty message.
 bool ControlChannel::ShutDown() const {
   pollfd own = {own_end_, POLLRDHUP, 0};
   return poll(&own, 1, 0) > 0 && (own.revents & (POLLRDHUP | POLLHUP)) != 0;
@@ -83,9 +83,9 @@ ControlChannel::Event ControlChannel::Wait(int other_fd, absl::Time deadline, st
     }
     message->clear();
     open = open && n != 0;
-    // A negative descriptor is passed over.
+    // poll ignores a negative descriptor.
     pollfd polls[2] = {{open ? own_end_ : -1, POLLIN, 0}, {other_fd, POLLIN, 0}};
-    // The other side is looked at only after all messages.
+    // kOther only after the last message: the job may have sent one just before its end.
     if (poll(&polls[1], 1, 0) > 0 && poll(&polls[0], 1, 0) == 0) return Event::kOther;
     const absl::Duration left = deadline - absl::Now();
     if (left <= absl::ZeroDuration()) return Event::kDeadline;

@@ -1,4 +1,4 @@
-// Messages of JSON text between the supervisor and a job of a worker pool while the job runs.
+// Messages between the supervisor and a running job of a worker pool.
 #ifndef TRITONRL_EXEC_WORKERS_JOB_DIALOGUE_H_
 #define TRITONRL_EXEC_WORKERS_JOB_DIALOGUE_H_
 
@@ -16,11 +16,11 @@
 
 namespace tritonrl {
 
-// The two ends of the line. A process that may hold a candidate writes the messages, so the channel
-// does not interpret them.
+// A socket pair that carries messages. The sender may be a candidate's process, so the channel does
+// not interpret the messages. Owns both ends.
 class ControlChannel {
  public:
-  // Longest message in either direction; a longer one from the job arrives cut off.
+  // Size limit of a message from the job in bytes; a longer one is truncated.
   static constexpr size_t kMaxMessage = 128 << 10;
 
   static absl::StatusOr<ControlChannel> Create();
@@ -28,17 +28,18 @@ class ControlChannel {
   ControlChannel& operator=(ControlChannel&&) = delete;
   ~ControlChannel();
 
-  // The end that the job gets; stays open here too, so that another worker can be given it.
+  // The job's end. It stays open here too, so that a second worker can receive it if the first one
+  // dies.
   int job_end() const { return job_end_; }
 
   enum class Event { kMessage, kOther, kDeadline };
-  // Waits for a message. kOther: `other_fd` is readable and no message is left. Descriptors that
-  // came along are put into `fds`, which owns them; with null the kernel drops them. A line that
-  // the job has shut down brings no more messages.
+  // Waits for a message. kOther: `other_fd` is readable and no message is left. Descriptors sent
+  // with the message are appended to `fds`, and the caller closes them; if `fds` is null, the
+  // kernel drops them. After the job has shut its end down, no more messages arrive.
   Event Wait(int other_fd, absl::Time deadline, std::string* message,
              std::vector<int>* fds = nullptr);
 
-  // Never blocks; Unavailable when the job does not read what it was sent.
+  // Never blocks. Unavailable if the channel is full because the job does not read.
   absl::Status Send(absl::string_view message);
 
  private:
@@ -52,32 +53,33 @@ class ControlChannel {
 // One job of a pool with a control channel.
 class JobDialogue {
  public:
-  // Hands the job to the pool on a thread of its own. `fds` must stay open until this object is
-  // gone; the control channel is added to them under the name "control". `ends`
-  // are its ends but for Cancel, which is always one.
+  // Runs the job in the pool, on a new thread. `fds` must stay open until this object is destroyed;
+  // the job also receives the control channel, under the name "control". Cancel replaces
+  // `ends.cancel_fd`.
   static absl::StatusOr<std::unique_ptr<JobDialogue>> Start(WorkerPool* pool, std::string job_json,
                                                             const ExecLimits& limits,
                                                             absl::Time deadline,
                                                             std::vector<JobFd> fds,
                                                             JobEnds ends = {});
-  ~JobDialogue();  // waits for the job's end, which its limits, the deadline or Cancel bound
+  ~JobDialogue();  // waits until the job ends by itself, its limits, the deadline or Cancel
   JobDialogue(const JobDialogue&) = delete;
   JobDialogue& operator=(const JobDialogue&) = delete;
 
-  // The next message of the job, nothing once it has ended and none is left. The job's own wall
-  // clock ends the wait.
+  // Waits for the next message of the job. Returns nullopt once the job has ended and no message is
+  // left; the wait is bounded by the job's wall-clock limit.
   std::optional<std::string> Next();
-  // As Next, until `deadline`, which it says whether it has `passed`. Descriptors that came with
-  // the message are put into `fds`, and are the caller's to close; a job that could be hostile is
-  // listened to without. Pass null for `fds` not to take any.
+  // As Next, but at most until `deadline`; sets `passed` to whether the deadline ended the wait.
+  // Descriptors sent with the message are appended to `fds`, and the caller closes them. Pass null
+  // for a job that could be hostile: its descriptors are then dropped.
   std::optional<std::string> NextUntil(absl::Time deadline, std::vector<int>* fds, bool* passed);
-  // A message to the job. One that is not read is lost; the job then ends at its limit.
+  // Sends a message to the job. The message is lost if the channel is full; the job then ends at
+  // its limit.
   void Send(absl::string_view message) { (void)control_.Send(message); }
 
-  // Has the job killed; its end is JobEnd::kDeadline.
+  // Makes the pool kill the job, whose end is then JobEnd::kDeadline.
   void Cancel();
 
-  // Waits for the end and says how it came.
+  // Waits for the end of the job and returns its report.
   JobReport Finish();
 
  private:
@@ -85,8 +87,8 @@ class JobDialogue {
       : control_(std::move(control)), ended_fd_(ended_fd), cancel_fd_(cancel_fd) {}
 
   ControlChannel control_;
-  const int ended_fd_;   // readable once the job has ended
-  const int cancel_fd_;  // readable once it is to end
+  const int ended_fd_;   // readable after the job has ended
+  const int cancel_fd_;  // readable after Cancel
   JobReport report_;
   std::thread thread_;
 };

@@ -1,4 +1,4 @@
-// A job that is talked to: what counts against its limit of time.
+// Which time counts against the wall-clock limit of a job with a dialogue.
 #include "exec/workers/job_dialogue.h"
 
 #include <gtest/gtest.h>
@@ -28,8 +28,8 @@ TEST(WaitedTimeTest, SpansThatOverlapCountOnce) {
 
 class JobDialogueTest : public testing::Test {
  protected:
-  // A job that works for so long and has a limit of 0.3 s; it has waited for `held_up` before its
-  // first message.
+  // Runs a job that works for `works_seconds` under a limit of 0.3 s, and counts a wait of
+  // `held_up` until its first message.
   static JobReport Run(absl::Duration held_up, double works_seconds) {
     auto pool = WorkerPool::Start(FakePoolOptions(1));
     EXPECT_TRUE(pool.ok()) << pool.status();
@@ -45,7 +45,7 @@ class JobDialogueTest : public testing::Test {
     auto dialogue = JobDialogue::Start(pool->get(), job, limits, absl::Now() + absl::Seconds(60),
                                        {}, {.waited = &waited});
     EXPECT_TRUE(dialogue.ok()) << dialogue.status();
-    (void)(*dialogue)->Next();  // of its only call, after its work
+    (void)(*dialogue)->Next();  // the message of the only call, which the job sends after its work
     span.reset();
     (*dialogue)->Send("{\"go\": true}");
     while ((*dialogue)->Next().has_value()) (*dialogue)->Send("{\"done\": true}");

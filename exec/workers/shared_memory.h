@@ -1,5 +1,5 @@
-// Anonymous memory that is handed to a job by descriptor: of a fixed size, and sealed against
-// writing once its content is final.
+// Anonymous memory of a fixed size that jobs receive by descriptor. It can be sealed against writes
+// when its content is final.
 #ifndef TRITONRL_EXEC_WORKERS_SHARED_MEMORY_H_
 #define TRITONRL_EXEC_WORKERS_SHARED_MEMORY_H_
 
@@ -14,8 +14,8 @@ namespace tritonrl {
 
 class SharedMemory {
  public:
-  // A memfd of `bytes` zeros that nobody can shrink or grow: whoever maps it never meets its end.
-  // Pages are taken when they are first written, so a generous size costs nothing.
+  // Makes a memfd of `bytes` zeros. Its size is sealed, so an access within a mapping never faults.
+  // The kernel allocates pages at the first write, so a generous size costs nothing.
   static absl::StatusOr<SharedMemory> Create(const std::string& name, uint64_t bytes);
 
   SharedMemory() = default;
@@ -23,23 +23,24 @@ class SharedMemory {
   SharedMemory& operator=(SharedMemory&& other) noexcept;
   ~SharedMemory();
 
-  int fd() const { return fd_; }  // -1: empty object
+  int fd() const { return fd_; }  // -1: default-constructed or moved from
   uint64_t bytes() const { return bytes_; }
 
-  // From now on nobody can write it, nor lift a seal. FailedPrecondition while somebody still has
-  // it mapped for writing, or when its user has put seals of its own on it.
+  // Seals the memory: no process can write to it any more, nor change its seals. FailedPrecondition
+  // while a process still has it mapped for writing, or if a job has put other seals on it.
   absl::Status Seal();
 
-  // The first `bytes` (at most all) for reading; later calls give the same. While it is not sealed
-  // its bytes may change under the reader. Seal before mapping, as a mapping may hinder it.
+  // Maps the first `bytes` (at most the whole memory) for reading; later calls return the first
+  // call's mapping. The bytes of unsealed memory may change under the reader. Call Seal before Map,
+  // because a mapping may prevent the seal.
   absl::StatusOr<absl::string_view> Map(uint64_t bytes);
-  // What Map() gave; empty before.
+  // The mapping; empty before Map.
   absl::string_view view() const {
     return map_ == nullptr ? absl::string_view()
                            : absl::string_view(static_cast<const char*>(map_), mapped_);
   }
 
-  // Memory really in use.
+  // Memory of the pages allocated so far.
   int64_t resident_bytes() const;
 
  private:

@@ -19,7 +19,7 @@ TEST(SharedMemoryTest, SizeIsFixedAndPagesAreTakenWhenWritten) {
   ASSERT_TRUE(memory->Map(8192).ok());
   EXPECT_EQ(memory->view().substr(5000, 3), "abc");
   EXPECT_EQ(memory->view().size(), 8192u);
-  EXPECT_EQ(pwrite(memory->fd(), "x", 1, 5000), 1);  // seen while it is not sealed
+  EXPECT_EQ(pwrite(memory->fd(), "x", 1, 5000), 1);  // the view shows writes to unsealed memory
   EXPECT_EQ(memory->view()[5000], 'x');
 }
 
@@ -28,7 +28,7 @@ TEST(SharedMemoryTest, SealedIsFinal) {
   ASSERT_TRUE(memory.ok()) << memory.status();
   void* map = mmap(nullptr, 4096, PROT_READ | PROT_WRITE, MAP_SHARED, memory->fd(), 0);
   ASSERT_NE(map, MAP_FAILED);
-  EXPECT_FALSE(memory->Seal().ok());  // somebody could still write
+  EXPECT_FALSE(memory->Seal().ok());  // the mapping is still writable
   munmap(map, 4096);
 
   auto other = SharedMemory::Create("test", 4096);

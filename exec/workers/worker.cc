@@ -53,7 +53,7 @@ namespace {
 
 using Json = nlohmann::json;
 
-constexpr absl::Duration kLookAgain = absl::Milliseconds(20);  // at a limit that moves
+constexpr absl::Duration kLookAgain = absl::Milliseconds(20);  // between checks of a moving limit
 constexpr size_t kMaxJobFrame = 16 << 20;
 constexpr size_t kMaxReportFrame = 16 << 20;  // 1 MiB of result, escaped at worst sixfold
 constexpr size_t kStderrKept = 4096;
@@ -80,7 +80,8 @@ Json LimitsJson(const ExecLimits& limits, const WorkerConfig& config) {
               {"limit_nproc", config.sandbox.kind == SandboxKind::kBubblewrap}};
 }
 
-// Sends what fits of `bytes`, together with `fds` (at most kMaxJobFds).
+// Sends as many of `bytes` as the socket accepts, with `fds` (at most kMaxJobFds). Returns the
+// result of sendmsg.
 ssize_t SendWithFds(int socket, absl::string_view bytes, const std::vector<JobFd>& fds) {
   alignas(cmsghdr) char control[CMSG_SPACE(kMaxJobFds * sizeof(int))] = {};
   iovec part = {const_cast<char*>(bytes.data()), bytes.size()};
@@ -101,7 +102,7 @@ ssize_t SendWithFds(int socket, absl::string_view bytes, const std::vector<JobFd
   return sendmsg(socket, &message, MSG_NOSIGNAL);
 }
 
-// The job is spliced in as text: parsing it again would cost more than it checks.
+// Inserts the job as text: parsing it again would cost time and check little.
 std::string JobFrame(int64_t id, absl::string_view job_json, const Json& limits,
                      const std::vector<JobFd>& fds) {
   Json names = Json::array();
@@ -114,7 +115,7 @@ JobEnd EndFromName(const std::string& name) {
   if (name == "output_limit") return JobEnd::kOutputLimit;
   if (name == "channel_limit") return JobEnd::kChannelLimit;
   if (name == "process_limit") return JobEnd::kProcessLimit;
-  return JobEnd::kExit;  // "killed" is told apart by the caller, who asked for it
+  return JobEnd::kExit;  // also for "killed": the caller, which ordered the kill, sets that end
 }
 
 }  // namespace
@@ -187,7 +188,7 @@ Worker::~Worker() {
 void Worker::Kill() {
   if (!alive_) return;
   alive_ = false;
-  process_.Kill();  // bubblewrap takes the sandbox's first process along, and that one all others
+  process_.Kill();  // bubblewrap's death kills the sandbox's init, whose death kills all others
   cgroup_.KillAll();
 }
 
@@ -241,7 +242,7 @@ absl::Status Worker::Send(absl::string_view payload, absl::Time deadline,
   ASSIGN_OR_RETURN(std::string bytes, EncodeFrame(payload, kMaxJobFrame));
   absl::string_view rest = bytes;
   while (!rest.empty()) {
-    // The descriptors travel with the first bytes.
+    // Only the first part carries the descriptors.
     const bool first = rest.size() == bytes.size();
     const ssize_t n = SendWithFds(socket_, rest, first ? fds : std::vector<JobFd>());
     if (n > 0) {
@@ -285,11 +286,12 @@ JobReport Worker::Run(absl::string_view job_json, const ExecLimits& limits, absl
   const std::string request = JobFrame(id, job_json, LimitsJson(limits, config_), fds);
   if (absl::Status sent = Send(request, start + absl::Seconds(30), fds); !sent.ok()) {
     report.detail = std::string(sent.message());
-    // Too large a job leaves the worker as it was.
+    // InvalidArgument: the job is too large, and no byte of it was sent.
     if (!absl::IsInvalidArgument(sent)) Kill();
     return report;
   }
-  // The worker says when it has taken the job: until then the job can go to another one.
+  // The worker's first frame confirms that it has taken the job. Until then another worker can run
+  // the job.
   std::string frame;
   const absl::Time begin_limit = start + 2 * config_.kill_grace;
   const WaitResult begun = WaitFrame(std::min(begin_limit, deadline), &frame);
@@ -317,7 +319,7 @@ JobReport Worker::Run(absl::string_view job_json, const ExecLimits& limits, absl
   if (wait == WaitResult::kFrame) report = Collect(frame, std::move(report));
   switch (wait) {
     case WaitResult::kFrame:
-      // A report that crossed the order to kill came too late all the same.
+      // A report that the worker sent before it read the kill order is still late.
       if (overtime) {
         report.end = !cancelled && limit <= deadline ? JobEnd::kTimeout : JobEnd::kDeadline;
       }

@@ -1,3 +1,5 @@
+// A warm sandboxed Python process that runs one job at a time, and the frames on its socket: a
+// 4-byte big-endian length, then that many bytes.
 #ifndef TRITONRL_EXEC_WORKERS_WORKER_H_
 #define TRITONRL_EXEC_WORKERS_WORKER_H_
 
@@ -16,13 +18,9 @@
 #include "exec/sandbox/sandbox.h"
 #include "exec/workers/job.h"
 
-// Frames over a socket: a 4-byte big-endian length, then that many bytes.
-//
-// A warm sandboxed Python process that serves one job at a time.
-
 namespace tritonrl {
 
-// The bytes of one frame. InvalidArgument above `max_bytes`.
+// Returns `payload` as a frame. InvalidArgument if `payload` is above `max_bytes`.
 absl::StatusOr<std::string> EncodeFrame(absl::string_view payload, size_t max_bytes);
 
 // Cuts a byte stream into frames.
@@ -32,8 +30,8 @@ class FrameReader {
 
   void Add(absl::string_view bytes) { buffer_.append(bytes.data(), bytes.size()); }
 
-  // The next whole frame, nothing when more bytes are needed, DataLoss when the length is above
-  // the maximum (the stream is then of no use any more).
+  // Returns the payload of the next complete frame, or nullopt if more bytes are needed. DataLoss
+  // if the length is above the maximum; the stream is then unusable.
   absl::StatusOr<std::optional<std::string>> Next();
 
  private:
@@ -41,33 +39,34 @@ class FrameReader {
   std::string buffer_;
 };
 
-// How to start a worker; equal for all of a pool.
+// The configuration of a worker; the same for all workers of a pool.
 struct WorkerConfig {
   SandboxSpec sandbox;
-  std::vector<std::string> command;  // the Python program, without the arguments Start adds
-  std::string runner = "runner";     // module with run_job and, if it has one, warm_up
+  std::vector<std::string> command;  // the Python program, without the arguments that Start adds
+  std::string runner = "runner";     // Python module with run_job and, optionally, warm_up
   CgroupLimits cgroup;               // for worker and job together
   bool limit_data = true;            // RLIMIT_DATA on jobs (not with CUDA)
   bool seccomp = true;               // jobs get a system call filter; false: this kernel has none
   absl::Duration start_timeout = absl::Seconds(120);
-  absl::Duration kill_grace = absl::Seconds(5);  // for the worker to report a killed job
+  absl::Duration kill_grace = absl::Seconds(5);  // for the worker to kill a job and report it
   int stop_fd = -1;                              // readable when the pool stops; ends every wait
 };
 
-// Not thread safe. The thread that started a worker must outlive it: the kernel kills the worker
-// when that thread ends.
+// A worker process. Not thread safe. The thread that started a worker must outlive it: the kernel
+// kills the worker when that thread ends.
 class Worker {
  public:
-  // Starts the process and waits until it has imported everything. `name` tells the cgroups of
-  // several workers apart. Errors hold the end of what the process said on stderr.
+  // Starts the process and waits until it has imported its modules. `name` distinguishes the
+  // cgroups of several workers. Unavailable, with the end of the process's stderr, if it ends or
+  // exceeds start_timeout; Cancelled if the pool stops.
   static absl::StatusOr<std::unique_ptr<Worker>> Start(const WorkerConfig& config,
                                                        const std::string& name);
-  ~Worker();  // kills everything
+  ~Worker();  // kills the worker and its job
 
-  // Runs one job (a JSON object as text) under `limits`, of which every field is set. Its process
-  // holds `fds` under the numbers that its field "fds" tells it by name. Returns within the
-  // wall-clock limit, the deadline and kill_grace, or after it was cancelled. After kWorkerDied or
-  // kStopped, or when alive() is false, the worker is of no more use.
+  // Runs one job (a JSON object as text) under `limits`, of which every field is set. The job's
+  // process receives `fds`; its field "fds" gives the descriptor number of each name. Returns at
+  // most kill_grace after the wall-clock limit, the deadline or a cancellation. A worker whose
+  // report is kWorkerDied or kStopped, or whose alive() is false, cannot run another job.
   JobReport Run(absl::string_view job_json, const ExecLimits& limits, absl::Time deadline,
                 const std::vector<JobFd>& fds = {}, const JobEnds& ends = {});
 
@@ -80,13 +79,14 @@ class Worker {
 
   Worker(const WorkerConfig& config, Subprocess process, WorkerCgroup cgroup, int socket);
 
-  // Waits for a frame, reading stderr meanwhile, until `cancel_fd` (if any) is readable.
+  // Waits for a frame, the deadline, a stop of the pool, or until `cancel_fd` is readable (-1:
+  // none). Reads stderr meanwhile.
   WaitResult WaitFrame(absl::Time deadline, std::string* frame, int cancel_fd = -1);
-  // Waits for the report of a job that began at `begun`, until `deadline` or its limit, which is
-  // put into `limit` and moves on while the job waits for others.
+  // Waits for the report of a job that began at `begun`, at most until `deadline` or the job's
+  // wall-clock limit. `limit` receives that limit, which moves while the job waits for other jobs.
   WaitResult WaitReport(absl::Time begun, const ExecLimits& limits, absl::Time deadline,
                         const JobEnds& ends, std::string* frame, absl::Time* limit);
-  // Reads what is there; false at the end of the stream.
+  // Read the available bytes; false at the end of the stream.
   bool ReadSocket();
   bool ReadStderr();
   absl::Status Send(absl::string_view payload, absl::Time deadline,

@@ -16,15 +16,15 @@
 namespace tritonrl {
 namespace {
 
-constexpr size_t kQueueCapacity = 1 << 16;  // callers block in Run, so their number is the bound
+constexpr size_t kQueueCapacity = 1 << 16;  // never full: each caller blocks in Run with one job
 constexpr double kServingCpuSeconds = 1e6;
-constexpr int kWorkerProcesses =
-    6;  // of a worker itself: shell or bwrap twice, launcher, zygote...
+// Processes of a worker without its job: shell or bwrap twice, launcher, zygote...
+constexpr int kWorkerProcesses = 6;
 
 }  // namespace
 
 struct WorkerPool::Pending {
-  // A job is either begun by a worker or given up by its caller, never both.
+  // Either a worker begins a job or its caller gives it up, never both.
   enum State { kWaiting, kBegun, kGivenUp };
   std::atomic<int> state{kWaiting};
   std::string job_json;
@@ -65,7 +65,7 @@ absl::StatusOr<std::unique_ptr<WorkerPool>> WorkerPool::Start(const WorkerPoolOp
 absl::Status WorkerPool::Prepare(const WorkerPoolOptions& options) {
   options_ = options;
   limits_ = DefaultLimits();
-  limits_.MergeFrom(options.limits);  // fields that are set, above the defaults too
+  limits_.MergeFrom(options.limits);  // copies the fields that are set, even above the defaults
   queue_ = std::make_unique<BoundedQueue<std::shared_ptr<Pending>>>(kQueueCapacity);
   stop_fd_ = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
   if (stop_fd_ < 0) return ErrnoStatus(errno, "make", "an event descriptor");
@@ -96,7 +96,7 @@ absl::Status WorkerPool::EnsureWorker(int index, std::unique_ptr<Worker>* worker
   if (*worker != nullptr && (*worker)->alive()) return absl::OkStatus();
   const bool lost = *worker != nullptr;
   worker->reset();
-  // The letters tell several pools of one process apart.
+  // The sources' id distinguishes the pools of one process.
   auto started = Worker::Start(config_, absl::StrCat(sources_->id(), "-w", index));
   absl::MutexLock lock(&mutex_);
   if (lost) ++counts_.workers_lost;
@@ -115,7 +115,8 @@ absl::Status WorkerPool::EnsureWorker(int index, std::unique_ptr<Worker>* worker
 void WorkerPool::Serve(int index) {
   std::unique_ptr<Worker> worker;
   while (!stopping_) {
-    // Replaced at once, so that the next job finds a warm worker. An error is kept for the job.
+    // A dead worker is replaced before the next job comes, so that the job finds a warm one. An
+    // error here is ignored: RunOn tries again and reports it.
     (void)EnsureWorker(index, &worker);
     std::optional<std::shared_ptr<Pending>> next = queue_->Pop();
     if (!next.has_value()) break;
@@ -131,7 +132,7 @@ void WorkerPool::Serve(int index) {
     }
     job.done.Notify();
   }
-  // What is left in the queue of a stopped pool.
+  // The pool has stopped: end the jobs left in the queue.
   while (auto next = queue_->PopFor(absl::ZeroDuration())) {
     int expected = Pending::kWaiting;
     if (!(*next)->state.compare_exchange_strong(expected, Pending::kBegun)) continue;
@@ -165,7 +166,7 @@ JobReport WorkerPool::Run(const std::string& job_json, const ExecLimits& limits,
   job->deadline = ends.serves ? absl::InfiniteFuture() : deadline;
   job->fds = fds;
   job->ends = ends;
-  // The limit of processor time is enforced by the kernel and has to be a number.
+  // The kernel enforces the limit of CPU time, so it must be a finite number.
   if (ends.serves) job->limits.set_cpu_seconds(kServingCpuSeconds);
   std::shared_ptr<Pending> in_queue = job;
   JobReport none;
@@ -180,7 +181,7 @@ JobReport WorkerPool::Run(const std::string& job_json, const ExecLimits& limits,
       none.queue_seconds = absl::ToDoubleSeconds(absl::Now() - job->queued);
       return none;
     }
-    job->done.WaitForNotification();  // bounded: the worker holds the same deadline
+    job->done.WaitForNotification();  // bounded: the worker enforces the limits and the deadline
   }
   return std::move(job->report);
 }

@@ -1,5 +1,5 @@
-// Several warm workers behind one door: a job waits for a free worker, runs, and its report comes
-// back; a worker that died is replaced.
+// A pool of warm workers. Each job waits for a free worker and runs there; the pool replaces dead
+// workers.
 #ifndef TRITONRL_EXEC_WORKERS_WORKER_POOL_H_
 #define TRITONRL_EXEC_WORKERS_WORKER_POOL_H_
 
@@ -26,61 +26,64 @@ class StagedSources;
 struct WorkerPoolOptions {
   int workers = 1;
   std::string device = "interpreter";  // "cuda" binds the GPU's device nodes
-  // GPUs that jobs see, as CUDA_VISIBLE_DEVICES names them ("1", "GPU-..."); "": as this process's
-  // own CUDA_VISIBLE_DEVICES says. Jobs use the first.
+  // CUDA_VISIBLE_DEVICES of jobs ("1", "GPU-..."); "": that of this process. Jobs use the first
+  // GPU.
   std::string gpu;
   SandboxKind sandbox = SandboxKind::kBubblewrap;
-  // Most that a job may use; a field left 0 takes DefaultLimits().
+  // Upper limits of a job; an unset field (0) takes its value from DefaultLimits().
   ExecLimits limits;
-  // Folder with worker.py and the runner's modules; "": the program's own exec/python.
+  // Folder with worker.py and the runner's modules; "": exec/python from the program's runfiles.
   std::string python_dir;
   // Further folders of Python modules.
   std::vector<std::string> extra_python_dirs;
   std::string runner = "runner";
-  // Cores that a worker and its job may use at once, where a cgroup can hold them to it, so that
-  // one who forks or spins leaves the others theirs; 0: all.
+  // Cores that a worker and its job may use at once, if a cgroup can enforce it, so that a job that
+  // forks or spins cannot starve other workers; 0: no limit.
   double cores = 4;
-  // What a warm worker itself may hold, beside its job: torch, Triton and file cache.
+  // Memory of a warm worker without its job: torch, Triton and file cache.
   int64_t worker_bytes = int64_t{1} << 30;
-  // Memory of finished jobs that stays charged to the workers because it is kept here.
+  // Memory of finished jobs that this process keeps and the kernel still charges to the worker's
+  // cgroup.
   int64_t kept_bytes = 0;
   absl::Duration start_timeout = absl::Seconds(120);
   absl::Duration kill_grace = absl::Seconds(5);
 };
 
 struct WorkerPoolCounts {
-  int64_t jobs = 0;  // reports handed out for jobs that began
+  int64_t jobs = 0;  // finished jobs that a worker thread had taken from the queue
   int64_t workers_started = 0;
-  int64_t workers_lost = 0;  // died, or killed because they did not answer
+  int64_t workers_lost = 0;  // workers that died, or were killed because they did not answer
 };
 
+// Thread safe.
 class WorkerPool {
  public:
-  // Starts all workers at once and returns when the first is ready. FailedPrecondition when
-  // candidates cannot be confined as asked; else the error of the first worker when none starts.
+  // Starts all workers in parallel and returns when the first is ready. InvalidArgument if the
+  // number of workers is not 1 to 1024; FailedPrecondition if this host cannot confine candidates
+  // by options.sandbox; if no worker starts, the error of one of them.
   static absl::StatusOr<std::unique_ptr<WorkerPool>> Start(const WorkerPoolOptions& options);
 
-  // Kills all workers. Jobs that run or wait end as kStopped.
+  // Kills all workers. Running and waiting jobs end as kStopped.
   ~WorkerPool();
   WorkerPool(const WorkerPool&) = delete;
   WorkerPool& operator=(const WorkerPool&) = delete;
 
-  // Runs one job, a JSON object as text, which gets `fds` (see Worker::Run). Blocks, at most until
-  // `deadline` plus kill_grace; any number of threads may call. Limits above the pool's are lowered
-  // to them. A job whose worker died before it began is given to a fresh worker once. One that is
-  // cancelled while it waits begins all the same, and ends then; for one that serves the deadline
-  // bounds that wait alone.
+  // Runs one job, a JSON object as text, with the descriptors `fds` (see Worker::Run). Blocks until
+  // the job ends, at most until `deadline` plus kill_grace. Limits above the pool's are lowered to
+  // the pool's. If the worker dies before the job begins, a new worker gets the job, once. A job
+  // that is cancelled while it waits still begins, and then ends at once. For a job that serves
+  // (ends.serves), `deadline` bounds only the wait for a worker.
   JobReport Run(const std::string& job_json, const ExecLimits& limits, absl::Time deadline,
                 const std::vector<JobFd>& fds = {}, const JobEnds& ends = {});
 
-  // Ends everything early, as the destructor does.
+  // Kills all workers, as the destructor does.
   void Stop();
 
   int workers() const { return static_cast<int>(threads_.size()); }
-  // The most a job gets, all fields set.
+  // Upper limits of a job, with all fields set.
   const ExecLimits& limits() const { return limits_; }
   WorkerPoolCounts counts() const;
-  // "bubblewrap, seccomp, cgroup v1 memory+pids+cpu, rlimits".
+  // For example "bubblewrap, seccomp, cgroup v1 memory+pids+cpu, rlimits".
   std::string sandbox_description() const;
 
  private:
@@ -89,7 +92,7 @@ class WorkerPool {
   WorkerPool() = default;
   absl::Status Prepare(const WorkerPoolOptions& options);
   void Serve(int index);
-  // Makes sure that there is a live worker.
+  // Starts a worker unless `worker` holds a live one.
   absl::Status EnsureWorker(int index, std::unique_ptr<Worker>* worker);
   JobReport RunOn(int index, std::unique_ptr<Worker>* worker, const Pending& job);
 

@@ -28,7 +28,7 @@ std::string Job(const std::string& candidate) {
 
 absl::Time Soon() { return absl::Now() + absl::Seconds(60); }
 
-// A pipe that a job writes to by the statement `kTell` of its source.
+// A pipe that tells the test when a job runs the statement `kTell`.
 class Told {
  public:
   static constexpr char kTell[] = "import os, time; os.write(job['fds']['told'], b'x'); ";
@@ -38,7 +38,7 @@ class Told {
     for (const int end : ends_) close(end);
   }
   std::vector<JobFd> fds() const { return {{"told", ends_[1]}}; }
-  // False when no job has written within a minute.
+  // Waits until a job has written; false after a minute.
   bool Wait() const {
     pollfd read_end = {ends_[0], POLLIN, 0};
     return poll(&read_end, 1, 60000) == 1;
@@ -63,19 +63,19 @@ std::vector<pid_t> ProcessesWith(const std::string& word) {
   return found;
 }
 
-// True when `pid` descends from this process; another test's workers do not.
+// Whether `pid` descends from this process, unlike the workers of other tests.
 bool IsOurs(pid_t pid) {
   while (pid > 1 && pid != getpid()) {
     const auto stat = ReadFile(absl::StrCat("/proc/", pid, "/stat"));
     if (!stat.ok()) return false;
-    // "pid (name) state parent ..."; the name may hold anything, also brackets.
+    // "pid (name) state parent ..."; the name may contain any characters, even brackets.
     const std::vector<std::string> rest = absl::StrSplit(stat->substr(stat->rfind(')') + 2), ' ');
     pid = atoi(rest[1].c_str());
   }
   return pid == getpid();
 }
 
-// Every process of this test's workers: bubblewrap, launcher, zygote, jobs.
+// All processes of this test's workers: bubblewrap, launcher, zygote, jobs.
 std::vector<pid_t> OurWorkers() {
   std::vector<pid_t> ours;
   for (const pid_t pid : ProcessesWith("fake_runner")) {
@@ -122,7 +122,7 @@ TEST(WorkerPoolTest, ManyCallersEachGetTheirOwnReport) {
   std::vector<JobReport> reports(24);
   for (int i = 0; i < 24; ++i) {
     callers.emplace_back([&, i] {
-      // Every third one misbehaves, which must not touch its neighbours.
+      // Every third job kills itself, which must not affect the other jobs.
       const std::string source = i % 3 == 0 ? "import os; os.kill(os.getpid(), 9)"
                                             : absl::StrCat("result['message'] = 'job ", i, "'");
       reports[i] = (*pool)->Run(Job(source), ExecLimits(), Soon());
@@ -145,7 +145,7 @@ TEST(WorkerPoolTest, DeadWorkersAreReplaced) {
   WorkerPoolOptions options = FakePoolOptions(1);
   auto pool = WorkerPool::Start(options);
   ASSERT_TRUE(pool.ok()) << pool.status();
-  // While it is idle: the next job never notices.
+  // An idle worker dies: the next job runs as usual.
   const std::vector<pid_t> all = OurWorkers();
   ASSERT_FALSE(all.empty());
   for (const pid_t pid : all) kill(pid, SIGKILL);
@@ -153,7 +153,7 @@ TEST(WorkerPoolTest, DeadWorkersAreReplaced) {
   EXPECT_EQ(report.end, JobEnd::kExit) << report.detail;
   EXPECT_EQ((*pool)->counts().workers_lost, 1);
   ASSERT_EQ(OurWorkers().size(), all.size());
-  // While a job runs: that job says so.
+  // A worker dies while a job runs: the job's report says so.
   const Told runs;
   std::thread killer([&] {
     EXPECT_TRUE(runs.Wait());
@@ -172,7 +172,7 @@ TEST(WorkerPoolTest, AStoppedWorkerIsKilledAndReplaced) {
   auto pool = WorkerPool::Start(options);
   ASSERT_TRUE(pool.ok()) << pool.status();
   for (const pid_t pid : OurWorkers()) kill(pid, SIGSTOP);
-  // It does not take the job, which then goes to its successor.
+  // The stopped worker does not take the job, so the pool gives the job to a new worker.
   EXPECT_EQ((*pool)->Run(Job("pass"), ExecLimits(), Soon()).end, JobEnd::kExit);
   EXPECT_EQ((*pool)->counts().workers_lost, 1);
 }
@@ -184,7 +184,7 @@ TEST(WorkerPoolTest, DeadlinesOfTheCaller) {
   std::thread busy([&] {
     const JobReport report = (*pool)->Run(Job(absl::StrCat(Told::kTell, "time.sleep(30)")),
                                           ExecLimits(), absl::Now() + absl::Seconds(3), runs.fds());
-    EXPECT_EQ(report.end, JobEnd::kDeadline);  // before its own limit of 10 s
+    EXPECT_EQ(report.end, JobEnd::kDeadline);  // the deadline is before the job's limit of 10 s
   });
   EXPECT_TRUE(runs.Wait());
   EXPECT_EQ((*pool)->Run(Job("pass"), ExecLimits(), absl::Now()).end, JobEnd::kQueueTimeout);
@@ -198,7 +198,7 @@ TEST(WorkerPoolTest, AJobThatServesEndsWhenItIsCancelled) {
   auto pool = WorkerPool::Start(options);
   ASSERT_TRUE(pool.ok()) << pool.status();
   const int cancel = eventfd(0, EFD_CLOEXEC);
-  const Told outlived;  // its limit
+  const Told outlived;  // the job writes here after its limit has passed
   std::thread canceller([&] {
     EXPECT_TRUE(outlived.Wait());
     EXPECT_EQ(eventfd_write(cancel, 1), 0);
@@ -210,7 +210,7 @@ TEST(WorkerPoolTest, AJobThatServesEndsWhenItIsCancelled) {
   canceller.join();
   close(cancel);
   EXPECT_EQ(report.end, JobEnd::kDeadline);
-  EXPECT_GE(report.wall_seconds, 1);  // no limit of time was in force
+  EXPECT_GE(report.wall_seconds, 1);  // no time limit was in force
   EXPECT_LT(report.wall_seconds, 50);
   EXPECT_EQ((*pool)->Run(Job("pass"), ExecLimits(), Soon()).end, JobEnd::kExit);
 }
@@ -264,7 +264,8 @@ TEST(WorkerPoolTest, WithoutASandboxJobsAreStillKilledAsATree) {
   auto pool = WorkerPool::Start(options);
   ASSERT_TRUE(pool.ok()) << pool.status();
   EXPECT_TRUE(Contains((*pool)->sandbox_description(), "NO sandbox"));
-  const std::string mark = absl::StrCat("7", getpid(), ".125");  // seconds: tells our daemon apart
+  // The daemon's sleep time in seconds, which identifies the daemon.
+  const std::string mark = absl::StrCat("7", getpid(), ".125");
   const JobReport report = (*pool)->Run(Job(absl::StrCat("import subprocess, os\n"
                                                          "subprocess.Popen(['sleep', '",
                                                          mark,
@@ -278,7 +279,7 @@ TEST(WorkerPoolTest, WithoutASandboxJobsAreStillKilledAsATree) {
   const size_t at = report.channel.find("/tmp/job-");
   const std::string folder = report.channel.substr(at, report.channel.find('"', at) - at);
   EXPECT_FALSE(FileExists(folder)) << folder;
-  // A candidate may end its worker here; the pool goes on.
+  // Without a sandbox a candidate can kill its worker; the pool still runs the next job.
   (void)(*pool)->Run(Job("import os; os.kill(os.getppid(), 9)"), ExecLimits(), Soon());
   ExecLimits few;
   few.set_wall_seconds(3);

@@ -25,16 +25,16 @@
 namespace tritonrl {
 namespace {
 
-constexpr char kInside[] = "/opt/tritonrl";  // where our own folders appear in the sandbox
+constexpr char kInside[] = "/opt/tritonrl";  // mount point of this program's folders in the sandbox
 
-// Folders may be links (Bazel's runfiles are); bubblewrap resolves a source itself, but the check
-// for readability and the prefix test below want the real place.
+// Folders may be symbolic links (Bazel's runfiles are). Bubblewrap resolves a mount source itself,
+// but CheckReadableByAll and the prefix tests below need the real path.
 std::string Resolve(const std::string& path) {
   char resolved[4096];
   return realpath(path.c_str(), resolved) != nullptr ? resolved : path;
 }
 
-// An interpreter outside /usr (a virtual environment, pyenv) needs its own folders shown.
+// Mounts the folders of an interpreter outside /usr (a virtual environment, pyenv).
 absl::Status AddInterpreter(const PythonEnv& env, SandboxSpec* sandbox) {
   const std::string real = Resolve(env.interpreter);
   if (absl::StartsWith(real, "/usr/") && absl::StartsWith(env.interpreter, "/usr/")) {
@@ -63,7 +63,8 @@ absl::Status AddInterpreter(const PythonEnv& env, SandboxSpec* sandbox) {
   return absl::OkStatus();
 }
 
-// Folders that hold the driver's user part (libcuda.so.1), by the linker's cache and environment.
+// Folders with the driver's user-space library (libcuda.so.1): from the linker's cache, from
+// LD_LIBRARY_PATH, and two usual ones.
 std::vector<std::string> DriverFolders() {
   std::vector<std::string> folders;
   auto cache = RunCommand({"/sbin/ldconfig", "-p"});
@@ -87,13 +88,13 @@ void AddCuda(const std::string& gpu, SandboxSpec* sandbox,
              std::vector<std::string>* library_paths) {
   sandbox->devices = NvidiaDevices();
   sandbox->env.emplace_back("TRITONRL_DEVICE", "cuda");
-  // Kernels are loaded when they are first launched: a context is there sooner.
+  // Loads each kernel at its first launch, which makes a context sooner.
   sandbox->env.emplace_back("CUDA_MODULE_LOADING", "LAZY");
-  // Making contexts is what a GPU does slowest here, one after the other, and most of it is the
-  // hardware's queues: an H200 makes 5.3 a second with the usual eight, 9.6 with two. Two are
-  // enough for a second stream to run beside the first.
+  // Context creation is the slowest GPU operation of a job, and a GPU makes one context at a time.
+  // Most of that time goes into hardware queues: an H200 makes 5.3 contexts a second with the
+  // default eight queues, 9.6 with two. Two let a second stream run beside the first.
   sandbox->env.emplace_back("CUDA_DEVICE_MAX_CONNECTIONS", "2");
-  // Which GPUs are ours, as Slurm says it.
+  // Slurm sets CUDA_VISIBLE_DEVICES to the GPUs of this process.
   const char* visible = gpu.empty() ? getenv("CUDA_VISIBLE_DEVICES") : gpu.c_str();
   if (visible != nullptr) sandbox->env.emplace_back("CUDA_VISIBLE_DEVICES", visible);
   std::vector<std::string> seen;
@@ -107,7 +108,7 @@ void AddCuda(const std::string& gpu, SandboxSpec* sandbox,
   }
 }
 
-// Hands the zygote the filter that it sets on each job.
+// Passes the zygote the seccomp filter, which it installs in each job.
 absl::Status AddSeccompPolicy(const WorkerPoolOptions& options, WorkerConfig* config) {
   if (const absl::Status check = CheckSeccompPolicy(); !check.ok()) {
     if (options.sandbox == SandboxKind::kBubblewrap) return check;
@@ -120,7 +121,7 @@ absl::Status AddSeccompPolicy(const WorkerPoolOptions& options, WorkerConfig* co
   return absl::OkStatus();
 }
 
-// /tmp, not $TMPDIR or $TEST_TMPDIR, which can lie below a folder closed to others.
+// Not $TMPDIR or $TEST_TMPDIR: they can be below a folder that is closed to other users.
 constexpr char kFolder[] = "/tmp";
 constexpr char kPrefix[] = "tritonrl-exec-";
 constexpr char kLockFile[] = "lock";
@@ -143,8 +144,7 @@ absl::Status CopyPythonFiles(const std::string& from, const std::string& to) {
   return absl::OkStatus();
 }
 
-// Removes copies whose owner died: nobody holds their lock. One without a lock file is just being
-// made.
+// Removes copies whose lock is free: their owner died. A copy without a lock file is being made.
 void RemoveStale() {
   const auto names = ListDirectory(kFolder);
   if (!names.ok()) return;
@@ -166,7 +166,7 @@ absl::StatusOr<std::unique_ptr<StagedSources>> StagedSources::Create(
   std::string path = absl::StrCat(kFolder, "/", kPrefix, "XXXXXX");
   if (mkdtemp(path.data()) == nullptr) return ErrnoStatus(errno, "make a folder", path);
   chmod(path.c_str(), 0755);
-  // Locked before it gets its name, so that nobody finds it unlocked.
+  // The file is locked before it gets its final name, so that RemoveStale never finds it unlocked.
   const std::string lock_file = JoinPath(path, kLockFile);
   const std::string unnamed = lock_file + ".new";
   const int lock = open(unnamed.c_str(), O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
@@ -208,7 +208,7 @@ absl::StatusOr<WorkerConfig> MakeWorkerConfig(const WorkerPoolOptions& options,
   config.limit_data = options.device != "cuda";
 
   const bool confined = options.sandbox == SandboxKind::kBubblewrap;
-  // Fixed places inside, as the real ones can lie below /tmp, which is fresh in there.
+  // Mounted at fixed paths: the real path can be below /tmp, which is a new tmpfs in the sandbox.
   auto show = [&](const std::string& path, const std::string& name) {
     const std::string inside = JoinPath(kInside, name);
     if (!confined) return path;
@@ -237,7 +237,7 @@ absl::StatusOr<WorkerConfig> MakeWorkerConfig(const WorkerPoolOptions& options,
                                  {"TMPDIR", "/tmp"},        {"OPENBLAS_NUM_THREADS", "1"}};
   for (const auto& [name, value] : more) config.sandbox.env.emplace_back(name, value);
   RETURN_IF_ERROR(AddSeccompPolicy(options, &config));
-  // -S would leave out site packages of an interpreter that has torch itself.
+  // No -S: it would disable the interpreter's own site packages, which may contain torch.
   config.command = {env.interpreter, "-u", JoinPath(python_path[0], "worker.py")};
   return config;
 }

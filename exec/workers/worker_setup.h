@@ -1,4 +1,4 @@
-// What a worker of a pool is started with: sources, mounts, environment, device nodes.
+// The setup of a pool's workers: Python sources, mounts, environment, device nodes.
 #ifndef TRITONRL_EXEC_WORKERS_WORKER_SETUP_H_
 #define TRITONRL_EXEC_WORKERS_WORKER_SETUP_H_
 
@@ -12,12 +12,12 @@
 
 namespace tritonrl {
 
-// A readable copy of the Python sources that workers import: the originals may be in a home folder
-// closed to others, and workers run as another user. The destructor removes the copy; Create
-// removes copies of processes that were killed.
+// A world-readable copy of the Python sources that workers import. Workers run as another user, who
+// may not be able to read the originals. The destructor removes the copy; Create also removes the
+// copies of processes that were killed.
 class StagedSources {
  public:
-  // Copies the .py files of each folder (and of folders below) to <path>/0, <path>/1, ...
+  // Copies the .py files of each folder and its subfolders to <path>/0, <path>/1, ...
   static absl::StatusOr<std::unique_ptr<StagedSources>> Create(
       const std::vector<std::string>& folders);
   ~StagedSources();
@@ -25,7 +25,7 @@ class StagedSources {
   StagedSources& operator=(const StagedSources&) = delete;
 
   const std::string& path() const { return path_; }
-  // Six letters that tell this copy from all others on this machine.
+  // Six characters that identify this copy on this host.
   std::string id() const { return path_.substr(path_.size() - 6); }
 
  private:
@@ -35,14 +35,14 @@ class StagedSources {
   const int lock_;  // locked while this object lives
 };
 
-// Copies worker.py, the runner and options.extra_python_dirs, in this order.
+// Copies the folder of worker.py and the runner, then options.extra_python_dirs.
 absl::StatusOr<std::unique_ptr<StagedSources>> StagePythonSources(const WorkerPoolOptions& options);
 
-// Everything of a worker's configuration except the cgroup's limits and the stop descriptor.
+// Makes a worker's configuration, except for the cgroup limits and the stop descriptor.
 absl::StatusOr<WorkerConfig> MakeWorkerConfig(const WorkerPoolOptions& options,
                                               const std::string& staged_dir);
 
-// NVIDIA device nodes of this machine; empty when there is no GPU.
+// NVIDIA device nodes of this host; empty if it has no GPU.
 std::vector<std::string> NvidiaDevices();
 
 }  // namespace tritonrl
