@@ -71,7 +71,7 @@ std::string MessageToJson(google::protobuf::Message* message) {
   google::protobuf::util::JsonPrintOptions options;
   options.preserve_proto_field_names = true;
   std::string json;
-  // Fails only for text that is not UTF-8.
+  // The conversion fails only for text that is not UTF-8, and MakeTextValid has run.
   (void)google::protobuf::util::MessageToJsonString(*message, &json, options);
   return json;
 }

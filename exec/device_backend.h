@@ -11,77 +11,76 @@
 #include "absl/time/time.h"
 #include "exec/messages.pb.h"
 
-// Runs a candidate kernel beside its reference on some device: the one door between the verdict
-// and what executes untrusted code.
-//
-// The modes of correctness as people write them.
+// The interface between the verifier and the code that executes untrusted programs, with helpers
+// for its outcomes and modes.
 
 namespace tritonrl {
 
-// Of a device, in bytes. All 0 where nobody keeps count.
+// Memory of a device, in bytes. Both are 0 for a backend that does not track its memory.
 struct DeviceMemory {
-  int64_t shared_out = 0;  // for requests
-  int64_t reserved = 0;    // by requests at work
+  int64_t shared_out = 0;  // total that requests may reserve
+  int64_t reserved = 0;    // sum of the running requests' reservations
 };
 
+// Runs a candidate and its reference on a device. Thread-safe.
 class DeviceBackend {
  public:
   virtual ~DeviceBackend() = default;
 
-  // Runs the reference in one sandboxed process (unless its results are at hand), compiles and
-  // executes the candidate in another, fresh one, and compares here. Blocks until there is an
-  // outcome, at most until `deadline` plus the few seconds that killing takes. Any number of
-  // threads may call; concurrency() of them make progress at once, others wait. While one is
-  // measured no other uses the device.
+  // Runs the reference in one sandboxed process (unless its results are cached), compiles and
+  // executes the candidate in another, fresh process, and compares the outputs in this process.
+  // Blocks until there is an outcome, at most until `deadline` plus the few seconds that killing a
+  // job takes. Any number of threads may call; concurrency() requests run at once, others wait.
+  // While a request is timed no other request uses the device.
   //
-  // Everything that happens to the candidate, to the task or to a worker is an ExecResult with
-  // its outcome and fault (see StatusOf). A Status is returned only for a request that makes no
-  // sense (InvalidArgument names the field).
+  // Every failure of the candidate, the task or a worker is an ExecResult whose outcome says who
+  // caused it (see StatusOf). InvalidArgument, which names the field: the request is malformed.
   virtual absl::StatusOr<ExecResult> Run(const ExecRequest& request, absl::Time deadline) = 0;
 
-  // Jobs that run at the same time.
+  // Number of requests that run at the same time.
   virtual int concurrency() const = 0;
 
   // "interpreter" or "cuda".
   virtual std::string name() const = 0;
 
-  // True when times are computed by a roofline model; whatever shows them must say so.
+  // True when a roofline model computes the times. Every display of such a time must say so.
   virtual bool modelled() const = 0;
 
-  // How the device's memory is used now.
+  // Current use of the device's memory.
   virtual DeviceMemory memory() const { return {}; }
 
-  // One line on how candidates are confined here, for logs: "bubblewrap, cgroup v1
+  // One line for logs on how this backend confines candidates: "bubblewrap, cgroup v1
   // memory+pids+cpu".
   virtual std::string sandbox_description() const = 0;
 };
 
-// Whose doing a reason is, by the hundreds of its number.
+// Returns who caused an outcome with this reason; the hundreds of the reason's number decide.
 Outcome::Status StatusOf(Outcome::Reason reason);
 
-// True for infrastructure errors that may go away when the request is sent again.
+// True for infrastructure errors that may not recur when the request is sent again.
 bool IsRetryable(Outcome::Reason reason);
 
-// "timeout" for TIMEOUT; the name used in messages and metrics.
+// The reason's name in messages and metrics: "timeout" for TIMEOUT.
 std::string ReasonName(Outcome::Reason reason);
 
-// The message, or the reason's name where there is none.
+// The outcome's message, or its reason's name if the message is empty.
 std::string MessageOf(const Outcome& outcome);
 
-// Sets status, reason and message; detail and line stay.
+// Sets status, reason and message, and clears device_memory. Keeps detail and line.
 void SetOutcome(Outcome::Reason reason, const std::string& message, Outcome* outcome);
 
-// Makes all text in a message valid UTF-8, as Protobuf's parsers refuse whole messages over one
-// wrong byte, and a candidate may print any byte.
+// Repairs all strings in `message` to valid UTF-8: a candidate may print any byte, and Protobuf's
+// parsers reject a whole message for one invalid byte.
 void MakeTextValid(google::protobuf::Message* message);
 
-// The message as one line of JSON: names as in its .proto file, unset fields left out. Makes its
-// text valid first.
+// Returns the message as one line of JSON, with the field names of its .proto file and without
+// unset fields. Calls MakeTextValid first.
 std::string MessageToJson(google::protobuf::Message* message);
 
-// "paper" or "robust". InvalidArgument names the value and what it can be.
+// Parses "paper" or "robust". InvalidArgument names the given value and both valid ones.
 absl::StatusOr<ExecMode> ParseExecMode(absl::string_view name);
 
+// Inverse of ParseExecMode.
 std::string ExecModeName(ExecMode mode);
 
 }  // namespace tritonrl

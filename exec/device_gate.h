@@ -15,41 +15,46 @@ namespace tritonrl {
 
 class DeviceGate {
  public:
-  // At most `places` requests (one at least) hold a slot at the same time. `memory_bytes` bounds
+  // At most `places` requests (at least one) hold a slot at the same time. `memory_bytes` bounds
   // the sum of their reservations; 0: unbounded.
   explicit DeviceGate(int places, int64_t memory_bytes = 0, Clock* clock = Clock::Real());
   DeviceGate(const DeviceGate&) = delete;
   DeviceGate& operator=(const DeviceGate&) = delete;
 
+  // Replaces `memory_bytes` of the constructor.
   void SetMemory(int64_t bytes);
 
-  // One request's slot and use of the device. Waiting leases are served in the order of asking, so
-  // that small requests cannot overtake a large one for ever.
+  // One request's slot and use of the device. Leases that wait for a slot or for memory are served
+  // in their order of arrival, so that small requests cannot starve a large one.
   class Lease {
    public:
-    // Waits for a slot until `deadline`; ok() says whether it got one. Does not use the device yet.
+    // Waits for a slot until `deadline`; ok() says whether it got one. The lease does not use the
+    // device yet.
     Lease(DeviceGate* gate, absl::Time deadline);
     ~Lease();
     Lease(const Lease&) = delete;
     Lease& operator=(const Lease&) = delete;
 
     bool ok() const { return inside_; }
-    // Starts shared use of the device with `bytes` of its memory, which replace the reservation
-    // held before. A request above the device's memory reserves all of it; a request without others
-    // on the device gets any amount. While it waits the lease does not use the device. Must not be
-    // called during exclusive use. False when `deadline` passed or without a slot: the lease does
-    // not use the device then.
+    // Starts shared use of the device and reserves `bytes` of its memory; the lease's previous
+    // reservation is freed first. `bytes` above the device's memory reserve all of it. A request is
+    // admitted with any amount while no other reservation is held. The lease does not use the
+    // device while it waits. Returns false, without use of the device, if `deadline` passed, the
+    // lease has no slot, or it is in exclusive use (a caller's error: that use goes on).
     bool Reserve(int64_t bytes, absl::Time deadline);
     // Starts exclusive use, with the same reservation, until ReturnToShared or destruction. Waits
-    // until all other leases have left or wait for exclusive use too; no shared use begins until
-    // all waiting exclusive uses are over, one after the other. False as for Reserve.
+    // until no other lease uses the device; leases that wait for exclusive use do not count as
+    // users. No shared use begins until all waiting exclusive uses are over, one after the other.
+    // Returns false, without use of the device and without a reservation, if `deadline` passed;
+    // also false if the lease has no slot.
     bool AcquireExclusive(absl::Time deadline);
-    // Returns to shared use, after all waiting exclusive uses. False as for Reserve.
+    // Returns from exclusive to shared use, after all waiting exclusive uses. Returns false,
+    // without use of the device and without a reservation, if `deadline` passed.
     bool ReturnToShared(absl::Time deadline);
-    // Ends the use of the device and frees its reservation.
+    // Ends shared use of the device and frees its reservation. No effect during exclusive use.
     void Release();
-    // Whether another request used the device during this use, since the last call of Reserve or
-    // AcquireExclusive.
+    // Whether another request has used the device at the same time since this lease's last call of
+    // Reserve or AcquireExclusive.
     bool was_shared() const;
 
    private:
@@ -58,7 +63,8 @@ class DeviceGate {
     void Leave() ABSL_EXCLUSIVE_LOCKS_REQUIRED(gate_->mutex_);
 
     DeviceGate* const gate_;
-    bool inside_ = false;  // the others are guarded by the gate's mutex
+    bool inside_ = false;  // holds a slot; constant after construction
+    // The gate's mutex guards the fields below.
     bool using_ = false;
     bool alone_ = false;
     bool was_shared_ = false;
@@ -67,7 +73,7 @@ class DeviceGate {
 
   struct State {
     int users = 0;                     // requests that use the device
-    int waiting = 0;                   // that wait for a slot, for memory or for exclusive use
+    int waiting = 0;                   // requests that wait for a slot, memory, or a kind of use
     int64_t memory = 0, reserved = 0;  // bytes
   };
   State state() const;
@@ -82,7 +88,7 @@ class DeviceGate {
            (reserved_ == 0 || memory_ == 0 || reserved_ + lease->wanted_ <= memory_);
   }
 
-  // Waits until `condition` holds or `deadline` has passed; the value of `condition`.
+  // Waits until `condition` holds or `deadline` has passed. Returns the value of `condition`.
   bool Await(const absl::Condition& condition, absl::Time deadline)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
     return clock_->AwaitWithDeadline(&mutex_, condition, deadline);
@@ -91,9 +97,9 @@ class DeviceGate {
   const int places_;
   Clock* const clock_;
   mutable absl::Mutex mutex_;
-  int taken_ ABSL_GUARDED_BY(mutex_) = 0;  // places
-  int want_alone_ ABSL_GUARDED_BY(mutex_) = 0;
-  int want_shared_ ABSL_GUARDED_BY(mutex_) = 0;  // that wait to return to shared use
+  int taken_ ABSL_GUARDED_BY(mutex_) = 0;        // slots in use
+  int want_alone_ ABSL_GUARDED_BY(mutex_) = 0;   // leases that wait in AcquireExclusive
+  int want_shared_ ABSL_GUARDED_BY(mutex_) = 0;  // leases that wait in ReturnToShared
   bool alone_ ABSL_GUARDED_BY(mutex_) = false;
   int64_t memory_ ABSL_GUARDED_BY(mutex_);
   int64_t reserved_ ABSL_GUARDED_BY(mutex_) = 0;

@@ -14,7 +14,7 @@ namespace {
 
 absl::Time Soon() { return absl::Now() + absl::Seconds(20); }
 
-// Waits, bounded, for something that another thread brings about.
+// Waits up to about 20 s until another thread makes `condition` true.
 template <typename Condition>
 bool Eventually(Condition condition) {
   for (int i = 0; i < 20000; ++i) {
@@ -84,7 +84,7 @@ TEST(DeviceGateTest, ReservationsFitTheMemoryAndComeInTurn) {
   for (int i = 0; i < 60; ++i) {
     threads.emplace_back([&, i] {
       DeviceGate::Lease lease(&gate, absl::InfiniteFuture());
-      const int64_t bytes = i % 7 == 0 ? 1000 : 10 + i % 40;  // some want more than there is
+      const int64_t bytes = i % 7 == 0 ? 1000 : 10 + i % 40;  // some exceed the memory
       ASSERT_TRUE(lease.Reserve(bytes, absl::InfiniteFuture()));
       const int64_t mine = std::min(bytes, kMemory);
       overrun += (reserved += mine) > kMemory;
