@@ -46,7 +46,7 @@ TEST(StartingBackendTest, RunsWaitForTheStart) {
 }
 
 TEST(StartingBackendTest, EndsWithoutWaitingForAStartThatHangs) {
-  // Shared: the thread that hangs outlives the backend, and may outlive this function.
+  // Shared, because the blocked thread outlives the backend and may outlive this function.
   auto hang = std::make_shared<absl::Notification>();
   {
     DeferredBackend backend(

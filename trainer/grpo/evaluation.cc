@@ -13,7 +13,7 @@
 namespace tritonrl {
 namespace {
 
-// The figures of Metrics that are kept, by name.
+// The stored fields of Metrics and their names.
 struct Figure {
   const char* name;
   double Metrics::*value;
@@ -38,7 +38,7 @@ Metrics ReadMetrics(const nlohmann::json& json, const std::string& prefix) {
   return metrics;
 }
 
-// Rows of the table: a label and the figure before and after.
+// Builds a table with rows of a label, the values before and after, and the change.
 class Table {
  public:
   explicit Table(bool two) : two_(two) {}
@@ -95,8 +95,8 @@ absl::StatusOr<EvaluationResult> Summarise(const std::vector<SampleRecord>& samp
   }
   if (!sampled.empty()) {
     result.mean_tokens = tokens / sampled.size();
-    // A task that lost samples to infrastructure errors limits k for all, so that no task counts
-    // with less.
+    // A task that lost samples to infrastructure errors limits k for all tasks, so that all are
+    // evaluated with the same k.
     int k = result.k;
     for (const auto& [task, n] : counted) {
       if (n > 0) k = std::min(k, n);

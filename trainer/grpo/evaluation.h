@@ -1,4 +1,4 @@
-// What an evaluation on held-out tasks found, and the table of two of them side by side.
+// The result of an evaluation on held-out tasks, and a table that compares two results.
 #ifndef TRITONRL_TRAINER_GRPO_EVALUATION_H_
 #define TRITONRL_TRAINER_GRPO_EVALUATION_H_
 
@@ -15,13 +15,13 @@
 namespace tritonrl {
 
 struct EvaluationResult {
-  int64_t step = 0;  // training steps made before it
-  int k = 0;         // samples for each task
+  int64_t step = 0;  // training steps before the evaluation
+  int k = 0;         // samples per task
   double temperature = 1;
-  // Expectation of the maximum over 1, 5, 10, ... and k samples; [1] is the plain sample mean.
+  // Expected maximum over 1, 5, 10, ... and k samples; [1] is the mean over samples.
   std::map<int, Metrics> pass_at;
-  double fused_share = 0;  // fused / (fused + split) plans; 0 where there is neither
-  double mean_tokens = 0;  // of a response
+  double fused_share = 0;  // fused / (fused + split) plans; 0 without such plans
+  double mean_tokens = 0;  // mean length of a response
   bool has_greedy = false;
   Metrics greedy;
   double greedy_fused_share = 0;
@@ -31,19 +31,20 @@ struct EvaluationResult {
   bool sampled() const { return k > 0; }
 };
 
-// Figures from the records of one evaluation. Either list may be empty.
+// Computes the result from the records of one evaluation. Either list may be empty.
 absl::StatusOr<EvaluationResult> Summarise(const std::vector<SampleRecord>& sampled,
                                            const std::vector<SampleRecord>& greedy);
 
 double FusedShare(const std::vector<SampleRecord>& records);
 
-// Flat fields for evaluations.jsonl ("correct", "pass_10_correct", "greedy_correct", ...), and
-// back.
+// The result as flat fields of evaluations.jsonl ("correct", "pass_10_correct", "greedy_correct",
+// ...).
 MetricFields EvaluationFields(const EvaluationResult& result);
+// Parses a line of evaluations.jsonl. DataLoss if it is not a JSON object with a step.
 absl::StatusOr<EvaluationResult> EvaluationFromJson(const std::string& line);
 
-// A table for a terminal, one row a figure: before, after and the change in points. `after` may be
-// null: one column. Speedups say "modelled" where they are.
+// A table for a terminal with one row per metric: before, after and the change in percentage
+// points. `after` may be null: one column. Modelled speedups are labelled "modelled".
 std::string EvaluationTable(const EvaluationResult& before, const EvaluationResult* after);
 
 }  // namespace tritonrl

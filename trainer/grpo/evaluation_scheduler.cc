@@ -34,7 +34,7 @@ class SampleBar {
   std::unique_ptr<Progress> bar_;
 };
 
-// Piece by piece, so that little memory is taken beside the two.
+// Exchanges bucket by bucket, so that the temporary copy is small.
 void ExchangeContents(const at::Tensor& a, const at::Tensor& b) {
   const ShardPlan pieces(a.numel(), /*ranks=*/1);
   for (int64_t i = 0; i < pieces.buckets(); ++i) {
@@ -70,7 +70,7 @@ bool EvaluationScheduler::Due(int64_t done) const {
 }
 
 absl::Duration EvaluationScheduler::Timeout() const {
-  // As much for each sample as a step has.
+  // The time per sample is that of a training step.
   const double step_samples = config_.prompts_per_step() * config_.group_size();
   const double samples = evaluator_.num_tasks() * (config_.eval().samples() + 1.0);
   return absl::Seconds(config_.step_timeout_s() * std::max(1.0, samples / step_samples));
@@ -87,7 +87,7 @@ absl::StatusOr<bool> EvaluationScheduler::Evaluate(int64_t done) {
 void EvaluationScheduler::SaveInitialWeights() {
   has_initial_weights_ = true;
   if (!ranks_.is_root()) return;
-  // Always one copy: on the CPU, too, and not two from a GPU.
+  // copy=true also copies CPU weights; `to` copies GPU weights only once.
   kept_weights_ =
       model_.policy->weights->flat().to(at::kCPU, /*non_blocking=*/false, /*copy=*/true);
 }

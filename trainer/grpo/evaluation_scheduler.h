@@ -20,13 +20,13 @@
 
 namespace tritonrl {
 
-// All ranks make the same calls; rank 0 prints and writes.
+// All ranks call each function together, unless stated otherwise; rank 0 prints and writes.
 class EvaluationScheduler {
  public:
   struct Hooks {
     // Called while waiting; false ends the wait.
     std::function<bool()> keep_going;
-    // Whether any rank was asked to stop or failed with the status it gives.
+    // Whether any rank received a stop signal or passed an error.
     std::function<absl::StatusOr<bool>(const absl::Status&)> any_stop;
     // Shows a line to the user.
     std::function<void(const std::string&)> say;
@@ -37,23 +37,24 @@ class EvaluationScheduler {
                       ModelState* model, Evaluator* evaluator, InfraErrorJournal* infra_errors,
                       Hooks hooks);
 
-  // Reads what is on file of a run that has `done` steps (rank 0).
+  // Reads the stored evaluations of a run with `done` completed steps. Rank 0 only.
   absl::Status Open(int64_t done) { return log_.Open(done); }
-  // Null when there is none for that step; rank 0 only.
+  // Null if no evaluation is stored for that step. Rank 0 only.
   const EvaluationResult* Find(int64_t step) const { return log_.Find(step); }
 
-  // Whether the configuration asks for one after `done` steps.
+  // Whether the configuration asks for an evaluation after `done` steps.
   bool Due(int64_t done) const;
 
-  // How long an evaluation may take.
+  // Time limit of an evaluation.
   absl::Duration Timeout() const;
 
-  // The evaluation after `done` steps unless it is on file. False: a stop was asked for.
+  // Evaluates after `done` steps unless the result is stored. Returns false if a stop was
+  // requested.
   absl::StatusOr<bool> Evaluate(int64_t done);
 
-  // The user should see the first step soon, so the initial policy is evaluated after that step.
+  // The initial policy is evaluated after the first step, so that the user sees that step soon.
   // SaveInitialWeights is called before the step. EvaluateInitialPolicy restores the initial
-  // weights while responses are generated. After an error or a stop the weights may still be the
+  // weights while responses are generated; after an error or a stop the weights may still be the
   // initial ones. Only rank 0 keeps a copy: of the initial weights, or of the trained ones while
   // the initial ones are in use.
   void SaveInitialWeights();
@@ -62,7 +63,7 @@ class EvaluationScheduler {
 
  private:
   absl::StatusOr<bool> Finish(const Evaluator::Pending& pending);
-  // Exchanges rank 0's weights and the kept ones, and gives all engines what it has then.
+  // Exchanges rank 0's weights with kept_weights_ and sends the new ones to all engines.
   absl::Status ExchangeWeights(int64_t version);
 
   const GrpoHrdConfig& config_;

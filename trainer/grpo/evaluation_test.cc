@@ -73,7 +73,7 @@ TEST(EvaluationTest, LogForgetsWhatAResumedRunWillRepeat) {
   EXPECT_NE(log.Find(0), nullptr);
   EXPECT_NE(log.Find(20), nullptr);
   EXPECT_EQ(log.Find(40), nullptr);
-  ASSERT_TRUE(log.Open(0).ok());  // no checkpoint was reached: all begins anew
+  ASSERT_TRUE(log.Open(0).ok());  // no checkpoint exists: the run starts again
   EXPECT_EQ(log.Find(0), nullptr);
   EXPECT_TRUE(RemoveTree(dir).ok());
 }

@@ -14,7 +14,7 @@ namespace tritonrl {
 
 namespace {
 
-// Keeps the draws of evaluations apart from those of training steps.
+// Gives evaluations other random draws than training steps.
 constexpr uint64_t kEvaluationKey = 0x6576616cu;
 
 }  // namespace

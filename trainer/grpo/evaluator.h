@@ -18,23 +18,23 @@
 #include "trainer/grpo/sample_batch.h"
 #include "trainer/grpo/sample_runner.h"
 
-// Evaluations: sampled and greedy responses to a fixed set of tasks, verified, gathered and kept in
-// evaluations.jsonl.
+// Evaluations: generates and verifies sampled and greedy responses to a fixed set of tasks, gathers
+// them on all ranks and stores them in evaluations.jsonl.
 
 namespace tritonrl {
 
 struct EvaluatorOptions {
-  int samples = 10;           // for each task; 0: none
-  SamplingSettings sampling;  // of these samples
+  int samples = 10;           // samples per task; 0: none
+  SamplingSettings sampling;  // sampling of these samples
   bool greedy = true;         // also one greedy response for each task
   uint64_t seed = 0;
-  // Numbers of the tasks that this rank generates for; none: r, r + size, ... on rank r.
+  // Indices of the tasks for which this rank generates; nullopt: r, r + size, ... on rank r.
   std::optional<std::vector<int>> share;
 };
 
 class Evaluator {
  public:
-  // `runner` and `ranks` must outlive it.
+  // `runner` and `ranks` must outlive this object.
   Evaluator(EvaluatorOptions options, std::vector<std::shared_ptr<const PreparedTask>> tasks,
             SampleRunner* runner, ProcessGroup* ranks);
 
@@ -52,7 +52,7 @@ class Evaluator {
     int verified() const { return sampled->verified + greedy->verified; }
   };
 
-  // Submits all of it to the engine.
+  // Submits this rank's share of an evaluation to the engine.
   absl::StatusOr<Pending> Start(int64_t step);
   absl::Status WaitGenerated(const Pending& pending, absl::Time deadline,
                              const std::function<bool()>& keep_going);
@@ -64,7 +64,8 @@ class Evaluator {
     std::vector<SampleRecord> sampled;
     std::vector<SampleRecord> greedy;
   };
-  // After WaitVerified, on all ranks: everything, on every rank.
+  // Gathers the records of all ranks on every rank and computes the result. Called by all ranks
+  // together, after WaitVerified.
   absl::StatusOr<Finished> Gather(const Pending& pending);
 
  private:
@@ -76,17 +77,17 @@ class Evaluator {
   ProcessGroup* ranks_;
 };
 
-// The evaluations of a run on file: evaluations.jsonl and their samples.
+// The stored evaluations of a run: evaluations.jsonl and the sample files.
 class EvaluationLog {
  public:
   explicit EvaluationLog(RunPaths paths) : paths_(std::move(paths)) {}
 
-  // Reads the results up to step `done`; later lines are dropped from the file. A run that begins
-  // (done == 0) starts empty. Call it before Add.
+  // Reads the results up to step `done` and drops later lines from the file; with done == 0 (a new
+  // run) drops all. Must be called before Add.
   absl::Status Open(int64_t done);
-  // Null when there is none for that step.
+  // Null if there is none for that step.
   const EvaluationResult* Find(int64_t step) const;
-  // Writes the samples, then the line.
+  // Writes the sample files, then the line of evaluations.jsonl.
   absl::Status Add(const Evaluator::Finished& finished);
 
  private:
@@ -95,7 +96,7 @@ class EvaluationLog {
   std::map<int64_t, EvaluationResult> results_;
 };
 
-// One line for the person: "After 0 steps: correct 45.3% ...".
+// One line for the user: "Held-out tasks after 0 steps: valid 80.1% ...".
 std::string EvaluationLine(const EvaluationResult& result);
 
 }  // namespace tritonrl

@@ -1,4 +1,4 @@
-// Bad input, and machines that fail.
+// Runs with bad input and with failures of the machine.
 #include "trainer/grpo/testing/grpo_hrd_fixture.h"
 
 namespace tritonrl {
@@ -6,7 +6,7 @@ namespace {
 
 using ::testing::HasSubstr;
 
-// Each entry: what is wrong, the overrides, the exit code and a part of the one sentence.
+// A bad configuration ends the program with exit code 2 and one sentence that names the error.
 TEST_F(GrpoHrdTest, BadConfigurationIsOneSentence) {
   ASSERT_TRUE(WriteFileAtomic(dir_ + "/bad.textproto", "steps: 3\nlerning_rate: 1\n").ok());
   CommandResult result = Run({program_, "--config=" + dir_ + "/bad.textproto"});
@@ -57,7 +57,7 @@ TEST_F(GrpoHrdTest, BadFilesAreNamed) {
     EXPECT_THAT(result.err, HasSubstr(part));
     ASSERT_TRUE(RemoveTree(Out("x")).ok());
   }
-  // No permission: not even root makes folders in /sys.
+  // No permission: even root cannot create folders in /sys.
   std::vector<std::string> forbidden = Command("x");
   forbidden.back() = "--set=output_dir=/sys/tritonrl_run";
   const CommandResult result = Run(forbidden);
@@ -78,12 +78,12 @@ TEST_F(GrpoHrdTest, TasksThatDoNotRunAreNamedAndLeftOut) {
   ASSERT_TRUE(WriteFileAtomic(Out("tasks/level1/2_broken.py"), "def f(:\n").ok());
   const std::vector<std::string> sets = {"tasks.train=" + Out("tasks"), "eval.samples=0",
                                          "eval.greedy=false", "steps=1", "group_size=8"};
-  // Alone it leaves nothing to learn from.
+  // With these tasks alone there is nothing to learn from.
   CommandResult result = Run(Command("alone", sets));
   EXPECT_EQ(result.exit_code, 1);
   EXPECT_THAT(result.err, HasSubstr("2_broken.py"));
   EXPECT_THAT(result.err, HasSubstr("level1/1_raises"));
-  // Beside a good one its samples are left out and counted.
+  // With a good task in addition the samples of the failing task are left out and counted.
   ASSERT_TRUE(
       WriteFileAtomic(Out("tasks/level1/3_good.py"), ReadFile(good + "/" + names[0]).value()).ok());
   result = Run(Command("beside", sets));
@@ -92,7 +92,7 @@ TEST_F(GrpoHrdTest, TasksThatDoNotRunAreNamedAndLeftOut) {
 }
 
 TEST_F(GrpoHrdTest, AFullDiskLosesNothing) {
-  // A file system that holds one checkpoint but not two, then a larger one.
+  // A file system with space for one checkpoint but not two, which is then enlarged.
   const std::string disk = Out("disk");
   ASSERT_TRUE(CreateDirectories(disk).ok());
   std::string run;
@@ -113,7 +113,7 @@ TEST_F(GrpoHrdTest, AFullDiskLosesNothing) {
 }
 
 TEST_F(GrpoHrdTest, WorkersThatDoNotStartEndTheRun) {
-  // An interpreter that fails at once, and one that hangs.
+  // A Python interpreter that fails at once, and one that hangs.
   CommandResult result = Run(Command("false"), {{"TRITONRL_PYTHON", "/bin/false"}});
   EXPECT_EQ(result.exit_code, 1);
   EXPECT_THAT(result.err, HasSubstr("error: "));

@@ -36,7 +36,7 @@ int Main(int argc, char** argv) {
   }
   const absl::StatusOr<std::string> path = FindInputPath(absl::GetFlag(FLAGS_config));
   if (!path.ok()) return ReportUsageError(AddContext(path.status(), "--config"));
-  // The run has said at its end what there is.
+  // RunGrpoHrd has already printed the results.
   return RunTrainingProgram(LoadGrpoHrdConfig(*path, *overrides), stop, RunGrpoHrd,
                             [](const TrainingOutcome&) {});
 }

@@ -1,4 +1,4 @@
-// Runs of several ranks, of samples begun a step ahead, and of engines that release memory.
+// Runs with several ranks, with async rollout, and with engines that sleep during learning.
 #include "trainer/grpo/testing/grpo_hrd_fixture.h"
 
 namespace tritonrl {
@@ -6,8 +6,9 @@ namespace {
 
 using ::testing::HasSubstr;
 
-// The next step's samples are begun early and outlive an update. Step 1 is before an evaluation of
-// the weights it began with, so step 3 is the first that finds any.
+// The next step's samples start early and continue after an update. In step 1 nothing starts early
+// because an evaluation of the initial weights follows, so step 3 is the first step with stale
+// tokens.
 TEST_F(GrpoHrdTest, SamplesBegunAheadSayHowOldTheirTokensAre) {
   for (const bool keep : {false, true}) {
     SCOPED_TRACE(keep ? "old cache" : "new cache");
@@ -31,7 +32,7 @@ TEST_F(GrpoHrdTest, SamplesBegunAheadSayHowOldTheirTokensAre) {
       EXPECT_EQ(steps[i]["truncated_fraction"], 0);
     }
     for (int i = 0; i < 3; ++i) {
-      // Keys of older weights move what newer ones say a little.
+      // Keys computed with older weights slightly change the log-probabilities under newer ones.
       EXPECT_LT(steps[i]["logprob_max_diff"], keep && i == 2 ? 0.5 : 1e-3) << i;
     }
   }
@@ -44,7 +45,7 @@ TEST_F(GrpoHrdTest, MemoryThatTheLearnerHasMeanwhileChangesNothing) {
       Run(Command("released", {"sampling.engine.enable_sleep_mode=true"}));
   ASSERT_EQ(released.exit_code, 0) << released.err;
   ExpectSameRun("kept", "released");
-  // It is no other run for that.
+  // The sleep mode may differ in a resumed run.
   const CommandResult again = Run(Command("released"));
   EXPECT_EQ(again.exit_code, 0) << again.err;
 }
@@ -56,10 +57,10 @@ TEST_F(GrpoHrdTest, TwoRanksGiveTheLossesOfOne) {
   const CommandResult two = Run(MpirunCommand(2, Command("two", sets)));
   ASSERT_EQ(two.exit_code, 0) << two.err;
   EXPECT_EQ(Metrics("one").size(), 2);
-  ExpectNearMetrics("one", "two", 1e-3);  // sums of single precision in another order
+  ExpectNearMetrics("one", "two", 1e-3);  // fp32 sums in another order
   EXPECT_EQ(Samples("one", "step_000001.jsonl"), Samples("two", "step_000001.jsonl"));
 
-  // The same two ranks, for which a third one generates.
+  // The same two learning ranks with a third rank that generates.
   std::vector<std::string> fed = sets;
   fed.push_back("rollout_ranks=1");
   const CommandResult three = Run(MpirunCommand(3, Command("three", fed)));
@@ -68,7 +69,7 @@ TEST_F(GrpoHrdTest, TwoRanksGiveTheLossesOfOne) {
   EXPECT_TRUE(ReadFile(Out("two") + model).value() == ReadFile(Out("three") + model).value());
 }
 
-// Rank 0 alone keeps the weights that are not in use while the initial policy is evaluated.
+// While the initial policy is evaluated, only rank 0 keeps a copy of the trained weights.
 TEST_F(GrpoHrdTest, AllRanksEvaluateTheInitialPolicyAndGoOnWithTheTrainedOne) {
   const std::vector<std::string> sets = {"steps=2", "eval.samples=0", "eval.at_end=false"};
   const CommandResult one = Run(Command("one", sets));
@@ -87,7 +88,7 @@ TEST_F(GrpoHrdTest, AllRanksEvaluateTheInitialPolicyAndGoOnWithTheTrainedOne) {
   EXPECT_TRUE(ReadFile(Out("two") + model).value() == ReadFile(Out("without") + model).value());
 }
 
-// One rank learns what two others generate, through an interruption: all files are those of one
+// One rank learns and two ranks generate, with an interruption: all files equal those of one
 // process.
 TEST_F(GrpoHrdTest, RanksThatOnlyGenerateChangeNothing) {
   const CommandResult one = Run(Command("one"));
@@ -102,7 +103,7 @@ TEST_F(GrpoHrdTest, RanksThatOnlyGenerateChangeNothing) {
   ExpectNearMetrics("one", "apart", 1e-12);  // sums over the ranks in another order
 }
 
-// Samples of the next step are generated on one rank while another learns.
+// One rank generates samples of the next step while another rank learns.
 TEST_F(GrpoHrdTest, ARankThatOnlyGeneratesMayGoAhead) {
   const CommandResult run =
       Run(MpirunCommand(2, Command("ahead", {"rollout_ranks=1", "sampling.async_rollout=true",

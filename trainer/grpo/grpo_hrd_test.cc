@@ -1,4 +1,4 @@
-// Whole runs: interrupted ones end as if they had not been.
+// Whole runs: an interrupted run has the same results as an uninterrupted one.
 #include "trainer/grpo/testing/grpo_hrd_fixture.h"
 
 namespace tritonrl {
@@ -9,7 +9,7 @@ using ::testing::HasSubstr;
 TEST_F(GrpoHrdTest, WholeRunThenKillsAndASignalChangeNothing) {
   const CommandResult whole = Run(Command("whole"));
   ASSERT_EQ(whole.exit_code, 0) << whole.err;
-  // What a person sees: a line a step, both evaluations, the table and where the files are.
+  // The output has a line per step, both evaluations, the table and the paths of the files.
   EXPECT_THAT(whole.err, HasSubstr("3/3"));
   EXPECT_THAT(whole.err, HasSubstr("speedup"));
   EXPECT_THAT(whole.err, HasSubstr("Held-out tasks after 0 steps"));
@@ -23,7 +23,7 @@ TEST_F(GrpoHrdTest, WholeRunThenKillsAndASignalChangeNothing) {
   EXPECT_EQ(Lines(Out("whole") + "/metrics.jsonl"), kSteps);
   EXPECT_EQ(Lines(Out("whole") + "/samples/step_000001.jsonl"), 8);
   EXPECT_EQ(Lines(Out("whole") + "/samples/eval_000003.jsonl"), 4);
-  // The policy was trained: samples were right and wrong, and the weights moved.
+  // The policy was trained: some samples were correct, some were not, and the weights changed.
   std::set<Outcome::Reason> reasons;
   const auto records =
       MergeRecords({ReadFile(Out("whole") + "/samples/step_000001.jsonl").value()});
@@ -38,7 +38,7 @@ TEST_F(GrpoHrdTest, WholeRunThenKillsAndASignalChangeNothing) {
       ReadFile(Out("whole") + "/model/model.safetensors").value());
 
   const std::string cut = Out("cut");
-  // Killed in the middle of the first step, then with steps done, then asked to stop.
+  // The run is killed during the first step, killed after some steps, and then stopped by a signal.
   EXPECT_EQ(
       SignalWhen("cut", SIGKILL, [&] { return Lines(cut + "/journal/verdicts_0.jsonl") >= 3; })
           .signal,
@@ -56,7 +56,7 @@ TEST_F(GrpoHrdTest, WholeRunThenKillsAndASignalChangeNothing) {
   EXPECT_THAT(last.err, HasSubstr("Resuming after step 3 of 3."));
   ExpectSameRun("whole", "cut");
 
-  // The same command once more: nothing is trained, the table is shown again.
+  // The same command again trains nothing and shows the table again.
   const CommandResult again = Run(Command("cut"));
   EXPECT_EQ(again.exit_code, 0) << again.err;
   EXPECT_THAT(again.out, HasSubstr("before      after    change"));

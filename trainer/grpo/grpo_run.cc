@@ -32,10 +32,10 @@
 namespace tritonrl {
 namespace {
 
-// How long the last rendering of the report may take.
+// Time limit of the last rendering of the report.
 constexpr absl::Duration kReportTimeout = absl::Seconds(90);
 
-// "triton-3.6.0.dist-info" -> "3.6.0"; empty when the packages are the interpreter's own.
+// "triton-3.6.0.dist-info" -> "3.6.0"; empty if `site` does not hold the package.
 std::string PackageVersion(const std::string& site, const std::string& package) {
   absl::StatusOr<std::vector<std::string>> names = ListDirectory(site);
   if (!names.ok()) return "";
@@ -48,7 +48,7 @@ std::string PackageVersion(const std::string& site, const std::string& package) 
   return "";
 }
 
-// Entries of versions.json beside those of every run.
+// Entries of versions.json in addition to those of every run.
 std::map<std::string, std::string> Versions(const GrpoHrdConfig& config,
                                             const DeviceBackend& backend) {
   std::map<std::string, std::string> entries = {
@@ -88,25 +88,25 @@ class GrpoRun {
   absl::Status Load();
   absl::Status LoadVerification();
   absl::Status LoadTasks();
-  // Prints what was loaded.
+  // Prints a summary of policy, tasks and backend.
   void Introduce();
   absl::Status Resume();
   absl::Status Loop();
   absl::Status Evaluate();
   absl::Status Step();
-  // Whether samples of the next step may be begun in this one.
+  // Whether samples of the next step may be started in this one.
   bool StartsNextRollout() const;
-  // The error of a step without any verified sample.
+  // Saves the completed steps and returns the error of a step without any verified sample.
   absl::Status NothingVerified(const SampleBatch& batch);
   absl::Status Record(const SampleBatch& batch, const RlBatch& rl, const StepMetrics& metrics);
   void PrintResults();
 
-  // Whether to stop waiting: for a signal, or because verification failed.
+  // Whether to stop waiting: on a signal, or if verification failed.
   bool Interrupted() const { return run_.stop_requested() || !verification_.Health().ok(); }
-  // Whether any rank was asked to stop or failed; all ranks call it at the same places.
+  // Whether any rank received a stop signal or failed; all ranks call it at the same points.
   absl::StatusOr<bool> AnyStop(const absl::Status& status);
 
-  // In the order of construction; members use only those above them.
+  // Members are in the order of construction; each uses only those above it.
   const GrpoHrdConfig& config_;
   ProcessGroup& ranks_;
   RankPlacement& placement_;
@@ -149,7 +149,7 @@ absl::Status GrpoRun::LoadVerification() {
   RETURN_IF_ERROR(CreateDirectories(paths_.JournalDir()));
   VerificationOptions options;
   options.config = config_.verifier();
-  // A rank that only learns verifies nothing but, on rank 0, the tasks before the first step.
+  // A rank that only learns verifies nothing, except for rank 0's preflight of the tasks.
   const bool preflight = config_.tasks().preflight() && ranks_.is_root();
   if (!placement_.generates() && !preflight) options.config.set_workers(1);
   options.seed = config_.seed();
@@ -193,8 +193,8 @@ void GrpoRun::Introduce() {
 absl::StatusOr<bool> GrpoRun::AnyStop(const absl::Status& status) {
   RETURN_IF_ERROR(verification_.Health());
   if (!status.ok() && !absl::IsCancelled(status)) return status;
-  // A rank waits here longer than other ranks wait for their samples, so that it is not the first
-  // to give up.
+  // A rank waits here longer than other ranks wait for their samples, so that it does not time out
+  // before them.
   RETURN_IF_ERROR(placement_.WaitForOtherRanks(evaluations_->Timeout() +
                                                absl::Seconds(config_.collective_timeout_s())));
   return run_.AnyStop(!status.ok());
@@ -238,12 +238,14 @@ absl::Status GrpoRun::Loop() {
     if (stopped_) break;
     if (ranks_.is_root()) report_.Start();
     if (evaluations_->has_initial_weights()) {
-      // No checkpoint until this evaluation is on file: a run resumed from one would lack it.
+      // No checkpoint before this evaluation is stored: a run resumed from one would lack the
+      // evaluation.
       run_.BeginUpdate();
       ASSIGN_OR_RETURN(const bool finished, evaluations_->EvaluateInitialPolicy(run_.step()));
       if (finished) run_.CancelUpdate();
       stopped_ = !finished;
-      // The first step waited for the workers to start, and the evaluation is no step.
+      // Restarts the estimate: the first step included the start of the workers, and the evaluation
+      // is not a step.
       run_.StartProgress();
     }
     ASSIGN_OR_RETURN(const bool stop, AnyStop(absl::OkStatus()));
@@ -256,7 +258,7 @@ absl::Status GrpoRun::Loop() {
 
 absl::Status GrpoRun::Evaluate() {
   if (!evaluations_->Due(run_.step())) return absl::OkStatus();
-  // An evaluation can take longer than many steps. A kill during it must not lose the checkpoint.
+  // An evaluation can take longer than many steps; a kill during it must not lose the checkpoint.
   RETURN_IF_ERROR(run_.FinishCheckpoint());
   ASSIGN_OR_RETURN(const bool finished, evaluations_->Evaluate(run_.step()));
   stopped_ = !finished;
@@ -264,7 +266,7 @@ absl::Status GrpoRun::Evaluate() {
 }
 
 bool GrpoRun::StartsNextRollout() const {
-  // Evaluations have the engine for themselves.
+  // Evaluations do not share the engine with other samples.
   return config_.sampling().async_rollout() && run_.step() + 1 < config_.steps() &&
          !evaluations_->Due(run_.step() + 1) && !evaluations_->has_initial_weights();
 }
@@ -300,8 +302,8 @@ absl::Status GrpoRun::Step() {
 }
 
 absl::Status GrpoRun::NothingVerified(const SampleBatch& batch) {
-  run_.CancelUpdate();                         // nothing was learned
-  RETURN_IF_ERROR(run_.SaveCompletedSteps());  // all ranks are here
+  run_.CancelUpdate();                         // the weights have not changed
+  RETURN_IF_ERROR(run_.SaveCompletedSteps());  // a collective call: all ranks take this path
   ASSIGN_OR_RETURN(const std::vector<std::string> infra_errors,
                    ranks_.AllGather(FirstInfraError(batch)));
   const auto first = std::find_if(infra_errors.begin(), infra_errors.end(),

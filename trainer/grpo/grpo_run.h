@@ -11,8 +11,8 @@
 namespace tritonrl {
 
 // Trains as configured, or resumes from the newest checkpoint in config.output_dir, up to the last
-// step, with the evaluations that the configuration asks for. Rank 0 prints and writes. `config`
-// must have been checked (ValidateGrpoHrdConfig).
+// step, with the configured evaluations. Called by all ranks together; rank 0 prints and writes.
+// `config` must be valid (ValidateGrpoHrdConfig).
 absl::StatusOr<TrainingOutcome> RunGrpoHrd(const GrpoHrdConfig& config, ProcessGroup* ranks,
                                            const SignalHandler& stop);
 

@@ -38,7 +38,7 @@ absl::StatusOr<std::shared_ptr<SampleBatch>> StepRollout::Start(int64_t done, bo
   if (batch == nullptr) {
     ASSIGN_OR_RETURN(batch, Begin(done));
   }
-  // The engine serves samples in the order in which they came.
+  // The engine serves requests in order of submission, so these samples do not delay `batch`.
   if (start_next) {
     ASSIGN_OR_RETURN(next_, Begin(done + 1));
   }
@@ -61,7 +61,7 @@ absl::StatusOr<LearnStats> LearnFromBatch(int64_t done, RlBatch* batch, ModelSta
   return model->learner->Learn(*batch, done);
 }
 
-// On ranks of which some learn and the others generate.
+// LearnStep for a job in which some ranks learn and the other ranks generate.
 absl::StatusOr<LearnStats> LearnDisaggregated(const SampleBatch& samples, int64_t done,
                                               const RlBatch& generated,
                                               std::optional<Engine::KvPolicy> pause,
@@ -72,7 +72,7 @@ absl::StatusOr<LearnStats> LearnDisaggregated(const SampleBatch& samples, int64_
   if (placement.learns()) {
     ASSIGN_OR_RETURN(stats, LearnFromBatch(done, &batch, model));
   }
-  // Those that generate wait here while the others learn.
+  // Generating ranks wait here while the learning ranks learn.
   RETURN_IF_ERROR(placement.WaitForOtherRanks(timeout));
   RETURN_IF_ERROR(placement.SyncWeightsToRollout(
       static_cast<uint64_t>(done) + 1, {.changed = stats.optimizer_steps > 0, .pause = pause},
@@ -158,7 +158,7 @@ absl::Status GatherStepMetrics(const SampleBatch& batch, const RlBatch& rl, cons
       AddSample(batch.groups[g].samples[i], rl[g].samples[i], sums);
     }
   }
-  // A batch that was begun ahead may have been ready before.
+  // A batch that was started in the previous step may have ended before this step began.
   const absl::Time generated = std::max(batch.all_generated, clock.began);
   const absl::Time verified = std::max(batch.all_verified, generated);
   double times[4] = {absl::ToDoubleSeconds(generated - clock.began),

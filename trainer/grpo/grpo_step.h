@@ -18,10 +18,11 @@
 #include "trainer/learner/learner.h"
 #include "trainer/objective/advantage.h"
 
-// One training step of GRPO: its samples, its update of the weights and its metrics.
+// One training step of GRPO: rollout, update of the weights and metrics.
 
 namespace tritonrl {
 
+// Starts the rollouts of training steps, with async rollout one step ahead.
 class StepRollout {
  public:
   // All references must outlive this object.
@@ -29,12 +30,12 @@ class StepRollout {
               SampleRunner* runner)
       : config_(config), model_(model), prompts_(prompts), runner_(runner) {}
 
-  // After `done` completed steps: begins this rank's share of the next step's samples, unless they
-  // are in flight. With `start_next` also begins those of the step after it, which take batch slots
-  // that become idle.
+  // After `done` completed steps: starts this rank's share of the next step's samples, unless they
+  // are in flight, and returns them. With `start_next` it also starts the samples of the step after
+  // it, which use batch slots that become idle.
   absl::StatusOr<std::shared_ptr<SampleBatch>> Start(int64_t done, bool start_next);
 
-  // Whether samples of a step after the one started last are in flight.
+  // Whether samples of the step after the one started last are in flight.
   bool next_started() const { return next_ != nullptr; }
 
  private:
@@ -52,23 +53,23 @@ struct LearnStepOptions {
   bool async_rollout = false;  // samples of the next step are being generated
 };
 
-// Called by all ranks together: learns from `batch`, the rewarded `samples`, and gives the engines
-// the weights of version done + 1. On a rank that both generates and learns the engine pauses
-// meanwhile. Fills in the log-probabilities of the reference and the proximal policy if the
-// objective needs them. The statistics are valid on the ranks that learn.
+// Learns from `batch`, the rewarded `samples`, and gives the engines the weights of version done +
+// 1. Called by all ranks together. On a rank that both generates and learns the engine pauses
+// meanwhile. Sets the log-probabilities of the reference and the proximal policy if the objective
+// needs them. The statistics are valid on the ranks that learn.
 absl::StatusOr<LearnStats> LearnStep(const SampleBatch& samples, const LearnStepOptions& moment,
                                      const GrpoHrdConfig& config, RlBatch* batch,
                                      ModelState* model);
 
-// The step on this rank's clock.
+// Begin and end of a step on this rank's clock.
 struct StepClock {
   absl::Time began;
   absl::Time ended;
   bool async_rollout = false;  // sampling.async_rollout
 };
 
-// Means are over samples of all ranks that were verified (infrastructure errors left out). Times
-// are those of the slowest rank.
+// Metrics of a step. Means are over the verified samples of all ranks, without infrastructure
+// errors. Times are those of the slowest rank.
 struct StepMetrics {
   double reward_plan = 0;
   double reward_code = 0;
@@ -77,30 +78,31 @@ struct StepMetrics {
   double correct_rate = 0;
   double mean_speedup = 0;  // not clipped; 0 for samples that are not correct
   double fused_rate = 0;    // fused / (fused + split) plans
-  double mean_tokens = 0;   // of a response
+  double mean_tokens = 0;   // mean length of a response
   double truncated_rate = 0;
   double cache_hit_rate = 0;
   int64_t samples = 0;
   int64_t infra_errors = 0;
   bool modelled = false;
-  double stale_token_rate = 0;  // tokens from older weights than those that learn from them
-  double tokens_per_s = 0;  // generated, over seconds_rollout; with sampling.async_rollout, where
-                            // rollout goes on while others learn, over seconds_step
-  double seconds_rollout = 0;     // until the last sample was generated
-  double seconds_verify = 0;      // from then until the last verdict: what overlap did not hide
-  double seconds_verify_run = 0;  // all time spent in workers, on all samples together
+  double stale_token_rate = 0;    // share of tokens from weights older than the learner's
+  double tokens_per_s = 0;        // generated tokens per second of seconds_rollout; with
+                                  // async rollout, which overlaps learning, of seconds_step
+  double seconds_rollout = 0;     // until the last sample is generated
+  double seconds_verify = 0;      // from then to the last verdict: the part not overlapped
+  double seconds_verify_run = 0;  // worker time, summed over all samples
   double seconds_learn = 0;
   double seconds_step = 0;
   LearnStats learn;
 };
 
-// Sums over the ranks; every rank must call it. `rl` holds the rewards of `batch`.
+// Computes the metrics over all ranks; called by all ranks together. `rl` holds the rewards of
+// `batch`.
 absl::Status GatherStepMetrics(const SampleBatch& batch, const RlBatch& rl, const LearnStats& learn,
                                const StepClock& clock, ProcessGroup* ranks, StepMetrics* metrics);
 
 MetricFields StepFields(const StepMetrics& metrics);
 
-// "reward plan 0.85 code 0.52 | valid 80% ...", what stands behind the progress bar.
+// The text behind the progress bar: "reward plan 0.85 code 0.52 | valid 80% ...".
 std::string StepLine(const StepMetrics& metrics);
 
 }  // namespace tritonrl

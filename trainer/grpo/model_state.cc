@@ -48,7 +48,7 @@ absl::StatusOr<ModelState> LoadModelState(const GrpoHrdConfig& config, ProcessGr
   }
   run->startup_timer().EndPhase("engine");
   if (!placement->learns()) return model;
-  // The recomputation plan counts on the memory that the engine releases while the learner works.
+  // The recompute plan includes the memory that the engine frees by sleeping during learning.
   if (sleeps) RETURN_IF_ERROR(model.engine->BeginWeightUpdate());
   RETURN_IF_ERROR(run->MakeOptimizer(config.sampling().max_prompt_tokens() +
                                      config.sampling().max_response_tokens()));

@@ -16,26 +16,28 @@
 #include "trainer/learner/policy.h"
 #include "trainer/run/training_run.h"
 
-// Everything of a GRPO run that computes with the policy on this rank, and its settings.
+// The policy on this rank with the objects that compute with it: engine, learner, reference policy.
 
 namespace tritonrl {
 
 struct ModelState {
   const Policy* policy = nullptr;
   RankPlacement* placement = nullptr;
-  std::unique_ptr<ReferencePolicy> reference;  // null without KL penalty and where nothing learns
-  std::unique_ptr<Engine> engine;              // null on a rank that only learns
-  std::unique_ptr<Learner> learner;            // null on a rank that only generates
+  std::unique_ptr<ReferencePolicy>
+      reference;                     // null without KL penalty or if the rank does not learn
+  std::unique_ptr<Engine> engine;    // null on a rank that only learns
+  std::unique_ptr<Learner> learner;  // null on a rank that only generates
 };
 
-// Loads the policy and the optimizer into `run` and starts what this rank needs beside them. All
-// pointers must outlive the result. Errors name the file, tensor or field.
+// Loads the policy and the optimizer into `run` and starts the engine and the learner as this
+// rank's placement requires. All pointers must outlive the result. Errors name the file, tensor or
+// field.
 absl::StatusOr<ModelState> LoadModelState(const GrpoHrdConfig& config, ProcessGroup* ranks,
                                           RankPlacement* placement, TrainingRun* run);
 
-// Starts an engine that shares the policy's weights. Error: prompt and response
-// (`context.max_length`) do not fit the model's positions. `tensor_parallel_group`: the ranks over
-// which the policy is sharded (MakeTensorParallelEngine); null: the policy is whole.
+// Starts an engine that shares the policy's weights. `tensor_parallel_group`: the ranks over which
+// the policy is sharded (MakeTensorParallelEngine); null: the policy is not sharded.
+// InvalidArgument: prompt and response (`context.max_length`) exceed the model's positions.
 absl::StatusOr<std::unique_ptr<Engine>> StartEngine(const Policy& policy,
                                                     const EngineConfig& config,
                                                     const EngineContext& context,
@@ -44,7 +46,7 @@ absl::StatusOr<std::unique_ptr<Engine>> StartEngine(const Policy& policy,
 // All tokens that end a response.
 std::vector<int32_t> StopTokens(const Policy& policy);
 
-// How training draws its samples.
+// Sampling settings of training.
 SamplingSettings MakeSamplingSettings(const SamplingConfig& config, const Policy& policy);
 
 }  // namespace tritonrl

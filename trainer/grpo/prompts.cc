@@ -19,7 +19,7 @@ namespace tritonrl {
 PreparedTask PrepareTask(Task task, PromptStyle style, const Tokenizer& tokenizer) {
   PreparedTask prepared;
   prepared.prompt = BuildPrompt(task, style);
-  // A task's text must not be able to write control tokens into the prompt.
+  // The text of a task must not produce control tokens in the prompt.
   prepared.tokens = tokenizer.Encode(prepared.prompt, /*parse_special=*/false);
   prepared.task = std::move(task);
   return prepared;
@@ -61,7 +61,7 @@ absl::StatusOr<PreparedTasks> LoadPreparedTasks(const std::vector<std::string>& 
 
 namespace {
 
-// Philox stream of the draws made here; other users of the run's seed have other streams.
+// Philox stream of these draws; other uses of the run's seed have other streams.
 constexpr uint64_t kPromptStream = 0x70726f6d707473;
 
 int DrawIndex(const std::vector<double>& chances, double uniform) {
@@ -74,7 +74,7 @@ int DrawIndex(const std::vector<double>& chances, double uniform) {
     sum += chances[i] / total;
     if (uniform < sum) return last;
   }
-  return last;  // rounding left a crumb
+  return last;  // `uniform` is above the rounded sum
 }
 
 }  // namespace
@@ -122,7 +122,7 @@ std::vector<std::shared_ptr<const PreparedTask>> PromptSampler::Draw(int64_t ste
     const double level = random.Uniform();
     const uint64_t pick = random.Next64();
     if (kind < options_.generated_share) {
-      // Only the reference is used: the rates of mistakes do not matter.
+      // Only the reference is used, so the settings for mistakes do not matter.
       CorpusSettings settings;
       settings.seed = MixKeys({options_.seed, kPromptStream});
       Task task;

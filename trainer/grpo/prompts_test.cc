@@ -26,7 +26,7 @@ class PromptSamplerTest : public ::testing::Test {
   }
   void TearDown() override { EXPECT_TRUE(RemoveTree(dir_).ok()); }
 
-  // `ones` tasks of level 1 and `twos` of level 2.
+  // `ones` tasks of level 1 and `twos` tasks of level 2.
   std::vector<PreparedTask> Tasks(int ones, int twos) const {
     std::vector<PreparedTask> tasks;
     for (int i = 0; i < ones + twos; ++i) {
@@ -71,8 +71,8 @@ TEST_F(PromptSamplerTest, NoTaskTwiceWhileThereAreOthers) {
     const std::vector<std::string> few = Ids(sampler, step, 2);
     seen.insert(few.begin(), few.end());
   }
-  EXPECT_EQ(seen.size(), 10);                 // each comes up sooner or later
-  EXPECT_EQ(Ids(sampler, 0, 25).size(), 25);  // more prompts than tasks: they repeat
+  EXPECT_EQ(seen.size(), 10);                 // every task is drawn eventually
+  EXPECT_EQ(Ids(sampler, 0, 25).size(), 25);  // with more prompts than tasks, tasks repeat
 }
 
 TEST_F(PromptSamplerTest, LevelsFollowTheMixture) {

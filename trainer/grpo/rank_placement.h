@@ -1,5 +1,5 @@
-// Which ranks of a job learn and which generate (GrpoHrdConfig.rollout_ranks), and the transfer of
-// samples and weights between them.
+// Assigns learning and generation to the ranks of a job (GrpoHrdConfig.rollout_ranks), and
+// transfers samples and weights between them.
 #ifndef TRITONRL_TRAINER_GRPO_RANK_PLACEMENT_H_
 #define TRITONRL_TRAINER_GRPO_RANK_PLACEMENT_H_
 
@@ -21,35 +21,35 @@
 namespace tritonrl {
 
 struct WeightSyncOptions {
-  bool changed = true;  // on rank 0; false: only the version is sent
+  bool changed = true;  // on rank 0: whether the weights changed; false: only the version is sent
   // See ReceiveOptions.
   std::optional<Engine::KvPolicy> pause;
 };
 
-// All methods that are not const are called by all ranks of the job together. Rank 0 learns.
+// All ranks of the job call each non-const method together. Rank 0 always learns.
 class RankPlacement {
  public:
   // The last `rollout_ranks` ranks of `all` (which must outlive this object) only generate and
-  // verify, the ranks before them only learn; with 0 all ranks do both. InvalidArgument: no rank
+  // verify; the ranks before them only learn. With 0 all ranks do both. InvalidArgument: no rank
   // would learn.
   static absl::StatusOr<std::unique_ptr<RankPlacement>> Make(int rollout_ranks, ProcessGroup* all);
 
   bool disaggregated() const { return rollout_ranks_ > 0; }
   bool learns() const { return all_->rank() < learning_ranks(); }
   bool generates() const { return !disaggregated() || !learns(); }
-  // The ranks that learn together; null on a rank that only generates.
+  // The group of learning ranks; null on a rank that only generates.
   ProcessGroup* learners() const { return disaggregated() ? learners_.get() : all_; }
-  // The prompts, of `count` numbered from 0, that this rank generates for; none if it only learns.
+  // Indices, below `count`, of the prompts for which this rank generates; empty if it only learns.
   std::vector<int> Share(int count) const;
 
   // The following functions do nothing unless the placement is disaggregated.
 
-  // Called first. `weights`: this rank's, which the engine or the learner uses.
+  // Called first. `weights`: the weights of this rank's engine or learner.
   absl::Status InitWeightSync(std::shared_ptr<Weights> weights);
-  // A barrier of learning and generating ranks, whose deadline is `timeout`.
+  // A barrier of learning and generating ranks, with deadline `timeout`.
   absl::Status WaitForOtherRanks(absl::Duration timeout);
-  // Sends the rewarded groups of `samples` to the learning ranks. Each gets the groups that it
-  // would have generated if all ranks did both.
+  // Sends the rewarded groups of `samples` to the learning ranks. Each receives the groups that it
+  // would have generated itself if all ranks did both.
   absl::StatusOr<RlBatch> SendToLearners(const RlBatch& batch, const SampleBatch& samples);
   // Sends rank 0's weights and their version to the engines. `engine`: null on a rank that only
   // learns.

@@ -1,4 +1,4 @@
-// Names of the files that a run of GRPO-HRD keeps in its folder beside those of base/run_dir.h.
+// Paths of the files of a GRPO-HRD run in addition to those of base/run_dir.h.
 #ifndef TRITONRL_TRAINER_GRPO_RUN_PATHS_H_
 #define TRITONRL_TRAINER_GRPO_RUN_PATHS_H_
 
@@ -13,7 +13,8 @@ namespace tritonrl {
 struct RunPaths {
   std::string dir;
 
-  // Each verdict as it was reached, one file a rank: what a resumed run does not check again.
+  // All verdicts of a rank, appended as they arrive; a resumed run does not verify these samples
+  // again.
   std::string VerdictJournal(int rank) const {
     return absl::StrCat(dir, "/journal/verdicts_", rank, ".jsonl");
   }
@@ -21,7 +22,7 @@ struct RunPaths {
     return absl::StrCat(dir, "/journal/infra_errors_", rank, ".jsonl");
   }
   std::string JournalDir() const { return dir + "/journal"; }
-  // One object for each evaluation.
+  // One JSON object per evaluation.
   std::string Evaluations() const { return dir + "/evaluations.jsonl"; }
   std::string StepSamples(int64_t step) const {
     return absl::StrFormat("%s/samples/step_%06d.jsonl", dir, step);

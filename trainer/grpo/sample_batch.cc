@@ -16,7 +16,7 @@ namespace tritonrl {
 
 namespace {
 
-// Tokens that were not drawn from weights number `version`; they come before those that were.
+// Number of tokens that were not drawn from weights `version`; they precede the tokens that were.
 int TokensBefore(uint64_t version, const Sample& sample) {
   int64_t tokens = 0;
   for (const WeightVersionSpan& run : sample.versions)

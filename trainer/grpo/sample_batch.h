@@ -15,7 +15,7 @@
 #include "trainer/objective/advantage.h"
 #include "verify/verdict/verdict.pb.h"
 
-// Samples with their verdicts: in memory, as the learner's batch, and as JSON lines.
+// Samples with their verdicts in three forms: in memory, as the learner's batch, and as JSON lines.
 
 namespace tritonrl {
 
@@ -23,24 +23,24 @@ namespace tritonrl {
 struct VerifiedSample {
   Sample sample;
   std::string text;  // decoded, special tokens kept
-  int plan_end = 0;  // tokens [0, plan_end) are plan
+  int plan_end = 0;  // tokens [0, plan_end) are plan tokens
   PlanKind plan_kind = PlanKind::kOther;
   Verdict verdict;
   bool generated = false;
   bool verified = false;
 };
 
-// One prompt and its samples, by index.
+// One prompt and its samples.
 struct SampleGroup {
   std::shared_ptr<const PreparedTask> task;
-  int slot = 0;  // its place among the prompts of all ranks: part of the random key
+  int slot = 0;  // index of the prompt over all ranks; part of the random key
   SamplingSettings sampling;
   std::vector<VerifiedSample> samples;
 };
 
-// Prompts and their samples, which SampleRunner fills in as they are generated and verified.
+// Prompts and their samples. SampleRunner sets the samples as they are generated and verified.
 struct SampleBatch {
-  std::string name;   // "step 12": in messages and in the keys of verdicts
+  std::string name;   // e.g. "step 12", for messages and keys of verdicts
   uint64_t seed = 0;  // SampleKey::run_seed
   uint64_t step = 0;  // SampleKey::step
   std::vector<SampleGroup> groups;
@@ -48,7 +48,7 @@ struct SampleBatch {
   // infrastructure error is then not journalled, as it would belong to another sample.
   bool reproducible = true;
 
-  // Kept by SampleRunner.
+  // Updated by SampleRunner.
   int num_samples = 0;
   int generated = 0;
   int verified = 0;
@@ -60,18 +60,19 @@ struct SampleBatch {
   absl::Time all_verified = absl::InfinitePast();
 };
 
-// Rewards and advantages of every sample, in the batch's order. A sample whose verdict is an
-// infrastructure error is not counted: it moves neither its group's mean nor the weights.
+// Builds the learner's batch with rewards and advantages, in the order of `batch`. A sample whose
+// verdict is an infrastructure error is not counted: it has no gradient and no effect on its
+// group's mean.
 RlBatch BuildRlBatch(const SampleBatch& batch, const ObjectiveConfig& objective);
 
-// "task level1/3_relu: <what went wrong>" of the batch's first infrastructure error; empty without
-// one.
+// The batch's first infrastructure error as "task level1/3_relu: <message>"; empty if there is
+// none.
 std::string FirstInfraError(const SampleBatch& batch);
 
-// A sample as samples/*.jsonl of the run folder holds it and ranks send it to rank 0. JSON fields:
-// slot, sample, task, prompt (first sample of a group only), response, tokens, plan_tokens,
-// finish_reason, plan_kind, reward_plan, reward_code, advantage_plan, advantage_code (training
-// steps only), verdict (see verify/verdict/verdict.proto).
+// A sample in the form stored in samples/*.jsonl and sent to rank 0. JSON fields: slot, sample,
+// task, prompt (first sample of a group only), response, tokens, plan_tokens, finish_reason,
+// plan_kind, reward_plan, reward_code, advantage_plan, advantage_code (training steps only),
+// verdict (see verify/verdict/verdict.proto).
 struct SampleRecord {
   int slot = 0;
   int index = 0;
@@ -90,16 +91,18 @@ struct SampleRecord {
   Verdict verdict;
 };
 
-// All samples of a batch in order. `rl` (may be null) is the same batch with its rewards.
+// The records of all samples of a batch, in order. `rl` is the same batch with its rewards, or
+// null.
 std::vector<SampleRecord> MakeRecords(const SampleBatch& batch, const RlBatch* rl);
 
 std::string RecordToJson(const SampleRecord& record);
 absl::StatusOr<SampleRecord> RecordFromJson(const std::string& line);
 
-// Lines of several ranks, each a text of RecordToJson lines, ordered by (slot, sample).
+// Parses the texts of several ranks (RecordsToText) and returns their records ordered by (slot,
+// sample). DataLoss for an invalid line.
 absl::StatusOr<std::vector<SampleRecord>> MergeRecords(const std::vector<std::string>& texts);
 
-// One line for each record.
+// One line (RecordToJson) per record.
 std::string RecordsToText(const std::vector<SampleRecord>& records);
 
 // "fused", "split", "single", "other".

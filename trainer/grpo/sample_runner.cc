@@ -55,7 +55,7 @@ namespace {
 
 constexpr absl::Duration kTurn = absl::Milliseconds(20);
 
-// The ids that spell "</think>": one special token where the tokenizer has it.
+// The token ids of "</think>": one special token if the tokenizer has it.
 TokenSplitIds MakeSplitIds(const Tokenizer& tokenizer) {
   TokenSplitIds ids;
   ids.think_close = tokenizer.Encode("</think>");
@@ -102,7 +102,7 @@ absl::Status SampleRunner::Start(std::shared_ptr<SampleBatch> batch, int samples
     request.prompt = group.task->tokens;
     request.n = samples_per_group;
     request.sampling = group.sampling;
-    // The slot is part of the key, as a task may be drawn twice in one step.
+    // The slot is part of the key because a step may draw a task twice.
     request.key = {batch->seed, batch->step,
                    MixKeys({Hash64(group.task->task.id), static_cast<uint64_t>(group.slot)})};
     requests_[request.id] = {batch, static_cast<int>(g)};
@@ -130,7 +130,7 @@ absl::Status SampleRunner::TakeSample(absl::Time deadline) {
   if (absl::IsDeadlineExceeded(next.status())) return absl::OkStatus();
   if (!next.ok()) return AddContext(next.status(), "generation failed");
   auto it = requests_.find(next->request_id);
-  if (it == requests_.end()) return absl::OkStatus();  // abandoned
+  if (it == requests_.end()) return absl::OkStatus();  // an abandoned batch
   const std::shared_ptr<SampleBatch> batch = it->second.first;
   const int g = it->second.second;
   RETURN_IF_ERROR(
@@ -223,7 +223,7 @@ void SampleRunner::Abandon() {
   for (const auto& [id, unused] : requests_) engine_->Cancel(id);
   requests_.clear();
   pending_.clear();
-  // Verdicts still to come go to the old mailbox, which nobody reads.
+  // Later verdicts go to the old mailbox, which nothing reads.
   mailbox_ = std::make_shared<Mailbox>();
   const absl::Time give_up = absl::Now() + absl::Seconds(10);
   while (engine_->Outstanding() > 0 && absl::Now() < give_up) {

@@ -1,4 +1,4 @@
-// The runner between a prepared engine, the real verifier and a prepared device backend.
+// The runner with a fake engine, the real verifier and a scripted device backend.
 #include "trainer/grpo/sample_runner.h"
 
 #include <gmock/gmock.h>
@@ -25,7 +25,7 @@ namespace {
 using ::testing::HasSubstr;
 using Stage = SampleRunner::Stage;
 
-// A program that the linter accepts; `mark` tells the backend below what to answer.
+// A program that the linter accepts; `mark` selects the result of MarkedBackend.
 std::string Program(const std::string& mark) {
   return absl::StrCat(
       "import torch\nimport triton\nimport triton.language as tl\n\n"
@@ -165,7 +165,7 @@ TEST_F(SampleRunnerTest, JudgesEverySampleAndLeavesOutOurFaults) {
   EXPECT_EQ(samples[2].verdict.outcome().reason(), Outcome::MISMATCH);
   EXPECT_TRUE(IsInfraError(samples[3].verdict));
 
-  // Rewards: plan = clipped speedup, code = correct; the lost sample moves nothing.
+  // Rewards: plan = clipped speedup, code = correct; the lost sample has no effect.
   const RlBatch rl = BuildRlBatch(*batch, ObjectiveConfig());
   ASSERT_EQ(rl.size(), 2);
   const std::vector<RlSample>& group = rl[0].samples;
@@ -193,7 +193,8 @@ TEST_F(SampleRunnerTest, DrawsAreKeyedBySlotAndStep) {
   ASSERT_EQ(requests.size(), 2);
   EXPECT_EQ(requests[0].key.run_seed, 11);
   EXPECT_EQ(requests[0].key.step, 7);
-  EXPECT_NE(requests[0].key.task, requests[1].key.task);  // one task drawn twice: other samples
+  EXPECT_NE(requests[0].key.task,
+            requests[1].key.task);  // a task drawn twice gets different samples
 }
 
 TEST_F(SampleRunnerTest, JudgingBeginsBeforeGenerationEnds) {
@@ -201,7 +202,7 @@ TEST_F(SampleRunnerTest, JudgingBeginsBeforeGenerationEnds) {
   backend_.block = &block;
   auto batch = Batch(1);
   ASSERT_TRUE(runner_->Start(batch, 3).ok());
-  // The backend hangs on the first sample while the others are still taken from the engine.
+  // The backend blocks on the first sample while the other samples are taken from the engine.
   ASSERT_TRUE(Wait(batch, Stage::kGenerated).ok());
   EXPECT_EQ(batch->verified, 0);
   block.Notify();
@@ -236,16 +237,16 @@ TEST_F(SampleRunnerTest, AResumedRunLeavesOutTheSameSamples) {
   ASSERT_TRUE(runner_->Start(batch, 4).ok());
   ASSERT_TRUE(Wait(batch, Stage::kVerified).ok());
   ASSERT_TRUE(infra_errors_->Commit().ok());
-  // A torn line, as a kill leaves it.
+  // A partial line, as after a kill.
   ASSERT_TRUE(AppendToFile(dir_ + "/infra_errors.jsonl", "{\"key\":\"st").ok());
   infra_errors_ = InfraErrorJournal::Open(dir_ + "/infra_errors.jsonl").value();
-  marks_[3] = "GOOD";  // would be verified well this time
+  marks_[3] = "GOOD";  // would be correct this time
   MakeRunner();
   auto again = Batch(1);
   ASSERT_TRUE(runner_->Start(again, 4).ok());
   ASSERT_TRUE(Wait(again, Stage::kVerified).ok());
   EXPECT_TRUE(IsInfraError(again->groups[0].samples[3].verdict));
-  // Another step is not concerned, nor is a step that was never committed.
+  // Samples of another step are verified normally.
   auto next = Batch(1);
   next->name = "step 2";
   ASSERT_TRUE(runner_->Start(next, 4).ok());

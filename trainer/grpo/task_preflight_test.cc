@@ -1,4 +1,4 @@
-// Unsound tasks are left out with a sentence, and nothing else is.
+// The preflight removes unsound and broken tasks, names them, and keeps all other tasks.
 #include <gtest/gtest.h>
 
 #include <memory>
@@ -14,7 +14,7 @@
 namespace tritonrl {
 namespace {
 
-// The source of a task says which of its probes passes.
+// The source of a task selects the result of its check.
 absl::StatusOr<ExecResult> Answer(const ExecRequest& request, absl::Time) {
   if (request.reference_source() == "broken") {
     return BadResult(Outcome::REFERENCE_FAILED, "no\nModel");

@@ -34,7 +34,7 @@ DeferredBackend::DeferredBackend(Maker make, std::string name, bool modelled, in
         state->status = made.status();
       }
       state->started = true;
-      // Workers may die with the thread that started them, so it stays until the end.
+      // Workers may be killed when the thread that started them ends, so the thread waits.
       state->mutex.Await(absl::Condition(&state->stopping));
       ended = std::move(state->backend);
     }
@@ -65,7 +65,7 @@ absl::StatusOr<ExecResult> DeferredBackend::Run(const ExecRequest& request, absl
     }
     if (!state_->started) return absl::CancelledError("the run ended before the workers started");
     if (!state_->status.ok()) return state_->status;
-    backend = state_->backend.get();  // lives as long as this object
+    backend = state_->backend.get();  // valid until this object is destroyed
   }
   return backend->Run(request, deadline);
 }
@@ -134,7 +134,7 @@ absl::StatusOr<std::unique_ptr<DeviceBackend>> ConnectToConfigured(const Verifie
   return backend;
 }
 
-// Null when none is configured.
+// Null if no judge is configured.
 absl::StatusOr<std::unique_ptr<Judge>> MakeConfiguredJudge(const JudgeConfig& config) {
   if (config.endpoint().empty()) return std::unique_ptr<Judge>();
   HttpJudgeOptions options;
@@ -191,7 +191,7 @@ absl::StatusOr<Verification> StartVerification(const VerificationOptions& option
 
 namespace {
 
-// One line for each task: '-' (leave out) or '+' (keep), and a sentence or nothing.
+// One line per task: '-' (remove) or '+' (keep), then a sentence or nothing.
 std::string FindingsText(const std::vector<TaskCheck>& checks) {
   std::string text;
   for (const TaskCheck& check : checks) {

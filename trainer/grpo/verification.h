@@ -17,38 +17,39 @@
 #include "verify/judge/judge.h"
 #include "verify/pipeline/verifier.h"
 
-// The verifier with everything below it, as a configuration asks for it.
+// Builds the verifier and its parts (device backend, judge) from a configuration.
 
 namespace tritonrl {
 
-// A device backend that starts while the rest of the program loads, as its workers import torch and
-// Triton, which takes seconds. Runs wait for the start.
+// A device backend that starts in the background, as its workers import torch and Triton, which
+// takes seconds. Runs wait for the start.
 class DeferredBackend : public DeviceBackend {
  public:
   using Maker = std::function<absl::StatusOr<std::unique_ptr<DeviceBackend>>()>;
 
-  // Calls `make` on a thread of its own. `name`, `modelled` and `concurrency` are what the backend
-  // will say of itself.
+  // Calls `make` on a new thread. `name`, `modelled` and `concurrency` must be those of the backend
+  // that `make` returns.
   DeferredBackend(Maker make, std::string name, bool modelled, int concurrency);
-  // Does not wait for a start in flight: its workers end when they are ready, or with the process.
+  // Does not wait for a start in flight: the workers then end once they have started, or with the
+  // process.
   ~DeferredBackend() override;
 
-  // Waits for the start (up to the deadline); a failed start is this call's error.
+  // Waits for the start, up to the deadline. Returns the error of a failed start.
   absl::StatusOr<ExecResult> Run(const ExecRequest& request, absl::Time deadline) override;
   int concurrency() const override { return concurrency_; }
   std::string name() const override { return name_; }
   bool modelled() const override { return modelled_; }
-  // "starting" until the workers run.
+  // "starting" until the backend has started.
   std::string sandbox_description() const override;
 
-  // Runs that wait for the start return Cancelled. Runs in flight go on.
+  // Makes runs that wait for the start return Cancelled. Other runs continue.
   void Cancel();
 
-  // Ok while it starts and when it has started.
+  // The error of a failed start; OK while the backend starts and afterwards.
   absl::Status StartStatus() const;
 
  private:
-  // Shared with the thread, which may outlive this object while it starts workers.
+  // Shared with the thread, which may outlive this object during a start.
   struct State {
     absl::Mutex mutex;
     bool started ABSL_GUARDED_BY(mutex) = false;  // `backend` or `status` is final
@@ -66,22 +67,23 @@ class DeferredBackend : public DeviceBackend {
   bool modelled_;
   int concurrency_;
   std::shared_ptr<State> state_;
-  std::thread thread_;  // makes the backend and ends it
+  std::thread thread_;  // creates and destroys the backend
 };
 
 struct VerificationOptions {
   VerifierConfig config;
-  uint64_t seed = 0;    // keys the random inputs; the same for all candidates of a task
-  std::string journal;  // file of verdicts that outlives a kill; empty: none
-  int ranks_here = 1;   // ranks on this machine, which share its cores
+  uint64_t seed = 0;    // key of the random inputs, equal for all candidates of a task
+  std::string journal;  // file of verdicts, kept if the process is killed; empty: none
+  int ranks_here = 1;   // ranks that share this machine's cores
 };
 
-// In the order of construction; the workers start in the background.
+// The verifier and its parts. Members are in the order of construction; workers start in the
+// background.
 struct Verification {
   Verification() = default;
   Verification(Verification&&) = default;
   Verification& operator=(Verification&&) = default;
-  // The verifier waits for what runs, but not for workers that have not started.
+  // The verifier's destructor waits for runs in flight, but not for workers that have not started.
   ~Verification() {
     if (backend != nullptr) backend->Cancel();
   }
@@ -89,19 +91,20 @@ struct Verification {
   std::unique_ptr<DeferredBackend> backend;
   std::unique_ptr<Judge> judge;  // null: off
   std::unique_ptr<Verifier> verifier;
-  VerifierOptions options;  // the verifier's
+  VerifierOptions options;  // options of the verifier
 
-  // An error of the workers' start, or of the journal's file.
+  // The error of the workers' start or of the journal's file, if any.
   absl::Status Health() const;
 };
 
+// Starts the backend in the background and opens the verifier with its journal.
 absl::StatusOr<Verification> StartVerification(const VerificationOptions& options);
 
-// Tries results that must not pass (verify/preflight/preflight.h) on every task, with the
-// verifier's options. Unsound tasks, and tasks whose reference does not run, are removed from
-// `tasks->tasks` and named in `tasks->problems`. A task that could not be checked stays and is
-// named too. Rank 0 checks, with progress on stderr; all ranks remove the same tasks. Errors: no
-// task is left; a rank is lost.
+// Checks every task with results that must not pass (verify/preflight/preflight.h), with the
+// verifier's options. Unsound tasks and tasks whose reference does not run are removed from
+// `tasks->tasks` and named in `tasks->problems`; a task that could not be checked is named but
+// stays. Rank 0 checks, with progress on stderr; all ranks remove the same tasks. Errors: no task
+// is left; a rank is lost.
 absl::Status RemoveUnsoundTasks(const Verification& verification, ProcessGroup* ranks,
                                 PreparedTasks* tasks);
 

@@ -1,4 +1,4 @@
-// Verification at a server, as a configuration asks for it.
+// Verification on a remote server selected by the configuration.
 #include "trainer/grpo/verification.h"
 
 #include <gtest/gtest.h>

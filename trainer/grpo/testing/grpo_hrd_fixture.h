@@ -1,5 +1,5 @@
-// Runs the program //trainer:grpo_hrd as a person would. The policy is the committed one, the
-// kernels are really compiled and executed.
+// Fixture that runs the program //trainer:grpo_hrd with the committed mini policy; kernels are
+// really compiled and executed.
 #ifndef TRITONRL_TRAINER_GRPO_TESTING_GRPO_HRD_FIXTURE_H_
 #define TRITONRL_TRAINER_GRPO_TESTING_GRPO_HRD_FIXTURE_H_
 
@@ -71,7 +71,7 @@ class GrpoHrdTest : public testing::Test {
     return *result;
   }
 
-  // Starts the program and sends `signal` as soon as `moment` is true.
+  // Starts the program and sends `signal` once `moment` returns true.
   ExitStatus SignalWhen(const std::string& out, int signal,
                         const std::function<bool()>& moment) const {
     return SignalWhen(Command(out), signal, moment);
@@ -99,7 +99,7 @@ class GrpoHrdTest : public testing::Test {
     return text.ok() ? static_cast<int>(std::count(text->begin(), text->end(), '\n')) : 0;
   }
 
-  // metrics.jsonl without what depends on the clock.
+  // The lines of metrics.jsonl without fields that depend on timing.
   std::vector<std::string> Metrics(const std::string& out) const {
     std::vector<std::string> lines;
     const std::string text = ReadFile(Out(out) + "/metrics.jsonl").value();
@@ -116,13 +116,13 @@ class GrpoHrdTest : public testing::Test {
     return lines;
   }
 
-  // What is the same in two runs of which one was interrupted.
+  // Expects equal results of two runs, one of which was interrupted.
   void ExpectSameRun(const std::string& a, const std::string& b) const {
     ExpectSameFiles(a, b);
     EXPECT_EQ(Metrics(a), Metrics(b));
   }
 
-  // The trained policy, the optimizer's state and all samples.
+  // Expects equal policies, optimizer states and samples.
   void ExpectSameFiles(const std::string& a, const std::string& b) const {
     for (const char* file : {"/model/model.safetensors", "/checkpoints/step_000003/optimizer.bin",
                              "/checkpoints/step_000003/model/model.safetensors"}) {
@@ -135,7 +135,8 @@ class GrpoHrdTest : public testing::Test {
     }
   }
 
-  // Numbers may differ by so much of themselves, and a hundredth of that.
+  // Expects equal metrics up to a relative error of `tolerance` and an absolute one of a hundredth
+  // of it.
   void ExpectNearMetrics(const std::string& one, const std::string& other, double tolerance) const {
     const std::vector<std::string> a = Metrics(one), b = Metrics(other);
     ASSERT_EQ(a.size(), b.size());
