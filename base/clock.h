@@ -1,4 +1,4 @@
-// Time as a parameter, so that tests of deadlines need not sleep.
+// A clock interface, so that tests of deadlines can replace the real time.
 #ifndef TRITONRL_BASE_CLOCK_H_
 #define TRITONRL_BASE_CLOCK_H_
 
@@ -8,16 +8,17 @@
 
 namespace tritonrl {
 
-// Thread-safe. Tests pass a FakeClock (base/testing/fake_clock.h).
+// Reads the time and waits for it. Thread-safe. Tests pass a FakeClock
+// (base/testing/fake_clock.h).
 class Clock {
  public:
   virtual ~Clock() = default;
-  // The machine's clock; never destroyed.
+  // The system clock; never destroyed.
   static Clock* Real();
 
   virtual absl::Time Now() = 0;
-  // absl::Mutex::AwaitWithDeadline on this clock: releases `mutex`, which the caller holds, until
-  // `condition` is true or `deadline` has passed. Returns the value of `condition`.
+  // absl::Mutex::AwaitWithDeadline with this clock's time: releases `mutex`, which the caller
+  // holds, until `condition` is true or `deadline` has passed. Returns the value of `condition`.
   virtual bool AwaitWithDeadline(absl::Mutex* mutex, const absl::Condition& condition,
                                  absl::Time deadline) ABSL_SHARED_LOCKS_REQUIRED(mutex) = 0;
   void SleepUntil(absl::Time time);

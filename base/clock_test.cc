@@ -53,7 +53,7 @@ TEST(FakeClock, AConditionEndsAWait) {
           clock.AwaitWithDeadline(&mutex, absl::Condition(&done), clock.Now() + absl::Seconds(1));
     });
     clock.AwaitWaiters(1);
-    std::thread other([&] { clock.Advance(absl::Seconds(i % 2)); });  // together with the change
+    std::thread other([&] { clock.Advance(absl::Seconds(i % 2)); });  // races with `done = true`
     {
       absl::MutexLock lock(&mutex);
       done = true;

@@ -113,7 +113,8 @@ absl::Status ReplaceFile(const std::string& path, absl::FunctionRef<absl::Status
     unlink(temporary.c_str());
     return status;
   }
-  // The rename is an entry of the folder. Some file systems refuse to sync folders.
+  // The rename is durable only when the folder is synced. Some file systems cannot sync folders,
+  // so errors are ignored.
   const ScopedFd folder(open(DirName(path).c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
   if (folder.valid()) fsync(folder.get());
   return absl::OkStatus();
@@ -130,8 +131,8 @@ absl::Status AppendToFile(const std::string& path, absl::string_view contents) {
   struct stat before = {}, after = {};
   if (fstat(fd.get(), &before) != 0) return ErrnoStatus(errno, "read", path);
   absl::Status written = WriteAll(fd.get(), contents, path);
-  // On a full disk a part of the text is written. It is cut off, so that the next append starts a
-  // line of its own.
+  // A full disk may take only a part of the text. This part is cut off, so that the next append
+  // begins at the start of a line.
   if (!written.ok() && S_ISREG(before.st_mode) && fstat(fd.get(), &after) == 0 &&
       after.st_size - before.st_size < static_cast<off_t>(contents.size())) {
     (void)!ftruncate(fd.get(), before.st_size);
@@ -180,7 +181,7 @@ absl::Status RemoveTree(const std::string& path) {
   if (lstat(path.c_str(), &info) != 0) {
     return errno == ENOENT ? absl::OkStatus() : ErrnoStatus(errno, "remove", path);
   }
-  // std::filesystem::remove_all would be taken from LibTorch's copy of it, which crashes.
+  // Not std::filesystem::remove_all: the linker would take LibTorch's copy of it, which crashes.
   if (nftw(path.c_str(), RemoveEntry, 32, FTW_DEPTH | FTW_PHYS) != 0 && errno != ENOENT) {
     return ErrnoStatus(errno, "remove", path);
   }

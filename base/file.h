@@ -1,4 +1,4 @@
-// Files and folders. Every error names the path and the system's reason.
+// Functions for files and folders. Every error names the path and the text of errno.
 #ifndef TRITONRL_BASE_FILE_H_
 #define TRITONRL_BASE_FILE_H_
 
@@ -13,17 +13,20 @@
 
 namespace tritonrl {
 
-// The whole file. NotFound when it is missing, PermissionDenied, or Unavailable with the reason.
+// Returns the whole file. Errors: those of ErrnoStatus, e.g. NotFound if the file is missing.
 absl::StatusOr<std::string> ReadFile(const std::string& path);
 
 // Lets `write` fill a temporary file in the same folder, syncs it, renames it over `path` and syncs
-// the folder: after a crash `path` holds either the old or the new contents, never half of one.
-// On failure (disk full, no permission) the old file is untouched and nothing is left behind.
+// the folder: after a crash `path` holds either the complete old or the complete new contents.
+// After an error (disk full, no permission) the old file is unchanged and the temporary file is
+// removed.
 absl::Status ReplaceFile(const std::string& path, absl::FunctionRef<absl::Status(int fd)> write,
                          int mode = 0644);
+// ReplaceFile with `contents`.
 absl::Status WriteFileAtomic(const std::string& path, absl::string_view contents, int mode = 0644);
 
-// Appends in one write; creates the file when missing. A crash may tear the last line.
+// Appends `contents`, normally in one write(); creates a missing file. An error removes a partly
+// written text again; a crash may leave the last line incomplete.
 absl::Status AppendToFile(const std::string& path, absl::string_view contents);
 
 // Owns a file descriptor.
@@ -36,7 +39,7 @@ class ScopedFd {
 
   int get() const { return fd_; }
   bool valid() const { return fd_ >= 0; }
-  int Close();  // the result of close(); 0 when already closed
+  int Close();  // returns the result of close(), or 0 if already closed
 
  private:
   int fd_;
@@ -45,20 +48,22 @@ class ScopedFd {
 // Writes all of `contents` to an open file; errors name `path`.
 absl::Status WriteAll(int fd, absl::string_view contents, const std::string& path);
 
-// Reads exactly `size` bytes at `offset`; errors name `path`. DataLoss when the file ends before.
+// Reads exactly `size` bytes at `offset` to `to`; errors name `path`. DataLoss if the file is
+// shorter.
 absl::Status ReadAt(int fd, int64_t offset, int64_t size, char* to, const std::string& path);
 
-// mkdir -p with mode 0755. Fine when it exists; FailedPrecondition when a file is in the way.
+// Creates the folder and its missing parents with mode 0755; an existing folder is no error.
+// FailedPrecondition if a part of the path is a file.
 absl::Status CreateDirectories(const std::string& path);
 
-// Names (not paths) in a folder, sorted by bytes, without "." and "..".
+// Returns the names (not paths) in a folder, sorted by bytes, without "." and "..".
 absl::StatusOr<std::vector<std::string>> ListDirectory(const std::string& path);
 
-// Removes a file or a folder with all in it; does not follow links. Fine when it does not exist.
+// Removes a file, or a folder with its contents; does not follow links. A missing path is no error.
 absl::Status RemoveTree(const std::string& path);
 
-bool FileExists(const std::string& path);       // anything by that name, links followed
-bool DirectoryExists(const std::string& path);  // a folder, links followed
+bool FileExists(const std::string& path);       // file of any type; follows links
+bool DirectoryExists(const std::string& path);  // folder; follows links
 
 // Size in bytes.
 absl::StatusOr<int64_t> FileSize(const std::string& path);
@@ -66,22 +71,24 @@ absl::StatusOr<int64_t> FileSize(const std::string& path);
 // Atomic on one file system.
 absl::Status RenameFile(const std::string& from, const std::string& to);
 
-// A fresh folder (mode 0700) named prefix + random letters below $TEST_TMPDIR, $TMPDIR or /tmp.
-// The caller removes it with RemoveTree.
+// Creates a folder (mode 0700) named `prefix` + random letters in $TEST_TMPDIR, $TMPDIR or /tmp,
+// the first that is set. The caller removes it with RemoveTree.
 absl::StatusOr<std::string> MakeTempDirectory(const std::string& prefix);
 
-// "a", "b/c" -> "a/b/c"; an absolute second part wins.
+// "a", "b/c" -> "a/b/c"; returns `b` if it is absolute.
 std::string JoinPath(const std::string& a, const std::string& b);
 
-// Last component, and all before it ("." when there is none).
+// The last component of a path, and the folder before it ("." if the path has no slash).
 std::string BaseName(const std::string& path);
 std::string DirName(const std::string& path);
 
-// `path` made absolute against the folder the person stands in: under `bazel run` that is
-// $BUILD_WORKING_DIRECTORY, not the process's own working directory.
+// Makes `path` absolute, relative to the user's working folder: under `bazel run` that is
+// $BUILD_WORKING_DIRECTORY, not the working folder of the process.
 std::string UserPath(const std::string& path);
 
-// An absl::Status for errno value `error`: "cannot <action> <path>: <reason>".
+// The absl::Status of errno value `error`, with the message "cannot <action> <path>: <reason>":
+// NotFound, PermissionDenied, AlreadyExists, ResourceExhausted (disk, descriptors, memory), or
+// Unavailable for all other values.
 absl::Status ErrnoStatus(int error, const std::string& action, const std::string& path);
 
 }  // namespace tritonrl

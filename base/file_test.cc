@@ -70,7 +70,7 @@ TEST_F(FileTest, FullDiskIsResourceExhausted) {
   EXPECT_THAT(Message(status), HasSubstr("/dev/full: No space left on device"));
 }
 
-// A limit on the size of files stands for a disk that fills in the middle of a line.
+// RLIMIT_FSIZE simulates a disk that becomes full in the middle of a line.
 TEST_F(FileTest, AnAppendThatFailsLeavesNoPartOfALine) {
   const std::string path = dir_ + "/lines";
   ASSERT_TRUE(AppendToFile(path, "first\n").ok());

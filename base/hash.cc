@@ -9,7 +9,7 @@
 namespace tritonrl {
 namespace {
 
-// libcrypto fails here only without memory.
+// These libcrypto calls fail only if memory runs out.
 void Check(int result) {
   if (result != 1) throw std::bad_alloc();
 }

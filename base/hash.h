@@ -1,4 +1,4 @@
-// SHA-256 (FIPS 180-4), by libcrypto: the same hashes on every machine and in every version.
+// SHA-256 (FIPS 180-4) from libcrypto. Hashes are equal on all machines and in all versions.
 #ifndef TRITONRL_BASE_HASH_H_
 #define TRITONRL_BASE_HASH_H_
 
@@ -12,7 +12,7 @@ struct evp_md_ctx_st;
 
 namespace tritonrl {
 
-// Hashes data in parts. Throws std::bad_alloc without memory.
+// Hashes data in parts. Throws std::bad_alloc if memory runs out.
 class Sha256 {
  public:
   Sha256();
@@ -26,7 +26,7 @@ class Sha256 {
 // SHA-256 as 64 lower-case hex digits.
 std::string Sha256Hex(absl::string_view data);
 
-// First eight bytes of SHA-256, big-endian: a stable 64-bit hash for keys and caches.
+// The first eight bytes of SHA-256, big-endian: a stable 64-bit hash for keys and caches.
 uint64_t Hash64(absl::string_view data);
 
 }  // namespace tritonrl

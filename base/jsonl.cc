@@ -30,7 +30,7 @@ nlohmann::ordered_json ToJson(const MetricValue& value) {
 
 absl::StatusOr<std::unique_ptr<LineReader>> LineReader::Open(const std::string& path,
                                                              int64_t max_bytes) {
-  // Without O_NONBLOCK a pipe would hold the call until somebody writes.
+  // Without O_NONBLOCK, open() of a named pipe would block until a writer opens it.
   const int fd = open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
   if (fd < 0) return ErrnoStatus(errno, "read", path);
   std::unique_ptr<LineReader> reader(new LineReader(path, fd, max_bytes));
@@ -115,7 +115,7 @@ absl::StatusOr<std::unique_ptr<JsonlJournal>> JsonlJournal::Open(const std::stri
   while (true) {
     ASSIGN_OR_RETURN(const std::optional<Line> line, lines->Next());
     if (!line.has_value()) break;
-    if (!line->complete) {  // torn by a kill
+    if (!line->complete) {  // a kill ended its write
       if (truncate(path.c_str(), line->offset) != 0) return ErrnoStatus(errno, "cut", path);
       break;
     }
@@ -129,7 +129,7 @@ absl::StatusOr<std::unique_ptr<JsonlJournal>> JsonlJournal::Open(const std::stri
   }
   RETURN_IF_ERROR(WriteFileAtomic(path, text));
   if (lock == Lock::kExclusive) {
-    ASSIGN_OR_RETURN(journal, OpenLocked(path));  // the lock of the new file
+    ASSIGN_OR_RETURN(journal, OpenLocked(path));  // the old lock belongs to the replaced file
   }
   return journal;
 }
@@ -151,7 +151,7 @@ std::string MetricsLine(int64_t step, const MetricFields& fields) {
   nlohmann::ordered_json object;
   object["step"] = step;
   for (const auto& [name, value] : fields) object[name] = ToJson(value);
-  // Text that is no UTF-8 must not end the run.
+  // dump() would throw on invalid UTF-8; `replace` writes U+FFFD instead.
   return object.dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace);
 }
 
@@ -168,7 +168,7 @@ absl::StatusOr<std::unique_ptr<MetricsLog>> MetricsLog::Open(const std::string& 
                        path, JsonlJournal::kMaxLineBytes,
                        [next_step](const Line& line) { return IsBeforeStep(line.text, next_step); },
                        JsonlJournal::Lock::kNone));
-  RETURN_IF_ERROR(journal->AppendLines({}));  // A folder that cannot be written is found now.
+  RETURN_IF_ERROR(journal->AppendLines({}));  // reports a folder without write permission now
   return std::unique_ptr<MetricsLog>(new MetricsLog(std::move(journal)));
 }
 

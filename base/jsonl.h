@@ -1,3 +1,5 @@
+// JSONL files, one JSON object per line: a line reader, and journals that a restarted run continues
+// after a kill.
 #ifndef TRITONRL_BASE_JSONL_H_
 #define TRITONRL_BASE_JSONL_H_
 
@@ -15,25 +17,25 @@
 #include "absl/types/span.h"
 #include "base/file.h"
 
-// JSONL files, one JSON object a line: a reader, and journals from which a killed run goes on.
-
 namespace tritonrl {
 
+// A line of a file.
 struct Line {
   std::string text;      // without the line break; empty when too_long
   int64_t number = 0;    // 1-based
   int64_t offset = 0;    // of its first byte in the file
-  bool complete = true;  // false: the file ends without a line break after it
+  bool complete = true;  // false: the file ends without a line break after this line
   bool too_long = false;
 };
 
+// Reads a file line by line; holds about `max_bytes` at most in memory.
 class LineReader {
  public:
-  // A line above `max_bytes` is skipped and returned with too_long. FailedPrecondition for
-  // anything but a regular file.
+  // Next() returns a line longer than `max_bytes` without its text, with too_long set.
+  // FailedPrecondition if `path` is no regular file.
   static absl::StatusOr<std::unique_ptr<LineReader>> Open(const std::string& path,
                                                           int64_t max_bytes);
-  // The next line; nothing at the end of the file.
+  // Returns the next line, or nullopt at the end of the file.
   absl::StatusOr<std::optional<Line>> Next();
   int64_t offset() const { return offset_; }  // of the next line
 
@@ -46,31 +48,31 @@ class LineReader {
   const ScopedFd fd_;
   const int64_t max_bytes_;
   std::string buffer_;
-  size_t used_ = 0;  // bytes of buffer_ already handed out
+  size_t used_ = 0;  // bytes of buffer_ already returned or skipped
   int64_t offset_ = 0;
   int64_t number_ = 0;
   bool end_ = false;
 };
 
-// A file of lines to which a program appends. Each append is one write, so that a kill tears at
-// most the last line, which the next Open cuts off.
+// A file of lines to which a program appends. Each append is one write, so that a kill leaves at
+// most the last line incomplete; the next Open removes that line.
 class JsonlJournal {
  public:
-  static constexpr int64_t kMaxLineBytes = 64 << 20;  // enough for any line of a run folder
+  static constexpr int64_t kMaxLineBytes = 64 << 20;  // above any line of a run folder's files
 
   enum class Lock {
-    kExclusive,  // The journal holds the file open and locked: one process at a time writes it.
-    kNone,       // Every append opens the file; the first one creates it. Processes may share it.
+    kExclusive,  // The journal keeps the file open and locked, so that only one process writes it.
+    kNone,       // Every append opens the file; the first creates it. Several processes may append.
   };
 
-  // Called for each complete line of a file. False drops the line from the file; an error ends
-  // Open.
+  // Open calls it for each complete line of the file. If it returns false, Open removes the line
+  // from the file; an error ends Open.
   using LineFilter = std::function<absl::StatusOr<bool>(const Line&)>;
 
-  // Passes the complete lines of `path` to `each` and cuts off a torn last line. Lines above
-  // `max_bytes` are passed with too_long. The file is replaced atomically when a line is dropped.
-  // kExclusive creates a missing file. FailedPrecondition: another process holds the lock, or the
-  // path is no regular file.
+  // Passes the complete lines of `path` to `each` and removes an incomplete last line. Lines above
+  // `max_bytes` are passed with too_long. If `each` removes lines, the file is replaced atomically.
+  // kExclusive creates a missing file. FailedPrecondition: another process holds the lock, or
+  // `path` is no regular file.
   static absl::StatusOr<std::unique_ptr<JsonlJournal>> Open(const std::string& path,
                                                             int64_t max_bytes,
                                                             const LineFilter& each,
@@ -79,10 +81,10 @@ class JsonlJournal {
   // Opens an empty file with an exclusive lock; creates its folder.
   static absl::StatusOr<std::unique_ptr<JsonlJournal>> Create(const std::string& path);
 
-  // Writes the lines, each with a line break. The kernel has them when this returns. Not
-  // thread-safe.
+  // Appends the lines, each with a line break. They are handed to the kernel, but not synced, when
+  // this returns. Not thread-safe.
   absl::Status Append(const std::string& line) { return AppendLines({line}); }
-  // No lines: checks that the file can be written.
+  // Without lines it only checks that the file can be written.
   absl::Status AppendLines(absl::Span<const std::string> lines);
 
   const std::string& path() const { return path_; }
@@ -92,24 +94,24 @@ class JsonlJournal {
   static absl::StatusOr<std::unique_ptr<JsonlJournal>> OpenLocked(const std::string& path);
 
   const std::string path_;
-  const ScopedFd fd_;  // not valid without a lock
+  const ScopedFd fd_;  // holds the lock; not valid with Lock::kNone
 };
 
 using MetricValue = std::variant<double, int64_t, std::string, bool>;
-using MetricFields = std::vector<std::pair<std::string, MetricValue>>;  // order kept in the file
+using MetricFields = std::vector<std::pair<std::string, MetricValue>>;  // in the file's order
 
-// One JSON object without line break. NaN and infinity become null.
+// Returns {"step":step, ...} as one JSON object without a line break. NaN and infinity become null.
 std::string MetricsLine(int64_t step, const MetricFields& fields);
 
-// Whether `line` is a JSON object whose integer "step" is below `next_step`: what a run that
-// resumes at `next_step` keeps.
+// Returns whether `line` is a JSON object whose integer "step" is below `next_step`. A run that
+// resumes at `next_step` keeps these lines.
 bool IsBeforeStep(const std::string& line, int64_t next_step);
 
-// metrics.jsonl: one line a step.
+// Writes metrics.jsonl, one line per step.
 class MetricsLog {
  public:
-  // Drops the lines that are not before `next_step`, so that a resumed run writes each step once.
-  // next_step = 0 starts empty.
+  // Removes the lines of steps from `next_step` on, so that a resumed run writes each step once.
+  // next_step = 0 removes all lines.
   static absl::StatusOr<std::unique_ptr<MetricsLog>> Open(const std::string& path,
                                                           int64_t next_step);
 

@@ -186,7 +186,7 @@ TEST_F(JsonlJournalTest, MetricsLogCutsTornAndRepeatedLines) {
 
 TEST_F(JsonlJournalTest, MetricsLogSaysWhenTheDiskIsFull) {
   ASSERT_EQ(symlink("/dev/full", (folder_ + "/metrics.jsonl").c_str()), 0);
-  // Reading /dev/full gives zero bytes without end, so only appending is tried.
+  // Only an append is tested: reads of /dev/full return zero bytes without end.
   EXPECT_THAT(Message(AppendToFile(folder_ + "/metrics.jsonl", MetricsLine(0, {}))),
               testing::HasSubstr("No space left"));
 }

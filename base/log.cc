@@ -14,7 +14,7 @@ namespace tritonrl {
 
 namespace {
 
-// The message as a JSON string. Bytes that are not UTF-8 become U+FFFD.
+// Formats the message as a JSON string. Invalid UTF-8 becomes U+FFFD.
 class JsonMessage : public spdlog::custom_flag_formatter {
  public:
   void format(const spdlog::details::log_msg& message, const std::tm&,

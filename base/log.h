@@ -1,6 +1,5 @@
-// The log of a process, on standard error: levels and timestamps. Only log.cc includes spdlog,
-// as LibTorch's include folder has another version of the fmt library. Progress bars and tables are
-// not log lines.
+// The log of a process: lines with level and time on standard error. Only log.cc includes spdlog,
+// because LibTorch's include folder has another version of the fmt library.
 #ifndef TRITONRL_BASE_LOG_H_
 #define TRITONRL_BASE_LOG_H_
 
@@ -13,7 +12,7 @@ namespace tritonrl {
 
 enum class LogLevel { kDebug, kInfo, kWarning, kError };
 
-// Writes one line if `level` is not below the log's level. Thread-safe.
+// Writes one line if `level` is at least the level given to SetUpLog. Thread-safe.
 void Log(LogLevel level, absl::string_view message);
 
 struct LogOptions {
@@ -21,8 +20,8 @@ struct LogOptions {
   std::string format = "text";  // text: "2026-01-31T12:00:00.123 I message"; json: one object
 };
 
-// Sets level and format of this process's log; may be called again. InvalidArgument names a value
-// that is no level or format.
+// Sets level and format of this process's log; may be called again. InvalidArgument names an
+// unknown level or format.
 absl::Status SetUpLog(const LogOptions& options);
 
 }  // namespace tritonrl

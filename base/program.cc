@@ -22,7 +22,7 @@ namespace tritonrl {
 
 namespace {
 
-// The flags that --help shows: those of the program's main file, of all benches, and the two above.
+// --help shows the flags of these files: the program's main file, the bench harness, and this file.
 bool IsOwnFlagFile(absl::string_view file) {
   return absl::EndsWith(file, "_main.cc") || absl::EndsWith(file, "bench/harness/harness.cc") ||
          absl::EndsWith(file, "base/program.cc");
@@ -51,7 +51,7 @@ std::vector<char*> StartProgram(const std::string& usage, int argc, char** argv)
 
 namespace {
 
-// A handler is given nothing but the signal's number, so this one word cannot live in an object.
+// A signal handler gets only the signal's number, so it can write only to a global variable.
 std::atomic<int> received_signal{0};
 static_assert(std::atomic<int>::is_always_lock_free);
 
@@ -69,7 +69,8 @@ void Install(const std::vector<int>& signals, void (*handler)(int), int flags) {
 SignalHandler::SignalHandler(std::vector<int> ends_if_repeated, std::vector<int> repeatable)
     : ends_if_repeated_(std::move(ends_if_repeated)), repeatable_(std::move(repeatable)) {
   received_signal.store(0);
-  // SA_RESETHAND: after the first signal the default action, which ends the process, is back.
+  // SA_RESETHAND: the first signal restores the default action, so that the second ends the
+  // process.
   Install(ends_if_repeated_, &Note, SA_RESETHAND | SA_RESTART);
   Install(repeatable_, &Note, SA_RESTART);
 }

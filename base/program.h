@@ -1,3 +1,4 @@
+// The start of every program (usage, version, log, flags) and the signals that stop it.
 #ifndef TRITONRL_BASE_PROGRAM_H_
 #define TRITONRL_BASE_PROGRAM_H_
 
@@ -6,33 +7,31 @@
 #include <string>
 #include <vector>
 
-// The start of every program (usage, version, log, flags) and the signals that stop it.
-
 namespace tritonrl {
 
 // The version in the file VERSION at the top of the repository, e.g. "0.1.0".
 std::string Version();
 
-// Call first in main(). Sets the text of --help (`usage`) and of --version, reads the flags and
+// main() calls it first. Sets the text of --help (`usage`) and of --version, parses the flags and
 // sets up the log from --log_level and --log_format (base/log.h). Returns the program's name and
-// the arguments that are not flags. Ends the process: exit code 1 and one sentence for an unknown
-// flag or a bad value, 0 after --help and --version.
+// the arguments that are not flags. It exits with code 1 and one sentence after an unknown flag or
+// a bad value, and with code 0 after --help and --version.
 std::vector<char*> StartProgram(const std::string& usage, int argc, char** argv);
 
-// Notes signals while it exists; afterwards they have their default action again. One object a
-// process.
+// Records signals instead of letting them end the process. Its destructor restores the default
+// actions. At most one object may exist in a process.
 class SignalHandler {
  public:
-  // Notes SIGINT and SIGTERM; a second one of either ends the process at once.
+  // Records SIGINT and SIGTERM; a repeated SIGINT or a repeated SIGTERM ends the process.
   SignalHandler() : SignalHandler({SIGINT, SIGTERM}, {}) {}
-  // Notes all signals of both lists. A second one of the same number ends the process at once if it
-  // is in `ends_if_repeated`; one of `repeatable` may come any number of times.
+  // Records all signals of both lists. A signal of `ends_if_repeated` ends the process when it
+  // arrives a second time; a signal of `repeatable` is recorded each time.
   SignalHandler(std::vector<int> ends_if_repeated, std::vector<int> repeatable);
   ~SignalHandler();
   SignalHandler(const SignalHandler&) = delete;
   SignalHandler& operator=(const SignalHandler&) = delete;
 
-  // The signal that came last, or 0.
+  // The last recorded signal, or 0.
   int received() const;
   bool requested() const { return received() != 0; }
 

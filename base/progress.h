@@ -1,4 +1,4 @@
-// Progress bar with the time left.
+// A progress bar with the estimated remaining time.
 #ifndef TRITONRL_BASE_PROGRESS_H_
 #define TRITONRL_BASE_PROGRESS_H_
 
@@ -12,37 +12,38 @@
 
 namespace tritonrl {
 
-// "[######------] 12/80", `width` characters between the brackets.
+// Returns e.g. "[##----------] 12/80", with `width` characters between the brackets.
 std::string ProgressBar(int64_t done, int64_t total, int width);
 
-// "43s", "4m05s", "2h03m".
+// Returns e.g. "43s", "4m05s", "2h03m"; rounds to seconds below an hour, cuts to minutes above.
 std::string ShortDuration(absl::Duration duration);
 
 struct ProgressOptions {
   std::string label;  // printed before the bar
   int64_t total = 0;  // units of work in all
-  int64_t first = 0;  // units done before a resumed run, not counted in the rate
+  int64_t first = 0;  // units that an earlier run did; not counted in the rate
   std::FILE* out = stderr;
-  // On a terminal Tick() rewrites one line, at most every 0.1 s. Elsewhere it prints a new line, at
-  // most every `quiet_interval`, so that log files stay readable.
+  // On a terminal, Tick() rewrites one line, at most every 0.1 s. Otherwise it prints a new line,
+  // at most every `quiet_interval`, so that log files stay short.
   absl::Duration quiet_interval = absl::Seconds(10);
   std::function<absl::Time()> now = absl::Now;
-  int force_tty = -1;  // -1: ask isatty; 0 or 1: as given (tests)
+  int force_tty = -1;  // for tests: 0 (no terminal) or 1 (terminal); -1 calls isatty
 };
 
+// Prints the progress of one loop. Not thread-safe.
 class Progress {
  public:
   explicit Progress(ProgressOptions options);
   ~Progress();  // ends an open terminal line
 
-  // Shows that `done` units are done, and `text` after the bar. On a terminal the next output
-  // overwrites it.
+  // Shows the bar at `done` units with `text` behind it. On a terminal, the next call overwrites
+  // this line.
   void Tick(int64_t done, const std::string& text);
-  // The same as a permanent line, always printed (e.g. one line for each training step).
+  // Prints the same as a permanent line, without a minimum interval (e.g. per training step).
   void Line(int64_t done, const std::string& text);
-  // Prints another message as a permanent line and keeps the terminal line whole.
+  // Prints `text` alone as a permanent line, in place of an open terminal line.
   void Print(const std::string& text);
-  // Mean time of a unit in this run times the units left; zero before the first unit.
+  // Mean time per unit of this run times the remaining units; zero before the first unit.
   absl::Duration Left(int64_t done) const;
 
  private:

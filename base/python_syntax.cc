@@ -23,7 +23,7 @@ struct PythonTree::Impl {
 
 namespace {
 
-// PythonNode::Raw mirrors TSNode so that the header needs no tree-sitter header.
+// PythonNode::Raw mirrors TSNode, so that python_syntax.h needs no tree-sitter header.
 template <typename Raw>
 TSNode ToNode(const Raw& raw) {
   static_assert(sizeof(Raw) == sizeof(TSNode) && std::is_trivially_copyable_v<TSNode>);
@@ -64,7 +64,7 @@ int PythonNode::column() const {
 int PythonNode::end_line() const {
   if (null()) return 0;
   TSPoint end = ts_node_end_point(ToNode(raw_));
-  // An end at column 0 lies behind the line break of the line before.
+  // A node that ends at column 0 ends with the line break of the previous line.
   bool behind_break = end.column == 0 && end_byte() > start_byte();
   return static_cast<int>(end.row) + (behind_break ? 0 : 1);
 }
@@ -89,7 +89,7 @@ PythonNode PythonNode::child(int index) const {
 std::vector<PythonNode> PythonNode::children() const {
   std::vector<PythonNode> nodes;
   if (null()) return nodes;
-  // A cursor is linear in the number of children; ts_node_child(i) in a loop is quadratic.
+  // With a cursor the time is linear in the number of children, with ts_node_child(i) quadratic.
   TSTreeCursor cursor = ts_tree_cursor_new(ToNode(raw_));
   if (ts_tree_cursor_goto_first_child(&cursor)) {
     do {
@@ -132,7 +132,7 @@ PythonTree::PythonTree(std::string source)
     : source_(std::move(source)), impl_(std::make_unique<Impl>()) {
   TSParser* parser = ts_parser_new();
   ts_parser_set_language(parser, tree_sitter_python());
-  // Recovery from errors can take minutes on a text that is broken in the right way.
+  // The parser's recovery from errors can take minutes on some broken texts.
   constexpr uint64_t kMaxMicroseconds = 10'000'000;
   ts_parser_set_timeout_micros(parser, kMaxMicroseconds);
   impl_->tree = ts_parser_parse_string(parser, nullptr, source_.data(),
@@ -172,7 +172,7 @@ std::optional<PythonSyntaxError> PythonTree::FirstError() const {
 std::optional<PythonSyntaxError> PythonTree::FenceError() const {
   constexpr absl::string_view kFence = "```";
   const absl::string_view source = source_;
-  // Nearly all texts end here.
+  // The fast exit for nearly all texts.
   if (!absl::StrContains(source, kFence) || !FirstError().has_value()) return std::nullopt;
   const std::vector<PythonNode> strings = root().Find("string");
   int line = 0;

@@ -1,4 +1,4 @@
-// Python syntax trees (tree-sitter). Nothing is executed.
+// Python syntax trees from tree-sitter. No code is executed.
 #ifndef TRITONRL_BASE_PYTHON_SYNTAX_H_
 #define TRITONRL_BASE_PYTHON_SYNTAX_H_
 
@@ -15,7 +15,7 @@ namespace tritonrl {
 class PythonTree;
 
 // A node of a tree: a small value, valid as long as its PythonTree. A null node returns "", 0 or no
-// children, so that chained look-ups need no checks.
+// children, so that chained calls need no null checks.
 class PythonNode {
  public:
   PythonNode() = default;
@@ -25,24 +25,24 @@ class PythonNode {
   absl::string_view type() const;
   absl::string_view text() const;  // source text of the node
   bool named() const;              // false for punctuation and keywords
-  bool has_error() const;          // a syntax error is in or below it
-  bool is_error() const;           // an ERROR node, or a token that the parser inserted
-  int line() const;                // 1-based, of its first character
-  int column() const;              // 1-based, in bytes
-  int end_line() const;            // 1-based, of its last character
+  bool has_error() const;          // this node or one below it is a syntax error
+  bool is_error() const;           // an ERROR node, or a missing token that the parser inserted
+  int line() const;                // 1-based line of the first character
+  int column() const;              // 1-based column of the first character, in bytes
+  int end_line() const;            // 1-based line of the last character
   size_t start_byte() const;
   size_t end_byte() const;
 
   PythonNode parent() const;
   int child_count() const;
   PythonNode child(int index) const;
-  std::vector<PythonNode> children() const;  // all, punctuation too
+  std::vector<PythonNode> children() const;  // all, including punctuation
   std::vector<PythonNode> named_children() const;
   // The child in a grammar field: "name", "body", "function", "arguments", "left", "right", ...
   PythonNode field(absl::string_view name) const;
-  // All nodes of a type at or below this one, in source order.
+  // This node and all nodes below it that have the type `type`, in source order.
   std::vector<PythonNode> Find(absl::string_view type) const;
-  // Calls visit(node) for this node and, where it returns true, for its children, in order.
+  // Calls visit(node) for this node and, if it returns true, recursively for its children in order.
   template <typename Visitor>
   void Walk(Visitor&& visit) const {
     if (null() || !visit(*this)) return;
@@ -52,7 +52,7 @@ class PythonNode {
 
  private:
   friend class PythonTree;
-  // TSNode by value: four words of context, an id and the tree.
+  // Same layout as tree-sitter's TSNode: four words of context, an id and the tree.
   struct Raw {
     unsigned context[4] = {0, 0, 0, 0};
     const void* id = nullptr;
@@ -70,9 +70,10 @@ struct PythonSyntaxError {
   std::string message;
 };
 
+// The syntax tree of a text; owns the text.
 class PythonTree {
  public:
-  // Never fails: text with errors gives a tree with error nodes. Copies the text.
+  // Never fails: syntax errors become error nodes. If the parser exceeds 10 s, root() is null.
   explicit PythonTree(std::string source);
   ~PythonTree();
   PythonTree(const PythonTree&) = delete;
@@ -82,8 +83,8 @@ class PythonTree {
   PythonNode root() const;
   // The first error in source order. The grammar is a little more lenient than CPython's parser.
   std::optional<PythonSyntaxError> FirstError() const;
-  // In a text with errors, the first line outside of strings that begins with ```: the program was
-  // copied together with its Markdown fence.
+  // In a text with syntax errors, the first line outside strings that begins with ```: the error is
+  // that the program was copied together with its Markdown fence.
   std::optional<PythonSyntaxError> FenceError() const;
 
  private:

@@ -53,7 +53,7 @@ TEST(PythonSyntaxTest, FindsTheFenceOfACopiedAnswer) {
   EXPECT_EQ(line("```python\nimport torch\n```\n"), 1);
   EXPECT_EQ(line("Here is the kernel, it's fast:\n\n  ```\nx = 1\n```"), 3);
   EXPECT_EQ(line("import torch\nx = 1\n```\n"), 3);
-  // Part of a string, in a program without errors and in one with an error elsewhere.
+  // A fence inside a string, in a program without errors and in one with an error elsewhere.
   EXPECT_EQ(line("'''\n```python\nx\n```\n'''\nx = 1\n"), 0);
   EXPECT_EQ(line("'''\n```python\nx\n```\n'''\ny = (2 +\n"), 0);
   EXPECT_EQ(line("def f(:\n"), 0);

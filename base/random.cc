@@ -6,7 +6,7 @@
 namespace tritonrl {
 namespace {
 
-// The finalizer of SplitMix64 (Steele, Lea, Flood 2014): a bijection that spreads all bits.
+// The finalizer of SplitMix64 (Steele, Lea, Flood 2014): a bijection that mixes all bits.
 uint64_t Mix(uint64_t x) {
   x += 0x9e3779b97f4a7c15u;
   x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9u;
@@ -56,7 +56,7 @@ uint64_t Philox::Next64() {
 double Philox::Uniform() { return static_cast<double>(Next64() >> 11) * 0x1.0p-53; }
 
 uint64_t Philox::Below(uint64_t n) {
-  // Draws beyond the last whole multiple of n would make small values more likely.
+  // Draws from `limit` (a multiple of n) on are rejected: they would make small values more likely.
   const uint64_t limit = UINT64_MAX - UINT64_MAX % n;
   uint64_t draw = Next64();
   while (draw >= limit) draw = Next64();
@@ -69,7 +69,7 @@ void Philox::SkipBlocks(uint64_t blocks) {
 }
 
 double Philox::Normal() {
-  const double u = 1.0 - Uniform();  // (0, 1]: the logarithm is finite
+  const double u = 1.0 - Uniform();  // in (0, 1], so that the logarithm is finite
   const double v = Uniform();
   return std::sqrt(-2.0 * std::log(u)) * std::cos(2.0 * std::numbers::pi * v);
 }

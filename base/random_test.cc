@@ -48,7 +48,7 @@ TEST(PhiloxTest, SkippedBlocksAreNormalNumbersThatNobodyDrew) {
   double fourth = 0;
   for (int i = 0; i < 4; ++i) fourth = all.Normal();
   Philox skips(5, 9);
-  skips.Next();  // the rest of its block is dropped
+  skips.Next();  // SkipBlocks discards the rest of this block
   skips.SkipBlocks(2);
   EXPECT_EQ(skips.Normal(), fourth);
   EXPECT_EQ(skips.Normal(), all.Normal());

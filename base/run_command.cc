@@ -16,7 +16,8 @@
 namespace tritonrl {
 namespace {
 
-// Reads the available bytes; false at the end of the stream.
+// Appends available bytes to `text`, up to `limit` in total; returns false at the end of the
+// stream.
 bool Drain(int fd, size_t limit, std::string* text, bool* truncated) {
   char buffer[1 << 16];
   ssize_t n = read(fd, buffer, sizeof(buffer));
@@ -28,7 +29,8 @@ bool Drain(int fd, size_t limit, std::string* text, bool* truncated) {
   return true;
 }
 
-// Writes what fits in the pipe; false when all is written or the child no longer reads.
+// Writes as many bytes as the pipe takes; returns false if all are written or the child no longer
+// reads.
 bool Feed(int fd, const std::string& input, size_t* written) {
   ssize_t n = write(fd, input.data() + *written, input.size() - *written);
   if (n < 0) return errno == EINTR || errno == EAGAIN;
@@ -36,7 +38,7 @@ bool Feed(int fd, const std::string& input, size_t* written) {
   return *written < input.size();
 }
 
-// Blocks SIGPIPE in this thread and discards one that a write to a closed pipe raised.
+// Blocks SIGPIPE in this thread; discards the SIGPIPE that a write to a closed pipe raised.
 class PipeSignalGuard {
  public:
   PipeSignalGuard() {
@@ -76,7 +78,8 @@ absl::StatusOr<CommandResult> RunCommand(const std::vector<std::string>& argv,
   size_t written = 0;
   bool out_open = true, err_open = true;
   std::optional<ExitStatus> status;
-  // A grandchild may keep the pipes open after the child has ended. The output so far then counts.
+  // A grandchild may keep the pipes open after the child has ended. 200 ms later the output read so
+  // far is returned.
   absl::Time ended = absl::InfiniteFuture();
   while (out_open || err_open || !status.has_value()) {
     if (!status.has_value()) {
@@ -105,7 +108,7 @@ absl::StatusOr<CommandResult> RunCommand(const std::vector<std::string>& argv,
     }
   }
   if (!status.has_value()) status = process.Kill();
-  kill(-process.pid(), SIGKILL);  // descendants that the child left in its group
+  kill(-process.pid(), SIGKILL);  // remaining descendants in the child's process group
   result.exit_code = status->exit_code;
   result.signal = status->signal;
   return result;

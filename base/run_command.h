@@ -1,4 +1,4 @@
-// Runs a command to its end and returns its output.
+// Runs a command until it ends and returns its output.
 #ifndef TRITONRL_BASE_RUN_COMMAND_H_
 #define TRITONRL_BASE_RUN_COMMAND_H_
 
@@ -15,7 +15,7 @@ namespace tritonrl {
 struct RunCommandOptions {
   absl::Duration timeout = absl::Seconds(60);
   std::string input;             // written to stdin
-  size_t max_output = 16 << 20;  // bytes kept of each stream; more is read and dropped
+  size_t max_output = 16 << 20;  // bytes kept of each stream; further bytes are read and discarded
   std::vector<std::pair<std::string, std::string>> env;
   bool clear_env = false;
   std::string cwd;
@@ -31,8 +31,8 @@ struct CommandResult {
   bool ok() const { return exit_code == 0 && signal == 0 && !timed_out; }
 };
 
-// Waits for the command, or kills its process group at the timeout. The only errors are those of
-// Subprocess::Start.
+// Waits for the command, or kills its process group at the timeout. Afterwards it kills all other
+// processes of the group. The only errors are those of Subprocess::Start.
 absl::StatusOr<CommandResult> RunCommand(const std::vector<std::string>& argv,
                                          const RunCommandOptions& options = {});
 

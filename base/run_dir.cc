@@ -20,7 +20,7 @@
 namespace tritonrl {
 namespace {
 
-// Locks the lock file; an error names the process that holds it.
+// Locks the lock file and writes the process id to it; an error names the process that holds it.
 absl::StatusOr<int> TakeLock(const std::string& folder) {
   std::string path = folder + "/.lock";
   int fd = open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0644);

@@ -1,3 +1,4 @@
+// The run folder of a training run, locked against a second process.
 #ifndef TRITONRL_BASE_RUN_DIR_H_
 #define TRITONRL_BASE_RUN_DIR_H_
 
@@ -9,27 +10,25 @@
 #include "absl/status/statusor.h"
 #include "base/file.h"
 
-// The folder of a training run, locked against a second process.
-
 namespace tritonrl {
 
-// Layout: config.textproto, versions.json, metrics.jsonl, report.html, samples/, checkpoints/,
-// tensorboard/, .lock.
+// A locked run folder: config.textproto, versions.json, metrics.jsonl, report.html, samples/,
+// checkpoints/, tensorboard/, .lock.
 class RunDir {
  public:
-  // Creates missing folders and takes the lock; the kernel releases it when the object or the
-  // process ends, also by kill -9. AlreadyExists: the folder holds a run and not `resume`.
-  // FailedPrecondition names the process that holds the lock.
+  // Creates missing folders and takes the lock. The kernel releases the lock when the object is
+  // destroyed or the process ends, even by kill -9. AlreadyExists: the folder holds a run and
+  // `resume` is false. FailedPrecondition names the process that holds the lock.
   static absl::StatusOr<std::unique_ptr<RunDir>> Open(const std::string& path, bool resume);
 
-  bool resumed() const { return resumed_; }  // a configuration was already there
+  bool resumed() const { return resumed_; }  // Open found a config.textproto
   const std::string& path() const { return path_; }
   std::string config_path() const { return path_ + "/config.textproto"; }
   std::string versions_path() const { return path_ + "/versions.json"; }
   std::string metrics_path() const { return path_ + "/metrics.jsonl"; }
 
-  // Appends an entry to the list in versions.json: program, host, processors, compiler and time,
-  // plus `entries` of the caller ("torch", "triton", "device", ...).
+  // Appends an object to the list in versions.json: version, program, time, host, kernel,
+  // processors and compiler, plus the caller's `entries` ("torch", "triton", "device", ...).
   absl::Status WriteVersions(const std::map<std::string, std::string>& entries);
 
  private:

@@ -85,10 +85,10 @@ std::string Printed(int tty) {
     Progress progress(options);
     now += absl::Seconds(30);
     progress.Tick(0, "rollout");
-    progress.Tick(0, "verify");  // too soon after the last one
+    progress.Tick(0, "verify");  // not printed: too soon after the last Tick
     progress.Line(1, "reward 0.5");
     progress.Print("saved");
-    progress.Tick(1, "rollout");  // too soon after what was printed
+    progress.Tick(1, "rollout");  // not printed: too soon after Print
     now += absl::Seconds(90);
     progress.Line(4, "end");
   }

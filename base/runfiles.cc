@@ -23,8 +23,8 @@ std::string EnvVar(const char* name) {
   return value != nullptr ? value : "";
 }
 
-// The path by which this program was started. Differs from ProgramPath() when that path is a link
-// in another target's runfiles.
+// The path by which this program was started. It differs from ProgramPath() if it is a link in
+// another target's runfiles.
 std::string InvokedPath() {
   absl::StatusOr<std::string> arguments = ReadFile("/proc/self/cmdline");
   if (!arguments.ok() || arguments->empty()) return "";
@@ -37,7 +37,7 @@ std::string InvokedPath() {
   return first;
 }
 
-// Folders that hold one folder per repository.
+// The candidate runfiles folders, each of which holds one folder per repository.
 std::vector<std::string> RunfilesRoots() {
   std::vector<std::string> roots;
   for (const char* name : {"TRITONRL_RUNFILES", "RUNFILES_DIR", "TEST_SRCDIR"}) {
@@ -50,7 +50,7 @@ std::vector<std::string> RunfilesRoots() {
   for (const std::string& program : programs) {
     if (program.empty()) continue;
     roots.push_back(program + ".runfiles");
-    // A folder named *.runfiles that the program lies in.
+    // A folder named *.runfiles that contains the program.
     for (std::string folder = DirName(program); folder.size() > 1; folder = DirName(folder)) {
       if (absl::EndsWith(folder, ".runfiles")) roots.push_back(folder);
       if (folder == DirName(folder)) break;
@@ -59,8 +59,8 @@ std::vector<std::string> RunfilesRoots() {
   return roots;
 }
 
-// The path below one root: in the folder of the main repository, under any name, or of an external
-// repository.
+// Returns the existing file of `path` below `root`, in an external repository or in the main
+// repository, which has several possible names; "" if there is none.
 std::string FindBelow(const std::string& root, const std::string& path) {
   for (absl::string_view prefix : {"../", "external/"}) {
     if (absl::StartsWith(path, prefix)) {
@@ -93,8 +93,8 @@ absl::StatusOr<std::string> Runfile(const std::string& path_from_workspace_root)
   for (const std::string& root : roots) {
     if (std::string found = FindBelow(root, path); !found.empty()) return found;
   }
-  // A program started by hand whose runfiles were not laid out: the source tree that Bazel's
-  // execution root, in which the program lies, links to.
+  // A program in bazel-bin may have been built without a runfiles folder. It is then inside Bazel's
+  // execution root, which links to the source tree.
   if (absl::StatusOr<std::string> program = ProgramPath(); program.ok()) {
     for (const char* marker : {"/bazel-out/", "/bazel-bin/"}) {
       size_t at = program->find(marker);
@@ -110,7 +110,8 @@ absl::StatusOr<std::string> Runfile(const std::string& path_from_workspace_root)
 
 namespace {
 
-// Written by the repository rule: the interpreter's path and the folder of wheels, a line each.
+// The repository rule writes it: the first line is the interpreter's path, the second the folder of
+// wheels.
 constexpr char kPythonEnvFile[] = "external/pypi/python_env.txt";
 
 absl::Status CheckInterpreter(const std::string& path, const std::string& source) {

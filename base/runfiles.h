@@ -1,3 +1,4 @@
+// Finds data files of Bazel targets, and the Python interpreter with the pinned packages.
 #ifndef TRITONRL_BASE_RUNFILES_H_
 #define TRITONRL_BASE_RUNFILES_H_
 
@@ -7,38 +8,38 @@
 
 #include "absl/status/statusor.h"
 
-// Data files of Bazel targets, and the Python interpreter with the pinned packages.
-
 namespace tritonrl {
 
-// Absolute path of a data file or folder given from the workspace's root ("tasks/mini",
-// "external/python_env/site"; names of other repositories may also be given as "../name/...").
-// Works under `bazel run`, `bazel test`, for bazel-bin/... started by hand and in an unpacked
-// archive. Search order: $TRITONRL_RUNFILES, $RUNFILES_DIR and $TEST_SRCDIR, <program>.runfiles
-// beside the program, a runfiles folder above the program, the workspace above the program.
-// NotFound names the places searched.
+// Returns the absolute path of a data file or folder, given by its path from the workspace's root
+// ("tasks/mini"); files of another repository are "external/name/..." or "../name/...". Works under
+// `bazel run` and `bazel test`, for bazel-bin/... started directly, and in an unpacked archive.
+// Search order: $TRITONRL_RUNFILES, $RUNFILES_DIR and $TEST_SRCDIR, <program>.runfiles beside the
+// program, a runfiles folder above the program, the workspace above the program. NotFound names the
+// searched folders.
 absl::StatusOr<std::string> Runfile(const std::string& path_from_workspace_root);
 
-// Absolute path of the running program with links resolved.
+// The absolute path of the running program, with links resolved.
 absl::StatusOr<std::string> ProgramPath();
 
-// The interpreter and packages that the checked code runs with.
+// The Python interpreter and packages that run references and candidates.
 struct PythonEnv {
   std::string interpreter;  // absolute path
-  // Folder for PYTHONPATH with torch, triton, ...; empty when the interpreter has them itself.
+  // Folder for PYTHONPATH with torch, triton, ...; empty if the interpreter has these packages.
   std::string site_packages;
-  // Folders for LD_LIBRARY_PATH; often empty, as the wheels find their libraries themselves.
+  // Folders for LD_LIBRARY_PATH; often empty, because the wheels find their libraries without it.
   std::vector<std::string> library_paths;
 
-  // Environment entries (PYTHONPATH with `extra_python_path` first, LD_LIBRARY_PATH, no user
-  // site, no bytecode files) for a child that runs the interpreter.
+  // The environment variables for a process that runs the interpreter: PYTHONPATH with
+  // `extra_python_path` first, LD_LIBRARY_PATH, and settings against user site packages and
+  // bytecode files.
   std::vector<std::pair<std::string, std::string>> Environment(
       const std::vector<std::string>& extra_python_path = {}) const;
 };
 
-// $TRITONRL_PYTHON (an interpreter that has the packages), $TRITONRL_SITE_PACKAGES (a folder used
-// with it or with python3), else the interpreter and wheels of the build. Targets that call this
-// list //third_party:python_env under `data`.
+// Returns the environment of $TRITONRL_PYTHON (an interpreter) and $TRITONRL_SITE_PACKAGES (a
+// folder of packages, used with that interpreter or with /usr/bin/python3); if neither is set, the
+// interpreter and wheels of the build. NotFound if one of them does not exist. Targets that call
+// this list //third_party:python_env under `data`.
 absl::StatusOr<PythonEnv> FindPythonEnv();
 
 }  // namespace tritonrl

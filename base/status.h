@@ -1,4 +1,4 @@
-// RETURN_IF_ERROR and ASSIGN_OR_RETURN for absl::Status and absl::StatusOr.
+// Macros and helpers for absl::Status and absl::StatusOr.
 #ifndef TRITONRL_BASE_STATUS_H_
 #define TRITONRL_BASE_STATUS_H_
 
@@ -11,18 +11,18 @@
 
 namespace tritonrl {
 
-// The same code with "context: " in front of the message; an OK status stays OK.
+// Returns `status` with "context: " in front of its message; an OK status is returned unchanged.
 inline absl::Status AddContext(const absl::Status& status, const std::string& context) {
   if (status.ok()) return status;
   return absl::Status(status.code(), absl::StrCat(context, ": ", status.message()));
 }
 
-// The message alone, without "INVALID_ARGUMENT: " in front: what users see.
+// The message for users: without the code, such as "INVALID_ARGUMENT: ", in front.
 inline std::string Message(const absl::Status& status) { return std::string(status.message()); }
 
 }  // namespace tritonrl
 
-// Returns from the enclosing function when `expr` (an absl::Status) is an error.
+// Returns `expr` (an absl::Status) from the enclosing function if it is an error.
 #define RETURN_IF_ERROR(expr)                                             \
   do {                                                                    \
     if (absl::Status tritonrl_status_ = (expr); !tritonrl_status_.ok()) { \
@@ -37,8 +37,8 @@ inline std::string Message(const absl::Status& status) { return std::string(stat
   if (!statusor.ok()) return statusor.status();             \
   lhs = *std::move(statusor)
 
-// ASSIGN_OR_RETURN(auto x, F()): assigns the value of a StatusOr or returns its error.
-// Use `auto` for a type with a comma in it.
+// ASSIGN_OR_RETURN(auto x, F()) assigns the value of a StatusOr, or returns its error from the
+// enclosing function. Use `auto` for a type with a comma in it.
 #define ASSIGN_OR_RETURN(lhs, ...)                                                            \
   TRITONRL_ASSIGN_OR_RETURN_IMPL_(TRITONRL_STATUS_CONCAT_(tritonrl_statusor_, __LINE__), lhs, \
                                   __VA_ARGS__)

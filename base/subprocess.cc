@@ -107,8 +107,8 @@ void CloseFd(int* fd) {
   *fd = -1;
 }
 
-// All data that the child needs, prepared before fork: between fork and exec only system calls are
-// safe, as another thread may hold the allocator's lock.
+// All data that the child needs, prepared before fork: between fork and exec the child must not
+// allocate, because another thread may have held the allocator's lock at the fork.
 struct ChildPlan {
   const char* program;
   char** argv;
@@ -116,9 +116,9 @@ struct ChildPlan {
   const char* cwd;
   int streams[3];
   const std::pair<int, int>* pass;
-  int* moved;  // room for one number per passed descriptor
+  int* moved;  // memory for pass_count descriptors
   size_t pass_count;
-  int highest;  // first number above all targets
+  int highest;  // first descriptor number above all targets
   int report_fd;
   int parent_death_signal;
   pid_t parent;
@@ -135,14 +135,15 @@ struct ChildPlan {
   setpgid(0, 0);
   if (plan.parent_death_signal != 0) {
     prctl(PR_SET_PDEATHSIG, plan.parent_death_signal);
-    if (getppid() != plan.parent) _exit(127);  // it died before the line above
+    if (getppid() != plan.parent) _exit(127);  // the parent died before prctl took effect
   }
   sigset_t none;
   sigemptyset(&none);
   sigprocmask(SIG_SETMASK, &none, nullptr);
   for (int s : {SIGPIPE, SIGINT, SIGTERM, SIGUSR1, SIGHUP}) signal(s, SIG_DFL);
 
-  // Above all targets first, so that no dup2 overwrites a source not yet moved.
+  // Duplicates all sources to numbers above the targets first, so that no dup2 below overwrites a
+  // source that is still needed.
   int report = fcntl(plan.report_fd, F_DUPFD_CLOEXEC, plan.highest);
   if (report < 0) ChildFail(plan, plan.report_fd, 0);
   for (size_t i = 0; i < plan.pass_count; ++i) {
@@ -155,7 +156,8 @@ struct ChildPlan {
   for (size_t i = 0; i < plan.pass_count; ++i) {
     if (dup2(plan.moved[i], plan.pass[i].second) < 0) ChildFail(plan, report, 0);
   }
-  // CLOSE_RANGE_CLOEXEC (4) on everything but the standard streams and the passed numbers.
+  // Sets close-on-exec on all descriptors except the standard streams and the passed numbers; flag
+  // 4 of close_range is CLOSE_RANGE_CLOEXEC.
   int begin = 3;
   while (begin < plan.highest) {
     bool passed = false;
@@ -178,7 +180,7 @@ absl::Status OpenStreams(const SubprocessOptions& options, StreamEnds* ends) {
   return absl::OkStatus();
 }
 
-// The failed step before exec; nothing when a successful exec closed the pipe.
+// Returns the failed step before exec, or nullopt if a successful exec closed the pipe.
 std::optional<ChildError> ReadReport(int fd) {
   ChildError error;
   ssize_t n;
@@ -257,7 +259,7 @@ absl::StatusOr<Subprocess> Subprocess::Start(const SubprocessOptions& options) {
     close(report[0]);
     return ErrnoStatus(fork_error, "start", program);
   }
-  setpgid(pid, pid);  // also here: the caller may signal the group at once
+  setpgid(pid, pid);  // the child does the same, but the caller may signal the group before that
   process.pid_ = pid;
   const std::optional<ChildError> error = ReadReport(report[0]);
   close(report[0]);
@@ -308,7 +310,7 @@ std::optional<ExitStatus> Subprocess::Wait(absl::Duration timeout) {
       return status_;
     }
     if (done < 0 && errno != EINTR) {
-      status_ = ExitStatus{};  // somebody else collected it
+      status_ = ExitStatus{};  // another wait call has already read its exit status
       return status_;
     }
     if (absl::Now() >= deadline) return std::nullopt;

@@ -1,4 +1,4 @@
-// Child processes, each in its own process group, so that it can be killed with its descendants.
+// Child processes. Each has its own process group, so that it can be killed with its descendants.
 #ifndef TRITONRL_BASE_SUBPROCESS_H_
 #define TRITONRL_BASE_SUBPROCESS_H_
 
@@ -16,12 +16,12 @@
 
 namespace tritonrl {
 
-// Where one of the child's standard streams goes.
+// The source of a child's stdin, or the destination of its stdout or stderr.
 struct Stdio {
   enum class Kind { kInherit, kNull, kPipe, kFile, kDescriptor };
   Kind kind = Kind::kInherit;
-  std::string path;     // kFile: stdin reads it, stdout and stderr append to it
-  int descriptor = -1;  // kDescriptor: duplicated in the child, stays open here
+  std::string path;     // kFile: stdin reads this file, stdout and stderr append to it
+  int descriptor = -1;  // kDescriptor: duplicated in the child, stays open in the parent
 
   static Stdio Inherit() { return {}; }
   static Stdio Null() { return {Kind::kNull, "", -1}; }
@@ -31,18 +31,18 @@ struct Stdio {
 };
 
 struct SubprocessOptions {
-  std::vector<std::string> argv;  // argv[0] is looked up in PATH when it has no slash
-  // Set on top of this process's environment (clear_env: on top of nothing).
+  std::vector<std::string> argv;  // argv[0] is looked up in PATH if it has no slash
+  // Added to this process's environment, or with clear_env the child's whole environment.
   std::vector<std::pair<std::string, std::string>> env;
   bool clear_env = false;
-  std::string cwd;  // empty: this process's
+  std::string cwd;  // working folder; empty: that of this process
   Stdio in = Stdio::Null();
   Stdio out = Stdio::Inherit();
   Stdio err = Stdio::Inherit();
-  // Descriptors passed to the child: (number here, number in the child, at least 3). All others
-  // above 2 are closed in the child.
+  // Descriptors passed to the child: (number in this process, number in the child, at least 3). All
+  // other descriptors above 2 are closed in the child.
   std::vector<std::pair<int, int>> pass_fds;
-  // Signal that the child gets when the thread that started it ends; 0: none.
+  // The signal that the child gets when the thread that started it ends; 0: none.
   int parent_death_signal = 0;
 };
 
@@ -55,14 +55,15 @@ struct ExitStatus {
   std::string ToString() const;  // "exit code 3", "signal 9 (Killed)"
 };
 
+// Owns a child process and the parent's ends of its pipes. Not thread-safe.
 class Subprocess {
  public:
-  // NotFound when the program does not exist; other errors name the step that failed.
+  // NotFound if the program does not exist; other errors name the failed step.
   static absl::StatusOr<Subprocess> Start(const SubprocessOptions& options);
 
   Subprocess(Subprocess&& other) noexcept;
   Subprocess& operator=(Subprocess&& other) noexcept;
-  ~Subprocess();  // kills the group and waits for the child if it still runs
+  ~Subprocess();  // if the child still runs: kills its group and waits for it
 
   pid_t pid() const { return pid_; }
   // The parent's end of a kPipe stream, or -1. Owned by this object.
@@ -71,9 +72,9 @@ class Subprocess {
   int stderr_fd() const { return stderr_fd_; }
   void CloseStdin();
 
-  // Waits until the child has ended; nothing when the timeout passed first.
+  // Waits until the child has ended; returns nullopt if the timeout passes first.
   std::optional<ExitStatus> Wait(absl::Duration timeout);
-  // Sends a signal to the whole process group; no effect after the child's exit status was read.
+  // Sends a signal to the whole process group; has no effect after the exit status has been read.
   void Signal(int signal);
   // Sends SIGKILL to the group, then waits for the child.
   ExitStatus Kill();

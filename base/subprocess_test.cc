@@ -20,7 +20,7 @@ CommandResult Shell(const std::string& script, RunCommandOptions options = {}) {
   return RunCommand({"/bin/sh", "-c", script}, options).value();
 }
 
-// Still running, or a zombie that nobody collected.
+// Whether the process runs. A zombie counts as ended.
 bool Alive(pid_t pid) {
   absl::StatusOr<std::string> stat = ReadFile("/proc/" + std::to_string(pid) + "/stat");
   return stat.ok() && stat->find(") Z") == std::string::npos;
@@ -106,7 +106,7 @@ TEST(SubprocessTest, PassesDescriptorsAndClosesTheRest) {
   EXPECT_STREQ(buffer, "hello\n");
   std::string listed(64, '\0');
   listed.resize(read(process->stdout_fd(), listed.data(), listed.size()));
-  EXPECT_EQ(listed, "0 1 2 3 7 ");  // 3 is ls reading the folder
+  EXPECT_EQ(listed, "0 1 2 3 7 ");  // 3 is the folder that ls reads
   close(fds[0]);
   close(fds[1]);
 }

@@ -45,7 +45,7 @@ void ThreadPool::Run() {
       ++running_;
     }
     work();
-    work = nullptr;  // what it captured goes before the pool counts as idle
+    work = nullptr;  // destroys the captured objects before Wait may return
     absl::MutexLock lock(&mutex_);
     --running_;
   }

@@ -1,3 +1,4 @@
+// A thread pool, a parallel loop and a bounded queue.
 #ifndef TRITONRL_BASE_THREAD_POOL_H_
 #define TRITONRL_BASE_THREAD_POOL_H_
 
@@ -14,15 +15,13 @@
 #include "absl/synchronization/mutex.h"
 #include "absl/time/time.h"
 
-// Thread pool, parallel loop and bounded queue.
-
 namespace tritonrl {
 
-// A fixed set of threads that run functions in the order of Schedule.
+// A fixed set of threads that start functions in the order of Schedule. Thread-safe.
 class ThreadPool {
  public:
-  explicit ThreadPool(int threads);  // at least one is started
-  ~ThreadPool();                     // runs what is queued, then joins
+  explicit ThreadPool(int threads);  // starts at least one thread
+  ~ThreadPool();                     // runs all queued functions, then joins the threads
   ThreadPool(const ThreadPool&) = delete;
   ThreadPool& operator=(const ThreadPool&) = delete;
 
@@ -51,15 +50,16 @@ class ThreadPool {
   std::vector<std::thread> threads_;
 };
 
-// Calls work(thread, i) once for each i in [0, count), from at most `threads` threads; one thread
-// is the caller's. Each thread takes the next i when it has finished one. `thread` in [0, threads)
-// identifies the calling thread, e.g. for a buffer of its own. After an error no further call
-// begins, and the first error is returned when all calls have ended. Exceptions of `work` become
-// ResourceExhausted (std::bad_alloc) or Internal.
+// Calls work(thread, i) once for each i in [0, count), from at most `threads` threads; with one
+// thread, or count = 1, the caller's thread runs all calls. A thread that has finished a call takes
+// the next i. `thread` in [0, threads) is the number of the thread that runs the call, e.g. to
+// select its own buffer. After an error no further call begins, and ParallelFor returns the first
+// error when all calls have ended. An exception of `work` becomes ResourceExhausted
+// (std::bad_alloc) or Internal.
 absl::Status ParallelFor(int threads, int64_t count,
                          const std::function<absl::Status(int thread, int64_t i)>& work);
 
-// A blocking first-in first-out queue between threads. Push waits while it is full.
+// A first-in first-out queue between threads that holds at most `capacity` values. Thread-safe.
 template <typename T>
 class BoundedQueue {
  public:
@@ -67,7 +67,7 @@ class BoundedQueue {
   BoundedQueue(const BoundedQueue&) = delete;
   BoundedQueue& operator=(const BoundedQueue&) = delete;
 
-  // Waits for room. False when the queue was closed; the value is then dropped.
+  // Waits while the queue is full. Returns false, and discards the value, if the queue is closed.
   bool Push(T value) {
     absl::MutexLock lock(&mutex_);
     mutex_.Await(absl::Condition(
@@ -77,10 +77,10 @@ class BoundedQueue {
     return true;
   }
 
-  // Waits for a value. Nothing once the queue is closed and empty.
+  // Waits for a value. Returns nullopt if the queue is closed and empty.
   std::optional<T> Pop() { return PopFor(absl::InfiniteDuration()); }
 
-  // Same, for at most `wait`; nothing when the time has passed.
+  // Like Pop, but also returns nullopt after `wait`.
   std::optional<T> PopFor(absl::Duration wait) {
     absl::MutexLock lock(&mutex_);
     mutex_.AwaitWithTimeout(
@@ -93,7 +93,7 @@ class BoundedQueue {
     return value;
   }
 
-  // Refuses further pushes; queued values can still be popped. Wakes all waiting threads.
+  // Makes further pushes fail and wakes all waiting threads; queued values can still be popped.
   void Close() {
     absl::MutexLock lock(&mutex_);
     closed_ = true;

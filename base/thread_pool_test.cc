@@ -59,7 +59,7 @@ TEST(ThreadPoolTest, RunsAllAndWaits) {
     pool.Wait();
     EXPECT_EQ(sum, 5050);
     for (int i = 0; i < 10; ++i) pool.Schedule([&sum] { ++sum; });
-  }  // the destructor finishes what is queued
+  }  // the destructor runs the queued functions
   EXPECT_EQ(sum, 5060);
 }
 

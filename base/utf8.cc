@@ -7,7 +7,7 @@ constexpr char32_t kReplacement = 0xFFFD;
 
 bool IsContinuation(unsigned char byte) { return (byte & 0xC0) == 0x80; }
 
-// Allowed range of the second byte after `lead` (Unicode table 3-7): it excludes over-long forms,
+// Whether `byte` may follow `lead` (Unicode table 3-7). The ranges exclude over-long forms,
 // surrogates and code points above U+10FFFF.
 bool IsSecondByte(unsigned char lead, unsigned char byte) {
   switch (lead) {
@@ -24,7 +24,7 @@ bool IsSecondByte(unsigned char lead, unsigned char byte) {
   }
 }
 
-// Bytes of the character that begins with `lead`; 0 if no character does.
+// Length in bytes of a character that begins with `lead`; 0 if no character begins with it.
 size_t SequenceLength(unsigned char lead) {
   if (lead < 0x80) return 1;
   if (lead >= 0xC2 && lead <= 0xDF) return 2;

@@ -34,7 +34,7 @@ TEST(Utf8, RepairsEachMaximalIllFormedPartOnce) {
   EXPECT_EQ(RepairUtf8("\xF0"), r);
   EXPECT_EQ(RepairUtf8("\xF0\x9F\x98"), r);
   EXPECT_EQ(RepairUtf8("\xE2\x82X"), r + "X");
-  // Over-long forms, surrogates and too large values: no byte begins a valid character.
+  // Over-long forms, surrogates and too large values: each byte is an ill-formed part.
   EXPECT_EQ(RepairUtf8("\xC0\xAF"), r + r);
   EXPECT_EQ(RepairUtf8("\xED\xA0\x80"), r + r + r);
   EXPECT_EQ(RepairUtf8("\xF4\x90\x80\x80"), r + r + r + r);

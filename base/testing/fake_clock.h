@@ -13,7 +13,7 @@
 
 namespace tritonrl {
 
-// Stands still between calls of Advance.
+// A clock whose time changes only in Advance. Thread-safe.
 class FakeClock : public Clock {
  public:
   absl::Time Now() override {
@@ -37,12 +37,14 @@ class FakeClock : public Clock {
       woken = waiter->woken;
       if (!woken) waiters_.remove(waiter);
     }
-    // Advance is about to lock `mutex`, which must not be destroyed before.
+    // Advance will lock `mutex` for this waiter. The caller may destroy `mutex` after the return,
+    // so this waits until Advance has locked it.
     if (woken) mutex->Await(absl::Condition(&waiter->passed));
     return condition.Eval();
   }
 
-  // Wakes all whose deadline is reached. Not with a mutex held that one of them waits with.
+  // Advances the time and wakes all threads whose deadline is reached. The caller must not hold a
+  // mutex that such a thread passed to AwaitWithDeadline.
   void Advance(absl::Duration duration) {
     std::vector<std::shared_ptr<Waiter>> due;
     {
@@ -62,7 +64,7 @@ class FakeClock : public Clock {
     }
   }
 
-  // Blocks until at least `count` threads wait for a time that is not reached yet.
+  // Blocks until at least `count` threads wait for a deadline that is not reached yet.
   void AwaitWaiters(int count) {
     const auto enough = [&]() ABSL_NO_THREAD_SAFETY_ANALYSIS { return waiters_.size() >= count; };
     absl::MutexLock lock(&mutex_);
@@ -82,7 +84,7 @@ class FakeClock : public Clock {
     bool woken = false;   // guarded by mutex_
   };
 
-  absl::Mutex mutex_;  // locked after a waiter's, never before
+  absl::Mutex mutex_;  // lock order: a waiter's mutex first, then this one
   absl::Time now_ ABSL_GUARDED_BY(mutex_) = absl::UnixEpoch() + absl::Hours(24 * 365 * 50);
   std::list<std::shared_ptr<Waiter>> waiters_ ABSL_GUARDED_BY(mutex_);
 };
