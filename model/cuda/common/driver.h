@@ -1,5 +1,5 @@
-// Functions of the CUDA driver, looked up at their first use so that programs start on machines
-// without one.
+// Looks up functions of the CUDA driver at their first use, so that programs also start on machines
+// without a driver.
 
 #ifndef TRITONRL_MODEL_CUDA_COMMON_DRIVER_H_
 #define TRITONRL_MODEL_CUDA_COMMON_DRIVER_H_
@@ -12,8 +12,8 @@
 
 namespace tritonrl {
 
-// The driver function `name` in its CUDA 12.0 version; Function: its type in cuda.h. Throws
-// c10::Error if this machine's driver does not have it.
+// Returns the driver function `name` in its CUDA 12.0 version. `Function` is its type in cuda.h.
+// Throws c10::Error if this machine's driver lacks the function.
 template <typename Function>
 Function* FindDriverFunction(const char* name) {
   void* found = nullptr;
@@ -26,7 +26,7 @@ Function* FindDriverFunction(const char* name) {
 }
 
 // Writes the TMA descriptor of `boxes` to *map. Returns an error if the driver does not support
-// such boxes; throws c10::Error if it has no tensor maps.
+// such boxes; throws c10::Error if the driver has no tensor maps.
 inline CUresult EncodeTensorMap(const TensorMapDesc& boxes, CUtensorMap* map) {
   static const auto encode =
       FindDriverFunction<decltype(cuTensorMapEncodeTiled)>("cuTensorMapEncodeTiled");

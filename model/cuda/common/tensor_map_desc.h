@@ -1,4 +1,5 @@
-// The boxes of a tensor that TMA copies to shared memory (TmaCopy, ptx.cuh). Plain C++.
+// Describes the boxes of a tensor that TMA copies to shared memory (TmaCopy in ptx.cuh). The header
+// is plain C++ without CUDA types.
 
 #ifndef TRITONRL_MODEL_CUDA_COMMON_TENSOR_MAP_DESC_H_
 #define TRITONRL_MODEL_CUDA_COMMON_TENSOR_MAP_DESC_H_
@@ -15,7 +16,7 @@ struct TensorMapDesc {
   const void* base = nullptr;
   int64_t element_bytes = 2;       // 2: bf16, 1: FP8
   std::array<int64_t, 3> sizes;    // elements
-  std::array<int64_t, 2> strides;  // bytes of the second and third index
+  std::array<int64_t, 2> strides;  // bytes from one index to the next in dimensions 1 and 2
   std::array<int64_t, 3> box;
 };
 

@@ -46,7 +46,7 @@ struct CudaVirtualMemory::Impl {
     int64_t bytes;
   };
 
-  // The first error, after all has been tried.
+  // Unmaps and frees all memory, also after an error. Returns the first error.
   CUresult Unmap() {
     const c10::cuda::CUDAGuard guard(device);
     CUresult result = CUDA_SUCCESS;
@@ -71,7 +71,7 @@ struct CudaVirtualMemory::Impl {
 CudaVirtualMemory::CudaVirtualMemory(int64_t bytes, at::Device device)
     : bytes_(bytes), impl_(new Impl{.device = device}) {
   const c10::cuda::CUDAGuard guard(device);
-  C10_CUDA_CHECK(cudaFree(nullptr));  // the device's context is there
+  C10_CUDA_CHECK(cudaFree(nullptr));  // creates the device's context, which the driver calls need
   impl_->kind.type = CU_MEM_ALLOCATION_TYPE_PINNED;
   impl_->kind.location = {CU_MEM_LOCATION_TYPE_DEVICE, device.index()};
   size_t unit = 0;
