@@ -63,11 +63,11 @@ at::Tensor ToDevice(const std::vector<int64_t>& values, at::Device device) {
 // The ATen path is the reference for the CPU kernels. Its attention gathers the pages of sequences:
 // all slices of one token at once, padded to the longest and masked; longer slices one by one.
 
-// Slices that attend together: B sequences of S tokens each.
+// Slices whose attention runs together: B sequences of S tokens each.
 struct Part {
   at::Tensor rows;   // [B * S] row numbers in the step
   at::Tensor pages;  // [B, P]
-  // [B, 1, 1, S, P * kPageSize]: true where a key is behind the row's position.
+  // [B, 1, 1, S, P * kPageSize]: true where the key's position is after the row's.
   at::Tensor hidden;
 };
 
@@ -120,7 +120,7 @@ StepTensors MakeStepTensors(const DecodeBatch& rows, at::Device device) {
   return step;
 }
 
-// qk: [T, (H + K) D], qkv: [T, (H + 2K) D]. Writes to the cache; returns [T, H D].
+// Writes keys and values to the cache; returns [T, H D]. qk: [T, (H + K) D], qkv: [T, (H + 2K) D].
 at::Tensor Attend(const ModelConfig& config, const StepTensors& step, int64_t layer,
                   const at::Tensor& qk, const at::Tensor& qkv, PagedKvCache* cache) {
   const int64_t dim = config.head_dim, kv_heads = config.num_kv_heads, group = config.group_size();
@@ -150,8 +150,8 @@ at::Tensor Attend(const ModelConfig& config, const StepTensors& step, int64_t la
   return out;
 }
 
-// x [T, C] + input weight^T. If ranks hold shards of the input's columns, the GEMM's partial
-// results are all-reduced.
+// Returns x [T, C] + input weight^T. If the ranks hold shards of the input's columns, all-reduces
+// the GEMM's partial results.
 at::Tensor AddGemm(const DecodeModel& model, const at::Tensor& x, const at::Tensor& input,
                    const at::Tensor& weight) {
   const at::Tensor product = at::linear(input, weight);

@@ -1,4 +1,4 @@
-// One step of generation for Transformer: on the CPU with hand-written kernels, or through ATen.
+// One step of generation for Transformer: with hand-written kernels on the CPU, or through ATen.
 
 #ifndef TRITONRL_MODEL_DECODE_H_
 #define TRITONRL_MODEL_DECODE_H_
@@ -24,10 +24,10 @@ struct DecodeModel {
   at::Tensor embedding;   // [V, C]
   at::Tensor final_norm;  // [C]
   at::Tensor head;        // [V, C]
-  Collectives* ranks;     // null: the model is not sharded; only DecodeWithAten supports ranks
+  Collectives* ranks;     // null if the model is not sharded; only DecodeWithAten supports ranks
 };
 
-// The tokens of all slices, one slice after another: T rows.
+// The tokens of all slices of a step, one slice after another: T rows.
 struct DecodeBatch {
   // Throws c10::Error for a slice without tokens, or with tokens, positions or pages out of range.
   DecodeBatch(absl::Span<const SequenceSlice> slices, const ModelConfig& config,
@@ -42,7 +42,8 @@ struct DecodeBatch {
   std::vector<int64_t> logit_rows;  // [L] rows whose logits are needed, ascending
 };
 
-// Both write keys and values to `cache` and return the logits [L, V] fp32 of rows.logit_rows.
+// Both functions write keys and values to `cache` and return the logits [L, V] fp32 of
+// rows.logit_rows.
 at::Tensor DecodeWithCpuKernels(const DecodeModel& model, const DecodeBatch& rows,
                                 PagedKvCache* cache);
 at::Tensor DecodeWithAten(const DecodeModel& model, const DecodeBatch& rows, PagedKvCache* cache);

@@ -11,7 +11,8 @@
 namespace tritonrl {
 namespace {
 
-// Chunks start in rising order, so the chunk before runs on another thread or is done.
+// Chunks start in ascending order, so the previous chunk runs on another thread or has ended: the
+// wait cannot deadlock.
 void WaitFor(const ChunkProgress& progress, int64_t layers) {
   constexpr int kSpins = 2000;
   for (int spin = 0; progress.load(std::memory_order_acquire) < layers; ++spin) {
@@ -172,7 +173,7 @@ void DecodeChunk::AttentionBlock(int64_t layer) {
   const int64_t q_size = config_.query_size();
   std::memset(attention_ + count_ * q_size, 0, (padded_ - count_) * q_size * sizeof(float));
   int64_t end = 0;
-  for (int64_t r = 0; r < count_; r = end) {  // runs of one sequence
+  for (int64_t r = 0; r < count_; r = end) {  // runs of rows of one sequence
     end = r + 1;
     while (end < count_ && rows_.slice[row_[end]] == rows_.slice[row_[r]]) ++end;
     Attend(layer, r, end - r);

@@ -1,4 +1,4 @@
-// Decoding on the CPU with hand-written kernels: a chunk of a step's rows on one thread.
+// Decoding on the CPU with hand-written kernels: one thread computes a chunk of a step's rows.
 
 #ifndef TRITONRL_MODEL_DECODE_CHUNK_H_
 #define TRITONRL_MODEL_DECODE_CHUNK_H_
@@ -20,9 +20,9 @@ namespace tritonrl {
 using ChunkProgress = std::atomic<int64_t>;
 
 // The rows of a step are split into chunks, and each chunk passes through the whole model on one
-// thread. A chunk waits for another one only where a sequence continues from one chunk to the next:
-// before it attends in a layer, the chunk before it has written that layer's keys and values. So
-// the chunks of a long prompt follow each other through the layers on all threads.
+// thread. A chunk waits for the previous chunk only if a sequence continues from one to the other:
+// in each layer the previous chunk must have written its keys and values before this chunk attends.
+// So the chunks of a long prompt pass through the layers as a pipeline on all threads.
 //
 // A GEMM of few rows is computed transposed, out^T [N, rows] = W [N, C] x^T [C, rows]: the weights
 // are read in place, in the order in which they are stored, and only the small x is transposed.
@@ -33,17 +33,18 @@ class DecodeChunk {
   static constexpr int64_t kLanes = kKvPageSize;  // R is a multiple of the kernels' width
   static constexpr int64_t kMaxRows = 32;
 
-  // Rows [begin, end) of `rows`. before: progress of the chunk before, if the first row's sequence
-  // begins there, else null.
+  // Computes rows [begin, end) of `rows`. before: progress of the previous chunk if the first row's
+  // sequence began in it, else null.
   DecodeChunk(const DecodeModel& model, const DecodeBatch& rows, int64_t begin, int64_t end,
               PagedKvCache* cache, const ChunkProgress* before, ChunkProgress* progress);
 
-  // logits: [L, V] of the whole step; writes those of this chunk.
+  // Writes this chunk's rows of `logits`, which is [L, V] for the whole step.
   void Run(float* logits);
 
  private:
   void SetCount(int64_t count);
-  // Keeps only the rows with logits, which alone continue after the last layer's keys and values.
+  // Keeps only the rows whose logits are needed. The other rows end with the last layer's keys and
+  // values.
   void SelectLogitRows();
   void Embed();
   void Norm(const at::Tensor& weight);
@@ -53,14 +54,14 @@ class DecodeChunk {
   void Gemm(const at::Tensor& weight, const float* in, float* out);
   // x += (transposed_out_ [C, R])^T
   void AddTransposedOut();
-  // Queries, keys and values [R, (H + 2K) D] of this layer, after norm and RoPE, to qkv_.
+  // Writes queries, keys and values [R, (H + 2K) D] of this layer, after norm and RoPE, to qkv_.
   void Project(const DecoderLayerParameters& w);
-  // Norm and RoPE of `heads` heads from `first` on, in place in qkv_.
+  // Applies norm and RoPE to `heads` heads from `first` on, in place in qkv_.
   void RotateHeads(int64_t first, int64_t heads, const at::Tensor& weight);
-  // Keys and values of all rows into their pages.
+  // Writes keys and values of all rows to their pages.
   void Store(int64_t layer);
   void AttentionBlock(int64_t layer);
-  // Rows [r, r + count) are consecutive tokens of one sequence.
+  // Attention of rows [r, r + count), which are consecutive tokens of one sequence.
   void Attend(int64_t layer, int64_t r, int64_t count);
   void MlpBlock(const DecoderLayerParameters& w);
 
@@ -73,7 +74,7 @@ class DecodeChunk {
   ChunkProgress* const progress_;
   const int64_t begin_;
   const int64_t qkv_size_;    // (H + 2K) D
-  std::vector<int64_t> row_;  // [B] of the step
+  std::vector<int64_t> row_;  // [B] row numbers in the step
   int64_t count_, padded_;    // B, R
   // Scratch memory of the thread.
   float* x_;               // [R, C] residual stream
@@ -83,7 +84,7 @@ class DecodeChunk {
   float* qkv_;             // [R, (H + 2K) D]
   float* attention_;       // [R, H D]
   float* logits_;          // [V, R]
-  float* scores_;          // [rows, at least 2; longest sequence + 16]
+  float* scores_;          // [max(2, B), longest sequence + kLanes]
 };
 
 }  // namespace tritonrl

@@ -1,4 +1,4 @@
-// Steps with a cache give what the whole forward pass gives.
+// Tests that steps with a KV cache give the results of a whole forward pass.
 
 #include <ATen/TensorOperators.h>
 #include <ATen/ops/cat.h>
@@ -40,8 +40,7 @@ class DecodeTest : public testing::TestWithParam<Path> {
     return PagedKvCache(config_, pages, at::kCPU, at::kFloat);
   }
 
-  // The same bits by kernels; through ATen a GEMM may round differently for another number of
-  // rows.
+  // The kernels give the same bits; an ATen GEMM may round differently for another number of rows.
   void ExpectEqual(const at::Tensor& actual, const at::Tensor& expected) const {
     if (GetParam() == Path::kKernels) {
       EXPECT_TRUE(SameBits(actual, expected)) << MaxDifference(actual, expected);
@@ -50,7 +49,8 @@ class DecodeTest : public testing::TestWithParam<Path> {
     }
   }
 
-  // Logits after the last token of each chunk, [chunks, V]; the chunks' sizes are taken in turn.
+  // Returns the logits after the last token of each chunk, [chunks, V]; the chunks cycle through
+  // `sizes`.
   at::Tensor InChunks(const Transformer& model, const std::vector<int32_t>& tokens,
                       const std::vector<int64_t>& sizes, const Pages& pages,
                       PagedKvCache* cache) const {
@@ -72,8 +72,8 @@ class DecodeTest : public testing::TestWithParam<Path> {
   const std::unique_ptr<Transformer> model_;
 };
 
-// Sequences of different lengths enter and leave at different times, their prompts in chunks beside
-// the tokens of others, on pages that others have left.
+// Sequences of different lengths start and end at different times. Their prompts run in chunks
+// beside the tokens of other sequences, on pages that ended sequences have freed.
 TEST_P(DecodeTest, ContinuousBatchingAgreesWithForward) {
   const std::vector<int64_t> lengths = {60, 33, 71, 20, 48, 52};
   const std::vector<int64_t> prompt_lengths = {17, 1, 40, 5, 16, 30};
@@ -154,7 +154,7 @@ TEST_P(DecodeTest, ChunksPagesAndThreadsChangeNothing) {
   }
 }
 
-// As for draft tokens behind a sequence's last token.
+// Draft tokens after a sequence's last token need the logits of several tokens.
 TEST_P(DecodeTest, LogitsOfSeveralTokensAreThoseOfEachAlone) {
   const std::vector<int32_t> tokens = RandomTokens(config_, {40}, 6)[0];
   const Pages pages = {2, 0, 1};
@@ -162,7 +162,7 @@ TEST_P(DecodeTest, LogitsOfSeveralTokensAreThoseOfEachAlone) {
   const at::Tensor each = InChunks(*model_, tokens, {1}, pages, &one_by_one);
   model_->Step({SliceOf(std::span(tokens).first(30), 0, pages, 0)}, &at_once);
   const std::vector<int32_t> wrong = {tokens[30], 1, 2, 3, 4, 5, 6};
-  model_->Step({SliceOf(wrong, 30, pages, 7)}, &at_once);  // written over below
+  model_->Step({SliceOf(wrong, 30, pages, 7)}, &at_once);  // the next step overwrites these tokens
   const at::Tensor last =
       model_->Step({SliceOf(std::span(tokens).subspan(31), 31, pages, 5)}, &at_once);
   ExpectEqual(last, each.narrow(0, 35, 5));

@@ -1,4 +1,4 @@
-// Products in FP8 on every device, against the same rounding by ATen in fp64.
+// Tests of FP8 on every device, against the same rounding by ATen and GEMMs in fp64.
 
 #include <ATen/ops/full.h>
 #include <gtest/gtest.h>
@@ -24,14 +24,15 @@ class DeviceFp8Test : public DeviceFixture {
   bool HardwareTakes(const at::Tensor& x) const {
     return x.is_cuda() && x.scalar_type() == at::kBFloat16 && context_.gemm(x).has_fp8();
   }
-  // What the numbers stand for.
+  // Returns the values that FP8 elements and their scale represent.
   static at::Tensor Meaning(const at::Tensor& numbers, const at::Tensor& scale) {
     const at::Tensor wide = numbers.to(at::kFloat);
     return (scale.defined() ? wide * scale : wide).cpu().to(at::kDouble);
   }
 };
 
-// The very numbers that ATen's casts give: in tiles that are full, that are not, and with one row.
+// Quantize gives exactly the numbers of ATen's casts: in full tiles, in partial tiles and with one
+// row.
 TEST_P(DeviceFp8Test, SameNumbersInBothLayouts) {
   for (const auto& [rows, cols] : {std::pair<int64_t, int64_t>{1, 16},
                                    {133, 80},
@@ -74,8 +75,8 @@ TEST_P(DeviceFp8Test, WhatIsNotFiniteMakesAllNan) {
   }
 }
 
-// The largest elements that kernels find on their way are those of what they wrote, and copies made
-// with them are the same.
+// The amax that a kernel computes beside its result is the result's, and Quantize with it gives the
+// same numbers as without.
 TEST_P(DeviceFp8Test, KernelsKnowTheLargestElement) {
   for (const auto& [rows, cols] : {std::pair<int64_t, int64_t>{3, 64}, {700, 1040}, {1300, 4096}}) {
     const auto there = [&](const at::Tensor& x) { return x.to(GetParam().type).to(device()); };
@@ -90,7 +91,7 @@ TEST_P(DeviceFp8Test, KernelsKnowTheLargestElement) {
     const at::Tensor out = SwigluForward(context_, wide, &amaxes[3]);
     const at::Tensor d_wide = SwigluBackward(context_, wide, false, there(Numbers({rows, cols}, 6)),
                                              &activated, &amaxes[4], &amaxes[5]);
-    at::Tensor alone;  // of the gradient, without the output once more
+    at::Tensor alone;  // amax of the gradient when the output is not recomputed
     SwigluBackward(context_, wide, false, there(Numbers({rows, cols}, 6)), nullptr, &alone);
     ASSERT_EQ(alone.defined(), x.is_cuda());
     if (x.is_cuda()) {
@@ -114,7 +115,7 @@ TEST_P(DeviceFp8Test, KernelsKnowTheLargestElement) {
   }
 }
 
-// rows: also such that the summed dimension of the gradient is padded.
+// Some values of `rows` make the weight gradient's GEMM pad the dimension that it sums over.
 TEST_P(DeviceFp8Test, Products) {
   const int64_t n = 96, k = 160;
   for (const int64_t rows : {1, 133, 256}) {
@@ -171,7 +172,7 @@ Step Learn(const Weights& weights, const Setting& setting, bool aten, bool fp8, 
   return {result.log_probs.cpu(), gradients.flat().cpu()};
 }
 
-// The device's kernels are as far from exact results as ATen's with the same rounding.
+// The device's kernels are about as far from exact results as ATen with the same rounding.
 TEST_P(DeviceFp8Test, TrainingStep) {
   for (const ModelFamily family : {ModelFamily::kQwen3, ModelFamily::kLlama}) {
     const ModelConfig config = KernelConfig(family, family == ModelFamily::kQwen3);
@@ -187,7 +188,7 @@ TEST_P(DeviceFp8Test, TrainingStep) {
               1.5 * distance(aten.gradients, exact.gradients));
     EXPECT_LT(distance(first.log_probs, exact.log_probs),
               1.5 * distance(aten.log_probs, exact.log_probs));
-    // And it did round: bf16 by itself is nearer.
+    // FP8 was in use: bf16 alone is nearer to the exact result.
     const Step without = Learn(*weights, GetParam(), false, false);
     EXPECT_GT(distance(first.gradients, exact.gradients),
               distance(without.gradients, exact.gradients));

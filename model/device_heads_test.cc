@@ -1,4 +1,4 @@
-// Attention and the LM head on every device.
+// Tests of attention and the LM head on every device.
 
 #include <ATen/ops/arange.h>
 #include <ATen/ops/full.h>
@@ -22,9 +22,9 @@ constexpr char kGpuKernel[] = "tests a kernel for bf16 on GPUs";
 
 class DeviceHeadsTest : public DeviceFixture {};
 
-// ATen rounds logits to bf16, where the device's own kernels keep them in fp32.
+// ATen rounds logits to bf16; the device's own kernels keep them in fp32.
 TEST_P(DeviceHeadsTest, LmHeadInChunks) {
-  for (const int64_t vocab : {1048, 1041}) {  // the latter for ATen
+  for (const int64_t vocab : {1048, 1041}) {  // 1041 runs through ATen
     const int64_t rows = 150, cols = 64;
     const at::Tensor hidden = Numbers({rows, cols}, 1), w = Numbers({vocab, cols}, 2, 0.3);
     const at::Tensor targets = at::arange(rows, at::kLong).square().remainder(vocab);
@@ -63,7 +63,8 @@ PackedBatch BatchOn(at::Device device, const std::vector<int64_t>& lengths) {
   return PackSequences(RandomTokens(SmallConfig(), lengths, 1), device);
 }
 
-// Attention over sequences of these lengths: output, then gradients of queries, keys and values.
+// Runs attention over sequences of these lengths; returns the output and the gradients of queries,
+// keys and values.
 Tensors Attention(const Runner& r, const ModelConfig& config, const std::vector<int64_t>& lengths,
                   const at::Tensor& qk, const at::Tensor& qkv, const at::Tensor& d_out) {
   const SequenceLayout layout = MakeSequenceLayout(BatchOn(r.device, lengths));
@@ -77,12 +78,12 @@ Tensors Attention(const Runner& r, const ModelConfig& config, const std::vector<
 TEST_P(DeviceHeadsTest, AttentionOfPackedSequences) {
   const std::vector<const char*> names = {"output", "d_q", "d_k", "d_v"};
   const LayerContext fixed(2);
-  // Long sequences by themselves, or all as buckets.
+  // In `free` long sequences get calls of their own; in `buckets` all sequences share calls.
   const LayerContext free(2, false,
                           {.attention = {.deterministic = false, .dense_min_length = 250}});
   const LayerContext buckets(2, false,
                              {.attention = {.deterministic = false, .dense_min_length = 10000}});
-  // As GPUs before Hopper have them.
+  // One call per sequence, as on GPUs before Hopper.
   const LayerContext single(2, false,
                             {.attention = {.deterministic = false, .per_sequence = true}});
   for (const int64_t dim : {64, 128}) {
@@ -99,10 +100,10 @@ TEST_P(DeviceHeadsTest, AttentionOfPackedSequences) {
         return Attention(r, config, lengths, qk, qkv, d_out);
       };
       Compare(compute, names, fixed);
-      // Without a fixed order only the result is compared.
+      // Without a fixed order of sums, only the distance from the reference is checked.
       const Tensors expected = compute({reference_, at::kCPU, at::kDouble, at::kDouble});
       const at::Device device(GetParam().device);
-      // From the second time on that a length comes.
+      // A length gets a call of its own from the second batch with it on.
       compute({free, device, GetParam().type, at::kFloat});
       const Tensors alone = compute({free, device, GetParam().type, at::kFloat});
       const Tensors packed = compute({buckets, device, GetParam().type, at::kFloat});
@@ -122,7 +123,8 @@ TEST_P(DeviceHeadsTest, AttentionOfPackedSequences) {
   }
 }
 
-// Behind the rows that there are lie zeros, whatever was there, and nothing else is touched.
+// LaunchCopyRows zeroes the rows after the present ones, whatever they held, and touches nothing
+// else.
 TEST_P(DeviceHeadsTest, CopiedRowsEndInZeros) {
   const at::Device device(GetParam().device);
   if (!device.is_cuda() || GetParam().type != at::kBFloat16) GTEST_SKIP() << kGpuKernel;
@@ -150,7 +152,8 @@ TEST_P(DeviceHeadsTest, CopiedRowsEndInZeros) {
   }
 }
 
-// So long that a backward in a fixed order is divided into calls for a share of the heads each.
+// The sequences are so long that a backward in a fixed order needs several calls, each for a share
+// of the heads.
 TEST_P(DeviceHeadsTest, CallsForSharesOfTheHeads) {
   const at::Device device(GetParam().device);
   if (!device.is_cuda() || GetParam().type != at::kBFloat16) GTEST_SKIP() << kGpuKernel;
@@ -159,7 +162,7 @@ TEST_P(DeviceHeadsTest, CallsForSharesOfTheHeads) {
   config.num_kv_heads = 8;
   config.head_dim = 128;
   const LayerContext fixed(2), free(2, false, {.attention = {.deterministic = false}});
-  for (const int64_t length : {8192, 6000}) {  // in place, and copied
+  for (const int64_t length : {8192, 6000}) {  // the first runs in place, the second is copied
     ASSERT_GT(DeterministicBackwardCalls(32, 8, PaddedLength(length)), 1);
     const at::Tensor qk = Numbers({length, 40 * 128}, 1), qkv = Numbers({length, 48 * 128}, 2);
     const at::Tensor d_out = Numbers({length, 32 * 128}, 3);
@@ -175,7 +178,7 @@ TEST_P(DeviceHeadsTest, CallsForSharesOfTheHeads) {
   }
 }
 
-// With sums in a fixed order, what else is in the batch changes no bit of a sequence.
+// With a fixed order of sums, the rest of the batch changes no bit of a sequence's results.
 TEST_P(DeviceHeadsTest, PackingChangesNoBitOfAttention) {
   ModelConfig config = SmallConfig();
   config.head_dim = 64;

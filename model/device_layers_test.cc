@@ -1,4 +1,4 @@
-// Norms, rotations, activations, embeddings and GEMMs on every device.
+// Tests of norms, RoPE, SwiGLU, embeddings and GEMMs on every device.
 
 #include <ATen/ops/arange.h>
 #include <gtest/gtest.h>
@@ -71,7 +71,8 @@ TEST_P(DeviceLayersTest, MatricesSideBySide) {
 }
 
 TEST_P(DeviceLayersTest, RmsNorm) {
-  // Columns for each number of packs that a thread may hold; more rows than the backward's blocks.
+  // The columns cover each number of packs that a thread may hold. Some cases have more rows than
+  // the backward has blocks.
   for (const auto& [rows, cols] :
        {std::pair<int64_t, int64_t>{1300, 40}, {37, 1024}, {700, 4096}, {9, 5120}, {33, 8192}}) {
     const at::Tensor x = Numbers({rows, cols}, 1), w = Numbers({cols}, 2);
@@ -122,7 +123,8 @@ TEST_P(DeviceLayersTest, HeadNormAndRotary) {
 }
 
 TEST_P(DeviceLayersTest, Swiglu) {
-  // One has more rows than the grid; halves of 12 no kernel takes, ATen does.
+  // One case has more rows than the grid. Halves of 12 columns run through ATen, as no kernel
+  // supports them.
   for (const auto& [rows, size] :
        {std::pair<int64_t, int64_t>{131, 72}, {20, 12288}, {16500, 8}, {5, 12}}) {
     const at::Tensor x = Numbers({rows, 2 * size}, 1, 3.0), d_out = Numbers({rows, size}, 2);

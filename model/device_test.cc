@@ -1,5 +1,5 @@
-// The ATen path on every device of this machine (the CPU, and GPUs where there are any), and the
-// GPU's own kernels, against the CPU kernels: training step, decoding, and bfloat16.
+// Compares the ATen path on every device of this machine (the CPU and any GPUs), and the GPU's own
+// kernels, with the CPU kernels: training step, decoding and bfloat16.
 
 #include <ATen/TensorOperators.h>
 #include <gtest/gtest.h>
@@ -28,7 +28,8 @@ class DeviceTest : public testing::TestWithParam<std::string> {
 
   at::Device device() const { return at::Device(GetParam()); }
 
-  // `weights` on the tested device, to be run through ATen or the device's kernels.
+  // Returns a model with `weights` on the tested device that runs through ATen or the device's
+  // kernels.
   Transformer OnDevice(const Weights& weights, at::ScalarType dtype, bool aten = true,
                        int64_t chunk = 0, bool fp8 = false) const {
     auto moved = std::make_shared<Weights>(weights.config(), device(), dtype);
@@ -59,7 +60,7 @@ Step RunStep(const Transformer& model, const std::vector<std::vector<int32_t>>& 
 TEST_P(DeviceTest, TrainingStep) {
   for (ModelFamily family : {ModelFamily::kQwen3, ModelFamily::kLlama}) {
     ModelConfig config = SmallConfig(family, family == ModelFamily::kQwen3);
-    config.head_dim = 32;  // fused attention of GPUs wants multiples of 8
+    config.head_dim = 32;  // fused attention on GPUs needs a multiple of 8
     const auto weights = SmallWeights(config, 1);
     const auto sequences = RandomTokens(config, {70, 1, 0, 133, 32}, 2);
     const Step expected = RunStep(Transformer(config, weights), sequences);
@@ -79,7 +80,7 @@ TEST_P(DeviceTest, TrainingStep) {
   }
 }
 
-// Forward, loss and backward in one; small chunks of the head, so that there are several.
+// Runs ForwardBackward on gradients of NaN, all of which it must overwrite.
 Step RunFused(const Transformer& model, const std::vector<std::vector<int32_t>>& sequences) {
   const at::Device device = model.weights()->device();
   const PackedBatch batch = PackSequences(sequences, device);
@@ -117,7 +118,7 @@ TEST_P(DeviceTest, KernelsOfTheDevice) {
     const Transformer rounded = OnDevice(*weights, at::kBFloat16, false);
     const Step first = RunFused(rounded, sequences), second = RunFused(rounded, sequences);
     EXPECT_LT(RelativeDifference(first.log_probs, expected.log_probs), 0.1);
-    // What bf16 costs by itself: the same through ATen.
+    // The error of bf16 itself is that of the same step through ATen.
     const Step aten = RunStep(OnDevice(*weights, at::kBFloat16), sequences);
     EXPECT_LT((first.gradients - expected.gradients).norm().item<double>(),
               1.5 * (aten.gradients - expected.gradients).norm().item<double>());
@@ -126,14 +127,14 @@ TEST_P(DeviceTest, KernelsOfTheDevice) {
   }
 }
 
-// Kernels of the device once more on the same operands: the same bits, with fp8 copies of what was
-// kept or made again too.
+// Recompute with the device's kernels gives the same bits, also with FP8 copies of kept or
+// recomputed activations.
 TEST_P(DeviceTest, RecomputedIsTheSame) {
   for (ModelFamily family : {ModelFamily::kQwen3, ModelFamily::kLlama}) {
     const ModelConfig config = KernelConfig(family);
     const auto weights = SmallWeights(config, 1);
     const auto sequences = RandomTokens(config, {70, 1, 0, 133, 32}, 2);
-    using Types = std::pair<at::ScalarType, bool>;  // with fp8
+    using Types = std::pair<at::ScalarType, bool>;  // type, and whether FP8
     for (const auto& [type, fp8] :
          {Types(at::kFloat, false), {at::kBFloat16, false}, {at::kBFloat16, true}}) {
       if (fp8 && device().is_cuda() && !CudaHasFp8(at::Device(at::kCUDA, 0))) continue;

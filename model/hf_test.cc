@@ -1,5 +1,6 @@
-// The whole model against `transformers`: it loads what Weights::Save writes, gives the same
-// log-probabilities, entropies and gradients, and LoadWeights reads what it writes back.
+// Compares the whole model with `transformers`: that library loads the files of Weights::Save and
+// gives the same log-probabilities, entropies and gradients, and LoadWeights reads the files that
+// it saves.
 
 #include <ATen/ops/empty.h>
 #include <ATen/ops/full.h>

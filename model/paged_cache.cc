@@ -13,7 +13,7 @@
 namespace tritonrl {
 namespace {
 
-// Zeros, aligned to 64 bytes, whose memory the system provides at the first access.
+// Returns zeros aligned to 64 bytes. The system provides the memory at the first access.
 at::Tensor UntouchedZeros(at::IntArrayRef shape, at::ScalarType dtype) {
   size_t bytes = c10::elementSize(dtype);
   for (int64_t size : shape) {

@@ -1,4 +1,4 @@
-// Paged KV cache on tensors: keys and values of running sequences.
+// Paged KV cache on tensors: the keys and values of running sequences.
 
 #ifndef TRITONRL_MODEL_PAGED_CACHE_H_
 #define TRITONRL_MODEL_PAGED_CACHE_H_
@@ -14,18 +14,18 @@
 namespace tritonrl {
 
 // A page holds kPageSize positions of one sequence in all layers; position p of a sequence is in
-// its page p / kPageSize. The caller decides which pages a sequence has.
+// its page p / kPageSize. The caller assigns pages to sequences.
 class PagedKvCache {
  public:
-  static constexpr int64_t kPageSize = kKvPageSize;  // on all devices as for the CPU's kernels
+  static constexpr int64_t kPageSize = kKvPageSize;  // that of the CPU kernels, on all devices
 
-  // Number of pages of a sequence of `length` positions.
+  // Number of pages that a sequence of `length` positions needs.
   static constexpr int64_t NumPages(int64_t length) { return (length + kPageSize - 1) / kPageSize; }
   // Bytes of one page: keys and values of all layers.
   static int64_t PageBytes(const ModelConfig& config, at::ScalarType dtype);
 
-  // All zero. On the CPU the system provides memory when a page is first written. Throws c10::Error
-  // or std::bad_alloc without memory.
+  // Allocates pages of zeros. On the CPU the system provides memory when a page is first written.
+  // Throws c10::Error or std::bad_alloc if memory is short.
   PagedKvCache(const ModelConfig& config, int64_t num_pages, at::Device device,
                at::ScalarType dtype);
 
@@ -37,16 +37,16 @@ class PagedKvCache {
   // Values of one layer, [pages, kv_heads, kPageSize, head_dim].
   const at::Tensor& values(int64_t layer) const { return values_[layer]; }
 
-  // Writes T positions through ATen: row t to position offsets[t] of page pages[t] (both [T] int64
-  // on the cache's device). keys, values: [T, kv_heads, head_dim].
+  // Writes T positions through ATen: row t to position offsets[t] of page pages[t]. pages, offsets:
+  // [T] int64 on the cache's device; keys, values: [T, kv_heads, head_dim].
   void Store(int64_t layer, const at::Tensor& pages, const at::Tensor& offsets,
              const at::Tensor& keys, const at::Tensor& values);
-  // Read the pages of B sequences through ATen; pages: [B, P] int64. Keys have shape
-  // [B, kv_heads, head_dim, P * kPageSize], values [B, kv_heads, P * kPageSize, head_dim].
+  // Read the pages of B sequences through ATen; pages: [B, P] int64. Keys are returned as [B,
+  // kv_heads, head_dim, P * kPageSize], values as [B, kv_heads, P * kPageSize, head_dim].
   at::Tensor GatherKeys(int64_t layer, const at::Tensor& pages) const;
   at::Tensor GatherValues(int64_t layer, const at::Tensor& pages) const;
 
-  // Copies a whole page in all layers.
+  // Copies a whole page in all layers. Throws c10::Error for a page outside the cache.
   void CopyPage(int64_t from, int64_t to);
 
  private:

@@ -1,4 +1,4 @@
-// LibTorch's exceptions as Status, and a program's settings before it uses a GPU.
+// Conversion of LibTorch's exceptions to Status, and a program's settings before it uses a GPU.
 
 #ifndef TRITONRL_MODEL_TORCH_RUNTIME_H_
 #define TRITONRL_MODEL_TORCH_RUNTIME_H_
@@ -17,16 +17,16 @@
 
 namespace tritonrl {
 
-// The first line of what an exception of LibTorch says; what follows is advice to programmers, or a
-// stack.
+// Returns the first line of a LibTorch exception's message. The later lines are advice to
+// programmers or a stack trace.
 inline std::string FirstLine(const std::exception& error) {
   const std::string text = error.what();
   return text.substr(0, text.find('\n'));
 }
 
-// Runs `work` (which returns absl::Status or nothing). `what` stands in front of a message, e.g.
-// "step 12". Out of memory, on a GPU or the host, becomes ResourceExhausted with the advice
-// `out_of_memory_advice`, all else Internal.
+// Runs `work`, which returns absl::Status or nothing, and converts exceptions to a Status. `what`
+// is a prefix of the message, e.g. "step 12". Out of memory, on a GPU or the host, becomes
+// ResourceExhausted with the advice `out_of_memory_advice`; every other exception becomes Internal.
 template <typename Work>
 absl::Status CatchTorch(const std::string& what, const std::string& out_of_memory_advice,
                         Work&& work) {
@@ -48,15 +48,18 @@ absl::Status CatchTorch(const std::string& what, const std::string& out_of_memor
   }
 }
 
-// Makes the GPU the calling thread's, so that calls which name none do not begin to use the first
-// one (a context there takes half a GiB); nothing to do for a CPU.
-// trains: torch's allocator gets its memory page by page, so that what it holds between tensors can
-// be used again in any other size. With blocks of fixed sizes a step of 8B that was planned to fill
-// an H200 failed for 3.4 GiB of holes. Who sets PYTORCH_CUDA_ALLOC_CONF or PYTORCH_ALLOC_CONF has
-// it as set there. Memory for checkpoints is pinned by eight threads: 32 GB take 11 s, not 18.
-// Programs that only generate or evaluate take their memory once, and leave it off: NCCL in CUDA
-// graphs maps the buffers that it is given, and one of many pages was not tried. Error: Internal if
-// the GPU cannot be used.
+// Makes `device` the calling thread's GPU, so that calls without a device do not create a context
+// on the first GPU (half a GiB). Does nothing for a CPU.
+//
+// `trains`: torch's allocator maps memory page by page, so that free memory between tensors can
+// serve any size. With blocks of fixed sizes, a step of 8B that was planned to fill an H200 failed
+// for 3.4 GiB of fragmentation. Eight threads pin memory for checkpoints: 32 GB take 11 s instead
+// of 18 s. PYTORCH_CUDA_ALLOC_CONF or PYTORCH_ALLOC_CONF, if set, takes precedence over both
+// settings. Programs that only generate or evaluate allocate their memory once and leave `trains`
+// false: NCCL in CUDA graphs maps the buffers that it gets, and buffers of many pages are untested
+// there.
+//
+// Returns Internal if the GPU cannot be used.
 absl::Status InitializeGpu(at::Device device, bool trains);
 
 }  // namespace tritonrl

@@ -102,7 +102,7 @@ at::Tensor Transformer::RunLayers(const PackedBatch& batch, const SequenceLayout
 at::Tensor Transformer::HiddenRows(const PackedBatch& batch, const at::Tensor& targets,
                                    double temperature, Activations* kept, bool save_layers) const {
   TORCH_CHECK(temperature > 0, "temperature must be positive");
-  *kept = Activations();  // frees the last batch first
+  *kept = Activations();  // frees the previous batch's activations first
   kept->batch = batch;
   kept->layout = MakeSequenceLayout(batch);
   if (batch.num_tokens() == 0) return {};

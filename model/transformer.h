@@ -1,4 +1,4 @@
-// Decoder-only transformer (Qwen3 and Llama families): forward, explicit backward, decoding.
+// Decoder-only transformer (Qwen3 and Llama families): forward, explicit backward and decoding.
 
 #ifndef TRITONRL_MODEL_TRANSFORMER_H_
 #define TRITONRL_MODEL_TRANSFORMER_H_
@@ -30,26 +30,27 @@ struct ForwardResult {
   at::Tensor entropy;
 };
 
-// There is no autograd: each layer's backward is written out beside its forward. On the CPU in fp32
-// hand-written kernels run, whose results depend neither on the number of threads nor on the rest
-// of the batch. On a GPU in fp32 and bf16 the kernels of model/cuda run, all else through ATen.
+// There is no autograd: each layer's backward is written out beside its forward. On the CPU, fp32
+// runs on hand-written kernels, whose results depend neither on the number of threads nor on the
+// rest of the batch. On a GPU, fp32 and bf16 run on the kernels of model/cuda. Everything else runs
+// through ATen.
 class Transformer {
  public:
   struct Options {
-    // Threads of the CPU kernels; 0: all hardware threads. Does not change results.
+    // Threads of the CPU kernels; 0: all hardware threads. The number does not change results.
     int cpu_threads = 0;
     // Rows of logits that the LM head holds at a time; 0: see HeadSettings.
     int64_t head_chunk_rows = 0;
-    // Runs everything through ATen, for comparison with the CPU kernels.
+    // Runs everything through ATen, for comparison with the hand-written kernels.
     bool force_aten = false;
     // gpu.fp8_projections applies to Forward and ForwardBackward, not to Step and Logits.
     GpuOptions gpu;
-    // Tensor parallelism: the weights are one rank's shard, and Step, the only method for a sharded
-    // model, all-reduces over these ranks. Through ATen; a row's bits then depend on other rows.
+    // Tensor parallelism: the weights are one rank's shard, and Step all-reduces over these ranks.
+    // A sharded model supports only Step, through ATen; a row's bits then depend on other rows.
     Collectives* ranks = nullptr;
   };
 
-  // Shares `weights`: the next call sees the optimizer's changes.
+  // Shares `weights`: each call sees the optimizer's latest changes.
   Transformer(const ModelConfig& config, std::shared_ptr<Weights> weights, const Options& options);
   Transformer(const ModelConfig& config, std::shared_ptr<Weights> weights);
   ~Transformer();
@@ -58,13 +59,14 @@ class Transformer {
   const std::shared_ptr<Weights>& weights() const { return weights_; }
   const Options& options() const;
 
-  // Activations that the backward pass recomputes, one set for each layer; empty: none, as at first
-  // (memory_plan.h chooses). Changes no result. Not to be called during a pass.
+  // Sets the activations that the backward pass recomputes, one set for each layer; empty, the
+  // default, recomputes none (memory_plan.h chooses the sets). Does not change results. Must not be
+  // called during a pass.
   void set_recompute(std::vector<RecomputeSet> layers);
 
-  // targets: [T] int64, -1 = none (the head is not computed there). temperature > 0.
-  // saved: receives what Backward needs, or null. Throws c10::Error or std::bad_alloc without
-  // memory.
+  // Computes the log-probabilities of `targets` and the entropies. targets: [T] int64; -1: none,
+  // and the head is not computed for that row. temperature > 0. *saved, unless null, receives the
+  // activations for Backward. Throws c10::Error or std::bad_alloc if memory is short.
   ForwardResult Forward(const PackedBatch& batch, const at::Tensor& targets, double temperature,
                         Activations* saved) const;
 
@@ -72,20 +74,20 @@ class Transformer {
   void Backward(const Activations& saved, const at::Tensor& d_log_probs,
                 Gradients* gradients) const;
 
-  // Forward, loss and backward of one batch with the least memory: the head's logits are computed
-  // once, and a layer's activations are freed when its backward is done.
+  // Runs forward, loss and backward of one batch with the least memory: computes the head's logits
+  // once, and frees a layer's activations when its backward is done.
   //
-  // `loss` is called for runs of rows with a target, in ascending order. `rows` [R] int64 are their
-  // places in the batch; it returns dLoss/dlog_probs [R] fp32.
+  // Calls `loss` for runs of rows with a target, in ascending order. `rows` [R] int64 are their row
+  // numbers in the batch; `loss` returns dLoss/dlog_probs [R] fp32.
   //
-  // kOverwrite gives the same as kAccumulate on zeros, whatever `gradients` held, and saves the
-  // time to zero them. An exception leaves `gradients` undefined.
+  // kOverwrite gives the same result as kAccumulate on zeros, whatever `gradients` held, and saves
+  // the time to zero them. An exception leaves `gradients` undefined.
   //
-  // `ready_hook(offset)` is called with falling offsets, the first elements of the layout's parts,
+  // Calls `ready_hook(offset)` with descending offsets, the first elements of the layout's parts,
   // the same for each batch: later work on the current stream does not change gradients->flat()
-  // from there on. Before it, `overwrite_hook` is called with the same offset, ahead of every write
-  // there; its first call is also ahead of a tied head's gradient. Gradients in a ring buffer
-  // (gradient_ring_buffer.h) need kOverwrite, and the caller must have moved final values away
+  // from `offset` on. Before that it calls `overwrite_hook` with the same offset, ahead of every
+  // write to the part; the first such call is also ahead of a tied head's gradient. Gradients in a
+  // ring buffer (gradient_ring_buffer.h) need kOverwrite, and the caller must copy final values out
   // before their memory is overwritten.
   enum class GradientWrite { kAccumulate, kOverwrite };
   using ReadyHook = absl::FunctionRef<void(int64_t offset)>;
@@ -97,16 +99,16 @@ class Transformer {
       GradientWrite sum, Gradients* gradients, ReadyHook ready_hook = [](int64_t) {},
       OverwriteHook overwrite_hook = [](int64_t) {}) const;
 
-  // Logits [T, vocab] fp32 of every token, not divided by a temperature. For tests and inspection
-  // of short batches.
+  // Returns the logits [T, vocab] fp32 of every token, not divided by a temperature. For tests and
+  // inspection of short batches.
   at::Tensor Logits(const PackedBatch& batch) const;
 
-  // One step of generation: computes slices of different sequences and writes their keys and values
-  // to their pages; pages that slices share are only read. A token attends to all tokens of its
-  // sequence up to itself. Returns the logits [sum of logit_rows(), vocab] fp32 in the order of the
-  // slices, not divided by a temperature. On the CPU in fp32 a row's bits depend on its own
-  // sequence alone: not on other slices, on the cut into slices, on pages or threads. Throws
-  // c10::Error for slices that do not fit the model or the cache, or have no tokens.
+  // Runs one step of generation: computes slices of different sequences and writes their keys and
+  // values to their pages; pages that slices share are only read. A token attends to all tokens of
+  // its sequence up to itself. Returns the logits [sum of logit_rows(), vocab] fp32 in the order of
+  // the slices, not divided by a temperature. On the CPU in fp32 a row's bits depend only on its
+  // own sequence: not on other slices, the split into slices, pages or threads. Throws c10::Error
+  // for slices that do not fit the model or the cache, or have no tokens.
   at::Tensor Step(absl::Span<const SequenceSlice> slices, PagedKvCache* cache) const;
 
   // Calls body(i) for each i in [0, n) on the num_threads() threads of the CPU kernels; see
@@ -117,22 +119,22 @@ class Transformer {
  private:
   struct Impl;
 
-  // The layers' part of Forward: the rows with a target, after the final norm. Undefined if there
-  // are none.
+  // Runs Forward up to the head: returns the rows with a target after the final norm, or an
+  // undefined tensor if there are none.
   at::Tensor HiddenRows(const PackedBatch& batch, const at::Tensor& targets, double temperature,
                         Activations* kept, bool save_layers) const;
-  // Backward from the gradient of those rows to all parameters but the head's.
+  // Runs backward from the gradient of those rows, d_hidden, to all parameters except the head's.
   void BackwardLayers(Activations* saved, at::Tensor d_hidden, const BackwardMode& mode,
                       Gradients* gradients, ReadyHook ready_hook,
                       OverwriteHook overwrite_hook) const;
 
-  // Embedding and all layers. Returns [T, C]. fp8: as in LayerEnvironment.
+  // Runs the embedding and all layers; returns [T, C]. fp8: as in LayerEnvironment.
   at::Tensor RunLayers(const PackedBatch& batch, const SequenceLayout& layout, bool fp8,
                        std::vector<LayerActivations>* saved) const;
 
   ModelConfig config_;
   std::shared_ptr<Weights> weights_;
-  std::vector<RecomputeSet> recompute_;  // of each layer; empty: none
+  std::vector<RecomputeSet> recompute_;  // one per layer; empty: none
   std::unique_ptr<Impl> impl_;
 };
 

@@ -22,7 +22,7 @@ struct Step {
   std::shared_ptr<Gradients> gradients;
 };
 
-// Forward, and backward of sum(w * log_probs) with fixed w.
+// Runs Forward, and Backward of the loss sum(w * log_probs) with fixed w.
 Step RunStep(const Transformer& model, const PackedBatch& batch, const at::Tensor& targets) {
   Step step;
   Activations saved;
@@ -55,7 +55,7 @@ TEST(TransformerTest, EveryGradientAgainstFiniteDifferences) {
       const double size = 1e-3;
       for (int side = 0; side < 2; ++side) {
         parameter.copy_(kept + direction * (side == 0 ? size : -size));
-        // log_probs come back in fp32: sum in fp64, and take a step well above its rounding.
+        // log_probs are fp32: the sum is in fp64, and the step is well above their rounding.
         const at::Tensor p = model.Forward(batch, targets, kTemperature, nullptr).log_probs;
         loss[side] = (p.to(at::kDouble) * w.to(at::kDouble)).sum().item<double>();
       }
