@@ -12,7 +12,8 @@
 namespace tritonrl {
 namespace {
 
-// \w of Rust's regex library: Alphabetic, Mark, decimal number, connector punctuation, joiners.
+// Whether `c` matches \w of Rust's regex library: Alphabetic, Mark, decimal number, connector
+// punctuation, joiners.
 bool IsWordChar(char32_t c) {
   const UChar32 u = static_cast<UChar32>(c);
   return u_hasBinaryProperty(u, UCHAR_ALPHABETIC) || u_hasBinaryProperty(u, UCHAR_JOIN_CONTROL) ||
@@ -21,7 +22,7 @@ bool IsWordChar(char32_t c) {
 
 bool IsSpace(char32_t c) { return u_isUWhiteSpace(static_cast<UChar32>(c)); }
 
-// The last character of `text`, which is valid UTF-8 and not empty.
+// Returns the last character of `text`, which is valid UTF-8 and not empty.
 Utf8Char LastChar(absl::string_view text) {
   size_t begin = text.size() - 1;
   while (begin > 0 && (static_cast<unsigned char>(text[begin]) & 0xC0) == 0x80) --begin;
@@ -89,7 +90,7 @@ std::vector<TextPart> AddedTokenFinder::Split(absl::string_view text, bool parse
   std::vector<TextPart> parts;
   if (text.empty()) return parts;
   if (nodes_.size() <= 1) return {{text, -1}};
-  size_t done = 0;  // Text before it is in `parts`.
+  size_t done = 0;  // Text before this offset is in `parts`.
   size_t position = 0;
   while (position < text.size()) {
     size_t match_end = 0;
@@ -100,7 +101,7 @@ std::vector<TextPart> AddedTokenFinder::Split(absl::string_view text, bool parse
     }
     size_t begin = position;
     size_t end = match_end;
-    // Also a match that is then turned down uses up its text, as in the library.
+    // A match that is rejected below also consumes its text, as in the library.
     position = match_end;
     const AddedToken& token = tokens_[index];
     if (token.special && !parse_special) continue;

@@ -67,7 +67,7 @@ std::optional<std::string> DecodeBytes(absl::string_view written) {
 
 namespace {
 
-// Options of the file that must be absent, null, false or empty.
+// Options of the file that must be absent, null, false, zero or empty.
 constexpr const char* kUnsupportedOptions[] = {"dropout", "continuing_subword_prefix",
                                                "end_of_word_suffix", "byte_fallback"};
 
@@ -94,7 +94,7 @@ absl::StatusOr<std::pair<std::string, std::string>> ReadPair(const nlohmann::jso
 }  // namespace
 
 absl::StatusOr<Bpe> Bpe::FromJson(const nlohmann::json& json) {
-  // Old files leave the type out.
+  // Old files omit the type.
   const std::string type = json.is_object() ? json.value("type", "BPE") : "";
   if (type != "BPE") {
     return absl::InvalidArgumentError(

@@ -18,7 +18,7 @@ namespace {
 
 using Pair = std::pair<int32_t, int32_t>;
 
-// Counts of all pairs, kept up to date while merges rewrite the words.
+// Counts of all pairs, updated as merges rewrite the words.
 class PairTable {
  public:
   explicit PairTable(std::vector<CountedWord> words) : words_(std::move(words)) {
@@ -27,7 +27,7 @@ class PairTable {
     for (const auto& [pair, count] : counts_) queue_.push({count, pair});
   }
 
-  // The pair to merge next; count 0 if none is left.
+  // Returns the pair to merge next and its count; count 0 if no pair is left.
   std::pair<Pair, int64_t> Best() {
     while (!queue_.empty()) {
       const Entry top = queue_.top();
@@ -68,7 +68,8 @@ class PairTable {
       const Pair pair(w.symbols[i], w.symbols[i + 1]);
       counts_[pair] += sign * w.count;
       changed_.insert(pair);
-      // A word stays listed under pairs it has lost; looking at it again does no harm.
+      // A word remains listed under pairs that it no longer holds; to look at it again does no
+      // harm.
       if (sign > 0) words_with_[pair].insert(word);
     }
   }
@@ -114,7 +115,8 @@ const char kQwenSplitPattern[] =
 
 namespace {
 
-// Bytes in the order of their written characters, which is the order of GPT-2's and Qwen's ids.
+// Returns the bytes in the order of their characters in the alphabet, which is the order of GPT-2's
+// and Qwen's ids.
 std::vector<uint8_t> BytesInIdOrder() {
   std::vector<uint8_t> bytes;
   for (int byte = 0; byte < 256; ++byte) bytes.push_back(static_cast<uint8_t>(byte));

@@ -13,7 +13,7 @@ namespace {
 using Pairs = std::vector<std::pair<int32_t, int32_t>>;
 
 TEST(LearnMerges, TakesTheMostFrequentPairThenTheLowestIds) {
-  // "0 1 2" five times and "1 2 3" three times: (1,2) 8, then (0,10) 5, then (10,3) 3.
+  // "0 1 2" occurs five times and "1 2 3" three times: (1,2) 8, then (0,10) 5, then (10,3) 3.
   const std::vector<CountedWord> words = {{{0, 1, 2}, 5}, {{1, 2, 3}, 3}};
   EXPECT_EQ(LearnMerges(words, 10, 9, 1), (Pairs{{1, 2}, {0, 10}, {10, 3}}));
   EXPECT_EQ(LearnMerges(words, 10, 9, 4), (Pairs{{1, 2}, {0, 10}}));
@@ -23,9 +23,9 @@ TEST(LearnMerges, TakesTheMostFrequentPairThenTheLowestIds) {
 }
 
 TEST(LearnMerges, CountsRepeatedSymbolsAfterEachMerge) {
-  // aaaa: (a,a) three times, then AA once.
+  // aaaa: (a,a) occurs three times, then AA once.
   EXPECT_EQ(LearnMerges({{{0, 0, 0, 0}, 1}}, 10, 9, 1), (Pairs{{0, 0}, {10, 10}}));
-  // aaaaa: after the first merge A A a; both remaining pairs once, (0 is lower) none with 0 first.
+  // aaaaa becomes A A a: both remaining pairs, (10,0) and (10,10), occur once, and (10,0) is lower.
   EXPECT_EQ(LearnMerges({{{0, 0, 0, 0, 0}, 1}}, 10, 9, 1), (Pairs{{0, 0}, {10, 0}, {10, 11}}));
 }
 

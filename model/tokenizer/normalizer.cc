@@ -46,11 +46,11 @@ using Filtered = std::unique_ptr<UNormalizer2, decltype(&unorm2_close)>;
 
 }  // namespace
 
-// One normalization form, for the characters of Unicode 9: the `tokenizers` library has the tables
-// of that version and leaves later characters as they are.
+// One normalization form for the characters of Unicode 9: the `tokenizers` library has the tables
+// of that version and leaves later characters unchanged.
 class Normalizer::Form {
  public:
-  // InvalidArgument for an unknown name.
+  // Returns InvalidArgument for an unknown name.
   static absl::StatusOr<std::shared_ptr<const Form>> Create(const std::string& name) {
     UErrorCode error = U_ZERO_ERROR;
     const UNormalizer2* normalizer = nullptr;
@@ -115,7 +115,7 @@ absl::StatusOr<Normalizer> Normalizer::FromJson(const nlohmann::json& json) {
 
 std::string Normalizer::Normalize(absl::string_view text) const {
   std::string out(text);
-  // All four forms leave ASCII alone.
+  // All four forms leave ASCII unchanged.
   if (forms_.empty() || IsAscii(text)) return out;
   for (const std::shared_ptr<const Form>& form : forms_) out = form->Apply(out);
   return out;

@@ -1,3 +1,5 @@
+// Unicode normalization of a text before it is tokenized.
+
 #ifndef TRITONRL_MODEL_TOKENIZER_NORMALIZER_H_
 #define TRITONRL_MODEL_TOKENIZER_NORMALIZER_H_
 
@@ -11,14 +13,14 @@
 
 namespace tritonrl {
 
-// The "normalizer" of tokenizer.json: Unicode normalization forms, or nothing.
+// The "normalizer" of tokenizer.json: a sequence of Unicode normalization forms, maybe empty.
 class Normalizer {
  public:
-  // From null, {"type": "NFC" | "NFD" | "NFKC" | "NFKD"} or a "Sequence" of these; InvalidArgument
-  // naming the type for any other.
+  // Reads null, {"type": "NFC" | "NFD" | "NFKC" | "NFKD"} or a "Sequence" of these. For any other
+  // type returns InvalidArgument that names it.
   static absl::StatusOr<Normalizer> FromJson(const nlohmann::json& json);
 
-  // `text` (valid UTF-8) normalized.
+  // Returns `text` (valid UTF-8) normalized.
   std::string Normalize(absl::string_view text) const;
 
  private:

@@ -15,8 +15,8 @@ namespace tritonrl {
 
 namespace {
 
-// What PCRE2 10.42 (Unicode 14) and Oniguruma 6.9.10 (Unicode 16) see differently, each as the
-// inside of a character class. Unicode's White_Space property:
+// Character sets that differ between PCRE2 10.42 (Unicode 14) and Oniguruma 6.9.10 (Unicode 16),
+// each as the inside of a character class. Unicode's White_Space property:
 constexpr char kWhitespace[] =
     "\\x{9}-\\x{d}\\x{20}\\x{85}\\x{a0}\\x{1680}\\x{2000}-\\x{200a}\\x{2028}\\x{2029}\\x{202f}"
     "\\x{205f}\\x{3000}";
@@ -35,7 +35,7 @@ constexpr char kNewNumbers[] =
     "\\x{16130}-\\x{16139}\\x{16d70}-\\x{16d79}\\x{1ccf0}-\\x{1ccf9}\\x{1d2c0}-\\x{1d2d3}"
     "\\x{1e4f0}-\\x{1e4f9}\\x{1e5f1}-\\x{1e5fa}";
 
-// Matching one character needs little; long runs that have to be given back need more.
+// Most matches need little stack; long runs over which the match backtracks need more.
 constexpr size_t kMinJitStack = 64 << 10;
 constexpr size_t kMaxJitStack = 8 << 20;
 
@@ -113,7 +113,7 @@ absl::StatusOr<Regex> Regex::Compile(const std::string& pattern) {
     return absl::InvalidArgumentError(absl::StrCat("malformed regular expression \"", pattern,
                                                    "\": ", reinterpret_cast<char*>(message)));
   }
-  // Where there is no just-in-time compiler the interpreter does the same more slowly.
+  // Without a just-in-time compiler PCRE2's interpreter gives the same matches more slowly.
   pcre2_jit_compile(code, PCRE2_JIT_COMPLETE);
   return Regex(std::make_shared<const Code>(code));
 }
@@ -124,14 +124,15 @@ void Regex::ForEachMatch(absl::string_view text,
   MatchContext context(pcre2_match_context_create(nullptr));
   JitStack stack(pcre2_jit_stack_create(kMinJitStack, kMaxJitStack, nullptr));
   pcre2_jit_stack_assign(context.get(), nullptr, stack.get());
-  // The pattern comes from a model's file and the text has a bounded length: no limits but memory.
+  // The pattern comes from a model's file and the text has a bounded length, so only memory limits
+  // a match.
   pcre2_set_match_limit(context.get(), 0xFFFFFFFFu);
   pcre2_set_depth_limit(context.get(), 0xFFFFFFFFu);
   pcre2_set_heap_limit(context.get(), 0xFFFFFFFFu);
   const auto subject = reinterpret_cast<PCRE2_SPTR>(text.data());
   size_t start = 0;
   while (start < text.size()) {
-    // NOTEMPTY: an empty match splits nothing.
+    // NOTEMPTY, because an empty match splits nothing.
     uint32_t options = PCRE2_NO_UTF_CHECK | PCRE2_NOTEMPTY;
     int result =
         pcre2_match(code_->code, subject, text.size(), start, options, match.get(), context.get());
@@ -149,7 +150,7 @@ void Regex::ForEachMatch(absl::string_view text,
 
 namespace {
 
-// What ByteLevel splits by with use_regex=true.
+// The pattern by which ByteLevel splits with use_regex=true.
 constexpr char kGpt2Pattern[] =
     R"re('s|'t|'re|'ve|'m|'ll|'d| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+)re";
 
@@ -220,7 +221,7 @@ absl::Status PreTokenizer::AddStage(const nlohmann::json& json) {
 void PreTokenizer::Cut(const Stage& stage, absl::string_view text,
                        std::vector<absl::string_view>* out) {
   const auto add = [&](size_t begin, size_t end, bool is_match) {
-    // `invert` swaps the roles of matches and gaps, which only matters for what is removed.
+    // `invert` swaps matches and gaps, which matters only for the removed parts.
     const bool dropped = stage.remove_matches && is_match != stage.invert;
     if (begin < end && !dropped) out->push_back(text.substr(begin, end - begin));
   };

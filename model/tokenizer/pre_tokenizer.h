@@ -1,3 +1,5 @@
+// Split of a text into pieces by regular expressions, before BPE.
+
 #ifndef TRITONRL_MODEL_TOKENIZER_PRE_TOKENIZER_H_
 #define TRITONRL_MODEL_TOKENIZER_PRE_TOKENIZER_H_
 
@@ -16,15 +18,14 @@
 
 namespace tritonrl {
 
-// A compiled regular expression over UTF-8 text (PCRE2 with Unicode properties) that matches like
-// the Oniguruma library, which Hugging Face uses for tokenizer.json. Safe to use from several
-// threads.
+// A compiled regular expression over UTF-8 text (PCRE2 with Unicode properties). It matches like
+// the Oniguruma library, which Hugging Face uses for tokenizer.json. Thread-safe.
 class Regex {
  public:
-  // InvalidArgument with PCRE2's reason and the position if `pattern` is malformed.
+  // Returns InvalidArgument with PCRE2's reason if `pattern` is malformed.
   static absl::StatusOr<Regex> Compile(const std::string& pattern);
 
-  // Calls `on_match(begin, end)` in byte offsets for each non-empty match from left to right.
+  // Calls `on_match(begin, end)` with byte offsets for each non-empty match from left to right.
   // `text` must be valid UTF-8.
   void ForEachMatch(absl::string_view text,
                     const std::function<void(size_t begin, size_t end)>& on_match) const;
@@ -36,16 +37,17 @@ class Regex {
   std::shared_ptr<const Code> code_;
 };
 
-// `pattern` with \s, \S, \p{L} and \p{N} written out as Oniguruma knows them: PCRE2's \s holds
-// U+180E, and its letters and numbers are those of an older Unicode. Exposed for the test.
+// Returns `pattern` with \s, \S, \p{L} and \p{N} expanded to Oniguruma's character sets: PCRE2's \s
+// includes U+180E, and its letters and numbers are those of an older Unicode version. Exposed for
+// the test.
 std::string ExpandCharacterClasses(absl::string_view pattern);
 
-// A regular expression that matches `text` literally.
+// Returns a regular expression that matches `text` literally.
 std::string QuoteRegex(absl::string_view text);
 
-// Pieces of a text in their order; merges never cross a piece.
+// The pieces of a text in order. Merges never cross a piece.
 struct Pieces {
-  std::vector<absl::string_view> views;  // Into the text or into `storage`.
+  std::vector<absl::string_view> views;  // Views of the text or of `storage`.
   std::deque<std::string> storage;
 };
 
@@ -53,11 +55,11 @@ struct Pieces {
 // with ByteLevel.
 class PreTokenizer {
  public:
-  // InvalidArgument naming the part that is not supported.
+  // Returns InvalidArgument that names an unsupported part.
   static absl::StatusOr<PreTokenizer> FromJson(const nlohmann::json& json);
 
-  // Cuts `text` (valid UTF-8, which must outlive the result). Pieces are bytes as in the text, not
-  // in the written alphabet.
+  // Splits `text`, which must be valid UTF-8 and outlive the result. Pieces hold the bytes of the
+  // text, not the alphabet of bpe.h.
   Pieces Split(absl::string_view text) const;
 
  private:
@@ -65,7 +67,7 @@ class PreTokenizer {
     bool add_prefix_space = false;
     std::optional<Regex> regex;
     bool remove_matches = false;  // Split with behavior "Removed".
-    bool invert = false;          // Gaps between matches count as the matches.
+    bool invert = false;          // Swaps matches and the gaps between them.
   };
   absl::Status AddStage(const nlohmann::json& json);
   static void Cut(const Stage& stage, absl::string_view text, std::vector<absl::string_view>* out);

@@ -75,7 +75,7 @@ TEST(Normalizer, ComposesAndDecomposes) {
   EXPECT_EQ(nfc->Normalize("x" + decomposed), "x" + composed);
   EXPECT_EQ(nfd->Normalize("x" + composed), "x" + decomposed);
   EXPECT_EQ(none->Normalize(decomposed), decomposed);
-  // U+FDFA grows to 18 characters under NFKC: more than the first guess of the buffer.
+  // U+FDFA grows to 18 characters under NFKC: more than the buffer's first size holds.
   absl::StatusOr<Normalizer> nfkc = Normalizer::FromJson(
       {{"type", "Sequence"}, {"normalizers", nlohmann::json::array({{{"type", "NFKC"}}})}});
   ASSERT_TRUE(nfkc.ok()) << nfkc.status();

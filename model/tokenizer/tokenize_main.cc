@@ -1,7 +1,7 @@
-// Encodes texts from standard input and prints one JSON object a text: to look at a tokenizer, and
-// to compare it with another one.
+// Encodes texts from standard input and prints one JSON object for each text. It serves to inspect
+// a tokenizer and to compare it with another one.
 //
-// Each text comes as "<number of bytes>\n<bytes>"; so any bytes can be given.
+// The form of a text is "<number of bytes>\n<bytes>", so that it can contain any bytes.
 
 #include <iostream>
 #include <string>

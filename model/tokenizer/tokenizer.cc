@@ -18,11 +18,11 @@
 namespace tritonrl {
 namespace {
 
-// More ids than any vocabulary has; keeps a damaged file from asking for gigabytes.
+// More ids than any vocabulary has. The limit keeps a damaged file from allocating gigabytes.
 constexpr int32_t kMaxIds = 1 << 24;
 
-// What the ByteLevel decoder makes of a token: bytes if it is written in the alphabet, else the
-// token as it stands.
+// Returns the ByteLevel decoder's bytes for a token: its bytes if it is written in the alphabet,
+// else the token itself.
 std::string TokenToBytes(const std::string& token) {
   std::optional<std::string> bytes = DecodeBytes(token);
   return bytes ? *std::move(bytes) : token;
@@ -34,8 +34,8 @@ struct Tokenizer::Impl {
   Normalizer normalizer;
   PreTokenizer pre_tokenizer;
   Bpe bpe;
-  AddedTokenFinder raw_finder;         // Added tokens looked for before normalization,
-  AddedTokenFinder normalized_finder;  // and after it.
+  AddedTokenFinder raw_finder;         // Finds added tokens in the raw text.
+  AddedTokenFinder normalized_finder;  // Finds added tokens in the normalized text.
   std::vector<std::string> bytes;      // By id.
   std::vector<bool> special;           // By id.
   absl::flat_hash_map<std::string, int32_t> id_of_bytes;

@@ -1,3 +1,5 @@
+// Tokenizer: text to token ids and back.
+
 #ifndef TRITONRL_MODEL_TOKENIZER_TOKENIZER_H_
 #define TRITONRL_MODEL_TOKENIZER_TOKENIZER_H_
 
@@ -13,42 +15,42 @@
 
 namespace tritonrl {
 
-// Byte-level BPE tokenizer that reads Hugging Face `tokenizer.json` (the Qwen2/3, GPT-2 and Llama 3
-// kind: optional Unicode normalizer, Split and ByteLevel pre-tokenizers, BPE model) and gives the
-// same ids as the `tokenizers` library with add_special_tokens=False.
+// Byte-level BPE tokenizer that reads Hugging Face `tokenizer.json` (of the Qwen2/3, GPT-2 and
+// Llama 3 kind: optional Unicode normalizer, Split and ByteLevel pre-tokenizers, BPE model) and
+// gives the same ids as the `tokenizers` library with add_special_tokens=False.
 //
-// Immutable after loading, cheap to copy (shares its tables), safe to use from several threads.
+// Immutable after loading, cheap to copy (copies share the tables), thread-safe.
 class Tokenizer {
  public:
-  // Reads a `tokenizer.json`. Errors name the file and the part that is missing or not supported.
+  // Reads a `tokenizer.json`. Errors name the file and the missing or unsupported part.
   static absl::StatusOr<Tokenizer> Load(const std::string& tokenizer_json_path);
 
-  // The same from the text of the file; `name` stands for the file in error messages.
+  // Reads the text of a `tokenizer.json`; error messages use `name` as the file's name.
   static absl::StatusOr<Tokenizer> FromJson(absl::string_view json, const std::string& name);
 
-  // Ids of `text`. Bytes that are not valid UTF-8 are first replaced by U+FFFD, one for each
-  // maximal ill-formed part (what Python's decode(errors="replace") does). Added tokens in the text
-  // are recognised; with parse_special=false those marked "special" are left as plain text (the
-  // library's encode_special_tokens=True), which is right for text that must not hold control
-  // tokens. No begin or end token is ever added.
+  // Returns the ids of `text`. Bytes that are not valid UTF-8 are first replaced by U+FFFD, one for
+  // each maximal ill-formed part (as in Python's decode(errors="replace")). Added tokens in the
+  // text are recognised. With parse_special=false those marked "special" remain plain text (the
+  // library's encode_special_tokens=True), which is right for text that must not contain control
+  // tokens. Never adds a begin or end token.
   std::vector<int32_t> Encode(absl::string_view text, bool parse_special = true) const;
 
-  // Text of `ids`, always valid UTF-8: bytes of a character that was cut in two become U+FFFD.
-  // With skip_special, tokens marked "special" are left out. Ids without a token are left out.
+  // Returns the text of `ids`, always valid UTF-8: bytes of an incomplete character become U+FFFD.
+  // Omits ids without a token and, with skip_special, tokens marked "special".
   std::string Decode(std::span<const int32_t> ids, bool skip_special = false) const;
 
-  // The bytes that `id` stands for (maybe part of a character), empty for an id without a token.
-  // Concatenating them over a sequence is Decode without the repair; for streaming.
+  // Returns the bytes of token `id` (maybe part of a character), empty for an id without a token.
+  // For streaming: the concatenation over a sequence is Decode's text before the repair of UTF-8.
   const std::string& TokenBytes(int32_t id) const;
 
-  // The id whose token is exactly `text` (plain text such as "</think>" or " the", not the "Ġthe"
-  // of the file).
+  // Returns the id whose token is exactly `text` (plain text such as "</think>" or " the", not the
+  // "Ġthe" of the file).
   std::optional<int32_t> TokenId(absl::string_view text) const;
 
   // Whether `id` is an added token marked "special".
   bool IsSpecial(int32_t id) const;
 
-  // Largest id plus one. A model's vocabulary may be larger (padding) but not smaller.
+  // The largest id plus one. A model's vocabulary may be larger (padding) but not smaller.
   int vocab_size() const;
 
  private:

@@ -12,8 +12,8 @@ namespace {
 
 using Ids = std::vector<int32_t>;
 
-// A tokenizer small enough to follow by hand: a=0 b=1 c=2 "Ġ"=3 "Ċ"=4 U+00E9's bytes 5 6, then
-// merges ab, abc, "Ġa", and added tokens.
+// A tokenizer whose small tables make the expected ids easy to derive: a=0 b=1 c=2 "Ġ"=3 "Ċ"=4, the
+// bytes of U+00E9 5 and 6, then merges ab, abc, "Ġa", and added tokens.
 std::string SmallJson(const std::string& merges, const std::string& added) {
   return R"({"added_tokens": [)" + added + R"(], "normalizer": {"type": "NFC"},
     "pre_tokenizer": {"type": "Sequence", "pretokenizers": [
@@ -49,30 +49,31 @@ TEST(Tokenizer, AppliesMergesByRank) {
 }
 
 TEST(Tokenizer, MergesDoNotCrossPieces) {
-  // The split cuts before " a", so "c" and "Ġa" are apart even with a merge for them.
+  // The split makes the line end a piece of its own.
   EXPECT_EQ(Small().Encode("a\na"), (Ids{0, 4, 0}));
 }
 
 TEST(Tokenizer, NormalizesFirst) {
-  // U+0065 U+0301 becomes U+00E9, whose two bytes have ids.
+  // NFC makes U+0065 U+0301 into U+00E9, whose two bytes have ids.
   EXPECT_EQ(Small().Encode("e\xCC\x81"), (Ids{5, 6}));
 }
 
 TEST(Tokenizer, DropsBytesWithoutToken) {
-  // Byte "z" has no id, and the model no unknown token.
+  // Byte "z" has no id, and the model has no unknown token.
   EXPECT_EQ(Small().Encode("azb"), (Ids{7}));
 }
 
 TEST(Tokenizer, FindsAddedTokens) {
   const Tokenizer tokenizer = Small();
   EXPECT_EQ(tokenizer.Encode("a<s>b<think>c"), (Ids{0, 10, 1, 12, 2}));
-  // Special tokens can be left as text ("<", "s", ">" have no ids here); others cannot.
+  // parse_special=false leaves special tokens as text ("<", "s", ">" have no ids here), but not
+  // other added tokens.
   EXPECT_EQ(tokenizer.Encode("a<s>b<think>c", false), (Ids{0, 1, 12, 2}));
 }
 
 TEST(Tokenizer, DecodesWithAndWithoutSpecialTokens) {
   const Tokenizer tokenizer = Small();
-  const Ids ids = {9, 10, 12, 8, 4, 11, 99, -1};  // The last three stand for nothing.
+  const Ids ids = {9, 10, 12, 8, 4, 11, 99, -1};  // The last three ids have no token.
   EXPECT_EQ(tokenizer.Decode(ids), " a<s><think>abc\n");
   EXPECT_EQ(tokenizer.Decode(ids, true), " a<think>abc\n");
   EXPECT_EQ(tokenizer.Decode(Ids{5, 6}), "\xC3\xA9");
