@@ -78,7 +78,6 @@ absl::Status WriteOutput(const BenchmarkOptions& options, const BenchmarkResult&
   return WriteFileAtomic(options.output + "/results.json", BenchmarkJson(result, options));
 }
 
-// Tasks as shared pointers, for the evaluator.
 std::vector<std::shared_ptr<const PreparedTask>> Share(std::vector<PreparedTask> tasks) {
   std::vector<std::shared_ptr<const PreparedTask>> shared;
   for (PreparedTask& task : tasks) {
@@ -87,7 +86,7 @@ std::vector<std::shared_ptr<const PreparedTask>> Share(std::vector<PreparedTask>
   return shared;
 }
 
-// Samples, verifies and shows progress. Nothing when a stop was requested.
+// Generates and verifies samples, with a progress bar. Returns nullopt if a stop was requested.
 absl::StatusOr<std::optional<Evaluator::Finished>> Evaluate(Evaluator* evaluator,
                                                             const Verification& verification,
                                                             double timeout_s,
@@ -110,7 +109,7 @@ absl::StatusOr<std::optional<Evaluator::Finished>> Evaluate(Evaluator* evaluator
   return finished;
 }
 
-// The parts that the engine needs. Ranks but the first have only the policy.
+// The inputs of the engine and the evaluator. Ranks other than the first have only the policy.
 struct Prepared {
   Verification verification;
   Policy policy;
@@ -120,13 +119,13 @@ struct Prepared {
   PreparedTasks tasks;
 };
 
-// The policy, or this rank's part of it.
+// Loads the policy, or this rank's shard of it.
 absl::Status LoadModel(const BenchmarkOptions& options, ProcessGroup* ranks, Prepared* prepared) {
   PolicyConfig config = options.policy;
   const bool tensor_parallel = ranks->size() > 1;
   if (tensor_parallel) {
     ASSIGN_OR_RETURN(const at::Device device, ResolveDevice(config.device(), ranks->local_rank()));
-    // The type of the engine's kernels.
+    // The tensor-parallel engine's GPU kernels are for bfloat16.
     if (device.is_cuda()) config.set_train_dtype(BFLOAT16);
   }
   const int threads = ThreadsFor(options.threads, *ranks);
@@ -189,7 +188,7 @@ absl::StatusOr<std::optional<BenchmarkResult>> RunBenchmark(const BenchmarkOptio
   ASSIGN_OR_RETURN(const std::unique_ptr<Engine> engine,
                    StartEngine(policy, options.engine, context, ranks));
   if (engine == nullptr) return std::nullopt;
-  // Only rank 0 gets here: the other ranks run the engine's steps.
+  // Only rank 0 continues; on the other ranks StartEngine has run the engine's steps.
   const std::unique_ptr<ProcessGroup> alone = ProcessGroup::SingleProcess();
   if (options.preflight) RETURN_IF_ERROR(RemoveUnsoundTasks(verification, alone.get(), &tasks));
   ASSIGN_OR_RETURN(const std::unique_ptr<InfraErrorJournal> infra_errors,

@@ -32,7 +32,7 @@ Arm UniformArm(double beta) {
   return arm;
 }
 
-// Steps that an arm's run will have.
+// Number of steps of an arm's run.
 absl::StatusOr<int64_t> StepsOf(const Experiment& experiment, const Arm& arm,
                                 const ExperimentOptions& options) {
   ASSIGN_OR_RETURN(const std::string path, FindInputPath(experiment.config));
@@ -42,7 +42,7 @@ absl::StatusOr<int64_t> StepsOf(const Experiment& experiment, const Arm& arm,
   return config.steps();
 }
 
-// The evaluations on file by step.
+// Reads the stored evaluations by step.
 absl::StatusOr<std::map<int64_t, EvaluationResult>> ReadEvaluations(const std::string& run_dir) {
   std::map<int64_t, EvaluationResult> results;
   const std::string path = RunPaths{run_dir}.Evaluations();
@@ -51,14 +51,14 @@ absl::StatusOr<std::map<int64_t, EvaluationResult>> ReadEvaluations(const std::s
   const std::vector<std::string> lines = absl::StrSplit(text, '\n', absl::SkipEmpty());
   for (const std::string& line : lines) {
     absl::StatusOr<EvaluationResult> result = EvaluationFromJson(line);
-    if (!result.ok()) continue;  // a torn line
+    if (!result.ok()) continue;  // a partial line
     const int64_t step = result->step;
     results[step] = *std::move(result);
   }
   return results;
 }
 
-// The results on file, if the arm is complete.
+// Reads an arm's results; nullopt if the arm is not complete.
 absl::StatusOr<std::optional<ArmResult>> ReadArm(const std::string& run_dir, int64_t steps) {
   ASSIGN_OR_RETURN(auto evaluations, ReadEvaluations(run_dir));
   if (evaluations.count(0) == 0 || evaluations.count(steps) == 0) return std::nullopt;
@@ -67,7 +67,7 @@ absl::StatusOr<std::optional<ArmResult>> ReadArm(const std::string& run_dir, int
   return ArmResult{evaluations[0], evaluations[steps]};
 }
 
-// Runs the trainer to its end; at a stop sends SIGTERM, so that it saves its state.
+// Runs the trainer until it ends; on a stop sends SIGTERM, so that it saves its state.
 absl::StatusOr<ExitStatus> RunTrainer(const std::vector<std::string>& command,
                                       const ExperimentOptions& options) {
   SubprocessOptions start;
@@ -145,7 +145,7 @@ absl::StatusOr<ArmResult> RunArm(const Experiment& experiment, const Arm& arm,
 
 std::string ExperimentMarkdown(const Experiment& experiment, const ExperimentOptions& options,
                                const std::vector<ArmResult>& results) {
-  // The metrics of Table "reward_shape" in the paper: pass@10, here at the largest k all have.
+  // The metrics of the paper's table: pass@10, here at the largest k that all results have.
   int k = results.empty() ? 0 : results[0].after.k;
   for (const ArmResult& result : results) {
     const auto& pass_at = result.after.pass_at;

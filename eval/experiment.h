@@ -14,26 +14,26 @@ namespace tritonrl {
 
 // One training of an experiment.
 struct Arm {
-  std::string name;                    // folder below the experiment's
-  std::vector<std::string> row;        // first cells of its row in the table
+  std::string name;                    // name of the arm's run folder
+  std::vector<std::string> row;        // first cells of the arm's row in the table
   std::vector<std::string> overrides;  // "path=value" for the trainer
 };
 
 struct Experiment {
   std::string table;                // "reward_shape"
   std::string title;                // heading of the table
-  std::vector<std::string> header;  // of the first cells
+  std::vector<std::string> header;  // header of the rows' first cells
   std::string config;               // configuration file of the trainer
   std::vector<Arm> arms;
 };
 
-// Table 'reward_shape' of the paper (hierarchical against uniform rewards) at a scale: "mini"
-// trains the mini policy on the mini suite. InvalidArgument lists the known names.
+// The experiment of a table: "reward_shape" (hierarchical against uniform rewards), at scale
+// "mini", which trains the mini policy on the mini suite. InvalidArgument lists the known names.
 absl::StatusOr<Experiment> FindExperiment(const std::string& table, const std::string& scale);
 
 struct ExperimentOptions {
-  std::string output;                  // folder that gets one run folder an arm, and <table>.md
-  std::vector<std::string> overrides;  // for every arm, before its own
+  std::string output;                  // folder for one run folder per arm and <table>.md
+  std::vector<std::string> overrides;  // for every arm, before the arm's own overrides
   std::string trainer;                 // path of the trainer binary
   double arm_timeout_s = 6 * 3600;
   std::function<bool()> stopped = [] { return false; };
@@ -45,7 +45,8 @@ struct ArmResult {
   EvaluationResult after;
 };
 
-// Trains or resumes an arm unless its last evaluation is on file. Cancelled when stopped.
+// Trains or resumes an arm unless its results are complete, and returns them. Cancelled if stopped;
+// Unavailable if the trainer fails; Internal if it leaves no evaluations.
 absl::StatusOr<ArmResult> RunArm(const Experiment& experiment, const Arm& arm,
                                  const ExperimentOptions& options);
 

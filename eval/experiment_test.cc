@@ -33,7 +33,7 @@ EvaluationResult Result(int64_t step, double correct) {
   return result;
 }
 
-// A stand-in for the trainer: notes its arguments, and leaves what a finished run leaves.
+// Uses a fake trainer that records its arguments and writes the files of a finished run.
 class ExperimentTest : public ::testing::Test {
  protected:
   void SetUp() override {
@@ -107,7 +107,7 @@ TEST_F(ExperimentTest, AnArmThatFailsOrIsIncompleteIsAnError) {
   WriteTrainer("mkdir -p $out");
   EXPECT_THAT(Message(RunArm(experiment, experiment.arms[0], options_).status()),
               HasSubstr("left no evaluation before and after"));
-  // A run of other length on file is not taken for this one.
+  // The stored results of a run with another number of steps are not used.
   WriteTrainer("mkdir -p $out/model && cp " + dir_ + "/evaluations $out/evaluations.jsonl && " +
                "touch $out/model/config.json");
   options_.overrides = {"steps=41"};

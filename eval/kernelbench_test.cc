@@ -1,4 +1,4 @@
-// Runs //eval:kernelbench with the committed mini policy: real compilation and execution.
+// Runs //eval:kernelbench with the committed mini policy, real compilation and execution.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -37,7 +37,7 @@ class KernelbenchTest : public ::testing::Test {
 };
 
 TEST_F(KernelbenchTest, ReportsTheMaximumOverSamples) {
-  // One good task and one file that is none.
+  // One valid task file and one invalid file.
   ASSERT_TRUE(CreateDirectories(dir_ + "/tasks/level1").ok());
   const std::string source = Runfile("tasks/mini/heldout/level1").value();
   const std::string name = ListDirectory(source).value().at(0);
@@ -65,14 +65,14 @@ TEST_F(KernelbenchTest, ReportsTheMaximumOverSamples) {
   EXPECT_EQ(json["tasks"], 1);
   EXPECT_EQ(json["samples"], 4);
   EXPECT_EQ(json["modelled"], true);
-  // The maximum over the samples of one task is 0 or 1, the mean lies between.
+  // The maximum over the samples of one task is 0 or 1; the mean is between 0 and 1.
   const double best = json["correct"], mean = json["pass_at"]["1"]["correct"];
   EXPECT_EQ(best, mean > 0 ? 1.0 : 0.0);
   EXPECT_EQ(json["pass_at"]["4"]["correct"], best);
   EXPECT_GE(json["valid"], json["compiled"]);
   EXPECT_GE(json["compiled"], json["correct"]);
 
-  // Again: every verdict is on file, and the figures are the same.
+  // The second run reuses the stored verdicts and prints the same table.
   const CommandResult again = Run(flags);
   EXPECT_EQ(again.exit_code, 0) << again.err;
   EXPECT_EQ(again.out, result.out);
@@ -89,7 +89,7 @@ TEST_F(KernelbenchTest, AModelSpreadOverTwoRanksGivesTheSameTable) {
   const CommandResult two = Run(flags, 2);
   ASSERT_EQ(two.exit_code, 0) << two.err;
   EXPECT_EQ(two.out, one.out);
-  // An error that rank 0 alone can have ends both, and is told once.
+  // An error that only rank 0 can have ends both ranks and is printed once.
   const CommandResult none = Run({"--model=model/mini", "--tasks=" + dir_ + "/none"}, 2);
   EXPECT_EQ(none.exit_code, 1);
   EXPECT_THAT(none.err, HasSubstr("error: rank 0: '" + dir_ + "/none' was found neither"));

@@ -46,7 +46,7 @@ absl::Status Reproduce(const std::vector<std::string>& overrides, const SignalHa
                  arm.name.c_str());
     ASSIGN_OR_RETURN(ArmResult result, RunArm(experiment, arm, options));
     results.push_back(std::move(result));
-    // After each arm, so that a later failure loses no result.
+    // Written after each arm, so that a later failure loses no result.
     RETURN_IF_ERROR(WriteFileAtomic(path, ExperimentMarkdown(experiment, options, results)));
   }
   std::printf("\n%s\nWritten to %s\n", ExperimentMarkdown(experiment, options, results).c_str(),

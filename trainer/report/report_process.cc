@@ -24,7 +24,8 @@ absl::StatusOr<Subprocess> ReportProcess::Launch(bool follow) {
   options.env = python.Environment();
   options.out = Stdio::File(run_dir_ + "/report.log");
   options.err = options.out;
-  // The child ends with a killed trainer, without a last rendering. The resumed run starts another.
+  // If the trainer is killed, the child ends without a last rendering; the resumed run starts
+  // another.
   options.parent_death_signal = SIGHUP;
   return Subprocess::Start(options);
 }

@@ -1,4 +1,4 @@
-// The child process that keeps report.html and the TensorBoard events of a run up to date.
+// The child process that updates report.html and the TensorBoard events of a run.
 #ifndef TRITONRL_TRAINER_REPORT_REPORT_PROCESS_H_
 #define TRITONRL_TRAINER_REPORT_REPORT_PROCESS_H_
 
@@ -11,15 +11,15 @@
 
 namespace tritonrl {
 
-// Never fails the run: Finish returns errors, and report.log has the output.
+// Errors never end the run: Finish returns them, and report.log holds the child's output.
 class ReportProcess {
  public:
   explicit ReportProcess(std::string run_dir) : run_dir_(std::move(run_dir)) {}
 
-  // Starts the child unless it runs already. Does not wait.
+  // Starts the child unless it is running. Does not wait.
   void Start();
-  // Lets the child render a last time and waits for its end; restarts a child that has died. The
-  // error says why the report is missing or out of date.
+  // Makes the child render a last time and waits for its end; if the child has died, runs another
+  // one. The error says why the report is missing or out of date.
   absl::Status Finish(absl::Duration timeout);
 
  private:

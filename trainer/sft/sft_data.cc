@@ -24,7 +24,7 @@ namespace tritonrl {
 
 namespace {
 
-// The string field `name` of `json` into `value`.
+// Copies the string field `name` of `json` into `value`.
 absl::Status TakeString(const nlohmann::json& json, const char* name, std::string* value) {
   const auto it = json.find(name);
   if (it == json.end()) {
@@ -99,7 +99,7 @@ absl::StatusOr<SftExample> JsonlData::Read(int64_t i) const {
 
 namespace {
 
-// Streams of the run seed's random numbers.
+// Random streams of the run's seed.
 constexpr uint64_t kPermutationStream = 0x7065726dULL;
 constexpr uint64_t kWindowStream = 0x77696e64ULL;
 
@@ -119,7 +119,7 @@ Sequence Tokenise(const SftExample& example, const Tokenizer& tokenizer, int32_t
   return sequence;
 }
 
-// The tokens are moved out of `sequences`.
+// Packs the sequences of one micro-batch, whose tokens it moves out of `sequences`.
 SftMicroBatch Pack(const std::vector<int>& pack, std::vector<Sequence>* sequences) {
   std::vector<std::vector<int32_t>> chosen;
   std::vector<int64_t> first_target;
@@ -154,7 +154,7 @@ std::shared_ptr<const std::vector<int64_t>> SftOrder::Permutation(int64_t epoch)
     slot = std::move(order);
   }
   std::shared_ptr<const std::vector<int64_t>> result = slot;
-  // Epochs before the last two are over.
+  // Keeps the newest three epochs; loader threads rarely need older ones.
   while (permutations_.size() > 3) permutations_.erase(permutations_.begin());
   return result;
 }
@@ -169,7 +169,8 @@ std::vector<int64_t> SftOrder::Batch(int64_t step) {
     for (int64_t i = 0; i < batch_size_; ++i) indices[i] = At(step * batch_size_ + i);
     return indices;
   }
-  // All examples of this step's window by length; then the window's batches in random order.
+  // Sorts the examples of this step's window by length and takes the window's batches in random
+  // order.
   const int64_t batches = window_ / batch_size_;
   const int64_t window = step / batches;
   std::vector<int64_t> members(window_);

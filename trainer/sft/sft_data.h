@@ -20,7 +20,7 @@
 #include "trainer/config/config.pb.h"
 #include "trainer/objective/packing.h"
 
-// The data of supervised fine-tuning: examples on file, their order, and packed batches.
+// The data of supervised fine-tuning: examples in files, their order, and packed batches.
 
 namespace tritonrl {
 
@@ -30,20 +30,20 @@ struct SftExample {
 };
 
 // Random access to (prompt, response) pairs in JSON Lines files of any size. Only the offsets of
-// the lines are kept in memory.
+// the lines are in memory.
 class JsonlData {
  public:
-  // Scans the files once for line ends. Blank lines are left out. Errors name the file; a set
-  // without any line is an error.
+  // Scans the files once for line ends and skips blank lines. Errors name the file; InvalidArgument
+  // if no line is left.
   static absl::StatusOr<std::unique_ptr<JsonlData>> Open(const std::vector<std::string>& paths);
   ~JsonlData();
   JsonlData(const JsonlData&) = delete;
   JsonlData& operator=(const JsonlData&) = delete;
 
   int64_t size() const { return static_cast<int64_t>(lines_.size()); }
-  // Bytes of line i: a stand-in for its length in tokens.
+  // Bytes of line i, as an approximation of its length in tokens.
   int64_t bytes(int64_t i) const { return lines_[i].bytes; }
-  // Reads and parses line i; safe from several threads. An error says "file:line: what is wrong".
+  // Reads and parses line i. Thread-safe. InvalidArgument: "file:line: message".
   absl::StatusOr<SftExample> Read(int64_t i) const;
 
  private:
@@ -51,7 +51,7 @@ class JsonlData {
     int64_t offset;
     int32_t bytes;
     int32_t file;
-    int64_t number;  // from 1, for messages
+    int64_t number;  // line number from 1, for messages
   };
   JsonlData() = default;
   absl::Status Scan(int file);
@@ -61,13 +61,13 @@ class JsonlData {
   std::vector<Line> lines_;
 };
 
-// The endless order of examples: epoch after epoch, each a fresh permutation keyed by (seed,
-// epoch). A pure function of its arguments, so a resumed run needs nothing but its step.
+// The endless order of examples: one epoch after the other, each with its own permutation, keyed by
+// (seed, epoch). A pure function of its arguments, so a resumed run needs only its step.
 class SftOrder {
  public:
   SftOrder(const JsonlData* data, const SftConfig& config);
 
-  // Indices of the examples of step `step` (config.batch_size of them). Safe from several threads.
+  // Indices of the config.batch_size examples of step `step`. Thread-safe.
   std::vector<int64_t> Batch(int64_t step);
 
  private:
@@ -83,7 +83,7 @@ class SftOrder {
       ABSL_GUARDED_BY(mutex_);
 };
 
-// One forward and backward pass.
+// The packed sequences of one forward and backward pass.
 struct SftMicroBatch {
   PackedBatch batch;   // prompt + response + end token of each example, on the CPU
   at::Tensor targets;  // [T] int64, -1 except where the next token is part of a response
@@ -92,21 +92,20 @@ struct SftMicroBatch {
 struct SftBatch {
   std::vector<SftMicroBatch> micro_batches;
   int64_t tokens = 0;           // all tokens
-  int64_t response_tokens = 0;  // tokens with a loss
+  int64_t response_tokens = 0;  // tokens that have a loss
   int64_t dropped = 0;          // examples longer than max_sequence_tokens
 };
 
-// The rank whose part of a batch is wanted. Examples are assigned to ranks by cost
-// (BalanceOverRanks).
+// The rank for which a batch is made. Examples are assigned to ranks by cost (BalanceOverRanks).
 struct SftShare {
   int rank = 0;
   int size = 1;
   SequenceCost cost;
 };
 
-// Tokenises the examples of a whole batch and packs those of `share`. Every rank tokenises all
-// examples, so that it knows their lengths and computes the same shares without communication. The
-// end token is appended to a response that does not end in it. Only rank 0 counts the dropped
+// Tokenizes the examples of a whole batch and packs those of `share`. Every rank tokenizes all
+// examples, so that it knows their lengths and computes the same assignment without communication.
+// The end token is appended to a response that does not end in it. Only rank 0 counts dropped
 // examples.
 absl::StatusOr<SftBatch> MakeSftBatch(const JsonlData& data, const std::vector<int64_t>& indices,
                                       const Tokenizer& tokenizer, int32_t end_token,
@@ -117,23 +116,23 @@ struct SftLoaderOptions {
   int32_t end_token = 0;
   int64_t max_sequence_tokens = 1024;
   int64_t micro_batch_tokens = 4096;
-  int rank = 0;  // its share of every batch, as in SftShare
+  int rank = 0;  // the loader's rank, as in SftShare
   int size = 1;
   SequenceCost cost;
-  int threads = 1;  // that tokenise
+  int threads = 1;  // tokenizer threads
   int64_t first_step = 0;
-  int64_t end_step = 0;  // one behind the last
+  int64_t end_step = 0;  // one past the last step
 };
 
-// Prepares the batches of `2 * threads + 1` steps in the background and returns them in order.
+// Prepares batches in the background, at most `2 * threads + 1` steps ahead, and returns them in
+// order.
 class SftLoader {
  public:
   // The pointers must outlive the loader.
   SftLoader(SftLoaderOptions options, const JsonlData* data, SftOrder* order,
             const Tokenizer* tokenizer);
 
-  // The next step's batch (this rank's share); must not be called more than end_step - first_step
-  // times.
+  // The next step's batch (this rank's share). Must be called at most end_step - first_step times.
   absl::StatusOr<SftBatch> Next();
 
  private:
@@ -145,7 +144,7 @@ class SftLoader {
   const Tokenizer* tokenizer_;
   int64_t next_scheduled_;
   std::deque<std::future<absl::StatusOr<SftBatch>>> pending_;
-  ThreadPool pool_;  // last: its threads end before the rest goes
+  ThreadPool pool_;  // the last member: its threads end before other members are destroyed
 };
 
 }  // namespace tritonrl

@@ -92,7 +92,7 @@ TEST_F(SftDataTest, EveryEpochHoldsEveryExampleOnce) {
     EXPECT_EQ(std::set<int64_t>(first.begin(), first.end()).size(), 30);
     EXPECT_EQ(std::set<int64_t>(second.begin(), second.end()).size(), 30);
     EXPECT_NE(first, second);
-    // A fresh object asked for one step in the middle gives the same answer.
+    // A new object gives the same batch for a step in the middle.
     SftOrder again(data.get(), config);
     EXPECT_EQ(again.Batch(7), order.Batch(7));
   }
@@ -142,15 +142,15 @@ TEST_F(SftDataTest, LossFallsOnResponseAndEndTokenOnly) {
     tokens.push_back(micro.batch.tokens[t].item<int64_t>());
     targets.push_back(micro.targets[t].item<int64_t>());
   }
-  // Sorted by length. An end token that is there already is not put twice.
+  // Sorted by length. An end token that the response already has is not added again.
   EXPECT_EQ(tokens, (std::vector<int64_t>{'a', 'b', 258, 'a', 'b', 256, 'c', 257, 258}));
   EXPECT_EQ(targets, (std::vector<int64_t>{'b', 258, -1, -1, 256, 'c', 257, 258, -1}));
 }
 
 TEST_F(SftDataTest, RanksDealABatchOutByCost) {
   const Policy policy = LoadTinyPolicy(dir_ + "/model");
-  // Every second example is long, so that dealing out by number would give one of two ranks all of
-  // them; the longest are left out.
+  // Every second example is long, so that round-robin assignment would give all long examples to
+  // one of two ranks; the longest examples are dropped.
   std::string text;
   std::vector<int64_t> indices;
   for (int i = 0; i < 48; ++i) {
@@ -187,7 +187,7 @@ TEST_F(SftDataTest, RanksDealABatchOutByCost) {
       }
     }
     EXPECT_EQ(dropped, 4);
-    EXPECT_EQ(seen.size(), 44);  // each has a prompt of its own
+    EXPECT_EQ(seen.size(), 44);  // all prompts differ
     EXPECT_EQ(std::set<std::vector<int32_t>>(seen.begin(), seen.end()).size(), 44);
     int64_t seen_tokens = 0;
     for (const std::vector<int32_t>& sequence : seen) {

@@ -17,7 +17,7 @@ namespace {
 
 constexpr double kTemperature = 1.0;
 
-// All that a gradient is made from.
+// The inputs of the gradient, for a dump.
 nlohmann::json DescribeBatch(const SftBatch& batch) {
   nlohmann::json all = nlohmann::json::array();
   for (const SftMicroBatch& micro : batch.micro_batches) {

@@ -1,4 +1,4 @@
-// One optimizer step of supervised fine-tuning, and the evaluation loss.
+// The optimizer step and the evaluation loss of supervised fine-tuning.
 #ifndef TRITONRL_TRAINER_SFT_SFT_LEARNER_H_
 #define TRITONRL_TRAINER_SFT_SFT_LEARNER_H_
 
@@ -21,34 +21,35 @@ struct SftStepStats {
   double gradient_norm = 0;
   double learning_rate = 0;
   bool skipped = false;  // the gradient was not finite, or the batch was empty
-  int64_t tokens = 0;    // over all ranks, as the rest
+  int64_t tokens = 0;    // sums over all ranks, as below
   int64_t response_tokens = 0;
-  int64_t dropped = 0;             // examples that were too long
-  std::string nonfinite_gradient;  // where one that was not finite is kept; "": it was finite
+  int64_t dropped = 0;             // examples longer than max_sequence_tokens
+  std::string nonfinite_gradient;  // path of the dump of a non-finite gradient; "": none
 };
 
 class SftLearner {
  public:
   // All pointers must outlive the learner. `optimizer` must hold the weights of `policy`.
-  // `nonfinite_gradients`: folder for gradients that are not finite (nonfinite_gradient.h); "":
+  // `nonfinite_gradients`: folder for dumps of non-finite gradients (nonfinite_gradient.h); "":
   // none.
   SftLearner(const OptimizerConfig& optimizer_config, int64_t total_steps, const Policy* policy,
              AdamW* optimizer, ProcessGroup* ranks, std::string nonfinite_gradients = "");
 
-  // loss = -(sum of log pi over response tokens) / (their number, over all ranks); backward;
-  // update. `batch` is this rank's share.
+  // Computes loss = -(sum of log pi over response tokens) / (their number, over all ranks), runs
+  // the backward pass and updates the weights. `batch` is this rank's share. Error: out of memory,
+  // a lost rank, or optimizer.max_consecutive_skipped non-finite gradients in a row.
   absl::StatusOr<SftStepStats> Step(const SftBatch& batch, int64_t step);
 
-  // The same loss over `batch` (this rank's share), without learning.
+  // The same loss over `batch` (this rank's share), without an update.
   absl::StatusOr<double> EvaluateLoss(const SftBatch& batch);
 
   int consecutive_skipped() const { return consecutive_skipped_; }
   void set_consecutive_skipped(int n) { consecutive_skipped_ = n; }
 
  private:
-  // Adds up the loss of all micro-batches. With `scale` != 0 also their gradients, ready for the
-  // optimizer's step; `scale` is d loss / d log pi of a response token. One number is read back
-  // from the device at the end.
+  // Returns the summed loss of all micro-batches. With `scale` != 0 it also accumulates their
+  // gradients for the optimizer's step; `scale` is d loss / d log pi of a response token. Reads one
+  // number back from the device, at the end.
   absl::StatusOr<double> Pass(const SftBatch& batch, double scale);
   absl::Status StepOn(const SftBatch& batch, int64_t step, SftStepStats* stats);
 

@@ -1,4 +1,4 @@
-// One step of supervised fine-tuning: its gradient, and what a bad one leaves behind.
+// One step of supervised fine-tuning: its gradient, and the state after a non-finite gradient.
 #include "trainer/sft/sft_learner.h"
 
 #include <ATen/ops/ge.h>
@@ -20,7 +20,7 @@ class SftLearnerTest : public TinyPolicyFixture {
   void SetUp() override {
     ASSERT_NO_FATAL_FAILURE(TinyPolicyFixture::SetUp());
     config_.set_clip_norm(0);
-    config_.set_beta1(0);  // the first moment then is the gradient
+    config_.set_beta1(0);  // makes the first moment equal to the gradient
     std::string text;
     for (int i = 0; i < 12; ++i) {
       text += absl::StrCat("{\"prompt\": \"say ", i, "\", \"response\": \"",
@@ -47,7 +47,7 @@ class SftLearnerTest : public TinyPolicyFixture {
     return stats.value_or(SftStepStats());
   }
 
-  // The gradient of a batch at the first weights, by the learner.
+  // The gradient of a batch at the initial weights, computed by the learner.
   at::Tensor LearnedGradient(const SftBatch& batch) const {
     GoToStart();
     AdamW optimizer(config_, policy_.weights);
@@ -56,7 +56,7 @@ class SftLearnerTest : public TinyPolicyFixture {
     return optimizer.first_moment().clone();
   }
 
-  // The same by forward and backward passes one after the other, added to zeros.
+  // The same gradient by separate forward and backward passes, added to zeros.
   at::Tensor GradientByParts(const SftBatch& batch) const {
     GoToStart();
     Gradients gradients(*policy_.weights);
@@ -106,7 +106,7 @@ TEST_F(SftLearnerTest, ABadGradientLeavesNoTraceInTheNext) {
   EXPECT_TRUE(optimizer.first_moment().equal(alone));
 }
 
-// policy.fp8 reaches the passes, whose gradient then is near the exact one, and a bad one is seen.
+// With policy.fp8 the gradient is near the exact one, and a non-finite gradient is detected.
 TEST_F(SftLearnerTest, Fp8ProductsLearnNearlyTheSameAndSkipABadGradient) {
   const SftBatch batch = Batch(60);
   const at::Tensor exact = LearnedGradient(batch);

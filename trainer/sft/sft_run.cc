@@ -21,7 +21,7 @@
 namespace tritonrl {
 namespace {
 
-// Made in the run folder if the configuration asks for a generated corpus.
+// Files of the generated corpus in the run folder.
 constexpr char kTrainCorpus[] = "corpus_train.jsonl";
 constexpr char kEvalCorpus[] = "corpus_eval.jsonl";
 
@@ -62,7 +62,7 @@ class SftRun {
   bool stopped_ = false;
 };
 
-// A corpus appears under its name only when it is complete, so one that is there is used as it is.
+// A corpus file gets its name only when it is complete, so an existing file is reused.
 absl::Status SftRun::WriteCorpusOnce(const std::string& path, uint64_t first, uint64_t count) {
   if (!ranks_.is_root() || FileExists(path)) return absl::OkStatus();
   CorpusSettings settings;

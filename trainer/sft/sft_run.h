@@ -11,7 +11,7 @@
 namespace tritonrl {
 
 // Trains as configured, or resumes from the newest checkpoint in config.output_dir, up to the last
-// step. Prints progress to stderr. `config` must have been checked (ValidateSftConfig).
+// step. Prints progress to stderr. `config` must be valid (ValidateSftConfig).
 absl::StatusOr<TrainingOutcome> RunSft(const SftConfig& config, ProcessGroup* ranks,
                                        const SignalHandler& stop);
 

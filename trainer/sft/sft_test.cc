@@ -1,4 +1,4 @@
-// Runs the program //trainer:sft as a person would: whole runs, kills, signals, MPI, bad input.
+// Runs the program //trainer:sft: whole runs, kills, signals, MPI, bad input.
 #include <signal.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -41,7 +41,7 @@ class SftTest : public testing::Test {
     const auto program = Runfile("trainer/sft/sft");
     ASSERT_TRUE(program.ok()) << program.status();
     program_ = *program;
-    // The response repeats the prompt's letter: learnable within a hundred steps.
+    // The response repeats the prompt's letter, which is learnable within a hundred steps.
     Philox random(1);
     std::string text;
     for (int i = 0; i < 300; ++i) {
@@ -99,7 +99,7 @@ class SftTest : public testing::Test {
     return status.value_or(ExitStatus());
   }
 
-  // Field `name` by step.
+  // The values of field `name` of metrics.jsonl, by step.
   std::map<int, double> Metric(const std::string& out, const std::string& name) const {
     std::map<int, double> values;
     const auto text = ReadFile(dir_ + "/" + out + "/metrics.jsonl");
@@ -132,7 +132,7 @@ TEST_F(SftTest, LearnsAndWritesAModelThatLoads) {
   config.set_random_init(false);
   EXPECT_TRUE(LoadPolicy(config, {.threads = 1}).ok());
 
-  // The finished run asked for again does nothing but say so.
+  // Running the command of a finished run again changes nothing.
   const std::string weights = Weights("run");
   EXPECT_EQ(Run(Command("run")).exit_code, 0);
   EXPECT_EQ(Weights("run"), weights);
@@ -169,7 +169,7 @@ TEST_F(SftTest, LessMemoryGivesTheSameBitsOrIsRefused) {
   const ResidentMemory held = ResidentMemoryForTraining(
       model, {.element_bytes = 4, .state_bytes = AdamW::StateBytes(at::kFloat, 1)});
   const MemoryPlan all = PlanMemory(model, step, held, {}).value();
-  // A third of the activations too little.
+  // A memory limit that is too small by a third of the kept activations.
   const double gib = static_cast<double>(all.peak_bytes - all.kept_bytes / 3) / (1 << 30);
   const std::vector<std::string> sets = {"steps=6", "max_sequence_tokens=60"};
   const CommandResult free = Run(Command("free", sets));
@@ -205,8 +205,8 @@ TEST_F(SftTest, TwoRanksHaveTheSameLossesAsOne) {
   }
 }
 
-// Batches with long and short examples, some of which are left out, so that a rank of three has no
-// example in some steps.
+// Batches with long and short examples, some of which are dropped, so that one of three ranks has
+// no example in some steps.
 TEST_F(SftTest, AnyNumberOfRanksLearnsTheSameExamplesInEachStep) {
   std::string text;
   for (int i = 0; i < 60; ++i) {
@@ -274,14 +274,14 @@ TEST_F(SftTest, RanksWithDifferentConfigurationsAreRefused) {
       << result.err;
 }
 
-// The other messages without a process each.
+// Tests other error messages within this process.
 TEST_F(SftTest, BadInputIsNamed) {
   const SignalHandler stop;
   auto ranks = ProcessGroup::Join(absl::Seconds(10));
   ASSERT_TRUE(ranks.ok());
   const auto fails = [&](std::vector<std::string> sets, const std::string& part) {
     sets.push_back("output_dir=" + dir_ + "/bad");
-    std::swap(sets.front(), sets.back());  // a case may name another folder
+    std::swap(sets.front(), sets.back());  // the case's own folder, if any, must come last
     const auto config = LoadSftConfig(dir_ + "/c.textproto", sets);
     ASSERT_TRUE(config.ok()) << config.status();
     const absl::Status status = RunSft(*config, ranks->get(), stop).status();
@@ -296,7 +296,7 @@ TEST_F(SftTest, BadInputIsNamed) {
   ASSERT_TRUE(WriteFileAtomic(dir_ + "/file", "").ok());
   fails({"output_dir=" + dir_ + "/file/run"}, dir_ + "/file");
 
-  // Weights cut in half.
+  // A truncated weight file.
   const auto config = LoadSftConfig(dir_ + "/c.textproto",
                                     {"output_dir=" + dir_ + "/run", "steps=1", "eval_samples=0"});
   ASSERT_TRUE(config.ok()) << config.status();
@@ -304,7 +304,7 @@ TEST_F(SftTest, BadInputIsNamed) {
   const std::string weights = dir_ + "/run/model/model.safetensors";
   ASSERT_EQ(truncate(weights.c_str(), *FileSize(weights) / 2), 0);
   fails({"policy.random_init=false", "policy.dir=" + dir_ + "/run/model"}, weights);
-  // Other settings in a folder that holds a checkpoint.
+  // Another seed in a folder that holds a checkpoint.
   fails({"seed=5", "output_dir=" + dir_ + "/run"}, "was begun with another configuration");
 }
 

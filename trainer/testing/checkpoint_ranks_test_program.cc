@@ -1,5 +1,5 @@
-// Started by checkpoint_ranks_test, alone or under mpirun: makes updates and checkpoints, or goes
-// on from one, and prints a digest of weights and of the optimizer's state over all ranks.
+// Started by checkpoint_ranks_test, alone or under mpirun: resumes from a checkpoint if there is
+// one, makes updates, saves, and prints a digest of weights and optimizer state over all ranks.
 #include <ATen/ops/zeros.h>
 #include <sys/resource.h>
 
@@ -20,7 +20,7 @@
 namespace tritonrl {
 namespace {
 
-// Multiples of 1/4 whose sum over the ranks is the same for any number of them, without rounding.
+// Sets gradients to multiples of 1/4 whose sum is exact and the same for any number of ranks.
 void FillGradients(int64_t update, const ProcessGroup& ranks, Gradients* gradients) {
   int64_t number = 0;
   for (const ParameterInfo& info : gradients->layout().parameters) {
@@ -36,7 +36,7 @@ std::string Digest(const at::Tensor& tensor) {
       .substr(0, 16);
 }
 
-// Of the whole of a tensor that is sharded over the ranks.
+// Digest of a whole tensor that is sharded over the ranks.
 absl::StatusOr<std::string> DigestOfAll(const AdamW& optimizer, const at::Tensor& local,
                                         ProcessGroup* ranks) {
   const at::Tensor all = at::zeros({optimizer.plan().flat_size()}, at::kFloat);
@@ -45,16 +45,16 @@ absl::StatusOr<std::string> DigestOfAll(const AdamW& optimizer, const at::Tensor
 }
 
 // Saves as `how` says:
-//   leave       not at all
-//   save        and waits for it
-//   background  makes one more update before it is there
-//   full        as `background`, but rank 1 finds the disk full
+//   leave       does not save
+//   save        saves and waits
+//   background  makes one more update before the checkpoint is complete
+//   full        as `background`, but writes of rank 1 fail as on a full disk
 absl::Status SaveAs(const std::string& how, const TrainingState& state, const Policy& policy,
                     AdamW* optimizer, CheckpointStore* store, ProcessGroup* ranks) {
   if (how == "leave") return absl::OkStatus();
   if (how == "save") return store->Save(state, policy, *optimizer);
   if (how == "full" && ranks->rank() == 1) {
-    std::signal(SIGXFSZ, SIG_IGN);  // then the same call fails that a full disk fails
+    std::signal(SIGXFSZ, SIG_IGN);  // write() then fails, as on a full disk
     const rlimit limit = {1000, 1000};
     setrlimit(RLIMIT_FSIZE, &limit);
   }
@@ -66,8 +66,8 @@ absl::Status SaveAs(const std::string& how, const TrainingState& state, const Po
   return store->Finish();
 }
 
-// As a backward would say it: from the end, in steps that are no buckets'; and with ZeRO-1
-// sometimes not at all.
+// Calls OnGradientsReady as a backward pass does, from the end, at offsets that are not bucket
+// boundaries; with ZeRO-1 not in every update.
 void FinishReduce(const Gradients& gradients, AdamW* optimizer) {
   const bool all = optimizer->sharded();
   if (!all && optimizer->updates() % 2 == 1) return;
@@ -88,7 +88,7 @@ absl::Status Run(const std::string& folder, FloatType dtype, int zero_stage, int
   OptimizerConfig config;
   config.set_weight_decay(0.1);
   config.set_zero_stage(zero_stage);
-  config.set_clip_norm(0);  // its factor is rounded as the norm's sum is ordered
+  config.set_clip_norm(0);  // the rounding of the norm depends on the number of ranks
   AdamW optimizer(config, policy.weights, ranks, /*bucket_elements=*/64 * 50);
   CheckpointStore store(absl::StrCat(folder, "/checkpoints"), 5, ranks);
   TrainingState state;

@@ -1,7 +1,7 @@
-// Started by gradient_passes_test, alone or under mpirun, with a scratch folder and "cpu" as its
-// arguments: the same updates with ZeRO-1 and with ZeRO-2, compared. On a machine with GPUs (from
-// an archive of tools/bundle.sh) also by hand:
-//   mpirun -n 2 ./run gradient_passes_test_program /tmp/x cuda
+// Started by gradient_accumulator_test, alone or under mpirun, with a scratch folder and "cpu" as
+// its arguments: makes the same updates with ZeRO-1 and with ZeRO-2 and compares them. On a machine
+// with GPUs, from an archive of tools/bundle.sh:
+//   mpirun -n 2 ./run gradient_accumulator_test_program /tmp/x cuda
 #include <ATen/ops/arange.h>
 #include <ATen/ops/zeros.h>
 
@@ -26,14 +26,14 @@
 namespace tritonrl {
 namespace {
 
-// Several to each layer; between GPUs fewer, as each is several launches.
+// Several buckets per layer; fewer on GPUs, where each bucket takes several kernel launches.
 int64_t BucketElements(at::Device device) { return 64 * (device.is_cuda() ? 1600 : 80); }
 
 absl::Status Expect(bool holds, const std::string& what) {
   return holds ? absl::OkStatus() : absl::InternalError("wrong: " + what);
 }
 
-// With enough layers that the gradients are larger than their ring buffer.
+// Enough layers that the gradients are larger than their ring buffer.
 ModelConfig DeepConfig(bool tied, at::Device device) {
   ModelConfig config = TinyModelConfig();
   config.num_layers = 8;
@@ -63,7 +63,7 @@ struct Setup {
     config.set_zero_stage(stage);
     optimizer = std::make_unique<AdamW>(config, policy.weights, ranks, BucketElements(device));
   }
-  // What all ranks have of a tensor of the optimizer's state.
+  // Gathers a tensor of the optimizer's state from all ranks.
   absl::StatusOr<at::Tensor> Whole(const at::Tensor& local, ProcessGroup* ranks) const {
     const at::Tensor all = at::zeros({optimizer->plan().flat_size()}, local.options());
     RETURN_IF_ERROR(AllGatherShards(optimizer->plan(), local, all, ranks));
@@ -91,11 +91,11 @@ SftBatch MakeBatch(const ModelConfig& config, int micro_batches, int rank, int64
 
 struct Outcome {
   std::vector<SftStepStats> steps;
-  at::Tensor weights, moment;  // of all ranks
+  at::Tensor weights, moment;  // gathered from all ranks
 };
 
-// Two updates, of which this rank has `micro_batches` micro-batches. Between them one update that
-// is not finite, if `bad` names a folder for it.
+// Makes two updates with `micro_batches` micro-batches on this rank. If `bad` names a folder, an
+// update with a non-finite gradient, dumped there, comes between them.
 absl::StatusOr<Outcome> Learn(const Setup& setup, int micro_batches, const std::string& bad,
                               ProcessGroup* ranks) {
   SftLearner learner(setup.config, 10, &setup.policy, setup.optimizer.get(), ranks, bad);
@@ -118,7 +118,7 @@ absl::StatusOr<Outcome> Learn(const Setup& setup, int micro_batches, const std::
   return outcome;
 }
 
-// What is kept of the gradient says whose it is, and all ranks together have all of it.
+// Checks that the dump names the gradient, and that the dumps of all ranks cover it.
 absl::Status CheckBadGradient(const std::string& folder, const Setup& setup, ProcessGroup* ranks) {
   ASSIGN_OR_RETURN(const std::string text,
                    ReadFile(absl::StrCat(folder, "/update_000001_rank_", ranks->rank(), ".json")));
@@ -140,8 +140,8 @@ double Difference(const at::Tensor& a, const at::Tensor& b) {
   return a.sub(b).norm().item<double>() / b.norm().item<double>();
 }
 
-// `exact`: the stages add the same numbers in the same order. Else the first gradient differs by
-// the rounding of fp32, what follows from it by that of the weights.
+// `exact`: both stages add the same numbers in the same order. Otherwise the first gradient differs
+// by fp32 rounding, and later values by the rounding of the weights.
 absl::Status Compare(const std::string& name, const Outcome& two, const Outcome& one, bool exact) {
   const double close = one.weights.scalar_type() == at::kBFloat16 ? 3e-2 : 1e-3;
   for (size_t i = 0; i < one.steps.size(); ++i) {
@@ -163,7 +163,7 @@ absl::Status Compare(const std::string& name, const Outcome& two, const Outcome&
 
 absl::Status Learners(const std::string& folder, bool tied, at::Device device,
                       ProcessGroup* ranks) {
-  // One micro-batch each, and for the rest such that some rank has none.
+  // One micro-batch per rank, then numbers of micro-batches such that one rank has none.
   const int size = ranks->size(), uneven = 2 * ((ranks->rank() + 1) % size);
   for (const int micro_batches : {1, size == 1 ? 3 : uneven}) {
     std::vector<Outcome> outcomes;
@@ -176,7 +176,7 @@ absl::Status Learners(const std::string& folder, bool tied, at::Device device,
       ASSIGN_OR_RETURN(outcomes.emplace_back(), Learn(setup, micro_batches, bad, ranks));
       if (!bad.empty()) RETURN_IF_ERROR(CheckBadGradient(bad, setup, ranks));
     }
-    // With one rank gradients are whole; else several passes add in another order.
+    // With one rank gradients are not sharded; with more, several passes add in another order.
     const std::string name = absl::StrCat(tied ? "tied" : "untied", " of ", micro_batches);
     double most = micro_batches;
     RETURN_IF_ERROR(ranks->AllReduceMax(std::span<double>(&most, 1)));
@@ -185,7 +185,7 @@ absl::Status Learners(const std::string& folder, bool tied, at::Device device,
   return absl::OkStatus();
 }
 
-// A pass whose gradients are whole numbers that differ by rank, pass and place.
+// A pass whose gradients are integers that depend on rank, pass and position.
 void IntegerPass(int pass, bool add, int rank, AdamW* optimizer, Gradients* gradients) {
   const std::vector<ParameterPart>& parts = gradients->layout().parts;
   for (auto part = parts.rbegin(); part != parts.rend(); ++part) {
@@ -225,7 +225,7 @@ absl::Status Integers(bool tied, at::Device device, ProcessGroup* ranks) {
                 "sums of whole numbers");
 }
 
-// What is behind us, for who waits at a GPU.
+// Prints progress, for a person who waits at a GPU machine.
 void Say(bool tied, const char* what, const ProcessGroup* ranks) {
   std::printf("rank %d, %s: %s agree\n", ranks->rank(), tied ? "tied" : "untied", what);
   std::fflush(stdout);

@@ -1,7 +1,6 @@
-// Started by learner_ranks_test, alone or under mpirun, with a scratch folder as its argument:
-// learns three steps from the same global batches and prints what the learner saw. Among the other
-// arguments may be: "shrink", only the first step has more than one group; "zero2", gradients are
-// sharded.
+// Started by learner_ranks_test, alone or under mpirun, with a scratch folder as its first
+// argument: learns three steps from the same global batches and prints the learner's statistics.
+// Further arguments: "shrink", only the first step has more than one group; "zero2", ZeRO stage 2.
 #include <cstdio>
 #include <optional>
 #include <string>
@@ -24,8 +23,8 @@ struct Mode {
   int zero_stage = 1;
 };
 
-// Five groups of three (an odd number, so that two ranks have unequal shares), the same on every
-// rank; one group has nothing to learn, one sample does not count.
+// Five groups of three samples (an odd number, so that two ranks have unequal shares), equal on all
+// ranks; one group has no gradient, and one sample is not counted.
 RlBatch GlobalBatch(int64_t step, const Mode& mode) {
   RlBatch batch = RandomRlBatch(MixKeys({9, static_cast<uint64_t>(step)}), 5, 3);
   for (RlSample& s : batch[3].samples) s.reward_correct = s.reward_speedup = 1;

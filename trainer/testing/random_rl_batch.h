@@ -1,4 +1,4 @@
-// Verified responses for tests of the learner.
+// Random verified responses for tests of the learner.
 #ifndef TRITONRL_TRAINER_TESTING_RANDOM_RL_BATCH_H_
 #define TRITONRL_TRAINER_TESTING_RANDOM_RL_BATCH_H_
 
@@ -10,8 +10,9 @@
 
 namespace tritonrl {
 
-// Groups of random responses to prompts of 4, 5, ... tokens, for the tiny policy (test_model.h),
-// with random rewards and log-probabilities near those of its first weights. Without advantages.
+// Groups of random responses to prompts of 4, 5, ... tokens for the tiny policy (test_model.h),
+// with random rewards and log-probabilities near those of its initial weights. Advantages are not
+// set.
 inline RlBatch RandomRlBatch(uint64_t seed, int groups, int group_size) {
   Philox random(seed);
   RlBatch batch(groups);

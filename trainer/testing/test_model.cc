@@ -16,7 +16,7 @@ void Check(const absl::Status& status) {
   std::abort();
 }
 
-// The character that byte-level BPE files write for a byte (GPT-2's table), as UTF-8.
+// The character, as UTF-8, that byte-level BPE files use for a byte (GPT-2's table).
 std::string ByteCharacter(int byte) {
   const auto printable = [](int b) {
     return (b >= '!' && b <= '~') || (b >= 0xA1 && b <= 0xAC) || (b >= 0xAE && b <= 0xFF);

@@ -10,16 +10,16 @@
 
 namespace tritonrl {
 
-// Two layers of 32, byte tokens, `<think>`, `</think>` and an end token.
+// Two layers of hidden size 32, byte tokens, `<think>`, `</think>` and an end token.
 ModelConfig TinyModelConfig();
 
 // Writes config.json and tokenizer.json (no weights) into `dir`.
 void WriteTinyModel(const std::string& dir);
 
-// PolicyConfig for it: random weights, on the CPU.
+// A PolicyConfig for the model in `dir`: random weights, on the CPU.
 PolicyConfig TinyPolicyConfig(const std::string& dir);
 
-// Writes and loads it; stops the test on an error.
+// Writes and loads the model; aborts on an error.
 Policy LoadTinyPolicy(const std::string& dir);
 
 }  // namespace tritonrl

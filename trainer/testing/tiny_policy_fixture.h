@@ -1,4 +1,4 @@
-// A test with the tiny policy in a folder of its own, its first weights, and one rank.
+// A test fixture with the tiny policy in its own folder, its initial weights, and one rank.
 #ifndef TRITONRL_TRAINER_TESTING_TINY_POLICY_FIXTURE_H_
 #define TRITONRL_TRAINER_TESTING_TINY_POLICY_FIXTURE_H_
 
@@ -26,7 +26,7 @@ class TinyPolicyFixture : public testing::Test {
   }
   void TearDown() override { RemoveTree(dir_).IgnoreError(); }
 
-  // The weights are the first ones again.
+  // Restores the initial weights.
   void GoToStart() const { at::Tensor(policy_.weights->flat()).copy_(start_); }
 
   std::string dir_;
