@@ -15,12 +15,13 @@
 namespace tritonrl {
 namespace {
 
-// Tasks of the mini suite take some 100 KB each.
+// A task of the mini suite takes about 100 KB.
 constexpr int64_t kInterpreterCacheBytes = 256 << 20;
-// Inputs and outputs of a dozen tasks at KernelBench's full shapes.
+// Holds inputs and outputs of a dozen tasks at KernelBench's full shapes.
 constexpr int64_t kCudaCacheBytes = int64_t{16} << 30;
 
-// Tensors stay on the GPU; only inputs that cannot be made there pass through CPU memory.
+// Limits of CPU memory suffice for jobs whose tensors stay on the GPU: only inputs that cannot be
+// made on the GPU pass through CPU memory.
 ExecLimits WithGpuDefaults(const ExecLimits& asked) {
   ExecLimits limits;
   limits.set_wall_seconds(180);

@@ -1,4 +1,4 @@
-// Starts the device backend that a configuration asks for.
+// Starts the device backend that the configuration names.
 #ifndef TRITONRL_EXEC_BACKEND_BACKEND_FACTORY_H_
 #define TRITONRL_EXEC_BACKEND_BACKEND_FACTORY_H_
 
@@ -18,32 +18,33 @@ enum class BackendKind {
   kCuda,         // compiles, executes and times on the GPU
 };
 
-// "auto", "interpreter", "cuda". InvalidArgument lists them.
+// Parses "auto", "interpreter" or "cuda". InvalidArgument lists the valid names.
 absl::StatusOr<BackendKind> ParseBackendKind(const std::string& name);
 
 struct BackendOptions {
   BackendKind kind = BackendKind::kAuto;
   int workers = 0;  // 0: the number of CPU cores for the interpreter, 1 for CUDA
-  // What confines the candidate. "bubblewrap" is refused with the reason where it can't work;
-  // "none" must be asked for by name.
+  // How candidates are confined: "bubblewrap" or "none". MakeBackend fails if this machine does not
+  // support bubblewrap; it never falls back to "none".
   std::string sandbox = "bubblewrap";
-  WorkerPoolOptions pool;  // limits and time-outs; device, workers and sandbox are filled in
+  WorkerPoolOptions pool;  // limits and time-outs; MakeBackend sets device, workers and sandbox
 };
 
-// Starts the workers (they import torch and Triton, some seconds) and returns once the first is
-// ready. FailedPrecondition says what this machine lacks.
+// Starts the workers (each imports torch and Triton, which takes some seconds) and returns once the
+// first is ready. InvalidArgument: the sandbox name is unknown. FailedPrecondition names the
+// requirement that this machine does not meet.
 absl::StatusOr<std::unique_ptr<DeviceBackend>> MakeBackend(const BackendOptions& options);
 
 // True when /dev/nvidiactl and at least one /dev/nvidia<N> exist.
 bool HasNvidiaGpu();
 
-// Compiles candidates for sm_89, executes them on the CPU and models their time. Sets
-// options.device; the other options are kept.
+// Starts a backend that compiles candidates for sm_89, executes them on the CPU and models their
+// time. Sets options.device; keeps the other options.
 absl::StatusOr<std::unique_ptr<PythonBackend>> StartInterpreterBackend(WorkerPoolOptions options);
 
-// Compiles, executes and times candidates on the GPU, with limits for a GPU where `options` sets
-// none. FailedPrecondition when there is no GPU. With more than one worker, jobs share the GPU and
-// their times disturb each other.
+// Starts a backend that compiles, executes and times candidates on the GPU. Limits that `options`
+// leaves unset get defaults for a GPU. With more than one worker, checks share the GPU; a timing
+// run is alone on it. FailedPrecondition: this machine has no GPU.
 absl::StatusOr<std::unique_ptr<PythonBackend>> StartCudaBackend(WorkerPoolOptions options);
 
 }  // namespace tritonrl

@@ -11,8 +11,8 @@ namespace tritonrl {
 namespace {
 
 constexpr int kElements = 1 << 20;
-constexpr double kSeconds = 60;  // a context on a busy GPU takes a few
-// What the process is made for; it has nothing to do with the checks.
+constexpr double kSeconds = 60;  // a new context on a busy GPU takes a few seconds
+// A reference process needs a task to start; the checks do not use this one.
 constexpr char kProgram[] = R"(import torch
 class Model(torch.nn.Module):
     def forward(self, x): return x + 1

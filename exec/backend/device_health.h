@@ -1,4 +1,5 @@
-// Whether a device still computes: asked after a candidate did what can leave a GPU in a bad state.
+// Check that a device still computes correctly, made after an error of a candidate that can leave a
+// GPU in a bad state.
 #ifndef TRITONRL_EXEC_BACKEND_DEVICE_HEALTH_H_
 #define TRITONRL_EXEC_BACKEND_DEVICE_HEALTH_H_
 
@@ -15,21 +16,21 @@
 
 namespace tritonrl {
 
-// A process with a context of its own on `device` ("interpreter" or "cuda") that computes whole
-// numbers there whenever it is asked and compares them with the CPU's. A GPU that fell off the bus
-// fails in contexts that are there as in new ones; making one costs 0.2 s and more, a check in one
-// that is there milliseconds.
+// Owns a process with its own context on `device` ("interpreter" or "cuda"). Each check computes
+// integers in it and compares them with the CPU's. The process is kept between checks: a GPU that
+// fell off the bus fails in existing contexts too, and a check in an existing context takes
+// milliseconds, while a new context takes 0.2 s or more.
 class DeviceHealthChecker {
  public:
-  // Takes one worker of `reference_workers` from the first check on.
+  // Occupies one worker of `reference_workers` from the first check on.
   DeviceHealthChecker(std::string device, WorkerPool* reference_workers)
       : device_(std::move(device)),
         reference_workers_(reference_workers),
         reference_processes_(std::make_shared<ReferenceProcessPool>(reference_workers)) {}
 
-  // Unavailable says what was wrong, in a process that was made for this check: one from before is
-  // given up when it fails. DeadlineExceeded: there was no time to ask. Not to be called by two at
-  // the same time.
+  // Checks the device. A failure in the process of an earlier check is not trusted: the check is
+  // repeated in a new process. Unavailable: the check failed in the new process; the message says
+  // how. DeadlineExceeded: `deadline` had already passed. Not thread-safe.
   absl::Status Check(const ExecLimits& limits, absl::Time deadline);
 
  private:
@@ -42,23 +43,25 @@ class DeviceHealthChecker {
   std::shared_ptr<ReferenceSession> session_;
 };
 
-// Remembers that a device is in doubt. A candidate has a process and a CUDA context of its own, so
-// an error that sticks goes with it; what could stay is a GPU that fell off the bus or computes
-// wrongly.
+// Decides when a device must be checked, and checks it. Thread-safe. Every candidate has its own
+// process and CUDA context, so sticky CUDA errors end with it; only a GPU that fell off the bus or
+// computes wrong results affects later candidates.
 class DeviceHealth {
  public:
   DeviceHealth(const std::string& device, WorkerPool* reference_workers)
       : device_(device), checker_(device, reference_workers) {}
 
-  // After each candidate: a crash, a hang or an illegal access on a GPU is a reason for doubt, also
-  // (`doubtful`) in calls after those that the outcome is about.
+  // Call after each candidate. A crash, a hang or an illegal access on a GPU requires a check
+  // before the next candidate. `doubtful`: such an error happened in a call of forward that the
+  // outcome does not cover.
   void Note(Outcome::Reason reason, bool doubtful = false);
 
-  // Before each candidate: at once when there is no doubt, else by one check that all callers wait
-  // for. A check that fails leaves the doubt, so that the next caller checks again.
+  // Call before each candidate. Returns at once if no check is required, else makes one check for
+  // which all callers wait. After a failed check the next caller checks again. Errors as of
+  // DeviceHealthChecker::Check.
   absl::Status EnsureHealthy(const ExecLimits& limits, absl::Time deadline);
 
-  // Checks made so far.
+  // Number of checks made so far.
   int64_t checks() const;
 
  private:

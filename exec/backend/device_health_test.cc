@@ -29,7 +29,7 @@ TEST(DeviceCheckTest, ADeviceThatComputesPasses) {
       << "the process of the first check is still the same";
 }
 
-// The fake runner answers every job with something that is no result of a reference.
+// The fake runner answers every job with a result that no reference could have.
 TEST(DeviceCheckTest, ADeviceThatAnswersNonsenseDoesNot) {
   auto pool = WorkerPool::Start(FakePoolOptions(1));
   ASSERT_TRUE(pool.ok()) << pool.status();

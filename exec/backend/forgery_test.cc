@@ -1,5 +1,5 @@
-// Candidates that attack the verdict itself, in the real runner and the real sandbox: they try to
-// make the supervisor believe that they are right or fast.
+// Candidates that attack the verdict, in the real runner and sandbox: they try to make the
+// supervisor believe that they are correct or fast.
 #include <gtest/gtest.h>
 
 #include <string>
@@ -22,7 +22,8 @@ class ForgeryTest : public InterpreterSuite {
     return RunOrFail(backend_, request);
   }
 
-  // An honest kernel, or one that forgets to divide, after statements that run at import.
+  // An honest kernel (Right), or one that omits the division (Wrong), after the statements
+  // `before`, which run at import.
   static std::string Right(const std::string& before) {
     return absl::StrCat("import sys, os, json\n", before, kSoftmaxCandidate);
   }
@@ -64,15 +65,15 @@ TEST_F(ForgeryTest, ResultsThatNobodyHandedOverAreRefused) {
   EXPECT_EQ(result.outcome().reason(), Outcome::BAD_RESULT) << result.DebugString();
   EXPECT_NE(result.outcome().message().find("of 0 calls"), std::string::npos)
       << result.outcome().message();
-  // On every descriptor, before and beside the honest way of things.
+  // The forged result goes to every descriptor, and the honest run follows.
   result = Run(Wrong(absl::StrCat(forged,
                                   "for number in range(64):\n  try: os.write(number, forged)\n"
                                   "  except OSError: pass\n")));
   EXPECT_EQ(result.outcome().reason(), Outcome::BAD_RESULT) << result.DebugString();
-  // A talk that never takes place.
+  // The candidate answers its own messages, so the supervisor gets none.
   result = Run(Wrong("import channel\nchannel.Control.ask = lambda self, m: {'go': True}\n"));
   EXPECT_EQ(result.outcome().reason(), Outcome::BAD_RESULT) << result.DebugString();
-  // A good-looking end after the first call.
+  // A forged final result after the first call.
   result = Run(absl::StrReplaceAll(
       Right(forged), {{"return y",
                        "CALLS.append(0)\n        if len(CALLS) > 1: os.write(3, forged); "
@@ -106,7 +107,7 @@ TEST_F(ForgeryTest, LiesAboutLayoutsAreRefused) {
     EXPECT_NE(result.outcome().message().find("makes no sense"), std::string::npos)
         << result.outcome().message();
   }
-  // Inside the memory, but elsewhere: other bytes, which are compared like any others.
+  // Layouts inside the memory that point to other bytes: those bytes are compared as usual.
   for (const char* lie :
        {"{**t, 'offset': t['offset'] + 4}", "{**t, 'shape': [200, 64]}", "{**t, 'dtype': 'int32'}",
         "{**t, 'offset': None}", "{**t, 'device': 'cuda'}"}) {
@@ -129,10 +130,10 @@ TEST_F(ForgeryTest, TimesThatCannotBeAreInconclusive) {
     EXPECT_NE(result.outcome().message().find("reading the inputs"), std::string::npos)
         << result.outcome().message();
   }
-  // Not a number: there is no time at all.
+  // NaN counts as no time at all.
   const ExecResult none = Run(Right(absl::StrReplaceAll(patch, {{"%TIME%", "float('nan')"}})));
   EXPECT_FALSE(none.has_speedup()) << none.DebugString();
-  // Slower than it is: its own loss.
+  // A time that is too long harms only the candidate.
   EXPECT_EQ(Run(Right(absl::StrReplaceAll(patch, {{"%TIME%", "1.0"}}))).outcome().reason(),
             Outcome::OK);
   EXPECT_EQ(Run(Right("")).outcome().reason(), Outcome::OK);
@@ -145,7 +146,7 @@ TEST_F(ForgeryTest, WhatIsSharedCannotBeTurnedAround) {
     const ExecResult result = Run(Wrong(patch), kSoftmaxReference, 0, 5);
     EXPECT_NE(result.outcome().reason(), Outcome::OK) << patch << result.DebugString();
   }
-  // A thread that scribbles over the memory while it is compared.
+  // A thread overwrites the memory while it is compared.
   const ExecResult result =
       Run(Wrong("import threading, mmap\n"
                 "def scribble():\n"
@@ -155,7 +156,7 @@ TEST_F(ForgeryTest, WhatIsSharedCannotBeTurnedAround) {
                 "        for _ in range(3000): memory[:4096] = os.urandom(4096)\n"
                 "threading.Thread(target=scribble, daemon=True).start()\n"));
   EXPECT_EQ(result.outcome().reason(), Outcome::MISMATCH) << result.DebugString();
-  EXPECT_EQ(Run(Right("")).outcome().reason(), Outcome::OK);  // the kept results are untouched
+  EXPECT_EQ(Run(Right("")).outcome().reason(), Outcome::OK);  // the cached results are untouched
 }
 
 }  // namespace

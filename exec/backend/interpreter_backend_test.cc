@@ -1,4 +1,4 @@
-// The real runner in the real sandbox: one pool, every kind of outcome that a kernel can have.
+// Every kind of outcome of a kernel, in the real runner and sandbox.
 #include <gtest/gtest.h>
 
 #include <string>
@@ -20,7 +20,7 @@ class InterpreterBackendTest : public InterpreterSuite {
     return RunOrFail(backend_, MakeExecRequest(candidate, reference));
   }
 
-  // The honest candidate with one piece of text replaced.
+  // Runs the honest candidate with `from` replaced by `to`.
   ExecResult RunChanged(const char* from, const char* to) {
     const std::string changed = absl::StrReplaceAll(kSoftmaxCandidate, {{from, to}});
     EXPECT_NE(changed, kSoftmaxCandidate);

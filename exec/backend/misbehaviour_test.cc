@@ -1,5 +1,5 @@
-// Real misbehaving programs, each with the outcome it must end in; after each of them the same
-// pool serves an honest job. The runner is a fake, the sandbox and everything around it are not.
+// Misbehaving programs, each with the outcome that it must have; after each one the same pool
+// serves an honest job. The runner is a fake; the sandbox and the worker pool are real.
 #include <gtest/gtest.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -32,7 +32,7 @@ class MisbehaviourTest : public testing::Test {
   }
 
   void SetUp() override { ASSERT_NE(backend_, nullptr); }
-  // Whatever happened, the next honest job is served, by a worker that was never lost.
+  // After every test the same worker serves an honest job.
   void TearDown() override {
     const ExecResult next = Run("result['message'] = 'honest'");
     EXPECT_EQ(next.outcome().reason(), Outcome::OK) << next.ShortDebugString();
@@ -175,16 +175,16 @@ TEST_F(MisbehaviourTest, AbortIsACrash) {
 }
 
 TEST_F(MisbehaviourTest, KillingEverybodyKillsOnlyItself) {
-  EXPECT_EQ(Ask(Try("os.kill(-1, 9)")), "ProcessLookupError");  // it is alone in there
+  EXPECT_EQ(Ask(Try("os.kill(-1, 9)")), "ProcessLookupError");  // it is alone in its pid namespace
   const ExecResult self = Run("import os\nos.kill(os.getpid(), 9)");
   EXPECT_EQ(self.outcome().reason(), Outcome::CRASHED);
   const ExecResult parent = Run("import os\nos.kill(os.getppid(), 9)");
   EXPECT_NE(parent.outcome().reason(),
-            Outcome::OK);  // its parent is out of sight: pid 0, its own group
+            Outcome::OK);  // getppid() is 0 in a pid namespace, and kill(0) hits its own group
 }
 
 TEST_F(MisbehaviourTest, DaemonsEndWithTheJob) {
-  // A daemon that left the session and would write into the next job's output for ever.
+  // A daemon in a session of its own that still holds the job's output.
   const ExecResult result =
       Run("import os, time\n"
           "if os.fork() == 0:\n"
@@ -195,7 +195,7 @@ TEST_F(MisbehaviourTest, DaemonsEndWithTheJob) {
           "  os._exit(0)\n"
           "while not os.path.exists('/tmp/daemon'): time.sleep(0.01)\n");
   EXPECT_EQ(result.outcome().reason(), Outcome::OK) << result.ShortDebugString();
-  // Sees only itself and its namespace's first process.
+  // The next job sees only itself and the first process of its namespace.
   EXPECT_EQ(Ask("import os\n"
                 "result['message'] = str(sum(p.isdigit() for p in os.listdir('/proc')))"),
             "2");
@@ -279,7 +279,7 @@ TEST_F(MisbehaviourTest, ForgedResultsAreRefused) {
   const std::string forged = "import os, json\nos.write(3, json.dumps({'result': result}).encode()";
   EXPECT_EQ(Run(absl::StrCat(forged, " + b'\\n')")).outcome().reason(), Outcome::BAD_RESULT);
   EXPECT_EQ(Run(absl::StrCat(forged, ")")).outcome().reason(), Outcome::BAD_RESULT);
-  // In time and alone: a result, but nothing was handed over.
+  // A well-formed result as the only one, but no output was handed over.
   EXPECT_EQ(Run(absl::StrCat(forged, " + b'\\n'); os._exit(0)")).outcome().reason(),
             Outcome::BAD_RESULT);
   EXPECT_EQ(Run("import os\nos.write(3, b'garbage\\n')").outcome().reason(), Outcome::BAD_RESULT);
@@ -307,13 +307,13 @@ TEST_F(MisbehaviourTest, NonsenseOnTheControlChannelIsRefused) {
     EXPECT_EQ(result.outcome().reason(), Outcome::BAD_RESULT)
         << message << ": " << result.ShortDebugString();
   }
-  // A flood is stopped by the job's own limit.
+  // The job's own limits stop a flood of messages.
   EXPECT_EQ(
       Run("import os\nwhile True: os.write(job['fds']['control'], b'x')", 0.5).outcome().status(),
       Outcome::STATUS_CANDIDATE_FAILED);
   EXPECT_EQ(Run("import os\nos.close(job['fds']['control'])").outcome().status(),
             Outcome::STATUS_CANDIDATE_FAILED);
-  // The right number for every call, twice too often.
+  // Every call has the right number, but there are twice as many calls as asked for.
   const ExecResult eager =
       Run("import os, json\nfor call in range(12): os.write(job['fds']['control'], json.dumps("
           "{'call': call, 'output': {'value': 1}, 'inputs': {'list': []}}).encode())");

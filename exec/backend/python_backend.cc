@@ -20,12 +20,12 @@ namespace {
 
 constexpr size_t kMaxSource = 2 << 20;
 constexpr int64_t kAllMemory = int64_t{1} << 50;  // more than any GPU has
-// Of a GPU's memory: what stays free, as allocators need more than they are asked for; what each
-// reference process keeps; what its context and weights take.
+// Share of a GPU's memory that stays free, as allocators take more than is requested of them.
 constexpr double kFreeShare = 0.08;
+// GPU memory of one reference process: tensors that it keeps, and its context and weights.
 constexpr int64_t kKeptReferenceBytes = int64_t{2} << 30;
 constexpr int64_t kReferenceProcessBytes = int64_t{1} << 30;
-// Reserved while a reference is run for the first time, of which nothing is known yet.
+// Share reserved while a reference runs for the first time, when its needs are unknown.
 constexpr double kMakingShare = 0.12;
 constexpr char kTooLate[] = "the caller's deadline passed while other requests used the GPU";
 
@@ -58,7 +58,7 @@ absl::Status CheckRequest(const ExecRequest& request) {
   return absl::OkStatus();
 }
 
-// Everything that what a reference makes depends on.
+// Cache key: a hash of all inputs that a reference's result depends on.
 std::string ReferenceKey(const ExecRequest& request, const std::string& device,
                          const ExecLimits& limits) {
   return Sha256Hex(absl::StrCat(device, " ", request.device_model(), " ", request.seed(), " ",
@@ -79,9 +79,9 @@ ExecResult Failed(Outcome::Reason reason, const std::string& phase, const std::s
 absl::StatusOr<BackendPools> StartPools(WorkerPoolOptions options, int64_t cache_bytes,
                                         bool shared_buffers) {
   WorkerPoolOptions reference_options = options;
-  // Each candidate needs the reference process of its reference at the same time; one more is begun
-  // where a reference process is slow to give its memory back, and one is kept by checks of the
-  // device.
+  // With shared buffers each running candidate needs its reference process at the same time. One
+  // more worker lets a new process start while another is slow to free its memory, and the device
+  // check occupies one.
   reference_options.workers = shared_buffers ? options.workers + 2 : (options.workers + 1) / 2;
   reference_options.kept_bytes = cache_bytes;
   reference_options.cores = 0;  // references are trusted, and their operators use all cores
@@ -105,13 +105,13 @@ PythonBackend::PythonBackend(std::string device, bool modelled, BackendPools poo
       modelled_(modelled),
       pools_(std::move(pools)),
       gate_(pools_.runners->workers()),
-      // What reference processes keep is no part of the gate's memory: a fixed share is left for
-      // each (NoteMemory), so that no request waits for a reference process to end.
+      // The memory that reference processes keep is not part of the gate's memory: NoteMemory
+      // subtracts a fixed amount for each, so that no request waits for one of them to end.
       reference_processes_(pools_.shared_buffers ? std::make_shared<ReferenceProcessPool>(
                                                        pools_.reference_workers.get())
                                                  : nullptr),
-      // A reference process takes a worker; those of requests at work are at most as many, and one
-      // worker is left for checks of the device.
+      // A reference process occupies a worker. At most as many as there are runners are in use, and
+      // one worker must remain for the device check.
       cache_(pools_.cache_bytes, pools_.shared_buffers ? pools_.runners->workers() : 0),
       device_health_(device_, pools_.reference_workers.get()) {}
 
@@ -165,7 +165,7 @@ std::shared_ptr<const ReferenceResult> PythonBackend::GetReference(JobContext co
     if (!Reserve(making_bytes_, context.lease, deadline)) return late();
     auto made = RunReference(context, pools_.reference_workers.get(), limits, deadline);
     if (!made->out_of_memory) return made;
-    // Others may have used the memory: that is no fault of the task.
+    // Other requests may have used the memory, so the task is not at fault yet.
     if (!TakeMemory(context.lease, deadline)) return late();
     context.has_all_memory = true;
     return RunReference(context, pools_.reference_workers.get(), limits, deadline);
@@ -182,7 +182,7 @@ std::shared_ptr<const ReferenceResult> PythonBackend::Renew(
     absl::Time deadline, const std::shared_ptr<const ReferenceResult>& reference_result) {
   if (reference_result->session != nullptr && !reference_result->session->alive())
     cache_.Forget(key, reference_result);
-  // As in Run: who waits here must hold nobody up.
+  // As in Run: while this request waits it must not block exclusive use by another one.
   if (context.lease != nullptr) context.lease->Release();
   bool cached = false;
   auto renewed = GetReference(context, key, limits, deadline, &cached);
@@ -197,7 +197,8 @@ CandidateRun PythonBackend::RunOn(const JobContext& context, const std::string& 
   for (int attempt = 1; attempt <= 2; ++attempt) {
     run = RunCandidate(context, *reference_result, pools_.runners.get(), limits, deadline);
     run.result.set_attempts(attempt);
-    // Who filled its own limit would fill it alone as well, and keep everybody waiting for that.
+    // Only a lack of device memory justifies a retry alone: a job that exceeded its own limit would
+    // exceed it again, while all other requests wait.
     const bool out_of_memory = run.out_of_memory || run.result.outcome().device_memory();
     if (attempt == 2 || absl::Now() >= deadline) break;
     bool again = run.worker_died;
@@ -229,7 +230,7 @@ void PythonBackend::Probe(const JobContext& context, const std::string& key,
     result->set_attempts(attempt);
     if (lost.ok()) return;
     if (attempt == 2 || absl::Now() >= deadline || !pools_.shared_buffers) break;
-    if (absl::IsResourceExhausted(lost)) {  // others may have used the memory
+    if (absl::IsResourceExhausted(lost)) {  // other requests may have used the memory
       if (!TakeMemory(context.lease, deadline)) break;
       continue;
     }
@@ -265,7 +266,7 @@ absl::StatusOr<ExecResult> PythonBackend::Run(const ExecRequest& request, absl::
   }
   bool cached = false;
   const std::string key = ReferenceKey(request, device_, limits);
-  // Who waits for another one's run of the reference must not hold up those who want to be alone.
+  // A request that waits for another one's run of the reference must not block exclusive use.
   if (lease.has_value()) lease->Release();
   const auto reference_result = GetReference(context, key, limits, deadline, &cached);
   if (reference_result == nullptr) {

@@ -1,5 +1,5 @@
-// The device backend: a worker pool for references and one for candidates, a cache of the
-// references' results, and the path of a request through them.
+// The device backend that executes in Python workers: one worker pool for references, one for
+// candidates, and a cache of the references' results.
 #ifndef TRITONRL_EXEC_BACKEND_PYTHON_BACKEND_H_
 #define TRITONRL_EXEC_BACKEND_PYTHON_BACKEND_H_
 
@@ -17,34 +17,35 @@
 
 namespace tritonrl {
 
-// Workers of one backend. No candidate ever runs in a worker that runs references.
+// Workers of one backend. A candidate never runs in a worker that runs references.
 struct BackendPools {
-  std::unique_ptr<WorkerPool> runners;
-  std::unique_ptr<WorkerPool> reference_workers;
-  int64_t cache_bytes = 0;      // of references' results
-  bool shared_buffers = false;  // references keep processes, tensors go through shared GPU buffers
-                                // (reference_process.h)
+  std::unique_ptr<WorkerPool> runners;            // for candidates
+  std::unique_ptr<WorkerPool> reference_workers;  // for references
+  int64_t cache_bytes = 0;                        // capacity of the cache of references' results
+  // References run in long-lived reference processes, which exchange tensors with candidates
+  // through shared GPU buffers (reference_process.h).
+  bool shared_buffers = false;
 };
 
-// Starts both; `options` are the runners'. There is one worker for references to two for
-// candidates, as most of what references make is asked for more than once; with `shared_buffers`,
-// which is for GPUs (and tests), as many and two more.
+// Starts both pools; `options` are those of the runners. Without `shared_buffers` there is one
+// reference worker for two runners, as most references' results are used more than once. With
+// `shared_buffers`, which is for GPUs and tests, there are two more reference workers than runners.
 absl::StatusOr<BackendPools> StartPools(WorkerPoolOptions options, int64_t cache_bytes,
                                         bool shared_buffers);
 
 class PythonBackend : public DeviceBackend {
  public:
-  // `device` is the runner's word for it: "interpreter" or "cuda". `modelled` says whether a
+  // `device` is the runner's name of the device: "interpreter" or "cuda". `modelled` says whether a
   // roofline model computes the times.
   PythonBackend(std::string device, bool modelled, BackendPools pools);
 
-  // Where times are measured they are taken while no other request uses the GPU.
-  // A job under which the worker died is run once more; if the second dies too, the candidate is
-  // taken to have killed them. After a crash, a hang or an illegal access the GPU is checked before
-  // it takes another candidate; while the check fails the outcome is an infrastructure error.
-  // Requests wait until the GPU's memory is likely to hold them beside those that run; what runs
-  // out of it all the same is tried once more alone before that counts, also by the probes of a
-  // task.
+  // Measured times are taken while no other request uses the GPU.
+  // If the worker dies during a job, the job is run once more; if the second worker dies too, the
+  // outcome is KILLED_WORKER. After a crash, a hang or an illegal access the GPU is checked before
+  // the next candidate; while the check fails the outcome is an infrastructure error.
+  // A request waits until the GPU's memory is likely to hold it beside the running requests. A
+  // reference, candidate or task probe that still runs out of GPU memory is retried once with all
+  // of it, and only the retry counts.
   absl::StatusOr<ExecResult> Run(const ExecRequest& request, absl::Time deadline) override;
 
   DeviceMemory memory() const override;
@@ -57,45 +58,49 @@ class PythonBackend : public DeviceBackend {
   ReferenceCache::Counts reference_counts() const { return cache_.counts(); }
 
  private:
-  // The reference's result for a request, from the cache or a new run.
+  // Returns the reference's result from the cache or a new run. Null if `deadline` passed while
+  // another request ran the reference.
   std::shared_ptr<const ReferenceResult> GetReference(JobContext context, const std::string& key,
                                                       const ExecLimits& limits, absl::Time deadline,
                                                       bool* cached);
-  // Sets the memory that requests share, from what a reference reported.
+  // Sets the memory that requests may reserve; `device_bytes` is the GPU's memory as a reference
+  // process reports it.
   void NoteMemory(int64_t device_bytes);
-  // Waits until a candidate of that reference is likely to find the memory it needs.
+  // Waits until the memory that a candidate of this reference is likely to need is reserved. False
+  // if the deadline passed.
   bool Admit(const ReferenceResult& reference_result, DeviceGate::Lease* lease,
              absl::Time deadline);
-  // Reserves `bytes` for one request; without a lease there is nothing to reserve. False when the
-  // deadline passed.
+  // Reserves `bytes` for one request; does nothing without a lease. False if the deadline passed.
   bool Reserve(int64_t bytes, DeviceGate::Lease* lease, absl::Time deadline);
-  // All of the GPU's memory for one request; false when the deadline passed.
+  // Reserves all of the GPU's memory for one request and ends idle reference processes. False if
+  // the deadline passed or there is no lease.
   bool TakeMemory(DeviceGate::Lease* lease, absl::Time deadline);
   // Ends all unused reference processes. The caller uses the device.
   void EndIdleReferenceProcesses();
-  // The reference's result again after its process ended; null when that failed.
+  // Gets the reference's result anew after its process ended, and admits the request again. Null on
+  // failure.
   std::shared_ptr<const ReferenceResult> Renew(
       const JobContext& context, const std::string& key, const ExecLimits& limits,
       absl::Time deadline, const std::shared_ptr<const ReferenceResult>& reference_result);
-  // The task's probes into `result`, again if what went wrong need not be the task's doing.
+  // Writes the task's probes into `result`. Retries once after a failure that the task need not
+  // have caused.
   void Probe(const JobContext& context, const std::string& key, const ExecLimits& limits,
              absl::Time deadline, std::shared_ptr<const ReferenceResult> reference_result,
              ExecResult* result);
-  // Runs the candidate, again if what went wrong need not be its own doing.
+  // Runs the candidate. Retries once after a failure that the candidate need not have caused.
   CandidateRun RunOn(const JobContext& context, const std::string& key, const ExecLimits& limits,
                      absl::Time deadline, std::shared_ptr<const ReferenceResult> reference_result);
 
   const std::string device_;
   const bool modelled_;
   const BackendPools pools_;
-  DeviceGate gate_;  // passed by requests of a backend that measures; reference processes need it
-                     // to the last
+  DeviceGate gate_;  // used if times are measured or there are shared GPU buffers
   const std::shared_ptr<ReferenceProcessPool>
       reference_processes_;  // null without shared GPU buffers
   ReferenceCache cache_;
   DeviceHealth device_health_;
-  std::atomic<int64_t> making_bytes_{0};
-  // That requests share, once it is known.
+  std::atomic<int64_t> making_bytes_{0};  // reserved while a reference runs for the first time
+  // Memory that requests may reserve; the maximum until a reference process reports the GPU's.
   std::atomic<int64_t> memory_bytes_{std::numeric_limits<int64_t>::max()};
 };
 

@@ -1,5 +1,4 @@
-// The way of a request through a backend whose references keep processes, with a runner that only
-// plays one: what is tried again, and who waits for whom.
+// Tests retries and waits of a backend with reference processes, on a fake runner.
 #include "exec/backend/python_backend.h"
 
 #include <gtest/gtest.h>
@@ -56,8 +55,8 @@ class PythonBackendTest : public testing::Test {
   std::unique_ptr<PythonBackend> backend_;
 };
 
-// Outputs that are tensors make the reference process be asked; the fake one has none but numbers,
-// so that the reference describes its own.
+// Returns a reference with a tensor output, as only tensors are probed in the reference process;
+// the fake runner's own outputs are numbers. `second` runs at the second probe.
 std::string ProbedReference(const std::string& second) {
   return absl::StrCat(
       "import fake_runner\n"
@@ -80,8 +79,7 @@ TEST_F(PythonBackendTest, ProbesThatLackMemoryAreTriedAgainAlone) {
 }
 
 TEST_F(PythonBackendTest, ProbesAreRetriedWhenTheReferenceProcessEnds) {
-  // The second reference process's process is a new one, in which nothing was asked yet: it dies as
-  // well, once.
+  // Each process dies at its second probe: the first one, and the new one of the retry.
   const ExecResult result = Probe(ProbedReference("import os; os._exit(1)"));
   EXPECT_EQ(result.outcome().reason(), Outcome::INTERNAL_ERROR) << result.ShortDebugString();
   EXPECT_EQ(result.attempts(), 2);
@@ -93,11 +91,10 @@ TEST_F(PythonBackendTest, WhoOnlyAsksForAResultWaitsForNobodysMemory) {
   options.sandbox = SandboxKind::kNone;
   Start(options);
   JobEvent begun, go_on;
-  // A candidate that fills the GPU by its reference's sizes.
+  // A candidate that fills the GPU according to its reference's sizes.
   const ExecRequest large = Request("sizes = {'in_bytes': 100 << 30, 'device_bytes': 80 << 30}",
                                     absl::StrCat(begun.PythonNotify(), "; ", go_on.PythonWait()));
-  // One that failed is kept without a reference process, so that it is at hand whatever the memory
-  // is used for.
+  // A failed reference is cached without a reference process, so its result needs no GPU memory.
   const ExecRequest failed = Request(
       "result['outcome'] = 'reference_error'\nresult['message'] = 'no'\njob['host'] = False\n",
       "pass");
@@ -114,9 +111,9 @@ TEST_F(PythonBackendTest, WhoOnlyAsksForAResultWaitsForNobodysMemory) {
 }
 
 TEST_F(PythonBackendTest, IdleReferenceProcessesGiveUpTheirWorkers) {
-  // Three reference processes that nobody uses, in whose place three others come at once. While the
-  // old ones give their memory back, new processes are begun for the others; the old ones are idle
-  // then, and keep their workers.
+  // Three unused reference processes must make room for three new references at once. While the old
+  // processes free their memory, new processes start; the old ones then are idle and still occupy
+  // their workers.
   const auto numbered = [](int number) {
     return Request(absl::StrCat("sizes = {'device_bytes': 80 << 30}\n"
                                 "drop_seconds = 0.5\n#",
@@ -136,8 +133,8 @@ TEST_F(PythonBackendTest, IdleReferenceProcessesGiveUpTheirWorkers) {
 }
 
 TEST_F(PythonBackendTest, QueuingForTheReferenceProcessIsNotCharged) {
-  // Each candidate has two outputs compared for 0.8 s each at the reference process that three of
-  // them share: 4.8 s for the last one, of which 1.6 s are its own.
+  // Three candidates share one reference process, which compares two outputs of each for 0.8 s per
+  // output: the last candidate needs 4.8 s, of which 1.6 s are its own.
   ExecRequest request =
       Request(ProbedReference("pass") +
                   "import time\n"

@@ -1,5 +1,5 @@
-// The robust mode on real candidates in the real runner: what it sees that the paper's mode cannot,
-// and what it must let pass.
+// Robust mode on real candidates in the real runner: faults that paper mode misses, and honest
+// candidates that must pass.
 #include <gtest/gtest.h>
 
 #include <string>
@@ -22,7 +22,7 @@ class RobustTest : public InterpreterSuite {
   }
 };
 
-// forward is an expression of x (and y).
+// Returns a reference whose forward computes the expression `forward` of x (and y).
 std::string Reference(const std::string& forward, const std::string& inputs,
                       const std::string& more = "") {
   return absl::StrCat(
@@ -31,7 +31,7 @@ std::string Reference(const std::string& forward, const std::string& inputs,
       "\ndef get_init_inputs():\n    return []\n", more);
 }
 
-// Sums of rows, block by block; ACC is the accumulator's type.
+// Row sums, block by block; the test replaces ACC by the accumulator's type.
 constexpr char kRowSum[] = R"py(
 import torch, triton, triton.language as tl
 @triton.jit
@@ -49,7 +49,7 @@ class ModelNew(torch.nn.Module):
         return y
 )py";
 
-// One program for the whole product; LOAD is what becomes of the operands.
+// A GEMM in one program; the test replaces LOAD by the arguments of tl.dot.
 constexpr char kDot[] = R"py(
 import torch, triton, triton.language as tl
 @triton.jit
@@ -103,7 +103,8 @@ TEST_F(RobustTest, ZerosWhereResultsAreTinyAreSeen) {
 TEST_F(RobustTest, HonestProductsPassAndLossOfPrecisionDoesNot) {
   const std::string reference =
       Reference("x @ y", "[torch.randn(32, 256) * 0.1, torch.randn(256, 32) * 0.1]");
-  // The operands as tensor cores cut them, in half precision, and with an exponent only.
+  // Operands at tl.dot's default precision, in IEEE float32, in half precision, and with mantissas
+  // truncated to tf32's 10 bits.
   for (const char* load :
        {"p, q", "p, q, input_precision='ieee'", "p.to(tl.float16), q.to(tl.float16)",
         "(p.to(tl.int32, bitcast=True) & -8192).to(tl.float32, bitcast=True), "
@@ -114,7 +115,7 @@ TEST_F(RobustTest, HonestProductsPassAndLossOfPrecisionDoesNot) {
   const char* bfloat = "p.to(tl.bfloat16), q.to(tl.bfloat16)";
   EXPECT_EQ(Run(reference, Dot(bfloat), EXEC_MODE_PAPER).outcome().reason(), Outcome::OK);
   EXPECT_EQ(Run(reference, Dot(bfloat)).outcome().reason(), Outcome::MISMATCH);
-  // Where the task itself is in bfloat16, so is an honest product.
+  // If the task itself is in bfloat16, an honest GEMM may use bfloat16 too.
   const std::string half = Reference(
       "x @ y", "[torch.randn(32, 256).bfloat16() * 0.1, torch.randn(256, 32).bfloat16() * 0.1]");
   const ExecResult result = Run(half, Dot("p, q"));
@@ -122,7 +123,7 @@ TEST_F(RobustTest, HonestProductsPassAndLossOfPrecisionDoesNot) {
 }
 
 TEST_F(RobustTest, FurtherInputsFindWhatRandomOnesDoNot) {
-  // Without subtracting the maximum exp overflows once inputs are large.
+  // A softmax that does not subtract the maximum overflows in exp for large inputs.
   const std::string naive = absl::StrReplaceAll(
       kSoftmaxCandidate, {{"tl.exp(v - tl.max(v, 0))", "tl.where(i < n, tl.exp(v), 0.0)"}});
   EXPECT_EQ(Run(kSoftmaxReference, naive, EXEC_MODE_PAPER).outcome().reason(), Outcome::OK);
@@ -145,7 +146,7 @@ TEST_F(RobustTest, ATasksOwnShapesAreTried) {
   const ExecResult honest = Run(reference, kSoftmaxCandidate);
   EXPECT_EQ(honest.outcome().reason(), Outcome::OK) << honest.DebugString();
   EXPECT_EQ(honest.robust().trial_names(10), "shape 2");
-  // Right for the shape of get_inputs() alone.
+  // This candidate is right only for the shape of get_inputs().
   const std::string fixed =
       absl::StrReplaceAll(kSoftmaxCandidate, {{"x.shape[1], BLOCK", "200, BLOCK"}});
   EXPECT_EQ(Run(kSoftmaxReference, fixed).outcome().reason(), Outcome::OK);
@@ -158,7 +159,7 @@ TEST_F(RobustTest, ATasksOwnShapesAreTried) {
   EXPECT_EQ(broken.outcome().reason(), Outcome::REFERENCE_FAILED) << broken.DebugString();
   EXPECT_NE(broken.outcome().message().find("get_input_variants()"), std::string::npos)
       << broken.outcome().message();
-  // The paper's mode does not look at them.
+  // Paper mode ignores the further shapes.
   EXPECT_EQ(Run(reference, fixed, EXEC_MODE_PAPER).outcome().reason(), Outcome::OK);
 }
 
@@ -208,12 +209,12 @@ class ModelNew(torch.nn.Module):
   ASSERT_EQ(result.robust().notes_size(), 1);
   EXPECT_NE(result.robust().notes(0).find("random numbers"), std::string::npos);
   EXPECT_FALSE(result.robust().has_worst_share());
-  // The same without dropout has a float64 result, and 0.1 % is too much.
+  // Without dropout there is a float64 result, and an error of 0.1 % exceeds the tolerance.
   EXPECT_EQ(Run(Reference("x * 1", "[torch.randn(8, 64)]"), candidate).outcome().reason(),
             Outcome::MISMATCH);
 }
 
-// What a candidate finds in its own process.
+// The candidate searches its own process for the names of mode and variants.
 TEST_F(RobustTest, NothingTellsACandidateItsModeOrTheVariant) {
   const std::string spy = R"py(
 import gc, torch, triton

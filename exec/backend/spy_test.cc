@@ -1,5 +1,5 @@
-// Candidates that look for what they must not know: in their own process and its descriptors, and,
-// without a sandbox, in the processes beside them.
+// Candidates that search for secrets: in their own process and its descriptors, and, without a
+// sandbox, in the other processes of the backend.
 #include <gtest/gtest.h>
 #include <stdlib.h>
 #include <sys/stat.h>
@@ -20,7 +20,7 @@
 namespace tritonrl {
 namespace {
 
-// Outputs are filled with 12345.678, inputs with 54321.125.
+// All outputs are 12345.678, all inputs 54321.125, so that the spy can recognise them.
 constexpr char kMarkedReference[] = R"py(
 import torch
 ORACLE_ONLY_MARKER = 12345.678
@@ -33,8 +33,8 @@ def get_init_inputs():
     return []
 )py";
 
-// Reads all memory of its process and all that its descriptors give. What it looks for stands here
-// in two halves, so that it does not find itself.
+// Searches all memory of its process and all files behind its descriptors. Each text that it
+// searches for is split in two halves here, so that it does not find its own source.
 constexpr char kSpy[] = R"py(
 import os, re, struct
 TEXTS = [(b"ORA", b"CLE_ONLY_MARKER"), (b"SEED_HEAD", b"SEED_TAIL"), (b"INPUT_HEAD", b"INPUT_TAIL"),
@@ -105,7 +105,8 @@ TEST(SpyTest, NothingSecretIsWithinReach) {
   request.set_seed(seed);
   const ExecResult result = RunOrFail(backend->get(), request);
   EXPECT_EQ(result.outcome().reason(), Outcome::MISMATCH) << result.DebugString();
-  // It does find what it was given, so the search itself works; the seed of weights came as text.
+  // The spy finds the data that it was given (its inputs and the seed of weights), so the search
+  // itself works.
   EXPECT_NE(result.output().find("'inputs'"), std::string::npos) << result.output();
   EXPECT_NE(result.output().find(weights.substr(4)), std::string::npos) << result.output();
   EXPECT_EQ(result.output().find("'expected'"), std::string::npos) << result.output();
@@ -114,7 +115,7 @@ TEST(SpyTest, NothingSecretIsWithinReach) {
   EXPECT_EQ(result.output().find(inputs.substr(4)), std::string::npos) << result.output();
 }
 
-// Holds what the spy looks for until it is told that the spy has looked.
+// Keeps the marker in memory until the file FOLDER/done says that the spy has searched.
 constexpr char kSlowReference[] = R"py(
 import os, time, torch
 ORACLE_ONLY_MARKER = 12345.678
@@ -132,7 +133,8 @@ def get_init_inputs():
     return []
 )py";
 
-// Looks into every other process that it may read, a child of its own among them.
+// Searches the memory of every process of the backend that it may read. Its own child is a control:
+// there it must find the marker.
 constexpr char kNeighbourSpy[] = R"py(
 import os, re, signal, time
 def look(pid):
@@ -202,7 +204,7 @@ TEST(SpyTest, WithoutASandboxReferenceProcessesCannotBeReadEither) {
   const absl::Time deadline = absl::Now() + absl::Seconds(120);
   ExecRequest spy =
       MakeExecRequest(absl::StrReplaceAll(kNeighbourSpy, {{"SUPERVISOR", absl::StrCat(getpid())}}));
-  // Its own reference first, so that the reference runner is free for the other one.
+  // Caches the spy's own reference first, as the slow one then occupies the reference worker.
   spy.set_reference_only(true);
   ASSERT_EQ((*backend)->Run(spy, deadline)->outcome().reason(), Outcome::OK);
   spy.set_reference_only(false);
