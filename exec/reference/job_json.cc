@@ -48,12 +48,13 @@ Json Common(const JobContext& context, const char* role) {
   };
 }
 
-// Sources come from a language model: bytes that are no UTF-8 become a replacement character.
+// Sources come from a language model: bytes that are not UTF-8 become a replacement character.
 std::string Text(const Json& json) {
   return json.dump(-1, ' ', /*ensure_ascii=*/true, Json::error_handler_t::replace);
 }
 
-// The object with one more member, spliced as text: it can be large and was parsed once already.
+// `object` with one more member. `value` is inserted as text: it can be large, and it was already
+// parsed once.
 std::string WithMember(const Json& object, const char* name, const std::string& value) {
   std::string text = Text(object);
   text.pop_back();

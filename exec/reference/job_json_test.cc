@@ -120,10 +120,10 @@ TEST(ResultJsonTest, EveryFieldOfTheWrongTypeIsRefused) {
   const Json good = Result();
   for (const auto& [name, value] : good.items()) {
     Json result = Result();
-    // Text where a number stands and the other way round; containers become text.
+    // Text becomes a number; numbers and containers become text.
     result[name] = value.is_string() ? Json(3.5) : Json("text");
     const auto channel = Parse(result);
-    // The fault follows from the outcome; the runner's word for it is not read.
+    // The supervisor derives the fault from the outcome and ignores the runner's value.
     EXPECT_EQ(channel.ok(), name == "fault") << name;
   }
   for (const char* name : {"launches", "aten_ops", "outcome", "modelled"}) {
@@ -158,7 +158,8 @@ TEST(ResultJsonTest, LongTextIsCutBetweenCharacters) {
   result["message"] = text;
   const auto channel = Parse(result);
   ASSERT_TRUE(channel.ok()) << channel.status();
-  EXPECT_EQ(channel->result.outcome().message(), text.substr(0, 3999));  // 4000 would split one
+  // 4000 bytes would split a character.
+  EXPECT_EQ(channel->result.outcome().message(), text.substr(0, 3999));
 }
 
 TEST(ResultJsonTest, HostileBytesNeverBreakTheParser) {
@@ -196,7 +197,7 @@ TEST(JobJsonTest, FillsDefaultsAndKeepsBytes) {
   EXPECT_EQ(runner["device_model"], "l40s");
   EXPECT_EQ(runner["measure_time"], true);
   EXPECT_EQ(runner["visible"], Json::parse("{\"inputs\":[]}"));
-  // What a candidate must not know.
+  // A candidate must not know these.
   for (const char* name : {"reference_source", "input_seeds", "seed", "atol", "rtol"}) {
     EXPECT_FALSE(runner.contains(name)) << name;
   }
@@ -219,11 +220,11 @@ TEST(JobJsonTest, OnlyTheReferenceIsToldTheMode) {
   const std::string text = RunnerJobJson(context, "{}", 7);
   const Json runner = Json::parse(text);
   EXPECT_EQ(runner["calls"], Json({0, 0, 1, 2, 3, 4, 5, 6}));
-  EXPECT_EQ(runner["forward_seeds"].size(), 7u);  // no more than there are trials
+  EXPECT_EQ(runner["forward_seeds"].size(), 7u);  // one per trial
   for (const char* word : {"robust", "mode\"", "variant"}) {
     EXPECT_EQ(text.find(word), std::string::npos) << word;
   }
-  // The paper's mode derives the same seeds as without one.
+  // Seeds of random trials do not depend on the number of further trials.
   EXPECT_EQ(DeriveSeeds(1, 5).forward, std::vector<uint64_t>(context.seeds.forward.begin(),
                                                              context.seeds.forward.begin() + 5));
   EXPECT_EQ(DeriveSeeds(1, 5).inputs, context.seeds.inputs);

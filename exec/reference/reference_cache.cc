@@ -9,7 +9,7 @@ namespace tritonrl {
 std::shared_ptr<const ReferenceResult> ReferenceCache::Get(const std::string& key,
                                                            absl::Time deadline, const Make& make,
                                                            bool* cached) {
-  Dropped dropped;  // what is in it ends without the lock, which can take a while
+  Dropped dropped;  // destroyed without the lock, as the end of a session can take seconds
   {
     absl::MutexLock lock(&mutex_);
     while (true) {
@@ -28,7 +28,7 @@ std::shared_ptr<const ReferenceResult> ReferenceCache::Get(const std::string& ke
       }
       if (changed_.WaitWithDeadline(&mutex_, deadline)) return nullptr;
     }
-    entries_[key];  // says that it is being made
+    entries_[key];  // an entry without a result: being made
     ++counts_.runs;
     if (max_sessions_ > 0) DropSessions(max_sessions_, &dropped);
   }
@@ -73,10 +73,10 @@ void ReferenceCache::DropSessions(int most, Dropped* dropped) {
   for (const auto& [key, entry] : entries_) {
     reference_processes += entry.result == nullptr || entry.result->session != nullptr;
   }
-  std::vector<std::string> idle;  // the last used first
+  std::vector<std::string> idle;  // most recently used first
   for (const std::string& key : recent_) {
     const std::shared_ptr<const ReferenceResult>& result = entries_[key].result;
-    // Nobody else can get hold of it without the lock.
+    // The cache holds the only reference, and without the lock no caller can get another.
     if (result->session != nullptr && result.use_count() == 1) idle.push_back(key);
   }
   for (; reference_processes > most && !idle.empty(); --reference_processes) {

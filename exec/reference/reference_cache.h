@@ -1,4 +1,4 @@
-// Keeps what references made, so that the samples of one task run theirs once.
+// An LRU cache of reference results, so that the samples of one task run the reference once.
 #ifndef TRITONRL_EXEC_REFERENCE_REFERENCE_CACHE_H_
 #define TRITONRL_EXEC_REFERENCE_REFERENCE_CACHE_H_
 
@@ -17,27 +17,30 @@
 
 namespace tritonrl {
 
+// Thread safe.
 class ReferenceCache {
  public:
-  // Least recently used results go first once all together take more than `max_bytes`; those that
-  // somebody still uses live on until he is done.
-  // Results whose references have a reference process (reference_process.h) are kept `max_sessions`
-  // at most, those that are being made included: room for one is made before it is.
+  // Above `max_bytes` in total, the cache evicts the least recently used results; an evicted result
+  // stays alive until its last user drops it.
+  // With `max_sessions` > 0 the cache also limits the results with a reference process
+  // (reference_process.h), including those being made: before a new one is made, it evicts unused
+  // ones down to the limit.
   explicit ReferenceCache(int64_t max_bytes, int max_sessions = 0)
       : max_bytes_(max_bytes), max_sessions_(max_sessions) {}
 
   using Make = std::function<std::shared_ptr<const ReferenceResult>()>;
 
-  // The result kept for `key`, or the one of `make`. Callers with the same key wait for one run of
-  // it. Kept are results and faults of the task; an infrastructure error goes to the caller whose
-  // run it was, and the next one tries again. Null when `deadline` passed while another one's run
-  // was awaited. `cached` says whether the result was made for somebody else.
+  // Returns the cached result of `key`, else the result of `make`. Callers with the same key wait
+  // for one run of `make`. Results and failures of the task are cached. An infrastructure error is
+  // not: only the caller that ran `make` gets it, and the next caller runs `make` again. Null if
+  // `deadline` passes while the caller waits for another caller's run. Sets `cached` to whether the
+  // result came from another caller's run.
   std::shared_ptr<const ReferenceResult> Get(const std::string& key, absl::Time deadline,
                                              const Make& make, bool* cached);
 
-  // Forgets what is kept for `key`, if it is that result.
+  // Evicts `result` if it is the cached result of `key`.
   void Forget(const std::string& key, const std::shared_ptr<const ReferenceResult>& result);
-  // Ends all reference processes that nobody uses.
+  // Evicts all results with a reference process that no caller uses.
   void DropIdleSessions();
 
   struct Counts {
@@ -52,16 +55,17 @@ class ReferenceCache {
   struct Entry {
     std::shared_ptr<const ReferenceResult> result;  // null while it is being made
     int64_t bytes = 0;
-    std::list<std::string>::iterator place;  // in recent_, once there is a result
+    std::list<std::string>::iterator place;  // in recent_; valid once there is a result
   };
 
+  // Evicted results, which the caller destroys without the lock.
   using Dropped = std::vector<std::shared_ptr<const ReferenceResult>>;
   void Store(const std::string& key, std::shared_ptr<const ReferenceResult> result,
              Dropped* dropped) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  // Takes out an entry that has a result.
+  // Evicts an entry that has a result.
   void Erase(const std::string& key, Dropped* dropped) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  // Hosts nobody uses go, the least recently used first, until at most `most` are left; those of
-  // results that are being made count.
+  // Evicts unused results with a reference process, the least recently used first, until at most
+  // `most` reference processes are left. Each result being made counts as one.
   void DropSessions(int most, Dropped* dropped) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
   const int64_t max_bytes_;
@@ -69,7 +73,7 @@ class ReferenceCache {
   mutable absl::Mutex mutex_;
   absl::CondVar changed_;
   std::map<std::string, Entry> entries_ ABSL_GUARDED_BY(mutex_);
-  std::list<std::string> recent_ ABSL_GUARDED_BY(mutex_);  // the last used first
+  std::list<std::string> recent_ ABSL_GUARDED_BY(mutex_);  // most recently used first
   Counts counts_ ABSL_GUARDED_BY(mutex_);
 };
 

@@ -62,13 +62,13 @@ TEST(ReferenceCacheTest, TheLeastRecentlyUsedGoesFirst) {
   const Asked a = Ask(&cache, "a", Outcome::OK, 100000);
   Ask(&cache, "b", Outcome::OK, 100000);
   EXPECT_TRUE(Ask(&cache, "a").cached);
-  Ask(&cache, "c", Outcome::OK, 100000);  // b goes
+  Ask(&cache, "c", Outcome::OK, 100000);  // evicts b
   EXPECT_TRUE(Ask(&cache, "a").cached);
-  EXPECT_FALSE(Ask(&cache, "b", Outcome::OK, 100000).cached);   // c goes
-  EXPECT_FALSE(Ask(&cache, "d", Outcome::OK, 1000000).cached);  // larger than all: kept for nobody
+  EXPECT_FALSE(Ask(&cache, "b", Outcome::OK, 100000).cached);   // evicts c
+  EXPECT_FALSE(Ask(&cache, "d", Outcome::OK, 1000000).cached);  // evicts all, itself too
   EXPECT_EQ(cache.counts().entries, 0);
   EXPECT_EQ(cache.counts().bytes, 0);
-  EXPECT_EQ(a.result->visible_layout.size(), 100000u);  // lives on with who uses it
+  EXPECT_EQ(a.result->visible_layout.size(), 100000u);  // its user keeps it alive
 }
 
 TEST(ReferenceCacheTest, CallersWithOneKeyWaitForOneRun) {
@@ -92,7 +92,7 @@ TEST(ReferenceCacheTest, CallersWithOneKeyWaitForOneRun) {
     });
   }
   while (made == 0) std::this_thread::yield();
-  // Another key does not wait, and a deadline ends the wait.
+  // A call for another key does not wait, and a deadline ends the wait.
   EXPECT_FALSE(Ask(&cache, "other").cached);
   bool unused;
   EXPECT_EQ(cache.Get(

@@ -19,9 +19,9 @@ namespace {
 using Json = nlohmann::json;
 
 constexpr uint64_t kJobBufferBytes = 64 << 20;
-constexpr absl::Duration kEndGrace = absl::Seconds(5);  // to give memory back before it is killed
+constexpr absl::Duration kEndGrace = absl::Seconds(5);  // for freeing memory, before a kill
 constexpr absl::Duration kMinAnswerTimeout = absl::Seconds(5);
-constexpr absl::Duration kDropLimit = absl::Seconds(20);  // gigabytes take the driver a while
+constexpr absl::Duration kDropLimit = absl::Seconds(20);  // the driver frees gigabytes slowly
 
 absl::Status WriteAll(int fd, const std::string& text) {
   size_t done = 0;
@@ -101,7 +101,7 @@ JobReport ReferenceProcess::Make(const std::string& job_json, const ExecLimits& 
       report = Lose("the reference's process made nothing", passed || message.has_value());
     }
   }
-  // Killed at one of the two limits.
+  // A kill at either limit reports kDeadline.
   if (report.end == JobEnd::kDeadline && limit <= deadline) report.end = JobEnd::kTimeout;
   report.wall_seconds = absl::ToDoubleSeconds(absl::Now() - begin);
   return report;
@@ -154,7 +154,8 @@ absl::StatusOr<Json> ReferenceProcess::AskNow(const Json& order, const char* ans
   job_->Send(order.dump());
   bool passed = false;
   std::vector<int> received;
-  // Others use the process too: it is not killed because one of them comes late.
+  // At least kMinAnswerTimeout: all candidates of the task use the process, and one with little
+  // time left must not get it killed.
   const absl::Time limit =
       std::max(std::min(options.deadline, now + options.answer_timeout), now + kMinAnswerTimeout);
   const auto message = job_->NextUntil(limit, &received, &passed);
@@ -231,7 +232,7 @@ void ReferenceProcessPool::EndIdle() {
 }
 
 void ReferenceProcessPool::End(std::unique_ptr<ReferenceProcess> process) {
-  process = nullptr;  // without the lock, as it takes a while
+  process = nullptr;  // without the lock, as the end takes up to kEndGrace
   CountEnded();
 }
 

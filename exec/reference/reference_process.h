@@ -1,5 +1,5 @@
-// Reference processes: jobs that stay alive after they have made a task's inputs and expected
-// outputs, answer orders about them, and take the next task. Formats: docs/protocol.md.
+// Reference processes: jobs that make a task's inputs and expected outputs, then serve orders about
+// them, then take the next task. Formats: docs/protocol.md.
 #ifndef TRITONRL_EXEC_REFERENCE_REFERENCE_PROCESS_H_
 #define TRITONRL_EXEC_REFERENCE_REFERENCE_PROCESS_H_
 
@@ -20,41 +20,44 @@
 
 namespace tritonrl {
 
+// Options of one order to a reference process, which serves one order at a time.
 struct AskOptions {
-  absl::Time deadline = absl::InfiniteFuture();              // for its turn and the answer
-  absl::Duration answer_timeout = absl::InfiniteDuration();  // for the answer, from its turn on
-  std::vector<int>* fds = nullptr;  // takes descriptors that come along; null: none are taken
-  WaitedTime* queued = nullptr;     // adds the time until its turn
+  absl::Time deadline = absl::InfiniteFuture();              // of waiting and answer together
+  absl::Duration answer_timeout = absl::InfiniteDuration();  // from sending the order
+  std::vector<int>* fds = nullptr;  // receives the answer's descriptors; null: they are closed
+  WaitedTime* queued = nullptr;     // counts the time until the process is free
 };
 
-// One process and its protocol. Inputs and expected outputs stay in its GPU memory; candidates
-// exchange tensors with it through shared GPU buffers, and it compares outputs and times the
-// reference. A process outlives its task because a GPU makes only about five contexts a second.
+// One process and its protocol. The process keeps inputs and expected outputs in its GPU memory,
+// exchanges tensors with candidates through shared GPU buffers, compares outputs and times the
+// reference. It outlives its task because a GPU makes only about five contexts a second.
 class ReferenceProcess {
  public:
-  // Takes a worker of the pool until this object is gone; nothing is started yet.
+  // Starts no process yet: the first Make does, and occupies a worker of `pool` until this object
+  // is destroyed.
   static absl::StatusOr<std::unique_ptr<ReferenceProcess>> Create(WorkerPool* pool);
   ~ReferenceProcess();  // ends the job
   ReferenceProcess(const ReferenceProcess&) = delete;
   ReferenceProcess& operator=(const ReferenceProcess&) = delete;
 
-  // Runs a job of JobRole::kReference within its wall-clock limit and `deadline`: the first one
-  // starts the process, a later one follows a Drop. The report has the form of a separate job that
-  // ended with this result. serving() is false afterwards if the job failed.
+  // Runs a job of JobRole::kReference within its wall-clock limit and `deadline`. The first call
+  // starts the process; a later call must follow a Drop. The report has the form of a separate job
+  // that ended with this result. If the job failed, serving() is false afterwards.
   JobReport Make(const std::string& job_json, const ExecLimits& limits, absl::Time deadline);
 
-  // Sends an order and waits for its answer, an object with the one member `answer`, whose value
-  // is given. Any number of threads may ask; orders are served one by one. ResourceExhausted: the
-  // GPU's memory was not enough for this order. DeadlineExceeded: its turn had not come by then.
-  // Unavailable: the process has ended, or did not answer in time (some seconds at least), in which
-  // case it is killed; every later order fails at once.
+  // Sends an order, waits for its answer, and returns the value of the answer's member `answer`.
+  // Thread safe; the process serves one order at a time. ResourceExhausted: the GPU's memory does
+  // not suffice for this order. Internal: the process reports another error, or its answer is
+  // malformed. DeadlineExceeded: the process was busy until the deadline. Unavailable: the process
+  // has ended, or has not answered in time (it gets at least five seconds) and was killed; every
+  // later order fails at once.
   absl::StatusOr<nlohmann::json> Ask(const nlohmann::json& order, const char* answer,
                                      const AskOptions& options);
 
-  // Gives the task's memory back. Whether the process is fit for another task.
+  // Makes the process free the task's memory. Returns whether it can take another task.
   bool Drop();
 
-  // A task is made, and the process has not ended since.
+  // Whether the process is alive and has a task.
   bool serving() const { return serving_; }
 
  private:
@@ -64,15 +67,16 @@ class ReferenceProcess {
   // Starts the process with its first task.
   absl::Status Begin(const std::string& job_json, const ExecLimits& limits, absl::Time deadline)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  // Gives it another one.
+  // Sends the process another task.
   absl::Status Give(const std::string& job_json) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  // Kills the process, if it has not ended, and says why there is none.
+  // Waits for the end of the process, after killing it if `kill`. Later orders fail with `why`.
   JobReport Lose(const std::string& why, bool kill) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  // What a message tells of a result that was made (or that tells of a failure).
+  // Reads the message that ends a Make, which may tell of a failure, and the result in job_buffer_.
+  // False if the message is malformed.
   bool ReadMade(const std::string& message, JobReport* report)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
-  // One order and its answer; its turn has come.
+  // Sends one order and waits for its answer. The caller has set asking_.
   absl::StatusOr<nlohmann::json> AskNow(const nlohmann::json& order, const char* answer,
                                         const AskOptions& options) ABSL_LOCKS_EXCLUDED(mutex_);
 
@@ -80,9 +84,10 @@ class ReferenceProcess {
   absl::Mutex turn_mutex_;
   bool asking_ ABSL_GUARDED_BY(turn_mutex_) = false;
   mutable absl::Mutex mutex_;
-  SharedMemory job_buffer_ ABSL_GUARDED_BY(mutex_);  // jobs go in here, and results come back
+  SharedMemory job_buffer_ ABSL_GUARDED_BY(mutex_);  // carries jobs in and results out
   std::unique_ptr<JobDialogue> job_ ABSL_GUARDED_BY(mutex_);
-  std::atomic<bool> serving_{false};  // read while an order is served, which can take long
+  // Atomic and not guarded: serving() must not wait for an order, which can take long.
+  std::atomic<bool> serving_{false};
   std::string lost_ ABSL_GUARDED_BY(mutex_) = "the reference's process was not started";
 };
 
@@ -108,41 +113,42 @@ class ReferenceSession {
  private:
   const std::shared_ptr<ReferenceProcessPool> pool_;
   std::unique_ptr<ReferenceProcess> process_;
-  std::atomic<bool> counted_{true};  // among the pool's processes; not once it has ended
+  std::atomic<bool> counted_{true};  // whether the pool still counts the process
 };
 
-// All reference processes of a backend. Idle ones wait for the next task. Held by a shared pointer.
+// All reference processes of a backend. Idle processes wait for the next task. Thread safe. A
+// shared pointer must own it, because sessions share its ownership.
 class ReferenceProcessPool : public std::enable_shared_from_this<ReferenceProcessPool> {
  public:
-  // Each process takes a worker of `pool`, idle ones too. `max_wait`: see Make.
+  // Each process, even an idle one, occupies a worker of `pool`. `max_wait`: see Make.
   explicit ReferenceProcessPool(WorkerPool* pool, absl::Duration max_wait = absl::Seconds(30))
       : pool_(pool), max_wait_(max_wait) {}
 
-  // Runs the job in an idle process, else in a new one if that leaves one worker of the pool, else
-  // waits at most `max_wait` for a process to become idle (a wait for a worker could last for ever,
-  // as idle processes keep theirs). A job that fails in a process with earlier tasks is retried in
-  // a new one. `session` is null when the job failed; the report gives the cause.
+  // Runs the job in an idle process, else in a new one if that leaves a worker for candidates, else
+  // waits at most `max_wait` for a process to become idle, then starts a new one anyway. (A wait
+  // for a worker could last for ever, as idle processes keep theirs.) A job that fails in a process
+  // with earlier tasks is retried in a new one. If the job fails, `session` is null and the report
+  // gives the cause.
   JobReport Make(const std::string& job_json, const ExecLimits& limits, absl::Time deadline,
                  std::shared_ptr<ReferenceSession>* session);
 
-  // Ends all idle processes, for their memory.
+  // Ends all idle processes, to free their GPU memory.
   void EndIdle();
 
  private:
   friend class ReferenceSession;
-  // An idle one, or nothing where a new one is to be started.
+  // Returns an idle process, or null if the caller must start a new one.
   std::unique_ptr<ReferenceProcess> Take(absl::Time deadline);
   void GiveBack(std::unique_ptr<ReferenceProcess> process);
-  // One has ended, and takes no worker any more.
+  // Notes that a process has ended and its worker is free.
   void CountEnded();
-  // Ends it.
   void End(std::unique_ptr<ReferenceProcess> process);
 
   WorkerPool* const pool_;
   const absl::Duration max_wait_;
   absl::Mutex mutex_;
   std::vector<std::unique_ptr<ReferenceProcess>> idle_ ABSL_GUARDED_BY(mutex_);
-  int processes_ ABSL_GUARDED_BY(mutex_) = 0;  // idle ones, and those that reference processes have
+  int processes_ ABSL_GUARDED_BY(mutex_) = 0;  // idle processes and those of sessions
 };
 
 }  // namespace tritonrl

@@ -1,4 +1,4 @@
-// A reference process by itself, and what is kept of several, with a runner that only plays one.
+// Tests of reference processes, and of the cache with several of them, on a fake runner.
 #include "exec/reference/reference_process.h"
 
 #include <fcntl.h>
@@ -41,8 +41,8 @@ class ReferenceProcessTest : public testing::Test {
     pool_ = nullptr;
   }
 
-  // A reference process whose reference may have a function `order` that answers in place of the
-  // fake one.
+  // Starts a reference process. `reference` may define a function `order`, which then answers
+  // orders instead of the fake runner.
   static std::shared_ptr<const ReferenceResult> Run(
       const std::string& reference, double wall_seconds = 10,
       std::shared_ptr<ReferenceProcessPool> reference_processes = nullptr,
@@ -111,7 +111,7 @@ TEST_F(ReferenceProcessTest, WhoComesTooLateDoesNotHarmIt) {
       reference_result->session->Ask({{"open", true}}, "opened", {.deadline = Soon(-1)});
   EXPECT_TRUE(absl::IsDeadlineExceeded(late.status())) << late.status();
   EXPECT_TRUE(reference_result->session->alive());
-  // An order that is begun has some seconds, whatever its deadline.
+  // A started order gets at least five seconds, whatever its deadline.
   const auto slow = Run("import time\norder = lambda m: time.sleep(2)\n");
   ASSERT_TRUE(slow->ok()) << slow->run.outcome().message();
   EXPECT_TRUE(slow->session->Ask({{"fill", true}}, "filled", {.deadline = Soon(1.5)}).ok());
@@ -166,11 +166,11 @@ TEST_F(ReferenceProcessTest, NoMoreAreKeptThanThereAreWorkers) {
   get("a");
   get("b");
   EXPECT_TRUE(get("a").second);
-  get("c");  // b goes
+  get("c");  // evicts b
   EXPECT_TRUE(get("a").second);
-  EXPECT_FALSE(get("b").second);  // c goes
+  EXPECT_FALSE(get("b").second);  // evicts c
   EXPECT_EQ(cache.counts().entries, 2);
-  // One that is used stays, whatever its turn.
+  // A result in use stays, even as the least recently used one.
   const auto used = get("a").first;
   get("b");
   get("c");
@@ -194,11 +194,11 @@ TEST_F(ReferenceProcessTest, AProcessGoesOnToTheNextTask) {
   {
     const auto used = Run(count);
     EXPECT_EQ(used->run.device_name(), "3");
-    EXPECT_EQ(Run(count)->run.device_name(), "1");  // beside it a new one
+    EXPECT_EQ(Run(count)->run.device_name(), "1");  // the first is in use, so a second starts
   }
   reference_processes_->EndIdle();
   EXPECT_EQ(Run(count)->run.device_name(), "1");
-  // What fails in a process with a past is tried in one without.
+  // A job that fails in a process with earlier tasks is retried in a new one.
   const auto picky = Run(count +
                          "if fake_runner.count > 1:\n  job['host'] = False\n"
                          "  result['outcome'] = 'reference_error'\n");
@@ -215,8 +215,8 @@ TEST_F(ReferenceProcessTest, ADeadOneIsMadeAgain) {
   const auto second = cache.Get("a", Soon(), make, &cached);
   EXPECT_FALSE(cached);
   EXPECT_TRUE(second->session->alive());
-  // It takes no worker any more, though somebody still has its reference process: there is room for
-  // another.
+  // The ended process occupies no worker, although `first` still holds its session, so another
+  // process can start.
   const absl::Time begin = absl::Now();
   const auto third = Run("pass");
   EXPECT_TRUE(third->ok()) << third->run.outcome().message();
@@ -241,7 +241,7 @@ TEST_F(ReferenceProcessTest, ItsTurnIsNotTakenFromItsPatience) {
   };
   callers.emplace_back(ask, AskOptions{.deadline = Soon()});
   EXPECT_TRUE(busy.Wait());
-  // A turn that does not come in time harms nobody.
+  // A caller whose deadline passes while it waits does not harm the process.
   const auto late =
       reference_result->session->Ask({{"fill", true}}, "filled", {.deadline = Soon(0.02)});
   EXPECT_TRUE(absl::IsDeadlineExceeded(late.status())) << late.status();
@@ -252,7 +252,7 @@ TEST_F(ReferenceProcessTest, ItsTurnIsNotTakenFromItsPatience) {
         ask, AskOptions{
                  .deadline = Soon(), .answer_timeout = absl::Milliseconds(10), .queued = &queued});
   }
-  while (queued.Total() == absl::ZeroDuration()) {  // until one of them waits
+  while (queued.Total() == absl::ZeroDuration()) {  // until a caller waits
     clock.Advance(absl::Seconds(1));
     std::this_thread::yield();
   }

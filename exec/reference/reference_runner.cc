@@ -14,9 +14,10 @@ namespace {
 
 using Json = nlohmann::json;
 
-constexpr uint64_t kElsewhere = uint64_t{1} << 62;  // the size of memory that is not looked at here
+// Size limit for layouts of memory in a reference process, whose true size is unknown here.
+constexpr uint64_t kElsewhere = uint64_t{1} << 62;
 
-// Parses layouts of one memory and notes where the last of their tensors ends.
+// Parses layouts of one memory and keeps the end offset of their last tensor.
 class MemoryReader {
  public:
   explicit MemoryReader(uint64_t bytes) : bytes_(bytes) {}
@@ -60,7 +61,7 @@ absl::Status ReadExact(const Json& json, size_t count, MemoryReader* hidden,
   return absl::OkStatus();
 }
 
-// Inputs, arguments and state, which lie in the visible memory.
+// Reads the layouts of inputs, arguments and state, which are in the visible memory.
 absl::Status ReadVisible(const Json& json, const ExecRequest& request, ReferenceResult* result) {
   const bool has_session = result->session != nullptr;
   MemoryReader memory(has_session ? result->shared_buffers.in_bytes : result->visible.bytes());
@@ -69,7 +70,7 @@ absl::Status ReadVisible(const Json& json, const ExecRequest& request, Reference
     result->inputs.push_back(std::move(leaves));
   }
   const uint64_t end = memory.end();
-  // Only looked at; candidates get them as they are.
+  // Only checked: candidates get these layouts unchanged.
   for (const char* part : {"arguments", "state"}) {
     RETURN_IF_ERROR(memory.Read(json.at(part)).status());
   }
@@ -83,7 +84,7 @@ absl::Status ReadVisible(const Json& json, const ExecRequest& request, Reference
   return result->visible.Map(end).status();
 }
 
-// What lies in the hidden memory, call by call.
+// Reads the layouts of each call's results, which are in the hidden memory.
 absl::Status ReadHidden(const Json& json, const ExecRequest& request, ReferenceResult* result) {
   const bool has_session = result->session != nullptr;
   MemoryReader memory(has_session ? kElsewhere : result->hidden.bytes());
@@ -123,7 +124,7 @@ absl::Status ReadSize(const Json& json, const char* name, uint64_t* bytes) {
   return absl::OkStatus();
 }
 
-// The part of a reference process's result object that tells of its shared GPU buffers.
+// Reads the sizes of the shared GPU buffers from a reference process's result object.
 absl::Status ReadSharedBufferSizes(const Json& json, SharedBufferSizes* shared_buffers) {
   uint64_t call = 0, device = 0;
   RETURN_IF_ERROR(ReadSize(json, "in_bytes", &shared_buffers->in_bytes));
@@ -136,7 +137,7 @@ absl::Status ReadSharedBufferSizes(const Json& json, SharedBufferSizes* shared_b
   return absl::OkStatus();
 }
 
-// The part of a reference runner's result object that describes its memory.
+// Reads the description of a reference's memory from its result object.
 absl::Status ReadMemory(const Json& json, const ExecRequest& request, ReferenceResult* result) {
   if (result->session != nullptr)
     RETURN_IF_ERROR(ReadSharedBufferSizes(json, &result->shared_buffers));
@@ -156,8 +157,8 @@ absl::Status ReadMemory(const Json& json, const ExecRequest& request, ReferenceR
   return absl::OkStatus();
 }
 
-// A job whose process goes on as a reference process, if it comes to that; without reference
-// processes one that ends with what it made.
+// Runs the reference once: in a reference process if the context has them, else in a separate job
+// that ends with its result.
 absl::Status RunOnce(const JobContext& context, WorkerPool* pool, const ExecLimits& limits,
                      absl::Time deadline, JobReport* report, ReferenceResult* result) {
   if (context.reference_processes != nullptr) {
@@ -216,7 +217,7 @@ double ReferenceResult::MinOperations() const {
 }
 
 int64_t SharedBufferSizes::CandidateBytes(int64_t inputs, int64_t outputs) const {
-  constexpr int64_t kContext = int64_t{5} << 28;  // and the buffer that flushes the cache
+  constexpr int64_t kContext = int64_t{5} << 28;  // context, and the buffer that flushes the L2
   return kContext + static_cast<int64_t>(in_bytes) + static_cast<int64_t>(out_bytes) + 5 * inputs +
          3 * outputs + 2 * call_bytes;
 }

@@ -1,5 +1,5 @@
-// Runs the reference: what the trusted reference of a task makes of a seed, from a process that no
-// candidate ever shares.
+// Runs a task's reference for one seed, in a process that no candidate ever shares, and reads its
+// inputs and expected outputs.
 #ifndef TRITONRL_EXEC_REFERENCE_REFERENCE_RUNNER_H_
 #define TRITONRL_EXEC_REFERENCE_REFERENCE_RUNNER_H_
 
@@ -20,33 +20,35 @@
 
 namespace tritonrl {
 
-// The sizes of a reference's shared GPU buffers and of the memory that it took on the GPU.
+// Sizes in bytes of a reference's shared GPU buffers and of its GPU memory.
 struct SharedBufferSizes {
   uint64_t in_bytes = 0, out_bytes = 0;
-  bool in_turn = false;      // one trial's inputs at a time are in the window
-  int64_t call_bytes = 0;    // most that one call took beyond inputs and weights
-  int64_t device_bytes = 0;  // the GPU's memory; 0: not known
+  bool in_turn = false;      // the buffer holds the inputs of one trial at a time
+  int64_t call_bytes = 0;    // maximum memory of one call beyond inputs and weights
+  int64_t device_bytes = 0;  // memory of the GPU; 0: unknown
 
-  // What a candidate is likely to take, for these inputs and outputs. Its own process: a context,
-  // three copies of inputs (now, before, as they came), two of outputs, and what a call took in the
-  // reference. The reference process beside it, beyond what it keeps anyway: two of inputs and one
-  // of outputs at hand, and a call. And the shared GPU buffers.
+  // Estimates the GPU memory that a run of a candidate needs, for the bytes of one trial's `inputs`
+  // and `outputs`. In the candidate's process: a context, three copies of the inputs (the current,
+  // the previous and the original ones), two of the outputs, and one call as in the reference. In
+  // the reference process, beyond the memory that it keeps anyway: two copies of the inputs, one of
+  // the outputs, and one call. Plus the shared GPU buffers.
   int64_t CandidateBytes(int64_t inputs, int64_t outputs) const;
 };
 
-// All that is kept of a reference for one seed. Immutable once made, and shared by all candidates
-// of the task.
+// The results of a reference for one seed. Immutable once made, and shared by all candidates of the
+// task.
 struct ReferenceResult {
-  // Outcome::OK, or why the reference cannot be used; its operators, modelled time, device,
-  // versions.
+  // Outcome::OK or the reason why the reference cannot be used; operators, modelled time, device
+  // and versions of the reference.
   ExecResult run;
 
-  // What a candidate may see: constructor arguments, state, inputs of each trial. Sealed.
+  // Memory that candidates may see: constructor arguments, state, inputs of each trial. Sealed.
   SharedMemory visible;
-  std::string visible_layout;             // JSON for the runner's job
+  std::string visible_layout;             // JSON for the candidate's job
   std::vector<std::vector<Leaf>> inputs;  // of each trial, in `visible`
 
-  // What it may not: expected outputs. Sealed; its descriptor never leaves this process.
+  // Memory that candidates must not see: expected outputs. Sealed; only the reference's process
+  // receives its descriptor.
   SharedMemory hidden;
   std::vector<std::vector<Leaf>> outputs;  // of each call (see CallsOf), in `hidden`
 
@@ -54,41 +56,42 @@ struct ReferenceResult {
   // Empty in the paper's mode.
   std::vector<std::vector<std::optional<ExactLeaf>>> exact;
   std::vector<std::string> trial_names;  // "random", or the variant of the inputs
-  std::vector<std::string> notes;        // outputs without a float64 result, and why
-  bool shares_memory = false;            // outputs lie in each other's memory, or in the inputs'
+  std::vector<std::string> notes;        // outputs without a float64 result, with the cause
+  bool shares_memory = false;            // an output aliases another output or an input
 
-  // If the request asked for probes: by name and call, results that must not pass, in `hidden`;
-  // nothing where one could not be made.
+  // For a request with probes, by name and call: results that must not pass, in `hidden`; nullopt
+  // if a probe could not be made.
   std::map<std::string, std::vector<std::optional<std::vector<Leaf>>>> probes;
 
-  // Set where the reference's process goes on and keeps all tensors itself: `visible`, `hidden` and
-  // what lies in them are empty then, and offsets in `inputs` are places in a window.
+  // Set if a reference process keeps all tensors. Then `visible` and `hidden` are empty, and
+  // offsets in `inputs` refer to the shared GPU buffer.
   std::shared_ptr<ReferenceSession> session;
   SharedBufferSizes shared_buffers;
 
-  bool out_of_memory = false;  // why it is not ok(): the GPU's memory, which others may have used
+  bool out_of_memory = false;  // not ok() because the GPU's memory was full, maybe by other jobs
 
-  bool mutates_inputs = false;  // the reference changes its inputs, so a candidate may as well
-  bool has_buffers = false;     // outputs may depend on how often forward was called before
-  double bytes_per_second = 0;  // of the modelled GPU's memory; 0: not known
+  bool mutates_inputs = false;  // the reference changes its inputs, so a candidate may too
+  bool has_buffers = false;     // outputs may depend on the number of earlier forward calls
+  double bytes_per_second = 0;  // memory bandwidth of the modelled GPU; 0: unknown
 
   bool ok() const { return run.outcome().reason() == Outcome::OK; }
-  // Memory that keeping it takes.
+  // Memory of this result in this process.
   int64_t bytes() const;
-  // How call number `call` is to be judged. Null `exact` in the paper's mode.
+  // The tolerance for the output of call number `call`; `exact` is null in the paper's mode.
   Tolerance ToleranceOf(const ExecRequest& request, size_t call) const;
-  // Bytes that any forward has to move: the first trial's inputs read and outputs written once,
-  // but never more than the reference itself moves by its own count, as it may need only a part of
-  // an input.
+  // Lower bound on the bytes that any forward moves: the first trial's inputs and outputs once, but
+  // at most the bytes that the reference itself moves by its own count, as a forward may need only
+  // a part of an input.
   double MinBytesMoved() const;
-  // What a candidate is likely to take of the GPU's memory (SharedBufferSizes::CandidateBytes).
+  // SharedBufferSizes::CandidateBytes for the first trial's inputs and outputs.
   int64_t CandidateBytes() const;
-  // Operations that any forward has to make: one for each element of the first call's outputs.
+  // Lower bound on the operations of any forward: one for each element of the first call's outputs.
   double MinOperations() const;
 };
 
-// Runs the reference, twice if the worker died under it. Always gives a result. With
-// context.reference_processes it has a reference process if it is ok().
+// Runs the reference, a second time if the worker died during the first. Never returns null:
+// ReferenceResult::run says whether it succeeded. With context.reference_processes a result that is
+// ok() has a session.
 std::shared_ptr<const ReferenceResult> RunReference(const JobContext& context, WorkerPool* pool,
                                                     const ExecLimits& limits, absl::Time deadline);
 
