@@ -61,7 +61,7 @@ at::Tensor ToDevice(const std::vector<int64_t>& values, at::Device device) {
 }
 
 // The ATen path is the reference for the CPU kernels. Its attention gathers the pages of sequences:
-// all slices of one token at once, padded to the longest and masked; longer slices one by one.
+// slices of one token all at once, padded to the longest and masked, longer slices one by one.
 
 // Slices whose attention runs together: B sequences of S tokens each.
 struct Part {

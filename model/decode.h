@@ -16,6 +16,7 @@
 
 namespace tritonrl {
 
+// The parts of a Transformer that a step reads; valid while that Transformer lives.
 struct DecodeModel {
   const LayerContext& context;
   const ModelConfig& config;

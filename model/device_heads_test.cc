@@ -83,7 +83,7 @@ TEST_P(DeviceHeadsTest, AttentionOfPackedSequences) {
                           {.attention = {.deterministic = false, .dense_min_length = 250}});
   const LayerContext buckets(2, false,
                              {.attention = {.deterministic = false, .dense_min_length = 10000}});
-  // One call per sequence, as on GPUs before Hopper.
+  // One call per sequence, as on GPUs of compute capability 8 and 12.
   const LayerContext single(2, false,
                             {.attention = {.deterministic = false, .per_sequence = true}});
   for (const int64_t dim : {64, 128}) {

@@ -134,7 +134,7 @@ bool UseCudnn(const LayerContext& context, const ModelConfig& config, const at::
   return context.UseCuda(qk) && CudnnAttention::Supports(qk, config.head_dim);
 }
 
-// Views [T, heads, D] of queries and keys (or of their gradients), and of values.
+// Returns views [T, heads, D] of queries and keys (or of their gradients), and of values.
 AttentionHeads CudnnHeads(const ModelConfig& config, const at::Tensor& qk, const at::Tensor& qkv) {
   const int64_t heads = config.num_heads, keys = config.num_kv_heads, dim = config.head_dim;
   const auto view = [&](const at::Tensor& x, int64_t first, int64_t count) {

@@ -140,7 +140,7 @@ Fp8Scales ScalesOf(const Fp8Matrix& a, const Fp8Matrix& b, bool fast) {
   return {.a = a.scale.const_data_ptr<float>(), .b = b.scale.const_data_ptr<float>(), .fast = fast};
 }
 
-// out = x W^T (+ *add).
+// out = x W^T, plus *add unless null.
 void Fp8Gemm(const LayerContext& context, const Fp8Matrix& x, const at::Tensor& weight,
              const at::Tensor* add, at::Tensor out) {
   const Fp8Matrix w = Quantize(context, weight, Fp8Format::kE4M3, Fp8Layouts::kRows);

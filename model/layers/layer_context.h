@@ -37,6 +37,7 @@ struct GpuOptions {
 // a CPU.
 bool AttentionPerSequence(at::Device device, const GpuOptions& options);
 
+// Serves one device; the first calls of gemm() and attention() may come from any thread.
 class LayerContext {
  public:
   // cpu_threads: 0 selects all hardware threads. force_aten: never use this repository's kernels,

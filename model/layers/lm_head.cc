@@ -135,7 +135,7 @@ void CheckTargets(const at::Tensor& targets, int64_t vocab) {
   }
 }
 
-// [C, V] from [V, C].
+// Returns the transpose [C, V] of `weight` [V, C].
 at::Tensor TransposedWeight(const LayerContext& context, const at::Tensor& weight) {
   const int64_t vocab = weight.size(0), cols = weight.size(1);
   at::Tensor transposed = context.Empty({cols, vocab}, weight);

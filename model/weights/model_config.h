@@ -58,8 +58,9 @@ struct ModelConfig {
 // `config` sets it.
 std::vector<double> RopeInverseFrequencies(const ModelConfig& config);
 
-// Path of a shipped configuration (model/configs) by name, e.g. "qwen3_8b"; returns a path that
-// ends in .json unchanged. InvalidArgument for an unknown name.
+// ModelConfigPath returns the path of a shipped configuration (model/configs) by name, e.g.
+// "qwen3_8b"; it returns a path that ends in .json unchanged. ReadModelShape reads that file.
+// InvalidArgument for an unknown name.
 absl::StatusOr<std::string> ModelConfigPath(absl::string_view name_or_path);
 absl::StatusOr<ModelConfig> ReadModelShape(absl::string_view name_or_path);
 

@@ -13,10 +13,10 @@
 namespace tritonrl {
 
 // Reads the weights with several threads and converts them to `dtype`. Errors name the file and the
-// tensor: truncated file, missing tensor, wrong shape, unsupported element type; ResourceExhausted
-// if `device` lacks memory. Ignores tensors that the model does not have, as `transformers` does
-// (files often store a tied head twice). `parts`: reads only these ranges of flat() and leaves
-// zeros elsewhere; if empty, reads everything.
+// tensor: DataLoss for a truncated file, NotFound for a missing tensor, InvalidArgument for a wrong
+// shape; ResourceExhausted if `device` lacks memory. Ignores tensors that the model does not have,
+// as `transformers` does (files often store a tied head twice). `parts`: reads only these ranges of
+// flat() and leaves zeros elsewhere; if empty, reads everything.
 absl::StatusOr<std::shared_ptr<Weights>> LoadWeights(const std::string& dir, at::Device device,
                                                      at::ScalarType dtype,
                                                      absl::Span<const FlatRange> parts = {});
