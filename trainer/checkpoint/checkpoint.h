@@ -1,10 +1,11 @@
 // Checkpoints of a training run, from which training resumes with bitwise equal results.
 //
-//  <folder>/step_000020/
-//    model/           config.json, model.safetensors in train_dtype, tokenizer.json
-//    optimizer.bin    or one file for each rank (optimizer_state.h), readable by any number of
-//    ranks state.json       step, updates, seed, shard plan of the optimizer's files, the program's
-//    extra manifest.json    size and digest (manifest.h) of every file above
+// <folder>/step_000020/
+//   model/           config.json, model.safetensors in train_dtype, tokenizer.json
+//   optimizer.bin    or one file per rank (optimizer_state.h), for any number of ranks to read
+//   state.json       step, updates, seed, shard plan of the optimizer's files, program's extra
+//   manifest.json    size and digest (manifest.h) of every file above
+//
 // A checkpoint is written under a temporary name, synced, and then renamed: a folder step_* is
 // complete or does not exist. Training waits only for the copy of the state into CPU memory; the
 // files are written in the background.

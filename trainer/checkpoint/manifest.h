@@ -29,9 +29,9 @@ absl::StatusOr<std::string> DescribeFiles(const std::string& dir,
 // folder.
 absl::Status WriteManifest(const std::string& dir, const std::vector<std::string>& described);
 
-// Compares the files of `dir` with its manifest.json. DataLoss names the file and the difference:
-// missing, wrong size or wrong checksum. With `ranks` > 1 it checks only every `ranks`-th file,
-// from number `rank` on.
+// Compares the files of `dir` with its manifest.json. NotFound: no manifest. DataLoss names the
+// file and the difference: missing, wrong size or wrong checksum. With `ranks` > 1 it checks only
+// every `ranks`-th file, from number `rank` on.
 absl::Status VerifyManifest(const std::string& dir, int rank = 0, int ranks = 1);
 
 // Syncs a folder, so that new names in it survive a power failure.

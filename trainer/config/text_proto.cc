@@ -83,7 +83,7 @@ absl::Status BadValue(const FieldDescriptor& field, absl::string_view value,
 // field.
 enum class Store { kSet, kAdd, kReplace };
 
-// Returns OK after the reflection call for the store mode.
+// Calls the reflection function for the store mode and returns OK.
 #define TRITONRL_STORE(TYPE, VALUE)                                \
   do {                                                             \
     if (store == Store::kSet) {                                    \
