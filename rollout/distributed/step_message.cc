@@ -17,11 +17,11 @@ struct Counts {
 
 struct PackedSlice {
   int32_t slot = -1, draws = 0, num_draft_tokens = 0, pages = 0;
-  int64_t tokens = 0;  // given, of `count`
+  int64_t tokens = 0;  // number of tokens in the message, out of `count`
   int64_t first = 0, count = 0;
 };
 
-// Of the settings only what a draw needs: an engine ends samples by itself.
+// Only the settings that a draw needs: the engine itself decides when a sample ends.
 struct PackedDraw {
   int32_t slot = -1, top_k = 0;
   uint64_t stream = 0;
@@ -35,7 +35,7 @@ void Append(const T* values, size_t count, std::string* text) {
   text->append(reinterpret_cast<const char*>(values), count * sizeof(T));
 }
 
-// Takes values from the front of a text; false if it holds too few.
+// Removes `count` values from the front of a text; false if it holds too few.
 template <typename T>
 bool Take(absl::string_view* text, int64_t count, std::vector<T>* values) {
   if (count < 0 || count > static_cast<int64_t>(text->size() / sizeof(T))) return false;

@@ -20,17 +20,18 @@ enum class StepCommand : uint8_t {
   kSleep,
   kWake,
   kHeartbeat,  // rank 0 is alive
-  kEnd,        // no more will come
+  kEnd,        // the last message
 };
 
-// A command without a step, and kLaunch with one. Numbers are in this machine's byte order.
+// Encode a command without a step, and kLaunch with its step. Numbers have this machine's byte
+// order.
 std::string EncodeCommand(StepCommand command);
 std::string EncodeLaunch(const ModelStep& step);
 
-// A decoded message, with the memory to which its step points.
+// A decoded message. It owns the memory to which its step points.
 class StepMessage {
  public:
-  // DataLoss: a text that none of the two above has made, or not all of one.
+  // DataLoss: `text` is not a complete result of EncodeCommand or EncodeLaunch.
   static absl::StatusOr<StepMessage> Decode(absl::string_view text);
   StepMessage(StepMessage&&) = default;
   StepMessage& operator=(StepMessage&&) = default;
@@ -48,7 +49,7 @@ class StepMessage {
   std::vector<SamplingSettings> sampling_;
 };
 
-// The status of a command as text, and back.
+// Convert the status of a command to text and back.
 std::string EncodeStatus(const absl::Status& status);
 absl::Status DecodeStatus(absl::string_view text);
 

@@ -8,8 +8,7 @@
 namespace tritonrl {
 namespace {
 
-// A chunk of a prompt without a slot, a sequence whose last token the runner knows, and draft
-// tokens.
+// A chunk of a prompt without a slot, a sequence whose last token is in its slot, and draft tokens.
 struct Example {
   std::vector<PageCopy> copies = {{3, 4}, {5, 6}};
   std::vector<int32_t> prompt = {10, 11, 12}, drafted = {20, 21}, pages = {7, 8, 9};
@@ -93,7 +92,7 @@ TEST(StepMessage, WhatIsCutOrDamagedIsRefused) {
   EXPECT_TRUE(absl::IsDataLoss(StepMessage::Decode("\x7f").status()));
   EXPECT_TRUE(
       absl::IsDataLoss(StepMessage::Decode(EncodeCommand(StepCommand::kEnd) + "more").status()));
-  // Counts that no text of this length can have.
+  // Counts that are too large for a text of this length.
   for (size_t place = 1; place < 41; ++place) {
     std::string wrong = text;
     wrong[place] = '\x7f';

@@ -21,7 +21,7 @@ namespace {
 
 constexpr absl::Duration kLoading = absl::Minutes(30);
 
-// Sizes that must be the same on every rank, and the pages of the rank that has fewest.
+// Checks the sizes that must be equal on all ranks, and returns the smallest number of pages.
 absl::StatusOr<int> CompareSizes(const ModelRunner& own, ProcessGroup* ranks) {
   const std::string mine = absl::StrCat(
       "max_length ", own.max_length(), ", max_num_seqs ", own.max_num_seqs(),
@@ -95,7 +95,7 @@ absl::StatusOr<std::unique_ptr<ModelRunner>> MakeTensorParallelRunner(
     std::unique_ptr<ModelRunner> own, RankChannels links, ProcessGroup* ranks) {
   const absl::StatusOr<int> pages = CompareSizes(*own, ranks);
   if (!pages.ok()) {
-    own.reset();  // uses the links
+    own.reset();  // the runner uses the links
     return pages.status();
   }
   if (ranks->is_root()) {
@@ -129,8 +129,8 @@ absl::StatusOr<std::unique_ptr<Engine>> MakeTensorParallelEngine(std::shared_ptr
 
 int ExitWithError(const absl::Status& status, const char* program, int code, ProcessGroup* ranks) {
   if (ProcessGroup::LaunchedRank() != 0) {
-    // A launcher ends all ranks as soon as one has failed, and the first is to say why. Ranks that
-    // have joined wait for each other by themselves.
+    // A launcher ends all ranks as soon as one has failed, and rank 0 must print the reason before.
+    // Ranks that have joined wait for each other anyway.
     if (ranks == nullptr) absl::SleepFor(absl::Seconds(1));
     return code;
   }

@@ -18,13 +18,13 @@
 
 namespace tritonrl {
 
-// Deadline for each answer of another rank in a step.
+// Time limit for each answer of another rank in a step.
 inline constexpr absl::Duration kRankTimeout = absl::Minutes(2);
 
-// Joins the ranks of a program with --tensor_parallel=`wanted`. With 1 this process is alone and
-// never touches MPI. InvalidArgument: `wanted` is below 1, no launcher started this process, or the
-// launcher started another number of ranks. In the last case every rank gets the error and has
-// joined, so that no rank ends before the first one prints the reason.
+// Joins the ranks of a program with --tensor_parallel=`wanted`. With 1 this process runs alone and
+// does not use MPI. InvalidArgument: `wanted` is below 1, no launcher started this process, or the
+// launcher started another number of ranks. In the last case, if `wanted` is above 1, all ranks
+// have joined and get the error, so that no rank exits before rank 0 prints the reason.
 absl::Status InitTensorParallel(int wanted, std::unique_ptr<ProcessGroup>* ranks,
                                 absl::Duration timeout = kRankTimeout);
 
@@ -32,8 +32,8 @@ absl::Status InitTensorParallel(int wanted, std::unique_ptr<ProcessGroup>* ranks
 WeightShard TensorParallelShard(const ProcessGroup& ranks);
 
 // Each rank passes the status of its own start-up and gets the same result: OK if all ranks are
-// ready, else the error of the lowest rank that has one. Waits half an hour for ranks that still
-// read their weights.
+// ready, else the error of the lowest rank that has one. Waits up to half an hour for ranks that
+// still load their weights.
 absl::Status SyncStartup(const absl::Status& status, ProcessGroup* ranks);
 
 // The channels between this rank and all other ranks, for a model on `device`. `timeout`: see
@@ -41,24 +41,24 @@ absl::Status SyncStartup(const absl::Status& status, ProcessGroup* ranks);
 absl::StatusOr<RankChannels> MakeRankChannels(at::Device device, ProcessGroup* ranks,
                                               absl::Duration timeout = kRankTimeout);
 
-// Each rank passes its own runner. Rank 0 gets a runner that executes each step on all ranks;
-// nobody else may use `ranks` as long as it exists. Every other rank executes the steps inside this
-// call and gets null when rank 0's runner ends; if it loses rank 0, it ends the job with a message.
-// InvalidArgument on all ranks: a runner's sizes differ from rank 0's.
+// Each rank passes its own runner. Rank 0 gets a runner that executes each step on all ranks; no
+// other code may use `ranks` while that runner exists. Every other rank executes the steps inside
+// this call and gets null when rank 0's runner is destroyed; if rank 0 does not answer, it ends the
+// job with a message. InvalidArgument on all ranks: a runner's sizes differ from rank 0's.
 absl::StatusOr<std::unique_ptr<ModelRunner>> MakeTensorParallelRunner(
     std::unique_ptr<ModelRunner> own, RankChannels links, ProcessGroup* ranks);
 
-// An engine on such a runner; all ranks pass their shard of the weights and the same configuration.
-// Null on ranks but the first. With one rank: MakeBatchedEngine. Errors, on all ranks: those of
-// MakeModelRunner and InitNcclCollectives too.
+// Makes an engine on such a runner. Each rank passes its shard of the weights, and all pass the
+// same configuration. Null on all ranks except rank 0. With one rank: as MakeBatchedEngine. Other
+// errors, on all ranks: those of MakeModelRunner and MakeRankChannels.
 absl::StatusOr<std::unique_ptr<Engine>> MakeTensorParallelEngine(std::shared_ptr<Weights> weights,
                                                                  const EngineConfig& config,
                                                                  EngineContext context,
                                                                  ProcessGroup* ranks);
 
-// Ends a program of several ranks with an error, which the first rank prints as "PROGRAM: message".
-// Returns `code`; with code 1 the first rank ends the whole job instead, because other ranks may
-// wait for it. `ranks` may be null.
+// Reports the error that ends a program of several ranks: rank 0 prints "PROGRAM: message". Returns
+// `code`; with code 1 rank 0 ends the whole job instead, because other ranks may wait for it.
+// `ranks` may be null.
 int ExitWithError(const absl::Status& status, const char* program, int code, ProcessGroup* ranks);
 
 }  // namespace tritonrl

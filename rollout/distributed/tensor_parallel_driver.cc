@@ -11,13 +11,14 @@
 namespace tritonrl {
 namespace {
 
-constexpr absl::Duration kShutdownTimeout = absl::Seconds(10);  // to tell the workers of the end
-constexpr int kHeartbeatsPerTimeout = 4;  // in the time after which a rank is lost
+constexpr absl::Duration kShutdownTimeout =
+    absl::Seconds(10);                    // for the message that ends the workers
+constexpr int kHeartbeatsPerTimeout = 4;  // within RankChannels::timeout
 
-// Deadlines end a call before this, where they can.
+// Longer than the deadlines of messages, which end a call earlier where they apply.
 absl::Duration WatchdogLimit(const RankChannels& links) { return 2 * links.timeout; }
 
-// Names the rank, once.
+// Puts the rank's name before the message, unless it is there already.
 absl::Status WithRank(int rank, const absl::Status& status) {
   const std::string name = absl::StrCat("rank ", rank, ": ");
   if (status.ok() || absl::StartsWith(status.message(), name)) return status;
@@ -45,7 +46,7 @@ TensorParallelDriver::~TensorParallelDriver() {
   heartbeat_thread_.join();
   (void)links_.collectives->SendToAll(EncodeCommand(StepCommand::kEnd),
                                       std::min(links_.timeout, kShutdownTimeout));
-  EndRunner();  // uses the links
+  EndRunner();  // the runner uses the links
 }
 
 void TensorParallelDriver::SendHeartbeats() {
@@ -120,7 +121,7 @@ absl::Status TensorParallelDriver::Wake() {
   absl::MutexLock lock(&mutex_);
   absl::Status taken = RunOnAllRanks(StepCommand::kWake, [this] { return runner()->Wake(); });
   if (taken.ok()) return taken;
-  // What some have taken others want back with the rest.
+  // Ranks that have allocated their memory free it again, so that all ranks are in the same state.
   RETURN_IF_ERROR(RunOnAllRanks(StepCommand::kSleep, [this] { return runner()->Sleep(); }));
   return taken;
 }
@@ -135,7 +136,7 @@ absl::Status Execute(const StepMessage& message, const RankChannels& links, Mode
     case StepCommand::kLaunch:
       return runner->Launch(message.step());
     case StepCommand::kCollect:
-      return runner->Collect().status();  // rank 0's draws are those that count
+      return runner->Collect().status();  // only rank 0's draws count
     case StepCommand::kWeightsChanged:
       runner->WeightsChanged();
       return absl::OkStatus();
@@ -150,7 +151,7 @@ absl::Status Execute(const StepMessage& message, const RankChannels& links, Mode
   return absl::InternalError("a command that nobody knows");
 }
 
-// Tells rank 0 and waits until it ends.
+// Reports an error to rank 0, then waits until rank 0 ends.
 absl::Status Report(const absl::Status& status, const RankChannels& links) {
   if (!links.collectives->Send(0, EncodeStatus(status), links.timeout).ok()) return status;
   while (true) {

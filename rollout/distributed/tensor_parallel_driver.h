@@ -25,25 +25,26 @@ namespace tritonrl {
 // Communication between the ranks of a tensor-parallel model.
 struct RankChannels {
   std::unique_ptr<Collectives> collectives;  // the rank's runner uses them too
-  // For each answer of another rank. An idle engine sends heartbeats, so it may be idle longer.
+  // Time limit for each answer of another rank. An engine may be idle longer, because it sends
+  // heartbeats.
   absl::Duration timeout;
   Clock* clock = Clock::Real();
 };
 
 // The model runner of rank 0's engine. Each call is sent to the workers before rank 0's own runner
-// executes it. The first error of any rank is sticky: ranks that have run different steps cannot
-// continue.
+// executes it. The first error of a step or of a message, on any rank, is sticky: ranks that have
+// run different steps cannot continue.
 class TensorParallelDriver : public ForwardingRunner {
  public:
-  // `own`: rank 0's, of the same sizes as the others' but for its pages, of which all ranks have at
-  // least `pages`.
+  // `own`: rank 0's runner. The runners of all ranks have the same sizes, except that each has its
+  // own number of pages, at least `pages`.
   TensorParallelDriver(std::unique_ptr<ModelRunner> own, RankChannels links, int pages);
   // Stops the workers.
   ~TensorParallelDriver() override;
 
   int num_pages() const override { return pages_; }
-  void WeightsChanged() override;  // an error comes out of the next step
-  // Both on all ranks or, after an error, on none.
+  void WeightsChanged() override;  // the next step returns its error
+  // Both run on all ranks. If Wake fails on any rank, all ranks sleep again.
   absl::Status Sleep() override;
   absl::Status Wake() override;
   absl::Status Launch(const ModelStep& step) override;
@@ -53,7 +54,8 @@ class TensorParallelDriver : public ForwardingRunner {
   absl::Status SendCommand(const std::string& text) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   // Returns the error that a worker has reported, if any.
   absl::Status PollErrors();
-  // Sends a command to all workers, executes it here, and waits for their answers.
+  // Sends a command to all workers, executes it on rank 0 with `here`, and waits for the workers'
+  // answers.
   absl::Status RunOnAllRanks(StepCommand command, const std::function<absl::Status()>& here)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   absl::Status RecordError(absl::Status status) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
@@ -63,16 +65,16 @@ class TensorParallelDriver : public ForwardingRunner {
   RankChannels links_;
   const int pages_;
   Watchdog watchdog_;
-  absl::Mutex mutex_;  // of the links: one thread at a time may use them
+  absl::Mutex mutex_;  // for links_: one thread at a time may use them
   absl::Time last_sent_ ABSL_GUARDED_BY(mutex_);
   absl::Status failure_ ABSL_GUARDED_BY(mutex_);
   bool ended_ ABSL_GUARDED_BY(mutex_) = false;
   std::thread heartbeat_thread_;
 };
 
-// The loop of each rank but rank 0: executes rank 0's commands with `runner` until rank 0 ends.
-// Sends an error of the runner to rank 0. OK: rank 0 has ended, and knows of any error. An error:
-// rank 0 does not answer.
+// Main loop of every rank except rank 0: executes rank 0's commands with `runner` until rank 0 ends
+// it. Sends an error of the runner to rank 0. Returns OK if rank 0 has ended the loop and knows of
+// any error; an error if rank 0 does not answer.
 absl::Status RunWorkerLoop(std::unique_ptr<ModelRunner> runner, const RankChannels& links);
 
 }  // namespace tritonrl

@@ -1,4 +1,4 @@
-// The two sides of a spread model, with ranks that are threads and messages in memory.
+// Tensor-parallel driver and workers, with threads as ranks and messages in memory.
 #include "rollout/distributed/tensor_parallel_driver.h"
 
 #include <gtest/gtest.h>
@@ -28,7 +28,7 @@ struct PostOffice {
   std::atomic<int> beats{0};
 };
 
-// Messages alone: these runners compute everything themselves.
+// Supports messages only: FakeModelRunner computes without collectives.
 class OfficeMail : public Collectives {
  public:
   OfficeMail(int rank, PostOffice* office) : rank_(rank), office_(office) {}
@@ -104,7 +104,7 @@ class TensorParallelDriverTest : public testing::Test {
             .clock = office_.clock};
   }
 
-  // Runners on all ranks, of which all but the first serve in threads.
+  // Makes a runner for each rank; all ranks except 0 run their worker loop in a thread.
   void Start(const FakeModelRunner::Options& options = {.num_pages = 40, .in_flight = 2}) {
     std::vector<std::unique_ptr<FakeModelRunner>> runners;
     for (int rank = 0; rank < PostOffice::kRanks; ++rank) {
@@ -128,13 +128,13 @@ class TensorParallelDriverTest : public testing::Test {
 
   const absl::Duration timeout_ = absl::Seconds(20);
   PostOffice office_;
-  std::vector<FakeModelRunner*> runners_;  // while they live
+  std::vector<FakeModelRunner*> runners_;  // valid while the runners exist
   std::vector<absl::Status> served_;
   std::vector<std::thread> threads_;
   std::unique_ptr<ModelRunner> leading_;
 };
 
-// Two steps in flight, of which the second knows the first's tokens by slots alone.
+// Two steps are in flight; the second one reads the tokens of the first from slots only.
 TEST_F(TensorParallelDriverTest, AllRanksRunTheEnginesSteps) {
   Start();
   EXPECT_EQ(leading_->num_pages(), 35);
@@ -151,7 +151,7 @@ TEST_F(TensorParallelDriverTest, AllRanksRunTheEnginesSteps) {
       ExpectSame(*sample, Reference(requests.at(sample->request_id), sample->index));
     }
     EXPECT_GT(first->speculated, 0);
-    // The others come as far, which they may not have yet.
+    // The other ranks may still be behind, but must reach the same step.
     const absl::Time deadline = absl::Now() + timeout_;
     for (int rank = 1; rank < PostOffice::kRanks; ++rank) {
       while (runners_[rank]->collected < first->collected && absl::Now() < deadline) {
@@ -169,7 +169,7 @@ TEST_F(TensorParallelDriverTest, AllRanksRunTheEnginesSteps) {
 TEST_F(TensorParallelDriverTest, AnErrorOfAnotherRankIsThatOfEveryLaterCall) {
   Start();
   runners_[2]->fail_after = 0;
-  // It may come too late for the first steps.
+  // The error may arrive after the first steps.
   absl::Status status;
   const absl::Time deadline = absl::Now() + timeout_;
   while (status.ok() && absl::Now() < deadline) {
@@ -196,7 +196,8 @@ TEST_F(TensorParallelDriverTest, MemoryIsTakenByAllOrNone) {
   for (const FakeModelRunner* runner : runners_) EXPECT_TRUE(runner->held);
 }
 
-// By an engine, whose thread alone calls; one rank's memory is still others' at first.
+// Through an engine, whose thread makes all calls; once a rank's memory is not free at the first
+// attempt.
 TEST_F(TensorParallelDriverTest, AllRanksReleaseMemoryForAnUpdate) {
   Start();
   const GenerateRequest request = Request(1, 3, 40);

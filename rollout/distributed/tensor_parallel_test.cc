@@ -1,5 +1,5 @@
-// Runs tensor_parallel_test_program under mpirun: samples of a model that is spread over ranks, and
-// ranks that are lost; and `generate` as a person starts it.
+// Runs tensor_parallel_test_program under mpirun: samples of a tensor-parallel model, and lost
+// ranks. Also runs `generate` by its command line.
 #include "rollout/distributed/tensor_parallel.h"
 
 #include <memory>
@@ -67,7 +67,7 @@ TEST(TensorParallel, AnErrorOfTheFirstRankEndsTheOthers) {
 }
 
 TEST(TensorParallel, ADeadRankEndsTheJob) {
-  ExpectLoss("die", 2, "signal 9");  // in mpirun's words
+  ExpectLoss("die", 2, "signal 9");  // from mpirun's message
   ExpectLoss("first_dies", 2, "signal 9");
 }
 
@@ -97,7 +97,7 @@ class Generate : public testing::Test {
     return *result;
   }
 
-  // Of the lines on stderr, some of which are mpirun's.
+  // Number of lines on stderr that begin with `start`; mpirun writes lines there too.
   static int LinesOf(const CommandResult& result, const std::string& start) {
     int count = 0;
     for (const auto line : absl::StrSplit(result.err, '\n')) count += absl::StartsWith(line, start);

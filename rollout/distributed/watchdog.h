@@ -12,16 +12,16 @@
 
 namespace tritonrl {
 
-// Ends the process with exit code 1 and a sentence on stderr when a call takes longer than `limit`.
+// Ends the process with exit code 1 and a message on stderr when a call takes longer than `limit`.
 class Watchdog {
  public:
-  // `what`: the sentence's subject.
+  // `what`: the message's subject.
   Watchdog(std::string what, absl::Duration limit, Clock* clock = Clock::Real());
   ~Watchdog();
   Watchdog(const Watchdog&) = delete;
   Watchdog& operator=(const Watchdog&) = delete;
 
-  // A call in flight, as long as this object lives; one at a time.
+  // Marks a call as in flight as long as this object lives; one call at a time.
   class Call {
    public:
     explicit Call(Watchdog* watch);
@@ -40,7 +40,8 @@ class Watchdog {
   const absl::Duration limit_;
   Clock* const clock_;
   absl::Mutex mutex_;
-  absl::Time began_ ABSL_GUARDED_BY(mutex_) = absl::InfiniteFuture();  // of the call in flight
+  absl::Time began_ ABSL_GUARDED_BY(mutex_) =
+      absl::InfiniteFuture();  // start of the call in flight
   bool ended_ ABSL_GUARDED_BY(mutex_) = false;
   std::thread thread_;
 };

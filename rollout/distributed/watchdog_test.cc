@@ -14,7 +14,7 @@ TEST(Watchdog, CallsThatEndAndTimeBetweenThemAreLeftAlone) {
     const Watchdog::Call call(&watch);
     clock.AwaitWaiters(1);
     clock.Advance(absl::Milliseconds(799));
-    clock.AwaitWaiters(1);  // it has looked, and waits again
+    clock.AwaitWaiters(1);  // the watchdog has checked, and waits again
   }
   clock.Advance(absl::Milliseconds(2000));
   clock.AwaitWaiters(1);

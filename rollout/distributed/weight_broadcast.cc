@@ -18,7 +18,7 @@ namespace tritonrl {
 
 namespace {
 
-constexpr int64_t kAlignment = 64;  // elements, as parameters begin in the flat buffer
+constexpr int64_t kAlignment = 64;  // elements; alignment of parameters in the flat buffer
 
 int64_t AlignUp(int64_t element) { return (element + kAlignment - 1) / kAlignment * kAlignment; }
 
@@ -162,7 +162,7 @@ namespace {
 
 constexpr char kOperation[] = "the broadcast of weights";
 
-// Sums and copies through host memory take little beside the weights themselves.
+// The checksums and the copies through host memory need little memory compared with the weights.
 template <typename Work>
 absl::Status Guard(Work&& work) {
   return CatchTorch(kOperation, "leave the engine less memory", std::forward<Work>(work));
@@ -201,7 +201,7 @@ absl::Status WeightBroadcast::Exchange(const WeightUpdate& update, absl::Time be
           group_->collectives()->Broadcast(flat.narrow(0, bucket.begin, bucket.size()), 0));
     }
   }
-  // The sender's sums are computed beside the transfer, the others' after it.
+  // The sender computes its checksums during the transfer, the receivers after it.
   std::vector<uint64_t> sums;
   if (group_->is_root()) sums = BucketChecksums(flat, update.buckets);
   if (group_->size() > 1) RETURN_IF_ERROR(group_->collectives()->Wait(kOperation));
@@ -229,7 +229,7 @@ absl::StatusOr<WeightUpdate> WeightBroadcast::Await(Engine* engine, const Receiv
                                                        update->version, " was sent"));
   }
   bool begun = false;
-  // After an update that went wrong the engine is still in it.
+  // After a failed update the engine is still in that update.
   if (ready.ok() && !in_update_) {
     ready = options.pause.has_value() ? engine->PauseForWeightUpdate(*options.pause)
                                       : engine->BeginWeightUpdate();

@@ -14,7 +14,7 @@ namespace {
 
 ModelConfig Config() {
   ModelConfig config;
-  config.hidden_size = 20;  // norms of 20 elements leave gaps
+  config.hidden_size = 20;  // norms of 20 elements leave gaps up to the alignment
   config.num_layers = 1;
   config.num_heads = 2;
   config.num_kv_heads = 1;
@@ -41,7 +41,7 @@ TEST(WeightUpdate, PiecesCoverAllOrWhatChanged) {
   for (size_t i = 1; i < all->size(); ++i) EXPECT_EQ((*all)[i].begin, (*all)[i - 1].end);
   for (const FlatRange& bucket : *all) EXPECT_LE(bucket.size(), 1024);
 
-  // The embedding has 1000 elements, which take 1024; what follows it is the first layer's norm.
+  // The embedding has 1000 elements, which take 1024; the first layer's norm follows.
   const std::vector<std::string> first = {layout.parameters[1].name, layout.parameters[0].name,
                                           layout.parameters[0].name};
   const auto joined = ChangedBuckets(layout, &first, int64_t{1} << 20);

@@ -1,4 +1,4 @@
-// Runs weight_broadcast_test_program under mpirun: an update and what can go wrong in one.
+// Runs weight_broadcast_test_program under mpirun: weight updates, and their failures.
 #include <string>
 
 #include "absl/strings/str_cat.h"

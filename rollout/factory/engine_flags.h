@@ -1,5 +1,5 @@
-// Command-line flags of the programs that start an engine: one for each field of EngineConfig that
-// a person may choose there, with the field's name.
+// Command-line flags of the programs that start an engine: one flag for each field of EngineConfig
+// that the command line may set, with the field's name.
 #ifndef TRITONRL_ROLLOUT_FACTORY_ENGINE_FLAGS_H_
 #define TRITONRL_ROLLOUT_FACTORY_ENGINE_FLAGS_H_
 
@@ -12,7 +12,8 @@ namespace tritonrl {
 // Call it before the command line is parsed.
 void SetEngineFlagDefaults(const EngineConfig& defaults);
 
-// The configuration that the flags ask for. InvalidArgument: ValidateEngineConfig's, naming a flag.
+// The configuration that the flags set. InvalidArgument: that of ValidateEngineConfig, which names
+// a flag.
 absl::StatusOr<EngineConfig> EngineConfigFromFlags();
 
 }  // namespace tritonrl

@@ -1,3 +1,5 @@
+// Loads a model folder, and makes an engine with the runner for its device and type.
+
 #ifndef TRITONRL_ROLLOUT_FACTORY_MAKE_ENGINE_H_
 #define TRITONRL_ROLLOUT_FACTORY_MAKE_ENGINE_H_
 
@@ -15,25 +17,23 @@
 #include "rollout/engine/engine_config.h"
 #include "rollout/engine/model_runner.h"
 
-// Loads a model folder, and makes an engine with the runner for its device and type.
-
 namespace tritonrl {
 
-// The runner of an engine's steps. Shares `weights` and copies nothing: CudaRunner for bf16 weights
-// on a GPU of the sizes that it supports, else TransformerRunner. Errors: those of the runner;
+// Makes the model runner of an engine, which shares `weights`: CudaRunner for bf16 weights on a GPU
+// in the sizes that it supports, else TransformerRunner. Errors: those of the runner;
 // InvalidArgument: batch_invariant, fp8_kv_cache or fp8_weights where no runner supports it.
 absl::StatusOr<std::unique_ptr<ModelRunner>> MakeModelRunner(std::shared_ptr<Weights> weights,
                                                              const EngineConfig& config,
                                                              const EngineContext& context = {});
 
-// An engine on such a runner.
+// Makes an engine on such a runner.
 absl::StatusOr<std::unique_ptr<Engine>> MakeBatchedEngine(std::shared_ptr<Weights> weights,
                                                           const EngineConfig& config,
                                                           const EngineContext& context = {});
 
-// "cpu", "cuda", "cuda:1", or "auto": CUDA if there is a GPU. Of several ranks on a machine each
-// gets the GPU of its number there unless the name has one. InvalidArgument for other words and for
-// a GPU that is not there.
+// "cpu", "cuda", "cuda:1", or "auto": CUDA if there is a GPU. Without a number in the name, a rank
+// gets the GPU with the number of its local rank. InvalidArgument: any other word, or a GPU that
+// does not exist.
 absl::StatusOr<at::Device> ParseDevice(const std::string& name, int local_rank = 0);
 
 // A Hugging Face folder ready for generation.
@@ -46,8 +46,8 @@ struct LoadedModel {
 };
 
 // Reads config.json, the weights (as fp32 on the CPU, bf16 on CUDA) and tokenizer.json of `dir`.
-// Errors name the file; FailedPrecondition if the tokenizer has more ids than the model.
-// `shard`: of the weights only one rank's part is read.
+// Errors name the file; FailedPrecondition if the tokenizer has more ids than the model. `shard`:
+// the rank's part of the weights that is read.
 absl::StatusOr<LoadedModel> LoadModel(const std::string& dir, at::Device device,
                                       const WeightShard& shard = {});
 

@@ -44,13 +44,13 @@ TEST(BlockPoolDeathTest, MistakesEndTheProgram) {
   EXPECT_DEATH(pool.Allocate(), "no page is free");
 }
 
-// Against the plain list of holds.
+// Compares the pool with a plain list of references.
 TEST(BlockPool, RandomOperationsKeepTheCounts) {
   Philox random(3);
   for (int round = 0; round < 20; ++round) {
     const int pages = 1 + static_cast<int>(random.Below(40));
     BlockPool pool(pages);
-    std::vector<int32_t> holds;  // one entry a hold
+    std::vector<int32_t> holds;  // one entry per reference
     size_t peak = 0;
     for (int operation = 0; operation < 10000; ++operation) {
       const uint64_t kind = random.Below(5);
@@ -152,13 +152,14 @@ TEST(PrefixCache, AChildOfALostPageIsNotFoundUnderItsSuccessor) {
   const Pages pages = Take(2, &pool);
   cache.Insert(Tokens{1, 2}, pages);
   pool.Release(pages[0]);
-  Take(2, &pool);  // the other one, then the first page
+  Take(2, &pool);  // the page that is not cached, then pages[0], which is evicted
   const Pages again = {pages[0]};
   cache.Insert(Tokens{1}, again);
   EXPECT_EQ(cache.Find(Tokens{1, 2}), again);
 }
 
-// Sequences over few tokens, so that beginnings recur; a page's content is checked.
+// Sequences over two tokens, so that prefixes recur; each page that is found must hold the right
+// tokens.
 TEST(PrefixCache, RandomSequencesNeverGetAnotherOnesPages) {
   Philox random(5);
   int64_t found = 0;
@@ -166,7 +167,7 @@ TEST(PrefixCache, RandomSequencesNeverGetAnotherOnesPages) {
     constexpr int kPage = 2;
     BlockPool pool(40);
     PrefixCache cache(kPage, &pool);
-    std::map<int32_t, Tokens> content;  // of a page: all tokens up to its end
+    std::map<int32_t, Tokens> content;  // by page: all tokens up to its end
     std::vector<Sequence> running;
     for (int operation = 0; operation < 2000; ++operation) {
       if (random.Below(200) == 0) {
@@ -175,7 +176,7 @@ TEST(PrefixCache, RandomSequencesNeverGetAnotherOnesPages) {
       }
       if (random.Below(2) == 0 && !running.empty()) {
         std::swap(running[random.Below(running.size())], running.back());
-        // As a sample at its end, whose beginning may have been lost meanwhile.
+        // As when a sample ends; its prefix may have been evicted meanwhile.
         cache.Insert(running.back().tokens, running.back().pages);
         ASSERT_LE(cache.size(), pool.num_pages());
         ReleaseAll(running.back().pages, &pool);

@@ -20,7 +20,7 @@ namespace {
 
 using Step = Scheduler::Step;
 
-// A cache and samples' tokens as plain records, against which each step is checked.
+// Checks each step against plain records of the cache's contents and of the samples' tokens.
 class Checker {
  public:
   // reserve: Options::reserve_max_tokens.
@@ -42,7 +42,7 @@ class Checker {
     in_slot_.resize(options_.max_num_seqs);
   }
 
-  // Returns how many operations there were.
+  // Returns the number of operations.
   int64_t Run(int steps) {
     for (int i = 0; i < steps && !testing::Test::HasFatalFailure(); ++i) {
       if (groups_.size() < 20 && random_.Below(3) == 0) Add();
@@ -50,7 +50,7 @@ class Checker {
       if (!options_.reserve_max_tokens && random_.Below(60) == 0) Invalidate();
       Next();
     }
-    // Nobody starves: what is left ends without new arrivals.
+    // No sample starves: without new arrivals all remaining samples end.
     for (int i = 0; !groups_.empty() && !testing::Test::HasFatalFailure(); ++i) {
       Next();
       EXPECT_LT(i, 100000) << "a sample never ends";
@@ -108,7 +108,7 @@ class Checker {
     }
   }
 
-  // As when the weights change: nothing that was computed may be read again.
+  // As in a weight update: no entry computed before may be read again.
   void Invalidate() {
     while (!flights_.empty()) Land();
     scheduler_->Invalidate();
@@ -117,7 +117,7 @@ class Checker {
     ++operations_;
   }
 
-  // Tells the scheduler that some samples may get draft tokens, running or not.
+  // Allows draft tokens for some samples, running or not.
   void Draft() {
     for (const auto& [number, group] : groups_) {
       for (int k = 0; k < static_cast<int>(group.collected.size()); ++k) {
@@ -147,7 +147,7 @@ class Checker {
     if (!flights_.empty() && (idle || static_cast<int>(flights_.size()) >= in_flight_)) Land();
   }
 
-  // What must hold when a step is made.
+  // Checks the properties that every new step must have.
   void CheckStep(const Step& step) {
     std::set<int32_t> from, to;
     for (const PageCopy& copy : step.copies) {
@@ -170,7 +170,7 @@ class Checker {
         ASSERT_GE(group.collected[sample], 0) << "has ended";
         ASSERT_TRUE(!options_.reserve_max_tokens || slice.count == 1 + slice.num_draft_tokens)
             << "decoded before";
-        if (last >= group.collected[sample]) {  // not known: it must be in the slot
+        if (last >= group.collected[sample]) {  // the token is in flight: it must be in the slot
           ASSERT_EQ(slice.count, 1);
           ASSERT_EQ(slice.num_draft_tokens, 0);
           ASSERT_EQ(in_slot_[slice.slot], Place(number, sample, last));
@@ -207,8 +207,9 @@ class Checker {
     return content_[pages.at(position / options_.page_size)][position % options_.page_size];
   }
 
-  // Runs the oldest step on the record of the cache, as a runner does that goes layer by layer:
-  // copies at once, then all writes, then all reads. What earlier steps wrote must be there before.
+  // Runs the oldest step on the record of the cache, in the order of a runner that computes layer
+  // by layer: all copies, then all writes, then all reads. Entries of earlier steps must be present
+  // before the writes.
   void Land() {
     const Flight flight = std::move(flights_.front());
     flights_.pop_front();
@@ -239,7 +240,7 @@ class Checker {
     }
   }
 
-  // Some of the draft tokens turn out right, and each token may be the sample's last.
+  // Accepts a random number of the draft tokens; each token may be the sample's last.
   void CollectDraftTokens(const Scheduler::Draw& draw) {
     Group& group = groups_.at(draw.group);
     const int held = 1 + static_cast<int>(random_.Below(draw.num_draft_tokens + 1));
@@ -301,7 +302,7 @@ TEST(Scheduler, RandomOperationsKeepItsPromises) {
   EXPECT_GT(total.shared_tokens, 100000);
 }
 
-// As above; and no sample is computed twice, though there is too little memory for all.
+// As above with reserve_max_tokens: no sample is recomputed, although memory is too small for all.
 TEST(Scheduler, RandomOperationsOnWholeSamples) {
   int64_t operations = 0, accepted_tokens = 0;
   Scheduler::Stats total;

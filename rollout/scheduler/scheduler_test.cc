@@ -29,7 +29,8 @@ TEST(Scheduler, AGroupsPromptIsComputedOnceAndShared) {
   EXPECT_EQ(step.draws.size(), 3u);
   EXPECT_TRUE(scheduler.Schedule().slices.size() == 3) << "their first tokens are in their slots";
 
-  // Two whole pages in common; two copies of the third, and the last sample has it for its own.
+  // Two shared full pages, two copies of the third page, and the third page itself, which the last
+  // sample takes over.
   EXPECT_EQ(scheduler.pool().num_pages() - scheduler.pool().num_free(), 2 + 3);
   EXPECT_EQ(scheduler.stats().prompt_tokens, 10);
   EXPECT_EQ(scheduler.stats().shared_tokens, 20);
@@ -84,7 +85,7 @@ int64_t ChunkTokens(const Step& step) {
 }
 
 TEST(Scheduler, WhileSamplesWaitChunksFillStepsUpToABound) {
-  // Memory for two samples and no third.
+  // Memory for two samples but no third.
   Scheduler scheduler({.num_pages = 40,
                        .page_size = 4,
                        .max_num_seqs = 8,
@@ -138,7 +139,8 @@ TEST(Scheduler, WhereAllPlacesFillStepsChunksAreLarge) {
     for (int64_t group = 1; group < 12; ++group) scheduler.Add(group, 30, 9, 1);
     const Step step = scheduler.Schedule();
     EXPECT_GT(scheduler.num_waiting(), 0);
-    // 7 beside the one that decodes, in whole pages; all where 8 places fill steps by themselves.
+    // 7 tokens beside the decode, rounded down to whole pages. With 8 batch slots decodes alone
+    // fill the steps, so chunks are not limited.
     EXPECT_EQ(ChunkTokens(step), max_num_seqs < 8 ? 4 : 63) << max_num_seqs;
   }
 }
@@ -177,7 +179,7 @@ TEST(Scheduler, SamplesThatWaitHaveTheirFirstTokenFromTheOnePrompt) {
 }
 
 TEST(Scheduler, TheYoungestGivesWayAndComesBack) {
-  // Two samples of 3 pages each at their end; there are 4.
+  // Each of the two samples needs 3 pages at its end; there are 4.
   Scheduler scheduler(
       {.num_pages = 4, .page_size = 4, .max_num_seqs = 2, .max_num_batched_tokens = 64});
   scheduler.Add(0, 4, 9, 1);
@@ -207,7 +209,8 @@ TEST(Scheduler, TheYoungestGivesWayAndComesBack) {
 }
 
 TEST(Scheduler, AdmissionLeavesRoomToGrow) {
-  // Each sample is of 4 pages at its end, 1 at its beginning. Not all 8 that would fit are let in.
+  // Each sample needs 1 page at its start and 4 at its end. Not all 8 that would fit at first are
+  // admitted.
   Scheduler scheduler(
       {.num_pages = 8, .page_size = 4, .max_num_seqs = 8, .max_num_batched_tokens = 64});
   for (int64_t group = 0; group < 8; ++group) scheduler.Add(group, 3, 14, 1);
@@ -217,7 +220,8 @@ TEST(Scheduler, AdmissionLeavesRoomToGrow) {
 }
 
 TEST(Scheduler, WholeSamplesRunWhenTheyFitToTheirEnds) {
-  // Of 4 pages each at their ends: 2 of them in 8 pages, and the third when one has ended.
+  // Each sample needs 4 pages at its end: two fit in 8 pages, and the third starts when one has
+  // ended.
   Scheduler scheduler({.num_pages = 8,
                        .page_size = 4,
                        .max_num_seqs = 8,
@@ -239,8 +243,6 @@ TEST(Scheduler, WholeSamplesRunWhenTheyFitToTheirEnds) {
   EXPECT_EQ(scheduler.stats().preemptions, 0);
 }
 
-// A group's prompt is shared, so that more of its samples fit than of others: 2 pages in common and
-// 1 for each, and one that the prompt keeps for those to come.
 TEST(Scheduler, ChunksOfPromptsAreWhole) {
   Scheduler scheduler({.num_pages = 40,
                        .page_size = 4,
@@ -286,6 +288,8 @@ TEST(Scheduler, APromptIsKeptThoughItsDrawsComeOutLate) {
   EXPECT_EQ(scheduler.Schedule().slices[0].slice.first, 44);
 }
 
+// More samples of one group fit because they share the prompt: 2 shared pages, 1 page for each
+// sample, and 1 that the prompt keeps for waiting samples.
 TEST(Scheduler, WholeSamplesCountASharedPromptOnce) {
   Scheduler scheduler({.num_pages = 7,
                        .page_size = 4,

@@ -1,5 +1,6 @@
-// Started by tensor_parallel_test under mpirun with the case's name as its argument. On a machine
-// with two GPUs or more (from an archive of tools/bundle.sh) also by hand, with the prefix "gpu_":
+// tensor_parallel_test starts this program under mpirun, with the case's name as its argument. On a
+// machine with two or more GPUs a person can start it from an archive of tools/bundle.sh, with the
+// prefix "gpu_":
 //   mpirun -n 2 ./run tensor_parallel_test_program gpu_same
 #include <signal.h>
 #include <unistd.h>
@@ -50,7 +51,7 @@ ModelConfig SmallConfig(bool on_gpu) {
   return config;
 }
 
-// The same on every rank, large enough that the next token depends much on the text.
+// The same weights on every rank, scaled so that the next token depends strongly on the text.
 std::shared_ptr<Weights> WholeWeights(const Setting& setting) {
   auto weights = Weights::RandomInit(SmallConfig(setting.on_gpu()), 5, setting.device,
                                      setting.on_gpu() ? at::kBFloat16 : at::kFloat);
@@ -60,7 +61,7 @@ std::shared_ptr<Weights> WholeWeights(const Setting& setting) {
   return weights;
 }
 
-// What a rank drew itself, and what can go wrong on it in the step number `trouble_at`.
+// Records the tokens that its rank draws, and causes `trouble` in step kTroubleAt.
 class WatchedRunner : public ForwardingRunner {
  public:
   enum class Trouble { kNone, kError, kDeath, kHang };
@@ -84,7 +85,7 @@ class WatchedRunner : public ForwardingRunner {
     return draws;
   }
 
-  // Outlives the runner.
+  // The tokens drawn so far; they outlive the runner.
   std::shared_ptr<const std::vector<int32_t>> tokens() const { return tokens_; }
 
  private:
@@ -131,8 +132,8 @@ absl::StatusOr<std::vector<Sample>> Samples(const Case& c, int64_t vocab, Engine
   return samples;
 }
 
-// The largest difference of log-probabilities up to where tokens differ; `tokens`: how many are the
-// same.
+// The largest difference of log-probabilities before the first different token of each sample; adds
+// the number of equal tokens to *tokens.
 double Difference(const std::vector<Sample>& a, const std::vector<Sample>& b, int64_t* tokens) {
   double largest = 0;
   for (size_t i = 0; i < a.size(); ++i) {
@@ -145,11 +146,11 @@ double Difference(const std::vector<Sample>& a, const std::vector<Sample>& b, in
 }
 
 struct Spread {
-  std::unique_ptr<Engine> engine;  // null on ranks but the first
+  std::unique_ptr<Engine> engine;  // null on all ranks except rank 0
   std::shared_ptr<const std::vector<int32_t>> drawn;
 };
 
-// As MakeTensorParallelEngine, with a runner that can be watched.
+// As MakeTensorParallelEngine, with a WatchedRunner.
 absl::StatusOr<Spread> StartSpread(const Setting& setting, Case c, Trouble trouble) {
   ASSIGN_OR_RETURN(const std::shared_ptr<Weights> weights,
                    ExtractShard(*WholeWeights(setting), TensorParallelShard(*setting.ranks)));
@@ -169,7 +170,7 @@ absl::StatusOr<Spread> StartSpread(const Setting& setting, Case c, Trouble troub
   return spread;
 }
 
-// What all ranks drew, each for itself, is the same.
+// Checks that all ranks have drawn the same tokens, each by itself.
 absl::Status CompareDraws(const std::vector<int32_t>& drawn, ProcessGroup* ranks) {
   ASSIGN_OR_RETURN(const std::vector<std::string> all,
                    ranks->AllGather(std::string(reinterpret_cast<const char*>(drawn.data()),
@@ -180,7 +181,7 @@ absl::Status CompareDraws(const std::vector<int32_t>& drawn, ProcessGroup* ranks
   return absl::OkStatus();
 }
 
-// The samples of all ranks together against those of rank 0 alone with the whole model.
+// Compares the samples of all ranks together with those of rank 0 alone with the whole model.
 absl::StatusOr<EngineStats> CompareWithOne(const Setting& setting, const Case& c) {
   ASSIGN_OR_RETURN(Spread spread, StartSpread(setting, c, Trouble::kNone));
   EngineStats stats;
@@ -198,7 +199,7 @@ absl::StatusOr<EngineStats> CompareWithOne(const Setting& setting, const Case& c
     const int64_t all = static_cast<int64_t>(expected.size()) * c.max_tokens;
     std::printf("%lld of %lld tokens alike, log-probabilities at most %.2g apart\n",
                 static_cast<long long>(tokens), static_cast<long long>(all), difference);
-    // In bf16 a token can be another one, and so is then what follows it.
+    // In bf16 a token may differ by rounding, and then all later tokens of the sample differ.
     const bool alike = setting.on_gpu() ? tokens > all / 10 : tokens == all;
     RETURN_IF_ERROR(Expect(alike, "tokens of the samples"));
     RETURN_IF_ERROR(Expect(difference < (setting.on_gpu() ? 0.15 : 1e-5), "log-probabilities"));
@@ -214,8 +215,7 @@ absl::Status Same(const Setting& setting) {
   return CompareWithOne(setting, c).status();
 }
 
-// Samples that give their memory to others and come back, prompts in small chunks, and draft
-// tokens.
+// Preempted samples, prompts in small chunks, and draft tokens.
 absl::Status LittleMemory(const Setting& setting) {
   Case c = PlainCase();
   c.engine.set_max_num_batched_tokens(12);
@@ -223,7 +223,7 @@ absl::Status LittleMemory(const Setting& setting) {
   c.max_tokens = 120;
   c.engine.set_num_speculative_tokens(4);
   c.engine.set_always_speculate(true);
-  // Keys and values of 16 tokens in fp32, on one of the ranks.
+  // One rank's keys and values for 30 pages of 16 tokens.
   const ModelConfig whole = SmallConfig(setting.on_gpu());
   ASSIGN_OR_RETURN(const ModelConfig part, ShardConfig(whole, setting.ranks->size()));
   c.engine.set_cache_bytes(30 * 2 * whole.num_layers * 16 * part.kv_size() *
@@ -235,7 +235,7 @@ absl::Status LittleMemory(const Setting& setting) {
   return Expect(stats.accepted_tokens > 0, "no draft token was right");
 }
 
-// An engine with nothing to do for longer than the deadline of a lost rank.
+// An engine that is idle for longer than the time after which a rank counts as lost.
 absl::Status Idle(const Setting& setting) {
   const Case c = PlainCase();
   ASSIGN_OR_RETURN(const Spread spread, StartSpread(setting, c, Trouble::kNone));
@@ -247,7 +247,7 @@ absl::Status Idle(const Setting& setting) {
   return Expect(before[4].tokens == after[4].tokens, "samples after a rest");
 }
 
-// The last rank, or with `first` rank 0, is lost in the middle of the samples.
+// Loses the last rank, or with `first` rank 0, during generation.
 absl::Status Lose(const Setting& setting, Trouble trouble, bool first) {
   const int lost = first ? 0 : setting.ranks->size() - 1;
   const Case c = PlainCase();
@@ -264,7 +264,7 @@ absl::Status Lose(const Setting& setting, Trouble trouble, bool first) {
   return absl::OkStatus();
 }
 
-// Rank 0 stands still while its engine has nothing to do.
+// Stops rank 0's process while its engine is idle.
 absl::Status StopTheFirst(const Setting& setting) {
   const Case c = PlainCase();
   ASSIGN_OR_RETURN(const Spread spread, StartSpread(setting, c, Trouble::kNone));
@@ -312,7 +312,7 @@ absl::Status Run(absl::string_view what, Setting setting) {
   return setting.ranks->Barrier();
 }
 
-// Deadline of what ranks wait for.
+// Time limit of the ranks' waits in a case.
 absl::Duration TimeoutOf(const std::string& what) {
   if (absl::EndsWith(what, "idle")) return absl::Seconds(4);
   for (const char* unharmed : {"same", "memory", "sizes"}) {

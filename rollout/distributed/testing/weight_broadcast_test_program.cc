@@ -1,5 +1,6 @@
-// Started by weight_broadcast_test under mpirun with the case's name as its argument. On a machine
-// with two GPUs or more (from an archive of tools/bundle.sh) also by hand, with the prefix "gpu_":
+// weight_broadcast_test starts this program under mpirun, with the case's name as its argument. On
+// a machine with two or more GPUs a person can start it from an archive of tools/bundle.sh, with
+// the prefix "gpu_":
 //   mpirun -n 2 ./run weight_broadcast_test_program gpu_update
 #include <signal.h>
 #include <unistd.h>
@@ -31,7 +32,7 @@ absl::Status Expect(bool holds, const std::string& what) {
   return holds ? absl::OkStatus() : absl::InternalError("wrong: " + what);
 }
 
-// `found` has the code and its message the text.
+// Checks that `found` has the code, and its message contains the text.
 absl::Status ExpectError(const absl::Status& found, absl::StatusCode code,
                          const std::string& text) {
   return Expect(found.code() == code && absl::StrContains(found.message(), text),
@@ -57,7 +58,7 @@ ModelConfig SmallConfig() {
   return config;
 }
 
-// Other values on each rank, large enough that the next token depends much on the text.
+// Different weights on each rank, scaled so that the next token depends strongly on the text.
 std::shared_ptr<Weights> RanksOwnWeights(const Setting& setting,
                                          const ModelConfig& config = SmallConfig()) {
   const at::ScalarType type = setting.device.is_cuda() ? at::kBFloat16 : at::kFloat;
@@ -68,7 +69,8 @@ std::shared_ptr<Weights> RanksOwnWeights(const Setting& setting,
   return weights;
 }
 
-// Everything that samples of a few prompts are made of, bit for bit.
+// Generates samples of a few prompts; returns their versions, tokens and log-probabilities' bits as
+// text.
 absl::StatusOr<std::string> Samples(Engine* engine) {
   for (uint64_t id = 0; id < 3; ++id) {
     GenerateRequest request;
@@ -104,8 +106,8 @@ struct Parts {
   std::unique_ptr<WeightBroadcast> broadcast;
 };
 
-// All ranks generate; `same` says whether the samples must be the sender's. On a GPU in bf16 they
-// depend on which of them run side by side, so that there the weights are compared.
+// All ranks generate; `same`: the samples must equal the sender's, else they must differ. On a GPU
+// in bf16 samples depend on the batch, so there the weights are compared.
 absl::Status CompareSamples(const Parts& parts, bool same, ProcessGroup* ranks) {
   ASSIGN_OR_RETURN(std::string mine, Samples(parts.engine.get()));
   if (parts.weights->device().is_cuda()) {
@@ -128,7 +130,7 @@ absl::StatusOr<Parts> MakeParts(const Setting& setting) {
   return parts;
 }
 
-// The sender's engine gets the new version of the weights that it shares.
+// Sends an update while the sender's engine, which shares the weights, is in an update too.
 absl::Status SendFromEngine(uint64_t version,
                             const std::optional<std::vector<std::string>>& changed, Parts* parts) {
   RETURN_IF_ERROR(parts->engine->BeginWeightUpdate());
@@ -172,7 +174,7 @@ absl::Status Shapes(const Setting& setting) {
                      "[64, 32] where rank 0 has model.layers.0.mlp.gate_proj.weight");
 }
 
-// Refuses its first update.
+// An engine that refuses its first update.
 class BusyEngine : public FakeEngine {
  public:
   BusyEngine() : FakeEngine([](const GenerateRequest&, int) { return std::vector<int32_t>{1}; }) {}
@@ -185,8 +187,8 @@ class BusyEngine : public FakeEngine {
   bool busy_ = true;
 };
 
-// A rank that cannot take the weights yet, and one that waits for others, stop them on all ranks
-// before anything was written; the next attempt succeeds.
+// A rank that is not ready, or that expects another version, stops the update on all ranks before
+// anything is written; the next attempt succeeds.
 absl::Status NotReady(const Setting& setting) {
   const std::shared_ptr<Weights> weights = RanksOwnWeights(setting);
   const at::Tensor before = weights->flat().clone();
@@ -206,14 +208,14 @@ absl::Status NotReady(const Setting& setting) {
   RETURN_IF_ERROR(Expect(weights->flat().equal(before), "weights untouched"));
   GenerateRequest request;
   request.prompt = {1};
-  RETURN_IF_ERROR(engine->Submit(request));  // not in an update
+  RETURN_IF_ERROR(engine->Submit(request));  // the engine is not in an update
   RETURN_IF_ERROR(engine->Next(absl::InfiniteFuture()).status());
   RETURN_IF_ERROR(attempt(5, 5));
   return Expect(setting.sends() || !weights->flat().equal(before), "weights that have come");
 }
 
-// Takes part in an update without a WeightBroadcast, on rank 0 and on others, until a share of its
-// buckets has travelled.
+// Runs this rank's side of an update without a WeightBroadcast, until the given share of its
+// buckets is transferred.
 absl::StatusOr<WeightUpdate> TakePart(const Setting& setting, const Weights& weights,
                                       double share) {
   const ParameterLayout& layout = weights.layout();
@@ -235,7 +237,7 @@ absl::StatusOr<WeightUpdate> TakePart(const Setting& setting, const Weights& wei
   return update;
 }
 
-// As a rank that gets other weights than were sent.
+// Acts as a rank that receives other weights than were sent.
 absl::Status ReceiveDamaged(const Setting& setting, const Weights& weights) {
   ASSIGN_OR_RETURN(const WeightUpdate update, TakePart(setting, weights, 1));
   RETURN_IF_ERROR(setting.ranks->collectives()->Wait("a damaged update"));
@@ -245,7 +247,7 @@ absl::Status ReceiveDamaged(const Setting& setting, const Weights& weights) {
       .status();
 }
 
-// Weights that are not everywhere those that were sent are no update for anyone.
+// The update fails on all ranks if one rank's weights differ from those sent.
 absl::Status Damaged(const Setting& setting) {
   ASSIGN_OR_RETURN(Parts parts, MakeParts(setting));
   const int last = setting.ranks->size() - 1;
