@@ -53,10 +53,10 @@ struct LearnStepOptions {
   bool async_rollout = false;  // samples of the next step are being generated
 };
 
-// Learns from `batch`, the rewarded `samples`, and gives the engines the new weights (version done
-// +1). Called by all ranks together. On a rank that both generates and learns the engine pauses
-// meanwhile. Sets the log-probabilities of the reference and the proximal policy if the objective
-// needs them. The statistics are valid on the ranks that learn.
+// Learns from `batch`, the rewarded `samples`, and gives the engines the new weights, whose version
+// is moment.done + 1. Called by all ranks together. On a rank that both generates and learns the
+// engine pauses meanwhile. Sets the log-probabilities of the reference and the proximal policy if
+// the objective needs them. The statistics are valid on the ranks that learn.
 absl::StatusOr<LearnStats> LearnStep(const SampleBatch& samples, const LearnStepOptions& moment,
                                      const GrpoHrdConfig& config, RlBatch* batch,
                                      ModelState* model);
