@@ -1,4 +1,5 @@
-// Helpers of launchers: run-time type to template argument, and the error of a launch.
+// Helpers of the kernel launchers: conversion of a run-time type to a template argument, and the
+// check for launch errors.
 
 #ifndef TRITONRL_MODEL_CUDA_FUSED_DISPATCH_CUH_
 #define TRITONRL_MODEL_CUDA_FUSED_DISPATCH_CUH_
@@ -13,7 +14,7 @@ namespace tritonrl {
 
 inline cudaStream_t StreamOf(void* stream) { return static_cast<cudaStream_t>(stream); }
 
-// Calls function.operator()<T>() with the type's C++ name.
+// Calls function.operator()<T>() with the C++ type T of `type`.
 template <typename Function>
 void ForType(CudaType type, Function function) {
   if (type == CudaType::kFloat) {
@@ -23,7 +24,7 @@ void ForType(CudaType type, Function function) {
   }
 }
 
-// Throws c10::Error, which names `what`, if CUDA refused the last launch.
+// Throws c10::Error with `what` in its message if the last launch failed.
 inline void CheckLaunch(const char* what) {
   const cudaError_t error = cudaGetLastError();
   TORCH_CHECK(error == cudaSuccess, what, ": ", cudaGetErrorString(error));

@@ -1,5 +1,5 @@
-// Device functions for FP8: the largest |x| of a matrix as the bits of an fp32 number (independent
-// of the order of reduction), and the conversion of bf16 elements.
+// Device functions for FP8: the largest |x| of a matrix, as fp32 bits so that the result does not
+// depend on the order of reduction, and the conversion of bf16 elements.
 
 #ifndef TRITONRL_MODEL_CUDA_FUSED_FP8_CUH_
 #define TRITONRL_MODEL_CUDA_FUSED_FP8_CUH_
@@ -14,7 +14,8 @@
 
 namespace tritonrl {
 
-// The largest |x| of the elements a thread has seen; for bf16 one maximum in each half of the word.
+// The largest |x| of the elements that a thread has passed to Take. For bf16 each half of the word
+// holds the maximum of every second element.
 template <typename T>
 struct Amax;
 
@@ -44,8 +45,9 @@ __device__ void UpdateAmax(const Pack<T>& pack, Amax<T>* amax) {
   amax->Take(*reinterpret_cast<const uint4*>(&pack));
 }
 
-// Raises *to, which was 0 before the kernel, to the block's largest |x|. All threads of a block of
-// whole warps call it; `room`: 32 words of shared memory with no other use.
+// Raises *to, which is 0 before the kernel, to the block's largest |x|. All threads of the block
+// make the call; the block consists of whole warps. `room`: 32 words of shared memory with no other
+// use.
 template <typename T>
 __device__ void BlockAtomicMax(const Amax<T>& amax, uint32_t* room, uint32_t* to) {
   const uint32_t most = __reduce_max_sync(~0u, amax.Fp32Bits());
@@ -54,13 +56,13 @@ __device__ void BlockAtomicMax(const Amax<T>& amax, uint32_t* room, uint32_t* to
   if (threadIdx.x >= 32) return;
   const uint32_t all =
       __reduce_max_sync(~0u, threadIdx.x < blockDim.x / 32 ? room[threadIdx.x] : 0);
-  // Most blocks find a larger value there and skip the atomic operation.
+  // For most blocks *to already holds a larger value, so they skip the atomic operation.
   if (threadIdx.x == 0 && all > *static_cast<volatile uint32_t*>(to)) atomicMax(to, all);
 }
 
-// `inverse` multiplies elements before rounding, `scale` multiplies FP8 values in a GEMM. Both are
-// NaN if an element is not finite, so that every GEMM of the matrix is NaN. amax: bits of the
-// largest |x|.
+// The scale factors of a matrix: elements are multiplied by `inverse` before rounding, and a GEMM
+// multiplies the FP8 values by `scale`. Both are NaN if an element is not finite, so that every
+// GEMM of the matrix gives NaN. amax: fp32 bits of the largest |x|.
 template <Fp8Format kFormat>
 struct Scales {
   __device__ explicit Scales(uint32_t amax) {
@@ -72,7 +74,7 @@ struct Scales {
   float scale, inverse;
 };
 
-// Two elements of bf16 to two bytes, the first in the lower.
+// Converts two bf16 elements to two FP8 bytes; the first element becomes the lower byte.
 template <Fp8Format kFormat>
 __device__ uint32_t Convert2(uint32_t two, float inverse) {
   constexpr __nv_fp8_interpretation_t kKind = kFormat == Fp8Format::kE4M3 ? __NV_E4M3 : __NV_E5M2;

@@ -7,7 +7,8 @@ namespace {
 
 constexpr int kThreads = 1024;
 
-// Of a set of numbers z: its maximum m, sum exp(z - m), sum exp(z - m) (z - m).
+// Running statistics of a set of numbers z: max = max z, sum = sum exp(z - max), weighted = sum
+// exp(z - max) (z - max).
 struct Softmax {
   float max = -INFINITY, sum = 0, weighted = 0;
 
@@ -17,7 +18,7 @@ struct Softmax {
     sum += e;
     weighted += e * (z - max);
   }
-  // Rescales the sums to another maximum, which is not below this one.
+  // Rescales the sums to the maximum `to`, which is at least `max`.
   __device__ void Rescale(float to) {
     if (max > -INFINITY) {
       const float factor = __expf(max - to);

@@ -6,16 +6,16 @@
 #include "model/cuda/fused/kernels.h"
 #include "model/cuda/fused/row_ops.cuh"
 
-// Quantizes bf16 matrices to FP8: with one scale per matrix, row-major and transposed in one pass
-// (Hopper's GEMMs want the summed dimension of both operands contiguous), or with one scale per
-// row, fused with RMSNorm or SwiGLU.
+// Quantizes bf16 matrices to FP8. With one scale per matrix, one pass writes the row-major and the
+// transposed copy, because Hopper's FP8 GEMMs need the summed dimension of both operands
+// contiguous. With one scale per row, the kernel is fused with RMSNorm or SwiGLU.
 
 namespace tritonrl {
 
 namespace {
 
 constexpr int kThreads = 256;
-constexpr int kWave = 1024;  // blocks of a grid-stride launch: as many as a large GPU runs at once
+constexpr int kWave = 1024;  // blocks of a grid-stride launch: a large GPU runs about 1,024 at once
 constexpr int kTile = 128;   // rows and columns of a block's tile
 
 __global__ void __launch_bounds__(kThreads)
@@ -35,7 +35,7 @@ __global__ void __launch_bounds__(kThreads)
   BlockAtomicMax(most, room, amax);
 }
 
-// Row-major output: 16 elements a thread.
+// Writes the row-major output only; a thread converts 16 elements per iteration.
 template <Fp8Format kFormat>
 __global__ void __launch_bounds__(kThreads)
     RowsKernel(int64_t pieces, const uint4* __restrict__ x, const uint32_t* amax, float* scale,
@@ -53,7 +53,7 @@ __global__ void __launch_bounds__(kThreads)
   }
 }
 
-// Transposes 4 x 4 bytes: four words that hold a row each to four that hold a column each.
+// Transposes 4 x 4 bytes: each word of `row` holds a row, each word of `columns` a column.
 __device__ void Transpose4(const uint32_t (&row)[4], uint32_t* columns) {
   const uint32_t low01 = __byte_perm(row[0], row[1], 0x5140);
   const uint32_t high01 = __byte_perm(row[0], row[1], 0x7362);
@@ -65,11 +65,11 @@ __device__ void Transpose4(const uint32_t (&row)[4], uint32_t* columns) {
   columns[3] = __byte_perm(high01, high23, 0x7632);
 }
 
-// One block per tile. A thread reads 8 columns of 4 rows and stores, for each column, a word of its
-// 4 rows in the tile. Column c has words 32 c to 32 c + 31, in 8 quads that are XOR-swizzled by c /
-// 8, so that neither the writes (8 packs of columns times 4 groups of rows in a warp) nor the reads
-// (8 quads of a column in a quarter warp) have bank conflicts. Rows past the end are zeros, up to
-// `padded` in `columns`.
+// One block per tile. A thread reads 8 columns of 4 rows and stores, for each column, one word of
+// its 4 rows in the tile. Column c owns words 32 c to 32 c + 31 as 8 quads, which are XOR-swizzled
+// by c / 8, so that neither the writes (8 packs of columns times 4 groups of rows per warp) nor the
+// reads (8 quads of a column per quarter warp) have bank conflicts. Elements of to_columns from
+// `rows` to `padded` are zeros.
 template <Fp8Format kFormat, bool kRows>
 __global__ void __launch_bounds__(kThreads)
     TransposeKernel(int64_t rows, int64_t cols, int64_t padded, const uint16_t* __restrict__ x,
@@ -169,7 +169,7 @@ namespace {
 using Element = __nv_bfloat16;
 using Eight = Pack<Element>;
 
-constexpr int kRowThreads = kRmsThreads;  // for the norm's order of sums
+constexpr int kRowThreads = kRmsThreads;  // keeps the order of sums of RmsNormKernel
 
 struct PlainRow {
   const Element* x;
@@ -177,7 +177,7 @@ struct PlainRow {
   __device__ Eight At(int i) const { return Load(x, i); }
 };
 
-// Gives the bits of RmsNormKernel.
+// Computes RMSNorm with the same bits as RmsNormKernel.
 struct RmsNormRow {
   const Element *x, *weight;
   float eps;
@@ -192,7 +192,7 @@ struct RmsNormRow {
   __device__ Eight At(int i) const { return ApplyRmsNorm(Load(x, i), Load(weight, i), inverse); }
 };
 
-// Gives the bits of SwigluKernel.
+// Computes SwiGLU with the same bits as SwigluKernel.
 struct SwigluRow {
   const Element* gate;
   const Element* up;
@@ -209,7 +209,7 @@ struct SwigluRow {
   }
 };
 
-// One block per row; the second pass reads the row from the cache.
+// One block per row; the second pass finds the row in the cache.
 template <typename Row>
 __global__ void __launch_bounds__(kRowThreads)
     EachRowKernel(Row row, int64_t packs, float* scale, uint2* __restrict__ numbers) {

@@ -9,10 +9,10 @@ namespace tritonrl {
 namespace {
 
 constexpr int kThreads = kRmsThreads;
-constexpr int64_t kBlocks =
-    512;  // of the backward: any GPU has room for them, and sums depend on it
+// Blocks of the backward, the same number on every GPU because the order of sums depends on it.
+constexpr int64_t kBlocks = 512;
 
-// One block per row; the second pass reads the row from the cache.
+// One block per row; the second pass finds the row in the cache.
 template <typename T, bool kRstdKnown, bool kAmax>
 __global__ void __launch_bounds__(kThreads)
     RmsNormKernel(const T* x, const T* weight, float eps, int64_t cols, T* y, float* rstd,
@@ -75,7 +75,8 @@ __global__ void __launch_bounds__(kThreads, kPacks <= 2 ? 4 : 1)
         dot += g * ToFloat(w.values[k]) * hat;
       }
     }
-    // Two rooms in turn: a slow warp may still read that of the previous row.
+    // Successive rows alternate between two buffers, as a slow warp may still read the previous
+    // row's buffer.
     const float mean = BlockSum(dot, room[row & 1]) / static_cast<float>(cols);
 #pragma unroll
     for (int p = 0; p < kPacks; ++p) {
@@ -102,7 +103,7 @@ __global__ void __launch_bounds__(kThreads, kPacks <= 2 ? 4 : 1)
   }
 }
 
-// The kernel for rows of at most `packs` packs a thread.
+// Returns the kernel for rows of at most `packs` packs per thread.
 template <typename T, bool kAmax>
 auto BackwardKernel(int64_t packs) {
   return packs <= 1   ? RmsNormBackwardKernel<T, 1, kAmax>

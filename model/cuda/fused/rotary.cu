@@ -32,8 +32,8 @@ __global__ void __launch_bounds__(kWarps * 32)
   }
 }
 
-// Warp w of a block handles heads w, w + 8, ... of the block's rows and sums the gradients of both
-// weights in registers; partials: [blocks, 2, D].
+// A block handles `rows_each` consecutive rows. Warp w handles heads w, w + 8, ... of each row and
+// sums the gradients of both weights in registers. partials: [blocks, 2, D].
 template <typename T, int kEach>
 __global__ void __launch_bounds__(kWarps * 32)
     HeadNormRotaryBackwardKernel(CudaHeads at, int64_t rows_each, const T* qkv, const float* rstd,
@@ -90,7 +90,7 @@ __global__ void __launch_bounds__(kWarps * 32)
   }
 }
 
-// Calls function.operator()<T, elements of a lane>().
+// Calls function.operator()<T, elements per lane>().
 template <typename Function>
 void ForHeads(const CudaHeads& at, Function function) {
   TORCH_CHECK(at.dim == 64 || at.dim == 128 || at.dim == 256, "heads of ", at.dim, " elements");

@@ -1,5 +1,5 @@
-// RMSNorm and rotary embedding of a query or key head in the registers of a warp, for training and
-// generation.
+// RMSNorm and rotary embedding of a query or key head that a warp holds in registers, for training
+// and generation.
 
 #ifndef TRITONRL_MODEL_CUDA_FUSED_ROTARY_CUH_
 #define TRITONRL_MODEL_CUDA_FUSED_ROTARY_CUH_
@@ -10,8 +10,8 @@
 
 namespace tritonrl {
 
-// kEach neighbouring elements of a head, one group per lane: lanes 0 to 15 hold the first half, and
-// lane ^ 16 holds an element's partner in the rotation.
+// The kEach neighboring elements of a head that one lane holds. Lanes 0 to 15 hold the first half
+// of the head; lane ^ 16 holds each element's partner in the rotation.
 template <typename T, int kEach>
 struct alignas(sizeof(T) * kEach) Lane {
   T values[kEach];
@@ -32,8 +32,8 @@ __device__ void StoreLane(const float* from, T* head) {
   reinterpret_cast<Lane<T, kEach>*>(head)[threadIdx.x % 32] = lane;
 }
 
-// RMSNorm of a head that a warp holds: x becomes x rstd weight, with a rounding to T after each
-// factor. Returns rstd.
+// Replaces x, the lane's elements of a head, by x rstd weight, rounded to T after each factor.
+// Returns rstd.
 template <typename T, int kEach>
 __device__ float NormLane(const T* weight, float eps, float* x) {
   float w[kEach], sum = 0;
@@ -48,8 +48,8 @@ __device__ float NormLane(const T* weight, float eps, float* x) {
   return inverse;
 }
 
-// The cosines and sines of a position for the lane's elements; sin carries the sign of the lane's
-// half: (a, b) -> (a cos - b sin, b cos + a sin).
+// The cosines and sines of one position for the lane's elements. The rotation is (a, b) -> (a cos -
+// b sin, b cos + a sin); `sin` includes the sign for the lane's half.
 template <int kEach>
 struct RotaryFactors {
   float cos[kEach], sin[kEach];
@@ -65,7 +65,7 @@ struct RotaryFactors {
     }
   }
 
-  // sign -1 is the inverse rotation.
+  // Rotates the lane's elements by sign = 1; sign = -1 applies the inverse rotation.
   __device__ void Apply(float sign, float* x) const {
 #pragma unroll
     for (int k = 0; k < kEach; ++k) {

@@ -9,10 +9,10 @@ namespace tritonrl {
 namespace {
 
 constexpr int kCopyThreads = 256;
-constexpr int64_t kMaxCopyBlocks = 2048;  // of a matrix
+constexpr int64_t kMaxCopyBlocks = 2048;  // per matrix
 constexpr int64_t kCopyPackBytes = sizeof(uint4);
 
-// grid.y: the matrices. A thread copies every gridDim.x * kCopyThreads-th pack of one.
+// blockIdx.y selects the matrix; a thread copies every (gridDim.x * kCopyThreads)-th pack of it.
 __global__ void __launch_bounds__(kCopyThreads)
     CopyRowsKernel(RowCopies copies, int64_t present, int64_t rows) {
   const RowCopy copy = copies.copies[blockIdx.y];
@@ -46,7 +46,8 @@ namespace {
 
 constexpr int kEmbeddingThreads = 128;
 
-// One block per position of the sorted order; the first block of a token sums all its rows.
+// One block per position of the sorted order. The block at a token's first position sums all rows
+// of the token; the other blocks return.
 template <typename T>
 __global__ void __launch_bounds__(kEmbeddingThreads)
     EmbeddingBackwardKernel(int64_t rows, int64_t cols, const int64_t* sorted, const int64_t* order,

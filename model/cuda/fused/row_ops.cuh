@@ -1,5 +1,5 @@
 // Device functions on rows of bf16 or fp32: 16-byte packs, sums over warps and blocks, RMSNorm and
-// SwiGLU of a pack. Kernels that share them give the same bits.
+// SwiGLU of a pack. Kernels that use the same functions give the same bits.
 
 #ifndef TRITONRL_MODEL_CUDA_FUSED_ROW_OPS_CUH_
 #define TRITONRL_MODEL_CUDA_FUSED_ROW_OPS_CUH_
@@ -29,7 +29,7 @@ __device__ inline __nv_bfloat16 RoundTo<__nv_bfloat16>(float x) {
   return __float2bfloat16_rn(x);
 }
 
-// silu(gate) * up, rounded twice as in Hugging Face's modules.
+// Returns silu(gate) * up, rounded twice as in Hugging Face's modules.
 template <typename T>
 __device__ T SiluMul(T gate, T up) {
   const float g = ToFloat(gate);
@@ -37,7 +37,7 @@ __device__ T SiluMul(T gate, T up) {
   return RoundTo<T>(silu * ToFloat(up));
 }
 
-// Pack number `pack` of memory that is 16-byte aligned.
+// Loads pack number `pack` of 16-byte aligned memory.
 template <typename T>
 __device__ Pack<T> Load(const T* from, int64_t pack) {
   Pack<T> result;
@@ -54,8 +54,9 @@ __device__ inline float WarpSum(float x) {
   return x;
 }
 
-// Returns the sum over all threads of a block of whole warps to every thread, in a fixed order.
-// `room`: 32 floats of shared memory, which the block may reuse after its next __syncthreads().
+// Returns to every thread the sum of x over the block, which consists of whole warps. The order of
+// the sum is fixed. `room`: 32 floats of shared memory, which the block may reuse after its next
+// __syncthreads().
 __device__ inline float BlockSum(float x, float* room) {
   x = WarpSum(x);
   const int warp = threadIdx.x / 32, lane = threadIdx.x % 32, warps = blockDim.x / 32;
@@ -64,7 +65,8 @@ __device__ inline float BlockSum(float x, float* room) {
   return WarpSum(lane < warps ? room[lane] : 0.0f);
 }
 
-// Pack i of a row belongs to thread i % kRmsThreads, which fixes the order of the row's sum.
+// Threads of a block for RMSNorm. Thread i % kRmsThreads handles pack i of a row, which fixes the
+// order of the row's sum.
 inline constexpr int kRmsThreads = 256;
 
 template <typename T>
@@ -73,12 +75,13 @@ __device__ void AddSquares(const Pack<T>& a, float* sum) {
   for (int k = 0; k < Pack<T>::kSize; ++k) *sum += ToFloat(a.values[k]) * ToFloat(a.values[k]);
 }
 
-// `squares`: the sum of a row's squares, reduced by BlockSum or in the same order.
+// Returns 1 / sqrt(mean(x^2) + eps) of a row. `squares`: the sum of x^2, summed by BlockSum or in
+// the same order.
 __device__ inline float InverseRms(float squares, int64_t cols, float eps) {
   return rsqrtf(squares / static_cast<float>(cols) + eps);
 }
 
-// a * inverse * weight, rounded twice as in Hugging Face's modules.
+// Returns a * inverse * weight, rounded twice as in Hugging Face's modules.
 template <typename T>
 __device__ Pack<T> ApplyRmsNorm(Pack<T> a, const Pack<T>& weight, float inverse) {
 #pragma unroll
@@ -88,8 +91,8 @@ __device__ Pack<T> ApplyRmsNorm(Pack<T> a, const Pack<T>& weight, float inverse)
   }
   return a;
 }
-// The same bits with half of the instructions: the product of two bf16 is exact in fp32, so one
-// __hmul2 multiplies and rounds two of them.
+// Gives the same bits with half of the instructions: the product of two bf16 is exact in fp32, so
+// one __hmul2 multiplies and rounds two elements.
 __device__ inline Pack<__nv_bfloat16> ApplyRmsNorm(Pack<__nv_bfloat16> a,
                                                    const Pack<__nv_bfloat16>& weight,
                                                    float inverse) {

@@ -8,7 +8,7 @@ namespace {
 
 constexpr int kThreads = 256;
 
-// Thread i of grid.x handles one pack of a row; grid.y strides over the rows.
+// Along x, thread i of the grid handles pack i of a row; along y, the grid strides over the rows.
 template <typename T, bool kAmax>
 __global__ void __launch_bounds__(kThreads)
     SwigluKernel(int64_t rows, int64_t packs, const T* gate_up, T* out, uint32_t* amax) {
@@ -29,8 +29,8 @@ __global__ void __launch_bounds__(kThreads)
 }
 
 // silu'(g) = s + silu (1 - s) with s = 1 / (1 + exp(-g)). A thread reads its elements before it
-// writes them, so d_gate_up may be gate_up and out may be d_out. out (the forward's bits) and amax
-// may be null.
+// writes them, so d_gate_up may be gate_up and out may be d_out. `out` gets the bits of the
+// forward; `out` and `amax` may be null.
 template <typename T, bool kAmax>
 __global__ void __launch_bounds__(kThreads)
     SwigluBackwardKernel(int64_t rows, int64_t packs, const T* gate_up, const T* d_out,
