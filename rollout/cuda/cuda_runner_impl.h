@@ -77,7 +77,7 @@ struct CudaRunner::Impl {
   std::vector<cudaEvent_t> events;
   size_t next_event = 0;
   std::deque<InFlightStep> in_flight;
-  std::map<int64_t, cudaGraphExec_t> graphs;  // by number of rows; null: the capture failed
+  std::map<int64_t, cudaGraphExec_t> graphs;  // by number of rows; null: some rank's capture failed
   double graph_seconds = 0;
   absl::Status quantize_status;  // of the last QuantizeWeights
 };

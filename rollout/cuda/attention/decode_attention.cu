@@ -12,9 +12,10 @@ namespace {
 
 using decode::Call;
 
-// Bytes of a warp's ring: more in flight, or room for two blocks where shared memory is small.
+// Bytes of a warp's ring. The deep ring has more bytes in flight; the shallow ring leaves room for
+// two blocks where shared memory is small.
 constexpr int kDeepRing = 24576, kShallowRing = 16384;
-constexpr int kBlocksEach = 2;  // on a multiprocessor
+constexpr int kBlocksEach = 2;  // maximum number of blocks per multiprocessor
 
 constexpr float kLog2E = 1.4426950408889634f;
 

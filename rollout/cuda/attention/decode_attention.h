@@ -10,7 +10,7 @@
 
 namespace tritonrl {
 
-// All pointers are GPU memory. R rows, at most N parts of rows.
+// Arguments of a launch of R rows with at most N parts in total. All pointers are GPU memory.
 struct DecodeAttention {
   CacheHeads shape;
   const void* queries = nullptr;  // [R, H, D] bf16
@@ -30,12 +30,12 @@ struct DecodeAttention {
   int32_t* arrived = nullptr;
   float scale = 0;            // of the scores, above 0
   bool overlap = false;       // programmatic dependent launch (Hopper)
-  bool threads_copy = false;  // copies pages as on GPUs before Hopper
+  bool threads_copy = false;  // threads copy pages, as on GPUs before Hopper
   void* stream = nullptr;     // a cudaStream_t
 };
 
-// Can be captured. A row's bits depend on its own inputs and its split into parts only. Throws
-// c10::Error if the launch is refused.
+// The launch can be captured in a CUDA graph. A row's bits depend only on its own inputs and its
+// split into parts. Throws c10::Error if the launch is refused.
 void LaunchDecodeTiles(const DecodeAttention& at);
 
 }  // namespace tritonrl

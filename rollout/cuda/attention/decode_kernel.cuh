@@ -1,20 +1,20 @@
-// The kernel of attention of one token a row over a paged cache.
+// The decode attention kernel: one token per row over a paged cache.
 //
-// It is bound by reading keys and values: an H200 gives 33 KB a microsecond to each multiprocessor,
-// and 40 KB must be in flight all the time. So as many blocks as the GPU holds at a time take units
-// (a tile of the plan, a key head) in turn, and each of a block's four warps has a ring of its own
-// in shared memory that it fills with the pages to come, those of later units too, while it
-// computes: nothing of what one unit waits for (its queries, the other warps' sums) stops the
-// reading. A warp takes every fourth page of a unit.
+// The kernel is bound by reading keys and values: an H200 delivers 33 KB a microsecond to each
+// multiprocessor, which needs 40 KB in flight all the time. So the launch has as many blocks as the
+// GPU holds at a time, and blocks take units (a tile of the plan, a key head) in turn. Each of a
+// block's four warps has its own ring in shared memory. While the warp computes, it fills the ring
+// with the next pages, also those of later units, so that waiting for a unit's queries or for other
+// warps' sums does not stop the reads. A warp reads every fourth page of a unit.
 //
-// All query heads of a key head are computed at once on tensor cores, transposed: scores [16
-// tokens, 8 columns] = keys [16, D] x queries [D, 8], results [D, 8] += values [D, 16] x weights
-// [16, 8], so that eight columns are enough where rows would be sixteen. Rows that see the
-// same pages (a token and draft tokens behind it, samples of a prompt) are columns of the same
-// unit, in up to three such products for each page, so that they cost one reading. 8-bit keys and
-// values become fp16 in registers, which holds them exactly; queries and weights are fp16 then. The
-// largest score so far that exponents are taken from follows only when it is exceeded by kSlack;
-// then weights are at most 2^kSlack, and in most pages no lane asks another.
+// Tensor cores compute all query heads of a key head at once, transposed: scores [16 tokens, 8
+// columns] = keys [16, D] x queries [D, 8], results [D, 8] += values [D, 16] x weights [16, 8]. So
+// the heads fill 8 columns; not transposed, they would have to fill 16 rows. Rows that attend to
+// the same pages (a token and its draft tokens, samples of a prompt) are columns of the same unit,
+// in up to three such GEMMs for each page, so that one read serves them all. FP8 keys and values
+// become fp16 in registers, which represents them exactly; queries and weights are fp16 then. The
+// exponents are relative to a running maximum, which is raised only when a score exceeds it by more
+// than kSlack: weights stay at most 2^kSlack, and in most pages lanes exchange no data.
 #ifndef TRITONRL_ROLLOUT_CUDA_ATTENTION_DECODE_KERNEL_CUH_
 #define TRITONRL_ROLLOUT_CUDA_ATTENTION_DECODE_KERNEL_CUH_
 
@@ -29,11 +29,12 @@
 
 namespace tritonrl::decode {
 
-// A block's shared memory: the warps' rings and barriers, what they put together, bits of rows.
+// A block's shared memory: the warps' rings, their barriers, their results, and the bit mask of
+// complete rows.
 template <typename Cached, int kDim, int kStages>
 struct Memory {
   static constexpr int kWarpBytes = PageRing<Cached, kDim, kStages, false>::kBytes;
-  static constexpr int kBarriersEach = (kStages + 1) / 2 * 2;  // of a warp, for 16 bytes
+  static constexpr int kBarriersEach = (kStages + 1) / 2 * 2;  // of a warp; a multiple of 16 bytes
   static constexpr int kBarrierBytes =
       kWarps * kBarriersEach * static_cast<int>(sizeof(SharedBarrier));
   static constexpr int kBytes =
@@ -42,14 +43,14 @@ struct Memory {
   __device__ static SharedBarrier* Barriers(uint8_t* memory, int warp) {
     return reinterpret_cast<SharedBarrier*>(memory + kWarps * kWarpBytes) + warp * kBarriersEach;
   }
-  // [kWarps][kGroupColumns][kDim], then the largest scores [kWarps][kGroupColumns] and sums
-  // [kWarps][kGroupColumns].
+  // Weighted sums of values [kWarps][kGroupColumns][kDim], then the exponents' origins
+  // [kWarps][kGroupColumns] and the sums of weights [kWarps][kGroupColumns].
   __device__ static float* Sums(uint8_t* memory) {
     return reinterpret_cast<float*>(memory + kWarps * kWarpBytes + kBarrierBytes);
   }
 };
 
-// Where the parts of a unit's rows lie: of row i in lane i of each warp.
+// The DecodeRow of each of a unit's rows: lane i of each warp holds that of row i.
 struct UnitRows {
   DecodeRow mine;
 
@@ -57,19 +58,20 @@ struct UnitRows {
     const int lane = threadIdx.x % 32;
     mine = lane < unit.tile.rows ? call.rows[unit.tile.row + lane] : DecodeRow();
   }
-  // Called by the whole warp.
+  // Must be called by the whole warp.
   __device__ DecodeRow Of(int row) const {
     return {__shfl_sync(~0u, mine.parts, row), __shfl_sync(~0u, mine.first_slot, row)};
   }
 };
 
-// Puts the warps' results of an octet of a unit together and writes them, to `out` or as a part.
+// Combines the warps' results of an octet (8 columns) of a unit. Writes them to `out`, or to
+// `parts` if the row has several parts.
 template <int kDim>
 __device__ void WriteOctet(const Call& call, const Unit& unit, const UnitRows& rows, int octet,
                            int columns, const float* sums) {
   const float* most = sums + kWarps * kGroupColumns * kDim;
   const float* totals = most + kWarps * kGroupColumns;
-  // A warp's threads have the same column.
+  // All threads of a warp have the same column.
   for (int i = threadIdx.x; i < columns * (kDim / 2); i += kWarps * 32) {
     const int column = i / (kDim / 2), element = i % (kDim / 2) * 2;
     float top = -INFINITY, total = 0, x = 0, y = 0;
@@ -81,7 +83,7 @@ __device__ void WriteOctet(const Call& call, const Unit& unit, const UnitRows& r
       y += share * sum[1];
       total += share * totals[w * kGroupColumns + column];
     }
-    const float inverse = total == 0 ? 0.0f : 1.0f / total;  // what is no number shows
+    const float inverse = total == 0 ? 0.0f : 1.0f / total;  // a NaN in `total` is passed on
     const int row = (octet * kGroupColumns + column) / unit.heads;
     const int head = unit.first_head + (octet * kGroupColumns + column) % unit.heads;
     const DecodeRow parts = rows.Of(row);
@@ -94,9 +96,9 @@ __device__ void WriteOctet(const Call& call, const Unit& unit, const UnitRows& r
   }
 }
 
-// Of which of the unit's rows all parts have been written and are seen now, for the block that
-// comes last: a bit each. Called by the whole block behind WriteOctet. One thread for each row
-// orders what all have written: a fence of each would wait for the copies in flight.
+// Returns a bit mask of the unit's rows of which this block has written the last part; it then sees
+// all parts. Must be called by the whole block after WriteOctet. One thread for each row orders the
+// writes of all threads, because a fence in each thread would wait for the copies in flight.
 __device__ inline uint32_t CompleteRows(const Call& call, const Unit& unit, const UnitRows& rows,
                                         uint32_t* flags) {
   __syncthreads();
@@ -113,16 +115,15 @@ __device__ inline uint32_t CompleteRows(const Call& call, const Unit& unit, cons
   return *flags;
 }
 
-// Of a few elements of a head, those of a thread: what the parts of its row give, summed in their
-// order.
+// A thread's kEach elements of a head: the results of the row's parts, merged in their order.
 struct MergedParts {
   static constexpr int kEach = 8;       // elements
   static constexpr int kTogether = 16;  // parts that are read at a time
 
   float top = -INFINITY, total = 0, sum[kEach] = {};
 
-  // The next `count` parts, or kTogether if there are more. from: the elements of the first one's
-  // slot; slot_heads: from a slot to the next.
+  // Adds the next `count` parts, at most kTogether of them. from: the thread's elements in the
+  // first part's slot; slot_heads: number of heads from one slot to the next.
   __device__ void Add(const float* lses_from, const __nv_bfloat16* from, int slot_heads, int dim,
                       int count) {
     float lses[kTogether];
@@ -166,8 +167,8 @@ struct MergedParts {
   }
 };
 
-// Puts the parts of those of the unit's rows together that `complete` has a bit of. All at once, as
-// each waits for what it reads about as long as for everything else.
+// Merges the parts of the unit's rows whose bits are set in `complete`. The block merges all these
+// rows at once, because a row's reads alone take about as long as the rest of its merge.
 template <int kDim>
 __device__ void MergeRows(const Call& call, const Unit& unit, const UnitRows& rows,
                           uint32_t complete) {
@@ -190,7 +191,7 @@ __device__ void MergeRows(const Call& call, const Unit& unit, const UnitRows& ro
   }
 }
 
-// A unit of up to kOctets * 8 columns. read: see PageRing::Fill.
+// Computes a unit of up to kOctets * 8 columns. read: see PageRing::Fill.
 template <int kOctets, typename Cached, int kDim, int kStages, bool kBoxes>
 __device__ void DecodeUnit(const Call& call, const Unit& unit, uint8_t* memory,
                            PageRing<Cached, kDim, kStages, kBoxes>* ring, uint32_t* read) {
@@ -200,7 +201,7 @@ __device__ void DecodeUnit(const Call& call, const Unit& unit, uint8_t* memory,
       {call.queries + (int64_t{unit.tile.row} * call.query_heads + unit.first_head) * kDim,
        call.query_heads * kDim, unit.tile.rows, unit.heads, unit.tile.fewer});
   for (int left = unit.tile.tokens - warp * kPageTokens; left > 0; left -= kWarps * kPageTokens) {
-    __syncwarp();  // the stage that is filled has been read by all lanes
+    __syncwarp();  // all lanes have read the stage that Fill overwrites
     ring->Fill(*read);
     *read = sums.Add(ring->Take(), left, call.scale_log2);
   }
@@ -217,7 +218,7 @@ __device__ void DecodeUnit(const Call& call, const Unit& unit, uint8_t* memory,
     __syncthreads();
     WriteOctet<kDim>(call, unit, rows, octet, columns, together);
   }
-  if (rows.Of(0).parts > 1) {  // as all of them
+  if (rows.Of(0).parts > 1) {  // then all rows of the unit have several parts
     auto* const flags = reinterpret_cast<uint32_t*>(together + kWarps * kGroupColumns * (kDim + 2));
     const uint32_t complete = CompleteRows(call, unit, rows, flags);
     if (complete != 0) MergeRows<kDim>(call, unit, rows, complete);
@@ -235,7 +236,7 @@ __device__ void Decode(const Call& call) {
   PageRing<Cached, kDim, kStages, kBoxes> ring(call, units, memory + warp * Place::kWarpBytes,
                                                Place::Barriers(memory, warp), warp);
   for (int i = 0; i < kStages - 1; ++i) ring.Fill(0);
-  ring.WaitForEarlier();  // queries
+  ring.WaitForEarlier();  // an earlier kernel writes the queries
 
   uint32_t read = 0;
   Unit unit = units.Load(blockIdx.x);
@@ -250,8 +251,8 @@ __device__ void Decode(const Call& call) {
   }
 }
 
-// kStages: pages of a warp's ring. kBoxes: how they come there (decode_page_pipeline.cuh), for
-// Hopper.
+// kStages: pages of a warp's ring. kBoxes: Hopper's tensor memory accelerator copies the pages (see
+// PageRing).
 template <typename Cached, int kDim, int kStages, bool kBoxes>
 __global__ void __launch_bounds__(kWarps * 32, 2) DecodeKernel(const __grid_constant__ Call call) {
 #ifdef __CUDA_ARCH__

@@ -1,3 +1,5 @@
+// The pages that decode attention (decode_kernel.cuh) reads: their layout in shared memory, their
+// order for each warp, and the ring into which a warp copies them.
 #ifndef TRITONRL_ROLLOUT_CUDA_ATTENTION_DECODE_PAGE_PIPELINE_CUH_
 #define TRITONRL_ROLLOUT_CUDA_ATTENTION_DECODE_PAGE_PIPELINE_CUH_
 
@@ -11,20 +13,13 @@
 #include "rollout/cuda/attention/decode_plan.h"
 #include "rollout/cuda/attention/paged_kv_layout.h"
 
-// A page of one key head in shared memory.
-//
-// What a launch of the kernel of decode_kernel.cuh is told, and which pages each warp reads in
-// which order.
-//
-// What a warp of decode_kernel.cuh has in shared memory of the pages that it reads.
-
 namespace tritonrl::decode {
 
 inline constexpr int kWarps = 4;
 
-// Where keys or values of a page lie in shared memory: lines of at most 128 bytes, first those of
-// all tokens with the head's first elements. A line's packs of 16 bytes change places so that a
-// column of packs of 8 tokens lies in different banks, as tensor maps swizzle them.
+// Layout of a page's keys or values of one key head in shared memory: lines of at most 128 bytes,
+// first the lines with the head's first elements for all tokens. The packs of 16 bytes in a line
+// are swizzled as tensor maps do, so that the same pack of 8 tokens is in different banks.
 template <typename Cached, int kDim>
 struct PageFormat {
   static constexpr int kTokenBytes = kDim * static_cast<int>(sizeof(Cached));
@@ -33,6 +28,7 @@ struct PageFormat {
   static constexpr int kLinePacks = kLineBytes / 16;
   static constexpr int kBytes = kPageTokens * kTokenBytes;
 
+  // Offset of a token's pack in bytes.
   __device__ static uint32_t Place(int token, int pack) {
     const int turn = kLinePacks == 8 ? token % 8 : token / 2 % 4;
     return (pack / kLinePacks * kPageTokens + token) * kLineBytes + (pack % kLinePacks ^ turn) * 16;
@@ -43,9 +39,9 @@ struct PageFormat {
     return (first ^ pairs % kLinePairs * 32) + pairs / kLinePairs * (kPageTokens * kLineBytes);
   }
 
-  // Pages of a head in a pool of any number of pages.
+  // A tensor map whose boxes are a head's pages, for a pool of any number of pages.
   static TensorMapDesc Boxes(const void* pool, int key_heads) {
-    constexpr int64_t kMaxSlots = (int64_t{1} << 31) - kPageTokens;  // as their numbers are int32
+    constexpr int64_t kMaxSlots = (int64_t{1} << 31) - kPageTokens;  // page slots are int32
     constexpr int64_t kElements = kLineBytes / static_cast<int64_t>(sizeof(Cached));
     const int64_t lines = int64_t{key_heads} * kLines;
     return {pool,
@@ -55,7 +51,7 @@ struct PageFormat {
             {kElements, kPageTokens, kLines}};
   }
 
-  // A warp begins to copy a page of a key head to `to`, keys and behind them values. Positions from
+  // Starts a warp's copy of a page of a key head to `to`: keys, then values. Positions from
   // `tokens` on become zeros.
   __device__ static void Copy(const void* keys, const void* values, int32_t page, int key_heads,
                               int head, int tokens, uint8_t* to) {
@@ -76,9 +72,10 @@ struct PageFormat {
   }
 };
 
+// Arguments of a launch.
 struct Call {
-  // Of keys and values, for a page of a head: [lines of 128 bytes or less of a position, page
-  // slots, elements of a line]. Hopper.
+  // For Hopper: tensor maps of keys and values. A box is a page of a head: [lines of a position,
+  // page slots, elements of a line], with lines of at most 128 bytes.
   CUtensorMap key_boxes, value_boxes;
   const __nv_bfloat16* queries = nullptr;  // [R, H, D]
   const void* keys = nullptr;              // pools (paged_kv_layout.h)
@@ -88,21 +85,21 @@ struct Call {
   const DecodeRow* rows = nullptr;
   const int32_t* used_tiles = nullptr;
   __nv_bfloat16* out = nullptr;  // [R, H, D]
-  // What the parts of divided rows give by themselves: [slots, H, D], the base-2 logarithms of
-  // their sums of weights [slots, H], and how many of them are there [R, K, groups], 0 before and
-  // after.
+  // Scratch for rows with several parts: results of parts [slots, H, D], base-2 logarithms of their
+  // sums of weights [slots, H], and the number of finished parts [R, K, groups], zero before and
+  // after a launch.
   __nv_bfloat16* parts = nullptr;
   float* lses = nullptr;
   int32_t* arrived = nullptr;
   int query_heads = 0, key_heads = 0;
-  int groups = 0;        // parts of a key head's query heads, of
-  int group = 0;         // query heads each (the last may have fewer), at most kGroupColumns
-  float scale_log2 = 0;  // of scores, times log2(e)
-  uint32_t zero = 0;     // unknown to the compiler: `x & zero` waits for x to be read
+  int groups = 0;        // groups of the query heads of a key head
+  int group = 0;         // query heads of a group (the last may have fewer), at most kGroupColumns
+  float scale_log2 = 0;  // scale of the scores, times log2(e)
+  uint32_t zero = 0;     // 0, unknown to the compiler: `x & zero` waits for x to be read
 };
 
-// A unit: a tile, a key head, and some of its query heads. Its columns are these heads of the
-// tile's first row, then of the next.
+// A unit of work: a tile, a key head, and a group of its query heads. Its columns are these heads
+// of the tile's first row, then those of the next row, and so on.
 struct Unit {
   int number, key_head, first_head, heads;
   DecodeTile tile;
@@ -118,7 +115,7 @@ class Units {
       : call_(call), count_(*call.used_tiles * call.key_heads * call.groups) {}
 
   __device__ bool Has(const Unit& unit) const { return unit.number < count_; }
-  // Without pages if there is none of this number.
+  // The unit of this number; a unit without pages if the number is too large.
   __device__ Unit Load(int number) const {
     Unit unit = {.number = number};
     if (number >= count_) return unit;
@@ -131,7 +128,7 @@ class Units {
     unit.tile = call_.tiles[number / of_tile];
     return unit;
   }
-  // The next one of this block.
+  // This block's next unit.
   __device__ Unit After(const Unit& unit) const { return Load(unit.number + gridDim.x); }
 
  private:
@@ -139,8 +136,8 @@ class Units {
   const int count_;
 };
 
-// What a warp reads, in order: every kWarps-th page of each of its block's units. The numbers of 32
-// pages are read at a time, and so early that nobody waits for them.
+// The pages that a warp reads, in order: every kWarps-th page of each of its block's units. The
+// warp reads 32 page numbers at a time, so early that it never waits for them.
 class PageStream {
  public:
   __device__ PageStream(const Units& units, const int32_t* page_table, int warp)
@@ -153,11 +150,11 @@ class PageStream {
   struct Page {
     int32_t id;
     int head;      // key head
-    int tokens;    // of the unit from the page's first on
-    bool settled;  // nothing of it is written by kernels that may still run
+    int tokens;    // the unit's tokens from the page's first token on
+    bool settled;  // no kernel that may still run writes to the page
   };
   __device__ bool AtEnd() const { return !units_.Has(now_.unit); }
-  // In all lanes of the warp.
+  // Must be called by all lanes of the warp; all get the same page.
   __device__ Page Take() {
     const int number = warp_ + kWarps * (now_.base + index_);
     const Page page = {__shfl_sync(~0u, now_.ids, index_), now_.unit.key_head,
@@ -168,12 +165,12 @@ class PageStream {
   }
 
  private:
-  // 32 of a unit's pages that are this warp's, from the base-th on.
+  // Up to 32 of this warp's pages of a unit, from the base-th on.
   struct Run {
     Unit unit;
     int base;
     int count;    // at most 32
-    int32_t ids;  // of page base + lane
+    int32_t ids;  // number of page base + lane
   };
   __device__ int PagesOf(const Unit& unit) const {
     const int pages = unit.Pages() - warp_;
@@ -191,7 +188,7 @@ class PageStream {
     after_ = units_.After(after_);
     return RunOf(unit, 0);
   }
-  // The next one that has pages.
+  // Moves on to the next run that has pages.
   __device__ void TakeNextRun() {
     do {
       now_ = next_;
@@ -203,14 +200,15 @@ class PageStream {
   const Units& units_;
   const int32_t* const table_;
   const int warp_;
-  int index_ = 0;  // in the run
+  int index_ = 0;  // of the next page in now_
   Run now_, next_;
-  Unit after_;  // the one behind next_'s
+  Unit after_;  // the unit after next_.unit
 };
 
-// kStages pages, keys and then values, in flight or arrived. kBoxes: by the tensor memory
-// accelerator, two copies a page that one thread asks for, where instructions of all threads would
-// take power that the GPU has better use for; whole pages then, be they used or not.
+// A warp's ring of kStages pages (keys, then values) that are in flight or have arrived. kBoxes:
+// the tensor memory accelerator copies whole pages, used or not, with two copies a page that one
+// thread issues. Without kBoxes all threads copy, which takes power that a Hopper GPU needs
+// elsewhere.
 template <typename Cached, int kDim, int kStages, bool kBoxes>
 class PageRing {
  public:
@@ -218,7 +216,7 @@ class PageRing {
   static constexpr int kStageBytes = 2 * Format::kBytes;
   static constexpr int kBytes = kStages * kStageBytes;
 
-  // memory: kBytes at a multiple of 1,024; barriers: kStages. Both are this warp's alone.
+  // memory: kBytes bytes at a multiple of 1,024; barriers: kStages. No other warp may use them.
   __device__ PageRing(const Call& call, const Units& units, uint8_t* memory,
                       SharedBarrier* barriers, int warp)
       : call_(call),
@@ -236,21 +234,21 @@ class PageRing {
     }
   }
 
-  // Until what earlier kernels wrote is seen.
+  // Waits until the writes of earlier kernels are visible.
   __device__ void WaitForEarlier() {
     if (!waited_) GridDependencySync();
     waited_ = true;
   }
 
-  // Begins to copy the next page, if there is one, to where all lanes have read what was there:
-  // `read` is a word of it (OnlineSoftmax::Add).
+  // Starts the copy of the next page, if there is one. All lanes must have read the stage that it
+  // overwrites; `read` is a word of the last page read (OnlineSoftmax::Add).
   __device__ void Fill(uint32_t read) {
     if (!stream_.AtEnd()) {
       const PageStream::Page page = stream_.Take();
       if (!page.settled) WaitForEarlier();
       uint8_t* const to = memory_ + filled_ * kStageBytes;
       if constexpr (kBoxes) {
-        // The copy waits for the word; nothing else orders the two.
+        // The copy waits for the word to be read; nothing else orders the copy after the reads.
         if (threadIdx.x % 32 == 0) CopyPage(page, static_cast<int>(read & call_.zero), to);
       } else {
         Format::Copy(call_.keys, call_.values, page.id, call_.key_heads, page.head, page.tokens,
@@ -261,7 +259,7 @@ class PageRing {
     filled_ = filled_ + 1 == kStages ? 0 : filled_ + 1;
   }
 
-  // Until the page that was asked for first, of those not yet taken, is there; SharedAddress of it.
+  // Waits for the oldest page that has not been taken and returns its SharedAddress.
   __device__ uint32_t Take() {
     if constexpr (kBoxes) {
       WaitForPhase(barriers_ + stage_, parity_);
@@ -292,7 +290,7 @@ class PageRing {
   SharedBarrier* const barriers_;
   const uint32_t address_;
   uint64_t policy_ = 0;
-  int filled_ = 0, stage_ = 0;  // the one that is filled next, and the one that is taken next
+  int filled_ = 0, stage_ = 0;  // the stage that is filled next; the stage that is taken next
   uint32_t parity_ = 0;
   bool waited_ = false;
 };

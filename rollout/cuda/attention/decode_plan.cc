@@ -52,7 +52,7 @@ DecodePlan::DecodePlan(int rows, int64_t max_tokens, const DecodeSplit& split,
   TORCH_CHECK(split.parts > 0 && split.together > 0 && split.least >= kPageTokens &&
                   split.least <= split.most,
               split.parts, " parts of ", split.least, " to ", split.most, " tokens");
-  // What is common to several rows ends in the midst of a part.
+  // A shared prefix can end inside a part, which gives the row one part more.
   const int64_t cut = Shares(rows) ? 1 : 0;
   tiles_ = static_cast<int>(rows * (split.MaxParts(max_tokens, TilesOf(rows)) + cut));
 }
@@ -62,14 +62,14 @@ int64_t DecodePlan::words() const {
 }
 
 int64_t DecodePlan::PartialBytes(int query_heads, int head_dim) const {
-  // A row of bf16 and a logarithm in fp32 for each head.
+  // For each head: head_dim bf16 elements and a logarithm in fp32.
   return int64_t{tiles_} * query_heads * (2 * head_dim + 4);
 }
 
 // Consecutive rows of the same sequence.
 struct DecodePlan::Sequence {
   int row, rows;
-  std::span<const int32_t> lengths;  // of all rows from `row` on
+  std::span<const int32_t> lengths;  // of `row` and all rows after it
   int32_t page_begin;
 
   int64_t settled() const { return lengths[0] - 1; }  // tokens from before the step
@@ -84,14 +84,14 @@ struct DecodePlan::Common {
   int64_t tokens() const { return int64_t{pages} * kPageTokens; }
 };
 
-// What is being filled, and how far it is.
+// The arrays that Fill writes, and its progress.
 struct DecodePlan::Filling {
   DecodeTile* tiles;
   DecodeRow* rows;
   int tiles_used = 0;
   int slots_used = 0;
-  int64_t groups = 0;  // of rows that are read together
-  int64_t each = 0;    // tokens of a part of the present sequences
+  int64_t groups = 0;  // see DecodeSplit
+  int64_t each = 0;    // tokens of a part of the current sequences
 };
 
 std::vector<DecodePlan::Sequence> DecodePlan::SequencesOf(std::span<const int32_t> lengths,
@@ -115,7 +115,7 @@ bool DecodePlan::Shares(int64_t sequences) const {
   return sharing_.tile_rows > 1 && sequences >= sharing_.min_sequences;
 }
 
-// Whether half of the readings or more are saved.
+// Whether sharing saves at least half of the reads.
 bool DecodePlan::Pays(const std::vector<Sequence>& sequences, const Common& common) const {
   int64_t rows = 0, apart = 0;
   for (size_t i = common.first; i < common.first + common.count; ++i) {
@@ -128,7 +128,7 @@ bool DecodePlan::Pays(const std::vector<Sequence>& sequences, const Common& comm
 std::vector<DecodePlan::Common> DecodePlan::CommonOf(const std::vector<Sequence>& sequences,
                                                      std::span<const int32_t> shared_pages) const {
   const bool may = !shared_pages.empty() && Shares(std::ssize(sequences));
-  // Of sequence i and the one in front of it.
+  // The pages that sequence i shares with the sequence before it; 0 if they are too few.
   const auto pages_with = [&](size_t i) -> int64_t {
     if (!may || i >= sequences.size()) return 0;
     const int64_t settled = std::min(sequences[i - 1].settled(), sequences[i].settled());
@@ -137,8 +137,9 @@ std::vector<DecodePlan::Common> DecodePlan::CommonOf(const std::vector<Sequence>
   };
   std::vector<Common> all;
   for (size_t begin = 0; begin < sequences.size();) {
-    // Who has much less in common with the one in front than the first two is not of them; nor is
-    // who has much more in common with the one behind.
+    // A sequence ends the group if it shares with its predecessor less than 7/8 of the pages that
+    // the first two share. If it shares more than 8/7 of them, it and its predecessor belong to the
+    // next group.
     const int64_t of_two = pages_with(begin + 1);
     int64_t pages = of_two;
     size_t end = begin + 1;
@@ -189,7 +190,7 @@ void DecodePlan::FillOwn(const Sequence& sequence, const Common& common, Filling
     return std::max<int64_t>(DivideUp(sequence.lengths[row] - begin, each), 1);
   };
   for (int done = 0; done < sequence.rows;) {
-    // As even as it goes. What is computed together is divided alike.
+    // Tiles have nearly equal numbers of rows. All rows of a tile have the same number of parts.
     const int64_t left = sequence.rows - done, wanted = DivideUp(left, TilesOf(left));
     const int64_t parts = parts_of(done), slots = first_part + parts;
     int rows = 1;
@@ -230,7 +231,8 @@ void DecodePlan::Fill(std::span<const int32_t> lengths, std::span<const int32_t>
   filling.groups += rows_ - used;
   for (const Common& common : CommonOf(sequences, shared_pages)) {
     const std::span of(&sequences[common.first], common.count);
-    // Alike for what is common and for each sequence, of which the longest has most parts.
+    // The shared prefix and the rest of each sequence have parts of the same size. The longest
+    // sequence, which has the most parts, determines it.
     const Sequence& longest = *std::max_element(
         of.begin(), of.end(),
         [](const Sequence& a, const Sequence& b) { return a.length() < b.length(); });
@@ -243,8 +245,8 @@ void DecodePlan::Fill(std::span<const int32_t> lengths, std::span<const int32_t>
     filling.each = split_.least;
     FillOwn({row, 1, none, 0}, {}, &filling);
   }
-  // Blocks take them in turn: what is short fills the gaps at the end; what reads the same pages
-  // does so at the same time.
+  // Blocks take the tiles in turn: short tiles come last and fill the gaps, and tiles that read the
+  // same pages read them at the same time.
   std::stable_sort(filling.tiles, filling.tiles + filling.tiles_used,
                    [](const DecodeTile& a, const DecodeTile& b) {
                      return std::tie(b.tokens, a.first_page) < std::tie(a.tokens, b.first_page);

@@ -1,4 +1,4 @@
-// What a warp computes of the pages that it sees (decode_kernel.cuh).
+// A warp's online softmax over the pages that it reads (decode_kernel.cuh).
 #ifndef TRITONRL_ROLLOUT_CUDA_ATTENTION_DECODE_SOFTMAX_CUH_
 #define TRITONRL_ROLLOUT_CUDA_ATTENTION_DECODE_SOFTMAX_CUH_
 
@@ -14,7 +14,7 @@
 
 namespace tritonrl::decode {
 
-// A weight is at most two to this power.
+// A softmax weight is at most 2^kSlack.
 inline constexpr float kSlack = 6;
 
 __device__ inline uint32_t Bits(__nv_bfloat162 pair) {
@@ -25,7 +25,7 @@ __device__ inline float2 PairOf(uint32_t bits) {
 }
 __device__ inline uint32_t Bits(__half2 pair) { return *reinterpret_cast<const uint32_t*>(&pair); }
 
-// Two E4M3 numbers, the low two bytes, as fp16.
+// Converts the two E4M3 numbers in the low two bytes to fp16.
 __device__ inline uint32_t HalvesOf(uint32_t bytes) {
   const __half2_raw pair =
       __nv_cvt_fp8x2_to_halfraw2(static_cast<__nv_fp8x2_storage_t>(bytes & 0xffff), __NV_E4M3);
@@ -35,14 +35,14 @@ __device__ inline uint32_t HalvesOf(uint32_t bytes) {
 // Queries of a unit: column c is head c % heads of row c / heads.
 struct Columns {
   const __nv_bfloat16* queries;  // the first row's first head
-  int row_elements;              // from a row to the next
+  int row_elements;              // elements from a row to the next
   int rows, heads;
-  int fewer;  // tokens that each row sees fewer than the one behind it
+  int fewer;  // each row attends to this many tokens fewer than the next row
 };
 
-// Softmax and weighted values of up to kOctets * 8 columns over the pages that a warp has seen.
-// With g = lane / 4 and t = lane % 4 a thread holds columns 2t and 2t + 1 of each octet. What a
-// column gives does not depend on the others.
+// Softmax and weighted sums of values of up to kOctets * 8 columns over the pages that a warp has
+// read. With g = lane / 4 and t = lane % 4, a thread holds columns 2t and 2t + 1 of each octet. A
+// column's result does not depend on the other columns.
 template <typename Cached, int kDim, int kOctets>
 class OnlineSoftmax {
  public:
@@ -55,7 +55,7 @@ class OnlineSoftmax {
     keys_ = KeepInRegister(Format::Place(low, lane / 16));
     values_ =
         KeepInRegister(kFp8 ? Format::Place(low, lane / 16) : Format::Place(high, lane / 8 % 2));
-    values_ += Format::kBytes;  // behind the keys
+    values_ += Format::kBytes;  // values follow the keys
     max_fewer_ = (of.rows - 1) * of.fewer;
 #pragma unroll
     for (int octet = 0; octet < kOctets; ++octet) {
@@ -69,16 +69,17 @@ class OnlineSoftmax {
     }
   }
 
-  // page: SharedAddress of keys and values, of which `tokens` (or all) are used by the last row;
-  // the others may be no numbers. Gives a word of what was read: products wait for all of it, and
-  // the one that waits for the word comes among the last.
+  // page: SharedAddress of a page's keys and values. The last row attends to its first `tokens`
+  // tokens, or to all; the other tokens may be NaN. Returns a word of the page: the mma
+  // instructions wait for all of the page to be read, and the one that waits for this word is among
+  // the last.
   __device__ uint32_t Add(uint32_t page, int tokens, float scale_log2) {
     return tokens < kPageTokens + max_fewer_ ? AddTokens<false>(page, tokens, scale_log2)
                                              : AddTokens<true>(page, tokens, scale_log2);
   }
 
-  // An octet's sums: [columns, kDim], not divided; most, and `totals` floats behind it the sums of
-  // weights: [columns].
+  // Stores an octet: its weighted sums of values to `sums` [columns, kDim], not divided; the
+  // exponents' origins to `most` [columns]; the sums of weights to `most + totals` [columns].
   __device__ void Store(int octet, float* sums, float* most, int totals, int columns) const {
     const int lane = threadIdx.x % 32;
 #pragma unroll
@@ -96,7 +97,7 @@ class OnlineSoftmax {
       for (int tile = 0; tile < kDim / 16; ++tile) {
 #pragma unroll
         for (int half = 0; half < 2; ++half) {
-          // Of 8-bit values the tile's rows are its even elements, then its odd ones.
+          // With FP8 values, a tile's rows are its even elements, then its odd elements.
           const int element = kFp8 ? lane / 4 * 2 + half : lane / 4 + half * 8;
           sums[column * kDim + tile * 16 + element] = sums_[octet][tile][half * 2 + i];
         }
@@ -114,8 +115,8 @@ class OnlineSoftmax {
         of.queries + int64_t{row} * of.row_elements + column % of.heads * kDim;
 #pragma unroll
     for (int step = 0; step < kSteps; ++step) {
-      // Of 8-bit keys a thread has four neighbours: the sum over a step's elements is in that
-      // order.
+      // With FP8 keys a thread holds four adjacent elements, so the queries' elements must be in
+      // that order too.
       const __nv_bfloat16* from = queries + step * 16 + lane % 4 * (kFp8 ? 4 : 2);
 #pragma unroll
       for (int half = 0; half < 2; ++half) {
@@ -156,7 +157,7 @@ class OnlineSoftmax {
 #pragma unroll
     for (int i = 0; i < 4; ++i) {
       const float most = most_[octet][i % 2];
-      // A column that has seen no token yet may see none of this page either.
+      // A column without any token so far may have no token in this page either.
       const bool none = !kWhole && most == -INFINITY;
       scores[i] = none ? 0.0f : PowerOfTwo(fmaf(scores[i], scale_log2, -most));
       totals_[octet][i % 2] += scores[i];
@@ -203,8 +204,8 @@ class OnlineSoftmax {
     }
   }
 
-  // Bits of two tokens' elements, of the thread's in the first half of the page and in the second,
-  // that are used.
+  // Masks of the thread's two tokens in each half of the page: the 16 bits of a token are ones if
+  // the token is used.
   __device__ static void MaskOf(int tokens, uint32_t (&masks)[2]) {
     const int token = threadIdx.x % 4 * 2;
 #pragma unroll
@@ -214,7 +215,7 @@ class OnlineSoftmax {
     }
   }
 
-  // Raises the exponents' origin of each column of which a score of the page is far above it.
+  // Raises a column's exponents' origin if a score of the page exceeds it by more than kSlack.
   __device__ void Raise(const float (&scores)[kOctets][4], float scale_log2) {
     float tops[2 * kOctets];
     bool higher = false;
@@ -230,7 +231,7 @@ class OnlineSoftmax {
 #pragma unroll
       for (int step = 4; step < 32; step *= 2) top = fmaxf(top, __shfl_xor_sync(~0u, top, step));
       float& most = most_[i / 2][i % 2];
-      // Whatever other columns need: this one's bits are its own.
+      // A column is raised only for its own scores, so that its bits do not depend on others.
       if (!(top > most + kSlack)) continue;
       const float factor = PowerOfTwo(most - top);
       most = top;
@@ -243,8 +244,8 @@ class OnlineSoftmax {
     }
   }
 
-  // sums [kDim, 8 columns] of each octet += values, transposed, x weights [16 tokens, 8 columns]. A
-  // word of values.
+  // sums [kDim, 8 columns] of each octet += values, transposed, x weights [16 tokens, 8 columns].
+  // Returns a word of the values.
   template <bool kWhole>
   __device__ uint32_t AddValues(uint32_t values, const uint32_t (&weights)[kOctets][2],
                                 int tokens) {
@@ -294,12 +295,12 @@ class OnlineSoftmax {
     return read;
   }
 
-  uint32_t keys_, values_;  // where the lane begins to read, from a page's beginning
+  uint32_t keys_, values_;  // offsets in a page at which the lane starts to read
   uint32_t queries_[kOctets][kSteps][2];
   float sums_[kOctets][kDim / 16][4] = {};
-  float most_[kOctets][2];
-  float totals_[kOctets][2] = {};  // of the weights that the thread has had
-  int fewer_[kOctets][2];          // tokens that the column sees fewer than the last row
+  float most_[kOctets][2];         // exponents' origins: scaled scores near the largest so far
+  float totals_[kOctets][2] = {};  // sums of the thread's weights
+  int fewer_[kOctets][2];          // the column has this many tokens fewer than the last row
   int max_fewer_;
 };
 

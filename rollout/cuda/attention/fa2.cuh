@@ -1,5 +1,5 @@
-// FlashInfer's FA2 kernel for paged caches with the tables of flashinfer_kernels.h; included by one
-// file for each head size and type of cache.
+// FlashInfer's FA2 kernel for paged caches with the tables of flashinfer_kernels.h. One source file
+// for each cache type includes this header.
 #ifndef TRITONRL_ROLLOUT_CUDA_ATTENTION_FA2_CUH_
 #define TRITONRL_ROLLOUT_CUDA_ATTENTION_FA2_CUH_
 
@@ -21,9 +21,9 @@ Cached* Pool(const void* data) {
   return static_cast<Cached*>(const_cast<void*>(data));
 }
 
-// Cached: the type of keys and values. FlashInfer takes a sequence's length from the distance
-// between the beginnings of its and the next one's pages. Here lengths lie beside, so that
-// sequences may lie in the page table in any order, with room to grow.
+// Cached: the element type of keys and values. FlashInfer derives a sequence's length from the
+// distance between its first page and the next sequence's. Here the lengths are an array of their
+// own, so that sequences can be in the page table in any order, with room to grow.
 template <typename Cached>
 struct Params : flashinfer::BatchPrefillPagedParams<Element, Cached, Element, int32_t> {
   using flashinfer::BatchPrefillPagedParams<Element, Cached, Element,
@@ -35,7 +35,7 @@ struct Params : flashinfer::BatchPrefillPagedParams<Element, Cached, Element, in
   __host__ __device__ uint32_t get_kv_len(uint32_t i) const { return lengths[i]; }
 };
 
-// The tables are only read, but the parameter struct has them as pointers to what may be written.
+// The kernel only reads the tables, but its parameter struct has non-const pointers.
 inline int32_t* Mutable(const int32_t* words) { return const_cast<int32_t*>(words); }
 inline Element* Elements(const void* data) {
   return static_cast<Element*>(const_cast<void*>(data));
@@ -44,7 +44,7 @@ inline Element* Elements(const void* data) {
 template <typename Cached>
 Params<Cached> MakeParams(const Fa2Call& call) {
   const CacheHeads& shape = call.shape;
-  // The kernel takes the last positions from lengths, not from the last pages' sizes.
+  // The kernel uses Params::lengths in place of last_page_len.
   const flashinfer::paged_kv_t<Cached, int32_t> cache(
       shape.key_heads, kPageTokens, shape.head_dim, call.sequences, flashinfer::QKVLayout::kNHD,
       Pool<Cached>(call.cache.keys), Pool<Cached>(call.cache.values),

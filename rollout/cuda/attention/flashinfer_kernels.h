@@ -1,4 +1,4 @@
-// Launchers of FlashInfer's attention kernels; hides its headers. All pointers are GPU memory.
+// Launchers of FlashInfer's attention kernels, without its headers. All pointers are GPU memory.
 #ifndef TRITONRL_ROLLOUT_CUDA_ATTENTION_FLASHINFER_KERNELS_H_
 #define TRITONRL_ROLLOUT_CUDA_ATTENTION_FLASHINFER_KERNELS_H_
 
@@ -9,11 +9,11 @@
 namespace tritonrl {
 
 enum class Fa2Tile {
-  kShort,  // 64 rows times heads, causal
-  kLong,   // 128
+  kShort,  // 64 query rows times heads
+  kLong,   // 128 query rows times heads
 };
 
-// n sequences, N tiles; arrays as in prefill_plan.h.
+// Arguments of a launch for n sequences and N tiles; arrays as in Fa2Chunks (prefill_plan.h).
 struct Fa2Call {
   CacheHeads shape;
   PagedKeysValues cache;
@@ -36,7 +36,7 @@ void LaunchFa2Dim128(Fa2Tile tile, const Fa2Call& call);
 void LaunchFa2Fp8Dim64(Fa2Tile tile, const Fa2Call& call);
 void LaunchFa2Fp8Dim128(Fa2Tile tile, const Fa2Call& call);
 
-// Heads of 128 in bf16, compute capability 9.0. words: of the plan that `chunks` is from.
+// Heads of 128 in bf16, compute capability 9.0. words: the words of the plan that `chunks` is from.
 void LaunchFa3Dim128(const CacheHeads& shape, const PagedKeysValues& cache, const Fa3Chunks& chunks,
                      const int32_t* words, const AttentionRows& rows, void* stream);
 

@@ -9,7 +9,7 @@
 namespace tritonrl {
 namespace {
 
-// Query heads of a key head, as FlashInfer's tiles take them.
+// Maximum number of query heads per key head in FlashInfer's tiles.
 constexpr int kMaxGroup = 16;
 
 void CheckShape(const CacheHeads& shape) {

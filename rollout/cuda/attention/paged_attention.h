@@ -1,7 +1,7 @@
 // Causal grouped-query attention over a paged cache (paged_kv_layout.h), bf16 with softmax in fp32.
 //
-// One launch a layer for rows that decode (decode_kernel.cuh; FP8 keys and values become fp16 in
-// registers), at most two for chunks of prompts (FlashInfer). A row's bits depend on its own
+// Each layer has one launch for decode rows (decode_kernel.cuh; FP8 keys and values become fp16 in
+// registers) and at most two for chunks of prompts (FlashInfer). A row's bits depend on its own
 // inputs, on its split (decode_plan.h) or its chunk's sizes (prefill_plan.h), and on the GPU.
 // Launches go to `stream` (a cudaStream_t) of the current device, may be captured in a CUDA graph,
 // and throw c10::Error if they are refused.
@@ -34,7 +34,7 @@ struct AttentionRows {
   float scale = 0;  // of the scores, 1 / sqrt(D); above 0
   // Programmatic dependent launch of decode attention (model/cuda/common/ptx.cuh; Hopper).
   bool overlap = false;
-  // For tests: decode attention copies pages as on GPUs before Hopper.
+  // For tests: threads copy pages for decode attention, as on GPUs before Hopper.
   bool threads_copy = false;
 };
 
@@ -55,7 +55,7 @@ void LaunchPrefillAttention(const CacheHeads& shape, const PagedKeysValues& cach
                             const PrefillPlan& plan, const int32_t* words,
                             const AttentionRows& rows, void* stream);
 
-// The current GPU.
+// Properties of the current GPU.
 PrefillDevice CurrentPrefillDevice();
 
 }  // namespace tritonrl

@@ -9,10 +9,11 @@
 
 namespace tritonrl {
 
-// The row count of a tensor core tile (decode_softmax.cuh). Independent of PagedKvCache::kPageSize.
+// Positions of a page: the row count of a tensor core tile (decode_softmax.cuh). Independent of
+// PagedKvCache::kPageSize.
 inline constexpr int kPageTokens = 16;
 
-// Instead of a page slot: nothing is written.
+// In place of a page slot: the key and the value are not written.
 inline constexpr int32_t kNoPageSlot = -1;
 
 // The page slot of position `position` of a sequence in its page `page`.
@@ -23,8 +24,9 @@ inline int32_t PageSlot(int32_t page, int64_t position) {
 // Number of pages for `tokens` positions.
 inline int64_t PagesFor(int64_t tokens) { return (tokens + kPageTokens - 1) / kPageTokens; }
 
-// Element type of a pool. E4M3 has no scale: elements of normed keys and of values are about 1, so
-// few are below 2^-10 or above 448, where infinity too saturates. NaN stays NaN.
+// Element type of a pool. E4M3 is stored without a scale: elements of normed keys and of values are
+// about 1, so few are below 2^-10 or above 448. Elements above 448, infinity included, saturate;
+// NaN stays NaN.
 enum class CacheType : uint8_t { kBFloat16, kE4M3 };
 
 // Heads of an attention layer.

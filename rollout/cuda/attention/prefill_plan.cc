@@ -10,8 +10,8 @@
 namespace tritonrl {
 namespace {
 
-constexpr int kShortTile = 64;    // query rows times heads of a group
-constexpr int kLongTile = 128;    // the same, FA2
+constexpr int kShortTile = 64;    // query rows times query heads per key head
+constexpr int kLongTile = 128;    // the same unit, FA2
 constexpr int kHopperTile = 128;  // query rows of one head, FA3
 
 int64_t Append(const std::vector<int32_t>& values, std::vector<int32_t>* words) {
@@ -36,7 +36,7 @@ Fa2Chunks PlanFa2(const std::vector<PrefillChunk>& chunks, int group, int tile, 
   std::vector<int32_t> requests, query_tiles;
   int32_t longest = 1;
   for (int i = 0; i < plan.chunks; ++i) {
-    // The last tiles see the most keys: first, so that they are not what is waited for at the end.
+    // The last tiles have the most keys: they come first, so that the launch does not end with one.
     for (int t = (chunks[i].rows * group + tile - 1) / tile - 1; t >= 0; --t) {
       requests.push_back(i);
       query_tiles.push_back(t);
@@ -65,17 +65,18 @@ struct Piece {
   int32_t chunk, query_tile, head;
 };
 
-// Each piece to the block with the least work so far, the longest pieces of a head first; heads one
-// after another, so that all blocks read the same keys at a time.
+// Assigns each piece to the block with the least work so far, the longest pieces of a head first.
+// Heads follow one after another, so that all blocks read the same keys at the same time.
 std::vector<std::vector<Piece>> Share(const std::vector<PrefillChunk>& chunks, int heads,
                                       int blocks) {
-  std::vector<std::pair<int64_t, Piece>> pieces;  // of one head, with its cost
+  std::vector<std::pair<int64_t, Piece>> pieces;  // of one head, each with its cost
   for (int i = 0; i < static_cast<int>(chunks.size()); ++i) {
     const PrefillChunk& chunk = chunks[i];
     for (int t = 0; t * kHopperTile < chunk.rows; ++t) {
       const int64_t keys =
           std::min(chunk.length, chunk.length - chunk.rows + (t + 1) * kHopperTile);
-      pieces.push_back({keys + 2 * kHopperTile, {i, t, 0}});  // some for beginning and end
+      // 2 * kHopperTile is the cost of a piece's beginning and end.
+      pieces.push_back({keys + 2 * kHopperTile, {i, t, 0}});
     }
   }
   std::stable_sort(pieces.begin(), pieces.end(),
