@@ -7,8 +7,9 @@
 namespace tritonrl {
 namespace {
 
-// `size` to within an eighth, rounded up, if it is large: batches differ in their tokens all the
-// time, and what is fastest for one is for others of about as many.
+// Returns `size`, rounded up by at most an eighth if it is 1,024 or more. The number of tokens
+// differs from batch to batch, and the fastest algorithm for one number is also the fastest for
+// similar numbers.
 int64_t BucketedSize(int64_t size) {
   int64_t unit = 1;
   while (size / unit >= 16) unit *= 2;
@@ -29,22 +30,23 @@ cudaDataType_t DataType(const at::Tensor& x) {
   }
 }
 
-// Bytes that the address is a multiple of, as cuBLASLt is told: weights begin at multiples of 128.
+// Returns the alignment of the address in bytes, which cuBLASLt is told; at most 128, because
+// weights begin at multiples of 128.
 uint32_t Alignment(const void* address) {
   uint32_t bytes = 128;
   while (reinterpret_cast<uintptr_t>(address) % bytes != 0) bytes /= 2;
   return bytes;
 }
 
-// No part of a sum is left to another block, as far as cuBLASLt tells.
+// Whether, according to cuBLASLt, one block computes each sum alone.
 bool UsesNoSplitK(const cublasLtMatmulAlgo_t& algorithm) {
   const auto value = [&algorithm](cublasLtMatmulAlgoConfigAttributes_t name) {
-    int32_t value = 0;  // what an algorithm does not have it does not tell
+    int32_t value = 0;  // stays 0 if the algorithm does not have the attribute
     size_t written = 0;
     cublasLtMatmulAlgoConfigGetAttribute(&algorithm, name, &value, sizeof value, &written);
     return value;
   };
-  const int32_t parts = value(CUBLASLT_ALGO_CONFIG_SPLITK_NUM);  // 0 and 1: all in one
+  const int32_t parts = value(CUBLASLT_ALGO_CONFIG_SPLITK_NUM);  // 0 and 1: no split-K
   return (parts == 0 || parts == 1) &&
          value(CUBLASLT_ALGO_CONFIG_REDUCTION_SCHEME) == CUBLASLT_REDUCTION_SCHEME_NONE;
 }
@@ -122,9 +124,10 @@ void CublasLtMatmul::Set(const Fp8Scales& fp8) {
 
 MatmulKey CublasLtMatmul::MakeKey(bool with_addend, SizeMatch sizes) const {
   const auto size = [&](int64_t n) { return sizes == SizeMatch::kBucketed ? BucketedSize(n) : n; };
-  // Rows of our matrices are cuBLASLt's columns.
+  // A row of `out` is a column of cuBLASLt's result.
   const int64_t columns = result_.columns;
-  // Strides can be sizes, or sizes filled up; what they are multiples of matters to kernels.
+  // A stride is a size, possibly padded. The key includes its largest power-of-two divisor (up to
+  // 16), because kernels depend on the alignment of rows.
   const auto stride = [&](int64_t n) { return 32 * size(n) + std::min<int64_t>(16, n & -n); };
   return {size(result_.rows),
           size(columns),

@@ -1,4 +1,4 @@
-// One GEMM as cuBLASLt describes it: layouts, scales and the heuristics for its algorithm.
+// The cuBLASLt description of one GEMM: layouts, scales and the heuristics for its algorithm.
 
 #ifndef TRITONRL_MODEL_CUDA_GEMM_CUBLASLT_MATMUL_H_
 #define TRITONRL_MODEL_CUDA_GEMM_CUBLASLT_MATMUL_H_
@@ -14,10 +14,11 @@
 
 namespace tritonrl {
 
-// Throws c10::Error, which names `what`, unless `status` is success.
+// Throws c10::Error with `what` in its message unless `status` is success.
 void CheckCublas(cublasStatus_t status, const char* what);
 
-// A matrix as cuBLASLt sees it, column by column: a row-major one is its own transpose there.
+// The layout of a matrix for cuBLASLt, which is column-major and sees a row-major matrix as its
+// transpose. `transposed`: the tensor is column-major.
 struct MatmulOperand {
   explicit MatmulOperand(const at::Tensor& x);
   bool transposed;
@@ -25,43 +26,44 @@ struct MatmulOperand {
   cudaDataType_t type;
 };
 
-// Everything that the choice of an algorithm depends on.
+// All properties of a GEMM on which the choice of its algorithm depends.
 using MatmulKey = std::array<int64_t, 20>;
 
-// Whether GEMMs of similar sizes have equal keys, or only those of the same sizes.
+// Whether GEMMs of similar sizes have equal keys, or only GEMMs of the same sizes.
 enum class SizeMatch { kBucketed, kExact };
 
-// out = a b (+ add), see CudaGemm. cuBLASLt is column-major and computes the transpose, so its A is
-// our b. The tensors must outlive the object.
+// The GEMM out = a b (+ add), see CudaGemm::Multiply. cuBLASLt is column-major and computes the
+// transpose, so its operand A is `b` here. The tensors must outlive the object.
 class CublasLtMatmul {
  public:
-  // fp8: null for operands of other types; add: null for none.
+  // fp8: null unless a and b are FP8. add: null for no addend.
   CublasLtMatmul(const at::Tensor& a, const at::Tensor& b, const Fp8Scales* fp8,
                  const at::Tensor* add, const at::Tensor& out);
   ~CublasLtMatmul();
   CublasLtMatmul(const CublasLtMatmul&) = delete;
   CublasLtMatmul& operator=(const CublasLtMatmul&) = delete;
 
-  // Equal for GEMMs that share an algorithm. with_addend: the key with or without an addend.
+  // Returns a key that is equal for GEMMs that share an algorithm. with_addend: whether the key is
+  // that of the GEMM with an addend.
   MatmulKey MakeKey(bool with_addend, SizeMatch sizes) const;
   bool adds() const { return beta_ != 0; }
-  // Whether the result is written over the addend.
+  // Whether the result overwrites the addend.
   bool in_place(const at::Tensor& out) const { return adds() && from_c_ == out.const_data_ptr(); }
 
   // Writes the result to `to`, which has the layout of `out`.
   cublasStatus_t Run(cublasLtHandle_t handle, const cublasLtMatmulAlgo_t& algorithm,
                      const at::Tensor& workspace, void* to, cudaStream_t stream) const;
 
-  // At most `max_count` heuristics that use at most `workspace` bytes, the fastest by cuBLASLt's
-  // estimate first; empty if there is none. no_split_k: only those in which one block computes each
-  // sum over the inner dimension, without a workspace.
+  // Returns at most `max_count` heuristics that use at most `workspace` bytes, in the order of
+  // cuBLASLt's time estimate, fastest first; empty if there is none. no_split_k: only heuristics in
+  // which one block computes each sum over K, without a workspace.
   std::vector<cublasLtMatmulHeuristicResult_t> Heuristics(cublasLtHandle_t handle, int max_count,
                                                           uint64_t workspace,
                                                           bool no_split_k = false) const;
 
  private:
   void Set(const Fp8Scales& fp8);
-  // Length of each sum.
+  // K, the length of each sum.
   int64_t inner() const { return second_.transposed ? second_.columns : second_.rows; }
 
   MatmulOperand first_, second_, result_, addend_;

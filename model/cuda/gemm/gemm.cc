@@ -25,7 +25,7 @@ constexpr int kMaxAutotuneHeuristics = 16;
 constexpr int kMaxPinHeuristics = 64;
 constexpr char kNoAlgorithm[] = "cuBLASLt has no algorithm for this matmul";
 
-using Algorithm = std::optional<cublasLtMatmulAlgo_t>;  // none: there is no algorithm
+using Algorithm = std::optional<cublasLtMatmulAlgo_t>;  // nullopt: cuBLASLt has no algorithm
 
 class Event {
  public:
@@ -63,10 +63,10 @@ struct CudaGemm::Impl {
   ~Impl() { cublasLtDestroy(handle); }
 
   Algorithm Choose(const CublasLtMatmul& matmul, const at::Tensor& out, cudaStream_t stream);
-  // Uses the algorithms that PinAlgorithm chose.
+  // Runs a GEMM in tiles with the algorithms that PinAlgorithm chose.
   void MultiplyPinned(const at::Tensor& a, const at::Tensor& b, const Fp8Scales* fp8,
                       const at::Tensor* add, const at::Tensor& out, cudaStream_t stream) const;
-  // False if cuBLASLt has no algorithm for this matmul.
+  // Returns false if cuBLASLt has no algorithm for this GEMM.
   bool Multiply(const at::Tensor& a, const at::Tensor& b, const Fp8Scales* fp8,
                 const at::Tensor* add, const at::Tensor& out);
 
@@ -77,16 +77,17 @@ struct CudaGemm::Impl {
   at::Tensor workspace;
   std::mutex mutex;
   std::map<MatmulKey, Algorithm> algorithms;
-  // Of GEMMs that were autotuned, or that do not support the algorithm of their size bucket.
+  // Algorithms of GEMMs that Autotune timed, or that the algorithm of their size bucket does not
+  // support.
   std::map<MatmulKey, Algorithm> exact_size_algorithms;
-  // Of tiles; unless empty, no other GEMMs run.
+  // Algorithms of tiles. Unless empty, Multiply throws for all other shapes.
   std::map<MatmulKey, cublasLtMatmulAlgo_t> pinned;
   at::Tensor no_workspace;
 };
 
 namespace {
 
-// kPinnedRows rows of a matmul, from row `first` on.
+// A GEMM of kPinnedRows rows of a, add and out, from row `first` on.
 struct PinnedTile {
   PinnedTile(const at::Tensor& a, const at::Tensor& b, const Fp8Scales* fp8, const at::Tensor* add,
              const at::Tensor& out, int64_t first)
@@ -116,7 +117,7 @@ Algorithm FirstHeuristic(const CublasLtMatmul& matmul, cublasLtHandle_t handle) 
   return heuristics.empty() ? Algorithm() : heuristics[0].algo;
 }
 
-// The fastest of the heuristics; overwrites `out`.
+// Times the heuristics and returns the fastest; overwrites `out`.
 Algorithm FastestAlgorithm(const CublasLtMatmul& matmul, cublasLtHandle_t handle,
                            const at::Tensor& workspace, const at::Tensor& out,
                            cudaStream_t stream) {
@@ -152,7 +153,7 @@ bool CudaGemm::Impl::Multiply(const at::Tensor& a, const at::Tensor& b, const Fp
   if (out.numel() == 0) return true;
   const c10::cuda::CUDAGuard guard(device);
   const cudaStream_t stream = c10::cuda::getCurrentCUDAStream(device.index()).stream();
-  const std::lock_guard<std::mutex> lock(mutex);  // one workspace
+  const std::lock_guard<std::mutex> lock(mutex);  // all GEMMs share one workspace
   if (!pinned.empty()) {
     MultiplyPinned(a, b, fp8, add, out, stream);
     return true;
@@ -162,7 +163,7 @@ bool CudaGemm::Impl::Multiply(const at::Tensor& a, const at::Tensor& b, const Fp
   if (!algorithm.has_value()) return false;
   cublasStatus_t status = matmul.Run(handle, *algorithm, workspace, out.data_ptr(), stream);
   if (status != CUBLAS_STATUS_SUCCESS) {
-    // The algorithm was chosen for another size, or without an addend.
+    // The algorithm was chosen for another size of the bucket, or for a GEMM without an addend.
     const MatmulKey exact = matmul.MakeKey(matmul.adds(), SizeMatch::kExact);
     const Algorithm own = FirstHeuristic(matmul, handle);
     exact_size_algorithms[exact] = own;
@@ -182,14 +183,14 @@ Algorithm CudaGemm::Impl::Choose(const CublasLtMatmul& matmul, const at::Tensor&
   }
   const bool in_place = matmul.in_place(out);
   if (autotune && in_place) {
-    // Timing would need a copy of the result, which can be gigabytes. The same GEMM without an
-    // addend has mostly been timed by then.
+    // Timing would need a copy of the result, which can be gigabytes. In most cases the same GEMM
+    // without an addend has already been timed.
     const auto without =
         algorithms.find(matmul.MakeKey(/*with_addend=*/false, SizeMatch::kBucketed));
     if (without != algorithms.end()) return without->second;
   }
-  // A timed choice holds for all GEMMs of similar sizes. An untimed one must not depend on which
-  // size came first, so its key is exact.
+  // A timed choice is used for all GEMMs of similar sizes. An untimed choice must not depend on
+  // which of these sizes is used first, so its key is exact.
   const MatmulKey key =
       matmul.MakeKey(matmul.adds(), autotune ? SizeMatch::kBucketed : SizeMatch::kExact);
   const auto found = algorithms.find(key);
@@ -233,7 +234,7 @@ void CudaGemm::Autotune(const at::Tensor& a, const std::vector<at::Tensor>& bs,
                         const at::Tensor* add, at::Tensor out, const Fp8Scales* scales) {
   const c10::cuda::CUDAGuard guard(impl_->device);
   const cudaStream_t stream = c10::cuda::getCurrentCUDAStream(impl_->device.index()).stream();
-  const std::lock_guard<std::mutex> lock(impl_->mutex);  // one workspace
+  const std::lock_guard<std::mutex> lock(impl_->mutex);  // all GEMMs share one workspace
   const CublasLtMatmul first(a, bs.front(), scales, add, out);
   Algorithm best;
   float best_time = 0;
@@ -241,7 +242,7 @@ void CudaGemm::Autotune(const at::Tensor& a, const std::vector<at::Tensor>& bs,
        first.Heuristics(impl_->handle, kMaxAutotuneHeuristics, kGemmWorkspaceBytes)) {
     Event start, end;
     bool ran = true;
-    for (int round = 0; round <= 1; ++round) {  // the first loads kernels
+    for (int round = 0; round <= 1; ++round) {  // round 0 loads the kernels and is not timed
       if (round == 1) start.Record(stream);
       for (const at::Tensor& b : bs) {
         ran = ran && CublasLtMatmul(a, b, scales, add, out)
@@ -265,8 +266,9 @@ bool CudaGemm::has_fp8() const { return impl_->has_fp8; }
 void CudaGemm::Multiply(const at::Tensor& a, const at::Tensor& b, const at::Tensor* add,
                         at::Tensor out, const Fp8Scales* scales) {
   if (impl_->Multiply(a, b, scales, add, out)) return;
-  // cuBLASLt documents that all sizes of FP8 GEMMs are multiples of 16, though some kernels support
-  // any number of rows of `a`. Otherwise the last rows run separately, padded with zeros.
+  // cuBLASLt's documentation requires multiples of 16 for all sizes of FP8 GEMMs, although some
+  // kernels support any number of rows of `a`. If there is no such kernel, the last rows run
+  // separately, padded with zeros.
   const int64_t whole = a.size(0) / 16 * 16, rest = a.size(0) - whole;
   TORCH_CHECK(scales != nullptr && !scales->per_row && rest > 0, kNoAlgorithm);
   const auto multiply = [&](const at::Tensor& rows, const at::Tensor* addend,

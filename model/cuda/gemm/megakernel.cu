@@ -11,8 +11,8 @@ namespace {
 using Element = __nv_bfloat16;
 
 constexpr int kMaxMegakernelBlocks = 1024;
-constexpr int64_t kSquaresPerGemm =
-    kMaxMegakernelRows * kMaxMegakernelBlocks;  // floats of one gemm
+// Floats of squares_out of one GEMM.
+constexpr int64_t kSquaresPerGemm = kMaxMegakernelRows * kMaxMegakernelBlocks;
 
 void Check(cudaError_t error) {
   TORCH_CHECK(error == cudaSuccess, "GEMM megakernel: ", cudaGetErrorString(error));
@@ -44,19 +44,20 @@ CUtensorMap TensorMapOf(const MegakernelGemm& gemm) {
   return map;
 }
 
-// The same in every launch: grid_arrivals counts blocks across launches.
+// Returns the number of blocks. It must be the same in every launch, because grid_arrivals counts
+// blocks across launches.
 int Blocks() {
   return DeviceAttribute(cudaDevAttrMultiProcessorCount) / kClusterBlocks * kClusterBlocks;
 }
 
-// Launch configuration for every number of groups.
+// The launch configuration, which is the same for every kGroups.
 struct LaunchSettings {
   cudaLaunchAttribute attributes[3] = {};
   cudaLaunchConfig_t config = {};
 
   explicit LaunchSettings(int blocks) {
-    // Cooperative: two concurrent launches could otherwise each hold multiprocessors the other
-    // needs.
+    // Cooperative, because two concurrent launches could otherwise each hold multiprocessors that
+    // the other one needs.
     attributes[0].id = cudaLaunchAttributeCooperative;
     attributes[0].val.cooperative = 1;
     attributes[1].id = cudaLaunchAttributeClusterDimension;
@@ -79,8 +80,8 @@ void AllowSharedBytes() {
                              kMegakernelSharedBytes));
 }
 
-// Whether all blocks of a launch are resident at once, as they wait for each other; not on a MIG
-// partition, or where multiprocessors do not pair up to clusters.
+// Whether all blocks of a launch are resident at once, which they must be as they wait for each
+// other. They are not on a MIG partition, or if multiprocessors do not pair up to clusters.
 template <int kGroups>
 bool FitsOnGpu() {
   AllowSharedBytes<kGroups>();
@@ -98,8 +99,8 @@ void Launch(const MegakernelPlan& at) {
                                    .eps = at.eps,
                                    .count = static_cast<int>(at.gemms.size()),
                                    .grid_arrivals = static_cast<uint64_t*>(at.workspace)};
-  // After the counter, which has its own cache line. Double-buffered: a GEMM reads the squares of
-  // the one before it while it writes its own.
+  // The squares follow the counter, which has its own cache line. They are double-buffered, because
+  // a GEMM reads the squares of the previous GEMM while it writes its own.
   float* const squares = static_cast<float*>(at.workspace) + 32;
   for (size_t i = 0; i < at.gemms.size(); ++i) {
     const MegakernelGemm& gemm = at.gemms[i];

@@ -1,30 +1,5 @@
-// The kernel of megakernel.h. It removes the idle memory time between dependent GEMMs: with one
-// launch each, the tail of one kernel and the first loads of the next leave memory idle for 3 to 4
-// us of the 8 to 47 us that a decode layer's GEMM takes.
-//
-// Grid. One block per multiprocessor runs through all GEMMs, with a grid barrier between two of
-// them. Two blocks form a cluster, which owns a range of W's rows and splits K: each block reads
-// half of x. (If every block read all of x, 16 rows of 12,288 elements would be as many bytes as
-// its weights and exceed the bandwidth from L2 to a multiprocessor.) At the end of a pass the two
-// blocks exchange partial sums through distributed shared memory.
-//
-// Weights. A producer warp copies the block's rows of all GEMMs, in order, by TMA into a ring of
-// 144 to 192 KB in shared memory (kRingSlots slots of kRingSlotBytes). It does not take part in
-// grid barriers, so it prefetches 4 to 6 us of memory traffic while the other warps wait, and
-// starts before the preceding kernel has ended. A slot holds 16 rows of W by 512 elements of K and
-// is filled by one TMA copy; issuing 16 copies of 1 KB took 0.65 us, as long as memory takes for
-// 21 KB.
-//
-// Math. Each of 8 warps multiplies 64 of a slot's 512 elements with mma m16n8k16: W is operand A;
-// x, padded to 8, 16, 24 or 32 rows, is operand B. A pass covers up to six tiles of 16 rows of W,
-// which share the x that was read; after it the warps' partial sums are added in a fixed order.
-// The order of k within an mma is free as long as A and B agree: thread t of four uses elements 8t
-// to 8t + 7 of 32 as k 2t, 2t + 1, 2t + 8, 2t + 9 of two mma, so loads are 16 bytes wide. A row's
-// bits depend on no other row.
-//
-// Inputs. x, which other blocks have just written, is read past L1 into shared memory, one span of
-// 512 elements ahead. RMSNorm's sums of squares are written per cluster by the GEMM that produced
-// x; scale and weight are applied on reading.
+// The device code of the megakernel (megakernel.h), which removes the idle memory time between
+// dependent GEMMs.
 
 #ifndef TRITONRL_MODEL_CUDA_GEMM_MEGAKERNEL_CUH_
 #define TRITONRL_MODEL_CUDA_GEMM_MEGAKERNEL_CUH_
@@ -33,7 +8,35 @@
 
 namespace tritonrl {
 
-// The consumer warps of a block.
+// Design of the megakernel
+//
+// Purpose. With one launch per GEMM, the tail of one kernel and the first loads of the next leave
+// memory idle for 3 to 4 us of the 8 to 47 us that a decode layer's GEMM takes.
+//
+// Grid. One block per multiprocessor runs all GEMMs, with a grid barrier between two GEMMs. Two
+// blocks form a cluster, which owns a range of W's rows and splits K: each block reads half of x.
+// (If every block read all of x, 16 rows of 12,288 elements would be as many bytes as its weights
+// and exceed the bandwidth from L2 to a multiprocessor.) At the end of a pass the two blocks
+// exchange partial sums through distributed shared memory.
+//
+// Weights. A producer warp copies the block's rows of all GEMMs, in order, by TMA into a ring of
+// 144 to 192 KB in shared memory (kRingSlots slots of kRingSlotBytes). The producer skips the grid
+// barriers, so it prefetches 4 to 6 us of memory traffic while the other warps wait, and it starts
+// before the preceding kernel has ended. One TMA copy fills a slot with 16 rows of W by 512
+// elements of K. (Issuing 16 copies of 1 KB took 0.65 us, in which memory delivers 21 KB.)
+//
+// Math. Each of 8 warps multiplies 64 of a slot's 512 elements with mma m16n8k16: W is operand A;
+// x, padded to 8, 16, 24 or 32 rows, is operand B. A pass covers up to six tiles of 16 rows of W,
+// which all use the same loaded x. After the pass the warps' partial sums are added in a fixed
+// order. The order of k within an mma is free as long as A and B agree: thread t of four uses
+// elements 8t to 8t + 7 of 32 as k = 2t, 2t + 1, 2t + 8, 2t + 9 of two mma, so that loads are 16
+// bytes wide. The bits of a result row do not depend on other rows.
+//
+// Inputs. Other blocks have just written x, so it is read past L1, into shared memory, one span of
+// 512 elements ahead. The GEMM that produces x writes RMSNorm's sums of squares, one per cluster
+// and row; the next GEMM applies scale and weight when it reads x.
+
+// The computation of the consumer warps of a block.
 template <int kGroups>
 class MegakernelMultiplier {
  public:
@@ -50,7 +53,8 @@ class MegakernelMultiplier {
       const IndexRange spans = SpansOf(gemm);
       const IndexRange units = UnitsOf(gemm, cluster_);
       MegakernelInputs<kGroups> x;
-      // No unused prefetch may be in flight when the next GEMM starts its own.
+      // Only a prefetch that a pass will use may start: an unused prefetch would still be in flight
+      // when the next GEMM starts its own.
       if (units.first < units.last && spans.first < spans.last) {
         x.Prefetch(gemm, at_.rows, spans.first, 0, &shared_);
       }
@@ -72,12 +76,12 @@ class MegakernelMultiplier {
   }
 
  private:
-  // Four neighbours of a row of `add` or `out`.
+  // Four neighboring elements of a row of `add` or `out`.
   struct alignas(8) Four {
     __nv_bfloat16 values[4];
   };
 
-  // Barrier of all blocks; their earlier writes are then visible to loads past L1.
+  // Barrier of all blocks. After it their earlier writes are visible to loads that bypass L1.
   __device__ void GridBarrier() {
     NamedBarrierSync(32 * kMmaWarps);
     if (threadIdx.x == 0) {
@@ -89,7 +93,7 @@ class MegakernelMultiplier {
     NamedBarrierSync(32 * kMmaWarps);
   }
 
-  // Writes shared_.inverse [8 kGroups], 1 / rms of the rows of x.
+  // Writes 1 / rms of each row of x to shared_.inverse [8 kGroups].
   __device__ void InverseRmsOfRows(const MegakernelGemmArguments& gemm) {
     constexpr int kAtOnce = 5;  // loads in flight
     const int warp = threadIdx.x / 32, lane = threadIdx.x % 32;
@@ -123,7 +127,7 @@ class MegakernelMultiplier {
     NamedBarrierSync(32 * kMmaWarps);
   }
 
-  // Called by all threads of the warps that own sums.
+  // Writes this cluster's sums of squares of out. All consumer threads make the call.
   __device__ void StoreSquares(const MegakernelGemmArguments& gemm) const {
     if (!sums_.Owned()) return;
     float sum = squares_;
@@ -134,12 +138,12 @@ class MegakernelMultiplier {
     }
   }
 
-  // One pass over `tiles` (at most kTiles) tiles from `unit` on. next: the prefetch of x's first
-  // span; afterwards that of the next pass, unless `last`.
+  // Runs one pass over `tiles` (at most kTiles) tiles from `unit` on. On entry *next is the
+  // prefetch of this pass's first span of x, on return that of the next pass, unless `last`.
   template <int kTiles>
   __device__ void Pass(const MegakernelGemmArguments& gemm, int unit, int tiles,
                        const IndexRange& spans, bool last, MegakernelInputs<kGroups>* next) {
-    // Loaded now, used at the end.
+    // Addends are used at the end of the pass; the early load hides its latency.
     uint2 add[kTiles / 2];
 #pragma unroll
     for (int pair = 0; pair < kTiles / 2; ++pair) {
@@ -163,7 +167,7 @@ class MegakernelMultiplier {
     }
   }
 
-  // total += the warp's partial sums of the pass.
+  // Adds this warp's partial sums of the pass to `total`.
   template <int kTiles>
   __device__ void Multiply(const MegakernelGemmArguments& gemm, int tiles, const IndexRange& spans,
                            bool last, MegakernelInputs<kGroups>* next,
@@ -191,7 +195,7 @@ class MegakernelMultiplier {
           const uint4 low = *reinterpret_cast<const uint4*>(stage + 16 * pack);
           const uint4 high = *reinterpret_cast<const uint4*>(stage + 1024 + 16 * pack);
           read |= low.x | high.x;
-          // Dependent mma are kGroups apart.
+          // The loops over groups put kGroups instructions between dependent mma.
 #pragma unroll
           for (int group = 0; group < kGroups; ++group) {
             const uint4& b = x.values[group][step];
@@ -204,15 +208,15 @@ class MegakernelMultiplier {
           }
         }
         __syncwarp();
-        // The address depends on the loaded registers: otherwise the arrival could overtake queued
-        // loads from shared memory, and the next copy would overwrite what they read.
+        // The address depends on the loaded registers. Otherwise the arrival could overtake queued
+        // loads from shared memory, and the next copy would overwrite the data before they read it.
         if (lane == 0) Arrive(shared_.empty + place_.slot + (read & at_.opaque_zero));
         place_.Next();
       }
     }
   }
 
-  // Index in `add` or `out` of the thread's row and columns of a pair of tiles.
+  // Returns the index in `add` or `out` of the thread's four elements of a pair of tiles.
   __device__ static int64_t PlaceOf(const MegakernelGemmArguments& gemm, int unit) {
     return int64_t{SumRow()} * gemm.columns + unit * 16 + SumColumn();
   }
@@ -229,7 +233,8 @@ class MegakernelMultiplier {
     *reinterpret_cast<Four*>(gemm.out + PlaceOf(gemm, unit)) = y;
   }
 
-  // Lane ^ 4 has the ups of this lane's gates. Called by all threads of a warp.
+  // Stores silu(gates) * ups; lane ^ 4 holds the ups for this lane's gates. All threads of a warp
+  // make the call.
   __device__ void StoreGated(const MegakernelGemmArguments& gemm, int unit,
                              const float4& sum) const {
     const float gates[4] = {sum.x, sum.y, sum.z, sum.w};
@@ -251,13 +256,13 @@ class MegakernelMultiplier {
   const int cluster_ = blockIdx.x / kClusterBlocks, clusters_ = gridDim.x / kClusterBlocks;
   RingPlace<Shared::kRingSlots> place_;
   MegakernelReduction<kGroups> sums_;
-  float squares_ = 0;  // sum of squares of a GEMM's out in the thread's row and columns
+  float squares_ = 0;  // sum of squares of this thread's elements of a GEMM's out
 };
 
 template <int kGroups>
 __global__ void __launch_bounds__(kMegakernelThreads, 1)
     Megakernel(const __grid_constant__ MegakernelArguments at) {
-#if !defined(__CUDA_ARCH__) || __CUDA_ARCH__ >= 900  // else it is never launched
+#if !defined(__CUDA_ARCH__) || __CUDA_ARCH__ >= 900  // never launched on older architectures
   using Shared = MegakernelShared<kGroups>;
   uint8_t* const ring = DynamicSharedMemory();
   auto* const shared = reinterpret_cast<Shared*>(ring + Shared::kRingSlots * kRingSlotBytes);
@@ -283,7 +288,7 @@ __global__ void __launch_bounds__(kMegakernelThreads, 1)
   IncreaseMaxRegisters<232>();
   TriggerDependentLaunch();
   GridDependencySync();
-  ClusterWait();  // the other block's barriers are there
+  ClusterWait();  // until the other block's barriers are initialized
   MegakernelMultiplier<kGroups>(at, ring, shared).Run();
 #endif
 }

@@ -11,31 +11,31 @@
 
 namespace tritonrl {
 
-inline constexpr int kMmaWarps = 8;  // consumers
-// Registers are assigned per warpgroup of four warps: the producer warp and three idle warps.
+inline constexpr int kMmaWarps = 8;  // consumer warps
+// Registers are assigned per warpgroup of four warps, so three idle warps join the producer warp.
 inline constexpr int kMegakernelThreads = 32 * (kMmaWarps + 4);
 inline constexpr int kSpanElements = 64 * kMmaWarps;  // elements of K in a slot
 inline constexpr int kSliceBytes = 16 * 128;          // 64 elements of 16 rows
 inline constexpr int kRingSlotBytes = kMmaWarps * kSliceBytes;
 inline constexpr int kMaxMegakernelGemms = 4;
-inline constexpr int kMaxPassTiles = 6;   // tiles of a pass, even
+inline constexpr int kMaxPassTiles = 6;   // per pass; must be even
 inline constexpr int kSumPitch = 36;      // floats between rows of x in a warp's sums
 inline constexpr int kClusterBlocks = 2;  // blocks of a cluster split K
 inline constexpr int kMegakernelSharedBytes = 227 << 10;  // per block
 
-// The boxes of a slot in W [columns, inner] bf16.
+// Describes the boxes of W [columns, inner] bf16 that fill one slot each.
 inline TensorMapDesc WeightTensorMap(const void* weight, int64_t columns, int64_t inner) {
   return {weight, 2, {64, columns, inner / 64}, {2 * inner, 128}, {64, 16, kMmaWarps}};
 }
 
-// A block's shared memory after the ring, for kGroups groups of 8 rows of x.
+// A block's shared memory behind the ring, for kGroups groups of 8 rows of x.
 template <int kGroups>
 struct MegakernelScratch {
   static constexpr int kOwned = 4 * kGroups;  // rows of x whose sums a block finishes
 
-  uint4 parked[2 * kGroups][32 * kMmaWarps];  // the next span of x, by threads that read it
+  uint4 parked[2 * kGroups][32 * kMmaWarps];  // the next span of x, indexed by the reading thread
   float sums[kMmaWarps * 8 * kGroups * kSumPitch];
-  // The other block's partial sums of the rows that this one finishes, double-buffered by pass.
+  // The other block's partial sums of the rows that this block finishes, double-buffered by pass.
   float received[2][kMaxPassTiles / 2][kOwned][32];
   float inverse[8 * kGroups];
   SharedBarrier sent[2];  // full barriers of `received`
@@ -49,19 +49,20 @@ struct MegakernelShared : MegakernelScratch<kGroups> {
   SharedBarrier full[kRingSlots], empty[kRingSlots];
 };
 
-// out = x W^T (+ add), or with swiglu silu(x gates^T) * (x ups^T).
+// Arguments of one GEMM: out = x W^T (+ add), or with swiglu out = silu(x gates^T) * (x ups^T).
 struct MegakernelGemmArguments {
   CUtensorMap weights;  // [K / 64, N, 64], boxes of a slot
   const __nv_bfloat16* x;
-  const __nv_bfloat16* norm_weight;  // null: x as it is
-  const __nv_bfloat16* add;          // null: none
+  const __nv_bfloat16* norm_weight;  // null: no norm
+  const __nv_bfloat16* add;          // null: no addend
   __nv_bfloat16* out;
-  const float* squares_in;  // [rows, clusters] sums of squares of x; with norm_weight
-  float* squares_out;       // the same of out; null: not needed
+  const float* squares_in;  // [rows, clusters] sums of squares of x; read only with norm_weight
+  float* squares_out;       // [rows, clusters] sums of squares of out; null: not written
   int inner;                // K
   int columns;              // of out: N, or N / 2 with swiglu
   bool swiglu;
-  int units_each;  // of a cluster: tiles of 16 rows of W, or with swiglu pairs of tiles
+  // Units per cluster and per pass. A unit is a tile of 16 rows of W, with swiglu a pair of tiles.
+  int units_each;
   int pass_units;
 };
 
@@ -71,31 +72,31 @@ struct MegakernelArguments {
   int count;
   uint32_t opaque_zero;  // 0, unknown to the compiler
   MegakernelGemmArguments gemms[kMaxMegakernelGemms];
-  uint64_t* grid_arrivals;  // counts blocks over all launches
+  uint64_t* grid_arrivals;  // number of block arrivals in all launches so far
 };
 
-// [first, last).
+// The indices [first, last).
 struct IndexRange {
   int first, last;
 };
-// A cluster's units of a gemm.
+// Returns a cluster's units of a GEMM.
 __device__ inline IndexRange UnitsOf(const MegakernelGemmArguments& gemm, int cluster) {
   const int units = gemm.columns / 16;
   const int first = min(cluster * gemm.units_each, units);
   return {first, min(first + gemm.units_each, units)};
 }
-// A block's spans of K.
+// Returns this block's spans of K.
 __device__ inline IndexRange SpansOf(const MegakernelGemmArguments& gemm) {
   const int spans = gemm.inner / kSpanElements;
   const int half = (spans + 1) / 2;
   return blockIdx.x % 2 == 0 ? IndexRange{0, half} : IndexRange{half, spans};
 }
-// Tiles of a pass of `units` units or fewer.
+// Returns the number of tiles of a pass when `units` units remain.
 __device__ inline int TilesOf(const MegakernelGemmArguments& gemm, int units) {
   return min(units, gemm.pass_units) * (gemm.swiglu ? 2 : 1);
 }
 
-// Sets the units of a cluster and of a pass, for the fewest passes.
+// Sets units_each and pass_units so that the number of passes is minimal.
 inline void DivideUnits(int clusters, MegakernelGemmArguments* gemm) {
   const auto divided = [](int n, int by) { return (n + by - 1) / by; };
   gemm->units_each = divided(gemm->columns / 16, clusters);
@@ -103,7 +104,7 @@ inline void DivideUnits(int clusters, MegakernelGemmArguments* gemm) {
   gemm->pass_units = divided(gemm->units_each, divided(gemm->units_each, most));
 }
 
-// A position in the ring: slot and parity of its barriers' phase.
+// A position in the ring: a slot, and the parity of the phase of its barriers.
 template <int kRingSlots>
 struct RingPlace {
   int slot = 0;
@@ -116,8 +117,8 @@ struct RingPlace {
   }
 };
 
-// The producer, one thread: copies a block's weights of all GEMMs, each slot as soon as all
-// consumer warps have read its previous content.
+// The producer, run by one thread: copies the block's weights of all GEMMs, and refills a slot as
+// soon as all consumer warps have read its previous content.
 template <int kGroups>
 __device__ void LoadWeights(const MegakernelArguments& at, uint8_t* ring,
                             MegakernelShared<kGroups>* shared) {
@@ -145,15 +146,15 @@ __device__ void LoadWeights(const MegakernelArguments& at, uint8_t* ring,
   }
 }
 
-// A thread's share of x in a span: row m = 8 group + lane / 4, 8 elements from 8 (lane % 4) on and
-// 8 from 32 further.
+// A thread's elements of x in a span: for each group, row m = 8 group + lane / 4. Of the warp's 64
+// elements of K the thread holds 8 from 8 (lane % 4) on and 8 from 32 + 8 (lane % 4) on.
 template <int kGroups>
 struct MegakernelInputs {
   uint4 values[kGroups][2];
   uint4 norm[2];
 
-  // Starts to read `span`; WaitForPrefetch returns it. opaque_zero: a 0 that depends on the
-  // registers of the previous span, so that the copy cannot overtake their loads.
+  // Starts to read `span`; WaitForPrefetch then sets `values`. opaque_zero: a 0 that depends on the
+  // registers of the previous span, so that the copy cannot overtake the loads of that span.
   __device__ void Prefetch(const MegakernelGemmArguments& gemm, int rows, int span,
                            uint32_t opaque_zero, MegakernelShared<kGroups>* shared) {
     const int warp = threadIdx.x / 32, lane = threadIdx.x % 32;
@@ -185,7 +186,7 @@ struct MegakernelInputs {
     }
   }
 
-  // Depends on all values.
+  // Returns bits that depend on all values.
   __device__ uint32_t Bits() const {
     uint32_t bits = 0;
 #pragma unroll
@@ -193,7 +194,7 @@ struct MegakernelInputs {
     return bits;
   }
 
-  // inverse: by rows of x.
+  // Applies RMSNorm to the values. inverse: 1 / rms of each row of x.
   __device__ void Norm(const float* inverse) {
 #pragma unroll
     for (int step = 0; step < 2; ++step) {
@@ -212,21 +213,23 @@ struct MegakernelInputs {
   }
 };
 
-// The row of a tile's first 8 that the thread uses as row lane / 4 of its operand. Neighbours are 4
-// rows apart, so that 8 threads that load together hit all banks in spite of the swizzle.
+// Returns the row, among the first 8 of a tile, that the thread uses as row lane / 4 of its
+// operand. Neighboring operand rows are 4 tile rows apart, so that the 8 threads of one load phase
+// access all banks despite the swizzle.
 __device__ inline int LaneRow() {
   const int row = threadIdx.x % 32 / 4;
   return row / 2 + row % 2 * 4;
 }
 
-// In the reduction of a pair of tiles a thread adds four sums: row SumRow() of x, columns
-// SumColumn() to SumColumn() + 3 of 32.
+// In the reduction of a pair of tiles a thread adds up four sums: those of row SumRow() of x and of
+// columns SumColumn() to SumColumn() + 3 of the pair's 32 columns.
 __device__ inline int SumRow() { return threadIdx.x / 8; }
 __device__ inline int SumColumn() { return threadIdx.x % 8 * 4; }
 
-// The reduction at the end of a pass, by the consumer warps. Each block finishes half of the rows
-// of x and sends its partial sums of the other half to the other block's shared memory. Two buffers
-// suffice: the other block's message of the pass in between shows that it has read the buffer.
+// The reduction by the consumer warps at the end of a pass. Each block finishes half of the rows of
+// x and sends its partial sums of the other half to the other block's shared memory. Two buffers
+// suffice: a block writes a buffer again only two passes later, and the other block's message of
+// the pass in between shows that it has read the buffer.
 template <int kGroups>
 class MegakernelReduction {
  public:
@@ -234,11 +237,13 @@ class MegakernelReduction {
 
   __device__ explicit MegakernelReduction(Shared* shared) : shared_(*shared) {}
 
-  // Whether this block finishes the thread's sums; of a warp all or none.
+  // Whether this block finishes the thread's sums; the answer is the same for all threads of a
+  // warp.
   __device__ bool Owned() const { return SumRow() / Shared::kOwned == rank_; }
 
-  // sums: over all warps of the cluster, per pair of tiles, where this block finishes them. Rows
-  // beyond x are sent too, so that no block runs ahead of the other.
+  // Sets `sums`, one per pair of tiles, to the sums over all warps of the cluster if this block
+  // finishes them (Owned). Rows beyond x are sent too, so that neither block runs ahead of the
+  // other.
   template <int kTiles>
   __device__ void Reduce(const float (&total)[kTiles][kGroups][4], int tiles,
                          float4 (&sums)[kTiles / 2]) {
@@ -271,7 +276,7 @@ class MegakernelReduction {
   }
 
  private:
-  // sums [warps, 8 kGroups, kSumPitch] of two tiles.
+  // Writes this warp's sums of a pair of tiles to shared_.sums [warps, 8 kGroups, kSumPitch].
   template <int kTiles>
   __device__ void StorePartialSums(const float (&total)[kTiles][kGroups][4], int pair) {
     const int warp = threadIdx.x / 32, lane = threadIdx.x % 32;

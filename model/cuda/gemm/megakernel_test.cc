@@ -1,5 +1,5 @@
-// The megakernel, emulated thread by thread on a CPU with one cluster: the boxes of weights it
-// copies and when it reads them, the elements of its fragments, the messages between blocks of a
+// Tests the megakernel, emulated thread by thread on a CPU with one cluster: the boxes of weights
+// that it copies and when, the elements of its fragments, the messages between the blocks of a
 // cluster, and its results. //rollout/cuda:device_test covers the real instructions on a GPU.
 #include <gtest/gtest.h>
 
@@ -18,8 +18,8 @@
 namespace tritonrl {
 
 struct Memory {
-  std::array<uint8_t*, EmulatedBlock::kCluster> blocks;  // their shared memory
-  int arrived = 0;                                       // threads of the cluster
+  std::array<uint8_t*, EmulatedBlock::kCluster> blocks;  // shared memory of each block
+  int arrived = 0;                                       // number of threads of the cluster
 } memory;
 
 void ClusterArrive() {
@@ -48,7 +48,7 @@ void IncreaseMaxRegisters() {}
 void NamedBarrierSync(int threads) { EmulatedBlock::Current().WaitForFirst(threads); }
 uint64_t AtomicAddRelease(uint64_t* to) { return (*to)++; }
 uint64_t LoadAcquire(const uint64_t* from) {
-  EmulatedBlock::Current().Yield();  // whoever asks again and again
+  EmulatedBlock::Current().Yield();  // callers poll in a loop
   return *from;
 }
 float LoadCacheGlobal(const float* from) { return *from; }
@@ -74,7 +74,8 @@ Numbers Drawn(int64_t count, uint32_t seed, float scale) {
 
 float Value(Element x) { return __bfloat162float(x); }
 
-// attention to hidden, hidden to mlp (gated), mlp to hidden, hidden to qkv.
+// Four dependent GEMMs: attention to hidden, hidden to mlp (with SwiGLU), mlp to hidden, hidden to
+// qkv.
 struct Layer {
   int rows;
   int64_t attention, hidden, mlp, qkv;
@@ -130,7 +131,7 @@ void RunChain(Layer* w) {
   for (int i = 0; i < 64; ++i) EXPECT_EQ(Value(w->result[w->rows * w->qkv + i]), 12288.0f);
 }
 
-// Row m of x as the norm's kernel rounds it.
+// Returns RMSNorm of row m of x with the kernel's roundings.
 std::vector<float> RmsNormRow(const Numbers& x, int m, const Numbers& norm) {
   const auto size = static_cast<int64_t>(norm.size());
   double squares = 0;
@@ -157,7 +158,7 @@ double Dot(const std::vector<float>& x, const Numbers& weight, int64_t n) {
   return sum;
 }
 
-// Each gemm against what the chain itself has given it.
+// Compares each GEMM with a reference computed from the kernel's own inputs of that GEMM.
 void ExpectRight(const Layer& w) {
   for (int m = 0; m < w.rows; ++m) {
     SCOPED_TRACE(m);

@@ -1,7 +1,5 @@
-// Runs a kernel's blocks on a CPU, for tests of what a kernel computes where there is no GPU. To be
-// included before the kernel, which is then compiled as C++. Each thread is a fiber; they run in
-// turn, one until it waits for others. TRITONRL_EMULATED_THREADS: of a block;
-// TRITONRL_EMULATED_CLUSTER: blocks that run together, one if it is not defined.
+// Runs a kernel's blocks on a CPU, so that tests check its results without a GPU. Include this
+// header before the kernel, which is then compiled as C++.
 #ifndef TRITONRL_MODEL_CUDA_TESTING_EMULATED_BLOCK_H_
 #define TRITONRL_MODEL_CUDA_TESTING_EMULATED_BLOCK_H_
 
@@ -27,14 +25,17 @@
 
 namespace tritonrl {
 
+// The blocks of the cluster that currently runs. Each of their threads is a fiber; fibers run in
+// turn, each until it waits for other threads. The test defines TRITONRL_EMULATED_THREADS, the
+// threads of a block, and TRITONRL_EMULATED_CLUSTER, the blocks of a cluster (default 1).
 class EmulatedBlock {
  public:
   static constexpr int kThreads = TRITONRL_EMULATED_THREADS;
   static constexpr int kCluster = TRITONRL_EMULATED_CLUSTER;
-  static constexpr int kFibers = kThreads * kCluster;  // that run together
+  static constexpr int kFibers = kThreads * kCluster;  // of a cluster
 
-  // kernel() in all threads of blocks 0 to `blocks` - 1, in clusters of kCluster or fewer, one
-  // cluster after the other.
+  // Runs kernel() in all threads of blocks 0 to `blocks` - 1, in clusters of kCluster or fewer
+  // blocks, one cluster after the other.
   static void Run(int blocks, const std::function<void()>& kernel) {
     EmulatedBlock block;
     current_ = &block;
@@ -53,13 +54,13 @@ class EmulatedBlock {
   int index() const { return first_block_ + rank(); }
   int blocks() const { return blocks_; }
 
-  // Returns when all threads of the block, or of the thread's warp, have come here.
+  // Return when all threads of the block, or of the thread's warp, have made the call.
   void WaitForBlock() { Wait(&block_[rank()], kThreads); }
   void WaitForWarp() { Wait(&warps_[fiber_ / 32], 32); }
-  // The same for the block's first `threads` threads, which are always as many.
+  // Returns when `threads` threads of the block have made the call; all calls pass the same number.
   void WaitForFirst(int threads) { Wait(&first_[rank()], threads); }
 
-  // Lets the others run.
+  // Lets the other fibers run.
   void Yield() { swapcontext(&fibers_[fiber_], &main_); }
 
  private:

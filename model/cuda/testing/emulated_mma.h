@@ -1,5 +1,5 @@
-// common/ptx.cuh (mma, programmatic dependent launch) on a CPU, for kernels that run in an
-// EmulatedBlock: what the PTX ISA's tables of fragments say.
+// Emulates the functions of common/ptx.cuh (mma, asynchronous copies, programmatic dependent
+// launch) on a CPU, for kernels in an EmulatedBlock. Fragments follow the tables of the PTX ISA.
 #ifndef TRITONRL_MODEL_CUDA_TESTING_EMULATED_MMA_H_
 #define TRITONRL_MODEL_CUDA_TESTING_EMULATED_MMA_H_
 
@@ -15,12 +15,12 @@
 
 #include "model/cuda/testing/emulated_block.h"
 
-// Replaces common/ptx.cuh.
+// Replaces common/ptx.cuh: its include guard is now defined.
 #define TRITONRL_MODEL_CUDA_COMMON_PTX_CUH_
 
 namespace tritonrl {
 
-// Whether a thread knows that earlier kernels are done.
+// Per thread: whether it has called GridDependencySync, so that earlier kernels have ended.
 inline std::array<bool, EmulatedBlock::kFibers> emulated_waited;
 
 inline void TriggerDependentLaunch() { emulated_waited[EmulatedBlock::Current().fiber()] = false; }
@@ -35,14 +35,14 @@ inline uint8_t* DynamicSharedMemory() {
   return reinterpret_cast<uint8_t*>(of_block.data());
 }
 
-// From the beginning of the block's shared memory.
+// Addresses are offsets from the beginning of the block's shared memory.
 inline uint32_t SharedAddress(const void* shared) {
   return static_cast<uint32_t>(static_cast<const uint8_t*>(shared) - DynamicSharedMemory());
 }
 inline uint32_t KeepInRegister(uint32_t x) { return x; }
 inline float PowerOfTwo(float x) { return std::exp2(x); }
 
-// What all threads of a warp have come with: values[lane].
+// Returns the values that the threads of the warp pass, indexed by lane. All of them make the call.
 template <typename T>
 std::array<T, 32> OfWarp(const T& value) {
   static std::array<T, EmulatedBlock::kFibers> all;
@@ -59,7 +59,7 @@ inline uint16_t HalfBits(uint32_t pair, int64_t which) {
   return static_cast<uint16_t>(which == 0 ? pair & 0xffff : pair >> 16);
 }
 
-// mma.m16n8k16; to_float: of an element's bits.
+// Emulates mma.m16n8k16; to_float converts an element's bits.
 template <typename ToFloat>
 void EmulatedMultiplyAdd(float (&d)[4], const std::array<uint32_t, 6>& mine, ToFloat to_float) {
   const auto lanes = OfWarp(mine);
@@ -115,7 +115,7 @@ inline uint32_t Transposed(uint32_t pair) {
   return element(lane % 4 * 2) | element(lane % 4 * 2 + 1) << 16;
 }
 
-// Copies are seen as late as they may be: when they are waited for.
+// The copies of a thread. They take effect as late as the hardware allows: in WaitForCopies.
 struct EmulatedCopies {
   struct Copy {
     void* to;
@@ -131,7 +131,7 @@ struct EmulatedCopies {
   }
 };
 inline int64_t emulated_bytes_copied = 0;
-// What was asked for before earlier kernels were waited for.
+// Sources of the copies that started before GridDependencySync.
 inline std::vector<const void*> emulated_early_copies;
 
 inline void CopyAsync(void* to, const void* from, int bytes) {
@@ -180,7 +180,7 @@ inline uint32_t EmulatedBytePerm(uint32_t x, uint32_t y, uint32_t selector) {
   return result;
 }
 
-// Blocks run one after the other.
+// Needs no atomic operation, because fibers run one at a time.
 inline int32_t AddOrdered(int32_t* to, int32_t by) {
   *to += by;
   return *to - by;

@@ -1,4 +1,4 @@
-// The TMA and mbarrier functions of ptx.cuh on a CPU, for kernels that run in an EmulatedBlock.
+// Emulates the TMA and mbarrier functions of ptx.cuh on a CPU, for kernels in an EmulatedBlock.
 
 #ifndef TRITONRL_MODEL_CUDA_TESTING_EMULATED_TMA_H_
 #define TRITONRL_MODEL_CUDA_TESTING_EMULATED_TMA_H_
@@ -15,10 +15,10 @@
 #include "model/cuda/common/tensor_map_desc.h"
 #include "model/cuda/testing/emulated_mma.h"
 
-// Replaces common/ptx.cuh.
+// Replaces common/ptx.cuh: its include guard is now defined.
 #define TRITONRL_MODEL_CUDA_COMMON_PTX_CUH_
 
-// Packs change places by their addresses.
+// ForEachPack applies the swizzle, which depends only on addresses in shared memory.
 struct CUtensorMap : tritonrl::TensorMapDesc {};
 
 namespace tritonrl {
@@ -38,10 +38,10 @@ struct EmulatedBarrier {
 };
 inline std::map<const SharedBarrier*, EmulatedBarrier> emulated_barriers;
 inline int64_t emulated_box_bytes = 0;
-// What a kernel has done wrong: a box that is not within the tensor; a phase with other bytes than
-// expected.
+// Errors of the kernel: a box that is not within the tensor; a phase in which more bytes arrived
+// than expected.
 inline bool emulated_box_outside = false, emulated_wrong_bytes = false;
-// What was asked for before earlier kernels were waited for.
+// Sources of the boxes whose copies started before GridDependencySync.
 inline std::vector<const void*> emulated_early_boxes;
 
 inline void PublishBarriers() {}
@@ -50,14 +50,14 @@ inline void InitBarrier(SharedBarrier* barrier, int count) {
   emulated_barriers[barrier] = {.count = count};
 }
 
-// Before a launch.
+// Resets the state; called before a launch.
 inline void ForgetEmulatedBoxes() {
   emulated_barriers.clear();
   emulated_box_bytes = 0;
   emulated_box_outside = emulated_wrong_bytes = false;
   emulated_early_boxes.clear();
 }
-// After a launch: whether copies are in flight that no thread has waited for.
+// After a launch: whether there are copies for which no thread has waited.
 inline bool EmulatedBoxesAreLeft() {
   for (const auto& [barrier, state] : emulated_barriers) {
     if (!state.copies.empty()) return true;
@@ -80,7 +80,8 @@ inline void ArriveAndExpect(SharedBarrier* barrier, int bytes) {
   Arrive(barrier);
 }
 
-// visit(where in the copy, where in the tensor or null) for each pack of a box.
+// Calls visit(destination in shared memory, source in the tensor) for each 16-byte pack of a box.
+// The source is null if it is outside the tensor.
 template <typename Visit>
 void ForEachPack(const EmulatedBarrier::Copy& copy, Visit visit) {
   const CUtensorMap& map = copy.map;
@@ -103,12 +104,13 @@ void ForEachPack(const EmulatedBarrier::Copy& copy, Visit visit) {
   }
 }
 
-// What was there is gone at once, and what comes is seen as late as it may be: in WaitForPhase.
+// The old content of `to` is overwritten at once; the new content arrives as late as the hardware
+// allows, in WaitForPhase.
 inline void TmaCopy(void* to, const CUtensorMap* map, int x, int y, int z, SharedBarrier* barrier,
                     uint64_t /*policy*/) {
   const EmulatedBarrier::Copy copy = {to, *map, {x, y, z}};
   ForEachPack(copy, [](uint8_t* pack, const uint8_t* from) {
-    std::memset(pack, 0xff, 16);  // bf16, fp8: no number
+    std::memset(pack, 0xff, 16);  // NaN in bf16 and FP8
     emulated_box_bytes += 16;
     if (from == nullptr) {
       emulated_box_outside = true;
