@@ -17,8 +17,8 @@ namespace {
 
 constexpr int kResamples = 1000;
 constexpr double kOutside = 0.025;         // share of resamples beyond each end
-constexpr double kNormal = 1.959963985;    // beyond which as much of a normal distribution lies
-constexpr uint64_t kKey = 0x5eedb00757a9;  // of the resampling: any fixed number
+constexpr double kNormal = 1.959963985;    // 97.5 % point of the standard normal distribution
+constexpr uint64_t kKey = 0x5eedb00757a9;  // seed of the resampling: any fixed number
 constexpr double kRelativeError = 0.01;
 constexpr double kClockSeconds = 0.5e-6;
 
@@ -28,8 +28,9 @@ std::vector<double> Ratios(const std::vector<TimedBlock>& blocks) {
   return ratios;
 }
 
-// The 97.5 % point of Student's t with `freedom` >= 1 degrees of freedom: the expansion about the
-// normal one (Abramowitz and Stegun 26.7.5) from 3 on, where it is right to 0.3 %, a number below.
+// The 97.5 % point of Student's t with `freedom` >= 1 degrees of freedom. From 3 degrees on: the
+// expansion about the normal point (Abramowitz and Stegun 26.7.5), which is accurate to 0.3 %
+// there.
 double StudentT(double freedom) {
   if (freedom == 1) return 12.7062047362;
   if (freedom == 2) return 4.3026527297;
@@ -41,14 +42,14 @@ double StudentT(double freedom) {
   return z + (g1 + (g2 + (g3 + g4 / freedom) / freedom) / freedom) / freedom;
 }
 
-// A GPU's cache may keep what was written last, and a write test does not reach the full rate: the
-// floor of measured times is made lower by these, so that no honest kernel is below it.
+// Margins that keep the floor of measured times below any honest kernel: a GPU's cache may hold the
+// bytes written last, and the write test does not reach the full memory bandwidth.
 constexpr double kMeasuredCacheBytes = 64 << 20;
 constexpr double kMeasuredRateMargin = 1.5;
 
-// Seconds that no forward of the task can be faster than on the GPU that `timing` is of: memory
-// traffic, or one operation for each element of the outputs. More operations cannot be asked for: a
-// matrix product of a diagonal matrix is a scaling of rows, and so on for any structure of inputs.
+// Lower bound in seconds on any forward of the task on the GPU of `timing`: memory traffic, or one
+// operation for each output element. A bound on more operations would be wrong, because structured
+// inputs can need fewer: a GEMM with a diagonal matrix is only a scaling of rows.
 double MeasuredFloor(const ReferenceResult& reference_result, const TimingResult& timing) {
   double floor = 0;
   const double bytes = reference_result.MinBytesMoved() - kMeasuredCacheBytes;

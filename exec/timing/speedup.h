@@ -1,5 +1,5 @@
-// The speedup of a candidate with its interval, from many short blocks of timed calls, and whether
-// it is believed.
+// Estimates a candidate's speedup and its interval from many short blocks of timed calls, and
+// rejects times that are not credible.
 #ifndef TRITONRL_EXEC_TIMING_SPEEDUP_H_
 #define TRITONRL_EXEC_TIMING_SPEEDUP_H_
 
@@ -13,8 +13,8 @@ namespace tritonrl {
 struct ReferenceResult;
 struct TimingResult;
 
-// Seconds that one call took on either side in one block; both were measured next to each other,
-// so that clocks and neighbours were about the same for both.
+// Seconds of one call on each side in one block. Both sides are measured close together in time, so
+// that GPU clocks and other load are about the same for both.
 struct TimedBlock {
   double reference = 0;
   double candidate = 0;
@@ -25,32 +25,31 @@ struct SpeedupInterval {
   double low = 0;
   double high = 0;
 
-  // Half of its width, relative to the speedup.
+  // Half the width of the interval, relative to the speedup.
   double HalfWidth() const { return speedup > 0 ? (high - low) / (2 * speedup) : 1; }
 };
 
 // The median of the blocks' ratios with its 95 % interval by the bootstrap (Efron 1979): the middle
-// 95 % of the medians of 1,000 resamples of the blocks, and either end moved out by the factor
-// t_{n-1, 0.975} sqrt(n / (n - 1)) / 1.96 of n blocks, without which such an interval is too narrow
-// when n is small (after Hesterberg, The American Statistician 69, 2015, 3.2.4; the truth lies
-// between the least and the greatest ratio of 3 blocks in 75 % of all cases only).
-// The same blocks always give the same interval. All zeros without a block, 0 to infinity of a
-// single one; every time must be above 0.
+// 95 % of the medians of 1,000 resamples of the blocks. For n blocks, the distance of each end from
+// the median is multiplied by t_{n-1, 0.975} sqrt(n / (n - 1)) / 1.96, because a bootstrap interval
+// is too narrow for small n (after Hesterberg, The American Statistician 69, 2015, 3.2.4; the true
+// ratio is between the smallest and the largest ratio of 3 blocks in only 75 % of all cases).
+// Deterministic. All zeros without blocks; 0 to infinity for one block. All times must be above 0.
 SpeedupInterval EstimateSpeedup(const std::vector<TimedBlock>& blocks);
 
-// The interval with what repeating blocks cannot show: two processes that run the same program
-// differ by where their memory lies (a transposed convolution in 3D: by 0.95 %, in two pairs of
-// processes; most others by less than 0.2 %) and by the resolution of a GPU's event clock. Each end
-// moves out by 1 % plus half a microsecond's share of the shorter side's time.
+// Widens the interval by errors that repeated blocks cannot show. Two processes that run the same
+// program differ by the addresses of their memory (a 3D transposed convolution by 0.95 % in two
+// pairs of processes, most other programs by less than 0.2 %) and by the resolution of a GPU's
+// event clock. Each end moves out by 1 % plus the ratio of 0.5 us to the shorter side's time.
 SpeedupInterval WithSystematicError(const SpeedupInterval& interval,
                                     const std::vector<TimedBlock>& blocks);
 
-// The median, of an even number the mean of the middle two; 0 of nothing.
+// The median; for an even number of values the mean of the middle two, for none 0.
 double Median(std::vector<double> values);
 
-// Fills in times and speedup of a candidate that was right. `timing` is what the rounds on a GPU
-// gave; modelled times are in `reference_result` and `result` already. Outcome::INCONCLUSIVE where
-// the candidate's time contradicts the clock outside, or is below what the task takes at least.
+// Sets the times and the speedup of a correct candidate. `timing` is the result of the rounds on a
+// GPU; modelled times are already in `reference_result` and `result`. Outcome::INCONCLUSIVE if the
+// candidate's time contradicts the supervisor's clock or is below the task's lower bound.
 void ConcludeSpeedup(const ReferenceResult& reference_result,
                      const std::optional<TimingResult>& timing, ExecResult* result);
 

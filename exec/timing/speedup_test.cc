@@ -7,14 +7,14 @@
 namespace tritonrl {
 namespace {
 
-// Blocks with the true ratio `ratio` and noise of `noise` on each side; every tenth block's
-// candidate is disturbed by somebody else's work when `disturbed`.
+// Blocks with the true ratio `ratio` and relative noise `noise` on each side. If `disturbed`, other
+// load slows the candidate down five times in every tenth block.
 std::vector<TimedBlock> Blocks(int count, double ratio, double noise, uint64_t key,
                                bool disturbed = false) {
   Philox random(key);
   std::vector<TimedBlock> blocks;
   for (int i = 0; i < count; ++i) {
-    const double clock = 1 + 0.1 * i / count;  // drifts the same for both
+    const double clock = 1 + 0.1 * i / count;  // the same drift for both sides
     TimedBlock block{1e-4 * ratio * clock * (1 + noise * random.Normal()),
                      1e-4 * clock * (1 + noise * random.Normal())};
     if (disturbed && i % 10 == 3) block.candidate *= 5;
@@ -41,8 +41,8 @@ TEST(SpeedupIntervalTest, EqualBlocksLeaveNoDoubt) {
   EXPECT_EQ(EstimateSpeedup({}).HalfWidth(), 1);
 }
 
-// The share of experiments whose interval holds the truth is 95 %, within what chance allows and
-// what the method is known to lose; also with as few blocks as slow kernels get.
+// The interval contains the true ratio in 95 % of experiments, within chance and the known error of
+// the method, even for the few blocks that slow kernels get.
 TEST(SpeedupIntervalTest, CoversTheTruthAsOftenAsItSays) {
   constexpr int kExperiments = 300;
   for (const int blocks : {3, 4, 6, 10, 24}) {
@@ -58,8 +58,8 @@ TEST(SpeedupIntervalTest, CoversTheTruthAsOftenAsItSays) {
   }
 }
 
-// By the formula: the resampled medians of two blocks reach from one ratio to the other, and the
-// factor of two blocks is 12.706 * sqrt(2) / 1.96.
+// By the formula: the resampled medians of two blocks span both ratios, and the factor for two
+// blocks is 12.706 * sqrt(2) / 1.96.
 TEST(SpeedupIntervalTest, TwoBlocksSayLittleAndOneNothing) {
   const SpeedupInterval two = EstimateSpeedup({{1.00e-3, 1e-3}, {1.02e-3, 1e-3}});
   EXPECT_NEAR(two.speedup, 1.01, 1e-12);
@@ -94,7 +94,7 @@ TEST(SpeedupIntervalTest, ShortKernelsAreMoreInDoubt) {
   const std::vector<TimedBlock> exact(6, TimedBlock{100e-6, 50e-6});
   const SpeedupInterval wide = WithSystematicError(EstimateSpeedup(exact), exact);
   EXPECT_EQ(wide.speedup, 2);
-  EXPECT_NEAR(wide.low, 2 / 1.02, 1e-9);  // 1 % and half of 50 us in a hundred
+  EXPECT_NEAR(wide.low, 2 / 1.02, 1e-9);  // 1 % plus 0.5 us / 50 us
   EXPECT_NEAR(wide.high, 2 * 1.02, 1e-9);
   const std::vector<TimedBlock> brief(6, TimedBlock{4e-6, 2e-6});
   EXPECT_GT(WithSystematicError(EstimateSpeedup(brief), brief).high, 2.4);

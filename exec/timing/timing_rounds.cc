@@ -54,7 +54,7 @@ bool RunTimedRound(const RoundRequest& order,
                    TimedRound* round, bool* ended) {
   const Json message{{"round",
                       {{"calls", order.calls},
-                       {"trial", order.trial},  // the one loaded last
+                       {"trial", order.trial},  // the trial loaded last
                        {"checked", order.checked},
                        {"spin_seconds", order.spin_seconds},
                        {"plain", order.plain}}}};
@@ -82,27 +82,27 @@ namespace {
 using Json = nlohmann::json;
 using Kind = TimingResult::Kind;
 
-constexpr int kMinBlocks = 4;           // before the interval is looked at
-constexpr int kMinSlowBlocks = 3;       // where the budget is used before
-constexpr int kMaxBlocks = 30;          // more would not make it better: what is left is systematic
-constexpr double kNarrow = 0.005;       // half width of the interval at which it is good enough
-constexpr double kBudgetSeconds = 0.6;  // of rounds, as nothing else may use the GPU meanwhile
-constexpr double kDoubtFactor = 3;      // times the budget while the clock outside contradicts
-constexpr uint64_t kMaxPads = 16;       // pieces of memory that are held in a block, and none
-constexpr int kBlocksOnTrial = 2;       // after which inputs change; large inputs take time
-constexpr int kMaxCalls = 8;            // n
+constexpr int kMinBlocks = 4;           // before a narrow interval ends the timing
+constexpr int kMinSlowBlocks = 3;       // even if the budget is used up
+constexpr int kMaxBlocks = 30;          // more would not help: the remaining error is systematic
+constexpr double kNarrow = 0.005;       // half width of an interval that is narrow enough
+constexpr double kBudgetSeconds = 0.6;  // of rounds; meanwhile no other request may use the GPU
+constexpr double kDoubtFactor = 3;      // multiplies the budget while the clocks disagree
+constexpr uint64_t kMaxPads = 16;       // a block holds 0 to 15 padding allocations
+constexpr int kBlocksOnTrial = 2;       // blocks on one trial, as loading large inputs takes time
+constexpr int kMaxCalls = 8;            // maximum of n
 constexpr double kRoundSeconds = 0.02;  // n is lowered so that a round of n takes about this long
 constexpr int kPaperCalls = 10;
-constexpr double kMaxPaperSeconds = 10;  // slower forwards have no paper's figure
-// The GPU waits so long before each call that all its launches are queued by then.
+constexpr double kMaxPaperSeconds = 10;  // slower forwards get no paper's figure
+// The GPU waits before each call until the host has queued all launches of the call.
 constexpr double kSpinMargin = 1.5, kMinSpin = 30e-6, kMaxSpin = 2e-3;
-constexpr double kShownBytes = 16 << 20;  // outputs up to this size are judged after every round
-constexpr double kMinShown = 0.25;        // share of rounds
+constexpr double kShownBytes = 16 << 20;  // outputs up to this size are checked after every round
+constexpr double kMinShown = 0.25;        // minimum share of rounds with a check
 constexpr double kToleranceSeconds = 20e-6;
 constexpr double kToleranceShare = 0.5;
 constexpr double kSpinError = 0.1;
 
-// The two sides and what they have said so far.
+// The dialogue with the two sides and the times measured so far.
 class Turns {
  public:
   Turns(const ExecRequest& request, const ReferenceResult& reference_result,
@@ -131,7 +131,7 @@ class Turns {
   }
 
  private:
-  // What `part` gives; its time is added to `seconds`.
+  // Returns the result of `part` and adds its duration to `seconds`.
   template <typename Part>
   static bool Timed(double* seconds, const Part& part) {
     const absl::Time start = absl::Now();
@@ -163,8 +163,8 @@ class Turns {
                   absl::StrCat("timing the reference failed: ", what, ": ", why_));
   }
 
-  // Both are ready, and alone on the GPU: candidates of one task share the reference's process, so
-  // its rounds begin only now.
+  // Waits until both sides are ready and alone on the GPU, then starts the reference's side: all
+  // candidates of the task share the reference process, so it must not start earlier.
   bool GetReady() {
     std::optional<std::string> message;
     const bool ready = Timed(&result_.ready_seconds, [&] {
@@ -192,7 +192,7 @@ class Turns {
   void NoteReady(const Json& reference, const Json& candidate) {
     result_.bytes_per_second = PositiveNumber(reference, "bytes_per_second");
     result_.operations_per_second = PositiveNumber(reference, "operations_per_second");
-    // What the candidate says can only make rounds shorter and the wait longer.
+    // The candidate's figures are not trusted: they can only shorten rounds and lengthen the wait.
     one_call_ = std::max(
         {PositiveNumber(reference, "seconds"), PositiveNumber(candidate, "seconds"), 1e-6});
     const double enqueue = std::max(PositiveNumber(reference, "enqueue_seconds"),
@@ -201,7 +201,7 @@ class Turns {
     result_.spin_seconds = spin_;
   }
 
-  // The paper's figure: the mean of ten calls on each side, one after the other.
+  // Measures the paper's figure: the mean of ten successive calls on each side.
   bool Paper() {
     if (2 * kPaperCalls * one_call_ > kMaxPaperSeconds) return true;
     double mean[2] = {0, 0};
@@ -216,7 +216,7 @@ class Turns {
     return true;
   }
 
-  // Both sides get a trial's inputs ready, so that this is not in the time of a round.
+  // Makes both sides load a trial's inputs, so that the time of a round does not include this.
   bool Load(int trial) {
     if (std::exchange(loaded_, trial) == trial) return true;
     const std::string order = Json{{"load", trial}}.dump();
@@ -227,15 +227,15 @@ class Turns {
     return TellBoth(order, order, "loaded");
   }
 
-  // What the sides allocate lies elsewhere in the GPU's memory in each block: a place that slows a
-  // kernel down shows as a wide interval, and not as a difference between the programs.
+  // Moves the sides' allocations to other GPU addresses in each block: an address that slows a
+  // kernel down then widens the interval instead of showing as a difference between the programs.
   bool Move() {
     const auto order = [&] { return Json{{"move", random_.Below(kMaxPads)}}.dump(); };
     const std::string reference = order();
     return TellBoth(reference, order(), "moved");
   }
 
-  // Both are told at the same time; either answers with `done`.
+  // Sends one order to each side at the same time; each answers with `done`.
   bool TellBoth(const std::string& reference, const std::string& candidate, const char* done) {
     sides_.candidate->Send(candidate);
     if (Member(AskReference(reference), done) != true) {
@@ -269,7 +269,7 @@ class Turns {
 
   bool Enough(int blocks) const {
     if (blocks < kMinSlowBlocks) return false;
-    // On a busy host it takes more rounds until some of each kind were not held up.
+    // A busy host delays rounds, so it takes more of them until some of each length are undelayed.
     const double budget = ClocksAgree() ? kBudgetSeconds : kDoubtFactor * kBudgetSeconds;
     if (used_seconds_ > budget) return true;
     return blocks >= kMinBlocks && ClocksAgree() && EstimateSpeedup(blocks_).HalfWidth() < kNarrow;
@@ -303,7 +303,7 @@ class Turns {
     return Timed(&result_.check_seconds, [&] { return Show(order.trial); });
   }
 
-  // Has the candidate hand over the output of the round's checked call, and judges it.
+  // Makes the candidate hand over the output of the round's checked call, and checks it.
   bool Show(int trial) {
     const std::optional<std::string> reply = AskCandidate(Json{{"show", true}}.dump());
     if (!reply.has_value()) return Failed(Kind::kCandidateEnded, "");
@@ -317,13 +317,13 @@ class Turns {
   const int trials_;
   Philox random_;
   const TimingSides& sides_;
-  std::string why_;          // the reference's side gave no answer
-  double shown_ = 1;         // share of rounds whose output is judged
-  double one_call_ = 0;      // seconds, of the slower side
+  std::string why_;          // why the reference's side gave no answer
+  double shown_ = 1;         // share of rounds whose output is checked
+  double one_call_ = 0;      // seconds of one call on the slower side
   double spin_ = 0;          // seconds
-  double used_seconds_ = 0;  // by the rounds of blocks
-  bool first_round_ = true;
-  int loaded_ = 0;  // the trial whose inputs are at hand
+  double used_seconds_ = 0;  // of the budget, by the rounds of blocks
+  bool first_round_ = true;  // of the candidate
+  int loaded_ = 0;           // the trial whose inputs both sides have loaded
   TimingResult result_;
   std::vector<TimedBlock> blocks_;
   std::vector<TimedRound> reference_rounds_, candidate_rounds_;
@@ -368,7 +368,8 @@ TimingResult MeasureInterleaved(const ExecRequest& request, const ReferenceResul
                                 const TimingSides& sides) {
   TimingResult result = Turns(request, reference_result, sides).Run();
   sides.candidate->Send(Json{{"done", true}}.dump());
-  (void)sides.reference(Json{{"end", true}}.dump());  // a host that has gone ends by itself
+  // An error is ignored: a process that cannot answer has no timing to end.
+  (void)sides.reference(Json{{"end", true}}.dump());
   return result;
 }
 

@@ -17,7 +17,8 @@
 namespace tritonrl {
 namespace {
 
-// Pairs of n and 2n calls: `fixed` a round, `call` a call outside, `event` a call inside.
+// Rounds of n and 2n calls. A round takes `fixed` and each call `call` seconds outside; a call
+// takes `event` seconds by its events.
 std::vector<TimedRound> Rounds(double fixed, double call, double event, int n = 8) {
   std::vector<TimedRound> rounds;
   for (const int calls : {n, 2 * n, n, 2 * n, 2 * n, n}) {
@@ -26,7 +27,7 @@ std::vector<TimedRound> Rounds(double fixed, double call, double event, int n = 
   return rounds;
 }
 
-// With a time that grows evenly from call to call both sides have the same mean and median.
+// If the time grows by the same amount from call to call, both sides have the same mean and median.
 TEST(TimingRoundsTest, ADriftIsTheSameForBoth) {
   std::vector<double> positions[2];
   std::map<int, int> rounds[2];  // by factor
@@ -66,17 +67,17 @@ TEST(TimingRoundsTest, WhatSurroundsACallIsTakenFromTheReference) {
 
 TEST(TimingRoundsTest, AFasterStoryThanTheClockIsNotBelieved) {
   EXPECT_TRUE(IsBelievable(80e-6, 80e-6, 0));
-  EXPECT_TRUE(IsBelievable(80e-6, 60e-6, 0));  // slower than it need be: its own loss
+  EXPECT_TRUE(IsBelievable(80e-6, 60e-6, 0));  // a claim of a longer time is no gain
   EXPECT_TRUE(IsBelievable(10e-6, 29e-6, 0));  // within 20 us
   EXPECT_FALSE(IsBelievable(10e-6, 31e-6, 0));
   EXPECT_TRUE(IsBelievable(51e-5, 100e-5, 0));  // within half
   EXPECT_FALSE(IsBelievable(49e-5, 100e-5, 0));
   EXPECT_FALSE(IsBelievable(1e-9, 1.0, 0));
-  EXPECT_TRUE(IsBelievable(10e-6, 220e-6, 2e-3));  // a tenth of the wait more
+  EXPECT_TRUE(IsBelievable(10e-6, 220e-6, 2e-3));  // within 20 us plus a tenth of the wait
   EXPECT_FALSE(IsBelievable(10e-6, 240e-6, 2e-3));
 }
 
-// The whole course of it between three processes; a sleep stands for a GPU at work.
+// Whole timings with three processes; a sleep stands for work on a GPU.
 class TurnsTest : public testing::Test {
  protected:
   static void SetUpTestSuite() {
@@ -156,7 +157,7 @@ if job['role'] == 'oracle':
   EXPECT_EQ(timing.sm_mhz_high(), 1700);
   EXPECT_TRUE(timing.gpu_shared());
   EXPECT_TRUE(timing.gpu_throttled());
-  // A candidate's word for it is not asked for.
+  // The candidate's own figures are ignored.
   const MeasuredTiming own = Run("timing['gpu'] = [{'sm_mhz': 9, 'other_programs': 3}]").timing();
   EXPECT_FALSE(own.has_sm_mhz_low());
   EXPECT_FALSE(own.gpu_shared());
