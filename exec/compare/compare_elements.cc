@@ -15,10 +15,11 @@
 namespace tritonrl {
 namespace {
 
-// Compiled for several instruction sets, of which the machine's best is taken at run time. The
-// loops below are written so that the compiler turns them into vector code: no branch, and the
-// running maximum on the bits of doubles, which for numbers above 0 are ordered like the numbers.
-#ifdef __SANITIZE_THREAD__  // the choice among clones runs before its runtime does, and crashes
+// Compiles a function for several instruction sets; the best one of the machine is chosen at run
+// time. The loops below vectorise because they have no branch and keep the running maximum on the
+// bits of doubles, whose order for non-negative numbers is that of the numbers.
+#ifdef __SANITIZE_THREAD__  // the choice among clones runs before TSan's runtime starts, and
+                            // crashes
 #define TRITONRL_VECTOR
 #else
 #define TRITONRL_VECTOR __attribute__((target_clones("avx512f", "avx2", "default"), optimize("O3")))
@@ -54,9 +55,9 @@ TRITONRL_VECTOR void WidenBfloats(const char* from, double* to) {
   }
 }
 
-// IEEE half precision: exponent and mantissa moved to their place in a float and scaled by the
-// difference of the biases, 2^(127 - 15), which is right for subnormal numbers too. All ones in the
-// exponent mean infinity or NaN; they become infinity, which is never near.
+// IEEE half precision: shifts exponent and mantissa to their place in a float and scales by the
+// difference of the biases, 2^(127 - 15), which is right for subnormal numbers too. An exponent of
+// all ones means infinity or NaN, and stays so, as Near rejects both.
 TRITONRL_VECTOR void WidenHalves(const char* from, double* to) {
   uint16_t values[kAllCloseBlock];
   memcpy(values, from, sizeof(values));
@@ -106,9 +107,9 @@ std::string Digits(const std::complex<double>& x, int digits) {
   return ElementText({x.real(), x.imag()}, digits);
 }
 
-constexpr int64_t kBytesForThread = 2 << 20;  // less is not worth starting one
+constexpr int64_t kBytesForThread = 2 << 20;  // fewer bytes do not justify a thread
 
-// Counts a bad element (a is wanted, b is there) and keeps the first one.
+// Counts a bad element (`a` is expected, `b` the candidate's) and records the first one.
 template <typename Wide>
 void NoteBad(int64_t index, const Wide& a, const Wide& b, double error, double tolerance,
              Difference* result) {
@@ -138,7 +139,7 @@ Difference CompareRun(DType type, const char* want, const char* got, int64_t cou
     const typename Type::Wide a = Type::Get(want + i * Type::kBytes);
     const typename Type::Wide b = Type::Get(got + i * Type::kBytes);
     const double error = std::abs(b - a);
-    // The common case first: near enough, and neither NaN nor infinite (error is finite then).
+    // The common case first: within the tolerance and finite (a finite error implies both).
     if (error <= atol + rtol * std::abs(a) && std::isfinite(error)) {
       result.largest = std::max(result.largest, error);
       continue;
@@ -172,7 +173,8 @@ Difference CompareExactly(const char* want, const ExactBytes& bytes, const char*
       }
       continue;
     }
-    // Overflow and invalid operations come earlier in float32 than in float64.
+    // float32 overflows and becomes invalid earlier than float64, so where either result is not
+    // finite the candidate may agree with either.
     const double own = Type::Get(want + i * Type::kBytes);
     if (!std::isfinite(own) || !std::isfinite(exact)) {
       if (b == own || b == exact || (IsNan(b) && (IsNan(own) || IsNan(exact)))) continue;
@@ -184,8 +186,8 @@ Difference CompareExactly(const char* want, const ExactBytes& bytes, const char*
   return result;
 }
 
-// What `compare(first, count)` finds in all elements. Large tensors are compared by several
-// threads, each of which takes one stretch; indices are of the whole.
+// Merges compare(first, count) over all elements. Several threads compare a large tensor, one range
+// each. Indices in the result refer to the whole tensor.
 template <typename Compare>
 Difference CompareInParts(int64_t count, int64_t bytes, const Compare& compare) {
   const int64_t cores = std::max(1u, std::thread::hardware_concurrency() / 2);
@@ -208,10 +210,10 @@ Difference CompareInParts(int64_t count, int64_t bytes, const Compare& compare) 
     const double largest = std::max(all.largest, next.largest);
     const bool nan = all.nan || next.nan;
     const int64_t bad = all.bad + next.bad;
-    const Difference& nearest = next.share > all.share ? next : all;  // nothing is below any share
+    const Difference& nearest = next.share > all.share ? next : all;  // nullopt < any share
     const auto share = nearest.share;
     const double share_error = nearest.share_error, share_tolerance = nearest.share_tolerance;
-    if (all.bad == 0 && next.bad > 0) all = std::move(next);  // with the first bad element
+    if (all.bad == 0 && next.bad > 0) all = std::move(next);  // takes the first bad element
     all.largest = largest;
     all.nan = nan;
     all.bad = bad;

@@ -1,4 +1,5 @@
-// The passes over elements of a comparison: what is far from what it ought to be, and how far.
+// Element-wise comparison of two tensors: which elements are outside the tolerance, and by how
+// much.
 #ifndef TRITONRL_EXEC_COMPARE_COMPARE_ELEMENTS_H_
 #define TRITONRL_EXEC_COMPARE_COMPARE_ELEMENTS_H_
 
@@ -11,52 +12,52 @@
 
 namespace tritonrl {
 
-// What a pass over all elements of a pair of tensors found.
+// Result of a comparison of all elements of two tensors.
 struct Difference {
-  double largest = 0;  // error; infinite where a number is wanted and none is there
-  int64_t bad = 0;     // elements that differ
-  int64_t first = 0;   // index of the first of them
-  // Its values with 9 and with 6 digits, its error and what was allowed.
+  double largest = 0;  // largest absolute error; infinite for NaN or infinity on one side only
+  int64_t bad = 0;     // number of elements that differ
+  int64_t first = 0;   // index of the first bad element
+  // The first bad element: values with 9 and with 6 digits, error and tolerance.
   std::string want, got, want_short, got_short;
   double error = 0, tolerance = 0;
-  bool nan = false;             // NaN where a number is expected
-  std::optional<double> share;  // the largest error / tolerance, and what it was made of
+  bool nan = false;             // some element is NaN where a number is expected
+  std::optional<double> share;  // largest error / tolerance, with that error and tolerance
   double share_error = 0, share_tolerance = 0;
-  bool exactly = false;  // compared with a float64 result
+  bool exactly = false;  // the comparison was with a float64 result
 };
 
 constexpr int kAllCloseBlock = 1024;  // elements
 
-// Whether each of the kAllCloseBlock elements of `got` is finite and |got - want| <= atol + rtol *
-// |want|, in double precision; `largest` is raised to the largest |got - want|. Always false for
-// types other than float32, float64, float16 and bfloat16. False does not say that one is wrong:
-// infinities and NaN are left to who looks closer. Vectorised; needs no alignment. Memory that
-// changes meanwhile is read once.
+// True if for each of the kAllCloseBlock elements |got - want| is finite and at most atol + rtol *
+// |want|, in double precision; raises `largest` to the largest |got - want| then. False does not
+// prove a mismatch: it is also returned for infinities, NaN, and types other than float32, float64,
+// float16 and bfloat16, which the caller must compare one by one. Vectorised; needs no alignment.
+// Reads each byte once, so the memory may change concurrently.
 bool BlockAllClose(DType type, const char* want, const char* got, double atol, double rtol,
                    double* largest);
 
-// A number of one or, if it is complex, two parts.
+// Text of a number with one part, or two if it is complex.
 std::string ElementText(const std::vector<double>& parts, int digits);
 
-// The elements of a leaf, which lie at `want` and at `got`; rules as at CompareOutputs. Large
-// tensors are shared out over threads. Memory that changes meanwhile is read once, but for elements
-// that are not near.
+// Compares the elements of a leaf, stored at `want` and at `got`, by the rules of CompareOutputs.
+// Several threads share a large tensor. The memory may change concurrently: elements are read once,
+// those of a block that is not all close twice.
 Difference CompareElements(const Leaf& leaf, const char* want, const char* got, double atol,
                            double rtol);
 
-// Bytes of a float64 result and of the slack, both kept as float32, and its limits (ExactLeaf).
+// An ExactLeaf in memory: the float64 result and its slack, both stored as float32, and the limits.
 struct ExactBytes {
   const char* exact;
   const char* slack;
   double absolute, relative;
 };
 
-// The same against a float64 result; `want` is what the reference made. Nothing for types that have
-// no such result.
+// As CompareElements, against a float64 result; `want` is the reference's own result. Nullopt for
+// types other than float16, bfloat16 and float32, which have no float64 result.
 std::optional<Difference> CompareWithExact(const Leaf& leaf, const char* want,
                                            const ExactBytes& bytes, const char* got);
 
-// Two plain numbers.
+// Compares two plain numbers.
 Difference CompareNumbers(double want, double got, double atol, double rtol);
 
 }  // namespace tritonrl

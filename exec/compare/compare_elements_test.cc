@@ -75,8 +75,8 @@ TEST(AllNearTest, OtherTypesAreLeftToOthers) {
   EXPECT_TRUE(BlockAllClose(DType::kFloat64, Bytes(doubles), Bytes(doubles), 0, 0, &largest));
 }
 
-// Tensors large enough for several threads, with bad elements anywhere: the same finding as element
-// by element.
+// Tensors large enough for several threads: the result is that of one loop, wherever the bad
+// elements are.
 class LargeTensorTest : public testing::TestWithParam<const char*> {};
 
 TEST_P(LargeTensorTest, FindsWhatALoopFinds) {

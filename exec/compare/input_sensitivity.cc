@@ -10,13 +10,13 @@
 namespace tritonrl {
 namespace {
 
-// Outputs that vary by less are at the mercy of rounding: a mean of normalised numbers is zero but
-// for it.
+// A smaller variation may be rounding alone: a mean of normalised numbers is zero except for
+// rounding.
 constexpr double kMinVariation = 1e-4;
 constexpr double kMinPart = 0.1;
 constexpr double kHalfRounding = 0x1p-11;   // of half precision and of tf32
 constexpr double kBFloatRounding = 0x1p-8;  // of bfloat16
-constexpr double kSmallRounding = 0x1p-3;   // of types of a byte
+constexpr double kSmallRounding = 0x1p-3;   // of 8-bit types
 
 }  // namespace
 

@@ -1,5 +1,5 @@
-// Input-sensitivity check: whether an output depends on the inputs, or is a constant within a wide
-// tolerance (the mean of many uniform numbers is 0.5 to within 1e-2, whatever the numbers).
+// Input-sensitivity check: whether an output depends on the inputs, or could be a constant within a
+// wide tolerance (the mean of many uniform numbers is 0.5 to within 1e-2 for any inputs).
 #ifndef TRITONRL_EXEC_COMPARE_INPUT_SENSITIVITY_H_
 #define TRITONRL_EXEC_COMPARE_INPUT_SENSITIVITY_H_
 
@@ -9,42 +9,43 @@
 
 namespace tritonrl {
 
-// Elements of a tensor that are looked at, in equal steps.
+// Largest number of elements sampled of a tensor, in equal steps.
 inline constexpr int64_t kSensitivitySamples = 65536;
 
-// Sums over elements of an output in several trials with other inputs each.
+// Sums over sampled elements of one output, over several trials with different inputs.
 struct InputSensitivity {
   int64_t elements = 0;
-  // Half the squares of (wanted - wanted in the first trial): what they vary by from trial to
-  // trial.
+  // Sum of (expected - expected in the first trial)^2 / 2, an estimate of the variance between
+  // trials (two independent values differ by twice the variance in the mean square).
   double variation = 0;
-  // The squares of (got - wanted), each error less what rounding to half precision may make of it.
+  // Sum of squared errors |got - expected|, each reduced by the rounding allowance
+  // (SensitivityRoundingShare), but not below 0.
   double error = 0;
 
   void Add(const InputSensitivity& more);
 
-  double VariationPerElement() const;  // root mean squares
-  double ErrorPerElement() const;
+  double VariationPerElement() const;  // root mean square
+  double ErrorPerElement() const;      // root mean square
 
-  // True where what is wanted varies noticeably and the errors take more than a tenth of it: a
-  // constant would be as good, or so few of the inputs go in that it is little better.
+  // True if the expected values vary by more than rounding and the sum of squared errors exceeds a
+  // tenth of the variation: then a constant would be as good, or the output uses so few of the
+  // inputs that it is little better.
   bool IsNoBetterThanConstant() const;
 };
 
-// The sums of one output, whose elements lie at `first` as wanted in the first trial, and at `want`
-// and `got` in another. Nothing for elements that are not floating point numbers, and without those
-// that are not finite.
+// Returns the sums of one output and one trial. `first` holds the expected elements of the first
+// trial; `want` and `got` hold the expected and the candidate's elements of this trial. Elements
+// that are not finite do not count; other types than those of SupportsSensitivityCheck give zeros.
 InputSensitivity MeasureInputSensitivity(const Leaf& leaf, const char* first, const char* want,
                                          const char* got);
 
-// The distance between elements that are looked at.
+// Distance between sampled elements in a tensor of `elements` elements.
 int64_t SensitivitySampleStep(int64_t elements);
 
-// The share of a number that rounding may take, in outputs of that type: at least that of half
-// precision.
+// Relative error that rounding may cause in outputs of this type; at least that of half precision.
 double SensitivityRoundingShare(DType type);
 
-// True for types that are followed.
+// True for real floating-point types; others are not checked.
 bool SupportsSensitivityCheck(DType type);
 
 }  // namespace tritonrl

@@ -30,8 +30,8 @@ InputSensitivity Follow(const std::vector<float>& first, const std::vector<float
                                  bytes(want), bytes(got));
 }
 
-// Means of `rows` times `columns` uniform numbers, trial by trial, and what `guess` makes of the
-// numbers of a row.
+// Sums over kTrials trials of an output with `rows` elements. Each expected element is the mean of
+// `columns` uniform numbers, and the candidate's is `guess` of the same numbers.
 template <typename Guess>
 InputSensitivity Means(int rows, int columns, const Guess& guess) {
   std::mt19937 random(7);
@@ -78,14 +78,14 @@ TEST(InputSensitivity, AMeanOfHalfTheNumbersIsNoMeanOfAll) {
 TEST(InputSensitivity, RightResultsFollow) {
   EXPECT_FALSE(
       Means(8, 4096, [](const auto& x) { return Mean(x, 1, x.size()); }).IsNoBetterThanConstant());
-  // As half precision rounds it.
+  // An error of the size of half-precision rounding.
   EXPECT_FALSE(Means(8, 4096, [](const auto& x) {
                  return Mean(x, 1, x.size()) * (1 + 0x1p-11);
                }).IsNoBetterThanConstant());
 }
 
 TEST(InputSensitivity, RoundingIsNoVariation) {
-  // A mean of normalised numbers: zero but for rounding, which is another in each implementation.
+  // A mean of normalised numbers is zero except for rounding, which differs by implementation.
   EXPECT_FALSE(Follow({1e-8F, -2e-8F}, {-3e-8F, 1e-8F}, {2e-8F, 4e-8F}).IsNoBetterThanConstant());
   EXPECT_FALSE(Follow({0, 0}, {0, 0}, {0, 0}).IsNoBetterThanConstant());
 }

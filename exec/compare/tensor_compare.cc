@@ -21,7 +21,7 @@ std::string ShapeText(const std::vector<int64_t>& shape) {
   return absl::StrCat("(", absl::StrJoin(shape, ", "), shape.size() == 1 ? ",)" : ")");
 }
 
-// Fills in a mismatch whose sides are described by words.
+// Sets a mismatch whose two sides are texts.
 void Differ(const char* kind, const std::string& message, const std::string& want,
             const std::string& got, Comparison* result) {
   result->equal = false;
@@ -35,7 +35,7 @@ void NoteError(double error, Comparison* result) {
   if (!result->max_error.has_value() || error > *result->max_error) result->max_error = error;
 }
 
-// The values of output `index` differ as `d` says, or do not.
+// Adds the difference `d` of the values of output `index` to `result`.
 void CompareLeafValues(int index, int64_t elements, const Difference& d, Comparison* result) {
   NoteError(d.largest, result);
   if (d.share.has_value() &&
@@ -83,7 +83,7 @@ absl::Status CompareTensorLeaf(int index, const Leaf& want, const Leaf& got,
   return absl::OkStatus();
 }
 
-// The elements of a leaf that lies in memory here.
+// Compares the elements of a leaf whose tensors are in this process's memory.
 Difference CompareHere(int index, const Leaf& want, absl::string_view want_memory, const Leaf& got,
                        absl::string_view got_memory, const Tolerance& tolerance) {
   const char* a = want_memory.data() + *want.offset;
@@ -184,7 +184,7 @@ bool SameTensors(const Tensors& want, const Tensors& got) {
 
 namespace {
 
-// Largest absolute element; infinite if one is not finite.
+// Largest absolute element; infinite if an element is not finite. Compares with zeros.
 double Largest(const Leaf& leaf, absl::string_view memory) {
   const std::string zeros(leaf.bytes(), '\0');
   Leaf zero = leaf;

@@ -13,31 +13,31 @@
 #include "exec/compare/tensor_layout.h"
 #include "exec/messages.pb.h"
 
-// Compares what a candidate handed over with what is expected. It works on bytes and checked
-// layouts alone; no code of a candidate or of Python takes part.
-//
-// A saved copy of an output that a later output is compared with.
+// Compares a candidate's outputs with the expected outputs, or with a saved output. Works on bytes
+// and checked layouts only and runs no code of a candidate and no Python.
 
 namespace tritonrl {
 
+// Result of a comparison of all outputs of one call.
 struct Comparison {
   bool equal = true;
-  std::string message;              // one sentence when they differ
-  OutputMismatch mismatch;          // filled in when they differ, without the trial
-  std::optional<double> max_error;  // largest absolute error seen, if a number was compared
-  // Of elements compared with float64: the largest share of the tolerance that an error took.
+  std::string message;              // one sentence, if they differ
+  OutputMismatch mismatch;          // set if they differ, except for the trial
+  std::optional<double> max_error;  // largest absolute error, if a number was compared
+  // Largest error / tolerance of the elements compared with a float64 result, and that error and
+  // tolerance.
   std::optional<double> worst_share;
-  double worst_error = 0, worst_tolerance = 0;  // there
+  double worst_error = 0, worst_tolerance = 0;
 };
 
-// Leaves and the memory that their offsets point into.
+// Leaves and the memory that their offsets refer to.
 struct Tensors {
   const std::vector<Leaf>& leaves;
   absl::string_view memory;
 };
 
-// The float64 result of one leaf, and how far a right one may be from it, element by element:
-// |got - exact| <= absolute + relative * |exact| + slack (exec/python/precision.py makes them).
+// The float64 result of one leaf and its tolerance. An element is correct if
+// |got - exact| <= absolute + relative * |exact| + slack (computed by exec/python/precision.py).
 struct ExactLeaf {
   Leaf exact;  // float32
   Leaf slack;  // float32
@@ -45,48 +45,53 @@ struct ExactLeaf {
   double relative = 0;
 };
 
+// Tolerance of one comparison.
 struct Tolerance {
   double atol = 1e-2;
   double rtol = 1e-2;
-  // By leaf of `want`, whose memory they are in; null, or nothing for a leaf: atol and rtol count.
+  // By leaf of `want`, and stored in the memory of `want`. atol and rtol apply if this is null or
+  // has no value for the leaf.
   const std::vector<std::optional<ExactLeaf>>* exact = nullptr;
 };
 
-// Compares leaf by leaf: their number, for one whether it stands in a container, then of each its
-// type, device, layout, shape, element type and values. A value is right if |got - want| <= atol +
-// rtol * |want| (in double precision), if both are NaN, or if they are equal (which lets infinities
-// agree); an infinity where a finite value is expected, or the other way round, is wrong. Where
-// there is a float64 result it takes the place of `want` with its own tolerance; an element that is
-// not finite in either may be as it is there. The first leaf that differs ends it. A tensor of the
+// Compares the number of leaves; for a single leaf also whether it is inside a container; then each
+// leaf's type, device, layout, shape, element type and values. Stops at the first leaf that
+// differs. A value is correct if |got - want| <= atol + rtol * |want| (in double precision), if
+// both are NaN, or if both are equal (as infinities can be). An infinity where a finite value is
+// expected is wrong, and the reverse. A float64 result, if there is one, replaces `want` and has
+// its own tolerance; where it or `want` is not finite, `got` may agree with either. A tensor of the
 // right shape that was not handed over is a mismatch of kind "type".
 Comparison CompareOutputs(const Tensors& want, const Tensors& got, const Tolerance& tolerance);
 
-// The passes over elements of CompareOutputs, for tensors that lie elsewhere: of leaf `index`, both
-// of the same shape and type and with some elements.
+// Compares the elements of leaf `index`, which has elements, the same shape and the same type on
+// both sides.
 using CompareElementsOf =
     std::function<absl::StatusOr<Difference>(int index, const Leaf& want, const Leaf& got)>;
+// As above, for tensors that are not in this process's memory: `compare` compares their elements.
+// Returns the error of `compare`, if any.
 absl::StatusOr<Comparison> CompareOutputs(const std::vector<Leaf>& want,
                                           const std::vector<Leaf>& got, const Tolerance& tolerance,
                                           const CompareElementsOf& compare);
 
-// The float64 result that leaf `index` of `want` is to be compared with, null without one. Both its
-// tensors are whole.
+// Returns the float64 result for leaf `index` of `want`. Null if there is none, or if one of its
+// two tensors does not have as many elements as `want`.
 const ExactLeaf* ExactOf(const Tolerance& tolerance, int index, const Leaf& want);
 
-// True when both hold bit for bit the same tensors; other leaves are not looked at.
+// True if both hold bitwise identical tensors. Ignores other leaves.
 bool SameTensors(const Tensors& want, const Tensors& got);
 
-// Outputs are the same if they differ by at most this share of the largest element. An addition of
-// 1e-6 to hide behind is no work.
+// Two outputs are the same if they differ by at most this share of the largest element. The share
+// is wide so that a candidate cannot pass decoration as work by adding 1e-6 to its result.
 inline constexpr double kSameOutputShare = 1e-2;
 
+// A private copy of an output, compared with a later one.
 class SavedOutput {
  public:
-  // Copies leaves and bytes.
+  // Copies leaves and bytes, and drops the previous copy.
   void Keep(const Tensors& output);
 
-  // Whether `whole` is the same to within kSameOutputShare of its largest element, where that is
-  // finite.
+  // True if `whole` equals the copy within kSameOutputShare of the largest element of each tensor
+  // of `whole`. A tensor with a non-finite element must be equal exactly.
   bool IsSame(const Tensors& whole) const;
 
  private:
@@ -94,9 +99,8 @@ class SavedOutput {
   std::string bytes_;
 };
 
-// False when the two differ in anything but the elements of tensors: number of leaves, types,
-// shapes, plain numbers (by more than that share), other values, or a tensor that is not handed
-// over.
+// True if the two agree in everything except the elements of tensors (number of leaves, types,
+// shapes, plain numbers within kSameOutputShare, other values) and every tensor was handed over.
 bool SameStructure(const std::vector<Leaf>& whole, const std::vector<Leaf>& kept);
 
 }  // namespace tritonrl

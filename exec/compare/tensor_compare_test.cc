@@ -15,7 +15,7 @@ namespace {
 constexpr double kInf = std::numeric_limits<double>::infinity();
 const double kNan = std::nan("");
 
-// Tensors one behind the other in memory.
+// Leaves whose tensors are stored one after the other in memory.
 struct Values {
   std::vector<Leaf> leaves;
   std::string memory;
@@ -120,7 +120,7 @@ TEST(TensorCompareTest, Evidence) {
             "output 0: 2 of 6 elements differ, largest error 2.5; element 4 is 2.5, expected 0");
   EXPECT_EQ(result.mismatch.got(), "2.5");
   EXPECT_EQ(result.mismatch.want(), "0");
-  // The second output is looked at only when the first is right.
+  // The second output is compared only if the first is right.
   EXPECT_EQ(Compare(Values(want).Number(1), Values(want).Number(2)).mismatch.output(), 1);
   const Comparison near = Compare(Floats({1}), Floats({1.005f}));
   EXPECT_TRUE(near.equal);
@@ -141,7 +141,7 @@ TEST(TensorCompareTest, IntegersAndBooleans) {
       "value");
 }
 
-// The value that one element of these bits has: what it differs from 0 by.
+// Returns the value of one element with these bits, read from the mismatch with 0.
 template <typename T>
 double ValueOf(const char* dtype, T bits) {
   const Comparison result = CompareOutputs({Values().Number(0).leaves, ""},
@@ -193,7 +193,8 @@ TEST(TensorCompareTest, SameTensorsIsBitForBit) {
   EXPECT_FALSE(SameTensors({a.leaves, a.memory}, {{}, ""}));
 }
 
-// `exact` and `slack` behind the wanted values, in their memory.
+// Appends `exact` and `slack` to the memory of `want` and returns the tolerance that refers to
+// them.
 Tolerance Exactly(const std::vector<float>& exact, const std::vector<float>& slack, double absolute,
                   double relative, Values* want, std::vector<std::optional<ExactLeaf>>* leaves) {
   Values more;
@@ -214,9 +215,9 @@ TEST(TensorCompareTest, AFloat64ResultTakesThePlaceOfTheOther) {
   const Comparison right = compare(Floats({1.002f, 2.26f, 3.5f}));
   EXPECT_TRUE(right.equal) << right.message;
   EXPECT_NEAR(*right.worst_share, 0.5, 1e-3);
-  EXPECT_NEAR(right.worst_error, 0.26, 1e-6);  // of 0.521 allowed
+  EXPECT_NEAR(right.worst_error, 0.26, 1e-6);  // the tolerance is 0.521
   EXPECT_NEAR(right.worst_tolerance, 0.521, 1e-6);
-  const Comparison wrong = compare(Floats({1, 2, 3}));  // as the reference has it
+  const Comparison wrong = compare(Floats({1, 2, 3}));  // the reference's own result
   EXPECT_FALSE(wrong.equal);
   EXPECT_NEAR(wrong.mismatch.error(), 0.5, 1e-6);
   EXPECT_NEAR(wrong.mismatch.tolerance(), 0.036, 1e-6);

@@ -52,7 +52,7 @@ absl::Status NoSense(const std::string& what) {
   return absl::InvalidArgumentError(absl::StrCat("a tensor layout makes no sense: ", what));
 }
 
-// A list of non-negative integers.
+// Reads a list of non-negative integers.
 absl::StatusOr<std::vector<int64_t>> Sizes(const Json& node, const char* name) {
   const auto found = node.find(name);
   if (found == node.end() || !found->is_array() || found->size() > kMaxDimensions) {
@@ -79,7 +79,7 @@ absl::StatusOr<std::string> Name(const Json& node, const char* name) {
   return text;
 }
 
-// Row-major without gaps; dimensions of size 1 can have any stride.
+// True if the tensor is row-major without gaps; a dimension of size 1 may have any stride.
 bool IsDense(const std::vector<int64_t>& shape, const std::vector<int64_t>& strides) {
   int64_t step = 1;
   for (size_t i = shape.size(); i-- > 0;) {

@@ -1,5 +1,5 @@
-// Layout of nested Python values with tensors in a piece of shared memory, as a job describes it,
-// and access to the elements.
+// Layout of nested Python values whose tensors are in shared memory, parsed from a job's untrusted
+// description, and access to the elements.
 #ifndef TRITONRL_EXEC_COMPARE_TENSOR_LAYOUT_H_
 #define TRITONRL_EXEC_COMPARE_TENSOR_LAYOUT_H_
 
@@ -19,7 +19,7 @@
 
 namespace tritonrl {
 
-// Element types that can be compared; names as torch's without "torch.".
+// Element types that can be compared. Their names are torch's without the prefix "torch.".
 enum class DType {
   kBool,
   kUint8,
@@ -40,7 +40,7 @@ enum class DType {
   kComplex128,
 };
 
-// Nothing for a type that cannot be compared.
+// Returns nullopt for a type that cannot be compared.
 std::optional<DType> ParseDType(absl::string_view name);
 int64_t SizeOf(DType type);  // bytes of one element
 
@@ -49,23 +49,24 @@ struct Leaf {
   enum class Kind { kTensor, kNumber, kOther };
   Kind kind = Kind::kOther;
 
-  // kTensor. Elements lie densely in row-major order from `offset` on, whatever strides it had.
+  // kTensor. The elements are stored densely in row-major order from `offset` on, whatever the
+  // original tensor's strides.
   std::string dtype;
   DType type = DType::kFloat32;
   std::vector<int64_t> shape;
   int64_t elements = 0;
-  int64_t distinct_elements = 0;   // fewer where a stride is 0 (an expanded tensor)
-  std::string device = "cpu";      // where it was, when it was handed over
-  std::string layout = "strided";  // else there are no bytes
-  std::optional<uint64_t> offset;  // bytes from the start of the memory; nothing: not handed over
+  int64_t distinct_elements = 0;   // fewer than `elements` if a stride is 0 (an expanded tensor)
+  std::string device = "cpu";      // device of the original tensor
+  std::string layout = "strided";  // any other layout has no bytes
+  std::optional<uint64_t> offset;  // bytes from the start of the memory; unset: not handed over
 
-  // Where it was in the memory of the process that handed it over, if that said so.
+  // Address of the original tensor in the memory of its process, if the process reported it.
   std::optional<uint64_t> address;
-  bool dense = true;  // it was row-major without gaps
+  bool dense = true;  // the original tensor was row-major without gaps
 
   double number = 0;  // kNumber: int, float or bool
 
-  bool bare = false;  // it is the whole value, in no list, tuple or dict
+  bool bare = false;  // this leaf is the whole value, not inside a list, tuple or dict
 
   std::string type_name;  // Python's: "tensor", "number", "str", "NoneType", ...
   std::string text;       // kOther: the value as JSON
@@ -73,13 +74,13 @@ struct Leaf {
   int64_t bytes() const { return elements * SizeOf(type); }
 };
 
-// The leaves of a layout (format in docs/protocol.md) in the order of a walk. Nothing in it is
-// trusted: every number is checked, and a tensor that is handed over lies inside the first
-// `memory_bytes` bytes. InvalidArgument says what makes no sense.
+// Returns the leaves of a layout (format in docs/protocol.md) in depth-first order. The layout is
+// untrusted: every number is checked, and every tensor that was handed over is inside the first
+// `memory_bytes` bytes. InvalidArgument names the field that is wrong.
 absl::StatusOr<std::vector<Leaf>> ParseLayout(const nlohmann::json& layout, uint64_t memory_bytes);
 
-// Memory of a running job may change under us and offsets need not be aligned: each element is
-// copied out before it is looked at.
+// Copies one element out of memory before it is used, as a running job may change the memory and
+// offsets need not be aligned.
 template <typename T>
 T LoadElement(const char* at) {
   T value;
@@ -87,8 +88,8 @@ T LoadElement(const char* at) {
   return value;
 }
 
-// A float of `exponent_bits` and `mantissa_bits`, IEEE 754 style. Types without infinities (fn)
-// have NaN at all ones and finite numbers elsewhere in the top binade.
+// Decodes a float with `exponent_bits` and `mantissa_bits` in the style of IEEE 754. `finite_only`
+// is for types without infinities (fn): all ones are NaN, and the rest of the top binade is finite.
 inline double SmallFloat(uint32_t bits, int exponent_bits, int mantissa_bits, bool finite_only) {
   const uint32_t mantissa = bits & ((1u << mantissa_bits) - 1);
   const uint32_t top = (1u << exponent_bits) - 1;
@@ -147,7 +148,7 @@ struct ComplexElement {
   static Wide Get(const char* at) { return {LoadElement<T>(at), LoadElement<T>(at + sizeof(T))}; }
 };
 
-// f(reader) with the reader of the element type: one of the structs above.
+// Returns f(reader) with the reader of the element type: one of the structs above.
 template <typename F>
 auto WithElementReader(DType type, const F& f) {
   switch (type) {
@@ -186,12 +187,13 @@ auto WithElementReader(DType type, const F& f) {
     case DType::kComplex128:
       return f(ComplexElement<double>());
   }
-  return f(PlainElement<uint8_t>());  // no such type
+  return f(PlainElement<uint8_t>());  // unreachable for a valid DType
 }
 
-// A sentence when two of the outputs, or an output and an input, lie in the same memory: at the
-// same address, or in dense ranges that overlap. Views that interleave without meeting do not
-// count. By what the process said of itself, so that a lie can only harm the liar; "" if none.
+// Returns a sentence if two outputs, or an output and an input, share memory, else "". They share
+// it if they have the same address or are dense and overlap; interleaved views without a common
+// element do not count. The addresses are the process's own claims, and a false one can harm only
+// that process.
 std::string FindSharedOutputs(const std::vector<Leaf>& outputs, const std::vector<Leaf>& inputs);
 
 }  // namespace tritonrl

@@ -47,11 +47,11 @@ TEST(TensorLayoutTest, DistinctElementsOfExpandedTensors) {
   EXPECT_EQ((*leaves)[0].distinct_elements, 3);
 }
 
-// One field of a good tensor replaced by each of these must be refused.
+// A good tensor with one field replaced by one of these values must be refused.
 TEST(TensorLayoutTest, LiesAreRefused) {
   const Json good{{"tensor", Tensor()}};
   EXPECT_TRUE(ParseLayout(good, 88).ok());
-  EXPECT_FALSE(ParseLayout(good, 87).ok());  // its last byte is outside
+  EXPECT_FALSE(ParseLayout(good, 87).ok());  // the tensor's last byte is outside
   const std::pair<const char*, Json> lies[] = {
       {"offset", 65},
       {"offset", -64},
