@@ -1,4 +1,5 @@
-// A fixture: one backend without a GPU for all tests of a suite, as starting one takes seconds.
+// A test fixture with one interpreter backend for all tests of a suite, because its start takes
+// seconds.
 #ifndef TRITONRL_EXEC_TESTING_INTERPRETER_SUITE_H_
 #define TRITONRL_EXEC_TESTING_INTERPRETER_SUITE_H_
 

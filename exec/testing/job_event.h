@@ -1,5 +1,5 @@
-// An event that the Python code of a job announces to the test, or the test to a job. It is a file,
-// so the job's pool must have no sandbox.
+// An event between a test and the Python code of a job, in either direction. It is a file, so the
+// job's pool must have no sandbox.
 #ifndef TRITONRL_EXEC_TESTING_JOB_EVENT_H_
 #define TRITONRL_EXEC_TESTING_JOB_EVENT_H_
 
@@ -18,7 +18,7 @@ namespace tritonrl {
 class JobEvent {
  public:
   JobEvent() {
-    // Below /tmp, which the job's uid can reach; a test's own folder may be closed to it.
+    // In /tmp, which the job's user can reach; the test's own folder may be closed to it.
     char folder[] = "/tmp/tritonrl-job-event-XXXXXX";
     EXPECT_NE(mkdtemp(folder), nullptr);
     EXPECT_EQ(chmod(folder, 0777), 0);
@@ -29,14 +29,14 @@ class JobEvent {
   JobEvent& operator=(const JobEvent&) = delete;
 
   void Notify() { EXPECT_TRUE(WriteFileAtomic(path(), "").ok()); }
-  // False when the event has not come within a minute.
+  // Waits for the event; false after a minute.
   bool Wait() const {
     const absl::Time limit = absl::Now() + absl::Minutes(1);
     while (!FileExists(path()) && absl::Now() < limit) absl::SleepFor(absl::Milliseconds(2));
     return FileExists(path());
   }
 
-  // Python expressions that do the same in a job of the fake runner.
+  // Python expressions for Notify and Wait in a job of the fake runner.
   std::string PythonNotify() const { return absl::StrCat("notify('", path(), "')"); }
   std::string PythonWait() const { return absl::StrCat("wait('", path(), "')"); }
 

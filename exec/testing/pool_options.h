@@ -1,4 +1,5 @@
-// A pool on the fake runner, for tests: starts in some tenths of a second, as nothing is imported.
+// Options of a worker pool on the fake runner. The pool starts in some tenths of a second, because
+// its workers do not import torch.
 #ifndef TRITONRL_EXEC_TESTING_POOL_OPTIONS_H_
 #define TRITONRL_EXEC_TESTING_POOL_OPTIONS_H_
 
@@ -13,7 +14,7 @@ inline WorkerPoolOptions FakePoolOptions(int workers) {
   options.workers = workers;
   options.runner = "fake_runner";
   const auto file = Runfile("exec/testing/fake_runner.py");
-  // Without it the pool fails to start and says that the module is missing.
+  // If the file is missing, the pool's start fails with a message about the missing module.
   if (file.ok()) options.extra_python_dirs = {DirName(*file)};
   options.limits.set_wall_seconds(10);
   options.limits.set_memory_bytes(200 << 20);

@@ -28,7 +28,8 @@ std::string ReadOf(pid_t pid, const char* file) {
   return text.ok() ? *text : "";
 }
 
-// "pid (name) state parent ..."; the name may hold anything, also brackets. 0: gone.
+// Parses "pid (name) state parent ..."; the name may contain any characters, even brackets. Returns
+// 0 if the process has ended.
 pid_t ParentOf(pid_t pid) {
   const std::string stat = ReadOf(pid, "stat");
   const size_t bracket = stat.rfind(')');

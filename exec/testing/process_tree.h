@@ -1,4 +1,4 @@
-// Processes of this machine as /proc shows them, for tests that look from outside.
+// Processes of this host as /proc shows them, for tests that observe workers from outside.
 #ifndef TRITONRL_EXEC_TESTING_PROCESS_TREE_H_
 #define TRITONRL_EXEC_TESTING_PROCESS_TREE_H_
 
@@ -10,13 +10,13 @@
 
 namespace tritonrl {
 
-// All that descend from `root`, also through parents in other pid namespaces.
+// All descendants of `root`, including those in other pid namespaces.
 std::set<pid_t> Descendants(pid_t root);
 
 // Processes with `word` in their command line or name.
 std::set<pid_t> ProcessesNaming(const std::string& word);
 
-// Resident memory of a process in bytes that it does not share; 0 when it has gone.
+// Resident private memory of a process in bytes; 0 if the process has ended.
 int64_t PrivateBytes(pid_t pid);
 
 }  // namespace tritonrl

@@ -1,5 +1,5 @@
-// Requests for tests and the benchmark: a softmax with an honest candidate, and running one that
-// has to get an answer.
+// Requests for tests and benchmarks: a softmax task with an honest candidate, and a call that runs
+// a request.
 #ifndef TRITONRL_EXEC_TESTING_RUN_REQUEST_H_
 #define TRITONRL_EXEC_TESTING_RUN_REQUEST_H_
 
@@ -39,7 +39,7 @@ class ModelNew(torch.nn.Module):
         return y
 )py";
 
-// A candidate against a reference with a wall-clock limit in seconds.
+// A request with a wall-clock limit of `seconds`.
 inline ExecRequest MakeExecRequest(const std::string& candidate,
                                    const std::string& reference = kSoftmaxReference,
                                    double seconds = 20) {
@@ -51,7 +51,8 @@ inline ExecRequest MakeExecRequest(const std::string& candidate,
   return request;
 }
 
-// The result; a test failure and an empty one when the backend has none within two minutes.
+// Runs the request with a deadline of two minutes. On an error it adds a test failure and returns
+// an empty result.
 inline ExecResult RunOrFail(DeviceBackend* backend, const ExecRequest& request) {
   auto result = backend->Run(request, absl::Now() + absl::Seconds(120));
   EXPECT_TRUE(result.ok()) << result.status();

@@ -1,4 +1,4 @@
-// A device backend for tests of its callers: a function answers each request.
+// A device backend for tests of its callers: a function computes the answer to each request.
 #ifndef TRITONRL_EXEC_TESTING_SCRIPTED_BACKEND_H_
 #define TRITONRL_EXEC_TESTING_SCRIPTED_BACKEND_H_
 
@@ -48,7 +48,7 @@ class ScriptedBackend : public DeviceBackend {
     absl::MutexLock lock(&mutex_);
     return max_running_;
   }
-  // Waits, bounded, until this number of jobs runs.
+  // Waits until exactly `count` requests run; false after 20 seconds.
   bool WaitRunning(int count) const {
     absl::MutexLock lock(&mutex_);
     auto there = [this, count] { return running_ == count; };
@@ -71,7 +71,7 @@ class ScriptedBackend : public DeviceBackend {
   int max_running_ = 0;
 };
 
-// A request that is well formed; its candidate is `code`.
+// A well-formed request with the candidate `code`.
 inline ExecRequest SomeRequest(const std::string& code = "candidate", bool timing = false) {
   ExecRequest request;
   request.set_task_id("task");

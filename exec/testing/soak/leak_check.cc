@@ -17,7 +17,7 @@ std::vector<std::string> NamesIn(const std::string& folder) {
   return names.ok() ? *names : std::vector<std::string>();
 }
 
-// Shared memory files of the candidates' user outside any sandbox.
+// Shared memory files of the candidates' user on the host, outside any sandbox.
 std::set<std::string> SharedMemoryOfCandidates() {
   std::set<std::string> found;
   for (const std::string& name : NamesIn("/dev/shm")) {
@@ -28,7 +28,7 @@ std::set<std::string> SharedMemoryOfCandidates() {
   return found;
 }
 
-// Control groups named after this process, in any hierarchy below `folder`.
+// Appends the control groups named after this process, up to `depth` folders below `folder`.
 void FindGroups(const std::string& folder, int depth, std::vector<std::string>* found) {
   for (const std::string& name : NamesIn(folder)) {
     const std::string path = JoinPath(folder, name);

@@ -1,4 +1,4 @@
-// Leak check: what a worker pool left behind on the machine.
+// Finds processes, files and control groups that a worker pool has left behind on the host.
 #ifndef TRITONRL_EXEC_TESTING_SOAK_LEAK_CHECK_H_
 #define TRITONRL_EXEC_TESTING_SOAK_LEAK_CHECK_H_
 
@@ -12,14 +12,15 @@ namespace tritonrl {
 
 class LeakCheck {
  public:
-  // Before a pool starts: what is there already is nobody's fault.
+  // Call before the pool starts: existing processes and shared memory do not count as leaks.
   LeakCheck();
 
-  // While the pool runs: its folders of sources, which its workers show in their command lines.
+  // Call while the pool runs. Records its folders of staged sources, which are in the command lines
+  // of its workers.
   void NotePool();
 
-  // After it has ended: processes below this one, folders of sources, shared memory of the
-  // candidates' user, control groups named after this process. Empty: nothing stayed.
+  // Call after the pool has ended. Returns the leaks: descendants of this process, folders of
+  // staged sources, shared memory of the candidates' user, control groups named after this process.
   std::vector<std::string> Find() const;
 
  private:

@@ -125,16 +125,15 @@ std::string SoakReportJson(const SoakReport& report) {
 
 namespace {
 
-constexpr absl::Duration kMaxDuration = absl::Minutes(5);  // for one candidate, waiting included
-// For what runs when the time is over.
-constexpr absl::Duration kFinish = absl::Seconds(10);
+constexpr absl::Duration kMaxDuration = absl::Minutes(5);  // of one candidate, queue included
+constexpr absl::Duration kFinish = absl::Seconds(10);      // for candidates that run at the end
 
 absl::StatusOr<std::unique_ptr<PythonBackend>> StartBackend(const SoakOptions& options) {
   WorkerPoolOptions pool;
   if (options.torch_runner) {
     pool.workers = options.workers;
-    // So little that who fills it gets there before its limit of time, on a machine too that gives
-    // out pages slowly. A CUDA context needs some of it.
+    // Small, so that a candidate that fills its memory reaches the limit before its time limit,
+    // even on a host that allocates pages slowly. A CUDA context needs a part of it.
     pool.limits.set_memory_bytes(options.backend == "cuda" ? int64_t{2} << 30 : 512 << 20);
   } else {
     pool = FakePoolOptions(options.workers);
@@ -146,7 +145,7 @@ absl::StatusOr<std::unique_ptr<PythonBackend>> StartBackend(const SoakOptions& o
   return StartInterpreterBackend(std::move(pool));
 }
 
-// Whether the end of the time, not the candidate, may have made this outcome.
+// Whether the end of the soak, rather than the candidate, can be the cause of this outcome.
 bool EndedByDeadline(const absl::StatusOr<ExecResult>& result) {
   if (!result.ok()) return false;
   switch (result->outcome().reason()) {
@@ -178,7 +177,7 @@ class Soak {
     std::thread teller([this] {
       while (!ended_.WaitForNotificationWithTimeout(options_.tell_every)) options_.tell(State());
     });
-    // Memory is looked at while nothing runs: after a start, halfway, at the end.
+    // Memory is measured while no job runs: after a tenth, after half, at the end.
     for (const int until : {options_.count / 10, options_.count / 2, options_.count}) {
       RunUntil(until);
       Measure();
@@ -211,13 +210,13 @@ class Soak {
     request.set_candidate_source(soak.source);
     request.set_trials(1);
     request.set_skip_timing(!options_.timing);
-    request.set_skip_gpu_profile(true);  // seconds for each, and nothing that a soak asks for
+    request.set_skip_gpu_profile(true);  // a profile takes seconds and tests nothing here
     request.mutable_limits()->set_wall_seconds(soak.wall_seconds);
     return request;
   }
 
-  // The first jobs of all workers at once take long on a cold machine; the limits of the plan are
-  // for warm ones.
+  // On a cold host the first jobs of all workers take long, but the limits of the plan are for warm
+  // workers.
   absl::Status WarmUp() {
     std::vector<absl::Status> status(options_.workers);
     std::vector<std::thread> callers;
@@ -226,7 +225,7 @@ class Soak {
         SoakCase soak;
         soak.source = kSoftmaxCandidate;
         ExecRequest request = RequestFor(soak);
-        request.set_seed(i + 1);  // a run of the reference for each
+        request.set_seed(i + 1);  // a different seed, so that each one runs the reference
         const auto result = backend_->Run(request, absl::Now() + kMaxDuration);
         status[i] = result.status();
         if (result.ok() && result->outcome().reason() != Outcome::OK) {
@@ -243,7 +242,7 @@ class Soak {
   }
 
   void RunUntil(int end) {
-    // One more caller than workers, so that a job always waits.
+    // One more caller than workers, so that a job always waits in the queue.
     std::vector<std::thread> callers;
     for (int i = 0; i <= options_.workers; ++i) {
       callers.emplace_back([this, end] {
@@ -300,7 +299,7 @@ class Soak {
 
   void Measure() {
     absl::MutexLock lock(&mutex_);
-    // Once the time is over nothing is new between two looks.
+    // After the end of the soak no verdict comes, so a second measurement would be a duplicate.
     if (!report_.memory.empty() && report_.memory.back().verdicts == report_.done) return;
     SoakMemory memory = {report_.done, PrivateBytes(getpid()), 0};
     for (const pid_t pid : Descendants(getpid())) memory.workers += PrivateBytes(pid);
@@ -324,7 +323,7 @@ class Soak {
   absl::Notification ended_;
   absl::Mutex mutex_;
   std::map<std::string, int> running_ ABSL_GUARDED_BY(mutex_);
-  SoakReport report_;  // what RunOne writes: under mutex_
+  SoakReport report_;  // mutex_ guards the members that RunOne writes
 };
 
 }  // namespace

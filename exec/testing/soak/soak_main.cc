@@ -1,8 +1,9 @@
-// bazel run //exec:soak: many candidates of which a share hangs, crashes, forks, fills memory.
+// bazel run //exec/testing/soak: runs many candidates, a share of which hang, crash, fork or fill
+// memory.
 //
-// Tells on stderr every three seconds how many of each kind run and are done; prints a table and a
-// line of JSON at the end. Exit codes: 0 every verdict came and was its own, nothing is left,
-// memory is flat; 1 otherwise; 2 a value that makes no sense.
+// Prints the number of running and finished candidates of each kind to stderr every three seconds,
+// and a table and a line of JSON to stdout at the end. Exit codes: 0: every verdict is right, there
+// are no leaks, and memory is flat; 1: otherwise; 2: a flag has an invalid value.
 #include <stdio.h>
 
 #include <string>

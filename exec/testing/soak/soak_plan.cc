@@ -33,8 +33,8 @@ const std::vector<Evil>& Evils() {
       {"crash", "import ctypes\nctypes.string_at(8)", 10, {Outcome::CRASHED}},
       {"kill itself", "import os\nos.kill(os.getpid(), 9)", 10, {Outcome::CRASHED}},
       {"exit", "import os\nos._exit(0)", 10, {Outcome::EXITED}},
-      // Memory may be short for many copies of a process that has torch in it, and a busy machine
-      // makes few of them in that time.
+      // Copies of a process with torch may fill the memory first, and a busy host may be too slow
+      // to reach the process limit in time.
       {"fork",
        "import os\n"
        "while True:\n"
@@ -76,10 +76,11 @@ const std::vector<Evil>& Evils() {
   return evils;
 }
 
-// What only a GPU can be made to suffer.
+// Attacks that need a GPU.
 const std::vector<Evil>& GpuEvils() {
   static const auto& evils = *new std::vector<Evil>{
-      // The kernel writes far outside of every allocation: no call of this context works any more.
+      // The kernel writes far outside all allocations, after which every call in this context
+      // fails.
       {"corrupt context",
        "import torch, triton, triton.language as tl\n"
        "@triton.jit\n"

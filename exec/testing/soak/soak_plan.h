@@ -1,4 +1,5 @@
-// Candidates for a soak: honest ones and a dozen kinds of evil, each with what must become of it.
+// Candidates for a soak: honest ones and a dozen kinds of hostile ones, each with its permitted
+// outcomes.
 #ifndef TRITONRL_EXEC_TESTING_SOAK_SOAK_PLAN_H_
 #define TRITONRL_EXEC_TESTING_SOAK_SOAK_PLAN_H_
 
@@ -13,29 +14,30 @@ namespace tritonrl {
 struct SoakCase {
   int id = 0;
   const char* kind = "";                  // "honest", "hang", "crash", ...
-  std::string source;                     // says its id on stdout before it does anything else
+  std::string source;                     // first prints SoakMark(id)
   double wall_seconds = 0;                // limit
-  std::vector<Outcome::Reason> outcomes;  // any of these is right
+  std::vector<Outcome::Reason> outcomes;  // the permitted outcomes
 };
 
 struct SoakPlanOptions {
   int count = 0;
   double evil_share = 0;  // 0 to 1
   uint64_t seed = 1;
-  // Honest ones are softmax kernels in Triton for kSoftmaxReference; false: plain statements for
+  // Honest candidates are Triton softmax kernels for kSoftmaxReference; false: plain statements for
   // the fake runner of testing/fake_runner.py.
   bool torch_runner = true;
-  bool fill_memory = true;   // only where a memory cgroup protects the machine
-  bool cuda = false;         // kinds that leave a CUDA context of no use, or never end on the GPU
-  double extra_seconds = 0;  // what a job takes until the candidate's first line runs
+  bool fill_memory = true;  // includes memory bombs; only if a memory cgroup protects the host
+  bool cuda = false;        // includes kernels that corrupt the CUDA context or never end
+  double extra_seconds =
+      0;  // added to each limit: start of a job before the candidate's first line
 };
 
 std::vector<SoakCase> PlanSoak(const SoakPlanOptions& options);
 
-// What a case prints: "soak case 17." The point keeps 1 apart from 17.
+// The line that a case prints: "soak case 17." The period distinguishes 1 from 17.
 std::string SoakMark(int id);
 
-// "" when `result` is the verdict of `soak`, else what is wrong with it.
+// Returns "" if `result` is a right verdict of `soak`, else the error.
 std::string CheckSoakResult(const SoakCase& soak, const ExecResult& result);
 
 }  // namespace tritonrl

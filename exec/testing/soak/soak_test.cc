@@ -1,5 +1,5 @@
-// The short version of //exec:soak: the pool, the sandbox and the supervisor with a runner that
-// needs no torch.
+// The short version of //exec/testing/soak: pool, sandbox and supervisor with a runner that does
+// not need torch.
 #include "exec/testing/soak/soak.h"
 
 #include <gmock/gmock.h>
@@ -33,7 +33,8 @@ TEST(SoakTest, ConcludesWhenItsTimeIsOverAndTellsMeanwhile) {
   options.tell_every = absl::Milliseconds(100);
   int told = 0;
   SoakState last;
-  options.tell = [&](const SoakState& state) {  // on one thread, which ends before RunSoak does
+  // Called on one thread, which ends before RunSoak returns.
+  options.tell = [&](const SoakState& state) {
     ++told;
     last = state;
   };
