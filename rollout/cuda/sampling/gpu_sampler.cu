@@ -13,10 +13,10 @@ constexpr int kTileWarps = 8;
 constexpr int kTilePacks = kTileLogits / 4 / 32;  // of 16 bytes, for each lane
 constexpr int64_t kMaxVocab = 1 << 20;
 constexpr int kMaxDraws = 65535;  // a launch's limit
-// Without top_k: the logits that are tried first are at least as large as this many tiles' largest.
+// Without top_k, DrawFromLargest tries the logits from the kTriedTiles-th largest tile maximum on.
 constexpr int kTriedTiles = 128;
 
-// Of kTileLogits neighbouring logits.
+// Maximum and sum of a tile: kTileLogits adjacent logits.
 struct TileSum {
   float max;
   float sum;  // of exp((logit - max) / temperature); NaN if a logit is not finite
@@ -24,7 +24,7 @@ struct TileSum {
 
 int TilesOf(int64_t vocab) { return static_cast<int>((vocab + kTileLogits - 1) / kTileLogits); }
 
-// A warp for each tile of each draw's row: the only pass over all logits that most draws need.
+// One warp for each tile of each draw's row. Most draws need no other pass over all logits.
 __global__ void __launch_bounds__(kTileWarps * 32)
     TileSumsKernel(SamplingBatch batch, int tiles, TileSum* sums) {
   const int tile = blockIdx.x * kTileWarps + threadIdx.x / 32, lane = threadIdx.x % 32;
@@ -61,8 +61,9 @@ __global__ void __launch_bounds__(kTileWarps * 32)
   }
 }
 
-// The lowest token of a tile for which holds(running sum of `weight` in the tile up to it), else
-// -1; the sum is this lane's tokens' after that of all lanes before. Called by one warp.
+// The lowest token of a tile for which holds(sum, own, logit), else -1. `own` is the token's weight
+// and `sum` the running sum of weights in the tile up to it: the total of all earlier lanes, then
+// this lane's tokens one by one. Must be called by a whole warp.
 template <typename Weight, typename Holds>
 __device__ int FirstInTile(const LogitsRow& row, int tile, Weight weight, Holds holds) {
   const int lane = threadIdx.x % 32, begin = tile * kTileLogits + lane * (kTileLogits / 32);
@@ -96,7 +97,7 @@ __device__ int LastInTile(const LogitsRow& row, int tile, Weight weight) {
   return __reduce_max_sync(~0u, last);
 }
 
-// Of temperature 0: the lowest token with the largest logit.
+// For temperature 0: the lowest token with the largest logit.
 __device__ int LargestToken(const LogitsRow& row, const TileSum* sums, int tiles) {
   const int tile = BlockFirst(tiles, [&](int i) { return sums[i].max == row.max; });
   return FirstInTile(
@@ -104,17 +105,17 @@ __device__ int LargestToken(const LogitsRow& row, const TileSum* sums, int tiles
       [&](double, double, float logit) { return logit == row.max; });
 }
 
-// The token in which the running sum of weights, in the order of ids, passes uniform * total.
+// The token at which the running sum of weights, in the order of ids, exceeds uniform * total.
 // prefix: running sums of the tiles' weights.
 __device__ int DrawFromAll(const LogitsRow& row, const TileSum* sums, const double* prefix,
                            int tiles, double uniform) {
   const double target = uniform * prefix[tiles - 1];
   int tile = BlockFirst(tiles, [&](int i) { return prefix[i] > target; });
-  if (tile == tiles) {  // the product was rounded up: the last one with a weight
+  if (tile == tiles) {  // uniform * total was rounded up: take the last tile with a weight
     tile = tiles - 1;
     while (tile > 0 && prefix[tile] == prefix[tile - 1]) --tile;
   }
-  // As the tile's sum was made, relative to its own largest.
+  // Weights are relative to the tile's own maximum, as in the tile's sum.
   const float max = sums[tile].max;
   const double part = exp((static_cast<double>(max) - row.max) * row.scale);
   const double rest = (target - (tile > 0 ? prefix[tile - 1] : 0.0)) / part;
@@ -124,7 +125,7 @@ __device__ int DrawFromAll(const LogitsRow& row, const TileSum* sums, const doub
   return token >= 0 ? token : LastInTile(row, tile, weight);
 }
 
-// The `rank`-th largest (from 1) of the tiles' maxima, as many logits are at least that large.
+// The `rank`-th largest (from 1) of the tiles' maxima: at least `rank` logits are that large.
 __device__ float RankedMax(const TileSum* sums, int tiles, int rank) {
   __shared__ float found;
   for (int i = threadIdx.x; i < tiles; i += kDrawThreads) {
@@ -138,8 +139,8 @@ __device__ float RankedMax(const TileSum* sums, int tiles, int rank) {
   return found;
 }
 
-// Sorts all logits from `least` on; returns how many there are, or -1 if they are too many. Places
-// are as in PlaceOf, but keyed by the logit itself.
+// Sorts all logits that are at least `least`. Returns their number, or -1 if there are more than
+// kCandidates. Places are as in PlaceOf, but the key is the logit itself.
 __device__ int SortLargest(const LogitsRow& row, const TileSum* sums, int tiles, float least,
                            SelectMemory* memory) {
   const int lane = threadIdx.x % 32;
@@ -169,8 +170,8 @@ __device__ int SortLargest(const LogitsRow& row, const TileSum* sums, int tiles,
   return count;
 }
 
-// The token that the cuts of sampler.h and the inversion in the order of weights give, if the few
-// largest logits hold all that is needed; else -1. total: sum of all weights.
+// The token that sampler.h's cuts and the inversion in the order of weights select, if the few
+// largest logits are enough for it; else -1. total: sum of all weights.
 __device__ int DrawFromLargest(const LogitsRow& row, const SamplingRow& draw, const TileSum* sums,
                                int tiles, double total, double uniform, SelectMemory* memory) {
   const bool all = row.vocab <= kCandidates;
@@ -205,7 +206,8 @@ union DrawMemory {
   SelectMemory select;
 };
 
-// The row's largest logit, and running sums of its tiles' weights; false if a logit is not finite.
+// Sets the row's largest logit and the running sums of its tiles' weights. Returns false if a logit
+// is not finite.
 __device__ bool SumTiles(const TileSum* sums, int tiles, LogitsRow* row, double* prefix) {
   float max = -FLT_MAX;
   int broken = INT_MAX;
@@ -221,7 +223,7 @@ __device__ bool SumTiles(const TileSum* sums, int tiles, LogitsRow* row, double*
   return true;
 }
 
-// A block for each draw.
+// One block for each draw.
 __global__ void __launch_bounds__(kDrawThreads)
     DrawKernel(SamplingBatch batch, int tiles, const TileSum* all_sums) {
   __shared__ __align__(16) unsigned char memory_bytes[sizeof(DrawMemory)];
@@ -239,7 +241,7 @@ __global__ void __launch_bounds__(kDrawThreads)
     } else if (draw.top_p >= 1 && draw.top_k == 0) {
       drawn.token = DrawFromAll(row, sums, memory->prefix, tiles, uniform);
     } else {
-      __syncthreads();  // the sums' memory is used again
+      __syncthreads();  // `select` reuses the memory of `prefix`
       drawn.token = DrawFromLargest(row, draw, sums, tiles, total, uniform, &memory->select);
       if (drawn.token < 0) drawn.token = DrawBySelecting(row, draw, uniform, &memory->select);
     }

@@ -1,10 +1,10 @@
 // Sampling on the GPU: the draws of rollout/engine/sampler.h from the same uniform numbers, without
 // sorting the vocabulary.
 //
-// Two launches for any settings; they may be captured in a CUDA graph, as they read all that
-// changes from memory. A draw's bits depend on its logits, settings and key only: the order of sums
-// depends on the vocabulary's size only. It can differ from the CPU's draw if the uniform number is
-// within rounding (at most 1e-6) of the boundary between two tokens.
+// Any settings need two launches. These can be captured in a CUDA graph, because they read the
+// draws from memory. A draw's bits depend only on its logits, settings and key: the order of sums
+// depends only on the vocabulary's size. A draw can differ from the CPU's draw if the uniform
+// number is within rounding (at most 1e-6) of the boundary between two tokens.
 
 #ifndef TRITONRL_ROLLOUT_CUDA_SAMPLING_GPU_SAMPLER_H_
 #define TRITONRL_ROLLOUT_CUDA_SAMPLING_GPU_SAMPLER_H_
@@ -13,15 +13,16 @@
 
 namespace tritonrl {
 
-// One draw, in GPU memory. temperature, top_p and top_k as in SamplingSettings (engine.h), valid.
+// One draw, in GPU memory. temperature, top_p and top_k must be valid, as in SamplingSettings
+// (engine.h).
 struct SamplingRow {
   uint64_t key = 0;  // MixKeys of TokenUniform's four numbers
   double temperature = 1.0;
   double top_p = 1.0;
-  int32_t position = 0;     // of the token in its sample, TokenUniform's
+  int32_t position = 0;     // position of the token in its sample, as in TokenUniform
   int32_t top_k = 0;        // 0: all
   int32_t logits_row = -1;  // may be shared; negative: no draw, nothing is written
-  int32_t slot = -1;        // the token's place in last_tokens; negative: none
+  int32_t slot = -1;        // the token's index in last_tokens; negative: none
 };
 
 struct DrawnToken {

@@ -1,6 +1,6 @@
-// Cuts and draws for rows in which no few tokens hold what is asked for: near uniform ones, many
-// equal logits, a large top_k. Finds places in the order of weights by histograms, each over a
-// 2,048th of the interval before, so that any row takes a fixed number of passes.
+// Draws for rows in which a few largest logits are not enough: nearly uniform rows, many equal
+// logits, a large top_k. Histograms find places in the order of weights; each histogram covers a
+// 2,048th of the interval of the one before, so any row takes a fixed number of passes.
 #ifndef TRITONRL_ROLLOUT_CUDA_SAMPLING_RADIX_SELECT_CUH_
 #define TRITONRL_ROLLOUT_CUDA_SAMPLING_RADIX_SELECT_CUH_
 
@@ -13,9 +13,9 @@ namespace tritonrl {
 inline constexpr int kCandidates = 2048;  // tokens that are sorted in shared memory
 inline constexpr int kBins = 2048;
 
-// A token's distance to the most likely one in units of 2^-27 of the natural logarithm of their
-// weights' ratio; tokens that are e^32 less likely have the largest number. Ascending keys, then
-// ascending ids, are the order in which tokens are kept.
+// A token's key is its distance from the most likely token: the natural logarithm of the ratio of
+// their weights, in units of 2^-27. Tokens that are e^32 times less likely have the largest key.
+// The cuts keep tokens in the order of ascending keys, then ascending ids.
 inline constexpr uint32_t kLastKey = UINT32_MAX;
 inline constexpr float kKeysOfOne = 0x1p27f;
 
@@ -24,14 +24,14 @@ __device__ inline uint32_t KeyOf(const LogitsRow& row, float logit) {
   return distance < 32.0f ? __float2uint_rz(distance * kKeysOfOne) : kLastKey;
 }
 
-// The weight in units of 2^-44: integers, whose sum is the same in any order and, over a vocabulary
-// of up to 2^20, below 2^64.
+// A token's mass is its weight in units of 2^-44. It is an integer, so that sums are the same in
+// any order; over a vocabulary of fewer than 2^20 tokens they are below 2^64.
 __device__ inline uint64_t MassOf(uint32_t key) {
   if (key == kLastKey) return 0;
   return __float2ull_rn(expf(static_cast<float>(key) * (-1.0f / kKeysOfOne)) * 0x1p44f);
 }
 
-// A token's place in the order: its key in the high, its id in the low word.
+// A token's place in the order: its key in the high word, its id in the low word.
 __device__ inline uint64_t PlaceOf(uint32_t key, int id) {
   return static_cast<uint64_t>(key) << 32 | static_cast<uint32_t>(id);
 }
@@ -50,7 +50,7 @@ struct SelectMemory {
   int count;
 };
 
-// What is counted up to a place: tokens or their mass.
+// The measure of the tokens up to a place: their number or their mass.
 enum class Measure { kTokens, kMass };
 
 __device__ inline uint64_t MeasureOf(Measure measure, uint32_t key) {
@@ -71,11 +71,11 @@ __device__ inline uint64_t MassUpTo(const LogitsRow& row, uint64_t last) {
 struct Interval {
   uint32_t low, high;  // keys, both included
   uint64_t before;     // measure of the tokens with smaller keys
-  uint32_t tokens;     // in it
+  uint32_t tokens;     // number of tokens in the interval
 };
 
-// The bin of 2^shift keys of `in` in which the measure of tokens up to `last` reaches `wanted`, in
-// which it does.
+// Divides `in` into bins of 2^shift keys and returns the bin in which the measure of the tokens up
+// to `last` reaches `wanted`. It must reach `wanted` within `in`.
 __device__ inline Interval ReachingBin(const LogitsRow& row, Measure measure, uint64_t wanted,
                                        uint64_t last, const Interval& in, int shift,
                                        SelectMemory* memory) {
@@ -91,7 +91,7 @@ __device__ inline Interval ReachingBin(const LogitsRow& row, Measure measure, ui
     const uint32_t bin = (key - in.low) >> shift;
     atomicAdd(&bins.counts[bin], 1u);
     if (measure == Measure::kTokens) return;
-    // 64-bit sums from the 32-bit additions that shared memory has; a carry is always passed on.
+    // Shared memory has 32-bit atomic additions: two make a 64-bit sum, with the carry passed on.
     const uint64_t mass = MassOf(key);
     const uint32_t low = static_cast<uint32_t>(mass);
     const uint32_t old = atomicAdd(&bins.low[bin], low);
@@ -103,7 +103,7 @@ __device__ inline Interval ReachingBin(const LogitsRow& row, Measure measure, ui
     if (measure == Measure::kTokens) return bins.counts[bin];
     return (static_cast<uint64_t>(bins.high[bin]) << 32) + bins.low[bin];
   };
-  // Pairs of bins, then the one of the pair.
+  // Finds the pair of bins, then the bin of the pair.
   BlockPrefix(kBins / 2, bins.sums, [&](int i) { return measured(2 * i) + measured(2 * i + 1); });
   const int pair =
       BlockFirst(kBins / 2 - 1, [&](int i) { return in.before + bins.sums[i] >= wanted; });
@@ -115,7 +115,8 @@ __device__ inline Interval ReachingBin(const LogitsRow& row, Measure measure, ui
           bins.counts[bin]};
 }
 
-// The lowest place among the few tokens of `in` up to `last` at which the measure reaches `wanted`.
+// Returns the lowest place in `in` (at most kCandidates tokens), up to `last`, at which the measure
+// reaches `wanted`. *reached: the measure there.
 __device__ inline uint64_t ReachingPlace(const LogitsRow& row, Measure measure, uint64_t wanted,
                                          uint64_t last, const Interval& in, SelectMemory* memory,
                                          uint64_t* reached) {
@@ -157,8 +158,8 @@ __device__ inline uint64_t PlaceOfRank(const LogitsRow& row, uint32_t key, uint6
   return PlaceOf(key, found);
 }
 
-// The lowest place at which the measure of all tokens up to it reaches `wanted`, which is at least
-// 1 and which the tokens up to `last` reach. *reached: the measure there.
+// Returns the lowest place at which the measure of all tokens up to it reaches `wanted`. *reached:
+// the measure there. `wanted` is at least 1, and the tokens up to `last` must reach it.
 __device__ inline uint64_t Reach(const LogitsRow& row, Measure measure, uint64_t wanted,
                                  uint64_t last, SelectMemory* memory, uint64_t* reached) {
   Interval in = {0, kLastKey, 0, 0};
@@ -168,13 +169,13 @@ __device__ inline uint64_t Reach(const LogitsRow& row, Measure measure, uint64_t
       return ReachingPlace(row, measure, wanted, last, in, memory, reached);
     }
   }
-  const uint64_t each = MeasureOf(measure, in.low);  // not 0: the bin reaches what was not reached
+  const uint64_t each = MeasureOf(measure, in.low);  // not 0: the measure reaches `wanted` here
   const uint64_t rank = (wanted - in.before + each - 1) / each;
   *reached = in.before + rank * each;
   return PlaceOfRank(row, in.low, rank);
 }
 
-// The token that sampler.h's cuts and inversion give.
+// The token that sampler.h's cuts and inversion select.
 __device__ inline int DrawBySelecting(const LogitsRow& row, const SamplingRow& draw, double uniform,
                                       SelectMemory* memory) {
   uint64_t last = kLastPlace, reached;
@@ -185,7 +186,7 @@ __device__ inline int DrawBySelecting(const LogitsRow& row, const SamplingRow& d
   if (draw.top_p < 1) {
     const double wanted = draw.top_p * static_cast<double>(mass);
     const uint64_t units = __double2ull_ru(wanted);
-    // Rounding may take it past either end.
+    // Rounding may take `units` out of [1, mass].
     const uint64_t asked = min(mass, max(units, uint64_t{1}));
     last = Reach(row, Measure::kMass, asked, last, memory, &mass);
   }

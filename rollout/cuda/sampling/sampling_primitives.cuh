@@ -1,3 +1,6 @@
+// A row of logits and its uniform number in the sampling kernels, and sums, searches and sorting
+// within a block of kDrawThreads threads. All threads of the block must call each block function,
+// which returns the same value to all of them unless said otherwise.
 #ifndef TRITONRL_ROLLOUT_CUDA_SAMPLING_SAMPLING_PRIMITIVES_CUH_
 #define TRITONRL_ROLLOUT_CUDA_SAMPLING_SAMPLING_PRIMITIVES_CUH_
 
@@ -7,21 +10,16 @@
 #include "model/cuda/fused/row_ops.cuh"
 #include "rollout/cuda/sampling/gpu_sampler.h"
 
-// A row of logits as the sampling kernels see it, and its uniform number.
-//
-// Sums, searches and sorting within a block of kDrawThreads threads. All threads of the block call
-// each function; what is returned is the same for all of them unless said otherwise.
-
 namespace tritonrl {
 
-// Logits that one warp sums up: 16 for each lane.
+// Logits of a tile, which one warp sums: 16 for each lane.
 inline constexpr int kTileLogits = 512;
 
 struct LogitsRow {
   const float* logits;
   int vocab;
   float scale;  // 1 / temperature; 1 for temperature 0
-  float max;    // the largest logit; not yet known to the kernel that finds it
+  float max;    // the largest logit; 0 in TileSumsKernel, which precedes the search for it
 
   __device__ LogitsRow(const SamplingBatch& batch, const SamplingRow& draw)
       : logits(batch.logits + draw.logits_row * batch.vocab),
@@ -32,7 +30,7 @@ struct LogitsRow {
   // The token's probability divided by that of the most likely one.
   __device__ float Weight(float logit) const { return expf((logit - max) * scale); }
 
-  // Calls take(id, logit) for all logits, spread over the block's threads.
+  // Calls take(id, logit) for all logits, which are divided among the block's threads.
   template <typename Function>
   __device__ void ForEach(Function take) const {
 #pragma unroll 4
@@ -63,7 +61,7 @@ __device__ inline double PhiloxUniform(uint64_t key, uint64_t stream) {
   return static_cast<double>(bits >> 11) * 0x1.0p-53;
 }
 
-// Numbers in the order of floats without their comparison: a < b where Ordered(a) < Ordered(b). -0
+// Maps floats to integers in the same order: a < b if and only if Ordered(a) < Ordered(b). -0
 // counts as 0.
 __device__ inline uint32_t Ordered(float x) {
   const uint32_t bits = __float_as_uint(x + 0.0f);
@@ -85,13 +83,13 @@ __device__ T WarpScan(T x) {
   return x;
 }
 
-// The sum of x over this thread and those before it, in an order that is always the same.
+// Returns the sum of x over this thread and all threads before it, always added in the same order.
 template <typename T>
 __device__ T BlockScan(T x, T* total) {
   __shared__ T sums[kDrawWarps];
   const int warp = threadIdx.x / 32;
   x = WarpScan(x);
-  __syncthreads();  // the sums of the call before have been read
+  __syncthreads();  // all threads have read the sums of the previous call
   if (threadIdx.x % 32 == 31) sums[warp] = x;
   __syncthreads();
   T before = 0, all = 0;
@@ -138,8 +136,8 @@ __device__ int BlockFirst(int n, Function holds) {
   return BlockMin(first);
 }
 
-// prefix[i] = of(0) + ... + of(i) for i in [0, n); prefix is shared memory and may be what `of`
-// reads. Returns the sum of all.
+// prefix[i] = of(0) + ... + of(i) for i in [0, n). prefix is shared memory, and of(i) may read
+// prefix[i]. Returns the total sum.
 template <typename T, typename Function>
 __device__ T BlockPrefix(int n, T* prefix, Function of) {
   T carry = 0;
@@ -154,8 +152,9 @@ __device__ T BlockPrefix(int n, T* prefix, Function of) {
   return carry;
 }
 
-// Sorts values[0, n) of shared memory, the lowest first, by a bitonic network; there is room up to
-// the next power of two, which is overwritten. Begins and ends with the block in step.
+// Sorts values[0, n) in shared memory in ascending order by a bitonic network. The array must have
+// room up to the next power of two, which is overwritten. Synchronizes the block at the beginning
+// and at the end.
 __device__ inline void BlockSort(int n, uint64_t* values) {
   int size = 1;
   while (size < n) size *= 2;
