@@ -1,4 +1,4 @@
-// Tests of kernels on GPUs; without one they are skipped, and the binary tests what is plain C++.
+// Base class of tests that need a GPU; without one they are skipped.
 #ifndef TRITONRL_ROLLOUT_CUDA_TESTING_DEVICE_FIXTURE_H_
 #define TRITONRL_ROLLOUT_CUDA_TESTING_DEVICE_FIXTURE_H_
 
@@ -21,11 +21,10 @@
 
 namespace tritonrl {
 
-// The first GPU, and one that is not the process's first. Tests on one that this machine lacks are
-// skipped.
+// The process's first GPU and another one. Tests on a GPU that the machine lacks are skipped.
 inline std::vector<int> TestedGpus() { return {0, 1}; }
 
-// A small model that CudaRunner takes.
+// A small model that CudaRunner supports.
 inline ModelConfig RunnerConfig() {
   ModelConfig config;
   config.vocab_size = 512;
@@ -57,7 +56,7 @@ class DeviceTest : public testing::TestWithParam<int> {
     return at::empty(shape, at::TensorOptions(device()).dtype(type));
   }
 
-  // Normal numbers as bf16.
+  // Normally distributed numbers in bf16.
   static at::Tensor Numbers(at::IntArrayRef shape, uint64_t seed, double scale = 1.0) {
     return RandomTensor(shape, seed, scale).to(at::kBFloat16).to(device());
   }
@@ -73,8 +72,8 @@ class DeviceTest : public testing::TestWithParam<int> {
     return Bytes(values).view(at::kInt);
   }
 
-  // What `launch` puts on the current stream, as a graph. It runs once before, as each kernel must
-  // before it is captured.
+  // A CUDA graph of the work that `launch` puts on the current stream. The constructor runs
+  // `launch` once before the capture, because kernels must have run before they are captured.
   class Graph {
    public:
     explicit Graph(const std::function<void()>& launch) {

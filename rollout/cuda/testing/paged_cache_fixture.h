@@ -1,4 +1,4 @@
-// A paged cache on a GPU in which sequences lie, and attention over them in fp64.
+// A paged cache of random sequences on a GPU, and reference attention over them in fp64.
 #ifndef TRITONRL_ROLLOUT_CUDA_TESTING_PAGED_CACHE_FIXTURE_H_
 #define TRITONRL_ROLLOUT_CUDA_TESTING_PAGED_CACHE_FIXTURE_H_
 
@@ -20,9 +20,9 @@
 namespace tritonrl {
 
 inline constexpr int64_t kMaxTokens = 5120;
-inline constexpr int64_t kTablePages = kMaxTokens / kPageTokens;  // of a sequence
+inline constexpr int64_t kTablePages = kMaxTokens / kPageTokens;  // pages of a sequence
 inline constexpr int kSlots = 44;
-inline constexpr double kTolerance = 0.006;  // bf16 rounds the result to 0.002 of it
+inline constexpr double kTolerance = 0.006;  // relative; rounding the result to bf16 takes 0.002
 
 inline std::string Name(const CacheHeads& shape) {
   return absl::StrCat(shape.query_heads, " heads of ", shape.head_dim,
@@ -31,8 +31,8 @@ inline std::string Name(const CacheHeads& shape) {
 
 class PagedCacheTest : public DeviceTest {
  protected:
-  // A pool in which the pages of kSlots sequences of kMaxTokens lie in random order; the rest of
-  // the cache is NaN, so that it shows if anything of it is read.
+  // Makes pools with the pages of kSlots sequences of kMaxTokens tokens in random order. The rest
+  // of the pools is NaN, so that reading it shows in the results.
   void MakeCache(const CacheHeads& shape) {
     shape_ = shape;
     const int64_t pages = kSlots * kTablePages + 50;
@@ -52,7 +52,7 @@ class PagedCacheTest : public DeviceTest {
     Store();
   }
 
-  // The pools as the kernels read them; of 8-bit numbers, which the pools are then rounded to.
+  // Sets stored_, the pools as the kernels read them. With FP8, pools_ is rounded to FP8 too.
   void Store() {
     for (int i = 0; i < 2; ++i) {
       const bool fp8 = shape_.type == CacheType::kE4M3;
@@ -79,20 +79,21 @@ class PagedCacheTest : public DeviceTest {
            positions % kPageTokens;
   }
 
-  // The first pages of the sequence in `slot` become those of the one in `from`.
+  // Replaces the first pages of the sequence in `slot` by those of the sequence in `from`.
   void SharePages(int slot, int from, int64_t pages) {
     table_.slice(0, slot * kTablePages, slot * kTablePages + pages)
         .copy_(table_.slice(0, from * kTablePages, from * kTablePages + pages));
   }
 
-  // From position `length` of a sequence on nothing has been written yet.
+  // Sets the positions of a sequence from `length` on to NaN, as if they were not written yet.
   void ForgetFrom(int slot, int64_t length) {
     const at::Tensor rest = at::arange(length, kMaxTokens, table_.options().dtype(at::kLong));
     for (at::Tensor& pool : pools_) pool.index_fill_(0, PageSlots(slot, rest), std::nan(""));
     Store();
   }
 
-  // The last rows of `length` positions of the sequence in `slot`: queries [rows, H, D].
+  // Attention in fp64 for the last rows of `length` positions of the sequence in `slot`. queries:
+  // [rows, H, D].
   at::Tensor Reference(const at::Tensor& queries, int slot, int64_t length) const {
     const int64_t rows = queries.size(0), group = shape_.query_heads / shape_.key_heads;
     const at::Tensor positions = at::arange(length, table_.options().dtype(at::kLong));
@@ -103,7 +104,7 @@ class PagedCacheTest : public DeviceTest {
                              .view({rows, shape_.key_heads, group, shape_.head_dim})
                              .permute({1, 2, 0, 3});  // [K, G, rows, D]
     at::Tensor scores = q.matmul(k.unsqueeze(1).transpose(2, 3)) / std::sqrt(shape_.head_dim);
-    const at::Tensor own = positions.slice(0, length - rows).unsqueeze(1);  // of each row
+    const at::Tensor own = positions.slice(0, length - rows).unsqueeze(1);  // each row's position
     scores.masked_fill_(positions.unsqueeze(0) > own, -std::numeric_limits<double>::infinity());
     const at::Tensor out = scores.softmax(-1).matmul(v.unsqueeze(1));
     return out.permute({2, 0, 1, 3}).reshape({rows, shape_.query_heads, shape_.head_dim});
