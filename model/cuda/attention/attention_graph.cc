@@ -18,8 +18,8 @@ namespace {
 namespace fe = cudnn_frontend;
 using Attributes = std::shared_ptr<fe::graph::Tensor_attributes>;
 
-// Elements from one sequence to the next, which the offsets say: any number will do that cuDNN
-// accepts for the alignment.
+// Stride between sequences in elements. cuDNN uses the offsets instead and only checks that the
+// stride is aligned, so the value is arbitrary.
 constexpr int64_t kApart = int64_t{1} << 30;
 
 class Builder {
@@ -55,7 +55,7 @@ class Builder {
                                    .set_data_type(fe::DataType_t::INT32));
   }
 
-  // Offsets of the sequences in elements, for rows of that stride.
+  // Returns the tensor of the sequences' offsets in elements, for rows of this stride.
   Attributes Offsets(int64_t stride) {
     const auto [found, fresh] =
         plan_.offsets.emplace(stride, kOffsets + static_cast<int64_t>(plan_.offsets.size()));
@@ -63,7 +63,7 @@ class Builder {
     return offsets_[stride];
   }
 
-  // [sequences, heads, rows, D] at its place; for inputs and results.
+  // Sets id, shape [sequences, heads, rows, D] and strides of an input or a result.
   void Place(const Attributes& x, int64_t uid, int64_t heads, int64_t row) {
     const int64_t apart = shape_.dense ? shape_.max_length * row : kApart;
     x->set_uid(uid)
@@ -80,7 +80,8 @@ class Builder {
     result->set_output(true);
     Place(result, uid, heads, row);
   }
-  // fp32, [T, H] of packed sequences, [H, T] of one, as cuDNN wants them.
+  // Sets the layout that cuDNN requires for the fp32 log-sum-exps: [T, H] for packed sequences,
+  // [H, T] for a single one.
   void PlaceLse(const Attributes& lse) {
     const int64_t heads = shape_.heads, length = shape_.max_length;
     lse->set_uid(kLse)
@@ -93,7 +94,7 @@ class Builder {
     }
   }
 
-  // What forward and backward are told alike: scale, causality and lengths.
+  // Sets the options that forward and backward share: scale, causality and lengths.
   template <typename Options>
   void Common(Options* options) {
     options->set_attn_scale(1.0f / std::sqrt(static_cast<float>(shape_.dim)))
@@ -151,7 +152,8 @@ AttentionPlan BuildAttentionPlan(const AttentionShape& shape, cudnnHandle_t hand
 
 namespace {
 
-// [rows, heads, D] each, side by side in one memory as queries, keys and values are.
+// Allocates q, k and v as [rows, heads, D] each, side by side in one buffer like the output of the
+// fused QKV projection.
 AttentionHeads EmptyHeads(const AttentionHeads& like, int64_t rows) {
   const int64_t heads = like.q.size(1), keys = like.k.size(1), dim = like.q.size(2);
   const at::Tensor all = at::empty({rows, heads + 2 * keys, dim}, like.q.options());

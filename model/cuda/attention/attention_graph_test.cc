@@ -1,4 +1,4 @@
-// What cuDNN's front end says of the graphs, which it tells without a GPU.
+// Checks the graphs with the validation of cuDNN's front end, which needs no GPU.
 
 #include "model/cuda/attention/attention_graph.h"
 
@@ -11,7 +11,7 @@ namespace {
 
 constexpr int kHopper = 90, kAmpere = 80;
 
-// Heads as Qwen3-8B's lie in fused rows.
+// The heads of Qwen3-8B, with the strides of its fused rows.
 AttentionShape Shape8b(bool backward, bool dense) {
   return {.backward = backward,
           .dense = dense,
@@ -23,7 +23,8 @@ AttentionShape Shape8b(bool backward, bool dense) {
           .strides = {5120, 5120, 6144, 4096, 4096, 6144, 6144, 6144}};
 }
 
-// Empty if the front end takes the graph for that compute capability, else its reason.
+// Returns the front end's reason to reject the graph for this compute capability; empty if it
+// accepts the graph.
 std::string Refusal(const AttentionShape& shape, int capability) {
   const AttentionPlan plan = MakeAttentionGraph(shape, capability);
   auto error = plan.graph->validate();
@@ -52,8 +53,9 @@ TEST(AttentionPlanTest, AnOffsetForEachStride) {
   EXPECT_TRUE(MakeAttentionGraph(Shape8b(true, true)).offsets.empty());
 }
 
-// Why CudnnAttention goes one by one on some GPUs and does not give cuDNN single tokens: if one of
-// these fails, cuDNN has learnt it. Heads that do not fit are refused with a reason.
+// The limits of cuDNN because of which CudnnAttention runs one call per sequence on some GPUs and
+// handles single tokens itself. If one of these checks fails, cuDNN now supports the case. cuDNN
+// also rejects, with a reason, query heads that are no multiple of the key heads.
 TEST(AttentionPlanTest, WhatCudnnRefuses) {
   EXPECT_NE(Refusal(Shape8b(true, false), kAmpere), "");
   AttentionShape single = Shape8b(true, true);

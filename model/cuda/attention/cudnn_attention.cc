@@ -22,9 +22,10 @@ namespace tritonrl {
 namespace {
 
 constexpr size_t kMaxPlans = 512;
-constexpr size_t kMaxSeenLengths = 4096;  // that are remembered
+constexpr size_t kMaxSeenLengths = 4096;
 
-// A token that sees itself alone, which cuDNN does not take: out = v, and only v has a gradient.
+// Attention of a sequence of one token, which cuDNN does not support: out = v, and only v has a
+// gradient other than zero.
 void OneToken(const AttentionOperands& at) {
   const int64_t keys = at.in.k.size(1), group = at.in.q.size(1) / keys;
   const auto grouped = [&](const at::Tensor& x) { return x.unflatten(1, {keys, group}); };
@@ -54,7 +55,7 @@ struct CudnnAttention::Impl {
     const auto found = plans.find(shape);
     if (found != plans.end()) return found->second;
     if (plans.size() >= kMaxPlans) {
-      c10::cuda::device_synchronize();  // kernels of the old ones may still run
+      c10::cuda::device_synchronize();  // kernels of the old plans may still run
       plans.clear();
     }
     const auto start = std::chrono::steady_clock::now();
@@ -72,7 +73,7 @@ struct CudnnAttention::Impl {
     TORCH_CHECK(error.is_good(), "cuDNN attention: ", error.get_message());
   }
 
-  // Sequences of a bucket in one call.
+  // Runs all sequences of a bucket in one call.
   void RunBucket(const AttentionBucket& bucket, const AttentionOperands& operands) {
     AttentionShape shape = operands.Shape();
     shape.sequences = bucket.count();
@@ -89,7 +90,7 @@ struct CudnnAttention::Impl {
     Execute(plan, std::move(places));
   }
 
-  // One sequence by itself, by a plan for exactly its number of rows.
+  // Runs one sequence with a plan for exactly its number of rows.
   void RunRows(const AttentionOperands& operands) {
     const int64_t rows = operands.out.size(0);
     const bool ordered = options.deterministic && operands.backward();
@@ -115,7 +116,7 @@ struct CudnnAttention::Impl {
     padded.TakeResults();
   }
 
-  // Whether a bucket is one sequence that gets a call for its length.
+  // Whether the bucket holds a single sequence that gets a call for its exact length.
   bool Exact(const AttentionBucket& bucket, const PackedLengths& lengths) {
     if (!bucket.exact.has_value()) {
       const int64_t length = bucket.sequences.size() == 1 ? lengths.length(bucket.sequences[0]) : 0;

@@ -1,5 +1,5 @@
-// Causal attention with grouped queries over packed sequences by cuDNN, forward and backward: no
-// padding, no attention across sequences, no copies of operands unless `per_sequence`.
+// Causal attention with grouped queries over packed sequences by cuDNN, forward and backward, with
+// no attention across sequences. Operands are neither padded nor copied unless `per_sequence`.
 
 #ifndef TRITONRL_MODEL_CUDA_ATTENTION_CUDNN_ATTENTION_H_
 #define TRITONRL_MODEL_CUDA_ATTENTION_CUDNN_ATTENTION_H_
@@ -13,27 +13,27 @@
 
 namespace tritonrl {
 
-// bf16 rows of heads, each [T, heads, D] with D contiguous, heads D apart and any stride between
-// rows that is a multiple of 8 elements, beginning at multiples of 16 bytes.
+// Queries, keys and values, or their gradients: bf16 [T, heads, D], 16-byte aligned. The stride of
+// D is 1, that of heads is D, and that of rows is any multiple of 8 elements.
 struct AttentionHeads {
   at::Tensor q, k, v;
 };
 
-// Plans (cuDNN's compiled graphs) are built at the first call of a shape and cached, 512 at most.
-// One object serves one GPU; calls from several threads are serialised.
+// Attention on one GPU. A plan (a compiled cuDNN graph) is built at the first call of its shape and
+// cached; the cache holds at most 512. Calls from several threads are serialized.
 class CudnnAttention {
  public:
   struct Options {
-    // Sums of the backward in a fixed order, one call a sequence: a sequence's results have the
-    // same bits in any batch. Slower.
+    // The backward sums in a fixed order with one call per sequence, so that a sequence's results
+    // have the same bits in any batch. Slower.
     bool deterministic = true;
-    // One call a sequence, copied to PaddedLength rows so that a few plans serve all lengths.
-    // Implied by `deterministic` and by GPUs of compute capability 8 and 12, for which cuDNN has no
-    // packed log-sum-exp.
+    // One call per sequence, which is copied and padded to PaddedLength rows, so that a few plans
+    // serve all lengths. Implied by `deterministic`, and by GPUs of compute capability 8 and 12,
+    // for which cuDNN has no packed log-sum-exp.
     bool per_sequence = false;
-    // A sequence of at least this many tokens that is alone in its bucket gets a call without
+    // A sequence of at least this number of tokens that is alone in its bucket gets a call without
     // offsets and padding mask, from the second batch with its exact length on. These kernels save
-    // a hundredth of a step; building the plans for a length costs four times that.
+    // 1% of a step's time; building the plans for a length costs four times as much.
     int64_t dense_min_length = 4096;
   };
   CudnnAttention(at::Device device, const Options& options);
@@ -42,19 +42,21 @@ class CudnnAttention {
   // Whether this GPU runs one call per sequence.
   static bool PerSequence(at::Device device, const Options& options);
 
-  // Whether cuDNN supports such heads: bf16 on a GPU, 64 or 128 elements.
+  // Whether cuDNN supports heads of `head_dim` elements with x's device and type: bf16 on a GPU, 64
+  // or 128 elements.
   static bool Supports(const at::Tensor& x, int64_t head_dim);
 
-  // Writes out [T, H, D] = softmax(q k^T / sqrt(D)) v, each sequence by itself. Returns [T H] fp32
-  // log-sum-exps in an order that only Backward knows. Throws c10::Error where cuDNN refuses.
+  // Writes out [T, H, D] = softmax(q k^T / sqrt(D)) v for each sequence separately. Returns the
+  // log-sum-exps [T H] fp32, in an internal order for Backward. Throws c10::Error if cuDNN does not
+  // support the shape.
   at::Tensor Forward(const PackedLengths& lengths, const AttentionHeads& in, const at::Tensor& out);
 
-  // Writes the gradients of q, k and v to `d_in`, given what Forward wrote and returned, with the
-  // same lengths, and d_out [T, H, D].
+  // Writes the gradients of q, k and v to `d_in`. `lengths`, `in`, `out` and `lse` are those of
+  // Forward; d_out is [T, H, D].
   void Backward(const PackedLengths& lengths, const AttentionHeads& in, const at::Tensor& out,
                 const at::Tensor& lse, const at::Tensor& d_out, const AttentionHeads& d_in);
 
-  // Plans built so far, and the seconds spent on them.
+  // The number of plans built so far, and the seconds spent on building them.
   int64_t plans_made() const;
   double plan_seconds() const;
 

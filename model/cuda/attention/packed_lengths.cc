@@ -11,21 +11,21 @@
 namespace tritonrl {
 namespace {
 
-constexpr int64_t kShortest = 128;  // lengths of a bucket are told apart above this
+constexpr int64_t kShortest = 128;  // sequences up to this length share a bucket
 constexpr int64_t kDeterministicRoom = int64_t{2} << 30;
-constexpr int64_t kAlign = 4;  // int32 elements of 16 bytes
+constexpr int64_t kAlign = 4;  // of arrays: 4 int32 elements, which are 16 bytes
 
 int64_t PowerFrom(int64_t x) {
   return static_cast<int64_t>(std::bit_ceil(static_cast<uint64_t>(x)));
 }
 
-// Up to a multiple of that part of the next power of two, at least of kShortest.
+// Rounds `length` up to a multiple of max(kShortest, next power of two / parts).
 int64_t RoundedUp(int64_t length, int64_t parts) {
   const int64_t step = std::max(kShortest, PowerFrom(length) / parts);
   return (length + step - 1) / step * step;
 }
 
-// Writes offsets, then lengths of a bucket.
+// Writes the offsets and the lengths of a bucket, padded to `count` sequences.
 void Fill(const PackedLengths& packed, const AttentionBucket& bucket, int32_t* offsets,
           int32_t* lengths, int64_t count) {
   const int64_t present = static_cast<int64_t>(bucket.sequences.size());
@@ -58,7 +58,8 @@ PackedLengths PackLengths(const std::vector<int64_t>& offsets, at::Device device
     bucket.sequences.push_back(i);
     bucket.max_length = std::max(bucket.max_length, RoundedUp(length, 8));
   }
-  // All in one array, so that one copy takes them to the device.
+  // One array holds the offsets and lengths of all buckets, so that one copy moves them to the
+  // device.
   struct Place {
     int64_t offsets, lengths, count;
   };

@@ -47,12 +47,13 @@ TEST(PackedLengthsTest, FewLengthsForSequencesByThemselves) {
     ASSERT_GE(PaddedLength(length), length);
     ASSERT_LE(PaddedLength(length), std::max(length + 127, length * 9 / 8));
   }
-  // With four plans each, for both passes in place and copied, fewer than the 512 that are kept.
+  // Four plans per length (forward and backward, in place and copied) stay below the 512 plans of
+  // the cache.
   EXPECT_LE(padded.size(), 48);
 }
 
 TEST(PackedLengthsTest, LongAndShortSequencesAreApart) {
-  // The empty one is in no bucket; the longest come first.
+  // The empty sequence is in no bucket; the bucket of the longest sequences comes first.
   const PackedLengths packed = PackLengths(OffsetsOf({300, 1, 9000, 0, 128, 400, 257}), at::kCPU);
   ASSERT_EQ(packed.buckets.size(), 3);
   EXPECT_EQ(packed.buckets[0].sequences, (std::vector<int64_t>{2}));
@@ -100,8 +101,8 @@ TEST(PackedLengthsTest, HeadsAreDividedWhereTheFixedOrderNeedsMuchMemory) {
   EXPECT_EQ(DeterministicBackwardCalls(32, 8, 2048), 1);   // 256 MiB
   EXPECT_EQ(DeterministicBackwardCalls(32, 8, 8192), 2);   // 4 GiB
   EXPECT_EQ(DeterministicBackwardCalls(32, 8, 16384), 8);  // 16 GiB
-  EXPECT_EQ(DeterministicBackwardCalls(32, 8, 65536), 8);  // no further
-  EXPECT_EQ(DeterministicBackwardCalls(40, 5, 16384), 5);  // divisors alone
+  EXPECT_EQ(DeterministicBackwardCalls(32, 8, 65536), 8);  // at most the key heads
+  EXPECT_EQ(DeterministicBackwardCalls(40, 5, 16384), 5);  // only divisors of the key heads
   EXPECT_EQ(DeterministicBackwardCalls(8, 1, 65536), 1);
 }
 
