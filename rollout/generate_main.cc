@@ -1,4 +1,5 @@
-// Samples responses to a prompt from a Hugging Face folder and prints each as it ends.
+// Samples responses to a prompt with the model of a Hugging Face folder, and prints each when it
+// ends.
 
 #include <algorithm>
 #include <iostream>
@@ -106,7 +107,7 @@ absl::Status Run(ProcessGroup* ranks) {
   EngineConfig config = inputs->engine;
   const int num_draft_tokens = config.num_speculative_tokens();
   if (config.max_num_seqs() > 0) {
-    // Draft tokens take batch slots beside the samples.
+    // Draft tokens take batch slots in addition to those of the samples.
     const int64_t slots = int64_t{std::max(request.n, 1)} * (1 + num_draft_tokens);
     config.set_max_num_seqs(static_cast<int>(std::min<int64_t>(slots, config.max_num_seqs())));
   }

@@ -1,6 +1,6 @@
-// What 8-bit keys, values and weights do to log-probabilities: the mini policy's samples under the
-// model as it is, and with the roundings of rollout/cuda (paged_kv_layout.h, fp8_weights.h), in
-// plain ATen.
+// Effect of FP8 keys, values and weights on log-probabilities: compares the mini policy's samples
+// under the exact model and under the rounding of rollout/cuda (paged_kv_layout.h, fp8_weights.h),
+// emulated in ATen.
 
 #include <ATen/TensorOperators.h>
 #include <ATen/ops/arange.h>
@@ -35,9 +35,9 @@
 namespace tritonrl {
 namespace {
 
-constexpr double kCap = 2;  // objective.importance_sampling_cap as it is usually set
+constexpr double kCap = 2;  // the usual objective.importance_sampling_cap
 
-// Each row by itself, from bf16, as LaunchQuantizeRows does it.
+// Rounds each row by itself, from bf16, as LaunchQuantizeRows does.
 at::Tensor RoundRows(const at::Tensor& x) {
   std::vector<at::Tensor> rows;
   for (const at::Tensor& row : x.to(at::kBFloat16).to(at::kFloat).unbind(0)) {
@@ -46,7 +46,7 @@ at::Tensor RoundRows(const at::Tensor& x) {
   return at::stack(rows);
 }
 
-// Without a factor, as LaunchQkvToCache does it.
+// Rounds without a scale, as LaunchQkvToCache does.
 at::Tensor RoundCached(const at::Tensor& x) {
   const double most = 448;
   return x.to(at::kBFloat16)
@@ -69,7 +69,7 @@ class PlainModel {
         rounding_(rounding),
         rotary_(MakeRotaryTable(config_, at::kCPU, at::kFloat)) {}
 
-  // Of tokens 1, 2, ... at temperature 1.
+  // Log-probabilities of tokens 1, 2, ... at temperature 1.
   at::Tensor LogProbs(const std::vector<int32_t>& tokens) const {
     const at::Tensor ids = at::tensor(std::vector<int64_t>(tokens.begin(), tokens.end()));
     const at::Tensor& embedding = weights_.Get("model.embed_tokens.weight");
@@ -142,8 +142,8 @@ struct Text {
 };
 
 struct Effect {
-  double mean = 0, largest = 0;          // of |differences|
-  double importance = 0, above_cap = 0;  // mean of min(ratio, cap); share above
+  double mean = 0, largest = 0;          // of the absolute differences
+  double importance = 0, above_cap = 0;  // mean of min(ratio, cap); share above the cap
 };
 
 class Fp8EffectTest : public testing::Test {
@@ -183,7 +183,7 @@ class Fp8EffectTest : public testing::Test {
     delete texts_;
   }
 
-  // Of all generated tokens.
+  // Log-probabilities of all generated tokens.
   static at::Tensor LogProbs(const Rounding& rounding) {
     const PlainModel model(*model_->weights, rounding);
     std::vector<at::Tensor> all;
@@ -193,7 +193,7 @@ class Fp8EffectTest : public testing::Test {
     return at::cat(all);
   }
 
-  // As the engine would draw with the rounding, and the learner weigh without.
+  // Assumes an engine that draws with the rounding and a learner that weighs samples without it.
   static Effect Measure(const char* name, const Rounding& rounding) {
     const at::Tensor exact = LogProbs({}), rounded = LogProbs(rounding);
     const at::Tensor difference = (rounded - exact).abs(), ratio = (exact - rounded).exp();
@@ -235,7 +235,7 @@ TEST_F(Fp8EffectTest, IsBounded) {
     EXPECT_GT(effect.mean, 0);
     EXPECT_LT(effect.mean, 0.1);
     EXPECT_LT(effect.largest, 3);
-    // Few of the weights by which the learner corrects it are cut.
+    // The cap cuts few of the importance weights by which the learner corrects the difference.
     EXPECT_NEAR(effect.importance, 1, 0.05);
     EXPECT_LT(effect.above_cap, 0.02);
   }

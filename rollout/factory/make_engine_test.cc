@@ -1,4 +1,4 @@
-// The engine over a transformer: samples are those of the model, whatever the engine's sizes.
+// The engine over a transformer: samples equal the model's own, for every size of the engine.
 #include "rollout/factory/make_engine.h"
 
 #include <ATen/core/Tensor.h>
@@ -38,7 +38,7 @@ TEST(TransformerEngine, SamplesDoNotDependOnBatchMemoryChunksOrThreads) {
                                 MakeEngineConfig("max_num_seqs: 5 max_num_batched_tokens: 7"),
                                 {.cpu_threads = 2}, &stats));
   EXPECT_EQ(stats.preemptions, 0);
-  // Six pages of 16 tokens: one sample may take four.
+  // Six pages of 16 tokens; one sample may take four.
   const int64_t bytes = 6 * PagedKvCache::PageBytes(SmallConfig(), at::kFloat);
   ExpectSame(expected,
              Generate(weights, requests, MakeEngineConfig("cache_bytes: ", bytes), {}, &stats));
@@ -48,7 +48,7 @@ TEST(TransformerEngine, SamplesDoNotDependOnBatchMemoryChunksOrThreads) {
   std::reverse(requests.begin(), requests.end());
   ExpectSame(expected,
              Generate(weights, requests, MakeEngineConfig("max_num_seqs: 7"), {.cpu_threads = 3}));
-  GenerateRequest part = Request(5, 2);  // Two of the six samples of a group, alone.
+  GenerateRequest part = Request(5, 2);  // Two of a group's six samples, generated alone.
   part.first_index = 3;
   const SampleMap alone = Generate(weights, {part}, {}, {.cpu_threads = 1});
   ASSERT_EQ(alone.size(), 2u);
@@ -60,7 +60,7 @@ TEST(TransformerEngine, DraftTokensChangeNoBit) {
   std::vector<GenerateRequest> requests;
   for (uint64_t id = 0; id < 6; ++id) {
     requests.push_back(Request(id, 3));
-    // Cold enough to repeat itself.
+    // At low temperature samples repeat themselves.
     requests.back().sampling.temperature = id % 2 == 0 ? 0 : 0.1;
     requests.back().sampling.max_tokens = 100;
     requests.back().sampling.stop_ids.clear();
@@ -105,7 +105,8 @@ TEST(TransformerEngine, KeptPrefixesChangeNoBit) {
   EXPECT_EQ((*engine)->Stats().cached_tokens, 3 * 48) << "three pages of 16";
 }
 
-// The engine in its simplest form: every token from a computation of the whole sequence.
+// The expected samples come from the simplest engine: it computes the whole sequence for each
+// token.
 TEST(TransformerEngine, SamplesAreThoseOfAFullRecomputation) {
   const std::shared_ptr<Weights> weights = SmallWeights();
   const std::vector<GenerateRequest> requests = {Request(1, 3), Request(2, 2), Request(7, 3)};

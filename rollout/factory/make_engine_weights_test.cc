@@ -1,4 +1,5 @@
-// The engine over a transformer whose weights and memory others use too, and what it refuses.
+// The engine over a transformer: shared weights, sleep mode, weight updates, and requests and
+// settings that it refuses.
 #include <ATen/core/Tensor.h>
 #include <gtest/gtest.h>
 
@@ -34,7 +35,7 @@ TEST(TransformerEngine, SeesTheLearnersWeights) {
   EXPECT_NE(sample->log_probs, before.begin()->second.log_probs);
 }
 
-// The cache is another one after each update, at other addresses.
+// After each update the cache is a new one at other addresses.
 TEST(TransformerEngine, MemoryGivenBackForUpdatesChangesNoSample) {
   const std::shared_ptr<Weights> weights = SmallWeights();
   const SampleMap expected = Generate(weights, {Request(1, 4)}, {});
@@ -86,7 +87,7 @@ TEST(TransformerEngine, APausedSampleGoesOnAsFromItsTokensUnderTheNewWeights) {
   request.sampling.temperature = 0;
   request.sampling.max_tokens = 60;
   request.sampling.stop_ids.clear();
-  // The fifth token is held up until the update has been asked for.
+  // Holds the engine at the fifth token until the update has been requested.
   absl::Notification some, asked;
   request.on_token = [&, drawn = 0](int, int32_t, float) mutable {
     if (++drawn != 5) return;
@@ -137,7 +138,7 @@ TEST(TransformerEngine, DamagedWeightsEndWithASentence) {
   EXPECT_EQ(status.code(), absl::StatusCode::kInternal);
   EXPECT_NE(status.message().find("not finite"), absl::string_view::npos) << status;
   EXPECT_EQ((*engine)->Stats().failed_samples, 1);
-  // The engine goes on.
+  // The engine continues.
   EXPECT_TRUE((*engine)->Submit(Request(2, 1)).ok());
 }
 

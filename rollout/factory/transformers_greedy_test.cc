@@ -1,5 +1,6 @@
-// The engine's greedy answers against those of transformers' generate on the same random weights:
-// it takes one prompt after the other, the engine all side by side in little memory.
+// Compares the engine's greedy answers with those of transformers' generate on the same random
+// weights. transformers computes one prompt after the other, the engine all in one batch with
+// little memory.
 #include <ATen/core/Tensor.h>
 #include <gtest/gtest.h>
 
@@ -33,12 +34,13 @@ using nlohmann::json;
 constexpr int kTokens = 220;
 constexpr int64_t kVocabulary = 101;
 constexpr int kDraftTokens = 5;
-constexpr uint64_t kFirstId = 1000;  // no other request's
+constexpr uint64_t kFirstId = 1000;  // no other request has it
 constexpr int64_t kPromptTokens[] = {1, 6, 16, 47, 100, 171};
 constexpr int kSamples[] = {1, 3, 2, 1, 2, 1};
-// Both sides compute in fp32 and round differently: the most that their log-probabilities may be
-// apart, and the least by which the largest logit must exceed the second at each of the tokens, so
-// that rounding decides none of them. Seeds are chosen for it: with others it comes down to 1e-5.
+// Both sides compute in fp32 and round differently. kTolerance is the maximum difference of their
+// log-probabilities. kMinMargin is the minimum by which each token's logit must exceed the second
+// largest, so that rounding decides no token. The seeds are chosen for that: with others the margin
+// falls to 1e-5.
 constexpr double kTolerance = 1e-4;
 constexpr double kMinMargin = 1e-3;
 
@@ -72,14 +74,15 @@ std::vector<Case> Cases() {
   return cases;
 }
 
-// Weights so large that an answer depends on all that lies before, those of norms not 1.
+// Random weights, large enough that an answer depends on all tokens before it; norm weights differ
+// from 1.
 std::shared_ptr<Weights> RandomWeights(const Case& c) {
   auto weights = std::make_shared<Weights>(c.config, at::kCPU, at::kFloat);
   Philox random(c.seed);
   for (const ParameterInfo& parameter : weights->layout().parameters) {
     const at::Tensor tensor = weights->Get(parameter.name);
     const double mean = parameter.shape.size() == 1 ? 1 : 0;
-    // Of queries and keys larger, as attention would else look everywhere alike.
+    // Larger for queries and keys, else attention would be nearly uniform.
     const bool attends =
         absl::StrContains(parameter.name, ".q_") || absl::StrContains(parameter.name, ".k_");
     const double scale = attends ? 1.5 : 1;
@@ -91,7 +94,7 @@ std::shared_ptr<Weights> RandomWeights(const Case& c) {
   return weights;
 }
 
-// A request for each of kPromptTokens, and as many beside them that draw at random.
+// A greedy request for each of kPromptTokens, and the same number of requests that draw at random.
 std::vector<GenerateRequest> Requests(const Case& c) {
   Philox random(c.seed + 1);
   std::vector<GenerateRequest> requests;
@@ -116,8 +119,8 @@ std::vector<GenerateRequest> Requests(const Case& c) {
   return requests;
 }
 
-// Has the engine see all requests at once, so that its steps are the same however fast this thread
-// is: a request before them keeps the engine's thread until all are there.
+// Submits all requests before the engine starts them, so that its steps do not depend on this
+// thread's speed: an earlier request blocks the engine's thread until then.
 void SubmitTogether(const std::vector<GenerateRequest>& requests, Engine* engine) {
   absl::Notification begun, submitted;
   GenerateRequest first;
@@ -137,8 +140,8 @@ void SubmitTogether(const std::vector<GenerateRequest>& requests, Engine* engine
   EXPECT_EQ(sample->request_id, kFirstId);
 }
 
-// Greedy samples of each request; with num_speculative_tokens above 0 by speculative decoding. The
-// prompts come in chunks, and the cache has 40 pages, of which one sample takes up to 25.
+// Returns the greedy samples of each request; speculates if num_speculative_tokens is above 0.
+// Prompts are prefilled in chunks, and the cache has 40 pages, of which one sample takes up to 25.
 Samples Generate(const std::shared_ptr<Weights>& weights,
                  const std::vector<GenerateRequest>& requests, int num_speculative_tokens) {
   const int64_t cache_bytes = 40 * PagedKvCache::PageBytes(weights->config(), at::kFloat);
@@ -164,7 +167,7 @@ Samples Generate(const std::shared_ptr<Weights>& weights,
   return samples;
 }
 
-// What greedy_peer.py answers to `jobs`.
+// Returns the answer of transformers_greedy.py to `jobs`.
 json AskPeer(const json& jobs) {
   const PythonEnv python = FindPythonEnv().value();
   RunCommandOptions options;
@@ -180,7 +183,7 @@ json AskPeer(const json& jobs) {
   return json::parse(run->out, nullptr, /*allow_exceptions=*/false);
 }
 
-// The token of an answer that occurs there first at the latest place.
+// The token of an answer whose first occurrence is the latest.
 int32_t LatestNewToken(const std::vector<int32_t>& tokens) {
   for (size_t i = tokens.size() - 1; i > 0; --i) {
     if (std::find(tokens.begin(), tokens.begin() + i, tokens[i]) == tokens.begin() + i) {
@@ -195,7 +198,7 @@ class GreedyPeerTest : public testing::Test {
   void SetUp() override { root_ = MakeTempDirectory("greedy_peer").value(); }
   void TearDown() override { EXPECT_TRUE(RemoveTree(root_).ok()); }
 
-  // Compares the samples of a request with the answer of the peer.
+  // Compares the samples of a request with the peer's answer.
   void ExpectSame(const std::vector<Sample>& samples, const json& peer) {
     const auto tokens = peer["tokens"].get<std::vector<int32_t>>();
     const auto log_probs = peer["log_probs"].get<std::vector<double>>();
@@ -210,8 +213,8 @@ class GreedyPeerTest : public testing::Test {
   }
 
   std::string root_;
-  double min_margin_ = 1e9;  // Between two largest logits.
-  double worst_ = 0;         // Difference of log-probabilities.
+  double min_margin_ = 1e9;  // Between the two largest logits.
+  double worst_ = 0;         // Largest difference of log-probabilities.
 };
 
 TEST_F(GreedyPeerTest, SameTokensAndLogProbsAsTransformers) {
@@ -256,8 +259,7 @@ TEST_F(GreedyPeerTest, SameTokensAndLogProbsAsTransformers) {
   RecordProperty("min_margin", absl::StrCat(min_margin_));
 }
 
-// What the comparison can tell: with a base of RoPE that is a thousandth larger most answers
-// differ.
+// The comparison is sensitive: if RoPE's theta is larger by a thousandth, most answers differ.
 TEST(GreedyAnswers, ASlightlyOtherRopeChangesThem) {
   for (const Case& c : Cases()) {
     SCOPED_TRACE(c.name);

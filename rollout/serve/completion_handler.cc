@@ -19,7 +19,7 @@ constexpr int kMaxWaitMs = 3600 * 1000;
 
 absl::Status ClientGone() { return absl::CancelledError("the client has gone"); }
 
-// Waits until `event_fd` is readable. Cancelled when the other side of `socket` has gone,
+// Waits until `event_fd` is readable. Cancelled when the peer of `socket` has disconnected,
 // DeadlineExceeded at the deadline.
 absl::Status WaitForEvents(int event_fd, int socket, absl::Time deadline) {
   while (true) {

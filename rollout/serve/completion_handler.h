@@ -1,4 +1,4 @@
-// Runs one generating request to its end, as a whole answer or as a stream.
+// Runs one generating request to its end and gives its answer as a whole or as a stream.
 #ifndef TRITONRL_ROLLOUT_SERVE_COMPLETION_HANDLER_H_
 #define TRITONRL_ROLLOUT_SERVE_COMPLETION_HANDLER_H_
 
@@ -24,7 +24,7 @@ namespace tritonrl {
 struct CompletionSpec {
   CompletionHeader head;
   std::vector<std::string> stop;
-  // Tokens that end an answer, which are not shown; of those, the ones that the request asked for.
+  // Tokens that end an answer and are not shown; and those of them that the request itself set.
   std::vector<int32_t> stop_ids;
   std::vector<int32_t> asked_stop_ids;
   int choices = 1;
@@ -34,10 +34,10 @@ struct CompletionSpec {
   absl::Time deadline;
 };
 
-// To be used by one thread, for one of Whole and Stream. Both return Cancelled when the client
-// (the other side of `socket`) has gone, DeadlineExceeded at the deadline, Internal when the model
-// gave no distribution for an answer, and the errors of Generation::Take; whatever still runs is
-// cancelled when this is dropped.
+// One thread may use it, for one call of Whole or Stream. Both return Cancelled when the client
+// (the peer of `socket`) has disconnected, DeadlineExceeded at the deadline, Internal when the
+// model's logits gave no distribution, and the errors of Generation::Take. The destructor cancels
+// unfinished choices.
 class CompletionHandler {
  public:
   // `metrics` must outlive this.
@@ -45,11 +45,11 @@ class CompletionHandler {
                     std::unique_ptr<Generation> generation, Metrics* metrics);
   ~CompletionHandler();
 
-  // The whole answer.
+  // Waits for the whole answer and returns it.
   absl::StatusOr<nlohmann::json> Whole(int socket);
 
-  // Sends the answer's chunks as events with `send`, which is false when the client has gone. An
-  // error is sent as an event too.
+  // Sends the answer's chunks as events with `send`, which returns false when the client has
+  // disconnected. An error is sent as an event too.
   absl::Status Stream(int socket, const std::function<bool(const std::string&)>& send);
 
  private:
@@ -57,19 +57,19 @@ class CompletionHandler {
     IncrementalDetokenizer text;
     std::optional<std::string> finish_reason;
     nlohmann::json stop_reason;
-    std::vector<int32_t> token_ids;  // Not yet sent, if they are asked for.
-    bool begun = false;              // The stream has a chunk of it.
-    bool finish_sent = false;        // The stream has its finish_reason.
+    std::vector<int32_t> token_ids;  // Not yet sent; only with return_token_ids.
+    bool begun = false;              // A chunk of the choice was sent.
+    bool finish_sent = false;        // Its finish_reason was sent.
     absl::Time first_token = absl::InfinitePast();
     absl::Time last_token;
   };
 
-  // Waits until the generation has something, and takes it in.
+  // Waits for events of the generation and applies them.
   absl::Status Advance(int socket);
   absl::Status Apply(const TokenEvent& event);
   void ApplyToken(const TokenEvent& event, Choice* choice);
   void Finish(Choice* choice, const char* reason);
-  // What of choice `i` was not yet taken.
+  // Takes the text and tokens of choice `i` since the last call.
   ChoiceText TakeText(int i);
   absl::Status SendChunks(int socket, const std::function<bool(const std::string&)>& send);
   bool SendNewText(const std::function<bool(const std::string&)>& send);

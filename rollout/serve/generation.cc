@@ -11,7 +11,8 @@
 
 namespace tritonrl {
 
-// Between the engine's thread, the service's thread and the thread of one HTTP request.
+// Passes events from the engine's thread and the service's thread to the thread of one HTTP
+// request.
 class Generation::Channel {
  public:
   Channel(int choices, bool wake_on_tokens, std::shared_ptr<std::atomic<int64_t>> running)
@@ -42,7 +43,7 @@ class Generation::Channel {
     Push({choice, true, -1, 0, absl::Now(), reason});
   }
 
-  // Take returns `why` from now on. With `all_ended` no more tokens and ends will come.
+  // Take returns `why` from now on. With `all_ended` no further tokens or ends will follow.
   void Fail(const absl::Status& why, bool all_ended) {
     absl::MutexLock lock(&mutex_);
     if (all_ended) {
@@ -74,7 +75,8 @@ class Generation::Channel {
     events_.push_back(event);
     if (event.ended || wake_on_tokens_) Wake();
   }
-  // One system call for a reader that sleeps, none while it has not yet come to read.
+  // One system call wakes the reader; further ones follow only after the reader has taken the
+  // events.
   void Wake() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
     if (!awake_) eventfd_write(event_fd_, 1);
     awake_ = true;

@@ -1,4 +1,4 @@
-// The engine shared by many requests: each sees its own tokens, in order, and can end alone.
+// Shares an engine among many requests: each receives its own tokens in order and can end alone.
 #ifndef TRITONRL_ROLLOUT_SERVE_GENERATION_H_
 #define TRITONRL_ROLLOUT_SERVE_GENERATION_H_
 
@@ -18,7 +18,7 @@
 
 namespace tritonrl {
 
-// What one HTTP request wants of the engine. Choice number p * n + i is sample i of prompt p.
+// The samples that one HTTP request needs. Choice number p * n + i is sample i of prompt p.
 struct GenerationSpec {
   struct Prompt {
     std::vector<int32_t> ids;
@@ -26,10 +26,10 @@ struct GenerationSpec {
   };
   std::vector<Prompt> prompts;
   int n = 1;
-  SamplingSettings sampling;  // Its max_tokens is that of each prompt.
+  SamplingSettings sampling;  // Its max_tokens is ignored: each prompt has its own.
   // The same seed gives the same draws: prompt p's samples have the key (seed, 0, p).
   uint64_t seed = 0;
-  // Whether each token makes event_fd readable, or the ends of choices alone.
+  // Whether each token makes event_fd readable, or only the end of a choice.
   bool wake_on_tokens = true;
 };
 
@@ -45,28 +45,29 @@ struct TokenEvent {
 
 class GenerationService;
 
-// One running request. To be used by one thread; dropping it cancels what still runs.
+// One running request. One thread may use it. The destructor cancels unfinished choices.
 class Generation {
  public:
   ~Generation();
   Generation(const Generation&) = delete;
   Generation& operator=(const Generation&) = delete;
 
-  // A descriptor that becomes readable when there is something to take (see wake_on_tokens) or the
-  // request failed; for poll.
+  // A descriptor for poll that becomes readable when there are events to take (see wake_on_tokens),
+  // or the request has failed.
   int event_fd() const;
 
-  // What came since the last call, in the order in which the engine drew it; empty if nothing did.
+  // The events since the last call, in the order in which the engine drew the tokens; may be empty.
   // An error: the engine failed, or GenerationService::Abort was called.
   absl::StatusOr<std::vector<TokenEvent>> Take();
 
-  // Ends one choice early, while its siblings go on; its events still come, the end as kCancelled.
+  // Ends one choice early; the other choices continue. Its remaining events still arrive, and its
+  // end has the reason kCancelled.
   void CancelChoice(int choice);
 
  private:
   friend class GenerationService;
   class Channel;
-  // The choices of a prompt, which are one request of the engine.
+  // The choices of a prompt; they are one request of the engine.
   struct Group {
     uint64_t request_id = 0;
     int open = 0;  // Not ended and not cancelled.
@@ -80,27 +81,28 @@ class Generation {
   std::vector<bool> closed_;   // By choice.
 };
 
-// Feeds requests to an engine that nobody else takes samples from.
+// Runs requests on an engine. No other code may call the engine's Next.
 class GenerationService {
  public:
   // `engine` must outlive this.
   explicit GenerationService(Engine* engine);
-  // Cancels all and waits until the engine has given back every sample. No Generation may be left.
+  // Cancels all samples and waits until the engine has returned each one. No Generation may be
+  // left.
   ~GenerationService();
   GenerationService(const GenerationService&) = delete;
   GenerationService& operator=(const GenerationService&) = delete;
 
-  // Starts all samples of `spec` or none. Errors are those of Engine::Submit, and what Abort or a
-  // failed engine left.
+  // Starts all samples of `spec` or none. Errors: those of Engine::Submit, the status given to
+  // Abort, and the failure of the engine.
   absl::StatusOr<std::unique_ptr<Generation>> Start(const GenerationSpec& spec);
 
-  // Cancels everything that runs and lets its Take return `why`, as does every later Start.
+  // Cancels all running requests. Their Take, and every later Start, returns `why`.
   void Abort(const absl::Status& why);
 
   // The engine's failure, if it failed.
   absl::Status health() const;
 
-  // Samples that have drawn a token and go on; samples that wait for their first.
+  // Number of unfinished samples that have drawn a token, and of those that have not.
   int64_t running() const;
   int64_t waiting() const;
 
@@ -108,7 +110,7 @@ class GenerationService {
   struct Route {
     std::shared_ptr<Generation::Channel> channel;
     int first_choice = 0;
-    int left = 0;  // Samples that the engine has not given back.
+    int left = 0;  // Samples that the engine has not returned.
   };
 
   absl::Status StartGroup(const GenerationSpec& spec, int prompt, Generation* generation);
@@ -123,16 +125,16 @@ class GenerationService {
   mutable absl::Mutex mutex_;
   std::map<uint64_t, Route> routes_ ABSL_GUARDED_BY(mutex_);
   uint64_t next_id_ ABSL_GUARDED_BY(mutex_) = 1;
-  // Samples that the engine has taken and given back. The second may be ahead for a moment, as a
-  // sample may come out before Submit returns.
+  // Samples accepted and returned by the engine. delivered_ may exceed submitted_ for a moment,
+  // because Next may return a sample before Submit returns.
   int64_t submitted_ ABSL_GUARDED_BY(mutex_) = 0;
   int64_t delivered_ ABSL_GUARDED_BY(mutex_) = 0;
   bool stopping_ ABSL_GUARDED_BY(mutex_) = false;
   absl::Status refuse_ ABSL_GUARDED_BY(mutex_);
   absl::Status failure_ ABSL_GUARDED_BY(mutex_);
-  // Samples that have drawn a token and did not end; shared with the engine's callbacks.
+  // Unfinished samples that have drawn a token; shared with the engine's callbacks.
   const std::shared_ptr<std::atomic<int64_t>> running_;
-  std::thread thread_;  // Last, so that all else is there when it starts.
+  std::thread thread_;  // Last, so that all other members exist when it starts.
 };
 
 }  // namespace tritonrl

@@ -19,7 +19,7 @@ bool Readable(int fd, int timeout_ms) {
   return poll(&entry, 1, timeout_ms) > 0;
 }
 
-// Takes until `count` events came.
+// Takes events until there are `count`.
 std::vector<TokenEvent> TakeEvents(Generation* generation, size_t count) {
   std::vector<TokenEvent> events;
   while (events.size() < count && Readable(generation->event_fd(), 60000)) {
@@ -40,7 +40,7 @@ GenerationSpec Spec(int prompts, int n) {
   return spec;
 }
 
-// Waits for what the service's thread counts.
+// Waits for a condition that the service's thread fulfils.
 bool WaitUntil(const std::function<bool()>& condition) {
   const absl::Time deadline = absl::Now() + absl::Seconds(60);
   while (!condition()) {

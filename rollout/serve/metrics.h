@@ -1,4 +1,4 @@
-// Counters of the server in the text format that Prometheus reads.
+// Metrics of the server in Prometheus' text format.
 #ifndef TRITONRL_ROLLOUT_SERVE_METRICS_H_
 #define TRITONRL_ROLLOUT_SERVE_METRICS_H_
 
@@ -16,11 +16,11 @@
 
 namespace tritonrl {
 
-// What is measured at the moment of asking.
+// Values that are measured when the metrics are requested.
 struct ServerGauges {
-  int64_t requests = 0;         // Generating requests that have no whole answer yet.
+  int64_t requests = 0;         // Generating requests that are not answered yet.
   int64_t running_samples = 0;  // Have drawn a token.
-  int64_t waiting_samples = 0;  // Have not.
+  int64_t waiting_samples = 0;  // Have not drawn a token.
   EngineStats engine;
 };
 
@@ -28,20 +28,22 @@ class Metrics {
  public:
   Metrics();
 
-  // A request was answered, or its client went away (status 499).
+  // Counts a request that was answered, or whose client disconnected (status 499).
   void CountRequest(absl::string_view endpoint, int http_status);
-  // Tokens of a generating request: of its prompts, and drawn for its answers.
+  // Counts the tokens of a generating request: those of its prompts, and those drawn for its
+  // answers.
   void CountTokens(int64_t prompt_tokens, int64_t completion_tokens);
-  // An answer (one choice of a request) ended: "stop", "length", "failed" or "cancelled".
+  // Counts an answer (one choice of a request) that ended by "stop", "length", "failed" or
+  // "cancelled".
   void CountCompletion(absl::string_view finish_reason);
-  // From a request's arrival until all its answers were there.
+  // Time from a request's arrival until all its answers were complete.
   void ObserveRequest(absl::Duration time);
-  // From the request's arrival to an answer's first token.
+  // Time from the request's arrival to an answer's first token.
   void ObserveFirstToken(absl::Duration time);
   // Mean time between an answer's tokens after its first.
   void ObserveTokenTime(absl::Duration time);
 
-  // All of it, version 0.0.4 of the format.
+  // All metrics, in version 0.0.4 of the format.
   std::string Text(const ServerGauges& gauges) const;
 
  private:

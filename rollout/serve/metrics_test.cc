@@ -39,7 +39,7 @@ TEST(Metrics, CountsAndGauges) {
 
 TEST(Metrics, BucketsAreCumulative) {
   Metrics metrics;
-  // On a bound, between two, beyond all.
+  // On a bound, between two bounds, above all bounds.
   for (const double seconds : {0.001, 0.3, 0.3, 1000.0}) {
     metrics.ObserveFirstToken(absl::Seconds(seconds));
   }

@@ -22,14 +22,14 @@ namespace tritonrl {
 
 // The model behind the engine.
 struct ServedModel {
-  std::string name;  // in requests
+  std::string name;  // the name in requests
   Tokenizer tokenizer;
   ChatTemplate chat;
   std::vector<int32_t> stop_ids;  // tokens that end an answer
-  // Put before the text of a completion's prompt, if the model was trained with it.
+  // Precedes the text of a completion's prompt, if the model was trained so.
   std::optional<int32_t> begin_token;
-  int64_t context = 0;     // most tokens of prompt and answer together
-  int64_t vocab_size = 0;  // the model's
+  int64_t context = 0;     // maximum number of tokens of prompt and answer together
+  int64_t vocab_size = 0;  // number of token ids of the model
 };
 
 struct ParsedRequest {
@@ -38,23 +38,23 @@ struct ParsedRequest {
   GenerationSpec generation;
 };
 
-// May be called by several threads.
+// Thread-safe.
 class RequestParser {
  public:
   struct Limits {
-    int max_tokens = 0;      // of an answer; 0: what the context leaves
+    int max_tokens = 0;      // of an answer; 0: limited by the context only
     absl::Duration timeout;  // from the parsing of a request to its end
   };
 
-  // `start`: part of request ids and of seeds that requests leave out.
+  // `start`: part of the ids of requests, and of the seeds of requests without one.
   RequestParser(ServedModel model, const Limits& limits, absl::Time start)
       : model_(std::move(model)), limits_(limits), start_(start) {}
 
   const ServedModel& model() const { return model_; }
   // NotFound for a name other than "" and the model's.
   absl::Status CheckModelName(const std::string& name) const;
-  // A completion request, with `chat` a chat request. Errors name the field (FieldError), the model
-  // or the context's length.
+  // Parses a completion request, or with `chat` a chat request. Errors name the field (FieldError),
+  // the model or the context's length.
   absl::StatusOr<ParsedRequest> Parse(bool chat, const std::string& body);
 
  private:
@@ -64,7 +64,7 @@ class RequestParser {
   // Sets the stop tokens and stop strings.
   absl::Status AddStops(const GenerationParams& params, ParsedRequest* parsed) const;
   absl::Status CheckId(const char* field, int32_t id) const;
-  // Most tokens that an answer to a prompt of this length may have.
+  // Maximum number of tokens of an answer to a prompt of this length.
   absl::StatusOr<int> CompletionTokens(size_t prompt_tokens, const GenerationParams& params) const;
 
   const ServedModel model_;

@@ -1,7 +1,7 @@
 // bazel run //rollout:serve -- --model=DIR: OpenAI's HTTP API for a Hugging Face folder.
 //
-// Exit codes: 0 ended by SIGTERM or SIGINT, 1 the engine failed or the address cannot be had, 2 a
-// mistake in the call (flags, --model).
+// Exit codes: 0 ended by SIGTERM or SIGINT, 1 the engine failed or the server cannot listen on the
+// address, 2 invalid flags or an invalid --model.
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -53,7 +53,8 @@ ABSL_FLAG(double, drain_seconds, 30, "Grace period for running requests after SI
 namespace tritonrl {
 namespace {
 
-// Connections beside those of generating requests: health checks, refused requests, idle ones.
+// Connections in addition to those of generating requests: health checks, refused requests, idle
+// ones.
 constexpr int kConnectionsBeside = 64;
 
 absl::StatusOr<ServerOptions> OptionsFromFlags() {
@@ -125,7 +126,7 @@ absl::StatusOr<ServedModel> Describe(const LoadedModel& model, const std::string
   return served;
 }
 
-// What every rank prepares for itself.
+// The inputs that each rank prepares for itself.
 struct Inputs {
   ServerOptions options;
   EngineConfig engine;
@@ -152,7 +153,7 @@ absl::StatusOr<Inputs> ReadInputs(const ProcessGroup& ranks) {
   return Inputs{options, engine, std::move(model), std::move(served)};
 }
 
-// Says what is served, and where it runs.
+// Describes the served model and its devices.
 std::string FirstLine(const Inputs& inputs, const ProcessGroup& ranks) {
   const int at_once = inputs.engine.max_num_seqs(), others = ranks.size() - 1;
   return absl::StrCat(inputs.served.name, " on ", inputs.model.weights->device().str(),
@@ -164,7 +165,7 @@ std::string FirstLine(const Inputs& inputs, const ProcessGroup& ranks) {
                       ", chat template ", inputs.served.chat.name());
 }
 
-// Serves until a signal comes, then drains.
+// Serves until a signal arrives, then drains.
 absl::Status ServeUntilSignal(const SignalHandler& interrupts, Server* server) {
   while (interrupts.received() == 0) {
     RETURN_IF_ERROR(server->health());
@@ -180,7 +181,7 @@ absl::Status ServeUntilSignal(const SignalHandler& interrupts, Server* server) {
 }
 
 absl::Status Run(ProcessGroup* ranks) {
-  const SignalHandler interrupts;  // on all ranks: a signal to the whole job is for rank 0 to heed
+  const SignalHandler interrupts;  // on all ranks: only rank 0 acts on a signal to the whole job
   absl::StatusOr<Inputs> inputs = ReadInputs(*ranks);
   RETURN_IF_ERROR(SyncStartup(inputs.status(), ranks));
   const EngineContext context = {.max_length = inputs->served.context,
@@ -204,7 +205,7 @@ absl::Status Run(ProcessGroup* ranks) {
 int main(int argc, char** argv) {
   tritonrl::EngineConfig defaults;
   defaults.set_enable_prefix_caching(true);
-  defaults.set_prefill_budget(0);  // a client waits for the first token
+  defaults.set_prefill_budget(0);  // a client waits for its first token
   tritonrl::SetEngineFlagDefaults(defaults);
   tritonrl::StartProgram(
       "OpenAI's HTTP API for a model.\n  bazel run //rollout:serve -- --model=FOLDER", argc, argv);

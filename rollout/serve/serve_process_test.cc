@@ -1,4 +1,4 @@
-// The program itself: its start, its end and mistakes in its call.
+// The program `serve`: its start, its end and invalid flags.
 #include <gtest/gtest.h>
 #include <signal.h>
 
@@ -32,7 +32,7 @@ class ServeProcessTest : public testing::Test {
     return folder.value_or("");
   }
 
-  // With `ranks` under mpirun, where the model is spread over them.
+  // Starts the program; with several `ranks` under mpirun and tensor-parallel.
   void Start(std::vector<std::string> flags = {}, int ranks = 1) {
     const auto program = Runfile("rollout/serve/serve");
     ASSERT_TRUE(program.ok()) << program.status();
@@ -81,7 +81,7 @@ class ServeProcessTest : public testing::Test {
     return 0;
   }
 
-  // A stream of all that the context holds, on a connection of its own, begun when this returns.
+  // Starts a stream that fills the context; returns when its first text has arrived.
   void BeginStream(RawClient* client) {
     const std::string body = json{{"prompt", "x"}, {"stream", true}, {"n", 8}}.dump();
     client->Send(absl::StrCat("POST /v1/completions HTTP/1.1\r\nContent-Length: ", body.size(),
@@ -113,7 +113,7 @@ TEST_F(ServeProcessTest, AModelSpreadOverTwoRanksIsServed) {
       << line_;
   RawClient client(port_);
   BeginStream(&client);
-  // Not to mpirun, which would pass it on and end all ranks a second later.
+  // Not to mpirun, which would forward the signal and end all ranks a second later.
   ASSERT_EQ(kill(FirstRank(), SIGTERM), 0);
   EXPECT_TRUE(absl::StrContains(client.ReadUntil("[DONE]"), "[DONE]"));
   EXPECT_TRUE(absl::StrContains(ReadLine(), "signal 15"));

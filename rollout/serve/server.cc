@@ -24,12 +24,12 @@ constexpr char kCompletions[] = "/v1/completions";
 constexpr char kChatCompletions[] = "/v1/chat/completions";
 constexpr char kModels[] = "/v1/models";
 constexpr char kModelPrefix[] = "/v1/models/";
-// Longer ones of clients are not given back.
+// Longer ids of clients are not returned.
 constexpr size_t kMaxRequestIdLength = 128;
-// After a drain: for requests that were cancelled to notice it, and for answers to go out.
+// After a drain: time for cancelled requests to end, and for answers to be sent.
 constexpr absl::Duration kLastWait = absl::Seconds(5);
 
-// The endpoint of a path, as metrics name it; empty if there is none.
+// The endpoint of a path, as named in metrics; empty if the path is unknown.
 std::string EndpointOf(const std::string& path) {
   for (const char* known : {kCompletions, kChatCompletions, kModels, "/health", "/metrics"}) {
     if (path == known) return known;
@@ -43,7 +43,8 @@ bool IsGenerating(const std::string& path) {
 
 absl::Status ShuttingDown() { return absl::UnavailableError("the server is shutting down"); }
 
-// One line a request: id, call, outcome. The path is a stranger's text, so it is escaped and cut.
+// Logs one line per request: id, method, path, status. Method and path are untrusted text, so they
+// are escaped and cut.
 void LogRequest(const httplib::Request& request, const httplib::Response& response) {
   const LogLevel level = response.status >= 500   ? LogLevel::kError
                          : response.status >= 400 ? LogLevel::kWarning
@@ -57,7 +58,7 @@ void LogRequest(const httplib::Request& request, const httplib::Response& respon
 
 class Server::Slot {
  public:
-  // Null if the server has as many requests as it may.
+  // Null if max_concurrent requests are in progress.
   static std::shared_ptr<Slot> Take(Server* server) {
     absl::MutexLock lock(&server->mutex_);
     if (server->in_progress_ >= server->options_.max_concurrent) return nullptr;
@@ -149,7 +150,7 @@ void Server::SetRoutes() {
           HandleGenerating(chat, request, &response, reader);
         });
   }
-  // What the library answers itself: heads that it cannot read, handlers that threw.
+  // Bodies for httplib's own answers: to heads that it cannot parse, and after handlers that threw.
   http_server_.set_error_handler([](const Request&, Response& response) {
     if (!response.body.empty()) return;
     absl::Status status = absl::InternalError("the server has a fault");
@@ -249,13 +250,13 @@ void Server::HandleGenerating(bool chat, const httplib::Request& request,
   const absl::Status status = body.ok() ? Generate(chat, *body, request, response) : body.status();
   if (status.ok()) return;
   Fail(status, request, response);
-  // Nobody reads this answer; the number, which nginx uses for it, is for the metrics.
+  // The client has disconnected. Only the metrics use this status, which nginx defines.
   if (absl::IsCancelled(status)) response->status = 499;
 }
 
 absl::Status Server::Generate(bool chat, const std::string& body, const httplib::Request& request,
                               httplib::Response* response) {
-  // Before the body is looked at: tokenizing one of megabytes takes seconds.
+  // Before the body is parsed: tokenizing megabytes takes seconds.
   const std::shared_ptr<Slot> slot = Slot::Take(this);
   if (slot == nullptr) {
     return absl::ResourceExhaustedError(absl::StrCat(
@@ -273,7 +274,7 @@ absl::Status Server::Generate(bool chat, const std::string& body, const httplib:
     return absl::OkStatus();
   }
   response->set_header("Cache-Control", "no-cache");
-  // One call writes the whole stream: between calls the library would end it when the server stops.
+  // One call writes the whole stream: between calls httplib would end it when the server stops.
   response->set_chunked_content_provider(
       "text/event-stream", [answer, slot, socket](size_t, httplib::DataSink& sink) {
         const absl::Status status = answer->Stream(socket, [&sink](const std::string& text) {

@@ -22,9 +22,9 @@ namespace tritonrl {
 
 struct ServerOptions {
   HttpServerOptions http;
-  std::string api_key;       // Empty: none is asked for.
-  int max_concurrent = 256;  // Generating requests at a time; more are told 429.
-  int max_tokens_limit = 0;  // Most tokens of an answer; 0: what the context leaves.
+  std::string api_key;       // Empty: no key is required.
+  int max_concurrent = 256;  // Generating requests at a time; further ones get a 429.
+  int max_tokens_limit = 0;  // Of an answer; 0: limited by the context only.
   absl::Duration request_timeout = absl::Minutes(10);  // Of a generating request.
 };
 
@@ -32,9 +32,9 @@ struct ServerOptions {
 // /v1/models/NAME, GET /health, GET /metrics. Every answer has an X-Request-Id.
 class Server {
  public:
-  // Listens when it returns. The engine must outlive the server, and nobody else may take samples
-  // from it. InvalidArgument: another address than loopback without a key. Unavailable: the
-  // address cannot be had.
+  // Returns when the server listens. The engine must outlive the server, and no other code may take
+  // samples from it. InvalidArgument: an address other than loopback without a key. Unavailable:
+  // the server cannot listen on the address.
   static absl::StatusOr<std::unique_ptr<Server>> Start(const ServerOptions& options,
                                                        ServedModel model, Engine* engine);
   ~Server();  // As Drain(absl::ZeroDuration()).
@@ -43,11 +43,11 @@ class Server {
 
   int port() const { return http_server_.port(); }
 
-  // The engine's failure, if it failed; the server then answers 503 to all that generates.
+  // The engine's failure, if it failed; all generating requests then get this error.
   absl::Status health() const { return service_.health(); }
 
-  // Refuses new work (503) and lets requests end for at most `wait`, then cancels them; stops
-  // listening. False if some had to be cancelled.
+  // Refuses new requests (503), waits at most `wait` until the running ones end, then cancels the
+  // rest and stops listening. False if any request was cancelled.
   bool Drain(absl::Duration wait);
 
  private:
@@ -56,7 +56,8 @@ class Server {
 
   Server(const ServerOptions& options, ServedModel model, Engine* engine);
   void SetRoutes();
-  // Answers what needs no handler: unknown paths, wrong methods, missing keys, a server that ends.
+  // Error for requests that reach no handler: unknown path, wrong method, missing key, draining
+  // server.
   absl::Status CheckBeforeBody(const httplib::Request& request, httplib::Response* response) const;
   absl::StatusOr<std::string> ReadBody(const httplib::Request& request,
                                        const httplib::ContentReader& reader);
@@ -66,7 +67,7 @@ class Server {
                         httplib::Response* response);
   void Fail(const absl::Status& status, const httplib::Request& request,
             httplib::Response* response) const;
-  // The request's own X-Request-Id where it can be given back, else one of ours.
+  // The request's own X-Request-Id if it can be returned, else a new one.
   std::string RequestId(const httplib::Request& request);
   void HandleHealth(httplib::Response* response) const;
   std::string MetricsText() const;
@@ -82,7 +83,7 @@ class Server {
   std::atomic<uint64_t> next_request_id_{1};
   mutable absl::Mutex mutex_;
   int in_progress_ = 0;     // Generating requests; changed under mutex_.
-  HttpServer http_server_;  // Last: its threads use all else.
+  HttpServer http_server_;  // Last: its threads use all other members.
 };
 
 }  // namespace tritonrl

@@ -1,4 +1,4 @@
-// What the server knows beside OpenAI's API, as servers of vLLM do.
+// The server's extensions of OpenAI's API, which are those of vLLM.
 #include <gtest/gtest.h>
 
 #include <string>

@@ -1,4 +1,4 @@
-// What a server does with clients that are slow, many, gone or hostile, and at its end.
+// The server with slow, numerous, disconnected and hostile clients, and its drain.
 #include <gtest/gtest.h>
 
 #include <future>
@@ -29,13 +29,13 @@ TEST_F(ServerTest, BodiesBeyondTheLimitAreRefused) {
   const HttpReply declared = Call(port(), "POST", "/v1/completions", body);
   EXPECT_EQ(declared.status, 413);
   EXPECT_TRUE(absl::StrContains(declared.error(), "1000 bytes")) << declared.body;
-  // Without a length told before.
+  // A chunked body does not declare its length.
   RawClient chunked(port());
   std::string text = "POST /v1/completions HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\n";
   for (int i = 0; i < 20; ++i) absl::StrAppend(&text, "64\r\n", std::string(100, 'x'), "\r\n");
   chunked.Send(text + "0\r\n\r\n");
   EXPECT_TRUE(absl::StrContains(chunked.ReadToEnd(), " 413 "));
-  // One that says it is far larger than it is: the answer comes before the body.
+  // The declared length is far larger than the body: the answer comes before the body.
   RawClient liar(port());
   liar.Send("POST /v1/completions HTTP/1.1\r\nContent-Length: 99999999999\r\n\r\n");
   EXPECT_TRUE(absl::StrContains(liar.ReadUntil("\r\n\r\n"), " 413 "));
@@ -96,7 +96,7 @@ TEST_F(ServerTest, ClientsThatTrickleAreCutOff) {
   ServerOptions options;
   options.http.read_timeout = absl::Milliseconds(300);
   Start(options);
-  // The head, and the body, byte by byte: each byte comes in time, the whole does not.
+  // The head, then the body, byte by byte: each byte arrives in time, the whole does not.
   for (const std::string& start :
        {std::string(),
         std::string("POST /v1/completions HTTP/1.1\r\nContent-Length: 100000\r\n\r\n")}) {
@@ -106,7 +106,7 @@ TEST_F(ServerTest, ClientsThatTrickleAreCutOff) {
     while (client.Send("x") && absl::Now() < deadline) absl::SleepFor(absl::Milliseconds(20));
     EXPECT_LT(absl::Now(), deadline);
   }
-  // One that says nothing at all.
+  // A client that sends nothing.
   RawClient silent(port());
   EXPECT_EQ(silent.ReadToEnd(), "");
 }
@@ -118,7 +118,7 @@ TEST_F(ServerTest, ClientsThatDoNotReadAreCutOff) {
   RawClient client(port());
   client.Send(PostText(kStream.dump()));
   const GenerateRequest request = engine_.WaitForRequest(0);
-  // Texts of 60 kB until the buffers between the two are full.
+  // Texts of 60 kB, until the socket buffers are full.
   for (int i = 0; i < 1000 && engine_.IsOpen(request, 0); ++i) {
     engine_.Draw(request, 0, 259);
     absl::SleepFor(absl::Milliseconds(1));

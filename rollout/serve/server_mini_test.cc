@@ -1,4 +1,4 @@
-// The whole way with a real model: the mini policy behind a socket.
+// End to end with a real model: the mini policy behind a socket.
 #include <gtest/gtest.h>
 
 #include <atomic>
@@ -64,12 +64,12 @@ class MiniTest : public testing::Test {
 
   static LoadedModel* model_;
   std::unique_ptr<Engine> engine_;
-  std::unique_ptr<Server> server_;  // Before the engine.
+  std::unique_ptr<Server> server_;  // Destroyed before the engine.
 };
 
 LoadedModel* MiniTest::model_ = nullptr;
 
-// What the chunks of a stream say together, by choice: texts and finish reasons.
+// The chunks of a stream put together: texts and finish reasons by choice.
 struct Streamed {
   std::vector<std::string> texts, reasons;
   json log_probs = json::array();  // token_logprobs of choice 0.

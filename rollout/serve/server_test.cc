@@ -1,4 +1,4 @@
-// What the server answers; the engine's tokens are drawn by the tests.
+// The server's answers, with an engine whose tokens the tests draw.
 #include "rollout/serve/server.h"
 
 #include <gtest/gtest.h>

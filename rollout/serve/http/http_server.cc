@@ -29,13 +29,13 @@ namespace tritonrl {
 
 namespace {
 
-// How long, and for how much, a connection is read on whose request was refused unread: closing it
-// at once could take the answer away from a client that still sends.
+// Limits for reading on after the refusal of a request whose body is unread: if the connection were
+// closed at once, a client that still sends could lose the answer.
 constexpr absl::Duration kLinger = absl::Seconds(2);
 constexpr int64_t kLingerBytes = 64 << 20;
 
-// A thread for each connection, ended with it. Beyond the limit the connection is handled on the
-// accepting thread, where HttpServer only refuses it.
+// Runs each connection in a thread of its own. Beyond the limit the accepting thread handles the
+// connection, and HttpServer refuses it there.
 class ConnectionThreads : public httplib::TaskQueue {
  public:
   explicit ConnectionThreads(size_t limit) : limit_(limit) {}
@@ -106,12 +106,12 @@ void Linger(int fd) {
 
 HttpServer::HttpServer(const HttpServerOptions& options) : options_(options) {
   new_task_queue = [this] { return new ConnectionThreads(options_.max_connections); };
-  // The library's default lets a second server take the same port.
+  // httplib's default lets a second server take the same port.
   set_socket_options([](socket_t fd) {
     const int on = 1;
     setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof(on));
   });
-  // It speaks of limits that its own loop has.
+  // httplib's Keep-Alive header states the limits of its own loop, which is not used.
   set_post_routing_handler([](const httplib::Request&, httplib::Response& response) {
     response.headers.erase("Keep-Alive");
   });
@@ -128,7 +128,7 @@ absl::Status HttpServer::Start() {
     return absl::UnavailableError(
         absl::StrCat("cannot listen on ", options_.host, ":", options_.port, ": ", reason));
   }
-  // The library keeps five waiting connections.
+  // httplib's own backlog is five connections.
   ::listen(svr_sock_, SOMAXCONN);
   accept_thread_ = std::thread([this] {
     accept_thread_id_ = std::this_thread::get_id();
@@ -172,7 +172,7 @@ bool HttpServer::process_and_close_socket(socket_t fd) {
   if (!stopping && (connection.body_unread || !connection.understood)) Linger(fd);
   absl::MutexLock lock(&mutex_);
   connections_.erase(fd);
-  close(fd);  // Under the lock: Stop shall not meet another file of this number.
+  close(fd);  // Under the lock, so that Stop does not shut down another file that gets this number.
   return true;
 }
 
@@ -183,7 +183,7 @@ bool HttpServer::SetBusy(Connection* connection, bool busy) {
 }
 
 void HttpServer::ServeRequests(SocketStream* stream, Connection* connection) {
-  // A new connection has the time of a request to begin one.
+  // The first request of a connection must begin within read_timeout.
   absl::Duration wait = options_.read_timeout;
   while (SetBusy(connection, false) && stream->WaitForRequest(absl::Now() + wait) &&
          SetBusy(connection, true)) {
@@ -206,7 +206,7 @@ bool HttpServer::ServeOne(SocketStream* stream, Connection* connection) {
           SetUp(&parsed, stream, connection);
         });
   } catch (const std::exception&) {
-    answered = false;  // What the library throws outside handlers, such as a lack of memory.
+    answered = false;  // An exception of httplib outside handlers, such as lack of memory.
   }
   absl::MutexLock lock(&mutex_);
   requests_.erase(request);
@@ -214,13 +214,13 @@ bool HttpServer::ServeOne(SocketStream* stream, Connection* connection) {
 }
 
 void HttpServer::SetUp(httplib::Request* request, SocketStream* stream, Connection* connection) {
-  // Answers are short; compressing them, or giving parts of them, is not wanted.
+  // Answers are short, so they are neither compressed nor sent in ranges.
   request->headers.erase("Accept-Encoding");
   request->ranges.clear();
   stream->Allow(8 * options_.max_body_bytes + options_.max_header_bytes);
   absl::MutexLock lock(&mutex_);
   connection->understood = true;
-  // Without a length, what follows a POST may be its body or a request.
+  // Without a length, the bytes after a POST's head may be its body or the next request.
   const bool has_length = request->has_header("Content-Length");
   connection->body_unread = request->has_header("Transfer-Encoding") ||
                             (has_length ? request->get_header_value("Content-Length") != "0"
@@ -285,7 +285,7 @@ bool HasApiKey(absl::string_view authorization, const std::string& key) {
   constexpr absl::string_view kScheme = "Bearer ";
   if (!absl::StartsWithIgnoreCase(authorization, kScheme)) return false;
   authorization.remove_prefix(kScheme.size());
-  // Hashes have one length, whatever the keys'; and no early way out of the loop.
+  // Hashes have the same length for all keys, and the loop has no early exit.
   const std::string given = Sha256Hex(absl::StripAsciiWhitespace(authorization));
   const std::string wanted = Sha256Hex(key);
   volatile unsigned char difference = 0;

@@ -35,12 +35,12 @@ void AddressOf(const sockaddr_storage& address, std::string* ip, int* port) {
 bool WaitForSocket(int fd, short events, absl::Time deadline) {
   while (true) {
     const absl::Duration left = std::max(deadline - absl::Now(), absl::ZeroDuration());
-    // Rounded up, so that this does not spin through the last millisecond.
+    // Rounded up, so that the loop does not spin through the last millisecond.
     const int64_t ms = absl::ToInt64Milliseconds(std::min(left, absl::Hours(1))) + 1;
     pollfd entry = {fd, events, 0};
     const int ready = poll(&entry, 1, left == absl::ZeroDuration() ? 0 : static_cast<int>(ms));
     if (ready > 0) return true;
-    if (ready < 0 && errno != EINTR) return true;  // The next call on it will tell.
+    if (ready < 0 && errno != EINTR) return true;  // The next call on `fd` reports the error.
     if (ready == 0 && absl::Now() >= deadline) return false;
   }
 }

@@ -1,4 +1,4 @@
-// One client's connection, with limits on how long and how much it may send for a request.
+// One client's connection, with limits on the time and bytes of a request.
 #ifndef TRITONRL_ROLLOUT_SERVE_HTTP_SOCKET_STREAM_H_
 #define TRITONRL_ROLLOUT_SERVE_HTTP_SOCKET_STREAM_H_
 
@@ -11,29 +11,29 @@
 
 namespace tritonrl {
 
-// The library's own stream allows each single read its time, so that a client which sends one byte
-// now and then holds its thread for ever; and it reads lines without a limit. Here a request as a
-// whole has a deadline and a number of bytes. Does not own the socket.
+// httplib's own stream has a timeout for each single read, so a client that sends one byte now and
+// then holds its thread for ever; and it reads lines of any length. Here a whole request has one
+// deadline and a maximum number of bytes. Does not own the socket.
 class SocketStream : public httplib::Stream {
  public:
   SocketStream(int fd, absl::Duration write_timeout) : fd_(fd), write_timeout_(write_timeout) {}
 
-  // Waits for the first byte of a request; false if none came until `deadline`, or at the end of
-  // the connection.
+  // Waits for the first byte of a request; false if none arrives before `deadline`, or if the
+  // connection has ended.
   bool WaitForRequest(absl::Time deadline);
-  // From here on `max_bytes` can be read, until `deadline`; then reading fails.
+  // From now on `max_bytes` can be read, until `deadline`; after either limit reads fail.
   void BeginRequest(absl::Time deadline, int64_t max_bytes);
-  // Bytes that can be read in addition.
+  // Allows `more_bytes` additional bytes to be read.
   void Allow(int64_t more_bytes) { allowed_ += more_bytes; }
 
   bool is_readable() const override;
   bool is_writable() const override;
   ssize_t read(char* data, size_t size) override;
-  // Writes all of it, or fails when that took longer than the write timeout.
+  // Writes all bytes, or fails after the write timeout.
   ssize_t write(const char* data, size_t size) override;
   void get_remote_ip_and_port(std::string& ip, int& port) const override;
   void get_local_ip_and_port(std::string& ip, int& port) const override;
-  // The library asks only to compare it with the limit of select(), which is not used here.
+  // httplib only compares it with the limit of select(), which is not used here.
   socket_t socket() const override { return 0; }
 
  private:
@@ -43,15 +43,15 @@ class SocketStream : public httplib::Stream {
   const absl::Duration write_timeout_;
   absl::Time read_deadline_ = absl::InfinitePast();
   int64_t allowed_ = 0;
-  std::string buffer_;  // Received and not yet read: from next_ on.
+  std::string buffer_;  // Received bytes; those from next_ on are not yet read.
   size_t next_ = 0;
 };
 
-// Waits until `fd` has one of `events` (of poll), is broken, or the deadline has passed; false in
-// the last case.
+// Waits until `fd` has one of the poll events `events`, or is broken. False if the deadline passes
+// first.
 bool WaitForSocket(int fd, short events, absl::Time deadline);
 
-// Whether the other side has closed the connection or gone away.
+// Whether the peer has closed or lost the connection.
 bool PeerGone(int fd);
 
 }  // namespace tritonrl

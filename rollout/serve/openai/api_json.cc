@@ -77,8 +77,8 @@ std::string JsonText(const nlohmann::json& json) {
 
 namespace {
 
-// How deep lists and objects of a JSON text lie within each other. Reading is not recursive, but
-// each level costs far more memory than the one byte that it takes to write.
+// Nesting depth of the lists and objects in a JSON text. Parsing is not recursive, but each level
+// costs far more memory than the one byte that opens it.
 int Depth(absl::string_view text) {
   int depth = 0, deepest = 0;
   bool in_string = false;
@@ -202,7 +202,7 @@ absl::Status JsonFields::Refuse(const char* name, std::initializer_list<nlohmann
   const nlohmann::json* json = Find(name);
   if (json == nullptr) return absl::OkStatus();
   for (const nlohmann::json& value : neutral) {
-    // Numbers of different kinds are equal if their values are: 0 and 0.0.
+    // Numbers of different types compare by value: 0 equals 0.0.
     if (*json == value) return absl::OkStatus();
   }
   return FieldError(Name(name), problem);

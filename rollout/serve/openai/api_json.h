@@ -1,3 +1,6 @@
+// JSON of OpenAI's API: errors (an absl::Status that may name a field) and the fields of untrusted
+// objects.
+
 #ifndef TRITONRL_ROLLOUT_SERVE_OPENAI_API_JSON_H_
 #define TRITONRL_ROLLOUT_SERVE_OPENAI_API_JSON_H_
 
@@ -13,18 +16,13 @@
 #include "absl/strings/string_view.h"
 #include "nlohmann/json.hpp"
 
-// Errors as OpenAI's API words them: an absl::Status that may name a field, its HTTP status, its
-// JSON.
-//
-// Reading the fields of a JSON object that a stranger wrote.
-
 namespace tritonrl {
 
-// InvalidArgument (HTTP 400) about one field of a request, "messages[1].content". The message reads
-// "<field> <problem>".
+// InvalidArgument (HTTP 400) about one field of a request, such as "messages[1].content". The
+// message is "<field> <problem>".
 absl::Status FieldError(absl::string_view field, absl::string_view problem);
 
-// The same error with a word for programs, such as "context_length_exceeded".
+// Adds a code for programs to an error, such as "context_length_exceeded".
 absl::Status WithErrorCode(absl::Status status, absl::string_view code);
 
 // 400 InvalidArgument, 401 Unauthenticated, 404 NotFound, 405 Unimplemented, 413 OutOfRange,
@@ -35,11 +33,11 @@ int HttpStatus(const absl::Status& status);
 // {"error": {"message", "type", "param", "code"}} for an error.
 nlohmann::json ErrorJson(const absl::Status& status);
 
-// JSON as text on one line; never throws (what is not UTF-8 becomes U+FFFD).
+// JSON as text on one line; never throws (bytes that are not UTF-8 become U+FFFD).
 std::string JsonText(const nlohmann::json& json);
 
-// Parses a JSON text whose outermost value is an object and whose values lie at most kMaxJsonDepth
-// deep. InvalidArgument says what is wrong, and where.
+// Parses a JSON text whose outermost value is an object and whose values are nested at most
+// kMaxJsonDepth deep. InvalidArgument names the mistake and its position.
 inline constexpr int kMaxJsonDepth = 32;
 absl::StatusOr<nlohmann::json> ParseJsonObject(absl::string_view text);
 
@@ -55,12 +53,12 @@ class JsonFields {
   explicit JsonFields(const nlohmann::json& object, std::string prefix = "")
       : object_(object), prefix_(std::move(prefix)) {}
 
-  // The field, or null; it counts as known from then on.
+  // The field, or null; marks it as known.
   const nlohmann::json* Find(const char* name);
   // Full name of a field, for errors.
   std::string Name(absl::string_view name) const;
 
-  // Each reads a field into `*value`, which stays as it is if the field is absent.
+  // Each overload reads a field into `*value`, which does not change if the field is absent.
   absl::Status Read(const char* name, bool* value);
   absl::Status Read(const char* name, std::string* value);
   // A number in [low, high].
@@ -68,12 +66,12 @@ class JsonFields {
   // A whole number in [low, high].
   absl::Status Read(const char* name, int64_t low, int64_t high, std::optional<int64_t>* value);
 
-  // FieldError if the field is there and is none of `neutral`.
+  // FieldError if the field is present and equals none of `neutral`.
   absl::Status Refuse(const char* name, std::initializer_list<nlohmann::json> neutral,
                       absl::string_view problem);
-  // Takes these as known, whatever they hold.
+  // Marks these fields as known, with any value.
   void Ignore(std::initializer_list<const char*> names);
-  // FieldError for the first field that was not asked for.
+  // FieldError for the first field that is not known.
   absl::Status RefuseUnknown() const;
 
  private:

@@ -15,8 +15,8 @@ namespace {
 
 constexpr absl::string_view kThinkEnd = "</think>";
 
-// chat_template of a tokenizer_config.json: text, or a list of {"name", "template"} whose entry
-// "default" counts. Empty if there is none.
+// chat_template of a tokenizer_config.json: a text, or the entry "default" of a list of {"name",
+// "template"}. Empty if there is none.
 std::string TemplateOf(const nlohmann::json& config) {
   const auto it = config.find("chat_template");
   if (it == config.end()) return "";
@@ -63,8 +63,8 @@ const char* RoleName(ChatMessage::Role role) {
   }
 }
 
-// An assistant's turn taken apart as Qwen3's template does it: the thought lies between the last
-// <think> and the first </think>, the answer is what follows the last </think>.
+// An assistant's turn, split as in Qwen3's template: the thought is the text between the last
+// <think> and the first </think>, the answer is the text after the last </think>.
 struct AssistantTurn {
   absl::string_view thought;
   absl::string_view answer;
@@ -82,7 +82,7 @@ AssistantTurn TakeApart(const ChatMessage& message) {
   return {StripNewlines(thought), StripFrontNewlines(answer)};
 }
 
-// The index of the last user's message that is not a tool's answer; the last message if there is
+// Index of the last user's message that is not a tool's answer; of the last message if there is
 // none.
 size_t LastQuery(const std::vector<ChatMessage>& messages) {
   for (size_t i = messages.size(); i-- > 0;) {
@@ -108,7 +108,7 @@ absl::StatusOr<ChatTemplate> ChatTemplate::ForModel(const std::string& name,
   }
   ASSIGN_OR_RETURN(const std::string jinja, ReadJinja(model_dir));
   if (name == "llama3") return Make(Kind::kLlama3, jinja, tokenizer);
-  // Without a template of its own the model gets that of Qwen3, which knows enable_thinking.
+  // A model without a template of its own gets Qwen3's, which supports enable_thinking.
   if (name == "qwen3") {
     return Make(Kind::kQwen3, jinja.empty() ? "</think> enable_thinking" : jinja, tokenizer);
   }
@@ -134,7 +134,7 @@ absl::StatusOr<ChatTemplate> ChatTemplate::Make(Kind kind, absl::string_view jin
     markers = {{"<|im_start|>", &chat.start_}, {"<|im_end|>", &end}};
     chat.has_thoughts_ = absl::StrContains(jinja, kThinkEnd);
     chat.can_switch_ = absl::StrContains(jinja, "enable_thinking");
-    // As it is written in Jinja, with a backslash.
+    // The Jinja source spells a newline as backslash and n.
     chat.starts_thinking_ = absl::StrContains(jinja, "<|im_start|>assistant\\n<think>\\n");
   } else {
     markers = {{"<|begin_of_text|>", &chat.begin_},

@@ -14,7 +14,7 @@ namespace {
 
 using Role = ChatMessage::Role;
 
-// Stand-ins with the marks by which templates are told apart.
+// Stand-ins that contain the markers by which templates are recognized.
 constexpr char kQwen3[] = "'<|im_start|>' ... '</think>' ... enable_thinking";
 constexpr char kQwenInstruct[] = "'<|im_start|>' + message.role";
 constexpr char kQwenThinking[] = "'<|im_start|>assistant\\n<think>\\n' '</think>'";
@@ -106,7 +106,7 @@ TEST(ChatTemplate, MarkersInContentsStayText) {
   struct Case {
     const char* jinja;
     Tokenizer tokenizer;
-    size_t markers;  // Of one message and the opening of the answer.
+    size_t markers;  // In one message and the opening of the answer.
   };
   for (const Case& c : {Case{kQwen3, QwenTokenizer(), 3}, Case{kLlama3, LlamaTokenizer(), 6},
                         Case{"", QwenTokenizer(), 0}}) {

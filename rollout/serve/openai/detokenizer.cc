@@ -8,8 +8,8 @@
 namespace tritonrl {
 namespace {
 
-// Bytes of the character that `lead` begins, 1 if it begins none of several bytes (Unicode 15,
-// table 3-7).
+// Number of bytes of the character that `lead` begins; 1 if `lead` begins no multi-byte character
+// (Unicode 15, table 3-7).
 size_t CharLength(unsigned char lead) {
   if (lead >= 0xC2 && lead <= 0xDF) return 2;
   if (lead >= 0xE0 && lead <= 0xEF) return 3;
@@ -17,7 +17,7 @@ size_t CharLength(unsigned char lead) {
   return 1;
 }
 
-// Whether more bytes may make a character of all of `bytes`.
+// Whether `bytes` is the beginning of a character that further bytes may complete.
 bool MayGoOn(absl::string_view bytes, const Utf8Char& decoded) {
   return !decoded.valid && decoded.length == bytes.size() &&
          bytes.size() < CharLength(static_cast<unsigned char>(bytes[0]));

@@ -14,7 +14,7 @@ namespace {
 
 constexpr int32_t kEnd = 256;  // A special token.
 
-// Pushes the bytes of `text` one by one and takes after each.
+// Pushes the bytes of `text` one by one, and takes the new text after each.
 std::vector<std::string> Pieces(IncrementalDetokenizer* stream, const std::string& text) {
   std::vector<std::string> pieces;
   for (const char byte : text) {
@@ -62,7 +62,7 @@ TEST(IncrementalDetokenizer, EndsBeforeAStopString) {
   IncrementalDetokenizer stream(ByteTokenizer({}), {"\n\n", "END"});
   EXPECT_EQ(Pieces(&stream, "x\nEND more"), (Texts{"x", "", "\n", "", "", "", "", "", "", "", ""}));
   EXPECT_TRUE(stream.stopped());
-  // The tokens up to the one that completed it.
+  // Counts the tokens up to the one that completed the stop string.
   EXPECT_EQ(stream.num_tokens(), 5);
 }
 
@@ -77,7 +77,7 @@ TEST(IncrementalDetokenizer, TheFirstCompleteStopStringCounts) {
   IncrementalDetokenizer first(ByteTokenizer({}), {"abc", "b"});
   Pieces(&first, "xabc");
   EXPECT_EQ(first.num_tokens(), 3);
-  // Of two that end at one place the longer cuts more.
+  // Of two stop strings that end at the same byte the longer one counts.
   IncrementalDetokenizer longer(ByteTokenizer({}), {"c", "abc"});
   std::string text;
   for (const std::string& piece : Pieces(&longer, "xabc")) text += piece;
@@ -91,7 +91,7 @@ TEST(IncrementalDetokenizer, AStopStringWithinOneToken) {
   const TextDelta piece = stream.Take();
   EXPECT_EQ(piece.text, "one ");
   EXPECT_TRUE(stream.stopped());
-  // Part of it is shown.
+  // The token is returned because part of it is shown.
   ASSERT_EQ(piece.tokens.size(), 1u);
   EXPECT_EQ(piece.tokens[0].bytes, "one END two");
 }
@@ -119,8 +119,8 @@ TEST(IncrementalDetokenizer, TokensComeWithTheirFirstText) {
   EXPECT_EQ(take('e').tokens.size(), 0u) << "the stop string's own tokens are not shown";
 }
 
-// The definition, applied to the whole text at once: bytes repaired, cut before the stop string
-// that is complete first.
+// The expected text, from all bytes at once: repaired, and cut before the stop string that is
+// complete first.
 std::string Reference(const std::string& bytes, const std::vector<std::string>& stops) {
   const std::string text = RepairUtf8(bytes);
   size_t best_end = std::string::npos, best_begin = 0;

@@ -63,7 +63,7 @@ absl::Status ReadStreamOptions(JsonFields* fields, GenerationParams* params) {
   return options.RefuseUnknown();
 }
 
-// What would change the draws and is not there.
+// Refuses settings that would change the draws and that this server does not support.
 absl::Status RefusePenalties(JsonFields* fields) {
   const char* const kNotHere = "would change the draws, and this server has no such setting";
   for (const char* name :
@@ -79,7 +79,8 @@ absl::Status RefusePenalties(JsonFields* fields) {
                         "asks for a format that this server cannot enforce");
 }
 
-// What clients of vLLM and SGLang send along, where it asks for what is done anyway.
+// Accepts fields of vLLM's and SGLang's clients only if they request this server's normal
+// behaviour.
 absl::Status RefuseOtherTexts(JsonFields* fields) {
   RETURN_IF_ERROR(fields->Refuse("skip_special_tokens", {true},
                                  "must be true: special tokens have no text here; "
@@ -145,13 +146,13 @@ absl::Status ReadGenerationParams(JsonFields* fields, GenerationParams* params) 
   RETURN_IF_ERROR(RefuseOtherTexts(fields));
   RETURN_IF_ERROR(fields->Read("stream", &params->stream));
   RETURN_IF_ERROR(ReadStreamOptions(fields, params));
-  // About the client, not about the answer.
+  // These fields describe the client, not the answer.
   fields->Ignore({"user", "metadata", "store", "service_tier", "safety_identifier",
                   "prompt_cache_key", "prompt_cache_retention"});
   return absl::OkStatus();
 }
 
-// The engine tells the log-probability of the token that was drawn, and of no other.
+// The engine returns the log-probability of the drawn token only.
 absl::Status CheckAlternatives(const char* name, int64_t wanted, GenerationParams* params) {
   if (wanted > 1 || (wanted == 1 && params->temperature > 0)) {
     return FieldError(name, absl::StrCat("is ", wanted,

@@ -1,4 +1,4 @@
-// What all generating requests of OpenAI's API say about the generation.
+// Generation parameters that completion and chat requests of OpenAI's API have in common.
 #ifndef TRITONRL_ROLLOUT_SERVE_OPENAI_GENERATION_PARAMS_H_
 #define TRITONRL_ROLLOUT_SERVE_OPENAI_GENERATION_PARAMS_H_
 
@@ -14,44 +14,44 @@
 
 namespace tritonrl {
 
-// Most answers (prompts x n) that one request may ask for.
+// Maximum number of answers (prompts x n) of a request.
 inline constexpr int64_t kMaxChoices = 1024;
 
-// Most stop strings, and most ids of stop tokens.
+// Maximum number of stop strings, and of stop token ids.
 inline constexpr size_t kMaxStops = 32;
 
-// What both kinds of requests say about the generation.
+// The generation parameters of a completion or chat request.
 struct GenerationParams {
   std::string model;                  // Empty: not given.
   std::optional<int32_t> max_tokens;  // At least 1; max_completion_tokens is the same.
   double temperature = 1.0;           // [0, 100]
   double top_p = 1.0;                 // (0, 1]
-  int32_t top_k = 0;                  // 0: all; -1 in a request means that too.
+  int32_t top_k = 0;                  // 0: all; a request may also say -1.
   int32_t n = 1;                      // Answers for each prompt.
   std::optional<uint64_t> seed;
   std::vector<std::string> stop;        // At most kMaxStops, none empty.
-  std::vector<int32_t> stop_token_ids;  // At most kMaxStops, beside those of the model.
-  bool ignore_eos = false;              // The model's own do not end an answer.
-  bool log_probs = false;               // Of the tokens drawn.
-  // Alternatives wanted for each token: 0, or 1 at temperature 0, where it is the token itself.
+  std::vector<int32_t> stop_token_ids;  // At most kMaxStops, in addition to the model's.
+  bool ignore_eos = false;              // The model's own stop tokens do not end an answer.
+  bool log_probs = false;               // Whether to return those of the drawn tokens.
+  // Alternatives to return for each token: 0, or 1 at temperature 0, where it is the token itself.
   int32_t top_log_probs = 0;
   bool stream = false;
   bool include_usage = false;     // stream_options.include_usage
-  bool return_token_ids = false;  // Those of prompts and answers come beside the texts.
+  bool return_token_ids = false;  // Return the ids of prompts and answers too.
 };
 
-// Reads the fields that both kinds of requests have: OpenAI's, and of those that vLLM and SGLang
-// add top_k, stop_token_ids, ignore_eos, return_token_ids, and all whose value changes nothing.
-// Errors are those of FieldError.
+// Reads the fields that both kinds of requests have: OpenAI's, and of the fields that vLLM and
+// SGLang add, top_k, stop_token_ids, ignore_eos, return_token_ids, and all whose value has no
+// effect. Errors are those of FieldError.
 absl::Status ReadGenerationParams(JsonFields* fields, GenerationParams* params);
 
-// Reads a field that says the same as max_tokens; an error if both are there and differ.
+// Reads a field that is a synonym of max_tokens; an error if both are present and differ.
 absl::Status ReadMaxTokens(JsonFields* fields, const char* name, GenerationParams* params);
 
-// Token ids of a list, not negative. `name` is the field's.
+// Reads a list of token ids, which must not be negative. `name`: the field's, for errors.
 absl::StatusOr<std::vector<int32_t>> ReadIds(const nlohmann::json& list, const std::string& name);
 
-// Sets top_log_probs to what field `name` asks for, or refuses it.
+// Sets top_log_probs to `wanted`, the value of field `name`, or returns an error.
 absl::Status CheckAlternatives(const char* name, int64_t wanted, GenerationParams* params);
 
 }  // namespace tritonrl

@@ -25,7 +25,7 @@ absl::StatusOr<ChatMessage::Role> ReadRole(JsonFields* fields) {
   return FieldError(fields->Name("role"), "must be system, user or assistant");
 }
 
-// A text, or a list of parts of type text, which become its lines.
+// Reads a text, or a list of parts of type text, which are joined by newlines.
 absl::StatusOr<std::string> ReadContent(JsonFields* fields) {
   const nlohmann::json* json = fields->Find("content");
   const std::string name = fields->Name("content");
@@ -74,7 +74,8 @@ absl::StatusOr<ChatMessage> ReadMessage(const nlohmann::json& json, const std::s
     message.reasoning.emplace();
     RETURN_IF_ERROR(fields.Read("reasoning_content", &*message.reasoning));
   }
-  // What clients send back of an answer, and the speaker's name, which no template shows.
+  // Fields of earlier answers that clients send back, and the speaker's name, which no template
+  // shows.
   fields.Ignore({"name", "refusal", "annotations", "reasoning"});
   RETURN_IF_ERROR(fields.RefuseUnknown());
   return message;
@@ -107,7 +108,7 @@ absl::Status ReadTemplateArguments(JsonFields* fields, bool* enable_thinking) {
   return arguments.RefuseUnknown();
 }
 
-// What would make another prompt of the messages.
+// Refuses fields that would change the prompt made from the messages.
 absl::Status RefuseOtherTemplates(JsonFields* fields) {
   RETURN_IF_ERROR(fields->Refuse("add_generation_prompt", {true},
                                  "must be true: the model writes the assistant's next message"));

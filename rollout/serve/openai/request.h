@@ -1,4 +1,4 @@
-// Requests of OpenAI's API: from JSON to checked structs.
+// Parses requests of OpenAI's API from JSON into validated structs.
 #ifndef TRITONRL_ROLLOUT_SERVE_OPENAI_REQUEST_H_
 #define TRITONRL_ROLLOUT_SERVE_OPENAI_REQUEST_H_
 
@@ -18,7 +18,7 @@ namespace tritonrl {
 struct CompletionRequest {
   using Prompt = std::variant<std::string, std::vector<int32_t>>;
   GenerationParams params;
-  std::vector<Prompt> prompts;  // At least one; texts may be empty, lists of ids are not.
+  std::vector<Prompt> prompts;  // At least one. A text may be empty, a list of ids may not.
 };
 
 // POST /v1/chat/completions.
@@ -28,9 +28,9 @@ struct ChatRequest {
   bool enable_thinking = true;        // chat_template_kwargs.enable_thinking
 };
 
-// Read a request's body. Any error is InvalidArgument and names the field: wrong type, out of
-// range, a field that is not known, or one that would change the answer in a way that this server
-// cannot give (accepted where its value changes nothing; null counts as absent everywhere).
+// Parse a request's body. Every error is InvalidArgument and names the field: a wrong type, a value
+// out of range, an unknown field, or a field with an effect that this server does not support
+// (accepted if its value has no effect; null always counts as absent).
 absl::StatusOr<CompletionRequest> ParseCompletionRequest(absl::string_view body);
 absl::StatusOr<ChatRequest> ParseChatRequest(absl::string_view body);
 

@@ -28,7 +28,7 @@ json Chat(const json& more = json::object()) {
   return request;
 }
 
-// The field that an error names, and its message; empty if there is none.
+// The field that an error names, and its message; both empty without an error.
 template <typename Request>
 std::pair<std::string, std::string> ErrorOf(const absl::StatusOr<Request>& request) {
   if (request.ok()) return {};
@@ -286,7 +286,7 @@ TEST(OpenaiRequest, DeepNestingIsRefused) {
     for (int i = 0; i < 500000; ++i) body += bracket;
     EXPECT_TRUE(absl::StrContains(ErrorOf(ParseCompletionRequest(body)).second, "nested"));
   }
-  // Brackets in a text are no nesting.
+  // Brackets inside a string are not nesting.
   const std::string text = "\\\"[[[[" + std::string(1000, '{');
   EXPECT_TRUE(ParseCompletionRequest(Completion({{"prompt", text}}).dump()).ok());
 }

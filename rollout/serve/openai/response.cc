@@ -12,10 +12,10 @@ namespace {
 
 using nlohmann::json;
 
-// JSON has no minus infinity; OpenAI writes this number for what is practically impossible.
+// JSON has no minus infinity; OpenAI writes this number for a practically impossible token.
 double FiniteLogProb(float log_prob) { return std::max<double>(log_prob, -9999.0); }
 
-// A token as completions write it: its text, or its bytes if they are not whole characters.
+// A token in the form of completions: its text, or its bytes if they are not whole characters.
 std::string TokenText(const std::string& bytes) {
   if (IsValidUtf8(bytes)) return bytes;
   std::string text = "bytes:";
@@ -74,7 +74,7 @@ json Frame(const CompletionHeader& head, const char* object, json choices) {
           {"choices", std::move(choices)}};
 }
 
-// What stands beside a choice's text.
+// Adds the fields beside a choice's text.
 void AddEnd(const CompletionHeader& head, const ChoiceText& choice, json* entry) {
   (*entry)["index"] = choice.index;
   (*entry)["finish_reason"] = Reason(choice);

@@ -1,4 +1,4 @@
-// Answers of OpenAI's API: whole ones, and the chunks of a stream.
+// Builds answers of OpenAI's API: whole answers, and the chunks of a stream.
 #ifndef TRITONRL_ROLLOUT_SERVE_OPENAI_RESPONSE_H_
 #define TRITONRL_ROLLOUT_SERVE_OPENAI_RESPONSE_H_
 
@@ -12,40 +12,40 @@
 
 namespace tritonrl {
 
-// What stands at the head of an answer and of each of its chunks.
+// Properties common to an answer and all its chunks.
 struct CompletionHeader {
   bool chat = false;
   std::string id;       // "cmpl-..." or "chatcmpl-..."
   int64_t created = 0;  // Seconds since 1970.
   std::string model;
-  bool log_probs = false;  // Whether choices carry them.
+  bool log_probs = false;  // Whether choices have log-probabilities.
   int top_log_probs = 0;   // 1: the token itself is listed as its best alternative.
-  bool token_ids = false;  // Whether choices carry the ids of their tokens.
-  // With token_ids: the prompts, each of which has `n` choices.
+  bool token_ids = false;  // Whether choices have their token ids.
+  // With token_ids: the prompts' token ids. Each prompt has `n` choices.
   std::vector<std::vector<int32_t>> prompts;
   int n = 1;
 };
 
-// Tokens of one request: of its prompts (each once) and of all its answers.
+// Number of tokens of one request: in its prompts (each once) and in all its answers.
 struct TokenUsage {
   int64_t prompt_tokens = 0;
   int64_t completion_tokens = 0;
 };
 
-// One answer, or what a chunk adds to it.
+// One answer, or the part that a chunk adds to it.
 struct ChoiceText {
   int index = 0;
   TextDelta piece;
-  std::optional<std::string> finish_reason;  // "stop" or "length"; absent while it goes on.
-  // The stop string or the id of stop_token_ids that ended it; null for all else.
+  std::optional<std::string> finish_reason;  // "stop" or "length"; absent while unfinished.
+  // The stop string, or the id of stop_token_ids, that ended it; else null.
   nlohmann::json stop_reason;
-  std::vector<int32_t> token_ids;  // With those that have no text.
-  bool first = true;               // Nothing of this answer came before.
+  std::vector<int32_t> token_ids;  // Including tokens without text.
+  bool first = true;               // It is the first part of this answer.
 };
 
 // {"id", "object", "created", "model", "choices", "usage"}. As in vLLM, choices have a stop_reason;
-// with head.token_ids they have token_ids, and prompt_token_ids stand in each choice of a
-// completion (in its first chunk) and at the top of a chat answer (of its first chunk).
+// with head.token_ids they have token_ids, and prompt_token_ids is in each choice of a completion
+// (in its first chunk) or at the top level of a chat answer (of its first chunk).
 nlohmann::json FullResponse(const CompletionHeader& head, const std::vector<ChoiceText>& choices,
                             const TokenUsage& usage);
 
@@ -58,7 +58,7 @@ nlohmann::json TextChunk(const CompletionHeader& head, const ChoiceText& choice)
 // The last chunk of a stream with include_usage: no choices, but the usage.
 nlohmann::json UsageChunk(const CompletionHeader& head, const TokenUsage& usage);
 
-// An event of a stream: "data: <json>\n\n"; and the one that ends it.
+// An event of a stream, "data: <json>\n\n", and the event that ends the stream.
 std::string SseEvent(const nlohmann::json& json);
 inline constexpr char kSseDone[] = "data: [DONE]\n\n";
 

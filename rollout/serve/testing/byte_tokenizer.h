@@ -1,4 +1,4 @@
-// A tokenizer for tests: each byte is the token of its number, control tokens follow from 256 on.
+// A tokenizer for tests: each byte is the token with its value as id, control tokens begin at 256.
 #ifndef TRITONRL_ROLLOUT_SERVE_TESTING_BYTE_TOKENIZER_H_
 #define TRITONRL_ROLLOUT_SERVE_TESTING_BYTE_TOKENIZER_H_
 
@@ -13,7 +13,8 @@
 
 namespace tritonrl {
 
-// `special` get the ids 256, 257, ...; then come `plain`, added tokens that are not special.
+// `special` tokens get the ids 256, 257, ...; `plain` tokens, which are added but not special,
+// follow.
 inline Tokenizer ByteTokenizer(const std::vector<std::string>& special,
                                const std::vector<std::string>& plain = {}) {
   nlohmann::json vocab = nlohmann::json::object();

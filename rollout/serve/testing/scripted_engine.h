@@ -64,9 +64,9 @@ class ScriptedEngine : public Engine {
   absl::Status PauseForWeightUpdate(KvPolicy) override { return absl::OkStatus(); }
   EngineStats Stats() const override { return {}; }
 
-  // ---- The test's side. Waits have a deadline and then give false or an empty request.
+  // ---- For the test. Waits have a deadline, after which they return false or an empty request.
 
-  // The request that was submitted after `before` others.
+  // Waits for the request that is submitted after `before` others.
   GenerateRequest WaitForRequest(size_t before) {
     absl::MutexLock lock(&mutex_);
     const auto there = [this, before]()
@@ -88,7 +88,7 @@ class ScriptedEngine : public Engine {
     EndLocked(request.id, index, reason);
   }
 
-  // Until a request was cancelled.
+  // Waits until a request is cancelled.
   bool WaitForCancel(const GenerateRequest& request) {
     absl::MutexLock lock(&mutex_);
     const auto there = [this, &request]() ABSL_SHARED_LOCKS_REQUIRED(mutex_) {
@@ -101,12 +101,12 @@ class ScriptedEngine : public Engine {
     return open_.count({request.id, index}) > 0;
   }
 
-  // From now on every call gives this error, as an engine that ran out of memory does.
+  // From now on Submit and Next return this error, like an engine that ran out of memory.
   void Fail(absl::Status failure) {
     absl::MutexLock lock(&mutex_);
     failure_ = std::move(failure);
   }
-  // From now on Submit gives this error.
+  // From now on Submit returns this error.
   void Refuse(absl::Status refusal) {
     absl::MutexLock lock(&mutex_);
     refusal_ = std::move(refusal);

@@ -34,7 +34,7 @@ inline constexpr absl::Duration kPatience = absl::Seconds(60);
 class RawClient {
  public:
   explicit RawClient(int port) : fd_(socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0)) {
-    // So little that a server notices soon when nobody reads.
+    // A small buffer, so that a server soon notices a client that does not read.
     const int bytes = 4096;
     setsockopt(fd_, SOL_SOCKET, SO_RCVBUF, &bytes, sizeof(bytes));
     sockaddr_in address = {};
@@ -55,7 +55,7 @@ class RawClient {
     return send(fd_, bytes.data(), bytes.size(), MSG_NOSIGNAL) ==
            static_cast<ssize_t>(bytes.size());
   }
-  // What comes until `end` was in it, the connection ends, or the patience does.
+  // Reads until the text contains `end`, the connection ends, or kPatience has passed.
   std::string ReadUntil(const std::string& end) {
     std::string text;
     const absl::Time deadline = absl::Now() + kPatience;
@@ -75,7 +75,7 @@ class RawClient {
 };
 
 struct HttpReply {
-  int status = 0;  // 0: there was none.
+  int status = 0;  // 0: no reply.
   std::string body;
   httplib::Headers headers;
   nlohmann::json json() const { return nlohmann::json::parse(body, nullptr, false); }
@@ -121,14 +121,14 @@ inline bool WaitUntil(const std::function<bool()>& condition) {
   return true;
 }
 
-// A request to /v1/completions, with `more` fields or others.
+// A request to /v1/completions; `more` adds or replaces fields.
 inline nlohmann::json Completion(const nlohmann::json& more = nlohmann::json::object()) {
   nlohmann::json request = {{"model", "test"}, {"prompt", "Hello"}, {"max_tokens", 50}};
   request.update(more);
   return request;
 }
 
-// A server whose tokens are bytes and are drawn by the test.
+// A server whose tokens are bytes, which the test draws.
 class ServerTest : public testing::Test {
  protected:
   static constexpr int32_t kEnd = 258;
